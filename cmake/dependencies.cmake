@@ -1,0 +1,17 @@
+# Finds what tsnap links; a missing one is a plain message with the package to install.
+function(tsnap_find target header library debian redhat)
+	find_path(${target}_INCLUDE ${header})
+	find_library(${target}_LIBRARY ${library})
+	if(NOT ${target}_INCLUDE OR NOT ${target}_LIBRARY)
+		message(FATAL_ERROR "tsnap needs ${header} and lib${library}: install ${debian} "
+			"(Debian, Ubuntu) or ${redhat} (RHEL, SUSE, Amazon), "
+			"or run packaging/install-build-deps")
+	endif()
+	add_library(${target} UNKNOWN IMPORTED GLOBAL)
+	set_target_properties(${target} PROPERTIES IMPORTED_LOCATION ${${target}_LIBRARY}
+		INTERFACE_INCLUDE_DIRECTORIES ${${target}_INCLUDE})
+endfunction()
+
+tsnap_find(dep_bcc bcc/bcc_common.h bcc_bpf libbpfcc-dev bcc-devel)
+tsnap_find(dep_bpf bpf/btf.h bpf libbpf-dev libbpf-devel)
+tsnap_find(dep_seccomp seccomp.h seccomp libseccomp-dev libseccomp-devel)

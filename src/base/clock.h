@@ -1,0 +1,26 @@
+/* Time: every duration and monotonic time is in nanoseconds; UTC times are in microseconds since 1970. */
+#ifndef TSNAP_BASE_CLOCK_H
+#define TSNAP_BASE_CLOCK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define NS_PER_SECOND 1000000000ll
+#define NS_PER_US 1000ll
+#define US_PER_SECOND 1000000ll
+
+int64_t clock_monotonic_ns(void); /* the same clock as bpf_ktime_get_ns() */
+int64_t clock_boot_ns(void);	  /* monotonic and suspended time, as a task's start_boottime */
+int64_t clock_utc_us(void);
+int64_t clock_cpu_ns(void); /* CPU time of this process, all threads, user and kernel */
+
+/* Sleeps until the monotonic deadline. 0, or -EINTR when a signal came first. */
+int clock_sleep_until(int64_t monotonic_ns);
+
+#define CLOCK_ISO_SIZE 32
+/* 2026-11-20T20:42:53.123456Z */
+void clock_format_iso(int64_t utc_us, char text[CLOCK_ISO_SIZE]);
+/* Reads what clock_format_iso wrote. 0 or -EINVAL. */
+int clock_parse_iso(const char *text, int64_t *utc_us);
+
+#endif

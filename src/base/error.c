@@ -1,0 +1,37 @@
+#include "base/error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+int error_set(struct error *e, int err, enum exit_code code, const char *format, ...)
+{
+	char line[ERROR_LINE_SIZE];
+	va_list args;
+
+	/* built aside, because an argument may be the old line */
+	va_start(args, format);
+	vsnprintf(line, sizeof(line), format, args);
+	va_end(args);
+
+	error_done(e);
+	e->exit_code = code;
+	for (size_t i = 0; i < sizeof(line); i++) {
+		e->line[i] = line[i] == '\n' ? ' ' : line[i];
+		if (!line[i])
+			break;
+	}
+	return -err;
+}
+
+void error_take_detail(struct error *e, char *detail)
+{
+	free(e->detail);
+	e->detail = detail;
+}
+
+void error_done(struct error *e)
+{
+	free(e->detail);
+	*e = (struct error){0};
+}

@@ -1,0 +1,35 @@
+/* The one way a failure travels up: words for the user, and the exit code that main will use.
+ *
+ * Code below main neither prints nor exits. A function that can fail returns 0 or -errno and
+ * fills one struct error. Owned by the caller; error_done() accepts a zeroed one.
+ */
+#ifndef TSNAP_BASE_ERROR_H
+#define TSNAP_BASE_ERROR_H
+
+enum exit_code {
+	EXIT_DONE = 0,
+	EXIT_FAILED = 1,
+	EXIT_USAGE = 2,
+	EXIT_HOST_CANNOT = 77, /* this host can't, with the reason */
+};
+
+#define ERROR_LINE_SIZE 1024
+
+struct error {
+	enum exit_code exit_code;
+	char line[ERROR_LINE_SIZE]; /* one line: what failed, why, what to do */
+	char *detail;		    /* further lines shown with -v (a compiler's or verifier's log) */
+};
+
+/* Fills e (dropping what it held) and returns -err, so that `return error_set(...)` reads well.
+ * err is a positive errno; it is not added to the words. Line breaks in the words become spaces.
+ */
+int error_set(struct error *e, int err, enum exit_code code, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+
+/* Hands over detail (malloced, or NULL); replaces what was there. */
+void error_take_detail(struct error *e, char *detail);
+
+void error_done(struct error *e);
+
+#endif

@@ -1,0 +1,55 @@
+#include "base/memory.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void (*before_end)(void);
+
+void memory_on_failure(void (*restore)(void))
+{
+	before_end = restore;
+}
+
+static void out_of_memory(void)
+{
+	static const char words[] = "tsnap: out of memory\n";
+	void (*restore)(void) = before_end;
+
+	before_end = NULL;
+	if (restore)
+		restore();
+	if (write(STDERR_FILENO, words, sizeof(words) - 1) < 0)
+		_exit(1);
+	_exit(1);
+}
+
+void *memory_get(size_t bytes)
+{
+	void *block = calloc(1, bytes ? bytes : 1);
+
+	if (!block)
+		out_of_memory();
+	return block;
+}
+
+void *memory_resize(void *block, size_t count, size_t each)
+{
+	void *bigger;
+
+	if (each && count > SIZE_MAX / each)
+		out_of_memory();
+	bigger = realloc(block, count * each ? count * each : 1);
+	if (!bigger)
+		out_of_memory();
+	return bigger;
+}
+
+char *memory_text(const char *text, size_t length)
+{
+	char *copy = memory_get(length + 1);
+
+	memcpy(copy, text, length);
+	return copy;
+}

@@ -1,0 +1,38 @@
+/* Growing text buffer, the one gate that makes outside text printable, and small text helpers.
+ * Zeroed is empty and valid.
+ */
+#ifndef TSNAP_BASE_TEXT_H
+#define TSNAP_BASE_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct text {
+	char *bytes; /* NUL-terminated once anything was added, else NULL */
+	size_t length;
+	size_t capacity;
+};
+
+void text_add(struct text *text, const char *bytes, size_t length);
+void text_add_string(struct text *text, const char *string);
+void text_add_char(struct text *text, char c);
+void text_add_format(struct text *text, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+const char *text_string(const struct text *text); /* "" when empty, never NULL */
+char *text_take(struct text *text);		  /* the malloced bytes; text becomes empty */
+void text_clear(struct text *text);		  /* keeps the memory */
+void text_done(struct text *text);
+
+/* The gate: adds string so that no terminal or parser is harmed. Valid printable UTF-8 passes; control
+ * characters (C0, DEL, C1), bytes that are not UTF-8, and direction marks become \xNN per byte, and a
+ * backslash becomes two. */
+void text_add_printable(struct text *text, const char *string);
+
+/* Adds string with each run of digits replaced by one '*' (worker-17 becomes worker-*). */
+void text_add_digits_folded(struct text *text, const char *string);
+
+/* Columns that a printable UTF-8 string takes on a terminal (wide characters take two). */
+size_t text_width(const char *string);
+
+#endif

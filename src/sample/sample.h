@@ -1,0 +1,105 @@
+/* One thread in one scan: the only form in which samples reach columns, filters and renderers.
+ *
+ * Filled by kernel/thread_table and lookup/ when live, by sample/sample_file when replayed. Plain data:
+ * copying a sample is an assignment; text fields point to interned names and are not owned.
+ */
+#ifndef TSNAP_SAMPLE_SAMPLE_H
+#define TSNAP_SAMPLE_SAMPLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Every number is an int64_t so that absent has one spelling; absent text is NULL. */
+#define ABSENT INT64_MIN
+
+/* What a thread is doing. Values are indexes into the table behind state_row(). */
+enum thread_doing {
+	DOING_ON,	 /* on a CPU */
+	DOING_RQ,	 /* runnable, waiting in a run queue */
+	DOING_DISK,	 /* D: uninterruptible sleep */
+	DOING_SLEEP,	 /* S: interruptible sleep */
+	DOING_STOPPED,	 /* T: stopped by a signal or a tracer */
+	DOING_IDLE,	 /* I: an idle kernel thread (TASK_IDLE) */
+	DOING_ZOMBIE,	 /* Z: dead, not yet waited for */
+	DOING_PARKED,	 /* P: a parked kernel thread */
+	DOING_COUNT,
+};
+
+struct state_row {
+	const char *name;   /* ON RQ D S T I Z P */
+	const char *help;
+	const char *proc;   /* the letters that /proc/TID/stat uses for it */
+	bool active;	    /* shown without -a */
+};
+
+/* doing: a value of enum thread_doing; NULL for anything else. */
+const struct state_row *state_row(int64_t doing);
+/* The value whose row has this name (as in the state column); ABSENT if none. */
+int64_t state_of_name(const char *name);
+/* The value for a letter of /proc/TID/stat; R gives DOING_RQ. ABSENT if unknown. */
+int64_t state_of_proc_letter(char letter);
+
+#define SAMPLE_ARG_COUNT 6
+
+struct sample {
+	/* the scan */
+	int64_t time_us;   /* UTC */
+	int64_t weight_us; /* the time that this sample stands for: since the previous scan */
+	/* who */
+	int64_t tid, pid, ppid, uid;
+	int64_t start_ns; /* boot time clock; with tid, the thread's identity. Not a column */
+	int64_t kthread;  /* 1 kernel thread, 0 not */
+	const char *user, *comm, *commsum, *cmdline, *exe, *cgroup;
+	/* what */
+	int64_t state; /* enum thread_doing */
+	int64_t state_us, cpu;
+	int64_t syscall_nr, arg[SAMPLE_ARG_COUNT];
+	const char *syscall;
+	int64_t fd;
+	const char *filename, *filenamesum;
+	/* by whom */
+	int64_t waker_tid;
+	const char *waker_comm;
+	/* exact, since the thread's previous sample */
+	int64_t cpu_us, runq_us, dwait_us, sleep_us, vcsw, ivcsw;
+};
+
+/* All fields absent. */
+extern const struct sample sample_absent;
+
+/* What a column needs beyond what every sample has; a column row's `needs`. A group that no chosen column
+ * needs is neither read nor looked up. */
+enum sample_needs {
+	NEED_USER = 1 << 0,	  /* user */
+	NEED_PPID = 1 << 1,	  /* ppid */
+	NEED_CMDLINE = 1 << 2,	  /* cmdline */
+	NEED_EXE = 1 << 3,	  /* exe */
+	NEED_SYSCALL = 1 << 4,	  /* syscall, syscall_nr, arg */
+	NEED_FILE = 1 << 5,	  /* fd, filename (implies NEED_SYSCALL) */
+	NEED_CGROUP = 1 << 6,	  /* cgroup */
+	NEED_WAKER = 1 << 7,	  /* waker_tid */
+	NEED_WAKER_COMM = 1 << 8, /* waker_comm (implies NEED_WAKER) */
+	NEED_TOTALS = 1 << 9,	  /* cpu_us .. ivcsw */
+	NEED_COMMSUM = 1 << 10,	  /* derived from comm */
+	NEED_FILENAMESUM = 1 << 11, /* derived from filename (implies NEED_FILE) */
+};
+
+/* needs with everything that they imply. */
+unsigned int sample_needs_close(unsigned int needs);
+
+/* Fills the fields that follow from other fields of the same sample (commsum, filenamesum), live and
+ * replayed alike, where needs asks for them. */
+void sample_derive(struct sample *sample, unsigned int needs);
+
+/* One scan: what a sampler delivers at one tick. samples belong to the source and are valid until its
+ * next scan. */
+struct scan {
+	int64_t time_us;   /* UTC */
+	int64_t weight_us; /* since the previous scan; of the first one, the period asked for */
+	struct sample *samples;
+	size_t count;
+	size_t threads; /* threads seen in this scan, shown or not; 0 when not known (replay) */
+};
+
+#endif
