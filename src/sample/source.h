@@ -1,0 +1,41 @@
+/* Where scans come from: the live host (src/live) or a recorded CSV (sample/sample_file). run.c sees
+ * only this.
+ */
+#ifndef TSNAP_SAMPLE_SOURCE_H
+#define TSNAP_SAMPLE_SOURCE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "sample/sample.h"
+
+#define SOURCE_TEXT_SIZE 128
+#define SOURCE_MISSED_MAX 16
+
+/* Something that was not seen, for the foot of a report: "12 late scans". */
+struct source_missed {
+	const char *what; /* static words: "late scans", "threads did not fit the map (--max-threads)" */
+	uint64_t count;	  /* since the source was opened */
+};
+
+/* What heading and foot tell. Numbers are ABSENT where not known. */
+struct source_facts {
+	char host[SOURCE_TEXT_SIZE], kernel[SOURCE_TEXT_SIZE];
+	int64_t cpus;
+	int64_t rate_hz;	  /* asked */
+	int64_t own_cpu_ns;	  /* tsnap's CPU time since the source was opened */
+	int64_t bpf_ns, bpf_runs; /* in tsnap's BPF programs, where the kernel counts them */
+	struct source_missed missed[SOURCE_MISSED_MAX];
+	size_t missed_count;
+};
+
+struct source {
+	/* Waits for the next tick and delivers its scan. 1: *scan is filled; 0: the end (of the recording);
+	 * -EINTR: a signal came first; another -errno: failed, e is filled. */
+	int (*next)(struct source *source, struct scan *scan, struct error *e);
+	void (*describe)(struct source *source, struct source_facts *facts);
+	void (*close)(struct source *source); /* frees source too */
+};
+
+#endif
