@@ -11,6 +11,7 @@
 #define PLAIN "\033[0m"
 #define GAP 2 /* between columns */
 #define BAR_WIDTH 10
+#define BAR_PAGE_WIDTH 80  /* no bar on a narrower page */
 #define TEXT_WIDTH_LEAST 8 /* a text column is not cut below */
 #define ABSENT_TEXT "-"
 #define ELLIPSIS "…"
@@ -45,12 +46,17 @@ static void add_average(struct text *out, int64_t total, int64_t scans)
 	text_add_decimals(out, ratio(total, 100, scans), 2);
 }
 
-static void add_time(struct text *out, int64_t utc_us)
+/* ", 2026-11-20 20:42:53.000 to 20:42:58.000 UTC" */
+static void add_times(struct text *out, const struct tally *tally)
 {
-	char iso[CLOCK_ISO_SIZE];
+	char from[CLOCK_ISO_SIZE], until[CLOCK_ISO_SIZE];
 
-	clock_format_iso(utc_us, iso);
-	text_add_format(out, "%.10s %.8s", iso, iso + 11);
+	clock_format_iso(tally->from_us, from);
+	clock_format_iso(tally->until_us, until);
+	text_add_format(out, ", %.10s %.12s to ", from, from + 11);
+	if (strncmp(from, until, 10))
+		text_add_format(out, "%.10s ", until);
+	text_add_format(out, "%.12s UTC", until + 11);
 }
 
 static void add_origin(struct text *out, const struct page *page)
@@ -73,13 +79,8 @@ static void add_origin(struct text *out, const struct page *page)
 	if (facts->cpus != ABSENT)
 		text_add_format(out, ", %lld CPU%s", (long long)facts->cpus,
 				facts->cpus == 1 ? "" : "s");
-	if (page->tally->scans) {
-		text_add_string(out, ", ");
-		add_time(out, page->tally->from_us);
-		text_add_string(out, " to ");
-		add_time(out, page->tally->until_us);
-		text_add_string(out, " UTC");
-	}
+	if (page->tally->scans)
+		add_times(out, page->tally);
 }
 
 static void add_scans(struct text *out, const struct page *page)
@@ -117,28 +118,35 @@ static void add_heading(struct text *out, const struct page *page)
 	text_done(&line);
 }
 
+/* "  4.5% #         " */
+static void share_write(struct text *cell, int64_t permille, bool bar)
+{
+	struct text number = {0};
+	size_t marks = (size_t)(permille * BAR_WIDTH + 999) / 1000; /* any share is worth a mark */
+
+	text_add_decimals(&number, permille, 1);
+	add_spaces(cell, number.length < 5 ? 5 - number.length : 0);
+	text_add(cell, number.bytes, number.length);
+	text_add_char(cell, '%');
+	if (bar) {
+		text_add_char(cell, ' ');
+		for (size_t i = 0; i < BAR_WIDTH; i++)
+			text_add_char(cell, i < marks ? '#' : ' ');
+	}
+	text_done(&number);
+}
+
 /* The cell's words, without padding. A share has its bar with it. */
-static void cell_write(struct text *cell, const struct column *column, union value value)
+static void cell_write(struct text *cell, const struct page *page, const struct column *column,
+		       union value value)
 {
 	text_clear(cell);
-	if (value_is_absent(column, value)) {
+	if (value_is_absent(column, value))
 		text_add_string(cell, ABSENT_TEXT);
-		return;
-	}
-	value_add(cell, column, value);
-	if (column->kind == KIND_PERMILLE) {
-		struct text bar = {0};
-		/* any share is worth a mark */
-		size_t marks = (size_t)(value.number * BAR_WIDTH + 999) / 1000;
-
-		add_spaces(&bar, cell->length < 5 ? 5 - cell->length : 0);
-		text_add(&bar, cell->bytes, cell->length);
-		text_add_string(&bar, "% ");
-		for (size_t i = 0; i < BAR_WIDTH; i++)
-			text_add_char(&bar, i < marks ? '#' : ' ');
-		text_done(cell);
-		*cell = bar;
-	}
+	else if (column->kind == KIND_PERMILLE)
+		share_write(cell, value.number, !page->width || page->width >= BAR_PAGE_WIDTH);
+	else
+		value_add(cell, column, value);
 }
 
 /* Text, and a share because of its bar. */
@@ -172,7 +180,7 @@ static void widths_find(const struct page *page, size_t rows, size_t *widths)
 		for (size_t row = 0; row < rows; row++) {
 			size_t width;
 
-			cell_write(&cell, list->items[i], grid_row(page->grid, row)[i]);
+			cell_write(&cell, page, list->items[i], grid_row(page->grid, row)[i]);
 			width = text_width(text_string(&cell));
 			if (width > widths[i])
 				widths[i] = width;
@@ -214,7 +222,7 @@ static void add_row(struct text *out, const struct page *page, const size_t *wid
 	for (size_t i = 0; i < list->count; i++) {
 		text_clear(&cell);
 		if (values)
-			cell_write(&cell, list->items[i], values[i]);
+			cell_write(&cell, page, list->items[i], values[i]);
 		else
 			text_add_string(&cell, list->items[i]->title);
 		if (i)

@@ -31,8 +31,13 @@ void tally_add(struct tally *tally, const struct scan *scan)
 		tally->threads_max = threads;
 }
 
-void tally_add_silence(struct tally *tally, int64_t silent_us, int64_t count)
+void tally_add_silence(struct tally *tally, int64_t from_us, int64_t silent_us, int64_t scans)
 {
-	tally->scans = sum(tally->scans, count);
+	if (!scans)
+		return;
+	if (!tally->scans)
+		tally->from_us = from_us;
+	tally->until_us = sum(from_us, silent_us);
+	tally->scans = sum(tally->scans, scans);
 	tally->elapsed_us = sum(tally->elapsed_us, silent_us);
 }

@@ -17,7 +17,7 @@ struct tally {
 };
 
 void tally_add(struct tally *tally, const struct scan *scan);
-/* A time in which scans saw nobody: count of them. */
-void tally_add_silence(struct tally *tally, int64_t silent_us, int64_t count);
+/* A time from from_us on (UTC) in which that many scans saw nobody. */
+void tally_add_silence(struct tally *tally, int64_t from_us, int64_t silent_us, int64_t scans);
 
 #endif
