@@ -182,15 +182,17 @@ static void facts_subtract(struct source_facts *now, const struct source_facts *
 	now->bpf_runs = since(now->bpf_runs, before->bpf_runs);
 	for (size_t i = 0; i < now->missed_count; i++)
 		for (size_t j = 0; j < before->missed_count; j++)
-			if (!strcmp(now->missed[i].what, before->missed[j].what))
+			if (!now->missed[i].standing &&
+			    !strcmp(now->missed[i].what, before->missed[j].what))
 				now->missed[i].count -= before->missed[j].count;
 }
 
 static void facts_add_refused(struct source_facts *facts, int64_t refused)
 {
 	if (refused && facts->missed_count < SOURCE_MISSED_MAX)
-		facts->missed[facts->missed_count++] = (struct source_missed){
-			"samples in more groups than tsnap keeps", (uint64_t)refused};
+		facts->missed[facts->missed_count++] =
+			(struct source_missed){.what = "samples in more groups than tsnap keeps",
+					       .count = (uint64_t)refused};
 }
 
 /* Shows the groups kept since the last page, and starts anew. */

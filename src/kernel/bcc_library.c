@@ -18,11 +18,11 @@ int bcc_library_open(struct bcc_library *bcc, struct error *e)
 				 "install libbpfcc) or bcc (RHEL, Amazon: dnf install bcc; SUSE: "
 				 "zypper install libbcc0)",
 				 BCC_FILE, dlerror());
-#define BCC_LOAD(name)                                                                             \
-	*(void **)&bcc->name = dlsym(bcc->handle, #name);                                          \
-	if (!bcc->name)                                                                            \
-		return error_set(e, ENOENT, EXIT_HOST_CANNOT, "%s has no %s: it is older than 0.18", \
-				 BCC_FILE, #name);
+#define BCC_LOAD(name)                                        \
+	*(void **)&bcc->name = dlsym(bcc->handle, #name);     \
+	if (!bcc->name)                                       \
+		return error_set(e, ENOENT, EXIT_HOST_CANNOT, \
+				 "%s has no %s: it is older than 0.18", BCC_FILE, #name);
 	BCC_CALLS(BCC_LOAD)
 #undef BCC_LOAD
 	return 0;

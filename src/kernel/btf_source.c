@@ -9,7 +9,8 @@
 #define BTF_BYTES_MAX (256l << 20)
 #define NESTING_MAX 8 /* anonymous structs and unions in one another */
 
-/* Bytes from the start of type to the member name, anonymous members searched as well; -1 if there is none. */
+/* Bytes from the start of type to the member name, anonymous members searched as well; -1 if there
+ * is none. */
 static int64_t member_offset(const struct btf *btf, const struct btf_type *type, const char *name,
 			     int nesting)
 {
@@ -22,7 +23,8 @@ static int64_t member_offset(const struct btf *btf, const struct btf_type *type,
 		int64_t offset;
 
 		if (is && !strcmp(is, name))
-			return bits % 8 || btf_member_bitfield_size(type, i) ? -1 : bits / 8;
+			return bits % 8 || btf_member_bitfield_size(type, i) ? -1
+									     : (int64_t)(bits / 8);
 		if ((is && *is) || nesting >= NESTING_MAX)
 			continue;
 		inner = btf__type_by_id(btf, member->type);
@@ -69,10 +71,11 @@ int btf_layout_read(const char *path, struct field_layout *layout, struct error 
 	btf = btf__parse(path, NULL);
 	result = (int)libbpf_get_error(btf);
 	if (result)
-		return error_set(e, EINVAL, EXIT_FAILED,
-				 "'%s' is not BTF that can be used: %s; give the vmlinux BTF of this "
-				 "kernel, raw or in ELF",
-				 path, strerror(-result));
+		return error_set(
+			e, EINVAL, EXIT_FAILED,
+			"'%s' is not BTF that can be used: %s; give the vmlinux BTF of this "
+			"kernel, raw or in ELF",
+			path, strerror(-result));
 	for (size_t i = 0; !result && i < field_count; i++) {
 		result = field_find(btf, &field_rows[i], &read.name[i], &read.offset[i]);
 		if (result)

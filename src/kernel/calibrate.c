@@ -26,7 +26,8 @@ static uint32_t stack_field_offset(const struct field_layout *layout)
 	return 0;
 }
 
-/* A program that copies the registers at candidate, of the thread it runs in, into the map's only value. */
+/* A program that copies the registers at candidate, of the thread it runs in, into the map's only
+ * value. */
 static int candidate_load(int map, uint32_t stack_field, uint32_t candidate)
 {
 	const int copy = -16 - REGISTERS_BYTES;
@@ -59,7 +60,8 @@ static int candidate_load(int map, uint32_t stack_field, uint32_t candidate)
 	return bpf_call_load(BPF_PROG_TYPE_PERF_EVENT, insns, sizeof(insns) / sizeof(insns[0]));
 }
 
-/* Sleeps once with the program run at each of this thread's own switches. 1: the registers are there. */
+/* Sleeps once with the program run at each of this thread's own switches. 1: the registers are
+ * there. */
 static int candidate_try(int map, int program)
 {
 	/* clang-format off */

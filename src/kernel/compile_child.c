@@ -116,9 +116,8 @@ static void output_take(int output, struct text *to)
 static void child_end_explain(int status, struct error *e)
 {
 	if (WIFSIGNALED(status))
-		error_set(e, EPIPE, EXIT_FAILED,
-			  "the compile child was killed by signal %d (%s)%s", WTERMSIG(status),
-			  strsignal(WTERMSIG(status)),
+		error_set(e, EPIPE, EXIT_FAILED, "the compile child was killed by signal %d (%s)%s",
+			  WTERMSIG(status), strsignal(WTERMSIG(status)),
 			  WTERMSIG(status) == SIGKILL
 				  ? "; was memory short? it needs about 150 MB for a moment"
 				  : "; -v shows what it said");
@@ -130,10 +129,8 @@ static void child_end_explain(int status, struct error *e)
 
 static void result_init(struct compile_result *result, uint32_t threads_max)
 {
-	*result = (struct compile_result){.threads_map = -1,
-					  .counters_map = -1,
-					  .ticks_map = -1,
-					  .threads_max = threads_max};
+	*result = (struct compile_result){
+		.threads_map = -1, .counters_map = -1, .ticks_map = -1, .threads_max = threads_max};
 	for (int group = 0; group < GROUP_COUNT; group++)
 		result->programs[group] = -1;
 }
@@ -149,8 +146,8 @@ int compile_child_run(const struct compile_request *request, struct compile_resu
 	result_init(&made, request->threads_max);
 	output = memfd_create("tsnap-compile", MFD_CLOEXEC);
 	if (output < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets))
-		failed = error_set(e, errno, EXIT_FAILED, "no descriptors for the compile child: %s",
-				   strerror(errno));
+		failed = error_set(e, errno, EXIT_FAILED,
+				   "no descriptors for the compile child: %s", strerror(errno));
 	else
 		failed = work_dir_make(work_dir, e);
 	if (failed)

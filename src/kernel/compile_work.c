@@ -31,8 +31,12 @@ static int types_find(const struct compile_request *request, const struct bcc_li
 		      const char *work_dir, int socket, int output, struct field_layout *layout,
 		      struct error *e)
 {
-	const struct type_request types = {request->types_choice, request->btf_file,
-					   request->offsets_file, request->host, bcc, work_dir,
+	const struct type_request types = {request->types_choice,
+					   request->btf_file,
+					   request->offsets_file,
+					   request->host,
+					   bcc,
+					   work_dir,
 					   output};
 	const struct type_source *found = NULL;
 	struct child_message message = {.kind = MESSAGE_TRIED};
@@ -80,7 +84,8 @@ static int program_load(const struct bcc_library *bcc, void *module, const struc
 	}
 	if (fd < 0) {
 		error_set(e, failed, EXIT_FAILED,
-			  "the kernel refused the BPF program %s (%s): %s; -v shows the verifier's log",
+			  "the kernel refused the BPF program %s (%s): %s; -v shows the verifier's "
+			  "log",
 			  row->name, probe_kind_names[row->kind], strerror(failed));
 		if (log)
 			printf("%s\n", log);
@@ -100,17 +105,18 @@ static int maps_send(const struct bcc_library *bcc, void *module, int socket, st
 		if (fd < 0)
 			continue; /* of a fragment that was not chosen */
 		if (bcc->bpf_table_leaf_size(module, map_rows[i].name) != map_rows[i].leaf_bytes)
-			return error_set(e, EINVAL, EXIT_FAILED,
-					 "libbcc lays out the record of %s in another way than the C "
-					 "compiler; please report this with tsnap --version and --check",
-					 map_rows[i].name);
+			return error_set(
+				e, EINVAL, EXIT_FAILED,
+				"libbcc lays out the record of %s in another way than the C "
+				"compiler; please report this with tsnap --version and --check",
+				map_rows[i].name);
 		child_message_send(socket, &message, fd);
 	}
 	return 0;
 }
 
-static int programs_send(const struct bcc_library *bcc, void *module,
-			 const struct probe_plan *plan, int socket, struct error *e)
+static int programs_send(const struct bcc_library *bcc, void *module, const struct probe_plan *plan,
+			 int socket, struct error *e)
 {
 	for (uint32_t group = 0; group < GROUP_COUNT; group++) {
 		struct child_message message = {.kind = MESSAGE_PROGRAM, .number = group};

@@ -4,8 +4,8 @@
 
 #include "kernel/compile_child.h"
 
-/* Sends what it finds and loads to socket. output: the descriptor that standard output and error go to. 0, or
- * -errno with e filled. */
+/* Sends what it finds and loads to socket. output: the descriptor that standard output and error go
+ * to. 0, or -errno with e filled. */
 int compile_work(const struct compile_request *request, const char *work_dir, int socket,
 		 int output, struct error *e);
 

@@ -9,7 +9,8 @@ struct embedded_file {
 
 extern const struct embedded_file embedded_files[]; /* ends with a NULL name */
 
-/* The text of bpf_text/<name>; every name asked for in this program exists (a unit test sees to it). */
+/* The text of bpf_text/<name>; every name asked for in this program exists (a unit test sees to
+ * it). */
 const char *embedded_text(const char *name);
 
 #endif

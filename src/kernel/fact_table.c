@@ -68,7 +68,7 @@ static int try_tracepoint(char *why)
 	}
 	snprintf(path, sizeof(path), "%s/events/sched/sched_process_exec/id", host.tracefs);
 	if (host_file_read(path, id, sizeof(id)) <= 0) {
-		snprintf(why, FACT_WHY_SIZE, "%s can't be read", path);
+		snprintf(why, FACT_WHY_SIZE, "tracefs has no readable sched_process_exec/id");
 		return -ENOENT;
 	}
 	attr.config = strtoull(id, NULL, 10);
@@ -200,7 +200,8 @@ static int try_read_into_map(char *why)
 		return said(why, map, "making a map");
 	program = bpf_call_load(BPF_PROG_TYPE_KPROBE, insns, PROGRAM_LENGTH(insns));
 	if (program == -EINVAL) {
-		/* before 5.0 a kprobe program carries the kernel's version: any other type will do */
+		/* before 5.0 a kprobe program carries the kernel's version: any other type will do
+		 */
 		program = bpf_call_load(BPF_PROG_TYPE_TRACEPOINT, insns, PROGRAM_LENGTH(insns));
 	}
 	close(map);
@@ -213,9 +214,12 @@ static int try_read_into_map(char *why)
 static int try_probe_read_kernel(char *why)
 {
 	static const struct bpf_insn insns[] = {
-		BPF_COPY_(BPF_REG_1, BPF_REG_10), BPF_ADD_(BPF_REG_1, -8),
-		BPF_SET_(BPF_REG_2, 8),		  BPF_SET_(BPF_REG_3, 0),
-		BPF_CALL_(BPF_FUNC_probe_read_kernel), BPF_SET_(BPF_REG_0, 0),
+		BPF_COPY_(BPF_REG_1, BPF_REG_10),
+		BPF_ADD_(BPF_REG_1, -8),
+		BPF_SET_(BPF_REG_2, 8),
+		BPF_SET_(BPF_REG_3, 0),
+		BPF_CALL_(BPF_FUNC_probe_read_kernel),
+		BPF_SET_(BPF_REG_0, 0),
 		BPF_EXIT_(),
 	};
 	int program = bpf_call_load(BPF_PROG_TYPE_PERF_EVENT, insns, PROGRAM_LENGTH(insns));

@@ -1,5 +1,5 @@
-/* What this kernel offers, found by trying, each fact at most once and only when somebody asks. A new fact is a
- * row here; --check prints the rows, --without pretends that one is missing.
+/* What this kernel offers, found by trying, each fact at most once and only when somebody asks. A
+ * new fact is a row here; --check prints the rows, --without pretends that one is missing.
  */
 #ifndef TSNAP_KERNEL_FACT_TABLE_H
 #define TSNAP_KERNEL_FACT_TABLE_H
@@ -42,12 +42,12 @@ struct facts {
 
 /* Whether the kernel has it; tries on the first call. */
 bool fact_has(struct facts *facts, enum fact fact);
-/* list: names with commas between, NULL for none. Facts named are missing from now on. -EINVAL: unknown name,
- * a usage error that lists the names. */
+/* list: names with commas between, NULL for none. Facts named are missing from now on. -EINVAL:
+ * unknown name, a usage error that lists the names. */
 int facts_take_away(struct facts *facts, const char *list, struct error *e);
 
-/* The address-less look into kallsyms: whether a kernel function (or name.isra.N and such, not name.cold) can be
- * probed; found gets the full name (size bytes). 0 or -ENOENT. */
+/* The address-less look into kallsyms: whether a kernel function (or name.isra.N and such, not
+ * name.cold) can be probed; found gets the full name (size bytes). 0 or -ENOENT. */
 int kernel_function_find(const char *name, char *found, unsigned int size);
 
 #endif

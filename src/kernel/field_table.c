@@ -70,9 +70,9 @@ void field_header_write(const struct field_layout *layout, struct text *to)
 		const char *of = field_rows[i].of, *name = field_name(layout, i);
 
 		text_add_format(to, "#define HAVE_%s_%s 1\n", of, name);
-		text_add_format(to,
-				"_Static_assert(__builtin_offsetof(struct %s, %s) == %u, \"%s.%s\");\n",
-				of, name, layout->offset[i], of, name);
+		text_add_format(
+			to, "_Static_assert(__builtin_offsetof(struct %s, %s) == %u, \"%s.%s\");\n",
+			of, name, layout->offset[i], of, name);
 	}
 }
 
@@ -87,7 +87,8 @@ void field_offsets_write(const struct field_layout *layout, const char *release,
 				layout->offset[i]);
 }
 
-/* "struct.member 123" into layout; -EINVAL if it is not of that form. Unknown fields pass: another tsnap's. */
+/* "struct.member 123" into layout; -EINVAL if it is not of that form. Unknown fields pass: another
+ * tsnap's. */
 static int offsets_line_read(char *line, struct field_layout *layout, bool *found)
 {
 	char *number = strchr(line, ' '), *member = strchr(line, '.'), *end;
@@ -128,11 +129,12 @@ static int layout_check(const struct field_layout *layout, const bool *found, co
 			if (!strcmp(field_rows[j].of, row->of) &&
 			    layout->offset[j] < layout->offset[i] + row->bytes &&
 			    layout->offset[i] < layout->offset[j] + field_rows[j].bytes)
-				return error_set(e, EINVAL, EXIT_FAILED,
-						 "offsets file '%s': %s.%s and %s.%s overlap; write "
-						 "it anew with tsnap --write-offsets",
-						 path, row->of, row->names[0], row->of,
-						 field_rows[j].names[0]);
+				return error_set(
+					e, EINVAL, EXIT_FAILED,
+					"offsets file '%s': %s.%s and %s.%s overlap; write "
+					"it anew with tsnap --write-offsets",
+					path, row->of, row->names[0], row->of,
+					field_rows[j].names[0]);
 	}
 	return 0;
 }
@@ -155,10 +157,11 @@ int field_offsets_read(const char *path, const char *release, const char *machin
 	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
 		if (line_number++ < 3) {
 			if (strcmp(line, head[line_number - 1]))
-				return error_set(e, EINVAL, EXIT_FAILED,
-						 "offsets file '%s' is of another kernel or format: "
-						 "line %d is '%.60s', this host needs '%s'",
-						 path, line_number, line, head[line_number - 1]);
+				return error_set(
+					e, EINVAL, EXIT_FAILED,
+					"offsets file '%s' is of another kernel or format: "
+					"line %d is '%.60s', this host needs '%s'",
+					path, line_number, line, head[line_number - 1]);
 			continue;
 		}
 		if (offsets_line_read(line, &read, found))

@@ -7,7 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A function per field that returns its offset: the compiled program's first instruction holds it. */
+/* A function per field that returns its offset: the compiled program's first instruction holds it.
+ */
 static void offsets_text(const struct field_layout *layout, struct text *text)
 {
 	text_add_string(text, "#include <linux/sched.h>\n#include <linux/cred.h>\n");

@@ -31,10 +31,11 @@ int kernel_plan(struct kernel *kernel, const struct kernel_options *options, str
 					 "BPF is not permitted to this user (%s): %s", why,
 					 fact_rows[FACT_BPF].remedy);
 		if (kernel->host.lockdown[0] && strcmp(kernel->host.lockdown, "none") != 0)
-			return error_set(e, EPERM, EXIT_HOST_CANNOT,
-					 "kernel lockdown is '%s' and BPF is forbidden (%s): only a "
-					 "boot without lockdown (lockdown=none, secure boot off) helps",
-					 kernel->host.lockdown, why);
+			return error_set(
+				e, EPERM, EXIT_HOST_CANNOT,
+				"kernel lockdown is '%s' and BPF is forbidden (%s): only a "
+				"boot without lockdown (lockdown=none, secure boot off) helps",
+				kernel->host.lockdown, why);
 		return error_set(e, EPERM, EXIT_HOST_CANNOT,
 				 "BPF does not work here (%s): in a container give it CAP_BPF, "
 				 "CAP_PERFMON and CAP_SYS_PTRACE (or CAP_SYS_ADMIN) and a higher "
@@ -53,7 +54,8 @@ static uint32_t threads_max(const struct kernel_options *options)
 	return now * 2 > THREADS_MIN ? (uint32_t)(now * 2) : THREADS_MIN;
 }
 
-static struct compile_request request_of(struct kernel *kernel, const struct kernel_options *options)
+static struct compile_request request_of(struct kernel *kernel,
+					 const struct kernel_options *options)
 {
 	return (struct compile_request){
 		.host = &kernel->host,
@@ -114,7 +116,8 @@ void kernel_close(struct kernel *kernel)
 	compile_result_done(&kernel->compiled);
 }
 
-/* Reads the only entry of a per-CPU array: one value for each possible CPU, each rounded up to 8 bytes. */
+/* Reads the only entry of a per-CPU array: one value for each possible CPU, each rounded up to 8
+ * bytes. */
 static int cpu_values_read(int map, void *values)
 {
 	uint32_t zero = 0;
@@ -130,7 +133,8 @@ int kernel_ticks_read(struct kernel *kernel, struct cpu_tick *ticks)
 
 uint64_t kernel_map_full_count(struct kernel *kernel)
 {
-	_Static_assert(sizeof(struct probe_counters) % 8 == 0, "per-CPU values are rounded up to 8");
+	_Static_assert(sizeof(struct probe_counters) % 8 == 0,
+		       "per-CPU values are rounded up to 8");
 	size_t cpus = (size_t)kernel->host.cpus_possible;
 	struct probe_counters *counters = memory_get(cpus * sizeof(*counters));
 	uint64_t sum = 0;

@@ -119,9 +119,9 @@ int probe_attach(const struct probe_plan *plan, const int *programs, int64_t rat
 			continue;
 		if (probe_group_rows[group].required) {
 			probe_detach(links);
-			return error_set(e, -result, EXIT_HOST_CANNOT,
-					 "the %s %s can't be attached: %s",
-					 probe_kind_names[row->kind], row->event, strerror(-result));
+			return error_set(
+				e, -result, EXIT_HOST_CANNOT, "the %s %s can't be attached: %s",
+				probe_kind_names[row->kind], row->event, strerror(-result));
 		}
 		snprintf(left + used, left_size - used, "%s (%s): %s; not seen: %s\n", row->event,
 			 probe_kind_names[row->kind], strerror(-result),

@@ -88,10 +88,11 @@ int probe_plan_make(unsigned int needs, bool (*has)(void *of, enum fact fact), v
 	}
 	for (int group = 0; group < GROUP_COUNT; group++)
 		if (probe_group_rows[group].required && !made.chosen[group])
-			return error_set(e, ENOTSUP, EXIT_HOST_CANNOT,
-					 "this kernel offers no way to see scheduler switches: neither raw "
-					 "tracepoints (4.17), nor tracepoints (is tracefs mounted?), nor "
-					 "kprobes; tsnap --check tells more");
+			return error_set(
+				e, ENOTSUP, EXIT_HOST_CANNOT,
+				"this kernel offers no way to see scheduler switches: neither raw "
+				"tracepoints (4.17), nor tracepoints (is tracefs mounted?), nor "
+				"kprobes; tsnap --check tells more");
 	*plan = made;
 	return 0;
 }

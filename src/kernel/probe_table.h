@@ -1,5 +1,5 @@
-/* The probes: for each group of facts about threads the ways to get it, best first. A new way is a row here and
- * a variant in the fragment bpf_text/<name>.bpf.c.
+/* The probes: for each group of facts about threads the ways to get it, best first. A new way is a
+ * row here and a variant in the fragment bpf_text/<name>.bpf.c.
  */
 #ifndef TSNAP_KERNEL_PROBE_TABLE_H
 #define TSNAP_KERNEL_PROBE_TABLE_H
@@ -49,7 +49,8 @@ struct probe_plan {
 };
 
 /* Chooses for each group the first row whose fact `has` confirms; has is asked only where needed.
- * needs: bits 1 << GROUP_x; required groups are always taken. -ENOTSUP where a required group has no way. */
+ * needs: bits 1 << GROUP_x; required groups are always taken. -ENOTSUP where a required group has
+ * no way. */
 int probe_plan_make(unsigned int needs, bool (*has)(void *of, enum fact fact), void *of,
 		    struct probe_plan *plan, struct error *e);
 

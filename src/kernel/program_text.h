@@ -1,5 +1,5 @@
-/* Puts the BPF text together: knobs, types, the record, maps, then the fragments of the chosen probes; and the
- * private tree of tiny headers that libbcc sees instead of a kernel's.
+/* Puts the BPF text together: knobs, types, the record, maps, then the fragments of the chosen
+ * probes; and the private tree of tiny headers that libbcc sees instead of a kernel's.
  */
 #ifndef TSNAP_KERNEL_PROGRAM_TEXT_H
 #define TSNAP_KERNEL_PROGRAM_TEXT_H

@@ -1,5 +1,5 @@
-/* What the registers saved at the last kernel entry say. One file a CPU: registers_<machine>.c; CMake takes
- * the one of the machine that is built for.
+/* What the registers saved at the last kernel entry say. One file a CPU: registers_<machine>.c;
+ * CMake takes the one of the machine that is built for.
  */
 #ifndef TSNAP_KERNEL_REGISTERS_H
 #define TSNAP_KERNEL_REGISTERS_H
@@ -17,10 +17,12 @@ struct registers_call {
 /* words: THREAD_REGISTER_COUNT of them, as bpf_text/thread_state.h has them. */
 void registers_decode(const uint64_t *words, struct registers_call *call);
 
-/* Distances of the saved registers from the end of the kernel stack, likeliest first, 0 at the end. */
+/* Distances of the saved registers from the end of the kernel stack, likeliest first, 0 at the end.
+ */
 extern const uint32_t registers_below_top[];
 
-/* struct pt_regs and PT_REGS_PARMn for kprobe programs, as C text: the generated header has no other. */
+/* struct pt_regs and PT_REGS_PARMn for kprobe programs, as C text: the generated header has no
+ * other. */
 extern const char registers_text[];
 
 #endif

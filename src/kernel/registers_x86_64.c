@@ -2,7 +2,27 @@
 
 /* struct pt_regs, arch/x86/include/asm/ptrace.h; the same words since 2.6 */
 enum {
-	R15, R14, R13, R12, BP, BX, R11, R10, R9, R8, AX, CX, DX, SI, DI, ORIG_AX, IP, CS, FLAGS, SP, SS,
+	R15,
+	R14,
+	R13,
+	R12,
+	BP,
+	BX,
+	R11,
+	R10,
+	R9,
+	R8,
+	AX,
+	CX,
+	DX,
+	SI,
+	DI,
+	ORIG_AX,
+	IP,
+	CS,
+	FLAGS,
+	SP,
+	SS,
 	WORDS,
 };
 

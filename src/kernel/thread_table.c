@@ -94,8 +94,8 @@ static int scan_batches(struct thread_table *table,
 	return 0;
 }
 
-/* The next key after one that was just removed is the first key again: what was seen already is passed over, and
- * the walk ends when it has made twice as many steps as the map can hold. */
+/* The next key after one that was just removed is the first key again: what was seen already is
+ * passed over, and the walk ends when it has made twice as many steps as the map can hold. */
 static int scan_singly(struct thread_table *table,
 		       void (*visit)(void *to, const struct thread_state *record), void *to)
 {

@@ -50,7 +50,8 @@ static int btf_read(const struct type_request *request, struct field_layout *lay
 	return btf_layout_read(request->btf_file ? request->btf_file : BTF_PATH, layout, e);
 }
 
-/* Debian has the common half in source/ and the rest in build/; RHEL and others have one tree in build/. */
+/* Debian has the common half in source/ and the rest in build/; RHEL and others have one tree in
+ * build/. */
 static bool headers_there(const struct type_request *request, char *where, size_t size)
 {
 	static const char *const halves[] = {"build", "source"};
@@ -177,8 +178,9 @@ int type_source_find(const struct type_request *request, struct field_layout *la
 		error_done(&failed);
 	}
 	type_source_remedy(request->host, remedy, sizeof(remedy));
-	return error_set(e, ENOENT, EXIT_HOST_CANNOT,
-			 "no source of kernel types works here (%s, headers and kheaders were tried): %s; "
-			 "or give --btf FILE or --offsets FILE",
-			 BTF_PATH, remedy);
+	return error_set(
+		e, ENOENT, EXIT_HOST_CANNOT,
+		"no source of kernel types works here (%s, headers and kheaders were tried): %s; "
+		"or give --btf FILE or --offsets FILE",
+		BTF_PATH, remedy);
 }

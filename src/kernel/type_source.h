@@ -1,5 +1,6 @@
-/* Where the offsets of kernel structs come from. Each source is a row; the first that works is taken. Runs in
- * the compile child, because libbpf keeps a BTF of several megabytes and libbcc far more.
+/* Where the offsets of kernel structs come from. Each source is a row; the first that works is
+ * taken. Runs in the compile child, because libbpf keeps a BTF of several megabytes and libbcc far
+ * more.
  */
 #ifndef TSNAP_KERNEL_TYPE_SOURCE_H
 #define TSNAP_KERNEL_TYPE_SOURCE_H
@@ -24,7 +25,8 @@ struct type_request {
 struct type_source {
 	const char *name;
 	const char *help;
-	/* Whether the source is there at all, without reading it; where (size bytes) says where or why not. */
+	/* Whether the source is there at all, without reading it; where (size bytes) says where or
+	 * why not. */
 	bool (*there)(const struct type_request *request, char *where, size_t size);
 	int (*read)(const struct type_request *request, struct field_layout *layout,
 		    struct error *e);
@@ -32,18 +34,19 @@ struct type_source {
 
 extern const struct type_source type_sources[]; /* in the order of auto; ends with a NULL name */
 
-/* Finds the layout; *found gets the row, tried a line for each source that was tried. A source that the user
- * named (by name or by file) must work: its error is the error. */
+/* Finds the layout; *found gets the row, tried a line for each source that was tried. A source that
+ * the user named (by name or by file) must work: its error is the error. */
 int type_source_find(const struct type_request *request, struct field_layout *layout,
 		     const struct type_source **found, struct text *tried, struct error *e);
 
-/* The words that tell how to get kernel types on this distribution: "apt install linux-headers-6.1.0-56-amd64". */
+/* The words that tell how to get kernel types on this distribution: "apt install
+ * linux-headers-6.1.0-56-amd64". */
 void type_source_remedy(const struct host *host, char *words, size_t size);
 
 /* btf_source.c: the layout from a BTF file, raw or ELF. */
 int btf_layout_read(const char *path, struct field_layout *layout, struct error *e);
-/* header_source.c: the layout from kernel headers, by compiling. tree: their root, or NULL for the places where
- * distributions put those of the running kernel. */
+/* header_source.c: the layout from kernel headers, by compiling. tree: their root, or NULL for the
+ * places where distributions put those of the running kernel. */
 int header_layout_read(const struct type_request *request, const char *tree,
 		       struct field_layout *layout, struct error *e);
 

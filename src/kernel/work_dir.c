@@ -79,7 +79,8 @@ int work_dir_make(char path[WORK_DIR_PATH_SIZE], struct error *e)
 	}
 	path[0] = 0;
 	return error_set(e, failed, EXIT_FAILED,
-			 "no temporary directory can be made in /run or /tmp: %s", strerror(failed));
+			 "no temporary directory can be made in /run or /tmp: %s",
+			 strerror(failed));
 }
 
 int work_dir_write(const char *path, const char *name, const char *text, struct error *e)

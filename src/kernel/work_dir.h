@@ -1,5 +1,6 @@
-/* A root-only temporary directory for the compile child: tsnap.PID.XXXXXX below /run, or /tmp. The parent removes
- * it whatever happened to the child; what a killed parent left is removed by the next start.
+/* A root-only temporary directory for the compile child: tsnap.PID.XXXXXX below /run, or /tmp. The
+ * parent removes it whatever happened to the child; what a killed parent left is removed by the
+ * next start.
  */
 #ifndef TSNAP_KERNEL_WORK_DIR_H
 #define TSNAP_KERNEL_WORK_DIR_H

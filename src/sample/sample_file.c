@@ -268,7 +268,8 @@ static int sample_file_next(struct source *source, struct scan *scan, struct err
 static void facts_add_missed(struct source_facts *facts, const char *what, uint64_t count)
 {
 	if (count)
-		facts->missed[facts->missed_count++] = (struct source_missed){what, count};
+		facts->missed[facts->missed_count++] =
+			(struct source_missed){.what = what, .count = count};
 }
 
 static void sample_file_describe(struct source *source, struct source_facts *facts)

@@ -4,6 +4,7 @@
 #ifndef TSNAP_SAMPLE_SOURCE_H
 #define TSNAP_SAMPLE_SOURCE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,7 +17,8 @@
 /* Something that was not seen, for the foot of a report: "12 late scans". */
 struct source_missed {
 	const char *what; /* static words: "late scans", "threads did not fit the map (--max-threads)" */
-	uint64_t count;	  /* since the source was opened */
+	uint64_t count;	  /* since the source was opened; */
+	bool standing;	  /* or, if set, as it is now */
 };
 
 /* What heading and foot tell. Numbers are ABSENT where not known. */

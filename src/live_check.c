@@ -1,0 +1,262 @@
+/* --check and --write-offsets: what this host offers, what was chosen, what is missing and how to
+ * get it.
+ */
+#include "live.h"
+#include "base/names.h"
+#include "kernel/bcc_library.h"
+#include "kernel/kernel.h"
+#include "kernel/type_source.h"
+#include "live_options.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void line_add(struct text *out, const char *name, const char *words)
+{
+	text_add_format(out, "  %-18s ", name);
+	text_add_printable(out, words);
+	text_add_char(out, '\n');
+}
+
+static void host_describe(const struct host *host, struct text *out)
+{
+	char words[2 * HOST_TEXT_SIZE + 64], bcc[64];
+
+	text_add_string(out, "Host\n");
+	line_add(out, "name", host->name);
+	snprintf(words, sizeof(words), "%s%s%s", host->release, host->distribution[0] ? ", " : "",
+		 host->distribution);
+	line_add(out, "kernel", words);
+	line_add(out, "architecture", host->machine);
+	snprintf(words, sizeof(words), "%d online, %d possible", host->cpus, host->cpus_possible);
+	line_add(out, "CPUs", words);
+	snprintf(words, sizeof(words), "%s; CAP_BPF %s, CAP_PERFMON %s, CAP_SYS_ADMIN %s",
+		 host->root ? "root" : "not root", host->cap_bpf ? "yes" : "no",
+		 host->cap_perfmon ? "yes" : "no", host->cap_admin ? "yes" : "no");
+	line_add(out, "privileges", words);
+	line_add(out, "lockdown",
+		 host->lockdown[0] ? host->lockdown : "not known (no securityfs, or no lockdown)");
+	line_add(out, "BPF JIT",
+		 host->jit > 0 ? "on"
+		 : host->jit == 0
+			 ? "OFF: probes cost several times more; sysctl net.core.bpf_jit_enable=1"
+			 : "not known (/proc/sys/net/core/bpf_jit_enable can't be read)");
+	line_add(out, "tracefs", host->tracefs[0] ? host->tracefs : "not mounted or not readable");
+	if (host->memlock_bytes == UINT64_MAX)
+		snprintf(words, sizeof(words), "unlimited");
+	else
+		snprintf(words, sizeof(words),
+			 "%llu KB (kernels before 5.11 count maps against it; tsnap "
+			 "raises it if it may)",
+			 (unsigned long long)host->memlock_bytes / 1024);
+	line_add(out, "memory limit", words);
+	bcc_library_find(bcc, sizeof(bcc));
+	line_add(out, "libbcc",
+		 bcc[0] ? bcc
+			: "not found: apt install libbpfcc, dnf install bcc, or zypper install "
+			  "libbcc0");
+}
+
+static void facts_describe(struct kernel *kernel, struct text *out)
+{
+	text_add_string(out, "Facts (tried now)\n");
+	for (int fact = 0; fact < FACT_COUNT; fact++) {
+		char words[512];
+		bool there = fact_has(&kernel->facts, (enum fact)fact);
+
+		snprintf(words, sizeof(words), "%-3s  %s%s%s%s", there ? "yes" : "no",
+			 fact_rows[fact].help, there ? "" : " (",
+			 there ? "" : kernel->facts.why[fact], there ? "" : ")");
+		line_add(out, fact_rows[fact].name, words);
+	}
+}
+
+static void types_describe(const struct config *config, const struct kernel *kernel,
+			   struct text *out)
+{
+	const struct type_request request = {.choice = config->kernel_types,
+					     .btf_file = config->btf_file,
+					     .offsets_file = config->offsets_file,
+					     .host = &kernel->host};
+
+	text_add_string(out, "Sources of kernel types, in the order they are tried\n");
+	for (const struct type_source *source = type_sources; source->name; source++) {
+		char where[512], words[600];
+		bool there = source->there(&request, where, sizeof(where));
+
+		snprintf(words, sizeof(words), "%-3s  %s (%s)", there ? "yes" : "no", source->help,
+			 where);
+		line_add(out, source->name, words);
+	}
+}
+
+static void probes_describe(struct kernel *kernel, struct text *out)
+{
+	text_add_string(out, "Probes\n");
+	for (int group = 0; group < GROUP_COUNT; group++) {
+		const struct probe_row *chosen = NULL;
+		struct text words = {0};
+
+		for (size_t i = 0; i < probe_row_count && !chosen; i++) {
+			const struct probe_row *row = &probe_rows[i];
+
+			if (row->gives != (enum probe_group)group)
+				continue;
+			if (fact_has(&kernel->facts, row->wants))
+				chosen = row;
+			else
+				text_add_format(&words, "; no %s on %s, because %s is missing",
+						probe_kind_names[row->kind], row->event,
+						fact_rows[row->wants].name);
+		}
+		if (chosen) {
+			struct text line = {0};
+
+			text_add_format(&line, "%s on %s: the first way that this kernel offers%s",
+					probe_kind_names[chosen->kind], chosen->event,
+					text_string(&words));
+			line_add(out, probe_group_rows[group].name, text_string(&line));
+			text_done(&line);
+		} else {
+			struct text line = {0};
+
+			text_add_format(&line, "none%s; a report lacks %s", text_string(&words),
+					probe_group_rows[group].without);
+			line_add(out, probe_group_rows[group].name, text_string(&line));
+			text_done(&line);
+		}
+		text_done(&words);
+	}
+}
+
+/* For each thing that is missing, how to get it on each distribution. */
+static void remedies_describe(const struct config *config, struct kernel *kernel, struct text *out)
+{
+	static const struct {
+		const char *name, *distribution_id;
+	} distributions[] = {
+		{"Debian", "debian"}, {"Ubuntu", "ubuntu"},	{"RHEL, Fedora", "rhel"},
+		{"SUSE", "suse"},     {"Amazon Linux", "amzn"},
+	};
+	const struct type_request request = {.choice = config->kernel_types, .host = &kernel->host};
+	char where[512];
+	bool any = false;
+
+	text_add_string(out, "What is missing, and how to get it\n");
+	for (int fact = 0; fact < FACT_COUNT; fact++) {
+		if (fact_has(&kernel->facts, (enum fact)fact) ||
+		    kernel->facts.state[fact] == FACT_TAKEN_AWAY)
+			continue;
+		any = true;
+		line_add(out, fact_rows[fact].name,
+			 fact_rows[fact].remedy ? fact_rows[fact].remedy
+						: "only another kernel has it; tsnap does without");
+	}
+	for (const struct type_source *source = type_sources; source->name; source++) {
+		if (strcmp(source->name, "headers") != 0 ||
+		    source->there(&request, where, sizeof(where)))
+			continue;
+		any = true;
+		line_add(out, "kernel headers",
+			 "needed only where neither BTF nor kheaders is there:");
+		for (size_t i = 0; i < sizeof(distributions) / sizeof(distributions[0]); i++) {
+			struct host host = kernel->host;
+			char words[256], line[300];
+
+			snprintf(host.distribution_id, sizeof(host.distribution_id), "%s",
+				 distributions[i].distribution_id);
+			type_source_remedy(&host, words, sizeof(words));
+			snprintf(line, sizeof(line), "  %s: %s", distributions[i].name, words);
+			line_add(out, "", line);
+		}
+	}
+	if (!any)
+		line_add(out, "nothing", "");
+}
+
+/* Loads and attaches everything once, as a run does. */
+static int trial_describe(const struct config *config, struct text *out, struct error *e)
+{
+	struct kernel_options options;
+	struct kernel kernel;
+	char words[256];
+	int err;
+
+	live_kernel_options(config, &options);
+	err = kernel_open(&kernel, &options, e);
+	text_add_string(out, "Trial\n");
+	if (err) {
+		kernel_close(&kernel);
+		line_add(out, "result", e->line);
+		return err;
+	}
+	line_add(out, "kernel types", kernel.compiled.types_source);
+	for (char *save = NULL, *line = strtok_r(kernel.compiled.types_tried.bytes, "\n", &save);
+	     line; line = strtok_r(NULL, "\n", &save))
+		line_add(out, "  tried", line);
+	if (kernel.compiled.stack_registers)
+		snprintf(words, sizeof(words), "at byte %u of the kernel stack (calibrated)",
+			 kernel.compiled.stack_registers);
+	else
+		snprintf(words, sizeof(words), "not found (%s): no system calls in the report",
+			 strerror(-kernel.compiled.calibration));
+	line_add(out, "saved registers", words);
+	for (char *save = NULL, *line = strtok_r(kernel.left_out, "\n", &save); line;
+	     line = strtok_r(NULL, "\n", &save))
+		line_add(out, "  not attached", line);
+	snprintf(words, sizeof(words), "compiled, loaded and attached; room for %u threads",
+		 kernel.compiled.threads_max);
+	line_add(out, "result", words);
+	kernel_close(&kernel);
+	return 0;
+}
+
+int live_check(const struct config *config, struct text *out, struct error *e)
+{
+	struct kernel_options options;
+	struct kernel kernel = {0};
+	int planned, err;
+
+	live_kernel_options(config, &options);
+	planned = kernel_plan(&kernel, &options, e);
+	if (planned && e->exit_code == EXIT_USAGE)
+		return planned;
+	host_describe(&kernel.host, out);
+	facts_describe(&kernel, out);
+	types_describe(config, &kernel, out);
+	probes_describe(&kernel, out);
+	remedies_describe(config, &kernel, out);
+	err = planned ? planned : trial_describe(config, out, e);
+	text_add_string(out, err ? "tsnap can NOT run here.\n" : "tsnap can run here.\n");
+	if (err)
+		e->exit_code = EXIT_HOST_CANNOT;
+	return err;
+}
+
+int live_write_offsets(const struct config *config, struct error *e)
+{
+	struct kernel_options options;
+	struct kernel kernel;
+	struct text text = {0};
+	FILE *file;
+	int err;
+
+	live_kernel_options(config, &options);
+	err = kernel_layout(&kernel, &options, e);
+	if (err)
+		return err;
+	field_offsets_write(&kernel.compiled.layout, kernel.host.release, kernel.host.machine,
+			    &text);
+	file = fopen(config->write_offsets, "we");
+	if (!file || fputs(text_string(&text), file) < 0 || fflush(file))
+		err = error_set(e, errno, EXIT_FAILED, "offsets file '%s' can't be written: %s",
+				config->write_offsets, strerror(errno));
+	if (file)
+		fclose(file);
+	text_done(&text);
+	kernel_close(&kernel);
+	return err;
+}

@@ -1,0 +1,10 @@
+/* From the command line to the kernel's options; shared by live and live_check. */
+#ifndef TSNAP_LIVE_OPTIONS_H
+#define TSNAP_LIVE_OPTIONS_H
+
+#include "config.h"
+#include "kernel/kernel.h"
+
+void live_kernel_options(const struct config *config, struct kernel_options *options);
+
+#endif

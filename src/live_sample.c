@@ -1,0 +1,175 @@
+#include "live_sample.h"
+#include "base/clock.h"
+#include "base/names.h"
+#include "kernel/registers.h"
+
+#include <unistd.h>
+
+/* Task state bits, include/linux/sched.h. Those of 4.14 and later; on 4.9 the four from 0x40 on are
+ * one bit higher, and only as parts of a D do they matter here. */
+#define TASK_INTERRUPTIBLE_BIT 0x1u
+#define TASK_UNINTERRUPTIBLE_BIT 0x2u
+#define TASK_STOPPED_TRACED_BITS 0xcu
+#define TASK_PARKED_BIT 0x40u
+#define TASK_NOLOAD_BIT 0x400u
+#define TASK_DISK_LIKE_BITS 0x9000u /* RTLOCK_WAIT (5.15), FROZEN (6.1): D in /proc, too */
+#define EXIT_ZOMBIE_BIT 0x20u
+#define PF_KTHREAD_BIT 0x200000u
+
+static bool is_kthread(const struct thread_state *record)
+{
+	return record->identity.task_flags & PF_KTHREAD_BIT;
+}
+
+/* The clock's look at the thread since it came on its CPU; of a thread seeded as runnable, at any
+ * CPU. */
+static const struct cpu_tick *tick_of(const struct thread_state *record,
+				      const struct live_moment *moment)
+{
+	for (int i = 0; i < moment->tick_count; i++)
+		if (moment->ticks[i].tid == record->identity.tid &&
+		    moment->ticks[i].tick_ns >= record->sched.in_ns)
+			return &moment->ticks[i];
+	return NULL;
+}
+
+static enum thread_doing state_doing(uint32_t state)
+{
+	if (state & TASK_UNINTERRUPTIBLE_BIT)
+		return state & TASK_NOLOAD_BIT ? DOING_IDLE : DOING_DISK;
+	if (state & TASK_DISK_LIKE_BITS)
+		return DOING_DISK;
+	if (state & TASK_INTERRUPTIBLE_BIT)
+		return DOING_SLEEP;
+	if (state & TASK_STOPPED_TRACED_BITS)
+		return DOING_STOPPED;
+	if (state & TASK_PARKED_BIT)
+		return DOING_PARKED;
+	return DOING_RQ; /* preempted, or TASK_WAKING */
+}
+
+enum thread_doing record_doing(const struct thread_state *record, const struct live_moment *moment,
+			       bool *unsure)
+{
+	const struct thread_sched *sched = &record->sched;
+	enum thread_doing doing;
+
+	*unsure = false;
+	if (sched->exit_state & EXIT_ZOMBIE_BIT)
+		return DOING_ZOMBIE;
+	if (sched->on_cpu) /* a seeded one was runnable; on a CPU only if the clock saw it there */
+		return sched->known & SCHED_SEEDED && !tick_of(record, moment) ? DOING_RQ
+									       : DOING_ON;
+	doing = state_doing(sched->state);
+	if (doing == DOING_RQ || record->wake.wake_ns > sched->out_ns)
+		return DOING_RQ;
+	*unsure = record->wake.wake_ns && record->wake.wake_ns >= sched->in_ns;
+	return doing;
+}
+
+/* When the present state began. */
+static int64_t since_ns(const struct thread_state *record, enum thread_doing doing)
+{
+	if (doing == DOING_ON)
+		return (int64_t)record->sched.in_ns;
+	if (doing == DOING_RQ && record->wake.wake_ns > record->sched.out_ns)
+		return (int64_t)record->wake.wake_ns;
+	return (int64_t)record->sched.out_ns;
+}
+
+static int64_t span_ns(int64_t from_ns, int64_t until_ns)
+{
+	/* what happened after the scan began has not lasted yet */
+	return until_ns > from_ns ? until_ns - from_ns : 0;
+}
+
+/* Start times from /proc come in clock ticks: all are made so, because they are part of the
+ * identity. */
+static int64_t start_in_ticks(uint64_t start_ns)
+{
+	static int64_t tick_ns;
+
+	if (!tick_ns)
+		tick_ns = NS_PER_SECOND / sysconf(_SC_CLK_TCK);
+	return (int64_t)start_ns / tick_ns * tick_ns;
+}
+
+void record_sample(const struct thread_state *record, const struct live_moment *moment,
+		   enum thread_doing doing, struct sample *sample)
+{
+	const struct thread_identity *identity = &record->identity;
+
+	*sample = sample_absent;
+	sample->tid = identity->tid;
+	sample->pid = identity->tgid;
+	sample->start_ns = start_in_ticks(identity->start_boot_ns);
+	sample->kthread = is_kthread(record);
+	sample->comm = name_of(identity->comm, sizeof(identity->comm));
+	if (identity->known & IDENTITY_FULL) {
+		sample->uid = identity->uid;
+		sample->ppid = ABSENT; /* the parent may have died: /proc knows the present one */
+	}
+	sample->state = doing;
+	sample->state_us = span_ns(since_ns(record, doing), moment->now_ns) / NS_PER_US;
+	sample->cpu = record->sched.cpu;
+	if (record->wake.wake_ns)
+		sample->waker_tid = record->wake.waker_tid;
+}
+
+void record_call(const struct thread_state *record, const struct live_moment *moment,
+		 enum thread_doing doing, struct sample *sample, bool *compat)
+{
+	const uint64_t *words = NULL;
+	struct registers_call call;
+
+	*compat = false;
+	if (!moment->registers_known || is_kthread(record) || doing == DOING_ZOMBIE)
+		return;
+	if (doing == DOING_ON) {
+		const struct cpu_tick *tick = tick_of(record, moment);
+
+		words = tick ? (const uint64_t *)tick->registers : NULL;
+	} else if (record->sched.known & SCHED_SWITCHED_OUT) {
+		words = (const uint64_t *)record->sched.registers;
+	}
+	if (!words)
+		return;
+	registers_decode(words, &call);
+	if (call.nr < 0)
+		return;
+	sample->syscall_nr = call.nr;
+	for (int i = 0; i < SAMPLE_ARG_COUNT; i++)
+		sample->arg[i] = (int64_t)call.arg[i];
+	*compat = call.compat;
+}
+
+void record_totals(const struct thread_state *record, const struct live_moment *moment,
+		   enum thread_doing doing, struct live_totals *totals)
+{
+	const struct thread_sched *sched = &record->sched;
+	int64_t out_ns = (int64_t)sched->out_ns, wake_ns = (int64_t)record->wake.wake_ns;
+	int64_t asleep_ns = 0;
+
+	*totals = (struct live_totals){
+		.cpu_ns = (int64_t)sched->cpu_ns,
+		.runq_ns = (int64_t)sched->runq_ns,
+		.disk_ns = (int64_t)sched->disk_ns,
+		.sleep_ns = (int64_t)sched->sleep_ns,
+		.voluntary_count = (int64_t)sched->voluntary_count,
+		.involuntary_count = (int64_t)sched->involuntary_count,
+	};
+	if (doing == DOING_ON) {
+		totals->cpu_ns += span_ns((int64_t)sched->in_ns, moment->now_ns);
+		return;
+	}
+	/* as switch_in() in bpf_text/sched_switch.bpf.c will do it */
+	if (doing != DOING_RQ)
+		asleep_ns = span_ns(out_ns, moment->now_ns);
+	else if (sched->state && wake_ns > out_ns)
+		asleep_ns = span_ns(out_ns, wake_ns < moment->now_ns ? wake_ns : moment->now_ns);
+	totals->runq_ns += span_ns(out_ns, moment->now_ns) - asleep_ns;
+	if (state_doing(sched->state) == DOING_DISK)
+		totals->disk_ns += asleep_ns;
+	else
+		totals->sleep_ns += asleep_ns;
+}

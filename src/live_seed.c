@@ -1,0 +1,154 @@
+#include "live_seed.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "lookup/proc.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PROC "/proc"
+
+struct seed_call {
+	int64_t start_ns;
+	int64_t nr; /* ABSENT: in none */
+	uint64_t arg[SAMPLE_ARG_COUNT];
+};
+
+static void identity_fill(struct thread_identity *identity, int64_t pid,
+			  const struct proc_stat *stat)
+{
+	identity->tid = (uint32_t)stat->tid;
+	identity->tgid = (uint32_t)pid;
+	identity->parent_tgid = (uint32_t)stat->ppid;
+	identity->task_flags = stat->flags;
+	identity->start_boot_ns =
+		stat->start_ticks * (uint64_t)(NS_PER_SECOND / sysconf(_SC_CLK_TCK));
+	memset(identity->comm, 0, sizeof(identity->comm));
+	memcpy(identity->comm, stat->comm, strnlen(stat->comm, sizeof(identity->comm) - 1));
+	identity->known = IDENTITY_NAME;
+}
+
+int live_seed_identity(struct thread_state *record)
+{
+	struct proc_stat stat;
+	int64_t uid, tgid;
+	int err = proc_ids_read(PROC, record->identity.tid, &uid, &tgid);
+
+	if (!err)
+		err = proc_stat_read(PROC, tgid, record->identity.tid, &stat);
+	if (!err)
+		identity_fill(&record->identity, tgid, &stat);
+	return err;
+}
+
+/* Task state bits that mean the same as the letter of /proc/TID/stat. */
+static uint32_t state_bits(char letter)
+{
+	switch (letter) {
+	case 'S':
+		return 0x1;
+	case 'D':
+		return 0x2;
+	case 'T':
+		return 0x4;
+	case 't':
+		return 0x8;
+	case 'P':
+		return 0x40;
+	case 'I':
+		return 0x402;
+	default:
+		return 0;
+	}
+}
+
+struct walk {
+	struct live_seed *seed;
+	struct kernel *kernel;
+	uint64_t now_ns;
+};
+
+static int thread_seed(void *to, int64_t pid, int64_t tid)
+{
+	struct walk *walk = to;
+	struct thread_state record = {0};
+	struct proc_stat stat;
+	char task[64];
+	int err;
+
+	if (pid == getpid() || proc_stat_read(PROC, pid, tid, &stat))
+		return 0;
+	identity_fill(&record.identity, pid, &stat);
+	record.sched.out_ns = record.sched.in_ns = walk->now_ns;
+	record.sched.state = state_bits(stat.state);
+	record.sched.exit_state = stat.state == 'Z' ? 0x20 : 0;
+	/* A runnable one may be on a CPU: then its switch out comes first, else its switch in. */
+	record.sched.on_cpu = stat.state == 'R';
+	record.sched.cpu = (uint32_t)stat.cpu;
+	record.sched.known = SCHED_SEEDED;
+	err = thread_table_add(&walk->kernel->table, &record);
+	walk->seed->unfit_count += err == -E2BIG;
+	if (err)
+		return 0;
+	/* had it gone before it was added, its last switch would not take it away again */
+	snprintf(task, sizeof(task), PROC "/%lld/task/%lld", (long long)pid, (long long)tid);
+	if (access(task, F_OK))
+		thread_table_remove(&walk->kernel->table, record.identity.tid);
+	return 0;
+}
+
+int live_seed_all(struct live_seed *seed, struct kernel *kernel, struct error *e)
+{
+	struct walk walk = {seed, kernel, (uint64_t)clock_monotonic_ns()};
+	int err = proc_threads_walk(PROC, thread_seed, &walk);
+
+	if (err < 0)
+		return error_set(e, -err, EXIT_FAILED, "/proc can't be walked: %s; is it mounted?",
+				 strerror(-err));
+	return 0;
+}
+
+static struct seed_call *call_read(struct live_seed *seed, const struct sample *sample)
+{
+	struct seed_call *call;
+	struct proc_syscall now;
+	uint64_t *row;
+	bool added;
+
+	row = index_put(&seed->calls, (uint64_t)sample->tid, &added);
+	if (added) {
+		seed->call = memory_resize(seed->call, seed->call_count + 1, sizeof(*seed->call));
+		*row = ++seed->call_count;
+		seed->call[*row - 1].start_ns = ABSENT;
+	}
+	call = &seed->call[*row - 1];
+	if (call->start_ns == sample->start_ns)
+		return call;
+	if (proc_syscall_read(PROC, sample->pid, sample->tid, &now) || now.running)
+		return NULL;
+	call->start_ns = sample->start_ns;
+	call->nr = now.nr < 0 ? ABSENT : now.nr;
+	memcpy(call->arg, now.arg, sizeof(call->arg));
+	return call;
+}
+
+void live_seed_call(struct live_seed *seed, struct sample *sample)
+{
+	const struct seed_call *call = call_read(seed, sample);
+
+	if (!call || call->nr == ABSENT)
+		return;
+	sample->syscall_nr = call->nr;
+	for (int i = 0; i < SAMPLE_ARG_COUNT; i++)
+		sample->arg[i] = (int64_t)call->arg[i];
+}
+
+void live_seed_done(struct live_seed *seed)
+{
+	index_clear(&seed->calls);
+	free(seed->call);
+	*seed = (struct live_seed){0};
+}

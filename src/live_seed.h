@@ -1,0 +1,33 @@
+/* Threads that are there already: a thread that never switches is in no map. Put into the thread
+ * state array from /proc at start; what they sleep in is read from /proc when one is sampled before
+ * its first switch.
+ */
+#ifndef TSNAP_LIVE_SEED_H
+#define TSNAP_LIVE_SEED_H
+
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/index.h"
+#include "kernel/kernel.h"
+#include "sample/sample.h"
+
+struct live_seed {
+	uint64_t unfit_count; /* threads that did not fit the map */
+	struct index calls;   /* tid to its row in call, plus one */
+	struct seed_call *call;
+	size_t call_count;
+};
+
+/* Walks /proc. 0 or -errno with e. */
+int live_seed_all(struct live_seed *seed, struct kernel *kernel, struct error *e);
+
+/* Fills syscall_nr and arg of a thread that has not been switched since. */
+void live_seed_call(struct live_seed *seed, struct sample *sample);
+
+/* Fills a record that no probe has seen whole, from /proc. 0, or -errno: the thread is gone. */
+int live_seed_identity(struct thread_state *record);
+
+void live_seed_done(struct live_seed *seed);
+
+#endif

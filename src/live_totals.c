@@ -1,0 +1,100 @@
+#include "live_totals.h"
+#include "base/clock.h"
+#include "base/memory.h"
+
+#include <stdlib.h>
+
+struct totals_row {
+	int64_t tid, start_ns;
+	struct live_totals last; /* in ns; only whole us have been given out */
+	bool marked, used;
+	size_t next_free;
+};
+
+static struct totals_row *row_of(struct totals_table *table, const struct sample *sample)
+{
+	struct totals_row *row;
+	uint64_t *place;
+	bool added;
+
+	place = index_put(&table->rows_by_tid, (uint64_t)sample->tid, &added);
+	if (added && table->free_row) {
+		*place = table->free_row;
+		table->free_row = table->rows[*place - 1].next_free;
+	} else if (added) {
+		if (table->count == table->capacity) {
+			table->capacity = table->capacity ? 2 * table->capacity : 64;
+			table->rows =
+				memory_resize(table->rows, table->capacity, sizeof(*table->rows));
+		}
+		*place = ++table->count;
+	}
+	row = &table->rows[*place - 1];
+	if (added || row->start_ns != sample->start_ns)
+		*row = (struct totals_row){
+			.tid = sample->tid, .start_ns = sample->start_ns, .used = true};
+	return row;
+}
+
+/* What is new, in whole us; the rest stays for the next time. */
+static int64_t take_us(int64_t now_ns, int64_t *last_ns)
+{
+	int64_t us = (now_ns - *last_ns) / NS_PER_US;
+
+	if (us <= 0)
+		return 0;
+	*last_ns += us * NS_PER_US;
+	return us;
+}
+
+static int64_t take_count(int64_t now, int64_t *last)
+{
+	int64_t new = now - *last;
+
+	*last = now;
+	return new > 0 ? new : 0;
+}
+
+void totals_take(struct totals_table *table, const struct live_totals *now, struct sample *sample)
+{
+	struct live_totals *last = &row_of(table, sample)->last;
+
+	sample->cpu_us = take_us(now->cpu_ns, &last->cpu_ns);
+	sample->runq_us = take_us(now->runq_ns, &last->runq_ns);
+	sample->dwait_us = take_us(now->disk_ns, &last->disk_ns);
+	sample->sleep_us = take_us(now->sleep_ns, &last->sleep_ns);
+	sample->vcsw = take_count(now->voluntary_count, &last->voluntary_count);
+	sample->ivcsw = take_count(now->involuntary_count, &last->involuntary_count);
+}
+
+void totals_mark(struct totals_table *table, int64_t tid)
+{
+	uint64_t *place = index_find(&table->rows_by_tid, (uint64_t)tid);
+
+	if (place)
+		table->rows[*place - 1].marked = true;
+}
+
+void totals_sweep(struct totals_table *table)
+{
+	for (size_t i = 0; i < table->count; i++) {
+		struct totals_row *row = &table->rows[i];
+
+		if (!row->used)
+			continue;
+		if (!row->marked) {
+			index_remove(&table->rows_by_tid, (uint64_t)row->tid);
+			row->used = false;
+			row->next_free = table->free_row;
+			table->free_row = i + 1;
+		}
+		row->marked = false;
+	}
+}
+
+void totals_done(struct totals_table *table)
+{
+	index_clear(&table->rows_by_tid);
+	free(table->rows);
+	*table = (struct totals_table){0};
+}

@@ -1,0 +1,28 @@
+/* Each thread's running totals as of its previous sample, so that samples carry exact differences.
+ */
+#ifndef TSNAP_LIVE_TOTALS_H
+#define TSNAP_LIVE_TOTALS_H
+
+#include <stddef.h>
+
+#include "base/index.h"
+#include "live_sample.h"
+
+struct totals_row;
+
+struct totals_table {
+	struct index rows_by_tid;
+	struct totals_row *rows;
+	size_t count, capacity, free_row; /* free_row: index plus one of a list of unused rows */
+};
+
+/* Fills cpu_us .. ivcsw of sample with what came since the thread's previous sample (its first:
+ * since tsnap watches it), and keeps now for the next. */
+void totals_take(struct totals_table *table, const struct live_totals *now, struct sample *sample);
+
+/* Forgets threads that are gone: mark those that are there, then sweep the others. */
+void totals_mark(struct totals_table *table, int64_t tid);
+void totals_sweep(struct totals_table *table);
+void totals_done(struct totals_table *table);
+
+#endif
