@@ -11,7 +11,7 @@ const struct syscall_fd syscall_fds[] = {
 	/* reading, writing */
 	{"read", 0}, {"write", 0}, {"readv", 0}, {"writev", 0}, {"pread64", 0}, {"pwrite64", 0},
 	{"preadv", 0}, {"pwritev", 0}, {"preadv2", 0}, {"pwritev2", 0}, {"readahead", 0},
-	{"lseek", 0}, {"_llseek", 0}, {"llseek", 0}, {"sendfile", 1}, {"sendfile64", 1},
+	{"lseek", 0}, {"_llseek", 0}, {"sendfile", 1}, {"sendfile64", 1},
 	{"splice", 0}, {"tee", 0}, {"vmsplice", 0}, {"copy_file_range", 0},
 	/* to the disk, space, locks */
 	{"fsync", 0}, {"fdatasync", 0}, {"syncfs", 0}, {"sync_file_range", 0},

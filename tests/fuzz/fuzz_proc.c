@@ -1,0 +1,70 @@
+/* The parsers of /proc text, each over the same bytes. */
+#include <limits.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lookup/cgroup.h"
+#include "lookup/proc.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void must(bool holds)
+{
+	if (!holds)
+		abort();
+}
+
+static void stat_try(const char *text)
+{
+	struct proc_stat stat;
+
+	if (proc_stat_parse(text, &stat))
+		return;
+	must(memchr(stat.comm, 0, sizeof(stat.comm)) != NULL);
+	must(stat.tid >= 0 && stat.tid <= INT_MAX && stat.ppid >= 0 && stat.ppid <= INT_MAX);
+	must(stat.cpu >= 0 && stat.cpu <= INT_MAX && stat.state);
+}
+
+static void syscall_try(const char *text)
+{
+	struct proc_syscall call;
+
+	if (!proc_syscall_parse(text, &call))
+		must(call.nr >= -1 && (!call.running || call.nr == -1));
+}
+
+static void ids_try(const char *text)
+{
+	int64_t uid, tgid;
+
+	if (!proc_ids_parse(text, &uid, &tgid))
+		must(uid >= 0 && uid <= UINT32_MAX && tgid >= 0 && tgid <= INT_MAX);
+}
+
+static void cgroup_try(const char *text)
+{
+	size_t length;
+	const char *path = cgroup_choose(text, &length);
+
+	if (path)
+		must(*path == '/' && path >= text && path + length <= text + strlen(text) &&
+		     !memchr(path, '\n', length));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *text = malloc(size + 1);
+
+	if (!text)
+		return 0;
+	if (size)
+		memcpy(text, data, size);
+	text[size] = '\0';
+	stat_try(text);
+	syscall_try(text);
+	ids_try(text);
+	cgroup_try(text);
+	free(text);
+	return 0;
+}

@@ -1,0 +1,21 @@
+/* A proc tree in a temporary directory, that a test writes and changes while lookups read it. */
+#ifndef TSNAP_TESTS_FAKE_PROC_H
+#define TSNAP_TESTS_FAKE_PROC_H
+
+struct fake_proc {
+	char root[64];
+};
+
+void fake_proc_init(struct fake_proc *proc);
+void fake_proc_done(struct fake_proc *proc);
+
+/* Writes the file `name` of a thread ("fd/3" and "exe": a link to text), replacing what was there.
+ */
+void fake_proc_put(const struct fake_proc *proc, int pid, int tid, const char *name,
+		   const char *text);
+/* Its stat, with this parent. */
+void fake_proc_put_stat(const struct fake_proc *proc, int pid, int tid, int ppid);
+/* Takes away all that was put for the thread. */
+void fake_proc_drop(const struct fake_proc *proc, int pid, int tid);
+
+#endif

@@ -1,0 +1,466 @@
+/* What lookup_fill gives, when it reads again, and that it never gives the texts of another thread.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <pwd.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/names.h"
+#include "lookup/lookup.h"
+#include "lookup/proc.h"
+#include "fake_proc.h"
+#include "sleeper.h"
+
+#define ROOT FIXTURES "/proc"
+#define NOW NS_PER_SECOND
+#define NEED_ALL                                                                      \
+	(NEED_USER | NEED_PPID | NEED_CMDLINE | NEED_EXE | NEED_SYSCALL | NEED_FILE | \
+	 NEED_CGROUP | NEED_WAKER | NEED_WAKER_COMM)
+
+struct scene {
+	struct fake_proc proc;
+	struct lookup *lookup;
+	struct sample asked;
+	struct lookup_hint hint;
+};
+
+static int scene_init(void **state)
+{
+	static struct scene scene;
+
+	fake_proc_init(&scene.proc);
+	scene.lookup = lookup_new(scene.proc.root);
+	scene.hint = (struct lookup_hint){.sequence = 1};
+	scene.asked = sample_absent;
+	scene.asked.tid = 7;
+	scene.asked.pid = 7;
+	scene.asked.start_ns = 1;
+	scene.asked.kthread = 0;
+	scene.asked.state = DOING_SLEEP;
+	scene.asked.comm = name_of_string("one");
+	*state = &scene;
+	return 0;
+}
+
+static int scene_done(void **state)
+{
+	struct scene *scene = *state;
+
+	lookup_free(scene->lookup);
+	fake_proc_done(&scene->proc);
+	return 0;
+}
+
+static struct sample fill(struct scene *scene, unsigned int needs, int64_t now_ns)
+{
+	struct sample sample = scene->asked;
+
+	lookup_fill(scene->lookup, &sample, &scene->hint, needs, now_ns);
+	return sample;
+}
+
+static void put_read_call(struct sample *sample, int64_t fd)
+{
+	sample->syscall_nr = SYS_read;
+	memset(sample->arg, 0, sizeof(sample->arg));
+	sample->arg[0] = fd;
+}
+
+static void fixture_thread(void **state)
+{
+	struct lookup *lookup = lookup_new(ROOT);
+	struct lookup_hint hint = {0};
+	struct sample sample = sample_absent;
+
+	(void)state;
+	sample.tid = 9000003;
+	sample.pid = 9000002;
+	sample.start_ns = 1;
+	sample.kthread = 0;
+	lookup_fill(lookup, &sample, &hint, NEED_ALL, NOW);
+	assert_int_equal(sample.ppid, 9000001);
+	assert_string_equal(sample.cmdline, "/opt/my server/bin/webd -f --port=80");
+	assert_string_equal(sample.exe, "/opt/my server/bin/webd (deleted)");
+	assert_string_equal(sample.cgroup, "/");
+	assert_null(sample.syscall);
+	assert_null(sample.filename);
+	assert_null(sample.waker_comm);
+	assert_int_equal(sample.fd, ABSENT);
+
+	sample.tid = 9000002;
+	sample.cgroup = sample.cmdline = sample.exe = NULL;
+	put_read_call(&sample, 0x100000005);
+	sample.waker_tid = 9000004;
+	lookup_fill(lookup, &sample, &hint, NEED_ALL, NOW);
+	assert_string_equal(sample.cgroup, "/system.slice/web.service");
+	assert_string_equal(sample.syscall, "read");
+	assert_int_equal(sample.fd, 5);
+	assert_string_equal(sample.filename, "socket:[4026]");
+	assert_string_equal(sample.waker_comm, "kworker/u4:2-events_unbound");
+	assert_ptr_equal(sample.exe, name_of_string(sample.exe));
+	lookup_free(lookup);
+}
+
+static void fixture_kernel_thread(void **state)
+{
+	struct lookup *lookup = lookup_new(ROOT);
+	struct lookup_hint hint = {0};
+	struct sample sample = sample_absent;
+
+	(void)state;
+	sample.tid = sample.pid = 9000004;
+	sample.start_ns = 1;
+	sample.kthread = 1;
+	put_read_call(&sample, 0); /* as /proc shows it of one */
+	sample.waker_tid = 0;
+	lookup_fill(lookup, &sample, &hint, NEED_ALL, NOW);
+	assert_int_equal(sample.ppid, 2);
+	assert_null(sample.cmdline);
+	assert_null(sample.exe);
+	assert_null(sample.syscall);
+	assert_int_equal(sample.fd, ABSENT);
+	assert_string_equal(sample.cgroup, "/");
+	assert_string_equal(sample.waker_comm, "swapper");
+	lookup_free(lookup);
+}
+
+static void only_what_is_needed_and_absent(void **state)
+{
+	struct scene *scene = *state;
+	struct sample sample;
+
+	fake_proc_put(&scene->proc, 7, 7, "cgroup", "0::/a\n");
+	fake_proc_put(&scene->proc, 7, 7, "exe", "/bin/one");
+	fake_proc_put_stat(&scene->proc, 7, 7, 5);
+	put_read_call(&scene->asked, 3);
+	scene->asked.waker_tid = 0;
+	sample = fill(scene, 0, NOW);
+	assert_memory_equal(&sample, &scene->asked, sizeof(sample));
+	scene->asked.exe = name_of_string("known");
+	scene->asked.ppid = 3;
+	sample = fill(scene, NEED_EXE | NEED_PPID | NEED_CGROUP, NOW);
+	assert_string_equal(sample.exe, "known");
+	assert_int_equal(sample.ppid, 3);
+	assert_string_equal(sample.cgroup, "/a");
+	assert_null(sample.syscall);
+	assert_null(sample.user);
+	assert_null(sample.waker_comm);
+}
+
+static void gone_thread_stays_absent(void **state)
+{
+	struct scene *scene = *state;
+	struct sample sample;
+
+	put_read_call(&scene->asked, 3);
+	scene->asked.waker_tid = 8;
+	sample = fill(scene, NEED_ALL, NOW);
+	assert_null(sample.user);
+	assert_null(sample.cmdline);
+	assert_null(sample.exe);
+	assert_null(sample.cgroup);
+	assert_null(sample.filename);
+	assert_null(sample.waker_comm);
+	assert_int_equal(sample.ppid, ABSENT);
+	assert_int_equal(sample.uid, ABSENT);
+	assert_int_equal(sample.fd, 3);
+	assert_string_equal(sample.syscall, "read");
+}
+
+static void gone_thread_keeps_its_uid(void **state)
+{
+	struct scene *scene = *state;
+	struct sample sample;
+
+	scene->asked.uid = 0;
+	sample = fill(scene, NEED_USER, NOW);
+	assert_int_equal(sample.uid, 0);
+	assert_string_equal(sample.user, "root");
+}
+
+static void stale_uid_is_corrected(void **state)
+{
+	struct scene *scene = *state;
+	struct passwd *own = getpwuid(geteuid());
+	struct sample sample;
+
+	fake_proc_put(&scene->proc, 7, 7, "comm", "one\n");
+	scene->asked.uid = 4011222333; /* a switch ago */
+	sample = fill(scene, NEED_USER, NOW);
+	assert_int_equal(sample.uid, geteuid());
+	if (own)
+		assert_string_equal(sample.user, own->pw_name);
+}
+
+static void reused_tid_shows_nothing_old(void **state)
+{
+	struct scene *scene = *state;
+	struct sample sample;
+
+	fake_proc_put(&scene->proc, 7, 7, "cgroup", "0::/old\n");
+	fake_proc_put(&scene->proc, 7, 7, "exe", "/bin/old");
+	fake_proc_put(&scene->proc, 7, 7, "cmdline", "old");
+	fake_proc_put_stat(&scene->proc, 7, 7, 5);
+	fake_proc_put(&scene->proc, 7, 7, "fd/3", "pipe:[1]");
+	put_read_call(&scene->asked, 3);
+	sample = fill(scene, NEED_ALL, NOW);
+	assert_string_equal(sample.cgroup, "/old");
+	assert_string_equal(sample.cmdline, "old");
+	assert_string_equal(sample.filename, "pipe:[1]");
+
+	/* the same tid, comm and switch sequence, and nothing to read */
+	fake_proc_drop(&scene->proc, 7, 7);
+	scene->asked.start_ns = clock_boot_ns();
+	sample = fill(scene, NEED_ALL, NOW + 1);
+	assert_null(sample.cgroup);
+	assert_null(sample.exe);
+	assert_null(sample.cmdline);
+	assert_null(sample.filename);
+	assert_null(sample.user);
+	assert_int_equal(sample.ppid, ABSENT);
+}
+
+static void thread_of_a_reused_pid(void **state)
+{
+	struct scene *scene = *state;
+	struct sample sample;
+
+	fake_proc_put(&scene->proc, 7, 7, "exe", "/bin/old");
+	assert_string_equal(fill(scene, NEED_EXE, NOW).exe, "/bin/old");
+	/* a thread not seen before, of a process that got the pid: younger than what was read */
+	fake_proc_put(&scene->proc, 7, 8, "exe", "/bin/new");
+	scene->asked.tid = 8;
+	scene->asked.start_ns = clock_boot_ns();
+	sample = fill(scene, NEED_EXE, NOW + 1);
+	assert_string_equal(sample.exe, "/bin/new");
+	/* of unknown age: nothing is taken over either */
+	fake_proc_put(&scene->proc, 7, 9, "exe", "/bin/third");
+	scene->asked.tid = 9;
+	scene->asked.start_ns = ABSENT;
+	assert_string_equal(fill(scene, NEED_EXE, NOW + 2).exe, "/bin/third");
+}
+
+static void process_is_read_once_for_its_threads(void **state)
+{
+	struct scene *scene = *state;
+
+	fake_proc_put(&scene->proc, 7, 7, "exe", "/bin/one");
+	assert_string_equal(fill(scene, NEED_EXE, NOW).exe, "/bin/one");
+	scene->asked.tid = 8; /* nothing is there to read of this one */
+	assert_string_equal(fill(scene, NEED_EXE, NOW).exe, "/bin/one");
+}
+
+static void ended_thread_hides_nothing_from_others(void **state)
+{
+	struct scene *scene = *state;
+
+	fake_proc_put(&scene->proc, 7, 8, "exe", "/bin/one");
+	assert_null(fill(scene, NEED_EXE, NOW).exe);
+	scene->asked.tid = 8;
+	assert_string_equal(fill(scene, NEED_EXE, NOW).exe, "/bin/one");
+}
+
+static void exec_is_seen_at_once(void **state)
+{
+	struct scene *scene = *state;
+	struct sample sample;
+
+	fake_proc_put(&scene->proc, 7, 7, "exe", "/bin/one");
+	fake_proc_put(&scene->proc, 7, 7, "cmdline", "one");
+	fill(scene, NEED_EXE | NEED_CMDLINE, NOW);
+	fake_proc_put(&scene->proc, 7, 7, "exe", "/bin/two");
+	fake_proc_put(&scene->proc, 7, 7, "cmdline", "two");
+	assert_string_equal(fill(scene, NEED_EXE, NOW + 1).exe, "/bin/one");
+	scene->asked.comm = name_of_string("two");
+	sample = fill(scene, NEED_EXE | NEED_CMDLINE, NOW + 2);
+	assert_string_equal(sample.exe, "/bin/two");
+	assert_string_equal(sample.cmdline, "two");
+}
+
+static void sleeper_is_left_alone(void **state)
+{
+	struct scene *scene = *state;
+
+	fake_proc_put(&scene->proc, 7, 7, "cgroup", "0::/a\n");
+	fill(scene, NEED_CGROUP, NOW);
+	fake_proc_put(&scene->proc, 7, 7, "cgroup", "0::/b\n");
+	assert_string_equal(fill(scene, NEED_CGROUP, NOW + LOOKUP_STILL_NS - 1).cgroup, "/a");
+	assert_string_equal(fill(scene, NEED_CGROUP, NOW + 2 * LOOKUP_STILL_NS).cgroup, "/b");
+}
+
+static void thread_that_ran_is_read_again(void **state)
+{
+	struct scene *scene = *state;
+
+	fake_proc_put(&scene->proc, 7, 7, "cgroup", "0::/a\n");
+	fill(scene, NEED_CGROUP, NOW);
+	fake_proc_put(&scene->proc, 7, 7, "cgroup", "0::/b\n");
+	scene->hint.sequence = 2;
+	assert_string_equal(fill(scene, NEED_CGROUP, NOW + LOOKUP_RAN_NS - 1).cgroup, "/a");
+	assert_string_equal(fill(scene, NEED_CGROUP, NOW + LOOKUP_RAN_NS).cgroup, "/b");
+	/* on a CPU it changes without a switch, also between that sample and the next */
+	fake_proc_put(&scene->proc, 7, 7, "cgroup", "0::/c\n");
+	scene->asked.state = DOING_ON;
+	assert_string_equal(fill(scene, NEED_CGROUP, NOW + 2 * LOOKUP_RAN_NS).cgroup, "/c");
+	fake_proc_put(&scene->proc, 7, 7, "cgroup", "0::/d\n");
+	scene->asked.state = DOING_SLEEP;
+	assert_string_equal(fill(scene, NEED_CGROUP, NOW + 3 * LOOKUP_RAN_NS).cgroup, "/d");
+}
+
+static void file_of_one_stay(void **state)
+{
+	struct scene *scene = *state;
+
+	put_read_call(&scene->asked, 3);
+	fake_proc_put(&scene->proc, 7, 7, "fd/3", "pipe:[1]");
+	fake_proc_put(&scene->proc, 7, 7, "fd/4", "/var/log/x (deleted)");
+	assert_string_equal(fill(scene, NEED_SYSCALL | NEED_FILE, NOW).filename, "pipe:[1]");
+	/* another thread put another file there: ours still waits for the first */
+	fake_proc_put(&scene->proc, 7, 7, "fd/3", "pipe:[2]");
+	assert_string_equal(fill(scene, NEED_SYSCALL | NEED_FILE, NOW + 1).filename, "pipe:[1]");
+	scene->hint.sequence = 2;
+	assert_string_equal(fill(scene, NEED_SYSCALL | NEED_FILE, NOW + 2).filename, "pipe:[2]");
+	scene->asked.arg[0] = 4;
+	assert_string_equal(fill(scene, NEED_SYSCALL | NEED_FILE, NOW + 3).filename,
+			    "/var/log/x (deleted)");
+	scene->asked.arg[0] = 5;
+	assert_null(fill(scene, NEED_SYSCALL | NEED_FILE, NOW + 4).filename);
+	scene->asked.syscall_nr = SYS_futex;
+	assert_int_equal(fill(scene, NEED_SYSCALL | NEED_FILE, NOW + 5).fd, ABSENT);
+}
+
+static void file_on_cpu_is_read_each_time(void **state)
+{
+	struct scene *scene = *state;
+
+	put_read_call(&scene->asked, 3);
+	scene->asked.state = DOING_ON;
+	fake_proc_put(&scene->proc, 7, 7, "fd/3", "pipe:[1]");
+	assert_string_equal(fill(scene, NEED_SYSCALL | NEED_FILE, NOW).filename, "pipe:[1]");
+	fake_proc_put(&scene->proc, 7, 7, "fd/3", "pipe:[2]");
+	assert_string_equal(fill(scene, NEED_SYSCALL | NEED_FILE, NOW + 1).filename, "pipe:[2]");
+	fake_proc_put(&scene->proc, 7, 7, "fd/3", "pipe:[3]");
+	scene->asked.state = DOING_SLEEP;
+	assert_string_equal(fill(scene, NEED_SYSCALL | NEED_FILE, NOW + 2).filename, "pipe:[3]");
+}
+
+static void waker_name_ages(void **state)
+{
+	struct lookup *lookup;
+	struct scene *scene = *state;
+	char root[128];
+
+	/* ROOT/TID/comm: the task folder of the fake process serves as a root */
+	fake_proc_put(&scene->proc, 7, 8, "comm", "waker\n\n");
+	snprintf(root, sizeof(root), "%s/7/task", scene->proc.root);
+	lookup = lookup_new(root);
+	scene->asked.waker_tid = 8;
+	for (int64_t age_ns = 0; age_ns <= LOOKUP_RAN_NS; age_ns += LOOKUP_RAN_NS / 2) {
+		struct sample sample = scene->asked;
+
+		lookup_fill(lookup, &sample, &scene->hint, NEED_WAKER_COMM, NOW + age_ns);
+		assert_string_equal(sample.waker_comm, age_ns < LOOKUP_RAN_NS ? "waker\n" : "new");
+		fake_proc_put(&scene->proc, 7, 8, "comm", "new\n");
+	}
+	lookup_free(lookup);
+}
+
+static void sweep_forgets(void **state)
+{
+	struct scene *scene = *state;
+
+	fake_proc_put(&scene->proc, 7, 7, "cgroup", "0::/a\n");
+	fill(scene, NEED_CGROUP, NOW);
+	fake_proc_put(&scene->proc, 7, 7, "cgroup", "0::/b\n");
+	lookup_sweep(scene->lookup, NOW + NS_PER_SECOND);
+	assert_string_equal(fill(scene, NEED_CGROUP, NOW + NS_PER_SECOND).cgroup, "/a");
+	lookup_sweep(scene->lookup, NOW + 9 * NS_PER_SECOND);
+	assert_string_equal(fill(scene, NEED_CGROUP, NOW + 9 * NS_PER_SECOND).cgroup, "/b");
+}
+
+static void long_command_line_is_cut(void **state)
+{
+	struct scene *scene = *state;
+	char cmdline[6000];
+
+	memset(cmdline, 'x', sizeof(cmdline) - 1);
+	cmdline[sizeof(cmdline) - 1] = '\0';
+	fake_proc_put(&scene->proc, 7, 7, "cmdline", cmdline);
+	assert_int_equal(strlen(fill(scene, NEED_CMDLINE, NOW).cmdline), 4096);
+}
+
+/* A thread of this test, asleep in read(2) on a pipe, as the kernel shows it. */
+static void own_sleeping_thread(void **state)
+{
+	struct lookup *lookup = lookup_new("/proc");
+	struct lookup_hint hint = {0};
+	struct sample sample = sample_absent;
+	struct sleeper sleeper;
+	struct proc_syscall call;
+	char exe[4096] = "";
+
+	(void)state;
+	sleeper_start(&sleeper, geteuid() ? (uid_t)-1 : 4242);
+	assert_int_equal(proc_syscall_read("/proc", getpid(), sleeper.tid, &call), 0);
+	assert_true(readlink("/proc/self/exe", exe, sizeof(exe) - 1) > 0);
+	sample.pid = getpid();
+	sample.tid = sleeper.tid;
+	sample.start_ns = clock_boot_ns();
+	sample.kthread = 0;
+	sample.state = DOING_SLEEP;
+	sample.syscall_nr = call.nr;
+	sample.waker_tid = getpid();
+	for (int i = 0; i < SAMPLE_ARG_COUNT; i++)
+		sample.arg[i] = call.arg[i];
+	lookup_fill(lookup, &sample, &hint, NEED_ALL, NOW);
+	assert_string_equal(sample.syscall, "read");
+	assert_int_equal(sample.fd, sleeper.ends[0]);
+	assert_memory_equal(sample.filename, "pipe:[", 6);
+	assert_string_equal(sample.exe, exe);
+	assert_non_null(strstr(sample.cmdline, "test_lookup"));
+	assert_string_equal(sample.waker_comm, "test_lookup");
+	assert_int_equal(sample.ppid, getppid());
+	assert_int_equal(sample.cgroup[0], '/');
+	assert_int_equal(sample.uid, geteuid() ? geteuid() : 4242);
+	sleeper_stop(&sleeper);
+	lookup_free(lookup);
+}
+
+#define scene_test(test) cmocka_unit_test_setup_teardown(test, scene_init, scene_done)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(fixture_thread),
+		cmocka_unit_test(fixture_kernel_thread),
+		cmocka_unit_test(own_sleeping_thread),
+		scene_test(only_what_is_needed_and_absent),
+		scene_test(gone_thread_stays_absent),
+		scene_test(gone_thread_keeps_its_uid),
+		scene_test(stale_uid_is_corrected),
+		scene_test(reused_tid_shows_nothing_old),
+		scene_test(thread_of_a_reused_pid),
+		scene_test(process_is_read_once_for_its_threads),
+		scene_test(ended_thread_hides_nothing_from_others),
+		scene_test(exec_is_seen_at_once),
+		scene_test(sleeper_is_left_alone),
+		scene_test(thread_that_ran_is_read_again),
+		scene_test(file_of_one_stay),
+		scene_test(file_on_cpu_is_read_each_time),
+		scene_test(waker_name_ages),
+		scene_test(sweep_forgets),
+		scene_test(long_command_line_is_cut),
+	};
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+
+	names_clear();
+	return failed;
+}
