@@ -115,24 +115,27 @@ static int processes_find(struct live *live, struct error *e)
 	return 0;
 }
 
-/* A thread on its way to sleep met its waker: /proc tells whether it sleeps. Asked once for each
- * such sleep. */
+/* What /proc says of a thread whose record is in doubt. Asked once for each switch: unless it is
+ * runnable, it stays as it is until the next one. */
 static enum thread_doing doubt_resolve(struct live *live, const struct thread_state *record,
 				       enum thread_doing doing)
 {
+	uint64_t sequence = record->sched.sequence_done << 8, *known;
 	struct proc_stat stat;
-	bool added;
-	uint64_t *sequence = index_put(&live->asleep, record->identity.tid, &added);
+	int64_t told;
 
-	if (!added && *sequence == record->sched.sequence_done)
-		return doing;
-	*sequence = 0; /* never a sequence number of a thread that was switched */
+	known = index_put(&live->doubts, record->identity.tid, NULL);
+	if (*known >> 8 << 8 == sequence && *known & 0xff)
+		return (enum thread_doing)((*known & 0xff) - 1);
+	*known = 0;
 	if (proc_stat_read(PROC, record->identity.tgid, record->identity.tid, &stat))
 		return doing;
-	if (stat.state == 'R')
-		return DOING_RQ;
-	*sequence = record->sched.sequence_done;
-	return doing;
+	told = state_of_proc_letter(stat.state);
+	if (told == ABSENT)
+		return doing;
+	if (told != DOING_RQ)
+		*known = sequence | (uint64_t)(told + 1);
+	return (enum thread_doing)told;
 }
 
 /* A zombie that was waited for where no probe tells. Whether it is gone. */
@@ -235,7 +238,7 @@ static void house_keep(struct live *live)
 	live->housekept_ns = live->moment.now_ns;
 	live->sweep = ++live->housekeepings % SWEEP_HOUSEKEEPINGS == 0;
 	if (live->sweep)
-		index_clear(&live->asleep);
+		index_clear(&live->doubts);
 	lookup_sweep(live->lookup, live->moment.now_ns);
 	if (live->pattern)
 		pids_resolve(live, live->pattern, &ignored);
@@ -340,7 +343,7 @@ static void live_close(struct source *source)
 	lookup_free(live->lookup);
 	live_seed_done(&live->seed);
 	totals_done(&live->totals);
-	index_clear(&live->asleep);
+	index_clear(&live->doubts);
 	free(live->ticks);
 	free(live->samples);
 	free(live->pattern);

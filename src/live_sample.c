@@ -21,8 +21,19 @@ static bool is_kthread(const struct thread_state *record)
 	return record->identity.task_flags & PF_KTHREAD_BIT;
 }
 
-/* The clock's look at the thread since it came on its CPU; of a thread seeded as runnable, at any
- * CPU. */
+/* The clock's last look at the CPU that the thread was on last, if it came after the thread did. */
+static const struct cpu_tick *tick_since(const struct thread_state *record,
+					 const struct live_moment *moment)
+{
+	const struct cpu_tick *tick = &moment->ticks[record->sched.cpu];
+
+	if (record->sched.cpu >= (uint32_t)moment->tick_count ||
+	    tick->tick_ns < record->sched.in_ns)
+		return NULL;
+	return tick;
+}
+
+/* The clock's look at the thread since it came on a CPU. */
 static const struct cpu_tick *tick_of(const struct thread_state *record,
 				      const struct live_moment *moment)
 {
@@ -57,9 +68,15 @@ enum thread_doing record_doing(const struct thread_state *record, const struct l
 	*unsure = false;
 	if (sched->exit_state & EXIT_ZOMBIE_BIT)
 		return DOING_ZOMBIE;
-	if (sched->on_cpu) /* a seeded one was runnable; on a CPU only if the clock saw it there */
-		return sched->known & SCHED_SEEDED && !tick_of(record, moment) ? DOING_RQ
-									       : DOING_ON;
+	if (sched->on_cpu && sched->known & SCHED_SEEDED && !sched->sequence_done)
+		return tick_of(record, moment) ? DOING_ON : DOING_RQ; /* runnable when seeded */
+	if (sched->on_cpu) {
+		const struct cpu_tick *tick = tick_since(record, moment);
+
+		/* the clock saw another thread there: this one's switch out was missed */
+		*unsure = tick && tick->tid != record->identity.tid;
+		return DOING_ON;
+	}
 	doing = state_doing(sched->state);
 	if (doing == DOING_RQ || record->wake.wake_ns > sched->out_ns)
 		return DOING_RQ;
