@@ -37,8 +37,8 @@ struct live {
 	struct lookup *lookup;
 	struct live_seed seed;
 	struct totals_table totals;
-	struct index
-		asleep; /* tid to the switch sequence with which /proc said that it does sleep */
+	/* tid to switch sequence << 8 | what /proc said of it, plus one */
+	struct index doubts;
 	struct cpu_tick *ticks;
 	struct live_moment moment;
 	struct sample *samples;
