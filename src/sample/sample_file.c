@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #define SCAN_ROWS_MAX (1u << 20)
-/* 31 years; sums of what a hostile file holds stay far from overflow for long */
-#define WEIGHT_MAX_US 1000000000000000ll
+/* no two times of four-digit years lie further apart */
+#define WEIGHT_MAX_US 320000000000000000ll
 
 struct sample_file {
 	struct source source; /* first, so that a source is a sample_file */
