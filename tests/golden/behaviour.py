@@ -182,7 +182,9 @@ class Output(unittest.TestCase):
 class Signals(unittest.TestCase):
     def start(self, *arguments):
         process = subprocess.Popen([TSNAP, "--replay", "-", *arguments], stdin=subprocess.PIPE,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   # whatever runs the tests may ignore it
+                                   preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL))
         process.stdin.write(HEADING + row(1) + row(2, comm="y") + row(3))
         process.stdin.flush()
         return process
