@@ -25,8 +25,8 @@ static void must(int good, const char *what)
 
 static struct source *source_of(const void *bytes, size_t length, int *fd, struct error *e)
 {
+	static char path[64]; /* must outlive the source */
 	struct source *source = NULL;
-	char path[64];
 
 	*fd = memfd_create("fuzz", MFD_CLOEXEC);
 	must(*fd >= 0 && write(*fd, bytes, length) == (ssize_t)length, "memfd");

@@ -197,6 +197,7 @@ class Signals(unittest.TestCase):
                 time.sleep(0.01)
             time.sleep(0.2)
             process.send_signal(number)
+            process.wait(timeout=30)
             output, errors = process.communicate(timeout=30)
             self.assertEqual((process.returncode, errors), (0, b""))
             self.assertIn(b"2 scans", output)
