@@ -55,14 +55,13 @@ static void on_signal(int number)
 /* Without SA_RESTART: a wait for the next tick or row ends with EINTR. */
 static void signals_set(void)
 {
-	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
 	struct sigaction action = {.sa_handler = on_signal}, before;
 
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-		sigaction(numbers[i], NULL, &before);
-		if (before.sa_handler != SIG_IGN) /* nohup, and background jobs of a shell */
-			sigaction(numbers[i], &action, NULL);
-	}
+	sigaction(SIGINT, &action, NULL); /* in a script's background job, too, which ignores it */
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGHUP, NULL, &before);
+	if (before.sa_handler != SIG_IGN) /* nohup */
+		sigaction(SIGHUP, &action, NULL);
 	signal(SIGPIPE, SIG_IGN); /* writing tells with EPIPE */
 }
 

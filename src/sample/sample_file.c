@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #define SCAN_ROWS_MAX (1u << 20)
-/* 31 years; sums of what a hostile file holds stay far from overflow for long */
-#define WEIGHT_MAX_US 1000000000000000ll
+/* no two times of four-digit years lie further apart */
+#define WEIGHT_MAX_US 320000000000000000ll
 
 struct sample_file {
 	struct source source; /* first, so that a source is a sample_file */
@@ -173,6 +173,20 @@ static int row_read(struct sample_file *file, size_t count, struct error *e)
 	return 0;
 }
 
+/* Is the record in fields another heading? Text in rows is quoted, so none is taken for one. */
+static bool is_heading(const struct sample_file *file, size_t count)
+{
+	const struct csv_field *fields = file->fields;
+
+	/* most records are rows */
+	if (file->time_column < count && fields[file->time_column].text[0] == '2')
+		return false;
+	for (size_t i = 0; i < count; i++)
+		if (!fields[i].quoted && !strcmp(fields[i].text, "timestamp"))
+			return true;
+	return false;
+}
+
 /* Reads on until a row is in file->next. 1, 0 at the end, or -errno. */
 static int row_next(struct sample_file *file, struct error *e)
 {
@@ -182,8 +196,7 @@ static int row_next(struct sample_file *file, struct error *e)
 
 		if (err <= 0)
 			return err;
-		if (file->time_column >= count ||
-		    strcmp(file->fields[file->time_column].text, "timestamp")) {
+		if (!is_heading(file, count)) {
 			err = row_read(file, count, e);
 			return err ? err : 1;
 		}

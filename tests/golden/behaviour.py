@@ -1,0 +1,264 @@
+#!/usr/bin/env python3
+"""What tsnap does around its bytes: formats agree, terminals, pipes, full disks, signals, size.
+
+    behaviour.py TSNAP [unittest's arguments]
+"""
+import csv
+import fcntl
+import io
+import json
+import os
+import pty
+import re
+import resource
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import time
+import unittest
+
+TSNAP = os.path.abspath(sys.argv.pop(1))
+FIXTURES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "fixtures")
+RECORDINGS = ["small.csv", "all_columns.csv", "hostile.csv", "gaps.csv", "many.csv"]
+HEADING = b"timestamp,weight_us,tid,state,comm\n"
+
+
+def tsnap(*arguments, **options):
+    options.setdefault("stdin", subprocess.DEVNULL)
+    return subprocess.run([TSNAP, *arguments], cwd=FIXTURES, capture_output=True, timeout=60,
+                          **options)
+
+
+def row(second, tid=1, comm="x"):
+    return b'"2026-11-20T20:42:%02d.000000Z",1000000,%d,"ON","%s"\n' % (second, tid, comm.encode())
+
+
+def on_terminal(width, *arguments, **environment):
+    """What tsnap writes on a terminal, as lines."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
+    names = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "NO_COLOR")}
+    names.update(environment)
+    process = subprocess.Popen([TSNAP, *arguments], cwd=FIXTURES, stdout=slave, env=names)
+    os.close(slave)
+    output = b""
+    while True:
+        try:
+            more = os.read(master, 65536)
+        except OSError:  # EIO: the other side is closed
+            break
+        if not more:
+            break
+        output += more
+    os.close(master)
+    assert process.wait() == 0
+    return output.decode().split("\r\n")
+
+
+def width_of(line):
+    """In columns; the fixture's wide characters are all of these."""
+    line = re.sub("\033\\[[0-9;]*m", "", line)
+    return sum(2 if c in "世界" else 1 for c in line)
+
+
+class Formats(unittest.TestCase):
+    def test_formats_agree(self):
+        for name in RECORDINGS:
+            columns = "timestamp,tid,state,comm,syscall,arg0,state_us"
+            rows = list(csv.DictReader(io.StringIO(
+                tsnap("--replay", name, "-a", "--csv", "-g", columns).stdout.decode())))
+            objects = [json.loads(line) for line in tsnap(
+                "--replay", name, "-a", "--json", "-g", columns).stdout.decode().splitlines()]
+            report = tsnap("--replay", name, "-a", "-g", "tid,state",
+                           "-G", "samples").stdout.decode()
+            samples = [int(line.split()[-1]) for line in report.splitlines()
+                       if re.match(r" *\d+\.\d\d  ", line)]
+            self.assertTrue(rows, name)
+            self.assertEqual(sum(samples), len(rows), name)
+            self.assertEqual(len(objects), len(rows), name)
+            for one, other in zip(rows, objects):
+                self.assertEqual(list(one), columns.split(","))
+                self.assertEqual(list(other), columns.split(","))
+                for column in one:
+                    value = other[column]
+                    self.assertEqual(one[column], "" if value is None else str(value))
+
+    def test_csv_replays_as_itself(self):
+        for name in RECORDINGS[:3]:
+            with open(os.path.join(FIXTURES, name), "rb") as file:
+                content = file.read()
+            columns = content.split(b"\n")[0].decode()
+            given = tsnap("--replay", "-", "-a", "--csv", "-g", columns, stdin=None, input=content)
+            self.assertEqual(given.stdout, content, name)
+
+    def test_recordings_follow_each_other(self):
+        with open(os.path.join(FIXTURES, "small.csv"), "rb") as file:
+            content = file.read()
+        given = tsnap("--replay", "-", "-a", "--csv", stdin=None, input=content * 3)
+        self.assertEqual(given.stdout.count(b"\n"), 3 * (content.count(b"\n") - 1) + 1)
+
+
+class Terminal(unittest.TestCase):
+    def test_lines_fit(self):
+        for name in RECORDINGS:
+            for width in (20, 60, 79, 80, 100):
+                for line in on_terminal(width, "--replay", name, "-a", "-G", "filename,comm"):
+                    self.assertLessEqual(width_of(line), width, line)
+
+    def test_words_are_kept(self):
+        lines = on_terminal(300, "--replay", "small.csv", "-a", NO_COLOR="1")
+        plain = tsnap("--replay", "small.csv", "-a").stdout.decode().split("\n")
+        self.assertEqual(lines, plain)
+
+    def test_long_text_is_cut_with_an_ellipsis(self):
+        lines = on_terminal(80, "--replay", "hostile.csv", "-g", "cmdline,tid")
+        self.assertTrue(any("…" in line for line in lines))
+        # the columns behind it are still there
+        self.assertTrue(any(re.search(r"…\s+\d+$", line) for line in lines), lines)
+
+    def test_columns_of_the_environment(self):
+        lines = on_terminal(200, "--replay", "hostile.csv", "-g", "cmdline", COLUMNS="50")
+        self.assertLessEqual(max(map(width_of, lines)), 50)
+
+    def test_rows_are_limited(self):
+        lines = on_terminal(120, "--replay", "many.csv", "-g", "comm")
+        self.assertEqual(sum("thread-with-name" in line for line in lines), 20)
+        self.assertTrue(any(re.match(r"9 more groups with \d+\.\d % of the samples", line)
+                            for line in lines), lines)
+
+    def test_colour(self):
+        self.assertIn("\033", "".join(on_terminal(80, "--replay", "small.csv")))
+        self.assertNotIn("\033", "".join(on_terminal(80, "--replay", "small.csv", NO_COLOR="1")))
+        self.assertNotIn(b"\033", tsnap("--replay", "small.csv").stdout)
+
+    def test_elsewhere_nothing_is_cut(self):
+        narrow = dict(os.environ, COLUMNS="20")
+        given = tsnap("--replay", "hostile.csv", "-g", "cmdline", env=narrow).stdout.decode()
+        self.assertIn("世界" * 120, given)
+        many = tsnap("--replay", "many.csv", "-g", "comm").stdout.decode()
+        self.assertEqual(many.count("thread-with-name"), 29)
+
+
+class Output(unittest.TestCase):
+    def test_full_disk(self):
+        for arguments in (["--replay", "small.csv"], ["--replay", "small.csv", "--csv"], ["--list"]):
+            with open("/dev/full", "wb") as full:
+                given = subprocess.run([TSNAP, *arguments], cwd=FIXTURES, stdout=full,
+                                       stderr=subprocess.PIPE, timeout=60)
+            self.assertEqual(given.returncode, 1)
+            self.assertEqual(given.stderr, b"tsnap: standard output: No space left on device\n")
+
+    def test_file_ends_with_a_whole_row(self):
+        with tempfile.TemporaryFile() as file:
+            subprocess.run(
+                [TSNAP, "--replay", "many.csv", "--csv", "-a"], cwd=FIXTURES, stdout=file,
+                stderr=subprocess.DEVNULL, timeout=60, preexec_fn=lambda: (
+                    signal.signal(signal.SIGXFSZ, signal.SIG_IGN),
+                    resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))))
+            file.seek(0)
+            content = file.read()
+        self.assertTrue(4800 < len(content) <= 5000)
+        self.assertTrue(content.endswith(b"\n"))
+
+    def test_reader_goes_away(self):
+        reading, writing = os.pipe()
+        os.close(reading)
+        given = subprocess.run([TSNAP, "--replay", "small.csv", "--csv"], cwd=FIXTURES,
+                               stdout=writing, stderr=subprocess.PIPE, timeout=60)
+        os.close(writing)
+        self.assertEqual((given.returncode, given.stderr), (0, b""))
+
+    def test_closed_standard_files(self):
+        for fds in ((0,), (1,), (2,), (0, 1, 2)):
+            given = subprocess.run([TSNAP, "--replay", "small.csv"], cwd=FIXTURES, timeout=60,
+                                   stdout=subprocess.DEVNULL,
+                                   preexec_fn=lambda: [os.close(fd) for fd in fds])
+            self.assertEqual(given.returncode, 0)
+
+
+class Signals(unittest.TestCase):
+    def start(self, *arguments):
+        process = subprocess.Popen([TSNAP, "--replay", "-", *arguments], stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   # whatever runs the tests may ignore it
+                                   preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL))
+        process.stdin.write(HEADING + row(1) + row(2, comm="y") + row(3))
+        process.stdin.flush()
+        return process
+
+    def test_report_of_what_there_is(self):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            process = self.start()
+            # it has read all three, and waits for more, once nothing is left in the pipe
+            while struct.unpack("i", fcntl.ioctl(process.stdin, termios.FIONREAD, b"....")) != (0,):
+                time.sleep(0.01)
+            time.sleep(0.2)
+            process.send_signal(number)
+            process.wait(timeout=30)
+            output, errors = process.communicate(timeout=30)
+            self.assertEqual((process.returncode, errors), (0, b""))
+            self.assertIn(b"2 scans", output)
+
+    def test_ignored_hangup(self):
+        process = subprocess.Popen(
+            [TSNAP, "--replay", "-", "--csv"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+        process.stdin.write(HEADING + row(1) + row(2))
+        process.stdin.flush()
+        process.stdout.readline()
+        process.stdout.readline()
+        process.send_signal(signal.SIGHUP)
+        time.sleep(0.1)
+        output, _ = process.communicate(row(3), timeout=30)
+        self.assertEqual(output.count(b"\n"), 2)
+        self.assertEqual(process.returncode, 0)
+
+    def test_rows_are_flushed_each_scan(self):
+        process = self.start("--csv")
+        self.assertTrue(process.stdout.readline().startswith(b"timestamp"))
+        self.assertIn(b'"x"', process.stdout.readline())
+        self.assertIn(b'"y"', process.stdout.readline())
+        process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 0)
+
+
+class Size(unittest.TestCase):
+    ROWS, SCANS = 100, 2000
+
+    def test_big_recording(self):
+        def content():
+            yield HEADING
+            for scan in range(self.SCANS):
+                stamp = b'"2026-11-20T20:%02d:%02d.%06dZ",50000,' % (
+                    scan // 1200, scan // 20 % 60, scan % 20 * 50000)
+                yield b"".join(stamp + b'%d,"ON","worker-%d"\n' % (i, i) for i in range(self.ROWS))
+
+        def peak(scans):
+            with tempfile.TemporaryDirectory() as folder:
+                path = os.path.join(folder, "big.csv")
+                with open(path, "wb") as file:
+                    for number, part in enumerate(content()):
+                        if number > scans:
+                            break
+                        file.write(part)
+                start = time.monotonic()
+                process = subprocess.Popen([TSNAP, "--replay", path, "-g", "comm", "-G", "samples"],
+                                           stdout=subprocess.PIPE)
+                output = process.stdout.read().decode()
+                usage = os.wait4(process.pid, 0)[2]
+                process.returncode = 0
+                process.stdout.close()
+            self.assertLess(time.monotonic() - start, 30)
+            counts = [int(line.split()[-1]) for line in output.splitlines() if "worker-" in line]
+            self.assertEqual(counts, [scans] * self.ROWS)
+            return usage.ru_maxrss
+
+        few, all_scans = peak(20), peak(self.SCANS)
+        self.assertLess(all_scans - few, 4096, "kilobytes more for a bigger recording")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,251 @@
+/* error, memory, index, names, output */
+#include "unit.h"
+#include "base/error.h"
+#include "base/index.h"
+#include "base/memory.h"
+#include "base/names.h"
+#include "base/output.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+static void error_replaces(void **state)
+{
+	struct error e = {0};
+
+	(void)state;
+	assert_int_equal(error_set(&e, ENOENT, EXIT_USAGE, "no\n%s", "file"), -ENOENT);
+	assert_string_equal(e.line, "no file");
+	error_take_detail(&e, memory_text("log", 3));
+	assert_string_equal(e.detail, "log");
+	/* the old line may be an argument of the new one */
+	assert_int_equal(error_set(&e, EIO, EXIT_FAILED, "again: %s", e.line), -EIO);
+	assert_string_equal(e.line, "again: no file");
+	assert_null(e.detail);
+	assert_int_equal(e.exit_code, EXIT_FAILED);
+	error_done(&e);
+	error_done(&e);
+}
+
+static void error_is_bounded(void **state)
+{
+	struct error e = {0};
+	char *words = memory_get(5000);
+
+	(void)state;
+	memset(words, 'w', 4999);
+	error_set(&e, EIO, EXIT_FAILED, "%s", words);
+	assert_int_equal(strlen(e.line), ERROR_LINE_SIZE - 1);
+	free(words);
+	error_done(&e);
+}
+
+static void on_no_memory(void)
+{
+	_exit(7);
+}
+
+static void memory_ends_the_process(void **state)
+{
+	int status;
+	pid_t child = fork();
+
+	(void)state;
+	if (!child) {
+		memory_on_failure(on_no_memory);
+		memory_resize(NULL, SIZE_MAX, 16);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 7);
+}
+
+static void memory_texts(void **state)
+{
+	char *text = memory_text("abcdef", 3), *zeroed = memory_get(0);
+
+	(void)state;
+	assert_string_equal(text, "abc");
+	assert_non_null(zeroed);
+	free(zeroed);
+	text = memory_resize(text, 0, 0);
+	assert_non_null(text);
+	free(text);
+}
+
+/* Against an array as the model. */
+static void index_as_a_model(void **state)
+{
+	static uint64_t model[512];
+	static bool there[512];
+	struct index index = {0};
+	uint64_t key, value, random = 1;
+	size_t at = 0, count = 0, walked = 0;
+	bool added;
+
+	(void)state;
+	assert_null(index_find(&index, 3));
+	assert_false(index_remove(&index, 3));
+	for (int i = 0; i < 100000; i++) {
+		random = hash_u64(random + (uint64_t)i);
+		key = random % 512;
+		if (random >> 60 < 6) {
+			assert_int_equal(index_remove(&index, key << 32), there[key]);
+			there[key] = false;
+		} else {
+			*index_put(&index, key << 32, &added) = model[key] = random;
+			assert_int_equal(added, !there[key]);
+			there[key] = true;
+		}
+	}
+	for (key = 0; key < 512; key++) {
+		uint64_t *found = index_find(&index, key << 32);
+
+		assert_int_equal(found != NULL, there[key]);
+		if (found)
+			assert_int_equal(*found, model[key]);
+		count += there[key];
+	}
+	assert_int_equal(index.used, count);
+	while (index_next(&index, &at, &key, &value)) {
+		assert_true(there[key >> 32]);
+		assert_int_equal(value, model[key >> 32]);
+		walked++;
+	}
+	assert_int_equal(walked, count);
+	index_clear(&index);
+	assert_null(index_find(&index, 0));
+}
+
+static void names_are_one(void **state)
+{
+	char buffer[] = "worker-1 and more";
+	const char *name = name_of(buffer, 8);
+
+	(void)state;
+	assert_string_equal(name, "worker-1");
+	assert_ptr_equal(name, name_of_string("worker-1"));
+	assert_ptr_not_equal(name, name_of_string("worker-2"));
+	assert_ptr_equal(name_of("a\0b", 3), name_of_string("a"));
+	assert_ptr_equal(name_of_string(""), name_of("x", 0));
+	assert_null(name_of_string(NULL));
+	names_clear();
+}
+
+static void names_are_bounded(void **state)
+{
+	char word[16];
+	const char *first;
+
+	(void)state;
+	names_set_limit(1000);
+	first = name_of_string("first");
+	for (int i = 0; i < 1000; i++) {
+		snprintf(word, sizeof(word), "n%d", i);
+		assert_non_null(name_of_string(word));
+	}
+	assert_string_equal(name_of_string("one too many"), NAMES_FULL);
+	assert_ptr_equal(name_of_string("first"), first);
+	assert_true(names_refused() > 900);
+	names_clear();
+	assert_int_equal(names_refused(), 0);
+	names_set_limit(NAMES_LIMIT_BYTES);
+}
+
+static void output_errors(void **state)
+{
+	int ends[2], full = open("/dev/full", O_WRONLY);
+
+	(void)state;
+	signal(SIGPIPE, SIG_IGN);
+	assert_int_equal(output_write(full, "x\n", 2), -ENOSPC);
+	assert_int_equal(output_write(full, "", 0), 0);
+	close(full);
+	assert_int_equal(pipe(ends), 0);
+	close(ends[0]);
+	assert_int_equal(output_write(ends[1], "x\n", 2), -EPIPE);
+	close(ends[1]);
+	assert_int_equal(output_write(ends[1], "x\n", 2), -EBADF);
+}
+
+/* A file that can't grow past 10 bytes, as on a full disk, ends with a whole line. */
+static void output_ends_with_a_line(void **state)
+{
+	char path[] = "/tmp/tsnap-test-XXXXXX", content[64] = "";
+	struct rlimit before, limit;
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	unlink(path);
+	signal(SIGXFSZ, SIG_IGN);
+	getrlimit(RLIMIT_FSIZE, &before);
+	limit = before;
+	limit.rlim_cur = 10;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	assert_int_equal(output_write(fd, "one\n", 4), 0);
+	assert_int_equal(output_write(fd, "two\nthree\nfour\n", 15), -EFBIG);
+	setrlimit(RLIMIT_FSIZE, &before);
+	assert_int_equal(pread(fd, content, sizeof(content), 0), 8);
+	assert_string_equal(content, "one\ntwo\n");
+	close(fd);
+}
+
+/* A reader that is slow, on a pipe that does not wait. */
+static void output_waits(void **state)
+{
+	static char bytes[300000], room[65536];
+	size_t got = 0;
+	int ends[2], status;
+	ssize_t more;
+	pid_t child;
+
+	(void)state;
+	memset(bytes, '\n', sizeof(bytes));
+	assert_int_equal(pipe(ends), 0);
+	fcntl(ends[1], F_SETFL, O_NONBLOCK);
+	child = fork();
+	if (!child) {
+		close(ends[0]);
+		_exit(output_write(ends[1], bytes, sizeof(bytes)) ? 1 : 0);
+	}
+	close(ends[1]);
+	usleep(20000);
+	while ((more = read(ends[0], room, sizeof(room))) > 0)
+		got += (size_t)more;
+	assert_int_equal(got, sizeof(bytes));
+	close(ends[0]);
+	waitpid(child, &status, 0);
+	assert_int_equal(status, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(error_replaces),
+
+		cmocka_unit_test(error_is_bounded),
+
+		cmocka_unit_test(memory_ends_the_process),
+
+		cmocka_unit_test(memory_texts),
+
+		cmocka_unit_test(index_as_a_model),
+
+		cmocka_unit_test(names_are_one),
+
+		cmocka_unit_test(names_are_bounded),
+
+		cmocka_unit_test(output_errors),
+
+		cmocka_unit_test(output_ends_with_a_line),
+
+		cmocka_unit_test(output_waits),
+
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

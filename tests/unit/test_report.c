@@ -1,0 +1,248 @@
+/* value, measure, column_list, group, grid, tally, renderer table */
+#include "unit.h"
+#include "base/names.h"
+#include "report/grid.h"
+#include "report/measure.h"
+#include "report/renderer.h"
+#include "report/value.h"
+
+static void assert_decimals(int64_t number, int decimals, const char *expected)
+{
+	struct text text = {0};
+
+	text_add_decimals(&text, number, decimals);
+	assert_string_equal(text_string(&text), expected);
+	text_done(&text);
+}
+
+static void decimals(void **state)
+{
+	(void)state;
+	assert_decimals(0, 2, "0.00");
+	assert_decimals(5, 2, "0.05");
+	assert_decimals(-5, 1, "-0.5");
+	assert_decimals(-1234, 3, "-1.234");
+	assert_decimals(INT64_MAX, 1, "922337203685477580.7");
+}
+
+static void numbers_stay_in_bounds(void **state)
+{
+	(void)state;
+	assert_int_equal(ratio(1, 100, 3), 33);
+	assert_int_equal(ratio(2, 100, 3), 67);
+	assert_int_equal(ratio(1, 100, 0), 0);
+	assert_int_equal(ratio(INT64_MAX, 1000, 1), INT64_MAX);
+	assert_int_equal(sum(ABSENT, 3), 3);
+	assert_int_equal(sum(3, ABSENT), 3);
+	assert_int_equal(sum(ABSENT, ABSENT), ABSENT);
+	assert_int_equal(sum(INT64_MAX, 1), INT64_MAX);
+	assert_int_equal(sum(-INT64_MAX, -5), -INT64_MAX);
+}
+
+static void value_order(void **state)
+{
+	const struct column *text = sample_column_find("comm"), *hex = sample_column_find("arg0");
+	union value none = {.text = NULL}, a = {.text = "a"}, b = {.text = "b"};
+	union value big = {.number = -1}, small = {.number = 1}, gone = {.number = ABSENT};
+
+	(void)state;
+	assert_true(value_compare(text, none, a) < 0 && value_compare(text, a, none) > 0);
+	assert_true(value_compare(text, a, b) < 0 && !value_compare(text, none, none));
+	assert_true(value_compare(hex, small, big) < 0 && value_compare(hex, gone, small) < 0);
+}
+
+static void measures_are_sound(void **state)
+{
+	struct tally tally = {.scans = 100, .samples = 8};
+	struct measures measures = measures_of(4, 200000, &tally);
+
+	(void)state;
+	assert_int_equal(measures.samples, 4);
+	assert_int_equal(measures.avg_thr, 4);
+	assert_int_equal(measures.seconds, 20);
+	assert_int_equal(measures.share, 500);
+	for (size_t i = 0; i < measure_column_count; i++) {
+		assert_true(*measure_columns[i].help && *measure_columns[i].title);
+		assert_int_equal(measure_columns[i].role, ROLE_MEASURE);
+		assert_null(sample_column_find(measure_columns[i].name));
+		assert_true(measure_columns[i].offset + 8 <= sizeof(struct measures));
+	}
+}
+
+static void lists(void **state)
+{
+	struct column_list list = {0};
+	struct error e = {0};
+
+	(void)state;
+	assert_int_equal(column_list_add(&list, REPORT_MEASURES_DEFAULT, true, &e), 0);
+	assert_int_equal(column_list_add(&list, REPORT_COLUMNS_DEFAULT, true, &e), 0);
+	assert_int_equal(column_list_add(&list, "state,filename", true, &e), 0);
+	assert_int_equal(list.count, 8);
+	assert_int_equal(column_list_needs(&list),
+			 NEED_USER | NEED_COMMSUM | NEED_SYSCALL | NEED_FILE);
+	assert_int_equal(column_list_add(&list, "tid,filenam", true, &e), -EINVAL);
+	assert_int_equal(e.exit_code, EXIT_USAGE);
+	assert_non_null(strstr(e.line, "did you mean filename?"));
+	assert_int_equal(list.count, 8);
+	assert_int_equal(column_list_add(&list, "tid,", true, &e), -EINVAL);
+	assert_int_equal(column_list_add(&list, "", true, &e), -EINVAL);
+	list.count = 0;
+	assert_int_equal(column_list_add(&list, "samples", false, &e), -EINVAL);
+	assert_int_equal(column_list_add(&list, ROW_COLUMNS_DEFAULT, false, &e), 0);
+	assert_int_equal(list.count, 14);
+	error_done(&e);
+}
+
+static void all_columns_fit_a_list(void **state)
+{
+	struct column_list list = {0};
+	struct error e = {0};
+
+	(void)state;
+	for (size_t i = 0; i < sample_column_count; i++)
+		assert_int_equal(column_list_add(&list, sample_columns[i].name, true, &e), 0);
+	for (size_t i = 0; i < measure_column_count; i++)
+		assert_int_equal(column_list_add(&list, measure_columns[i].name, true, &e), 0);
+	assert_int_equal(list.count, sample_column_count + measure_column_count);
+}
+
+/*   samples  weight  comm  cpu_us  state_us
+ *         3      30  b          7        90
+ *         1      10  (none)     -         -
+ *         1      10  a          -         5
+ */
+static void groups_fold_and_sort(void **state)
+{
+	static const struct {
+		const char *comm;
+		int64_t cpu_us, state_us;
+	} rows[] = {
+		{"a", ABSENT, 5}, {"b", 3, 90},	    {NULL, ABSENT, ABSENT},
+		{"b", 4, 80},	  {"b", ABSENT, 1},
+	};
+	struct column_list list = {0};
+	struct group_table groups;
+	struct tally tally = {0};
+	struct grid grid = {0};
+	struct error e = {0};
+	struct sample samples[5];
+	struct scan scan = {.weight_us = 10, .samples = samples, .count = 5};
+
+	(void)state;
+	column_list_add(&list, "samples,weight_us,comm,cpu_us,state_us", true, &e);
+	group_table_init(&groups, &list);
+	for (size_t i = 0; i < 5; i++) {
+		samples[i] = sample_absent;
+		samples[i].weight_us = 10;
+		samples[i].comm = name_of_string(rows[i].comm);
+		samples[i].cpu_us = rows[i].cpu_us;
+		samples[i].state_us = rows[i].state_us;
+		group_table_add(&groups, &samples[i]);
+	}
+	tally_add(&tally, &scan);
+	grid_fill_groups(&grid, &groups, &tally);
+	assert_int_equal(grid.row_count, 3);
+	assert_int_equal(grid_row(&grid, 0)[0].number, 3);
+	assert_int_equal(grid_row(&grid, 0)[1].number, 30);
+	assert_string_equal(grid_row(&grid, 0)[2].text, "b");
+	assert_int_equal(grid_row(&grid, 0)[3].number, 7);
+	assert_int_equal(grid_row(&grid, 0)[4].number, 90);
+	assert_null(grid_row(&grid, 1)[2].text);
+	assert_int_equal(grid_row(&grid, 1)[3].number, ABSENT);
+	assert_string_equal(grid_row(&grid, 2)[2].text, "a");
+	assert_int_equal(grid_row(&grid, 2)[4].number, 5);
+	group_table_clear(&groups);
+	grid_fill_groups(&grid, &groups, &tally);
+	assert_int_equal(grid.row_count, 0);
+	group_table_done(&groups);
+	grid_done(&grid);
+}
+
+/* Many groups: none is lost or split while the table grows; past the limit, samples are counted. */
+static void groups_are_bounded(void **state)
+{
+	struct column_list list = {0};
+	struct group_table groups;
+	struct error e = {0};
+	struct sample sample = sample_absent;
+	int64_t samples = 0;
+
+	(void)state;
+	column_list_add(&list, "tid", true, &e);
+	group_table_init(&groups, &list);
+	for (int64_t i = 0; i < GROUPS_MAX + 100; i++) {
+		sample.tid = i;
+		group_table_add(&groups, &sample);
+		sample.tid = i / 2;
+		group_table_add(&groups, &sample);
+	}
+	assert_int_equal(groups.count, GROUPS_MAX);
+	assert_int_equal(groups.refused, 100);
+	for (size_t i = 0; i < groups.count; i++)
+		samples += group_samples(&groups, group_at(&groups, i));
+	assert_int_equal(samples + groups.refused, 2 * (GROUPS_MAX + 100));
+	group_table_done(&groups);
+}
+
+static void tallies(void **state)
+{
+	struct sample samples[3] = {sample_absent, sample_absent, sample_absent};
+	struct scan busy = {
+		.time_us = 1000, .weight_us = 100, .samples = samples, .count = 3, .threads = 50};
+	struct scan idle = {.time_us = 1100, .weight_us = 100, .threads = 40};
+	struct tally tally = {0};
+
+	(void)state;
+	samples[0].state = DOING_ON;
+	samples[1].state = DOING_SLEEP;
+	tally_add(&tally, &busy);
+	tally_add(&tally, &idle);
+	assert_int_equal(tally.scans, 2);
+	assert_int_equal(tally.samples, 3);
+	assert_int_equal(tally.active, 2); /* an unknown state counts as active */
+	assert_int_equal(tally.active_max, 2);
+	assert_int_equal(tally.threads, 90);
+	assert_int_equal(tally.threads_max, 50);
+	assert_int_equal(tally.elapsed_us, 200);
+	assert_int_equal(tally.from_us, 900);
+	assert_int_equal(tally.until_us, 1100);
+	tally_add_silence(&tally, 1100, 500, 5);
+	assert_int_equal(tally.scans, 7);
+	assert_int_equal(tally.elapsed_us, 700);
+	assert_int_equal(tally.until_us, 1600);
+}
+
+static void renderers(void **state)
+{
+	(void)state;
+	assert_ptr_equal(renderer_find("csv"), &renderer_csv);
+	assert_true(renderer_find("report")->grouped);
+	assert_non_null(renderer_find("json"));
+	assert_null(renderer_find("xml"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(decimals),
+		cmocka_unit_test(numbers_stay_in_bounds),
+
+		cmocka_unit_test(value_order),
+		cmocka_unit_test(measures_are_sound),
+
+		cmocka_unit_test(lists),
+		cmocka_unit_test(all_columns_fit_a_list),
+
+		cmocka_unit_test(groups_fold_and_sort),
+		cmocka_unit_test(groups_are_bounded),
+
+		cmocka_unit_test(tallies),
+		cmocka_unit_test(renderers),
+
+	};
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+
+	names_clear();
+	return failed;
+}

@@ -1,0 +1,262 @@
+/* sample, column_table, filter */
+#include "unit.h"
+#include "base/names.h"
+#include "sample/column.h"
+#include "sample/filter.h"
+
+static void states_are_complete(void **state)
+{
+	(void)state;
+	for (int64_t i = 0; i < DOING_COUNT; i++) {
+		assert_non_null(state_row(i)->name);
+		assert_true(*state_row(i)->name && *state_row(i)->help);
+		assert_int_equal(state_of_name(state_row(i)->name), i);
+		for (const char *letter = state_row(i)->proc; *letter; letter++)
+			assert_int_equal(state_of_proc_letter(*letter), i);
+	}
+	assert_null(state_row(DOING_COUNT));
+	assert_null(state_row(-1));
+	assert_null(state_row(ABSENT));
+	assert_int_equal(state_of_name("d"), ABSENT);
+	assert_int_equal(state_of_name(""), ABSENT);
+	assert_int_equal(state_of_proc_letter('\0'), ABSENT);
+	assert_int_equal(state_of_proc_letter('R'), DOING_RQ);
+	assert_int_equal(state_of_proc_letter('D'), DOING_DISK);
+}
+
+static void needs_close(void **state)
+{
+	(void)state;
+	assert_int_equal(sample_needs_close(0), 0);
+	assert_int_equal(sample_needs_close(NEED_FILENAMESUM),
+			 NEED_FILENAMESUM | NEED_FILE | NEED_SYSCALL);
+	assert_int_equal(sample_needs_close(NEED_WAKER_COMM), NEED_WAKER_COMM | NEED_WAKER);
+	for (unsigned int bit = 1; bit <= NEED_FILENAMESUM; bit <<= 1) {
+		unsigned int closed = sample_needs_close(bit);
+
+		assert_true(closed & bit);
+		assert_int_equal(sample_needs_close(closed), closed);
+	}
+}
+
+static void derives(void **state)
+{
+	struct sample sample = sample_absent;
+
+	(void)state;
+	sample_derive(&sample, ~0u);
+	assert_null(sample.commsum);
+	assert_null(sample.filenamesum);
+	sample.comm = name_of_string("worker-17");
+	sample.filename = name_of_string("/var/log/a.1");
+	sample_derive(&sample, 0);
+	assert_null(sample.commsum);
+	sample_derive(&sample, NEED_COMMSUM);
+	assert_ptr_equal(sample.commsum, name_of_string("worker-*"));
+	assert_null(sample.filenamesum);
+	sample_derive(&sample, NEED_FILENAMESUM);
+	assert_ptr_equal(sample.filenamesum, name_of_string("/var/log/a.*"));
+}
+
+static void columns_are_sound(void **state)
+{
+	unsigned int given = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sample_column_count; i++) {
+		const struct column *column = &sample_columns[i];
+
+		assert_int_equal(strspn(column->name, "abcdefghijklmnopqrstuvwxyz_0123456789"),
+				 strlen(column->name));
+		assert_true(*column->help && *column->title);
+		assert_true(column->width > 0 && column->width <= 40);
+		assert_true(column->offset + 8 <= sizeof(struct sample));
+		assert_true(column->role != ROLE_MEASURE);
+		assert_true(column->role == ROLE_KEY || column->kind == KIND_NUMBER);
+		assert_ptr_equal(sample_column_find(column->name), column);
+		assert_true(value_is_absent(column, column_read(column, &sample_absent)));
+		for (size_t j = 0; j < i; j++)
+			assert_int_not_equal(column->offset, sample_columns[j].offset);
+		given |= column->needs;
+	}
+	/* each group that can be asked for is asked for by some column */
+	assert_int_equal(given, (NEED_FILENAMESUM << 1) - 1);
+	assert_null(sample_column_find("Tid"));
+}
+
+/* Every member of a sample is a column, but for start_ns, which says it is none. */
+static void fields_are_columns(void **state)
+{
+	(void)state;
+	for (size_t offset = 0; offset < sizeof(struct sample); offset += 8) {
+		bool found = offset == offsetof(struct sample, start_ns);
+
+		for (size_t i = 0; i < sample_column_count; i++)
+			found |= sample_columns[i].offset == offset;
+		assert_true(found);
+	}
+}
+
+static struct sample person(void)
+{
+	struct sample sample = sample_absent;
+
+	sample.tid = 12;
+	sample.pid = 10;
+	sample.uid = 0;
+	sample.comm = "worker-3";
+	sample.state = DOING_DISK;
+	return sample;
+}
+
+static void filter_by_state(void **state)
+{
+	struct filter filter = {0};
+	struct sample sample = person();
+
+	(void)state;
+	assert_true(filter_accepts(&filter, &sample));
+	sample.state = DOING_SLEEP;
+	assert_false(filter_accepts(&filter, &sample));
+	filter.all_states = true;
+	assert_true(filter_accepts(&filter, &sample));
+	filter.all_states = false;
+	sample.state = ABSENT;
+	assert_true(filter_accepts(&filter, &sample));
+}
+
+static void filter_by_ids(void **state)
+{
+	struct filter filter = {0};
+	struct sample sample = person();
+	struct error e = {0};
+
+	(void)state;
+	assert_int_equal(filter_set_process(&filter, "9,10", &e), 0);
+	assert_true(filter_accepts(&filter, &sample));
+	sample.pid = 11;
+	assert_false(filter_accepts(&filter, &sample));
+	filter_add_pid(&filter, 11);
+	assert_true(filter_accepts(&filter, &sample));
+	assert_int_equal(filter_set_threads(&filter, "13", &e), 0);
+	assert_false(filter_accepts(&filter, &sample));
+	sample.tid = 13;
+	assert_true(filter_accepts(&filter, &sample));
+	sample.tid = ABSENT;
+	assert_false(filter_accepts(&filter, &sample));
+	filter_done(&filter);
+}
+
+static void filter_refuses_ids(void **state)
+{
+	static const char *const wrong[] = {"1,", ",1", "0", "1,,2", "99999999999", ","};
+	struct error e = {0};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		struct filter filter = {0};
+
+		assert_int_equal(filter_set_process(&filter, wrong[i], &e), -EINVAL);
+		assert_int_equal(filter_set_threads(&filter, wrong[i], &e), -EINVAL);
+		assert_int_equal(e.exit_code, EXIT_USAGE);
+		filter_done(&filter);
+	}
+	assert_int_equal(filter_set_threads(&(struct filter){0}, "name", &e), -EINVAL);
+	error_done(&e);
+}
+
+static void filter_by_pattern(void **state)
+{
+	struct filter filter = {0};
+	struct sample sample = person();
+	struct error e = {0};
+
+	(void)state;
+	assert_int_equal(filter_set_process(&filter, "http*", &e), 0);
+	assert_false(filter_accepts(&filter, &sample));
+	sample.exe = "/usr/sbin/httpd";
+	assert_true(filter_accepts(&filter, &sample));
+	sample.exe = "/http/server";
+	assert_false(filter_accepts(&filter, &sample));
+	sample.comm = "httpd-3";
+	assert_true(filter_accepts(&filter, &sample));
+	/* the live source has found out what the pattern means */
+	filter_add_pid(&filter, 99);
+	assert_false(filter_accepts(&filter, &sample));
+	filter_done(&filter);
+}
+
+static void filter_by_comm(void **state)
+{
+	struct filter filter = {.comm = "orker"};
+	struct sample sample = person();
+
+	(void)state;
+	assert_true(filter_accepts(&filter, &sample));
+	filter.comm = "orker*";
+	assert_false(filter_accepts(&filter, &sample));
+	filter.comm = "w*-[0-4]";
+	assert_true(filter_accepts(&filter, &sample));
+	sample.comm = NULL;
+	assert_false(filter_accepts(&filter, &sample));
+}
+
+static void filter_by_user(void **state)
+{
+	struct filter filter = {0}, number = {0};
+	struct sample sample = person();
+	struct error e = {0};
+
+	(void)state;
+	assert_int_equal(filter_set_user(&filter, "root", false, &e), 0);
+	assert_int_equal(filter_set_user(&number, "0", false, &e), 0);
+	assert_true(filter_accepts(&filter, &sample));
+	assert_true(filter_accepts(&number, &sample));
+	sample.uid = 5;
+	assert_false(filter_accepts(&filter, &sample));
+	/* recorded elsewhere: what was typed decides */
+	sample.user = "root";
+	assert_true(filter_accepts(&filter, &sample));
+	assert_false(filter_accepts(&number, &sample));
+	sample.uid = ABSENT;
+	assert_true(filter_accepts(&number, &sample));
+	sample.user = NULL;
+	assert_false(filter_accepts(&filter, &sample));
+	filter_done(&filter);
+	assert_int_equal(filter_set_user(&filter, "no such:user", false, &e), -EINVAL);
+	assert_int_equal(e.exit_code, EXIT_USAGE);
+	assert_int_equal(filter_set_user(&filter, "no such:user", true, &e), 0);
+	assert_false(filter_accepts(&filter, &sample));
+	sample.user = "no such:user";
+	assert_true(filter_accepts(&filter, &sample));
+	filter_done(&filter);
+	filter_done(&number);
+	error_done(&e);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(states_are_complete),
+		cmocka_unit_test(needs_close),
+
+		cmocka_unit_test(derives),
+		cmocka_unit_test(columns_are_sound),
+
+		cmocka_unit_test(fields_are_columns),
+		cmocka_unit_test(filter_by_state),
+
+		cmocka_unit_test(filter_by_ids),
+		cmocka_unit_test(filter_refuses_ids),
+
+		cmocka_unit_test(filter_by_pattern),
+		cmocka_unit_test(filter_by_comm),
+
+		cmocka_unit_test(filter_by_user),
+
+	};
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+
+	names_clear();
+	return failed;
+}

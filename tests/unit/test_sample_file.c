@@ -1,0 +1,229 @@
+/* csv_reader, sample_file */
+#include "unit.h"
+#include "base/names.h"
+#include "base/text.h"
+#include "sample/sample_file.h"
+
+#include <sys/mman.h>
+
+#define T0 "2026-11-20T20:42:53.000000Z"
+#define T1 "2026-11-20T20:42:53.050000Z"
+#define T9 "2026-11-20T20:42:53.450000Z"
+
+static const struct filter all = {.all_states = true};
+
+/* Opens a recording with that content; *path is its name while fd is open. */
+static int content_open(const char *content, size_t length, char path[64])
+{
+	int fd = memfd_create("recording", MFD_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, content, length), length);
+	snprintf(path, 64, "/proc/self/fd/%d", fd);
+	return fd;
+}
+
+/* Reads all of content; tells scans and samples. */
+static int replay(const char *content, size_t length, size_t *scans, size_t *samples,
+		  struct source_facts *facts, struct error *e)
+{
+	struct source *source;
+	struct scan scan;
+	char path[64];
+	int fd = content_open(content, length, path);
+	int err = sample_file_open(path, &all, ~0u, &source, e);
+
+	*scans = *samples = 0;
+	if (!err) {
+		while ((err = source->next(source, &scan, e)) > 0) {
+			++*scans;
+			*samples += scan.count;
+		}
+		source->describe(source, facts);
+		source->close(source);
+	}
+	close(fd);
+	return err;
+}
+
+static void fails(const char *content, const char *words)
+{
+	size_t scans, samples;
+	struct source_facts facts;
+	struct error e = {0};
+
+	assert_int_equal(replay(content, strlen(content), &scans, &samples, &facts, &e), -EINVAL);
+	assert_int_equal(e.exit_code, EXIT_FAILED);
+	if (!strstr(e.line, words))
+		fail_msg("'%s' is not in '%s'", words, e.line);
+	error_done(&e);
+}
+
+static void bad_recordings(void **state)
+{
+	(void)state;
+	fails("", "empty");
+	fails("timestamp", "empty");
+	fails("tid\n1\n", "line 1: no heading with a timestamp");
+	fails("\177ELF\n\n", "line 1: no heading");
+	fails("timestamp,tid,tid\n", "line 1: tid: two such columns");
+	fails("timestamp,tid\n" T0 ",1\n" T0 "\n", "line 3: 1 columns where the heading has 2");
+	fails("timestamp,tid\n" T0 ",1x\n", "line 2: tid: not a number");
+	fails("timestamp,tid\n" T0 ",-\n", "line 2: tid: not a number");
+	fails("timestamp,tid\n" T0 ",9223372036854775808\n", "line 2: tid: not a number");
+	fails("timestamp,tid\n,1\n", "line 2: timestamp: missing");
+	fails("timestamp,tid\n2026,1\n", "line 2: timestamp: not a time");
+	fails("timestamp,state\n" T0 ",\"X\"\n", "line 2: state: not a state");
+	fails("timestamp,arg0\n" T0 ",12\n", "line 2: arg0: not a 0x number");
+	fails("timestamp,arg0\n" T0 ",0x12345678123456789\n", "line 2: arg0: not a 0x number");
+	fails("timestamp,weight_us\n" T0 ",-1\n", "line 2: weight_us: out of range");
+	fails("timestamp,weight_us\n" T0 ",9000000000000000000\n", "weight_us: out of range");
+	fails("timestamp,comm\n" T0 ",a\"b\"\n", "line 2: a quote inside a field");
+	fails("timestamp,comm\n" T0 ",\"a\"b\n", "line 2: text after the end of a quoted field");
+	fails("timestamp,comm\n" T0 ",\"a\n" T0 ",b\n", "line 2: a quoted field without an end");
+	fails("timestamp,comm\n" T0 ",\"a\nb\"\n" T0 "\n", "line 4: 1 columns");
+}
+
+static void nul_and_long_lines(void **state)
+{
+	static const char nul[] = "timestamp,comm\n" T0 ",a\0b\n";
+	char *big = malloc(3 << 20);
+	size_t scans, samples;
+	struct source_facts facts;
+	struct error e = {0};
+
+	(void)state;
+	assert_int_equal(replay(nul, sizeof(nul) - 1, &scans, &samples, &facts, &e), -EINVAL);
+	assert_non_null(strstr(e.line, "line 2: a NUL byte"));
+	memset(big, 'x', 3 << 20);
+	assert_int_equal(replay(big, 3 << 20, &scans, &samples, &facts, &e), -EINVAL);
+	assert_non_null(strstr(e.line, "line 1: longer than a mebibyte"));
+	memset(big, ',', 1000);
+	big[1000] = '\n';
+	assert_int_equal(replay(big, 1001, &scans, &samples, &facts, &e), -EINVAL);
+	assert_non_null(strstr(e.line, "line 1: more columns"));
+	free(big);
+	error_done(&e);
+}
+
+/* Wherever a killed writer stopped, the whole rows are there and the cut one is counted. */
+static void cut_anywhere(void **state)
+{
+	static const char content[] = "timestamp,weight_us,tid,comm\n" T0 ",50000,1,\"a\"\"b\"\n" T0
+				      ",50000,2,\"c\\x0ad\"\n" T1 ",50000,1,\"e\"\n";
+	size_t heading = strcspn(content, "\n") + 1;
+	struct error e = {0};
+
+	(void)state;
+	for (size_t length = heading; length < sizeof(content); length++) {
+		size_t scans, samples, whole = 0;
+		struct source_facts facts;
+
+		for (size_t i = heading; i < length; i++)
+			whole += content[i] == '\n';
+		assert_int_equal(replay(content, length, &scans, &samples, &facts, &e), 0);
+		assert_int_equal(samples, whole);
+		assert_int_equal(facts.missed_count, content[length - 1] != '\n');
+	}
+}
+
+static void fields_are_read(void **state)
+{
+	static const char content[] =
+		"new_column,arg0,comm,timestamp,state,tid,user,filename,exe,arg1\r\n"
+		"x,0xffffffffffffff9c,\"a\\x1b,\"\"\\\\\"," T0 ",D,-7,\"\",,\"line\nbreak\",\r\n";
+	struct source *source;
+	struct scan scan;
+	struct error e = {0};
+	char path[64];
+	int fd = content_open(content, sizeof(content) - 1, path);
+
+	(void)state;
+	assert_int_equal(sample_file_open(path, &all, ~0u, &source, &e), 0);
+	assert_int_equal(source->next(source, &scan, &e), 1);
+	assert_int_equal(scan.count, 1);
+	assert_int_equal(scan.time_us, 1795207373000000);
+	assert_int_equal(scan.samples[0].arg[0], -100);
+	assert_int_equal(scan.samples[0].arg[1], ABSENT);
+	assert_string_equal(scan.samples[0].comm, "a\x1b,\"\\");
+	assert_int_equal(scan.samples[0].state, DOING_DISK);
+	assert_int_equal(scan.samples[0].tid, -7);
+	assert_string_equal(scan.samples[0].user, "");
+	assert_null(scan.samples[0].filename);
+	assert_string_equal(scan.samples[0].exe, "line\nbreak");
+	assert_int_equal(source->next(source, &scan, &e), 0);
+	assert_int_equal(source->next(source, &scan, &e), 0);
+	source->close(source);
+	close(fd);
+}
+
+static void scans_and_silence(void **state)
+{
+	/* two rows, one row, then 7 scans in which nobody was seen; then another recording */
+	static const char content[] = "timestamp,weight_us,tid\n" T0 ",50000,1\n" T0 ",50000,2\n" T1
+				      ",50000,1\n" T9 ",50000,1\n"
+				      "tid,timestamp\n1,2026-11-21T00:00:00.000000Z\n"
+				      "1,2026-11-21T00:00:01.000000Z\n"
+				      "1,2026-11-21T00:00:00.000000Z\n";
+	static const struct {
+		size_t count;
+		int64_t weight_us, silent_us;
+	} rows[] = {{2, 50000, 0}, {1, 50000, 0},   {1, 50000, 350000},
+		    {1, 0, 0},	   {1, 1000000, 0}, {1, 0, 0}};
+	struct source *source;
+	struct scan scan;
+	struct error e = {0};
+	char path[64];
+	int fd = content_open(content, sizeof(content) - 1, path);
+
+	(void)state;
+	assert_int_equal(sample_file_open(path, &all, 0, &source, &e), 0);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		assert_int_equal(source->next(source, &scan, &e), 1);
+		assert_int_equal(scan.count, rows[i].count);
+		assert_int_equal(scan.weight_us, rows[i].weight_us);
+		assert_int_equal(scan.silent_us, rows[i].silent_us);
+		assert_int_equal(scan.samples[0].weight_us, rows[i].weight_us);
+	}
+	assert_int_equal(source->next(source, &scan, &e), 0);
+	source->close(source);
+	close(fd);
+}
+
+/* A scan of which the filter wants nothing is still a scan. */
+static void filtered_scans_count(void **state)
+{
+	static const char content[] =
+		"timestamp,weight_us,state\n" T0 ",50000,\"S\"\n" T1 ",50000,\"ON\"\n";
+	struct filter active = {0};
+	struct source *source;
+	struct scan scan;
+	struct error e = {0};
+	char path[64];
+	int fd = content_open(content, sizeof(content) - 1, path);
+
+	(void)state;
+	assert_int_equal(sample_file_open(path, &active, 0, &source, &e), 0);
+	assert_int_equal(source->next(source, &scan, &e), 1);
+	assert_int_equal(scan.count, 0);
+	assert_int_equal(source->next(source, &scan, &e), 1);
+	assert_int_equal(scan.count, 1);
+	source->close(source);
+	close(fd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(bad_recordings),    cmocka_unit_test(nul_and_long_lines),
+
+		cmocka_unit_test(cut_anywhere),	     cmocka_unit_test(fields_are_read),
+
+		cmocka_unit_test(scans_and_silence), cmocka_unit_test(filtered_scans_count),
+
+	};
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+
+	names_clear();
+	return failed;
+}
