@@ -49,7 +49,7 @@ static void ready_compat(pid_t tid, pid_t pid, int fd)
 	char link[64], file[256];
 	ssize_t n;
 
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	snprintf(link, sizeof(link), "/proc/%d/fd/%d", pid, fd);
 	n = readlink(link, file, sizeof(file) - 1);
 	file[n > 0 ? n : 0] = 0;
 	await_state(pid, tid, "S", I386_READ);
@@ -103,10 +103,8 @@ static void compat32_run(void)
 		snprintf(link, sizeof(link), "/proc/%d/exe", pid);
 		n = readlink(link, exe, sizeof(exe) - 1);
 		exe[n > 0 ? n : 0] = 0;
-		if (!strcmp(exe, path)) {
-			dup2(fds[0], STDERR_FILENO); /* any free number: the child's is 0 */
-			return ready_compat(pid, pid, fds[0]);
-		}
+		if (!strcmp(exe, path))
+			return ready_compat(pid, pid, STDIN_FILENO);
 		sleep_ns(1000000);
 	}
 	unready("this kernel runs no 32-bit programs");
