@@ -128,9 +128,9 @@ static double measure(const struct operation *operation, int64_t length_ns)
 	int64_t start_ns, passed_ns;
 	long count = 0;
 
-	pin_cpu(0);
 	if (operation->peer_cpu >= 0)
-		peer_start(operation->peer_cpu);
+		peer_start(operation->peer_cpu); /* before we are pinned: it inherits our CPUs */
+	pin_cpu(0);
 	operation->repeat(operation->batch);
 	start_ns = now_ns();
 	do {

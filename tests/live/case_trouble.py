@@ -65,6 +65,7 @@ def closed_pipe(ctx):
     head = subprocess.Popen(["head", "-3"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     tool = ctx.stream("-a", columns="state", stdout=head.stdin)
     head.stdin.close()
+    head.stdin = None
     lines = head.communicate(timeout=START_S)[0].splitlines()
     check(len(lines) == 3, "head got %d lines", len(lines))
     got = tool.wait(STOP_S)

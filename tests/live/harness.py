@@ -309,8 +309,9 @@ class Findings:
         self.wrong = []
 
     def expect(self, condition, why, *values):
-        if not condition:
-            self.wrong.append(why % values if values else why)
+        why = why % values if values else why
+        if not condition and why not in self.wrong:
+            self.wrong.append(why)
 
     def close(self):
         check(not self.wrong, "%s", "; ".join(self.wrong[:12]) +
