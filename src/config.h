@@ -7,41 +7,55 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/text.h"
 
-enum mode { MODE_REPORT, MODE_CSV, MODE_JSON, MODE_LIST, MODE_CHECK, MODE_VERSION, MODE_HELP,
-	    MODE_WRITE_OFFSETS };
+enum mode {
+	MODE_REPORT,
+	MODE_CSV,
+	MODE_JSON,
+	MODE_LIST,
+	MODE_CHECK,
+	MODE_WRITE_OFFSETS,
+	MODE_VERSION,
+	MODE_HELP,
+};
 
 #define RATE_DEFAULT_HZ 20
 #define RATE_MAX_HZ 1000
 #define DURATION_DEFAULT_US (5 * 1000000ll)
-#define CONFIG_LIST_MAX 256
+#define DURATION_MAX_US (366 * 86400 * 1000000ll)
+#define THREADS_MAX (1 << 22) /* PID_MAX_LIMIT of include/linux/threads.h */
 
 struct config {
 	enum mode mode;
-	int64_t duration_us;	  /* -d; 0: not given */
-	int64_t interval_us;	  /* -i; 0: one report */
-	int64_t count;		  /* -n: reports, with --csv and --json scans; 0: not given */
-	int64_t rate_hz;	  /* -F */
-	const char *process;	  /* -p as typed: ids or a name pattern; NULL: all */
-	bool descendants;	  /* -r */
-	const char *threads;	  /* -t as typed: tids; NULL: all */
-	const char *user;	  /* -u as typed: a name or uid; NULL: all */
-	const char *comm;	  /* -c pattern; NULL: all */
-	bool all_states;	  /* -a */
-	const char *columns;	  /* -g as typed; NULL: the mode's default */
-	const char *more_columns; /* -G as typed; NULL: none */
-	int64_t max_threads;	  /* --max-threads; 0: fit to the host */
-	const char *kernel_types; /* --kernel-types: auto, btf, headers, kheaders, offsets; NULL: auto */
-	const char *btf_file;	  /* --btf */
-	const char *offsets_file; /* --offsets */
+	int64_t duration_us;	   /* -d; 0: not given */
+	int64_t interval_us;	   /* -i; 0: one report */
+	int64_t count;		   /* -n: reports, with --csv and --json scans; 0: not given */
+	int64_t rate_hz;	   /* -F */
+	const char *process;	   /* -p as typed: ids or a name pattern; NULL: all */
+	bool descendants;	   /* -r */
+	const char *threads;	   /* -t as typed: tids; NULL: all */
+	const char *user;	   /* -u as typed: a name or uid; NULL: all */
+	const char *comm;	   /* -c pattern; NULL: all */
+	bool all_states;	   /* -a */
+	const char *columns;	   /* -g as typed; NULL: the mode's default */
+	const char *more_columns;  /* -G as typed; NULL: none */
+	int64_t max_threads;	   /* --max-threads; 0: fit to the host */
+	const char *kernel_types;  /* --kernel-types: auto, btf, headers, kheaders, offsets; NULL:
+				      auto */
+	const char *btf_file;	   /* --btf */
+	const char *offsets_file;  /* --offsets */
 	const char *write_offsets; /* --write-offsets */
-	const char *without;	  /* --without as typed: fact names; NULL: none */
-	const char *replay;	  /* --replay: a CSV that tsnap wrote; NULL: live */
-	int verbose;		  /* -v, counted */
+	const char *without;	   /* --without as typed: fact names; NULL: none */
+	const char *replay;	   /* --replay: a CSV that tsnap wrote; NULL: live */
+	bool verbose;		   /* -v */
 };
 
 /* Parses the command line into config (zeroed by the caller; strings point into argv).
  * 0, or -EINVAL with a usage error (exit code 2) that suggests the nearest option. */
 int config_parse(struct config *config, int argc, char **argv, struct error *e);
+
+/* What --help prints. */
+void options_describe(struct text *text);
 
 #endif

@@ -1,4 +1,5 @@
-/* Time: every duration and monotonic time is in nanoseconds; UTC times are in microseconds since 1970. */
+/* Time: every duration and monotonic time is in nanoseconds; UTC times are in microseconds since
+ * 1970. */
 #ifndef TSNAP_BASE_CLOCK_H
 #define TSNAP_BASE_CLOCK_H
 

@@ -40,7 +40,7 @@ void *memory_resize(void *block, size_t count, size_t each)
 
 	if (each && count > SIZE_MAX / each)
 		out_of_memory();
-	bigger = realloc(block, count * each ? count * each : 1);
+	bigger = realloc(block, count && each ? count * each : 1);
 	if (!bigger)
 		out_of_memory();
 	return bigger;

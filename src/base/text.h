@@ -19,20 +19,32 @@ void text_add_string(struct text *text, const char *string);
 void text_add_char(struct text *text, char c);
 void text_add_format(struct text *text, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-const char *text_string(const struct text *text); /* "" when empty, never NULL */
-char *text_take(struct text *text);		  /* the malloced bytes; text becomes empty */
-void text_clear(struct text *text);		  /* keeps the memory */
+void text_add_number(struct text *text, int64_t number);
+void text_add_hex(struct text *text, uint64_t number); /* 0x1f */
+const char *text_string(const struct text *text);      /* "" when empty, never NULL */
+char *text_take(struct text *text);		       /* the malloced bytes; text becomes empty */
+void text_clear(struct text *text);		       /* keeps the memory */
 void text_done(struct text *text);
 
-/* The gate: adds string so that no terminal or parser is harmed. Valid printable UTF-8 passes; control
- * characters (C0, DEL, C1), bytes that are not UTF-8, and direction marks become \xNN per byte, and a
- * backslash becomes two. */
+/* The gate: adds string so that no terminal or parser is harmed. Valid printable UTF-8 passes;
+ * control characters (C0, DEL, C1), bytes that are not UTF-8, and direction marks become \xNN per
+ * byte, and a backslash becomes two. */
 void text_add_printable(struct text *text, const char *string);
+
+/* The way back: adds string with \xNN and \\ undone; anything else after a backslash stays as it
+ * is. */
+void text_add_original(struct text *text, const char *string);
 
 /* Adds string with each run of digits replaced by one '*' (worker-17 becomes worker-*). */
 void text_add_digits_folded(struct text *text, const char *string);
 
 /* Columns that a printable UTF-8 string takes on a terminal (wide characters take two). */
 size_t text_width(const char *string);
+/* Bytes of string that fit into that many columns; never part of a character. */
+size_t text_fit(const char *string, size_t columns);
+
+/* The candidate most like word (fewest edits, in reach of a typing slip), or NULL. next yields the
+ * candidates, NULL at the end. */
+const char *text_nearest(const char *word, const char *(*next)(void *from, size_t at), void *from);
 
 #endif

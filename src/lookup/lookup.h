@@ -1,9 +1,11 @@
-/* Fills what the kernel record does not hold, for sampled threads only, from /proc, the user database and
- * libseccomp; each kind cached and bounded. Knows nothing of BPF, columns or terminals.
+/* Fills what the kernel record does not hold, for sampled threads only, from /proc, the user
+ * database and libseccomp; each kind cached and bounded. Knows nothing of BPF, columns or
+ * terminals.
  */
 #ifndef TSNAP_LOOKUP_LOOKUP_H
 #define TSNAP_LOOKUP_LOOKUP_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "sample/sample.h"
@@ -12,28 +14,42 @@ struct lookup;
 
 /* What lookup can't know by itself about one sample. */
 struct lookup_hint {
-	bool compat;	    /* the system call was made through the 32-bit entry */
-	uint64_t sequence;  /* changes whenever the thread was switched; same sequence: same file */
+	bool compat;	   /* the system call was made through the 32-bit entry */
+	uint64_t sequence; /* changes whenever the thread was switched; same sequence: same file */
 };
 
-/* proc_root: "/proc", or a fixture. Never fails (out of memory ends the process). */
+#define LOOKUP_RAN_NS (500 * 1000000ll)
+#define LOOKUP_STILL_NS (10 * 1000000000ll)
+
+/* proc_root: "/proc", or a fixture. Never fails (out of memory ends the process). Holds interned
+ * names: free it before names_clear(). */
 struct lookup *lookup_new(const char *proc_root);
 void lookup_free(struct lookup *lookup);
 
 /* Fills the fields of sample that needs names and that are still absent: user, ppid, cmdline, exe,
- * syscall, fd, filename, cgroup, waker_comm. A field that can't be had (the thread is gone, no permission)
- * stays absent. tid, pid, start_ns, kthread, syscall_nr, arg and waker_tid must be set by the caller.
- * now_ns: monotonic; entries of a cache older than a second are looked up again where they can change. */
+ * syscall, fd, filename, cgroup, waker_comm; and with NEED_USER uid, present or not, because a uid
+ * changes while the record stands. A field that can't be had (the thread is gone, no permission)
+ * stays absent. tid, pid, start_ns, comm, state, kthread, syscall_nr, arg and waker_tid must be set
+ * by the caller. needs must be closed (sample_needs_close). now_ns: monotonic.
+ *
+ * What was read serves the same tid and start_ns, never past a change of comm, for LOOKUP_RAN_NS if
+ * the thread ran since then. If it did not, it cannot have called exec or setuid, only others can
+ * move it to a cgroup or take its parent: then for LOOKUP_STILL_NS to twice that. What threads of a
+ * process share is read once for all of them, so at worst it is two LOOKUP_RAN_NS old. A waker is
+ * known by its tid alone: its name can be as old as that. */
 void lookup_fill(struct lookup *lookup, struct sample *sample, const struct lookup_hint *hint,
 		 unsigned int needs, int64_t now_ns);
 
 /* Drops what is cached about threads not sampled for a while; call about once a second. */
 void lookup_sweep(struct lookup *lookup, int64_t now_ns);
 
-/* System call name of this machine's architecture (compat: of its 32-bit one), interned; "syscall_N" for a
- * number that libseccomp does not know. */
+/* System call name of this machine's architecture (compat: of its 32-bit one; x32 calls are told by
+ * their number), interned; "syscall_N" for a number that libseccomp does not know, NULL for a
+ * negative one. An array read after the first call, until lookup_free(). */
 const char *syscall_name(int64_t nr, bool compat);
-/* Index of the argument that is a file descriptor (read: 0, mmap: 4), or -1. name: interned or not. */
+/* Index of the argument that is a file descriptor (read: 0, mmap: 4), or -1. Where a call has two
+ * it is the one that data comes from. name: interned or not. A search: lookup_fill does not call it
+ * per sample. */
 int syscall_fd_arg(const char *name);
 
 #endif

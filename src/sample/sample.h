@@ -97,6 +97,8 @@ void sample_derive(struct sample *sample, unsigned int needs);
 struct scan {
 	int64_t time_us;   /* UTC */
 	int64_t weight_us; /* since the previous scan; of the first one, the period asked for */
+	int64_t silent_us; /* time before that in which scans saw nobody, so that they are not in the
+			    * recording; 0 live, where such scans are delivered */
 	struct sample *samples;
 	size_t count;
 	size_t threads; /* threads seen in this scan, shown or not; 0 when not known (replay) */

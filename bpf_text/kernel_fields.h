@@ -1,0 +1,102 @@
+/* Kernel structs are read here only, one static inline per field. The structs come from the generated
+ * header (kernel/type_header): just the members used, at this kernel's offsets. Which of a member's old and
+ * new names exists is told by HAVE_<struct>_<member>. A read that fails leaves zero. */
+
+static inline __u32 task_tid(struct task_struct *task)
+{
+	__u32 tid = 0;
+
+	bpf_probe_read_kernel(&tid, sizeof(tid), &task->pid);
+	return tid;
+}
+
+static inline __u32 task_tgid(struct task_struct *task)
+{
+	__u32 tgid = 0;
+
+	bpf_probe_read_kernel(&tgid, sizeof(tgid), &task->tgid);
+	return tgid;
+}
+
+static inline __u32 task_flags(struct task_struct *task)
+{
+	__u32 flags = 0;
+
+	bpf_probe_read_kernel(&flags, sizeof(flags), &task->flags);
+	return flags;
+}
+
+/* `state`, a long, until 5.13; `__state`, an int, from 5.14 on and in some RHEL 8. The bits in use fit the
+ * low 32 of the old one. */
+static inline __u32 task_state(struct task_struct *task)
+{
+	__u32 state = 0;
+
+#ifdef HAVE_task_struct___state
+	bpf_probe_read_kernel(&state, sizeof(state), &task->__state);
+#else
+	bpf_probe_read_kernel(&state, sizeof(state), &task->state);
+#endif
+	return state;
+}
+
+static inline __u32 task_exit_state(struct task_struct *task)
+{
+	__u32 state = 0;
+
+	bpf_probe_read_kernel(&state, sizeof(state), &task->exit_state);
+	return state;
+}
+
+static inline __u64 task_kernel_stack(struct task_struct *task)
+{
+	__u64 stack = 0;
+
+	bpf_probe_read_kernel(&stack, sizeof(stack), &task->stack);
+	return stack;
+}
+
+/* Boot time clock, the one behind field 22 of /proc/TID/stat; `real_start_time` until 5.4. */
+static inline __u64 task_start_boot_ns(struct task_struct *task)
+{
+	__u64 start_ns = 0;
+
+#ifdef HAVE_task_struct_start_boottime
+	bpf_probe_read_kernel(&start_ns, sizeof(start_ns), &task->start_boottime);
+#else
+	bpf_probe_read_kernel(&start_ns, sizeof(start_ns), &task->real_start_time);
+#endif
+	return start_ns;
+}
+
+static inline __u64 task_voluntary_count(struct task_struct *task)
+{
+	__u64 count = 0;
+
+	bpf_probe_read_kernel(&count, sizeof(count), &task->nvcsw);
+	return count;
+}
+
+static inline __u32 task_parent_tgid(struct task_struct *task)
+{
+	struct task_struct *parent = 0;
+
+	bpf_probe_read_kernel(&parent, sizeof(parent), &task->real_parent);
+	return task_tgid(parent);
+}
+
+/* The effective uid, the one that ps and top show. */
+static inline __u32 task_uid(struct task_struct *task)
+{
+	struct cred *cred = 0;
+	__u32 uid = 0;
+
+	bpf_probe_read_kernel(&cred, sizeof(cred), &task->cred);
+	bpf_probe_read_kernel(&uid, sizeof(uid), &cred->euid);
+	return uid;
+}
+
+static inline void task_comm(struct task_struct *task, char *comm)
+{
+	bpf_probe_read_kernel(comm, THREAD_COMM_SIZE, &task->comm);
+}

@@ -1,0 +1,74 @@
+/* The thread state array and the few functions that every probe uses. Always the first fragment.
+ *
+ * Knobs: THREADS_MAX; KERNEL_STACK_REGISTERS, where the saved registers lie above task->stack (0: not
+ * known); READ_INTO_MAP where a helper may write to a map value (4.14). */
+
+BPF_TABLE("hash", __u32, struct thread_state, ts_threads, THREADS_MAX);
+BPF_TABLE("percpu_array", __u32, struct probe_counters, ts_counters, 1);
+
+/* Keeps the compiler from moving a group's words past its sequence numbers. */
+#define ORDERED() asm volatile("" ::: "memory")
+
+static inline void identity_read(struct thread_state *thread, struct task_struct *task, __u32 tid)
+{
+	char comm[THREAD_COMM_SIZE] = {};
+
+	/* through the stack: 4.9's helpers do not write to map values */
+	task_comm(task, comm);
+	__builtin_memcpy(thread->identity.comm, comm, sizeof(comm));
+	thread->identity.tid = tid;
+	thread->identity.tgid = task_tgid(task);
+	thread->identity.start_boot_ns = task_start_boot_ns(task);
+	thread->identity.parent_tgid = task_parent_tgid(task);
+	thread->identity.uid = task_uid(task);
+	thread->identity.task_flags = task_flags(task);
+	thread->identity.known = IDENTITY_NAME | IDENTITY_FULL;
+	thread->kernel_stack = task_kernel_stack(task);
+}
+
+static inline struct thread_state *thread_find(__u32 tid)
+{
+	return ts_threads.lookup(&tid);
+}
+
+/* A new record, or the old one of that tid made new. NULL when the map is full. */
+static inline struct thread_state *thread_make(__u32 tid, __u64 now_ns)
+{
+	struct thread_state fresh = {};
+	struct thread_state *thread;
+
+	fresh.sched.out_ns = now_ns;
+	fresh.sched.in_ns = now_ns;
+	fresh.identity.tid = tid;
+	ts_threads.update(&tid, &fresh);
+	thread = ts_threads.lookup(&tid);
+	if (!thread) {
+		__u32 zero = 0;
+		struct probe_counters *counters = ts_counters.lookup(&zero);
+
+		if (counters)
+			counters->map_full++;
+	}
+	return thread;
+}
+
+static inline void thread_forget(__u32 tid)
+{
+	ts_threads.delete(&tid);
+}
+
+/* Copies the registers that task saved when it entered the kernel. */
+static inline void registers_read(__u64 *to, __u64 kernel_stack)
+{
+#if KERNEL_STACK_REGISTERS
+	void *from = (void *)(kernel_stack + KERNEL_STACK_REGISTERS);
+#ifdef READ_INTO_MAP
+	bpf_probe_read_kernel(to, 8 * THREAD_REGISTER_COUNT, from);
+#else
+	__u64 copy[THREAD_REGISTER_COUNT] = {};
+
+	bpf_probe_read_kernel(copy, sizeof(copy), from);
+	__builtin_memcpy(to, copy, sizeof(copy));
+#endif
+#endif
+}

@@ -1,0 +1,182 @@
+/* The scheduler switch: closes what the leaving thread did, opens what the arriving one does.
+ *
+ * Knobs: SCHED_SWITCH_RAW, SCHED_SWITCH_TRACEPOINT or SCHED_SWITCH_KPROBE. A raw tracepoint gives both
+ * tasks and tells whether the leaving one was preempted. The tracepoint gives the arriving tid only, and the
+ * kprobe runs after the switch; both tell a preemption by task->nvcsw, which __schedule() counts up before
+ * either of them for every switch that is not one.
+ */
+
+#define STATE_DEAD_BITS (0x10u | 0x20u) /* exit_state: EXIT_DEAD, EXIT_ZOMBIE since 3.14 */
+#define EXIT_ZOMBIE_BIT 0x20u
+#define STATE_DISK_BIT 0x2u	/* TASK_UNINTERRUPTIBLE */
+#define STATE_NOLOAD_BIT 0x400u /* TASK_NOLOAD: an idle kernel thread, which is no D */
+
+static inline void switch_out(struct thread_state *thread, struct task_struct *task, __u32 state,
+			      int preempted, __u64 now_ns)
+{
+	__u64 sequence = thread->sched.sequence_done + 1;
+
+	thread->sched.sequence_begun = sequence;
+	ORDERED();
+	if (thread->sched.on_cpu)
+		thread->sched.cpu_ns += now_ns - thread->sched.in_ns;
+	thread->sched.out_ns = now_ns;
+	if (preempted)
+		thread->sched.involuntary_count++;
+	else
+		thread->sched.voluntary_count++;
+	thread->sched.state = preempted ? 0 : state;
+	thread->sched.on_cpu = 0;
+	thread->sched.known = SCHED_SWITCHED_OUT;
+	registers_read(thread->sched.registers, thread->kernel_stack);
+	ORDERED();
+	thread->sched.sequence_done = sequence;
+}
+
+static inline void thread_leaves(struct task_struct *task, __u32 tid, __u32 state, int preempted,
+				 __u64 now_ns)
+{
+	struct thread_state *thread = thread_find(tid);
+
+	if (state & ~0x3u && !preempted) {
+		/* rare states: the last switch of a dead thread. A zombie keeps its record until it
+		 * was waited for, any other goes now and must not come back */
+		__u32 exit_state = task_exit_state(task);
+
+		if (exit_state & STATE_DEAD_BITS) {
+			if (!(exit_state & EXIT_ZOMBIE_BIT)) {
+				thread_forget(tid);
+				return;
+			}
+			if (thread)
+				thread->sched.exit_state = exit_state;
+		}
+	}
+	if (!thread) {
+		thread = thread_make(tid, now_ns);
+		if (!thread)
+			return;
+		thread->sched.cpu = bpf_get_smp_processor_id();
+	}
+	if (!(thread->identity.known & IDENTITY_FULL))
+		identity_read(thread, task, tid);
+	switch_out(thread, task, state, preempted, now_ns);
+}
+
+static inline void switch_in(struct thread_state *thread, __u64 now_ns)
+{
+	__u64 sequence = thread->sched.sequence_done + 1;
+	__u64 out_ns = thread->sched.out_ns;
+	__u32 state = thread->sched.state;
+	__u64 asleep_ns = 0;
+
+	thread->sched.sequence_begun = sequence;
+	ORDERED();
+	if (state) {
+		__u64 wake_ns = thread->wake.wake_ns;
+
+		/* A waker that came between the thread's last switch in and its switch out woke it
+		 * from this very sleep: it ran while the thread was on its way out. */
+		if (wake_ns > out_ns && wake_ns < now_ns)
+			asleep_ns = wake_ns - out_ns;
+		else if (wake_ns < thread->sched.in_ns)
+			asleep_ns = now_ns - out_ns;
+		if ((state & (STATE_DISK_BIT | STATE_NOLOAD_BIT)) == STATE_DISK_BIT)
+			thread->sched.disk_ns += asleep_ns;
+		else
+			thread->sched.sleep_ns += asleep_ns;
+	}
+	thread->sched.runq_ns += now_ns - out_ns - asleep_ns;
+	thread->sched.in_ns = now_ns;
+	thread->sched.cpu = bpf_get_smp_processor_id();
+	thread->sched.on_cpu = 1;
+	ORDERED();
+	thread->sched.sequence_done = sequence;
+}
+
+static inline struct thread_state *thread_arrives(__u32 tid, __u64 now_ns)
+{
+	struct thread_state *thread = thread_find(tid);
+
+	if (!thread)
+		thread = thread_make(tid, now_ns);
+	if (thread)
+		switch_in(thread, now_ns);
+	return thread;
+}
+
+/* Whether the leaving thread was preempted, by the kernel's own count of voluntary switches. */
+static inline int count_tells_preempted(struct task_struct *task, __u32 tid)
+{
+	struct thread_state *thread = thread_find(tid);
+	__u64 count = task_voluntary_count(task), before;
+
+	if (!thread)
+		return 0;
+	before = thread->sched.kernel_voluntary;
+	thread->sched.kernel_voluntary = count;
+	return before == count;
+}
+
+#ifdef SCHED_SWITCH_RAW
+RAW_TRACEPOINT_PROBE(sched_switch)
+{
+	struct task_struct *prev = (struct task_struct *)ctx->args[1];
+	struct task_struct *next = (struct task_struct *)ctx->args[2];
+	__u64 now_ns = bpf_ktime_get_ns();
+	__u32 tid = bpf_get_current_pid_tgid();
+
+	if (tid) {
+		__u32 state = task_state(prev);
+
+		thread_leaves(prev, tid, state, ctx->args[0] || !state, now_ns);
+	}
+	tid = task_tid(next);
+	if (tid) {
+		struct thread_state *thread = thread_arrives(tid, now_ns);
+
+		if (thread && !(thread->identity.known & IDENTITY_FULL))
+			identity_read(thread, next, tid);
+	}
+	return 0;
+}
+#endif
+
+#ifdef SCHED_SWITCH_TRACEPOINT
+TRACEPOINT_PROBE(sched, sched_switch)
+{
+	struct task_struct *prev = (struct task_struct *)bpf_get_current_task();
+	__u64 now_ns = bpf_ktime_get_ns();
+	__u32 tid = bpf_get_current_pid_tgid();
+
+	if (tid)
+		thread_leaves(prev, tid, task_state(prev), count_tells_preempted(prev, tid),
+			      now_ns);
+	tid = args->next_pid;
+	if (tid)
+		thread_arrives(tid, now_ns);
+	return 0;
+}
+#endif
+
+#ifdef SCHED_SWITCH_KPROBE
+int kprobe__finish_task_switch(struct pt_regs *ctx)
+{
+	struct task_struct *prev = (struct task_struct *)PT_REGS_PARM1(ctx);
+	struct task_struct *next = (struct task_struct *)bpf_get_current_task();
+	__u64 now_ns = bpf_ktime_get_ns();
+	__u32 tid = task_tid(prev);
+
+	if (tid)
+		thread_leaves(prev, tid, task_state(prev), count_tells_preempted(prev, tid),
+			      now_ns);
+	tid = bpf_get_current_pid_tgid();
+	if (tid) {
+		struct thread_state *thread = thread_arrives(tid, now_ns);
+
+		if (thread && !(thread->identity.known & IDENTITY_FULL))
+			identity_read(thread, next, tid);
+	}
+	return 0;
+}
+#endif

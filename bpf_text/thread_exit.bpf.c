@@ -1,0 +1,30 @@
+/* A zombie was waited for: its record goes. Other threads' records go with their last switch. The tid may
+ * be another thread's already: the start time tells, or, where there is no task to read it from, that the
+ * record is a zombie's.
+ *
+ * Knobs: THREAD_EXIT_RAW or THREAD_EXIT_TRACEPOINT.
+ */
+
+#ifdef THREAD_EXIT_RAW
+RAW_TRACEPOINT_PROBE(sched_process_free)
+{
+	struct task_struct *task = (struct task_struct *)ctx->args[0];
+	__u32 tid = task_tid(task);
+	struct thread_state *thread = thread_find(tid);
+
+	if (thread && thread->identity.start_boot_ns == task_start_boot_ns(task))
+		thread_forget(tid);
+	return 0;
+}
+#endif
+
+#ifdef THREAD_EXIT_TRACEPOINT
+TRACEPOINT_PROBE(sched, sched_process_free)
+{
+	struct thread_state *thread = thread_find(args->pid);
+
+	if (thread && thread->sched.exit_state)
+		thread_forget(args->pid);
+	return 0;
+}
+#endif

@@ -1,0 +1,102 @@
+/* The record that the probes keep per thread, and that the sampler copies. gcc includes this file; the
+ * BPF text gets the same bytes pasted in.
+ *
+ * Only fixed-width integers and char arrays; groups are small structs, each written by one probe: a waker
+ * runs on another CPU than the thread, and two probes that shared a word would lose updates. Zero never
+ * means absent: `known` words say what was ever written. Times are ns of the monotonic clock unless a
+ * comment says otherwise.
+ */
+#ifndef TSNAP_THREAD_STATE_H
+#define TSNAP_THREAD_STATE_H
+
+#define THREAD_COMM_SIZE 16 /* TASK_COMM_LEN, the same on every kernel */
+
+/* The registers that the kernel saved when the thread last entered it, as in its struct pt_regs: all 21
+ * words on x86-64; on arm64 the 34 of user_pt_regs, orig_x0 and syscallno. Decoded by kernel/registers. */
+#if defined(__aarch64__) || defined(__TARGET_ARCH_arm64)
+#define THREAD_REGISTER_COUNT 36
+#else
+#define THREAD_REGISTER_COUNT 21
+#endif
+
+/* thread_identity.known */
+#define IDENTITY_NAME 1u /* tid, comm */
+#define IDENTITY_FULL 2u /* everything */
+
+/* Written when the thread appears, renames itself or executes a program. */
+struct thread_identity {
+	__u64 start_boot_ns; /* boot time clock; 0 before IDENTITY_FULL */
+	__u32 tid;
+	__u32 tgid;
+	__u32 parent_tgid; /* when the thread appeared */
+	__u32 uid;	   /* effective, when the thread appeared or executed a program */
+	__u32 task_flags;  /* PF_* */
+	__u32 known;
+	char comm[THREAD_COMM_SIZE];
+};
+
+/* thread_sched.known */
+#define SCHED_SWITCHED_OUT 1u /* seen switching out: the registers are there */
+#define SCHED_SEEDED 2u	      /* made from /proc at start, no switch seen since */
+
+/* Written by the scheduler switch, on the thread's own CPU.
+ *
+ * sequence_begun is written first and sequence_done last, while a copy goes upwards from sequence_done to
+ * sequence_begun: if the two are equal in a copy, no write overlapped it. The number grows by one with every
+ * switch out and every switch in. */
+struct thread_sched {
+	__u64 sequence_done;
+	__u64 out_ns;	/* last switch out, or when the thread appeared */
+	__u64 in_ns;	/* last switch in */
+	__u64 cpu_ns;	/* running totals since the record was made: on a CPU, */
+	__u64 runq_ns;	/* runnable and waiting for one, */
+	__u64 disk_ns;	/* in uninterruptible sleep (D), */
+	__u64 sleep_ns; /* in any other sleep */
+	__u64 voluntary_count;
+	__u64 involuntary_count;
+	__u64 kernel_voluntary; /* task->nvcsw at the last switch, where the probe can't tell by itself */
+	__u32 state;		/* task state bits at the switch out; 0: runnable */
+	__u32 exit_state;
+	__u32 cpu;
+	__u32 on_cpu; /* 1: running since in_ns */
+	__u32 known;
+	__u32 unused;
+	__u64 registers[THREAD_REGISTER_COUNT];
+	__u64 sequence_begun;
+};
+
+/* Written by the waker. */
+struct thread_wake {
+	__u64 wake_ns; /* 0: never */
+	__u32 waker_tid;
+	__u32 unused;
+};
+
+struct thread_state {
+	__u64 kernel_stack; /* task->stack; 0 before IDENTITY_FULL */
+	struct thread_wake wake;
+	struct thread_sched sched;
+	struct thread_identity identity;
+};
+
+/* What the perf clock saw last, one per CPU. */
+struct cpu_tick {
+	__u64 tick_ns; /* 0: never */
+	__u32 tid;
+	__u32 unused;
+	__u64 registers[THREAD_REGISTER_COUNT];
+};
+
+/* One per CPU: what the probes could not do. */
+struct probe_counters {
+	__u64 map_full; /* a thread did not fit the map */
+};
+
+_Static_assert(sizeof(struct thread_identity) == 48, "thread_identity has no holes");
+_Static_assert(sizeof(struct thread_wake) == 16, "thread_wake has no holes");
+_Static_assert(sizeof(struct thread_sched) == 112 + 8 * THREAD_REGISTER_COUNT,
+	       "thread_sched has no holes");
+_Static_assert(sizeof(struct thread_state) == 184 + 8 * THREAD_REGISTER_COUNT,
+	       "thread_state has no holes");
+
+#endif

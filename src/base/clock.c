@@ -1,0 +1,99 @@
+#include "base/clock.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+static int64_t clock_read_ns(clockid_t id)
+{
+	struct timespec now;
+
+	clock_gettime(id, &now);
+	return now.tv_sec * NS_PER_SECOND + now.tv_nsec;
+}
+
+int64_t clock_monotonic_ns(void)
+{
+	return clock_read_ns(CLOCK_MONOTONIC);
+}
+
+int64_t clock_boot_ns(void)
+{
+	return clock_read_ns(CLOCK_BOOTTIME);
+}
+
+int64_t clock_utc_us(void)
+{
+	return clock_read_ns(CLOCK_REALTIME) / NS_PER_US;
+}
+
+int64_t clock_cpu_ns(void)
+{
+	return clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+int clock_sleep_until(int64_t monotonic_ns)
+{
+	struct timespec until = {monotonic_ns / NS_PER_SECOND, monotonic_ns % NS_PER_SECOND};
+
+	if (monotonic_ns <= 0)
+		return 0;
+	return -clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+}
+
+void clock_format_iso(int64_t utc_us, char text[CLOCK_ISO_SIZE])
+{
+	int64_t us = utc_us % US_PER_SECOND;
+	time_t seconds = utc_us / US_PER_SECOND;
+	struct tm tm;
+	size_t length;
+
+	if (us < 0) {
+		us += US_PER_SECOND;
+		seconds--;
+	}
+	gmtime_r(&seconds, &tm); /* 64-bit microseconds never leave its range */
+	length = strftime(text, CLOCK_ISO_SIZE, "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(text + length, CLOCK_ISO_SIZE - length, ".%06dZ", (int)us);
+}
+
+static int digits_read(const char *text, size_t count, int *number)
+{
+	*number = 0;
+	for (; count; count--, text++) {
+		if (*text < '0' || *text > '9')
+			return -EINVAL;
+		*number = *number * 10 + (*text - '0');
+	}
+	return 0;
+}
+
+int clock_parse_iso(const char *text, int64_t *utc_us)
+{
+	static const char form[] = "dddd-dd-ddTdd:dd:dd.ddddddZ";
+	char again[CLOCK_ISO_SIZE];
+	struct tm tm = {0};
+	int us;
+	int64_t parsed;
+
+	if (strlen(text) != sizeof(form) - 1)
+		return -EINVAL;
+	for (size_t i = 0; form[i]; i++)
+		if (form[i] != 'd' && text[i] != form[i])
+			return -EINVAL;
+	if (digits_read(text, 4, &tm.tm_year) || digits_read(text + 5, 2, &tm.tm_mon) ||
+	    digits_read(text + 8, 2, &tm.tm_mday) || digits_read(text + 11, 2, &tm.tm_hour) ||
+	    digits_read(text + 14, 2, &tm.tm_min) || digits_read(text + 17, 2, &tm.tm_sec) ||
+	    digits_read(text + 20, 6, &us))
+		return -EINVAL;
+	tm.tm_year -= 1900;
+	tm.tm_mon--;
+	parsed = timegm(&tm) * US_PER_SECOND + us;
+	/* timegm takes the 31st of February for a day in March */
+	clock_format_iso(parsed, again);
+	if (strcmp(again, text))
+		return -EINVAL;
+	*utc_us = parsed;
+	return 0;
+}

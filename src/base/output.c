@@ -1,0 +1,43 @@
+#include "base/output.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The line that a full disk cut in half is worse than none: takes its bytes back, in a file. */
+static void output_trim(int fd, size_t half_line)
+{
+	struct stat stat;
+	off_t end = lseek(fd, 0, SEEK_CUR);
+
+	if (!half_line || fstat(fd, &stat) || !S_ISREG(stat.st_mode) || end != stat.st_size)
+		return;
+	if (!ftruncate(fd, end - (off_t)half_line))
+		lseek(fd, 0, SEEK_END);
+}
+
+int output_write(int fd, const char *bytes, size_t length)
+{
+	size_t done = 0, half_line = 0;
+
+	while (done < length) {
+		ssize_t written = write(fd, bytes + done, length - done);
+		int err = errno;
+
+		if (written >= 0) {
+			done += (size_t)written;
+		} else if (err == EAGAIN) {
+			/* someone who shares the descriptor made it so */
+			struct pollfd wait = {.fd = fd, .events = POLLOUT};
+
+			poll(&wait, 1, -1);
+		} else if (err != EINTR) {
+			while (half_line < done && bytes[done - half_line - 1] != '\n')
+				half_line++;
+			output_trim(fd, half_line);
+			return -err;
+		}
+	}
+	return 0;
+}

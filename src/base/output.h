@@ -1,0 +1,11 @@
+/* Writing to a descriptor that may be a pipe, a terminal or a full disk. */
+#ifndef TSNAP_BASE_OUTPUT_H
+#define TSNAP_BASE_OUTPUT_H
+
+#include <stddef.h>
+
+/* Writes whole lines. 0 when all was written, else -errno (EPIPE: nobody reads any more); a file
+ * then ends with its last whole line. Signals don't end it. */
+int output_write(int fd, const char *bytes, size_t length);
+
+#endif

@@ -1,0 +1,30 @@
+/* libbcc, loaded at run time into the compile child only: linked, it would keep 64 MB of the parent resident,
+ * and 137 MB after a compile.
+ */
+#ifndef TSNAP_KERNEL_BCC_LIBRARY_H
+#define TSNAP_KERNEL_BCC_LIBRARY_H
+
+#include <bcc/bcc_common.h>
+
+#include "base/error.h"
+
+/* One row a call: its declaration in bcc_common.h gives the type. */
+#define BCC_CALLS(call)                                                                            \
+	call(bpf_module_create_c_from_string) call(bpf_module_destroy) call(bpf_function_start)    \
+		call(bpf_function_size) call(bpf_table_fd) call(bpf_table_leaf_size)               \
+			call(bpf_module_license) call(bpf_module_kern_version) call(bcc_func_load)
+
+struct bcc_library {
+	void *handle;
+#define BCC_MEMBER(name) __typeof__(&name) name;
+	BCC_CALLS(BCC_MEMBER)
+#undef BCC_MEMBER
+};
+
+/* 0, or -ENOENT with the package to install. */
+int bcc_library_open(struct bcc_library *bcc, struct error *e);
+
+/* The file that would be loaded, links resolved ("libbcc.so.0.26.0"), without loading it; "" if none is found. */
+void bcc_library_find(char *file, size_t size);
+
+#endif

@@ -1,0 +1,82 @@
+#include "kernel/bpf_call.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static int bpf_call(int command, union bpf_attr *attr)
+{
+	long result = syscall(SYS_bpf, command, attr, sizeof(*attr));
+
+	return result < 0 ? -errno : (int)result;
+}
+
+int bpf_call_load(enum bpf_prog_type type, const struct bpf_insn *instructions, size_t count)
+{
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.prog_type = type;
+	attr.insns = (uintptr_t)instructions;
+	attr.insn_cnt = (uint32_t)count;
+	attr.license = (uintptr_t) "GPL";
+	return bpf_call(BPF_PROG_LOAD, &attr);
+}
+
+int bpf_call_map(enum bpf_map_type type, size_t key_bytes, size_t value_bytes, size_t entries)
+{
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.map_type = type;
+	attr.key_size = (uint32_t)key_bytes;
+	attr.value_size = (uint32_t)value_bytes;
+	attr.max_entries = (uint32_t)entries;
+	return bpf_call(BPF_MAP_CREATE, &attr);
+}
+
+int bpf_call_raw_tracepoint(int program, const char *name)
+{
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.raw_tracepoint.name = (uintptr_t)name;
+	attr.raw_tracepoint.prog_fd = (uint32_t)program;
+	return bpf_call(BPF_RAW_TRACEPOINT_OPEN, &attr);
+}
+
+int bpf_call_lookup_batch(int map, const void *in, void *out, void *keys, void *values,
+			  uint32_t *count)
+{
+	union bpf_attr attr;
+	int result;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.batch.map_fd = (uint32_t)map;
+	attr.batch.in_batch = (uintptr_t)in;
+	attr.batch.out_batch = (uintptr_t)out;
+	attr.batch.keys = (uintptr_t)keys;
+	attr.batch.values = (uintptr_t)values;
+	attr.batch.count = *count;
+	result = bpf_call(BPF_MAP_LOOKUP_BATCH, &attr);
+	*count = attr.batch.count;
+	return result;
+}
+
+int perf_call_open(struct perf_event_attr *attr, pid_t tid, int cpu)
+{
+	long fd;
+
+	attr->size = sizeof(*attr);
+	fd = syscall(SYS_perf_event_open, attr, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	return fd < 0 ? -errno : (int)fd;
+}
+
+int perf_call_run(int event, int program)
+{
+	if (ioctl(event, PERF_EVENT_IOC_SET_BPF, program) < 0)
+		return -errno;
+	return ioctl(event, PERF_EVENT_IOC_ENABLE, 0) < 0 ? -errno : 0;
+}

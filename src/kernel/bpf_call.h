@@ -1,0 +1,38 @@
+/* bpf(2) and perf_event_open(2), where libbcc has no call or its call prints or retries.
+ * Each returns a descriptor or 0, or -errno.
+ */
+#ifndef TSNAP_KERNEL_BPF_CALL_H
+#define TSNAP_KERNEL_BPF_CALL_H
+
+#include <linux/bpf.h>
+#include <linux/perf_event.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* One instruction; the fields in the order of struct bpf_insn. */
+#define BPF_OP_(code, dst, src, off, imm) {(code), (dst), (src), (off), (imm)}
+#define BPF_CALL_(helper) BPF_OP_(BPF_JMP | BPF_CALL, 0, 0, 0, (helper))
+#define BPF_EXIT_() BPF_OP_(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)
+#define BPF_SET_(dst, imm) BPF_OP_(BPF_ALU64 | BPF_MOV | BPF_K, (dst), 0, 0, (imm))
+#define BPF_COPY_(dst, src) BPF_OP_(BPF_ALU64 | BPF_MOV | BPF_X, (dst), (src), 0, 0)
+#define BPF_ADD_(dst, imm) BPF_OP_(BPF_ALU64 | BPF_ADD | BPF_K, (dst), 0, 0, (imm))
+#define BPF_LOAD_(dst, src, off) BPF_OP_(BPF_LDX | BPF_MEM | BPF_DW, (dst), (src), (off), 0)
+#define BPF_STORE_IMM_(dst, off, imm) BPF_OP_(BPF_ST | BPF_MEM | BPF_DW, (dst), 0, (off), (imm))
+#define BPF_MAP_(dst, fd)                                                                          \
+	BPF_OP_(BPF_LD | BPF_DW | BPF_IMM, (dst), BPF_PSEUDO_MAP_FD, 0, (fd)),                     \
+		BPF_OP_(0, 0, 0, 0, 0)
+
+int bpf_call_load(enum bpf_prog_type type, const struct bpf_insn *instructions, size_t count);
+int bpf_call_map(enum bpf_map_type type, size_t key_bytes, size_t value_bytes, size_t entries);
+int bpf_call_raw_tracepoint(int program, const char *name);
+/* keys and values hold *count entries; in: NULL at the start, then the previous out. -ENOENT: that was the
+ * last batch, *count of it are filled. */
+int bpf_call_lookup_batch(int map, const void *in, void *out, void *keys, void *values,
+			  uint32_t *count);
+
+int perf_call_open(struct perf_event_attr *attr, pid_t tid, int cpu);
+/* Runs program at each overflow of the event. 0 or -errno. */
+int perf_call_run(int event, int program);
+
+#endif

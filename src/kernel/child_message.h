@@ -1,0 +1,35 @@
+/* The messages from the compile child to its parent, over a SOCK_SEQPACKET pair. */
+#ifndef TSNAP_KERNEL_CHILD_MESSAGE_H
+#define TSNAP_KERNEL_CHILD_MESSAGE_H
+
+#include <stdint.h>
+
+#include "base/error.h"
+#include "kernel/field_table.h"
+
+enum child_message_kind {
+	MESSAGE_TRIED,	   /* text: a line on a type source */
+	MESSAGE_LAYOUT,	   /* layout, text: the source */
+	MESSAGE_REGISTERS, /* number: stack_registers, code: why not */
+	MESSAGE_PROGRAM,   /* number: the group, with a descriptor */
+	MESSAGE_MAP,	   /* number: enum child_map, with a descriptor */
+	MESSAGE_ERROR,	   /* text, code: errno, number: exit code */
+	MESSAGE_DONE,
+};
+
+enum child_map { CHILD_MAP_THREADS, CHILD_MAP_COUNTERS, CHILD_MAP_TICKS, CHILD_MAP_COUNT };
+
+struct child_message {
+	enum child_message_kind kind;
+	int32_t code;
+	uint32_t number;
+	struct field_layout layout;
+	char text[ERROR_LINE_SIZE];
+};
+
+/* descriptor: -1 for none. 0 or -errno. */
+int child_message_send(int socket, const struct child_message *message, int descriptor);
+/* 1, 0 at the other side's end, or -errno. *descriptor gets -1 or a descriptor to close. */
+int child_message_receive(int socket, struct child_message *message, int *descriptor);
+
+#endif

@@ -1,0 +1,206 @@
+#include "kernel/compile_child.h"
+#include "kernel/child_message.h"
+#include "kernel/compile_work.h"
+#include "kernel/work_dir.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define OUTPUT_BYTES_MAX (4 << 20)
+
+static void child_main(const struct compile_request *request, const char *work_dir, int socket,
+		       int output, pid_t parent)
+{
+	struct child_message message = {.kind = MESSAGE_DONE};
+	struct error e = {0};
+	int result;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	prctl(PR_SET_NAME, "tsnap-compile");
+	if (getppid() != parent)
+		_exit(1);
+	dup2(output, STDOUT_FILENO);
+	dup2(output, STDERR_FILENO);
+	/* libbcc unpacks kheaders below TMPDIR */
+	setenv("TMPDIR", work_dir, 1);
+	result = compile_work(request, work_dir, socket, output, &e);
+	if (result) {
+		message.kind = MESSAGE_ERROR;
+		message.code = -result;
+		message.number = e.exit_code;
+		snprintf(message.text, sizeof(message.text), "%s", e.line);
+	}
+	fflush(NULL);
+	child_message_send(socket, &message, -1);
+	/* no destructors: LLVM's take time, and the parent cleans up */
+	_exit(0);
+}
+
+static void map_take(struct compile_result *result, uint32_t map, int descriptor)
+{
+	int *const places[CHILD_MAP_COUNT] = {&result->threads_map, &result->counters_map,
+					      &result->ticks_map};
+
+	if (map < CHILD_MAP_COUNT)
+		*places[map] = descriptor;
+	else
+		close(descriptor);
+}
+
+/* 1: go on; 0: the child is done; -errno: it failed, with its words in e. */
+static int message_take(const struct child_message *message, int descriptor,
+			struct compile_result *result, struct error *e)
+{
+	switch (message->kind) {
+	case MESSAGE_TRIED:
+		text_add_string(&result->types_tried, message->text);
+		return 1;
+	case MESSAGE_LAYOUT:
+		result->layout = message->layout;
+		snprintf(result->types_source, sizeof(result->types_source), "%.31s",
+			 message->text);
+		return 1;
+	case MESSAGE_REGISTERS:
+		result->stack_registers = message->number;
+		result->calibration = message->code;
+		return 1;
+	case MESSAGE_PROGRAM:
+		result->programs[message->number % GROUP_COUNT] = descriptor;
+		return 1;
+	case MESSAGE_MAP:
+		map_take(result, message->number, descriptor);
+		return 1;
+	case MESSAGE_ERROR:
+		return error_set(e, message->code ? message->code : EINVAL,
+				 (enum exit_code)message->number, "%s", message->text);
+	case MESSAGE_DONE:
+		return 0;
+	}
+	return 1;
+}
+
+static int child_listen(int socket, struct compile_result *result, struct error *e)
+{
+	struct child_message message;
+	int descriptor, got;
+
+	do {
+		got = child_message_receive(socket, &message, &descriptor);
+		if (got > 0)
+			got = message_take(&message, descriptor, result, e);
+		else
+			return got < 0 ? got : -EPIPE;
+	} while (got > 0);
+	return got;
+}
+
+static void output_take(int output, struct text *to)
+{
+	char part[4096];
+	ssize_t got;
+
+	lseek(output, 0, SEEK_SET);
+	while (to->length < OUTPUT_BYTES_MAX && (got = read(output, part, sizeof(part))) > 0)
+		text_add(to, part, (size_t)got);
+}
+
+static void child_end_explain(int status, struct error *e)
+{
+	if (WIFSIGNALED(status))
+		error_set(e, EPIPE, EXIT_FAILED,
+			  "the compile child was killed by signal %d (%s)%s", WTERMSIG(status),
+			  strsignal(WTERMSIG(status)),
+			  WTERMSIG(status) == SIGKILL
+				  ? "; was memory short? it needs about 150 MB for a moment"
+				  : "; -v shows what it said");
+	else
+		error_set(e, EPIPE, EXIT_FAILED,
+			  "the compile child ended with status %d; -v shows what it said",
+			  WEXITSTATUS(status));
+}
+
+static void result_init(struct compile_result *result, uint32_t threads_max)
+{
+	*result = (struct compile_result){.threads_map = -1,
+					  .counters_map = -1,
+					  .ticks_map = -1,
+					  .threads_max = threads_max};
+	for (int group = 0; group < GROUP_COUNT; group++)
+		result->programs[group] = -1;
+}
+
+int compile_child_run(const struct compile_request *request, struct compile_result *result,
+		      struct error *e)
+{
+	char work_dir[WORK_DIR_PATH_SIZE] = "";
+	int sockets[2] = {-1, -1}, output, status = 0, failed;
+	struct compile_result made;
+	pid_t child, parent = getpid();
+
+	result_init(&made, request->threads_max);
+	output = memfd_create("tsnap-compile", MFD_CLOEXEC);
+	if (output < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets))
+		failed = error_set(e, errno, EXIT_FAILED, "no descriptors for the compile child: %s",
+				   strerror(errno));
+	else
+		failed = work_dir_make(work_dir, e);
+	if (failed)
+		goto out;
+	fflush(NULL);
+	child = fork();
+	if (child < 0) {
+		failed = error_set(e, errno, EXIT_FAILED, "the compile child can't be forked: %s",
+				   strerror(errno));
+		goto out;
+	}
+	if (!child)
+		child_main(request, work_dir, sockets[1], output, parent);
+	close(sockets[1]);
+	sockets[1] = -1;
+	failed = child_listen(sockets[0], &made, e);
+	if (failed == -EINTR)
+		kill(child, SIGKILL);
+	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
+	if (failed == -EPIPE)
+		child_end_explain(status, e);
+	output_take(output, &made.output);
+	if (failed)
+		error_take_detail(e, text_take(&made.output));
+out:
+	work_dir_remove(work_dir);
+	for (int i = 0; i < 2; i++)
+		if (sockets[i] >= 0)
+			close(sockets[i]);
+	if (output >= 0)
+		close(output);
+	if (failed)
+		compile_result_done(&made);
+	else
+		*result = made;
+	return failed;
+}
+
+void compile_result_done(struct compile_result *result)
+{
+	int *const fds[] = {&result->threads_map, &result->counters_map, &result->ticks_map};
+
+	text_done(&result->types_tried);
+	text_done(&result->output);
+	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
+		if (*fds[i] >= 0)
+			close(*fds[i]);
+	for (int group = 0; group < GROUP_COUNT; group++)
+		if (result->programs[group] >= 0)
+			close(result->programs[group]);
+	result_init(result, 0);
+}

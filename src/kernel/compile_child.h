@@ -1,0 +1,41 @@
+/* The short-lived child that finds kernel types, compiles with libbcc, loads the programs and hands their
+ * descriptors over. The parent never touches LLVM and stays small; whatever the child prints is caught; whatever
+ * happens to it becomes one error.
+ */
+#ifndef TSNAP_KERNEL_COMPILE_CHILD_H
+#define TSNAP_KERNEL_COMPILE_CHILD_H
+
+#include "base/error.h"
+#include "base/text.h"
+#include "kernel/field_table.h"
+#include "kernel/host.h"
+#include "kernel/probe_table.h"
+
+struct compile_request {
+	const struct host *host;
+	const struct probe_plan *plan; /* NULL: find the types only */
+	const char *types_choice;      /* --kernel-types, or NULL */
+	const char *btf_file, *offsets_file;
+	uint32_t threads_max;
+	bool read_into_map, probe_read_kernel;
+};
+
+struct compile_result {
+	struct field_layout layout;
+	char types_source[32]; /* the type source used */
+	struct text types_tried; /* a line for each source tried */
+	struct text output;	 /* what the child printed */
+	uint32_t stack_registers; /* 0: calibration failed, and */
+	int calibration;	  /* -errno says why */
+	int programs[GROUP_COUNT]; /* descriptors; -1: not in the plan */
+	int threads_map, counters_map, ticks_map; /* descriptors; -1: none */
+	uint32_t threads_max;
+};
+
+/* Forks, waits, collects. 0: *result is the caller's to compile_result_done(), also with -1 descriptors where the
+ * plan has no such row; -EINTR when a signal came first; another -errno with e filled. */
+int compile_child_run(const struct compile_request *request, struct compile_result *result,
+		      struct error *e);
+void compile_result_done(struct compile_result *result);
+
+#endif

@@ -1,0 +1,171 @@
+#include "kernel/compile_work.h"
+#include "kernel/calibrate.h"
+#include "kernel/child_message.h"
+#include "kernel/program_text.h"
+#include "kernel/record.h"
+#include "kernel/type_source.h"
+
+#include <errno.h>
+#include <linux/bpf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+	const char *name;
+	size_t leaf_bytes;
+} map_rows[CHILD_MAP_COUNT] = {
+	[CHILD_MAP_THREADS] = {"ts_threads", sizeof(struct thread_state)},
+	[CHILD_MAP_COUNTERS] = {"ts_counters", sizeof(struct probe_counters)},
+	[CHILD_MAP_TICKS] = {"ts_ticks", sizeof(struct cpu_tick)},
+};
+
+static const enum bpf_prog_type program_types[] = {
+	[PROBE_RAW_TRACEPOINT] = BPF_PROG_TYPE_RAW_TRACEPOINT,
+	[PROBE_TRACEPOINT] = BPF_PROG_TYPE_TRACEPOINT,
+	[PROBE_KPROBE] = BPF_PROG_TYPE_KPROBE,
+	[PROBE_PERF_CLOCK] = BPF_PROG_TYPE_PERF_EVENT,
+};
+
+static int types_find(const struct compile_request *request, const struct bcc_library *bcc,
+		      const char *work_dir, int socket, int output, struct field_layout *layout,
+		      struct error *e)
+{
+	const struct type_request types = {request->types_choice, request->btf_file,
+					   request->offsets_file, request->host, bcc, work_dir,
+					   output};
+	const struct type_source *found = NULL;
+	struct child_message message = {.kind = MESSAGE_TRIED};
+	struct text tried = {0};
+	int result = type_source_find(&types, layout, &found, &tried, e);
+
+	snprintf(message.text, sizeof(message.text), "%s", text_string(&tried));
+	child_message_send(socket, &message, -1);
+	text_done(&tried);
+	if (result)
+		return result;
+	message.kind = MESSAGE_LAYOUT;
+	message.layout = *layout;
+	snprintf(message.text, sizeof(message.text), "%s", found->name);
+	return child_message_send(socket, &message, -1);
+}
+
+static int program_load(const struct bcc_library *bcc, void *module, const struct probe_row *row,
+			struct error *e)
+{
+	const size_t log_size = 1 << 20;
+	void *start = bcc->bpf_function_start(module, row->function);
+	char *log;
+	int fd, failed;
+
+	if (!start)
+		return error_set(e, EINVAL, EXIT_FAILED, "libbcc found no program %s in its text",
+				 row->function);
+	for (int level = 0;; level++) {
+		/* the verifier's words only when it refused: they cost time */
+		log = level ? calloc(1, log_size) : NULL;
+		fd = bcc->bcc_func_load(module, (int)program_types[row->kind], row->name, start,
+					(int)bcc->bpf_function_size(module, row->function),
+					bcc->bpf_module_license(module),
+					bcc->bpf_module_kern_version(module), level, log,
+					log ? (unsigned int)log_size : 0, NULL
+#ifdef TSNAP_BCC_LOAD_HAS_ATTACH_TYPE
+					,
+					-1
+#endif
+		);
+		failed = errno;
+		if (fd >= 0 || level)
+			break;
+	}
+	if (fd < 0) {
+		error_set(e, failed, EXIT_FAILED,
+			  "the kernel refused the BPF program %s (%s): %s; -v shows the verifier's log",
+			  row->name, probe_kind_names[row->kind], strerror(failed));
+		if (log)
+			printf("%s\n", log);
+		free(log);
+		return -failed;
+	}
+	free(log);
+	return fd;
+}
+
+static int maps_send(const struct bcc_library *bcc, void *module, int socket, struct error *e)
+{
+	for (uint32_t i = 0; i < CHILD_MAP_COUNT; i++) {
+		struct child_message message = {.kind = MESSAGE_MAP, .number = i};
+		int fd = bcc->bpf_table_fd(module, map_rows[i].name);
+
+		if (fd < 0)
+			continue; /* of a fragment that was not chosen */
+		if (bcc->bpf_table_leaf_size(module, map_rows[i].name) != map_rows[i].leaf_bytes)
+			return error_set(e, EINVAL, EXIT_FAILED,
+					 "libbcc lays out the record of %s in another way than the C "
+					 "compiler; please report this with tsnap --version and --check",
+					 map_rows[i].name);
+		child_message_send(socket, &message, fd);
+	}
+	return 0;
+}
+
+static int programs_send(const struct bcc_library *bcc, void *module,
+			 const struct probe_plan *plan, int socket, struct error *e)
+{
+	for (uint32_t group = 0; group < GROUP_COUNT; group++) {
+		struct child_message message = {.kind = MESSAGE_PROGRAM, .number = group};
+		int fd;
+
+		if (!plan->chosen[group])
+			continue;
+		fd = program_load(bcc, module, plan->chosen[group], e);
+		if (fd < 0)
+			return fd;
+		child_message_send(socket, &message, fd);
+	}
+	return 0;
+}
+
+static int registers_find(const struct field_layout *layout, int socket, uint32_t *offset)
+{
+	struct child_message message = {.kind = MESSAGE_REGISTERS};
+
+	message.code = calibrate_registers(layout, offset);
+	if (message.code)
+		*offset = 0;
+	message.number = *offset;
+	return child_message_send(socket, &message, -1);
+}
+
+int compile_work(const struct compile_request *request, const char *work_dir, int socket,
+		 int output, struct error *e)
+{
+	struct program_knobs knobs = {.threads_max = request->threads_max,
+				      .read_into_map = request->read_into_map,
+				      .probe_read_kernel = request->probe_read_kernel};
+	const char *flags[] = {"-Wno-unused-function"};
+	struct field_layout layout;
+	struct bcc_library bcc;
+	struct text text = {0};
+	void *module;
+	int result = bcc_library_open(&bcc, e);
+
+	if (!result)
+		result = types_find(request, &bcc, work_dir, socket, output, &layout, e);
+	if (result || !request->plan)
+		return result;
+	registers_find(&layout, socket, &knobs.stack_registers);
+	result = program_headers_write(work_dir, request->host->kernel_code, e);
+	if (result)
+		return result;
+	program_text_write(request->plan, &layout, &knobs, &text);
+	module = bcc.bpf_module_create_c_from_string(text_string(&text), 0, flags, 1, true, NULL);
+	text_done(&text);
+	if (!module)
+		return error_set(e, EINVAL, EXIT_FAILED,
+				 "libbcc could not compile tsnap's BPF text or make its maps (too "
+				 "little memory for --max-threads %u?); -v shows its words",
+				 request->threads_max);
+	result = maps_send(&bcc, module, socket, e);
+	return result ? result : programs_send(&bcc, module, request->plan, socket, e);
+}

@@ -1,0 +1,15 @@
+/* The BPF text, embedded byte for byte by cmake/embed.cmake. */
+#ifndef TSNAP_KERNEL_EMBEDDED_H
+#define TSNAP_KERNEL_EMBEDDED_H
+
+struct embedded_file {
+	const char *name; /* "bpf_text/maps.bpf.c" */
+	const char *text; /* NUL-terminated */
+};
+
+extern const struct embedded_file embedded_files[]; /* ends with a NULL name */
+
+/* The text of bpf_text/<name>; every name asked for in this program exists (a unit test sees to it). */
+const char *embedded_text(const char *name);
+
+#endif

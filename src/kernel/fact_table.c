@@ -1,0 +1,288 @@
+#include "kernel/fact_table.h"
+#include "kernel/bpf_call.h"
+#include "kernel/host.h"
+
+#include <bcc/libbpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define PROGRAM_LENGTH(program) (sizeof(program) / sizeof((program)[0]))
+
+static const struct bpf_insn nothing[] = {BPF_SET_(0, 0), BPF_EXIT_()};
+
+static int said(char *why, int result, const char *what)
+{
+	snprintf(why, FACT_WHY_SIZE, "%s: %s", what, strerror(-result));
+	return result;
+}
+
+static int try_bpf(char *why)
+{
+	int map, program;
+
+	/* up to 5.10 maps count against RLIMIT_MEMLOCK, 64 KB by default */
+	setrlimit(RLIMIT_MEMLOCK, &(struct rlimit){RLIM_INFINITY, RLIM_INFINITY});
+	map = bpf_call_map(BPF_MAP_TYPE_HASH, 4, 8, 16);
+	if (map < 0)
+		return said(why, map, "bpf(BPF_MAP_CREATE)");
+	close(map);
+	program = bpf_call_load(BPF_PROG_TYPE_PERF_EVENT, nothing, PROGRAM_LENGTH(nothing));
+	if (program < 0)
+		return said(why, program, "bpf(BPF_PROG_LOAD)");
+	close(program);
+	return 0;
+}
+
+static int try_raw_tracepoint(char *why)
+{
+	int program, link;
+
+	program = bpf_call_load(BPF_PROG_TYPE_RAW_TRACEPOINT, nothing, PROGRAM_LENGTH(nothing));
+	if (program < 0)
+		return said(why, program, "loading a program");
+	/* an event that hardly ever happens */
+	link = bpf_call_raw_tracepoint(program, "sched_process_exec");
+	close(program);
+	if (link < 0)
+		return said(why, link, "attaching to sched_process_exec");
+	close(link);
+	return 0;
+}
+
+static int try_tracepoint(char *why)
+{
+	char path[256], id[32];
+	struct perf_event_attr attr = {.type = PERF_TYPE_TRACEPOINT, .sample_period = 1};
+	struct host host;
+	int program, event, result;
+
+	host_read(&host);
+	if (!host.tracefs[0]) {
+		snprintf(why, FACT_WHY_SIZE, "tracefs is not mounted or not readable");
+		return -ENOENT;
+	}
+	snprintf(path, sizeof(path), "%s/events/sched/sched_process_exec/id", host.tracefs);
+	if (host_file_read(path, id, sizeof(id)) <= 0) {
+		snprintf(why, FACT_WHY_SIZE, "%s can't be read", path);
+		return -ENOENT;
+	}
+	attr.config = strtoull(id, NULL, 10);
+	event = perf_call_open(&attr, -1, 0);
+	if (event < 0)
+		return said(why, event, "perf_event_open");
+	program = bpf_call_load(BPF_PROG_TYPE_TRACEPOINT, nothing, PROGRAM_LENGTH(nothing));
+	result = program < 0 ? program : perf_call_run(event, program);
+	close(event);
+	if (program >= 0)
+		close(program);
+	return result < 0 ? said(why, result, "attaching to sched_process_exec") : 0;
+}
+
+int kernel_function_find(const char *name, char *found, unsigned int size)
+{
+	FILE *file = fopen("/proc/kallsyms", "re");
+	size_t length = strlen(name);
+	char *line = NULL, *symbol;
+	size_t room = 0;
+	int result = -ENOENT;
+
+	while (file && getline(&line, &room, file) > 0) {
+		/* "ffffffff810b2a30 t finish_task_switch.isra.0" and, in modules, "\t[name]" */
+		symbol = strchr(line, ' ');
+		if (!symbol || !strchr("tTwW", symbol[1]) || !symbol[1])
+			continue;
+		symbol += 3;
+		symbol[strcspn(symbol, "\t\n ")] = 0;
+		if (strncmp(symbol, name, length) || (symbol[length] && symbol[length] != '.') ||
+		    strstr(symbol + length, ".cold"))
+			continue;
+		result = 0;
+		snprintf(found, size, "%s", symbol);
+		if (!symbol[length])
+			break; /* the plain name is the best */
+	}
+	free(line);
+	if (file)
+		fclose(file);
+	return result;
+}
+
+static int try_kprobe(char *why)
+{
+	char function[128];
+	int program, event;
+
+	if (kernel_function_find("wake_up_new_task", function, sizeof(function))) {
+		snprintf(why, FACT_WHY_SIZE, "/proc/kallsyms does not show wake_up_new_task");
+		return -ENOENT;
+	}
+	/* libbcc prints why not, onto a standard error that is not ours to write to */
+	if (access("/sys/bus/event_source/devices/kprobe/type", R_OK) &&
+	    access("/sys/kernel/debug/tracing/kprobe_events", W_OK) &&
+	    access("/sys/kernel/tracing/kprobe_events", W_OK)) {
+		snprintf(why, FACT_WHY_SIZE,
+			 "no kprobe event source in /sys and no kprobe_events in tracefs");
+		return -ENOENT;
+	}
+	program = bpf_call_load(BPF_PROG_TYPE_KPROBE, nothing, PROGRAM_LENGTH(nothing));
+	if (program < 0)
+		return said(why, program, "loading a program");
+	event = bpf_attach_kprobe(program, BPF_PROBE_ENTRY, "p_tsnap_trial", function, 0, 0);
+	close(program);
+	if (event < 0)
+		return said(why, -EINVAL, "attaching to wake_up_new_task");
+	close(event);
+	/* only there where the kernel had no kprobe PMU (before 4.17) */
+	if (access("/sys/bus/event_source/devices/kprobe/type", R_OK))
+		bpf_detach_kprobe("p_tsnap_trial");
+	return 0;
+}
+
+static int try_perf_clock(char *why)
+{
+	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
+				       .config = PERF_COUNT_SW_CPU_CLOCK,
+				       .sample_period = 1000000000,
+				       .disabled = 1};
+	int event = perf_call_open(&attr, -1, 0), program, result;
+
+	if (event < 0)
+		return said(why, event, "perf_event_open");
+	program = bpf_call_load(BPF_PROG_TYPE_PERF_EVENT, nothing, PROGRAM_LENGTH(nothing));
+	result = program < 0 ? program : perf_call_run(event, program);
+	close(event);
+	if (program >= 0)
+		close(program);
+	return result < 0 ? said(why, result, "running a program at its overflow") : 0;
+}
+
+static int try_map_batch(char *why)
+{
+	uint32_t key = 1, out = 0, count = 4, keys[4];
+	uint64_t value = 2, values[4];
+	int map = bpf_call_map(BPF_MAP_TYPE_HASH, 4, 8, 4), result;
+
+	if (map < 0)
+		return said(why, map, "making a map");
+	bpf_update_elem(map, &key, &value, BPF_ANY);
+	result = bpf_call_lookup_batch(map, NULL, &out, keys, values, &count);
+	close(map);
+	if ((result == 0 || result == -ENOENT) && count == 1 && keys[0] == 1 && values[0] == 2)
+		return 0;
+	return said(why, result ? result : -EINVAL, "bpf(BPF_MAP_LOOKUP_BATCH)");
+}
+
+/* Loads a program that has helper read eight bytes into a map value. */
+static int try_read_into_map(char *why)
+{
+	int map = bpf_call_map(BPF_MAP_TYPE_ARRAY, 4, 16, 1), program;
+	struct bpf_insn insns[] = {
+		BPF_STORE_IMM_(BPF_REG_10, -8, 0),
+		BPF_MAP_(BPF_REG_1, map),
+		BPF_COPY_(BPF_REG_2, BPF_REG_10),
+		BPF_ADD_(BPF_REG_2, -8),
+		BPF_CALL_(BPF_FUNC_map_lookup_elem),
+		BPF_OP_(BPF_JMP | BPF_JEQ | BPF_K, BPF_REG_0, 0, 4, 0),
+		BPF_COPY_(BPF_REG_1, BPF_REG_0),
+		BPF_SET_(BPF_REG_2, 8),
+		BPF_SET_(BPF_REG_3, 0),
+		BPF_CALL_(BPF_FUNC_probe_read),
+		BPF_SET_(BPF_REG_0, 0),
+		BPF_EXIT_(),
+	};
+
+	if (map < 0)
+		return said(why, map, "making a map");
+	program = bpf_call_load(BPF_PROG_TYPE_KPROBE, insns, PROGRAM_LENGTH(insns));
+	if (program == -EINVAL) {
+		/* before 5.0 a kprobe program carries the kernel's version: any other type will do */
+		program = bpf_call_load(BPF_PROG_TYPE_TRACEPOINT, insns, PROGRAM_LENGTH(insns));
+	}
+	close(map);
+	if (program < 0)
+		return said(why, program, "loading a program");
+	close(program);
+	return 0;
+}
+
+static int try_probe_read_kernel(char *why)
+{
+	static const struct bpf_insn insns[] = {
+		BPF_COPY_(BPF_REG_1, BPF_REG_10), BPF_ADD_(BPF_REG_1, -8),
+		BPF_SET_(BPF_REG_2, 8),		  BPF_SET_(BPF_REG_3, 0),
+		BPF_CALL_(BPF_FUNC_probe_read_kernel), BPF_SET_(BPF_REG_0, 0),
+		BPF_EXIT_(),
+	};
+	int program = bpf_call_load(BPF_PROG_TYPE_PERF_EVENT, insns, PROGRAM_LENGTH(insns));
+
+	if (program < 0)
+		return said(why, program, "loading a program");
+	close(program);
+	return 0;
+}
+
+#define MOUNT_TRACEFS "mount -t tracefs tracefs /sys/kernel/tracing"
+
+const struct fact_row fact_rows[FACT_COUNT] = {
+	[FACT_BPF] = {"bpf", "BPF maps and programs may be made",
+		      "run as root (sudo tsnap), or with CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE",
+		      try_bpf},
+	[FACT_RAW_TRACEPOINT] = {"raw_tracepoint", "raw tracepoints, the cheapest probes (4.17)",
+				 NULL, try_raw_tracepoint},
+	[FACT_TRACEPOINT] = {"tracepoint", "perf tracepoints, through tracefs", MOUNT_TRACEFS,
+			     try_tracepoint},
+	[FACT_KPROBE] = {"kprobe", "kprobes", NULL, try_kprobe},
+	[FACT_PERF_CLOCK] = {"perf_clock", "a perf clock that runs a program on each CPU",
+			     "sysctl kernel.perf_event_paranoid=2, or run as root", try_perf_clock},
+	[FACT_MAP_BATCH] = {"map_batch", "maps read in batches (5.6)", NULL, try_map_batch},
+	[FACT_READ_INTO_MAP] = {"read_into_map", "helpers may write to a map value (4.14)", NULL,
+				try_read_into_map},
+	[FACT_PROBE_READ_KERNEL] = {"probe_read_kernel", "the helper bpf_probe_read_kernel (5.5)",
+				    NULL, try_probe_read_kernel},
+};
+
+bool fact_has(struct facts *facts, enum fact fact)
+{
+	if (facts->state[fact] == FACT_UNTRIED)
+		facts->state[fact] =
+			fact_rows[fact].try(facts->why[fact]) == 0 ? FACT_THERE : FACT_MISSING;
+	return facts->state[fact] == FACT_THERE;
+}
+
+static int fact_of_name(const char *name, size_t length)
+{
+	for (int fact = 0; fact < FACT_COUNT; fact++)
+		if (strlen(fact_rows[fact].name) == length &&
+		    !strncmp(fact_rows[fact].name, name, length))
+			return fact;
+	return -1;
+}
+
+int facts_take_away(struct facts *facts, const char *list, struct error *e)
+{
+	while (list && *list) {
+		size_t length = strcspn(list, ",");
+		int fact = fact_of_name(list, length);
+
+		if (fact < 0) {
+			char names[512] = "";
+
+			for (int i = 0; i < FACT_COUNT; i++) {
+				strcat(names, i ? ", " : "");
+				strcat(names, fact_rows[i].name);
+			}
+			return error_set(e, EINVAL, EXIT_USAGE,
+					 "--without: no fact is named '%.*s'; there are %s",
+					 (int)(length < 40 ? length : 40), list, names);
+		}
+		facts->state[fact] = FACT_TAKEN_AWAY;
+		snprintf(facts->why[fact], FACT_WHY_SIZE, "taken away by --without");
+		list += length + (list[length] == ',');
+	}
+	return 0;
+}

@@ -1,0 +1,53 @@
+/* What this kernel offers, found by trying, each fact at most once and only when somebody asks. A new fact is a
+ * row here; --check prints the rows, --without pretends that one is missing.
+ */
+#ifndef TSNAP_KERNEL_FACT_TABLE_H
+#define TSNAP_KERNEL_FACT_TABLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+enum fact {
+	FACT_BPF,
+	FACT_RAW_TRACEPOINT,
+	FACT_TRACEPOINT,
+	FACT_KPROBE,
+	FACT_PERF_CLOCK,
+	FACT_MAP_BATCH,
+	FACT_READ_INTO_MAP,
+	FACT_PROBE_READ_KERNEL,
+	FACT_COUNT,
+};
+
+#define FACT_WHY_SIZE 160
+
+struct fact_row {
+	const char *name; /* as in --without */
+	const char *help;
+	const char *remedy; /* what makes it available, or NULL where only another kernel does */
+	/* 0: there; -errno: not there, and why (FACT_WHY_SIZE bytes) may say more than errno. */
+	int (*try)(char *why);
+};
+
+extern const struct fact_row fact_rows[FACT_COUNT];
+
+enum fact_state { FACT_UNTRIED, FACT_THERE, FACT_MISSING, FACT_TAKEN_AWAY };
+
+struct facts {
+	enum fact_state state[FACT_COUNT];
+	char why[FACT_COUNT][FACT_WHY_SIZE];
+};
+
+/* Whether the kernel has it; tries on the first call. */
+bool fact_has(struct facts *facts, enum fact fact);
+/* list: names with commas between, NULL for none. Facts named are missing from now on. -EINVAL: unknown name,
+ * a usage error that lists the names. */
+int facts_take_away(struct facts *facts, const char *list, struct error *e);
+
+/* The address-less look into kallsyms: whether a kernel function (or name.isra.N and such, not name.cold) can be
+ * probed; found gets the full name (size bytes). 0 or -ENOENT. */
+int kernel_function_find(const char *name, char *found, unsigned int size);
+
+#endif

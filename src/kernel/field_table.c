@@ -1,0 +1,175 @@
+#include "kernel/field_table.h"
+#include "kernel/host.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const struct field_row field_rows[] = {
+	{"task_struct", {"__state", "state"}, "unsigned int", "", 4},
+	{"task_struct", {"stack"}, "void *", "", 8},
+	{"task_struct", {"flags"}, "unsigned int", "", 4},
+	{"task_struct", {"exit_state"}, "int", "", 4},
+	{"task_struct", {"pid"}, "int", "", 4},
+	{"task_struct", {"tgid"}, "int", "", 4},
+	{"task_struct", {"real_parent"}, "struct task_struct *", "", 8},
+	{"task_struct", {"nvcsw"}, "unsigned long", "", 8},
+	{"task_struct", {"start_boottime", "real_start_time"}, "unsigned long long", "", 8},
+	{"task_struct", {"cred"}, "struct cred *", "", 8},
+	{"task_struct", {"comm"}, "char ", "[16]", 16},
+	{"cred", {"euid"}, "unsigned int", "", 4},
+};
+
+const size_t field_count = sizeof(field_rows) / sizeof(field_rows[0]);
+_Static_assert(sizeof(field_rows) / sizeof(field_rows[0]) <= FIELD_MAX, "FIELD_MAX is too small");
+
+#define STRUCT_BYTES_MAX 65536
+
+static const char *field_name(const struct field_layout *layout, size_t field)
+{
+	return field_rows[field].names[layout->name[field]];
+}
+
+/* The field of struct `of` with the lowest offset from `from` on, or -1. */
+static int field_after(const struct field_layout *layout, const char *of, uint32_t from)
+{
+	int next = -1;
+
+	for (size_t i = 0; i < field_count; i++)
+		if (!strcmp(field_rows[i].of, of) && layout->offset[i] >= from &&
+		    (next < 0 || layout->offset[i] < layout->offset[next]))
+			next = (int)i;
+	return next;
+}
+
+static void struct_write(const struct field_layout *layout, const char *of, struct text *to)
+{
+	uint32_t at = 0;
+	int field;
+
+	text_add_format(to, "struct %s {\n", of);
+	while ((field = field_after(layout, of, at)) >= 0) {
+		const struct field_row *row = &field_rows[field];
+
+		if (layout->offset[field] > at)
+			text_add_format(to, "\tchar pad_%u[%u];\n", at, layout->offset[field] - at);
+		text_add_format(to, "\t%s %s%s;\n", row->type, field_name(layout, (size_t)field),
+				row->array);
+		at = layout->offset[field] + row->bytes;
+	}
+	text_add_string(to, "};\n");
+}
+
+void field_header_write(const struct field_layout *layout, struct text *to)
+{
+	for (size_t i = 0; i < field_count; i++)
+		if (!i || strcmp(field_rows[i].of, field_rows[i - 1].of))
+			struct_write(layout, field_rows[i].of, to);
+	for (size_t i = 0; i < field_count; i++) {
+		const char *of = field_rows[i].of, *name = field_name(layout, i);
+
+		text_add_format(to, "#define HAVE_%s_%s 1\n", of, name);
+		text_add_format(to,
+				"_Static_assert(__builtin_offsetof(struct %s, %s) == %u, \"%s.%s\");\n",
+				of, name, layout->offset[i], of, name);
+	}
+}
+
+#define OFFSETS_MAGIC "tsnap offsets 1"
+
+void field_offsets_write(const struct field_layout *layout, const char *release,
+			 const char *machine, struct text *to)
+{
+	text_add_format(to, "%s\nrelease %s\nmachine %s\n", OFFSETS_MAGIC, release, machine);
+	for (size_t i = 0; i < field_count; i++)
+		text_add_format(to, "%s.%s %u\n", field_rows[i].of, field_name(layout, i),
+				layout->offset[i]);
+}
+
+/* "struct.member 123" into layout; -EINVAL if it is not of that form. Unknown fields pass: another tsnap's. */
+static int offsets_line_read(char *line, struct field_layout *layout, bool *found)
+{
+	char *number = strchr(line, ' '), *member = strchr(line, '.'), *end;
+	unsigned long offset;
+
+	if (!number || !member || member > number)
+		return -EINVAL;
+	*number++ = 0;
+	*member++ = 0;
+	offset = strtoul(number, &end, 10);
+	if (end == number || *end || offset > STRUCT_BYTES_MAX || *number == '-')
+		return -EINVAL;
+	for (size_t i = 0; i < field_count; i++)
+		for (unsigned char n = 0; n < FIELD_NAMES_MAX; n++) {
+			const char *name = field_rows[i].names[n];
+
+			if (!name || strcmp(name, member) || strcmp(field_rows[i].of, line))
+				continue;
+			layout->name[i] = n;
+			layout->offset[i] = (uint32_t)offset;
+			found[i] = true;
+		}
+	return 0;
+}
+
+static int layout_check(const struct field_layout *layout, const bool *found, const char *path,
+			struct error *e)
+{
+	for (size_t i = 0; i < field_count; i++) {
+		const struct field_row *row = &field_rows[i];
+
+		if (!found[i])
+			return error_set(e, EINVAL, EXIT_FAILED,
+					 "offsets file '%s' lacks %s.%s; write it anew with "
+					 "tsnap --write-offsets",
+					 path, row->of, row->names[0]);
+		for (size_t j = 0; j < i; j++)
+			if (!strcmp(field_rows[j].of, row->of) &&
+			    layout->offset[j] < layout->offset[i] + row->bytes &&
+			    layout->offset[i] < layout->offset[j] + field_rows[j].bytes)
+				return error_set(e, EINVAL, EXIT_FAILED,
+						 "offsets file '%s': %s.%s and %s.%s overlap; write "
+						 "it anew with tsnap --write-offsets",
+						 path, row->of, row->names[0], row->of,
+						 field_rows[j].names[0]);
+	}
+	return 0;
+}
+
+int field_offsets_read(const char *path, const char *release, const char *machine,
+		       struct field_layout *layout, struct error *e)
+{
+	char text[8192], release_line[192], machine_line[192], *save = NULL;
+	ssize_t got = host_file_read(path, text, sizeof(text));
+	const char *const head[] = {OFFSETS_MAGIC, release_line, machine_line};
+	struct field_layout read = {0};
+	bool found[FIELD_MAX] = {false};
+	int line_number = 0, result;
+
+	if (got < 0)
+		return error_set(e, (int)-got, EXIT_FAILED, "offsets file '%s' can't be read: %s",
+				 path, strerror((int)-got));
+	snprintf(release_line, sizeof(release_line), "release %s", release);
+	snprintf(machine_line, sizeof(machine_line), "machine %s", machine);
+	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		if (line_number++ < 3) {
+			if (strcmp(line, head[line_number - 1]))
+				return error_set(e, EINVAL, EXIT_FAILED,
+						 "offsets file '%s' is of another kernel or format: "
+						 "line %d is '%.60s', this host needs '%s'",
+						 path, line_number, line, head[line_number - 1]);
+			continue;
+		}
+		if (offsets_line_read(line, &read, found))
+			return error_set(e, EINVAL, EXIT_FAILED,
+					 "offsets file '%s': line %d is not 'struct.member offset'",
+					 path, line_number);
+	}
+	if (line_number < 3)
+		return error_set(e, EINVAL, EXIT_FAILED, "'%s' is not an offsets file", path);
+	result = layout_check(&read, found, path, e);
+	if (!result)
+		*layout = read;
+	return result;
+}

@@ -1,0 +1,46 @@
+/* The members of kernel structs that the BPF text reads, and where they lie on this kernel. A new one is a row
+ * here and an inline in bpf_text/kernel_fields.h.
+ */
+#ifndef TSNAP_KERNEL_FIELD_TABLE_H
+#define TSNAP_KERNEL_FIELD_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/text.h"
+
+#define FIELD_NAMES_MAX 2
+
+struct field_row {
+	const char *of;			   /* struct */
+	const char *names[FIELD_NAMES_MAX]; /* the member's names, newest first */
+	const char *type;		   /* as declared in the generated header */
+	const char *array;		   /* "[16]" or "" */
+	unsigned int bytes;
+};
+
+#define FIELD_MAX 16
+extern const struct field_row field_rows[];
+extern const size_t field_count; /* at most FIELD_MAX */
+
+/* Where each field of the table lies: what a type source finds out. */
+struct field_layout {
+	unsigned char name[FIELD_MAX]; /* which of the row's names this kernel has */
+	uint32_t offset[FIELD_MAX];    /* bytes from the struct's start */
+};
+
+/* Adds the header with just these members at their offsets, HAVE_struct_member for each, and an assertion
+ * for each that the compiler put it there. Padding is char arrays: members after unnamed bit-fields have got
+ * other offsets in libbcc's code than in offsetof (0.26, LLVM 14). */
+void field_header_write(const struct field_layout *layout, struct text *to);
+
+/* The same as an offsets file for a host with the same kernel, and back. Reading checks release and machine;
+ * -EINVAL (with the line) for anything not understood, -ENOENT where the file can't be read. */
+void field_offsets_write(const struct field_layout *layout, const char *release,
+			 const char *machine, struct text *to);
+int field_offsets_read(const char *path, const char *release, const char *machine,
+		       struct field_layout *layout, struct error *e);
+
+#endif

@@ -1,0 +1,188 @@
+#include "kernel/host.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+ssize_t host_file_read(const char *path, char *text, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t got;
+
+	text[0] = 0;
+	if (fd < 0)
+		return -errno;
+	got = read(fd, text, size - 1);
+	if (got < 0)
+		got = -errno;
+	close(fd);
+	if (got < 0)
+		return got;
+	text[got] = 0;
+	if (got && text[got - 1] == '\n')
+		text[--got] = 0;
+	return got;
+}
+
+/* A "0-3,8" list of /sys/devices/system/cpu. */
+static int cpu_list_read(const char *path, int *cpus, int count)
+{
+	char text[4096], *at = text;
+	int found = 0;
+
+	if (host_file_read(path, text, sizeof(text)) <= 0)
+		return 0;
+	while (*at) {
+		long first = strtol(at, &at, 10), last = first;
+
+		if (*at == '-')
+			last = strtol(at + 1, &at, 10);
+		for (; first <= last && found < count; first++)
+			cpus[found++] = (int)first;
+		if (*at++ != ',')
+			break;
+	}
+	return found;
+}
+
+int host_cpus_online(int *cpus, int count)
+{
+	int found = cpu_list_read("/sys/devices/system/cpu/online", cpus, count);
+
+	if (found)
+		return found;
+	for (found = 0; found < count && found < sysconf(_SC_NPROCESSORS_ONLN); found++)
+		cpus[found] = found;
+	return found;
+}
+
+static int cpus_possible(void)
+{
+	int cpus[8192], found = cpu_list_read("/sys/devices/system/cpu/possible", cpus, 8192);
+
+	/* per-CPU maps are copied for every possible CPU; the highest number counts */
+	return found ? cpus[found - 1] + 1 : (int)sysconf(_SC_NPROCESSORS_CONF);
+}
+
+static void os_release_read(struct host *host)
+{
+	static const char *const paths[] = {"/etc/os-release", "/usr/lib/os-release"};
+	char text[4096], *save = NULL;
+
+	for (size_t i = 0; i < 2; i++)
+		if (host_file_read(paths[i], text, sizeof(text)) > 0)
+			break;
+	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		char *value = strchr(line, '=');
+		size_t length;
+
+		if (!value)
+			continue;
+		*value++ = 0;
+		length = strlen(value);
+		if (length > 1 && (*value == '"' || *value == '\'')) {
+			value[length - 1] = 0;
+			value++;
+		}
+		if (!strcmp(line, "PRETTY_NAME"))
+			snprintf(host->distribution, HOST_TEXT_SIZE, "%s", value);
+		if (!strcmp(line, "ID") || !strcmp(line, "ID_LIKE")) {
+			size_t used = strlen(host->distribution_id);
+
+			snprintf(host->distribution_id + used, HOST_TEXT_SIZE - used, "%s%s",
+				 used ? " " : "", value);
+		}
+	}
+}
+
+static void lockdown_read(struct host *host)
+{
+	char text[HOST_TEXT_SIZE], *from, *to;
+
+	/* "none [integrity] confidentiality" */
+	if (host_file_read("/sys/kernel/security/lockdown", text, sizeof(text)) <= 0)
+		return;
+	from = strchr(text, '[');
+	to = from ? strchr(from, ']') : NULL;
+	if (to) {
+		*to = 0;
+		snprintf(host->lockdown, HOST_TEXT_SIZE, "%s", from + 1);
+	}
+}
+
+static void capabilities_read(struct host *host)
+{
+	char text[4096], *line;
+	uint64_t bits;
+
+	host->root = geteuid() == 0;
+	if (host_file_read("/proc/self/status", text, sizeof(text)) <= 0)
+		return;
+	line = strstr(text, "\nCapEff:");
+	bits = line ? strtoull(line + 8, NULL, 16) : 0;
+	/* CAP_SYS_ADMIN 21, CAP_PERFMON 38, CAP_BPF 39: capabilities(7); the last two since 5.8 */
+	host->cap_admin = bits >> 21 & 1;
+	host->cap_perfmon = bits >> 38 & 1;
+	host->cap_bpf = bits >> 39 & 1;
+}
+
+static void tracefs_find(struct host *host)
+{
+	static const char *const places[] = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
+
+	for (size_t i = 0; i < 2; i++) {
+		char path[HOST_TEXT_SIZE];
+
+		snprintf(path, sizeof(path), "%s/events/sched/sched_switch/id", places[i]);
+		if (!access(path, R_OK)) {
+			snprintf(host->tracefs, HOST_TEXT_SIZE, "%s", places[i]);
+			return;
+		}
+	}
+}
+
+void host_read(struct host *host)
+{
+	unsigned int major = 0, minor = 0, patch = 0;
+	struct utsname name;
+	struct rlimit limit;
+	char text[HOST_TEXT_SIZE];
+
+	memset(host, 0, sizeof(*host));
+	if (!uname(&name)) {
+		snprintf(host->name, HOST_TEXT_SIZE, "%s", name.nodename);
+		snprintf(host->release, HOST_TEXT_SIZE, "%s", name.release);
+		snprintf(host->machine, HOST_TEXT_SIZE, "%s", name.machine);
+	}
+	if (sscanf(host->release, "%u.%u.%u", &major, &minor, &patch) >= 2)
+		host->kernel_code = major << 16 | minor << 8 | (patch > 255 ? 255 : patch);
+	os_release_read(host);
+	lockdown_read(host);
+	capabilities_read(host);
+	tracefs_find(host);
+	host->jit = host_file_read("/proc/sys/net/core/bpf_jit_enable", text, sizeof(text)) > 0
+			    ? atoi(text)
+			    : -1;
+	host->memlock_bytes = UINT64_MAX;
+	if (!getrlimit(RLIMIT_MEMLOCK, &limit) && limit.rlim_cur != RLIM_INFINITY)
+		host->memlock_bytes = limit.rlim_cur;
+	host->cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
+	host->cpus_possible = cpus_possible();
+}
+
+int64_t host_threads_count(void)
+{
+	char text[HOST_TEXT_SIZE], *slash;
+	ssize_t got = host_file_read("/proc/loadavg", text, sizeof(text));
+
+	if (got < 0)
+		return got;
+	/* "0.20 0.18 0.12 1/80 11206": runnable/all, proc(5) */
+	slash = strchr(text, '/');
+	return slash ? strtoll(slash + 1, NULL, 10) : -EINVAL;
+}

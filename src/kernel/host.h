@@ -1,0 +1,37 @@
+/* What this host says of itself: read, never changed. For --check, error messages and defaults. */
+#ifndef TSNAP_KERNEL_HOST_H
+#define TSNAP_KERNEL_HOST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define HOST_TEXT_SIZE 128
+
+struct host {
+	char name[HOST_TEXT_SIZE], release[HOST_TEXT_SIZE], machine[HOST_TEXT_SIZE];
+	char distribution[HOST_TEXT_SIZE];    /* PRETTY_NAME of os-release, or "" */
+	char distribution_id[HOST_TEXT_SIZE]; /* ID and ID_LIKE of os-release, space between */
+	char lockdown[HOST_TEXT_SIZE];	      /* none, integrity, confidentiality; "" unknown */
+	char tracefs[HOST_TEXT_SIZE];	      /* where it is mounted and readable, or "" */
+	int jit;			      /* bpf_jit_enable: 0 off, 1 or 2 on, -1 unknown */
+	bool root, cap_bpf, cap_perfmon, cap_admin;
+	uint64_t memlock_bytes; /* soft RLIMIT_MEMLOCK, UINT64_MAX: unlimited */
+	int cpus;		/* online */
+	int cpus_possible;	/* size of a per-CPU map value array */
+	uint32_t kernel_code;	/* KERNEL_VERSION(); kprobe programs before 5.0 need it */
+};
+
+void host_read(struct host *host);
+
+/* Reads at most size - 1 bytes of a small file, NUL-terminated, the last newline dropped. Bytes or -errno. */
+ssize_t host_file_read(const char *path, char *text, size_t size);
+
+/* CPUs online now, as a list of at most count numbers; returns how many. */
+int host_cpus_online(int *cpus, int count);
+
+/* Threads on the host now, kernel threads and zombies counted, from /proc/loadavg; -errno if unreadable. */
+int64_t host_threads_count(void);
+
+#endif

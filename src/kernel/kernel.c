@@ -1,0 +1,165 @@
+#include "kernel/kernel.h"
+#include "base/memory.h"
+
+#include <bcc/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define THREADS_MIN 16384
+
+static bool kernel_has(void *of, enum fact fact)
+{
+	struct kernel *kernel = of;
+
+	return fact_has(&kernel->facts, fact);
+}
+
+int kernel_plan(struct kernel *kernel, const struct kernel_options *options, struct error *e)
+{
+	int result;
+
+	host_read(&kernel->host);
+	result = facts_take_away(&kernel->facts, options->without, e);
+	if (result)
+		return result;
+	if (!fact_has(&kernel->facts, FACT_BPF)) {
+		const char *why = kernel->facts.why[FACT_BPF];
+
+		if (!kernel->host.root && !kernel->host.cap_bpf)
+			return error_set(e, EPERM, EXIT_HOST_CANNOT,
+					 "BPF is not permitted to this user (%s): %s", why,
+					 fact_rows[FACT_BPF].remedy);
+		if (kernel->host.lockdown[0] && strcmp(kernel->host.lockdown, "none") != 0)
+			return error_set(e, EPERM, EXIT_HOST_CANNOT,
+					 "kernel lockdown is '%s' and BPF is forbidden (%s): only a "
+					 "boot without lockdown (lockdown=none, secure boot off) helps",
+					 kernel->host.lockdown, why);
+		return error_set(e, EPERM, EXIT_HOST_CANNOT,
+				 "BPF does not work here (%s): in a container give it CAP_BPF, "
+				 "CAP_PERFMON and CAP_SYS_PTRACE (or CAP_SYS_ADMIN) and a higher "
+				 "memory limit (ulimit -l)",
+				 why);
+	}
+	return probe_plan_make(options->groups, kernel_has, kernel, &kernel->plan, e);
+}
+
+static uint32_t threads_max(const struct kernel_options *options)
+{
+	int64_t now = host_threads_count();
+
+	if (options->threads_max)
+		return (uint32_t)options->threads_max;
+	return now * 2 > THREADS_MIN ? (uint32_t)(now * 2) : THREADS_MIN;
+}
+
+static struct compile_request request_of(struct kernel *kernel, const struct kernel_options *options)
+{
+	return (struct compile_request){
+		.host = &kernel->host,
+		.types_choice = options->types_choice,
+		.btf_file = options->btf_file,
+		.offsets_file = options->offsets_file,
+		.threads_max = threads_max(options),
+		.read_into_map = fact_has(&kernel->facts, FACT_READ_INTO_MAP),
+		.probe_read_kernel = fact_has(&kernel->facts, FACT_PROBE_READ_KERNEL),
+	};
+}
+
+static void kernel_clear(struct kernel *kernel)
+{
+	memset(kernel, 0, sizeof(*kernel));
+	kernel->compiled.threads_map = kernel->compiled.counters_map = -1;
+	kernel->compiled.ticks_map = -1;
+	for (int group = 0; group < GROUP_COUNT; group++)
+		kernel->compiled.programs[group] = -1;
+}
+
+int kernel_layout(struct kernel *kernel, const struct kernel_options *options, struct error *e)
+{
+	struct compile_request request;
+
+	kernel_clear(kernel);
+	host_read(&kernel->host);
+	request = request_of(kernel, options);
+	return compile_child_run(&request, &kernel->compiled, e);
+}
+
+int kernel_open(struct kernel *kernel, const struct kernel_options *options, struct error *e)
+{
+	struct compile_request request;
+	int result;
+
+	kernel_clear(kernel);
+	result = kernel_plan(kernel, options, e);
+	if (result)
+		return result;
+	probe_clear_stale();
+	request = request_of(kernel, options);
+	request.plan = &kernel->plan;
+	result = compile_child_run(&request, &kernel->compiled, e);
+	if (result)
+		return result;
+	thread_table_init(&kernel->table, kernel->compiled.threads_map,
+			  fact_has(&kernel->facts, FACT_MAP_BATCH), kernel->compiled.threads_max);
+	return probe_attach(&kernel->plan, kernel->compiled.programs, options->rate_hz,
+			    &kernel->links, kernel->left_out, sizeof(kernel->left_out), e);
+}
+
+void kernel_close(struct kernel *kernel)
+{
+	probe_detach(&kernel->links);
+	if (kernel->table.records)
+		thread_table_done(&kernel->table);
+	compile_result_done(&kernel->compiled);
+}
+
+/* Reads the only entry of a per-CPU array: one value for each possible CPU, each rounded up to 8 bytes. */
+static int cpu_values_read(int map, void *values)
+{
+	uint32_t zero = 0;
+
+	return map < 0 || bpf_lookup_elem(map, &zero, values) ? -ENOENT : 0;
+}
+
+int kernel_ticks_read(struct kernel *kernel, struct cpu_tick *ticks)
+{
+	_Static_assert(sizeof(struct cpu_tick) % 8 == 0, "per-CPU values are rounded up to 8");
+	return cpu_values_read(kernel->compiled.ticks_map, ticks) ? 0 : kernel->host.cpus_possible;
+}
+
+uint64_t kernel_map_full_count(struct kernel *kernel)
+{
+	_Static_assert(sizeof(struct probe_counters) % 8 == 0, "per-CPU values are rounded up to 8");
+	size_t cpus = (size_t)kernel->host.cpus_possible;
+	struct probe_counters *counters = memory_get(cpus * sizeof(*counters));
+	uint64_t sum = 0;
+
+	if (!cpu_values_read(kernel->compiled.counters_map, counters))
+		for (size_t i = 0; i < cpus; i++)
+			sum += counters[i].map_full;
+	free(counters);
+	return sum;
+}
+
+int kernel_bpf_cost(struct kernel *kernel, uint64_t *ns, uint64_t *runs)
+{
+	uint64_t ns_sum = 0, runs_sum = 0;
+
+	for (int group = 0; group < GROUP_COUNT; group++) {
+		struct bpf_prog_info info = {0};
+		uint32_t size = sizeof(info);
+
+		if (kernel->compiled.programs[group] < 0)
+			continue;
+		if (bpf_obj_get_info(kernel->compiled.programs[group], &info, &size))
+			continue;
+		ns_sum += info.run_time_ns;
+		runs_sum += info.run_cnt;
+	}
+	if (!runs_sum)
+		return -ENODATA;
+	*ns = ns_sum;
+	*runs = runs_sum;
+	return 0;
+}

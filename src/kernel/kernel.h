@@ -1,0 +1,51 @@
+/* The kernel side as a whole: facts, plan, compile, attach; and what the sampler reads. Used by src/live*.c only.
+ */
+#ifndef TSNAP_KERNEL_KERNEL_H
+#define TSNAP_KERNEL_KERNEL_H
+
+#include "base/error.h"
+#include "kernel/compile_child.h"
+#include "kernel/fact_table.h"
+#include "kernel/host.h"
+#include "kernel/probe_attach.h"
+#include "kernel/probe_table.h"
+#include "kernel/thread_table.h"
+
+struct kernel_options {
+	const char *types_choice, *btf_file, *offsets_file; /* or NULL */
+	const char *without;				    /* fact names, or NULL */
+	int64_t threads_max; /* records in the map; 0: twice the threads there are now, at least 16384 */
+	int64_t rate_hz;
+	unsigned int groups; /* bits 1 << GROUP_x */
+};
+
+struct kernel {
+	struct host host;
+	struct facts facts;
+	struct probe_plan plan;
+	struct compile_result compiled;
+	struct probe_links links;
+	struct thread_table table;
+	char left_out[1024]; /* probes that could not be attached, a line each */
+};
+
+/* Reads the host, takes facts away, makes the plan. Attaches and loads nothing. 0 or -errno with e. */
+int kernel_plan(struct kernel *kernel, const struct kernel_options *options, struct error *e);
+/* Plans, compiles, loads and attaches: from then on the map is alive. 0, -EINTR, or -errno with e. */
+int kernel_open(struct kernel *kernel, const struct kernel_options *options, struct error *e);
+/* Finds the offsets only, for --write-offsets. */
+int kernel_layout(struct kernel *kernel, const struct kernel_options *options, struct error *e);
+void kernel_close(struct kernel *kernel); /* also after a failed open */
+
+/* The perf clock's last look at each CPU; ticks has host.cpus_possible rows. Returns how many rows hold something to
+ * read (0 without a perf clock). */
+int kernel_ticks_read(struct kernel *kernel, struct cpu_tick *ticks);
+
+/* How often a thread did not fit the map. */
+uint64_t kernel_map_full_count(struct kernel *kernel);
+
+/* ns spent in tsnap's programs and their runs, since they were loaded; -ENODATA where the kernel does not count
+ * (sysctl kernel.bpf_stats_enabled, since 5.1). */
+int kernel_bpf_cost(struct kernel *kernel, uint64_t *ns, uint64_t *runs);
+
+#endif

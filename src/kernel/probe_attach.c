@@ -1,0 +1,199 @@
+#include "kernel/probe_attach.h"
+#include "kernel/bpf_call.h"
+#include "kernel/host.h"
+
+#include <bcc/libbpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+
+#define EVENT_PREFIX "tsnap_"
+
+static void link_add(struct probe_links *links, int fd)
+{
+	links->fds = memory_resize(links->fds, links->count + 1, sizeof(*links->fds));
+	links->fds[links->count++] = fd;
+}
+
+static int attach_raw(const struct probe_row *row, int program, struct probe_links *links)
+{
+	int fd = bpf_call_raw_tracepoint(program, row->event);
+
+	if (fd < 0)
+		return fd;
+	link_add(links, fd);
+	return 0;
+}
+
+static int attach_tracepoint(const struct probe_row *row, int program, struct probe_links *links)
+{
+	char category[32];
+	const char *event = strchr(row->event, ':') + 1;
+	int fd;
+
+	snprintf(category, sizeof(category), "%.*s", (int)(event - 1 - row->event), row->event);
+	fd = bpf_attach_tracepoint(program, category, event);
+	if (fd < 0)
+		return -EINVAL;
+	link_add(links, fd);
+	return 0;
+}
+
+/* "tsnap_1234_sched_switch": names the process, so that what a killed one left can be told. */
+static void event_name(const struct probe_row *row, char *name, size_t size)
+{
+	snprintf(name, size, EVENT_PREFIX "%ld_%s", (long)getpid(), row->name);
+}
+
+static int attach_kprobe(const struct probe_row *row, int program, struct probe_links *links)
+{
+	char function[128], name[96];
+	int fd;
+
+	if (kernel_function_find(row->event, function, sizeof(function)))
+		return -ENOENT;
+	event_name(row, name, sizeof(name));
+	fd = bpf_attach_kprobe(program, BPF_PROBE_ENTRY, name, function, 0, 0);
+	if (fd < 0)
+		return -EINVAL;
+	link_add(links, fd);
+	links->legacy_kprobes = access("/sys/bus/event_source/devices/kprobe/type", R_OK) != 0;
+	return 0;
+}
+
+static int attach_clock(int program, int64_t rate_hz, struct probe_links *links)
+{
+	int cpus[4096], count = host_cpus_online(cpus, 4096), attached = 0, result = -ENODEV;
+
+	for (int i = 0; i < count; i++) {
+		struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
+					       .config = PERF_COUNT_SW_CPU_CLOCK,
+					       .sample_period = (uint64_t)(1000000000 / rate_hz),
+					       .disabled = 1};
+		int fd = perf_call_open(&attr, -1, cpus[i]);
+
+		result = fd < 0 ? fd : perf_call_run(fd, program);
+		if (!result) {
+			link_add(links, fd);
+			attached++;
+		} else if (fd >= 0) {
+			close(fd);
+		}
+	}
+	return attached ? 0 : result;
+}
+
+static int row_attach(const struct probe_row *row, int program, int64_t rate_hz,
+		      struct probe_links *links)
+{
+	switch (row->kind) {
+	case PROBE_RAW_TRACEPOINT:
+		return attach_raw(row, program, links);
+	case PROBE_TRACEPOINT:
+		return attach_tracepoint(row, program, links);
+	case PROBE_KPROBE:
+		return attach_kprobe(row, program, links);
+	case PROBE_PERF_CLOCK:
+		return attach_clock(program, rate_hz, links);
+	}
+	return -EINVAL;
+}
+
+int probe_attach(const struct probe_plan *plan, const int *programs, int64_t rate_hz,
+		 struct probe_links *links, char *left, size_t left_size, struct error *e)
+{
+	left[0] = 0;
+	*links = (struct probe_links){0};
+	for (int group = 0; group < GROUP_COUNT; group++) {
+		const struct probe_row *row = plan->chosen[group];
+		int result = row ? row_attach(row, programs[group], rate_hz, links) : 0;
+		size_t used = strlen(left);
+
+		if (!result)
+			continue;
+		if (probe_group_rows[group].required) {
+			probe_detach(links);
+			return error_set(e, -result, EXIT_HOST_CANNOT,
+					 "the %s %s can't be attached: %s",
+					 probe_kind_names[row->kind], row->event, strerror(-result));
+		}
+		snprintf(left + used, left_size - used, "%s (%s): %s; not seen: %s\n", row->event,
+			 probe_kind_names[row->kind], strerror(-result),
+			 probe_group_rows[group].without);
+	}
+	return 0;
+}
+
+static const char *const event_files[] = {"/sys/kernel/debug/tracing/kprobe_events",
+					  "/sys/kernel/tracing/kprobe_events"};
+
+/* Calls each with the names of tsnap's events in kprobe_events and the process that made them. */
+static void legacy_events_walk(void (*each)(const char *name, pid_t pid))
+{
+	char *line = NULL;
+	size_t room = 0;
+	FILE *file = NULL;
+
+	for (size_t i = 0; !file && i < 2; i++)
+		file = fopen(event_files[i], "re");
+	while (file && getline(&line, &room, file) > 0) {
+		/* "p:kprobes/tsnap_1234_sched_switch finish_task_switch" */
+		char *name = strstr(line, "/" EVENT_PREFIX);
+
+		if (!name)
+			continue;
+		name++;
+		name[strcspn(name, " \n")] = 0;
+		each(name, (pid_t)strtol(name + strlen(EVENT_PREFIX), NULL, 10));
+	}
+	free(line);
+	if (file)
+		fclose(file);
+}
+
+static void event_clear(const char *name)
+{
+	int fd = -1;
+
+	for (size_t i = 0; fd < 0 && i < 2; i++)
+		fd = open(event_files[i], O_WRONLY | O_APPEND | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	/* best effort: an event in use can't be removed, and is another tsnap's */
+	dprintf(fd, "-:kprobes/%s\n", name);
+	close(fd);
+}
+
+static void event_clear_mine(const char *name, pid_t pid)
+{
+	if (pid == getpid())
+		event_clear(name);
+}
+
+static void event_clear_stale(const char *name, pid_t pid)
+{
+	if (pid > 0 && kill(pid, 0) && errno == ESRCH)
+		event_clear(name);
+}
+
+void probe_clear_stale(void)
+{
+	if (access("/sys/bus/event_source/devices/kprobe/type", R_OK))
+		legacy_events_walk(event_clear_stale);
+}
+
+void probe_detach(struct probe_links *links)
+{
+	for (size_t i = 0; i < links->count; i++)
+		close(links->fds[i]);
+	free(links->fds);
+	if (links->legacy_kprobes)
+		legacy_events_walk(event_clear_mine);
+	*links = (struct probe_links){0};
+}

@@ -1,0 +1,97 @@
+#include "kernel/probe_table.h"
+
+#include <errno.h>
+#include <string.h>
+
+const char *const probe_kind_names[] = {
+	[PROBE_RAW_TRACEPOINT] = "raw tracepoint",
+	[PROBE_TRACEPOINT] = "tracepoint",
+	[PROBE_KPROBE] = "kprobe",
+	[PROBE_PERF_CLOCK] = "perf clock",
+};
+
+const struct probe_group_row probe_group_rows[GROUP_COUNT] = {
+	[GROUP_SWITCH] = {"switch", "everything", true},
+	[GROUP_WAKE] = {"wake-up", "RQ of woken threads, waker_tid and waker_comm", false},
+	[GROUP_NEW] = {"new thread", "a thread before its first switch", false},
+	[GROUP_NAME] = {"rename", "names changed since a thread was first seen", false},
+	[GROUP_EXEC] = {"exec", "users changed by exec", false},
+	[GROUP_EXIT] = {"exit", "the moment a zombie goes (found by looking, within a second)",
+			false},
+	[GROUP_CLOCK] = {"on CPU", "the system call of threads on a CPU", false},
+};
+
+#define RAW PROBE_RAW_TRACEPOINT
+#define TRACE PROBE_TRACEPOINT
+#define KPROBE PROBE_KPROBE
+
+/* clang-format off */
+const struct probe_row probe_rows[] = {
+	{"sched_switch", RAW, GROUP_SWITCH, FACT_RAW_TRACEPOINT, "SCHED_SWITCH_RAW",
+	 "sched_switch", "raw_tracepoint__sched_switch"},
+	{"sched_switch", TRACE, GROUP_SWITCH, FACT_TRACEPOINT, "SCHED_SWITCH_TRACEPOINT",
+	 "sched:sched_switch", "tracepoint__sched__sched_switch"},
+	{"sched_switch", KPROBE, GROUP_SWITCH, FACT_KPROBE, "SCHED_SWITCH_KPROBE",
+	 "finish_task_switch", "kprobe__finish_task_switch"},
+
+	{"sched_wakeup", RAW, GROUP_WAKE, FACT_RAW_TRACEPOINT, "SCHED_WAKEUP_RAW",
+	 "sched_waking", "raw_tracepoint__sched_waking"},
+	{"sched_wakeup", TRACE, GROUP_WAKE, FACT_TRACEPOINT, "SCHED_WAKEUP_TRACEPOINT",
+	 "sched:sched_waking", "tracepoint__sched__sched_waking"},
+	{"sched_wakeup", KPROBE, GROUP_WAKE, FACT_KPROBE, "SCHED_WAKEUP_KPROBE",
+	 "try_to_wake_up", "kprobe__try_to_wake_up"},
+
+	{"thread_new", RAW, GROUP_NEW, FACT_RAW_TRACEPOINT, "THREAD_NEW_RAW",
+	 "task_newtask", "raw_tracepoint__task_newtask"},
+	{"thread_new", TRACE, GROUP_NEW, FACT_TRACEPOINT, "THREAD_NEW_TRACEPOINT",
+	 "task:task_newtask", "tracepoint__task__task_newtask"},
+	{"thread_new", KPROBE, GROUP_NEW, FACT_KPROBE, "THREAD_NEW_KPROBE",
+	 "wake_up_new_task", "kprobe__wake_up_new_task"},
+
+	{"thread_rename", RAW, GROUP_NAME, FACT_RAW_TRACEPOINT, "THREAD_RENAME_RAW",
+	 "task_rename", "raw_tracepoint__task_rename"},
+	{"thread_rename", TRACE, GROUP_NAME, FACT_TRACEPOINT, "THREAD_RENAME_TRACEPOINT",
+	 "task:task_rename", "tracepoint__task__task_rename"},
+	{"thread_rename", KPROBE, GROUP_NAME, FACT_KPROBE, "THREAD_RENAME_KPROBE",
+	 "__set_task_comm", "kprobe____set_task_comm"},
+
+	{"thread_exec", RAW, GROUP_EXEC, FACT_RAW_TRACEPOINT, "THREAD_EXEC_RAW",
+	 "sched_process_exec", "raw_tracepoint__sched_process_exec"},
+	{"thread_exec", TRACE, GROUP_EXEC, FACT_TRACEPOINT, "THREAD_EXEC_TRACEPOINT",
+	 "sched:sched_process_exec", "tracepoint__sched__sched_process_exec"},
+
+	{"thread_exit", RAW, GROUP_EXIT, FACT_RAW_TRACEPOINT, "THREAD_EXIT_RAW",
+	 "sched_process_free", "raw_tracepoint__sched_process_free"},
+	{"thread_exit", TRACE, GROUP_EXIT, FACT_TRACEPOINT, "THREAD_EXIT_TRACEPOINT",
+	 "sched:sched_process_free", "tracepoint__sched__sched_process_free"},
+
+	{"on_cpu", PROBE_PERF_CLOCK, GROUP_CLOCK, FACT_PERF_CLOCK, NULL,
+	 "cpu-clock", "ts_on_cpu"},
+};
+/* clang-format on */
+
+const size_t probe_row_count = sizeof(probe_rows) / sizeof(probe_rows[0]);
+
+int probe_plan_make(unsigned int needs, bool (*has)(void *of, enum fact fact), void *of,
+		    struct probe_plan *plan, struct error *e)
+{
+	struct probe_plan made = {{NULL}};
+
+	for (size_t i = 0; i < probe_row_count; i++) {
+		const struct probe_row *row = &probe_rows[i];
+
+		if (made.chosen[row->gives] ||
+		    !(needs >> row->gives & 1 || probe_group_rows[row->gives].required))
+			continue;
+		if (has(of, row->wants))
+			made.chosen[row->gives] = row;
+	}
+	for (int group = 0; group < GROUP_COUNT; group++)
+		if (probe_group_rows[group].required && !made.chosen[group])
+			return error_set(e, ENOTSUP, EXIT_HOST_CANNOT,
+					 "this kernel offers no way to see scheduler switches: neither raw "
+					 "tracepoints (4.17), nor tracepoints (is tracefs mounted?), nor "
+					 "kprobes; tsnap --check tells more");
+	*plan = made;
+	return 0;
+}

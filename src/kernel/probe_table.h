@@ -1,0 +1,56 @@
+/* The probes: for each group of facts about threads the ways to get it, best first. A new way is a row here and
+ * a variant in the fragment bpf_text/<name>.bpf.c.
+ */
+#ifndef TSNAP_KERNEL_PROBE_TABLE_H
+#define TSNAP_KERNEL_PROBE_TABLE_H
+
+#include <stddef.h>
+
+#include "kernel/fact_table.h"
+
+enum probe_kind { PROBE_RAW_TRACEPOINT, PROBE_TRACEPOINT, PROBE_KPROBE, PROBE_PERF_CLOCK };
+
+/* What a probe gives. */
+enum probe_group {
+	GROUP_SWITCH, /* on CPU or off it, since when, registers, totals */
+	GROUP_WAKE,   /* runnable since when, woken by whom */
+	GROUP_NEW,    /* threads from their first moment */
+	GROUP_NAME,   /* new names */
+	GROUP_EXEC,   /* users and tids changed by exec */
+	GROUP_EXIT,   /* zombies that were waited for */
+	GROUP_CLOCK,  /* what a thread on CPU does */
+	GROUP_COUNT,
+};
+
+struct probe_group_row {
+	const char *name;
+	const char *without; /* what a report lacks where nothing gives the group */
+	bool required;
+};
+
+struct probe_row {
+	const char *name; /* the fragment bpf_text/<name>.bpf.c */
+	enum probe_kind kind;
+	enum probe_group gives;
+	enum fact wants;
+	const char *knob;     /* #defined to choose the variant; NULL: the fragment has only one */
+	const char *event;    /* "sched_switch", "sched:sched_switch", or the kernel function */
+	const char *function; /* of the program, in the fragment */
+};
+
+extern const struct probe_group_row probe_group_rows[GROUP_COUNT];
+extern const struct probe_row probe_rows[];
+extern const size_t probe_row_count;
+extern const char *const probe_kind_names[];
+
+/* The row chosen for each group, or NULL. */
+struct probe_plan {
+	const struct probe_row *chosen[GROUP_COUNT];
+};
+
+/* Chooses for each group the first row whose fact `has` confirms; has is asked only where needed.
+ * needs: bits 1 << GROUP_x; required groups are always taken. -ENOTSUP where a required group has no way. */
+int probe_plan_make(unsigned int needs, bool (*has)(void *of, enum fact fact), void *of,
+		    struct probe_plan *plan, struct error *e);
+
+#endif

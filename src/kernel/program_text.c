@@ -1,0 +1,103 @@
+#include "kernel/program_text.h"
+#include "kernel/embedded.h"
+#include "kernel/registers.h"
+#include "kernel/work_dir.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void fragment_add(const char *file, struct text *to)
+{
+	/* errors of the compiler then name the real file */
+	text_add_format(to, "#line 1 \"bpf_text/%s\"\n", file);
+	text_add_string(to, embedded_text(file));
+}
+
+static void knob_add(const char *name, uint32_t value, struct text *to)
+{
+	text_add_format(to, "#define %s %u\n", name, value);
+}
+
+void program_text_write(const struct probe_plan *plan, const struct field_layout *layout,
+			const struct program_knobs *knobs, struct text *to)
+{
+	text_add_string(to, "#line 1 \"tsnap's generated header\"\n");
+	knob_add("THREADS_MAX", knobs->threads_max, to);
+	knob_add("KERNEL_STACK_REGISTERS", knobs->stack_registers, to);
+	if (knobs->read_into_map)
+		knob_add("READ_INTO_MAP", 1, to);
+	if (!knobs->probe_read_kernel)
+		text_add_string(to, "#define bpf_probe_read_kernel bpf_probe_read\n");
+	for (int group = 0; group < GROUP_COUNT; group++)
+		if (plan->chosen[group] && plan->chosen[group]->knob)
+			knob_add(plan->chosen[group]->knob, 1, to);
+	text_add_string(to, registers_text);
+	field_header_write(layout, to);
+	fragment_add("thread_state.h", to);
+	fragment_add("kernel_fields.h", to);
+	fragment_add("maps.bpf.c", to);
+	for (int group = 0; group < GROUP_COUNT; group++) {
+		char file[64];
+
+		if (!plan->chosen[group])
+			continue;
+		snprintf(file, sizeof(file), "%s.bpf.c", plan->chosen[group]->name);
+		fragment_add(file, to);
+	}
+}
+
+/* What libbcc's own headers include; seen with 0.26 by compiling until nothing was missing. */
+static const struct {
+	const char *name, *text;
+} header_rows[] = {
+	{"include/linux/kconfig.h", "#define CONFIG_BPF_SYSCALL 1\n"},
+	{"include/linux/types.h",
+	 "#ifndef TSNAP_TYPES_H\n#define TSNAP_TYPES_H\n"
+	 "typedef signed char __s8; typedef unsigned char __u8;\n"
+	 "typedef short __s16; typedef unsigned short __u16;\n"
+	 "typedef int __s32; typedef unsigned int __u32;\n"
+	 "typedef long long __s64; typedef unsigned long long __u64;\n"
+	 "typedef __s8 s8; typedef __u8 u8; typedef __s16 s16; typedef __u16 u16;\n"
+	 "typedef __s32 s32; typedef __u32 u32; typedef __s64 s64; typedef __u64 u64;\n"
+	 "typedef __u16 __le16; typedef __u32 __le32; typedef __u64 __le64;\n"
+	 "typedef __u16 __be16; typedef __u32 __be32; typedef __u64 __be64;\n"
+	 "typedef __u16 __sum16; typedef __u32 __wsum;\n"
+	 "typedef unsigned long size_t; typedef long ssize_t; typedef int pid_t;\n"
+	 "typedef unsigned long uintptr_t; typedef _Bool bool;\n"
+	 "enum { false = 0, true = 1 };\n"
+	 "#define __bitwise\n"
+	 "#define __aligned_u64 __u64 __attribute__((aligned(8)))\n"
+	 "#define NULL ((void *)0)\n"
+	 "#endif\n"},
+	{"include/linux/bpf_common.h", ""},
+	{"include/linux/log2.h", ""},
+	{"include/linux/ptrace.h", ""},
+	{"include/asm/page.h", ""},
+	{"include/uapi/linux/bpf.h", ""},
+	{"include/uapi/linux/if_packet.h", ""},
+	{"include/uapi/linux/ptrace.h", ""},
+};
+
+int program_headers_write(const char *work_dir, uint32_t kernel_code, struct error *e)
+{
+	char tree[PATH_MAX], version[256];
+	int result;
+
+	snprintf(tree, sizeof(tree), "%s/types", work_dir);
+	for (size_t i = 0; i < sizeof(header_rows) / sizeof(header_rows[0]); i++) {
+		result = work_dir_write(tree, header_rows[i].name, header_rows[i].text, e);
+		if (result)
+			return result;
+	}
+	snprintf(version, sizeof(version),
+		 "#define LINUX_VERSION_CODE %u\n"
+		 "#define KERNEL_VERSION(a, b, c) (((a) << 16) + ((b) << 8) + "
+		 "((c) > 255 ? 255 : (c)))\n",
+		 kernel_code);
+	result = work_dir_write(tree, "include/linux/version.h", version, e);
+	if (!result)
+		setenv("BCC_KERNEL_SOURCE", tree, 1);
+	return result;
+}

@@ -1,0 +1,24 @@
+/* Puts the BPF text together: knobs, types, the record, maps, then the fragments of the chosen probes; and the
+ * private tree of tiny headers that libbcc sees instead of a kernel's.
+ */
+#ifndef TSNAP_KERNEL_PROGRAM_TEXT_H
+#define TSNAP_KERNEL_PROGRAM_TEXT_H
+
+#include "base/error.h"
+#include "base/text.h"
+#include "kernel/field_table.h"
+#include "kernel/probe_table.h"
+
+struct program_knobs {
+	uint32_t threads_max;
+	uint32_t stack_registers; /* saved registers above task->stack, bytes; 0: not known */
+	bool read_into_map, probe_read_kernel;
+};
+
+void program_text_write(const struct probe_plan *plan, const struct field_layout *layout,
+			const struct program_knobs *knobs, struct text *to);
+
+/* Writes the header tree below work_dir/types and points libbcc (BCC_KERNEL_SOURCE) to it. */
+int program_headers_write(const char *work_dir, uint32_t kernel_code, struct error *e);
+
+#endif

@@ -1,0 +1,9 @@
+/* bpf_text/thread_state.h for user code: the kernel's fixed-width types come first. */
+#ifndef TSNAP_KERNEL_RECORD_H
+#define TSNAP_KERNEL_RECORD_H
+
+#include <linux/types.h>
+
+#include "thread_state.h"
+
+#endif

@@ -1,0 +1,26 @@
+/* What the registers saved at the last kernel entry say. One file a CPU: registers_<machine>.c; CMake takes
+ * the one of the machine that is built for.
+ */
+#ifndef TSNAP_KERNEL_REGISTERS_H
+#define TSNAP_KERNEL_REGISTERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct registers_call {
+	int64_t nr; /* negative: not in a system call */
+	uint64_t arg[6];
+	bool compat; /* made by 32-bit code */
+};
+
+/* words: THREAD_REGISTER_COUNT of them, as bpf_text/thread_state.h has them. */
+void registers_decode(const uint64_t *words, struct registers_call *call);
+
+/* Distances of the saved registers from the end of the kernel stack, likeliest first, 0 at the end. */
+extern const uint32_t registers_below_top[];
+
+/* struct pt_regs and PT_REGS_PARMn for kprobe programs, as C text: the generated header has no other. */
+extern const char registers_text[];
+
+#endif

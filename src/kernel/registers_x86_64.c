@@ -1,0 +1,32 @@
+#include "kernel/registers.h"
+
+/* struct pt_regs, arch/x86/include/asm/ptrace.h; the same words since 2.6 */
+enum {
+	R15, R14, R13, R12, BP, BX, R11, R10, R9, R8, AX, CX, DX, SI, DI, ORIG_AX, IP, CS, FLAGS, SP, SS,
+	WORDS,
+};
+
+#define USER32_CS 0x23 /* __USER32_CS: code that runs in 32-bit mode */
+
+void registers_decode(const uint64_t *words, struct registers_call *call)
+{
+	static const unsigned char order[2][6] = {{DI, SI, DX, R10, R8, R9},
+						  {BX, CX, DX, SI, DI, BP}};
+
+	/* only the low half of cs is defined */
+	call->compat = (words[CS] & 0xffff) == USER32_CS;
+	call->nr = call->compat ? (int32_t)words[ORIG_AX] : (int64_t)words[ORIG_AX];
+	for (int i = 0; i < 6; i++)
+		call->arg[i] = call->compat ? (uint32_t)words[order[1][i]] : words[order[0][i]];
+}
+
+/* TOP_OF_KERNEL_STACK_PADDING is 0, or 16 with FRED (6.9), on 64 bits */
+const uint32_t registers_below_top[] = {WORDS * 8, WORDS * 8 + 16, WORDS * 8 + 8, 0};
+
+const char registers_text[] =
+	"struct pt_regs { unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx,\n"
+	"	si, di, orig_ax, ip, cs, flags, sp, ss; };\n"
+	"#undef PT_REGS_PARM1\n"
+	"#define PT_REGS_PARM1(ctx) ((ctx)->di)\n"
+	"#undef PT_REGS_PARM2\n"
+	"#define PT_REGS_PARM2(ctx) ((ctx)->si)\n";

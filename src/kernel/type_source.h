@@ -1,0 +1,50 @@
+/* Where the offsets of kernel structs come from. Each source is a row; the first that works is taken. Runs in
+ * the compile child, because libbpf keeps a BTF of several megabytes and libbcc far more.
+ */
+#ifndef TSNAP_KERNEL_TYPE_SOURCE_H
+#define TSNAP_KERNEL_TYPE_SOURCE_H
+
+#include "base/error.h"
+#include "base/text.h"
+#include "kernel/bcc_library.h"
+#include "kernel/field_table.h"
+#include "kernel/host.h"
+#include "kernel/work_dir.h"
+
+struct type_request {
+	const char *choice;	  /* a row's name, or NULL for auto */
+	const char *btf_file;	  /* --btf, or NULL */
+	const char *offsets_file; /* --offsets, or NULL */
+	const struct host *host;
+	const struct bcc_library *bcc;
+	const char *work_dir;
+	int output; /* descriptor that holds what libbcc and its compiler print */
+};
+
+struct type_source {
+	const char *name;
+	const char *help;
+	/* Whether the source is there at all, without reading it; where (size bytes) says where or why not. */
+	bool (*there)(const struct type_request *request, char *where, size_t size);
+	int (*read)(const struct type_request *request, struct field_layout *layout,
+		    struct error *e);
+};
+
+extern const struct type_source type_sources[]; /* in the order of auto; ends with a NULL name */
+
+/* Finds the layout; *found gets the row, tried a line for each source that was tried. A source that the user
+ * named (by name or by file) must work: its error is the error. */
+int type_source_find(const struct type_request *request, struct field_layout *layout,
+		     const struct type_source **found, struct text *tried, struct error *e);
+
+/* The words that tell how to get kernel types on this distribution: "apt install linux-headers-6.1.0-56-amd64". */
+void type_source_remedy(const struct host *host, char *words, size_t size);
+
+/* btf_source.c: the layout from a BTF file, raw or ELF. */
+int btf_layout_read(const char *path, struct field_layout *layout, struct error *e);
+/* header_source.c: the layout from kernel headers, by compiling. tree: their root, or NULL for the places where
+ * distributions put those of the running kernel. */
+int header_layout_read(const struct type_request *request, const char *tree,
+		       struct field_layout *layout, struct error *e);
+
+#endif

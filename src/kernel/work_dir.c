@@ -1,0 +1,115 @@
+#include "kernel/work_dir.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char *const parents[] = {"/run", "/tmp"};
+
+#define PREFIX "tsnap."
+
+static int entry_remove(const char *path, const struct stat *stat, int kind, struct FTW *walk)
+{
+	(void)stat;
+	(void)kind;
+	(void)walk;
+	remove(path);
+	return 0;
+}
+
+void work_dir_remove(const char *path)
+{
+	if (path[0])
+		nftw(path, entry_remove, 8, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+}
+
+/* Whether name is tsnap.PID.XXXXXX of a process that is gone. */
+static bool is_stale(const char *name)
+{
+	char *end;
+	long pid;
+
+	if (strncmp(name, PREFIX, strlen(PREFIX)))
+		return false;
+	pid = strtol(name + strlen(PREFIX), &end, 10);
+	return pid > 0 && *end == '.' && strlen(end) == 7 && kill((pid_t)pid, 0) && errno == ESRCH;
+}
+
+static void stale_remove(const char *parent)
+{
+	DIR *dir = opendir(parent);
+	struct dirent *entry;
+
+	while (dir && (entry = readdir(dir))) {
+		char path[PATH_MAX];
+		struct stat stat;
+
+		if (!is_stale(entry->d_name))
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", parent, entry->d_name);
+		/* only what this user made: /tmp is everybody's */
+		if (!lstat(path, &stat) && S_ISDIR(stat.st_mode) && stat.st_uid == geteuid())
+			work_dir_remove(path);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+int work_dir_make(char path[WORK_DIR_PATH_SIZE], struct error *e)
+{
+	int failed = 0;
+
+	for (size_t i = 0; i < sizeof(parents) / sizeof(parents[0]); i++)
+		stale_remove(parents[i]);
+	for (size_t i = 0; i < sizeof(parents) / sizeof(parents[0]); i++) {
+		snprintf(path, WORK_DIR_PATH_SIZE, "%s/" PREFIX "%ld.XXXXXX", parents[i],
+			 (long)getpid());
+		if (mkdtemp(path))
+			return 0;
+		failed = errno;
+	}
+	path[0] = 0;
+	return error_set(e, failed, EXIT_FAILED,
+			 "no temporary directory can be made in /run or /tmp: %s", strerror(failed));
+}
+
+int work_dir_write(const char *path, const char *name, const char *text, struct error *e)
+{
+	char full[PATH_MAX];
+	size_t left = strlen(text);
+	int fd, failed = 0;
+
+	snprintf(full, sizeof(full), "%s/%s", path, name);
+	for (char *slash = strchr(full + strlen(path) + 1, '/'); slash;
+	     slash = strchr(slash + 1, '/')) {
+		*slash = 0;
+		mkdir(full, 0700);
+		*slash = '/';
+	}
+	fd = open(full, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	while (fd >= 0 && left) {
+		ssize_t put = write(fd, text, left);
+
+		if (put < 0)
+			break;
+		text += put;
+		left -= (size_t)put;
+	}
+	if (fd < 0 || left)
+		failed = errno;
+	if (fd >= 0)
+		close(fd);
+	if (!failed)
+		return 0;
+	return error_set(e, failed, EXIT_FAILED, "'%s' can't be written: %s", full,
+			 strerror(failed));
+}

@@ -1,0 +1,72 @@
+#include "lookup/cache.h"
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct cache_entry *cache_spare(struct cache *cache)
+{
+	if (!cache->spare)
+		cache->spare = memory_get(cache->entry_bytes);
+	memset(cache->spare, 0, cache->entry_bytes);
+	return cache->spare;
+}
+
+static struct cache_entry *cache_add(struct cache *cache, uint64_t key)
+{
+	struct cache_entry *entry = memory_get(cache->entry_bytes);
+
+	if (cache->count == cache->capacity) {
+		cache->capacity = cache->capacity * 2 + 64;
+		cache->entries =
+			memory_resize(cache->entries, cache->capacity, sizeof(*cache->entries));
+	}
+	*index_put(&cache->at, key, NULL) = cache->count;
+	cache->entries[cache->count++] = entry;
+	return entry;
+}
+
+void *cache_get(struct cache *cache, uint64_t key, int64_t now_ns, bool *added)
+{
+	uint64_t *position = index_find(&cache->at, key);
+	struct cache_entry *entry;
+
+	*added = !position;
+	if (position)
+		entry = cache->entries[*position];
+	else if (cache->count < cache->entries_max)
+		entry = cache_add(cache, key);
+	else
+		entry = cache_spare(cache);
+	entry->key = key;
+	entry->used_ns = now_ns;
+	return entry;
+}
+
+void cache_sweep(struct cache *cache, int64_t now_ns, int64_t idle_ns)
+{
+	for (size_t i = 0; i < cache->count;) {
+		struct cache_entry *entry = cache->entries[i];
+
+		if (now_ns - entry->used_ns < idle_ns) {
+			i++;
+			continue;
+		}
+		index_remove(&cache->at, entry->key);
+		free(entry);
+		cache->entries[i] = cache->entries[--cache->count];
+		if (i < cache->count)
+			*index_put(&cache->at, cache->entries[i]->key, NULL) = i;
+	}
+}
+
+void cache_done(struct cache *cache)
+{
+	for (size_t i = 0; i < cache->count; i++)
+		free(cache->entries[i]);
+	free(cache->entries);
+	free(cache->spare);
+	index_clear(&cache->at);
+	*cache = (struct cache){.entry_bytes = cache->entry_bytes,
+				.entries_max = cache->entries_max};
+}

@@ -1,0 +1,37 @@
+/* A bounded set of entries by a 64-bit key, for the caches of this room.
+ *
+ * The entry's struct begins with a struct cache_entry. Entries stay at their address until
+ * cache_sweep() or cache_done(). A cache needs entry_bytes and entries_max, all else zeroed.
+ */
+#ifndef TSNAP_LOOKUP_CACHE_H
+#define TSNAP_LOOKUP_CACHE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/index.h"
+
+struct cache_entry {
+	uint64_t key;
+	int64_t used_ns; /* of the last cache_get */
+};
+
+struct cache {
+	size_t entry_bytes, entries_max;
+	struct index at; /* key to position in entries */
+	struct cache_entry **entries;
+	size_t count, capacity;
+	struct cache_entry *spare;
+};
+
+/* The entry of key, added zeroed where it is missing (*added). A full cache keeps what it has and
+ * lends a zeroed spare entry instead, valid until the next cache_get: slower, never wrong. Never
+ * NULL. */
+void *cache_get(struct cache *cache, uint64_t key, int64_t now_ns, bool *added);
+
+/* Frees the entries that nobody asked for since now_ns - idle_ns. */
+void cache_sweep(struct cache *cache, int64_t now_ns, int64_t idle_ns);
+void cache_done(struct cache *cache);
+
+#endif

@@ -1,0 +1,249 @@
+#include "lookup/lookup.h"
+#include "lookup/cache.h"
+#include "lookup/cgroup.h"
+#include "lookup/proc.h"
+#include "lookup/processes.h"
+#include "lookup/syscalls.h"
+#include "lookup/users.h"
+#include "base/memory.h"
+#include "base/names.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define THREADS_MAX 131072
+#define WAKERS_MAX 65536
+#define SWEEP_IDLE_NS (5 * 1000000000ll)
+#define SWEEP_USERS_IDLE_NS (600 * 1000000000ll)
+
+#define CGROUP_BYTES 8192
+#define NEEDS_OF_PROCESS (NEED_PPID | NEED_CMDLINE | NEED_EXE)
+#define NEEDS_OF_THREAD (NEED_USER | NEED_CGROUP)
+
+struct lookup {
+	char *root;
+	struct cache threads, processes, users, wakers;
+};
+
+struct thread {
+	struct cache_entry entry; /* key: tid */
+	int64_t start_ns;
+	/* when the facts were read, and what would make them stale */
+	int64_t read_ns;
+	uint64_t sequence;
+	bool was_running;
+	const char *comm;
+	unsigned int known;
+	/* facts */
+	struct process_facts process;
+	int64_t uid;
+	const char *user, *cgroup;
+	/* the file of one stay in a system call */
+	bool file_known;
+	uint64_t file_sequence;
+	int fd;
+	const char *filename;
+};
+
+struct waker {
+	struct cache_entry entry; /* key: tid */
+	int64_t read_ns;
+	const char *comm;
+};
+
+struct lookup *lookup_new(const char *proc_root)
+{
+	struct lookup *lookup = memory_get(sizeof(*lookup));
+
+	lookup->root = memory_text(proc_root, strlen(proc_root));
+	lookup->threads =
+		(struct cache){.entry_bytes = sizeof(struct thread), .entries_max = THREADS_MAX};
+	lookup->wakers =
+		(struct cache){.entry_bytes = sizeof(struct waker), .entries_max = WAKERS_MAX};
+	processes_init(&lookup->processes);
+	users_init(&lookup->users);
+	return lookup;
+}
+
+void lookup_free(struct lookup *lookup)
+{
+	if (!lookup)
+		return;
+	cache_done(&lookup->threads);
+	cache_done(&lookup->processes);
+	cache_done(&lookup->users);
+	cache_done(&lookup->wakers);
+	syscalls_clear();
+	free(lookup->root);
+	free(lookup);
+}
+
+void lookup_sweep(struct lookup *lookup, int64_t now_ns)
+{
+	cache_sweep(&lookup->threads, now_ns, SWEEP_IDLE_NS);
+	cache_sweep(&lookup->processes, now_ns, SWEEP_IDLE_NS);
+	cache_sweep(&lookup->wakers, now_ns, SWEEP_IDLE_NS);
+	cache_sweep(&lookup->users, now_ns, SWEEP_USERS_IDLE_NS);
+}
+
+static const char *cgroup_read(const char *root, int64_t pid, int64_t tid)
+{
+	char text[CGROUP_BYTES];
+	const char *path = NULL;
+	size_t length;
+
+	if (proc_file_read(root, pid, tid, "cgroup", text, sizeof(text)) > 0)
+		path = cgroup_choose(text, &length);
+	return path ? name_of(path, length) : NULL;
+}
+
+static const char *comm_read(const char *root, int64_t tid)
+{
+	char comm[PROC_COMM_SIZE + 1];
+	ssize_t length = proc_file_read(root, 0, tid, "comm", comm, sizeof(comm));
+
+	if (length > 0 && comm[length - 1] == '\n')
+		length--;
+	return length > 0 ? name_of(comm, length) : NULL;
+}
+
+/* True if the facts can have changed unseen. */
+static bool thread_is_stale(const struct thread *thread, const struct sample *sample,
+			    const struct lookup_hint *hint, int64_t now_ns)
+{
+	int64_t age_ns = now_ns - thread->read_ns;
+	bool ran = thread->was_running || sample->state == DOING_ON ||
+		   hint->sequence != thread->sequence;
+
+	if (sample->comm != thread->comm)
+		return true;
+	if (ran)
+		return age_ns >= LOOKUP_RAN_NS;
+	/* spread, so that thousands of sleepers seen in one scan don't all come due in one */
+	return age_ns >= LOOKUP_STILL_NS + (int64_t)(hash_u64(sample->tid) % LOOKUP_STILL_NS);
+}
+
+/* The thread's entry, whose facts are those of this thread and not stale (but may not be known). */
+static struct thread *thread_find(struct lookup *lookup, const struct sample *sample,
+				  const struct lookup_hint *hint, int64_t now_ns, bool *renamed)
+{
+	bool added;
+	struct thread *thread = cache_get(&lookup->threads, sample->tid, now_ns, &added);
+	struct cache_entry entry = thread->entry;
+
+	if (added || thread->start_ns != sample->start_ns)
+		*thread = (struct thread){.entry = entry, .start_ns = sample->start_ns};
+	else if (!thread_is_stale(thread, sample, hint, now_ns))
+		return thread;
+	else
+		*renamed = thread->comm != sample->comm;
+	thread->known = 0;
+	thread->read_ns = now_ns;
+	thread->sequence = hint->sequence;
+	thread->was_running = sample->state == DOING_ON;
+	thread->comm = sample->comm;
+	return thread;
+}
+
+static void thread_read(struct lookup *lookup, struct thread *thread, const struct sample *sample,
+			unsigned int missing, bool renamed, int64_t now_ns)
+{
+	/* exec ends all threads but one, and that one gets the process id as its tid */
+	bool exec = renamed && sample->tid == sample->pid;
+
+	if (missing & NEEDS_OF_PROCESS)
+		process_fill(&lookup->processes, lookup->root, sample, missing & NEEDS_OF_PROCESS,
+			     exec, now_ns, &thread->process);
+	if (missing & NEED_USER) {
+		if (proc_owner_read(lookup->root, sample->pid, sample->tid, &thread->uid))
+			thread->uid = sample->uid;
+		thread->user = thread->uid == ABSENT
+				       ? NULL
+				       : user_name(&lookup->users, thread->uid, now_ns);
+	}
+	if (missing & NEED_CGROUP)
+		thread->cgroup = cgroup_read(lookup->root, sample->pid, sample->tid);
+	thread->known |= missing;
+}
+
+static void text_take(const char **field, const char *text, bool needed)
+{
+	if (needed && !*field)
+		*field = text;
+}
+
+static void file_fill(const struct lookup *lookup, struct thread *thread, struct sample *sample,
+		      const struct lookup_hint *hint)
+{
+	int fd = syscall_fd(sample->syscall_nr, hint->compat, sample->arg);
+	char name[32], target[PATH_MAX];
+	ssize_t length;
+
+	if (fd < 0)
+		return;
+	/* A thread that was not switched is in the same call, and holds its file even if another
+	 * thread closes the descriptor. One on a CPU makes new calls without a switch. */
+	if (!thread->file_known || thread->file_sequence != hint->sequence || thread->fd != fd ||
+	    sample->state == DOING_ON) {
+		snprintf(name, sizeof(name), "fd/%d", fd);
+		length = proc_link_read(lookup->root, sample->pid, sample->tid, name, target,
+					sizeof(target));
+		thread->filename = length > 0 ? name_of(target, length) : NULL;
+		thread->fd = fd;
+		thread->file_sequence = hint->sequence;
+		thread->file_known = sample->state != DOING_ON;
+	}
+	if (sample->fd == ABSENT)
+		sample->fd = fd;
+	text_take(&sample->filename, thread->filename, true);
+}
+
+static const char *waker_comm(struct lookup *lookup, int64_t tid, int64_t now_ns)
+{
+	struct waker *waker;
+	bool added;
+
+	if (!tid)
+		return name_of_string("swapper"); /* the idle task has no entry in /proc */
+	waker = cache_get(&lookup->wakers, tid, now_ns, &added);
+	if (added || now_ns - waker->read_ns >= LOOKUP_RAN_NS) {
+		waker->comm = comm_read(lookup->root, tid);
+		waker->read_ns = now_ns;
+	}
+	return waker->comm;
+}
+
+void lookup_fill(struct lookup *lookup, struct sample *sample, const struct lookup_hint *hint,
+		 unsigned int needs, int64_t now_ns)
+{
+	unsigned int wanted = needs & (NEEDS_OF_THREAD | NEEDS_OF_PROCESS);
+	bool in_call = sample->syscall_nr != ABSENT && sample->kthread != 1, renamed = false;
+	bool with_file = needs & NEED_FILE && in_call;
+	struct thread *thread;
+
+	if (needs & NEED_SYSCALL && in_call)
+		text_take(&sample->syscall, syscall_name(sample->syscall_nr, hint->compat), true);
+	if (needs & NEED_WAKER_COMM && sample->waker_tid != ABSENT && !sample->waker_comm)
+		sample->waker_comm = waker_comm(lookup, sample->waker_tid, now_ns);
+	if (sample->kthread == 1)
+		wanted &= ~(NEED_CMDLINE | NEED_EXE);
+	if (!wanted && !with_file)
+		return;
+
+	thread = thread_find(lookup, sample, hint, now_ns, &renamed);
+	if (wanted & ~thread->known)
+		thread_read(lookup, thread, sample, wanted & ~thread->known, renamed, now_ns);
+	if (wanted & NEED_PPID && sample->ppid == ABSENT)
+		sample->ppid = thread->process.ppid;
+	text_take(&sample->cmdline, thread->process.cmdline, wanted & NEED_CMDLINE);
+	text_take(&sample->exe, thread->process.exe, wanted & NEED_EXE);
+	text_take(&sample->cgroup, thread->cgroup, wanted & NEED_CGROUP);
+	if (wanted & NEED_USER) {
+		text_take(&sample->user, thread->user, true);
+		sample->uid = thread->uid;
+	}
+	if (with_file)
+		file_fill(lookup, thread, sample, hint);
+}

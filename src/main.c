@@ -1,0 +1,115 @@
+/* tsnap: parse, run a mode, print one error, exit code. */
+#include "config.h"
+#include "live.h"
+#include "run.h"
+#include "base/output.h"
+#include "report/column_list.h"
+#include "sample/sample_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A file or socket opened later must not become standard output by its number. */
+static void standard_files_open(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", O_RDWR) != fd)
+			_exit(EXIT_FAILED);
+}
+
+static int replay_open(const struct config *config, struct filter *filter, unsigned int needs,
+		       struct source **source, struct error *e)
+{
+	return sample_file_open(config->replay, filter, needs, source, e);
+}
+
+/* Prints what a mode without samples has to say. */
+static int words_print(const struct text *words, struct error *e)
+{
+	int err = output_write(STDOUT_FILENO, text_string(words), words->length);
+
+	if (!err || err == -EPIPE)
+		return 0;
+	return error_set(e, -err, EXIT_FAILED, "standard output: %s", strerror(-err));
+}
+
+static int mode_run(const struct config *config, struct text *notes, struct error *e)
+{
+	struct text words = {0};
+	struct error unprinted = {0};
+	int err = 0;
+
+	switch (config->mode) {
+	case MODE_REPORT:
+	case MODE_CSV:
+	case MODE_JSON:
+		return run(config, config->replay ? replay_open : live_open, notes, e);
+	case MODE_LIST:
+		columns_describe(&words);
+		break;
+	case MODE_CHECK:
+		err = live_check(config, &words, e);
+		break;
+	case MODE_WRITE_OFFSETS:
+		return live_write_offsets(config, e);
+	case MODE_VERSION:
+		text_add_string(&words, "tsnap " TSNAP_VERSION "\n");
+		break;
+	case MODE_HELP:
+		options_describe(&words);
+		break;
+	}
+	if (words_print(&words, &unprinted) && !err) {
+		err = -EIO;
+		*e = unprinted;
+	}
+	text_done(&words);
+	return err;
+}
+
+/* Each line of words goes through the gate, as it may quote the outside. */
+static void complain(const char *words)
+{
+	struct text out = {0};
+
+	while (*words) {
+		struct text line = {0};
+		size_t length = strcspn(words, "\n");
+
+		text_add(&line, words, length);
+		text_add_string(&out, "tsnap: ");
+		text_add_printable(&out, text_string(&line));
+		text_add_char(&out, '\n');
+		text_done(&line);
+		words += length + (words[length] == '\n');
+	}
+	output_write(STDERR_FILENO, text_string(&out), out.length);
+	text_done(&out);
+}
+
+int main(int argc, char **argv)
+{
+	struct config config = {0};
+	struct error e = {0};
+	struct text notes = {0};
+	int err;
+
+	standard_files_open();
+	err = config_parse(&config, argc, argv, &e);
+	if (!err)
+		err = mode_run(&config, &notes, &e);
+	complain(text_string(&notes));
+	if (err) {
+		complain(e.line);
+		if (config.verbose && e.detail)
+			complain(e.detail);
+		if (!config.verbose && e.detail)
+			complain("-v tells more");
+	}
+	text_done(&notes);
+	err = err ? (int)e.exit_code : EXIT_DONE;
+	error_done(&e);
+	return err;
+}

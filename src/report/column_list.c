@@ -1,0 +1,149 @@
+#include "report/column_list.h"
+#include "report/measure.h"
+
+#include <errno.h>
+#include <string.h>
+
+_Static_assert(COLUMN_LIST_MAX >= 48, "all columns at once");
+
+/* All columns: those of samples, then those of groups; NULL behind the last. */
+static const struct column *column_at(size_t at)
+{
+	if (at < sample_column_count)
+		return &sample_columns[at];
+	at -= sample_column_count;
+	return at < measure_column_count ? &measure_columns[at] : NULL;
+}
+
+static const char *column_name_at(void *from, size_t at)
+{
+	const struct column *column = column_at(at);
+
+	(void)from;
+	return column ? column->name : NULL;
+}
+
+static const struct column *column_find(const char *name)
+{
+	const struct column *column;
+
+	for (size_t at = 0; (column = column_at(at)); at++)
+		if (!strcmp(column->name, name))
+			return column;
+	return NULL;
+}
+
+static int column_unknown(const char *name, struct error *e)
+{
+	const char *nearest = text_nearest(name, column_name_at, NULL);
+
+	if (!*name)
+		return error_set(e, EINVAL, EXIT_USAGE,
+				 "an empty column name; tsnap --list prints all columns");
+	if (nearest)
+		return error_set(
+			e, EINVAL, EXIT_USAGE,
+			"no column is named '%s': did you mean %s? (tsnap --list prints all)", name,
+			nearest);
+	return error_set(e, EINVAL, EXIT_USAGE,
+			 "no column is named '%s'; tsnap --list prints all columns", name);
+}
+
+static bool column_list_has(const struct column_list *list, const struct column *column)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (list->items[i] == column)
+			return true;
+	return false;
+}
+
+static int column_add(struct column_list *list, const char *name, bool grouped, struct error *e)
+{
+	const struct column *column = column_find(name);
+
+	if (!column)
+		return column_unknown(name, e);
+	if (column->role == ROLE_MEASURE && !grouped)
+		return error_set(e, EINVAL, EXIT_USAGE,
+				 "%s is told of groups in a report, not of single samples", name);
+	/* each column once, and there are fewer than a list holds */
+	if (!column_list_has(list, column))
+		list->items[list->count++] = column;
+	return 0;
+}
+
+int column_list_add(struct column_list *list, const char *names, bool grouped, struct error *e)
+{
+	struct column_list longer = *list;
+	struct text name = {0};
+	int err = 0;
+
+	for (;;) {
+		size_t length = strcspn(names, ",");
+
+		text_clear(&name);
+		text_add(&name, names, length);
+		err = column_add(&longer, text_string(&name), grouped, e);
+		if (err || !names[length])
+			break;
+		names += length + 1;
+	}
+	text_done(&name);
+	if (!err)
+		*list = longer;
+	return err;
+}
+
+unsigned int column_list_needs(const struct column_list *list)
+{
+	unsigned int needs = 0;
+
+	for (size_t i = 0; i < list->count; i++)
+		needs |= list->items[i]->needs;
+	return sample_needs_close(needs);
+}
+
+static bool name_listed(const char *names, const char *name)
+{
+	size_t length = strlen(name);
+
+	for (; names; names = strchr(names, ',')) {
+		names += *names == ',';
+		if (!strncmp(names, name, length) && (!names[length] || names[length] == ','))
+			return true;
+	}
+	return false;
+}
+
+static void column_describe(struct text *text, const struct column *column)
+{
+	static const char *const roles[] = {
+		[ROLE_KEY] = "",
+		[ROLE_SUM] = "; in a report, the sum",
+		[ROLE_MAX] = "; in a report, the longest",
+		[ROLE_MEASURE] = "",
+	};
+	bool report = name_listed(REPORT_COLUMNS_DEFAULT, column->name) ||
+		      name_listed(REPORT_MEASURES_DEFAULT, column->name);
+
+	text_add_format(text, "  %-12s %c%c  %s%s\n", column->name, report ? 'r' : '-',
+			name_listed(ROW_COLUMNS_DEFAULT, column->name) ? 'c' : '-', column->help,
+			roles[column->role]);
+}
+
+void columns_describe(struct text *text)
+{
+	const struct column *column;
+
+	text_add_string(text, "Columns for -g and -G (r: in a report by default; c: in --csv and "
+			      "--json by default):\n");
+	for (size_t at = 0; (column = column_at(at)); at++) {
+		if (at == sample_column_count)
+			text_add_string(text, "\nMeasures of a group, in reports only:\n");
+		column_describe(text, column);
+	}
+	text_add_string(text, "\nStates:\n");
+	for (int64_t i = 0; i < DOING_COUNT; i++)
+		text_add_format(text, "  %-12s     %s%s\n", state_row(i)->name, state_row(i)->help,
+				state_row(i)->active ? "" : " (shown with -a)");
+}

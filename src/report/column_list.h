@@ -1,0 +1,34 @@
+/* The columns chosen with -g and -G, in order; and the words of --list. */
+#ifndef TSNAP_REPORT_COLUMN_LIST_H
+#define TSNAP_REPORT_COLUMN_LIST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "sample/column.h"
+
+#define COLUMN_LIST_MAX 64
+#define REPORT_MEASURES_DEFAULT "avg_thr,seconds,share"
+#define REPORT_COLUMNS_DEFAULT "state,user,commsum,syscall"
+#define ROW_COLUMNS_DEFAULT                                                                        \
+	"timestamp,weight_us,tid,pid,state,user,comm,exe,syscall,filename,state_us,cpu,waker_tid," \
+	"cgroup"
+
+struct column_list {
+	const struct column *items[COLUMN_LIST_MAX];
+	size_t count;
+};
+
+/* Appends the columns named in names (with commas between), but those already there. grouped:
+ * measures are allowed. 0, or -EINVAL with a usage error that suggests the nearest name. */
+int column_list_add(struct column_list *list, const char *names, bool grouped, struct error *e);
+
+/* What the columns need of a sample, enum sample_needs, with all that it implies. */
+unsigned int column_list_needs(const struct column_list *list);
+
+/* What --list prints. */
+void columns_describe(struct text *text);
+
+#endif

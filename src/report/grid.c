@@ -1,0 +1,81 @@
+#include "report/grid.h"
+#include "report/measure.h"
+#include "report/value.h"
+#include "base/memory.h"
+
+#include <stdlib.h>
+
+/* Makes room for that many rows. */
+static void grid_size(struct grid *grid, const struct column_list *list, size_t row_count)
+{
+	size_t values = row_count * list->count;
+
+	if (values > grid->capacity) {
+		grid->values = memory_resize(grid->values, values, sizeof(*grid->values));
+		grid->capacity = values;
+	}
+	grid->list = list;
+	grid->row_count = row_count;
+}
+
+void grid_fill_rows(struct grid *grid, const struct column_list *list, const struct scan *scan)
+{
+	union value *value;
+
+	grid_size(grid, list, scan->count);
+	value = grid->values;
+	for (size_t row = 0; row < scan->count; row++)
+		for (size_t i = 0; i < list->count; i++)
+			*value++ = column_read(list->items[i], &scan->samples[row]);
+}
+
+static int group_compare(const void *a, const void *b, void *from)
+{
+	const struct group_table *groups = from;
+	const union value *x = *(const union value *const *)a, *y = *(const union value *const *)b;
+	int64_t more = group_samples(groups, y) - group_samples(groups, x);
+
+	if (!more)
+		more = group_weight_us(groups, y) > group_weight_us(groups, x)
+			       ? 1
+			       : -(group_weight_us(groups, y) < group_weight_us(groups, x));
+	for (size_t i = 0; !more && i < groups->key_count; i++)
+		more = value_compare(groups->keys[i], x[i], y[i]);
+	return (more > 0) - (more < 0);
+}
+
+void grid_fill_groups(struct grid *grid, const struct group_table *groups,
+		      const struct tally *tally)
+{
+	const struct column_list *list = groups->list;
+	const union value **order = memory_get(groups->count * sizeof(union value *));
+	union value *value;
+
+	for (size_t row = 0; row < groups->count; row++)
+		order[row] = group_at(groups, row);
+	qsort_r(order, groups->count, sizeof(union value *), group_compare, (void *)groups);
+	grid_size(grid, list, groups->count);
+	value = grid->values;
+	for (size_t row = 0; row < groups->count; row++) {
+		const union value *group = order[row];
+		struct measures measures = measures_of(group_samples(groups, group),
+						       group_weight_us(groups, group), tally);
+
+		for (size_t i = 0; i < list->count; i++)
+			*value++ = list->items[i]->role == ROLE_MEASURE
+					   ? column_read(list->items[i], &measures)
+					   : group[groups->word_of[i]];
+	}
+	free(order);
+}
+
+const union value *grid_row(const struct grid *grid, size_t row)
+{
+	return grid->values + row * grid->list->count;
+}
+
+void grid_done(struct grid *grid)
+{
+	free(grid->values);
+	*grid = (struct grid){0};
+}

@@ -1,0 +1,150 @@
+#include "report/group.h"
+#include "report/value.h"
+#include "base/index.h"
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct group_slot {
+	uint32_t hash;
+	uint32_t group; /* its index plus one; 0: free */
+};
+
+#define SLOTS_FIRST 1024
+
+void group_table_init(struct group_table *table, const struct column_list *list)
+{
+	*table = (struct group_table){.list = list};
+	for (size_t i = 0; i < list->count; i++) {
+		const struct column *column = list->items[i];
+
+		if (column->role == ROLE_KEY)
+			table->keys[table->key_count++] = column;
+		else if (column->role != ROLE_MEASURE)
+			table->folds[table->fold_count++] = column;
+	}
+	for (size_t i = 0, key = 0, fold = table->key_count + 2; i < list->count; i++) {
+		if (list->items[i]->role == ROLE_KEY)
+			table->word_of[i] = key++;
+		else if (list->items[i]->role != ROLE_MEASURE)
+			table->word_of[i] = fold++;
+	}
+	table->stride = table->key_count + 2 + table->fold_count;
+	table->slot_count = SLOTS_FIRST;
+	table->slots = memory_get(table->slot_count * sizeof(*table->slots));
+}
+
+static void slots_grow(struct group_table *table)
+{
+	size_t count = table->slot_count * 2;
+	struct group_slot *slots = memory_get(count * sizeof(*slots));
+
+	for (size_t i = 0; i < table->slot_count; i++) {
+		size_t at = table->slots[i].hash & (count - 1);
+
+		if (!table->slots[i].group)
+			continue;
+		while (slots[at].group)
+			at = (at + 1) & (count - 1);
+		slots[at] = table->slots[i];
+	}
+	free(table->slots);
+	table->slots = slots;
+	table->slot_count = count;
+}
+
+static union value *group_new(struct group_table *table, const union value *keys)
+{
+	union value *group;
+
+	if (table->count == table->capacity) {
+		table->capacity = table->capacity ? table->capacity * 2 : 256;
+		table->words = memory_resize(table->words, table->capacity,
+					     table->stride * sizeof(*table->words));
+	}
+	group = table->words + table->count++ * table->stride;
+	memcpy(group, keys, table->key_count * sizeof(*keys));
+	for (size_t i = table->key_count; i < table->stride; i++)
+		group[i].number = i < table->key_count + 2 ? 0 : ABSENT;
+	return group;
+}
+
+/* The group with these keys, made if there is room for it, else NULL. */
+static union value *group_find(struct group_table *table, const union value *keys, uint32_t hash)
+{
+	size_t mask = table->slot_count - 1, at = hash & mask;
+
+	for (; table->slots[at].group; at = (at + 1) & mask) {
+		union value *group = table->words + (table->slots[at].group - 1) * table->stride;
+
+		if (table->slots[at].hash == hash &&
+		    !memcmp(group, keys, table->key_count * sizeof(*keys)))
+			return group;
+	}
+	if (table->count == GROUPS_MAX)
+		return NULL;
+	if (table->count * 2 >= table->slot_count) {
+		slots_grow(table);
+		return group_find(table, keys, hash);
+	}
+	table->slots[at] = (struct group_slot){hash, (uint32_t)table->count + 1};
+	return group_new(table, keys);
+}
+
+void group_table_add(struct group_table *table, const struct sample *sample)
+{
+	union value keys[COLUMN_LIST_MAX], *group, *fold;
+	uint64_t hash = 0;
+
+	for (size_t i = 0; i < table->key_count; i++) {
+		keys[i] = column_read(table->keys[i], sample);
+		hash = hash_u64(hash ^ (uint64_t)keys[i].number);
+	}
+	group = group_find(table, keys, (uint32_t)hash);
+	if (!group) {
+		table->refused++;
+		return;
+	}
+	group[table->key_count].number++;
+	group[table->key_count + 1].number =
+		sum(group[table->key_count + 1].number, sample->weight_us);
+	fold = group + table->key_count + 2;
+	for (size_t i = 0; i < table->fold_count; i++, fold++) {
+		int64_t number = column_read(table->folds[i], sample).number;
+
+		if (table->folds[i]->role == ROLE_SUM)
+			fold->number = sum(fold->number, number);
+		else if (number > fold->number) /* absent is the least of all */
+			fold->number = number;
+	}
+}
+
+void group_table_clear(struct group_table *table)
+{
+	memset(table->slots, 0, table->slot_count * sizeof(*table->slots));
+	table->count = 0;
+	table->refused = 0;
+}
+
+void group_table_done(struct group_table *table)
+{
+	free(table->slots);
+	free(table->words);
+	*table = (struct group_table){0};
+}
+
+const union value *group_at(const struct group_table *table, size_t index)
+{
+	return table->words + index * table->stride;
+}
+
+int64_t group_samples(const struct group_table *table, const union value *group)
+{
+	return group[table->key_count].number;
+}
+
+int64_t group_weight_us(const struct group_table *table, const union value *group)
+{
+	return group[table->key_count + 1].number;
+}

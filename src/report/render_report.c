@@ -1,0 +1,342 @@
+/* The report for people: a heading, a table with the most active groups first, and a foot that
+ * tells what was missed and what tsnap itself cost. */
+#include "report/renderer.h"
+#include "report/value.h"
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define BOLD "\033[1m"
+#define PLAIN "\033[0m"
+#define GAP 2 /* between columns */
+#define BAR_WIDTH 10
+#define BAR_PAGE_WIDTH 80  /* no bar on a narrower page */
+#define TEXT_WIDTH_LEAST 8 /* a text column is not cut below */
+#define ABSENT_TEXT "-"
+#define ELLIPSIS "…"
+
+static void add_spaces(struct text *out, size_t count)
+{
+	while (count--)
+		text_add_char(out, ' ');
+}
+
+/* Adds line, broken at spaces where it is wider than the page. */
+static void add_wrapped(struct text *out, const struct page *page, const char *line)
+{
+	size_t width = page->width ? page->width : SIZE_MAX;
+
+	while (*line) {
+		size_t fit = text_fit(line, width), cut = fit;
+
+		while (line[fit] && cut && line[cut] != ' ')
+			cut--;
+		if (!cut)
+			cut = fit ? fit : strlen(line); /* a word wider than the page */
+		text_add(out, line, cut);
+		text_add_char(out, '\n');
+		line += cut + strspn(line + cut, " ");
+	}
+}
+
+/* "2.50", of total / scans. */
+static void add_average(struct text *out, int64_t total, int64_t scans)
+{
+	text_add_decimals(out, ratio(total, 100, scans), 2);
+}
+
+/* ", 2026-11-20 20:42:53.000 to 20:42:58.000 UTC" */
+static void add_times(struct text *out, const struct tally *tally)
+{
+	char from[CLOCK_ISO_SIZE], until[CLOCK_ISO_SIZE];
+
+	clock_format_iso(tally->from_us, from);
+	clock_format_iso(tally->until_us, until);
+	text_add_format(out, ", %.10s %.12s to ", from, from + 11);
+	if (strncmp(from, until, 10))
+		text_add_format(out, "%.10s ", until);
+	text_add_format(out, "%.12s UTC", until + 11);
+}
+
+static void add_origin(struct text *out, const struct page *page)
+{
+	const struct source_facts *facts = page->facts;
+
+	text_add_string(out, "tsnap");
+	if (page->recording) {
+		text_add_string(out, ", replay of ");
+		text_add_printable(out, page->recording);
+	}
+	if (*facts->host) {
+		text_add_string(out, " on ");
+		text_add_printable(out, facts->host);
+	}
+	if (*facts->kernel) {
+		text_add_string(out, ", Linux ");
+		text_add_printable(out, facts->kernel);
+	}
+	if (facts->cpus != ABSENT)
+		text_add_format(out, ", %lld CPU%s", (long long)facts->cpus,
+				facts->cpus == 1 ? "" : "s");
+	if (page->tally->scans)
+		add_times(out, page->tally);
+}
+
+static void add_scans(struct text *out, const struct page *page)
+{
+	const struct tally *tally = page->tally;
+
+	text_add_format(out, "%lld scan%s in ", (long long)tally->scans,
+			tally->scans == 1 ? "" : "s");
+	text_add_decimals(out, ratio(tally->elapsed_us, 100, US_PER_SECOND), 2);
+	text_add_string(out, " s, ");
+	text_add_decimals(out, ratio(tally->scans, 100 * US_PER_SECOND, tally->elapsed_us), 2);
+	text_add_string(out, " Hz");
+	if (page->facts->rate_hz != ABSENT)
+		text_add_format(out, " of %lld asked", (long long)page->facts->rate_hz);
+	if (tally->threads) {
+		text_add_string(out, "; threads seen: ");
+		add_average(out, tally->threads, tally->scans);
+		text_add_format(out, " on average, %lld at most", (long long)tally->threads_max);
+	}
+	text_add_string(out, "; active: ");
+	add_average(out, tally->active, tally->scans);
+	text_add_format(out, " on average, %lld at most", (long long)tally->active_max);
+}
+
+static void add_heading(struct text *out, const struct page *page)
+{
+	struct text line = {0};
+
+	add_origin(&line, page);
+	add_wrapped(out, page, text_string(&line));
+	text_clear(&line);
+	add_scans(&line, page);
+	add_wrapped(out, page, text_string(&line));
+	text_add_char(out, '\n');
+	text_done(&line);
+}
+
+/* "  4.5% #         " */
+static void share_write(struct text *cell, int64_t permille, bool bar)
+{
+	struct text number = {0};
+	size_t marks = (size_t)(permille * BAR_WIDTH + 999) / 1000; /* any share is worth a mark */
+
+	text_add_decimals(&number, permille, 1);
+	add_spaces(cell, number.length < 5 ? 5 - number.length : 0);
+	text_add(cell, number.bytes, number.length);
+	text_add_char(cell, '%');
+	if (bar) {
+		text_add_char(cell, ' ');
+		for (size_t i = 0; i < BAR_WIDTH; i++)
+			text_add_char(cell, i < marks ? '#' : ' ');
+	}
+	text_done(&number);
+}
+
+/* The cell's words, without padding. A share has its bar with it. */
+static void cell_write(struct text *cell, const struct page *page, const struct column *column,
+		       union value value)
+{
+	text_clear(cell);
+	if (value_is_absent(column, value))
+		text_add_string(cell, ABSENT_TEXT);
+	else if (column->kind == KIND_PERMILLE)
+		share_write(cell, value.number, !page->width || page->width >= BAR_PAGE_WIDTH);
+	else
+		value_add(cell, column, value);
+}
+
+/* Text, and a share because of its bar. */
+static bool aligned_left(const struct column *column)
+{
+	return column_is_text(column) || column->kind == KIND_PERMILLE;
+}
+
+/* The widest of the columns that can be cut. */
+static size_t *widest(const struct column_list *list, size_t *widths)
+{
+	size_t *found = NULL;
+
+	for (size_t i = 0; i < list->count; i++)
+		if (list->items[i]->kind == KIND_TEXT && widths[i] > TEXT_WIDTH_LEAST &&
+		    (!found || widths[i] >= *found))
+			found = &widths[i];
+	return found;
+}
+
+static void widths_find(const struct page *page, size_t rows, size_t *widths)
+{
+	const struct column_list *list = page->grid->list;
+	struct text cell = {0};
+	size_t total = 0, *cut;
+
+	for (size_t i = 0; i < list->count; i++) {
+		widths[i] = text_width(list->items[i]->title);
+		if (widths[i] < (size_t)list->items[i]->width)
+			widths[i] = (size_t)list->items[i]->width;
+		for (size_t row = 0; row < rows; row++) {
+			size_t width;
+
+			cell_write(&cell, page, list->items[i], grid_row(page->grid, row)[i]);
+			width = text_width(text_string(&cell));
+			if (width > widths[i])
+				widths[i] = width;
+		}
+		total += widths[i] + (i ? GAP : 0);
+	}
+	for (; page->width && total > page->width && (cut = widest(list, widths)); total--)
+		--*cut;
+	text_done(&cell);
+}
+
+static void add_cell(struct text *line, const char *cell, size_t width, bool left, bool last)
+{
+	size_t taken = text_width(cell);
+
+	if (taken > width) {
+		size_t bytes = text_fit(cell, width - 1);
+
+		text_add(line, cell, bytes);
+		text_add_string(line, ELLIPSIS);
+		return;
+	}
+	if (!left)
+		add_spaces(line, width - taken);
+	text_add_string(line, cell);
+	if (left && !last)
+		add_spaces(line, width - taken);
+}
+
+/* Adds the row's cells, or the titles when values is NULL. */
+static void add_row(struct text *out, const struct page *page, const size_t *widths,
+		    const union value *values)
+{
+	const struct column_list *list = page->grid->list;
+	bool bold = !values && page->colour;
+	struct text line = {0}, cell = {0};
+	size_t length;
+
+	for (size_t i = 0; i < list->count; i++) {
+		text_clear(&cell);
+		if (values)
+			cell_write(&cell, page, list->items[i], values[i]);
+		else
+			text_add_string(&cell, list->items[i]->title);
+		if (i)
+			add_spaces(&line, GAP);
+		add_cell(&line, text_string(&cell), widths[i], aligned_left(list->items[i]),
+			 i + 1 == list->count);
+	}
+	length = page->width ? text_fit(text_string(&line), page->width) : line.length;
+	while (length && line.bytes[length - 1] == ' ')
+		length--;
+	text_add_string(out, bold ? BOLD : "");
+	text_add(out, text_string(&line), length);
+	text_add_string(out, bold ? PLAIN "\n" : "\n");
+	text_done(&line);
+	text_done(&cell);
+}
+
+/* What the row limit leaves out. */
+static void add_rest(struct text *out, const struct page *page, size_t rows)
+{
+	const struct column_list *list = page->grid->list;
+	size_t left = page->grid->row_count - rows;
+	int64_t share = 0;
+	struct text line = {0};
+
+	for (size_t i = 0; i < list->count; i++)
+		if (list->items[i]->kind == KIND_PERMILLE)
+			for (size_t row = 0; row < rows; row++)
+				share += grid_row(page->grid, row)[i].number;
+	text_add_format(&line, "%zu more group%s with ", left, left == 1 ? "" : "s");
+	text_add_decimals(&line, share < 1000 ? 1000 - share : 0, 1);
+	text_add_string(&line, " % of the samples");
+	add_wrapped(out, page, text_string(&line));
+	text_done(&line);
+}
+
+static void add_missed(struct text *out, const struct page *page)
+{
+	const struct source_facts *facts = page->facts;
+	struct text line = {0};
+
+	for (size_t i = 0; i < facts->missed_count; i++) {
+		if (!facts->missed[i].count)
+			continue;
+		text_add_string(&line, line.length ? "; " : "Missed: ");
+		missed_add(&line, &facts->missed[i]);
+	}
+	add_wrapped(out, page, text_string(&line));
+	text_done(&line);
+}
+
+/* ", 1.23 % of one CPU" */
+static void add_cpu_share(struct text *line, int64_t ns, const struct tally *tally)
+{
+	int64_t elapsed_ns = ratio(tally->elapsed_us, NS_PER_US, 1);
+
+	if (!elapsed_ns)
+		return;
+	text_add_string(line, ", ");
+	text_add_decimals(line, ratio(ns, 10000, elapsed_ns), 2);
+	text_add_string(line, " % of one CPU");
+}
+
+static void add_cost(struct text *out, const struct page *page)
+{
+	const struct source_facts *facts = page->facts;
+	struct text line = {0};
+
+	if (facts->own_cpu_ns != ABSENT) {
+		text_add_string(&line, "tsnap itself: ");
+		text_add_decimals(&line, ratio(facts->own_cpu_ns, 1, 100000), 1);
+		text_add_string(&line, " ms of CPU time");
+		add_cpu_share(&line, facts->own_cpu_ns, page->tally);
+	}
+	if (facts->bpf_ns != ABSENT && facts->bpf_runs != ABSENT) {
+		text_add_string(&line, line.length ? "; its BPF programs: " : "BPF programs: ");
+		text_add_decimals(&line, ratio(facts->bpf_ns, 1, 100000), 1);
+		text_add_format(&line, " ms in %lld runs", (long long)facts->bpf_runs);
+		add_cpu_share(&line, facts->bpf_ns, page->tally);
+		text_add_format(&line, ", %lld ns a run",
+				(long long)ratio(facts->bpf_ns, 1, facts->bpf_runs));
+	}
+	add_wrapped(out, page, text_string(&line));
+	text_done(&line);
+}
+
+static void report_add(struct text *out, const struct page *page)
+{
+	const struct grid *grid = page->grid;
+	size_t rows = grid->row_count;
+	size_t widths[COLUMN_LIST_MAX], foot;
+
+	if (page->row_limit && rows > page->row_limit)
+		rows = page->row_limit;
+	add_heading(out, page);
+	if (rows) {
+		widths_find(page, rows, widths);
+		add_row(out, page, widths, NULL);
+	} else {
+		add_wrapped(out, page,
+			    "No samples: no thread that was asked for was active. "
+			    "-a shows those that sleep, too.");
+	}
+	for (size_t row = 0; row < rows; row++)
+		add_row(out, page, widths, grid_row(grid, row));
+	if (rows < grid->row_count)
+		add_rest(out, page, rows);
+	foot = out->length;
+	text_add_char(out, '\n');
+	add_missed(out, page);
+	add_cost(out, page);
+	/* an empty line sets the foot off, or else ends the report */
+	if (out->length > foot + 1)
+		text_add_char(out, '\n');
+}
+
+const struct renderer renderer_report = {"report", true, NULL, report_add};

@@ -1,0 +1,41 @@
+/* Renderers write a page into a text buffer. They see the grid and what is told around it, never a
+ * sample or a terminal. A new format is a file and a row.
+ */
+#ifndef TSNAP_REPORT_RENDERER_H
+#define TSNAP_REPORT_RENDERER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/text.h"
+#include "report/grid.h"
+#include "report/tally.h"
+#include "sample/source.h"
+
+struct page {
+	const struct grid *grid;
+	const struct tally *tally;	  /* of a grouped page */
+	const struct source_facts *facts; /* of a grouped page: since the page before it */
+	const char *recording;		  /* what is replayed; NULL: live */
+	size_t width;			  /* no line is longer; 0: any length */
+	size_t row_limit;		  /* rows shown; 0: all */
+	bool colour;
+};
+
+struct renderer {
+	const char *name;
+	bool grouped; /* takes groups, at the end of an interval; else samples, scan by scan */
+	/* Before the first page; NULL: nothing. */
+	void (*begin)(struct text *out, const struct column_list *list);
+	void (*add)(struct text *out, const struct page *page);
+};
+
+extern const struct renderer renderer_report, renderer_csv, renderer_json;
+
+/* NULL if there is none. */
+const struct renderer *renderer_find(const char *name);
+
+/* One line for a thing missed: "12 late scans". */
+void missed_add(struct text *out, const struct source_missed *missed);
+
+#endif

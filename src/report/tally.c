@@ -1,0 +1,43 @@
+#include "report/tally.h"
+#include "report/value.h"
+
+static int64_t scan_active(const struct scan *scan)
+{
+	int64_t active = 0;
+
+	for (size_t i = 0; i < scan->count; i++) {
+		const struct state_row *state = state_row(scan->samples[i].state);
+
+		active += !state || state->active;
+	}
+	return active;
+}
+
+void tally_add(struct tally *tally, const struct scan *scan)
+{
+	int64_t active = scan_active(scan), threads = (int64_t)scan->threads;
+
+	if (!tally->scans)
+		tally->from_us = scan->time_us - scan->weight_us;
+	tally->until_us = scan->time_us;
+	tally->scans++;
+	tally->samples += (int64_t)scan->count;
+	tally->elapsed_us = sum(tally->elapsed_us, scan->weight_us);
+	tally->active += active;
+	if (active > tally->active_max)
+		tally->active_max = active;
+	tally->threads += threads;
+	if (threads > tally->threads_max)
+		tally->threads_max = threads;
+}
+
+void tally_add_silence(struct tally *tally, int64_t from_us, int64_t silent_us, int64_t scans)
+{
+	if (!scans)
+		return;
+	if (!tally->scans)
+		tally->from_us = from_us;
+	tally->until_us = sum(from_us, silent_us);
+	tally->scans = sum(tally->scans, scans);
+	tally->elapsed_us = sum(tally->elapsed_us, silent_us);
+}

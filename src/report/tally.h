@@ -1,0 +1,23 @@
+/* The totals of a report, over all its groups. Zeroed is an empty one. */
+#ifndef TSNAP_REPORT_TALLY_H
+#define TSNAP_REPORT_TALLY_H
+
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "sample/sample.h"
+
+struct tally {
+	int64_t scans; /* those that saw nobody too */
+	int64_t samples;
+	int64_t elapsed_us;	      /* time that the scans stand for */
+	int64_t from_us, until_us;    /* UTC; meant when there are scans */
+	int64_t active, active_max;   /* active threads: sum over the scans, and most in one */
+	int64_t threads, threads_max; /* the same of all threads that were seen; 0: not known */
+};
+
+void tally_add(struct tally *tally, const struct scan *scan);
+/* A time from from_us on (UTC) in which that many scans saw nobody. */
+void tally_add_silence(struct tally *tally, int64_t from_us, int64_t silent_us, int64_t scans);
+
+#endif

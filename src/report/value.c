@@ -1,0 +1,95 @@
+#include "report/value.h"
+#include "base/clock.h"
+
+#include <string.h>
+
+void text_add_decimals(struct text *text, int64_t number, int decimals)
+{
+	int64_t one = decimals == 1 ? 10 : decimals == 2 ? 100 : 1000;
+	int64_t part = number % one;
+
+	if (number < 0 && number > -one)
+		text_add_char(text, '-');
+	text_add_number(text, number / one);
+	text_add_char(text, '.');
+	part = part < 0 ? -part : part;
+	for (one /= 10; one; one /= 10)
+		text_add_char(text, (char)('0' + part / one % 10));
+}
+
+void value_add(struct text *text, const struct column *column, union value value)
+{
+	const struct state_row *state;
+	char iso[CLOCK_ISO_SIZE];
+
+	if (value_is_absent(column, value))
+		return;
+	switch (column->kind) {
+	case KIND_TEXT:
+		text_add_printable(text, value.text);
+		return;
+	case KIND_NUMBER:
+		text_add_number(text, value.number);
+		return;
+	case KIND_HEX:
+		text_add_hex(text, (uint64_t)value.number);
+		return;
+	case KIND_TIME:
+		clock_format_iso(value.number, iso);
+		text_add_string(text, iso);
+		return;
+	case KIND_STATE:
+		state = state_row(value.number);
+		text_add_string(text, state ? state->name : "?");
+		return;
+	case KIND_HUNDREDTHS:
+		text_add_decimals(text, value.number, 2);
+		return;
+	case KIND_PERMILLE:
+		text_add_decimals(text, value.number, 1);
+		return;
+	}
+}
+
+bool column_is_text(const struct column *column)
+{
+	return column->kind == KIND_TEXT || column->kind == KIND_HEX || column->kind == KIND_TIME ||
+	       column->kind == KIND_STATE;
+}
+
+int value_compare(const struct column *column, union value a, union value b)
+{
+	bool a_absent = value_is_absent(column, a), b_absent = value_is_absent(column, b);
+
+	if (a_absent || b_absent)
+		return b_absent - a_absent;
+	if (column->kind == KIND_TEXT)
+		return strcmp(a.text, b.text);
+	if (column->kind == KIND_HEX)
+		return ((uint64_t)a.number > (uint64_t)b.number) -
+		       ((uint64_t)a.number < (uint64_t)b.number);
+	return (a.number > b.number) - (a.number < b.number);
+}
+
+int64_t ratio(int64_t number, int64_t times, int64_t by)
+{
+	__int128 result;
+
+	if (!by)
+		return 0;
+	result = ((__int128)number * times + by / 2) / by;
+	return result > INT64_MAX ? INT64_MAX : (int64_t)result;
+}
+
+int64_t sum(int64_t a, int64_t b)
+{
+	int64_t total;
+
+	if (a == ABSENT)
+		return b;
+	if (b == ABSENT)
+		return a;
+	if (__builtin_add_overflow(a, b, &total))
+		return a < 0 ? -INT64_MAX : INT64_MAX;
+	return total;
+}

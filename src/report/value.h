@@ -1,0 +1,28 @@
+/* How values are written, the same in every format. */
+#ifndef TSNAP_REPORT_VALUE_H
+#define TSNAP_REPORT_VALUE_H
+
+#include <stdbool.h>
+
+#include "base/text.h"
+#include "sample/column.h"
+
+/* Adds the value, printable and without quotes, whatever the locale; nothing when it is absent. */
+void value_add(struct text *text, const struct column *column, union value value);
+
+/* Text in CSV and JSON, and aligned left; the others are bare numbers. */
+bool column_is_text(const struct column *column);
+
+/* Order for equal groups: absent first, then by number or by bytes. As strcmp(3). */
+int value_compare(const struct column *column, union value a, union value b);
+
+/* number * times / by, rounded to nearest, held within int64_t; 0 when by is 0. */
+int64_t ratio(int64_t number, int64_t times, int64_t by);
+
+/* a + b, held within int64_t; an absent one counts as nothing. */
+int64_t sum(int64_t a, int64_t b);
+
+/* Adds number / 10^decimals (decimals: 1 to 3): 123, 2 is 1.23. */
+void text_add_decimals(struct text *text, int64_t number, int decimals);
+
+#endif

@@ -1,0 +1,347 @@
+/* The loop: take a scan from the source, keep it, show what was kept. The way of the data:
+ *
+ *   source->next() --> scan --> grouped: group_table, at the end of an interval --> grid --> page
+ *                           --> rows: grid at once                              --> page
+ *   page --> renderer --> text --> standard output
+ *
+ * What comes from where: the source has applied the filter and filled what the columns need.
+ */
+#include "run.h"
+#include "base/output.h"
+#include "report/group.h"
+#include "report/renderer.h"
+#include "report/value.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define TERMINAL_ROWS 20 /* groups shown on a terminal */
+#define TERMINAL_WIDTH_DEFAULT 80
+
+struct run {
+	const struct config *config;
+	const struct renderer *renderer;
+	struct column_list list;
+	struct filter filter;
+	struct source *source;
+	struct group_table groups;
+	struct tally tally; /* since the last page */
+	struct grid grid;
+	struct text out;
+	struct page page;
+	struct source_facts facts_before; /* as of the last page */
+	int64_t interval_us;		  /* of a page; 0: one page at the end */
+	int64_t page_us;  /* time in the page so far; below 0 when the last one took some of it */
+	int64_t total_us; /* time in the whole run */
+	int64_t end_us;	  /* total to end at; 0: none */
+	int64_t shown;	  /* pages, or scans when not grouped */
+};
+
+static volatile sig_atomic_t stop_signal;
+
+static void on_signal(int number)
+{
+	if (stop_signal) {
+		signal(number, SIG_DFL);
+		raise(number);
+	}
+	stop_signal = number;
+}
+
+/* Without SA_RESTART: a wait for the next tick or row ends with EINTR. */
+static void signals_set(void)
+{
+	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+	struct sigaction action = {.sa_handler = on_signal}, before;
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		sigaction(numbers[i], NULL, &before);
+		if (before.sa_handler != SIG_IGN) /* nohup, and background jobs of a shell */
+			sigaction(numbers[i], &action, NULL);
+	}
+	signal(SIGPIPE, SIG_IGN); /* writing tells with EPIPE */
+}
+
+/* Width, row limit and colour are for terminals; all else is never cut. */
+static void page_fit(struct page *page)
+{
+	const char *columns = getenv("COLUMNS"), *no_color = getenv("NO_COLOR");
+	struct winsize size = {0};
+	long typed = columns ? strtol(columns, NULL, 10) : 0;
+
+	if (!isatty(STDOUT_FILENO))
+		return;
+	ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
+	page->width = typed > 0 && typed < 10000 ? (size_t)typed : size.ws_col;
+	if (!page->width)
+		page->width = TERMINAL_WIDTH_DEFAULT;
+	page->row_limit = TERMINAL_ROWS;
+	page->colour = !no_color || !*no_color;
+}
+
+static int run_columns(struct run *run, struct error *e)
+{
+	const struct config *config = run->config;
+	bool grouped = run->renderer->grouped;
+	const char *names = config->columns;
+	int err = 0;
+
+	if (!names)
+		names = grouped ? REPORT_COLUMNS_DEFAULT : ROW_COLUMNS_DEFAULT;
+	if (grouped)
+		err = column_list_add(&run->list, REPORT_MEASURES_DEFAULT, grouped, e);
+	if (!err)
+		err = column_list_add(&run->list, names, grouped, e);
+	if (!err && config->more_columns)
+		err = column_list_add(&run->list, config->more_columns, grouped, e);
+	return err;
+}
+
+static int run_filter(struct run *run, struct error *e)
+{
+	const struct config *config = run->config;
+	int err = 0;
+
+	run->filter.all_states = config->all_states;
+	run->filter.comm = config->comm;
+	if (config->process)
+		err = filter_set_process(&run->filter, config->process, e);
+	if (!err && config->threads)
+		err = filter_set_threads(&run->filter, config->threads, e);
+	if (!err && config->user)
+		err = filter_set_user(&run->filter, config->user, config->replay != NULL, e);
+	return err;
+}
+
+/* How long, and how often a page. */
+static void run_times(struct run *run)
+{
+	const struct config *config = run->config;
+
+	run->end_us = config->duration_us;
+	if (!run->renderer->grouped)
+		return;
+	run->interval_us = config->interval_us;
+	if (!run->interval_us && config->count)
+		run->interval_us = DURATION_DEFAULT_US;
+	/* a recording is told whole */
+	if (!run->interval_us && !run->end_us && !config->replay)
+		run->end_us = DURATION_DEFAULT_US;
+}
+
+static int run_prepare(struct run *run, struct error *e)
+{
+	static const char *const renderer_names[] = {
+		[MODE_REPORT] = "report",
+		[MODE_CSV] = "csv",
+		[MODE_JSON] = "json",
+	};
+	int err;
+
+	run->renderer = renderer_find(renderer_names[run->config->mode]);
+	run_times(run);
+	err = run_columns(run, e);
+	if (!err)
+		err = run_filter(run, e);
+	if (err)
+		return err;
+	group_table_init(&run->groups, &run->list);
+	page_fit(&run->page);
+	run->page.grid = &run->grid;
+	run->page.tally = &run->tally;
+	run->page.recording = run->config->replay;
+	if (run->page.recording && !strcmp(run->page.recording, "-"))
+		run->page.recording = "standard input";
+	return 0;
+}
+
+static int run_write(struct run *run, struct error *e)
+{
+	int err = output_write(STDOUT_FILENO, text_string(&run->out), run->out.length);
+
+	text_clear(&run->out);
+	if (err && err != -EPIPE)
+		error_set(e, -err, EXIT_FAILED, "standard output: %s", strerror(-err));
+	return err;
+}
+
+static int64_t since(int64_t now, int64_t before)
+{
+	return now == ABSENT || before == ABSENT ? now : now - before;
+}
+
+/* now: as of now; becomes what is new since before. */
+static void facts_subtract(struct source_facts *now, const struct source_facts *before)
+{
+	now->own_cpu_ns = since(now->own_cpu_ns, before->own_cpu_ns);
+	now->bpf_ns = since(now->bpf_ns, before->bpf_ns);
+	now->bpf_runs = since(now->bpf_runs, before->bpf_runs);
+	for (size_t i = 0; i < now->missed_count; i++)
+		for (size_t j = 0; j < before->missed_count; j++)
+			if (!strcmp(now->missed[i].what, before->missed[j].what))
+				now->missed[i].count -= before->missed[j].count;
+}
+
+static void facts_add_refused(struct source_facts *facts, int64_t refused)
+{
+	if (refused && facts->missed_count < SOURCE_MISSED_MAX)
+		facts->missed[facts->missed_count++] = (struct source_missed){
+			"samples in more groups than tsnap keeps", (uint64_t)refused};
+}
+
+/* Shows the groups kept since the last page, and starts anew. */
+static int run_show(struct run *run, struct error *e)
+{
+	struct source_facts now, page;
+
+	run->source->describe(run->source, &now);
+	page = now;
+	facts_subtract(&page, &run->facts_before);
+	facts_add_refused(&page, run->groups.refused);
+	run->facts_before = now;
+	run->page.facts = &page;
+	grid_fill_groups(&run->grid, &run->groups, &run->tally);
+	run->renderer->add(&run->out, &run->page);
+	run->page.facts = NULL;
+	group_table_clear(&run->groups);
+	run->tally = (struct tally){0};
+	run->shown++;
+	return run_write(run, e);
+}
+
+/* Time before the scan in which nobody was seen, and of which a recording has no rows. It may end
+ * an interval; whole intervals of it are passed over. */
+static int run_take_silence(struct run *run, const struct scan *scan, struct error *e)
+{
+	int64_t left = scan->silent_us, first = run->interval_us - run->page_us;
+	int64_t from_us = scan->time_us - scan->weight_us - left;
+	int err;
+
+	if (!left)
+		return 0;
+	run->total_us = sum(run->total_us, left);
+	if (run->interval_us && left >= first) {
+		tally_add_silence(&run->tally, from_us, first, ratio(first, 1, scan->weight_us));
+		err = run_show(run, e);
+		if (err)
+			return err;
+		run->page_us = 0;
+		left = (left - first) % run->interval_us;
+		from_us = scan->time_us - scan->weight_us - left;
+	}
+	tally_add_silence(&run->tally, from_us, left, ratio(left, 1, scan->weight_us));
+	run->page_us = sum(run->page_us, left);
+	return 0;
+}
+
+static int run_take_groups(struct run *run, const struct scan *scan, struct error *e)
+{
+	int err = run_take_silence(run, scan, e);
+
+	if (err)
+		return err;
+	tally_add(&run->tally, scan);
+	for (size_t i = 0; i < scan->count; i++)
+		group_table_add(&run->groups, &scan->samples[i]);
+	run->page_us = sum(run->page_us, scan->weight_us);
+	/* ends where it is nearest to the interval; the next page makes up for the rest */
+	if (!run->interval_us || sum(run->page_us, scan->weight_us / 2) < run->interval_us)
+		return 0;
+	run->page_us = (run->page_us - run->interval_us) % run->interval_us;
+	return run_show(run, e);
+}
+
+static int run_take_rows(struct run *run, const struct scan *scan, struct error *e)
+{
+	run->total_us = sum(run->total_us, scan->silent_us);
+	grid_fill_rows(&run->grid, &run->list, scan);
+	run->renderer->add(&run->out, &run->page);
+	run->shown++;
+	return run_write(run, e);
+}
+
+static bool run_ended(const struct run *run, int64_t weight_us)
+{
+	return stop_signal || (run->config->count && run->shown >= run->config->count) ||
+	       (run->end_us && sum(run->total_us, weight_us / 2) >= run->end_us);
+}
+
+static int run_loop(struct run *run, struct error *e)
+{
+	struct scan scan = {0};
+	int err = 0;
+
+	if (run->renderer->begin) {
+		run->renderer->begin(&run->out, &run->list);
+		err = run_write(run, e);
+	}
+	while (!err && !run_ended(run, scan.weight_us)) {
+		int more = run->source->next(run->source, &scan, e);
+
+		if (more == -EINTR)
+			continue;
+		if (more < 0)
+			return more;
+		if (!more)
+			break;
+		err = run->renderer->grouped ? run_take_groups(run, &scan, e)
+					     : run_take_rows(run, &scan, e);
+		run->total_us = sum(run->total_us, scan.weight_us);
+	}
+	/* what there is, unless a page has just told it */
+	if (!err && run->renderer->grouped && (run->tally.scans || !run->shown))
+		err = run_show(run, e);
+	return err;
+}
+
+/* Rows have no foot: tells what was missed. */
+static void run_note_missed(struct run *run, struct text *notes)
+{
+	struct source_facts facts;
+
+	run->source->describe(run->source, &facts);
+	for (size_t i = 0; i < facts.missed_count; i++) {
+		if (!facts.missed[i].count)
+			continue;
+		text_add_string(notes, "missed: ");
+		missed_add(notes, &facts.missed[i]);
+		text_add_char(notes, '\n');
+	}
+}
+
+static void run_done(struct run *run)
+{
+	if (run->source)
+		run->source->close(run->source);
+	group_table_done(&run->groups);
+	grid_done(&run->grid);
+	text_done(&run->out);
+	filter_done(&run->filter);
+}
+
+int run(const struct config *config, source_opener *open_source, struct text *notes,
+	struct error *e)
+{
+	struct run run = {.config = config};
+	int err = run_prepare(&run, e);
+
+	if (!err) {
+		signals_set();
+		err = open_source(config, &run.filter, column_list_needs(&run.list), &run.source,
+				  e);
+		if (!err) {
+			run.source->describe(run.source, &run.facts_before);
+			err = run_loop(&run, e);
+			if (!run.renderer->grouped)
+				run_note_missed(&run, notes);
+		} else if (stop_signal) {
+			err = 0; /* stopped before there was anything to show */
+		}
+	}
+	run_done(&run);
+	return err == -EPIPE ? 0 : err;
+}

@@ -1,0 +1,22 @@
+/* The loop: scan, keep, show. Read run.c first. */
+#ifndef TSNAP_RUN_H
+#define TSNAP_RUN_H
+
+#include "base/error.h"
+#include "base/text.h"
+#include "config.h"
+#include "sample/filter.h"
+#include "sample/source.h"
+
+/* Opens what delivers the scans; what it got must outlive the source. 0 or -errno with e. */
+typedef int source_opener(const struct config *config, struct filter *filter, unsigned int needs,
+			  struct source **source, struct error *e);
+
+/* Samples as config says and writes reports or rows to standard output, until it is done or a
+ * signal (INT, TERM, HUP) asks for an end: then what there is is shown; a second signal ends the
+ * process at once. notes gets lines for standard error. 0 or -errno with e; a reader that went away
+ * is a quiet end. */
+int run(const struct config *config, source_opener *open_source, struct text *notes,
+	struct error *e);
+
+#endif

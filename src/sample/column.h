@@ -1,0 +1,73 @@
+/* A column: one row of a table says all there is to know of it. The address of the row is its
+ * identity.
+ *
+ * sample_columns[] holds a row per field of a sample that can be shown, read back and grouped by;
+ * report/measure.c holds, as rows of the same type, what only a group has. Reader, grouping,
+ * renderers and --list use the rows; none of them knows a column by name.
+ */
+#ifndef TSNAP_SAMPLE_COLUMN_H
+#define TSNAP_SAMPLE_COLUMN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "sample/sample.h"
+
+/* How a value is kept and written. All but text are kept as a number; ABSENT and NULL are absent.
+ */
+enum column_kind {
+	KIND_TEXT,   /* const char * */
+	KIND_NUMBER, /* decimal */
+	KIND_HEX,   /* 64 bits without a sign, written as 0x text: they do not fit JSON's numbers */
+	KIND_TIME,  /* UTC microseconds, written as ISO 8601 */
+	KIND_STATE, /* enum thread_doing, written as its row's name */
+	KIND_HUNDREDTHS, /* a number with two decimals */
+	KIND_PERMILLE,	 /* a share, written in percent with one decimal */
+};
+
+/* What grouping does with it. */
+enum column_role {
+	ROLE_KEY,     /* samples with equal values are one group */
+	ROLE_SUM,     /* summed over the group's samples */
+	ROLE_MAX,     /* the largest of the group's samples */
+	ROLE_MEASURE, /* of the group itself; offset is into struct measures */
+};
+
+struct column {
+	const char *name;  /* stable: -g, CSV and JSON */
+	const char *title; /* over the report's column */
+	const char *help;
+	enum column_kind kind;
+	enum column_role role;
+	unsigned int needs; /* enum sample_needs */
+	int width;	    /* least width in a report */
+	size_t offset;	    /* in struct sample, of an int64_t or a const char * */
+};
+
+union value {
+	int64_t number;
+	const char *text;
+};
+/* keys are copied, hashed and compared as 64-bit words */
+_Static_assert(sizeof(union value) == 8 && sizeof(const char *) == 8, "64-bit hosts only");
+
+extern const struct column sample_columns[];
+extern const size_t sample_column_count;
+
+/* NULL if there is none. */
+const struct column *sample_column_find(const char *name);
+
+/* from: the struct that the column's offset is into. In the inner loop of grouping, so inline. */
+static inline union value column_read(const struct column *column, const void *from)
+{
+	union value value;
+
+	memcpy(&value, (const char *)from + column->offset, sizeof(value));
+	return value;
+}
+
+bool value_is_absent(const struct column *column, union value value);
+
+#endif

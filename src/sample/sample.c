@@ -1,0 +1,91 @@
+#include "sample/sample.h"
+#include "base/names.h"
+#include "base/text.h"
+
+#include <string.h>
+
+static const struct state_row state_table[DOING_COUNT] = {
+	[DOING_ON] = {"ON", "on a CPU", "", true},
+	[DOING_RQ] = {"RQ", "runnable, waiting for a CPU", "R", true},
+	[DOING_DISK] = {"D", "uninterruptible sleep: disk, or a kernel lock", "D", true},
+	[DOING_SLEEP] = {"S", "interruptible sleep", "S", false},
+	[DOING_STOPPED] = {"T", "stopped by a signal or a tracer", "Tt", false},
+	[DOING_IDLE] = {"I", "idle kernel thread", "I", false},
+	[DOING_ZOMBIE] = {"Z", "dead, not yet waited for", "ZXx", false},
+	[DOING_PARKED] = {"P", "parked kernel thread", "P", false},
+};
+
+const struct state_row *state_row(int64_t doing)
+{
+	return doing >= 0 && doing < DOING_COUNT ? &state_table[doing] : NULL;
+}
+
+int64_t state_of_name(const char *name)
+{
+	for (int i = 0; i < DOING_COUNT; i++)
+		if (!strcmp(state_table[i].name, name))
+			return i;
+	return ABSENT;
+}
+
+int64_t state_of_proc_letter(char letter)
+{
+	for (int i = 0; letter && i < DOING_COUNT; i++)
+		if (strchr(state_table[i].proc, letter))
+			return i;
+	return ABSENT;
+}
+
+const struct sample sample_absent = {
+	.time_us = ABSENT,
+	.weight_us = ABSENT,
+	.tid = ABSENT,
+	.pid = ABSENT,
+	.ppid = ABSENT,
+	.uid = ABSENT,
+	.start_ns = ABSENT,
+	.kthread = ABSENT,
+	.state = ABSENT,
+	.state_us = ABSENT,
+	.cpu = ABSENT,
+	.syscall_nr = ABSENT,
+	.arg = {ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT},
+	.fd = ABSENT,
+	.waker_tid = ABSENT,
+	.cpu_us = ABSENT,
+	.runq_us = ABSENT,
+	.dwait_us = ABSENT,
+	.sleep_us = ABSENT,
+	.vcsw = ABSENT,
+	.ivcsw = ABSENT,
+};
+
+unsigned int sample_needs_close(unsigned int needs)
+{
+	if (needs & NEED_FILENAMESUM)
+		needs |= NEED_FILE;
+	if (needs & NEED_FILE)
+		needs |= NEED_SYSCALL;
+	if (needs & NEED_WAKER_COMM)
+		needs |= NEED_WAKER;
+	return needs;
+}
+
+static const char *digits_folded(const char *string, struct text *room)
+{
+	if (!strpbrk(string, "0123456789"))
+		return name_of_string(string);
+	text_clear(room);
+	text_add_digits_folded(room, string);
+	return name_of(room->bytes, room->length);
+}
+
+void sample_derive(struct sample *sample, unsigned int needs)
+{
+	static struct text room;
+
+	if ((needs & NEED_COMMSUM) && sample->comm)
+		sample->commsum = digits_folded(sample->comm, &room);
+	if ((needs & NEED_FILENAMESUM) && sample->filename)
+		sample->filenamesum = digits_folded(sample->filename, &room);
+}
