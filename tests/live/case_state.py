@@ -20,7 +20,7 @@ def blocked_workloads(ctx):
     directory = ctx.temporary()
     return ctx.workloads([("sleep", {"call": call, "dir": directory}) for call in sleep_calls(ctx)] +
                          [(name, {}) for name in ("mutex", "vfork", "remote_fault", "page_fault", "stopped", "traced",
-                                                  "zombie", "zombie_leader", "int80", "compat32")])
+                                                  "zombie", "zombie_leader", "compat32")])
 
 
 def pids_of(workloads):
@@ -100,6 +100,21 @@ def blocked_later(ctx):
         mine = [row for _, rows in scans for row in rows_of(rows, workload.tid)]
         find.expect(workload["state"] in "Zt" or all(row["state_us"] != "" for row in mine),
                     "%s: no state_us although it blocked under our eyes", workload.name)
+    find.close()
+
+
+@case
+def compat_calls_of_native_code(ctx):
+    """A 64-bit thread in a call through the 32-bit entry (int $0x80), before tsnap started and after."""
+    find = Findings()
+    before = ctx.workload("int80")
+    tool = ctx.stream("-a", columns=CALL_COLUMNS)
+    tool.wait_scans(1)
+    later = ctx.workload("int80")
+    start = len(tool.scans()) + 2
+    tool.wait_scans(start + 3)
+    before.name, later.name = "blocked before", "blocked later"
+    expect_blocked(find, [before, later], scans_of(tool.interrupt())[start:])
     find.close()
 
 
