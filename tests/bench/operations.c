@@ -1,0 +1,153 @@
+/* Repeats one operation for a while and prints what one of them took, in nanoseconds.
+ *
+ * operations NAME MILLISECONDS: the caller runs it with and without tsnap and compares.
+ */
+#include <errno.h>
+#include <sched.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NS_PER_S 1000000000ll
+#define NS_PER_MS 1000000ll
+
+static void die(const char *what)
+{
+	fprintf(stderr, "operations: %s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+static int64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * NS_PER_S + now.tv_nsec;
+}
+
+/* number: 0 the first CPU that we may use, 1 the second. */
+static void pin_cpu(int number)
+{
+	cpu_set_t allowed, one;
+
+	if (sched_getaffinity(0, sizeof(allowed), &allowed))
+		die("sched_getaffinity");
+	CPU_ZERO(&one);
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+		if (CPU_ISSET(cpu, &allowed) && number-- == 0)
+			CPU_SET(cpu, &one);
+	if (!CPU_COUNT(&one)) {
+		fprintf(stderr, "operations: too few CPUs\n");
+		exit(77);
+	}
+	if (sched_setaffinity(0, sizeof(one), &one))
+		die("sched_setaffinity");
+}
+
+static void system_calls(long count)
+{
+	for (long i = 0; i < count; i++)
+		syscall(SYS_getppid);
+}
+
+static int to_peer, from_peer;
+
+static void round_trips(long count)
+{
+	char ball = 0;
+
+	for (long i = 0; i < count; i++)
+		if (write(to_peer, &ball, 1) != 1 || read(from_peer, &ball, 1) != 1)
+			die("round trip");
+}
+
+static void processes(long count)
+{
+	for (long i = 0; i < count; i++) {
+		pid_t pid = fork();
+
+		if (!pid)
+			_exit(0);
+		if (pid < 0 || waitpid(pid, NULL, 0) != pid)
+			die("fork");
+	}
+}
+
+/* The peer ends when our end of its pipe is closed, whatever becomes of us. */
+static void peer_start(int cpu)
+{
+	int there[2], back[2];
+	char ball;
+
+	if (pipe(there) || pipe(back))
+		die("pipe");
+	switch (fork()) {
+	case -1:
+		die("fork");
+	case 0:
+		break;
+	default:
+		close(there[0]);
+		close(back[1]);
+		to_peer = there[1];
+		from_peer = back[0];
+		return;
+	}
+	pin_cpu(cpu);
+	close(there[1]);
+	close(back[0]);
+	while (read(there[0], &ball, 1) == 1 && write(back[1], &ball, 1) == 1)
+		;
+	_exit(0);
+}
+
+struct operation {
+	const char *name;
+	void (*repeat)(long count);
+	long batch;   /* between two looks at the clock */
+	int peer_cpu; /* -1: none */
+};
+
+/* clang-format off */
+static const struct operation operations[] = {
+	{"syscall",    system_calls, 10000, -1},
+	{"pipe_same",  round_trips,  200,    0},
+	{"pipe_cross", round_trips,  200,    1},
+	{"fork",       processes,    20,    -1},
+};
+/* clang-format on */
+#define OPERATION_COUNT (sizeof(operations) / sizeof(operations[0]))
+
+static double measure(const struct operation *operation, int64_t length_ns)
+{
+	int64_t start_ns, passed_ns;
+	long count = 0;
+
+	if (operation->peer_cpu >= 0)
+		peer_start(operation->peer_cpu); /* before we are pinned: it inherits our CPUs */
+	pin_cpu(0);
+	operation->repeat(operation->batch);
+	start_ns = now_ns();
+	do {
+		operation->repeat(operation->batch);
+		count += operation->batch;
+		passed_ns = now_ns() - start_ns;
+	} while (passed_ns < length_ns);
+	return (double)passed_ns / (double)count;
+}
+
+int main(int argc, char **argv)
+{
+	for (size_t i = 0; argc == 3 && i < OPERATION_COUNT; i++)
+		if (!strcmp(operations[i].name, argv[1])) {
+			printf("%.1f\n", measure(&operations[i], atol(argv[2]) * NS_PER_MS));
+			return 0;
+		}
+	fprintf(stderr, "usage: operations NAME MILLISECONDS\n");
+	return 2;
+}

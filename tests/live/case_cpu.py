@@ -1,0 +1,161 @@
+"""Threads that use CPUs: shares of samples against the kernel's own accounts, and who wakes whom."""
+import os
+
+import truth
+from harness import Skip, case, check, number, rows_of, scans_of, wait_until
+
+SECONDS = 3
+SHARE_ERROR = 0.2  # of 60 samples: three standard deviations of a fair coin
+
+
+def share(rows, test):
+    check(rows, "no samples of the thread")
+    return sum(1 for row in rows if test(row)) / len(rows)
+
+
+class Watch:
+    """Accounts of threads over exactly the time from the first to the last scan that we take."""
+
+    def __init__(self, ctx, tids, pid, columns, *args):
+        self.tool = ctx.stream("-a", "-p", pid, *args, columns=columns)
+        self.tids = tids
+        self.tool.wait_scans(2)
+        self.first = self.tool.rows()[-1]["timestamp"]
+        before = self.accounts()
+        last = self.tool.wait_scans(len(self.tool.scans()) + SECONDS * 20)[-1]["timestamp"]
+        after = self.accounts()
+        self.rows = [row for row in self.tool.interrupt() if self.first < row["timestamp"] <= last]
+        self.ran = {tid: [b - a for a, b in zip(before[tid], after[tid])] for tid in tids}
+
+    def accounts(self):
+        found = {tid: truth.schedstat(tid) for tid in self.tids}
+        if None in found.values():
+            raise Skip("this kernel counts no run queue time (schedstat)")
+        return found
+
+    def of(self, tid):
+        return rows_of(self.rows, tid)
+
+    def waiting(self, tid):
+        """The part of its runnable time that the thread waited for a CPU."""
+        ran, waited = self.ran[tid]
+        return waited / (ran + waited)
+
+
+@case
+def spin(ctx):
+    """A spinner is ON, or RQ where others want its CPU, always; and in no system call."""
+    workload = ctx.workload("spin")
+    watch = Watch(ctx, [workload.tid], workload["pid"], "state,syscall,comm")
+    rows = watch.of(workload.tid)
+    check({row["state"] for row in rows} <= {"ON", "RQ"}, "states %s", {row["state"] for row in rows})
+    waiting = share(rows, lambda row: row["state"] == "RQ")
+    check(abs(waiting - watch.waiting(workload.tid)) <= SHARE_ERROR, "RQ in %.2f of the samples, %.2f of the time",
+          waiting, watch.waiting(workload.tid))
+    called = share(rows, lambda row: row["syscall"] != "")
+    check(called <= 0.05, "in a system call in %.2f of the samples (%s)", called, {row["syscall"] for row in rows})
+
+
+@case
+def spin_two_on_one_cpu(ctx):
+    """Two spinners on one CPU: each waits for it about half of the time."""
+    workload = ctx.workload("spin2")
+    tids = [workload.tid, workload.number("tid2")]
+    watch = Watch(ctx, tids, workload["pid"], "state,cpu")
+    for tid in tids:
+        rows = watch.of(tid)
+        waiting = share(rows, lambda row: row["state"] == "RQ")
+        running = share(rows, lambda row: row["state"] == "ON")
+        check(abs(waiting - watch.waiting(tid)) <= SHARE_ERROR, "RQ in %.2f of the samples, %.2f of the time", waiting,
+              watch.waiting(tid))
+        check(waiting + running == 1, "states %s", {row["state"] for row in rows})
+        check({row["cpu"] for row in rows} == {workload["cpu"]}, "CPUs %s, not %s", {row["cpu"] for row in rows},
+              workload["cpu"])
+    for when, rows in scans_of(watch.rows):
+        running = [row for row in rows if int(row["tid"]) in tids and row["state"] == "ON"]
+        check(len(running) <= 1, "both are ON on one CPU in the scan of %s", when)
+
+
+@case
+def spin_in_kernel(ctx):
+    """A thread that runs in the kernel: ON, in read, of that file."""
+    workload = ctx.workload("spin_kernel")
+    watch = Watch(ctx, [workload.tid], workload["pid"], "state,syscall,filename")
+    rows = watch.of(workload.tid)
+    check({row["state"] for row in rows} <= {"ON", "RQ"}, "states %s", {row["state"] for row in rows})
+    reading = share(rows, lambda row: row["syscall"] == "read")
+    check(reading >= 0.8, "in read in %.2f of the samples", reading)
+    named = share([row for row in rows if row["syscall"] == "read"], lambda row: row["filename"] == workload["file"])
+    check(named >= 0.9, "the file is named in %.2f of them", named)
+
+
+@case
+def fsync(ctx):
+    """A loop of write and fsync: the share of samples in fsync is its share of the time, the file is right."""
+    workload = ctx.workload("fsync", dir=next((d for d in ("/var/tmp", os.getcwd()) if os.access(d, os.W_OK)), "/tmp"))
+    tool = ctx.stream("-a", "-p", workload["pid"], columns="state,syscall,fd,filename")
+    tool.wait_scans(SECONDS * 20)
+    rows = rows_of(tool.interrupt(), workload.tid)
+    done = workload.finish()
+    expected = int(done["sync_ns"]) / int(done["ns"])
+    seen = share(rows, lambda row: row["syscall"] == "fsync")
+    check(abs(seen - expected) <= SHARE_ERROR, "fsync in %.2f of the samples, %.2f of the time", seen, expected)
+    for row in rows:
+        if row["syscall"] == "fsync":
+            check(row["fd"] == workload["fd"] and row["filename"] == workload["file"], "file %s %s, not %s %s", row["fd"],
+                  row["filename"], workload["fd"], workload["file"])
+
+
+def wakers(ctx, **options):
+    workload = ctx.workload("pingpong", **options)
+    ping, pong = workload.tid, workload.number("tid2")
+    tool = ctx.stream("-a", "-p", workload["pid"], columns="comm,state,waker_tid,waker_comm")
+    tool.wait_scans(2 * 20)
+    rows = tool.interrupt()
+    for tid, other, name in ((ping, pong, "pong"), (pong, ping, "ping")):
+        mine = rows_of(rows, tid)[1:]  # the first may be from before tsnap saw a wake-up
+        by_other = share(mine, lambda row: row["waker_tid"] == str(other) and row["waker_comm"] == name)
+        check(by_other >= 0.95, "%s is woken by %s in %.2f of the samples: %s", tid, name, by_other,
+              sorted({(row["waker_tid"], row["waker_comm"]) for row in mine}))
+
+
+@case
+def wakers_on_one_cpu(ctx):
+    """Two threads that wake each other: each one's waker is the other."""
+    wakers(ctx)
+
+
+@case
+def wakers_on_two_cpus(ctx):
+    """The same across CPUs."""
+    cpus = sorted(os.sched_getaffinity(0))
+    if len(cpus) < 2:
+        raise Skip("one CPU")
+    wakers(ctx, cpu=cpus[0], cpu2=cpus[1])
+
+
+@case
+def rates(ctx):
+    """-F: the scans come at the rate asked for, and their weights say how far apart they are."""
+    workload = ctx.workload("sleep", call="pipe_read")
+    for rate in (5, 50):
+        rows = rows_of(ctx.rows("-a", "-F", rate, "-p", workload["pid"], columns="state"), workload.tid)
+        check(rate * 2 * 0.7 <= len(rows) <= rate * 2 + 2, "%d scans in 2 s at %d Hz", len(rows), rate)
+        total = sum(number(row, "weight_us") for row in rows)
+        check(abs(total - 2e6) <= 2e5, "the weights of 2 s add up to %d us", total)
+
+
+@case
+def late_workload(ctx):
+    """A process that starts and ends while tsnap runs is shown only while it lives."""
+    tool = ctx.stream("-a", columns="state,comm")
+    tool.wait_scans(2)
+    workload = ctx.workload("sleep", call="futex")
+    tool.wait_scans(3, lambda row: row["tid"] == workload["tid"])
+    workload.process.stdin.close()
+    workload.wait(10)
+    gone = len(tool.scans()) + 1
+    tool.wait_scans(gone + 5)
+    rows = scans_of(tool.interrupt())[gone:]
+    check(not any(rows_of(scan, workload.tid) for _, scan in rows), "it is shown after its end")
+    wait_until(lambda: not os.path.exists("/proc/%d" % workload.tid), 5, "the workload's end")

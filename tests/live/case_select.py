@@ -1,0 +1,128 @@
+"""The options that choose threads, and those that say how often and how many."""
+import os
+import pwd
+import re
+
+from harness import case, check, rows_of, scans_of
+
+NOBODY = 65534
+
+
+def tids_of(rows):
+    return {int(row["tid"]) for row in rows}
+
+
+@case
+def choose_pid(ctx):
+    """-p PID,PID: the threads of these processes and no others."""
+    one, two, other = ctx.workloads([("sleep", {"call": "futex"}), ("spin2", {}), ("sleep", {"call": "futex"})])
+    rows = ctx.rows("-a", "-p", "%s,%s" % (one["pid"], two["pid"]), seconds=1, columns="state")
+    expected = {one.tgid, one.tid, two.tgid, two.tid, two.number("tid2")}
+    check(tids_of(rows) == expected, "%s, not %s", tids_of(rows), expected)
+    check(other.tid not in tids_of(rows), "another process is shown")
+
+
+@case
+def choose_pattern(ctx):
+    """-p PATTERN: processes by name, without tsnap itself."""
+    workload = ctx.workload("sleep", call="futex")
+    rows = ctx.rows("-a", "-p", "work*d", seconds=1, columns="comm")
+    check(workload.tid in tids_of(rows), "the workload is not shown")
+    check(not [row for row in rows if row["comm"] == "tsnap"], "tsnap is shown")
+
+
+@case
+def choose_thread(ctx):
+    """-t TID: this thread alone."""
+    workload = ctx.workload("spin2")
+    rows = ctx.rows("-a", "-t", workload["tid2"], seconds=1, columns="comm")
+    check(tids_of(rows) == {workload.number("tid2")}, "threads %s", tids_of(rows))
+
+
+@case
+def choose_comm(ctx):
+    """-c PATTERN: threads by name."""
+    workload = ctx.workload("spin2")
+    rows = ctx.rows("-a", "-c", "spin_o*", seconds=1, columns="comm")
+    check(workload.tid in tids_of(rows), "spin_one is not shown")
+    check({row["comm"] for row in rows} == {"spin_one"}, "names %s", {row["comm"] for row in rows})
+
+
+def drop_to_nobody():
+    os.setgroups([])
+    os.setresgid(NOBODY, NOBODY, NOBODY)
+    os.setresuid(NOBODY, NOBODY, NOBODY)
+
+
+@case
+def choose_user(ctx):
+    """-u NAME and -u UID: the threads of this user."""
+    mine = ctx.workload("sleep", call="futex")
+    theirs = ctx.workloads([("sleep", {"call": "pipe_read"})], popen={"preexec_fn": drop_to_nobody,
+                                                                      "cwd": "/"})[0]
+    for user in ("65534", pwd.getpwuid(NOBODY).pw_name):
+        rows = ctx.rows("-a", "-u", user, seconds=1, columns="uid,user")
+        check(theirs.tid in tids_of(rows), "-u %s does not show its thread", user)
+        check(mine.tid not in tids_of(rows), "-u %s shows root's", user)
+        check({(row["uid"], row["user"]) for row in rows} == {("65534", pwd.getpwuid(NOBODY).pw_name)}, "users %s",
+              {(row["uid"], row["user"]) for row in rows})
+
+
+@case
+def choose_descendants(ctx):
+    """-p PID -r: its children too, and those that come later."""
+    workload = ctx.workload("tree")
+    family = {workload.tgid, workload.number("child"), workload.number("grandchild")}
+    rows = ctx.rows("-a", "-p", workload["pid"], seconds=1, columns="ppid")
+    check(tids_of(rows) == {workload.tgid}, "without -r: %s", tids_of(rows))
+    tool = ctx.stream("-a", "-r", "-p", workload["pid"], columns="ppid")
+    check(tids_of(tool.wait_scans(3)) == family, "with -r: %s, not %s", tids_of(tool.rows()), family)
+    workload.say("more")
+    child = workload.wait_done()["child"]
+    # A process that is new is looked for about once a second.
+    tool.wait_scans(2, lambda row: row["tid"] == child)
+    check(tids_of(tool.interrupt()) == family | {int(child)}, "another process is shown")
+
+
+@case
+def count_of_scans(ctx):
+    """--csv -n COUNT: so many scans."""
+    workload = ctx.workload("sleep", call="futex")
+    for count in (1, 5):
+        tool = ctx.stream("-a", "-n", count, "-p", workload["pid"], columns="state")
+        rows = tool.finish(0, 60)
+        check(len(scans_of(rows)) == count, "%d scans of %d", len(scans_of(rows)), count)
+
+
+@case
+def reports(ctx):
+    """A report names what is active; -i 1 -n 2 prints two."""
+    workload = ctx.workload("spin2")
+    tool = ctx.plain("-p", workload["pid"], "-d", 1)
+    tool.finish_plain()
+    text = tool.out.decode()
+    check("spin_one" in text and "spin_two" in text, "no spinner in the report: %s", text)
+    twice = ctx.plain("-p", workload["pid"], "-i", 1, "-n", 2)
+    twice.finish_plain()
+    reports_made = re.split(r"^(?=tsnap on )", twice.out.decode(), flags=re.M)[1:]
+    check(len(reports_made) == 2, "%d reports, not 2", len(reports_made))
+    check(all("spin_one" in text for text in reports_made), "no spinner in one of them")
+
+
+@case
+def formats_agree(ctx):
+    """Each column that --list names can be had, and CSV and JSON name them alike."""
+    listed = ctx.plain("--list")
+    listed.finish_plain()
+    workload = ctx.workload("sleep", call="pipe_read")
+    names = [line.split()[0] for line in listed.out.decode().splitlines() if line.strip()]
+    for name in ("timestamp", "tid", "state", "waker_comm", "arg5", "cgroup", "filenamesum"):
+        check(name in names, "--list does not tell %s", name)
+    rows = ctx.rows("-a", "-p", workload["pid"], seconds=1,
+                    columns="ppid,user,uid,comm,commsum,cmdline,exe,state,state_us,cpu,cgroup,kthread,filenamesum")
+    row = rows_of(rows, workload.tid)[0]
+    expected = {"ppid": str(os.getpid()), "user": "root", "uid": "0", "comm": "pipe_read", "state": "S", "kthread": "0",
+                "exe": ctx.options.workload, "cmdline": ctx.options.workload + " sleep call=pipe_read",
+                "filenamesum": "pipe:[*]"}
+    for column, value in expected.items():
+        check(row[column] == value, "%s is '%s', not '%s'", column, row[column], value)

@@ -1,0 +1,116 @@
+"""The exact totals: their sums over a thread's samples against the kernel's own accounts."""
+import truth
+from harness import Skip, case, check, number, rows_of, scans_of
+
+TIMES = ("cpu_us", "runq_us", "dwait_us", "sleep_us")
+COLUMNS = "state," + ",".join(TIMES) + ",vcsw,ivcsw"
+SWITCH_ERROR_US = 30  # tracepoints and the scheduler's accounts lie some microseconds apart, at each switch
+
+
+def sums(rows):
+    return {column: sum(number(row, column) or 0 for row in rows) for column in TIMES + ("vcsw", "ivcsw")}
+
+
+class Accounts:
+    """What the kernel counts of a thread that holds still right now."""
+
+    def __init__(self, tid):
+        thread = truth.Thread(tid)
+        check(thread.exists, "the workload is gone")
+        self.schedstat = truth.schedstat(tid)
+        self.ticks = thread.ticks
+        self.vcsw, self.ivcsw = thread.switches
+
+    def minus(self, before):
+        self.vcsw -= before.vcsw
+        self.ivcsw -= before.ivcsw
+        self.ticks -= before.ticks
+        if self.schedstat:
+            self.schedstat = [(b - a) / 1000 for a, b in zip(before.schedstat, self.schedstat)]
+        return self
+
+
+def burst(ctx, *args):
+    """(sums over the samples, the kernel's accounts, the workload's own) of one burst of the thread, and of its
+    rival. The thread holds still when each side is read, so the sides cover the same."""
+    workload = ctx.workload("burst")
+    tids = [workload.tid, workload.number("tid2")]
+    tool = ctx.stream("-a", "-p", workload["pid"], *args, columns=COLUMNS)
+    tool.wait_scans(3)
+    before = {tid: Accounts(tid) for tid in tids}
+    start = len(tool.scans())
+    workload.say("go")
+    done = workload.wait_done()
+    tool.wait_scans(len(tool.scans()) + 3)
+    after = {tid: Accounts(tid).minus(before[tid]) for tid in tids}
+    rows = [row for _, scan in scans_of(tool.interrupt())[start - 1:] for row in scan]
+    return [(sums(rows_of(rows, tid)), after[tid]) for tid in tids], done
+
+
+def near(name, got, expected, switches, part=0.03):
+    allowed = expected * part + switches * SWITCH_ERROR_US + 2000
+    check(abs(got - expected) <= allowed, "%s is %d, the kernel counts %d (%d switches)", name, got, expected, switches)
+
+
+def expect_totals(total, kernel):
+    switches = kernel.vcsw + kernel.ivcsw
+    check(abs(total["vcsw"] - kernel.vcsw) <= 1, "vcsw is %d, not %d", total["vcsw"], kernel.vcsw)
+    check(abs(total["ivcsw"] - kernel.ivcsw) <= 1, "ivcsw is %d, not %d", total["ivcsw"], kernel.ivcsw)
+    if kernel.schedstat:
+        near("cpu_us", total["cpu_us"], kernel.schedstat[0], switches)
+        near("runq_us", total["runq_us"], kernel.schedstat[1], switches)
+    else:
+        near("cpu_us", total["cpu_us"], kernel.ticks * 10000, switches, 0.1)
+
+
+@case
+def totals(ctx):
+    """cpu_us, runq_us, vcsw, ivcsw of a thread with a rival on its CPU: as the kernel counts them."""
+    for total, kernel in burst(ctx)[0]:
+        expect_totals(total, kernel)
+
+
+@case
+def totals_of_waits(ctx):
+    """dwait_us and sleep_us of a thread that slept in D and S for a known time."""
+    ((total, kernel), _), done = burst(ctx)
+    near("dwait_us", total["dwait_us"], int(done["disk_ns"]) / 1000, kernel.vcsw + kernel.ivcsw, 0.05)
+    asleep = int(done["sleep_ns"]) / 1000
+    check(total["sleep_us"] >= asleep * 0.8 - 20000, "sleep_us is %d, it slept for %d", total["sleep_us"], asleep)
+
+
+@case
+def totals_close(ctx):
+    """CPU, run queue, D and S of a thread add up to the time between its samples."""
+    workload = ctx.workload("pingpong")
+    spinner = ctx.workload("spin")
+    tool = ctx.stream("-a", "-p", "%s,%s" % (workload["pid"], spinner["pid"]), columns=COLUMNS)
+    tool.wait_scans(40)
+    rows = tool.interrupt()
+    for tid in (workload.tid, workload.number("tid2"), spinner.tid):
+        mine = rows_of(rows, tid)[1:]
+        total, time = sums(mine), sum(number(row, "weight_us") for row in mine)
+        filled = sum(total[column] for column in TIMES)
+        check(abs(filled - time) <= time * 0.05 + 50000, "%s: %d us of %d us are told: %s", tid, filled, time, total)
+
+
+@case
+def totals_at_any_rate(ctx):
+    """The totals don't depend on the rate of sampling."""
+    for rate in (2, 100):
+        for total, kernel in burst(ctx, "-F", rate)[0]:
+            expect_totals(total, kernel)
+
+
+@case
+def totals_of_first_sample(ctx):
+    """A thread's first sample tells no totals from before tsnap started."""
+    workload = ctx.workload("burst")
+    workload.say("go")
+    workload.wait_done()
+    if truth.schedstat(workload.tid) is None:
+        raise Skip("this kernel counts no CPU time in ns (schedstat)")
+    rows = rows_of(ctx.rows("-a", "-p", workload["pid"], seconds=1, columns=COLUMNS), workload.tid)
+    check(rows, "no samples")
+    total = sums(rows)
+    check(total["cpu_us"] < 100000 and total["vcsw"] < 10, "a thread that only slept has %s", total)

@@ -1,0 +1,328 @@
+"""Bad input and trouble: one clear line, the right exit code, and nothing left behind."""
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+
+import bpf
+import truth
+from harness import START_S, STOP_S, UNREADY, Skip, case, check, number, rows_of, wait_until
+
+NOBODY = 65534
+
+
+def expect_error(tool, code, *words):
+    """Ends with this code and one line that holds these words."""
+    got = tool.wait(START_S + STOP_S)
+    check(got == code, "exit code %d, not %d: %s", got, code, tool.err)
+    lines = tool.err.splitlines()
+    check(len(lines) == 1, "%d lines on standard error: %s", len(lines), tool.err)
+    for word in words:
+        check(word in lines[0], "'%s' is not in: %s", word, lines[0])
+
+
+@case
+def wrong_options(ctx):
+    """Unknown option, column and fact, bad numbers: exit code 2 and one line."""
+    for args, word in ((("--no-such-option",), "no-such-option"), (("-g", "comn"), "comm"), (("-F", "0"), "-F"),
+                       (("-F", "1001"), "-F"), (("-d", "soon"), "soon"), (("-n", "-1"), "-1"),
+                       (("--without", "no_such_fact"), "no_such_fact"), (("--max-threads", "x"), "x")):
+        expect_error(ctx.plain(*args), 2, word)
+
+
+def unused_pid():
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    return process.pid
+
+
+@case
+def no_such_process(ctx):
+    """A pid that does not exist, a pattern that matches nothing: exit code 1 and one line."""
+    pid = unused_pid()
+    expect_error(ctx.plain("-p", pid), 1, str(pid))
+    expect_error(ctx.plain("-p", "no-such-name-*"), 1, "no-such-name-*")
+
+
+@case
+def process_ends(ctx):
+    """The process that is watched ends: tsnap goes on to its own end, or ends quietly."""
+    workload = ctx.workload("sleep", call="futex")
+    tool = ctx.stream("-a", "-d", 2, "-p", workload["pid"], columns="state")
+    tool.wait_scans(3)
+    workload.process.stdin.close()
+    workload.wait(10)
+    rows = tool.finish(0)
+    check(rows_of(rows, workload.tid), "it was never shown")
+    check(len(tool.err.splitlines()) <= 1, "more than a line about it: %s", tool.err)
+
+
+@case
+def closed_pipe(ctx):
+    """The reader of the CSV goes away: quiet, exit code 0."""
+    head = subprocess.Popen(["head", "-3"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    tool = ctx.stream("-a", columns="state", stdout=head.stdin)
+    head.stdin.close()
+    head.stdin = None
+    lines = head.communicate(timeout=START_S)[0].splitlines()
+    check(len(lines) == 3, "head got %d lines", len(lines))
+    got = tool.wait(STOP_S)
+    check(got == 0 and not tool.err, "exit code %d: %s", got, tool.err)
+
+
+@case
+def full_disk(ctx):
+    """A full disk behind standard output: exit code 1 and one line, for every format."""
+    for args in (("--csv", "-a"), ("--json", "-a"), ("-a", "-d", "1"), ("--list",)):
+        with open("/dev/full", "wb") as full:
+            expect_error(ctx.plain(*args, stdout=full), 1, "No space left")
+
+
+@case
+def signals(ctx):
+    """SIGINT, SIGTERM, SIGHUP: whole rows, or the report so far; exit code 0."""
+    workload = ctx.workload("spin")
+    for number_ in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        tool = ctx.stream("-a", columns="comm,state,cmdline,exe")
+        tool.wait_scans(3)
+        tool.interrupt(number_)
+        check(tool.out.endswith(b"\n"), "signal %d: the last row is cut", number_)
+        report = ctx.plain("-i", 1, "-p", workload["pid"])
+        wait_until(lambda: report.out.count(b"AVG_THR") == 1, START_S + 5, "the first report")
+        switches = voluntary(report.pid)
+        wait_until(lambda: voluntary(report.pid) > switches + 4, 5, "some scans of the second report")
+        report.signal(number_)
+        report.finish_plain(0)
+        check(report.out.count(b"spin") > 1 and report.out.count(b"AVG_THR") == 2, "signal %d: no report: %s", number_,
+              report.out.decode())
+
+
+def voluntary(pid):
+    return truth.Thread(pid).switches[0]
+
+
+def expect_clean(owned, files, events):
+    wait_until(lambda: not owned & bpf.loaded(), STOP_S, "the end of its BPF programs and maps")
+    left = truth.our_temporary_files() - files
+    check(not left, "left behind: %s", ", ".join(sorted(left)))
+    check(truth.kprobe_events() <= events, "left kprobe events: %s", truth.kprobe_events() - events)
+
+
+@case
+def nothing_left(ctx):
+    """After an orderly end no program, map, kprobe event or temporary file is left."""
+    if not bpf.can_be_used():
+        raise Skip("this kernel can't list BPF programs")
+    files, events = truth.our_temporary_files(), truth.kprobe_events()
+    tool = ctx.stream("-a", columns="state")
+    tool.wait_scans(2)
+    owned = truth.owned_bpf([tool.pid])
+    check({kind for kind, _ in owned} == {"prog", "map"}, "tsnap's BPF descriptors: %s", owned)
+    tool.interrupt()
+    expect_clean(owned, files, events)
+
+
+@case
+def killed(ctx):
+    """kill -9: its programs and maps go with it, and the next start removes what is left of its files."""
+    if not bpf.can_be_used():
+        raise Skip("this kernel can't list BPF programs")
+    files, events = truth.our_temporary_files(), truth.kprobe_events()
+    tool = ctx.stream("-a", columns="state")
+    tool.wait_scans(2)
+    owned = truth.owned_bpf([tool.pid])
+    tool.signal(signal.SIGKILL)
+    tool.wait(STOP_S)
+    ctx.rows("-a", seconds=1, columns="state")
+    expect_clean(owned, files, events)
+
+
+@case
+def killed_at_start(ctx):
+    """kill -9 while it compiles: neither a child nor a file stays after the next start."""
+    if not bpf.can_be_used():
+        raise Skip("this kernel can't list BPF programs")
+    files, events = truth.our_temporary_files(), truth.kprobe_events()
+    for _ in range(3):
+        tool = ctx.stream("-a", columns="state")
+        family = wait_until(lambda: truth.children(tool.pid) or tool.rows() or None, START_S, "the compile child")
+        tool.signal(signal.SIGKILL)
+        tool.wait(STOP_S)
+        if isinstance(family, set):
+            wait_until(lambda: not any(os.path.exists("/proc/%d" % pid) for pid in family), STOP_S,
+                       "the end of the compile child")
+    tool = ctx.stream("-a", columns="state")
+    tool.wait_scans(1)
+    owned = truth.owned_bpf([tool.pid])
+    tool.interrupt()
+    expect_clean(owned, files, events)
+
+
+@case
+def small_memory_limit(ctx):
+    """RLIMIT_MEMLOCK of 64 KB, as before 5.11: tsnap raises it."""
+    limit = lambda: resource.setrlimit(resource.RLIMIT_MEMLOCK, (65536, 65536))
+    tool = ctx.stream("-a", "-n", 2, columns="state", preexec_fn=limit)
+    check(tool.finish(0, START_S + STOP_S), "no rows")
+
+
+def as_nobody():
+    os.setgroups([])
+    os.setresgid(NOBODY, NOBODY, NOBODY)
+    os.setresuid(NOBODY, NOBODY, NOBODY)
+
+
+def readable_copy(ctx):
+    """The program where anybody can run it."""
+    directory = ctx.temporary()
+    os.chmod(directory, 0o755)
+    path = shutil.copy(ctx.options.tsnap, directory)
+    os.chmod(path, 0o755)
+    return path
+
+
+@case
+def not_root(ctx):
+    """Without privileges: exit code 77 and one line that says so; --check and --list still work."""
+    options = type(ctx.options)(**dict(vars(ctx.options), tsnap=readable_copy(ctx)))
+    nobody = type(ctx)(options)
+    nobody.started = ctx.started
+    expect_error(nobody.plain("--csv", "-a", preexec_fn=as_nobody, cwd="/"), UNREADY, "root")
+    nobody.plain("--list", preexec_fn=as_nobody, cwd="/").finish_plain(0)
+    checked = nobody.plain("--check", preexec_fn=as_nobody, cwd="/")
+    checked.finish_plain(UNREADY)
+    check(b"root" in checked.out, "--check does not say what is missing: %s", checked.out.decode())
+
+
+@case
+def no_capabilities(ctx):
+    """Root without capabilities: exit code 77 and one line."""
+    if not shutil.which("setpriv"):
+        raise Skip("setpriv is not installed")
+    options = type(ctx.options)(**dict(vars(ctx.options), tsnap=shutil.which("setpriv"), tsnap_args=""))
+    bare = type(ctx)(options)
+    bare.started = ctx.started
+    expect_error(bare.plain("--bounding-set=-all", "--inh-caps=-all", ctx.options.tsnap, "--csv", "-a"), UNREADY)
+
+
+@case
+def check_as_root(ctx):
+    """--check: exit code 0, and what was chosen."""
+    tool = ctx.plain("--check")
+    tool.finish_plain(0)
+    text = tool.out.decode()
+    for word in (os.uname().release, os.uname().machine, "sched_switch"):
+        check(word in text, "--check does not tell %s", word)
+    check(not tool.err, "on standard error: %s", tool.err)
+
+
+@case
+def two_at_once(ctx):
+    """Two tsnaps side by side see the same."""
+    workload = ctx.workload("sleep", call="pipe_read")
+    tools = [ctx.stream("-a", "-p", workload["pid"], columns="state,syscall") for _ in range(2)]
+    for tool in tools:
+        tool.wait_scans(5)
+    for tool in tools:
+        states = {(row["state"], row["syscall"]) for row in rows_of(tool.interrupt(), workload.tid)}
+        check(states == {("S", "read")}, "%s", states)
+
+
+@case
+def slow_reader(ctx):
+    """A reader that stops for a while: late scans are told or not made, and no row is cut."""
+    reading, writing = os.pipe()
+    with os.fdopen(reading, "rb") as pipe:
+        tool = ctx.stream("-a", "-F", 100, columns="comm,cmdline", stdout=writing)
+        os.close(writing)
+        heading = pipe.readline()
+        wait_until(lambda: truth.Thread(tool.pid).nr is not None and blocked_in_write(tool.pid), START_S,
+                   "the pipe to fill")
+        tool.signal(signal.SIGINT)
+        rest = pipe.read()
+    tool.wait(STOP_S)
+    commas = heading.count(b",")
+    check(rest.endswith(b"\n"), "the last row is cut")
+    check(all(line.count(b",") >= commas for line in rest.splitlines()), "a row is cut")
+
+
+def blocked_in_write(pid):
+    call = truth.read("/proc/%d/syscall" % pid) or ""
+    return len(call.split()) > 3 and call.split()[1] == "0x1" and truth.Thread(pid).letter == "S"
+
+
+FACTS = ("raw_tracepoint", "raw_tracepoint,tracepoint", "perf_clock", "map_batch", "read_into_map",
+         "probe_read_kernel", "kprobe")
+
+
+def same_without(ctx, facts):
+    """The workloads that need all of the probes, seen without some facts."""
+    blocked = ctx.workloads([("sleep", {"call": "pipe_read"}), ("vfork", {}), ("sleep", {"call": "futex"})])
+    busy = ctx.workload("spin2")
+    game = ctx.workload("pingpong")
+    everyone = blocked + [busy, game]
+    tool = ctx.stream("-a", "--without", facts, "-p", ",".join(w["pid"] for w in everyone),
+                      columns="state,syscall,filename,waker_tid,cpu_us,runq_us")
+    rows = tool.wait_scans(40)
+    tool.interrupt()
+    for workload in blocked:
+        seen = {(row["state"], row["syscall"], row["filename"]) for row in rows_of(rows, workload.tid)}
+        expected = {(workload["state"], workload["syscall"], workload.ready.get("file", ""))}
+        check(seen == expected, "without %s: %s, not %s", facts, seen, expected)
+    mine = rows_of(rows, busy.tid)
+    states = {row["state"] for row in mine}
+    check(states == {"ON", "RQ"}, "without %s: a spinner on a shared CPU is %s", facts, states)
+    told = sum(number(row, "cpu_us") + number(row, "runq_us") for row in mine[1:])
+    time = sum(number(row, "weight_us") for row in mine[1:])
+    check(abs(told - time) <= 0.1 * time, "without %s: %d us of a spinner's %d us are told", facts, told, time)
+    woken = [row for row in rows_of(rows, game.tid)[1:] if row["waker_tid"] == game["tid2"]]
+    check(len(woken) >= 0.9 * len(rows_of(rows, game.tid)[1:]), "without %s: wakers are wrong", facts)
+    for workload in everyone:
+        workload.end()
+        ctx.started.remove(workload)
+
+
+@case
+def without_facts(ctx):
+    """What this kernel offers is taken away, one way after the other: the same is seen."""
+    if ctx.options.tsnap_args:
+        raise Skip("--tsnap-args chooses the way")
+    done = 0
+    for facts in FACTS:
+        if ctx.plain("--check", "--without", facts).wait(START_S + STOP_S) == UNREADY:
+            continue  # this host has no other way
+        same_without(ctx, facts)
+        done += 1
+    check(done >= 3, "only %d of the facts have another way here", done)
+
+
+@case
+def without_any_way(ctx):
+    """No way to see switches: exit code 77 and one line."""
+    expect_error(ctx.plain("--csv", "-a", "--without", "raw_tracepoint,tracepoint,kprobe"), UNREADY)
+
+
+@case
+def unreadable_types(ctx):
+    """A BTF file that is none, that is missing, that is cut: one line, exit code 1 or 77, no crash."""
+    directory = ctx.temporary()
+    hostile = {"empty": b"", "text": b"this is no BTF\n" * 100, "cut": read_bytes("/sys/kernel/btf/vmlinux")[:5000],
+               "lengths": b"\x9f\xeb\x01\x00" + b"\xff" * 4096}
+    for name, content in hostile.items():
+        path = os.path.join(directory, name)
+        with open(path, "wb") as file:
+            file.write(content)
+        expect_refused(ctx.plain("--csv", "-n", "1", "--btf", path), path)
+    expect_refused(ctx.plain("--csv", "-n", "1", "--btf", directory + "/missing"), directory + "/missing")
+
+
+def read_bytes(path):
+    return truth.read(path, "rb") or b""
+
+
+def expect_refused(tool, path):
+    code = tool.wait(START_S)
+    check(code in (1, UNREADY), "%s: exit code %d: %s", path, code, tool.err)
+    check(len(tool.err.splitlines()) == 1, "%s: not one line: %s", path, tool.err)

@@ -1,0 +1,318 @@
+"""Starts workloads and tsnap, waits with deadlines, reads what tsnap printed, and ends all that it started."""
+import csv
+import io
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import urllib.parse
+
+SLOW = float(os.environ.get("TSNAP_TEST_SLOW", "1"))  # software emulation: every time limit times this
+UNREADY = 77
+
+START_S = 30 * SLOW  # tsnap to its first scan
+STOP_S = 20 * SLOW
+WORKLOAD_S = 20 * SLOW
+
+
+class Failure(Exception):
+    """The test has failed; the text says what was seen and what was expected."""
+
+
+class Skip(Exception):
+    """The test can't run here; the text says why."""
+
+
+def check(condition, why, *values):
+    if not condition:
+        raise Failure(why % values if values else why)
+
+
+def wait_until(ready, limit_s, what):
+    """Polls until ready() gives something true, and returns it."""
+    deadline = time.monotonic() + limit_s
+    while True:
+        value = ready()
+        if value:
+            return value
+        check(time.monotonic() < deadline, "%s: not within %g s", what, limit_s)
+        time.sleep(0.02)
+
+
+def values_of(line):
+    """The key=value words of a workload's line, decoded; bytes that are not UTF-8 become surrogates."""
+    pairs = (word.split("=", 1) for word in line.split() if "=" in word)
+    return {key: urllib.parse.unquote(value, errors="surrogateescape") for key, value in pairs}
+
+
+class Process:
+    """A child whose standard output and error go to files, so that it never blocks on us."""
+
+    def __init__(self, argv, **popen):
+        self.argv = argv
+        self.files = [tempfile.TemporaryFile(), tempfile.TemporaryFile()]
+        popen.setdefault("stdout", self.files[0])
+        popen.setdefault("stderr", self.files[1])
+        popen.setdefault("stdin", subprocess.PIPE)
+        self.process = subprocess.Popen(argv, start_new_session=True, **popen)
+        self.pid = self.process.pid
+
+    def _read(self, which):
+        size = os.fstat(self.files[which].fileno()).st_size
+        return os.pread(self.files[which].fileno(), size, 0)
+
+    @property
+    def out(self):
+        return self._read(0)
+
+    @property
+    def err(self):
+        return self._read(1).decode(errors="backslashreplace").strip()
+
+    @property
+    def code(self):
+        return self.process.poll()
+
+    def say(self, text):
+        self.process.stdin.write(text.encode() + b"\n")
+        self.process.stdin.flush()
+
+    def wait(self, limit_s, what="its end"):
+        try:
+            return self.process.wait(limit_s)
+        except subprocess.TimeoutExpired:
+            raise Failure("%s: no end within %g s (%s)" % (" ".join(self.argv), limit_s, what))
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def end(self):
+        """Ends it whatever it does; closing its input is what ends a workload."""
+        try:
+            if self.process.stdin:
+                self.process.stdin.close()
+        except OSError:
+            pass
+        for number in (None, signal.SIGTERM, signal.SIGKILL):
+            try:
+                if number:
+                    self.process.send_signal(number)
+                self.process.wait(STOP_S if number or self.process.stdin else 0)
+                break
+            except subprocess.TimeoutExpired:
+                pass
+        for file in self.files:
+            file.close()
+
+
+class Workload(Process):
+    """A workload that holds its state. Its ready line's values are its items: w["tid"]."""
+
+    def __init__(self, path, name, options, **popen):
+        super().__init__([path, name] + ["%s=%s" % pair for pair in options.items()], **popen)
+        self.name = options.get("call", name)
+        self.ready = {}
+
+    def lines(self, word):
+        return [line for line in self.out.decode(errors="surrogateescape").split("\n")[:-1]
+                if line.split(" ", 1)[0] == word]
+
+    def wait_ready(self):
+        wait_until(lambda: self.lines("ready") or self.code is not None, WORKLOAD_S + 60, self.name + " ready")
+        if self.code == UNREADY:
+            raise Skip((self.lines("unready") or ["unready"])[0][len("unready "):])
+        check(self.lines("ready"), "workload %s failed: %s", self.name, self.err)
+        self.ready = values_of(self.lines("ready")[-1])
+        return self
+
+    def wait_done(self, count=1, limit_s=WORKLOAD_S + 60):
+        """Values of the count-th `done` line."""
+        wait_until(lambda: len(self.lines("done")) >= count, limit_s, self.name + " done")
+        return values_of(self.lines("done")[count - 1])
+
+    def finish(self):
+        """Ends it by closing its input and returns the values of its last `done` line."""
+        self.process.stdin.close()
+        self.wait(WORKLOAD_S, self.name)
+        return values_of(self.lines("done")[-1])
+
+    def __getitem__(self, key):
+        return self.ready[key]
+
+    def __contains__(self, key):
+        return key in self.ready
+
+    def number(self, key):
+        return int(self.ready[key])
+
+    @property
+    def tid(self):
+        return self.number("tid")
+
+    @property
+    def tgid(self):
+        return self.number("pid")
+
+
+def unescape(text):
+    """The bytes that tsnap's printable form stands for: a backslash is doubled, a byte is \\xNN."""
+    raw = text.encode()
+    return re.sub(rb"\\(\\|x[0-9a-f]{2})",
+                  lambda m: b"\\" if m.group(1) == b"\\" else bytes([int(m.group(1)[1:], 16)]), raw)
+
+
+def number(row, column):
+    """A number of a row, decimal or 0x...; None: absent."""
+    return int(row[column], 0) if row[column] != "" else None
+
+
+def scans_of(rows):
+    """[(timestamp, rows)] in the order of time."""
+    scans = {}
+    for row in rows:
+        scans.setdefault(row["timestamp"], []).append(row)
+    return sorted(scans.items())
+
+
+def rows_of(rows, tid):
+    return [row for row in rows if row["tid"] == str(tid)]
+
+
+class Tsnap(Process):
+    """A run of the tool."""
+
+    columns = None
+
+    def rows(self, all_of_it=False):
+        """Rows of the CSV so far, as dicts. A half row at the end counts only where all_of_it is asked."""
+        raw = self.out
+        if not all_of_it:
+            raw = raw[:raw.rfind(b"\n") + 1]
+        try:
+            text = raw.decode()
+        except UnicodeDecodeError as error:
+            raise Failure("the CSV is not UTF-8: %s" % error)
+        table = list(csv.reader(io.StringIO(text, newline=""), strict=True))
+        if not table:
+            return []
+        for line in table:
+            check(len(line) == len(table[0]), "a row of %d columns under a heading of %d: %r", len(line),
+                  len(table[0]), line)
+        return [dict(zip(table[0], line)) for line in table[1:]]
+
+    def scans(self):
+        return scans_of(self.rows())
+
+    def wait_scans(self, count, test=lambda row: True):
+        """Waits until so many scans have rows that pass the test; gives all rows so far."""
+        def enough():
+            if self.code is not None:
+                raise Failure("tsnap ended (%d) early: %s" % (self.code, self.err))
+            rows = self.rows()
+            return len(scans_of(row for row in rows if test(row))) >= count and rows
+        return wait_until(enough, START_S + count * SLOW, "%d scans" % count)
+
+    def finish(self, code=0, limit_s=STOP_S):
+        """Waits for its own end; gives all rows, whole to the last byte."""
+        got = self.wait(limit_s)
+        check(got == code, "exit code %d, not %d: %s", got, code, self.err)
+        return self.rows(all_of_it=True)
+
+    def finish_plain(self, code=0, limit_s=START_S + STOP_S):
+        """As finish, of a run that prints no CSV."""
+        got = self.wait(limit_s)
+        check(got == code, "exit code %d, not %d: %s", got, code, self.err)
+
+    def interrupt(self, number=signal.SIGINT):
+        self.signal(number)
+        return self.finish()
+
+
+class Context:
+    """What a test is given; ends all that was started through it."""
+
+    def __init__(self, options):
+        self.options = options
+        self.started = []
+
+    def workload(self, name, **options):
+        """A workload in its state."""
+        return self.workloads([(name, options)])[0]
+
+    def workloads(self, wanted, popen=None):
+        """Several of (name, options), started side by side. One alone that this host can't hold skips the
+        test; of several it is left out."""
+        made = [Workload(self.options.workload, name, options, **(popen or {})) for name, options in wanted]
+        self.started += made
+        ready = []
+        for workload in made:
+            try:
+                ready.append(workload.wait_ready())
+            except Skip:
+                if len(made) == 1:
+                    raise
+        return ready
+
+    def plain(self, *args, **popen):
+        """tsnap with just these arguments."""
+        popen.setdefault("stdin", subprocess.DEVNULL)
+        tool = Tsnap([self.options.tsnap] + shlex.split(self.options.tsnap_args) + [str(arg) for arg in args],
+                     **popen)
+        self.started.append(tool)
+        return tool
+
+    def stream(self, *args, columns="", **popen):
+        """tsnap --csv with timestamp, weight_us, tid, pid and these columns; not waited for."""
+        columns = ",".join(["timestamp", "weight_us", "tid", "pid"] + columns.replace(",", " ").split())
+        return self.plain("--csv", "-g", columns, *args, **popen)
+
+    def rows(self, *args, seconds=2, columns="", code=0):
+        """All rows of a run of so many seconds."""
+        tool = self.stream("-d", seconds, *args, columns=columns)
+        return tool.finish(code, START_S + seconds + STOP_S)
+
+    def temporary(self):
+        path = tempfile.mkdtemp(prefix="tsnap-test-")
+        self.started.append(Directory(path))
+        return path
+
+    def end(self):
+        for process in reversed(self.started):
+            process.end()
+
+
+class Directory:
+    def __init__(self, path):
+        self.path = path
+
+    def end(self):
+        shutil.rmtree(self.path, ignore_errors=True)
+
+
+TABLE = []
+
+
+def case(fn):
+    """Enters a test into the table: its name is the function's, its help the doc string."""
+    TABLE.append(fn)
+    return fn
+
+
+class Findings:
+    """Collects what is wrong with many things, so that one run tells all of it."""
+
+    def __init__(self):
+        self.wrong = []
+
+    def expect(self, condition, why, *values):
+        why = why % values if values else why
+        if not condition and why not in self.wrong:
+            self.wrong.append(why)
+
+    def close(self):
+        check(not self.wrong, "%s", "; ".join(self.wrong[:12]) +
+              (" (and %d more)" % (len(self.wrong) - 12) if len(self.wrong) > 12 else ""))

@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""Runs the real tsnap on this kernel against workloads, and holds what it prints against what they do.
+
+Each line is `ok NAME (SECONDS)`, `FAIL NAME: why` or `skip NAME: why`; the last tells the numbers. Exit 0: none
+failed. Exit 77: nothing can run here. TSNAP_TEST_SLOW=N multiplies every time limit.
+"""
+import argparse
+import fnmatch
+import os
+import signal
+import subprocess
+import sys
+import time
+import traceback
+
+import case_cpu
+import case_host
+import case_select
+import case_self
+import case_state
+import case_totals
+import case_trouble
+import harness
+
+LIMIT_S = 180
+
+
+def parse(argv):
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--tsnap", help="the program under test")
+    parser.add_argument("--workload", required=True, help="the workload program")
+    parser.add_argument("--tsnap-args", default="", help="given to every tsnap, such as '--without kprobe'")
+    parser.add_argument("--self-test", action="store_true", help="checks the workloads against /proc, without tsnap")
+    parser.add_argument("--list", action="store_true", help="lists the tests")
+    parser.add_argument("names", nargs="*", help="tests to run, as patterns; all if none")
+    options = parser.parse_args(argv)
+    if not options.self_test and not options.list and not options.tsnap:
+        parser.error("--tsnap is needed")
+    options.workload = os.path.abspath(options.workload)
+    options.tsnap = options.tsnap and os.path.abspath(options.tsnap)
+    return options
+
+
+def on_alarm(_number, _frame):
+    raise harness.Failure("no end within %g s" % (LIMIT_S * harness.SLOW))
+
+
+def run(test, options):
+    """("ok"|"FAIL"|"skip", words)"""
+    context = harness.Context(options)
+    start = time.monotonic()
+    signal.alarm(int(LIMIT_S * harness.SLOW))
+    try:
+        test(context)
+        return "ok", "ok %s (%.1fs)" % (test.__name__, time.monotonic() - start)
+    except harness.Skip as skip:
+        return "skip", "skip %s: %s" % (test.__name__, skip)
+    except harness.Failure as failure:
+        return "FAIL", "FAIL %s: %s" % (test.__name__, failure)
+    except Exception as error:  # a fault of the test itself is a failure too
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        return "FAIL", "FAIL %s: %s: %s (%s:%d)" % (test.__name__, type(error).__name__, error,
+                                                   os.path.basename(where.filename), where.lineno)
+    finally:
+        signal.alarm(0)
+        context.end()
+
+
+def can_run(options):
+    """Why nothing can run here, or None."""
+    if os.geteuid():
+        return "not root"
+    checked = subprocess.run([options.tsnap, "--check"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                             stdin=subprocess.DEVNULL, timeout=harness.START_S)
+    if checked.returncode == harness.UNREADY:
+        return "tsnap --check: this host can't"
+    return None
+
+
+def chosen(options):
+    table = case_self.TABLE if options.self_test else harness.TABLE
+    return [test for test in table
+            if not options.names or any(fnmatch.fnmatch(test.__name__, name) for name in options.names)]
+
+
+def main(argv):
+    options = parse(argv)
+    tests = chosen(options)
+    if options.list:
+        for test in tests:
+            print("%-24s %s" % (test.__name__, test.__doc__.split("\n")[0]))
+        return 0
+    if not tests:
+        print("no test of that name", file=sys.stderr)
+        return 2
+    why = None if options.self_test else can_run(options)
+    if why:
+        print("skip: " + why)
+        return harness.UNREADY
+    signal.signal(signal.SIGALRM, on_alarm)
+    counts = {"ok": 0, "FAIL": 0, "skip": 0}
+    for test in tests:
+        outcome, words = run(test, options)
+        counts[outcome] += 1
+        print(words.encode("utf-8", "backslashreplace").decode(), flush=True)
+    print("%d passed, %d failed, %d skipped" % (counts["ok"], counts["FAIL"], counts["skip"]))
+    return 1 if counts["FAIL"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

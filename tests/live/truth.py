@@ -1,0 +1,149 @@
+"""What /proc says: the ground truth that tsnap is held against."""
+import os
+import re
+
+PF_KTHREAD = 0x00200000  # include/linux/sched.h
+PF_IO_WORKER = 0x00000010  # io_uring workers: user threads that never enter user mode
+
+# Letters of /proc/TID/stat to the states that tsnap tells.
+STATES = {"R": ("ON", "RQ"), "S": ("S",), "D": ("D",), "T": ("T",), "t": ("T",), "Z": ("Z",), "X": ("Z",),
+          "I": ("I",), "P": ("P",)}
+
+
+def read(path, mode="r"):
+    """The text of a file of /proc, or None when its thread is gone or it may not be read."""
+    try:
+        with open(path, mode, **({} if "b" in mode else {"errors": "surrogateescape"})) as file:
+            return file.read()
+    except (OSError, ValueError):
+        return None
+
+
+class Thread:
+    """One thread as /proc shows it now; None fields where it could not be read."""
+
+    def __init__(self, tid):
+        self.tid = tid
+        self.stat = read("/proc/%d/stat" % tid, "rb")
+        self.exists = bool(self.stat)
+        if not self.exists:
+            return
+        after = self.stat[self.stat.rindex(b")") + 2:].split()
+        self.letter = after[0].decode()
+        self.ppid = int(after[1])
+        self.flags = int(after[6])
+        self.ticks = int(after[11]) + int(after[12])
+        self.start = int(after[19])
+        self.call_text = (read("/proc/%d/syscall" % tid) or "").split()
+        self.status = read("/proc/%d/status" % tid) or ""
+
+    def status_number(self, key):
+        match = re.search(r"^%s:\s*(\d+)" % key, self.status, re.M)
+        return int(match.group(1)) if match else None
+
+    @property
+    def pid(self):
+        return self.status_number("Tgid")
+
+    @property
+    def uid(self):
+        match = re.search(r"^Uid:\s*\d+\s+(\d+)", self.status, re.M)
+        return int(match.group(1)) if match else None
+
+    @property
+    def kernel(self):
+        return bool(self.flags & (PF_KTHREAD | PF_IO_WORKER))
+
+    @property
+    def switches(self):
+        return (self.status_number("voluntary_ctxt_switches"), self.status_number("nonvoluntary_ctxt_switches"))
+
+    @property
+    def nr(self):
+        """Number of the system call; -1: asleep outside of one; None: running or not told."""
+        if not self.call_text or self.call_text[0] == "running":
+            return None
+        return int(self.call_text[0])
+
+    @property
+    def args(self):
+        """The six argument registers, or None."""
+        if len(self.call_text) < 9:
+            return None
+        return [int(text, 16) for text in self.call_text[1:7]]
+
+    @property
+    def same(self):
+        """Equal for two readings between which the thread did not run."""
+        return (self.tid, self.start, self.letter, self.call_text, self.switches)
+
+
+def tids():
+    found = set()
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            found.update(int(tid) for tid in os.listdir("/proc/%s/task" % pid))
+        except OSError:
+            pass  # it ended meanwhile
+    return found
+
+
+def threads():
+    """{tid: Thread} of the whole host."""
+    found = {tid: Thread(tid) for tid in tids()}
+    return {tid: thread for tid, thread in found.items() if thread.exists}
+
+
+def children(pid):
+    """Processes below pid."""
+    found, stack = set(), [pid]
+    while stack:
+        parent = stack.pop()
+        for task in read_dir("/proc/%d/task" % parent):
+            text = read("/proc/%d/task/%s/children" % (parent, task)) or ""
+            fresh = {int(word) for word in text.split()} - found
+            found |= fresh
+            stack.extend(fresh)
+    return found
+
+
+def read_dir(path):
+    try:
+        return os.listdir(path)
+    except OSError:
+        return []
+
+
+def schedstat(tid):
+    """(ns on CPU, ns waiting in a run queue), or None where the kernel does not count them."""
+    text = read("/proc/%d/schedstat" % tid)
+    if not text or len(text.split()) != 3 or text.split() == ["0", "0", "0"]:
+        return None
+    return tuple(int(word) for word in text.split()[:2])
+
+
+def owned_bpf(pids):
+    """{("prog"|"map", id)} that descriptors of these processes hold."""
+    found = set()
+    for pid in pids:
+        for fd in read_dir("/proc/%d/fdinfo" % pid):
+            text = read("/proc/%d/fdinfo/%s" % (pid, fd)) or ""
+            for kind, number in re.findall(r"^(prog|map)_id:\s*(\d+)", text, re.M):
+                found.add((kind, int(number)))
+    return found
+
+
+def kprobe_events():
+    for root in ("/sys/kernel/tracing", "/sys/kernel/debug/tracing"):
+        text = read(root + "/kprobe_events")
+        if text is not None:
+            return set(text.splitlines())
+    return set()
+
+
+def our_temporary_files():
+    found = set()
+    for root in {"/run", "/tmp", "/var/tmp", "/dev/shm", os.environ.get("TMPDIR", "/tmp")}:
+        found.update(root + "/" + name for name in read_dir(root)
+                     if name.startswith(("tsnap", ".tsnap", "bcc-", "kheaders")) and not name.startswith("tsnap-test"))
+    return found

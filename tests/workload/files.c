@@ -1,0 +1,137 @@
+/* Threads that wait for storage and for memory. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "workload.h"
+
+#define PAGE_BYTES 4096
+
+struct syncer {
+	char path[4096];
+	int fd;
+	int64_t start_ns, sync_ns;
+	long rounds;
+	volatile bool stop;
+};
+
+static void sync_loop(void *data)
+{
+	static const char block[PAGE_BYTES] = "tsnap";
+	struct syncer *syncer = data;
+
+	syncer->start_ns = clock_ns(CLOCK_MONOTONIC);
+	while (!syncer->stop) {
+		int64_t before_ns;
+
+		if (pwrite(syncer->fd, block, sizeof(block), (syncer->rounds % 64) * PAGE_BYTES) <
+		    0)
+			die("write");
+		before_ns = clock_ns(CLOCK_MONOTONIC);
+		if (fsync(syncer->fd))
+			die("fsync");
+		syncer->sync_ns += clock_ns(CLOCK_MONOTONIC) - before_ns;
+		syncer->rounds++;
+	}
+}
+
+static void fsync_run(void)
+{
+	static struct syncer syncer;
+	struct subject subject;
+
+	snprintf(syncer.path, sizeof(syncer.path), "%s/tsnap-test-%d",
+		 option_text("dir", "/var/tmp"), getpid());
+	syncer.fd = open(syncer.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (syncer.fd < 0)
+		die(syncer.path);
+	unlink(syncer.path); /* so that it goes whatever happens to us */
+	subject_start(&subject, "fsync", sync_loop, &syncer);
+	ready_begin(subject.tid, getpid());
+	line_add("syscall", "fsync");
+	line_add("fd", "%d", syncer.fd);
+	line_add("file", "%s (deleted)", syncer.path);
+	line_end();
+	hold();
+	syncer.stop = true;
+	pthread_join(subject.thread, NULL);
+	line_begin("done");
+	line_add("ns", "%lld", (long long)(clock_ns(CLOCK_MONOTONIC) - syncer.start_ns));
+	line_add("sync_ns", "%lld", (long long)syncer.sync_ns);
+	line_add("rounds", "%ld", syncer.rounds);
+	line_end();
+}
+
+/* A page that userfaultfd(2) never fills. */
+static char *missing_page(void)
+{
+	struct uffdio_api api = {.api = UFFD_API};
+	struct uffdio_register range = {.mode = UFFDIO_REGISTER_MODE_MISSING};
+	char *page =
+		mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	long fd = syscall(SYS_userfaultfd, O_CLOEXEC);
+
+	if (fd < 0)
+		unready("no userfaultfd here");
+	if (page == MAP_FAILED || ioctl((int)fd, UFFDIO_API, &api))
+		die("userfaultfd");
+	range.range.start = (unsigned long)page;
+	range.range.len = PAGE_BYTES;
+	if (ioctl((int)fd, UFFDIO_REGISTER, &range))
+		die("userfaultfd");
+	return page;
+}
+
+static void touch(void *page)
+{
+	*(volatile char *)page = 1;
+}
+
+/* Sleeps in user mode: no system call, yet not runnable. */
+static void page_fault_run(void)
+{
+	struct subject subject;
+
+	subject_start(&subject, "page_fault", touch, missing_page());
+	await_state(getpid(), subject.tid, "S", NR_NONE);
+	ready_begin(subject.tid, getpid());
+	ready_call('S', "", NR_NONE);
+	line_end();
+	hold();
+}
+
+/* A fault that the kernel takes on behalf of process_vm_readv waits in D (TASK_KILLABLE; before 5.8
+ * TASK_UNINTERRUPTIBLE). */
+static void read_remote(void *page)
+{
+	static char to[16];
+	struct iovec local = {to, sizeof(to)}, remote = {page, sizeof(to)};
+
+	syscall(SYS_process_vm_readv, getpid(), &local, 1ul, &remote, 1ul, 0ul);
+}
+
+static void remote_fault_run(void)
+{
+	struct subject subject;
+
+	subject_start(&subject, "remote_fault", read_remote, missing_page());
+	await_state(getpid(), subject.tid, "D", SYS_process_vm_readv);
+	ready_begin(subject.tid, getpid());
+	ready_call('D', "process_vm_readv", SYS_process_vm_readv);
+	line_end();
+	hold();
+}
+
+const struct workload file_workloads[] = {
+	{"fsync",			      "dir=PATH", "writes and syncs a file in a loop", fsync_run},
+	{"page_fault", "", "a thread asleep outside a system call", page_fault_run},
+	{"remote_fault",				    "", "a thread in D, in process_vm_readv", remote_fault_run},
+	{0				 },
+};

@@ -1,0 +1,82 @@
+/* A factory of threads in a known state: what tsnap's live tests take as the truth.
+ *
+ * `workload NAME [key=value...]` brings threads into a state, waits until /proc shows them in it,
+ * prints one line `ready NAME tid=... pid=... key=value...` (values percent-encoded), and holds the
+ * state until standard input ends or seconds=N have passed. What can't be had on this host prints
+ * `unready NAME why` and exits 77. Lines on standard input are commands for the few workloads that
+ * take some.
+ */
+#ifndef WORKLOAD_H
+#define WORKLOAD_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define EXIT_UNREADY 77
+
+struct workload {
+	const char *name;
+	const char *keys; /* the keys it takes, each followed by '=' and a word of help */
+	const char *help;
+	void (*run)(void);
+};
+
+/* Rows of each file, ended by a row without a name. */
+extern const struct workload cpu_workloads[], sleep_workloads[], process_workloads[],
+	crowd_workloads[], compat_workloads[], file_workloads[];
+
+/* Command line: key=value, else the value for absent. */
+const char *option_text(const char *key, const char *absent);
+long option_number(const char *key, long absent);
+
+/* Both end the program: a failure of the workload (1), and what this host does not offer (77). */
+void die(const char *what) __attribute__((noreturn));
+void unready(const char *why) __attribute__((noreturn));
+
+/* One line of output, built from pairs: line_begin, line_add..., line_end (writes it). */
+void line_begin(const char *word);
+void line_add(const char *key, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void line_end(void);
+/* line_begin("ready"), tid and pid. */
+void ready_begin(pid_t tid, pid_t pid);
+/* state, syscall and nr of a ready line. */
+void ready_call(char state, const char *name, long nr);
+
+/* Waits for a line of standard input (without its newline): false when it has ended or time is up.
+ */
+bool hold_line(char *line, size_t size);
+/* Holds until the end, deaf to commands. */
+void hold(void);
+
+/* Threads. fn runs in a new thread with name as comm; returns its tid once it runs. */
+struct subject {
+	pthread_t thread;
+	pid_t tid;
+	const char *name;
+	void (*fn)(void *arg);
+	void *arg;
+};
+void subject_start(struct subject *subject, const char *name, void (*fn)(void *), void *arg);
+
+/* A child that dies with its parent and is killed and reaped at the end. Returns as fork does. */
+pid_t child_fork(void);
+
+#define NR_ANY (-2)  /* any system call, or running */
+#define NR_NONE (-1) /* sleeps outside a system call */
+/* Waits until /proc shows the thread in one of these states and in this system call. */
+void await_state(pid_t pid, pid_t tid, const char *letters, long nr);
+
+/* Pins the calling thread; -1: leaves it. */
+void pin_cpu(long cpu);
+/* The last CPU this process may use. */
+long last_cpu(void);
+
+pid_t gettid_now(void);
+int64_t clock_ns(clockid_t clock);
+void sleep_ns(int64_t ns);
+void make_pipe(int fds[2]);
+
+#endif
