@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -97,6 +98,7 @@ int main(int argc, char **argv)
 	int err;
 
 	standard_files_open();
+	signal(SIGPIPE, SIG_IGN); /* writing tells with EPIPE */
 	err = config_parse(&config, argc, argv, &e);
 	if (!err)
 		err = mode_run(&config, &notes, &e);

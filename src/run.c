@@ -62,7 +62,6 @@ static void signals_set(void)
 	sigaction(SIGHUP, NULL, &before);
 	if (before.sa_handler != SIG_IGN) /* nohup */
 		sigaction(SIGHUP, &action, NULL);
-	signal(SIGPIPE, SIG_IGN); /* writing tells with EPIPE */
 }
 
 /* Width, row limit and colour are for terminals; all else is never cut. */

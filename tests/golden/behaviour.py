@@ -164,12 +164,13 @@ class Output(unittest.TestCase):
         self.assertTrue(content.endswith(b"\n"))
 
     def test_reader_goes_away(self):
-        reading, writing = os.pipe()
-        os.close(reading)
-        given = subprocess.run([TSNAP, "--replay", "small.csv", "--csv"], cwd=FIXTURES,
-                               stdout=writing, stderr=subprocess.PIPE, timeout=60)
-        os.close(writing)
-        self.assertEqual((given.returncode, given.stderr), (0, b""))
+        for arguments in (["--replay", "small.csv"], ["--replay", "small.csv", "--csv"], ["--help"]):
+            reading, writing = os.pipe()
+            os.close(reading)
+            given = subprocess.run([TSNAP, *arguments], cwd=FIXTURES, stdout=writing,
+                                   stderr=subprocess.PIPE, timeout=60)
+            os.close(writing)
+            self.assertEqual((given.returncode, given.stderr), (0, b""))
 
     def test_closed_standard_files(self):
         for fds in ((0,), (1,), (2,), (0, 1, 2)):
