@@ -168,7 +168,7 @@ static void sample_fill(struct live *live, const struct thread_state *record,
 		record_call(record, &live->moment, doing, sample, &hint.compat);
 		if (record->sched.known & SCHED_SEEDED && doing != DOING_ZOMBIE &&
 		    !sample->kthread && sample->syscall_nr == ABSENT)
-			live_seed_call(&live->seed, sample);
+			live_seed_call(&live->seed, sample, &hint.compat);
 	}
 	if (live->needs & NEED_TOTALS) {
 		struct live_totals totals;
@@ -261,6 +261,16 @@ static int beat_wait(struct live *live)
 	return err;
 }
 
+/* When this thread came on its CPU for this scan: whom it displaced left at that very moment. */
+static int64_t own_in_ns(struct live *live)
+{
+	struct thread_state own;
+
+	return thread_table_get(&live->kernel.table, (uint32_t)getpid(), &own)
+		       ? 0
+		       : (int64_t)own.sched.in_ns;
+}
+
 static int live_next(struct source *source, struct scan *scan, struct error *e)
 {
 	struct live *live = (struct live *)source;
@@ -271,6 +281,7 @@ static int live_next(struct source *source, struct scan *scan, struct error *e)
 		return err;
 	live->moment.now_ns = clock_monotonic_ns();
 	live->moment.tick_count = kernel_ticks_read(&live->kernel, live->ticks);
+	live->moment.own_in_ns = own_in_ns(live);
 	live->count = live->threads = 0;
 	house_keep(live);
 	*scan = (struct scan){.time_us = clock_utc_us()};
@@ -375,6 +386,7 @@ static int live_start(struct live *live, struct error *e)
 		return err;
 	live->ticks = memory_get((size_t)live->kernel.host.cpus_possible * sizeof(*live->ticks));
 	live->moment.ticks = live->ticks;
+	live->moment.registers_marked = live->kernel.compiled.registers_marked;
 	live->moment.registers_known = live->kernel.compiled.stack_registers != 0;
 	err = live_seed_all(&live->seed, &live->kernel, e);
 	if (err)

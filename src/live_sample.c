@@ -59,39 +59,60 @@ static enum thread_doing state_doing(uint32_t state)
 	return DOING_RQ; /* preempted, or TASK_WAKING */
 }
 
+/* What a thread that was off its CPU at the moment did then. */
+static enum thread_doing off_cpu_doing(const struct thread_state *record,
+				       const struct live_moment *moment, bool *unsure)
+{
+	const struct thread_sched *sched = &record->sched;
+	int64_t wake_ns = (int64_t)record->wake.wake_ns, out_ns = (int64_t)sched->out_ns;
+	enum thread_doing doing = state_doing(sched->state);
+
+	/* The thread that the sampler itself took the CPU from would be running. */
+	if (doing == DOING_RQ && out_ns == moment->own_in_ns)
+		return DOING_ON;
+	if (doing == DOING_RQ || (wake_ns > out_ns && wake_ns <= moment->now_ns))
+		return DOING_RQ;
+	*unsure =
+		!sched->on_cpu && wake_ns && wake_ns >= (int64_t)sched->in_ns && wake_ns <= out_ns;
+	return doing;
+}
+
+/* A scan takes time, and threads move meanwhile; a record tells enough of its past to say what the
+ * thread did at the moment, so that all records tell of the same one. */
 enum thread_doing record_doing(const struct thread_state *record, const struct live_moment *moment,
 			       bool *unsure)
 {
 	const struct thread_sched *sched = &record->sched;
-	enum thread_doing doing;
+	int64_t in_ns = (int64_t)sched->in_ns, out_ns = (int64_t)sched->out_ns;
 
 	*unsure = false;
 	if (sched->exit_state & EXIT_ZOMBIE_BIT)
 		return DOING_ZOMBIE;
-	if (sched->on_cpu && sched->known & SCHED_SEEDED && !sched->sequence_done)
-		return tick_of(record, moment) ? DOING_ON : DOING_RQ; /* runnable when seeded */
-	if (sched->on_cpu) {
+	if (sched->on_cpu && sched->known & SCHED_SEEDED && !sched->sequence_done) /* runnable */
+		return tick_of(record, moment) || !moment->tick_count ? DOING_ON : DOING_RQ;
+	if (sched->on_cpu && in_ns <= moment->now_ns) {
 		const struct cpu_tick *tick = tick_since(record, moment);
 
 		/* the clock saw another thread there: this one's switch out was missed */
 		*unsure = tick && tick->tid != record->identity.tid;
 		return DOING_ON;
 	}
-	doing = state_doing(sched->state);
-	if (doing == DOING_RQ || record->wake.wake_ns > sched->out_ns)
-		return DOING_RQ;
-	*unsure = record->wake.wake_ns && record->wake.wake_ns >= sched->in_ns;
-	return doing;
+	if (!sched->on_cpu && out_ns > moment->now_ns && in_ns <= moment->now_ns)
+		return DOING_ON;
+	return off_cpu_doing(record, moment, unsure);
 }
 
 /* When the present state began. */
-static int64_t since_ns(const struct thread_state *record, enum thread_doing doing)
+static int64_t since_ns(const struct thread_state *record, const struct live_moment *moment,
+			enum thread_doing doing)
 {
+	int64_t wake_ns = (int64_t)record->wake.wake_ns, out_ns = (int64_t)record->sched.out_ns;
+
 	if (doing == DOING_ON)
 		return (int64_t)record->sched.in_ns;
-	if (doing == DOING_RQ && record->wake.wake_ns > record->sched.out_ns)
-		return (int64_t)record->wake.wake_ns;
-	return (int64_t)record->sched.out_ns;
+	if (doing == DOING_RQ && wake_ns > out_ns && wake_ns <= moment->now_ns)
+		return wake_ns;
+	return out_ns;
 }
 
 static int64_t span_ns(int64_t from_ns, int64_t until_ns)
@@ -127,7 +148,7 @@ void record_sample(const struct thread_state *record, const struct live_moment *
 		sample->ppid = ABSENT; /* the parent may have died: /proc knows the present one */
 	}
 	sample->state = doing;
-	sample->state_us = span_ns(since_ns(record, doing), moment->now_ns) / NS_PER_US;
+	sample->state_us = span_ns(since_ns(record, moment, doing), moment->now_ns) / NS_PER_US;
 	sample->cpu = record->sched.cpu;
 	if (record->wake.wake_ns)
 		sample->waker_tid = record->wake.waker_tid;
@@ -142,7 +163,7 @@ void record_call(const struct thread_state *record, const struct live_moment *mo
 	*compat = false;
 	if (!moment->registers_known || is_kthread(record) || doing == DOING_ZOMBIE)
 		return;
-	if (doing == DOING_ON) {
+	if (doing == DOING_ON && record->sched.on_cpu) {
 		const struct cpu_tick *tick = tick_of(record, moment);
 
 		words = tick ? (const uint64_t *)tick->registers : NULL;
@@ -151,7 +172,7 @@ void record_call(const struct thread_state *record, const struct live_moment *mo
 	}
 	if (!words)
 		return;
-	registers_decode(words, &call);
+	registers_decode(words, moment->registers_marked, &call);
 	if (call.nr < 0)
 		return;
 	sample->syscall_nr = call.nr;
@@ -175,12 +196,13 @@ void record_totals(const struct thread_state *record, const struct live_moment *
 		.voluntary_count = (int64_t)sched->voluntary_count,
 		.involuntary_count = (int64_t)sched->involuntary_count,
 	};
-	if (doing == DOING_ON) {
-		totals->cpu_ns += span_ns((int64_t)sched->in_ns, moment->now_ns);
+	if (sched->on_cpu) {
+		if (doing == DOING_ON)
+			totals->cpu_ns += span_ns((int64_t)sched->in_ns, moment->now_ns);
 		return;
 	}
 	/* as switch_in() in bpf_text/sched_switch.bpf.c will do it */
-	if (doing != DOING_RQ)
+	if (doing != DOING_RQ && doing != DOING_ON)
 		asleep_ns = span_ns(out_ns, moment->now_ns);
 	else if (sched->state && wake_ns > out_ns)
 		asleep_ns = span_ns(out_ns, wake_ns < moment->now_ns ? wake_ns : moment->now_ns);

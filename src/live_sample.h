@@ -15,7 +15,9 @@ struct live_moment {
 	int64_t now_ns;		      /* monotonic */
 	const struct cpu_tick *ticks; /* one per possible CPU */
 	int tick_count;
-	bool registers_known; /* the place of the saved registers was found */
+	bool registers_known;  /* the place of the saved registers was found */
+	bool registers_marked; /* as registers_decode() wants it */
+	int64_t own_in_ns;     /* when the sampler itself came on its CPU */
 };
 
 /* Totals of a thread since its record was made, the state it is in now counted up to now. */

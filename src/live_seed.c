@@ -3,7 +3,9 @@
 #include "base/memory.h"
 #include "lookup/proc.h"
 
+#include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +17,7 @@ struct seed_call {
 	int64_t start_ns;
 	int64_t nr; /* ABSENT: in none */
 	uint64_t arg[SAMPLE_ARG_COUNT];
+	bool compat;
 };
 
 static void identity_fill(struct thread_identity *identity, int64_t pid,
@@ -111,6 +114,23 @@ int live_seed_all(struct live_seed *seed, struct kernel *kernel, struct error *e
 	return 0;
 }
 
+/* Whether the process runs a 32-bit program, by its ELF class: /proc does not tell how a call was
+ * made. */
+static bool program_is_32_bit(int64_t pid)
+{
+	char path[64], ident[5] = "";
+	int fd;
+
+	snprintf(path, sizeof(path), PROC "/%lld/exe", (long long)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	if (read(fd, ident, sizeof(ident)) != sizeof(ident))
+		ident[4] = 0;
+	close(fd);
+	return ident[4] == ELFCLASS32;
+}
+
 static struct seed_call *call_read(struct live_seed *seed, const struct sample *sample)
 {
 	struct seed_call *call;
@@ -132,15 +152,17 @@ static struct seed_call *call_read(struct live_seed *seed, const struct sample *
 	call->start_ns = sample->start_ns;
 	call->nr = now.nr < 0 ? ABSENT : now.nr;
 	memcpy(call->arg, now.arg, sizeof(call->arg));
+	call->compat = sizeof(long) == 8 && program_is_32_bit(sample->pid);
 	return call;
 }
 
-void live_seed_call(struct live_seed *seed, struct sample *sample)
+void live_seed_call(struct live_seed *seed, struct sample *sample, bool *compat)
 {
 	const struct seed_call *call = call_read(seed, sample);
 
 	if (!call || call->nr == ABSENT)
 		return;
+	*compat = call->compat;
 	sample->syscall_nr = call->nr;
 	for (int i = 0; i < SAMPLE_ARG_COUNT; i++)
 		sample->arg[i] = (int64_t)call->arg[i];

@@ -22,8 +22,9 @@ struct live_seed {
 /* Walks /proc. 0 or -errno with e. */
 int live_seed_all(struct live_seed *seed, struct kernel *kernel, struct error *e);
 
-/* Fills syscall_nr and arg of a thread that has not been switched since. */
-void live_seed_call(struct live_seed *seed, struct sample *sample);
+/* Fills syscall_nr and arg of a thread that has not been switched since; *compat: its program is a
+ * 32-bit one. */
+void live_seed_call(struct live_seed *seed, struct sample *sample, bool *compat);
 
 /* Fills a record that no probe has seen whole, from /proc. 0, or -errno: the thread is gone. */
 int live_seed_identity(struct thread_state *record);

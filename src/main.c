@@ -104,11 +104,13 @@ int main(int argc, char **argv)
 		err = mode_run(&config, &notes, &e);
 	complain(text_string(&notes));
 	if (err) {
+		bool more = e.detail && !config.verbose && !strstr(e.line, "-v ");
+
+		if (more)
+			error_add(&e, " (-v tells more)");
 		complain(e.line);
 		if (config.verbose && e.detail)
 			complain(e.detail);
-		if (!config.verbose && e.detail)
-			complain("-v tells more");
 	}
 	text_done(&notes);
 	err = err ? (int)e.exit_code : EXIT_DONE;

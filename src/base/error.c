@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 int error_set(struct error *e, int err, enum exit_code code, const char *format, ...)
 {
@@ -28,6 +29,13 @@ void error_take_detail(struct error *e, char *detail)
 {
 	free(e->detail);
 	e->detail = detail;
+}
+
+void error_add(struct error *e, const char *words)
+{
+	size_t length = strlen(e->line);
+
+	snprintf(e->line + length, sizeof(e->line) - length, "%s", words);
 }
 
 void error_done(struct error *e)

@@ -18,7 +18,7 @@ enum exit_code {
 struct error {
 	enum exit_code exit_code;
 	char line[ERROR_LINE_SIZE]; /* one line: what failed, why, what to do */
-	char *detail;		    /* further lines shown with -v (a compiler's or verifier's log) */
+	char *detail; /* further lines shown with -v (a compiler's or verifier's log) */
 };
 
 /* Fills e (dropping what it held) and returns -err, so that `return error_set(...)` reads well.
@@ -29,6 +29,9 @@ int error_set(struct error *e, int err, enum exit_code code, const char *format,
 
 /* Hands over detail (malloced, or NULL); replaces what was there. */
 void error_take_detail(struct error *e, char *detail);
+
+/* Adds words to the line, as far as they fit. */
+void error_add(struct error *e, const char *words);
 
 void error_done(struct error *e);
 

@@ -6,9 +6,9 @@
 
 #include <stddef.h>
 
-void *memory_get(size_t bytes);			     /* zeroed; release with free() */
+void *memory_get(size_t bytes);				     /* zeroed; release with free() */
 void *memory_resize(void *block, size_t count, size_t each); /* as realloc; new bytes undefined */
-char *memory_text(const char *text, size_t length); /* a NUL-terminated copy; free() it */
+char *memory_text(const char *text, size_t length);	     /* a NUL-terminated copy; free() it */
 
 /* Called once, before the process ends for want of memory; NULL to unset. */
 void memory_on_failure(void (*restore)(void));

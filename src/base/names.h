@@ -1,7 +1,7 @@
 /* Interned strings: equal strings have one address, so grouping compares pointers.
  *
- * One table for the process, used by one thread. Strings live until names_clear(). The table is bounded:
- * past its limit every new string becomes the one string NAMES_FULL, and is counted.
+ * One table for the process, used by one thread. Strings live until names_clear(). The table is
+ * bounded: past its limit every new string becomes the one string NAMES_FULL, and is counted.
  */
 #ifndef TSNAP_BASE_NAMES_H
 #define TSNAP_BASE_NAMES_H
@@ -12,8 +12,8 @@
 #define NAMES_FULL "[too many names]"
 #define NAMES_LIMIT_BYTES (64u << 20)
 
-/* The one copy of text (up to length bytes, or its NUL). Never NULL for non-NULL text. Bytes are kept as
- * they are: the renderers make text printable. */
+/* The one copy of text (up to length bytes, or its NUL). Never NULL for non-NULL text. Bytes are
+ * kept as they are: the renderers make text printable. */
 const char *name_of(const char *text, size_t length);
 const char *name_of_string(const char *text); /* NULL stays NULL */
 

@@ -62,7 +62,7 @@ static int candidate_load(int map, uint32_t stack_field, uint32_t candidate)
 
 /* Sleeps once with the program run at each of this thread's own switches. 1: the registers are
  * there. */
-static int candidate_try(int map, int program)
+static int candidate_try(int map, int program, bool *marked)
 {
 	/* clang-format off */
 	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CONTEXT_SWITCHES,
@@ -82,12 +82,13 @@ static int candidate_try(int map, int program)
 	close(event);
 	if (result || bpf_lookup_elem(map, &key, words))
 		return result;
-	registers_decode(words, &call);
+	registers_decode(words, false, &call);
+	*marked = registers_marked(words);
 	return call.nr == SYS_nanosleep && call.arg[0] == (uintptr_t)&wait &&
 	       !memcmp(&call.arg[2], marks, sizeof(marks));
 }
 
-int calibrate_registers(const struct field_layout *layout, uint32_t *offset)
+int calibrate_registers(const struct field_layout *layout, uint32_t *offset, bool *marked)
 {
 	int map = bpf_call_map(BPF_MAP_TYPE_ARRAY, 4, REGISTERS_BYTES, 1), result = 0;
 
@@ -102,7 +103,7 @@ int calibrate_registers(const struct field_layout *layout, uint32_t *offset)
 				result = program;
 				break;
 			}
-			result = candidate_try(map, program);
+			result = candidate_try(map, program, marked);
 			close(program);
 			if (result == 1)
 				*offset = candidate;

@@ -9,8 +9,9 @@
 
 #include "kernel/field_table.h"
 
-/* Bytes from task->stack to the saved registers in *offset. 0; -ENOENT where no candidate fits;
- * another -errno where trying is not possible (no perf software events). */
-int calibrate_registers(const struct field_layout *layout, uint32_t *offset);
+/* Bytes from task->stack to the saved registers in *offset, and whether native calls leave their
+ * mark (registers_marked). 0; -ENOENT where no candidate fits; another -errno where trying is not
+ * possible (no perf software events). */
+int calibrate_registers(const struct field_layout *layout, uint32_t *offset, bool *marked);
 
 #endif

@@ -10,7 +10,7 @@
 enum child_message_kind {
 	MESSAGE_TRIED,	   /* text: a line on a type source */
 	MESSAGE_LAYOUT,	   /* layout, text: the source */
-	MESSAGE_REGISTERS, /* number: stack_registers, code: why not */
+	MESSAGE_REGISTERS, /* number: stack_registers, flag: marked, code: why not */
 	MESSAGE_PROGRAM,   /* number: the group, with a descriptor */
 	MESSAGE_MAP,	   /* number: enum child_map, with a descriptor */
 	MESSAGE_ERROR,	   /* text, code: errno, number: exit code */
@@ -23,6 +23,7 @@ struct child_message {
 	enum child_message_kind kind;
 	int32_t code;
 	uint32_t number;
+	uint32_t flag;
 	struct field_layout layout;
 	char text[ERROR_LINE_SIZE];
 };

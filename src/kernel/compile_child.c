@@ -71,6 +71,7 @@ static int message_take(const struct child_message *message, int descriptor,
 		return 1;
 	case MESSAGE_REGISTERS:
 		result->stack_registers = message->number;
+		result->registers_marked = message->flag;
 		result->calibration = message->code;
 		return 1;
 	case MESSAGE_PROGRAM:
@@ -171,7 +172,7 @@ int compile_child_run(const struct compile_request *request, struct compile_resu
 	if (failed == -EPIPE)
 		child_end_explain(status, e);
 	output_take(output, &made.output);
-	if (failed)
+	if (failed && made.output.length)
 		error_take_detail(e, text_take(&made.output));
 out:
 	work_dir_remove(work_dir);

@@ -26,6 +26,7 @@ struct compile_result {
 	struct text types_tried;		  /* a line for each source tried */
 	struct text output;			  /* what the child printed */
 	uint32_t stack_registers;		  /* 0: calibration failed, and */
+	bool registers_marked;			  /* as registers_decode() wants it */
 	int calibration;			  /* -errno says why */
 	int programs[GROUP_COUNT];		  /* descriptors; -1: not in the plan */
 	int threads_map, counters_map, ticks_map; /* descriptors; -1: none */

@@ -135,11 +135,13 @@ static int programs_send(const struct bcc_library *bcc, void *module, const stru
 static int registers_find(const struct field_layout *layout, int socket, uint32_t *offset)
 {
 	struct child_message message = {.kind = MESSAGE_REGISTERS};
+	bool marked = false;
 
-	message.code = calibrate_registers(layout, offset);
+	message.code = calibrate_registers(layout, offset, &marked);
 	if (message.code)
 		*offset = 0;
 	message.number = *offset;
+	message.flag = marked;
 	return child_message_send(socket, &message, -1);
 }
 

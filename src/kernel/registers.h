@@ -14,8 +14,13 @@ struct registers_call {
 	bool compat; /* made by 32-bit code */
 };
 
-/* words: THREAD_REGISTER_COUNT of them, as bpf_text/thread_state.h has them. */
-void registers_decode(const uint64_t *words, struct registers_call *call);
+/* words: THREAD_REGISTER_COUNT of them, as bpf_text/thread_state.h has them. marked: native system
+ * calls leave their mark on this host, so that one without it was made through the 32-bit entry. */
+void registers_decode(const uint64_t *words, bool marked, struct registers_call *call);
+
+/* Whether a native system call left its mark: on x86-64 the instruction syscall puts the user's ip
+ * into cx and the flags into r11 (with FRED it does not). */
+bool registers_marked(const uint64_t *words);
 
 /* Distances of the saved registers from the end of the kernel stack, likeliest first, 0 at the end.
  */

@@ -6,8 +6,15 @@ enum { SP = 31, PC, PSTATE, ORIG_X0, SYSCALLNO, WORDS };
 
 #define PSTATE_MODE32 0x10 /* PSR_MODE32_BIT */
 
-void registers_decode(const uint64_t *words, struct registers_call *call)
+bool registers_marked(const uint64_t *words)
 {
+	(void)words; /* and none is needed: 64-bit code has no 32-bit entry */
+	return false;
+}
+
+void registers_decode(const uint64_t *words, bool marked, struct registers_call *call)
+{
+	(void)marked;
 	call->compat = words[PSTATE] & PSTATE_MODE32;
 	call->nr = (int32_t)words[SYSCALLNO];
 	call->arg[0] = words[ORIG_X0];

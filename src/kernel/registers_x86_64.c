@@ -28,13 +28,19 @@ enum {
 
 #define USER32_CS 0x23 /* __USER32_CS: code that runs in 32-bit mode */
 
-void registers_decode(const uint64_t *words, struct registers_call *call)
+bool registers_marked(const uint64_t *words)
+{
+	return words[CX] == words[IP] && words[R11] == words[FLAGS];
+}
+
+void registers_decode(const uint64_t *words, bool marked, struct registers_call *call)
 {
 	static const unsigned char order[2][6] = {{DI, SI, DX, R10, R8, R9},
 						  {BX, CX, DX, SI, DI, BP}};
 
-	/* only the low half of cs is defined */
-	call->compat = (words[CS] & 0xffff) == USER32_CS;
+	/* only the low half of cs is defined; 64-bit code may use int 0x80, too */
+	call->compat = (words[CS] & 0xffff) == USER32_CS ||
+		       (marked && (int64_t)words[ORIG_AX] >= 0 && words[CX] != words[IP]);
 	call->nr = call->compat ? (int32_t)words[ORIG_AX] : (int64_t)words[ORIG_AX];
 	for (int i = 0; i < 6; i++)
 		call->arg[i] = call->compat ? (uint32_t)words[order[1][i]] : words[order[0][i]];

@@ -90,8 +90,7 @@ int work_dir_write(const char *path, const char *name, const char *text, struct 
 	int fd, failed = 0;
 
 	snprintf(full, sizeof(full), "%s/%s", path, name);
-	for (char *slash = strchr(full + 1, '/'); slash;
-	     slash = strchr(slash + 1, '/')) {
+	for (char *slash = strchr(full + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
 		*slash = 0;
 		mkdir(full, 0700);
 		*slash = '/';

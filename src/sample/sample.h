@@ -1,7 +1,7 @@
 /* One thread in one scan: the only form in which samples reach columns, filters and renderers.
  *
- * Filled by kernel/thread_table and lookup/ when live, by sample/sample_file when replayed. Plain data:
- * copying a sample is an assignment; text fields point to interned names and are not owned.
+ * Filled by kernel/thread_table and lookup/ when live, by sample/sample_file when replayed. Plain
+ * data: copying a sample is an assignment; text fields point to interned names and are not owned.
  */
 #ifndef TSNAP_SAMPLE_SAMPLE_H
 #define TSNAP_SAMPLE_SAMPLE_H
@@ -15,22 +15,22 @@
 
 /* What a thread is doing. Values are indexes into the table behind state_row(). */
 enum thread_doing {
-	DOING_ON,	 /* on a CPU */
-	DOING_RQ,	 /* runnable, waiting in a run queue */
-	DOING_DISK,	 /* D: uninterruptible sleep */
-	DOING_SLEEP,	 /* S: interruptible sleep */
-	DOING_STOPPED,	 /* T: stopped by a signal or a tracer */
-	DOING_IDLE,	 /* I: an idle kernel thread (TASK_IDLE) */
-	DOING_ZOMBIE,	 /* Z: dead, not yet waited for */
-	DOING_PARKED,	 /* P: a parked kernel thread */
+	DOING_ON,      /* on a CPU */
+	DOING_RQ,      /* runnable, waiting in a run queue */
+	DOING_DISK,    /* D: uninterruptible sleep */
+	DOING_SLEEP,   /* S: interruptible sleep */
+	DOING_STOPPED, /* T: stopped by a signal or a tracer */
+	DOING_IDLE,    /* I: an idle kernel thread (TASK_IDLE) */
+	DOING_ZOMBIE,  /* Z: dead, not yet waited for */
+	DOING_PARKED,  /* P: a parked kernel thread */
 	DOING_COUNT,
 };
 
 struct state_row {
-	const char *name;   /* ON RQ D S T I Z P */
+	const char *name; /* ON RQ D S T I Z P */
 	const char *help;
-	const char *proc;   /* the letters that /proc/TID/stat uses for it */
-	bool active;	    /* shown without -a */
+	const char *proc; /* the letters that /proc/TID/stat uses for it */
+	bool active;	  /* shown without -a */
 };
 
 /* doing: a value of enum thread_doing; NULL for anything else. */
@@ -68,37 +68,37 @@ struct sample {
 /* All fields absent. */
 extern const struct sample sample_absent;
 
-/* What a column needs beyond what every sample has; a column row's `needs`. A group that no chosen column
- * needs is neither read nor looked up. */
+/* What a column needs beyond what every sample has; a column row's `needs`. A group that no chosen
+ * column needs is neither read nor looked up. */
 enum sample_needs {
-	NEED_USER = 1 << 0,	  /* user */
-	NEED_PPID = 1 << 1,	  /* ppid */
-	NEED_CMDLINE = 1 << 2,	  /* cmdline */
-	NEED_EXE = 1 << 3,	  /* exe */
-	NEED_SYSCALL = 1 << 4,	  /* syscall, syscall_nr, arg */
-	NEED_FILE = 1 << 5,	  /* fd, filename (implies NEED_SYSCALL) */
-	NEED_CGROUP = 1 << 6,	  /* cgroup */
-	NEED_WAKER = 1 << 7,	  /* waker_tid */
-	NEED_WAKER_COMM = 1 << 8, /* waker_comm (implies NEED_WAKER) */
-	NEED_TOTALS = 1 << 9,	  /* cpu_us .. ivcsw */
-	NEED_COMMSUM = 1 << 10,	  /* derived from comm */
+	NEED_USER = 1 << 0,	    /* user */
+	NEED_PPID = 1 << 1,	    /* ppid */
+	NEED_CMDLINE = 1 << 2,	    /* cmdline */
+	NEED_EXE = 1 << 3,	    /* exe */
+	NEED_SYSCALL = 1 << 4,	    /* syscall, syscall_nr, arg */
+	NEED_FILE = 1 << 5,	    /* fd, filename (implies NEED_SYSCALL) */
+	NEED_CGROUP = 1 << 6,	    /* cgroup */
+	NEED_WAKER = 1 << 7,	    /* waker_tid */
+	NEED_WAKER_COMM = 1 << 8,   /* waker_comm (implies NEED_WAKER) */
+	NEED_TOTALS = 1 << 9,	    /* cpu_us .. ivcsw */
+	NEED_COMMSUM = 1 << 10,	    /* derived from comm */
 	NEED_FILENAMESUM = 1 << 11, /* derived from filename (implies NEED_FILE) */
 };
 
 /* needs with everything that they imply. */
 unsigned int sample_needs_close(unsigned int needs);
 
-/* Fills the fields that follow from other fields of the same sample (commsum, filenamesum), live and
- * replayed alike, where needs asks for them. */
+/* Fills the fields that follow from other fields of the same sample (commsum, filenamesum), live
+ * and replayed alike, where needs asks for them. */
 void sample_derive(struct sample *sample, unsigned int needs);
 
-/* One scan: what a sampler delivers at one tick. samples belong to the source and are valid until its
- * next scan. */
+/* One scan: what a sampler delivers at one tick. samples belong to the source and are valid until
+ * its next scan. */
 struct scan {
 	int64_t time_us;   /* UTC */
 	int64_t weight_us; /* since the previous scan; of the first one, the period asked for */
-	int64_t silent_us; /* time before that in which scans saw nobody, so that they are not in the
-			    * recording; 0 live, where such scans are delivered */
+	int64_t silent_us; /* time before that in which scans saw nobody, so that they are not in
+			    * the recording; 0 live, where such scans are delivered */
 	struct sample *samples;
 	size_t count;
 	size_t threads; /* threads seen in this scan, shown or not; 0 when not known (replay) */

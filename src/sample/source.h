@@ -1,5 +1,5 @@
-/* Where scans come from: the live host (src/live) or a recorded CSV (sample/sample_file). run.c sees
- * only this.
+/* Where scans come from: the live host (src/live) or a recorded CSV (sample/sample_file). run.c
+ * sees only this.
  */
 #ifndef TSNAP_SAMPLE_SOURCE_H
 #define TSNAP_SAMPLE_SOURCE_H
@@ -16,7 +16,8 @@
 
 /* Something that was not seen, for the foot of a report: "12 late scans". */
 struct source_missed {
-	const char *what; /* static words: "late scans", "threads did not fit the map (--max-threads)" */
+	const char *what; /* static words: "late scans", "threads did not fit the map
+			     (--max-threads)" */
 	uint64_t count;	  /* since the source was opened; */
 	bool standing;	  /* or, if set, as it is now */
 };
@@ -33,8 +34,8 @@ struct source_facts {
 };
 
 struct source {
-	/* Waits for the next tick and delivers its scan. 1: *scan is filled; 0: the end (of the recording);
-	 * -EINTR: a signal came first; another -errno: failed, e is filled. */
+	/* Waits for the next tick and delivers its scan. 1: *scan is filled; 0: the end (of the
+	 * recording); -EINTR: a signal came first; another -errno: failed, e is filled. */
 	int (*next)(struct source *source, struct scan *scan, struct error *e);
 	void (*describe)(struct source *source, struct source_facts *facts);
 	void (*close)(struct source *source); /* frees source too */
