@@ -67,7 +67,10 @@ static void facts_describe(struct kernel *kernel, struct text *out)
 		char words[512];
 		bool there = fact_has(&kernel->facts, (enum fact)fact);
 
-		snprintf(words, sizeof(words), "%-3s  %s%s%s%s", there ? "yes" : "no",
+		snprintf(words, sizeof(words), "%-3s  %s%s%s%s",
+			 there					       ? "yes"
+			 : kernel->facts.state[fact] == FACT_FORBIDDEN ? "?"
+								       : "no",
 			 fact_rows[fact].help, there ? "" : " (",
 			 there ? "" : kernel->facts.why[fact], there ? "" : ")");
 		line_add(out, fact_rows[fact].name, words);
@@ -148,7 +151,8 @@ static void remedies_describe(const struct config *config, struct kernel *kernel
 	text_add_string(out, "What is missing, and how to get it\n");
 	for (int fact = 0; fact < FACT_COUNT; fact++) {
 		if (fact_has(&kernel->facts, (enum fact)fact) ||
-		    kernel->facts.state[fact] == FACT_TAKEN_AWAY)
+		    kernel->facts.state[fact] == FACT_TAKEN_AWAY ||
+		    (fact != FACT_BPF && kernel->facts.state[fact] == FACT_FORBIDDEN))
 			continue;
 		any = true;
 		line_add(out, fact_rows[fact].name,

@@ -3,6 +3,7 @@
 #include "live.h"
 #include "run.h"
 #include "base/output.h"
+#include "base/signals.h"
 #include "report/column_list.h"
 #include "sample/sample_file.h"
 
@@ -98,6 +99,7 @@ int main(int argc, char **argv)
 	int err;
 
 	standard_files_open();
+	signals_set();
 	signal(SIGPIPE, SIG_IGN); /* writing tells with EPIPE */
 	err = config_parse(&config, argc, argv, &e);
 	if (!err)

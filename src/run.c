@@ -8,12 +8,12 @@
  */
 #include "run.h"
 #include "base/output.h"
+#include "base/signals.h"
 #include "report/group.h"
 #include "report/renderer.h"
 #include "report/value.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -40,29 +40,6 @@ struct run {
 	int64_t end_us;	  /* total to end at; 0: none */
 	int64_t shown;	  /* pages, or scans when not grouped */
 };
-
-static volatile sig_atomic_t stop_signal;
-
-static void on_signal(int number)
-{
-	if (stop_signal) {
-		signal(number, SIG_DFL);
-		raise(number);
-	}
-	stop_signal = number;
-}
-
-/* Without SA_RESTART: a wait for the next tick or row ends with EINTR. */
-static void signals_set(void)
-{
-	struct sigaction action = {.sa_handler = on_signal}, before;
-
-	sigaction(SIGINT, &action, NULL); /* in a script's background job, too, which ignores it */
-	sigaction(SIGTERM, &action, NULL);
-	sigaction(SIGHUP, NULL, &before);
-	if (before.sa_handler != SIG_IGN) /* nohup */
-		sigaction(SIGHUP, &action, NULL);
-}
 
 /* Width, row limit and colour are for terminals; all else is never cut. */
 static void page_fit(struct page *page)
@@ -266,7 +243,7 @@ static int run_take_rows(struct run *run, const struct scan *scan, struct error 
 
 static bool run_ended(const struct run *run, int64_t weight_us)
 {
-	return stop_signal || (run->config->count && run->shown >= run->config->count) ||
+	return signals_stop() || (run->config->count && run->shown >= run->config->count) ||
 	       (run->end_us && sum(run->total_us, weight_us / 2) >= run->end_us);
 }
 
@@ -330,7 +307,6 @@ int run(const struct config *config, source_opener *open_source, struct text *no
 	int err = run_prepare(&run, e);
 
 	if (!err) {
-		signals_set();
 		err = open_source(config, &run.filter, column_list_needs(&run.list), &run.source,
 				  e);
 		if (!err) {
@@ -338,7 +314,7 @@ int run(const struct config *config, source_opener *open_source, struct text *no
 			err = run_loop(&run, e);
 			if (!run.renderer->grouped)
 				run_note_missed(&run, notes);
-		} else if (stop_signal) {
+		} else if (signals_stop()) {
 			err = 0; /* stopped before there was anything to show */
 		}
 	}

@@ -165,8 +165,10 @@ int compile_child_run(const struct compile_request *request, struct compile_resu
 	close(sockets[1]);
 	sockets[1] = -1;
 	failed = child_listen(sockets[0], &made, e);
-	if (failed == -EINTR)
+	if (failed == -EINTR) {
 		kill(child, SIGKILL);
+		error_set(e, EINTR, EXIT_FAILED, "interrupted by a signal");
+	}
 	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
 		;
 	if (failed == -EPIPE)

@@ -252,9 +252,13 @@ const struct fact_row fact_rows[FACT_COUNT] = {
 
 bool fact_has(struct facts *facts, enum fact fact)
 {
-	if (facts->state[fact] == FACT_UNTRIED)
-		facts->state[fact] =
-			fact_rows[fact].try(facts->why[fact]) == 0 ? FACT_THERE : FACT_MISSING;
+	if (facts->state[fact] == FACT_UNTRIED) {
+		int result = fact_rows[fact].try(facts->why[fact]);
+
+		facts->state[fact] = !result				     ? FACT_THERE
+				     : result == -EPERM || result == -EACCES ? FACT_FORBIDDEN
+									     : FACT_MISSING;
+	}
 	return facts->state[fact] == FACT_THERE;
 }
 

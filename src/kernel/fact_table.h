@@ -33,7 +33,13 @@ struct fact_row {
 
 extern const struct fact_row fact_rows[FACT_COUNT];
 
-enum fact_state { FACT_UNTRIED, FACT_THERE, FACT_MISSING, FACT_TAKEN_AWAY };
+enum fact_state {
+	FACT_UNTRIED,
+	FACT_THERE,
+	FACT_MISSING,
+	FACT_FORBIDDEN, /* this user may not try: the kernel may well have it */
+	FACT_TAKEN_AWAY,
+};
 
 struct facts {
 	enum fact_state state[FACT_COUNT];

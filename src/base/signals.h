@@ -1,0 +1,12 @@
+/* The signals that ask a program to end. SIGINT and SIGTERM always, SIGHUP unless it is ignored
+ * (nohup): each ends a wait with EINTR and is kept; a second one ends the process at once.
+ */
+#ifndef TSNAP_BASE_SIGNALS_H
+#define TSNAP_BASE_SIGNALS_H
+
+#include <stdbool.h>
+
+void signals_set(void);
+bool signals_stop(void); /* whether one came */
+
+#endif
