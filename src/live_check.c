@@ -235,7 +235,7 @@ int live_check(const struct config *config, struct text *out, struct error *e)
 	remedies_describe(config, &kernel, out);
 	err = planned ? planned : trial_describe(config, out, e);
 	text_add_string(out, err ? "tsnap can NOT run here.\n" : "tsnap can run here.\n");
-	if (err)
+	if (err && err != -EINTR)
 		e->exit_code = EXIT_HOST_CANNOT;
 	return err;
 }
