@@ -45,6 +45,7 @@ struct live {
 	size_t count, capacity, threads;
 	int64_t period_ns, due_ns, previous_ns, housekept_ns;
 	int64_t own_cpu_start_ns;
+	uint32_t own_pid;
 	unsigned int housekeepings;
 	bool keep_house, sweep; /* in this scan */
 	uint64_t late_count;
@@ -198,7 +199,7 @@ static void record_take(void *to, const struct thread_state *record)
 	bool unsure;
 
 	live->threads++;
-	if (record->identity.tgid == (uint32_t)getpid())
+	if (record->identity.tgid == live->own_pid)
 		return;
 	if (!(record->identity.known & IDENTITY_NAME)) {
 		completed = *record;
@@ -266,7 +267,7 @@ static int64_t own_in_ns(struct live *live)
 {
 	struct thread_state own;
 
-	return thread_table_get(&live->kernel.table, (uint32_t)getpid(), &own)
+	return thread_table_get(&live->kernel.table, live->own_pid, &own)
 		       ? 0
 		       : (int64_t)own.sched.in_ns;
 }
@@ -409,6 +410,7 @@ int live_open(const struct config *config, struct filter *filter, unsigned int n
 	live->config = config;
 	live->filter = filter;
 	live->needs = needs;
+	live->own_pid = (uint32_t)getpid();
 	live->own_cpu_start_ns = clock_cpu_ns();
 	live->lookup = lookup_new(PROC);
 	err = processes_find(live, e);
