@@ -5,6 +5,8 @@
 
 BPF_TABLE("hash", __u32, struct thread_state, ts_threads, THREADS_MAX);
 BPF_TABLE("percpu_array", __u32, struct probe_counters, ts_counters, 1);
+BPF_TABLE("array", __u32, __u32, ts_scan, 1);
+BPF_TABLE("percpu_array", __u32, struct changed_list, ts_changed, 2);
 
 /* Keeps the compiler from moving a group's words past its sequence numbers. */
 #define ORDERED() asm volatile("" ::: "memory")
@@ -24,6 +26,33 @@ static inline void identity_read(struct thread_state *thread, struct task_struct
 	thread->identity.task_flags = task_flags(task);
 	thread->identity.known = IDENTITY_NAME | IDENTITY_FULL;
 	thread->kernel_stack = task_kernel_stack(task);
+}
+
+/* Puts a thread on the changed list, once a scan. To be called after what has changed is written. */
+static inline void thread_list(struct thread_state *thread, __u32 tid)
+{
+	__u32 zero = 0, scan, half, at, *now = ts_scan.lookup(&zero);
+	struct changed_list *list;
+
+	if (!now || thread->wake.listed_scan == *now)
+		return;
+	scan = *now;
+	thread->wake.listed_scan = scan;
+	half = scan & 1;
+	list = ts_changed.lookup(&half);
+	if (!list)
+		return;
+	if (list->scan != scan) {
+		list->scan = scan;
+		list->count = 0;
+	}
+	at = list->count;
+	list->count = at + 1;
+	if (at < CHANGED_MAX) {
+		/* old verifiers know a bound by a mask, which the compiler would leave out */
+		asm volatile("%0 &= 1023" : "+r"(at));
+		list->tids[at] = tid;
+	}
 }
 
 static inline struct thread_state *thread_find(__u32 tid)
@@ -48,7 +77,9 @@ static inline struct thread_state *thread_make(__u32 tid, __u64 now_ns)
 
 		if (counters)
 			counters->map_full++;
+		return 0;
 	}
+	thread_list(thread, tid);
 	return thread;
 }
 

@@ -13,6 +13,8 @@ static inline void thread_woken(__u32 tid)
 		return;
 	thread->wake.waker_tid = bpf_get_current_pid_tgid();
 	thread->wake.wake_ns = bpf_ktime_get_ns();
+	ORDERED();
+	thread_list(thread, tid);
 }
 
 #ifdef SCHED_WAKEUP_RAW

@@ -69,7 +69,7 @@ struct thread_sched {
 struct thread_wake {
 	__u64 wake_ns; /* 0: never */
 	__u32 waker_tid;
-	__u32 unused;
+	__u32 listed_scan; /* the scan for which it was put on a changed list */
 };
 
 struct thread_state {
@@ -77,6 +77,17 @@ struct thread_state {
 	struct thread_wake wake;
 	struct thread_sched sched;
 	struct thread_identity identity;
+};
+
+/* Threads that began or were woken since the last scan, so that a scan need not walk over all that sleep: whoever is
+ * neither listed nor was awake in the last scan has slept through. One list for each CPU and half; the sampler
+ * counts ts_scan up, and writers take the half of its lowest bit, while it reads the other. */
+#define CHANGED_MAX 1024
+
+struct changed_list {
+	__u32 scan;
+	__u32 count; /* beyond CHANGED_MAX: the rest was not kept */
+	__u32 tids[CHANGED_MAX];
 };
 
 /* What the perf clock saw last, one per CPU. */

@@ -41,6 +41,7 @@ struct live {
 	struct index doubts;
 	struct cpu_tick *ticks;
 	struct live_moment moment;
+	struct index awake, awake_next; /* tids that this scan must look at, and the next one */
 	struct sample *samples;
 	size_t count, capacity, threads;
 	int64_t period_ns, due_ns, previous_ns, housekept_ns;
@@ -190,6 +191,17 @@ static bool sample_wanted(struct live *live, struct sample *sample)
 	return filter_accepts(live->filter, sample);
 }
 
+/* Whether only a wake-up can change what the thread does: then its being listed as woken is enough
+ * to notice. */
+static bool record_settled(const struct thread_state *record)
+{
+	bool unsure;
+	struct live_moment ever = {.now_ns = INT64_MAX};
+	enum thread_doing doing = record_doing(record, &ever, &unsure);
+
+	return !record->sched.on_cpu && !unsure && !state_row(doing)->active;
+}
+
 static void record_take(void *to, const struct thread_state *record)
 {
 	struct live *live = to;
@@ -209,6 +221,8 @@ static void record_take(void *to, const struct thread_state *record)
 	}
 	if (live->keep_house || live->config->descendants)
 		house_keep_record(live, record);
+	if (!record_settled(record))
+		index_put(&live->awake_next, record->identity.tid, NULL);
 	doing = record_doing(record, &live->moment, &unsure);
 	if (unsure)
 		doing = doubt_resolve(live, record, doing);
@@ -272,6 +286,38 @@ static int64_t own_in_ns(struct live *live)
 		       : (int64_t)own.sched.in_ns;
 }
 
+static void awake_add(void *to, uint32_t tid)
+{
+	struct live *live = to;
+
+	index_put(&live->awake, tid, NULL);
+}
+
+/* Hands over the records that this scan needs: all of them, or those of threads that were awake in
+ * the last one or were woken since. All from time to time, should a wake-up have been missed. */
+static int records_read(struct live *live)
+{
+	uint64_t tid, value;
+	bool listed = changed_reader_take(&live->kernel.changed, awake_add, live);
+	size_t at = 0;
+	int err = 0;
+
+	if (!listed || live->keep_house || live->config->all_states) {
+		live->threads = 0;
+		err = thread_table_scan(&live->kernel.table, record_take, live);
+	} else {
+		size_t threads = live->threads;
+
+		while (index_next(&live->awake, &at, &tid, &value))
+			thread_table_visit(&live->kernel.table, (uint32_t)tid, record_take, live);
+		live->threads = threads;
+	}
+	index_clear(&live->awake);
+	live->awake = live->awake_next;
+	live->awake_next = (struct index){0};
+	return err;
+}
+
 static int live_next(struct source *source, struct scan *scan, struct error *e)
 {
 	struct live *live = (struct live *)source;
@@ -283,10 +329,10 @@ static int live_next(struct source *source, struct scan *scan, struct error *e)
 	live->moment.now_ns = clock_monotonic_ns();
 	live->moment.tick_count = kernel_ticks_read(&live->kernel, live->ticks);
 	live->moment.own_in_ns = own_in_ns(live);
-	live->count = live->threads = 0;
+	live->count = 0;
 	house_keep(live);
 	*scan = (struct scan){.time_us = clock_utc_us()};
-	err = thread_table_scan(&live->kernel.table, record_take, live);
+	err = records_read(live);
 	if (err)
 		return error_set(e, -err, EXIT_FAILED,
 				 "the thread state array can't be read any more: %s",
@@ -356,6 +402,8 @@ static void live_close(struct source *source)
 	live_seed_done(&live->seed);
 	totals_done(&live->totals);
 	index_clear(&live->doubts);
+	index_clear(&live->awake);
+	index_clear(&live->awake_next);
 	free(live->ticks);
 	free(live->samples);
 	free(live->pattern);
@@ -397,6 +445,7 @@ static int live_start(struct live *live, struct error *e)
 	live->due_ns = live->housekept_ns +
 		       (live->period_ns < FIRST_SCAN_NS ? live->period_ns : FIRST_SCAN_NS);
 	live->previous_ns = live->due_ns - live->period_ns;
+	live->housekept_ns -= HOUSEKEEPING_NS; /* the first scan looks at everything */
 	return 0;
 }
 

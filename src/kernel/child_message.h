@@ -12,12 +12,10 @@ enum child_message_kind {
 	MESSAGE_LAYOUT,	   /* layout, text: the source */
 	MESSAGE_REGISTERS, /* number: stack_registers, flag: marked, code: why not */
 	MESSAGE_PROGRAM,   /* number: the group, with a descriptor */
-	MESSAGE_MAP,	   /* number: enum child_map, with a descriptor */
+	MESSAGE_MAP,	   /* number: enum kernel_map, with a descriptor */
 	MESSAGE_ERROR,	   /* text, code: errno, number: exit code */
 	MESSAGE_DONE,
 };
-
-enum child_map { CHILD_MAP_THREADS, CHILD_MAP_COUNTERS, CHILD_MAP_TICKS, CHILD_MAP_COUNT };
 
 struct child_message {
 	enum child_message_kind kind;

@@ -45,17 +45,6 @@ static void child_main(const struct compile_request *request, const char *work_d
 	_exit(0);
 }
 
-static void map_take(struct compile_result *result, uint32_t map, int descriptor)
-{
-	int *const places[CHILD_MAP_COUNT] = {&result->threads_map, &result->counters_map,
-					      &result->ticks_map};
-
-	if (map < CHILD_MAP_COUNT)
-		*places[map] = descriptor;
-	else
-		close(descriptor);
-}
-
 /* 1: go on; 0: the child is done; -errno: it failed, with its words in e. */
 static int message_take(const struct child_message *message, int descriptor,
 			struct compile_result *result, struct error *e)
@@ -78,7 +67,7 @@ static int message_take(const struct child_message *message, int descriptor,
 		result->programs[message->number % GROUP_COUNT] = descriptor;
 		return 1;
 	case MESSAGE_MAP:
-		map_take(result, message->number, descriptor);
+		result->maps[message->number % KERNEL_MAP_COUNT] = descriptor;
 		return 1;
 	case MESSAGE_ERROR:
 		return error_set(e, message->code ? message->code : EINVAL,
@@ -128,10 +117,11 @@ static void child_end_explain(int status, struct error *e)
 			  WEXITSTATUS(status));
 }
 
-static void result_init(struct compile_result *result, uint32_t threads_max)
+void compile_result_init(struct compile_result *result, uint32_t threads_max)
 {
-	*result = (struct compile_result){
-		.threads_map = -1, .counters_map = -1, .ticks_map = -1, .threads_max = threads_max};
+	*result = (struct compile_result){.threads_max = threads_max};
+	for (int map = 0; map < KERNEL_MAP_COUNT; map++)
+		result->maps[map] = -1;
 	for (int group = 0; group < GROUP_COUNT; group++)
 		result->programs[group] = -1;
 }
@@ -144,7 +134,7 @@ int compile_child_run(const struct compile_request *request, struct compile_resu
 	struct compile_result made;
 	pid_t child, parent = getpid();
 
-	result_init(&made, request->threads_max);
+	compile_result_init(&made, request->threads_max);
 	output = memfd_create("tsnap-compile", MFD_CLOEXEC);
 	if (output < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets))
 		failed = error_set(e, errno, EXIT_FAILED,
@@ -192,15 +182,13 @@ out:
 
 void compile_result_done(struct compile_result *result)
 {
-	int *const fds[] = {&result->threads_map, &result->counters_map, &result->ticks_map};
-
 	text_done(&result->types_tried);
 	text_done(&result->output);
-	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
-		if (*fds[i] >= 0)
-			close(*fds[i]);
+	for (int map = 0; map < KERNEL_MAP_COUNT; map++)
+		if (result->maps[map] >= 0)
+			close(result->maps[map]);
 	for (int group = 0; group < GROUP_COUNT; group++)
 		if (result->programs[group] >= 0)
 			close(result->programs[group]);
-	result_init(result, 0);
+	compile_result_init(result, 0);
 }

@@ -11,6 +11,16 @@
 #include "kernel/host.h"
 #include "kernel/probe_table.h"
 
+/* The maps of the BPF text, in compile_result.maps. */
+enum kernel_map {
+	KERNEL_MAP_THREADS,
+	KERNEL_MAP_COUNTERS,
+	KERNEL_MAP_SCAN,
+	KERNEL_MAP_CHANGED,
+	KERNEL_MAP_TICKS,
+	KERNEL_MAP_COUNT
+};
+
 struct compile_request {
 	const struct host *host;
 	const struct probe_plan *plan; /* NULL: find the types only */
@@ -22,14 +32,14 @@ struct compile_request {
 
 struct compile_result {
 	struct field_layout layout;
-	char types_source[32];			  /* the type source used */
-	struct text types_tried;		  /* a line for each source tried */
-	struct text output;			  /* what the child printed */
-	uint32_t stack_registers;		  /* 0: calibration failed, and */
-	bool registers_marked;			  /* as registers_decode() wants it */
-	int calibration;			  /* -errno says why */
-	int programs[GROUP_COUNT];		  /* descriptors; -1: not in the plan */
-	int threads_map, counters_map, ticks_map; /* descriptors; -1: none */
+	char types_source[32];	    /* the type source used */
+	struct text types_tried;    /* a line for each source tried */
+	struct text output;	    /* what the child printed */
+	uint32_t stack_registers;   /* 0: calibration failed, and */
+	bool registers_marked;	    /* as registers_decode() wants it */
+	int calibration;	    /* -errno says why */
+	int programs[GROUP_COUNT];  /* descriptors; -1: not in the plan */
+	int maps[KERNEL_MAP_COUNT]; /* descriptors; -1: of a fragment that is not in the plan */
 	uint32_t threads_max;
 };
 
@@ -38,6 +48,7 @@ struct compile_result {
  * e filled. */
 int compile_child_run(const struct compile_request *request, struct compile_result *result,
 		      struct error *e);
+void compile_result_init(struct compile_result *result, uint32_t threads_max); /* holds nothing */
 void compile_result_done(struct compile_result *result);
 
 #endif

@@ -14,10 +14,12 @@
 static const struct {
 	const char *name;
 	size_t leaf_bytes;
-} map_rows[CHILD_MAP_COUNT] = {
-	[CHILD_MAP_THREADS] = {"ts_threads", sizeof(struct thread_state)},
-	[CHILD_MAP_COUNTERS] = {"ts_counters", sizeof(struct probe_counters)},
-	[CHILD_MAP_TICKS] = {"ts_ticks", sizeof(struct cpu_tick)},
+} map_rows[KERNEL_MAP_COUNT] = {
+	[KERNEL_MAP_THREADS] = {"ts_threads", sizeof(struct thread_state)},
+	[KERNEL_MAP_COUNTERS] = {"ts_counters", sizeof(struct probe_counters)},
+	[KERNEL_MAP_SCAN] = {"ts_scan", sizeof(__u32)},
+	[KERNEL_MAP_CHANGED] = {"ts_changed", sizeof(struct changed_list)},
+	[KERNEL_MAP_TICKS] = {"ts_ticks", sizeof(struct cpu_tick)},
 };
 
 static const enum bpf_prog_type program_types[] = {
@@ -98,7 +100,7 @@ static int program_load(const struct bcc_library *bcc, void *module, const struc
 
 static int maps_send(const struct bcc_library *bcc, void *module, int socket, struct error *e)
 {
-	for (uint32_t i = 0; i < CHILD_MAP_COUNT; i++) {
+	for (uint32_t i = 0; i < KERNEL_MAP_COUNT; i++) {
 		struct child_message message = {.kind = MESSAGE_MAP, .number = i};
 		int fd = bcc->bpf_table_fd(module, map_rows[i].name);
 

@@ -71,10 +71,7 @@ static struct compile_request request_of(struct kernel *kernel,
 static void kernel_clear(struct kernel *kernel)
 {
 	memset(kernel, 0, sizeof(*kernel));
-	kernel->compiled.threads_map = kernel->compiled.counters_map = -1;
-	kernel->compiled.ticks_map = -1;
-	for (int group = 0; group < GROUP_COUNT; group++)
-		kernel->compiled.programs[group] = -1;
+	compile_result_init(&kernel->compiled, 0);
 }
 
 int kernel_layout(struct kernel *kernel, const struct kernel_options *options, struct error *e)
@@ -102,7 +99,11 @@ int kernel_open(struct kernel *kernel, const struct kernel_options *options, str
 	result = compile_child_run(&request, &kernel->compiled, e);
 	if (result)
 		return result;
-	thread_table_init(&kernel->table, kernel->compiled.threads_map,
+	changed_reader_init(&kernel->changed,
+			    kernel->plan.chosen[GROUP_WAKE] ? kernel->compiled.maps[KERNEL_MAP_SCAN]
+							    : -1,
+			    kernel->compiled.maps[KERNEL_MAP_CHANGED], kernel->host.cpus_possible);
+	thread_table_init(&kernel->table, kernel->compiled.maps[KERNEL_MAP_THREADS],
 			  fact_has(&kernel->facts, FACT_MAP_BATCH), kernel->compiled.threads_max);
 	return probe_attach(&kernel->plan, kernel->compiled.programs, options->rate_hz,
 			    &kernel->links, kernel->left_out, sizeof(kernel->left_out), e);
@@ -113,6 +114,7 @@ void kernel_close(struct kernel *kernel)
 	probe_detach(&kernel->links);
 	if (kernel->table.records)
 		thread_table_done(&kernel->table);
+	changed_reader_done(&kernel->changed);
 	compile_result_done(&kernel->compiled);
 }
 
@@ -128,7 +130,9 @@ static int cpu_values_read(int map, void *values)
 int kernel_ticks_read(struct kernel *kernel, struct cpu_tick *ticks)
 {
 	_Static_assert(sizeof(struct cpu_tick) % 8 == 0, "per-CPU values are rounded up to 8");
-	return cpu_values_read(kernel->compiled.ticks_map, ticks) ? 0 : kernel->host.cpus_possible;
+	return cpu_values_read(kernel->compiled.maps[KERNEL_MAP_TICKS], ticks)
+		       ? 0
+		       : kernel->host.cpus_possible;
 }
 
 uint64_t kernel_map_full_count(struct kernel *kernel)
@@ -139,7 +143,7 @@ uint64_t kernel_map_full_count(struct kernel *kernel)
 	struct probe_counters *counters = memory_get(cpus * sizeof(*counters));
 	uint64_t sum = 0;
 
-	if (!cpu_values_read(kernel->compiled.counters_map, counters))
+	if (!cpu_values_read(kernel->compiled.maps[KERNEL_MAP_COUNTERS], counters))
 		for (size_t i = 0; i < cpus; i++)
 			sum += counters[i].map_full;
 	free(counters);

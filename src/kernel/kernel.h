@@ -5,6 +5,7 @@
 #define TSNAP_KERNEL_KERNEL_H
 
 #include "base/error.h"
+#include "kernel/changed_list.h"
 #include "kernel/compile_child.h"
 #include "kernel/fact_table.h"
 #include "kernel/host.h"
@@ -28,6 +29,7 @@ struct kernel {
 	struct compile_result compiled;
 	struct probe_links links;
 	struct thread_table table;
+	struct changed_reader changed;
 	char left_out[1024]; /* probes that could not be attached, a line each */
 };
 

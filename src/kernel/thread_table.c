@@ -57,6 +57,13 @@ static void record_visit(struct thread_table *table, struct thread_state *record
 	visit(to, record);
 }
 
+void thread_table_visit(struct thread_table *table, uint32_t tid,
+			void (*visit)(void *to, const struct thread_state *record), void *to)
+{
+	if (!thread_table_get(table, tid, table->records))
+		record_visit(table, table->records, tid, visit, to);
+}
+
 static void chunk_double(struct thread_table *table)
 {
 	table->chunk *= 2;
@@ -113,8 +120,8 @@ static int scan_singly(struct thread_table *table,
 		tid = next;
 		previous = &tid;
 		index_put(&table->seen, tid, &added);
-		if (added && !thread_table_get(table, tid, table->records))
-			record_visit(table, table->records, tid, visit, to);
+		if (added)
+			thread_table_visit(table, tid, visit, to);
 	}
 	return errno == ENOENT ? 0 : -errno;
 }

@@ -30,7 +30,11 @@ void thread_table_done(struct thread_table *table);
 int thread_table_scan(struct thread_table *table,
 		      void (*visit)(void *to, const struct thread_state *record), void *to);
 
-/* One record, or -ENOENT. */
+/* The same for one thread; nothing where it has no record. */
+void thread_table_visit(struct thread_table *table, uint32_t tid,
+			void (*visit)(void *to, const struct thread_state *record), void *to);
+
+/* One record, perhaps torn, or -ENOENT. */
 int thread_table_get(struct thread_table *table, uint32_t tid, struct thread_state *record);
 /* Adds a record unless the thread has one. 0, -EEXIST, or -E2BIG: the map is full. */
 int thread_table_add(struct thread_table *table, const struct thread_state *record);
