@@ -2,7 +2,7 @@
 import os
 
 import truth
-from harness import Skip, case, check, number, rows_of, scans_of, wait_until
+from harness import STOP_S, Skip, case, check, number, rows_of, scans_of, wait_until
 
 SECONDS = 3
 SHARE_ERROR = 0.2  # of 60 samples: three standard deviations of a fair coin
@@ -153,9 +153,9 @@ def late_workload(ctx):
     workload = ctx.workload("sleep", call="futex")
     tool.wait_scans(3, lambda row: row["tid"] == workload["tid"])
     workload.process.stdin.close()
-    workload.wait(10)
+    workload.wait(STOP_S)
     gone = len(tool.scans()) + 1
     tool.wait_scans(gone + 5)
     rows = scans_of(tool.interrupt())[gone:]
     check(not any(rows_of(scan, workload.tid) for _, scan in rows), "it is shown after its end")
-    wait_until(lambda: not os.path.exists("/proc/%d" % workload.tid), 5, "the workload's end")
+    wait_until(lambda: not os.path.exists("/proc/%d" % workload.tid), STOP_S, "the workload's end")

@@ -3,7 +3,7 @@ import os
 import pwd
 import re
 
-from harness import case, check, rows_of, scans_of
+from harness import START_S, STOP_S, case, check, rows_of, scans_of
 
 NOBODY = 65534
 
@@ -90,7 +90,7 @@ def count_of_scans(ctx):
     workload = ctx.workload("sleep", call="futex")
     for count in (1, 5):
         tool = ctx.stream("-a", "-n", count, "-p", workload["pid"], columns="state")
-        rows = tool.finish(0, 60)
+        rows = tool.finish(0, START_S + STOP_S)
         check(len(scans_of(rows)) == count, "%d scans of %d", len(scans_of(rows)), count)
 
 

@@ -4,7 +4,7 @@ import time
 
 import case_state
 import truth
-from harness import Skip, check, wait_until
+from harness import STOP_S, Skip, check, wait_until
 
 TABLE = []
 
@@ -87,7 +87,7 @@ def names_and_execs(ctx):
         changer = ctx.workload("exec_change", **options)
         check(truth.read("/proc/%d/comm" % changer.tid) == "before_exec\n", "its first name")
         changer.say("exec")
-        wait_until(lambda: len(changer.lines("ready")) == 2, 10, "the exec")
+        wait_until(lambda: len(changer.lines("ready")) == 2, STOP_S, "the exec")
         check(truth.read("/proc/%d/comm" % changer.tid) == "workload\n", "its second name")
 
 
@@ -104,8 +104,8 @@ def crowds(ctx):
     done = storm.wait_done()
     check(int(done["forks"]) > 10 and int(done["threads"]) > 10, "%s", done)
     many.process.stdin.close()
-    many.wait(20)
-    wait_until(lambda: not any(os.path.exists("/proc/%d" % pid) for pid in family), 10, "the crowd's end")
+    many.wait(STOP_S)
+    wait_until(lambda: not any(os.path.exists("/proc/%d" % pid) for pid in family), STOP_S, "the crowd's end")
 
 
 @self_case
@@ -113,8 +113,8 @@ def loops(ctx):
     """The loops of fsync and of the two that wake each other turn, and tell how often."""
     game, syncer, kernel = ctx.workloads([("pingpong", {}), ("fsync", {}), ("spin_kernel", {})])
     before = truth.Thread(game.tid).switches[0], truth.Thread(kernel.tid).ticks
-    wait_until(lambda: truth.Thread(game.tid).switches[0] > before[0] + 1000, 20, "a thousand rounds")
-    wait_until(lambda: truth.Thread(kernel.tid).ticks > before[1] + 20, 20, "its CPU time")
+    wait_until(lambda: truth.Thread(game.tid).switches[0] > before[0] + 1000, STOP_S, "a thousand rounds")
+    wait_until(lambda: truth.Thread(kernel.tid).ticks > before[1] + 20, STOP_S, "its CPU time")
     check(int(game.finish()["rounds"]) > 1000, "rounds")
     done = syncer.finish()
     check(0 < int(done["sync_ns"]) <= int(done["ns"]) and int(done["rounds"]) > 0, "%s", done)

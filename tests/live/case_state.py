@@ -4,7 +4,7 @@ import io
 import json
 import subprocess
 
-from harness import (Findings, Skip, case, check, number, rows_of, scans_of, unescape)
+from harness import START_S, STOP_S, Findings, Skip, case, check, number, rows_of, scans_of, unescape
 
 CALL_COLUMNS = ("ppid,comm,state,state_us,cpu,syscall,syscall_nr,arg0,arg1,arg2,arg3,arg4,arg5,fd,filename,kthread")
 U64 = (1 << 64) - 1
@@ -188,7 +188,7 @@ def hostile_comm_csv(ctx):
     """Names with commas, quotes, newlines, escape sequences and broken UTF-8 in CSV."""
     workload = ctx.workload("hostile_comm")
     tool = ctx.stream("-a", "-d", 1, "-p", workload["pid"], columns="comm,state")
-    rows = tool.finish(0, 60)
+    rows = tool.finish(0, START_S + STOP_S)
     expect_names(rows, hostile_names(workload))
     check(tool.out.count(b"\n") == len(rows) + 1, "%d lines for %d rows", tool.out.count(b"\n"), len(rows))
     check(not any(c < 0x20 and c not in (0x0A, 0x0D) for c in tool.out), "control characters in the CSV")

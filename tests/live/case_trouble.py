@@ -53,7 +53,7 @@ def process_ends(ctx):
     tool = ctx.stream("-a", "-d", 2, "-p", workload["pid"], columns="state")
     tool.wait_scans(3)
     workload.process.stdin.close()
-    workload.wait(10)
+    workload.wait(STOP_S)
     rows = tool.finish(0)
     check(rows_of(rows, workload.tid), "it was never shown")
     check(len(tool.err.splitlines()) <= 1, "more than a line about it: %s", tool.err)
@@ -92,7 +92,7 @@ def signals(ctx):
         report = ctx.plain("-i", 1, "-p", workload["pid"])
         wait_until(lambda: report.out.count(b"AVG_THR") == 1, START_S + 5, "the first report")
         switches = voluntary(report.pid)
-        wait_until(lambda: voluntary(report.pid) > switches + 4, 5, "some scans of the second report")
+        wait_until(lambda: voluntary(report.pid) > switches + 4, STOP_S, "some scans of the second report")
         report.signal(number_)
         report.finish_plain(0)
         check(report.out.count(b"spin") > 1 and report.out.count(b"AVG_THR") == 2, "signal %d: no report: %s", number_,
