@@ -51,6 +51,7 @@ struct live {
 	bool keep_house, sweep; /* in this scan */
 	uint64_t late_count;
 	int64_t unfit_threads; /* in the last scan */
+	struct text chosen;    /* for -v */
 	char *pattern;	       /* of processes, looked for again as time goes; NULL: none */
 };
 
@@ -384,6 +385,7 @@ static void live_describe(struct source *source, struct source_facts *facts)
 	missed_add_row(facts, "scans that could not see the whole map",
 		       kernel->table.unfinished_count);
 	missed_add_row(facts, "names beyond what tsnap keeps in memory", names_refused());
+	facts->chosen = text_string(&live->chosen);
 	if (full) {
 		/* how many there are now, not how often one was refused */
 		missed_add_row(facts, "threads that do not fit the map (raise --max-threads)",
@@ -406,6 +408,7 @@ static void live_close(struct source *source)
 	index_clear(&live->awake_next);
 	free(live->ticks);
 	free(live->samples);
+	text_done(&live->chosen);
 	free(live->pattern);
 	free(live);
 }
@@ -424,6 +427,21 @@ void live_kernel_options(const struct config *config, struct kernel_options *opt
 	};
 }
 
+static void chosen_describe(const struct kernel *kernel, struct text *to)
+{
+	text_add_format(to, "kernel types from %s; tried:\n%s", kernel->compiled.types_source,
+			text_string(&kernel->compiled.types_tried));
+	for (int group = 0; group < GROUP_COUNT; group++) {
+		const struct probe_row *row = kernel->plan.chosen[group];
+
+		text_add_format(to, "%s: %s%s%s\n", probe_group_rows[group].name,
+				row ? probe_kind_names[row->kind] : "none", row ? " on " : "",
+				row ? row->event : "");
+	}
+	text_add_string(to, kernel->left_out);
+	text_add_string(to, text_string(&kernel->compiled.output));
+}
+
 static int live_start(struct live *live, struct error *e)
 {
 	struct kernel_options options;
@@ -433,6 +451,7 @@ static int live_start(struct live *live, struct error *e)
 	err = kernel_open(&live->kernel, &options, e);
 	if (err)
 		return err;
+	chosen_describe(&live->kernel, &live->chosen);
 	live->ticks = memory_get((size_t)live->kernel.host.cpus_possible * sizeof(*live->ticks));
 	live->moment.ticks = live->ticks;
 	live->moment.registers_marked = live->kernel.compiled.registers_marked;

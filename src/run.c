@@ -311,6 +311,8 @@ int run(const struct config *config, source_opener *open_source, struct text *no
 				  e);
 		if (!err) {
 			run.source->describe(run.source, &run.facts_before);
+			if (config->verbose && run.facts_before.chosen)
+				text_add_string(notes, run.facts_before.chosen);
 			err = run_loop(&run, e);
 			if (!run.renderer->grouped)
 				run_note_missed(&run, notes);

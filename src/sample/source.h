@@ -31,6 +31,7 @@ struct source_facts {
 	int64_t bpf_ns, bpf_runs; /* in tsnap's BPF programs, where the kernel counts them */
 	struct source_missed missed[SOURCE_MISSED_MAX];
 	size_t missed_count;
+	const char *chosen; /* lines for -v on how samples are got, the source's; NULL: none */
 };
 
 struct source {
