@@ -1,19 +1,38 @@
-/* The perf clock: which thread is on this CPU (0: none, it idles), and what it is doing, also where it never leaves
- * the CPU. In user mode the interrupt's own registers lie where a system call's would, with -1 for its number. */
+/* Which thread is on this CPU (0: none, it idles), and what it is doing, also where it never leaves the CPU. In user mode
+ * the interrupt's own registers lie where a system call's would, with -1 for its number.
+ *
+ * Knobs: ON_CPU_LOOK: the sampler has the program run on a CPU when it wants to know (5.10); ON_CPU_CLOCK: a perf clock
+ * runs it on every CPU.
+ */
 
 BPF_TABLE("percpu_array", __u32, struct cpu_tick, ts_ticks, 1);
 
-int ts_on_cpu(void *ctx)
+static inline void cpu_look(void)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
 	__u32 tid = bpf_get_current_pid_tgid(), zero = 0;
 	struct cpu_tick *tick = ts_ticks.lookup(&zero);
 
 	if (!tick)
-		return 0;
+		return;
 	if (tid)
 		registers_read(tick->registers, task_kernel_stack(task));
 	tick->tid = tid;
 	tick->tick_ns = bpf_ktime_get_ns();
+}
+
+#ifdef ON_CPU_LOOK
+int ts_look(struct bpf_raw_tracepoint_args *ctx)
+{
+	cpu_look();
 	return 0;
 }
+#endif
+
+#ifdef ON_CPU_CLOCK
+int ts_clock(void *ctx)
+{
+	cpu_look();
+	return 0;
+}
+#endif

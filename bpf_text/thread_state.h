@@ -90,7 +90,7 @@ struct changed_list {
 	__u32 tids[CHANGED_MAX];
 };
 
-/* What the perf clock saw last, one per CPU. */
+/* What on_cpu.bpf.c saw last, one per CPU. */
 struct cpu_tick {
 	__u64 tick_ns; /* 0: never */
 	__u32 tid;

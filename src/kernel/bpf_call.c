@@ -47,6 +47,17 @@ int bpf_call_raw_tracepoint(int program, const char *name)
 	return bpf_call(BPF_RAW_TRACEPOINT_OPEN, &attr);
 }
 
+int bpf_call_run_on_cpu(int program, int cpu)
+{
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.test.prog_fd = (uint32_t)program;
+	attr.test.flags = BPF_F_TEST_RUN_ON_CPU;
+	attr.test.cpu = (uint32_t)cpu;
+	return bpf_call(BPF_PROG_TEST_RUN, &attr);
+}
+
 int bpf_call_lookup_batch(int map, const void *in, void *out, void *keys, void *values,
 			  uint32_t *count)
 {

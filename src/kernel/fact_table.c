@@ -143,6 +143,19 @@ static int try_kprobe(char *why)
 	return 0;
 }
 
+static int try_run_on_cpu(char *why)
+{
+	int program = bpf_call_load(BPF_PROG_TYPE_RAW_TRACEPOINT, nothing, PROGRAM_LENGTH(nothing));
+	int cpu, result;
+
+	if (program < 0)
+		return said(why, program, "loading a program");
+	host_cpus_online(&cpu, 1);
+	result = bpf_call_run_on_cpu(program, cpu);
+	close(program);
+	return result < 0 ? said(why, result, "bpf(BPF_PROG_TEST_RUN) on a CPU") : 0;
+}
+
 static int try_perf_clock(char *why)
 {
 	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
@@ -241,6 +254,8 @@ const struct fact_row fact_rows[FACT_COUNT] = {
 	[FACT_TRACEPOINT] = {"tracepoint", "perf tracepoints, through tracefs", MOUNT_TRACEFS,
 			     try_tracepoint},
 	[FACT_KPROBE] = {"kprobe", "kprobes", NULL, try_kprobe},
+	[FACT_RUN_ON_CPU] = {"run_on_cpu", "a program can be run on a CPU when it is wanted (5.10)",
+			     NULL, try_run_on_cpu},
 	[FACT_PERF_CLOCK] = {"perf_clock", "a perf clock that runs a program on each CPU",
 			     "sysctl kernel.perf_event_paranoid=2, or run as root", try_perf_clock},
 	[FACT_MAP_BATCH] = {"map_batch", "maps read in batches (5.6)", NULL, try_map_batch},

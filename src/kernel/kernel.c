@@ -1,5 +1,6 @@
 #include "kernel/kernel.h"
 #include "base/memory.h"
+#include "kernel/bpf_call.h"
 
 #include <bcc/libbpf.h>
 #include <errno.h>
@@ -127,8 +128,14 @@ static int cpu_values_read(int map, void *values)
 	return map < 0 || bpf_lookup_elem(map, &zero, values) ? -ENOENT : 0;
 }
 
-int kernel_ticks_read(struct kernel *kernel, struct cpu_tick *ticks)
+int kernel_ticks_read(struct kernel *kernel, const unsigned char *wanted, struct cpu_tick *ticks)
 {
+	const struct probe_row *row = kernel->plan.chosen[GROUP_CLOCK];
+
+	/* a CPU that went offline keeps its last look */
+	for (int cpu = 0; row && row->kind == PROBE_LOOK && cpu < kernel->host.cpus_possible; cpu++)
+		if (wanted[cpu])
+			bpf_call_run_on_cpu(kernel->compiled.programs[GROUP_CLOCK], cpu);
 	_Static_assert(sizeof(struct cpu_tick) % 8 == 0, "per-CPU values are rounded up to 8");
 	return cpu_values_read(kernel->compiled.maps[KERNEL_MAP_TICKS], ticks)
 		       ? 0

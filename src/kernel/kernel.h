@@ -43,9 +43,10 @@ int kernel_open(struct kernel *kernel, const struct kernel_options *options, str
 int kernel_layout(struct kernel *kernel, const struct kernel_options *options, struct error *e);
 void kernel_close(struct kernel *kernel); /* also after a failed open */
 
-/* The perf clock's last look at each CPU; ticks has host.cpus_possible rows. Returns how many rows
- * hold something to read (0 without a perf clock). */
-int kernel_ticks_read(struct kernel *kernel, struct cpu_tick *ticks);
+/* The last look at each CPU; ticks has host.cpus_possible rows. Where looks are made on demand, at
+ * those CPUs whose wanted byte is set, now. Returns how many rows there are to read (0 without a
+ * way to look). */
+int kernel_ticks_read(struct kernel *kernel, const unsigned char *wanted, struct cpu_tick *ticks);
 
 /* How often a thread did not fit the map. */
 uint64_t kernel_map_full_count(struct kernel *kernel);

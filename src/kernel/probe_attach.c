@@ -99,6 +99,8 @@ static int row_attach(const struct probe_row *row, int program, int64_t rate_hz,
 		return attach_tracepoint(row, program, links);
 	case PROBE_KPROBE:
 		return attach_kprobe(row, program, links);
+	case PROBE_LOOK:
+		return 0; /* kernel_ticks_read() runs it */
 	case PROBE_PERF_CLOCK:
 		return attach_clock(program, rate_hz, links);
 	}

@@ -7,6 +7,7 @@ const char *const probe_kind_names[] = {
 	[PROBE_RAW_TRACEPOINT] = "raw tracepoint",
 	[PROBE_TRACEPOINT] = "tracepoint",
 	[PROBE_KPROBE] = "kprobe",
+	[PROBE_LOOK] = "look at a CPU",
 	[PROBE_PERF_CLOCK] = "perf clock",
 };
 
@@ -65,8 +66,10 @@ const struct probe_row probe_rows[] = {
 	{"thread_exit", TRACE, GROUP_EXIT, FACT_TRACEPOINT, "THREAD_EXIT_TRACEPOINT",
 	 "sched:sched_process_free", "tracepoint__sched__sched_process_free"},
 
-	{"on_cpu", PROBE_PERF_CLOCK, GROUP_CLOCK, FACT_PERF_CLOCK, NULL,
-	 "cpu-clock", "ts_on_cpu"},
+	{"on_cpu", PROBE_LOOK, GROUP_CLOCK, FACT_RUN_ON_CPU, "ON_CPU_LOOK",
+	 "demand", "ts_look"},
+	{"on_cpu", PROBE_PERF_CLOCK, GROUP_CLOCK, FACT_PERF_CLOCK, "ON_CPU_CLOCK",
+	 "cpu-clock", "ts_clock"},
 };
 /* clang-format on */
 

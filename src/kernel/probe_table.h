@@ -8,7 +8,13 @@
 
 #include "kernel/fact_table.h"
 
-enum probe_kind { PROBE_RAW_TRACEPOINT, PROBE_TRACEPOINT, PROBE_KPROBE, PROBE_PERF_CLOCK };
+enum probe_kind {
+	PROBE_RAW_TRACEPOINT,
+	PROBE_TRACEPOINT,
+	PROBE_KPROBE,
+	PROBE_LOOK,
+	PROBE_PERF_CLOCK
+};
 
 /* What a probe gives. */
 enum probe_group {

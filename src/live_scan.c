@@ -1,0 +1,251 @@
+/* One scan: the records that must be read, what each thread did at its moment, and the samples of
+ * those that are wanted. */
+#include "live_state.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "lookup/proc.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define SWEEP_HOUSEKEEPINGS 10 /* of forgotten totals */
+
+/* What /proc says of a thread whose record is in doubt. Asked once for each switch: unless it is
+ * runnable, it stays as it is until the next one. */
+static enum thread_doing doubt_resolve(struct live *live, const struct thread_state *record,
+				       enum thread_doing doing)
+{
+	uint64_t sequence = record->sched.sequence_done << 8, *known;
+	struct thread_state now;
+	struct proc_stat stat;
+	int64_t told;
+
+	/* on a CPU when it was read, and off it when that was looked at: no doubt */
+	if (doing == DOING_ON &&
+	    !thread_table_get(&live->kernel.table, record->identity.tid, &now) &&
+	    now.sched.sequence_done != record->sched.sequence_done)
+		return doing;
+	known = index_put(&live->doubts, record->identity.tid, NULL);
+	if (*known >> 8 << 8 == sequence && *known & 0xff)
+		return (enum thread_doing)((*known & 0xff) - 1);
+	*known = 0;
+	if (proc_stat_read(PROC, record->identity.tgid, record->identity.tid, &stat))
+		return doing;
+	told = state_of_proc_letter(stat.state);
+	if (told == ABSENT)
+		return doing;
+	if (told != DOING_RQ)
+		*known = sequence | (uint64_t)(told + 1);
+	return (enum thread_doing)told;
+}
+
+/* A zombie that was waited for where no probe tells. Whether it is gone. */
+static bool zombie_sweep(struct live *live, const struct thread_state *record)
+{
+	struct proc_stat stat;
+	uint32_t tid = record->identity.tid;
+
+	if (proc_stat_read(PROC, 0, tid, &stat) != -ENOENT)
+		return false;
+	thread_table_remove(&live->kernel.table, tid);
+	return true;
+}
+
+static void house_keep_record(struct live *live, const struct thread_state *record)
+{
+	if (live->sweep)
+		totals_mark(&live->totals, record->identity.tid);
+	if (live->config->descendants &&
+	    index_find(&live->filter->pids, record->identity.parent_tgid))
+		filter_add_pid(live->filter, record->identity.tgid);
+}
+
+static void sample_fill(struct live *live, const struct thread_state *record,
+			enum thread_doing doing, struct sample *sample)
+{
+	struct lookup_hint hint = {.sequence = record->sched.sequence_done};
+
+	if (live->needs & NEED_SYSCALL) {
+		record_call(record, &live->moment, doing, sample, &hint.compat);
+		if (record->sched.known & SCHED_SEEDED && doing != DOING_ZOMBIE &&
+		    !sample->kthread && sample->syscall_nr == ABSENT)
+			live_seed_call(&live->seed, sample, &hint.compat);
+	}
+	if (live->needs & NEED_TOTALS) {
+		struct live_totals totals;
+
+		record_totals(record, &live->moment, doing, &totals);
+		totals_take(&live->totals, &totals, sample);
+	}
+	lookup_fill(live->lookup, sample, &hint, live->needs, live->moment.now_ns);
+	sample_derive(sample, live->needs);
+}
+
+static bool sample_wanted(struct live *live, struct sample *sample)
+{
+	/* the user may have changed since the probes saw it */
+	if (live->filter->by_user)
+		lookup_fill(live->lookup, sample, &(struct lookup_hint){0}, NEED_USER,
+			    live->moment.now_ns);
+	return filter_accepts(live->filter, sample);
+}
+
+/* Whether only a wake-up can change what the thread does: then its being listed as woken is enough
+ * to notice. */
+static bool record_settled(const struct thread_state *record)
+{
+	bool unsure;
+	struct live_moment ever = {.now_ns = INT64_MAX};
+	enum thread_doing doing = record_doing(record, &ever, &unsure);
+
+	return !record->sched.on_cpu && !unsure && !state_row(doing)->active;
+}
+
+/* What is on a CPU waits until all is read: then its CPU is looked at. */
+static void record_defer(struct live *live, const struct thread_state *record)
+{
+	if (live->on_cpu_count == live->on_cpu_capacity) {
+		live->on_cpu_capacity = live->on_cpu_capacity ? 2 * live->on_cpu_capacity : 16;
+		live->on_cpu =
+			memory_resize(live->on_cpu, live->on_cpu_capacity, sizeof(*live->on_cpu));
+	}
+	live->on_cpu[live->on_cpu_count++] = *record;
+	if (record->sched.cpu < (uint32_t)live->kernel.host.cpus_possible)
+		live->wanted_cpus[record->sched.cpu] = 1;
+}
+
+static void record_take(struct live *live, const struct thread_state *record)
+{
+	struct thread_state completed;
+	struct sample *sample;
+	enum thread_doing doing;
+	bool unsure;
+
+	if (!(record->identity.known & IDENTITY_NAME)) {
+		completed = *record;
+		if (live_seed_identity(&completed))
+			return;
+		record = &completed;
+	}
+	if (live->keep_house || live->config->descendants)
+		house_keep_record(live, record);
+	if (!record_settled(record))
+		index_put(&live->awake_next, record->identity.tid, NULL);
+	doing = record_doing(record, &live->moment, &unsure);
+	if (unsure)
+		doing = doubt_resolve(live, record, doing);
+	if (doing == DOING_ZOMBIE && live->keep_house && zombie_sweep(live, record))
+		return;
+	if (!live->filter->all_states && !state_row(doing)->active)
+		return;
+	if (live->count == live->capacity) {
+		live->capacity = live->capacity ? 2 * live->capacity : 256;
+		live->samples = memory_resize(live->samples, live->capacity, sizeof(*sample));
+	}
+	sample = &live->samples[live->count];
+	record_sample(record, &live->moment, doing, sample);
+	if (!sample_wanted(live, sample))
+		return;
+	sample_fill(live, record, doing, sample);
+	live->count++;
+}
+
+/* What need not be done at every tick. */
+static void house_keep(struct live *live)
+{
+	live->keep_house = live->moment.now_ns - live->housekept_ns >= HOUSEKEEPING_NS;
+	if (!live->keep_house)
+		return;
+	live->housekept_ns = live->moment.now_ns;
+	live->sweep = ++live->housekeepings % SWEEP_HOUSEKEEPINGS == 0;
+	if (live->sweep)
+		index_clear(&live->doubts);
+	lookup_sweep(live->lookup, live->moment.now_ns);
+	live_processes_again(live);
+}
+
+/* When this thread came on its CPU for this scan: whom it displaced left at that very moment. */
+static int64_t own_in_ns(struct live *live)
+{
+	struct thread_state own;
+
+	return thread_table_get(&live->kernel.table, live->own_pid, &own)
+		       ? 0
+		       : (int64_t)own.sched.in_ns;
+}
+
+static void record_meet(void *to, const struct thread_state *record)
+{
+	struct live *live = to;
+
+	live->threads++;
+	if (record->identity.tgid == live->own_pid)
+		return;
+	if (record->sched.on_cpu)
+		record_defer(live, record);
+	else
+		record_take(live, record);
+}
+
+static void on_cpu_take(struct live *live)
+{
+	live->moment.tick_count = kernel_ticks_read(&live->kernel, live->wanted_cpus, live->ticks);
+	for (size_t i = 0; i < live->on_cpu_count; i++)
+		record_take(live, &live->on_cpu[i]);
+	live->on_cpu_count = 0;
+	memset(live->wanted_cpus, 0, (size_t)live->kernel.host.cpus_possible);
+}
+
+static void awake_add(void *to, uint32_t tid)
+{
+	struct live *live = to;
+
+	index_put(&live->awake, tid, NULL);
+}
+
+/* Hands over the records that this scan needs: all of them, or those of threads that were awake in
+ * the last one or were woken since. All from time to time, should a wake-up have been missed. */
+static int records_read(struct live *live)
+{
+	uint64_t tid, value;
+	bool listed = changed_reader_take(&live->kernel.changed, awake_add, live);
+	size_t at = 0;
+	int err = 0;
+
+	if (!listed || live->keep_house || live->config->all_states) {
+		live->threads = 0;
+		err = thread_table_scan(&live->kernel.table, record_meet, live);
+	} else {
+		size_t threads = live->threads;
+
+		while (index_next(&live->awake, &at, &tid, &value))
+			thread_table_visit(&live->kernel.table, (uint32_t)tid, record_meet, live);
+		live->threads = threads;
+	}
+	on_cpu_take(live);
+	index_clear(&live->awake);
+	live->awake = live->awake_next;
+	live->awake_next = (struct index){0};
+	return err;
+}
+
+int live_scan_read(struct live *live)
+{
+	int64_t threads;
+	int err;
+
+	live->moment.now_ns = clock_monotonic_ns();
+	live->moment.own_in_ns = own_in_ns(live);
+	live->count = 0;
+	house_keep(live);
+	err = records_read(live);
+	if (live->sweep)
+		totals_sweep(&live->totals);
+	live->sweep = false;
+	if (live->keep_house) {
+		threads = host_threads_count();
+		live->unfit_threads =
+			threads > (int64_t)live->threads ? threads - (int64_t)live->threads : 0;
+	}
+	return err;
+}

@@ -1,0 +1,56 @@
+/* The live source's own state and parts; for src/live*.c only.
+ */
+#ifndef TSNAP_LIVE_STATE_H
+#define TSNAP_LIVE_STATE_H
+
+#include "config.h"
+#include "kernel/kernel.h"
+#include "live_sample.h"
+#include "live_seed.h"
+#include "live_totals.h"
+#include "lookup/lookup.h"
+#include "sample/filter.h"
+#include "sample/source.h"
+
+#define PROC "/proc"
+#define HOUSEKEEPING_NS (1 * NS_PER_SECOND) /* zombies, patterns, caches */
+
+struct live {
+	struct source source;
+	const struct config *config;
+	struct filter *filter;
+	unsigned int needs;
+	struct kernel kernel;
+	struct lookup *lookup;
+	struct live_seed seed;
+	struct totals_table totals;
+	/* tid to switch sequence << 8 | what /proc said of it, plus one */
+	struct index doubts;
+	struct cpu_tick *ticks;
+	unsigned char *wanted_cpus;  /* that a look is wanted at */
+	struct thread_state *on_cpu; /* records of this scan that wait for those looks */
+	size_t on_cpu_count, on_cpu_capacity;
+	struct live_moment moment;
+	struct index awake, awake_next; /* tids that this scan must look at, and the next one */
+	struct sample *samples;
+	size_t count, capacity, threads;
+	int64_t period_ns, due_ns, previous_ns, housekept_ns;
+	int64_t own_cpu_start_ns;
+	uint32_t own_pid;
+	unsigned int housekeepings;
+	bool keep_house, sweep; /* in this scan */
+	uint64_t late_count;
+	int64_t unfit_threads; /* in the last scan */
+	struct text chosen;    /* for -v */
+	char *pattern;	       /* of processes, looked for again as time goes; NULL: none */
+};
+
+/* live_processes.c: resolves -p and -r into the filter, at first (0, or -errno with e) and as time
+ * goes. */
+int live_processes_find(struct live *live, struct error *e);
+void live_processes_again(struct live *live);
+
+/* live_scan.c: reads the records that this scan needs into live->samples. 0 or -errno. */
+int live_scan_read(struct live *live);
+
+#endif
