@@ -60,6 +60,7 @@ int btf_layout_read(const char *path, struct field_layout *layout, struct error 
 	struct field_layout read = {0};
 	struct stat stat_of;
 	struct btf *btf;
+	char words[128];
 	int result = 0;
 
 	if (stat(path, &stat_of))
@@ -70,12 +71,15 @@ int btf_layout_read(const char *path, struct field_layout *layout, struct error 
 				 "'%s' is not a BTF file: no regular file of at most 256 MB", path);
 	btf = btf__parse(path, NULL);
 	result = (int)libbpf_get_error(btf);
-	if (result)
+	if (result) {
+		/* libbpf's own error numbers are no errno */
+		libbpf_strerror(result, words, sizeof(words));
 		return error_set(
 			e, EINVAL, EXIT_FAILED,
 			"'%s' is not BTF that can be used: %s; give the vmlinux BTF of this "
 			"kernel, raw or in ELF",
-			path, strerror(-result));
+			path, words);
+	}
 	for (size_t i = 0; !result && i < field_count; i++) {
 		result = field_find(btf, &field_rows[i], &read.name[i], &read.offset[i]);
 		if (result)
