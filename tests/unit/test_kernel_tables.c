@@ -1,0 +1,278 @@
+/* facts, fields, probes, embedded text: the tables, and what is made from them without a kernel */
+#include "unit.h"
+#include "kernel/embedded.h"
+#include "kernel/fact_table.h"
+#include "kernel/field_table.h"
+#include "kernel/probe_table.h"
+#include "kernel/program_text.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+static bool has_bits(void *of, enum fact fact)
+{
+	return *(unsigned int *)of >> fact & 1;
+}
+
+#define BIT(fact) (1u << (fact))
+#define ALL_GROUPS ((1u << GROUP_COUNT) - 1)
+
+static void facts_have_names(void **state)
+{
+	(void)state;
+	for (int i = 0; i < FACT_COUNT; i++) {
+		assert_true(fact_rows[i].name && *fact_rows[i].name && *fact_rows[i].help);
+		assert_non_null(fact_rows[i].try);
+		for (int j = 0; j < i; j++)
+			assert_string_not_equal(fact_rows[i].name, fact_rows[j].name);
+	}
+}
+
+static void facts_are_taken_away(void **state)
+{
+	struct facts facts = {0};
+	struct error e = {0};
+
+	(void)state;
+	assert_int_equal(facts_take_away(&facts, NULL, &e), 0);
+	assert_int_equal(facts_take_away(&facts, "raw_tracepoint,map_batch", &e), 0);
+	assert_false(fact_has(&facts, FACT_RAW_TRACEPOINT));
+	assert_false(fact_has(&facts, FACT_MAP_BATCH));
+	assert_int_equal(facts.state[FACT_KPROBE], FACT_UNTRIED);
+	assert_int_equal(facts_take_away(&facts, "map_batc", &e), -EINVAL);
+	assert_int_equal(e.exit_code, EXIT_USAGE);
+	assert_non_null(strstr(e.line, "'map_batc'"));
+	assert_non_null(strstr(e.line, "map_batch"));
+	error_done(&e);
+}
+
+static void probes_have_fragments(void **state)
+{
+	(void)state;
+	assert_non_null(embedded_text("thread_state.h"));
+	assert_non_null(embedded_text("maps.bpf.c"));
+	assert_null(embedded_text("no such file"));
+	for (size_t i = 0; i < probe_row_count; i++) {
+		const struct probe_row *row = &probe_rows[i];
+		char file[64];
+
+		snprintf(file, sizeof(file), "%s.bpf.c", row->name);
+		assert_non_null(embedded_text(file));
+		assert_true(!row->knob || strstr(embedded_text(file), row->knob));
+		assert_non_null(probe_kind_names[row->kind]);
+		/* what the kernel shows as the name of a program holds 15 characters */
+		assert_in_range(strlen(row->name), 1, 15);
+	}
+	for (int group = 0; group < GROUP_COUNT; group++) {
+		bool given = false;
+
+		for (size_t i = 0; i < probe_row_count; i++)
+			given |= probe_rows[i].gives == (enum probe_group)group;
+		assert_true(given);
+		assert_true(*probe_group_rows[group].name && *probe_group_rows[group].without);
+	}
+}
+
+static void plan_takes_the_best(void **state)
+{
+	unsigned int all = ~0u, old = BIT(FACT_TRACEPOINT) | BIT(FACT_KPROBE),
+		     probe = BIT(FACT_KPROBE);
+	struct probe_plan plan;
+	struct error e = {0};
+
+	(void)state;
+	assert_int_equal(probe_plan_make(ALL_GROUPS, has_bits, &all, &plan, &e), 0);
+	assert_int_equal(plan.chosen[GROUP_SWITCH]->kind, PROBE_RAW_TRACEPOINT);
+	assert_int_equal(plan.chosen[GROUP_CLOCK]->kind, PROBE_LOOK);
+	assert_int_equal(probe_plan_make(ALL_GROUPS, has_bits, &old, &plan, &e), 0);
+	assert_int_equal(plan.chosen[GROUP_SWITCH]->kind, PROBE_TRACEPOINT);
+	assert_int_equal(plan.chosen[GROUP_EXIT]->kind, PROBE_TRACEPOINT);
+	assert_null(plan.chosen[GROUP_CLOCK]);
+	assert_int_equal(probe_plan_make(ALL_GROUPS, has_bits, &probe, &plan, &e), 0);
+	assert_int_equal(plan.chosen[GROUP_SWITCH]->kind, PROBE_KPROBE);
+	assert_string_equal(plan.chosen[GROUP_SWITCH]->event, "finish_task_switch");
+	assert_null(plan.chosen[GROUP_EXEC]);
+}
+
+static void plan_keeps_to_needs(void **state)
+{
+	unsigned int all = ~0u;
+	struct probe_plan plan;
+	struct error e = {0};
+
+	(void)state;
+	assert_int_equal(probe_plan_make(0, has_bits, &all, &plan, &e), 0);
+	assert_non_null(plan.chosen[GROUP_SWITCH]); /* required */
+	assert_null(plan.chosen[GROUP_WAKE]);
+	assert_int_equal(probe_plan_make(1u << GROUP_WAKE, has_bits, &all, &plan, &e), 0);
+	assert_non_null(plan.chosen[GROUP_WAKE]);
+}
+
+static void plan_without_a_way_fails(void **state)
+{
+	unsigned int none = BIT(FACT_PERF_CLOCK);
+	struct probe_plan plan = {{&probe_rows[1]}}, before = plan;
+	struct error e = {0};
+
+	(void)state;
+	assert_int_equal(probe_plan_make(ALL_GROUPS, has_bits, &none, &plan, &e), -ENOTSUP);
+	assert_int_equal(e.exit_code, EXIT_HOST_CANNOT);
+	assert_memory_equal(&plan, &before, sizeof(plan));
+}
+
+/* A layout as a kernel may have it: fields in the table's order, with gaps; every second old name.
+ */
+static struct field_layout layout_example(void)
+{
+	struct field_layout layout = {0};
+
+	for (size_t i = 0; i < field_count; i++) {
+		layout.offset[i] = (uint32_t)(i * 40);
+		layout.name[i] = i % 2 && field_rows[i].names[1] ? 1 : 0;
+	}
+	return layout;
+}
+
+static void header_has_each_field(void **state)
+{
+	struct field_layout layout = layout_example();
+	struct text text = {0};
+
+	(void)state;
+	field_header_write(&layout, &text);
+	for (size_t i = 0; i < field_count; i++) {
+		const char *name = field_rows[i].names[layout.name[i]];
+		char words[256];
+
+		snprintf(words, sizeof(words), "#define HAVE_%s_%s 1\n", field_rows[i].of, name);
+		assert_non_null(strstr(text_string(&text), words));
+		snprintf(words, sizeof(words), "offsetof(struct %s, %s) == %u,", field_rows[i].of,
+			 name, layout.offset[i]);
+		assert_non_null(strstr(text_string(&text), words));
+	}
+	assert_null(strstr(text_string(&text), "(null)"));
+	text_done(&text);
+}
+
+/* Writes text to a file, reads it as offsets. */
+static int offsets_try(const char *text, struct field_layout *layout, struct error *e)
+{
+	char path[] = "/tmp/tsnap-unit-XXXXXX";
+	int fd = mkstemp(path), result;
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+	result = field_offsets_read(path, "6.1.0-test", "x86_64", layout, e);
+	unlink(path);
+	return result;
+}
+
+static void offsets_come_back(void **state)
+{
+	struct field_layout layout = layout_example(), read = {0};
+	struct text text = {0};
+	struct error e = {0};
+
+	(void)state;
+	field_offsets_write(&layout, "6.1.0-test", "x86_64", &text);
+	assert_int_equal(offsets_try(text_string(&text), &read, &e), 0);
+	assert_memory_equal(&read, &layout, sizeof(read));
+	text_done(&text);
+}
+
+static void bad_offsets_are_refused(void **state)
+{
+	static const char head[] = "tsnap offsets 1\nrelease 6.1.0-test\nmachine x86_64\n";
+	static const struct {
+		bool headed;
+		const char *text, *words;
+	} rows[] = {
+		{false, "", "not an offsets file"},
+		{false, "tsnap offsets 1\n", "not an offsets file"},
+		{false, "tsnap offsets 2\nrelease 6.1.0-test\nmachine x86_64\n", "line 1"},
+		{false, "tsnap offsets 1\nrelease 5.10.0\nmachine x86_64\n", "'release 5.10.0'"},
+		{false, "tsnap offsets 1\nrelease 6.1.0-test\nmachine arm\n", "'machine arm'"},
+		{true, "", "lacks task_struct.__state"},
+		{true, "task_struct.pid", "line 4"},
+		{true, "task_struct.pid -5", "line 4"},
+		{true, "task_struct.pid 99999999", "line 4"},
+		{true, "task_struct.pid 8 8", "line 4"},
+		{true, "task_struct pid.8", "line 4"},
+		{true, "\x01\xff.\xfe 1", "lacks"},
+	};
+	struct field_layout layout = layout_example(), before = layout;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct text text = {0};
+		struct error e = {0};
+
+		text_add_string(&text, rows[i].headed ? head : "");
+		text_add_string(&text, rows[i].text);
+		assert_int_equal(offsets_try(text_string(&text), &layout, &e), -EINVAL);
+		if (!strstr(e.line, rows[i].words))
+			fail_msg("row %zu: %s", i, e.line);
+		assert_memory_equal(&layout, &before, sizeof(layout));
+		text_done(&text);
+		error_done(&e);
+	}
+}
+
+static void overlapping_offsets_are_refused(void **state)
+{
+	struct field_layout layout = layout_example();
+	struct text text = {0};
+	struct error e = {0};
+
+	(void)state;
+	layout.offset[1] = layout.offset[2];
+	field_offsets_write(&layout, "6.1.0-test", "x86_64", &text);
+	assert_int_equal(offsets_try(text_string(&text), &layout, &e), -EINVAL);
+	assert_non_null(strstr(e.line, "overlap"));
+	text_done(&text);
+	error_done(&e);
+}
+
+static void text_names_its_files(void **state)
+{
+	const struct program_knobs knobs = {.threads_max = 77, .stack_registers = 16216};
+	const struct field_layout layout = layout_example();
+	unsigned int all = ~0u;
+	struct probe_plan plan;
+	struct text text = {0};
+	struct error e = {0};
+
+	(void)state;
+	assert_int_equal(probe_plan_make(ALL_GROUPS, has_bits, &all, &plan, &e), 0);
+	program_text_write(&plan, &layout, &knobs, &text);
+	assert_non_null(strstr(text_string(&text), "#define THREADS_MAX 77\n"));
+	assert_non_null(strstr(text_string(&text), "#define KERNEL_STACK_REGISTERS 16216\n"));
+	assert_non_null(strstr(text_string(&text), "#define SCHED_SWITCH_RAW 1\n"));
+	assert_null(strstr(text_string(&text), "#define SCHED_SWITCH_KPROBE 1\n"));
+	assert_non_null(
+		strstr(text_string(&text), "#define bpf_probe_read_kernel bpf_probe_read\n"));
+	assert_non_null(strstr(text_string(&text), "#line 1 \"bpf_text/sched_switch.bpf.c\"\n"));
+	assert_non_null(strstr(text_string(&text), embedded_text("thread_state.h")));
+	assert_null(strstr(text_string(&text), "#include <linux/"));
+	text_done(&text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(facts_have_names),
+		cmocka_unit_test(facts_are_taken_away),
+		cmocka_unit_test(probes_have_fragments),
+		cmocka_unit_test(plan_takes_the_best),
+		cmocka_unit_test(plan_keeps_to_needs),
+		cmocka_unit_test(plan_without_a_way_fails),
+		cmocka_unit_test(header_has_each_field),
+		cmocka_unit_test(offsets_come_back),
+		cmocka_unit_test(bad_offsets_are_refused),
+		cmocka_unit_test(overlapping_offsets_are_refused),
+		cmocka_unit_test(text_names_its_files),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

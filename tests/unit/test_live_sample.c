@@ -1,0 +1,298 @@
+/* live_sample, live_totals, registers: what a record says of one moment */
+#include "unit.h"
+#include "base/names.h"
+#include "kernel/registers.h"
+#include "live_totals.h"
+
+#define US 1000ull
+
+/* A moment at 1000 us on two CPUs, which a look saw idle long ago. */
+struct scene {
+	struct cpu_tick ticks[2];
+	struct live_moment moment;
+	struct thread_state record;
+};
+
+static struct scene scene_make(void)
+{
+	struct scene scene = {
+		.record.identity = {.tid = 7, .tgid = 5, .comm = "worker", .known = 3}};
+
+	scene.moment.now_ns = 1000 * US;
+	scene.moment.tick_count = 2;
+	scene.moment.registers_known = true;
+	scene.record.sched.known = SCHED_SWITCHED_OUT;
+	scene.record.sched.sequence_done = 4;
+	return scene;
+}
+
+static enum thread_doing doing_of(struct scene *scene, bool *unsure)
+{
+	scene->moment.ticks = scene->ticks;
+	return record_doing(&scene->record, &scene->moment, unsure);
+}
+
+/* in, out, wake: us. What the thread did at 1000 us, and since when. */
+static void records_tell_of_one_moment(void **state)
+{
+	static const struct {
+		unsigned int on_cpu, bits, in, out, wake;
+		enum thread_doing doing;
+		int since;
+		bool unsure;
+	} rows[] = {
+		{1, 0x1, 900, 500, 890, DOING_ON, 900, false},
+		{0, 0x0, 900, 950, 890, DOING_RQ, 950, false}, /* preempted */
+		{0, 0x1, 900, 950, 890, DOING_SLEEP, 950, false},
+		{0, 0x1, 900, 950, 960, DOING_RQ, 960, false},	 /* woken since */
+		{0, 0x1, 900, 950, 920, DOING_SLEEP, 950, true}, /* woken on its way to sleep */
+		{0, 0x2, 900, 950, 0, DOING_DISK, 950, false},
+		{0, 0x102, 900, 950, 0, DOING_DISK, 950, false}, /* killable */
+		{0, 0x402, 900, 950, 0, DOING_IDLE, 950, false},
+		{0, 0x2001, 900, 950, 0, DOING_SLEEP, 950, false}, /* freezable */
+		{0, 0x2402, 900, 950, 0, DOING_IDLE, 950, false},
+		{0, 0x4, 900, 950, 0, DOING_STOPPED, 950, false},
+		{0, 0x8, 900, 950, 0, DOING_STOPPED, 950, false},
+		{0, 0x40, 900, 950, 0, DOING_PARKED, 950, false},
+		{0, 0x8000, 900, 950, 0, DOING_DISK, 950, false}, /* frozen */
+		{0, 0x200, 900, 950, 0, DOING_RQ, 950, false},	  /* waking */
+		/* what came after the moment */
+		{1, 0x1, 1010, 500, 1005, DOING_SLEEP, 500, false}, /* asleep then */
+		{1, 0x1, 1010, 500, 990, DOING_RQ, 990, false},
+		{1, 0x0, 1010, 500, 400, DOING_RQ, 500, false},
+		{0, 0x1, 900, 1010, 890, DOING_ON, 900, false},
+		{0, 0x1, 900, 950, 1001, DOING_SLEEP, 950, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct scene scene = scene_make();
+		struct sample sample;
+		bool unsure;
+		enum thread_doing doing;
+
+		scene.record.sched.on_cpu = rows[i].on_cpu;
+		scene.record.sched.state = rows[i].bits;
+		scene.record.sched.in_ns = rows[i].in * US;
+		scene.record.sched.out_ns = rows[i].out * US;
+		scene.record.wake.wake_ns = rows[i].wake * US;
+		doing = doing_of(&scene, &unsure);
+		record_sample(&scene.record, &scene.moment, doing, &sample);
+		if (doing != rows[i].doing || unsure != rows[i].unsure ||
+		    sample.state_us != 1000 - rows[i].since)
+			fail_msg("row %zu: %s, %s, for %lld us", i, state_row(doing)->name,
+				 unsure ? "unsure" : "sure", (long long)sample.state_us);
+	}
+}
+
+static void zombies_stay_zombies(void **state)
+{
+	struct scene scene = scene_make();
+	bool unsure;
+
+	(void)state;
+	scene.record.sched.exit_state = 0x20;
+	scene.record.sched.state = 0x80;
+	assert_int_equal(doing_of(&scene, &unsure), DOING_ZOMBIE);
+}
+
+static void displaced_thread_is_on(void **state)
+{
+	struct scene scene = scene_make();
+	bool unsure;
+
+	(void)state;
+	scene.record.sched.in_ns = 800 * US;
+	scene.record.sched.out_ns = scene.moment.own_in_ns = 990 * US;
+	assert_int_equal(doing_of(&scene, &unsure), DOING_ON);
+	scene.record.sched.state = 1; /* it went to sleep, and the sampler came after it */
+	assert_int_equal(doing_of(&scene, &unsure), DOING_SLEEP);
+}
+
+static void looks_tell_missed_switches(void **state)
+{
+	struct scene scene = scene_make();
+	bool unsure;
+
+	(void)state;
+	scene.record.sched.on_cpu = 1;
+	scene.record.sched.in_ns = 800 * US;
+	scene.record.sched.cpu = 1;
+	scene.ticks[1] = (struct cpu_tick){.tick_ns = 900 * US, .tid = 7};
+	assert_int_equal(doing_of(&scene, &unsure), DOING_ON);
+	assert_false(unsure);
+	scene.ticks[1].tid = 8;
+	doing_of(&scene, &unsure);
+	assert_true(unsure);
+	scene.ticks[1].tick_ns = 700 * US; /* before it came */
+	doing_of(&scene, &unsure);
+	assert_false(unsure);
+	scene.record.sched.cpu = 99; /* hotplugged beyond what is known */
+	doing_of(&scene, &unsure);
+	assert_false(unsure);
+}
+
+static void seeded_thread_runs_where_it_is_seen(void **state)
+{
+	struct scene scene = scene_make();
+	bool unsure;
+
+	(void)state;
+	scene.record.sched.known = SCHED_SEEDED;
+	scene.record.sched.sequence_done = 0;
+	scene.record.sched.on_cpu = 1;
+	scene.record.sched.in_ns = scene.record.sched.out_ns = 800 * US;
+	assert_int_equal(doing_of(&scene, &unsure), DOING_RQ);
+	scene.ticks[0] = (struct cpu_tick){.tick_ns = 900 * US, .tid = 7};
+	assert_int_equal(doing_of(&scene, &unsure), DOING_ON);
+	scene.ticks[0].tid = 0;
+	scene.moment.tick_count = 0; /* no way to look */
+	assert_int_equal(doing_of(&scene, &unsure), DOING_ON);
+}
+
+static void kernel_threads_have_no_call(void **state)
+{
+	struct scene scene = scene_make();
+	struct sample sample = sample_absent;
+	bool compat;
+
+	(void)state;
+	record_call(&scene.record, &scene.moment, DOING_SLEEP, &sample, &compat);
+	assert_int_equal(sample.syscall_nr, 0); /* read(2): zero is not absent */
+	sample = sample_absent;
+	scene.record.identity.task_flags = 0x200000;
+	record_call(&scene.record, &scene.moment, DOING_SLEEP, &sample, &compat);
+	assert_int_equal(sample.syscall_nr, ABSENT);
+}
+
+#ifdef __x86_64__
+static void registers_are_decoded(void **state)
+{
+	uint64_t words[THREAD_REGISTER_COUNT];
+	struct registers_call call;
+
+	(void)state;
+	for (size_t i = 0; i < THREAD_REGISTER_COUNT; i++)
+		words[i] = 100 + i;
+	words[15] = 202;  /* orig_ax */
+	words[17] = 0x33; /* cs */
+	registers_decode(words, false, &call);
+	assert_int_equal(call.nr, 202);
+	assert_false(call.compat);
+	assert_int_equal(call.arg[0], 114); /* di */
+	assert_int_equal(call.arg[3], 107); /* r10 */
+	assert_false(registers_marked(words));
+	registers_decode(words, true, &call); /* no mark: int 0x80 */
+	assert_true(call.compat);
+	words[11] = words[16]; /* cx = ip */
+	words[6] = words[18];  /* r11 = flags */
+	assert_true(registers_marked(words));
+	registers_decode(words, true, &call);
+	assert_false(call.compat);
+	words[17] = 0x10023; /* only the low half of cs counts */
+	words[5] = 0xffffffff00000003;
+	registers_decode(words, true, &call);
+	assert_true(call.compat);
+	assert_int_equal(call.arg[0], 3); /* bx, 32 bits of it */
+	words[15] = (uint64_t)-1;
+	registers_decode(words, true, &call);
+	assert_int_equal(call.nr, -1);
+}
+#else
+static void registers_are_decoded(void **state)
+{
+	(void)state;
+	skip();
+}
+#endif
+
+static void totals_grow_by_the_present_state(void **state)
+{
+	struct scene scene = scene_make();
+	struct live_totals totals;
+
+	(void)state;
+	scene.record.sched.cpu_ns = 10 * US;
+	scene.record.sched.in_ns = 900 * US;
+	scene.record.sched.out_ns = 800 * US;
+	scene.record.sched.on_cpu = 1;
+	record_totals(&scene.record, &scene.moment, DOING_ON, &totals);
+	assert_int_equal(totals.cpu_ns, 110 * US);
+	scene.record.sched.on_cpu = 0;
+	scene.record.sched.out_ns = 950 * US;
+	scene.record.sched.state = 2;
+	record_totals(&scene.record, &scene.moment, DOING_DISK, &totals);
+	assert_int_equal(totals.disk_ns, 50 * US);
+	assert_int_equal(totals.cpu_ns, 10 * US);
+	scene.record.wake.wake_ns = 970 * US;
+	record_totals(&scene.record, &scene.moment, DOING_RQ, &totals);
+	assert_int_equal(totals.disk_ns, 20 * US);
+	assert_int_equal(totals.runq_ns, 30 * US);
+	assert_int_equal(totals.sleep_ns, 0);
+}
+
+static void totals_are_given_out_once(void **state)
+{
+	struct totals_table table = {0};
+	struct sample sample = {.tid = 7, .start_ns = 1};
+	struct live_totals now = {.cpu_ns = 2500, .voluntary_count = 3};
+
+	(void)state;
+	totals_take(&table, &now, &sample);
+	assert_int_equal(sample.cpu_us, 2);
+	assert_int_equal(sample.vcsw, 3);
+	now.cpu_ns = 3100; /* 0.5 us were left */
+	totals_take(&table, &now, &sample);
+	assert_int_equal(sample.cpu_us, 1);
+	assert_int_equal(sample.vcsw, 0);
+	now.cpu_ns = 100; /* never below */
+	totals_take(&table, &now, &sample);
+	assert_int_equal(sample.cpu_us, 0);
+	sample.start_ns = 2; /* another thread of that tid */
+	now.cpu_ns = 5000;
+	totals_take(&table, &now, &sample);
+	assert_int_equal(sample.cpu_us, 5);
+	totals_done(&table);
+}
+
+static void totals_forget_the_dead(void **state)
+{
+	struct totals_table table = {0};
+	struct live_totals now = {.cpu_ns = 5000};
+
+	(void)state;
+	for (int round = 0; round < 3; round++) {
+		for (int64_t tid = 1; tid <= 1000; tid++) {
+			struct sample sample = {.tid = tid + round * 1000, .start_ns = 1};
+
+			totals_take(&table, &now, &sample);
+			assert_int_equal(sample.cpu_us, 5);
+		}
+		totals_mark(&table, 1);
+		totals_mark(&table, 123456);
+		totals_sweep(&table);
+	}
+	assert_int_equal(table.count, 1001); /* rows of the dead were used again */
+	struct sample sample = {.tid = 1, .start_ns = 1};
+	totals_take(&table, &now, &sample);
+	assert_int_equal(sample.cpu_us, 0); /* the marked one was kept */
+	totals_done(&table);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(records_tell_of_one_moment),
+		cmocka_unit_test(zombies_stay_zombies),
+		cmocka_unit_test(displaced_thread_is_on),
+		cmocka_unit_test(looks_tell_missed_switches),
+		cmocka_unit_test(seeded_thread_runs_where_it_is_seen),
+		cmocka_unit_test(kernel_threads_have_no_call),
+		cmocka_unit_test(registers_are_decoded),
+		cmocka_unit_test(totals_grow_by_the_present_state),
+		cmocka_unit_test(totals_are_given_out_once),
+		cmocka_unit_test(totals_forget_the_dead),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
