@@ -84,7 +84,8 @@ def spin_in_kernel(ctx):
     rows = watch.of(workload.tid)
     check({row["state"] for row in rows} <= {"ON", "RQ"}, "states %s", {row["state"] for row in rows})
     reading = share(rows, lambda row: row["syscall"] == "read")
-    check(reading >= 0.8, "in read in %.2f of the samples", reading)
+    check(reading >= 0.8, "in read in %.2f of the samples; system calls: %s", reading,
+          sorted({row["syscall"] for row in rows}))
     named = share([row for row in rows if row["syscall"] == "read"], lambda row: row["filename"] == workload["file"])
     check(named >= 0.9, "the file is named in %.2f of them", named)
 
