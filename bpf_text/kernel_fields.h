@@ -1,6 +1,7 @@
-/* Kernel structs are read here only, one static inline per field. The structs come from the generated
- * header (kernel/type_header): just the members used, at this kernel's offsets. Which of a member's old and
- * new names exists is told by HAVE_<struct>_<member>. A read that fails leaves zero. */
+/* Kernel structs are read here only, one static inline per field. The structs come from the
+ * generated header (kernel/type_header): just the members used, at this kernel's offsets. Which of
+ * a member's old and new names exists is told by HAVE_<struct>_<member>. A read that fails leaves
+ * zero. */
 
 static inline __u32 task_tid(struct task_struct *task)
 {
@@ -26,8 +27,8 @@ static inline __u32 task_flags(struct task_struct *task)
 	return flags;
 }
 
-/* `state`, a long, until 5.13; `__state`, an int, from 5.14 on and in some RHEL 8. The bits in use fit the
- * low 32 of the old one. */
+/* `state`, a long, until 5.13; `__state`, an int, from 5.14 on and in some RHEL 8. The bits in use
+ * fit the low 32 of the old one. */
 static inline __u32 task_state(struct task_struct *task)
 {
 	__u32 state = 0;

@@ -1,7 +1,7 @@
 /* The thread state array and the few functions that every probe uses. Always the first fragment.
  *
- * Knobs: THREADS_MAX; KERNEL_STACK_REGISTERS, where the saved registers lie above task->stack (0: not
- * known); READ_INTO_MAP where a helper may write to a map value (4.14). */
+ * Knobs: THREADS_MAX; KERNEL_STACK_REGISTERS, where the saved registers lie above task->stack (0:
+ * not known); READ_INTO_MAP where a helper may write to a map value (4.14). */
 
 BPF_TABLE("hash", __u32, struct thread_state, ts_threads, THREADS_MAX);
 BPF_TABLE("percpu_array", __u32, struct probe_counters, ts_counters, 1);
@@ -28,7 +28,8 @@ static inline void identity_read(struct thread_state *thread, struct task_struct
 	thread->kernel_stack = task_kernel_stack(task);
 }
 
-/* Puts a thread on the changed list, once a scan. To be called after what has changed is written. */
+/* Puts a thread on the changed list, once a scan. To be called after what has changed is written.
+ */
 static inline void thread_list(struct thread_state *thread, __u32 tid)
 {
 	__u32 zero = 0, scan, half, at, *now = ts_scan.lookup(&zero);

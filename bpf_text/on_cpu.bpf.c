@@ -1,8 +1,9 @@
-/* Which thread is on this CPU (0: none, it idles), and what it is doing, also where it never leaves the CPU. In user mode
- * the interrupt's own registers lie where a system call's would, with -1 for its number.
+/* Which thread is on this CPU (0: none, it idles), and what it is doing, also where it never leaves
+ * the CPU. In user mode the interrupt's own registers lie where a system call's would, with -1 for
+ * its number.
  *
- * Knobs: ON_CPU_LOOK: the sampler has the program run on a CPU when it wants to know (5.10); ON_CPU_CLOCK: a perf clock
- * runs it on every CPU.
+ * Knobs: ON_CPU_LOOK: the sampler has the program run on a CPU when it wants to know (5.10);
+ * ON_CPU_CLOCK: a perf clock runs it on every CPU.
  */
 
 BPF_TABLE("percpu_array", __u32, struct cpu_tick, ts_ticks, 1);

@@ -1,9 +1,9 @@
 /* The scheduler switch: closes what the leaving thread did, opens what the arriving one does.
  *
- * Knobs: SCHED_SWITCH_RAW, SCHED_SWITCH_TRACEPOINT or SCHED_SWITCH_KPROBE. A raw tracepoint gives both
- * tasks and tells whether the leaving one was preempted. The tracepoint gives the arriving tid only, and the
- * kprobe runs after the switch; both tell a preemption by task->nvcsw, which __schedule() counts up before
- * either of them for every switch that is not one.
+ * Knobs: SCHED_SWITCH_RAW, SCHED_SWITCH_TRACEPOINT or SCHED_SWITCH_KPROBE. A raw tracepoint gives
+ * both tasks and tells whether the leaving one was preempted. The tracepoint gives the arriving tid
+ * only, and the kprobe runs after the switch; both tell a preemption by task->nvcsw, which
+ * __schedule() counts up before either of them for every switch that is not one.
  */
 
 #define STATE_DEAD_BITS (0x10u | 0x20u) /* exit_state: EXIT_DEAD, EXIT_ZOMBIE since 3.14 */

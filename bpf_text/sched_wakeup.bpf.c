@@ -1,8 +1,10 @@
-/* The wake-up: when, and by whom. sched_waking, not sched_wakeup: it runs in the waker's own context, also
- * where the wake-up itself is done by another CPU. A waker in an interrupt is the thread it interrupted.
+/* The wake-up: when, and by whom. sched_waking, not sched_wakeup: it runs in the waker's own
+ * context, also where the wake-up itself is done by another CPU. A waker in an interrupt is the
+ * thread it interrupted.
  *
- * Knobs: SCHED_WAKEUP_RAW, SCHED_WAKEUP_TRACEPOINT or SCHED_WAKEUP_KPROBE (try_to_wake_up, which also
- * runs for threads that are awake: harmless, because only a wake-up after the switch out counts).
+ * Knobs: SCHED_WAKEUP_RAW, SCHED_WAKEUP_TRACEPOINT or SCHED_WAKEUP_KPROBE (try_to_wake_up, which
+ * also runs for threads that are awake: harmless, because only a wake-up after the switch out
+ * counts).
  */
 
 static inline void thread_woken(__u32 tid)

@@ -1,5 +1,6 @@
-/* A thread executed a program: its user may be another now, and where it was not its process's first thread it
- * has taken over that one's tid (de_thread() in fs/exec.c), while its own old tid is gone.
+/* A thread executed a program: its user may be another now, and where it was not its process's
+ * first thread it has taken over that one's tid (de_thread() in fs/exec.c), while its own old tid
+ * is gone.
  *
  * Knobs: THREAD_EXEC_RAW or THREAD_EXEC_TRACEPOINT.
  */

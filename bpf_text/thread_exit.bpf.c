@@ -1,6 +1,6 @@
-/* A zombie was waited for: its record goes. Other threads' records go with their last switch. The tid may
- * be another thread's already: the start time tells, or, where there is no task to read it from, that the
- * record is a zombie's.
+/* A zombie was waited for: its record goes. Other threads' records go with their last switch. The
+ * tid may be another thread's already: the start time tells, or, where there is no task to read it
+ * from, that the record is a zombie's.
  *
  * Knobs: THREAD_EXIT_RAW or THREAD_EXIT_TRACEPOINT.
  */

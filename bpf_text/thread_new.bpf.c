@@ -1,5 +1,6 @@
-/* A new thread, before its first wake-up: its record begins as runnable, and whatever an earlier thread of
- * the same tid left is gone. The tracepoint gives no task; the rest is filled in at the first switch out.
+/* A new thread, before its first wake-up: its record begins as runnable, and whatever an earlier
+ * thread of the same tid left is gone. The tracepoint gives no task; the rest is filled in at the
+ * first switch out.
  *
  * Knobs: THREAD_NEW_RAW, THREAD_NEW_TRACEPOINT or THREAD_NEW_KPROBE (wake_up_new_task).
  */

@@ -1,18 +1,19 @@
-/* The record that the probes keep per thread, and that the sampler copies. gcc includes this file; the
- * BPF text gets the same bytes pasted in.
+/* The record that the probes keep per thread, and that the sampler copies. gcc includes this file;
+ * the BPF text gets the same bytes pasted in.
  *
- * Only fixed-width integers and char arrays; groups are small structs, each written by one probe: a waker
- * runs on another CPU than the thread, and two probes that shared a word would lose updates. Zero never
- * means absent: `known` words say what was ever written. Times are ns of the monotonic clock unless a
- * comment says otherwise.
+ * Only fixed-width integers and char arrays; groups are small structs, each written by one probe: a
+ * waker runs on another CPU than the thread, and two probes that shared a word would lose updates.
+ * Zero never means absent: `known` words say what was ever written. Times are ns of the monotonic
+ * clock unless a comment says otherwise.
  */
 #ifndef TSNAP_THREAD_STATE_H
 #define TSNAP_THREAD_STATE_H
 
 #define THREAD_COMM_SIZE 16 /* TASK_COMM_LEN, the same on every kernel */
 
-/* The registers that the kernel saved when the thread last entered it, as in its struct pt_regs: all 21
- * words on x86-64; on arm64 the 34 of user_pt_regs, orig_x0 and syscallno. Decoded by kernel/registers. */
+/* The registers that the kernel saved when the thread last entered it, as in its struct pt_regs:
+ * all 21 words on x86-64; on arm64 the 34 of user_pt_regs, orig_x0 and syscallno. Decoded by
+ * kernel/registers. */
 #if defined(__aarch64__) || defined(__TARGET_ARCH_arm64)
 #define THREAD_REGISTER_COUNT 36
 #else
@@ -41,9 +42,9 @@ struct thread_identity {
 
 /* Written by the scheduler switch, on the thread's own CPU.
  *
- * sequence_begun is written first and sequence_done last, while a copy goes upwards from sequence_done to
- * sequence_begun: if the two are equal in a copy, no write overlapped it. The number grows by one with every
- * switch out and every switch in. */
+ * sequence_begun is written first and sequence_done last, while a copy goes upwards from
+ * sequence_done to sequence_begun: if the two are equal in a copy, no write overlapped it. The
+ * number grows by one with every switch out and every switch in. */
 struct thread_sched {
 	__u64 sequence_done;
 	__u64 out_ns;	/* last switch out, or when the thread appeared */
@@ -54,7 +55,8 @@ struct thread_sched {
 	__u64 sleep_ns; /* in any other sleep */
 	__u64 voluntary_count;
 	__u64 involuntary_count;
-	__u64 kernel_voluntary; /* task->nvcsw at the last switch, where the probe can't tell by itself */
+	__u64 kernel_voluntary; /* task->nvcsw at the last switch, where the probe can't tell by
+				   itself */
 	__u32 state;		/* task state bits at the switch out; 0: runnable */
 	__u32 exit_state;
 	__u32 cpu;
@@ -79,9 +81,10 @@ struct thread_state {
 	struct thread_identity identity;
 };
 
-/* Threads that began or were woken since the last scan, so that a scan need not walk over all that sleep: whoever is
- * neither listed nor was awake in the last scan has slept through. One list for each CPU and half; the sampler
- * counts ts_scan up, and writers take the half of its lowest bit, while it reads the other. */
+/* Threads that began or were woken since the last scan, so that a scan need not walk over all that
+ * sleep: whoever is neither listed nor was awake in the last scan has slept through. One list for
+ * each CPU and half; the sampler counts ts_scan up, and writers take the half of its lowest bit,
+ * while it reads the other. */
 #define CHANGED_MAX 1024
 
 struct changed_list {

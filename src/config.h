@@ -23,7 +23,7 @@ enum mode {
 #define RATE_DEFAULT_HZ 20
 #define RATE_MAX_HZ 1000
 #define DURATION_DEFAULT_US (5 * 1000000ll)
-#define DURATION_MAX_US (366 * 86400 * 1000000ll)
+#define DURATION_MAX_US (366ll * 86400 * 1000000)
 #define THREADS_MAX (1 << 22) /* PID_MAX_LIMIT of include/linux/threads.h */
 
 struct config {

@@ -114,7 +114,7 @@ static int decimal_read(const char *text, int decimals, int64_t *number)
 	bool pointed = false, any = false;
 	int64_t value = 0;
 
-	for (; *text; text++) {
+	for (; text && *text; text++) {
 		if (*text == '.' && !pointed && decimals) {
 			pointed = true;
 			continue;

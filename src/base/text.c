@@ -214,7 +214,7 @@ void text_add_original(struct text *text, const char *string)
 		} else if (string[1] == 'x' && hex_value(string[2]) >= 0 &&
 			   hex_value(string[3]) >= 0 && (string[2] != '0' || string[3] != '0')) {
 			text_add_char(text,
-				      (char)(hex_value(string[2]) << 4 | hex_value(string[3])));
+				      (char)(hex_value(string[2]) * 16 + hex_value(string[3])));
 			string += 4;
 		} else {
 			text_add_char(text, *string++);

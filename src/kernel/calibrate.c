@@ -90,7 +90,7 @@ static int candidate_try(int map, int program, bool *marked)
 
 int calibrate_registers(const struct field_layout *layout, uint32_t *offset, bool *marked)
 {
-	int map = bpf_call_map(BPF_MAP_TYPE_ARRAY, 4, REGISTERS_BYTES, 1), result = 0;
+	int map = bpf_call_map(BPF_MAP_TYPE_ARRAY, 4, (size_t)REGISTERS_BYTES, 1), result = 0;
 
 	if (map < 0)
 		return map;

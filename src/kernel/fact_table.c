@@ -294,11 +294,11 @@ int facts_take_away(struct facts *facts, const char *list, struct error *e)
 
 		if (fact < 0) {
 			char names[512] = "";
+			size_t used = 0;
 
-			for (int i = 0; i < FACT_COUNT; i++) {
-				strcat(names, i ? ", " : "");
-				strcat(names, fact_rows[i].name);
-			}
+			for (int i = 0; i < FACT_COUNT; i++)
+				used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s",
+							 i ? ", " : "", fact_rows[i].name);
 			return error_set(e, EINVAL, EXIT_USAGE,
 					 "--without: no fact is named '%.*s'; there are %s",
 					 (int)(length < 40 ? length : 40), list, names);

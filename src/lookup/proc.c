@@ -98,7 +98,8 @@ int proc_owner_read(const char *root, int64_t pid, int64_t tid, int64_t *uid)
  * follows it, or NULL. */
 static const char *number_take(const char *at, int base, uint64_t *value)
 {
-	bool negative = *at == '-';
+	/* the analyzer does not see that read(2) filled the bytes */
+	bool negative = *at == '-'; /* NOLINT(clang-analyzer-core.UndefinedBinaryOperatorResult) */
 	char *end;
 
 	at += negative;

@@ -202,7 +202,7 @@ int proc_pids_find(const char *root, const char *text, int64_t **pids, size_t *c
 	int err = ids ? ids_find(root, text, &list, bad, bad_size)
 		      : pattern_find(root, text, &list, bad, bad_size);
 
-	if (!err) {
+	if (!err && list.count) {
 		*pids = memory_resize(*pids, *count + list.count, sizeof(**pids));
 		memcpy(*pids + *count, list.pids, list.count * sizeof(**pids));
 		*count += list.count;

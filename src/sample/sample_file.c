@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -105,7 +106,7 @@ static int time_read(struct sample_file *file, const char *text, int64_t *time_u
 	if (strcmp(text, file->time_text)) {
 		if (clock_parse_iso(text, &file->time_value))
 			return -EINVAL;
-		strcpy(file->time_text, text);
+		snprintf(file->time_text, sizeof(file->time_text), "%s", text);
 	}
 	*time_us = file->time_value;
 	return 0;

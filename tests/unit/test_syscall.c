@@ -24,21 +24,21 @@ static void names_by_architecture(void **state)
 		int64_t nr;
 		const char *name;
 	} rows[] = {
-		{SCMP_ARCH_X86_64,  0,	      "read"			    },
-		{SCMP_ARCH_X86_64,  202,	"futex"		       },
-		{SCMP_ARCH_X86,	3,	   "read"			 },
-		{SCMP_ARCH_X86,	140,	     "_llseek"		      },
-		{SCMP_ARCH_X86,	192,	     "mmap2"			    },
-		{SCMP_ARCH_X32,	0,	   "read"			 },
-		{SCMP_ARCH_X32,	517,	     "recvfrom"		       },
-		{SCMP_ARCH_AARCH64, 63,	"read"			      },
-		{SCMP_ARCH_AARCH64, 98,	"futex"		       },
-		{SCMP_ARCH_ARM,	3,	   "read"			 },
-		{SCMP_ARCH_ARM,	0xf0002,	 "cacheflush"		     },
-		{SCMP_ARCH_X86_64,  999,	"syscall_999"		     },
-		{SCMP_ARCH_AARCH64, 1 << 20,   "syscall_1048576"	      },
-		{SCMP_ARCH_X86_64,  INT64_MAX, "syscall_9223372036854775807"},
-		{SCMP_ARCH_X86_64,  1ll << 32, "syscall_4294967296"	  },
+		{SCMP_ARCH_X86_64, 0, "read"},
+		{SCMP_ARCH_X86_64, 202, "futex"},
+		{SCMP_ARCH_X86, 3, "read"},
+		{SCMP_ARCH_X86, 140, "_llseek"},
+		{SCMP_ARCH_X86, 192, "mmap2"},
+		{SCMP_ARCH_X32, 0, "read"},
+		{SCMP_ARCH_X32, 517, "recvfrom"},
+		{SCMP_ARCH_AARCH64, 63, "read"},
+		{SCMP_ARCH_AARCH64, 98, "futex"},
+		{SCMP_ARCH_ARM, 3, "read"},
+		{SCMP_ARCH_ARM, 0xf0002, "cacheflush"},
+		{SCMP_ARCH_X86_64, 999, "syscall_999"},
+		{SCMP_ARCH_AARCH64, 1 << 20, "syscall_1048576"},
+		{SCMP_ARCH_X86_64, INT64_MAX, "syscall_9223372036854775807"},
+		{SCMP_ARCH_X86_64, 1ll << 32, "syscall_4294967296"},
 	};
 
 	(void)state;

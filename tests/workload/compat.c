@@ -122,7 +122,7 @@ static void compat32_run(void)
 #endif
 
 const struct workload compat_workloads[] = {
-	{"int80",				     "", "a 64-bit thread blocked in a 32-bit read", int80_run},
+	{"int80", "", "a 64-bit thread blocked in a 32-bit read", int80_run},
 	{"compat32", "", "a 32-bit process blocked in read", compat32_run},
-	{0					  },
+	{0},
 };

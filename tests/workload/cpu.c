@@ -221,11 +221,11 @@ static void burst_run(void)
 }
 
 const struct workload cpu_workloads[] = {
-	{"spin",			 "cpu=N", "a thread spins in user mode", spin_run},
+	{"spin", "cpu=N", "a thread spins in user mode", spin_run},
 	{"spin2", "cpu=N", "two threads spin on one CPU", spin2_run},
-	{"spin_kernel",			      "cpu=N", "a thread spins in the kernel, in read", spin_kernel_run},
-	{"pingpong",		       "cpu=N cpu2=N", "two threads wake each other through pipes", pingpong_run},
-	{"burst",		     "cpu=N cpu_ms=N naps=N disk_ms=N sleep_ms=N",
+	{"spin_kernel", "cpu=N", "a thread spins in the kernel, in read", spin_kernel_run},
+	{"pingpong", "cpu=N cpu2=N", "two threads wake each other through pipes", pingpong_run},
+	{"burst", "cpu=N cpu_ms=N naps=N disk_ms=N sleep_ms=N",
 	 "for each line read: known amounts of CPU, run queue, D and S", burst_run},
-	{0		 },
+	{0},
 };

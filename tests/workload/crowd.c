@@ -243,10 +243,10 @@ static void hostile_comm_run(void)
 }
 
 const struct workload crowd_workloads[] = {
-	{"many",					     "threads=N pairs=N period_us=N",
+	{"many", "threads=N pairs=N period_us=N",
 	 "sleeping threads, and pairs that wake each other", many_run},
 	{"exit_storm", "", "a line with milliseconds: forks and threads that end at once",
 	 exit_storm_run},
-	{"hostile_comm",						  "", "threads with hostile names", hostile_comm_run},
-	{0					       },
+	{"hostile_comm", "", "threads with hostile names", hostile_comm_run},
+	{0},
 };

@@ -130,8 +130,8 @@ static void remote_fault_run(void)
 }
 
 const struct workload file_workloads[] = {
-	{"fsync",			      "dir=PATH", "writes and syncs a file in a loop", fsync_run},
+	{"fsync", "dir=PATH", "writes and syncs a file in a loop", fsync_run},
 	{"page_fault", "", "a thread asleep outside a system call", page_fault_run},
-	{"remote_fault",				    "", "a thread in D, in process_vm_readv", remote_fault_run},
-	{0				 },
+	{"remote_fault", "", "a thread in D, in process_vm_readv", remote_fault_run},
+	{0},
 };

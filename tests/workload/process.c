@@ -213,14 +213,14 @@ static void tree_run(void)
 }
 
 const struct workload process_workloads[] = {
-	{"vfork",			  "", "a parent of vfork, in D", vfork_run},
-	{"stopped",	    "", "a process stopped by a signal", stopped_run},
-	{"traced",				"", "a process stopped by a tracer", traced_run},
-	{"zombie",			"", "a process that ended and is not waited for", zombie_run},
-	{"zombie_leader",			  "", "a process whose first thread has ended", zombie_leader_run},
-	{"exec_change",			 "from=thread", "execs a program of another name when it reads a line",
+	{"vfork", "", "a parent of vfork, in D", vfork_run},
+	{"stopped", "", "a process stopped by a signal", stopped_run},
+	{"traced", "", "a process stopped by a tracer", traced_run},
+	{"zombie", "", "a process that ended and is not waited for", zombie_run},
+	{"zombie_leader", "", "a process whose first thread has ended", zombie_leader_run},
+	{"exec_change", "from=thread", "execs a program of another name when it reads a line",
 	 exec_change_run},
 	{"after_exec", "", "what exec_change execs", after_exec_run},
-	{"tree",				"", "a process, child and grandchild; a line read adds a child", tree_run},
-	{0	  },
+	{"tree", "", "a process, child and grandchild; a line read adds a child", tree_run},
+	{0},
 };

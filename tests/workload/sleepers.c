@@ -380,9 +380,9 @@ static void mutex_run(void)
 }
 
 const struct workload sleep_workloads[] = {
-	{"sleep",						  "call=NAME dir=PATH", "a thread blocked in one system call (see sleep_calls)",
+	{"sleep", "call=NAME dir=PATH", "a thread blocked in one system call (see sleep_calls)",
 	 sleep_run},
 	{"sleep_calls", "", "lists the calls that sleep knows", sleep_calls_run},
-	{"mutex",							"", "a thread waits for a mutex that another holds", mutex_run},
-	{0						     },
+	{"mutex", "", "a thread waits for a mutex that another holds", mutex_run},
+	{0},
 };
