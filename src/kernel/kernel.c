@@ -52,7 +52,7 @@ static uint32_t threads_max(const struct kernel_options *options)
 
 	if (options->threads_max)
 		return (uint32_t)options->threads_max;
-	return now * 2 > THREADS_MIN ? (uint32_t)(now * 2) : THREADS_MIN;
+	return now * 3 / 2 > THREADS_MIN ? (uint32_t)(now * 3 / 2) : THREADS_MIN;
 }
 
 static struct compile_request request_of(struct kernel *kernel,
