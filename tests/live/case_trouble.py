@@ -319,6 +319,21 @@ def unreadable_types(ctx):
     expect_refused(ctx.plain("--csv", "-n", "1", "--btf", directory + "/missing"), directory + "/missing")
 
 
+@case
+def no_kernel_types(ctx):
+    """No BTF, headers or kheaders: one line that names the package to install, exit code 77."""
+    release = os.uname().release
+    for path in ("/sys/kernel/btf/vmlinux", "/sys/kernel/kheaders.tar.xz", "/lib/modules/%s/build/include" % release,
+                 "/lib/modules/%s/source/include" % release):
+        if os.path.exists(path):
+            raise Skip("this host has %s" % path)
+    tool = ctx.plain("--csv", "-n", "1")
+    code = tool.wait(START_S)
+    check(code == UNREADY, "exit code %d: %s", code, tool.err)
+    check(len(tool.err.splitlines()) == 1, "not one line: %s", tool.err)
+    check("linux-headers-" + release in tool.err, "the package is not named: %s", tool.err)
+
+
 def read_bytes(path):
     return truth.read(path, "rb") or b""
 
