@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Kernel structs are read here only, one static inline per field. The structs come from the
  * generated header (kernel/type_header): just the members used, at this kernel's offsets. Which of
  * a member's old and new names exists is told by HAVE_<struct>_<member>. A read that fails leaves

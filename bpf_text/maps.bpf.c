@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The thread state array and the few functions that every probe uses. Always the first fragment.
  *
  * Knobs: THREADS_MAX; KERNEL_STACK_REGISTERS, where the saved registers lie above task->stack (0:

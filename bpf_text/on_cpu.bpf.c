@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Which thread is on this CPU (0: none, it idles), and what it is doing, also where it never leaves
  * the CPU. In user mode the interrupt's own registers lie where a system call's would, with -1 for
  * its number.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The scheduler switch: closes what the leaving thread did, opens what the arriving one does.
  *
  * Knobs: SCHED_SWITCH_RAW, SCHED_SWITCH_TRACEPOINT or SCHED_SWITCH_KPROBE. A raw tracepoint gives

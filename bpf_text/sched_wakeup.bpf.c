@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The wake-up: when, and by whom. sched_waking, not sched_wakeup: it runs in the waker's own
  * context, also where the wake-up itself is done by another CPU. A waker in an interrupt is the
  * thread it interrupted.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A thread executed a program: its user may be another now, and where it was not its process's
  * first thread it has taken over that one's tid (de_thread() in fs/exec.c), while its own old tid
  * is gone.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A zombie was waited for: its record goes. Other threads' records go with their last switch. The
  * tid may be another thread's already: the start time tells, or, where there is no task to read it
  * from, that the record is a zombie's.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A new thread, before its first wake-up: its record begins as runnable, and whatever an earlier
  * thread of the same tid left is gone. The tracepoint gives no task; the rest is filled in at the
  * first switch out.

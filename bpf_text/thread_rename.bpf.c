@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A thread's name changes: by exec, by prctl(PR_SET_NAME), by a write to /proc/TID/comm.
  *
  * Knobs: THREAD_RENAME_RAW, THREAD_RENAME_TRACEPOINT or THREAD_RENAME_KPROBE (__set_task_comm).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The record that the probes keep per thread, and that the sampler copies. gcc includes this file;
  * the BPF text gets the same bytes pasted in.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What the command line asks for; written by option_table only, read by main and run. */
 #ifndef TSNAP_CONFIG_H
 #define TSNAP_CONFIG_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The live host as a source of scans:
  *
  *   kernel's thread state array --> record --> wanted? --> sample --> lookups --> scan

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The live host as a source of scans: kernel and lookup put together. */
 #ifndef TSNAP_LIVE_H
 #define TSNAP_LIVE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* --check and --write-offsets: what this host offers, what was chosen, what is missing and how to
  * get it.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* From the command line to the kernel's options; shared by live and live_check. */
 #ifndef TSNAP_LIVE_OPTIONS_H
 #define TSNAP_LIVE_OPTIONS_H

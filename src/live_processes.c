@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Which processes are wanted: -p by ids or a pattern, -r with their descendants. */
 #include "live_state.h"
 #include "base/memory.h"

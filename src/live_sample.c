@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "live_sample.h"
 #include "base/clock.h"
 #include "base/names.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* From a kernel record to a sample: what the thread is doing at a moment, and its running totals
  * then. Pure.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* One scan: the records that must be read, what each thread did at its moment, and the samples of
  * those that are wanted. */
 #include "live_state.h"

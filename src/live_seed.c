@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "live_seed.h"
 #include "base/clock.h"
 #include "base/memory.h"

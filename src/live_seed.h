@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Threads that are there already: a thread that never switches is in no map. Put into the thread
  * state array from /proc at start; what they sleep in is read from /proc when one is sampled before
  * its first switch.

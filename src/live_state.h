@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The live source's own state and parts; for src/live*.c only.
  */
 #ifndef TSNAP_LIVE_STATE_H

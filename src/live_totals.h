@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Each thread's running totals as of its previous sample, so that samples carry exact differences.
  */
 #ifndef TSNAP_LIVE_TOTALS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* tsnap: parse, run a mode, print one error, exit code. */
 #include "config.h"
 #include "live.h"

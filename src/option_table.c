@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The options: a row each; parsing and --help follow from the rows. */
 #include "config.h"
 #include "sample/sample.h"

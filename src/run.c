@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The loop: take a scan from the source, keep it, show what was kept. The way of the data:
  *
  *   source->next() --> scan --> grouped: group_table, at the end of an interval --> grid --> page

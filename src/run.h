@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The loop: scan, keep, show. Read run.c first. */
 #ifndef TSNAP_RUN_H
 #define TSNAP_RUN_H

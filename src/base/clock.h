@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Time: every duration and monotonic time is in nanoseconds; UTC times are in microseconds since
  * 1970. */
 #ifndef TSNAP_BASE_CLOCK_H

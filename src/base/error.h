@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The one way a failure travels up: words for the user, and the exit code that main will use.
  *
  * Code below main neither prints nor exits. A function that can fail returns 0 or -errno and

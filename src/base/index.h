@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A hash index from a 64-bit key to a 64-bit value, open addressing; for tids, uids and hashes.
  * Zeroed is empty and valid. Not thread safe.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Allocation that does not come back empty: out of memory ends the process with one line and exit
  * code 1, after the handler that a mode with a terminal has set was called.
  */

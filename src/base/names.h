@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Interned strings: equal strings have one address, so grouping compares pointers.
  *
  * One table for the process, used by one thread. Strings live until names_clear(). The table is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The signals that ask a program to end. SIGINT and SIGTERM always, SIGHUP unless it is ignored
  * (nohup): each ends a wait with EINTR and is kept; a second one ends the process at once.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Growing text buffer, the one gate that makes outside text printable, and small text helpers.
  * Zeroed is empty and valid.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* libbcc, loaded at run time into the compile child only: linked, it would keep 64 MB of the parent
  * resident, and 137 MB after a compile.
  */

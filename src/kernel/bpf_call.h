@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* bpf(2) and perf_event_open(2), where libbcc has no call or its call prints or retries.
  * Each returns a descriptor or 0, or -errno.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel/calibrate.h"
 #include "kernel/bpf_call.h"
 #include "kernel/registers.h"

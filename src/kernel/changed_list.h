@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Who was woken or began since the last scan: the reader's side of ts_scan and ts_changed, see
  * bpf_text/thread_state.h.
  */

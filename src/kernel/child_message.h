@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The messages from the compile child to its parent, over a SOCK_SEQPACKET pair. */
 #ifndef TSNAP_KERNEL_CHILD_MESSAGE_H
 #define TSNAP_KERNEL_CHILD_MESSAGE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel/compile_child.h"
 #include "kernel/child_message.h"
 #include "kernel/compile_work.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The short-lived child that finds kernel types, compiles with libbcc, loads the programs and hands
  * their descriptors over. The parent never touches LLVM and stays small; whatever the child prints
  * is caught; whatever happens to it becomes one error.

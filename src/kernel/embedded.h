@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The BPF text, embedded byte for byte by cmake/embed.cmake. */
 #ifndef TSNAP_KERNEL_EMBEDDED_H
 #define TSNAP_KERNEL_EMBEDDED_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What this kernel offers, found by trying, each fact at most once and only when somebody asks. A
  * new fact is a row here; --check prints the rows, --without pretends that one is missing.
  */

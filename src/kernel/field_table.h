@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The members of kernel structs that the BPF text reads, and where they lie on this kernel. A new
  * one is a row here and an inline in bpf_text/kernel_fields.h.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The kernel side as a whole: facts, plan, compile, attach; and what the sampler reads. Used by
  * src/live*.c only.
  */

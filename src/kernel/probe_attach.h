@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Attaches the loaded programs, in the parent: closing the descriptors detaches, also when tsnap is
  * killed. */
 #ifndef TSNAP_KERNEL_PROBE_ATTACH_H

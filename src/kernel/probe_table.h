@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The probes: for each group of facts about threads the ways to get it, best first. A new way is a
  * row here and a variant in the fragment bpf_text/<name>.bpf.c.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel/program_text.h"
 #include "kernel/embedded.h"
 #include "kernel/registers.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Puts the BPF text together: knobs, types, the record, maps, then the fragments of the chosen
  * probes; and the private tree of tiny headers that libbcc sees instead of a kernel's.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* bpf_text/thread_state.h for user code: the kernel's fixed-width types come first. */
 #ifndef TSNAP_KERNEL_RECORD_H
 #define TSNAP_KERNEL_RECORD_H

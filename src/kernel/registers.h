@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What the registers saved at the last kernel entry say. One file a CPU: registers_<machine>.c;
  * CMake takes the one of the machine that is built for.
  */

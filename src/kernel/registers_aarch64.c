@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel/registers.h"
 
 /* struct pt_regs, arch/arm64/include/asm/ptrace.h: x0 to x30, sp, pc, pstate, orig_x0, syscallno

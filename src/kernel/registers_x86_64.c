@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel/registers.h"
 
 /* struct pt_regs, arch/x86/include/asm/ptrace.h; the same words since 2.6 */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel/thread_table.h"
 #include "base/memory.h"
 #include "kernel/bpf_call.h"

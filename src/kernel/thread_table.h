@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Reads the thread state array: in batches where the kernel has them, one by one elsewhere; each
  * thread at most once a scan, never a torn record.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Where the offsets of kernel structs come from. Each source is a row; the first that works is
  * taken. Runs in the compile child, because libbpf keeps a BTF of several megabytes and libbcc far
  * more.

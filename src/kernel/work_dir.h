@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A root-only temporary directory for the compile child: tsnap.PID.XXXXXX below /run, or /tmp. The
  * parent removes it whatever happened to the child; what a killed parent left is removed by the
  * next start.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "lookup/cache.h"
 #include "base/memory.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A bounded set of entries by a 64-bit key, for the caches of this room.
  *
  * The entry's struct begins with a struct cache_entry. Entries stay at their address until

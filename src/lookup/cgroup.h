@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The one cgroup path that tells most of a thread, out of /proc/TID/cgroup, cgroups(7). */
 #ifndef TSNAP_LOOKUP_CGROUP_H
 #define TSNAP_LOOKUP_CGROUP_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Fills what the kernel record does not hold, for sampled threads only, from /proc, the user
  * database and libseccomp; each kind cached and bounded. Knows nothing of BPF, columns or
  * terminals.

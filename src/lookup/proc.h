@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What /proc tells of a thread. Each function takes the root of a proc tree ("/proc" or a fixture).
  * A thread that is gone gives -ENOENT or -ESRCH; text fields of hostile threads are taken as they
  * are.

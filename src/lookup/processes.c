@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "lookup/processes.h"
 #include "lookup/cache.h"
 #include "lookup/lookup.h"

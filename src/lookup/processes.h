@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What all threads of a process share, read once for them and kept for a short time. */
 #ifndef TSNAP_LOOKUP_PROCESSES_H
 #define TSNAP_LOOKUP_PROCESSES_H

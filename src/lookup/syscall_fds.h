@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Which argument of a system call is a file descriptor. */
 #ifndef TSNAP_LOOKUP_SYSCALL_FDS_H
 #define TSNAP_LOOKUP_SYSCALL_FDS_H

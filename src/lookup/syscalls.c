@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "lookup/syscalls.h"
 #include "lookup/lookup.h"
 #include "lookup/syscall_fds.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* System call numbers, for the rest of this room; names are in lookup.h. */
 #ifndef TSNAP_LOOKUP_SYSCALLS_H
 #define TSNAP_LOOKUP_SYSCALLS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* User names by uid, from the user database (getpwuid_r: files, LDAP, ...). */
 #ifndef TSNAP_LOOKUP_USERS_H
 #define TSNAP_LOOKUP_USERS_H

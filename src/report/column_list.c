@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "report/column_list.h"
 #include "report/measure.h"
 

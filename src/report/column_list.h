@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The columns chosen with -g and -G, in order; and the words of --list. */
 #ifndef TSNAP_REPORT_COLUMN_LIST_H
 #define TSNAP_REPORT_COLUMN_LIST_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "report/grid.h"
 #include "report/measure.h"
 #include "report/value.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Chosen columns times rows of values: all that a renderer sees of samples and groups. */
 #ifndef TSNAP_REPORT_GRID_H
 #define TSNAP_REPORT_GRID_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "report/group.h"
 #include "report/value.h"
 #include "base/index.h"

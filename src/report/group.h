@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Groups samples by the key columns of a list, in bounded memory: the inner loop of a report. */
 #ifndef TSNAP_REPORT_GROUP_H
 #define TSNAP_REPORT_GROUP_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What a report can tell of a group besides the columns of its samples: rows as in
  * sample_columns[], read from a struct measures.
  */

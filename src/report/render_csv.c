@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* CSV as RFC 4180 has it, but with bare line feeds: a heading, then a row per sample. Text is
  * always in quotes, so that "" and absent are told apart; numbers never are. */
 #include "report/renderer.h"

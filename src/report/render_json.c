@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* JSON lines: an object per sample, every column in every object, absent as null. */
 #include "report/renderer.h"
 #include "report/value.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The report for people: a heading, a table with the most active groups first, and a foot that
  * tells what was missed and what tsnap itself cost. */
 #include "report/renderer.h"

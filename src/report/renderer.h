@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Renderers write a page into a text buffer. They see the grid and what is told around it, never a
  * sample or a terminal. A new format is a file and a row.
  */

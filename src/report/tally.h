@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The totals of a report, over all its groups. Zeroed is an empty one. */
 #ifndef TSNAP_REPORT_TALLY_H
 #define TSNAP_REPORT_TALLY_H

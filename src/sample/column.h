@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A column: one row of a table says all there is to know of it. The address of the row is its
  * identity.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Reads CSV (RFC 4180) from a descriptor, one record at a time, in bounded memory. Knows nothing of
  * samples.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Which samples are wanted. Used by sources only, on what is known of a thread before any lookup:
  * tid, pid, uid, comm and state (and, replayed, user and exe). A field that a recording does not
  * hold refuses every filter on it, except the state: without it every sample counts as active.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* One thread in one scan: the only form in which samples reach columns, filters and renderers.
  *
  * Filled by kernel/thread_table and lookup/ when live, by sample/sample_file when replayed. Plain

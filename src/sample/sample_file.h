@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Replays what `tsnap --csv` wrote: columns are matched by name, in any choice and order; rows of
  * one timestamp are one scan. Streams: memory holds one scan. Recordings may follow each other in
  * one file, each with its heading.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Where scans come from: the live host (src/live) or a recorded CSV (sample/sample_file). run.c
  * sees only this.
  */

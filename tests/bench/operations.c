@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Repeats one operation for a while and prints what one of them took, in nanoseconds.
  *
  * operations NAME MILLISECONDS: the caller runs it with and without tsnap and compares.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The parsers of /proc text, each over the same bytes. */
 #include <limits.h>
 #include <stdint.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A hostile recording: it is read to its end or refused with words, grouped, and written in every
  * format; rows of CSV that were read come out such that they are read again as many. */
 #include "base/names.h"

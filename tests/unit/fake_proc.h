@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A proc tree in a temporary directory, that a test writes and changes while lookups read it. */
 #ifndef TSNAP_TESTS_FAKE_PROC_H
 #define TSNAP_TESTS_FAKE_PROC_H

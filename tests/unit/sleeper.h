@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A thread of the test itself that sleeps in read(2) on a pipe. */
 #ifndef TSNAP_TESTS_SLEEPER_H
 #define TSNAP_TESTS_SLEEPER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* error, memory, index, names, output */
 #include "unit.h"
 #include "base/error.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Which of the paths in /proc/TID/cgroup tells most. */
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* facts, fields, probes, embedded text: the tables, and what is made from them without a kernel */
 #include "unit.h"
 #include "kernel/embedded.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* live_sample, live_totals, registers: what a record says of one moment */
 #include "unit.h"
 #include "base/names.h"

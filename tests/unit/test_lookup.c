@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What lookup_fill gives, when it reads again, and that it never gives the texts of another thread.
  */
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The bounded set behind the caches of lookup. */
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Parsers and walks over the fixture tree, and over this test's own threads. */
 #include <stdarg.h>
 #include <stddef.h>

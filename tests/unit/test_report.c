@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* value, measure, column_list, group, grid, tally, renderer table */
 #include "unit.h"
 #include "base/names.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* sample, column_table, filter */
 #include "unit.h"
 #include "base/names.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* csv_reader, sample_file */
 #include "unit.h"
 #include "base/names.h"

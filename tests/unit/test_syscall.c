@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* System call names of several architectures, and the descriptor among a call's arguments. */
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* User names by uid. */
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* System calls through the 32-bit entry of x86-64: their numbers and registers differ. */
 #include <signal.h>
 #include <stdio.h>

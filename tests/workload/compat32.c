@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A 32-bit program that blocks in read of its standard input. Freestanding: a compiler that can
  * -m32 is enough, no 32-bit C library is needed. */
 void _start(void);

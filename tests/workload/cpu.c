@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Threads that use CPUs, and the switches between them. */
 #include <fcntl.h>
 #include <sched.h>

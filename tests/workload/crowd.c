@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Many threads, short-lived threads, and threads with names that break naive output. */
 #include <errno.h>
 #include <linux/futex.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Threads that wait for storage and for memory. */
 #include <errno.h>
 #include <fcntl.h>

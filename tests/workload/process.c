@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* States that need a second process, and threads whose identity changes. */
 #include <errno.h>
 #include <signal.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Threads blocked in one system call. Each call is made with all six argument registers set, those
  * that it does not use to known magic values, so that every saved register can be checked. */
 #include <errno.h>

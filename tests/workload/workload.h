@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A factory of threads in a known state: what tsnap's live tests take as the truth.
  *
  * `workload NAME [key=value...]` brings threads into a state, waits until /proc shows them in it,
