@@ -95,11 +95,11 @@ static bool sample_wanted(struct live *live, struct sample *sample)
  * to notice. */
 static bool record_settled(const struct thread_state *record)
 {
-	bool unsure;
 	struct live_moment ever = {.now_ns = INT64_MAX};
-	enum thread_doing doing = record_doing(record, &ever, &unsure);
+	bool unsure;
 
-	return !record->sched.on_cpu && !unsure && !state_row(doing)->active;
+	return !record->sched.on_cpu && !state_row(record_doing(record, &ever, &unsure))->active &&
+	       !unsure;
 }
 
 /* What is on a CPU waits until all is read: then its CPU is looked at. */
