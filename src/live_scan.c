@@ -7,12 +7,15 @@
 #include "lookup/proc.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define SWEEP_HOUSEKEEPINGS 10 /* of forgotten totals */
+#define GONE_LOOKS 1000	       /* for threads that are gone, in one housekeeping */
 
 /* What /proc says of a thread whose record is in doubt. Asked once for each switch: unless it is
- * runnable, it stays as it is until the next one. */
+ * runnable, it stays as it is until the next one. DOING_COUNT: the thread is gone. */
 static enum thread_doing doubt_resolve(struct live *live, const struct thread_state *record,
 				       enum thread_doing doing)
 {
@@ -30,8 +33,11 @@ static enum thread_doing doubt_resolve(struct live *live, const struct thread_st
 	if (*known >> 8 << 8 == sequence && *known & 0xff)
 		return (enum thread_doing)((*known & 0xff) - 1);
 	*known = 0;
-	if (proc_stat_read(PROC, record->identity.tgid, record->identity.tid, &stat))
-		return doing;
+	if (proc_stat_read(PROC, record->identity.tgid, record->identity.tid, &stat)) {
+		/* gone: that was its last switch */
+		thread_table_remove(&live->kernel.table, record->identity.tid);
+		return DOING_COUNT;
+	}
 	told = state_of_proc_letter(stat.state);
 	if (told == ABSENT)
 		return doing;
@@ -40,13 +46,21 @@ static enum thread_doing doubt_resolve(struct live *live, const struct thread_st
 	return (enum thread_doing)told;
 }
 
-/* A zombie that was waited for where no probe tells. Whether it is gone. */
-static bool zombie_sweep(struct live *live, const struct thread_state *record)
+/* Whether the thread has gone without a probe's telling: a zombie that was waited for, or a last
+ * switch that was missed (while one CPU makes a bpf(2) call, kernels run no program of a perf
+ * tracepoint or kprobe there). Zombies are looked for every second, the others in turn. */
+static bool record_gone(struct live *live, const struct thread_state *record,
+			enum thread_doing doing)
 {
-	struct proc_stat stat;
+	size_t turns = live->threads_before / GONE_LOOKS + 1;
 	uint32_t tid = record->identity.tid;
+	char path[32];
 
-	if (proc_stat_read(PROC, 0, tid, &stat) != -ENOENT)
+	if (!live->keep_house ||
+	    (doing != DOING_ZOMBIE && tid % turns != live->housekeepings % turns))
+		return false;
+	snprintf(path, sizeof(path), PROC "/%u", tid);
+	if (!access(path, F_OK) || errno != ENOENT)
 		return false;
 	thread_table_remove(&live->kernel.table, tid);
 	return true;
@@ -135,7 +149,7 @@ static void record_take(struct live *live, const struct thread_state *record)
 	doing = record_doing(record, &live->moment, &unsure);
 	if (unsure)
 		doing = doubt_resolve(live, record, doing);
-	if (doing == DOING_ZOMBIE && live->keep_house && zombie_sweep(live, record))
+	if (doing == DOING_COUNT || record_gone(live, record, doing))
 		return;
 	if (!live->filter->all_states && !state_row(doing)->active)
 		return;
@@ -214,6 +228,7 @@ static int records_read(struct live *live)
 	int err = 0;
 
 	if (!listed || live->keep_house || live->config->all_states) {
+		live->threads_before = live->threads;
 		live->threads = 0;
 		err = thread_table_scan(&live->kernel.table, record_meet, live);
 	} else {

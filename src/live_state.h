@@ -34,7 +34,7 @@ struct live {
 	struct live_moment moment;
 	struct index awake, awake_next; /* tids that this scan must look at, and the next one */
 	struct sample *samples;
-	size_t count, capacity, threads;
+	size_t count, capacity, threads, threads_before; /* threads: in the last full scan */
 	int64_t period_ns, due_ns, previous_ns, housekept_ns;
 	int64_t own_cpu_start_ns;
 	uint32_t own_pid;
