@@ -8,7 +8,7 @@ import sys
 
 import bpf
 import truth
-from harness import START_S, STOP_S, UNREADY, Skip, case, check, number, rows_of, wait_until
+from harness import START_S, STOP_S, UNREADY, Skip, case, case_of_refusal, check, number, rows_of, wait_until
 
 NOBODY = 65534
 
@@ -319,7 +319,7 @@ def unreadable_types(ctx):
     expect_refused(ctx.plain("--csv", "-n", "1", "--btf", directory + "/missing"), directory + "/missing")
 
 
-@case
+@case_of_refusal
 def no_kernel_types(ctx):
     """No BTF, headers or kheaders: one line that names the package to install, exit code 77."""
     release = os.uname().release

@@ -302,6 +302,12 @@ def case(fn):
     return fn
 
 
+def case_of_refusal(fn):
+    """The same, for a host that tsnap refuses to run on."""
+    fn.of_refusal = True
+    return case(fn)
+
+
 class Findings:
     """Collects what is wrong with many things, so that one run tells all of it."""
 
