@@ -89,7 +89,7 @@ static int child_listen(int socket, struct compile_result *result, struct error 
 		if (got > 0)
 			got = message_take(&message, descriptor, result, e);
 		else
-			return got < 0 ? got : -EPIPE;
+			return got < 0 ? got : -ECHILD;
 	} while (got > 0);
 	return got;
 }
@@ -107,13 +107,13 @@ static void output_take(int output, struct text *to)
 static void child_end_explain(int status, struct error *e)
 {
 	if (WIFSIGNALED(status))
-		error_set(e, EPIPE, EXIT_FAILED, "the compile child was killed by signal %d (%s)%s",
+		error_set(e, ECHILD, EXIT_FAILED, "the compile child was killed by signal %d (%s)%s",
 			  WTERMSIG(status), strsignal(WTERMSIG(status)),
 			  WTERMSIG(status) == SIGKILL
 				  ? "; was memory short? it needs about 150 MB for a moment"
 				  : "; -v shows what it said");
 	else
-		error_set(e, EPIPE, EXIT_FAILED,
+		error_set(e, ECHILD, EXIT_FAILED,
 			  "the compile child ended with status %d; -v shows what it said",
 			  WEXITSTATUS(status));
 }
@@ -162,7 +162,7 @@ int compile_child_run(const struct compile_request *request, struct compile_resu
 	}
 	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
 		;
-	if (failed == -EPIPE)
+	if (failed == -ECHILD)
 		child_end_explain(status, e);
 	output_take(output, &made.output);
 	if (failed && made.output.length)

@@ -319,6 +319,18 @@ def unreadable_types(ctx):
     expect_refused(ctx.plain("--csv", "-n", "1", "--btf", directory + "/missing"), directory + "/missing")
 
 
+@case
+def compile_child_killed(ctx):
+    """The child that compiles is killed, as for want of memory: one line, exit code 1."""
+    tool = ctx.plain("--csv", "-n", "1")
+    children = "/proc/%d/task/%d/children" % (tool.pid, tool.pid)
+    wait_until(lambda: (truth.read(children) or "").split(), START_S, "the child")
+    os.kill(int(truth.read(children).split()[0]), signal.SIGKILL)
+    code = tool.wait(START_S)
+    check(code == 1, "exit code %d: %s", code, tool.err)
+    check(len(tool.err.splitlines()) == 1 and "killed" in tool.err, "not one line that tells: %s", tool.err)
+
+
 @case_of_refusal
 def no_kernel_types(ctx):
     """No BTF, headers or kheaders: one line that names the package to install, exit code 77."""
