@@ -95,15 +95,19 @@ static inline void switch_in(struct thread_state *thread, __u64 now_ns)
 	thread->sched.sequence_done = sequence;
 }
 
-static inline struct thread_state *thread_arrives(__u32 tid, __u64 now_ns)
+/* task: 0 where the probe does not give it; what it would tell is then read when the thread leaves.
+ */
+static inline void thread_arrives(struct task_struct *task, __u32 tid, __u64 now_ns)
 {
 	struct thread_state *thread = thread_find(tid);
 
 	if (!thread)
 		thread = thread_make(tid, now_ns);
-	if (thread)
-		switch_in(thread, now_ns);
-	return thread;
+	if (!thread)
+		return;
+	switch_in(thread, now_ns);
+	if (task && !(thread->identity.known & IDENTITY_FULL))
+		identity_read(thread, task, tid);
 }
 
 /* Whether the leaving thread was preempted, by the kernel's own count of voluntary switches. */
@@ -133,12 +137,8 @@ RAW_TRACEPOINT_PROBE(sched_switch)
 		thread_leaves(prev, tid, state, ctx->args[0] || !state, now_ns);
 	}
 	tid = task_tid(next);
-	if (tid) {
-		struct thread_state *thread = thread_arrives(tid, now_ns);
-
-		if (thread && !(thread->identity.known & IDENTITY_FULL))
-			identity_read(thread, next, tid);
-	}
+	if (tid)
+		thread_arrives(next, tid, now_ns);
 	return 0;
 }
 #endif
@@ -155,7 +155,7 @@ TRACEPOINT_PROBE(sched, sched_switch)
 			      now_ns);
 	tid = args->next_pid;
 	if (tid)
-		thread_arrives(tid, now_ns);
+		thread_arrives(0, tid, now_ns);
 	return 0;
 }
 #endif
@@ -172,12 +172,8 @@ int kprobe__finish_task_switch(struct pt_regs *ctx)
 		thread_leaves(prev, tid, task_state(prev), count_tells_preempted(prev, tid),
 			      now_ns);
 	tid = bpf_get_current_pid_tgid();
-	if (tid) {
-		struct thread_state *thread = thread_arrives(tid, now_ns);
-
-		if (thread && !(thread->identity.known & IDENTITY_FULL))
-			identity_read(thread, next, tid);
-	}
+	if (tid)
+		thread_arrives(next, tid, now_ns);
 	return 0;
 }
 #endif
