@@ -107,8 +107,9 @@ static void output_take(int output, struct text *to)
 static void child_end_explain(int status, struct error *e)
 {
 	if (WIFSIGNALED(status))
-		error_set(e, ECHILD, EXIT_FAILED, "the compile child was killed by signal %d (%s)%s",
-			  WTERMSIG(status), strsignal(WTERMSIG(status)),
+		error_set(e, ECHILD, EXIT_FAILED,
+			  "the compile child was killed by signal %d (%s)%s", WTERMSIG(status),
+			  strsignal(WTERMSIG(status)),
 			  WTERMSIG(status) == SIGKILL
 				  ? "; was memory short? it needs about 150 MB for a moment"
 				  : "; -v shows what it said");
