@@ -5,7 +5,7 @@ function(tsnap_find target header library debian redhat)
 	if(NOT ${target}_INCLUDE OR NOT ${target}_LIBRARY)
 		message(FATAL_ERROR "tsnap needs ${header} and lib${library}: install ${debian} "
 			"(Debian, Ubuntu) or ${redhat} (RHEL, SUSE, Amazon), "
-			"or run packaging/install-build-deps")
+			"or run packaging/install-deps build")
 	endif()
 	add_library(${target} UNKNOWN IMPORTED GLOBAL)
 	set_target_properties(${target} PROPERTIES IMPORTED_LOCATION ${${target}_LIBRARY}
