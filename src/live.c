@@ -89,6 +89,10 @@ static void live_describe(struct source *source, struct source_facts *facts)
 	missed_add_row(facts, "scans that could not see the whole map",
 		       kernel->table.unfinished_count);
 	missed_add_row(facts, "names beyond what tsnap keeps in memory", names_refused());
+	if (!live->moment.registers_known) {
+		missed_add_row(facts, "kind of fact: system calls (tsnap --check tells why)", 1);
+		facts->missed[facts->missed_count - 1].standing = true;
+	}
 	facts->chosen = text_string(&live->chosen);
 	if (full) {
 		/* how many there are now, not how often one was refused */

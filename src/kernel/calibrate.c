@@ -61,32 +61,50 @@ static int candidate_load(int map, uint32_t stack_field, uint32_t candidate)
 	return bpf_call_load(BPF_PROG_TYPE_PERF_EVENT, insns, sizeof(insns) / sizeof(insns[0]));
 }
 
-/* Sleeps once with the program run at each of this thread's own switches. 1: the registers are
- * there. */
+/* Sleeps in nanosleep with the marks, longer and longer until the program has run: a short sleep
+ * can end before the switch. 0 with its words, or -ETIME. */
+static int marked_sleep(int map, uint64_t *words)
+{
+	uint32_t key = 0;
+
+	for (long ns = 20000; ns < 50000000; ns *= 4) {
+		struct timespec wait = {0, ns};
+
+		memset(words, 0, REGISTERS_BYTES);
+		bpf_update_elem(map, &key, words, BPF_ANY);
+		syscall(SYS_nanosleep, &wait, NULL, marks[0], marks[1], marks[2], marks[3]);
+		if (bpf_lookup_elem(map, &key, words))
+			return -errno;
+		for (size_t i = 0; i < THREAD_REGISTER_COUNT; i++)
+			if (words[i])
+				return 0;
+	}
+	return -ETIME;
+}
+
+/* Whether the registers of this thread's own sleep are where the program looked. 1: yes, 0: no, or
+ * -errno. */
 static int candidate_try(int map, int program, bool *marked)
 {
 	/* clang-format off */
 	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CONTEXT_SWITCHES,
 				       .sample_period = 1, .disabled = 1};
 	/* clang-format on */
-	uint64_t words[THREAD_REGISTER_COUNT] = {0};
-	struct timespec wait = {0, 20000};
+	uint64_t words[THREAD_REGISTER_COUNT];
 	struct registers_call call;
-	uint64_t key = 0;
 	int event = perf_call_open(&attr, 0, -1), result;
 
 	if (event < 0)
 		return event;
 	result = perf_call_run(event, program);
 	if (!result)
-		syscall(SYS_nanosleep, &wait, NULL, marks[0], marks[1], marks[2], marks[3]);
+		result = marked_sleep(map, words);
 	close(event);
-	if (result || bpf_lookup_elem(map, &key, words))
-		return result;
+	if (result) /* of zeros only: nothing of ours is there */
+		return result == -ETIME ? 0 : result;
 	registers_decode(words, false, &call);
 	*marked = registers_marked(words);
-	return call.nr == SYS_nanosleep && call.arg[0] == (uintptr_t)&wait &&
-	       !memcmp(&call.arg[2], marks, sizeof(marks));
+	return call.nr == SYS_nanosleep && !memcmp(&call.arg[2], marks, sizeof(marks));
 }
 
 int calibrate_registers(const struct field_layout *layout, uint32_t *offset, bool *marked)
