@@ -70,7 +70,7 @@ static int marked_sleep(int map, uint64_t *words)
 	for (long ns = 20000; ns < 50000000; ns *= 4) {
 		struct timespec wait = {0, ns};
 
-		memset(words, 0, REGISTERS_BYTES);
+		memset(words, 0, (size_t)REGISTERS_BYTES);
 		bpf_update_elem(map, &key, words, BPF_ANY);
 		syscall(SYS_nanosleep, &wait, NULL, marks[0], marks[1], marks[2], marks[3]);
 		if (bpf_lookup_elem(map, &key, words))
