@@ -306,6 +306,27 @@ def without_any_way(ctx):
 
 
 @case
+def types_from_files(ctx):
+    """--offsets with what --write-offsets wrote, and --btf: the same as without. Offsets of another kernel are refused."""
+    path = os.path.join(ctx.temporary(), "offsets")
+    workload = ctx.workload("sleep", call="pipe_read")
+    ctx.plain("--write-offsets", path).finish_plain()
+    files = [("--offsets", path)]
+    if os.path.exists("/sys/kernel/btf/vmlinux"):
+        files.append(("--btf", "/sys/kernel/btf/vmlinux"))
+    for option, file in files:
+        rows = rows_of(ctx.rows(option, file, "-a", "-t", workload["tid"], seconds=0.5, columns="state,syscall,filename"),
+                       workload.tid)
+        check(rows, "%s: no rows", option)
+        seen = {(row["state"], row["syscall"], row["filename"]) for row in rows}
+        check(seen == {("S", "read", workload.ready["file"])}, "%s: %s", option, seen)
+    text = truth.read(path)
+    with open(path, "w") as file:
+        file.write(text.replace("release ", "release 1."))
+    expect_refused(ctx.plain("--csv", "-n", "1", "--offsets", path), path)
+
+
+@case
 def unreadable_types(ctx):
     """A BTF file that is none, that is missing, that is cut: one line, exit code 1 or 77, no crash."""
     directory = ctx.temporary()
