@@ -144,10 +144,8 @@ void record_sample(const struct thread_state *record, const struct live_moment *
 	sample->start_ns = start_in_ticks(identity->start_boot_ns);
 	sample->kthread = is_kthread(record);
 	sample->comm = name_of(identity->comm, sizeof(identity->comm));
-	if (identity->known & IDENTITY_FULL) {
+	if (identity->known & IDENTITY_FULL)
 		sample->uid = identity->uid;
-		sample->ppid = ABSENT; /* the parent may have died: /proc knows the present one */
-	}
 	sample->state = doing;
 	sample->state_us = span_ns(since_ns(record, moment, doing), moment->now_ns) / NS_PER_US;
 	sample->cpu = record->sched.cpu;

@@ -55,12 +55,26 @@ static int try_raw_tracepoint(char *why)
 	return 0;
 }
 
+/* Opens the event on a CPU and has it run a program. */
+static int try_event(struct perf_event_attr *attr, enum bpf_prog_type type, char *why)
+{
+	int event = perf_call_open(attr, -1, 0), program, result;
+
+	if (event < 0)
+		return said(why, event, "perf_event_open");
+	program = bpf_call_load(type, nothing, PROGRAM_LENGTH(nothing));
+	result = program < 0 ? program : perf_call_run(event, program);
+	close(event);
+	if (program >= 0)
+		close(program);
+	return result < 0 ? said(why, result, "running a program at the event") : 0;
+}
+
 static int try_tracepoint(char *why)
 {
 	char path[256], id[32];
 	struct perf_event_attr attr = {.type = PERF_TYPE_TRACEPOINT, .sample_period = 1};
 	struct host host;
-	int program, event, result;
 
 	host_read(&host);
 	if (!host.tracefs[0]) {
@@ -73,15 +87,7 @@ static int try_tracepoint(char *why)
 		return -ENOENT;
 	}
 	attr.config = strtoull(id, NULL, 10);
-	event = perf_call_open(&attr, -1, 0);
-	if (event < 0)
-		return said(why, event, "perf_event_open");
-	program = bpf_call_load(BPF_PROG_TYPE_TRACEPOINT, nothing, PROGRAM_LENGTH(nothing));
-	result = program < 0 ? program : perf_call_run(event, program);
-	close(event);
-	if (program >= 0)
-		close(program);
-	return result < 0 ? said(why, result, "attaching to sched_process_exec") : 0;
+	return try_event(&attr, BPF_PROG_TYPE_TRACEPOINT, why);
 }
 
 int kernel_function_find(const char *name, char *found, unsigned int size)
@@ -163,16 +169,8 @@ static int try_perf_clock(char *why)
 				       .config = PERF_COUNT_SW_CPU_CLOCK,
 				       .sample_period = 1000000000,
 				       .disabled = 1};
-	int event = perf_call_open(&attr, -1, 0), program, result;
 
-	if (event < 0)
-		return said(why, event, "perf_event_open");
-	program = bpf_call_load(BPF_PROG_TYPE_PERF_EVENT, nothing, PROGRAM_LENGTH(nothing));
-	result = program < 0 ? program : perf_call_run(event, program);
-	close(event);
-	if (program >= 0)
-		close(program);
-	return result < 0 ? said(why, result, "running a program at its overflow") : 0;
+	return try_event(&attr, BPF_PROG_TYPE_PERF_EVENT, why);
 }
 
 static int try_map_batch(char *why)
