@@ -68,11 +68,12 @@ static void facts_describe(struct kernel *kernel, struct text *out)
 		char words[512];
 		bool there = fact_has(&kernel->facts, (enum fact)fact);
 
-		snprintf(words, sizeof(words), "%-3s  %s%s%s%s",
+		snprintf(words, sizeof(words), "%-3s  %s, since %u.%u%s%s%s",
 			 there					       ? "yes"
 			 : kernel->facts.state[fact] == FACT_FORBIDDEN ? "?"
 								       : "no",
-			 fact_rows[fact].help, there ? "" : " (",
+			 fact_rows[fact].help, fact_rows[fact].since >> 8,
+			 fact_rows[fact].since & 255, there ? "" : " (",
 			 there ? "" : kernel->facts.why[fact], there ? "" : ")");
 		line_add(out, fact_rows[fact].name, words);
 	}
@@ -84,12 +85,13 @@ static void types_describe(const struct config *config, const struct kernel *ker
 	const struct type_request request = {.choice = config->kernel_types,
 					     .btf_file = config->btf_file,
 					     .offsets_file = config->offsets_file,
-					     .host = &kernel->host};
+					     .host = &kernel->host,
+					     .facts = &kernel->facts};
 
 	text_add_string(out, "Sources of kernel types, in the order they are tried\n");
 	for (const struct type_source *source = type_sources; source->name; source++) {
 		char where[512], words[600];
-		bool there = source->there(&request, where, sizeof(where));
+		bool there = type_source_there(source, &request, where, sizeof(where));
 
 		snprintf(words, sizeof(words), "%-3s  %s (%s)", there ? "yes" : "no", source->help,
 			 where);
@@ -145,7 +147,8 @@ static void remedies_describe(const struct config *config, struct kernel *kernel
 		{"Debian", "debian"}, {"Ubuntu", "ubuntu"},	{"RHEL, Fedora", "rhel"},
 		{"SUSE", "suse"},     {"Amazon Linux", "amzn"},
 	};
-	const struct type_request request = {.choice = config->kernel_types, .host = &kernel->host};
+	const struct type_request request = {
+		.choice = config->kernel_types, .host = &kernel->host, .facts = &kernel->facts};
 	char where[512];
 	bool any = false;
 

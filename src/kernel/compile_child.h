@@ -24,6 +24,7 @@ enum kernel_map {
 
 struct compile_request {
 	const struct host *host;
+	const struct facts *facts;
 	const struct probe_plan *plan; /* NULL: find the types only */
 	const char *types_choice;      /* --kernel-types, or NULL */
 	const char *btf_file, *offsets_file;

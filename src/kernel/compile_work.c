@@ -39,6 +39,7 @@ static int types_find(const struct compile_request *request, const struct bcc_li
 					   request->btf_file,
 					   request->offsets_file,
 					   request->host,
+					   request->facts,
 					   bcc,
 					   work_dir,
 					   output};

@@ -22,9 +22,20 @@ static int said(char *why, int result, const char *what)
 	return result;
 }
 
+/* Loads a program of a type that every tracing helper is offered to. */
+static int try_load(const struct bpf_insn *insns, size_t count, char *why)
+{
+	int program = bpf_call_load(BPF_PROG_TYPE_PERF_EVENT, insns, count);
+
+	if (program < 0)
+		return said(why, program, "loading a program");
+	close(program);
+	return 0;
+}
+
 static int try_bpf(char *why)
 {
-	int map, program;
+	int map;
 
 	/* up to 5.10 maps count against RLIMIT_MEMLOCK, 64 KB by default */
 	setrlimit(RLIMIT_MEMLOCK, &(struct rlimit){RLIM_INFINITY, RLIM_INFINITY});
@@ -32,11 +43,7 @@ static int try_bpf(char *why)
 	if (map < 0)
 		return said(why, map, "bpf(BPF_MAP_CREATE)");
 	close(map);
-	program = bpf_call_load(BPF_PROG_TYPE_PERF_EVENT, nothing, PROGRAM_LENGTH(nothing));
-	if (program < 0)
-		return said(why, program, "bpf(BPF_PROG_LOAD)");
-	close(program);
-	return 0;
+	return try_load(nothing, PROGRAM_LENGTH(nothing), why);
 }
 
 static int try_raw_tracepoint(char *why)
@@ -223,45 +230,105 @@ static int try_read_into_map(char *why)
 	return 0;
 }
 
-static int try_probe_read_kernel(char *why)
+/* Loads a program that calls a helper which reads eight bytes onto the stack. */
+static int try_read_helper(int helper, char *why)
 {
-	static const struct bpf_insn insns[] = {
+	const struct bpf_insn insns[] = {
 		BPF_COPY_(BPF_REG_1, BPF_REG_10),
 		BPF_ADD_(BPF_REG_1, -8),
 		BPF_SET_(BPF_REG_2, 8),
 		BPF_SET_(BPF_REG_3, 0),
-		BPF_CALL_(BPF_FUNC_probe_read_kernel),
+		BPF_CALL_(helper),
 		BPF_SET_(BPF_REG_0, 0),
 		BPF_EXIT_(),
 	};
-	int program = bpf_call_load(BPF_PROG_TYPE_PERF_EVENT, insns, PROGRAM_LENGTH(insns));
 
-	if (program < 0)
-		return said(why, program, "loading a program");
-	close(program);
-	return 0;
+	return try_load(insns, PROGRAM_LENGTH(insns), why);
+}
+
+static int try_probe_read_kernel(char *why)
+{
+	return try_read_helper(BPF_FUNC_probe_read_kernel, why);
+}
+
+static int try_probe_read_user(char *why)
+{
+	return try_read_helper(BPF_FUNC_probe_read_user, why);
+}
+
+static int try_cgroup_id(char *why)
+{
+	static const struct bpf_insn insns[] = {
+		BPF_CALL_(BPF_FUNC_get_current_cgroup_id),
+		BPF_SET_(BPF_REG_0, 0),
+		BPF_EXIT_(),
+	};
+
+	return try_load(insns, PROGRAM_LENGTH(insns), why);
+}
+
+/* BPF_MAXINSNS was the limit for everybody before 5.2, and is for the unprivileged since. */
+static int try_long_program(char *why)
+{
+	struct bpf_insn insns[BPF_MAXINSNS + 2];
+	const struct bpf_insn set = BPF_SET_(0, 0), end = BPF_EXIT_();
+
+	for (size_t i = 0; i < PROGRAM_LENGTH(insns); i++)
+		insns[i] = i + 1 < PROGRAM_LENGTH(insns) ? set : end;
+	return try_load(insns, PROGRAM_LENGTH(insns), why);
+}
+
+static int try_file(const char *path, char *why)
+{
+	if (!access(path, R_OK))
+		return 0;
+	snprintf(why, FACT_WHY_SIZE, "no readable %s", path);
+	return -ENOENT;
+}
+
+static int try_btf(char *why)
+{
+	return try_file(KERNEL_BTF_PATH, why);
+}
+
+static int try_kheaders(char *why)
+{
+	return try_file(KERNEL_KHEADERS_PATH, why);
 }
 
 #define MOUNT_TRACEFS "mount -t tracefs tracefs /sys/kernel/tracing"
 
 const struct fact_row fact_rows[FACT_COUNT] = {
-	[FACT_BPF] = {"bpf", "BPF maps and programs may be made",
+	[FACT_BPF] = {"bpf", "BPF maps and programs may be made", FACT_SINCE(4, 4),
 		      "run as root (sudo tsnap), or with CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE",
 		      try_bpf},
-	[FACT_RAW_TRACEPOINT] = {"raw_tracepoint", "raw tracepoints, the cheapest probes (4.17)",
-				 NULL, try_raw_tracepoint},
-	[FACT_TRACEPOINT] = {"tracepoint", "perf tracepoints, through tracefs", MOUNT_TRACEFS,
-			     try_tracepoint},
-	[FACT_KPROBE] = {"kprobe", "kprobes", NULL, try_kprobe},
-	[FACT_RUN_ON_CPU] = {"run_on_cpu", "a program can be run on a CPU when it is wanted (5.10)",
-			     NULL, try_run_on_cpu},
+	[FACT_RAW_TRACEPOINT] = {"raw_tracepoint", "raw tracepoints, the cheapest probes",
+				 FACT_SINCE(4, 17), NULL, try_raw_tracepoint},
+	[FACT_TRACEPOINT] = {"tracepoint", "perf tracepoints, through tracefs", FACT_SINCE(4, 7),
+			     MOUNT_TRACEFS, try_tracepoint},
+	[FACT_KPROBE] = {"kprobe", "kprobes", FACT_SINCE(4, 1), NULL, try_kprobe},
+	[FACT_RUN_ON_CPU] = {"run_on_cpu", "a program can be run on a CPU when it is wanted",
+			     FACT_SINCE(5, 10), NULL, try_run_on_cpu},
 	[FACT_PERF_CLOCK] = {"perf_clock", "a perf clock that runs a program on each CPU",
+			     FACT_SINCE(4, 9),
 			     "sysctl kernel.perf_event_paranoid=2, or run as root", try_perf_clock},
-	[FACT_MAP_BATCH] = {"map_batch", "maps read in batches (5.6)", NULL, try_map_batch},
-	[FACT_READ_INTO_MAP] = {"read_into_map", "helpers may write to a map value (4.14)", NULL,
-				try_read_into_map},
-	[FACT_PROBE_READ_KERNEL] = {"probe_read_kernel", "the helper bpf_probe_read_kernel (5.5)",
-				    NULL, try_probe_read_kernel},
+	[FACT_MAP_BATCH] = {"map_batch", "maps read in batches", FACT_SINCE(5, 6), NULL,
+			    try_map_batch},
+	[FACT_READ_INTO_MAP] = {"read_into_map", "helpers may write to a map value",
+				FACT_SINCE(4, 14), NULL, try_read_into_map},
+	[FACT_PROBE_READ_KERNEL] = {"probe_read_kernel", "the helper bpf_probe_read_kernel",
+				    FACT_SINCE(5, 5), NULL, try_probe_read_kernel},
+	[FACT_PROBE_READ_USER] = {"probe_read_user", "the helper bpf_probe_read_user",
+				  FACT_SINCE(5, 5), NULL, try_probe_read_user},
+	[FACT_CGROUP_ID] = {"cgroup_id", "a program can tell a thread's cgroup", FACT_SINCE(4, 18),
+			    NULL, try_cgroup_id},
+	[FACT_LONG_PROGRAM] = {"long_program", "programs of more than 4096 instructions",
+			       FACT_SINCE(5, 2), NULL, try_long_program},
+	[FACT_BTF] = {"btf", "the kernel's own type information", FACT_SINCE(5, 2), NULL, try_btf},
+	[FACT_KHEADERS] = {"kheaders", "the kernel's headers in /sys/kernel", FACT_SINCE(5, 2),
+			   "modprobe kheaders, if the kernel was built with it; not needed where "
+			   "there is BTF",
+			   try_kheaders},
 };
 
 bool fact_has(struct facts *facts, enum fact fact)
@@ -285,25 +352,46 @@ static int fact_of_name(const char *name, size_t length)
 	return -1;
 }
 
+static void fact_take_away(struct facts *facts, int fact)
+{
+	facts->state[fact] = FACT_TAKEN_AWAY;
+	snprintf(facts->why[fact], FACT_WHY_SIZE, "taken away by --without");
+}
+
+/* "kernel-4.14" of a list; 0: it is not of that form. */
+static uint32_t release_of_name(const char *name, size_t length)
+{
+	unsigned int major, minor;
+	int used = 0;
+
+	if (sscanf(name, "kernel-%3u.%3u%n", &major, &minor, &used) != 2 ||
+	    (size_t)used != length || minor > 255)
+		return 0;
+	return FACT_SINCE(major, minor);
+}
+
 int facts_take_away(struct facts *facts, const char *list, struct error *e)
 {
 	while (list && *list) {
 		size_t length = strcspn(list, ",");
 		int fact = fact_of_name(list, length);
+		uint32_t release = release_of_name(list, length);
 
-		if (fact < 0) {
+		if (fact < 0 && !release) {
 			char names[512] = "";
 			size_t used = 0;
 
 			for (int i = 0; i < FACT_COUNT; i++)
-				used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s",
-							 i ? ", " : "", fact_rows[i].name);
+				used += (size_t)snprintf(names + used, sizeof(names) - used, "%s, ",
+							 fact_rows[i].name);
 			return error_set(e, EINVAL, EXIT_USAGE,
-					 "--without: no fact is named '%.*s'; there are %s",
+					 "--without: no fact is named '%.*s'; there are %sand "
+					 "kernel-4.9 (or any release) for all that came later",
 					 (int)(length < 40 ? length : 40), list, names);
 		}
-		facts->state[fact] = FACT_TAKEN_AWAY;
-		snprintf(facts->why[fact], FACT_WHY_SIZE, "taken away by --without");
+		for (int i = 0; i < FACT_COUNT; i++)
+			if (i == fact || (release && fact_rows[i].since > release))
+				fact_take_away(facts, i);
 		list += length + (list[length] == ',');
 	}
 	return 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What this kernel offers, found by trying, each fact at most once and only when somebody asks. A
- * new fact is a row here; --check prints the rows, --without pretends that one is missing.
+ * new fact is a row here; --check prints the rows, --without pretends that one is missing, or
+ * (kernel-4.9) all that came after a release.
  */
 #ifndef TSNAP_KERNEL_FACT_TABLE_H
 #define TSNAP_KERNEL_FACT_TABLE_H
@@ -20,14 +21,24 @@ enum fact {
 	FACT_MAP_BATCH,
 	FACT_READ_INTO_MAP,
 	FACT_PROBE_READ_KERNEL,
+	FACT_PROBE_READ_USER,
+	FACT_CGROUP_ID,
+	FACT_LONG_PROGRAM,
+	FACT_BTF,
+	FACT_KHEADERS,
 	FACT_COUNT,
 };
 
+#define KERNEL_BTF_PATH "/sys/kernel/btf/vmlinux"
+#define KERNEL_KHEADERS_PATH "/sys/kernel/kheaders.tar.xz"
+
 #define FACT_WHY_SIZE 160
+#define FACT_SINCE(major, minor) ((major) << 8 | (minor))
 
 struct fact_row {
 	const char *name; /* as in --without */
 	const char *help;
+	uint32_t since;	    /* first release with it, FACT_SINCE(); backports come earlier */
 	const char *remedy; /* what makes it available, or NULL where only another kernel does */
 	/* 0: there; -errno: not there, and why (FACT_WHY_SIZE bytes) may say more than errno. */
 	int (*try)(char *why);
@@ -50,8 +61,9 @@ struct facts {
 
 /* Whether the kernel has it; tries on the first call. */
 bool fact_has(struct facts *facts, enum fact fact);
-/* list: names with commas between, NULL for none. Facts named are missing from now on. -EINVAL:
- * unknown name, a usage error that lists the names. */
+/* list: names with commas between, NULL for none; "kernel-4.14" names all facts that came
+ * after 4.14. Facts named are missing from now on. -EINVAL: unknown name, a usage error that lists
+ * the names. */
 int facts_take_away(struct facts *facts, const char *list, struct error *e);
 
 /* The address-less look into kallsyms: whether a kernel function (or name.isra.N and such, not

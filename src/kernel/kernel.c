@@ -61,6 +61,7 @@ static struct compile_request request_of(struct kernel *kernel,
 {
 	return (struct compile_request){
 		.host = &kernel->host,
+		.facts = &kernel->facts,
 		.types_choice = options->types_choice,
 		.btf_file = options->btf_file,
 		.offsets_file = options->offsets_file,
@@ -79,9 +80,13 @@ static void kernel_clear(struct kernel *kernel)
 int kernel_layout(struct kernel *kernel, const struct kernel_options *options, struct error *e)
 {
 	struct compile_request request;
+	int result;
 
 	kernel_clear(kernel);
 	host_read(&kernel->host);
+	result = facts_take_away(&kernel->facts, options->without, e);
+	if (result)
+		return result;
 	request = request_of(kernel, options);
 	return compile_child_run(&request, &kernel->compiled, e);
 }

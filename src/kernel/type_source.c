@@ -11,9 +11,6 @@
 
 extern char **environ;
 
-#define BTF_PATH "/sys/kernel/btf/vmlinux"
-#define KHEADERS_PATH "/sys/kernel/kheaders.tar.xz"
-
 static bool file_there(const char *path, char *where, size_t size)
 {
 	bool there = !access(path, R_OK);
@@ -42,13 +39,13 @@ static bool btf_there(const struct type_request *request, char *where, size_t si
 		snprintf(where, size, "%s", request->btf_file);
 		return true;
 	}
-	return file_there(BTF_PATH, where, size);
+	return file_there(KERNEL_BTF_PATH, where, size);
 }
 
 static int btf_read(const struct type_request *request, struct field_layout *layout,
 		    struct error *e)
 {
-	return btf_layout_read(request->btf_file ? request->btf_file : BTF_PATH, layout, e);
+	return btf_layout_read(request->btf_file ? request->btf_file : KERNEL_BTF_PATH, layout, e);
 }
 
 /* Debian has the common half in source/ and the rest in build/; RHEL and others have one tree in
@@ -82,9 +79,10 @@ static bool kheaders_there(const struct type_request *request, char *where, size
 	bool there;
 
 	(void)request;
-	there = file_there(KHEADERS_PATH, where, size);
+	there = file_there(KERNEL_KHEADERS_PATH, where, size);
 	if (!there)
-		snprintf(where, size, "no %s (modprobe kheaders may bring it)", KHEADERS_PATH);
+		snprintf(where, size, "no %s (modprobe kheaders may bring it)",
+			 KERNEL_KHEADERS_PATH);
 	return there;
 }
 
@@ -92,7 +90,7 @@ static int kheaders_read(const struct type_request *request, struct field_layout
 			 struct error *e)
 {
 	char tree[PATH_MAX];
-	char *const command[] = {"tar", "-xJf", KHEADERS_PATH, "-C", tree, NULL};
+	char *const command[] = {"tar", "-xJf", KERNEL_KHEADERS_PATH, "-C", tree, NULL};
 	int status = 0, failed;
 	pid_t tar;
 
@@ -104,18 +102,30 @@ static int kheaders_read(const struct type_request *request, struct field_layout
 	if (failed || waitpid(tar, &status, 0) < 0 || status)
 		return error_set(e, EINVAL, EXIT_FAILED,
 				 "%s can't be unpacked: tar %s; are tar and xz installed?",
-				 KHEADERS_PATH, failed ? strerror(failed) : "failed");
+				 KERNEL_KHEADERS_PATH, failed ? strerror(failed) : "failed");
 	return header_layout_read(request, tree, layout, e);
 }
 
 const struct type_source type_sources[] = {
-	{"offsets", "an offsets file written on a host with the same kernel", offsets_there,
+	{"offsets", "an offsets file written on a host with the same kernel", -1, offsets_there,
 	 offsets_read},
-	{"btf", "the kernel's own type information", btf_there, btf_read},
-	{"headers", "the distribution's kernel headers", headers_there, headers_read},
-	{"kheaders", "the headers in " KHEADERS_PATH, kheaders_there, kheaders_read},
-	{NULL, NULL, NULL, NULL},
+	{"btf", "the kernel's own type information", FACT_BTF, btf_there, btf_read},
+	{"headers", "the distribution's kernel headers", -1, headers_there, headers_read},
+	{"kheaders", "the headers in " KERNEL_KHEADERS_PATH, FACT_KHEADERS, kheaders_there,
+	 kheaders_read},
+	{NULL, NULL, -1, NULL, NULL},
 };
+
+bool type_source_there(const struct type_source *source, const struct type_request *request,
+		       char *where, size_t size)
+{
+	if (source->wants >= 0 && !request->btf_file &&
+	    request->facts->state[source->wants] == FACT_TAKEN_AWAY) {
+		snprintf(where, size, "%s", request->facts->why[source->wants]);
+		return false;
+	}
+	return source->there(request, where, size);
+}
 
 void type_source_remedy(const struct host *host, char *words, size_t size)
 {
@@ -163,7 +173,7 @@ int type_source_find(const struct type_request *request, struct field_layout *la
 
 		if (named && strcmp(source->name, named) != 0)
 			continue;
-		if (!source->there(request, where, sizeof(where)))
+		if (!type_source_there(source, request, where, sizeof(where)))
 			error_set(&failed, ENOENT, EXIT_HOST_CANNOT, "kernel types from %s: %s",
 				  source->name, where);
 		else if (!source->read(request, layout, &failed)) {
@@ -183,5 +193,5 @@ int type_source_find(const struct type_request *request, struct field_layout *la
 		e, ENOENT, EXIT_HOST_CANNOT,
 		"no source of kernel types works here (%s, headers and kheaders were tried): %s; "
 		"or give --btf FILE or --offsets FILE",
-		BTF_PATH, remedy);
+		KERNEL_BTF_PATH, remedy);
 }

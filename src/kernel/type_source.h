@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "kernel/bcc_library.h"
+#include "kernel/fact_table.h"
 #include "kernel/field_table.h"
 #include "kernel/host.h"
 #include "kernel/work_dir.h"
@@ -18,6 +19,7 @@ struct type_request {
 	const char *btf_file;	  /* --btf, or NULL */
 	const char *offsets_file; /* --offsets, or NULL */
 	const struct host *host;
+	const struct facts *facts;
 	const struct bcc_library *bcc;
 	const char *work_dir;
 	int output; /* descriptor that holds what libbcc and its compiler print */
@@ -26,6 +28,7 @@ struct type_request {
 struct type_source {
 	const char *name;
 	const char *help;
+	int wants; /* a fact that --without may take away, or -1 */
 	/* Whether the source is there at all, without reading it; where (size bytes) says where or
 	 * why not. */
 	bool (*there)(const struct type_request *request, char *where, size_t size);
@@ -34,6 +37,10 @@ struct type_source {
 };
 
 extern const struct type_source type_sources[]; /* in the order of auto; ends with a NULL name */
+
+/* Whether the source is there and was not taken away; a file that the user gave is always tried. */
+bool type_source_there(const struct type_source *source, const struct type_request *request,
+		       char *where, size_t size);
 
 /* Finds the layout; *found gets the row, tried a line for each source that was tried. A source that
  * the user named (by name or by file) must work: its error is the error. */

@@ -24,6 +24,7 @@ static void facts_have_names(void **state)
 	for (int i = 0; i < FACT_COUNT; i++) {
 		assert_true(fact_rows[i].name && *fact_rows[i].name && *fact_rows[i].help);
 		assert_non_null(fact_rows[i].try);
+		assert_in_range(fact_rows[i].since, FACT_SINCE(4, 1), FACT_SINCE(6, 255));
 		for (int j = 0; j < i; j++)
 			assert_string_not_equal(fact_rows[i].name, fact_rows[j].name);
 	}
@@ -45,6 +46,29 @@ static void facts_are_taken_away(void **state)
 	assert_non_null(strstr(e.line, "'map_batc'"));
 	assert_non_null(strstr(e.line, "map_batch"));
 	error_done(&e);
+}
+
+/* kernel-4.14 takes away what came after 4.14 and nothing else. */
+static void releases_are_taken_away(void **state)
+{
+	const char *const wrong[] = {"kernel-",	     "kernel-4",   "kernel-4.",	 "kernel-4.14x",
+				     "kernel-4.999", "kernel-0.0", "Kernel-4.14"};
+	struct facts facts = {0};
+	struct error e = {0};
+
+	(void)state;
+	assert_int_equal(facts_take_away(&facts, "kernel-4.14,kprobe", &e), 0);
+	for (int i = 0; i < FACT_COUNT; i++)
+		assert_int_equal(facts.state[i],
+				 i == FACT_KPROBE || fact_rows[i].since > FACT_SINCE(4, 14)
+					 ? FACT_TAKEN_AWAY
+					 : FACT_UNTRIED);
+	assert_int_equal(facts.state[FACT_RAW_TRACEPOINT], FACT_TAKEN_AWAY);
+	assert_int_equal(facts.state[FACT_READ_INTO_MAP], FACT_UNTRIED);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		assert_int_equal(facts_take_away(&facts, wrong[i], &e), -EINVAL);
+		error_done(&e);
+	}
 }
 
 static void probes_have_fragments(void **state)
@@ -264,6 +288,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(facts_have_names),
 		cmocka_unit_test(facts_are_taken_away),
+		cmocka_unit_test(releases_are_taken_away),
 		cmocka_unit_test(probes_have_fragments),
 		cmocka_unit_test(plan_takes_the_best),
 		cmocka_unit_test(plan_keeps_to_needs),
