@@ -31,15 +31,16 @@ RAW_TRACEPOINT_PROBE(task_newtask)
 TRACEPOINT_PROBE(task, task_newtask)
 {
 	struct task_struct *parent = (struct task_struct *)bpf_get_current_task();
-	struct thread_state *thread = thread_make(args->pid, bpf_ktime_get_ns());
 	__u32 parent_tgid = bpf_get_current_pid_tgid() >> 32;
+	__u32 tgid = args->clone_flags & THREAD_CLONE_FLAG ? parent_tgid : args->pid;
 	char comm[THREAD_COMM_SIZE] = {};
+	struct thread_state *thread = thread_make(args->pid, bpf_ktime_get_ns());
 
 	if (!thread)
 		return 0;
 	bpf_probe_read_kernel(comm, sizeof(comm), args->comm);
 	__builtin_memcpy(thread->identity.comm, comm, sizeof(comm));
-	thread->identity.tgid = args->clone_flags & THREAD_CLONE_FLAG ? parent_tgid : args->pid;
+	thread->identity.tgid = tgid;
 	thread->identity.parent_tgid = parent_tgid;
 	thread->identity.uid = task_uid(parent);
 	thread->identity.known = IDENTITY_NAME;

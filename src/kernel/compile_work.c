@@ -156,7 +156,6 @@ int compile_work(const struct compile_request *request, const char *work_dir, in
 	struct program_knobs knobs = {.threads_max = request->threads_max,
 				      .read_into_map = request->read_into_map,
 				      .probe_read_kernel = request->probe_read_kernel};
-	const char *flags[] = {"-Wno-unused-function"};
 	struct field_layout layout;
 	struct bcc_library bcc;
 	struct text text = {0};
@@ -172,7 +171,7 @@ int compile_work(const struct compile_request *request, const char *work_dir, in
 	if (result)
 		return result;
 	program_text_write(request->plan, &layout, &knobs, &text);
-	module = bcc.bpf_module_create_c_from_string(text_string(&text), 0, flags, 1, true, NULL);
+	module = program_compile(&bcc, &text);
 	text_done(&text);
 	if (!module)
 		return error_set(e, EINVAL, EXIT_FAILED,

@@ -102,3 +102,11 @@ int program_headers_write(const char *work_dir, uint32_t kernel_code, struct err
 		setenv("BCC_KERNEL_SOURCE", tree, 1);
 	return result;
 }
+
+void *program_compile(const struct bcc_library *bcc, const struct text *text)
+{
+	const char *flags[] = {"-Wno-unused-function"};
+
+	return bcc->bpf_module_create_c_from_string(text_string(text), 0, flags,
+						    sizeof(flags) / sizeof(flags[0]), true, NULL);
+}

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "kernel/bcc_library.h"
 #include "kernel/field_table.h"
 #include "kernel/probe_table.h"
 
@@ -21,5 +22,9 @@ void program_text_write(const struct probe_plan *plan, const struct field_layout
 
 /* Writes the header tree below work_dir/types and points libbcc (BCC_KERNEL_SOURCE) to it. */
 int program_headers_write(const char *work_dir, uint32_t kernel_code, struct error *e);
+
+/* Compiles the text and makes its maps, after program_headers_write(). NULL: libbcc has printed
+ * why. The module is the caller's to bpf_module_destroy(). */
+void *program_compile(const struct bcc_library *bcc, const struct text *text);
 
 #endif

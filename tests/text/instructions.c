@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "instructions.h"
+
+#include <string.h>
+
+enum base { BASE_OTHER, BASE_NUMBER, BASE_FRAME, BASE_CONTEXT };
+
+/* A register: something unknown, plus a constant. */
+struct value {
+	enum base base;
+	int64_t plus;
+};
+
+#define STACK_SLOTS 64
+
+struct machine {
+	struct value registers[11], stack[STACK_SLOTS];
+	struct instruction_needs *needs;
+};
+
+/* include/uapi/linux/bpf.h of 4.9 has no jumps on less, no 32-bit jumps, no calls of functions, no
+ * sign extension; they came with -mcpu=v2 (4.14), v3 (5.1), 4.16 and v4 (6.6). */
+static const char *insn_newer(const struct bpf_insn *insn)
+{
+	unsigned int class = BPF_CLASS(insn->code), op = BPF_OP(insn->code);
+
+	if (class == 0x06)
+		return "a 32-bit jump";
+	if (class == BPF_JMP && op >= 0xa0)
+		return "a jump on less";
+	if (class == BPF_JMP && op == BPF_CALL && insn->src_reg)
+		return "a call of a BPF function";
+	if ((class == BPF_ALU || class == BPF_ALU64) && insn->off)
+		return "a signed move or division";
+	if (class == BPF_LDX && BPF_MODE(insn->code) != BPF_MEM)
+		return "a load with sign extension";
+	if (class == BPF_STX && BPF_MODE(insn->code) == 0xc0 && insn->imm != BPF_ADD)
+		return "an atomic operation other than add";
+	return NULL;
+}
+
+static void stack_use(struct machine *machine, const struct value *at, int64_t offset)
+{
+	if (at->base == BASE_FRAME && -(at->plus + offset) > machine->needs->stack_bytes)
+		machine->needs->stack_bytes = (int)-(at->plus + offset);
+}
+
+static struct value *stack_slot(struct machine *machine, const struct value *at, int64_t offset)
+{
+	int64_t slot = -(at->plus + offset) / 8 - 1;
+
+	return at->base == BASE_FRAME && slot >= 0 && slot < STACK_SLOTS ? &machine->stack[slot]
+									 : NULL;
+}
+
+static void helper_call(struct machine *machine, int helper)
+{
+	struct instruction_needs *needs = machine->needs;
+	const struct value *from = &machine->registers[BPF_REG_3];
+	bool known = false;
+
+	for (size_t i = 0; i < needs->helper_count; i++)
+		known |= needs->helpers[i] == helper;
+	if (!known && needs->helper_count < NEEDS_HELPERS_MAX)
+		needs->helpers[needs->helper_count++] = helper;
+	if (helper == BPF_FUNC_probe_read || helper == BPF_FUNC_probe_read_kernel ||
+	    helper == BPF_FUNC_probe_read_user)
+		if (from->base != BASE_CONTEXT && needs->read_count < NEEDS_READS_MAX)
+			needs->reads[needs->read_count++] = from->plus;
+	for (int i = BPF_REG_0; i <= BPF_REG_5; i++) {
+		stack_use(machine, &machine->registers[i], 0);
+		machine->registers[i] = (struct value){BASE_OTHER, 0};
+	}
+}
+
+static void alu_do(struct machine *machine, const struct bpf_insn *insn)
+{
+	struct value *to = &machine->registers[insn->dst_reg];
+	struct value from = BPF_SRC(insn->code) == BPF_X ? machine->registers[insn->src_reg]
+							 : (struct value){BASE_NUMBER, insn->imm};
+
+	if (BPF_OP(insn->code) == BPF_MOV) {
+		*to = from;
+	} else if (BPF_OP(insn->code) == BPF_ADD &&
+		   (to->base == BASE_NUMBER || from.base == BASE_NUMBER)) {
+		to->base = to->base == BASE_NUMBER ? from.base : to->base;
+		to->plus += from.plus;
+	} else {
+		*to = (struct value){BASE_OTHER, 0};
+	}
+}
+
+static void insn_do(struct machine *machine, const struct bpf_insn *insn)
+{
+	struct value *to = &machine->registers[insn->dst_reg], *slot;
+
+	switch (BPF_CLASS(insn->code)) {
+	case BPF_ALU:
+	case BPF_ALU64:
+		alu_do(machine, insn);
+		break;
+	case BPF_LDX:
+		slot = stack_slot(machine, &machine->registers[insn->src_reg], insn->off);
+		stack_use(machine, &machine->registers[insn->src_reg], insn->off);
+		*to = slot ? *slot : (struct value){BASE_OTHER, 0};
+		break;
+	case BPF_STX:
+	case BPF_ST:
+		stack_use(machine, to, insn->off);
+		slot = stack_slot(machine, to, insn->off);
+		if (slot)
+			*slot = BPF_CLASS(insn->code) == BPF_STX ? machine->registers[insn->src_reg]
+								 : (struct value){BASE_OTHER, 0};
+		break;
+	case BPF_LD:
+		*to = (struct value){BASE_OTHER, 0};
+		break;
+	case BPF_JMP:
+		if (BPF_OP(insn->code) == BPF_CALL)
+			helper_call(machine, insn->imm);
+		else if (BPF_OP(insn->code) != BPF_EXIT && insn->off < 0)
+			machine->needs->goes_back = true;
+		break;
+	}
+}
+
+void instruction_needs_find(const struct bpf_insn *insns, size_t count,
+			    struct instruction_needs *needs)
+{
+	struct machine machine = {.needs = needs};
+
+	memset(needs, 0, sizeof(*needs));
+	needs->count = count;
+	machine.registers[BPF_REG_1].base = BASE_CONTEXT;
+	machine.registers[BPF_REG_10].base = BASE_FRAME;
+	for (size_t i = 0; i < count; i++) {
+		if (!needs->newer)
+			needs->newer = insn_newer(&insns[i]);
+		insn_do(&machine, &insns[i]);
+		if (insns[i].code == (BPF_LD | BPF_IMM | BPF_DW))
+			i++; /* its second half */
+	}
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What compiled BPF instructions ask of a kernel, read from the instructions alone. */
+#ifndef TSNAP_TESTS_INSTRUCTIONS_H
+#define TSNAP_TESTS_INSTRUCTIONS_H
+
+#include <linux/bpf.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define NEEDS_HELPERS_MAX 32
+#define NEEDS_READS_MAX 256
+
+struct instruction_needs {
+	size_t count;
+	int stack_bytes;   /* deepest use of the frame */
+	bool goes_back;	   /* a backward jump */
+	const char *newer; /* what 4.9's instruction set lacks, or NULL */
+	int helpers[NEEDS_HELPERS_MAX];
+	size_t helper_count;
+	/* constant added to the pointer that a probe_read was given, but for reads of the context
+	 */
+	int64_t reads[NEEDS_READS_MAX];
+	size_t read_count;
+};
+
+/* Straight through the text: values are not followed over jumps, which compiled reads of struct
+ * members never need. */
+void instruction_needs_find(const struct bpf_insn *insns, size_t count,
+			    struct instruction_needs *needs);
+
+#endif

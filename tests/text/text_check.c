@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* text_check [--offsets FILE]: compiles the BPF text with the libbcc at hand, for every plan and
+ * every choice of knobs, and holds each program to what the oldest kernel of its plan takes: 4.9's
+ * instruction set and limits, no helper newer than the plan's facts. And the offsets in the
+ * programs must be those of the layout: libbcc's compiler has put members elsewhere than offsetof
+ * said.
+ *
+ * Without FILE the layouts are made up, one with the newest names of members and one with the
+ * oldest. With FILE (tsnap --write-offsets) it is that one, which must equal the running kernel's
+ * BTF. The last line is the sum; exit code 77 where BPF maps can't be made, or libbcc can't be
+ * loaded.
+ */
+#include "base/text.h"
+#include "instructions.h"
+#include "kernel/bcc_library.h"
+#include "kernel/fact_table.h"
+#include "kernel/host.h"
+#include "kernel/probe_table.h"
+#include "kernel/program_text.h"
+#include "kernel/type_source.h"
+#include "kernel/work_dir.h"
+
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#define INSTRUCTIONS_MAX 4096 /* BPF_MAXINSNS, all that 4.9 takes */
+#define STACK_BYTES_MAX 512   /* MAX_BPF_STACK */
+#define STACK_REGISTERS 16216 /* not the offset of any field */
+
+static int passed, failed;
+
+static bool __attribute__((format(printf, 2, 3))) expect(bool right, const char *words, ...)
+{
+	va_list list;
+
+	if (right) {
+		passed++;
+		return true;
+	}
+	failed++;
+	va_start(list, words);
+	printf("FAILED: ");
+	vprintf(words, list);
+	printf("\n");
+	va_end(list);
+	return false;
+}
+
+/* The release that a helper came with; include/uapi/linux/bpf.h of 4.9 ends with number 41. */
+static uint32_t helper_since(int helper)
+{
+	if (helper <= BPF_FUNC_set_hash_invalid)
+		return FACT_SINCE(4, 9);
+	if (helper == BPF_FUNC_probe_read_kernel || helper == BPF_FUNC_probe_read_user)
+		return fact_rows[FACT_PROBE_READ_KERNEL].since;
+	return UINT32_MAX;
+}
+
+/* The rows of a plan: for each group one of this kind, or of none. */
+struct plan_kind {
+	const char *name;
+	unsigned int kinds; /* bits 1 << PROBE_x */
+};
+
+static const struct plan_kind plan_kinds[] = {
+	{"raw tracepoints", 1u << PROBE_RAW_TRACEPOINT | 1u << PROBE_LOOK},
+	{"tracepoints", 1u << PROBE_TRACEPOINT | 1u << PROBE_PERF_CLOCK},
+	{"kprobes", 1u << PROBE_KPROBE | 1u << PROBE_PERF_CLOCK},
+};
+
+#define PLAN_COUNT (sizeof(plan_kinds) / sizeof(plan_kinds[0]))
+
+static void plan_fill(const struct plan_kind *kind, struct probe_plan *plan)
+{
+	memset(plan, 0, sizeof(*plan));
+	for (size_t i = 0; i < probe_row_count; i++)
+		if (kind->kinds >> probe_rows[i].kind & 1 && !plan->chosen[probe_rows[i].gives])
+			plan->chosen[probe_rows[i].gives] = &probe_rows[i];
+}
+
+/* Which fields some program was seen to read. */
+struct fields_seen {
+	bool field[FIELD_MAX];
+};
+
+static void reads_check(const struct instruction_needs *needs, const struct field_layout *layout,
+			const char *program, struct fields_seen *seen)
+{
+	for (size_t i = 0; i < needs->read_count; i++) {
+		/* 0: a string that the probe was handed */
+		bool known = needs->reads[i] == STACK_REGISTERS || !needs->reads[i];
+
+		for (size_t f = 0; f < field_count; f++) {
+			if (needs->reads[i] != layout->offset[f])
+				continue;
+			known = true;
+			seen->field[f] = true;
+		}
+		expect(known, "%s reads at byte %lld, where the layout has no field", program,
+		       (long long)needs->reads[i]);
+	}
+}
+
+static void program_check(const struct bpf_insn *insns, size_t count, uint32_t release,
+			  const struct field_layout *layout, const char *program,
+			  struct fields_seen *seen)
+{
+	struct instruction_needs needs;
+
+	instruction_needs_find(insns, count, &needs);
+	expect(needs.count <= INSTRUCTIONS_MAX, "%s: %zu instructions", program, needs.count);
+	expect(needs.stack_bytes <= STACK_BYTES_MAX, "%s: %d bytes of stack", program,
+	       needs.stack_bytes);
+	expect(!needs.goes_back, "%s jumps backwards", program);
+	expect(!needs.newer, "%s has %s, which 4.9 lacks", program, needs.newer);
+	for (size_t i = 0; i < needs.helper_count; i++)
+		expect(helper_since(needs.helpers[i]) <= release,
+		       "%s calls helper %d, newer than %u.%u", program, needs.helpers[i],
+		       release >> 8, release & 255);
+	reads_check(&needs, layout, program, seen);
+	printf("%s: %zu instructions, %d bytes of stack, %zu helpers, %zu reads\n", program,
+	       needs.count, needs.stack_bytes, needs.helper_count, needs.read_count);
+}
+
+static void plan_check(const struct bcc_library *bcc, const struct plan_kind *kind,
+		       const struct program_knobs *knobs, const struct field_layout *layout,
+		       struct fields_seen *seen)
+{
+	struct text text = {0};
+	struct probe_plan plan;
+	char words[128], program[192];
+	void *module;
+
+	snprintf(words, sizeof(words), "%s%s%s", kind->name,
+		 knobs->read_into_map ? ", read_into_map" : "",
+		 knobs->probe_read_kernel ? ", probe_read_kernel" : "");
+	plan_fill(kind, &plan);
+	program_text_write(&plan, layout, knobs, &text);
+	module = program_compile(bcc, &text);
+	text_done(&text);
+	if (!expect(module, "%s: libbcc can't compile the text", words))
+		return;
+	for (int group = 0; group < GROUP_COUNT; group++) {
+		const struct probe_row *row = plan.chosen[group];
+		/* what the text is told must hold for the oldest kernel that is told so */
+		uint32_t release = knobs->probe_read_kernel
+					   ? fact_rows[FACT_PROBE_READ_KERNEL].since
+					   : FACT_SINCE(4, 9);
+		const struct bpf_insn *start;
+
+		if (!row)
+			continue;
+		snprintf(program, sizeof(program), "%s (%s)", row->name, words);
+		start = bcc->bpf_function_start(module, row->function);
+		if (expect(start, "%s: no program %s", program, row->function))
+			program_check(start,
+				      bcc->bpf_function_size(module, row->function) /
+					      sizeof(*start),
+				      release, layout, program, seen);
+	}
+	bcc->bpf_module_destroy(module);
+}
+
+/* All plans with one layout; every field must be read by some program. */
+static void layout_check(const struct bcc_library *bcc, const struct field_layout *layout,
+			 bool every_knob)
+{
+	struct fields_seen seen = {{false}};
+
+	for (size_t i = 0; i < PLAN_COUNT; i++)
+		for (int bits = every_knob ? 0 : 3; bits < 4; bits++) {
+			const struct program_knobs knobs = {.threads_max = 1024,
+							    .stack_registers = STACK_REGISTERS,
+							    .read_into_map = bits & 1,
+							    .probe_read_kernel = bits >> 1};
+
+			plan_check(bcc, &plan_kinds[i], &knobs, layout, &seen);
+		}
+	for (size_t f = 0; f < field_count; f++)
+		expect(seen.field[f], "no program reads %s.%s at byte %u", field_rows[f].of,
+		       field_rows[f].names[0], layout->offset[f]);
+}
+
+static struct field_layout layout_made_up(bool oldest)
+{
+	struct field_layout layout = {.name = {0}};
+
+	for (size_t f = 0; f < field_count; f++) {
+		layout.offset[f] = (uint32_t)(24 + 200 * f);
+		for (unsigned char n = 0; oldest && n < FIELD_NAMES_MAX; n++)
+			if (field_rows[f].names[n])
+				layout.name[f] = n;
+	}
+	return layout;
+}
+
+static void file_check(const struct bcc_library *bcc, const struct host *host, const char *path)
+{
+	struct field_layout layout, btf;
+	struct error e = {0};
+
+	if (!expect(!field_offsets_read(path, host->release, host->machine, &layout, &e), "%s",
+		    e.line))
+		return;
+	if (!access(KERNEL_BTF_PATH, R_OK) &&
+	    expect(!btf_layout_read(KERNEL_BTF_PATH, &btf, &e), "%s", e.line))
+		for (size_t f = 0; f < field_count; f++)
+			expect(layout.offset[f] == btf.offset[f],
+			       "%s has %s.%s at byte %u, BTF at %u", path, field_rows[f].of,
+			       field_rows[f].names[0], layout.offset[f], btf.offset[f]);
+	layout_check(bcc, &layout, false);
+}
+
+static void rows_check(void)
+{
+	for (size_t i = 0; i < probe_row_count; i++) {
+		bool planned = false;
+
+		for (size_t k = 0; k < PLAN_COUNT; k++) {
+			struct probe_plan plan;
+
+			plan_fill(&plan_kinds[k], &plan);
+			planned |= plan.chosen[probe_rows[i].gives] == &probe_rows[i];
+		}
+		expect(planned, "no plan of this test has %s of %s", probe_rows[i].name,
+		       probe_kind_names[probe_rows[i].kind]);
+	}
+}
+
+/* libbcc takes the structs of tracepoints from tracefs, old ones only through debugfs: both are
+ * mounted for this process alone. */
+static void tracefs_mount(void)
+{
+	if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL))
+		return;
+	if (access("/sys/kernel/tracing/events", R_OK))
+		mount("tracefs", "/sys/kernel/tracing", "tracefs", 0, NULL);
+	if (access("/sys/kernel/debug/tracing/events", R_OK))
+		mount("debugfs", "/sys/kernel/debug", "debugfs", 0, NULL);
+}
+
+int main(int argc, char **argv)
+{
+	char work_dir[WORK_DIR_PATH_SIZE];
+	struct facts facts = {0};
+	struct bcc_library bcc;
+	struct error e = {0};
+	struct host host;
+
+	if (argc != 1 && (argc != 3 || strcmp(argv[1], "--offsets"))) {
+		fprintf(stderr, "usage: text_check [--offsets FILE]\n");
+		return 2;
+	}
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (!fact_has(&facts, FACT_BPF) || bcc_library_open(&bcc, &e)) {
+		printf("skipped: %s\n", e.line[0] ? e.line : facts.why[FACT_BPF]);
+		return 77;
+	}
+	tracefs_mount();
+	host_read(&host);
+	if (!expect(!work_dir_make(work_dir, &e), "%s", e.line))
+		return 1;
+	if (expect(!program_headers_write(work_dir, host.kernel_code, &e), "%s", e.line)) {
+		const struct field_layout newest = layout_made_up(false),
+					  oldest = layout_made_up(true);
+
+		rows_check();
+		if (argc == 3)
+			file_check(&bcc, &host, argv[2]);
+		else {
+			layout_check(&bcc, &newest, true);
+			layout_check(&bcc, &oldest, true);
+		}
+	}
+	work_dir_remove(work_dir);
+	error_done(&e);
+	printf("%d passed, %d failed, 0 skipped\n", passed, failed);
+	fflush(NULL);
+	/* no destructors: those of LLVM have freed twice after a failed compile (0.26) */
+	_exit(failed != 0);
+}
