@@ -28,6 +28,9 @@ static inline __u32 task_flags(struct task_struct *task)
 	return flags;
 }
 
+#define STATE_PARKED_BIT 0x40u	    /* TASK_PARKED from 4.14 on */
+#define STATE_PARKED_OLD_BIT 0x200u /* and before, when 0x40 was TASK_DEAD */
+
 /* `state`, a long, until 5.13; `__state`, an int, from 5.14 on and in some RHEL 8. The bits in use
  * fit the low 32 of the old one. */
 static inline __u32 task_state(struct task_struct *task)
@@ -38,6 +41,10 @@ static inline __u32 task_state(struct task_struct *task)
 	bpf_probe_read_kernel(&state, sizeof(state), &task->__state);
 #else
 	bpf_probe_read_kernel(&state, sizeof(state), &task->state);
+#endif
+#if LINUX_VERSION_CODE < KERNEL_VERSION(4, 14, 0)
+	if (state & STATE_PARKED_OLD_BIT)
+		state = STATE_PARKED_BIT;
 #endif
 	return state;
 }

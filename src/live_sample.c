@@ -6,8 +6,8 @@
 
 #include <unistd.h>
 
-/* Task state bits, include/linux/sched.h. Those of 4.14 and later; on 4.9 the four from 0x40 on are
- * one bit higher, and only as parts of a D do they matter here. */
+/* Task state bits, include/linux/sched.h of 4.14 and later. Before, those from 0x40 on were others:
+ * task_state() in bpf_text/kernel_fields.h makes the one that matters here the same. */
 #define TASK_INTERRUPTIBLE_BIT 0x1u
 #define TASK_UNINTERRUPTIBLE_BIT 0x2u
 #define TASK_STOPPED_TRACED_BITS 0xcu

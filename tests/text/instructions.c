@@ -121,6 +121,9 @@ static void insn_do(struct machine *machine, const struct bpf_insn *insn)
 		else if (BPF_OP(insn->code) != BPF_EXIT && insn->off < 0)
 			machine->needs->goes_back = true;
 		break;
+	default: /* BPF_JMP32 */
+		machine->needs->goes_back |= insn->off < 0;
+		break;
 	}
 }
 

@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "instructions.h"
 #include "kernel/bcc_library.h"
+#include "kernel/bpf_call.h"
 #include "kernel/fact_table.h"
 #include "kernel/host.h"
 #include "kernel/probe_table.h"
@@ -30,6 +31,7 @@
 
 #define INSTRUCTIONS_MAX 4096 /* BPF_MAXINSNS, all that 4.9 takes */
 #define STACK_BYTES_MAX 512   /* MAX_BPF_STACK */
+#define OLDEST_KERNEL (4u << 16 | 9u << 8 | 255u)
 #define STACK_REGISTERS 16216 /* not the offset of any field */
 
 static int passed, failed;
@@ -216,6 +218,42 @@ static void file_check(const struct bcc_library *bcc, const struct host *host, c
 	layout_check(bcc, &layout, false);
 }
 
+static void headers_write(const char *work_dir, uint32_t kernel_code)
+{
+	struct error e = {0};
+
+	expect(!program_headers_write(work_dir, kernel_code, &e), "%s", e.line);
+	error_done(&e);
+}
+
+/* What must be found is found: a program with one of each. */
+static void self_check(void)
+{
+	const struct bpf_insn bad[] = {
+		BPF_OP_(BPF_JMP | BPF_JA, 0, 0, 0, 0),
+		BPF_CALL_(BPF_FUNC_get_current_task),
+		BPF_COPY_(BPF_REG_6, BPF_REG_0),
+		BPF_ADD_(BPF_REG_6, 1234),
+		BPF_COPY_(BPF_REG_1, BPF_REG_10),
+		BPF_ADD_(BPF_REG_1, -520),
+		BPF_SET_(BPF_REG_2, 8),
+		BPF_COPY_(BPF_REG_3, BPF_REG_6),
+		BPF_CALL_(BPF_FUNC_probe_read_kernel),
+		BPF_OP_(BPF_JMP32 | BPF_JEQ | BPF_K, BPF_REG_0, 0, -3, 0),
+		BPF_EXIT_(),
+	};
+	struct instruction_needs needs;
+
+	instruction_needs_find(bad, sizeof(bad) / sizeof(bad[0]), &needs);
+	expect(needs.goes_back, "a backward jump is not found");
+	expect(needs.newer, "a 32-bit jump is not found");
+	expect(needs.stack_bytes == 520, "%d bytes of stack are found, not 520", needs.stack_bytes);
+	expect(needs.helper_count == 2 && needs.helpers[1] == BPF_FUNC_probe_read_kernel &&
+		       helper_since(needs.helpers[1]) > FACT_SINCE(4, 9),
+	       "helpers are not found");
+	expect(needs.read_count == 1 && needs.reads[0] == 1234, "a read is not found");
+}
+
 static void rows_check(void)
 {
 	for (size_t i = 0; i < probe_row_count; i++) {
@@ -265,17 +303,19 @@ int main(int argc, char **argv)
 	host_read(&host);
 	if (!expect(!work_dir_make(work_dir, &e), "%s", e.line))
 		return 1;
-	if (expect(!program_headers_write(work_dir, host.kernel_code, &e), "%s", e.line)) {
+	self_check();
+	rows_check();
+	if (argc == 3) {
+		headers_write(work_dir, host.kernel_code);
+		file_check(&bcc, &host, argv[2]);
+	} else {
 		const struct field_layout newest = layout_made_up(false),
 					  oldest = layout_made_up(true);
 
-		rows_check();
-		if (argc == 3)
-			file_check(&bcc, &host, argv[2]);
-		else {
-			layout_check(&bcc, &newest, true);
-			layout_check(&bcc, &oldest, true);
-		}
+		headers_write(work_dir, host.kernel_code);
+		layout_check(&bcc, &newest, true);
+		headers_write(work_dir, OLDEST_KERNEL);
+		layout_check(&bcc, &oldest, true);
 	}
 	work_dir_remove(work_dir);
 	error_done(&e);
