@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "kernel/layout_prove.h"
+#include "kernel/bpf_call.h"
+#include "kernel/calibrate.h"
+#include "kernel/host.h"
+#include "kernel/own_switch.h"
+#include "kernel/record.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+/* What the program copies, in the room that a BPF stack has. */
+struct switch_copy {
+	uint64_t ran;
+	uint64_t pid_tgid, uid_gid; /* as helpers tell them */
+	uint64_t stack_end, parent_tgid;
+	char comm[THREAD_COMM_SIZE]; /* as a helper tells it */
+	char parent_comm[THREAD_COMM_SIZE];
+	struct {
+		uint64_t words[2];
+	} field[FIELD_MAX];
+};
+
+#define COPY_AT (-(int)sizeof(struct switch_copy))
+#define KEY_AT (COPY_AT - 8)
+#define AT(member) (COPY_AT + (int)offsetof(struct switch_copy, member))
+_Static_assert(-KEY_AT <= 512, "the stack of a BPF program");
+
+struct trial {
+	const struct field_layout *layout;
+	const char *parent_name;
+	struct switch_copy copy;
+	bool other_user, same_user; /* euid is one above uid; is uid */
+	long nvcsw_before, nvcsw_after;
+	bool stat_known, start_known; /* what /proc tells of this thread: */
+	uint64_t flags, start_ticks;
+};
+
+/* --- the program */
+
+struct program {
+	struct bpf_insn insns[512];
+	size_t count;
+};
+
+static void program_add(struct program *program, const struct bpf_insn *insns, size_t count)
+{
+	for (size_t i = 0; i < count && program->count < 512; i++)
+		program->insns[program->count++] = insns[i];
+}
+
+#define ADD(program, ...)                                            \
+	program_add(program, (const struct bpf_insn[]){__VA_ARGS__}, \
+		    sizeof((const struct bpf_insn[]){__VA_ARGS__}) / sizeof(struct bpf_insn))
+
+static void read_add(struct program *program, int to, int base, uint32_t offset, uint32_t bytes)
+{
+	ADD(program, BPF_COPY_(BPF_REG_1, BPF_REG_10), BPF_ADD_(BPF_REG_1, to),
+	    BPF_SET_(BPF_REG_2, (int)bytes), BPF_COPY_(BPF_REG_3, base),
+	    BPF_ADD_(BPF_REG_3, (int)offset), BPF_CALL_(BPF_FUNC_probe_read));
+}
+
+static size_t field_index(const char *of, const char *name)
+{
+	for (size_t i = 0; i < field_count; i++)
+		if (!strcmp(field_rows[i].of, of) && !strcmp(field_rows[i].names[0], name))
+			return i;
+	return 0;
+}
+
+static size_t task_field(const char *name)
+{
+	return field_index("task_struct", name);
+}
+
+/* base: a register that points to the struct. */
+static void fields_add(struct program *program, const struct field_layout *layout, const char *of,
+		       int base)
+{
+	for (size_t i = 0; i < field_count; i++)
+		if (!strcmp(field_rows[i].of, of))
+			read_add(program, AT(field[i]), base, layout->offset[i],
+				 field_rows[i].bytes);
+}
+
+static void program_write(struct program *program, const struct field_layout *layout, int map)
+{
+	const int task = BPF_REG_6, other = BPF_REG_7;
+
+	for (int at = KEY_AT; at < 0; at += 8)
+		ADD(program, BPF_STORE_IMM_(BPF_REG_10, at, at == COPY_AT));
+	ADD(program, BPF_CALL_(BPF_FUNC_get_current_task), BPF_COPY_(task, BPF_REG_0));
+	fields_add(program, layout, "task_struct", task);
+	ADD(program, BPF_LOAD_(other, BPF_REG_10, AT(field[task_field("cred")])));
+	fields_add(program, layout, "cred", other);
+	ADD(program, BPF_LOAD_(other, BPF_REG_10, AT(field[task_field("stack")])));
+	read_add(program, AT(stack_end), other, 0, 8);
+	ADD(program, BPF_LOAD_(other, BPF_REG_10, AT(field[task_field("real_parent")])));
+	read_add(program, AT(parent_tgid), other, layout->offset[task_field("tgid")], 4);
+	read_add(program, AT(parent_comm), other, layout->offset[task_field("comm")],
+		 THREAD_COMM_SIZE);
+	ADD(program, BPF_CALL_(BPF_FUNC_get_current_pid_tgid),
+	    BPF_STORE_(BPF_REG_10, AT(pid_tgid), BPF_REG_0),
+	    BPF_CALL_(BPF_FUNC_get_current_uid_gid), BPF_STORE_(BPF_REG_10, AT(uid_gid), BPF_REG_0),
+	    BPF_COPY_(BPF_REG_1, BPF_REG_10), BPF_ADD_(BPF_REG_1, AT(comm)),
+	    BPF_SET_(BPF_REG_2, THREAD_COMM_SIZE), BPF_CALL_(BPF_FUNC_get_current_comm));
+	ADD(program, BPF_MAP_(BPF_REG_1, map), BPF_COPY_(BPF_REG_2, BPF_REG_10),
+	    BPF_ADD_(BPF_REG_2, KEY_AT), BPF_COPY_(BPF_REG_3, BPF_REG_10),
+	    BPF_ADD_(BPF_REG_3, COPY_AT), BPF_SET_(BPF_REG_4, BPF_ANY),
+	    BPF_CALL_(BPF_FUNC_map_update_elem), BPF_SET_(BPF_REG_0, 0), BPF_EXIT_());
+}
+
+/* --- what each field must be */
+
+static uint64_t number(const struct trial *trial, size_t field)
+{
+	return trial->copy.field[field].words[0]; /* the rest of it was zero */
+}
+
+static bool is_pid(const struct trial *trial, size_t field)
+{
+	return number(trial, field) == (uint32_t)trial->copy.pid_tgid;
+}
+
+static bool is_tgid(const struct trial *trial, size_t field)
+{
+	return number(trial, field) == trial->copy.pid_tgid >> 32;
+}
+
+static bool is_comm(const struct trial *trial, size_t field)
+{
+	return !strncmp((const char *)trial->copy.field[field].words, trial->copy.comm,
+			THREAD_COMM_SIZE);
+}
+
+/* TASK_INTERRUPTIBLE; 6.1 adds TASK_FREEZABLE above the low byte */
+static bool is_asleep(const struct trial *trial, size_t field)
+{
+	return (number(trial, field) & 0xff) == 1;
+}
+
+static bool is_zero(const struct trial *trial, size_t field)
+{
+	return !number(trial, field);
+}
+
+/* PF_EXITING, PF_FORKNOEXEC, PF_KTHREAD, PF_RANDOMIZE: the same bits since 3.10, and they stay as
+ * they are while a thread sleeps. */
+static bool is_flags(const struct trial *trial, size_t field)
+{
+	const uint64_t stable = 0x4 | 0x40 | 0x200000 | 0x400000;
+
+	return !trial->stat_known || !((number(trial, field) ^ trial->flags) & stable);
+}
+
+/* __schedule() counts first. */
+static bool is_nvcsw(const struct trial *trial, size_t field)
+{
+	return number(trial, field) > (uint64_t)trial->nvcsw_before &&
+	       number(trial, field) <= (uint64_t)trial->nvcsw_after;
+}
+
+static bool is_start(const struct trial *trial, size_t field)
+{
+	uint64_t tick_ns = 1000000000 / (uint64_t)sysconf(_SC_CLK_TCK);
+
+	return !trial->start_known || number(trial, field) / tick_ns == trial->start_ticks;
+}
+
+static bool is_kernel_address(uint64_t address)
+{
+	return address >> 63;
+}
+
+/* STACK_END_MAGIC lies at its low end, since 3.18; before 4.9 (arm64: 4.10) above other things. */
+static bool is_stack(const struct trial *trial, size_t field)
+{
+	uint32_t offset;
+	bool marked;
+
+	return is_kernel_address(number(trial, field)) && !(number(trial, field) & 0xfff) &&
+	       (trial->copy.stack_end == 0x57ac6e9d ||
+		!calibrate_registers(trial->layout, &offset, &marked));
+}
+
+static bool is_address(const struct trial *trial, size_t field)
+{
+	return is_kernel_address(number(trial, field));
+}
+
+static bool is_euid(const struct trial *trial, size_t field)
+{
+	uint32_t uid = (uint32_t)trial->copy.uid_gid;
+
+	return !trial->same_user || number(trial, field) == uid + trial->other_user;
+}
+
+static bool is_parent(const struct trial *trial, size_t field)
+{
+	return is_address(trial, field) &&
+	       !strncmp(trial->copy.parent_comm, trial->parent_name, THREAD_COMM_SIZE - 1);
+}
+
+/* In the order of asking: what a row relies on comes before it. */
+static const struct proof_row {
+	const char *of, *name;
+	bool (*holds)(const struct trial *trial, size_t field);
+} proof_rows[] = {
+	{"task_struct", "pid", is_pid},
+	{"task_struct", "tgid", is_tgid},
+	{"task_struct", "comm", is_comm},
+	{"task_struct", "flags", is_flags},
+	{"task_struct", "start_boottime", is_start},
+	{"task_struct", "cred", is_address},
+	{"cred", "euid", is_euid},
+	{"task_struct", "real_parent", is_parent},
+	{"task_struct", "__state", is_asleep},
+	{"task_struct", "exit_state", is_zero},
+	{"task_struct", "nvcsw", is_nvcsw},
+	{"task_struct", "stack", is_stack},
+};
+
+#define PROOF_ROWS (sizeof(proof_rows) / sizeof(proof_rows[0]))
+
+static size_t row_field(const struct proof_row *row)
+{
+	return field_index(row->of, row->name);
+}
+
+bool layout_prove_knows(size_t field)
+{
+	for (size_t i = 0; i < PROOF_ROWS; i++)
+		if (!strcmp(proof_rows[i].of, field_rows[field].of) &&
+		    !strcmp(proof_rows[i].name, field_rows[field].names[0]))
+			return true;
+	return false;
+}
+
+/* --- what this thread knows of itself */
+
+static void stat_read(struct trial *trial)
+{
+	char text[1024], *at;
+	unsigned long long flags, start;
+
+	if (host_file_read("/proc/self/stat", text, sizeof(text)) <= 0)
+		return; /* no /proc, or another pid namespace's */
+	at = strrchr(text, ')');
+	/* fields 9 and 22, proc(5) */
+	if (!at || sscanf(at + 1,
+			  " %*c %*d %*d %*d %*d %*d %llu %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
+			  "%*d %*d %llu",
+			  &flags, &start) != 2)
+		return;
+	trial->stat_known = true;
+	trial->flags = flags;
+	trial->start_ticks = start;
+}
+
+/* A time namespace (5.6) moves the start time that /proc shows. */
+static bool clock_is_moved(void)
+{
+	char text[256];
+	long long seconds, ns;
+	char *line;
+
+	if (host_file_read("/proc/self/timens_offsets", text, sizeof(text)) <= 0)
+		return false;
+	line = strstr(text, "boottime");
+	return line && sscanf(line, "boottime %lld %lld", &seconds, &ns) == 2 && (seconds || ns);
+}
+
+/* In a user namespace the kernel's number of the next user is another. */
+static bool users_are_plain(void)
+{
+	char text[256];
+	unsigned long inside, outside, count;
+
+	return host_file_read("/proc/self/uid_map", text, sizeof(text)) > 0 &&
+	       sscanf(text, "%lu %lu %lu", &inside, &outside, &count) == 3 && !inside && !outside &&
+	       count == UINT32_MAX;
+}
+
+static void trial_begin(struct trial *trial)
+{
+	uid_t uid, euid, suid;
+
+	stat_read(trial);
+	trial->start_known = trial->stat_known && !clock_is_moved();
+	trial->same_user = !getresuid(&uid, &euid, &suid) && uid == euid;
+	/* all of root's numbers are the same: another tells which is the effective one */
+	trial->other_user = trial->same_user && !uid && !suid && users_are_plain();
+}
+
+static long voluntary_count(void)
+{
+	struct rusage usage;
+
+	return getrusage(RUSAGE_THREAD, &usage) ? 0 : usage.ru_nvcsw;
+}
+
+static int switch_look(struct trial *trial, int program, int map, const char **what)
+{
+	int result;
+
+	trial->nvcsw_before = voluntary_count();
+	result = own_switch_run(program, map, &trial->copy, sizeof(trial->copy), trial->other_user,
+				what);
+	if (result == -EPERM && trial->other_user) {
+		trial->other_user = false; /* no CAP_SETUID */
+		result = own_switch_run(program, map, &trial->copy, sizeof(trial->copy), false,
+					what);
+	}
+	trial->nvcsw_after = voluntary_count();
+	return result;
+}
+
+/* The first row that does not hold, or NULL. */
+static const struct proof_row *row_wrong(const struct trial *trial)
+{
+	for (size_t i = 0; i < PROOF_ROWS; i++)
+		if (!proof_rows[i].holds(trial, row_field(&proof_rows[i])))
+			return &proof_rows[i];
+	return NULL;
+}
+
+/* Two looks must hold: what counts then goes on by one. A preemption between the sleep and the look
+ * at it spoils a look, so some may fail. */
+#define LOOKS_MAX 8
+#define LOOKS_GOOD 2
+
+static int looks_make(struct trial *trial, int program, int map, struct layout_proof *proof,
+		      const char **what)
+{
+	int good = 0, result;
+
+	for (int look = 0; look < LOOKS_MAX && good < LOOKS_GOOD; look++) {
+		const struct proof_row *wrong;
+
+		result = switch_look(trial, program, map, what);
+		if (result)
+			return result;
+		wrong = row_wrong(trial);
+		if (wrong)
+			proof->field = row_field(wrong);
+		else
+			good++;
+	}
+	proof->parent_tgid = (uint32_t)trial->copy.parent_tgid;
+	return good < LOOKS_GOOD;
+}
+
+int layout_prove(const struct field_layout *layout, const char *parent_name,
+		 struct layout_proof *proof)
+{
+	struct trial trial = {.layout = layout, .parent_name = parent_name};
+	struct program program = {.count = 0};
+	const char *what = "bpf(BPF_MAP_CREATE)";
+	int map = bpf_call_map(BPF_MAP_TYPE_ARRAY, 4, sizeof(trial.copy), 1), loaded, result = map;
+
+	if (map >= 0) {
+		program_write(&program, layout, map);
+		trial_begin(&trial);
+		what = "bpf(BPF_PROG_LOAD)";
+		loaded = bpf_call_load(BPF_PROG_TYPE_PERF_EVENT, program.insns, program.count);
+		result = loaded < 0 ? loaded : looks_make(&trial, loaded, map, proof, &what);
+		if (loaded >= 0)
+			close(loaded);
+		close(map);
+	}
+	if (result < 0)
+		snprintf(proof->why, sizeof(proof->why), "%s: %s", what, strerror(-result));
+	return result;
+}
