@@ -12,13 +12,13 @@
 
 static const uint32_t stack_sizes[] = {16384, 32768, 8192, 65536};
 
-struct candidate_words {
-	uint64_t ran;
-	uint64_t registers[THREAD_REGISTER_COUNT];
-};
+#define REGISTERS_BYTES (8 * THREAD_REGISTER_COUNT)
+#define REGISTERS_AT (-16 - REGISTERS_BYTES)
 
-#define WORDS_AT (-16 - (int)sizeof(struct candidate_words))
-#define REGISTERS_AT (WORDS_AT + (int)offsetof(struct candidate_words, registers))
+struct candidate {
+	uint64_t words[THREAD_REGISTER_COUNT];
+	bool marked;
+};
 
 static uint32_t stack_field_offset(const struct field_layout *layout)
 {
@@ -28,13 +28,12 @@ static uint32_t stack_field_offset(const struct field_layout *layout)
 	return 0;
 }
 
-/* A program that copies the registers at candidate, of the thread it runs in, into the map's only
- * value. */
+/* A program that copies the registers at candidate, of the thread it runs in, into the map. */
 static int candidate_load(int map, uint32_t stack_field, uint32_t candidate)
 {
 	const struct bpf_insn insns[] = {
-		BPF_STORE_IMM_(BPF_REG_10, -16, 0),
-		BPF_STORE_IMM_(BPF_REG_10, WORDS_AT, 1),
+		BPF_CALL_(BPF_FUNC_ktime_get_ns),
+		BPF_STORE_(BPF_REG_10, -16, BPF_REG_0),
 		BPF_CALL_(BPF_FUNC_get_current_task),
 		BPF_COPY_(BPF_REG_1, BPF_REG_10),
 		BPF_ADD_(BPF_REG_1, -8),
@@ -44,7 +43,7 @@ static int candidate_load(int map, uint32_t stack_field, uint32_t candidate)
 		BPF_CALL_(BPF_FUNC_probe_read),
 		BPF_COPY_(BPF_REG_1, BPF_REG_10),
 		BPF_ADD_(BPF_REG_1, REGISTERS_AT),
-		BPF_SET_(BPF_REG_2, 8 * THREAD_REGISTER_COUNT),
+		BPF_SET_(BPF_REG_2, REGISTERS_BYTES),
 		BPF_LOAD_(BPF_REG_3, BPF_REG_10, -8),
 		BPF_ADD_(BPF_REG_3, (int)candidate),
 		BPF_CALL_(BPF_FUNC_probe_read),
@@ -52,7 +51,7 @@ static int candidate_load(int map, uint32_t stack_field, uint32_t candidate)
 		BPF_COPY_(BPF_REG_2, BPF_REG_10),
 		BPF_ADD_(BPF_REG_2, -16),
 		BPF_COPY_(BPF_REG_3, BPF_REG_10),
-		BPF_ADD_(BPF_REG_3, WORDS_AT),
+		BPF_ADD_(BPF_REG_3, REGISTERS_AT),
 		BPF_SET_(BPF_REG_4, BPF_ANY),
 		BPF_CALL_(BPF_FUNC_map_update_elem),
 		BPF_SET_(BPF_REG_0, 0),
@@ -62,32 +61,37 @@ static int candidate_load(int map, uint32_t stack_field, uint32_t candidate)
 	return bpf_call_load(BPF_PROG_TYPE_PERF_EVENT, insns, sizeof(insns) / sizeof(insns[0]));
 }
 
-/* Whether the registers of this thread's own sleep are where the program looked. 1: yes, 0: no, or
- * -errno. */
+/* Whether these are the registers of this thread's own sleep. */
+static bool candidate_fits(void *of)
+{
+	struct candidate *candidate = of;
+	struct registers_call call;
+
+	registers_decode(candidate->words, false, &call);
+	candidate->marked = registers_marked(candidate->words);
+	return call.nr == SYS_nanosleep &&
+	       !memcmp(&call.arg[2], own_switch_marks, sizeof(own_switch_marks));
+}
+
+/* 1: they are where the program looks, 0: they are not, or -errno. */
 static int candidate_try(int map, int program, bool *marked)
 {
-	/* twice, because the last switch may have been a preemption */
-	for (int i = 0; i < 2; i++) {
-		struct candidate_words words;
-		struct registers_call call;
-		const char *what;
-		int result = own_switch_run(program, map, &words, sizeof(words), false, &what);
+	struct candidate candidate;
+	struct own_switch own = {.program = program,
+				 .map = map,
+				 .value = candidate.words,
+				 .fits = candidate_fits,
+				 .of = &candidate};
+	int result = own_switch_run(&own);
 
-		if (result)
-			return result;
-		registers_decode(words.registers, false, &call);
-		*marked = registers_marked(words.registers);
-		if (call.nr == SYS_nanosleep &&
-		    !memcmp(&call.arg[2], own_switch_marks, sizeof(own_switch_marks)))
-			return 1;
-	}
-	return 0;
+	if (result > 0)
+		*marked = candidate.marked;
+	return result;
 }
 
 int calibrate_registers(const struct field_layout *layout, uint32_t *offset, bool *marked)
 {
-	int map = bpf_call_map(BPF_MAP_TYPE_ARRAY, 4, sizeof(struct candidate_words), 1),
-	    result = 0;
+	int map = own_switch_map(REGISTERS_BYTES), result = 0;
 
 	if (map < 0)
 		return map;

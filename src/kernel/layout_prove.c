@@ -15,7 +15,6 @@
 
 /* What the program copies, in the room that a BPF stack has. */
 struct switch_copy {
-	uint64_t ran;
 	uint64_t pid_tgid, uid_gid; /* as helpers tell them */
 	uint64_t stack_end, parent_tgid;
 	char comm[THREAD_COMM_SIZE]; /* as a helper tells it */
@@ -35,9 +34,10 @@ struct trial {
 	const char *parent_name;
 	struct switch_copy copy;
 	bool other_user, same_user; /* euid is one above uid; is uid */
-	long nvcsw_before, nvcsw_after;
+	long nvcsw_before;
 	bool stat_known, start_known; /* what /proc tells of this thread: */
 	uint64_t flags, start_ticks;
+	size_t rows_held; /* of the value that came furthest */
 };
 
 /* --- the program */
@@ -91,8 +91,8 @@ static void program_write(struct program *program, const struct field_layout *la
 {
 	const int task = BPF_REG_6, other = BPF_REG_7;
 
-	for (int at = KEY_AT; at < 0; at += 8)
-		ADD(program, BPF_STORE_IMM_(BPF_REG_10, at, at == COPY_AT));
+	for (int at = COPY_AT; at < 0; at += 8)
+		ADD(program, BPF_STORE_IMM_(BPF_REG_10, at, 0));
 	ADD(program, BPF_CALL_(BPF_FUNC_get_current_task), BPF_COPY_(task, BPF_REG_0));
 	fields_add(program, layout, "task_struct", task);
 	ADD(program, BPF_LOAD_(other, BPF_REG_10, AT(field[task_field("cred")])));
@@ -108,10 +108,11 @@ static void program_write(struct program *program, const struct field_layout *la
 	    BPF_CALL_(BPF_FUNC_get_current_uid_gid), BPF_STORE_(BPF_REG_10, AT(uid_gid), BPF_REG_0),
 	    BPF_COPY_(BPF_REG_1, BPF_REG_10), BPF_ADD_(BPF_REG_1, AT(comm)),
 	    BPF_SET_(BPF_REG_2, THREAD_COMM_SIZE), BPF_CALL_(BPF_FUNC_get_current_comm));
-	ADD(program, BPF_MAP_(BPF_REG_1, map), BPF_COPY_(BPF_REG_2, BPF_REG_10),
-	    BPF_ADD_(BPF_REG_2, KEY_AT), BPF_COPY_(BPF_REG_3, BPF_REG_10),
-	    BPF_ADD_(BPF_REG_3, COPY_AT), BPF_SET_(BPF_REG_4, BPF_ANY),
-	    BPF_CALL_(BPF_FUNC_map_update_elem), BPF_SET_(BPF_REG_0, 0), BPF_EXIT_());
+	ADD(program, BPF_CALL_(BPF_FUNC_ktime_get_ns), BPF_STORE_(BPF_REG_10, KEY_AT, BPF_REG_0),
+	    BPF_MAP_(BPF_REG_1, map), BPF_COPY_(BPF_REG_2, BPF_REG_10), BPF_ADD_(BPF_REG_2, KEY_AT),
+	    BPF_COPY_(BPF_REG_3, BPF_REG_10), BPF_ADD_(BPF_REG_3, COPY_AT),
+	    BPF_SET_(BPF_REG_4, BPF_ANY), BPF_CALL_(BPF_FUNC_map_update_elem),
+	    BPF_SET_(BPF_REG_0, 0), BPF_EXIT_());
 }
 
 /* --- what each field must be */
@@ -157,11 +158,18 @@ static bool is_flags(const struct trial *trial, size_t field)
 	return !trial->stat_known || !((number(trial, field) ^ trial->flags) & stable);
 }
 
+static long voluntary_count(void)
+{
+	struct rusage usage;
+
+	return getrusage(RUSAGE_THREAD, &usage) ? 0 : usage.ru_nvcsw;
+}
+
 /* __schedule() counts first. */
 static bool is_nvcsw(const struct trial *trial, size_t field)
 {
 	return number(trial, field) > (uint64_t)trial->nvcsw_before &&
-	       number(trial, field) <= (uint64_t)trial->nvcsw_after;
+	       number(trial, field) <= (uint64_t)voluntary_count();
 }
 
 static bool is_start(const struct trial *trial, size_t field)
@@ -296,83 +304,75 @@ static void trial_begin(struct trial *trial)
 	trial->other_user = trial->same_user && !uid && !suid && users_are_plain();
 }
 
-static long voluntary_count(void)
+/* Whether all rows hold. Of several values the one that came furthest is that of the sleep. */
+static bool trial_fits(void *of)
 {
-	struct rusage usage;
+	struct trial *trial = of;
+	size_t row = 0;
 
-	return getrusage(RUSAGE_THREAD, &usage) ? 0 : usage.ru_nvcsw;
+	while (row < PROOF_ROWS && proof_rows[row].holds(trial, row_field(&proof_rows[row])))
+		row++;
+	if (row > trial->rows_held)
+		trial->rows_held = row;
+	return row == PROOF_ROWS;
 }
 
-static int switch_look(struct trial *trial, int program, int map, const char **what)
+/* Two sleeps must fit: what counts then went on by one. */
+static int sleeps_look(struct trial *trial, struct own_switch *own)
 {
-	int result;
+	int result = 1;
 
-	trial->nvcsw_before = voluntary_count();
-	result = own_switch_run(program, map, &trial->copy, sizeof(trial->copy), trial->other_user,
-				what);
-	if (result == -EPERM && trial->other_user) {
-		trial->other_user = false; /* no CAP_SETUID */
-		result = own_switch_run(program, map, &trial->copy, sizeof(trial->copy), false,
-					what);
+	for (int sleep = 0; sleep < 2 && result == 1; sleep++) {
+		trial->rows_held = 0;
+		trial->nvcsw_before = voluntary_count();
+		own->other_user = trial->other_user;
+		result = own_switch_run(own);
+		if (result == -EPERM && trial->other_user) {
+			own->other_user = trial->other_user = false; /* no CAP_SETUID */
+			result = own_switch_run(own);
+		}
 	}
-	trial->nvcsw_after = voluntary_count();
 	return result;
 }
 
-/* The first row that does not hold, or NULL. */
-static const struct proof_row *row_wrong(const struct trial *trial)
+static int program_prove(struct trial *trial, int map, struct layout_proof *proof,
+			 const char **what)
 {
-	for (size_t i = 0; i < PROOF_ROWS; i++)
-		if (!proof_rows[i].holds(trial, row_field(&proof_rows[i])))
-			return &proof_rows[i];
-	return NULL;
-}
+	struct own_switch own = {
+		.map = map, .value = &trial->copy, .fits = trial_fits, .of = trial};
+	struct program program = {.count = 0};
+	int result;
 
-/* Two looks must hold: what counts then goes on by one. A preemption between the sleep and the look
- * at it spoils a look, so some may fail. */
-#define LOOKS_MAX 8
-#define LOOKS_GOOD 2
-
-static int looks_make(struct trial *trial, int program, int map, struct layout_proof *proof,
-		      const char **what)
-{
-	int good = 0, result;
-
-	for (int look = 0; look < LOOKS_MAX && good < LOOKS_GOOD; look++) {
-		const struct proof_row *wrong;
-
-		result = switch_look(trial, program, map, what);
-		if (result)
-			return result;
-		wrong = row_wrong(trial);
-		if (wrong)
-			proof->field = row_field(wrong);
-		else
-			good++;
-	}
-	proof->parent_tgid = (uint32_t)trial->copy.parent_tgid;
-	return good < LOOKS_GOOD;
+	program_write(&program, trial->layout, map);
+	*what = "bpf(BPF_PROG_LOAD)";
+	own.program = bpf_call_load(BPF_PROG_TYPE_PERF_EVENT, program.insns, program.count);
+	if (own.program < 0)
+		return own.program;
+	result = sleeps_look(trial, &own);
+	close(own.program);
+	*what = own.what;
+	if (result == 1)
+		proof->parent_tgid = (uint32_t)trial->copy.parent_tgid;
+	if (!result)
+		proof->field = row_field(&proof_rows[trial->rows_held]);
+	return result;
 }
 
 int layout_prove(const struct field_layout *layout, const char *parent_name,
 		 struct layout_proof *proof)
 {
 	struct trial trial = {.layout = layout, .parent_name = parent_name};
-	struct program program = {.count = 0};
 	const char *what = "bpf(BPF_MAP_CREATE)";
-	int map = bpf_call_map(BPF_MAP_TYPE_ARRAY, 4, sizeof(trial.copy), 1), loaded, result = map;
+	int map = own_switch_map(sizeof(trial.copy)), result = map;
 
 	if (map >= 0) {
-		program_write(&program, layout, map);
 		trial_begin(&trial);
-		what = "bpf(BPF_PROG_LOAD)";
-		loaded = bpf_call_load(BPF_PROG_TYPE_PERF_EVENT, program.insns, program.count);
-		result = loaded < 0 ? loaded : looks_make(&trial, loaded, map, proof, &what);
-		if (loaded >= 0)
-			close(loaded);
+		result = program_prove(&trial, map, proof, &what);
 		close(map);
 	}
-	if (result < 0)
+	if (result < 0) {
 		snprintf(proof->why, sizeof(proof->why), "%s: %s", what, strerror(-result));
-	return result;
+		return result;
+	}
+	return !result;
 }

@@ -4,7 +4,6 @@
 
 #include <bcc/libbpf.h>
 #include <errno.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -13,8 +12,15 @@
 const uint64_t own_switch_marks[OWN_SWITCH_MARKS] = {0x7473006e61700001, 0x7473006e61700002,
 						     0x7473006e61700003, 0x7473006e61700004};
 
+#define SWITCHES_MAX 32
 #define SLEEP_NS_MIN 20000
 #define SLEEP_NS_MAX 50000000
+#define SLEEPS_SEEN 3 /* that a value may fail to fit */
+
+int own_switch_map(size_t bytes)
+{
+	return bpf_call_map(BPF_MAP_TYPE_HASH, sizeof(uint64_t), bytes, SWITCHES_MAX);
+}
 
 static void nanosleep_marked(long ns)
 {
@@ -43,36 +49,8 @@ static int nanosleep_as_other(long ns)
 	return 0;
 }
 
-/* A short sleep can end before the switch: sleeps longer and longer until the program has run. */
-static int switch_wait(int map, void *value, size_t bytes, bool other_user, const char **what)
-{
-	uint32_t key = 0;
-
-	for (long ns = SLEEP_NS_MIN; ns < SLEEP_NS_MAX; ns *= 4) {
-		uint64_t ran;
-		int failed;
-
-		memset(value, 0, bytes);
-		*what = "setresuid";
-		bpf_update_elem(map, &key, value, BPF_ANY);
-		failed = other_user ? nanosleep_as_other(ns) : 0;
-		if (failed)
-			return failed;
-		if (!other_user)
-			nanosleep_marked(ns);
-		*what = "bpf(BPF_MAP_LOOKUP_ELEM)";
-		if (bpf_lookup_elem(map, &key, value))
-			return -errno;
-		memcpy(&ran, value, sizeof(ran));
-		if (ran)
-			return 0;
-	}
-	*what = "a program at this process's own context switch";
-	return -ETIME;
-}
-
-int own_switch_run(int program, int map, void *value, size_t bytes, bool other_user,
-		   const char **what)
+/* The event lasts as long as the sleep: a debugger's stops later would fill the map. */
+static int sleep_once(struct own_switch *own, long ns)
 {
 	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
 				       .config = PERF_COUNT_SW_CONTEXT_SWITCHES,
@@ -80,13 +58,51 @@ int own_switch_run(int program, int map, void *value, size_t bytes, bool other_u
 				       .disabled = 1};
 	int event = perf_call_open(&attr, 0, -1), result;
 
-	*what = "perf_event_open";
+	own->what = "perf_event_open";
 	if (event < 0)
 		return event;
-	*what = "running a program at a perf event";
-	result = perf_call_run(event, program);
-	if (!result)
-		result = switch_wait(map, value, bytes, other_user, what);
+	own->what = "running a program at a perf event";
+	result = perf_call_run(event, own->program);
+	if (!result && own->other_user) {
+		own->what = "setresuid";
+		result = nanosleep_as_other(ns);
+	} else if (!result) {
+		nanosleep_marked(ns);
+	}
 	close(event);
 	return result;
+}
+
+/* Takes the values out of the map. 1: one fits, 0: none does, -ENOENT: there is none. */
+static int values_take(struct own_switch *own)
+{
+	uint64_t none = 0, key;
+	int result = -ENOENT;
+
+	/* a key that is not there asks for the first */
+	while (!bpf_get_next_key(own->map, &none, &key)) {
+		if (result != 1 && !bpf_lookup_elem(own->map, &key, own->value))
+			result = own->fits(own->of);
+		if (bpf_delete_elem(own->map, &key))
+			break;
+	}
+	return result;
+}
+
+/* A short sleep can end before the switch: sleeps longer and longer until the program has run. */
+int own_switch_run(struct own_switch *own)
+{
+	int seen = 0;
+
+	for (long ns = SLEEP_NS_MIN; ns < SLEEP_NS_MAX && seen < SLEEPS_SEEN; ns *= 4) {
+		int result = sleep_once(own, ns);
+
+		if (!result)
+			result = values_take(own);
+		if (result != -ENOENT && result)
+			return result;
+		seen += !result;
+	}
+	own->what = "a program at this process's own context switch";
+	return seen ? 0 : -ETIME;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Runs a BPF program at a context switch of this very thread, which sleeps for it in a known system
- * call: what the program reads of the kernel can then be held against what this thread knows of
- * itself.
+/* Runs a BPF program at the context switches of this very thread, one of which is a sleep in a
+ * known system call: what the program reads of the kernel can then be held against what this thread
+ * knows of itself.
  */
 #ifndef TSNAP_KERNEL_OWN_SWITCH_H
 #define TSNAP_KERNEL_OWN_SWITCH_H
@@ -14,12 +14,23 @@
 #define OWN_SWITCH_MARKS 4
 extern const uint64_t own_switch_marks[OWN_SWITCH_MARKS];
 
-/* program (of perf events) writes the only entry of map, an array, and makes its first 8 bytes
- * other than zero. value (bytes long) gets the entry. other_user: the effective user id is one
- * higher during the sleep. The last switch counts: where the thread was preempted as well, it may
- * not be the one to sleep. 0; -ETIME where the program never ran; another -errno, and *what names
- * the call that failed. */
-int own_switch_run(int program, int map, void *value, size_t bytes, bool other_user,
-		   const char **what);
+/* A map for what the program saw at each switch: it adds a value of so many bytes, under the time
+ * (bpf_ktime_get_ns). A descriptor or -errno. */
+int own_switch_map(size_t bytes);
+
+struct own_switch {
+	int program; /* of perf events */
+	int map;
+	void *value; /* room for one */
+	/* Whether the value is what the sleep must have left. Others come as well: this thread may
+	 * be preempted, or stopped by a debugger. */
+	bool (*fits)(void *of);
+	void *of;
+	bool other_user;  /* have an effective user id that is one higher during the sleep */
+	const char *what; /* the call that failed */
+};
+
+/* 1: a value fits, 0: none did, -ETIME: the program never ran, or another -errno. */
+int own_switch_run(struct own_switch *own);
 
 #endif
