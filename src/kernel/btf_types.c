@@ -15,7 +15,7 @@
 
 #define BTF_BYTES_MAX (256l << 20)
 #define NESTING_MAX 8	       /* unnamed structs and unions in one another */
-#define MEMBERS_MAX (1u << 20) /* looked at for one name: a hostile file nests wide, too */
+#define MEMBERS_MAX (1u << 14) /* looked at for one name: a hostile file nests wide, too */
 
 /* What follows each kind of type (include/uapi/linux/btf.h; by number, because older headers name
  * fewer): once, and for each of its vlen. */
@@ -227,13 +227,14 @@ static int64_t member_search(struct search *search, uint32_t id, int nesting)
 	type_get(btf, id, &type);
 	if (kind_of(&type) != BTF_KIND_STRUCT && kind_of(&type) != BTF_KIND_UNION)
 		return -1;
-	for (uint32_t i = 0; i < length_of(&type) && search->left; i++, search->left--) {
+	for (uint32_t i = 0; i < length_of(&type) && search->left; i++) {
 		/* with this bit the offset's high byte is the width of a bit-field */
 		bool fields = type.info >> 31;
 		struct btf_member member;
 		uint32_t bits;
 		int64_t inner;
 
+		search->left--;
 		memcpy(&member, btf->types + btf->at[id] + sizeof(type) + i * sizeof(member),
 		       sizeof(member));
 		bits = fields ? member.offset & 0xffffff : member.offset;
