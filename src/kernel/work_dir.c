@@ -60,6 +60,19 @@ static void stale_try(const char *path)
 	close(fd);
 }
 
+/* Whether it is the name of one: tsnap.PID.XXXXXX. A folder that is called nearly so is not ours.
+ */
+static bool is_name(const char *name)
+{
+	size_t digits;
+
+	if (strncmp(name, PREFIX, strlen(PREFIX)))
+		return false;
+	name += strlen(PREFIX);
+	digits = strspn(name, "0123456789");
+	return digits && name[digits] == '.' && strlen(name + digits) == 7;
+}
+
 static void stale_remove(const char *parent)
 {
 	DIR *dir = opendir(parent);
@@ -68,9 +81,7 @@ static void stale_remove(const char *parent)
 	while (dir && (entry = readdir(dir))) {
 		char path[PATH_MAX];
 
-		/* the name that mkdtemp made */
-		if (strncmp(entry->d_name, PREFIX, strlen(PREFIX)) ||
-		    strlen(entry->d_name) != strlen(PREFIX) + 6)
+		if (!is_name(entry->d_name))
 			continue;
 		snprintf(path, sizeof(path), "%s/%s", parent, entry->d_name);
 		stale_try(path);
@@ -104,7 +115,8 @@ int work_dir_make(struct work_dir *dir, struct error *e)
 		stale_remove(parents[i]);
 	for (size_t i = 0; i < sizeof(parents) / sizeof(parents[0]); i++)
 		for (int n = 0; n < TRIES; n++) {
-			snprintf(dir->path, WORK_DIR_PATH_SIZE, "%s/" PREFIX "XXXXXX", parents[i]);
+			snprintf(dir->path, WORK_DIR_PATH_SIZE, "%s/" PREFIX "%ld.XXXXXX",
+				 parents[i], (long)getpid());
 			if (!mkdtemp(dir->path)) {
 				failed = errno;
 				break;

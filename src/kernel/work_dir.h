@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A root-only temporary directory for the compile child: tsnap.XXXXXX below /run, or /tmp. Its
+/* A root-only temporary directory for the compile child: tsnap.PID.XXXXXX below /run, or /tmp. Its
  * owner, and whoever was forked meanwhile, holds a lock on it. The parent removes it whatever
  * happened to the child; what a killed parent left has no lock and is removed by the next start,
  * whichever pid namespace either is in.

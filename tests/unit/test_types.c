@@ -299,16 +299,19 @@ static bool exists(const char *path)
 static void stale_work_dir_is_removed(void **state)
 {
 	struct work_dir owned, left, next;
+	char others[] = "/tmp/tsnap.XXXXXX"; /* a user's own "tsnap.backup" */
 	struct error e = {0};
 
 	(void)state;
 	assert_int_equal(work_dir_make(&owned, &e), 0);
 	assert_int_equal(work_dir_make(&left, &e), 0);
+	assert_non_null(mkdtemp(others));
 	assert_int_equal(work_dir_write(left.path, "a/b/c", "text", &e), 0);
 	close(left.lock); /* as when its process was killed */
 	assert_int_equal(work_dir_make(&next, &e), 0);
 	assert_false(exists(left.path));
 	assert_true(exists(owned.path));
+	assert_int_equal(rmdir(others), 0);
 	work_dir_remove(&owned);
 	work_dir_remove(&next);
 	work_dir_remove(&next); /* nothing */
