@@ -91,7 +91,7 @@ static int candidate_try(int map, int program, bool *marked)
 
 int calibrate_registers(const struct field_layout *layout, uint32_t *offset, bool *marked)
 {
-	int map = own_switch_map(REGISTERS_BYTES), result = 0;
+	int map = own_switch_map((size_t)REGISTERS_BYTES), result = 0;
 
 	if (map < 0)
 		return map;

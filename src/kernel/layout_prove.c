@@ -172,11 +172,14 @@ static bool is_nvcsw(const struct trial *trial, size_t field)
 	       number(trial, field) <= (uint64_t)voluntary_count();
 }
 
+/* In 3.10 (RHEL 7) it is a timespec: the first word counts seconds. */
 static bool is_start(const struct trial *trial, size_t field)
 {
-	uint64_t tick_ns = 1000000000 / (uint64_t)sysconf(_SC_CLK_TCK);
+	uint64_t ticks_per_second = (uint64_t)sysconf(_SC_CLK_TCK), start = number(trial, field);
 
-	return !trial->start_known || number(trial, field) / tick_ns == trial->start_ticks;
+	return !trial->start_known ||
+	       start / (1000000000 / ticks_per_second) == trial->start_ticks ||
+	       start == trial->start_ticks / ticks_per_second;
 }
 
 static bool is_kernel_address(uint64_t address)
