@@ -4,21 +4,44 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define BCC_FILE "libbcc.so.0"
 
+/* glibc's dynamic linker has words only. */
+static bool memory_was_short(const char *words)
+{
+	static const char *const signs[] = {"cannot allocate memory", "failed to map segment",
+					    "Cannot allocate memory",
+					    "cannot create shared object"};
+
+	for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]); i++)
+		if (strstr(words, signs[i]))
+			return true;
+	return false;
+}
+
 int bcc_library_open(struct bcc_library *bcc, struct error *e)
 {
+	const char *words;
+
 	bcc->handle = dlopen(BCC_FILE, RTLD_NOW | RTLD_LOCAL);
+	words = bcc->handle ? "" : dlerror();
+	if (memory_was_short(words))
+		return error_set(e, ENOMEM, EXIT_HOST_CANNOT,
+				 "%s can't be loaded (%s): memory is short; it needs about 150 MB "
+				 "for a moment, and 400 MB of addresses: raise the limits (ulimit "
+				 "-v, the container's or the service's)",
+				 BCC_FILE, words);
 	if (!bcc->handle)
 		return error_set(e, ENOENT, EXIT_HOST_CANNOT,
 				 "%s can't be loaded (%s): install libbpfcc (Debian, Ubuntu: apt "
 				 "install libbpfcc) or bcc (RHEL, Amazon: dnf install bcc; SUSE: "
 				 "zypper install libbcc0)",
-				 BCC_FILE, dlerror());
+				 BCC_FILE, words);
 #define BCC_LOAD(name)                                        \
 	*(void **)&bcc->name = dlsym(bcc->handle, #name);     \
 	if (!bcc->name)                                       \

@@ -22,6 +22,7 @@
 #define BPF_COPY_(dst, src) BPF_OP_(BPF_ALU64 | BPF_MOV | BPF_X, (dst), (src), 0, 0)
 #define BPF_ADD_(dst, imm) BPF_OP_(BPF_ALU64 | BPF_ADD | BPF_K, (dst), 0, 0, (imm))
 #define BPF_LOAD_(dst, src, off) BPF_OP_(BPF_LDX | BPF_MEM | BPF_DW, (dst), (src), (off), 0)
+#define BPF_STORE_(dst, off, src) BPF_OP_(BPF_STX | BPF_MEM | BPF_DW, (dst), (src), (off), 0)
 #define BPF_STORE_IMM_(dst, off, imm) BPF_OP_(BPF_ST | BPF_MEM | BPF_DW, (dst), 0, (off), (imm))
 #define BPF_MAP_(dst, fd)                                                      \
 	BPF_OP_(BPF_LD | BPF_DW | BPF_IMM, (dst), BPF_PSEUDO_MAP_FD, 0, (fd)), \

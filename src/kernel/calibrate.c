@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel/calibrate.h"
 #include "kernel/bpf_call.h"
-#include "kernel/registers.h"
+#include "kernel/own_switch.h"
 #include "kernel/record.h"
+#include "kernel/registers.h"
 
-#include <bcc/libbpf.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
-
-#define REGISTERS_BYTES (8 * THREAD_REGISTER_COUNT)
 
 static const uint32_t stack_sizes[] = {16384, 32768, 8192, 65536};
 
-/* Arguments that nanosleep ignores but the kernel saves. */
-static const uint64_t marks[] = {0x7473006e61700001, 0x7473006e61700002, 0x7473006e61700003,
-				 0x7473006e61700004};
+#define REGISTERS_BYTES (8 * THREAD_REGISTER_COUNT)
+#define REGISTERS_AT (-16 - REGISTERS_BYTES)
+
+struct candidate {
+	uint64_t words[THREAD_REGISTER_COUNT];
+	bool marked;
+};
 
 static uint32_t stack_field_offset(const struct field_layout *layout)
 {
@@ -27,13 +28,12 @@ static uint32_t stack_field_offset(const struct field_layout *layout)
 	return 0;
 }
 
-/* A program that copies the registers at candidate, of the thread it runs in, into the map's only
- * value. */
+/* A program that copies the registers at candidate, of the thread it runs in, into the map. */
 static int candidate_load(int map, uint32_t stack_field, uint32_t candidate)
 {
-	const int copy = -16 - REGISTERS_BYTES;
 	const struct bpf_insn insns[] = {
-		BPF_STORE_IMM_(BPF_REG_10, -16, 0),
+		BPF_CALL_(BPF_FUNC_ktime_get_ns),
+		BPF_STORE_(BPF_REG_10, -16, BPF_REG_0),
 		BPF_CALL_(BPF_FUNC_get_current_task),
 		BPF_COPY_(BPF_REG_1, BPF_REG_10),
 		BPF_ADD_(BPF_REG_1, -8),
@@ -42,7 +42,7 @@ static int candidate_load(int map, uint32_t stack_field, uint32_t candidate)
 		BPF_ADD_(BPF_REG_3, (int)stack_field),
 		BPF_CALL_(BPF_FUNC_probe_read),
 		BPF_COPY_(BPF_REG_1, BPF_REG_10),
-		BPF_ADD_(BPF_REG_1, copy),
+		BPF_ADD_(BPF_REG_1, REGISTERS_AT),
 		BPF_SET_(BPF_REG_2, REGISTERS_BYTES),
 		BPF_LOAD_(BPF_REG_3, BPF_REG_10, -8),
 		BPF_ADD_(BPF_REG_3, (int)candidate),
@@ -51,7 +51,7 @@ static int candidate_load(int map, uint32_t stack_field, uint32_t candidate)
 		BPF_COPY_(BPF_REG_2, BPF_REG_10),
 		BPF_ADD_(BPF_REG_2, -16),
 		BPF_COPY_(BPF_REG_3, BPF_REG_10),
-		BPF_ADD_(BPF_REG_3, copy),
+		BPF_ADD_(BPF_REG_3, REGISTERS_AT),
 		BPF_SET_(BPF_REG_4, BPF_ANY),
 		BPF_CALL_(BPF_FUNC_map_update_elem),
 		BPF_SET_(BPF_REG_0, 0),
@@ -61,55 +61,37 @@ static int candidate_load(int map, uint32_t stack_field, uint32_t candidate)
 	return bpf_call_load(BPF_PROG_TYPE_PERF_EVENT, insns, sizeof(insns) / sizeof(insns[0]));
 }
 
-/* Sleeps in nanosleep with the marks, longer and longer until the program has run: a short sleep
- * can end before the switch. 0 with its words, or -ETIME. */
-static int marked_sleep(int map, uint64_t *words)
+/* Whether these are the registers of this thread's own sleep. */
+static bool candidate_fits(void *of)
 {
-	uint32_t key = 0;
+	struct candidate *candidate = of;
+	struct registers_call call;
 
-	for (long ns = 20000; ns < 50000000; ns *= 4) {
-		struct timespec wait = {0, ns};
-
-		memset(words, 0, (size_t)REGISTERS_BYTES);
-		bpf_update_elem(map, &key, words, BPF_ANY);
-		syscall(SYS_nanosleep, &wait, NULL, marks[0], marks[1], marks[2], marks[3]);
-		if (bpf_lookup_elem(map, &key, words))
-			return -errno;
-		for (size_t i = 0; i < THREAD_REGISTER_COUNT; i++)
-			if (words[i])
-				return 0;
-	}
-	return -ETIME;
+	registers_decode(candidate->words, false, &call);
+	candidate->marked = registers_marked(candidate->words);
+	return call.nr == SYS_nanosleep &&
+	       !memcmp(&call.arg[2], own_switch_marks, sizeof(own_switch_marks));
 }
 
-/* Whether the registers of this thread's own sleep are where the program looked. 1: yes, 0: no, or
- * -errno. */
+/* 1: they are where the program looks, 0: they are not, or -errno. */
 static int candidate_try(int map, int program, bool *marked)
 {
-	/* clang-format off */
-	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CONTEXT_SWITCHES,
-				       .sample_period = 1, .disabled = 1};
-	/* clang-format on */
-	uint64_t words[THREAD_REGISTER_COUNT];
-	struct registers_call call;
-	int event = perf_call_open(&attr, 0, -1), result;
+	struct candidate candidate;
+	struct own_switch own = {.program = program,
+				 .map = map,
+				 .value = candidate.words,
+				 .fits = candidate_fits,
+				 .of = &candidate};
+	int result = own_switch_run(&own);
 
-	if (event < 0)
-		return event;
-	result = perf_call_run(event, program);
-	if (!result)
-		result = marked_sleep(map, words);
-	close(event);
-	if (result) /* of zeros only: nothing of ours is there */
-		return result == -ETIME ? 0 : result;
-	registers_decode(words, false, &call);
-	*marked = registers_marked(words);
-	return call.nr == SYS_nanosleep && !memcmp(&call.arg[2], marks, sizeof(marks));
+	if (result > 0)
+		*marked = candidate.marked;
+	return result;
 }
 
 int calibrate_registers(const struct field_layout *layout, uint32_t *offset, bool *marked)
 {
-	int map = bpf_call_map(BPF_MAP_TYPE_ARRAY, 4, (size_t)REGISTERS_BYTES, 1), result = 0;
+	int map = own_switch_map((size_t)REGISTERS_BYTES), result = 0;
 
 	if (map < 0)
 		return map;

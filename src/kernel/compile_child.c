@@ -22,10 +22,12 @@ static void child_main(const struct compile_request *request, const char *work_d
 		       int output, pid_t parent)
 {
 	struct child_message message = {.kind = MESSAGE_DONE};
+	struct compile_request own = *request;
 	struct error e = {0};
 	int result;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	prctl(PR_GET_NAME, own.parent_name);
 	prctl(PR_SET_NAME, "tsnap-compile");
 	if (getppid() != parent)
 		_exit(1);
@@ -33,7 +35,7 @@ static void child_main(const struct compile_request *request, const char *work_d
 	dup2(output, STDERR_FILENO);
 	/* libbcc unpacks kheaders below TMPDIR */
 	setenv("TMPDIR", work_dir, 1);
-	result = compile_work(request, work_dir, socket, output, &e);
+	result = compile_work(&own, work_dir, socket, output, &e);
 	if (result) {
 		message.kind = MESSAGE_ERROR;
 		message.code = -result;
@@ -56,6 +58,7 @@ static int message_take(const struct child_message *message, int descriptor,
 		return 1;
 	case MESSAGE_LAYOUT:
 		result->layout = message->layout;
+		result->kernel_tgid = message->number;
 		snprintf(result->types_source, sizeof(result->types_source), "%.31s",
 			 message->text);
 		return 1;
@@ -131,7 +134,7 @@ void compile_result_init(struct compile_result *result, uint32_t threads_max)
 int compile_child_run(const struct compile_request *request, struct compile_result *result,
 		      struct error *e)
 {
-	char work_dir[WORK_DIR_PATH_SIZE] = "";
+	struct work_dir work_dir = {.path = ""};
 	int sockets[2] = {-1, -1}, output, status = 0, failed;
 	struct compile_result made;
 	pid_t child, parent = getpid();
@@ -142,7 +145,7 @@ int compile_child_run(const struct compile_request *request, struct compile_resu
 		failed = error_set(e, errno, EXIT_FAILED,
 				   "no descriptors for the compile child: %s", strerror(errno));
 	else
-		failed = work_dir_make(work_dir, e);
+		failed = work_dir_make(&work_dir, e);
 	if (failed)
 		goto out;
 	fflush(NULL);
@@ -153,7 +156,7 @@ int compile_child_run(const struct compile_request *request, struct compile_resu
 		goto out;
 	}
 	if (!child)
-		child_main(request, work_dir, sockets[1], output, parent);
+		child_main(request, work_dir.path, sockets[1], output, parent);
 	close(sockets[1]);
 	sockets[1] = -1;
 	failed = child_listen(sockets[0], &made, e);
@@ -169,7 +172,7 @@ int compile_child_run(const struct compile_request *request, struct compile_resu
 	if (failed && made.output.length)
 		error_take_detail(e, text_take(&made.output));
 out:
-	work_dir_remove(work_dir);
+	work_dir_remove(&work_dir);
 	for (int i = 0; i < 2; i++)
 		if (sockets[i] >= 0)
 			close(sockets[i]);

@@ -30,11 +30,14 @@ struct compile_request {
 	const char *btf_file, *offsets_file;
 	uint32_t threads_max;
 	bool read_into_map, probe_read_kernel;
+	char parent_name[16]; /* compile_child_run's: what the child's parent is called */
 };
 
 struct compile_result {
 	struct field_layout layout;
 	char types_source[32];	    /* the type source used */
+	uint32_t kernel_tgid;	    /* this process as the kernel numbers it, whatever pid
+				       namespace it is in; 0: not known */
 	struct text types_tried;    /* a line for each source tried */
 	struct text output;	    /* what the child printed */
 	uint32_t stack_registers;   /* 0: calibration failed, and */

@@ -35,18 +35,19 @@ static int types_find(const struct compile_request *request, const struct bcc_li
 		      const char *work_dir, int socket, int output, struct field_layout *layout,
 		      struct error *e)
 {
-	const struct type_request types = {request->types_choice,
-					   request->btf_file,
-					   request->offsets_file,
-					   request->host,
-					   request->facts,
-					   bcc,
-					   work_dir,
-					   output};
-	const struct type_source *found = NULL;
+	const struct type_request types = {.choice = request->types_choice,
+					   .btf_file = request->btf_file,
+					   .offsets_file = request->offsets_file,
+					   .host = request->host,
+					   .facts = request->facts,
+					   .bcc = bcc,
+					   .work_dir = work_dir,
+					   .parent_name = request->parent_name,
+					   .output = output};
 	struct child_message message = {.kind = MESSAGE_TRIED};
+	struct type_found found = {0};
 	struct text tried = {0};
-	int result = type_source_find(&types, layout, &found, &tried, e);
+	int result = type_source_find(&types, &found, &tried, e);
 
 	snprintf(message.text, sizeof(message.text), "%s", text_string(&tried));
 	child_message_send(socket, &message, -1);
@@ -54,8 +55,9 @@ static int types_find(const struct compile_request *request, const struct bcc_li
 	if (result)
 		return result;
 	message.kind = MESSAGE_LAYOUT;
-	message.layout = *layout;
-	snprintf(message.text, sizeof(message.text), "%s", found->name);
+	message.layout = *layout = found.layout;
+	message.number = found.kernel_tgid;
+	snprintf(message.text, sizeof(message.text), "%s", found.source->name);
 	return child_message_send(socket, &message, -1);
 }
 

@@ -25,8 +25,6 @@ const struct field_row field_rows[] = {
 const size_t field_count = sizeof(field_rows) / sizeof(field_rows[0]);
 _Static_assert(sizeof(field_rows) / sizeof(field_rows[0]) <= FIELD_MAX, "FIELD_MAX is too small");
 
-#define STRUCT_BYTES_MAX 65536
-
 static const char *field_name(const struct field_layout *layout, size_t field)
 {
 	return field_rows[field].names[layout->name[field]];
@@ -115,27 +113,27 @@ static int offsets_line_read(char *line, struct field_layout *layout, bool *foun
 	return 0;
 }
 
-static int layout_check(const struct field_layout *layout, const bool *found, const char *path,
-			struct error *e)
+static bool fields_overlap(const struct field_layout *layout, size_t i, size_t j)
+{
+	return !strcmp(field_rows[i].of, field_rows[j].of) &&
+	       layout->offset[j] < layout->offset[i] + field_rows[i].bytes &&
+	       layout->offset[i] < layout->offset[j] + field_rows[j].bytes;
+}
+
+int field_layout_check(const struct field_layout *layout, const char *what, struct error *e)
 {
 	for (size_t i = 0; i < field_count; i++) {
-		const struct field_row *row = &field_rows[i];
-
-		if (!found[i])
+		if (layout->offset[i] > STRUCT_BYTES_MAX)
 			return error_set(e, EINVAL, EXIT_FAILED,
-					 "offsets file '%s' lacks %s.%s; write it anew with "
-					 "tsnap --write-offsets",
-					 path, row->of, row->names[0]);
+					 "%s puts %s.%s at byte %u: it is of no kernel", what,
+					 field_rows[i].of, field_name(layout, i),
+					 layout->offset[i]);
 		for (size_t j = 0; j < i; j++)
-			if (!strcmp(field_rows[j].of, row->of) &&
-			    layout->offset[j] < layout->offset[i] + row->bytes &&
-			    layout->offset[i] < layout->offset[j] + field_rows[j].bytes)
-				return error_set(
-					e, EINVAL, EXIT_FAILED,
-					"offsets file '%s': %s.%s and %s.%s overlap; write "
-					"it anew with tsnap --write-offsets",
-					path, row->of, row->names[0], row->of,
-					field_rows[j].names[0]);
+			if (fields_overlap(layout, i, j))
+				return error_set(e, EINVAL, EXIT_FAILED,
+						 "%s: %s.%s and %s.%s overlap: it is of no kernel",
+						 what, field_rows[i].of, field_name(layout, i),
+						 field_rows[j].of, field_name(layout, j));
 	}
 	return 0;
 }
@@ -148,6 +146,7 @@ int field_offsets_read(const char *path, const char *release, const char *machin
 	const char *const head[] = {OFFSETS_MAGIC, release_line, machine_line};
 	struct field_layout read = {0};
 	bool found[FIELD_MAX] = {false};
+	char what[ERROR_LINE_SIZE];
 	int line_number = 0, result;
 
 	if (got < 0)
@@ -172,7 +171,14 @@ int field_offsets_read(const char *path, const char *release, const char *machin
 	}
 	if (line_number < 3)
 		return error_set(e, EINVAL, EXIT_FAILED, "'%s' is not an offsets file", path);
-	result = layout_check(&read, found, path, e);
+	for (size_t i = 0; i < field_count; i++)
+		if (!found[i])
+			return error_set(e, EINVAL, EXIT_FAILED,
+					 "offsets file '%s' lacks %s.%s; write it anew with "
+					 "tsnap --write-offsets",
+					 path, field_rows[i].of, field_rows[i].names[0]);
+	snprintf(what, sizeof(what), "offsets file '%s'", path);
+	result = field_layout_check(&read, what, e);
 	if (!result)
 		*layout = read;
 	return result;

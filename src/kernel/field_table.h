@@ -37,8 +37,13 @@ struct field_layout {
  * bit-fields have got other offsets in libbcc's code than in offsetof (0.26, LLVM 14). */
 void field_header_write(const struct field_layout *layout, struct text *to);
 
-/* The same as an offsets file for a host with the same kernel, and back. Reading checks release and
- * machine; -EINVAL (with the line) for anything not understood, -ENOENT where the file can't be
+/* Whether a kernel can have it at all: no field overlaps another or lies beyond STRUCT_BYTES_MAX.
+ * 0, or -EINVAL with words that begin with what ("offsets file '/x'"). */
+#define STRUCT_BYTES_MAX 65536
+int field_layout_check(const struct field_layout *layout, const char *what, struct error *e);
+
+/* The layout as an offsets file for a host with the same kernel, and back. Reading checks release
+ * and machine; -EINVAL (with the line) for anything not understood, -ENOENT where the file can't be
  * read. */
 void field_offsets_write(const struct field_layout *layout, const char *release,
 			 const char *machine, struct text *to);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel/host.h"
+#include "kernel/version_code.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -149,7 +150,6 @@ static void tracefs_find(struct host *host)
 
 void host_read(struct host *host)
 {
-	unsigned int major = 0, minor = 0, patch = 0;
 	struct utsname name;
 	struct rlimit limit;
 	char text[HOST_TEXT_SIZE];
@@ -160,8 +160,7 @@ void host_read(struct host *host)
 		snprintf(host->release, HOST_TEXT_SIZE, "%s", name.release);
 		snprintf(host->machine, HOST_TEXT_SIZE, "%s", name.machine);
 	}
-	if (sscanf(host->release, "%u.%u.%u", &major, &minor, &patch) >= 2)
-		host->kernel_code = major << 16 | minor << 8 | (patch > 255 ? 255 : patch);
+	host->kernel_code = version_code_read(host->release);
 	os_release_read(host);
 	lockdown_read(host);
 	capabilities_read(host);

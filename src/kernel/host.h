@@ -21,7 +21,7 @@ struct host {
 	uint64_t memlock_bytes; /* soft RLIMIT_MEMLOCK, UINT64_MAX: unlimited */
 	int cpus;		/* online */
 	int cpus_possible;	/* size of a per-CPU map value array */
-	uint32_t kernel_code;	/* KERNEL_VERSION(); kprobe programs before 5.0 need it */
+	uint32_t kernel_code;	/* LINUX_VERSION_CODE: version_code.h */
 };
 
 void host_read(struct host *host);

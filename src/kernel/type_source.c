@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel/type_source.h"
+#include "kernel/layout_prove.h"
 
 #include <errno.h>
 #include <limits.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
-
-extern char **environ;
 
 static bool file_there(const char *path, char *where, size_t size)
 {
@@ -74,46 +71,15 @@ static int headers_read(const struct type_request *request, struct field_layout 
 	return header_layout_read(request, NULL, layout, e);
 }
 
-static bool kheaders_there(const struct type_request *request, char *where, size_t size)
-{
-	bool there;
-
-	(void)request;
-	there = file_there(KERNEL_KHEADERS_PATH, where, size);
-	if (!there)
-		snprintf(where, size, "no %s (modprobe kheaders may bring it)",
-			 KERNEL_KHEADERS_PATH);
-	return there;
-}
-
-static int kheaders_read(const struct type_request *request, struct field_layout *layout,
-			 struct error *e)
-{
-	char tree[PATH_MAX];
-	char *const command[] = {"tar", "-xJf", KERNEL_KHEADERS_PATH, "-C", tree, NULL};
-	int status = 0, failed;
-	pid_t tar;
-
-	snprintf(tree, sizeof(tree), "%s/kheaders/.", request->work_dir);
-	failed = -work_dir_write(request->work_dir, "kheaders/.tsnap", "", e);
-	if (failed)
-		return -failed;
-	failed = posix_spawnp(&tar, "tar", NULL, NULL, command, environ);
-	if (failed || waitpid(tar, &status, 0) < 0 || status)
-		return error_set(e, EINVAL, EXIT_FAILED,
-				 "%s can't be unpacked: tar %s; are tar and xz installed?",
-				 KERNEL_KHEADERS_PATH, failed ? strerror(failed) : "failed");
-	return header_layout_read(request, tree, layout, e);
-}
-
 const struct type_source type_sources[] = {
-	{"offsets", "an offsets file written on a host with the same kernel", -1, offsets_there,
-	 offsets_read},
-	{"btf", "the kernel's own type information", FACT_BTF, btf_there, btf_read},
-	{"headers", "the distribution's kernel headers", -1, headers_there, headers_read},
-	{"kheaders", "the headers in " KERNEL_KHEADERS_PATH, FACT_KHEADERS, kheaders_there,
-	 kheaders_read},
-	{NULL, NULL, -1, NULL, NULL},
+	{"offsets", "an offsets file written on a host with the same kernel",
+	 "offsets that tsnap --write-offsets wrote on a host", -1, offsets_there, offsets_read},
+	{"btf", "the kernel's own type information", "the BTF", FACT_BTF, btf_there, btf_read},
+	{"headers", "the distribution's kernel headers", "the headers", -1, headers_there,
+	 headers_read},
+	{"kheaders", "the headers in " KERNEL_KHEADERS_PATH, "the headers", FACT_KHEADERS,
+	 kheaders_there, kheaders_read},
+	{NULL, NULL, NULL, -1, NULL, NULL},
 };
 
 bool type_source_there(const struct type_source *source, const struct type_request *request,
@@ -162,36 +128,101 @@ static const char *source_named(const struct type_request *request)
 	return NULL;
 }
 
-int type_source_find(const struct type_request *request, struct field_layout *layout,
-		     const struct type_source **found, struct text *tried, struct error *e)
+/* where gets how it was proved, or why it could not be. */
+static int source_prove(const struct type_request *request, const struct type_source *source,
+			const struct field_layout *layout, struct text *where,
+			uint32_t *kernel_tgid, struct error *e)
+{
+	struct layout_proof proof = {0};
+	int result = layout_prove(layout, request->parent_name, &proof);
+	const struct field_row *row = &field_rows[proof.field];
+
+	if (result > 0)
+		return error_set(
+			e, EINVAL, EXIT_FAILED,
+			"'%s' is of another kernel: it puts %s.%s at byte %u, where this kernel "
+			"has something else; give %s of kernel %s",
+			text_string(where), row->of, row->names[layout->name[proof.field]],
+			layout->offset[proof.field], source->gives, request->host->release);
+	*kernel_tgid = result ? 0 : proof.parent_tgid;
+	if (result)
+		text_add_format(where, ", not proved (%s)", proof.why);
+	else
+		text_add_string(where, ", proved on this kernel");
+	return 0;
+}
+
+/* where gets the words on what was read. */
+static int source_try(const struct type_request *request, const struct type_source *source,
+		      struct type_found *found, struct text *where, struct error *e)
+{
+	struct type_found made = {.source = source};
+	char place[PATH_MAX];
+	int result;
+
+	if (!type_source_there(source, request, place, sizeof(place)))
+		return error_set(e, ENOENT, EXIT_HOST_CANNOT, "%s", place);
+	text_add_string(where, place);
+	result = source->read(request, &made.layout, e);
+	if (!result)
+		result = source_prove(request, source, &made.layout, where, &made.kernel_tgid, e);
+	if (!result)
+		*found = made;
+	return result;
+}
+
+/* "; " between the lines of tried. */
+static void tried_join(const struct text *tried, char *words, size_t size)
+{
+	size_t at = 0;
+
+	for (const char *from = text_string(tried); *from && at + 2 < size; from++) {
+		bool end = *from == '\n';
+
+		if (end && !from[1])
+			break;
+		words[at++] = end ? ';' : *from;
+		if (end)
+			words[at++] = ' ';
+	}
+	words[at] = 0;
+}
+
+int type_source_find(const struct type_request *request, struct type_found *found,
+		     struct text *tried, struct error *e)
 {
 	const char *named = source_named(request);
-	char where[PATH_MAX], remedy[256];
+	char remedy[256], words[ERROR_LINE_SIZE];
 
 	for (const struct type_source *source = type_sources; source->name; source++) {
 		struct error failed = {0};
+		struct text where = {0};
+		int result;
 
-		if (named && strcmp(source->name, named) != 0)
+		/* no --offsets, no offsets */
+		if (named ? strcmp(source->name, named) != 0 : source->read == offsets_read)
 			continue;
-		if (!type_source_there(source, request, where, sizeof(where)))
-			error_set(&failed, ENOENT, EXIT_HOST_CANNOT, "kernel types from %s: %s",
-				  source->name, where);
-		else if (!source->read(request, layout, &failed)) {
-			text_add_format(tried, "%s: %s\n", source->name, where);
-			*found = source;
+		result = source_try(request, source, found, &where, &failed);
+		text_add_format(tried, "%s: %s\n", source->name,
+				result ? failed.line : text_string(&where));
+		text_done(&where);
+		if (!result)
 			return 0;
+		if (named && failed.exit_code == EXIT_HOST_CANNOT) {
+			snprintf(words, sizeof(words), "%s", failed.line);
+			error_set(&failed, -result, EXIT_HOST_CANNOT, "kernel types from %s: %s",
+				  named, words);
 		}
-		text_add_format(tried, "%s: %s\n", source->name, failed.line);
 		if (named) {
 			*e = failed;
-			return -EINVAL;
+			return result;
 		}
 		error_done(&failed);
 	}
 	type_source_remedy(request->host, remedy, sizeof(remedy));
-	return error_set(
-		e, ENOENT, EXIT_HOST_CANNOT,
-		"no source of kernel types works here (%s, headers and kheaders were tried): %s; "
-		"or give --btf FILE or --offsets FILE",
-		KERNEL_BTF_PATH, remedy);
+	tried_join(tried, words, sizeof(words));
+	return error_set(e, ENOENT, EXIT_HOST_CANNOT,
+			 "no source of kernel types works here: %s, or give --btf FILE or "
+			 "--offsets FILE (tried: %s)",
+			 remedy, words);
 }

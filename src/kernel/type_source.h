@@ -6,6 +6,10 @@
 #ifndef TSNAP_KERNEL_TYPE_SOURCE_H
 #define TSNAP_KERNEL_TYPE_SOURCE_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "base/error.h"
 #include "base/text.h"
 #include "kernel/bcc_library.h"
@@ -22,13 +26,15 @@ struct type_request {
 	const struct facts *facts;
 	const struct bcc_library *bcc;
 	const char *work_dir;
-	int output; /* descriptor that holds what libbcc and its compiler print */
+	const char *parent_name; /* layout_prove() asks */
+	int output;		 /* descriptor that holds what libbcc and its compiler print */
 };
 
 struct type_source {
 	const char *name;
 	const char *help;
-	int wants; /* a fact that --without may take away, or -1 */
+	const char *gives; /* "the BTF": what of this kernel would be right */
+	int wants;	   /* a fact that --without may take away, or -1 */
 	/* Whether the source is there at all, without reading it; where (size bytes) says where or
 	 * why not. */
 	bool (*there)(const struct type_request *request, char *where, size_t size);
@@ -42,10 +48,17 @@ extern const struct type_source type_sources[]; /* in the order of auto; ends wi
 bool type_source_there(const struct type_source *source, const struct type_request *request,
 		       char *where, size_t size);
 
-/* Finds the layout; *found gets the row, tried a line for each source that was tried. A source that
- * the user named (by name or by file) must work: its error is the error. */
-int type_source_find(const struct type_request *request, struct field_layout *layout,
-		     const struct type_source **found, struct text *tried, struct error *e);
+struct type_found {
+	struct field_layout layout;
+	const struct type_source *source;
+	uint32_t kernel_tgid; /* of the parent process; 0: not known */
+};
+
+/* Finds a layout and has it proved on the running kernel; one that is refuted is as good as none.
+ * tried gets a line for each source that was tried. A source that the user named (by name or by
+ * file) must work: its error is the error. 0 or -errno with e. */
+int type_source_find(const struct type_request *request, struct type_found *found,
+		     struct text *tried, struct error *e);
 
 /* The words that tell how to get kernel types on this distribution: "apt install
  * linux-headers-6.1.0-56-amd64". */
@@ -57,5 +70,8 @@ int btf_layout_read(const char *path, struct field_layout *layout, struct error 
  * places where distributions put those of the running kernel. */
 int header_layout_read(const struct type_request *request, const char *tree,
 		       struct field_layout *layout, struct error *e);
+/* kheaders_source.c: a row's two functions. */
+bool kheaders_there(const struct type_request *request, char *where, size_t size);
+int kheaders_read(const struct type_request *request, struct field_layout *layout, struct error *e);
 
 #endif

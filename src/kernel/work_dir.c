@@ -6,17 +6,18 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 static const char *const parents[] = {"/run", "/tmp"};
 
 #define PREFIX "tsnap."
+#define TRIES 8
 
 static int entry_remove(const char *path, const struct stat *stat, int kind, struct FTW *walk)
 {
@@ -27,22 +28,49 @@ static int entry_remove(const char *path, const struct stat *stat, int kind, str
 	return 0;
 }
 
-void work_dir_remove(const char *path)
+static void tree_remove(const char *path)
 {
-	if (path[0])
-		nftw(path, entry_remove, 8, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+	nftw(path, entry_remove, 8, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
 }
 
-/* Whether name is tsnap.PID.XXXXXX of a process that is gone. */
-static bool is_stale(const char *name)
+void work_dir_remove(struct work_dir *dir)
 {
-	char *end;
-	long pid;
+	if (!dir->path[0])
+		return;
+	tree_remove(dir->path);
+	close(dir->lock);
+	dir->path[0] = 0;
+}
+
+static int directory_open(const char *path)
+{
+	return open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+/* Removes path if this user made it (/tmp is everybody's) and nobody holds its lock. */
+static void stale_try(const char *path)
+{
+	struct stat stat;
+	int fd = directory_open(path);
+
+	if (fd < 0)
+		return;
+	if (!fstat(fd, &stat) && stat.st_uid == geteuid() && !flock(fd, LOCK_EX | LOCK_NB))
+		tree_remove(path);
+	close(fd);
+}
+
+/* Whether it is the name of one: tsnap.PID.XXXXXX. A folder that is called nearly so is not ours.
+ */
+static bool is_name(const char *name)
+{
+	size_t digits;
 
 	if (strncmp(name, PREFIX, strlen(PREFIX)))
 		return false;
-	pid = strtol(name + strlen(PREFIX), &end, 10);
-	return pid > 0 && *end == '.' && strlen(end) == 7 && kill((pid_t)pid, 0) && errno == ESRCH;
+	name += strlen(PREFIX);
+	digits = strspn(name, "0123456789");
+	return digits && name[digits] == '.' && strlen(name + digits) == 7;
 }
 
 static void stale_remove(const char *parent)
@@ -52,33 +80,51 @@ static void stale_remove(const char *parent)
 
 	while (dir && (entry = readdir(dir))) {
 		char path[PATH_MAX];
-		struct stat stat;
 
-		if (!is_stale(entry->d_name))
+		if (!is_name(entry->d_name))
 			continue;
 		snprintf(path, sizeof(path), "%s/%s", parent, entry->d_name);
-		/* only what this user made: /tmp is everybody's */
-		if (!lstat(path, &stat) && S_ISDIR(stat.st_mode) && stat.st_uid == geteuid())
-			work_dir_remove(path);
+		stale_try(path);
 	}
 	if (dir)
 		closedir(dir);
 }
 
-int work_dir_make(char path[WORK_DIR_PATH_SIZE], struct error *e)
+/* Another tsnap may take it for stale before it is locked: then it is gone when the lock comes. */
+static bool lock_take(struct work_dir *dir)
 {
-	int failed = 0;
+	struct stat locked, named;
+
+	dir->lock = directory_open(dir->path);
+	if (dir->lock < 0)
+		return false;
+	/* a file system without locks: nobody else gets one either */
+	flock(dir->lock, LOCK_EX);
+	if (!fstat(dir->lock, &locked) && !lstat(dir->path, &named) &&
+	    locked.st_ino == named.st_ino && locked.st_dev == named.st_dev)
+		return true;
+	close(dir->lock);
+	return false;
+}
+
+int work_dir_make(struct work_dir *dir, struct error *e)
+{
+	int failed = EAGAIN;
 
 	for (size_t i = 0; i < sizeof(parents) / sizeof(parents[0]); i++)
 		stale_remove(parents[i]);
-	for (size_t i = 0; i < sizeof(parents) / sizeof(parents[0]); i++) {
-		snprintf(path, WORK_DIR_PATH_SIZE, "%s/" PREFIX "%ld.XXXXXX", parents[i],
-			 (long)getpid());
-		if (mkdtemp(path))
-			return 0;
-		failed = errno;
-	}
-	path[0] = 0;
+	for (size_t i = 0; i < sizeof(parents) / sizeof(parents[0]); i++)
+		for (int n = 0; n < TRIES; n++) {
+			snprintf(dir->path, WORK_DIR_PATH_SIZE, "%s/" PREFIX "%ld.XXXXXX",
+				 parents[i], (long)getpid());
+			if (!mkdtemp(dir->path)) {
+				failed = errno;
+				break;
+			}
+			if (lock_take(dir))
+				return 0;
+		}
+	dir->path[0] = 0;
 	return error_set(e, failed, EXIT_FAILED,
 			 "no temporary directory can be made in /run or /tmp: %s",
 			 strerror(failed));

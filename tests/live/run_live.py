@@ -21,6 +21,7 @@ import case_self
 import case_state  # noqa: F401
 import case_totals  # noqa: F401
 import case_trouble  # noqa: F401
+import case_types  # noqa: F401
 import harness
 
 LIMIT_S = 180

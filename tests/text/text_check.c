@@ -284,7 +284,7 @@ static void tracefs_mount(void)
 
 int main(int argc, char **argv)
 {
-	char work_dir[WORK_DIR_PATH_SIZE];
+	struct work_dir work_dir;
 	struct facts facts = {0};
 	struct bcc_library bcc;
 	struct error e = {0};
@@ -301,23 +301,23 @@ int main(int argc, char **argv)
 	}
 	tracefs_mount();
 	host_read(&host);
-	if (!expect(!work_dir_make(work_dir, &e), "%s", e.line))
+	if (!expect(!work_dir_make(&work_dir, &e), "%s", e.line))
 		return 1;
 	self_check();
 	rows_check();
 	if (argc == 3) {
-		headers_write(work_dir, host.kernel_code);
+		headers_write(work_dir.path, host.kernel_code);
 		file_check(&bcc, &host, argv[2]);
 	} else {
 		const struct field_layout newest = layout_made_up(false),
 					  oldest = layout_made_up(true);
 
-		headers_write(work_dir, host.kernel_code);
+		headers_write(work_dir.path, host.kernel_code);
 		layout_check(&bcc, &newest, true);
-		headers_write(work_dir, OLDEST_KERNEL);
+		headers_write(work_dir.path, OLDEST_KERNEL);
 		layout_check(&bcc, &oldest, true);
 	}
-	work_dir_remove(work_dir);
+	work_dir_remove(&work_dir);
 	error_done(&e);
 	printf("%d passed, %d failed, 0 skipped\n", passed, failed);
 	fflush(NULL);

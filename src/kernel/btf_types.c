@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "kernel/btf_types.h"
+#include "base/memory.h"
+#include "kernel/elf_image.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/btf.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define BTF_BYTES_MAX (256l << 20)
+#define NESTING_MAX 8	       /* unnamed structs and unions in one another */
+#define MEMBERS_MAX (1u << 14) /* looked at for one name: a hostile file nests wide, too */
+
+/* What follows each kind of type (include/uapi/linux/btf.h; by number, because older headers name
+ * fewer): once, and for each of its vlen. */
+static const struct {
+	unsigned char once, each;
+} kind_bytes[] = {
+	[1] = {4, 0},  [2] = {0, 0},  [3] = {12, 0}, [4] = {0, 12},  [5] = {0, 12},
+	[6] = {0, 8},  [7] = {0, 0},  [8] = {0, 0},  [9] = {0, 0},   [10] = {0, 0},
+	[11] = {0, 0}, [12] = {0, 0}, [13] = {0, 8}, [14] = {4, 0},  [15] = {0, 12},
+	[16] = {0, 0}, [17] = {4, 0}, [18] = {0, 0}, [19] = {0, 12},
+};
+
+#define KIND_COUNT (sizeof(kind_bytes) / sizeof(kind_bytes[0]))
+
+static unsigned int kind_of(const struct btf_type *type)
+{
+	return type->info >> 24 & 0x1f;
+}
+
+static uint32_t length_of(const struct btf_type *type)
+{
+	return type->info & 0xffff;
+}
+
+/* --- the file */
+
+static int file_read(struct btf_types *btf, int fd)
+{
+	unsigned char *bytes = memory_get(btf->file_bytes);
+	size_t at = 0;
+	ssize_t got = 1;
+
+	while (at < btf->file_bytes && got > 0) {
+		got = read(fd, bytes + at, btf->file_bytes - at);
+		if (got > 0)
+			at += (size_t)got;
+	}
+	if (got < 0) {
+		free(bytes);
+		return -errno;
+	}
+	btf->file = bytes;
+	btf->file_bytes = at;
+	return 0;
+}
+
+static int file_open(struct btf_types *btf, const char *path, struct error *e)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), result = 0;
+	struct stat stat;
+
+	if (fd < 0 || fstat(fd, &stat)) {
+		result = error_set(e, errno, EXIT_FAILED, "BTF file '%s' can't be read: %s", path,
+				   strerror(errno));
+		if (fd >= 0)
+			close(fd);
+		return result;
+	}
+	btf->file_bytes = (size_t)stat.st_size;
+	/* an ELF file with debugging information is larger than what is read of it */
+	btf->file = S_ISREG(stat.st_mode) && stat.st_size
+			    ? mmap(NULL, btf->file_bytes, PROT_READ, MAP_PRIVATE, fd, 0)
+			    : MAP_FAILED;
+	btf->mapped = btf->file != MAP_FAILED;
+	if (!S_ISREG(stat.st_mode) || (!btf->mapped && stat.st_size > BTF_BYTES_MAX))
+		result = error_set(e, EINVAL, EXIT_FAILED,
+				   "'%s' is not a BTF file: no regular file of at most 256 MB",
+				   path);
+	else if (!btf->mapped) /* sysfs before 6.16 */
+		result = file_read(btf, fd);
+	if (result && !e->line[0])
+		error_set(e, -result, EXIT_FAILED, "BTF file '%s' can't be read: %s", path,
+			  strerror(-result));
+	close(fd);
+	return result;
+}
+
+/* --- what is in it */
+
+/* Finds types and strings. NULL, or why this is no BTF. */
+static const char *header_read(struct btf_types *btf, const struct elf_part *part)
+{
+	struct btf_header header;
+	uint64_t room;
+
+	if (part->size < sizeof(header))
+		return "it is too short";
+	memcpy(&header, part->bytes, sizeof(header));
+	if (header.magic == __builtin_bswap16(BTF_MAGIC))
+		return "it is of a machine with the other byte order";
+	if (header.magic != BTF_MAGIC)
+		return "it does not begin as BTF does";
+	if (header.version != BTF_VERSION)
+		return "it is of a version that tsnap does not know";
+	if (header.hdr_len < sizeof(header) || header.hdr_len > part->size)
+		return "its header is broken";
+	room = part->size - header.hdr_len;
+	if ((uint64_t)header.type_off + header.type_len > room ||
+	    (uint64_t)header.str_off + header.str_len > room)
+		return "it is cut off";
+	btf->types = part->bytes + header.hdr_len + header.type_off;
+	btf->types_bytes = header.type_len;
+	btf->strings = (const char *)part->bytes + header.hdr_len + header.str_off;
+	btf->strings_bytes = header.str_len;
+	if (!header.str_len || btf->strings[header.str_len - 1])
+		return "its names have no end";
+	return NULL;
+}
+
+static void type_get(const struct btf_types *btf, uint32_t id, struct btf_type *type)
+{
+	memcpy(type, btf->types + btf->at[id], sizeof(*type));
+}
+
+/* Notes where each type begins. NULL, or what is wrong. */
+static const char *types_index(struct btf_types *btf)
+{
+	uint32_t room = btf->types_bytes / sizeof(struct btf_type) + 1, at = 0;
+
+	btf->at = memory_get((size_t)room * sizeof(*btf->at));
+	while (at < btf->types_bytes) {
+		struct btf_type type;
+		uint64_t bytes = sizeof(type);
+
+		if (btf->types_bytes - at < sizeof(type))
+			return "its last type is cut off";
+		memcpy(&type, btf->types + at, sizeof(type));
+		if (!kind_of(&type) || kind_of(&type) >= KIND_COUNT)
+			return "it has a kind of type that tsnap does not know";
+		bytes += kind_bytes[kind_of(&type)].once +
+			 (uint64_t)kind_bytes[kind_of(&type)].each * length_of(&type);
+		if (bytes > btf->types_bytes - at)
+			return "a type in it is longer than all";
+		btf->at[++btf->count] = at;
+		at += (uint32_t)bytes;
+	}
+	return NULL;
+}
+
+int btf_types_open(struct btf_types *btf, const char *path, struct error *e)
+{
+	struct elf_part part;
+	const char *wrong;
+	int result;
+
+	*btf = (struct btf_types){.file = MAP_FAILED};
+	result = file_open(btf, path, e);
+	if (result)
+		return result;
+	part = (struct elf_part){btf->file, btf->file_bytes};
+	if (elf_is(btf->file, btf->file_bytes) &&
+	    elf_section_find(btf->file, btf->file_bytes, ".BTF", &part))
+		wrong = "it is an ELF file without BTF";
+	else
+		wrong = header_read(btf, &part);
+	if (!wrong)
+		wrong = types_index(btf);
+	if (!wrong)
+		return 0;
+	btf_types_close(btf);
+	return error_set(e, EINVAL, EXIT_FAILED,
+			 "'%s' is not BTF that can be used: %s; give the vmlinux BTF of this "
+			 "kernel, raw or in ELF",
+			 path, wrong);
+}
+
+void btf_types_close(struct btf_types *btf)
+{
+	if (btf->mapped)
+		munmap(btf->file, btf->file_bytes);
+	else if (btf->file != MAP_FAILED)
+		free(btf->file);
+	free(btf->at);
+	*btf = (struct btf_types){.file = MAP_FAILED};
+}
+
+/* --- structs */
+
+static bool name_is(const struct btf_types *btf, uint32_t offset, const char *name)
+{
+	return offset < btf->strings_bytes && !strcmp(btf->strings + offset, name);
+}
+
+uint32_t btf_struct_find(const struct btf_types *btf, const char *name)
+{
+	for (uint32_t id = 1; id <= btf->count; id++) {
+		struct btf_type type;
+
+		type_get(btf, id, &type);
+		if (kind_of(&type) == BTF_KIND_STRUCT && name_is(btf, type.name_off, name))
+			return id;
+	}
+	return 0;
+}
+
+struct search {
+	const struct btf_types *btf;
+	const char *name;
+	uint32_t left; /* members that it may still look at */
+};
+
+static int64_t member_search(struct search *search, uint32_t id, int nesting)
+{
+	const struct btf_types *btf = search->btf;
+	struct btf_type type;
+
+	if (!id || id > btf->count)
+		return -1;
+	type_get(btf, id, &type);
+	if (kind_of(&type) != BTF_KIND_STRUCT && kind_of(&type) != BTF_KIND_UNION)
+		return -1;
+	for (uint32_t i = 0; i < length_of(&type) && search->left; i++) {
+		/* with this bit the offset's high byte is the width of a bit-field */
+		bool fields = type.info >> 31;
+		struct btf_member member;
+		uint32_t bits;
+		int64_t inner;
+
+		search->left--;
+		memcpy(&member, btf->types + btf->at[id] + sizeof(type) + i * sizeof(member),
+		       sizeof(member));
+		bits = fields ? member.offset & 0xffffff : member.offset;
+		if (name_is(btf, member.name_off, search->name))
+			return bits % 8 || (fields && member.offset >> 24) ? -1
+									   : (int64_t)(bits / 8);
+		if (!name_is(btf, member.name_off, "") || nesting >= NESTING_MAX)
+			continue;
+		inner = member_search(search, member.type, nesting + 1);
+		if (inner >= 0)
+			return inner + bits / 8;
+	}
+	return -1;
+}
+
+int64_t btf_member_find(const struct btf_types *btf, uint32_t of, const char *name,
+			unsigned int bytes)
+{
+	struct search search = {btf, name, MEMBERS_MAX};
+	int64_t offset = member_search(&search, of, 0);
+	struct btf_type type;
+
+	if (offset < 0)
+		return -1;
+	type_get(btf, of, &type);
+	return offset + bytes <= type.size ? offset : -1;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The structs of a BTF file, raw or in ELF. Why not libbpf: it refuses all of a file for one kind
+ * of type that is newer than itself (0.3 of Debian 11 knows no enum64, and the BTF of 6.1 has
+ * them), and before 1.3 it trusts what it reads. Here nothing in the file is trusted: every record,
+ * name and reference is looked at before it is used.
+ */
+#ifndef TSNAP_KERNEL_BTF_TYPES_H
+#define TSNAP_KERNEL_BTF_TYPES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+struct btf_types {
+	void *file; /* mapped, or allocated where it can't be mapped */
+	size_t file_bytes;
+	int mapped;
+	const unsigned char *types;
+	const char *strings; /* the last byte is NUL */
+	uint32_t types_bytes, strings_bytes;
+	uint32_t *at; /* where each type lies in types; at[0] is not used */
+	uint32_t count;
+};
+
+/* 0, or -errno with e filled and nothing held. */
+int btf_types_open(struct btf_types *btf, const char *path, struct error *e);
+void btf_types_close(struct btf_types *btf);
+
+/* The number of the first struct of that name, or 0. */
+uint32_t btf_struct_find(const struct btf_types *btf, const char *name);
+
+/* Bytes from the struct's start to a member of so many bytes that lies in it, unnamed structs and
+ * unions searched as well; -1 where there is none that is no bit-field. */
+int64_t btf_member_find(const struct btf_types *btf, uint32_t of, const char *name,
+			unsigned int bytes);
+
+#endif

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "kernel/own_switch.h"
+#include "kernel/bpf_call.h"
+
+#include <bcc/libbpf.h>
+#include <errno.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+const uint64_t own_switch_marks[OWN_SWITCH_MARKS] = {0x7473006e61700001, 0x7473006e61700002,
+						     0x7473006e61700003, 0x7473006e61700004};
+
+#define SWITCHES_MAX 32
+#define SLEEP_NS_MIN 20000
+#define SLEEP_NS_MAX 50000000
+#define SLEEPS_SEEN 3 /* that a value may fail to fit */
+
+int own_switch_map(size_t bytes)
+{
+	return bpf_call_map(BPF_MAP_TYPE_HASH, sizeof(uint64_t), bytes, SWITCHES_MAX);
+}
+
+static void nanosleep_marked(long ns)
+{
+	const uint64_t *marks = own_switch_marks;
+	struct timespec wait = {0, ns};
+
+	syscall(SYS_nanosleep, &wait, NULL, marks[0], marks[1], marks[2], marks[3]);
+}
+
+/* The system call, because the library's changes all threads of the process. A change takes away
+ * what prctl(2) tells with PR_SET_DUMPABLE and PR_SET_PDEATHSIG. */
+static int nanosleep_as_other(long ns)
+{
+	int dumpable = prctl(PR_GET_DUMPABLE), on_death = 0;
+	uid_t own = geteuid();
+
+	prctl(PR_GET_PDEATHSIG, &on_death);
+	if (syscall(SYS_setresuid, -1, own + 1, -1))
+		return -errno;
+	nanosleep_marked(ns);
+	if (syscall(SYS_setresuid, -1, own, -1))
+		return -errno;
+	prctl(PR_SET_PDEATHSIG, on_death);
+	if (dumpable == 1)
+		prctl(PR_SET_DUMPABLE, 1);
+	return 0;
+}
+
+/* The event lasts as long as the sleep: a debugger's stops later would fill the map. */
+static int sleep_once(struct own_switch *own, long ns)
+{
+	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
+				       .config = PERF_COUNT_SW_CONTEXT_SWITCHES,
+				       .sample_period = 1,
+				       .disabled = 1};
+	int event = perf_call_open(&attr, 0, -1), result;
+
+	own->what = "perf_event_open";
+	if (event < 0)
+		return event;
+	own->what = "running a program at a perf event";
+	result = perf_call_run(event, own->program);
+	if (!result && own->other_user) {
+		own->what = "setresuid";
+		result = nanosleep_as_other(ns);
+	} else if (!result) {
+		nanosleep_marked(ns);
+	}
+	close(event);
+	return result;
+}
+
+/* Takes the values out of the map. 1: one fits, 0: none does, -ENOENT: there is none. */
+static int values_take(struct own_switch *own)
+{
+	uint64_t none = 0, key;
+	int result = -ENOENT;
+
+	/* a key that is not there asks for the first */
+	while (!bpf_get_next_key(own->map, &none, &key)) {
+		if (result != 1 && !bpf_lookup_elem(own->map, &key, own->value))
+			result = own->fits(own->of);
+		if (bpf_delete_elem(own->map, &key))
+			break;
+	}
+	return result;
+}
+
+/* A short sleep can end before the switch: sleeps longer and longer until the program has run. */
+int own_switch_run(struct own_switch *own)
+{
+	int seen = 0;
+
+	for (long ns = SLEEP_NS_MIN; ns < SLEEP_NS_MAX && seen < SLEEPS_SEEN; ns *= 4) {
+		int result = sleep_once(own, ns);
+
+		if (!result)
+			result = values_take(own);
+		if (result != -ENOENT && result)
+			return result;
+		seen += !result;
+	}
+	own->what = "a program at this process's own context switch";
+	return seen ? 0 : -ETIME;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Runs a BPF program at the context switches of this very thread, one of which is a sleep in a
+ * known system call: what the program reads of the kernel can then be held against what this thread
+ * knows of itself.
+ */
+#ifndef TSNAP_KERNEL_OWN_SWITCH_H
+#define TSNAP_KERNEL_OWN_SWITCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Arguments 2 to 5 of the nanosleep: it ignores them, but the kernel saves them. */
+#define OWN_SWITCH_MARKS 4
+extern const uint64_t own_switch_marks[OWN_SWITCH_MARKS];
+
+/* A map for what the program saw at each switch: it adds a value of so many bytes, under the time
+ * (bpf_ktime_get_ns). A descriptor or -errno. */
+int own_switch_map(size_t bytes);
+
+struct own_switch {
+	int program; /* of perf events */
+	int map;
+	void *value; /* room for one */
+	/* Whether the value is what the sleep must have left. Others come as well: this thread may
+	 * be preempted, or stopped by a debugger. */
+	bool (*fits)(void *of);
+	void *of;
+	bool other_user;  /* have an effective user id that is one higher during the sleep */
+	const char *what; /* the call that failed */
+};
+
+/* 1: a value fits, 0: none did, -ETIME: the program never ran, or another -errno. */
+int own_switch_run(struct own_switch *own);
+
+#endif

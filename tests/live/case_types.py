@@ -1,0 +1,216 @@
+"""Where the layout of kernel types comes from: proved on this kernel, refused by name, or the next source."""
+import ctypes
+import os
+import platform
+import resource
+
+import btf_file
+import truth
+from case_trouble import expect_error
+from harness import START_S, STOP_S, UNREADY, Skip, case, check
+
+VMLINUX = "/sys/kernel/btf/vmlinux"
+RELEASE = os.uname().release
+CLONE_NEWNS = 0x20000
+MS_RDONLY, MS_BIND, MS_REC_PRIVATE = 1, 4096, 0x4000 | 0x40000
+PERF_EVENT_OPEN = {"x86_64": 298, "aarch64": 241}.get(platform.machine())
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def done(result):
+    if result:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
+
+def in_own_mounts(change):
+    """A preexec_fn: a mount namespace in which change() was called; it goes with its last process."""
+    def prepare():
+        done(libc.unshare(CLONE_NEWNS))
+        done(libc.mount(None, b"/", None, MS_REC_PRIVATE, None))
+        change()
+    return prepare
+
+
+def bind(what, over):
+    done(libc.mount(what.encode(), over.encode(), None, MS_BIND, None))
+
+
+def hide(path):
+    if os.path.isdir(path):
+        done(libc.mount(b"tmpfs", path.encode(), b"tmpfs", MS_RDONLY, None))
+
+
+def hide_headers():
+    hide("/lib/modules/" + RELEASE)
+    if os.path.exists("/sys/kernel/kheaders.tar.xz"):
+        bind("/dev/null", "/sys/kernel/kheaders.tar.xz")
+
+
+def foreign_btf(ctx, moves):
+    """A copy of this kernel's BTF with members of task_struct somewhere else."""
+    btf = truth.read(VMLINUX, "rb")
+    if not btf:
+        raise Skip("this kernel has no BTF")
+    path = os.path.join(ctx.temporary(), "foreign")
+    with open(path, "wb") as file:
+        file.write(btf_file.moved(btf, "task_struct", moves))
+    return path
+
+
+def own_offsets(ctx):
+    path = os.path.join(ctx.temporary(), "offsets")
+    ctx.plain("--write-offsets", path).finish_plain()
+    return path
+
+
+def free_of_arguments(ctx):
+    if ctx.options.tsnap_args:
+        raise Skip("--tsnap-args chooses the source")
+
+
+# What a member moved by so much runs into is something else on every kernel.
+MOVES = ({"comm": 2}, {"pid": -8, "tgid": -8, "real_parent": -8}, {"nvcsw": 8}, {"__state": 64}, {"cred": 64})
+
+
+@case
+def foreign_btf_by_name(ctx):
+    """--btf with the BTF of another kernel: one line that names the file, the field and this kernel; exit code 1."""
+    free_of_arguments(ctx)
+    for moves in MOVES:
+        path = foreign_btf(ctx, moves)
+        expect_error(ctx.plain("--csv", "-n", 1, "--btf", path), 1, path, "another kernel", "task_struct." + next(iter(moves)),
+                     RELEASE)
+
+
+@case
+def foreign_offsets_by_name(ctx):
+    """--offsets that say this kernel and are another's: one line that names file and field; exit code 1."""
+    free_of_arguments(ctx)
+    path = own_offsets(ctx)
+    text = truth.read(path)
+    offset = int(text.split("task_struct.comm ")[1].split()[0])
+    with open(path, "w") as file:
+        file.write(text.replace("task_struct.comm %d\n" % offset, "task_struct.comm %d\n" % (offset + 3)))
+    expect_error(ctx.plain("--csv", "-n", 1, "--offsets", path), 1, path, "task_struct.comm", RELEASE)
+    for line, word in (("release " + RELEASE, "release"), ("machine " + platform.machine(), "machine")):
+        with open(path, "w") as file:
+            file.write(text.replace(line, word + " other"))
+        expect_error(ctx.plain("--csv", "-n", 1, "--offsets", path), 1, path, "another kernel", "'%s other'" % word, line)
+
+
+@case
+def foreign_btf_in_sysfs(ctx):
+    """auto: another kernel's BTF is told and passed over; without another source the error tells all that was tried."""
+    free_of_arguments(ctx)
+    path, offsets = foreign_btf(ctx, {"comm": 2}), own_offsets(ctx)
+
+    def foreign():
+        bind(path, VMLINUX)
+
+    def alone():
+        foreign()
+        hide_headers()
+    expect_error(ctx.plain("--csv", "-n", 1, preexec_fn=in_own_mounts(alone)), UNREADY, "btf: '%s' is of another kernel" % VMLINUX,
+                 "task_struct.comm", "headers: ", "kheaders: ", RELEASE, "--offsets")
+    tool = ctx.plain("--csv", "-n", 1, "--offsets", offsets, preexec_fn=in_own_mounts(alone))
+    check(tool.finish(0, START_S + STOP_S), "--offsets: no rows")
+    checked = ctx.plain("--check", preexec_fn=in_own_mounts(foreign))
+    headers = os.path.exists("/lib/modules/%s/build" % RELEASE)
+    checked.finish_plain(0 if headers else UNREADY)
+    check(b"is of another kernel" in checked.out, "--check does not tell why btf was passed over: %s", checked.out.decode())
+    if headers:
+        check(b"build, proved" in checked.out or b"source, proved" in checked.out, "--check: %s", checked.out.decode())
+
+
+@case
+def proof_is_told(ctx):
+    """--check and -v say which source was taken, and that it was proved."""
+    checked = ctx.plain("--check")
+    checked.finish_plain()
+    check(b", proved on this kernel" in checked.out, "--check: %s", checked.out.decode())
+    verbose = ctx.plain("-v", "-a", "-n", 1, "-d", 1)
+    verbose.finish_plain()
+    check("proved on this kernel" in verbose.err + verbose.out.decode(), "-v: %s", verbose.err)
+
+
+class Filter(ctypes.Structure):
+    _fields_ = [("code", ctypes.c_uint16), ("jt", ctypes.c_uint8), ("jf", ctypes.c_uint8), ("k", ctypes.c_uint32)]
+
+
+class Program(ctypes.Structure):
+    _fields_ = [("len", ctypes.c_uint16), ("filter", ctypes.POINTER(Filter))]
+
+
+def without_call(number):
+    """A preexec_fn: that system call fails with EACCES, as in a container."""
+    def prepare():
+        rows = (Filter * 4)((0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, 0x50000 | 13), (0x06, 0, 0, 0x7fff0000))
+        program = Program(4, rows)
+        done(libc.prctl(22, 2, ctypes.byref(program), 0, 0))  # PR_SET_SECCOMP, SECCOMP_MODE_FILTER
+    return prepare
+
+
+@case
+def unproved_is_told(ctx):
+    """Where perf events are forbidden the layout is taken as it is, and --check says that it was not proved, and why."""
+    free_of_arguments(ctx)
+    if not PERF_EVENT_OPEN:
+        raise Skip("the number of perf_event_open is not known on this machine")
+    checked = ctx.plain("--check", preexec_fn=without_call(PERF_EVENT_OPEN))
+    if checked.wait(START_S + STOP_S) == UNREADY:
+        raise Skip("this kernel's probes need perf events")
+    check(b"not proved (perf_event_open: Permission denied)" in checked.out, "--check: %s", checked.out.decode())
+
+
+def fake_modprobe(ctx):
+    """PATH with a modprobe that notes its arguments, and where."""
+    directory = ctx.temporary()
+    path, notes = os.path.join(directory, "modprobe"), os.path.join(directory, "notes")
+    with open(path, "w") as file:
+        file.write('#!/bin/sh\necho "$*" >>%s\n' % notes)
+    os.chmod(path, 0o755)
+    return dict(os.environ, PATH=directory + ":" + os.environ["PATH"]), notes
+
+
+@case
+def kheaders_by_root(ctx):
+    """Only --kernel-types kheaders loads the module, and it is unloaded again; auto never does."""
+    free_of_arguments(ctx)
+    if os.path.exists("/sys/kernel/kheaders.tar.xz"):
+        raise Skip("this kernel has its headers in /sys already")
+    environment, notes = fake_modprobe(ctx)
+    expect_error(ctx.plain("--csv", "-n", 1, "--kernel-types", "kheaders", env=environment), UNREADY, "kheaders", "modprobe")
+    check(truth.read(notes) == "kheaders\n-r kheaders\n", "modprobe was asked: %r", truth.read(notes))
+    os.unlink(notes)
+
+    def nothing():
+        hide_headers()
+        hide("/sys/kernel/btf")
+    expect_error(ctx.plain("--csv", "-n", 1, env=environment, preexec_fn=in_own_mounts(nothing)), UNREADY, "kheaders")
+    check(truth.read(notes) is None, "auto loaded a module: %r", truth.read(notes))
+
+
+@case
+def nothing_written_outside(ctx):
+    """Nothing is written but in /run: the other places for temporary files are read-only."""
+    def closed():
+        for path in ("/tmp", "/var/tmp", "/dev/shm"):
+            hide(path)
+    options = type(ctx.options)(**dict(vars(ctx.options), tsnap="/proc/self/fd/%d" % os.open(ctx.options.tsnap, os.O_RDONLY)))
+    inside = type(ctx)(options)
+    inside.started = ctx.started
+    fd = int(options.tsnap.rsplit("/", 1)[1])
+    try:
+        rows = inside.plain("--csv", "-a", "-n", 1, preexec_fn=in_own_mounts(closed), pass_fds=[fd]).finish(0, START_S + STOP_S)
+    finally:
+        os.close(fd)
+    check(rows, "no rows")
+
+
+@case
+def little_memory(ctx):
+    """A limit on addresses that libbcc does not fit: one line that says so, and nothing to install; exit code 77."""
+    limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (100 << 20, 100 << 20))
+    tool = ctx.plain("--csv", "-n", 1, preexec_fn=limit)
+    expect_error(tool, UNREADY, "memory is short", "ulimit -v")
+    check("install" not in tool.err, "it asks for a package: %s", tool.err)

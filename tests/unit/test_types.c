@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* type sources: BTF files, ELF images, version codes, the proof on this kernel, the work directory
+ */
+#include "unit.h"
+#include "kernel/elf_image.h"
+#include "kernel/host.h"
+#include "kernel/layout_prove.h"
+#include "kernel/type_source.h"
+#include "kernel/version_code.h"
+#include "kernel/work_dir.h"
+
+#include <elf.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+
+#define CORPUS FIXTURES "/../fuzz/corpus_btf/"
+#define VMLINUX "/sys/kernel/btf/vmlinux"
+
+static uint32_t offset_of(const struct field_layout *layout, const char *of, const char *name)
+{
+	for (size_t i = 0; i < field_count; i++)
+		if (!strcmp(field_rows[i].of, of) &&
+		    !strcmp(field_rows[i].names[layout->name[i]], name))
+			return layout->offset[i];
+	fail_msg("no %s.%s", of, name);
+	return 0;
+}
+
+static void good_btf_is_read(void **state)
+{
+	static const struct {
+		const char *file, *state;
+	} rows[] = {
+		{"good", "__state"},
+		{"good_old_names", "state"},
+		{"good_nested", "__state"},
+		{"good_all_kinds", "__state"},
+		{"good_long_header", "__state"},
+		{"elf", "__state"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct field_layout layout = {0};
+		struct error e = {0};
+		char path[512];
+
+		snprintf(path, sizeof(path), CORPUS "%s", rows[i].file);
+		if (btf_layout_read(path, &layout, &e))
+			fail_msg("%s: %s", rows[i].file, e.line);
+		assert_int_equal(offset_of(&layout, "task_struct", rows[i].state), 24);
+		assert_int_equal(offset_of(&layout, "task_struct", "tgid"), 1268);
+		assert_int_equal(offset_of(&layout, "task_struct", "comm"), 1752);
+		assert_int_equal(offset_of(&layout, "cred", "euid"), 24);
+	}
+}
+
+static void bad_btf_is_refused(void **state)
+{
+	static const struct {
+		const char *file, *words;
+	} rows[] = {
+		{"empty", "too short"},
+		{"cut_header", "too short"},
+		{"cut_types", "cut off"},
+		{"cut_names", "cut off"},
+		{"other_byte_order", "other byte order"},
+		{"version", "version"},
+		{"huge_count", "longer than all"},
+		{"huge_lengths", "cut off"},
+		{"huge_header", "header is broken"},
+		{"no_names", "names have no end"},
+		{"kind_unknown", "kind of type"},
+		{"cyclic", "has no task_struct.__state"},
+		{"split", "has no task_struct.__state"},
+		{"overlap", "overlap"},
+		{"elf_without", "ELF file without BTF"},
+		{"elf_cut", "ELF file without BTF"},
+		{"elf_far", "ELF file without BTF"},
+		{"missing", "No such file"},
+		{"", "not a BTF file"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct field_layout layout = {.offset = {77}}, before = layout;
+		struct error e = {0};
+		char path[512];
+
+		snprintf(path, sizeof(path), CORPUS "%s", rows[i].file);
+		assert_true(btf_layout_read(path, &layout, &e) < 0);
+		if (!strstr(e.line, rows[i].words) || !strstr(e.line, CORPUS))
+			fail_msg("%s: %s", rows[i].file, e.line);
+		assert_memory_equal(&layout, &before, sizeof(layout));
+	}
+}
+
+/* An ELF file that has notes only: "Other" of type 0, then what is asked for. */
+struct note_image {
+	Elf64_Ehdr header;
+	Elf64_Phdr segment;
+	struct {
+		Elf64_Nhdr note;
+		char owner[8];
+		uint32_t code;
+	} notes[3];
+};
+
+static struct note_image note_image_make(uint32_t code)
+{
+	struct note_image image = {
+		.header = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB},
+			   .e_phoff = offsetof(struct note_image, segment),
+			   .e_phentsize = sizeof(Elf64_Phdr),
+			   .e_phnum = 1},
+		.segment = {.p_type = PT_NOTE,
+			    .p_offset = offsetof(struct note_image, notes),
+			    .p_filesz = sizeof(image.notes)},
+		.notes = {{{6, 4, 0}, "Other", 1},
+			  {{6, 4, 7}, "Linux", 2},
+			  {{6, 4, 0}, "Linux", code}},
+	};
+
+	return image;
+}
+
+static void version_code_is_read(void **state)
+{
+	const uint32_t code = 4 << 16 | 9 << 8 | 255;
+	struct note_image image = note_image_make(code);
+
+	(void)state;
+	assert_int_equal(version_code_of_vdso(&image, sizeof(image)), code);
+	/* cut off anywhere it says nothing, and reads nothing behind its end */
+	for (size_t size = 0; size < sizeof(image); size++) {
+		void *cut = malloc(size ? size : 1);
+
+		assert_non_null(cut);
+		memcpy(cut, &image, size);
+		assert_int_equal(version_code_of_vdso(cut, size), 0);
+		free(cut);
+	}
+	image.notes[0].note.n_namesz = 0xffffffff;
+	assert_int_equal(version_code_of_vdso(&image, sizeof(image)), 0);
+	image = note_image_make(code);
+	image.notes[2].note.n_descsz = 8;
+	assert_int_equal(version_code_of_vdso(&image, sizeof(image)), 0);
+	image = note_image_make(code);
+	image.segment.p_offset = UINT64_MAX - 8;
+	assert_int_equal(version_code_of_vdso(&image, sizeof(image)), 0);
+
+	assert_int_equal(version_code_of_release("4.9.0-19-amd64"), 4 << 16 | 9 << 8);
+	assert_int_equal(version_code_of_release("4.9.320"), code);
+	assert_int_equal(version_code_of_release("6.18-rc1"), 6 << 16 | 18 << 8);
+	assert_int_equal(version_code_of_release("linux"), 0);
+	assert_int_equal(version_code_of_signature("Ubuntu 4.15.0-20.21-generic 4.15.17"),
+			 4 << 16 | 15 << 8 | 17);
+	assert_int_equal(version_code_of_signature(""), 0);
+}
+
+/* The major and minor number are uname's everywhere. */
+static void version_code_is_this_kernels(void **state)
+{
+	struct utsname name;
+	uint32_t code;
+
+	(void)state;
+	assert_int_equal(uname(&name), 0);
+	code = version_code_read("");
+	assert_int_not_equal(code, 0);
+	assert_int_equal(code >> 8, version_code_of_release(name.release) >> 8);
+}
+
+static void each_field_is_proved(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < field_count; i++)
+		if (!layout_prove_knows(i))
+			fail_msg("no row tells what %s.%s must be", field_rows[i].of,
+				 field_rows[i].names[0]);
+}
+
+/* In a child, as tsnap does it: its parent is this test. */
+static int prove_in_child(const struct field_layout *layout, struct layout_proof *proof)
+{
+	int pipes[2], status, result = -EIO;
+	pid_t child;
+
+	assert_int_equal(pipe(pipes), 0);
+	child = fork();
+	assert_true(child >= 0);
+	if (!child) {
+		char parent_name[16];
+
+		prctl(PR_GET_NAME, parent_name);
+		prctl(PR_SET_NAME, "prove-child");
+		result = layout_prove(layout, parent_name, proof);
+		if (write(pipes[1], &result, sizeof(result)) < 0 ||
+		    write(pipes[1], proof, sizeof(*proof)) < 0)
+			_exit(1);
+		_exit(0);
+	}
+	close(pipes[1]);
+	assert_int_equal(read(pipes[0], &result, sizeof(result)), sizeof(result));
+	assert_int_equal(read(pipes[0], proof, sizeof(*proof)), sizeof(*proof));
+	close(pipes[0]);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	return result;
+}
+
+/* This kernel's own layout, or a skip. */
+static struct field_layout layout_here(void)
+{
+	struct field_layout layout = {0};
+	struct layout_proof proof = {0};
+	struct error e = {0};
+	int result;
+
+	if (access(VMLINUX, R_OK) || geteuid())
+		skip();
+	if (btf_layout_read(VMLINUX, &layout, &e))
+		fail_msg("%s", e.line);
+	result = prove_in_child(&layout, &proof);
+	if (result == -EPERM || result == -EACCES || result == -ENOSYS) {
+		print_message("not proved: %s\n", proof.why);
+		skip();
+	}
+	if (result)
+		fail_msg("this kernel's own layout: %d, %s.%s %s", result,
+			 field_rows[proof.field].of, field_rows[proof.field].names[0], proof.why);
+	return layout;
+}
+
+static void right_layout_is_proved(void **state)
+{
+	struct field_layout layout = layout_here();
+	struct layout_proof proof = {0};
+	char link[32] = "";
+
+	(void)state;
+	assert_int_equal(prove_in_child(&layout, &proof), 0);
+	assert_int_not_equal(proof.parent_tgid, 0);
+	/* the numbers are the kernel's where /proc is of the first pid namespace */
+	if (readlink("/proc/self/ns/pid", link, sizeof(link) - 1) > 0 &&
+	    !strcmp(link, "pid:[4026531836]"))
+		assert_int_equal(proof.parent_tgid, getpid());
+}
+
+/* Each field by itself, by an amount behind which there is something else. */
+static void wrong_field_is_named(void **state)
+{
+	static const struct {
+		const char *of, *name;
+		int by;
+	} rows[] = {
+		{"task_struct", "__state", 64},
+		{"task_struct", "stack", 16},
+		{"task_struct", "flags", 4},
+		{"task_struct", "exit_state", 8},
+		{"task_struct", "pid", -8},
+		{"task_struct", "tgid", 4},
+		{"task_struct", "real_parent", 16},
+		{"task_struct", "nvcsw", 8},
+		{"task_struct", "start_boottime", 8},
+		{"task_struct", "cred", 64},
+		{"task_struct", "comm", 1},
+		{"cred", "euid", 4},
+		{"cred", "euid", -4},
+	};
+	struct field_layout right = layout_here();
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct field_layout layout = right;
+		struct layout_proof proof = {0};
+		size_t field = 0;
+
+		while (strcmp(field_rows[field].of, rows[i].of) ||
+		       strcmp(field_rows[field].names[0], rows[i].name))
+			field++;
+		layout.offset[field] = (uint32_t)((int)layout.offset[field] + rows[i].by);
+		if (prove_in_child(&layout, &proof) != 1 || proof.field != field)
+			fail_msg("row %zu: %s moved by %d: %s was named", i, rows[i].name,
+				 rows[i].by, field_rows[proof.field].names[0]);
+	}
+}
+
+static bool exists(const char *path)
+{
+	struct stat stat;
+
+	return !lstat(path, &stat);
+}
+
+/* What nobody holds is removed by the next; what somebody holds stays, whatever pid it has. */
+static void stale_work_dir_is_removed(void **state)
+{
+	struct work_dir owned, left, next;
+	char others[] = "/tmp/tsnap.XXXXXX"; /* a user's own "tsnap.backup" */
+	struct error e = {0};
+
+	(void)state;
+	assert_int_equal(work_dir_make(&owned, &e), 0);
+	assert_int_equal(work_dir_make(&left, &e), 0);
+	assert_non_null(mkdtemp(others));
+	assert_int_equal(work_dir_write(left.path, "a/b/c", "text", &e), 0);
+	close(left.lock); /* as when its process was killed */
+	assert_int_equal(work_dir_make(&next, &e), 0);
+	assert_false(exists(left.path));
+	assert_true(exists(owned.path));
+	assert_int_equal(rmdir(others), 0);
+	work_dir_remove(&owned);
+	work_dir_remove(&next);
+	work_dir_remove(&next); /* nothing */
+	assert_false(exists(owned.path));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(good_btf_is_read),
+		cmocka_unit_test(bad_btf_is_refused),
+		cmocka_unit_test(version_code_is_read),
+		cmocka_unit_test(version_code_is_this_kernels),
+		cmocka_unit_test(each_field_is_proved),
+		cmocka_unit_test(right_layout_is_proved),
+		cmocka_unit_test(wrong_field_is_named),
+		cmocka_unit_test(stale_work_dir_is_removed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
