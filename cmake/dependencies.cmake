@@ -13,4 +13,5 @@ function(tsnap_find target header library debian redhat)
 endfunction()
 
 tsnap_find(dep_bcc bcc/bcc_common.h bcc_bpf libbpfcc-dev bcc-devel)
+tsnap_find(dep_bpf bpf/btf.h bpf libbpf-dev libbpf-devel)
 tsnap_find(dep_seccomp seccomp.h seccomp libseccomp-dev libseccomp-devel)

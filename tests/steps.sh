@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # What test runs are made of: builds, and tests that count; sourced after packaging/say.sh.
 # Of the caller: top (the sources), build (the folder of builds), jobs; the counts passed, failed, skipped.
+: "${top:?}" "${build:=$top/build-test}" "${jobs:=$(nproc)}"
 
 # A parallel build goes on for a while after its first error: that one first, then the log's end.
 failure_show()
