@@ -55,7 +55,8 @@ int bcc_library_open(struct bcc_library *bcc, struct error *e)
 void bcc_library_find(char *file, size_t size)
 {
 	/* libbcc_bpf comes from the same package and is linked: it lies in the same folder */
-	char path[PATH_MAX], real[PATH_MAX], *slash;
+	char path[PATH_MAX], real[PATH_MAX];
+	const char *slash;
 	Dl_info info;
 	void *symbol = dlsym(RTLD_DEFAULT, "bpf_attach_raw_tracepoint");
 
