@@ -64,6 +64,10 @@ static int message_take(const struct child_message *message, int descriptor,
 		result->registers_marked = message->flag;
 		result->calibration = message->code;
 		return 1;
+	case MESSAGE_PIDS:
+		result->own_tid = message->number;
+		result->pids_translated = message->flag;
+		return 1;
 	case MESSAGE_PROGRAM:
 		result->programs[message->number % GROUP_COUNT] = descriptor;
 		return 1;

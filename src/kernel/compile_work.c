@@ -2,6 +2,7 @@
 #include "kernel/compile_work.h"
 #include "kernel/calibrate.h"
 #include "kernel/child_message.h"
+#include "kernel/pid_space.h"
 #include "kernel/program_text.h"
 #include "kernel/record.h"
 #include "kernel/type_source.h"
@@ -149,6 +150,19 @@ static int registers_find(const struct field_layout *layout, int socket, uint32_
 	return child_message_send(socket, &message, -1);
 }
 
+static int pids_find(const struct field_layout *layout, const struct host *host, int socket,
+		     struct pid_space *pids, struct error *e)
+{
+	struct child_message message = {.kind = MESSAGE_PIDS};
+	int result = pid_space_find(layout, host, pids, e);
+
+	if (result)
+		return result;
+	message.number = pids->parent_tid;
+	message.flag = pids->translated;
+	return child_message_send(socket, &message, -1);
+}
+
 int compile_work(const struct compile_request *request, const char *work_dir, int socket,
 		 int output, struct error *e)
 {
@@ -164,6 +178,8 @@ int compile_work(const struct compile_request *request, const char *work_dir, in
 
 	if (!result)
 		result = types_find(request, &bcc, work_dir, socket, output, &layout, e);
+	if (!result && request->plan)
+		result = pids_find(&layout, request->host, socket, &knobs.pids, e);
 	if (result || !request->plan)
 		return result;
 	registers_find(&layout, socket, &knobs.stack_registers);
