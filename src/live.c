@@ -103,11 +103,13 @@ static void live_describe(struct source *source, struct source_facts *facts)
 				    "kind of fact: files and programs of other users' threads "
 				    "(needs CAP_SYS_PTRACE)",
 				    1);
-	if (live->translated)
+	if (live->translated) {
 		missed_add_standing(facts,
 				    "threads outside of this container's pid namespace (pid and "
 				    "tid are those inside)",
 				    live->other_threads);
+		facts->missed[facts->missed_count - 1].natural = true;
+	}
 	facts->chosen = text_string(&live->chosen);
 	if (full && live->translated)
 		missed_add_row(facts, "times that a thread did not fit the map (raise --max-threads)",

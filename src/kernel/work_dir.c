@@ -79,7 +79,7 @@ static void stale_remove(const char *parent, const char *prefix)
 
 int work_dir_make(char path[WORK_DIR_PATH_SIZE], struct error *e)
 {
-	char prefix[48];
+	char prefix[32];
 	int failed = 0;
 
 	prefix_write(prefix, sizeof(prefix));
