@@ -98,10 +98,11 @@ static void live_describe(struct source *source, struct source_facts *facts)
 	if (!live->moment.registers_known)
 		missed_add_standing(facts, "kind of fact: system calls (tsnap --check tells why)",
 				    1);
-	if (live->needs & (NEED_FILE | NEED_EXE) && !kernel->host.cap_ptrace)
+	if (live->needs & (NEED_FILE | NEED_EXE | NEED_SYSCALL) &&
+	    (!kernel->host.cap_ptrace || !kernel->host.cap_read))
 		missed_add_standing(facts,
-				    "kind of fact: files and programs of other users' threads "
-				    "(needs CAP_SYS_PTRACE)",
+				    "kind of fact: files, programs and earlier calls of other "
+				    "users' threads (needs CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH)",
 				    1);
 	if (live->translated) {
 		missed_add_standing(facts,

@@ -50,16 +50,17 @@ static void host_describe(const struct host *host, struct text *out)
 	snprintf(words, sizeof(words), "%d online, %d possible", host->cpus, host->cpus_possible);
 	line_add(out, "CPUs", words);
 	snprintf(words, sizeof(words),
-		 "%s; CAP_BPF %s, CAP_PERFMON %s, CAP_SYS_PTRACE %s, CAP_SYS_ADMIN %s%s",
+		 "%s; CAP_BPF %s, CAP_PERFMON %s, CAP_SYS_PTRACE %s, CAP_DAC_READ_SEARCH %s, "
+		 "CAP_SYS_ADMIN %s%s",
 		 host->root ? "root" : "not root", host->cap_bpf ? "yes" : "no",
-		 host->cap_perfmon ? "yes" : "no", host->cap_ptrace ? "yes" : "no",
+		 host->cap_perfmon ? "yes" : "no", host->cap_ptrace ? "yes" : "no", host->cap_read ? "yes" : "no",
 		 host->cap_admin ? "yes" : "no",
 		 host->seccomp ? "; a filter of system calls (seccomp) is in force" : "");
 	line_add(out, "privileges", words);
-	if (!host->cap_ptrace)
+	if (!host->cap_ptrace || !host->cap_read)
 		line_add(out, "",
-			 "without CAP_SYS_PTRACE files and programs of other users' threads stay "
-			 "unknown");
+			 "without CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH these stay unknown of "
+			 "other users' threads: files, programs, calls from before the start");
 	pids_describe(host, out);
 	line_add(out, "lockdown",
 		 host->lockdown[0] ? host->lockdown : "not known (no securityfs, or no lockdown)");
