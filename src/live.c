@@ -113,7 +113,8 @@ static void live_describe(struct source *source, struct source_facts *facts)
 	}
 	facts->chosen = text_string(&live->chosen);
 	if (full && live->translated)
-		missed_add_row(facts, "times that a thread did not fit the map (raise --max-threads)",
+		missed_add_row(facts,
+			       "times that a thread did not fit the map (raise --max-threads)",
 			       full);
 	else if (full)
 		/* how many there are now, not how often one was refused */

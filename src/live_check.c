@@ -32,7 +32,8 @@ static void pids_describe(const struct host *host, struct text *out)
 		words = host->pid_depth == 1
 				? "its own (a container): pid and tid are those of it, as ps shows "
 				  "them; threads outside of it are left out"
-				: "its own (a container), but /proc is of an outer one: pid and tid "
+				: "its own (a container), but /proc is of an outer one: pid and "
+				  "tid "
 				  "are those that /proc shows";
 	line_add(out, "pid namespace", words);
 }
@@ -53,8 +54,8 @@ static void host_describe(const struct host *host, struct text *out)
 		 "%s; CAP_BPF %s, CAP_PERFMON %s, CAP_SYS_PTRACE %s, CAP_DAC_READ_SEARCH %s, "
 		 "CAP_SYS_ADMIN %s%s",
 		 host->root ? "root" : "not root", host->cap_bpf ? "yes" : "no",
-		 host->cap_perfmon ? "yes" : "no", host->cap_ptrace ? "yes" : "no", host->cap_read ? "yes" : "no",
-		 host->cap_admin ? "yes" : "no",
+		 host->cap_perfmon ? "yes" : "no", host->cap_ptrace ? "yes" : "no",
+		 host->cap_read ? "yes" : "no", host->cap_admin ? "yes" : "no",
 		 host->seccomp ? "; a filter of system calls (seccomp) is in force" : "");
 	line_add(out, "privileges", words);
 	if (!host->cap_ptrace || !host->cap_read)

@@ -38,8 +38,7 @@ static enum thread_doing doubt_resolve(struct live *live, const struct thread_st
 	int64_t told;
 
 	/* on a CPU when it was read, and off it when that was looked at: no doubt */
-	if (doing == DOING_ON &&
-	    !thread_table_get(&live->kernel.table, record->sched.tid, &now) &&
+	if (doing == DOING_ON && !thread_table_get(&live->kernel.table, record->sched.tid, &now) &&
 	    now.sched.sequence_done != record->sched.sequence_done)
 		return doing;
 	known = index_put(&live->doubts, record->identity.tid, NULL);
@@ -161,8 +160,7 @@ static void record_take(struct live *live, const struct thread_state *record)
 		house_keep_record(live, record);
 	if (!record_settled(record))
 		index_put(&live->awake_next,
-			  record->sched.tid ? record->sched.tid
-					    : SEED_KEY | record->identity.tid,
+			  record->sched.tid ? record->sched.tid : SEED_KEY | record->identity.tid,
 			  NULL);
 	doing = record_doing(record, &live->moment, &unsure);
 	if (unsure)

@@ -17,17 +17,17 @@
 #include "sample/sample.h"
 
 struct live_seed {
-	uint64_t unfit_count; /* threads that did not fit the map */
+	uint64_t unfit_count;	      /* threads that did not fit the map */
 	struct thread_state *waiting; /* with their tid 0: not any more */
 	size_t waiting_count, waiting_capacity;
 	struct index waiting_by_tid;
-	struct index calls;   /* tid to its row in call, plus one */
+	struct index calls; /* tid to its row in call, plus one */
 	struct seed_call *call;
 	size_t call_count;
 };
 
-/* Those that wait: one by its tid, or NULL; all of them, where visit may take away the one that it is
- * given. */
+/* Those that wait: one by its tid, or NULL; all of them, where visit may take away the one that it
+ * is given. */
 const struct thread_state *live_seed_waiting(struct live_seed *seed, uint32_t tid);
 void live_seed_visit(struct live_seed *seed,
 		     void (*visit)(void *to, const struct thread_state *record), void *to);

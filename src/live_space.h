@@ -7,8 +7,8 @@
 
 #include "live_state.h"
 
-/* Whether the record is of a thread that /proc can show. Who waited as seeded does not any more: what
- * it did before the record was made is carried over to that. */
+/* Whether the record is of a thread that /proc can show. Who waited as seeded does not any more:
+ * what it did before the record was made is carried over to that. */
 bool live_space_meet(struct live *live, const struct thread_state *record);
 
 /* The kernel's waker_tid of a sample becomes the one of /proc; absent for a thread of another

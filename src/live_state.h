@@ -37,10 +37,10 @@ struct live {
 	size_t count, capacity, threads, threads_before; /* threads: in the last full scan */
 	int64_t period_ns, due_ns, previous_ns, housekept_ns;
 	int64_t own_cpu_start_ns;
-	uint32_t own_pid;      /* as /proc shows it, */
-	uint32_t own_tid;      /* as the kernel's, the key of its record */
-	bool translated;       /* /proc is not the first pid namespace's */
-	bool proc_whole;       /* it hides nobody (hidepid): who is not there is gone */
+	uint32_t own_pid; /* as /proc shows it, */
+	uint32_t own_tid; /* as the kernel's, the key of its record */
+	bool translated;  /* /proc is not the first pid namespace's */
+	bool proc_whole;  /* it hides nobody (hidepid): who is not there is gone */
 	unsigned int housekeepings;
 	bool keep_house, sweep; /* in this scan */
 	uint64_t late_count;

@@ -246,7 +246,8 @@ static int try_probe_read_kernel(char *why)
 
 const struct fact_row fact_rows[FACT_COUNT] = {
 	[FACT_BPF] = {"bpf", "BPF maps and programs may be made",
-		      "run as root (sudo tsnap), or with CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE (or CAP_SYS_ADMIN)",
+		      "run as root (sudo tsnap), or with CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE "
+		      "(or CAP_SYS_ADMIN)",
 		      try_bpf},
 	[FACT_RAW_TRACEPOINT] = {"raw_tracepoint", "raw tracepoints, the cheapest probes (4.17)",
 				 NULL, try_raw_tracepoint},

@@ -151,7 +151,8 @@ static void status_read(struct host *host)
 		return;
 	line = strstr(text, "\nCapEff:");
 	bits = line ? strtoull(line + 8, NULL, 16) : 0;
-	/* CAP_DAC_OVERRIDE 1, CAP_DAC_READ_SEARCH 2, CAP_SYS_PTRACE 19, CAP_SYS_ADMIN 21, CAP_PERFMON 38, CAP_BPF 39: capabilities(7); the last two since 5.8 */
+	/* CAP_DAC_OVERRIDE 1, CAP_DAC_READ_SEARCH 2, CAP_SYS_PTRACE 19, CAP_SYS_ADMIN 21,
+	 * CAP_PERFMON 38, CAP_BPF 39: capabilities(7); the last two since 5.8 */
 	host->cap_admin = bits >> 21 & 1;
 	host->cap_perfmon = bits >> 38 & 1;
 	host->cap_bpf = bits >> 39 & 1;

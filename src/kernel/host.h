@@ -18,7 +18,8 @@ struct host {
 	char tracefs[HOST_TEXT_SIZE];	      /* where it is mounted and readable, or "" */
 	int jit;			      /* bpf_jit_enable: 0 off, 1 or 2 on, -1 unknown */
 	bool root, cap_bpf, cap_perfmon, cap_admin, cap_ptrace;
-	/* CAP_DAC_READ_SEARCH or CAP_DAC_OVERRIDE: /proc/PID/fd and others are their owner's only */
+	/* CAP_DAC_READ_SEARCH or CAP_DAC_OVERRIDE: /proc/PID/fd and others are their owner's only
+	 */
 	bool cap_read;
 	bool seccomp; /* a filter of system calls is in force */
 	/* "pid:[4026531836]", or "" where the kernel has no pid namespaces */

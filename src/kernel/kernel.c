@@ -43,11 +43,12 @@ int kernel_plan(struct kernel *kernel, const struct kernel_options *options, str
 				"boot without lockdown (lockdown=none, secure boot off) helps",
 				kernel->host.lockdown, why);
 		if (kernel->host.seccomp && (kernel->host.cap_bpf || kernel->host.cap_admin))
-			return error_set(e, EPERM, EXIT_HOST_CANNOT,
-					 "BPF does not work here (%s), and a filter of system calls "
-					 "is in force: have it allow bpf and perf_event_open "
-					 "(seccomp=unconfined, or a profile that knows CAP_BPF)",
-					 why);
+			return error_set(
+				e, EPERM, EXIT_HOST_CANNOT,
+				"BPF does not work here (%s), and a filter of system calls "
+				"is in force: have it allow bpf and perf_event_open "
+				"(seccomp=unconfined, or a profile that knows CAP_BPF)",
+				why);
 		return error_set(e, EPERM, EXIT_HOST_CANNOT,
 				 "BPF does not work here (%s): in a container give it CAP_BPF, "
 				 "CAP_PERFMON and CAP_SYS_PTRACE (or CAP_SYS_ADMIN) and a higher "

@@ -9,7 +9,9 @@
 #include <unistd.h>
 
 #define NUMBER_WORDS 40 /* of the list of numbers: 19 levels; 9 where they are 32 bytes each */
-#define PIDS_LINK_BYTES 16 /* from task_struct.pids (until 4.18) to its first struct pid pointer */
+#define PIDS_LINK_BYTES                                                          \
+	16 /* from task_struct.pids (until 4.18) to its first struct pid pointer \
+	    */
 
 /* What the program below finds. */
 struct own_pid {
@@ -21,17 +23,17 @@ static uint32_t field_offset(const struct field_layout *layout, const char *of, 
 {
 	for (size_t i = 0; i < field_count; i++)
 		if (!strcmp(field_rows[i].of, of) && !strcmp(field_rows[i].names[0], name))
-			return layout->offset[i] +
-			       (layout->name[i] && !strcmp(name, "thread_pid") ? PIDS_LINK_BYTES
-									       : 0);
+			return layout->offset[i] + (layout->name[i] && !strcmp(name, "thread_pid")
+							    ? PIDS_LINK_BYTES
+							    : 0);
 	return 0;
 }
 
 /* Reads from the address that lies at the stack's offset `slot`, offset bytes above it. */
-#define READ_(to, bytes, slot, offset)                                                       \
-	BPF_COPY_(BPF_REG_1, BPF_REG_10), BPF_ADD_(BPF_REG_1, (to)),                         \
-		BPF_SET_(BPF_REG_2, (bytes)), BPF_LOAD_(BPF_REG_3, BPF_REG_10, (slot)),      \
-		BPF_ADD_(BPF_REG_3, (int)(offset)), BPF_CALL_(BPF_FUNC_probe_read)
+#define READ_(to, bytes, slot, offset)                                                             \
+	BPF_COPY_(BPF_REG_1, BPF_REG_10), BPF_ADD_(BPF_REG_1, (to)), BPF_SET_(BPF_REG_2, (bytes)), \
+		BPF_LOAD_(BPF_REG_3, BPF_REG_10, (slot)), BPF_ADD_(BPF_REG_3, (int)(offset)),      \
+		BPF_CALL_(BPF_FUNC_probe_read)
 
 /* A program that copies the numbers of the thread it runs in into the map's only value. */
 static int look_load(int map, const struct field_layout *layout)
@@ -106,14 +108,14 @@ int pid_space_decode(const uint64_t *words, unsigned int count, uint32_t level, 
 	/* until 4.14 with a list node at its end */
 	static const uint32_t sizes[] = {16, 32};
 
-	if (depth < 1 || (uint32_t)depth > level + 1)
+	if (depth < 1 || level >= count || (uint32_t)depth > level + 1)
 		return -EINVAL;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		uint64_t at = (uint64_t)level * sizes[i] / 8,
 			 shown = (level + 1 - (uint32_t)depth) * (uint64_t)sizes[i] / 8;
 
-		if (level >= count || at + 1 >= count || (uint32_t)words[at] != own_pid ||
-		    !words[at + 1] || !words[shown + 1])
+		if (at + 1 >= count || (uint32_t)words[at] != own_pid || !words[at + 1] ||
+		    !words[shown + 1])
 			continue;
 		space->translated = (uint32_t)depth != level + 1;
 		space->address = words[shown + 1];
