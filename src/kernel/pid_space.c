@@ -8,7 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NUMBER_WORDS 40 /* of the list of numbers: 19 levels; 9 where they are 32 bytes each */
+#define NUMBER_WORDS 40	   /* of the list of numbers: 19 levels; 9 where they are 32 bytes each */
+#define PID_MAX (1u << 22) /* PID_MAX_LIMIT of include/linux/threads.h */
 #define PIDS_LINK_BYTES                                                          \
 	16 /* from task_struct.pids (until 4.18) to its first struct pid pointer \
 	    */
@@ -102,6 +103,23 @@ static int look(const struct field_layout *layout, struct own_pid *own)
 	return result;
 }
 
+/* Whether the words read well as numbers of so many bytes each, one for each level. */
+static bool numbers_fit(const uint64_t *words, unsigned int count, uint32_t level, uint32_t own_pid,
+			uint32_t bytes)
+{
+	const uint32_t step = bytes / 8;
+
+	if (level >= count / step)
+		return false;
+	for (uint32_t i = 0; i <= level; i++) {
+		uint32_t number = (uint32_t)words[i * step]; /* an int, then padding */
+
+		if (!number || number > PID_MAX || !words[i * step + 1])
+			return false;
+	}
+	return (uint32_t)words[level * step] == own_pid;
+}
+
 int pid_space_decode(const uint64_t *words, unsigned int count, uint32_t level, uint32_t own_pid,
 		     int depth, struct pid_space *space)
 {
@@ -111,15 +129,13 @@ int pid_space_decode(const uint64_t *words, unsigned int count, uint32_t level, 
 	if (depth < 1 || level >= count || (uint32_t)depth > level + 1)
 		return -EINVAL;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-		uint64_t at = (uint64_t)level * sizes[i] / 8,
-			 shown = (level + 1 - (uint32_t)depth) * (uint64_t)sizes[i] / 8;
+		uint32_t shown = level + 1 - (uint32_t)depth;
 
-		if (at + 1 >= count || (uint32_t)words[at] != own_pid || !words[at + 1] ||
-		    !words[shown + 1])
+		if (!numbers_fit(words, count, level, own_pid, sizes[i]))
 			continue;
-		space->translated = (uint32_t)depth != level + 1;
-		space->address = words[shown + 1];
-		space->level = level + 1 - (uint32_t)depth;
+		space->translated = shown > 0;
+		space->address = words[shown * sizes[i] / 8 + 1];
+		space->level = shown;
 		space->number_bytes = sizes[i];
 		return 0;
 	}

@@ -285,7 +285,10 @@ static void text_translates_ids_on_demand(void **state)
 static void numbers_of_namespaces(void **state)
 {
 	static const uint64_t new[] = {700, 0xa0, 70, 0xa1, 7, 0xa2, 0, 0, 0, 0, 0, 0};
-	static const uint64_t old[] = {700, 0xa0, 1, 2, 70, 0xa1, 3, 4, 7, 0xa2, 5, 6};
+	static const uint64_t old[] = {700, 0xa0, 0, 0xc0, 70, 0xa1, 0, 0xc1, 7, 0xa2, 0, 0xc2};
+	/* the same number in both inner namespaces */
+	static const uint64_t twice[] = {700, 0xa0, 0, 0xc0, 7, 0xa1, 0, 0xc1, 7, 0xa2, 0, 0xc2};
+	static const uint64_t other[] = {700, 0xa0, 70, 0xa1, 8, 0xa2, 9, 0, 0, 0, 0, 0};
 	static const struct {
 		const uint64_t *words;
 		uint32_t level;
@@ -301,9 +304,10 @@ static void numbers_of_namespaces(void **state)
 		{new, 2, 3, 0, false, 0xa0, 0, 16}, /* the first one's */
 		{new, 2, 4, -EINVAL, false, 0, 0, 0},
 		{new, 2, 0, -EINVAL, false, 0, 0, 0},
-		{new, 1, 1, -EINVAL, false, 0, 0, 0}, /* another number */
-		{new, 3, 1, -EINVAL, false, 0, 0, 0},
-		{new, 6, 1, -EINVAL, false, 0, 0, 0}, /* beyond the words */
+		{twice, 2, 1, 0, true, 0xa2, 2, 32},
+		{other, 2, 1, -EINVAL, false, 0, 0, 0}, /* another number */
+		{other, 3, 1, -EINVAL, false, 0, 0, 0}, /* no namespace */
+		{new, 6, 1, -EINVAL, false, 0, 0, 0},	/* beyond the words */
 		{new, UINT32_MAX, 1, -EINVAL, false, 0, 0, 0},
 	};
 
