@@ -107,11 +107,11 @@ static int look(const struct field_layout *layout, struct own_pid *own)
 static bool numbers_fit(const uint64_t *words, unsigned int count, uint32_t level, uint32_t own_pid,
 			uint32_t bytes)
 {
-	const uint32_t step = bytes / 8;
+	const size_t step = bytes / 8;
 
 	if (level >= count / step)
 		return false;
-	for (uint32_t i = 0; i <= level; i++) {
+	for (size_t i = 0; i <= level; i++) {
 		uint32_t number = (uint32_t)words[i * step]; /* an int, then padding */
 
 		if (!number || number > PID_MAX || !words[i * step + 1])

@@ -54,7 +54,7 @@ class Space(Process):
         super().__init__([*unshared(*NEW_PIDS), "sh", "-c", "echo ready; read nothing"])
         wait_until(lambda: self.out or self.code is not None, START_S, "a pid namespace")
         self.init = min(truth.children(self.pid))
-        self.prefix = ["nsenter", "--target", str(self.init), "--pid", "--mount"]
+        self.prefix = ["nsenter", "--target", str(self.init), "--pid", "--mount", "--root"]
 
     def tids(self):
         """{tid in it: host's tid} of all its threads."""
@@ -188,7 +188,7 @@ def inside_nested(ctx):
     leaf = max(truth.children(init) | {init})
     numbers = truth.Thread(leaf).status.split("NSpid:")[1].split("\n")[0].split()
     check(len(numbers) == 3, "not a namespace in a namespace: %s", numbers)
-    within = through(ctx, "nsenter", "--target", str(leaf), "--pid", "--mount", workload=False)
+    within = through(ctx, "nsenter", "--target", str(leaf), "--pid", "--mount", "--root", workload=False)
     rows = within.rows("-a", "-c", "pipe_read", seconds=1, columns="comm,state,syscall,filename")
     check({int(row["pid"]) for row in rows} == {1}, "in the inner one: pids %s", {row["pid"] for row in rows})
 
@@ -222,7 +222,7 @@ def no_proc(ctx):
     bare = through(ctx, *mounted("mount -t tmpfs none /proc"), workload=False)
     expect_error(bare.plain("--csv", "-n", "1"), UNREADY, "/proc")
     space, _ = space_of(ctx)
-    foreign = through(ctx, "nsenter", "--target", str(space.init), "--mount", workload=False)
+    foreign = through(ctx, "nsenter", "--target", str(space.init), "--mount", "--root", workload=False)
     expect_error(foreign.plain("--csv", "-n", "1"), UNREADY, "/proc")
 
 
