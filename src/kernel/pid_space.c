@@ -37,7 +37,7 @@ static uint32_t field_offset(const struct field_layout *layout, const char *of, 
 		BPF_CALL_(BPF_FUNC_probe_read)
 
 /* A program that copies the numbers of the thread it runs in into the map's only value. */
-static int look_load(int map, const struct field_layout *layout)
+static int look_load(enum bpf_prog_type type, int map, const struct field_layout *layout)
 {
 	enum { KEY = -8, TASK = -16, PID = -24, OWN = -24 - (int)sizeof(struct own_pid) };
 	const int parent_at = OWN + (int)offsetof(struct own_pid, parent_tid),
@@ -62,44 +62,67 @@ static int look_load(int map, const struct field_layout *layout)
 		BPF_EXIT_(),
 	};
 
-	return bpf_call_load(BPF_PROG_TYPE_PERF_EVENT, insns, sizeof(insns) / sizeof(insns[0]));
+	return bpf_call_load(type, insns, sizeof(insns) / sizeof(insns[0]));
 }
 
-/* Sleeps until the program has run at this thread's switch: a short sleep can end before one. */
-static int look_wait(int map, struct own_pid *own)
+static int own_read(int map, struct own_pid *own)
 {
 	uint32_t key = 0;
 
-	for (long ns = 20000; ns < 50000000; ns *= 4) {
-		nanosleep(&(struct timespec){0, ns}, NULL);
-		if (bpf_lookup_elem(map, &key, own))
-			return -errno;
-		if (own->parent_tid)
-			return 0;
-	}
-	return -ETIME;
+	if (bpf_lookup_elem(map, &key, own))
+		return -errno;
+	return own->parent_tid ? 0 : -ETIME;
 }
 
-static int look(const struct field_layout *layout, struct own_pid *own)
+/* The kernel runs the program when told so (5.10). */
+static int look_directly(int map, const struct field_layout *layout, struct own_pid *own)
+{
+	int program = look_load(BPF_PROG_TYPE_RAW_TRACEPOINT, map, layout), result;
+
+	if (program < 0)
+		return program;
+	result = bpf_call_run(program);
+	close(program);
+	return result < 0 ? result : own_read(map, own);
+}
+
+/* The kernel runs the program when this thread is switched. A short sleep can end before that. */
+static int look_asleep(int map, const struct field_layout *layout, struct own_pid *own)
 {
 	/* clang-format off */
 	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CONTEXT_SWITCHES,
 				       .sample_period = 1, .disabled = 1};
 	/* clang-format on */
-	int map = bpf_call_map(BPF_MAP_TYPE_ARRAY, 4, sizeof(*own), 1), program = -1, event = -1;
-	int result = map;
+	int program = look_load(BPF_PROG_TYPE_PERF_EVENT, map, layout), event = -1;
+	int result = program;
 
-	if (map >= 0)
-		result = program = look_load(map, layout);
 	if (program >= 0)
 		result = event = perf_call_open(&attr, 0, -1);
 	if (event >= 0)
 		result = perf_call_run(event, program);
 	if (!result)
-		result = look_wait(map, own);
-	for (int i = 0, fds[] = {event, program, map}; i < 3; i++)
-		if (fds[i] >= 0)
-			close(fds[i]);
+		result = -ETIME;
+	for (long ns = 20000; ns < 50000000 && event >= 0 && result == -ETIME; ns *= 4) {
+		nanosleep(&(struct timespec){0, ns}, NULL);
+		result = own_read(map, own);
+	}
+	if (event >= 0)
+		close(event);
+	if (program >= 0)
+		close(program);
+	return result;
+}
+
+static int look(const struct field_layout *layout, struct own_pid *own)
+{
+	int map = bpf_call_map(BPF_MAP_TYPE_ARRAY, 4, sizeof(*own), 1), result;
+
+	if (map < 0)
+		return map;
+	result = look_directly(map, layout, own);
+	if (result)
+		result = look_asleep(map, layout, own);
+	close(map);
 	return result;
 }
 
