@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,7 @@ static void child_main(const struct compile_request *request, const char *work_d
 {
 	struct child_message message = {.kind = MESSAGE_DONE};
 	struct error e = {0};
+	char here[PATH_MAX];
 	int result;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -31,6 +33,10 @@ static void child_main(const struct compile_request *request, const char *work_d
 		_exit(1);
 	dup2(output, STDOUT_FILENO);
 	dup2(output, STDERR_FILENO);
+	/* libbcc gives up where the working directory has no path: deleted, or of another mount
+	 * namespace */
+	if (!getcwd(here, sizeof(here)) && chdir("/"))
+		_exit(1);
 	/* libbcc unpacks kheaders below TMPDIR */
 	setenv("TMPDIR", work_dir, 1);
 	result = compile_work(request, work_dir, socket, output, &e);

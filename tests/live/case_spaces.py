@@ -17,7 +17,7 @@ from harness import (SLOW, START_S, STOP_S, UNREADY, Findings, Process, Skip, ca
 
 NEW_PIDS = ["--pid", "--fork", "--mount-proc", "--kill-child"]
 # capabilities(7); by number, because older tools don't know the names
-DAC_READ_SEARCH, SYS_PTRACE, SYS_ADMIN, PERFMON, BPF = 2, 19, 21, 38, 39
+DAC_READ_SEARCH, SYS_PTRACE, SYS_ADMIN, SYS_RESOURCE, PERFMON, BPF = 2, 19, 21, 24, 38, 39
 CALL_COLUMNS = "ppid,comm,state,syscall,fd,filename"
 
 
@@ -232,6 +232,8 @@ def capabilities(*numbers, uid=0):
         raise Skip("setpriv is not installed")
     if int(truth.read("/proc/sys/kernel/cap_last_cap") or 0) < max(numbers):
         raise Skip("this kernel does not have such capabilities (5.8)")
+    if tuple(map(int, os.uname().release.split(".")[:2])) < (5, 11):
+        numbers += (SYS_RESOURCE,)  # to raise the limit that maps count against
     listed = ",".join("+cap_%d" % number for number in numbers)
     if uid == 0:
         return ["setpriv", "--bounding-set=-all," + listed, "--inh-caps=-all"]
@@ -335,6 +337,14 @@ def refuse_bpf():
     program = struct.pack("HxxxxxxP", len(filter_) // rule.size, ctypes.addressof(code))
     if bpf.libc.prctl(22, 2, ctypes.create_string_buffer(program), 0, 0):  # PR_SET_SECCOMP, SECCOMP_MODE_FILTER
         raise OSError(ctypes.get_errno(), "seccomp")
+
+
+@case
+def deleted_directory(ctx):
+    """tsnap's working directory was deleted: it runs."""
+    gone = through(ctx, "sh", "-c", "mkdir -p \"$1\" && cd \"$1\" && rmdir \"$1\" && shift && exec \"$@\"", "-",
+                   ctx.temporary() + "/gone", workload=False)
+    check(gone.rows("-a", "-n", "1"), "no rows")
 
 
 @case
