@@ -20,6 +20,55 @@ static inline __u32 task_tgid(struct task_struct *task)
 	return tgid;
 }
 
+/* Where /proc is not the first pid namespace's (PID_SPACE), ids are translated to those it shows.
+ *
+ * Knobs: PID_SPACE, the address of its struct pid_namespace; PID_SPACE_LEVEL, how deep it lies;
+ * PID_NUMBER_BYTES, the size of a struct upid: { int nr; struct pid_namespace *ns; }, with a list
+ * node behind it until 4.14.
+ */
+#ifdef PID_SPACE
+static inline __u32 task_shown_tid(struct task_struct *task, __u32 tid)
+{
+	struct {
+		__u32 number, unused;
+		__u64 space;
+	} shown = {};
+	struct pid *pid = 0;
+	__u32 level = 0;
+
+#ifdef HAVE_task_struct_thread_pid
+	bpf_probe_read_kernel(&pid, sizeof(pid), &task->thread_pid);
+#else
+	/* until 4.18 pids[PIDTYPE_PID].pid, behind its struct hlist_node */
+	bpf_probe_read_kernel(&pid, sizeof(pid), (char *)&task->pids + 16);
+#endif
+	bpf_probe_read_kernel(&level, sizeof(level), &pid->level);
+	if (level < PID_SPACE_LEVEL)
+		return 0;
+	bpf_probe_read_kernel(&shown, sizeof(shown),
+			      (char *)&pid->numbers + PID_SPACE_LEVEL * PID_NUMBER_BYTES);
+	return shown.space == PID_SPACE ? shown.number : 0;
+}
+
+static inline __u32 task_shown_tgid(struct task_struct *task)
+{
+	struct task_struct *leader = 0;
+
+	bpf_probe_read_kernel(&leader, sizeof(leader), &task->group_leader);
+	return task_shown_tid(leader, 0);
+}
+#else
+static inline __u32 task_shown_tid(struct task_struct *task, __u32 tid)
+{
+	return tid;
+}
+
+static inline __u32 task_shown_tgid(struct task_struct *task)
+{
+	return task_tgid(task);
+}
+#endif
+
 static inline __u32 task_flags(struct task_struct *task)
 {
 	__u32 flags = 0;
@@ -91,7 +140,7 @@ static inline __u32 task_parent_tgid(struct task_struct *task)
 	struct task_struct *parent = 0;
 
 	bpf_probe_read_kernel(&parent, sizeof(parent), &task->real_parent);
-	return task_tgid(parent);
+	return task_shown_tgid(parent);
 }
 
 /* The effective uid, the one that ps and top show. */

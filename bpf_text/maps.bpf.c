@@ -19,8 +19,8 @@ static inline void identity_read(struct thread_state *thread, struct task_struct
 	/* through the stack: 4.9's helpers do not write to map values */
 	task_comm(task, comm);
 	__builtin_memcpy(thread->identity.comm, comm, sizeof(comm));
-	thread->identity.tid = tid;
-	thread->identity.tgid = task_tgid(task);
+	thread->identity.tid = task_shown_tid(task, tid);
+	thread->identity.tgid = task_shown_tgid(task);
 	thread->identity.start_boot_ns = task_start_boot_ns(task);
 	thread->identity.parent_tgid = task_parent_tgid(task);
 	thread->identity.uid = task_uid(task);
@@ -70,6 +70,7 @@ static inline struct thread_state *thread_make(__u32 tid, __u64 now_ns)
 
 	fresh.sched.out_ns = now_ns;
 	fresh.sched.in_ns = now_ns;
+	fresh.sched.tid = tid;
 	fresh.identity.tid = tid;
 	ts_threads.update(&tid, &fresh);
 	thread = ts_threads.lookup(&tid);

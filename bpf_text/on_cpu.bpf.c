@@ -19,7 +19,7 @@ static inline void cpu_look(void)
 		return;
 	if (tid)
 		registers_read(tick->registers, task_kernel_stack(task));
-	tick->tid = tid;
+	tick->tid = tid ? task_shown_tid(task, tid) : 0;
 	tick->tick_ns = bpf_ktime_get_ns();
 }
 

@@ -8,10 +8,19 @@
  * counts).
  */
 
-static inline void thread_woken(__u32 tid)
+/* task: 0 where the probe does not give it. */
+static inline void thread_woken(struct task_struct *task, __u32 tid)
 {
 	struct thread_state *thread = thread_find(tid);
 
+#ifdef PID_SPACE
+	/* seeded, and not in the map: it is runnable from now on */
+	if (!thread && task) {
+		thread = thread_make(tid, bpf_ktime_get_ns());
+		if (thread)
+			identity_read(thread, task, tid);
+	}
+#endif
 	if (!thread)
 		return;
 	thread->wake.waker_tid = bpf_get_current_pid_tgid();
@@ -23,7 +32,9 @@ static inline void thread_woken(__u32 tid)
 #ifdef SCHED_WAKEUP_RAW
 RAW_TRACEPOINT_PROBE(sched_waking)
 {
-	thread_woken(task_tid((struct task_struct *)ctx->args[0]));
+	struct task_struct *task = (struct task_struct *)ctx->args[0];
+
+	thread_woken(task, task_tid(task));
 	return 0;
 }
 #endif
@@ -31,7 +42,7 @@ RAW_TRACEPOINT_PROBE(sched_waking)
 #ifdef SCHED_WAKEUP_TRACEPOINT
 TRACEPOINT_PROBE(sched, sched_waking)
 {
-	thread_woken(args->pid);
+	thread_woken(0, args->pid);
 	return 0;
 }
 #endif
@@ -39,7 +50,8 @@ TRACEPOINT_PROBE(sched, sched_waking)
 #ifdef SCHED_WAKEUP_KPROBE
 int kprobe__try_to_wake_up(struct pt_regs *ctx)
 {
-	thread_woken(task_tid((struct task_struct *)PT_REGS_PARM1(ctx)));
+	/* of threads that run, too: nothing to make a record from */
+	thread_woken(0, task_tid((struct task_struct *)PT_REGS_PARM1(ctx)));
 	return 0;
 }
 #endif

@@ -28,6 +28,8 @@
 /* Written when the thread appears, renames itself or executes a program. */
 struct thread_identity {
 	__u64 start_boot_ns; /* boot time clock; 0 before IDENTITY_FULL */
+	/* Ids are those that /proc shows. Where that is not the first pid namespace's, they are the
+	 * kernel's before IDENTITY_FULL, and 0 for who is not in it. */
 	__u32 tid;
 	__u32 tgid;
 	__u32 parent_tgid; /* when the thread appeared */
@@ -63,7 +65,7 @@ struct thread_sched {
 	__u32 cpu;
 	__u32 on_cpu; /* 1: running since in_ns */
 	__u32 known;
-	__u32 unused;
+	__u32 tid; /* the record's key: the kernel's own, of the first pid namespace */
 	__u64 registers[THREAD_REGISTER_COUNT];
 	__u64 sequence_begun;
 };
@@ -97,7 +99,7 @@ struct changed_list {
 /* What on_cpu.bpf.c saw last, one per CPU. */
 struct cpu_tick {
 	__u64 tick_ns; /* 0: never */
-	__u32 tid;
+	__u32 tid;     /* as in thread_identity */
 	__u32 unused;
 	__u64 registers[THREAD_REGISTER_COUNT];
 };

@@ -67,6 +67,12 @@ static void missed_add_row(struct source_facts *facts, const char *what, uint64_
 	facts->missed[facts->missed_count++] = (struct source_missed){.what = what, .count = count};
 }
 
+static void missed_add_standing(struct source_facts *facts, const char *what, int64_t count)
+{
+	missed_add_row(facts, what, (uint64_t)count);
+	facts->missed[facts->missed_count - 1].standing = true;
+}
+
 static void live_describe(struct source *source, struct source_facts *facts)
 {
 	struct live *live = (struct live *)source;
@@ -89,18 +95,32 @@ static void live_describe(struct source *source, struct source_facts *facts)
 	missed_add_row(facts, "scans that could not see the whole map",
 		       kernel->table.unfinished_count);
 	missed_add_row(facts, "names beyond what tsnap keeps in memory", names_refused());
-	if (!live->moment.registers_known) {
-		missed_add_row(facts, "kind of fact: system calls (tsnap --check tells why)", 1);
-		facts->missed[facts->missed_count - 1].standing = true;
+	if (!live->moment.registers_known)
+		missed_add_standing(facts, "kind of fact: system calls (tsnap --check tells why)",
+				    1);
+	if (live->needs & (NEED_FILE | NEED_EXE | NEED_SYSCALL) &&
+	    (!kernel->host.cap_ptrace || !kernel->host.cap_read))
+		missed_add_standing(facts,
+				    "kind of fact: files, programs and earlier calls of other "
+				    "users' threads (needs CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH)",
+				    1);
+	if (live->translated) {
+		missed_add_standing(facts,
+				    "threads outside of this container's pid namespace (pid and "
+				    "tid are those inside)",
+				    live->other_threads);
+		facts->missed[facts->missed_count - 1].natural = true;
 	}
 	facts->chosen = text_string(&live->chosen);
-	if (full) {
+	if (full && live->translated)
+		missed_add_row(facts,
+			       "times that a thread did not fit the map (raise --max-threads)",
+			       full);
+	else if (full)
 		/* how many there are now, not how often one was refused */
-		missed_add_row(facts, "threads that do not fit the map (raise --max-threads)",
-			       live->unfit_threads ? (uint64_t)live->unfit_threads
-						   : live->seed.unfit_count);
-		facts->missed[facts->missed_count - 1].standing = true;
-	}
+		missed_add_standing(facts, "threads that do not fit the map (raise --max-threads)",
+				    live->unfit_threads ? live->unfit_threads
+							: (int64_t)live->seed.unfit_count);
 }
 
 static void live_close(struct source *source)
@@ -168,6 +188,10 @@ static int live_start(struct live *live, struct error *e)
 	live->moment.ticks = live->ticks;
 	live->moment.registers_marked = live->kernel.compiled.registers_marked;
 	live->moment.registers_known = live->kernel.compiled.stack_registers != 0;
+	live->own_pid = (uint32_t)live->kernel.host.own_pid;
+	live->own_tid = live->kernel.compiled.own_tid;
+	live->translated = live->kernel.compiled.pids_translated;
+	live->proc_whole = !access(PROC "/1", F_OK);
 	err = live_seed_all(&live->seed, &live->kernel, e);
 	if (err)
 		return err;
@@ -192,7 +216,6 @@ int live_open(const struct config *config, struct filter *filter, unsigned int n
 	live->config = config;
 	live->filter = filter;
 	live->needs = needs;
-	live->own_pid = (uint32_t)getpid();
 	live->own_cpu_start_ns = clock_cpu_ns();
 	live->lookup = lookup_new(PROC);
 	err = live_processes_find(live, e);

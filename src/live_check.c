@@ -22,6 +22,22 @@ static void line_add(struct text *out, const char *name, const char *words)
 	text_add_char(out, '\n');
 }
 
+static void pids_describe(const struct host *host, struct text *out)
+{
+	const char *words = "the host's first: ids are the kernel's own";
+
+	if (!host->own_pid)
+		words = "not known: /proc is not mounted, or for another namespace";
+	else if (!host_pids_first(host))
+		words = host->pid_depth == 1
+				? "its own (a container): pid and tid are those of it, as ps shows "
+				  "them; threads outside of it are left out"
+				: "its own (a container), but /proc is of an outer one: pid and "
+				  "tid "
+				  "are those that /proc shows";
+	line_add(out, "pid namespace", words);
+}
+
 static void host_describe(const struct host *host, struct text *out)
 {
 	char words[2 * HOST_TEXT_SIZE + 64], bcc[64];
@@ -34,10 +50,19 @@ static void host_describe(const struct host *host, struct text *out)
 	line_add(out, "architecture", host->machine);
 	snprintf(words, sizeof(words), "%d online, %d possible", host->cpus, host->cpus_possible);
 	line_add(out, "CPUs", words);
-	snprintf(words, sizeof(words), "%s; CAP_BPF %s, CAP_PERFMON %s, CAP_SYS_ADMIN %s",
+	snprintf(words, sizeof(words),
+		 "%s; CAP_BPF %s, CAP_PERFMON %s, CAP_SYS_PTRACE %s, CAP_DAC_READ_SEARCH %s, "
+		 "CAP_SYS_ADMIN %s%s",
 		 host->root ? "root" : "not root", host->cap_bpf ? "yes" : "no",
-		 host->cap_perfmon ? "yes" : "no", host->cap_admin ? "yes" : "no");
+		 host->cap_perfmon ? "yes" : "no", host->cap_ptrace ? "yes" : "no",
+		 host->cap_read ? "yes" : "no", host->cap_admin ? "yes" : "no",
+		 host->seccomp ? "; a filter of system calls (seccomp) is in force" : "");
 	line_add(out, "privileges", words);
+	if (!host->cap_ptrace || !host->cap_read)
+		line_add(out, "",
+			 "without CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH these stay unknown of "
+			 "other users' threads: files, programs, calls from before the start");
+	pids_describe(host, out);
 	line_add(out, "lockdown",
 		 host->lockdown[0] ? host->lockdown : "not known (no securityfs, or no lockdown)");
 	line_add(out, "BPF JIT",
@@ -212,6 +237,11 @@ static int trial_describe(const struct config *config, struct text *out, struct 
 		snprintf(words, sizeof(words), "not found (%s): no system calls in the report",
 			 strerror(-kernel.compiled.calibration));
 	line_add(out, "saved registers", words);
+	if (kernel.compiled.pids_translated) {
+		snprintf(words, sizeof(words), "translated; tsnap is %lld here, %u to the kernel",
+			 (long long)kernel.host.own_pid, kernel.compiled.own_tid);
+		line_add(out, "ids", words);
+	}
 	for (char *save = NULL, *line = strtok_r(kernel.left_out, "\n", &save); line;
 	     line = strtok_r(NULL, "\n", &save))
 		line_add(out, "  not attached", line);

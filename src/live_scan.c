@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* One scan: the records that must be read, what each thread did at its moment, and the samples of
  * those that are wanted. */
+#include "live_space.h"
 #include "live_state.h"
 #include "base/clock.h"
 #include "base/memory.h"
@@ -14,6 +15,18 @@
 #define SWEEP_HOUSEKEEPINGS 10 /* of forgotten totals */
 #define GONE_LOOKS 1000	       /* for threads that are gone, in one housekeeping */
 
+/* A key of live->awake of a thread that has no record in the kernel's map yet; keys there are 32
+ * bits. */
+#define SEED_KEY (1ull << 32)
+
+static void record_forget(struct live *live, const struct thread_state *record)
+{
+	if (record->sched.tid)
+		thread_table_remove(&live->kernel.table, record->sched.tid);
+	else
+		live_seed_remove(&live->seed, record->identity.tid);
+}
+
 /* What /proc says of a thread whose record is in doubt. Asked once for each switch: unless it is
  * runnable, it stays as it is until the next one. DOING_COUNT: the thread is gone. */
 static enum thread_doing doubt_resolve(struct live *live, const struct thread_state *record,
@@ -25,8 +38,7 @@ static enum thread_doing doubt_resolve(struct live *live, const struct thread_st
 	int64_t told;
 
 	/* on a CPU when it was read, and off it when that was looked at: no doubt */
-	if (doing == DOING_ON &&
-	    !thread_table_get(&live->kernel.table, record->identity.tid, &now) &&
+	if (doing == DOING_ON && !thread_table_get(&live->kernel.table, record->sched.tid, &now) &&
 	    now.sched.sequence_done != record->sched.sequence_done)
 		return doing;
 	known = index_put(&live->doubts, record->identity.tid, NULL);
@@ -34,8 +46,10 @@ static enum thread_doing doubt_resolve(struct live *live, const struct thread_st
 		return (enum thread_doing)((*known & 0xff) - 1);
 	*known = 0;
 	if (proc_stat_read(PROC, record->identity.tgid, record->identity.tid, &stat)) {
+		if (!live->proc_whole)
+			return doing;
 		/* gone: that was its last switch */
-		thread_table_remove(&live->kernel.table, record->identity.tid);
+		record_forget(live, record);
 		return DOING_COUNT;
 	}
 	told = state_of_proc_letter(stat.state);
@@ -56,13 +70,13 @@ static bool record_gone(struct live *live, const struct thread_state *record,
 	uint32_t tid = record->identity.tid;
 	char path[32];
 
-	if (!live->keep_house ||
+	if (!live->keep_house || !live->proc_whole ||
 	    (doing != DOING_ZOMBIE && tid % turns != live->housekeepings % turns))
 		return false;
 	snprintf(path, sizeof(path), PROC "/%u", tid);
 	if (!access(path, F_OK) || errno != ENOENT)
 		return false;
-	thread_table_remove(&live->kernel.table, tid);
+	record_forget(live, record);
 	return true;
 }
 
@@ -145,7 +159,9 @@ static void record_take(struct live *live, const struct thread_state *record)
 	if (live->keep_house || live->config->descendants)
 		house_keep_record(live, record);
 	if (!record_settled(record))
-		index_put(&live->awake_next, record->identity.tid, NULL);
+		index_put(&live->awake_next,
+			  record->sched.tid ? record->sched.tid : SEED_KEY | record->identity.tid,
+			  NULL);
 	doing = record_doing(record, &live->moment, &unsure);
 	if (unsure)
 		doing = doubt_resolve(live, record, doing);
@@ -159,6 +175,8 @@ static void record_take(struct live *live, const struct thread_state *record)
 	}
 	sample = &live->samples[live->count];
 	record_sample(record, &live->moment, doing, sample);
+	if (live->translated && live->needs & NEED_WAKER)
+		live_space_waker(live, sample);
 	if (!sample_wanted(live, sample))
 		return;
 	sample_fill(live, record, doing, sample);
@@ -184,7 +202,7 @@ static int64_t own_in_ns(struct live *live)
 {
 	struct thread_state own;
 
-	return thread_table_get(&live->kernel.table, live->own_pid, &own)
+	return thread_table_get(&live->kernel.table, live->own_tid, &own)
 		       ? 0
 		       : (int64_t)own.sched.in_ns;
 }
@@ -193,6 +211,8 @@ static void record_meet(void *to, const struct thread_state *record)
 {
 	struct live *live = to;
 
+	if (live->translated && record->sched.tid && !live_space_meet(live, record))
+		return;
 	live->threads++;
 	if (record->identity.tgid == live->own_pid)
 		return;
@@ -218,24 +238,38 @@ static void awake_add(void *to, uint32_t tid)
 	index_put(&live->awake, tid, NULL);
 }
 
+/* Seeded ones come last: who has a record by now does not wait any more. */
+static void awake_visit(struct live *live)
+{
+	const struct thread_state *seed;
+	uint64_t key, value;
+
+	for (size_t at = 0; index_next(&live->awake, &at, &key, &value);)
+		if (key < SEED_KEY)
+			thread_table_visit(&live->kernel.table, (uint32_t)key, record_meet, live);
+	for (size_t at = 0; live->translated && index_next(&live->awake, &at, &key, &value);) {
+		seed = key < SEED_KEY ? NULL : live_seed_waiting(&live->seed, (uint32_t)key);
+		if (seed)
+			record_meet(live, seed);
+	}
+}
+
 /* Hands over the records that this scan needs: all of them, or those of threads that were awake in
  * the last one or were woken since. All from time to time, should a wake-up have been missed. */
 static int records_read(struct live *live)
 {
-	uint64_t tid, value;
 	bool listed = changed_reader_take(&live->kernel.changed, awake_add, live);
-	size_t at = 0;
 	int err = 0;
 
 	if (!listed || live->keep_house || live->config->all_states) {
 		live->threads_before = live->threads;
 		live->threads = 0;
 		err = thread_table_scan(&live->kernel.table, record_meet, live);
+		live_seed_visit(&live->seed, record_meet, live);
 	} else {
 		size_t threads = live->threads;
 
-		while (index_next(&live->awake, &at, &tid, &value))
-			thread_table_visit(&live->kernel.table, (uint32_t)tid, record_meet, live);
+		awake_visit(live);
 		live->threads = threads;
 	}
 	on_cpu_take(live);
@@ -259,9 +293,9 @@ int live_scan_read(struct live *live)
 		totals_sweep(&live->totals);
 	live->sweep = false;
 	if (live->keep_house) {
-		threads = host_threads_count();
-		live->unfit_threads =
-			threads > (int64_t)live->threads ? threads - (int64_t)live->threads : 0;
+		threads = host_threads_count() - (int64_t)live->threads;
+		*(live->translated ? &live->other_threads : &live->unfit_threads) =
+			threads > 0 ? threads : 0;
 	}
 	return err;
 }

@@ -35,6 +35,47 @@ static void identity_fill(struct thread_identity *identity, int64_t pid,
 	identity->known = IDENTITY_NAME;
 }
 
+static void waiting_add(struct live_seed *seed, const struct thread_state *record)
+{
+	bool added;
+	uint64_t *row = index_put(&seed->waiting_by_tid, record->identity.tid, &added);
+
+	if (!added)
+		return;
+	if (seed->waiting_count == seed->waiting_capacity) {
+		seed->waiting_capacity = 2 * seed->waiting_capacity + 64;
+		seed->waiting = memory_resize(seed->waiting, seed->waiting_capacity,
+					      sizeof(*seed->waiting));
+	}
+	*row = seed->waiting_count;
+	seed->waiting[seed->waiting_count++] = *record;
+}
+
+const struct thread_state *live_seed_waiting(struct live_seed *seed, uint32_t tid)
+{
+	uint64_t *row = index_find(&seed->waiting_by_tid, tid);
+
+	return row ? &seed->waiting[*row] : NULL;
+}
+
+void live_seed_visit(struct live_seed *seed,
+		     void (*visit)(void *to, const struct thread_state *record), void *to)
+{
+	for (size_t i = 0; i < seed->waiting_count; i++)
+		if (seed->waiting[i].identity.tid)
+			visit(to, &seed->waiting[i]);
+}
+
+void live_seed_remove(struct live_seed *seed, uint32_t tid)
+{
+	uint64_t *row = index_find(&seed->waiting_by_tid, tid);
+
+	if (!row)
+		return;
+	seed->waiting[*row].identity.tid = 0;
+	index_remove(&seed->waiting_by_tid, tid);
+}
+
 int live_seed_identity(struct thread_state *record)
 {
 	struct proc_stat stat;
@@ -73,6 +114,7 @@ struct walk {
 	struct live_seed *seed;
 	struct kernel *kernel;
 	uint64_t now_ns;
+	int64_t own_pid;
 };
 
 static int thread_seed(void *to, int64_t pid, int64_t tid)
@@ -83,7 +125,7 @@ static int thread_seed(void *to, int64_t pid, int64_t tid)
 	char task[64];
 	int err;
 
-	if (pid == getpid() || proc_stat_read(PROC, pid, tid, &stat))
+	if (pid == walk->own_pid || proc_stat_read(PROC, pid, tid, &stat))
 		return 0;
 	identity_fill(&record.identity, pid, &stat);
 	record.sched.out_ns = record.sched.in_ns = walk->now_ns;
@@ -93,6 +135,11 @@ static int thread_seed(void *to, int64_t pid, int64_t tid)
 	record.sched.on_cpu = stat.state == 'R';
 	record.sched.cpu = (uint32_t)stat.cpu;
 	record.sched.known = SCHED_SEEDED;
+	if (walk->kernel->compiled.pids_translated) {
+		waiting_add(walk->seed, &record);
+		return 0;
+	}
+	record.sched.tid = record.identity.tid;
 	err = thread_table_add(&walk->kernel->table, &record);
 	walk->seed->unfit_count += err == -E2BIG;
 	if (err)
@@ -100,13 +147,13 @@ static int thread_seed(void *to, int64_t pid, int64_t tid)
 	/* had it gone before it was added, its last switch would not take it away again */
 	snprintf(task, sizeof(task), PROC "/%lld/task/%lld", (long long)pid, (long long)tid);
 	if (access(task, F_OK))
-		thread_table_remove(&walk->kernel->table, record.identity.tid);
+		thread_table_remove(&walk->kernel->table, record.sched.tid);
 	return 0;
 }
 
 int live_seed_all(struct live_seed *seed, struct kernel *kernel, struct error *e)
 {
-	struct walk walk = {seed, kernel, (uint64_t)clock_monotonic_ns()};
+	struct walk walk = {seed, kernel, (uint64_t)clock_monotonic_ns(), proc_own_pid(PROC)};
 	int err = proc_threads_walk(PROC, thread_seed, &walk);
 
 	if (err < 0)
@@ -172,6 +219,8 @@ void live_seed_call(struct live_seed *seed, struct sample *sample, bool *compat)
 void live_seed_done(struct live_seed *seed)
 {
 	index_clear(&seed->calls);
+	index_clear(&seed->waiting_by_tid);
+	free(seed->waiting);
 	free(seed->call);
 	*seed = (struct live_seed){0};
 }

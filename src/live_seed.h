@@ -2,6 +2,9 @@
 /* Threads that are there already: a thread that never switches is in no map. Put into the thread
  * state array from /proc at start; what they sleep in is read from /proc when one is sampled before
  * its first switch.
+ *
+ * Where ids are translated, /proc does not tell the key that the array has for a thread. Such
+ * threads wait here instead, with the key 0, until the kernel has made their record.
  */
 #ifndef TSNAP_LIVE_SEED_H
 #define TSNAP_LIVE_SEED_H
@@ -14,11 +17,21 @@
 #include "sample/sample.h"
 
 struct live_seed {
-	uint64_t unfit_count; /* threads that did not fit the map */
-	struct index calls;   /* tid to its row in call, plus one */
+	uint64_t unfit_count;	      /* threads that did not fit the map */
+	struct thread_state *waiting; /* with their tid 0: not any more */
+	size_t waiting_count, waiting_capacity;
+	struct index waiting_by_tid;
+	struct index calls; /* tid to its row in call, plus one */
 	struct seed_call *call;
 	size_t call_count;
 };
+
+/* Those that wait: one by its tid, or NULL; all of them, where visit may take away the one that it
+ * is given. */
+const struct thread_state *live_seed_waiting(struct live_seed *seed, uint32_t tid);
+void live_seed_visit(struct live_seed *seed,
+		     void (*visit)(void *to, const struct thread_state *record), void *to);
+void live_seed_remove(struct live_seed *seed, uint32_t tid);
 
 /* Walks /proc. 0 or -errno with e. */
 int live_seed_all(struct live_seed *seed, struct kernel *kernel, struct error *e);

@@ -68,6 +68,17 @@ void totals_take(struct totals_table *table, const struct live_totals *now, stru
 	sample->ivcsw = take_count(now->involuntary_count, &last->involuntary_count);
 }
 
+void totals_carry(struct totals_table *table, const struct live_totals *before,
+		  const struct sample *sample)
+{
+	struct live_totals *last = &row_of(table, sample)->last;
+
+	last->cpu_ns -= before->cpu_ns;
+	last->runq_ns -= before->runq_ns;
+	last->disk_ns -= before->disk_ns;
+	last->sleep_ns -= before->sleep_ns;
+}
+
 void totals_mark(struct totals_table *table, int64_t tid)
 {
 	uint64_t *place = index_find(&table->rows_by_tid, (uint64_t)tid);

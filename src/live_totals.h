@@ -21,6 +21,10 @@ struct totals_table {
  * since tsnap watches it), and keeps now for the next. */
 void totals_take(struct totals_table *table, const struct live_totals *now, struct sample *sample);
 
+/* What came before now's totals began to count is still to be told of the thread, or has been. */
+void totals_carry(struct totals_table *table, const struct live_totals *before,
+		  const struct sample *sample);
+
 /* Forgets threads that are gone: mark those that are there, then sweep the others. */
 void totals_mark(struct totals_table *table, int64_t tid);
 void totals_sweep(struct totals_table *table);

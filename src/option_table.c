@@ -355,7 +355,10 @@ void options_describe(struct text *text)
 		while (text->length - start < HELP_COLUMN);
 		text_add_format(text, "%s\n", row->help);
 	}
-	text_add_string(text,
-			"\nExit codes: 0 done, 1 failed, 2 wrong usage, 77 this host can't (with "
-			"the reason).\n");
+	text_add_string(
+		text,
+		"\nIds are those that /proc shows. In a container with a pid namespace of its "
+		"own, threads\noutside of it are left out.\n"
+		"\nExit codes: 0 done, 1 failed, 2 wrong usage, 77 this host can't (with "
+		"the reason).\n");
 }

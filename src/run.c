@@ -283,7 +283,7 @@ static void run_note_missed(struct run *run, struct text *notes)
 
 	run->source->describe(run->source, &facts);
 	for (size_t i = 0; i < facts.missed_count; i++) {
-		if (!facts.missed[i].count)
+		if (!facts.missed[i].count || facts.missed[i].natural)
 			continue;
 		text_add_string(notes, "missed: ");
 		missed_add(notes, &facts.missed[i]);

@@ -48,6 +48,15 @@ int bpf_call_raw_tracepoint(int program, const char *name)
 	return bpf_call(BPF_RAW_TRACEPOINT_OPEN, &attr);
 }
 
+int bpf_call_run(int program)
+{
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.test.prog_fd = (uint32_t)program;
+	return bpf_call(BPF_PROG_TEST_RUN, &attr);
+}
+
 int bpf_call_run_on_cpu(int program, int cpu)
 {
 	union bpf_attr attr;

@@ -31,6 +31,8 @@
 int bpf_call_load(enum bpf_prog_type type, const struct bpf_insn *instructions, size_t count);
 int bpf_call_map(enum bpf_map_type type, size_t key_bytes, size_t value_bytes, size_t entries);
 int bpf_call_raw_tracepoint(int program, const char *name);
+/* Runs a raw tracepoint program once, as this thread (5.10). */
+int bpf_call_run(int program);
 /* Runs a raw tracepoint program once on that CPU, in an interrupt of whatever runs there (5.10). */
 int bpf_call_run_on_cpu(int program, int cpu);
 /* keys and values hold *count entries; in: NULL at the start, then the previous out. -ENOENT: that

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +25,7 @@ static void child_main(const struct compile_request *request, const char *work_d
 	struct child_message message = {.kind = MESSAGE_DONE};
 	struct compile_request own = *request;
 	struct error e = {0};
+	char here[PATH_MAX];
 	int result;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -33,6 +35,10 @@ static void child_main(const struct compile_request *request, const char *work_d
 		_exit(1);
 	dup2(output, STDOUT_FILENO);
 	dup2(output, STDERR_FILENO);
+	/* libbcc gives up where the working directory has no path: deleted, or of another mount
+	 * namespace */
+	if (!getcwd(here, sizeof(here)) && chdir("/"))
+		_exit(1);
 	/* libbcc unpacks kheaders below TMPDIR */
 	setenv("TMPDIR", work_dir, 1);
 	result = compile_work(&own, work_dir, socket, output, &e);
@@ -66,6 +72,10 @@ static int message_take(const struct child_message *message, int descriptor,
 		result->stack_registers = message->number;
 		result->registers_marked = message->flag;
 		result->calibration = message->code;
+		return 1;
+	case MESSAGE_PIDS:
+		result->own_tid = message->number;
+		result->pids_translated = message->flag;
 		return 1;
 	case MESSAGE_PROGRAM:
 		result->programs[message->number % GROUP_COUNT] = descriptor;

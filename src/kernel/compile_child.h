@@ -43,6 +43,8 @@ struct compile_result {
 	uint32_t stack_registers;   /* 0: calibration failed, and */
 	bool registers_marked;	    /* as registers_decode() wants it */
 	int calibration;	    /* -errno says why */
+	bool pids_translated;	    /* records hold the ids of /proc's pid namespace, and */
+	uint32_t own_tid;	    /* this thread is this one to the kernel */
 	int programs[GROUP_COUNT];  /* descriptors; -1: not in the plan */
 	int maps[KERNEL_MAP_COUNT]; /* descriptors; -1: of a fragment that is not in the plan */
 	uint32_t threads_max;

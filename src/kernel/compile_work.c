@@ -2,6 +2,7 @@
 #include "kernel/compile_work.h"
 #include "kernel/calibrate.h"
 #include "kernel/child_message.h"
+#include "kernel/pid_space.h"
 #include "kernel/program_text.h"
 #include "kernel/record.h"
 #include "kernel/type_source.h"
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 static const struct {
 	const char *name;
@@ -152,6 +154,37 @@ static int registers_find(const struct field_layout *layout, int socket, uint32_
 	return child_message_send(socket, &message, -1);
 }
 
+static int pids_find(const struct field_layout *layout, const struct host *host, int socket,
+		     struct pid_space *pids, struct error *e)
+{
+	struct child_message message = {.kind = MESSAGE_PIDS};
+	int result = pid_space_find(layout, host, pids, e);
+
+	if (result)
+		return result;
+	message.number = pids->parent_tid;
+	message.flag = pids->translated;
+	return child_message_send(socket, &message, -1);
+}
+
+/* libbcc has one answer for both: no module. */
+static int module_explain(const struct compile_request *request, struct error *e)
+{
+	struct rlimit limit = {.rlim_cur = RLIM_INFINITY};
+
+	getrlimit(RLIMIT_MEMLOCK, &limit);
+	if (limit.rlim_cur != RLIM_INFINITY && request->host->kernel_code < (5 << 16 | 11 << 8))
+		return error_set(e, EPERM, EXIT_HOST_CANNOT,
+				 "the kernel made no maps for %u threads: before 5.11 they count "
+				 "against the memory limit (ulimit -l), which is %llu KB, and "
+				 "which only CAP_SYS_RESOURCE lets tsnap raise; -v tells more",
+				 request->threads_max, (unsigned long long)limit.rlim_cur / 1024);
+	return error_set(e, EINVAL, EXIT_FAILED,
+			 "libbcc could not compile tsnap's BPF text or make its maps (too little "
+			 "memory for --max-threads %u?); -v shows its words",
+			 request->threads_max);
+}
+
 int compile_work(const struct compile_request *request, const char *work_dir, int socket,
 		 int output, struct error *e)
 {
@@ -166,6 +199,8 @@ int compile_work(const struct compile_request *request, const char *work_dir, in
 
 	if (!result)
 		result = types_find(request, &bcc, work_dir, socket, output, &layout, e);
+	if (!result && request->plan)
+		result = pids_find(&layout, request->host, socket, &knobs.pids, e);
 	if (result || !request->plan)
 		return result;
 	registers_find(&layout, socket, &knobs.stack_registers);
@@ -176,10 +211,7 @@ int compile_work(const struct compile_request *request, const char *work_dir, in
 	module = program_compile(&bcc, &text);
 	text_done(&text);
 	if (!module)
-		return error_set(e, EINVAL, EXIT_FAILED,
-				 "libbcc could not compile tsnap's BPF text or make its maps (too "
-				 "little memory for --max-threads %u?); -v shows its words",
-				 request->threads_max);
+		return module_explain(request, e);
 	result = maps_send(&bcc, module, socket, e);
 	return result ? result : programs_send(&bcc, module, request->plan, socket, e);
 }

@@ -300,7 +300,8 @@ static int try_kheaders(char *why)
 
 const struct fact_row fact_rows[FACT_COUNT] = {
 	[FACT_BPF] = {"bpf", "BPF maps and programs may be made", FACT_SINCE(4, 4),
-		      "run as root (sudo tsnap), or with CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE",
+		      "run as root (sudo tsnap), or with CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE "
+		      "(or CAP_SYS_ADMIN)",
 		      try_bpf},
 	[FACT_RAW_TRACEPOINT] = {"raw_tracepoint", "raw tracepoints, the cheapest probes",
 				 FACT_SINCE(4, 17), NULL, try_raw_tracepoint},
@@ -326,8 +327,8 @@ const struct fact_row fact_rows[FACT_COUNT] = {
 			       FACT_SINCE(5, 2), NULL, try_long_program},
 	[FACT_BTF] = {"btf", "the kernel's own type information", FACT_SINCE(5, 2), NULL, try_btf},
 	[FACT_KHEADERS] = {"kheaders", "the kernel's headers in /sys/kernel", FACT_SINCE(5, 2),
-			   "modprobe kheaders, if the kernel was built with it; not needed where "
-			   "there is BTF",
+			   "as root: --kernel-types kheaders, which loads the module; not needed "
+			   "where there is BTF",
 			   try_kheaders},
 };
 

@@ -19,7 +19,11 @@ const struct field_row field_rows[] = {
 	{"task_struct", {"start_boottime", "real_start_time"}, "unsigned long long", "", 8},
 	{"task_struct", {"cred"}, "struct cred *", "", 8},
 	{"task_struct", {"comm"}, "char ", "[16]", 16},
+	{"task_struct", {"group_leader"}, "struct task_struct *", "", 8},
+	{"task_struct", {"thread_pid", "pids"}, "struct pid *", "", 8},
 	{"cred", {"euid"}, "unsigned int", "", 4},
+	{"pid", {"level"}, "unsigned int", "", 4},
+	{"pid", {"numbers"}, "char ", "[0]", 0},
 };
 
 const size_t field_count = sizeof(field_rows) / sizeof(field_rows[0]);
@@ -55,7 +59,8 @@ static void struct_write(const struct field_layout *layout, const char *of, stru
 			text_add_format(to, "\tchar pad_%u[%u];\n", at, layout->offset[field] - at);
 		text_add_format(to, "\t%s %s%s;\n", row->type, field_name(layout, (size_t)field),
 				row->array);
-		at = layout->offset[field] + row->bytes;
+		/* nothing follows a flexible array */
+		at = layout->offset[field] + (row->bytes ? row->bytes : 1);
 	}
 	text_add_string(to, "};\n");
 }

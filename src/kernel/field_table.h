@@ -19,10 +19,10 @@ struct field_row {
 	const char *names[FIELD_NAMES_MAX]; /* the member's names, newest first */
 	const char *type;		    /* as declared in the generated header */
 	const char *array;		    /* "[16]" or "" */
-	unsigned int bytes;
+	unsigned int bytes;		    /* 0: an array of any length, at the struct's end */
 };
 
-#define FIELD_MAX 16
+#define FIELD_MAX 24
 extern const struct field_row field_rows[];
 extern const size_t field_count; /* at most FIELD_MAX */
 

@@ -12,7 +12,9 @@
  */
 static void offsets_text(const struct field_layout *layout, struct text *text)
 {
-	text_add_string(text, "#include <linux/sched.h>\n#include <linux/cred.h>\n");
+	text_add_string(
+		text,
+		"#include <linux/sched.h>\n#include <linux/cred.h>\n#include <linux/pid.h>\n");
 	for (size_t i = 0; i < field_count; i++)
 		text_add_format(text,
 				"int ts_offset_%zu(void *ctx)\n"

@@ -117,7 +117,32 @@ static void lockdown_read(struct host *host)
 	}
 }
 
-static void capabilities_read(struct host *host)
+/* The constant is PROC_PID_INIT_INO of include/linux/proc_ns.h, since 3.8. */
+bool host_pids_first(const struct host *host)
+{
+	return !host->pid_namespace[0] || !strcmp(host->pid_namespace, "pid:[4026531836]");
+}
+
+static void link_read(const char *path, char text[HOST_TEXT_SIZE])
+{
+	ssize_t length = readlink(path, text, HOST_TEXT_SIZE - 1);
+
+	text[length > 0 ? length : 0] = 0;
+}
+
+/* "NSpid:\t1234\t5": one number for each namespace (4.1) */
+static int pid_depth_read(const char *status)
+{
+	const char *line = strstr(status, "\nNSpid:");
+	int depth = 0;
+
+	if (line)
+		for (const char *at = line + strlen("\nNSpid:"); *at == '\t'; depth++)
+			at += 1 + strspn(at + 1, "0123456789");
+	return depth ? depth : 1;
+}
+
+static void status_read(struct host *host)
 {
 	char text[4096], *line;
 	uint64_t bits;
@@ -127,10 +152,16 @@ static void capabilities_read(struct host *host)
 		return;
 	line = strstr(text, "\nCapEff:");
 	bits = line ? strtoull(line + 8, NULL, 16) : 0;
-	/* CAP_SYS_ADMIN 21, CAP_PERFMON 38, CAP_BPF 39: capabilities(7); the last two since 5.8 */
+	/* CAP_DAC_OVERRIDE 1, CAP_DAC_READ_SEARCH 2, CAP_SYS_PTRACE 19, CAP_SYS_ADMIN 21,
+	 * CAP_PERFMON 38, CAP_BPF 39: capabilities(7); the last two since 5.8 */
 	host->cap_admin = bits >> 21 & 1;
 	host->cap_perfmon = bits >> 38 & 1;
 	host->cap_bpf = bits >> 39 & 1;
+	host->cap_ptrace = bits >> 19 & 1;
+	host->cap_read = (bits >> 1 & 1) || (bits >> 2 & 1);
+	line = strstr(text, "\nSeccomp:\t");
+	host->seccomp = line && line[strlen("\nSeccomp:\t")] == '2';
+	host->pid_depth = pid_depth_read(text);
 }
 
 static void tracefs_find(struct host *host)
@@ -163,7 +194,11 @@ void host_read(struct host *host)
 	host->kernel_code = version_code_read(host->release);
 	os_release_read(host);
 	lockdown_read(host);
-	capabilities_read(host);
+	host->pid_depth = 1;
+	status_read(host);
+	link_read("/proc/self/ns/pid", host->pid_namespace);
+	link_read("/proc/self", text);
+	host->own_pid = strtoll(text, NULL, 10);
 	tracefs_find(host);
 	host->jit = host_file_read("/proc/sys/net/core/bpf_jit_enable", text, sizeof(text)) > 0
 			    ? atoi(text)

@@ -17,12 +17,23 @@ struct host {
 	char lockdown[HOST_TEXT_SIZE];	      /* none, integrity, confidentiality; "" unknown */
 	char tracefs[HOST_TEXT_SIZE];	      /* where it is mounted and readable, or "" */
 	int jit;			      /* bpf_jit_enable: 0 off, 1 or 2 on, -1 unknown */
-	bool root, cap_bpf, cap_perfmon, cap_admin;
+	bool root, cap_bpf, cap_perfmon, cap_admin, cap_ptrace;
+	/* CAP_DAC_READ_SEARCH or CAP_DAC_OVERRIDE: /proc/PID/fd and others are their owner's only
+	 */
+	bool cap_read;
+	bool seccomp; /* a filter of system calls is in force */
+	/* "pid:[4026531836]", or "" where the kernel has no pid namespaces */
+	char pid_namespace[HOST_TEXT_SIZE];
+	int64_t own_pid; /* as /proc shows it; 0: /proc is of a namespace that does not hold us */
+	int pid_depth;	 /* pid namespaces from the one of /proc down to our own: 1 or more */
 	uint64_t memlock_bytes; /* soft RLIMIT_MEMLOCK, UINT64_MAX: unlimited */
 	int cpus;		/* online */
 	int cpus_possible;	/* size of a per-CPU map value array */
 	uint32_t kernel_code;	/* LINUX_VERSION_CODE: version_code.h */
 };
+
+/* Whether tsnap is in the first pid namespace, where ids are the kernel's own. */
+bool host_pids_first(const struct host *host);
 
 void host_read(struct host *host);
 

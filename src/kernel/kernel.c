@@ -25,6 +25,10 @@ int kernel_plan(struct kernel *kernel, const struct kernel_options *options, str
 	result = facts_take_away(&kernel->facts, options->without, e);
 	if (result)
 		return result;
+	if (!kernel->host.own_pid)
+		return error_set(e, ENOENT, EXIT_HOST_CANNOT,
+				 "/proc is not mounted, or for another pid namespace than tsnap's: "
+				 "mount -t proc proc /proc");
 	if (!fact_has(&kernel->facts, FACT_BPF)) {
 		const char *why = kernel->facts.why[FACT_BPF];
 
@@ -38,6 +42,13 @@ int kernel_plan(struct kernel *kernel, const struct kernel_options *options, str
 				"kernel lockdown is '%s' and BPF is forbidden (%s): only a "
 				"boot without lockdown (lockdown=none, secure boot off) helps",
 				kernel->host.lockdown, why);
+		if (kernel->host.seccomp && (kernel->host.cap_bpf || kernel->host.cap_admin))
+			return error_set(
+				e, EPERM, EXIT_HOST_CANNOT,
+				"BPF does not work here (%s), and a filter of system calls "
+				"is in force: have it allow bpf and perf_event_open "
+				"(seccomp=unconfined, or a profile that knows CAP_BPF)",
+				why);
 		return error_set(e, EPERM, EXIT_HOST_CANNOT,
 				 "BPF does not work here (%s): in a container give it CAP_BPF, "
 				 "CAP_PERFMON and CAP_SYS_PTRACE (or CAP_SYS_ADMIN) and a higher "

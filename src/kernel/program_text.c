@@ -29,6 +29,12 @@ void program_text_write(const struct probe_plan *plan, const struct field_layout
 	knob_add("KERNEL_STACK_REGISTERS", knobs->stack_registers, to);
 	if (knobs->read_into_map)
 		knob_add("READ_INTO_MAP", 1, to);
+	if (knobs->pids.translated) {
+		text_add_format(to, "#define PID_SPACE 0x%llxull\n",
+				(unsigned long long)knobs->pids.address);
+		knob_add("PID_SPACE_LEVEL", knobs->pids.level, to);
+		knob_add("PID_NUMBER_BYTES", knobs->pids.number_bytes, to);
+	}
 	if (!knobs->probe_read_kernel)
 		text_add_string(to, "#define bpf_probe_read_kernel bpf_probe_read\n");
 	for (int group = 0; group < GROUP_COUNT; group++)

@@ -9,12 +9,14 @@
 #include "base/text.h"
 #include "kernel/bcc_library.h"
 #include "kernel/field_table.h"
+#include "kernel/pid_space.h"
 #include "kernel/probe_table.h"
 
 struct program_knobs {
 	uint32_t threads_max;
 	uint32_t stack_registers; /* saved registers above task->stack, bytes; 0: not known */
 	bool read_into_map, probe_read_kernel;
+	struct pid_space pids;
 };
 
 void program_text_write(const struct probe_plan *plan, const struct field_layout *layout,

@@ -33,7 +33,7 @@ int thread_table_get(struct thread_table *table, uint32_t tid, struct thread_sta
 
 int thread_table_add(struct thread_table *table, const struct thread_state *record)
 {
-	uint32_t tid = record->identity.tid;
+	uint32_t tid = record->sched.tid;
 
 	return bpf_update_elem(table->map, &tid, (void *)record, BPF_NOEXIST) ? -errno : 0;
 }

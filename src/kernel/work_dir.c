@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char *const parents[] = {"/run", "/tmp"};
+static const char *const parents[] = {"/run", "/tmp", "/dev/shm"};
 
 #define PREFIX "tsnap."
 #define TRIES 8
@@ -126,7 +126,7 @@ int work_dir_make(struct work_dir *dir, struct error *e)
 		}
 	dir->path[0] = 0;
 	return error_set(e, failed, EXIT_FAILED,
-			 "no temporary directory can be made in /run or /tmp: %s",
+			 "no temporary directory can be made in /run, /tmp or /dev/shm: %s",
 			 strerror(failed));
 }
 

@@ -80,6 +80,19 @@ ssize_t proc_link_read(const char *root, int64_t pid, int64_t tid, const char *n
 	return length;
 }
 
+int64_t proc_own_pid(const char *root)
+{
+	char path[PATH_MAX], pid[32];
+	ssize_t length;
+
+	snprintf(path, sizeof(path), "%s/self", root);
+	length = readlink(path, pid, sizeof(pid) - 1);
+	if (length <= 0)
+		return getpid();
+	pid[length] = '\0';
+	return strtoll(pid, NULL, 10);
+}
+
 int proc_owner_read(const char *root, int64_t pid, int64_t tid, int64_t *uid)
 {
 	char path[PATH_MAX];

@@ -46,6 +46,9 @@ int proc_syscall_parse(const char *line, struct proc_syscall *call);
 int proc_ids_read(const char *root, int64_t tid, int64_t *uid, int64_t *tgid);
 int proc_ids_parse(const char *status, int64_t *uid, int64_t *tgid);
 
+/* This process as that /proc shows it: getpid(), unless /proc is of an outer pid namespace. */
+int64_t proc_own_pid(const char *root);
+
 /* Effective uid alone, as the owner of the thread's directory: ten times cheaper than status. The
  * kernel keeps this owner at the effective uid, dumpable or not (task_dump_owner() of
  * fs/proc/base.c). 0 or -errno. */

@@ -124,6 +124,8 @@ static bool pid_is_listed(const struct pid_list *list, int64_t pid)
 static int ids_find(const char *root, const char *text, struct pid_list *list, char *bad,
 		    size_t bad_size)
 {
+	int64_t own = proc_own_pid(root);
+
 	for (size_t length; *text; text += length + (text[length] == ',')) {
 		int64_t id, uid, tgid;
 
@@ -131,7 +133,7 @@ static int ids_find(const char *root, const char *text, struct pid_list *list, c
 		if (!length)
 			continue;
 		id = id_parse(text, length);
-		if (!id || id == getpid() || proc_ids_read(root, id, &uid, &tgid) || tgid != id) {
+		if (!id || id == own || proc_ids_read(root, id, &uid, &tgid) || tgid != id) {
 			snprintf(bad, bad_size, "%.*s", (int)length, text);
 			return -ESRCH;
 		}
@@ -143,6 +145,7 @@ static int ids_find(const char *root, const char *text, struct pid_list *list, c
 
 struct pattern_walk {
 	const char *root, *pattern;
+	int64_t own;
 	bool glob;
 	struct pid_list list;
 };
@@ -159,7 +162,7 @@ static int pattern_visit(void *to, int64_t pid, int fd)
 	ssize_t length;
 
 	(void)fd;
-	if (pid == getpid())
+	if (pid == walk->own)
 		return 0;
 	length = proc_file_read(walk->root, 0, pid, "comm", text, sizeof(text));
 	if (length > 0 && text[length - 1] == '\n')
@@ -181,7 +184,7 @@ static int pattern_visit(void *to, int64_t pid, int fd)
 static int pattern_find(const char *root, const char *text, struct pid_list *list, char *bad,
 			size_t bad_size)
 {
-	struct pattern_walk walk = {.root = root, .pattern = text};
+	struct pattern_walk walk = {.root = root, .pattern = text, .own = proc_own_pid(root)};
 	int err = 0;
 
 	walk.glob = strpbrk(text, "*?[") != NULL;

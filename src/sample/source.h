@@ -21,6 +21,7 @@ struct source_missed {
 			     (--max-threads)" */
 	uint64_t count;	  /* since the source was opened; */
 	bool standing;	  /* or, if set, as it is now */
+	bool natural;	  /* no fault: a report tells it, rows are written without a word */
 };
 
 /* What heading and foot tell. Numbers are ABSENT where not known. */

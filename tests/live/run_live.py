@@ -18,6 +18,7 @@ import case_cpu  # noqa: F401
 import case_host  # noqa: F401
 import case_select  # noqa: F401
 import case_self
+import case_spaces  # noqa: F401
 import case_state  # noqa: F401
 import case_totals  # noqa: F401
 import case_trouble  # noqa: F401

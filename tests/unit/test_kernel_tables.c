@@ -4,6 +4,7 @@
 #include "kernel/embedded.h"
 #include "kernel/fact_table.h"
 #include "kernel/field_table.h"
+#include "kernel/pid_space.h"
 #include "kernel/probe_table.h"
 #include "kernel/program_text.h"
 
@@ -283,6 +284,71 @@ static void text_names_its_files(void **state)
 	text_done(&text);
 }
 
+static void text_translates_ids_on_demand(void **state)
+{
+	struct program_knobs knobs = {.pids = {.parent_tid = 5}};
+	const struct field_layout layout = layout_example();
+	struct probe_plan plan = {{0}};
+	struct text text = {0};
+
+	(void)state;
+	program_text_write(&plan, &layout, &knobs, &text);
+	assert_null(strstr(text_string(&text), "#define PID_SPACE"));
+	text_clear(&text);
+	knobs.pids = (struct pid_space){
+		.translated = true, .address = 0xffff888012345678, .level = 2, .number_bytes = 16};
+	program_text_write(&plan, &layout, &knobs, &text);
+	assert_non_null(strstr(text_string(&text), "#define PID_SPACE 0xffff888012345678ull\n"
+						   "#define PID_SPACE_LEVEL 2\n"
+						   "#define PID_NUMBER_BYTES 16\n"));
+	text_done(&text);
+}
+
+/* Numbers of a thread that is 700 to the kernel, 70 one namespace down and 7 in its own, as struct
+ * upid since 4.15 and before. */
+static void numbers_of_namespaces(void **state)
+{
+	static const uint64_t new[] = {700, 0xa0, 70, 0xa1, 7, 0xa2, 0, 0, 0, 0, 0, 0};
+	static const uint64_t old[] = {700, 0xa0, 0, 0xc0, 70, 0xa1, 0, 0xc1, 7, 0xa2, 0, 0xc2};
+	/* the same number in both inner namespaces */
+	static const uint64_t twice[] = {700, 0xa0, 0, 0xc0, 7, 0xa1, 0, 0xc1, 7, 0xa2, 0, 0xc2};
+	static const uint64_t other[] = {700, 0xa0, 70, 0xa1, 8, 0xa2, 9, 0, 0, 0, 0, 0};
+	static const struct {
+		const uint64_t *words;
+		uint32_t level;
+		int depth, result;
+		bool translated;
+		uint64_t address;
+		uint32_t at, bytes;
+	} rows[] = {
+		{new, 2, 1, 0, true, 0xa2, 2, 16}, /* /proc is its own */
+		{old, 2, 1, 0, true, 0xa2, 2, 32},
+		{new, 2, 2, 0, true, 0xa1, 1, 16}, /* the one's above */
+		{old, 2, 2, 0, true, 0xa1, 1, 32},
+		{new, 2, 3, 0, false, 0xa0, 0, 16}, /* the first one's */
+		{new, 2, 4, -EINVAL, false, 0, 0, 0},
+		{new, 2, 0, -EINVAL, false, 0, 0, 0},
+		{twice, 2, 1, 0, true, 0xa2, 2, 32},
+		{other, 2, 1, -EINVAL, false, 0, 0, 0}, /* another number */
+		{other, 3, 1, -EINVAL, false, 0, 0, 0}, /* no namespace */
+		{new, 6, 1, -EINVAL, false, 0, 0, 0},	/* beyond the words */
+		{new, UINT32_MAX, 1, -EINVAL, false, 0, 0, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct pid_space space = {0};
+
+		assert_int_equal(pid_space_decode(rows[i].words, 12, rows[i].level, 7,
+						  rows[i].depth, &space),
+				 rows[i].result);
+		assert_int_equal(space.translated, rows[i].translated);
+		assert_int_equal(space.address, rows[i].address);
+		assert_int_equal(space.level, rows[i].at);
+		assert_int_equal(space.number_bytes, rows[i].bytes);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -298,6 +364,8 @@ int main(void)
 		cmocka_unit_test(bad_offsets_are_refused),
 		cmocka_unit_test(overlapping_offsets_are_refused),
 		cmocka_unit_test(text_names_its_files),
+		cmocka_unit_test(text_translates_ids_on_demand),
+		cmocka_unit_test(numbers_of_namespaces),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

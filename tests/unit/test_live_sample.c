@@ -256,6 +256,26 @@ static void totals_are_given_out_once(void **state)
 	totals_done(&table);
 }
 
+static void totals_are_carried_over(void **state)
+{
+	struct totals_table table = {0};
+	struct sample sample = {.tid = 7, .start_ns = 1}, later = {.tid = 8, .start_ns = 1};
+	struct live_totals seeded = {.sleep_ns = 9000}, before = {.sleep_ns = 10000},
+			   now = {.sleep_ns = 2000, .cpu_ns = 3000};
+
+	(void)state;
+	totals_take(&table, &seeded, &sample);
+	assert_int_equal(sample.sleep_us, 9);
+	totals_carry(&table, &before, &sample); /* it slept on for 1 us, then began to count anew */
+	totals_take(&table, &now, &sample);
+	assert_int_equal(sample.sleep_us, 3);
+	assert_int_equal(sample.cpu_us, 3);
+	totals_carry(&table, &before, &later); /* not sampled before */
+	totals_take(&table, &now, &later);
+	assert_int_equal(later.sleep_us, 12);
+	totals_done(&table);
+}
+
 static void totals_forget_the_dead(void **state)
 {
 	struct totals_table table = {0};
@@ -292,6 +312,7 @@ int main(void)
 		cmocka_unit_test(registers_are_decoded),
 		cmocka_unit_test(totals_grow_by_the_present_state),
 		cmocka_unit_test(totals_are_given_out_once),
+		cmocka_unit_test(totals_are_carried_over),
 		cmocka_unit_test(totals_forget_the_dead),
 	};
 

@@ -305,6 +305,14 @@ static int find(struct found *found, const char *text)
 			      sizeof(found->bad));
 }
 
+static void own_pid_is_that_of_proc(void **state)
+{
+	(void)state;
+	assert_int_equal(proc_own_pid(ROOT), 9000003);
+	assert_int_equal(proc_own_pid("/proc"), getpid());
+	assert_int_equal(proc_own_pid(ROOT "/sys"), getpid()); /* it does not tell */
+}
+
 static void pids_by_id(void **state)
 {
 	struct found found = {0};
@@ -405,6 +413,7 @@ int main(void)
 		cmocka_unit_test(walk_of_this_host),
 		cmocka_unit_test(syscall_of_own_thread),
 		cmocka_unit_test(owner_is_the_effective_uid),
+		cmocka_unit_test(own_pid_is_that_of_proc),
 		cmocka_unit_test(pids_by_id),
 		cmocka_unit_test(pids_of_a_thread_are_refused),
 		cmocka_unit_test(pids_by_pattern),

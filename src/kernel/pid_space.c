@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "kernel/pid_space.h"
+#include "kernel/bpf_call.h"
+
+#include <bcc/libbpf.h>
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NUMBER_WORDS 40	   /* of the list of numbers: 19 levels; 9 where they are 32 bytes each */
+#define PID_MAX (1u << 22) /* PID_MAX_LIMIT of include/linux/threads.h */
+#define PIDS_LINK_BYTES                                                          \
+	16 /* from task_struct.pids (until 4.18) to its first struct pid pointer \
+	    */
+
+/* What the program below finds. */
+struct own_pid {
+	uint32_t level, parent_tid;
+	uint64_t numbers[NUMBER_WORDS];
+};
+
+static uint32_t field_offset(const struct field_layout *layout, const char *of, const char *name)
+{
+	for (size_t i = 0; i < field_count; i++)
+		if (!strcmp(field_rows[i].of, of) && !strcmp(field_rows[i].names[0], name))
+			return layout->offset[i] + (layout->name[i] && !strcmp(name, "thread_pid")
+							    ? PIDS_LINK_BYTES
+							    : 0);
+	return 0;
+}
+
+/* Reads from the address that lies at the stack's offset `slot`, offset bytes above it. */
+#define READ_(to, bytes, slot, offset)                                                             \
+	BPF_COPY_(BPF_REG_1, BPF_REG_10), BPF_ADD_(BPF_REG_1, (to)), BPF_SET_(BPF_REG_2, (bytes)), \
+		BPF_LOAD_(BPF_REG_3, BPF_REG_10, (slot)), BPF_ADD_(BPF_REG_3, (int)(offset)),      \
+		BPF_CALL_(BPF_FUNC_probe_read)
+
+/* A program that copies the numbers of the thread it runs in into the map's only value. */
+static int look_load(enum bpf_prog_type type, int map, const struct field_layout *layout)
+{
+	enum { KEY = -8, TASK = -16, PID = -24, OWN = -24 - (int)sizeof(struct own_pid) };
+	const int parent_at = OWN + (int)offsetof(struct own_pid, parent_tid),
+		  numbers_at = OWN + (int)offsetof(struct own_pid, numbers);
+	const struct bpf_insn insns[] = {
+		BPF_STORE_IMM_(BPF_REG_10, KEY, 0),
+		BPF_CALL_(BPF_FUNC_get_current_task),
+		BPF_OP_(BPF_STX | BPF_MEM | BPF_DW, BPF_REG_10, BPF_REG_0, TASK, 0),
+		READ_(PID, 8, TASK, field_offset(layout, "task_struct", "real_parent")),
+		READ_(parent_at, 4, PID, field_offset(layout, "task_struct", "pid")),
+		READ_(PID, 8, TASK, field_offset(layout, "task_struct", "thread_pid")),
+		READ_(OWN, 4, PID, field_offset(layout, "pid", "level")),
+		READ_(numbers_at, 8 * NUMBER_WORDS, PID, field_offset(layout, "pid", "numbers")),
+		BPF_MAP_(BPF_REG_1, map),
+		BPF_COPY_(BPF_REG_2, BPF_REG_10),
+		BPF_ADD_(BPF_REG_2, KEY),
+		BPF_COPY_(BPF_REG_3, BPF_REG_10),
+		BPF_ADD_(BPF_REG_3, OWN),
+		BPF_SET_(BPF_REG_4, BPF_ANY),
+		BPF_CALL_(BPF_FUNC_map_update_elem),
+		BPF_SET_(BPF_REG_0, 0),
+		BPF_EXIT_(),
+	};
+
+	return bpf_call_load(type, insns, sizeof(insns) / sizeof(insns[0]));
+}
+
+static int own_read(int map, struct own_pid *own)
+{
+	uint32_t key = 0;
+
+	if (bpf_lookup_elem(map, &key, own))
+		return -errno;
+	return own->parent_tid ? 0 : -ETIME;
+}
+
+/* The kernel runs the program when told so (5.10). */
+static int look_directly(int map, const struct field_layout *layout, struct own_pid *own)
+{
+	int program = look_load(BPF_PROG_TYPE_RAW_TRACEPOINT, map, layout), result;
+
+	if (program < 0)
+		return program;
+	result = bpf_call_run(program);
+	close(program);
+	return result < 0 ? result : own_read(map, own);
+}
+
+/* The kernel runs the program when this thread is switched. A short sleep can end before that. */
+static int look_asleep(int map, const struct field_layout *layout, struct own_pid *own)
+{
+	/* clang-format off */
+	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CONTEXT_SWITCHES,
+				       .sample_period = 1, .disabled = 1};
+	/* clang-format on */
+	int program = look_load(BPF_PROG_TYPE_PERF_EVENT, map, layout), event = -1;
+	int result = program;
+
+	if (program >= 0)
+		result = event = perf_call_open(&attr, 0, -1);
+	if (event >= 0)
+		result = perf_call_run(event, program);
+	if (!result)
+		result = -ETIME;
+	for (long ns = 20000; ns < 50000000 && event >= 0 && result == -ETIME; ns *= 4) {
+		nanosleep(&(struct timespec){0, ns}, NULL);
+		result = own_read(map, own);
+	}
+	if (event >= 0)
+		close(event);
+	if (program >= 0)
+		close(program);
+	return result;
+}
+
+static int look(const struct field_layout *layout, struct own_pid *own)
+{
+	int map = bpf_call_map(BPF_MAP_TYPE_ARRAY, 4, sizeof(*own), 1), result;
+
+	if (map < 0)
+		return map;
+	result = look_directly(map, layout, own);
+	if (result)
+		result = look_asleep(map, layout, own);
+	close(map);
+	return result;
+}
+
+/* Whether the words read well as numbers of so many bytes each, one for each level. */
+static bool numbers_fit(const uint64_t *words, unsigned int count, uint32_t level, uint32_t own_pid,
+			uint32_t bytes)
+{
+	const size_t step = bytes / 8;
+
+	if (level >= count / step)
+		return false;
+	for (size_t i = 0; i <= level; i++) {
+		uint32_t number = (uint32_t)words[i * step]; /* an int, then padding */
+
+		if (!number || number > PID_MAX || !words[i * step + 1])
+			return false;
+	}
+	return (uint32_t)words[level * step] == own_pid;
+}
+
+int pid_space_decode(const uint64_t *words, unsigned int count, uint32_t level, uint32_t own_pid,
+		     int depth, struct pid_space *space)
+{
+	/* until 4.14 with a list node at its end */
+	static const uint32_t sizes[] = {16, 32};
+
+	if (depth < 1 || level >= count || (uint32_t)depth > level + 1)
+		return -EINVAL;
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		uint32_t shown = level + 1 - (uint32_t)depth;
+
+		if (!numbers_fit(words, count, level, own_pid, sizes[i]))
+			continue;
+		space->translated = shown > 0;
+		space->address = words[shown * sizes[i] / 8 + 1];
+		space->level = shown;
+		space->number_bytes = sizes[i];
+		return 0;
+	}
+	return -EINVAL;
+}
+
+int pid_space_find(const struct field_layout *layout, const struct host *host,
+		   struct pid_space *space, struct error *e)
+{
+	struct own_pid own = {0};
+	int result;
+
+	*space = (struct pid_space){.parent_tid = (uint32_t)host->own_pid};
+	if (host_pids_first(host))
+		return 0;
+	result = look(layout, &own);
+	if (!result)
+		result = pid_space_decode(own.numbers, NUMBER_WORDS, own.level, (uint32_t)getpid(),
+					  host->pid_depth, space);
+	if (result)
+		return error_set(e, -result, EXIT_HOST_CANNOT,
+				 "tsnap runs in a pid namespace of its own (a container), and a "
+				 "program that looks how it numbers threads did not work (%s): run "
+				 "tsnap in the host's pid namespace (--pid=host), or allow "
+				 "perf_event_open",
+				 strerror(-result));
+	space->parent_tid = own.parent_tid;
+	return 0;
+}

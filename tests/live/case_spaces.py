@@ -1,0 +1,362 @@
+"""Containers: pid namespaces of their own, other file systems, few capabilities."""
+import ctypes
+import errno
+import os
+import platform
+import shlex
+import shutil
+import struct
+import subprocess
+import sys
+
+import bpf
+import truth
+from case_trouble import NOBODY, as_nobody, expect_error, readable_copy
+from harness import (SLOW, START_S, STOP_S, UNREADY, Findings, Process, Skip, case, check, rows_of, scans_of,
+                     wait_until)
+
+NEW_PIDS = ["--pid", "--fork", "--mount-proc", "--kill-child"]
+# capabilities(7); by number, because older tools don't know the names
+DAC_READ_SEARCH, SYS_PTRACE, SYS_ADMIN, SYS_RESOURCE, PERFMON, BPF = 2, 19, 21, 24, 38, 39
+CALL_COLUMNS = "ppid,comm,state,syscall,fd,filename"
+
+
+def unshared(*options):
+    """The start of a command that runs in namespaces of its own."""
+    command = ["unshare", *options]
+    if not shutil.which("unshare"):
+        raise Skip("unshare is not installed")
+    tried = subprocess.run(command + ["true"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
+    if tried.returncode:
+        raise Skip("no such namespace here: %s" % tried.stderr.decode().strip())
+    return command
+
+
+def through(ctx, *prefix, workload=True):
+    """The same context, with everything started through a command; what it starts is ended with ctx."""
+    directory, changed = ctx.temporary(), {}
+    os.chmod(directory, 0o755)
+    for name in ("tsnap", "workload") if workload else ("tsnap",):
+        path = os.path.join(directory, name)
+        with open(path, "w") as file:
+            file.write("#!/bin/sh\nexec %s \"$@\"\n" % shlex.join([*prefix, getattr(ctx.options, name)]))
+        os.chmod(path, 0o755)
+        changed[name] = path
+    inner = type(ctx)(type(ctx.options)(**dict(vars(ctx.options), **changed)))
+    inner.started = ctx.started
+    return inner
+
+
+class Space(Process):
+    """A pid namespace with its own /proc, whose process 1 does nothing; all in it end with it."""
+
+    def __init__(self, *outer):
+        super().__init__([*unshared(*NEW_PIDS), "sh", "-c", "echo ready; read nothing"])
+        wait_until(lambda: self.out or self.code is not None, START_S, "a pid namespace")
+        self.init = min(truth.children(self.pid))
+        self.prefix = ["nsenter", "--target", str(self.init), "--pid", "--mount", "--root"]
+
+    def tids(self):
+        """{tid in it: host's tid} of all its threads."""
+        found, space = {}, os.readlink("/proc/%d/ns/pid" % self.init)
+        for tid, thread in truth.threads().items():
+            numbers = [line.split()[1:] for line in thread.status.splitlines() if line.startswith("NSpid:")]
+            try:
+                if numbers and len(numbers[0]) > 1 and os.readlink("/proc/%d/ns/pid" % tid) == space:
+                    found[int(numbers[0][-1])] = tid
+            except OSError:
+                pass  # it ended meanwhile
+        return found
+
+
+def space_of(ctx):
+    space = Space()
+    ctx.started.append(space)
+    return space, through(ctx, *space.prefix)
+
+
+def mounted(command):
+    """The start of a command that runs with other mounts."""
+    return [*unshared("--mount"), "sh", "-c", command + " && exec \"$0\" \"$@\""]
+
+
+def of_everybody(ctx):
+    """The same context, whose tsnap any user can run."""
+    copied = type(ctx)(type(ctx.options)(**dict(vars(ctx.options), tsnap=readable_copy(ctx))))
+    copied.started = ctx.started
+    return copied
+
+
+def run_inside(ctx, *names):
+    """Other tests, all of whose processes and /proc are in a pid namespace."""
+    options = ctx.options
+    command = unshared(*NEW_PIDS) + [
+        sys.executable, "-B", os.path.join(os.path.dirname(os.path.abspath(__file__)), "run_live.py"), "--workload",
+        options.workload, "--tsnap", options.tsnap, "--tsnap-args=" + options.tsnap_args, *names]
+    run = Process(command)
+    ctx.started.append(run)
+    code = run.wait(170 * SLOW)
+    lines = run.out.decode().splitlines()
+    failed = [line for line in lines if line.startswith("FAIL")]
+    check(code == 0 and not failed, "%s", "; ".join(failed) or "exit code %d: %s %s" % (code, lines, run.err))
+    check(sum(line.startswith("ok ") for line in lines) >= len(names) - 1, "hardly anything ran: %s", lines)
+
+
+@case
+def inside_states(ctx):
+    """In a pid namespace of its own: states, calls, files, names and ids are those of it, as its /proc shows them."""
+    run_inside(ctx, "whole_host", "blocked_before", "blocked_later", "active_only", "zombie_leader", "exec_by_leader",
+               "exec_by_thread", "late_workload", "exit_storm", "many_threads")
+
+
+@case
+def inside_times(ctx):
+    """In a pid namespace of its own: shares, totals and wakers."""
+    run_inside(ctx, "spin", "spin_two_on_one_cpu", "fsync", "wakers_on_one_cpu", "totals", "totals_of_waits", "totals_close",
+               "totals_of_first_sample")
+
+
+@case
+def inside_choices(ctx):
+    """In a pid namespace of its own: the options that choose, the end of tsnap, and other ways to see switches."""
+    run_inside(ctx, "choose_*", "closed_pipe", "full_disk", "no_such_process", "nothing_left", "without_facts", "types_from_files")
+
+
+@case
+def inside_and_outside(ctx):
+    """Threads inside are shown under their ids there, in each scan; those outside never, not under any id."""
+    space, inner = space_of(ctx)
+    outside = ctx.workloads([("spin", {}), ("spin2", {}), ("sleep", {"call": "pipe_read"}), ("vfork", {})])
+    inside = inner.workloads([("sleep", {"call": "pipe_read"}), ("vfork", {}), ("sleep", {"call": "futex"})])
+    busy = inner.workload("fsync", dir=next((d for d in ("/var/tmp", os.getcwd()) if os.access(d, os.W_OK)), "/tmp"))
+    tool = inner.stream("-a", "-d", 2 + SLOW, columns=CALL_COLUMNS)
+    tool.wait_scans(2)
+    there = space.tids()
+    # in memory, as in some test machines, a file needs no disk
+    disk = sum(truth.Thread(there[busy.tid]).letter == "D" for _ in range(200)) > 20
+    scans = scans_of(tool.finish(0, START_S + STOP_S))
+    for workload in inside + [busy]:
+        check(there.get(workload.tid, workload.tid) != workload.tid, "tid %d is the same outside", workload.tid)
+    find = Findings()
+    for when, rows in scans:
+        seen = [int(row["tid"]) for row in rows]
+        find.expect(len(set(seen)) == len(seen), "a thread twice in the scan of %s", when)
+        find.expect(set(seen) <= set(there), "tids %s are not inside", set(seen) - set(there))
+        for workload in inside:
+            mine = rows_of(rows, workload.tid)
+            find.expect(len(mine) == 1, "%s: %d rows in the scan of %s", workload.name, len(mine), when)
+            for row in mine[:1]:
+                got = (row["pid"], row["state"], row["syscall"], row["filename"])
+                expected = (workload["pid"], workload["state"], workload["syscall"], workload.ready.get("file", ""))
+                find.expect(got == expected, "%s: %s, not %s", workload.name, got, expected)
+        find.expect(not [row for row in rows if row["comm"] in ("spin", "spin_one", "spin_two", "tsnap")],
+                    "what is outside, or tsnap itself, is shown")
+    syncing = [row for _, rows in scans for row in rows_of(rows, busy.tid) if row["syscall"] == "fsync"]
+    find.expect((syncing or not disk) and all(row["filename"] == busy["file"] for row in syncing), "fsync of %s: %s", busy["file"],
+                {row["filename"] for row in syncing})
+    find.expect(not disk or any(row["state"] == "D" for row in syncing), "fsync is never D")
+    find.close()
+    check(all(workload.code is None for workload in outside), "a workload ended")
+
+
+@case
+def inside_report(ctx):
+    """A report tells whose ids it shows; --check tells how; rows are written without a word."""
+    _, inner = space_of(ctx)
+    report = inner.plain("-d", 1)
+    report.finish_plain()
+    check("outside of this container's pid namespace" in report.out.decode(), "no word of it: %s", report.out.decode())
+    checked = inner.plain("--check")
+    checked.finish_plain()
+    check("ids                translated" in checked.out.decode(), "%s", checked.out.decode())
+    rows = inner.stream("-a", "-n", 2)
+    rows.finish(0, START_S + STOP_S)
+    check(not rows.err, "on standard error: %s", rows.err)
+
+
+@case
+def inside_nested(ctx):
+    """A namespace within the namespace: tsnap in the outer one shows the threads of both, tsnap in the inner one its own."""
+    space, inner = space_of(ctx)
+    deeper = Process([*space.prefix, *unshared(*NEW_PIDS), ctx.options.workload, "sleep", "call=pipe_read"])
+    ctx.started.append(deeper)
+    wait_until(lambda: b"ready" in deeper.out, START_S, "the workload in it")
+    rows = inner.rows("-a", "-c", "pipe_read", seconds=1, columns="comm,state,syscall,filename")
+    tids = {int(row["tid"]) for row in rows}
+    check(len(tids) == 1 and tids <= set(seen_inside(space)), "tids %s, there are %s", tids, seen_inside(space))
+    check({(row["state"], row["syscall"]) for row in rows} == {("S", "read")}, "%s", rows[0])
+    check(all(row["filename"].startswith("pipe:") for row in rows), "%s", rows[0])
+    init = next(tid for tid in truth.children(deeper.pid) if truth.Thread(tid).status_number("NSpid"))
+    leaf = max(truth.children(init) | {init})
+    numbers = truth.Thread(leaf).status.split("NSpid:")[1].split("\n")[0].split()
+    check(len(numbers) == 3, "not a namespace in a namespace: %s", numbers)
+    within = through(ctx, "nsenter", "--target", str(leaf), "--pid", "--mount", "--root", workload=False)
+    rows = within.rows("-a", "-c", "pipe_read", seconds=1, columns="comm,state,syscall,filename")
+    check({int(row["pid"]) for row in rows} == {1}, "in the inner one: pids %s", {row["pid"] for row in rows})
+
+
+def seen_inside(space):
+    listed = subprocess.run([*space.prefix, "sh", "-c", "echo /proc/[0-9]*/task/*"], stdout=subprocess.PIPE, check=True,
+                            universal_newlines=True).stdout
+    return {int(path.rsplit("/", 1)[1]) for path in listed.split()}
+
+
+@case
+def hosts_proc_inside(ctx):
+    """In a pid namespace, but with the host's /proc: ids are the host's, everywhere, and tsnap does not show itself."""
+    workload = ctx.workload("sleep", call="pipe_read")
+    inner = through(ctx, *unshared("--pid", "--fork", "--kill-child"), workload=False)
+    tool = inner.stream("-a", "-d", 2, columns=CALL_COLUMNS)
+    tool.wait_scans(2)
+    own = truth.children(tool.pid)
+    rows = tool.finish(0, START_S + STOP_S)
+    check({(row["state"], row["filename"]) for row in rows_of(rows, workload.tid)} == {("S", workload["file"])}, "%s",
+          rows_of(rows, workload.tid))
+    check(own and not [row for row in rows if int(row["tid"]) in own], "tsnap shows itself")
+    report = inner.plain("-d", 1)
+    report.finish_plain()
+    check("outside of" not in report.out.decode(), "%s", report.out.decode())
+
+
+@case
+def no_proc(ctx):
+    """No /proc, or one of another pid namespace: one line that says so, exit code 77."""
+    bare = through(ctx, *mounted("mount -t tmpfs none /proc"), workload=False)
+    expect_error(bare.plain("--csv", "-n", "1"), UNREADY, "/proc")
+    space, _ = space_of(ctx)
+    foreign = through(ctx, "nsenter", "--target", str(space.init), "--mount", "--root", workload=False)
+    expect_error(foreign.plain("--csv", "-n", "1"), UNREADY, "/proc")
+
+
+def capabilities(*numbers, uid=0):
+    """The start of a command that has just these."""
+    if not shutil.which("setpriv"):
+        raise Skip("setpriv is not installed")
+    if int(truth.read("/proc/sys/kernel/cap_last_cap") or 0) < max(numbers):
+        raise Skip("this kernel does not have such capabilities (5.8)")
+    if tuple(map(int, os.uname().release.split(".")[:2])) < (5, 11):
+        numbers += (SYS_RESOURCE,)  # to raise the limit that maps count against
+    listed = ",".join("+cap_%d" % number for number in numbers)
+    if uid == 0:
+        return ["setpriv", "--bounding-set=-all," + listed, "--inh-caps=-all"]
+    return ["setpriv", "--reuid=%d" % uid, "--regid=%d" % uid, "--clear-groups", "--inh-caps=-all," + listed,
+            "--ambient-caps=-all," + listed]
+
+
+def sees(ctx, prefix, files=True, told=False):
+    """tsnap with these capabilities sees a D and an S of root, perhaps with their files; or what is missing is told."""
+    blocked = ctx.workloads([("vfork", {}), ("sleep", {"call": "pipe_read"})])
+    few = through(of_everybody(ctx), *prefix, workload=False)
+    tool = few.stream("-a", "-d", 1, "-p", ",".join(w["pid"] for w in blocked), columns=CALL_COLUMNS, cwd="/")
+    rows = tool.finish(0, START_S + STOP_S)
+    find = Findings()
+    for workload in blocked:
+        mine = rows_of(rows, workload.tid)
+        find.expect(mine and {row["state"] for row in mine} == {workload["state"]}, "%s: %s", workload.name, mine[:1])
+        if files:
+            got = {(row["syscall"], row["filename"]) for row in mine}
+            find.expect(got == {(workload["syscall"], workload.ready.get("file", ""))}, "%s: %s", workload.name, got)
+    find.expect(("CAP_SYS_PTRACE" in tool.err) == told, "CAP_SYS_PTRACE: '%s'", tool.err)
+    find.close()
+
+
+@case
+def few_capabilities_of_root(ctx):
+    """Root with CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE alone: only other users' files are missing."""
+    sees(ctx, capabilities(BPF, PERFMON, SYS_PTRACE), told=True)
+
+
+@case
+def few_capabilities_of_nobody(ctx):
+    """Another user with these and CAP_DAC_READ_SEARCH; /proc keeps the files of others from it otherwise."""
+    sees(ctx, capabilities(BPF, PERFMON, SYS_PTRACE, DAC_READ_SEARCH, uid=NOBODY))
+    sees(ctx, capabilities(BPF, PERFMON, SYS_PTRACE, uid=NOBODY), files=False, told=True)
+
+
+@case
+def admin_capability(ctx):
+    """CAP_SYS_ADMIN in the place of the first two, as before 5.8."""
+    sees(ctx, capabilities(SYS_ADMIN, SYS_PTRACE, DAC_READ_SEARCH, uid=NOBODY))
+
+
+@case
+def without_ptrace(ctx):
+    """CAP_BPF and CAP_PERFMON without CAP_SYS_PTRACE: states are right, and what is missing is told."""
+    sees(ctx, capabilities(BPF, PERFMON, uid=NOBODY), files=False, told=True)
+
+
+@case
+def few_capabilities_inside(ctx):
+    """In a pid namespace of its own with three capabilities: a D and an S of it, with their files."""
+    space, inner = space_of(ctx)
+    blocked = inner.workloads([("vfork", {}), ("sleep", {"call": "pipe_read"})])
+    few = through(ctx, *space.prefix, *capabilities(BPF, PERFMON, SYS_PTRACE), workload=False)
+    rows = few.rows("-a", "-p", ",".join(w["pid"] for w in blocked), seconds=1, columns=CALL_COLUMNS)
+    for workload in blocked:
+        got = {(row["state"], row["syscall"], row["filename"]) for row in rows_of(rows, workload.tid)}
+        check(got == {(workload["state"], workload["syscall"], workload.ready.get("file", ""))}, "%s: %s", workload.name, got)
+
+
+@case
+def hidden_processes(ctx):
+    """A /proc that hides others' processes (hidepid): what it does not show is not taken for gone."""
+    workload = ctx.workload("burst")
+    hidden = through(of_everybody(ctx), *mounted("mount -t proc -o hidepid=2 proc /proc"),
+                     *capabilities(BPF, PERFMON, uid=NOBODY), workload=False)
+    tool = hidden.stream("-a", "-F", 5, columns="comm,state")
+    tool.wait_scans(2)
+    workload.say("go")
+    workload.wait_done()
+    start = len(tool.scans())
+    tool.wait_scans(start + 12)
+    scans = scans_of(tool.rows())[start + 1:start + 11]
+    check(all(len(rows_of(rows, workload.tid)) == 1 for _, rows in scans), "a thread is lost")
+
+
+@case
+def read_only_files(ctx):
+    """Where nothing can be written one line says so; where only /dev/shm can, that is enough."""
+    if ctx.options.tsnap.startswith(("/run/", "/tmp/")):
+        raise Skip("the program lies where the test mounts")
+    workload = ctx.workload("sleep", call="pipe_read")
+    read_only = " && ".join("mount -t tmpfs -o ro none " + path for path in ("/run", "/tmp"))
+    inner = through(ctx, workload=False)
+    # not by a script: it would lie in /tmp
+    inner.options.tsnap, inner.options.tsnap_args = "unshare", shlex.join([*mounted(read_only)[1:], ctx.options.tsnap])
+    rows = inner.rows("-a", "-p", workload["pid"], seconds=1, columns=CALL_COLUMNS)
+    check({row["filename"] for row in rows_of(rows, workload.tid)} == {workload["file"]}, "%s", rows[:1])
+    inner.options.tsnap_args = shlex.join([*mounted(read_only + " && mount -t tmpfs -o ro none /dev/shm")[1:],
+                                           ctx.options.tsnap])
+    expect_error(inner.plain("--csv", "-n", "1"), 1, "/run, /tmp or /dev/shm")
+
+
+def refuse_bpf():
+    """A seccomp(2) filter as container engines have it: bpf(2) fails with EPERM."""
+    rule = struct.Struct("HBBI")  # struct sock_filter
+    filter_ = b"".join([rule.pack(0x20, 0, 0, 0),  # load the number of the call
+                        rule.pack(0x15, 0, 1, bpf.SYS_BPF),  # is it this one?
+                        rule.pack(0x06, 0, 0, 0x00050000 | errno.EPERM),  # SECCOMP_RET_ERRNO
+                        rule.pack(0x06, 0, 0, 0x7FFF0000)])  # SECCOMP_RET_ALLOW
+    code = ctypes.create_string_buffer(filter_)
+    program = struct.pack("HxxxxxxP", len(filter_) // rule.size, ctypes.addressof(code))
+    if bpf.libc.prctl(22, 2, ctypes.create_string_buffer(program), 0, 0):  # PR_SET_SECCOMP, SECCOMP_MODE_FILTER
+        raise OSError(ctypes.get_errno(), "seccomp")
+
+
+@case
+def deleted_directory(ctx):
+    """tsnap's working directory was deleted: it runs."""
+    gone = through(ctx, "sh", "-c", "mkdir -p \"$1\" && cd \"$1\" && rmdir \"$1\" && shift && exec \"$@\"", "-",
+                   ctx.temporary() + "/gone", workload=False)
+    check(gone.rows("-a", "-n", "1"), "no rows")
+
+
+@case
+def filter_of_system_calls(ctx):
+    """A seccomp filter refuses bpf(2): one line that says so, exit code 77; --check tells it too."""
+    if bpf.SYS_BPF is None:
+        raise Skip("the number of bpf(2) is not known on " + platform.machine())
+    expect_error(ctx.plain("--csv", "-n", "1", preexec_fn=refuse_bpf), UNREADY, "seccomp")
+    checked = ctx.plain("--check", preexec_fn=refuse_bpf)
+    checked.finish_plain(UNREADY)
+    check("seccomp" in checked.out.decode(), "%s", checked.out.decode())
