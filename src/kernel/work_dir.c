@@ -14,9 +14,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* The last is writable in containers whose root is not. */
 static const char *const parents[] = {"/run", "/tmp", "/dev/shm"};
 
 #define PREFIX "tsnap."
+
+/* "tsnap.4026531836.": a directory may be shared with containers, whose processes can't be told to
+ * be gone. */
+static void prefix_write(char *prefix, size_t size)
+{
+	struct stat space = {0};
+
+	if (stat("/proc/self/ns/pid", &space))
+		space.st_ino = 0;
+	snprintf(prefix, size, PREFIX "%llu.", (unsigned long long)space.st_ino);
+}
 
 static int entry_remove(const char *path, const struct stat *stat, int kind, struct FTW *walk)
 {
@@ -33,19 +45,19 @@ void work_dir_remove(const char *path)
 		nftw(path, entry_remove, 8, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
 }
 
-/* Whether name is tsnap.PID.XXXXXX of a process that is gone. */
-static bool is_stale(const char *name)
+/* Whether name is prefix, then PID.XXXXXX of a process that is gone. */
+static bool is_stale(const char *name, const char *prefix)
 {
 	char *end;
 	long pid;
 
-	if (strncmp(name, PREFIX, strlen(PREFIX)))
+	if (strncmp(name, prefix, strlen(prefix)))
 		return false;
-	pid = strtol(name + strlen(PREFIX), &end, 10);
+	pid = strtol(name + strlen(prefix), &end, 10);
 	return pid > 0 && *end == '.' && strlen(end) == 7 && kill((pid_t)pid, 0) && errno == ESRCH;
 }
 
-static void stale_remove(const char *parent)
+static void stale_remove(const char *parent, const char *prefix)
 {
 	DIR *dir = opendir(parent);
 	struct dirent *entry;
@@ -54,7 +66,7 @@ static void stale_remove(const char *parent)
 		char path[PATH_MAX];
 		struct stat stat;
 
-		if (!is_stale(entry->d_name))
+		if (!is_stale(entry->d_name, prefix))
 			continue;
 		snprintf(path, sizeof(path), "%s/%s", parent, entry->d_name);
 		/* only what this user made: /tmp is everybody's */
@@ -67,12 +79,14 @@ static void stale_remove(const char *parent)
 
 int work_dir_make(char path[WORK_DIR_PATH_SIZE], struct error *e)
 {
+	char prefix[32];
 	int failed = 0;
 
+	prefix_write(prefix, sizeof(prefix));
 	for (size_t i = 0; i < sizeof(parents) / sizeof(parents[0]); i++)
-		stale_remove(parents[i]);
+		stale_remove(parents[i], prefix);
 	for (size_t i = 0; i < sizeof(parents) / sizeof(parents[0]); i++) {
-		snprintf(path, WORK_DIR_PATH_SIZE, "%s/" PREFIX "%ld.XXXXXX", parents[i],
+		snprintf(path, WORK_DIR_PATH_SIZE, "%s/%s%ld.XXXXXX", parents[i], prefix,
 			 (long)getpid());
 		if (mkdtemp(path))
 			return 0;
@@ -80,7 +94,8 @@ int work_dir_make(char path[WORK_DIR_PATH_SIZE], struct error *e)
 	}
 	path[0] = 0;
 	return error_set(e, failed, EXIT_FAILED,
-			 "no temporary directory can be made in /run, /tmp or /dev/shm: %s",
+			 "no temporary directory can be made in /run, /tmp or /dev/shm, and one is "
+			 "needed for a moment: %s",
 			 strerror(failed));
 }
 

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 
-#define WORK_DIR_PATH_SIZE 64
+#define WORK_DIR_PATH_SIZE 96
 
 /* Makes one of mode 0700 (after removing those of dead processes). 0 or -errno with e filled. */
 int work_dir_make(char path[WORK_DIR_PATH_SIZE], struct error *e);
