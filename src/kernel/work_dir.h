@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 
-#define WORK_DIR_PATH_SIZE 64
+#define WORK_DIR_PATH_SIZE 96
 
 struct work_dir {
 	char path[WORK_DIR_PATH_SIZE]; /* "": none */

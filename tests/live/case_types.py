@@ -42,6 +42,10 @@ def hide(path):
 
 def hide_headers():
     hide("/lib/modules/" + RELEASE)
+    hide_kheaders()
+
+
+def hide_kheaders():
     if os.path.exists("/sys/kernel/kheaders.tar.xz"):
         bind("/dev/null", "/sys/kernel/kheaders.tar.xz")
 
@@ -112,7 +116,7 @@ def foreign_btf_in_sysfs(ctx):
         hide_headers()
     expect_error(ctx.plain("--csv", "-n", 1, preexec_fn=in_own_mounts(alone)), UNREADY, "btf: '%s' is of another kernel" % VMLINUX,
                  "task_struct.comm", "headers: ", "kheaders: ", RELEASE, "--offsets")
-    tool = ctx.plain("--csv", "-n", 1, "--offsets", offsets, preexec_fn=in_own_mounts(alone))
+    tool = ctx.plain("--csv", "-a", "-n", 1, "--offsets", offsets, preexec_fn=in_own_mounts(alone))
     check(tool.finish(0, START_S + STOP_S), "--offsets: no rows")
     checked = ctx.plain("--check", preexec_fn=in_own_mounts(foreign))
     headers = os.path.exists("/lib/modules/%s/build" % RELEASE)
@@ -188,6 +192,30 @@ def kheaders_by_root(ctx):
         hide("/sys/kernel/btf")
     expect_error(ctx.plain("--csv", "-n", 1, env=environment, preexec_fn=in_own_mounts(nothing)), UNREADY, "kheaders")
     check(truth.read(notes) is None, "auto loaded a module: %r", truth.read(notes))
+
+
+@case
+def broken_headers(ctx):
+    """auto: headers that can't be compiled are told and passed over; no module is loaded for them."""
+    free_of_arguments(ctx)
+    lib, scratch = os.path.realpath("/lib"), ctx.temporary()
+    environment, notes = fake_modprobe(ctx)
+
+    def broken():
+        hide("/sys/kernel/btf")
+        hide_kheaders()
+        done(libc.mount(b"tmpfs", scratch.encode(), b"tmpfs", 0, None))
+        os.makedirs(scratch + "/upper/modules")
+        os.mkdir(scratch + "/work")
+        # /lib/modules need not be there; the old one is not seen through an opaque folder
+        layers = "lowerdir=%s,upperdir=%s/upper,workdir=%s/work" % (lib, scratch, scratch)
+        os.setxattr(scratch + "/upper/modules", "trusted.overlay.opaque", b"y")
+        done(libc.mount(b"overlay", lib.encode(), b"overlay", 0, layers.encode()))
+        os.makedirs("/lib/modules/%s/build/include/linux" % RELEASE)
+        open("/lib/modules/%s/build/include/linux/kconfig.h" % RELEASE, "w").close()
+    expect_error(ctx.plain("--csv", "-n", 1, env=environment, preexec_fn=in_own_mounts(broken)), UNREADY,
+                 "headers: libbcc can't compile", "kheaders: ", RELEASE)
+    check(truth.read(notes) is None, "a module was loaded: %r", truth.read(notes))
 
 
 @case
