@@ -17,27 +17,42 @@
 #define NESTING_MAX 8	       /* unnamed structs and unions in one another */
 #define MEMBERS_MAX (1u << 14) /* looked at for one name: a hostile file nests wide, too */
 
-/* What follows each kind of type (include/uapi/linux/btf.h; by number, because older headers name
- * fewer): once, and for each of its vlen. */
-static const struct {
-	unsigned char once, each;
-} kind_bytes[] = {
-	[1] = {4, 0},  [2] = {0, 0},  [3] = {12, 0}, [4] = {0, 12},  [5] = {0, 12},
-	[6] = {0, 8},  [7] = {0, 0},  [8] = {0, 0},  [9] = {0, 0},   [10] = {0, 0},
-	[11] = {0, 0}, [12] = {0, 0}, [13] = {0, 8}, [14] = {4, 0},  [15] = {0, 12},
-	[16] = {0, 0}, [17] = {4, 0}, [18] = {0, 0}, [19] = {0, 12},
+/* As in include/uapi/linux/btf.h; not taken from there, because its header grew in 2026 by the two
+ * last words, which only newer files have. */
+struct btf_start {
+	uint16_t magic;
+	uint8_t version, flags;
+	uint32_t hdr_len, type_off, type_len, str_off, str_len, layout_off, layout_len;
+};
+#define START_BYTES_MIN offsetof(struct btf_start, layout_off)
+
+/* What follows each kind of type: once, and for each of its vlen. A file since 2026 has the same
+ * table, for kinds that are newer than this one. */
+struct kind_bytes {
+	uint8_t once, each;
+	uint16_t flags;
+};
+
+/* By number, because older headers name fewer. */
+static const struct kind_bytes kind_bytes[] = {
+	[1] = {.once = 4},  [2] = {0},		[3] = {.once = 12},  [4] = {.each = 12},
+	[5] = {.each = 12}, [6] = {.each = 8},	[7] = {0},	     [8] = {0},
+	[9] = {0},	    [10] = {0},		[11] = {0},	     [12] = {0},
+	[13] = {.each = 8}, [14] = {.once = 4}, [15] = {.each = 12}, [16] = {0},
+	[17] = {.once = 4}, [18] = {0},		[19] = {.each = 12},
 };
 
 #define KIND_COUNT (sizeof(kind_bytes) / sizeof(kind_bytes[0]))
 
+/* Before 2026 a kind had 5 bits and a vlen 16; the others were 0. */
 static unsigned int kind_of(const struct btf_type *type)
 {
-	return type->info >> 24 & 0x1f;
+	return type->info >> 24 & 0x7f;
 }
 
 static uint32_t length_of(const struct btf_type *type)
 {
-	return type->info & 0xffff;
+	return type->info & 0xffffff;
 }
 
 /* --- the file */
@@ -98,28 +113,33 @@ static int file_open(struct btf_types *btf, const char *path, struct error *e)
 /* Finds types and strings. NULL, or why this is no BTF. */
 static const char *header_read(struct btf_types *btf, const struct elf_part *part)
 {
-	struct btf_header header;
+	struct btf_start header = {0};
 	uint64_t room;
 
-	if (part->size < sizeof(header))
+	if (part->size < START_BYTES_MIN)
 		return "it is too short";
-	memcpy(&header, part->bytes, sizeof(header));
+	memcpy(&header, part->bytes, START_BYTES_MIN);
 	if (header.magic == __builtin_bswap16(BTF_MAGIC))
 		return "it is of a machine with the other byte order";
 	if (header.magic != BTF_MAGIC)
 		return "it does not begin as BTF does";
 	if (header.version != BTF_VERSION)
 		return "it is of a version that tsnap does not know";
-	if (header.hdr_len < sizeof(header) || header.hdr_len > part->size)
+	if (header.hdr_len < START_BYTES_MIN || header.hdr_len > part->size)
 		return "its header is broken";
+	if (header.hdr_len >= sizeof(header))
+		memcpy(&header, part->bytes, sizeof(header));
 	room = part->size - header.hdr_len;
 	if ((uint64_t)header.type_off + header.type_len > room ||
-	    (uint64_t)header.str_off + header.str_len > room)
+	    (uint64_t)header.str_off + header.str_len > room ||
+	    (uint64_t)header.layout_off + header.layout_len > room)
 		return "it is cut off";
 	btf->types = part->bytes + header.hdr_len + header.type_off;
 	btf->types_bytes = header.type_len;
 	btf->strings = (const char *)part->bytes + header.hdr_len + header.str_off;
 	btf->strings_bytes = header.str_len;
+	btf->kinds = part->bytes + header.hdr_len + header.layout_off;
+	btf->kind_count = header.layout_len / (uint32_t)sizeof(struct kind_bytes);
 	if (!header.str_len || btf->strings[header.str_len - 1])
 		return "its names have no end";
 	return NULL;
@@ -130,6 +150,18 @@ static void type_get(const struct btf_types *btf, uint32_t id, struct btf_type *
 	memcpy(type, btf->types + btf->at[id], sizeof(*type));
 }
 
+/* What follows a type of that kind; false if neither this program nor the file knows it. */
+static bool kind_find(const struct btf_types *btf, unsigned int number, struct kind_bytes *kind)
+{
+	if (!number || (number >= KIND_COUNT && number >= btf->kind_count))
+		return false;
+	if (number < KIND_COUNT)
+		*kind = kind_bytes[number];
+	else
+		memcpy(kind, btf->kinds + number * sizeof(*kind), sizeof(*kind));
+	return true;
+}
+
 /* Notes where each type begins. NULL, or what is wrong. */
 static const char *types_index(struct btf_types *btf)
 {
@@ -138,15 +170,15 @@ static const char *types_index(struct btf_types *btf)
 	btf->at = memory_get((size_t)room * sizeof(*btf->at));
 	while (at < btf->types_bytes) {
 		struct btf_type type;
+		struct kind_bytes kind;
 		uint64_t bytes = sizeof(type);
 
 		if (btf->types_bytes - at < sizeof(type))
 			return "its last type is cut off";
 		memcpy(&type, btf->types + at, sizeof(type));
-		if (!kind_of(&type) || kind_of(&type) >= KIND_COUNT)
+		if (!kind_find(btf, kind_of(&type), &kind))
 			return "it has a kind of type that tsnap does not know";
-		bytes += kind_bytes[kind_of(&type)].once +
-			 (uint64_t)kind_bytes[kind_of(&type)].each * length_of(&type);
+		bytes += kind.once + (uint64_t)kind.each * length_of(&type);
 		if (bytes > btf->types_bytes - at)
 			return "a type in it is longer than all";
 		btf->at[++btf->count] = at;

@@ -16,7 +16,7 @@
 /* What the program copies, in the room that a BPF stack has. */
 struct switch_copy {
 	uint64_t pid_tgid, uid_gid; /* as helpers tell them */
-	uint64_t stack_end, parent_tgid;
+	uint64_t task, stack_end, parent_tgid;
 	char comm[THREAD_COMM_SIZE]; /* as a helper tells it */
 	char parent_comm[THREAD_COMM_SIZE];
 	struct {
@@ -57,10 +57,11 @@ static void program_add(struct program *program, const struct bpf_insn *insns, s
 	program_add(program, (const struct bpf_insn[]){__VA_ARGS__}, \
 		    sizeof((const struct bpf_insn[]){__VA_ARGS__}) / sizeof(struct bpf_insn))
 
+/* bytes: 0, an array of any length: the first four tell enough. */
 static void read_add(struct program *program, int to, int base, uint32_t offset, uint32_t bytes)
 {
 	ADD(program, BPF_COPY_(BPF_REG_1, BPF_REG_10), BPF_ADD_(BPF_REG_1, to),
-	    BPF_SET_(BPF_REG_2, (int)bytes), BPF_COPY_(BPF_REG_3, base),
+	    BPF_SET_(BPF_REG_2, (int)(bytes ? bytes : 4)), BPF_COPY_(BPF_REG_3, base),
 	    BPF_ADD_(BPF_REG_3, (int)offset), BPF_CALL_(BPF_FUNC_probe_read));
 }
 
@@ -90,11 +91,17 @@ static void fields_add(struct program *program, const struct field_layout *layou
 static void program_write(struct program *program, const struct field_layout *layout, int map)
 {
 	const int task = BPF_REG_6, other = BPF_REG_7;
+	const size_t pid = task_field("thread_pid");
 
 	for (int at = COPY_AT; at < 0; at += 8)
 		ADD(program, BPF_STORE_IMM_(BPF_REG_10, at, 0));
-	ADD(program, BPF_CALL_(BPF_FUNC_get_current_task), BPF_COPY_(task, BPF_REG_0));
+	ADD(program, BPF_CALL_(BPF_FUNC_get_current_task), BPF_COPY_(task, BPF_REG_0),
+	    BPF_STORE_(BPF_REG_10, AT(task), BPF_REG_0));
 	fields_add(program, layout, "task_struct", task);
+	if (layout->name[pid]) /* pids[0], whose pid comes behind a list node (until 4.18) */
+		read_add(program, AT(field[pid]), task, layout->offset[pid] + 16, 8);
+	ADD(program, BPF_LOAD_(other, BPF_REG_10, AT(field[pid])));
+	fields_add(program, layout, "pid", other);
 	ADD(program, BPF_LOAD_(other, BPF_REG_10, AT(field[task_field("cred")])));
 	fields_add(program, layout, "cred", other);
 	ADD(program, BPF_LOAD_(other, BPF_REG_10, AT(field[task_field("stack")])));
@@ -216,6 +223,18 @@ static bool is_parent(const struct trial *trial, size_t field)
 	       !strncmp(trial->copy.parent_comm, trial->parent_name, THREAD_COMM_SIZE - 1);
 }
 
+/* The child has no other thread. */
+static bool is_task(const struct trial *trial, size_t field)
+{
+	return number(trial, field) == trial->copy.task;
+}
+
+/* MAX_PID_NS_LEVEL */
+static bool is_level(const struct trial *trial, size_t field)
+{
+	return number(trial, field) <= 32;
+}
+
 /* In the order of asking: what a row relies on comes before it. */
 static const struct proof_row {
 	const char *of, *name;
@@ -229,6 +248,10 @@ static const struct proof_row {
 	{"task_struct", "cred", is_address},
 	{"cred", "euid", is_euid},
 	{"task_struct", "real_parent", is_parent},
+	{"task_struct", "group_leader", is_task},
+	{"task_struct", "thread_pid", is_address},
+	{"pid", "numbers", is_pid}, /* that of the first pid namespace */
+	{"pid", "level", is_level},
 	{"task_struct", "__state", is_asleep},
 	{"task_struct", "exit_state", is_zero},
 	{"task_struct", "nvcsw", is_nvcsw},

@@ -9,12 +9,13 @@ from btf_file import HEADER, STRUCT, UNION, Maker, elf  # noqa: E402
 
 # As kernel/field_table.c has them; older names where it has two in the second file.
 TASK = (("__state", 24), ("stack", 32), ("flags", 44), ("exit_state", 1160), ("pid", 1264), ("tgid", 1268), ("real_parent", 1280),
-        ("nvcsw", 1536), ("start_boottime", 1560), ("cred", 1736), ("comm", 1752))
-OLD = {"__state": "state", "start_boottime": "real_start_time"}
+        ("group_leader", 1320), ("thread_pid", 1360), ("nvcsw", 1536), ("start_boottime", 1560), ("cred", 1736), ("comm", 1752))
+PID = (("level", 4), ("numbers", 96))
+OLD = {"__state": "state", "start_boottime": "real_start_time", "thread_pid": "pids"}
 
 
 def kernel(old=False, nested=False, more=None):
-    """Types 1 int, 2 the unnamed struct, 3 task_struct, 4 cred."""
+    """Types 1 int, 2 the unnamed struct, 3 task_struct, 4 cred, 5 pid."""
     maker = Maker()
     maker.add(1, "int", 4, extra=b"\x20\0\0\1")
     task = [(OLD.get(name, name) if old else name, 1, at * 8) for name, at in TASK]
@@ -24,6 +25,7 @@ def kernel(old=False, nested=False, more=None):
         task[4:6] = [("", 2, task[4][2])]
     maker.add(STRUCT, "task_struct", 2048, task)
     maker.add(STRUCT, "cred", 64, [("euid", 1, 24 * 8)])
+    maker.add(STRUCT, "pid", 96, [(name, 1, at * 8) for name, at in PID])
     if more:
         more(maker)
     return maker
@@ -81,7 +83,7 @@ def btf_files():
 
 def offsets_files():
     head = "tsnap offsets 1\nrelease 6.1.0-test\nmachine x86_64\n"
-    lines = ["task_struct.%s %d\n" % pair for pair in TASK] + ["cred.euid 24\n"]
+    lines = ["task_struct.%s %d\n" % pair for pair in TASK] + ["cred.euid 24\n"] + ["pid.%s %d\n" % pair for pair in PID]
     good = head + "".join(lines)
     yield "good", good
     yield "old_names", "".join(good.replace("." + new + " ", "." + old + " ") for new, old in [("__state", "state")])

@@ -34,6 +34,13 @@
 #define OLDEST_KERNEL (4u << 16 | 9u << 8 | 255u)
 #define STACK_REGISTERS 16216 /* not the offset of any field */
 
+/* One level below the first pid namespace. */
+#define PID_SPACE_BELOW                                                                    \
+	(struct pid_space)                                                                 \
+	{                                                                                  \
+		.translated = true, .address = ~0ull << 40, .level = 1, .number_bytes = 16 \
+	}
+
 static int passed, failed;
 
 static bool __attribute__((format(printf, 2, 3))) expect(bool right, const char *words, ...)
@@ -90,6 +97,15 @@ struct fields_seen {
 	bool field[FIELD_MAX];
 };
 
+/* Where a program reads the field: a number of the second pid namespace, and until 4.18 the pointer
+ * in pids[0], lie 16 bytes behind. */
+static uint32_t read_offset(const struct field_layout *layout, size_t field)
+{
+	bool old_pids = !strcmp(field_rows[field].names[0], "thread_pid") && layout->name[field];
+
+	return layout->offset[field] + (!field_rows[field].bytes || old_pids ? 16 : 0);
+}
+
 static void reads_check(const struct instruction_needs *needs, const struct field_layout *layout,
 			const char *program, struct fields_seen *seen)
 {
@@ -98,7 +114,7 @@ static void reads_check(const struct instruction_needs *needs, const struct fiel
 		bool known = needs->reads[i] == STACK_REGISTERS || !needs->reads[i];
 
 		for (size_t f = 0; f < field_count; f++) {
-			if (needs->reads[i] != layout->offset[f])
+			if (needs->reads[i] != read_offset(layout, f))
 				continue;
 			known = true;
 			seen->field[f] = true;
@@ -138,7 +154,8 @@ static void plan_check(const struct bcc_library *bcc, const struct plan_kind *ki
 	char words[128], program[192];
 	void *module;
 
-	snprintf(words, sizeof(words), "%s%s%s", kind->name,
+	snprintf(words, sizeof(words), "%s%s%s%s", kind->name,
+		 knobs->pids.translated ? ", translated pids" : "",
 		 knobs->read_into_map ? ", read_into_map" : "",
 		 knobs->probe_read_kernel ? ", probe_read_kernel" : "");
 	plan_fill(kind, &plan);
@@ -172,15 +189,19 @@ static void plan_check(const struct bcc_library *bcc, const struct plan_kind *ki
 static void layout_check(const struct bcc_library *bcc, const struct field_layout *layout,
 			 bool every_knob)
 {
+	/* none, each by itself, all */
+	static const int knob_bits[] = {7, 0, 1, 2, 4};
 	struct fields_seen seen = {{false}};
 
 	for (size_t i = 0; i < PLAN_COUNT; i++)
-		for (int bits = every_knob ? 0 : 3; bits < 4; bits++) {
-			const struct program_knobs knobs = {.threads_max = 1024,
-							    .stack_registers = STACK_REGISTERS,
-							    .read_into_map = bits & 1,
-							    .probe_read_kernel = bits >> 1};
+		for (int k = 0; k < (every_knob ? 5 : 1); k++) {
+			struct program_knobs knobs = {.threads_max = 1024,
+						      .stack_registers = STACK_REGISTERS,
+						      .read_into_map = knob_bits[k] & 1,
+						      .probe_read_kernel = knob_bits[k] >> 1 & 1};
 
+			if (knob_bits[k] & 4)
+				knobs.pids = PID_SPACE_BELOW;
 			plan_check(bcc, &plan_kinds[i], &knobs, layout, &seen);
 		}
 	for (size_t f = 0; f < field_count; f++)
