@@ -353,8 +353,8 @@ static int sleeps_look(struct trial *trial, struct own_switch *own)
 		trial->nvcsw_before = voluntary_count();
 		own->other_user = trial->other_user;
 		result = own_switch_run(own);
-		if (result == -EPERM && trial->other_user) {
-			own->other_user = trial->other_user = false; /* no CAP_SETUID */
+		if (result < 0 && trial->other_user) {
+			own->other_user = trial->other_user = false; /* may not be had */
 			result = own_switch_run(own);
 		}
 	}
