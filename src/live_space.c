@@ -10,11 +10,16 @@ static void seed_carry(struct live *live, const struct thread_state *seed,
 	struct live_moment made = live->moment;
 	struct live_totals totals;
 	struct sample sample;
+	enum thread_doing doing;
 	bool unsure;
 
 	record_totals(record, &live->moment, record_doing(record, &live->moment, &unsure), &totals);
 	made.now_ns -= totals.cpu_ns + totals.runq_ns + totals.disk_ns + totals.sleep_ns;
-	record_totals(seed, &made, record_doing(seed, &live->moment, &unsure), &totals);
+	doing = record_doing(seed, &live->moment, &unsure);
+	record_totals(seed, &made, doing, &totals);
+	/* a runnable one that was on no CPU waited for one: no switch had told it yet */
+	if (seed->sched.on_cpu && doing == DOING_RQ && made.now_ns > (int64_t)seed->sched.out_ns)
+		totals.runq_ns = made.now_ns - (int64_t)seed->sched.out_ns;
 	record_sample(record, &live->moment, DOING_SLEEP, &sample);
 	totals_carry(&live->totals, &totals, &sample);
 }
