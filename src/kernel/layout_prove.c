@@ -57,11 +57,11 @@ static void program_add(struct program *program, const struct bpf_insn *insns, s
 	program_add(program, (const struct bpf_insn[]){__VA_ARGS__}, \
 		    sizeof((const struct bpf_insn[]){__VA_ARGS__}) / sizeof(struct bpf_insn))
 
-/* bytes: 0, an array of any length: the first four tell enough. */
+/* bytes: 0, an array of any length: its first 16. */
 static void read_add(struct program *program, int to, int base, uint32_t offset, uint32_t bytes)
 {
 	ADD(program, BPF_COPY_(BPF_REG_1, BPF_REG_10), BPF_ADD_(BPF_REG_1, to),
-	    BPF_SET_(BPF_REG_2, (int)(bytes ? bytes : 4)), BPF_COPY_(BPF_REG_3, base),
+	    BPF_SET_(BPF_REG_2, (int)(bytes ? bytes : 16)), BPF_COPY_(BPF_REG_3, base),
 	    BPF_ADD_(BPF_REG_3, (int)offset), BPF_CALL_(BPF_FUNC_probe_read));
 }
 
@@ -229,7 +229,14 @@ static bool is_task(const struct trial *trial, size_t field)
 	return number(trial, field) == trial->copy.task;
 }
 
-/* MAX_PID_NS_LEVEL */
+/* The first struct upid: the number in the first pid namespace, and that namespace. */
+static bool is_numbers(const struct trial *trial, size_t field)
+{
+	return (uint32_t)number(trial, field) == (uint32_t)trial->copy.pid_tgid &&
+	       is_kernel_address(trial->copy.field[field].words[1]);
+}
+
+/* MAX_PID_NS_LEVEL of include/linux/pid_namespace.h */
 static bool is_level(const struct trial *trial, size_t field)
 {
 	return number(trial, field) <= 32;
@@ -250,7 +257,7 @@ static const struct proof_row {
 	{"task_struct", "real_parent", is_parent},
 	{"task_struct", "group_leader", is_task},
 	{"task_struct", "thread_pid", is_address},
-	{"pid", "numbers", is_pid}, /* that of the first pid namespace */
+	{"pid", "numbers", is_numbers},
 	{"pid", "level", is_level},
 	{"task_struct", "__state", is_asleep},
 	{"task_struct", "exit_state", is_zero},

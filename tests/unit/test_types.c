@@ -268,7 +268,6 @@ static void wrong_field_is_named(void **state)
 		{"task_struct", "cred", 64},
 		{"task_struct", "comm", 1},
 		{"task_struct", "group_leader", 8},
-		{"pid", "level", 88},
 		{"pid", "numbers", -16},
 		{"cred", "euid", 4},
 		{"cred", "euid", -4},
