@@ -13,8 +13,6 @@
 
 #define REGISTERS_BYTES (8 * THREAD_REGISTER_COUNT)
 
-static const uint32_t stack_sizes[] = {16384, 32768, 8192, 65536};
-
 /* Arguments that nanosleep ignores but the kernel saves. */
 static const uint64_t marks[] = {0x7473006e61700001, 0x7473006e61700002, 0x7473006e61700003,
 				 0x7473006e61700004};
@@ -26,6 +24,12 @@ static uint32_t stack_field_offset(const struct field_layout *layout)
 			return layout->offset[i];
 	return 0;
 }
+
+/* Copies a piece of the registers (bpf_text/thread_state.h) to the stack. */
+#define COPY_PIECE(to, from, count)                                                     \
+	BPF_COPY_(BPF_REG_1, BPF_REG_10), BPF_ADD_(BPF_REG_1, copy + 8 * (to)),         \
+		BPF_SET_(BPF_REG_2, 8 * (count)), BPF_LOAD_(BPF_REG_3, BPF_REG_10, -8), \
+		BPF_ADD_(BPF_REG_3, (int)candidate + 8 * (from)), BPF_CALL_(BPF_FUNC_probe_read),
 
 /* A program that copies the registers at candidate, of the thread it runs in, into the map's only
  * value. */
@@ -41,13 +45,7 @@ static int candidate_load(int map, uint32_t stack_field, uint32_t candidate)
 		BPF_COPY_(BPF_REG_3, BPF_REG_0),
 		BPF_ADD_(BPF_REG_3, (int)stack_field),
 		BPF_CALL_(BPF_FUNC_probe_read),
-		BPF_COPY_(BPF_REG_1, BPF_REG_10),
-		BPF_ADD_(BPF_REG_1, copy),
-		BPF_SET_(BPF_REG_2, REGISTERS_BYTES),
-		BPF_LOAD_(BPF_REG_3, BPF_REG_10, -8),
-		BPF_ADD_(BPF_REG_3, (int)candidate),
-		BPF_CALL_(BPF_FUNC_probe_read),
-		BPF_MAP_(BPF_REG_1, map),
+		THREAD_REGISTER_PIECES(COPY_PIECE) BPF_MAP_(BPF_REG_1, map),
 		BPF_COPY_(BPF_REG_2, BPF_REG_10),
 		BPF_ADD_(BPF_REG_2, -16),
 		BPF_COPY_(BPF_REG_3, BPF_REG_10),
@@ -113,9 +111,9 @@ int calibrate_registers(const struct field_layout *layout, uint32_t *offset, boo
 
 	if (map < 0)
 		return map;
-	for (size_t i = 0; i < sizeof(stack_sizes) / sizeof(stack_sizes[0]) && !result; i++)
+	for (const uint32_t *size = registers_stack_sizes; *size && !result; size++)
 		for (const uint32_t *below = registers_below_top; *below && !result; below++) {
-			uint32_t candidate = stack_sizes[i] - *below;
+			uint32_t candidate = *size - *below;
 			int program = candidate_load(map, stack_field_offset(layout), candidate);
 
 			if (program < 0) {
