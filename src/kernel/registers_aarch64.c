@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel/registers.h"
+#include "kernel/record.h"
 
 /* Words of struct pt_regs, arch/arm64/include/asm/ptrace.h, that bpf_text/thread_state.h keeps */
 enum { X1, X2, X3, X4, X5, PSTATE, ORIG_X0, SYSCALLNO, WORDS };
+
+_Static_assert(WORDS == THREAD_REGISTER_COUNT, "these are the words of the record");
 
 #define PSTATE_MODE32 0x10 /* PSR_MODE32_BIT: came from AArch32 code */
 
@@ -32,7 +35,8 @@ void registers_decode(const uint64_t *words, bool marked, struct registers_call 
 const uint32_t registers_stack_sizes[] = {16384, 65536, 32768, 0};
 
 /* task_pt_regs() in arch/arm64/include/asm/processor.h: sizeof(struct pt_regs), which is 304 before
- * 4.14 and lies 16 below the top there; then 320, since 5.10 336, and a multiple of 16 always */
+ * 4.14 and lies 16 below the top there; then 320, from 5.10 on 336, in 7.2 320 again; a multiple of
+ * 16 always */
 const uint32_t registers_below_top[] = {336, 320, 352, 0};
 
 /* A kprobe program sees struct user_pt_regs (bpf_user_pt_regs_t). */
