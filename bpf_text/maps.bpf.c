@@ -33,8 +33,9 @@ static inline void identity_read(struct thread_state *thread, struct task_struct
  */
 static inline void thread_list(struct thread_state *thread, __u32 tid)
 {
-	__u32 zero = 0, scan, half, at, *now = ts_scan.lookup(&zero);
+	__u32 zero = 0, scan, half, *now = ts_scan.lookup(&zero);
 	struct changed_list *list;
+	__u64 at;
 
 	if (!now || thread->wake.listed_scan == *now)
 		return;
@@ -91,18 +92,23 @@ static inline void thread_forget(__u32 tid)
 	ts_threads.delete(&tid);
 }
 
-/* Copies the registers that task saved when it entered the kernel. */
-static inline void registers_read(__u64 *to, __u64 kernel_stack)
+#define REGISTERS_READ_PIECE(TO, FROM, COUNT) \
+	bpf_probe_read_kernel(to + (TO), 8 * (COUNT), (void *)(from + 8 * (FROM)));
+
+/* Copies the registers that the thread with that stack saved when it entered the kernel. */
+static inline void registers_read(__u64 *registers, __u64 kernel_stack)
 {
 #if KERNEL_STACK_REGISTERS
-	void *from = (void *)(kernel_stack + KERNEL_STACK_REGISTERS);
+	__u64 from = kernel_stack + KERNEL_STACK_REGISTERS;
 #ifdef READ_INTO_MAP
-	bpf_probe_read_kernel(to, 8 * THREAD_REGISTER_COUNT, from);
-#else
-	__u64 copy[THREAD_REGISTER_COUNT] = {};
+	__u64 *to = registers;
 
-	bpf_probe_read_kernel(copy, sizeof(copy), from);
-	__builtin_memcpy(to, copy, sizeof(copy));
+	THREAD_REGISTER_PIECES(REGISTERS_READ_PIECE)
+#else
+	__u64 to[THREAD_REGISTER_COUNT] = {};
+
+	THREAD_REGISTER_PIECES(REGISTERS_READ_PIECE)
+	__builtin_memcpy(registers, to, sizeof(to));
 #endif
 #endif
 }

@@ -12,13 +12,17 @@
 
 #define THREAD_COMM_SIZE 16 /* TASK_COMM_LEN, the same on every kernel */
 
-/* The registers that the kernel saved when the thread last entered it, as in its struct pt_regs:
- * all 21 words on x86-64; on arm64 the 34 of user_pt_regs, orig_x0 and syscallno. Decoded by
- * kernel/registers. */
+/* The registers that the kernel saved when the thread last entered it, as far as a system call is
+ * told by them: pieces of its struct pt_regs, decoded by kernel/registers. READ(to, from, count):
+ * that many words of it, from word `from` on, are the words from `to` on here. */
 #if defined(__aarch64__) || defined(__TARGET_ARCH_arm64)
-#define THREAD_REGISTER_COUNT 36
+/* x1 to x5; pstate, orig_x0, syscallno. All 36 words would not fit a BPF program's stack. */
+#define THREAD_REGISTER_COUNT 8
+#define THREAD_REGISTER_PIECES(READ) READ(0, 1, 5) READ(5, 33, 3)
 #else
+/* x86-64: all of it */
 #define THREAD_REGISTER_COUNT 21
+#define THREAD_REGISTER_PIECES(READ) READ(0, 0, 21)
 #endif
 
 /* thread_identity.known */

@@ -17,10 +17,11 @@ mirror_address()
 	printf '%s\n' "${found:-$fallback}"
 }
 
-# Fills the array `apt` with the options of a private apt for the suite $1, and writes its sources ($2: security suite).
+# Fills the array `apt` with the options of a private apt for the suite $1, and writes its sources ($2: security suite,
+# $3: architecture, amd64 if not given). Its files are in $cache/apt/SUITE, or SUITE-ARCHITECTURE where that is given.
 apt_prepare()
 {
-	local dir=$cache/apt/$1
+	local dir=$cache/apt/$1${3:+-$3}
 	mkdir -p "$dir"/{lists/partial,archives/partial,parts}
 	: >"$dir/status"
 	{
@@ -32,11 +33,11 @@ apt_prepare()
 	apt=(-o "Dir::State::lists=$dir/lists" -o "Dir::State::status=$dir/status" -o "Dir::Cache=$dir"
 		-o "Dir::Etc::SourceList=$dir/sources.list" -o "Dir::Etc::SourceParts=$dir/parts"
 		-o "Dir::Etc::Preferences=/dev/null" -o "Dir::Etc::PreferencesParts=$dir/parts"
-		-o APT::Architecture=amd64 -o APT::Architectures::=amd64 -o APT::Default-Release=
+		-o "APT::Architecture=${3:-amd64}" -o "APT::Architectures::=${3:-amd64}" -o APT::Default-Release=
 		-o Acquire::Languages=none -o APT::Sandbox::User=root -o Acquire::Retries=3 -q)
 }
 
-# Brings the lists up to date; says so and goes on with old ones when the archive can't be reached.
+# Brings the lists in $cache/apt/$1 up to date; says so and goes on with old ones when the archive can't be reached.
 lists_update()
 {
 	local dir=$cache/apt/$1 held

@@ -10,8 +10,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static const uint32_t stack_sizes[] = {16384, 32768, 8192, 65536};
-
 #define REGISTERS_BYTES (8 * THREAD_REGISTER_COUNT)
 #define REGISTERS_AT (-16 - REGISTERS_BYTES)
 
@@ -28,6 +26,12 @@ static uint32_t stack_field_offset(const struct field_layout *layout)
 	return 0;
 }
 
+/* Copies a piece of the registers (bpf_text/thread_state.h) to the stack. */
+#define COPY_PIECE(to, from, count)                                                     \
+	BPF_COPY_(BPF_REG_1, BPF_REG_10), BPF_ADD_(BPF_REG_1, REGISTERS_AT + 8 * (to)), \
+		BPF_SET_(BPF_REG_2, 8 * (count)), BPF_LOAD_(BPF_REG_3, BPF_REG_10, -8), \
+		BPF_ADD_(BPF_REG_3, (int)candidate + 8 * (from)), BPF_CALL_(BPF_FUNC_probe_read),
+
 /* A program that copies the registers at candidate, of the thread it runs in, into the map. */
 static int candidate_load(int map, uint32_t stack_field, uint32_t candidate)
 {
@@ -41,13 +45,7 @@ static int candidate_load(int map, uint32_t stack_field, uint32_t candidate)
 		BPF_COPY_(BPF_REG_3, BPF_REG_0),
 		BPF_ADD_(BPF_REG_3, (int)stack_field),
 		BPF_CALL_(BPF_FUNC_probe_read),
-		BPF_COPY_(BPF_REG_1, BPF_REG_10),
-		BPF_ADD_(BPF_REG_1, REGISTERS_AT),
-		BPF_SET_(BPF_REG_2, REGISTERS_BYTES),
-		BPF_LOAD_(BPF_REG_3, BPF_REG_10, -8),
-		BPF_ADD_(BPF_REG_3, (int)candidate),
-		BPF_CALL_(BPF_FUNC_probe_read),
-		BPF_MAP_(BPF_REG_1, map),
+		THREAD_REGISTER_PIECES(COPY_PIECE) BPF_MAP_(BPF_REG_1, map),
 		BPF_COPY_(BPF_REG_2, BPF_REG_10),
 		BPF_ADD_(BPF_REG_2, -16),
 		BPF_COPY_(BPF_REG_3, BPF_REG_10),
@@ -95,9 +93,9 @@ int calibrate_registers(const struct field_layout *layout, uint32_t *offset, boo
 
 	if (map < 0)
 		return map;
-	for (size_t i = 0; i < sizeof(stack_sizes) / sizeof(stack_sizes[0]) && !result; i++)
+	for (const uint32_t *size = registers_stack_sizes; *size && !result; size++)
 		for (const uint32_t *below = registers_below_top; *below && !result; below++) {
-			uint32_t candidate = stack_sizes[i] - *below;
+			uint32_t candidate = *size - *below;
 			int program = candidate_load(map, stack_field_offset(layout), candidate);
 
 			if (program < 0) {

@@ -23,6 +23,9 @@ void registers_decode(const uint64_t *words, bool marked, struct registers_call 
  * into cx and the flags into r11 (with FRED it does not). */
 bool registers_marked(const uint64_t *words);
 
+/* Sizes of a kernel stack (THREAD_SIZE), likeliest first, 0 at the end. */
+extern const uint32_t registers_stack_sizes[];
+
 /* Distances of the saved registers from the end of the kernel stack, likeliest first, 0 at the end.
  */
 extern const uint32_t registers_below_top[];

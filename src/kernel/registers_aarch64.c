@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel/registers.h"
+#include "kernel/record.h"
 
-/* struct pt_regs, arch/arm64/include/asm/ptrace.h: x0 to x30, sp, pc, pstate, orig_x0, syscallno
- * (s32) */
-enum { SP = 31, PC, PSTATE, ORIG_X0, SYSCALLNO, WORDS };
+/* Words of struct pt_regs, arch/arm64/include/asm/ptrace.h, that bpf_text/thread_state.h keeps */
+enum { X1, X2, X3, X4, X5, PSTATE, ORIG_X0, SYSCALLNO, WORDS };
 
-#define PSTATE_MODE32 0x10 /* PSR_MODE32_BIT */
+_Static_assert(WORDS == THREAD_REGISTER_COUNT, "these are the words of the record");
+
+#define PSTATE_MODE32 0x10 /* PSR_MODE32_BIT: came from AArch32 code */
 
 bool registers_marked(const uint64_t *words)
 {
@@ -13,6 +15,9 @@ bool registers_marked(const uint64_t *words)
 	return false;
 }
 
+/* el0_svc_common() in arch/arm64/kernel/syscall.c keeps x0, which the result will replace, and the
+ * number. syscallno is an s32 (an u64 until 4.13), whatever follows it in the word (pmr
+ * since 6.13): NO_SYSCALL, -1, where the entry was none (kernel_entry in entry.S). */
 void registers_decode(const uint64_t *words, bool marked, struct registers_call *call)
 {
 	(void)marked;
@@ -20,14 +25,21 @@ void registers_decode(const uint64_t *words, bool marked, struct registers_call 
 	call->nr = (int32_t)words[SYSCALLNO];
 	call->arg[0] = words[ORIG_X0];
 	for (int i = 1; i < 6; i++)
-		call->arg[i] = words[i];
+		call->arg[i] = words[X1 + i - 1];
 	for (int i = 0; call->compat && i < 6; i++)
 		call->arg[i] = (uint32_t)call->arg[i];
 }
 
-/* The struct has grown at its end: 5.4 has 304 bytes, later ones up to 352 */
-const uint32_t registers_below_top[] = {336, 320, 304, 352, 288, 368, 0};
+/* arch/arm64/include/asm/memory.h: 16 KB, or a page where that is more (64 KB), or 32 KB with KASAN
+ */
+const uint32_t registers_stack_sizes[] = {16384, 65536, 32768, 0};
 
+/* task_pt_regs() in arch/arm64/include/asm/processor.h: sizeof(struct pt_regs), which is 304 before
+ * 4.14 and lies 16 below the top there; then 320, from 5.10 on 336, in 7.2 320 again; a multiple of
+ * 16 always */
+const uint32_t registers_below_top[] = {336, 320, 352, 0};
+
+/* A kprobe program sees struct user_pt_regs (bpf_user_pt_regs_t). */
 const char registers_text[] = "struct pt_regs { unsigned long regs[31], sp, pc, pstate; };\n"
 			      "#undef PT_REGS_PARM1\n"
 			      "#define PT_REGS_PARM1(ctx) ((ctx)->regs[0])\n"

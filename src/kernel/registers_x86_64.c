@@ -47,6 +47,10 @@ void registers_decode(const uint64_t *words, bool marked, struct registers_call 
 		call->arg[i] = call->compat ? (uint32_t)words[order[1][i]] : words[order[0][i]];
 }
 
+/* arch/x86/include/asm/page_64_types.h: 16 KB since 3.15, twice that with KASAN, four times with
+ * KASAN_EXTRA (4.18 to 5.0) */
+const uint32_t registers_stack_sizes[] = {16384, 32768, 65536, 8192, 0};
+
 /* TOP_OF_KERNEL_STACK_PADDING is 0, or 16 with FRED (6.9), on 64 bits */
 const uint32_t registers_below_top[] = {WORDS * 8, WORDS * 8 + 16, WORDS * 8 + 8, 0};
 

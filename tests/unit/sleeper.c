@@ -63,3 +63,8 @@ void sleeper_stop(struct sleeper *sleeper)
 	pthread_join(sleeper->thread, NULL);
 	close(sleeper->ends[0]);
 }
+
+bool sleeper_is_emulated(void)
+{
+	return getenv("TSNAP_TEST_EMULATED") != NULL;
+}

@@ -4,6 +4,7 @@
 #define TSNAP_TESTS_SLEEPER_H
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <sys/types.h>
 
 struct sleeper {
@@ -16,5 +17,9 @@ struct sleeper {
 /* Returns when the thread sleeps. */
 void sleeper_start(struct sleeper *sleeper, uid_t euid);
 void sleeper_stop(struct sleeper *sleeper);
+
+/* Whether the tests run under qemu-user (TSNAP_TEST_EMULATED): /proc then tells the program and the
+ * system calls of the emulator. */
+bool sleeper_is_emulated(void);
 
 #endif

@@ -261,9 +261,11 @@ static void syscall_of_own_thread(void **state)
 	sleeper_start(&sleeper, -1);
 	assert_int_equal(proc_syscall_read("/proc", getpid(), sleeper.tid, &call), 0);
 	assert_false(call.running);
-	assert_int_equal(call.nr, SYS_read);
-	assert_int_equal(call.arg[0], sleeper.ends[0]);
-	assert_int_equal(call.arg[2], 1);
+	if (!sleeper_is_emulated()) {
+		assert_int_equal(call.nr, SYS_read);
+		assert_int_equal(call.arg[0], sleeper.ends[0]);
+		assert_int_equal(call.arg[2], 1);
+	}
 	assert_int_equal(proc_stat_read("/proc", getpid(), sleeper.tid, &stat), 0);
 	assert_int_equal(stat.tid, sleeper.tid);
 	assert_int_equal(stat.ppid, getppid());

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* System calls through the 32-bit entry of x86-64: their numbers and registers differ. */
+/* 32-bit system calls on a 64-bit kernel: their numbers and registers differ. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,24 @@
 
 #include "workload.h"
 
-#define I386_READ 3
+#define READ_32 3 /* of i386 and of ARM */
+
+static void ready_compat(pid_t tid, pid_t pid, int fd)
+{
+	char link[64], file[256];
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/%d/fd/%d", pid, fd);
+	n = readlink(link, file, sizeof(file) - 1);
+	file[n > 0 ? n : 0] = 0;
+	await_state(pid, tid, "S", READ_32);
+	ready_begin(tid, pid);
+	ready_call('S', "read", READ_32);
+	line_add("fd", "%d", fd);
+	line_add("file", "%s", file);
+	line_end();
+	hold();
+}
 
 #ifdef __x86_64__
 static char *low_memory; /* int $0x80 cuts pointers to 32 bits */
@@ -21,7 +38,7 @@ static long int80_read(int fd, char *to, long size)
 
 	__asm__ volatile("int $0x80"
 			 : "=a"(result)
-			 : "a"((long)I386_READ), "b"((long)fd), "c"(to), "d"(size)
+			 : "a"((long)READ_32), "b"((long)fd), "c"(to), "d"(size)
 			 : "memory", "r8", "r9", "r10", "r11");
 	return result;
 }
@@ -45,23 +62,6 @@ static bool int80_works(void)
 	return waitpid(pid, &status, 0) == pid && !status;
 }
 
-static void ready_compat(pid_t tid, pid_t pid, int fd)
-{
-	char link[64], file[256];
-	ssize_t n;
-
-	snprintf(link, sizeof(link), "/proc/%d/fd/%d", pid, fd);
-	n = readlink(link, file, sizeof(file) - 1);
-	file[n > 0 ? n : 0] = 0;
-	await_state(pid, tid, "S", I386_READ);
-	ready_begin(tid, pid);
-	ready_call('S', "read", I386_READ);
-	line_add("fd", "%d", fd);
-	line_add("file", "%s", file);
-	line_end();
-	hold();
-}
-
 static void int80_run(void)
 {
 	struct subject subject;
@@ -77,6 +77,13 @@ static void int80_run(void)
 	subject_start(&subject, "int80", int80_thread, &fds[0]);
 	ready_compat(subject.tid, getpid(), fds[0]);
 }
+
+#else
+static void int80_run(void)
+{
+	unready("an x86-64 matter");
+}
+#endif
 
 /* A 32-bit program, built without a C library; it reads its standard input. */
 static void compat32_run(void)
@@ -110,17 +117,6 @@ static void compat32_run(void)
 	}
 	unready("this kernel runs no 32-bit programs");
 }
-#else
-static void int80_run(void)
-{
-	unready("an x86-64 matter");
-}
-
-static void compat32_run(void)
-{
-	unready("an x86-64 matter");
-}
-#endif
 
 const struct workload compat_workloads[] = {
 	{"int80", "", "a 64-bit thread blocked in a 32-bit read", int80_run},
