@@ -2,6 +2,7 @@
 #include "kernel/fact_table.h"
 #include "kernel/bpf_call.h"
 #include "kernel/host.h"
+#include "kernel/type_source.h"
 
 #include <bcc/libbpf.h>
 #include <errno.h>
@@ -59,6 +60,21 @@ static int try_raw_tracepoint(char *why)
 	if (link < 0)
 		return said(why, link, "attaching to sched_process_exec");
 	close(link);
+	return 0;
+}
+
+static int try_typed_tracepoint(char *why)
+{
+	int btf_id = btf_tracepoint_id("sched_switch"), program;
+
+	if (btf_id < 0) {
+		snprintf(why, FACT_WHY_SIZE, "%s does not tell of sched_switch", KERNEL_BTF_PATH);
+		return btf_id;
+	}
+	program = bpf_call_load_typed("trial", nothing, PROGRAM_LENGTH(nothing), btf_id, NULL, 0);
+	if (program < 0)
+		return said(why, program, "loading a program");
+	close(program);
 	return 0;
 }
 
@@ -304,6 +320,9 @@ const struct fact_row fact_rows[FACT_COUNT] = {
 		      try_bpf},
 	[FACT_RAW_TRACEPOINT] = {"raw_tracepoint", "raw tracepoints, the cheapest probes",
 				 FACT_SINCE(4, 17), NULL, try_raw_tracepoint},
+	[FACT_TYPED_TRACEPOINT] = {"typed_tracepoint",
+				   "raw tracepoints whose arguments have types (needs btf)",
+				   FACT_SINCE(5, 5), NULL, try_typed_tracepoint},
 	[FACT_TRACEPOINT] = {"tracepoint", "perf tracepoints, through tracefs", FACT_SINCE(4, 7),
 			     MOUNT_TRACEFS, try_tracepoint},
 	[FACT_KPROBE] = {"kprobe", "kprobes", FACT_SINCE(4, 1), NULL, try_kprobe},
@@ -354,6 +373,8 @@ static int fact_of_name(const char *name, size_t length)
 
 static void fact_take_away(struct facts *facts, int fact)
 {
+	if (fact == FACT_BTF) /* which holds the types */
+		fact_take_away(facts, FACT_TYPED_TRACEPOINT);
 	facts->state[fact] = FACT_TAKEN_AWAY;
 	snprintf(facts->why[fact], FACT_WHY_SIZE, "taken away by --without");
 }
