@@ -23,10 +23,11 @@ static int said(char *why, int result, const char *what)
 	return result;
 }
 
-/* Loads a program of a type that every tracing helper is offered to. */
+/* Loads a program of the oldest type that is offered every tracing helper (a kprobe's, older still,
+ * must tell the kernel's exact version before 5.0). */
 static int try_load(const struct bpf_insn *insns, size_t count, char *why)
 {
-	int program = bpf_call_load(BPF_PROG_TYPE_PERF_EVENT, insns, count);
+	int program = bpf_call_load(BPF_PROG_TYPE_TRACEPOINT, insns, count);
 
 	if (program < 0)
 		return said(why, program, "loading a program");
