@@ -12,6 +12,22 @@ static inline __u32 task_tid(struct task_struct *task)
 	return tid;
 }
 
+/* Members of what a typed tracepoint hands over: plain loads, which the verifier proves. In
+ * assembly, because libbcc makes a helper call of every load from a kernel pointer that it
+ * recognises. */
+#define MEMBER_TYPED(to, from, of, member)    \
+	asm volatile("%0 = *(u32 *)(%1 + %2)" \
+		     : "=r"(to)               \
+		     : "r"(from), "i"(__builtin_offsetof(struct of, member)))
+
+static inline __u32 task_tid_typed(struct task_struct *task)
+{
+	__u64 tid;
+
+	MEMBER_TYPED(tid, task, task_struct, pid);
+	return tid;
+}
+
 static inline __u32 task_tgid(struct task_struct *task)
 {
 	__u32 tgid = 0;
@@ -94,6 +110,18 @@ static inline __u32 task_state(struct task_struct *task)
 #if LINUX_VERSION_CODE < KERNEL_VERSION(4, 14, 0)
 	if (state & STATE_PARKED_OLD_BIT)
 		state = STATE_PARKED_BIT;
+#endif
+	return state;
+}
+
+static inline __u32 task_state_typed(struct task_struct *task)
+{
+	__u64 state;
+
+#ifdef HAVE_task_struct___state
+	MEMBER_TYPED(state, task, task_struct, __state);
+#else
+	MEMBER_TYPED(state, task, task_struct, state);
 #endif
 	return state;
 }

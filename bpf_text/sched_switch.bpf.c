@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The scheduler switch: closes what the leaving thread did, opens what the arriving one does.
  *
- * Knobs: SCHED_SWITCH_RAW, SCHED_SWITCH_TRACEPOINT or SCHED_SWITCH_KPROBE. A raw tracepoint gives
- * both tasks and tells whether the leaving one was preempted. The tracepoint gives the arriving tid
- * only, and the kprobe runs after the switch; both tell a preemption by task->nvcsw, which
+ * Knobs: SCHED_SWITCH_TYPED, SCHED_SWITCH_RAW, SCHED_SWITCH_TRACEPOINT or SCHED_SWITCH_KPROBE. A
+ * raw tracepoint gives both tasks and tells whether the leaving one was preempted. The tracepoint
+ * gives the arriving tid only, and the kprobe runs after the switch; both tell a preemption by
+ * task->nvcsw, which
  * __schedule() counts up before either of them for every switch that is not one.
  */
 
@@ -123,6 +124,15 @@ static inline int count_tells_preempted(struct task_struct *task, __u32 tid)
 	return before == count;
 }
 
+#ifdef SCHED_SWITCH_TYPED
+#define SCHED_SWITCH_RAW 1
+#define switch_state(task) task_state_typed(task)
+#define switch_tid(task) task_tid_typed(task)
+#else
+#define switch_state(task) task_state(task)
+#define switch_tid(task) task_tid(task)
+#endif
+
 #ifdef SCHED_SWITCH_RAW
 RAW_TRACEPOINT_PROBE(sched_switch)
 {
@@ -132,11 +142,11 @@ RAW_TRACEPOINT_PROBE(sched_switch)
 	__u32 tid = bpf_get_current_pid_tgid();
 
 	if (tid) {
-		__u32 state = task_state(prev);
+		__u32 state = switch_state(prev);
 
 		thread_leaves(prev, tid, state, ctx->args[0] || !state, now_ns);
 	}
-	tid = task_tid(next);
+	tid = switch_tid(next);
 	if (tid)
 		thread_arrives(next, tid, now_ns);
 	return 0;

@@ -3,9 +3,9 @@
  * context, also where the wake-up itself is done by another CPU. A waker in an interrupt is the
  * thread it interrupted.
  *
- * Knobs: SCHED_WAKEUP_RAW, SCHED_WAKEUP_TRACEPOINT or SCHED_WAKEUP_KPROBE (try_to_wake_up, which
- * also runs for threads that are awake: harmless, because only a wake-up after the switch out
- * counts).
+ * Knobs: SCHED_WAKEUP_TYPED, SCHED_WAKEUP_RAW, SCHED_WAKEUP_TRACEPOINT or SCHED_WAKEUP_KPROBE
+ * (try_to_wake_up, which also runs for threads that are awake: harmless, because only a wake-up
+ * after the switch out counts).
  */
 
 /* task: 0 where the probe does not give it. */
@@ -28,6 +28,14 @@ static inline void thread_woken(struct task_struct *task, __u32 tid)
 	ORDERED();
 	thread_list(thread, tid);
 }
+
+#ifdef SCHED_WAKEUP_TYPED
+RAW_TRACEPOINT_PROBE(sched_waking)
+{
+	thread_woken(task_tid_typed((struct task_struct *)ctx->args[0]));
+	return 0;
+}
+#endif
 
 #ifdef SCHED_WAKEUP_RAW
 RAW_TRACEPOINT_PROBE(sched_waking)

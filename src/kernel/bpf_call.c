@@ -26,6 +26,25 @@ int bpf_call_load(enum bpf_prog_type type, const struct bpf_insn *instructions, 
 	return bpf_call(BPF_PROG_LOAD, &attr);
 }
 
+int bpf_call_load_typed(const char *name, const struct bpf_insn *instructions, size_t count,
+			int btf_id, char *log, uint32_t log_size)
+{
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.prog_type = BPF_PROG_TYPE_TRACING;
+	attr.expected_attach_type = BPF_TRACE_RAW_TP;
+	attr.attach_btf_id = (uint32_t)btf_id;
+	attr.insns = (uintptr_t)instructions;
+	attr.insn_cnt = (uint32_t)count;
+	attr.license = (uintptr_t) "GPL";
+	strncpy(attr.prog_name, name, sizeof(attr.prog_name) - 1);
+	attr.log_buf = (uintptr_t)log;
+	attr.log_size = log ? log_size : 0;
+	attr.log_level = log ? 1 : 0;
+	return bpf_call(BPF_PROG_LOAD, &attr);
+}
+
 int bpf_call_map(enum bpf_map_type type, size_t key_bytes, size_t value_bytes, size_t entries)
 {
 	union bpf_attr attr;

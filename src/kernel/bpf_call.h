@@ -29,7 +29,12 @@
 		BPF_OP_(0, 0, 0, 0, 0)
 
 int bpf_call_load(enum bpf_prog_type type, const struct bpf_insn *instructions, size_t count);
+/* A raw tracepoint program whose arguments have types: btf_id as btf_tracepoint_id() finds it.
+ * name: at most 15 characters; log: what the verifier says, or NULL. */
+int bpf_call_load_typed(const char *name, const struct bpf_insn *instructions, size_t count,
+			int btf_id, char *log, uint32_t log_size);
 int bpf_call_map(enum bpf_map_type type, size_t key_bytes, size_t value_bytes, size_t entries);
+/* name: NULL for a typed program, which knows its tracepoint. */
 int bpf_call_raw_tracepoint(int program, const char *name);
 /* Runs a raw tracepoint program once, as this thread (5.10). */
 int bpf_call_run(int program);

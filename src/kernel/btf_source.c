@@ -50,3 +50,18 @@ int btf_layout_read(const char *path, struct field_layout *layout, struct error 
 		*layout = read;
 	return result;
 }
+
+int btf_tracepoint_id(const char *event)
+{
+	struct btf *btf = btf__parse(KERNEL_BTF_PATH, NULL);
+	char name[64];
+	int id;
+
+	if (libbpf_get_error(btf))
+		return -ENOENT;
+	/* include/trace/bpf_probe.h makes a typedef of this name for each tracepoint */
+	snprintf(name, sizeof(name), "btf_trace_%s", event);
+	id = btf__find_by_name_kind(btf, name, BTF_KIND_TYPEDEF);
+	btf__free(btf);
+	return id > 0 ? id : -ENOENT;
+}

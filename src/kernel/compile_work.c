@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel/compile_work.h"
+#include "kernel/bpf_call.h"
 #include "kernel/calibrate.h"
 #include "kernel/child_message.h"
 #include "kernel/pid_space.h"
@@ -26,6 +27,7 @@ static const struct {
 };
 
 static const enum bpf_prog_type program_types[] = {
+	[PROBE_TYPED_TRACEPOINT] = BPF_PROG_TYPE_TRACING,
 	[PROBE_RAW_TRACEPOINT] = BPF_PROG_TYPE_RAW_TRACEPOINT,
 	[PROBE_TRACEPOINT] = BPF_PROG_TYPE_TRACEPOINT,
 	[PROBE_KPROBE] = BPF_PROG_TYPE_KPROBE,
@@ -63,43 +65,56 @@ static int types_find(const struct compile_request *request, const struct bcc_li
 	return child_message_send(socket, &message, -1);
 }
 
+/* Descriptor or -errno; log: what the verifier says, or NULL. */
+static int program_try(const struct bcc_library *bcc, void *module, const struct probe_row *row,
+		       char *log, uint32_t log_size)
+{
+	void *start = bcc->bpf_function_start(module, row->function);
+	size_t bytes = bcc->bpf_function_size(module, row->function);
+	int fd;
+
+	if (row->kind == PROBE_TYPED_TRACEPOINT) {
+		fd = btf_tracepoint_id(row->event);
+		return fd < 0 ? fd
+			      : bpf_call_load_typed(row->name, start,
+						    bytes / sizeof(struct bpf_insn), fd, log,
+						    log_size);
+	}
+	fd = bcc->bcc_func_load(module, (int)program_types[row->kind], row->name, start, (int)bytes,
+				bcc->bpf_module_license(module),
+				bcc->bpf_module_kern_version(module), log != NULL, log,
+				log ? log_size : 0, NULL
+#ifdef TSNAP_BCC_LOAD_HAS_ATTACH_TYPE
+				,
+				-1
+#endif
+	);
+	return fd < 0 ? -errno : fd;
+}
+
 static int program_load(const struct bcc_library *bcc, void *module, const struct probe_row *row,
 			struct error *e)
 {
-	const size_t log_size = 1 << 20;
-	void *start = bcc->bpf_function_start(module, row->function);
+	const uint32_t log_size = 1 << 20;
 	char *log;
-	int fd, failed;
+	int fd;
 
-	if (!start)
+	if (!bcc->bpf_function_start(module, row->function))
 		return error_set(e, EINVAL, EXIT_FAILED, "libbcc found no program %s in its text",
 				 row->function);
-	for (int level = 0;; level++) {
-		/* the verifier's words only when it refused: they cost time */
-		log = level ? calloc(1, log_size) : NULL;
-		fd = bcc->bcc_func_load(module, (int)program_types[row->kind], row->name, start,
-					(int)bcc->bpf_function_size(module, row->function),
-					bcc->bpf_module_license(module),
-					bcc->bpf_module_kern_version(module), level, log,
-					log ? (unsigned int)log_size : 0, NULL
-#ifdef TSNAP_BCC_LOAD_HAS_ATTACH_TYPE
-					,
-					-1
-#endif
-		);
-		failed = errno;
-		if (fd >= 0 || level)
-			break;
-	}
+	fd = program_try(bcc, module, row, NULL, 0);
+	if (fd >= 0)
+		return fd;
+	/* the verifier's words only when it refused: they cost time */
+	log = calloc(1, log_size);
+	fd = program_try(bcc, module, row, log, log_size);
 	if (fd < 0) {
-		error_set(e, failed, EXIT_FAILED,
+		error_set(e, -fd, EXIT_FAILED,
 			  "the kernel refused the BPF program %s (%s): %s; -v shows the verifier's "
 			  "log",
-			  row->name, probe_kind_names[row->kind], strerror(failed));
+			  row->name, probe_kind_names[row->kind], strerror(-fd));
 		if (log)
 			printf("%s\n", log);
-		free(log);
-		return -failed;
 	}
 	free(log);
 	return fd;

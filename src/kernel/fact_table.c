@@ -2,6 +2,7 @@
 #include "kernel/fact_table.h"
 #include "kernel/bpf_call.h"
 #include "kernel/host.h"
+#include "kernel/type_source.h"
 
 #include <bcc/libbpf.h>
 #include <errno.h>
@@ -22,10 +23,11 @@ static int said(char *why, int result, const char *what)
 	return result;
 }
 
-/* Loads a program of a type that every tracing helper is offered to. */
+/* Loads a program of the oldest type that is offered every tracing helper (a kprobe's, older still,
+ * must tell the kernel's exact version before 5.0). */
 static int try_load(const struct bpf_insn *insns, size_t count, char *why)
 {
-	int program = bpf_call_load(BPF_PROG_TYPE_PERF_EVENT, insns, count);
+	int program = bpf_call_load(BPF_PROG_TYPE_TRACEPOINT, insns, count);
 
 	if (program < 0)
 		return said(why, program, "loading a program");
@@ -59,6 +61,21 @@ static int try_raw_tracepoint(char *why)
 	if (link < 0)
 		return said(why, link, "attaching to sched_process_exec");
 	close(link);
+	return 0;
+}
+
+static int try_typed_tracepoint(char *why)
+{
+	int btf_id = btf_tracepoint_id("sched_switch"), program;
+
+	if (btf_id < 0) {
+		snprintf(why, FACT_WHY_SIZE, "%s does not tell of sched_switch", KERNEL_BTF_PATH);
+		return btf_id;
+	}
+	program = bpf_call_load_typed("trial", nothing, PROGRAM_LENGTH(nothing), btf_id, NULL, 0);
+	if (program < 0)
+		return said(why, program, "loading a program");
+	close(program);
 	return 0;
 }
 
@@ -305,6 +322,9 @@ const struct fact_row fact_rows[FACT_COUNT] = {
 		      try_bpf},
 	[FACT_RAW_TRACEPOINT] = {"raw_tracepoint", "raw tracepoints, the cheapest probes",
 				 FACT_SINCE(4, 17), NULL, try_raw_tracepoint},
+	[FACT_TYPED_TRACEPOINT] = {"typed_tracepoint",
+				   "raw tracepoints whose arguments have types (needs btf)",
+				   FACT_SINCE(5, 5), NULL, try_typed_tracepoint},
 	[FACT_TRACEPOINT] = {"tracepoint", "perf tracepoints, through tracefs", FACT_SINCE(4, 7),
 			     MOUNT_TRACEFS, try_tracepoint},
 	[FACT_KPROBE] = {"kprobe", "kprobes", FACT_SINCE(4, 1), NULL, try_kprobe},
@@ -355,6 +375,8 @@ static int fact_of_name(const char *name, size_t length)
 
 static void fact_take_away(struct facts *facts, int fact)
 {
+	if (fact == FACT_BTF) /* which holds the types */
+		fact_take_away(facts, FACT_TYPED_TRACEPOINT);
 	facts->state[fact] = FACT_TAKEN_AWAY;
 	snprintf(facts->why[fact], FACT_WHY_SIZE, "taken away by --without");
 }

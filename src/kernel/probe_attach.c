@@ -24,7 +24,8 @@ static void link_add(struct probe_links *links, int fd)
 
 static int attach_raw(const struct probe_row *row, int program, struct probe_links *links)
 {
-	int fd = bpf_call_raw_tracepoint(program, row->event);
+	bool typed = row->kind == PROBE_TYPED_TRACEPOINT;
+	int fd = bpf_call_raw_tracepoint(program, typed ? NULL : row->event);
 
 	if (fd < 0)
 		return fd;
@@ -94,6 +95,7 @@ static int row_attach(const struct probe_row *row, int program, int64_t rate_hz,
 		      struct probe_links *links)
 {
 	switch (row->kind) {
+	case PROBE_TYPED_TRACEPOINT:
 	case PROBE_RAW_TRACEPOINT:
 		return attach_raw(row, program, links);
 	case PROBE_TRACEPOINT:

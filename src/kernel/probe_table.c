@@ -5,6 +5,7 @@
 #include <string.h>
 
 const char *const probe_kind_names[] = {
+	[PROBE_TYPED_TRACEPOINT] = "typed raw tracepoint",
 	[PROBE_RAW_TRACEPOINT] = "raw tracepoint",
 	[PROBE_TRACEPOINT] = "tracepoint",
 	[PROBE_KPROBE] = "kprobe",
@@ -23,12 +24,15 @@ const struct probe_group_row probe_group_rows[GROUP_COUNT] = {
 	[GROUP_CLOCK] = {"on CPU", "the system call of threads on a CPU", false},
 };
 
+#define TYPED PROBE_TYPED_TRACEPOINT
 #define RAW PROBE_RAW_TRACEPOINT
 #define TRACE PROBE_TRACEPOINT
 #define KPROBE PROBE_KPROBE
 
 /* clang-format off */
 const struct probe_row probe_rows[] = {
+	{"sched_switch", TYPED, GROUP_SWITCH, FACT_TYPED_TRACEPOINT, "SCHED_SWITCH_TYPED",
+	 "sched_switch", "raw_tracepoint__sched_switch"},
 	{"sched_switch", RAW, GROUP_SWITCH, FACT_RAW_TRACEPOINT, "SCHED_SWITCH_RAW",
 	 "sched_switch", "raw_tracepoint__sched_switch"},
 	{"sched_switch", TRACE, GROUP_SWITCH, FACT_TRACEPOINT, "SCHED_SWITCH_TRACEPOINT",
@@ -36,6 +40,8 @@ const struct probe_row probe_rows[] = {
 	{"sched_switch", KPROBE, GROUP_SWITCH, FACT_KPROBE, "SCHED_SWITCH_KPROBE",
 	 "finish_task_switch", "kprobe__finish_task_switch"},
 
+	{"sched_wakeup", TYPED, GROUP_WAKE, FACT_TYPED_TRACEPOINT, "SCHED_WAKEUP_TYPED",
+	 "sched_waking", "raw_tracepoint__sched_waking"},
 	{"sched_wakeup", RAW, GROUP_WAKE, FACT_RAW_TRACEPOINT, "SCHED_WAKEUP_RAW",
 	 "sched_waking", "raw_tracepoint__sched_waking"},
 	{"sched_wakeup", TRACE, GROUP_WAKE, FACT_TRACEPOINT, "SCHED_WAKEUP_TRACEPOINT",

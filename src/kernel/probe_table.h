@@ -10,6 +10,7 @@
 #include "kernel/fact_table.h"
 
 enum probe_kind {
+	PROBE_TYPED_TRACEPOINT, /* a raw one whose arguments the verifier knows the types of */
 	PROBE_RAW_TRACEPOINT,
 	PROBE_TRACEPOINT,
 	PROBE_KPROBE,

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum base { BASE_OTHER, BASE_NUMBER, BASE_FRAME, BASE_CONTEXT };
+enum base { BASE_OTHER, BASE_NUMBER, BASE_FRAME, BASE_CONTEXT, BASE_ARGUMENT };
 
 /* A register: something unknown, plus a constant. */
 struct value {
@@ -53,6 +53,12 @@ static struct value *stack_slot(struct machine *machine, const struct value *at,
 									 : NULL;
 }
 
+static void read_add(struct instruction_needs *needs, int64_t offset)
+{
+	if (needs->read_count < NEEDS_READS_MAX)
+		needs->reads[needs->read_count++] = offset;
+}
+
 static void helper_call(struct machine *machine, int helper)
 {
 	struct instruction_needs *needs = machine->needs;
@@ -65,8 +71,8 @@ static void helper_call(struct machine *machine, int helper)
 		needs->helpers[needs->helper_count++] = helper;
 	if (helper == BPF_FUNC_probe_read || helper == BPF_FUNC_probe_read_kernel ||
 	    helper == BPF_FUNC_probe_read_user)
-		if (from->base != BASE_CONTEXT && needs->read_count < NEEDS_READS_MAX)
-			needs->reads[needs->read_count++] = from->plus;
+		if (from->base != BASE_CONTEXT)
+			read_add(needs, from->plus);
 	for (int i = BPF_REG_0; i <= BPF_REG_5; i++) {
 		stack_use(machine, &machine->registers[i], 0);
 		machine->registers[i] = (struct value){BASE_OTHER, 0};
@@ -92,7 +98,7 @@ static void alu_do(struct machine *machine, const struct bpf_insn *insn)
 
 static void insn_do(struct machine *machine, const struct bpf_insn *insn)
 {
-	struct value *to = &machine->registers[insn->dst_reg], *slot;
+	struct value *to = &machine->registers[insn->dst_reg], *slot, *from;
 
 	switch (BPF_CLASS(insn->code)) {
 	case BPF_ALU:
@@ -100,9 +106,16 @@ static void insn_do(struct machine *machine, const struct bpf_insn *insn)
 		alu_do(machine, insn);
 		break;
 	case BPF_LDX:
+		from = &machine->registers[insn->src_reg];
+		if (from->base == BASE_ARGUMENT)
+			read_add(machine->needs, from->plus + insn->off);
 		slot = stack_slot(machine, &machine->registers[insn->src_reg], insn->off);
 		stack_use(machine, &machine->registers[insn->src_reg], insn->off);
-		*to = slot ? *slot : (struct value){BASE_OTHER, 0};
+		if (slot)
+			*to = *slot;
+		else
+			*to = (struct value){
+				from->base == BASE_CONTEXT ? BASE_ARGUMENT : BASE_OTHER, 0};
 		break;
 	case BPF_STX:
 	case BPF_ST:

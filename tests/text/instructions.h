@@ -18,8 +18,8 @@ struct instruction_needs {
 	const char *newer; /* what 4.9's instruction set lacks, or NULL */
 	int helpers[NEEDS_HELPERS_MAX];
 	size_t helper_count;
-	/* constant added to the pointer that a probe_read was given, but for reads of the context
-	 */
+	/* Constants added to pointers that were read through: by a probe_read, but not of the
+	 * context, or by a load from what the context holds. */
 	int64_t reads[NEEDS_READS_MAX];
 	size_t read_count;
 };

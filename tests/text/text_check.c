@@ -77,6 +77,8 @@ struct plan_kind {
 };
 
 static const struct plan_kind plan_kinds[] = {
+	{"typed tracepoints",
+	 1u << PROBE_TYPED_TRACEPOINT | 1u << PROBE_RAW_TRACEPOINT | 1u << PROBE_LOOK},
 	{"raw tracepoints", 1u << PROBE_RAW_TRACEPOINT | 1u << PROBE_LOOK},
 	{"tracepoints", 1u << PROBE_TRACEPOINT | 1u << PROBE_PERF_CLOCK},
 	{"kprobes", 1u << PROBE_KPROBE | 1u << PROBE_PERF_CLOCK},

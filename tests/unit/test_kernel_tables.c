@@ -108,7 +108,8 @@ static void plan_takes_the_best(void **state)
 
 	(void)state;
 	assert_int_equal(probe_plan_make(ALL_GROUPS, has_bits, &all, &plan, &e), 0);
-	assert_int_equal(plan.chosen[GROUP_SWITCH]->kind, PROBE_RAW_TRACEPOINT);
+	assert_int_equal(plan.chosen[GROUP_SWITCH]->kind, PROBE_TYPED_TRACEPOINT);
+	assert_int_equal(plan.chosen[GROUP_NEW]->kind, PROBE_RAW_TRACEPOINT);
 	assert_int_equal(plan.chosen[GROUP_CLOCK]->kind, PROBE_LOOK);
 	assert_int_equal(probe_plan_make(ALL_GROUPS, has_bits, &old, &plan, &e), 0);
 	assert_int_equal(plan.chosen[GROUP_SWITCH]->kind, PROBE_TRACEPOINT);
