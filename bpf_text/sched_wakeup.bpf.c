@@ -32,7 +32,9 @@ static inline void thread_woken(struct task_struct *task, __u32 tid)
 #ifdef SCHED_WAKEUP_TYPED
 RAW_TRACEPOINT_PROBE(sched_waking)
 {
-	thread_woken(task_tid_typed((struct task_struct *)ctx->args[0]));
+	struct task_struct *task = (struct task_struct *)ctx->args[0];
+
+	thread_woken(task, task_tid_typed(task));
 	return 0;
 }
 #endif

@@ -53,15 +53,18 @@ int btf_layout_read(const char *path, struct field_layout *layout, struct error 
 
 int btf_tracepoint_id(const char *event)
 {
-	struct btf *btf = btf__parse(KERNEL_BTF_PATH, NULL);
+	struct btf_types btf;
+	struct error e = {0};
+	uint32_t id;
 	char name[64];
-	int id;
+	int result = btf_types_open(&btf, KERNEL_BTF_PATH, &e);
 
-	if (libbpf_get_error(btf))
-		return -ENOENT;
+	error_done(&e);
+	if (result)
+		return result;
 	/* include/trace/bpf_probe.h makes a typedef of this name for each tracepoint */
 	snprintf(name, sizeof(name), "btf_trace_%s", event);
-	id = btf__find_by_name_kind(btf, name, BTF_KIND_TYPEDEF);
-	btf__free(btf);
-	return id > 0 ? id : -ENOENT;
+	id = btf_typedef_find(&btf, name);
+	btf_types_close(&btf);
+	return id && id <= INT32_MAX ? (int)id : -ENOENT;
 }

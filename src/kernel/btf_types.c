@@ -231,16 +231,26 @@ static bool name_is(const struct btf_types *btf, uint32_t offset, const char *na
 	return offset < btf->strings_bytes && !strcmp(btf->strings + offset, name);
 }
 
-uint32_t btf_struct_find(const struct btf_types *btf, const char *name)
+static uint32_t type_find(const struct btf_types *btf, unsigned int kind, const char *name)
 {
 	for (uint32_t id = 1; id <= btf->count; id++) {
 		struct btf_type type;
 
 		type_get(btf, id, &type);
-		if (kind_of(&type) == BTF_KIND_STRUCT && name_is(btf, type.name_off, name))
+		if (kind_of(&type) == kind && name_is(btf, type.name_off, name))
 			return id;
 	}
 	return 0;
+}
+
+uint32_t btf_struct_find(const struct btf_types *btf, const char *name)
+{
+	return type_find(btf, BTF_KIND_STRUCT, name);
+}
+
+uint32_t btf_typedef_find(const struct btf_types *btf, const char *name)
+{
+	return type_find(btf, BTF_KIND_TYPEDEF, name);
 }
 
 struct search {
