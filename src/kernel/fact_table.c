@@ -375,7 +375,7 @@ static int fact_of_name(const char *name, size_t length)
 
 static void fact_take_away(struct facts *facts, int fact)
 {
-	if (fact == FACT_BTF) /* which holds the types */
+	if (fact == FACT_BTF || fact == FACT_RAW_TRACEPOINT) /* it is one, with types */
 		fact_take_away(facts, FACT_TYPED_TRACEPOINT);
 	facts->state[fact] = FACT_TAKEN_AWAY;
 	snprintf(facts->why[fact], FACT_WHY_SIZE, "taken away by --without");

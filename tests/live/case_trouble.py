@@ -254,7 +254,7 @@ def blocked_in_write(pid):
     return call.split()[:2] == [write, "0x1"] and truth.Thread(pid).letter == "S"
 
 
-FACTS = ("raw_tracepoint", "raw_tracepoint,tracepoint", "run_on_cpu", "run_on_cpu,perf_clock", "map_batch", "read_into_map",
+FACTS = ("typed_tracepoint", "raw_tracepoint", "raw_tracepoint,tracepoint", "run_on_cpu", "run_on_cpu,perf_clock", "map_batch", "read_into_map",
          "probe_read_kernel", "kprobe", "kernel-4.18", "kernel-5.4")
 
 

@@ -41,6 +41,7 @@ static void facts_are_taken_away(void **state)
 	assert_int_equal(facts_take_away(&facts, "raw_tracepoint,map_batch", &e), 0);
 	assert_false(fact_has(&facts, FACT_RAW_TRACEPOINT));
 	assert_false(fact_has(&facts, FACT_MAP_BATCH));
+	assert_false(fact_has(&facts, FACT_TYPED_TRACEPOINT)); /* is a raw one */
 	assert_int_equal(facts.state[FACT_KPROBE], FACT_UNTRIED);
 	assert_int_equal(facts_take_away(&facts, "map_batc", &e), -EINVAL);
 	assert_int_equal(e.exit_code, EXIT_USAGE);
