@@ -13,15 +13,50 @@
 #define STATE_DISK_BIT 0x2u	/* TASK_UNINTERRUPTIBLE */
 #define STATE_NOLOAD_BIT 0x400u /* TASK_NOLOAD: an idle kernel thread, which is no D */
 
-static inline void switch_out(struct thread_state *thread, struct task_struct *task, __u32 state,
-			      int preempted, __u64 now_ns)
+static inline void switch_in(struct thread_state *thread, __u64 now_ns)
 {
 	__u64 sequence = thread->sched.sequence_done + 1;
+	__u64 out_ns = thread->sched.out_ns;
+	__u32 state = thread->sched.state;
+	__u64 asleep_ns = 0;
 
 	thread->sched.sequence_begun = sequence;
 	ORDERED();
-	if (thread->sched.on_cpu)
-		thread->sched.cpu_ns += now_ns - thread->sched.in_ns;
+	if (state) {
+		__u64 wake_ns = thread->wake.wake_ns;
+
+		/* A waker that came between the thread's last switch in and its switch out woke it
+		 * from this very sleep: it ran while the thread was on its way out. */
+		if (wake_ns > out_ns && wake_ns < now_ns)
+			asleep_ns = wake_ns - out_ns;
+		else if (wake_ns < thread->sched.in_ns)
+			asleep_ns = now_ns - out_ns;
+		if ((state & (STATE_DISK_BIT | STATE_NOLOAD_BIT)) == STATE_DISK_BIT)
+			thread->sched.disk_ns += asleep_ns;
+		else
+			thread->sched.sleep_ns += asleep_ns;
+	}
+	thread->sched.runq_ns += now_ns - out_ns - asleep_ns;
+	thread->sched.in_ns = now_ns;
+	thread->sched.cpu = bpf_get_smp_processor_id();
+	thread->sched.on_cpu = 1;
+	ORDERED();
+	thread->sched.sequence_done = sequence;
+}
+
+static inline void switch_out(struct thread_state *thread, struct task_struct *task, __u32 state,
+			      int preempted, __u64 now_ns)
+{
+	__u64 sequence;
+
+	/* It came unseen (a new record, or the kernel ran no program then): until now it waited. No
+	 * time is lost, only called wrong. */
+	if (!thread->sched.on_cpu)
+		switch_in(thread, now_ns);
+	sequence = thread->sched.sequence_done + 1;
+	thread->sched.sequence_begun = sequence;
+	ORDERED();
+	thread->sched.cpu_ns += now_ns - thread->sched.in_ns;
 	thread->sched.out_ns = now_ns;
 	if (preempted)
 		thread->sched.involuntary_count++;
@@ -63,37 +98,6 @@ static inline void thread_leaves(struct task_struct *task, __u32 tid, __u32 stat
 	if (!(thread->identity.known & IDENTITY_FULL))
 		identity_read(thread, task, tid);
 	switch_out(thread, task, state, preempted, now_ns);
-}
-
-static inline void switch_in(struct thread_state *thread, __u64 now_ns)
-{
-	__u64 sequence = thread->sched.sequence_done + 1;
-	__u64 out_ns = thread->sched.out_ns;
-	__u32 state = thread->sched.state;
-	__u64 asleep_ns = 0;
-
-	thread->sched.sequence_begun = sequence;
-	ORDERED();
-	if (state) {
-		__u64 wake_ns = thread->wake.wake_ns;
-
-		/* A waker that came between the thread's last switch in and its switch out woke it
-		 * from this very sleep: it ran while the thread was on its way out. */
-		if (wake_ns > out_ns && wake_ns < now_ns)
-			asleep_ns = wake_ns - out_ns;
-		else if (wake_ns < thread->sched.in_ns)
-			asleep_ns = now_ns - out_ns;
-		if ((state & (STATE_DISK_BIT | STATE_NOLOAD_BIT)) == STATE_DISK_BIT)
-			thread->sched.disk_ns += asleep_ns;
-		else
-			thread->sched.sleep_ns += asleep_ns;
-	}
-	thread->sched.runq_ns += now_ns - out_ns - asleep_ns;
-	thread->sched.in_ns = now_ns;
-	thread->sched.cpu = bpf_get_smp_processor_id();
-	thread->sched.on_cpu = 1;
-	ORDERED();
-	thread->sched.sequence_done = sequence;
 }
 
 /* task: 0 where the probe does not give it; what it would tell is then read when the thread leaves.
