@@ -165,8 +165,9 @@ static void chosen_describe(const struct kernel *kernel, struct text *to)
 		const struct probe_row *row = kernel->plan.chosen[group];
 
 		text_add_format(to, "%s: %s%s%s\n", probe_group_rows[group].name,
-				row ? probe_kind_names[row->kind] : "none", row ? " on " : "",
-				row ? row->event : "");
+				row ? probe_kind_names[row->kind] : "none",
+				row ? " on " : "; not seen: ",
+				row ? row->event : probe_group_rows[group].without);
 	}
 	text_add_string(to, kernel->left_out);
 	text_add_string(to, text_string(&kernel->compiled.output));

@@ -49,6 +49,21 @@ static void output_read(int output, off_t from, char *text, size_t size)
 	text[got > 0 ? got : 0] = 0;
 }
 
+/* Clang's words are "no member named 'state' in 'task_struct'", or "in 'struct task_struct'". */
+static bool member_is_missing(const char *printed, const char *of, const char *member)
+{
+	static const char *const kinds[] = {"", "struct "};
+	char words[160];
+
+	for (size_t i = 0; i < 2; i++) {
+		snprintf(words, sizeof(words), "no member named '%s' in '%s%s'", member, kinds[i],
+			 of);
+		if (strstr(printed, words))
+			return true;
+	}
+	return false;
+}
+
 /* A member that the headers lack gives way to its older name. Whether any did. */
 static bool names_step(const char *printed, struct field_layout *layout)
 {
@@ -57,11 +72,9 @@ static bool names_step(const char *printed, struct field_layout *layout)
 	for (size_t i = 0; i < field_count; i++) {
 		const struct field_row *row = &field_rows[i];
 		unsigned char n = layout->name[i];
-		char words[128];
 
-		snprintf(words, sizeof(words), "no member named '%s' in 'struct %s'", row->names[n],
-			 row->of);
-		if (n + 1 >= FIELD_NAMES_MAX || !row->names[n + 1] || !strstr(printed, words))
+		if (n + 1 >= FIELD_NAMES_MAX || !row->names[n + 1] ||
+		    !member_is_missing(printed, row->of, row->names[n]))
 			continue;
 		layout->name[i]++;
 		stepped = true;

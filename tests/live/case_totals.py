@@ -2,7 +2,7 @@
 import os
 
 import truth
-from harness import Skip, case, check, number, rows_of, scans_of
+from harness import SLOW, Skip, case, check, number, rows_of, scans_of
 
 TIMES = ("cpu_us", "runq_us", "dwait_us", "sleep_us")
 COLUMNS = "state," + ",".join(TIMES) + ",vcsw,ivcsw"
@@ -53,7 +53,8 @@ def burst(ctx, *args):
 
 
 def near(name, got, expected, switches, part=0.03, stolen_us=0):
-    allowed = expected * part + switches * SWITCH_ERROR_US + 2000 + stolen_us
+    # An emulator can lose its own CPU between the two clocks' readings, and its guest is not told.
+    allowed = expected * part + switches * SWITCH_ERROR_US + 2000 * SLOW + stolen_us
     check(abs(got - expected) <= allowed, "%s is %d, the kernel counts %d (%d switches)", name, got, expected, switches)
 
 

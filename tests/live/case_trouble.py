@@ -186,9 +186,7 @@ def readable_copy(ctx):
 @case
 def not_root(ctx):
     """Without privileges: exit code 77 and one line that says so; --check and --list still work."""
-    options = type(ctx.options)(**dict(vars(ctx.options), tsnap=readable_copy(ctx)))
-    nobody = type(ctx)(options)
-    nobody.started = ctx.started
+    nobody = ctx.but(tsnap=readable_copy(ctx))
     expect_error(nobody.plain("--csv", "-a", preexec_fn=as_nobody, cwd="/"), UNREADY, "root")
     nobody.plain("--list", preexec_fn=as_nobody, cwd="/").finish_plain(0)
     checked = nobody.plain("--check", preexec_fn=as_nobody, cwd="/")
@@ -201,9 +199,7 @@ def no_capabilities(ctx):
     """Root without capabilities: exit code 77 and one line."""
     if not shutil.which("setpriv"):
         raise Skip("setpriv is not installed")
-    options = type(ctx.options)(**dict(vars(ctx.options), tsnap=shutil.which("setpriv"), tsnap_args=""))
-    bare = type(ctx)(options)
-    bare.started = ctx.started
+    bare = ctx.but(tsnap=shutil.which("setpriv"), tsnap_args="")
     expect_error(bare.plain("--bounding-set=-all", "--inh-caps=-all", ctx.options.tsnap, "--csv", "-a"), UNREADY)
 
 

@@ -239,6 +239,22 @@ class Context:
         self.options = options
         self.started = []
 
+    def given(self, name):
+        """The values that --tsnap-args has for an option of this name."""
+        words = shlex.split(self.options.tsnap_args)
+        return [value for word, value in zip(words, words[1:]) if word == name]
+
+    def without(self, facts):
+        """Arguments that take these facts away on top of what --tsnap-args does: of two --without the last one counts."""
+        names = ",".join(self.given("--without") + [facts] * bool(facts))
+        return ["--without", names] if names else []
+
+    def but(self, **changes):
+        """The same with other options; what is started through it ends with this one."""
+        other = Context(type(self.options)(**dict(vars(self.options), **changes)))
+        other.started = self.started
+        return other
+
     def workload(self, name, **options):
         """A workload in its state."""
         return self.workloads([(name, options)])[0]

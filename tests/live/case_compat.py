@@ -1,0 +1,71 @@
+"""Kernel types: the sources agree, and what each of them gives with each kind of probe."""
+import os
+import subprocess
+
+import truth
+from case_state import expect_blocked
+from harness import START_S, STOP_S, UNREADY, Findings, Skip, case, case_of_refusal, check, scans_of
+
+SOURCES = ("btf", "headers", "kheaders")
+# What is taken away so that a kind of probe is chosen.
+PROBES = (("best", ""), ("tracepoints", "raw_tracepoint"), ("kprobes", "raw_tracepoint,tracepoint"))
+CALL_COLUMNS = "state,syscall,syscall_nr,arg0,arg1,arg2,arg3,arg4,arg5,fd,filename"
+NOT_SEEN = "; not seen: "
+# Configurations of tests/vm/guest that leave one source only.
+SOURCE_OF = {"btf": "btf", "headers": "headers", "kheaders": "kheaders", "btf-file": "btf", "offsets-file": "offsets"}
+
+
+def refusal(tool):
+    """The first line of what a tsnap said that has failed as it should."""
+    check(tool.code in (1, UNREADY), "exit code %s: %s", tool.code, tool.err)
+    check(tool.err.startswith("tsnap: "), "no reason: %s", tool.err)
+    return tool.err.splitlines()[0][len("tsnap: "):]
+
+
+@case
+def types_agree(ctx):
+    """Each source of kernel types that is here gives the same offsets, to the byte; another says why not, in one line."""
+    given, directory = {}, ctx.temporary()
+    for source in SOURCES:
+        path = os.path.join(directory, source)
+        tool = ctx.plain("--kernel-types", source, "--write-offsets", path)
+        if tool.wait(START_S + STOP_S):
+            refusal(tool)
+        else:
+            given[source] = truth.read(path)
+    if len(given) < 2:
+        raise Skip("only one source of kernel types here: %s" % ", ".join(given))
+    first = given[min(given)]
+    check(all(text == first for text in given.values()), "they differ: %s", given)
+    # and the compiled programs read at these offsets, which are those of the kernel's BTF
+    program = os.path.join(os.path.dirname(ctx.options.workload), "..", "text", "text_check")
+    checked = subprocess.run([program, "--offsets", os.path.join(directory, min(given))], capture_output=True, text=True)
+    check(checked.returncode == 0, "text_check: %s", checked.stdout[-2000:])
+
+
+def cell(ctx, workloads, facts):
+    """"works", "degraded: ..." or "refused: ...", in tsnap's own words."""
+    tool = ctx.stream("-v", "-a", "-d", 1, "-p", ",".join(str(w.tgid) for w in workloads), *ctx.without(facts),
+                      columns=CALL_COLUMNS)
+    if tool.wait(START_S + STOP_S):
+        return "refused: " + refusal(tool).replace(os.uname().release, "$(uname -r)")
+    source = SOURCE_OF.get(os.environ.get("TSNAP_TEST_NAME"))
+    check(source is None or "kernel types from %s;" % source in tool.err, "not from %s: %s", source, tool.err)
+    find = Findings()
+    scans = scans_of(tool.rows())
+    check(scans, "no scan without %s: %s", facts, tool.err)
+    expect_blocked(find, workloads, scans)
+    find.close()
+    lacking = [line.split(NOT_SEEN)[1] for line in tool.err.splitlines() if NOT_SEEN in line]
+    return "degraded: not seen: " + "; ".join(lacking) if lacking else "works"
+
+
+@case_of_refusal
+def cells(ctx):
+    """A run with each kind of probe is right, or refused in one line; which it is goes to the file $TSNAP_TEST_CELLS."""
+    workloads = ctx.workloads([("sleep", {"call": "pipe_read"}), ("vfork", {}), ("sleep", {"call": "futex"})])
+    told = [(probes, cell(ctx, workloads, facts)) for probes, facts in PROBES]
+    if "TSNAP_TEST_CELLS" in os.environ:
+        with open(os.environ["TSNAP_TEST_CELLS"], "a") as file:
+            for probes, words in told:
+                file.write("%s\t%s\t%s\n" % (os.environ["TSNAP_TEST_NAME"], probes, words))

@@ -1,0 +1,103 @@
+"""Every option of tsnap in real runs with a visible effect. A start costs seconds under emulation: few runs, many options."""
+import json
+import os
+import re
+
+from case_select import drop_to_nobody, tids_of
+from harness import START_S, STOP_S, Skip, case, check, scans_of
+
+
+def options_of(help_text):
+    """{how it is typed: long name} of every option that --help lists."""
+    typed = {}
+    for letter, name in re.findall(r"^  (?:-(\w), |    )--([\w-]+)", help_text, re.M):
+        typed["--" + name] = name
+        if letter:
+            typed["-" + letter] = name
+    return typed
+
+
+class Runs:
+    """Notes which options were used. --tsnap-args may choose types, too: those of a run replace them."""
+
+    def __init__(self, ctx):
+        self.ctx = ctx.but(tsnap_args="")
+        self.types = [word for name in ("--btf", "--offsets", "--kernel-types") for value in ctx.given(name)
+                      for word in (name, value)]
+        self.without = ctx.without
+        self.used = set()
+
+    def run(self, *args):
+        """A run to its end."""
+        self.used |= {str(arg) for arg in args if str(arg).startswith("-")}
+        tool = self.ctx.plain(*args)
+        tool.finish_plain(0, START_S + STOP_S)
+        return tool
+
+    def text(self, *args):
+        return self.run(*args).out.decode()
+
+
+def expect_checked(runs):
+    text = runs.text("--check", "--max-threads", 777, *runs.types, *runs.without("map_batch"))
+    check("room for 777 threads" in text, "--max-threads: %s", text)
+    check(re.search(r"map_batch +no .*taken away by --without", text), "--without: %s", text)
+
+
+def expect_rows(runs, offsets, family, recorded):
+    """Processes with their descendants, at 50 Hz for a second, in chosen columns, with the layout from a file."""
+    tool = runs.run("--csv", "-a", "-d", 1, "-F", 50, "-p", min(family), "-r", "-g", "timestamp,tid,comm", "-G", "state",
+                    "--kernel-types", "offsets", "--offsets", offsets, "-v", *runs.without(""))
+    check(tool.out.startswith(b'timestamp,tid,comm,state\n'), "-g, -G: %s", tool.out[:80])
+    scans = scans_of(tool.rows())
+    check(10 < len(scans) <= 51, "-d 1 -F 50: %d scans", len(scans))
+    for when, rows in scans:
+        check(tids_of(rows) == family, "-p -r: %s, not %s in the scan of %s", tids_of(rows), family, when)
+    check("kernel types from offsets" in tool.err, "-v, --offsets: %s", tool.err)
+    with open(recorded, "wb") as file:
+        file.write(tool.out)
+
+
+def expect_objects(runs, btf, mine, others):
+    """Threads by id, user and name; so many scans; the layout from a BTF file."""
+    tids = ",".join(str(workload.tid) for workload in [mine] + others)
+    tool = runs.run("--json", "-a", "-n", 2, "-t", tids, "-u", "root", "-c", "pipe_r*", "-g", "timestamp,tid,user,comm",
+                    "--kernel-types", "btf", "--btf", btf, "--verbose", *runs.without(""))
+    rows = [json.loads(line) for line in tool.out.decode().splitlines()]
+    check(len({row["timestamp"] for row in rows}) == 2, "-n 2: %s", rows)
+    seen = {(int(row["tid"]), row["user"], row["comm"]) for row in rows}
+    check(seen == {(mine.tid, "root", "pipe_read")}, "-t -u -c: %s", seen)
+    check("kernel types from btf" in tool.err, "--btf: %s", tool.err)
+
+
+def expect_reports(runs, pid, recorded):
+    text = runs.text("-i", 0.5, "-n", 2, "-a", "-p", pid, *runs.types, *runs.without(""))
+    check(len(re.findall("^tsnap on ", text, re.M)) == 2, "-i 0.5 -n 2: %s", text)
+    check(text.count("nanosleep") >= 2, "-p: %s", text)
+    replayed = runs.text("--replay", recorded, "-a", "-g", "state")
+    check(re.search(r"^ +3\.00 .* S$", replayed, re.M), "--replay of three sleepers: %s", replayed)
+
+
+@case
+def every_option(ctx):
+    """Each option that --help lists, in runs that show its effect; one that no run has fails."""
+    btf = os.environ.get("TSNAP_TEST_BTF", "/sys/kernel/btf/vmlinux")
+    if not os.path.exists(btf):
+        raise Skip("no BTF file for --btf")
+    runs = Runs(ctx)
+    typed = options_of(runs.text("--help"))
+    check(len(typed) > 20, "--help lists only %s", sorted(typed))
+    check(re.search(r"\d+\.\d+", runs.text("--version")), "--version tells none")
+    check(re.search(r"^ *waker_comm ", runs.text("--list"), re.M), "--list lacks waker_comm")
+    directory = ctx.temporary()
+    offsets, recorded = os.path.join(directory, "offsets"), os.path.join(directory, "rows.csv")
+    runs.run("--write-offsets", offsets, *runs.types, *runs.without(""))
+    expect_checked(runs)
+    tree, futex, mine, sleeper = ctx.workloads([("tree", {}), ("sleep", {"call": "futex"}), ("sleep", {"call": "pipe_read"}),
+                                                ("sleep", {"call": "nanosleep"})])
+    theirs = ctx.workloads([("sleep", {"call": "pipe_read"})], popen={"preexec_fn": drop_to_nobody, "cwd": "/"})[0]
+    expect_rows(runs, offsets, {tree.tgid, tree.number("child"), tree.number("grandchild")}, recorded)
+    expect_objects(runs, btf, mine, [futex, theirs])
+    expect_reports(runs, sleeper["pid"], recorded)
+    unused = set(typed.values()) - {typed.get(word) for word in runs.used}
+    check(not unused, "no run with --%s", ", --".join(sorted(unused)))
