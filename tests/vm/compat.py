@@ -20,7 +20,7 @@ missing; "degraded": the same, and tsnap said what it could not see; "refused": 
 
 - **libbcc**: the distribution's own for that kernel, and 0.26, Debian bookworm's, on each.
 - **types**: the only source of kernel types that was left there: BTF without headers, headers without BTF, and so on.
-- **best**: tsnap chose its probes, raw tracepoints wherever there are any. **tracepoints**, **kprobes**: all better ones were taken
+- **best**: tsnap chose its probes: raw tracepoints with typed arguments from 5.5 on, plain ones from 4.17 on. **tracepoints**, **kprobes**: all better ones were taken
   away (`--without raw_tracepoint` and `--without raw_tracepoint,tracepoint`).
 """
 OLD_HEAD = """
