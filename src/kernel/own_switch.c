@@ -73,8 +73,7 @@ static int sleep_once(struct own_switch *own, long ns)
 	return result;
 }
 
-/* Takes the values out of the map. 1: one fits, 0: none does, -ENOENT: there is none. */
-static int values_take(struct own_switch *own)
+int own_switch_take(struct own_switch *own)
 {
 	uint64_t none = 0, key;
 	int result = -ENOENT;
@@ -98,7 +97,7 @@ int own_switch_run(struct own_switch *own)
 		int result = sleep_once(own, ns);
 
 		if (!result)
-			result = values_take(own);
+			result = own_switch_take(own);
 		if (result != -ENOENT && result)
 			return result;
 		seen += !result;

@@ -30,7 +30,11 @@ struct own_switch {
 	const char *what; /* the call that failed */
 };
 
-/* 1: a value fits, 0: none did, -ETIME: the program never ran, or another -errno. */
+/* Takes the values out of the map. 1: one fits, and is in *value; 0: none does; -ENOENT: there is
+ * none. */
+int own_switch_take(struct own_switch *own);
+
+/* Sleeps. 1: a value fits, 0: none did, -ETIME: the program never ran, or another -errno. */
 int own_switch_run(struct own_switch *own);
 
 #endif

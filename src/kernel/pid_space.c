@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel/pid_space.h"
 #include "kernel/bpf_call.h"
+#include "kernel/own_switch.h"
 
-#include <bcc/libbpf.h>
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define NUMBER_WORDS 40	   /* of the list of numbers: 19 levels; 9 where they are 32 bytes each */
 #define PID_MAX (1u << 22) /* PID_MAX_LIMIT of include/linux/threads.h */
-#define PIDS_LINK_BYTES                                                          \
-	16 /* from task_struct.pids (until 4.18) to its first struct pid pointer \
-	    */
+/* From task_struct.pids (until 4.18) to its first struct pid pointer. */
+#define PIDS_LINK_BYTES 16
 
 /* What the program below finds. */
 struct own_pid {
@@ -36,16 +34,18 @@ static uint32_t field_offset(const struct field_layout *layout, const char *of, 
 		BPF_LOAD_(BPF_REG_3, BPF_REG_10, (slot)), BPF_ADD_(BPF_REG_3, (int)(offset)),      \
 		BPF_CALL_(BPF_FUNC_probe_read)
 
-/* A program that copies the numbers of the thread it runs in into the map's only value. */
+/* A program that copies the numbers of the thread it runs in into the map, as an own_switch does.
+ */
 static int look_load(enum bpf_prog_type type, int map, const struct field_layout *layout)
 {
 	enum { KEY = -8, TASK = -16, PID = -24, OWN = -24 - (int)sizeof(struct own_pid) };
 	const int parent_at = OWN + (int)offsetof(struct own_pid, parent_tid),
 		  numbers_at = OWN + (int)offsetof(struct own_pid, numbers);
 	const struct bpf_insn insns[] = {
-		BPF_STORE_IMM_(BPF_REG_10, KEY, 0),
+		BPF_CALL_(BPF_FUNC_ktime_get_ns),
+		BPF_STORE_(BPF_REG_10, KEY, BPF_REG_0),
 		BPF_CALL_(BPF_FUNC_get_current_task),
-		BPF_OP_(BPF_STX | BPF_MEM | BPF_DW, BPF_REG_10, BPF_REG_0, TASK, 0),
+		BPF_STORE_(BPF_REG_10, TASK, BPF_REG_0),
 		READ_(PID, 8, TASK, field_offset(layout, "task_struct", "real_parent")),
 		READ_(parent_at, 4, PID, field_offset(layout, "task_struct", "pid")),
 		READ_(PID, 8, TASK, field_offset(layout, "task_struct", "thread_pid")),
@@ -65,63 +65,38 @@ static int look_load(enum bpf_prog_type type, int map, const struct field_layout
 	return bpf_call_load(type, insns, sizeof(insns) / sizeof(insns[0]));
 }
 
-static int own_read(int map, struct own_pid *own)
+static bool own_fits(void *of)
 {
-	uint32_t key = 0;
-
-	if (bpf_lookup_elem(map, &key, own))
-		return -errno;
-	return own->parent_tid ? 0 : -ETIME;
+	return ((struct own_pid *)of)->parent_tid != 0;
 }
 
-/* The kernel runs the program when told so (5.10). */
-static int look_directly(int map, const struct field_layout *layout, struct own_pid *own)
+/* The kernel runs the program when told so (5.10), or when this thread is switched. */
+static int look_with(enum bpf_prog_type type, int map, const struct field_layout *layout,
+		     struct own_pid *own)
 {
-	int program = look_load(BPF_PROG_TYPE_RAW_TRACEPOINT, map, layout), result;
+	struct own_switch run = {.map = map, .value = own, .fits = own_fits, .of = own};
+	int result;
 
-	if (program < 0)
-		return program;
-	result = bpf_call_run(program);
-	close(program);
-	return result < 0 ? result : own_read(map, own);
-}
-
-/* The kernel runs the program when this thread is switched. A short sleep can end before that. */
-static int look_asleep(int map, const struct field_layout *layout, struct own_pid *own)
-{
-	/* clang-format off */
-	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CONTEXT_SWITCHES,
-				       .sample_period = 1, .disabled = 1};
-	/* clang-format on */
-	int program = look_load(BPF_PROG_TYPE_PERF_EVENT, map, layout), event = -1;
-	int result = program;
-
-	if (program >= 0)
-		result = event = perf_call_open(&attr, 0, -1);
-	if (event >= 0)
-		result = perf_call_run(event, program);
-	if (!result)
-		result = -ETIME;
-	for (long ns = 20000; ns < 50000000 && event >= 0 && result == -ETIME; ns *= 4) {
-		nanosleep(&(struct timespec){0, ns}, NULL);
-		result = own_read(map, own);
-	}
-	if (event >= 0)
-		close(event);
-	if (program >= 0)
-		close(program);
-	return result;
+	run.program = look_load(type, map, layout);
+	if (run.program < 0)
+		return run.program;
+	if (type == BPF_PROG_TYPE_PERF_EVENT)
+		result = own_switch_run(&run);
+	else
+		result = bpf_call_run(run.program) ? -ETIME : own_switch_take(&run);
+	close(run.program);
+	return result == 1 ? 0 : result < 0 ? result : -ETIME;
 }
 
 static int look(const struct field_layout *layout, struct own_pid *own)
 {
-	int map = bpf_call_map(BPF_MAP_TYPE_ARRAY, 4, sizeof(*own), 1), result;
+	int map = own_switch_map(sizeof(*own)), result;
 
 	if (map < 0)
 		return map;
-	result = look_directly(map, layout, own);
+	result = look_with(BPF_PROG_TYPE_RAW_TRACEPOINT, map, layout, own);
 	if (result)
-		result = look_asleep(map, layout, own);
+		result = look_with(BPF_PROG_TYPE_PERF_EVENT, map, layout, own);
 	close(map);
 	return result;
 }

@@ -191,12 +191,12 @@ static void plan_check(const struct bcc_library *bcc, const struct plan_kind *ki
 static void layout_check(const struct bcc_library *bcc, const struct field_layout *layout,
 			 bool every_knob)
 {
-	/* none, each by itself, all */
-	static const int knob_bits[] = {7, 0, 1, 2, 4};
+	/* all, with translated ids and without; then none, each by itself */
+	static const int knob_bits[] = {7, 3, 0, 1, 2, 4};
 	struct fields_seen seen = {{false}};
 
 	for (size_t i = 0; i < PLAN_COUNT; i++)
-		for (int k = 0; k < (every_knob ? 5 : 1); k++) {
+		for (int k = 0; k < (every_knob ? 6 : 2); k++) {
 			struct program_knobs knobs = {.threads_max = 1024,
 						      .stack_registers = STACK_REGISTERS,
 						      .read_into_map = knob_bits[k] & 1,
