@@ -30,13 +30,10 @@ static inline void thread_woken(struct task_struct *task, __u32 tid)
 }
 
 #ifdef SCHED_WAKEUP_TYPED
-RAW_TRACEPOINT_PROBE(sched_waking)
-{
-	struct task_struct *task = (struct task_struct *)ctx->args[0];
-
-	thread_woken(task, task_tid_typed(task));
-	return 0;
-}
+#define SCHED_WAKEUP_RAW 1
+#define woken_tid(task) task_tid_typed(task)
+#else
+#define woken_tid(task) task_tid(task)
 #endif
 
 #ifdef SCHED_WAKEUP_RAW
@@ -44,7 +41,7 @@ RAW_TRACEPOINT_PROBE(sched_waking)
 {
 	struct task_struct *task = (struct task_struct *)ctx->args[0];
 
-	thread_woken(task, task_tid(task));
+	thread_woken(task, woken_tid(task));
 	return 0;
 }
 #endif
