@@ -107,6 +107,8 @@ def main(argv):
         print("skip: " + why)
         return harness.UNREADY
     signal.signal(signal.SIGALRM, on_alarm)
+    # a shell's background job has it ignored, and so would every tsnap
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     counts = {"ok": 0, "FAIL": 0, "skip": 0}
     for test in tests:
         outcome, words = run(test, options)
