@@ -107,8 +107,9 @@ def main(argv):
         print("skip: " + why)
         return harness.UNREADY
     signal.signal(signal.SIGALRM, on_alarm)
-    # a shell's background job has it ignored, and so would every tsnap
+    # ignored in a shell's background job, or under nohup, and so would every tsnap have them
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     counts = {"ok": 0, "FAIL": 0, "skip": 0}
     for test in tests:
         outcome, words = run(test, options)
