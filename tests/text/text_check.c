@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* text_check [--offsets FILE]: compiles the BPF text with the libbcc at hand, for every plan and
- * every choice of knobs, and holds each program to what the oldest kernel of its plan takes: 4.9's
- * instruction set and limits, no helper newer than the plan's facts. And the offsets in the
- * programs must be those of the layout: libbcc's compiler has put members elsewhere than offsetof
- * said.
+/* text_check [--offsets FILE | --budget FILE]: compiles the BPF text with the libbcc at hand, for
+ * every plan and every choice of knobs, and holds each program to what the oldest kernel of its
+ * plan takes: 4.9's instruction set and limits, no helper newer than the plan's facts. And the
+ * offsets in the programs must be those of the layout: libbcc's compiler has put members elsewhere
+ * than offsetof said.
  *
  * Without FILE the layouts are made up, one with the newest names of members and one with the
- * oldest. With FILE (tsnap --write-offsets) it is that one, which must equal the running kernel's
- * BTF. The last line is the sum; exit code 77 where BPF maps can't be made, or libbcc can't be
- * loaded.
+ * oldest. With --offsets FILE (tsnap --write-offsets) it is that one, which must equal the running
+ * kernel's BTF. With --budget FILE no program of the first may have 5 % more or fewer instructions
+ * than it says. The last line is the sum; exit code 77 where BPF maps can't be made, or libbcc
+ * can't be loaded.
  */
 #include "base/text.h"
 #include "instructions.h"
@@ -126,6 +127,44 @@ static void reads_check(const struct instruction_needs *needs, const struct fiel
 	}
 }
 
+/* After the libbcc and machine that it is for, because others count otherwise, a line "count
+ * program" for each; NULL: nothing to keep to. */
+static char *budget;
+
+static void budget_read(const char *path, const char *machine)
+{
+	static char text[65536];
+	char bcc[64], here[256];
+
+	expect(host_file_read(path, text, sizeof(text) - 1) > 0, "'%s' can't be read", path);
+	strcat(text, "\n"); /* which is cut off */
+	bcc_library_find(bcc, sizeof(bcc));
+	snprintf(here, sizeof(here), "%s %s\n", bcc, machine);
+	if (!strncmp(text, here, strlen(here)))
+		budget = text;
+	else
+		printf("the budget is not for %s", here);
+}
+
+static void budget_check(const char *program, size_t count)
+{
+	char words[256];
+	const char *at;
+	size_t allowed;
+
+	snprintf(words, sizeof(words), " %s\n", program);
+	at = strstr(budget, words);
+	if (!expect(at, "the budget has no line '%zu %s'", count, program))
+		return;
+	while (at[-1] != '\n')
+		at--;
+	allowed = strtoul(at, NULL, 10);
+	expect(count * 20 <= allowed * 21 && allowed * 20 <= count * 21,
+	       "%s: %zu instructions, and %zu in the budget: if that is right, change it in the "
+	       "same commit",
+	       program, count, allowed);
+}
+
 static void program_check(const struct bpf_insn *insns, size_t count, uint32_t release,
 			  const struct field_layout *layout, const char *program,
 			  struct fields_seen *seen)
@@ -143,6 +182,8 @@ static void program_check(const struct bpf_insn *insns, size_t count, uint32_t r
 		       "%s calls helper %d, newer than %u.%u", program, needs.helpers[i],
 		       release >> 8, release & 255);
 	reads_check(&needs, layout, program, seen);
+	if (budget)
+		budget_check(program, needs.count);
 	printf("%s: %zu instructions, %d bytes of stack, %zu helpers, %zu reads\n", program,
 	       needs.count, needs.stack_bytes, needs.helper_count, needs.read_count);
 }
@@ -312,9 +353,10 @@ int main(int argc, char **argv)
 	struct bcc_library bcc;
 	struct error e = {0};
 	struct host host;
+	const bool offsets = argc == 3 && !strcmp(argv[1], "--offsets");
 
-	if (argc != 1 && (argc != 3 || strcmp(argv[1], "--offsets"))) {
-		fprintf(stderr, "usage: text_check [--offsets FILE]\n");
+	if (argc != 1 && !offsets && (argc != 3 || strcmp(argv[1], "--budget"))) {
+		fprintf(stderr, "usage: text_check [--offsets FILE | --budget FILE]\n");
 		return 2;
 	}
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -328,15 +370,18 @@ int main(int argc, char **argv)
 		return 1;
 	self_check();
 	rows_check();
-	if (argc == 3) {
+	if (offsets) {
 		headers_write(work_dir.path, host.kernel_code);
 		file_check(&bcc, &host, argv[2]);
 	} else {
 		const struct field_layout newest = layout_made_up(false),
 					  oldest = layout_made_up(true);
 
+		if (argc == 3)
+			budget_read(argv[2], host.machine);
 		headers_write(work_dir.path, host.kernel_code);
 		layout_check(&bcc, &newest, true);
+		budget = NULL;
 		headers_write(work_dir.path, OLDEST_KERNEL);
 		layout_check(&bcc, &oldest, true);
 	}
