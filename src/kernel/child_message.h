@@ -10,7 +10,7 @@
 
 enum child_message_kind {
 	MESSAGE_TRIED,	   /* text: a line on a type source */
-	MESSAGE_LAYOUT,	   /* layout, text: the source, number: kernel_tgid */
+	MESSAGE_LAYOUT,	   /* layout, text: the source */
 	MESSAGE_REGISTERS, /* number: stack_registers, flag: marked, code: why not */
 	MESSAGE_PIDS,	   /* number: the parent's tid to the kernel, flag: ids are translated */
 	MESSAGE_PROGRAM,   /* number: the group, with a descriptor */

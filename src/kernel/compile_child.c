@@ -64,7 +64,6 @@ static int message_take(const struct child_message *message, int descriptor,
 		return 1;
 	case MESSAGE_LAYOUT:
 		result->layout = message->layout;
-		result->kernel_tgid = message->number;
 		snprintf(result->types_source, sizeof(result->types_source), "%.31s",
 			 message->text);
 		return 1;

@@ -36,8 +36,6 @@ struct compile_request {
 struct compile_result {
 	struct field_layout layout;
 	char types_source[32];	    /* the type source used */
-	uint32_t kernel_tgid;	    /* this process as the kernel numbers it, whatever pid
-				       namespace it is in; 0: not known */
 	struct text types_tried;    /* a line for each source tried */
 	struct text output;	    /* what the child printed */
 	uint32_t stack_registers;   /* 0: calibration failed, and */

@@ -60,7 +60,6 @@ static int types_find(const struct compile_request *request, const struct bcc_li
 		return result;
 	message.kind = MESSAGE_LAYOUT;
 	message.layout = *layout = found.layout;
-	message.number = found.kernel_tgid;
 	snprintf(message.text, sizeof(message.text), "%s", found.source->name);
 	return child_message_send(socket, &message, -1);
 }

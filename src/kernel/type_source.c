@@ -130,8 +130,7 @@ static const char *source_named(const struct type_request *request)
 
 /* where gets how it was proved, or why it could not be. */
 static int source_prove(const struct type_request *request, const struct type_source *source,
-			const struct field_layout *layout, struct text *where,
-			uint32_t *kernel_tgid, struct error *e)
+			const struct field_layout *layout, struct text *where, struct error *e)
 {
 	struct layout_proof proof = {0};
 	int result = layout_prove(layout, request->parent_name, &proof);
@@ -144,7 +143,6 @@ static int source_prove(const struct type_request *request, const struct type_so
 			"has something else; give %s of kernel %s",
 			text_string(where), row->of, row->names[layout->name[proof.field]],
 			layout->offset[proof.field], source->gives, request->host->release);
-	*kernel_tgid = result ? 0 : proof.parent_tgid;
 	if (result)
 		text_add_format(where, ", not proved (%s)", proof.why);
 	else
@@ -165,7 +163,7 @@ static int source_try(const struct type_request *request, const struct type_sour
 	text_add_string(where, place);
 	result = source->read(request, &made.layout, e);
 	if (!result)
-		result = source_prove(request, source, &made.layout, where, &made.kernel_tgid, e);
+		result = source_prove(request, source, &made.layout, where, e);
 	if (!result)
 		*found = made;
 	return result;

@@ -51,7 +51,6 @@ bool type_source_there(const struct type_source *source, const struct type_reque
 struct type_found {
 	struct field_layout layout;
 	const struct type_source *source;
-	uint32_t kernel_tgid; /* of the parent process; 0: not known */
 };
 
 /* Finds a layout and has it proved on the running kernel; one that is refuted is as good as none.
