@@ -18,14 +18,6 @@ struct candidate {
 	bool marked;
 };
 
-static uint32_t stack_field_offset(const struct field_layout *layout)
-{
-	for (size_t i = 0; i < field_count; i++)
-		if (!strcmp(field_rows[i].names[0], "stack"))
-			return layout->offset[i];
-	return 0;
-}
-
 /* Copies a piece of the registers (bpf_text/thread_state.h) to the stack. */
 #define COPY_PIECE(to, from, count)                                                     \
 	BPF_COPY_(BPF_REG_1, BPF_REG_10), BPF_ADD_(BPF_REG_1, REGISTERS_AT + 8 * (to)), \
@@ -89,6 +81,7 @@ static int candidate_try(int map, int program, bool *marked)
 
 int calibrate_registers(const struct field_layout *layout, uint32_t *offset, bool *marked)
 {
+	const uint32_t stack_field = layout->offset[field_index("task_struct", "stack")];
 	int map = own_switch_map((size_t)REGISTERS_BYTES), result = 0;
 
 	if (map < 0)
@@ -96,7 +89,7 @@ int calibrate_registers(const struct field_layout *layout, uint32_t *offset, boo
 	for (const uint32_t *size = registers_stack_sizes; *size && !result; size++)
 		for (const uint32_t *below = registers_below_top; *below && !result; below++) {
 			uint32_t candidate = *size - *below;
-			int program = candidate_load(map, stack_field_offset(layout), candidate);
+			int program = candidate_load(map, stack_field, candidate);
 
 			if (program < 0) {
 				result = program;

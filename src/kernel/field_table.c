@@ -29,6 +29,14 @@ const struct field_row field_rows[] = {
 const size_t field_count = sizeof(field_rows) / sizeof(field_rows[0]);
 _Static_assert(sizeof(field_rows) / sizeof(field_rows[0]) <= FIELD_MAX, "FIELD_MAX is too small");
 
+size_t field_index(const char *of, const char *name)
+{
+	for (size_t i = 0; i < field_count; i++)
+		if (!strcmp(field_rows[i].of, of) && !strcmp(field_rows[i].names[0], name))
+			return i;
+	return 0;
+}
+
 static const char *field_name(const struct field_layout *layout, size_t field)
 {
 	return field_rows[field].names[layout->name[field]];

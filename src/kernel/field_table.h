@@ -26,6 +26,9 @@ struct field_row {
 extern const struct field_row field_rows[];
 extern const size_t field_count; /* at most FIELD_MAX */
 
+/* The row of a field of the table by its newest name. */
+size_t field_index(const char *of, const char *name);
+
 /* Where each field of the table lies: what a type source finds out. */
 struct field_layout {
 	unsigned char name[FIELD_MAX]; /* which of the row's names this kernel has */

@@ -65,14 +65,6 @@ static void read_add(struct program *program, int to, int base, uint32_t offset,
 	    BPF_ADD_(BPF_REG_3, (int)offset), BPF_CALL_(BPF_FUNC_probe_read));
 }
 
-static size_t field_index(const char *of, const char *name)
-{
-	for (size_t i = 0; i < field_count; i++)
-		if (!strcmp(field_rows[i].of, of) && !strcmp(field_rows[i].names[0], name))
-			return i;
-	return 0;
-}
-
 static size_t task_field(const char *name)
 {
 	return field_index("task_struct", name);

@@ -20,12 +20,10 @@ struct own_pid {
 
 static uint32_t field_offset(const struct field_layout *layout, const char *of, const char *name)
 {
-	for (size_t i = 0; i < field_count; i++)
-		if (!strcmp(field_rows[i].of, of) && !strcmp(field_rows[i].names[0], name))
-			return layout->offset[i] + (layout->name[i] && !strcmp(name, "thread_pid")
-							    ? PIDS_LINK_BYTES
-							    : 0);
-	return 0;
+	size_t field = field_index(of, name);
+	bool in_pids = layout->name[field] && !strcmp(name, "thread_pid");
+
+	return layout->offset[field] + (in_pids ? PIDS_LINK_BYTES : 0);
 }
 
 /* Reads from the address that lies at the stack's offset `slot`, offset bytes above it. */
