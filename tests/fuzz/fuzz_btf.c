@@ -1,36 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A hostile BTF file, raw or in ELF: it gives a layout that a kernel can have, or is refused with
  * words. And the same bytes as an image with notes. */
+#include "fuzz_file.h"
 #include "kernel/type_source.h"
 #include "kernel/version_code.h"
 
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
-
-static void must(int good, const char *what)
-{
-	if (good)
-		return;
-	fprintf(stderr, "broken: %s\n", what);
-	abort();
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 {
 	struct field_layout layout;
 	struct error e = {0};
 	struct text header = {0};
-	char path[64];
-	int fd = memfd_create("fuzz", MFD_CLOEXEC);
+	char path[FUZZ_PATH_SIZE];
+	int fd = fuzz_file_make(bytes, length, path);
 
-	must(fd >= 0 && write(fd, bytes, length) == (ssize_t)length, "memfd");
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	memset(&layout, 0xaa, sizeof(layout));
 	if (btf_layout_read(path, &layout, &e)) {
 		must(e.line[0], "an error has words");

@@ -1,33 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A hostile offsets file: refused with words, or a layout that is written and read again as the
  * same. */
+#include "fuzz_file.h"
 #include "kernel/field_table.h"
 
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
-
-static void must(int good, const char *what)
-{
-	if (good)
-		return;
-	fprintf(stderr, "broken: %s\n", what);
-	abort();
-}
 
 static int offsets_read(const void *bytes, size_t length, struct field_layout *layout)
 {
 	struct error e = {0};
-	char path[64];
-	int fd = memfd_create("fuzz", MFD_CLOEXEC), result;
+	char path[FUZZ_PATH_SIZE];
+	int fd = fuzz_file_make(bytes, length, path), result;
 
-	must(fd >= 0 && write(fd, bytes, length) == (ssize_t)length, "memfd");
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	result = field_offsets_read(path, "6.1.0-test", "x86_64", layout, &e);
 	must(!result || e.line[0], "an error has words");
 	close(fd);
