@@ -1,13 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The thread state array and the few functions that every probe uses. Always the first fragment.
  *
- * Knobs: THREADS_MAX; KERNEL_STACK_REGISTERS, where the saved registers lie above task->stack (0:
- * not known); READ_INTO_MAP where a helper may write to a map value (4.14). */
+ * Knobs: THREADS_MAX; CPUS_MAX; KERNEL_STACK_REGISTERS, where the saved registers lie above
+ * task->stack (0: not known); READ_INTO_MAP where a helper may write to a map value (4.14);
+ * THREAD_SLOTS where the array is one that the sampler maps into its memory (5.5), else it is a
+ * hash by tid; NEAR_MAX, a power of two.
+ *
+ * With slots ts_slots tells a thread's, and ts_near is a shortcut to it: an entry for all tids that
+ * are equal in their low bits, which may be of another thread, or out of date; the record tells.
+ */
 
+#ifdef THREAD_SLOTS
+#define THREAD_SCHED_AT __builtin_offsetof(struct thread_state, sched.out_ns)
+#define THREAD_SCHED_BYTES \
+	(__builtin_offsetof(struct thread_state, sched.registers_sequence) - THREAD_SCHED_AT)
+#define MAPPED_FLAG (1 << 10) /* BPF_F_MMAPABLE */
+BPF_F_TABLE("array", __u32, struct thread_state, ts_threads, THREADS_MAX, MAPPED_FLAG);
+BPF_TABLE("hash", __u32, __u32, ts_slots, THREADS_MAX);
+BPF_TABLE("array", __u32, __u32, ts_near, NEAR_MAX);
+BPF_QUEUESTACK("stack", ts_free, __u32, THREADS_MAX, 0);
+#else
+#define MAPPED_FLAG 0
 BPF_TABLE("hash", __u32, struct thread_state, ts_threads, THREADS_MAX);
+#endif
 BPF_TABLE("percpu_array", __u32, struct probe_counters, ts_counters, 1);
-BPF_TABLE("array", __u32, __u32, ts_scan, 1);
-BPF_TABLE("percpu_array", __u32, struct changed_list, ts_changed, 2);
+BPF_F_TABLE("array", __u32, struct sampling, ts_sampling, 1, MAPPED_FLAG);
+BPF_F_TABLE("array", __u32, struct changed_ring, ts_changed, CPUS_MAX, MAPPED_FLAG);
 
 /* Keeps the compiler from moving a group's words past its sequence numbers. */
 #define ORDERED() asm volatile("" ::: "memory")
@@ -31,39 +49,122 @@ static inline void identity_read(struct thread_state *thread, struct task_struct
 
 /* Puts a thread on the changed list, once a scan. To be called after what has changed is written.
  */
-static inline void thread_list(struct thread_state *thread, __u32 tid)
+static inline void thread_list(struct thread_state *thread)
 {
-	__u32 zero = 0, scan, half, *now = ts_scan.lookup(&zero);
-	struct changed_list *list;
+	__u32 zero = 0, cpu;
+	struct sampling *sampling = ts_sampling.lookup(&zero);
+	struct changed_ring *ring;
 	__u64 at;
 
-	if (!now || thread->wake.listed_scan == *now)
+	if (!sampling || thread->wake.listed_scan == sampling->scan)
 		return;
-	scan = *now;
-	thread->wake.listed_scan = scan;
-	half = scan & 1;
-	list = ts_changed.lookup(&half);
-	if (!list)
+	thread->wake.listed_scan = sampling->scan;
+	cpu = bpf_get_smp_processor_id();
+	ring = ts_changed.lookup(&cpu);
+	if (!ring)
 		return;
-	if (list->scan != scan) {
-		list->scan = scan;
-		list->count = 0;
-	}
-	at = list->count;
-	list->count = at + 1;
-	if (at < CHANGED_MAX) {
-		/* old verifiers know a bound by a mask, which the compiler would leave out */
-		asm volatile("%0 &= 1023" : "+r"(at));
-		list->tids[at] = tid;
-	}
+	at = ring->count;
+	/* old verifiers know a bound by a mask, which the compiler would leave out */
+	asm volatile("%0 &= 1023" : "+r"(at));
+	ring->keys[at] = thread->key;
+	ORDERED();
+	ring->count++;
 }
 
+static inline void map_full_count(void)
+{
+	__u32 zero = 0;
+	struct probe_counters *counters = ts_counters.lookup(&zero);
+
+	if (counters)
+		counters->map_full++;
+}
+
+#ifdef THREAD_SLOTS
+static inline struct thread_state *thread_find(__u32 tid)
+{
+	__u32 near = tid & (NEAR_MAX - 1), *shortcut = ts_near.lookup(&near), *slot;
+	struct thread_state *thread;
+
+	if (!shortcut)
+		return 0;
+	thread = ts_threads.lookup(shortcut);
+	if (thread && thread->sched.tid == tid)
+		return thread;
+	slot = ts_slots.lookup(&tid);
+	if (!slot)
+		return 0;
+	*shortcut = *slot;
+	return ts_threads.lookup(slot);
+}
+
+/* The thread's slot, or a free one that becomes its; NULL when all are taken. */
+static inline __u32 *slot_take(__u32 tid)
+{
+	__u32 fresh, *slot = ts_slots.lookup(&tid);
+
+	if (slot)
+		return slot;
+	if (ts_free.pop(&fresh)) {
+		map_full_count();
+		return 0;
+	}
+	/* another CPU may have been first */
+	if (ts_slots.insert(&tid, &fresh))
+		ts_free.push(&fresh, 0);
+	return ts_slots.lookup(&tid);
+}
+
+/* A new record, or the old one of that tid made new. NULL when the map is full. The numbers of its
+ * sequence go on: a copy that holds some of the old one is never whole. */
+static inline struct thread_state *thread_make(__u32 tid, __u64 now_ns)
+{
+	__u32 *slot = slot_take(tid), near = tid & (NEAR_MAX - 1);
+	struct thread_state *thread = slot ? ts_threads.lookup(slot) : 0;
+	__u64 sequence;
+
+	if (!thread)
+		return 0;
+	sequence = thread->sched.sequence_done + 1;
+	thread->sched.sequence_begun = sequence;
+	ORDERED();
+	__builtin_memset(&thread->wake, 0, sizeof(thread->wake));
+	__builtin_memset((char *)thread + THREAD_SCHED_AT, 0, THREAD_SCHED_BYTES);
+	__builtin_memset(&thread->identity, 0, sizeof(thread->identity));
+	thread->sched.out_ns = now_ns;
+	thread->sched.in_ns = now_ns;
+	thread->sched.tid = tid;
+	thread->identity.tid = tid;
+	thread->key = *slot;
+	ORDERED();
+	thread->sched.sequence_done = sequence;
+	ts_near.update(&near, slot);
+	thread_list(thread);
+	return thread;
+}
+
+static inline void thread_forget(__u32 tid)
+{
+	__u32 slot, *known = ts_slots.lookup(&tid);
+	struct thread_state *thread;
+
+	if (!known)
+		return;
+	slot = *known;
+	/* the user may be taking it away, too: the slot is free once */
+	if (ts_slots.delete(&tid))
+		return;
+	thread = ts_threads.lookup(&slot);
+	if (thread)
+		thread->sched.tid = 0;
+	ts_free.push(&slot, 0);
+}
+#else
 static inline struct thread_state *thread_find(__u32 tid)
 {
 	return ts_threads.lookup(&tid);
 }
 
-/* A new record, or the old one of that tid made new. NULL when the map is full. */
 static inline struct thread_state *thread_make(__u32 tid, __u64 now_ns)
 {
 	struct thread_state fresh = {};
@@ -73,17 +174,14 @@ static inline struct thread_state *thread_make(__u32 tid, __u64 now_ns)
 	fresh.sched.in_ns = now_ns;
 	fresh.sched.tid = tid;
 	fresh.identity.tid = tid;
+	fresh.key = tid;
 	ts_threads.update(&tid, &fresh);
 	thread = ts_threads.lookup(&tid);
 	if (!thread) {
-		__u32 zero = 0;
-		struct probe_counters *counters = ts_counters.lookup(&zero);
-
-		if (counters)
-			counters->map_full++;
+		map_full_count();
 		return 0;
 	}
-	thread_list(thread, tid);
+	thread_list(thread);
 	return thread;
 }
 
@@ -91,6 +189,7 @@ static inline void thread_forget(__u32 tid)
 {
 	ts_threads.delete(&tid);
 }
+#endif
 
 #define REGISTERS_READ_PIECE(TO, FROM, COUNT) \
 	bpf_probe_read_kernel(to + (TO), 8 * (COUNT), (void *)(from + 8 * (FROM)));

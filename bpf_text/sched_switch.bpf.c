@@ -13,6 +13,37 @@
 #define STATE_DISK_BIT 0x2u	/* TASK_UNINTERRUPTIBLE */
 #define STATE_NOLOAD_BIT 0x400u /* TASK_NOLOAD: an idle kernel thread, which is no D */
 
+/* Registers stay where they are, at the end of the kernel stack, until the thread runs again. So
+ * where they can be asked for (REGISTERS_ASKED, registers.bpf.c) a switch keeps them only while a
+ * sampler is at work: of those that leave, and of those that come back before it has asked. */
+static inline int registers_wanted(__u64 now_ns)
+{
+#ifdef REGISTERS_ASKED
+	__u32 zero = 0;
+	struct sampling *sampling = ts_sampling.lookup(&zero);
+
+	return sampling && now_ns < sampling->registers_until_ns;
+#else
+	return 1;
+#endif
+}
+
+static inline int registers_wanted_late(struct thread_state *thread, __u64 now_ns)
+{
+#ifdef REGISTERS_ASKED
+	return registers_wanted(now_ns) &&
+	       thread->sched.registers_sequence != thread->sched.sequence_done;
+#else
+	return 0;
+#endif
+}
+
+static inline void registers_keep(struct thread_state *thread, __u64 sequence)
+{
+	registers_read(thread->sched.registers, thread->kernel_stack);
+	thread->sched.registers_sequence = sequence;
+}
+
 static inline void switch_in(struct thread_state *thread, __u64 now_ns)
 {
 	__u64 sequence = thread->sched.sequence_done + 1;
@@ -22,6 +53,8 @@ static inline void switch_in(struct thread_state *thread, __u64 now_ns)
 
 	thread->sched.sequence_begun = sequence;
 	ORDERED();
+	if (thread->sched.known & SCHED_SWITCHED_OUT && registers_wanted_late(thread, now_ns))
+		registers_keep(thread, sequence - 1);
 	if (state) {
 		__u64 wake_ns = thread->wake.wake_ns;
 
@@ -65,7 +98,8 @@ static inline void switch_out(struct thread_state *thread, struct task_struct *t
 	thread->sched.state = preempted ? 0 : state;
 	thread->sched.on_cpu = 0;
 	thread->sched.known = SCHED_SWITCHED_OUT;
-	registers_read(thread->sched.registers, thread->kernel_stack);
+	if (registers_wanted(now_ns))
+		registers_keep(thread, sequence);
 	ORDERED();
 	thread->sched.sequence_done = sequence;
 }
@@ -143,7 +177,7 @@ RAW_TRACEPOINT_PROBE(sched_switch)
 	struct task_struct *prev = (struct task_struct *)ctx->args[1];
 	struct task_struct *next = (struct task_struct *)ctx->args[2];
 	__u64 now_ns = bpf_ktime_get_ns();
-	__u32 tid = bpf_get_current_pid_tgid();
+	__u32 tid = switch_tid(prev);
 
 	if (tid) {
 		__u32 state = switch_state(prev);

@@ -26,7 +26,7 @@ static inline void thread_woken(struct task_struct *task, __u32 tid)
 	thread->wake.waker_tid = bpf_get_current_pid_tgid();
 	thread->wake.wake_ns = bpf_ktime_get_ns();
 	ORDERED();
-	thread_list(thread, tid);
+	thread_list(thread);
 }
 
 #ifdef SCHED_WAKEUP_TYPED

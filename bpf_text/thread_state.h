@@ -20,9 +20,9 @@
 #define THREAD_REGISTER_COUNT 8
 #define THREAD_REGISTER_PIECES(READ) READ(0, 1, 5) READ(5, 33, 3)
 #else
-/* x86-64: all of it */
-#define THREAD_REGISTER_COUNT 21
-#define THREAD_REGISTER_PIECES(READ) READ(0, 0, 21)
+/* x86-64: bp to cs */
+#define THREAD_REGISTER_COUNT 14
+#define THREAD_REGISTER_PIECES(READ) READ(0, 4, 14)
 #endif
 
 /* thread_identity.known */
@@ -44,7 +44,7 @@ struct thread_identity {
 };
 
 /* thread_sched.known */
-#define SCHED_SWITCHED_OUT 1u /* seen switching out: the registers are there */
+#define SCHED_SWITCHED_OUT 1u /* seen switching out */
 #define SCHED_SEEDED 2u	      /* made from /proc at start, no switch seen since */
 
 /* Written by the scheduler switch, on the thread's own CPU.
@@ -69,7 +69,10 @@ struct thread_sched {
 	__u32 cpu;
 	__u32 on_cpu; /* 1: running since in_ns */
 	__u32 known;
-	__u32 tid; /* the record's key: the kernel's own, of the first pid namespace */
+	__u32 tid; /* the kernel's own, of the first pid namespace; 0: nobody's record */
+	/* Those of the switch out whose sequence number is registers_sequence; older ones, where
+	 * nobody wanted them since */
+	__u64 registers_sequence;
 	__u64 registers[THREAD_REGISTER_COUNT];
 	__u64 sequence_begun;
 };
@@ -81,23 +84,44 @@ struct thread_wake {
 	__u32 listed_scan; /* the scan for which it was put on a changed list */
 };
 
+/* What a switch and a wake-up write without the registers is the first 128 bytes. */
 struct thread_state {
-	__u64 kernel_stack; /* task->stack; 0 before IDENTITY_FULL */
 	struct thread_wake wake;
 	struct thread_sched sched;
 	struct thread_identity identity;
+	__u64 kernel_stack; /* task->stack; 0 before IDENTITY_FULL */
+	__u32 key; /* in the thread state array: its slot, or the tid where that is a hash */
+	__u32 unused;
 };
 
-/* Threads that began or were woken since the last scan, so that a scan need not walk over all that
- * sleep: whoever is neither listed nor was awake in the last scan has slept through. One list for
- * each CPU and half; the sampler counts ts_scan up, and writers take the half of its lowest bit,
- * while it reads the other. */
+/* What samplers tell the probes. */
+struct sampling {
+	__u64 registers_until_ns; /* until then, switches keep registers */
+	__u32 scan;
+	__u32 unused;
+};
+
+/* Threads that began or were woken, so that a scan need not walk over all that sleep: whoever is
+ * neither listed since the last scan nor was awake in it has slept through. A ring for each CPU;
+ * every sampler keeps its own place in them, and counts sampling.scan up before it reads: a thread
+ * is listed again then, and but once for each number. */
 #define CHANGED_MAX 1024
 
-struct changed_list {
-	__u32 scan;
-	__u32 count; /* beyond CHANGED_MAX: the rest was not kept */
-	__u32 tids[CHANGED_MAX];
+struct changed_ring {
+	__u64 count;		 /* ever listed; the last CHANGED_MAX are there */
+	__u32 keys[CHANGED_MAX]; /* of records */
+};
+
+/* What a sampler asks registers.bpf.c for, and is told. One for each of the samplers. */
+#define ASK_MAX 64
+#define ASKERS_MAX 16
+
+struct registers_ask {
+	__u32 asker; /* its process; 0: free */
+	__u32 count;
+	__u32 keys[ASK_MAX];	  /* of records */
+	__u64 sequences[ASK_MAX]; /* of each, before its registers were read */
+	__u64 registers[ASK_MAX][THREAD_REGISTER_COUNT];
 };
 
 /* What on_cpu.bpf.c saw last, one per CPU. */
@@ -115,9 +139,9 @@ struct probe_counters {
 
 _Static_assert(sizeof(struct thread_identity) == 48, "thread_identity has no holes");
 _Static_assert(sizeof(struct thread_wake) == 16, "thread_wake has no holes");
-_Static_assert(sizeof(struct thread_sched) == 112 + 8 * THREAD_REGISTER_COUNT,
+_Static_assert(sizeof(struct thread_sched) == 120 + 8 * THREAD_REGISTER_COUNT,
 	       "thread_sched has no holes");
-_Static_assert(sizeof(struct thread_state) == 184 + 8 * THREAD_REGISTER_COUNT,
+_Static_assert(sizeof(struct thread_state) == 200 + 8 * THREAD_REGISTER_COUNT,
 	       "thread_state has no holes");
 
 #endif

@@ -18,20 +18,29 @@
 #include <string.h>
 #include <unistd.h>
 
+#define REGISTERS_LEAD_NS NS_PER_MS	   /* before a scan, switches begin to keep registers, */
+#define REGISTERS_LATE_NS (5 * NS_PER_MS)  /* and go on, should it come late */
 #define CLOCK_RATE_MIN_HZ 20		   /* the perf clock's, so that its look is never old */
 #define FIRST_SCAN_NS (NS_PER_SECOND / 20) /* by then every CPU's clock has ticked once */
 
-/* Sleeps until the next beat. A beat that was missed is counted, not made up for. */
+/* Sleeps until the next beat. A beat that was missed is counted, not made up for. Shortly before it
+ * switches begin to keep registers. */
 static int beat_wait(struct live *live)
 {
-	int64_t late_ns = clock_monotonic_ns() - live->due_ns;
-	int err;
+	int64_t late_ns = clock_monotonic_ns() - live->due_ns, scan_ns = 0;
+	int err = 0;
 
 	if (late_ns >= live->period_ns) {
 		live->late_count += (uint64_t)(late_ns / live->period_ns);
 		live->due_ns += late_ns / live->period_ns * live->period_ns;
 	}
-	err = clock_sleep_until(live->due_ns);
+	if (live->needs & NEED_SYSCALL) {
+		err = clock_sleep_until(live->due_ns - REGISTERS_LEAD_NS);
+		scan_ns = registers_want(&live->kernel.asker, live->due_ns + REGISTERS_LATE_NS) +
+			  REGISTERS_LEAD_NS;
+	}
+	if (!err)
+		err = clock_sleep_until(scan_ns > live->due_ns ? scan_ns : live->due_ns);
 	if (!err)
 		live->due_ns += live->period_ns;
 	return err;
@@ -119,8 +128,8 @@ static void live_describe(struct source *source, struct source_facts *facts)
 	else if (full)
 		/* how many there are now, not how often one was refused */
 		missed_add_standing(facts, "threads that do not fit the map (raise --max-threads)",
-				    live->unfit_threads ? live->unfit_threads
-							: (int64_t)live->seed.unfit_count);
+				    live->unfit_threads > 0 ? live->unfit_threads
+							    : (int64_t)live->seed.unfit_count);
 }
 
 static void live_close(struct source *source)

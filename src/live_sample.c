@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/names.h"
 #include "kernel/registers.h"
+#include "kernel/register_asker.h"
 
 #include <unistd.h>
 
@@ -166,7 +167,7 @@ void record_call(const struct thread_state *record, const struct live_moment *mo
 		const struct cpu_tick *tick = tick_of(record, moment);
 
 		words = tick ? (const uint64_t *)tick->registers : NULL;
-	} else if (record->sched.known & SCHED_SWITCHED_OUT) {
+	} else if (registers_there(record)) {
 		words = (const uint64_t *)record->sched.registers;
 	}
 	if (!words)

@@ -12,17 +12,24 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SWEEP_HOUSEKEEPINGS 10 /* of forgotten totals */
-#define GONE_LOOKS 1000	       /* for threads that are gone, in one housekeeping */
+#define SWEEP_ROUNDS 10	     /* of forgotten totals */
+#define GONE_LOOKS 100	     /* for threads that are gone, in one housekeeping, */
+#define GONE_LOOKS_MORE 1000 /* or where there are more records than threads */
+#define WALK_RECORDS 100000  /* in one scan where only some need be looked at */
 
 /* A key of live->awake of a thread that has no record in the kernel's map yet; keys there are 32
  * bits. */
 #define SEED_KEY (1ull << 32)
 
+static uint64_t record_key(const struct thread_state *record)
+{
+	return record->sched.tid ? record->key : SEED_KEY | record->identity.tid;
+}
+
 static void record_forget(struct live *live, const struct thread_state *record)
 {
 	if (record->sched.tid)
-		thread_table_remove(&live->kernel.table, record->sched.tid);
+		thread_table_remove(&live->kernel.table, record);
 	else
 		live_seed_remove(&live->seed, record->identity.tid);
 }
@@ -38,7 +45,7 @@ static enum thread_doing doubt_resolve(struct live *live, const struct thread_st
 	int64_t told;
 
 	/* on a CPU when it was read, and off it when that was looked at: no doubt */
-	if (doing == DOING_ON && !thread_table_get(&live->kernel.table, record->sched.tid, &now) &&
+	if (doing == DOING_ON && !thread_table_get(&live->kernel.table, record->key, &now) &&
 	    now.sched.sequence_done != record->sched.sequence_done)
 		return doing;
 	known = index_put(&live->doubts, record->identity.tid, NULL);
@@ -60,18 +67,26 @@ static enum thread_doing doubt_resolve(struct live *live, const struct thread_st
 	return (enum thread_doing)told;
 }
 
+/* Whether it is the thread's turn to be looked for. */
+static bool gone_turn(const struct live *live, uint32_t tid)
+{
+	size_t looks = live->unfit_threads < 0 ? GONE_LOOKS_MORE : GONE_LOOKS;
+	size_t turns = live->threads / looks + 1;
+
+	return tid % turns == live->rounds % turns;
+}
+
 /* Whether the thread has gone without a probe's telling: a zombie that was waited for, or a last
  * switch that was missed (while one CPU makes a bpf(2) call, kernels run no program of a perf
  * tracepoint or kprobe there). Zombies are looked for every second, the others in turn. */
 static bool record_gone(struct live *live, const struct thread_state *record,
 			enum thread_doing doing)
 {
-	size_t turns = live->threads_before / GONE_LOOKS + 1;
 	uint32_t tid = record->identity.tid;
 	char path[32];
 
 	if (!live->keep_house || !live->proc_whole ||
-	    (doing != DOING_ZOMBIE && tid % turns != live->housekeepings % turns))
+	    (doing != DOING_ZOMBIE && !gone_turn(live, tid)))
 		return false;
 	snprintf(path, sizeof(path), PROC "/%u", tid);
 	if (!access(path, F_OK) || errno != ENOENT)
@@ -143,32 +158,35 @@ static void record_defer(struct live *live, const struct thread_state *record)
 		live->wanted_cpus[record->sched.cpu] = 1;
 }
 
-static void record_take(struct live *live, const struct thread_state *record)
+/* Asks for the registers of those that wait for them, and completes their samples. */
+static void asked_take(struct live *live)
 {
-	struct thread_state completed;
-	struct sample *sample;
-	enum thread_doing doing;
-	bool unsure;
+	if (!live->asked_count)
+		return;
+	registers_fill(&live->kernel.asker, live->asked, live->asked_count);
+	for (uint32_t i = 0; i < live->asked_count; i++) {
+		struct sample *sample = &live->samples[live->asked_sample[i]];
 
-	if (!(record->identity.known & IDENTITY_NAME)) {
-		completed = *record;
-		if (live_seed_identity(&completed))
-			return;
-		record = &completed;
+		sample_fill(live, &live->asked[i], (enum thread_doing)sample->state, sample);
 	}
-	if (live->keep_house || live->config->descendants)
-		house_keep_record(live, record);
-	if (!record_settled(record))
-		index_put(&live->awake_next,
-			  record->sched.tid ? record->sched.tid : SEED_KEY | record->identity.tid,
-			  NULL);
-	doing = record_doing(record, &live->moment, &unsure);
-	if (unsure)
-		doing = doubt_resolve(live, record, doing);
-	if (doing == DOING_COUNT || record_gone(live, record, doing))
-		return;
-	if (!live->filter->all_states && !state_row(doing)->active)
-		return;
+	live->asked_count = 0;
+	/* the scan goes on */
+	registers_want(&live->kernel.asker, clock_monotonic_ns() + REGISTERS_MORE_NS);
+}
+
+static bool registers_lacking(const struct live *live, const struct thread_state *record,
+			      const struct sample *sample)
+{
+	return live->needs & NEED_SYSCALL && live->kernel.asker.program >= 0 &&
+	       sample->kthread != 1 && record->sched.known & SCHED_SWITCHED_OUT &&
+	       !record->sched.on_cpu && !registers_there(record);
+}
+
+static void sample_add(struct live *live, const struct thread_state *record,
+		       enum thread_doing doing)
+{
+	struct sample *sample;
+
 	if (live->count == live->capacity) {
 		live->capacity = live->capacity ? 2 * live->capacity : 256;
 		live->samples = memory_resize(live->samples, live->capacity, sizeof(*sample));
@@ -179,8 +197,40 @@ static void record_take(struct live *live, const struct thread_state *record)
 		live_space_waker(live, sample);
 	if (!sample_wanted(live, sample))
 		return;
-	sample_fill(live, record, doing, sample);
 	live->count++;
+	if (!registers_lacking(live, record, sample)) {
+		sample_fill(live, record, doing, sample);
+		return;
+	}
+	live->asked_sample[live->asked_count] = live->count - 1;
+	live->asked[live->asked_count++] = *record;
+	if (live->asked_count == ASK_MAX)
+		asked_take(live);
+}
+
+static void record_take(struct live *live, const struct thread_state *record)
+{
+	struct thread_state completed;
+	enum thread_doing doing;
+	bool unsure;
+
+	if (!(record->identity.known & IDENTITY_NAME)) {
+		completed = *record;
+		if (live_seed_identity(&completed))
+			return;
+		record = &completed;
+	}
+	house_keep_record(live, record);
+	if (!record_settled(record))
+		index_put(&live->awake_next, record_key(record), NULL);
+	doing = record_doing(record, &live->moment, &unsure);
+	if (unsure)
+		doing = doubt_resolve(live, record, doing);
+	if (doing == DOING_COUNT || record_gone(live, record, doing))
+		return;
+	if (!live->filter->all_states && !state_row(doing)->active)
+		return;
+	sample_add(live, record, doing);
 }
 
 /* What need not be done at every tick. */
@@ -190,9 +240,6 @@ static void house_keep(struct live *live)
 	if (!live->keep_house)
 		return;
 	live->housekept_ns = live->moment.now_ns;
-	live->sweep = ++live->housekeepings % SWEEP_HOUSEKEEPINGS == 0;
-	if (live->sweep)
-		index_clear(&live->doubts);
 	lookup_sweep(live->lookup, live->moment.now_ns);
 	live_processes_again(live);
 }
@@ -200,20 +247,28 @@ static void house_keep(struct live *live)
 /* When this thread came on its CPU for this scan: whom it displaced left at that very moment. */
 static int64_t own_in_ns(struct live *live)
 {
+	struct thread_table *table = &live->kernel.table;
 	struct thread_state own;
+	uint32_t key;
 
-	return thread_table_get(&live->kernel.table, live->own_tid, &own)
+	return thread_table_key(table, live->own_tid, &key) || thread_table_get(table, key, &own)
 		       ? 0
 		       : (int64_t)own.sched.in_ns;
+}
+
+/* Whether the thread is one that users see. */
+static bool record_known(struct live *live, const struct thread_state *record)
+{
+	return !live->translated || !record->sched.tid || live_space_meet(live, record);
 }
 
 static void record_meet(void *to, const struct thread_state *record)
 {
 	struct live *live = to;
 
-	if (live->translated && record->sched.tid && !live_space_meet(live, record))
+	if (!record_known(live, record))
 		return;
-	live->threads++;
+	live->walked++;
 	if (record->identity.tgid == live->own_pid)
 		return;
 	if (record->sched.on_cpu)
@@ -231,48 +286,113 @@ static void on_cpu_take(struct live *live)
 	memset(live->wanted_cpus, 0, (size_t)live->kernel.host.cpus_possible);
 }
 
-static void awake_add(void *to, uint32_t tid)
+static void awake_add(void *to, uint32_t key)
 {
 	struct live *live = to;
 
-	index_put(&live->awake, tid, NULL);
+	index_put(&live->awake, key, NULL);
 }
 
 /* Seeded ones come last: who has a record by now does not wait any more. */
 static void awake_visit(struct live *live)
 {
+	const struct thread_visitor visitor = {NULL, record_meet, live};
 	const struct thread_state *seed;
+	size_t walked = live->walked;
 	uint64_t key, value;
 
 	for (size_t at = 0; index_next(&live->awake, &at, &key, &value);)
 		if (key < SEED_KEY)
-			thread_table_visit(&live->kernel.table, (uint32_t)key, record_meet, live);
+			thread_table_visit(&live->kernel.table, (uint32_t)key, &visitor);
 	for (size_t at = 0; live->translated && index_next(&live->awake, &at, &key, &value);) {
 		seed = key < SEED_KEY ? NULL : live_seed_waiting(&live->seed, (uint32_t)key);
 		if (seed)
 			record_meet(live, seed);
 	}
+	live->walked = walked;
+}
+
+/* Whether a walk need not read the record whole: it was visited in this scan, or the thread sleeps
+ * and nobody asks for such. */
+static bool record_passes(void *to, const struct thread_state *record)
+{
+	struct live *live = to;
+
+	if (index_find(&live->awake, record_key(record))) {
+		live->walked += record_known(live, record);
+		return true;
+	}
+	if (live->config->all_states || live->translated || record->sched.exit_state ||
+	    !(record->identity.known & IDENTITY_NAME) || !record_settled(record) ||
+	    (live->keep_house && gone_turn(live, record->identity.tid)))
+		return false;
+	house_keep_record(live, record);
+	live->walked++;
+	return true;
+}
+
+static void seed_walked(void *to, const struct thread_state *record)
+{
+	if (!record_passes(to, record))
+		record_meet(to, record);
+}
+
+static void round_begin(struct live *live)
+{
+	live->walked = 0;
+	live->rounds += live->keep_house;
+	live->sweep = live->keep_house && live->rounds % SWEEP_ROUNDS == 0;
+	if (live->sweep)
+		index_clear(&live->doubts);
+}
+
+/* All records have been seen since the round began. */
+static void round_end(struct live *live)
+{
+	int64_t threads = host_threads_count() - (int64_t)live->walked;
+
+	live->threads = live->walked;
+	live->other_threads = live->translated && threads > 0 ? threads : 0;
+	live->unfit_threads = live->translated ? 0 : threads;
+	if (live->sweep)
+		totals_sweep(&live->totals);
+	live->sweep = false;
+}
+
+/* Looks at records in turn: all of them, or so many. */
+static int records_walk(struct live *live, uint32_t limit)
+{
+	const struct thread_visitor visitor = {record_passes, record_meet, live};
+	bool end;
+	int err = thread_table_walk(&live->kernel.table, &visitor, limit, &end);
+
+	if (!err && end) {
+		live_seed_visit(&live->seed, seed_walked, live);
+		round_end(live);
+	}
+	return err;
 }
 
 /* Hands over the records that this scan needs: all of them, or those of threads that were awake in
- * the last one or were woken since. All from time to time, should a wake-up have been missed. */
+ * the last one or were woken since. All in turn as time goes, should a wake-up have been missed. */
 static int records_read(struct live *live)
 {
 	bool listed = changed_reader_take(&live->kernel.changed, awake_add, live);
+	bool all = !listed || live->config->all_states;
 	int err = 0;
 
-	if (!listed || live->keep_house || live->config->all_states) {
-		live->threads_before = live->threads;
-		live->threads = 0;
-		err = thread_table_scan(&live->kernel.table, record_meet, live);
-		live_seed_visit(&live->seed, record_meet, live);
-	} else {
-		size_t threads = live->threads;
-
-		awake_visit(live);
-		live->threads = threads;
+	if (all) {
+		thread_table_rewind(&live->kernel.table);
+		index_clear(&live->awake);
 	}
+	if ((all || live->keep_house) && !live->kernel.table.walked)
+		round_begin(live);
+	awake_visit(live);
+	if (all || live->keep_house)
+		err = records_walk(live, all ? UINT32_MAX : WALK_RECORDS);
+	asked_take(live);
 	on_cpu_take(live);
+	asked_take(live);
 	index_clear(&live->awake);
 	live->awake = live->awake_next;
 	live->awake_next = (struct index){0};
@@ -281,21 +401,9 @@ static int records_read(struct live *live)
 
 int live_scan_read(struct live *live)
 {
-	int64_t threads;
-	int err;
-
 	live->moment.now_ns = clock_monotonic_ns();
 	live->moment.own_in_ns = own_in_ns(live);
 	live->count = 0;
 	house_keep(live);
-	err = records_read(live);
-	if (live->sweep)
-		totals_sweep(&live->totals);
-	live->sweep = false;
-	if (live->keep_house) {
-		threads = host_threads_count() - (int64_t)live->threads;
-		*(live->translated ? &live->other_threads : &live->unfit_threads) =
-			threads > 0 ? threads : 0;
-	}
-	return err;
+	return records_read(live);
 }

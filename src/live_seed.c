@@ -147,7 +147,7 @@ static int thread_seed(void *to, int64_t pid, int64_t tid)
 	/* had it gone before it was added, its last switch would not take it away again */
 	snprintf(task, sizeof(task), PROC "/%lld/task/%lld", (long long)pid, (long long)tid);
 	if (access(task, F_OK))
-		thread_table_remove(&walk->kernel->table, record.sched.tid);
+		thread_table_remove(&walk->kernel->table, &record);
 	return 0;
 }
 

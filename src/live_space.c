@@ -42,12 +42,14 @@ bool live_space_meet(struct live *live, const struct thread_state *record)
 
 void live_space_waker(struct live *live, struct sample *sample)
 {
+	struct thread_table *table = &live->kernel.table;
 	struct thread_state waker;
+	uint32_t key;
 
 	if (sample->waker_tid == ABSENT || !sample->waker_tid) /* 0: an idle CPU */
 		return;
-	if (thread_table_get(&live->kernel.table, (uint32_t)sample->waker_tid, &waker) ||
-	    !(waker.identity.known & IDENTITY_FULL)) {
+	if (thread_table_key(table, (uint32_t)sample->waker_tid, &key) ||
+	    thread_table_get(table, key, &waker) || !(waker.identity.known & IDENTITY_FULL)) {
 		sample->waker_tid = ABSENT;
 		return;
 	}

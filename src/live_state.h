@@ -14,6 +14,7 @@
 #include "sample/source.h"
 
 #define PROC "/proc"
+#define REGISTERS_MORE_NS (2 * NS_PER_MS)   /* that switches keep registers while a scan goes on */
 #define HOUSEKEEPING_NS (1 * NS_PER_SECOND) /* zombies, patterns, caches */
 
 struct live {
@@ -31,20 +32,25 @@ struct live {
 	unsigned char *wanted_cpus;  /* that a look is wanted at */
 	struct thread_state *on_cpu; /* records of this scan that wait for those looks */
 	size_t on_cpu_count, on_cpu_capacity;
+	struct thread_state asked[ASK_MAX]; /* records of this scan that lack their registers, */
+	size_t asked_sample[ASK_MAX];	    /* and their samples */
+	uint32_t asked_count;
 	struct live_moment moment;
 	struct index awake, awake_next; /* tids that this scan must look at, and the next one */
 	struct sample *samples;
-	size_t count, capacity, threads, threads_before; /* threads: in the last full scan */
+	size_t count, capacity;
+	size_t threads, walked; /* in the last round of walks, in this one so far */
 	int64_t period_ns, due_ns, previous_ns, housekept_ns;
 	int64_t own_cpu_start_ns;
 	uint32_t own_pid; /* as /proc shows it, */
 	uint32_t own_tid; /* as the kernel's, the key of its record */
 	bool translated;  /* /proc is not the first pid namespace's */
 	bool proc_whole;  /* it hides nobody (hidepid): who is not there is gone */
-	unsigned int housekeepings;
-	bool keep_house, sweep; /* in this scan */
+	unsigned int rounds; /* that began when house was kept */
+	bool keep_house; /* in this scan */
+	bool sweep;	 /* in this round */
 	uint64_t late_count;
-	int64_t unfit_threads; /* in the last scan */
+	int64_t unfit_threads; /* in the last round; below 0: so many records are nobody's */
 	int64_t other_threads; /* of other pid namespaces, then */
 	struct text chosen;    /* for -v */
 	char *pattern;	       /* of processes, looked for again as time goes; NULL: none */

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #define NS_PER_SECOND 1000000000ll
+#define NS_PER_MS 1000000ll
 #define NS_PER_US 1000ll
 #define US_PER_SECOND 1000000ll
 

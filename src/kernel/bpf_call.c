@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -57,6 +58,39 @@ int bpf_call_map(enum bpf_map_type type, size_t key_bytes, size_t value_bytes, s
 	return bpf_call(BPF_MAP_CREATE, &attr);
 }
 
+int bpf_call_map_mappable(size_t value_bytes, size_t entries)
+{
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.map_type = BPF_MAP_TYPE_ARRAY;
+	attr.key_size = sizeof(uint32_t);
+	attr.value_size = (uint32_t)value_bytes;
+	attr.max_entries = (uint32_t)entries;
+	attr.map_flags = BPF_F_MMAPABLE;
+	return bpf_call(BPF_MAP_CREATE, &attr);
+}
+
+int bpf_call_map_mapped(int map, size_t bytes, void **memory)
+{
+	void *mapped = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, map, 0);
+
+	if (mapped == MAP_FAILED)
+		return -errno;
+	*memory = mapped;
+	return 0;
+}
+
+int bpf_call_pop(int map, void *value)
+{
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.map_fd = (uint32_t)map;
+	attr.value = (uintptr_t)value;
+	return bpf_call(BPF_MAP_LOOKUP_AND_DELETE_ELEM, &attr);
+}
+
 int bpf_call_raw_tracepoint(int program, const char *name)
 {
 	union bpf_attr attr;
@@ -67,12 +101,14 @@ int bpf_call_raw_tracepoint(int program, const char *name)
 	return bpf_call(BPF_RAW_TRACEPOINT_OPEN, &attr);
 }
 
-int bpf_call_run(int program)
+int bpf_call_run(int program, uint64_t argument)
 {
 	union bpf_attr attr;
 
 	memset(&attr, 0, sizeof(attr));
 	attr.test.prog_fd = (uint32_t)program;
+	attr.test.ctx_in = (uintptr_t)&argument;
+	attr.test.ctx_size_in = sizeof(argument);
 	return bpf_call(BPF_PROG_TEST_RUN, &attr);
 }
 

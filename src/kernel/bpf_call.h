@@ -35,9 +35,15 @@ int bpf_call_load_typed(const char *name, const struct bpf_insn *instructions, s
 			int btf_id, char *log, uint32_t log_size);
 int bpf_call_map(enum bpf_map_type type, size_t key_bytes, size_t value_bytes, size_t entries);
 /* name: NULL for a typed program, which knows its tracepoint. */
+/* An array that bpf_call_map_mapped() takes (5.5). */
+int bpf_call_map_mappable(size_t value_bytes, size_t entries);
+/* The values of an array as memory, the caller's to munmap(2): *memory becomes its address. */
+int bpf_call_map_mapped(int map, size_t bytes, void **memory);
+/* Takes the top of a stack (4.20); -ENOENT: it is empty. */
+int bpf_call_pop(int map, void *value);
 int bpf_call_raw_tracepoint(int program, const char *name);
-/* Runs a raw tracepoint program once, as this thread (5.10). */
-int bpf_call_run(int program);
+/* Runs a raw tracepoint program once, as this thread, with that first argument (5.10). */
+int bpf_call_run(int program, uint64_t argument);
 /* Runs a raw tracepoint program once on that CPU, in an interrupt of whatever runs there (5.10). */
 int bpf_call_run_on_cpu(int program, int cpu);
 /* keys and values hold *count entries; in: NULL at the start, then the previous out. -ENOENT: that

@@ -1,68 +1,99 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel/changed_list.h"
 #include "base/memory.h"
+#include "kernel/bpf_call.h"
 
 #include <bcc/libbpf.h>
 #include <stdlib.h>
-#include <string.h>
+#include <sys/mman.h>
 
-void changed_reader_init(struct changed_reader *reader, int scan_map, int changed_map, int cpus)
+_Static_assert(sizeof(struct changed_ring) % 8 == 0, "values of an array are rounded up to 8");
+
+static size_t rings_bytes(const struct changed_reader *reader)
 {
-	_Static_assert(sizeof(struct changed_list) % 8 == 0, "per-CPU values are rounded up to 8");
-	*reader = (struct changed_reader){scan_map, changed_map, 0, cpus, NULL, NULL};
-	reader->lists = memory_get((size_t)cpus * sizeof(*reader->lists));
+	return (size_t)reader->cpus * sizeof(*reader->rings);
+}
+
+int changed_reader_init(struct changed_reader *reader, int sampling_map, int changed_map, int cpus,
+			bool mapped)
+{
+	int err;
+
+	*reader = (struct changed_reader){.sampling_map = sampling_map, .changed_map = changed_map};
+	reader->cpus = cpus;
 	reader->taken = memory_get((size_t)cpus * sizeof(*reader->taken));
+	if (sampling_map < 0 || changed_map < 0 || !mapped)
+		return 0;
+	err = bpf_call_map_mapped(sampling_map, sizeof(*reader->sampling),
+				  (void **)&reader->sampling);
+	if (!err)
+		err = bpf_call_map_mapped(changed_map, rings_bytes(reader),
+					  (void **)&reader->rings);
+	return err;
 }
 
 void changed_reader_done(struct changed_reader *reader)
 {
-	free(reader->lists);
+	if (reader->sampling)
+		munmap(reader->sampling, sizeof(*reader->sampling));
+	if (reader->rings)
+		munmap(reader->rings, rings_bytes(reader));
 	free(reader->taken);
-	*reader = (struct changed_reader){.scan_map = -1, .changed_map = -1};
+	*reader = (struct changed_reader){.sampling_map = -1, .changed_map = -1};
 }
 
-/* Visits what the lists of that scan hold beyond what was taken. False if one overflowed or can't
- * be read. */
-static bool half_take(struct changed_reader *reader, uint32_t scan,
-		      void (*visit)(void *to, uint32_t tid), void *to)
+static bool scan_count_up(struct changed_reader *reader)
 {
-	uint32_t half = scan & 1;
-	bool whole = true;
+	struct sampling sampling;
+	uint32_t zero = 0;
 
-	if (bpf_lookup_elem(reader->changed_map, &half, reader->lists))
-		return false;
-	for (int cpu = 0; cpu < reader->cpus; cpu++) {
-		const struct changed_list *list = &reader->lists[cpu];
-		uint32_t count = list->count;
-
-		if (list->scan != scan)
-			continue; /* nobody was listed on this CPU */
-		if (count > CHANGED_MAX) {
-			whole = false;
-			count = CHANGED_MAX;
-		}
-		for (uint32_t i = reader->taken[cpu]; i < count; i++)
-			visit(to, list->tids[i]);
-		reader->taken[cpu] = count;
+	if (reader->sampling) {
+		__atomic_add_fetch(&reader->sampling->scan, 1, __ATOMIC_SEQ_CST);
+		return true;
 	}
-	return whole;
+	if (bpf_lookup_elem(reader->sampling_map, &zero, &sampling))
+		return false;
+	sampling.scan++;
+	return !bpf_update_elem(reader->sampling_map, &zero, &sampling, BPF_ANY);
 }
 
-bool changed_reader_take(struct changed_reader *reader, void (*visit)(void *to, uint32_t tid),
+/* A CPU's ring as it is now, or NULL. */
+static const struct changed_ring *ring_of(struct changed_reader *reader, int cpu)
+{
+	if (reader->rings)
+		return &reader->rings[cpu];
+	return bpf_lookup_elem(reader->changed_map, &cpu, &reader->copy) ? NULL : &reader->copy;
+}
+
+/* Visits what was listed on one CPU since the last time. False if some of that is there no more. */
+static bool ring_take(struct changed_reader *reader, int cpu, void (*visit)(void *to, uint32_t key),
+		      void *to)
+{
+	const struct changed_ring *ring = ring_of(reader, cpu);
+	uint64_t count, at = reader->taken[cpu];
+
+	if (!ring)
+		return false;
+	count = __atomic_load_n(&ring->count, __ATOMIC_ACQUIRE);
+	reader->taken[cpu] = count;
+	if (count - at > CHANGED_MAX)
+		return false;
+	for (uint64_t i = at; i < count; i++)
+		visit(to, __atomic_load_n(&ring->keys[i % CHANGED_MAX], __ATOMIC_RELAXED));
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	/* one more may be being written */
+	return __atomic_load_n(&ring->count, __ATOMIC_RELAXED) - at < CHANGED_MAX;
+}
+
+bool changed_reader_take(struct changed_reader *reader, void (*visit)(void *to, uint32_t key),
 			 void *to)
 {
-	uint32_t zero = 0, listed = reader->scan, next = listed + 1;
-	bool whole = true;
+	bool whole = reader->began;
 
-	if (reader->scan_map < 0 || reader->changed_map < 0)
+	if (reader->sampling_map < 0 || reader->changed_map < 0 || !scan_count_up(reader))
 		return false;
-	/* A writer that had the old number when it was counted up may have come after it was read:
-	 * before the half is used again, see what was added. */
-	if (listed)
-		whole = half_take(reader, listed - 1, visit, to);
-	memset(reader->taken, 0, (size_t)reader->cpus * sizeof(*reader->taken));
-	if (bpf_update_elem(reader->scan_map, &zero, &next, BPF_ANY))
-		return false;
-	reader->scan = next;
-	return half_take(reader, listed, visit, to) && whole;
+	for (int cpu = 0; cpu < reader->cpus; cpu++)
+		whole &= ring_take(reader, cpu, visit, to);
+	reader->began = true;
+	return whole;
 }

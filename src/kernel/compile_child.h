@@ -15,10 +15,13 @@
 /* The maps of the BPF text, in compile_result.maps. */
 enum kernel_map {
 	KERNEL_MAP_THREADS,
+	KERNEL_MAP_SLOTS, /* where threads have slots: each one's, */
+	KERNEL_MAP_FREE,  /* and those that are nobody's */
 	KERNEL_MAP_COUNTERS,
-	KERNEL_MAP_SCAN,
+	KERNEL_MAP_SAMPLING,
 	KERNEL_MAP_CHANGED,
 	KERNEL_MAP_TICKS,
+	KERNEL_MAP_ASKS,
 	KERNEL_MAP_COUNT
 };
 
@@ -29,7 +32,7 @@ struct compile_request {
 	const char *types_choice;      /* --kernel-types, or NULL */
 	const char *btf_file, *offsets_file;
 	uint32_t threads_max;
-	bool read_into_map, probe_read_kernel;
+	bool read_into_map, probe_read_kernel, thread_slots;
 	char parent_name[16]; /* compile_child_run's: what the child's parent is called */
 };
 

@@ -20,10 +20,13 @@ static const struct {
 	size_t leaf_bytes;
 } map_rows[KERNEL_MAP_COUNT] = {
 	[KERNEL_MAP_THREADS] = {"ts_threads", sizeof(struct thread_state)},
+	[KERNEL_MAP_SLOTS] = {"ts_slots", sizeof(__u32)},
+	[KERNEL_MAP_FREE] = {"ts_free", sizeof(__u32)},
 	[KERNEL_MAP_COUNTERS] = {"ts_counters", sizeof(struct probe_counters)},
-	[KERNEL_MAP_SCAN] = {"ts_scan", sizeof(__u32)},
-	[KERNEL_MAP_CHANGED] = {"ts_changed", sizeof(struct changed_list)},
+	[KERNEL_MAP_SAMPLING] = {"ts_sampling", sizeof(struct sampling)},
+	[KERNEL_MAP_CHANGED] = {"ts_changed", sizeof(struct changed_ring)},
 	[KERNEL_MAP_TICKS] = {"ts_ticks", sizeof(struct cpu_tick)},
+	[KERNEL_MAP_ASKS] = {"ts_asks", sizeof(struct registers_ask)},
 };
 
 static const enum bpf_prog_type program_types[] = {
@@ -203,7 +206,9 @@ int compile_work(const struct compile_request *request, const char *work_dir, in
 		 int output, struct error *e)
 {
 	struct program_knobs knobs = {.threads_max = request->threads_max,
+				      .cpus_max = (uint32_t)request->host->cpus_possible,
 				      .read_into_map = request->read_into_map,
+				      .thread_slots = request->thread_slots,
 				      .probe_read_kernel = request->probe_read_kernel};
 	struct field_layout layout;
 	struct bcc_library bcc;

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -213,6 +214,52 @@ static int try_map_batch(char *why)
 	return said(why, result ? result : -EINVAL, "bpf(BPF_MAP_LOOKUP_BATCH)");
 }
 
+/* An array in shared memory, and a stack. */
+static int try_thread_slots(char *why)
+{
+	int array = bpf_call_map_mappable(8, 1), stack, result;
+	uint32_t value = 7;
+	void *memory;
+
+	if (array < 0)
+		return said(why, array, "making an array to be mapped");
+	result = bpf_call_map_mapped(array, 8, &memory);
+	close(array);
+	if (result)
+		return said(why, result, "mapping an array");
+	munmap(memory, 8);
+	stack = bpf_call_map(BPF_MAP_TYPE_STACK, 0, sizeof(value), 1);
+	if (stack < 0)
+		return said(why, stack, "making a stack");
+	bpf_update_elem(stack, NULL, &value, BPF_ANY);
+	value = 0;
+	result = bpf_call_pop(stack, &value);
+	close(stack);
+	if (!result && value != 7)
+		result = -EINVAL;
+	return result ? said(why, result, "popping from a stack") : 0;
+}
+
+/* Runs a program with an argument. */
+static int try_ask_registers(char *why)
+{
+	const struct bpf_insn insns[] = {
+		BPF_LOAD_(BPF_REG_0, BPF_REG_1, 0),
+		BPF_SET_(BPF_REG_0, 0),
+		BPF_EXIT_(),
+	};
+	int program, result = try_thread_slots(why);
+
+	if (result)
+		return result;
+	program = bpf_call_load(BPF_PROG_TYPE_RAW_TRACEPOINT, insns, PROGRAM_LENGTH(insns));
+	if (program < 0)
+		return said(why, program, "loading a program");
+	result = bpf_call_run(program, 1);
+	close(program);
+	return result < 0 ? said(why, result, "bpf(BPF_PROG_TEST_RUN) with an argument") : 0;
+}
+
 /* Loads a program that has helper read eight bytes into a map value. */
 static int try_read_into_map(char *why)
 {
@@ -335,6 +382,13 @@ const struct fact_row fact_rows[FACT_COUNT] = {
 			     "sysctl kernel.perf_event_paranoid=2, or run as root", try_perf_clock},
 	[FACT_MAP_BATCH] = {"map_batch", "maps read in batches", FACT_SINCE(5, 6), NULL,
 			    try_map_batch},
+	[FACT_THREAD_SLOTS] = {"thread_slots",
+			       "the thread state array in shared memory, with stacks of free slots",
+			       FACT_SINCE(5, 5), NULL, try_thread_slots},
+	[FACT_ASK_REGISTERS] =
+		{"ask_registers",
+		 "registers of sleeping threads can be asked for (needs thread_slots)",
+		 FACT_SINCE(5, 10), NULL, try_ask_registers},
 	[FACT_READ_INTO_MAP] = {"read_into_map", "helpers may write to a map value",
 				FACT_SINCE(4, 14), NULL, try_read_into_map},
 	[FACT_PROBE_READ_KERNEL] = {"probe_read_kernel", "the helper bpf_probe_read_kernel",
@@ -377,6 +431,8 @@ static void fact_take_away(struct facts *facts, int fact)
 {
 	if (fact == FACT_BTF || fact == FACT_RAW_TRACEPOINT) /* it is one, with types */
 		fact_take_away(facts, FACT_TYPED_TRACEPOINT);
+	if (fact == FACT_THREAD_SLOTS) /* that is how they are asked for */
+		fact_take_away(facts, FACT_ASK_REGISTERS);
 	facts->state[fact] = FACT_TAKEN_AWAY;
 	snprintf(facts->why[fact], FACT_WHY_SIZE, "taken away by --without");
 }

@@ -79,6 +79,7 @@ static struct compile_request request_of(struct kernel *kernel,
 		.threads_max = threads_max(options),
 		.read_into_map = fact_has(&kernel->facts, FACT_READ_INTO_MAP),
 		.probe_read_kernel = fact_has(&kernel->facts, FACT_PROBE_READ_KERNEL),
+		.thread_slots = fact_has(&kernel->facts, FACT_THREAD_SLOTS),
 	};
 }
 
@@ -102,6 +103,26 @@ int kernel_layout(struct kernel *kernel, const struct kernel_options *options, s
 	return compile_child_run(&request, &kernel->compiled, e);
 }
 
+static int maps_open(struct kernel *kernel)
+{
+	const int *maps = kernel->compiled.maps;
+	struct thread_maps threads = {maps[KERNEL_MAP_THREADS], maps[KERNEL_MAP_SLOTS],
+				      maps[KERNEL_MAP_FREE],
+				      fact_has(&kernel->facts, FACT_MAP_BATCH)};
+	int result = thread_table_init(&kernel->table, &threads, kernel->compiled.threads_max);
+
+	if (result)
+		return result;
+	result = changed_reader_init(
+		&kernel->changed, kernel->plan.chosen[GROUP_WAKE] ? maps[KERNEL_MAP_SAMPLING] : -1,
+		maps[KERNEL_MAP_CHANGED], kernel->host.cpus_possible, maps[KERNEL_MAP_SLOTS] >= 0);
+	if (result)
+		return result;
+	return register_asker_init(&kernel->asker, &kernel->table,
+				   kernel->compiled.programs[GROUP_ASK], maps[KERNEL_MAP_SAMPLING],
+				   maps[KERNEL_MAP_ASKS]);
+}
+
 int kernel_open(struct kernel *kernel, const struct kernel_options *options, struct error *e)
 {
 	struct compile_request request;
@@ -117,12 +138,12 @@ int kernel_open(struct kernel *kernel, const struct kernel_options *options, str
 	result = compile_child_run(&request, &kernel->compiled, e);
 	if (result)
 		return result;
-	changed_reader_init(&kernel->changed,
-			    kernel->plan.chosen[GROUP_WAKE] ? kernel->compiled.maps[KERNEL_MAP_SCAN]
-							    : -1,
-			    kernel->compiled.maps[KERNEL_MAP_CHANGED], kernel->host.cpus_possible);
-	thread_table_init(&kernel->table, kernel->compiled.maps[KERNEL_MAP_THREADS],
-			  fact_has(&kernel->facts, FACT_MAP_BATCH), kernel->compiled.threads_max);
+	result = maps_open(kernel);
+	if (!result)
+		result = thread_table_clear(&kernel->table);
+	if (result)
+		return error_set(e, -result, EXIT_FAILED,
+				 "the thread state array can't be used: %s", strerror(-result));
 	return probe_attach(&kernel->plan, kernel->compiled.programs, options->rate_hz,
 			    &kernel->links, kernel->left_out, sizeof(kernel->left_out), e);
 }
@@ -130,9 +151,10 @@ int kernel_open(struct kernel *kernel, const struct kernel_options *options, str
 void kernel_close(struct kernel *kernel)
 {
 	probe_detach(&kernel->links);
-	if (kernel->table.records)
-		thread_table_done(&kernel->table);
 	changed_reader_done(&kernel->changed);
+	register_asker_done(&kernel->asker);
+	if (kernel->table.store)
+		thread_table_done(&kernel->table);
 	compile_result_done(&kernel->compiled);
 }
 

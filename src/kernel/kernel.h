@@ -12,6 +12,7 @@
 #include "kernel/host.h"
 #include "kernel/probe_attach.h"
 #include "kernel/probe_table.h"
+#include "kernel/register_asker.h"
 #include "kernel/thread_table.h"
 
 struct kernel_options {
@@ -31,6 +32,7 @@ struct kernel {
 	struct probe_links links;
 	struct thread_table table;
 	struct changed_reader changed;
+	struct register_asker asker;
 	char left_out[1024]; /* probes that could not be attached, a line each */
 };
 

@@ -81,7 +81,7 @@ static int look_with(enum bpf_prog_type type, int map, const struct field_layout
 	if (type == BPF_PROG_TYPE_PERF_EVENT)
 		result = own_switch_run(&run);
 	else
-		result = bpf_call_run(run.program) ? -ETIME : own_switch_take(&run);
+		result = bpf_call_run(run.program, 0) ? -ETIME : own_switch_take(&run);
 	close(run.program);
 	return result == 1 ? 0 : result < 0 ? result : -ETIME;
 }

@@ -9,7 +9,7 @@ const char *const probe_kind_names[] = {
 	[PROBE_RAW_TRACEPOINT] = "raw tracepoint",
 	[PROBE_TRACEPOINT] = "tracepoint",
 	[PROBE_KPROBE] = "kprobe",
-	[PROBE_LOOK] = "look at a CPU",
+	[PROBE_LOOK] = "program run",
 	[PROBE_PERF_CLOCK] = "perf clock",
 };
 
@@ -22,6 +22,7 @@ const struct probe_group_row probe_group_rows[GROUP_COUNT] = {
 	[GROUP_EXIT] = {"exit", "the moment a zombie goes (found by looking, within a second)",
 			false},
 	[GROUP_CLOCK] = {"on CPU", "the system call of threads on a CPU", false},
+	[GROUP_ASK] = {"registers", "nothing: every switch keeps them, which costs", false},
 };
 
 #define TYPED PROBE_TYPED_TRACEPOINT
@@ -77,6 +78,9 @@ const struct probe_row probe_rows[] = {
 	 "demand", "ts_look"},
 	{"on_cpu", PROBE_PERF_CLOCK, GROUP_CLOCK, FACT_PERF_CLOCK, "ON_CPU_CLOCK",
 	 "cpu-clock", "ts_clock"},
+
+	{"registers", PROBE_LOOK, GROUP_ASK, FACT_ASK_REGISTERS, "REGISTERS_ASKED",
+	 "demand", "ts_ask"},
 };
 /* clang-format on */
 

@@ -27,6 +27,7 @@ enum probe_group {
 	GROUP_EXEC,   /* users and tids changed by exec */
 	GROUP_EXIT,   /* zombies that were waited for */
 	GROUP_CLOCK,  /* what a thread on CPU does */
+	GROUP_ASK,    /* registers of threads off their CPUs, else kept at every switch */
 	GROUP_COUNT,
 };
 

@@ -21,14 +21,29 @@ static void knob_add(const char *name, uint32_t value, struct text *to)
 	text_add_format(to, "#define %s %u\n", name, value);
 }
 
+/* Twice as many entries as threads, so that few share one; a power of two. */
+static uint32_t near_max(uint32_t threads_max)
+{
+	uint32_t entries = 1;
+
+	while (entries < threads_max * 2)
+		entries *= 2;
+	return entries;
+}
+
 void program_text_write(const struct probe_plan *plan, const struct field_layout *layout,
 			const struct program_knobs *knobs, struct text *to)
 {
 	text_add_string(to, "#line 1 \"tsnap's generated header\"\n");
 	knob_add("THREADS_MAX", knobs->threads_max, to);
 	knob_add("KERNEL_STACK_REGISTERS", knobs->stack_registers, to);
+	knob_add("CPUS_MAX", knobs->cpus_max, to);
 	if (knobs->read_into_map)
 		knob_add("READ_INTO_MAP", 1, to);
+	if (knobs->thread_slots) {
+		knob_add("THREAD_SLOTS", 1, to);
+		knob_add("NEAR_MAX", near_max(knobs->threads_max), to);
+	}
 	if (knobs->pids.translated) {
 		text_add_format(to, "#define PID_SPACE 0x%llxull\n",
 				(unsigned long long)knobs->pids.address);

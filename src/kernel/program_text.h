@@ -13,9 +13,9 @@
 #include "kernel/probe_table.h"
 
 struct program_knobs {
-	uint32_t threads_max;
+	uint32_t threads_max, cpus_max;
 	uint32_t stack_registers; /* saved registers above task->stack, bytes; 0: not known */
-	bool read_into_map, probe_read_kernel;
+	bool read_into_map, probe_read_kernel, thread_slots;
 	struct pid_space pids;
 };
 

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel/registers.h"
+#include "kernel/record.h"
 
-/* struct pt_regs, arch/x86/include/asm/ptrace.h; the same words since 2.6 */
+/* Words of struct pt_regs, arch/x86/include/asm/ptrace.h, the same since 2.6, that
+ * bpf_text/thread_state.h keeps */
 enum {
-	R15,
-	R14,
-	R13,
-	R12,
 	BP,
 	BX,
 	R11,
@@ -21,17 +19,18 @@ enum {
 	ORIG_AX,
 	IP,
 	CS,
-	FLAGS,
-	SP,
-	SS,
 	WORDS,
 };
+
+_Static_assert(WORDS == THREAD_REGISTER_COUNT, "these are the words of the record");
+
+#define PT_REGS_BYTES (21 * 8)
 
 #define USER32_CS 0x23 /* __USER32_CS: code that runs in 32-bit mode */
 
 bool registers_marked(const uint64_t *words)
 {
-	return words[CX] == words[IP] && words[R11] == words[FLAGS];
+	return words[CX] == words[IP];
 }
 
 void registers_decode(const uint64_t *words, bool marked, struct registers_call *call)
@@ -52,7 +51,7 @@ void registers_decode(const uint64_t *words, bool marked, struct registers_call 
 const uint32_t registers_stack_sizes[] = {16384, 32768, 65536, 8192, 0};
 
 /* TOP_OF_KERNEL_STACK_PADDING is 0, or 16 with FRED (6.9), on 64 bits */
-const uint32_t registers_below_top[] = {WORDS * 8, WORDS * 8 + 16, WORDS * 8 + 8, 0};
+const uint32_t registers_below_top[] = {PT_REGS_BYTES, PT_REGS_BYTES + 16, PT_REGS_BYTES + 8, 0};
 
 const char registers_text[] =
 	"struct pt_regs { unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx,\n"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reads the thread state array: in batches where the kernel has them, one by one elsewhere; each
- * thread at most once a scan, never a torn record.
+/* Reads the thread state array: from memory where it is mapped (thread_slots.c), in batches where
+ * the kernel has them, one by one elsewhere (thread_hash.c); each thread at most once a scan, never
+ * a torn record. A record is named by its key: struct thread_state has it.
  */
 #ifndef TSNAP_KERNEL_THREAD_TABLE_H
 #define TSNAP_KERNEL_THREAD_TABLE_H
@@ -11,34 +12,82 @@
 #include "base/index.h"
 #include "kernel/record.h"
 
-struct thread_table {
-	int map; /* descriptor, not owned */
-	bool batch;
-	uint32_t entries_max;
-	uint32_t chunk; /* records read by one batch call */
-	uint32_t *keys;
-	struct thread_state *records;
-	struct index seen;	   /* tids of this scan, read one by one: such a walk may restart */
-	uint64_t torn_count;	   /* records left out of a scan because they kept changing */
-	uint64_t unfinished_count; /* scans that could not see the whole map */
+/* Descriptors of the array's maps, not owned. */
+struct thread_maps {
+	int threads;
+	int slots, free; /* -1: the array is a hash by tid */
+	bool batch;	 /* the kernel reads a hash in batches */
 };
 
-void thread_table_init(struct thread_table *table, int map, bool batch, uint32_t entries_max);
+struct thread_table;
+
+/* A way to keep records. Each returns 0 or -errno. */
+struct thread_store {
+	int (*get)(struct thread_table *table, uint32_t key, struct thread_state *record);
+	int (*key_of)(struct thread_table *table, uint32_t tid, uint32_t *key);
+	int (*add)(struct thread_table *table, struct thread_state *record);
+	void (*remove)(struct thread_table *table, const struct thread_state *record);
+	int (*walk)(struct thread_table *table, uint32_t limit, bool *end);
+};
+
+/* Whom a walk meets. */
+struct thread_visitor {
+	/* Whether the record is of no interest. It may be torn, and change while it is looked at.
+	 */
+	bool (*passes)(void *to, const struct thread_state *record);
+	/* The record is visit's for the time of the call. */
+	void (*visit)(void *to, const struct thread_state *record);
+	void *to;
+};
+
+struct thread_table {
+	const struct thread_store *store;
+	struct thread_maps maps;
+	uint32_t entries_max;
+	struct thread_visitor visitor;
+	struct thread_state *mapped; /* all of the array, or NULL */
+	uint32_t walked;	     /* slots of this round that walks have seen */
+	uint32_t chunk;		     /* records read by one batch call */
+	uint32_t *keys;
+	struct thread_state *records;
+	struct index seen;	   /* tids of this walk, read one by one: it may restart */
+	uint64_t torn_count;	   /* records left out of a scan because they kept changing */
+	uint64_t unfinished_count; /* walks that could not see the whole map */
+};
+
+extern const struct thread_store thread_hash, thread_slots;
+
+/* The visitor is copied. 0, or -errno where the array can't be mapped; the table is the caller's to
+ * thread_table_done() either way. */
+int thread_table_init(struct thread_table *table, const struct thread_maps *maps,
+		      uint32_t entries_max);
 void thread_table_done(struct thread_table *table);
 
-/* Calls visit for each record. The record is visit's for the time of the call. 0, or -errno of the
- * kernel. */
-int thread_table_scan(struct thread_table *table,
-		      void (*visit)(void *to, const struct thread_state *record), void *to);
+/* Makes all slots free ones; once, before the probes are attached. 0 or -errno. */
+int thread_table_clear(struct thread_table *table);
 
-/* The same for one thread; nothing where it has no record. */
-void thread_table_visit(struct thread_table *table, uint32_t tid,
-			void (*visit)(void *to, const struct thread_state *record), void *to);
+/* Meets the records from where the last walk ended, at least `limit` of them if there are so many;
+ * *end: all have been met since the last end, and the next walk begins anew. 0, or -errno of the
+ * kernel. */
+int thread_table_walk(struct thread_table *table, const struct thread_visitor *visitor,
+		      uint32_t limit, bool *end);
+void thread_table_rewind(struct thread_table *table); /* the next walk begins anew */
+
+/* Visits one record, unasked whether it passes; nothing where there is none. */
+void thread_table_visit(struct thread_table *table, uint32_t key,
+			const struct thread_visitor *visitor);
 
 /* One record, perhaps torn, or -ENOENT. */
-int thread_table_get(struct thread_table *table, uint32_t tid, struct thread_state *record);
-/* Adds a record unless the thread has one. 0, -EEXIST, or -E2BIG: the map is full. */
-int thread_table_add(struct thread_table *table, const struct thread_state *record);
-void thread_table_remove(struct thread_table *table, uint32_t tid);
+int thread_table_get(struct thread_table *table, uint32_t key, struct thread_state *record);
+/* The key of the thread's record, or -ENOENT. */
+int thread_table_key(struct thread_table *table, uint32_t tid, uint32_t *key);
+/* Adds a record unless the thread has one, and fills its key. 0, -EEXIST, or -E2BIG: the map is
+ * full. */
+int thread_table_add(struct thread_table *table, struct thread_state *record);
+void thread_table_remove(struct thread_table *table, const struct thread_state *record);
+
+/* For the stores: hands over a whole record. One that was written while it was copied is read
+ * again. */
+void thread_table_meet(struct thread_table *table, struct thread_state *record);
 
 #endif

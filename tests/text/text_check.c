@@ -19,6 +19,7 @@
 #include "kernel/host.h"
 #include "kernel/probe_table.h"
 #include "kernel/program_text.h"
+#include "kernel/record.h"
 #include "kernel/type_source.h"
 #include "kernel/work_dir.h"
 
@@ -32,6 +33,7 @@
 
 #define INSTRUCTIONS_MAX 4096 /* BPF_MAXINSNS, all that 4.9 takes */
 #define STACK_BYTES_MAX 512   /* MAX_BPF_STACK */
+#define LOOPS_SINCE FACT_SINCE(5, 3)
 #define OLDEST_KERNEL (4u << 16 | 9u << 8 | 255u)
 #define STACK_REGISTERS 16216 /* not the offset of any field */
 
@@ -68,6 +70,8 @@ static uint32_t helper_since(int helper)
 		return FACT_SINCE(4, 9);
 	if (helper == BPF_FUNC_probe_read_kernel || helper == BPF_FUNC_probe_read_user)
 		return fact_rows[FACT_PROBE_READ_KERNEL].since;
+	if (helper == BPF_FUNC_map_push_elem || helper == BPF_FUNC_map_pop_elem)
+		return FACT_SINCE(4, 20);
 	return UINT32_MAX;
 }
 
@@ -109,12 +113,18 @@ static uint32_t read_offset(const struct field_layout *layout, size_t field)
 	return layout->offset[field] + (!field_rows[field].bytes || old_pids ? 16 : 0);
 }
 
+static bool is_registers(int64_t at)
+{
+#define PIECE_AT(to, from, count) || at == STACK_REGISTERS + 8 * (from)
+	return false THREAD_REGISTER_PIECES(PIECE_AT);
+}
+
 static void reads_check(const struct instruction_needs *needs, const struct field_layout *layout,
 			const char *program, struct fields_seen *seen)
 {
 	for (size_t i = 0; i < needs->read_count; i++) {
 		/* 0: a string that the probe was handed */
-		bool known = needs->reads[i] == STACK_REGISTERS || !needs->reads[i];
+		bool known = is_registers(needs->reads[i]) || !needs->reads[i];
 
 		for (size_t f = 0; f < field_count; f++) {
 			if (needs->reads[i] != read_offset(layout, f))
@@ -175,7 +185,7 @@ static void program_check(const struct bpf_insn *insns, size_t count, uint32_t r
 	expect(needs.count <= INSTRUCTIONS_MAX, "%s: %zu instructions", program, needs.count);
 	expect(needs.stack_bytes <= STACK_BYTES_MAX, "%s: %d bytes of stack", program,
 	       needs.stack_bytes);
-	expect(!needs.goes_back, "%s jumps backwards", program);
+	expect(!needs.goes_back || release >= LOOPS_SINCE, "%s jumps backwards", program);
 	expect(!needs.newer, "%s has %s, which 4.9 lacks", program, needs.newer);
 	for (size_t i = 0; i < needs.helper_count; i++)
 		expect(helper_since(needs.helpers[i]) <= release,
@@ -188,6 +198,20 @@ static void program_check(const struct bpf_insn *insns, size_t count, uint32_t r
 	       needs.count, needs.stack_bytes, needs.helper_count, needs.read_count);
 }
 
+/* What the text is told must hold for the oldest kernel that is told so. */
+static uint32_t release_oldest(const struct program_knobs *knobs, const struct probe_row *row)
+{
+	uint32_t release = fact_rows[row->wants].since;
+
+	if (release < FACT_SINCE(4, 9))
+		release = FACT_SINCE(4, 9);
+	if (knobs->probe_read_kernel && release < fact_rows[FACT_PROBE_READ_KERNEL].since)
+		release = fact_rows[FACT_PROBE_READ_KERNEL].since;
+	if (knobs->thread_slots && release < fact_rows[FACT_THREAD_SLOTS].since)
+		release = fact_rows[FACT_THREAD_SLOTS].since;
+	return release;
+}
+
 static void plan_check(const struct bcc_library *bcc, const struct plan_kind *kind,
 		       const struct program_knobs *knobs, const struct field_layout *layout,
 		       struct fields_seen *seen)
@@ -197,11 +221,14 @@ static void plan_check(const struct bcc_library *bcc, const struct plan_kind *ki
 	char words[128], program[192];
 	void *module;
 
-	snprintf(words, sizeof(words), "%s%s%s%s", kind->name,
+	snprintf(words, sizeof(words), "%s%s%s%s%s", kind->name,
 		 knobs->pids.translated ? ", translated pids" : "",
 		 knobs->read_into_map ? ", read_into_map" : "",
-		 knobs->probe_read_kernel ? ", probe_read_kernel" : "");
+		 knobs->probe_read_kernel ? ", probe_read_kernel" : "",
+		 knobs->thread_slots ? ", thread_slots" : "");
 	plan_fill(kind, &plan);
+	if (!knobs->thread_slots)
+		plan.chosen[GROUP_ASK] = NULL;
 	program_text_write(&plan, layout, knobs, &text);
 	module = program_compile(bcc, &text);
 	text_done(&text);
@@ -209,14 +236,12 @@ static void plan_check(const struct bcc_library *bcc, const struct plan_kind *ki
 		return;
 	for (int group = 0; group < GROUP_COUNT; group++) {
 		const struct probe_row *row = plan.chosen[group];
-		/* what the text is told must hold for the oldest kernel that is told so */
-		uint32_t release = knobs->probe_read_kernel
-					   ? fact_rows[FACT_PROBE_READ_KERNEL].since
-					   : FACT_SINCE(4, 9);
+		uint32_t release;
 		const struct bpf_insn *start;
 
 		if (!row)
 			continue;
+		release = release_oldest(knobs, row);
 		snprintf(program, sizeof(program), "%s (%s)", row->name, words);
 		start = bcc->bpf_function_start(module, row->function);
 		if (expect(start, "%s: no program %s", program, row->function))
@@ -232,16 +257,19 @@ static void plan_check(const struct bcc_library *bcc, const struct plan_kind *ki
 static void layout_check(const struct bcc_library *bcc, const struct field_layout *layout,
 			 bool every_knob)
 {
-	/* all, with translated ids and without; then none, each by itself */
-	static const int knob_bits[] = {7, 3, 0, 1, 2, 4};
+	/* all, with translated ids and without; the same without slots; then none, each by itself
+	 */
+	static const int knob_bits[] = {15, 11, 7, 3, 0, 1, 2, 4};
 	struct fields_seen seen = {{false}};
 
 	for (size_t i = 0; i < PLAN_COUNT; i++)
-		for (int k = 0; k < (every_knob ? 6 : 2); k++) {
+		for (int k = 0; k < (every_knob ? 8 : 4); k++) {
 			struct program_knobs knobs = {.threads_max = 1024,
 						      .stack_registers = STACK_REGISTERS,
 						      .read_into_map = knob_bits[k] & 1,
-						      .probe_read_kernel = knob_bits[k] >> 1 & 1};
+						      .probe_read_kernel = knob_bits[k] >> 1 & 1,
+						      .thread_slots = knob_bits[k] >> 3 & 1,
+						      .cpus_max = 4};
 
 			if (knob_bits[k] & 4)
 				knobs.pids = PID_SPACE_BELOW;

@@ -24,6 +24,7 @@ static struct scene scene_make(void)
 	scene.moment.registers_known = true;
 	scene.record.sched.known = SCHED_SWITCHED_OUT;
 	scene.record.sched.sequence_done = 4;
+	scene.record.sched.registers_sequence = 4;
 	return scene;
 }
 
@@ -174,9 +175,9 @@ static void registers_are_decoded(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < THREAD_REGISTER_COUNT; i++)
-		words[i] = 100 + i;
-	words[15] = 202;  /* orig_ax */
-	words[17] = 0x33; /* cs */
+		words[i] = 104 + i; /* the number of the word in pt_regs */
+	words[11] = 202;	    /* orig_ax */
+	words[13] = 0x33;	    /* cs */
 	registers_decode(words, false, &call);
 	assert_int_equal(call.nr, 202);
 	assert_false(call.compat);
@@ -185,17 +186,16 @@ static void registers_are_decoded(void **state)
 	assert_false(registers_marked(words));
 	registers_decode(words, true, &call); /* no mark: int 0x80 */
 	assert_true(call.compat);
-	words[11] = words[16]; /* cx = ip */
-	words[6] = words[18];  /* r11 = flags */
+	words[7] = words[12]; /* cx = ip */
 	assert_true(registers_marked(words));
 	registers_decode(words, true, &call);
 	assert_false(call.compat);
-	words[17] = 0x10023; /* only the low half of cs counts */
-	words[5] = 0xffffffff00000003;
+	words[13] = 0x10023; /* only the low half of cs counts */
+	words[1] = 0xffffffff00000003;
 	registers_decode(words, true, &call);
 	assert_true(call.compat);
 	assert_int_equal(call.arg[0], 3); /* bx, 32 bits of it */
-	words[15] = (uint64_t)-1;
+	words[11] = (uint64_t)-1;
 	registers_decode(words, true, &call);
 	assert_int_equal(call.nr, -1);
 }

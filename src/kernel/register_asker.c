@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "kernel/register_asker.h"
+#include "base/clock.h"
+#include "kernel/bpf_call.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define ASKS_BYTES (ASKERS_MAX * sizeof(struct registers_ask))
+
+_Static_assert(sizeof(struct registers_ask) % 8 == 0, "values of an array are rounded up to 8");
+
+/* Takes a place that is free, or that of a sampler that is gone. */
+static int place_take(struct register_asker *asker)
+{
+	uint32_t own = (uint32_t)getpid();
+
+	for (uint32_t i = 0; i < ASKERS_MAX; i++) {
+		uint32_t *place = &asker->asks[i].asker,
+			 holder = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+
+		if (holder && (!kill((pid_t)holder, 0) || errno != ESRCH))
+			continue;
+		if (__atomic_compare_exchange_n(place, &holder, own, false, __ATOMIC_ACQ_REL,
+						__ATOMIC_ACQUIRE)) {
+			asker->number = i;
+			return 0;
+		}
+	}
+	return -EBUSY;
+}
+
+int register_asker_init(struct register_asker *asker, struct thread_table *table, int program,
+			int sampling_map, int asks_map)
+{
+	int err;
+
+	*asker = (struct register_asker){.table = table, .program = program};
+	if (program < 0)
+		return 0;
+	err = bpf_call_map_mapped(sampling_map, sizeof(*asker->sampling),
+				  (void **)&asker->sampling);
+	if (!err)
+		err = bpf_call_map_mapped(asks_map, ASKS_BYTES, (void **)&asker->asks);
+	return err ? err : place_take(asker);
+}
+
+void register_asker_done(struct register_asker *asker)
+{
+	if (asker->asks) {
+		__atomic_store_n(&asker->asks[asker->number].asker, 0, __ATOMIC_RELEASE);
+		munmap(asker->asks, ASKS_BYTES);
+	}
+	if (asker->sampling)
+		munmap(asker->sampling, sizeof(*asker->sampling));
+	*asker = (struct register_asker){.program = -1};
+}
+
+int64_t registers_want(struct register_asker *asker, int64_t until_ns)
+{
+	int64_t now_ns = clock_monotonic_ns();
+	__u64 *until, before;
+
+	if (!asker->sampling)
+		return 0;
+	until = &asker->sampling->registers_until_ns;
+	before = __atomic_load_n(until, __ATOMIC_RELAXED);
+	if (before < (__u64)now_ns)
+		asker->since_ns = now_ns;
+	while (before < (__u64)until_ns &&
+	       !__atomic_compare_exchange_n(until, &before, (__u64)until_ns, true, __ATOMIC_SEQ_CST,
+					    __ATOMIC_RELAXED))
+		;
+	return asker->since_ns;
+}
+
+static uint64_t out_sequence(const struct thread_state *record)
+{
+	return record->sched.sequence_done - record->sched.on_cpu;
+}
+
+bool registers_there(const struct thread_state *record)
+{
+	return record->sched.known & SCHED_SWITCHED_OUT &&
+	       record->sched.registers_sequence == out_sequence(record);
+}
+
+/* sequence: the thread's number before its registers were read. */
+static void registers_take(struct register_asker *asker, struct thread_state *record,
+			   uint64_t sequence, const __u64 *registers)
+{
+	uint64_t out = out_sequence(record);
+	struct thread_state now;
+
+	if (thread_table_get(asker->table, record->key, &now) ||
+	    now.sched.sequence_begun != now.sched.sequence_done)
+		return;
+	if (now.sched.registers_sequence == out)
+		registers = now.sched.registers; /* kept when it came back */
+	else if (record->sched.on_cpu || sequence != out || now.sched.sequence_done != out)
+		return;
+	memcpy(record->sched.registers, registers, sizeof(record->sched.registers));
+	record->sched.registers_sequence = out;
+}
+
+void registers_fill(struct register_asker *asker, struct thread_state *records, uint32_t count)
+{
+	struct registers_ask *ask;
+
+	if (asker->program < 0)
+		return;
+	ask = &asker->asks[asker->number];
+	for (uint32_t i = 0; i < count; i++)
+		ask->keys[i] = records[i].key;
+	ask->count = count;
+	if (bpf_call_run(asker->program, asker->number))
+		return;
+	for (uint32_t i = 0; i < count; i++)
+		if (!registers_there(&records[i]))
+			registers_take(asker, &records[i], ask->sequences[i], ask->registers[i]);
+}

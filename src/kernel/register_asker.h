@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The sampler's side of bpf_text/registers.bpf.c: the registers that a thread off its CPU saved
+ * when it entered the kernel. They stay at the end of its kernel stack until it runs again.
+ */
+#ifndef TSNAP_KERNEL_REGISTER_ASKER_H
+#define TSNAP_KERNEL_REGISTER_ASKER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kernel/thread_table.h"
+
+struct register_asker {
+	struct thread_table *table; /* not owned */
+	int program;		    /* descriptor, not owned; -1: none, switches keep all */
+	struct sampling *sampling;  /* the two maps */
+	struct registers_ask *asks;
+	uint32_t number;  /* this sampler's, in asks */
+	int64_t since_ns; /* that switches keep registers */
+};
+
+/* program: -1 where switches keep all registers. 0, or -errno where the maps can't be mapped or,
+ * -EBUSY, ASKERS_MAX samplers are there already. */
+int register_asker_init(struct register_asker *asker, struct thread_table *table, int program,
+			int sampling_map, int asks_map);
+void register_asker_done(struct register_asker *asker); /* also of a zeroed one */
+
+/* At least until then (monotonic) switches keep registers, of threads that leave and of those that
+ * come back before they were asked for. Returns since when they do, as far as this sampler knows; 0
+ * where they always do. */
+int64_t registers_want(struct register_asker *asker, int64_t until_ns);
+
+/* Whether the record has the registers of the thread's last switch out. */
+bool registers_there(const struct thread_state *record);
+
+/* Fills those registers into the records, ASK_MAX at most, as far as they are there or the thread
+ * has not run since its record was copied. */
+void registers_fill(struct register_asker *asker, struct thread_state *records, uint32_t count);
+
+#endif

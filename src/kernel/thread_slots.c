@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The thread state array as an array in memory that is shared with the kernel; a hash tells each
+ * thread's slot, and a stack has the free ones. Reading needs no system call.
+ */
+#include "kernel/thread_table.h"
+#include "kernel/bpf_call.h"
+
+#include <bcc/libbpf.h>
+#include <errno.h>
+#include <string.h>
+
+/* The probes write the sequence's begun, the rest, then its done: to be read the other way round.
+ */
+static int slots_get(struct thread_table *table, uint32_t key, struct thread_state *record)
+{
+	const struct thread_state *from;
+	uint64_t done;
+
+	if (key >= table->entries_max)
+		return -ENOENT;
+	from = &table->mapped[key];
+	done = __atomic_load_n(&from->sched.sequence_done, __ATOMIC_ACQUIRE);
+	memcpy(record, from, sizeof(*record));
+	record->sched.sequence_done = done;
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	record->sched.sequence_begun =
+		__atomic_load_n(&from->sched.sequence_begun, __ATOMIC_RELAXED);
+	record->key = key;
+	return record->sched.tid ? 0 : -ENOENT;
+}
+
+static int slots_key_of(struct thread_table *table, uint32_t tid, uint32_t *key)
+{
+	return bpf_lookup_elem(table->maps.slots, &tid, key) ? -errno : 0;
+}
+
+static void slot_free(struct thread_table *table, uint32_t slot)
+{
+	__atomic_store_n(&table->mapped[slot].sched.tid, 0, __ATOMIC_RELEASE);
+	bpf_update_elem(table->maps.free, NULL, &slot, BPF_ANY);
+}
+
+static int slots_add(struct thread_table *table, struct thread_state *record)
+{
+	uint32_t slot, tid = record->sched.tid;
+	int err = bpf_call_pop(table->maps.free, &slot);
+
+	if (err)
+		return err == -ENOENT ? -E2BIG : err;
+	record->key = slot;
+	table->mapped[slot] = *record;
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	if (!bpf_update_elem(table->maps.slots, &tid, &slot, BPF_NOEXIST))
+		return 0;
+	err = -errno;
+	slot_free(table, slot);
+	return err;
+}
+
+/* Who takes the thread's slot out of the hash makes it free: a probe may come first. */
+static void slots_remove(struct thread_table *table, const struct thread_state *record)
+{
+	uint32_t tid = record->sched.tid, slot;
+
+	if (!slots_key_of(table, tid, &slot) && slot < table->entries_max &&
+	    !bpf_delete_elem(table->maps.slots, &tid))
+		slot_free(table, slot);
+}
+
+static int slots_walk(struct thread_table *table, uint32_t limit, bool *end)
+{
+	uint32_t left = table->entries_max - table->walked, until;
+
+	until = table->walked + (limit < left ? limit : left);
+	for (uint32_t slot = table->walked; slot < until; slot++) {
+		const struct thread_state *record = &table->mapped[slot];
+
+		if (record->sched.tid && !table->visitor.passes(table->visitor.to, record) &&
+		    !slots_get(table, slot, table->records))
+			thread_table_meet(table, table->records);
+	}
+	*end = until == table->entries_max;
+	table->walked = *end ? 0 : until;
+	return 0;
+}
+
+int thread_table_clear(struct thread_table *table)
+{
+	/* the lowest first */
+	for (uint32_t slot = table->entries_max; table->mapped && slot-- > 0;)
+		if (bpf_update_elem(table->maps.free, NULL, &slot, BPF_ANY))
+			return -errno;
+	return 0;
+}
+
+const struct thread_store thread_slots = {slots_get, slots_key_of, slots_add, slots_remove,
+					  slots_walk};

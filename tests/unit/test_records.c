@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* the thread state array and the changed rings, as the sampler reads them from shared memory */
+#include "unit.h"
+#include "kernel/changed_list.h"
+#include "kernel/register_asker.h"
+#include "kernel/thread_table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SLOTS 10
+
+struct scene {
+	struct thread_state mapped[SLOTS], copy;
+	struct thread_table table;
+	struct thread_visitor visitor;
+	uint32_t visited[4 * SLOTS];
+	size_t visits;
+	uint32_t passed_tid;
+};
+
+static bool scene_passes(void *to, const struct thread_state *record)
+{
+	return record->sched.tid == ((struct scene *)to)->passed_tid;
+}
+
+static void scene_visit(void *to, const struct thread_state *record)
+{
+	struct scene *scene = to;
+
+	assert_int_equal(record->key, record->sched.tid - 100);
+	scene->visited[scene->visits++] = record->sched.tid;
+}
+
+/* Slots 0 to 9 with threads 100 to 109, slot 3 free. */
+static void scene_fill(struct scene *scene)
+{
+	memset(scene, 0, sizeof(*scene));
+	for (uint32_t i = 0; i < SLOTS; i++)
+		if (i != 3)
+			scene->mapped[i].sched.tid = 100 + i;
+	scene->table = (struct thread_table){.store = &thread_slots,
+					     .entries_max = SLOTS,
+					     .mapped = scene->mapped,
+					     .records = &scene->copy};
+	scene->visitor = (struct thread_visitor){scene_passes, scene_visit, scene};
+}
+
+static void walk_meets_all_once(void **state)
+{
+	struct scene scene;
+	bool end;
+
+	(void)state;
+	scene_fill(&scene);
+	scene.passed_tid = 105;
+	assert_int_equal(thread_table_walk(&scene.table, &scene.visitor, UINT32_MAX, &end), 0);
+	assert_true(end);
+	assert_int_equal(scene.visits, 8);
+	for (size_t i = 0; i < scene.visits; i++) {
+		assert_int_not_equal(scene.visited[i], 105);
+		assert_true(!i || scene.visited[i] > scene.visited[i - 1]);
+	}
+}
+
+static void walk_goes_on_where_it_ended(void **state)
+{
+	struct scene scene;
+	bool end;
+
+	(void)state;
+	scene_fill(&scene);
+	for (int part = 0; part < 3; part++) {
+		assert_int_equal(thread_table_walk(&scene.table, &scene.visitor, 4, &end), 0);
+		assert_int_equal(end, part == 2);
+	}
+	assert_int_equal(scene.visits, 9);
+	assert_int_equal(scene.visited[8], 109);
+	thread_table_walk(&scene.table, &scene.visitor, 4, &end);
+	assert_int_equal(scene.visited[9], 100);
+	thread_table_rewind(&scene.table);
+	thread_table_walk(&scene.table, &scene.visitor, UINT32_MAX, &end);
+	assert_true(end);
+	assert_int_equal(scene.visits, 9 + 3 + 9);
+}
+
+static void torn_record_is_not_shown(void **state)
+{
+	struct scene scene;
+	bool end;
+
+	(void)state;
+	scene_fill(&scene);
+	scene.mapped[4].sched.sequence_begun = 8; /* being written */
+	scene.mapped[4].sched.sequence_done = 7;
+	thread_table_walk(&scene.table, &scene.visitor, UINT32_MAX, &end);
+	assert_int_equal(scene.visits, 8);
+	assert_int_equal(scene.table.torn_count, 1);
+	scene.mapped[4].sched.sequence_done = 8;
+	thread_table_visit(&scene.table, 4, &scene.visitor);
+	assert_int_equal(scene.visited[8], 104);
+}
+
+static void no_record_is_none(void **state)
+{
+	struct scene scene;
+	struct thread_state record;
+
+	(void)state;
+	scene_fill(&scene);
+	assert_int_equal(thread_table_get(&scene.table, 3, &record), -ENOENT);
+	assert_int_equal(thread_table_get(&scene.table, SLOTS, &record), -ENOENT);
+	assert_int_equal(thread_table_get(&scene.table, UINT32_MAX, &record), -ENOENT);
+	assert_int_equal(thread_table_get(&scene.table, 9, &record), 0);
+}
+
+/* --- */
+
+#define CPUS 2
+
+struct listed {
+	uint32_t keys[4 * CHANGED_MAX];
+	size_t count;
+};
+
+static void listed_add(void *to, uint32_t key)
+{
+	struct listed *listed = to;
+
+	listed->keys[listed->count++] = key;
+}
+
+static void ring_add(struct changed_ring *ring, uint32_t key)
+{
+	ring->keys[ring->count++ % CHANGED_MAX] = key;
+}
+
+static struct changed_reader reader_of(struct sampling *sampling, struct changed_ring *rings,
+				       uint64_t *taken)
+{
+	return (struct changed_reader){.sampling_map = 0,
+				       .changed_map = 0,
+				       .cpus = CPUS,
+				       .sampling = sampling,
+				       .rings = rings,
+				       .taken = taken};
+}
+
+static void rings_are_read_by_all(void **state)
+{
+	static struct changed_ring rings[CPUS];
+	static struct listed one, other;
+	uint64_t one_taken[CPUS] = {0}, other_taken[CPUS] = {0};
+	struct sampling sampling = {.scan = 7};
+	struct changed_reader reader = reader_of(&sampling, rings, one_taken),
+			      second = reader_of(&sampling, rings, other_taken);
+
+	(void)state;
+	ring_add(&rings[0], 1);
+	assert_false(
+		changed_reader_take(&reader, listed_add, &one)); /* who was before is not known */
+	assert_int_equal(sampling.scan, 8);
+	one.count = 0;
+	ring_add(&rings[0], 2);
+	ring_add(&rings[1], 3);
+	assert_true(changed_reader_take(&reader, listed_add, &one));
+	assert_int_equal(one.count, 2);
+	assert_int_equal(one.keys[0], 2);
+	assert_int_equal(one.keys[1], 3);
+	assert_false(changed_reader_take(&second, listed_add, &other));
+	ring_add(&rings[1], 4);
+	one.count = other.count = 0;
+	assert_true(changed_reader_take(&second, listed_add, &other));
+	assert_true(changed_reader_take(&reader, listed_add, &one));
+	assert_int_equal(one.count, 1);
+	assert_int_equal(other.count, 1);
+	assert_int_equal(other.keys[0], 4);
+}
+
+static void ring_that_overflowed_tells(void **state)
+{
+	static struct changed_ring rings[CPUS];
+	static struct listed listed;
+	uint64_t taken[CPUS] = {0};
+	struct sampling sampling = {0};
+	struct changed_reader reader = reader_of(&sampling, rings, taken);
+
+	(void)state;
+	changed_reader_take(&reader, listed_add, &listed);
+	for (uint32_t i = 0; i < CHANGED_MAX - 1; i++)
+		ring_add(&rings[1], i);
+	assert_true(changed_reader_take(&reader, listed_add, &listed));
+	assert_int_equal(listed.count, CHANGED_MAX - 1);
+	for (uint32_t i = 0; i <= CHANGED_MAX; i++)
+		ring_add(&rings[1], i);
+	assert_false(changed_reader_take(&reader, listed_add, &listed));
+	listed.count = 0;
+	ring_add(&rings[1], 5);
+	assert_true(changed_reader_take(&reader, listed_add, &listed));
+	assert_int_equal(listed.count, 1);
+}
+
+/* --- */
+
+static void registers_are_of_the_last_switch_out(void **state)
+{
+	static const struct {
+		unsigned int known, on_cpu;
+		uint64_t done, registers;
+		bool there;
+	} rows[] = {
+		{SCHED_SWITCHED_OUT, 0, 8, 8, true}, {SCHED_SWITCHED_OUT, 0, 8, 6, false},
+		{SCHED_SWITCHED_OUT, 1, 9, 8, true}, {SCHED_SWITCHED_OUT, 1, 9, 9, false},
+		{SCHED_SEEDED, 0, 0, 0, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct thread_state record = {.sched = {.known = rows[i].known,
+							.on_cpu = rows[i].on_cpu,
+							.sequence_done = rows[i].done,
+							.registers_sequence = rows[i].registers}};
+
+		assert_int_equal(registers_there(&record), rows[i].there);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(walk_meets_all_once),
+		cmocka_unit_test(walk_goes_on_where_it_ended),
+		cmocka_unit_test(torn_record_is_not_shown),
+		cmocka_unit_test(no_record_is_none),
+		cmocka_unit_test(rings_are_read_by_all),
+		cmocka_unit_test(ring_that_overflowed_tells),
+		cmocka_unit_test(registers_are_of_the_last_switch_out),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
