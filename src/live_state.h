@@ -8,6 +8,7 @@
 #include "kernel/kernel.h"
 #include "live_sample.h"
 #include "live_seed.h"
+#include "live_self.h"
 #include "live_totals.h"
 #include "lookup/lookup.h"
 #include "sample/filter.h"
@@ -37,13 +38,14 @@ struct live {
 	size_t count, capacity, threads, threads_before; /* threads: in the last full scan */
 	int64_t period_ns, due_ns, previous_ns, housekept_ns;
 	int64_t own_cpu_start_ns;
+	struct live_self self;
 	uint32_t own_pid; /* as /proc shows it, */
 	uint32_t own_tid; /* as the kernel's, the key of its record */
 	bool translated;  /* /proc is not the first pid namespace's */
 	bool proc_whole;  /* it hides nobody (hidepid): who is not there is gone */
 	unsigned int housekeepings;
 	bool keep_house, sweep; /* in this scan */
-	uint64_t late_count;
+	uint64_t late_count, scan_count;
 	int64_t unfit_threads; /* in the last scan */
 	int64_t other_threads; /* of other pid namespaces, then */
 	struct text chosen;    /* for -v */

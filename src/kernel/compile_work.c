@@ -26,6 +26,11 @@ static const struct {
 	[KERNEL_MAP_TICKS] = {"ts_ticks", sizeof(struct cpu_tick)},
 };
 
+const char *kernel_map_name(enum kernel_map map)
+{
+	return map_rows[map].name;
+}
+
 static const enum bpf_prog_type program_types[] = {
 	[PROBE_TYPED_TRACEPOINT] = BPF_PROG_TYPE_TRACING,
 	[PROBE_RAW_TRACEPOINT] = BPF_PROG_TYPE_RAW_TRACEPOINT,

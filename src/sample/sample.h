@@ -84,6 +84,7 @@ enum sample_needs {
 	NEED_TOTALS = 1 << 9,	    /* cpu_us .. ivcsw */
 	NEED_COMMSUM = 1 << 10,	    /* derived from comm */
 	NEED_FILENAMESUM = 1 << 11, /* derived from filename (implies NEED_FILE) */
+	NEED_COMM = 1 << 12,	    /* comm, after a change of it, too */
 };
 
 /* needs with everything that they imply. */
