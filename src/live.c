@@ -189,11 +189,7 @@ static int live_start(struct live *live, struct error *e)
 	struct kernel_options options;
 	int err;
 
-	/* whom a filter by user looks up is kept by name */
-	live_kernel_options(live->config,
-			    live->filter->comm || live->filter->by_user ? live->needs | NEED_COMM
-									: live->needs,
-			    &options);
+	live_kernel_options(live->config, live->needs | filter_needs(live->filter), &options);
 	err = kernel_open(&live->kernel, &options, e);
 	if (err)
 		return err;

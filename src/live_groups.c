@@ -17,7 +17,7 @@ static const unsigned int group_needs[GROUP_COUNT] = {
 	[GROUP_EXEC] = ALWAYS,	/* tids change hands */
 	[GROUP_EXIT] = ALWAYS,	/* or the dead stay for a second */
 	[GROUP_CLOCK] = ALWAYS, /* tells a missed switch, and ON from RQ at the start */
-	[GROUP_NAME] = NEED_COMM | NEED_COMMSUM | NEEDS_KEPT,
+	[GROUP_NAME] = NEED_COMM | NEEDS_KEPT,
 };
 
 unsigned int live_groups_of(unsigned int needs)

@@ -40,7 +40,8 @@ static void program_add(struct self_cost *cost, const struct probe_row *row, int
 	int64_t bytes = bpf_memory_bytes(program);
 
 	program_cost_read(program, &told);
-	cost->programs_bytes += bytes > 0 ? bytes : 0;
+	cost->programs_bytes =
+		bytes < 0 || cost->programs_bytes == ABSENT ? ABSENT : cost->programs_bytes + bytes;
 	cost->programs[cost->program_count++] = (struct self_program){
 		.name = row->name,
 		.kind = probe_kind_names[row->kind],

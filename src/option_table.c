@@ -57,7 +57,7 @@ static const struct option_row option_table[] = {
 	 AT(more_columns), 0, 0, 0},
 	{0, "csv", NULL, "write a row per sampled thread, as CSV", OPTION_MODE, 0, 0, 0, MODE_CSV},
 	{0, "json", NULL, "the same, as a JSON object a line", OPTION_MODE, 0, 0, 0, MODE_JSON},
-	{0, "self", NULL, "tell what tsnap itself costs: CPU, each BPF program, memory, losses",
+	{0, "self", NULL, "tell what tsnap itself costs: CPU, BPF programs, memory, losses",
 	 OPTION_FLAG, AT(self), 0, 0, 0},
 	{0, "replay", "FILE", "take the samples from a CSV that tsnap wrote (-: standard input)",
 	 OPTION_TEXT, AT(replay), 0, 0, 0},

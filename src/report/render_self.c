@@ -24,7 +24,7 @@ static const struct column program_columns[] = {
 };
 
 static const struct column map_columns[] = {
-	{"map", "MAP", "", KIND_TEXT, ROLE_KEY, 0, 13, offsetof(struct self_map, name)},
+	{"map", "KERNEL MEMORY", "", KIND_TEXT, ROLE_KEY, 0, 13, offsetof(struct self_map, name)},
 	{"kernel_bytes", "BYTES", "", KIND_NUMBER, ROLE_SUM, 0, 9,
 	 offsetof(struct self_map, kernel_bytes)},
 };
@@ -88,17 +88,21 @@ static void programs_add(struct text *out, const struct page *page, const struct
 		page_add_wrapped(out, page, cost->uncounted_why);
 }
 
-static void maps_add(struct text *out, const struct page *page, const struct self_cost *cost)
+static void memory_add(struct text *out, const struct page *page, const struct self_cost *cost)
 {
 	enum { COUNT = sizeof(map_columns) / sizeof(map_columns[0]) };
-	union value values[(SELF_MAPS_MAX + 1) * COUNT];
-	struct self_map all = self_cost_maps(cost);
+	union value values[(SELF_MAPS_MAX + 2) * COUNT];
+	const struct self_map rest[] = {
+		{"programs", cost->programs_bytes},
+		{"all", self_cost_kernel_bytes(cost)},
+	};
 	size_t used = 0;
 
-	for (size_t i = 0; i < cost->map_count; i++)
-		used += row_read(map_columns, COUNT, &cost->maps[i], &values[used]);
-	row_read(map_columns, COUNT, &all, &values[used]);
-	table_add(out, page, map_columns, COUNT, values, cost->map_count + 1);
+	for (size_t i = 0; i < cost->map_count + 2; i++)
+		used += row_read(map_columns, COUNT,
+				 i < cost->map_count ? &cost->maps[i] : &rest[i - cost->map_count],
+				 &values[used]);
+	table_add(out, page, map_columns, COUNT, values, cost->map_count + 2);
 }
 
 /* "12.3 ms" */
@@ -108,56 +112,53 @@ static void ms_add(struct text *line, int64_t ns, int decimals)
 	text_add_string(line, " ms");
 }
 
-static void cpu_describe(struct text *line, const struct source_facts *facts)
+static void cpu_describe(struct text *line, const struct self_cost *cost)
 {
-	const struct self_cost *cost = &facts->self;
-
-	text_add_string(line, "tsnap itself, in ");
+	text_add_string(line, "tsnap itself in ");
 	text_add_decimals(line, ratio(cost->at_ns, 100, NS_PER_SECOND), 2);
 	text_add_string(line, " s: ");
 	ms_add(line, cost->cpu_ns, 1);
 	text_add_string(line, " of CPU time, ");
 	text_add_decimals(line, ratio(cost->cpu_ns, 10000, cost->at_ns), 2);
-	text_add_format(line, " %% of one CPU; %lld scan%s", (long long)cost->scans,
-			cost->scans == 1 ? "" : "s");
+	text_add_string(line, " % of one CPU");
+}
+
+static void scans_describe(struct text *line, const struct self_cost *cost, int64_t rate_hz)
+{
+	text_add_format(line, "Scans: %lld", (long long)cost->scans);
 	if (cost->scans) {
-		text_add_string(line, " of ");
+		text_add_string(line, ", each ");
 		ms_add(line, ratio(cost->cpu_ns, 1, cost->scans), 2);
+		text_add_string(line, " of that");
 	}
-	text_add_string(line, ", ");
-	text_add_decimals(line, ratio(cost->scans, 100 * NS_PER_SECOND, cost->at_ns), 2);
-	text_add_format(line, " Hz of %lld asked", (long long)facts->rate_hz);
+	text_add_format(line, "; %lld a second are asked for", (long long)rate_hz);
 }
 
 static void start_describe(struct text *line, const struct self_cost *cost)
 {
-	text_add_string(line, "At its start: ");
+	text_add_string(line, "Start: ");
 	ms_add(line, cost->start_cpu_ns, 1);
 	text_add_string(line, " of CPU time, and ");
 	ms_add(line, cost->child_cpu_ns, 1);
 	text_add_string(line, " in the compile child");
 }
 
+/* "4988 KB", or "-" */
+static void kb_add(struct text *line, int64_t bytes)
+{
+	if (bytes == ABSENT)
+		text_add_char(line, '-');
+	else
+		text_add_format(line, "%lld KB", (long long)ratio(bytes, 1, KB));
+}
+
 static void memory_describe(struct text *line, const struct self_cost *cost)
 {
-	const struct self_map maps = self_cost_maps(cost);
-	const struct {
-		const char *words;
-		int64_t bytes;
-	} rows[] = {
-		{" KB resident", cost->resident_bytes},
-		{" KB at most", cost->resident_most_bytes},
-		{" KB of kernel memory in maps", maps.kernel_bytes},
-		{" KB in programs", cost->programs_bytes},
-	};
-
 	text_add_string(line, "Memory: ");
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		if (rows[i].bytes == ABSENT)
-			continue;
-		text_add_format(line, "%s%lld%s", i ? ", " : "",
-				(long long)ratio(rows[i].bytes, 1, KB), rows[i].words);
-	}
+	kb_add(line, cost->resident_bytes);
+	text_add_string(line, " resident, ");
+	kb_add(line, cost->resident_most_bytes);
+	text_add_string(line, " at most");
 }
 
 static void missed_describe(struct text *line, const struct source_facts *facts)
@@ -180,7 +181,9 @@ void page_add_self(struct text *out, const struct page *page)
 	const struct source_facts *facts = page->facts;
 	struct text line = {0};
 
-	cpu_describe(&line, facts);
+	cpu_describe(&line, &facts->self);
+	line_end(out, page, &line);
+	scans_describe(&line, &facts->self, facts->rate_hz);
 	line_end(out, page, &line);
 	start_describe(&line, &facts->self);
 	line_end(out, page, &line);
@@ -189,6 +192,6 @@ void page_add_self(struct text *out, const struct page *page)
 	missed_describe(&line, facts);
 	line_end(out, page, &line);
 	programs_add(out, page, &facts->self);
-	maps_add(out, page, &facts->self);
+	memory_add(out, page, &facts->self);
 	text_done(&line);
 }

@@ -41,11 +41,11 @@ struct self_program self_cost_programs(const struct self_cost *cost)
 	return all;
 }
 
-struct self_map self_cost_maps(const struct self_cost *cost)
+int64_t self_cost_kernel_bytes(const struct self_cost *cost)
 {
-	struct self_map all = {.name = "all"};
+	int64_t all = cost->programs_bytes;
 
 	for (size_t i = 0; i < cost->map_count; i++)
-		all.kernel_bytes = known_sum(all.kernel_bytes, cost->maps[i].kernel_bytes);
+		all = known_sum(all, cost->maps[i].kernel_bytes);
 	return all;
 }

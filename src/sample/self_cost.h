@@ -46,7 +46,7 @@ void self_cost_subtract(struct self_cost *now, const struct self_cost *before);
 
 /* All programs as one. A number that is not known of each is ABSENT. */
 struct self_program self_cost_programs(const struct self_cost *cost);
-/* All maps as one. */
-struct self_map self_cost_maps(const struct self_cost *cost);
+/* Of all maps and programs. */
+int64_t self_cost_kernel_bytes(const struct self_cost *cost);
 
 #endif

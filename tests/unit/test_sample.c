@@ -32,6 +32,7 @@ static void needs_close(void **state)
 	assert_int_equal(sample_needs_close(NEED_FILENAMESUM),
 			 NEED_FILENAMESUM | NEED_FILE | NEED_SYSCALL);
 	assert_int_equal(sample_needs_close(NEED_WAKER_COMM), NEED_WAKER_COMM | NEED_WAKER);
+	assert_int_equal(sample_needs_close(NEED_COMMSUM), NEED_COMMSUM | NEED_COMM);
 	for (unsigned int bit = 1; bit <= NEED_COMM; bit <<= 1) {
 		unsigned int closed = sample_needs_close(bit);
 
