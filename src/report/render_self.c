@@ -20,7 +20,7 @@ static const struct column program_columns[] = {
 	{"run_ns", "NS/RUN", "", KIND_NUMBER, ROLE_SUM, 0, 6, AT(run_ns)},
 	{"cpu", "%CPU", "", KIND_HUNDREDTHS, ROLE_SUM, 0, 4, AT(cpu_hundredths)},
 	{"skipped", "SKIPPED", "", KIND_NUMBER, ROLE_SUM, 0, 7, AT(skipped)},
-	{"jited_bytes", "BYTES", "", KIND_NUMBER, ROLE_SUM, 0, 5, AT(jited_bytes)},
+	{"jited_bytes", "JITED", "", KIND_NUMBER, ROLE_SUM, 0, 5, AT(jited_bytes)},
 };
 
 static const struct column map_columns[] = {
