@@ -69,12 +69,12 @@ int bpf_stats_open(struct facts *facts, const char **why)
 	if (fd >= 0)
 		return fd;
 	if (host_file_read(STATS_SYSCTL, text, sizeof(text)) < 0)
-		*why = "this kernel does not count the runs of BPF programs (5.1)";
+		*why = "this kernel can not count the runs of BPF programs: 5.1 was the first";
 	else if (text[0] == '1')
 		return fd;
 	else if (facts->state[FACT_BPF_STATS] == FACT_FORBIDDEN)
-		*why = "only CAP_SYS_ADMIN, or sysctl kernel.bpf_stats_enabled=1, has this "
-		       "kernel count the runs of BPF programs";
+		*why = "only with CAP_SYS_ADMIN, or sysctl kernel.bpf_stats_enabled=1, are the "
+		       "runs of BPF programs counted";
 	else
 		*why = "this kernel counts the runs of BPF programs only with sysctl "
 		       "kernel.bpf_stats_enabled=1";

@@ -75,6 +75,7 @@ static void programs_add(struct text *out, const struct page *page, const struct
 	enum { COUNT = sizeof(program_columns) / sizeof(program_columns[0]) };
 	union value values[(SELF_PROGRAMS_MAX + 1) * COUNT];
 	struct self_program all = self_cost_programs(cost);
+	struct text line = {0};
 	size_t used = 0;
 
 	for (size_t i = 0; i <= cost->program_count; i++) {
@@ -84,8 +85,12 @@ static void programs_add(struct text *out, const struct page *page, const struct
 		used += row_read(program_columns, COUNT, &shown, &values[used]);
 	}
 	table_add(out, page, program_columns, COUNT, values, cost->program_count + 1);
-	if (cost->uncounted_why)
-		page_add_wrapped(out, page, cost->uncounted_why);
+	if (cost->uncounted_why) {
+		text_add_string(&line, "Not counted: ");
+		text_add_string(&line, cost->uncounted_why);
+		page_add_wrapped(out, page, text_string(&line));
+		text_done(&line);
+	}
 }
 
 static void memory_add(struct text *out, const struct page *page, const struct self_cost *cost)

@@ -88,7 +88,7 @@ static void unknown_is_not_zero(void **state)
 		     "PROGRAM       KIND    RUNS/S  NS/RUN  %CPU  SKIPPED  JITED\n"
 		     "sched_switch  kprobe       -       -     -        -   3409\n"
 		     "all           -            -       -     -        -   3409\n"
-		     "this kernel counts only with sysctl\n"
+		     "Not counted: this kernel counts only with sysctl\n"
 		     "\n"
 		     "KERNEL MEMORY      BYTES\n"
 		     "ts_threads       6948544\n"
