@@ -48,6 +48,7 @@ struct config {
 	const char *offsets_file;  /* --offsets */
 	const char *write_offsets; /* --write-offsets */
 	const char *without;	   /* --without as typed: fact names; NULL: none */
+	bool self;		   /* --self */
 	const char *replay;	   /* --replay: a CSV that tsnap wrote; NULL: live */
 	bool verbose;		   /* -v */
 };

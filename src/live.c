@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/names.h"
+#include "live_groups.h"
 #include "live_options.h"
 #include "live_state.h"
 
@@ -61,6 +62,7 @@ static int live_next(struct source *source, struct scan *scan, struct error *e)
 				 strerror(-err));
 	scan->weight_us = (live->moment.now_ns - live->previous_ns) / NS_PER_US;
 	live->previous_ns = live->moment.now_ns;
+	live->scan_count++;
 	for (size_t i = 0; i < live->count; i++) {
 		live->samples[i].time_us = scan->time_us;
 		live->samples[i].weight_us = scan->weight_us;
@@ -120,22 +122,25 @@ static void live_describe(struct source *source, struct source_facts *facts)
 				    live->other_threads);
 		facts->missed[facts->missed_count - 1].natural = true;
 	}
+	live_self_describe(&live->self, kernel, live->scan_count, &facts->self);
 	facts->chosen = text_string(&live->chosen);
-	if (full && live->translated)
+	if (live->translated)
 		missed_add_row(facts,
 			       "times that a thread did not fit the map (raise --max-threads)",
 			       full);
-	else if (full)
+	else
 		/* how many there are now, not how often one was refused */
 		missed_add_standing(facts, "threads that do not fit the map (raise --max-threads)",
-				    live->unfit_threads > 0 ? live->unfit_threads
-							    : (int64_t)live->seed.unfit_count);
+				    full && live->unfit_threads > 0
+					    ? live->unfit_threads
+					    : (int64_t)live->seed.unfit_count);
 }
 
 static void live_close(struct source *source)
 {
 	struct live *live = (struct live *)source;
 
+	live_self_close(&live->self);
 	kernel_close(&live->kernel);
 	lookup_free(live->lookup);
 	live_seed_done(&live->seed);
@@ -152,7 +157,8 @@ static void live_close(struct source *source)
 	free(live);
 }
 
-void live_kernel_options(const struct config *config, struct kernel_options *options)
+void live_kernel_options(const struct config *config, unsigned int needs,
+			 struct kernel_options *options)
 {
 	*options = (struct kernel_options){
 		.types_choice = config->kernel_types,
@@ -162,17 +168,22 @@ void live_kernel_options(const struct config *config, struct kernel_options *opt
 		.threads_max = config->max_threads,
 		.rate_hz =
 			config->rate_hz > CLOCK_RATE_MIN_HZ ? config->rate_hz : CLOCK_RATE_MIN_HZ,
-		.groups = (1u << GROUP_COUNT) - 1,
+		.groups = live_groups_of(needs),
 	};
 }
 
-static void chosen_describe(const struct kernel *kernel, struct text *to)
+static void chosen_describe(const struct kernel *kernel, unsigned int groups, struct text *to)
 {
 	text_add_format(to, "kernel types from %s; tried:\n%s", kernel->compiled.types_source,
 			text_string(&kernel->compiled.types_tried));
 	for (int group = 0; group < GROUP_COUNT; group++) {
 		const struct probe_row *row = kernel->plan.chosen[group];
 
+		if (!row && !(groups >> group & 1)) {
+			text_add_format(to, "%s: nobody asked for it\n",
+					probe_group_rows[group].name);
+			continue;
+		}
 		text_add_format(to, "%s: %s%s%s\n", probe_group_rows[group].name,
 				row ? probe_kind_names[row->kind] : "none",
 				row ? " on " : "; not seen: ",
@@ -188,11 +199,11 @@ static int live_start(struct live *live, struct error *e)
 	struct kernel_options options;
 	int err;
 
-	live_kernel_options(live->config, &options);
+	live_kernel_options(live->config, live->needs | filter_needs(live->filter), &options);
 	err = kernel_open(&live->kernel, &options, e);
 	if (err)
 		return err;
-	chosen_describe(&live->kernel, &live->chosen);
+	chosen_describe(&live->kernel, options.groups, &live->chosen);
 	live->ticks = memory_get((size_t)live->kernel.host.cpus_possible * sizeof(*live->ticks));
 	live->wanted_cpus = memory_get((size_t)live->kernel.host.cpus_possible);
 	live->moment.ticks = live->ticks;
@@ -213,6 +224,8 @@ static int live_start(struct live *live, struct error *e)
 		live->due_ns += live->period_ns < FIRST_SCAN_NS ? live->period_ns : FIRST_SCAN_NS;
 	live->previous_ns = live->due_ns - live->period_ns;
 	live->housekept_ns -= HOUSEKEEPING_NS; /* the first scan looks at everything */
+	if (live->config->self)
+		live_self_open(&live->self, &live->kernel, live->own_cpu_start_ns);
 	return 0;
 }
 

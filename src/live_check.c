@@ -218,7 +218,7 @@ static int trial_describe(const struct config *config, struct text *out, struct 
 	char words[256];
 	int err;
 
-	live_kernel_options(config, &options);
+	live_kernel_options(config, ~0u, &options);
 	err = kernel_open(&kernel, &options, e);
 	text_add_string(out, "Trial\n");
 	if (err) {
@@ -258,7 +258,7 @@ int live_check(const struct config *config, struct text *out, struct error *e)
 	struct kernel kernel = {0};
 	int planned, err;
 
-	live_kernel_options(config, &options);
+	live_kernel_options(config, ~0u, &options);
 	planned = kernel_plan(&kernel, &options, e);
 	if (planned && e->exit_code == EXIT_USAGE)
 		return planned;
@@ -282,7 +282,7 @@ int live_write_offsets(const struct config *config, struct error *e)
 	FILE *file;
 	int err;
 
-	live_kernel_options(config, &options);
+	live_kernel_options(config, ~0u, &options);
 	err = kernel_layout(&kernel, &options, e);
 	if (err)
 		return err;

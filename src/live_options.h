@@ -6,6 +6,8 @@
 #include "config.h"
 #include "kernel/kernel.h"
 
-void live_kernel_options(const struct config *config, struct kernel_options *options);
+/* needs: enum sample_needs, of columns and filters. */
+void live_kernel_options(const struct config *config, unsigned int needs,
+			 struct kernel_options *options);
 
 #endif

@@ -8,6 +8,7 @@
 #include "kernel/kernel.h"
 #include "live_sample.h"
 #include "live_seed.h"
+#include "live_self.h"
 #include "live_totals.h"
 #include "lookup/lookup.h"
 #include "sample/filter.h"
@@ -42,14 +43,15 @@ struct live {
 	size_t threads, walked; /* in the last round of walks, in this one so far */
 	int64_t period_ns, due_ns, previous_ns, housekept_ns;
 	int64_t own_cpu_start_ns;
-	uint32_t own_pid; /* as /proc shows it, */
-	uint32_t own_tid; /* as the kernel's, the key of its record */
-	bool translated;  /* /proc is not the first pid namespace's */
-	bool proc_whole;  /* it hides nobody (hidepid): who is not there is gone */
+	struct live_self self;
+	uint32_t own_pid;    /* as /proc shows it, */
+	uint32_t own_tid;    /* as the kernel's, the key of its record */
+	bool translated;     /* /proc is not the first pid namespace's */
+	bool proc_whole;     /* it hides nobody (hidepid): who is not there is gone */
 	unsigned int rounds; /* that began when house was kept */
-	bool keep_house; /* in this scan */
-	bool sweep;	 /* in this round */
-	uint64_t late_count;
+	bool keep_house;     /* in this scan */
+	bool sweep;	     /* in this round */
+	uint64_t late_count, scan_count;
 	int64_t unfit_threads; /* in the last round; below 0: so many records are nobody's */
 	int64_t other_threads; /* of other pid namespaces, then */
 	struct text chosen;    /* for -v */

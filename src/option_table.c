@@ -57,6 +57,8 @@ static const struct option_row option_table[] = {
 	 AT(more_columns), 0, 0, 0},
 	{0, "csv", NULL, "write a row per sampled thread, as CSV", OPTION_MODE, 0, 0, 0, MODE_CSV},
 	{0, "json", NULL, "the same, as a JSON object a line", OPTION_MODE, 0, 0, 0, MODE_JSON},
+	{0, "self", NULL, "tell what tsnap itself costs: CPU, BPF programs, memory, losses",
+	 OPTION_FLAG, AT(self), 0, 0, 0},
 	{0, "replay", "FILE", "take the samples from a CSV that tsnap wrote (-: standard input)",
 	 OPTION_TEXT, AT(replay), 0, 0, 0},
 	{0, "list", NULL, "list the columns and states, and end", OPTION_MODE, 0, 0, 0, MODE_LIST},
@@ -262,6 +264,10 @@ static int config_check(struct config *config, struct error *e)
 		return usage(e, "--replay", "is for a report, --csv and --json");
 	if (config->replay && config->rate_hz)
 		return usage(e, "-F", "can't go with --replay: the recording has its own rate");
+	if (config->replay && config->self)
+		return usage(e, "--self", "needs the live host: a replay runs no BPF programs");
+	if (config->self && !samples)
+		return usage(e, "--self", "is for a report, --csv and --json");
 	if (config->replay && config->descendants)
 		return usage(e, "-r", "needs the live host: a recording does not hold all parents");
 	if (config->replay && (config->kernel_types || config->btf_file || config->offsets_file ||

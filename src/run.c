@@ -156,6 +156,7 @@ static void facts_subtract(struct source_facts *now, const struct source_facts *
 	now->own_cpu_ns = since(now->own_cpu_ns, before->own_cpu_ns);
 	now->bpf_ns = since(now->bpf_ns, before->bpf_ns);
 	now->bpf_runs = since(now->bpf_runs, before->bpf_runs);
+	self_cost_subtract(&now->self, &before->self);
 	for (size_t i = 0; i < now->missed_count; i++)
 		for (size_t j = 0; j < before->missed_count; j++)
 			if (!now->missed[i].standing &&
@@ -276,12 +277,17 @@ static int run_loop(struct run *run, struct error *e)
 	return err;
 }
 
-/* Rows have no foot: tells what was missed. */
-static void run_note_missed(struct run *run, struct text *notes)
+/* Rows have no foot: tells what was missed, or all of the cost where it was asked for. */
+static void run_note(struct run *run, struct text *notes)
 {
 	struct source_facts facts;
 
 	run->source->describe(run->source, &facts);
+	if (facts.self.asked) {
+		facts_subtract(&facts, &run->facts_before);
+		page_add_self(notes, &(struct page){.facts = &facts});
+		return;
+	}
 	for (size_t i = 0; i < facts.missed_count; i++) {
 		if (!facts.missed[i].count || facts.missed[i].natural)
 			continue;
@@ -316,7 +322,7 @@ int run(const struct config *config, source_opener *open_source, struct text *no
 				text_add_string(notes, run.facts_before.chosen);
 			err = run_loop(&run, e);
 			if (!run.renderer->grouped)
-				run_note_missed(&run, notes);
+				run_note(&run, notes);
 		} else if (signals_stop()) {
 			err = 0; /* stopped before there was anything to show */
 		}

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 static int64_t clock_read_ns(clockid_t id)
@@ -32,6 +33,15 @@ int64_t clock_utc_us(void)
 int64_t clock_cpu_ns(void)
 {
 	return clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+int64_t clock_children_cpu_ns(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_CHILDREN, &usage);
+	return (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * NS_PER_SECOND +
+	       (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * NS_PER_US;
 }
 
 int clock_sleep_until(int64_t monotonic_ns)

@@ -15,7 +15,8 @@
 int64_t clock_monotonic_ns(void); /* the same clock as bpf_ktime_get_ns() */
 int64_t clock_boot_ns(void);	  /* monotonic and suspended time, as a task's start_boottime */
 int64_t clock_utc_us(void);
-int64_t clock_cpu_ns(void); /* CPU time of this process, all threads, user and kernel */
+int64_t clock_children_cpu_ns(void); /* the same of all children that were waited for */
+int64_t clock_cpu_ns(void);	     /* CPU time of this process, all threads, user and kernel */
 
 /* Sleeps until the monotonic deadline. 0, or -EINTR when a signal came first. */
 int clock_sleep_until(int64_t monotonic_ns);

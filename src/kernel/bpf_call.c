@@ -141,6 +141,15 @@ int bpf_call_lookup_batch(int map, const void *in, void *out, void *keys, void *
 	return result;
 }
 
+int bpf_call_stats(void)
+{
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.enable_stats.type = BPF_STATS_RUN_TIME;
+	return bpf_call(BPF_ENABLE_STATS, &attr);
+}
+
 int perf_call_open(struct perf_event_attr *attr, pid_t tid, int cpu)
 {
 	long fd;

@@ -51,6 +51,9 @@ int bpf_call_run_on_cpu(int program, int cpu);
 int bpf_call_lookup_batch(int map, const void *in, void *out, void *keys, void *values,
 			  uint32_t *count);
 
+/* Has the kernel count runs of programs and their time, until the descriptor is closed (5.8). */
+int bpf_call_stats(void);
+
 int perf_call_open(struct perf_event_attr *attr, pid_t tid, int cpu);
 /* Runs program at each overflow of the event. 0 or -errno. */
 int perf_call_run(int event, int program);

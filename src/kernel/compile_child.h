@@ -25,6 +25,9 @@ enum kernel_map {
 	KERNEL_MAP_COUNT
 };
 
+/* Its name, in the BPF text and as the kernel shows it. */
+const char *kernel_map_name(enum kernel_map map);
+
 struct compile_request {
 	const struct host *host;
 	const struct facts *facts;

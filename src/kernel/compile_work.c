@@ -29,6 +29,11 @@ static const struct {
 	[KERNEL_MAP_ASKS] = {"ts_asks", sizeof(struct registers_ask)},
 };
 
+const char *kernel_map_name(enum kernel_map map)
+{
+	return map_rows[map].name;
+}
+
 static const enum bpf_prog_type program_types[] = {
 	[PROBE_TYPED_TRACEPOINT] = BPF_PROG_TYPE_TRACING,
 	[PROBE_RAW_TRACEPOINT] = BPF_PROG_TYPE_RAW_TRACEPOINT,

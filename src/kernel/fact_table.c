@@ -342,6 +342,16 @@ static int try_long_program(char *why)
 	return try_load(insns, PROGRAM_LENGTH(insns), why);
 }
 
+static int try_bpf_stats(char *why)
+{
+	int stats = bpf_call_stats();
+
+	if (stats < 0)
+		return said(why, stats, "bpf(BPF_ENABLE_STATS)");
+	close(stats);
+	return 0;
+}
+
 static int try_file(const char *path, char *why)
 {
 	if (!access(path, R_OK))
@@ -399,6 +409,10 @@ const struct fact_row fact_rows[FACT_COUNT] = {
 			    NULL, try_cgroup_id},
 	[FACT_LONG_PROGRAM] = {"long_program", "programs of more than 4096 instructions",
 			       FACT_SINCE(5, 2), NULL, try_long_program},
+	[FACT_BPF_STATS] = {"bpf_stats", "runs of programs are counted while tsnap asks for it",
+			    FACT_SINCE(5, 8),
+			    "for --self, since 5.1: sysctl kernel.bpf_stats_enabled=1",
+			    try_bpf_stats},
 	[FACT_BTF] = {"btf", "the kernel's own type information", FACT_SINCE(5, 2), NULL, try_btf},
 	[FACT_KHEADERS] = {"kheaders", "the kernel's headers in /sys/kernel", FACT_SINCE(5, 2),
 			   "as root: --kernel-types kheaders, which loads the module; not needed "

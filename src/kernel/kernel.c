@@ -2,6 +2,7 @@
 #include "kernel/kernel.h"
 #include "base/memory.h"
 #include "kernel/bpf_call.h"
+#include "kernel/bpf_cost.h"
 
 #include <bcc/libbpf.h>
 #include <errno.h>
@@ -201,15 +202,13 @@ int kernel_bpf_cost(struct kernel *kernel, uint64_t *ns, uint64_t *runs)
 	uint64_t ns_sum = 0, runs_sum = 0;
 
 	for (int group = 0; group < GROUP_COUNT; group++) {
-		struct bpf_prog_info info = {0};
-		uint32_t size = sizeof(info);
+		struct program_cost cost;
 
-		if (kernel->compiled.programs[group] < 0)
+		if (kernel->compiled.programs[group] < 0 ||
+		    program_cost_read(kernel->compiled.programs[group], &cost) || cost.runs < 0)
 			continue;
-		if (bpf_obj_get_info(kernel->compiled.programs[group], &info, &size))
-			continue;
-		ns_sum += info.run_time_ns;
-		runs_sum += info.run_cnt;
+		ns_sum += (uint64_t)cost.ns;
+		runs_sum += (uint64_t)cost.runs;
 	}
 	if (!runs_sum)
 		return -ENODATA;

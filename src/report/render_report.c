@@ -23,8 +23,7 @@ static void add_spaces(struct text *out, size_t count)
 		text_add_char(out, ' ');
 }
 
-/* Adds line, broken at spaces where it is wider than the page. */
-static void add_wrapped(struct text *out, const struct page *page, const char *line)
+void page_add_wrapped(struct text *out, const struct page *page, const char *line)
 {
 	size_t width = page->width ? page->width : SIZE_MAX;
 
@@ -111,10 +110,10 @@ static void add_heading(struct text *out, const struct page *page)
 	struct text line = {0};
 
 	add_origin(&line, page);
-	add_wrapped(out, page, text_string(&line));
+	page_add_wrapped(out, page, text_string(&line));
 	text_clear(&line);
 	add_scans(&line, page);
-	add_wrapped(out, page, text_string(&line));
+	page_add_wrapped(out, page, text_string(&line));
 	text_add_char(out, '\n');
 	text_done(&line);
 }
@@ -241,6 +240,16 @@ static void add_row(struct text *out, const struct page *page, const size_t *wid
 	text_done(&cell);
 }
 
+void page_add_table(struct text *out, const struct page *page, size_t rows)
+{
+	size_t widths[COLUMN_LIST_MAX];
+
+	widths_find(page, rows, widths);
+	add_row(out, page, widths, NULL);
+	for (size_t row = 0; row < rows; row++)
+		add_row(out, page, widths, grid_row(page->grid, row));
+}
+
 /* What the row limit leaves out. */
 static void add_rest(struct text *out, const struct page *page, size_t rows)
 {
@@ -256,7 +265,7 @@ static void add_rest(struct text *out, const struct page *page, size_t rows)
 	text_add_format(&line, "%zu more group%s with ", left, left == 1 ? "" : "s");
 	text_add_decimals(&line, share < 1000 ? 1000 - share : 0, 1);
 	text_add_string(&line, " % of the samples");
-	add_wrapped(out, page, text_string(&line));
+	page_add_wrapped(out, page, text_string(&line));
 	text_done(&line);
 }
 
@@ -271,7 +280,7 @@ static void add_missed(struct text *out, const struct page *page)
 		text_add_string(&line, line.length ? "; " : "Missed: ");
 		missed_add(&line, &facts->missed[i]);
 	}
-	add_wrapped(out, page, text_string(&line));
+	page_add_wrapped(out, page, text_string(&line));
 	text_done(&line);
 }
 
@@ -306,7 +315,7 @@ static void add_cost(struct text *out, const struct page *page)
 		text_add_format(&line, ", %lld ns a run",
 				(long long)ratio(facts->bpf_ns, 1, facts->bpf_runs));
 	}
-	add_wrapped(out, page, text_string(&line));
+	page_add_wrapped(out, page, text_string(&line));
 	text_done(&line);
 }
 
@@ -314,27 +323,27 @@ static void report_add(struct text *out, const struct page *page)
 {
 	const struct grid *grid = page->grid;
 	size_t rows = grid->row_count;
-	size_t widths[COLUMN_LIST_MAX], foot;
+	size_t foot;
 
 	if (page->row_limit && rows > page->row_limit)
 		rows = page->row_limit;
 	add_heading(out, page);
-	if (rows) {
-		widths_find(page, rows, widths);
-		add_row(out, page, widths, NULL);
-	} else {
-		add_wrapped(out, page,
-			    "No samples: no thread that was asked for was active. "
-			    "-a shows those that sleep, too.");
-	}
-	for (size_t row = 0; row < rows; row++)
-		add_row(out, page, widths, grid_row(grid, row));
+	if (rows)
+		page_add_table(out, page, rows);
+	else
+		page_add_wrapped(out, page,
+				 "No samples: no thread that was asked for was active. "
+				 "-a shows those that sleep, too.");
 	if (rows < grid->row_count)
 		add_rest(out, page, rows);
 	foot = out->length;
 	text_add_char(out, '\n');
-	add_missed(out, page);
-	add_cost(out, page);
+	if (page->facts->self.asked) {
+		page_add_self(out, page);
+	} else {
+		add_missed(out, page);
+		add_cost(out, page);
+	}
 	/* an empty line sets the foot off, or else ends the report */
 	if (out->length > foot + 1)
 		text_add_char(out, '\n');

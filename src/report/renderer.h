@@ -39,4 +39,11 @@ const struct renderer *renderer_find(const char *name);
 /* One line for a thing missed: "12 late scans". */
 void missed_add(struct text *out, const struct source_missed *missed);
 
+/* What reports are made of. A line, broken at spaces where it is wider than the page: */
+void page_add_wrapped(struct text *out, const struct page *page, const char *line);
+/* the titles and the first rows of the page's grid: */
+void page_add_table(struct text *out, const struct page *page, size_t rows);
+/* what tsnap itself costs, where page->facts->self was asked for. */
+void page_add_self(struct text *out, const struct page *page);
+
 #endif

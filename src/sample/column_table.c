@@ -16,7 +16,7 @@ const struct column sample_columns[] = {
 	{"user", "USER", "user that the thread acts as (effective uid)", KIND_TEXT, ROLE_KEY,
 	 NEED_USER, 8, AT(user)},
 	{"uid", "UID", "effective user id", KIND_NUMBER, ROLE_KEY, NEED_USER, 5, AT(uid)},
-	{"comm", "COMM", "name of the thread", KIND_TEXT, ROLE_KEY, 0, 15, AT(comm)},
+	{"comm", "COMM", "name of the thread", KIND_TEXT, ROLE_KEY, NEED_COMM, 15, AT(comm)},
 	{"commsum", "COMM*", "name of the thread, each run of digits as one *", KIND_TEXT, ROLE_KEY,
 	 NEED_COMMSUM, 15, AT(commsum)},
 	{"cmdline", "CMDLINE", "command line of the process", KIND_TEXT, ROLE_KEY, NEED_CMDLINE, 20,

@@ -111,6 +111,12 @@ static bool user_matches(const struct filter *filter, const struct sample *sampl
 	return sample->user && !strcmp(sample->user, filter->user);
 }
 
+unsigned int filter_needs(const struct filter *filter)
+{
+	return (filter->by_user ? NEED_USER : 0) | (filter->comm ? NEED_COMM : 0) |
+	       (filter->pattern ? NEED_COMM | NEED_EXE : 0);
+}
+
 bool filter_accepts(const struct filter *filter, const struct sample *sample)
 {
 	const struct state_row *state = state_row(sample->state);

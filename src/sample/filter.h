@@ -38,6 +38,9 @@ int filter_set_user(struct filter *filter, const char *text, bool anywhere, stru
 /* For the live source: adds a process. From then on ids alone decide, and no pattern. */
 void filter_add_pid(struct filter *filter, int64_t pid);
 
+/* What it looks at, enum sample_needs. */
+unsigned int filter_needs(const struct filter *filter);
+
 bool filter_accepts(const struct filter *filter, const struct sample *sample);
 void filter_done(struct filter *filter);
 

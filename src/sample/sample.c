@@ -63,6 +63,8 @@ const struct sample sample_absent = {
 
 unsigned int sample_needs_close(unsigned int needs)
 {
+	if (needs & NEED_COMMSUM)
+		needs |= NEED_COMM;
 	if (needs & NEED_FILENAMESUM)
 		needs |= NEED_FILE;
 	if (needs & NEED_FILE)

@@ -82,8 +82,9 @@ enum sample_needs {
 	NEED_WAKER = 1 << 7,	    /* waker_tid */
 	NEED_WAKER_COMM = 1 << 8,   /* waker_comm (implies NEED_WAKER) */
 	NEED_TOTALS = 1 << 9,	    /* cpu_us .. ivcsw */
-	NEED_COMMSUM = 1 << 10,	    /* derived from comm */
+	NEED_COMMSUM = 1 << 10,	    /* derived from comm (implies NEED_COMM) */
 	NEED_FILENAMESUM = 1 << 11, /* derived from filename (implies NEED_FILE) */
+	NEED_COMM = 1 << 12,	    /* comm, after a change of it, too */
 };
 
 /* needs with everything that they imply. */

@@ -331,8 +331,7 @@ int sample_file_open(const char *path, const struct filter *filter, unsigned int
 	file->reader.name = standard ? "standard input" : path;
 	file->filter = filter;
 	file->needs = needs;
-	file->text_needs =
-		needs | (filter->by_user ? NEED_USER : 0) | (filter->pattern ? NEED_EXE : 0);
+	file->text_needs = needs | filter_needs(filter);
 	file->time_us = ABSENT;
 	err = csv_read(&file->reader, file->fields, &count, e);
 	if (err == 0)

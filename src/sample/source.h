@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "sample/sample.h"
+#include "sample/self_cost.h"
 
 #define SOURCE_TEXT_SIZE 128
 #define SOURCE_MISSED_MAX 16
@@ -33,6 +34,7 @@ struct source_facts {
 	int64_t bpf_ns, bpf_runs; /* in tsnap's BPF programs, where the kernel counts them */
 	struct source_missed missed[SOURCE_MISSED_MAX];
 	size_t missed_count;
+	struct self_cost self;
 	const char *chosen; /* lines for -v on how samples are got, the source's; NULL: none */
 };
 

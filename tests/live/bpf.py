@@ -1,4 +1,4 @@
-"""The ids of the BPF programs and maps that are loaded, by bpf(2)."""
+"""BPF programs and maps that are loaded, by bpf(2)."""
 import ctypes
 import errno
 import os
@@ -6,6 +6,10 @@ import platform
 
 SYS_BPF = {"x86_64": 321, "aarch64": 280}.get(platform.machine())
 NEXT_ID = {"prog": 11, "map": 12}  # BPF_PROG_GET_NEXT_ID, BPF_MAP_GET_NEXT_ID, Linux 4.13
+PROG_GET_FD_BY_ID = 13  # Linux 4.13
+OBJ_GET_INFO_BY_FD = 15
+# enum bpf_prog_type of include/uapi/linux/bpf.h, those that tsnap has
+PROGRAM_TYPES = {2: "kprobe", 5: "tracepoint", 7: "perf_event", 17: "raw_tracepoint", 26: "tracing"}
 libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -22,6 +26,38 @@ def loaded():
         if ctypes.get_errno() != errno.ENOENT:
             return None
     return found
+
+
+class Program:
+    """struct bpf_prog_info of a loaded program; None fields where this kernel does not fill so much of it."""
+
+    def __init__(self, number):
+        attr = (ctypes.c_uint32 * 32)(number)
+        fd = libc.syscall(SYS_BPF, PROG_GET_FD_BY_ID, ctypes.byref(attr), ctypes.sizeof(attr))
+        if fd < 0:
+            raise OSError(ctypes.get_errno(), "BPF_PROG_GET_FD_BY_ID")
+        info = ctypes.create_string_buffer(256)
+        request = (ctypes.c_uint32 * 32)(fd, len(info))
+        ctypes.cast(ctypes.byref(request, 8), ctypes.POINTER(ctypes.c_uint64))[0] = ctypes.addressof(info)
+        result = libc.syscall(SYS_BPF, OBJ_GET_INFO_BY_FD, ctypes.byref(request), ctypes.sizeof(request))
+        os.close(fd)
+        if result < 0:
+            raise OSError(ctypes.get_errno(), "BPF_OBJ_GET_INFO_BY_FD")
+        filled = request[1]
+
+        def at(offset, kind):
+            end = offset + ctypes.sizeof(kind)
+            return kind.from_buffer(info, offset).value if end <= filled else None
+
+        self.type = PROGRAM_TYPES.get(at(0, ctypes.c_uint32), "other")
+        self.jited_bytes = at(16, ctypes.c_uint32)
+        self.name = info.raw[64:80].split(b"\0")[0].decode()
+        self.run_ns, self.run_count = at(192, ctypes.c_uint64), at(200, ctypes.c_uint64)
+
+
+def programs_of(owned):
+    """The programs among what truth.owned_bpf() gave."""
+    return [Program(number) for kind, number in sorted(owned) if kind == "prog"]
 
 
 def can_be_used():

@@ -16,6 +16,7 @@ import traceback
 
 # Each of these enters its tests into harness.TABLE.
 import case_compat  # noqa: F401
+import case_cost  # noqa: F401
 import case_cpu  # noqa: F401
 import case_host  # noqa: F401
 import case_options  # noqa: F401

@@ -81,7 +81,7 @@ static void lists(void **state)
 	assert_int_equal(column_list_add(&list, "state,filename", true, &e), 0);
 	assert_int_equal(list.count, 8);
 	assert_int_equal(column_list_needs(&list),
-			 NEED_USER | NEED_COMMSUM | NEED_SYSCALL | NEED_FILE);
+			 NEED_USER | NEED_COMM | NEED_COMMSUM | NEED_SYSCALL | NEED_FILE);
 	assert_int_equal(column_list_add(&list, "tid,filenam", true, &e), -EINVAL);
 	assert_int_equal(e.exit_code, EXIT_USAGE);
 	assert_non_null(strstr(e.line, "did you mean filename?"));

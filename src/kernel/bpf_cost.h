@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the kernel says that programs and maps cost. */
+#ifndef TSNAP_KERNEL_BPF_COST_H
+#define TSNAP_KERNEL_BPF_COST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kernel/fact_table.h"
+
+/* Since the program was loaded. -1: this kernel does not tell. */
+struct program_cost {
+	int64_t ns, runs;    /* while the kernel counted (5.1) */
+	int64_t skipped;     /* runs skipped because the CPU was in the program already (5.12) */
+	int64_t jited_bytes; /* of machine code; 0: interpreted, or this user may not know */
+};
+
+/* 0 or -errno. */
+int program_cost_read(int program, struct program_cost *cost);
+
+/* Kernel memory of a map or program of this process ("memlock:" in /proc/PID/fdinfo, since 4.10),
+ * or -errno. */
+int64_t bpf_memory_bytes(int descriptor);
+
+/* Has the kernel count the runs of all BPF programs until the descriptor that is returned is
+ * closed, which a killed process's is, too. -errno: it can't, and *why gets static words, unless it
+ * counts already (sysctl kernel.bpf_stats_enabled): then NULL. */
+int bpf_stats_open(struct facts *facts, const char **why);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "live_groups.h"
+#include "kernel/probe_table.h"
+#include "sample/sample.h"
+
+#define ALWAYS (1u << 31) /* not in enum sample_needs */
+/* What lookup/ keeps until a thread is called otherwise, which it takes for the sign of an exec. */
+#define NEEDS_KEPT                                                                   \
+	(NEED_USER | NEED_PPID | NEED_CMDLINE | NEED_EXE | NEED_FILE | NEED_CGROUP | \
+	 NEED_WAKER_COMM)
+
+/* A group is compiled and attached when any of these is needed. */
+static const unsigned int group_needs[GROUP_COUNT] = {
+	[GROUP_SWITCH] = ALWAYS,
+	[GROUP_WAKE] = ALWAYS,	/* RQ, and who is to be read in the next scan */
+	[GROUP_NEW] = ALWAYS,	/* a thread before its first switch */
+	[GROUP_EXEC] = ALWAYS,	/* tids change hands */
+	[GROUP_EXIT] = ALWAYS,	/* or the dead stay for a second */
+	[GROUP_CLOCK] = ALWAYS, /* tells a missed switch, and ON from RQ at the start */
+	[GROUP_NAME] = NEED_COMM | NEEDS_KEPT,
+};
+
+unsigned int live_groups_of(unsigned int needs)
+{
+	unsigned int groups = 0;
+
+	for (int group = 0; group < GROUP_COUNT; group++)
+		if ((needs | ALWAYS) & group_needs[group])
+			groups |= 1u << group;
+	return groups;
+}

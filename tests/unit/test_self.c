@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* --self: which probes are asked for, what is new in a page, how it is shown */
+#include "unit.h"
+#include "kernel/probe_table.h"
+#include "live_groups.h"
+#include "report/renderer.h"
+#include "sample/column.h"
+
+#define MB (1024 * 1024)
+#define BIT(group) (1u << (group))
+
+static const struct source_facts facts_example = {
+	.rate_hz = 20,
+	.missed = {{.what = "late scans"}, {.what = "names beyond memory", .count = 7}},
+	.missed_count = 2,
+	.self =
+		{
+			.asked = true,
+			.at_ns = 2 * NS_PER_SECOND,
+			.cpu_ns = 25000000,
+			.scans = 40,
+			.start_cpu_ns = 6000000,
+			.child_cpu_ns = 210400000,
+			.resident_bytes = 5 * MB,
+			.resident_most_bytes = 6 * MB,
+			.programs_bytes = 32768,
+			.programs = {{"sched_switch", "typed raw tracepoint", 51000000, 300000, 2,
+				      3409},
+				     {"thread_new", "kprobe", 0, 0, 0, 1245}},
+			.program_count = 2,
+			.maps = {{"ts_threads", 6948544}, {"ts_ticks", 688}},
+			.map_count = 2,
+		},
+};
+
+static void expect_shown(const struct source_facts *facts, size_t width, const char *expected)
+{
+	struct page page = {.facts = facts, .width = width};
+	struct text text = {0};
+
+	page_add_self(&text, &page);
+	assert_string_equal(text_string(&text), expected);
+	text_done(&text);
+}
+
+static void cost_is_shown(void **state)
+{
+	(void)state;
+	expect_shown(&facts_example, 80,
+		     "tsnap itself in 2.00 s: 25.0 ms of CPU time, 1.25 % of one CPU\n"
+		     "Scans: 40, each 0.63 ms of that; 20 a second are asked for\n"
+		     "Start: 6.0 ms of CPU time, and 210.4 ms in the compile child\n"
+		     "Memory: 5120 KB resident, 6144 KB at most\n"
+		     "Missed: 0 late scans; 7 names beyond memory\n"
+		     "\n"
+		     "PROGRAM       KIND                  RUNS/S  NS/RUN  %CPU  SKIPPED  JITED\n"
+		     "sched_switch  typed raw tracepoint  150000     170  2.55        2   3409\n"
+		     "thread_new    kprobe                     0       -  0.00        0   1245\n"
+		     "all           -                     150000     170  2.55        2   4654\n"
+		     "\n"
+		     "KERNEL MEMORY      BYTES\n"
+		     "ts_threads       6948544\n"
+		     "ts_ticks             688\n"
+		     "programs           32768\n"
+		     "all              6982000\n");
+}
+
+/* A kernel that does not count; no scan yet. */
+static void unknown_is_not_zero(void **state)
+{
+	struct source_facts facts = facts_example;
+
+	(void)state;
+	facts.self.scans = 0;
+	facts.self.uncounted_why = "this kernel counts only with sysctl";
+	facts.self.resident_most_bytes = ABSENT;
+	facts.self.maps[1].kernel_bytes = ABSENT;
+	facts.self.program_count = 1;
+	facts.self.programs[0] =
+		(struct self_program){"sched_switch", "kprobe", ABSENT, ABSENT, ABSENT, 3409};
+	expect_shown(&facts, 0,
+		     "tsnap itself in 2.00 s: 25.0 ms of CPU time, 1.25 % of one CPU\n"
+		     "Scans: 0; 20 a second are asked for\n"
+		     "Start: 6.0 ms of CPU time, and 210.4 ms in the compile child\n"
+		     "Memory: 5120 KB resident, - at most\n"
+		     "Missed: 0 late scans; 7 names beyond memory\n"
+		     "\n"
+		     "PROGRAM       KIND    RUNS/S  NS/RUN  %CPU  SKIPPED  JITED\n"
+		     "sched_switch  kprobe       -       -     -        -   3409\n"
+		     "all           -            -       -     -        -   3409\n"
+		     "Not counted: this kernel counts only with sysctl\n"
+		     "\n"
+		     "KERNEL MEMORY      BYTES\n"
+		     "ts_threads       6948544\n"
+		     "ts_ticks               -\n"
+		     "programs           32768\n"
+		     "all                    -\n");
+}
+
+/* No line is wider than the page, and what is widest is cut: names. */
+static void fits_narrow_pages(void **state)
+{
+	struct page page = {.facts = &facts_example};
+
+	(void)state;
+	for (page.width = 30; page.width < 100; page.width++) {
+		struct text text = {0};
+
+		page_add_self(&text, &page);
+		for (char *save = NULL, *line = strtok_r(text.bytes, "\n", &save); line;
+		     line = strtok_r(NULL, "\n", &save))
+			assert_true(text_width(line) <= page.width);
+		text_done(&text);
+	}
+}
+
+static void report_has_it_instead_of_its_foot(void **state)
+{
+	struct source_facts facts = facts_example;
+	struct column_list list = {0};
+	struct grid grid = {.list = &list};
+	struct tally tally = {.scans = 40, .elapsed_us = 2000000};
+	struct page page = {.grid = &grid, .tally = &tally, .facts = &facts};
+	struct text text = {0};
+
+	(void)state;
+	facts.own_cpu_ns = 25000000;
+	facts.bpf_ns = facts.bpf_runs = ABSENT;
+	renderer_report.add(&text, &page);
+	assert_non_null(strstr(text_string(&text), "\nsched_switch  typed raw tracepoint"));
+	assert_null(strstr(text_string(&text), "tsnap itself: "));
+	text_clear(&text);
+	facts.self.asked = false;
+	renderer_report.add(&text, &page);
+	assert_null(strstr(text_string(&text), "PROGRAM"));
+	assert_non_null(strstr(text_string(&text),
+			       "Missed: 7 names beyond memory\n"
+			       "tsnap itself: 25.0 ms of CPU time, 1.25 % of one CPU\n"));
+	text_done(&text);
+}
+
+static void pages_have_what_is_new(void **state)
+{
+	struct self_cost before = facts_example.self, now = before;
+
+	(void)state;
+	now.at_ns += NS_PER_SECOND;
+	now.cpu_ns += 1000;
+	now.scans += 20;
+	now.programs[0].runs += 5;
+	now.programs[0].ns += 700;
+	now.programs[1].skipped = ABSENT; /* known before, not now */
+	now.resident_bytes += MB;
+	self_cost_subtract(&now, &before);
+	assert_int_equal(now.at_ns, NS_PER_SECOND);
+	assert_int_equal(now.cpu_ns, 1000);
+	assert_int_equal(now.scans, 20);
+	assert_int_equal(now.programs[0].runs, 5);
+	assert_int_equal(now.programs[0].ns, 700);
+	assert_int_equal(now.programs[0].skipped, 0);
+	assert_int_equal(now.programs[1].skipped, ABSENT);
+	assert_int_equal(self_cost_programs(&now).skipped, ABSENT);
+	/* as they are now */
+	assert_int_equal(now.resident_bytes, 6 * MB);
+	assert_int_equal(now.child_cpu_ns, before.child_cpu_ns);
+	assert_int_equal(now.programs[0].jited_bytes, 3409);
+	assert_int_equal(self_cost_kernel_bytes(&now), 6982000);
+}
+
+/* Records are true whatever is asked for; names change only for those who look at them. */
+static void groups_follow_needs(void **state)
+{
+	const unsigned int always = BIT(GROUP_SWITCH) | BIT(GROUP_WAKE) | BIT(GROUP_NEW) |
+				    BIT(GROUP_EXEC) | BIT(GROUP_EXIT) | BIT(GROUP_CLOCK);
+
+	(void)state;
+	assert_int_equal(live_groups_of(0), always);
+	assert_int_equal(live_groups_of(NEED_SYSCALL | NEED_TOTALS | NEED_WAKER), always);
+	assert_int_equal(live_groups_of(NEED_COMM), always | BIT(GROUP_NAME));
+	assert_int_equal(live_groups_of(NEED_EXE), always | BIT(GROUP_NAME));
+	assert_int_equal(live_groups_of(~0u), BIT(GROUP_COUNT) - 1);
+	/* each column that shows a name, or what is looked up and kept */
+	for (size_t i = 0; i < sample_column_count; i++) {
+		const struct column *column = &sample_columns[i];
+		bool text = column->kind == KIND_TEXT && strcmp(column->name, "syscall");
+
+		if (text)
+			assert_true(live_groups_of(sample_needs_close(column->needs)) &
+				    BIT(GROUP_NAME));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(cost_is_shown),
+		cmocka_unit_test(unknown_is_not_zero),
+		cmocka_unit_test(fits_narrow_pages),
+		cmocka_unit_test(report_has_it_instead_of_its_foot),
+		cmocka_unit_test(pages_have_what_is_new),
+		cmocka_unit_test(groups_follow_needs),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
