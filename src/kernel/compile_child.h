@@ -16,7 +16,8 @@
 enum kernel_map {
 	KERNEL_MAP_THREADS,
 	KERNEL_MAP_SLOTS, /* where threads have slots: each one's, */
-	KERNEL_MAP_FREE,  /* and those that are nobody's */
+	KERNEL_MAP_FREE,  /* those that are nobody's, */
+	KERNEL_MAP_NEAR,  /* and the shortcut */
 	KERNEL_MAP_COUNTERS,
 	KERNEL_MAP_SAMPLING,
 	KERNEL_MAP_CHANGED,

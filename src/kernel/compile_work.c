@@ -22,6 +22,7 @@ static const struct {
 	[KERNEL_MAP_THREADS] = {"ts_threads", sizeof(struct thread_state)},
 	[KERNEL_MAP_SLOTS] = {"ts_slots", sizeof(__u32)},
 	[KERNEL_MAP_FREE] = {"ts_free", sizeof(__u32)},
+	[KERNEL_MAP_NEAR] = {"ts_near", sizeof(__u32)},
 	[KERNEL_MAP_COUNTERS] = {"ts_counters", sizeof(struct probe_counters)},
 	[KERNEL_MAP_SAMPLING] = {"ts_sampling", sizeof(struct sampling)},
 	[KERNEL_MAP_CHANGED] = {"ts_changed", sizeof(struct changed_ring)},

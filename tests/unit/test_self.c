@@ -171,7 +171,8 @@ static void pages_have_what_is_new(void **state)
 static void groups_follow_needs(void **state)
 {
 	const unsigned int always = BIT(GROUP_SWITCH) | BIT(GROUP_WAKE) | BIT(GROUP_NEW) |
-				    BIT(GROUP_EXEC) | BIT(GROUP_EXIT) | BIT(GROUP_CLOCK);
+				    BIT(GROUP_EXEC) | BIT(GROUP_EXIT) | BIT(GROUP_CLOCK) |
+				    BIT(GROUP_ASK);
 
 	(void)state;
 	assert_int_equal(live_groups_of(0), always);
