@@ -84,14 +84,15 @@ struct thread_wake {
 	__u32 listed_scan; /* the scan for which it was put on a changed list */
 };
 
-/* What a switch and a wake-up write without the registers is the first 128 bytes. */
+/* What switches and wake-ups write most of the time, and what a walk looks at, is the first 128
+ * bytes: two lines of the cache. */
 struct thread_state {
 	struct thread_wake wake;
 	struct thread_sched sched;
 	struct thread_identity identity;
 	__u64 kernel_stack; /* task->stack; 0 before IDENTITY_FULL */
 	__u32 key; /* in the thread state array: its slot, or the tid where that is a hash */
-	__u32 unused;
+	__u32 unused[3];
 };
 
 /* What samplers tell the probes. */
@@ -141,7 +142,7 @@ _Static_assert(sizeof(struct thread_identity) == 48, "thread_identity has no hol
 _Static_assert(sizeof(struct thread_wake) == 16, "thread_wake has no holes");
 _Static_assert(sizeof(struct thread_sched) == 120 + 8 * THREAD_REGISTER_COUNT,
 	       "thread_sched has no holes");
-_Static_assert(sizeof(struct thread_state) == 200 + 8 * THREAD_REGISTER_COUNT,
+_Static_assert(sizeof(struct thread_state) == 208 + 8 * THREAD_REGISTER_COUNT,
 	       "thread_state has no holes");
 
 #endif

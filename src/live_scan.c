@@ -14,8 +14,9 @@
 
 #define SWEEP_ROUNDS 10	     /* of forgotten totals */
 #define GONE_LOOKS 100	     /* for threads that are gone, in one housekeeping, */
-#define GONE_LOOKS_MORE 1000 /* or where there are more records than threads */
-#define WALK_RECORDS 100000  /* in one scan where only some need be looked at */
+#define GONE_LOOKS_MORE 1000 /* or where there are so many more records than threads: */
+#define GONE_FEW 16
+#define WALK_RECORDS 100000 /* in one scan where only some need be looked at */
 
 /* A key of live->awake of a thread that has no record in the kernel's map yet; keys there are 32
  * bits. */
@@ -68,12 +69,9 @@ static enum thread_doing doubt_resolve(struct live *live, const struct thread_st
 }
 
 /* Whether it is the thread's turn to be looked for. */
-static bool gone_turn(const struct live *live, uint32_t tid)
+static bool gone_turn(const struct live *live, const struct thread_state *record)
 {
-	size_t looks = live->unfit_threads < 0 ? GONE_LOOKS_MORE : GONE_LOOKS;
-	size_t turns = live->threads / looks + 1;
-
-	return tid % turns == live->rounds % turns;
+	return record->sched.tid % live->gone_turns == live->rounds % live->gone_turns;
 }
 
 /* Whether the thread has gone without a probe's telling: a zombie that was waited for, or a last
@@ -86,7 +84,7 @@ static bool record_gone(struct live *live, const struct thread_state *record,
 	char path[32];
 
 	if (!live->keep_house || !live->proc_whole ||
-	    (doing != DOING_ZOMBIE && !gone_turn(live, tid)))
+	    (doing != DOING_ZOMBIE && !gone_turn(live, record)))
 		return false;
 	snprintf(path, sizeof(path), PROC "/%u", tid);
 	if (!access(path, F_OK) || errno != ENOENT)
@@ -323,8 +321,7 @@ static bool record_passes(void *to, const struct thread_state *record)
 		return true;
 	}
 	if (live->config->all_states || live->translated || record->sched.exit_state ||
-	    !(record->identity.known & IDENTITY_NAME) || !record_settled(record) ||
-	    (live->keep_house && gone_turn(live, record->identity.tid)))
+	    !record_settled(record) || (live->keep_house && gone_turn(live, record)))
 		return false;
 	house_keep_record(live, record);
 	live->walked++;
@@ -339,8 +336,12 @@ static void seed_walked(void *to, const struct thread_state *record)
 
 static void round_begin(struct live *live)
 {
+	size_t looks;
+
 	live->walked = 0;
 	live->rounds += live->keep_house;
+	looks = live->unfit_threads < -GONE_FEW ? GONE_LOOKS_MORE : GONE_LOOKS;
+	live->gone_turns = (uint32_t)(live->threads / looks) + 1;
 	live->sweep = live->keep_house && live->rounds % SWEEP_ROUNDS == 0;
 	if (live->sweep)
 		index_clear(&live->doubts);

@@ -49,6 +49,7 @@ struct live {
 	bool translated;     /* /proc is not the first pid namespace's */
 	bool proc_whole;     /* it hides nobody (hidepid): who is not there is gone */
 	unsigned int rounds; /* that began when house was kept */
+	uint32_t gone_turns; /* rounds in which all are looked for */
 	bool keep_house;     /* in this scan */
 	bool sweep;	     /* in this round */
 	uint64_t late_count, scan_count;

@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <string.h>
 
+#define AHEAD 8 /* records; beyond the last one it is harmless */
+
 /* The probes write the sequence's begun, the rest, then its done: to be read the other way round.
  */
 static int slots_get(struct thread_table *table, uint32_t key, struct thread_state *record)
@@ -75,6 +77,9 @@ static int slots_walk(struct thread_table *table, uint32_t limit, bool *end)
 	for (uint32_t slot = table->walked; slot < until; slot++) {
 		const struct thread_state *record = &table->mapped[slot];
 
+		/* what a walk looks at, of a record some steps on */
+		__builtin_prefetch(&record[AHEAD].wake);
+		__builtin_prefetch(&record[AHEAD].sched.tid);
 		if (record->sched.tid && !table->visitor.passes(table->visitor.to, record) &&
 		    !slots_get(table, slot, table->records))
 			thread_table_meet(table, table->records);
