@@ -52,12 +52,6 @@ void value_add(struct text *text, const struct column *column, union value value
 	}
 }
 
-bool column_is_text(const struct column *column)
-{
-	return column->kind == KIND_TEXT || column->kind == KIND_HEX || column->kind == KIND_TIME ||
-	       column->kind == KIND_STATE;
-}
-
 int value_compare(const struct column *column, union value a, union value b)
 {
 	bool a_absent = value_is_absent(column, a), b_absent = value_is_absent(column, b);

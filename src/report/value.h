@@ -12,7 +12,11 @@
 void value_add(struct text *text, const struct column *column, union value value);
 
 /* Text in CSV and JSON, and aligned left; the others are bare numbers. */
-bool column_is_text(const struct column *column);
+static inline bool column_is_text(const struct column *column)
+{
+	return column->kind == KIND_TEXT || column->kind == KIND_HEX || column->kind == KIND_TIME ||
+	       column->kind == KIND_STATE;
+}
 
 /* Order for equal groups: absent first, then by number or by bytes. As strcmp(3). */
 int value_compare(const struct column *column, union value a, union value b);
