@@ -13,6 +13,7 @@ struct group_slot {
 };
 
 #define SLOTS_FIRST 1024
+#define KEY_MULTIPLIER 0x9e3779b97f4a7c15ull /* odd, 2^64 / the golden ratio */
 
 void group_table_init(struct group_table *table, const struct column_list *list)
 {
@@ -71,6 +72,16 @@ static union value *group_new(struct group_table *table, const union value *keys
 	return group;
 }
 
+/* For the few words of a key a loop beats a call of memcmp(3). */
+static bool keys_equal(const union value *a, const union value *b, size_t count)
+{
+	uint64_t differ = 0;
+
+	for (size_t i = 0; i < count; i++)
+		differ |= (uint64_t)a[i].number ^ (uint64_t)b[i].number;
+	return !differ;
+}
+
 /* The group with these keys, made if there is room for it, else NULL. */
 static union value *group_find(struct group_table *table, const union value *keys, uint32_t hash)
 {
@@ -79,8 +90,7 @@ static union value *group_find(struct group_table *table, const union value *key
 	for (; table->slots[at].group; at = (at + 1) & mask) {
 		union value *group = table->words + (table->slots[at].group - 1) * table->stride;
 
-		if (table->slots[at].hash == hash &&
-		    !memcmp(group, keys, table->key_count * sizeof(*keys)))
+		if (table->slots[at].hash == hash && keys_equal(group, keys, table->key_count))
 			return group;
 	}
 	if (table->count == GROUPS_MAX)
@@ -100,9 +110,10 @@ void group_table_add(struct group_table *table, const struct sample *sample)
 
 	for (size_t i = 0; i < table->key_count; i++) {
 		keys[i] = column_read(table->keys[i], sample);
-		hash = hash_u64(hash ^ (uint64_t)keys[i].number);
+		/* enough to tell keys apart; the bits are mixed once, at the end */
+		hash = ((hash << 29 | hash >> 35) ^ (uint64_t)keys[i].number) * KEY_MULTIPLIER;
 	}
-	group = group_find(table, keys, (uint32_t)hash);
+	group = group_find(table, keys, (uint32_t)hash_u64(hash));
 	if (!group) {
 		table->refused++;
 		return;

@@ -75,16 +75,3 @@ int64_t ratio(int64_t number, int64_t times, int64_t by)
 	result = ((__int128)number * times + by / 2) / by;
 	return result > INT64_MAX ? INT64_MAX : (int64_t)result;
 }
-
-int64_t sum(int64_t a, int64_t b)
-{
-	int64_t total;
-
-	if (a == ABSENT)
-		return b;
-	if (b == ABSENT)
-		return a;
-	if (__builtin_add_overflow(a, b, &total))
-		return a < 0 ? -INT64_MAX : INT64_MAX;
-	return total;
-}

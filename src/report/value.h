@@ -25,7 +25,18 @@ int value_compare(const struct column *column, union value a, union value b);
 int64_t ratio(int64_t number, int64_t times, int64_t by);
 
 /* a + b, held within int64_t; an absent one counts as nothing. */
-int64_t sum(int64_t a, int64_t b);
+static inline int64_t sum(int64_t a, int64_t b)
+{
+	int64_t total;
+
+	if (a == ABSENT)
+		return b;
+	if (b == ABSENT)
+		return a;
+	if (__builtin_add_overflow(a, b, &total))
+		return a < 0 ? -INT64_MAX : INT64_MAX;
+	return total;
+}
 
 /* Adds number / 10^decimals (decimals: 1 to 3): 123, 2 is 1.23. */
 void text_add_decimals(struct text *text, int64_t number, int decimals);
