@@ -56,7 +56,7 @@ static void slots_grow(struct group_table *table)
 	table->slot_count = count;
 }
 
-static union value *group_new(struct group_table *table, const union value *keys)
+static union value *group_new(struct group_table *table, const struct sample *sample)
 {
 	union value *group;
 
@@ -66,54 +66,56 @@ static union value *group_new(struct group_table *table, const union value *keys
 					     table->stride * sizeof(*table->words));
 	}
 	group = table->words + table->count++ * table->stride;
-	memcpy(group, keys, table->key_count * sizeof(*keys));
+	for (size_t i = 0; i < table->key_count; i++)
+		group[i] = column_read(table->keys[i], sample);
 	for (size_t i = table->key_count; i < table->stride; i++)
 		group[i].number = i < table->key_count + 2 ? 0 : ABSENT;
 	return group;
 }
 
-/* For the few words of a key a loop beats a call of memcmp(3). */
-static bool keys_equal(const union value *a, const union value *b, size_t count)
+static bool group_fits(const struct group_table *table, const union value *group,
+		       const struct sample *sample)
 {
 	uint64_t differ = 0;
 
-	for (size_t i = 0; i < count; i++)
-		differ |= (uint64_t)a[i].number ^ (uint64_t)b[i].number;
+	for (size_t i = 0; i < table->key_count; i++)
+		differ |= (uint64_t)(group[i].number ^ column_read(table->keys[i], sample).number);
 	return !differ;
 }
 
-/* The group with these keys, made if there is room for it, else NULL. */
-static union value *group_find(struct group_table *table, const union value *keys, uint32_t hash)
+/* The sample's group, made if there is room for it, else NULL. */
+static union value *group_find(struct group_table *table, const struct sample *sample,
+			       uint32_t hash)
 {
 	size_t mask = table->slot_count - 1, at = hash & mask;
 
 	for (; table->slots[at].group; at = (at + 1) & mask) {
 		union value *group = table->words + (table->slots[at].group - 1) * table->stride;
 
-		if (table->slots[at].hash == hash && keys_equal(group, keys, table->key_count))
+		if (table->slots[at].hash == hash && group_fits(table, group, sample))
 			return group;
 	}
 	if (table->count == GROUPS_MAX)
 		return NULL;
 	if (table->count * 2 >= table->slot_count) {
 		slots_grow(table);
-		return group_find(table, keys, hash);
+		return group_find(table, sample, hash);
 	}
 	table->slots[at] = (struct group_slot){hash, (uint32_t)table->count + 1};
-	return group_new(table, keys);
+	return group_new(table, sample);
 }
 
 void group_table_add(struct group_table *table, const struct sample *sample)
 {
-	union value keys[COLUMN_LIST_MAX], *group, *fold;
+	union value *group, *fold;
 	uint64_t hash = 0;
 
-	for (size_t i = 0; i < table->key_count; i++) {
-		keys[i] = column_read(table->keys[i], sample);
-		/* enough to tell keys apart; the bits are mixed once, at the end */
-		hash = ((hash << 29 | hash >> 35) ^ (uint64_t)keys[i].number) * KEY_MULTIPLIER;
-	}
-	group = group_find(table, keys, (uint32_t)hash_u64(hash));
+	/* a multiplication tells keys apart; the bits are mixed once, at the end */
+	for (size_t i = 0; i < table->key_count; i++)
+		hash = ((hash << 29 | hash >> 35) ^
+			(uint64_t)column_read(table->keys[i], sample).number) *
+		       KEY_MULTIPLIER;
+	group = group_find(table, sample, (uint32_t)hash_u64(hash));
 	if (!group) {
 		table->refused++;
 		return;

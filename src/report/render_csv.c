@@ -42,7 +42,7 @@ static bool csv_add_name(struct text *out, const char *name)
 		return false;
 	at = text_room(out, length + 2);
 	*at++ = '"';
-	memcpy(at, name, length);
+	memcpy(at, name, length + 1);
 	at[length] = '"';
 	text_end(out, at + length + 1);
 	return true;
