@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* CSV as RFC 4180 has it, but with bare line feeds: a heading, then a row per sample. Text is
  * always in quotes, so that "" and absent are told apart; numbers never are. */
+#include "report/render_cells.h"
 #include "report/renderer.h"
 #include "report/value.h"
 
@@ -32,27 +33,12 @@ static void csv_add_text(struct text *out, const char *string)
 	text_add_char(out, '"');
 }
 
-/* As csv_add_text() of what value_add() writes, for most names at once. False: not one of them. */
-static bool csv_add_name(struct text *out, const char *name)
+static void csv_add_cell(struct text *out, const struct column *column, union value value,
+			 bool first, struct text *room)
 {
-	size_t length = strlen(name);
-	char *at;
-
-	if (!text_is_plain(name, length))
-		return false;
-	at = text_room(out, length + 2);
-	*at++ = '"';
-	memcpy(at, name, length + 1);
-	at[length] = '"';
-	text_end(out, at + length + 1);
-	return true;
-}
-
-static void csv_add_value(struct text *out, const struct column *column, union value value,
-			  struct text *room)
-{
-	if (value_is_absent(column, value) ||
-	    (column->kind == KIND_TEXT && csv_add_name(out, value.text)))
+	if (!first)
+		text_add_char(out, ',');
+	if (value_is_absent(column, value) || cell_add_plain(out, column, value))
 		return;
 	if (!column_is_text(column)) {
 		value_add(out, column, value);
@@ -63,37 +49,9 @@ static void csv_add_value(struct text *out, const struct column *column, union v
 	csv_add_text(out, text_string(room));
 }
 
-/* Many values are those of the row above, as the time always is: their bytes are copied from where
- * they were written, which no formatting beats. */
 static void csv_add(struct text *out, const struct page *page)
 {
-	const struct column_list *list = page->grid->list;
-	size_t starts[COLUMN_LIST_MAX], lengths[COLUMN_LIST_MAX];
-	const union value *above = NULL;
-	struct text room = {0};
-
-	for (size_t row = 0; row < page->grid->row_count; row++) {
-		const union value *values = grid_row(page->grid, row);
-
-		for (size_t i = 0; i < list->count; i++) {
-			char *at;
-
-			if (above && above[i].number == values[i].number) {
-				at = text_room(out, lengths[i]);
-				memcpy(at, out->bytes + starts[i], lengths[i]);
-				text_end(out, at + lengths[i]);
-				continue;
-			}
-			starts[i] = out->length;
-			if (i)
-				text_add_char(out, ',');
-			csv_add_value(out, list->items[i], values[i], &room);
-			lengths[i] = out->length - starts[i];
-		}
-		text_add_char(out, '\n');
-		above = values;
-	}
-	text_done(&room);
+	cells_add(out, page->grid, csv_add_cell, "\n");
 }
 
 const struct renderer renderer_csv = {"csv", false, csv_begin, csv_add};
