@@ -33,20 +33,20 @@ static void csv_add_text(struct text *out, const char *string)
 	text_add_char(out, '"');
 }
 
-static void csv_add_cell(struct text *out, const struct column *column, union value value,
-			 bool first, struct text *room)
+static inline void csv_add_cell(struct text *out, const struct column *column, union value value,
+				bool first, struct text *room)
 {
 	if (!first)
 		text_add_char(out, ',');
-	if (value_is_absent(column, value) || cell_add_plain(out, column, value))
+	if (value_is_absent(column, value))
 		return;
 	if (!column_is_text(column)) {
 		value_add(out, column, value);
-		return;
+	} else if (!cell_add_plain(out, column, value)) {
+		text_clear(room);
+		value_add(room, column, value);
+		csv_add_text(out, text_string(room));
 	}
-	text_clear(room);
-	value_add(room, column, value);
-	csv_add_text(out, text_string(room));
 }
 
 static void csv_add(struct text *out, const struct page *page)

@@ -24,8 +24,8 @@ static void json_add_text(struct text *out, const char *string)
 	text_add_char(out, '"');
 }
 
-static void json_add_cell(struct text *out, const struct column *column, union value value,
-			  bool first, struct text *room)
+static inline void json_add_cell(struct text *out, const struct column *column, union value value,
+				 bool first, struct text *room)
 {
 	text_add(out, first ? "{\"" : ",\"", 2);
 	text_add_string(out, column->name);
@@ -34,15 +34,13 @@ static void json_add_cell(struct text *out, const struct column *column, union v
 		text_add_string(out, "null");
 		return;
 	}
-	if (cell_add_plain(out, column, value))
-		return;
 	if (!column_is_text(column)) {
 		value_add(out, column, value);
-		return;
+	} else if (!cell_add_plain(out, column, value)) {
+		text_clear(room);
+		value_add(room, column, value);
+		json_add_text(out, text_string(room));
 	}
-	text_clear(room);
-	value_add(room, column, value);
-	json_add_text(out, text_string(room));
 }
 
 static void json_add(struct text *out, const struct page *page)
