@@ -2,7 +2,7 @@
 /* The loop: take a scan from the source, keep it, show what was kept. The way of the data:
  *
  *   source->next() --> scan --> grouped: group_table, at the end of an interval --> grid --> page
- *                           --> rows: grid at once                              --> page
+ *                           --> rows: grid at once, some at a time              --> page
  *   page --> renderer --> text --> standard output
  *
  * What comes from where: the source has applied the filter and filled what the columns need.
@@ -22,6 +22,7 @@
 
 #define TERMINAL_ROWS 20 /* groups shown on a terminal */
 #define TERMINAL_WIDTH_DEFAULT 80
+#define ROWS_AT_ONCE 256 /* some 50 kB of CSV: in a cache, not in memory */
 
 struct run {
 	const struct config *config;
@@ -236,11 +237,19 @@ static int run_take_groups(struct run *run, const struct scan *scan, struct erro
 
 static int run_take_rows(struct run *run, const struct scan *scan, struct error *e)
 {
+	struct scan piece = *scan;
+	int err = 0;
+
 	run->total_us = sum(run->total_us, scan->silent_us);
-	grid_fill_rows(&run->grid, &run->list, scan);
-	run->renderer->add(&run->out, &run->page);
 	run->shown++;
-	return run_write(run, e);
+	for (size_t left = scan->count; left && !err; left -= piece.count) {
+		piece.samples = scan->samples + scan->count - left;
+		piece.count = left < ROWS_AT_ONCE ? left : ROWS_AT_ONCE;
+		grid_fill_rows(&run->grid, &run->list, &piece);
+		run->renderer->add(&run->out, &run->page);
+		err = run_write(run, e);
+	}
+	return err;
 }
 
 static bool run_ended(const struct run *run, int64_t weight_us)

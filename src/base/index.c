@@ -5,13 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum slot_use { SLOT_FREE, SLOT_LIVE, SLOT_REMOVED };
-
 struct index_slot {
 	uint64_t key;
 	uint64_t value;
-	enum slot_use use;
 };
+
+#define TAG_LIVE 0x80 /* and the upper bits of the key's hash; 0: a free slot */
 
 uint64_t hash_u64(uint64_t key)
 {
@@ -34,80 +33,91 @@ uint64_t hash_bytes(const void *bytes, size_t length)
 	return hash_u64(hash);
 }
 
-static struct index_slot *slot_of(const struct index *index, uint64_t key)
+/* The slot of the key, or the free one that ends the search for it. */
+static size_t slot_of(const struct index *index, uint64_t key)
 {
 	size_t mask = index->capacity - 1;
-	size_t at = hash_u64(key) & mask;
-	struct index_slot *removed = NULL;
+	uint64_t hash = hash_u64(key);
+	uint8_t tag = (uint8_t)(hash >> 57) | TAG_LIVE;
+	size_t at = hash & mask;
 
-	for (;; at = (at + 1) & mask) {
-		struct index_slot *slot = &index->slots[at];
-
-		if (slot->use == SLOT_FREE)
-			return removed ? removed : slot;
-		if (slot->use == SLOT_REMOVED && !removed)
-			removed = slot;
-		if (slot->use == SLOT_LIVE && slot->key == key)
-			return slot;
-	}
+	while (index->tags[at] && (index->tags[at] != tag || index->slots[at].key != key))
+		at = (at + 1) & mask;
+	return at;
 }
 
 uint64_t *index_find(const struct index *index, uint64_t key)
 {
-	struct index_slot *slot;
+	size_t at;
 
 	if (!index->used)
 		return NULL;
-	slot = slot_of(index, key);
-	return slot->use == SLOT_LIVE ? &slot->value : NULL;
+	at = slot_of(index, key);
+	return index->tags[at] ? &index->slots[at].value : NULL;
+}
+
+static void slot_fill(struct index *index, size_t at, uint64_t key, uint64_t value)
+{
+	index->slots[at] = (struct index_slot){key, value};
+	index->tags[at] = (uint8_t)(hash_u64(key) >> 57) | TAG_LIVE;
 }
 
 static void index_grow(struct index *index)
 {
-	struct index bigger = {0};
+	struct index bigger = {.capacity = index->capacity ? index->capacity * 2 : 16,
+			       .used = index->used};
 
-	bigger.capacity = 16;
-	while (bigger.capacity < index->used * 4)
-		bigger.capacity *= 2;
-	bigger.slots = memory_get(bigger.capacity * sizeof(*bigger.slots));
+	/* in one block: the tags lie behind the slots */
+	bigger.slots = memory_get(bigger.capacity * (sizeof(*bigger.slots) + sizeof(*bigger.tags)));
+	bigger.tags = (uint8_t *)(bigger.slots + bigger.capacity);
 	for (size_t i = 0; i < index->capacity; i++)
-		if (index->slots[i].use == SLOT_LIVE)
-			*slot_of(&bigger, index->slots[i].key) = index->slots[i];
-	bigger.used = bigger.filled = index->used;
+		if (index->tags[i])
+			slot_fill(&bigger, slot_of(&bigger, index->slots[i].key),
+				  index->slots[i].key, index->slots[i].value);
 	free(index->slots);
 	*index = bigger;
 }
 
 uint64_t *index_put(struct index *index, uint64_t key, bool *added)
 {
-	struct index_slot *slot;
 	bool missing;
+	size_t at;
 
-	/* at most two thirds filled, removed slots counted, so that a search ends */
-	if ((index->filled + 1) * 3 > index->capacity * 2)
+	/* at most two thirds are used, so that a search ends soon */
+	if ((index->used + 1) * 3 > index->capacity * 2)
 		index_grow(index);
-	slot = slot_of(index, key);
-	missing = slot->use != SLOT_LIVE;
+	at = slot_of(index, key);
+	missing = !index->tags[at];
 	if (missing) {
-		index->filled += slot->use == SLOT_FREE;
 		index->used++;
-		*slot = (struct index_slot){key, 0, SLOT_LIVE};
+		slot_fill(index, at, key, 0);
 	}
 	if (added)
 		*added = missing;
-	return &slot->value;
+	return &index->slots[at].value;
 }
 
 bool index_remove(struct index *index, uint64_t key)
 {
-	struct index_slot *slot;
+	size_t mask = index->capacity - 1, hole, at;
 
 	if (!index->used)
 		return false;
-	slot = slot_of(index, key);
-	if (slot->use != SLOT_LIVE)
+	hole = slot_of(index, key);
+	if (!index->tags[hole])
 		return false;
-	slot->use = SLOT_REMOVED;
+	/* no search may end at the hole early: what lies behind it moves up, unless that would be
+	 * before the slot where its own search begins */
+	for (at = (hole + 1) & mask; index->tags[at]; at = (at + 1) & mask) {
+		size_t home = hash_u64(index->slots[at].key) & mask;
+
+		if (((at - home) & mask) < ((at - hole) & mask))
+			continue;
+		index->slots[hole] = index->slots[at];
+		index->tags[hole] = index->tags[at];
+		hole = at;
+	}
+	index->tags[hole] = 0;
 	index->used--;
 	return true;
 }
@@ -115,12 +125,10 @@ bool index_remove(struct index *index, uint64_t key)
 bool index_next(const struct index *index, size_t *at, uint64_t *key, uint64_t *value)
 {
 	for (; *at < index->capacity; ++*at) {
-		const struct index_slot *slot = &index->slots[*at];
-
-		if (slot->use != SLOT_LIVE)
+		if (!index->tags[*at])
 			continue;
-		*key = slot->key;
-		*value = slot->value;
+		*key = index->slots[*at].key;
+		*value = index->slots[*at].value;
 		++*at;
 		return true;
 	}

@@ -13,9 +13,9 @@ struct index_slot;
 
 struct index {
 	struct index_slot *slots;
+	uint8_t *tags;	 /* of each slot, whether it is used, and by what kind of key */
 	size_t capacity; /* zero or a power of two */
-	size_t used;	 /* live entries */
-	size_t filled;	 /* live and removed ones */
+	size_t used;
 };
 
 /* Address of the key's value, or NULL. Valid until the next insertion or removal. */

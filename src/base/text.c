@@ -9,13 +9,11 @@
 #include <string.h>
 #include <wchar.h>
 
-static void text_reserve(struct text *text, size_t more)
+void text_grow(struct text *text, size_t bytes)
 {
 	size_t capacity = text->capacity ? text->capacity : 64;
 
-	if (text->length + more < text->capacity)
-		return;
-	while (capacity <= text->length + more)
+	while (capacity <= text->length + bytes)
 		capacity *= 2;
 	text->bytes = memory_resize(text->bytes, capacity, 1);
 	text->capacity = capacity;
@@ -23,10 +21,10 @@ static void text_reserve(struct text *text, size_t more)
 
 void text_add(struct text *text, const char *bytes, size_t length)
 {
-	text_reserve(text, length);
-	memcpy(text->bytes + text->length, bytes, length);
-	text->length += length;
-	text->bytes[text->length] = '\0';
+	char *at = text_room(text, length);
+
+	memcpy(at, bytes, length);
+	text_end(text, at + length);
 }
 
 void text_add_string(struct text *text, const char *string)
@@ -34,40 +32,48 @@ void text_add_string(struct text *text, const char *string)
 	text_add(text, string, strlen(string));
 }
 
-void text_add_char(struct text *text, char c)
-{
-	text_add(text, &c, 1);
-}
-
 void text_add_format(struct text *text, const char *format, ...)
 {
 	va_list args;
 	int length;
+	char *at;
 
 	va_start(args, format);
 	length = vsnprintf(NULL, 0, format, args);
 	va_end(args);
 	if (length < 0)
 		return;
-	text_reserve(text, (size_t)length);
+	at = text_room(text, (size_t)length);
 	va_start(args, format);
-	vsnprintf(text->bytes + text->length, (size_t)length + 1, format, args);
+	vsnprintf(at, (size_t)length + 1, format, args);
 	va_end(args);
-	text->length += (size_t)length;
+	text_end(text, at + length);
 }
+
+#define NUMBER_LENGTH 20 /* of -9223372036854775808 */
+
+/* 00, 01, .. 99 */
+static const char digit_pairs[] =
+	"00010203040506070809101112131415161718192021222324252627282930313233343536373839"
+	"40414243444546474849505152535455565758596061626364656667686970717273747576777879"
+	"8081828384858687888990919293949596979899";
 
 void text_add_number(struct text *text, int64_t number)
 {
 	uint64_t rest = number < 0 ? -(uint64_t)number : (uint64_t)number;
-	char digits[24], *at = digits + sizeof(digits);
+	char digits[2 * NUMBER_LENGTH], *end = digits + NUMBER_LENGTH, *from = end, *at;
 
-	do {
-		*--at = (char)('0' + rest % 10);
-		rest /= 10;
-	} while (rest);
+	for (; rest >= 100; rest /= 100)
+		memcpy(from -= 2, &digit_pairs[rest % 100 * 2], 2);
+	*--from = (char)('0' + rest % 10);
+	if (rest >= 10)
+		*--from = (char)('0' + rest / 10);
 	if (number < 0)
-		*--at = '-';
-	text_add(text, at, (size_t)(digits + sizeof(digits) - at));
+		*--from = '-';
+	/* a copy of a fixed size takes no call; what is behind the end is written over */
+	at = text_room(text, NUMBER_LENGTH);
+	memcpy(at, from, NUMBER_LENGTH);
+	text_end(text, at + (end - from));
 }
 
 static const char hex_digits[] = "0123456789abcdef";
@@ -111,6 +117,37 @@ void text_done(struct text *text)
 {
 	free(text->bytes);
 	*text = (struct text){0};
+}
+
+#define EACH_BYTE(byte) (0x0101010101010101ull * (byte))
+
+/* EACH_BYTE(0x80) if all eight bytes are plain. Where they are below 0x80 no sum carries into the
+ * next byte, and each has its bit 7 set by what is at least ' ', is not 0x7f, '"' and '\\'. */
+static uint64_t word_plain(uint64_t word)
+{
+	return (word + EACH_BYTE(0x80 - ' ')) & ~(word + EACH_BYTE(1)) & ~word &
+	       ((word ^ EACH_BYTE('"')) + EACH_BYTE(0x7f)) &
+	       ((word ^ EACH_BYTE('\\')) + EACH_BYTE(0x7f)) & EACH_BYTE(0x80);
+}
+
+bool text_is_plain(const char *bytes, size_t length)
+{
+	uint64_t word, plain = EACH_BYTE(0x80);
+	size_t at = 0;
+
+	for (; at + sizeof(word) <= length; at += sizeof(word)) {
+		memcpy(&word, bytes + at, sizeof(word));
+		plain &= word_plain(word);
+	}
+	if (at < length && at) {
+		memcpy(&word, bytes + length - sizeof(word), sizeof(word));
+		plain &= word_plain(word);
+	} else if (at < length) {
+		for (word = EACH_BYTE(' '); at < length; at++)
+			word = word << 8 | (unsigned char)bytes[at];
+		plain &= word_plain(word);
+	}
+	return plain == EACH_BYTE(0x80);
 }
 
 /* Length of the UTF-8 character at s, 0 if there is none (RFC 3629). */

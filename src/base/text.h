@@ -17,7 +17,6 @@ struct text {
 
 void text_add(struct text *text, const char *bytes, size_t length);
 void text_add_string(struct text *text, const char *string);
-void text_add_char(struct text *text, char c);
 void text_add_format(struct text *text, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void text_add_number(struct text *text, int64_t number);
@@ -26,6 +25,34 @@ const char *text_string(const struct text *text);      /* "" when empty, never N
 char *text_take(struct text *text);		       /* the malloced bytes; text becomes empty */
 void text_clear(struct text *text);		       /* keeps the memory */
 void text_done(struct text *text);
+
+void text_grow(struct text *text, size_t bytes); /* for text_room() */
+
+/* For inner loops: room for that many bytes and a NUL behind the end. What is written there is
+ * added by telling text_end() where it ends. */
+static inline char *text_room(struct text *text, size_t bytes)
+{
+	if (text->length + bytes >= text->capacity)
+		text_grow(text, bytes);
+	return text->bytes + text->length;
+}
+
+static inline void text_end(struct text *text, char *end)
+{
+	*end = '\0';
+	text->length = (size_t)(end - text->bytes);
+}
+
+static inline void text_add_char(struct text *text, char c)
+{
+	char *at = text_room(text, 1);
+
+	*at = c;
+	text_end(text, at + 1);
+}
+
+/* Printable ASCII without quotes and backslashes: what all formats write as it is. */
+bool text_is_plain(const char *bytes, size_t length);
 
 /* The gate: adds string so that no terminal or parser is harmed. Valid printable UTF-8 passes;
  * control characters (C0, DEL, C1), bytes that are not UTF-8, and direction marks become \xNN per

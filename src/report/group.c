@@ -13,6 +13,7 @@ struct group_slot {
 };
 
 #define SLOTS_FIRST 1024
+#define KEY_MULTIPLIER 0x9e3779b97f4a7c15ull /* odd, 2^64 / the golden ratio */
 
 void group_table_init(struct group_table *table, const struct column_list *list)
 {
@@ -55,7 +56,7 @@ static void slots_grow(struct group_table *table)
 	table->slot_count = count;
 }
 
-static union value *group_new(struct group_table *table, const union value *keys)
+static union value *group_new(struct group_table *table, const struct sample *sample)
 {
 	union value *group;
 
@@ -65,44 +66,56 @@ static union value *group_new(struct group_table *table, const union value *keys
 					     table->stride * sizeof(*table->words));
 	}
 	group = table->words + table->count++ * table->stride;
-	memcpy(group, keys, table->key_count * sizeof(*keys));
+	for (size_t i = 0; i < table->key_count; i++)
+		group[i] = column_read(table->keys[i], sample);
 	for (size_t i = table->key_count; i < table->stride; i++)
 		group[i].number = i < table->key_count + 2 ? 0 : ABSENT;
 	return group;
 }
 
-/* The group with these keys, made if there is room for it, else NULL. */
-static union value *group_find(struct group_table *table, const union value *keys, uint32_t hash)
+static bool group_fits(const struct group_table *table, const union value *group,
+		       const struct sample *sample)
+{
+	uint64_t differ = 0;
+
+	for (size_t i = 0; i < table->key_count; i++)
+		differ |= (uint64_t)(group[i].number ^ column_read(table->keys[i], sample).number);
+	return !differ;
+}
+
+/* The sample's group, made if there is room for it, else NULL. */
+static union value *group_find(struct group_table *table, const struct sample *sample,
+			       uint32_t hash)
 {
 	size_t mask = table->slot_count - 1, at = hash & mask;
 
 	for (; table->slots[at].group; at = (at + 1) & mask) {
 		union value *group = table->words + (table->slots[at].group - 1) * table->stride;
 
-		if (table->slots[at].hash == hash &&
-		    !memcmp(group, keys, table->key_count * sizeof(*keys)))
+		if (table->slots[at].hash == hash && group_fits(table, group, sample))
 			return group;
 	}
 	if (table->count == GROUPS_MAX)
 		return NULL;
 	if (table->count * 2 >= table->slot_count) {
 		slots_grow(table);
-		return group_find(table, keys, hash);
+		return group_find(table, sample, hash);
 	}
 	table->slots[at] = (struct group_slot){hash, (uint32_t)table->count + 1};
-	return group_new(table, keys);
+	return group_new(table, sample);
 }
 
 void group_table_add(struct group_table *table, const struct sample *sample)
 {
-	union value keys[COLUMN_LIST_MAX], *group, *fold;
+	union value *group, *fold;
 	uint64_t hash = 0;
 
-	for (size_t i = 0; i < table->key_count; i++) {
-		keys[i] = column_read(table->keys[i], sample);
-		hash = hash_u64(hash ^ (uint64_t)keys[i].number);
-	}
-	group = group_find(table, keys, (uint32_t)hash);
+	/* a multiplication tells keys apart; the bits are mixed once, at the end */
+	for (size_t i = 0; i < table->key_count; i++)
+		hash = ((hash << 29 | hash >> 35) ^
+			(uint64_t)column_read(table->keys[i], sample).number) *
+		       KEY_MULTIPLIER;
+	group = group_find(table, sample, (uint32_t)hash_u64(hash));
 	if (!group) {
 		table->refused++;
 		return;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* CSV as RFC 4180 has it, but with bare line feeds: a heading, then a row per sample. Text is
  * always in quotes, so that "" and absent are told apart; numbers never are. */
+#include "report/render_cells.h"
 #include "report/renderer.h"
 #include "report/value.h"
 
@@ -32,30 +33,25 @@ static void csv_add_text(struct text *out, const char *string)
 	text_add_char(out, '"');
 }
 
+static inline void csv_add_cell(struct text *out, const struct column *column, union value value,
+				bool first, struct text *room)
+{
+	if (!first)
+		text_add_char(out, ',');
+	if (value_is_absent(column, value))
+		return;
+	if (!column_is_text(column)) {
+		value_add(out, column, value);
+	} else if (!cell_add_plain(out, column, value)) {
+		text_clear(room);
+		value_add(room, column, value);
+		csv_add_text(out, text_string(room));
+	}
+}
+
 static void csv_add(struct text *out, const struct page *page)
 {
-	const struct column_list *list = page->grid->list;
-	struct text room = {0};
-
-	for (size_t row = 0; row < page->grid->row_count; row++) {
-		const union value *values = grid_row(page->grid, row);
-
-		for (size_t i = 0; i < list->count; i++) {
-			if (i)
-				text_add_char(out, ',');
-			if (value_is_absent(list->items[i], values[i]))
-				continue;
-			if (!column_is_text(list->items[i])) {
-				value_add(out, list->items[i], values[i]);
-				continue;
-			}
-			text_clear(&room);
-			value_add(&room, list->items[i], values[i]);
-			csv_add_text(out, text_string(&room));
-		}
-		text_add_char(out, '\n');
-	}
-	text_done(&room);
+	cells_add(out, page->grid, csv_add_cell, "\n");
 }
 
 const struct renderer renderer_csv = {"csv", false, csv_begin, csv_add};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* JSON lines: an object per sample, every column in every object, absent as null. */
+#include "report/render_cells.h"
 #include "report/renderer.h"
 #include "report/value.h"
 
@@ -23,30 +24,28 @@ static void json_add_text(struct text *out, const char *string)
 	text_add_char(out, '"');
 }
 
+static inline void json_add_cell(struct text *out, const struct column *column, union value value,
+				 bool first, struct text *room)
+{
+	text_add(out, first ? "{\"" : ",\"", 2);
+	text_add_string(out, column->name);
+	text_add(out, "\":", 2);
+	if (value_is_absent(column, value)) {
+		text_add_string(out, "null");
+		return;
+	}
+	if (!column_is_text(column)) {
+		value_add(out, column, value);
+	} else if (!cell_add_plain(out, column, value)) {
+		text_clear(room);
+		value_add(room, column, value);
+		json_add_text(out, text_string(room));
+	}
+}
+
 static void json_add(struct text *out, const struct page *page)
 {
-	const struct column_list *list = page->grid->list;
-	struct text room = {0};
-
-	for (size_t row = 0; row < page->grid->row_count; row++) {
-		const union value *values = grid_row(page->grid, row);
-
-		for (size_t i = 0; i < list->count; i++) {
-			text_add_char(out, i ? ',' : '{');
-			json_add_text(out, list->items[i]->name);
-			text_add_char(out, ':');
-			text_clear(&room);
-			value_add(&room, list->items[i], values[i]);
-			if (value_is_absent(list->items[i], values[i]))
-				text_add_string(out, "null");
-			else if (column_is_text(list->items[i]))
-				json_add_text(out, text_string(&room));
-			else
-				text_add(out, text_string(&room), room.length);
-		}
-		text_add(out, "}\n", 2);
-	}
-	text_done(&room);
+	cells_add(out, page->grid, json_add_cell, "}\n");
 }
 
 const struct renderer renderer_json = {"json", false, NULL, json_add};

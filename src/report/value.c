@@ -52,12 +52,6 @@ void value_add(struct text *text, const struct column *column, union value value
 	}
 }
 
-bool column_is_text(const struct column *column)
-{
-	return column->kind == KIND_TEXT || column->kind == KIND_HEX || column->kind == KIND_TIME ||
-	       column->kind == KIND_STATE;
-}
-
 int value_compare(const struct column *column, union value a, union value b)
 {
 	bool a_absent = value_is_absent(column, a), b_absent = value_is_absent(column, b);
@@ -80,17 +74,4 @@ int64_t ratio(int64_t number, int64_t times, int64_t by)
 		return 0;
 	result = ((__int128)number * times + by / 2) / by;
 	return result > INT64_MAX ? INT64_MAX : (int64_t)result;
-}
-
-int64_t sum(int64_t a, int64_t b)
-{
-	int64_t total;
-
-	if (a == ABSENT)
-		return b;
-	if (b == ABSENT)
-		return a;
-	if (__builtin_add_overflow(a, b, &total))
-		return a < 0 ? -INT64_MAX : INT64_MAX;
-	return total;
 }

@@ -12,7 +12,11 @@
 void value_add(struct text *text, const struct column *column, union value value);
 
 /* Text in CSV and JSON, and aligned left; the others are bare numbers. */
-bool column_is_text(const struct column *column);
+static inline bool column_is_text(const struct column *column)
+{
+	return column->kind == KIND_TEXT || column->kind == KIND_HEX || column->kind == KIND_TIME ||
+	       column->kind == KIND_STATE;
+}
 
 /* Order for equal groups: absent first, then by number or by bytes. As strcmp(3). */
 int value_compare(const struct column *column, union value a, union value b);
@@ -21,7 +25,18 @@ int value_compare(const struct column *column, union value a, union value b);
 int64_t ratio(int64_t number, int64_t times, int64_t by);
 
 /* a + b, held within int64_t; an absent one counts as nothing. */
-int64_t sum(int64_t a, int64_t b);
+static inline int64_t sum(int64_t a, int64_t b)
+{
+	int64_t total;
+
+	if (a == ABSENT)
+		return b;
+	if (b == ABSENT)
+		return a;
+	if (__builtin_add_overflow(a, b, &total))
+		return a < 0 ? -INT64_MAX : INT64_MAX;
+	return total;
+}
 
 /* Adds number / 10^decimals (decimals: 1 to 3): 123, 2 is 1.23. */
 void text_add_decimals(struct text *text, int64_t number, int decimals);

@@ -69,6 +69,9 @@ static inline union value column_read(const struct column *column, const void *f
 	return value;
 }
 
-bool value_is_absent(const struct column *column, union value value);
+static inline bool value_is_absent(const struct column *column, union value value)
+{
+	return column->kind == KIND_TEXT ? !value.text : value.number == ABSENT;
+}
 
 #endif

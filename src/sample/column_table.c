@@ -75,8 +75,3 @@ const struct column *sample_column_find(const char *name)
 			return &sample_columns[i];
 	return NULL;
 }
-
-bool value_is_absent(const struct column *column, union value value)
-{
-	return column->kind == KIND_TEXT ? !value.text : value.number == ABSENT;
-}

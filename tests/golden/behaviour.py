@@ -94,6 +94,15 @@ class Formats(unittest.TestCase):
             given = tsnap("--replay", "-", "-a", "--csv", "-g", columns, stdin=None, input=content)
             self.assertEqual(given.stdout, content, name)
 
+    def test_scans_of_any_size(self):
+        for rows in (1, 255, 256, 257, 1000):
+            content = HEADING + b"".join(row(1, tid, "x%d" % (tid % 7)) for tid in range(rows)) + row(2)
+            columns = HEADING.decode().strip()
+            given = tsnap("--replay", "-", "--csv", "-g", columns, stdin=None, input=content)
+            self.assertEqual(given.stdout, content, rows)
+            given = tsnap("--replay", "-", "--csv", "-n", "1", stdin=None, input=content)
+            self.assertEqual(given.stdout.count(b"\n"), 1 + rows)
+
     def test_recordings_follow_each_other(self):
         with open(os.path.join(FIXTURES, "small.csv"), "rb") as file:
             content = file.read()

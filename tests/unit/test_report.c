@@ -186,6 +186,75 @@ static void groups_are_bounded(void **state)
 	group_table_done(&groups);
 }
 
+/* Keys that differ only in their highest bits, or are each other's in other columns. */
+static void groups_of_odd_keys(void **state)
+{
+	struct column_list list = {0};
+	struct group_table groups;
+	struct error e = {0};
+	struct sample sample = sample_absent;
+
+	(void)state;
+	column_list_add(&list, "arg0,arg1,arg2", true, &e);
+	group_table_init(&groups, &list);
+	for (int twice = 0; twice < 2; twice++)
+		for (int64_t i = 0; i < 4096; i++) {
+			sample.arg[0] = (int64_t)((uint64_t)i << 52);
+			sample.arg[1] = i % 64;
+			sample.arg[2] = i / 64;
+			group_table_add(&groups, &sample);
+		}
+	assert_int_equal(groups.count, 4096);
+	for (size_t i = 0; i < groups.count; i++)
+		assert_int_equal(group_samples(&groups, group_at(&groups, i)), 2);
+	group_table_done(&groups);
+}
+
+/* A cell that is as the one above, or not, whatever is in it; and a page after another. */
+static void csv_cells(void **state)
+{
+	static const struct {
+		const char *comm, *user;
+		int64_t tid, state;
+	} rows[] = {
+		{"a", "", 1, DOING_ON},	      {"a", "", 1, DOING_ON},
+		{"a\"\n", NULL, 1, DOING_RQ}, {"a\"\n", NULL, 22, DOING_RQ},
+		{NULL, "a", ABSENT, ABSENT},  {NULL, "a", 22, ABSENT},
+	};
+	struct column_list list = {0};
+	struct sample samples[6];
+	struct scan scan = {.samples = samples, .count = 6};
+	struct grid grid = {0};
+	struct page page = {.grid = &grid};
+	struct text out = {0};
+	struct error e = {0};
+
+	(void)state;
+	column_list_add(&list, "comm,tid,state,user", false, &e);
+	for (size_t i = 0; i < 6; i++) {
+		samples[i] = sample_absent;
+		samples[i].comm = name_of_string(rows[i].comm);
+		samples[i].user = name_of_string(rows[i].user);
+		samples[i].tid = rows[i].tid;
+		samples[i].state = rows[i].state;
+	}
+	grid_fill_rows(&grid, &list, &scan);
+	renderer_csv.add(&out, &page);
+	scan.samples += 5;
+	scan.count = 1;
+	grid_fill_rows(&grid, &list, &scan);
+	renderer_csv.add(&out, &page);
+	assert_string_equal(text_string(&out), "\"a\",1,\"ON\",\"\"\n"
+					       "\"a\",1,\"ON\",\"\"\n"
+					       "\"a\"\"\\x0a\",1,\"RQ\",\n"
+					       "\"a\"\"\\x0a\",22,\"RQ\",\n"
+					       ",,,\"a\"\n"
+					       ",22,,\"a\"\n"
+					       ",22,,\"a\"\n");
+	text_done(&out);
+	grid_done(&grid);
+}
+
 static void tallies(void **state)
 {
 	struct sample samples[3] = {sample_absent, sample_absent, sample_absent};
@@ -237,6 +306,9 @@ int main(void)
 
 		cmocka_unit_test(groups_fold_and_sort),
 		cmocka_unit_test(groups_are_bounded),
+		cmocka_unit_test(groups_of_odd_keys),
+
+		cmocka_unit_test(csv_cells),
 
 		cmocka_unit_test(tallies),
 		cmocka_unit_test(renderers),

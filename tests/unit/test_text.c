@@ -102,6 +102,48 @@ static void numbers(void **state)
 	text_done(&text);
 }
 
+/* Against printf(3): each length, both signs, and both sides of each power of ten. */
+static void numbers_as_printed(void **state)
+{
+	struct text text = {0};
+	char expected[32];
+
+	(void)state;
+	for (int64_t power = 1; power <= INT64_MAX / 10; power *= 10)
+		for (int64_t near = -2; near <= 2; near++)
+			for (int sign = -1; sign <= 1; sign += 2) {
+				int64_t number = sign * (power + near);
+
+				snprintf(expected, sizeof(expected), "%lld", (long long)number);
+				text_clear(&text);
+				text_add_number(&text, number);
+				assert_string_equal(text_string(&text), expected);
+				assert_int_equal(text.length, strlen(expected));
+			}
+	text_done(&text);
+}
+
+/* Every byte at every place of a word, and of what is left of one. */
+static void plain_is_plain(void **state)
+{
+	char bytes[32];
+
+	(void)state;
+	assert_true(text_is_plain("", 0));
+	for (size_t length = 1; length <= 19; length++)
+		for (size_t at = 0; at < length; at++)
+			for (int byte = 0; byte < 256; byte++) {
+				bool plain =
+					byte >= ' ' && byte < 0x7f && byte != '"' && byte != '\\';
+
+				/* what is behind the end does not count */
+				memset(bytes, '"', sizeof(bytes));
+				memset(bytes, at % 2 ? '~' : ' ', length);
+				bytes[at] = (char)byte;
+				assert_int_equal(text_is_plain(bytes, length), plain);
+			}
+}
+
 static void digits_fold(void **state)
 {
 	struct text text = {0};
@@ -159,6 +201,9 @@ int main(void)
 		cmocka_unit_test(buffer_grows_and_clears),
 
 		cmocka_unit_test(numbers),
+
+		cmocka_unit_test(numbers_as_printed),
+		cmocka_unit_test(plain_is_plain),
 
 		cmocka_unit_test(digits_fold),
 

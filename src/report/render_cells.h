@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What formats of a row per sample have in common: the inner loop of CSV and JSON, so inline. */
+#ifndef TSNAP_REPORT_RENDER_CELLS_H
+#define TSNAP_REPORT_RENDER_CELLS_H
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "report/grid.h"
+
+/* Writes a cell and what sets it off from the one before. room: for its use. */
+typedef void cell_writer(struct text *out, const struct column *column, union value value,
+			 bool first, struct text *room);
+
+/* Adds a row for each of the grid's, and row_end after each. Many cells say what those above say,
+ * as the time always does: their bytes are copied, which no formatting beats. */
+static inline void cells_add(struct text *out, const struct grid *grid, cell_writer *add,
+			     const char *row_end)
+{
+	size_t starts[COLUMN_LIST_MAX], lengths[COLUMN_LIST_MAX];
+	const union value *above = NULL;
+	struct text room = {0};
+
+	for (size_t row = 0; row < grid->row_count; row++) {
+		const union value *values = grid_row(grid, row);
+
+		for (size_t i = 0; i < grid->list->count; i++) {
+			if (above && above[i].number == values[i].number) {
+				char *at = text_room(out, lengths[i]);
+
+				memcpy(at, out->bytes + starts[i], lengths[i]);
+				text_end(out, at + lengths[i]);
+				continue;
+			}
+			starts[i] = out->length;
+			add(out, grid->list->items[i], values[i], i == 0, &room);
+			lengths[i] = out->length - starts[i];
+		}
+		text_add_string(out, row_end);
+		above = values;
+	}
+	text_done(&room);
+}
+
+/* Adds in quotes what CSV and JSON write alike: plain text, as most names are. False: it is not. */
+static inline bool cell_add_plain(struct text *out, const struct column *column, union value value)
+{
+	size_t length;
+	char *at;
+
+	if (column->kind != KIND_TEXT)
+		return false;
+	length = strlen(value.text);
+	if (!text_is_plain(value.text, length))
+		return false;
+	at = text_room(out, length + 2);
+	*at++ = '"';
+	memcpy(at, value.text, length + 1);
+	at[length] = '"';
+	text_end(out, at + length + 1);
+	return true;
+}
+
+#endif
