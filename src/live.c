@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/names.h"
 #include "live_groups.h"
+#include "live_grow.h"
 #include "live_options.h"
 #include "live_state.h"
 
@@ -24,15 +25,28 @@
 #define CLOCK_RATE_MIN_HZ 20		   /* the perf clock's, so that its look is never old */
 #define FIRST_SCAN_NS (NS_PER_SECOND / 20) /* by then every CPU's clock has ticked once */
 
+/* By what tsnap itself did since the last beat. */
+static enum late_why late_why(const struct live *live, int64_t late_ns, uint64_t growths)
+{
+	if (live->growths != growths)
+		return LATE_GROWTH;
+	return clock_cpu_ns() - live->beat_cpu_ns > late_ns / 2 ? LATE_WORK : LATE_WAIT;
+}
+
 /* Sleeps until the next beat. A beat that was missed is counted, not made up for. Shortly before it
  * switches begin to keep registers. */
 static int beat_wait(struct live *live)
 {
-	int64_t late_ns = clock_monotonic_ns() - live->due_ns, scan_ns = 0;
-	int err = 0;
+	uint64_t growths = live->growths;
+	int64_t late_ns, scan_ns = 0;
+	int err = live_grow(live);
 
+	if (err)
+		return err;
+	late_ns = clock_monotonic_ns() - live->due_ns;
 	if (late_ns >= live->period_ns) {
-		live->late_count += (uint64_t)(late_ns / live->period_ns);
+		live->late_count[late_why(live, late_ns, growths)] +=
+			(uint64_t)(late_ns / live->period_ns);
 		live->due_ns += late_ns / live->period_ns * live->period_ns;
 	}
 	if (live->needs & NEED_SYSCALL) {
@@ -44,6 +58,7 @@ static int beat_wait(struct live *live)
 		err = clock_sleep_until(scan_ns > live->due_ns ? scan_ns : live->due_ns);
 	if (!err)
 		live->due_ns += live->period_ns;
+	live->beat_cpu_ns = clock_cpu_ns();
 	return err;
 }
 
@@ -100,7 +115,12 @@ static void live_describe(struct source *source, struct source_facts *facts)
 		facts->bpf_ns = (int64_t)ns;
 		facts->bpf_runs = (int64_t)runs;
 	}
-	missed_add_row(facts, "late scans", live->late_count);
+	missed_add_row(facts, "late scans (the one before took too long: a lower rate, or -p)",
+		       live->late_count[LATE_WORK]);
+	missed_add_row(facts, "late scans (tsnap waited for a CPU, or for its output)",
+		       live->late_count[LATE_WAIT]);
+	missed_add_row(facts, "late scans (the map was made larger)",
+		       live->late_count[LATE_GROWTH]);
 	missed_add_row(facts, "records that kept changing while they were read",
 		       kernel->table.torn_count);
 	missed_add_row(facts, "scans that could not see the whole map",

@@ -161,7 +161,7 @@ static void asked_take(struct live *live)
 {
 	if (!live->asked_count)
 		return;
-	registers_fill(&live->kernel.asker, live->asked, live->asked_count);
+	registers_fill(&live->kernel.asker, &live->kernel.table, live->asked, live->asked_count);
 	for (uint32_t i = 0; i < live->asked_count; i++) {
 		struct sample *sample = &live->samples[live->asked_sample[i]];
 

@@ -18,6 +18,9 @@
 #define REGISTERS_MORE_NS (2 * NS_PER_MS)   /* that switches keep registers while a scan goes on */
 #define HOUSEKEEPING_NS (1 * NS_PER_SECOND) /* zombies, patterns, caches */
 
+/* Why a scan came late. */
+enum late_why { LATE_WORK, LATE_WAIT, LATE_GROWTH, LATE_COUNT };
+
 struct live {
 	struct source source;
 	const struct config *config;
@@ -52,7 +55,9 @@ struct live {
 	uint32_t gone_turns; /* rounds in which all are looked for */
 	bool keep_house;     /* in this scan */
 	bool sweep;	     /* in this round */
-	uint64_t late_count, scan_count;
+	uint64_t late_count[LATE_COUNT], scan_count, growths;
+	int64_t beat_cpu_ns;   /* clock_cpu_ns() at the last beat */
+	bool grown_up;	       /* the array can't be made larger */
 	int64_t unfit_threads; /* in the last round; below 0: so many records are nobody's */
 	int64_t other_threads; /* of other pid namespaces, then */
 	struct text chosen;    /* for -v */

@@ -77,6 +77,8 @@ void totals_carry(struct totals_table *table, const struct live_totals *before,
 	last->runq_ns -= before->runq_ns;
 	last->disk_ns -= before->disk_ns;
 	last->sleep_ns -= before->sleep_ns;
+	last->voluntary_count -= before->voluntary_count;
+	last->involuntary_count -= before->involuntary_count;
 }
 
 void totals_mark(struct totals_table *table, int64_t tid)

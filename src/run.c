@@ -148,7 +148,8 @@ static int run_write(struct run *run, struct error *e)
 
 static int64_t since(int64_t now, int64_t before)
 {
-	return now == ABSENT || before == ABSENT ? now : now - before;
+	/* less than before: counted anew */
+	return now == ABSENT || before == ABSENT || now < before ? now : now - before;
 }
 
 /* now: as of now; becomes what is new since before. */

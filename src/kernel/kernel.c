@@ -119,7 +119,7 @@ static int maps_open(struct kernel *kernel)
 		maps[KERNEL_MAP_CHANGED], kernel->host.cpus_possible, maps[KERNEL_MAP_SLOTS] >= 0);
 	if (result)
 		return result;
-	return register_asker_init(&kernel->asker, &kernel->table,
+	return register_asker_init(&kernel->asker,
 				   kernel->compiled.programs[GROUP_ASK], maps[KERNEL_MAP_SAMPLING],
 				   maps[KERNEL_MAP_ASKS]);
 }

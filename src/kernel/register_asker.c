@@ -33,12 +33,11 @@ static int place_take(struct register_asker *asker)
 	return -EBUSY;
 }
 
-int register_asker_init(struct register_asker *asker, struct thread_table *table, int program,
-			int sampling_map, int asks_map)
+int register_asker_init(struct register_asker *asker, int program, int sampling_map, int asks_map)
 {
 	int err;
 
-	*asker = (struct register_asker){.table = table, .program = program};
+	*asker = (struct register_asker){.program = program};
 	if (program < 0)
 		return 0;
 	err = bpf_call_map_mapped(sampling_map, sizeof(*asker->sampling),
@@ -89,13 +88,13 @@ bool registers_there(const struct thread_state *record)
 }
 
 /* sequence: the thread's number before its registers were read. */
-static void registers_take(struct register_asker *asker, struct thread_state *record,
+static void registers_take(struct thread_table *table, struct thread_state *record,
 			   uint64_t sequence, const __u64 *registers)
 {
 	uint64_t out = out_sequence(record);
 	struct thread_state now;
 
-	if (thread_table_get(asker->table, record->key, &now) ||
+	if (thread_table_get(table, record->key, &now) ||
 	    now.sched.sequence_begun != now.sched.sequence_done)
 		return;
 	if (now.sched.registers_sequence == out)
@@ -106,7 +105,8 @@ static void registers_take(struct register_asker *asker, struct thread_state *re
 	record->sched.registers_sequence = out;
 }
 
-void registers_fill(struct register_asker *asker, struct thread_state *records, uint32_t count)
+void registers_fill(struct register_asker *asker, struct thread_table *table,
+		    struct thread_state *records, uint32_t count)
 {
 	struct registers_ask *ask;
 
@@ -120,5 +120,5 @@ void registers_fill(struct register_asker *asker, struct thread_state *records, 
 		return;
 	for (uint32_t i = 0; i < count; i++)
 		if (!registers_there(&records[i]))
-			registers_take(asker, &records[i], ask->sequences[i], ask->registers[i]);
+			registers_take(table, &records[i], ask->sequences[i], ask->registers[i]);
 }

@@ -11,9 +11,8 @@
 #include "kernel/thread_table.h"
 
 struct register_asker {
-	struct thread_table *table; /* not owned */
-	int program;		    /* descriptor, not owned; -1: none, switches keep all */
-	struct sampling *sampling;  /* the two maps */
+	int program;		   /* descriptor, not owned; -1: none, switches keep all */
+	struct sampling *sampling; /* the two maps */
 	struct registers_ask *asks;
 	uint32_t number;  /* this sampler's, in asks */
 	int64_t since_ns; /* that switches keep registers */
@@ -21,8 +20,7 @@ struct register_asker {
 
 /* program: -1 where switches keep all registers. 0, or -errno where the maps can't be mapped or,
  * -EBUSY, ASKERS_MAX samplers are there already. */
-int register_asker_init(struct register_asker *asker, struct thread_table *table, int program,
-			int sampling_map, int asks_map);
+int register_asker_init(struct register_asker *asker, int program, int sampling_map, int asks_map);
 void register_asker_done(struct register_asker *asker); /* also of a zeroed one */
 
 /* At least until then (monotonic) switches keep registers, of threads that leave and of those that
@@ -35,6 +33,7 @@ bool registers_there(const struct thread_state *record);
 
 /* Fills those registers into the records, ASK_MAX at most, as far as they are there or the thread
  * has not run since its record was copied. */
-void registers_fill(struct register_asker *asker, struct thread_state *records, uint32_t count);
+void registers_fill(struct register_asker *asker, struct thread_table *table,
+		    struct thread_state *records, uint32_t count);
 
 #endif

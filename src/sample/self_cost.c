@@ -4,7 +4,9 @@
 
 static int64_t known_difference(int64_t now, int64_t before)
 {
-	return now == ABSENT || before == ABSENT ? ABSENT : now - before;
+	if (now == ABSENT || before == ABSENT)
+		return ABSENT;
+	return now < before ? now : now - before; /* less than before: counted anew */
 }
 
 static int64_t known_sum(int64_t a, int64_t b)

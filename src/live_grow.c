@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "live_grow.h"
+#include "base/clock.h"
+#include "live_options.h"
+#include "live_sample.h"
+
+#include <errno.h>
+
+/* Whether few places are left. A number that the user gave is kept to. */
+static bool growth_due(struct live *live)
+{
+	uint32_t most = live->kernel.table.entries_max;
+
+	return !live->config->max_threads && !live->grown_up && most < THREADS_MAX &&
+	       (live->threads > most / 8 * 7 || kernel_map_full_count(&live->kernel));
+}
+
+struct move {
+	struct live *live;
+	struct kernel *bigger;
+};
+
+static bool none_passes(void *to, const struct thread_state *record)
+{
+	(void)to;
+	(void)record;
+	return false;
+}
+
+/* The thread has a new record already, whose totals began when that was made: what the old one
+ * counted until then is what they differ by. */
+static void totals_move(struct live *live, const struct thread_state *old,
+			const struct thread_state *made)
+{
+	const struct live_moment moment = {.now_ns = clock_monotonic_ns()};
+	struct live_totals before, since;
+	struct sample sample;
+	bool unsure;
+
+	record_totals(old, &moment, record_doing(old, &moment, &unsure), &before);
+	record_totals(made, &moment, record_doing(made, &moment, &unsure), &since);
+	before.cpu_ns -= since.cpu_ns;
+	before.runq_ns -= since.runq_ns;
+	before.disk_ns -= since.disk_ns;
+	before.sleep_ns -= since.sleep_ns;
+	before.voluntary_count -= since.voluntary_count;
+	before.involuntary_count -= since.involuntary_count;
+	record_sample(old, &moment, DOING_SLEEP, &sample);
+	totals_carry(&live->totals, &before, &sample);
+}
+
+static void record_move(void *to, const struct thread_state *old)
+{
+	struct move *move = to;
+	struct thread_table *table = &move->bigger->table;
+	struct thread_state copy = *old;
+	uint32_t key;
+
+	if (thread_table_add(table, &copy) == -EEXIST &&
+	    !thread_table_key(table, old->sched.tid, &key) && !thread_table_get(table, key, &copy))
+		totals_move(move->live, old, &copy);
+}
+
+static int growth_make(struct live *live, struct kernel *bigger, struct error *e)
+{
+	struct kernel_options options;
+	struct move move = {live, bigger};
+	const struct thread_visitor visitor = {none_passes, record_move, &move};
+	bool end;
+	int err;
+
+	live_kernel_options(live->config, live->needs | filter_needs(live->filter), &options);
+	options.threads_max = 2 * (int64_t)live->kernel.table.entries_max;
+	if (options.threads_max < 2 * host_threads_count())
+		options.threads_max = 2 * host_threads_count();
+	if (options.threads_max > THREADS_MAX)
+		options.threads_max = THREADS_MAX;
+	err = kernel_open(bigger, &options, e);
+	if (err)
+		return err;
+	thread_table_rewind(&live->kernel.table);
+	return thread_table_walk(&live->kernel.table, &visitor, UINT32_MAX, &end);
+}
+
+int live_grow(struct live *live)
+{
+	struct error e = {0};
+	struct kernel bigger;
+	int err;
+
+	if (!growth_due(live))
+		return 0;
+	err = growth_make(live, &bigger, &e);
+	error_done(&e);
+	if (err) {
+		kernel_close(&bigger);
+		live->grown_up = err != -EINTR;
+		return err == -EINTR ? err : 0;
+	}
+	bigger.table.torn_count += live->kernel.table.torn_count;
+	bigger.table.unfinished_count += live->kernel.table.unfinished_count;
+	kernel_close(&live->kernel);
+	live->kernel = bigger;
+	live->seed.unfit_count = 0;
+	/* what was known by keys and sequence numbers of the old records */
+	index_clear(&live->awake);
+	index_clear(&live->doubts);
+	lookup_free(live->lookup);
+	live->lookup = lookup_new(PROC);
+	live->growths++;
+	/* those that did not fit */
+	err = live_seed_all(&live->seed, &live->kernel, &e);
+	error_done(&e);
+	live->grown_up = err != 0;
+	return 0;
+}
