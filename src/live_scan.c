@@ -260,6 +260,13 @@ static bool record_known(struct live *live, const struct thread_state *record)
 	return !live->translated || !record->sched.tid || live_space_meet(live, record);
 }
 
+/* Whether nobody asks for the thread, as its record tells. */
+static bool record_refused(const struct live *live, const struct thread_state *record)
+{
+	return record->identity.known & IDENTITY_NAME &&
+	       filter_excludes(live->filter, record->identity.tgid, record->identity.tid);
+}
+
 static void record_meet(void *to, const struct thread_state *record)
 {
 	struct live *live = to;
@@ -268,6 +275,8 @@ static void record_meet(void *to, const struct thread_state *record)
 		return;
 	live->walked++;
 	if (record->identity.tgid == live->own_pid)
+		return;
+	if (record_refused(live, record) && !live->keep_house && !live->config->descendants)
 		return;
 	if (record->sched.on_cpu)
 		record_defer(live, record);
@@ -320,8 +329,10 @@ static bool record_passes(void *to, const struct thread_state *record)
 		live->walked += record_known(live, record);
 		return true;
 	}
-	if (live->config->all_states || live->translated || record->sched.exit_state ||
-	    !record_settled(record) || (live->keep_house && gone_turn(live, record)))
+	if (live->translated || record->sched.exit_state ||
+	    (live->keep_house && gone_turn(live, record)))
+		return false;
+	if (!record_refused(live, record) && (live->config->all_states || !record_settled(record)))
 		return false;
 	house_keep_record(live, record);
 	live->walked++;

@@ -117,15 +117,19 @@ unsigned int filter_needs(const struct filter *filter)
 	       (filter->pattern ? NEED_COMM | NEED_EXE : 0);
 }
 
+bool filter_excludes(const struct filter *filter, int64_t pid, int64_t tid)
+{
+	return (filter->by_pid && !index_find(&filter->pids, (uint64_t)pid)) ||
+	       (filter->by_tid && !index_find(&filter->tids, (uint64_t)tid));
+}
+
 bool filter_accepts(const struct filter *filter, const struct sample *sample)
 {
 	const struct state_row *state = state_row(sample->state);
 
 	if (!filter->all_states && state && !state->active)
 		return false;
-	if (filter->by_pid && !index_find(&filter->pids, (uint64_t)sample->pid))
-		return false;
-	if (filter->by_tid && !index_find(&filter->tids, (uint64_t)sample->tid))
+	if (filter_excludes(filter, sample->pid, sample->tid))
 		return false;
 	if (filter->by_user && !user_matches(filter, sample))
 		return false;

@@ -41,6 +41,8 @@ void filter_add_pid(struct filter *filter, int64_t pid);
 /* What it looks at, enum sample_needs. */
 unsigned int filter_needs(const struct filter *filter);
 
+/* Whether the ids alone refuse a thread: asked before there is a sample. */
+bool filter_excludes(const struct filter *filter, int64_t pid, int64_t tid);
 bool filter_accepts(const struct filter *filter, const struct sample *sample);
 void filter_done(struct filter *filter);
 
