@@ -16,7 +16,7 @@
 #define GONE_LOOKS 100	     /* for threads that are gone, in one housekeeping, */
 #define GONE_LOOKS_MORE 1000 /* or where there are so many more records than threads: */
 #define GONE_FEW 16
-#define WALK_RECORDS 100000 /* in one scan where only some need be looked at */
+#define WALK_RECORDS 50000 /* in one scan where only some need be looked at */
 
 /* A key of live->awake of a thread that has no record in the kernel's map yet; keys there are 32
  * bits. */
@@ -68,10 +68,16 @@ static enum thread_doing doubt_resolve(struct live *live, const struct thread_st
 	return (enum thread_doing)told;
 }
 
+static uint32_t gone_looks(const struct live *live)
+{
+	return live->unfit_threads < -GONE_FEW ? GONE_LOOKS_MORE : GONE_LOOKS;
+}
+
 /* Whether it is the thread's turn to be looked for. */
 static bool gone_turn(const struct live *live, const struct thread_state *record)
 {
-	return record->sched.tid % live->gone_turns == live->rounds % live->gone_turns;
+	return live->gone_looks_left &&
+	       record->sched.tid % live->gone_turns == live->rounds % live->gone_turns;
 }
 
 /* Whether the thread has gone without a probe's telling: a zombie that was waited for, or a last
@@ -86,6 +92,7 @@ static bool record_gone(struct live *live, const struct thread_state *record,
 	if (!live->keep_house || !live->proc_whole ||
 	    (doing != DOING_ZOMBIE && !gone_turn(live, record)))
 		return false;
+	live->gone_looks_left -= doing != DOING_ZOMBIE;
 	snprintf(path, sizeof(path), PROC "/%u", tid);
 	if (!access(path, F_OK) || errno != ENOENT)
 		return false;
@@ -238,6 +245,7 @@ static void house_keep(struct live *live)
 	if (!live->keep_house)
 		return;
 	live->housekept_ns = live->moment.now_ns;
+	live->gone_looks_left = gone_looks(live);
 	lookup_sweep(live->lookup, live->moment.now_ns);
 	live_processes_again(live);
 }
@@ -347,12 +355,9 @@ static void seed_walked(void *to, const struct thread_state *record)
 
 static void round_begin(struct live *live)
 {
-	size_t looks;
-
 	live->walked = 0;
 	live->rounds += live->keep_house;
-	looks = live->unfit_threads < -GONE_FEW ? GONE_LOOKS_MORE : GONE_LOOKS;
-	live->gone_turns = (uint32_t)(live->threads / looks) + 1;
+	live->gone_turns = (uint32_t)(live->threads / gone_looks(live)) + 1;
 	live->sweep = live->keep_house && live->rounds % SWEEP_ROUNDS == 0;
 	if (live->sweep)
 		index_clear(&live->doubts);

@@ -47,14 +47,15 @@ struct live {
 	int64_t period_ns, due_ns, previous_ns, housekept_ns;
 	int64_t own_cpu_start_ns;
 	struct live_self self;
-	uint32_t own_pid;    /* as /proc shows it, */
-	uint32_t own_tid;    /* as the kernel's, the key of its record */
-	bool translated;     /* /proc is not the first pid namespace's */
-	bool proc_whole;     /* it hides nobody (hidepid): who is not there is gone */
-	unsigned int rounds; /* that began when house was kept */
-	uint32_t gone_turns; /* rounds in which all are looked for */
-	bool keep_house;     /* in this scan */
-	bool sweep;	     /* in this round */
+	uint32_t own_pid;	  /* as /proc shows it, */
+	uint32_t own_tid;	  /* as the kernel's, the key of its record */
+	bool translated;	  /* /proc is not the first pid namespace's */
+	bool proc_whole;	  /* it hides nobody (hidepid): who is not there is gone */
+	unsigned int rounds;	  /* that began when house was kept */
+	uint32_t gone_looks_left; /* in this scan */
+	uint32_t gone_turns;	  /* rounds in which all are looked for */
+	bool keep_house;	  /* in this scan */
+	bool sweep;		  /* in this round */
 	uint64_t late_count[LATE_COUNT], scan_count, growths;
 	int64_t beat_cpu_ns;   /* clock_cpu_ns() at the last beat */
 	bool grown_up;	       /* the array can't be made larger */
