@@ -44,10 +44,10 @@ struct live {
 	unsigned int housekeepings;
 	bool keep_house, sweep; /* in this scan */
 	uint64_t late_count;
-	int64_t unfit_threads; /* in the last scan */
-	int64_t other_threads; /* of other pid namespaces, then */
-	struct text chosen;    /* for -v */
-	char *pattern;	       /* of processes, looked for again as time goes; NULL: none */
+	int64_t unfit_threads;	     /* in the last scan */
+	int64_t other_threads;	     /* of other pid namespaces, then */
+	struct text chosen, remarks; /* for -v, for everybody */
+	char *pattern;		     /* of processes, looked for again as time goes; NULL: none */
 };
 
 /* live_processes.c: resolves -p and -r into the filter, at first (0, or -errno with e) and as time
@@ -57,5 +57,9 @@ void live_processes_again(struct live *live);
 
 /* live_scan.c: reads the records that this scan needs into live->samples. 0 or -errno. */
 int live_scan_read(struct live *live);
+
+/* live_share.c: --share and --attach. After kernel_open(): makes good what an attached sampler has
+ * not seen, or lets others attach. */
+int live_share_begin(struct live *live, const struct kernel_options *options, struct error *e);
 
 #endif

@@ -36,6 +36,11 @@ int bpf_call_load_typed(const char *name, const struct bpf_insn *instructions, s
 int bpf_call_map(enum bpf_map_type type, size_t key_bytes, size_t value_bytes, size_t entries);
 /* name: NULL for a typed program, which knows its tracepoint. */
 int bpf_call_raw_tracepoint(int program, const char *name);
+/* A name for it in a bpf file system, so that it outlives its descriptors: of maps and programs
+ * since 4.4, of the links of raw tracepoints since 5.7. */
+int bpf_call_pin(int fd, const char *path);
+/* A descriptor of what has that name. */
+int bpf_call_get(const char *path);
 /* Runs a raw tracepoint program once, as this thread (5.10). */
 int bpf_call_run(int program);
 /* Runs a raw tracepoint program once on that CPU, in an interrupt of whatever runs there (5.10). */

@@ -22,6 +22,13 @@ enum kernel_map {
 	KERNEL_MAP_COUNT
 };
 
+struct kernel_map_row {
+	const char *name;  /* in the BPF text */
+	size_t leaf_bytes; /* of a value */
+};
+
+extern const struct kernel_map_row kernel_map_rows[KERNEL_MAP_COUNT];
+
 struct compile_request {
 	const struct host *host;
 	const struct facts *facts;

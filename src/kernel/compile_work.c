@@ -15,10 +15,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-static const struct {
-	const char *name;
-	size_t leaf_bytes;
-} map_rows[KERNEL_MAP_COUNT] = {
+const struct kernel_map_row kernel_map_rows[KERNEL_MAP_COUNT] = {
 	[KERNEL_MAP_THREADS] = {"ts_threads", sizeof(struct thread_state)},
 	[KERNEL_MAP_COUNTERS] = {"ts_counters", sizeof(struct probe_counters)},
 	[KERNEL_MAP_SCAN] = {"ts_scan", sizeof(__u32)},
@@ -123,16 +120,17 @@ static int maps_send(const struct bcc_library *bcc, void *module, int socket, st
 {
 	for (uint32_t i = 0; i < KERNEL_MAP_COUNT; i++) {
 		struct child_message message = {.kind = MESSAGE_MAP, .number = i};
-		int fd = bcc->bpf_table_fd(module, map_rows[i].name);
+		int fd = bcc->bpf_table_fd(module, kernel_map_rows[i].name);
 
 		if (fd < 0)
 			continue; /* of a fragment that was not chosen */
-		if (bcc->bpf_table_leaf_size(module, map_rows[i].name) != map_rows[i].leaf_bytes)
+		if (bcc->bpf_table_leaf_size(module, kernel_map_rows[i].name) !=
+		    kernel_map_rows[i].leaf_bytes)
 			return error_set(
 				e, EINVAL, EXIT_FAILED,
 				"libbcc lays out the record of %s in another way than the C "
 				"compiler; please report this with tsnap --version and --check",
-				map_rows[i].name);
+				kernel_map_rows[i].name);
 		child_message_send(socket, &message, fd);
 	}
 	return 0;

@@ -17,18 +17,24 @@ static bool kernel_has(void *of, enum fact fact)
 	return fact_has(&kernel->facts, fact);
 }
 
+static int proc_check(const struct host *host, struct error *e)
+{
+	return host->own_pid ? 0
+			     : error_set(e, ENOENT, EXIT_HOST_CANNOT,
+					 "/proc is not mounted, or for another pid namespace than "
+					 "tsnap's: mount -t proc proc /proc");
+}
+
 int kernel_plan(struct kernel *kernel, const struct kernel_options *options, struct error *e)
 {
 	int result;
 
 	host_read(&kernel->host);
 	result = facts_take_away(&kernel->facts, options->without, e);
+	if (!result)
+		result = proc_check(&kernel->host, e);
 	if (result)
 		return result;
-	if (!kernel->host.own_pid)
-		return error_set(e, ENOENT, EXIT_HOST_CANNOT,
-				 "/proc is not mounted, or for another pid namespace than tsnap's: "
-				 "mount -t proc proc /proc");
 	if (!fact_has(&kernel->facts, FACT_BPF)) {
 		const char *why = kernel->facts.why[FACT_BPF];
 
@@ -102,29 +108,91 @@ int kernel_layout(struct kernel *kernel, const struct kernel_options *options, s
 	return compile_child_run(&request, &kernel->compiled, e);
 }
 
-int kernel_open(struct kernel *kernel, const struct kernel_options *options, struct error *e)
+static int kernel_make(struct kernel *kernel, const struct kernel_options *options, struct error *e)
 {
 	struct compile_request request;
-	int result;
+	int result = kernel_plan(kernel, options, e);
 
-	kernel_clear(kernel);
-	result = kernel_plan(kernel, options, e);
 	if (result)
 		return result;
 	probe_clear_stale();
-	request = request_of(kernel, options);
-	request.plan = &kernel->plan;
-	result = compile_child_run(&request, &kernel->compiled, e);
+	if (options->share)
+		result = share_directory_make(&kernel->share.directory, options->share,
+					      &kernel->share_cleared, e);
 	if (result)
 		return result;
-	changed_reader_init(&kernel->changed,
-			    kernel->plan.chosen[GROUP_WAKE] ? kernel->compiled.maps[KERNEL_MAP_SCAN]
-							    : -1,
+	request = request_of(kernel, options);
+	request.plan = &kernel->plan;
+	return compile_child_run(&request, &kernel->compiled, e);
+}
+
+static int kernel_adopt(struct kernel *kernel, const struct kernel_options *options,
+			struct error *e)
+{
+	int result;
+
+	host_read(&kernel->host);
+	result = proc_check(&kernel->host, e);
+	return result ? result
+		      : share_adopt(&kernel->share, options->attach, &kernel->host,
+				    &kernel->compiled, &kernel->plan, e);
+}
+
+struct own_record {
+	uint32_t tid; /* as /proc shows it */
+	uint32_t key;
+};
+
+static void own_record_meet(void *to, const struct thread_state *record)
+{
+	struct own_record *own = to;
+
+	if (record->identity.known & IDENTITY_FULL && record->identity.tid == own->tid)
+		own->key = record->sched.tid;
+}
+
+/* What this thread is to the kernel, whose programs know it: it was made after them. 0: not known
+ * (the map was full). */
+static uint32_t own_key(struct kernel *kernel)
+{
+	struct own_record own = {(uint32_t)kernel->host.own_pid, 0};
+
+	if (!kernel->compiled.pids_translated)
+		return own.tid;
+	thread_table_scan(&kernel->table, own_record_meet, &own);
+	return own.key;
+}
+
+int kernel_open(struct kernel *kernel, const struct kernel_options *options, struct error *e)
+{
+	bool listed;
+	int result;
+
+	kernel_clear(kernel);
+	result = options->attach ? kernel_adopt(kernel, options, e)
+				 : kernel_make(kernel, options, e);
+	if (result)
+		return result;
+	/* the lists have one reader: who attaches looks at every record */
+	listed = kernel->plan.chosen[GROUP_WAKE] && !options->attach;
+	changed_reader_init(&kernel->changed, listed ? kernel->compiled.maps[KERNEL_MAP_SCAN] : -1,
 			    kernel->compiled.maps[KERNEL_MAP_CHANGED], kernel->host.cpus_possible);
 	thread_table_init(&kernel->table, kernel->compiled.maps[KERNEL_MAP_THREADS],
 			  fact_has(&kernel->facts, FACT_MAP_BATCH), kernel->compiled.threads_max);
+	if (options->attach) {
+		kernel->compiled.own_tid = own_key(kernel);
+		return 0;
+	}
 	return probe_attach(&kernel->plan, kernel->compiled.programs, options->rate_hz,
 			    &kernel->links, kernel->left_out, sizeof(kernel->left_out), e);
+}
+
+int kernel_publish(struct kernel *kernel, const struct kernel_options *options, struct error *e)
+{
+	if (!options->share)
+		return 0;
+	return share_publish(&kernel->share, &kernel->host, &kernel->compiled, &kernel->plan,
+			     &kernel->links, fact_has(&kernel->facts, FACT_PINNED_LINKS), e);
 }
 
 void kernel_close(struct kernel *kernel)
@@ -133,6 +201,7 @@ void kernel_close(struct kernel *kernel)
 	if (kernel->table.records)
 		thread_table_done(&kernel->table);
 	changed_reader_done(&kernel->changed);
+	share_leave(&kernel->share);
 	compile_result_done(&kernel->compiled);
 }
 
