@@ -321,7 +321,10 @@ int share_adopt(struct share *share, const char *name, const struct host *host,
 		result = meta_get(share, host, &meta, e);
 	if (!result)
 		result = owner_find(share, e);
-	return result ? result : pins_get(share, &meta, compiled, plan, e);
+	if (!result)
+		result = pins_get(share, &meta, compiled, plan, e);
+	share->adopted = !result;
+	return result;
 }
 
 bool share_alive(const struct share *share)
@@ -338,6 +341,6 @@ void share_leave(struct share *share)
 {
 	if (share->needs_owner)
 		close(share->owner);
-	share_directory_leave(&share->directory);
+	share_directory_leave(&share->directory, !share->adopted);
 	*share = (struct share){0};
 }

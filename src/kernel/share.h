@@ -18,6 +18,7 @@ struct share {
 	struct share_directory directory; /* zeroed: nothing is shared */
 	bool needs_owner;		  /* and owner is locked by it */
 	bool is_owner;
+	bool adopted;
 	int owner;
 };
 

@@ -89,23 +89,24 @@ static bool is_pin(const char *name)
 }
 
 /* Removes the directory, which is held alone, and in it what tsnap puts there, first of all what
- * says that it is complete. 0 or -errno: something else is in it. */
+ * says that it is complete. 1: there was something, 0: there was not, -errno: something else is in
+ * it. */
 static int entry_remove(int root, const char *entry, int fd)
 {
 	int listing = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = listing < 0 ? NULL : fdopendir(listing);
 	struct dirent *pin;
+	int any = !unlinkat(fd, "meta", 0);
 
-	unlinkat(fd, "meta", 0);
-	unlinkat(fd, "owner", AT_REMOVEDIR);
+	any |= !unlinkat(fd, "owner", AT_REMOVEDIR);
 	while (dir && (pin = readdir(dir)))
 		if (is_pin(pin->d_name))
-			unlinkat(fd, pin->d_name, 0);
+			any |= !unlinkat(fd, pin->d_name, 0);
 	if (dir)
 		closedir(dir);
 	else if (listing >= 0)
 		close(listing);
-	return unlinkat(root, entry, AT_REMOVEDIR) ? -errno : 0;
+	return unlinkat(root, entry, AT_REMOVEDIR) ? -errno : any;
 }
 
 void share_holders_add(struct text *to, int fd)
@@ -167,13 +168,14 @@ static int make_try(int root, const char *name, bool *cleared, struct error *e)
 			return fd;
 		/* not used again: a lock on it tells nothing of a new one */
 		result = entry_remove(root, entry, fd);
-		if (result)
+		*cleared = *cleared || result > 0;
+		if (result >= 0)
+			result = -EAGAIN;
+		else
 			error_set(e, -result, EXIT_FAILED,
 				  ROOT "/%s was left by a tsnap that was killed, and can't be "
 				       "removed: %s; is there anything else in it?",
 				  entry, strerror(-result));
-		*cleared = *cleared || !result;
-		result = result ? result : -EAGAIN;
 	}
 	close(fd);
 	return result;
@@ -219,6 +221,7 @@ int share_directory_join(struct share_directory *directory, const char *name, st
 	int64_t end_ns = clock_monotonic_ns() + WAIT_NS;
 	int root = root_open(e), fd, result;
 	char entry[ENTRY_SIZE];
+	bool was_left;
 
 	if (root < 0)
 		return root;
@@ -234,8 +237,10 @@ int share_directory_join(struct share_directory *directory, const char *name, st
 					       : fd;
 			break;
 		}
+		was_left = !flock(fd, LOCK_EX | LOCK_NB);
 		if (!flock(fd, LOCK_SH | LOCK_NB) && is_linked(root, entry, fd)) {
-			*directory = (struct share_directory){.root = root, .fd = fd};
+			*directory = (struct share_directory){
+				.root = root, .fd = fd, .was_left = was_left};
 			snprintf(directory->name, sizeof(directory->name), "%s", name);
 			return 0;
 		}
@@ -254,14 +259,14 @@ int share_directory_join(struct share_directory *directory, const char *name, st
 	return result;
 }
 
-void share_directory_leave(struct share_directory *directory)
+void share_directory_leave(struct share_directory *directory, bool useless)
 {
 	char entry[ENTRY_SIZE];
 
 	if (!directory->name[0])
 		return;
 	entry_name(directory->name, entry);
-	if (!flock(directory->fd, LOCK_EX | LOCK_NB) &&
+	if (!(useless && directory->was_left) && !flock(directory->fd, LOCK_EX | LOCK_NB) &&
 	    is_linked(directory->root, entry, directory->fd))
 		entry_remove(directory->root, entry, directory->fd);
 	close(directory->fd);

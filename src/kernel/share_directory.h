@@ -3,7 +3,8 @@
  * 0700. Who is in it is told by locks, which go with their process however it ends:
  *
  *   its starter     holds it alone (LOCK_EX) until all is in it
- *   each sampler    holds it with the others (LOCK_SH) as long as it runs
+ *   each sampler    holds it with the others (LOCK_SH) as long as it runs; if it could hold it
+ *                   alone at first, then it had been left
  *   a leaving one   tries to hold it alone: if it can, it was the last, and removes it
  *
  * So a directory that nobody holds is what a killed tsnap left. Nothing is ever mounted here.
@@ -22,6 +23,7 @@
 struct share_directory {
 	char name[SHARE_NAME_MAX + 1]; /* "": none, and the rest has no meaning */
 	int root, fd;		       /* of the file system, and of the directory in it */
+	bool was_left;		       /* nobody held it when it was joined */
 };
 
 /* Letters, digits, - and _: the kernel keeps names with dots for itself. */
@@ -37,8 +39,9 @@ int share_directory_open(struct share_directory *directory, struct error *e);
 /* Holds one that is there, together with others; waits for one that is being made. -EINTR after a
  * signal. */
 int share_directory_join(struct share_directory *directory, const char *name, struct error *e);
-/* Removes it unless others hold it. */
-void share_directory_leave(struct share_directory *directory);
+/* Removes it unless others hold it, or it was left before and is of no use here: then it stays as
+ * it was. */
+void share_directory_leave(struct share_directory *directory, bool useless);
 
 /* Adds the pids of those who hold the directory or file fd, with commas between. */
 void share_holders_add(struct text *to, int fd);
