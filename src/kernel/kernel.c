@@ -25,6 +25,35 @@ static int proc_check(const struct host *host, struct error *e)
 					 "tsnap's: mount -t proc proc /proc");
 }
 
+/* Also raises the limit that maps count against, before 5.11. */
+static int bpf_check(struct kernel *kernel, struct error *e)
+{
+	const char *why = kernel->facts.why[FACT_BPF];
+
+	if (fact_has(&kernel->facts, FACT_BPF))
+		return 0;
+	if (!kernel->host.root && !kernel->host.cap_bpf)
+		return error_set(e, EPERM, EXIT_HOST_CANNOT,
+				 "BPF is not permitted to this user (%s): %s", why,
+				 fact_rows[FACT_BPF].remedy);
+	if (kernel->host.lockdown[0] && strcmp(kernel->host.lockdown, "none") != 0)
+		return error_set(e, EPERM, EXIT_HOST_CANNOT,
+				 "kernel lockdown is '%s' and BPF is forbidden (%s): only a "
+				 "boot without lockdown (lockdown=none, secure boot off) helps",
+				 kernel->host.lockdown, why);
+	if (kernel->host.seccomp && (kernel->host.cap_bpf || kernel->host.cap_admin))
+		return error_set(e, EPERM, EXIT_HOST_CANNOT,
+				 "BPF does not work here (%s), and a filter of system calls "
+				 "is in force: have it allow bpf and perf_event_open "
+				 "(seccomp=unconfined, or a profile that knows CAP_BPF)",
+				 why);
+	return error_set(e, EPERM, EXIT_HOST_CANNOT,
+			 "BPF does not work here (%s): in a container give it CAP_BPF, "
+			 "CAP_PERFMON and CAP_SYS_PTRACE (or CAP_SYS_ADMIN) and a higher "
+			 "memory limit (ulimit -l)",
+			 why);
+}
+
 int kernel_plan(struct kernel *kernel, const struct kernel_options *options, struct error *e)
 {
 	int result;
@@ -33,35 +62,10 @@ int kernel_plan(struct kernel *kernel, const struct kernel_options *options, str
 	result = facts_take_away(&kernel->facts, options->without, e);
 	if (!result)
 		result = proc_check(&kernel->host, e);
-	if (result)
-		return result;
-	if (!fact_has(&kernel->facts, FACT_BPF)) {
-		const char *why = kernel->facts.why[FACT_BPF];
-
-		if (!kernel->host.root && !kernel->host.cap_bpf)
-			return error_set(e, EPERM, EXIT_HOST_CANNOT,
-					 "BPF is not permitted to this user (%s): %s", why,
-					 fact_rows[FACT_BPF].remedy);
-		if (kernel->host.lockdown[0] && strcmp(kernel->host.lockdown, "none") != 0)
-			return error_set(
-				e, EPERM, EXIT_HOST_CANNOT,
-				"kernel lockdown is '%s' and BPF is forbidden (%s): only a "
-				"boot without lockdown (lockdown=none, secure boot off) helps",
-				kernel->host.lockdown, why);
-		if (kernel->host.seccomp && (kernel->host.cap_bpf || kernel->host.cap_admin))
-			return error_set(
-				e, EPERM, EXIT_HOST_CANNOT,
-				"BPF does not work here (%s), and a filter of system calls "
-				"is in force: have it allow bpf and perf_event_open "
-				"(seccomp=unconfined, or a profile that knows CAP_BPF)",
-				why);
-		return error_set(e, EPERM, EXIT_HOST_CANNOT,
-				 "BPF does not work here (%s): in a container give it CAP_BPF, "
-				 "CAP_PERFMON and CAP_SYS_PTRACE (or CAP_SYS_ADMIN) and a higher "
-				 "memory limit (ulimit -l)",
-				 why);
-	}
-	return probe_plan_make(options->groups, kernel_has, kernel, &kernel->plan, e);
+	if (!result)
+		result = bpf_check(kernel, e);
+	return result ? result
+		      : probe_plan_make(options->groups, kernel_has, kernel, &kernel->plan, e);
 }
 
 static uint32_t threads_max(const struct kernel_options *options)
@@ -133,6 +137,8 @@ static int kernel_adopt(struct kernel *kernel, const struct kernel_options *opti
 
 	host_read(&kernel->host);
 	result = proc_check(&kernel->host, e);
+	if (!result)
+		result = bpf_check(kernel, e);
 	return result ? result
 		      : share_adopt(&kernel->share, options->attach, &kernel->host,
 				    &kernel->compiled, &kernel->plan, e);

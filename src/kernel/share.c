@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -71,6 +72,21 @@ static void meta_fill(struct share_meta *meta, const struct host *host,
 	meta->pids_translated = compiled->pids_translated;
 	meta->calibration = compiled->calibration;
 	memcpy(meta->types_source, compiled->types_source, sizeof(meta->types_source));
+}
+
+/* The number behind a key of a map's fdinfo; 0: none. The kernel tells it by bpf(2) only
+ * since 4.13.
+ */
+static unsigned long map_number(int map, const char *key)
+{
+	char path[64], text[1024];
+	const char *found;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", map);
+	if (host_file_read(path, text, sizeof(text)) < 0)
+		return 0;
+	found = strstr(text, key);
+	return found ? strtoul(found + strlen(key), NULL, 10) : 0;
 }
 
 /* Why what is shared is not for this tsnap, in words; 0: it is. */
@@ -229,12 +245,13 @@ static int meta_get(const struct share *share, const struct host *host, struct s
 		struct share_meta meta;
 		char bytes[META_BYTES_MAX];
 	} read = {.bytes = ""};
-	struct bpf_map_info info = {0};
-	uint32_t zero = 0, size = sizeof(info);
+	unsigned long bytes;
+	uint32_t zero = 0;
+	struct stat about;
 	int map = -1, result;
 
 	_Static_assert(sizeof(*meta) <= META_BYTES_MAX, "META_BYTES_MAX is of any version");
-	if (faccessat(share->directory.fd, "meta", F_OK, AT_SYMLINK_NOFOLLOW))
+	if (fstatat(share->directory.fd, "meta", &about, AT_SYMLINK_NOFOLLOW))
 		return error_set(e, ENOENT, EXIT_FAILED,
 				 "'%s' was left half made by a tsnap that was killed: tsnap "
 				 "--share %s starts it anew",
@@ -242,11 +259,11 @@ static int meta_get(const struct share *share, const struct host *host, struct s
 	result = pin_get(share, "meta", "", &map, e);
 	if (result)
 		return result;
-	if (!bpf_obj_get_info(map, &info, &size) && info.type == BPF_MAP_TYPE_ARRAY &&
-	    info.key_size == sizeof(zero) && info.value_size <= sizeof(read))
+	bytes = map_number(map, "value_size:");
+	if (map_number(map, "map_type:") == BPF_MAP_TYPE_ARRAY && bytes <= sizeof(read))
 		bpf_lookup_elem(map, &zero, &read);
 	close(map);
-	result = meta_check(&read.meta, info.value_size, host, share->directory.name, e);
+	result = meta_check(&read.meta, bytes, host, share->directory.name, e);
 	if (!result)
 		*meta = read.meta;
 	return result;
@@ -274,14 +291,11 @@ static int owner_find(struct share *share, struct error *e)
 static int map_get(const struct share *share, int map, struct compile_result *compiled,
 		   struct error *e)
 {
-	struct bpf_map_info info = {0};
-	uint32_t size = sizeof(info);
 	int result = pin_get(share, "map_", kernel_map_rows[map].name, &compiled->maps[map], e);
 
 	if (result)
 		return result;
-	if (!bpf_obj_get_info(compiled->maps[map], &info, &size) &&
-	    info.value_size == kernel_map_rows[map].leaf_bytes)
+	if (map_number(compiled->maps[map], "value_size:") == kernel_map_rows[map].leaf_bytes)
 		return 0;
 	return error_set(e, EPROTO, EXIT_FAILED, "map %s of '%s' is another one",
 			 kernel_map_rows[map].name, share->directory.name);
@@ -314,7 +328,7 @@ static int pins_get(const struct share *share, const struct share_meta *meta,
 int share_adopt(struct share *share, const char *name, const struct host *host,
 		struct compile_result *compiled, struct probe_plan *plan, struct error *e)
 {
-	struct share_meta meta;
+	struct share_meta meta = {0};
 	int result = share_directory_join(&share->directory, name, e);
 
 	if (!result)

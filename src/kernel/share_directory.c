@@ -19,8 +19,9 @@
 #define ROOT "/sys/fs/bpf"
 #define PREFIX "tsnap-"
 #define ENTRY_SIZE (sizeof(PREFIX) + SHARE_NAME_MAX)
-#define TRIES 8
 #define LOOK_NS (NS_PER_SECOND / 50)
+/* for one that is just leaving, or the compile child of one that was killed */
+#define BUSY_NS (2 * NS_PER_SECOND)
 #define WAIT_NS (20 * NS_PER_SECOND) /* a compile under emulation takes 16 s */
 
 bool share_name_valid(const char *name)
@@ -146,7 +147,8 @@ static int busy_explain(int fd, const char *name, struct error *e)
 	return -EBUSY;
 }
 
-/* A descriptor; -EAGAIN: another tsnap came between; or -errno with e. */
+/* A descriptor; -EAGAIN: another tsnap came between; -EBUSY: one is in it; or another -errno; the
+ * last two with e. */
 static int make_try(int root, const char *name, bool *cleared, struct error *e)
 {
 	char entry[ENTRY_SIZE];
@@ -184,20 +186,27 @@ static int make_try(int root, const char *name, bool *cleared, struct error *e)
 int share_directory_make(struct share_directory *directory, const char *name, bool *cleared,
 			 struct error *e)
 {
-	int root = root_open(e), fd = -EAGAIN;
+	int64_t end_ns = clock_monotonic_ns() + BUSY_NS;
+	int root = root_open(e), fd;
 
 	if (root < 0)
 		return root;
 	*cleared = false;
-	for (int i = 0; i < TRIES && fd == -EAGAIN; i++)
+	for (;;) {
 		fd = make_try(root, name, cleared, e);
+		if ((fd != -EAGAIN && fd != -EBUSY) || clock_monotonic_ns() > end_ns)
+			break;
+		if (clock_sleep_until(clock_monotonic_ns() + LOOK_NS))
+			fd = error_set(e, EINTR, EXIT_FAILED, "interrupted by a signal");
+		if (fd == -EINTR)
+			break;
+	}
+	if (fd == -EAGAIN)
+		error_set(e, EAGAIN, EXIT_FAILED,
+			  "other tsnap come and go as '%s': take another name", name);
 	if (fd < 0) {
 		close(root);
-		return fd == -EAGAIN ? error_set(e, EAGAIN, EXIT_FAILED,
-						 "other tsnap are just starting to share '%s': "
-						 "tsnap --attach %s",
-						 name, name)
-				     : fd;
+		return fd;
 	}
 	*directory = (struct share_directory){.root = root, .fd = fd};
 	snprintf(directory->name, sizeof(directory->name), "%s", name);

@@ -1,5 +1,6 @@
 """Several samplers on the probes of one: --share and --attach."""
 import os
+import shlex
 import signal
 import struct
 import time
@@ -12,6 +13,7 @@ from harness import (SLOW, START_S, STOP_S, UNREADY, Findings, Process, Skip, ca
                      wait_until)
 
 COLUMNS = "comm,state,syscall,filename"
+THREADS_MAX = 1 << 16  # more than there are at the start, as others may come
 VERSION_AT, VERSION_BYTES = 8, 24  # in struct share_meta
 
 
@@ -44,7 +46,7 @@ class Share:
 
     def owner(self, *args, columns=COLUMNS):
         """A tsnap --share that has begun."""
-        tool = self.ctx.stream("--share", "test", "-a", *args, columns=columns)
+        tool = self.ctx.stream("--share", "test", "-a", "--max-threads", THREADS_MAX, *args, columns=columns)
         tool.wait_scans(1)
         return tool
 
@@ -73,7 +75,7 @@ def states_of(find, rows, workloads, who):
         find.expect(len(mine) > 3, "%s: %s has %d rows", who, workload.name, len(mine))
         wrong = [row["state"] for row in mine if row["state"] != workload["state"]]
         find.expect(len(wrong) <= len(mine) * 0.05, "%s: %s is %s", who, workload.name, set(wrong))
-        if "syscall" in mine[0]:
+        if mine and "syscall" in mine[0]:
             calls = {row["syscall"] for row in mine[1:]}
             find.expect(calls == {workload["syscall"]}, "%s: %s is in %s", who, workload.name, calls)
 
@@ -88,7 +90,7 @@ def share_states(ctx):
     fast = share.attached("-a", "-F", 40, columns="state,syscall")
     slow = share.attached("-F", 5, "-p", before[0]["pid"], columns="state")
     latest = ctx.workload("vfork")
-    time.sleep(3 * SLOW)
+    time.sleep(3)
     find, all_rows = Findings(), {}
     for name, tool, workloads in (("owner", owner, before + later), ("fast", fast, before + later + [latest]),
                                   ("slow", slow, before[:1])):
@@ -221,6 +223,42 @@ def share_half_made(ctx):
 
 
 @case
+def share_stopped_at_start(ctx):
+    """SIGTERM or kill -9 at any moment of a start: nothing is left, or the next start removes it."""
+    share = Share(ctx)
+    for turn in range(8):
+        tool = share.ctx.stream("--share", "test", columns="state")
+        time.sleep(turn * 0.05)
+        tool.signal(signal.SIGTERM if turn % 2 else signal.SIGKILL)
+        tool.wait(STOP_S)
+        if turn % 2 and turn > 1:  # before that perhaps no signal was expected yet
+            check(tool.code == 0 and not os.path.isdir(share.directory), "exit code %s: %s", tool.code, tool.err)
+    owner = share.owner()
+    owned = truth.owned_bpf([owner.pid])
+    owner.interrupt()
+    share.expect_gone(owned)
+
+
+@case
+def share_of_events(ctx):
+    """One of the probes is a perf event, whose link can't be pinned: the starter must stay."""
+    share = Share(ctx)
+    share.ctx.options.tsnap_args = shlex.join(ctx.without("run_on_cpu"))
+    owner = share.ctx.stream("--share", "test", "-a", "-v", columns=COLUMNS)
+    owner.wait_scans(1)
+    if "perf clock" not in owner.err:
+        raise Skip("no perf clock here")
+    check("as long as this tsnap runs" in owner.err, "%s", owner.err)
+    check(not [name for name in os.listdir(share.directory) if name.startswith("link_")], "some links are pinned")
+    owned = truth.owned_bpf([owner.pid])
+    tool = share.attached("-a")
+    tool.wait_scans(2)
+    owner.interrupt()
+    check(tool.wait(STOP_S) == 1 and "has ended" in tool.err, "exit code %s: %s", tool.code, tool.err)
+    share.expect_gone(owned)
+
+
+@case
 def share_refused_when_left(ctx):
     """What a killed one of another version left runs on after a refusal: others may know what to do with it."""
     share = Share(ctx)
@@ -332,7 +370,7 @@ def share_hostile_directory(ctx):
 def share_while_owner_runs(ctx):
     """Links can't be pinned: it says so; who attached ends with the starter, and shows what it has."""
     share = Share(ctx)
-    share.ctx.options.tsnap_args = " ".join(ctx.without("pinned_links"))
+    share.ctx.options.tsnap_args = shlex.join(ctx.without("pinned_links"))
     workload = ctx.workload("vfork")
     for number_ in (signal.SIGTERM, signal.SIGKILL):
         owner = share.owner()
