@@ -209,6 +209,8 @@ static int live_start(struct live *live, struct error *e)
 	live->own_tid = live->kernel.compiled.own_tid;
 	live->translated = live->kernel.compiled.pids_translated;
 	live->proc_whole = !access(PROC "/1", F_OK);
+	/* the records of who is attached to hold them, but for those that wait for theirs; the
+	 * first scan sorts out which do */
 	if (!options.attach || live->translated)
 		err = live_seed_all(&live->seed, &live->kernel, e);
 	if (!err)

@@ -5,15 +5,6 @@
 #include "live_state.h"
 #include "base/clock.h"
 
-/* Of a thread with a record nothing is missing in the records. */
-static void seed_leave_out(void *to, const struct thread_state *record)
-{
-	struct live *live = to;
-
-	if (record->identity.known & IDENTITY_FULL && record->identity.tid)
-		live_seed_remove(&live->seed, record->identity.tid);
-}
-
 /* What the totals are now has been told, by others or by nobody: the first row of a thread has what
  * came since this sampler did. */
 static void totals_begin(void *to, const struct thread_state *record)
@@ -25,6 +16,9 @@ static void totals_begin(void *to, const struct thread_state *record)
 	enum thread_doing doing;
 	bool unsure;
 
+	if (live->translated &&
+	    (!(record->identity.known & IDENTITY_FULL) || !record->identity.tid))
+		return;
 	/* as live_scan does, so that it is the same thread there */
 	if (!(record->identity.known & IDENTITY_NAME) && live_seed_identity(&completed))
 		return;
@@ -35,22 +29,15 @@ static void totals_begin(void *to, const struct thread_state *record)
 	totals_take(&live->totals, &totals, &sample);
 }
 
-static void records_know(struct live *live)
-{
-	live->moment.now_ns = clock_monotonic_ns();
-	if (live->translated)
-		thread_table_scan(&live->kernel.table, seed_leave_out, live);
-	if (live->needs & NEED_TOTALS)
-		thread_table_scan(&live->kernel.table, totals_begin, live);
-}
-
 int live_share_begin(struct live *live, const struct kernel_options *options, struct error *e)
 {
 	const struct share *share = &live->kernel.share;
 	int err;
 
 	if (options->attach) {
-		records_know(live);
+		live->moment.now_ns = clock_monotonic_ns();
+		if (live->needs & NEED_TOTALS)
+			thread_table_scan(&live->kernel.table, totals_begin, live);
 		return 0;
 	}
 	err = kernel_publish(&live->kernel, options, e);

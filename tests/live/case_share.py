@@ -14,6 +14,7 @@ from harness import (SLOW, START_S, STOP_S, UNREADY, Findings, Process, Skip, ca
 
 COLUMNS = "comm,state,syscall,filename"
 THREADS_MAX = 1 << 16  # more than there are at the start, as others may come
+OURS = ("-r", "-p", os.getpid())  # the other threads of the host can be many
 VERSION_AT, VERSION_BYTES = 8, 24  # in struct share_meta
 
 
@@ -44,15 +45,19 @@ class Share:
     def prefix(self):
         return ["nsenter", "--target", str(self.place.pid), "--mount"]
 
+    def starting(self, *args, name="test", columns=COLUMNS):
+        """A tsnap --share that shows the threads of this test, all of them."""
+        return self.ctx.stream("--share", name, "-a", "--max-threads", THREADS_MAX, *OURS, *args, columns=columns)
+
     def owner(self, *args, columns=COLUMNS):
-        """A tsnap --share that has begun."""
-        tool = self.ctx.stream("--share", "test", "-a", "--max-threads", THREADS_MAX, *args, columns=columns)
+        """The same; it has begun."""
+        tool = self.starting(*args, columns=columns)
         tool.wait_scans(1)
         return tool
 
-    def attached(self, *args, columns=COLUMNS):
-        """A tsnap --attach. The options of the probes are the owner's."""
-        return self.ctx.but(tsnap_args="").stream("--attach", "test", *args, columns=columns)
+    def attached(self, *args, of=OURS, columns=COLUMNS):
+        """A tsnap --attach, as starting(). The options of the probes are the owner's."""
+        return self.ctx.but(tsnap_args="").stream("--attach", "test", "-a", *of, *args, columns=columns)
 
     def attached_plain(self, *args):
         return self.ctx.but(tsnap_args="").plain("--attach", "test", *args)
@@ -87,8 +92,8 @@ def share_states(ctx):
     before = ctx.workloads([("vfork", {}), ("sleep", {"call": "pipe_read"})])
     owner = share.owner("-F", 10)
     later = ctx.workloads([("vfork", {}), ("sleep", {"call": "futex"})])
-    fast = share.attached("-a", "-F", 40, columns="state,syscall")
-    slow = share.attached("-F", 5, "-p", before[0]["pid"], columns="state")
+    fast = share.attached("-F", 40, columns="state,syscall")
+    slow = share.attached("-F", 5, of=("-p", before[0]["pid"]), columns="state")
     latest = ctx.workload("vfork")
     time.sleep(3)
     find, all_rows = Findings(), {}
@@ -109,7 +114,7 @@ def share_without_compile(ctx):
     share = Share(ctx)
     share.owner()
     loaded = bpf.loaded()
-    tool = share.attached("-a")
+    tool = share.attached()
     tool.wait_scans(1)
     own = truth.owned_bpf([tool.pid])
     check(own and own <= loaded, "it made BPF objects: %s", own - loaded)
@@ -130,17 +135,16 @@ def share_owner_leaves_first(ctx):
     owner = share.owner()
     share.outlives(owner)
     owned = truth.owned_bpf([owner.pid])
-    tool = share.attached("-a")
+    tool = share.attached()
     tool.wait_scans(1)
     owner.interrupt(signal.SIGTERM)
     new = ctx.workload("vfork")
-    start = len(tool.scans())
-    tool.wait_scans(start + 10)
+    tool.wait_scans(30, lambda row: row["tid"] == new["tid"])
     find = Findings()
-    states_of(find, [row for _, rows in tool.scans()[start + 1:] for row in rows], [new], "attached")
+    states_of(find, rows_of(tool.rows(), new.tid)[2:], [new], "attached")  # at first it may still run
     find.close()
     check(os.path.isdir(share.directory), "it went with its starter")
-    third = share.attached("-a", "-n", 2)
+    third = share.attached("-n", 2)
     check(third.finish(0, START_S), "nothing for who attaches later")
     tool.interrupt()
     share.expect_gone(owned)
@@ -153,7 +157,7 @@ def share_last_leaves(ctx):
         share = Share(ctx)
         owner = share.owner()
         owned = truth.owned_bpf([owner.pid])
-        tools = [share.attached("-a", "-F", rate) for rate in (5, 20, 50)]
+        tools = [share.attached("-F", rate) for rate in (5, 20, 50)]
         for tool in tools:
             tool.wait_scans(1)
         for tool in tools + [owner]:
@@ -183,7 +187,7 @@ def share_adopted(ctx):
     checked = share.ctx.plain("--check")
     checked.finish_plain()
     check("nobody is in it" in checked.out.decode(), "%s", checked.out.decode())
-    tool = share.attached("-a")
+    tool = share.attached()
     tool.wait_scans(10)
     checked = share.ctx.plain("--check")
     checked.finish_plain()
@@ -202,7 +206,7 @@ def share_healed(ctx):
     owner = share.owner()
     check("was killed" in owner.err and len(owner.err.splitlines()) == 1, "%s", owner.err)
     wait_until(lambda: not owned & bpf.loaded(), STOP_S, "the end of the old programs")
-    check(share.attached("-a", "-n", 2).finish(0, START_S), "nobody can attach")
+    check(share.attached("-n", 2).finish(0, START_S), "nobody can attach")
     owned = truth.owned_bpf([owner.pid])
     owner.interrupt()
     share.expect_gone(owned)
@@ -227,7 +231,7 @@ def share_stopped_at_start(ctx):
     """SIGTERM or kill -9 at any moment of a start: nothing is left, or the next start removes it."""
     share = Share(ctx)
     for turn in range(8):
-        tool = share.ctx.stream("--share", "test", columns="state")
+        tool = share.starting()
         time.sleep(turn * 0.05)
         tool.signal(signal.SIGTERM if turn % 2 else signal.SIGKILL)
         tool.wait(STOP_S)
@@ -244,14 +248,14 @@ def share_of_events(ctx):
     """One of the probes is a perf event, whose link can't be pinned: the starter must stay."""
     share = Share(ctx)
     share.ctx.options.tsnap_args = shlex.join(ctx.without("run_on_cpu"))
-    owner = share.ctx.stream("--share", "test", "-a", "-v", columns=COLUMNS)
+    owner = share.starting("-v")
     owner.wait_scans(1)
     if "perf clock" not in owner.err:
         raise Skip("no perf clock here")
     check("as long as this tsnap runs" in owner.err, "%s", owner.err)
     check(not [name for name in os.listdir(share.directory) if name.startswith("link_")], "some links are pinned")
     owned = truth.owned_bpf([owner.pid])
-    tool = share.attached("-a")
+    tool = share.attached()
     tool.wait_scans(2)
     owner.interrupt()
     check(tool.wait(STOP_S) == 1 and "has ended" in tool.err, "exit code %s: %s", tool.code, tool.err)
@@ -277,7 +281,7 @@ def share_taken(ctx):
     expect_error(share.attached_plain(), 1, "'test'", "--share test")
     owner = share.owner()
     expect_error(share.ctx.plain("--share", "test"), 1, "process %d:" % owner.pid, "--attach test")
-    other = share.ctx.stream("--share", "other-1_X", "-a", "-n", 2)
+    other = share.starting("-n", 2, name="other-1_X")
     check(other.finish(0, START_S + STOP_S), "another name does not do")
 
 
@@ -288,7 +292,7 @@ def share_race(ctx):
         share = Share(ctx)
         if turn % 2:
             os.mkdir(share.directory, 0o700)
-        tools = [share.ctx.stream("--share", "test", "-a", columns="state") for _ in range(2)]
+        tools = [share.starting() for _ in range(2)]
         wait_until(lambda: any(tool.code is not None for tool in tools), START_S, "that one gives up")
         loser, winner = sorted(tools, key=lambda tool: tool.code is None)
         check(loser.code == 1 and "--attach test" in loser.err, "exit code %s: %s", loser.code, loser.err)
@@ -319,7 +323,7 @@ def share_mismatch(ctx):
         meta_changed(share, at, new)
         expect_error(share.attached_plain(), 1, words)
         meta_changed(share, 0, good)
-    check(share.attached("-a", "-n", 1).finish(0, START_S), "the true one is refused")
+    check(share.attached("-n", 1).finish(0, START_S), "the true one is refused")
     for raw in (good + bytes(8), bytes(8), bytes(1 << 16)):
         os.unlink(meta)
         bpf.Pinned.write(meta, raw)
@@ -376,7 +380,7 @@ def share_while_owner_runs(ctx):
         owner = share.owner()
         check("as long as this tsnap runs" in owner.err, "%s", owner.err)
         owned = truth.owned_bpf([owner.pid])
-        rows, report = share.attached("-a"), share.attached_plain("-a", "-p", workload["pid"], "-d", 60)
+        rows, report = share.attached(), share.attached_plain("-a", "-p", workload["pid"], "-d", 60)
         rows.wait_scans(5)
         time.sleep(1)
         owner.signal(number_)
@@ -400,6 +404,17 @@ def share_while_owner_runs(ctx):
     share.expect_gone(owned)
 
 
+def totals_told(rows, spinner):
+    """us that its rows have in all; the first one has nothing from before, the others all that passed."""
+    rows = rows_of(rows, spinner.tid)
+    each = [number(row, "cpu_us") + number(row, "runq_us") for row in rows]
+    check(0 <= each[0] < 1e6 * SLOW, "its first row has %d us", each[0])
+    passed, told = sum(number(row, "weight_us") for row in rows[1:]), sum(each[1:])
+    # a scan takes its time where others want the CPU
+    check(abs(told - passed) < 0.05 * passed + 1e5 * SLOW, "%d us told of %d", told, passed)
+    return told
+
+
 @case
 def share_totals(ctx):
     """The first row of who attaches has no time from before; from then on its totals are exact, and its own."""
@@ -407,16 +422,11 @@ def share_totals(ctx):
     workload = ctx.workload("spin")
     owner = share.owner(columns="state,cpu_us,runq_us")
     time.sleep(2)
-    tool = share.attached("-a", "-F", 10, columns="state,cpu_us,runq_us")
+    tool = share.attached("-F", 10, columns="state,cpu_us,runq_us")
     tool.wait_scans(20)
-    other = share.attached("-a", "-F", 10, "-n", 3, columns="state,cpu_us,runq_us").finish(0, START_S)
-    rows = rows_of(tool.interrupt(), workload.tid)
-    mine = rows_of(owner.interrupt(), workload.tid)
-    first = [number(rows[0], name) for name in ("cpu_us", "runq_us")]
-    check(sum(first) < 1e6 * SLOW, "its first row has %s", first)
-    passed = sum(number(row, "weight_us") for row in rows[1:])
-    told = sum(number(row, "cpu_us") + number(row, "runq_us") for row in rows[1:])
-    check(abs(told - passed) < 0.05 * passed, "%d us told of %d", told, passed)
+    other = share.attached("-F", 10, "-n", 3, columns="state,cpu_us,runq_us").finish(0, START_S)
+    rows, mine = tool.interrupt(), rows_of(owner.interrupt(), workload.tid)
+    told = totals_told(rows, workload)
     owners = sum(number(row, "cpu_us") + number(row, "runq_us") for row in mine)
     check(owners > told + 1.8e6, "the starter's totals: %d us, and %d us of who attached", owners, told)
     theirs = rows_of(other, workload.tid)
@@ -433,16 +443,20 @@ def share_inside(ctx):
     prefix = ["nsenter", "--target", str(min(truth.children(space.pid))), "--pid", "--mount"]
     inner = through(ctx, *prefix)
     workloads = inner.workloads([("vfork", {}), ("sleep", {"call": "pipe_read"})])
+    spinner = inner.workload("spin")
     # a signal would end nsenter alone
-    owner = inner.stream("--share", "test", "-a", "-d", 3 * SLOW, columns=COLUMNS)
+    owner = inner.stream("--share", "test", "-a", "-d", 3 + 3 * SLOW, columns=COLUMNS)
     owner.wait_scans(2)
+    time.sleep(2)
     workloads.append(inner.workload("vfork"))
-    tool = inner.but(tsnap_args="").stream("--attach", "test", "-a", "-n", 20, columns=COLUMNS)
+    tool = inner.but(tsnap_args="").stream("--attach", "test", "-a", "-n", 20,
+                                         columns=COLUMNS + ",cpu_us,runq_us")
     tool.wait_scans(1)
     expect_error(share.attached_plain(), 1, "pid namespace")
     find = Findings()
     rows = tool.finish()
     states_of(find, rows, workloads, "attached")
+    totals_told(rows, spinner)
     own = {row["tid"] for row in rows if row["comm"] == "tsnap"}
     find.expect(len(own) == 1, "of two samplers it should see the other one: %s", own)
     find.close()
