@@ -3,11 +3,11 @@
 #include "unit.h"
 #include "kernel/embedded.h"
 #include "kernel/fact_table.h"
-#include "kernel/share_directory.h"
 #include "kernel/field_table.h"
 #include "kernel/pid_space.h"
 #include "kernel/probe_table.h"
 #include "kernel/program_text.h"
+#include "kernel/share_directory.h"
 
 #include <stdlib.h>
 #include <unistd.h>
