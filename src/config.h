@@ -50,6 +50,8 @@ struct config {
 	const char *without;	   /* --without as typed: fact names; NULL: none */
 	bool self;		   /* --self */
 	const char *replay;	   /* --replay: a CSV that tsnap wrote; NULL: live */
+	const char *share;	   /* --share: a name; NULL: for nobody else */
+	const char *attach;	   /* --attach: a name; NULL: with probes of its own */
 	bool verbose;		   /* -v */
 };
 

@@ -75,6 +75,13 @@ static int live_next(struct source *source, struct scan *scan, struct error *e)
 		return error_set(e, -err, EXIT_FAILED,
 				 "the thread state array can't be read any more: %s",
 				 strerror(-err));
+	/* asked after the scan: what it saw was alive */
+	if (live->keep_house && !share_alive(&live->kernel.share))
+		return error_set(
+			e, EOWNERDEAD, EXIT_FAILED,
+			"the tsnap that shared '%s' has ended, and its programs with it, as "
+			"links can't be pinned here",
+			live->kernel.share.directory.name);
 	scan->weight_us = (live->moment.now_ns - live->previous_ns) / NS_PER_US;
 	live->previous_ns = live->moment.now_ns;
 	live->scan_count++;
@@ -144,6 +151,7 @@ static void live_describe(struct source *source, struct source_facts *facts)
 	}
 	live_self_describe(&live->self, kernel, live->scan_count, &facts->self);
 	facts->chosen = text_string(&live->chosen);
+	facts->remarks = text_string(&live->remarks);
 	if (live->translated)
 		missed_add_row(facts,
 			       "times that a thread did not fit the map (raise --max-threads)",
@@ -173,6 +181,7 @@ static void live_close(struct source *source)
 	free(live->on_cpu);
 	free(live->samples);
 	text_done(&live->chosen);
+	text_done(&live->remarks);
 	free(live->pattern);
 	free(live);
 }
@@ -188,14 +197,21 @@ void live_kernel_options(const struct config *config, unsigned int needs,
 		.threads_max = config->max_threads,
 		.rate_hz =
 			config->rate_hz > CLOCK_RATE_MIN_HZ ? config->rate_hz : CLOCK_RATE_MIN_HZ,
-		.groups = live_groups_of(needs),
+		.groups = live_groups_of(config->share ? ~0u : needs), /* of those who attach */
+		.share = config->share,
+		.attach = config->attach,
 	};
 }
 
-static void chosen_describe(const struct kernel *kernel, unsigned int groups, struct text *to)
+static void chosen_describe(const struct config *config, const struct kernel *kernel,
+			    unsigned int groups, struct text *to)
 {
-	text_add_format(to, "kernel types from %s; tried:\n%s", kernel->compiled.types_source,
-			text_string(&kernel->compiled.types_tried));
+	if (kernel->share.directory.name[0])
+		text_add_format(to, "%s '%s'\n", config->attach ? "attached to" : "sharing as",
+				kernel->share.directory.name);
+	text_add_format(to, "kernel types from %s%s\n", kernel->compiled.types_source,
+			kernel->compiled.types_tried.length ? "; tried:" : "");
+	text_add_string(to, text_string(&kernel->compiled.types_tried));
 	for (int group = 0; group < GROUP_COUNT; group++) {
 		const struct probe_row *row = kernel->plan.chosen[group];
 
@@ -223,7 +239,7 @@ static int live_start(struct live *live, struct error *e)
 	err = kernel_open(&live->kernel, &options, e);
 	if (err)
 		return err;
-	chosen_describe(&live->kernel, options.groups, &live->chosen);
+	chosen_describe(live->config, &live->kernel, options.groups, &live->chosen);
 	live->ticks = memory_get((size_t)live->kernel.host.cpus_possible * sizeof(*live->ticks));
 	live->wanted_cpus = memory_get((size_t)live->kernel.host.cpus_possible);
 	live->moment.ticks = live->ticks;
@@ -233,7 +249,12 @@ static int live_start(struct live *live, struct error *e)
 	live->own_tid = live->kernel.compiled.own_tid;
 	live->translated = live->kernel.compiled.pids_translated;
 	live->proc_whole = !access(PROC "/1", F_OK);
-	err = live_seed_all(&live->seed, &live->kernel, e);
+	/* the records of who is attached to hold them, but for those that wait for theirs; the
+	 * first scan sorts out which do */
+	if (!options.attach || live->translated)
+		err = live_seed_all(&live->seed, &live->kernel, e);
+	if (!err)
+		err = live_share_begin(live, &options, e);
 	if (err)
 		return err;
 	clock = live->kernel.plan.chosen[GROUP_CLOCK];

@@ -210,6 +210,32 @@ static void remedies_describe(const struct config *config, struct kernel *kernel
 		line_add(out, "nothing", "");
 }
 
+static void share_describe(void *to, const char *name, const char *holders)
+{
+	char words[256];
+
+	if (*holders)
+		snprintf(words, sizeof(words), "in it: process %s; tsnap --attach %s", holders,
+			 name);
+	else
+		snprintf(words, sizeof(words),
+			 "nobody is in it, its programs run on: tsnap --attach %s goes on with "
+			 "them, "
+			 "rm -r /sys/fs/bpf/tsnap-%s ends them",
+			 name, name);
+	line_add(to, name, words);
+}
+
+static void shares_describe(struct text *out)
+{
+	struct text shares = {0};
+
+	share_directories_walk(share_describe, &shares);
+	if (shares.length)
+		text_add_format(out, "Shared (--share)\n%s", text_string(&shares));
+	text_done(&shares);
+}
+
 /* Loads and attaches everything once, as a run does. */
 static int trial_describe(const struct config *config, struct text *out, struct error *e)
 {
@@ -267,6 +293,7 @@ int live_check(const struct config *config, struct text *out, struct error *e)
 	types_describe(config, &kernel, out);
 	probes_describe(&kernel, out);
 	remedies_describe(config, &kernel, out);
+	shares_describe(out);
 	err = planned ? planned : trial_describe(config, out, e);
 	text_add_string(out, err ? "tsnap can NOT run here.\n" : "tsnap can run here.\n");
 	if (err && err != -EINTR)

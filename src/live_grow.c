@@ -6,12 +6,14 @@
 
 #include <errno.h>
 
-/* Whether few places are left. A number that the user gave is kept to. */
+/* Whether few places are left. A number that the user gave is kept to, and
+ * what others sample, too. */
 static bool growth_due(struct live *live)
 {
 	uint32_t most = live->kernel.table.entries_max;
 
-	return !live->config->max_threads && !live->grown_up && most < THREADS_MAX &&
+	return !live->config->max_threads && !live->config->share && !live->config->attach &&
+	       !live->grown_up && most < THREADS_MAX &&
 	       (live->threads > most / 8 * 7 || kernel_map_full_count(&live->kernel));
 }
 

@@ -84,7 +84,7 @@ void live_self_describe(const struct live_self *self, const struct kernel *kerne
 	for (int map = 0; map < KERNEL_MAP_COUNT; map++)
 		if (kernel->compiled.maps[map] >= 0)
 			cost->maps[cost->map_count++] = (struct self_map){
-				.name = kernel_map_name((enum kernel_map)map),
+				.name = kernel_map_rows[map].name,
 				.kernel_bytes = number_or_absent(
 					bpf_memory_bytes(kernel->compiled.maps[map])),
 			};

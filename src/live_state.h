@@ -57,12 +57,12 @@ struct live {
 	bool keep_house;	  /* in this scan */
 	bool sweep;		  /* in this round */
 	uint64_t late_count[LATE_COUNT], scan_count, growths;
-	int64_t beat_cpu_ns;   /* clock_cpu_ns() at the last beat */
-	bool grown_up;	       /* the array can't be made larger */
-	int64_t unfit_threads; /* in the last round; below 0: so many records are nobody's */
-	int64_t other_threads; /* of other pid namespaces, then */
-	struct text chosen;    /* for -v */
-	char *pattern;	       /* of processes, looked for again as time goes; NULL: none */
+	int64_t beat_cpu_ns;	     /* clock_cpu_ns() at the last beat */
+	bool grown_up;		     /* the array can't be made larger */
+	int64_t unfit_threads;	     /* in the last round; below 0: so many records are nobody's */
+	int64_t other_threads;	     /* of other pid namespaces, then */
+	struct text chosen, remarks; /* for -v, for everybody */
+	char *pattern;		     /* of processes, looked for again as time goes; NULL: none */
 };
 
 /* live_processes.c: resolves -p and -r into the filter, at first (0, or -errno with e) and as time
@@ -72,5 +72,9 @@ void live_processes_again(struct live *live);
 
 /* live_scan.c: reads the records that this scan needs into live->samples. 0 or -errno. */
 int live_scan_read(struct live *live);
+
+/* live_share.c: --share and --attach. After kernel_open(): makes good what an attached sampler has
+ * not seen, or lets others attach. */
+int live_share_begin(struct live *live, const struct kernel_options *options, struct error *e);
 
 #endif

@@ -28,6 +28,26 @@ static int replay_open(const struct config *config, struct filter *filter, unsig
 	return sample_file_open(config->replay, filter, needs, source, e);
 }
 
+/* Each line of words goes through the gate, as it may quote the outside. */
+static void complain(const char *words)
+{
+	struct text out = {0};
+
+	while (*words) {
+		struct text line = {0};
+		size_t length = strcspn(words, "\n");
+
+		text_add(&line, words, length);
+		text_add_string(&out, "tsnap: ");
+		text_add_printable(&out, text_string(&line));
+		text_add_char(&out, '\n');
+		text_done(&line);
+		words += length + (words[length] == '\n');
+	}
+	output_write(STDERR_FILENO, text_string(&out), out.length);
+	text_done(&out);
+}
+
 /* Prints what a mode without samples has to say. */
 static int words_print(const struct text *words, struct error *e)
 {
@@ -38,7 +58,7 @@ static int words_print(const struct text *words, struct error *e)
 	return error_set(e, -err, EXIT_FAILED, "standard output: %s", strerror(-err));
 }
 
-static int mode_run(const struct config *config, struct text *notes, struct error *e)
+static int mode_run(const struct config *config, struct error *e)
 {
 	struct text words = {0};
 	struct error unprinted = {0};
@@ -48,7 +68,7 @@ static int mode_run(const struct config *config, struct text *notes, struct erro
 	case MODE_REPORT:
 	case MODE_CSV:
 	case MODE_JSON:
-		return run(config, config->replay ? replay_open : live_open, notes, e);
+		return run(config, config->replay ? replay_open : live_open, complain, e);
 	case MODE_LIST:
 		columns_describe(&words);
 		break;
@@ -72,31 +92,10 @@ static int mode_run(const struct config *config, struct text *notes, struct erro
 	return err;
 }
 
-/* Each line of words goes through the gate, as it may quote the outside. */
-static void complain(const char *words)
-{
-	struct text out = {0};
-
-	while (*words) {
-		struct text line = {0};
-		size_t length = strcspn(words, "\n");
-
-		text_add(&line, words, length);
-		text_add_string(&out, "tsnap: ");
-		text_add_printable(&out, text_string(&line));
-		text_add_char(&out, '\n');
-		text_done(&line);
-		words += length + (words[length] == '\n');
-	}
-	output_write(STDERR_FILENO, text_string(&out), out.length);
-	text_done(&out);
-}
-
 int main(int argc, char **argv)
 {
 	struct config config = {0};
 	struct error e = {0};
-	struct text notes = {0};
 	int err;
 
 	standard_files_open();
@@ -104,8 +103,7 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN); /* writing tells with EPIPE */
 	err = config_parse(&config, argc, argv, &e);
 	if (!err)
-		err = mode_run(&config, &notes, &e);
-	complain(text_string(&notes));
+		err = mode_run(&config, &e);
 	if (err) {
 		bool more = e.detail && !config.verbose && !strstr(e.line, "-v ");
 
@@ -115,7 +113,6 @@ int main(int argc, char **argv)
 		if (config.verbose && e.detail)
 			complain(e.detail);
 	}
-	text_done(&notes);
 	err = err ? (int)e.exit_code : EXIT_DONE;
 	error_done(&e);
 	return err;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The options: a row each; parsing and --help follow from the rows. */
 #include "config.h"
+#include "kernel/share_directory.h"
 #include "sample/sample.h"
 
 #include <errno.h>
@@ -64,6 +65,10 @@ static const struct option_row option_table[] = {
 	{0, "list", NULL, "list the columns and states, and end", OPTION_MODE, 0, 0, 0, MODE_LIST},
 	{0, "check", NULL, "tell what this host offers and what is missing, and end", OPTION_MODE,
 	 0, 0, 0, MODE_CHECK},
+	{0, "share", "NAME", "let other tsnap --attach to the probes of this one", OPTION_TEXT,
+	 AT(share), 0, 0, 0},
+	{0, "attach", "NAME", "sample with the probes of a tsnap --share NAME, without a compile",
+	 OPTION_TEXT, AT(attach), 0, 0, 0},
 	{0, "max-threads", "COUNT", "threads to make room for (default: fit to the host)",
 	 OPTION_NUMBER, AT(max_threads), 64, THREADS_MAX, 0},
 	{0, "kernel-types", "SOURCE",
@@ -251,10 +256,40 @@ static int kernel_types_check(const struct config *config, struct error *e)
 	return 0;
 }
 
+static bool probes_chosen(const struct config *config)
+{
+	return config->kernel_types || config->btf_file || config->offsets_file ||
+	       config->without || config->max_threads;
+}
+
+static int share_check(const struct config *config, bool samples, struct error *e)
+{
+	const char *name = config->share ? config->share : config->attach;
+	const char *option = config->share ? "--share" : "--attach";
+
+	if (!name)
+		return 0;
+	if (config->share && config->attach)
+		return usage(e, "--share", "and --attach exclude each other");
+	if (!share_name_valid(name))
+		return error_set(e, EINVAL, EXIT_USAGE,
+				 "%s %s: NAME must be 1 to %d letters, digits, - and _", option,
+				 name, SHARE_NAME_MAX);
+	if (!samples)
+		return usage(e, option, "is for a report, --csv and --json");
+	if (config->replay)
+		return usage(e, option, "can't go with --replay");
+	if (config->attach && probes_chosen(config))
+		return usage(e, "--attach",
+			     "can't go with options for the probes: they are those of --share");
+	return 0;
+}
+
 static int config_check(struct config *config, struct error *e)
 {
 	bool rows = config->mode == MODE_CSV || config->mode == MODE_JSON;
 	bool samples = rows || config->mode == MODE_REPORT;
+	int err;
 
 	if (config->descendants && !config->process)
 		return usage(e, "-r", "needs -p");
@@ -270,9 +305,11 @@ static int config_check(struct config *config, struct error *e)
 		return usage(e, "--self", "is for a report, --csv and --json");
 	if (config->replay && config->descendants)
 		return usage(e, "-r", "needs the live host: a recording does not hold all parents");
-	if (config->replay && (config->kernel_types || config->btf_file || config->offsets_file ||
-			       config->without || config->max_threads))
+	if (config->replay && probes_chosen(config))
 		return usage(e, "--replay", "can't go with options for the live host");
+	err = share_check(config, samples, e);
+	if (err)
+		return err;
 	if (!config->rate_hz)
 		config->rate_hz = RATE_DEFAULT_HZ;
 	return kernel_types_check(config, e);

@@ -261,6 +261,7 @@ static bool run_ended(const struct run *run, int64_t weight_us)
 
 static int run_loop(struct run *run, struct error *e)
 {
+	struct error unsaid = {0};
 	struct scan scan = {0};
 	int err = 0;
 
@@ -273,38 +274,43 @@ static int run_loop(struct run *run, struct error *e)
 
 		if (more == -EINTR)
 			continue;
-		if (more < 0)
-			return more;
-		if (!more)
+		if (more <= 0) {
+			err = more;
 			break;
+		}
 		err = run->renderer->grouped ? run_take_groups(run, &scan, e)
 					     : run_take_rows(run, &scan, e);
 		run->total_us = sum(run->total_us, scan.weight_us);
 	}
 	/* what there is, unless a page has just told it */
 	if (!err && run->renderer->grouped && (run->tally.scans || !run->shown))
-		err = run_show(run, e);
+		return run_show(run, e);
+	if (err == -EOWNERDEAD && run->renderer->grouped && run->tally.scans)
+		run_show(run, &unsaid); /* what there is no more of is worse than that */
+	error_done(&unsaid);
 	return err;
 }
 
 /* Rows have no foot: tells what was missed, or all of the cost where it was asked for. */
-static void run_note(struct run *run, struct text *notes)
+static void run_tell_foot(struct run *run, void (*tell)(const char *lines))
 {
 	struct source_facts facts;
+	struct text notes = {0};
 
 	run->source->describe(run->source, &facts);
 	if (facts.self.asked) {
 		facts_subtract(&facts, &run->facts_before);
-		page_add_self(notes, &(struct page){.facts = &facts});
-		return;
+		page_add_self(&notes, &(struct page){.facts = &facts});
 	}
-	for (size_t i = 0; i < facts.missed_count; i++) {
+	for (size_t i = 0; i < facts.missed_count && !facts.self.asked; i++) {
 		if (!facts.missed[i].count || facts.missed[i].natural)
 			continue;
-		text_add_string(notes, "missed: ");
-		missed_add(notes, &facts.missed[i]);
-		text_add_char(notes, '\n');
+		text_add_string(&notes, "missed: ");
+		missed_add(&notes, &facts.missed[i]);
+		text_add_char(&notes, '\n');
 	}
+	tell(text_string(&notes));
+	text_done(&notes);
 }
 
 static void run_done(struct run *run)
@@ -317,7 +323,7 @@ static void run_done(struct run *run)
 	filter_done(&run->filter);
 }
 
-int run(const struct config *config, source_opener *open_source, struct text *notes,
+int run(const struct config *config, source_opener *open_source, void (*tell)(const char *lines),
 	struct error *e)
 {
 	struct run run = {.config = config};
@@ -328,11 +334,13 @@ int run(const struct config *config, source_opener *open_source, struct text *no
 				  e);
 		if (!err) {
 			run.source->describe(run.source, &run.facts_before);
+			if (run.facts_before.remarks)
+				tell(run.facts_before.remarks);
 			if (config->verbose && run.facts_before.chosen)
-				text_add_string(notes, run.facts_before.chosen);
+				tell(run.facts_before.chosen);
 			err = run_loop(&run, e);
 			if (!run.renderer->grouped)
-				run_note(&run, notes);
+				run_tell_foot(&run, tell);
 		} else if (signals_stop()) {
 			err = 0; /* stopped before there was anything to show */
 		}

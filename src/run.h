@@ -15,9 +15,9 @@ typedef int source_opener(const struct config *config, struct filter *filter, un
 
 /* Samples as config says and writes reports or rows to standard output, until it is done or a
  * signal (INT, TERM, HUP) asks for an end: then what there is is shown; a second signal ends the
- * process at once. notes gets lines for standard error. 0 or -errno with e; a reader that went away
- * is a quiet end. */
-int run(const struct config *config, source_opener *open_source, struct text *notes,
+ * process at once. tell gets lines for standard error, when they are known. 0 or -errno with e; a
+ * reader that went away is a quiet end. */
+int run(const struct config *config, source_opener *open_source, void (*tell)(const char *lines),
 	struct error *e);
 
 #endif

@@ -110,6 +110,26 @@ int bpf_call_raw_tracepoint(int program, const char *name)
 	return bpf_call(BPF_RAW_TRACEPOINT_OPEN, &attr);
 }
 
+static int bpf_call_object(int command, int fd, const char *path)
+{
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.pathname = (uintptr_t)path;
+	attr.bpf_fd = (uint32_t)fd;
+	return bpf_call(command, &attr);
+}
+
+int bpf_call_pin(int fd, const char *path)
+{
+	return bpf_call_object(BPF_OBJ_PIN, fd, path);
+}
+
+int bpf_call_get(const char *path)
+{
+	return bpf_call_object(BPF_OBJ_GET, 0, path);
+}
+
 int bpf_call_run(int program, uint64_t argument)
 {
 	union bpf_attr attr;

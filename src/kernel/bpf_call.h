@@ -34,7 +34,6 @@ int bpf_call_load(enum bpf_prog_type type, const struct bpf_insn *instructions, 
 int bpf_call_load_typed(const char *name, const struct bpf_insn *instructions, size_t count,
 			int btf_id, char *log, uint32_t log_size);
 int bpf_call_map(enum bpf_map_type type, size_t key_bytes, size_t value_bytes, size_t entries);
-/* name: NULL for a typed program, which knows its tracepoint. */
 /* An array that bpf_call_map_mapped() takes (5.5). */
 int bpf_call_map_mappable(size_t value_bytes, size_t entries);
 /* The values of an array as memory, the caller's to munmap(2): *memory becomes its address. */
@@ -43,7 +42,13 @@ int bpf_call_map_mapped(int map, size_t bytes, void **memory);
 int bpf_call_map_of_id(uint32_t id);
 /* Takes the top of a stack (4.20); -ENOENT: it is empty. */
 int bpf_call_pop(int map, void *value);
+/* name: NULL for a typed program, which knows its tracepoint. */
 int bpf_call_raw_tracepoint(int program, const char *name);
+/* A name for it in a bpf file system, so that it outlives its descriptors: of maps and programs
+ * since 4.4, of the links of raw tracepoints since 5.7. */
+int bpf_call_pin(int fd, const char *path);
+/* A descriptor of what has that name. */
+int bpf_call_get(const char *path);
 /* Runs a raw tracepoint program once, as this thread, with that first argument (5.10). */
 int bpf_call_run(int program, uint64_t argument);
 /* Runs a raw tracepoint program once on that CPU, in an interrupt of whatever runs there (5.10). */

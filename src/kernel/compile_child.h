@@ -26,8 +26,12 @@ enum kernel_map {
 	KERNEL_MAP_COUNT
 };
 
-/* Its name, in the BPF text and as the kernel shows it. */
-const char *kernel_map_name(enum kernel_map map);
+struct kernel_map_row {
+	const char *name;  /* in the BPF text, and as the kernel shows it */
+	size_t leaf_bytes; /* of a value */
+};
+
+extern const struct kernel_map_row kernel_map_rows[KERNEL_MAP_COUNT];
 
 struct compile_request {
 	const struct host *host;

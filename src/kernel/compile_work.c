@@ -15,10 +15,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-static const struct {
-	const char *name;
-	size_t leaf_bytes;
-} map_rows[KERNEL_MAP_COUNT] = {
+const struct kernel_map_row kernel_map_rows[KERNEL_MAP_COUNT] = {
 	[KERNEL_MAP_THREADS] = {"ts_threads", sizeof(struct thread_state)},
 	[KERNEL_MAP_SLOTS] = {"ts_slots", sizeof(__u32)},
 	[KERNEL_MAP_FREE] = {"ts_free", sizeof(__u32)},
@@ -29,11 +26,6 @@ static const struct {
 	[KERNEL_MAP_TICKS] = {"ts_ticks", sizeof(struct cpu_tick)},
 	[KERNEL_MAP_ASKS] = {"ts_asks", sizeof(struct registers_ask)},
 };
-
-const char *kernel_map_name(enum kernel_map map)
-{
-	return map_rows[map].name;
-}
 
 static const enum bpf_prog_type program_types[] = {
 	[PROBE_TYPED_TRACEPOINT] = BPF_PROG_TYPE_TRACING,
@@ -132,16 +124,17 @@ static int maps_send(const struct bcc_library *bcc, void *module, int socket, st
 {
 	for (uint32_t i = 0; i < KERNEL_MAP_COUNT; i++) {
 		struct child_message message = {.kind = MESSAGE_MAP, .number = i};
-		int fd = bcc->bpf_table_fd(module, map_rows[i].name);
+		int fd = bcc->bpf_table_fd(module, kernel_map_rows[i].name);
 
 		if (fd < 0)
 			continue; /* of a fragment that was not chosen */
-		if (bcc->bpf_table_leaf_size(module, map_rows[i].name) != map_rows[i].leaf_bytes)
+		if (bcc->bpf_table_leaf_size(module, kernel_map_rows[i].name) !=
+		    kernel_map_rows[i].leaf_bytes)
 			return error_set(
 				e, EINVAL, EXIT_FAILED,
 				"libbcc lays out the record of %s in another way than the C "
 				"compiler; please report this with tsnap --version and --check",
-				map_rows[i].name);
+				kernel_map_rows[i].name);
 		child_message_send(socket, &message, fd);
 	}
 	return 0;

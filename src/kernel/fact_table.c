@@ -7,11 +7,13 @@
 #include <bcc/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #define PROGRAM_LENGTH(program) (sizeof(program) / sizeof((program)[0]))
@@ -352,6 +354,31 @@ static int try_bpf_stats(char *why)
 	return 0;
 }
 
+static int try_pinned_links(char *why)
+{
+	struct statfs about;
+	char path[64];
+	int program, link = -1, result;
+
+	if (statfs("/sys/fs/bpf", &about) || (uint32_t)about.f_type != BPF_FS_MAGIC) {
+		snprintf(why, FACT_WHY_SIZE, "no bpf file system is mounted at /sys/fs/bpf");
+		return -ENOENT;
+	}
+	program = bpf_call_load(BPF_PROG_TYPE_RAW_TRACEPOINT, nothing, PROGRAM_LENGTH(nothing));
+	if (program >= 0)
+		link = bpf_call_raw_tracepoint(program, "sched_process_exec");
+	/* with no dot: the kernel keeps such names for itself */
+	snprintf(path, sizeof(path), "/sys/fs/bpf/tsnap_trial_%ld", (long)getpid());
+	result = program < 0 ? program : link < 0 ? link : bpf_call_pin(link, path);
+	if (!result)
+		unlink(path);
+	if (link >= 0)
+		close(link);
+	if (program >= 0)
+		close(program);
+	return result ? said(why, result, "pinning a link in /sys/fs/bpf") : 0;
+}
+
 static int try_file(const char *path, char *why)
 {
 	if (!access(path, R_OK))
@@ -413,6 +440,12 @@ const struct fact_row fact_rows[FACT_COUNT] = {
 			    FACT_SINCE(5, 8),
 			    "for --self, since 5.1: sysctl kernel.bpf_stats_enabled=1",
 			    try_bpf_stats},
+	[FACT_PINNED_LINKS] = {"pinned_links",
+			       "links can be pinned: what --share began outlives its starter",
+			       FACT_SINCE(5, 7),
+			       "needed only to outlive the starter of --share: Linux 5.7 with raw "
+			       "tracepoints, and mount -t bpf bpf /sys/fs/bpf",
+			       try_pinned_links},
 	[FACT_BTF] = {"btf", "the kernel's own type information", FACT_SINCE(5, 2), NULL, try_btf},
 	[FACT_KHEADERS] = {"kheaders", "the kernel's headers in /sys/kernel", FACT_SINCE(5, 2),
 			   "as root: --kernel-types kheaders, which loads the module; not needed "

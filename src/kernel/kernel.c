@@ -18,45 +18,55 @@ static bool kernel_has(void *of, enum fact fact)
 	return fact_has(&kernel->facts, fact);
 }
 
+static int proc_check(const struct host *host, struct error *e)
+{
+	return host->own_pid ? 0
+			     : error_set(e, ENOENT, EXIT_HOST_CANNOT,
+					 "/proc is not mounted, or for another pid namespace than "
+					 "tsnap's: mount -t proc proc /proc");
+}
+
+/* Also raises the limit that maps count against, before 5.11. */
+static int bpf_check(struct kernel *kernel, struct error *e)
+{
+	const char *why = kernel->facts.why[FACT_BPF];
+
+	if (fact_has(&kernel->facts, FACT_BPF))
+		return 0;
+	if (!kernel->host.root && !kernel->host.cap_bpf)
+		return error_set(e, EPERM, EXIT_HOST_CANNOT,
+				 "BPF is not permitted to this user (%s): %s", why,
+				 fact_rows[FACT_BPF].remedy);
+	if (kernel->host.lockdown[0] && strcmp(kernel->host.lockdown, "none") != 0)
+		return error_set(e, EPERM, EXIT_HOST_CANNOT,
+				 "kernel lockdown is '%s' and BPF is forbidden (%s): only a "
+				 "boot without lockdown (lockdown=none, secure boot off) helps",
+				 kernel->host.lockdown, why);
+	if (kernel->host.seccomp && (kernel->host.cap_bpf || kernel->host.cap_admin))
+		return error_set(e, EPERM, EXIT_HOST_CANNOT,
+				 "BPF does not work here (%s), and a filter of system calls "
+				 "is in force: have it allow bpf and perf_event_open "
+				 "(seccomp=unconfined, or a profile that knows CAP_BPF)",
+				 why);
+	return error_set(e, EPERM, EXIT_HOST_CANNOT,
+			 "BPF does not work here (%s): in a container give it CAP_BPF, "
+			 "CAP_PERFMON and CAP_SYS_PTRACE (or CAP_SYS_ADMIN) and a higher "
+			 "memory limit (ulimit -l)",
+			 why);
+}
+
 int kernel_plan(struct kernel *kernel, const struct kernel_options *options, struct error *e)
 {
 	int result;
 
 	host_read(&kernel->host);
 	result = facts_take_away(&kernel->facts, options->without, e);
-	if (result)
-		return result;
-	if (!kernel->host.own_pid)
-		return error_set(e, ENOENT, EXIT_HOST_CANNOT,
-				 "/proc is not mounted, or for another pid namespace than tsnap's: "
-				 "mount -t proc proc /proc");
-	if (!fact_has(&kernel->facts, FACT_BPF)) {
-		const char *why = kernel->facts.why[FACT_BPF];
-
-		if (!kernel->host.root && !kernel->host.cap_bpf)
-			return error_set(e, EPERM, EXIT_HOST_CANNOT,
-					 "BPF is not permitted to this user (%s): %s", why,
-					 fact_rows[FACT_BPF].remedy);
-		if (kernel->host.lockdown[0] && strcmp(kernel->host.lockdown, "none") != 0)
-			return error_set(
-				e, EPERM, EXIT_HOST_CANNOT,
-				"kernel lockdown is '%s' and BPF is forbidden (%s): only a "
-				"boot without lockdown (lockdown=none, secure boot off) helps",
-				kernel->host.lockdown, why);
-		if (kernel->host.seccomp && (kernel->host.cap_bpf || kernel->host.cap_admin))
-			return error_set(
-				e, EPERM, EXIT_HOST_CANNOT,
-				"BPF does not work here (%s), and a filter of system calls "
-				"is in force: have it allow bpf and perf_event_open "
-				"(seccomp=unconfined, or a profile that knows CAP_BPF)",
-				why);
-		return error_set(e, EPERM, EXIT_HOST_CANNOT,
-				 "BPF does not work here (%s): in a container give it CAP_BPF, "
-				 "CAP_PERFMON and CAP_SYS_PTRACE (or CAP_SYS_ADMIN) and a higher "
-				 "memory limit (ulimit -l)",
-				 why);
-	}
-	return probe_plan_make(options->groups, kernel_has, kernel, &kernel->plan, e);
+	if (!result)
+		result = proc_check(&kernel->host, e);
+	if (!result)
+		result = bpf_check(kernel, e);
+	return result ? result
+		      : probe_plan_make(options->groups, kernel_has, kernel, &kernel->plan, e);
 }
 
 static uint32_t threads_max(const struct kernel_options *options)
@@ -104,49 +114,126 @@ int kernel_layout(struct kernel *kernel, const struct kernel_options *options, s
 	return compile_child_run(&request, &kernel->compiled, e);
 }
 
-static int maps_open(struct kernel *kernel)
+static int kernel_make(struct kernel *kernel, const struct kernel_options *options, struct error *e)
+{
+	struct compile_request request;
+	int result = kernel_plan(kernel, options, e);
+
+	if (result)
+		return result;
+	probe_clear_stale();
+	if (options->share)
+		result = share_directory_make(&kernel->share.directory, options->share,
+					      &kernel->share_cleared, e);
+	if (result)
+		return result;
+	request = request_of(kernel, options);
+	request.plan = &kernel->plan;
+	return compile_child_run(&request, &kernel->compiled, e);
+}
+
+static int kernel_adopt(struct kernel *kernel, const struct kernel_options *options,
+			struct error *e)
+{
+	int result;
+
+	host_read(&kernel->host);
+	result = proc_check(&kernel->host, e);
+	if (!result)
+		result = bpf_check(kernel, e);
+	return result ? result
+		      : share_adopt(&kernel->share, options->attach, &kernel->host,
+				    &kernel->compiled, &kernel->plan, e);
+}
+
+static int maps_open(struct kernel *kernel, struct error *e)
 {
 	const int *maps = kernel->compiled.maps;
 	struct thread_maps threads = {maps[KERNEL_MAP_THREADS], maps[KERNEL_MAP_SLOTS],
 				      maps[KERNEL_MAP_FREE],
 				      fact_has(&kernel->facts, FACT_MAP_BATCH)};
+	bool mapped = maps[KERNEL_MAP_SLOTS] >= 0;
 	int result = thread_table_init(&kernel->table, &threads, kernel->compiled.threads_max);
 
+	if (!result)
+		result = changed_reader_init(
+			&kernel->changed,
+			kernel->plan.chosen[GROUP_WAKE] ? maps[KERNEL_MAP_SAMPLING] : -1,
+			maps[KERNEL_MAP_CHANGED], kernel->host.cpus_possible, mapped);
 	if (result)
-		return result;
-	result = changed_reader_init(
-		&kernel->changed, kernel->plan.chosen[GROUP_WAKE] ? maps[KERNEL_MAP_SAMPLING] : -1,
-		maps[KERNEL_MAP_CHANGED], kernel->host.cpus_possible, maps[KERNEL_MAP_SLOTS] >= 0);
-	if (result)
-		return result;
-	return register_asker_init(&kernel->asker,
-				   kernel->compiled.programs[GROUP_ASK], maps[KERNEL_MAP_SAMPLING],
-				   maps[KERNEL_MAP_ASKS]);
+		return error_set(e, -result, EXIT_FAILED,
+				 "the thread state array can't be mapped: %s", strerror(-result));
+	result = register_asker_init(&kernel->asker, kernel->compiled.programs[GROUP_ASK],
+				     maps[KERNEL_MAP_SAMPLING], maps[KERNEL_MAP_ASKS]);
+	if (result == -EBUSY)
+		return error_set(e, EBUSY, EXIT_FAILED,
+				 "%d tsnaps sample with these probes already, which is the most",
+				 ASKERS_MAX);
+	return result ? error_set(e, -result, EXIT_FAILED, "the registers can't be asked for: %s",
+				  strerror(-result))
+		      : 0;
+}
+
+struct own_record {
+	uint32_t own_tid; /* as /proc shows it */
+	uint32_t tid;	  /* as the kernel does */
+};
+
+static bool own_record_passes(void *to, const struct thread_state *record)
+{
+	const struct own_record *own = to;
+
+	return !(record->identity.known & IDENTITY_FULL) || record->identity.tid != own->own_tid;
+}
+
+static void own_record_meet(void *to, const struct thread_state *record)
+{
+	((struct own_record *)to)->tid = record->sched.tid;
+}
+
+/* What this thread is to the kernel, whose programs know it: it was made after them. 0: not known
+ * (the map was full). */
+static uint32_t own_tid(struct kernel *kernel)
+{
+	struct own_record own = {(uint32_t)kernel->host.own_pid, 0};
+	const struct thread_visitor visitor = {own_record_passes, own_record_meet, &own};
+	bool end;
+
+	if (!kernel->compiled.pids_translated)
+		return own.own_tid;
+	thread_table_walk(&kernel->table, &visitor, UINT32_MAX, &end);
+	return own.tid;
 }
 
 int kernel_open(struct kernel *kernel, const struct kernel_options *options, struct error *e)
 {
-	struct compile_request request;
 	int result;
 
 	kernel_clear(kernel);
-	result = kernel_plan(kernel, options, e);
-	if (result)
-		return result;
-	probe_clear_stale();
-	request = request_of(kernel, options);
-	request.plan = &kernel->plan;
-	result = compile_child_run(&request, &kernel->compiled, e);
-	if (result)
-		return result;
-	result = maps_open(kernel);
+	result = options->attach ? kernel_adopt(kernel, options, e)
+				 : kernel_make(kernel, options, e);
 	if (!result)
-		result = thread_table_clear(&kernel->table);
+		result = maps_open(kernel, e);
+	if (result)
+		return result;
+	if (options->attach) {
+		kernel->compiled.own_tid = own_tid(kernel);
+		return 0;
+	}
+	result = thread_table_clear(&kernel->table);
 	if (result)
 		return error_set(e, -result, EXIT_FAILED,
-				 "the thread state array can't be used: %s", strerror(-result));
+				 "the thread state array can't be filled: %s", strerror(-result));
 	return probe_attach(&kernel->plan, kernel->compiled.programs, options->rate_hz,
 			    &kernel->links, kernel->left_out, sizeof(kernel->left_out), e);
+}
+
+int kernel_publish(struct kernel *kernel, const struct kernel_options *options, struct error *e)
+{
+	if (!options->share)
+		return 0;
+	return share_publish(&kernel->share, &kernel->host, &kernel->compiled, &kernel->plan,
+			     &kernel->links, fact_has(&kernel->facts, FACT_PINNED_LINKS), e);
 }
 
 void kernel_close(struct kernel *kernel)
@@ -156,6 +243,7 @@ void kernel_close(struct kernel *kernel)
 	register_asker_done(&kernel->asker);
 	if (kernel->table.store)
 		thread_table_done(&kernel->table);
+	share_leave(&kernel->share);
 	compile_result_done(&kernel->compiled);
 }
 

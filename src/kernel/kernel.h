@@ -13,6 +13,7 @@
 #include "kernel/probe_attach.h"
 #include "kernel/probe_table.h"
 #include "kernel/register_asker.h"
+#include "kernel/share.h"
 #include "kernel/thread_table.h"
 
 struct kernel_options {
@@ -22,6 +23,8 @@ struct kernel_options {
 				16384 */
 	int64_t rate_hz;
 	unsigned int groups; /* bits 1 << GROUP_x */
+	const char *share;   /* NULL, or the name under which others may attach */
+	const char *attach;  /* NULL, or the name to attach to: all but this is its owner's */
 };
 
 struct kernel {
@@ -33,15 +36,20 @@ struct kernel {
 	struct thread_table table;
 	struct changed_reader changed;
 	struct register_asker asker;
+	struct share share;
+	bool share_cleared;  /* first of what a killed tsnap had left */
 	char left_out[1024]; /* probes that could not be attached, a line each */
 };
 
 /* Reads the host, takes facts away, makes the plan. Attaches and loads nothing. 0 or -errno with e.
  */
 int kernel_plan(struct kernel *kernel, const struct kernel_options *options, struct error *e);
-/* Plans, compiles, loads and attaches: from then on the map is alive. 0, -EINTR, or -errno with e.
- */
+/* Plans, compiles, loads and attaches, or attaches to what is shared: from then on the map is
+ * alive. 0, -EINTR, or -errno with e. */
 int kernel_open(struct kernel *kernel, const struct kernel_options *options, struct error *e);
+/* What options->share asks for: from then on others can attach. The map must know all threads. 0 or
+ * -errno with e. */
+int kernel_publish(struct kernel *kernel, const struct kernel_options *options, struct error *e);
 /* Finds the offsets only, for --write-offsets. */
 int kernel_layout(struct kernel *kernel, const struct kernel_options *options, struct error *e);
 void kernel_close(struct kernel *kernel); /* also after a failed open */

@@ -35,12 +35,15 @@ struct source_facts {
 	struct source_missed missed[SOURCE_MISSED_MAX];
 	size_t missed_count;
 	struct self_cost self;
-	const char *chosen; /* lines for -v on how samples are got, the source's; NULL: none */
+	const char *remarks; /* lines that a user must know from the start, the source's; NULL:
+				none */
+	const char *chosen;  /* lines for -v on how samples are got, the source's; NULL: none */
 };
 
 struct source {
 	/* Waits for the next tick and delivers its scan. 1: *scan is filled; 0: the end (of the
-	 * recording); -EINTR: a signal came first; another -errno: failed, e is filled. */
+	 * recording); -EINTR: a signal came first; another -errno: failed, e is filled
+	 * (-EOWNERDEAD: but the scans until then are whole). */
 	int (*next)(struct source *source, struct scan *scan, struct error *e);
 	void (*describe)(struct source *source, struct source_facts *facts);
 	void (*close)(struct source *source); /* frees source too */

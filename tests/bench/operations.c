@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Repeats one operation for a while and prints what one of them took, in nanoseconds.
  *
- * operations NAME MILLISECONDS: the caller runs it with and without tsnap and compares.
+ * operations NAME MILLISECONDS [cpu]: the caller runs it with and without tsnap and compares. cpu:
+ * in CPU time of this process and its peer, for where others want the CPU, too.
  */
 #include <errno.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,11 +25,12 @@ static void die(const char *what)
 	exit(1);
 }
 
-static int64_t now_ns(void)
+static int64_t clock_ns(clockid_t clock)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
+	if (clock_gettime(clock, &now))
+		die("clock_gettime");
 	return now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
@@ -57,6 +60,17 @@ static void system_calls(long count)
 }
 
 static int to_peer, from_peer;
+static pid_t peer;
+
+static int64_t cpu_ns(void)
+{
+	int64_t ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	clockid_t clock;
+
+	if (peer && !clock_getcpuclockid(peer, &clock))
+		ns += clock_ns(clock);
+	return ns;
+}
 
 static void round_trips(long count)
 {
@@ -87,7 +101,8 @@ static void peer_start(int cpu)
 
 	if (pipe(there) || pipe(back))
 		die("pipe");
-	switch (fork()) {
+	peer = fork();
+	switch (peer) {
 	case -1:
 		die("fork");
 	case 0:
@@ -124,31 +139,37 @@ static const struct operation operations[] = {
 /* clang-format on */
 #define OPERATION_COUNT (sizeof(operations) / sizeof(operations[0]))
 
-static double measure(const struct operation *operation, int64_t length_ns)
+static double measure(const struct operation *operation, int64_t length_ns, bool of_cpu)
 {
-	int64_t start_ns, passed_ns;
+	int64_t start_ns, start_cpu_ns, passed_ns;
 	long count = 0;
 
 	if (operation->peer_cpu >= 0)
 		peer_start(operation->peer_cpu); /* before we are pinned: it inherits our CPUs */
 	pin_cpu(0);
 	operation->repeat(operation->batch);
-	start_ns = now_ns();
+	start_ns = clock_ns(CLOCK_MONOTONIC);
+	start_cpu_ns = cpu_ns();
 	do {
 		operation->repeat(operation->batch);
 		count += operation->batch;
-		passed_ns = now_ns() - start_ns;
+		passed_ns = clock_ns(CLOCK_MONOTONIC) - start_ns;
 	} while (passed_ns < length_ns);
+	if (of_cpu)
+		passed_ns = cpu_ns() - start_cpu_ns;
 	return (double)passed_ns / (double)count;
 }
 
 int main(int argc, char **argv)
 {
-	for (size_t i = 0; argc == 3 && i < OPERATION_COUNT; i++)
+	bool of_cpu = argc == 4 && !strcmp(argv[3], "cpu");
+
+	for (size_t i = 0; (argc == 3 || of_cpu) && i < OPERATION_COUNT; i++)
 		if (!strcmp(operations[i].name, argv[1])) {
-			printf("%.1f\n", measure(&operations[i], atol(argv[2]) * NS_PER_MS));
+			printf("%.1f\n",
+			       measure(&operations[i], atol(argv[2]) * NS_PER_MS, of_cpu));
 			return 0;
 		}
-	fprintf(stderr, "usage: operations NAME MILLISECONDS\n");
+	fprintf(stderr, "usage: operations NAME MILLISECONDS [cpu]\n");
 	return 2;
 }

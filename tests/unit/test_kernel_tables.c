@@ -7,6 +7,7 @@
 #include "kernel/pid_space.h"
 #include "kernel/probe_table.h"
 #include "kernel/program_text.h"
+#include "kernel/share_directory.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -352,9 +353,25 @@ static void numbers_of_namespaces(void **state)
 	}
 }
 
+static void share_names(void **state)
+{
+	static const char *const good[] = {"a", "A-1_z", "0123456789abcdef0123456789abcdef"};
+	/* a dot is the kernel's, the rest leaves the directory or is too long */
+	static const char *const bad[] = {
+		"",	".",   "..",   "a.b", "a/b",
+		"../x", "a b", "\xff", "a\n", "0123456789abcdef0123456789abcdefg"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
+		assert_true(share_name_valid(good[i]));
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_false(share_name_valid(bad[i]));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(share_names),
 		cmocka_unit_test(facts_have_names),
 		cmocka_unit_test(facts_are_taken_away),
 		cmocka_unit_test(releases_are_taken_away),

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Several samplers on one set of probes: the maps, programs and links of a compile_result, pinned
+ * in a share_directory, and what is needed to use them without a compile.
+ *
+ *   map_*, prog_*, link_*   as their names say
+ *   meta                    a map with one struct share_meta; pinned last: all is there
+ *   owner                   only where links can't be pinned: an empty directory that is locked as
+ *                           long as the starter runs, whose descriptors are what keeps them
+ */
+#ifndef TSNAP_KERNEL_SHARE_H
+#define TSNAP_KERNEL_SHARE_H
+
+#include "kernel/compile_child.h"
+#include "kernel/probe_attach.h"
+#include "kernel/share_directory.h"
+
+struct share {
+	struct share_directory directory; /* zeroed: nothing is shared */
+	bool needs_owner;		  /* and owner is locked by it */
+	bool is_owner;
+	bool adopted;
+	int owner;
+};
+
+/* After share_directory_make(): pins all of it; then others can come. pin_links: the kernel may be
+ * asked to pin links. 0 or -errno with e. */
+int share_publish(struct share *share, const struct host *host,
+		  const struct compile_result *compiled, const struct probe_plan *plan,
+		  const struct probe_links *links, bool pin_links, struct error *e);
+/* Takes over what another tsnap published; *compiled (initialised, without layout, and with the
+ * own_tid of nobody) is the caller's to compile_result_done(), also after a failure. 0, -EINTR, or
+ * -errno with e: nothing there, not complete, or of another tsnap or pid namespace. */
+int share_adopt(struct share *share, const char *name, const struct host *host,
+		struct compile_result *compiled, struct probe_plan *plan, struct error *e);
+/* Whether the programs still run. */
+bool share_alive(const struct share *share);
+/* The last one to leave removes all of it. */
+void share_leave(struct share *share);
+
+#endif

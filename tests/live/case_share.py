@@ -1,0 +1,482 @@
+"""Several samplers on the probes of one: --share and --attach."""
+import os
+import shlex
+import signal
+import struct
+import time
+
+import bpf
+import truth
+from case_spaces import NEW_PIDS, through, unshared
+from case_trouble import NOBODY, expect_error
+from harness import (SLOW, START_S, STOP_S, UNREADY, Findings, Process, Skip, case, check, number, rows_of, scans_of,
+                     wait_until)
+
+COLUMNS = "comm,state,syscall,filename"
+THREADS_MAX = 1 << 16  # more than there are at the start, as others may come
+OURS = ("-r", "-p", os.getpid())  # the other threads of the host can be many
+VERSION_AT, VERSION_BYTES = 8, 24  # in struct share_meta
+
+
+class Place(Process):
+    """A mount namespace with a bpf file system of its own."""
+
+    def __init__(self, *prefix, mount="mount -t bpf bpf /sys/fs/bpf"):
+        super().__init__([*prefix, "sh", "-c", mount + " && echo ready; read nothing"])
+        wait_until(lambda: self.out or self.err or self.code is not None, START_S, "a mount namespace")
+        if not self.out:
+            self.end()
+            raise Skip("no bpf file system can be mounted: %s" % self.err)
+
+
+class Share:
+    """Where samplers share, and the name that they do it by."""
+
+    def __init__(self, ctx):
+        if not bpf.can_be_used():
+            raise Skip("this kernel can't list BPF programs")
+        self.place = Place(*unshared("--mount"))
+        ctx.started.append(self.place)
+        self.ctx = through(ctx, *self.prefix, workload=False)
+        self.root = "/proc/%d/root/sys/fs/bpf" % self.place.pid
+        self.directory = self.root + "/tsnap-test"
+
+    @property
+    def prefix(self):
+        return ["nsenter", "--target", str(self.place.pid), "--mount"]
+
+    def starting(self, *args, name="test", columns=COLUMNS):
+        """A tsnap --share that shows the threads of this test, all of them."""
+        return self.ctx.stream("--share", name, "-a", "--max-threads", THREADS_MAX, *OURS, *args, columns=columns)
+
+    def owner(self, *args, columns=COLUMNS):
+        """The same; it has begun."""
+        tool = self.starting(*args, columns=columns)
+        tool.wait_scans(1)
+        return tool
+
+    def attached(self, *args, of=OURS, columns=COLUMNS):
+        """A tsnap --attach, as starting(). The options of the probes are the owner's."""
+        return self.ctx.but(tsnap_args="").stream("--attach", "test", "-a", *of, *args, columns=columns)
+
+    def attached_plain(self, *args):
+        return self.ctx.but(tsnap_args="").plain("--attach", "test", *args)
+
+    def outlives(self, owner):
+        """Skips a test of what a host without pinned links can't."""
+        if os.path.exists(self.directory + "/owner"):
+            raise Skip("links can't be pinned here")
+        check("as long as" not in owner.err, "%s", owner.err)
+
+    def expect_gone(self, owned):
+        wait_until(lambda: not owned & bpf.loaded(), STOP_S, "the end of its BPF programs and maps")
+        left = [name for name in os.listdir(self.root) if name.startswith("tsnap")]
+        check(not left, "left in the bpf file system: %s", left)
+
+
+def states_of(find, rows, workloads, who):
+    for workload in workloads:
+        mine = rows_of(rows, workload.tid)
+        find.expect(len(mine) > 3, "%s: %s has %d rows", who, workload.name, len(mine))
+        wrong = [row["state"] for row in mine if row["state"] != workload["state"]]
+        find.expect(len(wrong) <= len(mine) * 0.05, "%s: %s is %s", who, workload.name, set(wrong))
+        if mine and "syscall" in mine[0]:
+            calls = {row["syscall"] for row in mine[1:]}
+            find.expect(calls == {workload["syscall"]}, "%s: %s is in %s", who, workload.name, calls)
+
+
+@case
+def share_states(ctx):
+    """Samplers at three rates, with columns and filters of their own, see the same states and calls."""
+    share = Share(ctx)
+    before = ctx.workloads([("vfork", {}), ("sleep", {"call": "pipe_read"})])
+    owner = share.owner("-F", 10)
+    later = ctx.workloads([("vfork", {}), ("sleep", {"call": "futex"})])
+    fast = share.attached("-F", 40, columns="state,syscall")
+    slow = share.attached("-F", 5, of=("-p", before[0]["pid"]), columns="state")
+    latest = ctx.workload("vfork")
+    time.sleep(3)
+    find, all_rows = Findings(), {}
+    for name, tool, workloads in (("owner", owner, before + later), ("fast", fast, before + later + [latest]),
+                                  ("slow", slow, before[:1])):
+        rows = all_rows[name] = tool.interrupt()
+        states_of(find, rows, workloads, name)
+        words = [line for line in tool.err.splitlines() if "late scans" not in line and "can't be pinned" not in line]
+        find.expect(not words, "%s: %s", name, words)
+    if SLOW == 1:
+        find.expect(len(scans_of(all_rows["fast"])) > 2 * len(scans_of(all_rows["owner"])), "the rates are not their own")
+    find.expect({row["pid"] for row in all_rows["slow"]} == {before[0]["pid"]}, "the filter is not its own")
+    find.close()
+
+
+@case
+def share_without_compile(ctx):
+    """Who attaches compiles nothing, loads nothing, and has its first sample at once."""
+    share = Share(ctx)
+    share.owner()
+    loaded = bpf.loaded()
+    tool = share.attached()
+    tool.wait_scans(1)
+    own = truth.owned_bpf([tool.pid])
+    check(own and own <= loaded, "it made BPF objects: %s", own - loaded)
+    maps = truth.read("/proc/%d/maps" % tool.pid)
+    check("libbcc.so" not in maps and "LLVM" not in maps, "libbcc is loaded")
+    times = []
+    for _ in range(5):
+        start = time.monotonic()
+        share.attached_plain("--csv", "-n", 1).finish_plain()
+        times.append(time.monotonic() - start)
+    check(min(times) < 0.1 * SLOW, "%.3f s at least", min(times))
+
+
+@case
+def share_owner_leaves_first(ctx):
+    """The starter ends; who attached goes on, sees new threads, and cleans up as the last one."""
+    share = Share(ctx)
+    owner = share.owner()
+    share.outlives(owner)
+    owned = truth.owned_bpf([owner.pid])
+    tool = share.attached()
+    tool.wait_scans(1)
+    owner.interrupt(signal.SIGTERM)
+    new = ctx.workload("vfork")
+    tool.wait_scans(30, lambda row: row["tid"] == new["tid"])
+    find = Findings()
+    states_of(find, rows_of(tool.rows(), new.tid)[2:], [new], "attached")  # at first it may still run
+    find.close()
+    check(os.path.isdir(share.directory), "it went with its starter")
+    third = share.attached("-n", 2)
+    check(third.finish(0, START_S), "nothing for who attaches later")
+    tool.interrupt()
+    share.expect_gone(owned)
+
+
+@case
+def share_last_leaves(ctx):
+    """SIGTERM to all of them at once: nothing is left, five times."""
+    for _ in range(5):
+        share = Share(ctx)
+        owner = share.owner()
+        owned = truth.owned_bpf([owner.pid])
+        tools = [share.attached("-F", rate) for rate in (5, 20, 50)]
+        for tool in tools:
+            tool.wait_scans(1)
+        for tool in tools + [owner]:
+            tool.signal(signal.SIGTERM)
+        for tool in tools + [owner]:
+            tool.finish()
+        share.expect_gone(owned)
+
+
+def killed_owner(share):
+    """What it held; it is gone."""
+    owner = share.owner()
+    share.outlives(owner)
+    owned = truth.owned_bpf([owner.pid])
+    owner.signal(signal.SIGKILL)
+    owner.wait(STOP_S)
+    return owned
+
+
+@case
+def share_adopted(ctx):
+    """kill -9 of the starter: --check tells, and --attach goes on with what is there."""
+    share = Share(ctx)
+    owned = killed_owner(share)
+    new = ctx.workload("vfork")
+    check(owned <= bpf.loaded(), "the programs are gone")
+    checked = share.ctx.plain("--check")
+    checked.finish_plain()
+    check("nobody is in it" in checked.out.decode(), "%s", checked.out.decode())
+    tool = share.attached()
+    tool.wait_scans(10)
+    checked = share.ctx.plain("--check")
+    checked.finish_plain()
+    check("process %d;" % tool.pid in checked.out.decode(), "%s", checked.out.decode())
+    find = Findings()
+    states_of(find, tool.interrupt(), [new], "attached")
+    find.close()
+    share.expect_gone(owned)
+
+
+@case
+def share_healed(ctx):
+    """kill -9 of the starter: --share removes what it left, says so, and begins anew."""
+    share = Share(ctx)
+    owned = killed_owner(share)
+    owner = share.owner()
+    check("was killed" in owner.err and len(owner.err.splitlines()) == 1, "%s", owner.err)
+    wait_until(lambda: not owned & bpf.loaded(), STOP_S, "the end of the old programs")
+    check(share.attached("-n", 2).finish(0, START_S), "nobody can attach")
+    owned = truth.owned_bpf([owner.pid])
+    owner.interrupt()
+    share.expect_gone(owned)
+
+
+@case
+def share_half_made(ctx):
+    """A starter that was killed before all was there: --attach refuses, --share begins anew."""
+    share = Share(ctx)
+    os.mkdir(share.directory, 0o700)
+    bpf.Pinned.write(share.directory + "/map_ts_threads", bytes(64))
+    expect_error(share.attached_plain(), 1, "half made", "--share test")
+    owner = share.owner()
+    check("was killed" in owner.err, "%s", owner.err)
+    owned = truth.owned_bpf([owner.pid])
+    owner.interrupt()
+    share.expect_gone(owned)
+
+
+@case
+def share_stopped_at_start(ctx):
+    """SIGTERM or kill -9 at any moment of a start: nothing is left, or the next start removes it."""
+    share = Share(ctx)
+    for turn in range(8):
+        tool = share.starting()
+        time.sleep(turn * 0.05)
+        tool.signal(signal.SIGTERM if turn % 2 else signal.SIGKILL)
+        tool.wait(STOP_S)
+        if turn % 2 and turn > 1:  # before that perhaps no signal was expected yet
+            check(tool.code == 0 and not os.path.isdir(share.directory), "exit code %s: %s", tool.code, tool.err)
+    owner = share.owner()
+    owned = truth.owned_bpf([owner.pid])
+    owner.interrupt()
+    share.expect_gone(owned)
+
+
+@case
+def share_of_events(ctx):
+    """One of the probes is a perf event, whose link can't be pinned: the starter must stay."""
+    share = Share(ctx)
+    share.ctx.options.tsnap_args = shlex.join(ctx.without("run_on_cpu"))
+    owner = share.starting("-v")
+    owner.wait_scans(1)
+    if "perf clock" not in owner.err:
+        raise Skip("no perf clock here")
+    check("as long as this tsnap runs" in owner.err, "%s", owner.err)
+    check(not [name for name in os.listdir(share.directory) if name.startswith("link_")], "some links are pinned")
+    owned = truth.owned_bpf([owner.pid])
+    tool = share.attached()
+    tool.wait_scans(2)
+    owner.interrupt()
+    check(tool.wait(STOP_S) == 1 and "has ended" in tool.err, "exit code %s: %s", tool.code, tool.err)
+    share.expect_gone(owned)
+
+
+@case
+def share_refused_when_left(ctx):
+    """What a killed one of another version left runs on after a refusal: others may know what to do with it."""
+    share = Share(ctx)
+    owned = killed_owner(share)
+    meta_changed(share, VERSION_AT, b"0.0.9-older\0")
+    expect_error(share.attached_plain(), 1, "0.0.9-older")
+    check(owned <= bpf.loaded() and os.path.isdir(share.directory), "a refused one cleared it")
+    share.owner().interrupt()
+    share.expect_gone(owned)
+
+
+@case
+def share_taken(ctx):
+    """A name that is in use: one line that names who; nobody is there: one line, too."""
+    share = Share(ctx)
+    expect_error(share.attached_plain(), 1, "'test'", "--share test")
+    owner = share.owner()
+    expect_error(share.ctx.plain("--share", "test"), 1, "process %d:" % owner.pid, "--attach test")
+    other = share.starting("-n", 2, name="other-1_X")
+    check(other.finish(0, START_S + STOP_S), "another name does not do")
+
+
+@case
+def share_race(ctx):
+    """Two start under one name at once, perhaps over what a killed one left: one has it, the other says so."""
+    for turn in range(4):
+        share = Share(ctx)
+        if turn % 2:
+            os.mkdir(share.directory, 0o700)
+        tools = [share.starting() for _ in range(2)]
+        wait_until(lambda: any(tool.code is not None for tool in tools), START_S, "that one gives up")
+        loser, winner = sorted(tools, key=lambda tool: tool.code is None)
+        check(loser.code == 1 and "--attach test" in loser.err, "exit code %s: %s", loser.code, loser.err)
+        winner.wait_scans(2)
+        owned = truth.owned_bpf([winner.pid])
+        winner.interrupt()
+        share.expect_gone(owned)
+
+
+def meta_changed(share, at, new):
+    path = share.directory + "/meta"
+    raw = bytearray(bpf.Pinned.read(path, bpf.Pinned.size(path)))
+    raw[at:at + len(new)] = new
+    os.unlink(path)
+    bpf.Pinned.write(path, bytes(raw))
+
+
+@case
+def share_mismatch(ctx):
+    """Another version, other records, no description at all, a map of another size: refused, and the share stays."""
+    share = Share(ctx)
+    owner = share.owner()
+    meta, text_at = share.directory + "/meta", VERSION_AT + VERSION_BYTES
+    good = bpf.Pinned.read(meta, bpf.Pinned.size(meta))
+    hash_ = struct.unpack_from("=Q", good, text_at)[0]
+    for at, new, words in ((VERSION_AT, b"0.0.9-older\0", "0.0.9-older"), (text_at, struct.pack("=Q", hash_ ^ 1), "BPF text"),
+                           (0, bytes(8), "not shared by a tsnap")):
+        meta_changed(share, at, new)
+        expect_error(share.attached_plain(), 1, words)
+        meta_changed(share, 0, good)
+    check(share.attached("-n", 1).finish(0, START_S), "the true one is refused")
+    for raw in (good + bytes(8), bytes(8), bytes(1 << 16)):
+        os.unlink(meta)
+        bpf.Pinned.write(meta, raw)
+        expect_error(share.attached_plain(), 1, "test")
+    os.unlink(meta)
+    bpf.Pinned.write(meta, good)
+    os.rename(share.directory + "/map_ts_threads", share.directory + "/map_true")
+    bpf.Pinned.write(share.directory + "/map_ts_threads", bytes(1 << 16))
+    expect_error(share.attached_plain(), 1, "ts_threads")
+    owned = truth.owned_bpf([owner.pid])
+    owner.interrupt()
+    share.expect_gone(owned)
+
+
+@case
+def share_hostile_directory(ctx):
+    """A symbolic link, a directory of others or open to them, one with foreign things: refused, and not touched."""
+    share = Share(ctx)
+
+    def refused(*words):
+        expect_error(share.ctx.plain("--share", "test"), 1, "/sys/fs/bpf/tsnap-test", *words)
+    os.mkdir(share.root + "/elsewhere", 0o700)
+    os.symlink("elsewhere", share.directory)
+    refused("0700")
+    expect_error(share.attached_plain(), 1, "0700")
+    os.unlink(share.directory)
+    os.mkdir(share.directory, 0o700)
+    os.chmod(share.directory, 0o755)
+    refused("0700")
+    expect_error(share.attached_plain(), 1, "0700")
+    os.chmod(share.directory, 0o700)
+    os.chown(share.directory, NOBODY, NOBODY)
+    refused("0700")
+    expect_error(share.attached_plain(), 1, "0700")
+    os.chown(share.directory, 0, 0)
+    bpf.Pinned.write(share.directory + "/foreign", bytes(8))
+    refused("not empty")
+    check(os.listdir(share.directory) == ["foreign"], "%s", os.listdir(share.directory))
+    os.rmdir(share.root + "/elsewhere")
+    os.unlink(share.directory + "/foreign")
+    os.rmdir(share.directory)
+    bpf.Pinned.write(share.directory, bytes(8))  # not a directory
+    refused("0700")
+    expect_error(share.attached_plain(), 1, "0700")
+
+
+@case
+def share_while_owner_runs(ctx):
+    """Links can't be pinned: it says so; who attached ends with the starter, and shows what it has."""
+    share = Share(ctx)
+    share.ctx.options.tsnap_args = shlex.join(ctx.without("pinned_links"))
+    workload = ctx.workload("vfork")
+    for number_ in (signal.SIGTERM, signal.SIGKILL):
+        owner = share.owner()
+        check("as long as this tsnap runs" in owner.err, "%s", owner.err)
+        owned = truth.owned_bpf([owner.pid])
+        rows, report = share.attached(), share.attached_plain("-a", "-p", workload["pid"], "-d", 60)
+        rows.wait_scans(5)
+        time.sleep(1)
+        owner.signal(number_)
+        owner.wait(STOP_S)
+        for tool in (rows, report):
+            check(tool.wait(STOP_S) == 1, "exit code %d: %s", tool.code, tool.err)
+            words = [line for line in tool.err.splitlines() if "late scans" not in line]
+            check(len(words) == 1 and "has ended" in words[0], "%s", tool.err)
+        check(report.out.count(b"AVG_THR") == 1 and b"vfork" in report.out, "no report: %s", report.out.decode())
+        find = Findings()
+        states_of(find, rows.rows(all_of_it=True), [workload], "attached")
+        find.close()
+        share.expect_gone(owned)
+    owner = share.owner()
+    owned = truth.owned_bpf([owner.pid])
+    owner.signal(signal.SIGKILL)
+    owner.wait(STOP_S)
+    expect_error(share.attached_plain(), 1, "was killed", "--share test")
+    owner = share.owner()
+    check("was killed" in owner.err, "%s", owner.err)
+    owner.interrupt()
+    share.expect_gone(owned)
+
+
+def totals_told(rows, spinner):
+    """us that its rows have in all; the first one has nothing from before, the others all that passed."""
+    rows = rows_of(rows, spinner.tid)
+    each = [number(row, "cpu_us") + number(row, "runq_us") for row in rows]
+    check(0 <= each[0] < 1e6 * SLOW, "its first row has %d us", each[0])
+    passed, told = sum(number(row, "weight_us") for row in rows[1:]), sum(each[1:])
+    # a scan takes its time where others want the CPU
+    check(abs(told - passed) < 0.05 * passed + 1e5 * SLOW, "%d us told of %d", told, passed)
+    return told
+
+
+@case
+def share_totals(ctx):
+    """The first row of who attaches has no time from before; from then on its totals are exact, and its own."""
+    share = Share(ctx)
+    workload = ctx.workload("spin")
+    owner = share.owner(columns="state,cpu_us,runq_us")
+    time.sleep(2)
+    tool = share.attached("-F", 10, columns="state,cpu_us,runq_us")
+    tool.wait_scans(20)
+    other = share.attached("-F", 10, "-n", 3, columns="state,cpu_us,runq_us").finish(0, START_S)
+    rows, mine = tool.interrupt(), rows_of(owner.interrupt(), workload.tid)
+    told = totals_told(rows, workload)
+    owners = sum(number(row, "cpu_us") + number(row, "runq_us") for row in mine)
+    check(owners > told + 1.8e6, "the starter's totals: %d us, and %d us of who attached", owners, told)
+    theirs = rows_of(other, workload.tid)
+    check(theirs and number(theirs[0], "cpu_us") < 1e6 * SLOW, "%s", theirs[:1])
+
+
+@case
+def share_inside(ctx):
+    """In a pid namespace: who attaches there sees the ids of it; who attaches from outside is refused."""
+    share = Share(ctx)
+    space = Process([*share.prefix, *unshared(*NEW_PIDS), "sh", "-c", "echo ready; read nothing"])
+    ctx.started.append(space)
+    wait_until(lambda: space.out or space.code is not None, START_S, "a pid namespace")
+    prefix = ["nsenter", "--target", str(min(truth.children(space.pid))), "--pid", "--mount"]
+    inner = through(ctx, *prefix)
+    workloads = inner.workloads([("vfork", {}), ("sleep", {"call": "pipe_read"})])
+    spinner = inner.workload("spin")
+    # a signal would end nsenter alone
+    owner = inner.stream("--share", "test", "-a", "-d", 3 + 3 * SLOW, columns=COLUMNS)
+    owner.wait_scans(2)
+    time.sleep(2)
+    workloads.append(inner.workload("vfork"))
+    tool = inner.but(tsnap_args="").stream("--attach", "test", "-a", "-n", 20,
+                                         columns=COLUMNS + ",cpu_us,runq_us")
+    tool.wait_scans(1)
+    expect_error(share.attached_plain(), 1, "pid namespace")
+    find = Findings()
+    rows = tool.finish()
+    states_of(find, rows, workloads, "attached")
+    totals_told(rows, spinner)
+    own = {row["tid"] for row in rows if row["comm"] == "tsnap"}
+    find.expect(len(own) == 1, "of two samplers it should see the other one: %s", own)
+    find.close()
+    owner.finish()
+
+
+@case
+def share_nowhere(ctx):
+    """No bpf file system, or wrong options: one line and the right exit code."""
+    place = Place(*unshared("--mount"), mount="mount -t tmpfs none /sys/fs/bpf")
+    ctx.started.append(place)
+    bare = through(ctx, "nsenter", "--target", str(place.pid), "--mount", workload=False)
+    expect_error(bare.plain("--share", "test"), UNREADY, "mount -t bpf")
+    bare = bare.but(tsnap_args="")
+    expect_error(bare.plain("--attach", "test"), UNREADY, "mount -t bpf")
+    for args, word in ((("--share", "a", "--attach", "a"), "exclude"), (("--share", "a.b"), "letters"),
+                       (("--share", "../a"), "letters"), (("--attach", "x" * 33), "32"), (("--share", ""), "empty"),
+                       (("--share", "a", "--check"), "--share"), (("--attach", "a", "--list"), "--attach"),
+                       (("--share", "a", "--replay", "-"), "--replay"), (("--attach", "a", "--without", "kprobe"), "--share"),
+                       (("--attach", "a", "--max-threads", "100"), "--share")):
+        expect_error(bare.plain(*args), 2, word)
