@@ -22,13 +22,6 @@ struct move {
 	struct kernel *bigger;
 };
 
-static bool none_passes(void *to, const struct thread_state *record)
-{
-	(void)to;
-	(void)record;
-	return false;
-}
-
 /* The thread has a new record already, whose totals began when that was made: what the old one
  * counted until then is what they differ by. */
 static void totals_move(struct live *live, const struct thread_state *old,
@@ -67,8 +60,6 @@ static int growth_make(struct live *live, struct kernel *bigger, struct error *e
 {
 	struct kernel_options options;
 	struct move move = {live, bigger};
-	const struct thread_visitor visitor = {none_passes, record_move, &move};
-	bool end;
 	int err;
 
 	live_kernel_options(live->config, live->needs | filter_needs(live->filter), &options);
@@ -80,8 +71,7 @@ static int growth_make(struct live *live, struct kernel *bigger, struct error *e
 	err = kernel_open(bigger, &options, e);
 	if (err)
 		return err;
-	thread_table_rewind(&live->kernel.table);
-	return thread_table_walk(&live->kernel.table, &visitor, UINT32_MAX, &end);
+	return thread_table_scan(&live->kernel.table, record_move, &move);
 }
 
 int live_grow(struct live *live)

@@ -63,6 +63,11 @@ void thread_table_remove(struct thread_table *table, const struct thread_state *
 	table->store->remove(table, record);
 }
 
+bool thread_table_passes(const struct thread_table *table, const struct thread_state *record)
+{
+	return table->visitor.passes && table->visitor.passes(table->visitor.to, record);
+}
+
 void thread_table_meet(struct thread_table *table, struct thread_state *record)
 {
 	uint32_t key = record->key;
@@ -91,6 +96,16 @@ int thread_table_walk(struct thread_table *table, const struct thread_visitor *v
 {
 	table->visitor = *visitor;
 	return table->store->walk(table, limit, end);
+}
+
+int thread_table_scan(struct thread_table *table,
+		      void (*visit)(void *to, const struct thread_state *record), void *to)
+{
+	const struct thread_visitor visitor = {NULL, visit, to};
+	bool end;
+
+	thread_table_rewind(table);
+	return thread_table_walk(table, &visitor, UINT32_MAX, &end);
 }
 
 void thread_table_rewind(struct thread_table *table)

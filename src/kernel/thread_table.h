@@ -32,8 +32,8 @@ struct thread_store {
 
 /* Whom a walk meets. */
 struct thread_visitor {
-	/* Whether the record is of no interest. It may be torn, and change while it is looked at.
-	 */
+	/* Whether the record is of no interest; NULL: all are of some. It may be torn, and change
+	 * while it is looked at. */
 	bool (*passes)(void *to, const struct thread_state *record);
 	/* The record is visit's for the time of the call. */
 	void (*visit)(void *to, const struct thread_state *record);
@@ -72,6 +72,9 @@ int thread_table_clear(struct thread_table *table);
 int thread_table_walk(struct thread_table *table, const struct thread_visitor *visitor,
 		      uint32_t limit, bool *end);
 void thread_table_rewind(struct thread_table *table); /* the next walk begins anew */
+/* Begins anew, and visits them all. */
+int thread_table_scan(struct thread_table *table,
+		      void (*visit)(void *to, const struct thread_state *record), void *to);
 
 /* Visits one record, unasked whether it passes; nothing where there is none. */
 void thread_table_visit(struct thread_table *table, uint32_t key,
@@ -86,8 +89,9 @@ int thread_table_key(struct thread_table *table, uint32_t tid, uint32_t *key);
 int thread_table_add(struct thread_table *table, struct thread_state *record);
 void thread_table_remove(struct thread_table *table, const struct thread_state *record);
 
-/* For the stores: hands over a whole record. One that was written while it was copied is read
- * again. */
+/* For the stores: whether the visitor passes a record by; and to hand it a whole one: what was
+ * written while it was copied is read again. */
+bool thread_table_passes(const struct thread_table *table, const struct thread_state *record);
 void thread_table_meet(struct thread_table *table, struct thread_state *record);
 
 #endif
