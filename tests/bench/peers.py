@@ -7,13 +7,14 @@ import shutil
 import statistics
 import struct
 import subprocess
+import sys
 import tempfile
 import termios
 import threading
 import time
 
 import peer_types
-from sampler import OPERATIONS, Crowd, Interleaved, NotHere, Program, Sampler, quartiles, say
+from sampler import HOST_CANNOT, OPERATIONS, Crowd, Interleaved, NotHere, Program, Sampler, quartiles, say
 from table import Row
 
 # tool: as the table calls it; package: Debian's, or "" for our own; argv; job: what it finds out; wants: what it needs
@@ -50,7 +51,7 @@ READERS = (
     Peer("htop", "htop", ["htop", "-d", "10"], "a screen of threads", ""),
     Peer("pidstat -t", "sysstat", ["pidstat", "-t", "1"], "CPU of active threads", ""),
 )
-CROWD = 20000
+ALL_OF_IT = "state, system call, waker, exact times of "
 UP_LIMIT_S = 30
 SETTLED_S = 0.5
 ATTACHED = ("bpf-link", "bpf_link", "bpf-raw-tracepoint", "[perf_event]")
@@ -68,11 +69,11 @@ def environment(peer, options):
     if peer.wants not in ("types", "kprobe") or os.path.exists("/lib/modules/%s/build" % os.uname().release):
         return env
     env["BCC_KERNEL_SOURCE"] = tree = os.path.join(options.scratch, "types")
-    if not os.path.isdir(tree):
-        try:
-            peer_types.tree_write(tree, options.tsnap)
-        except (subprocess.CalledProcessError, KeyError):
-            raise NotHere("no kernel headers, and tsnap finds no layout to make some of")
+    os.makedirs(tree, exist_ok=True)
+    try:
+        peer_types.tree_write(tree, options.tsnap)
+    except (subprocess.CalledProcessError, KeyError):
+        raise NotHere("no kernel headers, and tsnap finds no layout to make some of")
     return env
 
 
@@ -90,6 +91,7 @@ def command(peer, options):
 
 class Tracer(Program):
     def __init__(self, peer, options):
+        self.ours = not peer.package
         super().__init__(command(peer, options), stdin=subprocess.PIPE, env=environment(peer, options))
 
     def attached(self):
@@ -106,6 +108,8 @@ class Tracer(Program):
         count, since = 0, self.started
         while not count or time.monotonic() - since < SETTLED_S:
             if self.process.poll() is not None:
+                if self.ours and self.process.returncode != HOST_CANNOT:
+                    sys.exit(self.last_words())
                 raise NotHere(self.last_words())
             if time.monotonic() - self.started > UP_LIMIT_S:
                 raise NotHere("nothing is attached after %d s" % UP_LIMIT_S)
@@ -176,16 +180,26 @@ class Reader(Program):
         os.close(self.master)
 
 
+def job_words(peer):
+    """With the version, where dpkg knows it."""
+    if not peer.package or not shutil.which("dpkg-query"):
+        return peer.job
+    version = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", peer.package], stdout=subprocess.PIPE,
+                             stderr=subprocess.DEVNULL).stdout.decode()
+    return "; ".join(filter(None, (peer.job, version and "%s %s" % (peer.package, version))))
+
+
 def row_of(what, tool, unit, values, remark):
     low, middle, high = quartiles(values)
     return Row(what, tool, middle, unit, low, high, None, remark)
 
 
 def tracer_rows(options):
-    jobs = {"tsnap": "state, system call, waker and exact times of every thread, 20 Hz"}
-    starters = {"tsnap": lambda: Sampler(options, "-d", 100000)}
+    jobs = {"tsnap": ALL_OF_IT + "every thread, 20 Hz", "tsnap before 5.5": "the same without typed tracepoints"}
+    starters = {"tsnap": lambda: Sampler(options, "-d", 100000),
+                "tsnap before 5.5": lambda: Sampler(options, "-d", 100000, "--without", "typed_tracepoint")}
     for peer in TRACERS:
-        jobs[peer.tool] = peer.job
+        jobs[peer.tool] = job_words(peer)
         starters[peer.tool] = lambda peer=peer: Tracer(peer, options)
     found = Interleaved(options, starters, options.peer_ms)
     rows = []
@@ -198,28 +212,26 @@ def tracer_rows(options):
                 rows.append(row_of(words, tool, "ratio", found.ratios[tool][name], job))
         rows.append(row_of("up after", tool, "s", found.up_s[tool], job))
         rows.append(row_of("resident", tool, "MB", [size / 1e6 for size in found.memory[tool]], job))
-    for tool in found.gone:
-        if tool.startswith("floor"):
-            raise SystemExit("%s: %s" % (tool, found.gone[tool]))  # it is ours, and needs no more than tsnap does
     return rows
 
 
 def reader_rows(options):
-    what = "CPU per sample, %d threads, 1 Hz" % CROWD
+    what = "CPU per sample, %d threads, 1 Hz" % options.crowd
     rows = []
-    with Crowd(options, CROWD):
+    with Crowd(options, options.crowd):
         for words, tool, args in (("active threads", "tsnap", []), ("all threads", "tsnap -a", ["-a"])):
             say("readers: " + tool)
             with Sampler(options, "-d", 100000, "-F", 1, *args) as sampler:
                 cost, _ = sampler.scan_cost(options.scan_s, 1, bool(args))
-                rows.append(Row(what, tool, 1000 * cost, "ms", remark="state, system call, waker and exact times of " + words))
+                rows.append(Row(what, tool, 1000 * cost, "ms", remark=ALL_OF_IT + words))
                 rows.append(Row("resident", tool, sampler.memory()[0] / 1e6, "MB"))
         for peer in READERS:
             say("readers: " + peer.tool)
             try:
                 with Reader(peer, options) as reader:
                     cost, rate = reader.scan_cost(max(1, options.scan_s // 2))
-                    rows.append(Row(what, peer.tool, 1000 * cost, "ms", remark="%s; %.2f samples a second" % (peer.job, rate)))
+                    rows.append(Row(what, peer.tool, 1000 * cost, "ms", 
+                                    remark="%s; %.2f samples a second" % (job_words(peer), rate)))
                     rows.append(Row("resident", peer.tool, reader.memory()[0] / 1e6, "MB"))
             except NotHere as why:
                 rows.append(Row("", peer.tool, None, "", remark="not here: %s" % why))

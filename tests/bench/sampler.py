@@ -16,6 +16,7 @@ OPERATIONS = {
 }
 ACTIVE_PAIRS = 25  # 50 threads that wake each other 200 times a second
 LIMIT_S = 120
+HOST_CANNOT = 77  # exit status of tsnap, of the bench's own programs and of the bench
 
 
 class NotHere(Exception):
@@ -108,7 +109,8 @@ class Sampler(Program):
             if heading and time.monotonic() - heading > 2:
                 break  # on a host where nothing is active there is no row to wait for
             if self.process.poll() is not None or time.monotonic() > deadline:
-                sys.exit("tsnap gave no sample: " + self.last_words())
+                say("tsnap gave no sample: " + self.last_words())
+                sys.exit(HOST_CANNOT if self.process.poll() == HOST_CANNOT else 1)
             time.sleep(0.02)
         self.up_s = time.monotonic() - self.started
 
@@ -178,7 +180,7 @@ class Crowd:
 def operation_ns(options, name, run_ms):
     """ns of one operation; None where it can't run here."""
     run = subprocess.run([options.operations, name, str(run_ms)], stdout=subprocess.PIPE)
-    if run.returncode == 77:
+    if run.returncode == HOST_CANNOT:
         return None
     run.check_returncode()
     return float(run.stdout)

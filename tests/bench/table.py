@@ -62,7 +62,8 @@ def figure(row, value):
 
 
 def line(cells):
-    return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |\n"
+    """What would break the line or the cell is made harmless."""
+    return "| " + " | ".join(" ".join(cell.split()).replace("|", "\\|") for cell in cells) + " |\n"
 
 
 def heading(cells):
