@@ -241,6 +241,6 @@ def reader_rows(options):
 def with_scratch(rows):
     """A part whose tools have a folder to write to."""
     def part(options):
-        with tempfile.TemporaryDirectory() as options.scratch:
+        with tempfile.TemporaryDirectory(prefix="tsnap-bench-") as options.scratch:
             return rows(options)
     return part

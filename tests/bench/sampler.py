@@ -1,4 +1,5 @@
 """What the bench measures with: a program that runs meanwhile, tsnap as such a program, operations, a crowd of threads."""
+import ctypes
 import os
 import re
 import signal
@@ -19,6 +20,10 @@ LIMIT_S = 120
 HOST_CANNOT = 77  # exit status of tsnap, of the bench's own programs and of the bench
 
 
+LIBC = ctypes.CDLL(None)
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
+
+
 class NotHere(Exception):
     """A program that can't run on this host, and why."""
 
@@ -32,6 +37,11 @@ def read(path):
         return file.read()
 
 
+def end_with_us():
+    """Called in the child: nothing stays attached when the bench is killed."""
+    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 class Program:
     """A process of ours, with its output in files; as a context it is ended whatever happens."""
 
@@ -39,7 +49,8 @@ class Program:
         self.file = stdout or tempfile.TemporaryFile(dir="/dev/shm" if os.path.isdir("/dev/shm") else None)
         self.errors = tempfile.TemporaryFile()
         self.started = time.monotonic()
-        self.process = subprocess.Popen(argv, stdin=stdin, stdout=self.file, stderr=self.errors, env=env)
+        self.process = subprocess.Popen(argv, stdin=stdin, stdout=self.file, stderr=self.errors, env=env,
+                                        preexec_fn=end_with_us)
 
     def __enter__(self):
         try:
