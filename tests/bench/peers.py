@@ -78,7 +78,8 @@ def environment(peer, options):
 
 
 def command(peer, options):
-    program = options.floor if peer.argv[0] == "floor" else shutil.which(peer.argv[0], path=os.environ["PATH"] + ":/usr/sbin:/sbin")
+    search = os.environ["PATH"] + ":/usr/sbin:/sbin"
+    program = options.floor if peer.argv[0] == "floor" else shutil.which(peer.argv[0], path=search)
     if not program:
         raise NotHere("not installed (Debian: %s)" % peer.package)
     if peer.wants == "kprobe":
@@ -152,26 +153,28 @@ class Reader(Program):
             self.bursts += now - self.last > self.PAUSE_S
             self.last = now
 
-    def await_burst(self, number):
-        """Returns in the pause after that burst: then it sleeps."""
-        deadline = time.monotonic() + UP_LIMIT_S
-        while self.bursts < number or time.monotonic() - self.last < self.PAUSE_S:
+    def await_burst(self):
+        """Returns in the pause after one more burst: then the tool sleeps."""
+        before, deadline = self.bursts, time.monotonic() + UP_LIMIT_S
+        while self.bursts == before or time.monotonic() - self.last < self.PAUSE_S:
             if self.process.poll() is not None:
                 raise NotHere("it ended, exit status %d" % self.process.returncode)
             if time.monotonic() > deadline:
                 raise NotHere("no sample in %d s" % UP_LIMIT_S)
             time.sleep(0.02)
-        return self.bursts
 
     def await_up(self):
-        self.await_burst(2)  # the first one may read more than the others
+        self.await_burst()
         self.up_s = time.monotonic() - self.started
+        self.await_burst()  # the first one may read more than the others
 
     def scan_cost(self, scans):
         """(CPU seconds per sample, samples a second)"""
         before, cpu, start = self.bursts, self.cpu_s(), time.monotonic()
-        after = self.await_burst(before + scans)
-        return (self.cpu_s() - cpu) / (after - before), (after - before) / (time.monotonic() - start)
+        while self.bursts < before + scans:
+            self.await_burst()
+        scans = self.bursts - before
+        return (self.cpu_s() - cpu) / scans, scans / (time.monotonic() - start)
 
     def stop(self):
         super().stop()
@@ -229,7 +232,7 @@ def reader_rows(options):
             say("readers: " + peer.tool)
             try:
                 with Reader(peer, options) as reader:
-                    cost, rate = reader.scan_cost(max(1, options.scan_s // 2))
+                    cost, rate = reader.scan_cost(max(1, options.scan_s // 3))
                     rows.append(Row(what, peer.tool, 1000 * cost, "ms", 
                                     remark="%s; %.2f samples a second" % (job_words(peer), rate)))
                     rows.append(Row("resident", peer.tool, reader.memory()[0] / 1e6, "MB"))

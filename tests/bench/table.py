@@ -10,13 +10,13 @@ import re
 Row = collections.namedtuple("Row", "what tool value unit low high aim remark")
 Row.__new__.__defaults__ = (None, None, None, "")
 
-# One row a unit: how a figure is written, and what an aim asks for.
+# One row a unit: how a figure is written, what an aim asks for, and how the aim is written.
 UNITS = {
-    "ratio": ("%.2f", "at most"),
-    "ms": ("%.2f ms", "under"),
-    "s": ("%.2f s", "under"),
-    "MB": ("%.1f MB", "under"),
-    "samples/s": ("%.0f samples/s", "at least"),
+    "ratio": ("{:.2f}", "at most", "{:.2f}"),
+    "ms": ("{:.2f} ms", "under", "{:g} ms"),
+    "s": ("{:.2f} s", "under", "{:g} s"),
+    "MB": ("{:.1f} MB", "under", "{:g} MB"),
+    "samples/s": ("{:,.0f} samples/s", "at least", "{:,.0f} samples/s"),
 }
 NUMBERS = ("value", "low", "high", "aim")
 HOST = ("machine", "cpus", "kernel", "date", "version", "commit", "rounds")
@@ -52,13 +52,13 @@ def csv_write(path, figures):
         writer.writerow(COLUMNS)
         for part, host, row in figures:
             cells = row._asdict()
-            cells.update({name: "" if cells[name] is None else "%.6g" % cells[name] for name in NUMBERS})
+            cells.update({name: "" if cells[name] is None else "%.8g" % cells[name] for name in NUMBERS})
             writer.writerow([part] + [cells[name] for name in Row._fields] + [host[name] for name in HOST])
     os.replace(beside, path)
 
 
 def figure(row, value):
-    return "" if value is None else UNITS[row.unit][0] % value
+    return "" if value is None else UNITS[row.unit][0].format(value)
 
 
 def line(cells):
@@ -71,8 +71,8 @@ def heading(cells):
 
 
 def aim_words(row):
-    return "" if row.aim is None else UNITS[row.unit][1] + " " + ("%g" % row.aim if row.unit == "ratio" else
-                                                                   "%g %s" % (row.aim, row.unit))
+    _, asks, form = UNITS[row.unit]
+    return "" if row.aim is None else asks + " " + form.format(row.aim)
 
 
 def table_of_one(rows):

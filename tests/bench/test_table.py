@@ -12,6 +12,7 @@ ALONE = [
     ("operations", HOST, Row("a call", "tsnap", 1.0049, "ratio", 0.99, 1.011, 1, "118 ns without")),
     ("operations", HOST, Row("no pipe", "tsnap", None, "ratio", aim=1.15, remark="needs two CPUs")),
     ("start", HOST, Row("start", "tsnap", 0.25, "s", aim=0.3)),
+    ("start", HOST, Row("groups", "tsnap", 12345678, "samples/s", aim=1e7)),
 ]
 MANY = [
     ("tracers", HOST, Row("a call", "tsnap", 1, "ratio", remark="all, of it")),
@@ -24,9 +25,10 @@ HEAD = ('Linux 6.1.0-9, A "fast", CPU, 2 CPUs; 2026-01-02; tsnap 1.2 (abc). Medi
 ALONE_SHOWN = """\
 | what | tsnap | spread, remarks | aim |
 | --- | --- | --- | --- |
-| a call | 1.00 | 0.99 to 1.01; 118 ns without | at most 1 |
+| a call | 1.00 | 0.99 to 1.01; 118 ns without | at most 1.00 |
 | no pipe |  | needs two CPUs | at most 1.15 |
 | start | 0.25 s |  | under 0.3 s |
+| groups | 12,345,678 samples/s |  | at least 10,000,000 samples/s |
 """
 MANY_SHOWN = """\
 | tool | a call | size | what it does, remarks |
