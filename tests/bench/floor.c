@@ -2,7 +2,7 @@
 /* Empty programs on raw tracepoints: what being called costs, whatever the program does.
  *
  * floor EVENT...: attaches, prints "ready", stays until standard input ends. Exit status 77: this
- * kernel has no such thing.
+ * kernel has no raw tracepoints, or not for us.
  */
 #include "kernel/bpf_call.h"
 
@@ -33,7 +33,7 @@ int main(int argc, char **argv)
 
 		if (result < 0) {
 			fprintf(stderr, "floor: %s: %s\n", argv[i], strerror(-result));
-			return 77;
+			return result == -EINVAL || result == -EPERM ? 77 : 1;
 		}
 	}
 	puts("ready");
