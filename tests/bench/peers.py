@@ -233,7 +233,7 @@ def reader_rows(options):
             try:
                 with Reader(peer, options) as reader:
                     cost, rate = reader.scan_cost(max(1, options.scan_s // 3))
-                    rows.append(Row(what, peer.tool, 1000 * cost, "ms", 
+                    rows.append(Row(what, peer.tool, 1000 * cost, "ms",
                                     remark="%s; %.2f samples a second" % (job_words(peer), rate)))
                     rows.append(Row("resident", peer.tool, reader.memory()[0] / 1e6, "MB"))
             except NotHere as why:

@@ -2,6 +2,7 @@
 import ctypes
 import os
 import re
+import select
 import signal
 import statistics
 import subprocess
@@ -175,7 +176,9 @@ class Crowd:
     def __init__(self, options, threads):
         self.process = subprocess.Popen([options.workload, "many", "threads=%d" % threads, "pairs=%d" % ACTIVE_PAIRS],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        if not self.process.stdout.readline().startswith(b"ready"):
+        ready, _, _ = select.select([self.process.stdout], [], [], LIMIT_S)
+        if not ready or not self.process.stdout.readline().startswith(b"ready"):
+            self.process.kill()  # its processes end with it
             self.__exit__()
             sys.exit("the workload of %d threads can't be made" % threads)
 
