@@ -3,6 +3,7 @@
  *
  * operations NAME MILLISECONDS [cpu]: the caller runs it with and without tsnap and compares. cpu:
  * in CPU time of this process and its peer, for where others want the CPU, too.
+ * operations churn COUNT: makes so many processes that end at once, on all CPUs; prints nothing.
  */
 #include <errno.h>
 #include <sched.h>
@@ -160,6 +161,30 @@ static double measure(const struct operation *operation, int64_t length_ns, bool
 	return (double)passed_ns / (double)count;
 }
 
+/* A process a CPU makes its share. */
+static int churn(long count)
+{
+	int failed = 0, status;
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+	for (long cpu = 0; cpu < cpus; cpu++) {
+		if (fork())
+			continue;
+		for (long i = 0; i < count / cpus; i++) {
+			pid_t pid = vfork();
+
+			if (!pid)
+				_exit(0);
+			if (pid < 0 || waitpid(pid, NULL, 0) != pid)
+				die("vfork");
+		}
+		_exit(0);
+	}
+	while (wait(&status) > 0)
+		failed |= status != 0;
+	return failed;
+}
+
 int main(int argc, char **argv)
 {
 	bool of_cpu = argc == 4 && !strcmp(argv[3], "cpu");
@@ -170,6 +195,8 @@ int main(int argc, char **argv)
 			       measure(&operations[i], atol(argv[2]) * NS_PER_MS, of_cpu));
 			return 0;
 		}
-	fprintf(stderr, "usage: operations NAME MILLISECONDS [cpu]\n");
+	if (argc == 3 && !strcmp(argv[1], "churn"))
+		return churn(atol(argv[2]));
+	fprintf(stderr, "usage: operations NAME MILLISECONDS [cpu] | operations churn COUNT\n");
 	return 2;
 }

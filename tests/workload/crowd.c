@@ -123,6 +123,7 @@ static void many_run(void)
 			crowd_add((left < PROCESS_THREADS ? left : PROCESS_THREADS) - 1);
 			if (write(up[1], "", 1) != 1)
 				die("write");
+			close(up[1]); /* so that the end of one that died is seen */
 			sleep_somehow(NULL);
 		}
 	close(up[1]);

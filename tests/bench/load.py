@@ -1,0 +1,119 @@
+"""What tsnap costs where there is much to do: many records, a high rate, several samplers, processes without end."""
+import contextlib
+import re
+import select
+import statistics
+import subprocess
+import time
+
+from sampler import LIMIT_S, Crowd, Program, Sampler, operation_ns, quartiles, say
+from table import Row
+
+SHARERS = 10
+CHURN_STEPS = 10
+
+
+def bench_records(options):
+    """Records of threads that do not exist, in the array of a tsnap that makes room for them."""
+    rows = []
+    for count, name in ((100000, "100 000"), (1000000, "1 000 000")):
+        for rate in (1, 20):
+            say("records: %d at %d Hz" % (count, rate))
+            with Sampler(options, "-d", 100000, "-F", rate, "--max-threads", count + 100000) as sampler:
+                flood = subprocess.run([options.build + "/tests/bench/flood", str(sampler.process.pid), str(count)],
+                                       stdout=subprocess.PIPE)
+                words = "CPU per sample, %s records of sleeping threads, %d Hz" % (name, rate)
+                if flood.returncode == 77:
+                    rows.append(Row(words, "tsnap", None, "ms", aim=2, remark="the array is not in shared memory here"))
+                    continue
+                flood.check_returncode()
+                cost, _ = sampler.scan_cost(max(options.scan_s, 2 / rate), rate, False)
+                rows.append(Row(words, "tsnap", 1000 * cost, "ms", aim=2))
+    return rows
+
+
+def bench_rate(options):
+    """1000 scans a second: of one process that is busy, and of a host with 5000 threads."""
+    rows = []
+    with Crowd(options, 5000) as crowd:
+        for words, args, aim in (("CPU at 1000 Hz, one process of 250 threads (-p)", ["-p", crowd.child()], 20),
+                                 ("CPU at 1000 Hz, all of 5000 threads", [], None)):
+            say("rate: " + words)
+            report = subprocess.run([options.tsnap, "--self", "-F", "1000", "-d", str(options.scan_s)] + options.args.split() + args,
+                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=True).stdout.decode()
+            rate = float(re.search(r"([\d.]+) Hz of 1000 asked", report).group(1))
+            cpu = float(re.search(r"^tsnap itself in .*, ([\d.]+) % of one CPU", report, re.M).group(1))
+            rows.append(Row(words, "tsnap", cpu, "%", aim=aim, remark="%.1f scans a second" % rate))
+    return rows
+
+
+@contextlib.contextmanager
+def bpf_file_system():
+    """The words before a command that has it run where one is mounted, or None; in a mount namespace of its own."""
+    place = subprocess.Popen(["unshare", "--mount", "sh", "-c", "mount -t bpf bpf /sys/fs/bpf && echo ready; read nothing"],
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    try:
+        yield ["nsenter", "--target", str(place.pid), "--mount"] if place.stdout.readline() == b"ready\n" else None
+    finally:
+        place.stdin.close()
+        place.wait(LIMIT_S)
+        place.stdout.close()
+
+
+def bench_share(options):
+    """The same loop beside no tsnap, one, and one that shares with nine others; interleaved. In CPU time of the loop:
+    ten samplers want the CPU, too, which is another cost than that of the probes."""
+    words = {1: "CPU time of a pipe round trip on one core, one sampler at 20 Hz",
+             SHARERS: "the same beside %d samplers on the probes of one" % SHARERS}
+    with bpf_file_system() as prefix:
+        if not prefix:
+            return [Row(words[SHARERS], "tsnap", None, "ratio", remark="needs a bpf file system")]
+        ratios, used = {1: [], SHARERS: []}, {1: [], SHARERS: []}
+        before = operation_ns(options, "pipe_same", options.run_ms, "cpu")
+        for turn in range(options.rounds):
+            say("share: round %d of %d" % (turn + 1, options.rounds))
+            for count in ratios:
+                with contextlib.ExitStack() as stack:
+                    samplers = [stack.enter_context(Sampler(options, "-d", 100000, *how, prefix=prefix))
+                                for how in [["--share", "bench"]] + [["--attach", "bench"]] * (count - 1)]
+                    start, cpu = time.monotonic(), sum(sampler.cpu_s() for sampler in samplers)
+                    ns = operation_ns(options, "pipe_same", options.run_ms, "cpu")
+                    cpu = sum(sampler.cpu_s() for sampler in samplers) - cpu
+                    used[count].append(cpu / (time.monotonic() - start))
+                after = operation_ns(options, "pipe_same", options.run_ms, "cpu")
+                ratios[count].append(ns / ((before + after) / 2))
+                before = after
+    rows = []
+    for count, found in ratios.items():
+        low, middle, high = quartiles(found)
+        rows.append(Row(words[count], "tsnap", middle, "ratio", low, high,
+                        remark="%.1f %% of one CPU for sampling" % (100 * statistics.median(used[count]))))
+    return rows
+
+
+class Churn(Program):
+    """Processes that end at once, so many, on every CPU that we may use."""
+
+    def __init__(self, options, count):
+        super().__init__([options.operations, "churn", str(count)])
+
+    def await_up(self):
+        self.up_s = 0
+
+
+def bench_churn(options):
+    """Memory while millions of processes come and go."""
+    millions = 0.02 if options.quick else 10
+    seen = []
+    with Sampler(options, "-d", 100000) as sampler:
+        for step in range(CHURN_STEPS):
+            say("churn: step %d of %d" % (step + 1, CHURN_STEPS))
+            with Churn(options, int(millions * 1e6 / CHURN_STEPS)) as churn:
+                if churn.process.wait(3600):
+                    raise subprocess.CalledProcessError(churn.process.returncode, "operations churn")
+            time.sleep(1)
+            seen.append((sampler.memory()[0] / 1e6, sum(sampler.kernel_memory()) / 1e6))
+    words = "after %g million processes" % millions
+    return [Row("resident memory " + words, "tsnap", seen[-1][0], "MB", min(rss for rss, _ in seen), max(rss for rss, _ in seen),
+                remark="%.1f MB after the first tenth" % seen[0][0]),
+            Row("kernel memory " + words, "tsnap", seen[-1][1], "MB", remark="%.1f MB after the first tenth" % seen[0][1])]

@@ -1,0 +1,259 @@
+"""What the bench measures with: a program that runs meanwhile, tsnap as such a program, operations, a crowd of threads."""
+import ctypes
+import os
+import re
+import select
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+OPERATIONS = {
+    "syscall": "one trivial system call",
+    "pipe_same": "pipe round trip on one core (2 switches, 2 wake-ups)",
+    "pipe_cross": "pipe round trip on two cores",
+    "fork": "fork, exit, wait",
+}
+ACTIVE_PAIRS = 25  # 50 threads that wake each other 200 times a second
+LIMIT_S = 120
+HOST_CANNOT = 77  # exit status of tsnap, of the bench's own programs and of the bench
+
+
+LIBC = ctypes.CDLL(None)
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
+
+
+class NotHere(Exception):
+    """A program that can't run on this host, and why."""
+
+
+def say(words):
+    print(words, file=sys.stderr, flush=True)
+
+
+def read(path):
+    with open(path, errors="replace") as file:
+        return file.read()
+
+
+def end_with_us():
+    """Called in the child: nothing stays attached when the bench is killed."""
+    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+class Program:
+    """A process of ours, with its output in files; as a context it is ended whatever happens."""
+
+    def __init__(self, argv, stdin=subprocess.DEVNULL, stdout=None, env=None):
+        self.file = stdout or tempfile.TemporaryFile(dir="/dev/shm" if os.path.isdir("/dev/shm") else None)
+        self.errors = tempfile.TemporaryFile()
+        self.started = time.monotonic()
+        self.process = subprocess.Popen(argv, stdin=stdin, stdout=self.file, stderr=self.errors, env=env,
+                                        preexec_fn=end_with_us)
+
+    def __enter__(self):
+        try:
+            self.await_up()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(self, *_what):
+        self.stop()
+
+    def await_up(self):
+        """Returns when it does its work; sets up_s."""
+        raise NotImplementedError
+
+    def last_words(self):
+        """The last line that it wrote to either, made short and printable."""
+        for file in (self.errors, self.file):
+            lines = os.pread(file.fileno(), 65536, max(0, os.fstat(file.fileno()).st_size - 65536)).split(b"\n")
+            lines = [line.strip() for line in lines if line.strip()]
+            if lines:
+                return re.sub(r"[^ -~]", "?", lines[-1].decode(errors="replace"))[:160]
+        return "it said nothing"
+
+    def cpu_s(self):
+        """CPU time of all of its threads so far; from schedstat in ns, else in ticks of 10 ms."""
+        total = 0
+        for tid in os.listdir("/proc/%d/task" % self.process.pid):
+            try:
+                total += int(read("/proc/%d/task/%s/schedstat" % (self.process.pid, tid)).split()[0]) / 1e9
+            except OSError:
+                words = read("/proc/%d/task/%s/stat" % (self.process.pid, tid)).rpartition(")")[2].split()
+                total += (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+        return total
+
+    def memory(self):
+        """(VmRSS, VmHWM) in bytes."""
+        text = read("/proc/%d/status" % self.process.pid)
+        return tuple(1024 * int(re.search(r"^%s:\s*(\d+)" % key, text, re.M).group(1)) for key in ("VmRSS", "VmHWM"))
+
+    def stop(self):
+        """SIGINT is what all of these end on in good order."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+        try:
+            self.process.wait(LIMIT_S / 4)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.file.close()
+        self.errors.close()
+
+
+class Sampler(Program):
+    """A tsnap that prints CSV; up from its first row on."""
+
+    def __init__(self, options, *args, stdout=None, prefix=()):
+        super().__init__([*prefix, options.tsnap, "--csv"] + options.args.split() + [str(arg) for arg in args], stdout=stdout)
+
+    def await_up(self):
+        deadline = time.monotonic() + LIMIT_S
+        heading = None
+        while self.lines() < 2:
+            if self.lines() and heading is None:
+                heading = time.monotonic()
+            if heading and time.monotonic() - heading > 2:
+                break  # on a host where nothing is active there is no row to wait for
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                say("tsnap gave no sample: " + self.last_words())
+                sys.exit(HOST_CANNOT if self.process.poll() == HOST_CANNOT else 1)
+            time.sleep(0.02)
+        self.up_s = time.monotonic() - self.started
+
+    def lines(self):
+        """Lines in the first part of its output: enough to see that it has begun."""
+        return os.pread(self.file.fileno(), 65536, 0).count(b"\n")
+
+    def bytes(self):
+        return os.fstat(self.file.fileno()).st_size
+
+    def timestamps(self, start, end):
+        """Scans that have rows in this part of the output."""
+        found, at, rest = set(), start, b""
+        while at < end:
+            block = os.pread(self.file.fileno(), min(1 << 20, end - at), at)
+            at += len(block)
+            lines = (rest + block).split(b"\n")
+            rest = lines.pop()
+            found.update(line.split(b",", 1)[0] for line in lines)
+        return len(found)
+
+    def scan_cost(self, seconds, rate, everything):
+        """(CPU seconds per scan, scans a second) over so much time. A scan in which nobody was active has no rows:
+        scans are counted by their rows only where every thread is shown, and by the rate that tsnap keeps to elsewhere."""
+        time.sleep(min(2, seconds))  # what happens once has happened
+        size, cpu, start = self.bytes(), self.cpu_s(), time.monotonic()
+        time.sleep(seconds)
+        cpu, passed, end = self.cpu_s() - cpu, time.monotonic() - start, self.bytes()
+        scans = max(1, self.timestamps(size, end)) if everything else rate * passed
+        return cpu / scans, scans / passed
+
+    def kernel_memory(self):
+        """(bytes of its maps, bytes of its programs), as the kernel says in fdinfo."""
+        found = {}
+        root = "/proc/%d/fdinfo" % self.process.pid
+        for fd in os.listdir(root):
+            try:
+                text = read(root + "/" + fd)
+            except OSError:
+                continue  # closed since it was listed
+            identity = re.search(r"^(map|prog)_id:\s*(\d+)", text, re.M)
+            size = re.search(r"^memlock:\s*(\d+)", text, re.M)
+            if identity and size:
+                found[identity.groups()] = int(size.group(1))
+        return tuple(sum(size for (kind, _), size in found.items() if kind == wanted) for wanted in ("map", "prog"))
+
+
+class Crowd:
+    """Threads that sleep, and a few that don't."""
+
+    def __init__(self, options, threads):
+        self.process = subprocess.Popen([options.workload, "many", "threads=%d" % threads, "pairs=%d" % ACTIVE_PAIRS],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        ready, _, _ = select.select([self.process.stdout], [], [], LIMIT_S)
+        if not ready or not self.process.stdout.readline().startswith(b"ready"):
+            self.process.kill()  # its processes end with it
+            self.__exit__()
+            sys.exit("the workload of %d threads can't be made" % threads)
+
+    def __enter__(self):
+        return self
+
+    def child(self):
+        """The pid of one of its processes."""
+        return read("/proc/%d/task/%d/children" % (self.process.pid, self.process.pid)).split()[0]
+
+    def __exit__(self, *_what):
+        self.process.stdin.close()
+        self.process.wait(LIMIT_S)
+        self.process.stdout.close()
+
+
+def operation_ns(options, name, run_ms, *clock):
+    """ns of one operation, of that clock; None where it can't run here."""
+    run = subprocess.run([options.operations, name, str(run_ms), *clock], stdout=subprocess.PIPE)
+    if run.returncode == HOST_CANNOT:
+        return None
+    run.check_returncode()
+    return float(run.stdout)
+
+
+def quartiles(values):
+    """(lower, median, upper), by linear interpolation."""
+    ordered = sorted(values)
+
+    def at(part):
+        place = part * (len(ordered) - 1)
+        low = int(place)
+        high = min(low + 1, len(ordered) - 1)
+        return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
+    return at(0.25), at(0.5), at(0.75)
+
+
+class Interleaved:
+    """Operations without any tool, with the first, without, with the second, ..., so many rounds of that.
+
+    starters: {tool: a call that gives a Program}; it may raise NotHere, and so may the start.
+    ratios: {tool: {operation: [ratio to the mean of the runs right before and after]}}; without: {operation: [ns]}, None
+    for what can't run here; up_s, memory: {tool: [...]}; gone: {tool: why it is not here}
+    """
+
+    def __init__(self, options, starters, run_ms):
+        self.ratios = {tool: {name: [] for name in OPERATIONS} for tool in starters}
+        self.without = {name: [] for name in OPERATIONS}
+        self.up_s = {tool: [] for tool in starters}
+        self.memory = {tool: [] for tool in starters}
+        self.gone = {}
+        before = self.measure(options, run_ms)
+        for turn in range(options.rounds):
+            for tool, start in starters.items():
+                if tool in self.gone:
+                    continue
+                say("operations: round %d of %d, %s" % (turn + 1, options.rounds, tool))
+                try:
+                    with start() as program:
+                        during = self.measure(options, run_ms)
+                        self.up_s[tool].append(program.up_s)
+                        self.memory[tool].append(program.memory()[0])
+                except NotHere as why:
+                    self.gone[tool] = str(why)
+                    continue
+                after = self.measure(options, run_ms)
+                for name, ns in during.items():
+                    self.without[name].append(before[name])
+                    if ns is not None:
+                        self.ratios[tool][name].append(ns / ((before[name] + after[name]) / 2))
+                before = after
+
+    @staticmethod
+    def measure(options, run_ms):
+        return {name: operation_ns(options, name, run_ms) for name in OPERATIONS}
+
+    def without_ns(self, name):
+        return None if None in self.without[name] else statistics.median(self.without[name])
