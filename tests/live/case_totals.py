@@ -2,7 +2,7 @@
 import os
 
 import truth
-from harness import SLOW, Skip, case, check, number, rows_of, scans_of
+from harness import SLOW, Skip, case, check, number, rows_of, scans_of, wait_until
 
 TIMES = ("cpu_us", "runq_us", "dwait_us", "sleep_us")
 COLUMNS = "state," + ",".join(TIMES) + ",vcsw,ivcsw"
@@ -120,3 +120,32 @@ def totals_of_first_sample(ctx):
     check(rows, "no samples")
     total = sums(rows)
     check(total["cpu_us"] < 100000 and total["vcsw"] < 10, "a thread that only slept has %s", total)
+
+
+FIRST_THREADS = 16384  # the least that tsnap makes room for
+
+
+@case
+def totals_of_growth(ctx):
+    """More threads begin than the map was made for: it is made larger, nobody is lost, and no time is."""
+    pids = int(truth.read("/proc/sys/kernel/pid_max"))
+    there = len(truth.threads())
+    if SLOW > 3 or there * 1.5 > FIRST_THREADS or pids < FIRST_THREADS + 2 * there + 4000:
+        raise Skip("%d threads are there and at most %d can be: the map can't be made too small" % (there, pids))
+    workloads = ctx.workloads([("spin", {}), ("pingpong", {})])
+    tids = [workloads[0].tid, workloads[1].tid, workloads[1].number("tid2")]
+    # all but the crowd and its active ones
+    tool = ctx.stream("-a", "-c", "[!ac]*", columns=COLUMNS)
+    tool.wait_scans(5)
+    ctx.workload("many", threads=FIRST_THREADS, pairs=5)
+    late = ctx.workload("sleep", call="read")
+    wait_until(lambda: rows_of(tool.rows(), late.tid), 30 * SLOW, "a thread that began when the map was full")
+    tool.wait_scans(len(tool.scans()) + 5)
+    rows = tool.interrupt()
+    check("the map was made larger" in tool.err, "it was not: %s", tool.err)
+    check("do not fit" not in tool.err, "%s", tool.err)
+    for tid in tids:
+        mine = rows_of(rows, tid)[1:]
+        total, time = sums(mine), sum(number(row, "weight_us") for row in mine)
+        filled = sum(total[column] for column in TIMES)
+        check(abs(filled - time) <= time * 0.05 + 50000, "%s: %d us of %d us are told: %s", tid, filled, time, total)
