@@ -138,7 +138,7 @@ def totals_of_growth(ctx):
     tool = ctx.stream("-a", "-c", "[!ac]*", columns=COLUMNS)
     tool.wait_scans(5)
     ctx.workload("many", threads=FIRST_THREADS, pairs=5)
-    late = ctx.workload("sleep", call="read")
+    late = ctx.workload("sleep", call="pause")
     wait_until(lambda: rows_of(tool.rows(), late.tid), 30 * SLOW, "a thread that began when the map was full")
     tool.wait_scans(len(tool.scans()) + 5)
     rows = tool.interrupt()
