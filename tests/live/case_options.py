@@ -4,6 +4,7 @@ import os
 import re
 
 from case_select import drop_to_nobody, tids_of
+from case_share import Share
 from harness import START_S, STOP_S, Skip, case, check, scans_of
 
 
@@ -80,6 +81,15 @@ def expect_reports(runs, pid, recorded):
     check(re.search(r"^ +3\.00 .* S$", replayed, re.M), "--replay of three sleepers: %s", replayed)
 
 
+def expect_shared(runs, pid):
+    """One tsnap shares its probes, another samples with them."""
+    share = Share(runs.ctx)
+    share.owner(*runs.types, *runs.without(""))
+    rows = share.attached("-d", 1, of=("-p", pid)).finish(0, START_S + STOP_S)
+    check({row["pid"] for row in rows} == {str(pid)}, "--share, --attach: %s", rows[:3])
+    runs.used |= {"--share", "--attach"}
+
+
 @case
 def every_option(ctx):
     """Each option that --help lists, in runs that show its effect; one that no run has fails."""
@@ -101,5 +111,6 @@ def every_option(ctx):
     expect_rows(runs, offsets, {tree.tgid, tree.number("child"), tree.number("grandchild")}, recorded)
     expect_objects(runs, btf, mine, [futex, theirs])
     expect_reports(runs, sleeper["pid"], recorded)
+    expect_shared(runs, sleeper["pid"])
     unused = set(typed.values()) - {typed.get(word) for word in runs.used}
     check(not unused, "no run with --%s", ", --".join(sorted(unused)))
