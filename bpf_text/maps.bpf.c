@@ -43,8 +43,9 @@ static inline void identity_read(struct thread_state *thread, struct task_struct
 	thread->identity.parent_tgid = task_parent_tgid(task);
 	thread->identity.uid = task_uid(task);
 	thread->identity.task_flags = task_flags(task);
-	thread->identity.known = IDENTITY_NAME | IDENTITY_FULL;
 	thread->kernel_stack = task_kernel_stack(task);
+	ORDERED();
+	thread->identity.known = IDENTITY_NAME | IDENTITY_FULL;
 }
 
 /* Puts a thread on the changed list, once a scan. To be called after what has changed is written.
@@ -54,7 +55,7 @@ static inline void thread_list(struct thread_state *thread)
 	__u32 zero = 0, cpu;
 	struct sampling *sampling = ts_sampling.lookup(&zero);
 	struct changed_ring *ring;
-	__u64 at;
+	__u64 at, before;
 
 	if (!sampling || thread->wake.listed_scan == sampling->scan)
 		return;
@@ -63,12 +64,17 @@ static inline void thread_list(struct thread_state *thread)
 	ring = ts_changed.lookup(&cpu);
 	if (!ring)
 		return;
-	at = ring->count;
+	before = at = ring->count;
 	/* old verifiers know a bound by a mask, which the compiler would leave out */
 	asm volatile("%0 &= 1023" : "+r"(at));
 	ring->keys[at] = thread->key;
 	ORDERED();
-	ring->count++;
+	__sync_fetch_and_add(&ring->count, 1);
+	ORDERED();
+	/* Where interrupts are on, another may have come between and taken the same place: all must
+	 * be looked at, as after an overflow. */
+	if (ring->count != before + 1)
+		__sync_fetch_and_add(&ring->count, CHANGED_MAX);
 }
 
 static inline void map_full_count(void)
@@ -112,7 +118,10 @@ static inline __u32 *slot_take(__u32 tid)
 	/* another CPU may have been first */
 	if (ts_slots.insert(&tid, &fresh))
 		ts_free.push(&fresh, 0);
-	return ts_slots.lookup(&tid);
+	slot = ts_slots.lookup(&tid);
+	if (!slot)
+		map_full_count();
+	return slot;
 }
 
 /* A new record, or the old one of that tid made new. NULL when the map is full. The numbers of its

@@ -50,8 +50,9 @@ struct thread_identity {
 /* Written by the scheduler switch, on the thread's own CPU.
  *
  * sequence_begun is written first and sequence_done last, while a copy goes upwards from
- * sequence_done to sequence_begun: if the two are equal in a copy, no write overlapped it. The
- * number grows by one with every switch out and every switch in. */
+ * sequence_done to sequence_begun: if the two are equal in a copy, no write overlapped it (on x86:
+ * programs have no barriers, and arm64 may show stores in another order). The number grows by one
+ * with every switch out and every switch in. */
 struct thread_sched {
 	__u64 sequence_done;
 	__u64 out_ns;	/* last switch out, or when the thread appeared */
@@ -104,8 +105,8 @@ struct sampling {
 
 /* Threads that began or were woken, so that a scan need not walk over all that sleep: whoever is
  * neither listed since the last scan nor was awake in it has slept through. A ring for each CPU;
- * every sampler keeps its own place in them, and counts sampling.scan up before it reads: a thread
- * is listed again then, and but once for each number. */
+ * every sampler keeps its own place in them, and when it has read them counts sampling.scan up,
+ * before it reads records: a thread is listed but once for each number. */
 #define CHANGED_MAX 1024
 
 struct changed_ring {

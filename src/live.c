@@ -51,7 +51,10 @@ static int beat_wait(struct live *live)
 	}
 	if (live->needs & NEED_SYSCALL) {
 		err = clock_sleep_until(live->due_ns - REGISTERS_LEAD_NS);
-		scan_ns = registers_want(&live->kernel.asker, live->due_ns + REGISTERS_LATE_NS) +
+		scan_ns = clock_monotonic_ns() + REGISTERS_LEAD_NS;
+		if (scan_ns < live->due_ns)
+			scan_ns = live->due_ns;
+		scan_ns = registers_want(&live->kernel.asker, scan_ns + REGISTERS_LATE_NS) +
 			  REGISTERS_LEAD_NS;
 	}
 	if (!err)
@@ -281,6 +284,7 @@ int live_open(const struct config *config, struct filter *filter, unsigned int n
 	live->filter = filter;
 	live->needs = needs;
 	live->own_cpu_start_ns = clock_cpu_ns();
+	compile_result_init(&live->kernel.compiled, 0); /* no descriptor is 0 */
 	live->lookup = lookup_new(PROC);
 	err = live_processes_find(live, e);
 	if (!err)

@@ -29,9 +29,13 @@ static void totals_move(struct live *live, const struct thread_state *old,
 {
 	const struct live_moment moment = {.now_ns = clock_monotonic_ns()};
 	struct live_totals before, since;
+	struct thread_state completed = *old;
 	struct sample sample;
 	bool unsure;
 
+	/* as live_scan does, so that it is the same thread there */
+	if (!(old->identity.known & IDENTITY_NAME) && live_seed_identity(&completed))
+		return;
 	record_totals(old, &moment, record_doing(old, &moment, &unsure), &before);
 	record_totals(made, &moment, record_doing(made, &moment, &unsure), &since);
 	before.cpu_ns -= since.cpu_ns;
@@ -40,7 +44,7 @@ static void totals_move(struct live *live, const struct thread_state *old,
 	before.sleep_ns -= since.sleep_ns;
 	before.voluntary_count -= since.voluntary_count;
 	before.involuntary_count -= since.involuntary_count;
-	record_sample(old, &moment, DOING_SLEEP, &sample);
+	record_sample(&completed, &moment, DOING_SLEEP, &sample);
 	totals_carry(&live->totals, &before, &sample);
 }
 
@@ -51,6 +55,7 @@ static void record_move(void *to, const struct thread_state *old)
 	struct thread_state copy = *old;
 	uint32_t key;
 
+	copy.wake.listed_scan = 0; /* scans are counted anew */
 	if (thread_table_add(table, &copy) == -EEXIST &&
 	    !thread_table_key(table, old->sched.tid, &key) && !thread_table_get(table, key, &copy))
 		totals_move(move->live, old, &copy);
@@ -93,6 +98,8 @@ int live_grow(struct live *live)
 	bigger.table.unfinished_count += live->kernel.table.unfinished_count;
 	kernel_close(&live->kernel);
 	live->kernel = bigger;
+	live->moment.registers_known = bigger.compiled.stack_registers != 0;
+	live->moment.registers_marked = bigger.compiled.registers_marked;
 	live->seed.unfit_count = 0;
 	/* what was known by keys and sequence numbers of the old records */
 	index_clear(&live->awake);

@@ -286,10 +286,12 @@ static void record_meet(void *to, const struct thread_state *record)
 		return;
 	if (record_refused(live, record) && !live->keep_house && !live->config->descendants)
 		return;
-	if (record->sched.on_cpu)
-		record_defer(live, record);
-	else
+	if (!record->sched.on_cpu) {
 		record_take(live, record);
+		return;
+	}
+	house_keep_record(live, record); /* a round may end before those on CPUs are taken */
+	record_defer(live, record);
 }
 
 static void on_cpu_take(struct live *live)

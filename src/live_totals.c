@@ -34,6 +34,7 @@ static struct totals_row *row_of(struct totals_table *table, const struct sample
 	if (added || row->start_ns != sample->start_ns)
 		*row = (struct totals_row){
 			.tid = sample->tid, .start_ns = sample->start_ns, .used = true};
+	row->marked = true; /* used since the last sweep */
 	return row;
 }
 

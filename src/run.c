@@ -152,6 +152,12 @@ static int64_t since(int64_t now, int64_t before)
 	return now == ABSENT || before == ABSENT || now < before ? now : now - before;
 }
 
+/* Less than before: counted anew. */
+static uint64_t missed_since(uint64_t now, uint64_t before)
+{
+	return now < before ? now : now - before;
+}
+
 /* now: as of now; becomes what is new since before. */
 static void facts_subtract(struct source_facts *now, const struct source_facts *before)
 {
@@ -163,7 +169,8 @@ static void facts_subtract(struct source_facts *now, const struct source_facts *
 		for (size_t j = 0; j < before->missed_count; j++)
 			if (!now->missed[i].standing &&
 			    !strcmp(now->missed[i].what, before->missed[j].what))
-				now->missed[i].count -= before->missed[j].count;
+				now->missed[i].count =
+					missed_since(now->missed[i].count, before->missed[j].count);
 }
 
 static void facts_add_refused(struct source_facts *facts, int64_t refused)

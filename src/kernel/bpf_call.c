@@ -81,15 +81,6 @@ int bpf_call_map_mapped(int map, size_t bytes, void **memory)
 	return 0;
 }
 
-int bpf_call_map_of_id(uint32_t id)
-{
-	union bpf_attr attr;
-
-	memset(&attr, 0, sizeof(attr));
-	attr.map_id = id;
-	return bpf_call(BPF_MAP_GET_FD_BY_ID, &attr);
-}
-
 int bpf_call_pop(int map, void *value)
 {
 	union bpf_attr attr;

@@ -38,8 +38,6 @@ int bpf_call_map(enum bpf_map_type type, size_t key_bytes, size_t value_bytes, s
 int bpf_call_map_mappable(size_t value_bytes, size_t entries);
 /* The values of an array as memory, the caller's to munmap(2): *memory becomes its address. */
 int bpf_call_map_mapped(int map, size_t bytes, void **memory);
-/* A map of another process, by the id that fdinfo tells (4.13); the caller's to close(2). */
-int bpf_call_map_of_id(uint32_t id);
 /* Takes the top of a stack (4.20); -ENOENT: it is empty. */
 int bpf_call_pop(int map, void *value);
 /* name: NULL for a typed program, which knows its tracepoint. */

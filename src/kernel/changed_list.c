@@ -90,10 +90,12 @@ bool changed_reader_take(struct changed_reader *reader, void (*visit)(void *to, 
 {
 	bool whole = reader->began;
 
-	if (reader->sampling_map < 0 || reader->changed_map < 0 || !scan_count_up(reader))
+	if (reader->sampling_map < 0 || reader->changed_map < 0)
 		return false;
 	for (int cpu = 0; cpu < reader->cpus; cpu++)
 		whole &= ring_take(reader, cpu, visit, to);
 	reader->began = true;
-	return whole;
+	/* After the rings, and before any record is read: a thread that is woken once its record
+	 * was read is listed again. */
+	return scan_count_up(reader) && whole;
 }

@@ -19,7 +19,7 @@
 struct kernel_options {
 	const char *types_choice, *btf_file, *offsets_file; /* or NULL */
 	const char *without;				    /* fact names, or NULL */
-	int64_t threads_max; /* records in the map; 0: twice the threads there are now, at least
+	int64_t threads_max; /* records in the map; 0: half as many again as there are now, at least
 				16384 */
 	int64_t rate_hz;
 	unsigned int groups; /* bits 1 << GROUP_x */

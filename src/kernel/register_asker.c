@@ -44,7 +44,13 @@ int register_asker_init(struct register_asker *asker, int program, int sampling_
 				  (void **)&asker->sampling);
 	if (!err)
 		err = bpf_call_map_mapped(asks_map, ASKS_BYTES, (void **)&asker->asks);
-	return err ? err : place_take(asker);
+	if (!err)
+		err = place_take(asker);
+	if (err && asker->asks) { /* no place to give back */
+		munmap(asker->asks, ASKS_BYTES);
+		asker->asks = NULL;
+	}
+	return err;
 }
 
 void register_asker_done(struct register_asker *asker)

@@ -17,12 +17,15 @@ static int slots_get(struct thread_table *table, uint32_t key, struct thread_sta
 {
 	const struct thread_state *from;
 	uint64_t done;
+	uint32_t known;
 
 	if (key >= table->entries_max)
 		return -ENOENT;
 	from = &table->mapped[key];
 	done = __atomic_load_n(&from->sched.sequence_done, __ATOMIC_ACQUIRE);
+	known = __atomic_load_n(&from->identity.known, __ATOMIC_ACQUIRE); /* is written last */
 	memcpy(record, from, sizeof(*record));
+	record->identity.known &= known;
 	record->sched.sequence_done = done;
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	record->sched.sequence_begun =
@@ -50,8 +53,11 @@ static int slots_add(struct thread_table *table, struct thread_state *record)
 	if (err)
 		return err == -ENOENT ? -E2BIG : err;
 	record->key = slot;
+	/* A shortcut may lead probes there as soon as it has a tid: that comes last. */
+	record->sched.tid = 0;
 	table->mapped[slot] = *record;
-	__atomic_thread_fence(__ATOMIC_RELEASE);
+	record->sched.tid = tid;
+	__atomic_store_n(&table->mapped[slot].sched.tid, tid, __ATOMIC_RELEASE);
 	if (!bpf_update_elem(table->maps.slots, &tid, &slot, BPF_NOEXIST))
 		return 0;
 	err = -errno;

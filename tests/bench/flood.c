@@ -3,7 +3,6 @@
  * state array of the tsnap with that PID: what a scan costs where there are more threads than a
  * test can make. Prints how many there are.
  */
-#include "kernel/bpf_call.h"
 #include "kernel/thread_table.h"
 
 #include <bcc/libbpf.h>
@@ -13,8 +12,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define FIRST_TID 5000000u /* above PID_MAX_LIMIT */
+
+static int map_of_id(uint32_t id)
+{
+	union bpf_attr attr = {.map_id = id};
+
+	return (int)syscall(SYS_bpf, BPF_MAP_GET_FD_BY_ID, &attr, sizeof(attr));
+}
 
 /* Of one of the process's maps, by its name; -1: it has none such. */
 static int map_of(const char *pid, const char *name, uint32_t *entries)
@@ -39,7 +47,7 @@ static int map_of(const char *pid, const char *name, uint32_t *entries)
 		if (id) {
 			struct bpf_map_info info = {0};
 			uint32_t size = sizeof(info);
-			int map = bpf_call_map_of_id(id);
+			int map = map_of_id(id);
 
 			if (map >= 0 && !bpf_obj_get_info(map, &info, &size) &&
 			    !strcmp(info.name, name)) {

@@ -149,3 +149,18 @@ def totals_of_growth(ctx):
         total, time = sums(mine), sum(number(row, "weight_us") for row in mine)
         filled = sum(total[column] for column in TIMES)
         check(abs(filled - time) <= time * 0.05 + 50000, "%s: %d us of %d us are told: %s", tid, filled, time, total)
+
+
+@case
+def totals_over_sweeps(ctx):
+    """Totals of threads that are gone are forgotten every ten seconds; nobody else's are told twice."""
+    if SLOW > 3:
+        raise Skip("takes 13 seconds of one clock")
+    spinner = ctx.workload("spin")
+    pair = ctx.workload("pingpong")
+    rows = ctx.rows("-a", "-p", "%s,%s" % (spinner["pid"], pair["pid"]), seconds=13, columns=COLUMNS)
+    for tid in (spinner.tid, pair.tid, pair.number("tid2")):
+        mine = rows_of(rows, tid)[1:]
+        total, time = sums(mine), sum(number(row, "weight_us") for row in mine)
+        filled = sum(total[column] for column in TIMES)
+        check(abs(filled - time) <= time * 0.05 + 50000, "%s: %d us of %d us are told: %s", tid, filled, time, total)

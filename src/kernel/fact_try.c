@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "kernel/fact_try.h"
+#include "kernel/bpf_call.h"
+#include "kernel/fact_table.h"
+#include "kernel/host.h"
+#include "kernel/type_source.h"
+
+#include <bcc/libbpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#define PROGRAM_LENGTH(program) (sizeof(program) / sizeof((program)[0]))
+
+static const struct bpf_insn nothing[] = {BPF_SET_(0, 0), BPF_EXIT_()};
+
+static int said(char *why, int result, const char *what)
+{
+	snprintf(why, FACT_WHY_SIZE, "%s: %s", what, strerror(-result));
+	return result;
+}
+
+/* Loads a program of the oldest type that is offered every tracing helper (a kprobe's, older still,
+ * must tell the kernel's exact version before 5.0). */
+static int try_load(const struct bpf_insn *insns, size_t count, char *why)
+{
+	int program = bpf_call_load(BPF_PROG_TYPE_TRACEPOINT, insns, count);
+
+	if (program < 0)
+		return said(why, program, "loading a program");
+	close(program);
+	return 0;
+}
+
+int try_bpf(char *why)
+{
+	int map;
+
+	/* up to 5.10 maps count against RLIMIT_MEMLOCK, 64 KB by default */
+	setrlimit(RLIMIT_MEMLOCK, &(struct rlimit){RLIM_INFINITY, RLIM_INFINITY});
+	map = bpf_call_map(BPF_MAP_TYPE_HASH, 4, 8, 16);
+	if (map < 0)
+		return said(why, map, "bpf(BPF_MAP_CREATE)");
+	close(map);
+	return try_load(nothing, PROGRAM_LENGTH(nothing), why);
+}
+
+int try_raw_tracepoint(char *why)
+{
+	int program, link;
+
+	program = bpf_call_load(BPF_PROG_TYPE_RAW_TRACEPOINT, nothing, PROGRAM_LENGTH(nothing));
+	if (program < 0)
+		return said(why, program, "loading a program");
+	/* an event that hardly ever happens */
+	link = bpf_call_raw_tracepoint(program, "sched_process_exec");
+	close(program);
+	if (link < 0)
+		return said(why, link, "attaching to sched_process_exec");
+	close(link);
+	return 0;
+}
+
+int try_typed_tracepoint(char *why)
+{
+	int btf_id = btf_tracepoint_id("sched_switch"), program;
+
+	if (btf_id < 0) {
+		snprintf(why, FACT_WHY_SIZE, "%s does not tell of sched_switch", KERNEL_BTF_PATH);
+		return btf_id;
+	}
+	program = bpf_call_load_typed("trial", nothing, PROGRAM_LENGTH(nothing), btf_id, NULL, 0);
+	if (program < 0)
+		return said(why, program, "loading a program");
+	close(program);
+	return 0;
+}
+
+/* Opens the event on a CPU and has it run a program. */
+static int try_event(struct perf_event_attr *attr, enum bpf_prog_type type, char *why)
+{
+	int event = perf_call_open(attr, -1, 0), program, result;
+
+	if (event < 0)
+		return said(why, event, "perf_event_open");
+	program = bpf_call_load(type, nothing, PROGRAM_LENGTH(nothing));
+	result = program < 0 ? program : perf_call_run(event, program);
+	close(event);
+	if (program >= 0)
+		close(program);
+	return result < 0 ? said(why, result, "running a program at the event") : 0;
+}
+
+int try_tracepoint(char *why)
+{
+	char path[256], id[32];
+	struct perf_event_attr attr = {.type = PERF_TYPE_TRACEPOINT, .sample_period = 1};
+	struct host host;
+
+	host_read(&host);
+	if (!host.tracefs[0]) {
+		snprintf(why, FACT_WHY_SIZE, "tracefs is not mounted or not readable");
+		return -ENOENT;
+	}
+	snprintf(path, sizeof(path), "%s/events/sched/sched_process_exec/id", host.tracefs);
+	if (host_file_read(path, id, sizeof(id)) <= 0) {
+		snprintf(why, FACT_WHY_SIZE, "tracefs has no readable sched_process_exec/id");
+		return -ENOENT;
+	}
+	attr.config = strtoull(id, NULL, 10);
+	return try_event(&attr, BPF_PROG_TYPE_TRACEPOINT, why);
+}
+
+int kernel_function_find(const char *name, char *found, unsigned int size)
+{
+	FILE *file = fopen("/proc/kallsyms", "re");
+	size_t length = strlen(name);
+	char *line = NULL, *symbol;
+	size_t room = 0;
+	int result = -ENOENT;
+
+	while (file && getline(&line, &room, file) > 0) {
+		/* "ffffffff810b2a30 t finish_task_switch.isra.0" and, in modules, "\t[name]" */
+		symbol = strchr(line, ' ');
+		if (!symbol || !strchr("tTwW", symbol[1]) || !symbol[1])
+			continue;
+		symbol += 3;
+		symbol[strcspn(symbol, "\t\n ")] = 0;
+		if (strncmp(symbol, name, length) || (symbol[length] && symbol[length] != '.') ||
+		    strstr(symbol + length, ".cold"))
+			continue;
+		result = 0;
+		snprintf(found, size, "%s", symbol);
+		if (!symbol[length])
+			break; /* the plain name is the best */
+	}
+	free(line);
+	if (file)
+		fclose(file);
+	return result;
+}
+
+int try_kprobe(char *why)
+{
+	char function[128];
+	int program, event;
+
+	if (kernel_function_find("wake_up_new_task", function, sizeof(function))) {
+		snprintf(why, FACT_WHY_SIZE, "/proc/kallsyms does not show wake_up_new_task");
+		return -ENOENT;
+	}
+	/* libbcc prints why not, onto a standard error that is not ours to write to */
+	if (access("/sys/bus/event_source/devices/kprobe/type", R_OK) &&
+	    access("/sys/kernel/debug/tracing/kprobe_events", W_OK) &&
+	    access("/sys/kernel/tracing/kprobe_events", W_OK)) {
+		snprintf(why, FACT_WHY_SIZE,
+			 "no kprobe event source in /sys and no kprobe_events in tracefs");
+		return -ENOENT;
+	}
+	program = bpf_call_load(BPF_PROG_TYPE_KPROBE, nothing, PROGRAM_LENGTH(nothing));
+	if (program < 0)
+		return said(why, program, "loading a program");
+	event = bpf_attach_kprobe(program, BPF_PROBE_ENTRY, "p_tsnap_trial", function, 0, 0);
+	close(program);
+	if (event < 0)
+		return said(why, -EINVAL, "attaching to wake_up_new_task");
+	close(event);
+	/* only there where the kernel had no kprobe PMU (before 4.17) */
+	if (access("/sys/bus/event_source/devices/kprobe/type", R_OK))
+		bpf_detach_kprobe("p_tsnap_trial");
+	return 0;
+}
+
+int try_run_on_cpu(char *why)
+{
+	int program = bpf_call_load(BPF_PROG_TYPE_RAW_TRACEPOINT, nothing, PROGRAM_LENGTH(nothing));
+	int cpu, result;
+
+	if (program < 0)
+		return said(why, program, "loading a program");
+	host_cpus_online(&cpu, 1);
+	result = bpf_call_run_on_cpu(program, cpu);
+	close(program);
+	return result < 0 ? said(why, result, "bpf(BPF_PROG_TEST_RUN) on a CPU") : 0;
+}
+
+int try_perf_clock(char *why)
+{
+	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
+				       .config = PERF_COUNT_SW_CPU_CLOCK,
+				       .sample_period = 1000000000,
+				       .disabled = 1};
+
+	return try_event(&attr, BPF_PROG_TYPE_PERF_EVENT, why);
+}
+
+int try_map_batch(char *why)
+{
+	uint32_t key = 1, out = 0, count = 4, keys[4];
+	uint64_t value = 2, values[4];
+	int map = bpf_call_map(BPF_MAP_TYPE_HASH, 4, 8, 4), result;
+
+	if (map < 0)
+		return said(why, map, "making a map");
+	bpf_update_elem(map, &key, &value, BPF_ANY);
+	result = bpf_call_lookup_batch(map, NULL, &out, keys, values, &count);
+	close(map);
+	if ((result == 0 || result == -ENOENT) && count == 1 && keys[0] == 1 && values[0] == 2)
+		return 0;
+	return said(why, result ? result : -EINVAL, "bpf(BPF_MAP_LOOKUP_BATCH)");
+}
+
+/* An array in shared memory, and a stack. */
+int try_thread_slots(char *why)
+{
+	int array = bpf_call_map_mappable(8, 1), stack, result;
+	uint32_t value = 7;
+	void *memory;
+
+	if (array < 0)
+		return said(why, array, "making an array to be mapped");
+	result = bpf_call_map_mapped(array, 8, &memory);
+	close(array);
+	if (result)
+		return said(why, result, "mapping an array");
+	munmap(memory, 8);
+	stack = bpf_call_map(BPF_MAP_TYPE_STACK, 0, sizeof(value), 1);
+	if (stack < 0)
+		return said(why, stack, "making a stack");
+	bpf_update_elem(stack, NULL, &value, BPF_ANY);
+	value = 0;
+	result = bpf_call_pop(stack, &value);
+	close(stack);
+	if (!result && value != 7)
+		result = -EINVAL;
+	return result ? said(why, result, "popping from a stack") : 0;
+}
+
+/* Runs a program with an argument. */
+int try_ask_registers(char *why)
+{
+	const struct bpf_insn insns[] = {
+		BPF_LOAD_(BPF_REG_0, BPF_REG_1, 0),
+		BPF_SET_(BPF_REG_0, 0),
+		BPF_EXIT_(),
+	};
+	int program, result = try_thread_slots(why);
+
+	if (result)
+		return result;
+	program = bpf_call_load(BPF_PROG_TYPE_RAW_TRACEPOINT, insns, PROGRAM_LENGTH(insns));
+	if (program < 0)
+		return said(why, program, "loading a program");
+	result = bpf_call_run(program, 1);
+	close(program);
+	return result < 0 ? said(why, result, "bpf(BPF_PROG_TEST_RUN) with an argument") : 0;
+}
+
+/* Loads a program that has helper read eight bytes into a map value. */
+int try_read_into_map(char *why)
+{
+	int map = bpf_call_map(BPF_MAP_TYPE_ARRAY, 4, 16, 1), program;
+	struct bpf_insn insns[] = {
+		BPF_STORE_IMM_(BPF_REG_10, -8, 0),
+		BPF_MAP_(BPF_REG_1, map),
+		BPF_COPY_(BPF_REG_2, BPF_REG_10),
+		BPF_ADD_(BPF_REG_2, -8),
+		BPF_CALL_(BPF_FUNC_map_lookup_elem),
+		BPF_OP_(BPF_JMP | BPF_JEQ | BPF_K, BPF_REG_0, 0, 4, 0),
+		BPF_COPY_(BPF_REG_1, BPF_REG_0),
+		BPF_SET_(BPF_REG_2, 8),
+		BPF_SET_(BPF_REG_3, 0),
+		BPF_CALL_(BPF_FUNC_probe_read),
+		BPF_SET_(BPF_REG_0, 0),
+		BPF_EXIT_(),
+	};
+
+	if (map < 0)
+		return said(why, map, "making a map");
+	program = bpf_call_load(BPF_PROG_TYPE_KPROBE, insns, PROGRAM_LENGTH(insns));
+	if (program == -EINVAL) {
+		/* before 5.0 a kprobe program carries the kernel's version: any other type will do
+		 */
+		program = bpf_call_load(BPF_PROG_TYPE_TRACEPOINT, insns, PROGRAM_LENGTH(insns));
+	}
+	close(map);
+	if (program < 0)
+		return said(why, program, "loading a program");
+	close(program);
+	return 0;
+}
+
+/* Loads a program that calls a helper which reads eight bytes onto the stack. */
+static int try_read_helper(int helper, char *why)
+{
+	const struct bpf_insn insns[] = {
+		BPF_COPY_(BPF_REG_1, BPF_REG_10),
+		BPF_ADD_(BPF_REG_1, -8),
+		BPF_SET_(BPF_REG_2, 8),
+		BPF_SET_(BPF_REG_3, 0),
+		BPF_CALL_(helper),
+		BPF_SET_(BPF_REG_0, 0),
+		BPF_EXIT_(),
+	};
+
+	return try_load(insns, PROGRAM_LENGTH(insns), why);
+}
+
+int try_probe_read_kernel(char *why)
+{
+	return try_read_helper(BPF_FUNC_probe_read_kernel, why);
+}
+
+int try_probe_read_user(char *why)
+{
+	return try_read_helper(BPF_FUNC_probe_read_user, why);
+}
+
+int try_cgroup_id(char *why)
+{
+	static const struct bpf_insn insns[] = {
+		BPF_CALL_(BPF_FUNC_get_current_cgroup_id),
+		BPF_SET_(BPF_REG_0, 0),
+		BPF_EXIT_(),
+	};
+
+	return try_load(insns, PROGRAM_LENGTH(insns), why);
+}
+
+/* BPF_MAXINSNS was the limit for everybody before 5.2, and is for the unprivileged since. */
+int try_long_program(char *why)
+{
+	struct bpf_insn insns[BPF_MAXINSNS + 2];
+	const struct bpf_insn set = BPF_SET_(0, 0), end = BPF_EXIT_();
+
+	for (size_t i = 0; i < PROGRAM_LENGTH(insns); i++)
+		insns[i] = i + 1 < PROGRAM_LENGTH(insns) ? set : end;
+	return try_load(insns, PROGRAM_LENGTH(insns), why);
+}
+
+int try_bpf_stats(char *why)
+{
+	int stats = bpf_call_stats();
+
+	if (stats < 0)
+		return said(why, stats, "bpf(BPF_ENABLE_STATS)");
+	close(stats);
+	return 0;
+}
+
+int try_pinned_links(char *why)
+{
+	struct statfs about;
+	char path[64];
+	int program, link = -1, result;
+
+	if (statfs("/sys/fs/bpf", &about) || (uint32_t)about.f_type != BPF_FS_MAGIC) {
+		snprintf(why, FACT_WHY_SIZE, "no bpf file system is mounted at /sys/fs/bpf");
+		return -ENOENT;
+	}
+	program = bpf_call_load(BPF_PROG_TYPE_RAW_TRACEPOINT, nothing, PROGRAM_LENGTH(nothing));
+	if (program >= 0)
+		link = bpf_call_raw_tracepoint(program, "sched_process_exec");
+	/* with no dot: the kernel keeps such names for itself */
+	snprintf(path, sizeof(path), "/sys/fs/bpf/tsnap_trial_%ld", (long)getpid());
+	result = program < 0 ? program : link < 0 ? link : bpf_call_pin(link, path);
+	if (!result)
+		unlink(path);
+	if (link >= 0)
+		close(link);
+	if (program >= 0)
+		close(program);
+	return result ? said(why, result, "pinning a link in /sys/fs/bpf") : 0;
+}
+
+static int try_file(const char *path, char *why)
+{
+	if (!access(path, R_OK))
+		return 0;
+	snprintf(why, FACT_WHY_SIZE, "no readable %s", path);
+	return -ENOENT;
+}
+
+int try_btf(char *why)
+{
+	return try_file(KERNEL_BTF_PATH, why);
+}
+
+int try_kheaders(char *why)
+{
+	return try_file(KERNEL_KHEADERS_PATH, why);
+}

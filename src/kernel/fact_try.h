@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The trials behind the rows of fact_table.c, which alone calls them. Each returns 0, or -errno
+ * with why filled (FACT_WHY_SIZE), and leaves nothing behind.
+ */
+#ifndef TSNAP_KERNEL_FACT_TRY_H
+#define TSNAP_KERNEL_FACT_TRY_H
+
+int try_bpf(char *why);
+int try_raw_tracepoint(char *why);
+int try_typed_tracepoint(char *why);
+int try_tracepoint(char *why);
+int try_kprobe(char *why);
+int try_run_on_cpu(char *why);
+int try_perf_clock(char *why);
+int try_map_batch(char *why);
+int try_thread_slots(char *why);
+int try_ask_registers(char *why);
+int try_read_into_map(char *why);
+int try_probe_read_kernel(char *why);
+int try_probe_read_user(char *why);
+int try_cgroup_id(char *why);
+int try_long_program(char *why);
+int try_bpf_stats(char *why);
+int try_pinned_links(char *why);
+int try_btf(char *why);
+int try_kheaders(char *why);
+
+#endif
