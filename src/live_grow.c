@@ -14,7 +14,7 @@ static bool growth_due(struct live *live)
 
 	return !live->config->max_threads && !live->config->share && !live->config->attach &&
 	       !live->grown_up && most < THREADS_MAX &&
-	       (live->threads > most / 8 * 7 || kernel_map_full_count(&live->kernel));
+	       (live->threads > most - most / 8 || kernel_map_full_count(&live->kernel));
 }
 
 struct move {
