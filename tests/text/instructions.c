@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "instructions.h"
 
+#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum base { BASE_OTHER, BASE_NUMBER, BASE_FRAME, BASE_CONTEXT, BASE_ARGUMENT };
@@ -16,6 +18,12 @@ struct value {
 struct machine {
 	struct value registers[11], stack[STACK_SLOTS];
 	struct instruction_needs *needs;
+};
+
+/* What is known at an instruction that some jump forward leads to. */
+struct arrival {
+	bool there;
+	struct machine machine;
 };
 
 /* include/uapi/linux/bpf.h of 4.9 has no jumps on less, no 32-bit jumps, no calls of functions, no
@@ -140,20 +148,71 @@ static void insn_do(struct machine *machine, const struct bpf_insn *insn)
 	}
 }
 
+static void value_merge(struct value *to, const struct value *from)
+{
+	if (to->base != from->base || to->plus != from->plus)
+		*to = (struct value){BASE_OTHER, 0};
+}
+
+/* Only what is true on every way is known. */
+static void machine_merge(struct machine *to, const struct machine *from)
+{
+	for (size_t i = 0; i < sizeof(to->registers) / sizeof(to->registers[0]); i++)
+		value_merge(&to->registers[i], &from->registers[i]);
+	for (size_t i = 0; i < STACK_SLOTS; i++)
+		value_merge(&to->stack[i], &from->stack[i]);
+}
+
+static void arrival_add(struct arrival *arrival, const struct machine *machine)
+{
+	if (arrival->there)
+		machine_merge(&arrival->machine, machine);
+	else
+		*arrival = (struct arrival){true, *machine};
+}
+
+/* Where the instruction may jump to, if forward; 0: nowhere. */
+static size_t jump_target(const struct bpf_insn *insn, size_t at, size_t count)
+{
+	unsigned int class = BPF_CLASS(insn->code), op = BPF_OP(insn->code);
+
+	if ((class != BPF_JMP && class != 0x06) || op == BPF_CALL || op == BPF_EXIT ||
+	    insn->off < 0 || at + 1 + (size_t)insn->off >= count)
+		return 0;
+	return at + 1 + (size_t)insn->off;
+}
+
+static bool falls_through(const struct bpf_insn *insn)
+{
+	return insn->code != (BPF_JMP | BPF_EXIT) && insn->code != (BPF_JMP | BPF_JA);
+}
+
 void instruction_needs_find(const struct bpf_insn *insns, size_t count,
 			    struct instruction_needs *needs)
 {
+	struct arrival *arrivals = calloc(count, sizeof(*arrivals));
 	struct machine machine = {.needs = needs};
+	bool reached = true;
 
 	memset(needs, 0, sizeof(*needs));
 	needs->count = count;
 	machine.registers[BPF_REG_1].base = BASE_CONTEXT;
 	machine.registers[BPF_REG_10].base = BASE_FRAME;
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < count && arrivals; i++) {
+		size_t target = jump_target(&insns[i], i, count);
+
+		if (arrivals[i].there && reached)
+			machine_merge(&machine, &arrivals[i].machine);
+		else if (arrivals[i].there)
+			machine = arrivals[i].machine;
 		if (!needs->newer)
 			needs->newer = insn_newer(&insns[i]);
 		insn_do(&machine, &insns[i]);
+		if (target)
+			arrival_add(&arrivals[target], &machine);
+		reached = falls_through(&insns[i]);
 		if (insns[i].code == (BPF_LD | BPF_IMM | BPF_DW))
 			i++; /* its second half */
 	}
+	free(arrivals);
 }
