@@ -53,7 +53,7 @@ def bpf_file_system():
     place = subprocess.Popen(["unshare", "--mount", "sh", "-c", "mount -t bpf bpf /sys/fs/bpf && echo ready; read nothing"],
                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     try:
-        yield ["nsenter", "--target", str(place.pid), "--mount"] if place.stdout.readline() == b"ready\n" else None
+        yield ["nsenter", "--target", str(place.pid), "--mount", "--root", "--wd"] if place.stdout.readline() == b"ready\n" else None
     finally:
         place.stdin.close()
         place.wait(LIMIT_S)

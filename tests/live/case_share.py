@@ -43,7 +43,7 @@ class Share:
 
     @property
     def prefix(self):
-        return ["nsenter", "--target", str(self.place.pid), "--mount"]
+        return ["nsenter", "--target", str(self.place.pid), "--mount", "--root", "--wd"]
 
     def starting(self, *args, name="test", columns=COLUMNS):
         """A tsnap --share that shows the threads of this test, all of them."""
@@ -442,7 +442,7 @@ def share_inside(ctx):
     space = Process([*share.prefix, *unshared(*NEW_PIDS), "sh", "-c", "echo ready; read nothing"])
     ctx.started.append(space)
     wait_until(lambda: space.out or space.code is not None, START_S, "a pid namespace")
-    prefix = ["nsenter", "--target", str(min(truth.children(space.pid))), "--pid", "--mount"]
+    prefix = ["nsenter", "--target", str(min(truth.children(space.pid))), "--pid", "--mount", "--root"]
     inner = through(ctx, *prefix)
     workloads = inner.workloads([("vfork", {}), ("sleep", {"call": "pipe_read"})])
     spinner = inner.workload("spin")
@@ -470,7 +470,7 @@ def share_nowhere(ctx):
     """No bpf file system, or wrong options: one line and the right exit code."""
     place = Place(*unshared("--mount"), mount="mount -t tmpfs none /sys/fs/bpf")
     ctx.started.append(place)
-    bare = through(ctx, "nsenter", "--target", str(place.pid), "--mount", workload=False)
+    bare = through(ctx, "nsenter", "--target", str(place.pid), "--mount", "--root", workload=False)
     expect_error(bare.plain("--share", "test"), UNREADY, "mount -t bpf")
     bare = bare.but(tsnap_args="")
     expect_error(bare.plain("--attach", "test"), UNREADY, "mount -t bpf")
