@@ -223,6 +223,11 @@ static void chosen_describe(const struct config *config, const struct kernel *ke
 					probe_group_rows[group].name);
 			continue;
 		}
+		if (!row && !probe_group_rows[group].without) {
+			text_add_format(to, "%s: none; nothing is lacking, at a price\n",
+					probe_group_rows[group].name);
+			continue;
+		}
 		text_add_format(to, "%s: %s%s%s\n", probe_group_rows[group].name,
 				row ? probe_kind_names[row->kind] : "none",
 				row ? " on " : "; not seen: ",

@@ -155,7 +155,9 @@ static void probes_describe(struct kernel *kernel, struct text *out)
 			struct text line = {0};
 
 			text_add_format(&line, "none%s; a report lacks %s", text_string(&words),
-					probe_group_rows[group].without);
+					probe_group_rows[group].without
+						? probe_group_rows[group].without
+						: "nothing, at a price");
 			line_add(out, probe_group_rows[group].name, text_string(&line));
 			text_done(&line);
 		}

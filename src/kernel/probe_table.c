@@ -22,7 +22,7 @@ const struct probe_group_row probe_group_rows[GROUP_COUNT] = {
 	[GROUP_EXIT] = {"exit", "the moment a zombie goes (found by looking, within a second)",
 			false},
 	[GROUP_CLOCK] = {"on CPU", "the system call of threads on a CPU", false},
-	[GROUP_ASK] = {"registers", "nothing: every switch keeps them, which costs", false},
+	[GROUP_ASK] = {"registers", NULL, false}, /* or every switch keeps them */
 };
 
 #define TYPED PROBE_TYPED_TRACEPOINT

@@ -33,7 +33,8 @@ enum probe_group {
 
 struct probe_group_row {
 	const char *name;
-	const char *without; /* what a report lacks where nothing gives the group */
+	const char *without; /* what a report lacks where nothing gives the group; NULL: it has all,
+				at a price */
 	bool required;
 };
 
