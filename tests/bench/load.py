@@ -10,7 +10,6 @@ from sampler import LIMIT_S, Crowd, Program, Sampler, operation_ns, quartiles, s
 from table import Row
 
 SHARERS = 10
-CHURN_STEPS = 10
 
 
 def bench_records(options):
@@ -103,17 +102,17 @@ class Churn(Program):
 
 def bench_churn(options):
     """Memory while millions of processes come and go."""
-    millions = 0.02 if options.quick else 10
+    millions, steps = (0.02, 2) if options.quick else (10, 10)
     seen = []
     with Sampler(options, "-d", 100000) as sampler:
-        for step in range(CHURN_STEPS):
-            say("churn: step %d of %d" % (step + 1, CHURN_STEPS))
-            with Churn(options, int(millions * 1e6 / CHURN_STEPS)) as churn:
+        for step in range(steps):
+            say("churn: step %d of %d" % (step + 1, steps))
+            with Churn(options, int(millions * 1e6 / steps)) as churn:
                 if churn.process.wait(3600):
                     raise subprocess.CalledProcessError(churn.process.returncode, "operations churn")
             time.sleep(1)
             seen.append((sampler.memory()[0] / 1e6, sum(sampler.kernel_memory()) / 1e6))
     words = "after %g million processes" % millions
     return [Row("resident memory " + words, "tsnap", seen[-1][0], "MB", min(rss for rss, _ in seen), max(rss for rss, _ in seen),
-                remark="%.1f MB after the first tenth" % seen[0][0]),
-            Row("kernel memory " + words, "tsnap", seen[-1][1], "MB", remark="%.1f MB after the first tenth" % seen[0][1])]
+                remark="%.1f MB after the first %g million" % (seen[0][0], millions / steps)),
+            Row("kernel memory " + words, "tsnap", seen[-1][1], "MB", remark="%.1f MB after the first %g million" % (seen[0][1], millions / steps))]
