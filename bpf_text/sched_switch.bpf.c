@@ -77,8 +77,7 @@ static inline void switch_in(struct thread_state *thread, __u64 now_ns)
 	thread->sched.sequence_done = sequence;
 }
 
-static inline void switch_out(struct thread_state *thread, struct task_struct *task, __u32 state,
-			      int preempted, __u64 now_ns)
+static inline void switch_out(struct thread_state *thread, __u32 state, int preempted, __u64 now_ns)
 {
 	__u64 sequence;
 
@@ -131,7 +130,7 @@ static inline void thread_leaves(struct task_struct *task, __u32 tid, __u32 stat
 	}
 	if (!(thread->identity.known & IDENTITY_FULL))
 		identity_read(thread, task, tid);
-	switch_out(thread, task, state, preempted, now_ns);
+	switch_out(thread, state, preempted, now_ns);
 }
 
 /* task: 0 where the probe does not give it; what it would tell is then read when the thread leaves.

@@ -148,14 +148,7 @@ static int run_write(struct run *run, struct error *e)
 
 static int64_t since(int64_t now, int64_t before)
 {
-	/* less than before: counted anew */
-	return now == ABSENT || before == ABSENT || now < before ? now : now - before;
-}
-
-/* Less than before: counted anew. */
-static uint64_t missed_since(uint64_t now, uint64_t before)
-{
-	return now < before ? now : now - before;
+	return now == ABSENT || before == ABSENT ? now : counted_since(now, before);
 }
 
 /* now: as of now; becomes what is new since before. */
@@ -170,7 +163,8 @@ static void facts_subtract(struct source_facts *now, const struct source_facts *
 			if (!now->missed[i].standing &&
 			    !strcmp(now->missed[i].what, before->missed[j].what))
 				now->missed[i].count =
-					missed_since(now->missed[i].count, before->missed[j].count);
+					(uint64_t)counted_since((int64_t)now->missed[i].count,
+								(int64_t)before->missed[j].count);
 }
 
 static void facts_add_refused(struct source_facts *facts, int64_t refused)

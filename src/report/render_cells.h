@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "report/grid.h"
+#include "report/value.h"
 
 /* Writes a cell and what sets it off from the one before. room: for its use. */
 typedef void cell_writer(struct text *out, const struct column *column, union value value,
@@ -60,6 +61,20 @@ static inline bool cell_add_plain(struct text *out, const struct column *column,
 	at[length] = '"';
 	text_end(out, at + length + 1);
 	return true;
+}
+
+/* Adds a value that is there; quote adds text that is not plain, in its format's own quotes. */
+static inline void cell_add_value(struct text *out, const struct column *column, union value value,
+				  struct text *room,
+				  void (*quote)(struct text *out, const char *string))
+{
+	if (!column_is_text(column)) {
+		value_add(out, column, value);
+	} else if (!cell_add_plain(out, column, value)) {
+		text_clear(room);
+		value_add(room, column, value);
+		quote(out, text_string(room));
+	}
 }
 
 #endif

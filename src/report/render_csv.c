@@ -40,13 +40,7 @@ static inline void csv_add_cell(struct text *out, const struct column *column, u
 		text_add_char(out, ',');
 	if (value_is_absent(column, value))
 		return;
-	if (!column_is_text(column)) {
-		value_add(out, column, value);
-	} else if (!cell_add_plain(out, column, value)) {
-		text_clear(room);
-		value_add(room, column, value);
-		csv_add_text(out, text_string(room));
-	}
+	cell_add_value(out, column, value, room, csv_add_text);
 }
 
 static void csv_add(struct text *out, const struct page *page)

@@ -34,13 +34,7 @@ static inline void json_add_cell(struct text *out, const struct column *column, 
 		text_add_string(out, "null");
 		return;
 	}
-	if (!column_is_text(column)) {
-		value_add(out, column, value);
-	} else if (!cell_add_plain(out, column, value)) {
-		text_clear(room);
-		value_add(room, column, value);
-		json_add_text(out, text_string(room));
-	}
+	cell_add_value(out, column, value, room, json_add_text);
 }
 
 static void json_add(struct text *out, const struct page *page)

@@ -4,9 +4,7 @@
 
 static int64_t known_difference(int64_t now, int64_t before)
 {
-	if (now == ABSENT || before == ABSENT)
-		return ABSENT;
-	return now < before ? now : now - before; /* less than before: counted anew */
+	return now == ABSENT || before == ABSENT ? ABSENT : counted_since(now, before);
 }
 
 static int64_t known_sum(int64_t a, int64_t b)

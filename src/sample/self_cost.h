@@ -49,4 +49,10 @@ struct self_program self_cost_programs(const struct self_cost *cost);
 /* Of all maps and programs. */
 int64_t self_cost_kernel_bytes(const struct self_cost *cost);
 
+/* What a count has grown by. Less than before: it began anew. */
+static inline int64_t counted_since(int64_t now, int64_t before)
+{
+	return now < before ? now : now - before;
+}
+
 #endif

@@ -85,6 +85,15 @@ def totals_of_waits(ctx):
     check(total["sleep_us"] >= asleep * 0.8 - 20000, "sleep_us is %d, it slept for %d", total["sleep_us"], asleep)
 
 
+def expect_filled(rows, tids):
+    """What is told of each thread adds up to the time between its samples."""
+    for tid in tids:
+        mine = rows_of(rows, tid)[1:]
+        total, time = sums(mine), sum(number(row, "weight_us") for row in mine)
+        filled = sum(total[column] for column in TIMES)
+        check(abs(filled - time) <= time * 0.05 + 50000, "%s: %d us of %d us are told: %s", tid, filled, time, total)
+
+
 @case
 def totals_close(ctx):
     """CPU, run queue, D and S of a thread add up to the time between its samples."""
@@ -93,11 +102,7 @@ def totals_close(ctx):
     tool = ctx.stream("-a", "-p", "%s,%s" % (workload["pid"], spinner["pid"]), columns=COLUMNS)
     tool.wait_scans(40)
     rows = tool.interrupt()
-    for tid in (workload.tid, workload.number("tid2"), spinner.tid):
-        mine = rows_of(rows, tid)[1:]
-        total, time = sums(mine), sum(number(row, "weight_us") for row in mine)
-        filled = sum(total[column] for column in TIMES)
-        check(abs(filled - time) <= time * 0.05 + 50000, "%s: %d us of %d us are told: %s", tid, filled, time, total)
+    expect_filled(rows, (workload.tid, workload.number("tid2"), spinner.tid))
 
 
 @case
@@ -144,11 +149,7 @@ def totals_of_growth(ctx):
     rows = tool.interrupt()
     check("the map was made larger" in tool.err, "it was not: %s", tool.err)
     check("do not fit" not in tool.err, "%s", tool.err)
-    for tid in tids:
-        mine = rows_of(rows, tid)[1:]
-        total, time = sums(mine), sum(number(row, "weight_us") for row in mine)
-        filled = sum(total[column] for column in TIMES)
-        check(abs(filled - time) <= time * 0.05 + 50000, "%s: %d us of %d us are told: %s", tid, filled, time, total)
+    expect_filled(rows, tids)
 
 
 @case
@@ -159,8 +160,4 @@ def totals_over_sweeps(ctx):
     spinner = ctx.workload("spin")
     pair = ctx.workload("pingpong")
     rows = ctx.rows("-a", "-p", "%s,%s" % (spinner["pid"], pair["pid"]), seconds=13, columns=COLUMNS)
-    for tid in (spinner.tid, pair.tid, pair.number("tid2")):
-        mine = rows_of(rows, tid)[1:]
-        total, time = sums(mine), sum(number(row, "weight_us") for row in mine)
-        filled = sum(total[column] for column in TIMES)
-        check(abs(filled - time) <= time * 0.05 + 50000, "%s: %d us of %d us are told: %s", tid, filled, time, total)
+    expect_filled(rows, (spinner.tid, pair.tid, pair.number("tid2")))
