@@ -8,6 +8,7 @@
 #include "lookup/proc.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -22,9 +23,9 @@
  * bits. */
 #define SEED_KEY (1ull << 32)
 
-static uint64_t record_key(const struct thread_state *record)
+static uint64_t awake_key(const struct thread_state *record, uint32_t key)
 {
-	return record->sched.tid ? record->key : SEED_KEY | record->identity.tid;
+	return record->sched.tid ? key : SEED_KEY | record->identity.tid;
 }
 
 static void record_forget(struct live *live, const struct thread_state *record)
@@ -80,21 +81,29 @@ static bool gone_turn(const struct live *live, const struct thread_state *record
 	       record->sched.tid % live->gone_turns == live->rounds % live->gone_turns;
 }
 
+/* A signal that is none asks the kernel at a tenth of what /proc costs, if both mean the same ids.
+ */
+static bool thread_is_there(const struct live *live, uint32_t tid)
+{
+	char path[32];
+
+	if (live->kernel.host.pid_depth == 1)
+		return !kill((pid_t)tid, 0) || errno != ESRCH;
+	snprintf(path, sizeof(path), PROC "/%u", tid);
+	return !access(path, F_OK) || errno != ENOENT;
+}
+
 /* Whether the thread has gone without a probe's telling: a zombie that was waited for, or a last
  * switch that was missed (while one CPU makes a bpf(2) call, kernels run no program of a perf
  * tracepoint or kprobe there). Zombies are looked for every second, the others in turn. */
 static bool record_gone(struct live *live, const struct thread_state *record,
 			enum thread_doing doing)
 {
-	uint32_t tid = record->identity.tid;
-	char path[32];
-
 	if (!live->keep_house || !live->proc_whole ||
 	    (doing != DOING_ZOMBIE && !gone_turn(live, record)))
 		return false;
 	live->gone_looks_left -= doing != DOING_ZOMBIE;
-	snprintf(path, sizeof(path), PROC "/%u", tid);
-	if (!access(path, F_OK) || errno != ENOENT)
+	if (thread_is_there(live, record->identity.tid))
 		return false;
 	record_forget(live, record);
 	return true;
@@ -227,7 +236,7 @@ static void record_take(struct live *live, const struct thread_state *record)
 	}
 	house_keep_record(live, record);
 	if (!record_settled(record))
-		index_put(&live->awake_next, record_key(record), NULL);
+		index_put(&live->awake_next, awake_key(record, record->key), NULL);
 	doing = record_doing(record, &live->moment, &unsure);
 	if (unsure)
 		doing = doubt_resolve(live, record, doing);
@@ -271,7 +280,8 @@ static bool record_known(struct live *live, const struct thread_state *record)
 /* Whether nobody asks for the thread, as its record tells. */
 static bool record_refused(const struct live *live, const struct thread_state *record)
 {
-	return record->identity.known & IDENTITY_NAME &&
+	return (live->filter->by_pid || live->filter->by_tid) &&
+	       record->identity.known & IDENTITY_NAME &&
 	       filter_excludes(live->filter, record->identity.tgid, record->identity.tid);
 }
 
@@ -331,11 +341,11 @@ static void awake_visit(struct live *live)
 
 /* Whether a walk need not read the record whole: it was visited in this scan, or the thread sleeps
  * and nobody asks for such. */
-static bool record_passes(void *to, const struct thread_state *record)
+static bool record_passes(void *to, const struct thread_state *record, uint32_t key)
 {
 	struct live *live = to;
 
-	if (index_find(&live->awake, record_key(record))) {
+	if (index_find(&live->awake, awake_key(record, key))) {
 		live->walked += record_known(live, record);
 		return true;
 	}
@@ -351,7 +361,7 @@ static bool record_passes(void *to, const struct thread_state *record)
 
 static void seed_walked(void *to, const struct thread_state *record)
 {
-	if (!record_passes(to, record))
+	if (!record_passes(to, record, 0))
 		record_meet(to, record);
 }
 

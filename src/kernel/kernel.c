@@ -179,10 +179,11 @@ struct own_record {
 	uint32_t tid;	  /* as the kernel does */
 };
 
-static bool own_record_passes(void *to, const struct thread_state *record)
+static bool own_record_passes(void *to, const struct thread_state *record, uint32_t key)
 {
 	const struct own_record *own = to;
 
+	(void)key;
 	return !(record->identity.known & IDENTITY_FULL) || record->identity.tid != own->own_tid;
 }
 

@@ -34,7 +34,7 @@ static void hash_remove(struct thread_table *table, const struct thread_state *r
 
 static void hash_meet(struct thread_table *table, struct thread_state *record)
 {
-	if (!thread_table_passes(table, record))
+	if (!thread_table_passes(table, record, record->key))
 		thread_table_meet(table, record);
 }
 

@@ -86,7 +86,7 @@ static int slots_walk(struct thread_table *table, uint32_t limit, bool *end)
 		/* what a walk looks at, of a record some steps on */
 		__builtin_prefetch(&record[AHEAD].wake);
 		__builtin_prefetch(&record[AHEAD].sched.tid);
-		if (record->sched.tid && !thread_table_passes(table, record) &&
+		if (record->sched.tid && !thread_table_passes(table, record, slot) &&
 		    !slots_get(table, slot, table->records))
 			thread_table_meet(table, table->records);
 	}

@@ -32,9 +32,10 @@ struct thread_store {
 
 /* Whom a walk meets. */
 struct thread_visitor {
-	/* Whether the record is of no interest; NULL: all are of some. It may be torn, and change
-	 * while it is looked at. */
-	bool (*passes)(void *to, const struct thread_state *record);
+	/* Whether the record with that key is of no interest; NULL: all are of some. It may be
+	 * torn, and change while it is looked at. Its first two lines of the cache are there
+	 * already. */
+	bool (*passes)(void *to, const struct thread_state *record, uint32_t key);
 	/* The record is visit's for the time of the call. */
 	void (*visit)(void *to, const struct thread_state *record);
 	void *to;
@@ -91,7 +92,8 @@ void thread_table_remove(struct thread_table *table, const struct thread_state *
 
 /* For the stores: whether the visitor passes a record by; and to hand it a whole one: what was
  * written while it was copied is read again. */
-bool thread_table_passes(const struct thread_table *table, const struct thread_state *record);
+bool thread_table_passes(const struct thread_table *table, const struct thread_state *record,
+			 uint32_t key);
 void thread_table_meet(struct thread_table *table, struct thread_state *record);
 
 #endif

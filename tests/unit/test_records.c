@@ -19,8 +19,9 @@ struct scene {
 	uint32_t passed_tid;
 };
 
-static bool scene_passes(void *to, const struct thread_state *record)
+static bool scene_passes(void *to, const struct thread_state *record, uint32_t key)
 {
+	assert_int_equal(key, record->sched.tid - 100);
 	return record->sched.tid == ((struct scene *)to)->passed_tid;
 }
 
