@@ -72,8 +72,18 @@ static int live_next(struct source *source, struct scan *scan, struct error *e)
 
 	if (err)
 		return err;
-	*scan = (struct scan){.time_us = clock_utc_us()};
+	live->moment.now_ns = clock_monotonic_ns();
+	live->part = (struct scan){
+		.time_us = clock_utc_us(),
+		.weight_us = (live->moment.now_ns - live->previous_ns) / NS_PER_US,
+		.samples = live->samples,
+	};
+	live->previous_ns = live->moment.now_ns;
 	err = live_scan_read(live);
+	*scan = live->part;
+	scan->threads = live->threads;
+	if (live->part_err && live->part_err != -EOWNERDEAD)
+		return live->part_err;
 	if (err)
 		return error_set(e, -err, EXIT_FAILED,
 				 "the thread state array can't be read any more: %s",
@@ -85,16 +95,7 @@ static int live_next(struct source *source, struct scan *scan, struct error *e)
 			"the tsnap that shared '%s' has ended, and its programs with it, as "
 			"links can't be pinned here",
 			live->kernel.share.directory.name);
-	scan->weight_us = (live->moment.now_ns - live->previous_ns) / NS_PER_US;
-	live->previous_ns = live->moment.now_ns;
 	live->scan_count++;
-	for (size_t i = 0; i < live->count; i++) {
-		live->samples[i].time_us = scan->time_us;
-		live->samples[i].weight_us = scan->weight_us;
-	}
-	scan->samples = live->samples;
-	scan->count = live->count;
-	scan->threads = live->threads;
 	return 1;
 }
 
@@ -182,7 +183,6 @@ static void live_close(struct source *source)
 	free(live->ticks);
 	free(live->wanted_cpus);
 	free(live->on_cpu);
-	free(live->samples);
 	text_done(&live->chosen);
 	text_done(&live->remarks);
 	free(live->pattern);
@@ -284,7 +284,8 @@ int live_open(const struct config *config, struct filter *filter, unsigned int n
 	struct live *live = memory_get(sizeof(*live));
 	int err;
 
-	live->source = (struct source){live_next, live_describe, live_close};
+	live->source =
+		(struct source){.next = live_next, .describe = live_describe, .close = live_close};
 	live->config = config;
 	live->filter = filter;
 	live->needs = needs;

@@ -42,16 +42,16 @@ static int descendant_add(void *to, int64_t pid, int64_t tid)
 	    !index_find(&live->filter->pids, (uint64_t)stat.ppid))
 		return 0;
 	filter_add_pid(live->filter, pid);
-	live->count++;
+	live->walked++;
 	return 0;
 }
 
 static void descendants_add(struct live *live)
 {
 	do {
-		live->count = 0;
+		live->walked = 0;
 		proc_threads_walk(PROC, descendant_add, live);
-	} while (live->count);
+	} while (live->walked);
 }
 
 int live_processes_find(struct live *live, struct error *e)

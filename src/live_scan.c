@@ -196,27 +196,39 @@ static bool registers_lacking(const struct live *live, const struct thread_state
 	       !record->sched.on_cpu && !registers_there(record);
 }
 
+/* Hands over what was gathered. */
+static void part_give(struct live *live)
+{
+	asked_take(live);
+	/* asked after what is handed over was read: it was alive then */
+	if (live->keep_house && !share_alive(&live->kernel.share))
+		live->part_err = -EOWNERDEAD;
+	if (!live->part_err)
+		live->part_err = live->source.take(live->source.taker, &live->part);
+	live->part.count = 0;
+}
+
 static void sample_add(struct live *live, const struct thread_state *record,
 		       enum thread_doing doing)
 {
 	struct sample *sample;
 
-	if (live->count == live->capacity) {
-		live->capacity = live->capacity ? 2 * live->capacity : 256;
-		live->samples = memory_resize(live->samples, live->capacity, sizeof(*sample));
-	}
-	sample = &live->samples[live->count];
+	if (live->part.count == SCAN_PART)
+		part_give(live);
+	sample = &live->samples[live->part.count];
 	record_sample(record, &live->moment, doing, sample);
+	sample->time_us = live->part.time_us;
+	sample->weight_us = live->part.weight_us;
 	if (live->translated && live->needs & NEED_WAKER)
 		live_space_waker(live, sample);
 	if (!sample_wanted(live, sample))
 		return;
-	live->count++;
+	live->part.count++;
 	if (!registers_lacking(live, record, sample)) {
 		sample_fill(live, record, doing, sample);
 		return;
 	}
-	live->asked_sample[live->asked_count] = live->count - 1;
+	live->asked_sample[live->asked_count] = (uint32_t)live->part.count - 1;
 	live->asked[live->asked_count++] = *record;
 	if (live->asked_count == ASK_MAX)
 		asked_take(live);
@@ -430,9 +442,7 @@ static int records_read(struct live *live)
 
 int live_scan_read(struct live *live)
 {
-	live->moment.now_ns = clock_monotonic_ns();
 	live->moment.own_in_ns = own_in_ns(live);
-	live->count = 0;
 	house_keep(live);
 	return records_read(live);
 }

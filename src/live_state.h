@@ -15,7 +15,7 @@
 #include "sample/source.h"
 
 #define PROC "/proc"
-#define REGISTERS_MORE_NS (2 * NS_PER_MS)   /* that switches keep registers while a scan goes on */
+#define REGISTERS_MORE_NS (2 * NS_PER_MS) /* that switches keep registers while a scan goes on */
 #define HOUSEKEEPING_NS (1 * NS_PER_SECOND) /* zombies, patterns, caches */
 
 /* Why a scan came late. */
@@ -37,12 +37,13 @@ struct live {
 	struct thread_state *on_cpu; /* records of this scan that wait for those looks */
 	size_t on_cpu_count, on_cpu_capacity;
 	struct thread_state asked[ASK_MAX]; /* records of this scan that lack their registers, */
-	size_t asked_sample[ASK_MAX];	    /* and their samples */
+	uint32_t asked_sample[ASK_MAX];	    /* and their samples */
 	uint32_t asked_count;
 	struct live_moment moment;
 	struct index awake, awake_next; /* tids that this scan must look at, and the next one */
-	struct sample *samples;
-	size_t count, capacity;
+	struct sample samples[SCAN_PART];
+	struct scan part;	/* what is gathered now */
+	int part_err;		/* of who took one */
 	size_t threads, walked; /* in the last round of walks, in this one so far */
 	int64_t period_ns, due_ns, previous_ns, housekept_ns;
 	int64_t own_cpu_start_ns;
@@ -70,7 +71,8 @@ struct live {
 int live_processes_find(struct live *live, struct error *e);
 void live_processes_again(struct live *live);
 
-/* live_scan.c: reads the records that this scan needs into live->samples. 0 or -errno. */
+/* live_scan.c: reads the records that this scan needs; the last samples of it, or all, are left in
+ * live->part. 0, or -errno of the kernel. */
 int live_scan_read(struct live *live);
 
 /* live_share.c: --share and --attach. After kernel_open(): makes good what an attached sampler has

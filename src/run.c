@@ -2,7 +2,7 @@
 /* The loop: take a scan from the source, keep it, show what was kept. The way of the data:
  *
  *   source->next() --> scan --> grouped: group_table, at the end of an interval --> grid --> page
- *                           --> rows: grid at once, some at a time              --> page
+ *                  --> part --> rows: grid at once                              --> page
  *   page --> renderer --> text --> standard output
  *
  * What comes from where: the source has applied the filter and filled what the columns need.
@@ -22,7 +22,6 @@
 
 #define TERMINAL_ROWS 20 /* groups shown on a terminal */
 #define TERMINAL_WIDTH_DEFAULT 80
-#define ROWS_AT_ONCE 256 /* some 50 kB of CSV: in a cache, not in memory */
 
 struct run {
 	const struct config *config;
@@ -41,6 +40,9 @@ struct run {
 	int64_t total_us; /* time in the whole run */
 	int64_t end_us;	  /* total to end at; 0: none */
 	int64_t shown;	  /* pages, or scans when not grouped */
+	bool in_scan;	  /* of which parts were taken; */
+	struct scan part; /* the last one, without its samples */
+	struct error *e;
 };
 
 /* Width, row limit and colour are for terminals; all else is never cut. */
@@ -220,15 +222,49 @@ static int run_take_silence(struct run *run, const struct scan *scan, struct err
 	return 0;
 }
 
-static int run_take_groups(struct run *run, const struct scan *scan, struct error *e)
+static int run_take_groups(struct run *run, const struct scan *part)
 {
-	int err = run_take_silence(run, scan, e);
+	int err = run->in_scan ? 0 : run_take_silence(run, part, run->e);
 
-	if (err)
-		return err;
+	for (size_t i = 0; !err && i < part->count; i++)
+		group_table_add(&run->groups, &part->samples[i]);
+	return err;
+}
+
+static int run_take_rows(struct run *run, const struct scan *part)
+{
+	grid_fill_rows(&run->grid, &run->list, part);
+	run->renderer->add(&run->out, &run->page);
+	return 0;
+}
+
+static int run_take(struct run *run, const struct scan *part)
+{
+	int err = run->renderer->grouped ? run_take_groups(run, part) : run_take_rows(run, part);
+
+	run->in_scan = true;
+	run->part = *part;
+	run->part.count = 0;
+	return err;
+}
+
+static int run_take_part(void *taker, const struct scan *part)
+{
+	struct run *run = taker;
+	int err = run_take(run, part);
+
+	if (run->renderer->grouped)
+		tally_add_part(&run->tally, part);
+	/* no thread of the scan waits until somebody has read those before it */
+	if (!err && output_is_ready(STDOUT_FILENO, run->out.length))
+		err = run_write(run, run->e);
+	return err;
+}
+
+/* All of the scan has been taken: its time has passed. */
+static int run_end_groups(struct run *run, const struct scan *scan, struct error *e)
+{
 	tally_add(&run->tally, scan);
-	for (size_t i = 0; i < scan->count; i++)
-		group_table_add(&run->groups, &scan->samples[i]);
 	run->page_us = sum(run->page_us, scan->weight_us);
 	/* ends where it is nearest to the interval; the next page makes up for the rest */
 	if (!run->interval_us || sum(run->page_us, scan->weight_us / 2) < run->interval_us)
@@ -237,21 +273,11 @@ static int run_take_groups(struct run *run, const struct scan *scan, struct erro
 	return run_show(run, e);
 }
 
-static int run_take_rows(struct run *run, const struct scan *scan, struct error *e)
+static int run_end_rows(struct run *run, const struct scan *scan, struct error *e)
 {
-	struct scan piece = *scan;
-	int err = 0;
-
 	run->total_us = sum(run->total_us, scan->silent_us);
 	run->shown++;
-	for (size_t left = scan->count; left && !err; left -= piece.count) {
-		piece.samples = scan->samples + scan->count - left;
-		piece.count = left < ROWS_AT_ONCE ? left : ROWS_AT_ONCE;
-		grid_fill_rows(&run->grid, &run->list, &piece);
-		run->renderer->add(&run->out, &run->page);
-		err = run_write(run, e);
-	}
-	return err;
+	return run_write(run, e);
 }
 
 static bool run_ended(const struct run *run, int64_t weight_us)
@@ -279,10 +305,15 @@ static int run_loop(struct run *run, struct error *e)
 			err = more;
 			break;
 		}
-		err = run->renderer->grouped ? run_take_groups(run, &scan, e)
-					     : run_take_rows(run, &scan, e);
+		err = run_take(run, &scan);
+		if (!err)
+			err = run->renderer->grouped ? run_end_groups(run, &scan, e)
+						     : run_end_rows(run, &scan, e);
+		run->in_scan = false;
 		run->total_us = sum(run->total_us, scan.weight_us);
 	}
+	if (run->in_scan) /* and no more of it comes */
+		tally_add(&run->tally, &run->part);
 	/* what there is, unless a page has just told it */
 	if (!err && run->renderer->grouped && (run->tally.scans || !run->shown))
 		return run_show(run, e);
@@ -327,13 +358,15 @@ static void run_done(struct run *run)
 int run(const struct config *config, source_opener *open_source, void (*tell)(const char *lines),
 	struct error *e)
 {
-	struct run run = {.config = config};
+	struct run run = {.config = config, .e = e};
 	int err = run_prepare(&run, e);
 
 	if (!err) {
 		err = open_source(config, &run.filter, column_list_needs(&run.list), &run.source,
 				  e);
 		if (!err) {
+			run.source->take = run_take_part;
+			run.source->taker = &run;
 			run.source->describe(run.source, &run.facts_before);
 			if (run.facts_before.remarks)
 				tell(run.facts_before.remarks);

@@ -2,7 +2,9 @@
 #include "base/output.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -41,4 +43,16 @@ int output_write(int fd, const char *bytes, size_t length)
 		}
 	}
 	return 0;
+}
+
+bool output_is_ready(int fd, size_t length)
+{
+	struct stat stat;
+	int room, unread;
+
+	if (!fstat(fd, &stat) && S_ISREG(stat.st_mode))
+		return true;
+	/* a pipe's room is in pages, which what is unread may fill but in part */
+	room = fcntl(fd, F_GETPIPE_SZ);
+	return room > 0 && length <= (size_t)room && !ioctl(fd, FIONREAD, &unread) && !unread;
 }

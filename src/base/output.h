@@ -3,10 +3,14 @@
 #ifndef TSNAP_BASE_OUTPUT_H
 #define TSNAP_BASE_OUTPUT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Writes whole lines. 0 when all was written, else -errno (EPIPE: nobody reads any more); a file
  * then ends with its last whole line. Signals don't end it. */
 int output_write(int fd, const char *bytes, size_t length);
+
+/* Whether so many bytes can be written without waiting for who reads them. False: perhaps not. */
+bool output_is_ready(int fd, size_t length);
 
 #endif

@@ -14,15 +14,23 @@ static int64_t scan_active(const struct scan *scan)
 	return active;
 }
 
+void tally_add_part(struct tally *tally, const struct scan *part)
+{
+	tally->samples += (int64_t)part->count;
+	tally->active_parts += scan_active(part);
+}
+
 void tally_add(struct tally *tally, const struct scan *scan)
 {
-	int64_t active = scan_active(scan), threads = (int64_t)scan->threads;
+	int64_t active, threads = (int64_t)scan->threads;
 
+	tally_add_part(tally, scan);
+	active = tally->active_parts;
+	tally->active_parts = 0;
 	if (!tally->scans)
 		tally->from_us = scan->time_us - scan->weight_us;
 	tally->until_us = scan->time_us;
 	tally->scans++;
-	tally->samples += (int64_t)scan->count;
 	tally->elapsed_us = sum(tally->elapsed_us, scan->weight_us);
 	tally->active += active;
 	if (active > tally->active_max)

@@ -94,8 +94,8 @@ unsigned int sample_needs_close(unsigned int needs);
  * and replayed alike, where needs asks for them. */
 void sample_derive(struct sample *sample, unsigned int needs);
 
-/* One scan: what a sampler delivers at one tick. samples belong to the source and are valid until
- * its next scan. */
+/* One scan: what a sampler delivers at one tick, or a part of that. samples belong to the source
+ * and are valid until its next scan or part. */
 struct scan {
 	int64_t time_us;   /* UTC */
 	int64_t weight_us; /* since the previous scan; of the first one, the period asked for */
@@ -103,7 +103,8 @@ struct scan {
 			    * the recording; 0 live, where such scans are delivered */
 	struct sample *samples;
 	size_t count;
-	size_t threads; /* threads seen in this scan, shown or not; 0 when not known (replay) */
+	size_t threads; /* threads seen in this scan, shown or not; 0 when not known (replay, or
+			 * in a part) */
 };
 
 #endif

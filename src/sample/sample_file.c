@@ -226,9 +226,29 @@ static void scan_start(struct sample_file *file)
 	file->count = file->rows = 0;
 }
 
+static struct scan scan_gathered(const struct sample_file *file)
+{
+	return (struct scan){
+		.time_us = file->time_us,
+		.weight_us = file->weight_us,
+		.silent_us = file->silent_us,
+		.samples = file->samples,
+		.count = file->count,
+	};
+}
+
+static int part_give(struct sample_file *file)
+{
+	struct scan part = scan_gathered(file);
+
+	file->count = 0;
+	return file->source.take(file->source.taker, &part);
+}
+
 static int scan_add(struct sample_file *file, struct error *e)
 {
 	struct sample *sample = &file->next;
+	int err = 0;
 
 	if (++file->rows > SCAN_ROWS_MAX)
 		return file_fail(file, e, "timestamp", "more than a million rows have this one");
@@ -237,12 +257,14 @@ static int scan_add(struct sample_file *file, struct error *e)
 	if (!filter_accepts(file->filter, sample))
 		return 0;
 	sample_derive(sample, file->needs);
+	if (file->count >= SCAN_PART && file->source.take)
+		err = part_give(file);
 	if (file->count == file->capacity) {
 		file->capacity = file->capacity ? file->capacity * 2 : 64;
 		file->samples = memory_resize(file->samples, file->capacity, sizeof(*sample));
 	}
 	file->samples[file->count++] = *sample;
-	return 0;
+	return err;
 }
 
 /* A signal may end a call in the middle of a scan; the next call goes on with it. */
@@ -269,13 +291,7 @@ static int sample_file_next(struct source *source, struct scan *scan, struct err
 			return err;
 		file->next_read = false;
 	}
-	*scan = (struct scan){
-		.time_us = file->time_us,
-		.weight_us = file->weight_us,
-		.silent_us = file->silent_us,
-		.samples = file->samples,
-		.count = file->count,
-	};
+	*scan = scan_gathered(file);
 	file->time_us = ABSENT;
 	return 1;
 }
@@ -326,7 +342,9 @@ int sample_file_open(const char *path, const struct filter *filter, unsigned int
 	if (fd < 0)
 		return error_set(e, errno, EXIT_FAILED, "%s: %s", path, strerror(errno));
 	file = memory_get(sizeof(*file));
-	file->source = (struct source){sample_file_next, sample_file_describe, sample_file_close};
+	file->source = (struct source){.next = sample_file_next,
+				       .describe = sample_file_describe,
+				       .close = sample_file_close};
 	file->reader.fd = fd;
 	file->reader.name = standard ? "standard input" : path;
 	file->filter = filter;

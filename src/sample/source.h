@@ -15,6 +15,7 @@
 
 #define SOURCE_TEXT_SIZE 128
 #define SOURCE_MISSED_MAX 16
+#define SCAN_PART 256 /* samples of a part: with what is made of them, in a cache, not in memory */
 
 /* Something that was not seen, for the foot of a report: "12 late scans". */
 struct source_missed {
@@ -41,12 +42,18 @@ struct source_facts {
 };
 
 struct source {
-	/* Waits for the next tick and delivers its scan. 1: *scan is filled; 0: the end (of the
-	 * recording); -EINTR: a signal came first; another -errno: failed, e is filled
-	 * (-EOWNERDEAD: but the scans until then are whole). */
+	/* Waits for the next tick and delivers its scan. 1: *scan is filled, with the samples that
+	 * no part had; 0: the end (of the recording); -EINTR: a signal came first; another -errno:
+	 * failed, e is filled, if not by take's failure (-EOWNERDEAD: but the scans until then are
+	 * whole). */
 	int (*next)(struct source *source, struct scan *scan, struct error *e);
 	void (*describe)(struct source *source, struct source_facts *facts);
 	void (*close)(struct source *source); /* frees source too */
+	/* Set by who opened it, or NULL: takes a part of the scan that next() gathers, so that the
+	 * samples of a large one need not be in memory at once. The scan's moment has passed: who
+	 * waits here makes the rest of it less exact. 0, or -errno to end the scan with. */
+	int (*take)(void *taker, const struct scan *part);
+	void *taker;
 };
 
 #endif
