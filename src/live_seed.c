@@ -16,8 +16,8 @@
 
 struct seed_call {
 	int64_t start_ns;
-	int64_t nr; /* ABSENT: in none */
 	uint64_t arg[SAMPLE_ARG_COUNT];
+	int32_t nr; /* below 0: in none */
 	bool compat;
 };
 
@@ -183,22 +183,21 @@ static struct seed_call *call_read(struct live_seed *seed, const struct sample *
 {
 	struct seed_call *call;
 	struct proc_syscall now;
-	uint64_t *row;
-	bool added;
+	uint32_t row = id_map_get(&seed->calls, (uint64_t)sample->tid);
 
-	row = index_put(&seed->calls, (uint64_t)sample->tid, &added);
-	if (added) {
-		seed->call = memory_resize(seed->call, seed->call_count + 1, sizeof(*seed->call));
-		*row = ++seed->call_count;
-		seed->call[*row - 1].start_ns = ABSENT;
+	if (!row) {
+		row = ++seed->call_count;
+		seed->call = memory_resize(seed->call, row, sizeof(*seed->call));
+		seed->call[row - 1].start_ns = ABSENT;
+		id_map_set(&seed->calls, (uint64_t)sample->tid, row);
 	}
-	call = &seed->call[*row - 1];
+	call = &seed->call[row - 1];
 	if (call->start_ns == sample->start_ns)
 		return call;
 	if (proc_syscall_read(PROC, sample->pid, sample->tid, &now) || now.running)
 		return NULL;
 	call->start_ns = sample->start_ns;
-	call->nr = now.nr < 0 ? ABSENT : now.nr;
+	call->nr = (int32_t)now.nr; /* as the kernel keeps it */
 	memcpy(call->arg, now.arg, sizeof(call->arg));
 	call->compat = sizeof(long) == 8 && program_is_32_bit(sample->pid);
 	return call;
@@ -208,7 +207,7 @@ void live_seed_call(struct live_seed *seed, struct sample *sample, bool *compat)
 {
 	const struct seed_call *call = call_read(seed, sample);
 
-	if (!call || call->nr == ABSENT)
+	if (!call || call->nr < 0)
 		return;
 	*compat = call->compat;
 	sample->syscall_nr = call->nr;
@@ -218,7 +217,7 @@ void live_seed_call(struct live_seed *seed, struct sample *sample, bool *compat)
 
 void live_seed_done(struct live_seed *seed)
 {
-	index_clear(&seed->calls);
+	id_map_clear(&seed->calls);
 	index_clear(&seed->waiting_by_tid);
 	free(seed->waiting);
 	free(seed->call);

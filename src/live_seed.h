@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "base/index.h"
+#include "base/id_map.h"
 #include "kernel/kernel.h"
 #include "sample/sample.h"
 
@@ -21,9 +21,9 @@ struct live_seed {
 	struct thread_state *waiting; /* with their tid 0: not any more */
 	size_t waiting_count, waiting_capacity;
 	struct index waiting_by_tid;
-	struct index calls; /* tid to its row in call, plus one */
+	struct id_map calls; /* tid to its row in call, plus one */
 	struct seed_call *call;
-	size_t call_count;
+	uint32_t call_count;
 };
 
 /* Those that wait: one by its tid, or NULL; all of them, where visit may take away the one that it

@@ -14,23 +14,24 @@ struct totals_row {
 
 static struct totals_row *row_of(struct totals_table *table, const struct sample *sample)
 {
+	size_t place = id_map_get(&table->rows_by_tid, (uint64_t)sample->tid);
+	bool added = !place;
 	struct totals_row *row;
-	uint64_t *place;
-	bool added;
 
-	place = index_put(&table->rows_by_tid, (uint64_t)sample->tid, &added);
 	if (added && table->free_row) {
-		*place = table->free_row;
-		table->free_row = table->rows[*place - 1].next_free;
+		place = table->free_row;
+		table->free_row = table->rows[place - 1].next_free;
 	} else if (added) {
 		if (table->count == table->capacity) {
 			table->capacity = table->capacity ? 2 * table->capacity : 64;
 			table->rows =
 				memory_resize(table->rows, table->capacity, sizeof(*table->rows));
 		}
-		*place = ++table->count;
+		place = ++table->count;
 	}
-	row = &table->rows[*place - 1];
+	if (added)
+		id_map_set(&table->rows_by_tid, (uint64_t)sample->tid, (uint32_t)place);
+	row = &table->rows[place - 1];
 	if (added || row->start_ns != sample->start_ns)
 		*row = (struct totals_row){
 			.tid = sample->tid, .start_ns = sample->start_ns, .used = true};
@@ -84,10 +85,10 @@ void totals_carry(struct totals_table *table, const struct live_totals *before,
 
 void totals_mark(struct totals_table *table, int64_t tid)
 {
-	uint64_t *place = index_find(&table->rows_by_tid, (uint64_t)tid);
+	size_t place = id_map_get(&table->rows_by_tid, (uint64_t)tid);
 
 	if (place)
-		table->rows[*place - 1].marked = true;
+		table->rows[place - 1].marked = true;
 }
 
 void totals_sweep(struct totals_table *table)
@@ -98,7 +99,7 @@ void totals_sweep(struct totals_table *table)
 		if (!row->used)
 			continue;
 		if (!row->marked) {
-			index_remove(&table->rows_by_tid, (uint64_t)row->tid);
+			id_map_set(&table->rows_by_tid, (uint64_t)row->tid, 0);
 			row->used = false;
 			row->next_free = table->free_row;
 			table->free_row = i + 1;
@@ -109,7 +110,7 @@ void totals_sweep(struct totals_table *table)
 
 void totals_done(struct totals_table *table)
 {
-	index_clear(&table->rows_by_tid);
+	id_map_clear(&table->rows_by_tid);
 	free(table->rows);
 	*table = (struct totals_table){0};
 }

@@ -6,13 +6,13 @@
 
 #include <stddef.h>
 
-#include "base/index.h"
+#include "base/id_map.h"
 #include "live_sample.h"
 
 struct totals_row;
 
 struct totals_table {
-	struct index rows_by_tid;
+	struct id_map rows_by_tid; /* their indexes plus one */
 	struct totals_row *rows;
 	size_t count, capacity, free_row; /* free_row: index plus one of a list of unused rows */
 };

@@ -10,6 +10,9 @@
 #include <string.h>
 
 #define AHEAD 8 /* records; beyond the last one it is harmless */
+/* Slots are first taken from the lowest on, each CPU being at one at most: behind so many that
+ * never were, none was. */
+#define FRESH_MAX 1024
 
 /* The probes write the sequence's begun, the rest, then its done: to be read the other way round.
  */
@@ -77,12 +80,13 @@ static void slots_remove(struct thread_table *table, const struct thread_state *
 
 static int slots_walk(struct thread_table *table, uint32_t limit, bool *end)
 {
-	uint32_t left = table->entries_max - table->walked, until;
+	uint32_t left = table->entries_max - table->walked, slot = table->walked, until;
 
-	until = table->walked + (limit < left ? limit : left);
-	for (uint32_t slot = table->walked; slot < until; slot++) {
+	until = slot + (limit < left ? limit : left);
+	for (; slot < until && table->fresh < FRESH_MAX; slot++) {
 		const struct thread_state *record = &table->mapped[slot];
 
+		table->fresh = record->sched.tid || record->sched.out_ns ? 0 : table->fresh + 1;
 		/* what a walk looks at, of a record some steps on */
 		__builtin_prefetch(&record[AHEAD].wake);
 		__builtin_prefetch(&record[AHEAD].sched.tid);
@@ -90,8 +94,9 @@ static int slots_walk(struct thread_table *table, uint32_t limit, bool *end)
 		    !slots_get(table, slot, table->records))
 			thread_table_meet(table, table->records);
 	}
-	*end = until == table->entries_max;
-	table->walked = *end ? 0 : until;
+	*end = slot == table->entries_max || table->fresh == FRESH_MAX;
+	table->walked = *end ? 0 : slot;
+	table->fresh = *end ? 0 : table->fresh;
 	return 0;
 }
 

@@ -112,4 +112,5 @@ int thread_table_scan(struct thread_table *table,
 void thread_table_rewind(struct thread_table *table)
 {
 	table->walked = 0;
+	table->fresh = 0;
 }

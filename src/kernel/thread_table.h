@@ -48,6 +48,7 @@ struct thread_table {
 	struct thread_visitor visitor;
 	struct thread_state *mapped; /* all of the array, or NULL */
 	uint32_t walked;	     /* slots of this round that walks have seen */
+	uint32_t fresh;		     /* the last so many of them were never used */
 	uint32_t chunk;		     /* records read by one batch call */
 	uint32_t *keys;
 	struct thread_state *records;

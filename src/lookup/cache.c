@@ -22,19 +22,19 @@ static struct cache_entry *cache_add(struct cache *cache, uint64_t key)
 		cache->entries =
 			memory_resize(cache->entries, cache->capacity, sizeof(*cache->entries));
 	}
-	*index_put(&cache->at, key, NULL) = cache->count;
 	cache->entries[cache->count++] = entry;
+	id_map_set(&cache->at, key, (uint32_t)cache->count);
 	return entry;
 }
 
 void *cache_get(struct cache *cache, uint64_t key, int64_t now_ns, bool *added)
 {
-	uint64_t *position = index_find(&cache->at, key);
+	uint32_t position = id_map_get(&cache->at, key);
 	struct cache_entry *entry;
 
 	*added = !position;
 	if (position)
-		entry = cache->entries[*position];
+		entry = cache->entries[position - 1];
 	else if (cache->count < cache->entries_max)
 		entry = cache_add(cache, key);
 	else
@@ -53,11 +53,11 @@ void cache_sweep(struct cache *cache, int64_t now_ns, int64_t idle_ns)
 			i++;
 			continue;
 		}
-		index_remove(&cache->at, entry->key);
+		id_map_set(&cache->at, entry->key, 0);
 		free(entry);
 		cache->entries[i] = cache->entries[--cache->count];
 		if (i < cache->count)
-			*index_put(&cache->at, cache->entries[i]->key, NULL) = i;
+			id_map_set(&cache->at, cache->entries[i]->key, (uint32_t)i + 1);
 	}
 }
 
@@ -67,7 +67,7 @@ void cache_done(struct cache *cache)
 		free(cache->entries[i]);
 	free(cache->entries);
 	free(cache->spare);
-	index_clear(&cache->at);
+	id_map_clear(&cache->at);
 	*cache = (struct cache){.entry_bytes = cache->entry_bytes,
 				.entries_max = cache->entries_max};
 }

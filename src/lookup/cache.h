@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/index.h"
+#include "base/id_map.h"
 
 struct cache_entry {
 	uint64_t key;
@@ -20,7 +20,7 @@ struct cache_entry {
 
 struct cache {
 	size_t entry_bytes, entries_max;
-	struct index at; /* key to position in entries */
+	struct id_map at; /* key to position in entries, plus one */
 	struct cache_entry **entries;
 	size_t count, capacity;
 	struct cache_entry *spare;

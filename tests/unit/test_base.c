@@ -2,6 +2,7 @@
 /* error, memory, index, names, output */
 #include "unit.h"
 #include "base/error.h"
+#include "base/id_map.h"
 #include "base/index.h"
 #include "base/memory.h"
 #include "base/names.h"
@@ -121,6 +122,33 @@ static void index_as_a_model(void **state)
 	assert_null(index_find(&index, 0));
 }
 
+static void id_map_like_a_plain_one(void **state)
+{
+	static uint32_t model[512];
+	struct id_map map = {0};
+	uint64_t random = 1, key;
+
+	(void)state;
+	assert_int_equal(id_map_get(&map, 3), 0);
+	id_map_set(&map, 3, 0);
+	assert_int_equal(map.pages.used, 0);
+	for (int i = 0; i < 100000; i++) {
+		random = hash_u64(random + (uint64_t)i);
+		key = random % 512;
+		model[key] = random >> 60 < 6 ? 0 : (uint32_t)(random >> 8);
+		id_map_set(&map, key * 7 + (1ull << 40), model[key]);
+		key = random >> 32 & 511;
+		assert_int_equal(id_map_get(&map, key * 7 + (1ull << 40)), model[key]);
+	}
+	for (key = 0; key < 512; key++)
+		id_map_set(&map, key * 7 + (1ull << 40), 0);
+	assert_int_equal(map.pages.used, 0);
+	id_map_set(&map, UINT64_MAX, 4);
+	assert_int_equal(id_map_get(&map, UINT64_MAX), 4);
+	id_map_clear(&map);
+	assert_int_equal(id_map_get(&map, UINT64_MAX), 0);
+}
+
 static void names_are_one(void **state)
 {
 	char buffer[] = "worker-1 and more";
@@ -236,6 +264,7 @@ int main(void)
 
 		cmocka_unit_test(index_as_a_model),
 
+		cmocka_unit_test(id_map_like_a_plain_one),
 		cmocka_unit_test(names_are_one),
 
 		cmocka_unit_test(names_are_bounded),

@@ -314,6 +314,15 @@ static void totals_are_carried_over(void **state)
 	totals_done(&table);
 }
 
+static int tids_known(struct totals_table *table)
+{
+	int known = 0;
+
+	for (uint64_t tid = 1; tid <= 3000; tid++)
+		known += id_map_get(&table->rows_by_tid, tid) != 0;
+	return known;
+}
+
 static void totals_forget_the_dead(void **state)
 {
 	struct totals_table table = {0};
@@ -329,7 +338,7 @@ static void totals_forget_the_dead(void **state)
 		}
 		totals_mark(&table, 1);
 		totals_sweep(&table); /* those used since the last one stay */
-		assert_int_equal(table.rows_by_tid.used, round ? 1001 : 1000);
+		assert_int_equal(tids_known(&table), round ? 1001 : 1000);
 		totals_mark(&table, 1);
 		totals_mark(&table, 123456);
 		totals_sweep(&table);

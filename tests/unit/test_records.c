@@ -85,6 +85,32 @@ static void walk_goes_on_where_it_ended(void **state)
 	assert_int_equal(scene.visits, 9 + 3 + 9);
 }
 
+static void walk_ends_behind_the_last_used(void **state)
+{
+	static struct thread_state many[6000];
+	struct scene scene;
+	bool end;
+	int parts = 0;
+
+	(void)state;
+	scene_fill(&scene);
+	scene.table.mapped = many;
+	scene.table.entries_max = 6000;
+	many[900].sched.tid = 1000;
+	many[1800].sched.out_ns = 7; /* free again */
+	many[2700].sched.tid = 2800;
+	do {
+		assert_int_equal(thread_table_walk(&scene.table, &scene.visitor, 100, &end), 0);
+		parts++;
+	} while (!end);
+	assert_int_equal(scene.visits, 2);
+	assert_int_equal(scene.visited[1], 2800);
+	assert_in_range(parts, 27, 40);
+	thread_table_walk(&scene.table, &scene.visitor, UINT32_MAX, &end);
+	assert_true(end);
+	assert_int_equal(scene.visits, 4);
+}
+
 static void torn_record_is_not_shown(void **state)
 {
 	struct scene scene;
@@ -231,6 +257,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(walk_meets_all_once),
 		cmocka_unit_test(walk_goes_on_where_it_ended),
+		cmocka_unit_test(walk_ends_behind_the_last_used),
 		cmocka_unit_test(torn_record_is_not_shown),
 		cmocka_unit_test(no_record_is_none),
 		cmocka_unit_test(rings_are_read_by_all),

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A map from ids to small numbers, for ids that come in runs, as the kernel gives them to threads.
+ * Neighbours share a page, which is a line of the cache: who asks for them in turn searches once
+ * for all of them.
+ */
+#ifndef TSNAP_BASE_ID_MAP_H
+#define TSNAP_BASE_ID_MAP_H
+
+#include "base/index.h"
+
+#define ID_PAGE 16u
+
+/* Zeroed is empty and valid. */
+struct id_map {
+	struct index pages; /* id / ID_PAGE to its page of numbers */
+	uint64_t last;	    /* whose page was asked for last: */
+	uint32_t *page;	    /* NULL: none was */
+};
+
+/* 0: there is none. */
+uint32_t id_map_get(struct id_map *map, uint64_t id);
+/* 0 takes the id away. */
+void id_map_set(struct id_map *map, uint64_t id, uint32_t number);
+void id_map_clear(struct id_map *map);
+
+#endif
