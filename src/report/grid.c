@@ -6,8 +6,7 @@
 
 #include <stdlib.h>
 
-/* Makes room for that many rows. */
-static void grid_size(struct grid *grid, const struct column_list *list, size_t row_count)
+void grid_size(struct grid *grid, const struct column_list *list, size_t row_count)
 {
 	size_t values = row_count * list->count;
 

@@ -16,7 +16,8 @@ struct grid {
 	size_t row_count, capacity;
 };
 
-/* Each replaces what the grid held. */
+/* Each replaces what the grid held. The first makes room for rows that the caller fills. */
+void grid_size(struct grid *grid, const struct column_list *list, size_t row_count);
 void grid_fill_rows(struct grid *grid, const struct column_list *list, const struct scan *scan);
 /* Sorted: most samples first, equal ones by their keys. */
 void grid_fill_groups(struct grid *grid, const struct group_table *groups,

@@ -145,6 +145,8 @@ static void cell_write(struct text *cell, const struct page *page, const struct 
 		text_add_string(cell, ABSENT_TEXT);
 	else if (column->kind == KIND_PERMILLE)
 		share_write(cell, value.number, !page->width || page->width >= BAR_PAGE_WIDTH);
+	else if (column->kind == KIND_NS)
+		text_add_duration(cell, value.number);
 	else
 		value_add(cell, column, value);
 }
@@ -336,6 +338,8 @@ static void report_add(struct text *out, const struct page *page)
 				 "-a shows those that sleep, too.");
 	if (rows < grid->row_count)
 		add_rest(out, page, rows);
+	if (page->distributions)
+		page_add_distributions(out, page);
 	foot = out->length;
 	text_add_char(out, '\n');
 	if (page->facts->self.asked) {

@@ -13,13 +13,17 @@
 #include "report/tally.h"
 #include "sample/source.h"
 
+struct distribution_table;
+
 struct page {
 	const struct grid *grid;
 	const struct tally *tally;	  /* of a grouped page */
 	const struct source_facts *facts; /* of a grouped page: since the page before it */
-	const char *recording;		  /* what is replayed; NULL: live */
-	size_t width;			  /* no line is longer; 0: any length */
-	size_t row_limit;		  /* rows shown; 0: all */
+	/* of a grouped page, what --trace measured; NULL: nothing was asked for */
+	struct distribution_table *distributions;
+	const char *recording; /* what is replayed; NULL: live */
+	size_t width;	       /* no line is longer; 0: any length */
+	size_t row_limit;      /* rows shown; 0: all */
 	bool colour;
 };
 
@@ -43,6 +47,8 @@ void missed_add(struct text *out, const struct source_missed *missed);
 void page_add_wrapped(struct text *out, const struct page *page, const char *line);
 /* the titles and the first rows of the page's grid: */
 void page_add_table(struct text *out, const struct page *page, size_t rows);
+/* the distributions, for each kind of trace a table and bars: */
+void page_add_distributions(struct text *out, const struct page *page);
 /* what tsnap itself costs, where page->facts->self was asked for. */
 void page_add_self(struct text *out, const struct page *page);
 

@@ -18,6 +18,30 @@ void text_add_decimals(struct text *text, int64_t number, int decimals)
 		text_add_char(text, (char)('0' + part / one % 10));
 }
 
+void text_add_duration(struct text *text, int64_t ns)
+{
+	static const char *const units[] = {"ns", "us", "ms", "s"};
+	int64_t unit_ns = 1;
+	size_t unit = 0;
+	int decimals;
+
+	/* rounded to three digits, so that 999.9 us is 1.00 ms */
+	while (unit < 3 && ratio(ns, 1, unit_ns) >= 1000) {
+		unit_ns *= 1000;
+		unit++;
+	}
+	decimals = !unit			    ? 0
+		   : ratio(ns, 100, unit_ns) < 1000 ? 2
+		   : ratio(ns, 10, unit_ns) < 1000  ? 1
+						    : 0;
+	if (decimals)
+		text_add_decimals(text, ratio(ns, decimals == 2 ? 100 : 10, unit_ns), decimals);
+	else
+		text_add_number(text, ratio(ns, 1, unit_ns));
+	text_add_char(text, ' ');
+	text_add_string(text, units[unit]);
+}
+
 void value_add(struct text *text, const struct column *column, union value value)
 {
 	const struct state_row *state;
@@ -30,6 +54,7 @@ void value_add(struct text *text, const struct column *column, union value value
 		text_add_printable(text, value.text);
 		return;
 	case KIND_NUMBER:
+	case KIND_NS:
 		text_add_number(text, value.number);
 		return;
 	case KIND_HEX:

@@ -38,6 +38,9 @@ static inline int64_t sum(int64_t a, int64_t b)
 	return total;
 }
 
+/* Adds ns with three digits and a unit: 0 ns, 12.3 us, 4.56 ms, 12345 s. */
+void text_add_duration(struct text *text, int64_t ns);
+
 /* Adds number / 10^decimals (decimals: 1 to 3): 123, 2 is 1.23. */
 void text_add_decimals(struct text *text, int64_t number, int decimals);
 

@@ -26,6 +26,7 @@ enum column_kind {
 	KIND_STATE, /* enum thread_doing, written as its row's name */
 	KIND_HUNDREDTHS, /* a number with two decimals */
 	KIND_PERMILLE,	 /* a share, written in percent with one decimal */
+	KIND_NS,	 /* ns; in a report with three digits and a unit */
 };
 
 /* What grouping does with it. */

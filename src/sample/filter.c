@@ -129,6 +129,11 @@ bool filter_accepts(const struct filter *filter, const struct sample *sample)
 
 	if (!filter->all_states && state && !state->active)
 		return false;
+	return filter_accepts_thread(filter, sample);
+}
+
+bool filter_accepts_thread(const struct filter *filter, const struct sample *sample)
+{
 	if (filter_excludes(filter, sample->pid, sample->tid))
 		return false;
 	if (filter->by_user && !user_matches(filter, sample))

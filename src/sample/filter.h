@@ -44,6 +44,8 @@ unsigned int filter_needs(const struct filter *filter);
 /* Whether the ids alone refuse a thread: asked before there is a sample. */
 bool filter_excludes(const struct filter *filter, int64_t pid, int64_t tid);
 bool filter_accepts(const struct filter *filter, const struct sample *sample);
+/* The same, whatever the state. */
+bool filter_accepts_thread(const struct filter *filter, const struct sample *sample);
 void filter_done(struct filter *filter);
 
 /* Shell pattern, fnmatch(3); without * ? [ it matches anywhere in text. */

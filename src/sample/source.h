@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "sample/sample.h"
 #include "sample/self_cost.h"
+#include "sample/trace_kind.h"
 
 #define SOURCE_TEXT_SIZE 128
 #define SOURCE_MISSED_MAX 16
@@ -41,6 +42,10 @@ struct source_facts {
 	const char *chosen;  /* lines for -v on how samples are got, the source's; NULL: none */
 };
 
+/* Takes a histogram of one thread. who: whatever is known of it, and the kind's own fields. */
+typedef void trace_taker(void *to, const struct trace_kind *kind, const struct sample *who,
+			 const struct histogram *histogram);
+
 struct source {
 	/* Waits for the next tick and delivers its scan. 1: *scan is filled, with the samples that
 	 * no part had; 0: the end (of the recording); -EINTR: a signal came first; another -errno:
@@ -54,6 +59,12 @@ struct source {
 	 * waits here makes the rest of it less exact. 0, or -errno to end the scan with. */
 	int (*take)(void *taker, const struct scan *part);
 	void *taker;
+	/* Hands over what --trace measured since the last call, and that no filter refuses; after
+	 * every scan, as a source keeps only so much. all: everything until now, for which it may
+	 * wait some milliseconds; else what is at hand. needs: enum sample_needs of who. 0, or
+	 * -errno with e. NULL: the source measures nothing. */
+	int (*traced)(struct source *source, bool all, unsigned int needs, trace_taker *take,
+		      void *to, struct error *e);
 };
 
 #endif

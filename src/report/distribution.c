@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "report/distribution.h"
+#include "report/value.h"
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What is told of a distribution besides its keys. */
+struct told {
+	int64_t until_us, elapsed_us;
+	const char *trace;
+	int64_t count, total_ns, p50_ns, p90_ns, p99_ns, p999_ns, max_ns;
+	const char *buckets;
+};
+
+#define AT(member) offsetof(struct told, member)
+
+static const struct column page_columns[] = {
+	{"timestamp", "", "", KIND_TIME, ROLE_MEASURE, 0, 0, AT(until_us)},
+	{"elapsed_us", "", "", KIND_NUMBER, ROLE_MEASURE, 0, 0, AT(elapsed_us)},
+	{"trace", "", "", KIND_TEXT, ROLE_MEASURE, 0, 0, AT(trace)},
+};
+
+static const struct column told_columns[] = {
+	{"count", "COUNT", "", KIND_NUMBER, ROLE_MEASURE, 0, 5, AT(count)},
+	{"total_ns", "TOTAL", "", KIND_NS, ROLE_MEASURE, 0, 7, AT(total_ns)},
+	{"p50_ns", "P50", "", KIND_NS, ROLE_MEASURE, 0, 7, AT(p50_ns)},
+	{"p90_ns", "P90", "", KIND_NS, ROLE_MEASURE, 0, 7, AT(p90_ns)},
+	{"p99_ns", "P99", "", KIND_NS, ROLE_MEASURE, 0, 7, AT(p99_ns)},
+	{"p999_ns", "P999", "", KIND_NS, ROLE_MEASURE, 0, 7, AT(p999_ns)},
+	{"max_ns", "MAX", "", KIND_NS, ROLE_MEASURE, 0, 7, AT(max_ns)},
+};
+
+/* Left out where there is little room: bits of told_columns. */
+#define TOLD_WIDE (1u << 3 | 1u << 5)
+
+static const struct column buckets_column = {
+	"buckets", "", "", KIND_TEXT, ROLE_MEASURE, 0, 0, AT(buckets),
+};
+
+#define PAGE_COUNT (sizeof(page_columns) / sizeof(page_columns[0]))
+#define TOLD_COUNT (sizeof(told_columns) / sizeof(told_columns[0]))
+
+static void list_add(struct column_list *list, const struct column *column)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (list->items[i] == column)
+			return;
+	if (list->count + PAGE_COUNT + TOLD_COUNT + 1 < COLUMN_LIST_MAX)
+		list->items[list->count++] = column;
+}
+
+void distribution_table_init(struct distribution_table *table,
+			     const struct trace_kind *const *kinds, size_t kind_count,
+			     const struct column_list *list)
+{
+	struct column_list own = {0};
+	struct error unsaid = {0};
+
+	*table = (struct distribution_table){.kind_count = kind_count};
+	memcpy(table->kinds, kinds, kind_count * sizeof(*kinds));
+	for (size_t i = 0; i < list->count; i++)
+		if (list->items[i]->role == ROLE_KEY && list->items[i]->kind != KIND_TIME)
+			list_add(&table->keys, list->items[i]);
+	for (size_t i = 0; i < kind_count; i++)
+		if (kinds[i]->columns)
+			column_list_add(&own, kinds[i]->columns, false, &unsaid);
+	for (size_t i = 0; i < own.count; i++)
+		list_add(&table->keys, own.items[i]);
+	error_done(&unsaid);
+}
+
+unsigned int distribution_table_needs(const struct distribution_table *table)
+{
+	return column_list_needs(&table->keys);
+}
+
+static union value *keys_of(const struct distribution_table *table,
+			    const struct distribution *distribution)
+{
+	return table->values + (size_t)(distribution - table->items) * table->keys.count;
+}
+
+static bool keys_equal(const struct distribution_table *table,
+		       const struct distribution *distribution, const struct sample *who)
+{
+	const union value *keys = keys_of(table, distribution);
+
+	for (size_t i = 0; i < table->keys.count; i++)
+		if (keys[i].number != column_read(table->keys.items[i], who).number)
+			return false;
+	return true;
+}
+
+static struct distribution *distribution_new(struct distribution_table *table,
+					     const struct trace_kind *kind,
+					     const struct sample *who, uint64_t next)
+{
+	struct distribution *made;
+
+	if (table->count == DISTRIBUTIONS_MAX)
+		return NULL;
+	if (table->count == table->capacity) {
+		table->capacity = table->capacity ? 2 * table->capacity : 64;
+		table->items = memory_resize(table->items, table->capacity, sizeof(*table->items));
+		table->values =
+			memory_resize(table->values, table->capacity * table->keys.count + 1,
+				      sizeof(*table->values));
+	}
+	made = &table->items[table->count++];
+	*made = (struct distribution){.kind = kind, .next = next};
+	for (size_t i = 0; i < table->keys.count; i++)
+		keys_of(table, made)[i] = column_read(table->keys.items[i], who);
+	return made;
+}
+
+void distribution_table_add(struct distribution_table *table, const struct trace_kind *kind,
+			    const struct sample *who, const struct histogram *histogram)
+{
+	uint64_t hash = hash_u64((uintptr_t)kind), *first;
+	struct distribution *found = NULL;
+
+	for (size_t i = 0; i < table->keys.count; i++)
+		hash = hash_u64(hash ^ (uint64_t)column_read(table->keys.items[i], who).number);
+	first = index_put(&table->by_hash, hash, NULL);
+	for (uint64_t at = *first; at && !found; at = table->items[at - 1].next)
+		if (table->items[at - 1].kind == kind &&
+		    keys_equal(table, &table->items[at - 1], who))
+			found = &table->items[at - 1];
+	if (!found) {
+		found = distribution_new(table, kind, who, *first);
+		if (found)
+			*first = (uint64_t)(found - table->items) + 1;
+	}
+	if (found)
+		histogram_merge(&found->histogram, histogram);
+	else
+		table->refused += histogram_count(histogram);
+}
+
+void distribution_table_clear(struct distribution_table *table)
+{
+	index_clear(&table->by_hash);
+	table->count = 0;
+	table->refused = 0;
+}
+
+void distribution_table_done(struct distribution_table *table)
+{
+	index_clear(&table->by_hash);
+	free(table->items);
+	free(table->values);
+	text_done(&table->buckets);
+	*table = (struct distribution_table){0};
+}
+
+/* By kind, then most time first, equal ones by their keys. */
+static int distribution_compare(const void *a, const void *b, void *from)
+{
+	const struct distribution_table *table = from;
+	const struct distribution *x = *(const struct distribution *const *)a;
+	const struct distribution *y = *(const struct distribution *const *)b;
+	int64_t more = strcmp(x->kind->name, y->kind->name);
+
+	if (!more)
+		more = (y->histogram.sum_ns > x->histogram.sum_ns) -
+		       (y->histogram.sum_ns < x->histogram.sum_ns);
+	for (size_t i = 0; !more && i < table->keys.count; i++)
+		more = value_compare(table->keys.items[i], keys_of(table, x)[i],
+				     keys_of(table, y)[i]);
+	return (more > 0) - (more < 0);
+}
+
+/* kind: NULL, all. */
+static size_t order_make(struct distribution_table *table, const struct trace_kind *kind,
+			 const struct distribution ***order)
+{
+	size_t count = 0;
+
+	*order = memory_get((table->count + 1) * sizeof(**order));
+	for (size_t i = 0; i < table->count; i++)
+		if (!kind || table->items[i].kind == kind)
+			(*order)[count++] = &table->items[i];
+	qsort_r(*order, count, sizeof(**order), distribution_compare, table);
+	return count;
+}
+
+static struct told told_of(const struct distribution *distribution)
+{
+	const struct histogram *histogram = &distribution->histogram;
+
+	return (struct told){
+		.trace = distribution->kind->name,
+		.count = histogram_count(histogram),
+		.total_ns = histogram->sum_ns,
+		.p50_ns = histogram_quantile_ns(histogram, 500),
+		.p90_ns = histogram_quantile_ns(histogram, 900),
+		.p99_ns = histogram_quantile_ns(histogram, 990),
+		.p999_ns = histogram_quantile_ns(histogram, 999),
+		.max_ns = histogram->max_ns,
+	};
+}
+
+static void row_fill(const struct distribution_table *table, const struct column_list *list,
+		     const struct distribution *distribution, const struct told *told,
+		     union value *row)
+{
+	const union value *keys = keys_of(table, distribution);
+
+	for (size_t i = 0; i < list->count; i++) {
+		if (list->items[i]->role == ROLE_MEASURE) {
+			row[i] = column_read(list->items[i], told);
+			continue;
+		}
+		for (size_t key = 0; key < table->keys.count; key++)
+			if (table->keys.items[key] == list->items[i])
+				row[i] = keys[key];
+	}
+}
+
+static bool key_lacking(const struct distribution_table *table,
+			const struct distribution *const *order, size_t count, size_t key)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!value_is_absent(table->keys.items[key], keys_of(table, order[i])[key]))
+			return false;
+	return true;
+}
+
+size_t distribution_grid_fill(struct distribution_table *table, const struct trace_kind *kind,
+			      bool narrow, struct grid *grid, const struct distribution ***order)
+{
+	size_t count = order_make(table, kind, order);
+
+	table->shown = (struct column_list){0};
+	for (size_t i = 0; i < TOLD_COUNT; i++)
+		if (!narrow || !(TOLD_WIDE >> i & 1))
+			table->shown.items[table->shown.count++] = &told_columns[i];
+	for (size_t key = 0; key < table->keys.count; key++)
+		if (!key_lacking(table, *order, count, key))
+			table->shown.items[table->shown.count++] = table->keys.items[key];
+	grid_size(grid, &table->shown, count);
+	for (size_t i = 0; i < count; i++) {
+		const struct told told = told_of((*order)[i]);
+
+		row_fill(table, &table->shown, (*order)[i], &told,
+			 grid->values + i * table->shown.count);
+	}
+	return count;
+}
+
+const struct column_list *distribution_rows_list(struct distribution_table *table)
+{
+	struct column_list *list = &table->shown;
+
+	*list = (struct column_list){0};
+	for (size_t i = 0; i < PAGE_COUNT; i++)
+		list->items[list->count++] = &page_columns[i];
+	for (size_t i = 0; i < table->keys.count; i++)
+		list->items[list->count++] = table->keys.items[i];
+	for (size_t i = 0; i < TOLD_COUNT; i++)
+		list->items[list->count++] = &told_columns[i];
+	list->items[list->count++] = &buckets_column;
+	return list;
+}
+
+/* "64:12 256:3": lower bounds in ns, and how many events; NUL-terminated. */
+static void buckets_add(struct text *to, const struct histogram *histogram)
+{
+	bool any = false;
+
+	for (int i = 0; i < HISTOGRAM_BUCKETS; i++) {
+		if (!histogram->buckets[i])
+			continue;
+		text_add_format(to, "%s%lld:%lld", any ? " " : "", (long long)histogram_low_ns(i),
+				(long long)histogram->buckets[i]);
+		any = true;
+	}
+	text_add(to, "", 1);
+}
+
+void distribution_rows_fill(struct distribution_table *table, const struct tally *tally,
+			    struct grid *grid)
+{
+	const struct column_list *list = distribution_rows_list(table);
+	const struct distribution **order;
+	size_t count = order_make(table, NULL, &order);
+	const char *buckets;
+
+	grid_size(grid, list, count);
+	text_clear(&table->buckets);
+	for (size_t i = 0; i < count; i++)
+		buckets_add(&table->buckets, &order[i]->histogram);
+	buckets = text_string(&table->buckets);
+	for (size_t i = 0; i < count; i++) {
+		struct told told = told_of(order[i]);
+
+		told.until_us = tally->until_us;
+		told.elapsed_us = tally->elapsed_us;
+		told.buckets = buckets;
+		buckets += strlen(buckets) + 1;
+		row_fill(table, list, order[i], &told, grid->values + i * list->count);
+	}
+	free(order);
+}

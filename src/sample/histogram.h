@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A distribution of durations in powers of two. Zeroed is an empty one.
+ */
+#ifndef TSNAP_SAMPLE_HISTOGRAM_H
+#define TSNAP_SAMPLE_HISTOGRAM_H
+
+#include <stdint.h>
+
+#define HISTOGRAM_BUCKETS 32
+#define HISTOGRAM_FIRST_NS 64 /* where the first of them ends */
+
+struct histogram {
+	int64_t sum_ns;
+	int64_t max_ns; /* exact */
+	int64_t buckets[HISTOGRAM_BUCKETS];
+};
+
+/* Bounds of a bucket: from low_ns on, below high_ns. The first begins at 0, the last one has no
+ * end: INT64_MAX. */
+int64_t histogram_low_ns(int bucket);
+int64_t histogram_high_ns(int bucket);
+
+int64_t histogram_count(const struct histogram *histogram);
+void histogram_merge(struct histogram *to, const struct histogram *from);
+
+/* The duration that permille of the events do not exceed, as well as the buckets can tell: events
+ * are taken to lie evenly between the bounds of their bucket, of which the upper one is the maximum
+ * where that is less. 0 of an empty one. */
+int64_t histogram_quantile_ns(const struct histogram *histogram, int permille);
+
+#endif

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What --trace measures, as far as reports must know; the rows are in src/trace_table.c.
+ */
+#ifndef TSNAP_SAMPLE_TRACE_KIND_H
+#define TSNAP_SAMPLE_TRACE_KIND_H
+
+#include "sample/histogram.h"
+
+struct trace_kind {
+	const char *name;
+	const char *help;
+	const char *columns; /* names of those that it is told by in any case; NULL: none */
+};
+
+#endif
