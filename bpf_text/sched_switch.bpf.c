@@ -6,6 +6,7 @@
  * gives the arriving tid only, and the kprobe runs after the switch; both tell a preemption by
  * task->nvcsw, which
  * __schedule() counts up before either of them for every switch that is not one.
+ * LATENCY_KINDS (latency.bpf.c): the waits that end here are measured one by one.
  */
 
 #define STATE_DEAD_BITS (0x10u | 0x20u) /* exit_state: EXIT_DEAD, EXIT_ZOMBIE since 3.14 */
@@ -133,12 +134,67 @@ static inline void thread_leaves(struct task_struct *task, __u32 tid, __u32 stat
 	switch_out(thread, state, preempted, now_ns);
 }
 
+#ifdef LATENCY_KINDS
+static inline void runq_add(struct thread_state *thread, __u64 wait_ns)
+{
+#if LATENCY_HAS(LATENCY_RUNQ)
+	struct latency_key key = {};
+
+	if (latency_key_fill(&key, thread, LATENCY_RUNQ))
+		latency_add(&key, wait_ns);
+#endif
+}
+
+static inline void offcpu_add(struct thread_state *thread, __u64 asleep_ns)
+{
+#if LATENCY_HAS(LATENCY_OFFCPU)
+	struct latency_key key = {};
+
+	if (!latency_key_fill(&key, thread, LATENCY_OFFCPU))
+		return;
+	key.what[OFFCPU_STATE] = thread->sched.state;
+	key.what[OFFCPU_SYSCALL] = thread_call(thread, &key.what[OFFCPU_COMPAT]);
+	latency_add(&key, asleep_ns);
+#endif
+}
+
+/* What switch_in() adds to the totals, which comes next. A sleep that began before the thread was
+ * first seen is not measured: nobody knows how long it was. */
+static inline void waits_end(struct thread_state *thread, struct task_struct *task, __u32 tid,
+			     __u64 now_ns)
+{
+	__u64 out_ns = thread->sched.out_ns, wake_ns = thread->wake.wake_ns, runq_ns = out_ns;
+	int slept;
+
+	if (thread->sched.on_cpu) /* its switch out was missed */
+		return;
+	if (task && !(thread->identity.known & IDENTITY_FULL))
+		identity_read(thread, task, tid);
+	if (thread->sched.state) {
+		slept = thread->sched.known & SCHED_SWITCHED_OUT;
+		if (wake_ns > out_ns && wake_ns < now_ns)
+			runq_ns = wake_ns;
+		else if (wake_ns < thread->sched.in_ns)
+			runq_ns = now_ns; /* the wake-up was missed */
+		if (runq_ns > out_ns && slept)
+			offcpu_add(thread, runq_ns - out_ns);
+		if (runq_ns == now_ns || (runq_ns == out_ns && !slept))
+			return;
+	}
+	runq_add(thread, now_ns - runq_ns);
+}
+#endif
+
 /* task: 0 where the probe does not give it; what it would tell is then read when the thread leaves.
  */
 static inline void thread_arrives(struct task_struct *task, __u32 tid, __u64 now_ns)
 {
 	struct thread_state *thread = thread_find(tid);
 
+#ifdef LATENCY_KINDS
+	if (thread)
+		waits_end(thread, task, tid, now_ns);
+#endif
 	if (!thread)
 		thread = thread_make(tid, now_ns);
 	if (!thread)

@@ -19,10 +19,25 @@
 /* x1 to x5; pstate, orig_x0, syscallno. All 36 words would not fit a BPF program's stack. */
 #define THREAD_REGISTER_COUNT 8
 #define THREAD_REGISTER_PIECES(READ) READ(0, 1, 5) READ(5, 33, 3)
+/* of these: pstate, orig_x0, syscallno; PSR_MODE32_BIT */
+#define THREAD_CALL_FROM 33
+#define THREAD_CALL_COUNT 3
+#define THREAD_CALL_NUMBER(words) ((words)[2])
+#define THREAD_CALL_COMPAT(words) (((words)[0] & 0x10) != 0)
 #else
 /* x86-64: bp to cs */
 #define THREAD_REGISTER_COUNT 14
 #define THREAD_REGISTER_PIECES(READ) READ(0, 4, 14)
+/* of these: cx to cs; __USER32_CS, or a native call's mark that is missing */
+#define THREAD_CALL_FROM 11
+#define THREAD_CALL_COUNT 7
+#define THREAD_CALL_NUMBER(words) ((words)[4])
+#ifdef REGISTERS_MARKED
+#define THREAD_CALL_COMPAT(words) \
+	(((words)[6] & 0xffff) == 0x23 || ((__s64)(words)[4] >= 0 && (words)[0] != (words)[5]))
+#else
+#define THREAD_CALL_COMPAT(words) (((words)[6] & 0xffff) == 0x23)
+#endif
 #endif
 
 /* thread_identity.known */
@@ -136,7 +151,8 @@ struct cpu_tick {
 
 /* One per CPU: what the probes could not do. */
 struct probe_counters {
-	__u64 map_full; /* a thread did not fit the map */
+	__u64 map_full;	    /* a thread did not fit the map */
+	__u64 latency_full; /* nor an event of --trace */
 };
 
 _Static_assert(sizeof(struct thread_identity) == 48, "thread_identity has no holes");

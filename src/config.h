@@ -48,6 +48,8 @@ struct config {
 	const char *offsets_file;  /* --offsets */
 	const char *write_offsets; /* --write-offsets */
 	const char *without;	   /* --without as typed: fact names; NULL: none */
+	const char *trace;	   /* --trace as typed: kinds; NULL: none */
+	uint32_t traces;	   /* the same, as bits 1 << LATENCY_x */
 	bool self;		   /* --self */
 	const char *replay;	   /* --replay: a CSV that tsnap wrote; NULL: live */
 	const char *share;	   /* --share: a name; NULL: for nobody else */

@@ -13,6 +13,8 @@
 #include "live_grow.h"
 #include "live_options.h"
 #include "live_state.h"
+#include "live_trace.h"
+#include "trace_table.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -154,6 +156,9 @@ static void live_describe(struct source *source, struct source_facts *facts)
 		facts->missed[facts->missed_count - 1].natural = true;
 	}
 	live_self_describe(&live->self, kernel, live->scan_count, &facts->self);
+	if (live->config->traces)
+		missed_add_row(facts, "events of --trace (more threads than histograms)",
+			       kernel_latency_full_count(&live->kernel));
 	facts->chosen = text_string(&live->chosen);
 	facts->remarks = text_string(&live->remarks);
 	if (live->translated)
@@ -200,7 +205,10 @@ void live_kernel_options(const struct config *config, unsigned int needs,
 		.threads_max = config->max_threads,
 		.rate_hz =
 			config->rate_hz > CLOCK_RATE_MIN_HZ ? config->rate_hz : CLOCK_RATE_MIN_HZ,
-		.groups = live_groups_of(config->share ? ~0u : needs), /* of those who attach */
+		.groups = live_groups_of(config->share ? ~0u : needs) /* of those who attach */ |
+			  trace_groups_of(config->traces),
+		.latency_kinds = config->traces,
+		.latency_groups = trace_groups_of(config->traces),
 		.share = config->share,
 		.attach = config->attach,
 	};
@@ -275,6 +283,8 @@ static int live_start(struct live *live, struct error *e)
 	live->housekept_ns -= HOUSEKEEPING_NS; /* the first scan looks at everything */
 	if (live->config->self)
 		live_self_open(&live->self, &live->kernel, live->own_cpu_start_ns);
+	if (live->config->traces)
+		latency_reader_begin(&live->kernel.latency, clock_monotonic_ns());
 	return 0;
 }
 
@@ -284,8 +294,10 @@ int live_open(const struct config *config, struct filter *filter, unsigned int n
 	struct live *live = memory_get(sizeof(*live));
 	int err;
 
-	live->source =
-		(struct source){.next = live_next, .describe = live_describe, .close = live_close};
+	live->source = (struct source){.next = live_next,
+				       .describe = live_describe,
+				       .close = live_close,
+				       .traced = live_traced};
 	live->config = config;
 	live->filter = filter;
 	live->needs = needs;

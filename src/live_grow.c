@@ -96,6 +96,10 @@ int live_grow(struct live *live)
 	}
 	bigger.table.torn_count += live->kernel.table.torn_count;
 	bigger.table.unfinished_count += live->kernel.table.unfinished_count;
+	if (live->config->traces)
+		latency_reader_begin(&bigger.latency, clock_monotonic_ns());
+	if (!latency_reader_end(&live->kernel.latency))
+		latency_reader_adopt(&bigger.latency, &live->kernel.latency);
 	kernel_close(&live->kernel);
 	live->kernel = bigger;
 	live->moment.registers_known = bigger.compiled.stack_registers != 0;

@@ -46,7 +46,7 @@ static const struct cpu_tick *tick_of(const struct thread_state *record,
 	return NULL;
 }
 
-static enum thread_doing state_doing(uint32_t state)
+enum thread_doing task_state_doing(uint32_t state)
 {
 	if (state & TASK_UNINTERRUPTIBLE_BIT)
 		return state & TASK_NOLOAD_BIT ? DOING_IDLE : DOING_DISK;
@@ -67,7 +67,7 @@ static enum thread_doing off_cpu_doing(const struct thread_state *record,
 {
 	const struct thread_sched *sched = &record->sched;
 	int64_t wake_ns = (int64_t)record->wake.wake_ns, out_ns = (int64_t)sched->out_ns;
-	enum thread_doing doing = state_doing(sched->state);
+	enum thread_doing doing = task_state_doing(sched->state);
 
 	/* The thread that the sampler itself took the CPU from would be running. */
 	if (doing == DOING_RQ && out_ns == moment->own_in_ns)
@@ -207,7 +207,7 @@ void record_totals(const struct thread_state *record, const struct live_moment *
 	else if (sched->state && wake_ns > out_ns)
 		asleep_ns = span_ns(out_ns, wake_ns < moment->now_ns ? wake_ns : moment->now_ns);
 	totals->runq_ns += span_ns(out_ns, moment->now_ns) - asleep_ns;
-	if (state_doing(sched->state) == DOING_DISK)
+	if (task_state_doing(sched->state) == DOING_DISK)
 		totals->disk_ns += asleep_ns;
 	else
 		totals->sleep_ns += asleep_ns;

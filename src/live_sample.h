@@ -27,6 +27,9 @@ struct live_totals {
 	int64_t voluntary_count, involuntary_count;
 };
 
+/* enum thread_doing of task state bits, as struct thread_sched has them. */
+enum thread_doing task_state_doing(uint32_t state);
+
 /* enum thread_doing of a record. *unsure: a waker came while the thread was on its way to sleep, so
  * it may be runnable: /proc knows. */
 enum thread_doing record_doing(const struct thread_state *record, const struct live_moment *moment,

@@ -3,6 +3,7 @@
 #include "config.h"
 #include "live.h"
 #include "run.h"
+#include "trace_table.h"
 #include "base/output.h"
 #include "base/signals.h"
 #include "report/column_list.h"
@@ -71,6 +72,7 @@ static int mode_run(const struct config *config, struct error *e)
 		return run(config, config->replay ? replay_open : live_open, complain, e);
 	case MODE_LIST:
 		columns_describe(&words);
+		trace_kinds_describe(&words);
 		break;
 	case MODE_CHECK:
 		err = live_check(config, &words, e);

@@ -3,6 +3,7 @@
 #include "config.h"
 #include "kernel/share_directory.h"
 #include "sample/sample.h"
+#include "trace_table.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -58,6 +59,8 @@ static const struct option_row option_table[] = {
 	 AT(more_columns), 0, 0, 0},
 	{0, "csv", NULL, "write a row per sampled thread, as CSV", OPTION_MODE, 0, 0, 0, MODE_CSV},
 	{0, "json", NULL, "the same, as a JSON object a line", OPTION_MODE, 0, 0, 0, MODE_JSON},
+	{0, "trace", "KIND,...", "measure every wait of these kinds, as runq (see --list)",
+	 OPTION_TEXT, AT(trace), 0, 0, 0},
 	{0, "self", NULL, "tell what tsnap itself costs: CPU, BPF programs, memory, losses",
 	 OPTION_FLAG, AT(self), 0, 0, 0},
 	{0, "replay", "FILE", "take the samples from a CSV that tsnap wrote (-: standard input)",
@@ -285,6 +288,23 @@ static int share_check(const struct config *config, bool samples, struct error *
 	return 0;
 }
 
+static int trace_check(struct config *config, bool samples, struct error *e)
+{
+	if (!config->trace)
+		return 0;
+	if (!samples)
+		return usage(e, "--trace", "is for a report, --csv and --json");
+	if (config->replay)
+		return usage(
+			e, "--trace",
+			"needs the live host: a recording holds samples, and no single events");
+	if (config->attach)
+		return usage(e, "--trace",
+			     "needs probes of its own, and can't go with --attach: those of "
+			     "--share are shared as they are");
+	return trace_kinds_parse(config->trace, &config->traces, e);
+}
+
 static int config_check(struct config *config, struct error *e)
 {
 	bool rows = config->mode == MODE_CSV || config->mode == MODE_JSON;
@@ -293,8 +313,9 @@ static int config_check(struct config *config, struct error *e)
 
 	if (config->descendants && !config->process)
 		return usage(e, "-r", "needs -p");
-	if (rows && config->interval_us)
-		return usage(e, "-i", "is for reports: --csv and --json write every scan");
+	if (rows && config->interval_us && !config->trace)
+		return usage(e, "-i",
+			     "is for reports and --trace: --csv and --json write every scan");
 	if (config->replay && !samples)
 		return usage(e, "--replay", "is for a report, --csv and --json");
 	if (config->replay && config->rate_hz)
@@ -308,6 +329,8 @@ static int config_check(struct config *config, struct error *e)
 	if (config->replay && probes_chosen(config))
 		return usage(e, "--replay", "can't go with options for the live host");
 	err = share_check(config, samples, e);
+	if (!err)
+		err = trace_check(config, samples, e);
 	if (err)
 		return err;
 	if (!config->rate_hz)

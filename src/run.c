@@ -3,6 +3,7 @@
  *
  *   source->next() --> scan --> grouped: group_table, at the end of an interval --> grid --> page
  *                  --> part --> rows: grid at once                              --> page
+ *   source->traced() (--trace) --> distribution_table, at the end of an interval --> page
  *   page --> renderer --> text --> standard output
  *
  * What comes from where: the source has applied the filter and filled what the columns need.
@@ -10,9 +11,11 @@
 #include "run.h"
 #include "base/output.h"
 #include "base/signals.h"
+#include "report/distribution.h"
 #include "report/group.h"
 #include "report/renderer.h"
 #include "report/value.h"
+#include "trace_table.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -30,7 +33,8 @@ struct run {
 	struct filter filter;
 	struct source *source;
 	struct group_table groups;
-	struct tally tally; /* since the last page */
+	struct distribution_table distributions; /* of --trace */
+	struct tally tally;			 /* since the last page */
 	struct grid grid;
 	struct text out;
 	struct page page;
@@ -44,6 +48,13 @@ struct run {
 	struct scan part; /* the last one, without its samples */
 	struct error *e;
 };
+
+/* Whether a page is of an interval. With --trace, formats for machines write distributions instead
+ * of samples. */
+static bool run_grouped(const struct run *run)
+{
+	return run->renderer->grouped || run->config->traces;
+}
 
 /* Width, row limit and colour are for terminals; all else is never cut. */
 static void page_fit(struct page *page)
@@ -65,7 +76,7 @@ static void page_fit(struct page *page)
 static int run_columns(struct run *run, struct error *e)
 {
 	const struct config *config = run->config;
-	bool grouped = run->renderer->grouped;
+	bool grouped = run_grouped(run);
 	const char *names = config->columns;
 	int err = 0;
 
@@ -102,7 +113,7 @@ static void run_times(struct run *run)
 	const struct config *config = run->config;
 
 	run->end_us = config->duration_us;
-	if (!run->renderer->grouped)
+	if (!run_grouped(run))
 		return;
 	run->interval_us = config->interval_us;
 	if (!run->interval_us && config->count)
@@ -110,6 +121,20 @@ static void run_times(struct run *run)
 	/* a recording is told whole */
 	if (!run->interval_us && !run->end_us && !config->replay)
 		run->end_us = DURATION_DEFAULT_US;
+}
+
+static void run_traces(struct run *run)
+{
+	const struct trace_kind *kinds[LATENCY_KIND_COUNT];
+	size_t count = 0;
+
+	_Static_assert(LATENCY_KIND_COUNT <= TRACE_KINDS_MAX, "room for all kinds");
+	for (int kind = 0; kind < LATENCY_KIND_COUNT; kind++)
+		if (run->config->traces >> kind & 1)
+			kinds[count++] = &trace_rows[kind].kind;
+	distribution_table_init(&run->distributions, kinds, count, &run->list);
+	if (count)
+		run->page.distributions = &run->distributions;
 }
 
 static int run_prepare(struct run *run, struct error *e)
@@ -129,6 +154,7 @@ static int run_prepare(struct run *run, struct error *e)
 	if (err)
 		return err;
 	group_table_init(&run->groups, &run->list);
+	run_traces(run);
 	page_fit(&run->page);
 	run->page.grid = &run->grid;
 	run->page.tally = &run->tally;
@@ -169,29 +195,55 @@ static void facts_subtract(struct source_facts *now, const struct source_facts *
 								(int64_t)before->missed[j].count);
 }
 
-static void facts_add_refused(struct source_facts *facts, int64_t refused)
+static void facts_add_refused(struct source_facts *facts, const char *what, int64_t refused)
 {
 	if (refused && facts->missed_count < SOURCE_MISSED_MAX)
 		facts->missed[facts->missed_count++] =
-			(struct source_missed){.what = "samples in more groups than tsnap keeps",
-					       .count = (uint64_t)refused};
+			(struct source_missed){.what = what, .count = (uint64_t)refused};
+}
+
+static void distribution_take(void *to, const struct trace_kind *kind, const struct sample *who,
+			      const struct histogram *histogram)
+{
+	distribution_table_add(to, kind, who, histogram);
+}
+
+/* What --trace measured since the last time. all: until now. */
+static int run_take_traced(struct run *run, bool all, struct error *e)
+{
+	struct distribution_table *table = &run->distributions;
+
+	return table->kind_count
+		       ? run->source->traced(run->source, all, distribution_table_needs(table),
+					     distribution_take, table, e)
+		       : 0;
 }
 
 /* Shows the groups kept since the last page, and starts anew. */
 static int run_show(struct run *run, struct error *e)
 {
 	struct source_facts now, page;
+	int err = run_take_traced(run, true, e);
 
+	if (err)
+		return err;
 	run->source->describe(run->source, &now);
 	page = now;
 	facts_subtract(&page, &run->facts_before);
-	facts_add_refused(&page, run->groups.refused);
-	run->facts_before = now;
+	facts_add_refused(&page, "samples in more groups than tsnap keeps", run->groups.refused);
+	facts_add_refused(&page, "events in more distributions than tsnap keeps",
+			  run->distributions.refused);
 	run->page.facts = &page;
-	grid_fill_groups(&run->grid, &run->groups, &run->tally);
+	if (run->renderer->grouped) {
+		run->facts_before = now;
+		grid_fill_groups(&run->grid, &run->groups, &run->tally);
+	} else {
+		distribution_rows_fill(&run->distributions, &run->tally, &run->grid);
+	}
 	run->renderer->add(&run->out, &run->page);
 	run->page.facts = NULL;
 	group_table_clear(&run->groups);
+	distribution_table_clear(&run->distributions);
 	run->tally = (struct tally){0};
 	run->shown++;
 	return run_write(run, e);
@@ -240,7 +292,7 @@ static int run_take_rows(struct run *run, const struct scan *part)
 
 static int run_take(struct run *run, const struct scan *part)
 {
-	int err = run->renderer->grouped ? run_take_groups(run, part) : run_take_rows(run, part);
+	int err = run_grouped(run) ? run_take_groups(run, part) : run_take_rows(run, part);
 
 	run->in_scan = true;
 	run->part = *part;
@@ -253,7 +305,7 @@ static int run_take_part(void *taker, const struct scan *part)
 	struct run *run = taker;
 	int err = run_take(run, part);
 
-	if (run->renderer->grouped)
+	if (run_grouped(run))
 		tally_add_part(&run->tally, part);
 	/* no thread of the scan waits until somebody has read those before it */
 	if (!err && output_is_ready(STDOUT_FILENO, run->out.length))
@@ -293,7 +345,9 @@ static int run_loop(struct run *run, struct error *e)
 	int err = 0;
 
 	if (run->renderer->begin) {
-		run->renderer->begin(&run->out, &run->list);
+		run->renderer->begin(
+			&run->out, run->config->traces ? distribution_rows_list(&run->distributions)
+						       : &run->list);
 		err = run_write(run, e);
 	}
 	while (!err && !run_ended(run, scan.weight_us)) {
@@ -307,17 +361,19 @@ static int run_loop(struct run *run, struct error *e)
 		}
 		err = run_take(run, &scan);
 		if (!err)
-			err = run->renderer->grouped ? run_end_groups(run, &scan, e)
-						     : run_end_rows(run, &scan, e);
+			err = run_take_traced(run, false, e);
+		if (!err)
+			err = run_grouped(run) ? run_end_groups(run, &scan, e)
+					       : run_end_rows(run, &scan, e);
 		run->in_scan = false;
 		run->total_us = sum(run->total_us, scan.weight_us);
 	}
 	if (run->in_scan) /* and no more of it comes */
 		tally_add(&run->tally, &run->part);
 	/* what there is, unless a page has just told it */
-	if (!err && run->renderer->grouped && (run->tally.scans || !run->shown))
+	if (!err && run_grouped(run) && (run->tally.scans || !run->shown))
 		return run_show(run, e);
-	if (err == -EOWNERDEAD && run->renderer->grouped && run->tally.scans)
+	if (err == -EOWNERDEAD && run_grouped(run) && run->tally.scans)
 		run_show(run, &unsaid); /* what there is no more of is worse than that */
 	error_done(&unsaid);
 	return err;
@@ -350,6 +406,7 @@ static void run_done(struct run *run)
 	if (run->source)
 		run->source->close(run->source);
 	group_table_done(&run->groups);
+	distribution_table_done(&run->distributions);
 	grid_done(&run->grid);
 	text_done(&run->out);
 	filter_done(&run->filter);

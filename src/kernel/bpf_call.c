@@ -143,7 +143,7 @@ int bpf_call_run_on_cpu(int program, int cpu)
 	return bpf_call(BPF_PROG_TEST_RUN, &attr);
 }
 
-int bpf_call_lookup_batch(int map, const void *in, void *out, void *keys, void *values,
+static int bpf_call_batch(int command, int map, const void *in, void *out, void *keys, void *values,
 			  uint32_t *count)
 {
 	union bpf_attr attr;
@@ -156,9 +156,21 @@ int bpf_call_lookup_batch(int map, const void *in, void *out, void *keys, void *
 	attr.batch.keys = (uintptr_t)keys;
 	attr.batch.values = (uintptr_t)values;
 	attr.batch.count = *count;
-	result = bpf_call(BPF_MAP_LOOKUP_BATCH, &attr);
+	result = bpf_call(command, &attr);
 	*count = attr.batch.count;
 	return result;
+}
+
+int bpf_call_lookup_batch(int map, const void *in, void *out, void *keys, void *values,
+			  uint32_t *count)
+{
+	return bpf_call_batch(BPF_MAP_LOOKUP_BATCH, map, in, out, keys, values, count);
+}
+
+int bpf_call_lookup_delete_batch(int map, const void *in, void *out, void *keys, void *values,
+				 uint32_t *count)
+{
+	return bpf_call_batch(BPF_MAP_LOOKUP_AND_DELETE_BATCH, map, in, out, keys, values, count);
 }
 
 int bpf_call_stats(void)

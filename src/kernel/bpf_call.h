@@ -55,6 +55,9 @@ int bpf_call_run_on_cpu(int program, int cpu);
  * was the last batch, *count of it are filled. */
 int bpf_call_lookup_batch(int map, const void *in, void *out, void *keys, void *values,
 			  uint32_t *count);
+/* The same, and deletes what it gives (of a hash; 5.6, too). */
+int bpf_call_lookup_delete_batch(int map, const void *in, void *out, void *keys, void *values,
+				 uint32_t *count);
 
 /* Has the kernel count runs of programs and their time, until the descriptor is closed (5.8). */
 int bpf_call_stats(void);

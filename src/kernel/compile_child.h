@@ -23,6 +23,9 @@ enum kernel_map {
 	KERNEL_MAP_CHANGED,
 	KERNEL_MAP_TICKS,
 	KERNEL_MAP_ASKS,
+	KERNEL_MAP_LATENCY,	/* the control of --trace, */
+	KERNEL_MAP_LATENCY_ONE, /* and its histograms, in turns */
+	KERNEL_MAP_LATENCY_TWO,
 	KERNEL_MAP_COUNT
 };
 
@@ -40,6 +43,7 @@ struct compile_request {
 	const char *types_choice;      /* --kernel-types, or NULL */
 	const char *btf_file, *offsets_file;
 	uint32_t threads_max;
+	uint32_t latency_kinds; /* bits 1 << LATENCY_x, of --trace */
 	bool read_into_map, probe_read_kernel, thread_slots;
 	char parent_name[16]; /* compile_child_run's: what the child's parent is called */
 };

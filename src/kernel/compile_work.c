@@ -25,6 +25,9 @@ const struct kernel_map_row kernel_map_rows[KERNEL_MAP_COUNT] = {
 	[KERNEL_MAP_CHANGED] = {"ts_changed", sizeof(struct changed_ring)},
 	[KERNEL_MAP_TICKS] = {"ts_ticks", sizeof(struct cpu_tick)},
 	[KERNEL_MAP_ASKS] = {"ts_asks", sizeof(struct registers_ask)},
+	[KERNEL_MAP_LATENCY] = {"ts_latency", sizeof(struct latency_control)},
+	[KERNEL_MAP_LATENCY_ONE] = {"ts_latency_one", sizeof(struct latency)},
+	[KERNEL_MAP_LATENCY_TWO] = {"ts_latency_two", sizeof(struct latency)},
 };
 
 static const enum bpf_prog_type program_types[] = {
@@ -157,16 +160,17 @@ static int programs_send(const struct bcc_library *bcc, void *module, const stru
 	return 0;
 }
 
-static int registers_find(const struct field_layout *layout, int socket, uint32_t *offset)
+static int registers_find(const struct field_layout *layout, int socket,
+			  struct program_knobs *knobs)
 {
 	struct child_message message = {.kind = MESSAGE_REGISTERS};
-	bool marked = false;
 
-	message.code = calibrate_registers(layout, offset, &marked);
+	message.code =
+		calibrate_registers(layout, &knobs->stack_registers, &knobs->registers_marked);
 	if (message.code)
-		*offset = 0;
-	message.number = *offset;
-	message.flag = marked;
+		knobs->stack_registers = 0;
+	message.number = knobs->stack_registers;
+	message.flag = knobs->registers_marked;
 	return child_message_send(socket, &message, -1);
 }
 
@@ -208,6 +212,7 @@ int compile_work(const struct compile_request *request, const char *work_dir, in
 				      .cpus_max = (uint32_t)request->host->cpus_possible,
 				      .read_into_map = request->read_into_map,
 				      .thread_slots = request->thread_slots,
+				      .latency_kinds = request->latency_kinds,
 				      .probe_read_kernel = request->probe_read_kernel};
 	struct field_layout layout;
 	struct bcc_library bcc;
@@ -221,7 +226,7 @@ int compile_work(const struct compile_request *request, const char *work_dir, in
 		result = pids_find(&layout, request->host, socket, &knobs.pids, e);
 	if (result || !request->plan)
 		return result;
-	registers_find(&layout, socket, &knobs.stack_registers);
+	registers_find(&layout, socket, &knobs);
 	result = program_headers_write(work_dir, request->host->kernel_code, e);
 	if (result)
 		return result;

@@ -88,6 +88,7 @@ static struct compile_request request_of(struct kernel *kernel,
 		.btf_file = options->btf_file,
 		.offsets_file = options->offsets_file,
 		.threads_max = threads_max(options),
+		.latency_kinds = options->latency_kinds,
 		.read_into_map = fact_has(&kernel->facts, FACT_READ_INTO_MAP),
 		.probe_read_kernel = fact_has(&kernel->facts, FACT_PROBE_READ_KERNEL),
 		.thread_slots = fact_has(&kernel->facts, FACT_THREAD_SLOTS),
@@ -114,11 +115,25 @@ int kernel_layout(struct kernel *kernel, const struct kernel_options *options, s
 	return compile_child_run(&request, &kernel->compiled, e);
 }
 
+static int latency_check(const struct kernel *kernel, const struct kernel_options *options,
+			 struct error *e)
+{
+	for (int group = 0; group < GROUP_COUNT; group++)
+		if (options->latency_groups >> group & 1 && !kernel->plan.chosen[group])
+			return error_set(e, ENOTSUP, EXIT_HOST_CANNOT,
+					 "--trace: this kernel offers no probe for '%s', which a "
+					 "kind that was asked for needs; tsnap --check tells more",
+					 probe_group_rows[group].name);
+	return 0;
+}
+
 static int kernel_make(struct kernel *kernel, const struct kernel_options *options, struct error *e)
 {
 	struct compile_request request;
 	int result = kernel_plan(kernel, options, e);
 
+	if (!result)
+		result = latency_check(kernel, options, e);
 	if (result)
 		return result;
 	probe_clear_stale();
@@ -163,6 +178,9 @@ static int maps_open(struct kernel *kernel, struct error *e)
 	if (result)
 		return error_set(e, -result, EXIT_FAILED,
 				 "the thread state array can't be mapped: %s", strerror(-result));
+	latency_reader_init(&kernel->latency, maps[KERNEL_MAP_LATENCY],
+			    &maps[KERNEL_MAP_LATENCY_ONE],
+			    fact_has(&kernel->facts, FACT_MAP_BATCH));
 	result = register_asker_init(&kernel->asker, kernel->compiled.programs[GROUP_ASK],
 				     maps[KERNEL_MAP_SAMPLING], maps[KERNEL_MAP_ASKS]);
 	if (result == -EBUSY)
@@ -241,6 +259,7 @@ void kernel_close(struct kernel *kernel)
 {
 	probe_detach(&kernel->links);
 	changed_reader_done(&kernel->changed);
+	latency_reader_done(&kernel->latency);
 	register_asker_done(&kernel->asker);
 	if (kernel->table.store)
 		thread_table_done(&kernel->table);
@@ -271,19 +290,31 @@ int kernel_ticks_read(struct kernel *kernel, const unsigned char *wanted, struct
 		       : kernel->host.cpus_possible;
 }
 
-uint64_t kernel_map_full_count(struct kernel *kernel)
+/* Of all CPUs. */
+static struct probe_counters counters_read(struct kernel *kernel)
 {
 	_Static_assert(sizeof(struct probe_counters) % 8 == 0,
 		       "per-CPU values are rounded up to 8");
 	size_t cpus = (size_t)kernel->host.cpus_possible;
-	struct probe_counters *counters = memory_get(cpus * sizeof(*counters));
-	uint64_t sum = 0;
+	struct probe_counters *counters = memory_get(cpus * sizeof(*counters)), sum = {0};
 
 	if (!cpu_values_read(kernel->compiled.maps[KERNEL_MAP_COUNTERS], counters))
-		for (size_t i = 0; i < cpus; i++)
-			sum += counters[i].map_full;
+		for (size_t i = 0; i < cpus; i++) {
+			sum.map_full += counters[i].map_full;
+			sum.latency_full += counters[i].latency_full;
+		}
 	free(counters);
 	return sum;
+}
+
+uint64_t kernel_map_full_count(struct kernel *kernel)
+{
+	return counters_read(kernel).map_full;
+}
+
+uint64_t kernel_latency_full_count(struct kernel *kernel)
+{
+	return counters_read(kernel).latency_full;
 }
 
 int kernel_bpf_cost(struct kernel *kernel, uint64_t *ns, uint64_t *runs)

@@ -10,6 +10,7 @@
 #include "kernel/compile_child.h"
 #include "kernel/fact_table.h"
 #include "kernel/host.h"
+#include "kernel/latency_reader.h"
 #include "kernel/probe_attach.h"
 #include "kernel/probe_table.h"
 #include "kernel/register_asker.h"
@@ -22,9 +23,11 @@ struct kernel_options {
 	int64_t threads_max; /* records in the map; 0: half as many again as there are now, at least
 				16384 */
 	int64_t rate_hz;
-	unsigned int groups; /* bits 1 << GROUP_x */
-	const char *share;   /* NULL, or the name under which others may attach */
-	const char *attach;  /* NULL, or the name to attach to: all but this is its owner's */
+	unsigned int groups;	     /* bits 1 << GROUP_x */
+	uint32_t latency_kinds;	     /* bits 1 << LATENCY_x, of --trace, */
+	unsigned int latency_groups; /* and the groups without which they can't be */
+	const char *share;	     /* NULL, or the name under which others may attach */
+	const char *attach; /* NULL, or the name to attach to: all but this is its owner's */
 };
 
 struct kernel {
@@ -36,6 +39,7 @@ struct kernel {
 	struct thread_table table;
 	struct changed_reader changed;
 	struct register_asker asker;
+	struct latency_reader latency;
 	struct share share;
 	bool share_cleared;  /* first of what a killed tsnap had left */
 	char left_out[1024]; /* probes that could not be attached, a line each */
@@ -61,6 +65,8 @@ int kernel_ticks_read(struct kernel *kernel, const unsigned char *wanted, struct
 
 /* How often a thread did not fit the map. */
 uint64_t kernel_map_full_count(struct kernel *kernel);
+/* How many events of --trace did not fit theirs. */
+uint64_t kernel_latency_full_count(struct kernel *kernel);
 
 /* ns spent in tsnap's programs and their runs, since they were loaded; -ENODATA where the kernel
  * does not count (sysctl kernel.bpf_stats_enabled, since 5.1). */

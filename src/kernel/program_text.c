@@ -40,6 +40,10 @@ void program_text_write(const struct probe_plan *plan, const struct field_layout
 	knob_add("CPUS_MAX", knobs->cpus_max, to);
 	if (knobs->read_into_map)
 		knob_add("READ_INTO_MAP", 1, to);
+	if (knobs->latency_kinds)
+		knob_add("LATENCY_KINDS", knobs->latency_kinds, to);
+	if (knobs->latency_kinds && knobs->registers_marked)
+		knob_add("REGISTERS_MARKED", 1, to);
 	if (knobs->thread_slots) {
 		knob_add("THREAD_SLOTS", 1, to);
 		knob_add("NEAR_MAX", near_max(knobs->threads_max), to);
@@ -60,6 +64,10 @@ void program_text_write(const struct probe_plan *plan, const struct field_layout
 	fragment_add("thread_state.h", to);
 	fragment_add("kernel_fields.h", to);
 	fragment_add("maps.bpf.c", to);
+	if (knobs->latency_kinds) {
+		fragment_add("latency.h", to);
+		fragment_add("latency.bpf.c", to);
+	}
 	for (int group = 0; group < GROUP_COUNT; group++) {
 		char file[64];
 

@@ -15,6 +15,8 @@
 struct program_knobs {
 	uint32_t threads_max, cpus_max;
 	uint32_t stack_registers; /* saved registers above task->stack, bytes; 0: not known */
+	bool registers_marked;	  /* as registers_decode() wants it */
+	uint32_t latency_kinds;	  /* bits 1 << LATENCY_x, of --trace */
 	bool read_into_map, probe_read_kernel, thread_slots;
 	struct pid_space pids;
 };

@@ -6,5 +6,6 @@
 #include <linux/types.h>
 
 #include "thread_state.h"
+#include "latency.h"
 
 #endif

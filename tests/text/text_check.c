@@ -116,7 +116,7 @@ static uint32_t read_offset(const struct field_layout *layout, size_t field)
 static bool is_registers(int64_t at)
 {
 #define PIECE_AT(to, from, count) || at == STACK_REGISTERS + 8 * (from)
-	return false THREAD_REGISTER_PIECES(PIECE_AT);
+	return at == STACK_REGISTERS + 8 * THREAD_CALL_FROM THREAD_REGISTER_PIECES(PIECE_AT);
 }
 
 static void reads_check(const struct instruction_needs *needs, const struct field_layout *layout,
@@ -221,11 +221,12 @@ static void plan_check(const struct bcc_library *bcc, const struct plan_kind *ki
 	char words[128], program[192];
 	void *module;
 
-	snprintf(words, sizeof(words), "%s%s%s%s%s", kind->name,
+	snprintf(words, sizeof(words), "%s%s%s%s%s%s", kind->name,
 		 knobs->pids.translated ? ", translated pids" : "",
 		 knobs->read_into_map ? ", read_into_map" : "",
 		 knobs->probe_read_kernel ? ", probe_read_kernel" : "",
-		 knobs->thread_slots ? ", thread_slots" : "");
+		 knobs->thread_slots ? ", thread_slots" : "",
+		 knobs->latency_kinds ? ", trace" : "");
 	plan_fill(kind, &plan);
 	if (!knobs->thread_slots)
 		plan.chosen[GROUP_ASK] = NULL;
@@ -257,13 +258,13 @@ static void plan_check(const struct bcc_library *bcc, const struct plan_kind *ki
 static void layout_check(const struct bcc_library *bcc, const struct field_layout *layout,
 			 bool every_knob)
 {
-	/* all, with translated ids and without; the same without slots; then none, each by itself
-	 */
-	static const int knob_bits[] = {15, 11, 7, 3, 0, 1, 2, 4};
+	/* all, with translated ids and without; the same without slots; then none, each by itself;
+	 * then with all kinds of --trace: all else, or none */
+	static const int knob_bits[] = {15, 11, 7, 3, 0, 1, 2, 4, 31, 27, 16};
 	struct fields_seen seen = {{false}};
 
 	for (size_t i = 0; i < PLAN_COUNT; i++)
-		for (int k = 0; k < (every_knob ? 8 : 4); k++) {
+		for (int k = 0; k < (every_knob ? 11 : 4); k++) {
 			struct program_knobs knobs = {.threads_max = 1024,
 						      .stack_registers = STACK_REGISTERS,
 						      .read_into_map = knob_bits[k] & 1,
@@ -271,6 +272,9 @@ static void layout_check(const struct bcc_library *bcc, const struct field_layou
 						      .thread_slots = knob_bits[k] >> 3 & 1,
 						      .cpus_max = 4};
 
+			if (knob_bits[k] & 16)
+				knobs.latency_kinds = (1u << LATENCY_KIND_COUNT) - 1;
+			knobs.registers_marked = knobs.latency_kinds;
 			if (knob_bits[k] & 4)
 				knobs.pids = PID_SPACE_BELOW;
 			plan_check(bcc, &plan_kinds[i], &knobs, layout, &seen);

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Histograms of durations, kept by the probes of --trace, and what a histogram is of. gcc includes
+ * this file; the BPF text gets the same bytes pasted in.
+ */
+#ifndef TSNAP_LATENCY_H
+#define TSNAP_LATENCY_H
+
+/* What durations are measured: latency_key.kind. A row of src/trace_table.c each. */
+#define LATENCY_RUNQ 0
+#define LATENCY_OFFCPU 1
+#define LATENCY_KIND_COUNT 2
+
+/* Bucket 0: below 64 ns; then powers of two; the last one, from 69 s on, has no end. */
+#define LATENCY_BUCKETS 32
+#define LATENCY_SHIFT 5
+
+/* A histogram has one writer at a time, so no event is lost and none needs an atomic operation or a
+ * copy for each CPU: the thread that it is of writes it. A kind whose events end elsewhere must
+ * have the CPU among its own words. */
+struct latency_key {
+	__u32 kind;
+	__u32 tid; /* the kernel's own */
+	/* as in thread_identity, when it was written: */
+	__u32 shown_tid;
+	__u32 tgid; /* 0 while not known, as the comm is empty then */
+	__u32 uid;
+	__u32 what[3]; /* the kind's own words; 0 where it has none */
+	char comm[THREAD_COMM_SIZE];
+};
+
+/* latency_key.what of LATENCY_OFFCPU */
+#define OFFCPU_STATE 0	 /* task state bits */
+#define OFFCPU_SYSCALL 1 /* its number; -1: in none */
+#define OFFCPU_COMPAT 2	 /* 1: made through the 32-bit entry */
+
+struct latency {
+	__u64 sum_ns;
+	__u64 max_ns;
+	__u32 buckets[LATENCY_BUCKETS];
+};
+
+/* Two maps take turns: the sampler reads and empties the one that is not written. */
+#define LATENCY_TURNS 2
+#define LATENCY_MAX 16384 /* histograms in each */
+
+struct latency_control {
+	__u32 turn; /* of the map that is written, plus one; 0: none */
+	__u32 unused;
+};
+
+_Static_assert(sizeof(struct latency_key) == 48, "latency_key has no holes");
+_Static_assert(sizeof(struct latency) == 144, "latency has no holes");
+
+#endif

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* --trace on the live host: histograms from the kernel, each with whatever is known of its thread.
+ */
+#ifndef TSNAP_LIVE_TRACE_H
+#define TSNAP_LIVE_TRACE_H
+
+#include "live_state.h"
+
+/* struct source's */
+int live_traced(struct source *source, bool all, unsigned int needs, trace_taker *take, void *to,
+		struct error *e);
+
+#endif

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* --trace: what is measured is grouped, bounded, and shown to people and machines; its kinds */
+#include "unit.h"
+#include "base/names.h"
+#include "kernel/probe_table.h"
+#include "report/distribution.h"
+#include "report/renderer.h"
+#include "trace_table.h"
+
+static const struct trace_kind sleeps = {"sleeps", "a fake kind", "state,syscall"};
+static const struct trace_kind waits = {"waits", "another one", NULL};
+static const struct trace_kind *const kinds[] = {&sleeps, &waits};
+
+static struct distribution_table table;
+
+static struct sample sample_of(const char *comm, int64_t state, const char *syscall)
+{
+	struct sample sample = sample_absent;
+
+	sample.comm = name_of_string(comm);
+	sample.state = state;
+	sample.syscall = name_of_string(syscall);
+	return sample;
+}
+
+static void add(const struct trace_kind *kind, const char *comm, int64_t state, const char *syscall,
+		const struct histogram *histogram)
+{
+	struct sample sample = sample_of(comm, state, syscall);
+
+	distribution_table_add(&table, kind, &sample, histogram);
+}
+
+static int begin(void **state)
+{
+	const struct histogram short_ones = {
+		.sum_ns = 30000, .max_ns = 1900, .buckets = {[5] = 18, [0] = 2}};
+	const struct histogram long_one = {
+		.sum_ns = 10000000000, .max_ns = 10000000000, .buckets = {[28] = 1}};
+	struct column_list list = {0};
+	struct error e = {0};
+
+	(void)state;
+	assert_int_equal(column_list_add(&list, "samples,timestamp,comm,cpu_us", true, &e), 0);
+	distribution_table_init(&table, kinds, 2, &list);
+	add(&sleeps, "b,\"x\"", DOING_SLEEP, "read", &short_ones);
+	add(&sleeps, "a", DOING_SLEEP, "read", &short_ones);
+	add(&sleeps, "a", DOING_SLEEP, "read", &short_ones);
+	add(&sleeps, "a", DOING_DISK, "fsync", &long_one);
+	add(&waits, "a", ABSENT, NULL, &long_one);
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	distribution_table_done(&table);
+	return 0;
+}
+
+static void people_see_tables_and_bars(void **state)
+{
+	struct page page = {.distributions = &table, .width = 80};
+	struct text text = {0};
+
+	(void)state;
+	page_add_distributions(&text, &page);
+	assert_string_equal(
+		text_string(&text),
+		"\n"
+		"sleeps: a fake kind\n"
+		"COUNT    TOTAL      P50      P99      MAX  COMM            STATE  SYSCALL\n"
+		"    1   10.0 s   9.29 s   9.99 s   10.0 s  a               D      fsync\n"
+		"   40  60.0 us  1.41 us  1.89 us  1.90 us  a               S      read\n"
+		"   20  30.0 us  1.41 us  1.89 us  1.90 us  b,\"x\"           S      read\n"
+		"\n"
+		"a D fsync\n"
+		"   8.59 s ..  17.2 s         1  ########################################\n"
+		"\n"
+		"a S read\n"
+		"     0 ns ..   64 ns         4  ####\n"
+		"    64 ns ..  128 ns         0\n"
+		"   128 ns ..  256 ns         0\n"
+		"   256 ns ..  512 ns         0\n"
+		"   512 ns .. 1.02 us         0\n"
+		"  1.02 us .. 2.05 us        36  ########################################\n"
+		"\n"
+		"b,\"x\" S read\n"
+		"     0 ns ..   64 ns         2  ####\n"
+		"    64 ns ..  128 ns         0\n"
+		"   128 ns ..  256 ns         0\n"
+		"   256 ns ..  512 ns         0\n"
+		"   512 ns .. 1.02 us         0\n"
+		"  1.02 us .. 2.05 us        18  ########################################\n"
+		"\n"
+		"waits: another one\n"
+		"COUNT    TOTAL      P50      P99      MAX  COMM\n"
+		"    1   10.0 s   9.29 s   9.99 s   10.0 s  a\n"
+		"\n"
+		"a\n"
+		"   8.59 s ..  17.2 s         1  ########################################\n");
+	text_done(&text);
+}
+
+/* What a kind does not have is no column of its table. */
+static void columns_of_nobody_are_left_out(void **state)
+{
+	const struct distribution **order;
+	struct grid grid = {0};
+
+	(void)state;
+	assert_int_equal(distribution_grid_fill(&table, &waits, false, &grid, &order), 1);
+	assert_int_equal(grid.list->count, 8);
+	assert_string_equal(grid.list->items[7]->name, "comm");
+	assert_string_equal(grid_row(&grid, 0)[7].text, "a");
+	free(order);
+	grid_done(&grid);
+}
+
+static void expect_rows(const struct renderer *renderer, const char *expected)
+{
+	const struct tally tally = {.until_us = 1000000, .elapsed_us = 250000};
+	struct grid grid = {0};
+	struct page page = {.grid = &grid};
+	struct text text = {0};
+
+	if (renderer->begin)
+		renderer->begin(&text, distribution_rows_list(&table));
+	distribution_rows_fill(&table, &tally, &grid);
+	renderer->add(&text, &page);
+	assert_string_equal(text_string(&text), expected);
+	text_done(&text);
+	grid_done(&grid);
+}
+
+static void machines_get_rows(void **state)
+{
+	(void)state;
+	expect_rows(
+		&renderer_csv,
+		"timestamp,elapsed_us,trace,comm,state,syscall,count,total_ns,p50_ns,p90_ns,p99_ns,"
+		"p999_ns,max_ns,buckets\n"
+		"\"1970-01-01T00:00:01.000000Z\",250000,\"sleeps\",\"a\",\"D\",\"fsync\",1,"
+		"10000000000,9294967296,9858993459,9985899346,9998589935,10000000000,"
+		"\"8589934592:1\"\n"
+		"\"1970-01-01T00:00:01.000000Z\",250000,\"sleeps\",\"a\",\"S\",\"read\",40,60000,"
+		"1413,1803,1890,1899,1900,\"0:4 1024:36\"\n"
+		"\"1970-01-01T00:00:01.000000Z\",250000,\"sleeps\",\"b,\"\"x\"\"\",\"S\",\"read\","
+		"20,30000,1413,1803,1890,1899,1900,\"0:2 1024:18\"\n"
+		"\"1970-01-01T00:00:01.000000Z\",250000,\"waits\",\"a\",,,1,10000000000,9294967296,"
+		"9858993459,9985899346,9998589935,10000000000,\"8589934592:1\"\n");
+	distribution_table_clear(&table);
+	expect_rows(
+		&renderer_csv,
+		"timestamp,elapsed_us,trace,comm,state,syscall,count,total_ns,p50_ns,p90_ns,p99_ns,"
+		"p999_ns,max_ns,buckets\n");
+	add(&waits, "a", ABSENT, NULL, &(struct histogram){.max_ns = 10, .buckets = {1}});
+	expect_rows(&renderer_json,
+		    "{\"timestamp\":\"1970-01-01T00:00:01.000000Z\",\"elapsed_us\":250000,"
+		    "\"trace\":\"waits\",\"comm\":\"a\",\"state\":null,\"syscall\":null,"
+		    "\"count\":1,\"total_ns\":0,\"p50_ns\":5,\"p90_ns\":9,\"p99_ns\":10,"
+		    "\"p999_ns\":10,\"max_ns\":10,\"buckets\":\"0:1\"}\n");
+}
+
+static void too_many_are_counted(void **state)
+{
+	const struct histogram two = {.buckets = {2}};
+	char comm[16];
+
+	(void)state;
+	for (int i = 0; i < DISTRIBUTIONS_MAX; i++) {
+		snprintf(comm, sizeof(comm), "c%d", i);
+		add(&waits, comm, ABSENT, NULL, &two);
+	}
+	/* the five of before are there */
+	assert_int_equal(table.refused, 2 * 4);
+	assert_int_equal(table.count, DISTRIBUTIONS_MAX);
+	distribution_table_clear(&table);
+	assert_int_equal(table.refused, 0);
+}
+
+static void lines_fit(void **state)
+{
+	struct page page = {.distributions = &table, .row_limit = 20};
+
+	(void)state;
+	for (page.width = 10; page.width < 120; page.width++) {
+		struct text text = {0};
+
+		page_add_distributions(&text, &page);
+		for (char *save = NULL, *line = strtok_r(text.bytes, "\n", &save); line;
+		     line = strtok_r(NULL, "\n", &save))
+			assert_true(text_width(line) <= page.width);
+		text_done(&text);
+	}
+}
+
+static void kinds_are_sound(void **state)
+{
+	struct error e = {0};
+	uint32_t bits = 77;
+
+	(void)state;
+	for (int kind = 0; kind < LATENCY_KIND_COUNT; kind++) {
+		const struct trace_row *row = &trace_rows[kind];
+		struct column_list own = {0};
+
+		assert_non_null(row->kind.name);
+		assert_int_equal(trace_kinds_parse(row->kind.name, &bits, &e), 0);
+		assert_int_equal(bits, 1u << kind);
+		assert_int_equal(trace_groups_of(bits), row->groups);
+		assert_true(row->groups);
+		if (row->kind.columns)
+			assert_int_equal(column_list_add(&own, row->kind.columns, false, &e), 0);
+		for (size_t i = 0; i < own.count; i++)
+			assert_int_equal(own.items[i]->role, ROLE_KEY);
+	}
+	assert_int_equal(trace_kinds_parse("offcpu,runq,runq", &bits, &e), 0);
+	assert_int_equal(bits, 1u << LATENCY_RUNQ | 1u << LATENCY_OFFCPU);
+	assert_int_equal(trace_kinds_parse("runq,ofcpu", &bits, &e), -EINVAL);
+	assert_int_equal(e.exit_code, EXIT_USAGE);
+	assert_non_null(strstr(e.line, "did you mean offcpu?"));
+	assert_int_equal(bits, 1u << LATENCY_RUNQ | 1u << LATENCY_OFFCPU);
+	error_done(&e);
+}
+
+static void sleeps_are_told(void **state)
+{
+	struct latency_key key = {.kind = LATENCY_OFFCPU, .what = {0x2, 74, 1}};
+	struct sample sample = sample_absent;
+	bool compat;
+
+	(void)state;
+	trace_rows[LATENCY_OFFCPU].tell(&key, &sample, &compat);
+	assert_int_equal(sample.state, DOING_DISK);
+	assert_int_equal(sample.syscall_nr, 74);
+	assert_true(compat);
+	key = (struct latency_key){.kind = LATENCY_OFFCPU, .what = {0x402, ~0u, 0}};
+	sample = sample_absent;
+	trace_rows[LATENCY_OFFCPU].tell(&key, &sample, &compat);
+	assert_int_equal(sample.state, DOING_IDLE);
+	assert_int_equal(sample.syscall_nr, ABSENT);
+	assert_false(compat);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(people_see_tables_and_bars, begin, end),
+		cmocka_unit_test_setup_teardown(columns_of_nobody_are_left_out, begin, end),
+		cmocka_unit_test_setup_teardown(machines_get_rows, begin, end),
+		cmocka_unit_test_setup_teardown(too_many_are_counted, begin, end),
+		cmocka_unit_test_setup_teardown(lines_fit, begin, end),
+		cmocka_unit_test(kinds_are_sound),
+		cmocka_unit_test(sleeps_are_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
