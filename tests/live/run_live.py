@@ -26,6 +26,7 @@ import case_share  # noqa: F401
 import case_spaces  # noqa: F401
 import case_state  # noqa: F401
 import case_totals  # noqa: F401
+import case_trace  # noqa: F401
 import case_trouble  # noqa: F401
 import case_types  # noqa: F401
 import harness

@@ -115,11 +115,11 @@ def read_dir(path):
 
 
 def schedstat(tid):
-    """(ns on CPU, ns waiting in a run queue), or None where the kernel does not count them."""
+    """(ns on CPU, ns waiting in a run queue, times on CPU), or None where the kernel does not count them."""
     text = read("/proc/%d/schedstat" % tid)
     if not text or len(text.split()) != 3 or text.split() == ["0", "0", "0"]:
         return None
-    return tuple(int(word) for word in text.split()[:2])
+    return tuple(int(word) for word in text.split())
 
 
 def owned_bpf(pids):

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Threads that use CPUs, and the switches between them. */
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "workload.h"
@@ -123,7 +125,7 @@ static void pingpong_run(void)
 /* Known amounts of everything that is accounted: CPU time, waiting in a run queue behind a rival on
  * the same CPU, both kinds of switches, D (parent of vfork) and S. */
 struct burst {
-	long cpu, cpu_ms, naps, disk_ms, sleep_ms;
+	long cpu, cpu_ms, naps, nap_ms, waits, disk_ms, sleep_ms;
 	int go[2], rival_go[2], end[2];
 	volatile bool rival_stop;
 	int64_t cpu_ns, disk_ns, sleep_ns;
@@ -138,6 +140,15 @@ static void rival(void *data)
 	while (read(burst->rival_go[0], &c, 1) == 1)
 		while (!burst->rival_stop)
 			;
+}
+
+/* On a word that nobody changes. */
+static void futex_wait_ns(int64_t ns)
+{
+	const struct timespec time = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
+	static int word;
+
+	syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, &time, NULL, 0);
 }
 
 static void burst_disk(struct burst *burst)
@@ -165,7 +176,9 @@ static void burst_work(struct burst *burst)
 	burst->rival_stop = true;
 	nap_ns = clock_ns(CLOCK_MONOTONIC);
 	for (long i = 0; i < burst->naps; i++)
-		sleep_ns(NS_PER_MS);
+		sleep_ns(burst->nap_ms * NS_PER_MS);
+	for (long i = 0; i < burst->waits; i++)
+		futex_wait_ns(burst->nap_ms * NS_PER_MS);
 	sleep_ns(burst->sleep_ms * NS_PER_MS);
 	burst->sleep_ns = clock_ns(CLOCK_MONOTONIC) - nap_ns;
 	burst_disk(burst);
@@ -191,6 +204,8 @@ static void burst_run(void)
 		.cpu = option_number("cpu", last_cpu()),
 		.cpu_ms = option_number("cpu_ms", 300),
 		.naps = option_number("naps", 50),
+		.nap_ms = option_number("nap_ms", 1),
+		.waits = option_number("waits", 0),
 		.disk_ms = option_number("disk_ms", 150),
 		.sleep_ms = option_number("sleep_ms", 100),
 	};
@@ -226,7 +241,7 @@ const struct workload cpu_workloads[] = {
 	{"spin2", "cpu=N", "two threads spin on one CPU", spin2_run},
 	{"spin_kernel", "cpu=N", "a thread spins in the kernel, in read", spin_kernel_run},
 	{"pingpong", "cpu=N cpu2=N", "two threads wake each other through pipes", pingpong_run},
-	{"burst", "cpu=N cpu_ms=N naps=N disk_ms=N sleep_ms=N",
+	{"burst", "cpu=N cpu_ms=N naps=N nap_ms=N waits=N disk_ms=N sleep_ms=N",
 	 "for each line read: known amounts of CPU, run queue, D and S", burst_run},
 	{0},
 };

@@ -1,0 +1,184 @@
+"""--trace: each wait of a thread, against the kernel's accounts and what the workload did."""
+import subprocess
+
+import truth
+from case_cost import costs_of
+from case_totals import FIRST_THREADS
+from harness import SLOW, START_S, STOP_S, Skip, case, check, wait_until
+
+BUCKETS = [0] + [64 << i for i in range(31)]
+MAP_BYTES_MOST = 32 << 20
+SWITCH_ERROR_NS = 30000  # as in case_totals
+
+
+class Traced:
+    """The histograms of a run with -i 1, merged over its intervals."""
+
+    def __init__(self, rows, **wanted):
+        self.count = self.total_ns = self.max_ns = 0
+        self.buckets = {}
+        for row in rows:
+            if any(row[key] != str(value) for key, value in wanted.items()):
+                continue
+            buckets = {int(low): int(count) for low, count in (pair.split(":") for pair in row["buckets"].split(" "))}
+            check(sum(buckets.values()) == int(row["count"]), "the buckets are not the count: %s", row)
+            check(set(buckets) <= set(BUCKETS), "no such bucket: %s", row)
+            top = BUCKETS.index(max(buckets))
+            check(BUCKETS[top] <= int(row["max_ns"]) and (top == 31 or int(row["max_ns"]) < BUCKETS[top + 1]),
+                  "the longest is not in the last bucket: %s", row)
+            quantiles = [int(row[key]) for key in ("p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns")]
+            check(quantiles == sorted(quantiles), "percentiles: %s", row)
+            self.count += int(row["count"])
+            self.total_ns += int(row["total_ns"])
+            self.max_ns = max(self.max_ns, int(row["max_ns"]))
+            for low, count in buckets.items():
+                self.buckets[low] = self.buckets.get(low, 0) + count
+
+
+def begin(ctx, *args, kinds="runq,offcpu"):
+    """A run that traces by now."""
+    tool = ctx.plain("--csv", "--trace", kinds, "-i", 1, *args)
+    wait_until(lambda: tool.rows() or tool.code is not None, START_S, "the first interval")
+    return tool
+
+
+def schedstat(tid):
+    got = truth.schedstat(tid)
+    if got is None:
+        raise Skip("this kernel counts no run queue time (schedstat)")
+    return got
+
+
+def stolen_ns():
+    return int(truth.read("/proc/stat").split()[8]) * 10000000
+
+
+@case
+def trace_run_queue(ctx):
+    """runq of a thread with a rival on its CPU: as many waits as the kernel counts, and as much time."""
+    workload = ctx.workload("burst")
+    tids = [workload.tid, workload.number("tid2")]
+    before = [schedstat(tid) for tid in tids]
+    tool = begin(ctx, "-g", "tid,comm")
+    stolen = stolen_ns()
+    for round in (1, 2):
+        workload.say("go")
+        workload.wait_done(round)
+    after = [schedstat(tid) for tid in tids]
+    stolen = stolen_ns() - stolen
+    rows = tool.interrupt()
+    for tid, b, a in zip(tids, before, after):
+        waits = Traced(rows, trace="runq", tid=tid)
+        count, delay_ns = a[2] - b[2], a[1] - b[1]
+        check(abs(waits.count - count) <= 1, "%d: %d waits, the kernel counts %d", tid, waits.count, count)
+        allowed = delay_ns * 0.03 + count * SWITCH_ERROR_NS + 2e6 * SLOW + stolen
+        check(abs(waits.total_ns - delay_ns) <= allowed, "%d: %d ns waited, the kernel counts %d", tid, waits.total_ns,
+              delay_ns)
+
+
+@case
+def trace_sleeps(ctx):
+    """offcpu: so many sleeps of 10 ms in clock_nanosleep and futex, one of 100 ms, one of 150 ms in D; nothing more."""
+    workload = ctx.workload("burst", naps=40, nap_ms=10, waits=20)
+    tool = begin(ctx, "-g", "tid")
+    workload.say("go")
+    done = workload.wait_done()
+    rows = [row for row in tool.interrupt() if row["trace"] == "offcpu"]
+    naps = Traced(rows, tid=workload.tid, state="S", syscall="clock_nanosleep")
+    check(naps.count == 41, "%d naps, not 41: %s", naps.count, naps.buckets)
+    check(naps.buckets.get(8388608, 0) >= 34 / SLOW, "not of 10 ms: %s", naps.buckets)
+    check(100e6 <= naps.max_ns < 140e6 * SLOW, "the longest is %d ns", naps.max_ns)
+    waits = Traced(rows, tid=workload.tid, state="S", syscall="futex")
+    check(waits.count == 20, "%d futex waits, not 20", waits.count)
+    check(waits.buckets.get(8388608, 0) >= 16 / SLOW, "not of 10 ms: %s", waits.buckets)
+    asleep = int(done["sleep_ns"])
+    check(0.8 * asleep < naps.total_ns + waits.total_ns < 1.001 * asleep, "%d ns, it slept for %d",
+          naps.total_ns + waits.total_ns, asleep)
+    disk = Traced(rows, tid=workload.tid, state="D")
+    check(disk.count == 1 and 150e6 <= disk.max_ns <= int(disk.total_ns), "D: %s, longest %d", disk.buckets, disk.max_ns)
+    check(disk.max_ns <= int(done["disk_ns"]), "%d ns in D, it was in vfork for %s", disk.max_ns, done["disk_ns"])
+    calls = {row["syscall"] for row in rows if row["tid"] == str(workload.tid)}
+    check(calls <= {"clock_nanosleep", "futex", "vfork", "clone", "wait4", "read", "write"}, "%s", calls)
+
+
+@case
+def trace_disk(ctx):
+    """offcpu of fsync: its sleeps in D are nearly all of the time that the calls took, and no more."""
+    workload = ctx.workload("fsync")
+    tool = begin(ctx, "-g", "comm")
+    wait_until(lambda: Traced(tool.rows(), trace="offcpu", comm="fsync").count > 100, 20 * SLOW, "a hundred sleeps")
+    rows = tool.interrupt()
+    done = workload.finish()
+    inside = Traced(rows, trace="offcpu", comm="fsync", syscall="fsync")
+    check(inside.count >= 100, "%s", inside.buckets)
+    check(inside.total_ns <= int(done["sync_ns"]), "%d ns asleep in fsync, which took %s", inside.total_ns, done["sync_ns"])
+    disk = Traced(rows, trace="offcpu", comm="fsync", syscall="fsync", state="D")
+    check(disk.total_ns >= 0.8 * inside.total_ns, "%d ns in D of %d", disk.total_ns, inside.total_ns)
+
+
+@case
+def trace_of_the_dead(ctx):
+    """Threads that lived for less than an interval have told all their waits."""
+    tool = begin(ctx, "-g", "comm,pid")
+    pids = []
+    for _ in range(50):
+        process = subprocess.Popen(["sleep", "0.02"])
+        pids.append(process.pid)
+        process.wait()
+    rows = tool.interrupt()
+    for pid in pids:
+        naps = Traced(rows, trace="offcpu", comm="sleep", pid=pid, syscall="clock_nanosleep", state="S")
+        check(naps.count == 1 and 20e6 <= naps.max_ns, "process %d: %s", pid, naps.buckets)
+
+
+@case
+def trace_of_some(ctx):
+    """-p, -t, -u and -c choose whose waits are told; a report shows them, too, with bars."""
+    game = ctx.workload("pingpong")
+    ctx.workload("pingpong")
+    for args, expected in ((["-p", game["pid"]], {game["tid"], game["tid2"]}), (["-t", game["tid"]], {game["tid"]}),
+                           (["-p", game["pid"], "-c", "pong"], {game["tid2"]}), (["-p", game["pid"], "-u", "1"], set())):
+        tool = ctx.plain("--csv", "--trace", "runq", "-d", 1, "-g", "tid", *args)
+        tids = {row["tid"] for row in tool.finish(limit_s=START_S + STOP_S)}
+        check(tids == expected, "%s: %s, not %s", args, tids, expected)
+    tool = ctx.plain("--trace", "offcpu,runq", "-d", 1, "-p", game["pid"])
+    tool.finish_plain()
+    out = tool.out.decode()
+    for words in ("\nrunq: waits", "\noffcpu: sleeps", "  ####", "\nS root pong read\n", "\nroot pong\n"):
+        check(words in out, "no %r in: %s", words, out)
+
+
+@case
+def trace_memory(ctx):
+    """All kinds at once: kernel memory stays below 32 MB, and nothing is missed."""
+    if len(truth.threads()) > FIRST_THREADS / 2:
+        raise Skip("this host has too many threads")
+    tool = ctx.plain("--self", "--trace", "runq,offcpu", "-d", 2)
+    tool.finish_plain()
+    cost = costs_of(tool.out.decode())[0]
+    check("ts_latency_one" in cost.memory, "%s", cost.memory)
+    check(cost.memory["all"] < MAP_BYTES_MOST, "%s", cost.memory)
+    check("0 events of --trace" in cost.text, "%s", cost.text)
+
+
+@case
+def trace_of_growth(ctx):
+    """More threads begin than the map was made for: it is made larger, and waits are counted on."""
+    pids = int(truth.read("/proc/sys/kernel/pid_max"))
+    there = len(truth.threads())
+    if SLOW > 3 or there * 1.5 > FIRST_THREADS or pids < FIRST_THREADS + 2 * there + 4000:
+        raise Skip("%d threads are there and at most %d can be: the map can't be made too small" % (there, pids))
+    game = ctx.workload("pingpong")
+    before = schedstat(game.tid)
+    tool = begin(ctx, "-g", "tid", "-t", "%d,%d" % (game.tid, game.number("tid2")), kinds="runq")
+    first = schedstat(game.tid)
+    ctx.workload("many", threads=FIRST_THREADS, pairs=5)
+    count = len({row["timestamp"] for row in tool.rows()})
+    wait_until(lambda: len({row["timestamp"] for row in tool.rows()}) >= count + 4, 30 * SLOW, "four intervals")
+    last = schedstat(game.tid)
+    rows = tool.interrupt()
+    after = schedstat(game.tid)
+    check("the map was made larger" in tool.err, "it was not: %s", tool.err)
+    counted = Traced(rows, tid=game.tid).count
+    check(0.998 * (last[2] - first[2]) <= counted <= after[2] - before[2], "%d waits, the kernel counts %d to %d", counted,
+          last[2] - first[2], after[2] - before[2])
