@@ -31,18 +31,18 @@ void histogram_merge(struct histogram *to, const struct histogram *from)
 
 int64_t histogram_quantile_ns(const struct histogram *histogram, int permille)
 {
-	double rank = (double)histogram_count(histogram) * permille / 1000, before = 0;
+	__int128 wanted = ((__int128)histogram_count(histogram) * permille + 999) / 1000;
+	int64_t left = wanted > 1 ? (int64_t)wanted : 1;
 
 	for (int i = 0; i < HISTOGRAM_BUCKETS; i++) {
-		double here = (double)histogram->buckets[i];
-		int64_t low_ns = histogram_low_ns(i), high_ns = histogram_high_ns(i);
+		int64_t here = histogram->buckets[i], low_ns = histogram_low_ns(i);
+		int64_t high_ns = histogram_high_ns(i);
 
 		if (high_ns > histogram->max_ns)
 			high_ns = histogram->max_ns;
-		if (here > 0 && before + here >= rank)
-			return low_ns +
-			       (int64_t)((double)(high_ns - low_ns) * (rank - before) / here + 0.5);
-		before += here;
+		if (here >= left)
+			return low_ns + (int64_t)((__int128)(high_ns - low_ns) * left / here);
+		left -= here;
 	}
 	return 0;
 }

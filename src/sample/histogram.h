@@ -23,9 +23,9 @@ int64_t histogram_high_ns(int bucket);
 int64_t histogram_count(const struct histogram *histogram);
 void histogram_merge(struct histogram *to, const struct histogram *from);
 
-/* The duration that permille of the events do not exceed, as well as the buckets can tell: events
- * are taken to lie evenly between the bounds of their bucket, of which the upper one is the maximum
- * where that is less. 0 of an empty one. */
+/* The duration that permille of the events do not exceed, as well as the buckets can tell: the
+ * events of a bucket are taken to lie evenly between its bounds, the last one on the upper bound,
+ * which is the maximum where that is less. So a single event is told exactly. 0 of an empty one. */
 int64_t histogram_quantile_ns(const struct histogram *histogram, int permille);
 
 #endif

@@ -41,18 +41,20 @@ static void quantiles_lie_between_bounds(void **state)
 	const struct histogram histogram = {.max_ns = 5096, .buckets = {[5] = 100, [7] = 100}};
 
 	(void)state;
-	assert_int_equal(histogram_quantile_ns(&histogram, 0), 1024);
+	assert_int_equal(histogram_quantile_ns(&histogram, 0), 1034);
 	assert_int_equal(histogram_quantile_ns(&histogram, 250), 1536);
 	assert_int_equal(histogram_quantile_ns(&histogram, 500), 2048);
 	assert_int_equal(histogram_quantile_ns(&histogram, 750), 4596);
 	assert_int_equal(histogram_quantile_ns(&histogram, 900), 4896);
-	assert_int_equal(histogram_quantile_ns(&histogram, 999), 5094);
+	assert_int_equal(histogram_quantile_ns(&histogram, 994), 5086);
+	assert_int_equal(histogram_quantile_ns(&histogram, 999), 5096);
 	assert_int_equal(histogram_quantile_ns(&histogram, 1000), 5096);
 }
 
 static void quantiles_of_few_and_of_the_longest(void **state)
 {
 	const struct histogram none = {0}, zero = {.buckets = {3}};
+	const struct histogram single = {.max_ns = 3000, .buckets = {[6] = 1}};
 	const struct histogram longest = {.max_ns = INT64_MAX - 1,
 					  .buckets = {[HISTOGRAM_BUCKETS - 1] = 1000000000000}};
 	int64_t before = 0;
@@ -60,6 +62,8 @@ static void quantiles_of_few_and_of_the_longest(void **state)
 	(void)state;
 	assert_int_equal(histogram_quantile_ns(&none, 500), 0);
 	assert_int_equal(histogram_quantile_ns(&zero, 999), 0);
+	assert_int_equal(histogram_quantile_ns(&single, 1), 3000);
+	assert_int_equal(histogram_quantile_ns(&single, 999), 3000);
 	for (int permille = 0; permille < 1000; permille++) {
 		int64_t quantile = histogram_quantile_ns(&longest, permille);
 
