@@ -72,11 +72,12 @@ def expect_objects(runs, btf, mine, others):
 
 
 def expect_reports(runs, pid, recorded):
-    text = runs.text("-i", 0.5, "-n", 2, "-a", "-p", pid, "--self", *runs.types, *runs.without(""))
+    text = runs.text("-i", 0.5, "-n", 2, "-a", "-p", pid, "--self", "--trace", "runq", *runs.types, *runs.without(""))
     check(len(re.findall("^tsnap on ", text, re.M)) == 2, "-i 0.5 -n 2: %s", text)
     check(text.count("nanosleep") >= 2, "-p: %s", text)
     check(len(re.findall(r"^sched_switch +[a-z ]*\w +\d+ ", text, re.M)) == 2 or "\nNot counted: " in text,
           "--self: %s", text)
+    check(text.count("\nrunq: ") == 2, "--trace: %s", text)
     replayed = runs.text("--replay", recorded, "-a", "-g", "state")
     check(re.search(r"^ +3\.00 .* S$", replayed, re.M), "--replay of three sleepers: %s", replayed)
 
