@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel/bcc_library.h"
 
+#include <bcc/bcc_proc.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
@@ -10,6 +11,26 @@
 #include <string.h>
 
 #define BCC_FILE "libbcc.so.0"
+
+static bool opened;
+
+/* Stands in front of libbcc_bpf's own, which reads /proc/kallsyms. With every text that it compiles
+ * libbcc makes a table of all kernel symbols, in 0.1 s, and looks up these two: without them it
+ * would write bpf_probe_read into the text (check_bpf_probe_read_kernel() in b_frontend_action.cc).
+ * That is for the text itself to do, which a trial has told. A libbcc that does not look for symbols
+ * here first (-Bsymbolic) works as before. */
+int bcc_procutils_each_ksym(bcc_procutils_ksymcb callback, void *payload)
+{
+	int (*each)(bcc_procutils_ksymcb callback, void *payload);
+
+	if (!opened) {
+		*(void **)&each = dlsym(RTLD_NEXT, "bcc_procutils_each_ksym");
+		return each ? each(callback, payload) : -1;
+	}
+	callback("bpf_probe_read_kernel", "kernel", 1, payload);
+	callback("bpf_probe_read_user", "kernel", 2, payload);
+	return 0;
+}
 
 /* glibc's dynamic linker has words only. */
 static bool memory_was_short(const char *words)
@@ -49,6 +70,7 @@ int bcc_library_open(struct bcc_library *bcc, struct error *e)
 				 "%s has no %s: it is older than 0.18", BCC_FILE, #name);
 	BCC_CALLS(BCC_LOAD)
 #undef BCC_LOAD
+	opened = true;
 	return 0;
 }
 
