@@ -10,6 +10,13 @@
  * are equal in their low bits, which may be of another thread, or out of date; the record tells.
  */
 
+/* For every member of a map's values, and of every array in them, libbcc makes code that prints it
+ * and reads it in. For long arrays that takes longer than all else: their maps hold plain bytes. */
+#define BYTES_OF(name)                           \
+	struct name##_bytes {                    \
+		char bytes[sizeof(struct name)]; \
+	} __attribute__((aligned(8)))
+
 #ifdef THREAD_SLOTS
 #define THREAD_SCHED_AT __builtin_offsetof(struct thread_state, sched.out_ns)
 #define THREAD_SCHED_BYTES \
@@ -25,7 +32,8 @@ BPF_TABLE("hash", __u32, struct thread_state, ts_threads, THREADS_MAX);
 #endif
 BPF_TABLE("percpu_array", __u32, struct probe_counters, ts_counters, 1);
 BPF_F_TABLE("array", __u32, struct sampling, ts_sampling, 1, MAPPED_FLAG);
-BPF_F_TABLE("array", __u32, struct changed_ring, ts_changed, CPUS_MAX, MAPPED_FLAG);
+BYTES_OF(changed_ring);
+BPF_F_TABLE("array", __u32, struct changed_ring_bytes, ts_changed, CPUS_MAX, MAPPED_FLAG);
 
 /* Keeps the compiler from moving a group's words past its sequence numbers. */
 #define ORDERED() asm volatile("" ::: "memory")
@@ -61,7 +69,7 @@ static inline void thread_list(struct thread_state *thread)
 		return;
 	thread->wake.listed_scan = sampling->scan;
 	cpu = bpf_get_smp_processor_id();
-	ring = ts_changed.lookup(&cpu);
+	ring = (struct changed_ring *)ts_changed.lookup(&cpu);
 	if (!ring)
 		return;
 	before = at = ring->count;

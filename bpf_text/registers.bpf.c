@@ -6,12 +6,13 @@
  * Knobs: REGISTERS_ASKED.
  */
 
-BPF_F_TABLE("array", __u32, struct registers_ask, ts_asks, ASKERS_MAX, MAPPED_FLAG);
+BYTES_OF(registers_ask);
+BPF_F_TABLE("array", __u32, struct registers_ask_bytes, ts_asks, ASKERS_MAX, MAPPED_FLAG);
 
 int ts_ask(struct bpf_raw_tracepoint_args *ctx)
 {
 	__u32 asker = ctx->args[0], slot;
-	struct registers_ask *ask = ts_asks.lookup(&asker);
+	struct registers_ask *ask = (struct registers_ask *)ts_asks.lookup(&asker);
 	struct thread_state *thread;
 
 	if (!ask)
