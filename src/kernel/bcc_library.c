@@ -17,8 +17,8 @@ static bool opened;
 /* Stands in front of libbcc_bpf's own, which reads /proc/kallsyms. With every text that it compiles
  * libbcc makes a table of all kernel symbols, in 0.1 s, and looks up these two: without them it
  * would write bpf_probe_read into the text (check_bpf_probe_read_kernel() in b_frontend_action.cc).
- * That is for the text itself to do, which a trial has told. A libbcc that does not look for symbols
- * here first (-Bsymbolic) works as before. */
+ * That is for the text itself to do, which a trial has told. A libbcc that does not look for
+ * symbols here first (-Bsymbolic) works as before. */
 int bcc_procutils_each_ksym(bcc_procutils_ksymcb callback, void *payload)
 {
 	int (*each)(bcc_procutils_ksymcb callback, void *payload);

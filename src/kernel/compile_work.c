@@ -231,7 +231,7 @@ int compile_work(const struct compile_request *request, const char *work_dir, in
 	if (result)
 		return result;
 	program_text_write(request->plan, &layout, &knobs, &text);
-	module = program_compile(&bcc, &text);
+	module = program_compile(&bcc, &knobs, &text);
 	text_done(&text);
 	if (!module)
 		return module_explain(request, e);

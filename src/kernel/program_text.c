@@ -132,11 +132,14 @@ int program_headers_write(const char *work_dir, uint32_t kernel_code, struct err
 	return result;
 }
 
-void *program_compile(const struct bcc_library *bcc, const struct text *text)
+void *program_compile(const struct bcc_library *bcc, const struct program_knobs *knobs,
+		      const struct text *text)
 {
-	/* nobody reads debug information, which takes a fifteenth of the time */
-	const char *flags[] = {"-Wno-unused-function", "-g0"};
+	/* Nobody reads debug information, which takes a fifteenth of the time. libbcc optimises
+	 * what clang has optimised already: once is enough, but then programs may jump backwards.
+	 */
+	const char *flags[] = {"-Wno-unused-function", "-g0", "-Xclang", "-disable-llvm-passes"};
 
 	return bcc->bpf_module_create_c_from_string(text_string(text), 0, flags,
-						    sizeof(flags) / sizeof(flags[0]), true, NULL);
+						    knobs->thread_slots ? 4 : 2, true, NULL);
 }

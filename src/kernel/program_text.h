@@ -29,6 +29,7 @@ int program_headers_write(const char *work_dir, uint32_t kernel_code, struct err
 
 /* Compiles the text and makes its maps, after program_headers_write(). NULL: libbcc has printed
  * why. The module is the caller's to bpf_module_destroy(). */
-void *program_compile(const struct bcc_library *bcc, const struct text *text);
+void *program_compile(const struct bcc_library *bcc, const struct program_knobs *knobs,
+		      const struct text *text);
 
 #endif

@@ -231,7 +231,7 @@ static void plan_check(const struct bcc_library *bcc, const struct plan_kind *ki
 	if (!knobs->thread_slots)
 		plan.chosen[GROUP_ASK] = NULL;
 	program_text_write(&plan, layout, knobs, &text);
-	module = program_compile(bcc, &text);
+	module = program_compile(bcc, knobs, &text);
 	text_done(&text);
 	if (!expect(module, "%s: libbcc can't compile the text", words))
 		return;
