@@ -132,6 +132,19 @@ int bpf_call_run(int program, uint64_t argument)
 	return bpf_call(BPF_PROG_TEST_RUN, &attr);
 }
 
+int bpf_call_run_often(int program, uint32_t count)
+{
+	const char packet[14] = ""; /* ETH_HLEN, the least that is taken */
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.test.prog_fd = (uint32_t)program;
+	attr.test.data_in = (uintptr_t)packet;
+	attr.test.data_size_in = sizeof(packet);
+	attr.test.repeat = count;
+	return bpf_call(BPF_PROG_TEST_RUN, &attr);
+}
+
 int bpf_call_run_on_cpu(int program, int cpu)
 {
 	union bpf_attr attr;

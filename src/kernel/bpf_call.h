@@ -49,6 +49,8 @@ int bpf_call_pin(int fd, const char *path);
 int bpf_call_get(const char *path);
 /* Runs a raw tracepoint program once, as this thread, with that first argument (5.10). */
 int bpf_call_run(int program, uint64_t argument);
+/* Runs a socket filter program that many times, on an empty packet (4.12). */
+int bpf_call_run_often(int program, uint32_t count);
 /* Runs a raw tracepoint program once on that CPU, in an interrupt of whatever runs there (5.10). */
 int bpf_call_run_on_cpu(int program, int cpu);
 /* keys and values hold *count entries; in: NULL at the start, then the previous out. -ENOENT: that

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* the thread state array and the changed rings, as the sampler reads them from shared memory */
 #include "unit.h"
+#include "kernel/bpf_call.h"
 #include "kernel/changed_list.h"
 #include "kernel/register_asker.h"
 #include "kernel/thread_table.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define SLOTS 10
 
@@ -252,6 +255,29 @@ static void registers_are_of_the_last_switch_out(void **state)
 	}
 }
 
+static void all_slots_become_free(void **state)
+{
+	int stack = bpf_call_map(BPF_MAP_TYPE_STACK, 0, sizeof(uint32_t), SLOTS);
+	struct scene scene;
+	uint32_t slot;
+
+	(void)state;
+	if (stack < 0)
+		skip();
+	scene_fill(&scene);
+	scene.table.maps.free = stack;
+	assert_int_equal(thread_table_clear(&scene.table), 0);
+	for (uint32_t i = 0; i < SLOTS; i++) {
+		assert_int_equal(bpf_call_pop(stack, &slot), 0);
+		assert_int_equal(slot, i);
+	}
+	assert_int_equal(bpf_call_pop(stack, &slot), -ENOENT);
+	/* more than there is room for */
+	scene.table.entries_max = SLOTS + 1;
+	assert_int_equal(thread_table_clear(&scene.table), -E2BIG);
+	close(stack);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -263,6 +289,7 @@ int main(void)
 		cmocka_unit_test(rings_are_read_by_all),
 		cmocka_unit_test(ring_that_overflowed_tells),
 		cmocka_unit_test(registers_are_of_the_last_switch_out),
+		cmocka_unit_test(all_slots_become_free),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
