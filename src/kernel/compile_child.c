@@ -2,6 +2,7 @@
 #include "kernel/compile_child.h"
 #include "kernel/child_message.h"
 #include "kernel/compile_work.h"
+#include "kernel/own_switch.h"
 #include "kernel/work_dir.h"
 
 #include <errno.h>
@@ -144,7 +145,7 @@ int compile_child_run(const struct compile_request *request, struct compile_resu
 		      struct error *e)
 {
 	struct work_dir work_dir = {.path = ""};
-	int sockets[2] = {-1, -1}, output, status = 0, failed;
+	int sockets[2] = {-1, -1}, output, event, status = 0, failed;
 	struct compile_result made;
 	pid_t child, parent = getpid();
 
@@ -168,11 +169,16 @@ int compile_child_run(const struct compile_request *request, struct compile_resu
 		child_main(request, work_dir.path, sockets[1], output, parent);
 	close(sockets[1]);
 	sockets[1] = -1;
+	event = own_switch_event(); /* the child will want some */
 	failed = child_listen(sockets[0], &made, e);
+	if (event >= 0)
+		close(event);
 	if (failed == -EINTR) {
 		kill(child, SIGKILL);
 		error_set(e, EINTR, EXIT_FAILED, "interrupted by a signal");
 	}
+	if (!failed)
+		work_dir_remove(&work_dir); /* while the child frees its memory */
 	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
 		;
 	if (failed == -ECHILD)

@@ -49,14 +49,20 @@ static int nanosleep_as_other(long ns)
 	return 0;
 }
 
-/* The event lasts as long as the sleep: a debugger's stops later would fill the map. */
-static int sleep_once(struct own_switch *own, long ns)
+int own_switch_event(void)
 {
 	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
 				       .config = PERF_COUNT_SW_CONTEXT_SWITCHES,
 				       .sample_period = 1,
 				       .disabled = 1};
-	int event = perf_call_open(&attr, 0, -1), result;
+
+	return perf_call_open(&attr, 0, -1);
+}
+
+/* The event lasts as long as the sleep: a debugger's stops later would fill the map. */
+static int sleep_once(struct own_switch *own, long ns)
+{
+	int event = own_switch_event(), result;
 
 	own->what = "perf_event_open";
 	if (event < 0)

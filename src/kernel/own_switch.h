@@ -14,6 +14,11 @@
 #define OWN_SWITCH_MARKS 4
 extern const uint64_t own_switch_marks[OWN_SWITCH_MARKS];
 
+/* An event of this thread's context switches, disabled: a descriptor or -errno. Who opens the first
+ * such event of the host waits until all CPUs know that there are some, 10 ms (account_event() in
+ * kernel/events/core.c); opened early and kept, it has others not wait. */
+int own_switch_event(void);
+
 /* A map for what the program saw at each switch: it adds a value of so many bytes, under the time
  * (bpf_ktime_get_ns). A descriptor or -errno. */
 int own_switch_map(size_t bytes);
