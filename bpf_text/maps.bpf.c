@@ -119,17 +119,12 @@ static inline __u32 *slot_take(__u32 tid)
 
 	if (slot)
 		return slot;
-	if (ts_free.pop(&fresh)) {
-		map_full_count();
+	if (ts_free.pop(&fresh))
 		return 0;
-	}
 	/* another CPU may have been first */
 	if (ts_slots.insert(&tid, &fresh))
 		ts_free.push(&fresh, 0);
-	slot = ts_slots.lookup(&tid);
-	if (!slot)
-		map_full_count();
-	return slot;
+	return ts_slots.lookup(&tid);
 }
 
 /* A new record, or the old one of that tid made new. NULL when the map is full. The numbers of its
@@ -140,8 +135,10 @@ static inline struct thread_state *thread_make(__u32 tid, __u64 now_ns)
 	struct thread_state *thread = slot ? ts_threads.lookup(slot) : 0;
 	__u64 sequence;
 
-	if (!thread)
+	if (!thread) {
+		map_full_count();
 		return 0;
+	}
 	sequence = thread->sched.sequence_done + 1;
 	thread->sched.sequence_begun = sequence;
 	ORDERED();
