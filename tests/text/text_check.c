@@ -23,6 +23,8 @@
 #include "kernel/type_source.h"
 #include "kernel/work_dir.h"
 
+#include <bcc/bcc_proc.h>
+#include <dlfcn.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -402,6 +404,8 @@ int main(int argc, char **argv)
 		return 1;
 	self_check();
 	rows_check();
+	expect(dlsym(RTLD_DEFAULT, "bcc_procutils_each_ksym") == (void *)bcc_procutils_each_ksym,
+	       "libbcc does not find bcc_library.c's bcc_procutils_each_ksym");
 	if (offsets) {
 		headers_write(work_dir.path, host.kernel_code);
 		file_check(&bcc, &host, argv[2]);
