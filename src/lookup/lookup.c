@@ -34,16 +34,17 @@ struct thread {
 	/* when the facts were read, and what would make them stale */
 	int64_t read_ns;
 	uint64_t sequence;
-	bool was_running;
 	const char *comm;
 	unsigned int known;
+	bool was_running;
 	/* facts */
 	struct process_facts process;
+	bool uid_read; /* since it ran */
 	int64_t uid;
 	const char *user, *cgroup;
 	/* the file of one stay in a system call */
-	bool file_known;
 	uint64_t file_sequence;
+	bool file_known;
 	int fd;
 	const char *filename;
 };
@@ -110,17 +111,22 @@ static const char *comm_read(const char *root, int64_t tid)
 	return length > 0 ? name_of(comm, length) : NULL;
 }
 
+static bool thread_ran(const struct thread *thread, const struct sample *sample,
+		       const struct lookup_hint *hint)
+{
+	return thread->was_running || sample->state == DOING_ON ||
+	       hint->sequence != thread->sequence;
+}
+
 /* True if the facts can have changed unseen. */
 static bool thread_is_stale(const struct thread *thread, const struct sample *sample,
 			    const struct lookup_hint *hint, int64_t now_ns)
 {
 	int64_t age_ns = now_ns - thread->read_ns;
-	bool ran = thread->was_running || sample->state == DOING_ON ||
-		   hint->sequence != thread->sequence;
 
 	if (sample->comm != thread->comm)
 		return true;
-	if (ran)
+	if (thread_ran(thread, sample, hint))
 		return age_ns >= LOOKUP_RAN_NS;
 	/* spread, so that thousands of sleepers seen in one scan don't all come due in one */
 	return age_ns >= LOOKUP_STILL_NS + (int64_t)(hash_u64(sample->tid) % LOOKUP_STILL_NS);
@@ -140,6 +146,7 @@ static struct thread *thread_find(struct lookup *lookup, const struct sample *sa
 		return thread;
 	else
 		*renamed = thread->comm != sample->comm;
+	thread->uid_read &= !thread_ran(thread, sample, hint);
 	thread->known = 0;
 	thread->read_ns = now_ns;
 	thread->sequence = hint->sequence;
@@ -158,7 +165,10 @@ static void thread_read(struct lookup *lookup, struct thread *thread, const stru
 		process_fill(&lookup->processes, lookup->root, sample, missing & NEEDS_OF_PROCESS,
 			     exec, now_ns, &thread->process);
 	if (missing & NEED_USER) {
-		if (proc_owner_read(lookup->root, sample->pid, sample->tid, &thread->uid))
+		if (!thread->uid_read)
+			thread->uid_read = !proc_owner_read(lookup->root, sample->pid, sample->tid,
+							    &thread->uid);
+		if (!thread->uid_read)
 			thread->uid = sample->uid;
 		thread->user = thread->uid == ABSENT
 				       ? NULL

@@ -297,6 +297,19 @@ static void sleeper_is_left_alone(void **state)
 	assert_string_equal(fill(scene, NEED_CGROUP, NOW + 2 * LOOKUP_STILL_NS).cgroup, "/b");
 }
 
+static void uid_of_a_sleeper_is_kept(void **state)
+{
+	struct scene *scene = *state;
+
+	fake_proc_put(&scene->proc, 7, 7, "comm", "one\n");
+	assert_int_equal(fill(scene, NEED_USER, NOW).uid, geteuid());
+	/* nothing is there to read it from again, until the thread could have changed it */
+	fake_proc_drop(&scene->proc, 7, 7);
+	assert_int_equal(fill(scene, NEED_USER, NOW + 2 * LOOKUP_STILL_NS).uid, geteuid());
+	scene->hint.sequence = 2;
+	assert_int_equal(fill(scene, NEED_USER, NOW + 3 * LOOKUP_STILL_NS).uid, ABSENT);
+}
+
 static void thread_that_ran_is_read_again(void **state)
 {
 	struct scene *scene = *state;
@@ -456,6 +469,7 @@ int main(void)
 		scene_test(ended_thread_hides_nothing_from_others),
 		scene_test(exec_is_seen_at_once),
 		scene_test(sleeper_is_left_alone),
+		scene_test(uid_of_a_sleeper_is_kept),
 		scene_test(thread_that_ran_is_read_again),
 		scene_test(file_of_one_stay),
 		scene_test(file_on_cpu_is_read_each_time),
