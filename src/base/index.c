@@ -24,13 +24,19 @@ uint64_t hash_u64(uint64_t key)
 
 uint64_t hash_bytes(const void *bytes, size_t length)
 {
-	/* FNV-1a, then mixed so that the low bits serve a power-of-two table */
+	/* as FNV-1a, but a word at a time, whose upper half must reach the lower; then mixed so
+	 * that the low bits serve a power-of-two table */
 	const unsigned char *p = bytes;
-	uint64_t hash = 0xcbf29ce484222325ull;
+	uint64_t hash = 0xcbf29ce484222325ull ^ length, word;
 
-	for (size_t i = 0; i < length; i++)
-		hash = (hash ^ p[i]) * 0x100000001b3ull;
-	return hash_u64(hash);
+	for (; length >= sizeof(word); p += sizeof(word), length -= sizeof(word)) {
+		memcpy(&word, p, sizeof(word));
+		hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;
+		hash ^= hash >> 32;
+	}
+	for (word = 0; length; length--)
+		word = word << 8 | *p++;
+	return hash_u64(hash ^ word);
 }
 
 /* The slot of the key, or the free one that ends the search for it. */

@@ -14,6 +14,7 @@ struct name {
 };
 
 static struct index by_hash;
+static const struct name *last; /* asked for: threads of a process often have one name */
 static size_t bytes_used, bytes_limit = NAMES_LIMIT_BYTES;
 static uint64_t refused;
 static const char full[] = NAMES_FULL;
@@ -24,11 +25,13 @@ const char *name_of(const char *text, size_t length)
 	struct name *name;
 
 	length = strnlen(text, length);
+	if (last && last->length == length && !memcmp(last->text, text, length))
+		return last->text;
 	hash = hash_bytes(text, length);
 	chain = index_find(&by_hash, hash);
 	for (name = chain ? (struct name *)(uintptr_t)*chain : NULL; name; name = name->next)
 		if (name->length == length && !memcmp(name->text, text, length))
-			return name->text;
+			return (last = name)->text;
 	if (bytes_used + sizeof(*name) + length + 1 > bytes_limit) {
 		refused++;
 		return full;
@@ -72,6 +75,7 @@ void names_clear(void)
 		}
 	}
 	index_clear(&by_hash);
+	last = NULL;
 	bytes_used = 0;
 	refused = 0;
 }
