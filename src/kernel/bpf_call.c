@@ -71,6 +71,14 @@ int bpf_call_map_mappable(size_t value_bytes, size_t entries)
 	return bpf_call(BPF_MAP_CREATE, &attr);
 }
 
+int bpf_call_map_mapped_at(int map, size_t from, size_t bytes, void *memory)
+{
+	void *mapped = mmap((char *)memory + from, bytes, PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_FIXED, map, (off_t)from);
+
+	return mapped == MAP_FAILED ? -errno : 0;
+}
+
 int bpf_call_map_mapped(int map, size_t bytes, void **memory)
 {
 	void *mapped = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, map, 0);

@@ -38,6 +38,9 @@ int bpf_call_map(enum bpf_map_type type, size_t key_bytes, size_t value_bytes, s
 int bpf_call_map_mappable(size_t value_bytes, size_t entries);
 /* The values of an array as memory, the caller's to munmap(2): *memory becomes its address. */
 int bpf_call_map_mapped(int map, size_t bytes, void **memory);
+/* The same of a part, where the caller has made room for all: memory is the address of its first
+ * byte, from and bytes are whole pages, but for the end. */
+int bpf_call_map_mapped_at(int map, size_t from, size_t bytes, void *memory);
 /* Takes the top of a stack (4.20); -ENOENT: it is empty. */
 int bpf_call_pop(int map, void *value);
 /* name: NULL for a typed program, which knows its tracepoint. */

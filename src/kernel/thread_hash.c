@@ -7,6 +7,12 @@
 #include <bcc/libbpf.h>
 #include <errno.h>
 
+static int hash_open(struct thread_table *table)
+{
+	(void)table;
+	return 0;
+}
+
 static int hash_get(struct thread_table *table, uint32_t key, struct thread_state *record)
 {
 	return bpf_lookup_elem(table->maps.threads, &key, record) ? -errno : 0;
@@ -106,4 +112,5 @@ static int hash_walk(struct thread_table *table, uint32_t limit, bool *end)
 	return table->maps.batch ? walk_batches(table) : walk_singly(table);
 }
 
-const struct thread_store thread_hash = {hash_get, hash_key_of, hash_add, hash_remove, hash_walk};
+const struct thread_store thread_hash = {hash_open, hash_get,	 hash_key_of,
+					 hash_add,  hash_remove, hash_walk};

@@ -7,28 +7,77 @@
 
 #include <bcc/libbpf.h>
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define AHEAD 8 /* records; beyond the last one it is harmless */
 /* Slots are first taken from the lowest on, each CPU being at one at most: behind so many that
  * never were, none was. */
 #define FRESH_MAX 1024
+/* Registers of so many switches ago are copied with their record. */
+#define REGISTERS_KEPT 16
+
+/* What the process maps of the array counts as its memory: it maps only what was ever used, and in
+ * steps of so much, whole pages of any size. */
+#define MAP_STEP_BYTES ((size_t)512 << 10)
+
+static size_t array_bytes(const struct thread_table *table)
+{
+	return (size_t)table->entries_max * sizeof(*table->mapped);
+}
+
+/* Maps the array up to that slot. 0 or -errno. */
+static int slots_map(struct thread_table *table, uint32_t slot)
+{
+	size_t from = table->mapped_bytes, until = (slot + (size_t)1) * sizeof(*table->mapped);
+	int err;
+
+	if (until <= from)
+		return 0;
+	until = (until + MAP_STEP_BYTES - 1) / MAP_STEP_BYTES * MAP_STEP_BYTES;
+	if (until > array_bytes(table))
+		until = array_bytes(table);
+	err = bpf_call_map_mapped_at(table->maps.threads, from, until - from, table->mapped);
+	if (!err)
+		table->mapped_bytes = until;
+	return err;
+}
+
+static int slots_open(struct thread_table *table)
+{
+	void *room = mmap(NULL, array_bytes(table), PROT_NONE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (room == MAP_FAILED)
+		return -errno;
+	table->mapped = room;
+	return slots_map(table, 0);
+}
 
 /* The probes write the sequence's begun, the rest, then its done: to be read the other way round.
  */
 static int slots_get(struct thread_table *table, uint32_t key, struct thread_state *record)
 {
 	const struct thread_state *from;
-	uint64_t done;
+	uint64_t done, age;
 	uint32_t known;
 
-	if (key >= table->entries_max)
+	if (key >= table->entries_max || slots_map(table, key))
 		return -ENOENT;
 	from = &table->mapped[key];
 	done = __atomic_load_n(&from->sched.sequence_done, __ATOMIC_ACQUIRE);
 	known = __atomic_load_n(&from->identity.known, __ATOMIC_ACQUIRE); /* is written last */
-	memcpy(record, from, sizeof(*record));
+	memcpy(record, from, offsetof(struct thread_state, sched.registers));
+	age = done - record->sched.registers_sequence;
+	if (age < REGISTERS_KEPT)
+		memcpy(record->sched.registers, from->sched.registers,
+		       sizeof(record->sched.registers));
+	else /* two lines of the cache that nobody asks for */
+		record->sched.registers_sequence = 0;
+	memcpy(&record->identity, &from->identity,
+	       sizeof(*record) - offsetof(struct thread_state, identity));
 	record->identity.known &= known;
 	record->sched.sequence_done = done;
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
@@ -56,6 +105,11 @@ static int slots_add(struct thread_table *table, struct thread_state *record)
 
 	if (err)
 		return err == -ENOENT ? -E2BIG : err;
+	err = slots_map(table, slot);
+	if (err) {
+		bpf_update_elem(table->maps.free, NULL, &slot, BPF_ANY);
+		return err;
+	}
 	record->key = slot;
 	/* A shortcut may lead probes there as soon as it has a tid: that comes last. */
 	record->sched.tid = 0;
@@ -75,24 +129,35 @@ static void slots_remove(struct thread_table *table, const struct thread_state *
 	uint32_t tid = record->sched.tid, slot;
 
 	if (!slots_key_of(table, tid, &slot) && slot < table->entries_max &&
-	    !bpf_delete_elem(table->maps.slots, &tid))
+	    !slots_map(table, slot) && !bpf_delete_elem(table->maps.slots, &tid))
 		slot_free(table, slot);
 }
 
 static int slots_walk(struct thread_table *table, uint32_t limit, bool *end)
 {
 	uint32_t left = table->entries_max - table->walked, slot = table->walked, until;
+	bool met = false;
+	int err;
 
 	until = slot + (limit < left ? limit : left);
 	for (; slot < until && table->fresh < FRESH_MAX; slot++) {
 		const struct thread_state *record = &table->mapped[slot];
 
+		err = slots_map(table, slot);
+		if (err)
+			return err;
 		table->fresh = record->sched.tid || record->sched.out_ns ? 0 : table->fresh + 1;
 		/* what a walk looks at, of a record some steps on */
 		__builtin_prefetch(&record[AHEAD].wake);
 		__builtin_prefetch(&record[AHEAD].sched.tid);
-		if (record->sched.tid && !thread_table_passes(table, record, slot) &&
-		    !slots_get(table, slot, table->records))
+		if (met) { /* and what is copied of one that is met, as most likely that one is */
+			__builtin_prefetch(&record[AHEAD].sched.sequence_begun);
+			__builtin_prefetch(&record[AHEAD].identity.comm);
+		}
+		if (!record->sched.tid)
+			continue;
+		met = !thread_table_passes(table, record, slot);
+		if (met && !slots_get(table, slot, table->records))
 			thread_table_meet(table, table->records);
 	}
 	*end = slot == table->entries_max || table->fresh == FRESH_MAX;
@@ -164,5 +229,5 @@ int thread_table_clear(struct thread_table *table)
 	return result;
 }
 
-const struct thread_store thread_slots = {slots_get, slots_key_of, slots_add, slots_remove,
-					  slots_walk};
+const struct thread_store thread_slots = {slots_open, slots_get,    slots_key_of,
+					  slots_add,  slots_remove, slots_walk};

@@ -10,11 +10,6 @@
 #define CHUNK_START 1024
 #define TORN_TRIES 4
 
-static size_t mapped_bytes(const struct thread_table *table)
-{
-	return (size_t)table->entries_max * sizeof(*table->mapped);
-}
-
 int thread_table_init(struct thread_table *table, const struct thread_maps *maps,
 		      uint32_t entries_max)
 {
@@ -28,15 +23,13 @@ int thread_table_init(struct thread_table *table, const struct thread_maps *maps
 	};
 	table->keys = memory_get(table->chunk * sizeof(*table->keys));
 	table->records = memory_get(table->chunk * sizeof(*table->records));
-	if (!slots)
-		return 0;
-	return bpf_call_map_mapped(maps->threads, mapped_bytes(table), (void **)&table->mapped);
+	return table->store->open(table);
 }
 
 void thread_table_done(struct thread_table *table)
 {
 	if (table->mapped)
-		munmap(table->mapped, mapped_bytes(table));
+		munmap(table->mapped, (size_t)table->entries_max * sizeof(*table->mapped));
 	free(table->keys);
 	free(table->records);
 	index_clear(&table->seen);

@@ -23,6 +23,7 @@ struct thread_table;
 
 /* A way to keep records. Each returns 0 or -errno. */
 struct thread_store {
+	int (*open)(struct thread_table *table);
 	int (*get)(struct thread_table *table, uint32_t key, struct thread_state *record);
 	int (*key_of)(struct thread_table *table, uint32_t tid, uint32_t *key);
 	int (*add)(struct thread_table *table, struct thread_state *record);
@@ -46,7 +47,8 @@ struct thread_table {
 	struct thread_maps maps;
 	uint32_t entries_max;
 	struct thread_visitor visitor;
-	struct thread_state *mapped; /* all of the array, or NULL */
+	struct thread_state *mapped; /* the array, or NULL: room for all of it, where there are */
+	size_t mapped_bytes;	     /* so many bytes of it */
 	uint32_t walked;	     /* slots of this round that walks have seen */
 	uint32_t fresh;		     /* the last so many of them were never used */
 	uint32_t chunk;		     /* records read by one batch call */

@@ -46,6 +46,7 @@ static void scene_fill(struct scene *scene)
 	scene->table = (struct thread_table){.store = &thread_slots,
 					     .entries_max = SLOTS,
 					     .mapped = scene->mapped,
+					     .mapped_bytes = sizeof(scene->mapped),
 					     .records = &scene->copy};
 	scene->visitor = (struct thread_visitor){scene_passes, scene_visit, scene};
 }
@@ -98,6 +99,7 @@ static void walk_ends_behind_the_last_used(void **state)
 	(void)state;
 	scene_fill(&scene);
 	scene.table.mapped = many;
+	scene.table.mapped_bytes = sizeof(many);
 	scene.table.entries_max = 6000;
 	many[900].sched.tid = 1000;
 	many[1800].sched.out_ns = 7; /* free again */
