@@ -43,11 +43,24 @@ def end_with_us():
     LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
+def scratch():
+    """A file in memory."""
+    return tempfile.TemporaryFile(dir="/dev/shm" if os.path.isdir("/dev/shm") else None)
+
+
+def memory_touch(size):
+    """The host of a virtual machine gives it a page when it is first touched, which takes ten times as long as writing to
+    it: no cost of who happens to write there. Pages that were in use just now are the next to be used."""
+    with scratch() as file:
+        for _ in range(size >> 20):
+            file.write(bytes(1 << 20))
+
+
 class Program:
     """A process of ours, with its output in files; as a context it is ended whatever happens."""
 
     def __init__(self, argv, stdin=subprocess.DEVNULL, stdout=None, env=None):
-        self.file = stdout or tempfile.TemporaryFile(dir="/dev/shm" if os.path.isdir("/dev/shm") else None)
+        self.file = stdout or scratch()
         self.errors = tempfile.TemporaryFile()
         self.started = time.monotonic()
         self.process = subprocess.Popen(argv, stdin=stdin, stdout=self.file, stderr=self.errors, env=env,
