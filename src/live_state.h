@@ -15,7 +15,7 @@
 #include "sample/source.h"
 
 #define PROC "/proc"
-#define REGISTERS_MORE_NS (2 * NS_PER_MS) /* that switches keep registers while a scan goes on */
+#define REGISTERS_MORE_NS (2 * NS_PER_MS)   /* that switches keep registers while a scan goes on */
 #define HOUSEKEEPING_NS (1 * NS_PER_SECOND) /* zombies, patterns, caches */
 
 /* Why a scan came late. */

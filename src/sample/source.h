@@ -16,7 +16,7 @@
 
 #define SOURCE_TEXT_SIZE 128
 #define SOURCE_MISSED_MAX 16
-#define SCAN_PART 256 /* samples of a part: with what is made of them, in a cache, not in memory */
+#define SCAN_PART 256 /* samples of a part, so few that they stay in the cache */
 
 /* Something that was not seen, for the foot of a report: "12 late scans". */
 struct source_missed {
