@@ -14,6 +14,7 @@ enum mode {
 	MODE_REPORT,
 	MODE_CSV,
 	MODE_JSON,
+	MODE_FOLDED,
 	MODE_LIST,
 	MODE_CHECK,
 	MODE_WRITE_OFFSETS,
@@ -38,7 +39,8 @@ struct config {
 	const char *threads;	   /* -t as typed: tids; NULL: all */
 	const char *user;	   /* -u as typed: a name or uid; NULL: all */
 	const char *comm;	   /* -c pattern; NULL: all */
-	bool all_states;	   /* -a */
+	bool all_states;	   /* -a, or what implies it */
+	bool on_cpu, off_cpu;	   /* --on-cpu, --off-cpu */
 	const char *columns;	   /* -g as typed; NULL: the mode's default */
 	const char *more_columns;  /* -G as typed; NULL: none */
 	int64_t max_threads;	   /* --max-threads; 0: fit to the host */

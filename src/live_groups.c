@@ -5,8 +5,8 @@
 
 #define ALWAYS (1u << 31) /* not in enum sample_needs */
 /* What lookup/ keeps until a thread is called otherwise, which it takes for the sign of an exec. */
-#define NEEDS_KEPT                                                                   \
-	(NEED_USER | NEED_PPID | NEED_CMDLINE | NEED_EXE | NEED_FILE | NEED_CGROUP | \
+#define NEEDS_KEPT                                                                                \
+	(NEED_USER | NEED_PPID | NEED_CMDLINE | NEED_EXE | NEED_FILE | NEED_CGROUP | NEED_STACK | \
 	 NEED_WAKER_COMM)
 
 /* A group is compiled and attached when any of these is needed. */

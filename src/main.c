@@ -69,6 +69,7 @@ static int mode_run(const struct config *config, struct error *e)
 	case MODE_REPORT:
 	case MODE_CSV:
 	case MODE_JSON:
+	case MODE_FOLDED:
 		return run(config, config->replay ? replay_open : live_open, complain, e);
 	case MODE_LIST:
 		columns_describe(&words);

@@ -53,6 +53,10 @@ static const struct option_row option_table[] = {
 	 AT(comm), 0, 0, 0},
 	{'a', "all", NULL, "threads in every state, sleeping ones too", OPTION_FLAG, AT(all_states),
 	 0, 0, 0},
+	{0, "on-cpu", NULL, "only threads on a CPU", OPTION_FLAG, AT(on_cpu), 0, 0, 0},
+	{0, "off-cpu", NULL,
+	 "only threads off it: runnable, blocked, sleeping; both: threads in every state",
+	 OPTION_FLAG, AT(off_cpu), 0, 0, 0},
 	{'g', "columns", "COLUMN,...", "columns to group by, or to write (see --list)", OPTION_TEXT,
 	 AT(columns), 0, 0, 0},
 	{'G', "more-columns", "COLUMN,...", "columns on top of those", OPTION_TEXT,
@@ -61,6 +65,9 @@ static const struct option_row option_table[] = {
 	{0, "json", NULL, "the same, as a JSON object a line", OPTION_MODE, 0, 0, 0, MODE_JSON},
 	{0, "trace", "KIND,...", "measure every wait of these kinds, as runq (see --list)",
 	 OPTION_TEXT, AT(trace), 0, 0, 0},
+	{0, "folded", NULL,
+	 "folded stacks for flamegraph.pl or speedscope: frames, and sampled microseconds",
+	 OPTION_MODE, 0, 0, 0, MODE_FOLDED},
 	{0, "self", NULL, "tell what tsnap itself costs: CPU, BPF programs, memory, losses",
 	 OPTION_FLAG, AT(self), 0, 0, 0},
 	{0, "replay", "FILE", "take the samples from a CSV that tsnap wrote (-: standard input)",
@@ -279,7 +286,7 @@ static int share_check(const struct config *config, bool samples, struct error *
 				 "%s %s: NAME must be 1 to %d letters, digits, - and _", option,
 				 name, SHARE_NAME_MAX);
 	if (!samples)
-		return usage(e, option, "is for a report, --csv and --json");
+		return usage(e, option, "is for a report, rows and stacks");
 	if (config->replay)
 		return usage(e, option, "can't go with --replay");
 	if (config->attach && probes_chosen(config))
@@ -308,7 +315,7 @@ static int trace_check(struct config *config, bool samples, struct error *e)
 static int config_check(struct config *config, struct error *e)
 {
 	bool rows = config->mode == MODE_CSV || config->mode == MODE_JSON;
-	bool samples = rows || config->mode == MODE_REPORT;
+	bool samples = rows || config->mode == MODE_REPORT || config->mode == MODE_FOLDED;
 	int err;
 
 	if (config->descendants && !config->process)
@@ -316,13 +323,17 @@ static int config_check(struct config *config, struct error *e)
 	if (rows && config->interval_us && !config->trace)
 		return usage(e, "-i",
 			     "is for reports and --trace: --csv and --json write every scan");
+	if (config->mode == MODE_FOLDED && (config->interval_us || config->count))
+		return usage(
+			e, config->count ? "-n" : "-i",
+			"is not for --folded: it writes all stacks at the end (-d: of how long)");
 	if (config->replay && !samples)
-		return usage(e, "--replay", "is for a report, --csv and --json");
+		return usage(e, "--replay", "is for a report, rows and stacks");
 	if (config->replay && config->rate_hz)
 		return usage(e, "-F", "can't go with --replay: the recording has its own rate");
 	if (config->replay && config->self)
 		return usage(e, "--self", "needs the live host: a replay runs no BPF programs");
-	if (config->self && !samples)
+	if (config->self && !rows && config->mode != MODE_REPORT)
 		return usage(e, "--self", "is for a report, --csv and --json");
 	if (config->replay && config->descendants)
 		return usage(e, "-r", "needs the live host: a recording does not hold all parents");
@@ -330,9 +341,10 @@ static int config_check(struct config *config, struct error *e)
 		return usage(e, "--replay", "can't go with options for the live host");
 	err = share_check(config, samples, e);
 	if (!err)
-		err = trace_check(config, samples, e);
+		err = trace_check(config, rows || config->mode == MODE_REPORT, e);
 	if (err)
 		return err;
+	config->all_states |= config->off_cpu;
 	if (!config->rate_hz)
 		config->rate_hz = RATE_DEFAULT_HZ;
 	return kernel_types_check(config, e);

@@ -25,6 +25,7 @@
 
 #define TERMINAL_ROWS 20 /* groups shown on a terminal */
 #define TERMINAL_WIDTH_DEFAULT 80
+#define SAMPLES_REFUSED "samples in more groups than tsnap keeps"
 
 struct run {
 	const struct config *config;
@@ -44,6 +45,7 @@ struct run {
 	int64_t total_us; /* time in the whole run */
 	int64_t end_us;	  /* total to end at; 0: none */
 	int64_t shown;	  /* pages, or scans when not grouped */
+	int64_t refused;  /* samples without a group, in all pages */
 	bool in_scan;	  /* of which parts were taken; */
 	struct scan part; /* the last one, without its samples */
 	struct error *e;
@@ -76,19 +78,30 @@ static void page_fit(struct page *page)
 static int run_columns(struct run *run, struct error *e)
 {
 	const struct config *config = run->config;
+	const struct renderer *renderer = run->renderer;
 	bool grouped = run_grouped(run);
-	const char *names = config->columns;
+	/* distributions have the keys of a report */
+	const char *columns =
+		grouped && !renderer->grouped ? REPORT_COLUMNS_DEFAULT : renderer->columns;
+	const char *const names[] = {
+		renderer->before,
+		config->columns ? config->columns : columns,
+		config->more_columns,
+	};
 	int err = 0;
 
-	if (!names)
-		names = grouped ? REPORT_COLUMNS_DEFAULT : ROW_COLUMNS_DEFAULT;
-	if (grouped)
-		err = column_list_add(&run->list, REPORT_MEASURES_DEFAULT, grouped, e);
-	if (!err)
-		err = column_list_add(&run->list, names, grouped, e);
-	if (!err && config->more_columns)
-		err = column_list_add(&run->list, config->more_columns, grouped, e);
-	return err;
+	for (size_t i = 0; !err && i < sizeof(names) / sizeof(names[0]); i++)
+		if (names[i])
+			err = column_list_add(&run->list, names[i], grouped, e);
+	run->page.root_count = run->list.count;
+	if (err || !renderer->behind)
+		return err;
+	for (size_t i = 0; i < run->list.count; i++)
+		if (run->list.items[i]->role != ROLE_KEY)
+			return error_set(e, EINVAL, EXIT_USAGE,
+					 "%s is told of groups; it can't be a frame of a stack",
+					 run->list.items[i]->name);
+	return column_list_add(&run->list, renderer->behind, grouped, e);
 }
 
 static int run_filter(struct run *run, struct error *e)
@@ -97,6 +110,8 @@ static int run_filter(struct run *run, struct error *e)
 	int err = 0;
 
 	run->filter.all_states = config->all_states;
+	run->filter.on_cpu = config->on_cpu;
+	run->filter.off_cpu = config->off_cpu;
 	run->filter.comm = config->comm;
 	if (config->process)
 		err = filter_set_process(&run->filter, config->process, e);
@@ -143,6 +158,7 @@ static int run_prepare(struct run *run, struct error *e)
 		[MODE_REPORT] = "report",
 		[MODE_CSV] = "csv",
 		[MODE_JSON] = "json",
+		[MODE_FOLDED] = "folded",
 	};
 	int err;
 
@@ -230,7 +246,8 @@ static int run_show(struct run *run, struct error *e)
 	run->source->describe(run->source, &now);
 	page = now;
 	facts_subtract(&page, &run->facts_before);
-	facts_add_refused(&page, "samples in more groups than tsnap keeps", run->groups.refused);
+	facts_add_refused(&page, SAMPLES_REFUSED, run->groups.refused);
+	run->refused = sum(run->refused, run->groups.refused);
 	facts_add_refused(&page, "events in more distributions than tsnap keeps",
 			  run->distributions.refused);
 	run->page.facts = &page;
@@ -379,13 +396,15 @@ static int run_loop(struct run *run, struct error *e)
 	return err;
 }
 
-/* Rows have no foot: tells what was missed, or all of the cost where it was asked for. */
+/* Rows and folded stacks have no foot: tells what was missed, or all of the cost where it was asked
+ * for. */
 static void run_tell_foot(struct run *run, void (*tell)(const char *lines))
 {
 	struct source_facts facts;
 	struct text notes = {0};
 
 	run->source->describe(run->source, &facts);
+	facts_add_refused(&facts, SAMPLES_REFUSED, run->refused);
 	if (facts.self.asked) {
 		facts_subtract(&facts, &run->facts_before);
 		page_add_self(&notes, &(struct page){.facts = &facts});
@@ -430,7 +449,7 @@ int run(const struct config *config, source_opener *open_source, void (*tell)(co
 			if (config->verbose && run.facts_before.chosen)
 				tell(run.facts_before.chosen);
 			err = run_loop(&run, e);
-			if (!run.renderer->grouped)
+			if (!run.renderer->footed)
 				run_tell_foot(&run, tell);
 		} else if (signals_stop()) {
 			err = 0; /* stopped before there was anything to show */

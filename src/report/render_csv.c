@@ -48,4 +48,9 @@ static void csv_add(struct text *out, const struct page *page)
 	cells_add(out, page->grid, csv_add_cell, "\n");
 }
 
-const struct renderer renderer_csv = {"csv", false, csv_begin, csv_add};
+const struct renderer renderer_csv = {
+	.name = "csv",
+	.columns = ROW_COLUMNS_DEFAULT,
+	.begin = csv_begin,
+	.add = csv_add,
+};

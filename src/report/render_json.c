@@ -42,4 +42,8 @@ static void json_add(struct text *out, const struct page *page)
 	cells_add(out, page->grid, json_add_cell, "}\n");
 }
 
-const struct renderer renderer_json = {"json", false, NULL, json_add};
+const struct renderer renderer_json = {
+	.name = "json",
+	.columns = ROW_COLUMNS_DEFAULT,
+	.add = json_add,
+};

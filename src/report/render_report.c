@@ -353,4 +353,11 @@ static void report_add(struct text *out, const struct page *page)
 		text_add_char(out, '\n');
 }
 
-const struct renderer renderer_report = {"report", true, NULL, report_add};
+const struct renderer renderer_report = {
+	.name = "report",
+	.grouped = true,
+	.footed = true,
+	.before = REPORT_MEASURES_DEFAULT,
+	.columns = REPORT_COLUMNS_DEFAULT,
+	.add = report_add,
+};

@@ -22,6 +22,8 @@ struct page {
 	/* of a grouped page, what --trace measured; NULL: nothing was asked for */
 	struct distribution_table *distributions;
 	const char *recording; /* what is replayed; NULL: live */
+	const char *command;   /* as it was typed; NULL: not known */
+	size_t root_count;     /* columns before renderer->behind */
 	size_t width;	       /* no line is longer; 0: any length */
 	size_t row_limit;      /* rows shown; 0: all */
 	bool colour;
@@ -30,12 +32,16 @@ struct page {
 struct renderer {
 	const char *name;
 	bool grouped; /* takes groups, at the end of an interval; else samples, scan by scan */
+	bool footed;  /* tells what was missed by itself */
+	/* Columns, as column_list_add() takes them: always first, unless others are chosen, and
+	 * always last; NULL: none. */
+	const char *before, *columns, *behind;
 	/* Before the first page; NULL: nothing. */
 	void (*begin)(struct text *out, const struct column_list *list);
 	void (*add)(struct text *out, const struct page *page);
 };
 
-extern const struct renderer renderer_report, renderer_csv, renderer_json;
+extern const struct renderer renderer_report, renderer_csv, renderer_json, renderer_folded;
 
 /* NULL if there is none. */
 const struct renderer *renderer_find(const char *name);

@@ -7,6 +7,7 @@ static const struct renderer *const renderer_table[] = {
 	&renderer_report,
 	&renderer_csv,
 	&renderer_json,
+	&renderer_folded,
 };
 
 const struct renderer *renderer_find(const char *name)

@@ -48,6 +48,10 @@ const struct column sample_columns[] = {
 	 NEED_WAKER, 9, AT(waker_tid)},
 	{"waker_comm", "WAKER_COMM", "name of that thread", KIND_TEXT, ROLE_KEY, NEED_WAKER_COMM,
 	 15, AT(waker_comm)},
+	{"stack", "STACK",
+	 "frames of its stack, outermost first, with ; between; _[k]: kernel, _[j]: JIT, _[l]: "
+	 "library",
+	 KIND_TEXT, ROLE_KEY, NEED_STACK, 20, AT(stack)},
 	{"cpu_us", "CPU_US", "exact time on a CPU since the thread's previous sample", KIND_NUMBER,
 	 ROLE_SUM, NEED_TOTALS, 9, AT(cpu_us)},
 	{"runq_us", "RUNQ_US", "exact time waiting for a CPU since then", KIND_NUMBER, ROLE_SUM,

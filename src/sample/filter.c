@@ -129,6 +129,9 @@ bool filter_accepts(const struct filter *filter, const struct sample *sample)
 
 	if (!filter->all_states && state && !state->active)
 		return false;
+	if (filter->on_cpu != filter->off_cpu &&
+	    (sample->state == ABSENT || (sample->state == DOING_ON) != filter->on_cpu))
+		return false;
 	return filter_accepts_thread(filter, sample);
 }
 

@@ -27,6 +27,7 @@ struct filter {
 	bool uid_typed;	  /* a number was typed, so a known uid decides, else a known name */
 	const char *comm; /* pattern of the thread's name; NULL: any */
 	bool all_states;
+	bool on_cpu, off_cpu; /* one of them: only threads on a CPU, or only others */
 };
 
 /* Each takes the option's text and gives 0, or -EINVAL with a usage error. */

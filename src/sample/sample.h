@@ -62,6 +62,8 @@ struct sample {
 	/* by whom */
 	int64_t waker_tid;
 	const char *waker_comm;
+	/* where: frames, outermost first, ';' between; see report/frame_kind.h for annotations */
+	const char *stack;
 	/* exact, since the thread's previous sample */
 	int64_t cpu_us, runq_us, dwait_us, sleep_us, vcsw, ivcsw;
 };
@@ -85,6 +87,7 @@ enum sample_needs {
 	NEED_COMMSUM = 1 << 10,	    /* derived from comm (implies NEED_COMM) */
 	NEED_FILENAMESUM = 1 << 11, /* derived from filename (implies NEED_FILE) */
 	NEED_COMM = 1 << 12,	    /* comm, after a change of it, too */
+	NEED_STACK = 1 << 13,	    /* stack */
 };
 
 /* needs with everything that they imply. */

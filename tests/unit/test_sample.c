@@ -82,7 +82,7 @@ static void columns_are_sound(void **state)
 		given |= column->needs;
 	}
 	/* each group that can be asked for is asked for by some column */
-	assert_int_equal(given, (NEED_COMM << 1) - 1);
+	assert_int_equal(given, (NEED_STACK << 1) - 1);
 	assert_null(sample_column_find("Tid"));
 }
 

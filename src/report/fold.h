@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Folded stacks: a line per stack, frames outermost first with ';' between, then a space and its
+ * weight. What flamegraph.pl, inferno and speedscope read.
+ */
+#ifndef TSNAP_REPORT_FOLD_H
+#define TSNAP_REPORT_FOLD_H
+
+#include "base/error.h"
+#include "report/frame_tree.h"
+#include "report/renderer.h"
+
+/* Columns that stacks are made of, behind those of the root frames. */
+#define FOLD_COLUMNS "state,syscall,stack,weight_us"
+#define FOLD_ROOTS_DEFAULT "comm"
+
+/* Adds the frames of a page's row: its first page->root_count columns, user frames, the system
+ * call, kernel frames; printable, each with its annotation. */
+void fold_add_frames(struct text *frames, const struct page *page, size_t row);
+/* Adds all rows, time on a CPU and off it apart. */
+void fold_page(struct frame_tree *tree, const struct page *page);
+
+/* Adds a line per stack, by name. The tree must be sorted. */
+void fold_write(struct text *out, const struct frame_tree *tree);
+
+/* Reads lines until the end of text; name is for errors. Frames become printable, unless they
+ * are. 0, or -EINVAL with e. */
+int fold_read(struct frame_tree *tree, const char *name, const char *text, enum frame_part part,
+	      struct error *e);
+
+#endif
