@@ -15,6 +15,7 @@ enum mode {
 	MODE_CSV,
 	MODE_JSON,
 	MODE_FOLDED,
+	MODE_FLAME,
 	MODE_LIST,
 	MODE_CHECK,
 	MODE_WRITE_OFFSETS,
@@ -52,11 +53,15 @@ struct config {
 	const char *without;	   /* --without as typed: fact names; NULL: none */
 	const char *trace;	   /* --trace as typed: kinds; NULL: none */
 	uint32_t traces;	   /* the same, as bits 1 << LATENCY_x */
-	bool self;		   /* --self */
-	const char *replay;	   /* --replay: a CSV that tsnap wrote; NULL: live */
-	const char *share;	   /* --share: a name; NULL: for nobody else */
-	const char *attach;	   /* --attach: a name; NULL: with probes of its own */
-	bool verbose;		   /* -v */
+	const char *flame;	   /* --flame: a file; -: standard output */
+	const char *diff;	   /* --diff: two files; NULL: none */
+	const char *diff_after;
+	bool self;	    /* --self */
+	const char *replay; /* --replay: a CSV that tsnap wrote; NULL: live */
+	const char *share;  /* --share: a name; NULL: for nobody else */
+	const char *attach; /* --attach: a name; NULL: with probes of its own */
+	bool verbose;	    /* -v */
+	char **words;	    /* of the command line, NULL behind the last */
 };
 
 /* Parses the command line into config (zeroed by the caller; strings point into argv).

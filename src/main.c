@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* tsnap: parse, run a mode, print one error, exit code. */
 #include "config.h"
+#include "diff.h"
 #include "live.h"
 #include "run.h"
 #include "trace_table.h"
@@ -70,6 +71,9 @@ static int mode_run(const struct config *config, struct error *e)
 	case MODE_CSV:
 	case MODE_JSON:
 	case MODE_FOLDED:
+	case MODE_FLAME:
+		if (config->diff)
+			return diff(config, replay_open, complain, e);
 		return run(config, config->replay ? replay_open : live_open, complain, e);
 	case MODE_LIST:
 		columns_describe(&words);

@@ -68,6 +68,11 @@ static const struct option_row option_table[] = {
 	{0, "folded", NULL,
 	 "folded stacks for flamegraph.pl or speedscope: frames, and sampled microseconds",
 	 OPTION_MODE, 0, 0, 0, MODE_FOLDED},
+	{0, "flame", "FILE",
+	 "an interactive flame graph of the same, as an SVG file (-: standard output)", OPTION_TEXT,
+	 AT(flame), 0, 0, MODE_FLAME},
+	{0, "diff", "A B", "with --flame: how the stacks of two files differ, CSV or folded",
+	 OPTION_TEXT, AT(diff), 0, 0, 0},
 	{0, "self", NULL, "tell what tsnap itself costs: CPU, BPF programs, memory, losses",
 	 OPTION_FLAG, AT(self), 0, 0, 0},
 	{0, "replay", "FILE", "take the samples from a CSV that tsnap wrote (-: standard input)",
@@ -287,8 +292,8 @@ static int share_check(const struct config *config, bool samples, struct error *
 				 name, SHARE_NAME_MAX);
 	if (!samples)
 		return usage(e, option, "is for a report, rows and stacks");
-	if (config->replay)
-		return usage(e, option, "can't go with --replay");
+	if (config->replay || config->diff)
+		return usage(e, option, "can't go with --replay or --diff");
 	if (config->attach && probes_chosen(config))
 		return usage(e, "--attach",
 			     "can't go with options for the probes: they are those of --share");
@@ -315,7 +320,9 @@ static int trace_check(struct config *config, bool samples, struct error *e)
 static int config_check(struct config *config, struct error *e)
 {
 	bool rows = config->mode == MODE_CSV || config->mode == MODE_JSON;
-	bool samples = rows || config->mode == MODE_REPORT || config->mode == MODE_FOLDED;
+	bool samples = rows || config->mode == MODE_REPORT || config->mode == MODE_FOLDED ||
+		       config->mode == MODE_FLAME;
+	bool recorded = config->replay || config->diff;
 	int err;
 
 	if (config->descendants && !config->process)
@@ -327,18 +334,23 @@ static int config_check(struct config *config, struct error *e)
 		return usage(
 			e, config->count ? "-n" : "-i",
 			"is not for --folded: it writes all stacks at the end (-d: of how long)");
+	if (config->diff && (config->mode != MODE_FLAME || !config->diff_after))
+		return usage(e, "--diff", "needs two files, and --flame FILE");
+	if (config->diff && (config->replay || config->interval_us || config->count))
+		return usage(e, "--diff", "takes all of two files: no --replay, -i or -n");
 	if (config->replay && !samples)
 		return usage(e, "--replay", "is for a report, rows and stacks");
-	if (config->replay && config->rate_hz)
-		return usage(e, "-F", "can't go with --replay: the recording has its own rate");
+	if (recorded && config->rate_hz)
+		return usage(e, "-F", "is for the live host: a recording has its own rate");
 	if (config->replay && config->self)
 		return usage(e, "--self", "needs the live host: a replay runs no BPF programs");
 	if (config->self && !rows && config->mode != MODE_REPORT)
 		return usage(e, "--self", "is for a report, --csv and --json");
-	if (config->replay && config->descendants)
+	if (recorded && config->descendants)
 		return usage(e, "-r", "needs the live host: a recording does not hold all parents");
-	if (config->replay && probes_chosen(config))
-		return usage(e, "--replay", "can't go with options for the live host");
+	if (recorded && probes_chosen(config))
+		return usage(e, config->diff ? "--diff" : "--replay",
+			     "can't go with options for the live host");
 	err = share_check(config, samples, e);
 	if (!err)
 		err = trace_check(config, rows || config->mode == MODE_REPORT, e);
@@ -370,7 +382,7 @@ int config_parse(struct config *config, int argc, char **argv, struct error *e)
 {
 	char letters[2 * OPTION_COUNT + 2], typed[64];
 	struct option longs[OPTION_COUNT + 1] = {0};
-	struct config parsed = {0};
+	struct config parsed = {.words = argv};
 	int code, index, err;
 
 	getopt_fill(letters, longs);
@@ -401,6 +413,8 @@ int config_parse(struct config *config, int argc, char **argv, struct error *e)
 		*config = parsed;
 		return 0;
 	}
+	if (parsed.diff && optind < argc)
+		parsed.diff_after = argv[optind++];
 	if (optind < argc)
 		return error_set(e, EINVAL, EXIT_USAGE,
 				 "'%s': tsnap takes options only; --help lists them", argv[optind]);

@@ -10,6 +10,7 @@
  */
 #include "run.h"
 #include "base/output.h"
+#include "base/output_file.h"
 #include "base/signals.h"
 #include "report/distribution.h"
 #include "report/group.h"
@@ -30,6 +31,7 @@
 struct run {
 	const struct config *config;
 	const struct renderer *renderer;
+	struct text *into; /* NULL: written where the configuration says */
 	struct column_list list;
 	struct filter filter;
 	struct source *source;
@@ -37,7 +39,7 @@ struct run {
 	struct distribution_table distributions; /* of --trace */
 	struct tally tally;			 /* since the last page */
 	struct grid grid;
-	struct text out;
+	struct text out, command;
 	struct page page;
 	struct source_facts facts_before; /* as of the last page */
 	int64_t interval_us;		  /* of a page; 0: one page at the end */
@@ -56,6 +58,33 @@ struct run {
 static bool run_grouped(const struct run *run)
 {
 	return run->renderer->grouped || run->config->traces;
+}
+
+static bool is_file(const char *file)
+{
+	return file && strcmp(file, "-") != 0;
+}
+
+static int output_fail(const char *file, int err, struct error *e)
+{
+	return error_set(e, -err, EXIT_FAILED, "%s: %s", file, strerror(-err));
+}
+
+int run_output_check(const char *file, struct error *e)
+{
+	int err = is_file(file) ? output_replace_check(file) : 0;
+
+	return err ? output_fail(file, err, e) : 0;
+}
+
+int run_output(const char *file, const struct text *out, struct error *e)
+{
+	int err = is_file(file) ? output_replace(file, text_string(out), out->length)
+				: output_write(STDOUT_FILENO, text_string(out), out->length);
+
+	if (err && (err != -EPIPE || is_file(file)))
+		output_fail(is_file(file) ? file : "standard output", err, e);
+	return err;
 }
 
 /* Width, row limit and colour are for terminals; all else is never cut. */
@@ -152,13 +181,20 @@ static void run_traces(struct run *run)
 		run->page.distributions = &run->distributions;
 }
 
+/* As it was typed, but for quotes. */
+static void run_command(struct run *run)
+{
+	for (char **word = run->config->words; word && *word; word++)
+		text_add_format(&run->command, "%s%s", run->command.length ? " " : "",
+				run->command.length ? *word : "tsnap");
+	run->page.command = text_string(&run->command);
+}
+
 static int run_prepare(struct run *run, struct error *e)
 {
 	static const char *const renderer_names[] = {
-		[MODE_REPORT] = "report",
-		[MODE_CSV] = "csv",
-		[MODE_JSON] = "json",
-		[MODE_FOLDED] = "folded",
+		[MODE_REPORT] = "report", [MODE_CSV] = "csv",	  [MODE_JSON] = "json",
+		[MODE_FOLDED] = "folded", [MODE_FLAME] = "flame",
 	};
 	int err;
 
@@ -167,11 +203,14 @@ static int run_prepare(struct run *run, struct error *e)
 	err = run_columns(run, e);
 	if (!err)
 		err = run_filter(run, e);
+	if (!err)
+		err = run_output_check(run->config->flame, e);
 	if (err)
 		return err;
 	group_table_init(&run->groups, &run->list);
 	run_traces(run);
 	page_fit(&run->page);
+	run_command(run);
 	run->page.grid = &run->grid;
 	run->page.tally = &run->tally;
 	run->page.recording = run->config->replay;
@@ -182,11 +221,15 @@ static int run_prepare(struct run *run, struct error *e)
 
 static int run_write(struct run *run, struct error *e)
 {
-	int err = output_write(STDOUT_FILENO, text_string(&run->out), run->out.length);
+	int err = 0;
 
+	if (!run->out.length)
+		return 0;
+	if (run->into)
+		text_add(run->into, text_string(&run->out), run->out.length);
+	else
+		err = run_output(run->config->flame, &run->out, e);
 	text_clear(&run->out);
-	if (err && err != -EPIPE)
-		error_set(e, -err, EXIT_FAILED, "standard output: %s", strerror(-err));
 	return err;
 }
 
@@ -428,13 +471,14 @@ static void run_done(struct run *run)
 	distribution_table_done(&run->distributions);
 	grid_done(&run->grid);
 	text_done(&run->out);
+	text_done(&run->command);
 	filter_done(&run->filter);
 }
 
-int run(const struct config *config, source_opener *open_source, void (*tell)(const char *lines),
-	struct error *e)
+static int run_any(struct run run, source_opener *open_source, void (*tell)(const char *lines),
+		   struct error *e)
 {
-	struct run run = {.config = config, .e = e};
+	const struct config *config = run.config;
 	int err = run_prepare(&run, e);
 
 	if (!err) {
@@ -457,4 +501,16 @@ int run(const struct config *config, source_opener *open_source, void (*tell)(co
 	}
 	run_done(&run);
 	return err == -EPIPE ? 0 : err;
+}
+
+int run(const struct config *config, source_opener *open_source, void (*tell)(const char *lines),
+	struct error *e)
+{
+	return run_any((struct run){.config = config, .e = e}, open_source, tell, e);
+}
+
+int run_into(struct text *text, const struct config *config, source_opener *open_source,
+	     void (*tell)(const char *lines), struct error *e)
+{
+	return run_any((struct run){.config = config, .e = e, .into = text}, open_source, tell, e);
 }

@@ -20,4 +20,14 @@ typedef int source_opener(const struct config *config, struct filter *filter, un
 int run(const struct config *config, source_opener *open_source, void (*tell)(const char *lines),
 	struct error *e);
 
+/* The same, but what it would write is added to text. */
+int run_into(struct text *text, const struct config *config, source_opener *open_source,
+	     void (*tell)(const char *lines), struct error *e);
+
+/* Writes to the file, whole or not at all; to standard output, where file is NULL or "-". 0, -EPIPE
+ * when nobody reads any more, or another -errno with e. */
+int run_output(const char *file, const struct text *out, struct error *e);
+/* Whether that may work, so that nobody waits for nothing. */
+int run_output_check(const char *file, struct error *e);
+
 #endif

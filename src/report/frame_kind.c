@@ -5,7 +5,7 @@
 
 /* The last one has no mark: whatever is left. */
 const struct frame_kind frame_kinds[] = {
-	{FRAME_ROOT, false, false, "thread", {0xc9c7c1, 0xbcbab4}},
+	{FRAME_ROOT, false, false, "group", {0xc9c7c1, 0xbcbab4}},
 	{FRAME_SEPARATOR, true, true, "waker above", {0xa9a9a9, 0xa9a9a9}},
 	{"_[w]", false, true, "waker", {0x8fd0cd, 0x6dbcb8}},
 	{FRAME_KERNEL, false, true, "kernel", {0x8fb8de, 0x6c9fd0}},
@@ -33,5 +33,8 @@ const struct frame_kind *frame_kind_of(const char *name, size_t length)
 
 size_t frame_kind_plain(const struct frame_kind *kind, size_t length)
 {
-	return kind->whole ? length : length - strlen(kind->mark);
+	size_t mark = strlen(kind->mark);
+
+	/* a frame must have a name */
+	return kind->whole || length == mark ? length : length - mark;
 }

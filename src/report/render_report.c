@@ -59,7 +59,7 @@ static void add_times(struct text *out, const struct tally *tally)
 	text_add_format(out, "%.12s UTC", until + 11);
 }
 
-static void add_origin(struct text *out, const struct page *page)
+void page_add_origin(struct text *out, const struct page *page)
 {
 	const struct source_facts *facts = page->facts;
 
@@ -83,7 +83,7 @@ static void add_origin(struct text *out, const struct page *page)
 		add_times(out, page->tally);
 }
 
-static void add_scans(struct text *out, const struct page *page)
+void page_add_scans(struct text *out, const struct page *page)
 {
 	const struct tally *tally = page->tally;
 
@@ -109,10 +109,10 @@ static void add_heading(struct text *out, const struct page *page)
 {
 	struct text line = {0};
 
-	add_origin(&line, page);
+	page_add_origin(&line, page);
 	page_add_wrapped(out, page, text_string(&line));
 	text_clear(&line);
-	add_scans(&line, page);
+	page_add_scans(&line, page);
 	page_add_wrapped(out, page, text_string(&line));
 	text_add_char(out, '\n');
 	text_done(&line);
@@ -271,7 +271,7 @@ static void add_rest(struct text *out, const struct page *page, size_t rows)
 	text_done(&line);
 }
 
-static void add_missed(struct text *out, const struct page *page)
+void page_add_missed(struct text *out, const struct page *page)
 {
 	const struct source_facts *facts = page->facts;
 	struct text line = {0};
@@ -345,7 +345,7 @@ static void report_add(struct text *out, const struct page *page)
 	if (page->facts->self.asked) {
 		page_add_self(out, page);
 	} else {
-		add_missed(out, page);
+		page_add_missed(out, page);
 		add_cost(out, page);
 	}
 	/* an empty line sets the foot off, or else ends the report */

@@ -41,7 +41,8 @@ struct renderer {
 	void (*add)(struct text *out, const struct page *page);
 };
 
-extern const struct renderer renderer_report, renderer_csv, renderer_json, renderer_folded;
+extern const struct renderer renderer_report, renderer_csv, renderer_json, renderer_folded,
+	renderer_flame;
 
 /* NULL if there is none. */
 const struct renderer *renderer_find(const char *name);
@@ -51,6 +52,10 @@ void missed_add(struct text *out, const struct source_missed *missed);
 
 /* What reports are made of. A line, broken at spaces where it is wider than the page: */
 void page_add_wrapped(struct text *out, const struct page *page, const char *line);
+/* host and times; scans and rate; what was missed, if anything was: */
+void page_add_origin(struct text *out, const struct page *page);
+void page_add_scans(struct text *out, const struct page *page);
+void page_add_missed(struct text *out, const struct page *page);
 /* the titles and the first rows of the page's grid: */
 void page_add_table(struct text *out, const struct page *page, size_t rows);
 /* the distributions, for each kind of trace a table and bars: */

@@ -4,10 +4,7 @@
 #include <string.h>
 
 static const struct renderer *const renderer_table[] = {
-	&renderer_report,
-	&renderer_csv,
-	&renderer_json,
-	&renderer_folded,
+	&renderer_report, &renderer_csv, &renderer_json, &renderer_folded, &renderer_flame,
 };
 
 const struct renderer *renderer_find(const char *name)
