@@ -317,6 +317,19 @@ static int trace_check(struct config *config, bool samples, struct error *e)
 	return trace_kinds_parse(config->trace, &config->traces, e);
 }
 
+static int stacks_check(const struct config *config, struct error *e)
+{
+	if (config->mode == MODE_FOLDED && (config->interval_us || config->count))
+		return usage(
+			e, config->count ? "-n" : "-i",
+			"is not for --folded: it writes all stacks at the end (-d: of how long)");
+	if (config->diff && (config->mode != MODE_FLAME || !config->diff_after))
+		return usage(e, "--diff", "needs two files, and --flame FILE");
+	if (config->diff && (config->replay || config->interval_us || config->count))
+		return usage(e, "--diff", "takes all of two files: no --replay, -i or -n");
+	return 0;
+}
+
 static int config_check(struct config *config, struct error *e)
 {
 	bool rows = config->mode == MODE_CSV || config->mode == MODE_JSON;
@@ -330,14 +343,6 @@ static int config_check(struct config *config, struct error *e)
 	if (rows && config->interval_us && !config->trace)
 		return usage(e, "-i",
 			     "is for reports and --trace: --csv and --json write every scan");
-	if (config->mode == MODE_FOLDED && (config->interval_us || config->count))
-		return usage(
-			e, config->count ? "-n" : "-i",
-			"is not for --folded: it writes all stacks at the end (-d: of how long)");
-	if (config->diff && (config->mode != MODE_FLAME || !config->diff_after))
-		return usage(e, "--diff", "needs two files, and --flame FILE");
-	if (config->diff && (config->replay || config->interval_us || config->count))
-		return usage(e, "--diff", "takes all of two files: no --replay, -i or -n");
 	if (config->replay && !samples)
 		return usage(e, "--replay", "is for a report, rows and stacks");
 	if (recorded && config->rate_hz)
@@ -351,7 +356,9 @@ static int config_check(struct config *config, struct error *e)
 	if (recorded && probes_chosen(config))
 		return usage(e, config->diff ? "--diff" : "--replay",
 			     "can't go with options for the live host");
-	err = share_check(config, samples, e);
+	err = stacks_check(config, e);
+	if (!err)
+		err = share_check(config, samples, e);
 	if (!err)
 		err = trace_check(config, rows || config->mode == MODE_REPORT, e);
 	if (err)

@@ -23,7 +23,6 @@
 		frame.parent = parent;
 		if (parent)
 			parent.children.push(frame);
-		frame.plain = frame.name.replace(/ \([A-Za-z ]*\)$/, "");
 	});
 	if (!frames.length)
 		return;
@@ -86,7 +85,7 @@
 			frame.g.classList.toggle("below", below);
 			frame.g.classList.toggle("thin", room < THIN);
 			frame.label.setAttribute("x", (frame.x - from.x) / from.width * 100 + "%");
-			frame.label.textContent = fit(frame.label, frame.plain, room - PADDING);
+			frame.label.textContent = fit(frame.label, frame.name, room - PADDING);
 		}
 	}
 
@@ -117,7 +116,7 @@
 			}
 		}
 		for (const frame of frames) {
-			frame.match = !!pattern && pattern.test(frame.plain);
+			frame.match = !!pattern && pattern.test(frame.name);
 			frame.g.classList.toggle("match", frame.match);
 		}
 		tellMatches();
@@ -237,7 +236,7 @@
 	for (const frame of frames) {
 		frame.g.setAttribute("tabindex", "-1");
 		/* the line of details tells the same at once */
-		frame.g.setAttribute("aria-label", frame.words.replace("\n", ": "));
+		frame.g.setAttribute("aria-label", frame.words);
 		frame.g.querySelector("title").remove();
 	}
 	canvas.addEventListener("click", (event) => {

@@ -23,11 +23,14 @@ int64_t flame_share(const struct flame_layout *layout, const struct frame_node *
 int64_t flame_width(const struct flame_layout *layout, const struct frame_node *node)
 {
 	const int64_t *all = layout->tree->nodes[0].all;
+	int sides = (all[0] > 0) + (all[1] > 0);
 
 	if (!layout->differs)
 		return ratio(sum(node->all[0], node->all[1]), WIDTH_ALL, sum(all[0], all[1]));
+	if (!sides)
+		return 0;
 	return (flame_share(layout, node, PART_BEFORE) + flame_share(layout, node, PART_AFTER)) /
-	       ((all[0] > 0) + (all[1] > 0) + !(all[0] || all[1]));
+	       sides;
 }
 
 int64_t flame_width_off(const struct flame_layout *layout, const struct frame_node *node)

@@ -21,6 +21,7 @@
 #define LETTER_WIDTH 723
 #define WORD_LETTER_WIDTH 640
 #define LABEL_PADDING 8
+#define LABEL_LEAST 22	 /* three letters */
 #define LINE_COLUMNS 170 /* of a subtitle */
 #define NAME_COLUMNS 400 /* C++ can go on for pages */
 #define ELLIPSIS "…"
@@ -234,10 +235,10 @@ static void frame_add(struct text *out, const struct flame *flame,
 
 	text_add_format(out, "<g%s><title>", room + LABEL_PADDING < THIN ? " class=\"thin\"" : "");
 	frame_name_add(out, node, NAME_COLUMNS);
+	text_add_char(out, '\n');
 	/* folded stacks that are compared have lost what was a library */
 	if (!flame->differs || *node->kind->mark)
-		text_add_format(out, " (%s)", node->kind->title);
-	text_add_char(out, '\n');
+		text_add_format(out, "%s, ", node->kind->title);
 	if (flame->differs)
 		change_tell(out, flame, node);
 	else
@@ -250,7 +251,7 @@ static void frame_add(struct text *out, const struct flame *flame,
 	text_add_string(out, "<text x=\"");
 	width_add(out, x);
 	text_add_format(out, "%%\" y=\"%d\">", y + FRAME_HEIGHT - 5);
-	if (room * 100 >= 3 * LETTER_WIDTH)
+	if (room >= LABEL_LEAST)
 		frame_name_add(out, node, (size_t)(room * 100 / LETTER_WIDTH));
 	text_add_string(out, "</text></g>\n");
 }

@@ -68,6 +68,8 @@ void frame_tree_add(struct frame_tree *tree, const char *frames, enum frame_part
 		at = child;
 		frames += length + (frames[length] == ';');
 	}
+	if (!at)
+		at = node_child(tree, 0, FRAMES_NONE, strlen(FRAMES_NONE), FRAMES_MAX + 2);
 	tree->nodes[at].own[part] = sum(tree->nodes[at].own[part], weight);
 	for (;; at = tree->nodes[at].parent) {
 		tree->nodes[at].all[part] = sum(tree->nodes[at].all[part], weight);

@@ -15,8 +15,9 @@
 
 #define FRAMES_MAX (1u << 18)
 #define FRAME_DEPTH_MAX 512
-/* What did not fit stays in the tree, under these names. */
+/* What did not fit, or has no frame, stays in the tree, under these names. */
 #define FRAMES_FULL "[more frames than tsnap keeps]"
+#define FRAMES_NONE "-"
 #define FRAMES_DEEPER "[deeper frames]"
 
 enum frame_part {

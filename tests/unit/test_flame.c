@@ -171,12 +171,11 @@ static void words_are_escaped(void **state)
 	assert_has(&out, ">one &amp; two</text>");
 	assert_has(&out, ">three</text>");
 	assert_has(&out, ">a &gt; b</text>");
-	assert_has(&out, "<title>&lt;/title&gt;&lt;script&gt; (program)\n1.500 s, 75.00 % of all; "
+	assert_has(&out, "<title>&lt;/title&gt;&lt;script&gt;\nprogram, 1.500 s, 75.00 % of all; "
 			 "all on CPU</title>");
-	assert_has(&out,
-		   "<title>]]&gt;&amp;&quot;&#39; (kernel)\n1.500 s, 75.00 % of all, 100.00 % "
-		   "of &lt;/title&gt;&lt;script&gt;; all on CPU</title>");
-	assert_has(&out, "2.000 s; 1.500 s on CPU, 0.500 s off CPU</title>");
+	assert_has(&out, "<title>]]&gt;&amp;&quot;&#39;\nkernel, 1.500 s, 75.00 % of all, 100.00 % "
+			 "of &lt;/title&gt;&lt;script&gt;; all on CPU</title>");
+	assert_has(&out, "group, 2.000 s; 1.500 s on CPU, 0.500 s off CPU</title>");
 	text_done(&out);
 	frame_tree_done(&tree);
 }
@@ -200,7 +199,7 @@ static void changes_are_told(void **state)
 	assert_has(&out, "<title>x\nbefore 75.00 % (3), after 25.00 % (10): -50.00 points, 0.33 "
 			 "times</title>");
 	assert_has(&out, "<title>y\nbefore 25.00 % (1), after 0.00 % (0): -25.00 points</title>");
-	assert_has(&out, "<title>z (kernel)\nbefore 0.00 % (0), after 75.00 % (30): +75.00 "
+	assert_has(&out, "<title>z\nkernel, before 0.00 % (0), after 75.00 % (30): +75.00 "
 			 "points</title>");
 	text_done(&out);
 	frame_tree_done(&tree);

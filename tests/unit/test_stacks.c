@@ -222,7 +222,7 @@ static void assert_read(const char *text, int err, const char *words, const char
 
 #define REFUSED(line)                                                                        \
 	"x.folded: line " line ": no folded stack (frames with ; between, a space, a whole " \
-			       "number)"
+	"number)"
 
 static void folded_is_read(void **state)
 {
@@ -232,6 +232,7 @@ static void folded_is_read(void **state)
 	assert_read("", 0, "", "");
 	assert_read("\n\na;b 3\n\na;b 4", 0, "", "a;b 7\n");
 	assert_read(same, 0, "", same);
+	assert_read("; 5\n-;a 1\n\\x3b 2\n", 0, "", "- 7\n-;a 1\n");
 	assert_read("a\033;b\xff 3\n", 0, "", "a\\x1b;b\\xff 3\n");
 	assert_read("a;b 3\na;b\n", -EINVAL, REFUSED("2"), NULL);
 	assert_read("a;b \n", -EINVAL, REFUSED("1"), NULL);
