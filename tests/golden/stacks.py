@@ -164,6 +164,14 @@ class Files(unittest.TestCase):
         with open(self.path, encoding="ascii") as after:
             self.assertEqual(after.read(), "before")
 
+    def test_every_interval(self):
+        """The last of two intervals is what the file has: the recording's second second."""
+        done = tsnap("--replay", "stacks.csv", "-a", "-i", "1", "--flame", self.path)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, b"", b""))
+        told = dict(frames_of(xml.etree.ElementTree.parse(self.path).getroot()))
+        stacks = folded("--replay", "stacks.csv", "-a", "-d", "1")
+        self.assertEqual(told["all"].split(";")[0], "group, %d.%03d s" % divmod((5950000 - sum(stacks.values())) // 1000, 1000))
+
     def test_devices_stay(self):
         pipe = os.path.join(self.folder, "pipe")
         os.mkfifo(pipe)

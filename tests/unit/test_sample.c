@@ -127,6 +127,31 @@ static void filter_by_state(void **state)
 	assert_true(filter_accepts(&filter, &sample));
 }
 
+static void filter_by_cpu(void **state)
+{
+	static const struct {
+		int64_t state;
+		bool on, off;
+	} rows[] = {{DOING_ON, true, false},
+		    {DOING_RQ, false, true},
+		    {DOING_DISK, false, true},
+		    {DOING_SLEEP, false, true},
+		    {ABSENT, false, false}};
+	struct sample sample = person();
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct filter filter = {.all_states = true, .on_cpu = true};
+
+		sample.state = rows[i].state;
+		assert_int_equal(filter_accepts(&filter, &sample), rows[i].on);
+		filter.off_cpu = true;
+		assert_true(filter_accepts(&filter, &sample));
+		filter.on_cpu = false;
+		assert_int_equal(filter_accepts(&filter, &sample), rows[i].off);
+	}
+}
+
 static void filter_by_ids(void **state)
 {
 	struct filter filter = {0};
@@ -248,6 +273,7 @@ int main(void)
 		cmocka_unit_test(fields_are_columns),
 		cmocka_unit_test(filter_by_state),
 
+		cmocka_unit_test(filter_by_cpu),
 		cmocka_unit_test(filter_by_ids),
 		cmocka_unit_test(filter_refuses_ids),
 
