@@ -82,6 +82,27 @@ def expect_reports(runs, pid, recorded):
     check(re.search(r"^ +3\.00 .* S$", replayed, re.M), "--replay of three sleepers: %s", replayed)
 
 
+def expect_stacks(runs, pid, directory):
+    """A sleeper's whole second is off CPU, in its system call; the graph and the comparison tell the same."""
+    common = ("-d", 1, "-p", pid, "-g", "tid", *runs.types, *runs.without(""))
+    before, after, graph = (os.path.join(directory, name) for name in ("before.folded", "after.folded", "graph.svg"))
+    off = runs.text("--folded", "--off-cpu", *common)
+    weights = [int(weight) for weight in re.findall(r"^\d+;.*nanosleep.* (\d+)$", off, re.M)]
+    check(weights and 500000 < sum(weights) < 2500000, "--folded --off-cpu: %s", off)
+    both = runs.text("--folded", "--on-cpu", "--off-cpu", *common)
+    check("nanosleep" in both, "--on-cpu --off-cpu: %s", both)
+    for path, text in ((before, off), (after, both)):
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+    runs.run("--flame", graph, "-a", *common)
+    with open(graph, encoding="utf-8") as file:
+        check("nanosleep" in file.read(), "--flame: no nanosleep")
+    # the second file is no option's argument: --diff A B
+    runs.run("--diff", before, after, "--flame", graph)
+    with open(graph, encoding="utf-8") as file:
+        check("before 100.00 % (" in file.read(), "--diff: no shares")
+
+
 def expect_shared(runs, pid):
     """One tsnap shares its probes, another samples with them."""
     share = Share(runs.ctx)
@@ -112,6 +133,7 @@ def every_option(ctx):
     expect_rows(runs, offsets, {tree.tgid, tree.number("child"), tree.number("grandchild")}, recorded)
     expect_objects(runs, btf, mine, [futex, theirs])
     expect_reports(runs, sleeper["pid"], recorded)
+    expect_stacks(runs, sleeper["pid"], directory)
     expect_shared(runs, sleeper["pid"])
     unused = set(typed.values()) - {typed.get(word) for word in runs.used}
     check(not unused, "no run with --%s", ", --".join(sorted(unused)))
