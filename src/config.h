@@ -40,6 +40,8 @@ struct config {
 	const char *threads;	   /* -t as typed: tids; NULL: all */
 	const char *user;	   /* -u as typed: a name or uid; NULL: all */
 	const char *comm;	   /* -c pattern; NULL: all */
+	const char *cgroup;	   /* --cgroup pattern; NULL: all */
+	const char *filter;	   /* --filter: an expression; NULL: none */
 	bool all_states;	   /* -a, or what implies it */
 	bool on_cpu, off_cpu;	   /* --on-cpu, --off-cpu */
 	const char *columns;	   /* -g as typed; NULL: the mode's default */

@@ -251,7 +251,7 @@ static int live_start(struct live *live, struct error *e)
 	struct kernel_options options;
 	int err;
 
-	live_kernel_options(live->config, live->needs | filter_needs(live->filter), &options);
+	live_kernel_options(live->config, live->needs, &options);
 	err = kernel_open(&live->kernel, &options, e);
 	if (err)
 		return err;
@@ -300,11 +300,13 @@ int live_open(const struct config *config, struct filter *filter, unsigned int n
 				       .traced = live_traced};
 	live->config = config;
 	live->filter = filter;
-	live->needs = needs;
 	live->own_cpu_start_ns = clock_cpu_ns();
 	compile_result_init(&live->kernel.compiled, 0); /* no descriptor is 0 */
 	live->lookup = lookup_new(PROC);
 	err = live_processes_find(live, e);
+	live->filter_needs = filter_needs(filter);
+	live->needs = needs | live->filter_needs;
+	live->idle_wanted = filter_wants_idle(filter);
 	if (!err)
 		err = live_start(live, e);
 	if (err) {

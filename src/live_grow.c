@@ -67,7 +67,7 @@ static int growth_make(struct live *live, struct kernel *bigger, struct error *e
 	struct move move = {live, bigger};
 	int err;
 
-	live_kernel_options(live->config, live->needs | filter_needs(live->filter), &options);
+	live_kernel_options(live->config, live->needs, &options);
 	options.threads_max = 2 * (int64_t)live->kernel.table.entries_max;
 	if (options.threads_max < 2 * host_threads_count())
 		options.threads_max = 2 * host_threads_count();

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "lookup/proc.h"
+#include "sample/needs_table.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -18,6 +19,15 @@
 #define GONE_LOOKS_MORE 1000 /* or where there are so many more records than threads: */
 #define GONE_FEW 16
 #define WALK_RECORDS 50000 /* in one scan where only some need be looked at */
+
+/* What a filter can be told before the registers of a thread are asked for: by its record, and by
+ * these lookups; and what it can be told after that. */
+#define NEEDS_RECORD (NEED_COMM | NEED_WAKER)
+#define KNOWN_EARLY (KNOWN_IDS | KNOWN_STATE | KNOWN_RECORD | NEEDS_RECORD)
+#define NEEDS_EARLY                                                                        \
+	(NEED_TOTALS | NEED_COMMSUM | NEED_USER | NEED_CGROUP | NEED_PPID | NEED_CMDLINE | \
+	 NEED_EXE | NEED_WAKER_COMM)
+#define NEEDS_LATE (NEED_SYSCALL | NEED_FILE | NEED_FILENAMESUM)
 
 /* A key of live->awake of a thread that has no record in the kernel's map yet; keys there are 32
  * bits. */
@@ -118,10 +128,45 @@ static void house_keep_record(struct live *live, const struct thread_state *reco
 		filter_add_pid(live->filter, record->identity.tgid);
 }
 
-static void sample_fill(struct live *live, const struct thread_state *record,
-			enum thread_doing doing, struct sample *sample)
+/* What is new since the thread's previous sample; asked for once. */
+static void totals_fill(struct live *live, const struct thread_state *record, struct sample *sample)
+{
+	struct live_totals totals;
+
+	if (sample->cpu_us != ABSENT)
+		return;
+	record_totals(record, &live->moment, (enum thread_doing)sample->state, &totals);
+	totals_take(&live->totals, &totals, sample);
+}
+
+/* Whether the filter wants the sample: what it asks for is found out in turn until it can tell.
+ * known: so far; can: what can be found out now. */
+static enum verdict sample_ask(struct live *live, const struct thread_state *record,
+			       struct sample *sample, const struct lookup_hint *hint,
+			       uint64_t known, unsigned int can)
+{
+	enum verdict verdict = filter_ask(live->filter, sample, known);
+	unsigned int need;
+
+	can &= live->filter_needs;
+	while (verdict == VERDICT_OPEN && (need = needs_first(can))) {
+		if (need == NEED_TOTALS)
+			totals_fill(live, record, sample);
+		lookup_fill(live->lookup, sample, hint, need, live->moment.now_ns);
+		sample_derive(sample, need);
+		known |= need;
+		can &= ~need;
+		verdict = filter_ask(live->filter, sample, known);
+	}
+	return verdict;
+}
+
+/* Completes a sample that the filter has not refused. False: it refuses it now. */
+static bool sample_fill(struct live *live, const struct thread_state *record, struct sample *sample)
 {
 	struct lookup_hint hint = {.sequence = record->sched.sequence_done};
+	enum thread_doing doing = (enum thread_doing)sample->state;
+	enum verdict verdict = VERDICT_ACCEPTED;
 
 	if (live->needs & NEED_SYSCALL) {
 		record_call(record, &live->moment, doing, sample, &hint.compat);
@@ -129,23 +174,16 @@ static void sample_fill(struct live *live, const struct thread_state *record,
 		    !sample->kthread && sample->syscall_nr == ABSENT)
 			live_seed_call(&live->seed, sample, &hint.compat);
 	}
-	if (live->needs & NEED_TOTALS) {
-		struct live_totals totals;
-
-		record_totals(record, &live->moment, doing, &totals);
-		totals_take(&live->totals, &totals, sample);
-	}
+	if (live->filter_needs & ~(NEEDS_RECORD | NEEDS_EARLY))
+		verdict = sample_ask(live, record, sample, &hint, KNOWN_EARLY | NEEDS_EARLY,
+				     NEEDS_LATE);
+	if (verdict == VERDICT_REFUSED)
+		return false;
+	if (live->needs & NEED_TOTALS)
+		totals_fill(live, record, sample);
 	lookup_fill(live->lookup, sample, &hint, live->needs, live->moment.now_ns);
 	sample_derive(sample, live->needs);
-}
-
-static bool sample_wanted(struct live *live, struct sample *sample)
-{
-	/* the user may have changed since the probes saw it */
-	if (live->filter->by_user)
-		lookup_fill(live->lookup, sample, &(struct lookup_hint){0}, NEED_USER,
-			    live->moment.now_ns);
-	return filter_accepts(live->filter, sample);
+	return verdict == VERDICT_ACCEPTED || filter_accepts(live->filter, sample);
 }
 
 /* Whether only a wake-up can change what the thread does: then its being listed as woken is enough
@@ -181,7 +219,10 @@ static void asked_take(struct live *live)
 	for (uint32_t i = 0; i < live->asked_count; i++) {
 		struct sample *sample = &live->samples[live->asked_sample[i]];
 
-		sample_fill(live, &live->asked[i], (enum thread_doing)sample->state, sample);
+		if (sample_fill(live, &live->asked[i], sample))
+			continue;
+		sample->tid = ABSENT;
+		live->refused_count++;
 	}
 	live->asked_count = 0;
 	/* the scan goes on */
@@ -196,10 +237,23 @@ static bool registers_lacking(const struct live *live, const struct thread_state
 	       !record->sched.on_cpu && !registers_there(record);
 }
 
+/* Takes out those that were refused when their registers were there. */
+static void part_pack(struct live *live)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; live->refused_count && i < live->part.count; i++)
+		if (live->samples[i].tid != ABSENT)
+			live->samples[kept++] = live->samples[i];
+	live->part.count -= live->refused_count;
+	live->refused_count = 0;
+}
+
 /* Hands over what was gathered. */
 static void part_give(struct live *live)
 {
 	asked_take(live);
+	part_pack(live);
 	/* asked after what is handed over was read: it was alive then */
 	if (live->keep_house && !share_alive(&live->kernel.share))
 		live->part_err = -EOWNERDEAD;
@@ -211,6 +265,7 @@ static void part_give(struct live *live)
 static void sample_add(struct live *live, const struct thread_state *record,
 		       enum thread_doing doing)
 {
+	struct lookup_hint hint = {.sequence = record->sched.sequence_done};
 	struct sample *sample;
 
 	if (live->part.count == SCAN_PART)
@@ -221,11 +276,11 @@ static void sample_add(struct live *live, const struct thread_state *record,
 	sample->weight_us = live->part.weight_us;
 	if (live->translated && live->needs & NEED_WAKER)
 		live_space_waker(live, sample);
-	if (!sample_wanted(live, sample))
+	if (sample_ask(live, record, sample, &hint, KNOWN_EARLY, NEEDS_EARLY) == VERDICT_REFUSED)
 		return;
 	live->part.count++;
 	if (!registers_lacking(live, record, sample)) {
-		sample_fill(live, record, doing, sample);
+		live->part.count -= !sample_fill(live, record, sample);
 		return;
 	}
 	live->asked_sample[live->asked_count] = (uint32_t)live->part.count - 1;
@@ -254,7 +309,7 @@ static void record_take(struct live *live, const struct thread_state *record)
 		doing = doubt_resolve(live, record, doing);
 	if (doing == DOING_COUNT || record_gone(live, record, doing))
 		return;
-	if (!live->filter->all_states && !state_row(doing)->active)
+	if (!filter_wants_state(live->filter, doing))
 		return;
 	sample_add(live, record, doing);
 }
@@ -292,8 +347,7 @@ static bool record_known(struct live *live, const struct thread_state *record)
 /* Whether nobody asks for the thread, as its record tells. */
 static bool record_refused(const struct live *live, const struct thread_state *record)
 {
-	return (live->filter->by_pid || live->filter->by_tid) &&
-	       record->identity.known & IDENTITY_NAME &&
+	return filter_looks_at_ids(live->filter) && record->identity.known & IDENTITY_NAME &&
 	       filter_excludes(live->filter, record->identity.tgid, record->identity.tid);
 }
 
@@ -364,7 +418,7 @@ static bool record_passes(void *to, const struct thread_state *record, uint32_t 
 	if (live->translated || record->sched.exit_state ||
 	    (live->keep_house && gone_turn(live, record)))
 		return false;
-	if (!record_refused(live, record) && (live->config->all_states || !record_settled(record)))
+	if (!record_refused(live, record) && (live->idle_wanted || !record_settled(record)))
 		return false;
 	house_keep_record(live, record);
 	live->walked++;
@@ -419,7 +473,7 @@ static int records_walk(struct live *live, uint32_t limit)
 static int records_read(struct live *live)
 {
 	bool listed = changed_reader_take(&live->kernel.changed, awake_add, live);
-	bool all = !listed || live->config->all_states;
+	bool all = !listed || live->idle_wanted;
 	int err = 0;
 
 	if (all) {
@@ -434,6 +488,7 @@ static int records_read(struct live *live)
 	asked_take(live);
 	on_cpu_take(live);
 	asked_take(live);
+	part_pack(live);
 	index_clear(&live->awake);
 	live->awake = live->awake_next;
 	live->awake_next = (struct index){0};

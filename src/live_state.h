@@ -25,7 +25,8 @@ struct live {
 	struct source source;
 	const struct config *config;
 	struct filter *filter;
-	unsigned int needs;
+	unsigned int needs, filter_needs; /* all; those of the filter */
+	bool idle_wanted;		  /* threads that are not active, too */
 	struct kernel kernel;
 	struct lookup *lookup;
 	struct live_seed seed;
@@ -44,6 +45,7 @@ struct live {
 	struct sample samples[SCAN_PART];
 	struct scan part;	/* what is gathered now */
 	int part_err;		/* of who took one */
+	size_t refused_count;	/* samples of it that are to go: their tid is ABSENT */
 	size_t threads, walked; /* in the last round of walks, in this one so far */
 	int64_t period_ns, due_ns, previous_ns, housekept_ns;
 	int64_t own_cpu_start_ns;

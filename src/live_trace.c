@@ -14,6 +14,10 @@ _Static_assert(HISTOGRAM_BUCKETS == LATENCY_BUCKETS &&
 /* What belongs to a thread's stay in a state, not to the thread. */
 #define NEEDS_OF_STAY (NEED_FILE | NEED_FILENAMESUM | NEED_WAKER | NEED_WAKER_COMM | NEED_TOTALS)
 
+/* What lookups tell of a thread at any time. */
+#define NEEDS_OF_THREAD \
+	(NEED_COMMSUM | NEED_USER | NEED_CGROUP | NEED_PPID | NEED_CMDLINE | NEED_EXE)
+
 struct traced {
 	struct live *live;
 	unsigned int needs;
@@ -56,14 +60,21 @@ static void who_fill(struct live *live, const struct latency_key *key, struct sa
 	who->comm = name_of(key->comm, sizeof(key->comm));
 }
 
-static bool who_wanted(struct live *live, struct sample *who)
+/* By what a distribution knows; what only a sample has refuses nothing. */
+static bool who_wanted(struct live *live, struct sample *who, const struct lookup_hint *hint)
 {
+	unsigned int needs = live->filter_needs & NEEDS_OF_THREAD;
+	uint64_t known = KNOWN_IDS | NEED_COMM | needs;
+
 	if (who->pid == live->own_pid || filter_excludes(live->filter, who->pid, who->tid))
 		return false;
-	if (live->filter->by_user)
-		lookup_fill(live->lookup, who, &(struct lookup_hint){0}, NEED_USER,
-			    live->moment.now_ns);
-	return filter_accepts_thread(live->filter, who);
+	if (who->state != ABSENT) { /* of a sleep */
+		known |= KNOWN_STATE | NEED_SYSCALL;
+		needs |= live->filter_needs & NEED_SYSCALL;
+	}
+	lookup_fill(live->lookup, who, hint, needs, live->moment.now_ns);
+	sample_derive(who, needs);
+	return filter_ask_thread(live->filter, who, known) != VERDICT_REFUSED;
 }
 
 static void latency_take(void *to, const struct latency_key *key, const struct latency *latency)
@@ -82,7 +93,7 @@ static void latency_take(void *to, const struct latency_key *key, const struct l
 	who_fill(live, key, &who);
 	if (row->tell)
 		row->tell(key, &who, &hint.compat);
-	if (!who_wanted(live, &who))
+	if (!who_wanted(live, &who, &hint))
 		return;
 	lookup_fill(live->lookup, &who, &hint, traced->needs & ~(unsigned int)NEEDS_OF_STAY,
 		    live->moment.now_ns);

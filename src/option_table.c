@@ -51,6 +51,10 @@ static const struct option_row option_table[] = {
 	{'c', "comm", "NAME",
 	 "only threads with this name (pattern with *?[], else anywhere in it)", OPTION_TEXT,
 	 AT(comm), 0, 0, 0},
+	{0, "cgroup", "PATH", "only threads of a control group whose path is so (as NAME)",
+	 OPTION_TEXT, AT(cgroup), 0, 0, 0},
+	{0, "filter", "EXPR", "only samples of which this is true (see below)", OPTION_TEXT,
+	 AT(filter), 0, 0, 0},
 	{'a', "all", NULL, "threads in every state, sleeping ones too", OPTION_FLAG, AT(all_states),
 	 0, 0, 0},
 	{0, "on-cpu", NULL, "only threads on a CPU", OPTION_FLAG, AT(on_cpu), 0, 0, 0},
@@ -456,6 +460,12 @@ void options_describe(struct text *text)
 	}
 	text_add_string(
 		text,
+		"\nEXPR: comparisons of columns with && || ! and ( ), as in\n"
+		"  state=D && comm~\"pg.*\" && dwait_us>1ms || !user=root\n"
+		"by = != < <= > >= (numbers, with units; times) and ~ !~ (text: an extended "
+		"regular\nexpression). `cgroup=` is true where there is none. An expression that "
+		"names the state\ndecides about states itself; otherwise they are the active ones, "
+		"or with -a all.\n-p, -t, -u, -c and --cgroup go with it: all must hold.\n"
 		"\nIds are those that /proc shows. In a container with a pid namespace of its "
 		"own, threads\noutside of it are left out.\n"
 		"\nExit codes: 0 done, 1 failed, 2 wrong usage, 77 this host can't (with "

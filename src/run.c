@@ -141,13 +141,18 @@ static int run_filter(struct run *run, struct error *e)
 	run->filter.all_states = config->all_states;
 	run->filter.on_cpu = config->on_cpu;
 	run->filter.off_cpu = config->off_cpu;
-	run->filter.comm = config->comm;
+	if (config->comm)
+		filter_set_pattern(&run->filter, "comm", config->comm);
+	if (config->cgroup)
+		filter_set_pattern(&run->filter, "cgroup", config->cgroup);
 	if (config->process)
 		err = filter_set_process(&run->filter, config->process, e);
 	if (!err && config->threads)
 		err = filter_set_threads(&run->filter, config->threads, e);
 	if (!err && config->user)
 		err = filter_set_user(&run->filter, config->user, config->replay != NULL, e);
+	if (!err && config->filter)
+		err = filter_set_expression(&run->filter, config->filter, e);
 	return err;
 }
 

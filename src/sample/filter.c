@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "sample/filter.h"
-#include "base/names.h"
+#include "base/text.h"
+#include "sample/column.h"
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,26 +56,69 @@ int filter_set_threads(struct filter *filter, const char *text, struct error *e)
 	return ids_read(&filter->tids, "-t", text, e);
 }
 
+/* The states that are not refused whatever else is known. */
+static void states_find(struct filter *filter)
+{
+	struct sample sample = sample_absent;
+
+	filter->states = 0;
+	if (!(filter->expression.needs & KNOWN_STATE))
+		return;
+	for (sample.state = 0; sample.state < DOING_COUNT; sample.state++)
+		if (expression_ask(&filter->expression, &sample, KNOWN_STATE) != VERDICT_REFUSED)
+			filter->states |= 1u << sample.state;
+}
+
+int filter_set_expression(struct filter *filter, const char *text, struct error *e)
+{
+	int err = expression_add(&filter->expression, text, e);
+
+	if (!err)
+		states_find(filter);
+	return err;
+}
+
+void filter_set_pattern(struct filter *filter, const char *column, const char *pattern)
+{
+	expression_add_pattern(&filter->expression, sample_column_find(column), pattern);
+}
+
+static void quoted_add(struct text *text, const char *value)
+{
+	text_add_char(text, '"');
+	for (; *value; value++) {
+		if (strchr("\"\\", *value))
+			text_add_char(text, '\\');
+		text_add_char(text, *value);
+	}
+	text_add_char(text, '"');
+}
+
+/* Of a number and a name, the one that was typed decides where the sample has both. */
 int filter_set_user(struct filter *filter, const char *text, bool anywhere, struct error *e)
 {
+	struct text expression = {0};
 	const char *at = text;
 	struct passwd *entry;
 	int64_t id;
+	int err;
 
 	if (!id_read(&at, &id) && !*at) {
 		entry = getpwuid((uid_t)id);
-		filter->uid_typed = true;
-		filter->uid = id;
-		filter->user = entry ? name_of_string(entry->pw_name) : text;
+		text_add_format(&expression, "uid=%lld || uid= && user=", (long long)id);
+		quoted_add(&expression, entry ? entry->pw_name : text);
 	} else {
 		entry = getpwnam(text);
 		if (!entry && !anywhere)
 			return error_set(e, EINVAL, EXIT_USAGE, "-u %s: no such user", text);
-		filter->uid = entry ? (int64_t)entry->pw_uid : ABSENT;
-		filter->user = text;
+		text_add_string(&expression, "user=");
+		quoted_add(&expression, text);
+		if (entry)
+			text_add_format(&expression, " || user= && uid=%u", entry->pw_uid);
 	}
-	filter->by_user = true;
-	return 0;
+	err = filter_set_expression(filter, text_string(&expression), e);
+	text_done(&expression);
+	return err;
 }
 
 void filter_add_pid(struct filter *filter, int64_t pid)
@@ -83,13 +126,6 @@ void filter_add_pid(struct filter *filter, int64_t pid)
 	filter->by_pid = true;
 	filter->pattern = NULL;
 	index_put(&filter->pids, (uint64_t)pid, NULL);
-}
-
-bool pattern_matches(const char *pattern, const char *text)
-{
-	if (!strpbrk(pattern, "*?["))
-		return strstr(text, pattern) != NULL;
-	return !fnmatch(pattern, text, 0);
 }
 
 static bool process_matches(const char *pattern, const struct sample *sample)
@@ -101,54 +137,79 @@ static bool process_matches(const char *pattern, const struct sample *sample)
 	       (base && pattern_matches(pattern, base));
 }
 
-/* Of a number and a name, the one that was typed decides where the sample has both. */
-static bool user_matches(const struct filter *filter, const struct sample *sample)
-{
-	bool uid_known = sample->uid != ABSENT && filter->uid != ABSENT;
-
-	if (uid_known && (filter->uid_typed || !sample->user))
-		return sample->uid == filter->uid;
-	return sample->user && !strcmp(sample->user, filter->user);
-}
-
 unsigned int filter_needs(const struct filter *filter)
 {
-	return (filter->by_user ? NEED_USER : 0) | (filter->comm ? NEED_COMM : 0) |
+	/* the lower half: enum sample_needs */
+	return (unsigned int)filter->expression.needs |
 	       (filter->pattern ? NEED_COMM | NEED_EXE : 0);
 }
 
-bool filter_excludes(const struct filter *filter, int64_t pid, int64_t tid)
+bool filter_wants_state(const struct filter *filter, int64_t doing)
+{
+	const struct state_row *state = state_row(doing);
+
+	if (filter->on_cpu != filter->off_cpu &&
+	    (!state || (doing == DOING_ON) != filter->on_cpu))
+		return false;
+	if (filter->states)
+		return !state || filter->states >> doing & 1;
+	return filter->all_states || !state || state->active;
+}
+
+bool filter_wants_idle(const struct filter *filter)
+{
+	bool wanted = false;
+
+	for (int64_t doing = 0; doing < DOING_COUNT; doing++)
+		wanted |= !state_row(doing)->active && filter_wants_state(filter, doing);
+	return wanted;
+}
+
+static bool ids_exclude(const struct filter *filter, int64_t pid, int64_t tid)
 {
 	return (filter->by_pid && !index_find(&filter->pids, (uint64_t)pid)) ||
 	       (filter->by_tid && !index_find(&filter->tids, (uint64_t)tid));
 }
 
-bool filter_accepts(const struct filter *filter, const struct sample *sample)
+bool filter_excludes(const struct filter *filter, int64_t pid, int64_t tid)
 {
-	const struct state_row *state = state_row(sample->state);
-
-	if (!filter->all_states && state && !state->active)
+	if (ids_exclude(filter, pid, tid))
+		return true;
+	if (!(filter->expression.needs & KNOWN_IDS))
 		return false;
-	if (filter->on_cpu != filter->off_cpu &&
-	    (sample->state == ABSENT || (sample->state == DOING_ON) != filter->on_cpu))
-		return false;
-	return filter_accepts_thread(filter, sample);
+	return expression_ask(&filter->expression, &(struct sample){.pid = pid, .tid = tid},
+			      KNOWN_IDS) == VERDICT_REFUSED;
 }
 
-bool filter_accepts_thread(const struct filter *filter, const struct sample *sample)
+enum verdict filter_ask_thread(const struct filter *filter, const struct sample *sample,
+			       uint64_t known)
 {
-	if (filter_excludes(filter, sample->pid, sample->tid))
-		return false;
-	if (filter->by_user && !user_matches(filter, sample))
-		return false;
-	if (filter->pattern && !process_matches(filter->pattern, sample))
-		return false;
-	return !filter->comm || (sample->comm && pattern_matches(filter->comm, sample->comm));
+	if (ids_exclude(filter, sample->pid, sample->tid))
+		return VERDICT_REFUSED;
+	if (filter->pattern) {
+		if ((NEED_COMM | NEED_EXE) & ~known)
+			return VERDICT_OPEN;
+		if (!process_matches(filter->pattern, sample))
+			return VERDICT_REFUSED;
+	}
+	return expression_ask(&filter->expression, sample, known);
+}
+
+enum verdict filter_ask(const struct filter *filter, const struct sample *sample, uint64_t known)
+{
+	return filter_wants_state(filter, sample->state) ? filter_ask_thread(filter, sample, known)
+							 : VERDICT_REFUSED;
+}
+
+bool filter_accepts(const struct filter *filter, const struct sample *sample)
+{
+	return filter_ask(filter, sample, ~0ull) == VERDICT_ACCEPTED;
 }
 
 void filter_done(struct filter *filter)
 {
 	index_clear(&filter->pids);
 	index_clear(&filter->tids);
+	expression_done(&filter->expression);
 	*filter = (struct filter){0};
 }

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which samples are wanted. Used by sources only, on what is known of a thread before any lookup:
- * tid, pid, uid, comm and state (and, replayed, user and exe). A field that a recording does not
- * hold refuses every filter on it, except the state: without it every sample counts as active.
+/* Which samples are wanted: the ids and the state of a thread, and an expression over all columns.
+ * -u, -c and --cgroup become parts of that expression. Sources ask as early as they can: what ids,
+ * the record or a cheap lookup refuse needs no other. A field that a recording does not hold
+ * refuses every filter on it, except the state: without it every sample counts as active.
+ *
+ * An expression that names the state decides about states itself; otherwise all or the active ones
+ * are wanted.
  *
  * A process is asked for by ids, or by a pattern. The live source resolves either against /proc and
  * adds ids, once or whenever it looks again; a replay has only the samples, so ids match the
@@ -15,19 +19,18 @@
 
 #include "base/error.h"
 #include "base/index.h"
+#include "sample/expression.h"
 #include "sample/sample.h"
 
 /* Zeroed accepts every active sample. Strings are the caller's and must outlive the filter. */
 struct filter {
 	const char *pattern; /* of a process; NULL: none, or resolved into pids */
 	struct index pids, tids;
-	bool by_pid, by_tid, by_user;
-	const char *user; /* as typed; of a number, the name that this host has for it */
-	int64_t uid;	  /* meant with by_user; ABSENT: this host does not know the user */
-	bool uid_typed;	  /* a number was typed, so a known uid decides, else a known name */
-	const char *comm; /* pattern of the thread's name; NULL: any */
+	bool by_pid, by_tid;
 	bool all_states;
 	bool on_cpu, off_cpu; /* one of them: only threads on a CPU, or only others */
+	unsigned int states; /* that the expression may accept, a bit each; 0: it names none */
+	struct expression expression;
 };
 
 /* Each takes the option's text and gives 0, or -EINVAL with a usage error. */
@@ -36,20 +39,35 @@ int filter_set_threads(struct filter *filter, const char *text, struct error *e)
 /* anywhere: a name that this host does not know is fine (a recording of another host). */
 int filter_set_user(struct filter *filter, const char *text, bool anywhere, struct error *e);
 
+/* --filter, or a part of it. */
+int filter_set_expression(struct filter *filter, const char *text, struct error *e);
+/* A shell pattern that a column must match; it must outlive the filter. */
+void filter_set_pattern(struct filter *filter, const char *column, const char *pattern);
+
 /* For the live source: adds a process. From then on ids alone decide, and no pattern. */
 void filter_add_pid(struct filter *filter, int64_t pid);
 
 /* What it looks at, enum sample_needs. */
 unsigned int filter_needs(const struct filter *filter);
 
+/* Whether threads of that state (enum thread_doing) can be wanted; and any that are not active. */
+bool filter_wants_state(const struct filter *filter, int64_t doing);
+bool filter_wants_idle(const struct filter *filter);
+
+static inline bool filter_looks_at_ids(const struct filter *filter)
+{
+	return filter->by_pid || filter->by_tid || filter->expression.needs & KNOWN_IDS;
+}
+
 /* Whether the ids alone refuse a thread: asked before there is a sample. */
 bool filter_excludes(const struct filter *filter, int64_t pid, int64_t tid);
+/* By what is known of the sample so far: KNOWN_* and enum sample_needs, and what needs nothing. */
+enum verdict filter_ask(const struct filter *filter, const struct sample *sample, uint64_t known);
+/* The same, but without a word about the state all of them are wanted. */
+enum verdict filter_ask_thread(const struct filter *filter, const struct sample *sample,
+			       uint64_t known);
+/* By all of it. */
 bool filter_accepts(const struct filter *filter, const struct sample *sample);
-/* The same, whatever the state. */
-bool filter_accepts_thread(const struct filter *filter, const struct sample *sample);
 void filter_done(struct filter *filter);
-
-/* Shell pattern, fnmatch(3); without * ? [ it matches anywhere in text. */
-bool pattern_matches(const char *pattern, const char *text);
 
 #endif

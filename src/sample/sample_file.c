@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #define SCAN_ROWS_MAX (1u << 20)
+#define DERIVED ((uint64_t)(NEED_COMMSUM | NEED_FILENAMESUM))
 /* no two times of four-digit years lie further apart */
 #define WEIGHT_MAX_US 320000000000000000ll
 
@@ -22,7 +23,7 @@ struct sample_file {
 	struct source source; /* first, so that a source is a sample_file */
 	struct csv_reader reader;
 	const struct filter *filter;
-	unsigned int needs, text_needs;		      /* asked for; and what the filter looks at */
+	unsigned int needs;			      /* asked for, and what the filter looks at */
 	const struct column *columns[CSV_FIELDS_MAX]; /* by field; NULL: not known */
 	size_t column_count, time_column;
 	struct csv_field fields[CSV_FIELDS_MAX];
@@ -159,8 +160,7 @@ static int row_read(struct sample_file *file, size_t count, struct error *e)
 
 		if (!column || (!*field->text && !field->quoted))
 			continue;
-		if (column->kind == KIND_TEXT && column->needs &&
-		    !(column->needs & file->text_needs))
+		if (column->kind == KIND_TEXT && column->needs && !(column->needs & file->needs))
 			continue;
 		wrong = value_read(file, column, field->text, &value);
 		if (wrong)
@@ -248,15 +248,19 @@ static int part_give(struct sample_file *file)
 static int scan_add(struct sample_file *file, struct error *e)
 {
 	struct sample *sample = &file->next;
+	enum verdict verdict;
 	int err = 0;
 
 	if (++file->rows > SCAN_ROWS_MAX)
 		return file_fail(file, e, "timestamp", "more than a million rows have this one");
 	if (sample->weight_us == ABSENT)
 		sample->weight_us = file->weight_us;
-	if (!filter_accepts(file->filter, sample))
+	verdict = filter_ask(file->filter, sample, ~DERIVED);
+	if (verdict == VERDICT_REFUSED)
 		return 0;
 	sample_derive(sample, file->needs);
+	if (verdict == VERDICT_OPEN && !filter_accepts(file->filter, sample))
+		return 0;
 	if (file->count >= SCAN_PART && file->source.take)
 		err = part_give(file);
 	if (file->count == file->capacity) {
@@ -348,8 +352,7 @@ int sample_file_open(const char *path, const struct filter *filter, unsigned int
 	file->reader.fd = fd;
 	file->reader.name = standard ? "standard input" : path;
 	file->filter = filter;
-	file->needs = needs;
-	file->text_needs = needs | filter_needs(filter);
+	file->needs = needs | filter_needs(filter);
 	file->time_us = ABSENT;
 	err = csv_read(&file->reader, file->fields, &count, e);
 	if (err == 0)

@@ -3,7 +3,7 @@ import os
 import pwd
 import re
 
-from harness import START_S, STOP_S, case, check, rows_of, scans_of
+from harness import START_S, STOP_S, Skip, case, check, rows_of, scans_of
 
 NOBODY = 65534
 
@@ -46,6 +46,60 @@ def choose_comm(ctx):
     rows = ctx.rows("-a", "-c", "spin_o*", seconds=1, columns="comm")
     check(workload.tid in tids_of(rows), "spin_one is not shown")
     check({row["comm"] for row in rows} == {"spin_one"}, "names %s", {row["comm"] for row in rows})
+
+
+@case
+def choose_cgroup(ctx):
+    """--cgroup PATTERN: the threads of this control group, and none where it is another."""
+    workload = ctx.workload("sleep", call="futex")
+    try:
+        with open("/proc/self/cgroup", encoding="utf-8") as file:
+            own = [line.rstrip("\n").split(":", 2)[2] for line in file]
+    except FileNotFoundError:
+        own = []
+    if not own:
+        raise Skip("this kernel has no control groups")
+    rows = ctx.rows("-a", "-p", workload["pid"], seconds=1, columns="cgroup")
+    path = rows_of(rows, workload.tid)[0]["cgroup"]
+    check(path in own, "control group '%s', not one of %s", path, own)
+    quoted = re.sub(r"([][*?])", r"[\1]", path)
+    rows = ctx.rows("-a", "--cgroup", quoted + "*", seconds=1, columns="cgroup")
+    check(workload.tid in tids_of(rows), "the workload is not shown")
+    check(not [row for row in rows if not row["cgroup"].startswith(path)], "another control group is shown")
+    rows = ctx.rows("-a", "--cgroup", "/no/such/group", seconds=1, columns="cgroup")
+    check(not rows, "there are rows of no control group: %s", rows[:1])
+
+
+@case
+def choose_expression(ctx):
+    """--filter: by ids, states, names, lookups, registers, files and exact times; what decides first and last."""
+    spin, pipe, futex = ctx.workloads([("spin2", {}), ("sleep", {"call": "pipe_read"}), ("sleep", {"call": "futex"})])
+    spinners = {spin.tid, spin.number("tid2")}
+    ours = "(pid=%s || pid=%s || pid=%s)" % (spin["pid"], pipe["pid"], futex["pid"])
+    leaders = {work.tgid for work in (spin, pipe, futex)}
+    cases = (
+        # ids and states, which also say whether sleepers are looked at
+        (["--filter", ours], spinners, leaders),
+        (["--filter", ours + " && state=S"], {pipe.tid, futex.tid}, leaders),
+        (["-a", "--filter", ours + ' && state~"^(ON|RQ)$"'], spinners, leaders),
+        (["-a", "--filter", "tid=%d" % futex.tid], {futex.tid}, set()),
+        # names and derived names
+        (["-a", "--filter", ours + " && comm~^spin_o"], {spin.tid}, set()),
+        (["-a", "--filter", ours + " && commsum=pipe_read"], {pipe.tid}, {pipe.tgid}),
+        # lookups, and what needs registers; none of these columns is shown
+        (["-a", "--filter", ours + " && syscall=futex"], {futex.tid}, leaders - {pipe.tgid}),
+        (["-a", "--filter", ours + ' && filename~"^pipe:" && user=root'], {pipe.tid}, leaders),
+        (["-a", "--filter", ours + ' && (filename~"^pipe:" || syscall=futex) && !user=root'], set(), set()),
+        (["-a", "--filter", ours + " && ppid=%d && exe~workload && cgroup!=/no" % os.getpid()],
+         spinners | {pipe.tid, futex.tid}, leaders),
+        # exact: nobody but the spinners has used 1 ms between two scans
+        (["-a", "--filter", ours + " && cpu_us>1ms"], spinners, set()),
+        (["-a", "-c", "spin*", "-p", spin["pid"], "--filter", "tid!=%d" % spin.tid], {spin.number("tid2")}, {spin.tgid}),
+    )
+    for options, expected, possible in cases:
+        rows = ctx.rows(*options, seconds=1, columns="comm,state")
+        found = tids_of(rows)
+        check(expected <= found <= expected | possible, "%s: threads %s, not %s", options, found, expected)
 
 
 def drop_to_nobody():

@@ -215,17 +215,21 @@ static void filter_by_pattern(void **state)
 
 static void filter_by_comm(void **state)
 {
-	struct filter filter = {.comm = "orker"};
+	static const char *const patterns[] = {"orker", "orker*", "w*-[0-4]"};
 	struct sample sample = person();
 
 	(void)state;
-	assert_true(filter_accepts(&filter, &sample));
-	filter.comm = "orker*";
-	assert_false(filter_accepts(&filter, &sample));
-	filter.comm = "w*-[0-4]";
-	assert_true(filter_accepts(&filter, &sample));
-	sample.comm = NULL;
-	assert_false(filter_accepts(&filter, &sample));
+	for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++) {
+		struct filter filter = {0};
+
+		filter_set_pattern(&filter, "comm", patterns[i]);
+		assert_int_equal(filter_needs(&filter), NEED_COMM);
+		assert_int_equal(filter_accepts(&filter, &sample), i != 1);
+		sample.comm = NULL;
+		assert_false(filter_accepts(&filter, &sample));
+		sample.comm = "worker-3";
+		filter_done(&filter);
+	}
 }
 
 static void filter_by_user(void **state)

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "sample/needs_table.h"
+
+const char *const needs_cost_names[COST_COUNT] = {
+	[COST_FREE] = "free",
+	[COST_SAMPLED] = "when sampled",
+	[COST_EVENT] = "per event",
+};
+
+const struct needs_row needs_rows[] = {
+	{0, COST_FREE, "record", "the scan, and the thread's record"},
+	{NEED_COMM, COST_EVENT, "name", "the record, and a probe where threads are renamed"},
+	{NEED_WAKER, COST_FREE, "wakeup", "the record; wake-ups are seen for the states anyway"},
+	{NEED_TOTALS, COST_FREE, "totals", "the record; added up at switches, seen anyway"},
+	{NEED_COMMSUM, COST_SAMPLED, "commsum", "comm, folded"},
+	{NEED_USER, COST_SAMPLED, "user", "owner of /proc/PID/task/TID, and the user database"},
+	{NEED_CGROUP, COST_SAMPLED, "cgroup", "/proc/PID/task/TID/cgroup"},
+	{NEED_PPID, COST_SAMPLED, "parent", "/proc/PID/task/TID/stat, once for a process"},
+	{NEED_EXE, COST_SAMPLED, "exe", "/proc/PID/task/TID/exe, once for a process"},
+	{NEED_CMDLINE, COST_SAMPLED, "cmdline", "/proc/PID/task/TID/cmdline, once for a process"},
+	{NEED_WAKER_COMM, COST_SAMPLED, "waker", "/proc/TID/comm of the waker"},
+	{NEED_SYSCALL, COST_SAMPLED, "registers",
+	 "saved registers on the kernel stack; before 5.10 kept at every switch"},
+	{NEED_FILE, COST_SAMPLED, "file", "registers, and /proc/PID/task/TID/fd/FD"},
+	{NEED_FILENAMESUM, COST_SAMPLED, "filenamesum", "filename, folded"},
+};
+
+const size_t needs_row_count = sizeof(needs_rows) / sizeof(needs_rows[0]);
+
+unsigned int needs_first(unsigned int needs)
+{
+	for (size_t i = 0; i < needs_row_count; i++)
+		if (needs & needs_rows[i].need)
+			return needs_rows[i].need;
+	return 0;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What columns need: a row per enum sample_needs says where it comes from and what that costs. */
+#ifndef TSNAP_SAMPLE_NEEDS_TABLE_H
+#define TSNAP_SAMPLE_NEEDS_TABLE_H
+
+#include <stddef.h>
+
+#include "sample/sample.h"
+
+enum needs_cost {
+	COST_FREE,    /* in what is kept and read anyway */
+	COST_SAMPLED, /* looked up for each sampled thread, and kept for a while */
+	COST_EVENT,   /* a probe that would not be there otherwise */
+	COST_COUNT,
+};
+
+extern const char *const needs_cost_names[COST_COUNT];
+
+struct needs_row {
+	unsigned int need; /* 0: what needs nothing */
+	enum needs_cost cost;
+	const char *name, *help;
+};
+
+/* In the order in which a filter asks: the cheapest first, and behind what it implies. */
+extern const struct needs_row needs_rows[];
+extern const size_t needs_row_count;
+
+/* The first of these needs; 0 when there is none. */
+unsigned int needs_first(unsigned int needs);
+
+#endif
