@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/names.h"
+#include "live_absent.h"
 #include "live_groups.h"
 #include "live_grow.h"
 #include "live_options.h"
@@ -139,9 +140,7 @@ static void live_describe(struct source *source, struct source_facts *facts)
 	missed_add_row(facts, "scans that could not see the whole map",
 		       kernel->table.unfinished_count);
 	missed_add_row(facts, "names beyond what tsnap keeps in memory", names_refused());
-	if (!live->moment.registers_known)
-		missed_add_standing(facts, "kind of fact: system calls (tsnap --check tells why)",
-				    1);
+	live_absent_describe(kernel, live->needs, facts);
 	if (live->needs & (NEED_FILE | NEED_EXE | NEED_SYSCALL) &&
 	    (!kernel->host.cap_ptrace || !kernel->host.cap_read))
 		missed_add_standing(facts,

@@ -444,6 +444,20 @@ static int run_loop(struct run *run, struct error *e)
 	return err;
 }
 
+/* Before the first row, as rows and folded stacks have no foot: what none will have. */
+static void run_tell_absent(struct run *run, void (*tell)(const char *lines))
+{
+	struct text lines = {0};
+
+	for (size_t i = 0; i < run->facts_before.absent_count; i++) {
+		text_add_string(&lines, "absent on this host: ");
+		absent_add(&lines, &run->list, &run->facts_before.absent[i]);
+		text_add_char(&lines, '\n');
+	}
+	tell(text_string(&lines));
+	text_done(&lines);
+}
+
 /* Rows and folded stacks have no foot: tells what was missed, or all of the cost where it was asked
  * for. */
 static void run_tell_foot(struct run *run, void (*tell)(const char *lines))
@@ -495,6 +509,8 @@ static int run_any(struct run run, source_opener *open_source, void (*tell)(cons
 			run.source->describe(run.source, &run.facts_before);
 			if (run.facts_before.remarks)
 				tell(run.facts_before.remarks);
+			if (!run.renderer->footed)
+				run_tell_absent(&run, tell);
 			if (config->verbose && run.facts_before.chosen)
 				tell(run.facts_before.chosen);
 			err = run_loop(&run, e);

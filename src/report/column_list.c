@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "report/column_list.h"
 #include "report/measure.h"
+#include "sample/needs_table.h"
 
 #include <errno.h>
 #include <string.h>
@@ -116,6 +117,34 @@ static bool name_listed(const char *names, const char *name)
 	return false;
 }
 
+void column_list_name(const struct column_list *list, unsigned int needs, struct text *names)
+{
+	size_t start = names->length;
+
+	for (size_t i = 0; i < list->count; i++)
+		if (sample_needs_close(list->items[i]->needs) & needs)
+			text_add_format(names, "%s%s", names->length > start ? ", " : "",
+					list->items[i]->name);
+}
+
+/* What the column needs, without what that implies; and the dearest of all that. */
+static void column_add_cost(struct text *text, const struct column *column)
+{
+	unsigned int all = sample_needs_close(column->needs);
+	enum needs_cost cost = COST_FREE;
+	const char *name = "";
+
+	for (size_t i = 0; i < needs_row_count; i++) {
+		const struct needs_row *row = &needs_rows[i];
+
+		if (column->needs == row->need || column->needs & row->need)
+			name = row->name;
+		if (all & row->need && row->cost > cost)
+			cost = row->cost;
+	}
+	text_add_format(text, "%-12s  %-11s ", needs_cost_names[cost], name);
+}
+
 static void column_describe(struct text *text, const struct column *column)
 {
 	static const char *const roles[] = {
@@ -127,22 +156,38 @@ static void column_describe(struct text *text, const struct column *column)
 	bool report = name_listed(REPORT_COLUMNS_DEFAULT, column->name) ||
 		      name_listed(REPORT_MEASURES_DEFAULT, column->name);
 
-	text_add_format(text, "  %-12s %c%c  %s%s\n", column->name, report ? 'r' : '-',
-			name_listed(ROW_COLUMNS_DEFAULT, column->name) ? 'c' : '-', column->help,
-			roles[column->role]);
+	text_add_format(text, "  %-12s %c%c  ", column->name, report ? 'r' : '-',
+			name_listed(ROW_COLUMNS_DEFAULT, column->name) ? 'c' : '-');
+	if (column->role != ROLE_MEASURE)
+		column_add_cost(text, column);
+	text_add_format(text, "%s%s\n", column->help, roles[column->role]);
+}
+
+static void needs_describe(struct text *text)
+{
+	text_add_string(text, "\nNeeds, and what they cost who asks for them:\n");
+	for (size_t i = 0; i < needs_row_count; i++)
+		text_add_format(text, "  %-12s     %-12s  %s\n", needs_rows[i].name,
+				needs_cost_names[needs_rows[i].cost], needs_rows[i].help);
 }
 
 void columns_describe(struct text *text)
 {
 	const struct column *column;
+	size_t section = 0;
 
-	text_add_string(text, "Columns for -g and -G (r: in a report by default; c: in --csv and "
-			      "--json by default):\n");
+	text_add_string(text,
+			"Columns for -g, -G and --filter (r: in a report by default; c: in "
+			"--csv and --json by default),\nwhat they cost and what they need:\n");
 	for (size_t at = 0; (column = column_at(at)); at++) {
+		if (section < column_section_count &&
+		    !strcmp(column_sections[section].first, column->name))
+			text_add_format(text, "\n%s:\n", column_sections[section++].name);
 		if (at == sample_column_count)
 			text_add_string(text, "\nMeasures of a group, in reports only:\n");
 		column_describe(text, column);
 	}
+	needs_describe(text);
 	text_add_string(text, "\nStates:\n");
 	for (int64_t i = 0; i < DOING_COUNT; i++)
 		text_add_format(text, "  %-12s     %s%s\n", state_row(i)->name, state_row(i)->help,

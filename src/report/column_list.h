@@ -29,6 +29,9 @@ int column_list_add(struct column_list *list, const char *names, bool grouped, s
 /* What the columns need of a sample, enum sample_needs, with all that it implies. */
 unsigned int column_list_needs(const struct column_list *list);
 
+/* Adds the names of those that have one of these needs, with commas between. */
+void column_list_name(const struct column_list *list, unsigned int needs, struct text *names);
+
 /* What --list prints. */
 void columns_describe(struct text *text);
 

@@ -31,6 +31,7 @@ static void flame_add(struct text *out, const struct page *page)
 		text_add_char(&subtitle, '\n');
 		text_add_printable(&subtitle, page->command);
 	}
+	page_add_absent(&foot, &whole);
 	page_add_missed(&foot, &whole);
 	flame_svg_add(out, &(struct flame){
 				   .tree = &tree,

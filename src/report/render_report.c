@@ -271,6 +271,19 @@ static void add_rest(struct text *out, const struct page *page, size_t rows)
 	text_done(&line);
 }
 
+void page_add_absent(struct text *out, const struct page *page)
+{
+	const struct source_facts *facts = page->facts;
+	struct text line = {0};
+
+	for (size_t i = 0; i < facts->absent_count; i++) {
+		text_add_string(&line, line.length ? "; " : "Absent on this host: ");
+		absent_add(&line, page->grid->list, &facts->absent[i]);
+	}
+	page_add_wrapped(out, page, text_string(&line));
+	text_done(&line);
+}
+
 void page_add_missed(struct text *out, const struct page *page)
 {
 	const struct source_facts *facts = page->facts;
@@ -342,6 +355,7 @@ static void report_add(struct text *out, const struct page *page)
 		page_add_distributions(out, page);
 	foot = out->length;
 	text_add_char(out, '\n');
+	page_add_absent(out, page);
 	if (page->facts->self.asked) {
 		page_add_self(out, page);
 	} else {

@@ -50,11 +50,16 @@ const struct renderer *renderer_find(const char *name);
 /* One line for a thing missed: "12 late scans". */
 void missed_add(struct text *out, const struct source_missed *missed);
 
+/* The same for columns that are absent on this host: "syscall: why". */
+void absent_add(struct text *out, const struct column_list *list,
+		const struct source_absent *absent);
+
 /* What reports are made of. A line, broken at spaces where it is wider than the page: */
 void page_add_wrapped(struct text *out, const struct page *page, const char *line);
-/* host and times; scans and rate; what was missed, if anything was: */
+/* host and times; scans and rate; columns that the host lacks, and what was missed, if anything: */
 void page_add_origin(struct text *out, const struct page *page);
 void page_add_scans(struct text *out, const struct page *page);
+void page_add_absent(struct text *out, const struct page *page);
 void page_add_missed(struct text *out, const struct page *page);
 /* the titles and the first rows of the page's grid: */
 void page_add_table(struct text *out, const struct page *page, size_t rows);

@@ -15,6 +15,16 @@ const struct renderer *renderer_find(const char *name)
 	return NULL;
 }
 
+void absent_add(struct text *out, const struct column_list *list,
+		const struct source_absent *absent)
+{
+	size_t start = out->length;
+
+	column_list_name(list, absent->needs, out);
+	text_add_format(out, "%s: %s", out->length > start ? "" : "what the filter asks for",
+			absent->why);
+}
+
 void missed_add(struct text *out, const struct source_missed *missed)
 {
 	text_add_number(out, (int64_t)missed->count);

@@ -58,6 +58,14 @@ _Static_assert(sizeof(union value) == 8 && sizeof(const char *) == 8, "64-bit ho
 extern const struct column sample_columns[];
 extern const size_t sample_column_count;
 
+/* The columns from `first` on are told together, up to the next section. */
+struct column_section {
+	const char *name, *first;
+};
+
+extern const struct column_section column_sections[];
+extern const size_t column_section_count;
+
 /* NULL if there is none. */
 const struct column *sample_column_find(const char *name);
 

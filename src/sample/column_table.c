@@ -10,6 +10,7 @@ const struct column sample_columns[] = {
 	 AT(time_us)},
 	{"weight_us", "WEIGHT_US", "time that the sample stands for: since the previous scan",
 	 KIND_NUMBER, ROLE_SUM, 0, 9, AT(weight_us)},
+
 	{"tid", "TID", "thread id", KIND_NUMBER, ROLE_KEY, 0, 7, AT(tid)},
 	{"pid", "PID", "process id (thread group)", KIND_NUMBER, ROLE_KEY, 0, 7, AT(pid)},
 	{"ppid", "PPID", "process id of the parent", KIND_NUMBER, ROLE_KEY, NEED_PPID, 7, AT(ppid)},
@@ -22,6 +23,11 @@ const struct column sample_columns[] = {
 	{"cmdline", "CMDLINE", "command line of the process", KIND_TEXT, ROLE_KEY, NEED_CMDLINE, 20,
 	 AT(cmdline)},
 	{"exe", "EXE", "path of the program file", KIND_TEXT, ROLE_KEY, NEED_EXE, 20, AT(exe)},
+	{"cgroup", "CGROUP", "path of the control group", KIND_TEXT, ROLE_KEY, NEED_CGROUP, 20,
+	 AT(cgroup)},
+	{"kthread", "KTHREAD", "1: kernel thread, 0: not", KIND_NUMBER, ROLE_KEY, 0, 7,
+	 AT(kthread)},
+
 	{"state", "STATE", "what the thread is doing (see below)", KIND_STATE, ROLE_KEY, 0, 5,
 	 AT(state)},
 	{"state_us", "STATE_US", "time in this state so far", KIND_NUMBER, ROLE_MAX, 0, 9,
@@ -44,14 +50,16 @@ const struct column sample_columns[] = {
 	 NEED_FILE, 20, AT(filename)},
 	{"filenamesum", "FILENAME*", "the same, each run of digits as one *", KIND_TEXT, ROLE_KEY,
 	 NEED_FILENAMESUM, 20, AT(filenamesum)},
-	{"waker_tid", "WAKER_TID", "thread that woke this one last", KIND_NUMBER, ROLE_KEY,
-	 NEED_WAKER, 9, AT(waker_tid)},
-	{"waker_comm", "WAKER_COMM", "name of that thread", KIND_TEXT, ROLE_KEY, NEED_WAKER_COMM,
-	 15, AT(waker_comm)},
 	{"stack", "STACK",
 	 "frames of its stack, outermost first, with ; between; _[k]: kernel, _[j]: JIT, _[l]: "
 	 "library",
 	 KIND_TEXT, ROLE_KEY, NEED_STACK, 20, AT(stack)},
+
+	{"waker_tid", "WAKER_TID", "thread that woke this one last", KIND_NUMBER, ROLE_KEY,
+	 NEED_WAKER, 9, AT(waker_tid)},
+	{"waker_comm", "WAKER_COMM", "name of that thread", KIND_TEXT, ROLE_KEY, NEED_WAKER_COMM,
+	 15, AT(waker_comm)},
+
 	{"cpu_us", "CPU_US", "exact time on a CPU since the thread's previous sample", KIND_NUMBER,
 	 ROLE_SUM, NEED_TOTALS, 9, AT(cpu_us)},
 	{"runq_us", "RUNQ_US", "exact time waiting for a CPU since then", KIND_NUMBER, ROLE_SUM,
@@ -64,11 +72,17 @@ const struct column sample_columns[] = {
 	 NEED_TOTALS, 6, AT(vcsw)},
 	{"ivcsw", "IVCSW", "involuntary context switches since then", KIND_NUMBER, ROLE_SUM,
 	 NEED_TOTALS, 6, AT(ivcsw)},
-	{"cgroup", "CGROUP", "path of the control group", KIND_TEXT, ROLE_KEY, NEED_CGROUP, 20,
-	 AT(cgroup)},
-	{"kthread", "KTHREAD", "1: kernel thread, 0: not", KIND_NUMBER, ROLE_KEY, 0, 7,
-	 AT(kthread)},
 };
+
+const struct column_section column_sections[] = {
+	{"The scan", "timestamp"},
+	{"Who", "tid"},
+	{"What it does", "state"},
+	{"By whom", "waker_tid"},
+	{"Exact, since the thread's previous sample", "cpu_us"},
+};
+
+const size_t column_section_count = sizeof(column_sections) / sizeof(column_sections[0]);
 
 const size_t sample_column_count = sizeof(sample_columns) / sizeof(sample_columns[0]);
 

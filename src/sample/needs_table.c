@@ -9,7 +9,8 @@ const char *const needs_cost_names[COST_COUNT] = {
 
 const struct needs_row needs_rows[] = {
 	{0, COST_FREE, "record", "the scan, and the thread's record"},
-	{NEED_COMM, COST_EVENT, "name", "the record, and a probe where threads are renamed"},
+	{NEED_COMM, COST_FREE, "name",
+	 "the record; a probe where a thread is renamed, a rare event"},
 	{NEED_WAKER, COST_FREE, "wakeup", "the record; wake-ups are seen for the states anyway"},
 	{NEED_TOTALS, COST_FREE, "totals", "the record; added up at switches, seen anyway"},
 	{NEED_COMMSUM, COST_SAMPLED, "commsum", "comm, folded"},
@@ -23,6 +24,7 @@ const struct needs_row needs_rows[] = {
 	 "saved registers on the kernel stack; before 5.10 kept at every switch"},
 	{NEED_FILE, COST_SAMPLED, "file", "registers, and /proc/PID/task/TID/fd/FD"},
 	{NEED_FILENAMESUM, COST_SAMPLED, "filenamesum", "filename, folded"},
+	{NEED_STACK, COST_SAMPLED, "stack", "registers, and the thread's memory"},
 };
 
 const size_t needs_row_count = sizeof(needs_rows) / sizeof(needs_rows[0]);

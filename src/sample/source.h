@@ -16,6 +16,7 @@
 
 #define SOURCE_TEXT_SIZE 128
 #define SOURCE_MISSED_MAX 16
+#define SOURCE_ABSENT_MAX 16
 #define SCAN_PART 256 /* samples of a part, so few that they stay in the cache */
 
 /* Something that was not seen, for the foot of a report: "12 late scans". */
@@ -27,6 +28,12 @@ struct source_missed {
 	bool natural;	  /* no fault: a report tells it, rows are written without a word */
 };
 
+/* Columns that were asked for and that this host can't give. */
+struct source_absent {
+	unsigned int needs; /* those that need one of these, enum sample_needs */
+	const char *why;    /* static words */
+};
+
 /* What heading and foot tell. Numbers are ABSENT where not known. */
 struct source_facts {
 	char host[SOURCE_TEXT_SIZE], kernel[SOURCE_TEXT_SIZE];
@@ -36,6 +43,8 @@ struct source_facts {
 	int64_t bpf_ns, bpf_runs; /* in tsnap's BPF programs, where the kernel counts them */
 	struct source_missed missed[SOURCE_MISSED_MAX];
 	size_t missed_count;
+	struct source_absent absent[SOURCE_ABSENT_MAX];
+	size_t absent_count;
 	struct self_cost self;
 	const char *remarks; /* lines that a user must know from the start, the source's; NULL:
 				none */

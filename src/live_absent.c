@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "live_absent.h"
+
+static const char *registers_lack(const struct kernel *kernel)
+{
+	return kernel->compiled.stack_registers
+		       ? NULL
+		       : "the saved registers were not found on the kernel stack; tsnap --check";
+}
+
+static const char *wakeups_lack(const struct kernel *kernel)
+{
+	return kernel->plan.chosen[GROUP_WAKE]
+		       ? NULL
+		       : "this kernel offers no probe for wake-ups; tsnap --check";
+}
+
+/* A row for each need that a host may not meet: why it does not, or NULL. */
+static const struct {
+	enum sample_needs need;
+	const char *(*why)(const struct kernel *kernel);
+} absent_rows[] = {
+	{NEED_SYSCALL, registers_lack},
+	{NEED_WAKER, wakeups_lack},
+};
+
+_Static_assert(sizeof(absent_rows) / sizeof(absent_rows[0]) <= SOURCE_ABSENT_MAX, "room for all");
+
+void live_absent_describe(const struct kernel *kernel, unsigned int needs,
+			  struct source_facts *facts)
+{
+	for (size_t i = 0; i < sizeof(absent_rows) / sizeof(absent_rows[0]); i++) {
+		const char *why = needs & absent_rows[i].need ? absent_rows[i].why(kernel) : NULL;
+
+		if (why)
+			facts->absent[facts->absent_count++] =
+				(struct source_absent){absent_rows[i].need, why};
+	}
+}

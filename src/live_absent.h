@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which columns this host can't give, and why. Pure. */
+#ifndef TSNAP_LIVE_ABSENT_H
+#define TSNAP_LIVE_ABSENT_H
+
+#include "kernel/kernel.h"
+#include "sample/source.h"
+
+/* Adds to facts what the opened kernel lacks of needs (enum sample_needs). */
+void live_absent_describe(const struct kernel *kernel, unsigned int needs,
+			  struct source_facts *facts);
+
+#endif
