@@ -187,6 +187,7 @@ static void live_close(struct source *source)
 	free(live->ticks);
 	free(live->wanted_cpus);
 	free(live->on_cpu);
+	account_room_done(&live->accounts);
 	text_done(&live->chosen);
 	text_done(&live->remarks);
 	free(live->pattern);

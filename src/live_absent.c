@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "live_absent.h"
 
+#include <unistd.h>
+
 static const char *registers_lack(const struct kernel *kernel)
 {
 	return kernel->compiled.stack_registers
@@ -15,6 +17,14 @@ static const char *wakeups_lack(const struct kernel *kernel)
 		       : "this kernel offers no probe for wake-ups; tsnap --check";
 }
 
+static const char *io_lacks(const struct kernel *kernel)
+{
+	(void)kernel;
+	return access("/proc/self/io", F_OK)
+		       ? "this kernel keeps no account of it (CONFIG_TASK_IO_ACCOUNTING)"
+		       : NULL;
+}
+
 /* A row for each need that a host may not meet: why it does not, or NULL. */
 static const struct {
 	enum sample_needs need;
@@ -22,6 +32,7 @@ static const struct {
 } absent_rows[] = {
 	{NEED_SYSCALL, registers_lack},
 	{NEED_WAKER, wakeups_lack},
+	{NEED_IO, io_lacks},
 };
 
 _Static_assert(sizeof(absent_rows) / sizeof(absent_rows[0]) <= SOURCE_ABSENT_MAX, "room for all");

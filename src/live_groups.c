@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "live_groups.h"
 #include "kernel/probe_table.h"
-#include "sample/sample.h"
+#include "sample/account.h"
 
 #define ALWAYS (1u << 31) /* not in enum sample_needs */
 /* What lookup/ keeps until a thread is called otherwise, which it takes for the sign of an exec. */
 #define NEEDS_KEPT                                                                                \
 	(NEED_USER | NEED_PPID | NEED_CMDLINE | NEED_EXE | NEED_FILE | NEED_CGROUP | NEED_STACK | \
-	 NEED_WAKER_COMM)
+	 NEED_WAKER_COMM | NEEDS_ACCOUNT)
 
 /* A group is compiled and attached when any of these is needed. */
 static const unsigned int group_needs[GROUP_COUNT] = {

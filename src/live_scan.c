@@ -26,7 +26,7 @@
 #define KNOWN_EARLY (KNOWN_IDS | KNOWN_STATE | KNOWN_RECORD | NEEDS_RECORD)
 #define NEEDS_EARLY                                                                        \
 	(NEED_TOTALS | NEED_COMMSUM | NEED_USER | NEED_CGROUP | NEED_PPID | NEED_CMDLINE | \
-	 NEED_EXE | NEED_WAKER_COMM)
+	 NEED_EXE | NEED_WAKER_COMM | NEEDS_ACCOUNT)
 #define NEEDS_LATE (NEED_SYSCALL | NEED_FILE | NEED_FILENAMESUM)
 
 /* A key of live->awake of a thread that has no record in the kernel's map yet; keys there are 32
@@ -139,6 +139,12 @@ static void totals_fill(struct live *live, const struct thread_state *record, st
 	totals_take(&live->totals, &totals, sample);
 }
 
+static void account_give(struct live *live, struct sample *sample, unsigned int needs)
+{
+	if (needs & NEEDS_ACCOUNT && !sample->account)
+		sample->account = account_room_take(&live->accounts);
+}
+
 /* Whether the filter wants the sample: what it asks for is found out in turn until it can tell.
  * known: so far; can: what can be found out now. */
 static enum verdict sample_ask(struct live *live, const struct thread_state *record,
@@ -152,6 +158,7 @@ static enum verdict sample_ask(struct live *live, const struct thread_state *rec
 	while (verdict == VERDICT_OPEN && (need = needs_first(can))) {
 		if (need == NEED_TOTALS)
 			totals_fill(live, record, sample);
+		account_give(live, sample, need);
 		lookup_fill(live->lookup, sample, hint, need, live->moment.now_ns);
 		sample_derive(sample, need);
 		known |= need;
@@ -181,6 +188,7 @@ static bool sample_fill(struct live *live, const struct thread_state *record, st
 		return false;
 	if (live->needs & NEED_TOTALS)
 		totals_fill(live, record, sample);
+	account_give(live, sample, live->needs);
 	lookup_fill(live->lookup, sample, &hint, live->needs, live->moment.now_ns);
 	sample_derive(sample, live->needs);
 	return verdict == VERDICT_ACCEPTED || filter_accepts(live->filter, sample);
@@ -260,6 +268,7 @@ static void part_give(struct live *live)
 	if (!live->part_err)
 		live->part_err = live->source.take(live->source.taker, &live->part);
 	live->part.count = 0;
+	account_room_clear(&live->accounts);
 }
 
 static void sample_add(struct live *live, const struct thread_state *record,
@@ -498,6 +507,7 @@ static int records_read(struct live *live)
 int live_scan_read(struct live *live)
 {
 	live->moment.own_in_ns = own_in_ns(live);
+	account_room_clear(&live->accounts);
 	house_keep(live);
 	return records_read(live);
 }

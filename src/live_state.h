@@ -11,6 +11,7 @@
 #include "live_self.h"
 #include "live_totals.h"
 #include "lookup/lookup.h"
+#include "sample/account.h"
 #include "sample/filter.h"
 #include "sample/source.h"
 
@@ -46,6 +47,7 @@ struct live {
 	struct scan part;	/* what is gathered now */
 	int part_err;		/* of who took one */
 	size_t refused_count;	/* samples of it that are to go: their tid is ABSENT */
+	struct account_room accounts; /* of its samples */
 	size_t threads, walked; /* in the last round of walks, in this one so far */
 	int64_t period_ns, due_ns, previous_ns, housekept_ns;
 	int64_t own_cpu_start_ns;

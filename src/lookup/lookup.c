@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "lookup/lookup.h"
+#include "lookup/accounts.h"
 #include "lookup/cache.h"
 #include "lookup/cgroup.h"
 #include "lookup/proc.h"
@@ -25,7 +26,7 @@
 
 struct lookup {
 	char *root;
-	struct cache threads, processes, users, wakers;
+	struct cache threads, processes, users, wakers, accounts;
 };
 
 struct thread {
@@ -66,6 +67,7 @@ struct lookup *lookup_new(const char *proc_root)
 		(struct cache){.entry_bytes = sizeof(struct waker), .entries_max = WAKERS_MAX};
 	processes_init(&lookup->processes);
 	users_init(&lookup->users);
+	accounts_init(&lookup->accounts);
 	return lookup;
 }
 
@@ -77,6 +79,7 @@ void lookup_free(struct lookup *lookup)
 	cache_done(&lookup->processes);
 	cache_done(&lookup->users);
 	cache_done(&lookup->wakers);
+	cache_done(&lookup->accounts);
 	syscalls_clear();
 	free(lookup->root);
 	free(lookup);
@@ -87,6 +90,7 @@ void lookup_sweep(struct lookup *lookup, int64_t now_ns)
 	cache_sweep(&lookup->threads, now_ns, SWEEP_IDLE_NS);
 	cache_sweep(&lookup->processes, now_ns, SWEEP_IDLE_NS);
 	cache_sweep(&lookup->wakers, now_ns, SWEEP_IDLE_NS);
+	cache_sweep(&lookup->accounts, now_ns, SWEEP_IDLE_NS);
 	cache_sweep(&lookup->users, now_ns, SWEEP_USERS_IDLE_NS);
 }
 
@@ -229,10 +233,11 @@ static const char *waker_comm(struct lookup *lookup, int64_t tid, int64_t now_ns
 void lookup_fill(struct lookup *lookup, struct sample *sample, const struct lookup_hint *hint,
 		 unsigned int needs, int64_t now_ns)
 {
-	unsigned int wanted = needs & (NEEDS_OF_THREAD | NEEDS_OF_PROCESS);
+	unsigned int wanted = needs & (NEEDS_OF_THREAD | NEEDS_OF_PROCESS | NEEDS_ACCOUNT);
 	bool in_call = sample->syscall_nr != ABSENT && sample->kthread != 1, renamed = false;
 	bool with_file = needs & NEED_FILE && in_call;
 	struct thread *thread;
+	unsigned int missing;
 
 	if (needs & NEED_SYSCALL && in_call)
 		text_take(&sample->syscall, syscall_name(sample->syscall_nr, hint->compat), true);
@@ -240,12 +245,18 @@ void lookup_fill(struct lookup *lookup, struct sample *sample, const struct look
 		sample->waker_comm = waker_comm(lookup, sample->waker_tid, now_ns);
 	if (sample->kthread == 1)
 		wanted &= ~(NEED_CMDLINE | NEED_EXE);
+	if (!sample->account)
+		wanted &= ~NEEDS_ACCOUNT;
 	if (!wanted && !with_file)
 		return;
 
 	thread = thread_find(lookup, sample, hint, now_ns, &renamed);
-	if (wanted & ~thread->known)
-		thread_read(lookup, thread, sample, wanted & ~thread->known, renamed, now_ns);
+	missing = wanted & ~thread->known;
+	if (missing)
+		thread_read(lookup, thread, sample, missing, renamed, now_ns);
+	if (wanted & NEEDS_ACCOUNT)
+		account_fill(&lookup->accounts, lookup->root, sample, wanted & NEEDS_ACCOUNT,
+			     missing & NEEDS_ACCOUNT, now_ns);
 	if (wanted & NEED_PPID && sample->ppid == ABSENT)
 		sample->ppid = thread->process.ppid;
 	text_take(&sample->cmdline, thread->process.cmdline, wanted & NEED_CMDLINE);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "report/column_list.h"
 #include "report/measure.h"
+#include "sample/account.h"
 #include "sample/needs_table.h"
 
 #include <errno.h>
 #include <string.h>
-
-_Static_assert(COLUMN_LIST_MAX >= 48, "all columns at once");
 
 /* All columns: those of samples, then those of groups; NULL behind the last. */
 static const struct column *column_at(size_t at)
@@ -71,6 +70,7 @@ static int column_add(struct column_list *list, const char *name, bool grouped, 
 	/* each column once, and there are fewer than a list holds */
 	if (!column_list_has(list, column))
 		list->items[list->count++] = column;
+	list->wide |= column_is_account(column);
 	return 0;
 }
 
@@ -150,13 +150,13 @@ static void column_describe(struct text *text, const struct column *column)
 	static const char *const roles[] = {
 		[ROLE_KEY] = "",
 		[ROLE_SUM] = "; in a report, the sum",
-		[ROLE_MAX] = "; in a report, the longest",
+		[ROLE_MAX] = "; in a report, the largest",
 		[ROLE_MEASURE] = "",
 	};
 	bool report = name_listed(REPORT_COLUMNS_DEFAULT, column->name) ||
 		      name_listed(REPORT_MEASURES_DEFAULT, column->name);
 
-	text_add_format(text, "  %-12s %c%c  ", column->name, report ? 'r' : '-',
+	text_add_format(text, "  %-21s %c%c  ", column->name, report ? 'r' : '-',
 			name_listed(ROW_COLUMNS_DEFAULT, column->name) ? 'c' : '-');
 	if (column->role != ROLE_MEASURE)
 		column_add_cost(text, column);
@@ -167,7 +167,7 @@ static void needs_describe(struct text *text)
 {
 	text_add_string(text, "\nNeeds, and what they cost who asks for them:\n");
 	for (size_t i = 0; i < needs_row_count; i++)
-		text_add_format(text, "  %-12s     %-12s  %s\n", needs_rows[i].name,
+		text_add_format(text, "  %-21s     %-12s  %s\n", needs_rows[i].name,
 				needs_cost_names[needs_rows[i].cost], needs_rows[i].help);
 }
 
@@ -190,6 +190,6 @@ void columns_describe(struct text *text)
 	needs_describe(text);
 	text_add_string(text, "\nStates:\n");
 	for (int64_t i = 0; i < DOING_COUNT; i++)
-		text_add_format(text, "  %-12s     %s%s\n", state_row(i)->name, state_row(i)->help,
+		text_add_format(text, "  %-21s     %s%s\n", state_row(i)->name, state_row(i)->help,
 				state_row(i)->active ? "" : " (shown with -a)");
 }

@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "sample/column.h"
 
-#define COLUMN_LIST_MAX 64
+#define COLUMN_LIST_MAX 192
 #define REPORT_MEASURES_DEFAULT "avg_thr,seconds,share"
 #define REPORT_COLUMNS_DEFAULT "state,user,commsum,syscall"
 #define ROW_COLUMNS_DEFAULT                                                                        \
@@ -20,6 +20,7 @@
 struct column_list {
 	const struct column *items[COLUMN_LIST_MAX];
 	size_t count;
+	bool wide; /* some are in the account of a sample */
 };
 
 /* Appends the columns named in names (with commas between), but those already there. grouped:

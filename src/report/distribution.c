@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "report/distribution.h"
 #include "report/value.h"
+#include "sample/account.h"
 #include "base/memory.h"
 
 #include <stdlib.h>
@@ -88,7 +89,7 @@ static bool keys_equal(const struct distribution_table *table,
 	const union value *keys = keys_of(table, distribution);
 
 	for (size_t i = 0; i < table->keys.count; i++)
-		if (keys[i].number != column_read(table->keys.items[i], who).number)
+		if (keys[i].number != sample_value(table->keys.items[i], who).number)
 			return false;
 	return true;
 }
@@ -111,7 +112,7 @@ static struct distribution *distribution_new(struct distribution_table *table,
 	made = &table->items[table->count++];
 	*made = (struct distribution){.kind = kind, .next = next};
 	for (size_t i = 0; i < table->keys.count; i++)
-		keys_of(table, made)[i] = column_read(table->keys.items[i], who);
+		keys_of(table, made)[i] = sample_value(table->keys.items[i], who);
 	return made;
 }
 
@@ -122,7 +123,7 @@ void distribution_table_add(struct distribution_table *table, const struct trace
 	struct distribution *found = NULL;
 
 	for (size_t i = 0; i < table->keys.count; i++)
-		hash = hash_u64(hash ^ (uint64_t)column_read(table->keys.items[i], who).number);
+		hash = hash_u64(hash ^ (uint64_t)sample_value(table->keys.items[i], who).number);
 	first = index_put(&table->by_hash, hash, NULL);
 	for (uint64_t at = *first; at && !found; at = table->items[at - 1].next)
 		if (table->items[at - 1].kind == kind &&

@@ -2,6 +2,7 @@
 #include "report/grid.h"
 #include "report/measure.h"
 #include "report/value.h"
+#include "sample/account.h"
 #include "base/memory.h"
 
 #include <stdlib.h>
@@ -20,13 +21,19 @@ void grid_size(struct grid *grid, const struct column_list *list, size_t row_cou
 
 void grid_fill_rows(struct grid *grid, const struct column_list *list, const struct scan *scan)
 {
+	struct sample_wide room;
 	union value *value;
 
 	grid_size(grid, list, scan->count);
 	value = grid->values;
-	for (size_t row = 0; row < scan->count; row++)
+	for (size_t row = 0; row < scan->count; row++) {
+		const void *from = &scan->samples[row];
+
+		if (list->wide)
+			from = sample_widen(&room, from);
 		for (size_t i = 0; i < list->count; i++)
-			*value++ = column_read(list->items[i], &scan->samples[row]);
+			*value++ = column_read(list->items[i], from);
+	}
 }
 
 static int group_compare(const void *a, const void *b, void *from)

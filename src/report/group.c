@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "report/group.h"
 #include "report/value.h"
+#include "sample/account.h"
 #include "base/index.h"
 #include "base/memory.h"
 
@@ -56,7 +57,7 @@ static void slots_grow(struct group_table *table)
 	table->slot_count = count;
 }
 
-static union value *group_new(struct group_table *table, const struct sample *sample)
+static union value *group_new(struct group_table *table, const void *sample)
 {
 	union value *group;
 
@@ -74,7 +75,7 @@ static union value *group_new(struct group_table *table, const struct sample *sa
 }
 
 static bool group_fits(const struct group_table *table, const union value *group,
-		       const struct sample *sample)
+		       const void *sample)
 {
 	uint64_t differ = 0;
 
@@ -84,8 +85,7 @@ static bool group_fits(const struct group_table *table, const union value *group
 }
 
 /* The sample's group, made if there is room for it, else NULL. */
-static union value *group_find(struct group_table *table, const struct sample *sample,
-			       uint32_t hash)
+static union value *group_find(struct group_table *table, const void *sample, uint32_t hash)
 {
 	size_t mask = table->slot_count - 1, at = hash & mask;
 
@@ -107,15 +107,19 @@ static union value *group_find(struct group_table *table, const struct sample *s
 
 void group_table_add(struct group_table *table, const struct sample *sample)
 {
+	const void *from = sample;
 	union value *group, *fold;
+	struct sample_wide room;
 	uint64_t hash = 0;
 
+	if (table->list->wide)
+		from = sample_widen(&room, sample);
 	/* a multiplication tells keys apart; the bits are mixed once, at the end */
 	for (size_t i = 0; i < table->key_count; i++)
 		hash = ((hash << 29 | hash >> 35) ^
-			(uint64_t)column_read(table->keys[i], sample).number) *
+			(uint64_t)column_read(table->keys[i], from).number) *
 		       KEY_MULTIPLIER;
-	group = group_find(table, sample, (uint32_t)hash_u64(hash));
+	group = group_find(table, from, (uint32_t)hash_u64(hash));
 	if (!group) {
 		table->refused++;
 		return;
@@ -125,7 +129,7 @@ void group_table_add(struct group_table *table, const struct sample *sample)
 		sum(group[table->key_count + 1].number, sample->weight_us);
 	fold = group + table->key_count + 2;
 	for (size_t i = 0; i < table->fold_count; i++, fold++) {
-		int64_t number = column_read(table->folds[i], sample).number;
+		int64_t number = column_read(table->folds[i], from).number;
 
 		if (table->folds[i]->role == ROLE_SUM)
 			fold->number = sum(fold->number, number);

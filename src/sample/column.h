@@ -45,7 +45,7 @@ struct column {
 	enum column_role role;
 	unsigned int needs; /* enum sample_needs */
 	int width;	    /* least width in a report */
-	size_t offset;	    /* in struct sample, of an int64_t or a const char * */
+	size_t offset;	    /* in struct sample_wide, of an int64_t or a const char * */
 };
 
 union value {
@@ -69,7 +69,8 @@ extern const size_t column_section_count;
 /* NULL if there is none. */
 const struct column *sample_column_find(const char *name);
 
-/* from: the struct that the column's offset is into. In the inner loop of grouping, so inline. */
+/* from: the struct that the column's offset is into; of most columns a struct sample is enough of
+ * it. In the inner loop of grouping, so inline. */
 static inline union value column_read(const struct column *column, const void *from)
 {
 	union value value;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "sample/account.h"
 #include "sample/expression_node.h"
 #include "base/memory.h"
 
@@ -60,7 +61,7 @@ static unsigned int number_order(const struct column *column, int64_t a, int64_t
 
 static bool comparison_holds(const struct expression_node *node, const struct sample *sample)
 {
-	union value value = column_read(node->column, sample);
+	union value value = sample_value(node->column, sample);
 	bool absent = value_is_absent(node->column, value);
 
 	if (node->kind == NODE_ABSENT)

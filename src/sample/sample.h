@@ -43,6 +43,8 @@ int64_t state_of_proc_letter(char letter);
 
 #define SAMPLE_ARG_COUNT 6
 
+struct account;
+
 struct sample {
 	/* the scan */
 	int64_t time_us;   /* UTC */
@@ -66,6 +68,8 @@ struct sample {
 	const char *stack;
 	/* exact, since the thread's previous sample */
 	int64_t cpu_us, runq_us, dwait_us, sleep_us, vcsw, ivcsw;
+	/* the source's until its next scan; NULL: none. Columns lead into it, see account.h */
+	struct account *account;
 };
 
 /* All fields absent. */
@@ -88,6 +92,9 @@ enum sample_needs {
 	NEED_FILENAMESUM = 1 << 11, /* derived from filename (implies NEED_FILE) */
 	NEED_COMM = 1 << 12,	    /* comm, after a change of it, too */
 	NEED_STACK = 1 << 13,	    /* stack */
+	NEED_STAT = 1 << 14,	    /* parts of account: those of /proc/TID/stat, */
+	NEED_STATUS = 1 << 15,	    /* status */
+	NEED_IO = 1 << 16,	    /* and io */
 };
 
 /* needs with everything that they imply. */

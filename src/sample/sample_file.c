@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "base/names.h"
 #include "base/text.h"
-#include "sample/column.h"
+#include "sample/account.h"
 #include "sample/csv_reader.h"
 
 #include <errno.h>
@@ -30,11 +30,12 @@ struct sample_file {
 	struct text room;
 
 	struct sample *samples; /* of the scan being gathered */
+	struct account_room accounts;
 	size_t count, capacity, rows;
 	int64_t time_us, weight_us,
-		silent_us;   /* of that scan; time is ABSENT before its first row */
-	int64_t previous_us; /* time of the scan before it in this recording */
-	struct sample next;  /* the row read ahead, which starts the next scan */
+		silent_us;	 /* of that scan; time is ABSENT before its first row */
+	int64_t previous_us;	 /* time of the scan before it in this recording */
+	struct sample_wide next; /* the row read ahead, which starts the next scan */
 	bool next_read;
 
 	char time_text[CLOCK_ISO_SIZE]; /* the time last read, which the next row most likely has
@@ -151,7 +152,11 @@ static int row_read(struct sample_file *file, size_t count, struct error *e)
 				 "%s: line %llu: %zu columns where the heading has %zu",
 				 file->reader.name, (unsigned long long)file->reader.line, count,
 				 file->column_count);
-	file->next = sample_absent;
+	file->next.sample = sample_absent;
+	if (file->needs & NEEDS_ACCOUNT) {
+		file->next.account = *account_absent();
+		file->next.sample.account = &file->next.account;
+	}
 	for (size_t i = 0; i < count; i++) {
 		const struct column *column = file->columns[i];
 		const struct csv_field *field = &file->fields[i];
@@ -167,10 +172,10 @@ static int row_read(struct sample_file *file, size_t count, struct error *e)
 			return file_fail(file, e, column->name, wrong);
 		memcpy((char *)&file->next + column->offset, &value, sizeof(value));
 	}
-	if (file->next.time_us == ABSENT)
+	if (file->next.sample.time_us == ABSENT)
 		return file_fail(file, e, "timestamp", "missing");
-	if (file->next.weight_us != ABSENT &&
-	    (file->next.weight_us < 0 || file->next.weight_us > WEIGHT_MAX_US))
+	if (file->next.sample.weight_us != ABSENT &&
+	    (file->next.sample.weight_us < 0 || file->next.sample.weight_us > WEIGHT_MAX_US))
 		return file_fail(file, e, "weight_us", "out of range");
 	return 0;
 }
@@ -214,16 +219,18 @@ static void scan_start(struct sample_file *file)
 {
 	int64_t since = 0;
 
-	file->time_us = file->next.time_us;
+	file->time_us = file->next.sample.time_us;
 	if (file->previous_us != ABSENT && file->time_us > file->previous_us)
 		since = file->time_us - file->previous_us;
-	file->weight_us = file->next.weight_us == ABSENT ? since : file->next.weight_us;
+	file->weight_us =
+		file->next.sample.weight_us == ABSENT ? since : file->next.sample.weight_us;
 	/* less than half a scan is jitter between two clocks */
 	file->silent_us = since - file->weight_us;
 	if (file->silent_us <= file->weight_us / 2)
 		file->silent_us = 0;
 	file->previous_us = file->time_us;
 	file->count = file->rows = 0;
+	account_room_clear(&file->accounts);
 }
 
 static struct scan scan_gathered(const struct sample_file *file)
@@ -240,14 +247,17 @@ static struct scan scan_gathered(const struct sample_file *file)
 static int part_give(struct sample_file *file)
 {
 	struct scan part = scan_gathered(file);
+	int err;
 
 	file->count = 0;
-	return file->source.take(file->source.taker, &part);
+	err = file->source.take(file->source.taker, &part);
+	account_room_clear(&file->accounts);
+	return err;
 }
 
 static int scan_add(struct sample_file *file, struct error *e)
 {
-	struct sample *sample = &file->next;
+	struct sample *sample = &file->next.sample;
 	enum verdict verdict;
 	int err = 0;
 
@@ -266,6 +276,10 @@ static int scan_add(struct sample_file *file, struct error *e)
 	if (file->count == file->capacity) {
 		file->capacity = file->capacity ? file->capacity * 2 : 64;
 		file->samples = memory_resize(file->samples, file->capacity, sizeof(*sample));
+	}
+	if (sample->account) {
+		sample->account = account_room_take(&file->accounts);
+		*sample->account = file->next.account;
 	}
 	file->samples[file->count++] = *sample;
 	return err;
@@ -286,7 +300,8 @@ static int sample_file_next(struct source *source, struct scan *scan, struct err
 		file->next_read = more > 0;
 		if (!more && file->time_us == ABSENT)
 			return 0;
-		if (!more || (file->time_us != ABSENT && file->next.time_us != file->time_us))
+		if (!more ||
+		    (file->time_us != ABSENT && file->next.sample.time_us != file->time_us))
 			break;
 		if (file->time_us == ABSENT)
 			scan_start(file);
@@ -331,6 +346,7 @@ static void sample_file_close(struct source *source)
 	csv_done(&file->reader);
 	text_done(&file->room);
 	free(file->samples);
+	account_room_done(&file->accounts);
 	free(file);
 }
 

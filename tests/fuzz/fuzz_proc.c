@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/names.h"
+#include "lookup/accounts.h"
 #include "lookup/cgroup.h"
 #include "lookup/proc.h"
 
@@ -53,6 +55,28 @@ static void cgroup_try(const char *text)
 		     !memchr(path, '\n', length));
 }
 
+static void account_try(const char *text)
+{
+	static const unsigned int needs[] = {NEED_STAT, NEED_STATUS, NEED_IO};
+
+	for (size_t i = 0; i < sizeof(needs) / sizeof(needs[0]); i++) {
+		struct account account = *account_absent();
+		char *copy = strdup(text);
+
+		if (copy)
+			account_parse(needs[i], copy, &account);
+		/* what another file would tell is not touched */
+		for (size_t j = 0; j < sample_column_count; j++)
+			if (column_is_account(&sample_columns[j]) &&
+			    sample_columns[j].needs != needs[i])
+				must(value_is_absent(
+					&sample_columns[j],
+					account.slots[account_slot(&sample_columns[j])]));
+		free(copy);
+	}
+	names_clear();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *text = malloc(size + 1);
@@ -66,6 +90,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	syscall_try(text);
 	ids_try(text);
 	cgroup_try(text);
+	account_try(text);
 	free(text);
 	return 0;
 }

@@ -180,3 +180,50 @@ def formats_agree(ctx):
                 "filenamesum": "pipe:[*]"}
     for column, value in expected.items():
         check(row[column] == value, "%s is '%s', not '%s'", column, row[column], value)
+
+
+def listed_after(text, heading):
+    """Names of the columns that --list shows below this heading."""
+    lines = text.splitlines()
+    names = []
+    for line in lines[next(i for i, line in enumerate(lines) if line.startswith(heading)) + 1:]:
+        if not line.startswith("  "):
+            break
+        names.append(line.split()[0])
+    return names
+
+
+def status_of(path):
+    with open(path, encoding="utf-8") as file:
+        return {key: " ".join(words.split()) for key, words in
+                (line.rstrip("\n").split(":", 1) for line in file)}
+
+
+@case
+def accounts(ctx):
+    """The columns from /proc/TID/stat, status and io say what these say of a sleeping thread."""
+    workload = ctx.workload("sleep", call="futex")
+    listed = ctx.plain("--list")
+    listed.finish_plain()
+    names = [name for heading in ("From /proc/PID/task/TID/stat", "From status there", "From io there")
+             for name in listed_after(listed.out.decode(), heading)]
+    check(len(names) > 60, "--list tells only %s", names)
+    row = rows_of(ctx.rows("-a", "-p", workload["pid"], seconds=1, columns=",".join(names)), workload.tid)[0]
+    proc = "/proc/%d/task/%d/" % (workload.tgid, workload.tid)
+    with open(proc + "stat", encoding="utf-8") as file:
+        stat = [None] * 3 + file.read().rpartition(")")[2].split()  # by proc(5)'s numbers
+    status, page = status_of(proc + "status"), os.sysconf("SC_PAGESIZE")
+    tick_us = 1000000 // os.sysconf("SC_CLK_TCK")
+    expected = {"pgrp": stat[5], "session": stat[6], "tpgid": stat[8], "minflt": stat[10], "utime_us": int(stat[14]) * tick_us,
+                "priority": stat[18], "nice": stat[19], "num_threads": stat[20], "vsize_bytes": stat[23],
+                "rss_bytes": int(stat[24]) * page, "exit_signal": stat[38], "policy": "OTHER", "blkio_us": int(stat[42]) * tick_us,
+                "umask": status["Umask"], "tracer_pid": "0", "ruid": status["Uid"].split()[0], "gid": status["Gid"].split()[1],
+                "groups": status["Groups"], "nspid": status["NSpid"],
+                "vm_stack_bytes": int(status["VmStk"].split()[0]) * 1024, "vm_lib_bytes": int(status["VmLib"].split()[0]) * 1024,
+                "sigq": status["SigQ"], "sigblk": hex(int(status["SigBlk"], 16)), "capeff": hex(int(status["CapEff"], 16)),
+                "cpus_allowed_list": status["Cpus_allowed_list"]}
+    if os.path.exists(proc + "io"):
+        io = status_of(proc + "io")
+        expected.update({"rchar_bytes": io["rchar"], "syscw": io["syscw"], "write_bytes": io["write_bytes"]})
+    for column, value in expected.items():
+        check(row[column] == str(value), "%s is '%s', not '%s'", column, row[column], value)

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* account, lookup/accounts: each column from its word of stat, status and io */
+#include "unit.h"
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/names.h"
+#include "fake_proc.h"
+#include "lookup/accounts.h"
+#include "lookup/lookup.h"
+
+/* As kernels write them, but each number another. */
+static const char stat_text[] =
+	"7 (a) R 1 2) S 104 105 106 107 108 109 110 111 112 113 114 115 116 117 -118 -19 120 121 "
+	"122 123 124 18446744073709551615 126 127 128 129 130 131 132 133 134 135 136 137 138 139 "
+	"140 3 142 143 144 145 146 147 148 149 150 151 152\n";
+static const char status_text[] =
+	"Name:\ta\\nUid:\\t9\nUmask:\t0022\nState:\tS (sleeping)\nTgid:\t7\nNgid:\t8\nPid:\t7\n"
+	"PPid:\t1\nTracerPid:\t9\nUid:\t10\t11\t12\t13\nGid:\t20\t21\t22\t23\nFDSize:\t64\n"
+	"Groups:\t4 24 \nNStgid:\t7\t2\nNSpid:\t7\t3\nNSpgid:\t7\t0\nNSsid:\t7\t0\nKthread:\t0\n"
+	"VmPeak:\t    65 kB\nVmSize:\t     1 kB\nVmLck:\t    66 kB\nVmPin:\t    67 kB\n"
+	"VmHWM:\t    68 kB\nVmRSS:\t     2 kB\nRssAnon:\t    69 kB\nRssFile:\t    70 kB\n"
+	"RssShmem:\t    71 kB\nVmData:\t    72 kB\nVmStk:\t    73 kB\nVmExe:\t    74 kB\n"
+	"VmLib:\t    75 kB\nVmPTE:\t    76 kB\nVmPMD:\t    79 kB\nVmSwap:\t    77 kB\n"
+	"HugetlbPages:\t    78 kB\nThreads:\t1\nSigQ:\t2/96365\nSigPnd:\t0000000000000081\n"
+	"ShdPnd:\t0000000000000082\nSigBlk:\tffffffffffffffff\nSigIgn:\t0000000000000084\n"
+	"SigCgt:\t0000000000000085\nCapInh:\t0000000000000086\nCapPrm:\t0000000000000087\n"
+	"CapEff:\t0000000000000088\nCapBnd:\t0000000000000089\nCapAmb:\t0000000000000090\n"
+	"NoNewPrivs:\t0\nSeccomp:\t2\nSeccomp_filters:\t1\nCpus_allowed:\tf,00000003\n"
+	"Cpus_allowed_list:\t0-1,32-35\nMems_allowed:\t1\nMems_allowed_list:\t0\n"
+	"voluntary_ctxt_switches:\t150\nnonvoluntary_ctxt_switches:\t545\n";
+static const char io_text[] =
+	"rchar: 96\nwchar: 97\nsyscr: 98\nsyscw: 99\nread_bytes: 100\nwrite_bytes: 101\n"
+	"cancelled_write_bytes: 102\n";
+
+static struct account parse(unsigned int need, const char *text)
+{
+	struct account account = *account_absent();
+	char copy[4096];
+
+	snprintf(copy, sizeof(copy), "%s", text);
+	account_parse(need, copy, &account);
+	return account;
+}
+
+static union value value_of(const struct account *account, const char *name)
+{
+	return account->slots[account_slot(sample_column_find(name))];
+}
+
+static void columns_have_slots(void **state)
+{
+	bool taken[ACCOUNT_SLOTS] = {false};
+
+	(void)state;
+	for (size_t i = 0; i < sample_column_count; i++) {
+		const struct column *column = &sample_columns[i];
+
+		if (!column_is_account(column)) {
+			assert_false(column->needs & NEEDS_ACCOUNT);
+			continue;
+		}
+		assert_true(column->needs == NEED_STAT || column->needs == NEED_STATUS ||
+			    column->needs == NEED_IO);
+		assert_true(account_slot(column) < ACCOUNT_SLOTS);
+		assert_false(taken[account_slot(column)]);
+		taken[account_slot(column)] = true;
+		assert_true(value_is_absent(column, sample_value(column, &sample_absent)));
+	}
+}
+
+/* Every column gets a value from these texts, and from its own file alone. */
+static void every_column_is_read(void **state)
+{
+	const struct account all[] = {parse(NEED_STAT, stat_text), parse(NEED_STATUS, status_text),
+				      parse(NEED_IO, io_text)};
+	const unsigned int needs[] = {NEED_STAT, NEED_STATUS, NEED_IO};
+
+	(void)state;
+	for (size_t i = 0; i < sample_column_count; i++)
+		for (size_t file = 0; file < 3; file++) {
+			const struct column *column = &sample_columns[i];
+			bool limit = !strcmp(column->name, "rss_limit_bytes");
+
+			if (!column_is_account(column))
+				continue;
+			if (value_is_absent(column, all[file].slots[account_slot(column)]) !=
+			    (column->needs != needs[file] || limit))
+				fail_msg("%s", column->name);
+		}
+}
+
+static void stat_is_read(void **state)
+{
+	int64_t tick_us = US_PER_SECOND / sysconf(_SC_CLK_TCK);
+	struct account account = parse(NEED_STAT, stat_text);
+
+	(void)state;
+	assert_int_equal(value_of(&account, "pgrp").number, 105);
+	assert_int_equal(value_of(&account, "tpgid").number, 108);
+	assert_int_equal(value_of(&account, "majflt").number, 112);
+	assert_int_equal(value_of(&account, "utime_us").number, 114 * tick_us);
+	assert_int_equal(value_of(&account, "priority").number, -118);
+	assert_int_equal(value_of(&account, "nice").number, -19);
+	assert_int_equal(value_of(&account, "vsize_bytes").number, 123);
+	assert_int_equal(value_of(&account, "rss_bytes").number, 124 * sysconf(_SC_PAGESIZE));
+	assert_int_equal(value_of(&account, "rss_limit_bytes").number, ABSENT);
+	assert_int_equal(value_of(&account, "rt_priority").number, 140);
+	assert_string_equal(value_of(&account, "policy").text, "BATCH");
+	assert_int_equal(value_of(&account, "blkio_us").number, 142 * tick_us);
+	assert_int_equal(value_of(&account, "exit_code").number, 152);
+	assert_in_range(value_of(&account, "start_time").number,
+			clock_utc_us() - clock_boot_ns() / NS_PER_US + 121 * tick_us,
+			clock_utc_us());
+}
+
+static void status_and_io_are_read(void **state)
+{
+	struct account account = parse(NEED_STATUS, status_text), io = parse(NEED_IO, io_text);
+
+	(void)state;
+	assert_string_equal(value_of(&account, "umask").text, "0022");
+	assert_int_equal(value_of(&account, "ruid").number, 10);
+	assert_int_equal(value_of(&account, "rgid").number, 20);
+	assert_int_equal(value_of(&account, "gid").number, 21);
+	assert_string_equal(value_of(&account, "groups").text, "4 24");
+	assert_string_equal(value_of(&account, "nspid").text, "7 3");
+	assert_int_equal(value_of(&account, "vm_peak_bytes").number, 65 * 1024);
+	assert_int_equal(value_of(&account, "hugetlb_bytes").number, 78 * 1024);
+	assert_int_equal(value_of(&account, "vm_pmd_bytes").number, 79 * 1024);
+	assert_int_equal(value_of(&account, "sigblk").number, -1);
+	assert_int_equal(value_of(&account, "capamb").number, 0x90);
+	assert_string_equal(value_of(&account, "cpus_allowed").text, "f,00000003");
+	assert_string_equal(value_of(&account, "cpus_allowed_list").text, "0-1,32-35");
+	assert_int_equal(value_of(&io, "rchar_bytes").number, 96);
+	assert_int_equal(value_of(&io, "cancelled_write_bytes").number, 102);
+}
+
+static void what_is_odd_is_absent(void **state)
+{
+	struct account account;
+
+	(void)state;
+	account = parse(NEED_STAT, "7 no parenthesis");
+	assert_int_equal(value_of(&account, "pgrp").number, ABSENT);
+	account = parse(NEED_STAT, "7 (a) S 1 x 3");
+	assert_int_equal(value_of(&account, "pgrp").number, ABSENT);
+	assert_int_equal(value_of(&account, "session").number, 3);
+	account = parse(NEED_STATUS,
+			"VmPeak:\t99999999999999999999 kB\nVmLck:\t9223372036854775807 kB\n"
+			"SigQ:\nGid:\t5\nSigPnd:\t00000000000000000\nNgid 5\nFDSize:\t5");
+	assert_int_equal(value_of(&account, "vm_peak_bytes").number, ABSENT);
+	assert_int_equal(value_of(&account, "vm_locked_bytes").number, ABSENT);
+	assert_null(value_of(&account, "sigq").text);
+	assert_int_equal(value_of(&account, "rgid").number, 5);
+	assert_int_equal(value_of(&account, "gid").number, ABSENT);
+	assert_int_equal(value_of(&account, "sigpnd").number, ABSENT);
+	assert_int_equal(value_of(&account, "ngid").number, ABSENT);
+	assert_int_equal(value_of(&account, "fdsize").number, ABSENT); /* cut off */
+}
+
+static struct sample fill(struct lookup *lookup, struct account *account, uint64_t sequence,
+			  int64_t now_ns)
+{
+	struct lookup_hint hint = {.sequence = sequence};
+	struct sample sample = sample_absent;
+
+	sample.tid = sample.pid = 7;
+	sample.start_ns = 1;
+	sample.kthread = 0;
+	sample.state = DOING_SLEEP;
+	sample.comm = name_of_string("one");
+	*account = *account_absent();
+	sample.account = account;
+	lookup_fill(lookup, &sample, &hint, NEED_IO, now_ns);
+	return sample;
+}
+
+static void is_kept_for_a_while(void **state)
+{
+	const struct column *read = sample_column_find("read_bytes");
+	struct lookup *lookup;
+	struct account account;
+	struct fake_proc proc;
+	struct sample sample;
+
+	(void)state;
+	fake_proc_init(&proc);
+	lookup = lookup_new(proc.root);
+	fake_proc_put(&proc, 7, 7, "io", "read_bytes: 1\n");
+	sample = fill(lookup, &account, 1, NS_PER_SECOND);
+	assert_int_equal(sample_value(read, &sample).number, 1);
+	fake_proc_put(&proc, 7, 7, "io", "read_bytes: 2\n");
+	sample = fill(lookup, &account, 1, NS_PER_SECOND + LOOKUP_RAN_NS);
+	assert_int_equal(sample_value(read, &sample).number, 1); /* it did not run */
+	sample = fill(lookup, &account, 2, NS_PER_SECOND + LOOKUP_RAN_NS);
+	assert_int_equal(sample_value(read, &sample).number, 2);
+	fake_proc_drop(&proc, 7, 7);
+	sample = fill(lookup, &account, 3, NS_PER_SECOND + 3 * LOOKUP_RAN_NS);
+	assert_int_equal(sample_value(read, &sample).number, ABSENT);
+	lookup_free(lookup);
+	fake_proc_done(&proc);
+}
+
+/* Accounts stay where they are as more are taken. */
+static void rooms_stay(void **state)
+{
+	struct account_room room = {0};
+	struct account *first = account_room_take(&room), *last = first;
+
+	(void)state;
+	for (int i = 0; i < 1000; i++) {
+		last = account_room_take(&room);
+		last->slots[0].number = i;
+	}
+	assert_int_equal(room.blocks[0][0].slots[0].number, first->slots[0].number);
+	account_room_clear(&room);
+	assert_ptr_equal(account_room_take(&room), first);
+	account_room_done(&room);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(columns_have_slots),
+		cmocka_unit_test(every_column_is_read),
+		cmocka_unit_test(stat_is_read),
+		cmocka_unit_test(status_and_io_are_read),
+		cmocka_unit_test(what_is_odd_is_absent),
+		cmocka_unit_test(is_kept_for_a_while),
+		cmocka_unit_test(rooms_stay),
+	};
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+
+	names_clear();
+	return failed;
+}
