@@ -108,7 +108,8 @@ static bool time_read(struct expression_node *node, const char *text, char why[E
 	memcpy(whole, form, sizeof(form));
 	if (length >= strlen("dddd-dd-dd") && length < sizeof(form) - 1 &&
 	    (strchr("T:.", form[length]) || length > strlen("dddd-dd-ddTdd:dd:dd.")))
-		memcpy(whole, text, length);
+		for (size_t i = 0; i < length; i++)
+			whole[i] = text[i];
 	if (clock_parse_iso(whole, &node->number))
 		return why_say(why, "a time in UTC (2026-11-20T20:42:53.5, or less of it)");
 	node->kind = NODE_NUMBER;
