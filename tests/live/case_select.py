@@ -220,7 +220,7 @@ def accounts(ctx):
                 "umask": status["Umask"], "tracer_pid": "0", "ruid": status["Uid"].split()[0], "gid": status["Gid"].split()[1],
                 "groups": status["Groups"], "nspid": status["NSpid"],
                 "vm_stack_bytes": int(status["VmStk"].split()[0]) * 1024, "vm_lib_bytes": int(status["VmLib"].split()[0]) * 1024,
-                "sigq": status["SigQ"], "sigblk": hex(int(status["SigBlk"], 16)), "capeff": hex(int(status["CapEff"], 16)),
+                "sigblk": hex(int(status["SigBlk"], 16)), "capeff": hex(int(status["CapEff"], 16)),
                 "cpus_allowed_list": status["Cpus_allowed_list"]}
     if os.path.exists(proc + "io"):
         io = status_of(proc + "io")
