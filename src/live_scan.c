@@ -26,7 +26,7 @@
 #define KNOWN_EARLY (KNOWN_IDS | KNOWN_STATE | KNOWN_RECORD | NEEDS_RECORD)
 #define NEEDS_EARLY                                                                        \
 	(NEED_TOTALS | NEED_COMMSUM | NEED_USER | NEED_CGROUP | NEED_PPID | NEED_CMDLINE | \
-	 NEED_EXE | NEED_WAKER_COMM | NEEDS_ACCOUNT)
+	 NEED_EXE | NEED_WAKER_COMM | NEED_WAKER_PID | NEED_PID_NS | NEEDS_ACCOUNT)
 #define NEEDS_LATE (NEED_SYSCALL | NEED_FILE | NEED_FILENAMESUM)
 
 /* A key of live->awake of a thread that has no record in the kernel's map yet; keys there are 32

@@ -12,7 +12,8 @@ _Static_assert(HISTOGRAM_BUCKETS == LATENCY_BUCKETS &&
 	       "the kernel's buckets are the report's");
 
 /* What belongs to a thread's stay in a state, not to the thread. */
-#define NEEDS_OF_STAY (NEED_FILE | NEED_FILENAMESUM | NEED_WAKER | NEED_WAKER_COMM | NEED_TOTALS)
+#define NEEDS_OF_STAY \
+	(NEED_FILE | NEED_FILENAMESUM | NEED_WAKER | NEED_WAKER_COMM | NEED_WAKER_PID | NEED_TOTALS)
 
 /* What lookups tell of a thread at any time. */
 #define NEEDS_OF_THREAD \

@@ -22,7 +22,8 @@
 
 #define CGROUP_BYTES 8192
 #define NEEDS_OF_PROCESS (NEED_PPID | NEED_CMDLINE | NEED_EXE)
-#define NEEDS_OF_THREAD (NEED_USER | NEED_CGROUP)
+#define NEEDS_OF_WAKER (NEED_WAKER_COMM | NEED_WAKER_PID)
+#define NEEDS_OF_THREAD (NEED_USER | NEED_CGROUP | NEED_PID_NS)
 
 struct lookup {
 	char *root;
@@ -41,7 +42,7 @@ struct thread {
 	/* facts */
 	struct process_facts process;
 	bool uid_read; /* since it ran */
-	int64_t uid;
+	int64_t uid, pid_ns, ns_pid, ns_tid;
 	const char *user, *cgroup;
 	/* the file of one stay in a system call */
 	uint64_t file_sequence;
@@ -53,7 +54,9 @@ struct thread {
 struct waker {
 	struct cache_entry entry; /* key: tid */
 	int64_t read_ns;
+	unsigned int known;
 	const char *comm;
+	int64_t pid;
 };
 
 struct lookup *lookup_new(const char *proc_root)
@@ -103,6 +106,19 @@ static const char *cgroup_read(const char *root, int64_t pid, int64_t tid)
 	if (proc_file_read(root, pid, tid, "cgroup", text, sizeof(text)) > 0)
 		path = cgroup_choose(text, &length);
 	return path ? name_of(path, length) : NULL;
+}
+
+/* "pid:[4026531836]" */
+static void pid_space_read(const char *root, int64_t pid, int64_t tid, struct thread *thread)
+{
+	static const char kind[] = "pid:[";
+	char link[64] = "";
+
+	thread->pid_ns = thread->ns_pid = thread->ns_tid = ABSENT;
+	if (proc_link_read(root, pid, tid, "ns/pid", link, sizeof(link)) > 0 &&
+	    !strncmp(link, kind, sizeof(kind) - 1))
+		thread->pid_ns = strtoll(link + sizeof(kind) - 1, NULL, 10);
+	proc_space_ids_read(root, pid, tid, &thread->ns_pid, &thread->ns_tid);
 }
 
 static const char *comm_read(const char *root, int64_t tid)
@@ -180,6 +196,8 @@ static void thread_read(struct lookup *lookup, struct thread *thread, const stru
 	}
 	if (missing & NEED_CGROUP)
 		thread->cgroup = cgroup_read(lookup->root, sample->pid, sample->tid);
+	if (missing & NEED_PID_NS)
+		pid_space_read(lookup->root, sample->pid, sample->tid, thread);
 	thread->known |= missing;
 }
 
@@ -215,19 +233,34 @@ static void file_fill(const struct lookup *lookup, struct thread *thread, struct
 	text_take(&sample->filename, thread->filename, true);
 }
 
-static const char *waker_comm(struct lookup *lookup, int64_t tid, int64_t now_ns)
+/* What is known of the waker is put into sample, where wanted (NEED_WAKER_...). */
+static void waker_fill(struct lookup *lookup, struct sample *sample, unsigned int wanted,
+		       int64_t now_ns)
 {
-	struct waker *waker;
-	bool added;
+	/* the idle task has no entry in /proc */
+	struct waker idle = {.known = ~0u}, *waker = &idle;
+	unsigned int missing;
+	bool added = false;
+	int64_t uid;
 
-	if (!tid)
-		return name_of_string("swapper"); /* the idle task has no entry in /proc */
-	waker = cache_get(&lookup->wakers, tid, now_ns, &added);
-	if (added || now_ns - waker->read_ns >= LOOKUP_RAN_NS) {
-		waker->comm = comm_read(lookup->root, tid);
+	if (sample->waker_tid)
+		waker = cache_get(&lookup->wakers, sample->waker_tid, now_ns, &added);
+	else
+		idle.comm = name_of_string("swapper");
+	if (waker != &idle && (added || now_ns - waker->read_ns >= LOOKUP_RAN_NS)) {
+		waker->known = 0;
 		waker->read_ns = now_ns;
 	}
-	return waker->comm;
+	missing = wanted & ~waker->known;
+	if (missing & NEED_WAKER_COMM)
+		waker->comm = comm_read(lookup->root, sample->waker_tid);
+	if (missing & NEED_WAKER_PID &&
+	    proc_ids_read(lookup->root, sample->waker_tid, &uid, &waker->pid))
+		waker->pid = ABSENT;
+	waker->known |= missing;
+	text_take(&sample->waker_comm, waker->comm, wanted & NEED_WAKER_COMM);
+	if (wanted & NEED_WAKER_PID)
+		sample->waker_pid = waker->pid;
 }
 
 void lookup_fill(struct lookup *lookup, struct sample *sample, const struct lookup_hint *hint,
@@ -241,8 +274,8 @@ void lookup_fill(struct lookup *lookup, struct sample *sample, const struct look
 
 	if (needs & NEED_SYSCALL && in_call)
 		text_take(&sample->syscall, syscall_name(sample->syscall_nr, hint->compat), true);
-	if (needs & NEED_WAKER_COMM && sample->waker_tid != ABSENT && !sample->waker_comm)
-		sample->waker_comm = waker_comm(lookup, sample->waker_tid, now_ns);
+	if (needs & NEEDS_OF_WAKER && sample->waker_tid != ABSENT)
+		waker_fill(lookup, sample, needs & NEEDS_OF_WAKER, now_ns);
 	if (sample->kthread == 1)
 		wanted &= ~(NEED_CMDLINE | NEED_EXE);
 	if (!sample->account)
@@ -265,6 +298,11 @@ void lookup_fill(struct lookup *lookup, struct sample *sample, const struct look
 	if (wanted & NEED_USER) {
 		text_take(&sample->user, thread->user, true);
 		sample->uid = thread->uid;
+	}
+	if (wanted & NEED_PID_NS) {
+		sample->pid_ns = thread->pid_ns;
+		sample->ns_pid = thread->ns_pid;
+		sample->ns_tid = thread->ns_tid;
 	}
 	if (with_file)
 		file_fill(lookup, thread, sample, hint);

@@ -13,6 +13,8 @@
 
 #define STAT_BYTES 2048	  /* 52 numbers of up to 20 digits */
 #define STATUS_BYTES 4096 /* Tgid and Uid come before the lists that can be long */
+#define STATUS_LONG_BYTES \
+	16384 /* the namespaces come after the groups of users, of which most have few */
 #define SYSCALL_BYTES 512
 
 /* Indexes of proc(5)'s fields of stat, which count from 1. */
@@ -252,4 +254,39 @@ int proc_ids_read(const char *root, int64_t tid, int64_t *uid, int64_t *tgid)
 	ssize_t length = proc_file_read(root, 0, tid, "status", status, sizeof(status));
 
 	return length < 0 ? length : proc_ids_parse(status, uid, tgid);
+}
+
+/* Of "4711\t12\t1" the last number. */
+static int number_last(const char *at, int64_t *last)
+{
+	uint64_t number = 0;
+
+	do {
+		at = at ? number_take(at, 10, &number) : NULL;
+		if (!at || number > INT_MAX)
+			return -EINVAL;
+	} while (*at++ == '\t');
+	*last = (int64_t)number;
+	return 0;
+}
+
+int proc_space_ids_parse(const char *status, int64_t *space_pid, int64_t *space_tid)
+{
+	int64_t pid, tid;
+
+	if (number_last(status_find(status, "NStgid:\t"), &pid) ||
+	    number_last(status_find(status, "NSpid:\t"), &tid))
+		return -EINVAL;
+	*space_pid = pid;
+	*space_tid = tid;
+	return 0;
+}
+
+int proc_space_ids_read(const char *root, int64_t pid, int64_t tid, int64_t *space_pid,
+			int64_t *space_tid)
+{
+	char status[STATUS_LONG_BYTES];
+	ssize_t length = proc_file_read(root, pid, tid, "status", status, sizeof(status));
+
+	return length < 0 ? length : proc_space_ids_parse(status, space_pid, space_tid);
 }

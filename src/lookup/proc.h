@@ -46,6 +46,12 @@ int proc_syscall_parse(const char *line, struct proc_syscall *call);
 int proc_ids_read(const char *root, int64_t tid, int64_t *uid, int64_t *tgid);
 int proc_ids_parse(const char *status, int64_t *uid, int64_t *tgid);
 
+/* Ids of a thread in the pid namespace that it is in itself, the innermost, from
+ * /proc/TID/status (4.1): 0 or -errno. */
+int proc_space_ids_read(const char *root, int64_t pid, int64_t tid, int64_t *space_pid,
+			int64_t *space_tid);
+int proc_space_ids_parse(const char *status, int64_t *space_pid, int64_t *space_tid);
+
 /* This process as that /proc shows it: getpid(), unless /proc is of an outer pid namespace. */
 int64_t proc_own_pid(const char *root);
 

@@ -2,6 +2,7 @@
 #include "sample/sample.h"
 #include "base/names.h"
 #include "base/text.h"
+#include "sample/cgroup_names.h"
 
 #include <string.h>
 
@@ -52,7 +53,11 @@ const struct sample sample_absent = {
 	.syscall_nr = ABSENT,
 	.arg = {ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT},
 	.fd = ABSENT,
+	.pid_ns = ABSENT,
+	.ns_pid = ABSENT,
+	.ns_tid = ABSENT,
 	.waker_tid = ABSENT,
+	.waker_pid = ABSENT,
 	.cpu_us = ABSENT,
 	.runq_us = ABSENT,
 	.dwait_us = ABSENT,
@@ -69,8 +74,10 @@ unsigned int sample_needs_close(unsigned int needs)
 		needs |= NEED_FILE;
 	if (needs & NEED_FILE)
 		needs |= NEED_SYSCALL;
-	if (needs & NEED_WAKER_COMM)
+	if (needs & (NEED_WAKER_COMM | NEED_WAKER_PID))
 		needs |= NEED_WAKER;
+	if (needs & (NEED_CGROUP_NAMES | NEED_CONTAINER_NAME))
+		needs |= NEED_CGROUP;
 	return needs;
 }
 
@@ -83,6 +90,26 @@ static const char *digits_folded(const char *string, struct text *room)
 	return name_of(room->bytes, room->length);
 }
 
+static void text_put(const char **field, const char *text, size_t length)
+{
+	if (!*field && text && *text)
+		*field = name_of(text, length);
+}
+
+static void cgroup_derive(struct sample *sample)
+{
+	struct cgroup_names names;
+	bool hexadecimal;
+
+	cgroup_names_find(sample->cgroup, &names);
+	hexadecimal = strspn(names.container, "0123456789abcdef") == CONTAINER_ID_LENGTH;
+	text_put(&sample->container, names.container,
+		 hexadecimal ? CONTAINER_ID_SHORT : CGROUP_NAME_SIZE);
+	text_put(&sample->container_runtime, names.runtime, CGROUP_NAME_SIZE);
+	text_put(&sample->pod, names.pod, CGROUP_NAME_SIZE);
+	text_put(&sample->unit, names.unit, CGROUP_NAME_SIZE);
+}
+
 void sample_derive(struct sample *sample, unsigned int needs)
 {
 	static struct text room;
@@ -91,4 +118,6 @@ void sample_derive(struct sample *sample, unsigned int needs)
 		sample->commsum = digits_folded(sample->comm, &room);
 	if ((needs & NEED_FILENAMESUM) && sample->filename)
 		sample->filenamesum = digits_folded(sample->filename, &room);
+	if ((needs & NEED_CGROUP_NAMES) && sample->cgroup)
+		cgroup_derive(sample);
 }

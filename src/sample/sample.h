@@ -54,6 +54,8 @@ struct sample {
 	int64_t start_ns; /* boot time clock; with tid, the thread's identity. Not a column */
 	int64_t kthread;  /* 1 kernel thread, 0 not */
 	const char *user, *comm, *commsum, *cmdline, *exe, *cgroup;
+	const char *container, *container_runtime, *container_name, *pod, *unit;
+	int64_t pid_ns, ns_pid, ns_tid;
 	/* what */
 	int64_t state; /* enum thread_doing */
 	int64_t state_us, cpu;
@@ -62,7 +64,7 @@ struct sample {
 	int64_t fd;
 	const char *filename, *filenamesum;
 	/* by whom */
-	int64_t waker_tid;
+	int64_t waker_tid, waker_pid;
 	const char *waker_comm;
 	/* where: frames, outermost first, ';' between; see report/frame_kind.h for annotations */
 	const char *stack;
@@ -78,29 +80,34 @@ extern const struct sample sample_absent;
 /* What a column needs beyond what every sample has; a column row's `needs`. A group that no chosen
  * column needs is neither read nor looked up. */
 enum sample_needs {
-	NEED_USER = 1 << 0,	    /* user */
-	NEED_PPID = 1 << 1,	    /* ppid */
-	NEED_CMDLINE = 1 << 2,	    /* cmdline */
-	NEED_EXE = 1 << 3,	    /* exe */
-	NEED_SYSCALL = 1 << 4,	    /* syscall, syscall_nr, arg */
-	NEED_FILE = 1 << 5,	    /* fd, filename (implies NEED_SYSCALL) */
-	NEED_CGROUP = 1 << 6,	    /* cgroup */
-	NEED_WAKER = 1 << 7,	    /* waker_tid */
-	NEED_WAKER_COMM = 1 << 8,   /* waker_comm (implies NEED_WAKER) */
-	NEED_TOTALS = 1 << 9,	    /* cpu_us .. ivcsw */
-	NEED_COMMSUM = 1 << 10,	    /* derived from comm (implies NEED_COMM) */
-	NEED_FILENAMESUM = 1 << 11, /* derived from filename (implies NEED_FILE) */
-	NEED_COMM = 1 << 12,	    /* comm, after a change of it, too */
-	NEED_STACK = 1 << 13,	    /* stack */
-	NEED_STAT = 1 << 14,	    /* parts of account: those of /proc/TID/stat, */
-	NEED_STATUS = 1 << 15,	    /* status */
-	NEED_IO = 1 << 16,	    /* and io */
+	NEED_USER = 1 << 0,	       /* user */
+	NEED_PPID = 1 << 1,	       /* ppid */
+	NEED_CMDLINE = 1 << 2,	       /* cmdline */
+	NEED_EXE = 1 << 3,	       /* exe */
+	NEED_SYSCALL = 1 << 4,	       /* syscall, syscall_nr, arg */
+	NEED_FILE = 1 << 5,	       /* fd, filename (implies NEED_SYSCALL) */
+	NEED_CGROUP = 1 << 6,	       /* cgroup */
+	NEED_WAKER = 1 << 7,	       /* waker_tid */
+	NEED_WAKER_COMM = 1 << 8,      /* waker_comm (implies NEED_WAKER) */
+	NEED_TOTALS = 1 << 9,	       /* cpu_us .. ivcsw */
+	NEED_COMMSUM = 1 << 10,	       /* derived from comm (implies NEED_COMM) */
+	NEED_FILENAMESUM = 1 << 11,    /* derived from filename (implies NEED_FILE) */
+	NEED_COMM = 1 << 12,	       /* comm, after a change of it, too */
+	NEED_STACK = 1 << 13,	       /* stack */
+	NEED_STAT = 1 << 14,	       /* parts of account: those of /proc/TID/stat, */
+	NEED_STATUS = 1 << 15,	       /* status */
+	NEED_IO = 1 << 16,	       /* and io */
+	NEED_WAKER_PID = 1 << 17,      /* waker_pid (implies NEED_WAKER) */
+	NEED_PID_NS = 1 << 18,	       /* pid_ns, ns_pid, ns_tid */
+	NEED_CGROUP_NAMES = 1 << 19,   /* derived from cgroup (implies NEED_CGROUP) */
+	NEED_CONTAINER_NAME = 1 << 20, /* container_name (implies NEED_CGROUP) */
 };
 
 /* needs with everything that they imply. */
 unsigned int sample_needs_close(unsigned int needs);
 
-/* Fills the fields that follow from other fields of the same sample (commsum, filenamesum), live
+/* Fills the fields that follow from other fields of the same sample (commsum,
+ * filenamesum, container, container_runtime, pod, unit), live
  * and replayed alike, where needs asks for them. */
 void sample_derive(struct sample *sample, unsigned int needs);
 

@@ -8,6 +8,7 @@
 #include "base/names.h"
 #include "lookup/accounts.h"
 #include "lookup/cgroup.h"
+#include "sample/cgroup_names.h"
 #include "lookup/proc.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -45,14 +46,26 @@ static void ids_try(const char *text)
 		must(uid >= 0 && uid <= UINT32_MAX && tgid >= 0 && tgid <= INT_MAX);
 }
 
+static void space_ids_try(const char *text)
+{
+	int64_t pid, tid;
+
+	if (!proc_space_ids_parse(text, &pid, &tid))
+		must(pid >= 0 && pid <= INT_MAX && tid >= 0 && tid <= INT_MAX);
+}
+
 static void cgroup_try(const char *text)
 {
+	struct cgroup_names names;
 	size_t length;
 	const char *path = cgroup_choose(text, &length);
 
 	if (path)
 		must(*path == '/' && path >= text && path + length <= text + strlen(text) &&
 		     !memchr(path, '\n', length));
+	cgroup_names_find(text, &names);
+	must(strlen(names.container) < CGROUP_NAME_SIZE && strlen(names.pod) < CGROUP_NAME_SIZE &&
+	     strlen(names.unit) < CGROUP_NAME_SIZE);
 }
 
 static void account_try(const char *text)
@@ -89,6 +102,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	stat_try(text);
 	syscall_try(text);
 	ids_try(text);
+	space_ids_try(text);
 	cgroup_try(text);
 	account_try(text);
 	free(text);

@@ -52,7 +52,7 @@ void fake_proc_put(const struct fake_proc *proc, int pid, int tid, const char *n
 	snprintf(path, sizeof(path), "%s/%d/task/%d/%s", proc->root, pid, tid, name);
 	path_make(path);
 	unlink(path);
-	if (!strcmp(name, "exe") || !strncmp(name, "fd/", 3)) {
+	if (!strcmp(name, "exe") || !strncmp(name, "fd/", 3) || !strncmp(name, "ns/", 3)) {
 		must(!symlink(text, path), path);
 		return;
 	}

@@ -10,7 +10,8 @@ struct fake_proc {
 void fake_proc_init(struct fake_proc *proc);
 void fake_proc_done(struct fake_proc *proc);
 
-/* Writes the file `name` of a thread ("fd/3" and "exe": a link to text), replacing what was there.
+/* Writes the file `name` of a thread ("fd/3", "ns/pid" and "exe": a link to text), replacing what
+ * was there.
  */
 void fake_proc_put(const struct fake_proc *proc, int pid, int tid, const char *name,
 		   const char *text);

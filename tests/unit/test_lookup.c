@@ -366,6 +366,48 @@ static void file_on_cpu_is_read_each_time(void **state)
 	assert_string_equal(fill(scene, NEED_SYSCALL | NEED_FILE, NOW + 2).filename, "pipe:[3]");
 }
 
+static void waker_process(void **state)
+{
+	struct lookup *lookup;
+	struct scene *scene = *state;
+	char root[128];
+
+	fake_proc_put(&scene->proc, 7, 8, "status", "Tgid:\t7\nUid:\t1\t2\t3\t4\n");
+	snprintf(root, sizeof(root), "%s/7/task", scene->proc.root);
+	lookup = lookup_new(root);
+	for (int64_t tid = 7; tid <= 8; tid++) {
+		struct sample sample = scene->asked;
+
+		sample.waker_tid = tid;
+		lookup_fill(lookup, &sample, &scene->hint, NEED_WAKER_PID, NOW);
+		assert_int_equal(sample.waker_pid, tid == 8 ? 7 : ABSENT);
+		assert_null(sample.waker_comm);
+	}
+	scene->asked.waker_tid = 0;
+	lookup_fill(lookup, &scene->asked, &scene->hint, NEED_WAKER_PID | NEED_WAKER_COMM, NOW);
+	assert_int_equal(scene->asked.waker_pid, 0);
+	assert_string_equal(scene->asked.waker_comm, "swapper");
+	lookup_free(lookup);
+}
+
+static void pid_space(void **state)
+{
+	struct scene *scene = *state;
+	struct sample sample = fill(scene, NEED_PID_NS, NOW);
+
+	assert_int_equal(sample.pid_ns, ABSENT);
+	assert_int_equal(sample.ns_pid, ABSENT);
+	assert_int_equal(sample.ns_tid, ABSENT);
+	fake_proc_put(&scene->proc, (int)scene->asked.pid, (int)scene->asked.tid, "ns/pid",
+		      "pid:[4026532000]");
+	fake_proc_put(&scene->proc, (int)scene->asked.pid, (int)scene->asked.tid, "status",
+		      "NStgid:\t7\t1\nNSpid:\t8\t2\n");
+	sample = fill(scene, NEED_PID_NS, NOW + 3 * LOOKUP_STILL_NS);
+	assert_int_equal(sample.pid_ns, 4026532000ll);
+	assert_int_equal(sample.ns_pid, 1);
+	assert_int_equal(sample.ns_tid, 2);
+}
+
 static void waker_name_ages(void **state)
 {
 	struct lookup *lookup;
@@ -474,6 +516,8 @@ int main(void)
 		scene_test(file_of_one_stay),
 		scene_test(file_on_cpu_is_read_each_time),
 		scene_test(waker_name_ages),
+		scene_test(waker_process),
+		scene_test(pid_space),
 		scene_test(sweep_forgets),
 		scene_test(long_command_line_is_cut),
 	};

@@ -4,6 +4,7 @@
 #include "base/names.h"
 #include "sample/account.h"
 #include "sample/filter.h"
+#include "sample/needs_table.h"
 
 static void states_are_complete(void **state)
 {
@@ -33,10 +34,14 @@ static void needs_close(void **state)
 			 NEED_FILENAMESUM | NEED_FILE | NEED_SYSCALL);
 	assert_int_equal(sample_needs_close(NEED_WAKER_COMM), NEED_WAKER_COMM | NEED_WAKER);
 	assert_int_equal(sample_needs_close(NEED_COMMSUM), NEED_COMMSUM | NEED_COMM);
-	for (unsigned int bit = 1; bit <= NEED_COMM; bit <<= 1) {
-		unsigned int closed = sample_needs_close(bit);
+	assert_int_equal(sample_needs_close(NEED_WAKER_PID), NEED_WAKER_PID | NEED_WAKER);
+	assert_int_equal(sample_needs_close(NEED_CGROUP_NAMES), NEED_CGROUP_NAMES | NEED_CGROUP);
+	assert_int_equal(sample_needs_close(NEED_CONTAINER_NAME),
+			 NEED_CONTAINER_NAME | NEED_CGROUP);
+	for (size_t i = 0; i < needs_row_count; i++) {
+		unsigned int need = needs_rows[i].need, closed = sample_needs_close(need);
 
-		assert_true(closed & bit);
+		assert_int_equal(closed & need, need);
 		assert_int_equal(sample_needs_close(closed), closed);
 	}
 }
@@ -58,6 +63,31 @@ static void derives(void **state)
 	assert_null(sample.filenamesum);
 	sample_derive(&sample, NEED_FILENAMESUM);
 	assert_ptr_equal(sample.filenamesum, name_of_string("/var/log/a.*"));
+}
+
+static void derives_from_cgroup(void **state)
+{
+	struct sample sample = sample_absent;
+
+	(void)state;
+	sample.cgroup =
+		name_of_string("/system.slice/docker-c8b38413c88eefe063b8cd3f01c16be5e3bda969"
+			       "3a19a68a88807baca9feb937.scope");
+	sample_derive(&sample, NEED_CGROUP);
+	assert_null(sample.container);
+	sample_derive(&sample, NEED_CGROUP_NAMES);
+	assert_ptr_equal(sample.container, name_of_string("c8b38413c88e"));
+	assert_ptr_equal(sample.container_runtime, name_of_string("docker"));
+	assert_null(sample.pod);
+	sample = sample_absent;
+	sample.cgroup = name_of_string("/lxc.payload.web-server-of-a-long-name");
+	sample_derive(&sample, NEED_CGROUP_NAMES);
+	assert_ptr_equal(sample.container, name_of_string("web-server-of-a-long-name"));
+	assert_null(sample.unit);
+	/* what a recording holds is not overruled */
+	sample.container = name_of_string("recorded");
+	sample_derive(&sample, NEED_CGROUP_NAMES);
+	assert_ptr_equal(sample.container, name_of_string("recorded"));
 }
 
 static void columns_are_sound(void **state)
@@ -268,6 +298,7 @@ int main(void)
 		cmocka_unit_test(needs_close),
 
 		cmocka_unit_test(derives),
+		cmocka_unit_test(derives_from_cgroup),
 		cmocka_unit_test(columns_are_sound),
 
 		cmocka_unit_test(fields_are_columns),
