@@ -3,6 +3,7 @@
 #include "lookup/accounts.h"
 #include "lookup/cache.h"
 #include "lookup/cgroup.h"
+#include "lookup/containers.h"
 #include "lookup/proc.h"
 #include "lookup/processes.h"
 #include "lookup/syscalls.h"
@@ -27,7 +28,7 @@
 
 struct lookup {
 	char *root;
-	struct cache threads, processes, users, wakers, accounts;
+	struct cache threads, processes, users, wakers, accounts, containers;
 };
 
 struct thread {
@@ -71,6 +72,7 @@ struct lookup *lookup_new(const char *proc_root)
 	processes_init(&lookup->processes);
 	users_init(&lookup->users);
 	accounts_init(&lookup->accounts);
+	containers_init(&lookup->containers);
 	return lookup;
 }
 
@@ -83,6 +85,7 @@ void lookup_free(struct lookup *lookup)
 	cache_done(&lookup->users);
 	cache_done(&lookup->wakers);
 	cache_done(&lookup->accounts);
+	cache_done(&lookup->containers);
 	syscalls_clear();
 	free(lookup->root);
 	free(lookup);
@@ -95,6 +98,7 @@ void lookup_sweep(struct lookup *lookup, int64_t now_ns)
 	cache_sweep(&lookup->wakers, now_ns, SWEEP_IDLE_NS);
 	cache_sweep(&lookup->accounts, now_ns, SWEEP_IDLE_NS);
 	cache_sweep(&lookup->users, now_ns, SWEEP_USERS_IDLE_NS);
+	cache_sweep(&lookup->containers, now_ns, SWEEP_USERS_IDLE_NS);
 }
 
 static const char *cgroup_read(const char *root, int64_t pid, int64_t tid)
@@ -295,6 +299,9 @@ void lookup_fill(struct lookup *lookup, struct sample *sample, const struct look
 	text_take(&sample->cmdline, thread->process.cmdline, wanted & NEED_CMDLINE);
 	text_take(&sample->exe, thread->process.exe, wanted & NEED_EXE);
 	text_take(&sample->cgroup, thread->cgroup, wanted & NEED_CGROUP);
+	if (needs & NEED_CONTAINER_NAME && sample->cgroup && !sample->container_name)
+		sample->container_name =
+			container_name(&lookup->containers, lookup->root, sample->cgroup, now_ns);
 	if (wanted & NEED_USER) {
 		text_take(&sample->user, thread->user, true);
 		sample->uid = thread->uid;
