@@ -115,6 +115,7 @@ static inline void thread_leaves(struct task_struct *task, __u32 tid, __u32 stat
 		__u32 exit_state = task_exit_state(task);
 
 		if (exit_state & STATE_DEAD_BITS) {
+			thread_ended(thread, task, tid, now_ns);
 			if (!(exit_state & EXIT_ZOMBIE_BIT)) {
 				thread_forget(tid);
 				return;

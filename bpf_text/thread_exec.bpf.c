@@ -12,9 +12,11 @@ static inline void thread_executed(__u32 old_tid)
 	__u32 tid = bpf_get_current_pid_tgid();
 	struct thread_state *thread;
 
+	process_executed(task);
 	if (old_tid != tid) {
 		__u64 now_ns = bpf_ktime_get_ns();
 
+		thread_moved(thread_find(old_tid), task, now_ns);
 		thread_forget(old_tid);
 		thread = thread_make(tid, now_ns);
 		if (!thread)

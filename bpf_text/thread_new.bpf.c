@@ -16,6 +16,7 @@ static inline void thread_begins(struct task_struct *task)
 
 	if (thread)
 		identity_read(thread, task, tid);
+	thread_began(task_tgid(task) == tid);
 }
 #endif
 
@@ -34,8 +35,10 @@ TRACEPOINT_PROBE(task, task_newtask)
 	__u32 parent_tgid = bpf_get_current_pid_tgid() >> 32;
 	__u32 tgid = args->clone_flags & THREAD_CLONE_FLAG ? parent_tgid : args->pid;
 	char comm[THREAD_COMM_SIZE] = {};
-	struct thread_state *thread = thread_make(args->pid, bpf_ktime_get_ns());
+	struct thread_state *thread;
 
+	thread_began(!(args->clone_flags & THREAD_CLONE_FLAG));
+	thread = thread_make(args->pid, bpf_ktime_get_ns());
 	if (!thread)
 		return 0;
 	bpf_probe_read_kernel(comm, sizeof(comm), args->comm);

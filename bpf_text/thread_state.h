@@ -111,6 +111,25 @@ struct thread_state {
 	__u32 unused[3];
 };
 
+/* Births and deaths by name and user, where somebody asks for them (processes.bpf.c). */
+#define PROCESS_KEYS_MAX 4096
+#define PROCESS_OTHERS_UID 0xffffffffu /* of the row for all that have no other; without a name */
+
+struct process_key {
+	char comm[THREAD_COMM_SIZE];
+	__u32 uid; /* effective, as in thread_identity */
+	__u32 unused;
+};
+
+struct process_totals {
+	__u64 forks; /* processes, by the name and user of their parent */
+	__u64 execs; /* by the name and user since then */
+	__u64 exits; /* of the first threads of processes */
+	/* Totals of threads that ended, as in thread_sched */
+	__u64 cpu_ns, runq_ns, disk_ns, sleep_ns;
+	__u64 voluntary_count, involuntary_count;
+};
+
 /* What samplers tell the probes. */
 struct sampling {
 	__u64 registers_until_ns; /* until then, switches keep registers */
@@ -157,6 +176,8 @@ struct probe_counters {
 
 _Static_assert(sizeof(struct thread_identity) == 48, "thread_identity has no holes");
 _Static_assert(sizeof(struct thread_wake) == 16, "thread_wake has no holes");
+_Static_assert(sizeof(struct process_key) == 24, "process_key has no holes");
+_Static_assert(sizeof(struct process_totals) == 72, "process_totals has no holes");
 _Static_assert(sizeof(struct thread_sched) == 120 + 8 * THREAD_REGISTER_COUNT,
 	       "thread_sched has no holes");
 _Static_assert(sizeof(struct thread_state) == 208 + 8 * THREAD_REGISTER_COUNT,

@@ -45,6 +45,7 @@ struct config {
 	bool all_states;	   /* -a, or what implies it */
 	bool on_cpu, off_cpu;	   /* --on-cpu, --off-cpu */
 	const char *columns;	   /* -g as typed; NULL: the mode's default */
+	const char *by;		   /* --by as typed; NULL: not given */
 	const char *more_columns;  /* -G as typed; NULL: none */
 	int64_t max_threads;	   /* --max-threads; 0: fit to the host */
 	const char *kernel_types;  /* --kernel-types: auto, btf, headers, kheaders, offsets; NULL:

@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/names.h"
 #include "live_absent.h"
+#include "live_account.h"
 #include "live_groups.h"
 #include "live_grow.h"
 #include "live_options.h"
@@ -139,6 +140,8 @@ static void live_describe(struct source *source, struct source_facts *facts)
 		       kernel->table.torn_count);
 	missed_add_row(facts, "scans that could not see the whole map",
 		       kernel->table.unfinished_count);
+	missed_add_row(facts, "births and ends of processes by more names than tsnap tells apart",
+		       live_account_others(live));
 	missed_add_row(facts, "names beyond what tsnap keeps in memory", names_refused());
 	live_absent_describe(kernel, live->needs, facts);
 	if (live->needs & (NEED_FILE | NEED_EXE | NEED_SYSCALL) &&
@@ -181,6 +184,7 @@ static void live_close(struct source *source)
 	lookup_free(live->lookup);
 	live_seed_done(&live->seed);
 	totals_done(&live->totals);
+	live_account_done(live);
 	index_clear(&live->doubts);
 	index_clear(&live->awake);
 	index_clear(&live->awake_next);
@@ -209,6 +213,7 @@ void live_kernel_options(const struct config *config, unsigned int needs,
 			  trace_groups_of(config->traces),
 		.latency_kinds = config->traces,
 		.latency_groups = trace_groups_of(config->traces),
+		.process_totals = config->share || needs & NEED_PROCESSES,
 		.share = config->share,
 		.attach = config->attach,
 	};
@@ -281,6 +286,7 @@ static int live_start(struct live *live, struct error *e)
 		live->due_ns += live->period_ns < FIRST_SCAN_NS ? live->period_ns : FIRST_SCAN_NS;
 	live->previous_ns = live->due_ns - live->period_ns;
 	live->housekept_ns -= HOUSEKEEPING_NS; /* the first scan looks at everything */
+	live_account_begin(live);
 	if (live->config->self)
 		live_self_open(&live->self, &live->kernel, live->own_cpu_start_ns);
 	if (live->config->traces)
@@ -295,6 +301,7 @@ int live_open(const struct config *config, struct filter *filter, unsigned int n
 	int err;
 
 	live->source = (struct source){.next = live_next,
+				       .account = live_account,
 				       .describe = live_describe,
 				       .close = live_close,
 				       .traced = live_traced};

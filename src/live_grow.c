@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "live_grow.h"
 #include "base/clock.h"
+#include "live_account.h"
 #include "live_options.h"
 #include "live_sample.h"
 
@@ -94,6 +95,7 @@ int live_grow(struct live *live)
 		live->grown_up = err != -EINTR;
 		return err == -EINTR ? err : 0;
 	}
+	live_account_move(live, &bigger);
 	bigger.table.torn_count += live->kernel.table.torn_count;
 	bigger.table.unfinished_count += live->kernel.table.unfinished_count;
 	if (live->config->traces)

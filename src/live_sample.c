@@ -196,6 +196,8 @@ void record_totals(const struct thread_state *record, const struct live_moment *
 		.voluntary_count = (int64_t)sched->voluntary_count,
 		.involuntary_count = (int64_t)sched->involuntary_count,
 	};
+	if (doing == DOING_ZOMBIE)
+		return;
 	if (sched->on_cpu) {
 		if (doing == DOING_ON)
 			totals->cpu_ns += span_ns((int64_t)sched->in_ns, moment->now_ns);

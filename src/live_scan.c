@@ -135,6 +135,9 @@ static void totals_fill(struct live *live, const struct thread_state *record, st
 
 	if (sample->cpu_us != ABSENT)
 		return;
+	/* an account of the dead has what a zombie used, where there is one */
+	if (sample->state == DOING_ZOMBIE && live->needs & NEED_PROCESSES)
+		return;
 	record_totals(record, &live->moment, (enum thread_doing)sample->state, &totals);
 	totals_take(&live->totals, &totals, sample);
 }

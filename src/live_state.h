@@ -10,6 +10,7 @@
 #include "live_seed.h"
 #include "live_self.h"
 #include "live_totals.h"
+#include "live_dead.h"
 #include "lookup/lookup.h"
 #include "sample/account.h"
 #include "sample/filter.h"
@@ -18,6 +19,11 @@
 #define PROC "/proc"
 #define REGISTERS_MORE_NS (2 * NS_PER_MS)   /* that switches keep registers while a scan goes on */
 #define HOUSEKEEPING_NS (1 * NS_PER_SECOND) /* zombies, patterns, caches */
+
+/* What lookups tell of a thread at any time. */
+#define NEEDS_ANYTIME                                                                       \
+	(NEED_COMMSUM | NEED_USER | NEED_CGROUP | NEED_CGROUP_NAMES | NEED_CONTAINER_NAME | \
+	 NEED_PID_NS | NEED_PPID | NEED_CMDLINE | NEED_EXE)
 
 /* Why a scan came late. */
 enum late_why { LATE_WORK, LATE_WAIT, LATE_GROWTH, LATE_COUNT };
@@ -32,6 +38,7 @@ struct live {
 	struct lookup *lookup;
 	struct live_seed seed;
 	struct totals_table totals;
+	struct dead_table dead;
 	/* tid to switch sequence << 8 | what /proc said of it, plus one */
 	struct index doubts;
 	struct cpu_tick *ticks;

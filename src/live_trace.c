@@ -15,10 +15,6 @@ _Static_assert(HISTOGRAM_BUCKETS == LATENCY_BUCKETS &&
 #define NEEDS_OF_STAY \
 	(NEED_FILE | NEED_FILENAMESUM | NEED_WAKER | NEED_WAKER_COMM | NEED_WAKER_PID | NEED_TOTALS)
 
-/* What lookups tell of a thread at any time. */
-#define NEEDS_OF_THREAD \
-	(NEED_COMMSUM | NEED_USER | NEED_CGROUP | NEED_PPID | NEED_CMDLINE | NEED_EXE)
-
 struct traced {
 	struct live *live;
 	unsigned int needs;
@@ -64,7 +60,7 @@ static void who_fill(struct live *live, const struct latency_key *key, struct sa
 /* By what a distribution knows; what only a sample has refuses nothing. */
 static bool who_wanted(struct live *live, struct sample *who, const struct lookup_hint *hint)
 {
-	unsigned int needs = live->filter_needs & NEEDS_OF_THREAD;
+	unsigned int needs = live->filter_needs & NEEDS_ANYTIME;
 	uint64_t known = KNOWN_IDS | NEED_COMM | needs;
 
 	if (who->pid == live->own_pid || filter_excludes(live->filter, who->pid, who->tid))

@@ -65,6 +65,8 @@ static const struct option_row option_table[] = {
 	 AT(columns), 0, 0, 0},
 	{'G', "more-columns", "COLUMN,...", "columns on top of those", OPTION_TEXT,
 	 AT(more_columns), 0, 0, 0},
+	{0, "by", "KEY,...", "group by just these: any key of --list, or waker, thread, process",
+	 OPTION_TEXT, AT(by), 0, 0, 0},
 	{0, "csv", NULL, "write a row per sampled thread, as CSV", OPTION_MODE, 0, 0, 0, MODE_CSV},
 	{0, "json", NULL, "the same, as a JSON object a line", OPTION_MODE, 0, 0, 0, MODE_JSON},
 	{0, "trace", "KIND,...", "measure every wait of these kinds, as runq (see --list)",
@@ -347,6 +349,10 @@ static int config_check(struct config *config, struct error *e)
 	if (rows && config->interval_us && !config->trace)
 		return usage(e, "-i",
 			     "is for reports and --trace: --csv and --json write every scan");
+	if (config->by && config->columns)
+		return usage(e, "--by", "and -g exclude each other: -G adds columns to either");
+	if (config->by && (!samples || rows))
+		return usage(e, "--by", "is for reports and stacks");
 	if (config->replay && !samples)
 		return usage(e, "--replay", "is for a report, rows and stacks");
 	if (recorded && config->rate_hz)

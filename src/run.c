@@ -109,19 +109,19 @@ static int run_columns(struct run *run, struct error *e)
 	const struct config *config = run->config;
 	const struct renderer *renderer = run->renderer;
 	bool grouped = run_grouped(run);
-	/* distributions have the keys of a report */
-	const char *columns =
-		grouped && !renderer->grouped ? REPORT_COLUMNS_DEFAULT : renderer->columns;
-	const char *const names[] = {
-		renderer->before,
-		config->columns ? config->columns : columns,
-		config->more_columns,
-	};
+	const char *names = config->columns;
 	int err = 0;
 
-	for (size_t i = 0; !err && i < sizeof(names) / sizeof(names[0]); i++)
-		if (names[i])
-			err = column_list_add(&run->list, names[i], grouped, e);
+	/* distributions have the keys of a report */
+	if (!names)
+		names = grouped && !renderer->grouped ? REPORT_COLUMNS_DEFAULT : renderer->columns;
+	if (renderer->before)
+		err = column_list_add(&run->list, renderer->before, grouped, e);
+	if (!err)
+		err = config->by ? column_list_add_keys(&run->list, config->by, e)
+				 : column_list_add(&run->list, names, grouped, e);
+	if (!err && config->more_columns)
+		err = column_list_add(&run->list, config->more_columns, grouped, e);
 	run->page.root_count = run->list.count;
 	if (err || !renderer->behind)
 		return err;
@@ -283,6 +283,14 @@ static int run_take_traced(struct run *run, bool all, struct error *e)
 		       : 0;
 }
 
+static void account_take(void *to, const struct sample *account)
+{
+	struct run *run = to;
+
+	group_table_add_account(&run->groups, account);
+	tally_add_account(&run->tally, account);
+}
+
 /* Shows the groups kept since the last page, and starts anew. */
 static int run_show(struct run *run, struct error *e)
 {
@@ -291,6 +299,8 @@ static int run_show(struct run *run, struct error *e)
 
 	if (err)
 		return err;
+	if (run->source->account && run->renderer->accounts)
+		run->source->account(run->source, account_take, run);
 	run->source->describe(run->source, &now);
 	page = now;
 	facts_subtract(&page, &run->facts_before);
@@ -501,8 +511,11 @@ static int run_any(struct run run, source_opener *open_source, void (*tell)(cons
 	int err = run_prepare(&run, e);
 
 	if (!err) {
-		err = open_source(config, &run.filter, column_list_needs(&run.list), &run.source,
-				  e);
+		unsigned int needs = column_list_needs(&run.list);
+
+		if (run.renderer->accounts)
+			needs = sample_needs_close(needs | NEED_PROCESSES);
+		err = open_source(config, &run.filter, needs, &run.source, e);
 		if (!err) {
 			run.source->take = run_take_part;
 			run.source->taker = &run;

@@ -26,6 +26,7 @@ enum kernel_map {
 	KERNEL_MAP_LATENCY,	/* the control of --trace, */
 	KERNEL_MAP_LATENCY_ONE, /* and its histograms, in turns */
 	KERNEL_MAP_LATENCY_TWO,
+	KERNEL_MAP_PROCESSES,
 	KERNEL_MAP_COUNT
 };
 
@@ -44,7 +45,7 @@ struct compile_request {
 	const char *btf_file, *offsets_file;
 	uint32_t threads_max;
 	uint32_t latency_kinds; /* bits 1 << LATENCY_x, of --trace */
-	bool read_into_map, probe_read_kernel, thread_slots;
+	bool read_into_map, probe_read_kernel, thread_slots, process_totals;
 	char parent_name[16]; /* compile_child_run's: what the child's parent is called */
 };
 

@@ -28,6 +28,7 @@ const struct kernel_map_row kernel_map_rows[KERNEL_MAP_COUNT] = {
 	[KERNEL_MAP_LATENCY] = {"ts_latency", sizeof(struct latency_control)},
 	[KERNEL_MAP_LATENCY_ONE] = {"ts_latency_one", sizeof(struct latency)},
 	[KERNEL_MAP_LATENCY_TWO] = {"ts_latency_two", sizeof(struct latency)},
+	[KERNEL_MAP_PROCESSES] = {"ts_processes", sizeof(struct process_totals)},
 };
 
 static const enum bpf_prog_type program_types[] = {
@@ -213,6 +214,7 @@ int compile_work(const struct compile_request *request, const char *work_dir, in
 				      .read_into_map = request->read_into_map,
 				      .thread_slots = request->thread_slots,
 				      .latency_kinds = request->latency_kinds,
+				      .process_totals = request->process_totals,
 				      .probe_read_kernel = request->probe_read_kernel};
 	struct field_layout layout;
 	struct bcc_library bcc;

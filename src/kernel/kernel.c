@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "kernel/bpf_call.h"
 #include "kernel/bpf_cost.h"
+#include "kernel/process_totals.h"
 
 #include <bcc/libbpf.h>
 #include <errno.h>
@@ -92,6 +93,7 @@ static struct compile_request request_of(struct kernel *kernel,
 		.read_into_map = fact_has(&kernel->facts, FACT_READ_INTO_MAP),
 		.probe_read_kernel = fact_has(&kernel->facts, FACT_PROBE_READ_KERNEL),
 		.thread_slots = fact_has(&kernel->facts, FACT_THREAD_SLOTS),
+		.process_totals = options->process_totals,
 	};
 }
 
@@ -240,6 +242,8 @@ int kernel_open(struct kernel *kernel, const struct kernel_options *options, str
 		return 0;
 	}
 	result = thread_table_clear(&kernel->table);
+	if (!result)
+		result = process_totals_begin(kernel->compiled.maps[KERNEL_MAP_PROCESSES]);
 	if (result)
 		return error_set(e, -result, EXIT_FAILED,
 				 "the thread state array can't be filled: %s", strerror(-result));

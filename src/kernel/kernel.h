@@ -26,6 +26,7 @@ struct kernel_options {
 	unsigned int groups;	     /* bits 1 << GROUP_x */
 	uint32_t latency_kinds;	     /* bits 1 << LATENCY_x, of --trace, */
 	unsigned int latency_groups; /* and the groups without which they can't be */
+	bool process_totals;	     /* births and deaths are counted, too */
 	const char *share;	     /* NULL, or the name under which others may attach */
 	const char *attach; /* NULL, or the name to attach to: all but this is its owner's */
 };

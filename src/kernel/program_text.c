@@ -48,6 +48,8 @@ void program_text_write(const struct probe_plan *plan, const struct field_layout
 		knob_add("THREAD_SLOTS", 1, to);
 		knob_add("NEAR_MAX", near_max(knobs->threads_max), to);
 	}
+	if (knobs->process_totals)
+		knob_add("PROCESS_TOTALS", 1, to);
 	if (knobs->pids.translated) {
 		text_add_format(to, "#define PID_SPACE 0x%llxull\n",
 				(unsigned long long)knobs->pids.address);
@@ -64,6 +66,7 @@ void program_text_write(const struct probe_plan *plan, const struct field_layout
 	fragment_add("thread_state.h", to);
 	fragment_add("kernel_fields.h", to);
 	fragment_add("maps.bpf.c", to);
+	fragment_add("processes.bpf.c", to);
 	if (knobs->latency_kinds) {
 		fragment_add("latency.h", to);
 		fragment_add("latency.bpf.c", to);

@@ -17,7 +17,7 @@ struct program_knobs {
 	uint32_t stack_registers; /* saved registers above task->stack, bytes; 0: not known */
 	bool registers_marked;	  /* as registers_decode() wants it */
 	uint32_t latency_kinds;	  /* bits 1 << LATENCY_x, of --trace */
-	bool read_into_map, probe_read_kernel, thread_slots;
+	bool read_into_map, probe_read_kernel, thread_slots, process_totals;
 	struct pid_space pids;
 };
 

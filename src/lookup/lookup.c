@@ -101,6 +101,11 @@ void lookup_sweep(struct lookup *lookup, int64_t now_ns)
 	cache_sweep(&lookup->containers, now_ns, SWEEP_USERS_IDLE_NS);
 }
 
+const char *lookup_user(struct lookup *lookup, int64_t uid, int64_t now_ns)
+{
+	return user_name(&lookup->users, uid, now_ns);
+}
+
 static const char *cgroup_read(const char *root, int64_t pid, int64_t tid)
 {
 	char text[CGROUP_BYTES];

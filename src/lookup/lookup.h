@@ -43,6 +43,9 @@ void lookup_free(struct lookup *lookup);
 void lookup_fill(struct lookup *lookup, struct sample *sample, const struct lookup_hint *hint,
 		 unsigned int needs, int64_t now_ns);
 
+/* Name of a user, interned; the number as text where there is none. */
+const char *lookup_user(struct lookup *lookup, int64_t uid, int64_t now_ns);
+
 /* Drops what is cached about threads not sampled for a while; call about once a second. */
 void lookup_sweep(struct lookup *lookup, int64_t now_ns);
 

@@ -7,6 +7,15 @@
 #include <errno.h>
 #include <string.h>
 
+const struct column_set column_sets[] = {
+	{"thread", "pid,tid,comm"},
+	{"process", "pid,exe"},
+	{"waker", "waker_pid,waker_tid,waker_comm"},
+	{"times", "cpu_s,runq_s,dwait_s,sleep_s,csw_per_s,runq_avg_us"},
+	{"churn", "forks,execs,exits,dead_cpu_s"},
+};
+const size_t column_set_count = sizeof(column_sets) / sizeof(column_sets[0]);
+
 /* All columns: those of samples, then those of groups; NULL behind the last. */
 static const struct column *column_at(size_t at)
 {
@@ -18,9 +27,12 @@ static const struct column *column_at(size_t at)
 
 static const char *column_name_at(void *from, size_t at)
 {
-	const struct column *column = column_at(at);
+	const struct column *column;
 
 	(void)from;
+	if (at < column_set_count)
+		return column_sets[at].name;
+	column = column_at(at - column_set_count);
 	return column ? column->name : NULL;
 }
 
@@ -62,6 +74,10 @@ static int column_add(struct column_list *list, const char *name, bool grouped, 
 {
 	const struct column *column = column_find(name);
 
+	for (size_t i = 0; i < column_set_count; i++)
+		if (!strcmp(column_sets[i].name, name))
+			return column_list_add(list, column_sets[i].columns, grouped, e);
+
 	if (!column)
 		return column_unknown(name, e);
 	if (column->role == ROLE_MEASURE && !grouped)
@@ -94,6 +110,20 @@ int column_list_add(struct column_list *list, const char *names, bool grouped, s
 	if (!err)
 		*list = longer;
 	return err;
+}
+
+int column_list_add_keys(struct column_list *list, const char *names, struct error *e)
+{
+	struct column_list keys = {.count = 0};
+	int err = column_list_add(&keys, names, true, e);
+
+	for (size_t i = 0; !err && i < keys.count; i++)
+		if (keys.items[i]->role != ROLE_KEY)
+			err = error_set(
+				e, EINVAL, EXIT_USAGE,
+				"--by: %s is counted, not grouped by; -G adds it to a report",
+				keys.items[i]->name);
+	return err ? err : column_list_add(list, names, true, e);
 }
 
 unsigned int column_list_needs(const struct column_list *list)
@@ -187,6 +217,10 @@ void columns_describe(struct text *text)
 			text_add_string(text, "\nMeasures of a group, in reports only:\n");
 		column_describe(text, column);
 	}
+	text_add_string(text, "\nSeveral at once:\n");
+	for (size_t i = 0; i < column_set_count; i++)
+		text_add_format(text, "  %-21s     %s\n", column_sets[i].name,
+				column_sets[i].columns);
 	needs_describe(text);
 	text_add_string(text, "\nStates:\n");
 	for (int64_t i = 0; i < DOING_COUNT; i++)

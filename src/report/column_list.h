@@ -23,9 +23,21 @@ struct column_list {
 	bool wide; /* some are in the account of a sample */
 };
 
-/* Appends the columns named in names (with commas between), but those already there. grouped:
- * measures are allowed. 0, or -EINVAL with a usage error that suggests the nearest name. */
+/* Several columns under one name, wherever columns are named. */
+struct column_set {
+	const char *name;
+	const char *columns; /* with commas between */
+};
+
+extern const struct column_set column_sets[];
+extern const size_t column_set_count;
+
+/* Appends the columns and sets named in names (with commas between), but those already there.
+ * grouped: measures are allowed. 0, or -EINVAL with a usage error that suggests the nearest name.
+ */
 int column_list_add(struct column_list *list, const char *names, bool grouped, struct error *e);
+/* The same of keys only, for --by. */
+int column_list_add_keys(struct column_list *list, const char *names, struct error *e);
 
 /* What the columns need of a sample, enum sample_needs, with all that it implies. */
 unsigned int column_list_needs(const struct column_list *list);

@@ -36,6 +36,12 @@ void grid_fill_rows(struct grid *grid, const struct column_list *list, const str
 	}
 }
 
+static int64_t busy_us(const union value *sums)
+{
+	return sum(sum(0, sums[SUM_CPU_US].number),
+		   sum(sums[SUM_DWAIT_US].number, sums[SUM_DEAD_CPU_US].number));
+}
+
 static int group_compare(const void *a, const void *b, void *from)
 {
 	const struct group_table *groups = from;
@@ -46,9 +52,18 @@ static int group_compare(const void *a, const void *b, void *from)
 		more = group_weight_us(groups, y) > group_weight_us(groups, x)
 			       ? 1
 			       : -(group_weight_us(groups, y) < group_weight_us(groups, x));
+	if (!more && groups->exact)
+		more = busy_us(group_sums(groups, y)) - busy_us(group_sums(groups, x));
 	for (size_t i = 0; !more && i < groups->key_count; i++)
 		more = value_compare(groups->keys[i], x[i], y[i]);
 	return (more > 0) - (more < 0);
+}
+
+/* Whether there is nothing to tell of it: it has no samples, and its threads only slept. */
+static bool group_idle(const struct group_table *groups, const union value *group)
+{
+	return !group_samples(groups, group) && groups->exact &&
+	       measure_sums_idle(group_sums(groups, group));
 }
 
 void grid_fill_groups(struct grid *grid, const struct group_table *groups,
@@ -56,17 +71,20 @@ void grid_fill_groups(struct grid *grid, const struct group_table *groups,
 {
 	const struct column_list *list = groups->list;
 	const union value **order = memory_get(groups->count * sizeof(union value *));
+	size_t count = 0;
 	union value *value;
 
 	for (size_t row = 0; row < groups->count; row++)
-		order[row] = group_at(groups, row);
-	qsort_r(order, groups->count, sizeof(union value *), group_compare, (void *)groups);
-	grid_size(grid, list, groups->count);
+		if (!group_idle(groups, group_at(groups, row)))
+			order[count++] = group_at(groups, row);
+	qsort_r(order, count, sizeof(union value *), group_compare, (void *)groups);
+	grid_size(grid, list, count);
 	value = grid->values;
-	for (size_t row = 0; row < groups->count; row++) {
+	for (size_t row = 0; row < count; row++) {
 		const union value *group = order[row];
-		struct measures measures = measures_of(group_samples(groups, group),
-						       group_weight_us(groups, group), tally);
+		struct measures measures =
+			measures_of(group_samples(groups, group), group_weight_us(groups, group),
+				    group_sums(groups, group), tally);
 
 		for (size_t i = 0; i < list->count; i++)
 			*value++ = list->items[i]->role == ROLE_MEASURE

@@ -33,6 +33,9 @@ void group_table_init(struct group_table *table, const struct column_list *list)
 		else if (list->items[i]->role != ROLE_MEASURE)
 			table->word_of[i] = fold++;
 	}
+	table->exact = column_list_needs(list) & NEEDS_OF_SUMS;
+	for (int i = 0; table->exact && i < MEASURE_SUMS; i++)
+		table->folds[table->fold_count++] = &measure_sums[i];
 	table->stride = table->key_count + 2 + table->fold_count;
 	table->slot_count = SLOTS_FIRST;
 	table->slots = memory_get(table->slot_count * sizeof(*table->slots));
@@ -105,7 +108,9 @@ static union value *group_find(struct group_table *table, const void *sample, ui
 	return group_new(table, sample);
 }
 
-void group_table_add(struct group_table *table, const struct sample *sample)
+/* samples: 1, or 0 of an account */
+static inline void sample_fold(struct group_table *table, const struct sample *sample,
+			       int64_t samples)
 {
 	const void *from = sample;
 	union value *group, *fold;
@@ -124,7 +129,7 @@ void group_table_add(struct group_table *table, const struct sample *sample)
 		table->refused++;
 		return;
 	}
-	group[table->key_count].number++;
+	group[table->key_count].number += samples;
 	group[table->key_count + 1].number =
 		sum(group[table->key_count + 1].number, sample->weight_us);
 	fold = group + table->key_count + 2;
@@ -136,6 +141,17 @@ void group_table_add(struct group_table *table, const struct sample *sample)
 		else if (number > fold->number) /* absent is the least of all */
 			fold->number = number;
 	}
+}
+
+void group_table_add(struct group_table *table, const struct sample *sample)
+{
+	sample_fold(table, sample, 1);
+}
+
+void group_table_add_account(struct group_table *table, const struct sample *account)
+{
+	if (table->exact)
+		sample_fold(table, account, 0);
 }
 
 void group_table_clear(struct group_table *table)
@@ -165,4 +181,9 @@ int64_t group_samples(const struct group_table *table, const union value *group)
 int64_t group_weight_us(const struct group_table *table, const union value *group)
 {
 	return group[table->key_count + 1].number;
+}
+
+const union value *group_sums(const struct group_table *table, const union value *group)
+{
+	return table->exact ? group + table->stride - MEASURE_SUMS : NULL;
 }

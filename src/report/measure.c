@@ -14,16 +14,92 @@ const struct column measure_columns[] = {
 	 ROLE_MEASURE, 0, 5, AT(share)},
 	{"samples", "SAMPLES", "samples of the group", KIND_NUMBER, ROLE_MEASURE, 0, 7,
 	 AT(samples)},
+	{"cpu_s", "CPU_S", "exact seconds on a CPU, of all threads of the group, sampled or not",
+	 KIND_THOUSANDTHS, ROLE_MEASURE, NEED_TOTALS, 8, AT(cpu_s)},
+	{"runq_s", "RUNQ_S", "exact seconds waiting for a CPU", KIND_THOUSANDTHS, ROLE_MEASURE,
+	 NEED_TOTALS, 8, AT(runq_s)},
+	{"dwait_s", "DWAIT_S", "exact seconds in state D", KIND_THOUSANDTHS, ROLE_MEASURE,
+	 NEED_TOTALS, 8, AT(dwait_s)},
+	{"sleep_s", "SLEEP_S", "exact seconds in state S", KIND_THOUSANDTHS, ROLE_MEASURE,
+	 NEED_TOTALS | NEED_SLEEP, 8, AT(sleep_s)},
+	{"csw_per_s", "CSW_PER_S", "context switches a second", KIND_HUNDREDTHS, ROLE_MEASURE,
+	 NEED_TOTALS, 9, AT(csw_per_s)},
+	{"runq_avg_us", "RUNQ_AVG_US", "average wait for a CPU, of each time one was got",
+	 KIND_NUMBER, ROLE_MEASURE, NEED_TOTALS, 11, AT(runq_avg_us)},
+	{"forks", "FORKS", "processes begun, by the name and user of the parent", KIND_NUMBER,
+	 ROLE_MEASURE, NEED_PROCESSES, 7, AT(forks)},
+	{"execs", "EXECS", "programs executed, by the new name", KIND_NUMBER, ROLE_MEASURE,
+	 NEED_PROCESSES, 7, AT(execs)},
+	{"exits", "EXITS", "processes ended", KIND_NUMBER, ROLE_MEASURE, NEED_PROCESSES, 7,
+	 AT(exits)},
+	{"dead_cpu_s", "DEAD_CPU_S", "CPU seconds that threads had used that ended",
+	 KIND_THOUSANDTHS, ROLE_MEASURE, NEED_PROCESSES, 10, AT(dead_cpu_s)},
+};
+
+#define SUM_OF(member, need)                                            \
+	{                                                               \
+		.kind = KIND_NUMBER, .role = ROLE_SUM, .needs = (need), \
+		.offset = offsetof(struct sample, member)               \
+	}
+
+const struct column measure_sums[MEASURE_SUMS] = {
+	[SUM_CPU_US] = SUM_OF(cpu_us, NEED_TOTALS),
+	[SUM_RUNQ_US] = SUM_OF(runq_us, NEED_TOTALS),
+	[SUM_DWAIT_US] = SUM_OF(dwait_us, NEED_TOTALS),
+	[SUM_SLEEP_US] = SUM_OF(sleep_us, NEED_TOTALS),
+	[SUM_VCSW] = SUM_OF(vcsw, NEED_TOTALS),
+	[SUM_IVCSW] = SUM_OF(ivcsw, NEED_TOTALS),
+	[SUM_FORKS] = SUM_OF(forks, NEED_PROCESSES),
+	[SUM_EXECS] = SUM_OF(execs, NEED_PROCESSES),
+	[SUM_EXITS] = SUM_OF(exits, NEED_PROCESSES),
+	[SUM_DEAD_CPU_US] = SUM_OF(dead_cpu_us, NEED_PROCESSES),
 };
 
 const size_t measure_column_count = sizeof(measure_columns) / sizeof(measure_columns[0]);
 
-struct measures measures_of(int64_t samples, int64_t weight_us, const struct tally *tally)
+static int64_t scaled(int64_t number, int64_t times, int64_t by)
 {
-	return (struct measures){
+	return number == ABSENT ? ABSENT : ratio(number, times, by);
+}
+
+static void exact_fill(struct measures *measures, const union value *sums,
+		       const struct tally *tally)
+{
+	int64_t switches = sum(sums[SUM_VCSW].number, sums[SUM_IVCSW].number);
+
+	measures->cpu_s = scaled(sums[SUM_CPU_US].number, 1000, US_PER_SECOND);
+	measures->runq_s = scaled(sums[SUM_RUNQ_US].number, 1000, US_PER_SECOND);
+	measures->dwait_s = scaled(sums[SUM_DWAIT_US].number, 1000, US_PER_SECOND);
+	measures->sleep_s = scaled(sums[SUM_SLEEP_US].number, 1000, US_PER_SECOND);
+	measures->dead_cpu_s = scaled(sums[SUM_DEAD_CPU_US].number, 1000, US_PER_SECOND);
+	measures->csw_per_s = scaled(switches, 100 * US_PER_SECOND, tally->elapsed_us);
+	/* as often as it left its CPU it had got one */
+	measures->runq_avg_us =
+		switches > 0 ? scaled(sums[SUM_RUNQ_US].number, 1, switches) : ABSENT;
+	measures->forks = sums[SUM_FORKS].number;
+	measures->execs = sums[SUM_EXECS].number;
+	measures->exits = sums[SUM_EXITS].number;
+}
+
+struct measures measures_of(int64_t samples, int64_t weight_us, const union value *sums,
+			    const struct tally *tally)
+{
+	struct measures measures = {
 		.samples = samples,
 		.avg_thr = ratio(samples, 100, tally->scans),
 		.seconds = ratio(weight_us, 100, US_PER_SECOND),
 		.share = ratio(samples, 1000, tally->samples),
 	};
+
+	if (sums)
+		exact_fill(&measures, sums, tally);
+	return measures;
+}
+
+bool measure_sums_idle(const union value *sums)
+{
+	for (int i = 0; i < MEASURE_SUMS; i++)
+		if (i != SUM_SLEEP_US && sums[i].number != ABSENT && sums[i].number)
+			return false;
+	return true;
 }

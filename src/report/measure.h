@@ -15,14 +15,43 @@ struct measures {
 	int64_t avg_thr; /* hundredths */
 	int64_t seconds; /* hundredths */
 	int64_t share;	 /* per mille */
+	/* exact; ABSENT where nobody counted */
+	int64_t cpu_s, runq_s, dwait_s, sleep_s, dead_cpu_s; /* thousandths */
+	int64_t csw_per_s;				     /* hundredths */
+	int64_t runq_avg_us;
+	int64_t forks, execs, exits;
 };
+
+/* What is summed over a group's samples and accounts for the exact ones: rows of struct sample,
+ * without names. */
+enum measure_sum {
+	SUM_CPU_US,
+	SUM_RUNQ_US,
+	SUM_DWAIT_US,
+	SUM_SLEEP_US,
+	SUM_VCSW,
+	SUM_IVCSW,
+	SUM_FORKS,
+	SUM_EXECS,
+	SUM_EXITS,
+	SUM_DEAD_CPU_US,
+	MEASURE_SUMS
+};
+
+extern const struct column measure_sums[MEASURE_SUMS];
+
+#define NEEDS_OF_SUMS (NEED_TOTALS | NEED_PROCESSES) /* of columns that want them */
 
 extern const struct column measure_columns[];
 extern const size_t measure_column_count;
 
 struct tally;
 
-/* Of a group with these samples in the report that tally counts. */
-struct measures measures_of(int64_t samples, int64_t weight_us, const struct tally *tally);
+/* Of a group with these samples in the report that tally counts. sums: MEASURE_SUMS values, or
+ * NULL. */
+struct measures measures_of(int64_t samples, int64_t weight_us, const union value *sums,
+			    const struct tally *tally);
+/* Whether there was nothing but sleep. */
+bool measure_sums_idle(const union value *sums);
 
 #endif

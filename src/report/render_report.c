@@ -284,6 +284,37 @@ void page_add_absent(struct text *out, const struct page *page)
 	text_done(&line);
 }
 
+/* "0.31 s" */
+static void add_seconds(struct text *line, int64_t us)
+{
+	text_add_decimals(line, ratio(us, 100, US_PER_SECOND), 2);
+	text_add_string(line, " s");
+}
+
+/* Those that live for less than the time between two scans are in few samples, if any. */
+static void add_processes(struct text *out, const struct page *page)
+{
+	const struct tally *tally = page->tally;
+	struct text line = {0};
+
+	if (!tally->forks && !tally->execs && !tally->exits)
+		return;
+	text_add_format(&line, "Processes: %lld forks, %lld execs, %lld exits",
+			(long long)tally->forks, (long long)tally->execs, (long long)tally->exits);
+	if (tally->dead_cpu_us) {
+		text_add_string(&line, "; threads that ended had used ");
+		add_seconds(&line, tally->dead_cpu_us);
+		text_add_string(&line, " of CPU time, most of it: ");
+		text_add_printable(&line, tally->most_comm ? tally->most_comm : ABSENT_TEXT);
+		text_add_string(&line, " (");
+		text_add_printable(&line, tally->most_user ? tally->most_user : ABSENT_TEXT);
+		text_add_string(&line, ") ");
+		add_seconds(&line, tally->most_cpu_us);
+	}
+	page_add_wrapped(out, page, text_string(&line));
+	text_done(&line);
+}
+
 void page_add_missed(struct text *out, const struct page *page)
 {
 	const struct source_facts *facts = page->facts;
@@ -355,6 +386,7 @@ static void report_add(struct text *out, const struct page *page)
 		page_add_distributions(out, page);
 	foot = out->length;
 	text_add_char(out, '\n');
+	add_processes(out, page);
 	page_add_absent(out, page);
 	if (page->facts->self.asked) {
 		page_add_self(out, page);
@@ -370,6 +402,7 @@ static void report_add(struct text *out, const struct page *page)
 const struct renderer renderer_report = {
 	.name = "report",
 	.grouped = true,
+	.accounts = true,
 	.footed = true,
 	.before = REPORT_MEASURES_DEFAULT,
 	.columns = REPORT_COLUMNS_DEFAULT,

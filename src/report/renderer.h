@@ -31,8 +31,9 @@ struct page {
 
 struct renderer {
 	const char *name;
-	bool grouped; /* takes groups, at the end of an interval; else samples, scan by scan */
-	bool footed;  /* tells what was missed by itself */
+	bool grouped;  /* takes groups, at the end of an interval; else samples, scan by scan */
+	bool accounts; /* tells what samples don't, too: see sample/source.h */
+	bool footed;   /* tells what was missed by itself */
 	/* Columns, as column_list_add() takes them: always first, unless others are chosen, and
 	 * always last; NULL: none. */
 	const char *before, *columns, *behind;

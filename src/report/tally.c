@@ -50,3 +50,16 @@ void tally_add_silence(struct tally *tally, int64_t from_us, int64_t silent_us, 
 	tally->scans = sum(tally->scans, scans);
 	tally->elapsed_us = sum(tally->elapsed_us, silent_us);
 }
+
+void tally_add_account(struct tally *tally, const struct sample *account)
+{
+	tally->forks = sum(tally->forks, account->forks);
+	tally->execs = sum(tally->execs, account->execs);
+	tally->exits = sum(tally->exits, account->exits);
+	tally->dead_cpu_us = sum(tally->dead_cpu_us, account->dead_cpu_us);
+	if (account->dead_cpu_us <= tally->most_cpu_us)
+		return;
+	tally->most_cpu_us = account->dead_cpu_us;
+	tally->most_comm = account->comm;
+	tally->most_user = account->user;
+}

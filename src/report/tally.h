@@ -16,11 +16,16 @@ struct tally {
 	int64_t active, active_max;   /* active threads: sum over the scans, and most in one */
 	int64_t threads, threads_max; /* the same of all threads that were seen; 0: not known */
 	int64_t active_parts;	      /* active threads in parts of a scan that is not whole yet */
+	/* processes, and CPU time that threads had used that ended; the most of it, by whom */
+	int64_t forks, execs, exits, dead_cpu_us, most_cpu_us;
+	const char *most_comm, *most_user;
 };
 
 void tally_add_part(struct tally *tally, const struct scan *part);
 /* scan: the last part, or all of it. */
 void tally_add(struct tally *tally, const struct scan *scan);
+/* An account, which may be one of births and deaths. */
+void tally_add_account(struct tally *tally, const struct sample *account);
 /* A time from from_us on (UTC) in which that many scans saw nobody. */
 void tally_add_silence(struct tally *tally, int64_t from_us, int64_t silent_us, int64_t scans);
 

@@ -71,6 +71,9 @@ void value_add(struct text *text, const struct column *column, union value value
 	case KIND_HUNDREDTHS:
 		text_add_decimals(text, value.number, 2);
 		return;
+	case KIND_THOUSANDTHS:
+		text_add_decimals(text, value.number, 3);
+		return;
 	case KIND_PERMILLE:
 		text_add_decimals(text, value.number, 1);
 		return;

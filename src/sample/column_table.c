@@ -86,7 +86,7 @@ const struct column sample_columns[] = {
 	{"dwait_us", "DWAIT_US", "exact time in state D since then", KIND_NUMBER, ROLE_SUM,
 	 NEED_TOTALS, 9, AT(dwait_us)},
 	{"sleep_us", "SLEEP_US", "exact time in state S since then", KIND_NUMBER, ROLE_SUM,
-	 NEED_TOTALS, 9, AT(sleep_us)},
+	 NEED_TOTALS | NEED_SLEEP, 9, AT(sleep_us)},
 	{"vcsw", "VCSW", "voluntary context switches since then", KIND_NUMBER, ROLE_SUM,
 	 NEED_TOTALS, 6, AT(vcsw)},
 	{"ivcsw", "IVCSW", "involuntary context switches since then", KIND_NUMBER, ROLE_SUM,

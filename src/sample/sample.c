@@ -64,12 +64,18 @@ const struct sample sample_absent = {
 	.sleep_us = ABSENT,
 	.vcsw = ABSENT,
 	.ivcsw = ABSENT,
+	.forks = ABSENT,
+	.execs = ABSENT,
+	.exits = ABSENT,
+	.dead_cpu_us = ABSENT,
 };
 
 unsigned int sample_needs_close(unsigned int needs)
 {
-	if (needs & NEED_COMMSUM)
+	if (needs & (NEED_COMMSUM | NEED_PROCESSES))
 		needs |= NEED_COMM;
+	if (needs & NEED_SLEEP)
+		needs |= NEED_TOTALS;
 	if (needs & NEED_FILENAMESUM)
 		needs |= NEED_FILE;
 	if (needs & NEED_FILE)

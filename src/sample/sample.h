@@ -70,6 +70,8 @@ struct sample {
 	const char *stack;
 	/* exact, since the thread's previous sample */
 	int64_t cpu_us, runq_us, dwait_us, sleep_us, vcsw, ivcsw;
+	/* of an account (sample/source.h) of births and deaths; not columns */
+	int64_t forks, execs, exits, dead_cpu_us;
 	/* the source's until its next scan; NULL: none. Columns lead into it, see account.h */
 	struct account *account;
 };
@@ -101,6 +103,8 @@ enum sample_needs {
 	NEED_PID_NS = 1 << 18,	       /* pid_ns, ns_pid, ns_tid */
 	NEED_CGROUP_NAMES = 1 << 19,   /* derived from cgroup (implies NEED_CGROUP) */
 	NEED_CONTAINER_NAME = 1 << 20, /* container_name (implies NEED_CGROUP) */
+	NEED_SLEEP = 1 << 21, /* sleep_us of those, too, that only slept (implies NEED_TOTALS) */
+	NEED_PROCESSES = 1 << 22, /* births and deaths, in accounts (implies NEED_COMM) */
 };
 
 /* needs with everything that they imply. */

@@ -15,7 +15,7 @@
 #include "sample/trace_kind.h"
 
 #define SOURCE_TEXT_SIZE 128
-#define SOURCE_MISSED_MAX 16
+#define SOURCE_MISSED_MAX 24
 #define SOURCE_ABSENT_MAX 16
 #define SCAN_PART 256 /* samples of a part, so few that they stay in the cache */
 
@@ -55,12 +55,20 @@ struct source_facts {
 typedef void trace_taker(void *to, const struct trace_kind *kind, const struct sample *who,
 			 const struct histogram *histogram);
 
+/* The account is the taker's for the time of the call. */
+typedef void account_taker(void *to, const struct sample *account);
+
 struct source {
 	/* Waits for the next tick and delivers its scan. 1: *scan is filled, with the samples that
 	 * no part had; 0: the end (of the recording); -EINTR: a signal came first; another -errno:
 	 * failed, e is filled, if not by take's failure (-EOWNERDEAD: but the scans until then are
 	 * whole). */
 	int (*next)(struct source *source, struct scan *scan, struct error *e);
+	/* Hands over what the samples until now don't tell: an account each of threads, and of
+	 * those that ended by name and user, of what came since their previous sample or account.
+	 * Fields that change within a thread (state, system call ...) and weights are absent. NULL:
+	 * there is none (replay). */
+	void (*account)(struct source *source, account_taker *take, void *to);
 	void (*describe)(struct source *source, struct source_facts *facts);
 	void (*close)(struct source *source); /* frees source too */
 	/* Set by who opened it, or NULL: takes a part of the scan that next() gathers, so that the

@@ -223,12 +223,12 @@ static void plan_check(const struct bcc_library *bcc, const struct plan_kind *ki
 	char words[128], program[192];
 	void *module;
 
-	snprintf(words, sizeof(words), "%s%s%s%s%s%s", kind->name,
+	snprintf(words, sizeof(words), "%s%s%s%s%s%s%s", kind->name,
 		 knobs->pids.translated ? ", translated pids" : "",
 		 knobs->read_into_map ? ", read_into_map" : "",
 		 knobs->probe_read_kernel ? ", probe_read_kernel" : "",
-		 knobs->thread_slots ? ", thread_slots" : "",
-		 knobs->latency_kinds ? ", trace" : "");
+		 knobs->thread_slots ? ", thread_slots" : "", knobs->latency_kinds ? ", trace" : "",
+		 knobs->process_totals ? ", process_totals" : "");
 	plan_fill(kind, &plan);
 	if (!knobs->thread_slots)
 		plan.chosen[GROUP_ASK] = NULL;
@@ -261,17 +261,18 @@ static void layout_check(const struct bcc_library *bcc, const struct field_layou
 			 bool every_knob)
 {
 	/* all, with translated ids and without; the same without slots; then none, each by itself;
-	 * then with all kinds of --trace: all else, or none */
-	static const int knob_bits[] = {15, 11, 7, 3, 0, 1, 2, 4, 31, 27, 16};
+	 * then with all kinds of --trace: all else, or none; then with births and deaths */
+	static const int knob_bits[] = {15, 11, 7, 3, 0, 1, 2, 4, 31, 27, 16, 47, 43, 39, 35, 32};
 	struct fields_seen seen = {{false}};
 
 	for (size_t i = 0; i < PLAN_COUNT; i++)
-		for (int k = 0; k < (every_knob ? 11 : 4); k++) {
+		for (int k = 0; k < (every_knob ? 16 : 4); k++) {
 			struct program_knobs knobs = {.threads_max = 1024,
 						      .stack_registers = STACK_REGISTERS,
 						      .read_into_map = knob_bits[k] & 1,
 						      .probe_read_kernel = knob_bits[k] >> 1 & 1,
 						      .thread_slots = knob_bits[k] >> 3 & 1,
+						      .process_totals = knob_bits[k] >> 5 & 1,
 						      .cpus_max = 4};
 
 			if (knob_bits[k] & 16)

@@ -339,7 +339,7 @@ static void needs_are_told(void **state)
 /* Every need has one row, behind those that it implies. */
 static void needs_have_rows(void **state)
 {
-	unsigned int rows = 0, columns = 0;
+	unsigned int rows = 0, columns = NEED_PROCESSES; /* of measures */
 
 	(void)state;
 	for (size_t i = 0; i < sample_column_count; i++)

@@ -54,14 +54,39 @@ static void value_order(void **state)
 
 static void measures_are_sound(void **state)
 {
-	struct tally tally = {.scans = 100, .samples = 8};
-	struct measures measures = measures_of(4, 200000, &tally);
+	struct tally tally = {.scans = 100, .samples = 8, .elapsed_us = 4000000};
+	struct measures measures = measures_of(4, 200000, NULL, &tally);
+	union value sums[MEASURE_SUMS];
 
 	(void)state;
 	assert_int_equal(measures.samples, 4);
 	assert_int_equal(measures.avg_thr, 4);
 	assert_int_equal(measures.seconds, 20);
 	assert_int_equal(measures.share, 500);
+	for (int i = 0; i < MEASURE_SUMS; i++)
+		sums[i].number = ABSENT;
+	assert_true(measure_sums_idle(sums));
+	measures = measures_of(0, 0, sums, &tally);
+	assert_int_equal(measures.cpu_s, ABSENT);
+	assert_int_equal(measures.csw_per_s, ABSENT);
+	assert_int_equal(measures.runq_avg_us, ABSENT);
+	assert_int_equal(measures.forks, ABSENT);
+	sums[SUM_SLEEP_US].number = 123456789;
+	assert_true(measure_sums_idle(sums));
+	sums[SUM_CPU_US].number = 1500499;
+	sums[SUM_RUNQ_US].number = 900;
+	sums[SUM_VCSW].number = 20;
+	sums[SUM_IVCSW].number = 10;
+	sums[SUM_EXITS].number = 7;
+	sums[SUM_DEAD_CPU_US].number = 0;
+	assert_false(measure_sums_idle(sums));
+	measures = measures_of(0, 0, sums, &tally);
+	assert_int_equal(measures.cpu_s, 1500);
+	assert_int_equal(measures.sleep_s, 123457);
+	assert_int_equal(measures.csw_per_s, 750);
+	assert_int_equal(measures.runq_avg_us, 30);
+	assert_int_equal(measures.exits, 7);
+	assert_int_equal(measures.dead_cpu_s, 0);
 	for (size_t i = 0; i < measure_column_count; i++) {
 		assert_true(*measure_columns[i].help && *measure_columns[i].title);
 		assert_int_equal(measure_columns[i].role, ROLE_MEASURE);
@@ -106,6 +131,106 @@ static void all_columns_fit_a_list(void **state)
 	for (size_t i = 0; i < measure_column_count; i++)
 		assert_int_equal(column_list_add(&list, measure_columns[i].name, true, &e), 0);
 	assert_int_equal(list.count, sample_column_count + measure_column_count);
+}
+
+static void sets_and_keys(void **state)
+{
+	struct column_list list = {0};
+	struct error e = {0};
+
+	(void)state;
+	assert_int_equal(column_list_add(&list, "waker,state,waker", true, &e), 0);
+	assert_int_equal(list.count, 4);
+	assert_string_equal(list.items[0]->name, "waker_pid");
+	assert_string_equal(list.items[3]->name, "state");
+	assert_int_equal(column_list_add_keys(&list, "thread,timestamp", &e), 0);
+	assert_int_equal(list.count, 8);
+	assert_int_equal(column_list_add_keys(&list, "user,cpu_us", &e), -EINVAL);
+	assert_non_null(strstr(e.line, "cpu_us is counted"));
+	assert_int_equal(column_list_add_keys(&list, "samples", &e), -EINVAL);
+	assert_int_equal(column_list_add_keys(&list, "wakr", &e), -EINVAL);
+	assert_non_null(strstr(e.line, "did you mean waker?"));
+	assert_int_equal(list.count, 8);
+	/* all that sets name is there, and no column has a set's name */
+	for (size_t i = 0; i < column_set_count; i++) {
+		list.count = 0;
+		assert_int_equal(column_list_add(&list, column_sets[i].columns, true, &e), 0);
+		assert_null(sample_column_find(column_sets[i].name));
+	}
+	/* every key can be grouped by */
+	for (size_t i = 0; i < sample_column_count; i++) {
+		list.count = 0;
+		assert_int_equal(column_list_add_keys(&list, sample_columns[i].name, &e),
+				 sample_columns[i].role == ROLE_KEY ? 0 : -EINVAL);
+	}
+	error_done(&e);
+}
+
+/* One sample of a in D, then accounts: of the same thread, of one that only slept, of dead ones.
+ *
+ *   samples  state  comm  cpu_s  forks
+ *         1  D      a     0.010      -
+ *         0  -      sh    2.000      3
+ *         0  -      a     0.005      -
+ */
+static void accounts_add_to_groups(void **state)
+{
+	struct tally tally = {.scans = 1};
+	struct sample sample = sample_absent, dead = sample_absent, slept;
+	struct column_list list = {0};
+	struct group_table groups;
+	struct grid grid = {0};
+	struct error e = {0};
+
+	(void)state;
+	column_list_add(&list, "state,comm,cpu_s,forks,samples", true, &e);
+	group_table_init(&groups, &list);
+	sample.comm = name_of_string("a");
+	sample.state = DOING_DISK;
+	sample.cpu_us = 10000;
+	group_table_add(&groups, &sample);
+	sample.state = ABSENT;
+	sample.cpu_us = 5000;
+	group_table_add_account(&groups, &sample);
+	slept = sample;
+	slept.comm = name_of_string("slept");
+	slept.cpu_us = 0;
+	slept.sleep_us = 1000000;
+	group_table_add_account(&groups, &slept);
+	dead.comm = name_of_string("sh");
+	dead.user = name_of_string("root");
+	dead.cpu_us = dead.dead_cpu_us = 2000000;
+	dead.forks = 3;
+	group_table_add_account(&groups, &dead);
+	grid_fill_groups(&grid, &groups, &tally);
+	assert_int_equal(grid.row_count, 3);
+	assert_int_equal(grid_row(&grid, 0)[0].number, DOING_DISK);
+	assert_int_equal(grid_row(&grid, 0)[2].number, 10);
+	assert_int_equal(grid_row(&grid, 0)[3].number, ABSENT);
+	assert_int_equal(grid_row(&grid, 0)[4].number, 1);
+	assert_string_equal(grid_row(&grid, 1)[1].text, "sh");
+	assert_int_equal(grid_row(&grid, 1)[2].number, 2000);
+	assert_int_equal(grid_row(&grid, 1)[3].number, 3);
+	assert_int_equal(grid_row(&grid, 1)[4].number, 0);
+	assert_int_equal(grid_row(&grid, 2)[0].number, ABSENT);
+	assert_int_equal(grid_row(&grid, 2)[2].number, 5);
+	tally_add_account(&tally, &dead);
+	dead.dead_cpu_us = 1;
+	dead.comm = name_of_string("less");
+	tally_add_account(&tally, &dead);
+	assert_int_equal(tally.forks, 6);
+	assert_int_equal(tally.dead_cpu_us, 2000001);
+	assert_string_equal(tally.most_comm, "sh");
+	group_table_done(&groups);
+	/* where no column asks, they make no group */
+	list.count = 0;
+	column_list_add(&list, "comm", true, &e);
+	group_table_init(&groups, &list);
+	group_table_add_account(&groups, &dead);
+	assert_int_equal(groups.count, 0);
+	group_table_done(&groups);
+	grid_done(&grid);
+	error_done(&e);
 }
 
 /*   samples  weight  comm  cpu_us  state_us
@@ -303,6 +428,8 @@ int main(void)
 
 		cmocka_unit_test(lists),
 		cmocka_unit_test(all_columns_fit_a_list),
+		cmocka_unit_test(sets_and_keys),
+		cmocka_unit_test(accounts_add_to_groups),
 
 		cmocka_unit_test(groups_fold_and_sort),
 		cmocka_unit_test(groups_are_bounded),

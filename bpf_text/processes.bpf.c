@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Births and deaths of processes, and the totals of threads that ended: what no sample shows of
+ * those that live for less than the time between two. The functions are called by the probes that
+ * see it; without the knob PROCESS_TOTALS they are nothing.
+ */
+
+#ifdef PROCESS_TOTALS
+BPF_TABLE("hash", struct process_key, struct process_totals, ts_processes, PROCESS_KEYS_MAX);
+
+/* The row of a name and user or, when all are taken, the one that the sampler made for all others.
+ */
+static inline struct process_totals *process_totals_of(struct process_key *key)
+{
+	struct process_totals none = {}, *totals = ts_processes.lookup(key);
+
+	if (totals)
+		return totals;
+	ts_processes.insert(key, &none);
+	totals = ts_processes.lookup(key);
+	if (totals)
+		return totals;
+	__builtin_memset(key, 0, sizeof(*key));
+	key->uid = PROCESS_OTHERS_UID;
+	return ts_processes.lookup(key);
+}
+
+/* By what the record says, as that is how samplers know the thread. */
+static inline struct process_totals *process_totals_of_thread(struct thread_state *thread,
+							      struct task_struct *task)
+{
+	struct process_key key = {};
+
+	if (thread && thread->identity.known & IDENTITY_FULL) {
+		__builtin_memcpy(key.comm, thread->identity.comm, sizeof(key.comm));
+		key.uid = thread->identity.uid;
+	} else {
+		task_comm(task, key.comm);
+		key.uid = task_uid(task);
+	}
+	return process_totals_of(&key);
+}
+
+static inline void totals_add(struct process_totals *totals, struct thread_state *thread,
+			      __u64 now_ns)
+{
+	__u64 cpu_ns = thread->sched.cpu_ns;
+
+	if (thread->sched.on_cpu)
+		cpu_ns += now_ns - thread->sched.in_ns;
+	__sync_fetch_and_add(&totals->cpu_ns, cpu_ns);
+	__sync_fetch_and_add(&totals->runq_ns, thread->sched.runq_ns);
+	__sync_fetch_and_add(&totals->disk_ns, thread->sched.disk_ns);
+	__sync_fetch_and_add(&totals->sleep_ns, thread->sched.sleep_ns);
+	__sync_fetch_and_add(&totals->voluntary_count, thread->sched.voluntary_count + 1);
+	__sync_fetch_and_add(&totals->involuntary_count, thread->sched.involuntary_count);
+}
+
+/* At its last switch. */
+static inline void thread_ended(struct thread_state *thread, struct task_struct *task, __u32 tid,
+				__u64 now_ns)
+{
+	struct process_totals *totals;
+
+	if (!task_shown_tid(task, tid))
+		return;
+	totals = process_totals_of_thread(thread, task);
+	if (!totals)
+		return;
+	if (task_tgid(task) == tid)
+		__sync_fetch_and_add(&totals->exits, 1);
+	if (thread)
+		totals_add(totals, thread, now_ns);
+}
+
+/* It goes on under another tid, with a record that begins anew. */
+static inline void thread_moved(struct thread_state *thread, struct task_struct *task, __u64 now_ns)
+{
+	struct process_totals *totals = thread ? process_totals_of_thread(thread, task) : 0;
+
+	if (totals)
+		totals_add(totals, thread, now_ns);
+}
+
+/* Of a new process, or of a thread more. */
+static inline void thread_began(int process)
+{
+	struct task_struct *parent = (struct task_struct *)bpf_get_current_task();
+	struct process_totals *totals = 0;
+
+	if (process && task_shown_tid(parent, 1))
+		totals = process_totals_of_thread(0, parent);
+	if (totals)
+		__sync_fetch_and_add(&totals->forks, 1);
+}
+
+static inline void process_executed(struct task_struct *task)
+{
+	struct process_totals *totals = 0;
+
+	if (task_shown_tid(task, 1))
+		totals = process_totals_of_thread(0, task);
+	if (totals)
+		__sync_fetch_and_add(&totals->execs, 1);
+}
+#else
+#define thread_ended(thread, task, tid, now_ns)
+#define thread_moved(thread, task, now_ns)
+#define thread_began(process)
+#define process_executed(task)
+#endif

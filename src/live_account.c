@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "live_account.h"
+#include "live_space.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "kernel/process_totals.h"
+
+#define EXIT_ZOMBIE_BIT 0x20u
+
+static void dead_read(void *to, const struct process_key *key, const struct process_totals *totals)
+{
+	struct live *live = to;
+
+	dead_table_read(&live->dead, key, totals, false);
+}
+
+static void dead_read_baseline(void *to, const struct process_key *key,
+			       const struct process_totals *totals)
+{
+	struct live *live = to;
+
+	dead_table_read(&live->dead, key, totals, true);
+}
+
+static void thread_gone(void *to, const struct totals_gone *gone)
+{
+	struct live *live = to;
+
+	dead_table_take_off(&live->dead, gone);
+}
+
+void live_account_begin(struct live *live)
+{
+	if (!(live->needs & NEED_PROCESSES))
+		return;
+	live->totals.gone = thread_gone;
+	live->totals.to = live;
+	process_totals_visit(live->kernel.compiled.maps[KERNEL_MAP_PROCESSES], dead_read_baseline,
+			     live);
+}
+
+void live_account_done(struct live *live)
+{
+	dead_table_done(&live->dead);
+}
+
+uint64_t live_account_others(const struct live *live)
+{
+	return live->dead.others;
+}
+
+/* Both count for a moment: the old one until here, the new one from here on. */
+void live_account_move(struct live *live, const struct kernel *bigger)
+{
+	if (!(live->needs & NEED_PROCESSES))
+		return;
+	process_totals_visit(live->kernel.compiled.maps[KERNEL_MAP_PROCESSES], dead_read, live);
+	dead_table_restart(&live->dead);
+	process_totals_visit(bigger->compiled.maps[KERNEL_MAP_PROCESSES], dead_read_baseline, live);
+}
+
+/* Who is told. */
+struct telling {
+	struct live *live;
+	account_taker *take;
+	void *to;
+};
+
+/* What does not change while the thread lives, and what it did since its previous sample. */
+static void thread_account(const struct telling *telling, const struct thread_state *record)
+{
+	struct live *live = telling->live;
+	struct lookup_hint hint = {.sequence = record->sched.sequence_done};
+	unsigned int asked = live->filter_needs & NEEDS_ANYTIME;
+	struct live_totals totals;
+	struct sample account;
+	enum thread_doing doing;
+	bool unsure;
+
+	doing = record_doing(record, &live->moment, &unsure);
+	record_sample(record, &live->moment, doing, &account);
+	record_totals(record, &live->moment, doing, &totals);
+	account.state = account.state_us = account.cpu = account.waker_tid = ABSENT;
+	lookup_fill(live->lookup, &account, &hint, asked, live->moment.now_ns);
+	sample_derive(&account, asked);
+	if (!filter_accepts(live->filter, &account) ||
+	    (!(live->needs & NEED_SLEEP) && totals_only_slept(&live->totals, &totals, &account))) {
+		totals_mark(&live->totals, account.tid);
+		return;
+	}
+	totals_take(&live->totals, &totals, &account);
+	lookup_fill(live->lookup, &account, &hint, live->needs, live->moment.now_ns);
+	sample_derive(&account, live->needs);
+	telling->take(telling->to, &account);
+}
+
+static void record_account(void *to, const struct thread_state *record)
+{
+	const struct telling *telling = to;
+	struct live *live = telling->live;
+	struct thread_state completed;
+
+	if (live->translated && record->sched.tid && !live_space_meet(live, record))
+		return;
+	/* the dead are in the kernel's table */
+	if (record->identity.tgid == live->own_pid || record->sched.exit_state & EXIT_ZOMBIE_BIT)
+		return;
+	if (!(record->identity.known & IDENTITY_NAME)) {
+		completed = *record;
+		if (live_seed_identity(&completed))
+			return;
+		record = &completed;
+	}
+	thread_account(telling, record);
+}
+
+/* A walk of its own, beside those of scans, which go on where they were. */
+static void threads_account(struct telling *telling)
+{
+	struct live *live = telling->live;
+	struct thread_table *table = &live->kernel.table;
+	uint64_t unseen = table->torn_count + table->unfinished_count;
+	uint32_t walked = table->walked;
+	int err;
+
+	totals_unmark(&live->totals);
+	live->sweep = false; /* which goes by what scans have marked */
+	live->moment.now_ns = clock_monotonic_ns();
+	err = thread_table_scan(table, record_account, telling);
+	table->walked = walked;
+	live_seed_visit(&live->seed, record_account, telling);
+	/* whoever was not seen is gone, if all was seen */
+	if (!err && table->torn_count + table->unfinished_count == unseen)
+		totals_sweep(&live->totals);
+}
+
+static void dead_account(const struct telling *telling)
+{
+	struct live *live = telling->live;
+	bool totals = live->needs & NEED_TOTALS;
+	struct sample account;
+
+	for (size_t at = 0; dead_table_tell(&live->dead, &at, totals, &account);) {
+		if (account.uid != ABSENT)
+			account.user = lookup_user(live->lookup, account.uid, live->moment.now_ns);
+		sample_derive(&account, live->needs);
+		if (filter_accepts(live->filter, &account))
+			telling->take(telling->to, &account);
+	}
+}
+
+void live_account(struct source *source, account_taker *take, void *to)
+{
+	struct live *live = (struct live *)source;
+	struct telling telling = {live, take, to};
+
+	if (!(live->needs & NEED_PROCESSES))
+		return;
+	/* first: who is gone in the walk has ended before, or ends in the next account */
+	process_totals_visit(live->kernel.compiled.maps[KERNEL_MAP_PROCESSES], dead_read, live);
+	if (live->needs & NEED_TOTALS)
+		threads_account(&telling);
+	dead_account(&telling);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* At the end of a page: exact times of all threads, sampled or not, and births and deaths. For
+ * src/live*.c only.
+ */
+#ifndef TSNAP_LIVE_ACCOUNT_H
+#define TSNAP_LIVE_ACCOUNT_H
+
+#include "live_state.h"
+
+void live_account_begin(struct live *live); /* what came until now is not told */
+void live_account_done(struct live *live);
+/* struct source's */
+void live_account(struct source *source, account_taker *take, void *to);
+/* The kernel counts in another table from now on. */
+void live_account_move(struct live *live, const struct kernel *bigger);
+/* Births and ends that could not be told by name, since the beginning. */
+uint64_t live_account_others(const struct live *live);
+
+#endif

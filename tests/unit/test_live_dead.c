@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Births and deaths, and totals of threads that are gone. */
+#include "unit.h"
+#include "base/clock.h"
+#include "base/names.h"
+#include "live_dead.h"
+
+static struct process_key key_of(const char *comm, uint32_t uid)
+{
+	struct process_key key = {.uid = uid};
+
+	memcpy(key.comm, comm, strlen(comm));
+	return key;
+}
+
+static void read_row(struct dead_table *table, const char *comm, uint32_t uid,
+		     struct process_totals now)
+{
+	struct process_key key = key_of(comm, uid);
+
+	dead_table_read(table, &key, &now, false);
+}
+
+static void differences_are_told_once(void **state)
+{
+	struct dead_table table = {.count = 0};
+	struct process_key key = key_of("sh", 0);
+	struct sample account;
+	size_t at = 0;
+
+	(void)state;
+	dead_table_read(&table, &key, &(struct process_totals){.forks = 100, .cpu_ns = 5000}, true);
+	assert_false(dead_table_tell(&table, &at, true, &account));
+	read_row(&table, "sh", 0,
+		 (struct process_totals){.forks = 103,
+					 .execs = 2,
+					 .exits = 1,
+					 .cpu_ns = 7900,
+					 .sleep_ns = 1000000,
+					 .voluntary_count = 4});
+	read_row(&table, "sh", 7, (struct process_totals){.exits = 9});
+	at = 0;
+	assert_true(dead_table_tell(&table, &at, true, &account));
+	assert_string_equal(account.comm, "sh");
+	assert_int_equal(account.uid, 0);
+	assert_int_equal(account.forks, 3);
+	assert_int_equal(account.execs, 2);
+	assert_int_equal(account.exits, 1);
+	assert_int_equal(account.dead_cpu_us, 2); /* 0.9 us stay for the next time */
+	assert_int_equal(account.cpu_us, 2);
+	assert_int_equal(account.sleep_us, 1000);
+	assert_int_equal(account.vcsw, 4);
+	assert_int_equal(account.state, ABSENT);
+	assert_int_equal(account.pid, ABSENT);
+	assert_true(dead_table_tell(&table, &at, true, &account));
+	assert_int_equal(account.uid, 7);
+	assert_int_equal(account.exits, 9);
+	assert_false(dead_table_tell(&table, &at, true, &account));
+	read_row(&table, "sh", 0,
+		 (struct process_totals){.forks = 103,
+					 .execs = 2,
+					 .exits = 1,
+					 .cpu_ns = 8000,
+					 .sleep_ns = 1000000,
+					 .voluntary_count = 4});
+	at = 0;
+	assert_true(dead_table_tell(&table, &at, false, &account));
+	assert_int_equal(account.dead_cpu_us, 1);
+	assert_int_equal(account.cpu_us, ABSENT); /* not asked for */
+	dead_table_done(&table);
+}
+
+static void what_was_told_is_taken_off(void **state)
+{
+	struct dead_table table = {.count = 0};
+	const struct totals_gone gone = {.comm = name_of_string("cc1"),
+					 .uid = 5,
+					 .told = {.cpu_ns = 30000, .voluntary_count = 2}};
+	struct sample account;
+	size_t at = 0;
+
+	(void)state;
+	/* gone before its end was read */
+	dead_table_take_off(&table, &gone);
+	assert_false(dead_table_tell(&table, &at, true, &account));
+	read_row(&table, "cc1", 5,
+		 (struct process_totals){.exits = 1, .cpu_ns = 50000, .voluntary_count = 3});
+	at = 0;
+	assert_true(dead_table_tell(&table, &at, true, &account));
+	assert_int_equal(account.cpu_us, 20);
+	assert_int_equal(account.vcsw, 1);
+	assert_int_equal(account.dead_cpu_us, 50); /* of all its life */
+	/* another user's is another's */
+	read_row(&table, "cc1", 6, (struct process_totals){.exits = 1, .cpu_ns = 50000});
+	at = 0;
+	assert_true(dead_table_tell(&table, &at, true, &account));
+	assert_int_equal(account.cpu_us, 50);
+	/* in a new table of the kernel's counts begin anew */
+	dead_table_restart(&table);
+	read_row(&table, "cc1", 6, (struct process_totals){.exits = 2});
+	at = 0;
+	assert_true(dead_table_tell(&table, &at, true, &account));
+	assert_int_equal(account.exits, 2);
+	dead_table_done(&table);
+}
+
+static void others_are_counted(void **state)
+{
+	struct dead_table table = {.count = 0};
+	struct sample account;
+	size_t at = 0;
+
+	(void)state;
+	read_row(&table, "", PROCESS_OTHERS_UID, (struct process_totals){.forks = 2, .exits = 3});
+	assert_int_equal(table.others, 5);
+	assert_true(dead_table_tell(&table, &at, true, &account));
+	assert_string_equal(account.comm, OTHERS_COMM);
+	assert_int_equal(account.uid, ABSENT);
+	dead_table_done(&table);
+}
+
+struct told {
+	struct totals_gone gone;
+	int count;
+};
+
+static void gone_keep(void *to, const struct totals_gone *gone)
+{
+	struct told *told = to;
+
+	told->gone = *gone;
+	told->count++;
+}
+
+static void take(struct totals_table *table, int64_t tid, int64_t start_ns, int64_t cpu_ns,
+		 int64_t switches, int64_t *cpu_us)
+{
+	struct live_totals now = {.cpu_ns = cpu_ns, .voluntary_count = switches};
+	struct sample sample = sample_absent;
+
+	sample.tid = tid;
+	sample.start_ns = start_ns;
+	sample.comm = name_of_string("a");
+	sample.uid = 3;
+	totals_take(table, &now, &sample);
+	*cpu_us = sample.cpu_us;
+}
+
+static void threads_that_are_gone(void **state)
+{
+	struct told told = {.count = 0};
+	struct totals_table table = {.gone = gone_keep, .to = &told};
+	int64_t cpu_us;
+
+	(void)state;
+	take(&table, 10, 1, 5000, 3, &cpu_us);
+	take(&table, 11, 1, 9000, 3, &cpu_us);
+	assert_int_equal(cpu_us, 9);
+	/* its tid is another thread's */
+	take(&table, 10, 2, 1000, 1, &cpu_us);
+	assert_int_equal(cpu_us, 1);
+	assert_int_equal(told.count, 1);
+	assert_int_equal(told.gone.told.cpu_ns, 5000);
+	assert_string_equal(told.gone.comm, "a");
+	assert_int_equal(told.gone.uid, 3);
+	/* a record that began anew under the same tid and start */
+	take(&table, 10, 2, 700000, 0, &cpu_us);
+	assert_int_equal(cpu_us, 700);
+	assert_int_equal(told.count, 2);
+	totals_unmark(&table);
+	totals_mark(&table, 10);
+	totals_sweep(&table);
+	assert_int_equal(told.count, 3);
+	assert_int_equal(told.gone.told.cpu_ns, 9000);
+	totals_done(&table);
+}
+
+static void sleep_alone_is_told_apart(void **state)
+{
+	struct totals_table table = {.gone = NULL};
+	struct live_totals now = {.cpu_ns = 5000, .voluntary_count = 3};
+	struct sample sample = sample_absent;
+
+	(void)state;
+	sample.tid = 10;
+	sample.start_ns = 1;
+	assert_false(totals_only_slept(&table, &now, &sample));
+	assert_true(totals_only_slept(&table, &(struct live_totals){.sleep_ns = 99999}, &sample));
+	totals_take(&table, &now, &sample);
+	now.sleep_ns = 123456789;
+	assert_true(totals_only_slept(&table, &now, &sample));
+	now.disk_ns = 1000;
+	assert_false(totals_only_slept(&table, &now, &sample));
+	/* it took nothing */
+	totals_take(&table, &now, &sample);
+	assert_int_equal(sample.sleep_us, 123456);
+	totals_done(&table);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(differences_are_told_once),
+		cmocka_unit_test(what_was_told_is_taken_off),
+		cmocka_unit_test(others_are_counted),
+		cmocka_unit_test(threads_that_are_gone),
+		cmocka_unit_test(sleep_alone_is_told_apart),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
