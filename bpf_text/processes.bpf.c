@@ -7,6 +7,22 @@
 #ifdef PROCESS_TOTALS
 BPF_TABLE("hash", struct process_key, struct process_totals, ts_processes, PROCESS_KEYS_MAX);
 
+/* Behind its end a name has what was there before, in the kernel too: equal names are made equal.
+ * Of a word with a zero byte in it `zeros` has the high bit of the first such byte, and perhaps of
+ * later ones (both kinds of CPU are little-endian). */
+static inline void comm_end(__u64 *comm)
+{
+	__u64 zeros = (comm[0] - 0x0101010101010101ull) & ~comm[0] & 0x8080808080808080ull;
+
+	if (zeros) {
+		comm[0] &= ((zeros & -zeros) >> 7) - 1;
+		comm[1] = 0;
+		return;
+	}
+	zeros = (comm[1] - 0x0101010101010101ull) & ~comm[1] & 0x8080808080808080ull;
+	comm[1] &= ((zeros & -zeros) >> 7) - 1;
+}
+
 /* The row of a name and user or, when all are taken, the one that the sampler made for all others.
  */
 static inline struct process_totals *process_totals_of(struct process_key *key)
@@ -34,9 +50,10 @@ static inline struct process_totals *process_totals_of_thread(struct thread_stat
 		__builtin_memcpy(key.comm, thread->identity.comm, sizeof(key.comm));
 		key.uid = thread->identity.uid;
 	} else {
-		task_comm(task, key.comm);
+		task_comm(task, (char *)key.comm);
 		key.uid = task_uid(task);
 	}
+	comm_end(key.comm);
 	return process_totals_of(&key);
 }
 
@@ -70,6 +87,8 @@ static inline void thread_ended(struct thread_state *thread, struct task_struct 
 		__sync_fetch_and_add(&totals->exits, 1);
 	if (thread)
 		totals_add(totals, thread, now_ns);
+	else
+		__sync_fetch_and_add(&totals->unknown, 1);
 }
 
 /* It goes on under another tid, with a record that begins anew. */

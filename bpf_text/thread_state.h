@@ -116,8 +116,8 @@ struct thread_state {
 #define PROCESS_OTHERS_UID 0xffffffffu /* of the row for all that have no other; without a name */
 
 struct process_key {
-	char comm[THREAD_COMM_SIZE];
-	__u32 uid; /* effective, as in thread_identity */
+	__u64 comm[THREAD_COMM_SIZE / 8]; /* 0 behind the name's end */
+	__u32 uid;			  /* effective, as in thread_identity */
 	__u32 unused;
 };
 
@@ -128,6 +128,7 @@ struct process_totals {
 	/* Totals of threads that ended, as in thread_sched */
 	__u64 cpu_ns, runq_ns, disk_ns, sleep_ns;
 	__u64 voluntary_count, involuntary_count;
+	__u64 unknown; /* threads that ended without a record: the map was full */
 };
 
 /* What samplers tell the probes. */
@@ -177,7 +178,7 @@ struct probe_counters {
 _Static_assert(sizeof(struct thread_identity) == 48, "thread_identity has no holes");
 _Static_assert(sizeof(struct thread_wake) == 16, "thread_wake has no holes");
 _Static_assert(sizeof(struct process_key) == 24, "process_key has no holes");
-_Static_assert(sizeof(struct process_totals) == 72, "process_totals has no holes");
+_Static_assert(sizeof(struct process_totals) == 80, "process_totals has no holes");
 _Static_assert(sizeof(struct thread_sched) == 120 + 8 * THREAD_REGISTER_COUNT,
 	       "thread_sched has no holes");
 _Static_assert(sizeof(struct thread_state) == 208 + 8 * THREAD_REGISTER_COUNT,

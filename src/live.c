@@ -140,8 +140,7 @@ static void live_describe(struct source *source, struct source_facts *facts)
 		       kernel->table.torn_count);
 	missed_add_row(facts, "scans that could not see the whole map",
 		       kernel->table.unfinished_count);
-	missed_add_row(facts, "births and ends of processes by more names than tsnap tells apart",
-		       live_account_others(live));
+	live_account_missed(live, facts);
 	missed_add_row(facts, "names beyond what tsnap keeps in memory", names_refused());
 	live_absent_describe(kernel, live->needs, facts);
 	if (live->needs & (NEED_FILE | NEED_EXE | NEED_SYSCALL) &&

@@ -13,7 +13,7 @@ void live_account_done(struct live *live);
 void live_account(struct source *source, account_taker *take, void *to);
 /* The kernel counts in another table from now on. */
 void live_account_move(struct live *live, const struct kernel *bigger);
-/* Births and ends that could not be told by name, since the beginning. */
-uint64_t live_account_others(const struct live *live);
+/* What could not be told, since the beginning. */
+void live_account_missed(const struct live *live, struct source_facts *facts);
 
 #endif

@@ -42,9 +42,10 @@ void dead_table_read(struct dead_table *table, const struct process_key *key,
 		     const struct process_totals *now, bool baseline)
 {
 	bool others = key->uid == PROCESS_OTHERS_UID && !key->comm[0];
-	struct dead_row *row = row_of(
-		table, others ? name_of_string(OTHERS_COMM) : name_of(key->comm, sizeof(key->comm)),
-		others ? ABSENT : key->uid);
+	struct dead_row *row = row_of(table,
+				      others ? name_of_string(OTHERS_COMM)
+					     : name_of((const char *)key->comm, sizeof(key->comm)),
+				      others ? ABSENT : key->uid);
 	struct process_totals before = row->before;
 
 	row->before = *now;
@@ -60,6 +61,7 @@ void dead_table_read(struct dead_table *table, const struct process_key *key,
 	row->left.sleep_ns += (int64_t)(now->sleep_ns - before.sleep_ns);
 	row->left.voluntary_count += (int64_t)(now->voluntary_count - before.voluntary_count);
 	row->left.involuntary_count += (int64_t)(now->involuntary_count - before.involuntary_count);
+	table->unknown += now->unknown - before.unknown;
 	if (others)
 		table->others += now->forks - before.forks + now->execs - before.execs +
 				 now->exits - before.exits;

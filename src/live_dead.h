@@ -25,7 +25,8 @@ struct dead_table {
 	struct index rows_by_name; /* address of an interned "uid comm" to a row's index plus one */
 	struct dead_row *rows;
 	size_t count, capacity;
-	uint64_t others; /* births and ends in the row for others */
+	uint64_t others;  /* births and ends in the row for others */
+	uint64_t unknown; /* threads that ended, of whose time nothing is known */
 };
 
 /* What the kernel counts now. baseline: that came before all that is to be told. */

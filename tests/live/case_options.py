@@ -78,6 +78,7 @@ def expect_reports(runs, pid, recorded):
     check(len(re.findall(r"^sched_switch +[a-z ]*\w +\d+ ", text, re.M)) == 2 or "\nNot counted: " in text,
           "--self: %s", text)
     check(text.count("\nrunq: ") == 2, "--trace: %s", text)
+    check(re.search(r"^ +\d.* %s +\d+ +\S+$" % pid, runs.text("-d", 1, "-a", "-p", pid, "--by", "thread"), re.M), "--by thread")
     replayed = runs.text("--replay", recorded, "-a", "-g", "state")
     check(re.search(r"^ +3\.00 .* S$", replayed, re.M), "--replay of three sleepers: %s", replayed)
 

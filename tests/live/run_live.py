@@ -15,6 +15,7 @@ import time
 import traceback
 
 # Each of these enters its tests into harness.TABLE.
+import case_births  # noqa: F401
 import case_compat  # noqa: F401
 import case_cost  # noqa: F401
 import case_cpu  # noqa: F401
@@ -29,6 +30,7 @@ import case_totals  # noqa: F401
 import case_trace  # noqa: F401
 import case_trouble  # noqa: F401
 import case_types  # noqa: F401
+import case_who  # noqa: F401
 import harness
 
 LIMIT_S = 180

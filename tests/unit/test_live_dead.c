@@ -9,7 +9,7 @@ static struct process_key key_of(const char *comm, uint32_t uid)
 {
 	struct process_key key = {.uid = uid};
 
-	memcpy(key.comm, comm, strlen(comm));
+	memcpy(key.comm, comm, strlen(comm) + 1);
 	return key;
 }
 

@@ -200,6 +200,75 @@ static void exit_storm_run(void)
 	}
 }
 
+/* Uses so much CPU time in a process of its own, sleeps, and ends; under a name of its own. */
+static void brief_run(void)
+{
+	int64_t cpu_ns = option_number("us", 0) * 1000, sleep_us = option_number("sleep_us", 0);
+
+	prctl(PR_SET_NAME, "brief");
+	while (clock_ns(CLOCK_PROCESS_CPUTIME_ID) < cpu_ns)
+		;
+	if (sleep_us)
+		sleep_ns(sleep_us * 1000);
+	_exit(0);
+}
+
+static int64_t children_cpu_us(void)
+{
+	struct rusage usage;
+
+	if (getrusage(RUSAGE_CHILDREN, &usage))
+		die("getrusage");
+	return (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000ll +
+	       usage.ru_utime.tv_usec + usage.ru_stime.tv_usec;
+}
+
+static void brief_start(const char *path)
+{
+	char us[64], sleep_us[64];
+	pid_t pid = fork();
+
+	if (pid < 0)
+		die("fork");
+	if (pid)
+		return;
+	snprintf(us, sizeof(us), "us=%ld", option_number("us", 0));
+	snprintf(sleep_us, sizeof(sleep_us), "sleep_us=%ld", option_number("sleep_us", 0));
+	execl(path, path, "brief", us, sleep_us, (char *)NULL);
+	_exit(1);
+}
+
+static void births_run(void)
+{
+	char text[64], path[4096];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+	if (n < 0)
+		die("readlink");
+	path[n] = 0;
+	prctl(PR_SET_NAME, "brief_parent");
+	ready_begin(getpid(), getpid());
+	line_end();
+	while (hold_line(text, sizeof(text))) {
+		int64_t before_us = children_cpu_us();
+		long count = atol(text), failed = 0;
+		int status;
+
+		for (long i = 0; i < count; i++) {
+			brief_start(path);
+			/* two at a time */
+			if (i)
+				failed += wait(&status) < 0 || status;
+		}
+		failed += wait(&status) < 0 || status;
+		if (failed)
+			die("a child failed");
+		line_begin("done");
+		line_add("cpu_us", "%lld", (long long)(children_cpu_us() - before_us));
+		line_end();
+	}
+}
+
 /* A comm is at most 15 bytes, and the kernel takes any but NUL. */
 static const char *const hostile_names[] = {
 	"a,b,c",
@@ -247,6 +316,9 @@ static void hostile_comm_run(void)
 const struct workload crowd_workloads[] = {
 	{"many", "threads=N pairs=N period_us=N",
 	 "sleeping threads, and pairs that wake each other", many_run},
+	{"brief", "us= sleep_us=", "what births makes: us of CPU time, then a sleep", brief_run},
+	{"births", "us= sleep_us=",
+	 "a line with a number: so many short processes, which execute a program", births_run},
 	{"exit_storm", "", "a line with milliseconds: forks and threads that end at once",
 	 exit_storm_run},
 	{"hostile_comm", "", "threads with hostile names", hostile_comm_run},

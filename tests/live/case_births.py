@@ -1,0 +1,193 @@
+"""Exact times of groups in reports, and births and deaths of processes."""
+import re
+
+import truth
+from case_share import Share
+from case_spaces import run_inside
+from case_totals import Accounts, near
+from harness import SLOW, START_S, STOP_S, Skip, case, check, wait_until
+
+TIMES = "cpu_s,runq_s,dwait_s,sleep_s,csw_per_s,runq_avg_us"
+CHURN = "forks,execs,exits,dead_cpu_s"
+
+
+class Report:
+    """A report every second; its first page tells that tsnap is there."""
+
+    def __init__(self, ctx, columns, *args, start=None):
+        self.columns = columns.split(",")
+        self.tool = (start or ctx.plain)("-i", 1, "-g", columns, *args)
+        self.wait_pages(1)
+
+    def wait_pages(self, count):
+        def enough():
+            check(self.tool.code is None, "tsnap ended early: %s", self.tool.err)
+            return self.pages() >= count
+        wait_until(enough, START_S + count * 2 * SLOW, "%d reports" % count)
+
+    def pages(self):
+        return len(re.findall(rb"^tsnap itself", self.tool.out, re.M))
+
+    def finish(self):
+        """All rows of all pages after the first, as dicts; the values are text. One more page comes first."""
+        self.wait_pages(self.pages() + 2)
+        self.tool.signal(2)
+        self.tool.finish_plain()
+        rows, self.text = [], self.tool.out.decode()
+        for page in self.text.split("\ntsnap itself")[1:]:
+            rows += [dict(zip(self.columns, line.split()[-len(self.columns):])) for line in page.splitlines()
+                     if re.match(r" +\d+\.\d\d +\d+\.\d\d ", line)]
+        return rows
+
+
+def total(rows, column, **where):
+    """Of the rows in which these columns are so; absent ones count as nothing."""
+    return sum(float(row[column]) for row in rows
+               if row[column] != "-" and all(row[key] == value for key, value in where.items()))
+
+
+def expect_births(rows, done, count, sleep_us, more_execs=0, unknown=0):
+    """unknown: ends of threads that did not fit the map."""
+    check(total(rows, "forks", comm="brief_parent") == count, "forks: %s", total(rows, "forks", comm="brief_parent"))
+    execs = total(rows, "execs", comm="workload")
+    check(execs == count + more_execs, "execs: %s", execs)
+    check(total(rows, "exits", comm="brief") == count, "exits: %s", total(rows, "exits", comm="brief"))
+    used = int(done["cpu_us"])
+    # what they had used before they were called so may have been told under the other names
+    least, known = used * 0.05 + used * unknown / count, count - unknown
+    dead, cpu = total(rows, "dead_cpu_s", comm="brief"), sum(total(rows, "cpu_s", comm=comm) for comm in ("brief", "workload"))
+    for name, told in (("dead_cpu_s", dead), ("cpu_s", cpu)):
+        check(used - least <= 1e6 * told <= used * 1.05, "%s of the brief is %s, of %d us (%d unknown)", name, told, used, unknown)
+    slept = 1e6 * total(rows, "sleep_s", comm="brief")
+    check(known * sleep_us * 0.95 <= slept <= count * (sleep_us + 20000 * SLOW), "sleep_s is %d us of %d", slept,
+          count * sleep_us)
+
+
+def births(ctx, *args, count=100, start=None):
+    workload = ctx.workload("births", us=2000, sleep_us=3000)
+    report = Report(ctx, "comm,%s,%s" % (TIMES, CHURN), *args, start=start)
+    workload.say(str(count))
+    done = workload.wait_done()
+    rows = report.finish()
+    expect_births(rows, done, count, 3000)
+    return report
+
+
+@case
+def births_seldom_sampled(ctx):
+    """Of processes that live for less than the time between two samples: forks, execs, exits, CPU and sleep seconds."""
+    births(ctx, "-F", 2)
+
+
+@case
+def births_often_sampled(ctx):
+    """The same where nearly all of them are sampled: nothing is told twice."""
+    births(ctx, "-F", 200, "-a")
+
+
+@case
+def births_in_foot(ctx):
+    """A report that nobody asked for it tells that processes come and go."""
+    workload = ctx.workload("births", us=3000)
+    tool = ctx.plain("-i", 2, "-n", 3)
+    wait_until(lambda: b"tsnap itself" in tool.out, START_S + 4 * SLOW, "a report")
+    workload.say("100")
+    done = workload.wait_done()
+    tool.finish_plain()
+    found = re.findall(r"^Processes: (\d+) forks, (\d+) execs, (\d+) exits; threads that ended had used ([\d.]+) s of CPU time",
+                       tool.out.decode(), re.M)
+    check(found, "no foot tells of processes: %s", tool.out.decode()[-1000:])
+    check(all(sum(int(page[i]) for page in found) >= 100 for i in range(3)), "%s", found)
+    used = sum(float(page[3]) for page in found)
+    check(used >= int(done["cpu_us"]) / 1e6 * 0.95, "%s s of %s us", used, done["cpu_us"])
+
+
+@case
+def births_shared(ctx):
+    """A sampler that attaches to the probes of another counts what comes after it, just as well."""
+    share = Share(ctx)
+    before = ctx.workload("births", us=1000)
+    share.owner()
+    before.say("50")
+    before.wait_done()
+    births(ctx, start=lambda *args: share.ctx.plain("--attach", "test", *args))
+
+
+@case
+def births_inside(ctx):
+    """In a pid namespace of its own."""
+    run_inside(ctx, "births_seldom_sampled", "times_of_thread", "times_by_state")
+
+
+@case
+def births_otherwise(ctx):
+    """By tracepoints and in a hash, as on old kernels."""
+    births(ctx, *ctx.without("typed_tracepoint,thread_slots,ask_registers"))
+
+
+def burst(ctx, columns, *args):
+    """(rows of its threads, {tid: what the kernel counts}) of a burst. The threads hold still before and after."""
+    workload = ctx.workload("burst")
+    tids = [workload.tid, workload.number("tid2")]
+    report = Report(ctx, columns, "-p", workload["pid"], *args)
+    before = {tid: Accounts(tid) for tid in tids}
+    workload.say("go")
+    workload.wait_done()
+    after = {tid: Accounts(tid).minus(before[tid]) for tid in tids}
+    return report.finish(), after
+
+
+def expect_times(rows, kernel, **where):
+    switches = kernel.vcsw + kernel.ivcsw
+    if not kernel.schedstat:
+        raise Skip("this kernel counts no CPU time in ns (schedstat)")
+    near("cpu_s", 1e6 * total(rows, "cpu_s", **where), kernel.schedstat[0], switches, stolen_us=kernel.stolen_us)
+    near("runq_s", 1e6 * total(rows, "runq_s", **where), kernel.schedstat[1], switches, stolen_us=kernel.stolen_us)
+    told = total(rows, "csw_per_s", **where)
+    check(abs(told - switches) <= switches * 0.05 + 3, "csw_per_s of all seconds is %s, not %d", told, switches)
+
+
+@case
+def times_of_thread(ctx):
+    """cpu_s, runq_s and csw_per_s of a thread, as the kernel counts them, at any rate and with states or without."""
+    for args in (("-F", 1), ("-F", 100, "-a")):
+        rows, kernels = burst(ctx, "tid," + TIMES, *args)
+        for tid, kernel in kernels.items():
+            expect_times(rows, kernel, tid=str(tid))
+
+
+@case
+def times_by_state(ctx):
+    """Grouped by what changes within a thread, the rows of a thread still add up to all of its time."""
+    rows, kernels = burst(ctx, "tid,state,cpu,syscall," + TIMES)
+    for tid, kernel in kernels.items():
+        expect_times(rows, kernel, tid=str(tid))
+
+
+@case
+def times_of_sleepers(ctx):
+    """Who only slept is told where somebody asks for sleep, and makes no row of its own otherwise."""
+    workload = ctx.workload("sleep", call="pipe_read")
+    rows = Report(ctx, "tid,sleep_s", "-a", "-p", workload["pid"]).finish()
+    mine = [row for row in rows if row["tid"] == str(workload.tid)]
+    check(mine and all(float(row["sleep_s"]) > 0.8 for row in mine[:-1]), "%s", mine)
+    rows = Report(ctx, "tid,sleep_s", "-p", workload["pid"]).finish()
+    check(not rows, "who only slept has rows without -a: %s", rows)
+
+
+@case
+def births_over_growth(ctx):
+    """More threads begin than the map was made for, while processes come and go: all of them are counted."""
+    there, pids = len(truth.threads()), int(truth.read("/proc/sys/kernel/pid_max"))
+    if SLOW > 3 or there * 1.5 > 16384 or pids < 16384 + 2 * there + 4000:
+        raise Skip("%d threads are there and at most %d can be: the map can't be made too small" % (there, pids))
+    workload = ctx.workload("births", us=2000, sleep_us=3000)
+    report = Report(ctx, "comm,%s,%s" % (TIMES, CHURN), "-F", 5)
+    workload.say("1000")
+    ctx.workload("many", threads=16384, pairs=1)
+    done = workload.wait_done()
+    rows = report.finish()
+    check("the map was made larger" in report.text, "it was not: %s", report.text[-600:])
+    unknown = sum(int(text) for text in re.findall(r"(\d+) ends of threads that did not fit", report.text))
+    check(unknown < 1000, "%d ends are unknown", unknown)
+    expect_births(rows, done, 1000, 3000, more_execs=1, unknown=unknown)  # one of many's own
