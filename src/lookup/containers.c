@@ -89,7 +89,7 @@ static void string_meet(void *to, int depth, const char *key, const char *string
 		search->mine = !strcmp(string, search->id);
 	if (search->mine && !*search->name && depth == row->depth && !strcmp(key, row->key))
 		/* docker's begin with a slash */
-		strcpy(search->name, string + (*string == '/'));
+		snprintf(search->name, sizeof(search->name), "%s", string + (*string == '/'));
 }
 
 static const char *name_search(const struct name_row *row, const char *proc_root, const char *id)

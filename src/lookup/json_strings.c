@@ -32,13 +32,16 @@ static void level_open(struct level *levels, int depth, bool object)
 	level->object = object;
 	level->value = false;
 	/* of an array in an array, too */
-	strcpy(level->key, object ? "" : outer->key);
+	if (object)
+		level->key[0] = '\0';
+	else
+		memcpy(level->key, outer->key, sizeof(level->key));
 }
 
 void json_strings_visit(const char *text, size_t length, json_visit *visit, void *to)
 {
 	struct level levels[JSON_DEPTH_MAX] = {{.key = ""}};
-	char string[JSON_STRING_SIZE];
+	char string[JSON_STRING_SIZE] = "";
 	const char *end = text + length;
 	int depth = 0;
 
@@ -58,7 +61,7 @@ void json_strings_visit(const char *text, size_t length, json_visit *visit, void
 		} else if (c == '"') {
 			text = string_take(text, end, string);
 			if (level && level->object && !level->value)
-				strcpy(level->key, string);
+				memcpy(level->key, string, sizeof(level->key));
 			else if (level)
 				visit(to, depth, level->key, string);
 		}
