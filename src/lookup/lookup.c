@@ -3,7 +3,9 @@
 #include "lookup/accounts.h"
 #include "lookup/cache.h"
 #include "lookup/cgroup.h"
+#include "lookup/comm.h"
 #include "lookup/containers.h"
+#include "lookup/paths.h"
 #include "lookup/proc.h"
 #include "lookup/processes.h"
 #include "lookup/syscalls.h"
@@ -130,16 +132,6 @@ static void pid_space_read(const char *root, int64_t pid, int64_t tid, struct th
 	proc_space_ids_read(root, pid, tid, &thread->ns_pid, &thread->ns_tid);
 }
 
-static const char *comm_read(const char *root, int64_t tid)
-{
-	char comm[PROC_COMM_SIZE + 1];
-	ssize_t length = proc_file_read(root, 0, tid, "comm", comm, sizeof(comm));
-
-	if (length > 0 && comm[length - 1] == '\n')
-		length--;
-	return length > 0 ? name_of(comm, length) : NULL;
-}
-
 static bool thread_ran(const struct thread *thread, const struct sample *sample,
 		       const struct lookup_hint *hint)
 {
@@ -216,28 +208,38 @@ static void text_take(const char **field, const char *text, bool needed)
 		*field = text;
 }
 
+/* The path that the call was given, or else what is behind its descriptor. */
+static const char *file_read(const struct lookup *lookup, const struct sample *sample, bool compat,
+			     int fd)
+{
+	char name[32], target[2 * PATH_MAX];
+	ssize_t length = call_path_read(lookup->root, sample, compat, target, sizeof(target));
+
+	if (length <= 0 && fd >= 0) {
+		snprintf(name, sizeof(name), "fd/%d", fd);
+		length = proc_link_read(lookup->root, sample->pid, sample->tid, name, target,
+					PATH_MAX);
+	}
+	return length > 0 ? name_of(target, (size_t)length) : NULL;
+}
+
 static void file_fill(const struct lookup *lookup, struct thread *thread, struct sample *sample,
 		      const struct lookup_hint *hint)
 {
 	int fd = syscall_fd(sample->syscall_nr, hint->compat, sample->arg);
-	char name[32], target[PATH_MAX];
-	ssize_t length;
 
-	if (fd < 0)
+	if (fd < 0 && syscall_path(sample->syscall_nr, hint->compat).arg < 0)
 		return;
 	/* A thread that was not switched is in the same call, and holds its file even if another
 	 * thread closes the descriptor. One on a CPU makes new calls without a switch. */
 	if (!thread->file_known || thread->file_sequence != hint->sequence || thread->fd != fd ||
 	    sample->state == DOING_ON) {
-		snprintf(name, sizeof(name), "fd/%d", fd);
-		length = proc_link_read(lookup->root, sample->pid, sample->tid, name, target,
-					sizeof(target));
-		thread->filename = length > 0 ? name_of(target, length) : NULL;
+		thread->filename = file_read(lookup, sample, hint->compat, fd);
 		thread->fd = fd;
 		thread->file_sequence = hint->sequence;
 		thread->file_known = sample->state != DOING_ON;
 	}
-	if (sample->fd == ABSENT)
+	if (sample->fd == ABSENT && fd >= 0)
 		sample->fd = fd;
 	text_take(&sample->filename, thread->filename, true);
 }

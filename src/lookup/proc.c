@@ -41,19 +41,26 @@ static int path_build(char path[PATH_MAX], const char *root, int64_t pid, int64_
 	return length < PATH_MAX ? 0 : -ENAMETOOLONG;
 }
 
-ssize_t proc_file_read(const char *root, int64_t pid, int64_t tid, const char *name, char *bytes,
-		       size_t size)
+int proc_file_open(const char *root, int64_t pid, int64_t tid, const char *name)
 {
 	char path[PATH_MAX];
-	ssize_t length;
 	int fd, err;
 
 	err = path_build(path, root, pid, tid, name);
 	if (err)
 		return err;
 	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+ssize_t proc_file_read(const char *root, int64_t pid, int64_t tid, const char *name, char *bytes,
+		       size_t size)
+{
+	int fd = proc_file_open(root, pid, tid, name), err;
+	ssize_t length;
+
 	if (fd < 0)
-		return -errno;
+		return fd;
 	length = read(fd, bytes, size - 1);
 	err = -errno;
 	close(fd);

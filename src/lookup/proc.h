@@ -60,6 +60,8 @@ int64_t proc_own_pid(const char *root);
  * fs/proc/base.c). 0 or -errno. */
 int proc_owner_read(const char *root, int64_t pid, int64_t tid, int64_t *uid);
 
+/* The thread's file `name`, opened for reading: a descriptor to close, or -errno. */
+int proc_file_open(const char *root, int64_t pid, int64_t tid, const char *name);
 /* One read of the thread's file `name` ("comm") into bytes, NUL-terminated and cut at size - 1.
  * Length or -errno. */
 ssize_t proc_file_read(const char *root, int64_t pid, int64_t tid, const char *name, char *bytes,

@@ -2,6 +2,7 @@
 #include "lookup/syscalls.h"
 #include "lookup/lookup.h"
 #include "lookup/syscall_fds.h"
+#include "lookup/syscall_paths.h"
 #include "base/names.h"
 
 #include <limits.h>
@@ -21,6 +22,7 @@ struct call {
 	const char *name; /* NULL: not resolved yet */
 	int fd_arg;
 	bool maps;
+	struct syscall_path path;
 };
 
 static struct call calls[ABI_COUNT][CALLS_CACHED];
@@ -71,6 +73,10 @@ static struct call call_resolve(enum call_abi abi, int64_t nr)
 
 	call.maps = !strcmp(call.name, "mmap") || !strcmp(call.name, "mmap2");
 	call.fd_arg = syscall_fd_arg(call.name);
+	call.path = (struct syscall_path){-1, -1};
+	for (const struct syscall_path_row *row = syscall_paths; row->name; row++)
+		if (!strcmp(row->name, call.name))
+			call.path = row->path;
 	/* the old mmap of 32-bit calls takes one pointer to its arguments */
 	if (abi == ABI_COMPAT && !strcmp(call.name, "mmap"))
 		call.fd_arg = -1;
@@ -87,7 +93,7 @@ static struct call call_find(int64_t nr, bool compat)
 		nr &= ~X32_BIT;
 	}
 	if (nr < 0)
-		return (struct call){.fd_arg = -1};
+		return (struct call){.fd_arg = -1, .path = {-1, -1}};
 	if (nr >= CALLS_CACHED)
 		return call_resolve(abi, nr);
 	call = &calls[abi][nr];
@@ -119,6 +125,11 @@ int syscall_fd(int64_t nr, bool compat, const int64_t *arg)
 	/* the kernel takes an int: the register's upper half is the caller's garbage */
 	fd = (int)(uint32_t)arg[call.fd_arg];
 	return fd < 0 ? -1 : fd;
+}
+
+struct syscall_path syscall_path(int64_t nr, bool compat)
+{
+	return call_find(nr, compat).path;
 }
 
 void syscalls_clear(void)

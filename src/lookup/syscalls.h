@@ -14,6 +14,13 @@ const char *syscall_name_resolve(uint32_t arch, int64_t nr);
  * arguments. */
 int syscall_fd(int64_t nr, bool compat, const int64_t *arg);
 
+/* Which argument is a path, and which the directory that it may be relative to; of two paths the
+ * one that is there already. -1: none. */
+struct syscall_path {
+	int arg, dir_arg;
+};
+struct syscall_path syscall_path(int64_t nr, bool compat);
+
 /* Forgets what was resolved, before the interned names go. */
 void syscalls_clear(void);
 
