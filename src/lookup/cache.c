@@ -44,6 +44,13 @@ void *cache_get(struct cache *cache, uint64_t key, int64_t now_ns, bool *added)
 	return entry;
 }
 
+void *cache_find(struct cache *cache, uint64_t key)
+{
+	uint32_t position = id_map_get(&cache->at, key);
+
+	return position ? cache->entries[position - 1] : NULL;
+}
+
 void cache_sweep(struct cache *cache, int64_t now_ns, int64_t idle_ns)
 {
 	for (size_t i = 0; i < cache->count;) {

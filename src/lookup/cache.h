@@ -31,6 +31,9 @@ struct cache {
  * NULL. */
 void *cache_get(struct cache *cache, uint64_t key, int64_t now_ns, bool *added);
 
+/* The entry of key, which stays as unused as it was, or NULL. */
+void *cache_find(struct cache *cache, uint64_t key);
+
 /* Frees the entries that nobody asked for since now_ns - idle_ns. */
 void cache_sweep(struct cache *cache, int64_t now_ns, int64_t idle_ns);
 void cache_done(struct cache *cache);

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a socket is connected to. Looked up by its inode, which is unique on the host, in the table
+ * of the network namespace of the thread that uses it (lookup/sock_diag). The protocol is told by
+ * the attribute system.sockprotoname of the descriptor (3.6+), so that sockets of which there are
+ * no tables are named as well.
+ */
+#ifndef TSNAP_LOOKUP_SOCKETS_H
+#define TSNAP_LOOKUP_SOCKETS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lookup/cache.h"
+
+struct holders;
+struct net_space;
+
+#define SOCKETS_CACHED 65536
+#define NET_SPACES_MAX 64
+
+struct sockets {
+	const char *root;
+	struct holders *holders;
+	struct cache known;
+	struct net_space *spaces[NET_SPACES_MAX];
+	size_t space_count;
+	int64_t scan_ns, left_ns; /* what reading tables may cost in this scan */
+	int err;		  /* why the kernel tells nothing, -errno; 0 if it does */
+};
+
+struct socket_facts {
+	const char *connection, *remote; /* texts; NULL: not known */
+	const char *brief;		 /* the other side, or what is listened on */
+	bool listens;
+	bool accepts_there; /* its local port is listened on: it is the server's side */
+	int64_t local_port, remote_port; /* ABSENT: it has none */
+	int64_t peer_pid;		 /* of this host; 0: not known */
+};
+
+void sockets_init(struct sockets *sockets, const char *root, struct holders *holders);
+void sockets_sweep(struct sockets *sockets, int64_t now_ns, int64_t idle_ns);
+void sockets_done(struct sockets *sockets);
+
+/* A descriptor of a thread whose link reads socket:[inode]. with_peer: look for the process at the
+ * other end of a TCP connection within the host, too. *pending: more is known in a later scan.
+ * now_ns as for holders_find(). Valid until the next call. */
+const struct socket_facts *socket_find(struct sockets *sockets, int64_t pid, int64_t tid, int fd,
+				       const char *link, bool with_peer, int64_t now_ns,
+				       bool *pending);
+
+#endif
