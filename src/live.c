@@ -149,6 +149,12 @@ static void live_describe(struct source *source, struct source_facts *facts)
 				    "kind of fact: files, programs and earlier calls of other "
 				    "users' threads (needs CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH)",
 				    1);
+	if (lookup_sockets_error(live->lookup))
+		missed_add_standing(
+			facts,
+			"kind of fact: connections of sockets (the kernel does not tell "
+			"them here, by sock_diag)",
+			1);
 	if (live->translated) {
 		missed_add_standing(facts,
 				    "threads outside of this container's pid namespace (pid and "

@@ -95,7 +95,8 @@ static void thread_account(const struct telling *telling, const struct thread_st
 		return;
 	}
 	totals_take(&live->totals, &totals, &account);
-	lookup_fill(live->lookup, &account, &hint, live->needs, live->moment.now_ns);
+	lookup_fill(live->lookup, &account, &hint, live->needs & NEEDS_ANYTIME,
+		    live->moment.now_ns);
 	sample_derive(&account, live->needs);
 	telling->take(telling->to, &account);
 }

@@ -11,10 +11,6 @@ _Static_assert(HISTOGRAM_BUCKETS == LATENCY_BUCKETS &&
 		       HISTOGRAM_FIRST_NS == 1 << (LATENCY_SHIFT + 1),
 	       "the kernel's buckets are the report's");
 
-/* What belongs to a thread's stay in a state, not to the thread. */
-#define NEEDS_OF_STAY \
-	(NEED_FILE | NEED_FILENAMESUM | NEED_WAKER | NEED_WAKER_COMM | NEED_WAKER_PID | NEED_TOTALS)
-
 struct traced {
 	struct live *live;
 	unsigned int needs;
@@ -92,7 +88,7 @@ static void latency_take(void *to, const struct latency_key *key, const struct l
 		row->tell(key, &who, &hint.compat);
 	if (!who_wanted(live, &who, &hint))
 		return;
-	lookup_fill(live->lookup, &who, &hint, traced->needs & ~(unsigned int)NEEDS_OF_STAY,
+	lookup_fill(live->lookup, &who, &hint, traced->needs & (NEEDS_ANYTIME | NEED_SYSCALL),
 		    live->moment.now_ns);
 	sample_derive(&who, traced->needs);
 	for (int i = 0; i < HISTOGRAM_BUCKETS; i++)

@@ -10,6 +10,7 @@
 #include "lookup/processes.h"
 #include "lookup/syscalls.h"
 #include "lookup/users.h"
+#include "lookup/waits.h"
 #include "base/memory.h"
 #include "base/names.h"
 
@@ -27,10 +28,12 @@
 #define NEEDS_OF_PROCESS (NEED_PPID | NEED_CMDLINE | NEED_EXE)
 #define NEEDS_OF_WAKER (NEED_WAKER_COMM | NEED_WAKER_PID)
 #define NEEDS_OF_THREAD (NEED_USER | NEED_CGROUP | NEED_PID_NS)
+#define NEEDS_OF_WAITS (NEED_CONNECTION | NEED_FILETYPE | NEED_WAITS | NEED_WCHAN)
 
 struct lookup {
 	char *root;
 	struct cache threads, processes, users, wakers, accounts, containers;
+	struct waits *waits;
 };
 
 struct thread {
@@ -75,6 +78,7 @@ struct lookup *lookup_new(const char *proc_root)
 	users_init(&lookup->users);
 	accounts_init(&lookup->accounts);
 	containers_init(&lookup->containers);
+	lookup->waits = waits_new(lookup->root);
 	return lookup;
 }
 
@@ -88,6 +92,7 @@ void lookup_free(struct lookup *lookup)
 	cache_done(&lookup->wakers);
 	cache_done(&lookup->accounts);
 	cache_done(&lookup->containers);
+	waits_free(lookup->waits);
 	syscalls_clear();
 	free(lookup->root);
 	free(lookup);
@@ -101,6 +106,7 @@ void lookup_sweep(struct lookup *lookup, int64_t now_ns)
 	cache_sweep(&lookup->accounts, now_ns, SWEEP_IDLE_NS);
 	cache_sweep(&lookup->users, now_ns, SWEEP_USERS_IDLE_NS);
 	cache_sweep(&lookup->containers, now_ns, SWEEP_USERS_IDLE_NS);
+	waits_sweep(lookup->waits, now_ns, SWEEP_IDLE_NS);
 }
 
 const char *lookup_user(struct lookup *lookup, int64_t uid, int64_t now_ns)
@@ -274,8 +280,8 @@ static void waker_fill(struct lookup *lookup, struct sample *sample, unsigned in
 		sample->waker_pid = waker->pid;
 }
 
-void lookup_fill(struct lookup *lookup, struct sample *sample, const struct lookup_hint *hint,
-		 unsigned int needs, int64_t now_ns)
+static void thread_fill(struct lookup *lookup, struct sample *sample,
+			const struct lookup_hint *hint, unsigned int needs, int64_t now_ns)
 {
 	unsigned int wanted = needs & (NEEDS_OF_THREAD | NEEDS_OF_PROCESS | NEEDS_ACCOUNT);
 	bool in_call = sample->syscall_nr != ABSENT && sample->kthread != 1, renamed = false;
@@ -320,4 +326,17 @@ void lookup_fill(struct lookup *lookup, struct sample *sample, const struct look
 	}
 	if (with_file)
 		file_fill(lookup, thread, sample, hint);
+}
+
+void lookup_fill(struct lookup *lookup, struct sample *sample, const struct lookup_hint *hint,
+		 unsigned int needs, int64_t now_ns)
+{
+	thread_fill(lookup, sample, hint, needs, now_ns);
+	if (needs & NEEDS_OF_WAITS)
+		waits_fill(lookup->waits, sample, hint, needs, now_ns);
+}
+
+int lookup_sockets_error(const struct lookup *lookup)
+{
+	return waits_sockets_error(lookup->waits);
 }

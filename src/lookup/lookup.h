@@ -28,11 +28,12 @@ struct lookup *lookup_new(const char *proc_root);
 void lookup_free(struct lookup *lookup);
 
 /* Fills the fields of sample that needs names and that are still absent: user, ppid, cmdline, exe,
- * syscall, fd, filename, cgroup, container_name, waker_comm, waker_pid, pid_ns, ns_pid, ns_tid, what
- * account points to; and with NEED_USER uid, present or not, because a uid changes while the record
- * stands. A field that can't be had (the thread is gone, no permission) stays absent. tid, pid,
- * start_ns, comm, state, kthread, syscall_nr, arg and waker_tid must be set by the caller, and
- * account where it is wanted. needs must be closed (sample_needs_close). now_ns: monotonic.
+ * syscall, fd, filename, cgroup, container_name, waker_comm, waker_pid, pid_ns, ns_pid, ns_tid,
+ * what waits_fill() does (lookup/waits.h), and what account points to; and with NEED_USER uid,
+ * present or not, because a uid changes while the record stands. A field that can't be had (the
+ * thread is gone, no permission) stays absent. tid, pid, start_ns, comm, state, kthread,
+ * syscall_nr, arg and waker_tid must be set by the caller, and account where it is wanted. needs
+ * must be closed (sample_needs_close). now_ns: monotonic.
  *
  * What was read serves the same tid and start_ns, never past a change of comm, for LOOKUP_RAN_NS if
  * the thread ran since then. If it did not, it cannot have called exec or setuid, only others can
@@ -48,6 +49,9 @@ const char *lookup_user(struct lookup *lookup, int64_t uid, int64_t now_ns);
 
 /* Drops what is cached about threads not sampled for a while; call about once a second. */
 void lookup_sweep(struct lookup *lookup, int64_t now_ns);
+
+/* Why nothing is told of sockets, -errno; 0: it is, or nobody asked. */
+int lookup_sockets_error(const struct lookup *lookup);
 
 /* System call name of this machine's architecture (compat: of its 32-bit one; x32 calls are told by
  * their number), interned; "syscall_N" for a number that libseccomp does not know, NULL for a

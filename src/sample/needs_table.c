@@ -35,6 +35,12 @@ const struct needs_row needs_rows[] = {
 	 "saved registers on the kernel stack; before 5.10 kept at every switch"},
 	{NEED_FILE, COST_SAMPLED, "file", "registers, and /proc/PID/task/TID/fd/FD"},
 	{NEED_FILENAMESUM, COST_SAMPLED, "filenamesum", "filename, folded"},
+	{NEED_FILETYPE, COST_SAMPLED, "filetype", "file, and its stat(2)"},
+	{NEED_CONNECTION, COST_SAMPLED, "sockets",
+	 "file, and the sockets of its network namespace (sock_diag)"},
+	{NEED_WAITS, COST_SAMPLED, "waits",
+	 "file, /proc/PID/fdinfo, locks and descriptor sets in the thread's memory, other ends"},
+	{NEED_WCHAN, COST_SAMPLED, "wchan", "/proc/TID/wchan"},
 	{NEED_STACK, COST_SAMPLED, "stack", "registers, and the thread's memory"},
 };
 

@@ -53,6 +53,8 @@ const struct sample sample_absent = {
 	.syscall_nr = ABSENT,
 	.arg = {ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT},
 	.fd = ABSENT,
+	.waits_on_pid = ABSENT,
+	.inflight = ABSENT,
 	.pid_ns = ABSENT,
 	.ns_pid = ABSENT,
 	.ns_tid = ABSENT,
@@ -76,7 +78,7 @@ unsigned int sample_needs_close(unsigned int needs)
 		needs |= NEED_COMM;
 	if (needs & NEED_SLEEP)
 		needs |= NEED_TOTALS;
-	if (needs & NEED_FILENAMESUM)
+	if (needs & (NEED_FILENAMESUM | NEED_CONNECTION | NEED_FILETYPE | NEED_WAITS))
 		needs |= NEED_FILE;
 	if (needs & NEED_FILE)
 		needs |= NEED_SYSCALL;

@@ -63,6 +63,9 @@ struct sample {
 	const char *syscall;
 	int64_t fd;
 	const char *filename, *filenamesum;
+	/* on what */
+	const char *filetype, *connection, *remote, *waits_on, *wchan;
+	int64_t waits_on_pid, inflight;
 	/* by whom */
 	int64_t waker_tid, waker_pid;
 	const char *waker_comm;
@@ -104,7 +107,11 @@ enum sample_needs {
 	NEED_CGROUP_NAMES = 1 << 19,   /* derived from cgroup (implies NEED_CGROUP) */
 	NEED_CONTAINER_NAME = 1 << 20, /* container_name (implies NEED_CGROUP) */
 	NEED_SLEEP = 1 << 21, /* sleep_us of those, too, that only slept (implies NEED_TOTALS) */
-	NEED_PROCESSES = 1 << 22, /* births and deaths, in accounts (implies NEED_COMM) */
+	NEED_PROCESSES = 1 << 22,  /* births and deaths, in accounts (implies NEED_COMM) */
+	NEED_CONNECTION = 1 << 23, /* connection, remote (implies NEED_FILE) */
+	NEED_FILETYPE = 1 << 24,   /* filetype (implies NEED_FILE) */
+	NEED_WAITS = 1 << 25,	   /* waits_on, waits_on_pid, inflight (implies NEED_FILE) */
+	NEED_WCHAN = 1 << 26,	   /* wchan */
 };
 
 /* needs with everything that they imply. */

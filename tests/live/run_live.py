@@ -30,6 +30,7 @@ import case_totals  # noqa: F401
 import case_trace  # noqa: F401
 import case_trouble  # noqa: F401
 import case_types  # noqa: F401
+import case_waits  # noqa: F401
 import case_who  # noqa: F401
 import harness
 

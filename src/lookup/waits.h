@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a thread waits for: told when it is sampled, once for a stay in a system call and again
+ * every second of it.
+ *
+ * A table has a row for each system call that tells it in its own way (wait_table.c); of all others
+ * it is the file behind their descriptor (file_kinds.c).
+ */
+#ifndef TSNAP_LOOKUP_WAITS_H
+#define TSNAP_LOOKUP_WAITS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lookup/lookup.h"
+#include "sample/sample.h"
+
+enum wait_kind {
+	WAIT_UNKNOWN,
+	WAIT_FILE,    /* a file, directory or device */
+	WAIT_SOCKET,  /* see listens, accepts_there and the ports */
+	WAIT_PIPE,    /* pid: who has the other end */
+	WAIT_LOCK,    /* pid and tid: who holds it, where that is known */
+	WAIT_SET,     /* count descriptors */
+	WAIT_PROCESS, /* pid: whose end, or change of state */
+	WAIT_IO,      /* inflight requests */
+	WAIT_TIMER,
+	WAIT_SIGNAL,
+	WAIT_EVENT, /* eventfd, inotify, ... */
+};
+
+struct text;
+
+/* For who decides whether a thread works. Numbers are ABSENT where not known. */
+struct wait_facts {
+	enum wait_kind kind;
+	bool listens;	    /* a socket that connections are accepted from */
+	bool accepts_there; /* a socket of the server's side: its port, or path, is listened on */
+	int64_t local_port, remote_port;
+	int64_t pid, tid; /* for whom */
+	int64_t count;	  /* of a set */
+	int64_t inflight;
+};
+extern const struct wait_facts wait_facts_absent;
+
+/* One question, on its way through those that answer it. */
+struct wait {
+	struct waits *waits;
+	int64_t pid, tid, now_ns;
+	bool compat;
+	const int64_t *arg; /* of the call */
+	int fd;		    /* among them; -1: none */
+	const char *link;   /* where it leads; NULL: not known */
+	/* the answer */
+	struct text *text;
+	struct wait_facts facts;
+	bool pending; /* a later scan knows more */
+};
+
+struct waits *waits_new(const char *proc_root);
+void waits_free(struct waits *waits);
+void waits_sweep(struct waits *waits, int64_t now_ns, int64_t idle_ns);
+
+/* Fills connection, remote, waits_on, waits_on_pid, inflight, filetype and wchan, as far as needs
+ * asks for them; syscall, fd and filename must be there. */
+void waits_fill(struct waits *waits, struct sample *sample, const struct lookup_hint *hint,
+		unsigned int needs, int64_t now_ns);
+
+/* What a thread waits for that lookup_fill was asked about in this scan; NULL: not known. */
+const struct wait_facts *waits_facts(struct waits *waits, int64_t tid);
+
+/* Why sockets are not told, -errno; 0: they are. */
+int waits_sockets_error(const struct waits *waits);
+
+/* --- for those that answer */
+
+typedef void wait_teller(struct wait *wait);
+
+/* NULL: the call waits for what is behind its descriptor. name: interned. */
+wait_teller *wait_teller_find(const char *syscall_name);
+
+const char *wait_root(const struct wait *wait);
+struct sockets *wait_sockets(const struct wait *wait);
+struct holders *wait_holders(const struct wait *wait);
+/* Reads from the thread's memory, all or nothing. */
+bool wait_memory_read(const struct wait *wait, uint64_t address, void *bytes, size_t size);
+/* An argument as an address, of a 32-bit call too. */
+uint64_t wait_address(const struct wait *wait, int arg);
+
+/* Another descriptor of the thread, as part of the answer. */
+void descriptor_tell(struct wait *wait, int fd);
+/* What wait->fd and wait->link lead to. */
+void file_tell(struct wait *wait);
+/* " by 123 worker" */
+void wait_add_thread(struct wait *wait, const char *before, int64_t tid);
+/* The thread that a process knows by this number in its own pid namespace; 0: there is none. */
+int64_t thread_of_inner(const struct wait *wait, int64_t inner);
+
+/* One word for what a link of /proc/PID/fd leads to ("socket"); of a path: NULL. */
+const char *file_word(const char *link);
+/* The same of a path, by looking at the file; NULL: it is gone. */
+const char *path_word(const char *root, int64_t pid, int64_t tid, int fd);
+
+wait_teller futex_tell, futex_wait_tell, futex_waitv_tell;
+wait_teller poll_tell, select_tell, epoll_tell;
+wait_teller child_tell, child_id_tell;
+wait_teller uring_tell, aio_tell;
+wait_teller timer_tell, signal_tell;
+
+#endif
