@@ -115,7 +115,7 @@ static const struct file_kind {
 	const char *prefix, *word;
 	wait_teller *tell; /* NULL: the link itself tells most */
 } kinds[] = {
-	{"socket:[", "socket", socket_tell},
+	{SOCKET_LINK, "socket", socket_tell},
 	{"pipe:[", "pipe", pipe_tell},
 	{"anon_inode:[eventpoll]", "epoll", epoll_tell},
 	{"anon_inode:[eventfd]", "eventfd", eventfd_tell},

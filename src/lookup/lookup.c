@@ -5,6 +5,7 @@
 #include "lookup/cgroup.h"
 #include "lookup/comm.h"
 #include "lookup/containers.h"
+#include "lookup/fd_dirs.h"
 #include "lookup/paths.h"
 #include "lookup/proc.h"
 #include "lookup/processes.h"
@@ -20,7 +21,6 @@
 #include <string.h>
 
 #define THREADS_MAX 131072
-#define WAKERS_MAX 65536
 #define SWEEP_IDLE_NS (5 * 1000000000ll)
 #define SWEEP_USERS_IDLE_NS (600 * 1000000000ll)
 
@@ -32,7 +32,8 @@
 
 struct lookup {
 	char *root;
-	struct cache threads, processes, users, wakers, accounts, containers;
+	struct cache threads, processes, users, comms, accounts, containers;
+	struct fd_dirs fd_dirs;
 	struct waits *waits;
 };
 
@@ -50,19 +51,13 @@ struct thread {
 	bool uid_read; /* since it ran */
 	int64_t uid, pid_ns, ns_pid, ns_tid;
 	const char *user, *cgroup;
+	bool files_shared; /* fd_are_shared(), as of */
+	int64_t files_asked_ns;
 	/* the file of one stay in a system call */
 	uint64_t file_sequence;
 	bool file_known;
 	int fd;
 	const char *filename;
-};
-
-struct waker {
-	struct cache_entry entry; /* key: tid */
-	int64_t read_ns;
-	unsigned int known;
-	const char *comm;
-	int64_t pid;
 };
 
 struct lookup *lookup_new(const char *proc_root)
@@ -72,13 +67,12 @@ struct lookup *lookup_new(const char *proc_root)
 	lookup->root = memory_text(proc_root, strlen(proc_root));
 	lookup->threads =
 		(struct cache){.entry_bytes = sizeof(struct thread), .entries_max = THREADS_MAX};
-	lookup->wakers =
-		(struct cache){.entry_bytes = sizeof(struct waker), .entries_max = WAKERS_MAX};
+	comms_init(&lookup->comms);
 	processes_init(&lookup->processes);
 	users_init(&lookup->users);
 	accounts_init(&lookup->accounts);
 	containers_init(&lookup->containers);
-	lookup->waits = waits_new(lookup->root);
+	lookup->waits = waits_new(lookup->root, &lookup->comms);
 	return lookup;
 }
 
@@ -89,9 +83,10 @@ void lookup_free(struct lookup *lookup)
 	cache_done(&lookup->threads);
 	cache_done(&lookup->processes);
 	cache_done(&lookup->users);
-	cache_done(&lookup->wakers);
+	cache_done(&lookup->comms);
 	cache_done(&lookup->accounts);
 	cache_done(&lookup->containers);
+	fd_dirs_sweep(&lookup->fd_dirs, INT64_MAX, 0);
 	waits_free(lookup->waits);
 	syscalls_clear();
 	free(lookup->root);
@@ -102,10 +97,11 @@ void lookup_sweep(struct lookup *lookup, int64_t now_ns)
 {
 	cache_sweep(&lookup->threads, now_ns, SWEEP_IDLE_NS);
 	cache_sweep(&lookup->processes, now_ns, SWEEP_IDLE_NS);
-	cache_sweep(&lookup->wakers, now_ns, SWEEP_IDLE_NS);
+	cache_sweep(&lookup->comms, now_ns, SWEEP_IDLE_NS);
 	cache_sweep(&lookup->accounts, now_ns, SWEEP_IDLE_NS);
 	cache_sweep(&lookup->users, now_ns, SWEEP_USERS_IDLE_NS);
 	cache_sweep(&lookup->containers, now_ns, SWEEP_USERS_IDLE_NS);
+	fd_dirs_sweep(&lookup->fd_dirs, now_ns, SWEEP_IDLE_NS);
 	waits_sweep(lookup->waits, now_ns, SWEEP_IDLE_NS);
 }
 
@@ -215,22 +211,25 @@ static void text_take(const char **field, const char *text, bool needed)
 }
 
 /* The path that the call was given, or else what is behind its descriptor. */
-static const char *file_read(const struct lookup *lookup, const struct sample *sample, bool compat,
-			     int fd)
+static const char *file_read(struct lookup *lookup, struct thread *thread,
+			     const struct sample *sample, bool compat, int fd, int64_t now_ns)
 {
-	char name[32], target[2 * PATH_MAX];
+	char target[2 * PATH_MAX];
 	ssize_t length = call_path_read(lookup->root, sample, compat, target, sizeof(target));
 
 	if (length <= 0 && fd >= 0) {
-		snprintf(name, sizeof(name), "fd/%d", fd);
-		length = proc_link_read(lookup->root, sample->pid, sample->tid, name, target,
-					PATH_MAX);
+		if (!thread->files_asked_ns || now_ns - thread->files_asked_ns >= LOOKUP_RAN_NS) {
+			thread->files_shared = fd_are_shared(sample->pid, sample->tid);
+			thread->files_asked_ns = now_ns;
+		}
+		length = fd_link_read(&lookup->fd_dirs, lookup->root, sample->pid, sample->tid,
+				      thread->files_shared, fd, now_ns, target, PATH_MAX);
 	}
 	return length > 0 ? name_of(target, (size_t)length) : NULL;
 }
 
-static void file_fill(const struct lookup *lookup, struct thread *thread, struct sample *sample,
-		      const struct lookup_hint *hint)
+static void file_fill(struct lookup *lookup, struct thread *thread, struct sample *sample,
+		      const struct lookup_hint *hint, int64_t now_ns)
 {
 	int fd = syscall_fd(sample->syscall_nr, hint->compat, sample->arg);
 
@@ -240,7 +239,7 @@ static void file_fill(const struct lookup *lookup, struct thread *thread, struct
 	 * thread closes the descriptor. One on a CPU makes new calls without a switch. */
 	if (!thread->file_known || thread->file_sequence != hint->sequence || thread->fd != fd ||
 	    sample->state == DOING_ON) {
-		thread->filename = file_read(lookup, sample, hint->compat, fd);
+		thread->filename = file_read(lookup, thread, sample, hint->compat, fd, now_ns);
 		thread->fd = fd;
 		thread->file_sequence = hint->sequence;
 		thread->file_known = sample->state != DOING_ON;
@@ -254,30 +253,14 @@ static void file_fill(const struct lookup *lookup, struct thread *thread, struct
 static void waker_fill(struct lookup *lookup, struct sample *sample, unsigned int wanted,
 		       int64_t now_ns)
 {
-	/* the idle task has no entry in /proc */
-	struct waker idle = {.known = ~0u}, *waker = &idle;
-	unsigned int missing;
-	bool added = false;
-	int64_t uid;
+	int64_t tid = sample->waker_tid; /* the idle task has no entry in /proc */
 
-	if (sample->waker_tid)
-		waker = cache_get(&lookup->wakers, sample->waker_tid, now_ns, &added);
-	else
-		idle.comm = name_of_string("swapper");
-	if (waker != &idle && (added || now_ns - waker->read_ns >= LOOKUP_RAN_NS)) {
-		waker->known = 0;
-		waker->read_ns = now_ns;
-	}
-	missing = wanted & ~waker->known;
-	if (missing & NEED_WAKER_COMM)
-		waker->comm = comm_read(lookup->root, sample->waker_tid);
-	if (missing & NEED_WAKER_PID &&
-	    proc_ids_read(lookup->root, sample->waker_tid, &uid, &waker->pid))
-		waker->pid = ABSENT;
-	waker->known |= missing;
-	text_take(&sample->waker_comm, waker->comm, wanted & NEED_WAKER_COMM);
+	if (wanted & NEED_WAKER_COMM && !sample->waker_comm)
+		sample->waker_comm = tid ? comm_find(&lookup->comms, lookup->root, tid, now_ns)
+					 : name_of_string("swapper");
 	if (wanted & NEED_WAKER_PID)
-		sample->waker_pid = waker->pid;
+		sample->waker_pid =
+			tid ? comm_pid_find(&lookup->comms, lookup->root, tid, now_ns) : 0;
 }
 
 static void thread_fill(struct lookup *lookup, struct sample *sample,
@@ -325,7 +308,7 @@ static void thread_fill(struct lookup *lookup, struct sample *sample,
 		sample->ns_tid = thread->ns_tid;
 	}
 	if (with_file)
-		file_fill(lookup, thread, sample, hint);
+		file_fill(lookup, thread, sample, hint, now_ns);
 }
 
 void lookup_fill(struct lookup *lookup, struct sample *sample, const struct lookup_hint *hint,

@@ -54,14 +54,17 @@ struct socket {
 	int64_t asked_ns; /* first */
 	int64_t told_ns;  /* the read of the table that facts are from; 0: none */
 	uint32_t peer;	  /* inode of the other end; 0: not known */
+	struct diag_record told;
 	struct socket_facts facts;
 };
 
-void sockets_init(struct sockets *sockets, const char *root, struct holders *holders)
+void sockets_init(struct sockets *sockets, const char *root, struct holders *holders,
+		  struct cache *comms)
 {
 	*sockets = (struct sockets){
 		.root = root,
 		.holders = holders,
+		.comms = comms,
 		.known = {.entry_bytes = sizeof(struct socket), .entries_max = SOCKETS_CACHED},
 	};
 }
@@ -219,43 +222,54 @@ static const char *name_taken(struct text *text)
 	return name;
 }
 
-static void inet_tell(struct socket *socket, const struct diag_table *table,
-		      const struct diag_record *record)
+static const struct socket_facts facts_absent = {.local_port = ABSENT, .remote_port = ABSENT};
+
+/* The texts of a connection. */
+static void inet_write(struct socket *socket, const struct diag_record *record, bool tcp)
 {
 	static struct text text;
 	struct socket_facts *facts = &socket->facts;
-	const struct diag_record *opposite = NULL;
 	bool connected = !address_is_none(&record->remote);
 
-	facts->local_port = record->local.port;
-	facts->listens = table->group == DIAG_TCP && record->state == STATE_LISTEN;
-	facts->accepts_there =
-		table->group == DIAG_TCP && diag_port_listens(table, record->local.port);
 	if (connected) {
-		facts->remote_port = record->remote.port;
 		address_add(&text, &record->remote, record->interface);
 		facts->remote = name_taken(&text);
-		if (table->group == DIAG_TCP)
-			opposite = diag_record_opposite(table, record);
 	}
-	socket->peer = opposite ? opposite->inode : 0;
-
 	text_add_format(&text, "%s ", socket->protocol->name);
 	address_add(&text, &record->local, record->interface);
 	if (connected)
 		text_add_format(&text, "->%s", facts->remote);
-	if (table->group == DIAG_TCP)
+	if (tcp)
 		text_add_format(&text, " %s", state_name(record->state));
 	facts->connection = name_taken(&text);
+	facts->brief = facts->connection;
+	if (connected) {
+		text_add_format(&text, "%s %s", socket->protocol->name, facts->remote);
+		facts->brief = name_taken(&text);
+	}
+}
 
-	text_add_format(&text, "%s ", socket->protocol->name);
-	if (connected)
-		text_add_string(&text, facts->remote);
-	else
-		address_add(&text, &record->local, record->interface);
-	if (facts->listens)
-		text_add_string(&text, " listen");
-	facts->brief = name_taken(&text);
+static void inet_tell(struct socket *socket, const struct diag_table *table,
+		      const struct diag_record *record)
+{
+	struct socket_facts *facts = &socket->facts;
+	const struct diag_record *opposite = NULL;
+	bool tcp = table->group == DIAG_TCP;
+
+	if (!facts->connection || memcmp(&socket->told, record, sizeof(*record)) != 0) {
+		socket->told = *record;
+		socket->facts = facts_absent;
+		inet_write(socket, record, tcp);
+	}
+	facts->local_port = record->local.port;
+	if (facts->remote)
+		facts->remote_port = record->remote.port;
+	if (tcp) {
+		facts->listens = record->state == STATE_LISTEN;
+		facts->accepts_there = diag_port_listens(table, record->local.port);
+		opposite = facts->remote ? diag_record_opposite(table, record) : NULL;
+	}
+	socket->peer = opposite ? opposite->inode : 0;
 }
 
 /* The name of a connection is that of its server's side. */
@@ -269,6 +283,7 @@ static void unix_tell(struct socket *socket, const struct diag_table *table,
 	const char *names = text_string(&table->now.names);
 	size_t name = record->name ? record->name : peer ? peer->name : 0;
 
+	*facts = facts_absent;
 	facts->listens = record->state == STATE_LISTEN;
 	facts->accepts_there = record->name != 0;
 	if (peer && peer->name)
@@ -284,8 +299,6 @@ static void unix_tell(struct socket *socket, const struct diag_table *table,
 	if (facts->listens)
 		facts->brief = facts->connection;
 }
-
-static const struct socket_facts facts_absent = {.local_port = ABSENT, .remote_port = ABSENT};
 
 /* The socket seen first: what it is, and where. */
 static void socket_meet(struct sockets *sockets, struct socket *socket, int64_t pid, int64_t tid,
@@ -339,15 +352,17 @@ static bool socket_renew(struct sockets *sockets, struct socket *socket, int64_t
 	if (!record && !fresh)
 		return false;
 	socket->told_ns = table->now_ns;
-	socket->facts = facts_absent;
-	socket->peer = 0;
-	if (!record) /* neither bound nor connected, or of another namespace than its thread */
+	if (!record) {
+		/* neither bound nor connected, or of another namespace than its thread */
+		socket->peer = 0;
+		socket->facts = facts_absent;
 		socket->facts.connection = socket->facts.brief =
 			name_of_string(socket->protocol->name);
-	else if (table->group == DIAG_UNIX)
+	} else if (table->group == DIAG_UNIX) {
 		unix_tell(socket, table, record);
-	else
+	} else {
 		inet_tell(socket, table, record);
+	}
 	return true;
 }
 
@@ -364,7 +379,7 @@ static void peer_add(struct sockets *sockets, struct socket *socket, int64_t ask
 	facts->peer_pid = holders_find(sockets->holders, link, HOLDER_ANY, asker, now_ns, pending);
 	if (!facts->peer_pid || facts->peer_pid == before || socket->protocol->group != DIAG_UNIX)
 		return;
-	comm = comm_read(sockets->root, facts->peer_pid);
+	comm = comm_find(sockets->comms, sockets->root, facts->peer_pid, now_ns);
 	text_add_format(&text, "%s peer %lld %s", facts->brief, (long long)facts->peer_pid,
 			comm ? comm : "?");
 	facts->connection = name_taken(&text);
@@ -374,12 +389,10 @@ const struct socket_facts *socket_find(struct sockets *sockets, int64_t pid, int
 				       const char *link, bool with_peer, int64_t now_ns,
 				       bool *pending)
 {
-	unsigned int inode;
+	uint64_t inode = strtoull(link + strlen(SOCKET_LINK), NULL, 10);
 	struct socket *socket;
 	bool added;
 
-	if (sscanf(link, "socket:[%u]", &inode) != 1)
-		return &facts_absent;
 	socket = cache_get(&sockets->known, inode, now_ns, &added);
 	if (added)
 		socket_meet(sockets, socket, pid, tid, fd, now_ns);

@@ -15,12 +15,14 @@
 struct holders;
 struct net_space;
 
+#define SOCKET_LINK "socket:[" /* how links of /proc/PID/fd begin */
 #define SOCKETS_CACHED 65536
 #define NET_SPACES_MAX 64
 
 struct sockets {
 	const char *root;
 	struct holders *holders;
+	struct cache *comms;
 	struct cache known;
 	struct net_space *spaces[NET_SPACES_MAX];
 	size_t space_count;
@@ -37,12 +39,13 @@ struct socket_facts {
 	int64_t peer_pid;		 /* of this host; 0: not known */
 };
 
-void sockets_init(struct sockets *sockets, const char *root, struct holders *holders);
+void sockets_init(struct sockets *sockets, const char *root, struct holders *holders,
+		  struct cache *comms);
 void sockets_sweep(struct sockets *sockets, int64_t now_ns, int64_t idle_ns);
 void sockets_done(struct sockets *sockets);
 
-/* A descriptor of a thread whose link reads socket:[inode]. with_peer: look for the process at the
- * other end of a TCP connection within the host, too. *pending: more is known in a later scan.
+/* A descriptor of a thread whose link begins with SOCKET_LINK. with_peer: look for the process at
+ * the other end of a TCP connection within the host, too. *pending: more is known in a later scan.
  * now_ns as for holders_find(). Valid until the next call. */
 const struct socket_facts *socket_find(struct sockets *sockets, int64_t pid, int64_t tid, int fd,
 				       const char *link, bool with_peer, int64_t now_ns,

@@ -35,6 +35,7 @@ struct stay {
 
 struct waits {
 	const char *root;
+	struct cache *comms;
 	struct cache stays;
 	struct holders holders;
 	struct sockets sockets;
@@ -51,14 +52,15 @@ const struct wait_facts wait_facts_absent = {
 	.inflight = ABSENT,
 };
 
-struct waits *waits_new(const char *proc_root)
+struct waits *waits_new(const char *proc_root, struct cache *comms)
 {
 	struct waits *waits = memory_get(sizeof(*waits));
 
 	waits->root = proc_root;
+	waits->comms = comms;
 	waits->stays = (struct cache){.entry_bytes = sizeof(struct stay), .entries_max = STAYS_MAX};
 	holders_init(&waits->holders, waits->root);
-	sockets_init(&waits->sockets, waits->root, &waits->holders);
+	sockets_init(&waits->sockets, waits->root, &waits->holders, comms);
 	return waits;
 }
 
@@ -121,7 +123,7 @@ uint64_t wait_address(const struct wait *wait, int arg)
 
 void wait_add_thread(struct wait *wait, const char *before, int64_t tid)
 {
-	const char *comm = comm_read(wait_root(wait), tid);
+	const char *comm = comm_find(wait->waits->comms, wait_root(wait), tid, wait->now_ns);
 
 	text_add_format(wait->text, "%s%lld%s%s", before, (long long)tid, comm ? " " : "",
 			comm ? comm : "");
@@ -191,7 +193,7 @@ static void stay_read_file(struct waits *waits, struct stay *stay, const struct 
 			stay->filetype =
 				path_word(waits->root, sample->pid, sample->tid, (int)sample->fd);
 	}
-	if (missing & NEED_CONNECTION && !strncmp(link, "socket:[", 8)) {
+	if (missing & NEED_CONNECTION && !strncmp(link, SOCKET_LINK, strlen(SOCKET_LINK))) {
 		socket = socket_find(&waits->sockets, sample->pid, sample->tid, (int)sample->fd,
 				     link, false, now_ns, &stay->pending);
 		stay->connection = socket->connection;

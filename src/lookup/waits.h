@@ -28,6 +28,7 @@ enum wait_kind {
 	WAIT_EVENT, /* eventfd, inotify, ... */
 };
 
+struct cache;
 struct text;
 
 /* For who decides whether a thread works. Numbers are ABSENT where not known. */
@@ -56,7 +57,8 @@ struct wait {
 	bool pending; /* a later scan knows more */
 };
 
-struct waits *waits_new(const char *proc_root);
+/* comms: for the names of others (lookup/comm.h); like proc_root it must stay. */
+struct waits *waits_new(const char *proc_root, struct cache *comms);
 void waits_free(struct waits *waits);
 void waits_sweep(struct waits *waits, int64_t now_ns, int64_t idle_ns);
 

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -93,17 +93,6 @@ static void pair_start(long period_us)
 	*two = (struct player){there[0], back[1], 0};
 	subject_start(&subject, "active", play_slowly, one);
 	subject_start(&subject, "active", play_slowly, two);
-}
-
-static void limits_raise(void)
-{
-	struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
-
-	setrlimit(RLIMIT_NPROC, &limit);
-	if (!getrlimit(RLIMIT_NOFILE, &limit)) {
-		limit.rlim_cur = limit.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &limit);
-	}
 }
 
 static void many_run(void)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -159,6 +160,17 @@ void await_state(pid_t pid, pid_t tid, const char *letters, long nr)
 			die("the state is not reached");
 		}
 		sleep_ns(1000000);
+	}
+}
+
+void limits_raise(void)
+{
+	struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
+
+	setrlimit(RLIMIT_NPROC, &limit);
+	if (!getrlimit(RLIMIT_NOFILE, &limit)) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
 	}
 }
 

@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -634,6 +635,43 @@ static void aio(struct waiting *w)
 	w->inflight = 1;
 }
 
+static void listen_to(void *data)
+{
+	char c;
+
+	while (read(*(int *)data, &c, 1) == 1)
+		;
+}
+
+/* Threads that each wait for their connection, and are served again and again. */
+static void served_run(void)
+{
+	long threads = option_number("threads", 1000),
+	     period_us = option_number("period_us", 30000);
+	struct subject *subjects = calloc((size_t)threads, sizeof(*subjects));
+	int *near = calloc((size_t)threads, sizeof(*near)),
+	    *far = calloc((size_t)threads, sizeof(*far));
+	struct sockaddr_in address;
+	int listening = tcp_listen(&address), port;
+
+	limits_raise();
+	for (long i = 0; i < threads; i++) {
+		near[i] = tcp_connect(&address, &port);
+		far[i] = accept4(listening, NULL, NULL, SOCK_CLOEXEC);
+		if (far[i] < 0)
+			die("accept");
+		subject_start(&subjects[i], "served", listen_to, &near[i]);
+	}
+	if (!child_fork())
+		for (;; sleep_ns(period_us * 1000))
+			for (long i = 0; i < threads; i++)
+				if (write(far[i], "", 1) != 1)
+					die("write");
+	ready_begin(getpid(), getpid());
+	line_end();
+	hold();
+}
+
 static const struct {
 	const char *name;
 	void (*prepare)(struct waiting *w);
@@ -728,6 +766,8 @@ static void wait_names_run(void)
 const struct workload wait_workloads[] = {
 	{"wait", "on=NAME dir=PATH", "a thread that waits for something (see wait_names)",
 	 wait_run},
+	{"served", "threads=N period_us=N", "threads that each wait for a TCP connection, often",
+	 served_run},
 	{"wait_names", "", "lists what wait can wait on", wait_names_run},
 	{0},
 };

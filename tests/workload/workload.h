@@ -79,5 +79,7 @@ pid_t gettid_now(void);
 int64_t clock_ns(clockid_t clock);
 void sleep_ns(int64_t ns);
 void make_pipe(int fds[2]);
+/* As many threads and descriptors as may be. */
+void limits_raise(void);
 
 #endif
