@@ -77,6 +77,23 @@ void child_id_tell(struct wait *wait)
 		text_add_string(wait->text, "child");
 }
 
+static void object_tell(struct wait *wait, enum wait_kind kind, const char *what)
+{
+	wait->facts.kind = kind;
+	text_add_format(wait->text, "%s %d", what, (int)wait->arg[0]);
+}
+
+/* System V: the id that ipcs(1) shows. Who could wake the thread the kernel does not tell. */
+static void semaphores_tell(struct wait *wait)
+{
+	object_tell(wait, WAIT_LOCK, "semaphores");
+}
+
+static void messages_tell(struct wait *wait)
+{
+	object_tell(wait, WAIT_EVENT, "message queue");
+}
+
 /* Names of all architectures. */
 static const struct {
 	const char *name;
@@ -99,6 +116,14 @@ static const struct {
 	{"io_getevents", aio_tell},
 	{"io_pgetevents", aio_tell},
 	{"io_pgetevents_time64", aio_tell},
+	{"flock", flock_tell},
+	{"fcntl", fcntl_tell},
+	{"fcntl64", fcntl_tell},
+	{"semop", semaphores_tell},
+	{"semtimedop", semaphores_tell},
+	{"semtimedop_time64", semaphores_tell},
+	{"msgrcv", messages_tell},
+	{"msgsnd", messages_tell},
 	{"nanosleep", timer_tell},
 	{"clock_nanosleep", timer_tell},
 	{"clock_nanosleep_time64", timer_tell},

@@ -106,6 +106,7 @@ wait_teller futex_tell, futex_wait_tell, futex_waitv_tell;
 wait_teller poll_tell, select_tell, epoll_tell;
 wait_teller child_tell, child_id_tell;
 wait_teller uring_tell, aio_tell;
+wait_teller flock_tell, fcntl_tell;
 wait_teller timer_tell, signal_tell;
 
 #endif

@@ -1,12 +1,17 @@
 """On what threads wait: files, connections, locks, and who is at the other end."""
+import ctypes
 import fnmatch
 import os
+import re
+import struct
 import subprocess
 
-from harness import Findings, case, check, rows_of, scans_of
+from case_spaces import through, unshared
+from harness import START_S, STOP_S, Findings, Skip, case, check, rows_of, scans_of
 
 COLUMNS = "state,syscall,fd,filename,filetype,connection,remote,waits_on,waits_on_pid,inflight,wchan"
-SETTLED = 4  # scans after which who is at the other end has been looked for
+SETTLED_S = 3  # after which all processes have been looked through for the other ends of pipes
+PEERLESS = ("tcp_accept", "tcp6_accept", "udp", "eventfd", "epoll_many", "mutex", "child", "fifo_open")  # told at once
 
 
 def wait_names(ctx):
@@ -34,14 +39,17 @@ def waiting_workloads(ctx):
 
 @case
 def waits(ctx):
-    """Each of the things that the workload `wait` waits on: told right, in every scan that is not among the first."""
+    """Each of the things that the workload `wait` waits on: told right in every scan, once those that have a process at the
+    other end have been looked for."""
     workloads = waiting_workloads(ctx)
-    rows = ctx.rows("-a", "-p", ",".join(str(workload.tgid) for workload in workloads), seconds=2, columns=COLUMNS)
-    scans = scans_of(rows)
-    check(len(scans) > SETTLED, "%d scans", len(scans))
-    find = Findings()
-    for _, scan in scans[SETTLED:]:
+    rows = ctx.rows("-a", "-p", ",".join(str(workload.tgid) for workload in workloads), seconds=2 * SETTLED_S,
+                    columns=COLUMNS)
+    scans, find = scans_of(rows), Findings()
+    check(len(scans) > 10, "%d scans", len(scans))
+    for number, (_, scan) in enumerate(scans):
         for workload in workloads:
+            if number < len(scans) / 2 and workload.name[len("on="):] not in PEERLESS:
+                continue
             mine = rows_of(scan, workload.tid)
             find.expect(len(mine) == 1, "%s: %d rows", workload.name, len(mine))
             for row in mine[:1]:
@@ -58,3 +66,59 @@ def wchan(ctx):
     rows = rows_of(ctx.rows("-a", "-p", workload["pid"], seconds=1, columns="wchan"), workload.tid)
     check(rows and {row["wchan"] for row in rows} == {"" if wanted == "0" else wanted}, "wchan is %s, not '%s'",
           {row["wchan"] for row in rows}, wanted)
+
+
+@case
+def other_net_namespace(ctx):
+    """A socket in a network namespace of its own: told as the ones here are."""
+    inner = through(ctx, *unshared("--net"), "sh", "-c", "ip link set lo up 2>&1 >/dev/null; exec \"$0\" \"$@\"")
+    workload = inner.workload("wait", on="tcp_accept")
+    rows = rows_of(ctx.rows("-a", "-p", workload["pid"], seconds=1, columns="connection,waits_on"), workload.tid)
+    check(rows and rows[-1]["connection"] == workload["connection"], "connection %s, not %s",
+          rows and rows[-1]["connection"], workload["connection"])
+
+
+# Numbers of socket(2): asm/unistd.h.
+SOCKET_CALLS = {"x86_64": 41, "aarch64": 198}
+
+
+def netlink_refuse():
+    """In a child: socket(AF_NETLINK, ..., NETLINK_SOCK_DIAG) gives EPERM from now on, as in a strict container; by a
+    seccomp filter, linux/filter.h, linux/seccomp.h."""
+    load, equal, end = 0x20, 0x15, 0x06
+
+    def code(operation, yes, no, value):
+        return struct.pack("HBBI", operation, yes, no, value)
+    program = b"".join((code(load, 0, 0, 0), code(equal, 0, 5, SOCKET_CALLS[os.uname().machine]),
+                        code(load, 0, 0, 16), code(equal, 0, 3, 16), code(load, 0, 0, 32), code(equal, 0, 1, 4),
+                        code(end, 0, 0, 0x00050001), code(end, 0, 0, 0x7fff0000)))
+    buffer = ctypes.create_string_buffer(program)
+    filter_ = struct.pack("HxxxxxxQ", 8, ctypes.addressof(buffer))
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, ctypes.c_char_p(filter_), 0, 0):
+        os._exit(99)
+
+
+@case
+def netlink_refused(ctx):
+    """sock_diag is refused: connections are absent, the rest is there, and it is told once."""
+    if os.uname().machine not in SOCKET_CALLS:
+        raise Skip("the number of socket(2) is not known for this machine")
+    workload = ctx.workload("wait", on="tcp_client")
+    tool = ctx.stream("-a", "-d", 1, "-p", workload["pid"], columns="filename,filetype,connection,remote",
+                      preexec_fn=netlink_refuse)
+    rows = rows_of(tool.finish(0, START_S + STOP_S), workload.tid)
+    check(rows and all(row["filetype"] == "socket" and row["filename"].startswith("socket:[") for row in rows), "%s", rows[:1])
+    check(not any(row["connection"] or row["remote"] for row in rows), "a connection is told: %s", rows[0])
+    check(tool.err.count("sock_diag") == 1, "it is not told once: %s", tool.err)
+
+
+@case
+def sockets_closed_meanwhile(ctx):
+    """Connections that last 2 ms: what is told of them is a connection or nothing."""
+    workload = ctx.workload("reconnect")
+    rows = ctx.rows("-a", "-F", 100, "-p", workload["pid"], seconds=2, columns="syscall,connection,waits_on")
+    told = [row["connection"] for row in rows if row["connection"]]
+    check(told, "nothing is told of any")
+    for text in told:
+        check(re.fullmatch(r"tcp( 127\.0\.0\.1:\d+(->127\.0\.0\.1:\d+)? \w+)?", text), "'%s'", text)

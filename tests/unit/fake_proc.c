@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "fake_proc.h"
 
+#include <fcntl.h>
 #include <ftw.h>
 #include <limits.h>
 #include <stdio.h>
@@ -43,21 +44,64 @@ static void path_make(char *path)
 	}
 }
 
-void fake_proc_put(const struct fake_proc *proc, int pid, int tid, const char *name,
-		   const char *text)
+static void path_put(char *path, const char *name, const char *text)
 {
-	char path[PATH_MAX];
 	FILE *file;
 
-	snprintf(path, sizeof(path), "%s/%d/task/%d/%s", proc->root, pid, tid, name);
 	path_make(path);
 	unlink(path);
-	if (!strcmp(name, "exe") || !strncmp(name, "fd/", 3) || !strncmp(name, "ns/", 3)) {
+	if (!strcmp(name, "exe") || !strcmp(name, "cwd") || !strncmp(name, "fd/", 3) ||
+	    !strncmp(name, "ns/", 3)) {
 		must(!symlink(text, path), path);
 		return;
 	}
 	file = fopen(path, "w");
 	must(file && fputs(text, file) >= 0 && !fclose(file), path);
+}
+
+void fake_proc_put(const struct fake_proc *proc, int pid, int tid, const char *name,
+		   const char *text)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%d/task/%d/%s", proc->root, pid, tid, name);
+	path_put(path, name, text);
+}
+
+void fake_proc_put_process(const struct fake_proc *proc, int pid, const char *name,
+			   const char *text)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%d/%s", proc->root, pid, name);
+	path_put(path, name, text);
+}
+
+static void bytes_put(const struct fake_proc *proc, int pid, int tid, const char *name,
+		      unsigned long offset, const void *bytes, size_t size)
+{
+	char path[PATH_MAX];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%d/task/%d/%s", proc->root, pid, tid, name);
+	path_make(path);
+	fd = open(path, O_RDWR | O_CREAT, 0600);
+	must(fd >= 0 && pwrite(fd, bytes, size, (off_t)offset) == (ssize_t)size && !close(fd),
+	     path);
+}
+
+void fake_proc_put_page(const struct fake_proc *proc, int pid, int tid, unsigned long address,
+			const void *bytes, size_t size)
+{
+	unsigned long page_bytes = (unsigned long)sysconf(_SC_PAGESIZE);
+	const unsigned long long present = 1ull << 63;
+	char page[page_bytes];
+
+	memset(page, 0, sizeof(page));
+	memcpy(page + address % page_bytes, bytes, size);
+	bytes_put(proc, pid, tid, "mem", address - address % page_bytes, page, sizeof(page));
+	bytes_put(proc, pid, tid, "pagemap", address / page_bytes * sizeof(present), &present,
+		  sizeof(present));
 }
 
 void fake_proc_put_stat(const struct fake_proc *proc, int pid, int tid, int ppid)

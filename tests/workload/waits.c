@@ -15,10 +15,12 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/file.h>
 #include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/select.h>
+#include <sys/sem.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -40,7 +42,8 @@ struct waiting {
 	pid_t pid;	     /* waits_on_pid; 0: none */
 	char waits_on[256], connection[256], remote[128], file[256];
 	const char *filetype;
-	long inflight; /* -1: none */
+	long inflight;	/* -1: none */
+	int semaphores; /* to remove; -1: none */
 };
 
 static char buffer[4096];
@@ -635,6 +638,41 @@ static void aio(struct waiting *w)
 	w->inflight = 1;
 }
 
+static void file_lock(struct waiting *w)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/tsnap-test-%d.lock", option_text("dir", "/tmp"), getpid());
+	w->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	w->pid = child_fork();
+	if (!w->pid) {
+		prctl(PR_SET_NAME, OTHER);
+		if (flock(open(path, O_RDWR), LOCK_EX))
+			die("flock");
+		forever();
+	}
+	await_state(w->pid, w->pid, "S", NR_ANY);
+	w->nr = SYS_flock;
+	w->arg[0] = w->fd;
+	w->arg[1] = LOCK_EX;
+	snprintf(w->waits_on, sizeof(w->waits_on), "lock on %s held by %d " OTHER, path, w->pid);
+}
+
+static void semaphore(struct waiting *w)
+{
+	static struct sembuf take = {.sem_op = -1};
+	int set = semget(IPC_PRIVATE, 1, 0600);
+
+	if (set < 0)
+		unready("no semaphores here");
+	w->nr = SYS_semtimedop;
+	w->arg[0] = set;
+	w->arg[1] = (long)&take;
+	w->arg[2] = 1;
+	w->semaphores = set;
+	snprintf(w->waits_on, sizeof(w->waits_on), "semaphores %d", set);
+}
+
 static void listen_to(void *data)
 {
 	char c;
@@ -672,6 +710,66 @@ static void served_run(void)
 	hold();
 }
 
+static struct sockaddr_in reconnect_address;
+
+static void reconnect(void *listening)
+{
+	struct timeval brief = {.tv_usec = 2000};
+	int port;
+
+	for (;;) {
+		int far = tcp_connect(&reconnect_address, &port),
+		    near = accept4(*(int *)listening, NULL, NULL, SOCK_CLOEXEC);
+
+		setsockopt(far, SOL_SOCKET, SO_RCVTIMEO, &brief, sizeof(brief));
+		if (read(far, buffer, 1) > 0)
+			die("nobody writes");
+		/* reset, so that no port is used up by waiting for its last packets */
+		setsockopt(far, SOL_SOCKET, SO_LINGER, &(struct linger){1, 0},
+			   sizeof(struct linger));
+		close(far);
+		close(near);
+	}
+}
+
+/* Sockets that are gone when they are looked up. */
+static void reconnect_run(void)
+{
+	static struct subject subjects[8];
+	int listening = tcp_listen(&reconnect_address);
+
+	for (size_t i = 0; i < 8; i++)
+		subject_start(&subjects[i], "reconnect", reconnect, &listening);
+	ready_begin(getpid(), getpid());
+	line_end();
+	hold();
+}
+
+/* A pipe between processes of which the other one has very many descriptors. */
+static void pipe_many(struct waiting *w)
+{
+	int fds[2], nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	limits_raise();
+	make_pipe(fds);
+	w->pid = child_fork();
+	if (!w->pid) {
+		prctl(PR_SET_NAME, OTHER);
+		close(fds[0]);
+		for (int i = 0; i < 10000; i++)
+			if (dup(nothing) < 0)
+				_exit(1);
+		/* behind all of them */
+		if (dup(fds[1]) < 0 || close(fds[1]))
+			_exit(1);
+		forever();
+	}
+	await_state(w->pid, w->pid, "S", NR_ANY);
+	close(fds[1]);
+	read_of(w, fds[0]);
+	snprintf(w->waits_on, sizeof(w->waits_on), "pipe from %d " OTHER, w->pid);
+}
+
 static const struct {
 	const char *name;
 	void (*prepare)(struct waiting *w);
@@ -687,6 +785,7 @@ static const struct {
 	{"pipe_reader", pipe_reader},
 	{"pipe_writer", pipe_writer},
 	{"pipe_own", pipe_own},
+	{"pipe_many", pipe_many},
 	{"fifo_open", fifo_open},
 	{"fifo_open_relative", fifo_open_relative},
 	{"fifo_reader", fifo_reader},
@@ -710,6 +809,8 @@ static const struct {
 	{"futex_hostile", futex_hostile},
 	{"io_uring", uring},
 	{"aio", aio},
+	{"file_lock", file_lock},
+	{"semaphore", semaphore},
 };
 #define ROW_COUNT (sizeof(rows) / sizeof(rows[0]))
 
@@ -724,7 +825,7 @@ static void call_forever(void *data)
 
 static void waiting_run(size_t row)
 {
-	static struct waiting w = {.fd = -1, .inflight = -1};
+	static struct waiting w = {.fd = -1, .inflight = -1, .semaphores = -1};
 	struct subject subject;
 
 	rows[row].prepare(&w);
@@ -745,6 +846,8 @@ static void waiting_run(size_t row)
 	hold();
 	if (*w.file)
 		unlink(w.file);
+	if (w.semaphores >= 0)
+		semctl(w.semaphores, 0, IPC_RMID);
 }
 
 static void wait_run(void)
@@ -768,6 +871,7 @@ const struct workload wait_workloads[] = {
 	 wait_run},
 	{"served", "threads=N period_us=N", "threads that each wait for a TCP connection, often",
 	 served_run},
+	{"reconnect", "", "threads with connections that last 2 ms", reconnect_run},
 	{"wait_names", "", "lists what wait can wait on", wait_names_run},
 	{0},
 };

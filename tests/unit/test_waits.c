@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What is told of waits from what /proc says and memory holds, be that true, gone or hostile. */
+#include "unit.h"
+
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "base/clock.h"
+#include "base/names.h"
+#include "lookup/lookup.h"
+#include "fake_proc.h"
+
+#define NEEDS (NEED_SYSCALL | NEED_FILE | NEED_CONNECTION | NEED_FILETYPE | NEED_WAITS | NEED_WCHAN)
+#define PAGE 0x400000ul
+#define BEAT_NS (50 * 1000000ll)
+
+struct scene {
+	struct fake_proc proc;
+	struct lookup *lookup;
+	struct sample asked;
+	struct lookup_hint hint;
+	int64_t now_ns;
+};
+
+/* Thread 7 of process 7 sleeps; 8 is another thread of it, called x. */
+static int scene_init(void **state)
+{
+	static struct scene scene;
+
+	fake_proc_init(&scene.proc);
+	scene.lookup = lookup_new(scene.proc.root);
+	scene.hint = (struct lookup_hint){0};
+	scene.now_ns = 1000 * NS_PER_SECOND;
+	scene.asked = sample_absent;
+	scene.asked.tid = scene.asked.pid = 7;
+	scene.asked.start_ns = 1;
+	scene.asked.kthread = 0;
+	scene.asked.state = DOING_SLEEP;
+	scene.asked.comm = name_of_string("one");
+	fake_proc_put(&scene.proc, 7, 7, "status", "Name:\tone\nNSpid:\t7\n");
+	fake_proc_put(&scene.proc, 7, 8, "comm", "x\n");
+	fake_proc_put_process(&scene.proc, 8, "comm", "x\n");
+	*state = &scene;
+	return 0;
+}
+
+static int scene_done(void **state)
+{
+	struct scene *scene = *state;
+
+	lookup_free(scene->lookup);
+	fake_proc_done(&scene->proc);
+	return 0;
+}
+
+static void call_put(struct scene *scene, long nr, int64_t arg0, int64_t arg1, int64_t arg2)
+{
+	scene->asked.syscall_nr = nr;
+	memset(scene->asked.arg, 0, sizeof(scene->asked.arg));
+	scene->asked.arg[0] = arg0;
+	scene->asked.arg[1] = arg1;
+	scene->asked.arg[2] = arg2;
+	scene->hint.sequence++;
+}
+
+static struct sample fill(struct scene *scene)
+{
+	struct sample sample = scene->asked;
+
+	scene->now_ns += BEAT_NS;
+	lookup_fill(scene->lookup, &sample, &scene->hint, NEEDS, scene->now_ns);
+	return sample;
+}
+
+static const char *futex_of(struct scene *scene, const uint32_t words[4], int64_t operation,
+			    int64_t expected)
+{
+	fake_proc_put_page(&scene->proc, 7, 7, PAGE, words, 4 * sizeof(*words));
+	call_put(scene, SYS_futex, PAGE, operation, expected);
+	return fill(scene).waits_on;
+}
+
+static void mutex_holders(void **state)
+{
+	const uint32_t held[4] = {2, 0, 8, 1}, robust[4] = {8 | FUTEX_WAITERS};
+	struct scene *scene = *state;
+
+	assert_string_equal(futex_of(scene, held, FUTEX_WAIT_PRIVATE, 2),
+			    "mutex 0x400000 held by 8 x");
+	assert_int_equal(fill(scene).waits_on_pid, 7);
+	assert_string_equal(futex_of(scene, robust, FUTEX_WAIT_PRIVATE, robust[0]),
+			    "mutex 0x400000 held by 8 x");
+	assert_string_equal(futex_of(scene, robust, FUTEX_LOCK_PI_PRIVATE, 0),
+			    "mutex 0x400000 held by 8 x");
+}
+
+static void mutex_lies(void **state)
+{
+	static const uint32_t lies[][4] = {
+		{2, 0, 9, 1},	       /* no such thread */
+		{2, 0, 7, 1},	       /* the waiting one itself */
+		{2, 0, 0, 1},	       /* nobody */
+		{2, 0, 8, 0},	       /* used by nobody */
+		{2, 0, 8, 0x7f12},     /* half of an address */
+		{1, 0, 8, 1},	       /* without waiters: not what was waited for */
+		{2, 0, 0xffffffff, 1}, /* no thread */
+		{0xffffffff, ~0u, ~0u, ~0u},
+	};
+	const uint32_t musl[4] = {EBUSY | FUTEX_WAITERS};
+	struct scene *scene = *state;
+
+	for (size_t i = 0; i < sizeof(lies) / sizeof(*lies); i++)
+		assert_string_equal(futex_of(scene, lies[i], FUTEX_WAIT_PRIVATE, 2),
+				    "futex 0x400000");
+	fake_proc_put(&scene->proc, 7, EBUSY, "comm", "sixteen\n");
+	assert_string_equal(futex_of(scene, musl, FUTEX_WAIT_PRIVATE, musl[0]), "futex 0x400000");
+	call_put(scene, SYS_futex, 0x700000, FUTEX_WAIT_PRIVATE, 2); /* not in memory */
+	assert_string_equal(fill(scene).waits_on, "futex 0x700000");
+	call_put(scene, SYS_futex, -1, FUTEX_WAIT_PRIVATE, 2);
+	assert_string_equal(fill(scene).waits_on, "futex 0xffffffffffffffff");
+	call_put(scene, SYS_futex, PAGE, FUTEX_WAKE_PRIVATE, 2);
+	assert_null(fill(scene).waits_on);
+}
+
+/* Its ids in memory are those of its own pid namespace. */
+static void mutex_in_a_container(void **state)
+{
+	const uint32_t held[4] = {2, 0, 42, 1};
+	struct scene *scene = *state;
+
+	fake_proc_put(&scene->proc, 7, 7, "status", "Name:\tone\nNSpid:\t7\t41\n");
+	fake_proc_put(&scene->proc, 7, 8, "status", "Name:\tx\nNSpid:\t8\t42\n");
+	assert_string_equal(futex_of(scene, held, FUTEX_WAIT_PRIVATE, 2),
+			    "mutex 0x400000 held by 8 x");
+	fake_proc_put(&scene->proc, 7, 8, "status", "NSpid:\t8\t43\n");
+	assert_string_equal(futex_of(scene, held, FUTEX_WAIT_PRIVATE, 2), "futex 0x400000");
+}
+
+static void join_of_a_thread(void **state)
+{
+	const uint32_t id[4] = {8};
+	struct scene *scene = *state;
+
+	assert_string_equal(futex_of(scene, id, FUTEX_WAIT_BITSET, 8), "end of thread 8 x");
+	assert_string_equal(futex_of(scene, id, FUTEX_WAIT_BITSET_PRIVATE, 8), "futex 0x400000");
+}
+
+static void pipe_end_in_another_process(void **state)
+{
+	struct scene *scene = *state;
+	struct sample sample;
+
+	fake_proc_put(&scene->proc, 7, 7, "fd/3", "pipe:[11]");
+	fake_proc_put_process(&scene->proc, 7, "fd/3", "pipe:[11]");
+	fake_proc_put(&scene->proc, 7, 7, "fdinfo/3", "pos:\t0\nflags:\t00\n");
+	fake_proc_put_process(&scene->proc, 8, "fd/1", "pipe:[11]");
+	call_put(scene, SYS_read, 3, 0, 0);
+	sample = fill(scene);
+	assert_string_equal(sample.waits_on, "pipe from 8 x");
+	assert_string_equal(sample.filetype, "pipe");
+	assert_string_equal(sample.filename, "pipe:[11]");
+	assert_int_equal(sample.waits_on_pid, 8);
+	/* as it is opened itself tells who is looked for */
+	fake_proc_put(&scene->proc, 7, 7, "fdinfo/3", "pos:\t0\nflags:\t01\n");
+	call_put(scene, SYS_write, 3, 0, 0);
+	assert_string_equal(fill(scene).waits_on, "pipe to 8 x");
+}
+
+/* Far away, behind 10 000 descriptors: found in some later scan, and none of them takes long. */
+static void pipe_end_among_many(void **state)
+{
+	struct scene *scene = *state;
+	struct sample sample;
+	char name[32];
+	int scans = 0;
+
+	for (int fd = 3; fd < 10003; fd++) {
+		snprintf(name, sizeof(name), "fd/%d", fd);
+		fake_proc_put_process(&scene->proc, 5000, name,
+				      fd == 10002 ? "pipe:[11]" : "/dev/null");
+	}
+	fake_proc_put_process(&scene->proc, 5000, "comm", "far\n");
+	fake_proc_put(&scene->proc, 7, 7, "fd/3", "pipe:[11]");
+	call_put(scene, SYS_read, 3, 0, 0);
+	do {
+		sample = fill(scene);
+		scene->now_ns += BEAT_NS;
+	} while (sample.waits_on_pid == ABSENT && ++scans < 10000);
+	assert_string_equal(sample.waits_on, "pipe from 5000 far");
+}
+
+static void pipe_end_nowhere(void **state)
+{
+	struct scene *scene = *state;
+
+	fake_proc_put(&scene->proc, 7, 7, "fd/3", "pipe:[11]");
+	call_put(scene, SYS_read, 3, 0, 0);
+	for (int scan = 0; scan < 10; scan++)
+		assert_string_equal(fill(scene).waits_on, "pipe");
+	/* it comes, and is found when it is looked for again */
+	fake_proc_put_process(&scene->proc, 900, "fd/1", "pipe:[11]");
+	scene->now_ns += 11 * NS_PER_SECOND;
+	for (int scan = 0; scan < 10; scan++)
+		fill(scene);
+	assert_int_equal(fill(scene).waits_on_pid, 900);
+	/* and goes */
+	fake_proc_put_process(&scene->proc, 900, "fd/1", "/dev/null");
+	scene->now_ns += 3 * NS_PER_SECOND;
+	assert_int_equal(fill(scene).waits_on_pid, ABSENT);
+}
+
+static void poll_sets(void **state)
+{
+	struct pollfd polled[6] = {{.fd = 3}, {.fd = -1}, {.fd = 4}};
+	struct scene *scene = *state;
+
+	fake_proc_put(&scene->proc, 7, 7, "fd/3", "anon_inode:[eventfd]");
+	fake_proc_put(&scene->proc, 7, 7, "fdinfo/3", "eventfd-count:               1f\n");
+	fake_proc_put(&scene->proc, 7, 7, "fd/4", "/dev/tty\x1b[31m");
+	fake_proc_put_page(&scene->proc, 7, 7, PAGE, polled, sizeof(polled));
+	call_put(scene, SYS_ppoll, PAGE, 3, 0);
+	assert_string_equal(fill(scene).waits_on, "2 fds: eventfd count 31, /dev/tty\x1b[31m");
+	call_put(scene, SYS_ppoll, PAGE, 2, 0);
+	assert_string_equal(fill(scene).waits_on, "1 fd: eventfd count 31");
+	call_put(scene, SYS_ppoll, PAGE, 6, 0); /* those of 0 are nobody's */
+	assert_string_equal(fill(scene).waits_on, "5 fds");
+	call_put(scene, SYS_ppoll, PAGE, -1, 0); /* 4 G of them, which are not there */
+	assert_null(fill(scene).waits_on);
+	call_put(scene, SYS_ppoll, 0, 0, 0);
+	assert_string_equal(fill(scene).waits_on, "timer");
+	call_put(scene, SYS_ppoll, 0x700000, 3, 0);
+	assert_null(fill(scene).waits_on);
+}
+
+static void select_sets(void **state)
+{
+	uint64_t set[16] = {1 << 3};
+	struct scene *scene = *state;
+
+	fake_proc_put(&scene->proc, 7, 7, "fd/3", "anon_inode:inotify");
+	fake_proc_put_page(&scene->proc, 7, 7, PAGE, set, sizeof(set));
+	call_put(scene, SYS_pselect6, 4, PAGE, 0);
+	assert_string_equal(fill(scene).waits_on, "1 fd: inotify");
+	call_put(scene, SYS_pselect6, 3, PAGE, 0);
+	assert_string_equal(fill(scene).waits_on, "timer");
+	call_put(scene, SYS_pselect6, INT32_MAX, PAGE, 0);
+	assert_string_equal(fill(scene).waits_on, "1+ fd: inotify");
+	call_put(scene, SYS_pselect6, -5, PAGE, 0);
+	assert_string_equal(fill(scene).waits_on, "timer");
+}
+
+static void epoll_sets(void **state)
+{
+	static char lines[1 << 20];
+	struct scene *scene = *state;
+	size_t length = 0;
+
+	fake_proc_put(&scene->proc, 7, 7, "fd/5", "anon_inode:[eventpoll]");
+	fake_proc_put(&scene->proc, 7, 7, "fd/6", "anon_inode:[eventpoll]");
+	fake_proc_put(&scene->proc, 7, 7, "fdinfo/5",
+		      "pos:\t0\ntfd:        6 events:       19\ntfd:        5 events: 1\n");
+	call_put(scene, SYS_epoll_pwait, 5, 0, 0);
+	assert_string_equal(fill(scene).waits_on, "2 fds: epoll, epoll");
+	fake_proc_put(&scene->proc, 7, 7, "fdinfo/5", "tfd:");
+	scene->hint.sequence++;
+	assert_string_equal(fill(scene).waits_on, "1 fd: fd 0");
+	for (int i = 0; i < 10000; i++)
+		length += (size_t)sprintf(lines + length,
+					  "tfd: %8d events:       19 data:                0  pos:0"
+					  " ino:1 sdev:1\n",
+					  i);
+	fake_proc_put(&scene->proc, 7, 7, "fdinfo/5", lines);
+	scene->hint.sequence++;
+	assert_non_null(strstr(fill(scene).waits_on, "+ fds"));
+}
+
+static void path_of_open(void **state)
+{
+	struct scene *scene = *state;
+	char longest[5000];
+
+	fake_proc_put(&scene->proc, 7, 7, "cwd", "/home/x");
+	fake_proc_put(&scene->proc, 7, 7, "fd/4", "/srv");
+	fake_proc_put_page(&scene->proc, 7, 7, PAGE, "data/a", 7);
+	call_put(scene, SYS_openat, AT_FDCWD, PAGE, 0);
+	assert_string_equal(fill(scene).filename, "/home/x/data/a");
+	assert_int_equal(fill(scene).fd, ABSENT);
+	assert_null(fill(scene).filetype);
+	call_put(scene, SYS_openat, 4, PAGE, 0);
+	assert_string_equal(fill(scene).filename, "/srv/data/a");
+	assert_string_equal(fill(scene).waits_on, "/srv/data/a");
+	call_put(scene, SYS_openat, 4, PAGE + 4, 0);
+	fake_proc_put_page(&scene->proc, 7, 7, PAGE, "    /abs", 9);
+	assert_string_equal(fill(scene).filename, "/abs");
+	/* not in memory: what is known is the directory */
+	call_put(scene, SYS_openat, 4, 0x700000, 0);
+	assert_string_equal(fill(scene).filename, "/srv");
+	/* no end in this page, and the next one is not there */
+	memset(longest, 'x', sizeof(longest));
+	longest[0] = '/';
+	fake_proc_put_page(&scene->proc, 7, 7, PAGE, longest, (size_t)sysconf(_SC_PAGESIZE));
+	call_put(scene, SYS_openat, 4, PAGE, 0);
+	assert_true(strlen(fill(scene).filename) < 4096);
+}
+
+static void rings(void **state)
+{
+	const uint32_t ring[8] = {0, 8, 6, 1, 0xa10a10a1}, lie[8] = {0, 8, 60, 1, 0xa10a10a1};
+	struct scene *scene = *state;
+
+	fake_proc_put(&scene->proc, 7, 7, "fd/3", "anon_inode:[io_uring]");
+	fake_proc_put(&scene->proc, 7, 7, "fdinfo/3",
+		      "SqMask:\t0x7\nCachedSqHead:\t2\nCachedCqTail:\t4294967295\n");
+	call_put(scene, SYS_io_uring_enter, 3, 0, 1);
+	assert_string_equal(fill(scene).waits_on, "io_uring 3 in flight");
+	assert_int_equal(fill(scene).inflight, 3);
+	fake_proc_put(&scene->proc, 7, 7, "fdinfo/3", "CachedSqHead:\t2\nCachedCqTail:\t9\n");
+	scene->hint.sequence++;
+	assert_string_equal(fill(scene).waits_on, "io_uring");
+	fake_proc_put(&scene->proc, 7, 7, "fdinfo/3", "SqThread:\t-1\n"); /* before 5.19 */
+	scene->hint.sequence++;
+	assert_int_equal(fill(scene).inflight, ABSENT);
+
+	fake_proc_put_page(&scene->proc, 7, 7, PAGE, ring, sizeof(ring));
+	call_put(scene, SYS_io_getevents, PAGE, 5, 8);
+	assert_string_equal(fill(scene).waits_on, "aio at least 2 in flight");
+	fake_proc_put_page(&scene->proc, 7, 7, PAGE, lie, sizeof(lie));
+	scene->hint.sequence++;
+	assert_string_equal(fill(scene).waits_on, "aio");
+}
+
+static void processes(void **state)
+{
+	struct scene *scene = *state;
+
+	call_put(scene, SYS_wait4, 8, 0, 0);
+	assert_string_equal(fill(scene).waits_on, "pid 8 x");
+	call_put(scene, SYS_wait4, 0xffffffff, 0, 0);
+	assert_string_equal(fill(scene).waits_on, "child");
+	fake_proc_put(&scene->proc, 7, 7, "children", "8 ");
+	scene->hint.sequence++;
+	assert_string_equal(fill(scene).waits_on, "pid 8 x");
+	fake_proc_put(&scene->proc, 7, 7, "children", "8 9 ");
+	scene->hint.sequence++;
+	assert_string_equal(fill(scene).waits_on, "child");
+	fake_proc_put(&scene->proc, 7, 7, "fd/3", "pidfd:[9]");
+	fake_proc_put(&scene->proc, 7, 7, "fdinfo/3", "Pid:\t8\nNSpid:\t8\n");
+	call_put(scene, SYS_waitid, 3, 3, 0);
+	assert_string_equal(fill(scene).waits_on, "pid 8 x");
+	fake_proc_put(&scene->proc, 7, 7, "fdinfo/3", "Pid:\t-1\n");
+	scene->hint.sequence++;
+	assert_string_equal(fill(scene).waits_on, "pidfd");
+}
+
+static void file_locks(void **state)
+{
+	struct scene *scene = *state;
+	char path[128];
+	FILE *file;
+
+	fake_proc_put(&scene->proc, 7, 7, "fd/3", "/run/x.lock");
+	call_put(scene, SYS_flock, 3, 0, 0);
+	assert_string_equal(fill(scene).waits_on, "lock on /run/x.lock");
+	snprintf(path, sizeof(path), "%s/locks", scene->proc.root);
+	file = fopen(path, "w");
+	fputs("1: POSIX  ADVISORY  WRITE 1 fe:00:1 0 EOF\nnonsense\n"
+	      "2: FLOCK  ADVISORY  WRITE 8 fe:00:2 0 EOF\n"
+	      "2: -> FLOCK  ADVISORY  WRITE 6 fe:00:2 0 EOF\n"
+	      "2: -> FLOCK  ADVISORY  WRITE 7 fe:00:2 0 EOF\n3: cut",
+	      file);
+	fclose(file);
+	scene->hint.sequence++;
+	assert_string_equal(fill(scene).waits_on, "lock on /run/x.lock held by 8 x");
+}
+
+static void sockets_that_are_none(void **state)
+{
+	static const char *const links[] = {"socket:[", "socket:[x]",
+					    "socket:[99999999999999999999]", "socket:[5]"};
+	struct scene *scene = *state;
+
+	for (size_t i = 0; i < sizeof(links) / sizeof(*links); i++) {
+		fake_proc_put(&scene->proc, 7, 7, "fd/3", links[i]);
+		call_put(scene, SYS_read, 3, 0, 0);
+		assert_null(fill(scene).connection);
+		assert_string_equal(fill(scene).waits_on, links[i]);
+		assert_string_equal(fill(scene).filetype, "socket");
+	}
+	assert_int_equal(lookup_sockets_error(scene->lookup), 0);
+}
+
+static void wchan_of_who_sleeps(void **state)
+{
+	struct scene *scene = *state;
+
+	fake_proc_put(&scene->proc, 7, 7, "wchan", "do_wait");
+	assert_string_equal(fill(scene).wchan, "do_wait");
+	fake_proc_put(&scene->proc, 7, 7, "wchan", "0");
+	scene->hint.sequence++;
+	assert_null(fill(scene).wchan);
+	scene->asked.state = DOING_ON;
+	fake_proc_put(&scene->proc, 7, 7, "wchan", "do_wait");
+	assert_null(fill(scene).wchan);
+}
+
+/* One stay is told once, and again after a second. */
+static void stay_is_kept(void **state)
+{
+	struct scene *scene = *state;
+
+	fake_proc_put(&scene->proc, 7, 7, "fd/3", "anon_inode:[eventfd]");
+	fake_proc_put(&scene->proc, 7, 7, "fdinfo/3", "eventfd-count: 1\n");
+	call_put(scene, SYS_read, 3, 0, 0);
+	assert_string_equal(fill(scene).waits_on, "eventfd count 1");
+	fake_proc_put(&scene->proc, 7, 7, "fdinfo/3", "eventfd-count: 2\n");
+	assert_string_equal(fill(scene).waits_on, "eventfd count 1");
+	scene->now_ns += 2 * NS_PER_SECOND;
+	assert_string_equal(fill(scene).waits_on, "eventfd count 2");
+	/* another thread with this tid */
+	fake_proc_drop(&scene->proc, 7, 7);
+	scene->asked.start_ns = 2;
+	assert_null(fill(scene).waits_on);
+	scene->asked.state = DOING_RQ;
+	assert_null(fill(scene).waits_on);
+}
+
+#define scene_test(test) cmocka_unit_test_setup_teardown(test, scene_init, scene_done)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		scene_test(mutex_holders),
+		scene_test(mutex_lies),
+		scene_test(mutex_in_a_container),
+		scene_test(join_of_a_thread),
+		scene_test(pipe_end_in_another_process),
+		scene_test(pipe_end_among_many),
+		scene_test(pipe_end_nowhere),
+		scene_test(poll_sets),
+		scene_test(select_sets),
+		scene_test(epoll_sets),
+		scene_test(path_of_open),
+		scene_test(rings),
+		scene_test(processes),
+		scene_test(file_locks),
+		scene_test(sockets_that_are_none),
+		scene_test(wchan_of_who_sleeps),
+		scene_test(stay_is_kept),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
