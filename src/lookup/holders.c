@@ -93,10 +93,19 @@ static bool mode_allows(const struct holders *holders, int64_t pid, int fd, enum
 	return !lstat(path, &link) && link.st_mode & (mode == HOLDER_READS ? S_IRUSR : S_IWUSR);
 }
 
+/* The process that a number near the asking one's belongs to: /proc/TID is there for any thread. */
+static int64_t process_of(const struct holders *holders, int64_t tid)
+{
+	int64_t uid, pid;
+
+	return proc_ids_read(holders->root, tid, &uid, &pid) ? 0 : pid;
+}
+
 /* A descriptor of a process: is it what somebody waits for? */
-static void descriptor_meet(struct holders *holders, int64_t pid, int fd)
+static void descriptor_meet(struct holders *holders, int64_t pid, int fd, bool near)
 {
 	char target[PATH_MAX];
+	int64_t holder = pid;
 
 	if (!link_read(holders, pid, fd, target))
 		return;
@@ -106,10 +115,12 @@ static void descriptor_meet(struct holders *holders, int64_t pid, int fd)
 		if (!wanted || wanted->state != WANTED_PENDING || strcmp(wanted->link, target) ||
 		    !mode_allows(holders, pid, fd, mode))
 			continue;
-		if (pid == wanted->asker)
+		if (near)
+			holder = process_of(holders, pid);
+		if (holder == wanted->asker)
 			wanted->own_fd = fd;
-		else
-			wanted_settle(holders, wanted, WANTED_FOUND, pid, fd);
+		else if (holder)
+			wanted_settle(holders, wanted, WANTED_FOUND, holder, fd);
 	}
 }
 
@@ -122,7 +133,7 @@ static DIR *descriptors_open(const struct holders *holders, int64_t pid)
 }
 
 /* Meets the next descriptor of dir. False: that was all. */
-static bool descriptor_next(struct holders *holders, DIR *dir, int64_t pid)
+static bool descriptor_next(struct holders *holders, DIR *dir, int64_t pid, bool near)
 {
 	const struct dirent *entry;
 
@@ -130,7 +141,7 @@ static bool descriptor_next(struct holders *holders, DIR *dir, int64_t pid)
 		entry = readdir(dir);
 	while (entry && !isdigit((unsigned char)*entry->d_name));
 	if (entry)
-		descriptor_meet(holders, pid, atoi(entry->d_name));
+		descriptor_meet(holders, pid, atoi(entry->d_name), near);
 	return entry != NULL;
 }
 
@@ -140,7 +151,7 @@ static bool walk_step(struct holders *holders)
 	const struct dirent *entry;
 
 	if (holders->descriptors) {
-		if (!descriptor_next(holders, holders->descriptors, holders->pid)) {
+		if (!descriptor_next(holders, holders->descriptors, holders->pid, false)) {
 			closedir(holders->descriptors);
 			holders->descriptors = NULL;
 		}
@@ -193,7 +204,7 @@ static void near_look(struct holders *holders, struct wanted *wanted, int64_t pi
 	if (!dir)
 		return;
 	for (int i = 0; i < NEAR_DESCRIPTORS && wanted->state == WANTED_PENDING; i++)
-		if (!descriptor_next(holders, dir, pid))
+		if (!descriptor_next(holders, dir, pid, true))
 			break;
 	closedir(dir);
 }

@@ -9,9 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #define LINK_PREFIX "net:["
+#define ANSWER_S 1 /* the kernel answers at once, or not at all */
 
 static uint64_t link_number(const char *link)
 {
@@ -30,9 +32,13 @@ uint64_t net_space_of(const char *root, int64_t pid, int64_t tid)
 
 static int diag_open(void)
 {
+	const struct timeval limit = {.tv_sec = ANSWER_S};
 	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
 
-	return fd < 0 ? -errno : fd;
+	if (fd < 0)
+		return -errno;
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	return fd;
 }
 
 /* of: the descriptor of the namespace; becomes that of the socket. */

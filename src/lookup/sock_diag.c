@@ -132,13 +132,13 @@ static void inet_take(struct diag_records *records, enum diag_group group,
 }
 
 /* An abstract name begins with a NUL, and may hold more, unix(7): each becomes an @. */
-static size_t name_take(struct text *names, const char *name, size_t length)
+static uint32_t name_take(struct text *names, const char *name, size_t length)
 {
-	size_t start;
+	uint32_t start;
 
 	if (!names->length)
 		text_add_char(names, '\0'); /* position 0 is nobody's */
-	start = names->length;
+	start = (uint32_t)names->length;
 	/* a path may count its NUL, or not */
 	if (length && name[0] && !name[length - 1])
 		length--;
@@ -260,7 +260,7 @@ bool diag_table_read(struct diag_table *table, int64_t now_ns, int64_t until_ns)
 	if (table->now_ns >= now_ns)
 		return true;
 	if (!table->next_ns) {
-		table->next_ns = now_ns;
+		table->next_ns = table->begun_ns = now_ns;
 		table->spent_ns = 0;
 		step_begin(table, 0);
 	}

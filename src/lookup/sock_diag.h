@@ -28,10 +28,13 @@ struct diag_record {
 	uint32_t inode;
 	uint32_t peer;	    /* of AF_UNIX: the other side's inode; 0: none */
 	uint32_t interface; /* bound to; for link-local addresses */
-	uint8_t state;	    /* of include/net/tcp_states.h, for all families */
+	uint32_t state;	    /* of include/net/tcp_states.h, for all families */
+	uint32_t name;	    /* of AF_UNIX: where it begins in names; 0: it has none */
 	struct diag_address local, remote;
-	size_t name; /* of AF_UNIX: where it begins in names; 0: it has none */
 };
+
+/* compared as bytes */
+_Static_assert(sizeof(struct diag_record) == 56, "diag_record has no holes");
 
 struct diag_records {
 	struct diag_record *rows;
@@ -49,6 +52,7 @@ struct diag_table {
 	struct diag_records now;  /* as of begun_ns of the read that ended last */
 	struct diag_records next; /* the read under way */
 	int64_t now_ns;		  /* when that read began; 0: none has ended */
+	int64_t begun_ns;	  /* when a read began last, whatever became of it */
 	int64_t next_ns;	  /* 0: none is under way */
 	int64_t spent_ns;	  /* on it so far, or on the last one */
 	size_t step;		  /* the families of a group follow each other */

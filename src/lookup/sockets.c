@@ -22,11 +22,12 @@
 #include <unistd.h>
 
 #define STATES_STILL_NS NS_PER_SECOND
-#define READ_SHARE 20		     /* tables are read for one part in so many of the time, */
-#define READ_GAP_NS (20 * 1000000ll) /* with at least so much between two reads */
-#define PIECE_NS (3 * 1000000ll)     /* and in one scan for so long */
-#define PROTOCOL_BYTES 32	     /* struct proto of the kernel: name[32] */
-#define STATE_ESTABLISHED 1	     /* include/net/tcp_states.h, of all families */
+#define READ_SHARE 20		       /* tables are read for one part in so many of the time, */
+#define READ_GAP_NS (20 * 1000000ll)   /* with at least so much between two reads */
+#define REFUSED_STILL_NS NS_PER_SECOND /* then it is tried again */
+#define PIECE_NS (3 * 1000000ll)       /* and in one scan for so long */
+#define PROTOCOL_BYTES 32	       /* struct proto of the kernel: name[32] */
+#define STATE_ESTABLISHED 1	       /* include/net/tcp_states.h, of all families */
 #define STATE_CLOSE 7
 #define STATE_LISTEN 10
 
@@ -128,18 +129,21 @@ static struct net_space *space_open(struct sockets *sockets, uint64_t number, in
 
 /* NULL: it can't be entered, or there are too many. */
 static struct net_space *space_find(struct sockets *sockets, uint64_t number, int64_t pid,
-				    int64_t tid)
+				    int64_t tid, int64_t now_ns)
 {
 	struct net_space *space;
 
 	for (size_t i = 0; i < sockets->space_count; i++)
 		if (sockets->spaces[i]->number == number)
 			return sockets->spaces[i];
-	if (!number || sockets->space_count == NET_SPACES_MAX)
+	if (!number || sockets->space_count == NET_SPACES_MAX ||
+	    (sockets->refused_ns && now_ns - sockets->refused_ns < REFUSED_STILL_NS))
 		return NULL;
 	space = space_open(sockets, number, pid, tid);
 	if (space)
 		sockets->spaces[sockets->space_count++] = space;
+	else
+		sockets->refused_ns = now_ns;
 	return space;
 }
 
@@ -157,8 +161,10 @@ static bool table_refresh(struct sockets *sockets, struct diag_table *table, int
 	}
 	if (gap_ns < READ_GAP_NS)
 		gap_ns = READ_GAP_NS;
+	if (table->err)
+		gap_ns = REFUSED_STILL_NS;
 	if (sockets->left_ns <= 0 ||
-	    (!table->next_ns && table->now_ns && now_ns - table->now_ns < gap_ns))
+	    (!table->next_ns && table->begun_ns && now_ns - table->begun_ns < gap_ns))
 		return false;
 	start_ns = clock_monotonic_ns();
 	diag_table_read(table, now_ns, start_ns + sockets->left_ns);
@@ -168,7 +174,7 @@ static bool table_refresh(struct sockets *sockets, struct diag_table *table, int
 	return table->now_ns >= as_of_ns;
 }
 
-static const char *state_name(uint8_t state)
+static const char *state_name(uint32_t state)
 {
 	static const char *const names[] = {
 		[STATE_ESTABLISHED] = "established",
@@ -332,7 +338,7 @@ static void socket_meet(struct sockets *sockets, struct socket *socket, int64_t 
 static bool socket_renew(struct sockets *sockets, struct socket *socket, int64_t pid, int64_t tid,
 			 int64_t now_ns)
 {
-	struct net_space *space = space_find(sockets, socket->space, pid, tid);
+	struct net_space *space = space_find(sockets, socket->space, pid, tid, now_ns);
 	int64_t as_of_ns = now_ns - STATES_STILL_NS;
 	const struct diag_record *record;
 	struct diag_table *table;

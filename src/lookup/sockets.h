@@ -27,6 +27,7 @@ struct sockets {
 	struct net_space *spaces[NET_SPACES_MAX];
 	size_t space_count;
 	int64_t scan_ns, left_ns; /* what reading tables may cost in this scan */
+	int64_t refused_ns;	  /* a namespace could not be entered */
 	int err;		  /* why the kernel tells nothing, -errno; 0 if it does */
 };
 

@@ -157,6 +157,7 @@ static void pipe_end_in_another_process(void **state)
 	fake_proc_put_process(&scene->proc, 7, "fd/3", "pipe:[11]");
 	fake_proc_put(&scene->proc, 7, 7, "fdinfo/3", "pos:\t0\nflags:\t00\n");
 	fake_proc_put_process(&scene->proc, 8, "fd/1", "pipe:[11]");
+	fake_proc_put_process(&scene->proc, 8, "status", "Name:\tx\nTgid:\t8\nUid:\t0\t0\t0\t0\n");
 	call_put(scene, SYS_read, 3, 0, 0);
 	sample = fill(scene);
 	assert_string_equal(sample.waits_on, "pipe from 8 x");
@@ -167,6 +168,19 @@ static void pipe_end_in_another_process(void **state)
 	fake_proc_put(&scene->proc, 7, 7, "fdinfo/3", "pos:\t0\nflags:\t01\n");
 	call_put(scene, SYS_write, 3, 0, 0);
 	assert_string_equal(fill(scene).waits_on, "pipe to 8 x");
+}
+
+/* /proc/6 is there for any thread: who has the end is its process. */
+static void pipe_end_of_a_near_thread(void **state)
+{
+	struct scene *scene = *state;
+
+	fake_proc_put(&scene->proc, 7, 7, "fd/3", "pipe:[11]");
+	fake_proc_put_process(&scene->proc, 6, "fd/4", "pipe:[11]");
+	fake_proc_put_process(&scene->proc, 6, "status", "Name:\tx\nTgid:\t3\nUid:\t0\t0\t0\t0\n");
+	fake_proc_put_process(&scene->proc, 3, "comm", "three\n");
+	call_put(scene, SYS_read, 3, 0, 0);
+	assert_string_equal(fill(scene).waits_on, "pipe from 3 three");
 }
 
 /* Far away, behind 10 000 descriptors: found in some later scan, and none of them takes long. */
@@ -437,6 +451,7 @@ int main(void)
 		scene_test(mutex_in_a_container),
 		scene_test(join_of_a_thread),
 		scene_test(pipe_end_in_another_process),
+		scene_test(pipe_end_of_a_near_thread),
 		scene_test(pipe_end_among_many),
 		scene_test(pipe_end_nowhere),
 		scene_test(poll_sets),
