@@ -37,7 +37,7 @@ static void inflight_tell(struct wait *wait, const char *what, const char *at_le
 }
 
 /* fdinfo has CachedSqHead, the requests that the kernel took, and CachedCqTail, the answers that it
- * gave, since 5.19; before that nothing tells. A request that answers often, or never, spoils the
+ * gave, since 5.16; before that nothing tells. A request that answers often, or never, spoils the
  * difference: then it is not told. */
 void uring_tell(struct wait *wait)
 {

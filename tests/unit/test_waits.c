@@ -334,7 +334,7 @@ static void rings(void **state)
 	fake_proc_put(&scene->proc, 7, 7, "fdinfo/3", "CachedSqHead:\t2\nCachedCqTail:\t9\n");
 	scene->hint.sequence++;
 	assert_string_equal(fill(scene).waits_on, "io_uring");
-	fake_proc_put(&scene->proc, 7, 7, "fdinfo/3", "SqThread:\t-1\n"); /* before 5.19 */
+	fake_proc_put(&scene->proc, 7, 7, "fdinfo/3", "SqThread:\t-1\n"); /* before 5.16 */
 	scene->hint.sequence++;
 	assert_int_equal(fill(scene).inflight, ABSENT);
 
