@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "lookup/lookup.h"
+#include "base/cache.h"
 #include "lookup/accounts.h"
-#include "lookup/cache.h"
 #include "lookup/cgroup.h"
 #include "lookup/comm.h"
 #include "lookup/containers.h"

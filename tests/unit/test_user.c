@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/names.h"
-#include "lookup/cache.h"
+#include "base/cache.h"
 #include "lookup/users.h"
 
 #define UNKNOWN_UID 4011222333ll /* above what adduser, systemd and subuid ranges give */

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "lookup/cache.h"
+#include "base/cache.h"
 
 struct item {
 	struct cache_entry entry;

@@ -1,14 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "lookup/cache.h"
+#include "base/cache.h"
 #include "base/memory.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+static void entry_free(struct cache *cache, struct cache_entry *entry)
+{
+	if (entry && cache->drop)
+		cache->drop(entry);
+	free(entry);
+}
+
 static struct cache_entry *cache_spare(struct cache *cache)
 {
 	if (!cache->spare)
 		cache->spare = memory_get(cache->entry_bytes);
+	else if (cache->drop)
+		cache->drop(cache->spare);
 	memset(cache->spare, 0, cache->entry_bytes);
 	return cache->spare;
 }
@@ -61,7 +70,7 @@ void cache_sweep(struct cache *cache, int64_t now_ns, int64_t idle_ns)
 			continue;
 		}
 		id_map_set(&cache->at, entry->key, 0);
-		free(entry);
+		entry_free(cache, entry);
 		cache->entries[i] = cache->entries[--cache->count];
 		if (i < cache->count)
 			id_map_set(&cache->at, cache->entries[i]->key, (uint32_t)i + 1);
@@ -71,10 +80,11 @@ void cache_sweep(struct cache *cache, int64_t now_ns, int64_t idle_ns)
 void cache_done(struct cache *cache)
 {
 	for (size_t i = 0; i < cache->count; i++)
-		free(cache->entries[i]);
+		entry_free(cache, cache->entries[i]);
 	free(cache->entries);
-	free(cache->spare);
+	entry_free(cache, cache->spare);
 	id_map_clear(&cache->at);
 	*cache = (struct cache){.entry_bytes = cache->entry_bytes,
-				.entries_max = cache->entries_max};
+				.entries_max = cache->entries_max,
+				.drop = cache->drop};
 }

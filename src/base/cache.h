@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A bounded set of entries by a 64-bit key, for the caches of this room.
+/* A bounded set of entries by a 64-bit key, for caches.
  *
  * The entry's struct begins with a struct cache_entry. Entries stay at their address until
- * cache_sweep() or cache_done(). A cache needs entry_bytes and entries_max, all else zeroed.
+ * cache_sweep() or cache_done(). A cache needs entry_bytes and entries_max, all else zeroed but
+ * drop, which, if set, is called before an entry's memory goes or is used anew.
  */
-#ifndef TSNAP_LOOKUP_CACHE_H
-#define TSNAP_LOOKUP_CACHE_H
+#ifndef TSNAP_BASE_CACHE_H
+#define TSNAP_BASE_CACHE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,6 +21,7 @@ struct cache_entry {
 
 struct cache {
 	size_t entry_bytes, entries_max;
+	void (*drop)(void *entry);
 	struct id_map at; /* key to position in entries, plus one */
 	struct cache_entry **entries;
 	size_t count, capacity;
