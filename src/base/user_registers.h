@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Registers of user code, by the numbers that DWARF gives them on this machine: what the kernel
+ * room decodes and a stack walk begins with.
+ */
+#ifndef TSNAP_BASE_USER_REGISTERS_H
+#define TSNAP_BASE_USER_REGISTERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define USER_REGISTER_COUNT 32
+
+struct user_registers {
+	uint64_t ip, sp;
+	uint64_t word[USER_REGISTER_COUNT]; /* sp is not among them */
+	uint32_t known;			    /* bits of words */
+	bool compat;			    /* 32-bit code */
+};
+
+static inline void user_register_set(struct user_registers *registers, int number, uint64_t value)
+{
+	registers->word[number] = value;
+	registers->known |= 1u << number;
+}
+
+static inline bool user_register_get(const struct user_registers *registers, int number,
+				     uint64_t *value)
+{
+	*value = registers->word[number];
+	return registers->known >> number & 1;
+}
+
+#endif

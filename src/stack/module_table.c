@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "stack/module_table.h"
+#include "base/memory.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+void module_table_init(struct module_table *table)
+{
+	struct rlimit files;
+
+	*table = (struct module_table){.count = 0};
+	if (getrlimit(RLIMIT_NOFILE, &files) || files.rlim_cur >= 2 * MODULES_MAX)
+		return;
+	files.rlim_cur = files.rlim_max < 2 * MODULES_MAX ? files.rlim_max : 2 * MODULES_MAX;
+	setrlimit(RLIMIT_NOFILE, &files);
+}
+
+static void module_free(struct module *module)
+{
+	frame_table_done(&module->table);
+	if (module->fd >= 0)
+		close(module->fd);
+	free(module->image);
+	free(module->path);
+	free(module);
+}
+
+void module_table_clear(struct module_table *table)
+{
+	for (uint32_t i = 0; i < table->count; i++)
+		module_free(table->modules[i]);
+	index_clear(&table->at);
+	table->count = 0;
+	table->source_bytes = 0;
+}
+
+/* The C library and what belongs to it, of glibc and musl. */
+static bool name_is_libc(const char *name)
+{
+	static const char *const patterns[] = {
+		"libc.so*", "libc-2.*",	  "libpthread*.so*", "ld-linux*",
+		"ld-musl*", "libc.musl*", "ld-2.*.so",	     "[[]vdso]",
+	};
+
+	for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++)
+		if (!fnmatch(patterns[i], name, 0))
+			return true;
+	return false;
+}
+
+static struct module *module_add(struct module_table *table, uint64_t key, const char *path)
+{
+	struct module *module;
+	char *last;
+
+	if (table->count == MODULES_MAX) {
+		table->refused++;
+		return NULL;
+	}
+	module = memory_get(sizeof(*module));
+	module->number = table->count;
+	module->fd = -1;
+	module->identity = key;
+	module->path = memory_text(path, strlen(path));
+	last = strrchr(module->path, '/');
+	module->name = last && last[1] ? last + 1 : module->path;
+	module->libc = name_is_libc(module->name);
+	*index_put(&table->at, key, NULL) = table->count;
+	table->modules[table->count++] = module;
+	return module;
+}
+
+static uint64_t file_key(const struct stat *file)
+{
+	const uint64_t words[] = {file->st_dev, file->st_ino, (uint64_t)file->st_mtim.tv_sec,
+				  (uint64_t)file->st_mtim.tv_nsec, (uint64_t)file->st_size};
+
+	return hash_bytes(words, sizeof(words));
+}
+
+/* A file that is none of code is kept as well: it is not opened again. */
+static uint32_t module_fill(struct module *module, const struct machine *machine, uint64_t bytes)
+{
+	if (!machine || elf_file_read(&module->elf, module->fd, module->image, bytes) ||
+	    module->elf.machine != machine->elf)
+		module->elf = (struct elf_file){.fd = -1};
+	frame_table_init(&module->table, &module->elf, machine);
+	module->table.without = !module->elf.bytes;
+	module->kind = strstr(module->name, ".so") || module->image ? FRAME_LIBRARY : FRAME_PROGRAM;
+	if (module->elf.build_id_bytes)
+		module->identity = hash_bytes(module->elf.build_id, module->elf.build_id_bytes);
+	return module->elf.bytes ? module->number : MODULE_NONE;
+}
+
+static uint32_t module_known(const struct module_table *table, uint64_t number)
+{
+	return table->modules[number]->elf.bytes ? (uint32_t)number : MODULE_NONE;
+}
+
+uint32_t module_of_file(struct module_table *table, int fd, const char *path,
+			const struct machine *machine, int64_t tid)
+{
+	struct module *module = NULL;
+	uint64_t *known = NULL;
+	struct stat file;
+
+	if (!fstat(fd, &file) && S_ISREG(file.st_mode)) {
+		known = index_find(&table->at, file_key(&file));
+		if (!known)
+			module = module_add(table, file_key(&file), path);
+	}
+	if (!module) {
+		close(fd);
+		return known ? module_known(table, *known) : MODULE_NONE;
+	}
+	module->fd = fd;
+	module->tid = tid;
+	if (module_fill(module, machine, (uint64_t)file.st_size) == MODULE_NONE) {
+		close(fd);
+		module->fd = -1;
+		return MODULE_NONE;
+	}
+	return module->number;
+}
+
+uint32_t module_of_image(struct module_table *table, const char *image, size_t bytes,
+			 const char *name, const struct machine *machine)
+{
+	uint64_t key = hash_bytes(image, bytes), *known = index_find(&table->at, key);
+	struct module *module;
+
+	if (known)
+		return module_known(table, *known);
+	module = module_add(table, key, name);
+	if (!module)
+		return MODULE_NONE;
+	module->image = memory_get(bytes);
+	memcpy(module->image, image, bytes);
+	return module_fill(module, machine, bytes);
+}
+
+uint32_t module_of_process(struct module_table *table, int64_t pid, int64_t tid, int64_t start_ns,
+			   int64_t uid)
+{
+	const uint64_t words[] = {(uint64_t)pid, (uint64_t)start_ns, FRAME_JIT};
+	uint64_t key = hash_bytes(words, sizeof(words)), *known = index_find(&table->at, key);
+	struct module *module;
+
+	if (known)
+		return (uint32_t)*known;
+	module = module_add(table, key, "[jit]");
+	if (!module)
+		return MODULE_NONE;
+	module->kind = FRAME_JIT;
+	module->tid = tid;
+	module->uid = uid;
+	module->table.without = true;
+	return module->number;
+}
+
+/* Gives back what was asked for longest ago, but not the newest. */
+static void sources_trim(struct module_table *table, const struct module *newest)
+{
+	while (table->source_bytes > MODULE_TABLES_BYTES_MAX) {
+		struct module *oldest = NULL;
+
+		for (uint32_t i = 0; i < table->count; i++) {
+			struct module *module = table->modules[i];
+
+			if (module != newest && module->table.source &&
+			    (!oldest || module->used < oldest->used))
+				oldest = module;
+		}
+		if (!oldest)
+			return;
+		table->source_bytes -= frame_table_source_bytes(&oldest->table);
+		frame_table_shrink(&oldest->table);
+	}
+}
+
+/* Rows are quickly made again. */
+static void rows_trim(struct module_table *table)
+{
+	size_t bytes = 0;
+
+	for (uint32_t i = 0; i < table->count; i++)
+		bytes += frame_table_bytes(&table->modules[i]->table);
+	if (bytes <= MODULE_ROWS_BYTES_MAX)
+		return;
+	for (uint32_t i = 0; i < table->count; i++)
+		frame_table_forget(&table->modules[i]->table);
+}
+
+const struct frame_row *module_row(struct module_table *table, struct module *module,
+				   uint64_t address)
+{
+	bool read = module->table.source;
+	size_t rows = module->table.count;
+	const struct frame_row *row;
+
+	if (rows == module->table.capacity && rows >= 1024)
+		rows_trim(table);
+	row = frame_table_row(&module->table, address);
+	if (module->table.count == rows)
+		return row;
+	module->used = ++table->uses;
+	if (!read && module->table.source) {
+		table->source_bytes += frame_table_source_bytes(&module->table);
+		sources_trim(table, module);
+	}
+	return row;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Files with code, each opened once however many processes map it, and known by device, inode, time
+ * and size as fstat(2) tells them; their unwind tables; also the vDSO, by its bytes, and code that
+ * is in no file (JIT), one module for each process.
+ */
+#ifndef TSNAP_STACK_MODULE_TABLE_H
+#define TSNAP_STACK_MODULE_TABLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/index.h"
+#include "stack/elf_file.h"
+#include "stack/frame_table.h"
+
+#define MODULES_MAX 2048
+#define MODULE_NONE UINT32_MAX
+#define MODULE_TABLES_BYTES_MAX (24u << 20) /* the files' own tables in memory */
+#define MODULE_ROWS_BYTES_MAX (12u << 20)
+
+/* How a frame is shown. */
+enum frame_kind {
+	FRAME_PROGRAM,
+	FRAME_LIBRARY,
+	FRAME_JIT,
+	FRAME_KERNEL,
+};
+
+struct module {
+	uint32_t number;
+	enum frame_kind kind;
+	bool libc;	     /* the C library, its threads, or the dynamic linker */
+	uint64_t identity;   /* the same in every run: of the build-id where there is one */
+	char *path, *name;   /* as the first process saw it; its last part */
+	int fd;		     /* -1: in no file */
+	char *image;	     /* the vDSO's bytes, or NULL */
+	struct elf_file elf; /* constant from then on */
+	int64_t tid, uid;    /* of a process that has it: root of its files; JIT: its own */
+	struct frame_table table;
+	int64_t used;
+	struct symbols *symbols; /* stack_names' own */
+};
+
+struct module_table {
+	struct index at; /* hash of what it is known by, to number */
+	struct module *modules[MODULES_MAX];
+	uint32_t count;
+	int64_t uses;
+	size_t source_bytes;
+	uint64_t refused; /* files beyond MODULES_MAX */
+};
+
+void module_table_init(struct module_table *table); /* raises the limit of open files, if it may */
+void module_table_clear(struct module_table *table);
+
+/* The file behind an opened descriptor, which is taken over (closed if it is known already or no
+ * ELF file of machine). tid: of a process that maps it. MODULE_NONE where it can't be used. */
+uint32_t module_of_file(struct module_table *table, int fd, const char *path,
+			const struct machine *machine, int64_t tid);
+uint32_t module_of_image(struct module_table *table, const char *image, size_t bytes,
+			 const char *name, const struct machine *machine);
+/* start_ns: with pid, the process' identity; uid: of its owner. */
+uint32_t module_of_process(struct module_table *table, int64_t pid, int64_t tid, int64_t start_ns,
+			   int64_t uid);
+
+/* The unwind row, or NULL. Valid until the next call. */
+const struct frame_row *module_row(struct module_table *table, struct module *module,
+				   uint64_t address);
+
+#endif

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "stack/perf_map.h"
+#include "stack/process_file.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PIECE_BYTES 65536
+
+static const char *hex_take(const char *at, const char *end, uint64_t *value)
+{
+	const char *start = at;
+
+	*value = 0;
+	for (; at < end && at - start < 16; at++) {
+		char c = *at;
+		int digit = c >= '0' && c <= '9'   ? c - '0'
+			    : c >= 'a' && c <= 'f' ? c - 'a' + 10
+			    : c >= 'A' && c <= 'F' ? c - 'A' + 10
+						   : -1;
+
+		if (digit < 0)
+			break;
+		*value = *value << 4 | (unsigned int)digit;
+	}
+	return at == start || at == end || *at != ' ' ? NULL : at + 1;
+}
+
+static const char *prefix_pass(const char *at, const char *end)
+{
+	return end - at > 2 && at[0] == '0' && at[1] == 'x' ? at + 2 : at;
+}
+
+bool perf_map_parse(const char *line, size_t length, struct perf_map_line *parsed)
+{
+	const char *end = line + length, *at;
+
+	at = hex_take(prefix_pass(line, end), end, &parsed->address);
+	at = at ? hex_take(prefix_pass(at, end), end, &parsed->bytes) : NULL;
+	if (!at || at == end || !parsed->bytes || parsed->address > UINT64_MAX - parsed->bytes)
+		return false;
+	parsed->name = (size_t)(at - line);
+	return true;
+}
+
+int perf_map_open(struct perf_map *map, const char *proc_root, int64_t tid, int64_t uid)
+{
+	int64_t inner = process_inner_pid(proc_root, tid);
+	struct stat file;
+	char path[64];
+
+	*map = (struct perf_map){.fd = -1};
+	if (inner < 0)
+		return -ENOENT;
+	snprintf(path, sizeof(path), "tmp/perf-%lld.map", (long long)inner);
+	map->fd = process_file_open(proc_root, tid, path, true);
+	if (map->fd < 0)
+		return map->fd;
+	if (fstat(map->fd, &file) || (file.st_uid && (int64_t)file.st_uid != uid)) {
+		perf_map_done(map);
+		return -EPERM;
+	}
+	return 0;
+}
+
+void perf_map_done(struct perf_map *map)
+{
+	if (map->fd >= 0)
+		close(map->fd);
+	symbol_table_done(&map->table);
+	*map = (struct perf_map){.fd = -1};
+}
+
+void perf_map_read(struct perf_map *map)
+{
+	bool skip = false, added = false;
+	char piece[PIECE_BYTES];
+	size_t held = 0;
+	ssize_t got;
+
+	while (map->read_bytes + held < PERF_MAP_BYTES_MAX &&
+	       (got = pread(map->fd, piece + held, sizeof(piece) - held,
+			    (off_t)(map->read_bytes + held))) > 0) {
+		const char *line = piece, *end;
+		struct perf_map_line parsed;
+
+		held += (size_t)got;
+		for (; (end = memchr(line, '\n', (size_t)(piece + held - line))); line = end + 1) {
+			if (!skip && perf_map_parse(line, (size_t)(end - line), &parsed)) {
+				symbol_add(&map->table, parsed.address, parsed.bytes, 0, 0,
+					   map->read_bytes + (size_t)(line - piece) + parsed.name);
+				added = true;
+			}
+			skip = false;
+		}
+		if (line == piece && held == sizeof(piece)) {
+			skip = true; /* a line that is longer than all that are meant */
+			line = piece + held;
+		}
+		held -= (size_t)(line - piece);
+		map->read_bytes += (uint64_t)(line - piece);
+		memmove(piece, line, held);
+	}
+	map->cut = map->read_bytes + held >= PERF_MAP_BYTES_MAX;
+	if (added)
+		symbol_table_sort(&map->table, true);
+}
+
+bool perf_map_name(const struct perf_map *map, uint64_t address, char *name, size_t size)
+{
+	const struct symbol *symbol = symbol_find(&map->table, address);
+	ssize_t got;
+	char *end;
+
+	if (!symbol)
+		return false;
+	got = pread(map->fd, name, size - 1, (off_t)symbol_place(symbol));
+	if (got <= 0)
+		return false;
+	name[got] = '\0';
+	end = strchr(name, '\n');
+	if (end)
+		*end = '\0';
+	return *name;
+}

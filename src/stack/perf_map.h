@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The functions that a JIT compiler has made, as it tells them in /tmp/perf-PID.map: a line
+ * "START SIZE NAME" each, in hexadecimal. Written by whoever it likes, so nothing of it is trusted.
+ */
+#ifndef TSNAP_STACK_PERF_MAP_H
+#define TSNAP_STACK_PERF_MAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "stack/symbol_table.h"
+
+#define PERF_MAP_BYTES_MAX (128ull << 20)
+
+struct perf_map {
+	int fd; /* -1: none */
+	uint64_t read_bytes;
+	bool cut; /* longer than is read */
+	struct symbol_table table;
+};
+
+struct perf_map_line {
+	uint64_t address, bytes;
+	size_t name; /* where it begins in the line */
+};
+
+/* line: without its end. False where it is none. */
+bool perf_map_parse(const char *line, size_t length, struct perf_map_line *parsed);
+
+/* The map of that process, in its own /tmp and by its own number, if it is a file of its owner (or
+ * root's) and no link. 0 or -errno; *map is zeroed but for fd before. */
+int perf_map_open(struct perf_map *map, const char *proc_root, int64_t tid, int64_t uid);
+/* Reads what was added to it. fd: any file. */
+void perf_map_read(struct perf_map *map);
+void perf_map_done(struct perf_map *map);
+
+/* The function's name, cut at size - 1. */
+bool perf_map_name(const struct perf_map *map, uint64_t address, char *name, size_t size);
+
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Files as a process sees them: in its mount namespace, below its root. */
+#ifndef TSNAP_STACK_PROCESS_FILE_H
+#define TSNAP_STACK_PROCESS_FILE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Opens a regular file below the process' root for reading; path without a leading slash. Its
+ * symbolic links lead to where they would lead the process; plain: there may be none. A descriptor,
+ * or -errno. */
+int process_file_open(const char *proc_root, int64_t tid, const char *path, bool plain);
+
+/* The process' number in its own pid namespace, or -1. */
+int64_t process_inner_pid(const char *proc_root, int64_t tid);
+
+#endif

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "stack/process_maps.h"
+#include "base/clock.h"
+#include "base/memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PROCESSES_MAX 4096
+#define MAPS_BYTES_MAX (16u << 20)
+#define MAPS_OLD_NS (5 * NS_PER_SECOND) /* an exec or dlclose may have passed unseen */
+#define AGAIN_LEAST_NS (5 * NS_PER_MS)
+#define AGAIN_SHARE 50 /* of the time may go into reading one process' maps */
+#define VDSO_BYTES_MAX 16384
+
+static void mappings_free(struct process_maps *maps)
+{
+	for (size_t i = 0; i < maps->count; i++)
+		free(maps->mappings[i].path);
+	free(maps->mappings);
+	maps->mappings = NULL;
+	maps->count = maps->capacity = maps->last = 0;
+}
+
+static void process_drop(void *entry)
+{
+	mappings_free(entry);
+}
+
+void process_maps_cache_init(struct cache *processes)
+{
+	*processes = (struct cache){.entry_bytes = sizeof(struct process_maps),
+				    .entries_max = PROCESSES_MAX,
+				    .drop = process_drop};
+}
+
+static char *hex_take(char *at, char until, uint64_t *value)
+{
+	char *end;
+
+	errno = 0;
+	*value = strtoull(at, &end, 16);
+	return errno || end == at || *end != until ? NULL : end + 1;
+}
+
+/* 7f0a00000000-7f0a00021000 r-xp 00000000 08:01 1234    /usr/lib/x.so */
+bool mapping_parse(char *line, struct mapping *mapping, char **path)
+{
+	struct mapping made = {.module = MODULE_NONE};
+	uint64_t ignored;
+	char *at = hex_take(line, '-', &made.start), *end;
+
+	at = at ? hex_take(at, ' ', &made.end) : NULL;
+	if (!at || made.end <= made.start || strlen(at) < 5 || at[2] != 'x' || at[4] != ' ')
+		return false;
+	at = hex_take(at + 5, ' ', &made.offset);
+	at = at ? hex_take(at, ':', &ignored) : NULL;
+	at = at ? hex_take(at, ' ', &ignored) : NULL;
+	if (!at)
+		return false;
+	errno = 0;
+	made.inode = strtoull(at, &end, 10);
+	if (errno || end == at)
+		return false;
+	*path = end + strspn(end, " ");
+	made.jit = !**path || !strncmp(*path, "[anon", 5) || !strncmp(*path, "//anon", 6);
+	*mapping = made;
+	return true;
+}
+
+static void line_take(struct process_maps *maps, char *line)
+{
+	struct mapping mapping;
+	char *path;
+
+	if (maps->count == MAPPINGS_MAX || !mapping_parse(line, &mapping, &path))
+		return;
+	if (maps->count && mapping.start < maps->mappings[maps->count - 1].end)
+		return; /* the kernel gives them in order */
+	if (maps->count == maps->capacity) {
+		maps->capacity = maps->capacity ? 2 * maps->capacity : 16;
+		maps->mappings =
+			memory_resize(maps->mappings, maps->capacity, sizeof(*maps->mappings));
+	}
+	mapping.path = mapping.jit ? NULL : memory_text(path, strlen(path));
+	maps->mappings[maps->count++] = mapping;
+}
+
+/* Hands over whole lines; one longer than the buffer is dropped. */
+static int lines_read(struct process_maps *maps, int fd)
+{
+	char text[16384];
+	size_t held = 0, total = 0;
+	ssize_t got = 1;
+
+	while (got > 0 && total < MAPS_BYTES_MAX) {
+		char *line = text, *end;
+
+		got = read(fd, text + held, sizeof(text) - 1 - held);
+		if (got < 0)
+			return -errno;
+		held += (size_t)got;
+		total += (size_t)got;
+		text[held] = '\0';
+		for (; (end = memchr(line, '\n', (size_t)(text + held - line))); line = end + 1) {
+			*end = '\0';
+			line_take(maps, line);
+		}
+		held -= (size_t)(line - text);
+		if (held == sizeof(text) - 1)
+			held = 0;
+		memmove(text, line, held);
+	}
+	return 0;
+}
+
+static int maps_read(struct process_maps *maps, const char *proc_root,
+		     const struct stack_thread *thread)
+{
+	int64_t start_ns = clock_monotonic_ns(), took_ns;
+	char path[PATH_MAX];
+	int fd, err;
+
+	snprintf(path, sizeof(path), "%s/%lld/maps", proc_root, (long long)thread->tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	mappings_free(maps);
+	err = lines_read(maps, fd);
+	close(fd);
+	took_ns = clock_monotonic_ns() - start_ns;
+	maps->read_ns = thread->now_ns;
+	maps->next_read_ns =
+		thread->now_ns +
+		(took_ns * AGAIN_SHARE > AGAIN_LEAST_NS ? took_ns * AGAIN_SHARE : AGAIN_LEAST_NS);
+	return err;
+}
+
+struct process_maps *process_maps_get(struct cache *processes, const char *proc_root,
+				      const struct stack_thread *thread)
+{
+	bool added;
+	struct process_maps *maps =
+		cache_get(processes, (uint64_t)thread->pid, thread->now_ns, &added);
+
+	if (!added && thread->now_ns - maps->read_ns < MAPS_OLD_NS)
+		return maps;
+	return maps_read(maps, proc_root, thread) && !maps->count ? NULL : maps;
+}
+
+bool process_maps_again(struct process_maps *maps, const char *proc_root,
+			const struct stack_thread *thread)
+{
+	return maps->read_ns != thread->now_ns && thread->now_ns >= maps->next_read_ns &&
+	       !maps_read(maps, proc_root, thread);
+}
+
+static int file_open(const char *path, uint64_t inode)
+{
+	struct stat file;
+
+	/* a device's or FIFO's open may do something, or wait */
+	if (stat(path, &file) || !S_ISREG(file.st_mode) || (inode && file.st_ino != inode))
+		return -1;
+	return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+}
+
+static int mapping_open(const struct mapping *mapping, const char *proc_root, int64_t tid)
+{
+	char path[PATH_MAX];
+	int fd, length;
+
+	snprintf(path, sizeof(path), "%s/%lld/map_files/%llx-%llx", proc_root, (long long)tid,
+		 (unsigned long long)mapping->start, (unsigned long long)mapping->end);
+	fd = file_open(path, 0);
+	if (fd >= 0)
+		return fd;
+	/* needs CAP_SYS_ADMIN, or since 5.9 CAP_CHECKPOINT_RESTORE */
+	length = snprintf(path, sizeof(path), "%s/%lld/root%s", proc_root, (long long)tid,
+			  mapping->path);
+	return length < PATH_MAX ? file_open(path, mapping->inode) : -1;
+}
+
+static uint32_t vdso_module(const struct mapping *mapping, struct module_table *modules,
+			    struct thread_memory *memory, const struct machine *machine)
+{
+	uint64_t bytes = mapping->end - mapping->start;
+	char image[VDSO_BYTES_MAX];
+
+	if (bytes > sizeof(image))
+		return MODULE_NONE;
+	for (uint64_t at = 0; at < bytes; at += THREAD_MEMORY_ELSEWHERE_BYTES)
+		if (thread_memory_read(memory, mapping->start + at, image + at,
+				       THREAD_MEMORY_ELSEWHERE_BYTES))
+			return MODULE_NONE;
+	return module_of_image(modules, image, bytes, mapping->path, machine);
+}
+
+static int64_t process_uid(const char *proc_root, int64_t tid)
+{
+	char path[PATH_MAX];
+	struct stat owner;
+
+	snprintf(path, sizeof(path), "%s/%lld", proc_root, (long long)tid);
+	return stat(path, &owner) ? -1 : (int64_t)owner.st_uid;
+}
+
+static void mapping_look(struct mapping *mapping, const char *proc_root,
+			 const struct stack_thread *thread, struct module_table *modules,
+			 struct thread_memory *memory, const struct machine *machine,
+			 int64_t start_ns)
+{
+	int fd;
+
+	mapping->looked_at = true;
+	if (!mapping->jit && !strcmp(mapping->path, "[vdso]")) {
+		mapping->module = vdso_module(mapping, modules, memory, machine);
+		return;
+	}
+	fd = mapping->jit || !mapping->inode ? -1 : mapping_open(mapping, proc_root, thread->tid);
+	if (fd >= 0)
+		mapping->module = module_of_file(modules, fd, mapping->path, machine, thread->tid);
+	if (mapping->module != MODULE_NONE)
+		return;
+	/* also memory files, which JITs use to have their code writable elsewhere */
+	mapping->jit = true;
+	mapping->module = module_of_process(modules, thread->pid, thread->tid, start_ns,
+					    process_uid(proc_root, thread->tid));
+}
+
+const struct mapping *mapping_find(struct process_maps *maps, const char *proc_root,
+				   const struct stack_thread *thread, struct module_table *modules,
+				   struct thread_memory *memory, const struct machine *machine,
+				   uint64_t address)
+{
+	size_t low = 0, high = maps->count;
+	struct mapping *mapping;
+
+	if (maps->last < maps->count && address >= maps->mappings[maps->last].start &&
+	    address < maps->mappings[maps->last].end) {
+		low = maps->last;
+		high = low + 1;
+	}
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		mapping = &maps->mappings[middle];
+		if (address < mapping->start) {
+			high = middle;
+		} else if (address >= mapping->end) {
+			low = middle + 1;
+		} else {
+			maps->last = middle;
+			if (!mapping->looked_at)
+				mapping_look(mapping, proc_root, thread, modules, memory, machine,
+					     maps->start_ns);
+			return mapping;
+		}
+	}
+	return NULL;
+}

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "stack/stack_names.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/names.h"
+#include "stack/symbols.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define QUEUE_MAX 4096
+#define MODULE_KERNEL (UINT32_MAX - 1)
+
+enum name_state { NAME_NEW, NAME_QUEUED, NAME_KNOWN, NAME_NONE };
+
+struct named_frame {
+	struct frame frame;
+	const char *name, *place; /* place: module+0xOFFSET */
+	enum name_state state;
+};
+
+struct name_work {
+	struct module *module;
+	uint64_t address;
+	uint32_t frame;
+	bool found;
+	char name[FUNCTION_NAME_SIZE];
+};
+
+struct stack_names {
+	struct module_table *modules;
+	struct index at; /* hash of a frame, to number */
+	struct named_frame *frames;
+	uint32_t count, capacity;
+	/* Shared with the thread: work from done on to todo is waiting, from taken on to done is
+	 * done; the places are those numbers modulo QUEUE_MAX. */
+	pthread_mutex_t lock;
+	pthread_cond_t more, less;
+	struct name_work *work;
+	uint64_t taken, done, todo;
+	bool end;
+	/* the thread's own */
+	pthread_t thread;
+	bool threaded;
+	struct symbols_cache symbols;
+};
+
+static void *names_thread(void *of)
+{
+	struct stack_names *names = of;
+
+	pthread_mutex_lock(&names->lock);
+	while (!names->end) {
+		struct name_work *work = &names->work[names->done % QUEUE_MAX];
+
+		if (names->done == names->todo) {
+			pthread_cond_wait(&names->more, &names->lock);
+			continue;
+		}
+		pthread_mutex_unlock(&names->lock);
+		work->found =
+			symbols_name(&names->symbols, work->module, work->address, work->name);
+		pthread_mutex_lock(&names->lock);
+		names->done++;
+		if (names->done == names->todo)
+			pthread_cond_signal(&names->less);
+	}
+	pthread_mutex_unlock(&names->lock);
+	return NULL;
+}
+
+/* Signals are the main thread's. */
+static void thread_start(struct stack_names *names)
+{
+	sigset_t all, before;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	names->end = false;
+	names->threaded = !pthread_create(&names->thread, NULL, names_thread, names);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+/* Waits for the name that is being looked for; the rest of the work is dropped. */
+static void thread_stop(struct stack_names *names)
+{
+	if (!names->threaded)
+		return;
+	pthread_mutex_lock(&names->lock);
+	names->end = true;
+	pthread_cond_signal(&names->more);
+	pthread_mutex_unlock(&names->lock);
+	pthread_join(names->thread, NULL);
+	names->threaded = false;
+	names->taken = names->done = names->todo = 0;
+}
+
+struct stack_names *stack_names_new(const char *proc_root, struct module_table *modules)
+{
+	struct stack_names *names = memory_get(sizeof(*names));
+	pthread_condattr_t clock;
+
+	names->modules = modules;
+	names->work = memory_get(QUEUE_MAX * sizeof(*names->work));
+	names->symbols =
+		(struct symbols_cache){.proc_root = proc_root, .bytes_max = SYMBOLS_BYTES_MAX};
+	pthread_mutex_init(&names->lock, NULL);
+	pthread_cond_init(&names->more, NULL);
+	pthread_condattr_init(&clock);
+	pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+	pthread_cond_init(&names->less, &clock);
+	pthread_condattr_destroy(&clock);
+	return names;
+}
+
+void stack_names_clear(struct stack_names *names)
+{
+	thread_stop(names);
+	symbols_cache_done(&names->symbols);
+	index_clear(&names->at);
+	names->count = 0;
+}
+
+void stack_names_free(struct stack_names *names)
+{
+	if (!names)
+		return;
+	stack_names_clear(names);
+	pthread_cond_destroy(&names->more);
+	pthread_cond_destroy(&names->less);
+	pthread_mutex_destroy(&names->lock);
+	free(names->frames);
+	free(names->work);
+	free(names);
+}
+
+static uint32_t frame_number(struct stack_names *names, const struct frame *frame, const char *name)
+{
+	const uint64_t words[] = {frame->module, frame->address};
+	uint64_t key = hash_bytes(words, sizeof(words)), *number = index_find(&names->at, key);
+
+	if (number)
+		return (uint32_t)*number;
+	if (names->count == FRAMES_MAX)
+		return FRAME_REFUSED;
+	if (names->count == names->capacity) {
+		names->capacity = names->capacity ? 2 * names->capacity : 1024;
+		names->frames =
+			memory_resize(names->frames, names->capacity, sizeof(*names->frames));
+	}
+	*index_put(&names->at, key, NULL) = names->count;
+	names->frames[names->count] = (struct named_frame){
+		.frame = *frame, .name = name, .state = name ? NAME_KNOWN : NAME_NEW};
+	return names->count++;
+}
+
+uint32_t stack_names_frame(struct stack_names *names, const struct frame *frame)
+{
+	return frame_number(names, frame, NULL);
+}
+
+uint32_t stack_names_kernel(struct stack_names *names, const char *function)
+{
+	const char *name = name_of_string(function);
+	/* equal names have one address */
+	struct frame frame = {MODULE_KERNEL, (uint64_t)(uintptr_t)name};
+
+	return frame_number(names, &frame, name);
+}
+
+/* Takes what the thread has found. */
+static void work_collect(struct stack_names *names)
+{
+	uint64_t done;
+
+	pthread_mutex_lock(&names->lock);
+	done = names->done;
+	pthread_mutex_unlock(&names->lock);
+	for (; names->taken < done; names->taken++) {
+		struct name_work *work = &names->work[names->taken % QUEUE_MAX];
+		struct named_frame *frame = &names->frames[work->frame];
+
+		frame->state = work->found ? NAME_KNOWN : NAME_NONE;
+		if (work->found)
+			frame->name = name_of_string(work->name);
+	}
+}
+
+static void work_add(struct stack_names *names, uint32_t number)
+{
+	struct named_frame *frame = &names->frames[number];
+
+	if (frame->frame.module == MODULE_NONE) {
+		frame->state = NAME_NONE;
+		return;
+	}
+	if (!names->threaded)
+		thread_start(names);
+	if (!names->threaded || names->todo - names->taken == QUEUE_MAX)
+		return; /* later */
+	pthread_mutex_lock(&names->lock);
+	names->work[names->todo % QUEUE_MAX] =
+		(struct name_work){.module = names->modules->modules[frame->frame.module],
+				   .address = frame->frame.address,
+				   .frame = number};
+	names->todo++;
+	pthread_cond_signal(&names->more);
+	pthread_mutex_unlock(&names->lock);
+	frame->state = NAME_QUEUED;
+}
+
+static const char *frame_place(struct named_frame *frame, const struct module *module)
+{
+	char text[256];
+
+	if (!frame->place) {
+		snprintf(text, sizeof(text), "%.200s+0x%llx", module ? module->name : "[?]",
+			 (unsigned long long)frame->frame.address);
+		frame->place = name_of_string(text);
+	}
+	return frame->place;
+}
+
+struct frame_view stack_names_get(struct stack_names *names, uint32_t number)
+{
+	struct frame_view view = {.name = "[too many frames]", .final = true};
+	const struct module *module = NULL;
+	struct named_frame *frame;
+
+	if (number >= names->count)
+		return view;
+	frame = &names->frames[number];
+	if (frame->frame.module == MODULE_KERNEL)
+		return (struct frame_view){
+			.name = frame->name, .kind = FRAME_KERNEL, .final = true};
+	if (frame->state == NAME_QUEUED || frame->state == NAME_NEW)
+		work_collect(names);
+	if (frame->state == NAME_NEW)
+		work_add(names, number);
+	if (frame->frame.module != MODULE_NONE)
+		module = names->modules->modules[frame->frame.module];
+	return (struct frame_view){
+		.name = frame->state == NAME_KNOWN ? frame->name : frame_place(frame, module),
+		.module = module ? module->name : NULL,
+		.kind = module ? module->kind : FRAME_JIT,
+		.libc = module && module->libc,
+		.final = frame->state == NAME_KNOWN || frame->state == NAME_NONE,
+	};
+}
+
+bool stack_names_wait(struct stack_names *names, int64_t until_ns)
+{
+	struct timespec until = {until_ns / NS_PER_SECOND, until_ns % NS_PER_SECOND};
+	bool all;
+
+	pthread_mutex_lock(&names->lock);
+	while (names->done != names->todo &&
+	       pthread_cond_timedwait(&names->less, &names->lock, &until) != ETIMEDOUT)
+		;
+	all = names->done == names->todo;
+	pthread_mutex_unlock(&names->lock);
+	work_collect(names);
+	return all;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Frames by number, each kept once, and their functions' names. A name is looked for by a thread of
+ * its own, so that nobody waits for a large file: until it is there, a frame is its module and
+ * offset.
+ *
+ * All calls are of one thread; the names handed out are interned (base/names.h).
+ */
+#ifndef TSNAP_STACK_STACK_NAMES_H
+#define TSNAP_STACK_STACK_NAMES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "stack/module_table.h"
+#include "stack/unwinder.h"
+
+#define FRAMES_MAX 131072
+#define FRAME_REFUSED UINT32_MAX
+#define SYMBOLS_BYTES_MAX (20u << 20) /* of symbol tables in memory; one may be larger alone */
+
+struct stack_names;
+
+/* What is known of a frame. */
+struct frame_view {
+	const char *name;   /* of the function; module+0xOFFSET where it is not known (yet) */
+	const char *module; /* name of its file, NULL: in none */
+	enum frame_kind kind;
+	bool libc;  /* in the C library */
+	bool final; /* name stays what it is */
+};
+
+struct stack_names *stack_names_new(const char *proc_root, struct module_table *modules);
+void stack_names_free(struct stack_names *names);
+/* Forgets all frames, whose numbers become invalid, and lets go of the modules. */
+void stack_names_clear(struct stack_names *names);
+
+/* The frame's number, or FRAME_REFUSED: there are FRAMES_MAX already. */
+uint32_t stack_names_frame(struct stack_names *names, const struct frame *frame);
+uint32_t stack_names_kernel(struct stack_names *names, const char *function);
+
+/* What is known now; what is not is queued. */
+struct frame_view stack_names_get(struct stack_names *names, uint32_t frame);
+
+/* Waits until all that was queued is known, or until then (monotonic). Whether it is. */
+bool stack_names_wait(struct stack_names *names, int64_t until_ns);
+
+#endif

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "stack/symbols.h"
+#include "base/memory.h"
+#include "stack/demangle.h"
+#include "stack/process_file.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define DEBUG_PATH "usr/lib/debug/.build-id/"
+
+static void symbols_unload(struct symbols *symbols)
+{
+	elf_symbols_done(&symbols->elf);
+	if (symbols->module->kind == FRAME_JIT)
+		perf_map_done(&symbols->map);
+	symbols->loaded = false;
+}
+
+void symbols_cache_done(struct symbols_cache *cache)
+{
+	while (cache->first) {
+		struct symbols *symbols = cache->first;
+
+		cache->first = symbols->next;
+		if (symbols->loaded)
+			symbols_unload(symbols);
+		symbols->module->symbols = NULL;
+		free(symbols);
+	}
+}
+
+static void cache_trim(struct symbols_cache *cache, const struct symbols *newest)
+{
+	for (;;) {
+		struct symbols *oldest = NULL;
+		size_t bytes = 0;
+
+		for (struct symbols *at = cache->first; at; at = at->next) {
+			if (!at->loaded)
+				continue;
+			bytes += elf_symbols_bytes(&at->elf) +
+				 at->map.table.capacity * sizeof(struct symbol);
+			if (at != newest && (!oldest || at->used < oldest->used))
+				oldest = at;
+		}
+		if (bytes <= cache->bytes_max || !oldest)
+			return;
+		symbols_unload(oldest);
+	}
+}
+
+/* The separate debug file as gdb finds it by the build-id: the process' own first, then this
+ * host's. */
+static void debug_add(const struct symbols_cache *cache, struct symbols *symbols)
+{
+	const struct module *module = symbols->module;
+	char path[sizeof(DEBUG_PATH) + 2 * BUILD_ID_MAX + sizeof("/.debug")], *at = path;
+	int fd;
+
+	if (module->elf.build_id_bytes < 2)
+		return;
+	at += sprintf(at, "%s", DEBUG_PATH);
+	for (uint32_t i = 0; i < module->elf.build_id_bytes; i++)
+		at += sprintf(at, "%02x%s", module->elf.build_id[i], i ? "" : "/");
+	strcpy(at, ".debug");
+	fd = process_file_open(cache->proc_root, module->tid, path, false);
+	if (fd < 0)
+		fd = process_file_open("/proc", getpid(), path, false);
+	if (fd >= 0)
+		elf_symbols_add_debug(&symbols->elf, fd, &module->elf);
+}
+
+static void symbols_load(struct symbols_cache *cache, struct symbols *symbols)
+{
+	struct module *module = symbols->module;
+
+	symbols->loaded = true;
+	if (module->kind == FRAME_JIT) {
+		perf_map_open(&symbols->map, cache->proc_root, module->tid, module->uid);
+		return;
+	}
+	elf_symbols_add(&symbols->elf, &module->elf);
+	if (!symbols->elf.whole)
+		debug_add(cache, symbols);
+	elf_symbols_sort(&symbols->elf);
+}
+
+static bool name_find(struct symbols *symbols, uint64_t address, char *name, size_t size)
+{
+	if (symbols->module->kind != FRAME_JIT)
+		return elf_symbol_name(&symbols->elf, address, name, size);
+	if (symbols->map.fd < 0)
+		return false;
+	if (perf_map_name(&symbols->map, address, name, size))
+		return true;
+	perf_map_read(&symbols->map);
+	return perf_map_name(&symbols->map, address, name, size);
+}
+
+/* What the folded form puts between frames must not be in them, nor what ends a line. */
+static void name_clean(char *name)
+{
+	for (; *name; name++) {
+		if (*name == ';')
+			*name = ':';
+		else if ((unsigned char)*name < ' ' || *name == 0x7f)
+			*name = '?';
+	}
+}
+
+bool symbols_name(struct symbols_cache *cache, struct module *module, uint64_t address,
+		  char name[FUNCTION_NAME_SIZE])
+{
+	struct symbols *symbols = module->symbols;
+	char found[FUNCTION_NAME_SIZE];
+
+	if (!symbols) {
+		symbols = module->symbols = memory_get(sizeof(*symbols));
+		symbols->module = module;
+		symbols->next = cache->first;
+		cache->first = symbols;
+	}
+	if (!symbols->loaded)
+		symbols_load(cache, symbols);
+	symbols->used = ++cache->uses;
+	cache_trim(cache, symbols);
+	if (!name_find(symbols, address, found, sizeof(found)))
+		return false;
+	if (!name_demangle(found, name, FUNCTION_NAME_SIZE)) {
+		/* foo@@VERSION */
+		if (module->kind != FRAME_JIT)
+			found[strcspn(found, "@")] = '\0';
+		memcpy(name, found, sizeof(found));
+	}
+	name_clean(name);
+	return *name;
+}

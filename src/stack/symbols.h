@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Names of functions of modules, looked for in files: slow at first. One thread's. */
+#ifndef TSNAP_STACK_SYMBOLS_H
+#define TSNAP_STACK_SYMBOLS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "stack/elf_symbols.h"
+#include "stack/module_table.h"
+#include "stack/perf_map.h"
+
+#define FUNCTION_NAME_SIZE 512
+
+struct symbols {
+	struct module *module;
+	struct elf_symbols elf;
+	struct perf_map map;
+	bool loaded;
+	int64_t used;
+	struct symbols *next; /* of all that are loaded */
+};
+
+struct symbols_cache {
+	const char *proc_root;
+	struct symbols *first;
+	int64_t uses;
+	size_t bytes_max;
+};
+
+/* Fills name, printable for people, cut where it is long; false where the function is not known. */
+bool symbols_name(struct symbols_cache *cache, struct module *module, uint64_t address,
+		  char name[FUNCTION_NAME_SIZE]);
+void symbols_cache_done(struct symbols_cache *cache);
+
+#endif
