@@ -24,6 +24,9 @@
 #define THREAD_CALL_COUNT 3
 #define THREAD_CALL_NUMBER(words) ((words)[2])
 #define THREAD_CALL_COMPAT(words) (((words)[0] & 0x10) != 0)
+/* The same for what a walk of the thread's user stack begins with: x19 to x30, sp, pc */
+#define STACK_REGISTER_COUNT 14
+#define STACK_REGISTER_PIECES(READ) READ(0, 19, 14)
 #else
 /* x86-64: bp to cs */
 #define THREAD_REGISTER_COUNT 14
@@ -38,6 +41,9 @@
 #else
 #define THREAD_CALL_COMPAT(words) (((words)[6] & 0xffff) == 0x23)
 #endif
+/* r15 r14 r13 r12 bp bx; ip cs; sp */
+#define STACK_REGISTER_COUNT 9
+#define STACK_REGISTER_PIECES(READ) READ(0, 0, 6) READ(6, 16, 2) READ(8, 19, 1)
 #endif
 
 /* thread_identity.known */
@@ -159,6 +165,14 @@ struct registers_ask {
 	__u32 keys[ASK_MAX];	  /* of records */
 	__u64 sequences[ASK_MAX]; /* of each, before its registers were read */
 	__u64 registers[ASK_MAX][THREAD_REGISTER_COUNT];
+};
+
+/* The same for user_stack.bpf.c, of the sampler with that number. */
+struct stack_ask {
+	__u32 unused, count;
+	__u32 keys[ASK_MAX];
+	__u64 sequences[ASK_MAX];
+	__u64 registers[ASK_MAX][STACK_REGISTER_COUNT];
 };
 
 /* What on_cpu.bpf.c saw last, one per CPU. */

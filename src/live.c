@@ -162,6 +162,7 @@ static void live_describe(struct source *source, struct source_facts *facts)
 				    live->other_threads);
 		facts->missed[facts->missed_count - 1].natural = true;
 	}
+	live_stacks_describe(&live->stacks, facts);
 	live_self_describe(&live->self, kernel, live->scan_count, &facts->self);
 	if (live->config->traces)
 		missed_add_row(facts, "events of --trace (more threads than histograms)",
@@ -186,6 +187,7 @@ static void live_close(struct source *source)
 
 	live_self_close(&live->self);
 	kernel_close(&live->kernel);
+	live_stacks_done(&live->stacks);
 	lookup_free(live->lookup);
 	live_seed_done(&live->seed);
 	totals_done(&live->totals);
@@ -318,6 +320,7 @@ int live_open(const struct config *config, struct filter *filter, unsigned int n
 	err = live_processes_find(live, e);
 	live->filter_needs = filter_needs(filter);
 	live->needs = needs | live->filter_needs;
+	live_stacks_init(&live->stacks, PROC, live->needs);
 	live->idle_wanted = filter_wants_idle(filter);
 	if (!err)
 		err = live_start(live, e);

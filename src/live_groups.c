@@ -18,6 +18,7 @@ static const unsigned int group_needs[GROUP_COUNT] = {
 	[GROUP_EXIT] = ALWAYS,	/* or the dead stay for a second */
 	[GROUP_CLOCK] = ALWAYS, /* tells a missed switch, and ON from RQ at the start */
 	[GROUP_ASK] = ALWAYS,	/* or every switch keeps registers */
+	[GROUP_STACK] = NEED_USTACK,
 	[GROUP_NAME] = NEED_COMM | NEEDS_KEPT, /* NEED_PROCESSES implies the first */
 };
 

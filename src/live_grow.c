@@ -88,6 +88,7 @@ int live_grow(struct live *live)
 
 	if (!growth_due(live))
 		return 0;
+	live_stacks_clear(&live->stacks); /* also ends its thread, before the fork */
 	err = growth_make(live, &bigger, &e);
 	error_done(&e);
 	if (err) {

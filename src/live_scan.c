@@ -194,7 +194,8 @@ static bool sample_fill(struct live *live, const struct thread_state *record, st
 	account_give(live, sample, live->needs);
 	lookup_fill(live->lookup, sample, &hint, live->needs, live->moment.now_ns);
 	sample_derive(sample, live->needs);
-	return verdict == VERDICT_ACCEPTED || filter_accepts(live->filter, sample);
+	return verdict == VERDICT_ACCEPTED || live->filter_needs & NEEDS_STACKS ||
+	       filter_accepts(live->filter, sample);
 }
 
 /* Whether only a wake-up can change what the thread does: then its being listed as woken is enough
@@ -230,8 +231,10 @@ static void asked_take(struct live *live)
 	for (uint32_t i = 0; i < live->asked_count; i++) {
 		struct sample *sample = &live->samples[live->asked_sample[i]];
 
-		if (sample_fill(live, &live->asked[i], sample))
+		if (sample_fill(live, &live->asked[i], sample)) {
+			live_stacks_add(live, &live->asked[i], live->asked_sample[i]);
 			continue;
+		}
 		sample->tid = ABSENT;
 		live->refused_count++;
 	}
@@ -246,6 +249,17 @@ static bool registers_lacking(const struct live *live, const struct thread_state
 	return live->needs & NEED_SYSCALL && live->kernel.asker.program >= 0 &&
 	       sample->kthread != 1 && record->sched.known & SCHED_SWITCHED_OUT &&
 	       !record->sched.on_cpu && !registers_there(record);
+}
+
+/* What asks for stacks is asked when they are there. */
+static void stacks_filter(struct live *live)
+{
+	for (size_t i = 0; live->filter_needs & NEEDS_STACKS && i < live->part.count; i++)
+		if (live->samples[i].tid != ABSENT &&
+		    !filter_accepts(live->filter, &live->samples[i])) {
+			live->samples[i].tid = ABSENT;
+			live->refused_count++;
+		}
 }
 
 /* Takes out those that were refused when their registers were there. */
@@ -264,6 +278,8 @@ static void part_pack(struct live *live)
 static void part_give(struct live *live)
 {
 	asked_take(live);
+	live_stacks_tell(live);
+	stacks_filter(live);
 	part_pack(live);
 	/* asked after what is handed over was read: it was alive then */
 	if (live->keep_house && !share_alive(&live->kernel.share))
@@ -292,7 +308,10 @@ static void sample_add(struct live *live, const struct thread_state *record,
 		return;
 	live->part.count++;
 	if (!registers_lacking(live, record, sample)) {
-		live->part.count -= !sample_fill(live, record, sample);
+		if (sample_fill(live, record, sample))
+			live_stacks_add(live, record, live->part.count - 1);
+		else
+			live->part.count--;
 		return;
 	}
 	live->asked_sample[live->asked_count] = (uint32_t)live->part.count - 1;
@@ -500,6 +519,8 @@ static int records_read(struct live *live)
 	asked_take(live);
 	on_cpu_take(live);
 	asked_take(live);
+	live_stacks_tell(live);
+	stacks_filter(live);
 	part_pack(live);
 	index_clear(&live->awake);
 	live->awake = live->awake_next;

@@ -9,6 +9,7 @@
 #include "live_sample.h"
 #include "live_seed.h"
 #include "live_self.h"
+#include "live_stacks.h"
 #include "live_totals.h"
 #include "live_dead.h"
 #include "lookup/lookup.h"
@@ -36,6 +37,7 @@ struct live {
 	bool idle_wanted;		  /* threads that are not active, too */
 	struct kernel kernel;
 	struct lookup *lookup;
+	struct live_stacks stacks;
 	struct live_seed seed;
 	struct totals_table totals;
 	struct dead_table dead;

@@ -27,6 +27,7 @@ enum kernel_map {
 	KERNEL_MAP_LATENCY_ONE, /* and its histograms, in turns */
 	KERNEL_MAP_LATENCY_TWO,
 	KERNEL_MAP_PROCESSES,
+	KERNEL_MAP_STACK_ASKS,
 	KERNEL_MAP_COUNT
 };
 

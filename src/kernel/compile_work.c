@@ -29,6 +29,7 @@ const struct kernel_map_row kernel_map_rows[KERNEL_MAP_COUNT] = {
 	[KERNEL_MAP_LATENCY_ONE] = {"ts_latency_one", sizeof(struct latency)},
 	[KERNEL_MAP_LATENCY_TWO] = {"ts_latency_two", sizeof(struct latency)},
 	[KERNEL_MAP_PROCESSES] = {"ts_processes", sizeof(struct process_totals)},
+	[KERNEL_MAP_STACK_ASKS] = {"ts_stack_asks", sizeof(struct stack_ask)},
 };
 
 static const enum bpf_prog_type program_types[] = {

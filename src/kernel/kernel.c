@@ -189,6 +189,10 @@ static int maps_open(struct kernel *kernel, struct error *e)
 		return error_set(e, EBUSY, EXIT_FAILED,
 				 "%d tsnaps sample with these probes already, which is the most",
 				 ASKERS_MAX);
+	if (!result)
+		result = register_asker_add_stacks(&kernel->asker,
+						   kernel->compiled.programs[GROUP_STACK],
+						   maps[KERNEL_MAP_STACK_ASKS]);
 	return result ? error_set(e, -result, EXIT_FAILED, "the registers can't be asked for: %s",
 				  strerror(-result))
 		      : 0;

@@ -23,6 +23,7 @@ const struct probe_group_row probe_group_rows[GROUP_COUNT] = {
 			false},
 	[GROUP_CLOCK] = {"on CPU", "the system call of threads on a CPU", false},
 	[GROUP_ASK] = {"registers", NULL, false}, /* or every switch keeps them */
+	[GROUP_STACK] = {"user stacks", "some user stacks", false},
 };
 
 #define TYPED PROBE_TYPED_TRACEPOINT
@@ -81,6 +82,9 @@ const struct probe_row probe_rows[] = {
 
 	{"registers", PROBE_LOOK, GROUP_ASK, FACT_ASK_REGISTERS, "REGISTERS_ASKED",
 	 "demand", "ts_ask"},
+
+	{"user_stack", PROBE_LOOK, GROUP_STACK, FACT_ASK_REGISTERS, NULL,
+	 "demand", "ts_ask_stack"},
 };
 /* clang-format on */
 

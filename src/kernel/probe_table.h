@@ -28,6 +28,7 @@ enum probe_group {
 	GROUP_EXIT,   /* zombies that were waited for */
 	GROUP_CLOCK,  /* what a thread on CPU does */
 	GROUP_ASK,    /* registers of threads off their CPUs, else kept at every switch */
+	GROUP_STACK,  /* registers for walks of user stacks */
 	GROUP_COUNT,
 };
 

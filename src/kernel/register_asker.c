@@ -2,6 +2,7 @@
 #include "kernel/register_asker.h"
 #include "base/clock.h"
 #include "kernel/bpf_call.h"
+#include "kernel/registers.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #define ASKS_BYTES (ASKERS_MAX * sizeof(struct registers_ask))
+#define STACK_ASKS_BYTES (ASKERS_MAX * sizeof(struct stack_ask))
 
 _Static_assert(sizeof(struct registers_ask) % 8 == 0, "values of an array are rounded up to 8");
 
@@ -37,7 +39,7 @@ int register_asker_init(struct register_asker *asker, int program, int sampling_
 {
 	int err;
 
-	*asker = (struct register_asker){.program = program};
+	*asker = (struct register_asker){.program = program, .stack_program = -1};
 	if (program < 0)
 		return 0;
 	err = bpf_call_map_mapped(sampling_map, sizeof(*asker->sampling),
@@ -53,15 +55,29 @@ int register_asker_init(struct register_asker *asker, int program, int sampling_
 	return err;
 }
 
+int register_asker_add_stacks(struct register_asker *asker, int program, int asks_map)
+{
+	int err;
+
+	if (program < 0 || !asker->asks)
+		return 0;
+	err = bpf_call_map_mapped(asks_map, STACK_ASKS_BYTES, (void **)&asker->stack_asks);
+	if (!err)
+		asker->stack_program = program;
+	return err;
+}
+
 void register_asker_done(struct register_asker *asker)
 {
 	if (asker->asks) {
 		__atomic_store_n(&asker->asks[asker->number].asker, 0, __ATOMIC_RELEASE);
 		munmap(asker->asks, ASKS_BYTES);
 	}
+	if (asker->stack_asks)
+		munmap(asker->stack_asks, STACK_ASKS_BYTES);
 	if (asker->sampling)
 		munmap(asker->sampling, sizeof(*asker->sampling));
-	*asker = (struct register_asker){.program = -1};
+	*asker = (struct register_asker){.program = -1, .stack_program = -1};
 }
 
 int64_t registers_want(struct register_asker *asker, int64_t until_ns)
@@ -127,4 +143,44 @@ void registers_fill(struct register_asker *asker, struct thread_table *table,
 	for (uint32_t i = 0; i < count; i++)
 		if (!registers_there(&records[i]))
 			registers_take(table, &records[i], ask->sequences[i], ask->registers[i]);
+}
+
+void stack_registers_ask(struct register_asker *asker, const struct thread_state *const *records,
+			 uint32_t count)
+{
+	struct stack_ask *ask;
+
+	if (asker->stack_program < 0)
+		return;
+	ask = &asker->stack_asks[asker->number];
+	for (uint32_t i = 0; i < count; i++) {
+		ask->keys[i] = records[i]->key;
+		ask->sequences[i] = UINT64_MAX; /* should the program not run */
+	}
+	ask->count = count;
+	bpf_call_run(asker->stack_program, asker->number);
+}
+
+bool stack_registers_get(struct register_asker *asker, const struct thread_state *record,
+			 uint32_t at, struct user_registers *registers)
+{
+	const struct stack_ask *ask;
+
+	if (asker->stack_program < 0 || !record->kernel_stack)
+		return false;
+	ask = &asker->stack_asks[asker->number];
+	if (ask->sequences[at] != record->sched.sequence_done)
+		return false;
+	registers_user((const uint64_t *)ask->registers[at], registers);
+	return registers->sp;
+}
+
+bool record_still(struct thread_table *table, const struct thread_state *record)
+{
+	struct thread_state now;
+
+	return !thread_table_get(table, record->key, &now) && !now.sched.on_cpu &&
+	       now.sched.tid == record->sched.tid &&
+	       now.sched.sequence_done == record->sched.sequence_done &&
+	       now.sched.sequence_begun == record->sched.sequence_done;
 }

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/user_registers.h"
+
 struct registers_call {
 	int64_t nr; /* negative: not in a system call */
 	uint64_t arg[6];
@@ -18,6 +20,12 @@ struct registers_call {
 /* words: THREAD_REGISTER_COUNT of them, as bpf_text/thread_state.h has them. marked: native system
  * calls leave their mark on this host, so that one without it was made through the 32-bit entry. */
 void registers_decode(const uint64_t *words, bool marked, struct registers_call *call);
+
+/* words: STACK_REGISTER_COUNT of them. */
+void registers_user(const uint64_t *words, struct user_registers *registers);
+/* The same of THREAD_REGISTER_COUNT words, whose sp somebody else must know: some are lacking.
+ * False where too many are. */
+bool registers_user_few(const uint64_t *words, uint64_t sp, struct user_registers *registers);
 
 /* Whether a native system call left its mark: on x86-64 the instruction syscall puts the user's ip
  * into cx and the flags into r11 (with FRED it does not). */

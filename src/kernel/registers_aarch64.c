@@ -30,6 +30,21 @@ void registers_decode(const uint64_t *words, bool marked, struct registers_call 
 		call->arg[i] = (uint32_t)call->arg[i];
 }
 
+void registers_user(const uint64_t *words, struct user_registers *registers)
+{
+	*registers = (struct user_registers){.ip = words[13], .sp = words[12]};
+	for (int i = 0; i < 12; i++)
+		user_register_set(registers, 19 + i, words[i]);
+}
+
+bool registers_user_few(const uint64_t *words, uint64_t sp, struct user_registers *registers)
+{
+	(void)words;
+	(void)sp;
+	(void)registers;
+	return false; /* without x29 and x30 no walk gets far */
+}
+
 /* arch/arm64/include/asm/memory.h: 16 KB, or a page where that is more (64 KB), or 32 KB with KASAN
  */
 const uint32_t registers_stack_sizes[] = {16384, 65536, 32768, 0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "lookup/comm.h"
-#include "lookup/cache.h"
+#include "base/cache.h"
 #include "lookup/lookup.h"
 #include "lookup/proc.h"
 #include "base/names.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "lookup/containers.h"
-#include "lookup/cache.h"
+#include "base/cache.h"
 #include "lookup/json_strings.h"
 #include "base/memory.h"
 #include "base/names.h"

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lookup/cache.h"
+#include "base/cache.h"
 
 #define HOLDERS_MAX 8192 /* asked for at a time */
 

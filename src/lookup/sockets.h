@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lookup/cache.h"
+#include "base/cache.h"
 
 struct holders;
 struct net_space;

@@ -81,8 +81,20 @@ const struct column sample_columns[] = {
 	 KIND_NUMBER, ROLE_KEY, NEED_WAITS, 8, AT(inflight)},
 	{"wchan", "WCHAN", "kernel function that the thread sleeps in", KIND_TEXT, ROLE_KEY,
 	 NEED_WCHAN, 20, AT(wchan)},
+	{"ustack", "USTACK", "user stack of a thread off its CPU, as a number (hash)", KIND_HEX,
+	 ROLE_KEY, NEED_USTACK, 18, AT(ustack)},
+	{"ufunc", "UFUNC", "innermost function of it outside of the C library", KIND_TEXT, ROLE_KEY,
+	 NEED_USTACK, 20, AT(ufunc)},
+	{"ufuncs", "UFUNCS", "that function and its callers, a>b>c, at most 5", KIND_TEXT, ROLE_KEY,
+	 NEED_USTACK, 30, AT(ufuncs)},
+	{"kstack", "KSTACK", "its kernel stack, as a number (hash)", KIND_HEX, ROLE_KEY,
+	 NEED_KSTACK, 18, AT(kstack)},
+	{"kfunc", "KFUNC", "innermost kernel function that is not the scheduler's", KIND_TEXT,
+	 ROLE_KEY, NEED_KSTACK, 20, AT(kfunc)},
+	{"kfuncs", "KFUNCS", "that function and its callers, a>b>c, at most 5", KIND_TEXT, ROLE_KEY,
+	 NEED_KSTACK, 30, AT(kfuncs)},
 	{"stack", "STACK",
-	 "frames of its stack, outermost first, with ; between; _[k]: kernel, _[j]: JIT, _[l]: "
+	 "frames of both, outermost first, with ; between; _[k]: kernel, _[j]: JIT, _[l]: "
 	 "library",
 	 KIND_TEXT, ROLE_KEY, NEED_STACK, 20, AT(stack)},
 

@@ -148,8 +148,7 @@ bool filter_wants_state(const struct filter *filter, int64_t doing)
 {
 	const struct state_row *state = state_row(doing);
 
-	if (filter->on_cpu != filter->off_cpu &&
-	    (!state || (doing == DOING_ON) != filter->on_cpu))
+	if (filter->on_cpu != filter->off_cpu && (!state || (doing == DOING_ON) != filter->on_cpu))
 		return false;
 	if (filter->states)
 		return !state || filter->states >> doing & 1;

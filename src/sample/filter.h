@@ -29,7 +29,7 @@ struct filter {
 	bool by_pid, by_tid;
 	bool all_states;
 	bool on_cpu, off_cpu; /* one of them: only threads on a CPU, or only others */
-	unsigned int states; /* that the expression may accept, a bit each; 0: it names none */
+	unsigned int states;  /* that the expression may accept, a bit each; 0: it names none */
 	struct expression expression;
 };
 

@@ -41,7 +41,10 @@ const struct needs_row needs_rows[] = {
 	{NEED_WAITS, COST_SAMPLED, "waits",
 	 "file, /proc/PID/fdinfo, locks and descriptor sets in the thread's memory, other ends"},
 	{NEED_WCHAN, COST_SAMPLED, "wchan", "/proc/TID/wchan"},
-	{NEED_STACK, COST_SAMPLED, "stack", "registers, and the thread's memory"},
+	{NEED_USTACK, COST_SAMPLED, "ustack",
+	 "saved registers, the thread's memory, and files with its code"},
+	{NEED_KSTACK, COST_SAMPLED, "kstack", "/proc/TID/stack"},
+	{NEED_STACK, COST_SAMPLED, "stack", "ustack and kstack, folded"},
 };
 
 const size_t needs_row_count = sizeof(needs_rows) / sizeof(needs_rows[0]);

@@ -60,6 +60,8 @@ const struct sample sample_absent = {
 	.ns_tid = ABSENT,
 	.waker_tid = ABSENT,
 	.waker_pid = ABSENT,
+	.ustack = ABSENT,
+	.kstack = ABSENT,
 	.cpu_us = ABSENT,
 	.runq_us = ABSENT,
 	.dwait_us = ABSENT,
@@ -86,6 +88,8 @@ unsigned int sample_needs_close(unsigned int needs)
 		needs |= NEED_WAKER;
 	if (needs & (NEED_CGROUP_NAMES | NEED_CONTAINER_NAME))
 		needs |= NEED_CGROUP;
+	if (needs & NEED_STACK)
+		needs |= NEED_USTACK | NEED_KSTACK;
 	return needs;
 }
 

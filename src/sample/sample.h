@@ -69,8 +69,11 @@ struct sample {
 	/* by whom */
 	int64_t waker_tid, waker_pid;
 	const char *waker_comm;
-	/* where: frames, outermost first, ';' between; see report/frame_kind.h for annotations */
-	const char *stack;
+	/* where, of a thread off its CPU: hashes of stacks, and words of stack/stack_table.h;
+	 * stack: both, outermost frame first, ';' between; see report/frame_kind.h for annotations
+	 */
+	int64_t ustack, kstack;
+	const char *ufunc, *ufuncs, *kfunc, *kfuncs, *stack;
 	/* exact, since the thread's previous sample */
 	int64_t cpu_us, runq_us, dwait_us, sleep_us, vcsw, ivcsw;
 	/* of an account (sample/source.h) of births and deaths; not columns */
@@ -98,7 +101,7 @@ enum sample_needs {
 	NEED_COMMSUM = 1 << 10,	       /* derived from comm (implies NEED_COMM) */
 	NEED_FILENAMESUM = 1 << 11,    /* derived from filename (implies NEED_FILE) */
 	NEED_COMM = 1 << 12,	       /* comm, after a change of it, too */
-	NEED_STACK = 1 << 13,	       /* stack */
+	NEED_STACK = 1 << 13,	       /* stack (implies the two at the end) */
 	NEED_STAT = 1 << 14,	       /* parts of account: those of /proc/TID/stat, */
 	NEED_STATUS = 1 << 15,	       /* status */
 	NEED_IO = 1 << 16,	       /* and io */
@@ -112,6 +115,8 @@ enum sample_needs {
 	NEED_FILETYPE = 1 << 24,   /* filetype (implies NEED_FILE) */
 	NEED_WAITS = 1 << 25,	   /* waits_on, waits_on_pid, inflight (implies NEED_FILE) */
 	NEED_WCHAN = 1 << 26,	   /* wchan */
+	NEED_USTACK = 1 << 27,	   /* ustack, ufunc, ufuncs */
+	NEED_KSTACK = 1 << 28,	   /* kstack, kfunc, kfuncs */
 };
 
 /* needs with everything that they imply. */

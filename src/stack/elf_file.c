@@ -191,7 +191,7 @@ static int section_of_header(const struct elf_file *elf, const Elf64_Shdr *heade
 	return 0;
 }
 
-int elf_section_at(const struct elf_file *elf, uint32_t index, struct elf_section *section)
+int elf_file_section_at(const struct elf_file *elf, uint32_t index, struct elf_section *section)
 {
 	Elf64_Shdr header;
 	int err = section_header(elf, index, &header);
@@ -199,14 +199,14 @@ int elf_section_at(const struct elf_file *elf, uint32_t index, struct elf_sectio
 	return err ? err : section_of_header(elf, &header, section);
 }
 
-int elf_section_find(const struct elf_file *elf, const char *name, struct elf_section *section)
+int elf_file_section(const struct elf_file *elf, const char *name, struct elf_section *section)
 {
 	size_t length = strlen(name) + 1;
 	char found[SECTION_NAME_MAX];
 	struct elf_section names;
 	Elf64_Shdr header;
 
-	if (length > sizeof(found) || elf_section_at(elf, elf->names_section, &names))
+	if (length > sizeof(found) || elf_file_section_at(elf, elf->names_section, &names))
 		return -ENOENT;
 	for (uint32_t i = 0; i < elf->section_count; i++) {
 		if (section_header(elf, i, &header))

@@ -46,8 +46,8 @@ int elf_file_take(const struct elf_file *elf, uint64_t offset, void *to, size_t 
 
 /* The section of that name, or of that index. 0, -ENOENT, or -ENOEXEC where it lies outside of the
  * file. */
-int elf_section_find(const struct elf_file *elf, const char *name, struct elf_section *section);
-int elf_section_at(const struct elf_file *elf, uint32_t index, struct elf_section *section);
+int elf_file_section(const struct elf_file *elf, const char *name, struct elf_section *section);
+int elf_file_section_at(const struct elf_file *elf, uint32_t index, struct elf_section *section);
 
 /* The address, as the file has them, of what is at that offset. */
 bool elf_address_of(const struct elf_file *elf, uint64_t offset, uint64_t *address);

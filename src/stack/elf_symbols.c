@@ -101,9 +101,9 @@ static bool section_add(struct elf_symbols *symbols, const struct elf_file *elf,
 	struct addition to = {.symbols = symbols};
 	char *text = NULL;
 
-	if (symbols->source_count == SYMBOL_SOURCES_MAX || elf_section_find(elf, name, &section) ||
+	if (symbols->source_count == SYMBOL_SOURCES_MAX || elf_file_section(elf, name, &section) ||
 	    !section.bytes || section.bytes > TABLE_BYTES_MAX ||
-	    elf_section_at(elf, section.link, &names) || !names.bytes ||
+	    elf_file_section_at(elf, section.link, &names) || !names.bytes ||
 	    names.bytes > NAMES_BYTES_MAX)
 		return false;
 	to.names_bytes = names.bytes;
@@ -129,7 +129,7 @@ static void unpacked_add(struct elf_symbols *symbols, const struct elf_file *elf
 	struct elf_file inner;
 	uint8_t *packed, *image;
 
-	if (elf_section_find(elf, ".gnu_debugdata", &section) || section.bytes > PACKED_BYTES_MAX)
+	if (elf_file_section(elf, ".gnu_debugdata", &section) || section.bytes > PACKED_BYTES_MAX)
 		return;
 	packed = memory_get(section.bytes + 1);
 	image = memory_get(UNPACKED_BYTES_MAX);

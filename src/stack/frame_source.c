@@ -70,7 +70,7 @@ static int searched_read(struct frame_source *source, const struct elf_file *elf
 	if (err)
 		return err;
 	sections_hide(source->image, elf->narrow);
-	if (!elf_section_find(elf, ".eh_frame", &section))
+	if (!elf_file_section(elf, ".eh_frame", &section))
 		return piece_read(source, elf, section.offset, section.bytes, TABLE_BYTES_MAX);
 	for (uint32_t i = 0; i < elf->segment_count; i++) {
 		const struct elf_segment *segment = &elf->segments[i];
@@ -88,10 +88,10 @@ static int searched_read(struct frame_source *source, const struct elf_file *elf
 static int section_read(struct frame_source *source, const struct elf_file *elf)
 {
 	struct elf_section section, names;
-	int err = elf_section_find(elf, ".eh_frame", &section);
+	int err = elf_file_section(elf, ".eh_frame", &section);
 
 	if (!err)
-		err = elf_section_at(elf, elf->names_section, &names);
+		err = elf_file_section_at(elf, elf->names_section, &names);
 	if (!err)
 		err = piece_read(source, elf, elf->sections_offset,
 				 (uint64_t)elf->section_count * elf->section_bytes,

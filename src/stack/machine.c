@@ -46,3 +46,10 @@ const struct machine *machine_of(bool compat)
 {
 	return compat ? narrow : &native;
 }
+
+const struct machine *machine_of_elf(uint16_t elf)
+{
+	if (elf == native.elf)
+		return &native;
+	return narrow && elf == narrow->elf ? narrow : NULL;
+}

@@ -22,5 +22,7 @@ struct machine {
 
 /* NULL: this machine runs no 32-bit code. */
 const struct machine *machine_of(bool compat);
+/* The one of an ELF file's e_machine, or NULL. */
+const struct machine *machine_of_elf(uint16_t elf);
 
 #endif

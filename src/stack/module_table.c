@@ -85,10 +85,13 @@ static uint64_t file_key(const struct stat *file)
 }
 
 /* A file that is none of code is kept as well: it is not opened again. */
-static uint32_t module_fill(struct module *module, const struct machine *machine, uint64_t bytes)
+static uint32_t module_fill(struct module *module, uint64_t bytes)
 {
-	if (!machine || elf_file_read(&module->elf, module->fd, module->image, bytes) ||
-	    module->elf.machine != machine->elf)
+	const struct machine *machine = NULL;
+
+	if (!elf_file_read(&module->elf, module->fd, module->image, bytes))
+		machine = machine_of_elf(module->elf.machine);
+	if (!machine)
 		module->elf = (struct elf_file){.fd = -1};
 	frame_table_init(&module->table, &module->elf, machine);
 	module->table.without = !module->elf.bytes;
@@ -103,8 +106,7 @@ static uint32_t module_known(const struct module_table *table, uint64_t number)
 	return table->modules[number]->elf.bytes ? (uint32_t)number : MODULE_NONE;
 }
 
-uint32_t module_of_file(struct module_table *table, int fd, const char *path,
-			const struct machine *machine, int64_t tid)
+uint32_t module_of_file(struct module_table *table, int fd, const char *path, int64_t tid)
 {
 	struct module *module = NULL;
 	uint64_t *known = NULL;
@@ -121,7 +123,7 @@ uint32_t module_of_file(struct module_table *table, int fd, const char *path,
 	}
 	module->fd = fd;
 	module->tid = tid;
-	if (module_fill(module, machine, (uint64_t)file.st_size) == MODULE_NONE) {
+	if (module_fill(module, (uint64_t)file.st_size) == MODULE_NONE) {
 		close(fd);
 		module->fd = -1;
 		return MODULE_NONE;
@@ -130,7 +132,7 @@ uint32_t module_of_file(struct module_table *table, int fd, const char *path,
 }
 
 uint32_t module_of_image(struct module_table *table, const char *image, size_t bytes,
-			 const char *name, const struct machine *machine)
+			 const char *name)
 {
 	uint64_t key = hash_bytes(image, bytes), *known = index_find(&table->at, key);
 	struct module *module;
@@ -142,7 +144,7 @@ uint32_t module_of_image(struct module_table *table, const char *image, size_t b
 		return MODULE_NONE;
 	module->image = memory_get(bytes);
 	memcpy(module->image, image, bytes);
-	return module_fill(module, machine, bytes);
+	return module_fill(module, bytes);
 }
 
 uint32_t module_of_process(struct module_table *table, int64_t pid, int64_t tid, int64_t start_ns,

@@ -54,11 +54,10 @@ void module_table_init(struct module_table *table); /* raises the limit of open 
 void module_table_clear(struct module_table *table);
 
 /* The file behind an opened descriptor, which is taken over (closed if it is known already or no
- * ELF file of machine). tid: of a process that maps it. MODULE_NONE where it can't be used. */
-uint32_t module_of_file(struct module_table *table, int fd, const char *path,
-			const struct machine *machine, int64_t tid);
+ * ELF file of this machine). tid: of a process that maps it. MODULE_NONE where it can't be used. */
+uint32_t module_of_file(struct module_table *table, int fd, const char *path, int64_t tid);
 uint32_t module_of_image(struct module_table *table, const char *image, size_t bytes,
-			 const char *name, const struct machine *machine);
+			 const char *name);
 /* start_ns: with pid, the process' identity; uid: of its owner. */
 uint32_t module_of_process(struct module_table *table, int64_t pid, int64_t tid, int64_t start_ns,
 			   int64_t uid);

@@ -188,7 +188,7 @@ static int mapping_open(const struct mapping *mapping, const char *proc_root, in
 }
 
 static uint32_t vdso_module(const struct mapping *mapping, struct module_table *modules,
-			    struct thread_memory *memory, const struct machine *machine)
+			    struct thread_memory *memory)
 {
 	uint64_t bytes = mapping->end - mapping->start;
 	char image[VDSO_BYTES_MAX];
@@ -199,7 +199,7 @@ static uint32_t vdso_module(const struct mapping *mapping, struct module_table *
 		if (thread_memory_read(memory, mapping->start + at, image + at,
 				       THREAD_MEMORY_ELSEWHERE_BYTES))
 			return MODULE_NONE;
-	return module_of_image(modules, image, bytes, mapping->path, machine);
+	return module_of_image(modules, image, bytes, mapping->path);
 }
 
 static int64_t process_uid(const char *proc_root, int64_t tid)
@@ -213,19 +213,18 @@ static int64_t process_uid(const char *proc_root, int64_t tid)
 
 static void mapping_look(struct mapping *mapping, const char *proc_root,
 			 const struct stack_thread *thread, struct module_table *modules,
-			 struct thread_memory *memory, const struct machine *machine,
-			 int64_t start_ns)
+			 struct thread_memory *memory, int64_t start_ns)
 {
 	int fd;
 
 	mapping->looked_at = true;
 	if (!mapping->jit && !strcmp(mapping->path, "[vdso]")) {
-		mapping->module = vdso_module(mapping, modules, memory, machine);
+		mapping->module = vdso_module(mapping, modules, memory);
 		return;
 	}
 	fd = mapping->jit || !mapping->inode ? -1 : mapping_open(mapping, proc_root, thread->tid);
 	if (fd >= 0)
-		mapping->module = module_of_file(modules, fd, mapping->path, machine, thread->tid);
+		mapping->module = module_of_file(modules, fd, mapping->path, thread->tid);
 	if (mapping->module != MODULE_NONE)
 		return;
 	/* also memory files, which JITs use to have their code writable elsewhere */
@@ -236,8 +235,7 @@ static void mapping_look(struct mapping *mapping, const char *proc_root,
 
 const struct mapping *mapping_find(struct process_maps *maps, const char *proc_root,
 				   const struct stack_thread *thread, struct module_table *modules,
-				   struct thread_memory *memory, const struct machine *machine,
-				   uint64_t address)
+				   struct thread_memory *memory, uint64_t address)
 {
 	size_t low = 0, high = maps->count;
 	struct mapping *mapping;
@@ -258,7 +256,7 @@ const struct mapping *mapping_find(struct process_maps *maps, const char *proc_r
 		} else {
 			maps->last = middle;
 			if (!mapping->looked_at)
-				mapping_look(mapping, proc_root, thread, modules, memory, machine,
+				mapping_look(mapping, proc_root, thread, modules, memory,
 					     maps->start_ns);
 			return mapping;
 		}

@@ -55,7 +55,6 @@ bool process_maps_again(struct process_maps *maps, const char *proc_root,
 /* What lies at that address, its file found, or NULL. */
 const struct mapping *mapping_find(struct process_maps *maps, const char *proc_root,
 				   const struct stack_thread *thread, struct module_table *modules,
-				   struct thread_memory *memory, const struct machine *machine,
-				   uint64_t address);
+				   struct thread_memory *memory, uint64_t address);
 
 #endif

@@ -159,6 +159,11 @@ static uint32_t frame_number(struct stack_names *names, const struct frame *fram
 	return names->count++;
 }
 
+bool stack_names_full(const struct stack_names *names)
+{
+	return names->count == FRAMES_MAX;
+}
+
 uint32_t stack_names_frame(struct stack_names *names, const struct frame *frame)
 {
 	return frame_number(names, frame, NULL);

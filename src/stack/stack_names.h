@@ -36,6 +36,7 @@ void stack_names_clear(struct stack_names *names);
 
 /* The frame's number, or FRAME_REFUSED: there are FRAMES_MAX already. */
 uint32_t stack_names_frame(struct stack_names *names, const struct frame *frame);
+bool stack_names_full(const struct stack_names *names);
 uint32_t stack_names_kernel(struct stack_names *names, const char *function);
 
 /* What is known now; what is not is queued. */

@@ -180,28 +180,36 @@ static void folded_tell(struct stack_table *table, struct stack *stack, struct t
 	stack->folded = name_of(text_string(text), text->length);
 }
 
-/* from: the innermost frame that is not passed. */
+/* from: the innermost frame that is not passed. Of a kernel stack's other frames those are left
+ * out, too: they are the same in all. */
 static void path_tell(struct stack_table *table, struct stack *stack, uint32_t from,
 		      struct text *text)
 {
-	uint32_t left = stack->count - from, count = left < PATH_FRAMES ? left : PATH_FRAMES;
+	const char *names[PATH_FRAMES];
+	uint32_t count = 0;
 
-	for (uint32_t i = count; i-- > 0;) {
-		text_add_string(text, stack_frame(table, stack, from + i).name);
-		if (i)
+	for (uint32_t i = from; i < stack->count && count < PATH_FRAMES; i++) {
+		struct frame_view view = stack_frame(table, stack, i);
+
+		if (i == from || !stack->kernel || !frame_passed(&view))
+			names[count++] = view.name;
+	}
+	while (count--) {
+		text_add_string(text, names[count]);
+		if (count)
 			text_add_char(text, '>');
 	}
 	stack->path = name_of(text_string(text), text->length);
 }
 
-struct stack_words stack_table_words(struct stack_table *table, uint32_t number)
+struct stack_words stack_table_words(struct stack_table *table, uint32_t number, bool folded)
 {
 	struct stack *stack = &table->stacks[number];
 	struct text text = {0};
 	uint32_t from = stack->count;
 	bool final = true;
 
-	if (stack->told)
+	if (stack->told && (stack->folded || !folded))
 		return (struct stack_words){stack->function, stack->path, stack->folded};
 	for (uint32_t i = 0; i < stack->count; i++) {
 		struct frame_view view = stack_frame(table, stack, i);
@@ -215,8 +223,16 @@ struct stack_words stack_table_words(struct stack_table *table, uint32_t number)
 	stack->function = stack_frame(table, stack, from).name;
 	path_tell(table, stack, from, &text);
 	text_clear(&text);
-	folded_tell(table, stack, &text);
+	if (folded)
+		folded_tell(table, stack, &text);
 	text_done(&text);
 	stack->told = final;
 	return (struct stack_words){stack->function, stack->path, stack->folded};
+}
+
+bool stack_table_full(const struct stack_table *table)
+{
+	return table->count == STACKS_MAX ||
+	       table->frame_count > STACK_FRAMES_TOTAL_MAX - STACK_FRAMES_MAX ||
+	       stack_names_full(table->names);
 }

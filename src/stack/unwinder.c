@@ -39,6 +39,11 @@ void unwinder_done(struct unwinder *unwinder)
 	thread_memory_done(&unwinder->memory);
 }
 
+void unwinder_forget(struct unwinder *unwinder)
+{
+	cache_done(&unwinder->processes);
+}
+
 void unwinder_sweep(struct unwinder *unwinder, int64_t now_ns)
 {
 	cache_sweep(&unwinder->processes, now_ns, PROCESS_IDLE_NS);
@@ -60,7 +65,7 @@ static const struct mapping *code_find(struct walker *walker, uint64_t address)
 	struct unwinder *unwinder = walker->unwinder;
 
 	return mapping_find(walker->maps, unwinder->proc_root, walker->thread, unwinder->modules,
-			    &unwinder->memory, walker->machine, address);
+			    &unwinder->memory, address);
 }
 
 /* Looks at the maps again where they don't know the place. */
@@ -124,7 +129,10 @@ static bool frame_take(struct walker *walker, enum walk_end *end)
 	if (mapping->module != MODULE_NONE)
 		module = walker->unwinder->modules->modules[mapping->module];
 	offset = ip - mapping->start + mapping->offset;
-	if (module && !mapping->jit && elf_address_of(&module->elf, offset, &address))
+	if (module && first && module->table.machine)
+		walker->machine = module->table.machine; /* /proc does not tell 32-bit code */
+	if (module && !mapping->jit && module->table.machine == walker->machine &&
+	    elf_address_of(&module->elf, offset, &address))
 		row = module_row(walker->unwinder->modules, module, address);
 	walk->frames[walk->count++] = (struct frame){mapping->module, address};
 	if (row)

@@ -53,6 +53,7 @@ struct unwinder {
 void unwinder_init(struct unwinder *unwinder, const char *proc_root, struct module_table *modules,
 		   size_t copy_bytes);
 void unwinder_done(struct unwinder *unwinder);
+void unwinder_forget(struct unwinder *unwinder); /* all processes: before the modules go */
 void unwinder_sweep(struct unwinder *unwinder, int64_t now_ns); /* about once a second */
 
 void unwinder_walk(struct unwinder *unwinder, const struct stack_thread *thread,

@@ -118,7 +118,8 @@ static uint32_t read_offset(const struct field_layout *layout, size_t field)
 static bool is_registers(int64_t at)
 {
 #define PIECE_AT(to, from, count) || at == STACK_REGISTERS + 8 * (from)
-	return at == STACK_REGISTERS + 8 * THREAD_CALL_FROM THREAD_REGISTER_PIECES(PIECE_AT);
+	return at == STACK_REGISTERS + 8 * THREAD_CALL_FROM THREAD_REGISTER_PIECES(PIECE_AT)
+						       STACK_REGISTER_PIECES(PIECE_AT);
 }
 
 static void reads_check(const struct instruction_needs *needs, const struct field_layout *layout,
@@ -231,7 +232,7 @@ static void plan_check(const struct bcc_library *bcc, const struct plan_kind *ki
 		 knobs->process_totals ? ", process_totals" : "");
 	plan_fill(kind, &plan);
 	if (!knobs->thread_slots)
-		plan.chosen[GROUP_ASK] = NULL;
+		plan.chosen[GROUP_ASK] = plan.chosen[GROUP_STACK] = NULL;
 	program_text_write(&plan, layout, knobs, &text);
 	module = program_compile(bcc, knobs, &text);
 	text_done(&text);

@@ -12,7 +12,7 @@
 
 #include "base/names.h"
 #include "fake_proc.h"
-#include "lookup/cache.h"
+#include "base/cache.h"
 #include "lookup/containers.h"
 #include "lookup/json_strings.h"
 

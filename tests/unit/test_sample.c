@@ -34,6 +34,7 @@ static void needs_close(void **state)
 			 NEED_FILENAMESUM | NEED_FILE | NEED_SYSCALL);
 	assert_int_equal(sample_needs_close(NEED_WAKER_COMM), NEED_WAKER_COMM | NEED_WAKER);
 	assert_int_equal(sample_needs_close(NEED_COMMSUM), NEED_COMMSUM | NEED_COMM);
+	assert_int_equal(sample_needs_close(NEED_STACK), NEED_STACK | NEED_USTACK | NEED_KSTACK);
 	assert_int_equal(sample_needs_close(NEED_WAKER_PID), NEED_WAKER_PID | NEED_WAKER);
 	assert_int_equal(sample_needs_close(NEED_CGROUP_NAMES), NEED_CGROUP_NAMES | NEED_CGROUP);
 	assert_int_equal(sample_needs_close(NEED_CONTAINER_NAME),

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "live_stacks.h"
+#include "live_state.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/names.h"
+#include "base/text.h"
+#include "kernel/registers.h"
+#include "lookup/proc.h"
+
+#include <stdlib.h>
+
+#define THREADS_KEPT_MAX 131072
+#define NAMES_FIRST_NS (300 * NS_PER_MS) /* that the first scan waits for names */
+#define THREAD_IDLE_NS (30 * NS_PER_SECOND)
+
+/* What was read of a thread since its last switch. */
+struct known_stacks {
+	struct cache_entry entry; /* key: tid */
+	int64_t start_ns;
+	uint64_t sequence;
+	uint32_t user, kernel;
+};
+
+void live_stacks_init(struct live_stacks *stacks, const char *proc_root, unsigned int needs)
+{
+	stacks->needs = needs & NEEDS_STACKS;
+	if (!stacks->needs)
+		return;
+	stacks->proc_root = proc_root;
+	module_table_init(&stacks->modules);
+	unwinder_init(&stacks->unwinder, proc_root, &stacks->modules, STACK_COPY_BYTES);
+	stacks->names = stack_names_new(proc_root, &stacks->modules);
+	stack_table_init(&stacks->table, &stacks->modules, stacks->names);
+	stacks->threads = (struct cache){.entry_bytes = sizeof(struct known_stacks),
+					 .entries_max = THREADS_KEPT_MAX};
+}
+
+void live_stacks_clear(struct live_stacks *stacks)
+{
+	if (!stacks->needs)
+		return;
+	stack_names_clear(stacks->names);
+	stack_table_clear(&stacks->table);
+	cache_done(&stacks->threads);
+	unwinder_forget(&stacks->unwinder);
+	module_table_clear(&stacks->modules);
+	stacks->waiting_count = 0;
+	stacks->telling_count = 0;
+}
+
+void live_stacks_done(struct live_stacks *stacks)
+{
+	if (!stacks->needs)
+		return;
+	live_stacks_clear(stacks);
+	stack_names_free(stacks->names);
+	unwinder_done(&stacks->unwinder);
+	free(stacks->tellings);
+	stacks->needs = 0;
+}
+
+static int64_t stack_hash(const struct live_stacks *stacks, uint32_t stack)
+{
+	int64_t hash = stack == STACK_NONE ? ABSENT : (int64_t)stacks->table.stacks[stack].hash;
+
+	return hash == ABSENT && stack != STACK_NONE ? hash + 1 : hash;
+}
+
+static void stacks_set(struct live *live, size_t sample, uint32_t user, uint32_t kernel)
+{
+	struct live_stacks *stacks = &live->stacks;
+
+	live->samples[sample].ustack = stack_hash(stacks, user);
+	live->samples[sample].kstack = stack_hash(stacks, kernel);
+	if (user == STACK_NONE && kernel == STACK_NONE)
+		return;
+	if (stacks->telling_count == stacks->telling_capacity) {
+		stacks->telling_capacity =
+			stacks->telling_capacity ? 2 * stacks->telling_capacity : 256;
+		stacks->tellings = memory_resize(stacks->tellings, stacks->telling_capacity,
+						 sizeof(*stacks->tellings));
+	}
+	stacks->tellings[stacks->telling_count++] = (struct stack_telling){sample, user, kernel};
+	if (user != STACK_NONE)
+		stack_table_want(&stacks->table, user);
+}
+
+static void waiting_take(struct live *live);
+
+void live_stacks_add(struct live *live, const struct thread_state *record, size_t sample)
+{
+	struct live_stacks *stacks = &live->stacks;
+	int64_t start_ns = live->samples[sample].start_ns;
+	struct stack_wait *wait = &stacks->waiting[stacks->waiting_count];
+	const struct known_stacks *known;
+	bool added;
+
+	if (!stacks->needs || record->sched.on_cpu || live->samples[sample].state == DOING_ZOMBIE)
+		return;
+	known = cache_get(&stacks->threads, record->identity.tid, live->moment.now_ns, &added);
+	if (!added && known->start_ns == start_ns &&
+	    known->sequence == record->sched.sequence_done) {
+		stacks->reused_count++;
+		stacks_set(live, sample, known->user, known->kernel);
+		return;
+	}
+	*wait = (struct stack_wait){*record, sample, start_ns};
+	if (++stacks->waiting_count == ASK_MAX)
+		waiting_take(live);
+}
+
+/* Registers of a thread that the kernel's programs don't know any of: it has slept since before
+ * they were there, or they can't be asked (before 5.10). /proc tells where its code and stack are;
+ * the record may have some more. */
+static bool registers_from_proc(const struct live_stacks *stacks, const struct thread_state *record,
+				struct user_registers *registers)
+{
+	struct proc_syscall call;
+
+	if (proc_syscall_read(stacks->proc_root, record->identity.tgid, record->identity.tid,
+			      &call) ||
+	    call.running || !call.sp)
+		return false;
+	if (registers_there(record) &&
+	    registers_user_few((const uint64_t *)record->sched.registers, call.sp, registers) &&
+	    registers->ip == call.pc)
+		return true;
+	*registers = (struct user_registers){.ip = call.pc, .sp = call.sp};
+	return true;
+}
+
+static uint32_t user_read(struct live *live, uint32_t at)
+{
+	static struct stack_walk walk;
+	struct live_stacks *stacks = &live->stacks;
+	const struct stack_wait *wait = &stacks->waiting[at];
+	const struct thread_identity *identity = &wait->record.identity;
+	const struct stack_thread thread = {identity->tgid, identity->tid, wait->start_ns,
+					    live->moment.now_ns};
+	struct user_registers registers;
+
+	if (!stack_registers_get(&live->kernel.asker, &wait->record, at, &registers) &&
+	    !registers_from_proc(stacks, &wait->record, &registers)) {
+		stacks->unread_count++;
+		return STACK_NONE;
+	}
+	unwinder_walk(&stacks->unwinder, &thread, &registers, &walk);
+	return stack_of_walk(&stacks->table, &walk);
+}
+
+static uint32_t kernel_read(struct live *live, const struct stack_wait *wait)
+{
+	static struct kernel_stack kernel;
+	struct live_stacks *stacks = &live->stacks;
+
+	if (kernel_stack_read(&kernel, stacks->proc_root, wait->record.identity.tid)) {
+		stacks->kernel_refused_count++;
+		return STACK_NONE;
+	}
+	return stack_of_kernel(&stacks->table, &kernel);
+}
+
+static void stacks_read(struct live *live, uint32_t at)
+{
+	struct live_stacks *stacks = &live->stacks;
+	const struct stack_wait *wait = &stacks->waiting[at];
+	uint32_t user = STACK_NONE, kernel = STACK_NONE;
+	struct known_stacks *known;
+	bool added;
+
+	/* nothing to read of one that is on its way again */
+	if (!record_still(&live->kernel.table, &wait->record)) {
+		stacks->moved_count++;
+		return;
+	}
+	if (stacks->needs & NEED_USTACK && live->samples[wait->sample].kthread != 1)
+		user = user_read(live, at);
+	if (stacks->needs & NEED_KSTACK)
+		kernel = kernel_read(live, wait);
+	if (!record_still(&live->kernel.table, &wait->record)) {
+		stacks->moved_count++;
+		return;
+	}
+	known = cache_get(&stacks->threads, wait->record.identity.tid, live->moment.now_ns, &added);
+	known->start_ns = wait->start_ns;
+	known->sequence = wait->record.sched.sequence_done;
+	known->user = user;
+	known->kernel = kernel;
+	stacks_set(live, wait->sample, user, kernel);
+}
+
+static void waiting_take(struct live *live)
+{
+	struct live_stacks *stacks = &live->stacks;
+	const struct thread_state *records[ASK_MAX];
+
+	if (!stacks->waiting_count)
+		return;
+	for (uint32_t i = 0; i < stacks->waiting_count; i++)
+		records[i] = &stacks->waiting[i].record;
+	if (stacks->needs & NEED_USTACK)
+		stack_registers_ask(&live->kernel.asker, records, stacks->waiting_count);
+	for (uint32_t i = 0; i < stacks->waiting_count; i++)
+		stacks_read(live, i);
+	stacks->waiting_count = 0;
+}
+
+/* user;kernel */
+static const char *folded_join(const char *user, const char *kernel)
+{
+	static struct text text;
+
+	if (!user || !kernel)
+		return user ? user : kernel;
+	text_clear(&text);
+	text_add_format(&text, "%s;%s", user, kernel);
+	return name_of(text_string(&text), text.length);
+}
+
+static void telling_tell(struct live *live, const struct stack_telling *telling)
+{
+	struct live_stacks *stacks = &live->stacks;
+	struct sample *sample = &live->samples[telling->sample];
+	bool folded = stacks->needs & NEED_STACK;
+	struct stack_words user = {NULL, NULL, NULL}, kernel = user;
+
+	if (telling->user != STACK_NONE)
+		user = stack_table_words(&stacks->table, telling->user, folded);
+	if (telling->kernel != STACK_NONE)
+		kernel = stack_table_words(&stacks->table, telling->kernel, folded);
+	sample->ufunc = user.function;
+	sample->ufuncs = user.path;
+	sample->kfunc = kernel.function;
+	sample->kfuncs = kernel.path;
+	if (folded)
+		sample->stack = folded_join(user.folded, kernel.folded);
+}
+
+/* A scan waits for names of functions for half of the time that is left over anyhow; at the start,
+ * when the most is to be read, the beat waits for them. */
+static void names_wait(struct live *live)
+{
+	int64_t now_ns = clock_monotonic_ns();
+
+	if (live->scan_count) {
+		stack_names_wait(live->stacks.names, now_ns + (live->due_ns - now_ns) / 2);
+		return;
+	}
+	stack_names_wait(live->stacks.names, live->moment.now_ns + NAMES_FIRST_NS);
+	now_ns = clock_monotonic_ns();
+	if (live->due_ns < now_ns)
+		live->due_ns = now_ns;
+}
+
+void live_stacks_tell(struct live *live)
+{
+	struct live_stacks *stacks = &live->stacks;
+
+	if (!stacks->needs)
+		return;
+	waiting_take(live);
+	names_wait(live);
+	for (size_t i = 0; i < stacks->telling_count; i++)
+		telling_tell(live, &stacks->tellings[i]);
+	stacks->telling_count = 0;
+	if (live->keep_house) {
+		cache_sweep(&stacks->threads, live->moment.now_ns, THREAD_IDLE_NS);
+		unwinder_sweep(&stacks->unwinder, live->moment.now_ns);
+	}
+	if (stack_table_full(&stacks->table) || stacks->modules.refused) {
+		live_stacks_clear(stacks);
+		stacks->modules.refused = 0;
+		stacks->clear_count++;
+	}
+}
+
+static void missed_add(struct source_facts *facts, const char *what, uint64_t count)
+{
+	if (count && facts->missed_count < SOURCE_MISSED_MAX)
+		facts->missed[facts->missed_count++] =
+			(struct source_missed){.what = what, .count = count};
+}
+
+void live_stacks_describe(const struct live_stacks *stacks, struct source_facts *facts)
+{
+	const uint64_t *ended = stacks->unwinder.ended;
+
+	if (!stacks->needs)
+		return;
+	missed_add(facts, "stacks not kept: the thread ran meanwhile", stacks->moved_count);
+	missed_add(facts, "user stacks that end before their outermost frame",
+		   ended[WALK_DEEP] + ended[WALK_LOST] + ended[WALK_OUTSIDE] + ended[WALK_UNREAD]);
+	missed_add(facts, "user stacks that could not be read (needs CAP_SYS_PTRACE)",
+		   stacks->unread_count + ended[WALK_GONE]);
+	missed_add(facts, "kernel stacks that could not be read (needs CAP_SYS_ADMIN)",
+		   stacks->kernel_refused_count);
+}
