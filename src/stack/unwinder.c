@@ -138,7 +138,7 @@ static bool frame_take(struct walker *walker, enum walk_end *end)
 	if (row)
 		err = frame_step_row(walker->machine, &module->table, row,
 				     &walker->unwinder->memory, registers);
-	else if (!first || !returns_at_once(walker))
+	else if (!walker->exact || !returns_at_once(walker))
 		err = frame_step_pointer(walker->machine, &walker->unwinder->memory, registers);
 	walker->exact = row && row->signal;
 	/* a handler may run on a stack of its own; any other caller's frame lies above */

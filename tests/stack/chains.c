@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <alloca.h>
+#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "chains.h"
+
+#define DEEP 200
+#define SHALLOW 3
+
+static const char *chain_text;
+static volatile long sink;
+
+LINK void sleep_here(void)
+{
+	char end;
+
+	printf("ready %ld %s\n", (long)syscall(SYS_gettid), chain_text);
+	fflush(stdout);
+	while (read(STDIN_FILENO, &end, 1) > 0)
+		LINK_END();
+	_exit(0);
+}
+
+LINK static long recurse(long depth)
+{
+	long below;
+
+	if (!depth) {
+		sleep_here();
+		return 1;
+	}
+	below = recurse(depth - 1);
+	LINK_END();
+	return below + depth;
+}
+
+LINK static void recursion(void)
+{
+	sink = recurse(DEEP - 1);
+}
+
+/* The size of its frame is known only when it runs: the table must find it by the frame pointer. */
+LINK static void frame_grown(long bytes)
+{
+	char *room = alloca((size_t)bytes);
+
+	memset(room, 1, (size_t)bytes);
+	sleep_here();
+	sink = room[bytes / 2];
+}
+
+LINK static void grown(void)
+{
+	frame_grown(sink + 5000);
+	LINK_END();
+}
+
+/* Its frame is larger than the copy of the stack's top. */
+LINK static void frame_large(void)
+{
+	char room[200000];
+
+	memset(room, 1, sizeof(room));
+	__asm__ volatile("" ::"r"(room) : "memory");
+	sleep_here();
+	__asm__ volatile("" ::"r"(room) : "memory");
+}
+
+LINK static void large(void)
+{
+	frame_large();
+	LINK_END();
+}
+
+LINK static long jumps(long number)
+{
+	return recurse(number); /* a tail call: of this function there is no frame */
+}
+
+LINK static void jumped(void)
+{
+	sink = jumps(SHALLOW - 1);
+}
+
+LINK static void handler(int number)
+{
+	sink = number;
+	sleep_here();
+	LINK_END();
+}
+
+LINK static void interrupted(void)
+{
+	/* no call: the place where it is interrupted is no return address */
+	__asm__ volatile("1: cmpq $0, %0\n\tje 1b" : : "m"(sink) : "memory", "cc");
+}
+
+static void *interrupts(void *thread)
+{
+	usleep(100000);
+	pthread_kill(*(pthread_t *)thread, SIGUSR1);
+	return NULL;
+}
+
+LINK static void signalled(void)
+{
+	struct sigaction action = {.sa_handler = handler};
+	pthread_t self = pthread_self(), other;
+
+	sink = 0;
+	sigaction(SIGUSR1, &action, NULL);
+	pthread_create(&other, NULL, interrupts, &self);
+	interrupted();
+	LINK_END();
+}
+
+/* A handler with a stack of its own, below or above the thread's. */
+LINK static void signalled_aside(void)
+{
+	struct sigaction action = {.sa_handler = handler, .sa_flags = SA_ONSTACK};
+	stack_t aside = {.ss_sp = malloc(65536), .ss_size = 65536};
+
+	sink = 0;
+	sigaltstack(&aside, NULL);
+	sigaction(SIGUSR1, &action, NULL);
+	raise(SIGUSR1);
+	LINK_END();
+}
+
+LINK static int order(const void *a, const void *b)
+{
+	sleep_here();
+	return *(const int *)a - *(const int *)b;
+}
+
+LINK static void sorted(void)
+{
+	int numbers[] = {3, 1, 2};
+
+	qsort(numbers, 3, sizeof(numbers[0]), order);
+	sink = numbers[0];
+}
+
+/* The last instruction of a caller may be its call: where that returns to is another function. */
+LINK __attribute__((noreturn)) static void ends(void)
+{
+	sleep_here();
+	_exit(1);
+}
+
+LINK __attribute__((noreturn)) static void ended(void)
+{
+	ends();
+}
+
+LINK static long registers_all(long a, long b, long c, long d)
+{
+	long e = a * b, f = b * c, g = c * d, h = d * a;
+
+	sleep_here();
+	return a + b * c - d + e * f - g * h;
+}
+
+LINK static void registers_kept(void)
+{
+	long a = sink + 1, b = sink + 2, c = sink + 3, d = sink + 4, e = sink + 5;
+	long got = registers_all(a, b, c, d);
+
+	sink = got + a * b * c * d * e;
+}
+
+LINK static void *thread_begin(void *nothing)
+{
+	recurse(SHALLOW - 1);
+	LINK_END();
+	return nothing;
+}
+
+LINK static void threaded(void)
+{
+	pthread_t other;
+
+	pthread_create(&other, NULL, thread_begin, NULL);
+	pthread_join(other, NULL);
+}
+
+LINK static void called_back(void)
+{
+	sleep_here();
+	LINK_END();
+}
+
+LINK static void library(void)
+{
+	void *opened = dlopen(getenv("CHAINS_LIBRARY"), RTLD_NOW);
+	void (*library_call)(void (*)(void)) = NULL;
+
+	if (opened)
+		*(void **)&library_call = dlsym(opened, "library_call");
+	if (!library_call) {
+		fprintf(stderr, "chains: %s\n", dlerror());
+		_exit(1);
+	}
+	library_call(called_back);
+	LINK_END();
+}
+
+#define REPEAT_5(text) text text text text text
+#define REPEAT_200(text) REPEAT_5(REPEAT_5(REPEAT_5(text))) REPEAT_5(REPEAT_5(text text text))
+
+static const struct {
+	const char *name, *chain;
+	void (*run)(void);
+} chains[] = {
+	{"recursion", "sleep_here " REPEAT_200("recurse ") "recursion main", recursion},
+	{"grown", "sleep_here frame_grown grown main", grown},
+	{"large", "sleep_here frame_large large main", large},
+	{"jumped", "sleep_here recurse recurse recurse jumped main", jumped},
+	{"signalled", "sleep_here handler * interrupted signalled main", signalled},
+	{"signalled_aside", "sleep_here handler * signalled_aside main", signalled_aside},
+	{"sorted", "sleep_here order * sorted main", sorted},
+	{"ended", "sleep_here ends ended main", ended},
+	{"registers_kept", "sleep_here registers_all registers_kept main", registers_kept},
+	{"threaded", "sleep_here recurse recurse recurse thread_begin", threaded},
+	{"library", "sleep_here called_back library_inner library_call library main", library},
+};
+
+#define CHAIN_COUNT (sizeof(chains) / sizeof(chains[0]))
+
+int main(int argc, char **argv)
+{
+	for (size_t i = 0; i < CHAIN_COUNT; i++) {
+		if (argc < 2) {
+			puts(chains[i].name);
+		} else if (!strcmp(argv[1], chains[i].name)) {
+			chain_text = chains[i].chain;
+			chains[i].run();
+			LINK_END();
+		}
+	}
+	return argc > 1;
+}
