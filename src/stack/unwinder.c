@@ -158,12 +158,16 @@ void unwinder_walk(struct unwinder *unwinder, const struct stack_thread *thread,
 				.registers = *registers,
 				.exact = true,
 				.walk = walk};
+	int err = -ESRCH;
 
 	walk->count = 0;
 	walk->end = WALK_GONE;
 	if (walker.machine)
 		walker.maps = process_maps_get(&unwinder->processes, unwinder->proc_root, thread);
-	if (walker.maps && !thread_memory_begin(&unwinder->memory, thread->tid, registers->sp)) {
+	if (walker.maps)
+		err = thread_memory_begin(&unwinder->memory, thread->tid, registers->sp);
+	/* where there is no stack, there may be code */
+	if (!err || err == -EFAULT) {
 		walk->end = WALK_DEEP;
 		while (walk->count < STACK_FRAMES_MAX && frame_take(&walker, &walk->end))
 			;

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Writes corpus_btf/ and corpus_offsets/ anew: small files, good and bad, for the fuzz targets to start from."""
+"""Writes corpus_btf/, corpus_offsets/, corpus_elf/ and corpus_perf_map/ anew: small files, good and bad, for the fuzz targets to start from."""
 import os
+import struct
 import sys
 
 here = os.path.dirname(os.path.abspath(__file__))
@@ -102,7 +103,95 @@ def offsets_files():
     yield "line_ends", good.replace("\n", "\r\n")
 
 
-for folder, files in (("corpus_btf", btf_files()), ("corpus_offsets", offsets_files())):
+def leb(number):
+    """Signed LEB128."""
+    out = b""
+    while True:
+        byte, number = number & 0x7f, number >> 7
+        if (number == 0 and not byte & 0x40) or (number == -1 and byte & 0x40):
+            return out + bytes([byte])
+        out += bytes([byte | 0x80])
+
+
+def block(expression):
+    return bytes([len(expression)]) + expression
+
+
+def entry(body):
+    body += bytes(-len(body) % 4)
+    return struct.pack("<I", len(body)) + body
+
+
+# CFA is r7+8, ra at CFA-8; then of the functions:
+CODES = {
+    "push": b"\x41\x0e\x10\x86\x02",  # advance 1; CFA+16; rbp at CFA-16
+    "pointer": b"\x41\x0e\x10\x86\x02\x43\x0d\x06",  # then CFA is in rbp
+    "expression": b"\x0f" + block(b"\x77\xa0\x01\x06"),  # CFA is *(rsp + 160)
+    "plt": b"\x0f" + block(b"\x77\x08\x80\x00\x3f\x1a\x3b\x2a\x33\x24\x22"),
+    "saved": b"\x10\x06" + block(b"\x77\x08\x06\x23\x08") + b"\x16\x03" + block(b"\x12\x13\x12\x1c"),
+    "loop": b"\x0f" + block(b"\x31\x12\x28" + struct.pack("<h", -4)),  # lit1 dup bra back
+    "outermost": b"\x07\x10",  # ra undefined
+    "remember": b"\x0a" * 40 + b"\x0b" * 41,
+    "registers": b"\x09\x06\x03\x08\x03\x14\x0c\x01",
+}
+
+
+def elf_file(code, signal=b"", sections=True, header=True, augmentation=b"zR"):
+    """A library with one function, its unwind table and name."""
+    text, hdr_at, frame_at = 0x200, 0x300, 0x400
+    cie = entry(bytes(4) + b"\1" + augmentation + signal + b"\0" + b"\1\x78\x10" + b"\1\x1b" + b"\x0c\x07\x08\x90\x01")
+    fde_at = frame_at + len(cie)
+    fde = entry(struct.pack("<IiI", fde_at + 4 - frame_at, text - (fde_at + 8), 0x80) + b"\0" + code)
+    frame = cie + fde + bytes(4)
+    hdr = b"\1\x1b\x03\x3b" + struct.pack("<iIii", frame_at - hdr_at - 4, 1, text - hdr_at, fde_at - hdr_at)
+    names, symbol_names = b"\0.eh_frame\0.symtab\0.strtab\0.names\0", b"\0_ZN4shop3boxIiE4waitEi\0$x\0"
+    out = bytearray(0x1000)
+    heads = [struct.pack("<IIQQQQQQ", 1, 5, 0, 0, 0, 0x1000, 0x1000, 0x1000)]
+    if header:
+        heads.append(struct.pack("<IIQQQQQQ", 0x6474e550, 4, hdr_at, hdr_at, hdr_at, len(hdr), len(hdr), 4))
+    symbols = bytes(24) + struct.pack("<IBBHQQ", 1, 0x12, 0, 1, text, 0x80) + struct.pack("<IBBHQQ", 24, 0, 0, 1, text, 0)
+    rows = [(0, 0, 0, 0, 0, 0), (1, 1, frame_at, len(frame), 0, 0), (11, 2, 0x600, len(symbols), 3, 24),
+            (19, 3, 0x700, len(symbol_names), 0, 0), (27, 3, 0x780, len(names), 0, 0)]
+    table = b"".join(struct.pack("<IIQQQQIIQQ", name, kind, 2, at, at, size, link, 0, 8, each)
+                     for name, kind, at, size, link, each in rows)
+    out[:64] = b"\x7fELF\2\1\1" + bytes(9) + struct.pack("<HHIQQQIHHHHHH", 3, 62, 1, 0, 64, 0x800 if sections else 0, 0, 64, 56,
+                                                             len(heads), 64, len(rows) if sections else 0, 4 if sections else 0)
+    for at, piece in ((64, b"".join(heads)), (hdr_at, hdr), (frame_at, frame), (0x600, symbols), (0x700, symbol_names), (0x780, names),
+                      (0x800, table)):
+        out[at:at + len(piece)] = piece
+    return bytes(out)
+
+
+def elf_files():
+    for name, code in CODES.items():
+        yield name, elf_file(code)
+    good = elf_file(CODES["push"])
+    yield "signal", elf_file(CODES["expression"], signal=b"S")
+    yield "no_sections", elf_file(CODES["push"], sections=False)
+    yield "no_header", elf_file(CODES["push"], header=False)
+    yield "neither", elf_file(CODES["push"], sections=False, header=False)
+    yield "augmentation", elf_file(CODES["push"], augmentation=b"zPLR")
+    yield "far_segment", good[:72] + b"\xff" * 8 + good[80:]
+    yield "huge_table", good.replace(struct.pack("<iIii", 0xfc, 1, -0x100, 0x114), struct.pack("<iIii", 0xfc, 0xffffffff, -0x100, 0x114))
+    yield "huge_section", good[:0x800 + 2 * 64 + 32] + b"\xff" * 8 + good[0x800 + 2 * 64 + 40:]
+    yield "many_sections", good[:60] + b"\xff\xff" + good[62:]
+    yield "narrow", good[:4] + b"\1" + good[5:]
+    yield "cut", good[:0x410]
+    yield "empty", b""
+
+
+def perf_map_files():
+    yield "good", "7f0010 20 JS:*outer /tmp/a.js:3:1\n7f0040 1a Lcom/shop/Box;::fill\n7f0010 8 newer\n"
+    yield "prefixes", "0x7f0010 0x20 a\n7F0030 FF b c d\n"
+    yield "bad", "\n \n1\n1 2\n1 2 \nx y z\n1 0 nothing\nffffffffffffffff ffffffffffffffff over\n11111111111111111 1 long\n"
+    yield "no_end", "7f0010 20 a\n7f0040 20 b"
+    yield "long", "7f0010 20 " + "x" * 70000 + "\n7f0040 20 b\n"
+    yield "hostile", "7f0010 20 \x1b[2J;;\0;\x7f\n7f0040 20 \xff\xfe\n"
+    yield "empty", ""
+
+
+for folder, files in (("corpus_btf", btf_files()), ("corpus_offsets", offsets_files()), ("corpus_elf", elf_files()),
+                      ("corpus_perf_map", perf_map_files())):
     os.makedirs(os.path.join(here, folder), exist_ok=True)
     for file_name, content in files:
         with open(os.path.join(here, folder, file_name), "wb") as file:

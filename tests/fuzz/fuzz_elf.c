@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Everything that is read of an ELF file: headers, unwind rows and their expressions, functions. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "stack/demangle.h"
+#include "stack/elf_symbols.h"
+#include "stack/frame_step.h"
+#include "stack/frame_table.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void must(bool holds)
+{
+	if (!holds)
+		abort();
+}
+
+/* A stack full of addresses of itself. */
+static void row_apply(const struct machine *machine, const struct frame_table *table,
+		      const struct frame_row *row)
+{
+	static uint64_t stack[1024];
+	static struct thread_memory memory;
+	struct user_registers registers = {.ip = 0x1010, .sp = (uintptr_t)(stack + 512)};
+
+	if (!memory.top)
+		thread_memory_init(&memory, NULL, 8192);
+	for (size_t i = 0; i < 1024; i++)
+		stack[i] = (uintptr_t)(stack + i / 2 + 256);
+	for (int i = 0; i < USER_REGISTER_COUNT; i++)
+		user_register_set(&registers, i, (uintptr_t)(stack + 512 + i));
+	thread_memory_begin(&memory, getpid(), registers.sp);
+	frame_step_row(machine, table, row, &memory, &registers);
+}
+
+static void rows_try(const struct elf_file *elf)
+{
+	const struct machine *machine = machine_of_elf(elf->machine);
+	struct frame_table table;
+
+	if (!machine)
+		return;
+	frame_table_init(&table, elf, machine);
+	for (uint32_t i = 0; i < elf->segment_count; i++)
+		for (uint64_t at = 0; at < 64; at++) {
+			uint64_t address = elf->segments[i].address + at * 4;
+			const struct frame_row *row = frame_table_row(&table, address);
+
+			if (row)
+				row_apply(machine, &table, row);
+		}
+	frame_table_done(&table);
+}
+
+static void symbols_try(const struct elf_file *elf)
+{
+	struct elf_symbols symbols = {.source_count = 0};
+	char name[64], words[128];
+
+	elf_symbols_add(&symbols, elf);
+	elf_symbols_sort(&symbols);
+	for (size_t i = 0; i < symbols.table.count; i++)
+		if (elf_symbol_name(&symbols, symbol_address(&symbols.table.symbols[i]), name,
+				    sizeof(name))) {
+			must(strlen(name) < sizeof(name));
+			if (name_demangle(name, words, sizeof(words)))
+				must(strlen(words) < sizeof(words));
+		}
+	elf_symbols_done(&symbols);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct elf_file elf;
+	char *image = malloc(size + 1);
+
+	if (!image)
+		return 0;
+	if (size)
+		memcpy(image, data, size);
+	if (!elf_file_read(&elf, -1, image, size)) {
+		must(elf.segment_count <= ELF_SEGMENTS_MAX && elf.build_id_bytes <= BUILD_ID_MAX);
+		rows_try(&elf);
+		symbols_try(&elf);
+	}
+	free(image);
+	return 0;
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Walks of stacks that are no stacks: each ends, is counted, and harms nobody. What good ones are,
+ * tests/stack tells. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "stack/unwinder.h"
+#include "unit.h"
+
+#if defined(__aarch64__)
+#define FP 29
+#else
+#define FP 6
+#endif
+
+#define WORDS 8192
+
+/* A child with code that is in no file, and a stack that the test writes. */
+struct scene {
+	pid_t child;
+	uint64_t *stack; /* shared with it, at the same address */
+	uint64_t code;
+	struct module_table modules;
+	struct unwinder unwinder;
+	struct stack_walk walk;
+};
+
+static int scene_open(void **state)
+{
+	struct scene *scene = calloc(1, sizeof(*scene));
+	void *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_non_null(scene);
+	scene->stack =
+		mmap(NULL, WORDS * 8, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_true(code != MAP_FAILED && scene->stack != MAP_FAILED);
+	memset(code, 0x90, 4096);
+	scene->code = (uintptr_t)code + 64;
+	scene->child = fork();
+	if (!scene->child) {
+		pause();
+		_exit(0);
+	}
+	module_table_init(&scene->modules);
+	unwinder_init(&scene->unwinder, "/proc", &scene->modules, STACK_COPY_BYTES);
+	*state = scene;
+	return 0;
+}
+
+static void child_end(struct scene *scene)
+{
+	if (scene->child) {
+		kill(scene->child, SIGKILL);
+		waitpid(scene->child, NULL, 0);
+	}
+	scene->child = 0;
+}
+
+static int scene_close(void **state)
+{
+	struct scene *scene = *state;
+
+	child_end(scene);
+	unwinder_done(&scene->unwinder);
+	module_table_clear(&scene->modules);
+	munmap(scene->stack, WORDS * 8);
+	free(scene);
+	return 0;
+}
+
+static void walk(struct scene *scene, uint64_t ip, uint64_t sp, uint64_t fp)
+{
+	const struct stack_thread thread = {scene->child, scene->child, 1, clock_monotonic_ns()};
+	struct user_registers registers = {.ip = ip, .sp = sp};
+
+	user_register_set(&registers, FP, fp);
+	unwinder_walk(&scene->unwinder, &thread, &registers, &scene->walk);
+}
+
+static uint64_t at(const struct scene *scene, size_t word)
+{
+	return (uintptr_t)&scene->stack[word];
+}
+
+/* Code that is in no file has frame pointers; the outermost is 0. */
+static void frame_pointers(void **state)
+{
+	struct scene *scene = *state;
+
+	for (size_t i = 0; i < 100; i++) {
+		scene->stack[10 + i * 4] = i < 99 ? at(scene, 10 + (i + 1) * 4) : 0;
+		scene->stack[11 + i * 4] = scene->code + i;
+	}
+	walk(scene, scene->code, at(scene, 0), at(scene, 10));
+	assert_int_equal(scene->walk.end, WALK_WHOLE);
+	assert_int_equal(scene->walk.count, 101);
+	assert_int_equal(scene->walk.frames[0].address, scene->code);
+	/* of a caller it is the byte before */
+	assert_int_equal(scene->walk.frames[50].address, scene->code + 48);
+	assert_int_equal(scene->modules.modules[scene->walk.frames[0].module]->kind, FRAME_JIT);
+}
+
+static void cycles_end(void **state)
+{
+	struct scene *scene = *state;
+
+	scene->stack[10] = at(scene, 10);
+	scene->stack[11] = scene->code;
+	walk(scene, scene->code, at(scene, 0), at(scene, 10));
+	assert_int_equal(scene->walk.end, WALK_LOST);
+	assert_in_range(scene->walk.count, 1, 3);
+	assert_int_equal(scene->unwinder.ended[WALK_LOST], 1);
+	/* and one that goes down */
+	scene->stack[20] = at(scene, 10);
+	scene->stack[21] = scene->code;
+	walk(scene, scene->code, at(scene, 0), at(scene, 20));
+	assert_int_equal(scene->walk.end, WALK_LOST);
+}
+
+static void deep_ones_are_cut(void **state)
+{
+	struct scene *scene = *state;
+
+	for (size_t i = 0; i < 2000; i++) {
+		scene->stack[10 + i * 4] = at(scene, 10 + (i + 1) * 4);
+		scene->stack[11 + i * 4] = scene->code;
+	}
+	walk(scene, scene->code, at(scene, 0), at(scene, 10));
+	assert_int_equal(scene->walk.end, WALK_DEEP);
+	assert_int_equal(scene->walk.count, STACK_FRAMES_MAX);
+}
+
+static void leads_outside(void **state)
+{
+	struct scene *scene = *state;
+
+	scene->stack[10] = at(scene, 20);
+	scene->stack[11] = at(scene, 0); /* memory, but no code */
+	walk(scene, scene->code, at(scene, 0), at(scene, 10));
+	assert_int_equal(scene->walk.end, WALK_OUTSIDE);
+	assert_int_equal(scene->walk.count, 1);
+	walk(scene, 0x10, at(scene, 0), at(scene, 10));
+	assert_int_equal(scene->walk.end, WALK_OUTSIDE);
+	assert_int_equal(scene->walk.count, 0);
+}
+
+static void stack_is_nowhere(void **state)
+{
+	static const uint64_t nowhere[] = {0, 8, 0x1000, 1ull << 63, UINT64_MAX, UINT64_MAX - 4096};
+	struct scene *scene = *state;
+
+	for (size_t i = 0; i < sizeof(nowhere) / sizeof(nowhere[0]); i++) {
+		walk(scene, scene->code, nowhere[i], nowhere[i] | 16);
+		assert_true(scene->walk.end == WALK_UNREAD || scene->walk.end == WALK_LOST);
+		assert_int_equal(scene->walk.count, 1);
+	}
+	/* the end of the stack's memory */
+	walk(scene, scene->code, at(scene, WORDS - 1), at(scene, WORDS - 1));
+	assert_int_not_equal(scene->walk.end, WALK_WHOLE);
+}
+
+static void dead_threads(void **state)
+{
+	struct scene *scene = *state;
+	pid_t tid = scene->child;
+
+	walk(scene, scene->code, at(scene, 0), 0);
+	assert_int_equal(scene->walk.end, WALK_WHOLE);
+	/* a zombie, whose maps are known; then nothing at all */
+	kill(tid, SIGKILL);
+	waitid(P_PID, (id_t)tid, &(siginfo_t){.si_signo = 0}, WEXITED | WNOWAIT);
+	walk(scene, scene->code, at(scene, 0), at(scene, 10));
+	assert_int_equal(scene->walk.end, WALK_GONE);
+	child_end(scene);
+	scene->child = tid;
+	walk(scene, scene->code, at(scene, 0), at(scene, 10));
+	assert_int_equal(scene->walk.end, WALK_GONE);
+	scene->child = 0;
+}
+
+static void maps_are_parsed(void **state)
+{
+	char code[] = "7f0a00000000-7f0a00021000 r-xp 00001000 08:01 1234    /usr/lib/a b.so";
+	char data[] = "7f0a00021000-7f0a00022000 rw-p 00000000 00:00 0";
+	char jit[] = "7f0a00021000-7f0a00022000 rwxp 00000000 00:00 0 ";
+	static const char *const bad[] = {"",
+					  "-",
+					  "1-2",
+					  "2-1 r-xp 0 0:0 0",
+					  "1-2 r-x",
+					  "1-2 r-xp",
+					  "1-2 r-xp 0",
+					  "1-2 r-xp x 0:0 0",
+					  "1-2 r-xp 0 0:0 ",
+					  "11111111111111111-2 r-xp 0 0:0 0"};
+	struct mapping mapping;
+	char *path;
+
+	(void)state;
+	assert_true(mapping_parse(code, &mapping, &path));
+	assert_int_equal(mapping.start, 0x7f0a00000000);
+	assert_int_equal(mapping.end, 0x7f0a00021000);
+	assert_int_equal(mapping.offset, 0x1000);
+	assert_int_equal(mapping.inode, 1234);
+	assert_false(mapping.jit);
+	assert_string_equal(path, "/usr/lib/a b.so");
+	assert_false(mapping_parse(data, &mapping, &path));
+	assert_true(mapping_parse(jit, &mapping, &path));
+	assert_true(mapping.jit);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		char line[64];
+
+		strcpy(line, bad[i]);
+		assert_false(mapping_parse(line, &mapping, &path));
+	}
+}
+
+#define SCENE(test) cmocka_unit_test_setup_teardown(test, scene_open, scene_close)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		SCENE(frame_pointers),
+		SCENE(cycles_end),
+		SCENE(deep_ones_are_cut),
+		SCENE(leads_outside),
+		SCENE(stack_is_nowhere),
+		SCENE(dead_threads),
+		cmocka_unit_test(maps_are_parsed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
