@@ -2,6 +2,7 @@
 #include "live_seed.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "kernel/task_stacks.h"
 #include "lookup/proc.h"
 
 #include <elf.h>
@@ -115,6 +116,7 @@ struct walk {
 	struct kernel *kernel;
 	uint64_t now_ns;
 	int64_t own_pid;
+	struct index stacks; /* of those whose registers may be asked for */
 };
 
 static int thread_seed(void *to, int64_t pid, int64_t tid)
@@ -122,6 +124,7 @@ static int thread_seed(void *to, int64_t pid, int64_t tid)
 	struct walk *walk = to;
 	struct thread_state record = {0};
 	struct proc_stat stat;
+	uint64_t *kernel_stack;
 	char task[64];
 	int err;
 
@@ -140,6 +143,8 @@ static int thread_seed(void *to, int64_t pid, int64_t tid)
 		return 0;
 	}
 	record.sched.tid = record.identity.tid;
+	kernel_stack = index_find(&walk->stacks, record.sched.tid);
+	record.kernel_stack = kernel_stack ? *kernel_stack : 0;
 	err = thread_table_add(&walk->kernel->table, &record);
 	walk->seed->unfit_count += err == -E2BIG;
 	if (err)
@@ -153,8 +158,13 @@ static int thread_seed(void *to, int64_t pid, int64_t tid)
 
 int live_seed_all(struct live_seed *seed, struct kernel *kernel, struct error *e)
 {
-	struct walk walk = {seed, kernel, (uint64_t)clock_monotonic_ns(), proc_own_pid(PROC)};
-	int err = proc_threads_walk(PROC, thread_seed, &walk);
+	struct walk walk = {seed, kernel, (uint64_t)clock_monotonic_ns(), proc_own_pid(PROC), {0}};
+	int err;
+
+	if (kernel->compiled.programs[GROUP_STACK] >= 0)
+		task_stacks_read(&kernel->compiled.layout, &walk.stacks);
+	err = proc_threads_walk(PROC, thread_seed, &walk);
+	index_clear(&walk.stacks);
 
 	if (err < 0)
 		return error_set(e, -err, EXIT_FAILED, "/proc can't be walked: %s; is it mounted?",

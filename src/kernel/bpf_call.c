@@ -46,6 +46,38 @@ int bpf_call_load_typed(const char *name, const struct bpf_insn *instructions, s
 	return bpf_call(BPF_PROG_LOAD, &attr);
 }
 
+int bpf_call_load_iterator(const struct bpf_insn *instructions, size_t count, int btf_id)
+{
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.prog_type = BPF_PROG_TYPE_TRACING;
+	attr.expected_attach_type = BPF_TRACE_ITER;
+	attr.attach_btf_id = (uint32_t)btf_id;
+	attr.insns = (uintptr_t)instructions;
+	attr.insn_cnt = (uint32_t)count;
+	attr.license = (uintptr_t) "GPL";
+	return bpf_call(BPF_PROG_LOAD, &attr);
+}
+
+int bpf_call_iterator(int program)
+{
+	union bpf_attr attr;
+	int link, iterator;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.link_create.prog_fd = (uint32_t)program;
+	attr.link_create.attach_type = BPF_TRACE_ITER;
+	link = bpf_call(BPF_LINK_CREATE, &attr);
+	if (link < 0)
+		return link;
+	memset(&attr, 0, sizeof(attr));
+	attr.iter_create.link_fd = (uint32_t)link;
+	iterator = bpf_call(BPF_ITER_CREATE, &attr);
+	close(link);
+	return iterator;
+}
+
 int bpf_call_map(enum bpf_map_type type, size_t key_bytes, size_t value_bytes, size_t entries)
 {
 	union bpf_attr attr;

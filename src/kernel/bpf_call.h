@@ -33,6 +33,10 @@ int bpf_call_load(enum bpf_prog_type type, const struct bpf_insn *instructions, 
  * name: at most 15 characters; log: what the verifier says, or NULL. */
 int bpf_call_load_typed(const char *name, const struct bpf_insn *instructions, size_t count,
 			int btf_id, char *log, uint32_t log_size);
+/* The same of a program that an iterator runs: btf_id as btf_iterator_id() finds it (5.8). */
+int bpf_call_load_iterator(const struct bpf_insn *instructions, size_t count, int btf_id);
+/* Reading it runs the program for each of the iterator's things, and gives what that writes. */
+int bpf_call_iterator(int program);
 int bpf_call_map(enum bpf_map_type type, size_t key_bytes, size_t value_bytes, size_t entries);
 /* An array that bpf_call_map_mapped() takes (5.5). */
 int bpf_call_map_mappable(size_t value_bytes, size_t entries);

@@ -51,7 +51,8 @@ int btf_layout_read(const char *path, struct field_layout *layout, struct error 
 	return result;
 }
 
-int btf_tracepoint_id(const char *event)
+static int kernel_id(uint32_t (*find)(const struct btf_types *btf, const char *name),
+		     const char *prefix, const char *of)
 {
 	struct btf_types btf;
 	struct error e = {0};
@@ -62,9 +63,20 @@ int btf_tracepoint_id(const char *event)
 	error_done(&e);
 	if (result)
 		return result;
-	/* include/trace/bpf_probe.h makes a typedef of this name for each tracepoint */
-	snprintf(name, sizeof(name), "btf_trace_%s", event);
-	id = btf_typedef_find(&btf, name);
+	snprintf(name, sizeof(name), "%s%s", prefix, of);
+	id = find(&btf, name);
 	btf_types_close(&btf);
 	return id && id <= INT32_MAX ? (int)id : -ENOENT;
+}
+
+int btf_tracepoint_id(const char *event)
+{
+	/* include/trace/bpf_probe.h makes a typedef of this name for each tracepoint */
+	return kernel_id(btf_typedef_find, "btf_trace_", event);
+}
+
+int btf_iterator_id(const char *of)
+{
+	/* DEFINE_BPF_ITER_FUNC of include/linux/bpf.h */
+	return kernel_id(btf_function_find, "bpf_iter_", of);
 }

@@ -248,6 +248,11 @@ uint32_t btf_struct_find(const struct btf_types *btf, const char *name)
 	return type_find(btf, BTF_KIND_STRUCT, name);
 }
 
+uint32_t btf_function_find(const struct btf_types *btf, const char *name)
+{
+	return type_find(btf, BTF_KIND_FUNC, name);
+}
+
 uint32_t btf_typedef_find(const struct btf_types *btf, const char *name)
 {
 	return type_find(btf, BTF_KIND_TYPEDEF, name);

@@ -28,8 +28,9 @@ struct btf_types {
 int btf_types_open(struct btf_types *btf, const char *path, struct error *e);
 void btf_types_close(struct btf_types *btf);
 
-/* The number of the first struct, or typedef, of that name, or 0. */
+/* The number of the first struct, function, or typedef, of that name, or 0. */
 uint32_t btf_struct_find(const struct btf_types *btf, const char *name);
+uint32_t btf_function_find(const struct btf_types *btf, const char *name);
 uint32_t btf_typedef_find(const struct btf_types *btf, const char *name);
 
 /* Bytes from the struct's start to a member of so many bytes that lies in it, unnamed structs and

@@ -25,6 +25,7 @@ import case_select  # noqa: F401
 import case_self
 import case_share  # noqa: F401
 import case_spaces  # noqa: F401
+import case_stacks  # noqa: F401
 import case_state  # noqa: F401
 import case_totals  # noqa: F401
 import case_trace  # noqa: F401

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <alloca.h>
 #include <dlfcn.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -212,6 +213,43 @@ LINK static void library(void)
 	LINK_END();
 }
 
+LINK static void left_inner(void)
+{
+	usleep(50);
+	LINK_END();
+}
+
+LINK static void left(void)
+{
+	left_inner();
+	LINK_END();
+}
+
+LINK static void right_inner(void)
+{
+	usleep(51); /* equal functions are made one */
+	LINK_END();
+}
+
+LINK static void right(void)
+{
+	right_inner();
+	LINK_END();
+}
+
+/* Sleeps here and there, each time for a moment. */
+LINK static void alternates(void)
+{
+	struct pollfd input = {STDIN_FILENO, POLLIN, 0};
+
+	printf("ready %ld %s\n", (long)syscall(SYS_gettid), chain_text);
+	fflush(stdout);
+	while (!poll(&input, 1, 0)) {
+		left();
+		right();
+	}
+}
+
 #define REPEAT_5(text) text text text text text
 #define REPEAT_200(text) REPEAT_5(REPEAT_5(REPEAT_5(text))) REPEAT_5(REPEAT_5(text text text))
 
@@ -228,6 +266,7 @@ static const struct {
 	{"sorted", "sleep_here order * sorted main", sorted},
 	{"ended", "sleep_here ends ended main", ended},
 	{"registers_kept", "sleep_here registers_all registers_kept main", registers_kept},
+	{"alternates", "alternates main", alternates},
 	{"threaded", "sleep_here recurse recurse recurse thread_begin", threaded},
 	{"library", "sleep_here called_back library_inner library_call library main", library},
 };
