@@ -13,6 +13,7 @@
 
 #define IMAGE_BYTES_MAX (16ull << 30) /* of address space; what is not read takes no memory */
 #define HEAD_BYTES_MAX (1u << 20)     /* ELF header and program headers */
+#define SECTIONS_BYTES_MAX (4u << 20) /* headers of sections: 65535 of 64 bytes */
 #define TABLE_BYTES_MAX (96u << 20)   /* of .eh_frame; the largest browsers have a third of it */
 #define OPERATIONS_MAX 256	      /* of one expression */
 #define TABLE_OPERATIONS_MAX 65536
@@ -95,7 +96,7 @@ static int section_read(struct frame_source *source, const struct elf_file *elf)
 	if (!err)
 		err = piece_read(source, elf, elf->sections_offset,
 				 (uint64_t)elf->section_count * elf->section_bytes,
-				 HEAD_BYTES_MAX * 4);
+				 SECTIONS_BYTES_MAX);
 	if (!err)
 		err = piece_read(source, elf, names.offset, names.bytes, HEAD_BYTES_MAX);
 	return err ? err : piece_read(source, elf, section.offset, section.bytes, TABLE_BYTES_MAX);
@@ -202,7 +203,7 @@ static int rule_read(Dwarf_Frame *frame, int number, struct frame_table *table,
 	if (dwarf_frame_register(frame, number, memory, &operations, &count))
 		return -ENOENT;
 	*rule = (struct frame_rule){.kind = operations ? RULE_UNDEFINED : RULE_SAME};
-	if (!count)
+	if (!count || !operations)
 		return 0;
 	value = operations[count - 1].atom == DW_OP_stack_value;
 	count -= value;

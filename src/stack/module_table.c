@@ -10,14 +10,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define FILES_WANTED (2ul * MODULES_MAX) /* descriptors */
+
 void module_table_init(struct module_table *table)
 {
 	struct rlimit files;
 
 	*table = (struct module_table){.count = 0};
-	if (getrlimit(RLIMIT_NOFILE, &files) || files.rlim_cur >= 2 * MODULES_MAX)
+	if (getrlimit(RLIMIT_NOFILE, &files) || files.rlim_cur >= FILES_WANTED)
 		return;
-	files.rlim_cur = files.rlim_max < 2 * MODULES_MAX ? files.rlim_max : 2 * MODULES_MAX;
+	files.rlim_cur = files.rlim_max < FILES_WANTED ? files.rlim_max : FILES_WANTED;
 	setrlimit(RLIMIT_NOFILE, &files);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "stack/symbols.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "stack/demangle.h"
 #include "stack/process_file.h"
 
@@ -58,18 +59,19 @@ static void cache_trim(struct symbols_cache *cache, const struct symbols *newest
 static void debug_add(const struct symbols_cache *cache, struct symbols *symbols)
 {
 	const struct module *module = symbols->module;
-	char path[sizeof(DEBUG_PATH) + 2 * BUILD_ID_MAX + sizeof("/.debug")], *at = path;
+	struct text path = {0};
 	int fd;
 
 	if (module->elf.build_id_bytes < 2)
 		return;
-	at += sprintf(at, "%s", DEBUG_PATH);
+	text_add_string(&path, DEBUG_PATH);
 	for (uint32_t i = 0; i < module->elf.build_id_bytes; i++)
-		at += sprintf(at, "%02x%s", module->elf.build_id[i], i ? "" : "/");
-	strcpy(at, ".debug");
-	fd = process_file_open(cache->proc_root, module->tid, path, false);
+		text_add_format(&path, "%02x%s", module->elf.build_id[i], i ? "" : "/");
+	text_add_string(&path, ".debug");
+	fd = process_file_open(cache->proc_root, module->tid, text_string(&path), false);
 	if (fd < 0)
-		fd = process_file_open("/proc", getpid(), path, false);
+		fd = process_file_open("/proc", getpid(), text_string(&path), false);
+	text_done(&path);
 	if (fd >= 0)
 		elf_symbols_add_debug(&symbols->elf, fd, &module->elf);
 }

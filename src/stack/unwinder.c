@@ -88,7 +88,8 @@ static bool returns_at_once(struct walker *walker)
 	uint8_t bytes[7];
 	uint64_t ip = 0;
 
-	if (walker->machine->ra_in_register ||
+	/* the analyzer takes machine, which was looked at, for one that may be none again */
+	if (walker->machine->ra_in_register || /* NOLINT(clang-analyzer-core.NullDereference) */
 	    thread_memory_read(memory, registers->sp, &ip, walker->machine->word_bytes) ||
 	    ip < sizeof(bytes) || !code_find(walker, ip - 1) ||
 	    thread_memory_read(memory, ip - sizeof(bytes), bytes, sizeof(bytes)))
@@ -162,9 +163,8 @@ void unwinder_walk(struct unwinder *unwinder, const struct stack_thread *thread,
 
 	walk->count = 0;
 	walk->end = WALK_GONE;
-	if (walker.machine)
-		walker.maps = process_maps_get(&unwinder->processes, unwinder->proc_root, thread);
-	if (walker.maps)
+	walker.maps = process_maps_get(&unwinder->processes, unwinder->proc_root, thread);
+	if (walker.machine && walker.maps)
 		err = thread_memory_begin(&unwinder->memory, thread->tid, registers->sp);
 	/* where there is no stack, there may be code */
 	if (!err || err == -EFAULT) {
