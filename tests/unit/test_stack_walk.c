@@ -43,9 +43,11 @@ static int scene_open(void **state)
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	assert_non_null(scene);
-	scene->stack =
-		mmap(NULL, WORDS * 8, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	/* nothing lies behind it */
+	scene->stack = mmap(NULL, WORDS * 8 + 4096, PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_true(code != MAP_FAILED && scene->stack != MAP_FAILED);
+	assert_int_equal(mprotect(scene->stack + WORDS, 4096, PROT_NONE), 0);
 	memset(code, 0x90, 4096);
 	scene->code = (uintptr_t)code + 64;
 	scene->child = fork();
@@ -75,7 +77,7 @@ static int scene_close(void **state)
 	child_end(scene);
 	unwinder_done(&scene->unwinder);
 	module_table_clear(&scene->modules);
-	munmap(scene->stack, WORDS * 8);
+	munmap(scene->stack, WORDS * 8 + 4096);
 	free(scene);
 	return 0;
 }
