@@ -6,8 +6,11 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
+#define FUNCTION_BYTES_MAX 1024 /* of one that is told by a call of it, */
+#define SEARCH_WORDS 64		/* which is searched for so far */
 #define PROCESS_IDLE_NS (10 * NS_PER_SECOND)
 
 /* Whether that /proc tells other ids than system calls take. */
@@ -79,29 +82,92 @@ static const struct mapping *code_find_again(struct walker *walker, uint64_t add
 	return code_find(walker, address);
 }
 
+/* What comes before an address that a call may return to. */
+enum call_kind {
+	CALL_NONE,
+	CALL_SOMEWHERE,
+	CALL_THERE, /* to shortly before where the frame below is */
+};
+
+/* ip: where that frame is. Only x86's calls tell by their bytes. */
+static enum call_kind call_before(struct walker *walker, uint64_t address, uint64_t ip)
+{
+	struct thread_memory *memory = &walker->unwinder->memory;
+	uint8_t bytes[7];
+	int32_t distance;
+
+	if (walker->machine->ra_in_register)
+		return CALL_SOMEWHERE;
+	if (address < sizeof(bytes) || !code_find(walker, address - 1) ||
+	    thread_memory_read(memory, address - sizeof(bytes), bytes, sizeof(bytes)))
+		return CALL_NONE;
+	if (bytes[2] == 0xe8) {
+		memcpy(&distance, bytes + 3, sizeof(distance));
+		address += (uint64_t)(int64_t)distance;
+		return address <= ip && ip - address < FUNCTION_BYTES_MAX ? CALL_THERE
+									  : CALL_SOMEWHERE;
+	}
+	/* call *reg, *disp8(reg), *disp32(reg) */
+	return (bytes[5] == 0xff && (bytes[6] & 0x38) == 0x10) ||
+			       (bytes[4] == 0xff && (bytes[5] & 0x38) == 0x10) ||
+			       (bytes[1] == 0xff && (bytes[2] & 0x38) == 0x10)
+		       ? CALL_SOMEWHERE
+		       : CALL_NONE;
+}
+
+static bool word_at(struct walker *walker, uint64_t address, uint64_t *word)
+{
+	return !word_read(walker->machine, &walker->unwinder->memory, address, word);
+}
+
 /* Code without a table that has not made its frame yet, or makes none: its return address is where
- * a call leaves it. Told by the call before the place that it leads to. */
+ * a call leaves it. */
 static bool returns_at_once(struct walker *walker)
 {
 	struct user_registers *registers = &walker->registers;
-	struct thread_memory *memory = &walker->unwinder->memory;
-	uint8_t bytes[7];
-	uint64_t ip = 0;
+	uint64_t ip;
 
-	/* the analyzer takes machine, which was looked at, for one that may be none again */
-	if (walker->machine->ra_in_register || /* NOLINT(clang-analyzer-core.NullDereference) */
-	    thread_memory_read(memory, registers->sp, &ip, walker->machine->word_bytes) ||
-	    ip < sizeof(bytes) || !code_find(walker, ip - 1) ||
-	    thread_memory_read(memory, ip - sizeof(bytes), bytes, sizeof(bytes)))
-		return false;
-	/* call rel32; call *reg, *disp8(reg), *disp32(reg) */
-	if (bytes[2] != 0xe8 && !(bytes[5] == 0xff && (bytes[6] & 0x38) == 0x10) &&
-	    !(bytes[4] == 0xff && (bytes[5] & 0x38) == 0x10) &&
-	    !(bytes[1] == 0xff && (bytes[2] & 0x38) == 0x10))
+	if (walker->machine->ra_in_register || !word_at(walker, registers->sp, &ip) ||
+	    call_before(walker, ip, registers->ip) == CALL_NONE)
 		return false;
 	registers->ip = ip;
 	registers->sp += walker->machine->word_bytes;
 	return true;
+}
+
+/* The first word of the stack that a call of this very function has left: for code that has neither
+ * table nor frame pointers, as musl's. No other register is known then. */
+static bool call_search(struct walker *walker, struct user_registers *registers)
+{
+	uint64_t sp = registers->sp, ip;
+
+	for (int i = 0; i < SEARCH_WORDS && word_at(walker, sp, &ip); i++) {
+		sp += walker->machine->word_bytes;
+		if (call_before(walker, ip, registers->ip) != CALL_THERE)
+			continue;
+		*registers =
+			(struct user_registers){.ip = ip, .sp = sp, .compat = registers->compat};
+		return true;
+	}
+	return false;
+}
+
+/* To the caller of code without a table: along the frame pointer, if that leads behind a call; made
+ * by a JIT compiler it always has one. */
+static int step_without_table(struct walker *walker, bool jit)
+{
+	struct user_registers before = walker->registers;
+	int err;
+
+	if (walker->exact && returns_at_once(walker))
+		return 0;
+	err = frame_step_pointer(walker->machine, &walker->unwinder->memory, &walker->registers);
+	if (jit || walker->machine->ra_in_register ||
+	    (!err && call_before(walker, walker->registers.ip, before.ip) != CALL_NONE) ||
+	    !call_search(walker, &before))
+		return err;
+	walker->registers = before;
+	return 0;
 }
 
 static enum walk_end end_of_error(int err)
@@ -139,8 +205,8 @@ static bool frame_take(struct walker *walker, enum walk_end *end)
 	if (row)
 		err = frame_step_row(walker->machine, &module->table, row,
 				     &walker->unwinder->memory, registers);
-	else if (!walker->exact || !returns_at_once(walker))
-		err = frame_step_pointer(walker->machine, &walker->unwinder->memory, registers);
+	else
+		err = step_without_table(walker, mapping->jit);
 	walker->exact = row && row->signal;
 	/* a handler may run on a stack of its own; any other caller's frame lies above */
 	if (!err && !walker->exact && (registers->sp < sp || (registers->sp == sp && !first)))

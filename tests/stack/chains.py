@@ -13,6 +13,7 @@ import tempfile
 
 ENDS = ("whole", "deep", "lost", "outside", "unread", "gone")
 SKIP = 77
+MUSL_LOST = ("signalled", "signalled_aside", "sorted")  # through musl itself, which has neither tables nor frame pointers
 
 
 class Chain:
@@ -26,6 +27,7 @@ class Chain:
             self.end()
             raise RuntimeError("%s %s is not ready" % (program, name))
         self.tid = int(words[1])
+        self.program = program
         self.expected = [word.replace("(anonymous_namespace)", "(anonymous namespace)") for word in words[2:]]
 
     def end(self):
@@ -68,7 +70,7 @@ def walk(probe, tid):
 def trial(probe, chain, named, tables):
     """Why it failed, or None."""
     frames, end = walk(probe, chain.tid)
-    if end != "whole" and tables:
+    if end != "whole" and tables and "musl" not in chain.program:
         return "the walk was %s: %s" % (end, " ".join(frames[-20:]))
     if named and not contains(frames, chain.expected):
         return "expected %s, found %s" % (" ".join(chain.expected[:20]), " ".join(frames[:40]))
@@ -78,7 +80,7 @@ def trial(probe, chain, named, tables):
 def plain(program, directory):
     names = subprocess.run([program], stdout=subprocess.PIPE, check=True).stdout.decode().split()
     for name in names:
-        if name == "library" and "static" in program:
+        if (name == "library" and ("static" in program or "musl" in program)) or ("musl" in program and name in MUSL_LOST):
             continue
         yield name, Chain(program, name, directory), True
 
