@@ -16,11 +16,13 @@
 #define CALLS_MAX 128
 #define PAGE_BYTES 4096u
 
-void thread_memory_init(struct thread_memory *memory, const char *proc_root, size_t most_bytes)
+void thread_memory_init(struct thread_memory *memory, const char *proc_root, bool by_file,
+			size_t most_bytes)
 {
 	*memory = (struct thread_memory){.most_bytes = most_bytes < FIRST_BYTES ? FIRST_BYTES
 										: most_bytes};
 	memory->proc_root = proc_root;
+	memory->by_file = by_file;
 	memory->top = memory_get(memory->most_bytes);
 }
 
@@ -41,7 +43,8 @@ static ssize_t file_copy(const struct thread_memory *memory, uint64_t from, void
 	if (fd < 0)
 		return -errno;
 	got = pread(fd, to, bytes, (off_t)from);
-	got = got < 0 ? -errno : got;
+	/* EIO: nothing is there */
+	got = got < 0 ? (errno == EIO ? -EFAULT : -errno) : got;
 	close(fd);
 	return got;
 }
@@ -57,7 +60,7 @@ static ssize_t thread_copy(struct thread_memory *memory, uint64_t from, void *to
 	if (!memory->calls_left)
 		return -E2BIG;
 	memory->calls_left--;
-	if (memory->proc_root) {
+	if (memory->by_file) {
 		got = file_copy(memory, from, to, bytes);
 		return got ? got : -EFAULT;
 	}
@@ -69,6 +72,10 @@ static ssize_t thread_copy(struct thread_memory *memory, uint64_t from, void *to
 	memcpy(&remote[1].iov_base, &from, sizeof(from));
 	remote[1].iov_len = bytes - first;
 	got = process_vm_readv((pid_t)memory->tid, &local, 1, remote, bytes > first ? 2 : 1, 0);
+	if (got < 0 && errno == ENOSYS) { /* CONFIG_CROSS_MEMORY_ATTACH */
+		memory->by_file = true;
+		return thread_copy(memory, from - first, to, bytes);
+	}
 	return got < 0 ? -errno : got ? got : -EFAULT;
 }
 

@@ -12,8 +12,9 @@
 #define THREAD_MEMORY_ELSEWHERE_BYTES 4096
 
 struct thread_memory {
-	const char *proc_root; /* where memory is read through files, else NULL */
-	size_t most_bytes;     /* of the copy of the top */
+	const char *proc_root;
+	bool by_file;	   /* memory is read through /proc/TID/mem */
+	size_t most_bytes; /* of the copy of the top */
 	char *top;
 	int64_t tid;
 	uint64_t top_from, elsewhere_from;
@@ -22,9 +23,9 @@ struct thread_memory {
 	char elsewhere[THREAD_MEMORY_ELSEWHERE_BYTES];
 };
 
-/* proc_root: NULL, or, where that tells other ids than this process' own pid namespace, the root of
- * /proc. */
-void thread_memory_init(struct thread_memory *memory, const char *proc_root, size_t most_bytes);
+/* by_file: proc_root tells other ids than system calls take. */
+void thread_memory_init(struct thread_memory *memory, const char *proc_root, bool by_file,
+			size_t most_bytes);
 void thread_memory_done(struct thread_memory *memory);
 
 /* Forgets the thread before, and copies what lies from sp on. 0, or -errno: -ESRCH, -EPERM, -EFAULT

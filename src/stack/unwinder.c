@@ -32,8 +32,7 @@ void unwinder_init(struct unwinder *unwinder, const char *proc_root, struct modu
 {
 	*unwinder = (struct unwinder){.proc_root = proc_root, .modules = modules};
 	process_maps_cache_init(&unwinder->processes);
-	thread_memory_init(&unwinder->memory, ids_foreign(proc_root) ? proc_root : NULL,
-			   copy_bytes);
+	thread_memory_init(&unwinder->memory, proc_root, ids_foreign(proc_root), copy_bytes);
 }
 
 void unwinder_done(struct unwinder *unwinder)

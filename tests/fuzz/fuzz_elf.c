@@ -27,7 +27,7 @@ static void row_apply(const struct machine *machine, const struct frame_table *t
 	struct user_registers registers = {.ip = 0x1010, .sp = (uintptr_t)(stack + 512)};
 
 	if (!memory.top)
-		thread_memory_init(&memory, NULL, 8192);
+		thread_memory_init(&memory, "/proc", false, 8192);
 	for (size_t i = 0; i < 1024; i++)
 		stack[i] = (uintptr_t)(stack + i / 2 + 256);
 	for (int i = 0; i < USER_REGISTER_COUNT; i++)
