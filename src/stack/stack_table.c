@@ -168,14 +168,23 @@ void stack_table_want(struct stack_table *table, uint32_t number)
 
 static void folded_tell(struct stack_table *table, struct stack *stack, struct text *text)
 {
+	/* those of report/frame_kind.c */
+	static const char *const marks[] = {
+		[FRAME_PROGRAM] = "",
+		[FRAME_LIBRARY] = "_[l]",
+		[FRAME_JIT] = "_[j]",
+		[FRAME_KERNEL] = "_[k]",
+	};
+	struct frame_view view;
+
 	if (!stack->whole)
 		text_add_string(text, "[lost]"); /* the frames further out */
 	for (uint32_t i = stack->count; i-- > 0;) {
 		if (text->length)
 			text_add_char(text, ';');
-		text_add_string(text, stack_frame(table, stack, i).name);
-		if (stack->kernel)
-			text_add_string(text, "_[k]");
+		view = stack_frame(table, stack, i);
+		text_add_string(text, view.name);
+		text_add_string(text, marks[view.kind]);
 	}
 	stack->folded = name_of(text_string(text), text->length);
 }

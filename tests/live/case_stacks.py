@@ -50,7 +50,8 @@ def programs_start(ctx, programs=NAMED, only=None):
 
 def frames_of(row):
     """Innermost first."""
-    return [name for name in reversed(row["stack"].split(";")) if not name.endswith("_[k]")]
+    return [name[:-4] if name.endswith(("_[l]", "_[j]")) else name for name in reversed(row["stack"].split(";"))
+            if not name.endswith("_[k]")]
 
 
 def expect_chains(find, started, rows):

@@ -267,7 +267,7 @@ static void user_words(void **state)
 	assert_string_equal(stack_table_words(&dictionary->table,
 					      stack_of_walk(&dictionary->table, &walk), true)
 				    .folded,
-			    "[lost];[?]+0x1234;kernel_words");
+			    "[lost];[?]+0x1234_[j];kernel_words");
 	stack_names_clear(dictionary->names);
 	assert_int_equal(stack_names_frame(dictionary->names, &(struct frame){module, 1}), 0);
 }
