@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 ENDS = ("whole", "deep", "lost", "outside", "unread", "gone")
 SKIP = 77
@@ -28,7 +29,19 @@ class Chain:
             raise RuntimeError("%s %s is not ready" % (program, name))
         self.tid = int(words[1])
         self.program = program
+        self.wait_asleep()
         self.expected = [word.replace("(anonymous_namespace)", "(anonymous namespace)") for word in words[2:]]
+
+    def wait_asleep(self):
+        """It says that it is ready before it sleeps."""
+        until = time.monotonic() + 10
+        while time.monotonic() < until:
+            with open("/proc/%d/stat" % self.tid) as file:
+                if file.read().rsplit(")", 1)[1].split()[0] == "S":
+                    return
+            time.sleep(0.001)
+        self.end()
+        raise RuntimeError("%s does not sleep" % self.program)
 
     def end(self):
         self.process.stdin.close()
