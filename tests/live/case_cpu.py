@@ -38,7 +38,7 @@ class Watch:
 
     def waiting(self, tid):
         """The part of its runnable time that the thread waited for a CPU."""
-        ran, waited = self.ran[tid]
+        ran, waited, _ = self.ran[tid]
         return waited / (ran + waited)
 
 

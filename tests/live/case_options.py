@@ -79,6 +79,9 @@ def expect_reports(runs, pid, recorded):
           "--self: %s", text)
     check(text.count("\nrunq: ") == 2, "--trace: %s", text)
     check(re.search(r"^ +\d.* %s +\d+ +\S+$" % pid, runs.text("-d", 1, "-a", "-p", pid, "--by", "thread"), re.M), "--by thread")
+    chosen = ("-d", 0.5, "--filter", "pid=%s && syscall~nanosleep" % pid, "-g", "pid", "-a")
+    check(re.search(r"^ +1\.00 .* %s$" % pid, runs.text(*chosen, "--cgroup", "/"), re.M), "--filter, --cgroup")
+    check("No samples" in runs.text(*chosen, "--cgroup", "/no/such/group"), "--cgroup of nobody")
     replayed = runs.text("--replay", recorded, "-a", "-g", "state")
     check(re.search(r"^ +3\.00 .* S$", replayed, re.M), "--replay of three sleepers: %s", replayed)
 
