@@ -186,3 +186,42 @@ static inline void task_comm(struct task_struct *task, char *comm)
 {
 	bpf_probe_read_kernel(comm, THREAD_COMM_SIZE, &task->comm);
 }
+
+/* Of struct request, where the plan has probes of block devices that are handed one. */
+#ifdef HAVE_request_cmd_flags
+static inline __u32 request_flags(struct request *request)
+{
+	__u32 flags = 0;
+
+	bpf_probe_read_kernel(&flags, sizeof(flags), &request->cmd_flags);
+	return flags;
+}
+
+static inline __u32 request_bytes(struct request *request)
+{
+	__u32 bytes = 0;
+
+	bpf_probe_read_kernel(&bytes, sizeof(bytes), &request->__data_len);
+	return bytes;
+}
+
+/* `rq_disk` until 5.16; the queue's `disk` from 5.14 on. 0: no disk, as of commands to a SCSI
+ * controller. */
+static inline __u32 request_dev(struct request *request)
+{
+	struct gendisk *disk = 0;
+	__u32 major = 0, minor = 0;
+
+#ifdef HAVE_request_queue_disk
+	struct request_queue *queue = 0;
+
+	bpf_probe_read_kernel(&queue, sizeof(queue), &request->q);
+	bpf_probe_read_kernel(&disk, sizeof(disk), &queue->disk);
+#else
+	bpf_probe_read_kernel(&disk, sizeof(disk), &request->rq_disk);
+#endif
+	bpf_probe_read_kernel(&major, sizeof(major), &disk->major);
+	bpf_probe_read_kernel(&minor, sizeof(minor), &disk->first_minor);
+	return major << 20 | minor;
+}
+#endif

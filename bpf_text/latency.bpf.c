@@ -64,7 +64,7 @@ static inline __u64 latency_bucket(__u64 ns)
 }
 
 /* All of the key must be initialised. */
-static inline void latency_add(struct latency_key *key, __u64 ns)
+static inline void latency_add_bytes(struct latency_key *key, __u64 ns, __u64 bytes)
 {
 	__u32 zero = 0;
 	struct latency_control *control = ts_latency.lookup(&zero);
@@ -85,11 +85,18 @@ static inline void latency_add(struct latency_key *key, __u64 ns)
 		return;
 	}
 	latency->sum_ns += ns;
+	latency->bytes += bytes;
 	if (ns > latency->max_ns)
 		latency->max_ns = ns;
 	/* old verifiers know a bound by a mask, which the compiler would leave out */
 	asm volatile("%0 &= 31" : "+r"(bucket));
 	latency->buckets[bucket]++;
+}
+
+/* The same of what has none. */
+static inline void latency_add(struct latency_key *key, __u64 ns)
+{
+	latency_add_bytes(key, ns, 0);
 }
 
 /* 0: nobody's, as the thread is outside of the pid namespace that users see. */

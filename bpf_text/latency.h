@@ -8,7 +8,9 @@
 /* What durations are measured: latency_key.kind. A row of src/trace_table.c each. */
 #define LATENCY_RUNQ 0
 #define LATENCY_OFFCPU 1
-#define LATENCY_KIND_COUNT 2
+#define LATENCY_BLOCK 2
+#define LATENCY_BLOCKQ 3
+#define LATENCY_KIND_COUNT 4
 
 /* Bucket 0: below 64 ns; then powers of two; the last one, from 69 s on, has no end. */
 #define LATENCY_BUCKETS 32
@@ -33,9 +35,15 @@ struct latency_key {
 #define OFFCPU_SYSCALL 1 /* its number; -1: in none */
 #define OFFCPU_COMPAT 2	 /* 1: made through the 32-bit entry */
 
+/* latency_key.what of LATENCY_BLOCK and LATENCY_BLOCKQ */
+#define BLOCK_DEV 0 /* major << 20 | minor */
+#define BLOCK_OP 1  /* as in struct block_request */
+#define BLOCK_CPU 2 /* of the writer: they end on any */
+
 struct latency {
 	__u64 sum_ns;
 	__u64 max_ns;
+	__u64 bytes; /* that were moved, of a kind that tells them */
 	__u32 buckets[LATENCY_BUCKETS];
 };
 
@@ -49,6 +57,6 @@ struct latency_control {
 };
 
 _Static_assert(sizeof(struct latency_key) == 48, "latency_key has no holes");
-_Static_assert(sizeof(struct latency) == 144, "latency has no holes");
+_Static_assert(sizeof(struct latency) == 152, "latency has no holes");
 
 #endif

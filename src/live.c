@@ -167,6 +167,9 @@ static void live_describe(struct source *source, struct source_facts *facts)
 	if (live->config->traces)
 		missed_add_row(facts, "events of --trace (more threads than histograms)",
 			       kernel_latency_full_count(&live->kernel));
+	if (kernel->compiled.maps[KERNEL_MAP_BLOCK] >= 0)
+		missed_add_row(facts, "requests to block devices (too many in flight)",
+			       kernel_block_full_count(&live->kernel));
 	facts->chosen = text_string(&live->chosen);
 	facts->remarks = text_string(&live->remarks);
 	if (live->translated)
@@ -192,6 +195,7 @@ static void live_close(struct source *source)
 	live_seed_done(&live->seed);
 	totals_done(&live->totals);
 	live_account_done(live);
+	live_block_done(&live->block);
 	index_clear(&live->doubts);
 	index_clear(&live->awake);
 	index_clear(&live->awake_next);
@@ -216,7 +220,7 @@ void live_kernel_options(const struct config *config, unsigned int needs,
 		.threads_max = config->max_threads,
 		.rate_hz =
 			config->rate_hz > CLOCK_RATE_MIN_HZ ? config->rate_hz : CLOCK_RATE_MIN_HZ,
-		.groups = live_groups_of(config->share ? ~0u : needs) /* of those who attach */ |
+		.groups = live_groups_of(config->share ? needs | ~NEEDS_PROBED : needs) |
 			  trace_groups_of(config->traces),
 		.latency_kinds = config->traces,
 		.latency_groups = trace_groups_of(config->traces),

@@ -25,6 +25,13 @@ static const char *io_lacks(const struct kernel *kernel)
 		       : NULL;
 }
 
+static const char *block_lacks(const struct kernel *kernel)
+{
+	return kernel->compiled.maps[KERNEL_MAP_BLOCK] >= 0
+		       ? NULL
+		       : "no probe of block devices: none is offered, or who shares did not ask";
+}
+
 /* A row for each need that a host may not meet: why it does not, or NULL. */
 static const struct {
 	enum sample_needs need;
@@ -33,6 +40,7 @@ static const struct {
 	{NEED_SYSCALL, registers_lack},
 	{NEED_WAKER, wakeups_lack},
 	{NEED_IO, io_lacks},
+	{NEED_BLOCK, block_lacks},
 };
 
 _Static_assert(sizeof(absent_rows) / sizeof(absent_rows[0]) <= SOURCE_ABSENT_MAX, "room for all");

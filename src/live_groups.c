@@ -20,6 +20,9 @@ static const unsigned int group_needs[GROUP_COUNT] = {
 	[GROUP_ASK] = ALWAYS,	/* or every switch keeps registers */
 	[GROUP_STACK] = NEED_USTACK,
 	[GROUP_NAME] = NEED_COMM | NEEDS_KEPT, /* NEED_PROCESSES implies the first */
+	[GROUP_BLOCK_QUEUE] = NEED_BLOCK,
+	[GROUP_BLOCK_ISSUE] = NEED_BLOCK,
+	[GROUP_BLOCK_DONE] = NEED_BLOCK,
 };
 
 unsigned int live_groups_of(unsigned int needs)

@@ -26,7 +26,7 @@
 #define KNOWN_EARLY (KNOWN_IDS | KNOWN_STATE | KNOWN_RECORD | NEEDS_RECORD)
 #define NEEDS_EARLY                                                                        \
 	(NEED_TOTALS | NEED_COMMSUM | NEED_USER | NEED_CGROUP | NEED_PPID | NEED_CMDLINE | \
-	 NEED_EXE | NEED_WAKER_COMM | NEED_WAKER_PID | NEED_PID_NS | NEEDS_ACCOUNT)
+	 NEED_EXE | NEED_WAKER_COMM | NEED_WAKER_PID | NEED_PID_NS | NEEDS_ACCOUNT | NEED_BLOCK)
 #define NEEDS_LATE (NEED_SYSCALL | NEED_FILE | NEED_FILENAMESUM)
 
 /* A key of live->awake of a thread that has no record in the kernel's map yet; keys there are 32
@@ -142,6 +142,11 @@ static void totals_fill(struct live *live, const struct thread_state *record, st
 	totals_take(&live->totals, &totals, sample);
 }
 
+static void block_fill(struct live *live, const struct thread_state *record, struct sample *sample)
+{
+	live_block_fill(&live->block, &live->kernel, record, live->moment.now_ns, sample);
+}
+
 static void account_give(struct live *live, struct sample *sample, unsigned int needs)
 {
 	if (needs & NEEDS_ACCOUNT && !sample->account)
@@ -161,6 +166,8 @@ static enum verdict sample_ask(struct live *live, const struct thread_state *rec
 	while (verdict == VERDICT_OPEN && (need = needs_first(can))) {
 		if (need == NEED_TOTALS)
 			totals_fill(live, record, sample);
+		if (need == NEED_BLOCK)
+			block_fill(live, record, sample);
 		account_give(live, sample, need);
 		lookup_fill(live->lookup, sample, hint, need, live->moment.now_ns);
 		sample_derive(sample, need);
@@ -192,6 +199,8 @@ static bool sample_fill(struct live *live, const struct thread_state *record, st
 	if (live->needs & NEED_TOTALS)
 		totals_fill(live, record, sample);
 	account_give(live, sample, live->needs);
+	if (live->needs & NEED_BLOCK)
+		block_fill(live, record, sample);
 	lookup_fill(live->lookup, sample, &hint, live->needs, live->moment.now_ns);
 	sample_derive(sample, live->needs);
 	return verdict == VERDICT_ACCEPTED || live->filter_needs & NEEDS_STACKS ||

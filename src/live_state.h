@@ -6,6 +6,7 @@
 
 #include "config.h"
 #include "kernel/kernel.h"
+#include "live_block.h"
 #include "live_sample.h"
 #include "live_seed.h"
 #include "live_self.h"
@@ -41,6 +42,7 @@ struct live {
 	struct live_seed seed;
 	struct totals_table totals;
 	struct dead_table dead;
+	struct live_block block;
 	/* tid to switch sequence << 8 | what /proc said of it, plus one */
 	struct index doubts;
 	struct cpu_tick *ticks;

@@ -75,7 +75,8 @@ static void latency_take(void *to, const struct latency_key *key, const struct l
 	const struct traced *traced = to;
 	struct live *live = traced->live;
 	struct histogram histogram = {.sum_ns = (int64_t)latency->sum_ns,
-				      .max_ns = (int64_t)latency->max_ns};
+				      .max_ns = (int64_t)latency->max_ns,
+				      .bytes = (int64_t)latency->bytes};
 	struct lookup_hint hint = {0};
 	const struct trace_row *row;
 	struct sample who;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "trace_table.h"
 #include "kernel/probe_table.h"
+#include "live_block.h"
 #include "live_sample.h"
+#include "lookup/devices.h"
 
 #include <errno.h>
 #include <string.h>
@@ -16,14 +18,31 @@ static void offcpu_tell(const struct latency_key *key, struct sample *sample, bo
 	*compat = key->what[OFFCPU_COMPAT];
 }
 
+static void block_tell(const struct latency_key *key, struct sample *sample, bool *compat)
+{
+	(void)compat;
+	sample->io_dev = device_name(key->what[BLOCK_DEV]);
+	sample->io_op = block_op_name(key->what[BLOCK_OP]);
+}
+
+#define BLOCK_GROUPS (1u << GROUP_BLOCK_QUEUE | 1u << GROUP_BLOCK_ISSUE | 1u << GROUP_BLOCK_DONE)
+
 const struct trace_row trace_rows[LATENCY_KIND_COUNT] = {
-	[LATENCY_RUNQ] = {{"runq", "waits for a CPU, from wake-up or preemption on", NULL},
+	[LATENCY_RUNQ] = {{"runq", "waits for a CPU, from wake-up or preemption on", NULL, false},
 			  1u << GROUP_SWITCH | 1u << GROUP_WAKE,
 			  NULL},
 	[LATENCY_OFFCPU] = {{"offcpu", "sleeps, from leaving the CPU to the wake-up",
-			     "state,syscall"},
+			     "state,syscall", false},
 			    1u << GROUP_SWITCH | 1u << GROUP_WAKE,
 			    offcpu_tell},
+	[LATENCY_BLOCK] = {{"block", "requests to block devices, from issue to completion",
+			    "io_dev,io_op", true},
+			   BLOCK_GROUPS,
+			   block_tell},
+	[LATENCY_BLOCKQ] = {{"blockq", "the same, from when a thread makes them to their issue",
+			     "io_dev,io_op", true},
+			    BLOCK_GROUPS,
+			    block_tell},
 };
 
 static const char *kind_name_at(void *from, size_t at)

@@ -25,7 +25,7 @@ static int field_find(const struct btf_types *btf, uint32_t of, size_t field,
 
 int btf_layout_read(const char *path, struct field_layout *layout, struct error *e)
 {
-	struct field_layout read = {0};
+	struct field_layout read = {.sets = layout->sets};
 	struct btf_types btf;
 	char what[ERROR_LINE_SIZE];
 	uint32_t of = 0;
@@ -34,9 +34,15 @@ int btf_layout_read(const char *path, struct field_layout *layout, struct error 
 	if (result)
 		return result;
 	for (size_t i = 0; !result && i < field_count; i++) {
+		if (!field_there(&read, i))
+			continue;
 		if (!i || strcmp(field_rows[i].of, field_rows[i - 1].of))
 			of = btf_struct_find(&btf, field_rows[i].of);
 		result = field_find(&btf, of, i, &read);
+		if (result && field_rows[i].sets) {
+			read.lacking[i] = true;
+			result = 0;
+		}
 		if (result)
 			error_set(e, EINVAL, EXIT_FAILED,
 				  "BTF '%s' has no %s.%s: it is not of a whole kernel", path,

@@ -28,6 +28,7 @@ enum kernel_map {
 	KERNEL_MAP_LATENCY_TWO,
 	KERNEL_MAP_PROCESSES,
 	KERNEL_MAP_STACK_ASKS,
+	KERNEL_MAP_BLOCK, /* requests in flight */
 	KERNEL_MAP_COUNT
 };
 
@@ -45,7 +46,8 @@ struct compile_request {
 	const char *types_choice;      /* --kernel-types, or NULL */
 	const char *btf_file, *offsets_file;
 	uint32_t threads_max;
-	uint32_t latency_kinds; /* bits 1 << LATENCY_x, of --trace */
+	uint32_t latency_kinds;	 /* bits 1 << LATENCY_x, of --trace */
+	uint32_t block_argument; /* of tracepoints, which the request is */
 	bool read_into_map, probe_read_kernel, thread_slots, process_totals;
 	char parent_name[16]; /* compile_child_run's: what the child's parent is called */
 };

@@ -30,6 +30,7 @@ const struct kernel_map_row kernel_map_rows[KERNEL_MAP_COUNT] = {
 	[KERNEL_MAP_LATENCY_TWO] = {"ts_latency_two", sizeof(struct latency)},
 	[KERNEL_MAP_PROCESSES] = {"ts_processes", sizeof(struct process_totals)},
 	[KERNEL_MAP_STACK_ASKS] = {"ts_stack_asks", sizeof(struct stack_ask)},
+	[KERNEL_MAP_BLOCK] = {"ts_block", sizeof(struct block_request)},
 };
 
 static const enum bpf_prog_type program_types[] = {
@@ -40,6 +41,28 @@ static const enum bpf_prog_type program_types[] = {
 	[PROBE_LOOK] = BPF_PROG_TYPE_RAW_TRACEPOINT,
 	[PROBE_PERF_CLOCK] = BPF_PROG_TYPE_PERF_EVENT,
 };
+
+/* Sets of fields that the plan's programs read; without a plan all, for an offsets file. */
+static unsigned int fields_wanted(const struct probe_plan *plan)
+{
+	unsigned int sets = plan ? 0 : FIELDS_ALL;
+
+	for (int group = 0; plan && group < GROUP_COUNT; group++)
+		if (plan->chosen[group] && plan->chosen[group]->kind != PROBE_TRACEPOINT)
+			sets |= probe_group_rows[group].fields;
+	return sets;
+}
+
+static int fields_check(const struct compile_request *request, const struct field_layout *layout,
+			struct error *e)
+{
+	if (!request->plan || field_sets_there(layout, fields_wanted(request->plan)))
+		return 0;
+	return error_set(e, ENOTSUP, EXIT_HOST_CANNOT,
+			 "the kernel types tell nothing of struct request, which --trace block and "
+			 "io columns need: give another source, or --without raw_tracepoint where "
+			 "tracefs is mounted");
+}
 
 static int types_find(const struct compile_request *request, const struct bcc_library *bcc,
 		      const char *work_dir, int socket, int output, struct field_layout *layout,
@@ -53,6 +76,7 @@ static int types_find(const struct compile_request *request, const struct bcc_li
 					   .bcc = bcc,
 					   .work_dir = work_dir,
 					   .parent_name = request->parent_name,
+					   .fields = fields_wanted(request->plan),
 					   .output = output};
 	struct child_message message = {.kind = MESSAGE_TRIED};
 	struct type_found found = {0};
@@ -216,6 +240,7 @@ int compile_work(const struct compile_request *request, const char *work_dir, in
 				      .thread_slots = request->thread_slots,
 				      .latency_kinds = request->latency_kinds,
 				      .process_totals = request->process_totals,
+				      .block_argument = request->block_argument,
 				      .probe_read_kernel = request->probe_read_kernel};
 	struct field_layout layout;
 	struct bcc_library bcc;
@@ -225,6 +250,8 @@ int compile_work(const struct compile_request *request, const char *work_dir, in
 
 	if (!result)
 		result = types_find(request, &bcc, work_dir, socket, output, &layout, e);
+	if (!result)
+		result = fields_check(request, &layout, e);
 	if (!result && request->plan)
 		result = pids_find(&layout, request->host, socket, &knobs.pids, e);
 	if (result || !request->plan)

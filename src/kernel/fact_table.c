@@ -55,6 +55,13 @@ const struct fact_row fact_rows[FACT_COUNT] = {
 			       "needed only to outlive the starter of --share: Linux 5.7 with raw "
 			       "tracepoints, and mount -t bpf bpf /sys/fs/bpf",
 			       try_pinned_links},
+	[FACT_BLOCK_IO_START] = {"block_io_start",
+				 "the tracepoint block_io_start, which tells who makes a request",
+				 FACT_SINCE(6, 5), NULL, try_block_io_start},
+	[FACT_BLOCK_QUEUE_ARGUMENT] =
+		{"block_queue_argument",
+		 "block tracepoints hand over a queue before the request (until 5.10)",
+		 FACT_SINCE(4, 17), NULL, try_block_queue_argument},
 	[FACT_BTF] = {"btf", "the kernel's own type information", FACT_SINCE(5, 2), NULL, try_btf},
 	[FACT_KHEADERS] = {"kheaders", "the kernel's headers in /sys/kernel", FACT_SINCE(5, 2),
 			   "as root: --kernel-types kheaders, which loads the module; not needed "
@@ -87,6 +94,8 @@ static void fact_take_away(struct facts *facts, int fact)
 {
 	if (fact == FACT_BTF || fact == FACT_RAW_TRACEPOINT) /* it is one, with types */
 		fact_take_away(facts, FACT_TYPED_TRACEPOINT);
+	if (fact == FACT_RAW_TRACEPOINT)
+		fact_take_away(facts, FACT_BLOCK_IO_START);
 	if (fact == FACT_THREAD_SLOTS) /* that is how they are asked for */
 		fact_take_away(facts, FACT_ASK_REGISTERS);
 	facts->state[fact] = FACT_TAKEN_AWAY;

@@ -380,6 +380,38 @@ int try_pinned_links(char *why)
 	return result ? said(why, result, "pinning a link in /sys/fs/bpf") : 0;
 }
 
+/* Whether a program that reads that argument of a raw tracepoint may be attached: the kernel knows
+ * how many it has (__bpf_probe_register() in kernel/trace/bpf_trace.c). */
+static int try_argument(const char *event, int argument, char *why)
+{
+	const struct bpf_insn insns[] = {
+		BPF_LOAD_(BPF_REG_0, BPF_REG_1, 8 * argument),
+		BPF_SET_(BPF_REG_0, 0),
+		BPF_EXIT_(),
+	};
+	int program, link;
+
+	program = bpf_call_load(BPF_PROG_TYPE_RAW_TRACEPOINT, insns, PROGRAM_LENGTH(insns));
+	if (program < 0)
+		return said(why, program, "loading a program");
+	link = bpf_call_raw_tracepoint(program, event);
+	close(program);
+	if (link < 0)
+		return said(why, link, "attaching a program");
+	close(link);
+	return 0;
+}
+
+int try_block_io_start(char *why)
+{
+	return try_argument("block_io_start", 0, why);
+}
+
+int try_block_queue_argument(char *why)
+{
+	return try_argument("block_rq_issue", 1, why);
+}
+
 static int try_file(const char *path, char *why)
 {
 	if (!access(path, R_OK))

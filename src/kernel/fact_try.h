@@ -22,6 +22,8 @@ int try_cgroup_id(char *why);
 int try_long_program(char *why);
 int try_bpf_stats(char *why);
 int try_pinned_links(char *why);
+int try_block_io_start(char *why);
+int try_block_queue_argument(char *why);
 int try_btf(char *why);
 int try_kheaders(char *why);
 

@@ -8,22 +8,29 @@
 #include <string.h>
 
 const struct field_row field_rows[] = {
-	{"task_struct", {"__state", "state"}, "unsigned int", "", 4},
-	{"task_struct", {"stack"}, "void *", "", 8},
-	{"task_struct", {"flags"}, "unsigned int", "", 4},
-	{"task_struct", {"exit_state"}, "int", "", 4},
-	{"task_struct", {"pid"}, "int", "", 4},
-	{"task_struct", {"tgid"}, "int", "", 4},
-	{"task_struct", {"real_parent"}, "struct task_struct *", "", 8},
-	{"task_struct", {"nvcsw"}, "unsigned long", "", 8},
-	{"task_struct", {"start_boottime", "real_start_time"}, "unsigned long long", "", 8},
-	{"task_struct", {"cred"}, "struct cred *", "", 8},
-	{"task_struct", {"comm"}, "char ", "[16]", 16},
-	{"task_struct", {"group_leader"}, "struct task_struct *", "", 8},
-	{"task_struct", {"thread_pid", "pids"}, "struct pid *", "", 8},
-	{"cred", {"euid"}, "unsigned int", "", 4},
-	{"pid", {"level"}, "unsigned int", "", 4},
-	{"pid", {"numbers"}, "char ", "[0]", 0},
+	{"task_struct", {"__state", "state"}, "unsigned int", "", 4, 0},
+	{"task_struct", {"stack"}, "void *", "", 8, 0},
+	{"task_struct", {"flags"}, "unsigned int", "", 4, 0},
+	{"task_struct", {"exit_state"}, "int", "", 4, 0},
+	{"task_struct", {"pid"}, "int", "", 4, 0},
+	{"task_struct", {"tgid"}, "int", "", 4, 0},
+	{"task_struct", {"real_parent"}, "struct task_struct *", "", 8, 0},
+	{"task_struct", {"nvcsw"}, "unsigned long", "", 8, 0},
+	{"task_struct", {"start_boottime", "real_start_time"}, "unsigned long long", "", 8, 0},
+	{"task_struct", {"cred"}, "struct cred *", "", 8, 0},
+	{"task_struct", {"comm"}, "char ", "[16]", 16, 0},
+	{"task_struct", {"group_leader"}, "struct task_struct *", "", 8, 0},
+	{"task_struct", {"thread_pid", "pids"}, "struct pid *", "", 8, 0},
+	{"cred", {"euid"}, "unsigned int", "", 4, 0},
+	{"pid", {"level"}, "unsigned int", "", 4, 0},
+	{"pid", {"numbers"}, "char ", "[0]", 0, 0},
+	{"request", {"q"}, "struct request_queue *", "", 8, FIELDS_BLOCK},
+	{"request", {"cmd_flags"}, "unsigned int", "", 4, FIELDS_BLOCK},
+	{"request", {"__data_len"}, "unsigned int", "", 4, FIELDS_BLOCK},
+	{"request", {"rq_disk"}, "struct gendisk *", "", 8, FIELDS_BLOCK}, /* or the queue's */
+	{"request_queue", {"disk"}, "struct gendisk *", "", 8, FIELDS_BLOCK},
+	{"gendisk", {"major"}, "int", "", 4, FIELDS_BLOCK},
+	{"gendisk", {"first_minor"}, "int", "", 4, FIELDS_BLOCK},
 };
 
 const size_t field_count = sizeof(field_rows) / sizeof(field_rows[0]);
@@ -37,6 +44,26 @@ size_t field_index(const char *of, const char *name)
 	return 0;
 }
 
+bool field_there(const struct field_layout *layout, size_t field)
+{
+	unsigned int sets = field_rows[field].sets;
+
+	return !sets || (layout->sets & sets && !layout->lacking[field]);
+}
+
+bool field_sets_there(const struct field_layout *layout, unsigned int sets)
+{
+	const size_t disk = field_index("request", "rq_disk");
+	const size_t queue_disk = field_index("request_queue", "disk");
+
+	for (size_t i = 0; i < field_count; i++)
+		if (field_rows[i].sets & sets && i != disk && i != queue_disk &&
+		    !field_there(layout, i))
+			return false;
+	return !(sets & FIELDS_BLOCK) || field_there(layout, disk) ||
+	       field_there(layout, queue_disk);
+}
+
 static const char *field_name(const struct field_layout *layout, size_t field)
 {
 	return field_rows[field].names[layout->name[field]];
@@ -48,7 +75,8 @@ static int field_after(const struct field_layout *layout, const char *of, uint32
 	int next = -1;
 
 	for (size_t i = 0; i < field_count; i++)
-		if (!strcmp(field_rows[i].of, of) && layout->offset[i] >= from &&
+		if (!strcmp(field_rows[i].of, of) && field_there(layout, i) &&
+		    layout->offset[i] >= from &&
 		    (next < 0 || layout->offset[i] < layout->offset[next]))
 			next = (int)i;
 	return next;
@@ -59,6 +87,8 @@ static void struct_write(const struct field_layout *layout, const char *of, stru
 	uint32_t at = 0;
 	int field;
 
+	if (field_after(layout, of, 0) < 0)
+		return;
 	text_add_format(to, "struct %s {\n", of);
 	while ((field = field_after(layout, of, at)) >= 0) {
 		const struct field_row *row = &field_rows[field];
@@ -81,6 +111,8 @@ void field_header_write(const struct field_layout *layout, struct text *to)
 	for (size_t i = 0; i < field_count; i++) {
 		const char *of = field_rows[i].of, *name = field_name(layout, i);
 
+		if (!field_there(layout, i))
+			continue;
 		text_add_format(to, "#define HAVE_%s_%s 1\n", of, name);
 		text_add_format(
 			to, "_Static_assert(__builtin_offsetof(struct %s, %s) == %u, \"%s.%s\");\n",
@@ -95,8 +127,9 @@ void field_offsets_write(const struct field_layout *layout, const char *release,
 {
 	text_add_format(to, "%s\nrelease %s\nmachine %s\n", OFFSETS_MAGIC, release, machine);
 	for (size_t i = 0; i < field_count; i++)
-		text_add_format(to, "%s.%s %u\n", field_rows[i].of, field_name(layout, i),
-				layout->offset[i]);
+		if (field_there(layout, i))
+			text_add_format(to, "%s.%s %u\n", field_rows[i].of, field_name(layout, i),
+					layout->offset[i]);
 }
 
 /* "struct.member 123" into layout; -EINVAL if it is not of that form. Unknown fields pass: another
@@ -136,13 +169,15 @@ static bool fields_overlap(const struct field_layout *layout, size_t i, size_t j
 int field_layout_check(const struct field_layout *layout, const char *what, struct error *e)
 {
 	for (size_t i = 0; i < field_count; i++) {
+		if (!field_there(layout, i))
+			continue;
 		if (layout->offset[i] > STRUCT_BYTES_MAX)
 			return error_set(e, EINVAL, EXIT_FAILED,
 					 "%s puts %s.%s at byte %u: it is of no kernel", what,
 					 field_rows[i].of, field_name(layout, i),
 					 layout->offset[i]);
 		for (size_t j = 0; j < i; j++)
-			if (fields_overlap(layout, i, j))
+			if (field_there(layout, j) && fields_overlap(layout, i, j))
 				return error_set(e, EINVAL, EXIT_FAILED,
 						 "%s: %s.%s and %s.%s overlap: it is of no kernel",
 						 what, field_rows[i].of, field_name(layout, i),
@@ -157,7 +192,7 @@ int field_offsets_read(const char *path, const char *release, const char *machin
 	char text[8192], release_line[192], machine_line[192], *save = NULL;
 	ssize_t got = host_file_read(path, text, sizeof(text));
 	const char *const head[] = {OFFSETS_MAGIC, release_line, machine_line};
-	struct field_layout read = {0};
+	struct field_layout read = {.sets = layout->sets};
 	bool found[FIELD_MAX] = {false};
 	char what[ERROR_LINE_SIZE];
 	int line_number = 0, result;
@@ -184,12 +219,14 @@ int field_offsets_read(const char *path, const char *release, const char *machin
 	}
 	if (line_number < 3)
 		return error_set(e, EINVAL, EXIT_FAILED, "'%s' is not an offsets file", path);
-	for (size_t i = 0; i < field_count; i++)
-		if (!found[i])
+	for (size_t i = 0; i < field_count; i++) {
+		read.lacking[i] = !found[i];
+		if (!found[i] && !field_rows[i].sets)
 			return error_set(e, EINVAL, EXIT_FAILED,
 					 "offsets file '%s' lacks %s.%s; write it anew with "
 					 "tsnap --write-offsets",
 					 path, field_rows[i].of, field_rows[i].names[0]);
+	}
 	snprintf(what, sizeof(what), "offsets file '%s'", path);
 	result = field_layout_check(&read, what, e);
 	if (!result)

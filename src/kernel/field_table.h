@@ -20,7 +20,13 @@ struct field_row {
 	const char *type;		    /* as declared in the generated header */
 	const char *array;		    /* "[16]" or "" */
 	unsigned int bytes;		    /* 0: an array of any length, at the struct's end */
+	/* Sets that it is in: looked for when one of them is wanted, and may be lacking. 0: every
+	 * kernel has it, and every plan needs it. */
+	unsigned int sets;
 };
+
+#define FIELDS_BLOCK 1u /* what block.bpf.c reads */
+#define FIELDS_ALL FIELDS_BLOCK
 
 #define FIELD_MAX 24
 extern const struct field_row field_rows[];
@@ -33,7 +39,14 @@ size_t field_index(const char *of, const char *name);
 struct field_layout {
 	unsigned char name[FIELD_MAX]; /* which of the row's names this kernel has */
 	uint32_t offset[FIELD_MAX];    /* bytes from the struct's start */
+	unsigned int sets;	       /* that are wanted: the asker says so, FIELDS_x */
+	bool lacking[FIELD_MAX];       /* of those, what this kernel has not */
 };
+
+/* Whether the layout tells of the field. */
+bool field_there(const struct field_layout *layout, size_t field);
+/* Whether all that a plan's probes need of these sets is there. */
+bool field_sets_there(const struct field_layout *layout, unsigned int sets);
 
 /* Adds the header with just these members at their offsets, HAVE_struct_member for each, and an
  * assertion for each that the compiler put it there. Padding is char arrays: members after unnamed

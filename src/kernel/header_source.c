@@ -15,11 +15,14 @@ static void offsets_text(const struct field_layout *layout, struct text *text)
 	text_add_string(
 		text,
 		"#include <linux/sched.h>\n#include <linux/cred.h>\n#include <linux/pid.h>\n");
+	if (layout->sets & FIELDS_BLOCK)
+		text_add_string(text, "#include <linux/blk-mq.h>\n");
 	for (size_t i = 0; i < field_count; i++)
-		text_add_format(text,
-				"int ts_offset_%zu(void *ctx)\n"
-				"{ return __builtin_offsetof(struct %s, %s); }\n",
-				i, field_rows[i].of, field_rows[i].names[layout->name[i]]);
+		if (field_there(layout, i))
+			text_add_format(text,
+					"int ts_offset_%zu(void *ctx)\n"
+					"{ return __builtin_offsetof(struct %s, %s); }\n",
+					i, field_rows[i].of, field_rows[i].names[layout->name[i]]);
 }
 
 static int offset_of_program(const struct type_request *request, void *module, size_t field,
@@ -64,7 +67,8 @@ static bool member_is_missing(const char *printed, const char *of, const char *m
 	return false;
 }
 
-/* A member that the headers lack gives way to its older name. Whether any did. */
+/* A member that the headers lack gives way to its older name, or is known to be lacking. Whether
+ * any did. */
 static bool names_step(const char *printed, struct field_layout *layout)
 {
 	bool stepped = false;
@@ -73,10 +77,14 @@ static bool names_step(const char *printed, struct field_layout *layout)
 		const struct field_row *row = &field_rows[i];
 		unsigned char n = layout->name[i];
 
-		if (n + 1 >= FIELD_NAMES_MAX || !row->names[n + 1] ||
-		    !member_is_missing(printed, row->of, row->names[n]))
+		if (!field_there(layout, i) || !member_is_missing(printed, row->of, row->names[n]))
 			continue;
-		layout->name[i]++;
+		if (n + 1 < FIELD_NAMES_MAX && row->names[n + 1])
+			layout->name[i]++;
+		else if (row->sets)
+			layout->lacking[i] = true;
+		else
+			continue;
 		stepped = true;
 	}
 	return stepped;
@@ -105,7 +113,7 @@ static void *offsets_compile(const struct type_request *request, struct field_la
 int header_layout_read(const struct type_request *request, const char *tree,
 		       struct field_layout *layout, struct error *e)
 {
-	struct field_layout read = {0};
+	struct field_layout read = {.sets = layout->sets};
 	int result = 0;
 	void *module;
 
@@ -114,13 +122,18 @@ int header_layout_read(const struct type_request *request, const char *tree,
 	else
 		unsetenv("BCC_KERNEL_SOURCE");
 	module = offsets_compile(request, &read);
+	if (!module && read.sets) { /* more headers, of which one may be beyond this libbcc */
+		read = (struct field_layout){0};
+		module = offsets_compile(request, &read);
+	}
 	if (!module)
 		return error_set(e, EINVAL, EXIT_FAILED,
 				 "libbcc can't compile the kernel headers%s%s: they are of another "
 				 "kernel or newer than this libbcc knows (-v shows its words)",
 				 tree ? " in " : "", tree ? tree : "");
 	for (size_t i = 0; !result && i < field_count; i++)
-		result = offset_of_program(request, module, i, &read.offset[i]);
+		if (field_there(&read, i))
+			result = offset_of_program(request, module, i, &read.offset[i]);
 	request->bcc->bpf_module_destroy(module);
 	if (result)
 		return error_set(e, EINVAL, EXIT_FAILED,

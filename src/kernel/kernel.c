@@ -90,6 +90,8 @@ static struct compile_request request_of(struct kernel *kernel,
 		.offsets_file = options->offsets_file,
 		.threads_max = threads_max(options),
 		.latency_kinds = options->latency_kinds,
+		.block_argument = options->groups >> GROUP_BLOCK_ISSUE & 1 &&
+				  fact_has(&kernel->facts, FACT_BLOCK_QUEUE_ARGUMENT),
 		.read_into_map = fact_has(&kernel->facts, FACT_READ_INTO_MAP),
 		.probe_read_kernel = fact_has(&kernel->facts, FACT_PROBE_READ_KERNEL),
 		.thread_slots = fact_has(&kernel->facts, FACT_THREAD_SLOTS),
@@ -310,6 +312,7 @@ static struct probe_counters counters_read(struct kernel *kernel)
 		for (size_t i = 0; i < cpus; i++) {
 			sum.map_full += counters[i].map_full;
 			sum.latency_full += counters[i].latency_full;
+			sum.block_full += counters[i].block_full;
 		}
 	free(counters);
 	return sum;
@@ -323,6 +326,11 @@ uint64_t kernel_map_full_count(struct kernel *kernel)
 uint64_t kernel_latency_full_count(struct kernel *kernel)
 {
 	return counters_read(kernel).latency_full;
+}
+
+uint64_t kernel_block_full_count(struct kernel *kernel)
+{
+	return counters_read(kernel).block_full;
 }
 
 int kernel_bpf_cost(struct kernel *kernel, uint64_t *ns, uint64_t *runs)

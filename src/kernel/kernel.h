@@ -68,6 +68,8 @@ int kernel_ticks_read(struct kernel *kernel, const unsigned char *wanted, struct
 uint64_t kernel_map_full_count(struct kernel *kernel);
 /* How many events of --trace did not fit theirs. */
 uint64_t kernel_latency_full_count(struct kernel *kernel);
+/* And how many requests in flight. */
+uint64_t kernel_block_full_count(struct kernel *kernel);
 
 /* ns spent in tsnap's programs and their runs, since they were loaded; -ENODATA where the kernel
  * does not count (sysctl kernel.bpf_stats_enabled, since 5.1). */

@@ -75,7 +75,7 @@ static void fields_add(struct program *program, const struct field_layout *layou
 		       int base)
 {
 	for (size_t i = 0; i < field_count; i++)
-		if (!strcmp(field_rows[i].of, of))
+		if (!field_rows[i].sets && !strcmp(field_rows[i].of, of))
 			read_add(program, AT(field[i]), base, layout->offset[i],
 				 field_rows[i].bytes);
 }

@@ -14,16 +14,19 @@ const char *const probe_kind_names[] = {
 };
 
 const struct probe_group_row probe_group_rows[GROUP_COUNT] = {
-	[GROUP_SWITCH] = {"switch", "everything", true},
-	[GROUP_WAKE] = {"wake-up", "RQ of woken threads, waker_tid and waker_comm", false},
-	[GROUP_NEW] = {"new thread", "a thread before its first switch", false},
-	[GROUP_NAME] = {"rename", "names changed since a thread was first seen", false},
-	[GROUP_EXEC] = {"exec", "users changed by exec", false},
+	[GROUP_SWITCH] = {"switch", "everything", true, 0},
+	[GROUP_WAKE] = {"wake-up", "RQ of woken threads, waker_tid and waker_comm", false, 0},
+	[GROUP_NEW] = {"new thread", "a thread before its first switch", false, 0},
+	[GROUP_NAME] = {"rename", "names changed since a thread was first seen", false, 0},
+	[GROUP_EXEC] = {"exec", "users changed by exec", false, 0},
 	[GROUP_EXIT] = {"exit", "the moment a zombie goes (found by looking, within a second)",
-			false},
-	[GROUP_CLOCK] = {"on CPU", "the system call of threads on a CPU", false},
-	[GROUP_ASK] = {"registers", NULL, false}, /* or every switch keeps them */
-	[GROUP_STACK] = {"user stacks", "some user stacks", false},
+			false, 0},
+	[GROUP_CLOCK] = {"on CPU", "the system call of threads on a CPU", false, 0},
+	[GROUP_ASK] = {"registers", NULL, false, 0}, /* or every switch keeps them */
+	[GROUP_STACK] = {"user stacks", "some user stacks", false, 0},
+	[GROUP_BLOCK_QUEUE] = {"block queue", "how long requests were queued", false, FIELDS_BLOCK},
+	[GROUP_BLOCK_ISSUE] = {"block issue", "requests to block devices", false, FIELDS_BLOCK},
+	[GROUP_BLOCK_DONE] = {"block done", "requests to block devices", false, FIELDS_BLOCK},
 };
 
 #define TYPED PROBE_TYPED_TRACEPOINT
@@ -85,6 +88,23 @@ const struct probe_row probe_rows[] = {
 
 	{"user_stack", PROBE_LOOK, GROUP_STACK, FACT_ASK_REGISTERS, NULL,
 	 "demand", "ts_ask_stack"},
+
+	{"block_queue", RAW, GROUP_BLOCK_QUEUE, FACT_BLOCK_IO_START, "BLOCK_QUEUE_START",
+	 "block_io_start", "raw_tracepoint__block_io_start"},
+	{"block_queue", RAW, GROUP_BLOCK_QUEUE, FACT_RAW_TRACEPOINT, "BLOCK_QUEUE_INSERT",
+	 "block_rq_insert", "raw_tracepoint__block_rq_insert"},
+	{"block_queue", TRACE, GROUP_BLOCK_QUEUE, FACT_TRACEPOINT, "BLOCK_QUEUE_TRACEPOINT",
+	 "block:block_rq_insert", "tracepoint__block__block_rq_insert"},
+
+	{"block_issue", RAW, GROUP_BLOCK_ISSUE, FACT_RAW_TRACEPOINT, "BLOCK_ISSUE_RAW",
+	 "block_rq_issue", "raw_tracepoint__block_rq_issue"},
+	{"block_issue", TRACE, GROUP_BLOCK_ISSUE, FACT_TRACEPOINT, "BLOCK_ISSUE_TRACEPOINT",
+	 "block:block_rq_issue", "tracepoint__block__block_rq_issue"},
+
+	{"block_done", RAW, GROUP_BLOCK_DONE, FACT_RAW_TRACEPOINT, "BLOCK_DONE_RAW",
+	 "block_rq_complete", "raw_tracepoint__block_rq_complete"},
+	{"block_done", TRACE, GROUP_BLOCK_DONE, FACT_TRACEPOINT, "BLOCK_DONE_TRACEPOINT",
+	 "block:block_rq_complete", "tracepoint__block__block_rq_complete"},
 };
 /* clang-format on */
 

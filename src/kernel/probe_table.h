@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "kernel/fact_table.h"
+#include "kernel/field_table.h"
 
 enum probe_kind {
 	PROBE_TYPED_TRACEPOINT, /* a raw one whose arguments the verifier knows the types of */
@@ -20,15 +21,18 @@ enum probe_kind {
 
 /* What a probe gives. */
 enum probe_group {
-	GROUP_SWITCH, /* on CPU or off it, since when, registers, totals */
-	GROUP_WAKE,   /* runnable since when, woken by whom */
-	GROUP_NEW,    /* threads from their first moment */
-	GROUP_NAME,   /* new names */
-	GROUP_EXEC,   /* users and tids changed by exec */
-	GROUP_EXIT,   /* zombies that were waited for */
-	GROUP_CLOCK,  /* what a thread on CPU does */
-	GROUP_ASK,    /* registers of threads off their CPUs, else kept at every switch */
-	GROUP_STACK,  /* registers for walks of user stacks */
+	GROUP_SWITCH,	   /* on CPU or off it, since when, registers, totals */
+	GROUP_WAKE,	   /* runnable since when, woken by whom */
+	GROUP_NEW,	   /* threads from their first moment */
+	GROUP_NAME,	   /* new names */
+	GROUP_EXEC,	   /* users and tids changed by exec */
+	GROUP_EXIT,	   /* zombies that were waited for */
+	GROUP_CLOCK,	   /* what a thread on CPU does */
+	GROUP_ASK,	   /* registers of threads off their CPUs, else kept at every switch */
+	GROUP_STACK,	   /* registers for walks of user stacks */
+	GROUP_BLOCK_QUEUE, /* requests to block devices when a thread makes them, */
+	GROUP_BLOCK_ISSUE, /* when the driver gets them, */
+	GROUP_BLOCK_DONE,  /* and when they are completed */
 	GROUP_COUNT,
 };
 
@@ -37,6 +41,7 @@ struct probe_group_row {
 	const char *without; /* what a report lacks where nothing gives the group; NULL: it has all,
 				at a price */
 	bool required;
+	unsigned int fields; /* sets of fields that its raw tracepoints read, FIELDS_x */
 };
 
 struct probe_row {

@@ -44,6 +44,8 @@ void program_text_write(const struct probe_plan *plan, const struct field_layout
 		knob_add("LATENCY_KINDS", knobs->latency_kinds, to);
 	if (knobs->latency_kinds && knobs->registers_marked)
 		knob_add("REGISTERS_MARKED", 1, to);
+	if (plan->chosen[GROUP_BLOCK_ISSUE])
+		knob_add("BLOCK_ARGUMENT", knobs->block_argument, to);
 	if (knobs->thread_slots) {
 		knob_add("THREAD_SLOTS", 1, to);
 		knob_add("NEAR_MAX", near_max(knobs->threads_max), to);
@@ -70,6 +72,10 @@ void program_text_write(const struct probe_plan *plan, const struct field_layout
 	if (knobs->latency_kinds) {
 		fragment_add("latency.h", to);
 		fragment_add("latency.bpf.c", to);
+	}
+	if (plan->chosen[GROUP_BLOCK_ISSUE]) {
+		fragment_add("block.h", to);
+		fragment_add("block.bpf.c", to);
 	}
 	for (int group = 0; group < GROUP_COUNT; group++) {
 		char file[64];

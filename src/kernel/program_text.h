@@ -17,6 +17,7 @@ struct program_knobs {
 	uint32_t stack_registers; /* saved registers above task->stack, bytes; 0: not known */
 	bool registers_marked;	  /* as registers_decode() wants it */
 	uint32_t latency_kinds;	  /* bits 1 << LATENCY_x, of --trace */
+	uint32_t block_argument;  /* as block.bpf.c says */
 	bool read_into_map, probe_read_kernel, thread_slots, process_totals;
 	struct pid_space pids;
 };

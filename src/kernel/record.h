@@ -7,5 +7,6 @@
 
 #include "thread_state.h"
 #include "latency.h"
+#include "block.h"
 
 #endif

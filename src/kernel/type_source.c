@@ -154,7 +154,7 @@ static int source_prove(const struct type_request *request, const struct type_so
 static int source_try(const struct type_request *request, const struct type_source *source,
 		      struct type_found *found, struct text *where, struct error *e)
 {
-	struct type_found made = {.source = source};
+	struct type_found made = {.source = source, .layout.sets = request->fields};
 	char place[PATH_MAX];
 	int result;
 

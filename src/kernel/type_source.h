@@ -27,6 +27,7 @@ struct type_request {
 	const struct bcc_library *bcc;
 	const char *work_dir;
 	const char *parent_name; /* layout_prove() asks */
+	unsigned int fields;	 /* sets, FIELDS_x, that are looked for beyond what all need */
 	int output;		 /* descriptor that holds what libbcc and its compiler print */
 };
 

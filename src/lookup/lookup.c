@@ -9,6 +9,7 @@
 #include "lookup/paths.h"
 #include "lookup/proc.h"
 #include "lookup/processes.h"
+#include "lookup/devices.h"
 #include "lookup/syscalls.h"
 #include "lookup/users.h"
 #include "lookup/waits.h"
@@ -89,6 +90,7 @@ void lookup_free(struct lookup *lookup)
 	fd_dirs_sweep(&lookup->fd_dirs, INT64_MAX, 0);
 	waits_free(lookup->waits);
 	syscalls_clear();
+	devices_clear();
 	free(lookup->root);
 	free(lookup);
 }

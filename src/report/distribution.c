@@ -12,6 +12,7 @@ struct told {
 	int64_t until_us, elapsed_us;
 	const char *trace;
 	int64_t count, total_ns, p50_ns, p90_ns, p99_ns, p999_ns, max_ns;
+	int64_t bytes;
 	const char *buckets;
 };
 
@@ -31,10 +32,12 @@ static const struct column told_columns[] = {
 	{"p99_ns", "P99", "", KIND_NS, ROLE_MEASURE, 0, 7, AT(p99_ns)},
 	{"p999_ns", "P999", "", KIND_NS, ROLE_MEASURE, 0, 7, AT(p999_ns)},
 	{"max_ns", "MAX", "", KIND_NS, ROLE_MEASURE, 0, 7, AT(max_ns)},
+	{"bytes", "BYTES", "", KIND_NUMBER, ROLE_MEASURE, 0, 7, AT(bytes)},
 };
 
 /* Left out where there is little room: bits of told_columns. */
 #define TOLD_WIDE (1u << 3 | 1u << 5)
+#define TOLD_BYTES (1u << 7) /* of some kinds only */
 
 static const struct column buckets_column = {
 	"buckets", "", "", KIND_TEXT, ROLE_MEASURE, 0, 0, AT(buckets),
@@ -200,6 +203,7 @@ static struct told told_of(const struct distribution *distribution)
 		.p99_ns = histogram_quantile_ns(histogram, 990),
 		.p999_ns = histogram_quantile_ns(histogram, 999),
 		.max_ns = histogram->max_ns,
+		.bytes = distribution->kind->bytes ? histogram->bytes : ABSENT,
 	};
 }
 
@@ -233,10 +237,11 @@ size_t distribution_grid_fill(struct distribution_table *table, const struct tra
 			      bool narrow, struct grid *grid, const struct distribution ***order)
 {
 	size_t count = order_make(table, kind, order);
+	unsigned int hidden = (narrow ? TOLD_WIDE : 0) | (kind->bytes ? 0 : TOLD_BYTES);
 
 	table->shown = (struct column_list){0};
 	for (size_t i = 0; i < TOLD_COUNT; i++)
-		if (!narrow || !(TOLD_WIDE >> i & 1))
+		if (!(hidden >> i & 1))
 			table->shown.items[table->shown.count++] = &told_columns[i];
 	for (size_t key = 0; key < table->keys.count; key++)
 		if (!key_lacking(table, *order, count, key))

@@ -23,6 +23,7 @@ int64_t histogram_count(const struct histogram *histogram)
 void histogram_merge(struct histogram *to, const struct histogram *from)
 {
 	to->sum_ns += from->sum_ns;
+	to->bytes += from->bytes;
 	if (from->max_ns > to->max_ns)
 		to->max_ns = from->max_ns;
 	for (int i = 0; i < HISTOGRAM_BUCKETS; i++)

@@ -12,6 +12,7 @@
 struct histogram {
 	int64_t sum_ns;
 	int64_t max_ns; /* exact */
+	int64_t bytes;	/* that were moved; 0 of what moves none */
 	int64_t buckets[HISTOGRAM_BUCKETS];
 };
 

@@ -41,6 +41,8 @@ const struct needs_row needs_rows[] = {
 	{NEED_WAITS, COST_SAMPLED, "waits",
 	 "file, /proc/PID/fdinfo, locks and descriptor sets in the thread's memory, other ends"},
 	{NEED_WCHAN, COST_SAMPLED, "wchan", "/proc/TID/wchan"},
+	{NEED_BLOCK, COST_EVENT, "block",
+	 "requests to block devices, three programs each; their map, once a scan"},
 	{NEED_USTACK, COST_SAMPLED, "ustack",
 	 "saved registers, the thread's memory, and files with its code"},
 	{NEED_KSTACK, COST_SAMPLED, "kstack", "/proc/TID/stack"},

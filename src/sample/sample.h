@@ -74,6 +74,9 @@ struct sample {
 	 */
 	int64_t ustack, kstack;
 	const char *ufunc, *ufuncs, *kfunc, *kfuncs, *stack;
+	/* the oldest request to a block device that it has in flight */
+	const char *io_dev, *io_op;
+	int64_t io_bytes, io_us;
 	/* exact, since the thread's previous sample */
 	int64_t cpu_us, runq_us, dwait_us, sleep_us, vcsw, ivcsw;
 	/* of an account (sample/source.h) of births and deaths; not columns */
@@ -117,6 +120,7 @@ enum sample_needs {
 	NEED_WCHAN = 1 << 26,	   /* wchan */
 	NEED_USTACK = 1 << 27,	   /* ustack, ufunc, ufuncs */
 	NEED_KSTACK = 1 << 28,	   /* kstack, kfunc, kfuncs */
+	NEED_BLOCK = 1 << 29,	   /* io_dev .. io_us: probes of block devices */
 };
 
 /* needs with everything that they imply. */

@@ -4,12 +4,15 @@
 #ifndef TSNAP_SAMPLE_TRACE_KIND_H
 #define TSNAP_SAMPLE_TRACE_KIND_H
 
+#include <stdbool.h>
+
 #include "sample/histogram.h"
 
 struct trace_kind {
 	const char *name;
 	const char *help;
 	const char *columns; /* names of those that it is told by in any case; NULL: none */
+	bool bytes;	     /* its events move bytes */
 };
 
 #endif

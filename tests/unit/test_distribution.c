@@ -7,8 +7,8 @@
 #include "report/renderer.h"
 #include "trace_table.h"
 
-static const struct trace_kind sleeps = {"sleeps", "a fake kind", "state,syscall"};
-static const struct trace_kind waits = {"waits", "another one", NULL};
+static const struct trace_kind sleeps = {"sleeps", "a fake kind", "state,syscall", false};
+static const struct trace_kind waits = {"waits", "another one", NULL, true};
 static const struct trace_kind *const kinds[] = {&sleeps, &waits};
 
 static struct distribution_table table;
@@ -36,7 +36,7 @@ static int begin(void **state)
 	const struct histogram short_ones = {
 		.sum_ns = 30000, .max_ns = 1900, .buckets = {[5] = 18, [0] = 2}};
 	const struct histogram long_one = {
-		.sum_ns = 10000000000, .max_ns = 10000000000, .buckets = {[28] = 1}};
+		.sum_ns = 10000000000, .max_ns = 10000000000, .bytes = 4096, .buckets = {[28] = 1}};
 	struct column_list list = {0};
 	struct error e = {0};
 
@@ -94,8 +94,8 @@ static void people_see_tables_and_bars(void **state)
 		"  1.02 us .. 2.05 us        18  ########################################\n"
 		"\n"
 		"waits: another one\n"
-		"COUNT    TOTAL      P50      P99      MAX  COMM\n"
-		"    1   10.0 s   10.0 s   10.0 s   10.0 s  a\n"
+		"COUNT    TOTAL      P50      P99      MAX    BYTES  COMM\n"
+		"    1   10.0 s   10.0 s   10.0 s   10.0 s     4096  a\n"
 		"\n"
 		"a\n"
 		"   8.59 s ..  17.2 s         1  ########################################\n");
@@ -110,9 +110,9 @@ static void columns_of_nobody_are_left_out(void **state)
 
 	(void)state;
 	assert_int_equal(distribution_grid_fill(&table, &waits, false, &grid, &order), 1);
-	assert_int_equal(grid.list->count, 8);
-	assert_string_equal(grid.list->items[7]->name, "comm");
-	assert_string_equal(grid_row(&grid, 0)[7].text, "a");
+	assert_int_equal(grid.list->count, 9);
+	assert_string_equal(grid.list->items[8]->name, "comm");
+	assert_string_equal(grid_row(&grid, 0)[8].text, "a");
 	free(order);
 	grid_done(&grid);
 }
@@ -139,28 +139,28 @@ static void machines_get_rows(void **state)
 	expect_rows(
 		&renderer_csv,
 		"timestamp,elapsed_us,trace,comm,state,syscall,count,total_ns,p50_ns,p90_ns,p99_ns,"
-		"p999_ns,max_ns,buckets\n"
+		"p999_ns,max_ns,bytes,buckets\n"
 		"\"1970-01-01T00:00:01.000000Z\",250000,\"sleeps\",\"a\",\"D\",\"fsync\",1,"
-		"10000000000,10000000000,10000000000,10000000000,10000000000,10000000000,"
+		"10000000000,10000000000,10000000000,10000000000,10000000000,10000000000,,"
 		"\"8589934592:1\"\n"
 		"\"1970-01-01T00:00:01.000000Z\",250000,\"sleeps\",\"a\",\"S\",\"read\",40,60000,"
-		"1413,1802,1900,1900,1900,\"0:4 1024:36\"\n"
+		"1413,1802,1900,1900,1900,,\"0:4 1024:36\"\n"
 		"\"1970-01-01T00:00:01.000000Z\",250000,\"sleeps\",\"b,\"\"x\"\"\",\"S\",\"read\","
-		"20,30000,1413,1802,1900,1900,1900,\"0:2 1024:18\"\n"
+		"20,30000,1413,1802,1900,1900,1900,,\"0:2 1024:18\"\n"
 		"\"1970-01-01T00:00:01.000000Z\",250000,\"waits\",\"a\",,,1,10000000000,"
 		"10000000000,"
-		"10000000000,10000000000,10000000000,10000000000,\"8589934592:1\"\n");
+		"10000000000,10000000000,10000000000,10000000000,4096,\"8589934592:1\"\n");
 	distribution_table_clear(&table);
 	expect_rows(
 		&renderer_csv,
 		"timestamp,elapsed_us,trace,comm,state,syscall,count,total_ns,p50_ns,p90_ns,p99_ns,"
-		"p999_ns,max_ns,buckets\n");
+		"p999_ns,max_ns,bytes,buckets\n");
 	add(&waits, "a", ABSENT, NULL, &(struct histogram){.max_ns = 10, .buckets = {1}});
 	expect_rows(&renderer_json,
 		    "{\"timestamp\":\"1970-01-01T00:00:01.000000Z\",\"elapsed_us\":250000,"
 		    "\"trace\":\"waits\",\"comm\":\"a\",\"state\":null,\"syscall\":null,"
 		    "\"count\":1,\"total_ns\":0,\"p50_ns\":10,\"p90_ns\":10,\"p99_ns\":10,"
-		    "\"p999_ns\":10,\"max_ns\":10,\"buckets\":\"0:1\"}\n");
+		    "\"p999_ns\":10,\"max_ns\":10,\"bytes\":0,\"buckets\":\"0:1\"}\n");
 }
 
 static void too_many_are_counted(void **state)

@@ -155,7 +155,7 @@ static void plan_without_a_way_fails(void **state)
  */
 static struct field_layout layout_example(void)
 {
-	struct field_layout layout = {0};
+	struct field_layout layout = {.sets = FIELDS_ALL};
 
 	for (size_t i = 0; i < field_count; i++) {
 		layout.offset[i] = (uint32_t)(i * 40);
@@ -201,7 +201,7 @@ static int offsets_try(const char *text, struct field_layout *layout, struct err
 
 static void offsets_come_back(void **state)
 {
-	struct field_layout layout = layout_example(), read = {0};
+	struct field_layout layout = layout_example(), read = {.sets = FIELDS_ALL};
 	struct text text = {0};
 	struct error e = {0};
 
@@ -209,6 +209,39 @@ static void offsets_come_back(void **state)
 	field_offsets_write(&layout, "6.1.0-test", "x86_64", &text);
 	assert_int_equal(offsets_try(text_string(&text), &read, &e), 0);
 	assert_memory_equal(&read, &layout, sizeof(read));
+	text_done(&text);
+}
+
+/* Fields of a set may be missing, and are not looked for where nobody wants the set. */
+static void sets_of_fields_may_be_lacking(void **state)
+{
+	struct field_layout layout = layout_example(), read = {.sets = FIELDS_ALL};
+	const size_t disk = field_index("request", "rq_disk");
+	struct text text = {0};
+	struct error e = {0};
+
+	(void)state;
+	layout.lacking[disk] = true;
+	assert_true(field_sets_there(&layout, FIELDS_BLOCK)); /* the queue has it */
+	field_offsets_write(&layout, "6.1.0-test", "x86_64", &text);
+	assert_null(strstr(text_string(&text), "rq_disk"));
+	assert_int_equal(offsets_try(text_string(&text), &read, &e), 0);
+	assert_true(read.lacking[disk] && !field_there(&read, disk));
+	assert_true(field_sets_there(&read, FIELDS_BLOCK));
+	text_clear(&text);
+	field_header_write(&read, &text);
+	assert_null(strstr(text_string(&text), "rq_disk"));
+	assert_non_null(strstr(text_string(&text), "HAVE_request_queue_disk"));
+	read.lacking[field_index("request_queue", "disk")] = true;
+	assert_false(field_sets_there(&read, FIELDS_BLOCK));
+	read = layout;
+	read.lacking[field_index("request", "cmd_flags")] = true;
+	assert_false(field_sets_there(&read, FIELDS_BLOCK));
+	assert_true(field_sets_there(&read, 0));
+	text_clear(&text);
+	read.sets = 0;
+	field_header_write(&read, &text);
+	assert_null(strstr(text_string(&text), "struct request"));
 	text_done(&text);
 }
 
@@ -382,6 +415,7 @@ int main(void)
 		cmocka_unit_test(plan_without_a_way_fails),
 		cmocka_unit_test(header_has_each_field),
 		cmocka_unit_test(offsets_come_back),
+		cmocka_unit_test(sets_of_fields_may_be_lacking),
 		cmocka_unit_test(bad_offsets_are_refused),
 		cmocka_unit_test(overlapping_offsets_are_refused),
 		cmocka_unit_test(text_names_its_files),

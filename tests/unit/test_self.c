@@ -180,13 +180,16 @@ static void groups_follow_needs(void **state)
 	assert_int_equal(live_groups_of(NEED_COMM), always | BIT(GROUP_NAME));
 	assert_int_equal(live_groups_of(NEED_EXE), always | BIT(GROUP_NAME));
 	assert_int_equal(live_groups_of(NEED_USTACK), always | BIT(GROUP_STACK));
+	assert_int_equal(live_groups_of(NEED_BLOCK), always | BIT(GROUP_BLOCK_QUEUE) |
+							     BIT(GROUP_BLOCK_ISSUE) |
+							     BIT(GROUP_BLOCK_DONE));
 	assert_int_equal(live_groups_of(~0u), BIT(GROUP_COUNT) - 1);
 	/* each column that shows a name, or what is looked up and kept */
 	for (size_t i = 0; i < sample_column_count; i++) {
 		const struct column *column = &sample_columns[i];
 		/* what a stack tells is known by the switch */
 		bool text = column->kind == KIND_TEXT && strcmp(column->name, "syscall") &&
-			    strcmp(column->name, "wchan") &&
+			    strcmp(column->name, "wchan") && column->needs != NEED_BLOCK &&
 			    !(column->needs & (NEED_USTACK | NEED_KSTACK | NEED_STACK));
 
 		if (text)

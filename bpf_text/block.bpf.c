@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Requests to block devices: queued by a thread, issued to the driver, completed on any CPU.
+ *
+ * What block_queue.bpf.c, block_issue.bpf.c and block_done.bpf.c share.
+ *
+ * Knobs: BLOCK_ARGUMENT: which argument of block_rq_insert and block_rq_issue is the request: 1,
+ * behind its queue, until 5.10, and 0 since. LATENCY_KINDS (latency.bpf.c): histograms are kept.
+ */
+
+#define REQUEST_OP_MASK 0xffu /* REQ_OP_MASK */
+
+BPF_TABLE("hash", struct block_key, struct block_request, ts_block, BLOCK_MAX);
+
+static inline void request_put(struct block_key *key, struct block_request *request)
+{
+	__u32 zero = 0;
+	struct probe_counters *counters;
+
+	if (!ts_block.update(key, request))
+		return;
+	counters = ts_counters.lookup(&zero);
+	if (counters)
+		counters->block_full++;
+}
+
+static inline void request_who(struct block_request *request)
+{
+	__u32 tid = bpf_get_current_pid_tgid();
+	struct thread_state *thread = thread_find(tid);
+
+	request->tid = tid;
+#ifdef PID_SPACE
+	if (!thread || !(thread->identity.known & IDENTITY_FULL))
+		return;
+#else
+	request->shown_tid = tid;
+#endif
+	if (!thread)
+		return;
+	request->shown_tid = thread->identity.tid;
+	request->tgid = thread->identity.tgid;
+	request->uid = thread->identity.uid;
+	__builtin_memcpy(request->comm, thread->identity.comm, sizeof(request->comm));
+}
+
+/* Requests of one thread end on several CPUs at a time, so that the CPU is among the words of its
+ * histograms: an atomic operation could count and sum, but not keep a maximum. */
+static inline void request_count(struct block_request *request, __u32 kind, __u64 ns)
+{
+#ifdef LATENCY_KINDS
+	struct latency_key key = {};
+
+	if (!(LATENCY_KINDS >> kind & 1))
+		return;
+#ifdef PID_SPACE
+	if (!request->shown_tid)
+		return;
+#endif
+	key.kind = kind;
+	key.tid = request->tid;
+	key.shown_tid = request->shown_tid;
+	key.tgid = request->tgid;
+	key.uid = request->uid;
+	key.what[BLOCK_DEV] = request->dev;
+	key.what[BLOCK_OP] = request->op;
+	key.what[BLOCK_CPU] = bpf_get_smp_processor_id();
+	__builtin_memcpy(key.comm, request->comm, sizeof(key.comm));
+	latency_add_bytes(&key, ns, request->bytes);
+#endif
+}
+
+#ifdef LATENCY_KINDS
+#define REQUEST_COUNT(request, kind, ns) request_count(request, kind, ns)
+#else
+#define REQUEST_COUNT(request, kind, ns)
+#endif
+
+static inline void request_queued(struct block_key *key, struct block_request *request)
+{
+	request->queue_ns = bpf_ktime_get_ns();
+	request_who(request);
+	request_put(key, request);
+}
+
+/* A flush of the device is a request of its own, made by the kernel for all that ask for one at the
+ * time, and issued by a kernel thread: it is told as of the thread that asked last. */
+static inline void flush_who(struct block_request *request)
+{
+	struct block_key key = {.dev = request->dev};
+	struct block_request *asked = ts_block.lookup(&key);
+
+	if (!asked) {
+		request_who(request);
+		return;
+	}
+	request->queue_ns = asked->queue_ns;
+	request->tid = asked->tid;
+	request->shown_tid = asked->shown_tid;
+	request->tgid = asked->tgid;
+	request->uid = asked->uid;
+	__builtin_memcpy(request->comm, asked->comm, sizeof(request->comm));
+}
+
+static inline void request_issued(struct block_key *key, struct block_request *request)
+{
+	struct block_request *known = ts_block.lookup(key);
+	__u64 now_ns = bpf_ktime_get_ns();
+
+	if (known) {
+		int again = known->issue_ns != 0;
+
+		known->bytes = request->bytes; /* others may have been merged into it */
+		known->issue_ns = now_ns;
+		if (!again && known->queue_ns)
+			REQUEST_COUNT(known, LATENCY_BLOCKQ, now_ns - known->queue_ns);
+		return;
+	}
+	if (request->op == BLOCK_FLUSH)
+		flush_who(request);
+	else
+		request_who(request);
+	request->issue_ns = now_ns;
+	request_put(key, request);
+	if (request->queue_ns)
+		REQUEST_COUNT(request, LATENCY_BLOCKQ, now_ns - request->queue_ns);
+}
+
+static inline void request_done(struct block_key *key)
+{
+	struct block_request *request = ts_block.lookup(key);
+	__u64 ns;
+
+	if (!request)
+		return;
+	/* one that was never issued asked for a flush and nothing else */
+	if (request->issue_ns) {
+		ns = bpf_ktime_get_ns() - request->issue_ns;
+		REQUEST_COUNT(request, LATENCY_BLOCK, ns);
+	}
+	ts_block.delete(key);
+}
+
+#ifdef HAVE_request_cmd_flags
+static inline __u32 request_fill(struct request *from, struct block_request *request)
+{
+	__u32 flags = request_flags(from);
+
+	request->dev = request_dev(from);
+	request->op = flags & REQUEST_OP_MASK;
+	request->bytes = request_bytes(from);
+	return flags;
+}
+#endif
+
+/* blk_fill_rwbs(): F of a flush that comes before the rest, then what it is */
+static inline __u32 request_op_of(char first, char second)
+{
+	char what = first;
+
+	if (first == 'F' && (second == 'W' || second == 'D' || second == 'R'))
+		what = second;
+	if (what == 'D' && second == 'E')
+		return BLOCK_ERASE;
+	return what == 'R'   ? BLOCK_READ
+	       : what == 'W' ? BLOCK_WRITE
+	       : what == 'F' ? BLOCK_FLUSH
+	       : what == 'D' ? BLOCK_DISCARD
+			     : BLOCK_OTHER;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A thread makes a request.
+ *
+ * Knobs: BLOCK_QUEUE_START (block_io_start: every request, before anything else happens to it),
+ * BLOCK_QUEUE_INSERT (block_rq_insert: just those that a scheduler or a software queue holds; the
+ * others are issued at once, by the thread that makes them) or BLOCK_QUEUE_TRACEPOINT (the same).
+ */
+
+#ifdef BLOCK_QUEUE_START
+#define REQUEST_PREFLUSH_BIT (1u << 18) /* REQ_PREFLUSH, since 4.10 */
+
+RAW_TRACEPOINT_PROBE(block_io_start)
+{
+	struct request *from = (struct request *)ctx->args[0];
+	struct block_key key = {.request = (__u64)from};
+	struct block_request request = {};
+	__u32 flags = request_fill(from, &request);
+
+	if (request.op == BLOCK_WRITE && !request.bytes)
+		request.op = BLOCK_FLUSH;
+	request_queued(&key, &request);
+	if (flags & REQUEST_PREFLUSH_BIT) {
+		key.request = 0;
+		key.dev = request.dev;
+		request_put(&key, &request);
+	}
+	return 0;
+}
+#endif
+
+#ifndef BLOCK_QUEUE_START
+/* One that is issued already was put back by the driver: it stays whose it is. */
+static inline void request_inserted(struct block_key *key, struct block_request *request)
+{
+	struct block_request *known = ts_block.lookup(key);
+
+	if (!known || !known->issue_ns)
+		request_queued(key, request);
+}
+#endif
+
+#ifdef BLOCK_QUEUE_INSERT
+RAW_TRACEPOINT_PROBE(block_rq_insert)
+{
+	struct request *from = (struct request *)ctx->args[BLOCK_ARGUMENT];
+	struct block_key key = {.request = (__u64)from};
+	struct block_request request = {};
+
+	request_fill(from, &request);
+	request_inserted(&key, &request);
+	return 0;
+}
+#endif
+
+#ifdef BLOCK_QUEUE_TRACEPOINT
+TRACEPOINT_PROBE(block, block_rq_insert)
+{
+	struct block_key key = {.request = args->sector, .dev = args->dev};
+	struct block_request request = {.dev = args->dev, .bytes = args->bytes};
+
+	request.op = request_op_of(args->rwbs[0], args->rwbs[1]);
+	request_inserted(&key, &request);
+	return 0;
+}
+#endif
