@@ -72,7 +72,8 @@ static inline void request_count(struct block_request *request, __u32 kind, __u6
 #ifdef LATENCY_KINDS
 #define REQUEST_COUNT(request, kind, ns) request_count(request, kind, ns)
 #else
-#define REQUEST_COUNT(request, kind, ns)
+/* not nothing: the compiler would then lay out its callers with jumps backwards */
+#define REQUEST_COUNT(request, kind, ns) asm volatile("" ::"r"(ns))
 #endif
 
 static inline void request_queued(struct block_key *key, struct block_request *request)
@@ -82,23 +83,30 @@ static inline void request_queued(struct block_key *key, struct block_request *r
 	request_put(key, request);
 }
 
-/* A flush of the device is a request of its own, made by the kernel for all that ask for one at the
- * time, and issued by a kernel thread: it is told as of the thread that asked last. */
-static inline void flush_who(struct block_request *request)
+static inline void request_who_copy(struct block_request *request, struct block_request *from)
+{
+	request->queue_ns = from->queue_ns;
+	request->tid = from->tid;
+	request->shown_tid = from->shown_tid;
+	request->tgid = from->tgid;
+	request->uid = from->uid;
+	__builtin_memcpy(request->comm, from->comm, sizeof(request->comm));
+}
+
+/* Who made a request that was not seen before. A flush of the device is one, made by the kernel for
+ * all that ask for one at the time, and issued by a kernel thread: it is told as of the thread that
+ * asked last. */
+static inline void request_who_find(struct block_request *request)
 {
 	struct block_key key = {.dev = request->dev};
-	struct block_request *asked = ts_block.lookup(&key);
+	struct block_request *asked;
 
-	if (!asked) {
-		request_who(request);
+	request_who(request);
+	if (request->op != BLOCK_FLUSH)
 		return;
-	}
-	request->queue_ns = asked->queue_ns;
-	request->tid = asked->tid;
-	request->shown_tid = asked->shown_tid;
-	request->tgid = asked->tgid;
-	request->uid = asked->uid;
-	__builtin_memcpy(request->comm, asked->comm, sizeof(request->comm));
+	asked = ts_block.lookup(&key);
+	if (asked)
+		request_who_copy(request, asked);
 }
 
 static inline void request_issued(struct block_key *key, struct block_request *request)
@@ -107,20 +115,16 @@ static inline void request_issued(struct block_key *key, struct block_request *r
 	__u64 now_ns = bpf_ktime_get_ns();
 
 	if (known) {
-		int again = known->issue_ns != 0;
-
+		request_who_copy(request, known);
+		if (known->issue_ns) /* the driver had put it back: it counts once */
+			request->queue_ns = 0;
 		known->bytes = request->bytes; /* others may have been merged into it */
 		known->issue_ns = now_ns;
-		if (!again && known->queue_ns)
-			REQUEST_COUNT(known, LATENCY_BLOCKQ, now_ns - known->queue_ns);
-		return;
+	} else {
+		request_who_find(request);
+		request->issue_ns = now_ns;
+		request_put(key, request);
 	}
-	if (request->op == BLOCK_FLUSH)
-		flush_who(request);
-	else
-		request_who(request);
-	request->issue_ns = now_ns;
-	request_put(key, request);
 	if (request->queue_ns)
 		REQUEST_COUNT(request, LATENCY_BLOCKQ, now_ns - request->queue_ns);
 }

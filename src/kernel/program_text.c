@@ -105,6 +105,7 @@ static const struct {
 	 "typedef __u16 __sum16; typedef __u32 __wsum;\n"
 	 "typedef unsigned long size_t; typedef long ssize_t; typedef int pid_t;\n"
 	 "typedef unsigned long uintptr_t; typedef _Bool bool;\n"
+	 "typedef u32 dev_t; typedef u64 sector_t;\n"
 	 "enum { false = 0, true = 1 };\n"
 	 "#define __bitwise\n"
 	 "#define __aligned_u64 __u64 __attribute__((aligned(8)))\n"
