@@ -109,15 +109,18 @@ static inline void request_who_find(struct block_request *request)
 		request_who_copy(request, asked);
 }
 
-static inline void request_issued(struct block_key *key, struct block_request *request)
+/* The driver puts some requests back and gets them again: they are counted once. */
+static inline void request_issued(struct block_key *key, struct block_request *known,
+				  struct block_request *request)
 {
-	struct block_request *known = ts_block.lookup(key);
 	__u64 now_ns = bpf_ktime_get_ns();
 
 	if (known) {
 		request_who_copy(request, known);
-		if (known->issue_ns) /* the driver had put it back: it counts once */
+		if (known->issue_ns)
 			request->queue_ns = 0;
+		request->dev = known->dev;
+		request->op = known->op;
 		known->bytes = request->bytes; /* others may have been merged into it */
 		known->issue_ns = now_ns;
 	} else {

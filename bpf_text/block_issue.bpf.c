@@ -9,10 +9,13 @@ RAW_TRACEPOINT_PROBE(block_rq_issue)
 {
 	struct request *from = (struct request *)ctx->args[BLOCK_ARGUMENT];
 	struct block_key key = {.request = (__u64)from};
-	struct block_request request = {};
+	struct block_request request = {}, *known = ts_block.lookup(&key);
 
-	request_fill(from, &request);
-	request_issued(&key, &request);
+	if (known)
+		request.bytes = request_bytes(from);
+	else
+		request_fill(from, &request);
+	request_issued(&key, known, &request);
 	return 0;
 }
 #endif
@@ -24,7 +27,7 @@ TRACEPOINT_PROBE(block, block_rq_issue)
 	struct block_request request = {.dev = args->dev, .bytes = args->bytes};
 
 	request.op = request_op_of(args->rwbs[0], args->rwbs[1]);
-	request_issued(&key, &request);
+	request_issued(&key, ts_block.lookup(&key), &request);
 	return 0;
 }
 #endif

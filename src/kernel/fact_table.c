@@ -59,9 +59,10 @@ const struct fact_row fact_rows[FACT_COUNT] = {
 				 "the tracepoint block_io_start, which tells who makes a request",
 				 FACT_SINCE(6, 5), NULL, try_block_io_start},
 	[FACT_BLOCK_QUEUE_ARGUMENT] =
-		{"block_queue_argument",
+		{"block_queue_arg",
 		 "block tracepoints hand over a queue before the request (until 5.10)",
-		 FACT_SINCE(4, 17), NULL, try_block_queue_argument},
+		 FACT_SINCE(4, 17), "not needed: later kernels hand over the request alone",
+		 try_block_queue_argument},
 	[FACT_BTF] = {"btf", "the kernel's own type information", FACT_SINCE(5, 2), NULL, try_btf},
 	[FACT_KHEADERS] = {"kheaders", "the kernel's headers in /sys/kernel", FACT_SINCE(5, 2),
 			   "as root: --kernel-types kheaders, which loads the module; not needed "

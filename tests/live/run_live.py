@@ -16,6 +16,7 @@ import traceback
 
 # Each of these enters its tests into harness.TABLE.
 import case_births  # noqa: F401
+import case_block  # noqa: F401
 import case_compat  # noqa: F401
 import case_cost  # noqa: F401
 import case_cpu  # noqa: F401
