@@ -13,6 +13,7 @@ Row.__new__.__defaults__ = (None, None, None, "")
 # One row a unit: how a figure is written, what an aim asks for, and how the aim is written.
 UNITS = {
     "ratio": ("{:.2f}", "at most", "{:.2f}"),
+    "ns": ("{:.0f} ns", "under", "{:g} ns"),
     "ms": ("{:.2f} ms", "under", "{:g} ms"),
     "s": ("{:.2f} s", "under", "{:g} s"),
     "MB": ("{:.1f} MB", "under", "{:g} MB"),

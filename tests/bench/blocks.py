@@ -1,0 +1,84 @@
+"""What --trace block costs a request: direct reads of 4 KB from a loop device on memory."""
+import contextlib
+import mmap
+import os
+import re
+import subprocess
+import tempfile
+import threading
+import time
+
+from sampler import Sampler, quartiles, say
+from table import Row
+
+DEVICE_BYTES = 64 << 20
+READ_BYTES = 4096
+AIM_NS = 1000
+WORDS = "--trace block,blockq: direct read of 4 KB, loop device on memory"
+TRACED = ("--trace", "block,blockq", "-i", 1)
+
+
+@contextlib.contextmanager
+def loop_device():
+    """Its path; OSError where there can be none."""
+    with tempfile.NamedTemporaryFile(dir="/dev/shm") as file:
+        file.write(bytes(DEVICE_BYTES))
+        file.flush()
+        path = subprocess.run(["losetup", "-f", "--show", file.name], check=True, stdout=subprocess.PIPE).stdout.decode().strip()
+        try:
+            yield path
+        finally:
+            subprocess.run(["losetup", "-d", path], check=True)
+
+
+def read_ns(path, seconds):
+    """Mean time of a read."""
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECT)
+    memory = mmap.mmap(-1, READ_BYTES)
+    count, start = 0, time.monotonic_ns()
+    end = start + int(seconds * 1e9)
+    try:
+        while time.monotonic_ns() < end:
+            os.preadv(fd, [memory], count * READ_BYTES % DEVICE_BYTES)
+            count += 1
+    finally:
+        os.close(fd)
+    return (time.monotonic_ns() - start) / count
+
+
+def program_ns(options, path):
+    """In the three programs of a request, as the kernel counts it; None where it does not."""
+    reader = threading.Thread(target=read_ns, args=(path, 3))
+    tool = subprocess.Popen([options.tsnap, "--self", "--trace", "block,blockq", "-d", "2"] + options.args.split(),
+                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+    reader.start()
+    report = tool.communicate()[0]
+    reader.join()
+    found = re.findall(r"^block_\w+ .*? \d+ +(\d+) +[\d.]+ +\d+ +\d+$", report, re.M)
+    return sum(map(int, found)) if len(found) == 3 else None
+
+
+def bench_block(options):
+    ways = {"sampled": (), "traced": TRACED}
+    took = {name: [] for name in ("alone", *ways)}
+    inside = []
+    try:
+        with loop_device() as path:
+            for round in range(options.rounds):
+                say("block: round %d of %d" % (round + 1, options.rounds))
+                took["alone"].append(read_ns(path, options.run_ms / 1000))
+                for name, args in ways.items():
+                    with Sampler(options, *args, "-d", 100000):
+                        took[name].append(read_ns(path, options.run_ms / 1000))
+                inside.append(program_ns(options, path))
+    except (OSError, subprocess.CalledProcessError) as error:
+        return [Row(WORDS, "tsnap", None, "ratio", remark="no loop device here: %s" % error)]
+    low, middle, high = quartiles([traced / sampled for traced, sampled in zip(took["traced"], took["sampled"])])
+    rows = [Row(WORDS + ", to samples alone", "tsnap", middle, "ratio", low, high,
+                remark="%.1f us without tsnap" % (quartiles(took["alone"])[1] / 1000))]
+    inside = [ns for ns in inside if ns is not None]
+    if inside:
+        low, middle, high = quartiles(inside)
+        rows.append(Row("the same, in programs, a request", "tsnap", middle, "ns", low, high, AIM_NS,
+                        "as counted by the kernel, whose counting is in it"))
+    return rows
