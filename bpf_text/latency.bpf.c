@@ -26,14 +26,15 @@ static inline struct latency *latency_find(__u32 turn, struct latency_key *key)
 	return turn == 1 ? ts_latency_one.lookup(key) : ts_latency_two.lookup(key);
 }
 
+/* insert: another program may have come between and made it, and what that counted must stay */
 static inline struct latency *latency_make(__u32 turn, struct latency_key *key)
 {
 	struct latency fresh = {};
 
 	if (turn == 1)
-		ts_latency_one.update(key, &fresh);
+		ts_latency_one.insert(key, &fresh);
 	else
-		ts_latency_two.update(key, &fresh);
+		ts_latency_two.insert(key, &fresh);
 	return latency_find(turn, key);
 }
 
