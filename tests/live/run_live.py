@@ -22,6 +22,7 @@ import case_cost  # noqa: F401
 import case_cpu  # noqa: F401
 import case_host  # noqa: F401
 import case_options  # noqa: F401
+import case_parts  # noqa: F401
 import case_select  # noqa: F401
 import case_self
 import case_share  # noqa: F401

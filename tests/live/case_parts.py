@@ -1,0 +1,251 @@
+"""Real programs under load: what PostgreSQL, redis and stress-ng say of themselves, against what tsnap says of them. Truth is what
+the program tells (pg_stat_activity, CLIENT LIST ...) and what /proc counts; tests/README.md tells where they may differ."""
+import calendar
+import collections
+import os
+import re
+import subprocess
+import time
+
+import truth
+from case_totals import COLUMNS, Accounts, expect_totals, near, sums
+from case_trace import Traced, begin, schedstat, stolen_ns
+from harness import SLOW, Findings, Skip, case, check, number, rows_of, scans_of, wait_until
+from parts import Postgres, Redis, Session, Stress
+
+WAITS = "state,state_us,syscall,connection,remote,waits_on,waits_on_pid"
+
+
+def client_ports(pid):
+    """Ports of this process's own ends of TCP connections, from /proc."""
+    inodes = set()
+    for fd in truth.read_dir("/proc/%d/fd" % pid):
+        try:
+            inodes.add(re.sub(r"\D", "", os.readlink("/proc/%d/fd/%s" % (pid, fd))))
+        except OSError:
+            pass  # closed since
+    lines = (truth.read("/proc/%d/net/tcp" % pid) or "").splitlines()[1:]
+    return [int(line.split()[1].split(":")[1], 16) for line in lines if line.split()[9] in inodes]
+
+
+def timestamp_s(text):
+    whole, fraction = text.rstrip("Z").split(".")
+    return calendar.timegm(time.strptime(whole, "%Y-%m-%dT%H:%M:%S")) + float("0." + fraction)
+
+
+def in_memory(path):
+    """Whether the file system there is a tmpfs."""
+    mounts = [line.split() for line in truth.read("/proc/mounts").splitlines()]
+    best = max((words for words in mounts if (path + "/").startswith(words[1].rstrip("/") + "/")), key=lambda words: len(words[1]))
+    return best[2] == "tmpfs"
+
+
+@case
+def postgres_sockets(ctx):
+    """pgbench and the backends that serve it: each waits for the other, and is told so, by the ports that the server names; user
+    and cgroup are theirs."""
+    server = Postgres(ctx)
+    script = server.directory + "/script"
+    with open(script, "w") as file:
+        file.write("select pg_sleep(0.03);\n\\sleep 30 ms\n")
+    games = [server.pgbench(ctx, "-n", "-f", script, "-T", "60") for _ in range(2)]
+    wait_until(lambda: len(server.clients()) == len(games), 20 * SLOW, "two backends")
+    backends, find, seen = server.clients(), Findings(), collections.Counter()
+    rows = ctx.rows("-a", "-r", "-p", ",".join(str(part.pid) for part in [server] + games), seconds=3,
+                    columns=WAITS + ",user,cgroup")
+    for game in games:
+        port, = client_ports(game.pid)
+        backend, = (pid for pid, client in backends.items() if client == port)
+        for row in rows_of(rows, backend):
+            find.expect(row["user"] == server.user.pw_name, "user %s", row["user"])
+            find.expect(row["cgroup"] in truth.read("/proc/%d/cgroup" % backend), "cgroup %s", row["cgroup"])
+            told = re.search(r"tcp \S+( peer [^,]*)?", row["waits_on"])
+            if told:
+                find.expect(row["syscall"] == "epoll_wait" and row["waits_on"].startswith("3 fds: "), "%s", row)
+                # the other end's process is looked for meanwhile: what is told of it is right, and mostly it is told
+                ends = {"", " peer %d pgbench" % game.pid}
+                find.expect(told.group() in {"tcp 127.0.0.1:%d%s" % (port, end) for end in ends}, "backend %d: %s", backend,
+                            row["waits_on"])
+                seen["client"] += told.group(1) is not None
+            elif row["state"] == "S":  # pg_sleep waits for its latch: a signal, or the end of the postmaster
+                words = row["waits_on"].replace("2 fds: ", "").split(", ")
+                find.expect(len(words) == 2 and set(words) <= {"signal", "pipe", "pipe from %d postgres" % server.pid},
+                            "backend %d: %s", backend, row["waits_on"])
+                seen["sleep"] += "pipe" not in words
+        for row in rows_of(rows, game.pid):
+            if row["waits_on"].startswith("1 fd: "):
+                told = {"1 fd: tcp 127.0.0.1:%d" % server.port: "",
+                        "1 fd: tcp 127.0.0.1:%d peer %d postgres" % (server.port, backend): str(backend)}
+                find.expect(told.get(row["waits_on"]) == row["waits_on_pid"], "pgbench: %s %s", row["waits_on"],
+                            row["waits_on_pid"])
+                seen["server"] += row["waits_on_pid"] != ""
+    find.close()
+    check(min(seen[word] for word in ("client", "sleep", "server")) >= 5, "too few were seen so: %s", seen)
+
+
+@case
+def postgres_lock(ctx):
+    """A row lock: the kernel sees a backend that waits for a signal and no longer for its client, since when the server says; when
+    it goes on, the waker is the backend that the server named as the holder."""
+    server = Postgres(ctx, deadlock_timeout="1min")
+    server.ask_once("create table t as select 1 as x")
+    holder, waiter = Session(server, ctx), Session(server, ctx)
+    for session in (holder, waiter):
+        session.ask("begin")
+    holder.ask("update t set x = 2")
+    tool = ctx.stream("-a", "-t", "%d,%d" % (holder.backend, waiter.backend), columns=WAITS + ",waker_tid,waker_pid,dwait_us")
+    tool.wait_scans(2)
+    waiter.say("update t set x = 3;")
+    asked = "select wait_event_type, pg_blocking_pids(pid), extract(epoch from query_start) from pg_stat_activity where pid = %d"
+    wait_until(lambda: server.ask_once(asked % waiter.backend).startswith("Lock|{%d}|" % holder.backend), 20 * SLOW, "the lock")
+    since = float(server.ask_once(asked % waiter.backend).split("|")[2])
+    now = len(tool.scans())
+    tool.wait_scans(now + 20)
+    held, moment = tool.scans(), now + 1
+    holder.ask("commit")
+    tool.wait_scans(len(held) + 20)
+    scans = scans_of(tool.interrupt())
+    for when, scan in scans[moment:len(held)]:
+        row, = rows_of(scan, waiter.backend)
+        check(row["state"] == "S" and row["syscall"] == "epoll_wait", "%s", row)
+        check(row["waits_on"].startswith("2 fds: ") and "tcp" not in row["waits_on"] and "signal" in row["waits_on"], "%s", row)
+        began = timestamp_s(when) - number(row, "state_us") / 1e6
+        check(-0.01 < began - since < 0.3 * SLOW, "it waits since %f, the server says %f", began, since)
+        other, = rows_of(scan, holder.backend)
+        check("tcp 127.0.0.1:%d" % server.clients()[holder.backend] in other["waits_on"], "the holder: %s", other)
+    last, = rows_of(scans[-1][1], waiter.backend)
+    check("tcp 127.0.0.1:%d" % server.clients()[waiter.backend] in last["waits_on"], "it went on: %s", last)
+    woken = [row for _, scan in scans[len(held):] for row in rows_of(scan, waiter.backend) if row["state"] == "S"]
+    check(woken and last["waker_tid"] == last["waker_pid"] == str(holder.backend), "woken by %s, the lock was %d's", last,
+          holder.backend)
+
+
+@case
+def postgres_wal(ctx):
+    """Commits: the samples in fdatasync of files in pg_wal stand for as much time as the server says that it took, and those in D
+    or S for as much as --trace offcpu measured."""
+    server = Postgres(ctx, track_wal_io_timing="on", checkpoint_timeout="1d")
+    if in_memory(server.directory):
+        raise Skip("%s is in memory: fdatasync does nothing" % server.directory)
+    server.fill(ctx)
+    asked = "select wal_sync, wal_sync_time from pg_stat_wal"
+    if not server.ask_once(asked):
+        raise Skip("this PostgreSQL does not tell the time of fdatasync in pg_stat_wal")
+    server.ask_once("select pg_stat_reset_shared('wal')")
+    args = ["-r", "-p", server.pid]
+    trace = begin(ctx, "-g", "comm", *args, kinds="offcpu")
+    tool = ctx.stream("-a", "-F", 100, *args, columns="state,syscall,filename")
+    tool.wait_scans(2)
+    game = server.pgbench(ctx, "-n", "-N", "-c", "4", "-T", "3")
+    check(game.wait(40 * SLOW) == 0, "pgbench: %s", game.err)
+    tool.wait_scans(len(tool.scans()) + 2)
+    count, time_ms = (float(word) for word in server.ask_once(asked).split("|"))
+    rows, sleeps = tool.interrupt(), Traced(trace.interrupt(), trace="offcpu", syscall="fdatasync")
+    check(count > 50, "%d times fdatasync", count)
+    synced = [row for row in rows if row["syscall"] == "fdatasync"]
+    names = {row["filename"] for row in synced if row["state"] in "DS"}
+    check(names and all(re.fullmatch(server.directory + r"/data/pg_wal/[0-9A-F]{24}", name) for name in names), "%s", names)
+    seen_ms = sum(number(row, "weight_us") for row in synced) / 1000
+    check(0.75 * time_ms - 100 < seen_ms < 1.25 * time_ms + 100, "%d ms were seen, the server says %d", seen_ms, time_ms)
+    check(sleeps.count >= 0.9 * count, "%d sleeps in %d calls", sleeps.count, count)
+    # the rest of the call is work, and waiting for a CPU: most of it where the machine is busy
+    asleep_ms = sum(number(row, "weight_us") for row in synced if row["state"] in "DS") / 1000
+    slept_ms = sleeps.total_ns / 1e6
+    check(slept_ms <= 1.01 * time_ms, "%d ms of sleep, the server says %d", slept_ms, time_ms)
+    check(abs(asleep_ms - slept_ms) < 0.25 * slept_ms + 13 * slept_ms ** 0.5 + 50 * SLOW, "%d ms of samples in D or S, %d exactly",
+          asleep_ms, slept_ms)
+
+
+@case
+def postgres_times(ctx):
+    """Exact times and switches of a backend at work: as the kernel counts them."""
+    server = Postgres(ctx)
+    session, script = Session(server, ctx), server.directory + "/script"
+    with open(script, "w") as file:
+        file.write("select 1 \\g /dev/null\n" * 300 + "select count(*) from generate_series(1, 3000000) \\g /dev/null\n" +
+                   "select pg_sleep(0.2) \\g /dev/null\n")
+    tool = ctx.stream("-a", "-t", session.backend, columns=COLUMNS)
+    tool.wait_scans(3)
+    before, start = Accounts(session.backend), len(tool.scans())
+    session.ask("\\i %s\nselect 1" % script)
+    wait_until(lambda: truth.Thread(session.backend).letter == "S", 5 * SLOW, "the backend asleep")
+    kernel = Accounts(session.backend).minus(before)
+    tool.wait_scans(len(tool.scans()) + 3)
+    rows = [row for _, scan in scans_of(tool.interrupt())[start - 1:] for row in scan]
+    check(kernel.vcsw > 200, "only %d switches", kernel.vcsw)
+    expect_totals(sums(rows), kernel)
+
+
+@case
+def redis_clients(ctx):
+    """The event loop by the descriptors that it has, a client in BLPOP by its connection: as the server lists it."""
+    server = Redis(ctx)
+    client = server.client(ctx, "blpop", "nothing", "0")
+    wait_until(lambda: [one for one in server.clients() if one.get("cmd") == "blpop"], 20 * SLOW, "the client")
+    blocked, = (one for one in server.clients() if one["cmd"] == "blpop")
+    check("b" in blocked["flags"], "%s", blocked)
+    rows = ctx.rows("-a", "-p", "%d,%d" % (server.pid, client.pid), seconds=3, columns=WAITS + ",fd,filetype")
+    row = rows_of(rows, client.pid)[-1]
+    check(row["state"] == "S" and row["syscall"] in ("read", "recvfrom"), "%s", row)
+    check(row["connection"] == "tcp %s->127.0.0.1:%d established" % (blocked["addr"], server.port), "'%s', the server has %s",
+          row["connection"], blocked["addr"])
+    check(row["remote"] == "127.0.0.1:%d" % server.port, "remote is '%s'", row["remote"])
+    check(row["waits_on_pid"] == str(server.pid) and row["waits_on"].endswith(" peer %d redis-server" % server.pid), "%s", row)
+    loop = [row for row in rows_of(rows, server.pid) if row["syscall"] == "epoll_wait" and row["state"] == "S"][-1]
+    file = truth.read("/proc/%d/fdinfo/%s" % (server.pid, loop["fd"]))
+    count = len(re.findall(r"^tfd:", file, re.M))
+    check(loop["filetype"] == "epoll" and loop["waits_on"].startswith("%d fds: " % count), "%s; %s", loop, file)
+    for words in ("tcp 127.0.0.1:%d listen" % server.port, "tcp %s peer %d redis-cli" % (blocked["addr"], client.pid)):
+        check(words in loop["waits_on"], "no '%s' in '%s'", words, loop["waits_on"])
+
+
+@case
+def redis_load(ctx):
+    """A server under redis-benchmark: its exact times and switches."""
+    server = Redis(ctx)
+    tool = ctx.stream("-a", "-p", server.pid, columns=COLUMNS + ",syscall,waits_on")
+    server_tid = server.pid
+    tool.wait_scans(3)
+    before, start = Accounts(server_tid), len(tool.scans())
+    subprocess.run(server.command("redis-benchmark", "-c", 20, "-n", 20000, "-t", "get", "-q"), stdout=subprocess.DEVNULL,
+                   check=True, timeout=100 * SLOW)
+    kernel = Accounts(server_tid).minus(before)
+    tool.wait_scans(len(tool.scans()) + 3)
+    rows = [row for _, scan in scans_of(tool.interrupt())[start - 1:] for row in rows_of(scan, server_tid)]
+    check(kernel.vcsw > 100, "only %d switches", kernel.vcsw)
+    total, switches = sums(rows), kernel.vcsw + kernel.ivcsw
+    # its clock wakes it ten times a second, also between our two readings
+    check(abs(total["vcsw"] - kernel.vcsw) <= 0.02 * kernel.vcsw + 10 * SLOW, "vcsw %d, not %d", total["vcsw"], kernel.vcsw)
+    if kernel.schedstat:
+        for name, expected in zip(("cpu_us", "runq_us"), kernel.schedstat):
+            near(name, total[name], expected, switches, stolen_us=kernel.stolen_us)
+
+
+@case
+def stress_run_queue(ctx):
+    """Four workers of stress-ng on one CPU, which hold still when accounts are read: run-queue waits by number and time from
+    --trace and from samples, and the states of samples."""
+    stress = Stress(ctx, 4)
+    tids = ",".join(str(tid) for tid in stress.tids)
+    before, stolen = {tid: schedstat(tid) for tid in stress.tids}, stolen_ns()
+    trace = begin(ctx, "-g", "tid,comm", kinds="runq")
+    tool = ctx.stream("-a", "-t", tids, columns=COLUMNS)
+    tool.wait_scans(3)
+    start = len(tool.scans())
+    stress.go()
+    time.sleep(3)
+    stress.hold()
+    tool.wait_scans(len(tool.scans()) + 3)
+    stolen = stolen_ns() - stolen
+    rows, waits = [row for _, scan in scans_of(tool.interrupt())[start - 1:] for row in scan], trace.interrupt()
+    for tid in stress.tids:
+        ran_ns, delay_ns, count = (a - b for a, b in zip(schedstat(tid), before[tid]))
+        traced, mine = Traced(waits, trace="runq", tid=tid), rows_of(rows, tid)
+        check(traced.count > 20 and abs(traced.count - count) <= 1, "%d: %d waits, the kernel counts %d", tid, traced.count, count)
+        total = sums(mine)
+        near("total_ns / 1000", traced.total_ns / 1000, delay_ns / 1000, count, stolen_us=stolen / 1000)
+        near("runq_us", total["runq_us"], delay_ns / 1000, count, stolen_us=stolen / 1000)
+        near("cpu_us", total["cpu_us"], ran_ns / 1000, count, stolen_us=stolen / 1000)
+        busy = [row["state"] for row in mine if row["state"] in ("ON", "RQ")]
+        waiting, expected = busy.count("RQ") / len(busy), delay_ns / (ran_ns + delay_ns)
+        check(abs(waiting - expected) < 0.25, "%d: RQ in %.2f of its samples, %.2f of its time", tid, waiting, expected)

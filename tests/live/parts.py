@@ -1,0 +1,198 @@
+"""Real programs as tests need them: PostgreSQL, redis, stress-ng from Debian's packages. Each runs as an unprivileged user on a
+free port, below a temporary directory, and ends with its test; the system's own services are neither used nor touched."""
+import glob
+import os
+import pwd
+import re
+import shutil
+import signal
+import socket
+import subprocess
+
+import truth
+from harness import SLOW, START_S, STOP_S, Process, Skip, check, wait_until
+
+UP_S = 30 * SLOW
+FIRST_SLOW = 3  # emulators: a database's start takes a minute there, and a kernel changes nothing in what it would show
+
+
+def program(name, package, *places):
+    """Path of the newest one."""
+    found = [path for place in places for path in glob.glob(place + "/" + name)]
+    path = max(found, key=lambda path: [int(word) for word in re.findall(r"\d+", path)], default=None) or shutil.which(name)
+    if not path:
+        raise Skip("%s is not installed (Debian: %s)" % (name, package))
+    if SLOW >= FIRST_SLOW:
+        raise Skip("too slow for %s in an emulated machine" % name)
+    return path
+
+
+def free_port():
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        return other.getsockname()[1]
+
+
+def account(*names):
+    """The first of these users that there is."""
+    for name in names:
+        try:
+            return pwd.getpwnam(name)
+        except KeyError:
+            pass
+    raise Skip("there is no user " + " or ".join(names))
+
+
+class Part(Process):
+    """A process with the rights of a user, in a directory of its own."""
+
+    def __init__(self, ctx, user, argv, directory=None, **popen):
+        def become():
+            os.setgroups([])
+            os.setresgid(user.pw_gid, user.pw_gid, user.pw_gid)
+            os.setresuid(user.pw_uid, user.pw_uid, user.pw_uid)
+        self.user = user
+        self.directory = directory or ctx.temporary()
+        os.chown(self.directory, user.pw_uid, user.pw_gid)
+        super().__init__(argv, preexec_fn=become, cwd=self.directory,
+                         env={"PATH": os.environ["PATH"], "LC_ALL": "C", "HOME": self.directory}, **popen)
+        ctx.started.append(self)
+
+    def wait_up(self, test):
+        """Waits until test() is true; the program's own words tell why it never was."""
+        def up():
+            check(self.code is None, "%s ended: %s", self.argv[0], self.err)
+            return test()
+        wait_until(up, UP_S, self.argv[0])
+
+
+class Session(Part):
+    """psql on a connection of its own."""
+
+    def __init__(self, server, ctx):
+        super().__init__(ctx, server.user, server.command("psql") + ["-X", "-q", "-A", "-t"])
+        self.backend = int(self.ask("select pg_backend_pid()"))
+
+    def ask(self, text):
+        """Says it and gives the answer, without the last newline."""
+        before = len(self.out)
+        self.say(text + ";")
+        self.say("\\echo done.")
+        wait_until(lambda: self.out[before:].endswith(b"done.\n") or self.code is not None, UP_S, text)
+        check(not self.err, "%s: %s", text, self.err)
+        return self.out[before:-len("done.\n")].decode().strip()
+
+
+class Postgres(Part):
+    def __init__(self, ctx, **settings):
+        places = "/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin"
+        path = program("postgres", "postgresql", *places)
+        self.programs, user = os.path.dirname(path), account("postgres", "nobody")
+        directory = ctx.temporary()
+        made = Part(ctx, user, [self.programs + "/initdb", "-N", "-A", "trust", "-U", "postgres", "-D", directory + "/data"],
+                    directory)
+        check(made.wait(UP_S) == 0, "initdb: %s", made.err)
+        self.port, self.count = free_port(), 0
+        settings = dict({"listen_addresses": "127.0.0.1", "port": self.port, "unix_socket_directories": directory,
+                         "autovacuum": "off", "max_parallel_workers_per_gather": 0}, **settings)
+        super().__init__(ctx, user, [path, "-D", directory + "/data"] +
+                         [word for pair in settings.items() for word in ("-c", "%s=%s" % pair)], directory)
+        self.wait_up(lambda: self.ask_once("select 1") == "1")
+
+    def command(self, name):
+        return [self.programs + "/" + name, "-h", "127.0.0.1", "-p", str(self.port), "-U", "postgres"] + \
+            (["-d", "postgres"] if name == "psql" else ["postgres"] if name == "pgbench" else [])
+
+    def ask_once(self, text):
+        """The answer on a new connection; empty: none."""
+        return subprocess.run(self.command("psql") + ["-X", "-q", "-A", "-t", "-c", text], stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, universal_newlines=True, cwd=self.directory).stdout.strip()
+
+    def clients(self):
+        """{backend: the port of its client}, as the server tells it."""
+        lines = self.ask_once("select pid, client_port from pg_stat_activity where client_port > 0 and pid <> pg_backend_pid()")
+        return {int(pid): int(port) for pid, port in (line.split("|") for line in lines.splitlines())}
+
+    def pgbench(self, ctx, *args):
+        argv = self.command("pgbench")
+        return Part(ctx, self.user, argv[:-1] + [str(arg) for arg in args] + argv[-1:], self.directory)
+
+    def fill(self, ctx):
+        """The tables of pgbench."""
+        made = self.pgbench(ctx, "-i", "-q")
+        check(made.wait(UP_S) == 0, "pgbench -i: %s", made.err)
+
+    def end(self):
+        """SIGINT ends all sessions; SIGTERM would wait for them."""
+        if self.code is None:
+            self.signal(signal.SIGINT)
+            try:
+                self.process.wait(STOP_S)
+            except subprocess.TimeoutExpired:
+                self.signal(signal.SIGQUIT)
+        super().end()
+
+
+class Redis(Part):
+    """redis-tools has the server's program, too: it is the server when it is called so."""
+
+    def __init__(self, ctx):
+        path = program("redis-check-rdb", "redis-tools", "/usr/bin")
+        directory = ctx.temporary()
+        os.symlink(path, directory + "/redis-server")
+        self.port = free_port()
+        super().__init__(ctx, account("nobody"), [directory + "/redis-server", "--bind", "127.0.0.1", "--port", str(self.port),
+                                                  "--save", "", "--dir", directory], directory)
+        self.wait_up(lambda: self.ask("ping") == "PONG")
+
+    def command(self, name, *args):
+        return [program(name, "redis-tools", "/usr/bin"), "-h", "127.0.0.1", "-p", str(self.port)] + [str(arg) for arg in args]
+
+    def ask(self, *args):
+        return subprocess.run(self.command("redis-cli", *args), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                              universal_newlines=True).stdout.strip()
+
+    def client(self, ctx, *args):
+        return Part(ctx, self.user, self.command("redis-cli", *args))
+
+    def clients(self):
+        """What the server tells of each client, as a dict."""
+        return [dict(word.split("=", 1) for word in line.split() if "=" in word)
+                for line in self.ask("client", "list").splitlines()]
+
+
+class Stress(Part):
+    """stress-ng with so many workers on one CPU, all stopped until they are let go."""
+
+    def __init__(self, ctx, workers):
+        self.tids = []
+        argv = [program("stress-ng", "stress-ng", "/usr/bin"), "--cpu", str(workers), "--cpu-method", "int64", "--taskset",
+                str(min(os.sched_getaffinity(0))), "--timeout", "600", "--quiet"]
+        super().__init__(ctx, account("nobody"), argv)
+        self.wait_up(lambda: len(self.spinning()) == workers)
+        self.tids = self.spinning()
+        self.hold()
+
+    def spinning(self):
+        """The workers that run by now: they have had their first 50 ms on the CPU."""
+        found = [tid for tid in truth.children(self.pid) if (truth.schedstat(tid) or [0])[0] > 50e6]
+        return sorted(tid for tid in found if (truth.read("/proc/%d/comm" % tid) or "").startswith("stress-ng-cpu"))
+
+    def hold(self):
+        """Stops all; the kernel's accounts of them stand still when it returns."""
+        for tid in self.tids:
+            os.kill(tid, signal.SIGSTOP)
+        wait_until(lambda: all(truth.Thread(tid).letter == "T" for tid in self.tids), STOP_S, "all workers stopped")
+
+    def go(self):
+        for tid in self.tids:
+            os.kill(tid, signal.SIGCONT)
+
+    def end(self):
+        """A stopped worker would keep the others waiting."""
+        for tid in self.tids:
+            try:
+                os.kill(tid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        super().end()
