@@ -11,8 +11,9 @@ import truth
 from case_totals import COLUMNS, Accounts, expect_totals, near, sums
 from case_trace import Traced, begin, schedstat, stolen_ns
 from harness import SLOW, Findings, Skip, case, check, number, rows_of, scans_of, wait_until
-from parts import Postgres, Redis, Session, Stress
+from parts import Postgres, Redis, Runqlat, Session, Stress
 
+UNSEEN = 0.08  # part of times that may lie at switches at which the kernel runs no program
 WAITS = "state,state_us,syscall,connection,remote,waits_on,waits_on_pid"
 
 
@@ -49,8 +50,10 @@ def postgres_sockets(ctx):
     with open(script, "w") as file:
         file.write("select pg_sleep(0.03);\n\\sleep 30 ms\n")
     games = [server.pgbench(ctx, "-n", "-f", script, "-T", "60") for _ in range(2)]
-    wait_until(lambda: len(server.clients()) == len(games), 20 * SLOW, "two backends")
-    backends, find, seen = server.clients(), Findings(), collections.Counter()
+    # pgbench's first connection is another one, and short
+    backends = wait_until(lambda: len(server.clients("%pg_sleep%")) == len(games) and server.clients("%pg_sleep%"), 20 * SLOW,
+                          "two backends")
+    find, seen = Findings(), collections.Counter()
     rows = ctx.rows("-a", "-r", "-p", ",".join(str(part.pid) for part in [server] + games), seconds=3,
                     columns=WAITS + ",user,cgroup")
     for game in games:
@@ -59,7 +62,7 @@ def postgres_sockets(ctx):
         for row in rows_of(rows, backend):
             find.expect(row["user"] == server.user.pw_name, "user %s", row["user"])
             find.expect(row["cgroup"] in truth.read("/proc/%d/cgroup" % backend), "cgroup %s", row["cgroup"])
-            told = re.search(r"tcp \S+( peer [^,]*)?", row["waits_on"])
+            told = re.search(r"tcp [^ ,]+( peer [^,]*)?", row["waits_on"])
             if told:
                 find.expect(row["syscall"] == "epoll_wait" and row["waits_on"].startswith("3 fds: "), "%s", row)
                 # the other end's process is looked for meanwhile: what is told of it is right, and mostly it is told
@@ -203,15 +206,14 @@ def redis_clients(ctx):
 def redis_load(ctx):
     """A server under redis-benchmark: its exact times and switches."""
     server = Redis(ctx)
-    tool = ctx.stream("-a", "-p", server.pid, columns=COLUMNS + ",syscall,waits_on")
-    server_tid = server.pid
+    tool = ctx.stream("-a", "-p", server.pid, columns=COLUMNS)
     tool.wait_scans(3)
-    before, start = Accounts(server_tid), len(tool.scans())
+    before, start = Accounts(server.pid), len(tool.scans())
     subprocess.run(server.command("redis-benchmark", "-c", 20, "-n", 20000, "-t", "get", "-q"), stdout=subprocess.DEVNULL,
                    check=True, timeout=100 * SLOW)
-    kernel = Accounts(server_tid).minus(before)
+    kernel = Accounts(server.pid).minus(before)
     tool.wait_scans(len(tool.scans()) + 3)
-    rows = [row for _, scan in scans_of(tool.interrupt())[start - 1:] for row in rows_of(scan, server_tid)]
+    rows = [row for _, scan in scans_of(tool.interrupt())[start - 1:] for row in rows_of(scan, server.pid)]
     check(kernel.vcsw > 100, "only %d switches", kernel.vcsw)
     total, switches = sums(rows), kernel.vcsw + kernel.ivcsw
     # its clock wakes it ten times a second, also between our two readings
@@ -241,11 +243,34 @@ def stress_run_queue(ctx):
     for tid in stress.tids:
         ran_ns, delay_ns, count = (a - b for a, b in zip(schedstat(tid), before[tid]))
         traced, mine = Traced(waits, trace="runq", tid=tid), rows_of(rows, tid)
-        check(traced.count > 20 and abs(traced.count - count) <= 1, "%d: %d waits, the kernel counts %d", tid, traced.count, count)
+        # at some switches the kernel runs no program: tests/README.md
+        check(traced.count > 2 and 0.95 * count - 1 <= traced.count <= count + 1, "%d: %d waits, the kernel counts %d", tid,
+              traced.count, count)
         total = sums(mine)
-        near("total_ns / 1000", traced.total_ns / 1000, delay_ns / 1000, count, stolen_us=stolen / 1000)
-        near("runq_us", total["runq_us"], delay_ns / 1000, count, stolen_us=stolen / 1000)
-        near("cpu_us", total["cpu_us"], ran_ns / 1000, count, stolen_us=stolen / 1000)
+        near("total_ns / 1000", traced.total_ns / 1000, delay_ns / 1000, count, UNSEEN, stolen / 1000)
+        near("runq_us", total["runq_us"], delay_ns / 1000, count, UNSEEN, stolen / 1000)
+        near("cpu_us", total["cpu_us"], ran_ns / 1000, count, UNSEEN, stolen / 1000)
         busy = [row["state"] for row in mine if row["state"] in ("ON", "RQ")]
         waiting, expected = busy.count("RQ") / len(busy), delay_ns / (ran_ns + delay_ns)
         check(abs(waiting - expected) < 0.25, "%d: RQ in %.2f of its samples, %.2f of its time", tid, waiting, expected)
+
+
+@case
+def stress_runqlat(ctx):
+    """The run-queue waits of a worker, from --trace and from bcc's runqlat at once: as many, in the same buckets. Of runqlat these
+    begin at 2^n us, of tsnap at 1.024 times that."""
+    stress = Stress(ctx, 3)
+    tid = stress.tids[0]
+    peer = Runqlat(ctx, tid)
+    trace = begin(ctx, "-g", "tid", kinds="runq")
+    stress.go()
+    time.sleep(2)
+    stress.hold()
+    theirs, ours = peer.finish(), Traced(trace.interrupt(), trace="runq", tid=tid)
+    count = sum(theirs.values())
+    check(count > 2 and abs(ours.count - count) <= 1 + 0.02 * count, "%d waits, of runqlat %d", ours.count, count)
+    for shift in range(30):
+        longer = sum(n for low, n in ours.buckets.items() if low >= 1024 << shift)
+        least = sum(n for low, n in theirs.items() if low >= 1 << shift)
+        check(least - 0.1 * count - 2 <= longer <= least + 0.02 * count + 1, "from %d us on %d, of runqlat %d: %s %s",
+              1 << shift, longer, least, ours.buckets, theirs)

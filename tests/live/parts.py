@@ -1,5 +1,6 @@
 """Real programs as tests need them: PostgreSQL, redis, stress-ng from Debian's packages. Each runs as an unprivileged user on a
 free port, below a temporary directory, and ends with its test; the system's own services are neither used nor touched."""
+import ctypes
 import glob
 import os
 import pwd
@@ -8,11 +9,14 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 
 import truth
-from harness import SLOW, START_S, STOP_S, Process, Skip, check, wait_until
+from harness import SLOW, STOP_S, Process, Skip, check, wait_until
 
 UP_S = 30 * SLOW
+SET_PDEATHSIG = 1  # linux/prctl.h
+LIBC = ctypes.CDLL(None)
 FIRST_SLOW = 3  # emulators: a database's start takes a minute there, and a kernel changes nothing in what it would show
 
 
@@ -44,13 +48,14 @@ def account(*names):
 
 
 class Part(Process):
-    """A process with the rights of a user, in a directory of its own."""
+    """A process with the rights of a user, in a directory of its own; it ends with us."""
 
     def __init__(self, ctx, user, argv, directory=None, **popen):
         def become():
             os.setgroups([])
             os.setresgid(user.pw_gid, user.pw_gid, user.pw_gid)
             os.setresuid(user.pw_uid, user.pw_uid, user.pw_uid)
+            LIBC.prctl(SET_PDEATHSIG, signal.SIGTERM)  # when the tests are killed; setresuid() would take it back
         self.user = user
         self.directory = directory or ctx.temporary()
         os.chown(self.directory, user.pw_uid, user.pw_gid)
@@ -108,9 +113,10 @@ class Postgres(Part):
         return subprocess.run(self.command("psql") + ["-X", "-q", "-A", "-t", "-c", text], stdout=subprocess.PIPE,
                               stderr=subprocess.DEVNULL, universal_newlines=True, cwd=self.directory).stdout.strip()
 
-    def clients(self):
-        """{backend: the port of its client}, as the server tells it."""
-        lines = self.ask_once("select pid, client_port from pg_stat_activity where client_port > 0 and pid <> pg_backend_pid()")
+    def clients(self, query="%"):
+        """{backend: the port of its client} of those whose last query is like this, as the server tells it."""
+        lines = self.ask_once("select pid, client_port from pg_stat_activity where client_port > 0 and pid <> pg_backend_pid() "
+                              "and query like '%s'" % query)
         return {int(pid): int(port) for pid, port in (line.split("|") for line in lines.splitlines())}
 
     def pgbench(self, ctx, *args):
@@ -196,3 +202,33 @@ class Stress(Part):
             except ProcessLookupError:
                 pass
         super().end()
+
+
+class Runqlat(Process):
+    """bcc's runqlat of one process; where there are no kernel headers, with those that the bench makes for it."""
+
+    def __init__(self, ctx, pid):
+        sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "bench"))
+        import peer_types
+        path = shutil.which("runqlat-bpfcc", path=os.environ["PATH"] + ":/usr/sbin")
+        if not path:
+            raise Skip("runqlat-bpfcc is not installed (Debian: bpfcc-tools)")
+        env = dict(os.environ)
+        if not os.path.exists("/lib/modules/%s/build" % os.uname().release):
+            env["BCC_KERNEL_SOURCE"] = ctx.temporary()
+            try:
+                peer_types.tree_write(env["BCC_KERNEL_SOURCE"], ctx.options.tsnap)
+            except (subprocess.CalledProcessError, KeyError):
+                raise Skip("no kernel headers for runqlat")
+        super().__init__([path, "-p", str(pid)], env=env)
+        ctx.started.append(self)
+        wait_until(lambda: b"Tracing" in self.out or self.code is not None, UP_S, "runqlat")
+        if self.code is not None:
+            raise Skip("runqlat does not run here: %s" % self.err.splitlines()[-1])
+
+    def finish(self):
+        """{least microseconds: count}"""
+        self.signal(signal.SIGINT)
+        self.wait(STOP_S)
+        pairs = re.findall(r"^\s*(\d+) -> \d+\s*: (\d+)", self.out.decode(), re.M)
+        return {int(low): int(count) for low, count in pairs if int(count)}
