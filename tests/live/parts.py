@@ -50,6 +50,8 @@ def account(*names):
 class Part(Process):
     """A process with the rights of a user, in a directory of its own; it ends with us."""
 
+    LAST = signal.SIGTERM
+
     def __init__(self, ctx, user, argv, directory=None, **popen):
         def become():
             os.setgroups([])
@@ -62,6 +64,12 @@ class Part(Process):
         super().__init__(argv, preexec_fn=become, cwd=self.directory,
                          env={"PATH": os.environ["PATH"], "LC_ALL": "C", "HOME": self.directory}, **popen)
         ctx.started.append(self)
+
+    def end(self):
+        """Servers don't end when their input does."""
+        if self.code is None:
+            self.signal(self.LAST)
+        super().end()
 
     def wait_up(self, test):
         """Waits until test() is true; the program's own words tell why it never was."""
@@ -89,6 +97,8 @@ class Session(Part):
 
 
 class Postgres(Part):
+    LAST = signal.SIGINT  # SIGTERM would wait for all sessions
+
     def __init__(self, ctx, **settings):
         places = "/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin"
         path = program("postgres", "postgresql", *places)
@@ -127,16 +137,6 @@ class Postgres(Part):
         """The tables of pgbench."""
         made = self.pgbench(ctx, "-i", "-q")
         check(made.wait(UP_S) == 0, "pgbench -i: %s", made.err)
-
-    def end(self):
-        """SIGINT ends all sessions; SIGTERM would wait for them."""
-        if self.code is None:
-            self.signal(signal.SIGINT)
-            try:
-                self.process.wait(STOP_S)
-            except subprocess.TimeoutExpired:
-                self.signal(signal.SIGQUIT)
-        super().end()
 
 
 class Redis(Part):
