@@ -17,10 +17,10 @@ static inline void comm_end(__u64 *comm)
 	if (zeros) {
 		comm[0] &= ((zeros & -zeros) >> 7) - 1;
 		comm[1] = 0;
-		return;
+	} else {
+		zeros = (comm[1] - 0x0101010101010101ull) & ~comm[1] & 0x8080808080808080ull;
+		comm[1] &= ((zeros & -zeros) >> 7) - 1;
 	}
-	zeros = (comm[1] - 0x0101010101010101ull) & ~comm[1] & 0x8080808080808080ull;
-	comm[1] &= ((zeros & -zeros) >> 7) - 1;
 }
 
 /* The row of a name and user or, when all are taken, the one that the sampler made for all others.
@@ -29,15 +29,16 @@ static inline struct process_totals *process_totals_of(struct process_key *key)
 {
 	struct process_totals none = {}, *totals = ts_processes.lookup(key);
 
-	if (totals)
-		return totals;
-	ts_processes.insert(key, &none);
-	totals = ts_processes.lookup(key);
-	if (totals)
-		return totals;
-	__builtin_memset(key, 0, sizeof(*key));
-	key->uid = PROCESS_OTHERS_UID;
-	return ts_processes.lookup(key);
+	if (!totals) {
+		ts_processes.insert(key, &none);
+		totals = ts_processes.lookup(key);
+	}
+	if (!totals) {
+		__builtin_memset(key, 0, sizeof(*key));
+		key->uid = PROCESS_OTHERS_UID;
+		totals = ts_processes.lookup(key);
+	}
+	return totals;
 }
 
 /* By what the record says, as that is how samplers know the thread. */
@@ -76,18 +77,15 @@ static inline void totals_add(struct process_totals *totals, struct thread_state
 static inline void thread_ended(struct thread_state *thread, struct task_struct *task, __u32 tid,
 				__u64 now_ns)
 {
-	struct process_totals *totals;
+	struct process_totals *totals = 0;
 
-	if (!task_shown_tid(task, tid))
-		return;
-	totals = process_totals_of_thread(thread, task);
-	if (!totals)
-		return;
-	if (task_tgid(task) == tid)
+	if (task_shown_tid(task, tid))
+		totals = process_totals_of_thread(thread, task);
+	if (totals && task_tgid(task) == tid)
 		__sync_fetch_and_add(&totals->exits, 1);
-	if (thread)
+	if (totals && thread)
 		totals_add(totals, thread, now_ns);
-	else
+	else if (totals)
 		__sync_fetch_and_add(&totals->unknown, 1);
 }
 
@@ -122,7 +120,6 @@ static inline void process_executed(struct task_struct *task)
 		__sync_fetch_and_add(&totals->execs, 1);
 }
 #else
-#define thread_ended(thread, task, tid, now_ns)
 #define thread_moved(thread, task, now_ns)
 #define thread_began(process)
 #define process_executed(task)

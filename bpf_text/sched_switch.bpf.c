@@ -115,7 +115,11 @@ static inline void thread_leaves(struct task_struct *task, __u32 tid, __u32 stat
 		__u32 exit_state = task_exit_state(task);
 
 		if (exit_state & STATE_DEAD_BITS) {
+#ifdef PROCESS_TOTALS
 			thread_ended(thread, task, tid, now_ns);
+			/* read again: compilers would make copies of what follows, and jump back */
+			exit_state = task_exit_state(task);
+#endif
 			if (!(exit_state & EXIT_ZOMBIE_BIT)) {
 				thread_forget(tid);
 				return;

@@ -74,6 +74,16 @@ int bcc_library_open(struct bcc_library *bcc, struct error *e)
 	return 0;
 }
 
+void bcc_library_keep_order(const struct bcc_library *bcc)
+{
+	static const char *const options[] = {"tsnap", "-disable-block-placement"};
+	void (*parse)(int count, const char *const *options, const char *overview);
+
+	*(void **)&parse = dlsym(bcc->handle, "LLVMParseCommandLineOptions");
+	if (parse)
+		parse(sizeof(options) / sizeof(options[0]), options, NULL);
+}
+
 void bcc_library_find(char *file, size_t size)
 {
 	/* libbcc_bpf comes from the same package and is linked: it lies in the same folder */

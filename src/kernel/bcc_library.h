@@ -25,6 +25,11 @@ struct bcc_library {
 /* 0, or -ENOENT with the package to install. */
 int bcc_library_open(struct bcc_library *bcc, struct error *e);
 
+/* From now on the compiler leaves the parts of a program in the order that they were written in,
+ * instead of the likely ones first: then none jumps backwards. Where libbcc has an LLVM inside,
+ * instead of using the library, nothing is changed. */
+void bcc_library_keep_order(const struct bcc_library *bcc);
+
 /* The file that would be loaded, links resolved ("libbcc.so.0.26.0"), without loading it; "" if
  * none is found. */
 void bcc_library_find(char *file, size_t size);

@@ -150,6 +150,8 @@ void *program_compile(const struct bcc_library *bcc, const struct program_knobs 
 	 */
 	const char *flags[] = {"-Wno-unused-function", "-g0", "-Xclang", "-disable-llvm-passes"};
 
+	if (!knobs->thread_slots)
+		bcc_library_keep_order(bcc);
 	return bcc->bpf_module_create_c_from_string(text_string(text), 0, flags,
 						    knobs->thread_slots ? 4 : 2, true, NULL);
 }

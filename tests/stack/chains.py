@@ -171,7 +171,8 @@ def main(argv):
                 count += 1
                 failed += run(program + " " + name, chain, named, probe, tables)
         with tempfile.TemporaryDirectory() as temporary:
-            for name, chain, named in copies(os.path.join(directory, "chains_gcc"), directory, temporary) if tables else ():
+            copied = [name for name in ("chains_gcc", "chains_clang") if name in programs]
+            for name, chain, named in copies(os.path.join(directory, copied[0]), directory, temporary) if copied else ():
                 count += 1
                 failed += run("copy " + name, chain, named, probe)
     except PermissionError as error:

@@ -406,6 +406,7 @@ int main(int argc, char **argv)
 	struct error e = {0};
 	struct host host;
 	const bool offsets = argc == 3 && !strcmp(argv[1], "--offsets");
+	void *each;
 
 	if (argc != 1 && !offsets && (argc != 3 || strcmp(argv[1], "--budget"))) {
 		fprintf(stderr, "usage: text_check [--offsets FILE | --budget FILE]\n");
@@ -422,7 +423,9 @@ int main(int argc, char **argv)
 		return 1;
 	self_check();
 	rows_check();
-	expect(dlsym(RTLD_DEFAULT, "bcc_procutils_each_ksym") == (void *)bcc_procutils_each_ksym,
+	each = dlsym(RTLD_DEFAULT, "bcc_procutils_each_ksym");
+	/* NULL: libbcc_bpf of 0.18 has none, so the linker does not export it */
+	expect(!each || each == (void *)bcc_procutils_each_ksym,
 	       "libbcc does not find bcc_library.c's bcc_procutils_each_ksym");
 	if (offsets) {
 		headers_write(work_dir.path, host.kernel_code);
