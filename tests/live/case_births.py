@@ -51,7 +51,8 @@ def expect_births(rows, done, count, sleep_us, more_execs=0, unknown=0):
     check(total(rows, "forks", comm="brief_parent") == count, "forks: %s", total(rows, "forks", comm="brief_parent"))
     execs = total(rows, "execs", comm="workload")
     check(execs == count + more_execs, "execs: %s", execs)
-    check(total(rows, "exits", comm="brief") == count, "exits: %s", total(rows, "exits", comm="brief"))
+    check(total(rows, "exits", comm="brief") == count, "exits: %s; of all: %s", total(rows, "exits", comm="brief"),
+          {(row["comm"], row["exits"]) for row in rows if row["exits"] not in ("-", "0")})
     used = int(done["cpu_us"])
     # what they had used before they were called so may have been told under the other names
     least, known = used * 0.05 + used * unknown / count, count - unknown

@@ -25,7 +25,8 @@ def by_any_key(ctx):
     listed = ctx.plain("--list")
     listed.finish_plain()
     text = listed.out.decode()
-    keys = [line.split()[0] for line in text.split("\n\n")[0].splitlines()[1:] if "; in a report, the" not in line]
+    keys = [name for name, rest in re.findall(r"^  (\w+) +[r-][c-]  (.*)$", text.split("\nMeasures of")[0], re.M)
+            if "; in a report, the" not in rest]
     check(len(keys) > 20 and "waker_pid" in keys, "--list has the keys %s", keys)
     workload = ctx.workload("pingpong")
     for key in [",".join(keys), "waker", "process,thread"]:
