@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define DEV(major, minor) ((uint32_t)((major) << 20 | (minor)))
+#define DEV(major, minor) ((major##u) << 20 | (minor))
 
 static void links_are_read(void **state)
 {
