@@ -83,7 +83,8 @@ def walk(probe, tid):
 def trial(probe, chain, named, tables):
     """Why it failed, or None."""
     frames, end = walk(probe, chain.tid)
-    if end != "whole" and tables and "musl" not in chain.program:
+    # without tables of main, what called it is told by a register that the C library may use for something else
+    if end != "whole" and tables and "musl" not in chain.program and "pointers" not in chain.program:
         return "the walk was %s: %s" % (end, " ".join(frames[-20:]))
     if named and not contains(frames, chain.expected):
         return "expected %s, found %s" % (" ".join(chain.expected[:20]), " ".join(frames[:40]))
