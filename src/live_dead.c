@@ -27,11 +27,8 @@ static struct dead_row *row_of(struct dead_table *table, const char *comm, int64
 	place = index_put(&table->rows_by_name, (uint64_t)(uintptr_t)name_of(name, sizeof(name)),
 			  &added);
 	if (added) {
-		if (table->count == table->capacity) {
-			table->capacity = table->capacity ? 2 * table->capacity : 64;
-			table->rows =
-				memory_resize(table->rows, table->capacity, sizeof(*table->rows));
-		}
+		table->rows = memory_grow(table->rows, &table->capacity, table->count + 1,
+					  sizeof(*table->rows));
 		table->rows[table->count++] = (struct dead_row){.comm = comm, .uid = uid};
 		*place = table->count;
 	}

@@ -221,11 +221,8 @@ static bool record_settled(const struct thread_state *record)
 /* What is on a CPU waits until all is read: then its CPU is looked at. */
 static void record_defer(struct live *live, const struct thread_state *record)
 {
-	if (live->on_cpu_count == live->on_cpu_capacity) {
-		live->on_cpu_capacity = live->on_cpu_capacity ? 2 * live->on_cpu_capacity : 16;
-		live->on_cpu =
-			memory_resize(live->on_cpu, live->on_cpu_capacity, sizeof(*live->on_cpu));
-	}
+	live->on_cpu = memory_grow(live->on_cpu, &live->on_cpu_capacity, live->on_cpu_count + 1,
+				   sizeof(*live->on_cpu));
 	live->on_cpu[live->on_cpu_count++] = *record;
 	if (record->sched.cpu < (uint32_t)live->kernel.host.cpus_possible)
 		live->wanted_cpus[record->sched.cpu] = 1;

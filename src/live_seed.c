@@ -43,11 +43,8 @@ static void waiting_add(struct live_seed *seed, const struct thread_state *recor
 
 	if (!added)
 		return;
-	if (seed->waiting_count == seed->waiting_capacity) {
-		seed->waiting_capacity = 2 * seed->waiting_capacity + 64;
-		seed->waiting = memory_resize(seed->waiting, seed->waiting_capacity,
-					      sizeof(*seed->waiting));
-	}
+	seed->waiting = memory_grow(seed->waiting, &seed->waiting_capacity, seed->waiting_count + 1,
+				    sizeof(*seed->waiting));
 	*row = seed->waiting_count;
 	seed->waiting[seed->waiting_count++] = *record;
 }

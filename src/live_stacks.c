@@ -75,12 +75,8 @@ static void stacks_set(struct live *live, size_t sample, uint32_t user, uint32_t
 	live->samples[sample].kstack = stack_hash(stacks, kernel);
 	if (user == STACK_NONE && kernel == STACK_NONE)
 		return;
-	if (stacks->telling_count == stacks->telling_capacity) {
-		stacks->telling_capacity =
-			stacks->telling_capacity ? 2 * stacks->telling_capacity : 256;
-		stacks->tellings = memory_resize(stacks->tellings, stacks->telling_capacity,
-						 sizeof(*stacks->tellings));
-	}
+	stacks->tellings = memory_grow(stacks->tellings, &stacks->telling_capacity,
+				       stacks->telling_count + 1, sizeof(*stacks->tellings));
 	stacks->tellings[stacks->telling_count++] = (struct stack_telling){sample, user, kernel};
 	if (user != STACK_NONE)
 		stack_table_want(&stacks->table, user);

@@ -30,11 +30,8 @@ static struct totals_row *row_of(struct totals_table *table, const struct sample
 		place = table->free_row;
 		table->free_row = table->rows[place - 1].next_free;
 	} else if (added) {
-		if (table->count == table->capacity) {
-			table->capacity = table->capacity ? 2 * table->capacity : 64;
-			table->rows =
-				memory_resize(table->rows, table->capacity, sizeof(*table->rows));
-		}
+		table->rows = memory_grow(table->rows, &table->capacity, table->count + 1,
+					  sizeof(*table->rows));
 		place = ++table->count;
 	}
 	if (added)

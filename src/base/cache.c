@@ -26,11 +26,8 @@ static struct cache_entry *cache_add(struct cache *cache, uint64_t key)
 {
 	struct cache_entry *entry = memory_get(cache->entry_bytes);
 
-	if (cache->count == cache->capacity) {
-		cache->capacity = cache->capacity * 2 + 64;
-		cache->entries =
-			memory_resize(cache->entries, cache->capacity, sizeof(*cache->entries));
-	}
+	cache->entries = memory_grow(cache->entries, &cache->capacity, cache->count + 1,
+				     sizeof(*cache->entries));
 	cache->entries[cache->count++] = entry;
 	id_map_set(&cache->at, key, (uint32_t)cache->count);
 	return entry;

@@ -6,21 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
-static void (*before_end)(void);
-
-void memory_on_failure(void (*restore)(void))
-{
-	before_end = restore;
-}
-
 static void out_of_memory(void)
 {
 	static const char words[] = "tsnap: out of memory\n";
-	void (*restore)(void) = before_end;
 
-	before_end = NULL;
-	if (restore)
-		restore();
 	if (write(STDERR_FILENO, words, sizeof(words) - 1) < 0)
 		_exit(1);
 	_exit(1);
@@ -45,6 +34,15 @@ void *memory_resize(void *block, size_t count, size_t each)
 	if (!bigger)
 		out_of_memory();
 	return bigger;
+}
+
+void *memory_double(void *block, size_t *capacity, size_t needed, size_t each)
+{
+	/* does not overflow: realloc() gives at most half of a size_t */
+	size_t twice = *capacity ? 2 * *capacity : 64;
+
+	*capacity = needed > twice ? needed : twice;
+	return memory_resize(block, *capacity, each);
 }
 
 char *memory_text(const char *text, size_t length)

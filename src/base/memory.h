@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Allocation that does not come back empty: out of memory ends the process with one line and exit
- * code 1, after the handler that a mode with a terminal has set was called.
+ * code 1.
  */
 #ifndef TSNAP_BASE_MEMORY_H
 #define TSNAP_BASE_MEMORY_H
@@ -11,7 +11,14 @@ void *memory_get(size_t bytes);				     /* zeroed; release with free() */
 void *memory_resize(void *block, size_t count, size_t each); /* as realloc; new bytes undefined */
 char *memory_text(const char *text, size_t length);	     /* a NUL-terminated copy; free() it */
 
-/* Called once, before the process ends for want of memory; NULL to unset. */
-void memory_on_failure(void (*restore)(void));
+/* For memory_grow(). */
+void *memory_double(void *block, size_t *capacity, size_t needed, size_t each);
+
+/* A list that grows: block, with room for at least `needed` items of that size. *capacity: how many
+ * it has room for, 0 where block is NULL. As memory_resize(). */
+static inline void *memory_grow(void *block, size_t *capacity, size_t needed, size_t each)
+{
+	return needed <= *capacity ? block : memory_double(block, capacity, needed, each);
+}
 
 #endif

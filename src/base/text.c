@@ -11,12 +11,7 @@
 
 void text_grow(struct text *text, size_t bytes)
 {
-	size_t capacity = text->capacity ? text->capacity : 64;
-
-	while (capacity <= text->length + bytes)
-		capacity *= 2;
-	text->bytes = memory_resize(text->bytes, capacity, 1);
-	text->capacity = capacity;
+	text->bytes = memory_grow(text->bytes, &text->capacity, text->length + bytes + 1, 1);
 }
 
 void text_add(struct text *text, const char *bytes, size_t length)

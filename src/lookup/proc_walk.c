@@ -106,10 +106,7 @@ struct pid_list {
 
 static void pid_add(struct pid_list *list, int64_t pid)
 {
-	if (list->count == list->capacity) {
-		list->capacity = list->capacity * 2 + 16;
-		list->pids = memory_resize(list->pids, list->capacity, sizeof(*list->pids));
-	}
+	list->pids = memory_grow(list->pids, &list->capacity, list->count + 1, sizeof(*list->pids));
 	list->pids[list->count++] = pid;
 }
 

@@ -71,11 +71,8 @@ static struct diag_record *record_add(struct diag_records *records, uint32_t ino
 		records->beyond++;
 		return NULL;
 	}
-	if (records->count == records->capacity) {
-		records->capacity = records->capacity * 2 + 64;
-		records->rows =
-			memory_resize(records->rows, records->capacity, sizeof(*records->rows));
-	}
+	records->rows = memory_grow(records->rows, &records->capacity, records->count + 1,
+				    sizeof(*records->rows));
 	*index_put(&records->by_inode, inode, NULL) = records->count;
 	record = &records->rows[records->count++];
 	*record = (struct diag_record){.inode = inode};

@@ -101,17 +101,17 @@ static struct distribution *distribution_new(struct distribution_table *table,
 					     const struct trace_kind *kind,
 					     const struct sample *who, uint64_t next)
 {
+	const size_t had = table->capacity;
 	struct distribution *made;
 
 	if (table->count == DISTRIBUTIONS_MAX)
 		return NULL;
-	if (table->count == table->capacity) {
-		table->capacity = table->capacity ? 2 * table->capacity : 64;
-		table->items = memory_resize(table->items, table->capacity, sizeof(*table->items));
+	table->items = memory_grow(table->items, &table->capacity, table->count + 1,
+				   sizeof(*table->items));
+	if (table->capacity > had)
 		table->values =
 			memory_resize(table->values, table->capacity * table->keys.count + 1,
 				      sizeof(*table->values));
-	}
 	made = &table->items[table->count++];
 	*made = (struct distribution){.kind = kind, .next = next};
 	for (size_t i = 0; i < table->keys.count; i++)

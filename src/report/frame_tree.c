@@ -11,10 +11,8 @@ static uint32_t node_new(struct frame_tree *tree, uint32_t parent, const char *n
 {
 	struct frame_node *node;
 
-	if (tree->count == tree->capacity) {
-		tree->capacity = tree->capacity ? tree->capacity * 2 : 256;
-		tree->nodes = memory_resize(tree->nodes, tree->capacity, sizeof(*tree->nodes));
-	}
+	tree->nodes =
+		memory_grow(tree->nodes, &tree->capacity, tree->count + 1, sizeof(*tree->nodes));
 	node = &tree->nodes[tree->count];
 	*node = (struct frame_node){
 		.name = name,

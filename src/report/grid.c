@@ -11,10 +11,7 @@ void grid_size(struct grid *grid, const struct column_list *list, size_t row_cou
 {
 	size_t values = row_count * list->count;
 
-	if (values > grid->capacity) {
-		grid->values = memory_resize(grid->values, values, sizeof(*grid->values));
-		grid->capacity = values;
-	}
+	grid->values = memory_grow(grid->values, &grid->capacity, values, sizeof(*grid->values));
 	grid->list = list;
 	grid->row_count = row_count;
 }

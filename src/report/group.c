@@ -64,11 +64,8 @@ static union value *group_new(struct group_table *table, const void *sample)
 {
 	union value *group;
 
-	if (table->count == table->capacity) {
-		table->capacity = table->capacity ? table->capacity * 2 : 256;
-		table->words = memory_resize(table->words, table->capacity,
-					     table->stride * sizeof(*table->words));
-	}
+	table->words = memory_grow(table->words, &table->capacity, table->count + 1,
+				   table->stride * sizeof(*table->words));
 	group = table->words + table->count++ * table->stride;
 	for (size_t i = 0; i < table->key_count; i++)
 		group[i] = column_read(table->keys[i], sample);

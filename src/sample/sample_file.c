@@ -273,10 +273,8 @@ static int scan_add(struct sample_file *file, struct error *e)
 		return 0;
 	if (file->count >= SCAN_PART && file->source.take)
 		err = part_give(file);
-	if (file->count == file->capacity) {
-		file->capacity = file->capacity ? file->capacity * 2 : 64;
-		file->samples = memory_resize(file->samples, file->capacity, sizeof(*sample));
-	}
+	file->samples =
+		memory_grow(file->samples, &file->capacity, file->count + 1, sizeof(*sample));
 	if (sample->account) {
 		sample->account = account_room_take(&file->accounts);
 		*sample->account = file->next.account;

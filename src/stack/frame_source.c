@@ -155,11 +155,8 @@ static int expression_keep(struct frame_table *table, const Dwarf_Op *operations
 
 	if (!count || count > OPERATIONS_MAX || needed > TABLE_OPERATIONS_MAX)
 		return -ENOENT;
-	if (needed > table->operation_capacity) {
-		table->operation_capacity = 2 * needed;
-		table->operations = memory_resize(table->operations, table->operation_capacity,
-						  sizeof(*table->operations));
-	}
+	table->operations = memory_grow(table->operations, &table->operation_capacity, needed,
+					sizeof(*table->operations));
 	*rule = (struct frame_rule){
 		.kind = kind, .count = (uint16_t)count, .offset = (int32_t)table->operation_count};
 	for (size_t i = 0; i < count; i++)

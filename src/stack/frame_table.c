@@ -67,11 +67,8 @@ const struct frame_row *frame_table_row(struct frame_table *table, uint64_t addr
 	position = index_put(&table->at, address, &added);
 	if (added) {
 		*position = table->count;
-		if (table->count == table->capacity) {
-			table->capacity = table->capacity ? 2 * table->capacity : 16;
-			table->rows =
-				memory_resize(table->rows, table->capacity, sizeof(*table->rows));
-		}
+		table->rows = memory_grow(table->rows, &table->capacity, table->count + 1,
+					  sizeof(*table->rows));
 		row_make(table, address, &table->rows[table->count++]);
 	}
 	row = &table->rows[*position];

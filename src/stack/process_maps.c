@@ -83,11 +83,8 @@ static void line_take(struct process_maps *maps, char *line)
 		return;
 	if (maps->count && mapping.start < maps->mappings[maps->count - 1].end)
 		return; /* the kernel gives them in order */
-	if (maps->count == maps->capacity) {
-		maps->capacity = maps->capacity ? 2 * maps->capacity : 16;
-		maps->mappings =
-			memory_resize(maps->mappings, maps->capacity, sizeof(*maps->mappings));
-	}
+	maps->mappings = memory_grow(maps->mappings, &maps->capacity, maps->count + 1,
+				     sizeof(*maps->mappings));
 	mapping.path = mapping.jit ? NULL : memory_text(path, strlen(path));
 	maps->mappings[maps->count++] = mapping;
 }

@@ -36,7 +36,8 @@ struct stack_names {
 	struct module_table *modules;
 	struct index at; /* hash of a frame, to number */
 	struct named_frame *frames;
-	uint32_t count, capacity;
+	uint32_t count;
+	size_t capacity;
 	/* Shared with the thread: work from done on to todo is waiting, from taken on to done is
 	 * done; the places are those numbers modulo QUEUE_MAX. */
 	pthread_mutex_t lock;
@@ -148,11 +149,8 @@ static uint32_t frame_number(struct stack_names *names, const struct frame *fram
 		return (uint32_t)*number;
 	if (names->count == FRAMES_MAX)
 		return FRAME_REFUSED;
-	if (names->count == names->capacity) {
-		names->capacity = names->capacity ? 2 * names->capacity : 1024;
-		names->frames =
-			memory_resize(names->frames, names->capacity, sizeof(*names->frames));
-	}
+	names->frames = memory_grow(names->frames, &names->capacity, names->count + 1,
+				    sizeof(*names->frames));
 	*index_put(&names->at, key, NULL) = names->count;
 	names->frames[names->count] = (struct named_frame){
 		.frame = *frame, .name = name, .state = name ? NAME_KNOWN : NAME_NEW};

@@ -78,16 +78,10 @@ static struct stack *stack_add(struct stack_table *table, uint64_t hash, uint32_
 		table->refused++;
 		return NULL;
 	}
-	if (table->count == table->capacity) {
-		table->capacity = table->capacity ? 2 * table->capacity : 256;
-		table->stacks =
-			memory_resize(table->stacks, table->capacity, sizeof(*table->stacks));
-	}
-	while (table->frame_count + count > table->frame_capacity) {
-		table->frame_capacity = table->frame_capacity ? 2 * table->frame_capacity : 4096;
-		table->frames =
-			memory_resize(table->frames, table->frame_capacity, sizeof(*table->frames));
-	}
+	table->stacks = memory_grow(table->stacks, &table->capacity, table->count + 1,
+				    sizeof(*table->stacks));
+	table->frames = memory_grow(table->frames, &table->frame_capacity,
+				    table->frame_count + count, sizeof(*table->frames));
 	*index_put(&table->at, hash, NULL) = table->count;
 	table->stacks[table->count] =
 		(struct stack){.hash = hash, .first = table->frame_count, .count = count};

@@ -32,9 +32,10 @@ struct stack_table {
 	struct stack_names *names;
 	struct index at; /* hash to number */
 	struct stack *stacks;
-	uint32_t count, capacity;
+	uint32_t count;
 	uint32_t *frames; /* numbers of stack_names */
-	uint32_t frame_count, frame_capacity;
+	uint32_t frame_count;
+	size_t capacity, frame_capacity;
 	uint64_t refused;
 };
 

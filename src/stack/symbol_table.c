@@ -13,11 +13,8 @@ void symbol_add(struct symbol_table *table, uint64_t address, uint64_t bytes, un
 		table->refused++;
 		return;
 	}
-	if (table->count == table->capacity) {
-		table->capacity = table->capacity ? 2 * table->capacity : 256;
-		table->symbols =
-			memory_resize(table->symbols, table->capacity, sizeof(*table->symbols));
-	}
+	table->symbols = memory_grow(table->symbols, &table->capacity, table->count + 1,
+				     sizeof(*table->symbols));
 	table->symbols[table->count++] = (struct symbol){
 		.key = address * SYMBOL_RANKS + (rank < SYMBOL_RANKS ? rank : SYMBOL_RANKS - 1),
 		.bytes = bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX,

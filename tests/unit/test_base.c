@@ -44,25 +44,51 @@ static void error_is_bounded(void **state)
 	error_done(&e);
 }
 
-static void on_no_memory(void)
-{
-	_exit(7);
-}
-
-static void memory_ends_the_process(void **state)
+static void memory_ends(bool grown)
 {
 	int status;
 	pid_t child = fork();
 
-	(void)state;
 	if (!child) {
-		memory_on_failure(on_no_memory);
-		memory_resize(NULL, SIZE_MAX, 16);
+		size_t capacity = 0;
+
+		if (grown)
+			memory_grow(NULL, &capacity, SIZE_MAX, 16);
+		else
+			memory_resize(NULL, SIZE_MAX, 16);
 		_exit(0);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_true(WIFEXITED(status));
-	assert_int_equal(WEXITSTATUS(status), 7);
+	assert_int_equal(WEXITSTATUS(status), EXIT_FAILED);
+}
+
+static void memory_ends_the_process(void **state)
+{
+	(void)state;
+	memory_ends(false);
+	memory_ends(true);
+}
+
+static void memory_grows(void **state)
+{
+	size_t capacity = 0, enough;
+	int *list = NULL;
+
+	(void)state;
+	for (int i = 0; i < 1000; i++) {
+		list = memory_grow(list, &capacity, (size_t)i + 1, sizeof(*list));
+		assert_true(capacity > (size_t)i && capacity <= (i < 32 ? 64 : 2 * (size_t)i));
+		list[i] = i;
+	}
+	enough = capacity;
+	assert_ptr_equal(memory_grow(list, &capacity, enough, sizeof(*list)), list);
+	assert_int_equal(capacity, enough);
+	list = memory_grow(list, &capacity, 100000, sizeof(*list));
+	assert_int_equal(capacity, 100000);
+	for (int i = 0; i < 1000; i++)
+		assert_int_equal(list[i], i);
+	free(list);
 }
 
 static void memory_texts(void **state)
@@ -260,6 +286,7 @@ int main(void)
 
 		cmocka_unit_test(memory_ends_the_process),
 
+		cmocka_unit_test(memory_grows),
 		cmocka_unit_test(memory_texts),
 
 		cmocka_unit_test(index_as_a_model),
