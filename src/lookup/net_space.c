@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "lookup/net_space.h"
 #include "lookup/proc.h"
+#include "base/thread.h"
 
 #include <errno.h>
 #include <linux/netlink.h>
-#include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,9 +63,9 @@ int net_space_diag_open(const char *root, int64_t pid, int64_t tid)
 	if (space < 0)
 		return space;
 	fd = space;
-	err = pthread_create(&thread, NULL, diag_open_there, &fd);
+	err = thread_begin(&thread, diag_open_there, &fd);
 	if (!err)
-		err = pthread_join(thread, NULL);
+		err = -pthread_join(thread, NULL);
 	close(space);
-	return err ? -err : fd;
+	return err ? err : fd;
 }

@@ -1,26 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "stack/module_table.h"
+#include "base/descriptors.h"
 #include "base/memory.h"
 
 #include <errno.h>
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FILES_WANTED (2ul * MODULES_MAX) /* descriptors */
-
 void module_table_init(struct module_table *table)
 {
-	struct rlimit files;
-
-	*table = (struct module_table){.count = 0};
-	if (getrlimit(RLIMIT_NOFILE, &files) || files.rlim_cur >= FILES_WANTED)
-		return;
-	files.rlim_cur = files.rlim_max < FILES_WANTED ? files.rlim_max : FILES_WANTED;
-	setrlimit(RLIMIT_NOFILE, &files);
+	*table = (struct module_table){.count_max = descriptors_share(MODULES_MAX, 2)};
 }
 
 static void module_free(struct module *module)
@@ -61,7 +53,7 @@ static struct module *module_add(struct module_table *table, uint64_t key, const
 	struct module *module;
 	char *last;
 
-	if (table->count == MODULES_MAX) {
+	if (table->count >= table->count_max) {
 		table->refused++;
 		return NULL;
 	}

@@ -44,13 +44,13 @@ struct module {
 struct module_table {
 	struct index at; /* hash of what it is known by, to number */
 	struct module *modules[MODULES_MAX];
-	uint32_t count;
+	uint32_t count, count_max; /* as many may be open */
 	int64_t uses;
 	size_t source_bytes;
-	uint64_t refused; /* files beyond MODULES_MAX */
+	uint64_t refused; /* files beyond count_max */
 };
 
-void module_table_init(struct module_table *table); /* raises the limit of open files, if it may */
+void module_table_init(struct module_table *table); /* and takes a share of all descriptors */
 void module_table_clear(struct module_table *table);
 
 /* The file behind an opened descriptor, which is taken over (closed if it is known already or no

@@ -3,11 +3,10 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/names.h"
+#include "base/thread.h"
 #include "stack/symbols.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,16 +74,10 @@ static void *names_thread(void *of)
 	return NULL;
 }
 
-/* Signals are the main thread's. */
 static void thread_start(struct stack_names *names)
 {
-	sigset_t all, before;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
 	names->end = false;
-	names->threaded = !pthread_create(&names->thread, NULL, names_thread, names);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	names->threaded = !thread_begin(&names->thread, names_thread, names);
 }
 
 /* Waits for the name that is being looked for; the rest of the work is dropped. */

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* error, memory, index, names, output */
+/* error, memory, index, names, output, thread */
 #include "unit.h"
+#include "base/descriptors.h"
 #include "base/error.h"
 #include "base/id_map.h"
 #include "base/index.h"
 #include "base/memory.h"
 #include "base/names.h"
 #include "base/output.h"
+#include "base/thread.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -210,6 +212,32 @@ static void names_are_bounded(void **state)
 	names_set_limit(NAMES_LIMIT_BYTES);
 }
 
+/* The soft limit is raised as far as it may be, and nobody gets all. */
+static void descriptors_are_shared(void **state)
+{
+	struct rlimit limit;
+	pid_t child = fork();
+	int status;
+
+	(void)state;
+	assert_true(child >= 0);
+	if (!child) {
+		unsigned int half, quarter, few;
+
+		limit = (struct rlimit){64, 400};
+		if (setrlimit(RLIMIT_NOFILE, &limit))
+			_exit(1);
+		half = descriptors_share(2048, 2);
+		quarter = descriptors_share(4096, 4);
+		few = descriptors_share(7, 4);
+		if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur != 400)
+			_exit(2);
+		_exit(half == 200 && quarter == 100 && few == 7 ? 0 : 3);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
 static void output_errors(void **state)
 {
 	int ends[2], full = open("/dev/full", O_WRONLY);
@@ -277,6 +305,26 @@ static void output_waits(void **state)
 	assert_int_equal(status, 0);
 }
 
+static void *signals_read(void *mask)
+{
+	pthread_sigmask(SIG_SETMASK, NULL, mask);
+	return NULL;
+}
+
+static void threads_take_no_signals(void **state)
+{
+	sigset_t there, here;
+	pthread_t thread;
+
+	(void)state;
+	sigemptyset(&there);
+	assert_int_equal(thread_begin(&thread, signals_read, &there), 0);
+	pthread_join(thread, NULL);
+	signals_read(&here);
+	assert_true(sigismember(&there, SIGINT) && sigismember(&there, SIGTERM));
+	assert_false(sigismember(&here, SIGINT) || sigismember(&here, SIGTERM));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -296,12 +344,14 @@ int main(void)
 
 		cmocka_unit_test(names_are_bounded),
 
+		cmocka_unit_test(descriptors_are_shared),
 		cmocka_unit_test(output_errors),
 
 		cmocka_unit_test(output_ends_with_a_line),
 
 		cmocka_unit_test(output_waits),
 
+		cmocka_unit_test(threads_take_no_signals),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
