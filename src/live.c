@@ -27,6 +27,8 @@
 #define REGISTERS_LEAD_NS NS_PER_MS	   /* before a scan, switches begin to keep registers, */
 #define REGISTERS_LATE_NS (5 * NS_PER_MS)  /* and go on, should it come late */
 #define CLOCK_RATE_MIN_HZ 20		   /* the perf clock's, so that its look is never old */
+#define LENT_BYTES_MAX (16u << 20)	   /* of names, before lookups begin anew, */
+#define LENT_STACKS_BYTES_MAX (32u << 20)  /* or these and stacks, where there are any */
 #define FIRST_SCAN_NS (NS_PER_SECOND / 20) /* by then every CPU's clock has ticked once */
 
 /* By what tsnap itself did since the last beat. */
@@ -112,6 +114,22 @@ static void missed_add_standing(struct source_facts *facts, const char *what, in
 {
 	missed_add_row(facts, what, (uint64_t)count);
 	facts->missed[facts->missed_count - 1].standing = true;
+}
+
+/* The first scan after that looks all up again, which it does every few hours at most. */
+static void live_release(struct source *source)
+{
+	struct live *live = (struct live *)source;
+
+	if (names_lent_bytes() < (live->stacks.needs ? LENT_STACKS_BYTES_MAX : LENT_BYTES_MAX))
+		return;
+	lookup_free(live->lookup);
+	if (live->stacks.needs) {
+		live_stacks_clear(&live->stacks);
+		live->stacks.clear_count++;
+	}
+	names_lent_clear();
+	live->lookup = lookup_new(PROC);
 }
 
 static void live_describe(struct source *source, struct source_facts *facts)
@@ -313,6 +331,7 @@ int live_open(const struct config *config, struct filter *filter, unsigned int n
 
 	live->source = (struct source){.next = live_next,
 				       .account = live_account,
+				       .release = live_release,
 				       .describe = live_describe,
 				       .close = live_close,
 				       .traced = live_traced};

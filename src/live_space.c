@@ -54,5 +54,5 @@ void live_space_waker(struct live *live, struct sample *sample)
 		return;
 	}
 	sample->waker_tid = waker.identity.tid ? waker.identity.tid : ABSENT;
-	sample->waker_comm = name_of(waker.identity.comm, sizeof(waker.identity.comm));
+	sample->waker_comm = name_lent(waker.identity.comm, sizeof(waker.identity.comm));
 }

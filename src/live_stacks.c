@@ -211,7 +211,7 @@ static const char *folded_join(const char *user, const char *kernel)
 		return user ? user : kernel;
 	text_clear(&text);
 	text_add_format(&text, "%s;%s", user, kernel);
-	return name_of(text_string(&text), text.length);
+	return name_lent(text_string(&text), text.length);
 }
 
 static void telling_tell(struct live *live, const struct stack_telling *telling)

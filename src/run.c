@@ -442,6 +442,8 @@ static int run_loop(struct run *run, struct error *e)
 					       : run_end_rows(run, &scan, e);
 		run->in_scan = false;
 		run->total_us = sum(run->total_us, scan.weight_us);
+		if (!err && run->source->release && (!run_grouped(run) || !run->tally.scans))
+			run->source->release(run->source);
 	}
 	if (run->in_scan) /* and no more of it comes */
 		tally_add(&run->tally, &run->part);

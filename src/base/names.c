@@ -13,42 +13,90 @@ struct name {
 	char text[];
 };
 
-static struct index by_hash;
-static const struct name *last; /* asked for: threads of a process often have one name */
-static size_t bytes_used, bytes_limit = NAMES_LIMIT_BYTES;
+struct name_table {
+	struct index by_hash;
+	const struct name *last; /* asked for: threads of a process often have one name */
+	size_t bytes;
+};
+
+static struct name_table kept, lent;
+static size_t bytes_limit = NAMES_LIMIT_BYTES;
 static uint64_t refused;
 static const char full[] = NAMES_FULL;
 
-const char *name_of(const char *text, size_t length)
+static const struct name *name_find(struct name_table *table, const char *text, size_t length,
+				    uint64_t hash)
 {
-	uint64_t *chain, hash;
-	struct name *name;
+	const uint64_t *chain = index_find(&table->by_hash, hash);
+	const struct name *name = chain ? (const struct name *)(uintptr_t)*chain : NULL;
 
-	length = strnlen(text, length);
-	if (last && last->length == length && !memcmp(last->text, text, length))
-		return last->text;
-	hash = hash_bytes(text, length);
-	chain = index_find(&by_hash, hash);
-	for (name = chain ? (struct name *)(uintptr_t)*chain : NULL; name; name = name->next)
-		if (name->length == length && !memcmp(name->text, text, length))
-			return (last = name)->text;
-	if (bytes_used + sizeof(*name) + length + 1 > bytes_limit) {
+	while (name && (name->length != length || memcmp(name->text, text, length) != 0))
+		name = name->next;
+	if (name)
+		table->last = name;
+	return name;
+}
+
+static const char *name_add(struct name_table *table, const char *text, size_t length,
+			    uint64_t hash)
+{
+	size_t bytes = sizeof(struct name) + length + 1;
+	struct name *name;
+	uint64_t *chain;
+
+	if (table->bytes + bytes > bytes_limit) {
 		refused++;
 		return full;
 	}
-	name = memory_get(sizeof(*name) + length + 1);
+	name = memory_get(bytes);
 	memcpy(name->text, text, length);
 	name->length = length;
-	chain = index_put(&by_hash, hash, NULL);
+	chain = index_put(&table->by_hash, hash, NULL);
 	name->next = (struct name *)(uintptr_t)*chain;
 	*chain = (uintptr_t)name;
-	bytes_used += sizeof(*name) + length + 1;
+	table->bytes += bytes;
 	return name->text;
+}
+
+static bool name_is_last(const struct name_table *table, const char *text, size_t length)
+{
+	return table->last && table->last->length == length &&
+	       !memcmp(table->last->text, text, length);
+}
+
+static inline const char *name_in(struct name_table *table, const char *text, size_t length)
+{
+	const struct name *name;
+	uint64_t hash;
+
+	length = strnlen(text, length);
+	if (name_is_last(table, text, length))
+		return table->last->text;
+	hash = hash_bytes(text, length);
+	name = name_find(table, text, length, hash);
+	if (!name && table == &lent)
+		name = name_find(&kept, text, length, hash);
+	return name ? name->text : name_add(table, text, length, hash);
+}
+
+const char *name_of(const char *text, size_t length)
+{
+	return name_in(&kept, text, length);
+}
+
+const char *name_lent(const char *text, size_t length)
+{
+	return name_in(&lent, text, length);
 }
 
 const char *name_of_string(const char *text)
 {
 	return text ? name_of(text, strlen(text)) : NULL;
+}
+
+const char *name_lent_string(const char *text)
+{
+	return text ? name_lent(text, strlen(text)) : NULL;
 }
 
 uint64_t names_refused(void)
@@ -61,12 +109,17 @@ void names_set_limit(size_t bytes)
 	bytes_limit = bytes;
 }
 
-void names_clear(void)
+size_t names_lent_bytes(void)
+{
+	return lent.bytes;
+}
+
+static void table_clear(struct name_table *table)
 {
 	uint64_t key, value;
 	size_t at = 0;
 
-	while (index_next(&by_hash, &at, &key, &value)) {
+	while (index_next(&table->by_hash, &at, &key, &value)) {
 		struct name *name = (struct name *)(uintptr_t)value, *next;
 
 		for (; name; name = next) {
@@ -74,8 +127,18 @@ void names_clear(void)
 			free(name);
 		}
 	}
-	index_clear(&by_hash);
-	last = NULL;
-	bytes_used = 0;
+	index_clear(&table->by_hash);
+	*table = (struct name_table){0};
+}
+
+void names_lent_clear(void)
+{
+	table_clear(&lent);
+}
+
+void names_clear(void)
+{
+	table_clear(&kept);
+	table_clear(&lent);
 	refused = 0;
 }

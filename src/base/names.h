@@ -1,22 +1,34 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Interned strings: equal strings have one address, so grouping compares pointers.
  *
- * One table for the process, used by one thread. Strings live until names_clear(). The table is
- * bounded: past its limit every new string becomes the one string NAMES_FULL, and is counted.
+ * One table for the process, used by one thread. Strings are kept until names_clear(), but for lent
+ * ones: what lookups tell (command lines, files, connections) never ends, and goes when nobody
+ * holds any of it. Kept and lent ones are bounded, each by themselves: past the limit every new
+ * string becomes the one string NAMES_FULL, and is counted.
  */
 #ifndef TSNAP_BASE_NAMES_H
 #define TSNAP_BASE_NAMES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #define NAMES_FULL "[too many names]"
-#define NAMES_LIMIT_BYTES (64u << 20)
+#define NAMES_LIMIT_BYTES (64u << 20) /* of those kept, and of those lent */
 
 /* The one copy of text (up to length bytes, or its NUL). Never NULL for non-NULL text. Bytes are
  * kept as they are: the renderers make text printable. */
 const char *name_of(const char *text, size_t length);
 const char *name_of_string(const char *text); /* NULL stays NULL */
+
+/* The same, until names_lent_clear(). Where a string is both, a column's must all be lent: they are
+ * told by the address that was there first. */
+const char *name_lent(const char *text, size_t length);
+const char *name_lent_string(const char *text);
+size_t names_lent_bytes(void); /* that they take */
+void names_lent_clear(void);   /* every pointer lent out becomes invalid */
+
+typedef const char *name_taker(const char *text, size_t length); /* name_of() or name_lent() */
 
 uint64_t names_refused(void); /* strings that the full table did not take */
 void names_set_limit(size_t bytes);

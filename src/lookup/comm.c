@@ -25,7 +25,7 @@ static const char *comm_read(const char *root, int64_t tid)
 
 	if (length > 0 && comm[length - 1] == '\n')
 		length--;
-	return length > 0 ? name_of(comm, length) : NULL;
+	return length > 0 ? name_lent(comm, length) : NULL;
 }
 
 /* What is known of the thread, unless it is too old. */

@@ -106,7 +106,7 @@ static const char *name_search(const struct name_row *row, const char *proc_root
 		return NULL;
 	json_strings_visit(bytes, length, string_meet, &search);
 	free(bytes);
-	return *search.name ? name_of_string(search.name) : NULL;
+	return *search.name ? name_lent_string(search.name) : NULL;
 }
 
 static const char *name_find(const char *proc_root, const char *id)
@@ -132,7 +132,7 @@ const char *container_name(struct cache *containers, const char *proc_root, cons
 	cgroup_names_find(cgroup, &names);
 	if (!*names.container)
 		return NULL;
-	id = name_of_string(names.container);
+	id = name_lent_string(names.container);
 	container = cache_get(containers, (uint64_t)(uintptr_t)id, now_ns, &added);
 	if (added || now_ns - container->read_ns >= CONTAINERS_RECHECK_NS) {
 		container->name = name_find(proc_root, id);

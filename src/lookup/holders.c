@@ -274,7 +274,7 @@ int64_t holders_find(struct holders *holders, const char *link, enum holder_mode
 		return 0;
 	wanted = cache_get(&holders->wanted, wanted_key(link, mode), now_ns, &added);
 	if (added) {
-		wanted->link = name_of_string(link);
+		wanted->link = name_lent_string(link);
 		wanted->mode = mode;
 		wanted->asker = asker;
 	}

@@ -120,7 +120,7 @@ static const char *cgroup_read(const char *root, int64_t pid, int64_t tid)
 
 	if (proc_file_read(root, pid, tid, "cgroup", text, sizeof(text)) > 0)
 		path = cgroup_choose(text, &length);
-	return path ? name_of(path, length) : NULL;
+	return path ? name_lent(path, length) : NULL;
 }
 
 /* "pid:[4026531836]" */
@@ -227,7 +227,7 @@ static const char *file_read(struct lookup *lookup, struct thread *thread,
 		length = fd_link_read(&lookup->fd_dirs, lookup->root, sample->pid, sample->tid,
 				      thread->files_shared, fd, now_ns, target, PATH_MAX);
 	}
-	return length > 0 ? name_of(target, (size_t)length) : NULL;
+	return length > 0 ? name_lent(target, (size_t)length) : NULL;
 }
 
 static void file_fill(struct lookup *lookup, struct thread *thread, struct sample *sample,
@@ -259,7 +259,7 @@ static void waker_fill(struct lookup *lookup, struct sample *sample, unsigned in
 
 	if (wanted & NEED_WAKER_COMM && !sample->waker_comm)
 		sample->waker_comm = tid ? comm_find(&lookup->comms, lookup->root, tid, now_ns)
-					 : name_of_string("swapper");
+					 : name_lent_string("swapper");
 	if (wanted & NEED_WAKER_PID)
 		sample->waker_pid =
 			tid ? comm_pid_find(&lookup->comms, lookup->root, tid, now_ns) : 0;

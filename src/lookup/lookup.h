@@ -23,7 +23,7 @@ struct lookup_hint {
 #define LOOKUP_STILL_NS (10 * 1000000000ll)
 
 /* proc_root: "/proc", or a fixture. Never fails (out of memory ends the process). Holds interned
- * names: free it before names_clear(). */
+ * names: free it before names_lent_clear(). */
 struct lookup *lookup_new(const char *proc_root);
 void lookup_free(struct lookup *lookup);
 

@@ -141,7 +141,7 @@ static wait_teller *teller_of(struct waits *waits, const char *syscall_name)
 
 static const char *text_name(struct text *text)
 {
-	return text->length ? name_of(text->bytes, text->length) : NULL;
+	return text->length ? name_lent(text->bytes, text->length) : NULL;
 }
 
 /* A path is not open yet: a descriptor beside it is the directory's. */
@@ -208,7 +208,7 @@ static const char *wchan_read(const struct waits *waits, const struct sample *sa
 	ssize_t length = proc_file_read(waits->root, sample->pid, sample->tid, "wchan", wchan,
 					sizeof(wchan));
 
-	return length > 0 && strcmp(wchan, "0") != 0 ? name_of(wchan, length) : NULL;
+	return length > 0 && strcmp(wchan, "0") != 0 ? name_lent(wchan, length) : NULL;
 }
 
 static bool is_blocked(const struct sample *sample)

@@ -27,9 +27,9 @@ static uint32_t node_new(struct frame_tree *tree, uint32_t parent, const char *n
 static uint32_t node_child(struct frame_tree *tree, uint32_t parent, const char *name,
 			   size_t length, size_t most)
 {
-	const char *kept = name_of(name, length);
+	const char *one = name_lent(name, length);
 	bool added;
-	uint64_t *number = index_put(&tree->names, (uintptr_t)kept, &added), key, *child;
+	uint64_t *number = index_put(&tree->names, (uintptr_t)one, &added), key, *child;
 
 	if (added)
 		*number = tree->names.used;
@@ -40,7 +40,7 @@ static uint32_t node_child(struct frame_tree *tree, uint32_t parent, const char 
 	if (tree->count >= most)
 		return 0;
 	child = index_put(&tree->children, key, NULL);
-	*child = node_new(tree, parent, kept);
+	*child = node_new(tree, parent, one);
 	return (uint32_t)*child;
 }
 

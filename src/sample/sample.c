@@ -98,16 +98,16 @@ unsigned int sample_needs_close(unsigned int needs)
 static const char *digits_folded(const char *string, struct text *room)
 {
 	if (!strpbrk(string, "0123456789"))
-		return name_of_string(string);
+		return name_lent_string(string);
 	text_clear(room);
 	text_add_digits_folded(room, string);
-	return name_of(room->bytes, room->length);
+	return name_lent(room->bytes, room->length);
 }
 
 static void text_put(const char **field, const char *text, size_t length)
 {
 	if (!*field && text && *text)
-		*field = name_of(text, length);
+		*field = name_lent(text, length);
 }
 
 static void cgroup_derive(struct sample *sample)

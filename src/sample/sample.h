@@ -2,7 +2,8 @@
 /* One thread in one scan: the only form in which samples reach columns, filters and renderers.
  *
  * Filled by kernel/thread_table and lookup/ when live, by sample/sample_file when replayed. Plain
- * data: copying a sample is an assignment; text fields point to interned names and are not owned.
+ * data: copying a sample is an assignment; text fields point to interned names,
+ * which go at source->release() at the earliest, and are not owned.
  */
 #ifndef TSNAP_SAMPLE_SAMPLE_H
 #define TSNAP_SAMPLE_SAMPLE_H

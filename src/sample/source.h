@@ -69,6 +69,9 @@ struct source {
 	 * Fields that change within a thread (state, system call ...) and weights are absent. NULL:
 	 * there is none (replay). */
 	void (*account)(struct source *source, account_taker *take, void *to);
+	/* Nobody holds on to what was delivered: after a page, or after each scan. Texts of samples
+	 * may go, such as lookups have lent. NULL: they stay. */
+	void (*release)(struct source *source);
 	void (*describe)(struct source *source, struct source_facts *facts);
 	void (*close)(struct source *source); /* frees source too */
 	/* Set by who opened it, or NULL: takes a part of the scan that next() gathers, so that the

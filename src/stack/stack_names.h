@@ -3,7 +3,8 @@
  * its own, so that nobody waits for a large file: until it is there, a frame is its module and
  * offset.
  *
- * All calls are of one thread; the names handed out are interned (base/names.h).
+ * All calls are of one thread; the names handed out are lent (base/names.h), and live until
+ * stack_names_clear().
  */
 #ifndef TSNAP_STACK_STACK_NAMES_H
 #define TSNAP_STACK_STACK_NAMES_H

@@ -180,7 +180,7 @@ static void folded_tell(struct stack_table *table, struct stack *stack, struct t
 		text_add_string(text, view.name);
 		text_add_string(text, marks[view.kind]);
 	}
-	stack->folded = name_of(text_string(text), text->length);
+	stack->folded = name_lent(text_string(text), text->length);
 }
 
 /* from: the innermost frame that is not passed. Of a kernel stack's other frames those are left
@@ -202,7 +202,7 @@ static void path_tell(struct stack_table *table, struct stack *stack, uint32_t f
 		if (count)
 			text_add_char(text, '>');
 	}
-	stack->path = name_of(text_string(text), text->length);
+	stack->path = name_lent(text_string(text), text->length);
 }
 
 struct stack_words stack_table_words(struct stack_table *table, uint32_t number, bool folded)

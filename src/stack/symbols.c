@@ -103,8 +103,7 @@ static bool name_find(struct symbols *symbols, uint64_t address, char *name, siz
 	return perf_map_name(&symbols->map, address, name, size);
 }
 
-/* What the folded form puts between frames must not be in them, nor what ends a line. */
-static void name_clean(char *name)
+void function_name_clean(char *name)
 {
 	for (; *name; name++) {
 		if (*name == ';')
@@ -138,6 +137,6 @@ bool symbols_name(struct symbols_cache *cache, struct module *module, uint64_t a
 			found[strcspn(found, "@")] = '\0';
 		memcpy(name, found, sizeof(found));
 	}
-	name_clean(name);
+	function_name_clean(name);
 	return *name;
 }

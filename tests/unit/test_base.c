@@ -192,6 +192,54 @@ static void names_are_one(void **state)
 	names_clear();
 }
 
+/* What is kept for ever takes no room from what comes and goes. */
+static void names_lent_have_room(void **state)
+{
+	char word[16];
+
+	(void)state;
+	names_set_limit(1000);
+	for (int i = 0; i < 1000; i++) {
+		snprintf(word, sizeof(word), "n%d", i);
+		name_of_string(word);
+	}
+	assert_string_equal(name_of_string("kept"), NAMES_FULL);
+	assert_string_equal(name_lent_string("lent"), "lent");
+	names_clear();
+	names_set_limit(NAMES_LIMIT_BYTES);
+}
+
+/* A lent one is told by the address that was there first, and goes. */
+static void names_are_lent(void **state)
+{
+	const char *lent = name_lent_string("file"), *kept = name_of_string("root");
+	size_t bytes = names_lent_bytes();
+
+	(void)state;
+	assert_string_equal(lent, "file");
+	assert_ptr_equal(name_lent("file and more", 4), lent);
+	assert_ptr_equal(name_lent_string("root"), kept);
+	assert_ptr_not_equal(name_of_string("file"), lent);
+	assert_ptr_equal(name_lent_string("file"), lent);
+	assert_int_equal(names_lent_bytes(), bytes);
+	assert_null(name_lent_string(NULL));
+	names_lent_clear();
+	assert_int_equal(names_lent_bytes(), 0);
+	assert_ptr_equal(name_lent_string("file"), name_of_string("file"));
+	assert_ptr_equal(name_of_string("root"), kept);
+	names_set_limit(4 * bytes);
+	for (int i = 0; i < 100; i++) {
+		char word[16];
+
+		snprintf(word, sizeof(word), "file %d", i);
+		assert_string_equal(name_lent_string(word), word);
+		names_lent_clear();
+	}
+	assert_int_equal(names_refused(), 0);
+	names_clear();
+	names_set_limit(NAMES_LIMIT_BYTES);
+}
+
 static void names_are_bounded(void **state)
 {
 	char word[16];
@@ -342,6 +390,9 @@ int main(void)
 		cmocka_unit_test(id_map_like_a_plain_one),
 		cmocka_unit_test(names_are_one),
 
+		cmocka_unit_test(names_are_lent),
+
+		cmocka_unit_test(names_lent_have_room),
 		cmocka_unit_test(names_are_bounded),
 
 		cmocka_unit_test(descriptors_are_shared),

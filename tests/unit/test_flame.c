@@ -148,6 +148,17 @@ static void equal_frames_are_culled(void **state)
 	frame_tree_done(&tree);
 }
 
+/* A flame graph at each interval of a long run: none may leave its frames behind. */
+static void frames_are_lent(void **state)
+{
+	struct frame_tree tree = {0};
+
+	(void)state;
+	frame_tree_add(&tree, "lent", PART_ON, 1);
+	assert_ptr_not_equal(name_of_string("lent"), node_of(&tree, "lent")->name);
+	frame_tree_done(&tree);
+}
+
 static void assert_has(const struct text *out, const char *words)
 {
 	if (!strstr(text_string(out), words))
@@ -237,7 +248,7 @@ int main(void)
 		cmocka_unit_test(colours_of_changes),
 		cmocka_unit_test(narrow_frames_are_counted),
 		cmocka_unit_test(equal_frames_are_culled),
-
+		cmocka_unit_test(frames_are_lent),
 		cmocka_unit_test(words_are_escaped),
 		cmocka_unit_test(changes_are_told),
 		cmocka_unit_test(nothing_to_draw),

@@ -106,7 +106,7 @@ static void fixture_thread(void **state)
 	assert_int_equal(sample.fd, 5);
 	assert_string_equal(sample.filename, "socket:[4026]");
 	assert_string_equal(sample.waker_comm, "kworker/u4:2-events_unbound");
-	assert_ptr_equal(sample.exe, name_of_string(sample.exe));
+	assert_ptr_equal(sample.exe, name_lent_string(sample.exe));
 	lookup_free(lookup);
 }
 

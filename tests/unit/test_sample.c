@@ -60,10 +60,10 @@ static void derives(void **state)
 	sample_derive(&sample, 0);
 	assert_null(sample.commsum);
 	sample_derive(&sample, NEED_COMMSUM);
-	assert_ptr_equal(sample.commsum, name_of_string("worker-*"));
+	assert_ptr_equal(sample.commsum, name_lent_string("worker-*"));
 	assert_null(sample.filenamesum);
 	sample_derive(&sample, NEED_FILENAMESUM);
-	assert_ptr_equal(sample.filenamesum, name_of_string("/var/log/a.*"));
+	assert_ptr_equal(sample.filenamesum, name_lent_string("/var/log/a.*"));
 }
 
 static void derives_from_cgroup(void **state)
@@ -77,13 +77,13 @@ static void derives_from_cgroup(void **state)
 	sample_derive(&sample, NEED_CGROUP);
 	assert_null(sample.container);
 	sample_derive(&sample, NEED_CGROUP_NAMES);
-	assert_ptr_equal(sample.container, name_of_string("c8b38413c88e"));
-	assert_ptr_equal(sample.container_runtime, name_of_string("docker"));
+	assert_ptr_equal(sample.container, name_lent_string("c8b38413c88e"));
+	assert_ptr_equal(sample.container_runtime, name_lent_string("docker"));
 	assert_null(sample.pod);
 	sample = sample_absent;
-	sample.cgroup = name_of_string("/lxc.payload.web-server-of-a-long-name");
+	sample.cgroup = name_lent_string("/lxc.payload.web-server-of-a-long-name");
 	sample_derive(&sample, NEED_CGROUP_NAMES);
-	assert_ptr_equal(sample.container, name_of_string("web-server-of-a-long-name"));
+	assert_ptr_equal(sample.container, name_lent_string("web-server-of-a-long-name"));
 	assert_null(sample.unit);
 	/* what a recording holds is not overruled */
 	sample.container = name_of_string("recorded");

@@ -54,7 +54,7 @@ static void names_of_this_machine(void **state)
 	(void)state;
 	assert_string_equal(name, "read");
 	assert_ptr_equal(name, syscall_name(SYS_read, false));
-	assert_ptr_equal(name, name_of_string("read"));
+	assert_ptr_equal(name, name_lent_string("read"));
 	assert_string_equal(syscall_name(SYS_futex, false), "futex");
 	assert_string_equal(syscall_name(1023, false), "syscall_1023");
 	assert_string_equal(syscall_name(1024, false), "syscall_1024");
@@ -163,12 +163,27 @@ static void fd_of_a_call(void **state)
 #endif
 }
 
+/* Nobody holds a name that was lent to a lookup that is gone. */
+static void names_go_with_the_lookup(void **state)
+{
+	struct lookup *lookup = lookup_new("/proc");
+
+	(void)state;
+	assert_string_equal(syscall_name(SYS_read, false), "read");
+	lookup_free(lookup);
+	names_lent_clear();
+	name_lent_string("fill"); /* where "read" has been, most likely */
+	assert_string_equal(syscall_name(SYS_read, false), "read");
+	assert_ptr_equal(syscall_name(SYS_read, false), name_lent_string("read"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names_by_architecture), cmocka_unit_test(names_of_this_machine),
-		cmocka_unit_test(names_of_32_bit_calls), cmocka_unit_test(fd_argument_by_name),
-		cmocka_unit_test(fd_table_invariants),	 cmocka_unit_test(fd_of_a_call),
+		cmocka_unit_test(names_by_architecture),    cmocka_unit_test(names_of_this_machine),
+		cmocka_unit_test(names_of_32_bit_calls),    cmocka_unit_test(fd_argument_by_name),
+		cmocka_unit_test(fd_table_invariants),	    cmocka_unit_test(fd_of_a_call),
+		cmocka_unit_test(names_go_with_the_lookup),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
