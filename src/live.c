@@ -227,7 +227,7 @@ static void live_close(struct source *source)
 	free(live);
 }
 
-void live_kernel_options(const struct config *config, unsigned int needs,
+void live_kernel_options(const struct config *config, uint64_t needs,
 			 struct kernel_options *options)
 {
 	*options = (struct kernel_options){
@@ -323,7 +323,7 @@ static int live_start(struct live *live, struct error *e)
 	return 0;
 }
 
-int live_open(const struct config *config, struct filter *filter, unsigned int needs,
+int live_open(const struct config *config, struct filter *filter, uint64_t needs,
 	      struct source **source, struct error *e)
 {
 	struct live *live = memory_get(sizeof(*live));

@@ -9,9 +9,9 @@
 #include "sample/filter.h"
 #include "sample/source.h"
 
-/* needs: enum sample_needs. filter and config must outlive the source; processes that config names
+/* needs: NEED_*. filter and config must outlive the source; processes that config names
  * are resolved into filter. 0 or -errno with e. */
-int live_open(const struct config *config, struct filter *filter, unsigned int needs,
+int live_open(const struct config *config, struct filter *filter, uint64_t needs,
 	      struct source **source, struct error *e);
 
 /* --check: what this host offers. 0 when tsnap can run, else -errno with e; out is filled either

@@ -34,7 +34,7 @@ static const char *block_lacks(const struct kernel *kernel)
 
 /* A row for each need that a host may not meet: why it does not, or NULL. */
 static const struct {
-	enum sample_needs need;
+	uint64_t need;
 	const char *(*why)(const struct kernel *kernel);
 } absent_rows[] = {
 	{NEED_SYSCALL, registers_lack},
@@ -45,8 +45,7 @@ static const struct {
 
 _Static_assert(sizeof(absent_rows) / sizeof(absent_rows[0]) <= SOURCE_ABSENT_MAX, "room for all");
 
-void live_absent_describe(const struct kernel *kernel, unsigned int needs,
-			  struct source_facts *facts)
+void live_absent_describe(const struct kernel *kernel, uint64_t needs, struct source_facts *facts)
 {
 	for (size_t i = 0; i < sizeof(absent_rows) / sizeof(absent_rows[0]); i++) {
 		const char *why = needs & absent_rows[i].need ? absent_rows[i].why(kernel) : NULL;

@@ -6,8 +6,7 @@
 #include "kernel/kernel.h"
 #include "sample/source.h"
 
-/* Adds to facts what the opened kernel lacks of needs (enum sample_needs). */
-void live_absent_describe(const struct kernel *kernel, unsigned int needs,
-			  struct source_facts *facts);
+/* Adds to facts what the opened kernel lacks of needs (NEED_*). */
+void live_absent_describe(const struct kernel *kernel, uint64_t needs, struct source_facts *facts);
 
 #endif

@@ -77,7 +77,7 @@ static void thread_account(const struct telling *telling, const struct thread_st
 {
 	struct live *live = telling->live;
 	struct lookup_hint hint = {.sequence = record->sched.sequence_done};
-	unsigned int asked = live->filter_needs & NEEDS_ANYTIME;
+	uint64_t asked = live->filter_needs & NEEDS_ANYTIME;
 	struct live_totals totals;
 	struct sample account;
 	enum thread_doing doing;

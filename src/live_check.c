@@ -246,7 +246,7 @@ static int trial_describe(const struct config *config, struct text *out, struct 
 	char words[256];
 	int err;
 
-	live_kernel_options(config, ~0u, &options);
+	live_kernel_options(config, UINT64_MAX, &options);
 	err = kernel_open(&kernel, &options, e);
 	text_add_string(out, "Trial\n");
 	if (err) {
@@ -286,7 +286,7 @@ int live_check(const struct config *config, struct text *out, struct error *e)
 	struct kernel kernel = {0};
 	int planned, err;
 
-	live_kernel_options(config, ~0u, &options);
+	live_kernel_options(config, UINT64_MAX, &options);
 	planned = kernel_plan(&kernel, &options, e);
 	if (planned && e->exit_code == EXIT_USAGE)
 		return planned;
@@ -311,7 +311,7 @@ int live_write_offsets(const struct config *config, struct error *e)
 	FILE *file;
 	int err;
 
-	live_kernel_options(config, ~0u, &options);
+	live_kernel_options(config, UINT64_MAX, &options);
 	err = kernel_layout(&kernel, &options, e);
 	if (err)
 		return err;

@@ -3,14 +3,14 @@
 #include "kernel/probe_table.h"
 #include "sample/account.h"
 
-#define ALWAYS (1u << 31) /* not in enum sample_needs */
+#define ALWAYS SAMPLE_NEED(60) /* no NEED_* */
 /* What lookup/ keeps until a thread is called otherwise, which it takes for the sign of an exec. */
 #define NEEDS_KEPT                                                                                \
 	(NEED_USER | NEED_PPID | NEED_CMDLINE | NEED_EXE | NEED_FILE | NEED_CGROUP | NEED_STACK | \
 	 NEED_WAKER_COMM | NEED_PID_NS | NEEDS_ACCOUNT)
 
 /* A group is compiled and attached when any of these is needed. */
-static const unsigned int group_needs[GROUP_COUNT] = {
+static const uint64_t group_needs[GROUP_COUNT] = {
 	[GROUP_SWITCH] = ALWAYS,
 	[GROUP_WAKE] = ALWAYS,	/* RQ, and who is to be read in the next scan */
 	[GROUP_NEW] = ALWAYS,	/* a thread before its first switch */
@@ -25,7 +25,7 @@ static const unsigned int group_needs[GROUP_COUNT] = {
 	[GROUP_BLOCK_DONE] = NEED_BLOCK,
 };
 
-unsigned int live_groups_of(unsigned int needs)
+unsigned int live_groups_of(uint64_t needs)
 {
 	unsigned int groups = 0;
 

@@ -3,11 +3,13 @@
 #ifndef TSNAP_LIVE_GROUPS_H
 #define TSNAP_LIVE_GROUPS_H
 
+#include <stdint.h>
+
 /* Needs that only a probe of their own gives, which costs those who do not ask: --share, whose
  * attachers may ask for all else, leaves them out unless it is asked itself. */
-#define NEEDS_PROBED ((unsigned int)NEED_BLOCK)
+#define NEEDS_PROBED NEED_BLOCK
 
-/* needs: enum sample_needs, of columns and filters. Bits 1 << GROUP_x (kernel/probe_table.h). */
-unsigned int live_groups_of(unsigned int needs);
+/* needs: NEED_*, of columns and filters. Bits 1 << GROUP_x (kernel/probe_table.h). */
+unsigned int live_groups_of(uint64_t needs);
 
 #endif

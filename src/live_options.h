@@ -6,8 +6,8 @@
 #include "config.h"
 #include "kernel/kernel.h"
 
-/* needs: enum sample_needs, of columns and filters. */
-void live_kernel_options(const struct config *config, unsigned int needs,
+/* needs: NEED_*, of columns and filters. */
+void live_kernel_options(const struct config *config, uint64_t needs,
 			 struct kernel_options *options);
 
 #endif

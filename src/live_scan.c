@@ -147,7 +147,7 @@ static void block_fill(struct live *live, const struct thread_state *record, str
 	live_block_fill(&live->block, &live->kernel, record, live->moment.now_ns, sample);
 }
 
-static void account_give(struct live *live, struct sample *sample, unsigned int needs)
+static void account_give(struct live *live, struct sample *sample, uint64_t needs)
 {
 	if (needs & NEEDS_ACCOUNT && !sample->account)
 		sample->account = account_room_take(&live->accounts);
@@ -157,10 +157,10 @@ static void account_give(struct live *live, struct sample *sample, unsigned int 
  * known: so far; can: what can be found out now. */
 static enum verdict sample_ask(struct live *live, const struct thread_state *record,
 			       struct sample *sample, const struct lookup_hint *hint,
-			       uint64_t known, unsigned int can)
+			       uint64_t known, uint64_t can)
 {
 	enum verdict verdict = filter_ask(live->filter, sample, known);
-	unsigned int need;
+	uint64_t need;
 
 	can &= live->filter_needs;
 	while (verdict == VERDICT_OPEN && (need = needs_first(can))) {

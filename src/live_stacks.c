@@ -22,7 +22,7 @@ struct known_stacks {
 	uint32_t user, kernel;
 };
 
-void live_stacks_init(struct live_stacks *stacks, const char *proc_root, unsigned int needs)
+void live_stacks_init(struct live_stacks *stacks, const char *proc_root, uint64_t needs)
 {
 	stacks->needs = needs & NEEDS_STACKS;
 	if (!stacks->needs)

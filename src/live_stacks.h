@@ -27,7 +27,7 @@ struct stack_telling {
 };
 
 struct live_stacks {
-	unsigned int needs; /* NEED_USTACK, NEED_KSTACK, NEED_STACK; 0: nothing is done */
+	uint64_t needs; /* NEED_USTACK, NEED_KSTACK, NEED_STACK; 0: nothing is done */
 	const char *proc_root;
 	struct module_table modules;
 	struct unwinder unwinder;
@@ -48,7 +48,7 @@ struct live_stacks {
 
 struct live;
 
-void live_stacks_init(struct live_stacks *stacks, const char *proc_root, unsigned int needs);
+void live_stacks_init(struct live_stacks *stacks, const char *proc_root, uint64_t needs);
 void live_stacks_done(struct live_stacks *stacks); /* also of a zeroed one */
 /* Forgets all: before the records' numbers begin anew. */
 void live_stacks_clear(struct live_stacks *stacks);

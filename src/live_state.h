@@ -34,8 +34,8 @@ struct live {
 	struct source source;
 	const struct config *config;
 	struct filter *filter;
-	unsigned int needs, filter_needs; /* all; those of the filter */
-	bool idle_wanted;		  /* threads that are not active, too */
+	uint64_t needs, filter_needs; /* all; those of the filter */
+	bool idle_wanted;	      /* threads that are not active, too */
 	struct kernel kernel;
 	struct lookup *lookup;
 	struct live_stacks stacks;

@@ -13,7 +13,7 @@ _Static_assert(HISTOGRAM_BUCKETS == LATENCY_BUCKETS &&
 
 struct traced {
 	struct live *live;
-	unsigned int needs;
+	uint64_t needs;
 	trace_taker *take;
 	void *to;
 };
@@ -56,7 +56,7 @@ static void who_fill(struct live *live, const struct latency_key *key, struct sa
 /* By what a distribution knows; what only a sample has refuses nothing. */
 static bool who_wanted(struct live *live, struct sample *who, const struct lookup_hint *hint)
 {
-	unsigned int needs = live->filter_needs & NEEDS_ANYTIME;
+	uint64_t needs = live->filter_needs & NEEDS_ANYTIME;
 	uint64_t known = KNOWN_IDS | NEED_COMM | needs;
 
 	if (who->pid == live->own_pid || filter_excludes(live->filter, who->pid, who->tid))
@@ -97,7 +97,7 @@ static void latency_take(void *to, const struct latency_key *key, const struct l
 	traced->take(traced->to, &row->kind, &who, &histogram);
 }
 
-int live_traced(struct source *source, bool all, unsigned int needs, trace_taker *take, void *to,
+int live_traced(struct source *source, bool all, uint64_t needs, trace_taker *take, void *to,
 		struct error *e)
 {
 	struct live *live = (struct live *)source;

@@ -7,7 +7,7 @@
 #include "live_state.h"
 
 /* struct source's */
-int live_traced(struct source *source, bool all, unsigned int needs, trace_taker *take, void *to,
+int live_traced(struct source *source, bool all, uint64_t needs, trace_taker *take, void *to,
 		struct error *e);
 
 #endif

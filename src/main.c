@@ -24,7 +24,7 @@ static void standard_files_open(void)
 			_exit(EXIT_FAILED);
 }
 
-static int replay_open(const struct config *config, struct filter *filter, unsigned int needs,
+static int replay_open(const struct config *config, struct filter *filter, uint64_t needs,
 		       struct source **source, struct error *e)
 {
 	return sample_file_open(config->replay, filter, needs, source, e);

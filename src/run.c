@@ -513,7 +513,7 @@ static int run_any(struct run run, source_opener *open_source, void (*tell)(cons
 	int err = run_prepare(&run, e);
 
 	if (!err) {
-		unsigned int needs = column_list_needs(&run.list);
+		uint64_t needs = column_list_needs(&run.list);
 
 		if (run.renderer->accounts)
 			needs = sample_needs_close(needs | NEED_PROCESSES);

@@ -10,7 +10,7 @@
 #include "sample/source.h"
 
 /* Opens what delivers the scans; what it got must outlive the source. 0 or -errno with e. */
-typedef int source_opener(const struct config *config, struct filter *filter, unsigned int needs,
+typedef int source_opener(const struct config *config, struct filter *filter, uint64_t needs,
 			  struct source **source, struct error *e);
 
 /* Samples as config says and writes reports or rows to standard output, until it is done or a

@@ -114,7 +114,7 @@ static const struct account_row {
 #define ROW_COUNT (sizeof(rows) / sizeof(rows[0]))
 
 static const struct {
-	unsigned int need;
+	uint64_t need;
 	const char *name;
 } files[] = {{NEED_STAT, "stat"}, {NEED_STATUS, "status"}, {NEED_IO, "io"}};
 
@@ -243,7 +243,7 @@ static void stat_parse(char *text, struct account *account)
 }
 
 /* A line "Key:   words". Rows come in the order of lines, so that one mostly follows the last. */
-static void line_parse(unsigned int need, char *line, size_t *next, struct account *account)
+static void line_parse(uint64_t need, char *line, size_t *next, struct account *account)
 {
 	size_t length = strcspn(line, ":");
 	char *words = line + length;
@@ -263,7 +263,7 @@ static void line_parse(unsigned int need, char *line, size_t *next, struct accou
 	}
 }
 
-void account_parse(unsigned int need, char *text, struct account *account)
+void account_parse(uint64_t need, char *text, struct account *account)
 {
 	size_t next = 0;
 	char *end;
@@ -286,7 +286,7 @@ void account_parse(unsigned int need, char *text, struct account *account)
 }
 
 void account_fill(struct cache *accounts, const char *root, const struct sample *sample,
-		  unsigned int needs, unsigned int renew, int64_t now_ns)
+		  uint64_t needs, uint64_t renew, int64_t now_ns)
 {
 	bool added;
 	struct account_entry *kept = cache_get(accounts, (uint64_t)sample->tid, now_ns, &added);

@@ -16,10 +16,10 @@ void accounts_init(struct cache *accounts);
 
 /* Fills sample->account with what needs asks for; renew: the part of that which is out of date. */
 void account_fill(struct cache *accounts, const char *root, const struct sample *sample,
-		  unsigned int needs, unsigned int renew, int64_t now_ns);
+		  uint64_t needs, uint64_t renew, int64_t now_ns);
 
 /* The pure part: what that file's text tells, the rest of what it could is absent. need: NEED_STAT,
  * NEED_STATUS or NEED_IO. */
-void account_parse(unsigned int need, char *text, struct account *account);
+void account_parse(uint64_t need, char *text, struct account *account);
 
 #endif

@@ -45,7 +45,7 @@ struct thread {
 	int64_t read_ns;
 	uint64_t sequence;
 	const char *comm;
-	unsigned int known;
+	uint64_t known;
 	bool was_running;
 	/* facts */
 	struct process_facts process;
@@ -181,7 +181,7 @@ static struct thread *thread_find(struct lookup *lookup, const struct sample *sa
 }
 
 static void thread_read(struct lookup *lookup, struct thread *thread, const struct sample *sample,
-			unsigned int missing, bool renamed, int64_t now_ns)
+			uint64_t missing, bool renamed, int64_t now_ns)
 {
 	/* exec ends all threads but one, and that one gets the process id as its tid */
 	bool exec = renamed && sample->tid == sample->pid;
@@ -252,7 +252,7 @@ static void file_fill(struct lookup *lookup, struct thread *thread, struct sampl
 }
 
 /* What is known of the waker is put into sample, where wanted (NEED_WAKER_...). */
-static void waker_fill(struct lookup *lookup, struct sample *sample, unsigned int wanted,
+static void waker_fill(struct lookup *lookup, struct sample *sample, uint64_t wanted,
 		       int64_t now_ns)
 {
 	int64_t tid = sample->waker_tid; /* the idle task has no entry in /proc */
@@ -266,13 +266,13 @@ static void waker_fill(struct lookup *lookup, struct sample *sample, unsigned in
 }
 
 static void thread_fill(struct lookup *lookup, struct sample *sample,
-			const struct lookup_hint *hint, unsigned int needs, int64_t now_ns)
+			const struct lookup_hint *hint, uint64_t needs, int64_t now_ns)
 {
-	unsigned int wanted = needs & (NEEDS_OF_THREAD | NEEDS_OF_PROCESS | NEEDS_ACCOUNT);
+	uint64_t wanted = needs & (NEEDS_OF_THREAD | NEEDS_OF_PROCESS | NEEDS_ACCOUNT);
 	bool in_call = sample->syscall_nr != ABSENT && sample->kthread != 1, renamed = false;
 	bool with_file = needs & NEED_FILE && in_call;
 	struct thread *thread;
-	unsigned int missing;
+	uint64_t missing;
 
 	if (needs & NEED_SYSCALL && in_call)
 		text_take(&sample->syscall, syscall_name(sample->syscall_nr, hint->compat), true);
@@ -314,7 +314,7 @@ static void thread_fill(struct lookup *lookup, struct sample *sample,
 }
 
 void lookup_fill(struct lookup *lookup, struct sample *sample, const struct lookup_hint *hint,
-		 unsigned int needs, int64_t now_ns)
+		 uint64_t needs, int64_t now_ns)
 {
 	thread_fill(lookup, sample, hint, needs, now_ns);
 	if (needs & NEEDS_OF_WAITS)

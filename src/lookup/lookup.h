@@ -42,7 +42,7 @@ void lookup_free(struct lookup *lookup);
  * process share is read once for all of them, so at worst it is two LOOKUP_RAN_NS old. A waker is
  * known by its tid alone: its name can be as old as that. */
 void lookup_fill(struct lookup *lookup, struct sample *sample, const struct lookup_hint *hint,
-		 unsigned int needs, int64_t now_ns);
+		 uint64_t needs, int64_t now_ns);
 
 /* Name of a user, interned; the number as text where there is none. */
 const char *lookup_user(struct lookup *lookup, int64_t uid, int64_t now_ns);

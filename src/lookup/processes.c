@@ -16,7 +16,7 @@
 struct process {
 	struct cache_entry entry;
 	int64_t read_ns, read_boot_ns; /* before the first read of the facts */
-	unsigned int known;
+	uint64_t known;
 	struct process_facts facts;
 };
 
@@ -58,7 +58,7 @@ static bool process_is_same(const struct process *process, const struct sample *
 /* Reads through the thread: of a leader that has ended the kernel shows no exe. What this thread
  * can't show (it may have ended) is not taken as known: another may. */
 static void process_read(struct process *process, const char *root, const struct sample *sample,
-			 unsigned int missing)
+			 uint64_t missing)
 {
 	struct process_facts *facts = &process->facts;
 	struct proc_stat stat;
@@ -80,7 +80,7 @@ static void process_read(struct process *process, const char *root, const struct
 }
 
 void process_fill(struct cache *processes, const char *root, const struct sample *sample,
-		  unsigned int needs, bool renew, int64_t now_ns, struct process_facts *facts)
+		  uint64_t needs, bool renew, int64_t now_ns, struct process_facts *facts)
 {
 	bool added;
 	struct process *process = cache_get(processes, sample->pid, now_ns, &added);

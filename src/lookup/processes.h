@@ -21,6 +21,6 @@ void processes_init(struct cache *processes);
 /* Adds to facts what needs asks for, of the process that the sampled thread belongs to. renew: what
  * was read before is out of date (exec). */
 void process_fill(struct cache *processes, const char *root, const struct sample *sample,
-		  unsigned int needs, bool renew, int64_t now_ns, struct process_facts *facts);
+		  uint64_t needs, bool renew, int64_t now_ns, struct process_facts *facts);
 
 #endif

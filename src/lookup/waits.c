@@ -28,7 +28,7 @@ struct stay {
 	int64_t syscall_nr;
 	const char *link;
 	bool pending;
-	unsigned int known;
+	uint64_t known;
 	const char *connection, *remote, *filetype, *waits_on, *wchan;
 	struct wait_facts facts;
 };
@@ -180,7 +180,7 @@ static void waits_on_tell(struct waits *waits, struct stay *stay, const struct s
 }
 
 static void stay_read_file(struct waits *waits, struct stay *stay, const struct sample *sample,
-			   const struct lookup_hint *hint, unsigned int missing, int64_t now_ns)
+			   const struct lookup_hint *hint, uint64_t missing, int64_t now_ns)
 {
 	const char *link = sample->filename;
 	const struct socket_facts *socket;
@@ -245,14 +245,14 @@ static struct stay *stay_find(struct waits *waits, const struct sample *sample,
 }
 
 void waits_fill(struct waits *waits, struct sample *sample, const struct lookup_hint *hint,
-		unsigned int needs, int64_t now_ns)
+		uint64_t needs, int64_t now_ns)
 {
 	bool in_call = sample->syscall_nr != ABSENT && sample->kthread != 1;
-	unsigned int wanted = needs & (in_call ? NEEDS_OF_FILE : 0), missing;
+	uint64_t wanted = needs & (in_call ? NEEDS_OF_FILE : 0), missing;
 	struct stay *stay;
 
 	if (!is_blocked(sample))
-		wanted &= ~(unsigned int)NEED_WAITS;
+		wanted &= ~NEED_WAITS;
 	else
 		wanted |= needs & NEED_WCHAN;
 	if (!wanted)

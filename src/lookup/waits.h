@@ -65,7 +65,7 @@ void waits_sweep(struct waits *waits, int64_t now_ns, int64_t idle_ns);
 /* Fills connection, remote, waits_on, waits_on_pid, inflight, filetype and wchan, as far as needs
  * asks for them; syscall, fd and filename must be there. */
 void waits_fill(struct waits *waits, struct sample *sample, const struct lookup_hint *hint,
-		unsigned int needs, int64_t now_ns);
+		uint64_t needs, int64_t now_ns);
 
 /* What a thread waits for that lookup_fill was asked about in this scan; NULL: not known. */
 const struct wait_facts *waits_facts(struct waits *waits, int64_t tid);

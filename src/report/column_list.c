@@ -126,9 +126,9 @@ int column_list_add_keys(struct column_list *list, const char *names, struct err
 	return err ? err : column_list_add(list, names, true, e);
 }
 
-unsigned int column_list_needs(const struct column_list *list)
+uint64_t column_list_needs(const struct column_list *list)
 {
-	unsigned int needs = 0;
+	uint64_t needs = 0;
 
 	for (size_t i = 0; i < list->count; i++)
 		needs |= list->items[i]->needs;
@@ -147,7 +147,7 @@ static bool name_listed(const char *names, const char *name)
 	return false;
 }
 
-void column_list_name(const struct column_list *list, unsigned int needs, struct text *names)
+void column_list_name(const struct column_list *list, uint64_t needs, struct text *names)
 {
 	size_t start = names->length;
 
@@ -160,7 +160,7 @@ void column_list_name(const struct column_list *list, unsigned int needs, struct
 /* What the column needs, without what that implies; and the dearest of all that. */
 static void column_add_cost(struct text *text, const struct column *column)
 {
-	unsigned int all = sample_needs_close(column->needs);
+	uint64_t all = sample_needs_close(column->needs);
 	enum needs_cost cost = COST_FREE;
 	const char *name = "";
 

@@ -39,11 +39,11 @@ int column_list_add(struct column_list *list, const char *names, bool grouped, s
 /* The same of keys only, for --by. */
 int column_list_add_keys(struct column_list *list, const char *names, struct error *e);
 
-/* What the columns need of a sample, enum sample_needs, with all that it implies. */
-unsigned int column_list_needs(const struct column_list *list);
+/* What the columns need of a sample, NEED_*, with all that it implies. */
+uint64_t column_list_needs(const struct column_list *list);
 
 /* Adds the names of those that have one of these needs, with commas between. */
-void column_list_name(const struct column_list *list, unsigned int needs, struct text *names);
+void column_list_name(const struct column_list *list, uint64_t needs, struct text *names);
 
 /* What --list prints. */
 void columns_describe(struct text *text);

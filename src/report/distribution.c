@@ -75,7 +75,7 @@ void distribution_table_init(struct distribution_table *table,
 	error_done(&unsaid);
 }
 
-unsigned int distribution_table_needs(const struct distribution_table *table)
+uint64_t distribution_table_needs(const struct distribution_table *table)
 {
 	return column_list_needs(&table->keys);
 }

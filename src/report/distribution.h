@@ -39,8 +39,8 @@ struct distribution_table {
 void distribution_table_init(struct distribution_table *table,
 			     const struct trace_kind *const *kinds, size_t kind_count,
 			     const struct column_list *list);
-/* What the keys need of a sample, enum sample_needs. */
-unsigned int distribution_table_needs(const struct distribution_table *table);
+/* What the keys need of a sample, NEED_*. */
+uint64_t distribution_table_needs(const struct distribution_table *table);
 /* who: with what the needs ask for. */
 void distribution_table_add(struct distribution_table *table, const struct trace_kind *kind,
 			    const struct sample *who, const struct histogram *histogram);

@@ -44,9 +44,9 @@ struct column {
 	const char *help;
 	enum column_kind kind;
 	enum column_role role;
-	unsigned int needs; /* enum sample_needs */
-	int width;	    /* least width in a report */
-	size_t offset;	    /* in struct sample_wide, of an int64_t or a const char * */
+	uint64_t needs; /* NEED_* */
+	int width;	/* least width in a report */
+	size_t offset;	/* in struct sample_wide, of an int64_t or a const char * */
 };
 
 union value {

@@ -35,10 +35,10 @@
 #define EXPRESSION_NODES_MAX 512
 #define EXPRESSION_DEPTH_MAX 64 /* ( and ! within each other */
 
-/* What is known of a sample: enum sample_needs, and of the columns that need nothing these. */
-#define KNOWN_IDS (1ull << 32)	  /* tid, pid */
-#define KNOWN_STATE (1ull << 33)  /* state */
-#define KNOWN_RECORD (1ull << 34) /* the others */
+/* What is known of a sample: NEED_*, and of the columns that need nothing these. */
+#define KNOWN_IDS SAMPLE_NEED(61)    /* tid, pid */
+#define KNOWN_STATE SAMPLE_NEED(62)  /* state */
+#define KNOWN_RECORD SAMPLE_NEED(63) /* the others */
 
 enum verdict { VERDICT_REFUSED, VERDICT_ACCEPTED, VERDICT_OPEN };
 
@@ -48,7 +48,7 @@ struct expression_node;
 struct expression {
 	struct expression_node *nodes;
 	size_t count;
-	uint64_t needs; /* what it looks at, as KNOWN_* and enum sample_needs */
+	uint64_t needs; /* what it looks at, as KNOWN_* and NEED_* */
 };
 
 /* What must hold besides. 0, or -EINVAL with a usage error that tells the character. */

@@ -137,11 +137,11 @@ static bool process_matches(const char *pattern, const struct sample *sample)
 	       (base && pattern_matches(pattern, base));
 }
 
-unsigned int filter_needs(const struct filter *filter)
+uint64_t filter_needs(const struct filter *filter)
 {
-	/* the lower half: enum sample_needs */
-	return (unsigned int)filter->expression.needs |
-	       (filter->pattern ? NEED_COMM | NEED_EXE : 0);
+	const uint64_t known = KNOWN_IDS | KNOWN_STATE | KNOWN_RECORD;
+
+	return (filter->expression.needs & ~known) | (filter->pattern ? NEED_COMM | NEED_EXE : 0);
 }
 
 bool filter_wants_state(const struct filter *filter, int64_t doing)

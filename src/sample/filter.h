@@ -47,8 +47,8 @@ void filter_set_pattern(struct filter *filter, const char *column, const char *p
 /* For the live source: adds a process. From then on ids alone decide, and no pattern. */
 void filter_add_pid(struct filter *filter, int64_t pid);
 
-/* What it looks at, enum sample_needs. */
-unsigned int filter_needs(const struct filter *filter);
+/* What it looks at, NEED_*. */
+uint64_t filter_needs(const struct filter *filter);
 
 /* Whether threads of that state (enum thread_doing) can be wanted; and any that are not active. */
 bool filter_wants_state(const struct filter *filter, int64_t doing);
@@ -61,7 +61,7 @@ static inline bool filter_looks_at_ids(const struct filter *filter)
 
 /* Whether the ids alone refuse a thread: asked before there is a sample. */
 bool filter_excludes(const struct filter *filter, int64_t pid, int64_t tid);
-/* By what is known of the sample so far: KNOWN_* and enum sample_needs, and what needs nothing. */
+/* By what is known of the sample so far: KNOWN_* and NEED_*, and what needs nothing. */
 enum verdict filter_ask(const struct filter *filter, const struct sample *sample, uint64_t known);
 /* The same, but without a word about the state all of them are wanted. */
 enum verdict filter_ask_thread(const struct filter *filter, const struct sample *sample,

@@ -51,7 +51,7 @@ const struct needs_row needs_rows[] = {
 
 const size_t needs_row_count = sizeof(needs_rows) / sizeof(needs_rows[0]);
 
-unsigned int needs_first(unsigned int needs)
+uint64_t needs_first(uint64_t needs)
 {
 	for (size_t i = 0; i < needs_row_count; i++)
 		if (needs & needs_rows[i].need)

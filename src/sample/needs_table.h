@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What columns need: a row per enum sample_needs says where it comes from and what that costs. */
+/* What columns need: a row per NEED_* says where it comes from and what that costs. */
 #ifndef TSNAP_SAMPLE_NEEDS_TABLE_H
 #define TSNAP_SAMPLE_NEEDS_TABLE_H
 
@@ -17,7 +17,7 @@ enum needs_cost {
 extern const char *const needs_cost_names[COST_COUNT];
 
 struct needs_row {
-	unsigned int need; /* 0: what needs nothing */
+	uint64_t need; /* 0: what needs nothing */
 	enum needs_cost cost;
 	const char *name, *help;
 };
@@ -27,6 +27,6 @@ extern const struct needs_row needs_rows[];
 extern const size_t needs_row_count;
 
 /* The first of these needs; 0 when there is none. */
-unsigned int needs_first(unsigned int needs);
+uint64_t needs_first(uint64_t needs);
 
 #endif

@@ -76,7 +76,7 @@ const struct sample sample_absent = {
 	.dead_cpu_us = ABSENT,
 };
 
-unsigned int sample_needs_close(unsigned int needs)
+uint64_t sample_needs_close(uint64_t needs)
 {
 	if (needs & (NEED_COMMSUM | NEED_PROCESSES))
 		needs |= NEED_COMM;
@@ -124,7 +124,7 @@ static void cgroup_derive(struct sample *sample)
 	text_put(&sample->unit, names.unit, CGROUP_NAME_SIZE);
 }
 
-void sample_derive(struct sample *sample, unsigned int needs)
+void sample_derive(struct sample *sample, uint64_t needs)
 {
 	static struct text room;
 

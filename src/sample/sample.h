@@ -91,46 +91,46 @@ extern const struct sample sample_absent;
 
 /* What a column needs beyond what every sample has; a column row's `needs`. A group that no chosen
  * column needs is neither read nor looked up. */
-enum sample_needs {
-	NEED_USER = 1 << 0,	       /* user */
-	NEED_PPID = 1 << 1,	       /* ppid */
-	NEED_CMDLINE = 1 << 2,	       /* cmdline */
-	NEED_EXE = 1 << 3,	       /* exe */
-	NEED_SYSCALL = 1 << 4,	       /* syscall, syscall_nr, arg */
-	NEED_FILE = 1 << 5,	       /* fd, filename (implies NEED_SYSCALL) */
-	NEED_CGROUP = 1 << 6,	       /* cgroup */
-	NEED_WAKER = 1 << 7,	       /* waker_tid */
-	NEED_WAKER_COMM = 1 << 8,      /* waker_comm (implies NEED_WAKER) */
-	NEED_TOTALS = 1 << 9,	       /* cpu_us .. ivcsw */
-	NEED_COMMSUM = 1 << 10,	       /* derived from comm (implies NEED_COMM) */
-	NEED_FILENAMESUM = 1 << 11,    /* derived from filename (implies NEED_FILE) */
-	NEED_COMM = 1 << 12,	       /* comm, after a change of it, too */
-	NEED_STACK = 1 << 13,	       /* stack (implies the two at the end) */
-	NEED_STAT = 1 << 14,	       /* parts of account: those of /proc/TID/stat, */
-	NEED_STATUS = 1 << 15,	       /* status */
-	NEED_IO = 1 << 16,	       /* and io */
-	NEED_WAKER_PID = 1 << 17,      /* waker_pid (implies NEED_WAKER) */
-	NEED_PID_NS = 1 << 18,	       /* pid_ns, ns_pid, ns_tid */
-	NEED_CGROUP_NAMES = 1 << 19,   /* derived from cgroup (implies NEED_CGROUP) */
-	NEED_CONTAINER_NAME = 1 << 20, /* container_name (implies NEED_CGROUP) */
-	NEED_SLEEP = 1 << 21, /* sleep_us of those, too, that only slept (implies NEED_TOTALS) */
-	NEED_PROCESSES = 1 << 22,  /* births and deaths, in accounts (implies NEED_COMM) */
-	NEED_CONNECTION = 1 << 23, /* connection, remote (implies NEED_FILE) */
-	NEED_FILETYPE = 1 << 24,   /* filetype (implies NEED_FILE) */
-	NEED_WAITS = 1 << 25,	   /* waits_on, waits_on_pid, inflight (implies NEED_FILE) */
-	NEED_WCHAN = 1 << 26,	   /* wchan */
-	NEED_USTACK = 1 << 27,	   /* ustack, ufunc, ufuncs */
-	NEED_KSTACK = 1 << 28,	   /* kstack, kfunc, kfuncs */
-	NEED_BLOCK = 1 << 29,	   /* io_dev .. io_us: probes of block devices */
-};
+#define SAMPLE_NEED(bit) (UINT64_C(1) << (bit))
+#define NEED_USER SAMPLE_NEED(0)	    /* user */
+#define NEED_PPID SAMPLE_NEED(1)	    /* ppid */
+#define NEED_CMDLINE SAMPLE_NEED(2)	    /* cmdline */
+#define NEED_EXE SAMPLE_NEED(3)		    /* exe */
+#define NEED_SYSCALL SAMPLE_NEED(4)	    /* syscall, syscall_nr, arg */
+#define NEED_FILE SAMPLE_NEED(5)	    /* fd, filename (implies NEED_SYSCALL) */
+#define NEED_CGROUP SAMPLE_NEED(6)	    /* cgroup */
+#define NEED_WAKER SAMPLE_NEED(7)	    /* waker_tid */
+#define NEED_WAKER_COMM SAMPLE_NEED(8)	    /* waker_comm (implies NEED_WAKER) */
+#define NEED_TOTALS SAMPLE_NEED(9)	    /* cpu_us .. ivcsw */
+#define NEED_COMMSUM SAMPLE_NEED(10)	    /* derived from comm (implies NEED_COMM) */
+#define NEED_FILENAMESUM SAMPLE_NEED(11)    /* derived from filename (implies NEED_FILE) */
+#define NEED_COMM SAMPLE_NEED(12)	    /* comm, after a change of it, too */
+#define NEED_STACK SAMPLE_NEED(13)	    /* stack (implies NEED_USTACK, NEED_KSTACK) */
+#define NEED_STAT SAMPLE_NEED(14)	    /* parts of account: those of /proc/TID/stat, */
+#define NEED_STATUS SAMPLE_NEED(15)	    /* status */
+#define NEED_IO SAMPLE_NEED(16)		    /* and io */
+#define NEED_WAKER_PID SAMPLE_NEED(17)	    /* waker_pid (implies NEED_WAKER) */
+#define NEED_PID_NS SAMPLE_NEED(18)	    /* pid_ns, ns_pid, ns_tid */
+#define NEED_CGROUP_NAMES SAMPLE_NEED(19)   /* derived from cgroup (implies NEED_CGROUP) */
+#define NEED_CONTAINER_NAME SAMPLE_NEED(20) /* container_name (implies NEED_CGROUP) */
+#define NEED_SLEEP \
+	SAMPLE_NEED(21) /* sleep_us of those, too, that only slept (implies NEED_TOTALS) */
+#define NEED_PROCESSES SAMPLE_NEED(22)	/* births and deaths, in accounts (implies NEED_COMM) */
+#define NEED_CONNECTION SAMPLE_NEED(23) /* connection, remote (implies NEED_FILE) */
+#define NEED_FILETYPE SAMPLE_NEED(24)	/* filetype (implies NEED_FILE) */
+#define NEED_WAITS SAMPLE_NEED(25)	/* waits_on, waits_on_pid, inflight (implies NEED_FILE) */
+#define NEED_WCHAN SAMPLE_NEED(26)	/* wchan */
+#define NEED_USTACK SAMPLE_NEED(27)	/* ustack, ufunc, ufuncs */
+#define NEED_KSTACK SAMPLE_NEED(28)	/* kstack, kfunc, kfuncs */
+#define NEED_BLOCK SAMPLE_NEED(29)	/* io_dev .. io_us: probes of block devices */
 
 /* needs with everything that they imply. */
-unsigned int sample_needs_close(unsigned int needs);
+uint64_t sample_needs_close(uint64_t needs);
 
 /* Fills the fields that follow from other fields of the same sample (commsum,
  * filenamesum, container, container_runtime, pod, unit), live
  * and replayed alike, where needs asks for them. */
-void sample_derive(struct sample *sample, unsigned int needs);
+void sample_derive(struct sample *sample, uint64_t needs);
 
 /* One scan: what a sampler delivers at one tick, or a part of that. samples belong to the source
  * and are valid until its next scan or part. */

@@ -23,7 +23,7 @@ struct sample_file {
 	struct source source; /* first, so that a source is a sample_file */
 	struct csv_reader reader;
 	const struct filter *filter;
-	unsigned int needs;			      /* asked for, and what the filter looks at */
+	uint64_t needs;				      /* asked for, and what the filter looks at */
 	const struct column *columns[CSV_FIELDS_MAX]; /* by field; NULL: not known */
 	size_t column_count, time_column;
 	struct csv_field fields[CSV_FIELDS_MAX];
@@ -348,7 +348,7 @@ static void sample_file_close(struct source *source)
 	free(file);
 }
 
-int sample_file_open(const char *path, const struct filter *filter, unsigned int needs,
+int sample_file_open(const char *path, const struct filter *filter, uint64_t needs,
 		     struct source **source, struct error *e)
 {
 	struct sample_file *file;

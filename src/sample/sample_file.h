@@ -10,10 +10,10 @@
 #include "sample/filter.h"
 #include "sample/source.h"
 
-/* path: "-" is standard input; it and filter must outlive the source. needs: enum sample_needs,
+/* path: "-" is standard input; it and filter must outlive the source. needs: NEED_*,
  * closed; text that they do not ask for is not kept. 0; -EINTR: a signal came before the heading;
  * or -errno with e. */
-int sample_file_open(const char *path, const struct filter *filter, unsigned int needs,
+int sample_file_open(const char *path, const struct filter *filter, uint64_t needs,
 		     struct source **source, struct error *e);
 
 #endif

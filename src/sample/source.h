@@ -30,8 +30,8 @@ struct source_missed {
 
 /* Columns that were asked for and that this host can't give. */
 struct source_absent {
-	unsigned int needs; /* those that need one of these, enum sample_needs */
-	const char *why;    /* static words */
+	uint64_t needs;	 /* those that need one of these, NEED_* */
+	const char *why; /* static words */
 };
 
 /* What heading and foot tell. Numbers are ABSENT where not known. */
@@ -81,10 +81,10 @@ struct source {
 	void *taker;
 	/* Hands over what --trace measured since the last call, and that no filter refuses; after
 	 * every scan, as a source keeps only so much. all: everything until now, for which it may
-	 * wait some milliseconds; else what is at hand. needs: enum sample_needs of who. 0, or
+	 * wait some milliseconds; else what is at hand. needs: NEED_* of who. 0, or
 	 * -errno with e. NULL: the source measures nothing. */
-	int (*traced)(struct source *source, bool all, unsigned int needs, trace_taker *take,
-		      void *to, struct error *e);
+	int (*traced)(struct source *source, bool all, uint64_t needs, trace_taker *take, void *to,
+		      struct error *e);
 };
 
 #endif

@@ -70,7 +70,7 @@ static void cgroup_try(const char *text)
 
 static void account_try(const char *text)
 {
-	static const unsigned int needs[] = {NEED_STAT, NEED_STATUS, NEED_IO};
+	static const uint64_t needs[] = {NEED_STAT, NEED_STATUS, NEED_IO};
 
 	for (size_t i = 0; i < sizeof(needs) / sizeof(needs[0]); i++) {
 		struct account account = *account_absent();

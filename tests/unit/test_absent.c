@@ -24,11 +24,11 @@ static void only_what_was_asked_for_is_told(void **state)
 	assert_int_equal(facts.absent[0].needs, NEED_WAKER);
 	facts.absent_count = 0;
 	kernel.plan.chosen[GROUP_WAKE] = &probe_rows[0];
-	live_absent_describe(&kernel, ~0u, &facts);
+	live_absent_describe(&kernel, ~0ull, &facts);
 	assert_int_equal(facts.absent_count, 0);
 }
 
-static void assert_told(const char *columns, unsigned int needs, const char *expected)
+static void assert_told(const char *columns, uint64_t needs, const char *expected)
 {
 	const struct source_absent absent = {needs, "no way"};
 	struct source_facts facts = {

@@ -33,7 +33,7 @@ static const char io_text[] =
 	"rchar: 96\nwchar: 97\nsyscr: 98\nsyscw: 99\nread_bytes: 100\nwrite_bytes: 101\n"
 	"cancelled_write_bytes: 102\n";
 
-static struct account parse(unsigned int need, const char *text)
+static struct account parse(uint64_t need, const char *text)
 {
 	struct account account = *account_absent();
 	char copy[4096];
@@ -74,7 +74,7 @@ static void every_column_is_read(void **state)
 {
 	const struct account all[] = {parse(NEED_STAT, stat_text), parse(NEED_STATUS, status_text),
 				      parse(NEED_IO, io_text)};
-	const unsigned int needs[] = {NEED_STAT, NEED_STATUS, NEED_IO};
+	const uint64_t needs[] = {NEED_STAT, NEED_STATUS, NEED_IO};
 
 	(void)state;
 	for (size_t i = 0; i < sample_column_count; i++)

@@ -345,7 +345,7 @@ static void needs_have_rows(void **state)
 	for (size_t i = 0; i < sample_column_count; i++)
 		columns |= sample_needs_close(sample_columns[i].needs);
 	for (size_t i = 0; i < needs_row_count; i++) {
-		unsigned int need = needs_rows[i].need;
+		uint64_t need = needs_rows[i].need;
 
 		assert_int_equal(need & (need - 1), 0);
 		assert_int_equal(rows & need, 0);

@@ -60,7 +60,7 @@ static int scene_done(void **state)
 	return 0;
 }
 
-static struct sample fill(struct scene *scene, unsigned int needs, int64_t now_ns)
+static struct sample fill(struct scene *scene, uint64_t needs, int64_t now_ns)
 {
 	struct sample sample = scene->asked;
 

@@ -40,7 +40,7 @@ static void needs_close(void **state)
 	assert_int_equal(sample_needs_close(NEED_CONTAINER_NAME),
 			 NEED_CONTAINER_NAME | NEED_CGROUP);
 	for (size_t i = 0; i < needs_row_count; i++) {
-		unsigned int need = needs_rows[i].need, closed = sample_needs_close(need);
+		uint64_t need = needs_rows[i].need, closed = sample_needs_close(need);
 
 		assert_int_equal(closed & need, need);
 		assert_int_equal(sample_needs_close(closed), closed);
