@@ -220,7 +220,7 @@ static void live_close(struct source *source)
 	free(live->ticks);
 	free(live->wanted_cpus);
 	free(live->on_cpu);
-	account_room_done(&live->accounts);
+	proc_values_room_done(&live->proc_values);
 	text_done(&live->chosen);
 	text_done(&live->remarks);
 	free(live->pattern);

@@ -26,7 +26,8 @@
 #define KNOWN_EARLY (KNOWN_IDS | KNOWN_STATE | KNOWN_RECORD | NEEDS_RECORD)
 #define NEEDS_EARLY                                                                        \
 	(NEED_TOTALS | NEED_COMMSUM | NEED_USER | NEED_CGROUP | NEED_PPID | NEED_CMDLINE | \
-	 NEED_EXE | NEED_WAKER_COMM | NEED_WAKER_PID | NEED_PID_NS | NEEDS_ACCOUNT | NEED_BLOCK)
+	 NEED_EXE | NEED_WAKER_COMM | NEED_WAKER_PID | NEED_PID_NS | NEEDS_PROC_VALUES |   \
+	 NEED_BLOCK)
 #define NEEDS_LATE (NEED_SYSCALL | NEED_FILE | NEED_FILENAMESUM)
 
 /* A key of live->awake of a thread that has no record in the kernel's map yet; keys there are 32
@@ -147,10 +148,10 @@ static void block_fill(struct live *live, const struct thread_state *record, str
 	live_block_fill(&live->block, &live->kernel, record, live->moment.now_ns, sample);
 }
 
-static void account_give(struct live *live, struct sample *sample, uint64_t needs)
+static void proc_values_give(struct live *live, struct sample *sample, uint64_t needs)
 {
-	if (needs & NEEDS_ACCOUNT && !sample->account)
-		sample->account = account_room_take(&live->accounts);
+	if (needs & NEEDS_PROC_VALUES && !sample->proc_values)
+		sample->proc_values = proc_values_room_take(&live->proc_values);
 }
 
 /* Whether the filter wants the sample: what it asks for is found out in turn until it can tell.
@@ -168,7 +169,7 @@ static enum verdict sample_ask(struct live *live, const struct thread_state *rec
 			totals_fill(live, record, sample);
 		if (need == NEED_BLOCK)
 			block_fill(live, record, sample);
-		account_give(live, sample, need);
+		proc_values_give(live, sample, need);
 		lookup_fill(live->lookup, sample, hint, need, live->moment.now_ns);
 		sample_derive(sample, need);
 		known |= need;
@@ -198,7 +199,7 @@ static bool sample_fill(struct live *live, const struct thread_state *record, st
 		return false;
 	if (live->needs & NEED_TOTALS)
 		totals_fill(live, record, sample);
-	account_give(live, sample, live->needs);
+	proc_values_give(live, sample, live->needs);
 	if (live->needs & NEED_BLOCK)
 		block_fill(live, record, sample);
 	lookup_fill(live->lookup, sample, &hint, live->needs, live->moment.now_ns);
@@ -293,7 +294,7 @@ static void part_give(struct live *live)
 	if (!live->part_err)
 		live->part_err = live->source.take(live->source.taker, &live->part);
 	live->part.count = 0;
-	account_room_clear(&live->accounts);
+	proc_values_room_clear(&live->proc_values);
 }
 
 static void sample_add(struct live *live, const struct thread_state *record,
@@ -537,7 +538,7 @@ static int records_read(struct live *live)
 int live_scan_read(struct live *live)
 {
 	live->moment.own_in_ns = own_in_ns(live);
-	account_room_clear(&live->accounts);
+	proc_values_room_clear(&live->proc_values);
 	house_keep(live);
 	return records_read(live);
 }

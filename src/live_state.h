@@ -14,7 +14,7 @@
 #include "live_totals.h"
 #include "live_dead.h"
 #include "lookup/lookup.h"
-#include "sample/account.h"
+#include "sample/proc_values.h"
 #include "sample/filter.h"
 #include "sample/source.h"
 
@@ -55,11 +55,11 @@ struct live {
 	struct live_moment moment;
 	struct index awake, awake_next; /* tids that this scan must look at, and the next one */
 	struct sample samples[SCAN_PART];
-	struct scan part;	      /* what is gathered now */
-	int part_err;		      /* of who took one */
-	size_t refused_count;	      /* samples of it that are to go: their tid is ABSENT */
-	struct account_room accounts; /* of its samples */
-	size_t threads, walked;	      /* in the last round of walks, in this one so far */
+	struct scan part;		     /* what is gathered now */
+	int part_err;			     /* of who took one */
+	size_t refused_count;		     /* samples of it that are to go: their tid is ABSENT */
+	struct proc_values_room proc_values; /* of its samples */
+	size_t threads, walked;		     /* in the last round of walks, in this one so far */
 	int64_t period_ns, due_ns, previous_ns, housekept_ns;
 	int64_t own_cpu_start_ns;
 	struct live_self self;

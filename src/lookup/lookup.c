@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "lookup/lookup.h"
 #include "base/cache.h"
-#include "lookup/accounts.h"
+#include "lookup/proc_words.h"
 #include "lookup/cgroup.h"
 #include "lookup/comm.h"
 #include "lookup/containers.h"
@@ -33,7 +33,7 @@
 
 struct lookup {
 	char *root;
-	struct cache threads, processes, users, comms, accounts, containers;
+	struct cache threads, processes, users, comms, proc_words, containers;
 	struct fd_dirs fd_dirs;
 	struct waits *waits;
 };
@@ -71,7 +71,7 @@ struct lookup *lookup_new(const char *proc_root)
 	comms_init(&lookup->comms);
 	processes_init(&lookup->processes);
 	users_init(&lookup->users);
-	accounts_init(&lookup->accounts);
+	proc_words_init(&lookup->proc_words);
 	containers_init(&lookup->containers);
 	lookup->waits = waits_new(lookup->root, &lookup->comms);
 	return lookup;
@@ -85,7 +85,7 @@ void lookup_free(struct lookup *lookup)
 	cache_done(&lookup->processes);
 	cache_done(&lookup->users);
 	cache_done(&lookup->comms);
-	cache_done(&lookup->accounts);
+	cache_done(&lookup->proc_words);
 	cache_done(&lookup->containers);
 	fd_dirs_sweep(&lookup->fd_dirs, INT64_MAX, 0);
 	waits_free(lookup->waits);
@@ -100,7 +100,7 @@ void lookup_sweep(struct lookup *lookup, int64_t now_ns)
 	cache_sweep(&lookup->threads, now_ns, SWEEP_IDLE_NS);
 	cache_sweep(&lookup->processes, now_ns, SWEEP_IDLE_NS);
 	cache_sweep(&lookup->comms, now_ns, SWEEP_IDLE_NS);
-	cache_sweep(&lookup->accounts, now_ns, SWEEP_IDLE_NS);
+	cache_sweep(&lookup->proc_words, now_ns, SWEEP_IDLE_NS);
 	cache_sweep(&lookup->users, now_ns, SWEEP_USERS_IDLE_NS);
 	cache_sweep(&lookup->containers, now_ns, SWEEP_USERS_IDLE_NS);
 	fd_dirs_sweep(&lookup->fd_dirs, now_ns, SWEEP_IDLE_NS);
@@ -268,7 +268,7 @@ static void waker_fill(struct lookup *lookup, struct sample *sample, uint64_t wa
 static void thread_fill(struct lookup *lookup, struct sample *sample,
 			const struct lookup_hint *hint, uint64_t needs, int64_t now_ns)
 {
-	uint64_t wanted = needs & (NEEDS_OF_THREAD | NEEDS_OF_PROCESS | NEEDS_ACCOUNT);
+	uint64_t wanted = needs & (NEEDS_OF_THREAD | NEEDS_OF_PROCESS | NEEDS_PROC_VALUES);
 	bool in_call = sample->syscall_nr != ABSENT && sample->kthread != 1, renamed = false;
 	bool with_file = needs & NEED_FILE && in_call;
 	struct thread *thread;
@@ -280,8 +280,8 @@ static void thread_fill(struct lookup *lookup, struct sample *sample,
 		waker_fill(lookup, sample, needs & NEEDS_OF_WAKER, now_ns);
 	if (sample->kthread == 1)
 		wanted &= ~(NEED_CMDLINE | NEED_EXE);
-	if (!sample->account)
-		wanted &= ~NEEDS_ACCOUNT;
+	if (!sample->proc_values)
+		wanted &= ~NEEDS_PROC_VALUES;
 	if (!wanted && !with_file)
 		return;
 
@@ -289,9 +289,9 @@ static void thread_fill(struct lookup *lookup, struct sample *sample,
 	missing = wanted & ~thread->known;
 	if (missing)
 		thread_read(lookup, thread, sample, missing, renamed, now_ns);
-	if (wanted & NEEDS_ACCOUNT)
-		account_fill(&lookup->accounts, lookup->root, sample, wanted & NEEDS_ACCOUNT,
-			     missing & NEEDS_ACCOUNT, now_ns);
+	if (wanted & NEEDS_PROC_VALUES)
+		proc_words_fill(&lookup->proc_words, lookup->root, sample,
+				wanted & NEEDS_PROC_VALUES, missing & NEEDS_PROC_VALUES, now_ns);
 	if (wanted & NEED_PPID && sample->ppid == ABSENT)
 		sample->ppid = thread->process.ppid;
 	text_take(&sample->cmdline, thread->process.cmdline, wanted & NEED_CMDLINE);

@@ -29,11 +29,11 @@ void lookup_free(struct lookup *lookup);
 
 /* Fills the fields of sample that needs names and that are still absent: user, ppid, cmdline, exe,
  * syscall, fd, filename, cgroup, container_name, waker_comm, waker_pid, pid_ns, ns_pid, ns_tid,
- * what waits_fill() does (lookup/waits.h), and what account points to; and with NEED_USER uid,
+ * what waits_fill() does (lookup/waits.h), and what proc_values points to; and with NEED_USER uid,
  * present or not, because a uid changes while the record stands. A field that can't be had (the
  * thread is gone, no permission) stays absent. tid, pid, start_ns, comm, state, kthread,
- * syscall_nr, arg and waker_tid must be set by the caller, and account where it is wanted. needs
- * must be closed (sample_needs_close). now_ns: monotonic.
+ * syscall_nr, arg and waker_tid must be set by the caller, and proc_values where it is wanted.
+ * needs must be closed (sample_needs_close). now_ns: monotonic.
  *
  * What was read serves the same tid and start_ns, never past a change of comm, for LOOKUP_RAN_NS if
  * the thread ran since then. If it did not, it cannot have called exec or setuid, only others can

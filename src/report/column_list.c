@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "report/column_list.h"
 #include "report/measure.h"
-#include "sample/account.h"
+#include "sample/proc_values.h"
 #include "sample/needs_table.h"
 
 #include <errno.h>
@@ -86,7 +86,7 @@ static int column_add(struct column_list *list, const char *name, bool grouped, 
 	/* each column once, and there are fewer than a list holds */
 	if (!column_list_has(list, column))
 		list->items[list->count++] = column;
-	list->wide |= column_is_account(column);
+	list->wide |= column_is_proc_value(column);
 	return 0;
 }
 

@@ -20,7 +20,7 @@
 struct column_list {
 	const struct column *items[COLUMN_LIST_MAX];
 	size_t count;
-	bool wide; /* some are in the account of a sample */
+	bool wide; /* some are in the proc_values of a sample */
 };
 
 /* Several columns under one name, wherever columns are named. */

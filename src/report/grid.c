@@ -2,7 +2,7 @@
 #include "report/grid.h"
 #include "report/measure.h"
 #include "report/value.h"
-#include "sample/account.h"
+#include "sample/proc_values.h"
 #include "base/memory.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "report/group.h"
 #include "report/value.h"
-#include "sample/account.h"
+#include "sample/proc_values.h"
 #include "base/index.h"
 #include "base/memory.h"
 

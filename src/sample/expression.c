@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "sample/account.h"
+#include "sample/proc_values.h"
 #include "sample/expression_node.h"
 #include "base/memory.h"
 

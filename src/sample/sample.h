@@ -44,7 +44,7 @@ int64_t state_of_proc_letter(char letter);
 
 #define SAMPLE_ARG_COUNT 6
 
-struct account;
+struct proc_values;
 
 struct sample {
 	/* the scan */
@@ -82,8 +82,8 @@ struct sample {
 	int64_t cpu_us, runq_us, dwait_us, sleep_us, vcsw, ivcsw;
 	/* of an account (sample/source.h) of births and deaths; not columns */
 	int64_t forks, execs, exits, dead_cpu_us;
-	/* the source's until its next scan; NULL: none. Columns lead into it, see account.h */
-	struct account *account;
+	/* the source's until its next scan; NULL: none. Columns lead into it, see proc_values.h */
+	struct proc_values *proc_values;
 };
 
 /* All fields absent. */
@@ -106,7 +106,7 @@ extern const struct sample sample_absent;
 #define NEED_FILENAMESUM SAMPLE_NEED(11)    /* derived from filename (implies NEED_FILE) */
 #define NEED_COMM SAMPLE_NEED(12)	    /* comm, after a change of it, too */
 #define NEED_STACK SAMPLE_NEED(13)	    /* stack (implies NEED_USTACK, NEED_KSTACK) */
-#define NEED_STAT SAMPLE_NEED(14)	    /* parts of account: those of /proc/TID/stat, */
+#define NEED_STAT SAMPLE_NEED(14)	    /* parts of proc_values: those of /proc/TID/stat, */
 #define NEED_STATUS SAMPLE_NEED(15)	    /* status */
 #define NEED_IO SAMPLE_NEED(16)		    /* and io */
 #define NEED_WAKER_PID SAMPLE_NEED(17)	    /* waker_pid (implies NEED_WAKER) */

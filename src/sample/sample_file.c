@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "base/names.h"
 #include "base/text.h"
-#include "sample/account.h"
+#include "sample/proc_values.h"
 #include "sample/csv_reader.h"
 
 #include <errno.h>
@@ -30,7 +30,7 @@ struct sample_file {
 	struct text room;
 
 	struct sample *samples; /* of the scan being gathered */
-	struct account_room accounts;
+	struct proc_values_room proc_values;
 	size_t count, capacity, rows;
 	int64_t time_us, weight_us,
 		silent_us;	 /* of that scan; time is ABSENT before its first row */
@@ -153,9 +153,9 @@ static int row_read(struct sample_file *file, size_t count, struct error *e)
 				 file->reader.name, (unsigned long long)file->reader.line, count,
 				 file->column_count);
 	file->next.sample = sample_absent;
-	if (file->needs & NEEDS_ACCOUNT) {
-		file->next.account = *account_absent();
-		file->next.sample.account = &file->next.account;
+	if (file->needs & NEEDS_PROC_VALUES) {
+		file->next.proc_values = *proc_values_absent();
+		file->next.sample.proc_values = &file->next.proc_values;
 	}
 	for (size_t i = 0; i < count; i++) {
 		const struct column *column = file->columns[i];
@@ -230,7 +230,7 @@ static void scan_start(struct sample_file *file)
 		file->silent_us = 0;
 	file->previous_us = file->time_us;
 	file->count = file->rows = 0;
-	account_room_clear(&file->accounts);
+	proc_values_room_clear(&file->proc_values);
 }
 
 static struct scan scan_gathered(const struct sample_file *file)
@@ -251,7 +251,7 @@ static int part_give(struct sample_file *file)
 
 	file->count = 0;
 	err = file->source.take(file->source.taker, &part);
-	account_room_clear(&file->accounts);
+	proc_values_room_clear(&file->proc_values);
 	return err;
 }
 
@@ -275,9 +275,9 @@ static int scan_add(struct sample_file *file, struct error *e)
 		err = part_give(file);
 	file->samples =
 		memory_grow(file->samples, &file->capacity, file->count + 1, sizeof(*sample));
-	if (sample->account) {
-		sample->account = account_room_take(&file->accounts);
-		*sample->account = file->next.account;
+	if (sample->proc_values) {
+		sample->proc_values = proc_values_room_take(&file->proc_values);
+		*sample->proc_values = file->next.proc_values;
 	}
 	file->samples[file->count++] = *sample;
 	return err;
@@ -344,7 +344,7 @@ static void sample_file_close(struct source *source)
 	csv_done(&file->reader);
 	text_done(&file->room);
 	free(file->samples);
-	account_room_done(&file->accounts);
+	proc_values_room_done(&file->proc_values);
 	free(file);
 }
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/names.h"
-#include "lookup/accounts.h"
+#include "lookup/proc_words.h"
 #include "lookup/cgroup.h"
 #include "sample/cgroup_names.h"
 #include "lookup/proc.h"
@@ -68,23 +68,23 @@ static void cgroup_try(const char *text)
 	     strlen(names.unit) < CGROUP_NAME_SIZE);
 }
 
-static void account_try(const char *text)
+static void proc_words_try(const char *text)
 {
-	static const uint64_t needs[] = {NEED_STAT, NEED_STATUS, NEED_IO};
+	static const unsigned int needs[] = {NEED_STAT, NEED_STATUS, NEED_IO};
 
 	for (size_t i = 0; i < sizeof(needs) / sizeof(needs[0]); i++) {
-		struct account account = *account_absent();
+		struct proc_values values = *proc_values_absent();
 		char *copy = strdup(text);
 
 		if (copy)
-			account_parse(needs[i], copy, &account);
+			proc_words_parse(needs[i], copy, &values);
 		/* what another file would tell is not touched */
 		for (size_t j = 0; j < sample_column_count; j++)
-			if (column_is_account(&sample_columns[j]) &&
+			if (column_is_proc_value(&sample_columns[j]) &&
 			    sample_columns[j].needs != needs[i])
 				must(value_is_absent(
 					&sample_columns[j],
-					account.slots[account_slot(&sample_columns[j])]));
+					values.slots[proc_values_slot(&sample_columns[j])]));
 		free(copy);
 	}
 	names_clear();
@@ -104,7 +104,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	ids_try(text);
 	space_ids_try(text);
 	cgroup_try(text);
-	account_try(text);
+	proc_words_try(text);
 	free(text);
 	return 0;
 }

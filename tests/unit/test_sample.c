@@ -2,7 +2,7 @@
 /* sample, column_table, filter */
 #include "unit.h"
 #include "base/names.h"
-#include "sample/account.h"
+#include "sample/proc_values.h"
 #include "sample/filter.h"
 #include "sample/needs_table.h"
 

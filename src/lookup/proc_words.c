@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "lookup/accounts.h"
+#include "lookup/proc_words.h"
 #include "base/cache.h"
 #include "lookup/proc.h"
 #include "base/clock.h"
@@ -14,7 +14,7 @@
 #define FILE_BYTES 16384 /* what does not fit (thousands of groups) is cut off: absent */
 
 /* How a word becomes a value. */
-enum account_form {
+enum word_form {
 	FORM_NUMBER,
 	FORM_SECOND, /* the second of several numbers */
 	FORM_TICKS,  /* of 1/sysconf(_SC_CLK_TCK) s, to us */
@@ -27,9 +27,9 @@ enum account_form {
 };
 
 /* proc(5). In stat a value is told by its place, which is the number of the column's slot. */
-static const struct account_row {
+static const struct word_row {
 	const char *column, *key; /* key: NULL in stat */
-	enum account_form form;
+	enum word_form form;
 } rows[] = {
 	{"pgrp", NULL, FORM_NUMBER},
 	{"session", NULL, FORM_NUMBER},
@@ -118,15 +118,15 @@ static const struct {
 	const char *name;
 } files[] = {{NEED_STAT, "stat"}, {NEED_STATUS, "status"}, {NEED_IO, "io"}};
 
-struct account_entry {
+struct proc_words_entry {
 	struct cache_entry entry; /* key: tid */
 	int64_t start_ns;
-	struct account account;
+	struct proc_values values;
 };
 
 /* Of each row: its column; and of each slot its row. */
 static const struct column *row_columns[ROW_COUNT];
-static const struct account_row *slot_rows[ACCOUNT_SLOTS];
+static const struct word_row *slot_rows[PROC_VALUES_SLOTS];
 static int64_t tick_us, page_bytes, boot_us;
 
 static void tables_make(void)
@@ -135,17 +135,17 @@ static void tables_make(void)
 		return;
 	for (size_t i = 0; i < ROW_COUNT; i++) {
 		row_columns[i] = sample_column_find(rows[i].column);
-		slot_rows[account_slot(row_columns[i])] = &rows[i];
+		slot_rows[proc_values_slot(row_columns[i])] = &rows[i];
 	}
 	tick_us = US_PER_SECOND / sysconf(_SC_CLK_TCK);
 	page_bytes = sysconf(_SC_PAGESIZE);
 	boot_us = clock_utc_us() - clock_boot_ns() / NS_PER_US;
 }
 
-void accounts_init(struct cache *accounts)
+void proc_words_init(struct cache *threads)
 {
-	*accounts = (struct cache){.entry_bytes = sizeof(struct account_entry),
-				   .entries_max = ACCOUNTS_MAX};
+	*threads = (struct cache){.entry_bytes = sizeof(struct proc_words_entry),
+				  .entries_max = PROC_WORDS_MAX};
 }
 
 static int64_t times(int64_t number, int64_t unit)
@@ -180,7 +180,7 @@ static const char *policy_of(int64_t policy)
 					    NULL,    "IDLE", "DEADLINE", "EXT"};
 
 	return policy >= 0 && policy < (int64_t)(sizeof(names) / sizeof(names[0]))
-		       ? name_of_string(names[policy])
+		       ? name_lent_string(names[policy])
 		       : NULL;
 }
 
@@ -193,10 +193,10 @@ static const char *text_of(char *words)
 	for (size_t i = 0; i < length; i++)
 		if (words[i] == '\t')
 			words[i] = ' ';
-	return length ? name_of(words, length) : NULL;
+	return length ? name_lent(words, length) : NULL;
 }
 
-static union value value_of(enum account_form form, char *words)
+static union value value_of(enum word_form form, char *words)
 {
 	int64_t number = form == FORM_TEXT || form == FORM_HEX ? 0 : number_of(words);
 	const char *second;
@@ -229,21 +229,21 @@ static union value value_of(enum account_form form, char *words)
 }
 
 /* comm, the second word, may hold anything; what follows it holds no parenthesis */
-static void stat_parse(char *text, struct account *account)
+static void stat_parse(char *text, struct proc_values *values)
 {
 	char *at = strrchr(text, ')'), *save = NULL;
 	size_t slot = 3;
 
 	if (!at)
 		return;
-	for (at = strtok_r(at + 1, " \n", &save); at && slot < ACCOUNT_SLOTS;
+	for (at = strtok_r(at + 1, " \n", &save); at && slot < PROC_VALUES_SLOTS;
 	     at = strtok_r(NULL, " \n", &save), slot++)
 		if (slot_rows[slot] && !slot_rows[slot]->key)
-			account->slots[slot] = value_of(slot_rows[slot]->form, at);
+			values->slots[slot] = value_of(slot_rows[slot]->form, at);
 }
 
 /* A line "Key:   words". Rows come in the order of lines, so that one mostly follows the last. */
-static void line_parse(uint64_t need, char *line, size_t *next, struct account *account)
+static void line_parse(uint64_t need, char *line, size_t *next, struct proc_values *values)
 {
 	size_t length = strcspn(line, ":");
 	char *words = line + length;
@@ -255,7 +255,7 @@ static void line_parse(uint64_t need, char *line, size_t *next, struct account *
 		if (row_columns[i]->needs != need || strlen(rows[i].key) != length ||
 		    strncmp(rows[i].key, line, length) != 0)
 			continue;
-		account->slots[account_slot(row_columns[i])] = value_of(rows[i].form, words);
+		values->slots[proc_values_slot(row_columns[i])] = value_of(rows[i].form, words);
 		*next = (i + 1) % ROW_COUNT;
 		/* a line can have two columns, next to each other */
 		if (row_columns[*next]->needs != need || strcmp(rows[*next].key, rows[i].key) != 0)
@@ -263,7 +263,7 @@ static void line_parse(uint64_t need, char *line, size_t *next, struct account *
 	}
 }
 
-void account_parse(uint64_t need, char *text, struct account *account)
+void proc_words_parse(uint64_t need, char *text, struct proc_values *values)
 {
 	size_t next = 0;
 	char *end;
@@ -271,30 +271,30 @@ void account_parse(uint64_t need, char *text, struct account *account)
 	tables_make();
 	for (size_t i = 0; i < ROW_COUNT; i++)
 		if (row_columns[i]->needs == need) {
-			size_t slot = account_slot(row_columns[i]);
+			size_t slot = proc_values_slot(row_columns[i]);
 
-			account->slots[slot] = account_absent()->slots[slot];
+			values->slots[slot] = proc_values_absent()->slots[slot];
 		}
 	if (need == NEED_STAT) {
-		stat_parse(text, account);
+		stat_parse(text, values);
 		return;
 	}
 	for (; (end = strchr(text, '\n')); text = end + 1) { /* a line that was cut off is none */
 		*end = '\0';
-		line_parse(need, text, &next, account);
+		line_parse(need, text, &next, values);
 	}
 }
 
-void account_fill(struct cache *accounts, const char *root, const struct sample *sample,
-		  uint64_t needs, uint64_t renew, int64_t now_ns)
+void proc_words_fill(struct cache *threads, const char *root, const struct sample *sample,
+		     uint64_t needs, uint64_t renew, int64_t now_ns)
 {
 	bool added;
-	struct account_entry *kept = cache_get(accounts, (uint64_t)sample->tid, now_ns, &added);
+	struct proc_words_entry *kept = cache_get(threads, (uint64_t)sample->tid, now_ns, &added);
 	char text[FILE_BYTES];
 
 	if (added || kept->start_ns != sample->start_ns) {
 		kept->start_ns = sample->start_ns;
-		kept->account = *account_absent();
+		kept->values = *proc_values_absent();
 		renew = needs;
 	}
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
@@ -303,7 +303,7 @@ void account_fill(struct cache *accounts, const char *root, const struct sample 
 		if (proc_file_read(root, sample->pid, sample->tid, files[i].name, text,
 				   sizeof(text)) < 0)
 			text[0] = '\0';
-		account_parse(files[i].need, text, &kept->account);
+		proc_words_parse(files[i].need, text, &kept->values);
 	}
-	*sample->account = kept->account;
+	*sample->proc_values = kept->values;
 }

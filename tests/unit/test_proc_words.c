@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* account, lookup/accounts: each column from its word of stat, status and io */
+/* sample/proc_values, lookup/proc_words: each column from its word of stat, status and io */
 #include "unit.h"
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/names.h"
 #include "fake_proc.h"
-#include "lookup/accounts.h"
+#include "lookup/proc_words.h"
 #include "lookup/lookup.h"
 
 /* As kernels write them, but each number another. */
@@ -33,38 +33,38 @@ static const char io_text[] =
 	"rchar: 96\nwchar: 97\nsyscr: 98\nsyscw: 99\nread_bytes: 100\nwrite_bytes: 101\n"
 	"cancelled_write_bytes: 102\n";
 
-static struct account parse(uint64_t need, const char *text)
+static struct proc_values parse(uint64_t need, const char *text)
 {
-	struct account account = *account_absent();
+	struct proc_values values = *proc_values_absent();
 	char copy[4096];
 
 	snprintf(copy, sizeof(copy), "%s", text);
-	account_parse(need, copy, &account);
-	return account;
+	proc_words_parse(need, copy, &values);
+	return values;
 }
 
-static union value value_of(const struct account *account, const char *name)
+static union value value_of(const struct proc_values *values, const char *name)
 {
-	return account->slots[account_slot(sample_column_find(name))];
+	return values->slots[proc_values_slot(sample_column_find(name))];
 }
 
 static void columns_have_slots(void **state)
 {
-	bool taken[ACCOUNT_SLOTS] = {false};
+	bool taken[PROC_VALUES_SLOTS] = {false};
 
 	(void)state;
 	for (size_t i = 0; i < sample_column_count; i++) {
 		const struct column *column = &sample_columns[i];
 
-		if (!column_is_account(column)) {
-			assert_false(column->needs & NEEDS_ACCOUNT);
+		if (!column_is_proc_value(column)) {
+			assert_false(column->needs & NEEDS_PROC_VALUES);
 			continue;
 		}
 		assert_true(column->needs == NEED_STAT || column->needs == NEED_STATUS ||
 			    column->needs == NEED_IO);
-		assert_true(account_slot(column) < ACCOUNT_SLOTS);
-		assert_false(taken[account_slot(column)]);
-		taken[account_slot(column)] = true;
+		assert_true(proc_values_slot(column) < PROC_VALUES_SLOTS);
+		assert_false(taken[proc_values_slot(column)]);
+		taken[proc_values_slot(column)] = true;
 		assert_true(value_is_absent(column, sample_value(column, &sample_absent)));
 	}
 }
@@ -72,8 +72,8 @@ static void columns_have_slots(void **state)
 /* Every column gets a value from these texts, and from its own file alone. */
 static void every_column_is_read(void **state)
 {
-	const struct account all[] = {parse(NEED_STAT, stat_text), parse(NEED_STATUS, status_text),
-				      parse(NEED_IO, io_text)};
+	const struct proc_values all[] = {parse(NEED_STAT, stat_text),
+					  parse(NEED_STATUS, status_text), parse(NEED_IO, io_text)};
 	const uint64_t needs[] = {NEED_STAT, NEED_STATUS, NEED_IO};
 
 	(void)state;
@@ -82,9 +82,9 @@ static void every_column_is_read(void **state)
 			const struct column *column = &sample_columns[i];
 			bool limit = !strcmp(column->name, "rss_limit_bytes");
 
-			if (!column_is_account(column))
+			if (!column_is_proc_value(column))
 				continue;
-			if (value_is_absent(column, all[file].slots[account_slot(column)]) !=
+			if (value_is_absent(column, all[file].slots[proc_values_slot(column)]) !=
 			    (column->needs != needs[file] || limit))
 				fail_msg("%s", column->name);
 		}
@@ -93,73 +93,73 @@ static void every_column_is_read(void **state)
 static void stat_is_read(void **state)
 {
 	int64_t tick_us = US_PER_SECOND / sysconf(_SC_CLK_TCK), start_us;
-	struct account account = parse(NEED_STAT, stat_text);
+	struct proc_values values = parse(NEED_STAT, stat_text);
 
 	(void)state;
-	assert_int_equal(value_of(&account, "pgrp").number, 105);
-	assert_int_equal(value_of(&account, "tpgid").number, 108);
-	assert_int_equal(value_of(&account, "majflt").number, 112);
-	assert_int_equal(value_of(&account, "utime_us").number, 114 * tick_us);
-	assert_int_equal(value_of(&account, "priority").number, -118);
-	assert_int_equal(value_of(&account, "nice").number, -19);
-	assert_int_equal(value_of(&account, "vsize_bytes").number, 123);
-	assert_int_equal(value_of(&account, "rss_bytes").number, 124 * sysconf(_SC_PAGESIZE));
-	assert_int_equal(value_of(&account, "rss_limit_bytes").number, ABSENT);
-	assert_int_equal(value_of(&account, "rt_priority").number, 140);
-	assert_string_equal(value_of(&account, "policy").text, "BATCH");
-	assert_int_equal(value_of(&account, "blkio_us").number, 142 * tick_us);
-	assert_int_equal(value_of(&account, "exit_code").number, 152);
-	start_us = value_of(&account, "start_time").number;
+	assert_int_equal(value_of(&values, "pgrp").number, 105);
+	assert_int_equal(value_of(&values, "tpgid").number, 108);
+	assert_int_equal(value_of(&values, "majflt").number, 112);
+	assert_int_equal(value_of(&values, "utime_us").number, 114 * tick_us);
+	assert_int_equal(value_of(&values, "priority").number, -118);
+	assert_int_equal(value_of(&values, "nice").number, -19);
+	assert_int_equal(value_of(&values, "vsize_bytes").number, 123);
+	assert_int_equal(value_of(&values, "rss_bytes").number, 124 * sysconf(_SC_PAGESIZE));
+	assert_int_equal(value_of(&values, "rss_limit_bytes").number, ABSENT);
+	assert_int_equal(value_of(&values, "rt_priority").number, 140);
+	assert_string_equal(value_of(&values, "policy").text, "BATCH");
+	assert_int_equal(value_of(&values, "blkio_us").number, 142 * tick_us);
+	assert_int_equal(value_of(&values, "exit_code").number, 152);
+	start_us = value_of(&values, "start_time").number;
 	assert_true(start_us <= clock_utc_us() &&
 		    start_us >= clock_utc_us() - clock_boot_ns() / NS_PER_US + 121 * tick_us);
 }
 
 static void status_and_io_are_read(void **state)
 {
-	struct account account = parse(NEED_STATUS, status_text), io = parse(NEED_IO, io_text);
+	struct proc_values values = parse(NEED_STATUS, status_text), io = parse(NEED_IO, io_text);
 
 	(void)state;
-	assert_string_equal(value_of(&account, "umask").text, "0022");
-	assert_int_equal(value_of(&account, "ruid").number, 10);
-	assert_int_equal(value_of(&account, "rgid").number, 20);
-	assert_int_equal(value_of(&account, "gid").number, 21);
-	assert_string_equal(value_of(&account, "groups").text, "4 24");
-	assert_string_equal(value_of(&account, "nspid").text, "7 3");
-	assert_int_equal(value_of(&account, "vm_peak_bytes").number, 65 * 1024);
-	assert_int_equal(value_of(&account, "hugetlb_bytes").number, 78 * 1024);
-	assert_int_equal(value_of(&account, "vm_pmd_bytes").number, 79 * 1024);
-	assert_int_equal(value_of(&account, "sigblk").number, -1);
-	assert_int_equal(value_of(&account, "capamb").number, 0x90);
-	assert_string_equal(value_of(&account, "cpus_allowed").text, "f,00000003");
-	assert_string_equal(value_of(&account, "cpus_allowed_list").text, "0-1,32-35");
+	assert_string_equal(value_of(&values, "umask").text, "0022");
+	assert_int_equal(value_of(&values, "ruid").number, 10);
+	assert_int_equal(value_of(&values, "rgid").number, 20);
+	assert_int_equal(value_of(&values, "gid").number, 21);
+	assert_string_equal(value_of(&values, "groups").text, "4 24");
+	assert_string_equal(value_of(&values, "nspid").text, "7 3");
+	assert_int_equal(value_of(&values, "vm_peak_bytes").number, 65 * 1024);
+	assert_int_equal(value_of(&values, "hugetlb_bytes").number, 78 * 1024);
+	assert_int_equal(value_of(&values, "vm_pmd_bytes").number, 79 * 1024);
+	assert_int_equal(value_of(&values, "sigblk").number, -1);
+	assert_int_equal(value_of(&values, "capamb").number, 0x90);
+	assert_string_equal(value_of(&values, "cpus_allowed").text, "f,00000003");
+	assert_string_equal(value_of(&values, "cpus_allowed_list").text, "0-1,32-35");
 	assert_int_equal(value_of(&io, "rchar_bytes").number, 96);
 	assert_int_equal(value_of(&io, "cancelled_write_bytes").number, 102);
 }
 
 static void what_is_odd_is_absent(void **state)
 {
-	struct account account;
+	struct proc_values values;
 
 	(void)state;
-	account = parse(NEED_STAT, "7 no parenthesis");
-	assert_int_equal(value_of(&account, "pgrp").number, ABSENT);
-	account = parse(NEED_STAT, "7 (a) S 1 x 3");
-	assert_int_equal(value_of(&account, "pgrp").number, ABSENT);
-	assert_int_equal(value_of(&account, "session").number, 3);
-	account = parse(NEED_STATUS,
-			"VmPeak:\t99999999999999999999 kB\nVmLck:\t9223372036854775807 kB\n"
-			"SigQ:\nGid:\t5\nSigPnd:\t00000000000000000\nNgid 5\nFDSize:\t5");
-	assert_int_equal(value_of(&account, "vm_peak_bytes").number, ABSENT);
-	assert_int_equal(value_of(&account, "vm_locked_bytes").number, ABSENT);
-	assert_null(value_of(&account, "sigq").text);
-	assert_int_equal(value_of(&account, "rgid").number, 5);
-	assert_int_equal(value_of(&account, "gid").number, ABSENT);
-	assert_int_equal(value_of(&account, "sigpnd").number, ABSENT);
-	assert_int_equal(value_of(&account, "ngid").number, ABSENT);
-	assert_int_equal(value_of(&account, "fdsize").number, ABSENT); /* cut off */
+	values = parse(NEED_STAT, "7 no parenthesis");
+	assert_int_equal(value_of(&values, "pgrp").number, ABSENT);
+	values = parse(NEED_STAT, "7 (a) S 1 x 3");
+	assert_int_equal(value_of(&values, "pgrp").number, ABSENT);
+	assert_int_equal(value_of(&values, "session").number, 3);
+	values = parse(NEED_STATUS,
+		       "VmPeak:\t99999999999999999999 kB\nVmLck:\t9223372036854775807 kB\n"
+		       "SigQ:\nGid:\t5\nSigPnd:\t00000000000000000\nNgid 5\nFDSize:\t5");
+	assert_int_equal(value_of(&values, "vm_peak_bytes").number, ABSENT);
+	assert_int_equal(value_of(&values, "vm_locked_bytes").number, ABSENT);
+	assert_null(value_of(&values, "sigq").text);
+	assert_int_equal(value_of(&values, "rgid").number, 5);
+	assert_int_equal(value_of(&values, "gid").number, ABSENT);
+	assert_int_equal(value_of(&values, "sigpnd").number, ABSENT);
+	assert_int_equal(value_of(&values, "ngid").number, ABSENT);
+	assert_int_equal(value_of(&values, "fdsize").number, ABSENT); /* cut off */
 }
 
-static struct sample fill(struct lookup *lookup, struct account *account, uint64_t sequence,
+static struct sample fill(struct lookup *lookup, struct proc_values *values, uint64_t sequence,
 			  int64_t now_ns)
 {
 	struct lookup_hint hint = {.sequence = sequence};
@@ -170,8 +170,8 @@ static struct sample fill(struct lookup *lookup, struct account *account, uint64
 	sample.kthread = 0;
 	sample.state = DOING_SLEEP;
 	sample.comm = name_of_string("one");
-	*account = *account_absent();
-	sample.account = account;
+	*values = *proc_values_absent();
+	sample.proc_values = values;
 	lookup_fill(lookup, &sample, &hint, NEED_IO, now_ns);
 	return sample;
 }
@@ -180,7 +180,7 @@ static void is_kept_for_a_while(void **state)
 {
 	const struct column *read = sample_column_find("read_bytes");
 	struct lookup *lookup;
-	struct account account;
+	struct proc_values values;
 	struct fake_proc proc;
 	struct sample sample;
 
@@ -188,15 +188,15 @@ static void is_kept_for_a_while(void **state)
 	fake_proc_init(&proc);
 	lookup = lookup_new(proc.root);
 	fake_proc_put(&proc, 7, 7, "io", "read_bytes: 1\n");
-	sample = fill(lookup, &account, 1, NS_PER_SECOND);
+	sample = fill(lookup, &values, 1, NS_PER_SECOND);
 	assert_int_equal(sample_value(read, &sample).number, 1);
 	fake_proc_put(&proc, 7, 7, "io", "read_bytes: 2\n");
-	sample = fill(lookup, &account, 1, NS_PER_SECOND + LOOKUP_RAN_NS);
+	sample = fill(lookup, &values, 1, NS_PER_SECOND + LOOKUP_RAN_NS);
 	assert_int_equal(sample_value(read, &sample).number, 1); /* it did not run */
-	sample = fill(lookup, &account, 2, NS_PER_SECOND + LOOKUP_RAN_NS);
+	sample = fill(lookup, &values, 2, NS_PER_SECOND + LOOKUP_RAN_NS);
 	assert_int_equal(sample_value(read, &sample).number, 2);
 	fake_proc_drop(&proc, 7, 7);
-	sample = fill(lookup, &account, 3, NS_PER_SECOND + 3 * LOOKUP_RAN_NS);
+	sample = fill(lookup, &values, 3, NS_PER_SECOND + 3 * LOOKUP_RAN_NS);
 	assert_int_equal(sample_value(read, &sample).number, ABSENT);
 	lookup_free(lookup);
 	fake_proc_done(&proc);
@@ -205,18 +205,27 @@ static void is_kept_for_a_while(void **state)
 /* Accounts stay where they are as more are taken. */
 static void rooms_stay(void **state)
 {
-	struct account_room room = {0};
-	struct account *first = account_room_take(&room), *last = first;
+	struct proc_values_room room = {0};
+	struct proc_values *first = proc_values_room_take(&room), *last = first;
 
 	(void)state;
 	for (int i = 0; i < 1000; i++) {
-		last = account_room_take(&room);
+		last = proc_values_room_take(&room);
 		last->slots[0].number = i;
 	}
 	assert_int_equal(room.blocks[0][0].slots[0].number, first->slots[0].number);
-	account_room_clear(&room);
-	assert_ptr_equal(account_room_take(&room), first);
-	account_room_done(&room);
+	proc_values_room_clear(&room);
+	assert_ptr_equal(proc_values_room_take(&room), first);
+	proc_values_room_return(&room, NULL);
+	last = proc_values_room_take(&room);
+	proc_values_room_return(&room, first); /* not the last one */
+	proc_values_room_return(&room, last);
+	assert_ptr_equal(proc_values_room_take(&room), last);
+	proc_values_room_return(&room, last);
+	proc_values_room_return(&room, first);
+	proc_values_room_return(&room, first);
+	assert_int_equal(room.count, 0);
+	proc_values_room_done(&room);
 }
 
 int main(void)

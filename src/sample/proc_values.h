@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What /proc tells of a thread in its stat, status and io: some hundred numbers and words, each
+ * a column. A sample only points to them, and they are kept only where one of them was asked for,
+ * so that nobody else copies them. */
+#ifndef TSNAP_SAMPLE_PROC_VALUES_H
+#define TSNAP_SAMPLE_PROC_VALUES_H
+
+#include <stddef.h>
+
+#include "sample/column.h"
+
+#define PROC_VALUES_SLOTS 104
+#define NEEDS_PROC_VALUES (NEED_STAT | NEED_STATUS | NEED_IO)
+
+struct proc_values {
+	union value slots[PROC_VALUES_SLOTS];
+};
+
+/* A sample with those values behind it, where the offsets of columns lead to. */
+struct sample_wide {
+	struct sample sample;
+	struct proc_values proc_values;
+};
+
+/* Of a column whose value is one of them, and its slot. */
+static inline bool column_is_proc_value(const struct column *column)
+{
+	return column->offset >= offsetof(struct sample_wide, proc_values);
+}
+
+static inline size_t proc_values_slot(const struct column *column)
+{
+	return (column->offset - offsetof(struct sample_wide, proc_values)) / sizeof(union value);
+}
+
+/* All slots absent. */
+const struct proc_values *proc_values_absent(void);
+
+/* Fills room from sample, and returns it: for column_read() of any column. */
+const void *sample_widen(struct sample_wide *room, const struct sample *sample);
+
+/* The value of any column. */
+static inline union value sample_value(const struct column *column, const struct sample *sample)
+{
+	if (!column_is_proc_value(column))
+		return column_read(column, sample);
+	return (sample->proc_values ? sample->proc_values : proc_values_absent())
+		->slots[proc_values_slot(column)];
+}
+
+/* Those of a scan's samples; they stay where they are until the next one. Zeroed is empty.
+ */
+struct proc_values_room {
+	struct proc_values **blocks;
+	size_t block_count, count;
+};
+
+/* One more, all of it absent. */
+struct proc_values *proc_values_room_take(struct proc_values_room *room);
+/* Takes them back, if they were the last ones taken; NULL: does nothing. */
+void proc_values_room_return(struct proc_values_room *room, const struct proc_values *values);
+void proc_values_room_clear(struct proc_values_room *room); /* keeps the memory */
+void proc_values_room_done(struct proc_values_room *room);
+
+#endif
