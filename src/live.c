@@ -105,17 +105,6 @@ static int live_next(struct source *source, struct scan *scan, struct error *e)
 	return 1;
 }
 
-static void missed_add_row(struct source_facts *facts, const char *what, uint64_t count)
-{
-	facts->missed[facts->missed_count++] = (struct source_missed){.what = what, .count = count};
-}
-
-static void missed_add_standing(struct source_facts *facts, const char *what, int64_t count)
-{
-	missed_add_row(facts, what, (uint64_t)count);
-	facts->missed[facts->missed_count - 1].standing = true;
-}
-
 /* The first scan after that looks all up again, which it does every few hours at most. */
 static void live_release(struct source *source)
 {
@@ -132,11 +121,42 @@ static void live_release(struct source *source)
 	live->lookup = lookup_new(PROC);
 }
 
+static void scans_describe(const struct live *live, struct source_facts *facts)
+{
+	source_facts_miss(facts, "late scans (the one before took too long: a lower rate, or -p)",
+			  live->late_count[LATE_WORK]);
+	source_facts_miss(facts, "late scans (tsnap waited for a CPU, or for its output)",
+			  live->late_count[LATE_WAIT]);
+	source_facts_miss(facts, "late scans (the map was made larger)",
+			  live->late_count[LATE_GROWTH]);
+	source_facts_miss(facts, "records that kept changing while they were read",
+			  live->kernel.table.torn_count);
+	source_facts_miss(facts, "scans that could not see the whole map",
+			  live->kernel.table.unfinished_count);
+}
+
+static void lacking_describe(const struct live *live, struct source_facts *facts)
+{
+	const struct host *host = &live->kernel.host;
+
+	if (live->needs & (NEED_FILE | NEED_EXE | NEED_SYSCALL) &&
+	    (!host->cap_ptrace || !host->cap_read))
+		source_facts_lack(facts,
+				  "kind of fact: files, programs and earlier calls of other "
+				  "users' threads (needs CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH)");
+	if (lookup_sockets_error(live->lookup))
+		source_facts_lack(facts,
+				  "kind of fact: connections of sockets (the kernel does not tell "
+				  "them here, by sock_diag)");
+}
+
 static void live_describe(struct source *source, struct source_facts *facts)
 {
 	struct live *live = (struct live *)source;
 	const struct kernel *kernel = &live->kernel;
-	uint64_t ns, runs, full = kernel_map_full_count(&live->kernel) + live->seed.unfit_count;
+	struct probe_counters counters = kernel_counters(&live->kernel);
+	struct source_missed *missed;
+	uint64_t ns, runs, full = counters.map_full + live->seed.unfit_count;
 
 	*facts = (struct source_facts){.bpf_ns = ABSENT, .bpf_runs = ABSENT};
 	snprintf(facts->host, SOURCE_TEXT_SIZE, "%s", kernel->host.name);
@@ -148,58 +168,39 @@ static void live_describe(struct source *source, struct source_facts *facts)
 		facts->bpf_ns = (int64_t)ns;
 		facts->bpf_runs = (int64_t)runs;
 	}
-	missed_add_row(facts, "late scans (the one before took too long: a lower rate, or -p)",
-		       live->late_count[LATE_WORK]);
-	missed_add_row(facts, "late scans (tsnap waited for a CPU, or for its output)",
-		       live->late_count[LATE_WAIT]);
-	missed_add_row(facts, "late scans (the map was made larger)",
-		       live->late_count[LATE_GROWTH]);
-	missed_add_row(facts, "records that kept changing while they were read",
-		       kernel->table.torn_count);
-	missed_add_row(facts, "scans that could not see the whole map",
-		       kernel->table.unfinished_count);
+	scans_describe(live, facts);
 	live_account_missed(live, facts);
-	missed_add_row(facts, "names beyond what tsnap keeps in memory", names_refused());
+	source_facts_miss(facts, "names beyond what tsnap keeps in memory", names_refused());
 	live_absent_describe(kernel, live->needs, facts);
-	if (live->needs & (NEED_FILE | NEED_EXE | NEED_SYSCALL) &&
-	    (!kernel->host.cap_ptrace || !kernel->host.cap_read))
-		missed_add_standing(facts,
-				    "kind of fact: files, programs and earlier calls of other "
-				    "users' threads (needs CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH)",
-				    1);
-	if (lookup_sockets_error(live->lookup))
-		missed_add_standing(
-			facts,
-			"kind of fact: connections of sockets (the kernel does not tell "
-			"them here, by sock_diag)",
-			1);
+	lacking_describe(live, facts);
 	if (live->translated) {
-		missed_add_standing(facts,
-				    "threads outside of this container's pid namespace (pid and "
-				    "tid are those inside)",
-				    live->other_threads);
-		facts->missed[facts->missed_count - 1].natural = true;
+		missed = source_facts_miss(
+			facts,
+			"threads outside of this container's pid namespace (pid and "
+			"tid are those inside)",
+			(uint64_t)live->other_threads);
+		missed->standing = missed->natural = true;
 	}
 	live_stacks_describe(&live->stacks, facts);
 	live_self_describe(&live->self, kernel, live->scan_count, &facts->self);
 	if (live->config->traces)
-		missed_add_row(facts, "events of --trace (more threads than histograms)",
-			       kernel_latency_full_count(&live->kernel));
+		source_facts_miss(facts, "events of --trace (more threads than fit the maps)",
+				  live->earlier.latency_full + counters.latency_full);
 	if (kernel->compiled.maps[KERNEL_MAP_BLOCK] >= 0)
-		missed_add_row(facts, "requests to block devices (too many in flight)",
-			       kernel_block_full_count(&live->kernel));
+		source_facts_miss(facts, "requests to block devices (too many in flight)",
+				  live->earlier.block_full + counters.block_full);
 	facts->chosen = text_string(&live->chosen);
 	facts->remarks = text_string(&live->remarks);
 	if (live->translated)
-		missed_add_row(facts,
-			       "times that a thread did not fit the map (raise --max-threads)",
-			       full);
-	else
+		source_facts_miss(facts,
+				  "times that a thread did not fit the map (raise --max-threads)",
+				  live->earlier.map_full + full);
+	if (!live->translated)
 		/* how many there are now, not how often one was refused */
-		missed_add_standing(facts, "threads that do not fit the map (raise --max-threads)",
-				    full && live->unfit_threads > 0
-					    ? live->unfit_threads
-					    : (int64_t)live->seed.unfit_count);
+		source_facts_miss(facts, "threads that do not fit the map (raise --max-threads)",
+				  full && live->unfit_threads > 0 ? (uint64_t)live->unfit_threads
+								  : live->seed.unfit_count)
+			->standing = true;
 }
 
 static void live_close(struct source *source)

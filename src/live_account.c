@@ -46,13 +46,13 @@ void live_account_done(struct live *live)
 
 void live_account_missed(const struct live *live, struct source_facts *facts)
 {
-	facts->missed[facts->missed_count++] = (struct source_missed){
-		.what = "births and ends of processes by more names than tsnap tells apart",
-		.count = live->dead.others};
-	facts->missed[facts->missed_count++] =
-		(struct source_missed){.what = "ends of threads that did not fit the map, so that "
-					       "their times are not known",
-				       .count = live->dead.unknown};
+	source_facts_miss(facts,
+			  "births and ends of processes by more names than tsnap tells apart",
+			  live->dead.others);
+	source_facts_miss(
+		facts,
+		"ends of threads that did not fit the map, so that their times are not known",
+		live->dead.unknown);
 }
 
 /* Both count for a moment: the old one until here, the new one from here on. */

@@ -14,8 +14,9 @@ static bool growth_due(struct live *live)
 	uint32_t most = live->kernel.table.entries_max;
 
 	return !live->config->max_threads && !live->config->share && !live->config->attach &&
-	       !live->grown_up && most < THREADS_MAX &&
-	       (live->threads > most - most / 8 || kernel_map_full_count(&live->kernel));
+	       !live->grown_up &&
+	       (live->threads > most - most / 8 || kernel_counters(&live->kernel).map_full) &&
+	       most < THREADS_MAX;
 }
 
 struct move {
@@ -80,6 +81,15 @@ static int growth_make(struct live *live, struct kernel *bigger, struct error *e
 	return thread_table_scan(&live->kernel.table, record_move, &move);
 }
 
+static void counters_keep(struct live *live)
+{
+	struct probe_counters counters = kernel_counters(&live->kernel);
+
+	live->earlier.map_full += counters.map_full;
+	live->earlier.latency_full += counters.latency_full;
+	live->earlier.block_full += counters.block_full;
+}
+
 int live_grow(struct live *live)
 {
 	struct error e = {0};
@@ -103,6 +113,7 @@ int live_grow(struct live *live)
 		latency_reader_begin(&bigger.latency, clock_monotonic_ns());
 	if (!latency_reader_end(&live->kernel.latency))
 		latency_reader_adopt(&bigger.latency, &live->kernel.latency);
+	counters_keep(live);
 	kernel_close(&live->kernel);
 	live->kernel = bigger;
 	live->moment.registers_known = bigger.compiled.stack_registers != 0;

@@ -271,24 +271,19 @@ void live_stacks_tell(struct live *live)
 	}
 }
 
-static void missed_add(struct source_facts *facts, const char *what, uint64_t count)
-{
-	if (count && facts->missed_count < SOURCE_MISSED_MAX)
-		facts->missed[facts->missed_count++] =
-			(struct source_missed){.what = what, .count = count};
-}
-
 void live_stacks_describe(const struct live_stacks *stacks, struct source_facts *facts)
 {
 	const uint64_t *ended = stacks->unwinder.ended;
 
 	if (!stacks->needs)
 		return;
-	missed_add(facts, "stacks not kept: the thread ran meanwhile", stacks->moved_count);
-	missed_add(facts, "user stacks that end before their outermost frame",
-		   ended[WALK_DEEP] + ended[WALK_LOST] + ended[WALK_OUTSIDE] + ended[WALK_UNREAD]);
-	missed_add(facts, "user stacks that could not be read (needs CAP_SYS_PTRACE)",
-		   stacks->unread_count + ended[WALK_GONE]);
-	missed_add(facts, "kernel stacks that could not be read (needs CAP_SYS_ADMIN)",
-		   stacks->kernel_refused_count);
+	source_facts_miss_any(facts, "stacks not kept: the thread ran meanwhile",
+			      stacks->moved_count);
+	source_facts_miss_any(facts, "user stacks that end before their outermost frame",
+			      ended[WALK_DEEP] + ended[WALK_LOST] + ended[WALK_OUTSIDE] +
+				      ended[WALK_UNREAD]);
+	source_facts_miss_any(facts, "user stacks that could not be read (needs CAP_SYS_PTRACE)",
+			      stacks->unread_count + ended[WALK_GONE]);
+	source_facts_miss_any(facts, "kernel stacks that could not be read (needs CAP_SYS_ADMIN)",
+			      stacks->kernel_refused_count);
 }

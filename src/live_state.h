@@ -73,8 +73,9 @@ struct live {
 	bool keep_house;	  /* in this scan */
 	bool sweep;		  /* in this round */
 	uint64_t late_count[LATE_COUNT], scan_count, growths;
-	int64_t beat_cpu_ns;	     /* clock_cpu_ns() at the last beat */
-	bool grown_up;		     /* the array can't be made larger */
+	struct probe_counters earlier; /* of the probes before each growth */
+	int64_t beat_cpu_ns;	       /* clock_cpu_ns() at the last beat */
+	bool grown_up;		       /* the array can't be made larger */
 	int64_t unfit_threads;	     /* in the last round; below 0: so many records are nobody's */
 	int64_t other_threads;	     /* of other pid namespaces, then */
 	struct text chosen, remarks; /* for -v, for everybody */

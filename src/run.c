@@ -259,13 +259,6 @@ static void facts_subtract(struct source_facts *now, const struct source_facts *
 								(int64_t)before->missed[j].count);
 }
 
-static void facts_add_refused(struct source_facts *facts, const char *what, int64_t refused)
-{
-	if (refused && facts->missed_count < SOURCE_MISSED_MAX)
-		facts->missed[facts->missed_count++] =
-			(struct source_missed){.what = what, .count = (uint64_t)refused};
-}
-
 static void distribution_take(void *to, const struct trace_kind *kind, const struct sample *who,
 			      const struct histogram *histogram)
 {
@@ -304,10 +297,10 @@ static int run_show(struct run *run, struct error *e)
 	run->source->describe(run->source, &now);
 	page = now;
 	facts_subtract(&page, &run->facts_before);
-	facts_add_refused(&page, SAMPLES_REFUSED, run->groups.refused);
+	source_facts_miss_any(&page, SAMPLES_REFUSED, (uint64_t)run->groups.refused);
 	run->refused = sum(run->refused, run->groups.refused);
-	facts_add_refused(&page, "events in more distributions than tsnap keeps",
-			  run->distributions.refused);
+	source_facts_miss_any(&page, "events in more distributions than tsnap keeps",
+			      (uint64_t)run->distributions.refused);
 	run->page.facts = &page;
 	if (run->renderer->grouped) {
 		run->facts_before = now;
@@ -478,7 +471,7 @@ static void run_tell_foot(struct run *run, void (*tell)(const char *lines))
 	struct text notes = {0};
 
 	run->source->describe(run->source, &facts);
-	facts_add_refused(&facts, SAMPLES_REFUSED, run->refused);
+	source_facts_miss_any(&facts, SAMPLES_REFUSED, (uint64_t)run->refused);
 	if (facts.self.asked) {
 		facts_subtract(&facts, &run->facts_before);
 		page_add_self(&notes, &(struct page){.facts = &facts});

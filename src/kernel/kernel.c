@@ -300,8 +300,7 @@ int kernel_ticks_read(struct kernel *kernel, const unsigned char *wanted, struct
 		       : kernel->host.cpus_possible;
 }
 
-/* Of all CPUs. */
-static struct probe_counters counters_read(struct kernel *kernel)
+struct probe_counters kernel_counters(struct kernel *kernel)
 {
 	_Static_assert(sizeof(struct probe_counters) % 8 == 0,
 		       "per-CPU values are rounded up to 8");
@@ -316,21 +315,6 @@ static struct probe_counters counters_read(struct kernel *kernel)
 		}
 	free(counters);
 	return sum;
-}
-
-uint64_t kernel_map_full_count(struct kernel *kernel)
-{
-	return counters_read(kernel).map_full;
-}
-
-uint64_t kernel_latency_full_count(struct kernel *kernel)
-{
-	return counters_read(kernel).latency_full;
-}
-
-uint64_t kernel_block_full_count(struct kernel *kernel)
-{
-	return counters_read(kernel).block_full;
 }
 
 int kernel_bpf_cost(struct kernel *kernel, uint64_t *ns, uint64_t *runs)

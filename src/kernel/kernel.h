@@ -64,12 +64,8 @@ void kernel_close(struct kernel *kernel); /* also after a failed open */
  * way to look). */
 int kernel_ticks_read(struct kernel *kernel, const unsigned char *wanted, struct cpu_tick *ticks);
 
-/* How often a thread did not fit the map. */
-uint64_t kernel_map_full_count(struct kernel *kernel);
-/* How many events of --trace did not fit theirs. */
-uint64_t kernel_latency_full_count(struct kernel *kernel);
-/* And how many requests in flight. */
-uint64_t kernel_block_full_count(struct kernel *kernel);
+/* What its probes could not do since they were attached, of all CPUs. */
+struct probe_counters kernel_counters(struct kernel *kernel);
 
 /* ns spent in tsnap's programs and their runs, since they were loaded; -ENODATA where the kernel
  * does not count (sysctl kernel.bpf_stats_enabled, since 5.1). */

@@ -22,7 +22,6 @@
 #define WORD_LETTER_WIDTH 640
 #define LABEL_PADDING 8
 #define LABEL_LEAST 22	 /* three letters */
-#define LINE_COLUMNS 170 /* of a subtitle */
 #define NAME_COLUMNS 400 /* C++ can go on for pages */
 #define ELLIPSIS "…"
 
@@ -149,7 +148,7 @@ static int lines_add(struct text *out, const char *class, const char *lines, int
 		size_t length = strcspn(lines, "\n");
 
 		text_add_format(out, "<text class=\"%s\" x=\"%d\" y=\"%d\">", class, MARGIN, y);
-		xml_add_fit(out, lines, length, LINE_COLUMNS);
+		xml_add_fit(out, lines, length, FLAME_LINE_COLUMNS);
 		text_add_string(out, "</text>\n");
 		lines += length + (lines[length] == '\n');
 	}

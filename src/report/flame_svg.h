@@ -10,7 +10,8 @@
 #include "base/text.h"
 #include "report/frame_tree.h"
 
-#define FLAME_DRAWN_MAX 20000 /* frames */
+#define FLAME_DRAWN_MAX 20000  /* frames */
+#define FLAME_LINE_COLUMNS 170 /* of a subtitle and the foot; what is longer is cut */
 
 struct flame {
 	const struct frame_tree *tree; /* sorted */

@@ -31,6 +31,8 @@ static void flame_add(struct text *out, const struct page *page)
 		text_add_char(&subtitle, '\n');
 		text_add_printable(&subtitle, page->command);
 	}
+	/* all of it: in lines as long as fit */
+	whole.width = FLAME_LINE_COLUMNS;
 	page_add_absent(&foot, &whole);
 	page_add_missed(&foot, &whole);
 	flame_svg_add(out, &(struct flame){

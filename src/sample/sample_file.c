@@ -313,13 +313,6 @@ static int sample_file_next(struct source *source, struct scan *scan, struct err
 	return 1;
 }
 
-static void facts_add_missed(struct source_facts *facts, const char *what, uint64_t count)
-{
-	if (count)
-		facts->missed[facts->missed_count++] =
-			(struct source_missed){.what = what, .count = count};
-}
-
 static void sample_file_describe(struct source *source, struct source_facts *facts)
 {
 	const struct sample_file *file = (const struct sample_file *)source;
@@ -331,8 +324,8 @@ static void sample_file_describe(struct source *source, struct source_facts *fac
 		.bpf_ns = ABSENT,
 		.bpf_runs = ABSENT,
 	};
-	facts_add_missed(facts, "row cut off at the end of the recording", file->reader.cut);
-	facts_add_missed(facts, "names did not fit tsnap's table", names_refused());
+	source_facts_miss_any(facts, "row cut off at the end of the recording", file->reader.cut);
+	source_facts_miss_any(facts, "names did not fit tsnap's table", names_refused());
 }
 
 static void sample_file_close(struct source *source)

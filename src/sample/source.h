@@ -15,7 +15,8 @@
 #include "sample/trace_kind.h"
 
 #define SOURCE_TEXT_SIZE 128
-#define SOURCE_MISSED_MAX 24
+#define SOURCE_MISSED_MAX 64
+#define SOURCE_MISSED_MORE "or more kinds that were missed are not told: there is no room for them"
 #define SOURCE_ABSENT_MAX 16
 #define SCAN_PART 256 /* samples of a part, so few that they stay in the cache */
 
@@ -50,6 +51,16 @@ struct source_facts {
 				none */
 	const char *chosen;  /* lines for -v on how samples are got, the source's; NULL: none */
 };
+
+/* Adds a row, and returns it: its flags are the caller's to set. Past SOURCE_MISSED_MAX the last
+ * row becomes one that tells so. */
+struct source_missed *source_facts_miss(struct source_facts *facts, const char *what,
+					uint64_t count);
+/* The same, but nothing of nothing: NULL. --self tells the rows of the other one always. */
+struct source_missed *source_facts_miss_any(struct source_facts *facts, const char *what,
+					    uint64_t count);
+/* A row of something that this host does not tell: "kind of fact: ..." and why. */
+void source_facts_lack(struct source_facts *facts, const char *what);
 
 /* Takes a histogram of one thread. who: whatever is known of it, and the kind's own fields. */
 typedef void trace_taker(void *to, const struct trace_kind *kind, const struct sample *who,

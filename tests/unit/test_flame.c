@@ -5,6 +5,7 @@
 #include "report/flame_layout.h"
 #include "report/flame_svg.h"
 #include "report/fold.h"
+#include "report/renderer.h"
 
 static const struct frame_node *node_of(const struct frame_tree *tree, const char *name)
 {
@@ -191,6 +192,25 @@ static void words_are_escaped(void **state)
 	frame_tree_done(&tree);
 }
 
+/* However much was missed, the foot has room for all of it. */
+static void all_that_was_missed_is_told(void **state)
+{
+	struct source_facts facts = {.cpus = ABSENT, .rate_hz = ABSENT};
+	struct column_list list = {.count = 0};
+	struct grid grid = {.list = &list};
+	struct tally tally = {.scans = 0};
+	struct page page = {.grid = &grid, .tally = &tally, .facts = &facts};
+	struct text out = {0};
+
+	(void)state;
+	for (int i = 0; i < 9; i++)
+		source_facts_miss(&facts, "things of which a line tells no more than some", 1);
+	source_facts_miss(&facts, "the last thing", 1);
+	renderer_flame.add(&out, &page);
+	assert_has(&out, "the last thing</text>");
+	text_done(&out);
+}
+
 static void changes_are_told(void **state)
 {
 	struct frame_tree tree = {0};
@@ -250,6 +270,7 @@ int main(void)
 		cmocka_unit_test(equal_frames_are_culled),
 		cmocka_unit_test(frames_are_lent),
 		cmocka_unit_test(words_are_escaped),
+		cmocka_unit_test(all_that_was_missed_is_told),
 		cmocka_unit_test(changes_are_told),
 		cmocka_unit_test(nothing_to_draw),
 	};

@@ -33,6 +33,25 @@ static const struct source_facts facts_example = {
 		},
 };
 
+/* However many there are: those beyond are told of, and what stands behind them is not hurt. */
+static void missed_are_bounded(void **state)
+{
+	struct source_facts facts = {.absent_count = 7};
+
+	(void)state;
+	assert_null(source_facts_miss_any(&facts, "nothing", 0));
+	for (uint64_t i = 1; i <= SOURCE_MISSED_MAX; i++)
+		assert_int_equal(source_facts_miss(&facts, "row", i)->count, i);
+	assert_int_equal(facts.missed_count, SOURCE_MISSED_MAX);
+	source_facts_miss_any(&facts, "one too many", 5)->standing = true;
+	assert_int_equal(facts.missed_count, SOURCE_MISSED_MAX);
+	assert_string_equal(facts.missed[SOURCE_MISSED_MAX - 2].what, "row");
+	assert_string_equal(facts.missed[SOURCE_MISSED_MAX - 1].what, SOURCE_MISSED_MORE);
+	assert_int_equal(facts.missed[SOURCE_MISSED_MAX - 1].count, 1);
+	assert_null(facts.absent[0].why);
+	assert_int_equal(facts.absent_count, 7);
+}
+
 static void expect_shown(const struct source_facts *facts, size_t width, const char *expected)
 {
 	struct page page = {.facts = facts, .width = width};
@@ -201,6 +220,7 @@ static void groups_follow_needs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(missed_are_bounded),
 		cmocka_unit_test(cost_is_shown),
 		cmocka_unit_test(unknown_is_not_zero),
 		cmocka_unit_test(fits_narrow_pages),
