@@ -16,7 +16,7 @@ static bool growth_due(struct live *live)
 	return !live->config->max_threads && !live->config->share && !live->config->attach &&
 	       !live->grown_up &&
 	       (live->threads > most - most / 8 || kernel_counters(&live->kernel).map_full) &&
-	       most < THREADS_MAX;
+	       most < host_threads_limit(&live->kernel.host);
 }
 
 struct move {
@@ -65,6 +65,7 @@ static void record_move(void *to, const struct thread_state *old)
 
 static int growth_make(struct live *live, struct kernel *bigger, struct error *e)
 {
+	int64_t limit = host_threads_limit(&live->kernel.host);
 	struct kernel_options options;
 	struct move move = {live, bigger};
 	int err;
@@ -73,8 +74,10 @@ static int growth_make(struct live *live, struct kernel *bigger, struct error *e
 	options.threads_max = 2 * (int64_t)live->kernel.table.entries_max;
 	if (options.threads_max < 2 * host_threads_count())
 		options.threads_max = 2 * host_threads_count();
-	if (options.threads_max > THREADS_MAX)
-		options.threads_max = THREADS_MAX;
+	/* records of processes that end wait for the kernel's RCU: there may be many more of them
+	 * than of threads, but no more than ids */
+	if (options.threads_max > limit)
+		options.threads_max = limit;
 	err = kernel_open(bigger, &options, e);
 	if (err)
 		return err;

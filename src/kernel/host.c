@@ -11,6 +11,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#define PID_MAX_LIMIT (1 << 22) /* include/linux/threads.h, on 64-bit kernels */
+
 ssize_t host_file_read(const char *path, char *text, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -220,4 +222,16 @@ int64_t host_threads_count(void)
 	/* "0.20 0.18 0.12 1/80 11206": runnable/all, proc(5) */
 	slash = strchr(text, '/');
 	return slash ? strtoll(slash + 1, NULL, 10) : -EINVAL;
+}
+
+int64_t host_threads_limit(const struct host *host)
+{
+	char text[HOST_TEXT_SIZE];
+	int64_t limit = 0;
+
+	/* since 6.14 each pid namespace has its own */
+	if (host_pids_first(host) &&
+	    host_file_read("/proc/sys/kernel/pid_max", text, sizeof(text)) > 0)
+		limit = strtoll(text, NULL, 10);
+	return limit > 0 && limit < PID_MAX_LIMIT ? limit : PID_MAX_LIMIT;
 }

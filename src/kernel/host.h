@@ -48,4 +48,8 @@ int host_cpus_online(int *cpus, int count);
  * unreadable. */
 int64_t host_threads_count(void);
 
+/* Thread ids are below it, so there are never more threads: the sysctl kernel.pid_max, where it is
+ * the whole host's; elsewhere PID_MAX_LIMIT. */
+int64_t host_threads_limit(const struct host *host);
+
 #endif

@@ -70,13 +70,15 @@ int kernel_plan(struct kernel *kernel, const struct kernel_options *options, str
 		      : probe_plan_make(options->groups, kernel_has, kernel, &kernel->plan, e);
 }
 
-static uint32_t threads_max(const struct kernel_options *options)
+static uint32_t threads_max(const struct host *host, const struct kernel_options *options)
 {
-	int64_t now = host_threads_count();
+	int64_t wanted = host_threads_count() * 3 / 2, limit = host_threads_limit(host);
 
 	if (options->threads_max)
 		return (uint32_t)options->threads_max;
-	return now * 3 / 2 > THREADS_MIN ? (uint32_t)(now * 3 / 2) : THREADS_MIN;
+	if (wanted < THREADS_MIN)
+		wanted = THREADS_MIN;
+	return (uint32_t)(wanted < limit ? wanted : limit);
 }
 
 static struct compile_request request_of(struct kernel *kernel,
@@ -88,7 +90,7 @@ static struct compile_request request_of(struct kernel *kernel,
 		.types_choice = options->types_choice,
 		.btf_file = options->btf_file,
 		.offsets_file = options->offsets_file,
-		.threads_max = threads_max(options),
+		.threads_max = threads_max(&kernel->host, options),
 		.latency_kinds = options->latency_kinds,
 		.block_argument = options->groups >> GROUP_BLOCK_ISSUE & 1 &&
 				  fact_has(&kernel->facts, FACT_BLOCK_QUEUE_ARGUMENT),
