@@ -274,9 +274,11 @@ void live_stacks_tell(struct live *live)
 void live_stacks_describe(const struct live_stacks *stacks, struct source_facts *facts)
 {
 	const uint64_t *ended = stacks->unwinder.ended;
+	struct stack_names_counts names;
 
 	if (!stacks->needs)
 		return;
+	names = stack_names_count(stacks->names);
 	source_facts_miss_any(facts, "stacks not kept: the thread ran meanwhile",
 			      stacks->moved_count);
 	source_facts_miss_any(facts, "user stacks that end before their outermost frame",
@@ -286,4 +288,16 @@ void live_stacks_describe(const struct live_stacks *stacks, struct source_facts 
 			      stacks->unread_count + ended[WALK_GONE]);
 	source_facts_miss_any(facts, "kernel stacks that could not be read (needs CAP_SYS_ADMIN)",
 			      stacks->kernel_refused_count);
+	source_facts_miss_any(facts, "files with more functions than are read", names.cut);
+	source_facts_miss_any(facts,
+			      "processes whose perf-PID.map is no plain file, or another user's",
+			      names.refused);
+	source_facts_miss_any(facts,
+			      "tables of files given back for want of room (they are read again)",
+			      names.unloaded + stacks->modules.shrunk);
+	source_facts_miss_any(facts, "stacks of samples that found no room in the memory for them",
+			      stacks->table.refused);
+	source_facts_miss_any(facts,
+			      "times that the memory for stacks was full and all of it forgotten",
+			      stacks->clear_count);
 }

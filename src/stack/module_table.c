@@ -154,6 +154,7 @@ uint32_t module_of_process(struct module_table *table, int64_t pid, int64_t tid,
 	if (!module)
 		return MODULE_NONE;
 	module->kind = FRAME_JIT;
+	module->pid = pid;
 	module->tid = tid;
 	module->uid = uid;
 	module->table.without = true;
@@ -177,6 +178,7 @@ static void sources_trim(struct module_table *table, const struct module *newest
 			return;
 		table->source_bytes -= frame_table_source_bytes(&oldest->table);
 		frame_table_shrink(&oldest->table);
+		table->shrunk++;
 	}
 }
 

@@ -35,7 +35,8 @@ struct module {
 	int fd;		     /* -1: in no file */
 	char *image;	     /* the vDSO's bytes, or NULL */
 	struct elf_file elf; /* constant from then on */
-	int64_t tid, uid;    /* of a process that has it: root of its files; JIT: its own */
+	int64_t tid, uid;    /* of a process that has it: root of its files; JIT: its own, */
+	int64_t pid;	     /* whose first thread may have ended, as may that one */
 	struct frame_table table;
 	int64_t used;
 	struct symbols *symbols; /* stack_names' own */
@@ -48,6 +49,7 @@ struct module_table {
 	int64_t uses;
 	size_t source_bytes;
 	uint64_t refused; /* files beyond count_max */
+	uint64_t shrunk;  /* unwind tables given back for want of room, read again when asked for */
 };
 
 void module_table_init(struct module_table *table); /* and takes a share of all descriptors */

@@ -57,10 +57,12 @@ int perf_map_open(struct perf_map *map, const char *proc_root, int64_t tid, int6
 		return -ENOENT;
 	snprintf(path, sizeof(path), "tmp/perf-%lld.map", (long long)inner);
 	map->fd = process_file_open(proc_root, tid, path, true);
+	map->refused = map->fd == -ELOOP || map->fd == -EINVAL; /* a link; no file */
 	if (map->fd < 0)
 		return map->fd;
 	if (fstat(map->fd, &file) || (file.st_uid && (int64_t)file.st_uid != uid)) {
 		perf_map_done(map);
+		map->refused = true;
 		return -EPERM;
 	}
 	return 0;
@@ -109,13 +111,41 @@ void perf_map_read(struct perf_map *map)
 		symbol_table_sort(&map->table, true);
 }
 
+/* Whether what was read of one is the beginning of the other. */
+static bool same_map(const struct perf_map *map, const struct perf_map *now)
+{
+	struct stat old, file;
+
+	return map->fd >= 0 && !fstat(map->fd, &old) && !fstat(now->fd, &file) &&
+	       old.st_dev == file.st_dev && old.st_ino == file.st_ino &&
+	       (uint64_t)file.st_size >= map->read_bytes;
+}
+
+void perf_map_read_again(struct perf_map *map, const char *proc_root, int64_t tid, int64_t uid)
+{
+	struct perf_map now;
+
+	if (!perf_map_open(&now, proc_root, tid, uid)) {
+		if (same_map(map, &now)) {
+			perf_map_done(&now);
+		} else {
+			perf_map_done(map);
+			*map = now;
+		}
+	} else {
+		map->refused = map->refused || now.refused;
+	}
+	if (map->fd >= 0)
+		perf_map_read(map);
+}
+
 bool perf_map_name(const struct perf_map *map, uint64_t address, char *name, size_t size)
 {
 	const struct symbol *symbol = symbol_find(&map->table, address);
 	ssize_t got;
 	char *end;
 
-	if (!symbol)
+	if (!symbol || map->fd < 0)
 		return false;
 	got = pread(map->fd, name, size - 1, (off_t)symbol_place(symbol));
 	if (got <= 0)

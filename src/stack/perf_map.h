@@ -16,7 +16,8 @@
 struct perf_map {
 	int fd; /* -1: none */
 	uint64_t read_bytes;
-	bool cut; /* longer than is read */
+	bool cut;     /* longer than is read */
+	bool refused; /* there is one, but it may not be believed */
 	struct symbol_table table;
 };
 
@@ -29,10 +30,13 @@ struct perf_map_line {
 bool perf_map_parse(const char *line, size_t length, struct perf_map_line *parsed);
 
 /* The map of that process, in its own /tmp and by its own number, if it is a file of its owner (or
- * root's) and no link. 0 or -errno; *map is zeroed but for fd before. */
+ * root's) and no link. 0 or -errno. */
 int perf_map_open(struct perf_map *map, const char *proc_root, int64_t tid, int64_t uid);
 /* Reads what was added to it. fd: any file. */
 void perf_map_read(struct perf_map *map);
+/* The same of a map that was opened before, or was not there: a new one (exec, a number given anew)
+ * takes its place. */
+void perf_map_read_again(struct perf_map *map, const char *proc_root, int64_t tid, int64_t uid);
 void perf_map_done(struct perf_map *map);
 
 /* The function's name, cut at size - 1. */

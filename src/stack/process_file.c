@@ -59,7 +59,16 @@ int process_file_open(const char *proc_root, int64_t tid, const char *path, bool
 	return fd;
 }
 
-int64_t process_inner_pid(const char *proc_root, int64_t tid)
+bool process_has_root(const char *proc_root, int64_t tid)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%lld/root", proc_root, (long long)tid);
+	return !access(path, F_OK);
+}
+
+/* The last of the ids that status has in that line, or tid if it has none; -1: it is gone. */
+static int64_t status_inner(const char *proc_root, int64_t tid, const char *key)
 {
 	char path[PATH_MAX], text[4096], *line, *last;
 	ssize_t length;
@@ -74,12 +83,17 @@ int64_t process_inner_pid(const char *proc_root, int64_t tid)
 	if (length <= 0)
 		return -1;
 	text[length] = '\0';
-	/* NStgid, 4.1: the thread group's in each namespace, the innermost last */
-	line = strstr(text, "\nNStgid:\t");
+	line = strstr(text, key);
 	if (!line)
 		return tid;
-	line += strlen("\nNStgid:\t");
+	line += strlen(key);
 	line[strcspn(line, "\n")] = '\0';
 	last = strrchr(line, '\t');
 	return strtoll(last ? last + 1 : line, NULL, 10);
+}
+
+/* NStgid, 4.1: ids in each namespace, the innermost last. */
+int64_t process_inner_pid(const char *proc_root, int64_t tid)
+{
+	return status_inner(proc_root, tid, "\nNStgid:\t");
 }

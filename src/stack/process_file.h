@@ -11,6 +11,9 @@
  * or -errno. */
 int process_file_open(const char *proc_root, int64_t tid, const char *path, bool plain);
 
+/* Whether there is a way to them: not by a thread that has ended. */
+bool process_has_root(const char *proc_root, int64_t tid);
+
 /* The process' number in its own pid namespace, or -1. */
 int64_t process_inner_pid(const char *proc_root, int64_t tid);
 

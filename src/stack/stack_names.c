@@ -44,6 +44,7 @@ struct stack_names {
 	struct name_work *work;
 	uint64_t taken, done, todo;
 	bool end;
+	struct stack_names_counts counts;
 	/* the thread's own */
 	pthread_t thread;
 	bool threaded;
@@ -66,6 +67,9 @@ static void *names_thread(void *of)
 		work->found =
 			symbols_name(&names->symbols, work->module, work->address, work->name);
 		pthread_mutex_lock(&names->lock);
+		names->counts = (struct stack_names_counts){names->symbols.cut_count,
+							    names->symbols.refused_count,
+							    names->symbols.unloaded_count};
 		names->done++;
 		if (names->done == names->todo)
 			pthread_cond_signal(&names->less);
@@ -248,6 +252,16 @@ struct frame_view stack_names_get(struct stack_names *names, uint32_t number)
 		.libc = module && module->libc,
 		.final = frame->state == NAME_KNOWN || frame->state == NAME_NONE,
 	};
+}
+
+struct stack_names_counts stack_names_count(struct stack_names *names)
+{
+	struct stack_names_counts counts;
+
+	pthread_mutex_lock(&names->lock);
+	counts = names->counts;
+	pthread_mutex_unlock(&names->lock);
+	return counts;
 }
 
 bool stack_names_wait(struct stack_names *names, int64_t until_ns)

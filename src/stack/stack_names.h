@@ -43,6 +43,15 @@ uint32_t stack_names_kernel(struct stack_names *names, const char *function);
 /* What is known now; what is not is queued. */
 struct frame_view stack_names_get(struct stack_names *names, uint32_t frame);
 
+/* Since the start: files with more functions than are kept; processes whose map of a JIT's
+ * functions was not believed; tables of functions that were given back for want of room, and are
+ * read again when asked for. */
+struct stack_names_counts {
+	uint64_t cut, refused, unloaded;
+};
+
+struct stack_names_counts stack_names_count(struct stack_names *names);
+
 /* Waits until all that was queued is known, or until then (monotonic). Whether it is. */
 bool stack_names_wait(struct stack_names *names, int64_t until_ns);
 

@@ -36,6 +36,8 @@ static const char *const user_passed[] = {
 	"__nanosleep*",
 	"nanosleep",
 	"__restore_rt",
+	"vfork",
+	"__vfork",
 	"runtime/internal/syscall.*",
 	"internal/runtime/syscall.*",
 };
@@ -226,6 +228,8 @@ struct stack_words stack_table_words(struct stack_table *table, uint32_t number,
 	stack->function = stack_frame(table, stack, from).name;
 	path_tell(table, stack, from, &text);
 	text_clear(&text);
+	/* not that of a time when fewer names were known */
+	stack->folded = NULL;
 	if (folded)
 		folded_tell(table, stack, &text);
 	text_done(&text);

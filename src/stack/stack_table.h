@@ -36,7 +36,7 @@ struct stack_table {
 	uint32_t *frames; /* numbers of stack_names */
 	uint32_t frame_count;
 	size_t capacity, frame_capacity;
-	uint64_t refused;
+	uint64_t refused; /* stacks that found no room, since the start */
 };
 
 /* What is known of a stack in words; NULL where it has no frame. */

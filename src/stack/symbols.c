@@ -51,6 +51,7 @@ static void cache_trim(struct symbols_cache *cache, const struct symbols *newest
 		if (bytes <= cache->bytes_max || !oldest)
 			return;
 		symbols_unload(oldest);
+		cache->unloaded_count++;
 	}
 }
 
@@ -76,13 +77,20 @@ static void debug_add(const struct symbols_cache *cache, struct symbols *symbols
 		elf_symbols_add_debug(&symbols->elf, fd, &module->elf);
 }
 
+/* A thread of the process that is there, if any of the two that are known is. */
+static int64_t jit_thread(const struct symbols_cache *cache, const struct module *module)
+{
+	return process_has_root(cache->proc_root, module->pid) ? module->pid : module->tid;
+}
+
 static void symbols_load(struct symbols_cache *cache, struct symbols *symbols)
 {
 	struct module *module = symbols->module;
 
 	symbols->loaded = true;
 	if (module->kind == FRAME_JIT) {
-		perf_map_open(&symbols->map, cache->proc_root, module->tid, module->uid);
+		perf_map_open(&symbols->map, cache->proc_root, jit_thread(cache, module),
+			      module->uid);
 		return;
 	}
 	elf_symbols_add(&symbols->elf, &module->elf);
@@ -91,15 +99,17 @@ static void symbols_load(struct symbols_cache *cache, struct symbols *symbols)
 	elf_symbols_sort(&symbols->elf);
 }
 
-static bool name_find(struct symbols *symbols, uint64_t address, char *name, size_t size)
+static bool name_find(const struct symbols_cache *cache, struct symbols *symbols, uint64_t address,
+		      char *name, size_t size)
 {
-	if (symbols->module->kind != FRAME_JIT)
+	const struct module *module = symbols->module;
+
+	if (module->kind != FRAME_JIT)
 		return elf_symbol_name(&symbols->elf, address, name, size);
-	if (symbols->map.fd < 0)
-		return false;
 	if (perf_map_name(&symbols->map, address, name, size))
 		return true;
-	perf_map_read(&symbols->map);
+	perf_map_read_again(&symbols->map, cache->proc_root, jit_thread(cache, module),
+			    module->uid);
 	return perf_map_name(&symbols->map, address, name, size);
 }
 
@@ -113,11 +123,25 @@ void function_name_clean(char *name)
 	}
 }
 
+/* Counts each kind once for each file. */
+static void flaws_count(struct symbols_cache *cache, struct symbols *symbols)
+{
+	bool jit = symbols->module->kind == FRAME_JIT;
+	bool cut =
+		jit ? symbols->map.cut || symbols->map.table.refused : symbols->elf.table.refused;
+
+	cache->cut_count += cut && !symbols->cut;
+	symbols->cut = symbols->cut || cut;
+	cache->refused_count += jit && symbols->map.refused && !symbols->refused;
+	symbols->refused = symbols->refused || (jit && symbols->map.refused);
+}
+
 bool symbols_name(struct symbols_cache *cache, struct module *module, uint64_t address,
 		  char name[FUNCTION_NAME_SIZE])
 {
 	struct symbols *symbols = module->symbols;
 	char found[FUNCTION_NAME_SIZE];
+	bool known;
 
 	if (!symbols) {
 		symbols = module->symbols = memory_get(sizeof(*symbols));
@@ -129,7 +153,9 @@ bool symbols_name(struct symbols_cache *cache, struct module *module, uint64_t a
 		symbols_load(cache, symbols);
 	symbols->used = ++cache->uses;
 	cache_trim(cache, symbols);
-	if (!name_find(symbols, address, found, sizeof(found)))
+	known = name_find(cache, symbols, address, found, sizeof(found));
+	flaws_count(cache, symbols);
+	if (!known)
 		return false;
 	if (!name_demangle(found, name, FUNCTION_NAME_SIZE)) {
 		/* foo@@VERSION */

@@ -18,6 +18,8 @@ struct symbols {
 	struct elf_symbols elf;
 	struct perf_map map;
 	bool loaded;
+	bool cut;     /* there were more functions than are kept */
+	bool refused; /* the map of a JIT's functions was not believed */
 	int64_t used;
 	struct symbols *next; /* of all that are loaded */
 };
@@ -27,6 +29,9 @@ struct symbols_cache {
 	struct symbols *first;
 	int64_t uses;
 	size_t bytes_max;
+	uint64_t cut_count;	 /* files with more functions than are kept */
+	uint64_t refused_count;	 /* processes whose map is another user's, or no file */
+	uint64_t unloaded_count; /* tables given back for want of room */
 };
 
 /* Fills name, printable for people, cut where it is long; false where the function is not known. */

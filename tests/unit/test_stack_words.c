@@ -6,11 +6,13 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,6 +21,7 @@
 #include "stack/demangle.h"
 #include "stack/perf_map.h"
 #include "stack/stack_table.h"
+#include "stack/symbols.h"
 #include "unit.h"
 
 static void kernel_stacks_are_parsed(void **state)
@@ -102,11 +105,53 @@ static void maps_of_jits(void **state)
 	perf_map_done(&map);
 }
 
+static void map_write(const char *path, const char *text)
+{
+	int fd = open(path, O_CREAT | O_TRUNC | O_WRONLY, 0644);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+}
+
+/* A map that comes late, is begun anew (exec), or is another file. */
+static void maps_are_replaced(void **state)
+{
+	struct perf_map map;
+	char path[64], name[16];
+
+	(void)state;
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
+	unlink(path);
+	assert_int_equal(perf_map_open(&map, "/proc", getpid(), geteuid()), -ENOENT);
+	assert_false(perf_map_name(&map, 0x1000, name, sizeof(name)));
+	map_write(path, "1000 10 early\n2000 10 second\n");
+	perf_map_read_again(&map, "/proc", getpid(), geteuid());
+	assert_true(perf_map_name(&map, 0x1000, name, sizeof(name)));
+	assert_string_equal(name, "early");
+	map_write(path, "1000 10 late\n");
+	perf_map_read_again(&map, "/proc", getpid(), geteuid());
+	assert_false(perf_map_name(&map, 0x2000, name, sizeof(name)));
+	assert_true(perf_map_name(&map, 0x1000, name, sizeof(name)));
+	assert_string_equal(name, "late");
+	unlink(path);
+	map_write(path, "1000 10 other, and longer than the one before\n3000 10 new\n");
+	perf_map_read_again(&map, "/proc", getpid(), geteuid());
+	assert_true(perf_map_name(&map, 0x1000, name, sizeof(name)));
+	assert_string_equal(name, "other, and long");
+	/* one that is gone is still known */
+	unlink(path);
+	perf_map_read_again(&map, "/proc", getpid(), geteuid());
+	assert_true(perf_map_name(&map, 0x3000, name, sizeof(name)));
+	perf_map_done(&map);
+}
+
 /* Of a file that was put there by somebody else, or is none, nothing is read. */
 static void maps_of_strangers(void **state)
 {
 	char path[64];
 	struct perf_map map;
+	struct rlimit limit;
 	int fd;
 
 	(void)state;
@@ -127,9 +172,20 @@ static void maps_of_strangers(void **state)
 	unlink(path);
 	assert_int_equal(symlink("/etc/passwd", path), 0);
 	assert_true(perf_map_open(&map, "/proc", getpid(), 0) < 0);
+	assert_true(map.refused);
 	unlink(path);
 	assert_int_equal(mkfifo(path, 0600), 0);
 	assert_true(perf_map_open(&map, "/proc", getpid(), 0) < 0);
+	assert_true(map.refused);
+	/* one descriptor is left, and two are needed: that is nobody's fault */
+	fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	close(fd);
+	getrlimit(RLIMIT_NOFILE, &limit);
+	setrlimit(RLIMIT_NOFILE, &(struct rlimit){(rlim_t)fd + 1, limit.rlim_max});
+	assert_int_equal(perf_map_open(&map, "/proc", getpid(), 0), -EMFILE);
+	assert_false(map.refused);
+	setrlimit(RLIMIT_NOFILE, &limit);
 	unlink(path);
 }
 
@@ -225,6 +281,49 @@ static void kernel_words(void **state)
 	assert_int_equal(stack_of_kernel(&dictionary->table, &stack), STACK_NONE);
 }
 
+/* A full dictionary takes no more stacks, and counts them, until it is cleared. */
+static void no_more_stacks_than_there_is_room_for(void **state)
+{
+	static struct kernel_stack stack = {.count = 1};
+	struct dictionary *dictionary = *state;
+	struct stack_table *table = &dictionary->table;
+
+	for (uint32_t i = 0; i < STACKS_MAX; i++) {
+		assert_false(stack_table_full(table));
+		snprintf(stack.names[0], KERNEL_NAME_SIZE, "f%u", i);
+		assert_int_equal(stack_of_kernel(table, &stack), i);
+	}
+	assert_true(stack_table_full(table));
+	assert_int_equal(stack_of_kernel(table, &stack), STACKS_MAX - 1);
+	snprintf(stack.names[0], KERNEL_NAME_SIZE, "one more");
+	assert_int_equal(stack_of_kernel(table, &stack), STACK_NONE);
+	assert_int_equal(table->refused, 1);
+	stack_table_clear(table);
+	assert_int_equal(stack_of_kernel(table, &stack), 0);
+	assert_int_equal(table->refused, 1);
+}
+
+/* All words of a stack are of one time: what was told before the names were known (the thread that
+ * looks for them may have been faster) is told anew. */
+static void words_catch_up(struct dictionary *dictionary, uint32_t module, uint64_t address)
+{
+	static struct stack_walk walk = {.end = WALK_WHOLE, .count = 1};
+	struct stack_words words;
+	uint32_t stack;
+
+	walk.frames[0] = (struct frame){module, address + 1};
+	stack = stack_of_walk(&dictionary->table, &walk);
+	words = stack_table_words(&dictionary->table, stack, true);
+	assert_lent(words);
+	if (!strstr(words.folded, "+0x"))
+		assert_string_equal(words.folded, "kernel_words");
+	assert_true(stack_names_wait(dictionary->names, clock_monotonic_ns() + 20 * NS_PER_SECOND));
+	words = stack_table_words(&dictionary->table, stack, false);
+	assert_string_equal(words.function, "kernel_words");
+	words = stack_table_words(&dictionary->table, stack, true);
+	assert_string_equal(words.folded, "kernel_words");
+}
+
 /* This program's own functions, by a thread of its own; what is in none shows its place. */
 static void user_words(void **state)
 {
@@ -268,6 +367,7 @@ static void user_words(void **state)
 	assert_true(view.final);
 	assert_string_equal(view.name, "kernel_words");
 	assert_int_equal(view.kind, FRAME_PROGRAM);
+	words_catch_up(dictionary, module, address);
 	/* a walk of it that was not whole */
 	walk.count = 2;
 	walk.end = WALK_LOST;
@@ -281,6 +381,87 @@ static void user_words(void **state)
 	assert_int_equal(stack_names_frame(dictionary->names, &(struct frame){module, 1}), 0);
 }
 
+static int own_file_copy(void)
+{
+	int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	int to = memfd_create("copy", MFD_CLOEXEC);
+	char piece[65536];
+	ssize_t got;
+
+	assert_true(from >= 0 && to >= 0);
+	while ((got = read(from, piece, sizeof(piece))) > 0)
+		assert_int_equal(write(to, piece, (size_t)got), got);
+	close(from);
+	return to;
+}
+
+/* Tables of functions beyond the limit are given back, which is counted, and read again. */
+static void tables_have_a_limit(void **state)
+{
+	struct dictionary *dictionary = *state;
+	struct symbols_cache cache = {.proc_root = "/proc", .bytes_max = 1};
+	char name[FUNCTION_NAME_SIZE];
+	struct module *modules[2];
+
+	for (int i = 0; i < 2; i++) {
+		int fd = i ? own_file_copy() : open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+		uint32_t number = module_of_file(&dictionary->modules, fd, "x", getpid());
+
+		assert_int_not_equal(number, MODULE_NONE);
+		modules[i] = dictionary->modules.modules[number];
+	}
+	for (int i = 0; i < 4; i++)
+		symbols_name(&cache, modules[i % 2], 0, name);
+	assert_int_equal(cache.unloaded_count, 3);
+	cache.bytes_max = SIZE_MAX;
+	for (int i = 0; i < 4; i++)
+		symbols_name(&cache, modules[i % 2], 0, name);
+	assert_int_equal(cache.unloaded_count, 3);
+	symbols_cache_done(&cache);
+}
+
+/* The map of a JIT's functions is found by the process, or by the thread that was seen, whichever
+ * has not ended. */
+static void maps_outlive_threads(void **state)
+{
+	static const struct {
+		int64_t pid, tid; /* 0: this one's */
+	} rows[] = {{0, INT32_MAX}, {INT32_MAX, 0}};
+	struct dictionary *dictionary = *state;
+	char path[64], name[FUNCTION_NAME_SIZE];
+
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
+	map_write(path, "1000 10 made\n");
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct symbols_cache cache = {.proc_root = "/proc", .bytes_max = SIZE_MAX};
+		uint32_t module = module_of_process(
+			&dictionary->modules, rows[i].pid ? rows[i].pid : getpid(),
+			rows[i].tid ? rows[i].tid : getpid(), 1, geteuid());
+
+		assert_true(
+			symbols_name(&cache, dictionary->modules.modules[module], 0x1001, name));
+		assert_string_equal(name, "made");
+		symbols_cache_done(&cache);
+	}
+	unlink(path);
+}
+
+/* No more files are kept open than this process may have, and that is told. */
+static void modules_have_a_share(void **state)
+{
+	struct dictionary *dictionary = *state;
+	struct module_table *modules = &dictionary->modules;
+	char image[8];
+
+	modules->count_max = 3;
+	for (uint32_t i = 0; i < 5; i++) {
+		snprintf(image, sizeof(image), "%u", i);
+		module_of_image(modules, image, sizeof(image), "image");
+	}
+	assert_int_equal(modules->count, 3);
+	assert_int_equal(modules->refused, 2);
+}
+
 #define WITH(test) cmocka_unit_test_setup_teardown(test, dictionary_open, dictionary_close)
 
 int main(void)
@@ -290,9 +471,14 @@ int main(void)
 		cmocka_unit_test(symbols_are_found),
 		cmocka_unit_test(maps_of_jits),
 		cmocka_unit_test(maps_of_strangers),
+		cmocka_unit_test(maps_are_replaced),
 		cmocka_unit_test(names_are_demangled),
 		WITH(kernel_words),
+		WITH(no_more_stacks_than_there_is_room_for),
 		WITH(user_words),
+		WITH(tables_have_a_limit),
+		WITH(maps_outlive_threads),
+		WITH(modules_have_a_share),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
