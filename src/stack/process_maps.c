@@ -192,9 +192,9 @@ static uint32_t vdso_module(const struct mapping *mapping, struct module_table *
 
 	if (bytes > sizeof(image))
 		return MODULE_NONE;
-	for (uint64_t at = 0; at < bytes; at += THREAD_MEMORY_ELSEWHERE_BYTES)
-		if (thread_memory_read(memory, mapping->start + at, image + at,
-				       THREAD_MEMORY_ELSEWHERE_BYTES))
+	for (uint64_t at = 0; at < bytes; at += THREAD_MEMORY_PAGE_BYTES)
+		if (thread_memory_read_code(memory, mapping->start + at, image + at,
+					    THREAD_MEMORY_PAGE_BYTES))
 			return MODULE_NONE;
 	return module_of_image(modules, image, bytes, mapping->path);
 }

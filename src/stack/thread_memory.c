@@ -14,7 +14,6 @@
 /* Most stacks end within this; copying 64 KB takes three times as long. */
 #define FIRST_BYTES 8192
 #define CALLS_MAX 128
-#define PAGE_BYTES 4096u
 
 void thread_memory_init(struct thread_memory *memory, const char *proc_root, bool by_file,
 			size_t most_bytes)
@@ -54,7 +53,7 @@ static ssize_t thread_copy(struct thread_memory *memory, uint64_t from, void *to
 {
 	/* in pages: a copy that meets a missing one ends before it */
 	struct iovec local = {to, bytes}, remote[2];
-	size_t first = PAGE_BYTES - from % PAGE_BYTES;
+	size_t first = THREAD_MEMORY_PAGE_BYTES - from % THREAD_MEMORY_PAGE_BYTES;
 	ssize_t got;
 
 	if (!memory->calls_left)
@@ -88,12 +87,30 @@ static int top_copy(struct thread_memory *memory, uint64_t from)
 	return got < 0 ? (int)got : 0;
 }
 
-int thread_memory_begin(struct thread_memory *memory, int64_t tid, uint64_t sp)
+static void memory_begin(struct thread_memory *memory, int64_t tid)
 {
 	memory->tid = tid;
-	memory->elsewhere_bytes = 0;
+	for (size_t i = 0; i < THREAD_MEMORY_PAGES; i++)
+		memory->pages[i].address = 0;
 	memory->calls_left = CALLS_MAX;
+}
+
+int thread_memory_begin(struct thread_memory *memory, int64_t tid, uint64_t sp)
+{
+	memory_begin(memory, tid);
+	memory->moving = false;
 	return top_copy(memory, sp);
+}
+
+void thread_memory_begin_copied(struct thread_memory *memory, int64_t tid, uint64_t sp,
+				const void *copy, size_t bytes)
+{
+	memory_begin(memory, tid);
+	memory->moving = true;
+	memory->top_from = sp;
+	memory->top_bytes = bytes < memory->most_bytes ? bytes : memory->most_bytes;
+	if (memory->top_bytes)
+		memcpy(memory->top, copy, memory->top_bytes);
 }
 
 /* Makes the copy reach to there, twice as long at least. */
@@ -111,26 +128,52 @@ static int top_grow(struct thread_memory *memory, size_t bytes)
 	return bytes <= memory->top_bytes ? 0 : -EFAULT;
 }
 
-static bool within(uint64_t address, size_t bytes, uint64_t from, size_t held)
+/* The page that begins there, or NULL. */
+static const struct thread_memory_page *page_get(struct thread_memory *memory, uint64_t address,
+						 int *err)
 {
-	return address >= from && address - from < held && bytes <= held - (address - from);
-}
-
-static int elsewhere_read(struct thread_memory *memory, uint64_t address, void *to, size_t bytes)
-{
+	struct thread_memory_page *page =
+		&memory->pages[address / THREAD_MEMORY_PAGE_BYTES % THREAD_MEMORY_PAGES];
 	ssize_t got;
 
-	if (!within(address, bytes, memory->elsewhere_from, memory->elsewhere_bytes)) {
-		got = thread_copy(memory, address, memory->elsewhere, sizeof(memory->elsewhere));
-		memory->elsewhere_from = address;
-		memory->elsewhere_bytes = got > 0 ? (size_t)got : 0;
-		if (got < 0)
-			return (int)got;
+	if (page->address == address)
+		return page;
+	page->address = 0;
+	got = thread_copy(memory, address, page->bytes, sizeof(page->bytes));
+	if (got != sizeof(page->bytes)) {
+		*err = got < 0 ? (int)got : -EFAULT;
+		return NULL;
 	}
-	if (bytes > memory->elsewhere_bytes)
-		return -EFAULT;
-	memcpy(to, memory->elsewhere + (address - memory->elsewhere_from), bytes);
+	page->address = address;
+	return page;
+}
+
+static int elsewhere_read(struct thread_memory *memory, uint64_t address, char *to, size_t bytes)
+{
+	int err = 0;
+
+	while (bytes) {
+		size_t at = address % THREAD_MEMORY_PAGE_BYTES;
+		size_t part = THREAD_MEMORY_PAGE_BYTES - at;
+		/* the first one has nothing, and its address stands for none */
+		const struct thread_memory_page *page =
+			address >= THREAD_MEMORY_PAGE_BYTES ? page_get(memory, address - at, &err)
+							    : NULL;
+
+		if (!page)
+			return err ? err : -EFAULT;
+		part = part < bytes ? part : bytes;
+		memcpy(to, page->bytes + at, part);
+		to += part;
+		address += part;
+		bytes -= part;
+	}
 	return 0;
+}
+
+int thread_memory_read_code(struct thread_memory *memory, uint64_t address, void *to, size_t bytes)
+{
+	return elsewhere_read(memory, address, to, bytes);
 }
 
 int thread_memory_read(struct thread_memory *memory, uint64_t address, void *to, size_t bytes)
@@ -138,6 +181,14 @@ int thread_memory_read(struct thread_memory *memory, uint64_t address, void *to,
 	uint64_t distance = address - memory->top_from;
 	int err = 0;
 
+	if (memory->moving) {
+		if (address < memory->top_from)
+			return -EFAULT;
+		if (distance > memory->top_bytes || bytes > memory->top_bytes - distance)
+			return -ENOSPC;
+		memcpy(to, memory->top + distance, bytes);
+		return 0;
+	}
 	if (address < memory->top_from || distance > 2 * memory->most_bytes)
 		return elsewhere_read(memory, address, to, bytes);
 	if (distance + bytes > memory->most_bytes) {

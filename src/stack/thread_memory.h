@@ -9,18 +9,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define THREAD_MEMORY_ELSEWHERE_BYTES 4096
+#define THREAD_MEMORY_PAGE_BYTES 4096u
+#define THREAD_MEMORY_PAGES 16 /* outside of the top, by their numbers modulo this */
+
+struct thread_memory_page {
+	uint64_t address; /* 0: none is held */
+	char bytes[THREAD_MEMORY_PAGE_BYTES];
+};
 
 struct thread_memory {
 	const char *proc_root;
 	bool by_file;	   /* memory is read through /proc/TID/mem */
+	bool moving;	   /* the thread runs: nothing but the copy of the top tells of its stack */
 	size_t most_bytes; /* of the copy of the top */
 	char *top;
 	int64_t tid;
-	uint64_t top_from, elsewhere_from;
-	size_t top_bytes, elsewhere_bytes;
+	uint64_t top_from;
+	size_t top_bytes;
 	unsigned int calls_left; /* for this thread */
-	char elsewhere[THREAD_MEMORY_ELSEWHERE_BYTES];
+	struct thread_memory_page pages[THREAD_MEMORY_PAGES];
 };
 
 /* by_file: proc_root tells other ids than system calls take. */
@@ -31,7 +38,13 @@ void thread_memory_done(struct thread_memory *memory);
 /* Forgets the thread before, and copies what lies from sp on. 0, or -errno: -ESRCH, -EPERM, -EFAULT
  * (nothing there). */
 int thread_memory_begin(struct thread_memory *memory, int64_t tid, uint64_t sp);
-/* 0 or -errno. */
+/* The same of a thread that runs, of which a copy from sp on was made when it was there: no longer
+ * one than the copy of the top may be. */
+void thread_memory_begin_copied(struct thread_memory *memory, int64_t tid, uint64_t sp,
+				const void *copy, size_t bytes);
+/* 0 or -errno; -ENOSPC: behind the end of the copy of a thread that runs. */
 int thread_memory_read(struct thread_memory *memory, uint64_t address, void *to, size_t bytes);
+/* The same of code, which stays as it is. */
+int thread_memory_read_code(struct thread_memory *memory, uint64_t address, void *to, size_t bytes);
 
 #endif
