@@ -133,7 +133,7 @@ static uint32_t user_read(struct live *live, uint32_t at)
 	const struct stack_wait *wait = &stacks->waiting[at];
 	const struct thread_identity *identity = &wait->record.identity;
 	const struct stack_thread thread = {identity->tgid, identity->tid, wait->start_ns,
-					    live->moment.now_ns};
+					    live->moment.now_ns, 0};
 	struct user_registers registers;
 
 	if (!stack_registers_get(&live->kernel.asker, &wait->record, at, &registers) &&
@@ -285,7 +285,7 @@ void live_stacks_describe(const struct live_stacks *stacks, struct source_facts 
 			      ended[WALK_DEEP] + ended[WALK_LOST] + ended[WALK_OUTSIDE] +
 				      ended[WALK_UNREAD]);
 	source_facts_miss_any(facts, "user stacks that could not be read (needs CAP_SYS_PTRACE)",
-			      stacks->unread_count + ended[WALK_GONE]);
+			      stacks->unread_count + ended[WALK_GONE] + ended[WALK_REFUSED]);
 	source_facts_miss_any(facts, "kernel stacks that could not be read (needs CAP_SYS_ADMIN)",
 			      stacks->kernel_refused_count);
 	source_facts_miss_any(facts, "files with more functions than are read", names.cut);

@@ -11,7 +11,6 @@
 #include <stdint.h>
 
 #define ELF_SEGMENTS_MAX 32
-#define ELF_SECTIONS_MAX 65535
 #define BUILD_ID_MAX 32
 
 struct elf_segment {

@@ -293,14 +293,13 @@ int frame_step_row(const struct machine *machine, const struct frame_table *tabl
 	if (err)
 		return err;
 	caller.ip = value & machine->address_mask;
+	caller.known = 0; /* a function gives back those below, no others */
 	for (int i = 0; i < machine->saved_count; i++) {
 		uint8_t number = machine->saved[i];
 
 		err = rule_apply(&to, table, &row->saved[i], number, &value);
 		/* nobody may ever ask for it */
-		if (err)
-			caller.known &= ~(1u << number);
-		else
+		if (!err)
 			user_register_set(&caller, number, value);
 	}
 	caller.sp = to.cfa;

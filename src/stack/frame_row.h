@@ -28,9 +28,20 @@ struct frame_rule {
 	int32_t offset; /* or of the expression in its table */
 };
 
+/* What may return to a place. */
+enum return_kind {
+	RETURN_UNKNOWN,
+	RETURN_NONE,
+	RETURN_OF_CALL,
+	RETURN_OF_SIGNAL,
+};
+
 struct frame_row {
-	bool found;  /* the table tells of this place */
-	bool signal; /* the caller was interrupted there, it did not call */
+	bool found;	     /* the table tells of this place */
+	bool signal;	     /* the caller was interrupted there, it did not call */
+	bool followed;	     /* the table does not, but the code does (x86_return.h) */
+	uint8_t tries;	     /* to follow it */
+	uint8_t return_kind; /* of the next byte's address */
 	struct frame_rule cfa, ra;
 	struct frame_rule saved[MACHINE_SAVED_MAX]; /* as machine.saved */
 };

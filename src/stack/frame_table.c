@@ -56,14 +56,11 @@ static void row_make(struct frame_table *table, uint64_t address, struct frame_r
 		*row = (struct frame_row){.found = false};
 }
 
-const struct frame_row *frame_table_row(struct frame_table *table, uint64_t address)
+struct frame_row *frame_table_other(struct frame_table *table, uint64_t address)
 {
-	const struct frame_row *row;
 	uint64_t *position;
 	bool added;
 
-	if (table->without)
-		return NULL;
 	position = index_put(&table->at, address, &added);
 	if (added) {
 		*position = table->count;
@@ -71,6 +68,12 @@ const struct frame_row *frame_table_row(struct frame_table *table, uint64_t addr
 					  sizeof(*table->rows));
 		row_make(table, address, &table->rows[table->count++]);
 	}
-	row = &table->rows[*position];
-	return row->found ? row : NULL;
+	return &table->rows[*position];
+}
+
+const struct frame_row *frame_table_row(struct frame_table *table, uint64_t address)
+{
+	const struct frame_row *row = table->without ? NULL : frame_table_other(table, address);
+
+	return row && row->found ? row : NULL;
 }

@@ -41,6 +41,10 @@ size_t frame_table_bytes(const struct frame_table *table);
  * until the next call. */
 const struct frame_row *frame_table_row(struct frame_table *table, uint64_t address);
 
+/* Of a place that the table tells nothing of: what was put there. Room for it, valid until the next
+ * call. */
+struct frame_row *frame_table_other(struct frame_table *table, uint64_t address);
+
 /* frame_source.c, or frame_source_none.c in a build without libdw. */
 struct frame_source *frame_source_open(const struct elf_file *elf);
 void frame_source_close(struct frame_source *source);

@@ -79,7 +79,7 @@ static uint64_t file_key(const struct stat *file)
 }
 
 /* A file that is none of code is kept as well: it is not opened again. */
-static uint32_t module_fill(struct module *module, uint64_t bytes)
+static uint32_t module_fill(struct module *module, uint64_t bytes, bool without_tables)
 {
 	const struct machine *machine = NULL;
 
@@ -88,7 +88,7 @@ static uint32_t module_fill(struct module *module, uint64_t bytes)
 	if (!machine)
 		module->elf = (struct elf_file){.fd = -1};
 	frame_table_init(&module->table, &module->elf, machine);
-	module->table.without = !module->elf.bytes;
+	module->table.without = !module->elf.bytes || without_tables;
 	module->kind = strstr(module->name, ".so") || module->image ? FRAME_LIBRARY : FRAME_PROGRAM;
 	if (module->elf.build_id_bytes)
 		module->identity = hash_bytes(module->elf.build_id, module->elf.build_id_bytes);
@@ -117,7 +117,7 @@ uint32_t module_of_file(struct module_table *table, int fd, const char *path, in
 	}
 	module->fd = fd;
 	module->tid = tid;
-	if (module_fill(module, (uint64_t)file.st_size) == MODULE_NONE) {
+	if (module_fill(module, (uint64_t)file.st_size, table->without_tables) == MODULE_NONE) {
 		close(fd);
 		module->fd = -1;
 		return MODULE_NONE;
@@ -138,13 +138,13 @@ uint32_t module_of_image(struct module_table *table, const char *image, size_t b
 		return MODULE_NONE;
 	module->image = memory_get(bytes);
 	memcpy(module->image, image, bytes);
-	return module_fill(module, bytes);
+	return module_fill(module, bytes, table->without_tables);
 }
 
-uint32_t module_of_process(struct module_table *table, int64_t pid, int64_t tid, int64_t start_ns,
+uint32_t module_of_process(struct module_table *table, int64_t pid, int64_t tid, uint64_t start,
 			   int64_t uid)
 {
-	const uint64_t words[] = {(uint64_t)pid, (uint64_t)start_ns, FRAME_JIT};
+	const uint64_t words[] = {(uint64_t)pid, start, FRAME_JIT};
 	uint64_t key = hash_bytes(words, sizeof(words)), *known = index_find(&table->at, key);
 	struct module *module;
 
@@ -195,15 +195,28 @@ static void rows_trim(struct module_table *table)
 		frame_table_forget(&table->modules[i]->table);
 }
 
+static void row_room(struct module_table *table, const struct module *module)
+{
+	if (module->table.count == module->table.capacity && module->table.count >= 1024)
+		rows_trim(table);
+}
+
+struct frame_row *module_row_other(struct module_table *table, struct module *module,
+				   uint64_t address)
+{
+	row_room(table, module);
+	return frame_table_other(&module->table, address);
+}
+
 const struct frame_row *module_row(struct module_table *table, struct module *module,
 				   uint64_t address)
 {
 	bool read = module->table.source;
-	size_t rows = module->table.count;
 	const struct frame_row *row;
+	size_t rows;
 
-	if (rows == module->table.capacity && rows >= 1024)
-		rows_trim(table);
+	row_room(table, module);
+	rows = module->table.count;
 	row = frame_table_row(&module->table, address);
 	if (module->table.count == rows)
 		return row;

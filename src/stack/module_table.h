@@ -48,8 +48,9 @@ struct module_table {
 	uint32_t count, count_max; /* as many may be open */
 	int64_t uses;
 	size_t source_bytes;
-	uint64_t refused; /* files beyond count_max */
-	uint64_t shrunk;  /* unwind tables given back for want of room, read again when asked for */
+	bool without_tables; /* no file's is read: walks follow frame pointers */
+	uint64_t refused;    /* files beyond count_max */
+	uint64_t shrunk; /* unwind tables given back for want of room, read again when asked for */
 };
 
 void module_table_init(struct module_table *table); /* and takes a share of all descriptors */
@@ -60,12 +61,15 @@ void module_table_clear(struct module_table *table);
 uint32_t module_of_file(struct module_table *table, int fd, const char *path, int64_t tid);
 uint32_t module_of_image(struct module_table *table, const char *image, size_t bytes,
 			 const char *name);
-/* start_ns: with pid, the process' identity; uid: of its owner. */
-uint32_t module_of_process(struct module_table *table, int64_t pid, int64_t tid, int64_t start_ns,
+/* start: with pid, the process' identity; uid: of its owner. */
+uint32_t module_of_process(struct module_table *table, int64_t pid, int64_t tid, uint64_t start,
 			   int64_t uid);
 
 /* The unwind row, or NULL. Valid until the next call. */
 const struct frame_row *module_row(struct module_table *table, struct module *module,
+				   uint64_t address);
+/* Where there is none: a row to be filled by who knows otherwise. Valid until the next call. */
+struct frame_row *module_row_other(struct module_table *table, struct module *module,
 				   uint64_t address);
 
 #endif

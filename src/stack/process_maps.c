@@ -18,6 +18,8 @@
 #define AGAIN_LEAST_NS (5 * NS_PER_MS)
 #define AGAIN_SHARE 50 /* of the time may go into reading one process' maps */
 #define VDSO_BYTES_MAX 16384
+#define STAT_STARTTIME 22
+#define STAT_STARTSTACK 28
 
 static void mappings_free(struct process_maps *maps)
 {
@@ -140,15 +142,21 @@ static int maps_read(struct process_maps *maps, const char *proc_root,
 }
 
 struct process_maps *process_maps_get(struct cache *processes, const char *proc_root,
-				      const struct stack_thread *thread)
+				      const struct stack_thread *thread, int *err)
 {
-	bool added;
+	bool added, same;
 	struct process_maps *maps =
 		cache_get(processes, (uint64_t)thread->pid, thread->now_ns, &added);
 
-	if (!added && thread->now_ns - maps->read_ns < MAPS_OLD_NS)
+	same = thread->pid != thread->tid || thread->program == maps->program;
+	if (!added && same && thread->now_ns - maps->read_ns < MAPS_OLD_NS)
 		return maps;
-	return maps_read(maps, proc_root, thread) && !maps->count ? NULL : maps;
+	if (!same) {
+		mappings_free(maps); /* they tell nothing, should it not be read now */
+		maps->program = thread->program;
+	}
+	*err = maps_read(maps, proc_root, thread);
+	return *err && !maps->count ? NULL : maps;
 }
 
 bool process_maps_again(struct process_maps *maps, const char *proc_root,
@@ -208,9 +216,45 @@ static int64_t process_uid(const char *proc_root, int64_t tid)
 	return stat(path, &owner) ? -1 : (int64_t)owner.st_uid;
 }
 
+/* A number of /proc/PID/stat, by its place in proc_pid_stat(5), behind the name; or 0. */
+static uint64_t process_number(const char *proc_root, int64_t pid, int place)
+{
+	char path[PATH_MAX], text[1024], *at;
+	ssize_t length;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%lld/stat", proc_root, (long long)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	length = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (fd >= 0)
+		close(fd);
+	if (length <= 0)
+		return 0;
+	text[length] = '\0';
+	at = strrchr(text, ')');
+	for (int field = 2; at && field < place; field++)
+		at = strchr(at + 1, ' ');
+	return at ? strtoull(at, NULL, 10) : 0;
+}
+
+/* In clock ticks: a number may be given anew. */
+static uint64_t process_start(const char *proc_root, int64_t pid)
+{
+	return process_number(proc_root, pid, STAT_STARTTIME);
+}
+
+uint64_t process_stack_start(struct process_maps *maps, const char *proc_root,
+			     const struct stack_thread *thread)
+{
+	if (maps->start_read_ns != maps->read_ns)
+		maps->stack_start = process_number(proc_root, thread->pid, STAT_STARTSTACK);
+	maps->start_read_ns = maps->read_ns;
+	return maps->stack_start;
+}
+
 static void mapping_look(struct mapping *mapping, const char *proc_root,
 			 const struct stack_thread *thread, struct module_table *modules,
-			 struct thread_memory *memory, int64_t start_ns)
+			 struct thread_memory *memory)
 {
 	int fd;
 
@@ -226,7 +270,8 @@ static void mapping_look(struct mapping *mapping, const char *proc_root,
 		return;
 	/* also memory files, which JITs use to have their code writable elsewhere */
 	mapping->jit = true;
-	mapping->module = module_of_process(modules, thread->pid, thread->tid, start_ns,
+	mapping->module = module_of_process(modules, thread->pid, thread->tid,
+					    process_start(proc_root, thread->pid),
 					    process_uid(proc_root, thread->tid));
 }
 
@@ -253,8 +298,7 @@ const struct mapping *mapping_find(struct process_maps *maps, const char *proc_r
 		} else {
 			maps->last = middle;
 			if (!mapping->looked_at)
-				mapping_look(mapping, proc_root, thread, modules, memory,
-					     maps->start_ns);
+				mapping_look(mapping, proc_root, thread, modules, memory);
 			return mapping;
 		}
 	}

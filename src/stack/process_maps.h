@@ -27,9 +27,12 @@ struct mapping {
 
 struct process_maps {
 	struct cache_entry entry; /* key: pid */
-	int64_t start_ns, read_ns, next_read_ns;
+	int64_t read_ns, next_read_ns;
+	uint32_t program;	  /* of stack_thread, when they were read */
 	struct mapping *mappings; /* in order of address */
 	size_t count, capacity, last;
+	int64_t start_read_ns; /* when these were read, stack_start was looked at */
+	uint64_t stack_start;
 };
 
 /* Who is walked. */
@@ -37,6 +40,7 @@ struct stack_thread {
 	int64_t pid, tid;
 	int64_t start_ns; /* with tid, the thread's identity */
 	int64_t now_ns;	  /* monotonic */
+	uint32_t program; /* of a process' first thread: another number for each it has executed */
 };
 
 /* Reads one line of maps. False where it is none of code. *path: within line, NUL-terminated. */
@@ -44,13 +48,17 @@ bool mapping_parse(char *line, struct mapping *mapping, char **path);
 
 void process_maps_cache_init(struct cache *processes);
 
-/* The process' maps, read if they are not known or older than 5 s. NULL where they can't be read.
- */
+/* The process' maps, read if they are not known, of another program, or older than 5 s. NULL where
+ * they can't be read, and *err (-errno) why. */
 struct process_maps *process_maps_get(struct cache *processes, const char *proc_root,
-				      const struct stack_thread *thread);
+				      const struct stack_thread *thread, int *err);
 /* Reads them again, unless that was done just now. Whether they were read. */
 bool process_maps_again(struct process_maps *maps, const char *proc_root,
 			const struct stack_thread *thread);
+
+/* Where its first thread's stack was when its program began, or 0. */
+uint64_t process_stack_start(struct process_maps *maps, const char *proc_root,
+			     const struct stack_thread *thread);
 
 /* What lies at that address, its file found, or NULL. */
 const struct mapping *mapping_find(struct process_maps *maps, const char *proc_root,

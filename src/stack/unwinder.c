@@ -2,15 +2,21 @@
 #include "stack/unwinder.h"
 #include "base/clock.h"
 #include "stack/frame_step.h"
+#include "stack/signal_frame.h"
+#include "stack/walker.h"
+#include "stack/x86_return.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define FUNCTION_BYTES_MAX 1024 /* of one that is told by a call of it, */
-#define SEARCH_WORDS 64		/* which is searched for so far */
+#define FOLLOW_TRIES 8	    /* of code at one place; stacks may be broken */
+#define CALL_ALIGNMENT 16   /* of the stack pointer at a call: System V ABI, AMD64 3.2.2 */
+#define START_BYTES_MAX 256 /* of the stack, of all that a program begins with before main */
+#define CALL_BYTES_MAX 7
 #define PROCESS_IDLE_NS (10 * NS_PER_SECOND)
 
 /* Whether that /proc tells other ids than system calls take. */
@@ -37,7 +43,7 @@ void unwinder_init(struct unwinder *unwinder, const char *proc_root, struct modu
 
 void unwinder_done(struct unwinder *unwinder)
 {
-	cache_done(&unwinder->processes);
+	unwinder_forget(unwinder);
 	thread_memory_done(&unwinder->memory);
 }
 
@@ -51,18 +57,7 @@ void unwinder_sweep(struct unwinder *unwinder, int64_t now_ns)
 	cache_sweep(&unwinder->processes, now_ns, PROCESS_IDLE_NS);
 }
 
-/* One walk's own. */
-struct walker {
-	struct unwinder *unwinder;
-	const struct stack_thread *thread;
-	const struct machine *machine;
-	struct process_maps *maps;
-	struct user_registers registers;
-	bool exact; /* ip is where the thread is or was interrupted, not where a call returns to */
-	struct stack_walk *walk;
-};
-
-static const struct mapping *code_find(struct walker *walker, uint64_t address)
+const struct mapping *walker_code(struct walker *walker, uint64_t address)
 {
 	struct unwinder *unwinder = walker->unwinder;
 
@@ -70,143 +65,268 @@ static const struct mapping *code_find(struct walker *walker, uint64_t address)
 			    &unwinder->memory, address);
 }
 
-/* Looks at the maps again where they don't know the place. */
-static const struct mapping *code_find_again(struct walker *walker, uint64_t address)
+/* False: there is no code. */
+static bool code_of(struct walker *walker, uint64_t ip, struct code *code)
 {
-	const struct mapping *mapping = code_find(walker, address);
+	const struct mapping *mapping = walker_code(walker, ip);
+	struct module *module = NULL;
 
-	if (mapping ||
-	    !process_maps_again(walker->maps, walker->unwinder->proc_root, walker->thread))
-		return mapping;
-	return code_find(walker, address);
+	*code = (struct code){.mapping = mapping, .address = ip};
+	if (!mapping)
+		return false;
+	if (mapping->module != MODULE_NONE)
+		module = walker->unwinder->modules->modules[mapping->module];
+	if (module && !walker->walk->count && module->table.machine)
+		walker->machine = module->table.machine; /* /proc does not tell 32-bit code */
+	if (module && !mapping->jit && module->table.machine == walker->machine &&
+	    elf_address_of(&module->elf, ip - mapping->start + mapping->offset, &code->address))
+		code->module = module;
+	return true;
 }
 
-/* What comes before an address that a call may return to. */
-enum call_kind {
-	CALL_NONE,
-	CALL_SOMEWHERE,
-	CALL_THERE, /* to shortly before where the frame below is */
-};
-
-/* ip: where that frame is. Only x86's calls tell by their bytes. */
-static enum call_kind call_before(struct walker *walker, uint64_t address, uint64_t ip)
+/* Looks at the maps again, which don't know the place. */
+static bool code_again(struct walker *walker, uint64_t ip, struct code *code)
 {
-	struct thread_memory *memory = &walker->unwinder->memory;
-	uint8_t bytes[7];
-	int32_t distance;
+	return process_maps_again(walker->maps, walker->unwinder->proc_root, walker->thread) &&
+	       code_of(walker, ip, code);
+}
 
-	if (walker->machine->ra_in_register)
-		return CALL_SOMEWHERE;
-	if (address < sizeof(bytes) || !code_find(walker, address - 1) ||
-	    thread_memory_read(memory, address - sizeof(bytes), bytes, sizeof(bytes)))
-		return CALL_NONE;
-	if (bytes[2] == 0xe8) {
-		memcpy(&distance, bytes + 3, sizeof(distance));
-		address += (uint64_t)(int64_t)distance;
-		return address <= ip && ip - address < FUNCTION_BYTES_MAX ? CALL_THERE
-									  : CALL_SOMEWHERE;
+/* A call's last bytes. Only x86's tell. */
+static bool ends_in_call(const uint8_t bytes[CALL_BYTES_MAX])
+{
+	/* of call *..., from its 0xff on: a register; with a distance of 8 bits, or of 32; the same
+	 * with an index */
+	static const uint8_t lengths[] = {2, 3, 6, 4, 7};
+
+	if (bytes[2] == 0xe8) /* call distance */
+		return true;
+	for (size_t i = 0; i < sizeof(lengths); i++) {
+		const uint8_t *at = bytes + CALL_BYTES_MAX - lengths[i];
+
+		if (at[0] == 0xff && (at[1] & 0x38) == 0x10)
+			return true;
 	}
-	/* call *reg, *disp8(reg), *disp32(reg) */
-	return (bytes[5] == 0xff && (bytes[6] & 0x38) == 0x10) ||
-			       (bytes[4] == 0xff && (bytes[5] & 0x38) == 0x10) ||
-			       (bytes[1] == 0xff && (bytes[2] & 0x38) == 0x10)
-		       ? CALL_SOMEWHERE
-		       : CALL_NONE;
+	return false;
 }
 
-static bool word_at(struct walker *walker, uint64_t address, uint64_t *word)
+static enum return_kind return_in_file(struct walker *walker, const struct code *code,
+				       uint64_t address)
+{
+	uint64_t from = address - CALL_BYTES_MAX;
+	uint8_t bytes[CALL_BYTES_MAX];
+
+	if (!elf_file_take(&code->module->elf, from - code->mapping->start + code->mapping->offset,
+			   bytes, sizeof(bytes)) &&
+	    ends_in_call(bytes))
+		return RETURN_OF_CALL;
+	return signal_frame_is(walker->machine, &walker->unwinder->memory, address)
+		       ? RETURN_OF_SIGNAL
+		       : RETURN_NONE;
+}
+
+/* Files don't change, so that what one tells is kept in its rows. */
+static enum return_kind return_kind_of(struct walker *walker, uint64_t address)
+{
+	uint8_t bytes[CALL_BYTES_MAX];
+	struct frame_row *row;
+	struct code code;
+
+	if (address < sizeof(bytes) || !code_of(walker, address - 1, &code))
+		return RETURN_NONE;
+	if (!code.module)
+		return !thread_memory_read_code(&walker->unwinder->memory, address - sizeof(bytes),
+						bytes, sizeof(bytes)) &&
+				       ends_in_call(bytes)
+			       ? RETURN_OF_CALL
+			       : RETURN_NONE;
+	row = module_row_other(walker->unwinder->modules, code.module, code.address);
+	if (row->return_kind == RETURN_UNKNOWN)
+		row->return_kind = return_in_file(walker, &code, address);
+	return row->return_kind;
+}
+
+bool walker_is_return(struct walker *walker, uint64_t address)
+{
+	return walker->machine->ra_in_register || return_kind_of(walker, address) != RETURN_NONE;
+}
+
+bool walker_word(struct walker *walker, uint64_t address, uint64_t *word)
 {
 	return !word_read(walker->machine, &walker->unwinder->memory, address, word);
 }
 
 /* Code without a table that has not made its frame yet, or makes none: its return address is where
  * a call leaves it. */
-static bool returns_at_once(struct walker *walker)
+bool walker_return_at_once(struct walker *walker)
 {
 	struct user_registers *registers = &walker->registers;
 	uint64_t ip;
 
-	if (walker->machine->ra_in_register || !word_at(walker, registers->sp, &ip) ||
-	    call_before(walker, ip, registers->ip) == CALL_NONE)
+	if (walker->machine->ra_in_register || !walker_word(walker, registers->sp, &ip) ||
+	    !walker_is_return(walker, ip))
 		return false;
 	registers->ip = ip;
 	registers->sp += walker->machine->word_bytes;
 	return true;
 }
 
-/* The first word of the stack that a call of this very function has left: for code that has neither
- * table nor frame pointers, as musl's. No other register is known then. */
-static bool call_search(struct walker *walker, struct user_registers *registers)
+/* Behind a call that does not return lies another function, which leaves the stack pointer as it
+ * was at the call. Where this one's return address lies it is never so. */
+static bool is_return_at(void *of, uint8_t base, int64_t offset, bool called)
 {
-	uint64_t sp = registers->sp, ip;
+	struct walker *walker = of;
+	uint64_t address = walker->registers.sp, ip;
 
-	for (int i = 0; i < SEARCH_WORDS && word_at(walker, sp, &ip); i++) {
-		sp += walker->machine->word_bytes;
-		if (call_before(walker, ip, registers->ip) != CALL_THERE)
-			continue;
-		*registers =
-			(struct user_registers){.ip = ip, .sp = sp, .compat = registers->compat};
-		return true;
-	}
-	return false;
+	if (base != walker->machine->sp && !user_register_get(&walker->registers, base, &address))
+		return false;
+	address += (uint64_t)offset;
+	return address >= walker->registers.sp &&
+	       (!called || base != walker->machine->sp ||
+		address % CALL_ALIGNMENT == CALL_ALIGNMENT - 8) &&
+	       walker_word(walker, address, &ip) && walker_is_return(walker, ip);
 }
 
-/* To the caller of code without a table: along the frame pointer, if that leads behind a call; made
- * by a JIT compiler it always has one. */
-static int step_without_table(struct walker *walker, bool jit)
+/* The row that following the code gives, or NULL. */
+static const struct frame_row *row_followed(struct walker *walker, const struct code *code)
 {
-	struct user_registers before = walker->registers;
-	int err;
+	struct module_table *modules = walker->unwinder->modules;
+	const struct x86_return_asker asker = {is_return_at, walker};
+	struct frame_row *row, made;
 
-	if (walker->exact && returns_at_once(walker))
-		return 0;
-	err = frame_step_pointer(walker->machine, &walker->unwinder->memory, &walker->registers);
-	if (jit || walker->machine->ra_in_register ||
-	    (!err && call_before(walker, walker->registers.ip, before.ip) != CALL_NONE) ||
-	    !call_search(walker, &before))
+	if (!code->module || walker->machine->elf != EM_X86_64 || modules->without_tables)
+		return NULL;
+	row = module_row_other(modules, code->module, code->address);
+	if (row->followed || row->tries++ >= FOLLOW_TRIES)
+		return row->followed ? row : NULL;
+	if (x86_return_row(&code->module->elf, code->address + !walker->exact, walker->exact,
+			   &asker, &made))
+		return NULL;
+	/* asking for returns may have moved it */
+	row = module_row_other(modules, code->module, code->address);
+	made.return_kind = row->return_kind;
+	*row = made;
+	return row;
+}
+
+/* To the caller of code in a file that has no table. */
+static int step_in_file(struct walker *walker, const struct code *code)
+{
+	struct thread_memory *memory = &walker->unwinder->memory;
+	struct user_registers *registers = &walker->registers, by_pointer = *registers,
+			      by_code = *registers;
+	const struct frame_row *row = row_followed(walker, code);
+	bool followed = row;
+	int err = row ? frame_step_row(walker->machine, &code->module->table, row, memory, &by_code)
+		      : -ENODATA;
+
+	if (err == -ENOSPC || (!err && walker_is_return(walker, by_code.ip))) {
+		*registers = err ? *registers : by_code;
 		return err;
-	walker->registers = before;
-	return 0;
+	}
+	if (walker->exact && !followed && walker_return_at_once(walker))
+		return 0;
+	err = frame_step_pointer(walker->machine, memory, &by_pointer);
+	/* what a thread begins with nobody calls, and its frame pointer is none */
+	if (!err && by_pointer.word[walker->machine->fp] &&
+	    !walker_is_return(walker, by_pointer.ip))
+		return -EBADMSG;
+	if (!err)
+		*registers = by_pointer;
+	return err;
+}
+
+/* Of a thread of which nothing could be read. */
+static enum walk_end end_of_refusal(int err)
+{
+	return err == -EPERM || err == -EACCES ? WALK_REFUSED : WALK_GONE;
 }
 
 static enum walk_end end_of_error(int err)
 {
 	if (err > 0)
 		return WALK_WHOLE;
+	if (err == -ENOSPC)
+		return WALK_CUT;
 	return err == -ENODATA || err == -EBADMSG ? WALK_LOST : WALK_UNREAD;
+}
+
+/* Adds the frame that is in the code at ip, with its part of the stack from sp on. False: there is
+ * no code. */
+static bool frame_add(struct walker *walker, uint64_t ip, uint64_t sp, struct code *code)
+{
+	struct stack_walk *walk = walker->walk;
+
+	if (!code_of(walker, ip, code) && !code_again(walker, ip, code))
+		return false;
+	walk->places[walk->count] = (struct frame_place){ip, sp};
+	walk->frames[walk->count++] = (struct frame){code->mapping->module, code->address};
+	return true;
+}
+
+static const struct frame_row *row_of(struct walker *walker, const struct code *code)
+{
+	return code->module ? module_row(walker->unwinder->modules, code->module, code->address)
+			    : NULL;
+}
+
+/* Code without a table that a signal's handler returns to. No call leads there. */
+static bool is_signal_frame(struct walker *walker, const struct code *code)
+{
+	return !walker->exact && code->module &&
+	       return_kind_of(walker, walker->registers.ip) == RETURN_OF_SIGNAL;
+}
+
+/* Of a frame that could not be left: whether it is where the kernel had the program begin. What is
+ * there never returns, so that C libraries without tables need not tell how it would. */
+static bool is_start(struct walker *walker)
+{
+	uint64_t start =
+		process_stack_start(walker->maps, walker->unwinder->proc_root, walker->thread);
+
+	return start && walker->registers.sp <= start &&
+	       start - walker->registers.sp <= START_BYTES_MAX;
+}
+
+/* Goes to the caller of the code. 0, 1: it has none, or -errno. */
+static int frame_leave(struct walker *walker, const struct code *code, bool signal)
+{
+	struct thread_memory *memory = &walker->unwinder->memory;
+	const struct frame_row *row = row_of(walker, code);
+	int err;
+
+	if (row)
+		err = frame_step_row(walker->machine, &code->module->table, row, memory,
+				     &walker->registers);
+	else if (signal)
+		err = signal_frame_step(walker->machine, memory, &walker->registers);
+	else if (code->mapping->jit)
+		err = walker_leave_jit(walker);
+	else
+		err = step_in_file(walker, code);
+	if (err && err != -ENOSPC && !row && is_start(walker))
+		err = 1;
+	walker->exact = row ? row->signal : signal;
+	return err;
 }
 
 /* Adds the frame that registers are in, and goes to its caller's. *end where there is none. */
 static bool frame_take(struct walker *walker, enum walk_end *end)
 {
 	struct user_registers *registers = &walker->registers;
-	uint64_t sp = registers->sp, ip = registers->ip - !walker->exact, address = ip, offset;
-	const struct mapping *mapping = code_find_again(walker, ip);
-	struct stack_walk *walk = walker->walk;
-	const struct frame_row *row = NULL;
-	struct module *module = NULL;
-	bool first = !walk->count;
-	int err = 0;
+	uint64_t sp = registers->sp;
+	bool first = !walker->walk->count, signal = false;
+	struct code code;
+	int err;
 
-	if (!mapping) {
+	if (!frame_add(walker, registers->ip - !walker->exact, sp, &code)) {
 		*end = registers->ip ? WALK_OUTSIDE : WALK_WHOLE;
 		return false;
 	}
-	if (mapping->module != MODULE_NONE)
-		module = walker->unwinder->modules->modules[mapping->module];
-	offset = ip - mapping->start + mapping->offset;
-	if (module && first && module->table.machine)
-		walker->machine = module->table.machine; /* /proc does not tell 32-bit code */
-	if (module && !mapping->jit && module->table.machine == walker->machine &&
-	    elf_address_of(&module->elf, offset, &address))
-		row = module_row(walker->unwinder->modules, module, address);
-	walk->frames[walk->count++] = (struct frame){mapping->module, address};
-	if (row)
-		err = frame_step_row(walker->machine, &module->table, row,
-				     &walker->unwinder->memory, registers);
-	else
-		err = step_without_table(walker, mapping->jit);
-	walker->exact = row && row->signal;
+	if (!row_of(walker, &code) && is_signal_frame(walker, &code)) {
+		walker->walk->count--;
+		signal = frame_add(walker, registers->ip, sp, &code);
+	}
+	err = frame_leave(walker, &code, signal);
 	/* a handler may run on a stack of its own; any other caller's frame lies above */
 	if (!err && !walker->exact && (registers->sp < sp || (registers->sp == sp && !first)))
 		err = -EBADMSG;
@@ -215,27 +335,102 @@ static bool frame_take(struct walker *walker, enum walk_end *end)
 	return !err;
 }
 
+/* Of a thread that runs. */
+struct stack_copy {
+	const void *bytes;
+	size_t count;
+};
+
+static struct walker walk_begin(struct unwinder *unwinder, const struct stack_thread *thread,
+				const struct user_registers *registers, struct process_maps *maps,
+				struct stack_walk *walk)
+{
+	walk->count = 0;
+	walk->end = WALK_GONE;
+	return (struct walker){
+		.unwinder = unwinder,
+		.thread = thread,
+		.machine = machine_of(registers->compat),
+		.maps = maps,
+		.registers = *registers,
+		.exact = true,
+		.walk = walk,
+	};
+}
+
+/* copy: NULL: the thread's memory stands still. */
+static void walk_once(struct unwinder *unwinder, const struct stack_thread *thread,
+		      const struct user_registers *registers, const struct stack_copy *copy,
+		      struct process_maps *maps, struct stack_walk *walk)
+{
+	struct walker walker = walk_begin(unwinder, thread, registers, maps, walk);
+	int err = 0;
+
+	if (!walker.machine || !maps)
+		return;
+	if (copy)
+		thread_memory_begin_copied(&unwinder->memory, thread->tid, registers->sp,
+					   copy->bytes, copy->count);
+	else
+		err = thread_memory_begin(&unwinder->memory, thread->tid, registers->sp);
+	/* where there is no stack, there may be code */
+	if (err && err != -EFAULT) {
+		walk->end = end_of_refusal(err);
+		return;
+	}
+	walk->end = WALK_DEEP;
+	while (walk->count < STACK_FRAMES_MAX && frame_take(&walker, &walk->end))
+		;
+}
+
+static void walk_any(struct unwinder *unwinder, const struct stack_thread *thread,
+		     const struct user_registers *registers, const struct stack_copy *copy,
+		     struct stack_walk *walk)
+{
+	int err = 0;
+	struct process_maps *maps =
+		process_maps_get(&unwinder->processes, unwinder->proc_root, thread, &err);
+
+	walk_once(unwinder, thread, registers, copy, maps, walk);
+	/* another file may lie at the same addresses since the maps were read: exec, dlclose */
+	if (walk->end != WALK_WHOLE && walk->end != WALK_GONE && walk->end != WALK_CUT &&
+	    walk->end != WALK_REFUSED && process_maps_again(maps, unwinder->proc_root, thread))
+		walk_once(unwinder, thread, registers, copy, maps, walk);
+	if (!maps)
+		walk->end = end_of_refusal(err);
+	unwinder->ended[walk->end]++;
+}
+
 void unwinder_walk(struct unwinder *unwinder, const struct stack_thread *thread,
 		   const struct user_registers *registers, struct stack_walk *walk)
 {
-	struct walker walker = {.unwinder = unwinder,
-				.thread = thread,
-				.machine = machine_of(registers->compat),
-				.registers = *registers,
-				.exact = true,
-				.walk = walk};
-	int err = -ESRCH;
+	walk_any(unwinder, thread, registers, NULL, walk);
+}
 
-	walk->count = 0;
-	walk->end = WALK_GONE;
-	walker.maps = process_maps_get(&unwinder->processes, unwinder->proc_root, thread);
-	if (walker.machine && walker.maps)
-		err = thread_memory_begin(&unwinder->memory, thread->tid, registers->sp);
-	/* where there is no stack, there may be code */
-	if (!err || err == -EFAULT) {
-		walk->end = WALK_DEEP;
-		while (walk->count < STACK_FRAMES_MAX && frame_take(&walker, &walk->end))
-			;
+void unwinder_walk_copied(struct unwinder *unwinder, const struct stack_thread *thread,
+			  const struct user_registers *registers, const void *copy, size_t bytes,
+			  struct stack_walk *walk)
+{
+	walk_any(unwinder, thread, registers, &(struct stack_copy){copy, bytes}, walk);
+}
+
+void unwinder_walk_chain(struct unwinder *unwinder, const struct stack_thread *thread,
+			 const uint64_t *chain, uint32_t count, struct stack_walk *walk)
+{
+	const struct user_registers none = {.ip = 0};
+	int err = 0;
+	struct process_maps *maps =
+		process_maps_get(&unwinder->processes, unwinder->proc_root, thread, &err);
+	struct walker walker = walk_begin(unwinder, thread, &none, maps, walk);
+	struct code code;
+
+	thread_memory_begin_copied(&unwinder->memory, thread->tid, 0, NULL, 0);
+	walk->end = maps ? WALK_WHOLE : end_of_refusal(err);
+	for (uint32_t i = 0; walk->end == WALK_WHOLE && i < count; i++) {
+		if (walk->count == STACK_FRAMES_MAX)
+			walk->end = WALK_DEEP;
+		else if (!frame_add(&walker, chain[i] - (i > 0), 0, &code))
+			walk->end = WALK_OUTSIDE;
 	}
 	unwinder->ended[walk->end]++;
 }

@@ -25,13 +25,21 @@ struct frame {
 	uint64_t address;
 };
 
+/* The same in the process. */
+struct frame_place {
+	uint64_t ip;
+	uint64_t sp; /* its part of the stack is from there to the next frame's */
+};
+
 enum walk_end {
 	WALK_WHOLE,   /* to the outermost frame */
 	WALK_DEEP,    /* STACK_FRAMES_MAX */
 	WALK_LOST,    /* a register or table is missing, or makes no sense */
 	WALK_OUTSIDE, /* an address that is none of code */
 	WALK_UNREAD,  /* the memory could not be read */
-	WALK_GONE,    /* the thread is gone, or not ours to read */
+	WALK_GONE,    /* the thread is gone */
+	WALK_CUT,     /* where the copy of a running thread's stack ends */
+	WALK_REFUSED, /* the thread is not ours to read */
 	WALK_END_COUNT,
 };
 
@@ -39,6 +47,7 @@ struct stack_walk {
 	enum walk_end end;
 	uint32_t count;
 	struct frame frames[STACK_FRAMES_MAX]; /* innermost first */
+	struct frame_place places[STACK_FRAMES_MAX];
 };
 
 struct unwinder {
@@ -58,5 +67,14 @@ void unwinder_sweep(struct unwinder *unwinder, int64_t now_ns); /* about once a 
 
 void unwinder_walk(struct unwinder *unwinder, const struct stack_thread *thread,
 		   const struct user_registers *registers, struct stack_walk *walk);
+/* The same of a thread that runs, as it was when its registers and so much of its stack from sp on
+ * were copied. */
+void unwinder_walk_copied(struct unwinder *unwinder, const struct stack_thread *thread,
+			  const struct user_registers *registers, const void *copy, size_t bytes,
+			  struct stack_walk *walk);
+/* The same of a call chain that the kernel made along frame pointers, innermost first. Where it
+ * ends is taken for the outermost frame. */
+void unwinder_walk_chain(struct unwinder *unwinder, const struct stack_thread *thread,
+			 const uint64_t *chain, uint32_t count, struct stack_walk *walk);
 
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#define _GNU_SOURCE
 #include <alloca.h>
 #include <dlfcn.h>
 #include <poll.h>
@@ -7,7 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/syscall.h>
+#include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include "chains.h"
@@ -17,13 +21,21 @@
 
 static const char *chain_text;
 static volatile long sink;
+static volatile int spins;
+
+static void tell_ready(void)
+{
+	printf("ready %ld %s\n", (long)syscall(SYS_gettid), chain_text);
+	fflush(stdout);
+}
 
 LINK void sleep_here(void)
 {
 	char end;
 
-	printf("ready %ld %s\n", (long)syscall(SYS_gettid), chain_text);
-	fflush(stdout);
+	tell_ready();
+	while (spins)
+		sink++;
 	while (read(STDIN_FILENO, &end, 1) > 0)
 		LINK_END();
 	_exit(0);
@@ -100,7 +112,7 @@ LINK static void handler(int number)
 LINK static void interrupted(void)
 {
 	/* no call: the place where it is interrupted is no return address */
-	__asm__ volatile("1: cmpq $0, %0\n\tje 1b" : : "m"(sink) : "memory", "cc");
+	__asm__ volatile("1: cmpl $0, %0\n\tje 1b" : : "m"(sink) : "memory", "cc");
 }
 
 static void *interrupts(void *thread)
@@ -135,6 +147,49 @@ LINK static void signalled_aside(void)
 	LINK_END();
 }
 
+#if defined(__x86_64__)
+#define INTERRUPTED_AT REG_RIP
+#else
+#define INTERRUPTED_AT REG_EIP
+#endif
+#define VDSO_BYTES 8192 /* with all of its code */
+
+/* Sleeps as soon as it was the kernel's code in this process that is interrupted. */
+LINK static void handler_in_vdso(int number, siginfo_t *info, void *context)
+{
+	const ucontext_t *at = context;
+	unsigned long vdso = getauxval(AT_SYSINFO_EHDR);
+
+	(void)number;
+	(void)info;
+	if ((unsigned long)at->uc_mcontext.gregs[INTERRUPTED_AT] - vdso < VDSO_BYTES)
+		sleep_here();
+	LINK_END();
+}
+
+static void *interrupts_always(void *thread)
+{
+	for (;;) {
+		usleep(1000);
+		pthread_kill(*(pthread_t *)thread, SIGUSR1);
+	}
+	return NULL;
+}
+
+LINK static void timed(void)
+{
+	struct sigaction action = {.sa_sigaction = handler_in_vdso, .sa_flags = SA_SIGINFO};
+	pthread_t self = pthread_self(), other;
+	struct timespec now;
+
+	sigaction(SIGUSR1, &action, NULL);
+	pthread_create(&other, NULL, interrupts_always, &self);
+	for (;;) {
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		LINK_END();
+	}
+}
+
 LINK static int order(const void *a, const void *b)
 {
 	sleep_here();
@@ -147,6 +202,22 @@ LINK static void sorted(void)
 
 	qsort(numbers, 3, sizeof(numbers[0]), order);
 	sink = numbers[0];
+}
+
+/* Its return address is in a register, since the child takes that of the stack. */
+LINK static void vforked(void)
+{
+	pid_t child = vfork();
+	char end;
+
+	if (!child) {
+		printf("ready %ld %s\n", (long)getppid(), chain_text);
+		fflush(stdout);
+		while (read(STDIN_FILENO, &end, 1) > 0)
+			LINK_END();
+		_exit(0);
+	}
+	sink = child;
 }
 
 /* The last instruction of a caller may be its call: where that returns to is another function. */
@@ -225,9 +296,12 @@ LINK static void left(void)
 	LINK_END();
 }
 
+/* In another call, so that the kernel's half tells which it is of. */
 LINK static void right_inner(void)
 {
-	usleep(51); /* equal functions are made one */
+	const struct timespec moment = {.tv_nsec = 50000};
+
+	ppoll(NULL, 0, &moment, NULL);
 	LINK_END();
 }
 
@@ -242,11 +316,63 @@ LINK static void alternates(void)
 {
 	struct pollfd input = {STDIN_FILENO, POLLIN, 0};
 
-	printf("ready %ld %s\n", (long)syscall(SYS_gettid), chain_text);
-	fflush(stdout);
+	tell_ready();
 	while (!poll(&input, 1, 0)) {
 		left();
 		right();
+	}
+}
+
+LINK static void burn(long count)
+{
+	for (long i = 0; i < count; i++)
+		sink += i;
+}
+
+LINK static void three_parts(void)
+{
+	burn(30000);
+	LINK_END();
+}
+
+LINK static void one_part(void)
+{
+	burn(10000);
+	LINK_END();
+}
+
+/* Three quarters of its time here, one there. */
+LINK static void shares(void)
+{
+	tell_ready();
+	for (;;) {
+		three_parts();
+		one_part();
+	}
+}
+
+LINK static long small(long number)
+{
+	return number ^ sink;
+}
+
+LINK static long smaller(long number)
+{
+	long got = small(number + 1);
+
+	LINK_END();
+	return got;
+}
+
+/* Is at the beginning and the end of functions, and on its way into a library, most of its time. */
+LINK static void calls(void)
+{
+	unsigned int seed = 1;
+
+	tell_ready();
+	for (;;) {
+		sink = smaller(sink);
+		sink += rand_r(&seed);
 	}
 }
 
@@ -263,6 +389,8 @@ static const struct {
 	{"jumped", "sleep_here recurse recurse recurse jumped main", jumped},
 	{"signalled", "sleep_here handler * interrupted signalled main", signalled},
 	{"signalled_aside", "sleep_here handler * signalled_aside main", signalled_aside},
+	{"timed", "sleep_here handler_in_vdso * timed main", timed},
+	{"vforked", "vforked main", vforked},
 	{"sorted", "sleep_here order * sorted main", sorted},
 	{"ended", "sleep_here ends ended main", ended},
 	{"registers_kept", "sleep_here registers_all registers_kept main", registers_kept},
@@ -271,10 +399,27 @@ static const struct {
 	{"library", "sleep_here called_back library_inner library_call library main", library},
 };
 
+/* These never sleep. */
+static const struct {
+	const char *name, *chain;
+	void (*run)(void);
+} runners[] = {
+	{"shares", "shares main", shares},
+	{"calls", "calls main", calls},
+};
+
+#define RUNNER_COUNT (sizeof(runners) / sizeof(runners[0]))
 #define CHAIN_COUNT (sizeof(chains) / sizeof(chains[0]))
 
 int main(int argc, char **argv)
 {
+	for (size_t i = 0; argc > 1 && i < RUNNER_COUNT; i++)
+		if (!strcmp(argv[1], runners[i].name)) {
+			chain_text = runners[i].chain;
+			runners[i].run();
+			LINK_END();
+		}
+	spins = argc > 2 && !strcmp(argv[2], "spin");
 	for (size_t i = 0; i < CHAIN_COUNT; i++) {
 		if (argc < 2) {
 			puts(chains[i].name);

@@ -3,6 +3,7 @@
  *
  * `NAME CHAIN` prints one line, "ready TID function ...", innermost first, and sleeps in that chain
  * until standard input ends. What comes further out or further in (the C library) is not told.
+ * `NAME CHAIN spin`, of programs made from chains.c, spins there instead of sleeping.
  * `NAME` alone prints the names of the chains.
  */
 #ifndef CHAINS_H

@@ -2,44 +2,57 @@
 """chains.py PROBE DIRECTORY [--without-tables]: walks the stack of each program in each of its chains, which must be found exactly.
 
 Also of copies of one program: stripped, with .gnu_debugdata, with its symbols in a file found by build-id, deleted, replaced,
-and in another root, and of 10 GB. Without tables (a build without libdw): only what has
+in another root, in other mount and pid namespaces, with the rights of its owner (setuid), and of 10 GB. Without tables (a build without libdw): only what has
 frame pointers, and a walk may go astray where the C library has none. Exit 77: threads can't be stopped here.
 """
 import os
+import select
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
 
-ENDS = ("whole", "deep", "lost", "outside", "unread", "gone")
+ENDS = ("whole", "deep", "lost", "outside", "unread", "gone", "cut", "refused")
 SKIP = 77
-MUSL_LOST = ("signalled", "signalled_aside", "sorted")  # through musl itself, which has neither tables nor frame pointers
+READY_S = 30
+UNSTOPPABLE = "vforked"  # it waits for its child: the kernel lets no tracer in; tests/live has it
 
 
 class Chain:
-    """A program that sleeps in a chain."""
+    """A program that sleeps in a chain, or spins there. Behind other commands (through) it is their child, and knows its own id otherwise."""
 
-    def __init__(self, program, name, directory, **popen):
-        environment = dict(os.environ, CHAINS_LIBRARY=os.path.join(directory, "chains_library.so"))
-        self.process = subprocess.Popen([program, name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, **popen)
-        words = self.process.stdout.readline().decode().split()
+    def __init__(self, program, name, directory, through=(), spins=False, **popen):
+        library = ("chains32" if "chains32" in program else "chains") + "_library.so"
+        environment = dict(os.environ, CHAINS_LIBRARY=os.path.join(directory, library))
+        self.process = subprocess.Popen([*through, program, name] + ["spin"] * spins, stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, env=environment, **popen)
+        ready, _, _ = select.select([self.process.stdout], [], [], READY_S)
+        words = self.process.stdout.readline().decode().split() if ready else ()
         if not words or words[0] != "ready":
             self.end()
             raise RuntimeError("%s %s is not ready" % (program, name))
         self.tid = int(words[1])
+        if through:
+            with open("/proc/%d/task/%d/children" % (self.process.pid, self.process.pid)) as file:
+                self.tid = int(file.read())
         self.program = program
-        self.wait_asleep()
+        if not spins:
+            self.wait_asleep()
         self.expected = [word.replace("(anonymous_namespace)", "(anonymous namespace)") for word in words[2:]]
 
     def wait_asleep(self):
-        """It says that it is ready before it sleeps."""
+        """It says that it is ready before it sleeps. Go's runtime has it sleep elsewhere on the way."""
         until = time.monotonic() + 10
+        switches = None
         while time.monotonic() < until:
             with open("/proc/%d/stat" % self.tid) as file:
-                if file.read().rsplit(")", 1)[1].split()[0] == "S":
-                    return
-            time.sleep(0.001)
+                asleep = file.read().rsplit(")", 1)[1].split()[0] in "SD"
+            with open("/proc/%d/status" % self.tid) as file:
+                before, switches = switches, file.read().split("voluntary_ctxt_switches:")[1].split()[0]
+            if asleep and ("go" not in os.path.basename(self.program) or before == switches):
+                return
+            time.sleep(0.02 if asleep else 0.001)
         self.end()
         raise RuntimeError("%s does not sleep" % self.program)
 
@@ -84,7 +97,7 @@ def trial(probe, chain, named, tables):
     """Why it failed, or None."""
     frames, end = walk(probe, chain.tid)
     # without tables of main, what called it is told by a register that the C library may use for something else
-    if end != "whole" and tables and "musl" not in chain.program and "pointers" not in chain.program:
+    if end != "whole" and tables and "pointers" not in chain.program:
         return "the walk was %s: %s" % (end, " ".join(frames[-20:]))
     if named and not contains(frames, chain.expected):
         return "expected %s, found %s" % (" ".join(chain.expected[:20]), " ".join(frames[:40]))
@@ -94,7 +107,9 @@ def trial(probe, chain, named, tables):
 def plain(program, directory):
     names = subprocess.run([program], stdout=subprocess.PIPE, check=True).stdout.decode().split()
     for name in names:
-        if (name == "library" and ("static" in program or "musl" in program)) or ("musl" in program and name in MUSL_LOST):
+        if name == UNSTOPPABLE:
+            continue
+        if name == "library" and ("static" in program or "musl" in program):
             continue
         yield name, Chain(program, name, directory), True
 
@@ -139,12 +154,43 @@ def copies(program, directory, temporary):
     os.unlink(sparse)
 
     if os.geteuid() == 0:
-        inner = os.path.join(temporary, "root")
-        os.mkdir(inner)
-        static = os.path.join(directory, "chains_static")
-        if os.path.exists(static):
-            shutil.copy2(static, os.path.join(inner, "program"))
-            yield "other root", Chain("/program", "recursion", directory, preexec_fn=lambda: os.chroot(inner)), True
+        yield from copies_of_root(program, directory, temporary)
+
+
+def build_id(program):
+    lines = subprocess.run(["readelf", "-n", program], stdout=subprocess.PIPE, check=True).stdout.decode()
+    return lines.split("Build ID: ")[1].split()[0]
+
+
+def copies_of_root(program, directory, temporary):
+    static, inner = os.path.join(directory, "chains_static"), os.path.join(temporary, "root")
+    os.mkdir(inner)
+    if os.path.exists(static):
+        def enter():
+            os.chroot(inner)
+        shutil.copy2(static, os.path.join(inner, "program"))
+        yield "other root", Chain("/program", "recursion", directory, preexec_fn=enter), True
+        name = build_id(static)
+        debug = os.path.join(inner, "usr/lib/debug/.build-id", name[:2])
+        os.makedirs(debug)
+        bare = os.path.join(inner, "bare")
+        shutil.copy2(static, bare)
+        tools_run(["objcopy", "--only-keep-debug", static, os.path.join(debug, name[2:] + ".debug")], ["strip", bare])
+        yield "symbols by build-id", Chain("/bare", "recursion", directory, preexec_fn=enter), True
+
+    os.chmod(temporary, 0o755)
+    setuid = os.path.join(temporary, "setuid")
+    shutil.copy2(program, setuid)
+    os.chmod(setuid, 0o4711)  # nobody but root may read it
+    yield "setuid", Chain(setuid, "recursion", directory, preexec_fn=lambda: os.setuid(65534)), True
+
+    # a file system that only the process sees
+    apart = os.path.join(temporary, "apart")
+    os.mkdir(apart)
+    script = 'mount -t tmpfs none "$0" && cp "$1" "$0"/program && exec "$0"/program "$2"'
+    through = ["unshare", "--mount", "--pid", "--fork", "sh", "-c", script, apart]
+    if subprocess.run(["unshare", "--mount", "--pid", "--fork", "true"], stderr=subprocess.DEVNULL).returncode == 0:
+        yield "other namespaces", Chain(program, "recursion", directory, through), True
 
 
 def run(words, chain, named, probe, tables=True):
@@ -160,7 +206,7 @@ def main(argv):
     probe, directory = os.path.abspath(argv[0]), os.path.abspath(argv[1])
     tables = "--without-tables" not in argv
     programs = [name for name in sorted(os.listdir(directory))
-                if name.startswith("chains_" if tables else "chains_pointers") and not name.endswith(".so")
+                if name.startswith(("chains_", "chains32_") if tables else "chains_pointers") and not name.endswith(".so")
                 and os.access(os.path.join(directory, name), os.X_OK)]
     count = failed = 0
     try:

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* probe PID|TID [ROUNDS]: stops a thread by ptrace, walks its user stack and prints the functions,
+/* probe TID [ROUNDS]: stops a thread by ptrace, walks its user stack and prints the functions,
  * innermost first; with ROUNDS it walks so often and prints what a walk took: the first one, and
- * the median of the rest. The last line: the walk's end, as a number of enum walk_end (0: whole).
+ * the median of the rest, and then its names. The last line: the walk's end, as a number of enum
+ * walk_end (0: whole).
+ *
+ * probe --addresses TID: the same in numbers, each line an address as the file has it and the
+ * file's path; the last line has the stack's hash behind the end.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -48,19 +52,75 @@ static void measure(struct unwinder *unwinder, const struct stack_thread *thread
 	free(took_ns);
 }
 
+/* timed: what the names took, too. */
+static void functions_print(struct stack_names *names, const struct stack_walk *walk, bool timed)
+{
+	int64_t start_ns = clock_monotonic_ns();
+
+	for (int pass = 0; pass < 2; pass++) {
+		for (uint32_t i = 0; i < walk->count; i++) {
+			struct frame_view view =
+				stack_names_get(names, stack_names_frame(names, &walk->frames[i]));
+
+			if (pass)
+				printf("%s\n", view.name);
+		}
+		stack_names_wait(names, clock_monotonic_ns() + 10 * NS_PER_SECOND);
+		if (!pass && timed)
+			printf("# names %lld ns\n", (long long)(clock_monotonic_ns() - start_ns));
+	}
+	printf("%d\n", walk->end);
+}
+
+static void addresses_print(struct module_table *modules, struct stack_names *names,
+			    const struct stack_walk *walk)
+{
+	struct stack_table table;
+	uint32_t stack;
+
+	stack_table_init(&table, modules, names);
+	stack = stack_of_walk(&table, walk);
+	for (uint32_t i = 0; i < walk->count; i++) {
+		const struct frame *frame = &walk->frames[i];
+
+		printf("%#llx %s\n", (unsigned long long)frame->address,
+		       frame->module == MODULE_NONE ? "-" : modules->modules[frame->module]->path);
+	}
+	printf("%d %#llx\n", walk->end,
+	       stack == STACK_NONE ? 0 : (unsigned long long)table.stacks[stack].hash);
+	stack_table_clear(&table);
+}
+
+/* With whose code in no file is told apart. */
+static int64_t process_of(pid_t tid)
+{
+	char path[64], line[256];
+	long long pid = tid;
+	FILE *status;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", tid);
+	status = fopen(path, "r");
+	while (status && fgets(line, sizeof(line), status) && sscanf(line, "Tgid: %lld", &pid) != 1)
+		;
+	if (status)
+		fclose(status);
+	return pid;
+}
+
 int main(int argc, char **argv)
 {
-	pid_t tid = argc > 1 ? (pid_t)strtol(argv[1], NULL, 10) : 0;
-	int rounds = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 1, status;
+	bool addresses = argc > 1 && !strcmp(argv[1], "--addresses");
+	pid_t tid = argc > 1 + addresses ? (pid_t)strtol(argv[1 + addresses], NULL, 10) : 0;
+	int rounds = argc > 2 && !addresses ? (int)strtol(argv[2], NULL, 10) : 1, status;
 	static struct module_table modules;
 	static struct unwinder unwinder;
 	static struct stack_walk walk;
 	struct user_registers registers;
 	struct stack_names *names;
-	struct stack_thread thread = {tid, tid, 1, clock_monotonic_ns()};
+	struct stack_thread thread = {process_of(tid), tid, 1, clock_monotonic_ns(), 0};
 
 	if (tid <= 0 || rounds < 1) {
-		fprintf(stderr, "usage: probe TID [ROUNDS]\n");
+		fprintf(stderr, "usage: probe TID [ROUNDS], or probe --addresses TID\n");
 		return 2;
 	}
 	if (ptrace(PTRACE_SEIZE, tid, 0, 0) || ptrace(PTRACE_INTERRUPT, tid, 0, 0) ||
@@ -74,17 +134,10 @@ int main(int argc, char **argv)
 	measure(&unwinder, &thread, &registers, &walk, rounds);
 	if (rounds == 1)
 		unwinder_walk(&unwinder, &thread, &registers, &walk);
-	for (int pass = 0; pass < 2; pass++) {
-		for (uint32_t i = 0; i < walk.count; i++) {
-			struct frame_view view =
-				stack_names_get(names, stack_names_frame(names, &walk.frames[i]));
-
-			if (pass)
-				printf("%s\n", view.name);
-		}
-		stack_names_wait(names, clock_monotonic_ns() + 10 * NS_PER_SECOND);
-	}
-	printf("%d\n", walk.end);
+	if (addresses)
+		addresses_print(&modules, names, &walk);
+	else
+		functions_print(names, &walk, rounds > 1);
 	ptrace(PTRACE_DETACH, tid, 0, 0);
 	stack_names_free(names);
 	unwinder_done(&unwinder);

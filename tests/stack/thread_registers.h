@@ -35,6 +35,8 @@ static inline int thread_registers_get(pid_t tid, struct user_registers *registe
 		registers->ip = narrow[12];
 		registers->sp = narrow[15];
 		user_register_set(registers, 3, narrow[0]);
+		user_register_set(registers, 1, narrow[1]);
+		user_register_set(registers, 2, narrow[2]);
 		user_register_set(registers, 5, narrow[5]);
 		user_register_set(registers, 6, narrow[3]);
 		user_register_set(registers, 7, narrow[4]);
@@ -47,6 +49,10 @@ static inline int thread_registers_get(pid_t tid, struct user_registers *registe
 	user_register_set(registers, 12, words[3]);
 	user_register_set(registers, 6, words[4]);
 	user_register_set(registers, 3, words[5]);
+	/* ... dx si di: where vfork has its return address */
+	user_register_set(registers, 1, words[12]);
+	user_register_set(registers, 4, words[13]);
+	user_register_set(registers, 5, words[14]);
 	registers->ip = words[16];
 	registers->sp = words[19];
 #endif

@@ -85,7 +85,7 @@ static int scene_close(void **state)
 
 static void walk(struct scene *scene, uint64_t ip, uint64_t sp, uint64_t fp)
 {
-	const struct stack_thread thread = {scene->child, scene->child, 1, clock_monotonic_ns()};
+	const struct stack_thread thread = {scene->child, scene->child, 1, clock_monotonic_ns(), 0};
 	struct user_registers registers = {.ip = ip, .sp = sp};
 
 	user_register_set(&registers, FP, fp);
@@ -174,6 +174,57 @@ static void stack_is_nowhere(void **state)
 	assert_int_not_equal(scene->walk.end, WALK_WHOLE);
 }
 
+/* Of a thread that runs a copy is walked: its memory has moved on, and what lies behind the copy is
+ * not looked at. */
+static void copies(void **state)
+{
+	struct scene *scene = *state;
+	const struct stack_thread thread = {scene->child, scene->child, 1, clock_monotonic_ns(), 0};
+	struct user_registers registers = {.ip = scene->code, .sp = at(scene, 0)};
+	uint64_t copy[90];
+
+	for (size_t i = 0; i < 30; i++) {
+		scene->stack[10 + i * 4] = i < 29 ? at(scene, 10 + (i + 1) * 4) : 0;
+		scene->stack[11 + i * 4] = scene->code + i;
+	}
+	memcpy(copy, scene->stack, sizeof(copy));
+	user_register_set(&registers, FP, at(scene, 10));
+	memset(scene->stack, 0, sizeof(copy));
+	unwinder_walk_copied(&scene->unwinder, &thread, &registers, copy, sizeof(copy),
+			     &scene->walk);
+	assert_int_equal(scene->walk.end, WALK_CUT);
+	assert_int_equal(scene->walk.count, 21);
+	assert_int_equal(scene->walk.frames[20].address, scene->code + 18);
+	assert_int_equal(scene->unwinder.ended[WALK_CUT], 1);
+	/* the next one that sleeps is read as it is */
+	walk(scene, scene->code, at(scene, 0), at(scene, 10));
+	assert_int_equal(scene->walk.end, WALK_WHOLE);
+	unwinder_walk_copied(&scene->unwinder, &thread, &registers, NULL, 0, &scene->walk);
+	assert_int_equal(scene->walk.end, WALK_CUT);
+	assert_int_equal(scene->walk.count, 1);
+}
+
+static void chains(void **state)
+{
+	struct scene *scene = *state;
+	const struct stack_thread thread = {scene->child, scene->child, 1, clock_monotonic_ns(), 0};
+	uint64_t chain[STACK_FRAMES_MAX + 1];
+
+	for (size_t i = 0; i < STACK_FRAMES_MAX + 1; i++)
+		chain[i] = scene->code + i;
+	unwinder_walk_chain(&scene->unwinder, &thread, chain, 3, &scene->walk);
+	assert_int_equal(scene->walk.end, WALK_WHOLE);
+	assert_int_equal(scene->walk.count, 3);
+	assert_int_equal(scene->walk.frames[0].address, scene->code);
+	assert_int_equal(scene->walk.frames[2].address, scene->code + 1);
+	unwinder_walk_chain(&scene->unwinder, &thread, chain, STACK_FRAMES_MAX + 1, &scene->walk);
+	assert_int_equal(scene->walk.end, WALK_DEEP);
+	chain[1] = 16;
+	unwinder_walk_chain(&scene->unwinder, &thread, chain, 3, &scene->walk);
+	assert_int_equal(scene->walk.end, WALK_OUTSIDE);
+	assert_int_equal(scene->walk.count, 1);
+}
+
 static void dead_threads(void **state)
 {
 	struct scene *scene = *state;
@@ -235,13 +286,9 @@ static void maps_are_parsed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		SCENE(frame_pointers),
-		SCENE(cycles_end),
-		SCENE(deep_ones_are_cut),
-		SCENE(leads_outside),
-		SCENE(stack_is_nowhere),
-		SCENE(dead_threads),
-		cmocka_unit_test(maps_are_parsed),
+		SCENE(frame_pointers), SCENE(cycles_end),	SCENE(deep_ones_are_cut),
+		SCENE(leads_outside),  SCENE(stack_is_nowhere), SCENE(copies),
+		SCENE(chains),	       SCENE(dead_threads),	cmocka_unit_test(maps_are_parsed),
 	};
 
 	const struct CMUnitTest pure[] = {cmocka_unit_test(maps_are_parsed)};

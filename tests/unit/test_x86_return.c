@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Code without a table, followed to its return. Whole programs: tests/stack, chains_musl; lengths
+ * of instructions beside objdump's: tests/stack/instructions.c. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stack/x86_return.h"
+#include "unit.h"
+
+#define ADDRESS 0x1000
+#define SP 7
+#define FP 6
+
+/* Where the return address is, as the test says. */
+struct stack {
+	uint8_t base;
+	int64_t offset;
+};
+
+static bool is_return(void *of, uint8_t base, int64_t offset, bool called)
+{
+	const struct stack *stack = of;
+
+	return base == stack->base && offset == stack->offset && (!called || offset % 16 == 8);
+}
+
+static int follow(const void *code, size_t bytes, bool exact, struct stack stack,
+		  struct frame_row *row)
+{
+	struct elf_file elf = {
+		.fd = -1,
+		.image = code,
+		.bytes = bytes,
+		.segment_count = 1,
+		.segments = {{0, bytes, ADDRESS, bytes}},
+	};
+	const struct x86_return_asker asker = {is_return, &stack};
+
+	*row = (struct frame_row){0};
+	return x86_return_row(&elf, ADDRESS, exact, &asker, row);
+}
+
+#define FOLLOW(text, exact, stack, row) follow(text, sizeof(text) - 1, exact, stack, row)
+
+static void expect_row(const struct frame_row *row, uint8_t base, int32_t cfa)
+{
+	assert_true(row->followed);
+	assert_int_equal(row->cfa.kind, RULE_REGISTER);
+	assert_int_equal(row->cfa.number, base);
+	assert_int_equal(row->cfa.offset, cfa);
+	assert_int_equal(row->ra.kind, RULE_AT_CFA);
+	assert_int_equal(row->ra.offset, -8);
+}
+
+static void frames_are_taken_back(void **state)
+{
+	struct frame_row row;
+
+	(void)state;
+	/* add $0x18,%rsp; pop %rbx; pop %rbp; ret */
+	assert_int_equal(
+		FOLLOW("\x48\x83\xc4\x18\x5b\x5d\xc3", false, ((struct stack){SP, 0x28}), &row), 0);
+	expect_row(&row, SP, 0x30);
+	assert_int_equal(row.saved[0].kind, RULE_AT_CFA); /* rbx */
+	assert_int_equal(row.saved[0].offset, 0x18 - 0x30);
+	assert_int_equal(row.saved[1].offset, 0x20 - 0x30); /* rbp */
+	assert_int_equal(row.saved[2].kind, RULE_SAME);	    /* r12 */
+	/* sub $8,%rsp; call; add $8,%rsp; lea 0x10(%rsp),%rsp; pop %r15; ret */
+	assert_int_equal(FOLLOW("\x48\x83\xec\x08\xe8\x00\x00\x00\x00\x48\x83\xc4\x08\x48\x8d\x64"
+				"\x24\x10\x41\x5f\xc3",
+				true, ((struct stack){SP, 0x18}), &row),
+			 0);
+	expect_row(&row, SP, 0x20);
+	assert_int_equal(row.saved[5].offset, 0x10 - 0x20);
+	/* push $5; pop %rax; mov 8(%rsp),%rbx; leave; ret */
+	assert_int_equal(FOLLOW("\x6a\x05\x58\x48\x8b\x5c\x24\x08\xc9\xc3", false,
+				((struct stack){FP, 8}), &row),
+			 0);
+	expect_row(&row, FP, 16);
+	assert_int_equal(row.saved[0].kind, RULE_UNDEFINED); /* saved near the other register */
+	assert_int_equal(row.saved[1].offset, -16);
+}
+
+static void ways_are_tried(void **state)
+{
+	struct frame_row row;
+
+	(void)state;
+	/* 1: test %eax,%eax; je 2f; jmp 1b; 2: pop %rbx; ret */
+	assert_int_equal(
+		FOLLOW("\x85\xc0\x74\x02\xeb\xfa\x5b\xc3", true, ((struct stack){SP, 8}), &row), 0);
+	expect_row(&row, SP, 16);
+	/* je 1f; hlt; 1: jmp 2f; int3; 2: ret */
+	assert_int_equal(
+		FOLLOW("\x74\x01\xf4\xeb\x01\xcc\xc3", true, ((struct stack){SP, 0}), &row), 0);
+	/* the same with ud2, and a long branch */
+	assert_int_equal(
+		FOLLOW("\x0f\x84\x02\x00\x00\x00\x0f\x0b\xc3", true, ((struct stack){SP, 0}), &row),
+		0);
+}
+
+static void what_is_not_known_is_not_told(void **state)
+{
+	struct frame_row row;
+
+	(void)state;
+	/* jmp *%rax; and $-16,%rsp; sub %rax,%rsp; mov %rdi,%rsp; enter; a circle */
+	static const struct {
+		const char *code;
+		size_t bytes;
+	} codes[] = {{"\xff\xe0\xc3", 3},     {"\x48\x83\xe4\xf0\xc3", 5}, {"\x48\x29\xc4\xc3", 4},
+		     {"\x48\x89\xfc\xc3", 4}, {"\xc8\x00\x00\x00\xc3", 5}, {"\xeb\xfe\xc3", 3}};
+
+	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
+		assert_int_equal(
+			follow(codes[i].code, codes[i].bytes, true, (struct stack){SP, 0}, &row),
+			-ENOENT);
+	/* leave after the frame pointer was taken back */
+	assert_int_equal(FOLLOW("\x5d\xc9\xc3", true, ((struct stack){FP, 8}), &row), -ENOENT);
+	/* the code ends */
+	assert_int_equal(FOLLOW("\x48\x83\xc4", true, ((struct stack){SP, 0}), &row), -ENOENT);
+	assert_int_equal(follow("", 0, true, (struct stack){SP, 0}, &row), -ENOENT);
+	/* behind a call that does not return: the next function gives back the stack as it was */
+	assert_int_equal(FOLLOW("\x53\x5b\xc3", false, ((struct stack){SP, 0}), &row), -ENOENT);
+}
+
+static void anything_ends(void **state)
+{
+	uint8_t code[256];
+	struct frame_row row;
+	unsigned int dice = 6;
+
+	(void)state;
+	for (int round = 0; round < 20000; round++) {
+		for (size_t i = 0; i < sizeof(code); i++)
+			code[i] = (uint8_t)(rand_r(&dice) >> 7);
+		follow(code, 1 + (size_t)round % sizeof(code), round % 2,
+		       (struct stack){SP, 8 * (round % 8)}, &row);
+	}
+	/* the most branches and jumps that there can be */
+	memset(code, 0x75, sizeof(code));
+	assert_int_equal(follow(code, sizeof(code), true, (struct stack){SP, 0}, &row), -ENOENT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(frames_are_taken_back),
+		cmocka_unit_test(ways_are_tried),
+		cmocka_unit_test(what_is_not_known_is_not_told),
+		cmocka_unit_test(anything_ends),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
