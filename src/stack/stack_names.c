@@ -13,6 +13,7 @@
 #include <time.h>
 
 #define QUEUE_MAX 4096
+#define KERNEL_SYMBOLS "/proc/kallsyms"
 #define MODULE_KERNEL (UINT32_MAX - 1)
 
 enum name_state { NAME_NEW, NAME_QUEUED, NAME_KNOWN, NAME_NONE };
@@ -43,13 +44,29 @@ struct stack_names {
 	pthread_cond_t more, less;
 	struct name_work *work;
 	uint64_t taken, done, todo;
-	bool end;
 	struct stack_names_counts counts;
+	pthread_t kernel_thread;
+	bool kernel_threaded, kernel_read;
+	struct kernel_symbols kernel; /* that thread's, until it is read */
+	bool end;
 	/* the thread's own */
 	pthread_t thread;
 	bool threaded;
 	struct symbols_cache symbols;
 };
+
+/* Its own, once: on slow machines it takes seconds, and other names must not wait for it. */
+static void *kernel_thread(void *of)
+{
+	struct stack_names *names = of;
+
+	kernel_symbols_read(&names->kernel, KERNEL_SYMBOLS);
+	pthread_mutex_lock(&names->lock);
+	names->kernel_read = true;
+	pthread_cond_signal(&names->less);
+	pthread_mutex_unlock(&names->lock);
+	return NULL;
+}
 
 static void *names_thread(void *of)
 {
@@ -98,6 +115,14 @@ static void thread_stop(struct stack_names *names)
 	names->taken = names->done = names->todo = 0;
 }
 
+/* Waits until it has read all. */
+static void kernel_thread_end(struct stack_names *names)
+{
+	if (names->kernel_threaded)
+		pthread_join(names->kernel_thread, NULL);
+	names->kernel_threaded = false;
+}
+
 struct stack_names *stack_names_new(const char *proc_root, struct module_table *modules)
 {
 	struct stack_names *names = memory_get(sizeof(*names));
@@ -119,6 +144,7 @@ struct stack_names *stack_names_new(const char *proc_root, struct module_table *
 void stack_names_clear(struct stack_names *names)
 {
 	thread_stop(names);
+	kernel_thread_end(names);
 	symbols_cache_done(&names->symbols);
 	index_clear(&names->at);
 	names->count = 0;
@@ -129,6 +155,7 @@ void stack_names_free(struct stack_names *names)
 	if (!names)
 		return;
 	stack_names_clear(names);
+	kernel_symbols_done(&names->kernel);
 	pthread_cond_destroy(&names->more);
 	pthread_cond_destroy(&names->less);
 	pthread_mutex_destroy(&names->lock);
@@ -264,9 +291,33 @@ struct stack_names_counts stack_names_count(struct stack_names *names)
 	return counts;
 }
 
+static struct timespec timespec_of(int64_t ns)
+{
+	return (struct timespec){ns / NS_PER_SECOND, ns % NS_PER_SECOND};
+}
+
+void stack_names_want_kernel(struct stack_names *names)
+{
+	names->kernel_threaded = !thread_begin(&names->kernel_thread, kernel_thread, names);
+}
+
+const struct kernel_symbols *stack_names_kernel_symbols(struct stack_names *names, int64_t until_ns)
+{
+	struct timespec until = timespec_of(until_ns);
+	bool read;
+
+	pthread_mutex_lock(&names->lock);
+	while (names->kernel_threaded && !names->kernel_read &&
+	       pthread_cond_timedwait(&names->less, &names->lock, &until) != ETIMEDOUT)
+		;
+	read = names->kernel_read;
+	pthread_mutex_unlock(&names->lock);
+	return read ? &names->kernel : NULL;
+}
+
 bool stack_names_wait(struct stack_names *names, int64_t until_ns)
 {
-	struct timespec until = {until_ns / NS_PER_SECOND, until_ns % NS_PER_SECOND};
+	struct timespec until = timespec_of(until_ns);
 	bool all;
 
 	pthread_mutex_lock(&names->lock);

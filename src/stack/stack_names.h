@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "stack/kernel_symbols.h"
 #include "stack/module_table.h"
 #include "stack/unwinder.h"
 
@@ -32,7 +33,8 @@ struct frame_view {
 
 struct stack_names *stack_names_new(const char *proc_root, struct module_table *modules);
 void stack_names_free(struct stack_names *names);
-/* Forgets all frames, whose numbers become invalid, and lets go of the modules. */
+/* Forgets all frames, whose numbers become invalid, and lets go of the modules. No thread is left.
+ */
 void stack_names_clear(struct stack_names *names);
 
 /* The frame's number, or FRAME_REFUSED: there are FRAMES_MAX already. */
@@ -51,6 +53,13 @@ struct stack_names_counts {
 };
 
 struct stack_names_counts stack_names_count(struct stack_names *names);
+
+/* Once: has another thread read the names of the kernel's functions. */
+void stack_names_want_kernel(struct stack_names *names);
+/* These, waiting for them until then (monotonic). NULL: not there yet; empty: they can't be read.
+ */
+const struct kernel_symbols *stack_names_kernel_symbols(struct stack_names *names,
+							int64_t until_ns);
 
 /* Waits until all that was queued is known, or until then (monotonic). Whether it is. */
 bool stack_names_wait(struct stack_names *names, int64_t until_ns);

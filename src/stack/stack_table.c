@@ -3,8 +3,8 @@
 #include "base/memory.h"
 #include "base/names.h"
 #include "base/text.h"
+#include "stack/name_patterns.h"
 
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,20 +42,10 @@ static const char *const user_passed[] = {
 	"internal/runtime/syscall.*",
 };
 
-static bool name_among(const char *name, const char *const *patterns, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (!fnmatch(patterns[i], name, 0))
-			return true;
-	return false;
-}
-
-#define AMONG(name, patterns) name_among(name, patterns, sizeof(patterns) / sizeof((patterns)[0]))
-
 static bool frame_passed(const struct frame_view *view)
 {
-	return view->kind == FRAME_KERNEL ? AMONG(view->name, kernel_passed)
-					  : view->libc || AMONG(view->name, user_passed);
+	return view->kind == FRAME_KERNEL ? NAME_AMONG(view->name, kernel_passed)
+					  : view->libc || NAME_AMONG(view->name, user_passed);
 }
 
 void stack_table_init(struct stack_table *table, struct module_table *modules,

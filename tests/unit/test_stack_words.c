@@ -446,6 +446,16 @@ static void maps_outlive_threads(void **state)
 	unlink(path);
 }
 
+/* A fork follows, whose child must find no lock taken: the thread has read all. */
+static void no_thread_outlives_clearing(void **state)
+{
+	struct dictionary *dictionary = *state;
+
+	stack_names_want_kernel(dictionary->names);
+	stack_names_clear(dictionary->names);
+	assert_non_null(stack_names_kernel_symbols(dictionary->names, 0));
+}
+
 /* No more files are kept open than this process may have, and that is told. */
 static void modules_have_a_share(void **state)
 {
@@ -475,6 +485,7 @@ int main(void)
 		cmocka_unit_test(names_are_demangled),
 		WITH(kernel_words),
 		WITH(no_more_stacks_than_there_is_room_for),
+		WITH(no_thread_outlives_clearing),
 		WITH(user_words),
 		WITH(tables_have_a_limit),
 		WITH(maps_outlive_threads),
