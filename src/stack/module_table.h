@@ -26,6 +26,22 @@ enum frame_kind {
 	FRAME_KERNEL,
 };
 
+/* What HotSpot, which runs Java, exports: two tables and where their columns are. */
+enum module_java {
+	MODULE_JAVA_FIELDS,
+	MODULE_JAVA_FIELD_STRIDE,
+	MODULE_JAVA_FIELD_CLASS,
+	MODULE_JAVA_FIELD_NAME,
+	MODULE_JAVA_FIELD_TYPE,
+	MODULE_JAVA_FIELD_OFFSET,
+	MODULE_JAVA_FIELD_ADDRESS,
+	MODULE_JAVA_TYPES,
+	MODULE_JAVA_TYPE_STRIDE,
+	MODULE_JAVA_TYPE_NAME,
+	MODULE_JAVA_TYPE_BYTES,
+	MODULE_JAVA_EXPORTS,
+};
+
 struct module {
 	uint32_t number;
 	enum frame_kind kind;
@@ -40,6 +56,10 @@ struct module {
 	struct frame_table table;
 	int64_t used;
 	struct symbols *symbols; /* stack_names' own */
+	/* java_layout's own */
+	bool java_looked;
+	bool hotspot;
+	uint64_t java[MODULE_JAVA_EXPORTS];
 };
 
 struct module_table {

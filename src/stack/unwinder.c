@@ -38,6 +38,7 @@ void unwinder_init(struct unwinder *unwinder, const char *proc_root, struct modu
 {
 	*unwinder = (struct unwinder){.proc_root = proc_root, .modules = modules};
 	process_maps_cache_init(&unwinder->processes);
+	java_frames_init(&unwinder->java, proc_root, modules);
 	thread_memory_init(&unwinder->memory, proc_root, ids_foreign(proc_root), copy_bytes);
 }
 
@@ -50,11 +51,13 @@ void unwinder_done(struct unwinder *unwinder)
 void unwinder_forget(struct unwinder *unwinder)
 {
 	cache_done(&unwinder->processes);
+	java_frames_clear(&unwinder->java);
 }
 
 void unwinder_sweep(struct unwinder *unwinder, int64_t now_ns)
 {
 	cache_sweep(&unwinder->processes, now_ns, PROCESS_IDLE_NS);
+	java_frames_sweep(&unwinder->java, now_ns);
 }
 
 const struct mapping *walker_code(struct walker *walker, uint64_t address)

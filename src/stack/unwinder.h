@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/user_registers.h"
+#include "stack/java_frames.h"
 #include "stack/module_table.h"
 #include "stack/process_maps.h"
 #include "stack/thread_memory.h"
@@ -54,6 +55,7 @@ struct unwinder {
 	const char *proc_root;
 	struct module_table *modules;
 	struct cache processes;
+	struct java_frames java;
 	struct thread_memory memory;
 	uint64_t ended[WALK_END_COUNT]; /* walks, by how they ended */
 };

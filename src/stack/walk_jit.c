@@ -3,9 +3,83 @@
 #include "stack/unwinder.h"
 #include "stack/walker.h"
 
+#include <elf.h>
+#include <errno.h>
+
+#define POP_FP 0x5d /* pop %rbp */
+#define JAVA_ARGUMENT_BYTES_MAX 65536
+
+/* To the caller whose return address is in that word of the stack; the frame pointer of x86 is
+ * always saved below it. -EBADMSG: it is none. */
+static int java_return(struct walker *walker, uint32_t word)
+{
+	const struct machine *machine = walker->machine;
+	struct user_registers *registers = &walker->registers;
+	uint64_t at = registers->sp + 8ull * word, ip, fp;
+	bool fp_known = user_register_get(registers, machine->fp, &fp);
+	int err = word_read(machine, &walker->unwinder->memory, at, &ip);
+
+	if (err)
+		return err;
+	if (!ip || (walker->exact ? !walker_is_return(walker, ip) : !walker_code(walker, ip - 1)))
+		return -EBADMSG;
+	if (word)
+		fp_known = walker_word(walker, at - 8, &fp);
+	*registers = (struct user_registers){.ip = ip, .sp = at + 8};
+	if (fp_known)
+		user_register_set(registers, machine->fp, fp);
+	return 0;
+}
+
+/* To the caller of code that HotSpot has compiled, for x86-64. Where it is interrupted it may be
+ * about to make its frame, or have just taken it back: frames have an even number of words, so that
+ * no other one's return address is taken for its own. */
+static int java_step(struct walker *walker, const struct java_code *code)
+{
+	uint8_t byte = 0;
+	int err;
+
+	if (!walker->exact)
+		return java_return(walker, code->frame_words - 1);
+	thread_memory_read_code(&walker->unwinder->memory, walker->registers.ip, &byte, 1);
+	if (byte == POP_FP)
+		return java_return(walker, 1);
+	if (code->incomplete && (!java_return(walker, 0) || !java_return(walker, 1)))
+		return 0;
+	err = java_return(walker, code->frame_words - 1);
+	return err && !java_return(walker, 0) ? 0 : err;
+}
+
+/* Bytecode's caller may have had less on its stack than it was called with: where that ended is
+ * saved below the frame pointer (frame_x86.hpp, interpreter_frame_sender_sp_offset). */
+static void java_interpreter_leave(struct walker *walker, uint64_t fp)
+{
+	struct user_registers *registers = &walker->registers;
+	uint64_t sp;
+
+	if (walker_word(walker, fp - 8, &sp) && sp % 8 == 0 && sp > registers->sp &&
+	    sp - registers->sp <= JAVA_ARGUMENT_BYTES_MAX)
+		registers->sp = sp;
+}
+
 int walker_leave_jit(struct walker *walker)
 {
+	struct user_registers before = walker->registers;
+	struct java_code java = {.frame_words = 0};
+	int err;
+
+	if (walker->machine->elf == EM_X86_64 &&
+	    java_frames_find(&walker->unwinder->java, walker->thread, walker->maps,
+			     &walker->unwinder->memory, before.ip - !walker->exact, &java) &&
+	    java.frame_words) {
+		err = java_step(walker, &java);
+		if (!err || err == -ENOSPC)
+			return err;
+	}
 	if (walker->exact && walker_return_at_once(walker))
 		return 0;
-	return frame_step_pointer(walker->machine, &walker->unwinder->memory, &walker->registers);
+	err = frame_step_pointer(walker->machine, &walker->unwinder->memory, &walker->registers);
+	if (!err && java.interpreter)
+		java_interpreter_leave(walker, before.word[walker->machine->fp]);
+	return err;
 }

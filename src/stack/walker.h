@@ -32,8 +32,8 @@ bool walker_is_return(struct walker *walker, uint64_t address);
  * leaves it. */
 bool walker_return_at_once(struct walker *walker);
 
-/* To the caller of code that a JIT compiler has made, which always has a frame pointer. 0, 1: it
- * has none, or -errno. walk_jit.c */
+/* To the caller of code that a JIT compiler has made, which always has a frame pointer, but for
+ * that of HotSpot's best. 0, 1: it has none, or -errno. walk_jit.c */
 int walker_leave_jit(struct walker *walker);
 
 #endif

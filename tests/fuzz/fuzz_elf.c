@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Everything that is read of an ELF file: headers, unwind rows and their expressions, functions. */
+#include <elf.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include "stack/elf_symbols.h"
 #include "stack/frame_step.h"
 #include "stack/frame_table.h"
+#include "stack/x86_return.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -36,6 +38,21 @@ static void row_apply(const struct machine *machine, const struct frame_table *t
 	frame_step_row(machine, table, row, &memory, &registers);
 }
 
+static bool is_return(void *of, uint8_t base, int64_t offset, bool called)
+{
+	(void)of;
+	return (uint64_t)(offset + base) % 64 == 8 || called;
+}
+
+static void code_try(const struct machine *machine, struct frame_table *table, uint64_t address)
+{
+	const struct x86_return_asker asker = {is_return, NULL};
+	struct frame_row row;
+
+	if (!x86_return_row(table->elf, address, address % 8, &asker, &row))
+		row_apply(machine, table, &row);
+}
+
 static void rows_try(const struct elf_file *elf)
 {
 	const struct machine *machine = machine_of_elf(elf->machine);
@@ -51,6 +68,8 @@ static void rows_try(const struct elf_file *elf)
 
 			if (row)
 				row_apply(machine, &table, row);
+			if (machine->elf == EM_X86_64)
+				code_try(machine, &table, address);
 		}
 	frame_table_done(&table);
 }

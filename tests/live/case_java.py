@@ -1,0 +1,146 @@
+"""Compiled and interpreted code of Java in stacks, against what the JVM itself says."""
+import os
+
+from harness import SLOW, Findings, case, check, wait_until
+from parts import Part, account, program
+
+# Chain.go is of four classes, each of which calls one that its compiler can't foresee; Interpreted is never compiled. The arguments
+# are more than registers hold, so that compiled code that calls interpreted code has them put on the stack between.
+JAVA = """
+import java.lang.management.ManagementFactory;
+import javax.management.*;
+public class Chain {
+    interface Step { long go(int n, int seed, int end, long a, long b, long c, long d, double e) throws Exception; }
+    static Step next(int n, int seed) { return steps[(n * 31 + seed * 17 + n * seed) % 97 % steps.length]; }
+    static class One implements Step {
+        public long go(int n, int seed, int end, long a, long b, long c, long d, double e) throws Exception {
+            if (n == 0) return ends[end].go(0, seed, end, a, b, c, d, e);
+            return next(n, seed).go(n - 1, seed, end, a, b, c, d, e) + 1;
+        }
+    }
+    static class Two implements Step {
+        public long go(int n, int seed, int end, long a, long b, long c, long d, double e) throws Exception {
+            if (n == 0) return ends[end].go(0, seed, end, a, b, c, d, e);
+            long f = a * 3, g = b * 5, h = c * 7, i = d * 9;
+            double x = e * 1.5, y = e * 2.5;
+            return next(n, seed).go(n - 1, seed, end, b, c, d, a, e) + f + g + h + i + (long) (x * y);
+        }
+    }
+    static class Three implements Step {
+        public long go(int n, int seed, int end, long a, long b, long c, long d, double e) throws Exception {
+            if (n == 0) return ends[end].go(0, seed, end, a, b, c, d, e);
+            long sum = 0;
+            for (int i = 0; i < 2; i++)
+                sum += next(n, seed + i).go((n - 1) * i, seed, i == 1 ? end : 0, a + i, b, c, d, e) * (a + i);
+            return sum;
+        }
+    }
+    static class Interpreted implements Step {
+        public long go(int n, int seed, int end, long a, long b, long c, long d, double e) throws Exception {
+            if (n == 0) return ends[end].go(0, seed, end, a, b, c, d, e);
+            return next(n, seed).go(n - 1, seed, end, a, b, c, d, e) + a;
+        }
+    }
+    static class Add implements Step {
+        public long go(int n, int seed, int end, long a, long b, long c, long d, double e) { return a + b; }
+    }
+    static class Subtract implements Step {
+        public long go(int n, int seed, int end, long a, long b, long c, long d, double e) { return a - b; }
+    }
+    static class Multiply implements Step {
+        public long go(int n, int seed, int end, long a, long b, long c, long d, double e) { return a * b; }
+    }
+    static class Sleep implements Step {
+        public long go(int n, int seed, int end, long a, long b, long c, long d, double e) throws Exception {
+            synchronized (this) { wait(); }
+            return 0;
+        }
+    }
+    static final Step[] steps = {new One(), new Two(), new Three(), new Interpreted()};
+    static final Step[] ends = {new Add(), new Subtract(), new Multiply(), new Sleep()};
+    static class Sleeper extends Thread {
+        final int n;
+        Sleeper(int n) { this.n = n; }
+        public void run() {
+            try { steps[n % 4].go(n * 3, n, 3, 1, 2, 3, 4, 5); } catch (Exception e) { }
+        }
+    }
+    static void perfMap() throws Exception {
+        MBeanServer server = ManagementFactory.getPlatformMBeanServer();
+        ObjectName name = new ObjectName("com.sun.management:type=DiagnosticCommand");
+        try {
+            server.invoke(name, "compilerPerfmap", new Object[0], new String[0]);
+        } catch (ReflectionException e) { // since 22 it takes a file
+            String file = "/tmp/perf-" + ProcessHandle.current().pid() + ".map";
+            server.invoke(name, "compilerPerfmap", new Object[] {new String[] {file}}, new String[] {String[].class.getName()});
+        }
+    }
+    public static void main(String[] words) throws Exception {
+        for (int i = 0; i < 60000; i++) steps[i % 4].go(i % 40, i % 53, i % 3, i, 2, 3, 4, 5);
+        Thread.sleep(1000);
+        Sleeper[] sleepers = new Sleeper[20];
+        for (int i = 0; i < sleepers.length; i++) (sleepers[i] = new Sleeper(i + 1)).start();
+        for (Sleeper sleeper : sleepers)
+            while (sleeper.getState() != Thread.State.WAITING) Thread.sleep(10);
+        perfMap();
+        StringBuilder text = new StringBuilder();
+        for (Sleeper sleeper : sleepers) {
+            text.append(sleeper.getName());
+            for (StackTraceElement e : sleeper.getStackTrace())
+                text.append(" ").append(e.getClassName()).append(".").append(e.getMethodName());
+            text.append(System.lineSeparator());
+        }
+        java.nio.file.Files.write(java.nio.file.Paths.get("told"), text.append("ready").toString().getBytes());
+        System.in.read();
+    }
+}
+"""
+# as the JVM's best compiler makes it, its quickest, and both; with one heap of code or three
+OPTIONS = ((), ("-XX:-TieredCompilation",), ("-XX:TieredStopAtLevel=1",), ("-XX:+PreserveFramePointer",), ("-XX:-SegmentedCodeCache",))
+
+
+def told_by_java(ctx, options):
+    """A JVM's process, and its threads' functions, innermost first."""
+    path = program("java", "default-jre-headless", "/usr/bin")
+    directory = ctx.temporary()
+    with open(directory + "/Chain.java", "w") as file:
+        file.write(JAVA)
+    java = Part(ctx, account("nobody"), [path, *options, "-XX:CompileCommand=quiet", "-XX:CompileCommand=exclude,Chain$Interpreted::go",
+                                         "Chain.java"], directory)
+
+    def told():
+        try:
+            with open(directory + "/told") as file:
+                return file.read().splitlines()
+        except OSError:
+            return [""]
+    wait_until(lambda: told()[-1] == "ready", 60 * SLOW, "Java's threads")
+    return java, {line.split()[0]: line.split()[1:] for line in told()[:-1]}
+
+
+def same(ours, javas):
+    """Frame by frame; of interpreted code ours don't tell which."""
+    return len(ours) == len(javas) and all(mine.startswith("Interpreter") or his in mine.replace("::", ".")
+                                           for mine, his in zip(ours, javas))
+
+
+@case
+def stacks_of_java(ctx):
+    """Threads that sleep below dozens of compiled and interpreted functions: each frame is the one that the JVM tells."""
+    find, compiled = Findings(), 0
+    for options in OPTIONS[:1 if SLOW > 1 else None]:
+        java, told = told_by_java(ctx, options)
+        rows = ctx.rows("-a", "-F", 5, "-p", str(java.pid), seconds=2 * SLOW, columns="comm,state,stack")
+        for name, functions in told.items():
+            mine = [row["stack"] for row in rows if row["comm"] == name and row["state"] == "S"][-1:]
+            frames = [frame[:-len("_[j]")] for frame in mine[0].split(";")[::-1] if frame.endswith("_[j]")] if mine else []
+            frames = [frame for frame in frames if not frame.startswith(("StubRoutines", "call_stub"))]
+            compiled += sum("Chain$" in frame for frame in frames)
+            find.expect(same(frames, functions), "%s %s: %s, Java has %s", options, name, frames, functions)
+            find.expect(mine and "[lost]" not in mine[0], "%s %s: %s", options, name, mine)
+        java.end()
+        if os.path.exists("/tmp/perf-%d.map" % java.pid):
+            os.unlink("/tmp/perf-%d.map" % java.pid)
+    print("# %d frames of compiled functions" % compiled)
+    find.close()
+    check(compiled > 100, "only %d compiled", compiled)

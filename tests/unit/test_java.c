@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Frames of Java out of memory that the test has made up, as HotSpot lays it out and tells: its
+ * own. What a real JVM has, tests/live/case_java.py tells.
+ */
+#include "unit.h"
+
+#include <sys/syscall.h>
+
+#include "base/clock.h"
+#include "stack/java_frames.h"
+#include "stack/java_layout.h"
+
+#define DISTANCE 4096 /* of addresses in memory from the file's */
+#define SEGMENT 7
+#define SEGMENTS 1024
+#define ROWS 32
+
+/* VMStructEntry and VMTypeEntry of vmStructs.hpp */
+struct field_entry {
+	const char *class, *name, *type;
+	int32_t is_static;
+	uint64_t offset;
+	void *address;
+};
+
+struct type_entry {
+	const char *name, *super;
+	int32_t is_oop, is_integer, is_unsigned;
+	uint64_t bytes;
+};
+
+/* The classes, as OpenJDK 17 has them but for what is left out. */
+struct virtual_space {
+	uint64_t low_boundary, high_boundary, low, high;
+};
+
+struct code_heap {
+	void *vtable;
+	struct virtual_space memory, map;
+	int32_t segment;
+};
+
+struct heap_block {
+	uint64_t length;
+	bool used;
+};
+
+struct code_blob {
+	int32_t bytes, complete, frame;
+	int16_t complete_short;
+	int32_t code_offset;
+	uint64_t code;
+	const char *name;
+};
+
+struct growable_array {
+	int32_t count, max;
+	struct code_heap **data;
+};
+
+/* Thread that is its own JVM. */
+struct scene {
+	struct field_entry fields[ROWS];
+	struct type_entry types[4];
+	uint64_t exported[MODULE_JAVA_EXPORTS];
+	struct growable_array array, *heaps;
+	struct code_heap heap, *heap_list[1];
+	uint8_t map[SEGMENTS];
+	uint8_t code[SEGMENTS << SEGMENT];
+	struct module module;
+	struct module_table modules;
+	struct mapping mapping;
+	struct process_maps maps;
+	struct thread_memory memory;
+	struct java_frames java;
+	struct stack_thread thread;
+};
+
+#define OFFSET(of, member) 0, offsetof(of, member), NULL
+
+static void fields_fill(struct scene *scene)
+{
+	const struct field_entry fields[] = {
+		{"Klass", "_name", "Symbol*", 0, 24, NULL},
+		{"CodeCache", "_heaps", "GrowableArray<CodeHeap*>*", 1, 0, &scene->heaps},
+		{"GrowableArrayBase", "_len", "int", OFFSET(struct growable_array, count)},
+		{"GrowableArray<int>", "_data", "int*", OFFSET(struct growable_array, data)},
+		{"CodeHeap", "_memory", "VirtualSpace", OFFSET(struct code_heap, memory)},
+		{"CodeHeap", "_segmap", "VirtualSpace", OFFSET(struct code_heap, map)},
+		{"CodeHeap", "_log2_segment_size", "int", OFFSET(struct code_heap, segment)},
+		{"VirtualSpace", "_low", "char*", OFFSET(struct virtual_space, low)},
+		{"VirtualSpace", "_low_boundary", "char*",
+		 OFFSET(struct virtual_space, low_boundary)},
+		{"VirtualSpace", "_high_boundary", "char*",
+		 OFFSET(struct virtual_space, high_boundary)},
+		{"HeapBlock", "_header", "HeapBlock::Header", 0, 0, NULL},
+		{"HeapBlock::Header", "_used", "bool", OFFSET(struct heap_block, used)},
+		{"CodeBlob", "_name", "const char*", OFFSET(struct code_blob, name)},
+		{"CodeBlob", "_size", "int", OFFSET(struct code_blob, bytes)},
+		{"CodeBlob", "_frame_size", "int", OFFSET(struct code_blob, frame)},
+		{"CodeBlob", "_frame_complete_offset", "int", OFFSET(struct code_blob, complete)},
+		{"CodeBlob", "_code_begin", "address", OFFSET(struct code_blob, code)},
+	};
+
+	memcpy(scene->fields, fields, sizeof(fields));
+}
+
+static struct field_entry *field_of(struct scene *scene, const char *class, const char *name)
+{
+	for (struct field_entry *field = scene->fields; field->class; field++)
+		if (!strcmp(field->class, class) && !strcmp(field->name, name))
+			return field;
+	fail();
+	return NULL;
+}
+
+static void exports_fill(struct scene *scene)
+{
+	uint64_t *exported = scene->exported;
+
+	exported[MODULE_JAVA_FIELDS] = (uintptr_t)scene->fields;
+	exported[MODULE_JAVA_FIELD_STRIDE] = sizeof(struct field_entry);
+	exported[MODULE_JAVA_FIELD_CLASS] = offsetof(struct field_entry, class);
+	exported[MODULE_JAVA_FIELD_NAME] = offsetof(struct field_entry, name);
+	exported[MODULE_JAVA_FIELD_TYPE] = offsetof(struct field_entry, type);
+	exported[MODULE_JAVA_FIELD_OFFSET] = offsetof(struct field_entry, offset);
+	exported[MODULE_JAVA_FIELD_ADDRESS] = offsetof(struct field_entry, address);
+	exported[MODULE_JAVA_TYPES] = (uintptr_t)scene->types;
+	exported[MODULE_JAVA_TYPE_STRIDE] = sizeof(struct type_entry);
+	exported[MODULE_JAVA_TYPE_NAME] = offsetof(struct type_entry, name);
+	exported[MODULE_JAVA_TYPE_BYTES] = offsetof(struct type_entry, bytes);
+	for (int i = 0; i < MODULE_JAVA_EXPORTS; i++)
+		scene->module.java[i] = (uintptr_t)&exported[i] - DISTANCE;
+}
+
+static void scene_make(struct scene *scene)
+{
+	pid_t tid = (pid_t)syscall(SYS_gettid);
+
+	memset(scene, 0, sizeof(*scene));
+	fields_fill(scene);
+	scene->types[0] = (struct type_entry){.name = "Klass", .bytes = 200};
+	scene->types[1] = (struct type_entry){.name = "HeapBlock", .bytes = 16};
+	scene->module = (struct module){.fd = -1, .java_looked = true, .hotspot = true};
+	scene->module.elf.segment_count = 1;
+	scene->module.elf.segments[0] = (struct elf_segment){0, 4096, 0, 4096};
+	exports_fill(scene);
+	scene->heaps = &scene->array;
+	scene->array = (struct growable_array){1, 1, scene->heap_list};
+	scene->heap_list[0] = &scene->heap;
+	scene->heap.memory.low_boundary = scene->heap.memory.low = (uintptr_t)scene->code;
+	scene->heap.memory.high_boundary = (uintptr_t)(scene->code + sizeof(scene->code));
+	scene->heap.map.low = (uintptr_t)scene->map;
+	scene->heap.segment = SEGMENT;
+	memset(scene->map, 0xff, sizeof(scene->map));
+	scene->modules.modules[0] = &scene->module;
+	scene->modules.count = 1;
+	scene->mapping = (struct mapping){.start = DISTANCE,
+					  .end = DISTANCE + 4096,
+					  .looked_at = true,
+					  .path = (char *)"/usr/lib/jvm/x/libjvm.so"};
+	scene->thread = (struct stack_thread){tid, tid, 1, clock_monotonic_ns(), 0};
+	scene->maps = (struct process_maps){
+		.mappings = &scene->mapping, .count = 1, .read_ns = scene->thread.now_ns};
+	thread_memory_init(&scene->memory, "/proc", false, 65536);
+	java_frames_init(&scene->java, "/proc", &scene->modules);
+}
+
+static void scene_done(struct scene *scene)
+{
+	java_frames_clear(&scene->java);
+	thread_memory_done(&scene->memory);
+}
+
+/* Code in so many segments from the first on, as CodeHeap::mark_segmap_as_used() does. Its address,
+ * 256 bytes behind the block's. */
+static uint64_t blob_make(struct scene *scene, size_t first, size_t count, const char *name,
+			  int32_t frame)
+{
+	uint8_t *at = scene->code + (first << SEGMENT);
+	const struct heap_block block = {count, true};
+	struct code_blob blob = {.bytes = (int32_t)(count << SEGMENT) - 16,
+				 .complete = 12,
+				 .complete_short = 12,
+				 .frame = frame,
+				 .name = name};
+
+	blob.code = (uintptr_t)at + 256;
+	blob.code_offset = 240;
+	memcpy(at, &block, sizeof(block));
+	memcpy(at + 16, &blob, sizeof(blob));
+	for (size_t i = 0; i < count; i++)
+		scene->map[first + i] = (uint8_t)(i < 0xfe ? i : (i - 1) % 0xfd + 1);
+	return blob.code;
+}
+
+static bool find(struct scene *scene, uint64_t address, struct java_code *code)
+{
+	thread_memory_begin(&scene->memory, scene->thread.tid, (uintptr_t)scene->map);
+	return java_frames_find(&scene->java, &scene->thread, &scene->maps, &scene->memory, address,
+				code);
+}
+
+/* What a JVM may tell that is none, each of which leaves the code unknown. */
+enum lie {
+	LIE_STRIDE_NONE,
+	LIE_STRIDE_LARGE,
+	LIE_COLUMN_OUTSIDE,
+	LIE_TABLE_NOWHERE,
+	LIE_NAME_NOWHERE,
+	LIE_FIELD_MISSING,
+	LIE_OFFSET_LARGE,
+	LIE_TYPE_MISSING,
+	LIE_TYPE_LARGE,
+	LIE_NO_HEAPS,
+	LIE_HEAPS_NOWHERE,
+	LIE_HEAP_BACKWARDS,
+	LIE_SEGMENT_LARGE,
+	LIE_MAP_NOWHERE,
+	LIE_HOP_BEFORE,
+	LIE_BLOCK_FREE,
+	LIE_BLOB_SHORT,
+	LIE_COUNT,
+};
+
+static void lie_tell(struct scene *scene, enum lie lie)
+{
+	struct code_blob blob;
+
+	switch (lie) {
+	case LIE_STRIDE_NONE:
+		scene->exported[MODULE_JAVA_FIELD_STRIDE] = 0;
+		break;
+	case LIE_STRIDE_LARGE:
+		scene->exported[MODULE_JAVA_FIELD_STRIDE] = UINT64_MAX;
+		break;
+	case LIE_COLUMN_OUTSIDE:
+		scene->exported[MODULE_JAVA_FIELD_NAME] = 41;
+		break;
+	case LIE_TABLE_NOWHERE:
+		scene->exported[MODULE_JAVA_FIELDS] = UINT64_MAX - 8;
+		break;
+	case LIE_NAME_NOWHERE:
+		memset(&scene->fields[3].name, 0xff, 8);
+		break;
+	case LIE_FIELD_MISSING:
+		field_of(scene, "CodeBlob", "_frame_size")->name = "_size";
+		break;
+	case LIE_OFFSET_LARGE:
+		field_of(scene, "CodeBlob", "_size")->offset = 1u << 30;
+		break;
+	case LIE_TYPE_MISSING:
+		scene->types[1].name = "Block";
+		break;
+	case LIE_TYPE_LARGE:
+		scene->types[1].bytes = 1u << 20;
+		break;
+	case LIE_NO_HEAPS:
+		scene->array.count = -1;
+		break;
+	case LIE_HEAPS_NOWHERE:
+		scene->heaps = NULL;
+		break;
+	case LIE_HEAP_BACKWARDS:
+		scene->heap.memory.high_boundary = 4096;
+		break;
+	case LIE_SEGMENT_LARGE:
+		scene->heap.segment = 64;
+		break;
+	case LIE_MAP_NOWHERE:
+		scene->heap.map.low = 8192;
+		break;
+	case LIE_HOP_BEFORE:
+		scene->map[2] = 3;
+		break;
+	case LIE_BLOCK_FREE:
+		memset(scene->code + offsetof(struct heap_block, used), 0, 1);
+		break;
+	case LIE_BLOB_SHORT:
+		memcpy(&blob, scene->code + 16, sizeof(blob));
+		blob.bytes = 200;
+		memcpy(scene->code + 16, &blob, sizeof(blob));
+		break;
+	case LIE_COUNT:
+		break;
+	}
+}
+
+static struct scene scene;
+
+static void frames_are_found(void **state)
+{
+	uint64_t small, large, interpreter, stub;
+	struct java_code code;
+
+	(void)state;
+	scene_make(&scene);
+	small = blob_make(&scene, 0, 4, "nmethod", 6);
+	large = blob_make(&scene, 4, 900, "nmethod", 1000);
+	interpreter = blob_make(&scene, 904, 100, "Interpreter", 0);
+	stub = blob_make(&scene, 1004, 10, "StubRoutines (1)", 0);
+	assert_true(find(&scene, small + 12, &code));
+	assert_int_equal(code.frame_words, 6);
+	assert_false(code.incomplete || code.interpreter);
+	assert_true(find(&scene, small + 11, &code));
+	assert_int_equal(code.frame_words, 6);
+	assert_true(code.incomplete);
+	assert_true(find(&scene, large + (899u << SEGMENT) - 256, &code));
+	assert_int_equal(code.frame_words, 1000);
+	assert_true(find(&scene, interpreter + 5000, &code));
+	assert_true(code.interpreter);
+	assert_int_equal(code.frame_words, 0);
+	assert_true(find(&scene, stub, &code));
+	assert_false(code.interpreter);
+	assert_int_equal(code.frame_words, 0);
+	/* the second time as the first */
+	assert_true(find(&scene, small + 11, &code));
+	assert_true(code.incomplete && code.frame_words == 6);
+	/* before the heap, behind the last block, behind the heap */
+	assert_false(find(&scene, (uintptr_t)scene.code - 1, &code));
+	assert_false(find(&scene, (uintptr_t)scene.code + (1020u << SEGMENT), &code));
+	assert_false(find(&scene, (uintptr_t)scene.code + sizeof(scene.code), &code));
+	scene_done(&scene);
+}
+
+/* Names and types of other versions: 8, 11, 25. */
+static void versions_are_told(void **state)
+{
+	struct java_code code;
+	uint64_t address;
+
+	(void)state;
+	scene_make(&scene);
+	field_of(&scene, "GrowableArrayBase", "_len")->class = "GenericGrowableArray";
+	address = blob_make(&scene, 0, 4, "nmethod", 6);
+	assert_true(find(&scene, address, &code));
+	scene_done(&scene);
+
+	scene_make(&scene);
+	*field_of(&scene, "CodeCache", "_heaps") =
+		(struct field_entry){"CodeCache", "_heap", "CodeHeap*", 1, 0, scene.heap_list};
+	address = blob_make(&scene, 0, 4, "nmethod", 6);
+	assert_true(find(&scene, address, &code));
+	scene_done(&scene);
+
+	scene_make(&scene);
+	*field_of(&scene, "CodeBlob", "_code_begin") = (struct field_entry){
+		"CodeBlob", "_code_offset", "int", 0, offsetof(struct code_blob, code_offset),
+		NULL};
+	*field_of(&scene, "CodeBlob", "_frame_complete_offset") =
+		(struct field_entry){"CodeBlob",
+				     "_frame_complete_offset",
+				     "int16_t",
+				     0,
+				     offsetof(struct code_blob, complete_short),
+				     NULL};
+	address = blob_make(&scene, 0, 4, "nmethod", 6);
+	assert_true(find(&scene, address + 11, &code) && code.incomplete);
+	assert_true(find(&scene, address + 12, &code) && !code.incomplete);
+	scene_done(&scene);
+}
+
+static void lies_are_left(void **state)
+{
+	struct java_code code;
+	uint64_t address;
+
+	(void)state;
+	for (enum lie lie = 0; lie <= LIE_COUNT; lie++) {
+		scene_make(&scene);
+		address = blob_make(&scene, 0, 4, "nmethod", 6);
+		lie_tell(&scene, lie);
+		if (find(&scene, address, &code) != (lie == LIE_COUNT))
+			fail_msg("lie %d", lie);
+		scene_done(&scene);
+	}
+}
+
+/* A table without an end is given up, and so is it as long as the maps are the same. */
+static void endless_table_ends(void **state)
+{
+	struct java_code code;
+	uint64_t address;
+
+	(void)state;
+	scene_make(&scene);
+	address = blob_make(&scene, 0, 4, "nmethod", 6);
+	for (int i = 0; i < ROWS; i++)
+		scene.fields[i].class = "Klass";
+	assert_false(find(&scene, address, &code));
+	fields_fill(&scene);
+	assert_false(find(&scene, address, &code));
+	scene.thread.now_ns = scene.maps.read_ns += 6 * NS_PER_SECOND;
+	memset(&scene.fields[17], 0, sizeof(scene.fields[17]));
+	assert_true(find(&scene, address, &code));
+	scene_done(&scene);
+}
+
+/* Code that was made anew is seen when what is known gets old. */
+static void code_is_looked_up_again(void **state)
+{
+	struct java_code code;
+	uint64_t address;
+
+	(void)state;
+	scene_make(&scene);
+	address = blob_make(&scene, 0, 4, "nmethod", 6);
+	assert_true(find(&scene, address, &code) && code.frame_words == 6);
+	blob_make(&scene, 0, 4, "nmethod", 8);
+	scene.thread.now_ns = scene.maps.read_ns += 6 * NS_PER_SECOND;
+	assert_true(find(&scene, address, &code) && code.frame_words == 8);
+	scene_done(&scene);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(frames_are_found),	   cmocka_unit_test(versions_are_told),
+		cmocka_unit_test(lies_are_left),	   cmocka_unit_test(endless_table_ends),
+		cmocka_unit_test(code_is_looked_up_again),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
