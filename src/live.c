@@ -344,7 +344,7 @@ int live_open(const struct config *config, struct filter *filter, uint64_t needs
 	err = live_processes_find(live, e);
 	live->filter_needs = filter_needs(filter);
 	live->needs = needs | live->filter_needs;
-	live_stacks_init(&live->stacks, PROC, live->needs);
+	live_stacks_init(&live->stacks, PROC, live->needs, config->python);
 	live->idle_wanted = filter_wants_idle(filter);
 	if (!err)
 		err = live_start(live, e);

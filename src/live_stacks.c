@@ -22,7 +22,8 @@ struct known_stacks {
 	uint32_t user, kernel;
 };
 
-void live_stacks_init(struct live_stacks *stacks, const char *proc_root, uint64_t needs)
+void live_stacks_init(struct live_stacks *stacks, const char *proc_root, uint64_t needs,
+		      bool python)
 {
 	stacks->needs = needs & NEEDS_STACKS;
 	if (!stacks->needs)
@@ -30,6 +31,8 @@ void live_stacks_init(struct live_stacks *stacks, const char *proc_root, uint64_
 	stacks->proc_root = proc_root;
 	module_table_init(&stacks->modules);
 	unwinder_init(&stacks->unwinder, proc_root, &stacks->modules, STACK_COPY_BYTES);
+	stacks->python_wanted = python;
+	python_frames_init(&stacks->python, proc_root, &stacks->modules);
 	stacks->names = stack_names_new(proc_root, &stacks->modules);
 	stack_table_init(&stacks->table, &stacks->modules, stacks->names);
 	stacks->threads = (struct cache){.entry_bytes = sizeof(struct known_stacks),
@@ -44,6 +47,7 @@ void live_stacks_clear(struct live_stacks *stacks)
 	stack_table_clear(&stacks->table);
 	cache_done(&stacks->threads);
 	unwinder_forget(&stacks->unwinder);
+	python_frames_clear(&stacks->python);
 	module_table_clear(&stacks->modules);
 	stacks->waiting_count = 0;
 	stacks->telling_count = 0;
@@ -142,6 +146,8 @@ static uint32_t user_read(struct live *live, uint32_t at)
 		return STACK_NONE;
 	}
 	unwinder_walk(&stacks->unwinder, &thread, &registers, &walk);
+	if (stacks->python_wanted)
+		python_frames_add(&stacks->python, &thread, &stacks->unwinder.memory, &walk);
 	return stack_of_walk(&stacks->table, &walk);
 }
 
@@ -263,6 +269,7 @@ void live_stacks_tell(struct live *live)
 	if (live->keep_house) {
 		cache_sweep(&stacks->threads, live->moment.now_ns, THREAD_IDLE_NS);
 		unwinder_sweep(&stacks->unwinder, live->moment.now_ns);
+		python_frames_sweep(&stacks->python, live->moment.now_ns);
 	}
 	if (stack_table_full(&stacks->table) || stacks->modules.refused) {
 		live_stacks_clear(stacks);
@@ -286,6 +293,12 @@ void live_stacks_describe(const struct live_stacks *stacks, struct source_facts 
 				      ended[WALK_UNREAD]);
 	source_facts_miss_any(facts, "user stacks that could not be read (needs CAP_SYS_PTRACE)",
 			      stacks->unread_count + ended[WALK_GONE] + ended[WALK_REFUSED]);
+	source_facts_miss_any(
+		facts,
+		"stacks of Pythons that are not 3.11 to 3.14 with a GIL, without their functions",
+		stacks->python.unknown_count);
+	source_facts_miss_any(facts, "stacks with Python functions that could not be read",
+			      stacks->python.broken_count);
 	source_facts_miss_any(facts, "kernel stacks that could not be read (needs CAP_SYS_ADMIN)",
 			      stacks->kernel_refused_count);
 	source_facts_miss_any(facts, "files with more functions than are read", names.cut);

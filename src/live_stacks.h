@@ -10,6 +10,7 @@
 #include "base/cache.h"
 #include "kernel/kernel.h"
 #include "sample/source.h"
+#include "stack/python_frames.h"
 #include "stack/stack_table.h"
 #include "stack/unwinder.h"
 
@@ -31,6 +32,8 @@ struct live_stacks {
 	const char *proc_root;
 	struct module_table modules;
 	struct unwinder unwinder;
+	bool python_wanted;
+	struct python_frames python;
 	struct stack_names *names;
 	struct stack_table table;
 	struct cache threads;
@@ -48,7 +51,9 @@ struct live_stacks {
 
 struct live;
 
-void live_stacks_init(struct live_stacks *stacks, const char *proc_root, uint64_t needs);
+/* python: user stacks have the functions of Python programs, too. */
+void live_stacks_init(struct live_stacks *stacks, const char *proc_root, uint64_t needs,
+		      bool python);
 void live_stacks_done(struct live_stacks *stacks); /* also of a zeroed one */
 /* Forgets all: before the records' numbers begin anew. */
 void live_stacks_clear(struct live_stacks *stacks);

@@ -11,6 +11,7 @@ const struct frame_kind frame_kinds[] = {
 	{FRAME_KERNEL, false, true, "kernel", {0x8fb8de, 0x6c9fd0}},
 	{FRAME_SYSCALL, false, false, "system call", {0xc3aee0, 0xab91d2}},
 	{"_[j]", false, true, "JIT", {0x9bd08a, 0x78bb65}},
+	{"_[p]", false, false, "Python", {0xd9b3cf, 0xc893ba}},
 	{"_[l]", false, false, "library", {0xf3d973, 0xe6c54a}},
 	{"_[i]", false, true, "inlined", {0xf6b99a, 0xee9f7a}},
 	{"", false, true, "program", {0xf5a25d, 0xe5823a}},

@@ -15,6 +15,7 @@
 
 #define MODULES_MAX 2048
 #define MODULE_NONE UINT32_MAX
+#define MODULE_PYTHON (UINT32_MAX - 2)	    /* in no file: a function that an interpreter runs */
 #define MODULE_TABLES_BYTES_MAX (24u << 20) /* the files' own tables in memory */
 #define MODULE_ROWS_BYTES_MAX (12u << 20)
 
@@ -24,6 +25,16 @@ enum frame_kind {
 	FRAME_LIBRARY,
 	FRAME_JIT,
 	FRAME_KERNEL,
+	FRAME_PYTHON,
+};
+
+/* What an interpreter of Python exports. */
+enum module_python {
+	MODULE_PYTHON_RUNTIME,
+	MODULE_PYTHON_VERSION,
+	MODULE_PYTHON_CODE,
+	MODULE_PYTHON_STRING,
+	MODULE_PYTHON_EXPORTS,
 };
 
 /* What HotSpot, which runs Java, exports: two tables and where their columns are. */
@@ -56,6 +67,10 @@ struct module {
 	struct frame_table table;
 	int64_t used;
 	struct symbols *symbols; /* stack_names' own */
+	/* python_frames' own */
+	bool python_looked;
+	bool interpreter;			/* of Python */
+	uint64_t python[MODULE_PYTHON_EXPORTS]; /* addresses, as the file has them */
 	/* java_layout's own */
 	bool java_looked;
 	bool hotspot;

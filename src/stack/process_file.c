@@ -92,8 +92,13 @@ static int64_t status_inner(const char *proc_root, int64_t tid, const char *key)
 	return strtoll(last ? last + 1 : line, NULL, 10);
 }
 
-/* NStgid, 4.1: ids in each namespace, the innermost last. */
+/* NStgid and NSpid, 4.1: ids in each namespace, the innermost last. */
 int64_t process_inner_pid(const char *proc_root, int64_t tid)
 {
 	return status_inner(proc_root, tid, "\nNStgid:\t");
+}
+
+int64_t thread_inner_tid(const char *proc_root, int64_t tid)
+{
+	return status_inner(proc_root, tid, "\nNSpid:\t");
 }

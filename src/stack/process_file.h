@@ -16,5 +16,6 @@ bool process_has_root(const char *proc_root, int64_t tid);
 
 /* The process' number in its own pid namespace, or -1. */
 int64_t process_inner_pid(const char *proc_root, int64_t tid);
+int64_t thread_inner_tid(const char *proc_root, int64_t tid); /* the same of a thread */
 
 #endif

@@ -188,7 +188,7 @@ bool stack_names_full(const struct stack_names *names)
 
 uint32_t stack_names_frame(struct stack_names *names, const struct frame *frame)
 {
-	return frame_number(names, frame, NULL);
+	return frame_number(names, frame, frame_python_name(frame));
 }
 
 uint32_t stack_names_kernel(struct stack_names *names, const char *function)
@@ -263,9 +263,11 @@ struct frame_view stack_names_get(struct stack_names *names, uint32_t number)
 	if (number >= names->count)
 		return view;
 	frame = &names->frames[number];
-	if (frame->frame.module == MODULE_KERNEL)
+	if (frame->frame.module == MODULE_KERNEL || frame->frame.module == MODULE_PYTHON)
 		return (struct frame_view){
-			.name = frame->name, .kind = FRAME_KERNEL, .final = true};
+			.name = frame->name,
+			.kind = frame->frame.module == MODULE_KERNEL ? FRAME_KERNEL : FRAME_PYTHON,
+			.final = true};
 	if (frame->state == NAME_QUEUED || frame->state == NAME_NEW)
 		work_collect(names);
 	if (frame->state == NAME_NEW)

@@ -42,10 +42,13 @@ static const char *const user_passed[] = {
 	"internal/runtime/syscall.*",
 };
 
-static bool frame_passed(const struct frame_view *view)
+static bool frame_passed(const struct stack *stack, const struct frame_view *view)
 {
-	return view->kind == FRAME_KERNEL ? NAME_AMONG(view->name, kernel_passed)
-					  : view->libc || NAME_AMONG(view->name, user_passed);
+	if (stack->kernel)
+		return NAME_AMONG(view->name, kernel_passed);
+	if (stack->python) /* C functions below and between are how the interpreter does it */
+		return view->kind != FRAME_PYTHON;
+	return view->libc || NAME_AMONG(view->name, user_passed);
 }
 
 void stack_table_init(struct stack_table *table, struct module_table *modules,
@@ -87,11 +90,14 @@ static uint64_t walk_hash(const struct stack_table *table, const struct stack_wa
 
 	for (uint32_t i = 0; i < walk->count; i++) {
 		const struct frame *frame = &walk->frames[i];
-		uint64_t module = frame->module == MODULE_NONE
-					  ? 0
-					  : table->modules->modules[frame->module]->identity;
+		const char *name = frame_python_name(frame);
+		uint64_t module = 0, address = frame->address;
 
-		hash = hash_u64(hash ^ hash_u64(module ^ hash_u64(frame->address)));
+		if (name)
+			address = hash_bytes(name, strlen(name));
+		else if (frame->module != MODULE_NONE)
+			module = table->modules->modules[frame->module]->identity;
+		hash = hash_u64(hash ^ hash_u64(module ^ hash_u64(address)));
 	}
 	return hash;
 }
@@ -111,8 +117,10 @@ uint32_t stack_of_walk(struct stack_table *table, const struct stack_walk *walk)
 	if (!stack)
 		return STACK_NONE;
 	stack->whole = walk->end == WALK_WHOLE;
-	for (uint32_t i = 0; i < walk->count; i++)
+	for (uint32_t i = 0; i < walk->count; i++) {
 		table->frames[stack->first + i] = stack_names_frame(table->names, &walk->frames[i]);
+		stack->python = stack->python || walk->frames[i].module == MODULE_PYTHON;
+	}
 	return table->count - 1;
 }
 
@@ -156,10 +164,8 @@ static void folded_tell(struct stack_table *table, struct stack *stack, struct t
 {
 	/* those of report/frame_kind.c */
 	static const char *const marks[] = {
-		[FRAME_PROGRAM] = "",
-		[FRAME_LIBRARY] = "_[l]",
-		[FRAME_JIT] = "_[j]",
-		[FRAME_KERNEL] = "_[k]",
+		[FRAME_PROGRAM] = "",	 [FRAME_LIBRARY] = "_[l]", [FRAME_JIT] = "_[j]",
+		[FRAME_KERNEL] = "_[k]", [FRAME_PYTHON] = "_[p]",
 	};
 	struct frame_view view;
 
@@ -175,8 +181,8 @@ static void folded_tell(struct stack_table *table, struct stack *stack, struct t
 	stack->folded = name_lent(text_string(text), text->length);
 }
 
-/* from: the innermost frame that is not passed. Of a kernel stack's other frames those are left
- * out, too: they are the same in all. */
+/* from: the innermost frame that is not passed. Of the other frames of a kernel stack or a Python
+ * program those are left out, too: they are the same in all. */
 static void path_tell(struct stack_table *table, struct stack *stack, uint32_t from,
 		      struct text *text)
 {
@@ -186,7 +192,7 @@ static void path_tell(struct stack_table *table, struct stack *stack, uint32_t f
 	for (uint32_t i = from; i < stack->count && count < PATH_FRAMES; i++) {
 		struct frame_view view = stack_frame(table, stack, i);
 
-		if (i == from || !stack->kernel || !frame_passed(&view))
+		if (i == from || !(stack->kernel || stack->python) || !frame_passed(stack, &view))
 			names[count++] = view.name;
 	}
 	while (count--) {
@@ -210,7 +216,7 @@ struct stack_words stack_table_words(struct stack_table *table, uint32_t number,
 		struct frame_view view = stack_frame(table, stack, i);
 
 		final = final && view.final;
-		if (from == stack->count && !frame_passed(&view))
+		if (from == stack->count && !frame_passed(stack, &view))
 			from = i;
 	}
 	if (from == stack->count)

@@ -9,6 +9,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/user_registers.h"
 #include "stack/java_frames.h"
@@ -22,7 +23,7 @@
 struct frame {
 	uint32_t module; /* in module_table; MODULE_NONE: outside of all files */
 	/* As the module's file has addresses; JIT: in memory. Of a caller it is that of the byte
-	 * before the return address, which is in the call. */
+	 * before the return address, which is in the call. MODULE_PYTHON: of a lent name. */
 	uint64_t address;
 };
 
@@ -31,6 +32,24 @@ struct frame_place {
 	uint64_t ip;
 	uint64_t sp; /* its part of the stack is from there to the next frame's */
 };
+
+static inline struct frame frame_of_python(const char *name)
+{
+	struct frame frame = {MODULE_PYTHON, (uint64_t)(uintptr_t)name};
+
+	return frame;
+}
+
+/* NULL: it is none of MODULE_PYTHON. */
+static inline const char *frame_python_name(const struct frame *frame)
+{
+	uintptr_t address = (uintptr_t)frame->address;
+	const char *name = NULL;
+
+	if (frame->module == MODULE_PYTHON)
+		memcpy(&name, &address, sizeof(name));
+	return name;
+}
 
 enum walk_end {
 	WALK_WHOLE,   /* to the outermost frame */

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The memory of a process that says that it is an interpreter of Python: make_corpus.py tells what
+ * is where. It is this process' own, at an address that does not change.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/names.h"
+#include "stack/python_frames.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define BASE 0x200000000000ull
+#define BYTES 65536u
+#define RUNTIME 64
+#define STACK 0x400
+#define FRAMES 5
+#define FRAME_BYTES 64
+
+static void must(bool holds)
+{
+	if (!holds)
+		abort();
+}
+
+static char *memory_map(void)
+{
+	uintptr_t base = (uintptr_t)BASE;
+	char *wanted, *mapped;
+
+	memcpy(&wanted, &base, sizeof(wanted));
+	mapped = mmap(wanted, BYTES, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	return mapped == wanted ? mapped : NULL;
+}
+
+static void walk_make(struct stack_walk *walk)
+{
+	walk->end = WALK_WHOLE;
+	walk->count = FRAMES;
+	for (uint32_t i = 0; i < FRAMES; i++) {
+		walk->frames[i] = (struct frame){0, i};
+		walk->places[i] = (struct frame_place){BASE + i, BASE + STACK + i * FRAME_BYTES};
+	}
+}
+
+static void walk_check(const struct stack_walk *walk)
+{
+	uint32_t others = 0;
+
+	must(walk->count && walk->count <= STACK_FRAMES_MAX);
+	for (uint32_t i = 0; i < walk->count; i++) {
+		const char *name = frame_python_name(&walk->frames[i]);
+
+		others += !name;
+		for (; name && *name; name++)
+			must(*name != ';' && ((unsigned char)*name >= ' ') && *name != 0x7f);
+	}
+	must(others <= FRAMES);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct module module = {.fd = -1, .python_looked = true, .interpreter = true};
+	static struct module_table modules = {.modules = {&module}, .count = 1};
+	static struct python_frames python;
+	static struct thread_memory memory;
+	static struct stack_walk walk;
+	/* the one that /proc has in every pid namespace */
+	const struct stack_thread thread = {1, 1, 1, 1, 0};
+	static char *base;
+
+	if (!base) {
+		base = memory_map();
+		thread_memory_init(&memory, "/proc", false, BYTES);
+		module.python[MODULE_PYTHON_VERSION] = 8;
+		module.python[MODULE_PYTHON_CODE] = 16;
+		module.python[MODULE_PYTHON_STRING] = 32;
+		module.python[MODULE_PYTHON_RUNTIME] = RUNTIME;
+	}
+	if (!base || size > BYTES)
+		return 0;
+	memcpy(base, data, size);
+	memset(base + size, 0, BYTES - size);
+	python_frames_init(&python, "/proc", &modules);
+	must(!thread_memory_begin(&memory, syscall(SYS_gettid), BASE + STACK));
+	walk_make(&walk);
+	python_frames_add(&python, &thread, &memory, &walk);
+	walk_check(&walk);
+	python_frames_clear(&python);
+	names_clear();
+	return 0;
+}

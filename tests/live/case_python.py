@@ -1,0 +1,138 @@
+"""Python functions in stacks, against what the interpreters themselves say (tests/stack/chains_python.py)."""
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import truth
+from harness import SLOW, Findings, Process, Skip, case, check, rows_of, wait_until
+
+COLUMNS = "comm,state,syscall,ustack,ufunc,ufuncs,stack"
+SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "stack", "chains_python.py")
+VERSIONS = range(11, 15)  # 3.11 to 3.14
+MANY = 490
+FEW = ("nested", "threaded", "generator", "sorted_by")  # where all of them would take minutes
+# in what a C frame lies between two Python functions
+CALLED_BACK = {"sorted_by": "sorted_by.<locals>.<lambda>", "reduced": "reduced.<locals>.<lambda>"}
+
+
+def interpreters():
+    """Paths of those that are here and known."""
+    found = []
+    for name in [sys.executable, "/usr/bin/python3"] + ["python3.%d" % minor for minor in VERSIONS]:
+        path = shutil.which(name)
+        ask = [path, "-c", "import sys; print(sys.executable, *sys.version_info[:2])"]
+        done = path and subprocess.run(ask, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        if not done or done.returncode:
+            continue  # what pyenv leaves for versions that are not chosen
+        program, major, minor = done.stdout.decode().split()
+        if int(major) == 3 and int(minor) in VERSIONS:
+            found.append(os.path.realpath(program))
+    if not found:
+        raise Skip("no Python 3.11 to 3.14 here")
+    return list(dict.fromkeys(found))[:1 if SLOW > 1 else None]
+
+
+class Chain(Process):
+    def __init__(self, python, name, prefix=()):
+        self.python, self.name = python, name
+        super().__init__([*prefix, python, SCRIPT, name])
+
+    def wait_ready(self):
+        wait_until(lambda: b"\n" in self.out, 30, "%s %s" % (self.python, self.name))
+        told = json.loads(self.out)
+        self.tid, self.frames = told["tid"], told["frames"]
+
+
+def names_of(python):
+    if SLOW > 1:
+        return FEW
+    return subprocess.run([python, SCRIPT], stdout=subprocess.PIPE, check=True).stdout.decode().split()
+
+
+def start(ctx, wanted, prefix=()):
+    """wanted: (interpreter, chain) pairs."""
+    chains = [Chain(python, name, prefix) for python, name in wanted]
+    ctx.started.extend(chains)
+    for chain in chains:
+        chain.wait_ready()
+    return chains
+
+
+def python_frames(row):
+    """Innermost first."""
+    return [name[:-4] for name in reversed(row["stack"].split(";")) if name.endswith("_[p]")]
+
+
+def expect(find, chain, tid, rows):
+    mine = [row for row in rows_of(rows, tid) if row["ustack"] and row["state"] == "S"]
+    words = "%s %s" % (chain.python, chain.name)
+    find.expect(mine, "%s: no stack", words)
+    for row in mine[-2:]:
+        frames = python_frames(row)
+        # of more the innermost ones are kept
+        wanted = chain.frames if len(chain.frames) < MANY else chain.frames[:max(MANY, len(frames))]
+        find.expect(frames == wanted, "%s: expected %s, found %s in %s", words, wanted[:12], frames[:12], row["stack"])
+        find.expect("_PyEval_EvalFrameDefault" not in row["stack"], "%s: a frame of the loop is left: %s", words, row["stack"])
+        find.expect(row["ufunc"] == chain.frames[0], "%s: ufunc %s", words, row["ufunc"])
+        if len(chain.frames) >= 5:
+            find.expect(row["ufuncs"] == ">".join(reversed(chain.frames[:5])), "%s: ufuncs %s", words, row["ufuncs"])
+        if chain.name in CALLED_BACK:
+            all_of_it = row["stack"].split(";")
+            callers = [one for one, other in zip(all_of_it, all_of_it[1:]) if other.startswith(CALLED_BACK[chain.name] + " ")]
+            find.expect(len(callers) == 1 and not callers[0].endswith("_[p]"), "%s: called by no C function: %s", words,
+                        row["stack"])
+    find.expect(len({row["ustack"] for row in mine}) <= 1, "%s: several stacks of one sleep", words)
+
+
+@case
+def python_chains(ctx):
+    """Every chain of every version that is here, function by function, with lines."""
+    chains = start(ctx, [(python, name) for python in interpreters() for name in names_of(python) if name != "alternates"])
+    rows = ctx.rows("-a", "-F", 5, "--python", "-t", ",".join(str(chain.tid) for chain in chains), columns=COLUMNS)
+    find = Findings()
+    for chain in chains:
+        expect(find, chain, chain.tid, rows)
+    find.close()
+
+
+@case
+def python_not_asked_for(ctx):
+    """Without --python there are C functions only."""
+    chain, = start(ctx, [(interpreters()[0], "nested")])
+    rows = rows_of(ctx.rows("-a", "-t", chain.tid, columns=COLUMNS), chain.tid)
+    check(rows and rows[-1]["ustack"], "no stack")
+    check("_PyEval_EvalFrameDefault" in rows[-1]["stack"] and not python_frames(rows[-1]), "stack %s", rows[-1]["stack"])
+
+
+@case
+def python_in_a_pid_namespace(ctx):
+    """The interpreter knows its threads by other ids than /proc does."""
+    python = interpreters()[0]
+    prefix = ["unshare", "--pid", "--fork", "--kill-child"]
+    if subprocess.run(prefix + ["true"], stderr=subprocess.DEVNULL).returncode:
+        raise Skip("no pid namespace can be made")
+    chain, = start(ctx, [(python, "nested")], prefix)
+    tid = int(truth.read("/proc/%d/task/%d/children" % (chain.process.pid, chain.process.pid)).split()[0])
+    check(chain.tid != tid, "its tid is ours")
+    find = Findings()
+    expect(find, chain, tid, ctx.rows("-a", "-F", 5, "--python", "-t", tid, columns=COLUMNS))
+    find.close()
+
+
+@case
+def python_movers(ctx):
+    """A thread that sleeps here and there: its functions are one or the other's, with their callers."""
+    chain, = start(ctx, [(interpreters()[0], "alternates")])
+    rows = [row for row in ctx.rows("-a", "-F", 500, "--python", "-t", chain.tid, seconds=3, columns=COLUMNS)
+            if row["ustack"] and row["syscall"] == "clock_nanosleep"]
+    check(len(rows) >= 20, "%d stacks in 3 s", len(rows))
+    seen, find = set(), Findings()
+    for row in rows:
+        names = [name.split(" (")[0] for name in python_frames(row)]
+        sides = (["left_side"], ["right_side.<locals>.inner", "right_side"])
+        find.expect(names in [side + ["alternates", "<module>"] for side in sides], "stack %s", row["stack"])
+        seen.add(names[0] if names else "")
+    find.close()
+    check(len(seen) == 2, "only %s", sorted(seen))

@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Python frames out of memory that the test has made up in the layout of each version: its own.
+ * What real interpreters have, tests/live/case_python.py tells.
+ */
+#include "unit.h"
+
+#include <sys/syscall.h>
+
+#include "base/clock.h"
+#include "base/names.h"
+#include "stack/python_frames.h"
+#include "python_scene.h"
+#include "sleeper.h"
+
+static void walk_make(struct python_scene *scene, uint32_t count, enum walk_end end)
+{
+	scene->walk.end = end;
+	scene->walk.count = count;
+	for (uint32_t i = 0; i < count; i++) {
+		scene->walk.frames[i] = (struct frame){0, 0x1000 + i};
+		scene->walk.places[i] = (struct frame_place){0x2000 + i, stack_at(scene, 8 * i)};
+	}
+}
+
+/* What was read before is forgotten: a thread that stands still does not change it, but the test.
+ */
+static void add(struct python_scene *scene)
+{
+	assert_int_equal(thread_memory_begin(&scene->memory, scene->thread.tid, stack_at(scene, 0)),
+			 0);
+	python_frames_add(&scene->python, &scene->thread, &scene->memory, &scene->walk);
+}
+
+/* Names of functions, and C frames as their numbers. */
+static void assert_walk(const struct python_scene *scene, const char *expected)
+{
+	char text[4096] = "";
+
+	for (uint32_t i = 0; i < scene->walk.count; i++) {
+		const struct frame *frame = &scene->walk.frames[i];
+		const char *name = frame_python_name(frame);
+		size_t used = strlen(text);
+
+		/* functions and lines come without end: none is kept */
+		if (name)
+			assert_ptr_not_equal(name_of_string(name), name);
+		if (name)
+			snprintf(text + used, sizeof(text) - used, "%s|", name);
+		else
+			snprintf(text + used, sizeof(text) - used, "%d|",
+				 (int)(frame->address - 0x1000));
+	}
+	assert_string_equal(text, expected);
+}
+
+static struct python_scene scene;
+
+static void calls_are_replaced(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < VERSION_COUNT; i++) {
+		python_scene_make(&scene, versions[i]);
+		calls_make(&scene);
+		walk_make(&scene, 5, WALK_WHOLE);
+		add(&scene);
+		assert_walk(&scene, "0|Some.inner (x.py:11)|outer (x.py:11)|2|main (x.py:11)|4|");
+		assert_int_equal(scene.walk.end, WALK_WHOLE);
+		assert_int_equal(scene.python.broken_count + scene.python.unknown_count, 0);
+		python_scene_done(&scene);
+	}
+}
+
+/* What lies beyond the last C frame that was found follows it; what was passed over comes first. */
+static void lost_walks_keep_functions(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < VERSION_COUNT; i++) {
+		python_scene_make(&scene, versions[i]);
+		calls_make(&scene);
+		walk_make(&scene, 3, WALK_LOST);
+		add(&scene);
+		assert_walk(&scene, "0|Some.inner (x.py:11)|outer (x.py:11)|2|main (x.py:11)|");
+		assert_int_equal(scene.walk.end, WALK_LOST);
+		walk_make(&scene, 5, WALK_WHOLE);
+		scene.walk.places[0].sp = scene.walk.places[1].sp = scene.walk.places[2].sp;
+		add(&scene);
+		assert_walk(&scene, "Some.inner (x.py:11)|outer (x.py:11)|0|1|2|main (x.py:11)|4|");
+		/* the interpreter is known from before */
+		walk_make(&scene, 1, WALK_LOST);
+		scene.walk.frames[0].module = MODULE_NONE;
+		add(&scene);
+		assert_walk(&scene, "0|Some.inner (x.py:11)|outer (x.py:11)|main (x.py:11)|");
+		walk_make(&scene, 1, WALK_WHOLE);
+		scene.walk.frames[0].module = MODULE_NONE;
+		add(&scene);
+		assert_walk(&scene, "0|");
+		python_scene_done(&scene);
+	}
+}
+
+/* The innermost ones are kept, where they belong. */
+static void deep_recursion_is_cut(void **state)
+{
+	uint64_t code, frame, mark;
+
+	(void)state;
+	for (size_t i = 0; i < VERSION_COUNT; i++) {
+		python_scene_make(&scene, versions[i]);
+		calls_make(&scene);
+		code = function_make(&scene, "recurse");
+		mark = stack_at(&scene, 12);
+		frame = scene.layout.has_is_entry ? 0 : mark;
+		for (int depth = 0; depth < 2000; depth++)
+			frame = frame_make(&scene, code, frame);
+		if (scene.layout.has_is_entry)
+			put_word(mark + scene.layout.cframe_frame, frame);
+		else if (!scene.layout.has_cframe)
+			put_word(scene.state + scene.layout.thread_frame, frame);
+		else
+			put_word(scene.cframe + scene.layout.cframe_frame, frame);
+		walk_make(&scene, 5, WALK_WHOLE);
+		add(&scene);
+		assert_int_equal(scene.walk.count, STACK_FRAMES_MAX);
+		assert_int_equal(scene.walk.end, WALK_DEEP);
+		assert_int_equal(scene.walk.frames[0].address, 0x1000);
+		for (uint32_t at = 1; at < STACK_FRAMES_MAX; at++)
+			assert_string_equal(frame_python_name(&scene.walk.frames[at]),
+					    "recurse (x.py:11)");
+		assert_int_equal(scene.python.broken_count, 0);
+		python_scene_done(&scene);
+	}
+}
+
+/* The same code has one name, which is looked for once; other code at its place has another. */
+static void names_are_kept(void **state)
+{
+	uint64_t other, frame;
+
+	(void)state;
+	python_scene_make(&scene, V3_12);
+	calls_make(&scene);
+	walk_make(&scene, 5, WALK_WHOLE);
+	add(&scene);
+	assert_int_equal(scene.python.names.used, 3);
+	other = function_make(&scene, "other");
+	for (int i = 0; i < 2; i++) {
+		walk_make(&scene, 5, WALK_WHOLE);
+		add(&scene);
+		assert_int_equal(scene.python.names.used, 3 + i);
+		/* main's frame, which its mark's caller is */
+		memcpy(&frame, &scene.stack[12 + scene.layout.frame_previous / 8], sizeof(frame));
+		frame_put(&scene, frame, other, stack_at(&scene, 28), 0);
+	}
+	assert_walk(&scene, "0|Some.inner (x.py:11)|outer (x.py:11)|2|other (x.py:11)|4|");
+	python_scene_done(&scene);
+}
+
+static void name_is(uint64_t name, uint64_t file, const char *expected)
+{
+	struct python python = {scene.layout, scene.runtime, scene.code_type, scene.string_type};
+	uint64_t at = code_make(&scene, name, file, 10);
+	char found[FUNCTION_NAME_SIZE] = "";
+	struct python_code code;
+
+	assert_int_equal(thread_memory_begin(&scene.memory, scene.thread.tid, stack_at(&scene, 0)),
+			 0);
+	assert_true(python_code_read(&python, &scene.memory, at, &code));
+	assert_int_equal(
+		python_code_name(&python, &scene.memory, &code, code.bytes + INSTRUCTION, found),
+		expected != NULL);
+	if (expected)
+		assert_string_equal(found, expected);
+}
+
+static void names_of_all_kinds(void **state)
+{
+	static const uint8_t latin[] = {'f', 0xfc, 'n'};
+	static const uint16_t wide[] = {0x65e5, 0xd800, 'x', 0x3b1};
+	static const uint32_t widest[] = {0x1d518, 0x110000, 0};
+	char function[300], path[400];
+	uint64_t file;
+
+	(void)state;
+	for (size_t i = 0; i < VERSION_COUNT; i++) {
+		python_scene_make(&scene, versions[i]);
+		file = text_make(&scene, "x.py");
+		name_is(text_make(&scene, "<module>"), file, "<module> (x.py:11)");
+		name_is(string_make(&scene, 1, false, latin, 3), file, "f\xc3\xbcn (x.py:11)");
+		name_is(string_make(&scene, 2, false, wide, 4), file,
+			"\xe6\x97\xa5?x\xce\xb1 (x.py:11)");
+		name_is(string_make(&scene, 4, false, widest, 3), file,
+			"\xf0\x9d\x94\x98?? (x.py:11)");
+		name_is(text_make(&scene, "a;b\n\x1b[1m"), text_make(&scene, "/;/\t"),
+			"a:b??[1m (?:11)");
+		name_is(text_make(&scene, ""), text_make(&scene, ""), " (:11)");
+		memset(function, 'f', sizeof(function));
+		memset(path, 'p', sizeof(path));
+		memcpy(path + sizeof(path) - 6, "/y.py", 6);
+		function[sizeof(function) - 1] = '\0';
+		name_is(string_make(&scene, 1, true, function, 299),
+			string_make(&scene, 1, true, path, sizeof(path) - 1),
+			"ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff"
+			"ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff"
+			"ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff"
+			" (y.py:11)");
+		python_scene_done(&scene);
+	}
+}
+
+static void names_that_are_none(void **state)
+{
+	uint64_t good, bad;
+	uint32_t word;
+
+	(void)state;
+	python_scene_make(&scene, V3_13);
+	good = text_make(&scene, "good");
+	name_is(good, 0, NULL);
+	name_is(0, good, NULL);
+	name_is(8, good, NULL);
+	bad = text_make(&scene, "bad");
+	put_word(bad + 8, scene.code_type);
+	name_is(bad, good, NULL);
+	bad = text_make(&scene, "bad");
+	put_word(bad + scene.layout.string_length, UINT64_MAX);
+	name_is(bad, good, NULL);
+	bad = text_make(&scene, "bad");
+	word = 3u << 2 | 0x20; /* no kind */
+	put(bad + scene.layout.string_state, &word, sizeof(word));
+	name_is(bad, good, NULL);
+	word = 1u << 2; /* its text is elsewhere */
+	put(bad + scene.layout.string_state, &word, sizeof(word));
+	name_is(bad, good, NULL);
+	python_scene_done(&scene);
+}
+
+/* Frames and threads in circles, and pointers to nowhere. */
+static void lies_end(void **state)
+{
+	static const uint64_t nowhere[] = {8, UINT64_MAX - 7, 1ull << 47};
+	uint64_t frame, frames_at;
+
+	(void)state;
+	for (size_t i = 0; i < VERSION_COUNT; i++) {
+		python_scene_make(&scene, versions[i]);
+		calls_make(&scene);
+		frame = frame_make(&scene, function_make(&scene, "self"), 0);
+		put_word(frame + scene.layout.frame_previous, frame);
+		frames_at = scene.state + scene.layout.thread_frame;
+		if (scene.layout.has_cframe) {
+			uint64_t cframe = place(&scene, 32);
+
+			put_word(cframe + scene.layout.cframe_frame, frame);
+			put_word(frames_at, cframe);
+			frames_at = cframe + scene.layout.cframe_frame;
+		} else {
+			put_word(frames_at, frame);
+		}
+		walk_make(&scene, 5, WALK_WHOLE);
+		add(&scene);
+		assert_int_equal(scene.walk.count, STACK_FRAMES_MAX);
+		assert_int_equal(scene.walk.end, WALK_DEEP);
+		for (size_t j = 0; j < sizeof(nowhere) / sizeof(nowhere[0]); j++) {
+			put_word(frames_at, nowhere[j]);
+			walk_make(&scene, 5, WALK_WHOLE);
+			add(&scene);
+			assert_walk(&scene, "0|1|2|3|4|");
+			assert_int_equal(scene.python.broken_count, j + 1);
+		}
+		/* code that is none */
+		put_word(frames_at, frame);
+		frame_put(&scene, frame, scene.runtime, 0, 0);
+		walk_make(&scene, 5, WALK_WHOLE);
+		add(&scene);
+		assert_int_equal(scene.python.broken_count, 4);
+		python_scene_done(&scene);
+	}
+}
+
+static void threads_in_a_circle(void **state)
+{
+	uint64_t other;
+
+	(void)state;
+	python_scene_make(&scene, V3_13);
+	calls_make(&scene);
+	other = place(&scene, 256);
+	put_word(scene.interpreter + scene.layout.interpreter_threads, other);
+	put_word(other + scene.layout.thread_interpreter, scene.interpreter);
+	put_word(other + scene.layout.thread_native_id, 1);
+	put_word(other + scene.layout.thread_next, other);
+	walk_make(&scene, 5, WALK_WHOLE);
+	add(&scene);
+	assert_walk(&scene, "0|1|2|3|4|");
+	/* not again at once */
+	put_word(other + scene.layout.thread_next, scene.state);
+	add(&scene);
+	assert_walk(&scene, "0|1|2|3|4|");
+	/* a list that took long, as on a busy machine, is not made again for fifty times as long */
+	scene.thread.now_ns += 600 * NS_PER_SECOND;
+	add(&scene);
+	assert_walk(&scene, "0|Some.inner (x.py:11)|outer (x.py:11)|2|main (x.py:11)|4|");
+	/* known, but another's by now */
+	put_word(scene.state + scene.layout.thread_native_id, 1);
+	scene.thread.now_ns += 600 * NS_PER_SECOND;
+	walk_make(&scene, 5, WALK_WHOLE);
+	add(&scene);
+	assert_walk(&scene, "0|1|2|3|4|");
+	python_scene_done(&scene);
+}
+
+static void unknown_versions(void **state)
+{
+	uint8_t head[PYTHON_RUNTIME_HEAD_BYTES];
+	struct python_layout layout = {.code_name = 77};
+	const uint64_t far = PYTHON_OFFSET_MAX + 1, wide = PYTHON_STRUCT_BYTES_MAX, one = 1;
+
+	(void)state;
+	head_fill(head, V3_13);
+	assert_false(python_layout_get(&layout, V3_14, head)); /* it says 3.13 */
+	assert_false(python_layout_get(&layout, 0x030a0df0, head));
+	head_fill(head, 0x030f00f0);
+	assert_false(python_layout_get(&layout, 0x030f00f0, head));
+	head_fill(head, V3_13);
+	head[0] = 'y';
+	assert_false(python_layout_get(&layout, V3_13, head));
+	head_fill(head, V3_13);
+	memcpy(head + 16, &one, sizeof(one)); /* without a GIL */
+	assert_false(python_layout_get(&layout, V3_13, head));
+	head_fill(head, V3_13);
+	memcpy(head + 40, &far, sizeof(far));
+	assert_false(python_layout_get(&layout, V3_13, head));
+	head_fill(head, V3_13);
+	memcpy(head + 232, &wide, sizeof(wide));
+	assert_false(python_layout_get(&layout, V3_13, head));
+	/* such a process is counted */
+	python_scene_make(&scene, V3_12);
+	scene.version = 0x030a0df0;
+	walk_make(&scene, 5, WALK_WHOLE);
+	add(&scene);
+	assert_walk(&scene, "0|1|2|3|4|");
+	assert_int_equal(scene.python.unknown_count, 1);
+	python_scene_done(&scene);
+}
+
+/* co_linetable of a function with a loop, an exception and a list over several lines, compiled by
+ * CPython 3.11.2, and what its co_positions() says; 0: no line. */
+static void lines_are_pythons(void **state)
+{
+	static const uint8_t table[] = {
+		0x80, 0x00, 0xdd, 0x0d, 0x12, 0x90, 0x31, 0x89, 0x58, 0x8c, 0x58, 0xf0, 0x00, 0x03,
+		0x05, 0x0f, 0xf0, 0x00, 0x03, 0x05, 0x0f, 0x88, 0x01, 0xd8, 0x08, 0x0d, 0xf0, 0x02,
+		0x01, 0x0d, 0x0e, 0xf1, 0x03, 0x02, 0x09, 0x0f, 0x88, 0x05, 0x88, 0x05, 0xf0, 0x06,
+		0x08, 0x05, 0x18, 0xdd, 0x0e, 0x18, 0x98, 0x15, 0xd1, 0x0e, 0x1f, 0xd4, 0x0e, 0x1f,
+		0xd0, 0x08, 0x1f, 0xf8, 0xdd, 0x0b, 0x15, 0xf0, 0x00, 0x06, 0x05, 0x18, 0xf0, 0x00,
+		0x06, 0x05, 0x18, 0xf0, 0x00, 0x06, 0x05, 0x18, 0xd8, 0x0b, 0x10, 0xf0, 0x00, 0x05,
+		0x09, 0x18, 0xf0, 0x04, 0x01, 0x11, 0x13, 0xf0, 0x00, 0x01, 0x11, 0x13, 0x98, 0x46,
+		0xf0, 0x00, 0x01, 0x11, 0x13, 0xf1, 0x00, 0x01, 0x11, 0x13, 0xf4, 0x00, 0x01, 0x11,
+		0x13, 0xf0, 0x06, 0x00, 0x11, 0x16, 0xf0, 0x05, 0x02, 0x16, 0x17, 0xf1, 0x03, 0x03,
+		0x11, 0x17, 0xf0, 0x03, 0x04, 0x0d, 0x18, 0xf0, 0x00, 0x04, 0x0d, 0x18, 0xf0, 0x00,
+		0x04, 0x0d, 0x18, 0xf0, 0x03, 0x05, 0x09, 0x18, 0xf0, 0x00, 0x05, 0x09, 0x18, 0xf0,
+		0x00, 0x05, 0x09, 0x18, 0xf0, 0x03, 0x06, 0x05, 0x18, 0xf8, 0xf8, 0xf8,
+	};
+	static const uint8_t lines[] = {
+		1,  2,	2,  2,	2,  2,	2,  2,	2,  2,	2, 2, 2,  2,  2,  2,  2,  2,  3,  4,
+		3,  3,	3,  3,	6,  7,	7,  7,	7,  7,	7, 7, 7,  7,  7,  7,  7,  7,  7,  7,
+		0,  8,	8,  8,	8,  8,	8,  8,	8,  8,	9, 9, 11, 11, 11, 11, 11, 11, 11, 11,
+		11, 11, 11, 14, 12, 11, 11, 10, 10, 10, 9, 9, 9,  8,  0,  0,  0,
+	};
+	uint8_t cut[sizeof(table)];
+
+	(void)state;
+	for (size_t unit = 0; unit < sizeof(lines); unit++)
+		assert_int_equal(python_line(table, sizeof(table), 1, unit), lines[unit]);
+	assert_int_equal(python_line(table, sizeof(table), 1, sizeof(lines)), 0);
+	assert_int_equal(python_line(table, sizeof(table), 1, UINT64_MAX), 0);
+	for (size_t bytes = 0; bytes < sizeof(table); bytes++) {
+		memcpy(cut, table, bytes);
+		python_line(cut, bytes, 1, sizeof(lines) - 1);
+	}
+	memset(cut, 0xff, sizeof(cut));
+	python_line(cut, sizeof(cut), INT32_MAX, sizeof(cut) * 8);
+	memset(cut, 0x7f, sizeof(cut));
+	python_line(cut, sizeof(cut), INT32_MIN, sizeof(cut) * 8);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(calls_are_replaced),
+		cmocka_unit_test(lost_walks_keep_functions),
+		cmocka_unit_test(deep_recursion_is_cut),
+		cmocka_unit_test(names_are_kept),
+		cmocka_unit_test(names_of_all_kinds),
+		cmocka_unit_test(names_that_are_none),
+		cmocka_unit_test(lies_end),
+		cmocka_unit_test(threads_in_a_circle),
+		cmocka_unit_test(unknown_versions),
+		cmocka_unit_test(lines_are_pythons),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
