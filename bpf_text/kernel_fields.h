@@ -55,8 +55,7 @@ static inline __u32 task_shown_tid(struct task_struct *task, __u32 tid)
 #ifdef HAVE_task_struct_thread_pid
 	bpf_probe_read_kernel(&pid, sizeof(pid), &task->thread_pid);
 #else
-	/* until 4.18 pids[PIDTYPE_PID].pid, behind its struct hlist_node */
-	bpf_probe_read_kernel(&pid, sizeof(pid), (char *)&task->pids + 16);
+	bpf_probe_read_kernel(&pid, sizeof(pid), (char *)&task->pids + PIDS_LINK_BYTES);
 #endif
 	bpf_probe_read_kernel(&level, sizeof(level), &pid->level);
 	if (level < PID_SPACE_LEVEL)
@@ -169,6 +168,17 @@ static inline __u32 task_parent_tgid(struct task_struct *task)
 
 	bpf_probe_read_kernel(&parent, sizeof(parent), &task->real_parent);
 	return task_shown_tgid(parent);
+}
+
+/* Whether users saw a thread that ends. It tells no tid any more as soon as it was waited for,
+ * which most threads are at once: its process does, or else its parent. */
+static inline int task_was_shown(struct task_struct *task)
+{
+#ifdef PID_SPACE
+	return task_shown_tid(task, 0) || task_shown_tgid(task) || task_parent_tgid(task);
+#else
+	return 1;
+#endif
 }
 
 /* The effective uid, the one that ps and top show. */

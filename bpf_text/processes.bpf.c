@@ -73,13 +73,14 @@ static inline void totals_add(struct process_totals *totals, struct thread_state
 	__sync_fetch_and_add(&totals->involuntary_count, thread->sched.involuntary_count);
 }
 
-/* At its last switch. */
+/* At its last switch. Its parent may have waited for it by then: the record knows best. */
 static inline void thread_ended(struct thread_state *thread, struct task_struct *task, __u32 tid,
 				__u64 now_ns)
 {
 	struct process_totals *totals = 0;
 
-	if (task_shown_tid(task, tid))
+	if (thread && thread->identity.known & IDENTITY_FULL ? thread->identity.tid != 0
+							     : task_was_shown(task))
 		totals = process_totals_of_thread(thread, task);
 	if (totals && task_tgid(task) == tid)
 		__sync_fetch_and_add(&totals->exits, 1);

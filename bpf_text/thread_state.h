@@ -11,6 +11,8 @@
 #define TSNAP_THREAD_STATE_H
 
 #define THREAD_COMM_SIZE 16 /* TASK_COMM_LEN, the same on every kernel */
+/* Until 4.18 a task's struct pid is task_struct.pids[PIDTYPE_PID].pid, behind a list node. */
+#define PIDS_LINK_BYTES 16
 
 /* The registers that the kernel saved when the thread last entered it, as far as a system call is
  * told by them: pieces of its struct pt_regs, decoded by kernel/registers. READ(to, from, count):

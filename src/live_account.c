@@ -55,14 +55,22 @@ void live_account_missed(const struct live *live, struct source_facts *facts)
 		live->dead.unknown);
 }
 
-/* Both count for a moment: the old one until here, the new one from here on. */
+static void dead_move(void *to, const struct process_key *key, const struct process_totals *totals,
+		      const struct process_totals *seconds)
+{
+	struct live *live = to;
+
+	dead_table_read(&live->dead, key, totals, false);
+	dead_table_read(&live->dead, key, seconds, true);
+}
+
+/* Both count for a while: a row's old one until it is read, its new one from there on. */
 void live_account_move(struct live *live, const struct kernel *bigger)
 {
 	if (!(live->needs & NEED_PROCESSES))
 		return;
-	process_totals_visit(live->kernel.compiled.maps[KERNEL_MAP_PROCESSES], dead_read, live);
-	dead_table_restart(&live->dead);
-	process_totals_visit(bigger->compiled.maps[KERNEL_MAP_PROCESSES], dead_read_baseline, live);
+	process_totals_visit_both(live->kernel.compiled.maps[KERNEL_MAP_PROCESSES],
+				  bigger->compiled.maps[KERNEL_MAP_PROCESSES], dead_move, live);
 }
 
 /* Who is told. */

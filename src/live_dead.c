@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct dead_row {
 	const char *comm;
@@ -17,15 +18,19 @@ struct dead_row {
 };
 
 /* The index is over interned strings, which are equal only where their addresses are. */
-static struct dead_row *row_of(struct dead_table *table, const char *comm, int64_t uid)
+static uint64_t row_key(const char *comm, int64_t uid)
 {
 	char name[24 + THREAD_COMM_SIZE];
-	uint64_t *place;
-	bool added;
 
 	snprintf(name, sizeof(name), "%lld %.*s", (long long)uid, THREAD_COMM_SIZE, comm);
-	place = index_put(&table->rows_by_name, (uint64_t)(uintptr_t)name_of(name, sizeof(name)),
-			  &added);
+	return (uint64_t)(uintptr_t)name_of(name, sizeof(name));
+}
+
+static struct dead_row *row_of(struct dead_table *table, const char *comm, int64_t uid)
+{
+	bool added;
+	uint64_t *place = index_put(&table->rows_by_name, row_key(comm, uid), &added);
+
 	if (added) {
 		table->rows = memory_grow(table->rows, &table->capacity, table->count + 1,
 					  sizeof(*table->rows));
@@ -46,6 +51,8 @@ void dead_table_read(struct dead_table *table, const struct process_key *key,
 	struct process_totals before = row->before;
 
 	row->before = *now;
+	if (others)
+		table->full = memcmp(now, &(struct process_totals){0}, sizeof(*now)) != 0;
 	if (baseline)
 		return;
 	row->forks += (int64_t)(now->forks - before.forks);
@@ -64,19 +71,16 @@ void dead_table_read(struct dead_table *table, const struct process_key *key,
 				 now->exits - before.exits;
 }
 
-void dead_table_restart(struct dead_table *table)
-{
-	for (size_t i = 0; i < table->count; i++)
-		table->rows[i].before = (struct process_totals){0};
-}
-
 void dead_table_take_off(struct dead_table *table, const struct totals_gone *gone)
 {
 	struct live_totals *left;
 
 	if (!gone->comm)
 		return;
-	left = &row_of(table, gone->comm, gone->uid)->left;
+	if (table->full && !index_find(&table->rows_by_name, row_key(gone->comm, gone->uid)))
+		left = &row_of(table, name_of_string(OTHERS_COMM), ABSENT)->left;
+	else
+		left = &row_of(table, gone->comm, gone->uid)->left;
 	left->cpu_ns -= gone->told.cpu_ns;
 	left->runq_ns -= gone->told.runq_ns;
 	left->disk_ns -= gone->told.disk_ns;

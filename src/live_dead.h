@@ -25,15 +25,14 @@ struct dead_table {
 	struct index rows_by_name; /* address of an interned "uid comm" to a row's index plus one */
 	struct dead_row *rows;
 	size_t count, capacity;
-	uint64_t others;  /* births and ends in the row for others */
+	bool full;	  /* the kernel's: names that have no row here are in that for others */
+	uint64_t others;  /* births and ends in that one */
 	uint64_t unknown; /* threads that ended, of whose time nothing is known */
 };
 
 /* What the kernel counts now. baseline: that came before all that is to be told. */
 void dead_table_read(struct dead_table *table, const struct process_key *key,
 		     const struct process_totals *now, bool baseline);
-/* That the kernel counts from nothing again, in another table. */
-void dead_table_restart(struct dead_table *table);
 /* A thread is gone: what was told of it was not the dead's. */
 void dead_table_take_off(struct dead_table *table, const struct totals_gone *gone);
 

@@ -77,6 +77,7 @@ static void what_was_told_is_taken_off(void **state)
 					 .uid = 5,
 					 .told = {.cpu_ns = 30000, .voluntary_count = 2}};
 	struct sample account;
+	struct process_key key = key_of("cc1", 6);
 	size_t at = 0;
 
 	(void)state;
@@ -95,9 +96,9 @@ static void what_was_told_is_taken_off(void **state)
 	at = 0;
 	assert_true(dead_table_tell(&table, &at, true, &account));
 	assert_int_equal(account.cpu_us, 50);
-	/* in a new table of the kernel's counts begin anew */
-	dead_table_restart(&table);
-	read_row(&table, "cc1", 6, (struct process_totals){.exits = 2});
+	/* another table of the kernel's goes on from what it had at the same moment */
+	dead_table_read(&table, &key, &(struct process_totals){.exits = 3}, true);
+	read_row(&table, "cc1", 6, (struct process_totals){.exits = 5});
 	at = 0;
 	assert_true(dead_table_tell(&table, &at, true, &account));
 	assert_int_equal(account.exits, 2);
@@ -116,6 +117,37 @@ static void others_are_counted(void **state)
 	assert_true(dead_table_tell(&table, &at, true, &account));
 	assert_string_equal(account.comm, OTHERS_COMM);
 	assert_int_equal(account.uid, ABSENT);
+	dead_table_done(&table);
+}
+
+/* What samples told of a thread whose name has no row in the kernel's full table is taken off the
+ * row for all others, which has what it did. */
+static void what_was_told_of_others_is_taken_off(void **state)
+{
+	const struct totals_gone gone = {.comm = name_of_string("late"),
+					 .uid = 5,
+					 .told = {.cpu_ns = 30000, .voluntary_count = 2}};
+	struct dead_table table = {.count = 0};
+	struct sample account;
+	size_t at = 0;
+
+	(void)state;
+	read_row(&table, "cc1", 5, (struct process_totals){.cpu_ns = 7000});
+	read_row(&table, "", PROCESS_OTHERS_UID,
+		 (struct process_totals){.exits = 3, .cpu_ns = 50000});
+	dead_table_take_off(&table, &gone);
+	assert_int_equal(table.count, 2);
+	assert_true(dead_table_tell(&table, &at, true, &account));
+	assert_int_equal(account.cpu_us, 7);
+	assert_true(dead_table_tell(&table, &at, true, &account));
+	assert_string_equal(account.comm, OTHERS_COMM);
+	assert_int_equal(account.cpu_us, 20);
+	assert_int_equal(account.dead_cpu_us, 50);
+	/* a larger table of the kernel's has room */
+	dead_table_read(&table, &(struct process_key){.uid = PROCESS_OTHERS_UID},
+			&(struct process_totals){0}, true);
+	dead_table_take_off(&table, &gone);
+	assert_int_equal(table.count, 3);
 	dead_table_done(&table);
 }
 
@@ -203,6 +235,7 @@ int main(void)
 		cmocka_unit_test(differences_are_told_once),
 		cmocka_unit_test(what_was_told_is_taken_off),
 		cmocka_unit_test(others_are_counted),
+		cmocka_unit_test(what_was_told_of_others_is_taken_off),
 		cmocka_unit_test(threads_that_are_gone),
 		cmocka_unit_test(sleep_alone_is_told_apart),
 	};
