@@ -205,6 +205,19 @@ static inline void thread_forget(__u32 tid)
 }
 #endif
 
+/* For what a sampler asks of a record by its key; NULL where there is none. sequence is from before
+ * anything else is looked at. */
+static inline struct thread_state *thread_asked(__u32 key, __u64 *sequence)
+{
+	struct thread_state *thread = ts_threads.lookup(&key);
+
+	if (thread) {
+		*sequence = thread->sched.sequence_done;
+		ORDERED();
+	}
+	return thread;
+}
+
 #define REGISTERS_READ_PIECE(TO, FROM, COUNT) \
 	bpf_probe_read_kernel(to + (TO), 8 * (COUNT), (void *)(from + 8 * (FROM)));
 

@@ -11,7 +11,7 @@ BPF_F_TABLE("array", __u32, struct registers_ask_bytes, ts_asks, ASKERS_MAX, MAP
 
 int ts_ask(struct bpf_raw_tracepoint_args *ctx)
 {
-	__u32 asker = ctx->args[0], slot;
+	__u32 asker = ctx->args[0];
 	struct registers_ask *ask = (struct registers_ask *)ts_asks.lookup(&asker);
 	struct thread_state *thread;
 
@@ -21,13 +21,9 @@ int ts_ask(struct bpf_raw_tracepoint_args *ctx)
 	for (int i = 0; i < ASK_MAX; i++) {
 		if (i >= ask->count)
 			break;
-		slot = ask->keys[i];
-		thread = ts_threads.lookup(&slot);
-		if (!thread)
-			continue;
-		ask->sequences[i] = thread->sched.sequence_done;
-		ORDERED();
-		registers_read(ask->registers[i], thread->kernel_stack);
+		thread = thread_asked(ask->keys[i], &ask->sequences[i]);
+		if (thread)
+			registers_read(ask->registers[i], thread->kernel_stack);
 	}
 	return 0;
 }

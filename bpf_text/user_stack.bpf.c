@@ -2,15 +2,16 @@
 /* As registers.bpf.c, but the registers that a walk of the thread's user stack begins with (5.10).
  */
 
-BPF_F_TABLE("array", __u32, struct stack_ask, ts_stack_asks, ASKERS_MAX, MAPPED_FLAG);
+BYTES_OF(stack_ask);
+BPF_F_TABLE("array", __u32, struct stack_ask_bytes, ts_stack_asks, ASKERS_MAX, MAPPED_FLAG);
 
 #define STACK_READ_PIECE(TO, FROM, COUNT) \
 	bpf_probe_read_kernel(ask->registers[i] + (TO), 8 * (COUNT), (void *)(from + 8 * (FROM)));
 
 int ts_ask_stack(struct bpf_raw_tracepoint_args *ctx)
 {
-	__u32 asker = ctx->args[0], slot;
-	struct stack_ask *ask = ts_stack_asks.lookup(&asker);
+	__u32 asker = ctx->args[0];
+	struct stack_ask *ask = (struct stack_ask *)ts_stack_asks.lookup(&asker);
 	struct thread_state *thread;
 	__u64 from;
 
@@ -20,12 +21,9 @@ int ts_ask_stack(struct bpf_raw_tracepoint_args *ctx)
 	for (int i = 0; i < ASK_MAX; i++) {
 		if (i >= ask->count)
 			break;
-		slot = ask->keys[i];
-		thread = ts_threads.lookup(&slot);
+		thread = thread_asked(ask->keys[i], &ask->sequences[i]);
 		if (!thread)
 			continue;
-		ask->sequences[i] = thread->sched.sequence_done;
-		ORDERED();
 		from = thread->kernel_stack + KERNEL_STACK_REGISTERS;
 		STACK_REGISTER_PIECES(STACK_READ_PIECE)
 	}

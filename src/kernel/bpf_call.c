@@ -15,15 +15,21 @@ static int bpf_call(int command, union bpf_attr *attr)
 	return result < 0 ? -errno : (int)result;
 }
 
+static void program_attr(union bpf_attr *attr, enum bpf_prog_type type,
+			 const struct bpf_insn *instructions, size_t count)
+{
+	memset(attr, 0, sizeof(*attr));
+	attr->prog_type = type;
+	attr->insns = (uintptr_t)instructions;
+	attr->insn_cnt = (uint32_t)count;
+	attr->license = (uintptr_t) "GPL";
+}
+
 int bpf_call_load(enum bpf_prog_type type, const struct bpf_insn *instructions, size_t count)
 {
 	union bpf_attr attr;
 
-	memset(&attr, 0, sizeof(attr));
-	attr.prog_type = type;
-	attr.insns = (uintptr_t)instructions;
-	attr.insn_cnt = (uint32_t)count;
-	attr.license = (uintptr_t) "GPL";
+	program_attr(&attr, type, instructions, count);
 	return bpf_call(BPF_PROG_LOAD, &attr);
 }
 
@@ -32,13 +38,9 @@ int bpf_call_load_typed(const char *name, const struct bpf_insn *instructions, s
 {
 	union bpf_attr attr;
 
-	memset(&attr, 0, sizeof(attr));
-	attr.prog_type = BPF_PROG_TYPE_TRACING;
+	program_attr(&attr, BPF_PROG_TYPE_TRACING, instructions, count);
 	attr.expected_attach_type = BPF_TRACE_RAW_TP;
 	attr.attach_btf_id = (uint32_t)btf_id;
-	attr.insns = (uintptr_t)instructions;
-	attr.insn_cnt = (uint32_t)count;
-	attr.license = (uintptr_t) "GPL";
 	strncpy(attr.prog_name, name, sizeof(attr.prog_name) - 1);
 	attr.log_buf = (uintptr_t)log;
 	attr.log_size = log ? log_size : 0;
@@ -50,13 +52,9 @@ int bpf_call_load_iterator(const struct bpf_insn *instructions, size_t count, in
 {
 	union bpf_attr attr;
 
-	memset(&attr, 0, sizeof(attr));
-	attr.prog_type = BPF_PROG_TYPE_TRACING;
+	program_attr(&attr, BPF_PROG_TYPE_TRACING, instructions, count);
 	attr.expected_attach_type = BPF_TRACE_ITER;
 	attr.attach_btf_id = (uint32_t)btf_id;
-	attr.insns = (uintptr_t)instructions;
-	attr.insn_cnt = (uint32_t)count;
-	attr.license = (uintptr_t) "GPL";
 	return bpf_call(BPF_PROG_LOAD, &attr);
 }
 
@@ -78,7 +76,8 @@ int bpf_call_iterator(int program)
 	return iterator;
 }
 
-int bpf_call_map(enum bpf_map_type type, size_t key_bytes, size_t value_bytes, size_t entries)
+static int map_make(enum bpf_map_type type, size_t key_bytes, size_t value_bytes, size_t entries,
+		    uint32_t flags)
 {
 	union bpf_attr attr;
 
@@ -87,20 +86,18 @@ int bpf_call_map(enum bpf_map_type type, size_t key_bytes, size_t value_bytes, s
 	attr.key_size = (uint32_t)key_bytes;
 	attr.value_size = (uint32_t)value_bytes;
 	attr.max_entries = (uint32_t)entries;
+	attr.map_flags = flags;
 	return bpf_call(BPF_MAP_CREATE, &attr);
+}
+
+int bpf_call_map(enum bpf_map_type type, size_t key_bytes, size_t value_bytes, size_t entries)
+{
+	return map_make(type, key_bytes, value_bytes, entries, 0);
 }
 
 int bpf_call_map_mappable(size_t value_bytes, size_t entries)
 {
-	union bpf_attr attr;
-
-	memset(&attr, 0, sizeof(attr));
-	attr.map_type = BPF_MAP_TYPE_ARRAY;
-	attr.key_size = sizeof(uint32_t);
-	attr.value_size = (uint32_t)value_bytes;
-	attr.max_entries = (uint32_t)entries;
-	attr.map_flags = BPF_F_MMAPABLE;
-	return bpf_call(BPF_MAP_CREATE, &attr);
+	return map_make(BPF_MAP_TYPE_ARRAY, sizeof(uint32_t), value_bytes, entries, BPF_F_MMAPABLE);
 }
 
 int bpf_call_map_mapped_at(int map, size_t from, size_t bytes, void *memory)

@@ -24,6 +24,7 @@
 #define BPF_LOAD_(dst, src, off) BPF_OP_(BPF_LDX | BPF_MEM | BPF_DW, (dst), (src), (off), 0)
 #define BPF_STORE_(dst, off, src) BPF_OP_(BPF_STX | BPF_MEM | BPF_DW, (dst), (src), (off), 0)
 #define BPF_STORE_IMM_(dst, off, imm) BPF_OP_(BPF_ST | BPF_MEM | BPF_DW, (dst), 0, (off), (imm))
+#define BPF_STACK_(dst, at) BPF_COPY_(dst, BPF_REG_10), BPF_ADD_(dst, at) /* its address */
 #define BPF_MAP_(dst, fd)                                                      \
 	BPF_OP_(BPF_LD | BPF_DW | BPF_IMM, (dst), BPF_PSEUDO_MAP_FD, 0, (fd)), \
 		BPF_OP_(0, 0, 0, 0, 0)

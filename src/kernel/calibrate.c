@@ -19,33 +19,22 @@ struct candidate {
 };
 
 /* Copies a piece of the registers (bpf_text/thread_state.h) to the stack. */
-#define COPY_PIECE(to, from, count)                                                     \
-	BPF_COPY_(BPF_REG_1, BPF_REG_10), BPF_ADD_(BPF_REG_1, REGISTERS_AT + 8 * (to)), \
-		BPF_SET_(BPF_REG_2, 8 * (count)), BPF_LOAD_(BPF_REG_3, BPF_REG_10, -8), \
+#define COPY_PIECE(to, from, count)                                                       \
+	BPF_STACK_(BPF_REG_1, REGISTERS_AT + 8 * (to)), BPF_SET_(BPF_REG_2, 8 * (count)), \
+		BPF_LOAD_(BPF_REG_3, BPF_REG_10, -8),                                     \
 		BPF_ADD_(BPF_REG_3, (int)candidate + 8 * (from)), BPF_CALL_(BPF_FUNC_probe_read),
 
 /* A program that copies the registers at candidate, of the thread it runs in, into the map. */
 static int candidate_load(int map, uint32_t stack_field, uint32_t candidate)
 {
 	const struct bpf_insn insns[] = {
-		BPF_CALL_(BPF_FUNC_ktime_get_ns),
-		BPF_STORE_(BPF_REG_10, -16, BPF_REG_0),
 		BPF_CALL_(BPF_FUNC_get_current_task),
-		BPF_COPY_(BPF_REG_1, BPF_REG_10),
-		BPF_ADD_(BPF_REG_1, -8),
+		BPF_STACK_(BPF_REG_1, -8),
 		BPF_SET_(BPF_REG_2, 8),
 		BPF_COPY_(BPF_REG_3, BPF_REG_0),
 		BPF_ADD_(BPF_REG_3, (int)stack_field),
 		BPF_CALL_(BPF_FUNC_probe_read),
-		THREAD_REGISTER_PIECES(COPY_PIECE) BPF_MAP_(BPF_REG_1, map),
-		BPF_COPY_(BPF_REG_2, BPF_REG_10),
-		BPF_ADD_(BPF_REG_2, -16),
-		BPF_COPY_(BPF_REG_3, BPF_REG_10),
-		BPF_ADD_(BPF_REG_3, REGISTERS_AT),
-		BPF_SET_(BPF_REG_4, BPF_ANY),
-		BPF_CALL_(BPF_FUNC_map_update_elem),
-		BPF_SET_(BPF_REG_0, 0),
-		BPF_EXIT_(),
+		THREAD_REGISTER_PIECES(COPY_PIECE) OWN_SWITCH_END_(map, -16, REGISTERS_AT),
 	};
 
 	return bpf_call_load(BPF_PROG_TYPE_PERF_EVENT, insns, sizeof(insns) / sizeof(insns[0]));

@@ -270,8 +270,7 @@ int try_read_into_map(char *why)
 	struct bpf_insn insns[] = {
 		BPF_STORE_IMM_(BPF_REG_10, -8, 0),
 		BPF_MAP_(BPF_REG_1, map),
-		BPF_COPY_(BPF_REG_2, BPF_REG_10),
-		BPF_ADD_(BPF_REG_2, -8),
+		BPF_STACK_(BPF_REG_2, -8),
 		BPF_CALL_(BPF_FUNC_map_lookup_elem),
 		BPF_OP_(BPF_JMP | BPF_JEQ | BPF_K, BPF_REG_0, 0, 4, 0),
 		BPF_COPY_(BPF_REG_1, BPF_REG_0),
@@ -301,13 +300,8 @@ int try_read_into_map(char *why)
 static int try_read_helper(int helper, char *why)
 {
 	const struct bpf_insn insns[] = {
-		BPF_COPY_(BPF_REG_1, BPF_REG_10),
-		BPF_ADD_(BPF_REG_1, -8),
-		BPF_SET_(BPF_REG_2, 8),
-		BPF_SET_(BPF_REG_3, 0),
-		BPF_CALL_(helper),
-		BPF_SET_(BPF_REG_0, 0),
-		BPF_EXIT_(),
+		BPF_STACK_(BPF_REG_1, -8), BPF_SET_(BPF_REG_2, 8), BPF_SET_(BPF_REG_3, 0),
+		BPF_CALL_(helper),	   BPF_SET_(BPF_REG_0, 0), BPF_EXIT_(),
 	};
 
 	return try_load(insns, PROGRAM_LENGTH(insns), why);

@@ -16,7 +16,7 @@
 /* What the program copies, in the room that a BPF stack has. */
 struct switch_copy {
 	uint64_t pid_tgid, uid_gid; /* as helpers tell them */
-	uint64_t task, stack_end, parent_tgid;
+	uint64_t task, stack_end;
 	char comm[THREAD_COMM_SIZE]; /* as a helper tells it */
 	char parent_comm[THREAD_COMM_SIZE];
 	struct {
@@ -60,9 +60,9 @@ static void program_add(struct program *program, const struct bpf_insn *insns, s
 /* bytes: 0, an array of any length: its first 16. */
 static void read_add(struct program *program, int to, int base, uint32_t offset, uint32_t bytes)
 {
-	ADD(program, BPF_COPY_(BPF_REG_1, BPF_REG_10), BPF_ADD_(BPF_REG_1, to),
-	    BPF_SET_(BPF_REG_2, (int)(bytes ? bytes : 16)), BPF_COPY_(BPF_REG_3, base),
-	    BPF_ADD_(BPF_REG_3, (int)offset), BPF_CALL_(BPF_FUNC_probe_read));
+	ADD(program, BPF_STACK_(BPF_REG_1, to), BPF_SET_(BPF_REG_2, (int)(bytes ? bytes : 16)),
+	    BPF_COPY_(BPF_REG_3, base), BPF_ADD_(BPF_REG_3, (int)offset),
+	    BPF_CALL_(BPF_FUNC_probe_read));
 }
 
 static size_t task_field(const char *name)
@@ -90,8 +90,8 @@ static void program_write(struct program *program, const struct field_layout *la
 	ADD(program, BPF_CALL_(BPF_FUNC_get_current_task), BPF_COPY_(task, BPF_REG_0),
 	    BPF_STORE_(BPF_REG_10, AT(task), BPF_REG_0));
 	fields_add(program, layout, "task_struct", task);
-	if (layout->name[pid]) /* pids[0], whose pid comes behind a list node (until 4.18) */
-		read_add(program, AT(field[pid]), task, layout->offset[pid] + 16, 8);
+	if (layout->name[pid])
+		read_add(program, AT(field[pid]), task, layout->offset[pid] + PIDS_LINK_BYTES, 8);
 	ADD(program, BPF_LOAD_(other, BPF_REG_10, AT(field[pid])));
 	fields_add(program, layout, "pid", other);
 	ADD(program, BPF_LOAD_(other, BPF_REG_10, AT(field[task_field("cred")])));
@@ -99,19 +99,14 @@ static void program_write(struct program *program, const struct field_layout *la
 	ADD(program, BPF_LOAD_(other, BPF_REG_10, AT(field[task_field("stack")])));
 	read_add(program, AT(stack_end), other, 0, 8);
 	ADD(program, BPF_LOAD_(other, BPF_REG_10, AT(field[task_field("real_parent")])));
-	read_add(program, AT(parent_tgid), other, layout->offset[task_field("tgid")], 4);
 	read_add(program, AT(parent_comm), other, layout->offset[task_field("comm")],
 		 THREAD_COMM_SIZE);
 	ADD(program, BPF_CALL_(BPF_FUNC_get_current_pid_tgid),
 	    BPF_STORE_(BPF_REG_10, AT(pid_tgid), BPF_REG_0),
 	    BPF_CALL_(BPF_FUNC_get_current_uid_gid), BPF_STORE_(BPF_REG_10, AT(uid_gid), BPF_REG_0),
-	    BPF_COPY_(BPF_REG_1, BPF_REG_10), BPF_ADD_(BPF_REG_1, AT(comm)),
-	    BPF_SET_(BPF_REG_2, THREAD_COMM_SIZE), BPF_CALL_(BPF_FUNC_get_current_comm));
-	ADD(program, BPF_CALL_(BPF_FUNC_ktime_get_ns), BPF_STORE_(BPF_REG_10, KEY_AT, BPF_REG_0),
-	    BPF_MAP_(BPF_REG_1, map), BPF_COPY_(BPF_REG_2, BPF_REG_10), BPF_ADD_(BPF_REG_2, KEY_AT),
-	    BPF_COPY_(BPF_REG_3, BPF_REG_10), BPF_ADD_(BPF_REG_3, COPY_AT),
-	    BPF_SET_(BPF_REG_4, BPF_ANY), BPF_CALL_(BPF_FUNC_map_update_elem),
-	    BPF_SET_(BPF_REG_0, 0), BPF_EXIT_());
+	    BPF_STACK_(BPF_REG_1, AT(comm)), BPF_SET_(BPF_REG_2, THREAD_COMM_SIZE),
+	    BPF_CALL_(BPF_FUNC_get_current_comm));
+	ADD(program, OWN_SWITCH_END_(map, KEY_AT, COPY_AT));
 }
 
 /* --- what each field must be */
@@ -376,8 +371,6 @@ static int program_prove(struct trial *trial, int map, struct layout_proof *proo
 	result = sleeps_look(trial, &own);
 	close(own.program);
 	*what = own.what;
-	if (result == 1)
-		proof->parent_tgid = (uint32_t)trial->copy.parent_tgid;
 	if (!result)
 		proof->field = row_field(&proof_rows[trial->rows_held]);
 	return result;

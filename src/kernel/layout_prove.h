@@ -7,14 +7,12 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "kernel/field_table.h"
 
 struct layout_proof {
-	size_t field;	      /* refuted: a row of the field table that is wrong */
-	uint32_t parent_tgid; /* proved: the parent process, as the kernel numbers it */
-	char why[96];	      /* can't be told: why not */
+	size_t field; /* refuted: a row of the field table that is wrong */
+	char why[96]; /* can't be told: why not */
 };
 
 /* parent_name: what the thread that forked this process is called. 0: proved. 1: refuted. -errno:

@@ -23,6 +23,14 @@ int own_switch_event(void);
  * (bpf_ktime_get_ns). A descriptor or -errno. */
 int own_switch_map(size_t bytes);
 
+/* The end of such a program (kernel/bpf_call.h): adds the value at an offset of its stack; at key
+ * there is room for the time. */
+#define OWN_SWITCH_END_(map, key, value)                                            \
+	BPF_CALL_(BPF_FUNC_ktime_get_ns), BPF_STORE_(BPF_REG_10, (key), BPF_REG_0), \
+		BPF_MAP_(BPF_REG_1, (map)), BPF_STACK_(BPF_REG_2, (key)),           \
+		BPF_STACK_(BPF_REG_3, (value)), BPF_SET_(BPF_REG_4, BPF_ANY),       \
+		BPF_CALL_(BPF_FUNC_map_update_elem), BPF_SET_(BPF_REG_0, 0), BPF_EXIT_()
+
 struct own_switch {
 	int program; /* of perf events */
 	int map;

@@ -2,6 +2,7 @@
 #include "kernel/pid_space.h"
 #include "kernel/bpf_call.h"
 #include "kernel/own_switch.h"
+#include "kernel/record.h"
 
 #include <errno.h>
 #include <string.h>
@@ -9,8 +10,6 @@
 
 #define NUMBER_WORDS 40	   /* of the list of numbers: 19 levels; 9 where they are 32 bytes each */
 #define PID_MAX (1u << 22) /* PID_MAX_LIMIT of include/linux/threads.h */
-/* From task_struct.pids (until 4.18) to its first struct pid pointer. */
-#define PIDS_LINK_BYTES 16
 
 /* What the program below finds. */
 struct own_pid {
@@ -27,9 +26,9 @@ static uint32_t field_offset(const struct field_layout *layout, const char *of, 
 }
 
 /* Reads from the address that lies at the stack's offset `slot`, offset bytes above it. */
-#define READ_(to, bytes, slot, offset)                                                             \
-	BPF_COPY_(BPF_REG_1, BPF_REG_10), BPF_ADD_(BPF_REG_1, (to)), BPF_SET_(BPF_REG_2, (bytes)), \
-		BPF_LOAD_(BPF_REG_3, BPF_REG_10, (slot)), BPF_ADD_(BPF_REG_3, (int)(offset)),      \
+#define READ_(to, bytes, slot, offset)                                                        \
+	BPF_STACK_(BPF_REG_1, (to)), BPF_SET_(BPF_REG_2, (bytes)),                            \
+		BPF_LOAD_(BPF_REG_3, BPF_REG_10, (slot)), BPF_ADD_(BPF_REG_3, (int)(offset)), \
 		BPF_CALL_(BPF_FUNC_probe_read)
 
 /* A program that copies the numbers of the thread it runs in into the map, as an own_switch does.
@@ -40,8 +39,6 @@ static int look_load(enum bpf_prog_type type, int map, const struct field_layout
 	const int parent_at = OWN + (int)offsetof(struct own_pid, parent_tid),
 		  numbers_at = OWN + (int)offsetof(struct own_pid, numbers);
 	const struct bpf_insn insns[] = {
-		BPF_CALL_(BPF_FUNC_ktime_get_ns),
-		BPF_STORE_(BPF_REG_10, KEY, BPF_REG_0),
 		BPF_CALL_(BPF_FUNC_get_current_task),
 		BPF_STORE_(BPF_REG_10, TASK, BPF_REG_0),
 		READ_(PID, 8, TASK, field_offset(layout, "task_struct", "real_parent")),
@@ -49,15 +46,7 @@ static int look_load(enum bpf_prog_type type, int map, const struct field_layout
 		READ_(PID, 8, TASK, field_offset(layout, "task_struct", "thread_pid")),
 		READ_(OWN, 4, PID, field_offset(layout, "pid", "level")),
 		READ_(numbers_at, 8 * NUMBER_WORDS, PID, field_offset(layout, "pid", "numbers")),
-		BPF_MAP_(BPF_REG_1, map),
-		BPF_COPY_(BPF_REG_2, BPF_REG_10),
-		BPF_ADD_(BPF_REG_2, KEY),
-		BPF_COPY_(BPF_REG_3, BPF_REG_10),
-		BPF_ADD_(BPF_REG_3, OWN),
-		BPF_SET_(BPF_REG_4, BPF_ANY),
-		BPF_CALL_(BPF_FUNC_map_update_elem),
-		BPF_SET_(BPF_REG_0, 0),
-		BPF_EXIT_(),
+		OWN_SWITCH_END_(map, KEY, OWN),
 	};
 
 	return bpf_call_load(type, insns, sizeof(insns) / sizeof(insns[0]));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel/share_directory.h"
+#include "base/text.h"
 #include "base/clock.h"
 
 #include <dirent.h>
@@ -110,7 +111,8 @@ static int entry_remove(int root, const char *entry, int fd)
 	return unlinkat(root, entry, AT_REMOVEDIR) ? -errno : any;
 }
 
-void share_holders_add(struct text *to, int fd)
+/* Adds the pids of those who hold the directory or file fd, with commas between. */
+static void holders_add(struct text *to, int fd)
 {
 	FILE *file = fopen("/proc/locks", "re");
 	struct stat about;
@@ -140,7 +142,7 @@ static int busy_explain(int fd, const char *name, struct error *e)
 {
 	struct text holders = {0};
 
-	share_holders_add(&holders, fd);
+	holders_add(&holders, fd);
 	error_set(e, EBUSY, EXIT_FAILED, "'%s' is shared already, by process %s: tsnap --attach %s",
 		  name, holders.length ? text_string(&holders) : "of another pid namespace", name);
 	text_done(&holders);
@@ -300,7 +302,7 @@ void share_directories_walk(void (*each)(void *to, const char *name, const char 
 		fd = entry_open(root, entry->d_name, &unsaid);
 		if (fd < 0)
 			continue;
-		share_holders_add(&holders, fd);
+		holders_add(&holders, fd);
 		close(fd);
 		each(to, name, text_string(&holders));
 		text_done(&holders);

@@ -16,7 +16,6 @@
 #include <stddef.h>
 
 #include "base/error.h"
-#include "base/text.h"
 
 #define SHARE_NAME_MAX 32
 
@@ -43,8 +42,6 @@ int share_directory_join(struct share_directory *directory, const char *name, st
  * it was. */
 void share_directory_leave(struct share_directory *directory, bool useless);
 
-/* Adds the pids of those who hold the directory or file fd, with commas between. */
-void share_holders_add(struct text *to, int fd);
 /* Calls each for every share of this user and those who are in it ("" for nobody). */
 void share_directories_walk(void (*each)(void *to, const char *name, const char *holders),
 			    void *to);

@@ -56,12 +56,6 @@ void thread_table_remove(struct thread_table *table, const struct thread_state *
 	table->store->remove(table, record);
 }
 
-bool thread_table_passes(const struct thread_table *table, const struct thread_state *record,
-			 uint32_t key)
-{
-	return table->visitor.passes && table->visitor.passes(table->visitor.to, record, key);
-}
-
 void thread_table_meet(struct thread_table *table, struct thread_state *record)
 {
 	uint32_t key = record->key;

@@ -95,8 +95,12 @@ void thread_table_remove(struct thread_table *table, const struct thread_state *
 
 /* For the stores: whether the visitor passes a record by; and to hand it a whole one: what was
  * written while it was copied is read again. */
-bool thread_table_passes(const struct thread_table *table, const struct thread_state *record,
-			 uint32_t key);
+static inline bool thread_table_passes(const struct thread_table *table,
+				       const struct thread_state *record, uint32_t key)
+{
+	return table->visitor.passes && table->visitor.passes(table->visitor.to, record, key);
+}
+
 void thread_table_meet(struct thread_table *table, struct thread_state *record);
 
 #endif
