@@ -120,12 +120,9 @@ static void record_account(void *to, const struct thread_state *record)
 	/* the dead are in the kernel's table */
 	if (record->identity.tgid == live->own_pid || record->sched.exit_state & EXIT_ZOMBIE_BIT)
 		return;
-	if (!(record->identity.known & IDENTITY_NAME)) {
-		completed = *record;
-		if (live_seed_identity(&completed))
-			return;
-		record = &completed;
-	}
+	record = live_seed_whole(record, &completed);
+	if (!record)
+		return;
 	thread_account(telling, record);
 }
 

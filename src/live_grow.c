@@ -31,12 +31,13 @@ static void totals_move(struct live *live, const struct thread_state *old,
 {
 	const struct live_moment moment = {.now_ns = clock_monotonic_ns()};
 	struct live_totals before, since;
-	struct thread_state completed = *old;
+	struct thread_state completed;
 	struct sample sample;
 	bool unsure;
 
 	/* as live_scan does, so that it is the same thread there */
-	if (!(old->identity.known & IDENTITY_NAME) && live_seed_identity(&completed))
+	old = live_seed_whole(old, &completed);
+	if (!old)
 		return;
 	record_totals(old, &moment, record_doing(old, &moment, &unsure), &before);
 	record_totals(made, &moment, record_doing(made, &moment, &unsure), &since);
@@ -46,7 +47,7 @@ static void totals_move(struct live *live, const struct thread_state *old,
 	before.sleep_ns -= since.sleep_ns;
 	before.voluntary_count -= since.voluntary_count;
 	before.involuntary_count -= since.involuntary_count;
-	record_sample(&completed, &moment, DOING_SLEEP, &sample);
+	record_sample(old, &moment, DOING_SLEEP, &sample);
 	totals_carry(&live->totals, &before, &sample);
 }
 

@@ -104,6 +104,15 @@ enum thread_doing record_doing(const struct thread_state *record, const struct l
 	return off_cpu_doing(record, moment, unsure);
 }
 
+bool record_settled(const struct thread_state *record)
+{
+	static const struct live_moment ever = {.now_ns = INT64_MAX};
+	bool unsure;
+
+	return !record->sched.on_cpu && !state_row(record_doing(record, &ever, &unsure))->active &&
+	       !unsure;
+}
+
 /* When the present state began. */
 static int64_t since_ns(const struct thread_state *record, const struct live_moment *moment,
 			enum thread_doing doing)

@@ -35,6 +35,10 @@ enum thread_doing task_state_doing(uint32_t state);
 enum thread_doing record_doing(const struct thread_state *record, const struct live_moment *moment,
 			       bool *unsure);
 
+/* Whether only a wake-up can change what the thread does: then its being listed as woken is enough
+ * to notice. */
+bool record_settled(const struct thread_state *record);
+
 /* Fills tid, pid, ppid, uid, start, comm, kthread, state, state_us, cpu, waker_tid; the rest
  * becomes absent. */
 void record_sample(const struct thread_state *record, const struct live_moment *moment,

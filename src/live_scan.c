@@ -6,7 +6,6 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "lookup/proc.h"
-#include "sample/needs_table.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -19,25 +18,6 @@
 #define GONE_LOOKS_MORE 1000 /* or where there are so many more records than threads: */
 #define GONE_FEW 16
 #define WALK_RECORDS 50000 /* in one scan where only some need be looked at */
-
-/* What a filter can be told before the registers of a thread are asked for: by its record, and by
- * these lookups; and what it can be told after that. */
-#define NEEDS_RECORD (NEED_COMM | NEED_WAKER)
-#define KNOWN_EARLY (KNOWN_IDS | KNOWN_STATE | KNOWN_RECORD | NEEDS_RECORD)
-#define NEEDS_EARLY                                                                        \
-	(NEED_TOTALS | NEED_COMMSUM | NEED_USER | NEED_CGROUP | NEED_PPID | NEED_CMDLINE | \
-	 NEED_EXE | NEED_WAKER_COMM | NEED_WAKER_PID | NEED_PID_NS | NEEDS_PROC_VALUES |   \
-	 NEED_BLOCK)
-#define NEEDS_LATE (NEED_SYSCALL | NEED_FILE | NEED_FILENAMESUM)
-
-/* A key of live->awake of a thread that has no record in the kernel's map yet; keys there are 32
- * bits. */
-#define SEED_KEY (1ull << 32)
-
-static uint64_t awake_key(const struct thread_state *record, uint32_t key)
-{
-	return record->sched.tid ? key : SEED_KEY | record->identity.tid;
-}
 
 static void record_forget(struct live *live, const struct thread_state *record)
 {
@@ -129,96 +109,6 @@ static void house_keep_record(struct live *live, const struct thread_state *reco
 		filter_add_pid(live->filter, record->identity.tgid);
 }
 
-/* What is new since the thread's previous sample; asked for once. */
-static void totals_fill(struct live *live, const struct thread_state *record, struct sample *sample)
-{
-	struct live_totals totals;
-
-	if (sample->cpu_us != ABSENT)
-		return;
-	/* an account of the dead has what a zombie used, where there is one */
-	if (sample->state == DOING_ZOMBIE && live->needs & NEED_PROCESSES)
-		return;
-	record_totals(record, &live->moment, (enum thread_doing)sample->state, &totals);
-	totals_take(&live->totals, &totals, sample);
-}
-
-static void block_fill(struct live *live, const struct thread_state *record, struct sample *sample)
-{
-	live_block_fill(&live->block, &live->kernel, record, live->moment.now_ns, sample);
-}
-
-static void proc_values_give(struct live *live, struct sample *sample, uint64_t needs)
-{
-	if (needs & NEEDS_PROC_VALUES && !sample->proc_values)
-		sample->proc_values = proc_values_room_take(&live->proc_values);
-}
-
-/* Whether the filter wants the sample: what it asks for is found out in turn until it can tell.
- * known: so far; can: what can be found out now. */
-static enum verdict sample_ask(struct live *live, const struct thread_state *record,
-			       struct sample *sample, const struct lookup_hint *hint,
-			       uint64_t known, uint64_t can)
-{
-	enum verdict verdict = filter_ask(live->filter, sample, known);
-	uint64_t need;
-
-	can &= live->filter_needs;
-	while (verdict == VERDICT_OPEN && (need = needs_first(can))) {
-		if (need == NEED_TOTALS)
-			totals_fill(live, record, sample);
-		if (need == NEED_BLOCK)
-			block_fill(live, record, sample);
-		proc_values_give(live, sample, need);
-		lookup_fill(live->lookup, sample, hint, need, live->moment.now_ns);
-		sample_derive(sample, need);
-		known |= need;
-		can &= ~need;
-		verdict = filter_ask(live->filter, sample, known);
-	}
-	return verdict;
-}
-
-/* Completes a sample that the filter has not refused. False: it refuses it now. */
-static bool sample_fill(struct live *live, const struct thread_state *record, struct sample *sample)
-{
-	struct lookup_hint hint = {.sequence = record->sched.sequence_done};
-	enum thread_doing doing = (enum thread_doing)sample->state;
-	enum verdict verdict = VERDICT_ACCEPTED;
-
-	if (live->needs & NEED_SYSCALL) {
-		record_call(record, &live->moment, doing, sample, &hint.compat);
-		if (record->sched.known & SCHED_SEEDED && doing != DOING_ZOMBIE &&
-		    !sample->kthread && sample->syscall_nr == ABSENT)
-			live_seed_call(&live->seed, sample, &hint.compat);
-	}
-	if (live->filter_needs & ~(NEEDS_RECORD | NEEDS_EARLY))
-		verdict = sample_ask(live, record, sample, &hint, KNOWN_EARLY | NEEDS_EARLY,
-				     NEEDS_LATE);
-	if (verdict == VERDICT_REFUSED)
-		return false;
-	if (live->needs & NEED_TOTALS)
-		totals_fill(live, record, sample);
-	proc_values_give(live, sample, live->needs);
-	if (live->needs & NEED_BLOCK)
-		block_fill(live, record, sample);
-	lookup_fill(live->lookup, sample, &hint, live->needs, live->moment.now_ns);
-	sample_derive(sample, live->needs);
-	return verdict == VERDICT_ACCEPTED || live->filter_needs & NEEDS_STACKS ||
-	       filter_accepts(live->filter, sample);
-}
-
-/* Whether only a wake-up can change what the thread does: then its being listed as woken is enough
- * to notice. */
-static bool record_settled(const struct thread_state *record)
-{
-	struct live_moment ever = {.now_ns = INT64_MAX};
-	bool unsure;
-
-	return !record->sched.on_cpu && !state_row(record_doing(record, &ever, &unsure))->active &&
-	       !unsure;
-}
-
 /* What is on a CPU waits until all is read: then its CPU is looked at. */
 static void record_defer(struct live *live, const struct thread_state *record)
 {
@@ -229,116 +119,15 @@ static void record_defer(struct live *live, const struct thread_state *record)
 		live->wanted_cpus[record->sched.cpu] = 1;
 }
 
-/* Asks for the registers of those that wait for them, and completes their samples. */
-static void asked_take(struct live *live)
-{
-	if (!live->asked_count)
-		return;
-	registers_fill(&live->kernel.asker, &live->kernel.table, live->asked, live->asked_count);
-	for (uint32_t i = 0; i < live->asked_count; i++) {
-		struct sample *sample = &live->samples[live->asked_sample[i]];
-
-		if (sample_fill(live, &live->asked[i], sample)) {
-			live_stacks_add(live, &live->asked[i], live->asked_sample[i]);
-			continue;
-		}
-		sample->tid = ABSENT;
-		live->refused_count++;
-	}
-	live->asked_count = 0;
-	/* the scan goes on */
-	registers_want(&live->kernel.asker, clock_monotonic_ns() + REGISTERS_MORE_NS);
-}
-
-static bool registers_lacking(const struct live *live, const struct thread_state *record,
-			      const struct sample *sample)
-{
-	return live->needs & NEED_SYSCALL && live->kernel.asker.program >= 0 &&
-	       sample->kthread != 1 && record->sched.known & SCHED_SWITCHED_OUT &&
-	       !record->sched.on_cpu && !registers_there(record);
-}
-
-/* What asks for stacks is asked when they are there. */
-static void stacks_filter(struct live *live)
-{
-	for (size_t i = 0; live->filter_needs & NEEDS_STACKS && i < live->part.count; i++)
-		if (live->samples[i].tid != ABSENT &&
-		    !filter_accepts(live->filter, &live->samples[i])) {
-			live->samples[i].tid = ABSENT;
-			live->refused_count++;
-		}
-}
-
-/* Takes out those that were refused when their registers were there. */
-static void part_pack(struct live *live)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; live->refused_count && i < live->part.count; i++)
-		if (live->samples[i].tid != ABSENT)
-			live->samples[kept++] = live->samples[i];
-	live->part.count -= live->refused_count;
-	live->refused_count = 0;
-}
-
-/* Hands over what was gathered. */
-static void part_give(struct live *live)
-{
-	asked_take(live);
-	live_stacks_tell(live);
-	stacks_filter(live);
-	part_pack(live);
-	/* asked after what is handed over was read: it was alive then */
-	if (live->keep_house && !share_alive(&live->kernel.share))
-		live->part_err = -EOWNERDEAD;
-	if (!live->part_err)
-		live->part_err = live->source.take(live->source.taker, &live->part);
-	live->part.count = 0;
-	proc_values_room_clear(&live->proc_values);
-}
-
-static void sample_add(struct live *live, const struct thread_state *record,
-		       enum thread_doing doing)
-{
-	struct lookup_hint hint = {.sequence = record->sched.sequence_done};
-	struct sample *sample;
-
-	if (live->part.count == SCAN_PART)
-		part_give(live);
-	sample = &live->samples[live->part.count];
-	record_sample(record, &live->moment, doing, sample);
-	sample->time_us = live->part.time_us;
-	sample->weight_us = live->part.weight_us;
-	if (live->translated && live->needs & NEED_WAKER)
-		live_space_waker(live, sample);
-	if (sample_ask(live, record, sample, &hint, KNOWN_EARLY, NEEDS_EARLY) == VERDICT_REFUSED)
-		return;
-	live->part.count++;
-	if (!registers_lacking(live, record, sample)) {
-		if (sample_fill(live, record, sample))
-			live_stacks_add(live, record, live->part.count - 1);
-		else
-			live->part.count--;
-		return;
-	}
-	live->asked_sample[live->asked_count] = (uint32_t)live->part.count - 1;
-	live->asked[live->asked_count++] = *record;
-	if (live->asked_count == ASK_MAX)
-		asked_take(live);
-}
-
 static void record_take(struct live *live, const struct thread_state *record)
 {
 	struct thread_state completed;
 	enum thread_doing doing;
 	bool unsure;
 
-	if (!(record->identity.known & IDENTITY_NAME)) {
-		completed = *record;
-		if (live_seed_identity(&completed))
-			return;
-		record = &completed;
-	}
+	record = live_seed_whole(record, &completed);
+	if (!record)
+		return;
 	house_keep_record(live, record);
 	if (!record_settled(record))
 		index_put(&live->awake_next, awake_key(record, record->key), NULL);
@@ -349,7 +138,7 @@ static void record_take(struct live *live, const struct thread_state *record)
 		return;
 	if (!filter_wants_state(live->filter, doing))
 		return;
-	sample_add(live, record, doing);
+	live_part_add(live, record, doing);
 }
 
 /* What need not be done at every tick. */
@@ -523,12 +312,9 @@ static int records_read(struct live *live)
 	awake_visit(live);
 	if (all || live->keep_house)
 		err = records_walk(live, all ? UINT32_MAX : WALK_RECORDS);
-	asked_take(live);
+	live_part_ask(live);
 	on_cpu_take(live);
-	asked_take(live);
-	live_stacks_tell(live);
-	stacks_filter(live);
-	part_pack(live);
+	live_part_settle(live);
 	index_clear(&live->awake);
 	live->awake = live->awake_next;
 	live->awake_next = (struct index){0};

@@ -74,17 +74,18 @@ void live_seed_remove(struct live_seed *seed, uint32_t tid)
 	index_remove(&seed->waiting_by_tid, tid);
 }
 
-int live_seed_identity(struct thread_state *record)
+const struct thread_state *live_seed_fill(const struct thread_state *record,
+					  struct thread_state *whole)
 {
 	struct proc_stat stat;
 	int64_t uid, tgid;
-	int err = proc_ids_read(PROC, record->identity.tid, &uid, &tgid);
 
-	if (!err)
-		err = proc_stat_read(PROC, tgid, record->identity.tid, &stat);
-	if (!err)
-		identity_fill(&record->identity, tgid, &stat);
-	return err;
+	if (proc_ids_read(PROC, record->identity.tid, &uid, &tgid) ||
+	    proc_stat_read(PROC, tgid, record->identity.tid, &stat))
+		return NULL;
+	*whole = *record;
+	identity_fill(&whole->identity, tgid, &stat);
+	return whole;
 }
 
 /* Task state bits that mean the same as the letter of /proc/TID/stat. */
@@ -158,7 +159,7 @@ int live_seed_all(struct live_seed *seed, struct kernel *kernel, struct error *e
 	struct walk walk = {seed, kernel, (uint64_t)clock_monotonic_ns(), proc_own_pid(PROC), {0}};
 	int err;
 
-	if (kernel->compiled.programs[GROUP_STACK] >= 0)
+	if (kernel->asker.program >= 0 || kernel->compiled.programs[GROUP_STACK] >= 0)
 		task_stacks_read(&kernel->compiled.layout, &walk.stacks);
 	err = proc_threads_walk(PROC, thread_seed, &walk);
 	index_clear(&walk.stacks);
@@ -191,6 +192,7 @@ static struct seed_call *call_read(struct live_seed *seed, const struct sample *
 	struct seed_call *call;
 	struct proc_syscall now;
 	uint32_t row = id_map_get(&seed->calls, (uint64_t)sample->tid);
+	int err;
 
 	if (!row) {
 		row = ++seed->call_count;
@@ -201,7 +203,10 @@ static struct seed_call *call_read(struct live_seed *seed, const struct sample *
 	call = &seed->call[row - 1];
 	if (call->start_ns == sample->start_ns)
 		return call;
-	if (proc_syscall_read(PROC, sample->pid, sample->tid, &now) || now.running)
+	err = proc_syscall_read(PROC, sample->pid, sample->tid, &now);
+	if (err == -EPERM || err == -EACCES) /* for good */
+		now = (struct proc_syscall){.nr = -1};
+	else if (err || now.running)
 		return NULL;
 	call->start_ns = sample->start_ns;
 	call->nr = (int32_t)now.nr; /* as the kernel keeps it */

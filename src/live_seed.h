@@ -40,8 +40,16 @@ int live_seed_all(struct live_seed *seed, struct kernel *kernel, struct error *e
  * 32-bit one. */
 void live_seed_call(struct live_seed *seed, struct sample *sample, bool *compat);
 
-/* Fills a record that no probe has seen whole, from /proc. 0, or -errno: the thread is gone. */
-int live_seed_identity(struct thread_state *record);
+/* A copy in *whole, filled from /proc. NULL: the thread is gone. */
+const struct thread_state *live_seed_fill(const struct thread_state *record,
+					  struct thread_state *whole);
+
+/* The record; the same of one that no probe has seen whole. */
+static inline const struct thread_state *live_seed_whole(const struct thread_state *record,
+							 struct thread_state *whole)
+{
+	return record->identity.known & IDENTITY_NAME ? record : live_seed_fill(record, whole);
+}
 
 void live_seed_done(struct live_seed *seed);
 

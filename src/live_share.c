@@ -10,7 +10,7 @@
 static void totals_begin(void *to, const struct thread_state *record)
 {
 	struct live *live = to;
-	struct thread_state completed = *record;
+	struct thread_state completed;
 	struct live_totals totals;
 	struct sample sample;
 	enum thread_doing doing;
@@ -20,9 +20,9 @@ static void totals_begin(void *to, const struct thread_state *record)
 	    (!(record->identity.known & IDENTITY_FULL) || !record->identity.tid))
 		return;
 	/* as live_scan does, so that it is the same thread there */
-	if (!(record->identity.known & IDENTITY_NAME) && live_seed_identity(&completed))
+	record = live_seed_whole(record, &completed);
+	if (!record)
 		return;
-	record = &completed;
 	doing = record_doing(record, &live->moment, &unsure);
 	record_sample(record, &live->moment, doing, &sample);
 	record_totals(record, &live->moment, doing, &totals);

@@ -87,6 +87,21 @@ struct live {
 int live_processes_find(struct live *live, struct error *e);
 void live_processes_again(struct live *live);
 
+/* A key of live->awake of a thread that has no record in the kernel's map yet; keys there are 32
+ * bits. */
+#define SEED_KEY (1ull << 32)
+
+static inline uint64_t awake_key(const struct thread_state *record, uint32_t key)
+{
+	return record->sched.tid ? key : SEED_KEY | record->identity.tid;
+}
+
+/* live_part.c: makes a sample of the record, and hands over what was gathered where there is no
+ * room; asks for the registers that samples wait for; the same, and completes live->part. */
+void live_part_add(struct live *live, const struct thread_state *record, enum thread_doing doing);
+void live_part_ask(struct live *live);
+void live_part_settle(struct live *live);
+
 /* live_scan.c: reads the records that this scan needs; the last samples of it, or all, are left in
  * live->part. 0, or -errno of the kernel. */
 int live_scan_read(struct live *live);

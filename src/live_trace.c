@@ -28,7 +28,7 @@ static bool record_find(struct live *live, const struct latency_key *key,
 	if (thread_table_key(table, key->tid, &slot) || thread_table_get(table, slot, record) ||
 	    record->sched.tid != key->tid)
 		return false;
-	if (!(record->identity.known & IDENTITY_NAME) && live_seed_identity(record))
+	if (!live_seed_whole(record, record))
 		return false;
 	return !key->tgid || (record->identity.tgid == key->tgid &&
 			      !memcmp(record->identity.comm, key->comm, sizeof(key->comm)));

@@ -1,17 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel/register_asker.h"
 #include "base/clock.h"
+#include "base/memory.h"
 #include "kernel/bpf_call.h"
 #include "kernel/registers.h"
 
 #include <errno.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #define ASKS_BYTES (ASKERS_MAX * sizeof(struct registers_ask))
 #define STACK_ASKS_BYTES (ASKERS_MAX * sizeof(struct stack_ask))
+
+/* What was asked of the thread in a slot, and of which stay off its CPU: who shows all threads asks
+ * for those of sleepers at every scan. */
+struct asked_registers {
+	uint64_t stay; /* stay_of(); 0: nothing */
+	__u64 registers[THREAD_REGISTER_COUNT];
+};
 
 _Static_assert(sizeof(struct registers_ask) % 8 == 0, "values of an array are rounded up to 8");
 
@@ -77,6 +86,7 @@ void register_asker_done(struct register_asker *asker)
 		munmap(asker->stack_asks, STACK_ASKS_BYTES);
 	if (asker->sampling)
 		munmap(asker->sampling, sizeof(*asker->sampling));
+	free(asker->known);
 	*asker = (struct register_asker){.program = -1, .stack_program = -1};
 }
 
@@ -109,9 +119,39 @@ bool registers_there(const struct thread_state *record)
 	       record->sched.registers_sequence == out_sequence(record);
 }
 
+bool registers_lacking(const struct register_asker *asker, const struct thread_state *record)
+{
+	return asker->program >= 0 && record->kernel_stack && !record->sched.on_cpu &&
+	       record->sched.known & (SCHED_SWITCHED_OUT | SCHED_SEEDED) &&
+	       !registers_there(record);
+}
+
+/* One number for both, as a thread that begins after another has ended does so by more ns than that
+ * one was switched. */
+static uint64_t stay_of(const struct thread_state *record)
+{
+	return record->identity.start_boot_ns + out_sequence(record);
+}
+
+/* The registers of that switch out. */
+static void registers_put(struct thread_state *record, const __u64 *registers)
+{
+	memcpy(record->sched.registers, registers, sizeof(record->sched.registers));
+	record->sched.registers_sequence = out_sequence(record);
+	record->sched.known |= SCHED_SWITCHED_OUT; /* before anybody looked, may be */
+}
+
+bool registers_recall(const struct register_asker *asker, struct thread_state *record)
+{
+	if (!asker->known || asker->known[record->key].stay != stay_of(record))
+		return false;
+	registers_put(record, asker->known[record->key].registers);
+	return true;
+}
+
 /* sequence: the thread's number before its registers were read. */
-static void registers_take(struct thread_table *table, struct thread_state *record,
-			   uint64_t sequence, const __u64 *registers)
+static void registers_take(struct register_asker *asker, struct thread_table *table,
+			   struct thread_state *record, uint64_t sequence, const __u64 *registers)
 {
 	uint64_t out = out_sequence(record);
 	struct thread_state now;
@@ -119,21 +159,26 @@ static void registers_take(struct thread_table *table, struct thread_state *reco
 	if (thread_table_get(table, record->key, &now) ||
 	    now.sched.sequence_begun != now.sched.sequence_done)
 		return;
-	if (now.sched.registers_sequence == out)
+	if (registers_there(&now) && now.sched.registers_sequence == out)
 		registers = now.sched.registers; /* kept when it came back */
 	else if (record->sched.on_cpu || sequence != out || now.sched.sequence_done != out)
 		return;
-	memcpy(record->sched.registers, registers, sizeof(record->sched.registers));
-	record->sched.registers_sequence = out;
+	registers_put(record, registers);
+	if (!asker->known)
+		return;
+	asker->known[record->key].stay = stay_of(record);
+	memcpy(asker->known[record->key].registers, registers, sizeof(record->sched.registers));
 }
 
 void registers_fill(struct register_asker *asker, struct thread_table *table,
-		    struct thread_state *records, uint32_t count)
+		    struct thread_state *records, uint32_t count, bool keep)
 {
 	struct registers_ask *ask;
 
 	if (asker->program < 0)
 		return;
+	if (keep && !asker->known && table->store == &thread_slots)
+		asker->known = memory_get(table->entries_max * sizeof(*asker->known));
 	ask = &asker->asks[asker->number];
 	for (uint32_t i = 0; i < count; i++)
 		ask->keys[i] = records[i].key;
@@ -142,7 +187,8 @@ void registers_fill(struct register_asker *asker, struct thread_table *table,
 		return;
 	for (uint32_t i = 0; i < count; i++)
 		if (!registers_there(&records[i]))
-			registers_take(table, &records[i], ask->sequences[i], ask->registers[i]);
+			registers_take(asker, table, &records[i], ask->sequences[i],
+				       ask->registers[i]);
 }
 
 void stack_registers_ask(struct register_asker *asker, const struct thread_state *const *records,

@@ -257,6 +257,34 @@ static void registers_are_of_the_last_switch_out(void **state)
 	}
 }
 
+/* Of a thread that is off its CPU, also of one that has not run since tsnap is there. */
+static void registers_that_can_be_asked_for(void **state)
+{
+	static const struct {
+		unsigned int known, on_cpu;
+		uint64_t done, registers, kernel_stack;
+		bool lacking;
+	} rows[] = {
+		{SCHED_SWITCHED_OUT, 0, 8, 6, 1, true},	 {SCHED_SWITCHED_OUT, 0, 8, 8, 1, false},
+		{SCHED_SWITCHED_OUT, 1, 9, 6, 1, false}, {SCHED_SWITCHED_OUT, 0, 8, 6, 0, false},
+		{SCHED_SEEDED, 0, 0, 0, 1, true},	 {SCHED_SEEDED, 0, 0, 0, 0, false},
+		{SCHED_SEEDED, 1, 0, 0, 1, false},	 {0, 0, 0, 0, 1, false},
+	};
+	const struct register_asker asker = {.program = 1}, none = {.program = -1};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct thread_state record = {.kernel_stack = rows[i].kernel_stack,
+					      .sched = {.known = rows[i].known,
+							.on_cpu = rows[i].on_cpu,
+							.sequence_done = rows[i].done,
+							.registers_sequence = rows[i].registers}};
+
+		assert_int_equal(registers_lacking(&asker, &record), rows[i].lacking);
+		assert_false(registers_lacking(&none, &record));
+	}
+}
+
 static void all_slots_become_free(void **state)
 {
 	int stack = bpf_call_map(BPF_MAP_TYPE_STACK, 0, sizeof(uint32_t), SLOTS);
@@ -291,6 +319,7 @@ int main(void)
 		cmocka_unit_test(rings_are_read_by_all),
 		cmocka_unit_test(ring_that_overflowed_tells),
 		cmocka_unit_test(registers_are_of_the_last_switch_out),
+		cmocka_unit_test(registers_that_can_be_asked_for),
 		cmocka_unit_test(all_slots_become_free),
 	};
 
