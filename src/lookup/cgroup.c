@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "lookup/cgroup.h"
+#include "base/names.h"
+#include "lookup/proc.h"
 
 #include <string.h>
+
+#define CGROUP_BYTES 8192
 
 enum cgroup_rank { RANK_V2, RANK_SYSTEMD, RANK_OTHER, RANK_ROOT, RANK_NONE };
 
@@ -41,4 +45,15 @@ const char *cgroup_choose(const char *text, size_t *length)
 		*length = end - path;
 	}
 	return chosen;
+}
+
+const char *cgroup_read(const char *root, int64_t pid, int64_t tid)
+{
+	char text[CGROUP_BYTES];
+	const char *path = NULL;
+	size_t length;
+
+	if (proc_file_read(root, pid, tid, "cgroup", text, sizeof(text)) > 0)
+		path = cgroup_choose(text, &length);
+	return path ? name_lent(path, length) : NULL;
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "lookup/fd_dirs.h"
+#include "base/descriptors.h"
+#include "base/index.h"
 #include "lookup/proc.h"
 
 #include <errno.h>
@@ -20,11 +22,73 @@ static void dir_close(struct fd_dir *dir)
 	*dir = (struct fd_dir){0};
 }
 
+static void link_close(struct fd_dirs *dirs, struct fd_link *link)
+{
+	if (link->link) {
+		close(link->link);
+		dirs->links_open--;
+	}
+	*link = (struct fd_link){0};
+}
+
 void fd_dirs_sweep(struct fd_dirs *dirs, int64_t now_ns, int64_t idle_ns)
 {
 	for (int i = 0; i < FD_DIRS_MAX; i++)
 		if (now_ns - dirs->dirs[i].used_ns >= idle_ns)
 			dir_close(&dirs->dirs[i]);
+	for (int i = 0; i < FD_LINKS_MAX && dirs->links_open; i++)
+		if (now_ns - dirs->links[i].used_ns >= idle_ns)
+			link_close(dirs, &dirs->links[i]);
+}
+
+/* The link, open from the second time on that it is read; NULL: its place is taken, or there can be
+ * no more. It leads to what the descriptor is at the moment, of this process alone: a later one
+ * of the same pid has other links. */
+static struct fd_link *link_find(struct fd_dirs *dirs, const struct fd_dir *dir, int fd,
+				 const char *name, int64_t now_ns)
+{
+	struct fd_link *link =
+		&dirs->links[hash_u64((uint64_t)dir->pid << 32 | (uint32_t)fd) % FD_LINKS_MAX];
+	int opened;
+
+	if (link->pid != dir->pid || link->fd != fd) {
+		if (now_ns - link->used_ns < IDLE_NS)
+			return NULL;
+		link_close(dirs, link);
+		*link = (struct fd_link){.pid = dir->pid, .fd = fd, .used_ns = now_ns};
+		return NULL;
+	}
+	link->used_ns = now_ns;
+	if (link->link)
+		return link;
+	if (!dirs->links_open_max)
+		dirs->links_open_max = (int)descriptors_share(FD_LINKS_MAX, 4);
+	if (dirs->links_open >= dirs->links_open_max)
+		return NULL;
+	opened = openat(dir->fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (opened < 0)
+		return NULL;
+	link->link = opened;
+	dirs->links_open++;
+	return link;
+}
+
+static ssize_t dir_link_read(struct fd_dirs *dirs, const struct fd_dir *dir, int fd, int64_t now_ns,
+			     char *target, size_t size)
+{
+	struct fd_link *link;
+	ssize_t length;
+	char name[16];
+
+	snprintf(name, sizeof(name), "%d", fd);
+	link = link_find(dirs, dir, fd, name, now_ns);
+	if (link) {
+		length = readlinkat(link->link, "", target, size);
+		if (length >= 0)
+			return length;
+		link_close(dirs, link);
+	}
+	return readlinkat(dir->fd, name, target, size);
 }
 
 /* NULL: its place is taken, or there is no such directory. */
@@ -61,8 +125,7 @@ ssize_t fd_link_read(struct fd_dirs *dirs, const char *root, int64_t pid, int64_
 
 	if (dir) {
 		dir->used_ns = now_ns;
-		snprintf(name, sizeof(name), "%d", fd);
-		length = readlinkat(dir->fd, name, target, size - 1);
+		length = dir_link_read(dirs, dir, fd, now_ns, target, size - 1);
 		if (length >= 0) {
 			target[length] = '\0';
 			return length;

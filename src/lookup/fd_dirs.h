@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Where descriptors lead to, read through directories /proc/PID/fd that are kept open: half the
- * time of the whole path. */
+ * time of the whole path. What is read again and again is kept open itself, for three quarters of
+ * that: the kernel then neither looks the name up nor asks whether it is still there. */
 #ifndef TSNAP_LOOKUP_FD_DIRS_H
 #define TSNAP_LOOKUP_FD_DIRS_H
 
@@ -9,7 +10,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define FD_DIRS_MAX 256 /* kept open; a process beyond that takes the whole path */
+#define FD_DIRS_MAX 256	  /* kept open; a process beyond that takes the whole path */
+#define FD_LINKS_MAX 4096 /* and a descriptor beyond that goes through the directory */
 
 struct fd_dirs {
 	struct fd_dir {
@@ -17,6 +19,13 @@ struct fd_dirs {
 		int fd;
 		int64_t used_ns;
 	} dirs[FD_DIRS_MAX];
+	struct fd_link {
+		int64_t pid; /* 0: none */
+		int fd;
+		int link; /* /proc/PID/fd/N itself; 0: not open */
+		int64_t used_ns;
+	} links[FD_LINKS_MAX];
+	int links_open, links_open_max; /* 0: not known yet */
 };
 
 /* Whether a thread has the descriptors of its process's first one. It can have its own: CLONE_FILES

@@ -10,7 +10,8 @@
  *  - musl's typed mutexes hold id | 0x80000000 in the word; its normal ones EBUSY in place of the
  *    id.
  *  - pthread_join waits with a shared futex on the id of a thread, which is zeroed by the kernel at
- *    its end (CLONE_CHILD_CLEARTID).
+ *    its end (CLONE_CHILD_CLEARTID). In later glibc (seen in 2.43) that word holds a state and no
+ *    id: such a wait is told by its address.
  * Whatever is read is believed only if the word is the one that the call was given, still, and the
  * id is that of a living thread of the same process (of any, for a shared PI futex). All else,
  * condition variables, semaphores and read-write locks among it, is told by its address.
@@ -26,6 +27,7 @@
 #include <unistd.h>
 
 #define LOCKED_WITH_WAITERS 2 /* of glibc's lowlevellock */
+#define TID_MAX (1 << 22)     /* PID_MAX_LIMIT of include/linux/threads.h */
 #define NUSERS_MAX 16384      /* more is no count, but half of an address */
 #ifndef FUTEX_LOCK_PI2
 #define FUTEX_LOCK_PI2 13 /* 5.14 */
@@ -49,22 +51,31 @@ static bool process_has(const struct wait *wait, int64_t tid)
 	return !access(path, F_OK);
 }
 
-/* The living thread with this number; 0: none. */
-static int64_t holder_of(const struct wait *wait, const struct futex *futex, uint32_t number)
+/* The process of a thread that may hold the futex: the waiting one's own, or any that shares a PI
+ * futex; ABSENT: there is no such thread. */
+static int64_t holder_process(const struct wait *wait, const struct futex *futex, int64_t tid)
 {
-	int64_t tid = number ? thread_of_inner(wait, number) : 0;
-	struct proc_stat stat;
+	int64_t uid, pid;
 
-	if (!tid || tid == wait->tid)
-		return 0;
 	if (process_has(wait, tid))
-		return tid;
-	return futex->owned && futex->shared && !proc_stat_read(wait_root(wait), 0, tid, &stat)
-		       ? tid
-		       : 0;
+		return wait->pid;
+	return futex->owned && futex->shared && !proc_ids_read(wait_root(wait), tid, &uid, &pid)
+		       ? pid
+		       : ABSENT;
 }
 
-static int64_t glibc_owner(const struct wait *wait, const struct futex *futex)
+/* The living thread with this number; 0: none. */
+static int64_t holder_of(struct wait *wait, const struct futex *futex, uint32_t number)
+{
+	int64_t tid = number && number <= TID_MAX ? thread_of_inner(wait, number) : 0;
+
+	wait->of_thread |= tid == wait->tid;
+	if (!tid || tid == wait->tid)
+		return 0;
+	return holder_process(wait, futex, tid) == ABSENT ? 0 : tid;
+}
+
+static int64_t glibc_owner(struct wait *wait, const struct futex *futex)
 {
 	uint32_t users = futex->words[3];
 
@@ -75,7 +86,7 @@ static int64_t glibc_owner(const struct wait *wait, const struct futex *futex)
 	return holder_of(wait, futex, futex->words[2]);
 }
 
-static int64_t word_owner(const struct wait *wait, const struct futex *futex)
+static int64_t word_owner(struct wait *wait, const struct futex *futex)
 {
 	uint32_t id = futex->words[0] & FUTEX_TID_MASK;
 
@@ -89,7 +100,7 @@ static void held_tell(struct wait *wait, const struct futex *futex, int64_t tid)
 	text_add_format(wait->text, "mutex %#llx held", (unsigned long long)futex->address);
 	wait_add_thread(wait, " by ", tid);
 	wait->facts.tid = tid;
-	wait->facts.pid = process_has(wait, tid) ? wait->pid : tid;
+	wait->facts.pid = holder_process(wait, futex, tid);
 }
 
 static void word_tell(struct wait *wait, struct futex *futex)
@@ -115,6 +126,7 @@ static void word_tell(struct wait *wait, struct futex *futex)
 		text_add_format(wait->text, "futex %#llx", (unsigned long long)futex->address);
 		return;
 	}
+	wait->facts.kind = WAIT_PROCESS;
 	wait_add_thread(wait, "end of thread ", tid);
 	wait->facts.tid = tid;
 	wait->facts.pid = wait->pid;

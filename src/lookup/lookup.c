@@ -25,9 +25,12 @@
 #define SWEEP_IDLE_NS (5 * 1000000000ll)
 #define SWEEP_USERS_IDLE_NS (600 * 1000000000ll)
 
-#define CGROUP_BYTES 8192
+/* A thread that does not run is asked for its own cgroup that seldom while its process stays. */
+#define CGROUP_OWN_NS (10 * LOOKUP_STILL_NS)
+
 #define NEEDS_OF_PROCESS (NEED_PPID | NEED_CMDLINE | NEED_EXE)
 #define NEEDS_OF_WAKER (NEED_WAKER_COMM | NEED_WAKER_PID)
+#define NEEDS_RARE (NEED_PPID | NEED_CMDLINE | NEED_PID_NS)
 #define NEEDS_OF_THREAD (NEED_USER | NEED_CGROUP | NEED_PID_NS)
 #define NEEDS_OF_WAITS (NEED_CONNECTION | NEED_FILETYPE | NEED_WAITS | NEED_WCHAN)
 
@@ -38,6 +41,13 @@ struct lookup {
 	struct waits *waits;
 };
 
+/* Facts that no column asks for by default. */
+struct rare_facts {
+	int64_t ppid, pid_ns, ns_pid, ns_tid;
+	const char *cmdline;
+};
+
+/* With -a there is one for each thread of the host: 160 bytes with malloc(3)'s own. */
 struct thread {
 	struct cache_entry entry; /* key: tid */
 	int64_t start_ns;
@@ -46,28 +56,42 @@ struct thread {
 	uint64_t sequence;
 	const char *comm;
 	uint64_t known;
-	bool was_running;
 	/* facts */
-	struct process_facts process;
-	bool uid_read; /* since it ran */
-	int64_t uid, pid_ns, ns_pid, ns_tid;
-	const char *user, *cgroup;
-	bool files_shared; /* fd_are_shared(), as of */
-	int64_t files_asked_ns;
+	int64_t uid;
+	const char *user, *exe, *cgroup;
+	struct rare_facts *rare; /* NULL: nobody has asked */
+	int64_t cgroup_ns;	 /* when cgroup was read; 0: it ran since */
+	int64_t files_asked_ns;	 /* when files_shared was found out */
 	/* the file of one stay in a system call */
 	uint64_t file_sequence;
-	bool file_known;
-	int fd;
 	const char *filename;
+	int fd;
+	bool file_known;
+	bool files_shared; /* fd_are_shared() */
+	bool uid_read;	   /* since it ran */
+	bool was_running;
 };
+
+static void thread_drop(void *entry)
+{
+	free(((struct thread *)entry)->rare);
+}
+
+static struct rare_facts *thread_rare(struct thread *thread)
+{
+	if (!thread->rare)
+		thread->rare = memory_get(sizeof(*thread->rare));
+	return thread->rare;
+}
 
 struct lookup *lookup_new(const char *proc_root)
 {
 	struct lookup *lookup = memory_get(sizeof(*lookup));
 
 	lookup->root = memory_text(proc_root, strlen(proc_root));
-	lookup->threads =
-		(struct cache){.entry_bytes = sizeof(struct thread), .entries_max = THREADS_MAX};
+	lookup->threads = (struct cache){.entry_bytes = sizeof(struct thread),
+					 .entries_max = THREADS_MAX,
+					 .drop = thread_drop};
 	comms_init(&lookup->comms);
 	processes_init(&lookup->processes);
 	users_init(&lookup->users);
@@ -112,28 +136,17 @@ const char *lookup_user(struct lookup *lookup, int64_t uid, int64_t now_ns)
 	return user_name(&lookup->users, uid, now_ns);
 }
 
-static const char *cgroup_read(const char *root, int64_t pid, int64_t tid)
-{
-	char text[CGROUP_BYTES];
-	const char *path = NULL;
-	size_t length;
-
-	if (proc_file_read(root, pid, tid, "cgroup", text, sizeof(text)) > 0)
-		path = cgroup_choose(text, &length);
-	return path ? name_lent(path, length) : NULL;
-}
-
 /* "pid:[4026531836]" */
-static void pid_space_read(const char *root, int64_t pid, int64_t tid, struct thread *thread)
+static void pid_space_read(const char *root, int64_t pid, int64_t tid, struct rare_facts *facts)
 {
 	static const char kind[] = "pid:[";
 	char link[64] = "";
 
-	thread->pid_ns = thread->ns_pid = thread->ns_tid = ABSENT;
+	facts->pid_ns = facts->ns_pid = facts->ns_tid = ABSENT;
 	if (proc_link_read(root, pid, tid, "ns/pid", link, sizeof(link)) > 0 &&
 	    !strncmp(link, kind, sizeof(kind) - 1))
-		thread->pid_ns = strtoll(link + sizeof(kind) - 1, NULL, 10);
-	proc_space_ids_read(root, pid, tid, &thread->ns_pid, &thread->ns_tid);
+		facts->pid_ns = strtoll(link + sizeof(kind) - 1, NULL, 10);
+	proc_space_ids_read(root, pid, tid, &facts->ns_pid, &facts->ns_tid);
 }
 
 static bool thread_ran(const struct thread *thread, const struct sample *sample,
@@ -165,19 +178,56 @@ static struct thread *thread_find(struct lookup *lookup, const struct sample *sa
 	struct thread *thread = cache_get(&lookup->threads, sample->tid, now_ns, &added);
 	struct cache_entry entry = thread->entry;
 
-	if (added || thread->start_ns != sample->start_ns)
+	if (added || thread->start_ns != sample->start_ns) {
+		thread_drop(thread);
 		*thread = (struct thread){.entry = entry, .start_ns = sample->start_ns};
-	else if (!thread_is_stale(thread, sample, hint, now_ns))
+	} else if (!thread_is_stale(thread, sample, hint, now_ns)) {
 		return thread;
-	else
+	} else {
 		*renamed = thread->comm != sample->comm;
-	thread->uid_read &= !thread_ran(thread, sample, hint);
+	}
+	if (thread_ran(thread, sample, hint)) {
+		thread->uid_read = false;
+		thread->cgroup_ns = 0;
+	}
 	thread->known = 0;
 	thread->read_ns = now_ns;
 	thread->sequence = hint->sequence;
 	thread->was_running = sample->state == DOING_ON;
 	thread->comm = sample->comm;
 	return thread;
+}
+
+static void thread_read_process(struct lookup *lookup, struct thread *thread,
+				const struct sample *sample, uint64_t missing, bool exec,
+				int64_t now_ns)
+{
+	struct process_facts facts;
+
+	process_fill(&lookup->processes, lookup->root, sample, missing, exec, now_ns, &facts);
+	if (missing & NEED_EXE)
+		thread->exe = facts.exe;
+	if (missing & NEED_PPID)
+		thread_rare(thread)->ppid = facts.ppid;
+	if (missing & NEED_CMDLINE)
+		thread_rare(thread)->cmdline = facts.cmdline;
+}
+
+/* Processes are moved whole, as good as always: then their leaders are moved, too. */
+static void thread_read_cgroup(struct lookup *lookup, struct thread *thread,
+			       const struct sample *sample, int64_t now_ns)
+{
+	struct process_facts facts;
+
+	if (sample->tid != sample->pid && thread->cgroup_ns &&
+	    now_ns - thread->cgroup_ns < CGROUP_OWN_NS) {
+		process_fill(&lookup->processes, lookup->root, sample, NEED_CGROUP, false, now_ns,
+			     &facts);
+		if (facts.cgroup_since_ns <= thread->cgroup_ns)
+			return;
+	}
+	thread->cgroup = cgroup_read(lookup->root, sample->pid, sample->tid);
+	thread->cgroup_ns = now_ns;
 }
 
 static void thread_read(struct lookup *lookup, struct thread *thread, const struct sample *sample,
@@ -187,8 +237,8 @@ static void thread_read(struct lookup *lookup, struct thread *thread, const stru
 	bool exec = renamed && sample->tid == sample->pid;
 
 	if (missing & NEEDS_OF_PROCESS)
-		process_fill(&lookup->processes, lookup->root, sample, missing & NEEDS_OF_PROCESS,
-			     exec, now_ns, &thread->process);
+		thread_read_process(lookup, thread, sample, missing & NEEDS_OF_PROCESS, exec,
+				    now_ns);
 	if (missing & NEED_USER) {
 		if (!thread->uid_read)
 			thread->uid_read = !proc_owner_read(lookup->root, sample->pid, sample->tid,
@@ -200,9 +250,9 @@ static void thread_read(struct lookup *lookup, struct thread *thread, const stru
 				       : user_name(&lookup->users, thread->uid, now_ns);
 	}
 	if (missing & NEED_CGROUP)
-		thread->cgroup = cgroup_read(lookup->root, sample->pid, sample->tid);
+		thread_read_cgroup(lookup, thread, sample, now_ns);
 	if (missing & NEED_PID_NS)
-		pid_space_read(lookup->root, sample->pid, sample->tid, thread);
+		pid_space_read(lookup->root, sample->pid, sample->tid, thread_rare(thread));
 	thread->known |= missing;
 }
 
@@ -210,6 +260,18 @@ static void text_take(const char **field, const char *text, bool needed)
 {
 	if (needed && !*field)
 		*field = text;
+}
+
+static void rare_fill(const struct rare_facts *facts, struct sample *sample, uint64_t wanted)
+{
+	if (wanted & NEED_PPID && sample->ppid == ABSENT)
+		sample->ppid = facts->ppid;
+	text_take(&sample->cmdline, facts->cmdline, wanted & NEED_CMDLINE);
+	if (wanted & NEED_PID_NS) {
+		sample->pid_ns = facts->pid_ns;
+		sample->ns_pid = facts->ns_pid;
+		sample->ns_tid = facts->ns_tid;
+	}
 }
 
 /* The path that the call was given, or else what is behind its descriptor. */
@@ -235,8 +297,6 @@ static void file_fill(struct lookup *lookup, struct thread *thread, struct sampl
 {
 	int fd = syscall_fd(sample->syscall_nr, hint->compat, sample->arg);
 
-	if (fd < 0 && syscall_path(sample->syscall_nr, hint->compat).arg < 0)
-		return;
 	/* A thread that was not switched is in the same call, and holds its file even if another
 	 * thread closes the descriptor. One on a CPU makes new calls without a switch. */
 	if (!thread->file_known || thread->file_sequence != hint->sequence || thread->fd != fd ||
@@ -270,7 +330,9 @@ static void thread_fill(struct lookup *lookup, struct sample *sample,
 {
 	uint64_t wanted = needs & (NEEDS_OF_THREAD | NEEDS_OF_PROCESS | NEEDS_PROC_VALUES);
 	bool in_call = sample->syscall_nr != ABSENT && sample->kthread != 1, renamed = false;
-	bool with_file = needs & NEED_FILE && in_call;
+	bool with_file = needs & NEED_FILE && in_call &&
+			 (syscall_fd(sample->syscall_nr, hint->compat, sample->arg) >= 0 ||
+			  syscall_path(sample->syscall_nr, hint->compat).arg >= 0);
 	struct thread *thread;
 	uint64_t missing;
 
@@ -292,10 +354,9 @@ static void thread_fill(struct lookup *lookup, struct sample *sample,
 	if (wanted & NEEDS_PROC_VALUES)
 		proc_words_fill(&lookup->proc_words, lookup->root, sample,
 				wanted & NEEDS_PROC_VALUES, missing & NEEDS_PROC_VALUES, now_ns);
-	if (wanted & NEED_PPID && sample->ppid == ABSENT)
-		sample->ppid = thread->process.ppid;
-	text_take(&sample->cmdline, thread->process.cmdline, wanted & NEED_CMDLINE);
-	text_take(&sample->exe, thread->process.exe, wanted & NEED_EXE);
+	if (wanted & NEEDS_RARE)
+		rare_fill(thread_rare(thread), sample, wanted);
+	text_take(&sample->exe, thread->exe, wanted & NEED_EXE);
 	text_take(&sample->cgroup, thread->cgroup, wanted & NEED_CGROUP);
 	if (needs & NEED_CONTAINER_NAME && sample->cgroup && !sample->container_name)
 		sample->container_name =
@@ -303,11 +364,6 @@ static void thread_fill(struct lookup *lookup, struct sample *sample,
 	if (wanted & NEED_USER) {
 		text_take(&sample->user, thread->user, true);
 		sample->uid = thread->uid;
-	}
-	if (wanted & NEED_PID_NS) {
-		sample->pid_ns = thread->pid_ns;
-		sample->ns_pid = thread->ns_pid;
-		sample->ns_tid = thread->ns_tid;
 	}
 	if (with_file)
 		file_fill(lookup, thread, sample, hint, now_ns);

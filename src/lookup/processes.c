@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "lookup/processes.h"
 #include "base/cache.h"
+#include "lookup/cgroup.h"
 #include "lookup/lookup.h"
 #include "lookup/proc.h"
 #include "base/clock.h"
@@ -18,6 +19,7 @@ struct process {
 	int64_t read_ns, read_boot_ns; /* before the first read of the facts */
 	uint64_t known;
 	struct process_facts facts;
+	const char *cgroup; /* of its leader */
 };
 
 void processes_init(struct cache *processes)
@@ -77,6 +79,14 @@ static void process_read(struct process *process, const char *root, const struct
 		facts->exe = exe_read(root, sample->pid, sample->tid);
 		process->known |= facts->exe ? NEED_EXE : 0;
 	}
+	if (missing & NEED_CGROUP) {
+		const char *cgroup = cgroup_read(root, sample->pid, sample->pid);
+
+		if (!cgroup || cgroup != process->cgroup)
+			facts->cgroup_since_ns = process->read_ns;
+		process->cgroup = cgroup;
+		process->known |= NEED_CGROUP;
+	}
 }
 
 void process_fill(struct cache *processes, const char *root, const struct sample *sample,
@@ -100,4 +110,6 @@ void process_fill(struct cache *processes, const char *root, const struct sample
 		facts->cmdline = kept->cmdline;
 	if (needs & NEED_EXE)
 		facts->exe = kept->exe;
+	if (needs & NEED_CGROUP)
+		facts->cgroup_since_ns = kept->cgroup_since_ns;
 }

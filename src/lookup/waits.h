@@ -54,7 +54,8 @@ struct wait {
 	/* the answer */
 	struct text *text;
 	struct wait_facts facts;
-	bool pending; /* a later scan knows more */
+	bool pending;	/* a later scan knows more */
+	bool of_thread; /* for another thread of the process that waits so it may be another */
 };
 
 /* comms: for the names of others (lookup/comm.h); like proc_root it must stay. */

@@ -17,7 +17,7 @@
 #include "base/names.h"
 #include "lookup/lookup.h"
 #include "lookup/proc.h"
-#include "fake_proc.h"
+#include "lookup_scene.h"
 #include "sleeper.h"
 
 #define ROOT FIXTURES "/proc"
@@ -25,40 +25,6 @@
 #define NEED_ALL                                                                      \
 	(NEED_USER | NEED_PPID | NEED_CMDLINE | NEED_EXE | NEED_SYSCALL | NEED_FILE | \
 	 NEED_CGROUP | NEED_WAKER | NEED_WAKER_COMM)
-
-struct scene {
-	struct fake_proc proc;
-	struct lookup *lookup;
-	struct sample asked;
-	struct lookup_hint hint;
-};
-
-static int scene_init(void **state)
-{
-	static struct scene scene;
-
-	fake_proc_init(&scene.proc);
-	scene.lookup = lookup_new(scene.proc.root);
-	scene.hint = (struct lookup_hint){.sequence = 1};
-	scene.asked = sample_absent;
-	scene.asked.tid = 7;
-	scene.asked.pid = 7;
-	scene.asked.start_ns = 1;
-	scene.asked.kthread = 0;
-	scene.asked.state = DOING_SLEEP;
-	scene.asked.comm = name_of_string("one");
-	*state = &scene;
-	return 0;
-}
-
-static int scene_done(void **state)
-{
-	struct scene *scene = *state;
-
-	lookup_free(scene->lookup);
-	fake_proc_done(&scene->proc);
-	return 0;
-}
 
 static struct sample fill(struct scene *scene, uint64_t needs, int64_t now_ns)
 {
@@ -297,6 +263,31 @@ static void sleeper_is_left_alone(void **state)
 	assert_string_equal(fill(scene, NEED_CGROUP, NOW + 2 * LOOKUP_STILL_NS).cgroup, "/b");
 }
 
+static void sleeper_stays_with_its_leader(void **state)
+{
+	struct scene *scene = *state;
+	int64_t now_ns = NOW;
+
+	scene->asked.tid = 8;
+	fake_proc_put(&scene->proc, 7, 7, "cgroup", "0::/a\n");
+	fake_proc_put(&scene->proc, 7, 8, "cgroup", "0::/a\n");
+	for (int i = 0; i < 2; i++, now_ns += 2 * LOOKUP_STILL_NS)
+		assert_string_equal(fill(scene, NEED_CGROUP, now_ns).cgroup, "/a");
+	/* moved alone, which is seen late; the whole process, which is seen */
+	fake_proc_put(&scene->proc, 7, 8, "cgroup", "0::/b\n");
+	assert_string_equal(fill(scene, NEED_CGROUP, now_ns).cgroup, "/a");
+	fake_proc_put(&scene->proc, 7, 7, "cgroup", "0::/b\n");
+	now_ns += 2 * LOOKUP_STILL_NS;
+	assert_string_equal(fill(scene, NEED_CGROUP, now_ns).cgroup, "/b");
+	fake_proc_put(&scene->proc, 7, 8, "cgroup", "0::/c\n");
+	now_ns += 10 * LOOKUP_STILL_NS;
+	assert_string_equal(fill(scene, NEED_CGROUP, now_ns).cgroup, "/c");
+	/* one that ran is asked itself */
+	fake_proc_put(&scene->proc, 7, 8, "cgroup", "0::/d\n");
+	scene->hint.sequence = 2;
+	assert_string_equal(fill(scene, NEED_CGROUP, now_ns + LOOKUP_RAN_NS).cgroup, "/d");
+}
+
 static void uid_of_a_sleeper_is_kept(void **state)
 {
 	struct scene *scene = *state;
@@ -493,8 +484,6 @@ static void own_sleeping_thread(void **state)
 	lookup_free(lookup);
 }
 
-#define scene_test(test) cmocka_unit_test_setup_teardown(test, scene_init, scene_done)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -511,6 +500,7 @@ int main(void)
 		scene_test(ended_thread_hides_nothing_from_others),
 		scene_test(exec_is_seen_at_once),
 		scene_test(sleeper_is_left_alone),
+		scene_test(sleeper_stays_with_its_leader),
 		scene_test(uid_of_a_sleeper_is_kept),
 		scene_test(thread_that_ran_is_read_again),
 		scene_test(file_of_one_stay),

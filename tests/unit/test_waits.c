@@ -6,65 +6,13 @@
 #include <linux/futex.h>
 #include <poll.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/clock.h"
-#include "base/names.h"
 #include "lookup/lookup.h"
-#include "fake_proc.h"
+#include "lookup_scene.h"
 
 #define NEEDS (NEED_SYSCALL | NEED_FILE | NEED_CONNECTION | NEED_FILETYPE | NEED_WAITS | NEED_WCHAN)
-#define PAGE 0x400000ul
-#define BEAT_NS (50 * 1000000ll)
-
-struct scene {
-	struct fake_proc proc;
-	struct lookup *lookup;
-	struct sample asked;
-	struct lookup_hint hint;
-	int64_t now_ns;
-};
-
-/* Thread 7 of process 7 sleeps; 8 is another thread of it, called x. */
-static int scene_init(void **state)
-{
-	static struct scene scene;
-
-	fake_proc_init(&scene.proc);
-	scene.lookup = lookup_new(scene.proc.root);
-	scene.hint = (struct lookup_hint){0};
-	scene.now_ns = 1000 * NS_PER_SECOND;
-	scene.asked = sample_absent;
-	scene.asked.tid = scene.asked.pid = 7;
-	scene.asked.start_ns = 1;
-	scene.asked.kthread = 0;
-	scene.asked.state = DOING_SLEEP;
-	scene.asked.comm = name_of_string("one");
-	fake_proc_put(&scene.proc, 7, 7, "status", "Name:\tone\nNSpid:\t7\n");
-	fake_proc_put(&scene.proc, 7, 8, "comm", "x\n");
-	fake_proc_put_process(&scene.proc, 8, "comm", "x\n");
-	*state = &scene;
-	return 0;
-}
-
-static int scene_done(void **state)
-{
-	struct scene *scene = *state;
-
-	lookup_free(scene->lookup);
-	fake_proc_done(&scene->proc);
-	return 0;
-}
-
-static void call_put(struct scene *scene, long nr, int64_t arg0, int64_t arg1, int64_t arg2)
-{
-	scene->asked.syscall_nr = nr;
-	memset(scene->asked.arg, 0, sizeof(scene->asked.arg));
-	scene->asked.arg[0] = arg0;
-	scene->asked.arg[1] = arg1;
-	scene->asked.arg[2] = arg2;
-	scene->hint.sequence++;
-}
 
 static struct sample fill(struct scene *scene)
 {
@@ -85,7 +33,8 @@ static const char *futex_of(struct scene *scene, const uint32_t words[4], int64_
 
 static void mutex_holders(void **state)
 {
-	const uint32_t held[4] = {2, 0, 8, 1}, robust[4] = {8 | FUTEX_WAITERS};
+	const uint32_t held[4] = {2, 0, 8, 1}, robust[4] = {8 | FUTEX_WAITERS},
+		       shared[4] = {21 | FUTEX_WAITERS};
 	struct scene *scene = *state;
 
 	assert_string_equal(futex_of(scene, held, FUTEX_WAIT_PRIVATE, 2),
@@ -95,6 +44,10 @@ static void mutex_holders(void **state)
 			    "mutex 0x400000 held by 8 x");
 	assert_string_equal(futex_of(scene, robust, FUTEX_LOCK_PI_PRIVATE, 0),
 			    "mutex 0x400000 held by 8 x");
+	/* in memory that processes share, by a thread that is not its process's first */
+	fake_proc_put_process(&scene->proc, 21, "status", "Tgid:\t20\nUid:\t0\t0\t0\t0\n");
+	assert_string_equal(futex_of(scene, shared, FUTEX_LOCK_PI, 0), "mutex 0x400000 held by 21");
+	assert_int_equal(fill(scene).waits_on_pid, 20);
 }
 
 static void mutex_lies(void **state)
@@ -441,29 +394,27 @@ static void stay_is_kept(void **state)
 	assert_null(fill(scene).waits_on);
 }
 
-#define scene_test(test) cmocka_unit_test_setup_teardown(test, scene_init, scene_done)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		scene_test(mutex_holders),
-		scene_test(mutex_lies),
-		scene_test(mutex_in_a_container),
-		scene_test(join_of_a_thread),
-		scene_test(pipe_end_in_another_process),
-		scene_test(pipe_end_of_a_near_thread),
-		scene_test(pipe_end_among_many),
-		scene_test(pipe_end_nowhere),
-		scene_test(poll_sets),
-		scene_test(select_sets),
-		scene_test(epoll_sets),
-		scene_test(path_of_open),
-		scene_test(rings),
-		scene_test(processes),
-		scene_test(file_locks),
-		scene_test(sockets_that_are_none),
-		scene_test(wchan_of_who_sleeps),
-		scene_test(stay_is_kept),
+		waits_test(mutex_holders),
+		waits_test(mutex_lies),
+		waits_test(mutex_in_a_container),
+		waits_test(join_of_a_thread),
+		waits_test(pipe_end_in_another_process),
+		waits_test(pipe_end_of_a_near_thread),
+		waits_test(pipe_end_among_many),
+		waits_test(pipe_end_nowhere),
+		waits_test(poll_sets),
+		waits_test(select_sets),
+		waits_test(epoll_sets),
+		waits_test(path_of_open),
+		waits_test(rings),
+		waits_test(processes),
+		waits_test(file_locks),
+		waits_test(sockets_that_are_none),
+		waits_test(wchan_of_who_sleeps),
+		waits_test(stay_is_kept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

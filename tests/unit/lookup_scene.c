@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "lookup_scene.h"
+#include "base/clock.h"
+#include "base/names.h"
+
+#include <string.h>
+
+int scene_init(void **state)
+{
+	static struct scene scene;
+
+	fake_proc_init(&scene.proc);
+	scene.lookup = lookup_new(scene.proc.root);
+	scene.hint = (struct lookup_hint){.sequence = 1};
+	scene.now_ns = 1000 * NS_PER_SECOND;
+	scene.asked = sample_absent;
+	scene.asked.tid = scene.asked.pid = 7;
+	scene.asked.start_ns = 1;
+	scene.asked.kthread = 0;
+	scene.asked.state = DOING_SLEEP;
+	scene.asked.comm = name_of_string("one");
+	*state = &scene;
+	return 0;
+}
+
+int waits_init(void **state)
+{
+	int err = scene_init(state);
+	struct scene *scene = *state;
+
+	fake_proc_put(&scene->proc, 7, 7, "status", "Name:\tone\nNSpid:\t7\n");
+	fake_proc_put(&scene->proc, 7, 8, "comm", "x\n");
+	fake_proc_put_process(&scene->proc, 8, "comm", "x\n");
+	return err;
+}
+
+void call_put(struct scene *scene, long nr, int64_t arg0, int64_t arg1, int64_t arg2)
+{
+	scene->asked.syscall_nr = nr;
+	memset(scene->asked.arg, 0, sizeof(scene->asked.arg));
+	scene->asked.arg[0] = arg0;
+	scene->asked.arg[1] = arg1;
+	scene->asked.arg[2] = arg2;
+	scene->hint.sequence++;
+}
+
+int scene_done(void **state)
+{
+	struct scene *scene = *state;
+
+	lookup_free(scene->lookup);
+	fake_proc_done(&scene->proc);
+	return 0;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A sleeping thread, of which lookups are asked, in a proc tree of its own. */
+#ifndef TSNAP_TESTS_LOOKUP_SCENE_H
+#define TSNAP_TESTS_LOOKUP_SCENE_H
+
+#include "fake_proc.h"
+#include "lookup/lookup.h"
+
+struct scene {
+	struct fake_proc proc;
+	struct lookup *lookup;
+	struct sample asked; /* thread 7 of process 7, called one */
+	struct lookup_hint hint;
+	int64_t now_ns;
+};
+
+int scene_init(void **state);
+/* The same; 8 is another thread of its process, called x. */
+int waits_init(void **state);
+int scene_done(void **state);
+
+/* It is in this system call, another one than before. */
+void call_put(struct scene *scene, long nr, int64_t arg0, int64_t arg1, int64_t arg2);
+
+#define PAGE 0x400000ul /* of its memory */
+#define BEAT_NS (50 * 1000000ll)
+
+#define scene_test(test) cmocka_unit_test_setup_teardown(test, scene_init, scene_done)
+#define waits_test(test) cmocka_unit_test_setup_teardown(test, waits_init, scene_done)
+
+#endif
