@@ -44,6 +44,7 @@ struct config {
 	const char *filter;	   /* --filter: an expression; NULL: none */
 	bool all_states;	   /* -a, or what implies it */
 	bool on_cpu, off_cpu;	   /* --on-cpu, --off-cpu */
+	int64_t daemon_ports;	   /* --daemon-ports */
 	const char *columns;	   /* -g as typed; NULL: the mode's default */
 	const char *by;		   /* --by as typed; NULL: not given */
 	const char *more_columns;  /* -G as typed; NULL: none */

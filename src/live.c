@@ -118,7 +118,7 @@ static void live_release(struct source *source)
 		live->stacks.clear_count++;
 	}
 	names_lent_clear();
-	live->lookup = lookup_new(PROC);
+	live->lookup = live_lookup_new(live->config);
 }
 
 static void scans_describe(const struct live *live, struct source_facts *facts)
@@ -218,6 +218,7 @@ static void live_close(struct source *source)
 	index_clear(&live->doubts);
 	index_clear(&live->awake);
 	index_clear(&live->awake_next);
+	live_sleepers_clear(&live->sleepers);
 	free(live->ticks);
 	free(live->wanted_cpus);
 	free(live->on_cpu);
@@ -324,6 +325,14 @@ static int live_start(struct live *live, struct error *e)
 	return 0;
 }
 
+struct lookup *live_lookup_new(const struct config *config)
+{
+	struct lookup *lookup = lookup_new(PROC);
+
+	lookup_set_daemon_ports(lookup, config->daemon_ports);
+	return lookup;
+}
+
 int live_open(const struct config *config, struct filter *filter, uint64_t needs,
 	      struct source **source, struct error *e)
 {
@@ -340,12 +349,13 @@ int live_open(const struct config *config, struct filter *filter, uint64_t needs
 	live->filter = filter;
 	live->own_cpu_start_ns = clock_cpu_ns();
 	compile_result_init(&live->kernel.compiled, 0); /* no descriptor is 0 */
-	live->lookup = lookup_new(PROC);
+	live->lookup = live_lookup_new(config);
 	err = live_processes_find(live, e);
 	live->filter_needs = filter_needs(filter);
 	live->needs = needs | live->filter_needs;
 	live_stacks_init(&live->stacks, PROC, live->needs, config->python);
 	live->idle_wanted = filter_wants_idle(filter);
+	live->work_wanted = filter_wants_work(filter);
 	if (!err)
 		err = live_start(live, e);
 	if (err) {

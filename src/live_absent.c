@@ -10,6 +10,12 @@ static const char *registers_lack(const struct kernel *kernel)
 		       : "the saved registers were not found on the kernel stack; tsnap --check";
 }
 
+static const char *why_lacks(const struct kernel *kernel)
+{
+	return registers_lack(kernel) ? "no sleeping thread counts as work without its system call"
+				      : NULL;
+}
+
 static const char *wakeups_lack(const struct kernel *kernel)
 {
 	return kernel->plan.chosen[GROUP_WAKE]
@@ -32,14 +38,12 @@ static const char *block_lacks(const struct kernel *kernel)
 		       : "no probe of block devices: none is offered, or who shares did not ask";
 }
 
-/* A row for each need that a host may not meet: why it does not, or NULL. */
 static const struct {
 	uint64_t need;
 	const char *(*why)(const struct kernel *kernel);
 } absent_rows[] = {
-	{NEED_SYSCALL, registers_lack},
-	{NEED_WAKER, wakeups_lack},
-	{NEED_IO, io_lacks},
+	{NEED_SYSCALL, registers_lack}, {NEED_WHY, why_lacks},
+	{NEED_WAKER, wakeups_lack},	{NEED_IO, io_lacks},
 	{NEED_BLOCK, block_lacks},
 };
 

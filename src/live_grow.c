@@ -125,9 +125,10 @@ int live_grow(struct live *live)
 	live->seed.unfit_count = 0;
 	/* what was known by keys and sequence numbers of the old records */
 	index_clear(&live->awake);
+	live_sleepers_clear(&live->sleepers);
 	index_clear(&live->doubts);
 	lookup_free(live->lookup);
-	live->lookup = lookup_new(PROC);
+	live->lookup = live_lookup_new(live->config);
 	live->growths++;
 	/* those that did not fit */
 	err = live_seed_all(&live->seed, &live->kernel, &e);

@@ -16,7 +16,7 @@
 	(NEED_TOTALS | NEED_COMMSUM | NEED_USER | NEED_CGROUP | NEED_PPID | NEED_CMDLINE | \
 	 NEED_EXE | NEED_WAKER_COMM | NEED_WAKER_PID | NEED_PID_NS | NEEDS_PROC_VALUES |   \
 	 NEED_BLOCK)
-#define NEEDS_LATE (NEED_SYSCALL | NEED_FILE | NEED_FILENAMESUM)
+#define NEEDS_LATE (NEED_SYSCALL | NEED_WHY | NEED_FILE | NEED_FILENAMESUM)
 
 /* What is new since the thread's previous sample; asked for once. */
 static void totals_fill(struct live *live, const struct thread_state *record, struct sample *sample)
@@ -69,7 +69,8 @@ static enum verdict sample_ask(struct live *live, const struct thread_state *rec
 }
 
 /* Completes a sample that the filter has not refused. False: it refuses it now. */
-static bool sample_fill(struct live *live, const struct thread_state *record, struct sample *sample)
+static bool sample_complete(struct live *live, const struct thread_state *record,
+			    struct sample *sample)
 {
 	struct lookup_hint hint = {.sequence = record->sched.sequence_done};
 	enum thread_doing doing = (enum thread_doing)sample->state;
@@ -102,6 +103,16 @@ static void sample_refuse(struct live *live, struct sample *sample)
 {
 	proc_values_room_return(&live->proc_values, sample->proc_values);
 	sample->proc_values = NULL;
+}
+
+static bool sample_fill(struct live *live, const struct thread_state *record, struct sample *sample)
+{
+	bool wanted = sample_complete(live, record, sample);
+
+	if (live->work_wanted && sample->state == DOING_SLEEP &&
+	    (wanted || lookup_why_changes(live->lookup, sample->tid)))
+		live_sleepers_again(&live->sleepers, awake_key(record, record->key));
+	return wanted;
 }
 
 /* Asks for the registers of those that wait for them, and completes their samples. */

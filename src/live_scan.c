@@ -19,6 +19,11 @@
 #define GONE_FEW 16
 #define WALK_RECORDS 50000 /* in one scan where only some need be looked at */
 
+/* Sleepers are judged in turn for one part in so many of the time, and in a scan at most so long:
+ * all that slept before tsnap, some 10 000 in a second, and then nobody is left. */
+#define TURN_SHARE 20
+#define TURN_MOST_NS (20 * NS_PER_MS)
+
 static void record_forget(struct live *live, const struct thread_state *record)
 {
 	if (record->sched.tid)
@@ -119,6 +124,18 @@ static void record_defer(struct live *live, const struct thread_state *record)
 		live->wanted_cpus[record->sched.cpu] = 1;
 }
 
+/* Whether it is to be found out now if the sleeping thread works. */
+static bool sleeper_due(struct live *live, const struct thread_state *record)
+{
+	uint64_t key = awake_key(record, record->key);
+
+	if (live->walking)
+		live_sleepers_queue(&live->sleepers, key, record->sched.sequence_done);
+	else
+		live_sleepers_judge(&live->sleepers, key, record->sched.sequence_done);
+	return !live->walking;
+}
+
 static void record_take(struct live *live, const struct thread_state *record)
 {
 	struct thread_state completed;
@@ -137,6 +154,8 @@ static void record_take(struct live *live, const struct thread_state *record)
 	if (doing == DOING_COUNT || record_gone(live, record, doing))
 		return;
 	if (!filter_wants_state(live->filter, doing))
+		return;
+	if (live->work_wanted && doing == DOING_SLEEP && !sleeper_due(live, record))
 		return;
 	live_part_add(live, record, doing);
 }
@@ -232,23 +251,36 @@ static void awake_visit(struct live *live)
 	live->walked = walked;
 }
 
+/* A record that a walk passes: its thread is judged in turn, unless that is done, or this scan has
+ * visited it. */
+static void sleeper_pass(struct live *live, const struct thread_state *record, uint64_t awake)
+{
+	uint64_t sequence = record->sched.sequence_done;
+
+	if (task_state_doing(record->sched.state) == DOING_SLEEP &&
+	    !live_sleepers_judged(&live->sleepers, awake, sequence) &&
+	    !record_refused(live, record) && !index_find(&live->awake, awake))
+		live_sleepers_queue(&live->sleepers, awake, sequence);
+}
+
 /* Whether a walk need not read the record whole: it was visited in this scan, or the thread sleeps
  * and nobody asks for such. */
 static bool record_passes(void *to, const struct thread_state *record, uint32_t key)
 {
+	uint64_t awake = awake_key(record, key);
 	struct live *live = to;
+	bool wanted =
+		live->translated || record->sched.exit_state ||
+		(live->keep_house && gone_turn(live, record)) ||
+		((live->idle_wanted || !record_settled(record)) && !record_refused(live, record));
 
-	if (index_find(&live->awake, awake_key(record, key))) {
-		live->walked += record_known(live, record);
-		return true;
-	}
-	if (live->translated || record->sched.exit_state ||
-	    (live->keep_house && gone_turn(live, record)))
+	if (wanted && !index_find(&live->awake, awake))
 		return false;
-	if (!record_refused(live, record) && (live->idle_wanted || !record_settled(record)))
-		return false;
-	house_keep_record(live, record);
-	live->walked++;
+	if (!wanted)
+		house_keep_record(live, record);
+	live->walked += record_known(live, record);
+	if (!wanted && live->work_wanted)
+		sleeper_pass(live, record, awake);
 	return true;
 }
 
@@ -281,6 +313,40 @@ static void round_end(struct live *live)
 	live->sweep = false;
 }
 
+/* Of a record that this scan may have met: only one that slept then, as it has no sample yet. */
+static void sleeper_meet(void *to, const struct thread_state *record)
+{
+	struct live *live = to;
+	bool unsure;
+
+	if (record_settled(record) && record_doing(record, &live->moment, &unsure) == DOING_SLEEP &&
+	    !unsure)
+		record_meet(live, record);
+}
+
+/* Judges sleepers whose turn it is. */
+static void sleepers_visit(struct live *live)
+{
+	const struct thread_visitor visitor = {NULL, sleeper_meet, live};
+	int64_t most_ns = live->period_ns / TURN_SHARE;
+	int64_t end_ns = clock_monotonic_ns() + (most_ns < TURN_MOST_NS ? most_ns : TURN_MOST_NS);
+	const struct thread_state *seed;
+	size_t walked = live->walked;
+	uint64_t key;
+
+	while (live_sleepers_next(&live->sleepers, &key)) {
+		if (index_find(&live->awake, key))
+			continue;
+		if (key < SEED_KEY)
+			thread_table_visit(&live->kernel.table, (uint32_t)key, &visitor);
+		else if ((seed = live_seed_waiting(&live->seed, (uint32_t)key)))
+			sleeper_meet(live, seed);
+		if (clock_monotonic_ns() >= end_ns)
+			break;
+	}
+	live->walked = walked;
+}
+
 /* Looks at records in turn: all of them, or so many. */
 static int records_walk(struct live *live, uint32_t limit)
 {
@@ -301,6 +367,7 @@ static int records_read(struct live *live)
 {
 	bool listed = changed_reader_take(&live->kernel.changed, awake_add, live);
 	bool all = !listed || live->idle_wanted;
+	uint64_t key, value;
 	int err = 0;
 
 	if (all) {
@@ -309,11 +376,18 @@ static int records_read(struct live *live)
 	}
 	if ((all || live->keep_house) && !live->kernel.table.walked)
 		round_begin(live);
+	live_sleepers_turn_over(&live->sleepers);
+	for (size_t at = 0; index_next(&live->sleepers.again, &at, &key, &value);)
+		index_put(&live->awake, key, NULL);
 	awake_visit(live);
+	live->walking = true;
 	if (all || live->keep_house)
 		err = records_walk(live, all ? UINT32_MAX : WALK_RECORDS);
+	live->walking = false;
 	live_part_ask(live);
 	on_cpu_take(live);
+	if (live->sleepers.turn_count)
+		sleepers_visit(live);
 	live_part_settle(live);
 	index_clear(&live->awake);
 	live->awake = live->awake_next;

@@ -47,8 +47,6 @@ struct live_stacks {
 	uint64_t reused_count, clear_count;
 };
 
-#define NEEDS_STACKS (NEED_USTACK | NEED_KSTACK | NEED_STACK)
-
 struct live;
 
 /* python: user stacks have the functions of Python programs, too. */

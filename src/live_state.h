@@ -11,6 +11,7 @@
 #include "live_seed.h"
 #include "live_self.h"
 #include "live_stacks.h"
+#include "live_sleepers.h"
 #include "live_totals.h"
 #include "live_dead.h"
 #include "lookup/lookup.h"
@@ -34,8 +35,9 @@ struct live {
 	struct source source;
 	const struct config *config;
 	struct filter *filter;
-	uint64_t needs, filter_needs; /* all; those of the filter */
-	bool idle_wanted;	      /* threads that are not active, too */
+	uint64_t needs, filter_needs; /* all; those of the filter; */
+	bool idle_wanted;	      /* threads that are not active, too, */
+	bool work_wanted;	      /* or of those in S such as work */
 	struct kernel kernel;
 	struct lookup *lookup;
 	struct live_stacks stacks;
@@ -54,6 +56,8 @@ struct live {
 	uint32_t asked_count;
 	struct live_moment moment;
 	struct index awake, awake_next; /* tids that this scan must look at, and the next one */
+	struct live_sleepers sleepers;
+	bool walking; /* past records that nobody has asked for */
 	struct sample samples[SCAN_PART];
 	struct scan part;		     /* what is gathered now */
 	int part_err;			     /* of who took one */
@@ -105,6 +109,9 @@ void live_part_settle(struct live *live);
 /* live_scan.c: reads the records that this scan needs; the last samples of it, or all, are left in
  * live->part. 0, or -errno of the kernel. */
 int live_scan_read(struct live *live);
+
+/* live.c: what to look up with. */
+struct lookup *live_lookup_new(const struct config *config);
 
 /* live_share.c: --share and --attach. After kernel_open(): makes good what an attached sampler has
  * not seen, or lets others attach. */

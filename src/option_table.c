@@ -3,6 +3,7 @@
 #include "config.h"
 #include "kernel/share_directory.h"
 #include "sample/sample.h"
+#include "sample/why.h"
 #include "trace_table.h"
 
 #include <errno.h>
@@ -61,6 +62,9 @@ static const struct option_row option_table[] = {
 	{0, "off-cpu", NULL,
 	 "only threads off it: runnable, blocked, sleeping; both: threads in every state",
 	 OPTION_FLAG, AT(off_cpu), 0, 0, 0},
+	{0, "daemon-ports", "N",
+	 "local ports below N are servers': who reads there is idle (default: 10000)",
+	 OPTION_NUMBER, AT(daemon_ports), 1, 65536, 0},
 	{'g', "columns", "COLUMN,...", "columns to group by, or to write (see --list)", OPTION_TEXT,
 	 AT(columns), 0, 0, 0},
 	{'G', "more-columns", "COLUMN,...", "columns on top of those", OPTION_TEXT,
@@ -361,6 +365,9 @@ static int config_check(struct config *config, struct error *e)
 		return usage(e, "--self", "needs the live host: a replay runs no BPF programs");
 	if (config->self && !rows && config->mode != MODE_REPORT)
 		return usage(e, "--self", "is for a report, --csv and --json");
+	if (recorded && config->daemon_ports)
+		return usage(e, "--daemon-ports",
+			     "is for the live host: a recording holds what was decided");
 	if (recorded && config->descendants)
 		return usage(e, "-r", "needs the live host: a recording does not hold all parents");
 	if (recorded && probes_chosen(config))
@@ -376,6 +383,8 @@ static int config_check(struct config *config, struct error *e)
 	config->all_states |= config->off_cpu;
 	if (!config->rate_hz)
 		config->rate_hz = RATE_DEFAULT_HZ;
+	if (!config->daemon_ports)
+		config->daemon_ports = WHY_DAEMON_PORTS;
 	return kernel_types_check(config, e);
 }
 

@@ -120,6 +120,9 @@ static int run_columns(struct run *run, struct error *e)
 	if (!err)
 		err = config->by ? column_list_add_keys(&run->list, config->by, e)
 				 : column_list_add(&run->list, names, grouped, e);
+	/* rows of threads that sleep: what chose them, also for a replay */
+	if (!err && !config->columns && !grouped && filter_wants_work(&run->filter))
+		err = column_list_add(&run->list, "why", grouped, e);
 	if (!err && config->more_columns)
 		err = column_list_add(&run->list, config->more_columns, grouped, e);
 	run->page.root_count = run->list.count;
@@ -205,9 +208,9 @@ static int run_prepare(struct run *run, struct error *e)
 
 	run->renderer = renderer_find(renderer_names[run->config->mode]);
 	run_times(run);
-	err = run_columns(run, e);
+	err = run_filter(run, e);
 	if (!err)
-		err = run_filter(run, e);
+		err = run_columns(run, e);
 	if (!err)
 		err = run_output_check(run->config->flame, e);
 	if (err)

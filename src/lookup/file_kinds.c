@@ -15,29 +15,24 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define FDINFO_BYTES 4096
-
 /* The number after a line's key in /proc/PID/fdinfo/FD, proc(5); ABSENT. */
 static int64_t fdinfo_number(const struct wait *wait, const char *key, int base)
 {
-	char name[32], text[FDINFO_BYTES], *at;
+	const char *at = strstr(wait_fdinfo(wait, NULL), key);
 
-	snprintf(name, sizeof(name), "fdinfo/%d", wait->fd);
-	if (proc_file_read(wait_root(wait), wait->pid, wait->tid, name, text, sizeof(text)) <= 0)
-		return ABSENT;
-	at = strstr(text, key);
 	return at ? strtoll(at + strlen(key), NULL, base) : ABSENT;
 }
 
 static void socket_tell(struct wait *wait)
 {
-	const struct socket_facts *socket =
-		socket_find(wait_sockets(wait), wait->pid, wait->tid, wait->fd, wait->link, true,
-			    wait->now_ns, &wait->pending);
+	const struct socket_facts *socket = socket_find(
+		wait_sockets(wait), wait->pid, wait->tid, wait->fd, wait->link,
+		wait->numbers_only ? PEER_NONE : PEER_ALL, wait->now_ns, &wait->pending);
 
 	text_add_string(wait->text, socket->brief ? socket->brief : wait->link);
 	wait->facts.kind = WAIT_SOCKET;
 	wait->facts.listens = socket->listens;
+	wait->facts.connected = socket->remote != NULL;
 	wait->facts.accepts_there = socket->accepts_there;
 	wait->facts.local_port = socket->local_port;
 	wait->facts.remote_port = socket->remote_port;
@@ -57,12 +52,15 @@ static bool descriptor_reads(const struct wait *wait)
 
 static void pipe_tell(struct wait *wait)
 {
-	bool reads = descriptor_reads(wait);
-	int64_t pid =
-		holders_find(wait_holders(wait), wait->link, reads ? HOLDER_WRITES : HOLDER_READS,
-			     wait->pid, wait->now_ns, &wait->pending);
+	bool reads;
+	int64_t pid;
 
 	wait->facts.kind = WAIT_PIPE;
+	if (wait->numbers_only)
+		return;
+	reads = descriptor_reads(wait);
+	pid = holders_find(wait_holders(wait), wait->link, reads ? HOLDER_WRITES : HOLDER_READS,
+			   wait->pid, wait->now_ns, &wait->pending);
 	text_add_string(wait->text, *wait->link == '/' ? wait->link : "pipe");
 	if (!pid)
 		return;
@@ -176,6 +174,16 @@ const char *path_word(const char *root, int64_t pid, int64_t tid, int fd)
 	}
 }
 
+static bool path_is_stored(const char *path)
+{
+	static const char *const others[] = {"/dev/", "/proc/", "/sys/", "/memfd:"};
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		if (!strncmp(path, others[i], strlen(others[i])))
+			return false;
+	return *path == '/';
+}
+
 void file_tell(struct wait *wait)
 {
 	const struct file_kind *kind = wait->link ? kind_find(wait->link) : NULL;
@@ -195,6 +203,7 @@ void file_tell(struct wait *wait)
 		return;
 	}
 	wait->facts.kind = WAIT_FILE;
+	wait->facts.stored = path_is_stored(wait->link);
 	text_add_string(wait->text, wait->link);
 }
 

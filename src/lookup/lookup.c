@@ -369,12 +369,40 @@ static void thread_fill(struct lookup *lookup, struct sample *sample,
 		file_fill(lookup, thread, sample, hint, now_ns);
 }
 
+/* No more than it takes: most calls decide by themselves. */
+static void why_fill(struct lookup *lookup, struct sample *sample, const struct lookup_hint *hint,
+		     int64_t now_ns)
+{
+	if (sample->why || sample->state != DOING_SLEEP || sample->kthread == 1 ||
+	    sample->syscall_nr == ABSENT)
+		return;
+	thread_fill(lookup, sample, hint, NEED_SYSCALL, now_ns);
+	if (waits_why_by_call(lookup->waits, sample) ||
+	    waits_why_as_before(lookup->waits, sample, now_ns) ||
+	    waits_why_of_peer(lookup->waits, sample, hint, now_ns))
+		return;
+	thread_fill(lookup, sample, hint, NEED_FILE, now_ns);
+	waits_why(lookup->waits, sample, hint, now_ns);
+}
+
 void lookup_fill(struct lookup *lookup, struct sample *sample, const struct lookup_hint *hint,
 		 uint64_t needs, int64_t now_ns)
 {
+	if (needs & NEED_WHY)
+		why_fill(lookup, sample, hint, now_ns);
 	thread_fill(lookup, sample, hint, needs, now_ns);
 	if (needs & NEEDS_OF_WAITS)
 		waits_fill(lookup->waits, sample, hint, needs, now_ns);
+}
+
+void lookup_set_daemon_ports(struct lookup *lookup, int64_t ports)
+{
+	waits_set_daemon_ports(lookup->waits, ports);
+}
+
+bool lookup_why_changes(const struct lookup *lookup, int64_t tid)
+{
+	return waits_why_changes(lookup->waits, tid);
 }
 
 int lookup_sockets_error(const struct lookup *lookup)

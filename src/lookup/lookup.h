@@ -26,12 +26,14 @@ struct lookup_hint {
  * names: free it before names_lent_clear(). */
 struct lookup *lookup_new(const char *proc_root);
 void lookup_free(struct lookup *lookup);
+/* Local ports below that are servers'; WHY_DAEMON_PORTS at first (sample/why.h). */
+void lookup_set_daemon_ports(struct lookup *lookup, int64_t ports);
 
 /* Fills the fields of sample that needs names and that are still absent: user, ppid, cmdline, exe,
  * syscall, fd, filename, cgroup, container_name, waker_comm, waker_pid, pid_ns, ns_pid, ns_tid,
- * what waits_fill() does (lookup/waits.h), and what proc_values points to; and with NEED_USER uid,
- * present or not, because a uid changes while the record stands. A field that can't be had (the
- * thread is gone, no permission) stays absent. tid, pid, start_ns, comm, state, kthread,
+ * what waits_fill() does (lookup/waits.h), why, and what proc_values points to; and with NEED_USER
+ * uid, present or not, because a uid changes while the record stands. A field that can't be had
+ * (the thread is gone, no permission) stays absent. tid, pid, start_ns, comm, state, kthread,
  * syscall_nr, arg and waker_tid must be set by the caller, and proc_values where it is wanted.
  * needs must be closed (sample_needs_close). now_ns: monotonic.
  *
@@ -49,6 +51,10 @@ const char *lookup_user(struct lookup *lookup, int64_t uid, int64_t now_ns);
 
 /* Drops what is cached about threads not sampled for a while; call about once a second. */
 void lookup_sweep(struct lookup *lookup, int64_t now_ns);
+
+/* Whether the why of the thread that lookup_fill() was asked about last may be another in a later
+ * scan, or be known then, though the thread sleeps on. */
+bool lookup_why_changes(const struct lookup *lookup, int64_t tid);
 
 /* Why nothing is told of sockets, -errno; 0: it is, or nobody asked. */
 int lookup_sockets_error(const struct lookup *lookup);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Sets of descriptors that a thread waits for: poll, select, epoll. */
 #include "lookup/waits.h"
-#include "lookup/proc.h"
 #include "base/text.h"
 
 #include <poll.h>
@@ -9,10 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TOLD_MAX 4	   /* so many are told one by one */
-#define SELECT_FDS 1024	   /* FD_SETSIZE; programs with larger sets of their own make are cut */
-#define POLL_FDS 1024	   /* looked at for those that are not in use */
-#define EPOLL_BYTES 262144 /* some 3000 descriptors */
+#define TOLD_MAX 4	/* so many are told one by one */
+#define SELECT_FDS 1024 /* FD_SETSIZE; programs with larger sets of their own make are cut */
+#define POLL_FDS 1024	/* looked at for those that are not in use */
 
 struct fd_list {
 	int64_t count;
@@ -94,17 +92,14 @@ void select_tell(struct wait *wait)
 /* fdinfo has a line "tfd: 5 events: ..." for each descriptor of the set, proc(5), since 3.8. */
 void epoll_tell(struct wait *wait)
 {
-	static char text[EPOLL_BYTES];
 	struct fd_list list = {0};
-	char name[32];
-	ssize_t length;
+	bool cut;
+	const char *text = wait_fdinfo(wait, &cut);
 
 	wait->facts.kind = WAIT_SET;
-	snprintf(name, sizeof(name), "fdinfo/%d", wait->fd);
-	length = proc_file_read(wait_root(wait), wait->pid, wait->tid, name, text, sizeof(text));
-	if (length <= 0)
+	if (!*text)
 		return;
 	for (const char *line = text; (line = strstr(line, "tfd:")); line += strlen("tfd:"))
 		list_add(&list, atoi(line + strlen("tfd:")));
-	list_tell(wait, &list, (size_t)length == sizeof(text) - 1);
+	list_tell(wait, &list, cut);
 }

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Requests in flight of io_uring(7) and of libaio's io_getevents(2). */
 #include "lookup/waits.h"
-#include "lookup/proc.h"
 #include "base/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define FDINFO_BYTES 16384
 #define INFLIGHT_MAX (1 << 24) /* more is a difference that went below 0 */
 
 /* struct aio_ring of fs/aio.c, at the address that is the context's id; since 2.6. */
@@ -38,19 +36,29 @@ static void inflight_tell(struct wait *wait, const char *what, const char *at_le
 
 /* fdinfo has CachedSqHead, the requests that the kernel took, and CachedCqTail, the answers that it
  * gave, since 5.16; before that nothing tells. A request that answers often, or never, spoils the
- * difference: then it is not told. */
+ * difference: then it is not told. PollList has those that only wait until a descriptor is ready.
+ */
 void uring_tell(struct wait *wait)
 {
-	char name[32], text[FDINFO_BYTES];
+	bool cut;
+	const char *text = wait_fdinfo(wait, &cut), *armed;
 	uint32_t taken, answered;
 	int64_t count = -1;
 
-	snprintf(name, sizeof(name), "fdinfo/%d", wait->fd);
-	if (proc_file_read(wait_root(wait), wait->pid, wait->tid, name, text, sizeof(text)) > 0 &&
-	    number_find(text, "CachedSqHead:", &taken) &&
+	if (number_find(text, "CachedSqHead:", &taken) &&
 	    number_find(text, "CachedCqTail:", &answered))
 		count = (int32_t)(taken - answered);
 	inflight_tell(wait, "io_uring", "", count);
+	armed = count >= 0 ? strstr(text, "\nPollList:") : NULL;
+	if (!armed)
+		return;
+	wait->facts.armed = cut ? count : 0; /* who has so many polls is a server */
+	if (cut)
+		return;
+	while ((armed = strstr(armed, "op="))) {
+		wait->facts.armed++;
+		armed += strlen("op=");
+	}
 }
 
 /* The kernel does not show how many requests are in flight: at least as many as the thread still

@@ -392,7 +392,7 @@ static void peer_add(struct sockets *sockets, struct socket *socket, int64_t ask
 }
 
 const struct socket_facts *socket_find(struct sockets *sockets, int64_t pid, int64_t tid, int fd,
-				       const char *link, bool with_peer, int64_t now_ns,
+				       const char *link, enum socket_peer peer, int64_t now_ns,
 				       bool *pending)
 {
 	uint64_t inode = strtoull(link + strlen(SOCKET_LINK), NULL, 10);
@@ -404,9 +404,12 @@ const struct socket_facts *socket_find(struct sockets *sockets, int64_t pid, int
 		socket_meet(sockets, socket, pid, tid, fd, now_ns);
 	if (!socket->protocol)
 		return &socket->facts;
+	if (peer == PEER_NONE && (socket->facts.remote || socket->facts.listens))
+		return &socket->facts;
 	if (!socket_renew(sockets, socket, pid, tid, now_ns))
 		*pending = true;
-	if (socket->peer && (with_peer || socket->protocol->group == DIAG_UNIX))
+	if (socket->peer &&
+	    (peer == PEER_ALL || (peer == PEER_UNIX && socket->protocol->group == DIAG_UNIX)))
 		peer_add(sockets, socket, pid, now_ns, pending);
 	return &socket->facts;
 }

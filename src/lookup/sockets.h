@@ -45,11 +45,17 @@ void sockets_init(struct sockets *sockets, const char *root, struct holders *hol
 void sockets_sweep(struct sockets *sockets, int64_t now_ns, int64_t idle_ns);
 void sockets_done(struct sockets *sockets);
 
-/* A descriptor of a thread whose link begins with SOCKET_LINK. with_peer: look for the process at
- * the other end of a TCP connection within the host, too. *pending: more is known in a later scan.
- * now_ns as for holders_find(). Valid until the next call. */
+/* Of what connections within the host the process at the other end is looked for. */
+enum socket_peer {
+	PEER_NONE, /* and a connection's ends are told as of when they were seen first */
+	PEER_UNIX,
+	PEER_ALL,
+};
+
+/* A descriptor of a thread whose link begins with SOCKET_LINK. *pending: more is known in a later
+ * scan. now_ns as for holders_find(). Valid until the next call. */
 const struct socket_facts *socket_find(struct sockets *sockets, int64_t pid, int64_t tid, int fd,
-				       const char *link, bool with_peer, int64_t now_ns,
+				       const char *link, enum socket_peer peer, int64_t now_ns,
 				       bool *pending);
 
 #endif

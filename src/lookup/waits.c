@@ -6,6 +6,7 @@
 #include "lookup/sockets.h"
 #include "lookup/syscalls.h"
 #include "lookup/user_memory.h"
+#include "lookup/wait_peers.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/names.h"
@@ -17,7 +18,11 @@
 
 #define STAYS_MAX 131072
 #define STAY_STILL_NS NS_PER_SECOND
-#define WCHAN_BYTES 128 /* KSYM_NAME_LEN was that; longer names are cut */
+#define FDINFO_BYTES 262144 /* some 3000 descriptors of an epoll set, 12 000 polls of a ring */
+#define WCHAN_BYTES 128	    /* KSYM_NAME_LEN was that; longer names are cut */
+#define WHY_SHARE 64 /* finding out why takes one part in so many of the time between scans */
+#define WHY_LEAST_NS 200000
+#define WHY_MOST_NS 2000000
 #define NEEDS_OF_FILE (NEED_CONNECTION | NEED_FILETYPE | NEED_WAITS)
 
 /* A thread's stay in a system call, or in the kernel. */
@@ -25,9 +30,9 @@ struct stay {
 	struct cache_entry entry; /* key: tid */
 	int64_t start_ns, read_ns;
 	uint64_t sequence;
-	int64_t syscall_nr;
+	int64_t syscall_nr, first_arg;
 	const char *link;
-	bool pending;
+	bool pending, of_thread;
 	uint64_t known;
 	const char *connection, *remote, *filetype, *waits_on, *wchan;
 	struct wait_facts facts;
@@ -39,17 +44,13 @@ struct waits {
 	struct cache stays;
 	struct holders holders;
 	struct sockets sockets;
-	struct index tellers; /* by interned name of a call: the function, or 0 */
+	struct wait_peers peers;
+	struct index tellers; /* by interned name of a call: the function, or 0, */
+	struct index rules;   /* and the rule that it decides why by, or 0 */
+	int64_t daemon_ports;
+	int64_t why_scan_ns, why_left_ns; /* what finding out why may cost in this scan */
+	int64_t changes_tid;		  /* see waits_why_changes() */
 	struct text text;
-};
-
-const struct wait_facts wait_facts_absent = {
-	.local_port = ABSENT,
-	.remote_port = ABSENT,
-	.pid = ABSENT,
-	.tid = ABSENT,
-	.count = ABSENT,
-	.inflight = ABSENT,
 };
 
 struct waits *waits_new(const char *proc_root, struct cache *comms)
@@ -58,6 +59,7 @@ struct waits *waits_new(const char *proc_root, struct cache *comms)
 
 	waits->root = proc_root;
 	waits->comms = comms;
+	waits->daemon_ports = WHY_DAEMON_PORTS;
 	waits->stays = (struct cache){.entry_bytes = sizeof(struct stay), .entries_max = STAYS_MAX};
 	holders_init(&waits->holders, waits->root);
 	sockets_init(&waits->sockets, waits->root, &waits->holders, comms);
@@ -72,6 +74,7 @@ void waits_free(struct waits *waits)
 	sockets_done(&waits->sockets);
 	holders_done(&waits->holders);
 	index_clear(&waits->tellers);
+	index_clear(&waits->rules);
 	text_done(&waits->text);
 	free(waits);
 }
@@ -88,11 +91,14 @@ int waits_sockets_error(const struct waits *waits)
 	return waits->sockets.err;
 }
 
-const struct wait_facts *waits_facts(struct waits *waits, int64_t tid)
+void waits_set_daemon_ports(struct waits *waits, int64_t ports)
 {
-	const struct stay *stay = cache_find(&waits->stays, (uint64_t)tid);
+	waits->daemon_ports = ports;
+}
 
-	return stay && stay->known & NEED_WAITS ? &stay->facts : NULL;
+bool waits_why_changes(const struct waits *waits, int64_t tid)
+{
+	return waits->changes_tid == tid;
 }
 
 const char *wait_root(const struct wait *wait)
@@ -116,6 +122,21 @@ bool wait_memory_read(const struct wait *wait, uint64_t address, void *bytes, si
 	       (ssize_t)size;
 }
 
+const char *wait_fdinfo(const struct wait *wait, bool *cut)
+{
+	static char text[FDINFO_BYTES];
+	char name[32];
+	ssize_t length;
+
+	snprintf(name, sizeof(name), "fdinfo/%d", wait->fd);
+	length = proc_file_read(wait_root(wait), wait->pid, wait->tid, name, text, sizeof(text));
+	if (length < 0)
+		*text = '\0';
+	if (cut)
+		*cut = length == sizeof(text) - 1;
+	return text;
+}
+
 uint64_t wait_address(const struct wait *wait, int arg)
 {
 	return wait->compat ? (uint32_t)wait->arg[arg] : (uint64_t)wait->arg[arg];
@@ -123,8 +144,11 @@ uint64_t wait_address(const struct wait *wait, int arg)
 
 void wait_add_thread(struct wait *wait, const char *before, int64_t tid)
 {
-	const char *comm = comm_find(wait->waits->comms, wait_root(wait), tid, wait->now_ns);
+	const char *comm;
 
+	if (wait->numbers_only)
+		return;
+	comm = comm_find(wait->waits->comms, wait_root(wait), tid, wait->now_ns);
 	text_add_format(wait->text, "%s%lld%s%s", before, (long long)tid, comm ? " " : "",
 			comm ? comm : "");
 }
@@ -151,7 +175,7 @@ static bool names_path(const struct sample *sample, const struct lookup_hint *hi
 }
 
 static void waits_on_tell(struct waits *waits, struct stay *stay, const struct sample *sample,
-			  const struct lookup_hint *hint, int64_t now_ns)
+			  const struct lookup_hint *hint, bool numbers_only, int64_t now_ns)
 {
 	struct wait wait = {
 		.waits = waits,
@@ -162,6 +186,7 @@ static void waits_on_tell(struct waits *waits, struct stay *stay, const struct s
 		.arg = sample->arg,
 		.fd = sample->fd == ABSENT ? -1 : (int)sample->fd,
 		.link = sample->filename,
+		.numbers_only = numbers_only,
 		.text = &waits->text,
 		.facts = wait_facts_absent,
 	};
@@ -174,9 +199,10 @@ static void waits_on_tell(struct waits *waits, struct stay *stay, const struct s
 		tell(&wait);
 	else
 		file_tell(&wait);
-	stay->waits_on = text_name(&waits->text);
+	stay->waits_on = numbers_only ? NULL : text_name(&waits->text);
 	stay->facts = wait.facts;
 	stay->pending |= wait.pending;
+	stay->of_thread = wait.of_thread;
 }
 
 static void stay_read_file(struct waits *waits, struct stay *stay, const struct sample *sample,
@@ -195,7 +221,7 @@ static void stay_read_file(struct waits *waits, struct stay *stay, const struct 
 	}
 	if (missing & NEED_CONNECTION && !strncmp(link, SOCKET_LINK, strlen(SOCKET_LINK))) {
 		socket = socket_find(&waits->sockets, sample->pid, sample->tid, (int)sample->fd,
-				     link, false, now_ns, &stay->pending);
+				     link, PEER_UNIX, now_ns, &stay->pending);
 		stay->connection = socket->connection;
 		stay->remote = socket->remote;
 	}
@@ -238,6 +264,7 @@ static struct stay *stay_find(struct waits *waits, const struct sample *sample,
 		.read_ns = now_ns,
 		.sequence = hint->sequence,
 		.syscall_nr = sample->syscall_nr,
+		.first_arg = sample->arg[0],
 		.link = sample->filename,
 		.facts = wait_facts_absent,
 	};
@@ -263,7 +290,7 @@ void waits_fill(struct waits *waits, struct sample *sample, const struct lookup_
 	if (missing & (NEED_CONNECTION | NEED_FILETYPE))
 		stay_read_file(waits, stay, sample, hint, missing, now_ns);
 	if (missing & NEED_WAITS)
-		waits_on_tell(waits, stay, sample, hint, now_ns);
+		waits_on_tell(waits, stay, sample, hint, false, now_ns);
 	if (missing & NEED_WCHAN)
 		stay->wchan = wchan_read(waits, sample);
 
@@ -274,4 +301,109 @@ void waits_fill(struct waits *waits, struct sample *sample, const struct lookup_
 	sample->waits_on_pid = stay->facts.pid;
 	sample->inflight = stay->facts.inflight;
 	sample->wchan = stay->wchan;
+}
+
+/* poll(2) of one descriptor: its second argument is their count. */
+static bool call_is_of_one(const struct sample *sample)
+{
+	const char *poll = strstr(sample->syscall, "poll");
+
+	return poll && sample->syscall[0] == 'p' && sample->arg[1] == 1;
+}
+
+static void why_take(struct sample *sample, const struct why_rule *rule)
+{
+	sample->why = name_lent_string(rule->name);
+}
+
+bool waits_why_by_call(struct waits *waits, struct sample *sample)
+{
+	bool added;
+	uint64_t *known = index_put(&waits->rules, (uintptr_t)sample->syscall, &added);
+	const struct why_rule *rule;
+
+	if (added)
+		*known = (uintptr_t)why_of_call(sample->syscall);
+	rule = (const struct why_rule *)(uintptr_t)*known; /* NOLINT(performance-no-int-to-ptr) */
+	if (!rule || (rule->kind == WAIT_SET && call_is_of_one(sample)))
+		return false;
+	waits->changes_tid = 0;
+	why_take(sample, rule);
+	return true;
+}
+
+bool waits_why_as_before(struct waits *waits, struct sample *sample, int64_t now_ns)
+{
+	const struct stay *stay = cache_find(&waits->stays, (uint64_t)sample->tid);
+
+	if (!stay || stay->start_ns != sample->start_ns || stay->syscall_nr != sample->syscall_nr ||
+	    stay->first_arg != sample->arg[0] || now_ns - stay->read_ns >= STAY_STILL_NS ||
+	    !(stay->known & NEED_WHY) || stay->pending ||
+	    (stay->facts.kind != WAIT_LOCK && (!stay->link || stay->facts.kind == WAIT_IO)))
+		return false;
+	waits->changes_tid = 0;
+	why_take(sample, why_of_facts(&stay->facts, waits->daemon_ports));
+	return true;
+}
+
+bool waits_why_of_peer(struct waits *waits, struct sample *sample, const struct lookup_hint *hint,
+		       int64_t now_ns)
+{
+	const struct wait_facts *facts =
+		names_path(sample, hint) ? NULL
+					 : wait_peers_find(&waits->peers, sample, hint, now_ns);
+
+	if (!facts)
+		return false;
+	waits->changes_tid = 0;
+	why_take(sample, why_of_facts(facts, waits->daemon_ports));
+	return true;
+}
+
+/* Whether this scan has time for one more, that was not known before. */
+static bool why_has_time(struct waits *waits, int64_t now_ns)
+{
+	int64_t share_ns = (now_ns - waits->why_scan_ns) / WHY_SHARE;
+
+	if (waits->why_scan_ns != now_ns) {
+		waits->why_scan_ns = now_ns;
+		waits->why_left_ns = share_ns < WHY_LEAST_NS  ? WHY_LEAST_NS
+				     : share_ns > WHY_MOST_NS ? WHY_MOST_NS
+							      : share_ns;
+	}
+	return waits->why_left_ns > 0;
+}
+
+/* Whether what is still looked for can't change the rule. */
+static bool facts_suffice(const struct wait_facts *facts)
+{
+	return facts->kind != WAIT_UNKNOWN &&
+	       (facts->kind != WAIT_SOCKET || facts->connected || facts->listens);
+}
+
+void waits_why(struct waits *waits, struct sample *sample, const struct lookup_hint *hint,
+	       int64_t now_ns)
+{
+	struct stay *stay = stay_find(waits, sample, hint, now_ns);
+	int64_t start_ns;
+
+	waits->changes_tid = sample->tid;
+	if (!(stay->known & (NEED_WAITS | NEED_WHY))) {
+		if (!why_has_time(waits, now_ns)) {
+			stay->pending = true;
+			return;
+		}
+		start_ns = clock_monotonic_ns();
+		waits_on_tell(waits, stay, sample, hint, true, now_ns);
+		stay->known |= NEED_WHY;
+		waits->why_left_ns -= clock_monotonic_ns() - start_ns;
+	}
+	if (stay->pending && !facts_suffice(&stay->facts))
+		return;
+	why_take(sample, why_of_facts(&stay->facts, waits->daemon_ports));
+	if (stay->facts.kind == WAIT_IO)
+		return;
+	waits->changes_tid = 0;
+	if (!stay->of_thread && !names_path(sample, hint))
+		wait_peers_put(&waits->peers, sample, hint, now_ns, &stay->facts);
 }

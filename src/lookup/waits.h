@@ -13,35 +13,10 @@
 
 #include "lookup/lookup.h"
 #include "sample/sample.h"
-
-enum wait_kind {
-	WAIT_UNKNOWN,
-	WAIT_FILE,    /* a file, directory or device */
-	WAIT_SOCKET,  /* see listens, accepts_there and the ports */
-	WAIT_PIPE,    /* pid: who has the other end */
-	WAIT_LOCK,    /* pid and tid: who holds it, where that is known */
-	WAIT_SET,     /* count descriptors */
-	WAIT_PROCESS, /* pid: whose end, or change of state */
-	WAIT_IO,      /* inflight requests */
-	WAIT_TIMER,
-	WAIT_SIGNAL,
-	WAIT_EVENT, /* eventfd, inotify, ... */
-};
+#include "sample/why.h"
 
 struct cache;
 struct text;
-
-/* For who decides whether a thread works. Numbers are ABSENT where not known. */
-struct wait_facts {
-	enum wait_kind kind;
-	bool listens;	    /* a socket that connections are accepted from */
-	bool accepts_there; /* a socket of the server's side: its port, or path, is listened on */
-	int64_t local_port, remote_port;
-	int64_t pid, tid; /* for whom */
-	int64_t count;	  /* of a set */
-	int64_t inflight;
-};
-extern const struct wait_facts wait_facts_absent;
 
 /* One question, on its way through those that answer it. */
 struct wait {
@@ -51,6 +26,7 @@ struct wait {
 	const int64_t *arg; /* of the call */
 	int fd;		    /* among them; -1: none */
 	const char *link;   /* where it leads; NULL: not known */
+	bool numbers_only;  /* nobody reads the text: no search for who is at the other end */
 	/* the answer */
 	struct text *text;
 	struct wait_facts facts;
@@ -68,8 +44,22 @@ void waits_sweep(struct waits *waits, int64_t now_ns, int64_t idle_ns);
 void waits_fill(struct waits *waits, struct sample *sample, const struct lookup_hint *hint,
 		uint64_t needs, int64_t now_ns);
 
-/* What a thread waits for that lookup_fill was asked about in this scan; NULL: not known. */
-const struct wait_facts *waits_facts(struct waits *waits, int64_t tid);
+/* Fills why (sample/why.h) of a thread in S and in a system call: by the call alone; as it was less
+ * than a second ago, when the thread waited in the same call for the same descriptor or lock; as of
+ * another thread of the process that waits for the same; or by what it waits for. The first three
+ * need syscall and return whether that decides; the last needs fd and filename, too, and may leave
+ * why absent until a later scan, as a scan has only so much time for it. */
+bool waits_why_by_call(struct waits *waits, struct sample *sample);
+bool waits_why_as_before(struct waits *waits, struct sample *sample, int64_t now_ns);
+bool waits_why_of_peer(struct waits *waits, struct sample *sample, const struct lookup_hint *hint,
+		       int64_t now_ns);
+void waits_why(struct waits *waits, struct sample *sample, const struct lookup_hint *hint,
+	       int64_t now_ns);
+/* Whether that thread's why, of which waits_why() was asked, may be another in a later scan though
+ * the thread sleeps on. */
+bool waits_why_changes(const struct waits *waits, int64_t tid);
+/* Local ports below that are servers'; WHY_DAEMON_PORTS at first. */
+void waits_set_daemon_ports(struct waits *waits, int64_t ports);
 
 /* Why sockets are not told, -errno; 0: they are. */
 int waits_sockets_error(const struct waits *waits);
@@ -86,6 +76,9 @@ struct sockets *wait_sockets(const struct wait *wait);
 struct holders *wait_holders(const struct wait *wait);
 /* Reads from the thread's memory, all or nothing. */
 bool wait_memory_read(const struct wait *wait, uint64_t address, void *bytes, size_t size);
+/* /proc/PID/fdinfo/FD of wait->fd, proc(5), until the next call; "" where it can't be read. cut, or
+ * NULL: whether there is more of it. */
+const char *wait_fdinfo(const struct wait *wait, bool *cut);
 /* An argument as an address, of a 32-bit call too. */
 uint64_t wait_address(const struct wait *wait, int arg);
 

@@ -3,6 +3,7 @@
 #include "report/measure.h"
 #include "sample/proc_values.h"
 #include "sample/needs_table.h"
+#include "sample/why.h"
 
 #include <errno.h>
 #include <string.h>
@@ -201,6 +202,18 @@ static void needs_describe(struct text *text)
 				needs_cost_names[needs_rows[i].cost], needs_rows[i].help);
 }
 
+static void whys_describe(struct text *text)
+{
+	text_add_string(text,
+			"\nWhy a thread in S is shown without -a, or not; what it waits for:\n");
+	for (size_t i = 0; i < why_rule_count; i++) {
+		if (why_rule_find(why_rules[i].name) != &why_rules[i])
+			continue;
+		text_add_format(text, "  %-21s     %-6s        %s\n", why_rules[i].name,
+				why_rules[i].works ? "work" : "idle", why_rules[i].help);
+	}
+}
+
 void columns_describe(struct text *text)
 {
 	const struct column *column;
@@ -225,5 +238,8 @@ void columns_describe(struct text *text)
 	text_add_string(text, "\nStates:\n");
 	for (int64_t i = 0; i < DOING_COUNT; i++)
 		text_add_format(text, "  %-21s     %s%s\n", state_row(i)->name, state_row(i)->help,
-				state_row(i)->active ? "" : " (shown with -a)");
+				state_row(i)->active ? ""
+				: i == DOING_SLEEP   ? " (shown with -a, or where it is work)"
+						     : " (shown with -a)");
+	whys_describe(text);
 }

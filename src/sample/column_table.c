@@ -86,6 +86,8 @@ const struct column sample_columns[] = {
 	{"io_bytes", "IO_BYTES", "its size", KIND_NUMBER, ROLE_MAX, NEED_BLOCK, 8, AT(io_bytes)},
 	{"io_us", "IO_US", "time since it was made", KIND_NUMBER, ROLE_MAX, NEED_BLOCK, 9,
 	 AT(io_us)},
+	{"why", "WHY", "rule by which a thread in S works or is idle (see below)", KIND_TEXT,
+	 ROLE_KEY, NEED_WHY, 6, AT(why)},
 	{"wchan", "WCHAN", "kernel function that the thread sleeps in", KIND_TEXT, ROLE_KEY,
 	 NEED_WCHAN, 20, AT(wchan)},
 	{"ustack", "USTACK", "user stack of a thread off its CPU, as a number (hash)", KIND_HEX,

@@ -2,6 +2,7 @@
 #include "sample/filter.h"
 #include "base/text.h"
 #include "sample/column.h"
+#include "sample/why.h"
 
 #include <errno.h>
 #include <pwd.h>
@@ -69,12 +70,31 @@ static void states_find(struct filter *filter)
 			filter->states |= 1u << sample.state;
 }
 
+static void idle_whys_find(struct filter *filter)
+{
+	struct sample sample = sample_absent;
+
+	if (!(filter->expression.needs & NEED_WHY))
+		return;
+	sample.state = DOING_SLEEP;
+	for (size_t i = 0; i < why_rule_count; i++) {
+		sample.why = why_rules[i].name;
+		filter->idle_whys |=
+			!why_rules[i].works &&
+			expression_ask(&filter->expression, &sample,
+				       KNOWN_STATE | NEED_WHY | NEED_SYSCALL) != VERDICT_REFUSED;
+	}
+}
+
 int filter_set_expression(struct filter *filter, const char *text, struct error *e)
 {
 	int err = expression_add(&filter->expression, text, e);
 
-	if (!err)
+	filter->idle_whys = false;
+	if (!err) {
 		states_find(filter);
+		idle_whys_find(filter);
+	}
 	return err;
 }
 
@@ -141,18 +161,27 @@ uint64_t filter_needs(const struct filter *filter)
 {
 	const uint64_t known = KNOWN_IDS | KNOWN_STATE | KNOWN_RECORD;
 
-	return (filter->expression.needs & ~known) | (filter->pattern ? NEED_COMM | NEED_EXE : 0);
+	return (filter->expression.needs & ~known) | (filter->pattern ? NEED_COMM | NEED_EXE : 0) |
+	       (filter_wants_work(filter) ? NEED_WHY | NEED_SYSCALL : 0);
 }
 
 bool filter_wants_state(const struct filter *filter, int64_t doing)
 {
 	const struct state_row *state = state_row(doing);
 
+	if (filter->no_samples)
+		return false;
 	if (filter->on_cpu != filter->off_cpu && (!state || (doing == DOING_ON) != filter->on_cpu))
 		return false;
 	if (filter->states)
 		return !state || filter->states >> doing & 1;
-	return filter->all_states || !state || state->active;
+	return filter->all_states || !state || state->active || doing == DOING_SLEEP;
+}
+
+bool filter_wants_work(const struct filter *filter)
+{
+	return !filter->no_samples && filter->on_cpu == filter->off_cpu && !filter->states &&
+	       !filter->all_states && !filter->idle_whys;
 }
 
 bool filter_wants_idle(const struct filter *filter)
@@ -160,7 +189,8 @@ bool filter_wants_idle(const struct filter *filter)
 	bool wanted = false;
 
 	for (int64_t doing = 0; doing < DOING_COUNT; doing++)
-		wanted |= !state_row(doing)->active && filter_wants_state(filter, doing);
+		wanted |= !state_row(doing)->active && filter_wants_state(filter, doing) &&
+			  !(doing == DOING_SLEEP && filter_wants_work(filter));
 	return wanted;
 }
 
@@ -196,8 +226,17 @@ enum verdict filter_ask_thread(const struct filter *filter, const struct sample 
 
 enum verdict filter_ask(const struct filter *filter, const struct sample *sample, uint64_t known)
 {
-	return filter_wants_state(filter, sample->state) ? filter_ask_thread(filter, sample, known)
-							 : VERDICT_REFUSED;
+	enum verdict verdict;
+
+	if (!filter_wants_state(filter, sample->state))
+		return VERDICT_REFUSED;
+	verdict = filter_ask_thread(filter, sample, known);
+	if (verdict == VERDICT_REFUSED || sample->state != DOING_SLEEP ||
+	    !filter_wants_work(filter))
+		return verdict;
+	if (!(known & NEED_WHY))
+		return VERDICT_OPEN;
+	return why_works(sample->why) ? verdict : VERDICT_REFUSED;
 }
 
 bool filter_accepts(const struct filter *filter, const struct sample *sample)

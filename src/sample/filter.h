@@ -4,8 +4,9 @@
  * the record or a cheap lookup refuse needs no other. A field that a recording does not hold
  * refuses every filter on it, except the state: without it every sample counts as active.
  *
- * An expression that names the state decides about states itself; otherwise all or the active ones
- * are wanted.
+ * An expression that names the state, or a rule of why (sample/why.h) for idle threads, decides
+ * about states itself; otherwise all are wanted, or the active ones and of those in S the ones that
+ * work.
  *
  * A process is asked for by ids, or by a pattern. The live source resolves either against /proc and
  * adds ids, once or whenever it looks again; a replay has only the samples, so ids match the
@@ -22,14 +23,17 @@
 #include "sample/expression.h"
 #include "sample/sample.h"
 
-/* Zeroed accepts every active sample. Strings are the caller's and must outlive the filter. */
+/* Zeroed accepts every active sample, and work. Strings are the caller's and must outlive the
+ * filter. */
 struct filter {
 	const char *pattern; /* of a process; NULL: none, or resolved into pids */
 	struct index pids, tids;
 	bool by_pid, by_tid;
 	bool all_states;
+	bool no_samples;      /* none at all: it is of threads that --trace tells of */
 	bool on_cpu, off_cpu; /* one of them: only threads on a CPU, or only others */
 	unsigned int states;  /* that the expression may accept, a bit each; 0: it names none */
+	bool idle_whys;	      /* it names why, and may accept such as are idle */
 	struct expression expression;
 };
 
@@ -53,6 +57,8 @@ uint64_t filter_needs(const struct filter *filter);
 /* Whether threads of that state (enum thread_doing) can be wanted; and any that are not active. */
 bool filter_wants_state(const struct filter *filter, int64_t doing);
 bool filter_wants_idle(const struct filter *filter);
+/* Whether threads in S are wanted if they work. */
+bool filter_wants_work(const struct filter *filter);
 
 static inline bool filter_looks_at_ids(const struct filter *filter)
 {

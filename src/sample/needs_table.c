@@ -33,6 +33,8 @@ const struct needs_row needs_rows[] = {
 	{NEED_WAKER_PID, COST_SAMPLED, "wakerpid", "/proc/TID/status of the waker"},
 	{NEED_SYSCALL, COST_SAMPLED, "registers",
 	 "saved registers on the kernel stack; before 5.10 kept at every switch"},
+	{NEED_WHY, COST_SAMPLED, "why",
+	 "registers; of some calls also what it waits for, once for each stay in one"},
 	{NEED_FILE, COST_SAMPLED, "file", "registers, and /proc/PID/task/TID/fd/FD"},
 	{NEED_FILENAMESUM, COST_SAMPLED, "filenamesum", "filename, folded"},
 	{NEED_FILETYPE, COST_SAMPLED, "filetype", "file, and its stat(2)"},

@@ -84,7 +84,7 @@ uint64_t sample_needs_close(uint64_t needs)
 		needs |= NEED_TOTALS;
 	if (needs & (NEED_FILENAMESUM | NEED_CONNECTION | NEED_FILETYPE | NEED_WAITS))
 		needs |= NEED_FILE;
-	if (needs & NEED_FILE)
+	if (needs & (NEED_FILE | NEED_WHY))
 		needs |= NEED_SYSCALL;
 	if (needs & (NEED_WAKER_COMM | NEED_WAKER_PID))
 		needs |= NEED_WAKER;

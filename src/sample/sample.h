@@ -66,6 +66,7 @@ struct sample {
 	const char *filename, *filenamesum;
 	/* on what */
 	const char *filetype, *connection, *remote, *waits_on, *wchan;
+	const char *why; /* the rule of sample/why.h that fits; of threads in S alone */
 	int64_t waits_on_pid, inflight;
 	/* by whom */
 	int64_t waker_tid, waker_pid;
@@ -123,6 +124,9 @@ extern const struct sample sample_absent;
 #define NEED_USTACK SAMPLE_NEED(27)	/* ustack, ufunc, ufuncs */
 #define NEED_KSTACK SAMPLE_NEED(28)	/* kstack, kfunc, kfuncs */
 #define NEED_BLOCK SAMPLE_NEED(29)	/* io_dev .. io_us: probes of block devices */
+#define NEED_WHY SAMPLE_NEED(30)	/* why (implies NEED_SYSCALL) */
+
+#define NEEDS_STACKS (NEED_USTACK | NEED_KSTACK | NEED_STACK)
 
 /* needs with everything that they imply. */
 uint64_t sample_needs_close(uint64_t needs);

@@ -18,6 +18,10 @@ static void only_what_was_asked_for_is_told(void **state)
 	live_absent_describe(&kernel, NEED_SYSCALL | NEED_WAKER, &facts);
 	assert_int_equal(facts.absent_count, 2);
 	facts.absent_count = 0;
+	live_absent_describe(&kernel, NEED_WHY, &facts);
+	assert_int_equal(facts.absent_count, 1);
+	assert_non_null(strstr(facts.absent[0].why, "no sleeping thread counts as work"));
+	facts.absent_count = 0;
 	kernel.compiled.stack_registers = 16344;
 	live_absent_describe(&kernel, NEED_SYSCALL | NEED_WAKER, &facts);
 	assert_int_equal(facts.absent_count, 1);

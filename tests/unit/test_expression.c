@@ -287,7 +287,10 @@ static void filter_asks_the_state_first(void **state)
 		const char *text;
 		bool on, asleep, idle;
 	} rows[] = {
-		{"user=root", true, false, false},
+		{"user=root", true, true, false},
+		{"why=client || why=io", true, true, false},
+		{"why=server && user=root", true, true, true},
+		{"why!=client", true, true, true},
 		{"state=S", false, true, true},
 		{"state!=S", true, false, true},
 		{"state=D && user=root", false, false, false},
@@ -307,6 +310,20 @@ static void filter_asks_the_state_first(void **state)
 		assert_int_equal(filter_wants_idle(&filter), rows[i].idle);
 		filter_done(&filter);
 	}
+}
+
+static void filter_without_samples(void **state)
+{
+	struct filter filter = {.no_samples = true};
+	struct error e = {0};
+
+	(void)state;
+	assert_int_equal(filter_needs(&filter), 0); /* not even why */
+	assert_int_equal(filter_set_expression(&filter, "state=S || tid=1", &e), 0);
+	for (int64_t doing = 0; doing < DOING_COUNT; doing++)
+		assert_false(filter_wants_state(&filter, doing));
+	assert_false(filter_wants_idle(&filter));
+	filter_done(&filter);
 }
 
 static void filter_asks_ids_early(void **state)
@@ -369,6 +386,7 @@ int main(void)
 		cmocka_unit_test(has_limits),
 		cmocka_unit_test(is_asked_as_early_as_it_can),
 		cmocka_unit_test(filter_asks_the_state_first),
+		cmocka_unit_test(filter_without_samples),
 		cmocka_unit_test(filter_asks_ids_early),
 		cmocka_unit_test(needs_are_told),
 		cmocka_unit_test(needs_have_rows),

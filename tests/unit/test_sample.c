@@ -247,7 +247,7 @@ static void filter_by_comm(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++) {
-		struct filter filter = {0};
+		struct filter filter = {.all_states = true};
 
 		filter_set_pattern(&filter, "comm", patterns[i]);
 		assert_int_equal(filter_needs(&filter), NEED_COMM);

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Whether a sleeping thread works (it waits for an answer) or is idle (it waits for something to
+ * do), and why: rows of one table, of which the first that fits decides. Pure.
+ *
+ * A thread in S that works is shown without -a. In the table a client works, and its server sleeps
+ * until the request comes; who waits for another thread's lock works; who waits for a child, a
+ * condition variable or the end of a pipe does not, because who it waits for is shown itself.
+ */
+#ifndef TSNAP_SAMPLE_WHY_H
+#define TSNAP_SAMPLE_WHY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define WHY_DAEMON_PORTS 10000 /* --daemon-ports, unless given */
+
+enum wait_kind {
+	WAIT_UNKNOWN,
+	WAIT_FILE,    /* a file, directory or device */
+	WAIT_SOCKET,  /* see listens, accepts_there and the ports */
+	WAIT_PIPE,    /* pid: who has the other end */
+	WAIT_LOCK,    /* pid and tid: who holds it, where that is known */
+	WAIT_SET,     /* count descriptors */
+	WAIT_PROCESS, /* pid: whose end, or change of state */
+	WAIT_IO,      /* inflight requests */
+	WAIT_TIMER,
+	WAIT_SIGNAL,
+	WAIT_EVENT, /* eventfd, inotify, ... */
+};
+
+/* What a thread waits for, as lookup/waits finds it. Numbers are ABSENT where not known. */
+struct wait_facts {
+	enum wait_kind kind;
+	bool listens;	    /* a socket that connections are accepted from */
+	bool accepts_there; /* a socket of the server's side: its port, or path, is listened on */
+	bool connected;	    /* a socket whose other side has an address, or a path */
+	bool stored; /* a file of a file system for data: no device, nothing in /proc or /sys */
+	int64_t local_port, remote_port;
+	int64_t pid, tid; /* for whom */
+	int64_t count;	  /* of a set */
+	int64_t inflight;
+	int64_t armed; /* of these, such as only wait until a descriptor is ready */
+};
+
+struct why_rule {
+	const char *name; /* column why; of two rows, where one can't tell all */
+	bool works;
+	const char *calls;   /* that decide by themselves, with spaces around each; NULL: none */
+	enum wait_kind kind; /* of what other calls wait for; 0: of nothing */
+	/* which of these; NULL: all */
+	bool (*fits)(const struct wait_facts *facts, int64_t daemon_ports);
+	const char *help; /* what such a thread waits for */
+};
+
+extern const struct wait_facts wait_facts_absent;
+extern const struct why_rule why_rules[];
+extern const size_t why_rule_count;
+
+/* The rule for a system call by itself, or NULL: it takes facts. */
+const struct why_rule *why_of_call(const char *syscall);
+/* The rule for what is waited for; never NULL. */
+const struct why_rule *why_of_facts(const struct wait_facts *facts, int64_t daemon_ports);
+/* The first rule of that name; NULL: there is none, or no name. */
+const struct why_rule *why_rule_find(const char *name);
+/* Whether a rule of that name is for work. */
+bool why_works(const char *name);
+
+#endif

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "sample/why.h"
+#include "sample/sample.h"
+
+#include <string.h>
+
+static bool lock_is_held(const struct wait_facts *facts, int64_t daemon_ports)
+{
+	(void)daemon_ports;
+	return facts->tid != ABSENT;
+}
+
+/* Requests that only wait until a descriptor is ready are a server's, as poll(2) is. */
+static bool io_is_in_flight(const struct wait_facts *facts, int64_t daemon_ports)
+{
+	(void)daemon_ports;
+	return facts->inflight != ABSENT &&
+	       facts->inflight > (facts->armed == ABSENT ? 0 : facts->armed);
+}
+
+static bool socket_is_server(const struct wait_facts *facts, int64_t daemon_ports)
+{
+	return facts->listens || facts->accepts_there ||
+	       (facts->local_port > 0 && facts->local_port < daemon_ports);
+}
+
+static bool socket_is_connected(const struct wait_facts *facts, int64_t daemon_ports)
+{
+	(void)daemon_ports;
+	return facts->connected;
+}
+
+static bool file_is_stored(const struct wait_facts *facts, int64_t daemon_ports)
+{
+	(void)daemon_ports;
+	return facts->stored;
+}
+
+const struct why_rule why_rules[] = {
+	{"client", true, " connect ", 0, NULL, "a client, for its server's answer"},
+	{"lock", true, " flock fcntl fcntl64 ", WAIT_LOCK, lock_is_held,
+	 "for a lock that another thread or process holds"},
+	{"io", true, NULL, WAIT_IO, io_is_in_flight, "for requests of io_uring or libaio"},
+	{"file", true, NULL, WAIT_FILE, file_is_stored, "for a file: of FUSE, for instance"},
+	{"write", true,
+	 " write writev pwrite64 pwritev pwritev2 send sendto sendmsg sendmmsg sendfile "
+	 "sendfile64 vmsplice msgsnd mq_timedsend mq_timedsend_time64 ",
+	 0, NULL, "for room to write: a reader is slow"},
+	{"server", false, " accept accept4 ", WAIT_SOCKET, socket_is_server,
+	 "a server, for a connection or a request"},
+	{"client", true, NULL, WAIT_SOCKET, socket_is_connected,
+	 "a client, for its server's answer"},
+	{"socket", false, NULL, WAIT_SOCKET, NULL, "on a socket without a known other side"},
+	{"poll", false,
+	 " epoll_wait epoll_pwait epoll_pwait2 epoll_wait_old select _newselect pselect6 "
+	 "pselect6_time64 poll ppoll ppoll_time64 ",
+	 WAIT_SET, NULL, "for any of several descriptors (poll of one: as a read of that)"},
+	{"pipe", false, NULL, WAIT_PIPE, NULL, "for somebody to write into a pipe"},
+	{"child", false, " wait4 waitpid waitid ", WAIT_PROCESS, NULL,
+	 "for the end of a process or thread"},
+	{"sleep", false, " nanosleep clock_nanosleep clock_nanosleep_time64 restart_syscall ",
+	 WAIT_TIMER, NULL, "for some time to pass"},
+	{"signal", false, " pause sigsuspend rt_sigsuspend rt_sigtimedwait rt_sigtimedwait_time64 ",
+	 WAIT_SIGNAL, NULL, "for a signal"},
+	{"event", false,
+	 " semop semtimedop semtimedop_time64 msgrcv mq_timedreceive mq_timedreceive_time64 ",
+	 WAIT_EVENT, NULL, "for a semaphore, a message, eventfd, inotify and so on"},
+	{"futex", false, NULL, WAIT_LOCK, NULL,
+	 "on a condition variable, or a lock whose holder is not known"},
+	{"ring", false, NULL, WAIT_IO, NULL, "on io_uring or libaio with no I/O in flight"},
+	{"device", false, " ioctl ", WAIT_FILE, NULL, "for a terminal or another device"},
+	{"other", false, NULL, 0, NULL, "for something else"},
+};
+
+const size_t why_rule_count = sizeof(why_rules) / sizeof(*why_rules);
+
+const struct wait_facts wait_facts_absent = {
+	.local_port = ABSENT,
+	.remote_port = ABSENT,
+	.pid = ABSENT,
+	.tid = ABSENT,
+	.count = ABSENT,
+	.inflight = ABSENT,
+	.armed = ABSENT,
+};
+
+static bool call_listed(const char *calls, const char *syscall)
+{
+	size_t length = strlen(syscall);
+	const char *at = calls;
+
+	while (at && (at = strstr(at, syscall))) {
+		if (at[-1] == ' ' && at[length] == ' ')
+			return true;
+		at += length;
+	}
+	return false;
+}
+
+const struct why_rule *why_of_call(const char *syscall)
+{
+	for (size_t i = 0; i < why_rule_count; i++)
+		if (call_listed(why_rules[i].calls, syscall))
+			return &why_rules[i];
+	return NULL;
+}
+
+const struct why_rule *why_of_facts(const struct wait_facts *facts, int64_t daemon_ports)
+{
+	const struct why_rule *rule = why_rules, *other = &why_rules[why_rule_count - 1];
+
+	for (; rule < other; rule++)
+		if (rule->kind && rule->kind == facts->kind &&
+		    (!rule->fits || rule->fits(facts, daemon_ports)))
+			return rule;
+	return other;
+}
+
+const struct why_rule *why_rule_find(const char *name)
+{
+	for (size_t i = 0; name && i < why_rule_count; i++)
+		if (!strcmp(why_rules[i].name, name))
+			return &why_rules[i];
+	return NULL;
+}
+
+bool why_works(const char *name)
+{
+	const struct why_rule *rule = why_rule_find(name);
+
+	return rule && rule->works;
+}

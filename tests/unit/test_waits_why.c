@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Why threads wait, as far as what they wait for tells it. */
+#include "unit.h"
+
+#include <linux/futex.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "lookup_scene.h"
+
+static const char *why_soon(struct scene *scene, int64_t after_ns)
+{
+	struct sample sample = scene->asked;
+
+	scene->hint.sequence++;
+	scene->now_ns += after_ns;
+	lookup_fill(scene->lookup, &sample, &scene->hint, NEED_WHY, scene->now_ns);
+	return sample.why;
+}
+
+static const char *why_of(struct scene *scene)
+{
+	return why_soon(scene, 3 * NS_PER_SECOND);
+}
+
+/* The same descriptor is looked at once a second. */
+static void why_as_before(void **state)
+{
+	struct scene *scene = *state;
+
+	fake_proc_put(&scene->proc, 7, 7, "fd/3", "pipe:[11]");
+	fake_proc_put(&scene->proc, 7, 7, "fd/4", "/mnt/far/file");
+	call_put(scene, SYS_read, 3, 0, 0);
+	assert_string_equal(why_of(scene), "pipe");
+	fake_proc_put(&scene->proc, 7, 7, "fd/3", "/dev/pts/0");
+	assert_string_equal(why_soon(scene, BEAT_NS), "pipe");
+	call_put(scene, SYS_read, 4, 0, 0);
+	assert_string_equal(why_soon(scene, BEAT_NS), "file");
+	call_put(scene, SYS_read, 3, 0, 0);
+	assert_string_equal(why_soon(scene, BEAT_NS), "device");
+	fake_proc_put(&scene->proc, 7, 7, "fd/3", "pipe:[11]");
+	assert_string_equal(why_soon(scene, NS_PER_SECOND), "pipe");
+}
+
+static void why_by_call_and_facts(void **state)
+{
+	const uint32_t held[4] = {2, 0, 8, 1}, free[4] = {0}, word[4] = {8};
+	struct pollfd polled[2] = {{.fd = 3}, {.fd = 4}};
+	struct scene *scene = *state;
+
+	call_put(scene, SYS_clock_nanosleep, 0, 0, 0);
+	assert_string_equal(why_of(scene), "sleep");
+	fake_proc_put_page(&scene->proc, 7, 7, PAGE, held, sizeof(held));
+	call_put(scene, SYS_futex, PAGE, FUTEX_WAIT_PRIVATE, 2);
+	assert_string_equal(why_of(scene), "lock");
+	fake_proc_put_page(&scene->proc, 7, 7, PAGE, free, sizeof(free));
+	assert_string_equal(why_of(scene), "futex");
+	fake_proc_put_page(&scene->proc, 7, 7, PAGE, word, sizeof(word));
+	call_put(scene, SYS_futex, PAGE, FUTEX_WAIT_BITSET, 8);
+	assert_string_equal(why_of(scene), "child");
+	call_put(scene, SYS_read, 3, 0, 0);
+	assert_string_equal(why_of(scene), "other"); /* no such descriptor */
+	fake_proc_put(&scene->proc, 7, 7, "fd/3", "/mnt/far/file");
+	assert_string_equal(why_of(scene), "file");
+	fake_proc_put(&scene->proc, 7, 7, "fd/3", "/dev/pts/0");
+	assert_string_equal(why_of(scene), "device");
+	fake_proc_put(&scene->proc, 7, 7, "fd/3", "pipe:[11]");
+	assert_string_equal(why_of(scene), "pipe");
+	call_put(scene, SYS_write, 3, 0, 0);
+	assert_string_equal(why_of(scene), "write");
+	/* one descriptor is as a read of it */
+	fake_proc_put_page(&scene->proc, 7, 7, PAGE, polled, sizeof(polled));
+	call_put(scene, SYS_ppoll, PAGE, 1, 0);
+	assert_string_equal(why_of(scene), "pipe");
+	call_put(scene, SYS_ppoll, PAGE, 2, 0);
+	assert_string_equal(why_of(scene), "poll");
+	scene->asked.state = DOING_DISK;
+	assert_null(why_of(scene));
+	scene->asked.state = DOING_SLEEP;
+	scene->asked.syscall_nr = ABSENT;
+	assert_null(why_of(scene));
+}
+
+static const char *why_now(struct scene *scene, int64_t tid)
+{
+	struct sample sample = scene->asked;
+
+	sample.tid = tid;
+	scene->hint.sequence++;
+	lookup_fill(scene->lookup, &sample, &scene->hint, NEED_WHY, scene->now_ns);
+	return sample.why;
+}
+
+/* Of threads of a process that wait for the same lock one is looked up, in each scan anew; unless
+ * it holds the lock itself, or they may have other descriptors. */
+static void why_of_peers(void **state)
+{
+	const uint32_t held[4] = {2, 0, 7, 1}, own[4] = {2, 0, (uint32_t)getpid(), 1},
+		       free[4] = {0};
+	struct scene *scene = *state;
+
+	call_put(scene, SYS_futex, PAGE, FUTEX_WAIT_PRIVATE, 2);
+	scene->asked.pid = getpid(); /* kcmp(2) is asked of its threads */
+	fake_proc_put(&scene->proc, getpid(), getpid(), "status", "Name:\tone\nNSpid:\t9\n");
+	fake_proc_put_page(&scene->proc, getpid(), getpid(), PAGE, held, sizeof(held));
+	fake_proc_put(&scene->proc, getpid(), 7, "comm", "x\n");
+	assert_string_equal(why_now(scene, getpid()), "lock");
+	fake_proc_put_page(&scene->proc, getpid(), getpid(), PAGE, free, sizeof(free));
+	scene->asked.start_ns = 2; /* no stay of its own */
+	assert_string_equal(why_now(scene, getpid()), "lock");
+	call_put(scene, SYS_futex, PAGE, FUTEX_WAIT_PRIVATE, 3);
+	assert_string_equal(why_now(scene, getpid()), "futex");
+	call_put(scene, SYS_futex, PAGE, FUTEX_WAIT_PRIVATE, 2);
+	scene->now_ns += BEAT_NS;
+	scene->asked.start_ns = 3;
+	assert_string_equal(why_now(scene, getpid()), "futex");
+	/* its own */
+	scene->now_ns += BEAT_NS;
+	scene->asked.start_ns = 4;
+	fake_proc_put_page(&scene->proc, getpid(), getpid(), PAGE, own, sizeof(own));
+	assert_string_equal(why_now(scene, getpid()), "futex");
+	scene->asked.start_ns = 5;
+	fake_proc_put_page(&scene->proc, getpid(), getpid(), PAGE, held, sizeof(held));
+	assert_string_equal(why_now(scene, getpid()), "lock");
+	/* no such thread */
+	scene->asked.start_ns = 6;
+	fake_proc_put(&scene->proc, getpid(), 9999999, "fd/3", "/mnt/far/file");
+	fake_proc_put(&scene->proc, getpid(), getpid(), "fd/3", "pipe:[11]");
+	call_put(scene, SYS_read, 3, 0, 0);
+	assert_string_equal(why_now(scene, getpid()), "pipe");
+	assert_string_equal(why_now(scene, 9999999), "file");
+}
+
+/* Requests that only wait until a descriptor is ready are no I/O; and it can change unseen. */
+static void why_of_rings(void **state)
+{
+	static const struct {
+		const char *fdinfo, *why;
+	} rows[] = {
+		{"CachedSqHead:\t2\nCachedCqTail:\t0\nPollList:\n", "io"},
+		{"CachedSqHead:\t2\nCachedCqTail:\t0\nPollList:\n  op=6, task_works=0\n", "io"},
+		{"CachedSqHead:\t2\nCachedCqTail:\t0\nPollList:\n  op=6, task_works=0\n"
+		 "  op=13, task_works=0\n",
+		 "ring"},
+		{"CachedSqHead:\t2\nCachedCqTail:\t2\nPollList:\n", "ring"},
+		{"SqThread:\t-1\n", "ring"},
+	};
+	struct scene *scene = *state;
+
+	fake_proc_put(&scene->proc, 7, 7, "fd/3", "anon_inode:[io_uring]");
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		fake_proc_put(&scene->proc, 7, 7, "fdinfo/3", rows[i].fdinfo);
+		call_put(scene, SYS_io_uring_enter, 3, 0, 1);
+		assert_string_equal(why_of(scene), rows[i].why);
+		assert_true(lookup_why_changes(scene->lookup, 7));
+	}
+	call_put(scene, SYS_rt_sigtimedwait, 0, 0, 0);
+	why_of(scene);
+	assert_false(lookup_why_changes(scene->lookup, 7));
+}
+
+/* A server's: so many polls that not all of them may be read. */
+static void why_of_large_rings(void **state)
+{
+	struct scene *scene = *state;
+	struct text text = {0};
+
+	fake_proc_put(&scene->proc, 7, 7, "fd/3", "anon_inode:[io_uring]");
+	for (int count = 1000; count <= 20000; count *= 20) {
+		text_clear(&text);
+		text_add_format(&text, "CachedSqHead:\t%d\nCachedCqTail:\t0\nPollList:\n", count);
+		for (int i = 0; i < count; i++)
+			text_add_string(&text, "  op=6, task_works=0\n");
+		fake_proc_put(&scene->proc, 7, 7, "fdinfo/3", text_string(&text));
+		call_put(scene, SYS_io_uring_enter, 3, 0, 1);
+		assert_string_equal(why_of(scene), "ring");
+	}
+	text_done(&text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		waits_test(why_as_before),	waits_test(why_by_call_and_facts),
+		waits_test(why_of_peers),	waits_test(why_of_rings),
+		waits_test(why_of_large_rings),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
