@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel/kernel.h"
+#include "base/clock.h"
 #include "base/memory.h"
 #include "kernel/bpf_call.h"
 #include "kernel/bpf_cost.h"
@@ -11,6 +12,7 @@
 #include <string.h>
 
 #define THREADS_MIN 16384
+#define CLOCK_LATE_NS (2 * NS_PER_SECOND) /* a tick comes at least once a second */
 
 static bool kernel_has(void *of, enum fact fact)
 {
@@ -288,6 +290,20 @@ static int cpu_values_read(int map, void *values)
 	return map < 0 || bpf_lookup_elem(map, &zero, values) ? -ENOENT : 0;
 }
 
+/* A clock that is late where a thread runs ended when its CPU went off, or never began there. */
+static void clocks_renew(struct kernel *kernel, const unsigned char *wanted,
+			 const struct cpu_tick *ticks)
+{
+	int64_t now_ns = clock_monotonic_ns();
+
+	if (!kernel->links.clock_count || now_ns - kernel->clocks_looked_ns < CLOCK_LATE_NS)
+		return;
+	kernel->clocks_looked_ns = now_ns;
+	for (int cpu = 0; cpu < kernel->host.cpus_possible; cpu++)
+		if (wanted[cpu] && now_ns - (int64_t)ticks[cpu].tick_ns > CLOCK_LATE_NS)
+			probe_clock_attach(&kernel->links, cpu);
+}
+
 int kernel_ticks_read(struct kernel *kernel, const unsigned char *wanted, struct cpu_tick *ticks)
 {
 	const struct probe_row *row = kernel->plan.chosen[GROUP_CLOCK];
@@ -297,9 +313,10 @@ int kernel_ticks_read(struct kernel *kernel, const unsigned char *wanted, struct
 		if (wanted[cpu])
 			bpf_call_run_on_cpu(kernel->compiled.programs[GROUP_CLOCK], cpu);
 	_Static_assert(sizeof(struct cpu_tick) % 8 == 0, "per-CPU values are rounded up to 8");
-	return cpu_values_read(kernel->compiled.maps[KERNEL_MAP_TICKS], ticks)
-		       ? 0
-		       : kernel->host.cpus_possible;
+	if (cpu_values_read(kernel->compiled.maps[KERNEL_MAP_TICKS], ticks))
+		return 0;
+	clocks_renew(kernel, wanted, ticks);
+	return kernel->host.cpus_possible;
 }
 
 struct probe_counters kernel_counters(struct kernel *kernel)

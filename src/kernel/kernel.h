@@ -37,6 +37,7 @@ struct kernel {
 	struct probe_plan plan;
 	struct compile_result compiled;
 	struct probe_links links;
+	int64_t clocks_looked_ns; /* at perf clocks that may have ended */
 	struct thread_table table;
 	struct changed_reader changed;
 	struct register_asker asker;

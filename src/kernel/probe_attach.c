@@ -69,26 +69,45 @@ static int attach_kprobe(const struct probe_row *row, int program, struct probe_
 	return 0;
 }
 
+int probe_clock_attach(struct probe_links *links, int cpu)
+{
+	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
+				       .config = PERF_COUNT_SW_CPU_CLOCK,
+				       .sample_period =
+					       (uint64_t)(1000000000 / links->clock_rate_hz),
+				       .disabled = 1};
+	int fd = perf_call_open(&attr, -1, cpu);
+	int result = fd < 0 ? fd : perf_call_run(fd, links->clock_program);
+	size_t at = 0;
+
+	if (result) {
+		if (fd >= 0)
+			close(fd);
+		return result;
+	}
+	while (at < links->clock_count && links->clocks[at].cpu != cpu)
+		at++;
+	if (at < links->clock_count) {
+		close(links->fds[links->clocks[at].link]);
+		links->fds[links->clocks[at].link] = fd;
+		return 0;
+	}
+	links->clocks =
+		memory_resize(links->clocks, links->clock_count + 1, sizeof(*links->clocks));
+	links->clocks[links->clock_count++] = (struct probe_clock){cpu, links->count};
+	link_add(links, fd);
+	return 0;
+}
+
 static int attach_clock(int program, int64_t rate_hz, struct probe_links *links)
 {
-	int cpus[4096], count = host_cpus_online(cpus, 4096), attached = 0, result = -ENODEV;
+	int cpus[4096], count = host_cpus_online(cpus, 4096), result = -ENODEV;
 
-	for (int i = 0; i < count; i++) {
-		struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
-					       .config = PERF_COUNT_SW_CPU_CLOCK,
-					       .sample_period = (uint64_t)(1000000000 / rate_hz),
-					       .disabled = 1};
-		int fd = perf_call_open(&attr, -1, cpus[i]);
-
-		result = fd < 0 ? fd : perf_call_run(fd, program);
-		if (!result) {
-			link_add(links, fd);
-			attached++;
-		} else if (fd >= 0) {
-			close(fd);
-		}
-	}
-	return attached ? 0 : result;
+	links->clock_program = program;
+	links->clock_rate_hz = rate_hz;
+	for (int i = 0; i < count; i++)
+		result = probe_clock_attach(links, cpus[i]);
+	return links->clock_count ? 0 : result;
 }
 
 static int row_attach(const struct probe_row *row, int program, int64_t rate_hz,
@@ -198,6 +217,7 @@ void probe_detach(struct probe_links *links)
 	for (size_t i = 0; i < links->count; i++)
 		close(links->fds[i]);
 	free(links->fds);
+	free(links->clocks);
 	if (links->legacy_kprobes)
 		legacy_events_walk(event_clear_mine);
 	*links = (struct probe_links){0};

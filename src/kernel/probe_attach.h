@@ -7,10 +7,21 @@
 #include "base/error.h"
 #include "kernel/probe_table.h"
 
+/* Of a CPU, in probe_links.fds. */
+struct probe_clock {
+	int cpu;
+	size_t link;
+};
+
 struct probe_links {
 	int *fds; /* malloced */
 	size_t count;
 	bool legacy_kprobes; /* some need bpf_detach_kprobe */
+	/* perf clocks, if the plan has any */
+	struct probe_clock *clocks; /* malloced */
+	size_t clock_count;
+	int clock_program;
+	int64_t clock_rate_hz;
 };
 
 /* programs: a descriptor for each group of the plan. rate_hz: of the perf clock. A group that is
@@ -18,6 +29,9 @@ struct probe_links {
 int probe_attach(const struct probe_plan *plan, const int *programs, int64_t rate_hz,
 		 struct probe_links *links, char *left, size_t left_size, struct error *e);
 void probe_detach(struct probe_links *links);
+/* Starts a clock on the CPU, in the place of one that is there. The kernel ends those of a CPU that
+ * goes off (perf_event_exit_cpu), without a word. 0 or -errno. */
+int probe_clock_attach(struct probe_links *links, int cpu);
 
 /* Removes kprobe events that a killed tsnap left in tracefs (kernels without a kprobe event source,
  * before 4.17). */

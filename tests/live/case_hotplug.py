@@ -1,0 +1,85 @@
+"""CPUs that go off and come back. In emulated machines only: others work on this one."""
+import os
+
+from case_stacks import chain_programs, directory_of, frames_of
+from case_stacks_on_cpu import pinned
+from harness import SLOW, Skip, case
+from parts import FIRST_SLOW
+
+SWITCH = "/sys/devices/system/cpu/cpu1/online"
+HZ = 10
+SCANS = 10
+
+
+class Cpu:
+    """CPU 1, which the test's end switches on."""
+
+    def __init__(self, ctx):
+        if SLOW < FIRST_SLOW or not os.path.exists(SWITCH):
+            raise Skip("no machine of our own whose CPU 1 can be switched off")
+        ctx.started.append(self)
+
+    def switch(self, on):
+        with open(SWITCH, "w") as file:
+            file.write("%d" % on)
+
+    def end(self):
+        self.switch(True)
+
+
+class Spinner:
+    """A thread that spins in a known chain."""
+
+    def __init__(self, ctx):
+        directory = directory_of(ctx)
+        self.chain = chain_programs.Chain(os.path.join(directory, "chains_gcc"), "recursion", directory, spins=True)
+        self.tid = self.chain.tid
+        ctx.started.append(self.chain)
+
+    def is_seen(self, row):
+        return row["ustack"] and (chain_programs.contains(frames_of(row), self.chain.expected) or "+0x" in row["stack"])
+
+
+class Reader:
+    """A thread that is in read all the time, on its CPU."""
+
+    def __init__(self, ctx):
+        self.tid = ctx.workload("spin_kernel").tid
+
+    def is_seen(self, row):
+        return row["syscall"] == "read"
+
+
+def follow(ctx, kind, places, columns, *args):
+    """A thread is on CPU 0 and 1 in turns, while CPU 1 is on or off: (on, CPU) pairs. The first is so before tsnap starts."""
+    cpu, tool, since = Cpu(ctx), None, ""
+    thread = kind(ctx)
+    for on, where in places:
+        cpu.switch(on)
+        os.sched_setaffinity(thread.tid, {where})
+        if not tool:
+            tool = ctx.stream("-a", "-F", HZ, "-d", 1000, "-t", thread.tid, *args, columns="state,cpu," + columns, **pinned({0}))
+
+        def is_seen(row):
+            return row["state"] == "ON" and row["cpu"] == str(where) and row["timestamp"] > since and thread.is_seen(row)
+        rows = tool.wait_scans(SCANS, is_seen)
+        since = rows[-1]["timestamp"]
+    tool.interrupt()
+
+
+@case
+def cpu_goes_and_comes(ctx):
+    """Threads are told wherever they run, and a CPU that was off is sampled again: threads on it have their stacks."""
+    follow(ctx, Spinner, [(True, 1), (False, 0), (True, 1), (False, 0), (True, 1)], "ustack,stack")
+
+
+@case
+def start_with_a_cpu_off(ctx):
+    """A CPU that was off when tsnap started is sampled from when it comes."""
+    follow(ctx, Spinner, [(False, 0), (True, 1)], "ustack,stack")
+
+
+@case
+def cpu_comes_under_a_clock(ctx):
+    """Of the perf clock that older kernels have: what a thread on that CPU is doing is known again."""
+    follow(ctx, Reader, [(False, 0), (True, 1), (False, 0), (True, 1)], "syscall", *ctx.without("run_on_cpu"))
