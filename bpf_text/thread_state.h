@@ -24,6 +24,7 @@
 /* of these: pstate, orig_x0, syscallno; PSR_MODE32_BIT */
 #define THREAD_CALL_FROM 33
 #define THREAD_CALL_COUNT 3
+#define THREAD_STACK_WORD 31 /* the user's sp */
 #define THREAD_CALL_NUMBER(words) ((words)[2])
 #define THREAD_CALL_COMPAT(words) (((words)[0] & 0x10) != 0)
 /* The same for what a walk of the thread's user stack begins with: x19 to x30, sp, pc */
@@ -36,6 +37,7 @@
 /* of these: cx to cs; __USER32_CS, or a native call's mark that is missing */
 #define THREAD_CALL_FROM 11
 #define THREAD_CALL_COUNT 7
+#define THREAD_STACK_WORD 19 /* the user's sp */
 #define THREAD_CALL_NUMBER(words) ((words)[4])
 #ifdef REGISTERS_MARKED
 #define THREAD_CALL_COMPAT(words) \
@@ -43,14 +45,17 @@
 #else
 #define THREAD_CALL_COMPAT(words) (((words)[6] & 0xffff) == 0x23)
 #endif
-/* r15 r14 r13 r12 bp bx; ip cs; sp */
-#define STACK_REGISTER_COUNT 9
-#define STACK_REGISTER_PIECES(READ) READ(0, 0, 6) READ(6, 16, 2) READ(8, 19, 1)
+/* r15 to sp: a return address may be in a register that belongs to nobody (vfork) */
+#define STACK_REGISTER_COUNT 20
+#define STACK_REGISTER_PIECES(READ) READ(0, 0, 20)
 #endif
 
 /* thread_identity.known */
 #define IDENTITY_NAME 1u /* tid, comm */
 #define IDENTITY_FULL 2u /* everything */
+/* Bits from there on: when the thread executed its program, of a time that only differs from that
+ * of the one before; 0: not since the record was made. */
+#define IDENTITY_PROGRAM_SHIFT 8
 
 /* Written when the thread appears, renames itself or executes a program. */
 struct thread_identity {

@@ -90,15 +90,17 @@ static void facts_describe(struct kernel *kernel, struct text *out)
 {
 	text_add_string(out, "Facts (tried now)\n");
 	for (int fact = 0; fact < FACT_COUNT; fact++) {
-		char words[512];
+		char words[512], since[32] = "";
 		bool there = fact_has(&kernel->facts, (enum fact)fact);
 
-		snprintf(words, sizeof(words), "%-3s  %s, since %u.%u%s%s%s",
+		if (fact_rows[fact].since)
+			snprintf(since, sizeof(since), ", since %u.%u", fact_rows[fact].since >> 8,
+				 fact_rows[fact].since & 255);
+		snprintf(words, sizeof(words), "%-3s  %s%s%s%s%s",
 			 there					       ? "yes"
 			 : kernel->facts.state[fact] == FACT_FORBIDDEN ? "?"
 								       : "no",
-			 fact_rows[fact].help, fact_rows[fact].since >> 8,
-			 fact_rows[fact].since & 255, there ? "" : " (",
+			 fact_rows[fact].help, since, there ? "" : " (",
 			 there ? "" : kernel->facts.why[fact], there ? "" : ")");
 		line_add(out, fact_rows[fact].name, words);
 	}

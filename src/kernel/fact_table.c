@@ -26,6 +26,10 @@ const struct fact_row fact_rows[FACT_COUNT] = {
 	[FACT_PERF_CLOCK] = {"perf_clock", "a perf clock that runs a program on each CPU",
 			     FACT_SINCE(4, 9),
 			     "sysctl kernel.perf_event_paranoid=2, or run as root", try_perf_clock},
+	[FACT_CPU_SAMPLES] = {"cpu_samples", "stacks of threads on a CPU, by perf samples",
+			      FACT_SINCE(4, 1),
+			      "sysctl kernel.perf_event_paranoid=0, or run as root",
+			      try_cpu_samples},
 	[FACT_MAP_BATCH] = {"map_batch", "maps read in batches", FACT_SINCE(5, 6), NULL,
 			    try_map_batch},
 	[FACT_THREAD_SLOTS] = {"thread_slots",
@@ -68,6 +72,9 @@ const struct fact_row fact_rows[FACT_COUNT] = {
 			   "as root: --kernel-types kheaders, which loads the module; not needed "
 			   "where there is BTF",
 			   try_kheaders},
+	[FACT_UNWINDER] = {"unwinder",
+			   "user stacks by the unwind tables of programs; else by frame pointers",
+			   0, "a build with libdw of elfutils", try_unwinder},
 };
 
 bool fact_has(struct facts *facts, enum fact fact)

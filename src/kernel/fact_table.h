@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What this kernel offers, found by trying, each fact at most once and only when somebody asks. A
- * new fact is a row here; --check prints the rows, --without pretends that one is missing, or
- * (kernel-4.9) all that came after a release.
+/* What this kernel, and this build, offer, found by trying, each fact at most once and only when
+ * somebody asks. A new fact is a row here; --check prints the rows, --without pretends that one is
+ * missing, or (kernel-4.9) all that came after a release.
  */
 #ifndef TSNAP_KERNEL_FACT_TABLE_H
 #define TSNAP_KERNEL_FACT_TABLE_H
@@ -19,6 +19,7 @@ enum fact {
 	FACT_KPROBE,
 	FACT_RUN_ON_CPU,
 	FACT_PERF_CLOCK,
+	FACT_CPU_SAMPLES,
 	FACT_MAP_BATCH,
 	FACT_THREAD_SLOTS,
 	FACT_ASK_REGISTERS,
@@ -33,6 +34,7 @@ enum fact {
 	FACT_BLOCK_QUEUE_ARGUMENT,
 	FACT_BTF,
 	FACT_KHEADERS,
+	FACT_UNWINDER,
 	FACT_COUNT,
 };
 
@@ -45,7 +47,8 @@ enum fact {
 struct fact_row {
 	const char *name; /* as in --without */
 	const char *help;
-	uint32_t since;	    /* first release with it, FACT_SINCE(); backports come earlier */
+	uint32_t since;	    /* first release with it, FACT_SINCE(); backports come earlier; 0: not
+				 the kernel's */
 	const char *remedy; /* what makes it available, or NULL where only another kernel does */
 	/* 0: there; -errno: not there, and why (FACT_WHY_SIZE bytes) may say more than errno. */
 	int (*try)(char *why);

@@ -3,6 +3,7 @@
 #include "kernel/bpf_call.h"
 #include "kernel/fact_table.h"
 #include "kernel/host.h"
+#include "kernel/registers.h"
 #include "kernel/type_source.h"
 
 #include <bcc/libbpf.h>
@@ -15,6 +16,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #define PROGRAM_LENGTH(program) (sizeof(program) / sizeof((program)[0]))
@@ -199,6 +201,29 @@ int try_perf_clock(char *why)
 				       .disabled = 1};
 
 	return try_event(&attr, BPF_PROG_TYPE_PERF_EVENT, why);
+}
+
+int try_cpu_samples(char *why)
+{
+	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
+				       .config = PERF_COUNT_SW_CPU_CLOCK,
+				       .sample_period = 1000000000,
+				       .sample_type = PERF_SAMPLE_CALLCHAIN |
+						      PERF_SAMPLE_REGS_USER |
+						      PERF_SAMPLE_STACK_USER,
+				       .sample_regs_user = registers_sample_mask,
+				       .sample_stack_user = 8,
+				       .use_clockid = 1,
+				       .clockid = CLOCK_MONOTONIC,
+				       .disabled = 1};
+	int cpu = 0, event;
+
+	host_cpus_online(&cpu, 1);
+	event = perf_call_open(&attr, -1, cpu);
+	if (event < 0)
+		return said(why, event, "perf_event_open");
+	close(event);
+	return 0;
 }
 
 int try_map_batch(char *why)
@@ -422,4 +447,15 @@ int try_btf(char *why)
 int try_kheaders(char *why)
 {
 	return try_file(KERNEL_KHEADERS_PATH, why);
+}
+
+int try_unwinder(char *why)
+{
+#ifdef TSNAP_HAS_UNWINDER
+	(void)why;
+	return 0;
+#else
+	snprintf(why, FACT_WHY_SIZE, "built with -DTSNAP_UNWINDER=OFF");
+	return -ENOSYS;
+#endif
 }

@@ -12,6 +12,7 @@ int try_tracepoint(char *why);
 int try_kprobe(char *why);
 int try_run_on_cpu(char *why);
 int try_perf_clock(char *why);
+int try_cpu_samples(char *why);
 int try_map_batch(char *why);
 int try_thread_slots(char *why);
 int try_ask_registers(char *why);
@@ -26,5 +27,6 @@ int try_block_io_start(char *why);
 int try_block_queue_argument(char *why);
 int try_btf(char *why);
 int try_kheaders(char *why);
+int try_unwinder(char *why);
 
 #endif

@@ -27,6 +27,11 @@ void registers_user(const uint64_t *words, struct user_registers *registers);
  * False where too many are. */
 bool registers_user_few(const uint64_t *words, uint64_t sp, struct user_registers *registers);
 
+/* Which registers a perf sample is asked for (PERF_SAMPLE_REGS_USER), as bits, and what they are:
+ * words in the order of the bits. compat: of 32-bit code. */
+extern const uint64_t registers_sample_mask;
+void registers_sampled(const uint64_t *words, bool compat, struct user_registers *registers);
+
 /* Whether a native system call left its mark: on x86-64 the instruction syscall puts the user's ip
  * into cx and the flags into r11 (with FRED it does not). */
 bool registers_marked(const uint64_t *words);

@@ -45,6 +45,16 @@ bool registers_user_few(const uint64_t *words, uint64_t sp, struct user_register
 	return false; /* without x29 and x30 no walk gets far */
 }
 
+/* enum perf_event_arm_regs of arch/arm64/include/uapi/asm/perf_regs.h: x0 to x30, sp, pc */
+const uint64_t registers_sample_mask = (1ull << 33) - 1;
+
+void registers_sampled(const uint64_t *words, bool compat, struct user_registers *registers)
+{
+	*registers = (struct user_registers){.ip = words[32], .sp = words[31], .compat = compat};
+	for (int i = 0; i < 31; i++)
+		user_register_set(registers, i, words[i]);
+}
+
 /* arch/arm64/include/asm/memory.h: 16 KB, or a page where that is more (64 KB), or 32 KB with KASAN
  */
 const uint32_t registers_stack_sizes[] = {16384, 65536, 32768, 0};

@@ -2,6 +2,8 @@
 #include "kernel/registers.h"
 #include "kernel/record.h"
 
+#include <sys/syscall.h>
+
 /* Words of struct pt_regs, arch/x86/include/asm/ptrace.h, the same since 2.6, that
  * bpf_text/thread_state.h keeps */
 enum {
@@ -39,38 +41,84 @@ bool registers_marked(const uint64_t *words)
 	return words[CX] == words[IP];
 }
 
+/* A program that has not begun: exec took the mark with all other registers (ELF_PLAT_INIT,
+ * arch/x86/include/asm/elf.h). With these numbers int 0x80 makes oldolduname and timerfd_create,
+ * which have arguments. */
+static bool executed(const uint64_t *words)
+{
+	return (words[ORIG_AX] == SYS_execve || words[ORIG_AX] == SYS_execveat) &&
+	       !(words[CX] | words[BX] | words[DX] | words[SI] | words[DI] | words[BP]);
+}
+
 void registers_decode(const uint64_t *words, bool marked, struct registers_call *call)
 {
 	static const unsigned char order[2][6] = {{DI, SI, DX, R10, R8, R9},
 						  {BX, CX, DX, SI, DI, BP}};
 
 	/* 64-bit code may use int 0x80, too */
-	call->compat = code_is_32_bit(words[CS]) ||
-		       (marked && (int64_t)words[ORIG_AX] >= 0 && words[CX] != words[IP]);
+	call->compat = code_is_32_bit(words[CS]) || (marked && (int64_t)words[ORIG_AX] >= 0 &&
+						     words[CX] != words[IP] && !executed(words));
 	call->nr = call->compat ? (int32_t)words[ORIG_AX] : (int64_t)words[ORIG_AX];
 	for (int i = 0; i < 6; i++)
 		call->arg[i] = call->compat ? (uint32_t)words[order[1][i]] : words[order[0][i]];
 }
 
+/* word: as the record keeps them, bp to di. */
+static void dwarf_set(struct user_registers *registers, int word, uint64_t value)
+{
+	static const int numbers[2][DI + 1] = {
+		{6, 3, 11, 10, 9, 8, 0, 2, 1, 4, 5},
+		{5, 3, -1, -1, -1, -1, 0, 1, 2, 6, 7},
+	};
+	int number = numbers[registers->compat][word];
+
+	if (number >= 0)
+		user_register_set(registers, number, value);
+}
+
 void registers_user(const uint64_t *words, struct user_registers *registers)
 {
-	/* DWARF's numbers in the order of STACK_REGISTER_PIECES: r15 to r12, bp, bx */
-	static const int numbers[2][6] = {{15, 14, 13, 12, 6, 3}, {-1, -1, -1, -1, 5, 3}};
-
-	*registers = (struct user_registers){.ip = words[6], .sp = words[8]};
-	registers->compat = code_is_32_bit(words[7]);
-	for (int i = 0; i < 6; i++)
-		if (numbers[registers->compat][i] >= 0)
-			user_register_set(registers, numbers[registers->compat][i], words[i]);
+	*registers = (struct user_registers){.ip = words[16], .sp = words[19]};
+	registers->compat = code_is_32_bit(words[17]);
+	/* r15 to r12, then as in the record */
+	for (int i = 0; i < 4 && !registers->compat; i++)
+		user_register_set(registers, 15 - i, words[i]);
+	for (int i = BP; i <= DI; i++)
+		dwarf_set(registers, i, words[4 + i]);
 }
 
 bool registers_user_few(const uint64_t *words, uint64_t sp, struct user_registers *registers)
 {
 	*registers = (struct user_registers){.ip = words[IP], .sp = sp};
 	registers->compat = code_is_32_bit(words[CS]);
-	user_register_set(registers, registers->compat ? 5 : 6, words[BP]);
-	user_register_set(registers, 3, words[BX]);
+	for (int i = BP; i <= DI; i++)
+		dwarf_set(registers, i, words[i]);
 	return true;
+}
+
+/* enum perf_event_x86_regs of arch/x86/include/uapi/asm/perf_regs.h: ax, bx, cx, dx, si, di, bp,
+ * sp, ip, and r8 to r15 from bit 16 on */
+const uint64_t registers_sample_mask = 0xff01ff;
+
+/* Until 5.10 the kernel has -1 for those that a system call need not save. */
+static bool saved_lacking(const uint64_t *words)
+{
+	return (words[1] & words[6] & words[13] & words[14] & words[15] & words[16]) == UINT64_MAX;
+}
+
+void registers_sampled(const uint64_t *words, bool compat, struct user_registers *registers)
+{
+	/* DWARF's numbers of those words; -1: none, sp and ip are apart */
+	static const int numbers[2][17] = {
+		{0, 3, 2, 1, 4, 5, 6, -1, -1, 8, 9, 10, 11, 12, 13, 14, 15},
+		{0, 3, 1, 2, 6, 7, 5, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1},
+	};
+	bool lacking = saved_lacking(words);
+
+	*registers = (struct user_registers){.ip = words[8], .sp = words[7], .compat = compat};
+	for (int i = 0; i < 17; i++)
+		if (numbers[compat][i] >= 0 && !(lacking && words[i] == UINT64_MAX))
+			user_register_set(registers, numbers[compat][i], words[i]);
 }
 
 /* arch/x86/include/asm/page_64_types.h: 16 KB since 3.15, twice that with KASAN, four times with

@@ -198,6 +198,17 @@ static void registers_are_decoded(void **state)
 	words[11] = (uint64_t)-1;
 	registers_decode(words, true, &call);
 	assert_int_equal(call.nr, -1);
+	/* a program that has not begun; but 59 with arguments is oldolduname, by int 0x80 */
+	memset(words, 0, sizeof(words));
+	words[11] = 59;
+	words[12] = 0x401000;
+	words[13] = 0x33;
+	registers_decode(words, true, &call);
+	assert_int_equal(call.nr, 59);
+	assert_false(call.compat);
+	words[1] = 0x1000; /* bx */
+	registers_decode(words, true, &call);
+	assert_true(call.compat);
 }
 #elif defined(__aarch64__)
 /* Captured on 6.1: what the record held, and what /proc/TID/syscall told meanwhile */
