@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the command line asks for; written by option_table only, read by main and run. */
+/* What the command line asks for; written by option_table and option_check only. */
 #ifndef TSNAP_CONFIG_H
 #define TSNAP_CONFIG_H
 
@@ -27,6 +27,11 @@ enum mode {
 #define RATE_MAX_HZ 1000
 #define DURATION_DEFAULT_US (5 * 1000000ll)
 #define DURATION_MAX_US (366ll * 86400 * 1000000)
+/* Most stacks end within that much, and an interrupt copies it in some 2 us; a sample of 64 KB is
+ * the largest, and has more than the stack. */
+#define STACK_BYTES_DEFAULT 16384
+#define STACK_BYTES_MIN 256
+#define STACK_BYTES_MAX 61440
 #define THREADS_MAX (1 << 22) /* PID_MAX_LIMIT of include/linux/threads.h */
 
 struct config {
@@ -43,7 +48,8 @@ struct config {
 	const char *cgroup;	   /* --cgroup pattern; NULL: all */
 	const char *filter;	   /* --filter: an expression; NULL: none */
 	bool all_states;	   /* -a, or what implies it */
-	bool on_cpu, off_cpu;	   /* --on-cpu, --off-cpu */
+	bool on_cpu, off_cpu;	   /* --on-cpu, --off-cpu, or what implies it */
+	bool off_wake;		   /* --off-wake */
 	int64_t daemon_ports;	   /* --daemon-ports */
 	const char *columns;	   /* -g as typed; NULL: the mode's default */
 	const char *by;		   /* --by as typed; NULL: not given */
@@ -58,6 +64,10 @@ struct config {
 	const char *trace;	   /* --trace as typed: kinds; NULL: none */
 	uint32_t traces;	   /* the same, as bits 1 << LATENCY_x */
 	const char *flame;	   /* --flame: a file; -: standard output */
+	int64_t stacks;		   /* --stacks: of a line of a report; 0: none */
+	const char *stack_dict;	   /* --stack-dict: written beside rows, read with a recording */
+	int64_t stack_bytes;	   /* --stack-bytes */
+	bool frame_pointers;	   /* --fp */
 	const char *diff;	   /* --diff: two files; NULL: none */
 	const char *diff_after;
 	bool self;	    /* --self */
@@ -67,6 +77,9 @@ struct config {
 	const char *attach; /* --attach: a name; NULL: with probes of its own */
 	bool verbose;	    /* -v */
 	char **words;	    /* of the command line, NULL behind the last */
+	int64_t slower_ms;  /* --slower; 0: not given */
+	bool events;	    /* whether single events are told */
+	bool distributions; /* whether what is traced is shown as such */
 };
 
 /* Parses the command line into config (zeroed by the caller; strings point into argv).

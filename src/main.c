@@ -27,7 +27,16 @@ static void standard_files_open(void)
 static int replay_open(const struct config *config, struct filter *filter, uint64_t needs,
 		       struct source **source, struct error *e)
 {
-	return sample_file_open(config->replay, filter, needs, source, e);
+	int err = sample_file_open(config->replay, filter, needs, source, e);
+
+	if (err || !config->stack_dict)
+		return err;
+	err = sample_file_stacks(*source, config->stack_dict, e);
+	if (err) {
+		(*source)->close(*source);
+		*source = NULL;
+	}
+	return err;
 }
 
 /* Each line of words goes through the gate, as it may quote the outside. */

@@ -383,6 +383,8 @@ static int config_check(struct config *config, struct error *e)
 	config->all_states |= config->off_cpu;
 	if (!config->rate_hz)
 		config->rate_hz = RATE_DEFAULT_HZ;
+	if (!config->stack_bytes)
+		config->stack_bytes = STACK_BYTES_DEFAULT;
 	if (!config->daemon_ports)
 		config->daemon_ports = WHY_DAEMON_PORTS;
 	return kernel_types_check(config, e);

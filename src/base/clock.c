@@ -108,3 +108,19 @@ int clock_parse_iso(const char *text, int64_t *utc_us)
 	*utc_us = parsed;
 	return 0;
 }
+
+int clock_parse_iso_part(const char *text, int64_t *utc_us)
+{
+	static const char form[] = "dddd-01-01T00:00:00.000000Z";
+	char whole[sizeof(form)];
+	size_t length = strlen(text);
+
+	if (length && text[length - 1] == 'Z')
+		length--;
+	memcpy(whole, form, sizeof(form));
+	if (length >= strlen("dddd-dd-dd") && length < sizeof(form) - 1 &&
+	    (strchr("T:.", form[length]) || length > strlen("dddd-dd-ddTdd:dd:dd.")))
+		for (size_t i = 0; i < length; i++)
+			whole[i] = text[i];
+	return clock_parse_iso(whole, utc_us);
+}

@@ -26,5 +26,7 @@ int clock_sleep_until(int64_t monotonic_ns);
 void clock_format_iso(int64_t utc_us, char text[CLOCK_ISO_SIZE]);
 /* Reads what clock_format_iso wrote. 0 or -EINVAL. */
 int clock_parse_iso(const char *text, int64_t *utc_us);
+/* The same cut off behind any part of it, from the day on: the rest is its beginning. */
+int clock_parse_iso_part(const char *text, int64_t *utc_us);
 
 #endif

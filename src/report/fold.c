@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "report/fold.h"
+#include "sample/waker_stack.h"
 #include "report/value.h"
 
 #include <errno.h>
@@ -19,11 +20,26 @@ static const union value *value_at(const struct page *page, size_t row, size_t o
 	return NULL;
 }
 
-static const char *text_at(const struct page *page, size_t row, size_t offset)
+static const char *text_or_null(const struct page *page, size_t row, size_t offset)
 {
 	const union value *value = value_at(page, row, offset);
 
-	return value && value->text ? value->text : "";
+	return value ? value->text : NULL;
+}
+
+static const char *text_at(const struct page *page, size_t row, size_t offset)
+{
+	const char *text = text_or_null(page, row, offset);
+
+	return text ? text : "";
+}
+
+/* As perf's own collapsing script does it: no name is two frames. */
+static void separators_hide(struct text *frames, size_t start)
+{
+	for (size_t i = start; i < frames->length; i++)
+		if (frames->bytes[i] == ';')
+			frames->bytes[i] = ':';
 }
 
 static void root_add(struct text *frames, const struct column *column, union value value)
@@ -33,11 +49,25 @@ static void root_add(struct text *frames, const struct column *column, union val
 	value_add(frames, column, value);
 	if (frames->length == start)
 		text_add_char(frames, '-');
-	/* as perf's own collapsing script does */
-	for (size_t i = start; i < frames->length; i++)
-		if (frames->bytes[i] == ';')
-			frames->bytes[i] = ':';
+	separators_hide(frames, start);
 	text_add_string(frames, FRAME_ROOT ";");
+}
+
+void fold_add_waker(struct text *frames, const char *waker_stack, const char *waker_comm)
+{
+	size_t start;
+
+	if (!waker_stack && !waker_comm)
+		return;
+	text_add_string(frames, ";" FRAME_SEPARATOR ";");
+	text_add_printable(frames, waker_stack ? waker_stack : "");
+	if (!waker_comm)
+		return;
+	text_add_char(frames, ';');
+	start = frames->length;
+	text_add_printable(frames, waker_comm);
+	separators_hide(frames, start);
+	text_add_string(frames, WAKER_MARK);
 }
 
 /* Bytes of stack that come before the kernel's frames, and a waker's. */
@@ -56,7 +86,9 @@ static size_t user_length(const char *stack)
 	return (size_t)(at - stack);
 }
 
-void fold_add_frames(struct text *frames, const struct page *page, size_t row)
+/* Adds the frames of a page's row: its first page->root_count columns, user frames, the system
+ * call, kernel frames; printable, each with its annotation. */
+static void frames_add(struct text *frames, const struct page *page, size_t row)
 {
 	const char *syscall = text_at(page, row, offsetof(struct sample, syscall));
 	struct text stack = {0};
@@ -74,6 +106,10 @@ void fold_add_frames(struct text *frames, const struct page *page, size_t row)
 		text_add_string(frames, FRAME_SYSCALL ";");
 	}
 	text_add_string(frames, text_string(&stack) + user);
+	if (stack.length && value_at(page, row, offsetof(struct sample, waker_stack)))
+		fold_add_waker(frames,
+			       text_or_null(page, row, offsetof(struct sample, waker_stack)),
+			       text_or_null(page, row, offsetof(struct sample, waker_comm)));
 	text_done(&stack);
 }
 
@@ -86,7 +122,7 @@ void fold_page(struct frame_tree *tree, const struct page *page)
 				  *weight = value_at(page, row, offsetof(struct sample, weight_us));
 
 		text_clear(&frames);
-		fold_add_frames(&frames, page, row);
+		frames_add(&frames, page, row);
 		frame_tree_add(tree, text_string(&frames),
 			       state && state->number == DOING_ON ? PART_ON : PART_OFF,
 			       weight && weight->number > 0 ? weight->number : 0);

@@ -11,11 +11,13 @@
 
 /* Columns that stacks are made of, behind those of the root frames. */
 #define FOLD_COLUMNS "state,syscall,stack,weight_us"
+#define FOLD_WAKER_COLUMNS "waker_stack,waker_comm" /* behind those, with --off-wake */
 #define FOLD_ROOTS_DEFAULT "comm"
 
-/* Adds the frames of a page's row: its first page->root_count columns, user frames, the system
- * call, kernel frames; printable, each with its annotation. */
-void fold_add_frames(struct text *frames, const struct page *page, size_t row);
+/* Adds what comes above a thread's frames where its waker is known: waker_stack and waker_comm are
+ * those columns, NULL: absent. */
+void fold_add_waker(struct text *frames, const char *waker_stack, const char *waker_comm);
+
 /* Adds all rows, time on a CPU and off it apart. */
 void fold_page(struct frame_tree *tree, const struct page *page);
 

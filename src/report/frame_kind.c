@@ -7,7 +7,7 @@
 const struct frame_kind frame_kinds[] = {
 	{FRAME_ROOT, false, false, "group", {0xc9c7c1, 0xbcbab4}},
 	{FRAME_SEPARATOR, true, true, "waker above", {0xa9a9a9, 0xa9a9a9}},
-	{"_[w]", false, true, "waker", {0x8fd0cd, 0x6dbcb8}},
+	{FRAME_WAKER, false, true, "waker", {0x8fd0cd, 0x6dbcb8}},
 	{FRAME_KERNEL, false, true, "kernel", {0x8fb8de, 0x6c9fd0}},
 	{FRAME_SYSCALL, false, false, "system call", {0xc3aee0, 0xab91d2}},
 	{"_[j]", false, true, "JIT", {0x9bd08a, 0x78bb65}},

@@ -11,6 +11,7 @@
 
 #define FRAME_KERNEL "_[k]"
 #define FRAME_SYSCALL "_[s]"
+#define FRAME_WAKER "_[w]"
 #define FRAME_ROOT "_[r]"
 /* Between a sleeper's frames and its waker's, as in bcc's offwaketime. */
 #define FRAME_SEPARATOR "--"

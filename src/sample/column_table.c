@@ -90,8 +90,8 @@ const struct column sample_columns[] = {
 	 ROLE_KEY, NEED_WHY, 6, AT(why)},
 	{"wchan", "WCHAN", "kernel function that the thread sleeps in", KIND_TEXT, ROLE_KEY,
 	 NEED_WCHAN, 20, AT(wchan)},
-	{"ustack", "USTACK", "user stack of a thread off its CPU, as a number (hash)", KIND_HEX,
-	 ROLE_KEY, NEED_USTACK, 18, AT(ustack)},
+	{"ustack", "USTACK", "user stack, as a number (hash)", KIND_HEX, ROLE_KEY, NEED_USTACK, 18,
+	 AT(ustack)},
 	{"ufunc", "UFUNC", "innermost function of it outside of the C library", KIND_TEXT, ROLE_KEY,
 	 NEED_USTACK, 20, AT(ufunc)},
 	{"ufuncs", "UFUNCS", "that function and its callers, a>b>c, at most 5", KIND_TEXT, ROLE_KEY,
@@ -103,8 +103,8 @@ const struct column sample_columns[] = {
 	{"kfuncs", "KFUNCS", "that function and its callers, a>b>c, at most 5", KIND_TEXT, ROLE_KEY,
 	 NEED_KSTACK, 30, AT(kfuncs)},
 	{"stack", "STACK",
-	 "frames of both, outermost first, with ; between; _[k]: kernel, _[j]: JIT, _[l]: "
-	 "library",
+	 "frames of both, outermost first, with ; between; _[k]: kernel, _[j]: JIT, _[p]: Python, "
+	 "_[l]: library",
 	 KIND_TEXT, ROLE_KEY, NEED_STACK, 20, AT(stack)},
 
 	{"waker_tid", "WAKER_TID", "thread that woke this one last", KIND_NUMBER, ROLE_KEY,
@@ -113,6 +113,13 @@ const struct column sample_columns[] = {
 	 15, AT(waker_comm)},
 	{"waker_pid", "WAKER_PID", "process of that thread; absent once it has ended", KIND_NUMBER,
 	 ROLE_KEY, NEED_WAKER_PID, 9, AT(waker_pid)},
+	{"waker_ustack", "WAKER_USTACK", "its user stack, as a number", KIND_HEX, ROLE_KEY,
+	 NEED_WAKER_STACK, 18, AT(waker_ustack)},
+	{"waker_kstack", "WAKER_KSTACK", "its kernel stack, as a number", KIND_HEX, ROLE_KEY,
+	 NEED_WAKER_STACK, 18, AT(waker_kstack)},
+	{"waker_stack", "WAKER_STACK",
+	 "frames of both, innermost first; where it is now, or was up to a second ago", KIND_TEXT,
+	 ROLE_KEY, NEED_WAKER_STACK, 20, AT(waker_stack)},
 
 	{"cpu_us", "CPU_US", "exact time on a CPU since the thread's previous sample", KIND_NUMBER,
 	 ROLE_SUM, NEED_TOTALS, 9, AT(cpu_us)},

@@ -96,21 +96,9 @@ static bool number_read(struct expression_node *node, const char *text,
 	return true;
 }
 
-/* A time cut off behind any of its parts: the rest is its beginning. */
 static bool time_read(struct expression_node *node, const char *text, char why[EXPRESSION_WHY_SIZE])
 {
-	static const char form[] = "dddd-01-01T00:00:00.000000Z";
-	char whole[sizeof(form)];
-	size_t length = strlen(text);
-
-	if (length && text[length - 1] == 'Z')
-		length--;
-	memcpy(whole, form, sizeof(form));
-	if (length >= strlen("dddd-dd-dd") && length < sizeof(form) - 1 &&
-	    (strchr("T:.", form[length]) || length > strlen("dddd-dd-ddTdd:dd:dd.")))
-		for (size_t i = 0; i < length; i++)
-			whole[i] = text[i];
-	if (clock_parse_iso(whole, &node->number))
+	if (clock_parse_iso_part(text, &node->number))
 		return why_say(why, "a time in UTC (2026-11-20T20:42:53.5, or less of it)");
 	node->kind = NODE_NUMBER;
 	return true;

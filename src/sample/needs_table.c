@@ -46,9 +46,10 @@ const struct needs_row needs_rows[] = {
 	{NEED_BLOCK, COST_EVENT, "block",
 	 "requests to block devices, three programs each; their map, once a scan"},
 	{NEED_USTACK, COST_SAMPLED, "ustack",
-	 "saved registers, the thread's memory, and files with its code"},
-	{NEED_KSTACK, COST_SAMPLED, "kstack", "/proc/TID/stack"},
+	 "saved registers or a perf sample, the thread's memory, and files with its code"},
+	{NEED_KSTACK, COST_SAMPLED, "kstack", "/proc/TID/stack, or a perf sample"},
 	{NEED_STACK, COST_SAMPLED, "stack", "ustack and kstack, folded"},
+	{NEED_WAKER_STACK, COST_SAMPLED, "wakerstack", "the same of who woke the thread last"},
 };
 
 const size_t needs_row_count = sizeof(needs_rows) / sizeof(needs_rows[0]);

@@ -62,6 +62,8 @@ const struct sample sample_absent = {
 	.waker_pid = ABSENT,
 	.ustack = ABSENT,
 	.kstack = ABSENT,
+	.waker_ustack = ABSENT,
+	.waker_kstack = ABSENT,
 	.io_bytes = ABSENT,
 	.io_us = ABSENT,
 	.cpu_us = ABSENT,
@@ -90,6 +92,8 @@ uint64_t sample_needs_close(uint64_t needs)
 		needs |= NEED_WAKER;
 	if (needs & (NEED_CGROUP_NAMES | NEED_CONTAINER_NAME))
 		needs |= NEED_CGROUP;
+	if (needs & NEED_WAKER_STACK)
+		needs |= NEED_WAKER | NEED_USTACK | NEED_KSTACK;
 	if (needs & NEED_STACK)
 		needs |= NEED_USTACK | NEED_KSTACK;
 	return needs;

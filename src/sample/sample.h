@@ -76,6 +76,9 @@ struct sample {
 	 */
 	int64_t ustack, kstack;
 	const char *ufunc, *ufuncs, *kfunc, *kfuncs, *stack;
+	/* the same of the one that woke it last; waker_stack: see sample/waker_stack.h */
+	int64_t waker_ustack, waker_kstack;
+	const char *waker_stack;
 	/* the oldest request to a block device that it has in flight */
 	const char *io_dev, *io_op;
 	int64_t io_bytes, io_us;
@@ -125,8 +128,10 @@ extern const struct sample sample_absent;
 #define NEED_KSTACK SAMPLE_NEED(28)	/* kstack, kfunc, kfuncs */
 #define NEED_BLOCK SAMPLE_NEED(29)	/* io_dev .. io_us: probes of block devices */
 #define NEED_WHY SAMPLE_NEED(30)	/* why (implies NEED_SYSCALL) */
+/* waker_ustack, waker_kstack, waker_stack (implies NEED_WAKER, NEED_USTACK, NEED_KSTACK) */
+#define NEED_WAKER_STACK SAMPLE_NEED(32)
 
-#define NEEDS_STACKS (NEED_USTACK | NEED_KSTACK | NEED_STACK)
+#define NEEDS_STACKS (NEED_USTACK | NEED_KSTACK | NEED_STACK | NEED_WAKER_STACK)
 
 /* needs with everything that they imply. */
 uint64_t sample_needs_close(uint64_t needs);

@@ -6,6 +6,9 @@
 #include "base/text.h"
 #include "sample/proc_values.h"
 #include "sample/csv_reader.h"
+#include "sample/csv_value.h"
+#include "sample/recording_part.h"
+#include "sample/stack_dict.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,19 +18,22 @@
 #include <unistd.h>
 
 #define SCAN_ROWS_MAX (1u << 20)
-#define DERIVED ((uint64_t)(NEED_COMMSUM | NEED_FILENAMESUM))
+#define DERIVED ((uint64_t)(NEED_COMMSUM | NEED_FILENAMESUM | NEED_CGROUP_NAMES))
 /* no two times of four-digit years lie further apart */
 #define WEIGHT_MAX_US 320000000000000000ll
 
 struct sample_file {
 	struct source source; /* first, so that a source is a sample_file */
 	struct csv_reader reader;
+	char *path;
+	struct recording_part part;
 	const struct filter *filter;
 	uint64_t needs;				      /* asked for, and what the filter looks at */
 	const struct column *columns[CSV_FIELDS_MAX]; /* by field; NULL: not known */
 	size_t column_count, time_column;
 	struct csv_field fields[CSV_FIELDS_MAX];
 	struct text room;
+	struct stack_dict *stacks; /* NULL: none */
 
 	struct sample *samples; /* of the scan being gathered */
 	struct proc_values_room proc_values;
@@ -93,17 +99,6 @@ static int number_read(const char *text, int64_t *number)
 	return 0;
 }
 
-static int hex_read(const char *text, int64_t *number)
-{
-	char *end;
-
-	if (strncmp(text, "0x", 2) || !text[2] || text[2 + strspn(text + 2, "0123456789abcdef")] ||
-	    strlen(text) > 18)
-		return -EINVAL;
-	*number = (int64_t)strtoull(text, &end, 16);
-	return 0;
-}
-
 static int time_read(struct sample_file *file, const char *text, int64_t *time_us)
 {
 	if (strcmp(text, file->time_text)) {
@@ -115,25 +110,16 @@ static int time_read(struct sample_file *file, const char *text, int64_t *time_u
 	return 0;
 }
 
-static const char *text_read(struct sample_file *file, const char *text)
-{
-	if (!strchr(text, '\\'))
-		return name_of_string(text);
-	text_clear(&file->room);
-	text_add_original(&file->room, text);
-	return name_of(text_string(&file->room), file->room.length);
-}
-
 /* NULL, or what is wrong with the field. */
 static const char *value_read(struct sample_file *file, const struct column *column,
 			      const char *text, union value *value)
 {
 	switch (column->kind) {
 	case KIND_TEXT:
-		value->text = text_read(file, text);
+		value->text = csv_text_read(text, &file->room);
 		return NULL;
 	case KIND_HEX:
-		return hex_read(text, &value->number) ? "not a 0x number" : NULL;
+		return csv_hex_read(text, &value->number) ? "not a 0x number" : NULL;
 	case KIND_TIME:
 		return time_read(file, text, &value->number) ? "not a time of tsnap" : NULL;
 	case KIND_STATE:
@@ -205,7 +191,12 @@ static int row_next(struct sample_file *file, struct error *e)
 			return err;
 		if (!is_heading(file, count)) {
 			err = row_read(file, count, e);
-			return err ? err : 1;
+			if (err)
+				return err;
+			recording_part_date(&file->part, file->next.sample.time_us);
+			if (recording_part_has(&file->part, file->next.sample.time_us))
+				return 1;
+			continue;
 		}
 		err = heading_read(file, count, e);
 		if (err)
@@ -265,9 +256,12 @@ static int scan_add(struct sample_file *file, struct error *e)
 		return file_fail(file, e, "timestamp", "more than a million rows have this one");
 	if (sample->weight_us == ABSENT)
 		sample->weight_us = file->weight_us;
-	verdict = filter_ask(file->filter, sample, ~DERIVED);
+	verdict = filter_ask(file->filter, sample,
+			     ~(file->stacks ? DERIVED | NEEDS_STACKS : DERIVED));
 	if (verdict == VERDICT_REFUSED)
 		return 0;
+	if (file->stacks)
+		stack_dict_fill(file->stacks, sample);
 	sample_derive(sample, file->needs);
 	if (verdict == VERDICT_OPEN && !filter_accepts(file->filter, sample))
 		return 0;
@@ -325,6 +319,9 @@ static void sample_file_describe(struct source *source, struct source_facts *fac
 		.bpf_runs = ABSENT,
 	};
 	source_facts_miss_any(facts, "row cut off at the end of the recording", file->reader.cut);
+	if (file->stacks)
+		source_facts_miss_any(facts, "stacks of samples are not in the dictionary",
+				      stack_dict_lacking(file->stacks));
 	source_facts_miss_any(facts, "names did not fit tsnap's table", names_refused());
 }
 
@@ -336,28 +333,47 @@ static void sample_file_close(struct source *source)
 		close(file->reader.fd);
 	csv_done(&file->reader);
 	text_done(&file->room);
+	free(file->path);
 	free(file->samples);
 	proc_values_room_done(&file->proc_values);
+	stack_dict_free(file->stacks);
 	free(file);
+}
+
+/* The file of that name, with its reader at the first record. */
+static int file_open(const char *name, struct sample_file **opened, struct error *e)
+{
+	struct sample_file *file = memory_get(sizeof(*file));
+	int err = recording_part_read(name, &file->path, &file->part, e);
+	bool standard = !err && !strcmp(file->path, "-");
+
+	if (!err) {
+		file->reader.fd = standard ? STDIN_FILENO : open(file->path, O_RDONLY | O_CLOEXEC);
+		file->reader.name = standard ? "standard input" : file->path;
+	}
+	if (!err && file->reader.fd < 0)
+		err = error_set(e, errno, EXIT_FAILED, "%s: %s", file->path, strerror(errno));
+	if (err) {
+		free(file->path);
+		free(file);
+		return err;
+	}
+	*opened = file;
+	return 0;
 }
 
 int sample_file_open(const char *path, const struct filter *filter, uint64_t needs,
 		     struct source **source, struct error *e)
 {
 	struct sample_file *file;
-	bool standard = !strcmp(path, "-");
-	int fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
 	size_t count = 0;
-	int err;
+	int err = file_open(path, &file, e);
 
-	if (fd < 0)
-		return error_set(e, errno, EXIT_FAILED, "%s: %s", path, strerror(errno));
-	file = memory_get(sizeof(*file));
+	if (err)
+		return err;
 	file->source = (struct source){.next = sample_file_next,
 				       .describe = sample_file_describe,
 				       .close = sample_file_close};
-	file->reader.fd = fd;
-	file->reader.name = standard ? "standard input" : path;
 	file->filter = filter;
 	file->needs = needs | filter_needs(filter);
 	file->time_us = ABSENT;
@@ -373,4 +389,11 @@ int sample_file_open(const char *path, const struct filter *filter, uint64_t nee
 	}
 	*source = &file->source;
 	return 0;
+}
+
+int sample_file_stacks(struct source *source, const char *path, struct error *e)
+{
+	struct sample_file *file = (struct sample_file *)source;
+
+	return stack_dict_open(path, file->needs, &file->stacks, e);
 }

@@ -66,6 +66,11 @@ void source_facts_lack(struct source_facts *facts, const char *what);
 typedef void trace_taker(void *to, const struct trace_kind *kind, const struct sample *who,
 			 const struct histogram *histogram);
 
+struct stack_entry;
+
+/* The stack is the taker's for the time of the call. */
+typedef void stack_taker(void *to, const struct stack_entry *stack);
+
 /* The account is the taker's for the time of the call. */
 typedef void account_taker(void *to, const struct sample *account);
 
@@ -90,6 +95,12 @@ struct source {
 	 * waits here makes the rest of it less exact. 0, or -errno to end the scan with. */
 	int (*take)(void *taker, const struct scan *part);
 	void *taker;
+	/* Set by who opened it, or NULL: takes the stacks that samples have the hashes of, once
+	 * each or more often. stacks_end: those that it has not had yet, which may take some
+	 * seconds; NULL where there are none. */
+	stack_taker *stack_take;
+	void *stack_taker;
+	void (*stacks_end)(struct source *source);
 	/* Hands over what --trace measured since the last call, and that no filter refuses; after
 	 * every scan, as a source keeps only so much. all: everything until now, for which it may
 	 * wait some milliseconds; else what is at hand. needs: NEED_* of who. 0, or

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes corpus_btf/, corpus_offsets/, corpus_elf/ and corpus_perf_map/ anew: small files, good and bad, for the fuzz targets to start from."""
+"""Writes corpus_btf/, corpus_offsets/, corpus_elf/, corpus_perf_map/ and corpus_python/ anew: small files, good and bad, for the fuzz targets to start from."""
 import os
 import struct
 import sys
@@ -190,8 +190,116 @@ def perf_map_files():
     yield "empty", ""
 
 
+# As fuzz_python.c has it.
+PYTHON_BASE = 0x200000000000
+PYTHON_RUNTIME, PYTHON_STACK, PYTHON_HEAP = 64, 0x400, 0x540
+# As stack/python_layout.c has them: of runtime, interpreter, thread, frame, code, string, bytes
+PYTHON_LAYOUTS = {
+    0x030b02f0: dict(interpreters=40, threads=16, owner_of=16, native=160, current=56, previous=48, code=32, at=56, owner=69, entry=68,
+                     file=112, name=128, lines=136, first=72, bytes=184, text=48, cframe=8),
+    0x030c01f0: dict(interpreters=40, threads=72, owner_of=16, native=144, current=56, previous=8, code=0, at=56, owner=70,
+                     file=112, name=128, lines=136, first=68, bytes=192, text=40, cframe=0),
+    0x030d00f0: dict(interpreters=704, threads=88, owner_of=16, native=160, current=72, previous=8, code=0, at=56, owner=70,
+                     file=112, name=128, lines=136, first=68, bytes=200, text=40),
+}
+# Where 3.13 tells those, and next of interpreters and threads, of bytes and strings.
+PYTHON_TOLD = {40: 704, 64: 80, 72: 88, 168: 8, 176: 16, 184: 72, 200: 160, 232: 8, 240: 0, 248: 56, 264: 70, 280: 112, 296: 128, 304: 136,
+               312: 68, 344: 200, 520: 16, 528: 32, 544: 32, 552: 16, 560: 40}
+
+
+class PythonMemory:
+    """A thread, 1, in two calls of the interpreter: of three functions and of one."""
+
+    def __init__(self, version):
+        self.image, self.layout, self.heap = bytearray(0xb00), PYTHON_LAYOUTS[version], PYTHON_HEAP
+        self.put(8, "<Q", version)
+        if version == 0x030d00f0:
+            self.image[PYTHON_RUNTIME:PYTHON_RUNTIME + 8] = b"xdebugpy"
+            self.put(PYTHON_RUNTIME + 8, "<Q", version)
+            for at, value in PYTHON_TOLD.items():
+                self.put(PYTHON_RUNTIME + at, "<Q", value)
+        interpreter, self.thread = self.place(96), self.place(176)
+        self.link(PYTHON_RUNTIME + self.layout["interpreters"], interpreter)
+        self.link(interpreter + self.layout["threads"], self.thread)
+        self.link(self.thread + self.layout["owner_of"], interpreter)
+        self.put(self.thread + self.layout["native"], "<Q", 1)
+        lines = self.place(40)
+        self.put(lines + 16, "<Q", 5)
+        self.image[lines + 32:lines + 37] = b"\x87\0\xdf\0\0"
+        code = self.code(self.text("f;\x1b", 1), self.text("/a/x.py", 1), lines)
+        self.calls(code, self.code(self.text("\u65e5\ud800", 2), self.text("\U0001d518\0", 4), lines))
+
+    def place(self, size):
+        self.heap += -(-size // 8) * 8
+        return self.heap - -(-size // 8) * 8
+
+    def put(self, at, form, value):
+        struct.pack_into(form, self.image, at, value)
+
+    def link(self, at, to):
+        self.put(at, "<Q", PYTHON_BASE + to)
+
+    def text(self, characters, kind):
+        ascii_only = kind == 1
+        head = self.layout["text"] + (0 if ascii_only else 24 if self.layout["text"] == 48 else 16)
+        at = self.place(head + kind * len(characters))
+        self.link(at + 8, 32)
+        self.put(at + 16, "<Q", len(characters))
+        self.put(at + 32, "<I", kind << 2 | 0x20 | (0x40 if ascii_only else 0))
+        for number, character in enumerate(characters):
+            self.put(at + head + kind * number, {1: "<B", 2: "<H", 4: "<I"}[kind], ord(character))
+        return at
+
+    def code(self, name, file, lines):
+        at = self.place(self.layout["bytes"] + 8)
+        self.link(at + 8, 16)
+        for member, to in (("name", name), ("file", file), ("lines", lines)):
+            self.link(at + self.layout[member], to)
+        self.put(at + self.layout["first"], "<i", 10)
+        return at
+
+    def frame(self, code, previous, at=None, owner=0, entry=0):
+        at = self.place(72) if at is None else at
+        self.link(at + self.layout["code"], code)
+        if previous:
+            self.link(at + self.layout["previous"], previous)
+        self.link(at + self.layout["at"], code + self.layout["bytes"] + 4)
+        self.put(at + self.layout["owner"], "<B", owner)
+        if "entry" in self.layout:
+            self.put(at + self.layout["entry"], "<B", entry)
+        return at
+
+    def calls(self, one, other):
+        marks = PYTHON_STACK + 64 + 16, PYTHON_STACK + 3 * 64 + 16
+        old = "entry" in self.layout
+        outermost = self.frame(one, 0 if old else self.frame(0, 0, marks[1], 3), entry=1)
+        first = self.frame(other, outermost if old else self.frame(0, outermost, marks[0], 3), entry=1)
+        inner = self.frame(one, self.frame(other, first))
+        if not old:
+            to = inner
+            if "cframe" in self.layout:
+                to = self.place(16)
+                self.link(to + self.layout["cframe"], inner)
+            self.link(self.thread + self.layout["current"], to)
+            return
+        self.link(self.thread + self.layout["current"], marks[0])
+        self.link(marks[0] + 8, inner)
+        self.link(marks[0] + 16, marks[1])
+        self.link(marks[1] + 8, outermost)
+
+
+def python_files():
+    for version in PYTHON_LAYOUTS:
+        yield "good_%x" % (version >> 16), bytes(PythonMemory(version).image)
+    circle = PythonMemory(0x030c01f0)
+    frame = circle.frame(0, 0)
+    circle.link(frame + 8, frame)
+    circle.link(PYTHON_STACK + 64 + 16 + 8, frame)
+    yield "circle", bytes(circle.image)
+
+
 for folder, files in (("corpus_btf", btf_files()), ("corpus_offsets", offsets_files()), ("corpus_elf", elf_files()),
-                      ("corpus_perf_map", perf_map_files())):
+                      ("corpus_perf_map", perf_map_files()), ("corpus_python", python_files())):
     os.makedirs(os.path.join(here, folder), exist_ok=True)
     for file_name, content in files:
         with open(os.path.join(here, folder, file_name), "wb") as file:

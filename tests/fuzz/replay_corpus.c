@@ -9,7 +9,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 
 #define FILE_MAX (1u << 20)
-#define PLACES 200
+#define PLACES 50
 
 static int file_replay(const char *folder, const char *name)
 {

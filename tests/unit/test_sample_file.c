@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* csv_reader, sample_file */
 #include "unit.h"
+#include "base/clock.h"
 #include "base/names.h"
 #include "base/text.h"
+#include "sample/recording_part.h"
 #include "sample/sample_file.h"
 
 #include <sys/mman.h>
@@ -13,15 +15,19 @@
 
 static const struct filter all = {.all_states = true};
 
-/* Opens a recording with that content; *path is its name while fd is open. */
-static int content_open(const char *content, size_t length, char path[64])
+/* As sample_file_open(), of a recording with that content. */
+static int content_open(const char *content, size_t length, const struct filter *filter,
+			uint64_t needs, struct source **source, struct error *e)
 {
-	int fd = memfd_create("recording", MFD_CLOEXEC);
+	int fd = memfd_create("recording", MFD_CLOEXEC), err;
+	char path[64];
 
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, content, length), length);
-	snprintf(path, 64, "/proc/self/fd/%d", fd);
-	return fd;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	err = sample_file_open(path, filter, needs, source, e);
+	close(fd);
+	return err;
 }
 
 /* Reads all of content; tells scans and samples. */
@@ -30,9 +36,7 @@ static int replay(const char *content, size_t length, size_t *scans, size_t *sam
 {
 	struct source *source;
 	struct scan scan;
-	char path[64];
-	int fd = content_open(content, length, path);
-	int err = sample_file_open(path, &all, ~0u, &source, e);
+	int err = content_open(content, length, &all, ~0u, &source, e);
 
 	*scans = *samples = 0;
 	if (!err) {
@@ -43,7 +47,6 @@ static int replay(const char *content, size_t length, size_t *scans, size_t *sam
 		source->describe(source, facts);
 		source->close(source);
 	}
-	close(fd);
 	return err;
 }
 
@@ -136,11 +139,9 @@ static void fields_are_read(void **state)
 	struct source *source;
 	struct scan scan;
 	struct error e = {0};
-	char path[64];
-	int fd = content_open(content, sizeof(content) - 1, path);
 
 	(void)state;
-	assert_int_equal(sample_file_open(path, &all, ~0u, &source, &e), 0);
+	assert_int_equal(content_open(content, sizeof(content) - 1, &all, ~0u, &source, &e), 0);
 	assert_int_equal(source->next(source, &scan, &e), 1);
 	assert_int_equal(scan.count, 1);
 	assert_int_equal(scan.time_us, 1795207373000000);
@@ -155,7 +156,6 @@ static void fields_are_read(void **state)
 	assert_int_equal(source->next(source, &scan, &e), 0);
 	assert_int_equal(source->next(source, &scan, &e), 0);
 	source->close(source);
-	close(fd);
 }
 
 static void scans_and_silence(void **state)
@@ -174,11 +174,9 @@ static void scans_and_silence(void **state)
 	struct source *source;
 	struct scan scan;
 	struct error e = {0};
-	char path[64];
-	int fd = content_open(content, sizeof(content) - 1, path);
 
 	(void)state;
-	assert_int_equal(sample_file_open(path, &all, 0, &source, &e), 0);
+	assert_int_equal(content_open(content, sizeof(content) - 1, &all, 0, &source, &e), 0);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		assert_int_equal(source->next(source, &scan, &e), 1);
 		assert_int_equal(scan.count, rows[i].count);
@@ -188,7 +186,6 @@ static void scans_and_silence(void **state)
 	}
 	assert_int_equal(source->next(source, &scan, &e), 0);
 	source->close(source);
-	close(fd);
 }
 
 /* A scan of which the filter wants nothing is still a scan. */
@@ -200,27 +197,83 @@ static void filtered_scans_count(void **state)
 	struct source *source;
 	struct scan scan;
 	struct error e = {0};
-	char path[64];
-	int fd = content_open(content, sizeof(content) - 1, path);
 
 	(void)state;
-	assert_int_equal(sample_file_open(path, &active, 0, &source, &e), 0);
+	assert_int_equal(content_open(content, sizeof(content) - 1, &active, 0, &source, &e), 0);
 	assert_int_equal(source->next(source, &scan, &e), 1);
 	assert_int_equal(scan.count, 0);
 	assert_int_equal(source->next(source, &scan, &e), 1);
 	assert_int_equal(scan.count, 1);
 	source->close(source);
-	close(fd);
+}
+
+static void parts_are_read(void **state)
+{
+	static const struct {
+		const char *typed, *path;
+		int64_t from_us, until_us; /* from midnight before FIRST_US */
+	} rows[] = {
+		{"x", "x", ABSENT, ABSENT},
+		{"a@b/x", "a@b/x", ABSENT, ABSENT},
+		{"x@y", "x@y", ABSENT, ABSENT},
+		{"-@..", "-", ABSENT, ABSENT},
+		{"x@20:42..", "x", 74520000000, ABSENT},
+		{"x@..20:42:53.5", "x", ABSENT, 74573500000},
+		{"x@y@2026-11-20..2026-11-21Z", "x@y", 0, 86400000000},
+		{"x@2026-11-20 00:01..00:02", "x", 60000000, 120000000},
+	};
+	static const char *const wrong[] = {
+		"x@20:43..20:43", "x@2026-11-21..2026-11-20", "x@1..2",
+		"x@20:42...",	  "x@..20:42..20:43",	      "x@25:00..",
+		"x@2026-13-01..",
+	};
+	struct recording_part part;
+	int64_t first_us, day_us;
+	char *path;
+
+	(void)state;
+	clock_parse_iso_part("2026-11-20", &day_us);
+	clock_parse_iso_part("2026-11-20T19:00", &first_us);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct error e = {0};
+		int64_t from_us = rows[i].from_us, until_us = rows[i].until_us;
+
+		assert_int_equal(recording_part_read(rows[i].typed, &path, &part, &e), 0);
+		recording_part_date(&part, first_us);
+		recording_part_date(&part, first_us + 86400000000); /* the first one counts */
+		assert_string_equal(path, rows[i].path);
+		assert_int_equal(part.from_us, from_us == ABSENT ? ABSENT : day_us + from_us);
+		assert_int_equal(part.until_us, until_us == ABSENT ? ABSENT : day_us + until_us);
+		assert_int_equal(recording_part_whole(&part),
+				 from_us == ABSENT && until_us == ABSENT);
+		if (from_us != ABSENT) {
+			assert_true(recording_part_has(&part, day_us + from_us));
+			assert_false(recording_part_has(&part, day_us + from_us - 1));
+		}
+		if (until_us != ABSENT) {
+			assert_true(recording_part_has(&part, day_us + until_us - 1));
+			assert_false(recording_part_has(&part, day_us + until_us));
+		}
+		free(path);
+	}
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		struct error e = {0};
+
+		assert_int_equal(recording_part_read(wrong[i], &path, &part, &e), -EINVAL);
+		assert_int_equal(e.exit_code, EXIT_USAGE);
+		error_done(&e);
+	}
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(bad_recordings),    cmocka_unit_test(nul_and_long_lines),
+		cmocka_unit_test(parts_are_read),     cmocka_unit_test(bad_recordings),
+		cmocka_unit_test(nul_and_long_lines),
 
-		cmocka_unit_test(cut_anywhere),	     cmocka_unit_test(fields_are_read),
+		cmocka_unit_test(cut_anywhere),	      cmocka_unit_test(fields_are_read),
 
-		cmocka_unit_test(scans_and_silence), cmocka_unit_test(filtered_scans_count),
+		cmocka_unit_test(scans_and_silence),  cmocka_unit_test(filtered_scans_count),
 
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
