@@ -11,6 +11,7 @@
 #include "base/names.h"
 #include "live_absent.h"
 #include "live_account.h"
+#include "live_dictionary.h"
 #include "live_groups.h"
 #include "live_grow.h"
 #include "live_options.h"
@@ -114,7 +115,7 @@ static void live_release(struct source *source)
 		return;
 	lookup_free(live->lookup);
 	if (live->stacks.needs) {
-		live_stacks_clear(&live->stacks);
+		live_stacks_forget(live);
 		live->stacks.clear_count++;
 	}
 	names_lent_clear();
@@ -182,7 +183,9 @@ static void live_describe(struct source *source, struct source_facts *facts)
 		missed->standing = missed->natural = true;
 	}
 	live_stacks_describe(&live->stacks, facts);
-	live_self_describe(&live->self, kernel, live->scan_count, &facts->self);
+	live_cpu_stacks_describe(live, facts);
+	live_self_describe(&live->self, kernel, &live->cpu_stacks.sampler, live->scan_count,
+			   &facts->self);
 	if (live->config->traces)
 		source_facts_miss(facts, "events of --trace (more threads than fit the maps)",
 				  live->earlier.latency_full + counters.latency_full);
@@ -209,6 +212,7 @@ static void live_close(struct source *source)
 
 	live_self_close(&live->self);
 	kernel_close(&live->kernel);
+	live_cpu_stacks_close(&live->cpu_stacks);
 	live_stacks_done(&live->stacks);
 	lookup_free(live->lookup);
 	live_seed_done(&live->seed);
@@ -291,7 +295,11 @@ static int live_start(struct live *live, struct error *e)
 	err = kernel_open(&live->kernel, &options, e);
 	if (err)
 		return err;
+	live->stacks.modules.without_tables = !fact_has(&live->kernel.facts, FACT_UNWINDER);
+	live_cpu_stacks_open(live);
 	chosen_describe(live->config, &live->kernel, options.groups, &live->chosen);
+	text_add_format(&live->chosen, "stacks on CPU: %s\n",
+			live_cpu_stacks_way(&live->cpu_stacks));
 	live->ticks = memory_get((size_t)live->kernel.host.cpus_possible * sizeof(*live->ticks));
 	live->wanted_cpus = memory_get((size_t)live->kernel.host.cpus_possible);
 	live->moment.ticks = live->ticks;
@@ -344,7 +352,8 @@ int live_open(const struct config *config, struct filter *filter, uint64_t needs
 				       .release = live_release,
 				       .describe = live_describe,
 				       .close = live_close,
-				       .traced = live_traced};
+				       .traced = live_traced,
+				       .stacks_end = live_dictionary_end};
 	live->config = config;
 	live->filter = filter;
 	live->own_cpu_start_ns = clock_cpu_ns();

@@ -102,7 +102,9 @@ int live_grow(struct live *live)
 
 	if (!growth_due(live))
 		return 0;
-	live_stacks_clear(&live->stacks); /* also ends its thread, before the fork */
+	/* Also ends its threads, before the fork: the child could find a lock taken by one that it
+	 * has not. */
+	live_stacks_forget(live);
 	err = growth_make(live, &bigger, &e);
 	error_done(&e);
 	if (err) {

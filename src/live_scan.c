@@ -219,6 +219,7 @@ static void record_meet(void *to, const struct thread_state *record)
 static void on_cpu_take(struct live *live)
 {
 	live->moment.tick_count = kernel_ticks_read(&live->kernel, live->wanted_cpus, live->ticks);
+	live_cpu_stacks_look(live);
 	for (size_t i = 0; i < live->on_cpu_count; i++)
 		record_take(live, &live->on_cpu[i]);
 	live->on_cpu_count = 0;

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-_Static_assert(GROUP_COUNT <= SELF_PROGRAMS_MAX, "room for each program");
-_Static_assert(KERNEL_MAP_COUNT <= SELF_MAPS_MAX, "room for each map");
+_Static_assert(GROUP_COUNT + 1 <= SELF_PROGRAMS_MAX, "room for each program");
+_Static_assert(KERNEL_MAP_COUNT + 2 <= SELF_MAPS_MAX, "room for each map");
 
 void live_self_open(struct live_self *self, struct kernel *kernel, int64_t cpu_ns)
 {
@@ -33,7 +33,7 @@ static int64_t number_or_absent(int64_t number)
 	return number < 0 ? ABSENT : number;
 }
 
-static void program_add(struct self_cost *cost, const struct probe_row *row, int program)
+static void program_add(struct self_cost *cost, const char *name, const char *kind, int program)
 {
 	struct program_cost told = {.ns = -1, .runs = -1, .skipped = -1, .jited_bytes = -1};
 	bool counted = !cost->uncounted_why;
@@ -43,13 +43,31 @@ static void program_add(struct self_cost *cost, const struct probe_row *row, int
 	cost->programs_bytes =
 		bytes < 0 || cost->programs_bytes == ABSENT ? ABSENT : cost->programs_bytes + bytes;
 	cost->programs[cost->program_count++] = (struct self_program){
-		.name = row->name,
-		.kind = probe_kind_names[row->kind],
+		.name = name,
+		.kind = kind,
 		.ns = counted ? number_or_absent(told.ns) : ABSENT,
 		.runs = counted ? number_or_absent(told.runs) : ABSENT,
 		.skipped = number_or_absent(told.skipped),
 		.jited_bytes = number_or_absent(told.jited_bytes),
 	};
+}
+
+static void map_add(struct self_cost *cost, const char *name, int64_t bytes)
+{
+	cost->maps[cost->map_count++] =
+		(struct self_map){.name = name, .kernel_bytes = number_or_absent(bytes)};
+}
+
+/* What takes the stacks on CPUs. Its rings are no map, but memory of the kernel as well. */
+static void sampler_add(struct self_cost *cost, const struct cpu_sampler *sampler)
+{
+	if (!sampler->rings)
+		return;
+	if (sampler->program >= 0)
+		program_add(cost, "cpu_sample", probe_kind_names[PROBE_LOOK], sampler->program);
+	if (sampler->events >= 0)
+		map_add(cost, "cpu_events", bpf_memory_bytes(sampler->events));
+	map_add(cost, "cpu_rings", (int64_t)cpu_sampler_ring_bytes(sampler));
 }
 
 /* "VmRSS:\t    3456 kB" */
@@ -60,8 +78,8 @@ static int64_t status_bytes(const char *status, const char *key)
 	return line ? 1024 * strtoll(line + strlen(key), NULL, 10) : ABSENT;
 }
 
-void live_self_describe(const struct live_self *self, const struct kernel *kernel, uint64_t scans,
-			struct self_cost *cost)
+void live_self_describe(const struct live_self *self, const struct kernel *kernel,
+			const struct cpu_sampler *sampler, uint64_t scans, struct self_cost *cost)
 {
 	char status[4096] = "";
 
@@ -79,13 +97,12 @@ void live_self_describe(const struct live_self *self, const struct kernel *kerne
 	cost->uncounted_why = self->uncounted_why;
 	for (int group = 0; group < GROUP_COUNT; group++)
 		if (kernel->plan.chosen[group] && kernel->compiled.programs[group] >= 0)
-			program_add(cost, kernel->plan.chosen[group],
+			program_add(cost, kernel->plan.chosen[group]->name,
+				    probe_kind_names[kernel->plan.chosen[group]->kind],
 				    kernel->compiled.programs[group]);
 	for (int map = 0; map < KERNEL_MAP_COUNT; map++)
 		if (kernel->compiled.maps[map] >= 0)
-			cost->maps[cost->map_count++] = (struct self_map){
-				.name = kernel_map_rows[map].name,
-				.kernel_bytes = number_or_absent(
-					bpf_memory_bytes(kernel->compiled.maps[map])),
-			};
+			map_add(cost, kernel_map_rows[map].name,
+				bpf_memory_bytes(kernel->compiled.maps[map]));
+	sampler_add(cost, sampler);
 }

@@ -6,6 +6,7 @@
 
 #include <stdint.h>
 
+#include "kernel/cpu_sampler.h"
 #include "kernel/kernel.h"
 #include "sample/self_cost.h"
 
@@ -20,8 +21,9 @@ struct live_self {
 void live_self_open(struct live_self *self, struct kernel *kernel, int64_t cpu_ns);
 void live_self_close(struct live_self *self); /* also where it was never opened */
 
-/* scans: made so far. Where it was not opened, *cost is one that nobody asked for. */
-void live_self_describe(const struct live_self *self, const struct kernel *kernel, uint64_t scans,
-			struct self_cost *cost);
+/* sampler: of stacks on CPUs, may be closed; scans: made so far. Where it was not opened, *cost is
+ * one that nobody asked for. */
+void live_self_describe(const struct live_self *self, const struct kernel *kernel,
+			const struct cpu_sampler *sampler, uint64_t scans, struct self_cost *cost);
 
 #endif

@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "live_stacks.h"
+#include "live_dictionary.h"
 #include "live_state.h"
+#include "live_wakers.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/names.h"
-#include "base/text.h"
 #include "kernel/registers.h"
 #include "lookup/proc.h"
+#include "sample/waker_stack.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #define THREADS_KEPT_MAX 131072
 #define NAMES_FIRST_NS (300 * NS_PER_MS) /* that the first scan waits for names */
+#define TASK_EXITING 0x4 /* PF_EXITING, include/linux/sched.h; flags of /proc/TID/stat */
 #define THREAD_IDLE_NS (30 * NS_PER_SECOND)
 
 /* What was read of a thread since its last switch. */
@@ -20,6 +24,7 @@ struct known_stacks {
 	int64_t start_ns;
 	uint64_t sequence;
 	uint32_t user, kernel;
+	bool displaced; /* told as if it ran on */
 };
 
 void live_stacks_init(struct live_stacks *stacks, const char *proc_root, uint64_t needs,
@@ -37,129 +42,236 @@ void live_stacks_init(struct live_stacks *stacks, const char *proc_root, uint64_
 	stack_table_init(&stacks->table, &stacks->modules, stacks->names);
 	stacks->threads = (struct cache){.entry_bytes = sizeof(struct known_stacks),
 					 .entries_max = THREADS_KEPT_MAX};
+	live_wakers_init(stacks);
 }
 
-void live_stacks_clear(struct live_stacks *stacks)
+static void stacks_clear(struct live_stacks *stacks)
 {
 	if (!stacks->needs)
 		return;
 	stack_names_clear(stacks->names);
 	stack_table_clear(&stacks->table);
 	cache_done(&stacks->threads);
+	cache_done(&stacks->wakers);
+	index_clear(&stacks->waker_words);
+	stacks->wanted_count = 0;
 	unwinder_forget(&stacks->unwinder);
 	python_frames_clear(&stacks->python);
 	module_table_clear(&stacks->modules);
 	stacks->waiting_count = 0;
 	stacks->telling_count = 0;
+	stacks->listed_count = 0;
+}
+
+void live_stacks_forget(struct live *live)
+{
+	live_dictionary_give(live, true);
+	stacks_clear(&live->stacks);
 }
 
 void live_stacks_done(struct live_stacks *stacks)
 {
 	if (!stacks->needs)
 		return;
-	live_stacks_clear(stacks);
+	stacks_clear(stacks);
 	stack_names_free(stacks->names);
 	unwinder_done(&stacks->unwinder);
 	free(stacks->tellings);
+	free(stacks->listed);
+	free(stacks->wanted);
 	stacks->needs = 0;
 }
 
-static int64_t stack_hash(const struct live_stacks *stacks, uint32_t stack)
+int64_t live_stack_hash(const struct live_stacks *stacks, uint32_t stack)
 {
 	int64_t hash = stack == STACK_NONE ? ABSENT : (int64_t)stacks->table.stacks[stack].hash;
 
 	return hash == ABSENT && stack != STACK_NONE ? hash + 1 : hash;
 }
 
-static void stacks_set(struct live *live, size_t sample, uint32_t user, uint32_t kernel)
+/* The words of its stack are wanted at this scan's end, of a waker without a sample as well. */
+static void thread_note(struct live *live, int64_t tid, uint32_t user, uint32_t kernel)
+{
+	if (user != STACK_NONE)
+		stack_table_want(&live->stacks.table, user);
+	live_wakers_note(live, tid, user, kernel);
+}
+
+void live_stacks_set(struct live *live, size_t sample, uint32_t user, uint32_t kernel)
 {
 	struct live_stacks *stacks = &live->stacks;
 
-	live->samples[sample].ustack = stack_hash(stacks, user);
-	live->samples[sample].kstack = stack_hash(stacks, kernel);
+	live->samples[sample].ustack = live_stack_hash(stacks, user);
+	live->samples[sample].kstack = live_stack_hash(stacks, kernel);
+	thread_note(live, live->samples[sample].tid, user, kernel);
 	if (user == STACK_NONE && kernel == STACK_NONE)
 		return;
 	stacks->tellings = memory_grow(stacks->tellings, &stacks->telling_capacity,
 				       stacks->telling_count + 1, sizeof(*stacks->tellings));
 	stacks->tellings[stacks->telling_count++] = (struct stack_telling){sample, user, kernel};
 	if (user != STACK_NONE)
-		stack_table_want(&stacks->table, user);
+		live_dictionary_add(live, user);
+	if (kernel != STACK_NONE)
+		live_dictionary_add(live, kernel);
 }
 
 static void waiting_take(struct live *live);
 
-void live_stacks_add(struct live *live, const struct thread_state *record, size_t sample)
+static void thread_set(struct live *live, const struct stack_wait *wait, uint32_t user,
+		       uint32_t kernel)
+{
+	if (wait->sample != SAMPLE_NONE)
+		live_stacks_set(live, wait->sample, user, kernel);
+	else
+		thread_note(live, wait->record.identity.tid, user, kernel);
+}
+
+/* wait is the next one of those that wait, or takes its stacks at once. */
+static void thread_add(struct live *live, const struct stack_wait *wait)
 {
 	struct live_stacks *stacks = &live->stacks;
-	int64_t start_ns = live->samples[sample].start_ns;
-	struct stack_wait *wait = &stacks->waiting[stacks->waiting_count];
 	const struct known_stacks *known;
 	bool added;
 
-	if (!stacks->needs || record->sched.on_cpu || live->samples[sample].state == DOING_ZOMBIE)
-		return;
-	known = cache_get(&stacks->threads, record->identity.tid, live->moment.now_ns, &added);
-	if (!added && known->start_ns == start_ns &&
-	    known->sequence == record->sched.sequence_done) {
+	known = cache_get(&stacks->threads, wait->record.identity.tid, live->moment.now_ns, &added);
+	if (!added && known->displaced == wait->displaced && known->start_ns == wait->start_ns &&
+	    known->sequence == wait->record.sched.sequence_done) {
 		stacks->reused_count++;
-		stacks_set(live, sample, known->user, known->kernel);
+		thread_set(live, wait, known->user, known->kernel);
 		return;
 	}
-	*wait = (struct stack_wait){*record, sample, start_ns};
 	if (++stacks->waiting_count == ASK_MAX)
 		waiting_take(live);
 }
 
+void live_stacks_add(struct live *live, const struct thread_state *record, size_t sample)
+{
+	struct live_stacks *stacks = &live->stacks;
+	struct stack_wait *wait = &stacks->waiting[stacks->waiting_count];
+	bool running = live->samples[sample].state == DOING_ON;
+
+	if (!stacks->needs || live->samples[sample].state == DOING_ZOMBIE)
+		return;
+	/* it began to run after the moment: that is no stack of its sleep */
+	if (record->sched.on_cpu && !running) {
+		stacks->moved_count++;
+		return;
+	}
+	if (record->sched.on_cpu) {
+		live_cpu_stacks_add(live, record, sample);
+		return;
+	}
+	/* it went to sleep just after the moment: that is no stack of running */
+	if (running && task_state_doing(record->sched.state) != DOING_RQ) {
+		live->cpu_stacks.gone_count++;
+		return;
+	}
+	live_wakers_want(live, &live->samples[sample]);
+	*wait = (struct stack_wait){*record, sample, live->samples[sample].start_ns,
+				    live->samples[sample].kthread == 1, running};
+	thread_add(live, wait);
+}
+
+void live_stacks_add_other(struct live *live, const struct thread_state *record)
+{
+	struct stack_wait *wait = &live->stacks.waiting[live->stacks.waiting_count];
+	struct sample sample;
+
+	record_sample(record, &live->moment, DOING_SLEEP, &sample);
+	*wait = (struct stack_wait){*record, SAMPLE_NONE, sample.start_ns, sample.kthread == 1,
+				    false};
+	thread_add(live, wait);
+}
+
 /* Registers of a thread that the kernel's programs don't know any of: it has slept since before
  * they were there, or they can't be asked (before 5.10). /proc tells where its code and stack are;
- * the record may have some more. */
-static bool registers_from_proc(const struct live_stacks *stacks, const struct thread_state *record,
-				struct user_registers *registers)
+ * the record may have some more. 0 or -errno. */
+static int registers_from_proc(const struct live_stacks *stacks, const struct thread_state *record,
+			       struct user_registers *registers)
 {
 	struct proc_syscall call;
+	int err = proc_syscall_read(stacks->proc_root, record->identity.tgid, record->identity.tid,
+				    &call);
 
-	if (proc_syscall_read(stacks->proc_root, record->identity.tgid, record->identity.tid,
-			      &call) ||
-	    call.running || !call.sp)
-		return false;
+	if (err)
+		return err;
+	if (call.running || !call.sp)
+		return -ENODATA;
 	if (registers_there(record) &&
 	    registers_user_few((const uint64_t *)record->sched.registers, call.sp, registers) &&
 	    registers->ip == call.pc)
-		return true;
+		return 0;
 	*registers = (struct user_registers){.ip = call.pc, .sp = call.sp};
-	return true;
+	return 0;
 }
 
-static uint32_t user_read(struct live *live, uint32_t at)
+int walk_error(const struct stack_walk *walk)
+{
+	return walk->end == WALK_REFUSED ? -EPERM : walk->end == WALK_GONE ? -ESRCH : 0;
+}
+
+/* The kernel may refuse one that is on its way out, whoever asks. */
+static bool thread_is_ending(const struct live *live, const struct thread_identity *identity)
+{
+	struct proc_stat stat;
+
+	/* who is not there may be hidden (hidepid) */
+	if (proc_stat_read(PROC, identity->tgid, identity->tid, &stat))
+		return live->proc_whole;
+	return stat.flags & TASK_EXITING;
+}
+
+void live_stacks_unread(struct live *live, const struct thread_identity *identity, int user_err,
+			int kernel_err)
+{
+	struct live_stacks *stacks = &live->stacks;
+
+	if (!user_err && !kernel_err)
+		return;
+	if (user_err == -ENODATA) {
+		stacks->unknown_count++;
+		user_err = 0;
+	}
+	if ((user_err || kernel_err) && thread_is_ending(live, identity)) {
+		stacks->ended_count++;
+		return;
+	}
+	stacks->unread_count += user_err != 0;
+	stacks->kernel_refused_count += kernel_err != 0;
+}
+
+static uint32_t user_read(struct live *live, uint32_t at, int *err)
 {
 	static struct stack_walk walk;
 	struct live_stacks *stacks = &live->stacks;
 	const struct stack_wait *wait = &stacks->waiting[at];
 	const struct thread_identity *identity = &wait->record.identity;
 	const struct stack_thread thread = {identity->tgid, identity->tid, wait->start_ns,
-					    live->moment.now_ns, 0};
+					    live->moment.now_ns,
+					    identity->known >> IDENTITY_PROGRAM_SHIFT};
 	struct user_registers registers;
 
-	if (!stack_registers_get(&live->kernel.asker, &wait->record, at, &registers) &&
-	    !registers_from_proc(stacks, &wait->record, &registers)) {
-		stacks->unread_count++;
+	if (!stack_registers_get(&live->kernel.asker, &wait->record, at, &registers))
+		*err = registers_from_proc(stacks, &wait->record, &registers);
+	if (*err)
 		return STACK_NONE;
-	}
 	unwinder_walk(&stacks->unwinder, &thread, &registers, &walk);
+	*err = walk_error(&walk);
 	if (stacks->python_wanted)
 		python_frames_add(&stacks->python, &thread, &stacks->unwinder.memory, &walk);
 	return stack_of_walk(&stacks->table, &walk);
 }
 
-static uint32_t kernel_read(struct live *live, const struct stack_wait *wait)
+static uint32_t kernel_read(struct live *live, const struct stack_wait *wait, int *err)
 {
 	static struct kernel_stack kernel;
 	struct live_stacks *stacks = &live->stacks;
 
-	if (kernel_stack_read(&kernel, stacks->proc_root, wait->record.identity.tid)) {
-		stacks->kernel_refused_count++;
+	*err = kernel_stack_read(&kernel, stacks->proc_root, wait->record.identity.tid);
+	if (*err)
 		return STACK_NONE;
-	}
+	if (wait->displaced)
+		kernel_stack_resume(&kernel);
 	return stack_of_kernel(&stacks->table, &kernel);
 }
 
@@ -169,6 +281,7 @@ static void stacks_read(struct live *live, uint32_t at)
 	const struct stack_wait *wait = &stacks->waiting[at];
 	uint32_t user = STACK_NONE, kernel = STACK_NONE;
 	struct known_stacks *known;
+	int user_err = 0, kernel_err = 0;
 	bool added;
 
 	/* nothing to read of one that is on its way again */
@@ -176,20 +289,22 @@ static void stacks_read(struct live *live, uint32_t at)
 		stacks->moved_count++;
 		return;
 	}
-	if (stacks->needs & NEED_USTACK && live->samples[wait->sample].kthread != 1)
-		user = user_read(live, at);
+	if (stacks->needs & NEED_USTACK && !wait->kthread)
+		user = user_read(live, at, &user_err);
 	if (stacks->needs & NEED_KSTACK)
-		kernel = kernel_read(live, wait);
+		kernel = kernel_read(live, wait, &kernel_err);
 	if (!record_still(&live->kernel.table, &wait->record)) {
 		stacks->moved_count++;
 		return;
 	}
+	live_stacks_unread(live, &wait->record.identity, user_err, kernel_err);
 	known = cache_get(&stacks->threads, wait->record.identity.tid, live->moment.now_ns, &added);
 	known->start_ns = wait->start_ns;
 	known->sequence = wait->record.sched.sequence_done;
+	known->displaced = wait->displaced;
 	known->user = user;
 	known->kernel = kernel;
-	stacks_set(live, wait->sample, user, kernel);
+	thread_set(live, wait, user, kernel);
 }
 
 static void waiting_take(struct live *live)
@@ -208,18 +323,6 @@ static void waiting_take(struct live *live)
 	stacks->waiting_count = 0;
 }
 
-/* user;kernel */
-static const char *folded_join(const char *user, const char *kernel)
-{
-	static struct text text;
-
-	if (!user || !kernel)
-		return user ? user : kernel;
-	text_clear(&text);
-	text_add_format(&text, "%s;%s", user, kernel);
-	return name_lent(text_string(&text), text.length);
-}
-
 static void telling_tell(struct live *live, const struct stack_telling *telling)
 {
 	struct live_stacks *stacks = &live->stacks;
@@ -236,7 +339,8 @@ static void telling_tell(struct live *live, const struct stack_telling *telling)
 	sample->kfunc = kernel.function;
 	sample->kfuncs = kernel.path;
 	if (folded)
-		sample->stack = folded_join(user.folded, kernel.folded);
+		sample->stack = stack_of_halves(user.folded, kernel.folded, name_lent);
+	live_wakers_tell(live, sample);
 }
 
 /* A scan waits for names of functions for half of the time that is left over anyhow; at the start,
@@ -262,17 +366,21 @@ void live_stacks_tell(struct live *live)
 	if (!stacks->needs)
 		return;
 	waiting_take(live);
+	live_wakers_read(live);
+	waiting_take(live);
 	names_wait(live);
 	for (size_t i = 0; i < stacks->telling_count; i++)
 		telling_tell(live, &stacks->tellings[i]);
 	stacks->telling_count = 0;
 	if (live->keep_house) {
+		live_dictionary_give(live, false);
 		cache_sweep(&stacks->threads, live->moment.now_ns, THREAD_IDLE_NS);
+		cache_sweep(&stacks->wakers, live->moment.now_ns, THREAD_IDLE_NS);
 		unwinder_sweep(&stacks->unwinder, live->moment.now_ns);
 		python_frames_sweep(&stacks->python, live->moment.now_ns);
 	}
 	if (stack_table_full(&stacks->table) || stacks->modules.refused) {
-		live_stacks_clear(stacks);
+		live_stacks_forget(live);
 		stacks->modules.refused = 0;
 		stacks->clear_count++;
 	}
@@ -292,13 +400,23 @@ void live_stacks_describe(const struct live_stacks *stacks, struct source_facts 
 			      ended[WALK_DEEP] + ended[WALK_LOST] + ended[WALK_OUTSIDE] +
 				      ended[WALK_UNREAD]);
 	source_facts_miss_any(facts, "user stacks that could not be read (needs CAP_SYS_PTRACE)",
-			      stacks->unread_count + ended[WALK_GONE] + ended[WALK_REFUSED]);
+			      stacks->unread_count);
+	source_facts_miss_any(facts, "user stacks of threads whose registers were not known",
+			      stacks->unknown_count);
+	source_facts_miss_any(facts, "stacks of threads that were just ending",
+			      stacks->ended_count);
+	source_facts_miss_any(facts, "stacks in the dictionary whose names were not found in time",
+			      stacks->unnamed_count);
 	source_facts_miss_any(
 		facts,
 		"stacks of Pythons that are not 3.11 to 3.14 with a GIL, without their functions",
 		stacks->python.unknown_count);
 	source_facts_miss_any(facts, "stacks with Python functions that could not be read",
 			      stacks->python.broken_count);
+	source_facts_miss_any(facts,
+			      "user stacks of threads on a CPU that are longer than their copy "
+			      "(--stack-bytes)",
+			      ended[WALK_CUT]);
 	source_facts_miss_any(facts, "kernel stacks that could not be read (needs CAP_SYS_ADMIN)",
 			      stacks->kernel_refused_count);
 	source_facts_miss_any(facts, "files with more functions than are read", names.cut);

@@ -7,6 +7,7 @@
 #include "config.h"
 #include "kernel/kernel.h"
 #include "live_block.h"
+#include "live_cpu_stacks.h"
 #include "live_sample.h"
 #include "live_seed.h"
 #include "live_self.h"
@@ -41,6 +42,7 @@ struct live {
 	struct kernel kernel;
 	struct lookup *lookup;
 	struct live_stacks stacks;
+	struct live_cpu_stacks cpu_stacks;
 	struct live_seed seed;
 	struct totals_table totals;
 	struct dead_table dead;
