@@ -148,13 +148,13 @@ static inline void request_done(struct block_key *key)
 }
 
 #ifdef HAVE_request_cmd_flags
-static inline __u32 request_fill(struct request *from, struct block_request *request)
+static inline __u32 request_fill(struct request *from, struct block_request *request, int typed)
 {
-	__u32 flags = request_flags(from);
+	__u32 flags = request_flags(from, typed);
 
-	request->dev = request_dev(from);
+	request->dev = request_dev(from, typed);
 	request->op = flags & REQUEST_OP_MASK;
-	request->bytes = request_bytes(from);
+	request->bytes = request_bytes(from, typed);
 	return flags;
 }
 #endif

@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The driver gets a request.
  *
- * Knobs: BLOCK_ISSUE_RAW or BLOCK_ISSUE_TRACEPOINT.
+ * Knobs: BLOCK_ISSUE_TYPED, BLOCK_ISSUE_RAW or BLOCK_ISSUE_TRACEPOINT.
  */
+
+#ifdef BLOCK_ISSUE_TYPED
+#define BLOCK_ISSUE_RAW 1
+#define ISSUE_TYPED 1
+#else
+#define ISSUE_TYPED 0
+#endif
 
 #ifdef BLOCK_ISSUE_RAW
 RAW_TRACEPOINT_PROBE(block_rq_issue)
@@ -12,9 +19,9 @@ RAW_TRACEPOINT_PROBE(block_rq_issue)
 	struct block_request request = {}, *known = ts_block.lookup(&key);
 
 	if (known)
-		request.bytes = request_bytes(from);
+		request.bytes = request_bytes(from, ISSUE_TYPED);
 	else
-		request_fill(from, &request);
+		request_fill(from, &request, ISSUE_TYPED);
 	request_issued(&key, known, &request);
 	return 0;
 }

@@ -1,10 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A thread makes a request.
  *
- * Knobs: BLOCK_QUEUE_START (block_io_start: every request, before anything else happens to it),
- * BLOCK_QUEUE_INSERT (block_rq_insert: just those that a scheduler or a software queue holds; the
- * others are issued at once, by the thread that makes them) or BLOCK_QUEUE_TRACEPOINT (the same).
+ * Knobs: BLOCK_QUEUE_START_TYPED or BLOCK_QUEUE_START (block_io_start: every request, before
+ * anything else happens to it), BLOCK_QUEUE_INSERT (block_rq_insert: just those that a scheduler or
+ * a software queue holds; the others are issued at once, by the thread that makes them) or
+ * BLOCK_QUEUE_TRACEPOINT (the same).
  */
+
+#ifdef BLOCK_QUEUE_START_TYPED
+#define BLOCK_QUEUE_START 1
+#define QUEUE_TYPED 1
+#else
+#define QUEUE_TYPED 0
+#endif
 
 #ifdef BLOCK_QUEUE_START
 #define REQUEST_PREFLUSH_BIT (1u << 18) /* REQ_PREFLUSH, since 4.10 */
@@ -14,7 +22,7 @@ RAW_TRACEPOINT_PROBE(block_io_start)
 	struct request *from = (struct request *)ctx->args[0];
 	struct block_key key = {.request = (__u64)from};
 	struct block_request request = {};
-	__u32 flags = request_fill(from, &request);
+	__u32 flags = request_fill(from, &request, QUEUE_TYPED);
 
 	if (request.op == BLOCK_WRITE && !request.bytes)
 		request.op = BLOCK_FLUSH;
@@ -46,7 +54,7 @@ RAW_TRACEPOINT_PROBE(block_rq_insert)
 	struct block_key key = {.request = (__u64)from};
 	struct block_request request = {};
 
-	request_fill(from, &request);
+	request_fill(from, &request, 0);
 	request_inserted(&key, &request);
 	return 0;
 }

@@ -15,10 +15,11 @@ static inline __u32 task_tid(struct task_struct *task)
 /* Members of what a typed tracepoint hands over: plain loads, which the verifier proves. In
  * assembly, because libbcc makes a helper call of every load from a kernel pointer that it
  * recognises. */
-#define MEMBER_TYPED(to, from, of, member)    \
-	asm volatile("%0 = *(u32 *)(%1 + %2)" \
-		     : "=r"(to)               \
+#define MEMBER_OF_TYPED(type, to, from, of, member) \
+	asm volatile("%0 = *(" #type " *)(%1 + %2)" \
+		     : "=r"(to)                     \
 		     : "r"(from), "i"(__builtin_offsetof(struct of, member)))
+#define MEMBER_TYPED(to, from, of, member) MEMBER_OF_TYPED(u32, to, from, of, member)
 
 static inline __u32 task_tid_typed(struct task_struct *task)
 {
@@ -197,27 +198,34 @@ static inline void task_comm(struct task_struct *task, char *comm)
 	bpf_probe_read_kernel(comm, THREAD_COMM_SIZE, &task->comm);
 }
 
-/* Of struct request, where the plan has probes of block devices that are handed one. */
+/* Of struct request, where the plan has probes of block devices that are handed one. typed: by a
+ * typed tracepoint. */
 #ifdef HAVE_request_cmd_flags
-static inline __u32 request_flags(struct request *request)
+static inline __u32 request_flags(struct request *request, int typed)
 {
 	__u32 flags = 0;
 
-	bpf_probe_read_kernel(&flags, sizeof(flags), &request->cmd_flags);
+	if (typed)
+		MEMBER_TYPED(flags, request, request, cmd_flags);
+	else
+		bpf_probe_read_kernel(&flags, sizeof(flags), &request->cmd_flags);
 	return flags;
 }
 
-static inline __u32 request_bytes(struct request *request)
+static inline __u32 request_bytes(struct request *request, int typed)
 {
 	__u32 bytes = 0;
 
-	bpf_probe_read_kernel(&bytes, sizeof(bytes), &request->__data_len);
+	if (typed)
+		MEMBER_TYPED(bytes, request, request, __data_len);
+	else
+		bpf_probe_read_kernel(&bytes, sizeof(bytes), &request->__data_len);
 	return bytes;
 }
 
 /* `rq_disk` until 5.16; the queue's `disk` from 5.14 on. 0: no disk, as of commands to a SCSI
  * controller. */
-static inline __u32 request_dev(struct request *request)
+static inline __u32 request_dev(struct request *request, int typed)
 {
 	struct gendisk *disk = 0;
 	__u32 major = 0, minor = 0;
@@ -225,6 +233,13 @@ static inline __u32 request_dev(struct request *request)
 #ifdef HAVE_request_queue_disk
 	struct request_queue *queue = 0;
 
+	if (typed) {
+		MEMBER_OF_TYPED(u64, queue, request, request, q);
+		MEMBER_OF_TYPED(u64, disk, queue, request_queue, disk);
+		MEMBER_TYPED(major, disk, gendisk, major);
+		MEMBER_TYPED(minor, disk, gendisk, first_minor);
+		return major << 20 | minor;
+	}
 	bpf_probe_read_kernel(&queue, sizeof(queue), &request->q);
 	bpf_probe_read_kernel(&disk, sizeof(disk), &queue->disk);
 #else

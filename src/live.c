@@ -252,6 +252,8 @@ void live_kernel_options(const struct config *config, uint64_t needs,
 		.share = config->share,
 		.attach = config->attach,
 	};
+	if (options->groups >> GROUP_BLOCK_DONE & 1) /* where there is one */
+		options->groups |= 1u << GROUP_BLOCK_MERGE;
 }
 
 static void chosen_describe(const struct config *config, const struct kernel *kernel,

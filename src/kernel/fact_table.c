@@ -62,6 +62,12 @@ const struct fact_row fact_rows[FACT_COUNT] = {
 	[FACT_BLOCK_IO_START] = {"block_io_start",
 				 "the tracepoint block_io_start, which tells who makes a request",
 				 FACT_SINCE(6, 5), NULL, try_block_io_start},
+	[FACT_TYPED_BLOCK_IO_START] = {"typed_block_start",
+				       "the same with types (needs typed_tracepoint)",
+				       FACT_SINCE(6, 5), NULL, try_typed_block_io_start},
+	[FACT_BLOCK_MERGE] = {"block_rq_merge",
+			      "the tracepoint block_rq_merge: a request becomes part of another",
+			      FACT_SINCE(5, 9), NULL, try_block_merge},
 	[FACT_BLOCK_QUEUE_ARGUMENT] =
 		{"block_queue_arg",
 		 "block tracepoints hand over a queue before the request (until 5.10)",
@@ -102,8 +108,12 @@ static void fact_take_away(struct facts *facts, int fact)
 {
 	if (fact == FACT_BTF || fact == FACT_RAW_TRACEPOINT) /* it is one, with types */
 		fact_take_away(facts, FACT_TYPED_TRACEPOINT);
-	if (fact == FACT_RAW_TRACEPOINT)
+	if (fact == FACT_RAW_TRACEPOINT) {
 		fact_take_away(facts, FACT_BLOCK_IO_START);
+		fact_take_away(facts, FACT_BLOCK_MERGE);
+	}
+	if (fact == FACT_TYPED_TRACEPOINT || fact == FACT_BLOCK_IO_START)
+		fact_take_away(facts, FACT_TYPED_BLOCK_IO_START);
 	if (fact == FACT_THREAD_SLOTS) /* that is how they are asked for */
 		fact_take_away(facts, FACT_ASK_REGISTERS);
 	facts->state[fact] = FACT_TAKEN_AWAY;

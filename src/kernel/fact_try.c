@@ -70,12 +70,12 @@ int try_raw_tracepoint(char *why)
 	return 0;
 }
 
-int try_typed_tracepoint(char *why)
+static int try_typed(const char *event, char *why)
 {
-	int btf_id = btf_tracepoint_id("sched_switch"), program;
+	int btf_id = btf_tracepoint_id(event), program;
 
 	if (btf_id < 0) {
-		snprintf(why, FACT_WHY_SIZE, "%s does not tell of sched_switch", KERNEL_BTF_PATH);
+		snprintf(why, FACT_WHY_SIZE, "%s does not tell of %s", KERNEL_BTF_PATH, event);
 		return btf_id;
 	}
 	program = bpf_call_load_typed("trial", nothing, PROGRAM_LENGTH(nothing), btf_id, NULL, 0);
@@ -83,6 +83,16 @@ int try_typed_tracepoint(char *why)
 		return said(why, program, "loading a program");
 	close(program);
 	return 0;
+}
+
+int try_typed_tracepoint(char *why)
+{
+	return try_typed("sched_switch", why);
+}
+
+int try_typed_block_io_start(char *why)
+{
+	return try_typed("block_io_start", why);
 }
 
 /* Opens the event on a CPU and has it run a program. */
@@ -424,6 +434,11 @@ static int try_argument(const char *event, int argument, char *why)
 int try_block_io_start(char *why)
 {
 	return try_argument("block_io_start", 0, why);
+}
+
+int try_block_merge(char *why)
+{
+	return try_argument("block_rq_merge", 0, why);
 }
 
 int try_block_queue_argument(char *why)

@@ -24,6 +24,8 @@ int try_long_program(char *why);
 int try_bpf_stats(char *why);
 int try_pinned_links(char *why);
 int try_block_io_start(char *why);
+int try_typed_block_io_start(char *why);
+int try_block_merge(char *why);
 int try_block_queue_argument(char *why);
 int try_btf(char *why);
 int try_kheaders(char *why);

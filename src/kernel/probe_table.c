@@ -27,6 +27,8 @@ const struct probe_group_row probe_group_rows[GROUP_COUNT] = {
 	[GROUP_BLOCK_QUEUE] = {"block queue", "how long requests were queued", false, FIELDS_BLOCK},
 	[GROUP_BLOCK_ISSUE] = {"block issue", "requests to block devices", false, FIELDS_BLOCK},
 	[GROUP_BLOCK_DONE] = {"block done", "requests to block devices", false, FIELDS_BLOCK},
+	[GROUP_BLOCK_MERGE] = {"block merge", "that a request is part of another one by now", false,
+			       0},
 };
 
 #define TYPED PROBE_TYPED_TRACEPOINT
@@ -89,6 +91,8 @@ const struct probe_row probe_rows[] = {
 	{"user_stack", PROBE_LOOK, GROUP_STACK, FACT_ASK_REGISTERS, NULL,
 	 "demand", "ts_ask_stack"},
 
+	{"block_queue", TYPED, GROUP_BLOCK_QUEUE, FACT_TYPED_BLOCK_IO_START,
+	 "BLOCK_QUEUE_START_TYPED", "block_io_start", "raw_tracepoint__block_io_start"},
 	{"block_queue", RAW, GROUP_BLOCK_QUEUE, FACT_BLOCK_IO_START, "BLOCK_QUEUE_START",
 	 "block_io_start", "raw_tracepoint__block_io_start"},
 	{"block_queue", RAW, GROUP_BLOCK_QUEUE, FACT_RAW_TRACEPOINT, "BLOCK_QUEUE_INSERT",
@@ -96,15 +100,22 @@ const struct probe_row probe_rows[] = {
 	{"block_queue", TRACE, GROUP_BLOCK_QUEUE, FACT_TRACEPOINT, "BLOCK_QUEUE_TRACEPOINT",
 	 "block:block_rq_insert", "tracepoint__block__block_rq_insert"},
 
+	{"block_issue", TYPED, GROUP_BLOCK_ISSUE, FACT_TYPED_TRACEPOINT, "BLOCK_ISSUE_TYPED",
+	 "block_rq_issue", "raw_tracepoint__block_rq_issue"},
 	{"block_issue", RAW, GROUP_BLOCK_ISSUE, FACT_RAW_TRACEPOINT, "BLOCK_ISSUE_RAW",
 	 "block_rq_issue", "raw_tracepoint__block_rq_issue"},
 	{"block_issue", TRACE, GROUP_BLOCK_ISSUE, FACT_TRACEPOINT, "BLOCK_ISSUE_TRACEPOINT",
 	 "block:block_rq_issue", "tracepoint__block__block_rq_issue"},
 
+	{"block_done", TYPED, GROUP_BLOCK_DONE, FACT_TYPED_TRACEPOINT, "BLOCK_DONE_TYPED",
+	 "block_rq_complete", "raw_tracepoint__block_rq_complete"},
 	{"block_done", RAW, GROUP_BLOCK_DONE, FACT_RAW_TRACEPOINT, "BLOCK_DONE_RAW",
 	 "block_rq_complete", "raw_tracepoint__block_rq_complete"},
 	{"block_done", TRACE, GROUP_BLOCK_DONE, FACT_TRACEPOINT, "BLOCK_DONE_TRACEPOINT",
 	 "block:block_rq_complete", "tracepoint__block__block_rq_complete"},
+
+	{"block_merge", RAW, GROUP_BLOCK_MERGE, FACT_BLOCK_MERGE, NULL,
+	 "block_rq_merge", "raw_tracepoint__block_rq_merge"},
 };
 /* clang-format on */
 

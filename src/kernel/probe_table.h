@@ -32,7 +32,8 @@ enum probe_group {
 	GROUP_STACK,	   /* registers for walks of user stacks */
 	GROUP_BLOCK_QUEUE, /* requests to block devices when a thread makes them, */
 	GROUP_BLOCK_ISSUE, /* when the driver gets them, */
-	GROUP_BLOCK_DONE,  /* and when they are completed */
+	GROUP_BLOCK_DONE,  /* when they are completed, */
+	GROUP_BLOCK_MERGE, /* and when they become part of others */
 	GROUP_COUNT,
 };
 
