@@ -372,3 +372,17 @@ const char *text_nearest(const char *word, const char *(*next)(void *from, size_
 	}
 	return nearest;
 }
+
+bool text_next_name(struct text *name, const char **names)
+{
+	const char *at = *names;
+	size_t length;
+
+	if (!at)
+		return false;
+	length = strcspn(at, ",");
+	text_clear(name);
+	text_add(name, at, length);
+	*names = at[length] ? at + length + 1 : NULL;
+	return true;
+}

@@ -71,6 +71,10 @@ size_t text_width(const char *string);
 /* Bytes of string that fit into that many columns; never part of a character. */
 size_t text_fit(const char *string, size_t columns);
 
+/* Takes the next of names between commas, which may be empty, into name; *names is what follows,
+ * NULL behind the last one. False: there is none. */
+bool text_next_name(struct text *name, const char **names);
+
 /* The candidate most like word (fewest edits, in reach of a typing slip), or NULL. next yields the
  * candidates, NULL at the end. */
 const char *text_nearest(const char *word, const char *(*next)(void *from, size_t at), void *from);

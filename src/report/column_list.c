@@ -97,16 +97,8 @@ int column_list_add(struct column_list *list, const char *names, bool grouped, s
 	struct text name = {0};
 	int err = 0;
 
-	for (;;) {
-		size_t length = strcspn(names, ",");
-
-		text_clear(&name);
-		text_add(&name, names, length);
+	while (!err && text_next_name(&name, &names))
 		err = column_add(&longer, text_string(&name), grouped, e);
-		if (err || !names[length])
-			break;
-		names += length + 1;
-	}
 	text_done(&name);
 	if (!err)
 		*list = longer;

@@ -187,6 +187,24 @@ static void nearest(void **state)
 	assert_null(text_nearest(long_word, word_at, words));
 }
 
+static void names_between_commas(void **state)
+{
+	const char *names = "one,,two,";
+	struct text name = {0};
+
+	(void)state;
+	assert_true(text_next_name(&name, &names));
+	assert_string_equal(text_string(&name), "one");
+	assert_true(text_next_name(&name, &names));
+	assert_string_equal(text_string(&name), "");
+	assert_true(text_next_name(&name, &names));
+	assert_string_equal(text_string(&name), "two");
+	assert_true(text_next_name(&name, &names));
+	assert_string_equal(text_string(&name), "");
+	assert_false(text_next_name(&name, &names));
+	text_done(&name);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -210,6 +228,7 @@ int main(void)
 		cmocka_unit_test(widths),
 
 		cmocka_unit_test(nearest),
+		cmocka_unit_test(names_between_commas),
 
 	};
 
