@@ -63,17 +63,34 @@ static inline bool cell_add_plain(struct text *out, const struct column *column,
 	return true;
 }
 
-/* Adds a value that is there; quote adds text that is not plain, in its format's own quotes. */
+/* In quotes, with the sign `escape` before each of those in `escaped`. */
+static inline void cell_add_escaped(struct text *out, const char *string, const char *escaped,
+				    char escape)
+{
+	text_add_char(out, '"');
+	for (;;) {
+		size_t plain = strcspn(string, escaped);
+
+		text_add(out, string, plain);
+		string += plain;
+		if (!*string)
+			break;
+		text_add_char(out, escape);
+		text_add_char(out, *string++);
+	}
+	text_add_char(out, '"');
+}
+
+/* Adds a value that is there; what is to be escaped in text, as cell_add_escaped(). */
 static inline void cell_add_value(struct text *out, const struct column *column, union value value,
-				  struct text *room,
-				  void (*quote)(struct text *out, const char *string))
+				  struct text *room, const char *escaped, char escape)
 {
 	if (!column_is_text(column)) {
 		value_add(out, column, value);
 	} else if (!cell_add_plain(out, column, value)) {
 		text_clear(room);
 		value_add(room, column, value);
-		quote(out, text_string(room));
+		cell_add_escaped(out, text_string(room), escaped, escape);
 	}
 }
 

@@ -5,8 +5,6 @@
 #include "report/renderer.h"
 #include "report/value.h"
 
-#include <string.h>
-
 static void csv_begin(struct text *out, const struct column_list *list)
 {
 	for (size_t i = 0; i < list->count; i++) {
@@ -17,22 +15,6 @@ static void csv_begin(struct text *out, const struct column_list *list)
 	text_add_char(out, '\n');
 }
 
-static void csv_add_text(struct text *out, const char *string)
-{
-	text_add_char(out, '"');
-	for (;;) {
-		size_t plain = strcspn(string, "\"");
-
-		text_add(out, string, plain);
-		string += plain;
-		if (!*string)
-			break;
-		text_add(out, "\"\"", 2);
-		string++;
-	}
-	text_add_char(out, '"');
-}
-
 static inline void csv_add_cell(struct text *out, const struct column *column, union value value,
 				bool first, struct text *room)
 {
@@ -40,7 +22,7 @@ static inline void csv_add_cell(struct text *out, const struct column *column, u
 		text_add_char(out, ',');
 	if (value_is_absent(column, value))
 		return;
-	cell_add_value(out, column, value, room, csv_add_text);
+	cell_add_value(out, column, value, room, "\"", '"');
 }
 
 static void csv_add(struct text *out, const struct page *page)

@@ -4,26 +4,8 @@
 #include "report/renderer.h"
 #include "report/value.h"
 
-#include <string.h>
-
-/* string went through text_add_printable(), so that quotes and backslashes are all there is to
+/* Text went through text_add_printable(), so that quotes and backslashes are all there is to
  * escape (RFC 8259, 7). */
-static void json_add_text(struct text *out, const char *string)
-{
-	text_add_char(out, '"');
-	for (;;) {
-		size_t plain = strcspn(string, "\"\\");
-
-		text_add(out, string, plain);
-		string += plain;
-		if (!*string)
-			break;
-		text_add_char(out, '\\');
-		text_add_char(out, *string++);
-	}
-	text_add_char(out, '"');
-}
-
 static inline void json_add_cell(struct text *out, const struct column *column, union value value,
 				 bool first, struct text *room)
 {
@@ -34,7 +16,7 @@ static inline void json_add_cell(struct text *out, const struct column *column, 
 		text_add_string(out, "null");
 		return;
 	}
-	cell_add_value(out, column, value, room, json_add_text);
+	cell_add_value(out, column, value, room, "\"\\", '\\');
 }
 
 static void json_add(struct text *out, const struct page *page)
