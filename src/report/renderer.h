@@ -14,6 +14,8 @@
 #include "sample/source.h"
 
 struct distribution_table;
+struct stack_lines;
+struct event_list;
 
 struct page {
 	const struct grid *grid;
@@ -21,11 +23,14 @@ struct page {
 	const struct source_facts *facts; /* of a grouped page: since the page before it */
 	/* of a grouped page, what --trace measured; NULL: nothing was asked for */
 	struct distribution_table *distributions;
-	const char *recording; /* what is replayed; NULL: live */
-	const char *command;   /* as it was typed; NULL: not known */
-	size_t root_count;     /* columns before renderer->behind */
-	size_t width;	       /* no line is longer; 0: any length */
-	size_t row_limit;      /* rows shown; 0: all */
+	const struct stack_lines *stacks; /* the same of --stacks */
+	const char *recording;		  /* what is replayed; NULL: live */
+	const char *command;		  /* as it was typed; NULL: not known */
+	size_t root_count;		  /* columns before renderer->behind */
+	size_t width;			  /* no line is longer; 0: any length */
+	size_t row_limit;		  /* rows shown; 0: all */
+	struct event_list *events; /* of a grouped page, what --slower told; NULL: not asked for, */
+	int64_t slower_ms;	   /* that each of them took at least */
 	bool colour;
 };
 
@@ -55,6 +60,8 @@ void missed_add(struct text *out, const struct source_missed *missed);
 void absent_add(struct text *out, const struct column_list *list,
 		const struct source_absent *absent);
 
+#define ABSENT_TEXT "-" /* in reports */
+
 /* What reports are made of. A line, broken at spaces where it is wider than the page: */
 void page_add_wrapped(struct text *out, const struct page *page, const char *line);
 /* host and times; scans and rate; columns that the host lacks, and what was missed, if anything: */
@@ -64,8 +71,13 @@ void page_add_absent(struct text *out, const struct page *page);
 void page_add_missed(struct text *out, const struct page *page);
 /* the titles and the first rows of the page's grid: */
 void page_add_table(struct text *out, const struct page *page, size_t rows);
+/* what --stacks tells of a row of that grid, and in the foot: */
+void page_add_stacks(struct text *out, const struct page *page, size_t row);
+void page_add_stacks_foot(struct text *out, const struct page *page);
 /* the distributions, for each kind of trace a table and bars: */
 void page_add_distributions(struct text *out, const struct page *page);
+/* single events, longest first; */
+void page_add_events(struct text *out, const struct page *page);
 /* what tsnap itself costs, where page->facts->self was asked for. */
 void page_add_self(struct text *out, const struct page *page);
 

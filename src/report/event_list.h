@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Single events that --trace told, each as a row: of one page, in bounded memory.
+ */
+#ifndef TSNAP_REPORT_EVENT_LIST_H
+#define TSNAP_REPORT_EVENT_LIST_H
+
+#include "report/column_list.h"
+#include "report/grid.h"
+#include "sample/trace_kind.h"
+
+#define EVENTS_KEPT_MAX 65536
+/* where the user chooses none */
+#define EVENT_COLUMNS_DEFAULT "tid,pid,user,comm"
+#define EVENT_COLUMNS_SLOW "state,syscall,errno,fd,filename"
+
+struct event {
+	const char *trace;
+	int64_t duration_ns;
+	struct sample who; /* time_us: when it ended */
+};
+
+/* Zeroed is an empty one without columns: nobody asked for events. */
+struct event_list {
+	struct column_list list;  /* all columns of a row */
+	struct column_list shown; /* of the last grid for people */
+	struct event *items;
+	size_t count, capacity;
+	int64_t refused;      /* that did not fit since the list was cleared, */
+	int64_t refused_ever; /* and at all */
+};
+
+/* keys, more (or NULL): names of columns; those that are keys of samples are taken. 0, or -EINVAL
+ * with a usage error. */
+int event_list_init(struct event_list *events, const char *keys, const char *more, struct error *e);
+/* What the columns need of a sample, NEED_*. */
+uint64_t event_list_needs(const struct event_list *events);
+void event_list_add(struct event_list *events, const struct trace_kind *kind,
+		    const struct sample *who, int64_t duration_ns);
+/* For people: what took longest first, without columns that all rows lack. */
+void event_grid_fill(struct event_list *events, struct grid *grid);
+/* For machines: as they came, always with all columns. */
+void event_rows_fill(const struct event_list *events, struct grid *grid);
+void event_list_clear(struct event_list *events);
+void event_list_done(struct event_list *events);
+
+#endif

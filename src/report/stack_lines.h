@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The most frequent stacks of each line of a report (--stacks): samples grouped by the report's
+ * keys and their stack, in bounded memory, and found again by the keys of a line.
+ */
+#ifndef TSNAP_REPORT_STACK_LINES_H
+#define TSNAP_REPORT_STACK_LINES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/index.h"
+#include "report/grid.h"
+
+#define STACK_LINE_NONE SIZE_MAX
+
+/* Zeroed is one that nobody asked for: it takes nothing and tells nothing. */
+struct stack_lines {
+	size_t most; /* stacks told of a line */
+	bool wakers;
+	struct column_list list; /* the report's keys, and what is told of a stack */
+	size_t key_count;
+	struct group_table groups;
+	struct grid grid;      /* of the groups, most samples first */
+	const struct grid *of; /* the report that they were filled for */
+	struct index first;    /* hash of a line's keys to a row of grid, plus one */
+	uint32_t *next;	       /* another row of equal hash, plus one */
+	size_t next_capacity;
+	int64_t samples, known; /* of all; those with a stack */
+};
+
+/* list: the report's columns, which need not outlive it. wakers: stacks with those of their wakers.
+ */
+void stack_lines_init(struct stack_lines *lines, size_t most, const struct column_list *list,
+		      bool wakers);
+/* What that needs of a sample, enum sample_needs. */
+uint64_t stack_lines_needs(const struct stack_lines *lines);
+void stack_lines_add(struct stack_lines *lines, const struct sample *sample);
+/* Ready for the lines of that report; valid until the next one is filled. */
+void stack_lines_fill(struct stack_lines *lines, const struct grid *report,
+		      const struct tally *tally);
+void stack_lines_clear(struct stack_lines *lines);
+void stack_lines_done(struct stack_lines *lines);
+
+/* The stacks of a line of the report, most samples first: after the one before, at first
+ * STACK_LINE_NONE, which also ends them. */
+size_t stack_lines_next(const struct stack_lines *lines, size_t line, size_t before);
+/* Its frames as in the column stack, NULL where it has none; who woke it; and its samples. */
+const char *stack_line_frames(const struct stack_lines *lines, size_t stack);
+const char *stack_line_waker_stack(const struct stack_lines *lines, size_t stack);
+const char *stack_line_waker_comm(const struct stack_lines *lines, size_t stack);
+int64_t stack_line_samples(const struct stack_lines *lines, size_t stack);
+
+#endif

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The stacks of a report's lines: found again by the line's keys, in order, and counted. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/names.h"
+#include "report/stack_lines.h"
+#include "unit.h"
+
+static struct sample sample_of(const char *comm, int64_t tid, const char *stack)
+{
+	struct sample sample = sample_absent;
+
+	sample.time_us = 1;
+	sample.weight_us = 1000;
+	sample.state = DOING_ON;
+	sample.comm = name_of_string(comm);
+	sample.tid = tid;
+	sample.stack = name_of_string(stack);
+	return sample;
+}
+
+/* "a 2, b 1" of a line */
+static void expect_line(const struct stack_lines *lines, size_t line, const char *expected)
+{
+	struct text text = {0};
+
+	for (size_t at = STACK_LINE_NONE;
+	     (at = stack_lines_next(lines, line, at)) != STACK_LINE_NONE;) {
+		const char *frames = stack_line_frames(lines, at);
+
+		text_add_format(&text, "%s%s %lld", text.length ? ", " : "", frames ? frames : "-",
+				(long long)stack_line_samples(lines, at));
+	}
+	assert_string_equal(text_string(&text), expected);
+	text_done(&text);
+}
+
+static void stacks_are_those_of_their_line(void **state)
+{
+	static const struct {
+		const char *comm;
+		int64_t tid;
+		const char *stack;
+	} samples[] = {
+		{"x", 1, "a"}, {"x", 1, "b"}, {"x", 2, "b"},  {"x", 1, NULL},
+		{"y", 1, "a"}, {"x", 1, "b"}, {NULL, 1, "a"},
+	};
+	struct column_list list = {.count = 0};
+	struct stack_lines lines;
+	struct group_table groups;
+	struct grid report = {0};
+	struct tally tally = {.scans = 1, .samples = 7};
+	struct error e = {0};
+
+	(void)state;
+	assert_int_equal(column_list_add(&list, "samples,comm,share,tid", true, &e), 0);
+	group_table_init(&groups, &list);
+	stack_lines_init(&lines, 3, &list, false);
+	assert_true(stack_lines_needs(&lines) & NEED_STACK);
+	for (int interval = 0; interval < 2; interval++) {
+		for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
+			struct sample sample =
+				sample_of(samples[i].comm, samples[i].tid, samples[i].stack);
+
+			group_table_add(&groups, &sample);
+			stack_lines_add(&lines, &sample);
+		}
+		grid_fill_groups(&report, &groups, &tally);
+		stack_lines_fill(&lines, &report, &tally);
+		assert_int_equal(report.row_count, 4);
+		expect_line(&lines, 0, "b 2, - 1, a 1");
+		expect_line(&lines, 1, "a 1"); /* without a name: absent is the first */
+		expect_line(&lines, 2, "b 1");
+		expect_line(&lines, 3, "a 1");
+		assert_int_equal(lines.samples, 7);
+		assert_int_equal(lines.known, 6);
+		group_table_clear(&groups);
+		stack_lines_clear(&lines);
+	}
+	stack_lines_done(&lines);
+	group_table_done(&groups);
+	grid_done(&report);
+	names_clear();
+}
+
+static void nothing_asked_is_nothing(void **state)
+{
+	struct sample sample = sample_of("x", 1, "a");
+	struct column_list list = {.count = 0};
+	struct stack_lines lines;
+
+	(void)state;
+	stack_lines_init(&lines, 0, &list, false);
+	stack_lines_add(&lines, &sample);
+	assert_int_equal(lines.samples, 0);
+	assert_int_equal(stack_lines_needs(&lines), 0);
+	stack_lines_clear(&lines);
+	stack_lines_done(&lines);
+	names_clear();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(stacks_are_those_of_their_line),
+		cmocka_unit_test(nothing_asked_is_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
