@@ -12,11 +12,9 @@
 
 #include "workload.h"
 
-#define NS_PER_MS 1000000ll
-
 static void spin(void *cpu)
 {
-	pin_cpu(*(long *)cpu);
+	pin_thread(0, *(long *)cpu);
 	for (;;)
 		__asm__ volatile("" ::: "memory");
 }
@@ -57,7 +55,7 @@ static void spin_kernel(void *cpu)
 
 	if (fd < 0)
 		die("/dev/zero");
-	pin_cpu(*(long *)cpu);
+	pin_thread(0, *(long *)cpu);
 	for (;;)
 		if (read(fd, buffer, sizeof(buffer)) < 0)
 			die("read");
@@ -89,7 +87,7 @@ static void play(void *data)
 	struct player *player = data;
 	char ball = 0;
 
-	pin_cpu(player->cpu);
+	pin_thread(0, player->cpu);
 	if (player->serves && write(player->to, &ball, 1) != 1)
 		die("write");
 	while (read(player->from, &ball, 1) == 1 && write(player->to, &ball, 1) == 1)
@@ -126,7 +124,7 @@ static void pingpong_run(void)
  * the same CPU, both kinds of switches, D (parent of vfork) and S. */
 struct burst {
 	long cpu, cpu_ms, naps, nap_ms, waits, disk_ms, sleep_ms;
-	int go[2], rival_go[2], end[2];
+	struct worker rival;
 	volatile bool rival_stop;
 	int64_t cpu_ns, disk_ns, sleep_ns;
 };
@@ -134,12 +132,9 @@ struct burst {
 static void rival(void *data)
 {
 	struct burst *burst = data;
-	char c;
 
-	pin_cpu(burst->cpu);
-	while (read(burst->rival_go[0], &c, 1) == 1)
-		while (!burst->rival_stop)
-			;
+	while (!burst->rival_stop)
+		;
 }
 
 /* On a word that nobody changes. */
@@ -165,12 +160,12 @@ static void burst_disk(struct burst *burst)
 	waitpid(pid, NULL, 0);
 }
 
-static void burst_work(struct burst *burst)
+static void burst_work(void *data)
 {
 	int64_t start_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID), nap_ns;
+	struct burst *burst = data;
 
-	if (write(burst->rival_go[1], "", 1) != 1)
-		die("write");
+	worker_go(&burst->rival);
 	while (clock_ns(CLOCK_THREAD_CPUTIME_ID) - start_ns < burst->cpu_ms * NS_PER_MS)
 		;
 	burst->rival_stop = true;
@@ -185,19 +180,6 @@ static void burst_work(struct burst *burst)
 	burst->cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - start_ns;
 }
 
-static void burst_main(void *data)
-{
-	struct burst *burst = data;
-	char c;
-
-	pin_cpu(burst->cpu);
-	while (read(burst->go[0], &c, 1) == 1) {
-		burst_work(burst);
-		if (write(burst->end[1], "", 1) != 1)
-			die("write");
-	}
-}
-
 static void burst_run(void)
 {
 	struct burst burst = {
@@ -209,25 +191,21 @@ static void burst_run(void)
 		.disk_ms = option_number("disk_ms", 150),
 		.sleep_ms = option_number("sleep_ms", 100),
 	};
-	struct subject one, two;
+	struct worker one;
 	char text[64];
 
-	make_pipe(burst.go);
-	make_pipe(burst.rival_go);
-	make_pipe(burst.end);
-	subject_start(&one, "burst", burst_main, &burst);
-	subject_start(&two, "rival", rival, &burst);
-	await_state(getpid(), one.tid, "S", SYS_read);
-	await_state(getpid(), two.tid, "S", SYS_read);
-	ready_begin(one.tid, getpid());
-	line_add("tid2", "%d", two.tid);
+	worker_start(&one, "burst", burst_work, &burst);
+	worker_start(&burst.rival, "rival", rival, &burst);
+	pin_thread(one.subject.tid, burst.cpu);
+	pin_thread(burst.rival.subject.tid, burst.cpu);
+	ready_begin(one.subject.tid, getpid());
+	line_add("tid2", "%d", burst.rival.subject.tid);
 	line_end();
 	while (hold_line(text, sizeof(text))) {
 		burst.rival_stop = false;
-		if (write(burst.go[1], "", 1) != 1 || read(burst.end[0], text, 1) != 1)
-			die("burst");
-		await_state(getpid(), one.tid, "S", SYS_read);
-		await_state(getpid(), two.tid, "S", SYS_read);
+		worker_go(&one);
+		worker_await(&one);
+		worker_await(&burst.rival);
 		line_begin("done");
 		line_add("cpu_ns", "%lld", (long long)burst.cpu_ns);
 		line_add("disk_ns", "%lld", (long long)burst.disk_ns);

@@ -189,12 +189,21 @@ static void exit_storm_run(void)
 	}
 }
 
+/* Names are those of one run: others on this host may do the same. */
+static void name_set(const char *suffix)
+{
+	char name[16];
+
+	snprintf(name, sizeof(name), "%s%s", option_text("as", "brief"), suffix);
+	prctl(PR_SET_NAME, name);
+}
+
 /* Uses so much CPU time in a process of its own, sleeps, and ends; under a name of its own. */
 static void brief_run(void)
 {
 	int64_t cpu_ns = option_number("us", 0) * 1000, sleep_us = option_number("sleep_us", 0);
 
-	prctl(PR_SET_NAME, "brief");
+	name_set("");
 	while (clock_ns(CLOCK_PROCESS_CPUTIME_ID) < cpu_ns)
 		;
 	if (sleep_us)
@@ -202,11 +211,12 @@ static void brief_run(void)
 	_exit(0);
 }
 
-static int64_t children_cpu_us(void)
+/* Of this process, or of its children that have ended: RUSAGE_x. */
+static int64_t cpu_us_of(int who)
 {
 	struct rusage usage;
 
-	if (getrusage(RUSAGE_CHILDREN, &usage))
+	if (getrusage(who, &usage))
 		die("getrusage");
 	return (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000ll +
 	       usage.ru_utime.tv_usec + usage.ru_stime.tv_usec;
@@ -214,7 +224,7 @@ static int64_t children_cpu_us(void)
 
 static void brief_start(const char *path)
 {
-	char us[64], sleep_us[64];
+	char us[64], sleep_us[64], as[64];
 	pid_t pid = fork();
 
 	if (pid < 0)
@@ -223,7 +233,8 @@ static void brief_start(const char *path)
 		return;
 	snprintf(us, sizeof(us), "us=%ld", option_number("us", 0));
 	snprintf(sleep_us, sizeof(sleep_us), "sleep_us=%ld", option_number("sleep_us", 0));
-	execl(path, path, "brief", us, sleep_us, (char *)NULL);
+	snprintf(as, sizeof(as), "as=%s", option_text("as", "brief"));
+	execl(option_text("program", path), path, "brief", us, sleep_us, as, (char *)NULL);
 	_exit(1);
 }
 
@@ -235,11 +246,11 @@ static void births_run(void)
 	if (n < 0)
 		die("readlink");
 	path[n] = 0;
-	prctl(PR_SET_NAME, "brief_parent");
+	name_set("_parent");
 	ready_begin(getpid(), getpid());
 	line_end();
 	while (hold_line(text, sizeof(text))) {
-		int64_t before_us = children_cpu_us();
+		int64_t before_us = cpu_us_of(RUSAGE_CHILDREN), own_us = cpu_us_of(RUSAGE_SELF);
 		long count = atol(text), failed = 0;
 		int status;
 
@@ -253,7 +264,8 @@ static void births_run(void)
 		if (failed)
 			die("a child failed");
 		line_begin("done");
-		line_add("cpu_us", "%lld", (long long)(children_cpu_us() - before_us));
+		line_add("cpu_us", "%lld", (long long)(cpu_us_of(RUSAGE_CHILDREN) - before_us));
+		line_add("own_us", "%lld", (long long)(cpu_us_of(RUSAGE_SELF) - own_us));
 		line_end();
 	}
 }
@@ -305,9 +317,12 @@ static void hostile_comm_run(void)
 const struct workload crowd_workloads[] = {
 	{"many", "threads=N pairs=N period_us=N",
 	 "sleeping threads, and pairs that wake each other", many_run},
-	{"brief", "us= sleep_us=", "what births makes: us of CPU time, then a sleep", brief_run},
-	{"births", "us= sleep_us=",
-	 "a line with a number: so many short processes, which execute a program", births_run},
+	{"brief", "us= sleep_us= as=", "what births makes: us of CPU time, then a sleep",
+	 brief_run},
+	{"births", "us= sleep_us= as= program=",
+	 "a line with a number: so many short processes called `as`, which execute `program`, a "
+	 "link",
+	 births_run},
 	{"exit_storm", "", "a line with milliseconds: forks and threads that end at once",
 	 exit_storm_run},
 	{"hostile_comm", "", "threads with hostile names", hostile_comm_run},

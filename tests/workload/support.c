@@ -17,6 +17,7 @@
 #include "workload.h"
 
 #define NS_PER_S 1000000000ll
+#define DESCRIPTORS_MOST 65536
 #define AWAIT_S 60 /* a guest in software emulation is slow */
 #define CHILDREN_MAX 256
 
@@ -50,7 +51,7 @@ void make_pipe(int fds[2])
 		die("pipe");
 }
 
-void pin_cpu(long cpu)
+void pin_thread(pid_t tid, long cpu)
 {
 	cpu_set_t set;
 
@@ -58,7 +59,7 @@ void pin_cpu(long cpu)
 		return;
 	CPU_ZERO(&set);
 	CPU_SET((size_t)cpu, &set);
-	if (sched_setaffinity(0, sizeof(set), &set))
+	if (sched_setaffinity(tid, sizeof(set), &set))
 		die("pin to a CPU");
 }
 
@@ -163,12 +164,51 @@ void await_state(pid_t pid, pid_t tid, const char *letters, long nr)
 	}
 }
 
+static void worker_main(void *data)
+{
+	struct worker *worker = data;
+	char c;
+
+	while (read(worker->go[0], &c, 1) == 1) {
+		worker->work(worker->data);
+		if (write(worker->end[1], "", 1) != 1)
+			die("write");
+	}
+}
+
+void worker_start(struct worker *worker, const char *name, void (*work)(void *), void *data)
+{
+	worker->work = work;
+	worker->data = data;
+	make_pipe(worker->go);
+	make_pipe(worker->end);
+	subject_start(&worker->subject, name, worker_main, worker);
+	await_state(getpid(), worker->subject.tid, "S", SYS_read);
+}
+
+void worker_go(struct worker *worker)
+{
+	if (write(worker->go[1], "", 1) != 1)
+		die("write");
+}
+
+void worker_await(struct worker *worker)
+{
+	char c;
+
+	if (read(worker->end[0], &c, 1) != 1)
+		die("read");
+	await_state(getpid(), worker->subject.tid, "S", SYS_read);
+}
+
 void limits_raise(void)
 {
 	struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
 
 	setrlimit(RLIMIT_NPROC, &limit);
 	if (!getrlimit(RLIMIT_NOFILE, &limit)) {
+		if (limit.rlim_max < DESCRIPTORS_MOST) /* without systemd it is 4096 */
+			limit.rlim_max = DESCRIPTORS_MOST;
 		limit.rlim_cur = limit.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &limit);
 	}

@@ -17,6 +17,7 @@
 #include <sys/types.h>
 
 #define EXIT_UNREADY 77
+#define NS_PER_MS 1000000ll
 
 struct workload {
 	const char *name;
@@ -27,7 +28,8 @@ struct workload {
 
 /* Rows of each file, ended by a row without a name. */
 extern const struct workload cpu_workloads[], sleep_workloads[], process_workloads[],
-	crowd_workloads[], compat_workloads[], file_workloads[], wait_workloads[];
+	crowd_workloads[], compat_workloads[], file_workloads[], socket_workloads[],
+	wait_workloads[], call_workloads[];
 
 /* Command line: key=value, else the value for absent. */
 const char *option_text(const char *key, const char *absent);
@@ -62,6 +64,17 @@ struct subject {
 };
 void subject_start(struct subject *subject, const char *name, void (*fn)(void *), void *arg);
 
+/* A thread that works when it is told to, and waits in a read of a pipe otherwise. */
+struct worker {
+	struct subject subject;
+	void (*work)(void *data);
+	void *data;
+	int go[2], end[2];
+};
+void worker_start(struct worker *worker, const char *name, void (*work)(void *), void *data);
+void worker_go(struct worker *worker);
+void worker_await(struct worker *worker); /* until it waits again */
+
 /* A child that dies with its parent and is killed and reaped at the end. Returns as fork does. */
 pid_t child_fork(void);
 
@@ -70,8 +83,8 @@ pid_t child_fork(void);
 /* Waits until /proc shows the thread in one of these states and in this system call. */
 void await_state(pid_t pid, pid_t tid, const char *letters, long nr);
 
-/* Pins the calling thread; -1: leaves it. */
-void pin_cpu(long cpu);
+/* Pins a thread, 0: the calling one; cpu -1: leaves it. */
+void pin_thread(pid_t tid, long cpu);
 /* The last CPU this process may use. */
 long last_cpu(void);
 

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Threads that wait for what other threads hold, or do. */
+#include <gnu/libc-version.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/sem.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "wait.h"
+
+static pthread_mutex_t mutex;
+
+static void mutex_take(void *unused)
+{
+	(void)unused;
+	pthread_mutex_lock(&mutex);
+}
+
+static void mutex_hold(void *unused)
+{
+	pthread_mutex_lock(&mutex);
+	(void)unused;
+	stay();
+}
+
+/* pthread_mutex_* of this C library is taken to be glibc's: its word is the first. */
+static void mutex_of(struct waiting *w, void (*set)(pthread_mutexattr_t *))
+{
+	static struct subject holder;
+	pthread_mutexattr_t attributes;
+
+	pthread_mutexattr_init(&attributes);
+	if (set)
+		set(&attributes);
+	if (pthread_mutex_init(&mutex, &attributes))
+		unready("no such mutex here");
+	subject_start(&holder, "holder", mutex_hold, NULL);
+	await_state(getpid(), holder.tid, "S", NR_ANY);
+	w->nr = SYS_futex;
+	w->run = mutex_take;
+	w->pid = getpid();
+	snprintf(w->waits_on, sizeof(w->waits_on), "mutex %#lx held by %d holder", (long)&mutex,
+		 holder.tid);
+}
+
+static void mutex_plain(struct waiting *w)
+{
+	mutex_of(w, NULL);
+}
+
+static void set_recursive(pthread_mutexattr_t *attributes)
+{
+	pthread_mutexattr_settype(attributes, PTHREAD_MUTEX_RECURSIVE);
+}
+
+static void mutex_recursive(struct waiting *w)
+{
+	mutex_of(w, set_recursive);
+}
+
+static void set_pi(pthread_mutexattr_t *attributes)
+{
+	if (pthread_mutexattr_setprotocol(attributes, PTHREAD_PRIO_INHERIT))
+		unready("no priority inheritance here");
+}
+
+static void mutex_pi(struct waiting *w)
+{
+	mutex_of(w, set_pi);
+}
+
+static void set_robust(pthread_mutexattr_t *attributes)
+{
+	pthread_mutexattr_setrobust(attributes, PTHREAD_MUTEX_ROBUST);
+}
+
+static void mutex_robust(struct waiting *w)
+{
+	mutex_of(w, set_robust);
+}
+
+static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+
+static void condition_wait(void *unused)
+{
+	(void)unused;
+	pthread_mutex_lock(&mutex);
+	for (;;)
+		pthread_cond_wait(&condition, &mutex);
+}
+
+/* Nobody holds anything. */
+static void condition_variable(struct waiting *w)
+{
+	w->nr = SYS_futex;
+	w->run = condition_wait;
+	strcpy(w->waits_on, "futex 0x*");
+}
+
+static struct subject joined;
+
+static void join(void *unused)
+{
+	(void)unused;
+	pthread_join(joined.thread, NULL);
+}
+
+static void pause_forever(void *unused)
+{
+	(void)unused;
+	stay();
+}
+
+static void thread_join(struct waiting *w)
+{
+	int minor;
+
+	subject_start(&joined, "joined", pause_forever, NULL);
+	w->nr = SYS_futex;
+	w->run = join;
+	w->pid = getpid();
+	snprintf(w->waits_on, sizeof(w->waits_on), "end of thread %d joined", joined.tid);
+	/* the word that it waits for holds no id (src/lookup/futex.c) */
+	if (sscanf(gnu_get_libc_version(), "2.%d", &minor) == 1 && minor > 41) {
+		w->pid = 0;
+		strcpy(w->waits_on, "futex 0x*");
+	}
+}
+
+/* A word whose neighbours look like the owner of a mutex that does not exist: process 1. */
+static void futex_hostile(struct waiting *w)
+{
+	static int words[5] = {2, 0, 1, 1, 0};
+
+	w->nr = SYS_futex;
+	w->arg[0] = (long)words;
+	w->arg[1] = 128;
+	w->arg[2] = 2;
+	snprintf(w->waits_on, sizeof(w->waits_on), "futex %#lx", (long)words);
+}
+
+static void semaphore(struct waiting *w)
+{
+	static struct sembuf take = {.sem_op = -1};
+	int set = semget(IPC_PRIVATE, 1, 0600);
+
+	if (set < 0)
+		unready("no semaphores here");
+	w->nr = SYS_semtimedop;
+	w->arg[0] = set;
+	w->arg[1] = (long)&take;
+	w->arg[2] = 1;
+	w->semaphores = set;
+	snprintf(w->waits_on, sizeof(w->waits_on), "semaphores %d", set);
+}
+
+const struct wait_row lock_waits[] = {
+	{"mutex", mutex_plain},
+	{"mutex_recursive", mutex_recursive},
+	{"mutex_pi", mutex_pi},
+	{"mutex_robust", mutex_robust},
+	{"condition", condition_variable},
+	{"join", thread_join},
+	{"futex_hostile", futex_hostile},
+	{"semaphore", semaphore},
+	{0},
+};

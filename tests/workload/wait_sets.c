@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Threads that wait for one of several things. */
+#include <fcntl.h>
+#include <linux/aio_abi.h>
+#include <linux/io_uring.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/select.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "wait.h"
+
+static void pidfd_poll(struct waiting *w)
+{
+	static struct pollfd polled;
+
+	w->pid = other_start(-1);
+#ifdef SYS_pidfd_open
+	polled.fd = (int)syscall(SYS_pidfd_open, w->pid, 0);
+#else
+	polled.fd = -1;
+#endif
+	if (polled.fd < 0)
+		unready("no pidfd here");
+	polled.events = POLLIN;
+	w->nr = SYS_ppoll;
+	w->arg[0] = (long)&polled;
+	w->arg[1] = 1;
+	snprintf(w->waits_on, sizeof(w->waits_on), "1 fd: pid %d " OTHER, w->pid);
+}
+
+static void poll_two(struct waiting *w)
+{
+	static struct pollfd polled[3];
+	int fds[2];
+
+	make_pipe(fds);
+	w->pid = 0;
+	polled[0] = (struct pollfd){.fd = eventfd(0, EFD_CLOEXEC), .events = POLLIN};
+	polled[1] = (struct pollfd){.fd = -1, .events = POLLIN};
+	polled[2] = (struct pollfd){.fd = fds[0], .events = POLLIN};
+	w->nr = SYS_ppoll;
+	w->arg[0] = (long)polled;
+	w->arg[1] = 3;
+	snprintf(w->waits_on, sizeof(w->waits_on), "2 fds: eventfd count 0, pipe from %d workload",
+		 getpid());
+}
+
+static void select_two(struct waiting *w)
+{
+	static fd_set set;
+	int fds[2];
+
+	make_pipe(fds);
+	FD_ZERO(&set);
+	FD_SET(fds[0], &set);
+	w->nr = SYS_pselect6;
+	w->arg[0] = fds[0] + 1;
+	w->arg[1] = (long)&set;
+	w->pid = getpid();
+	snprintf(w->waits_on, sizeof(w->waits_on), "1 fd: pipe from %d workload", getpid());
+}
+
+static void epoll_of(struct waiting *w, int count)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+	static struct epoll_event events[8];
+
+	w->fd = epoll_create1(EPOLL_CLOEXEC);
+	for (int i = 0; i < count; i++)
+		if (epoll_ctl(w->fd, EPOLL_CTL_ADD, eventfd(0, EFD_CLOEXEC), &event))
+			die("epoll");
+	w->nr = SYS_epoll_pwait;
+	w->arg[0] = w->fd;
+	w->arg[1] = (long)events;
+	w->arg[2] = 8;
+	w->arg[3] = -1;
+	w->filetype = "epoll";
+}
+
+static void epoll_two(struct waiting *w)
+{
+	epoll_of(w, 2);
+	strcpy(w->waits_on, "2 fds: eventfd count 0, eventfd count 0");
+}
+
+static void epoll_many(struct waiting *w)
+{
+	epoll_of(w, 200);
+	strcpy(w->waits_on, "200 fds");
+}
+
+/* Whether this kernel shows how far the ring is (5.16). */
+static bool ring_is_told(int fd)
+{
+	char path[64], text[4096];
+	ssize_t length;
+	int info;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	info = open(path, O_RDONLY | O_CLOEXEC);
+	length = read(info, text, sizeof(text) - 1);
+	close(info);
+	text[length > 0 ? length : 0] = '\0';
+	return strstr(text, "CachedSqHead:") != NULL;
+}
+
+/* Polls a pipe that nobody writes to, three times. */
+static void uring(struct waiting *w)
+{
+	struct io_uring_params parameters = {0};
+	long fd = syscall(SYS_io_uring_setup, 8, &parameters);
+	struct io_uring_sqe *entries;
+	char *ring;
+	int fds[2];
+
+	if (fd < 0)
+		unready("no io_uring here");
+	ring = mmap(NULL, parameters.sq_off.array + 8 * sizeof(uint32_t), PROT_READ | PROT_WRITE,
+		    MAP_SHARED, (int)fd, IORING_OFF_SQ_RING);
+	entries = mmap(NULL, 8 * sizeof(*entries), PROT_READ | PROT_WRITE, MAP_SHARED, (int)fd,
+		       IORING_OFF_SQES);
+	if (ring == MAP_FAILED || entries == MAP_FAILED)
+		die("map the ring");
+	make_pipe(fds);
+	for (uint32_t i = 0; i < 3; i++) {
+		memset(&entries[i], 0, sizeof(entries[i]));
+		entries[i].opcode = IORING_OP_POLL_ADD;
+		entries[i].fd = fds[0];
+		entries[i].poll_events = POLLIN;
+		((uint32_t *)(ring + parameters.sq_off.array))[i] = i;
+	}
+	__atomic_store_n((uint32_t *)(ring + parameters.sq_off.tail), 3, __ATOMIC_RELEASE);
+	if (syscall(SYS_io_uring_enter, fd, 3, 0, 0, NULL, 0) != 3)
+		die("io_uring_enter");
+	w->fd = (int)fd;
+	w->nr = SYS_io_uring_enter;
+	w->arg[0] = fd;
+	w->arg[2] = 1;
+	w->arg[3] = IORING_ENTER_GETEVENTS;
+	w->inflight = ring_is_told((int)fd) ? 3 : -1;
+	strcpy(w->waits_on, w->inflight < 0 ? "io_uring" : "io_uring 3 in flight");
+	w->filetype = "io_uring";
+}
+
+/* One poll of a pipe, of which two are waited for. */
+static void aio(struct waiting *w)
+{
+	static struct io_event events[4];
+	struct iocb request = {.aio_lio_opcode = IOCB_CMD_POLL, .aio_buf = POLLIN};
+	struct iocb *requests[] = {&request};
+	aio_context_t context = 0;
+	int fds[2];
+
+	make_pipe(fds);
+	request.aio_fildes = (uint32_t)fds[0];
+	if (syscall(SYS_io_setup, 4, &context))
+		unready("no libaio calls here");
+	if (syscall(SYS_io_submit, context, 1, requests) != 1)
+		unready("no polling by libaio here (4.18)");
+	w->nr = SYS_io_getevents;
+	w->arg[0] = (long)context;
+	w->arg[1] = 1;
+	w->arg[2] = 4;
+	w->arg[3] = (long)events;
+	strcpy(w->waits_on, "aio at least 1 in flight");
+	w->inflight = 1;
+}
+
+const struct wait_row set_waits[] = {
+	{"pidfd_poll", pidfd_poll},
+	{"poll_two", poll_two},
+	{"select_two", select_two},
+	{"epoll_two", epoll_two},
+	{"epoll_many", epoll_many},
+	{"io_uring", uring},
+	{"aio", aio},
+	{0},
+};
