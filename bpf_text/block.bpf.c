@@ -45,7 +45,8 @@ static inline void request_who(struct block_request *request)
 
 /* Requests of one thread end on several CPUs at a time, so that the CPU is among the words of its
  * histograms: an atomic operation could count and sum, but not keep a maximum. */
-static inline void request_count(struct block_request *request, __u32 kind, __u64 ns)
+static inline void request_count(struct block_request *request, __u32 kind, __u64 from_ns,
+				 __u64 end_ns)
 {
 #ifdef LATENCY_KINDS
 	struct latency_key key = {};
@@ -65,15 +66,16 @@ static inline void request_count(struct block_request *request, __u32 kind, __u6
 	key.what[BLOCK_OP] = request->op;
 	key.what[BLOCK_CPU] = bpf_get_smp_processor_id();
 	__builtin_memcpy(key.comm, request->comm, sizeof(key.comm));
-	latency_add_bytes(&key, ns, request->bytes);
+	latency_add_bytes(&key, end_ns - from_ns, request->bytes);
+	slow_tell_bytes(&key, request->bytes, end_ns, end_ns - from_ns);
 #endif
 }
 
 #ifdef LATENCY_KINDS
-#define REQUEST_COUNT(request, kind, ns) request_count(request, kind, ns)
+#define REQUEST_COUNT(request, kind, from_ns, end_ns) request_count(request, kind, from_ns, end_ns)
 #else
 /* not nothing: the compiler would then lay out its callers with jumps backwards */
-#define REQUEST_COUNT(request, kind, ns) asm volatile("" ::"r"(ns))
+#define REQUEST_COUNT(request, kind, from_ns, end_ns) asm volatile("" ::"r"((end_ns) - (from_ns)))
 #endif
 
 static inline void request_queued(struct block_key *key, struct block_request *request)
@@ -129,20 +131,20 @@ static inline void request_issued(struct block_key *key, struct block_request *k
 		request_put(key, request);
 	}
 	if (request->queue_ns)
-		REQUEST_COUNT(request, LATENCY_BLOCKQ, now_ns - request->queue_ns);
+		REQUEST_COUNT(request, LATENCY_BLOCKQ, request->queue_ns, now_ns);
 }
 
 static inline void request_done(struct block_key *key)
 {
 	struct block_request *request = ts_block.lookup(key);
-	__u64 ns;
+	__u64 now_ns;
 
 	if (!request)
 		return;
 	/* one that was never issued asked for a flush and nothing else */
 	if (request->issue_ns) {
-		ns = bpf_ktime_get_ns() - request->issue_ns;
-		REQUEST_COUNT(request, LATENCY_BLOCK, ns);
+		now_ns = bpf_ktime_get_ns();
+		REQUEST_COUNT(request, LATENCY_BLOCK, request->issue_ns, now_ns);
 	}
 	ts_block.delete(key);
 }

@@ -2,15 +2,27 @@
 /* What the probes of --trace do with a duration: count it in the histogram of its key.
  *
  * Knobs: LATENCY_KINDS, bits 1 << LATENCY_x of the kinds that are asked for; not defined: none, and
- * this fragment is not there. REGISTERS_MARKED: as registers_decode() of src/kernel takes it.
+ * this fragment is not there. LATENCY_TURN_FIRST, as latency.h tells. TRACE_WANTED(identity): whose
+ * waits and calls alone are measured; not defined: everybody's. REGISTERS_MARKED: as
+ * registers_decode() of src/kernel takes it.
  */
 
 #define TASK_KTHREAD 0x200000u /* PF_KTHREAD */
+#ifndef EVENTS		       /* events.bpf.c */
+#define slow_tell(key, thread, end_ns, duration_ns)
+#define slow_tell_bytes(key, bytes, end_ns, duration_ns)
+#endif
 #define LATENCY_HAS(kind) (LATENCY_KINDS & (1u << (kind)))
 
 BPF_TABLE("hash", struct latency_key, struct latency, ts_latency_one, LATENCY_MAX);
 BPF_TABLE("hash", struct latency_key, struct latency, ts_latency_two, LATENCY_MAX);
 BPF_TABLE("array", __u32, struct latency_control, ts_latency, 1);
+#ifdef THREAD_SLOTS
+BPF_F_TABLE("array", __u32, struct latency_place, ts_places_one, CPUS_MAX *LATENCY_NEAR,
+	    MAPPED_FLAG);
+BPF_F_TABLE("array", __u32, struct latency_place, ts_places_two, CPUS_MAX *LATENCY_NEAR,
+	    MAPPED_FLAG);
+#endif
 
 static inline void latency_full_count(void)
 {
@@ -23,7 +35,7 @@ static inline void latency_full_count(void)
 
 static inline struct latency *latency_find(__u32 turn, struct latency_key *key)
 {
-	return turn == 1 ? ts_latency_one.lookup(key) : ts_latency_two.lookup(key);
+	return !turn ? ts_latency_one.lookup(key) : ts_latency_two.lookup(key);
 }
 
 /* insert: another program may have come between and made it, and what that counted must stay */
@@ -31,11 +43,45 @@ static inline struct latency *latency_make(__u32 turn, struct latency_key *key)
 {
 	struct latency fresh = {};
 
-	if (turn == 1)
+	if (!turn)
 		ts_latency_one.insert(key, &fresh);
 	else
 		ts_latency_two.insert(key, &fresh);
 	return latency_find(turn, key);
+}
+
+/* Of those that are found without a search; NULL: it has none. Memory that the sampler maps is as
+ * new as the record's array (THREAD_SLOTS). */
+static inline struct latency *latency_near(__u32 turn, struct latency_key *key)
+{
+#ifdef THREAD_SLOTS
+	__u32 mixed = key->tid + key->kind * 11 + key->what[0] * 31 + key->what[1] * 7;
+	__u32 at = bpf_get_smp_processor_id() * LATENCY_NEAR +
+		   ((mixed * 0x9e3779b1u) >> 24) % LATENCY_NEAR;
+	struct latency_place *place = !turn ? ts_places_one.lookup(&at) : ts_places_two.lookup(&at);
+	__u64 *mine = (__u64 *)key, *its;
+
+	if (!place)
+		return 0;
+	if (!place->taker_count) {
+		__sync_fetch_and_add(&place->taker_count, 1);
+		ORDERED();
+		if (place->taker_count != 1)
+			return 0;
+		place->key = *key;
+		ORDERED();
+		place->taken = 1;
+	}
+	if (!place->taken)
+		return 0;
+	its = (__u64 *)&place->key;
+	if ((mine[0] ^ its[0]) | (mine[1] ^ its[1]) | (mine[2] ^ its[2]) | (mine[3] ^ its[3]) |
+	    (mine[4] ^ its[4]) | (mine[5] ^ its[5]))
+		return 0;
+	return &place->latency;
+#else
+	return 0;
+#endif
 }
 
 /* floor(log2), in steps: programs have no loops, and clang's own way is longer */
@@ -75,10 +121,12 @@ static inline void latency_add_bytes(struct latency_key *key, __u64 ns, __u64 by
 
 	if (!control)
 		return;
-	turn = control->turn;
-	if (!turn)
+	turn = control->turn - LATENCY_TURN_FIRST;
+	if (turn >= LATENCY_TURNS)
 		return;
-	latency = latency_find(turn, key);
+	latency = latency_near(turn, key);
+	if (!latency)
+		latency = latency_find(turn, key);
 	if (!latency)
 		latency = latency_make(turn, key);
 	if (!latency) {
@@ -100,11 +148,15 @@ static inline void latency_add(struct latency_key *key, __u64 ns)
 	latency_add_bytes(key, ns, 0);
 }
 
-/* 0: nobody's, as the thread is outside of the pid namespace that users see. */
+/* 0: nobody's, as the thread is outside of the pid namespace that users see, or not wanted. */
 static inline int latency_key_fill(struct latency_key *key, struct thread_state *thread, __u32 kind)
 {
 #ifdef PID_SPACE
 	if (!(thread->identity.known & IDENTITY_FULL) || !thread->identity.tid)
+		return 0;
+#endif
+#ifdef TRACE_WANTED
+	if (thread->identity.known & IDENTITY_FULL && !TRACE_WANTED(thread->identity))
 		return 0;
 #endif
 	key->kind = kind;

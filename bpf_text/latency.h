@@ -10,7 +10,9 @@
 #define LATENCY_OFFCPU 1
 #define LATENCY_BLOCK 2
 #define LATENCY_BLOCKQ 3
-#define LATENCY_KIND_COUNT 4
+#define LATENCY_SYSCALLS 4
+#define LATENCY_EXEC 5
+#define LATENCY_KIND_COUNT 6
 
 /* Bucket 0: below 64 ns; then powers of two; the last one, from 69 s on, has no end. */
 #define LATENCY_BUCKETS 32
@@ -28,7 +30,7 @@ struct latency_key {
 	__u32 uid;
 	__u32 what[3]; /* the kind's own words; 0 where it has none */
 	char comm[THREAD_COMM_SIZE];
-};
+} __attribute__((aligned(8)));
 
 /* latency_key.what of LATENCY_OFFCPU */
 #define OFFCPU_STATE 0	 /* task state bits */
@@ -40,6 +42,14 @@ struct latency_key {
 #define BLOCK_OP 1  /* as in struct block_request */
 #define BLOCK_CPU 2 /* of the writer: they end on any */
 
+/* latency_key.what of LATENCY_SYSCALLS */
+#define SYSCALLS_CALL 0	 /* as in struct thread_state */
+#define SYSCALLS_ERROR 1 /* errno, also those that only the kernel knows; 0: it succeeded */
+
+/* latency_key.what of LATENCY_EXEC */
+#define EXEC_PARENT 0	 /* its process id */
+#define EXEC_ARGUMENTS 1 /* how many there are, with the program's name */
+
 struct latency {
 	__u64 sum_ns;
 	__u64 max_ns;
@@ -47,13 +57,29 @@ struct latency {
 	__u32 buckets[LATENCY_BUCKETS];
 };
 
+/* A place for a histogram that is found without a search, of the CPU that the event ended on: so
+ * it has one writer at a time, too. One that has its place taken is in the map.
+ *
+ * A program in an interrupt may come between another's look at a free place and its taking it. So
+ * programs count themselves there first, and whoever is not the first takes none. */
+#define LATENCY_NEAR 256 /* of each CPU, a power of two */
+
+struct latency_place {
+	struct latency_key key;
+	__u32 taker_count;
+	__u32 taken; /* 1: the key is whole */
+	struct latency latency;
+};
+
 /* Two maps take turns: the sampler reads and empties the one that is not written. */
 #define LATENCY_TURNS 2
 #define LATENCY_MAX 16384 /* histograms in each */
 
+/* Each set of probes has numbers of its own, from LATENCY_TURN_FIRST on. So where a larger set
+ * takes over (live_grow) and both are attached, this one word decides who counts and tells. */
 struct latency_control {
-	__u32 turn; /* of the map that is written, plus one; 0: none */
-	__u32 unused;
+	__u32 turn;   /* the first number of the set that counts, plus the map's; 0: none */
+	__u32 teller; /* the first number of the set that tells events; 0: none */
 };
 
 _Static_assert(sizeof(struct latency_key) == 48, "latency_key has no holes");

@@ -17,8 +17,10 @@ static inline void cpu_look(void)
 
 	if (!tick)
 		return;
+#ifdef KEEP_REGISTERS
 	if (tid)
 		registers_read(tick->registers, task_kernel_stack(task));
+#endif
 	tick->tid = tid ? task_shown_tid(task, tid) : 0;
 	tick->tick_ns = bpf_ktime_get_ns();
 }

@@ -7,6 +7,7 @@
  * task->nvcsw, which
  * __schedule() counts up before either of them for every switch that is not one.
  * LATENCY_KINDS (latency.bpf.c): the waits that end here are measured one by one.
+ * KEEP_REGISTERS, KEEP_TOTALS: what a record keeps where somebody asks for it.
  */
 
 #define STATE_DEAD_BITS (0x10u | 0x20u) /* exit_state: EXIT_DEAD, EXIT_ZOMBIE since 3.14 */
@@ -19,7 +20,9 @@
  * sampler is at work: of those that leave, and of those that come back before it has asked. */
 static inline int registers_wanted(__u64 now_ns)
 {
-#ifdef REGISTERS_ASKED
+#ifndef KEEP_REGISTERS
+	return 0;
+#elif defined(REGISTERS_ASKED)
 	__u32 zero = 0;
 	struct sampling *sampling = ts_sampling.lookup(&zero);
 
@@ -31,7 +34,7 @@ static inline int registers_wanted(__u64 now_ns)
 
 static inline int registers_wanted_late(struct thread_state *thread, __u64 now_ns)
 {
-#ifdef REGISTERS_ASKED
+#if defined(KEEP_REGISTERS) && defined(REGISTERS_ASKED)
 	return registers_wanted(now_ns) &&
 	       thread->sched.registers_sequence != thread->sched.sequence_done;
 #else
@@ -45,17 +48,14 @@ static inline void registers_keep(struct thread_state *thread, __u64 sequence)
 	thread->sched.registers_sequence = sequence;
 }
 
-static inline void switch_in(struct thread_state *thread, __u64 now_ns)
+/* The time off the CPU that ends now: asleep, then runnable. */
+static inline void waits_count(struct thread_state *thread, __u64 now_ns)
 {
-	__u64 sequence = thread->sched.sequence_done + 1;
+#ifdef KEEP_TOTALS
 	__u64 out_ns = thread->sched.out_ns;
 	__u32 state = thread->sched.state;
 	__u64 asleep_ns = 0;
 
-	thread->sched.sequence_begun = sequence;
-	ORDERED();
-	if (thread->sched.known & SCHED_SWITCHED_OUT && registers_wanted_late(thread, now_ns))
-		registers_keep(thread, sequence - 1);
 	if (state) {
 		__u64 wake_ns = thread->wake.wake_ns;
 
@@ -71,6 +71,18 @@ static inline void switch_in(struct thread_state *thread, __u64 now_ns)
 			thread->sched.sleep_ns += asleep_ns;
 	}
 	thread->sched.runq_ns += now_ns - out_ns - asleep_ns;
+#endif
+}
+
+static inline void switch_in(struct thread_state *thread, __u64 now_ns)
+{
+	__u64 sequence = thread->sched.sequence_done + 1;
+
+	thread->sched.sequence_begun = sequence;
+	ORDERED();
+	if (thread->sched.known & SCHED_SWITCHED_OUT && registers_wanted_late(thread, now_ns))
+		registers_keep(thread, sequence - 1);
+	waits_count(thread, now_ns);
 	thread->sched.in_ns = now_ns;
 	thread->sched.cpu = bpf_get_smp_processor_id();
 	thread->sched.on_cpu = 1;
@@ -89,12 +101,14 @@ static inline void switch_out(struct thread_state *thread, __u32 state, int pree
 	sequence = thread->sched.sequence_done + 1;
 	thread->sched.sequence_begun = sequence;
 	ORDERED();
+#ifdef KEEP_TOTALS
 	thread->sched.cpu_ns += now_ns - thread->sched.in_ns;
-	thread->sched.out_ns = now_ns;
 	if (preempted)
 		thread->sched.involuntary_count++;
 	else
 		thread->sched.voluntary_count++;
+#endif
+	thread->sched.out_ns = now_ns;
 	thread->sched.state = preempted ? 0 : state;
 	thread->sched.on_cpu = 0;
 	thread->sched.known = SCHED_SWITCHED_OUT;
@@ -104,11 +118,71 @@ static inline void switch_out(struct thread_state *thread, __u32 state, int pree
 	thread->sched.sequence_done = sequence;
 }
 
+#ifdef LATENCY_KINDS
+static inline void runq_add(struct thread_state *thread, __u64 wait_ns, __u64 end_ns)
+{
+#if LATENCY_HAS(LATENCY_RUNQ)
+	struct latency_key key = {};
+
+	if (!latency_key_fill(&key, thread, LATENCY_RUNQ))
+		return;
+	latency_add(&key, wait_ns);
+	slow_tell(&key, thread, end_ns, wait_ns);
+#endif
+}
+
+static inline void offcpu_add(struct thread_state *thread, __u64 asleep_ns, __u64 end_ns)
+{
+#if LATENCY_HAS(LATENCY_OFFCPU)
+	struct latency_key key = {};
+
+	if (!latency_key_fill(&key, thread, LATENCY_OFFCPU))
+		return;
+	key.what[OFFCPU_STATE] = thread->sched.state;
+	key.what[OFFCPU_SYSCALL] = thread_call(thread, &key.what[OFFCPU_COMPAT]);
+	latency_add(&key, asleep_ns);
+	slow_tell(&key, thread, end_ns, asleep_ns);
+#endif
+}
+
+/* What switch_in() adds to the totals, which comes next. A sleep that began before the thread was
+ * first seen is not measured: nobody knows how long it was. */
+static inline void waits_end(struct thread_state *thread, struct task_struct *task, __u32 tid,
+			     __u64 now_ns)
+{
+	__u64 out_ns = thread->sched.out_ns, wake_ns = thread->wake.wake_ns, runq_ns = out_ns;
+	int slept;
+
+	if (thread->sched.on_cpu) /* its switch out was missed */
+		return;
+	if (task && !(thread->identity.known & IDENTITY_FULL))
+		identity_read(thread, task, tid);
+	if (thread->sched.state) {
+		slept = thread->sched.known & SCHED_SWITCHED_OUT;
+		if (wake_ns > out_ns && wake_ns < now_ns)
+			runq_ns = wake_ns;
+		else if (wake_ns < thread->sched.in_ns)
+			runq_ns = now_ns; /* the wake-up was missed: a wait of unknown length */
+		if (runq_ns > out_ns && slept)
+			offcpu_add(thread, runq_ns - out_ns, runq_ns);
+		if (runq_ns == out_ns && !slept)
+			return;
+	}
+	runq_add(thread, now_ns - runq_ns, now_ns);
+}
+#endif
+
 static inline void thread_leaves(struct task_struct *task, __u32 tid, __u32 state, int preempted,
 				 __u64 now_ns)
 {
 	struct thread_state *thread = thread_find(tid);
 
+#ifdef LATENCY_KINDS
+	/* It came unseen: its wait ended before now, and nobody knows when. The totals have it so,
+	 * too. */
+	if (thread && thread->sched.known)
+		waits_end(thread, 0, tid, now_ns);
+#endif
 	if (state & ~0x3u && !preempted) {
 		/* rare states: the last switch of a dead thread. A zombie keeps its record until it
 		 * was waited for, any other goes now and must not come back */
@@ -138,57 +212,6 @@ static inline void thread_leaves(struct task_struct *task, __u32 tid, __u32 stat
 		identity_read(thread, task, tid);
 	switch_out(thread, state, preempted, now_ns);
 }
-
-#ifdef LATENCY_KINDS
-static inline void runq_add(struct thread_state *thread, __u64 wait_ns)
-{
-#if LATENCY_HAS(LATENCY_RUNQ)
-	struct latency_key key = {};
-
-	if (latency_key_fill(&key, thread, LATENCY_RUNQ))
-		latency_add(&key, wait_ns);
-#endif
-}
-
-static inline void offcpu_add(struct thread_state *thread, __u64 asleep_ns)
-{
-#if LATENCY_HAS(LATENCY_OFFCPU)
-	struct latency_key key = {};
-
-	if (!latency_key_fill(&key, thread, LATENCY_OFFCPU))
-		return;
-	key.what[OFFCPU_STATE] = thread->sched.state;
-	key.what[OFFCPU_SYSCALL] = thread_call(thread, &key.what[OFFCPU_COMPAT]);
-	latency_add(&key, asleep_ns);
-#endif
-}
-
-/* What switch_in() adds to the totals, which comes next. A sleep that began before the thread was
- * first seen is not measured: nobody knows how long it was. */
-static inline void waits_end(struct thread_state *thread, struct task_struct *task, __u32 tid,
-			     __u64 now_ns)
-{
-	__u64 out_ns = thread->sched.out_ns, wake_ns = thread->wake.wake_ns, runq_ns = out_ns;
-	int slept;
-
-	if (thread->sched.on_cpu) /* its switch out was missed */
-		return;
-	if (task && !(thread->identity.known & IDENTITY_FULL))
-		identity_read(thread, task, tid);
-	if (thread->sched.state) {
-		slept = thread->sched.known & SCHED_SWITCHED_OUT;
-		if (wake_ns > out_ns && wake_ns < now_ns)
-			runq_ns = wake_ns;
-		else if (wake_ns < thread->sched.in_ns)
-			runq_ns = now_ns; /* the wake-up was missed */
-		if (runq_ns > out_ns && slept)
-			offcpu_add(thread, runq_ns - out_ns);
-		if (runq_ns == now_ns || (runq_ns == out_ns && !slept))
-			return;
-	}
-	runq_add(thread, now_ns - runq_ns);
-}
-#endif
 
 /* task: 0 where the probe does not give it; what it would tell is then read when the thread leaves.
  */

@@ -5,7 +5,7 @@
  *
  * Knobs: SCHED_WAKEUP_TYPED, SCHED_WAKEUP_RAW, SCHED_WAKEUP_TRACEPOINT or SCHED_WAKEUP_KPROBE
  * (try_to_wake_up, which also runs for threads that are awake: harmless, because only a wake-up
- * after the switch out counts).
+ * after the switch out counts); KEEP_WAKER where somebody asks who it was.
  */
 
 /* task: 0 where the probe does not give it. */
@@ -23,7 +23,9 @@ static inline void thread_woken(struct task_struct *task, __u32 tid)
 #endif
 	if (!thread)
 		return;
+#ifdef KEEP_WAKER
 	thread->wake.waker_tid = bpf_get_current_pid_tgid();
+#endif
 	thread->wake.wake_ns = bpf_ktime_get_ns();
 	ORDERED();
 	thread_list(thread);

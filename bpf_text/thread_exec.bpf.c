@@ -3,7 +3,8 @@
  * first thread it has taken over that one's tid (de_thread() in fs/exec.c), while its own old tid
  * is gone.
  *
- * Knobs: THREAD_EXEC_RAW or THREAD_EXEC_TRACEPOINT.
+ * Knobs: THREAD_EXEC_RAW or THREAD_EXEC_TRACEPOINT; EVENTS_EXEC (exec_event.bpf.c); KEEP_PROGRAM:
+ * the record tells that the program is another one.
  */
 
 static inline void thread_executed(__u32 old_tid)
@@ -28,7 +29,19 @@ static inline void thread_executed(__u32 old_tid)
 		if (!thread)
 			return;
 	}
+#ifdef EVENTS_EXEC
+	__u64 before[THREAD_COMM_SIZE / 8];
+
+	__builtin_memcpy(before, thread->identity.comm, sizeof(before));
 	identity_read(thread, task, tid);
+	exec_tell(thread, before);
+#else
+	identity_read(thread, task, tid);
+#endif
+#ifdef KEEP_PROGRAM
+	thread->identity.known = IDENTITY_NAME | IDENTITY_FULL |
+				 (__u32)(bpf_ktime_get_ns() >> 10) << IDENTITY_PROGRAM_SHIFT;
+#endif
 }
 
 #ifdef THREAD_EXEC_RAW

@@ -11,6 +11,9 @@ static inline void thread_renamed(__u32 tid, const char *from)
 
 	if (!thread)
 		return;
+#ifdef EVENTS_EXEC
+	rename_note(thread);
+#endif
 	bpf_probe_read_kernel(comm, sizeof(comm), from);
 	/* the kernel gives a name of any length and cuts it after the tracepoint */
 	comm[THREAD_COMM_SIZE - 1] = 0;

@@ -30,6 +30,7 @@
 /* The same for what a walk of the thread's user stack begins with: x19 to x30, sp, pc */
 #define STACK_REGISTER_COUNT 14
 #define STACK_REGISTER_PIECES(READ) READ(0, 19, 14)
+#define THREAD_CALL_COMPAT_PIECES(READ) READ(0, u64)
 #else
 /* x86-64: bp to cs */
 #define THREAD_REGISTER_COUNT 14
@@ -39,6 +40,8 @@
 #define THREAD_CALL_COUNT 7
 #define THREAD_STACK_WORD 19 /* the user's sp */
 #define THREAD_CALL_NUMBER(words) ((words)[4])
+/* what of them THREAD_CALL_COMPAT() looks at; cs is of 16 bits from 6.9 on */
+#define THREAD_CALL_COMPAT_PIECES(READ) READ(0, u64) READ(5, u64) READ(6, u16)
 #ifdef REGISTERS_MARKED
 #define THREAD_CALL_COMPAT(words) \
 	(((words)[6] & 0xffff) == 0x23 || ((__s64)(words)[4] >= 0 && (words)[0] != (words)[5]))
@@ -120,8 +123,10 @@ struct thread_state {
 	struct thread_sched sched;
 	struct thread_identity identity;
 	__u64 kernel_stack; /* task->stack; 0 before IDENTITY_FULL */
-	__u32 key; /* in the thread state array: its slot, or the tid where that is a hash */
-	__u32 unused[3];
+	/* The system call, where entries are traced (syscall_enter.bpf.c): */
+	__u64 call_ns; /* when the thread entered the last one; 0: not seen, or over and told */
+	__u32 call;    /* its number, and CALL_COMPAT_BIT */
+	__u32 key;     /* in the thread state array: its slot, or the tid where that is a hash */
 };
 
 /* Births and deaths by name and user, where somebody asks for them (processes.bpf.c). */
@@ -143,6 +148,7 @@ struct process_totals {
 	__u64 voluntary_count, involuntary_count;
 	__u64 unknown; /* threads that ended without a record: the map was full */
 };
+#define CALL_COMPAT_BIT 0x80000000u /* made through the 32-bit entry */
 
 /* What samplers tell the probes. */
 struct sampling {

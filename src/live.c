@@ -56,7 +56,7 @@ static int beat_wait(struct live *live)
 			(uint64_t)(late_ns / live->period_ns);
 		live->due_ns += late_ns / live->period_ns * live->period_ns;
 	}
-	if (live->needs & NEED_SYSCALL) {
+	if (live->probe_needs & NEED_SYSCALL) {
 		err = clock_sleep_until(live->due_ns - REGISTERS_LEAD_NS);
 		scan_ns = clock_monotonic_ns() + REGISTERS_LEAD_NS;
 		if (scan_ns < live->due_ns)
@@ -192,9 +192,14 @@ static void live_describe(struct source *source, struct source_facts *facts)
 	if (kernel->compiled.maps[KERNEL_MAP_BLOCK] >= 0)
 		source_facts_miss(facts, "requests to block devices (too many in flight)",
 				  live->earlier.block_full + counters.block_full);
+	if (live->config->events)
+		source_facts_miss(facts,
+				  "single events (more than are read in time: a higher rate -F)",
+				  kernel->events.lost_count);
 	facts->chosen = text_string(&live->chosen);
 	facts->remarks = text_string(&live->remarks);
-	if (live->translated)
+	/* of such a thread nothing is traced, also where it has a place by now */
+	if (live->translated || live->config->traces)
 		source_facts_miss(facts,
 				  "times that a thread did not fit the map (raise --max-threads)",
 				  live->earlier.map_full + full);
@@ -233,9 +238,20 @@ static void live_close(struct source *source)
 	free(live);
 }
 
+/* Ids that stay the same: a name is looked for again, and descendants come. */
+static const char *pids_fixed(const struct config *config)
+{
+	const char *text = config->process;
+
+	return text && !config->descendants && !text[strspn(text, "0123456789,")] ? text : NULL;
+}
+
 void live_kernel_options(const struct config *config, uint64_t needs,
 			 struct kernel_options *options)
 {
+	/* who attaches later may ask for more */
+	const uint64_t wanted = config->share ? needs | ~NEEDS_PROBED : needs;
+
 	*options = (struct kernel_options){
 		.types_choice = config->kernel_types,
 		.btf_file = config->btf_file,
@@ -244,9 +260,12 @@ void live_kernel_options(const struct config *config, uint64_t needs,
 		.threads_max = config->max_threads,
 		.rate_hz =
 			config->rate_hz > CLOCK_RATE_MIN_HZ ? config->rate_hz : CLOCK_RATE_MIN_HZ,
-		.groups = live_groups_of(config->share ? needs | ~NEEDS_PROBED : needs) |
-			  trace_groups_of(config->traces),
+		.groups = live_groups_of(wanted) | trace_groups_of(config->traces),
+		.parts = live_parts_of(wanted),
 		.latency_kinds = config->traces,
+		.trace_pids = pids_fixed(config),
+		.trace_tids = config->threads,
+		.slower_ns = (uint64_t)config->slower_ms * NS_PER_MS,
 		.latency_groups = trace_groups_of(config->traces),
 		.process_totals = config->share || needs & NEED_PROCESSES,
 		.share = config->share,
@@ -293,7 +312,7 @@ static int live_start(struct live *live, struct error *e)
 	struct kernel_options options;
 	int err;
 
-	live_kernel_options(live->config, live->needs, &options);
+	live_kernel_options(live->config, live->probe_needs, &options);
 	err = kernel_open(&live->kernel, &options, e);
 	if (err)
 		return err;
@@ -331,7 +350,8 @@ static int live_start(struct live *live, struct error *e)
 	if (live->config->self)
 		live_self_open(&live->self, &live->kernel, live->own_cpu_start_ns);
 	if (live->config->traces)
-		latency_reader_begin(&live->kernel.latency, clock_monotonic_ns());
+		latency_reader_begin(&live->kernel.latency, live->config->distributions,
+				     clock_monotonic_ns());
 	return 0;
 }
 
@@ -355,7 +375,8 @@ int live_open(const struct config *config, struct filter *filter, uint64_t needs
 				       .describe = live_describe,
 				       .close = live_close,
 				       .traced = live_traced,
-				       .stacks_end = live_dictionary_end};
+				       .stacks_end = live_dictionary_end,
+				       .events = live_events};
 	live->config = config;
 	live->filter = filter;
 	live->own_cpu_start_ns = clock_cpu_ns();
@@ -364,6 +385,7 @@ int live_open(const struct config *config, struct filter *filter, uint64_t needs
 	err = live_processes_find(live, e);
 	live->filter_needs = filter_needs(filter);
 	live->needs = needs | live->filter_needs;
+	live->probe_needs = live->needs & ~(filter->no_samples ? NEEDS_REGISTERS : 0);
 	live_stacks_init(&live->stacks, PROC, live->needs, config->python);
 	live->idle_wanted = filter_wants_idle(filter);
 	live->work_wanted = filter_wants_work(filter);

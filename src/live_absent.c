@@ -38,13 +38,21 @@ static const char *block_lacks(const struct kernel *kernel)
 		       : "no probe of block devices: none is offered, or who shares did not ask";
 }
 
+static const char *call_time_lacks(const struct kernel *kernel)
+{
+	return kernel->plan.chosen[GROUP_CALL] ? NULL
+					       : "no probe where system calls begin: none is "
+						 "offered, or who shares did not ask";
+}
+
+/* A row for each need that a host may not meet: why it does not, or NULL. */
 static const struct {
 	uint64_t need;
 	const char *(*why)(const struct kernel *kernel);
 } absent_rows[] = {
 	{NEED_SYSCALL, registers_lack}, {NEED_WHY, why_lacks},
 	{NEED_WAKER, wakeups_lack},	{NEED_IO, io_lacks},
-	{NEED_BLOCK, block_lacks},
+	{NEED_BLOCK, block_lacks},	{NEED_CALL_TIME, call_time_lacks},
 };
 
 _Static_assert(sizeof(absent_rows) / sizeof(absent_rows[0]) <= SOURCE_ABSENT_MAX, "room for all");

@@ -17,12 +17,13 @@ static const uint64_t group_needs[GROUP_COUNT] = {
 	[GROUP_EXEC] = ALWAYS,	/* tids change hands */
 	[GROUP_EXIT] = ALWAYS,	/* or the dead stay for a second */
 	[GROUP_CLOCK] = ALWAYS, /* tells a missed switch, and ON from RQ at the start */
-	[GROUP_ASK] = ALWAYS,	/* or every switch keeps registers */
+	[GROUP_ASK] = NEEDS_REGISTERS,
 	[GROUP_STACK] = NEED_USTACK,
 	[GROUP_NAME] = NEED_COMM | NEEDS_KEPT, /* NEED_PROCESSES implies the first */
 	[GROUP_BLOCK_QUEUE] = NEED_BLOCK,
 	[GROUP_BLOCK_ISSUE] = NEED_BLOCK,
 	[GROUP_BLOCK_DONE] = NEED_BLOCK,
+	[GROUP_CALL] = NEED_CALL_TIME,
 };
 
 unsigned int live_groups_of(uint64_t needs)
@@ -33,4 +34,21 @@ unsigned int live_groups_of(uint64_t needs)
 		if ((needs | ALWAYS) & group_needs[group])
 			groups |= 1u << group;
 	return groups;
+}
+
+static const uint64_t part_needs[PART_COUNT] = {
+	[PART_REGISTERS] = NEEDS_REGISTERS,
+	[PART_TOTALS] = NEED_TOTALS | NEED_SLEEP | NEED_PROCESSES,
+	[PART_WAKER] = NEED_WAKER | NEED_WAKER_COMM | NEED_WAKER_PID,
+	[PART_PROGRAM] = NEED_USTACK, /* its files lie elsewhere then */
+};
+
+unsigned int live_parts_of(uint64_t needs)
+{
+	unsigned int parts = 0;
+
+	for (int part = 0; part < PART_COUNT; part++)
+		if (needs & part_needs[part])
+			parts |= 1u << part;
+	return parts;
 }

@@ -71,7 +71,8 @@ static int growth_make(struct live *live, struct kernel *bigger, struct error *e
 	struct move move = {live, bigger};
 	int err;
 
-	live_kernel_options(live->config, live->needs, &options);
+	live_kernel_options(live->config, live->probe_needs, &options);
+	options.takes_over = &live->kernel.latency;
 	options.threads_max = 2 * (int64_t)live->kernel.table.entries_max;
 	if (options.threads_max < 2 * host_threads_count())
 		options.threads_max = 2 * host_threads_count();
@@ -103,7 +104,7 @@ int live_grow(struct live *live)
 	if (!growth_due(live))
 		return 0;
 	/* Also ends its threads, before the fork: the child could find a lock taken by one that it
-	 * has not. */
+	 * has not. Such as wait for programs (kernel/programs_wait.h) take none. */
 	live_stacks_forget(live);
 	err = growth_make(live, &bigger, &e);
 	error_done(&e);
@@ -115,10 +116,9 @@ int live_grow(struct live *live)
 	live_account_move(live, &bigger);
 	bigger.table.torn_count += live->kernel.table.torn_count;
 	bigger.table.unfinished_count += live->kernel.table.unfinished_count;
-	if (live->config->traces)
-		latency_reader_begin(&bigger.latency, clock_monotonic_ns());
-	if (!latency_reader_end(&live->kernel.latency))
-		latency_reader_adopt(&bigger.latency, &live->kernel.latency);
+	latency_reader_take_over(&bigger.latency, &live->kernel.latency, clock_monotonic_ns());
+	probe_detach(&live->kernel.links);
+	event_reader_adopt(&bigger.events, &live->kernel.events);
 	counters_keep(live);
 	kernel_close(&live->kernel);
 	live->kernel = bigger;

@@ -11,7 +11,7 @@
 /* What a filter can be told before the registers of a thread are asked for: by its record, and by
  * these lookups; and what it can be told after that. */
 #define NEEDS_RECORD (NEED_COMM | NEED_WAKER)
-#define KNOWN_EARLY (KNOWN_IDS | KNOWN_STATE | KNOWN_RECORD | NEEDS_RECORD)
+#define KNOWN_EARLY (KNOWN_IDS | KNOWN_STATE | KNOWN_RECORD | KNOWN_EVENT | NEEDS_RECORD)
 #define NEEDS_EARLY                                                                        \
 	(NEED_TOTALS | NEED_COMMSUM | NEED_USER | NEED_CGROUP | NEED_PPID | NEED_CMDLINE | \
 	 NEED_EXE | NEED_WAKER_COMM | NEED_WAKER_PID | NEED_PID_NS | NEEDS_PROC_VALUES |   \

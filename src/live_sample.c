@@ -166,6 +166,7 @@ void record_sample(const struct thread_state *record, const struct live_moment *
 void record_call(const struct thread_state *record, const struct live_moment *moment,
 		 enum thread_doing doing, struct sample *sample, bool *compat)
 {
+	uint64_t looked_ns = UINT64_MAX;
 	const uint64_t *words = NULL;
 	struct registers_call call;
 
@@ -176,6 +177,7 @@ void record_call(const struct thread_state *record, const struct live_moment *mo
 		const struct cpu_tick *tick = tick_of(record, moment);
 
 		words = tick ? (const uint64_t *)tick->registers : NULL;
+		looked_ns = tick ? tick->tick_ns : 0;
 	} else if (registers_there(record)) {
 		words = (const uint64_t *)record->sched.registers;
 	}
@@ -188,6 +190,18 @@ void record_call(const struct thread_state *record, const struct live_moment *mo
 	for (int i = 0; i < SAMPLE_ARG_COUNT; i++)
 		sample->arg[i] = (int64_t)call.arg[i];
 	*compat = call.compat;
+	/* an older look is of a call before that */
+	if (record->call_ns && record->call_ns <= looked_ns &&
+	    (int64_t)record->call_ns <= moment->now_ns &&
+	    (record->call & ~CALL_COMPAT_BIT) == (uint32_t)call.nr)
+		sample->syscall_us = (moment->now_ns - (int64_t)record->call_ns) / NS_PER_US;
+}
+
+void record_call_check(struct thread_state *record, const struct thread_state *again)
+{
+	if (again->sched.tid != record->sched.tid || again->call_ns != record->call_ns ||
+	    again->call != record->call)
+		record->call_ns = 0;
 }
 
 void record_totals(const struct thread_state *record, const struct live_moment *moment,

@@ -216,9 +216,23 @@ static void record_meet(void *to, const struct thread_state *record)
 	record_defer(live, record);
 }
 
+/* Their calls began when the records say so, unless they have begun others since. */
+static void on_cpu_check_calls(struct live *live)
+{
+	for (size_t i = 0; live->needs & NEED_CALL_TIME && i < live->on_cpu_count; i++) {
+		struct thread_state *record = &live->on_cpu[i], again = {0};
+
+		if (!record->call_ns)
+			continue;
+		thread_table_get(&live->kernel.table, record->key, &again); /* or it is gone */
+		record_call_check(record, &again);
+	}
+}
+
 static void on_cpu_take(struct live *live)
 {
 	live->moment.tick_count = kernel_ticks_read(&live->kernel, live->wanted_cpus, live->ticks);
+	on_cpu_check_calls(live);
 	live_cpu_stacks_look(live);
 	for (size_t i = 0; i < live->on_cpu_count; i++)
 		record_take(live, &live->on_cpu[i]);

@@ -37,6 +37,7 @@ struct live {
 	const struct config *config;
 	struct filter *filter;
 	uint64_t needs, filter_needs; /* all; those of the filter; */
+	uint64_t probe_needs;	      /* those that probes must serve */
 	bool idle_wanted;	      /* threads that are not active, too, */
 	bool work_wanted;	      /* or of those in S such as work */
 	struct kernel kernel;

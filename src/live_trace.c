@@ -2,6 +2,7 @@
 #include "live_trace.h"
 #include "base/clock.h"
 #include "base/names.h"
+#include "kernel/registers.h"
 #include "trace_table.h"
 
 #include <errno.h>
@@ -53,21 +54,33 @@ static void who_fill(struct live *live, const struct latency_key *key, struct sa
 	who->comm = name_of(key->comm, sizeof(key->comm));
 }
 
-/* By what a distribution knows; what only a sample has refuses nothing. */
-static bool who_wanted(struct live *live, struct sample *who, const struct lookup_hint *hint)
+/* What is known besides what lookups tell: by a distribution's key, and so by an event. */
+static uint64_t who_known(const struct trace_row *row, const struct sample *who)
 {
-	uint64_t needs = live->filter_needs & NEEDS_ANYTIME;
-	uint64_t known = KNOWN_IDS | NEED_COMM | needs;
+	uint64_t known = KNOWN_IDS | NEED_COMM;
+
+	if (who->state != ABSENT) /* of a sleep */
+		known |= KNOWN_STATE;
+	if (who->state != ABSENT || who->syscall_nr != ABSENT)
+		known |= NEED_SYSCALL;
+	if (row->kind.fails)
+		known |= KNOWN_EVENT;
+	if (row->kind.bytes)
+		known |= NEED_BLOCK;
+	return known;
+}
+
+/* By what is known of it; what only a sample has refuses nothing. */
+static bool who_wanted(struct live *live, struct sample *who, const struct lookup_hint *hint,
+		       uint64_t known)
+{
+	uint64_t needs = live->filter_needs & (NEEDS_ANYTIME | (known & NEED_SYSCALL));
 
 	if (who->pid == live->own_pid || filter_excludes(live->filter, who->pid, who->tid))
 		return false;
-	if (who->state != ABSENT) { /* of a sleep */
-		known |= KNOWN_STATE | NEED_SYSCALL;
-		needs |= live->filter_needs & NEED_SYSCALL;
-	}
 	lookup_fill(live->lookup, who, hint, needs, live->moment.now_ns);
 	sample_derive(who, needs);
-	return filter_ask_thread(live->filter, who, known) != VERDICT_REFUSED;
+	return filter_ask_thread(live->filter, who, known | needs) != VERDICT_REFUSED;
 }
 
 static void latency_take(void *to, const struct latency_key *key, const struct latency *latency)
@@ -87,7 +100,7 @@ static void latency_take(void *to, const struct latency_key *key, const struct l
 	who_fill(live, key, &who);
 	if (row->tell)
 		row->tell(key, &who, &hint.compat);
-	if (!who_wanted(live, &who, &hint))
+	if (!who_wanted(live, &who, &hint, who_known(row, &who)))
 		return;
 	lookup_fill(live->lookup, &who, &hint, traced->needs & (NEEDS_ANYTIME | NEED_SYSCALL),
 		    live->moment.now_ns);
@@ -95,6 +108,132 @@ static void latency_take(void *to, const struct latency_key *key, const struct l
 	for (int i = 0; i < HISTOGRAM_BUCKETS; i++)
 		histogram.buckets[i] = latency->buckets[i];
 	traced->take(traced->to, &row->kind, &who, &histogram);
+}
+
+/* Of the call that an event is of, found when it is told. */
+#define NEEDS_OF_CALL \
+	(NEED_SYSCALL | NEED_FILE | NEED_FILENAMESUM | NEED_FILETYPE | NEED_CONNECTION)
+
+struct told {
+	struct live *live;
+	uint64_t needs;
+	int64_t ahead_us; /* of UTC, to the monotonic clock */
+	event_taker *take;
+	void *to;
+};
+
+/* The arguments of the call that the event is of, or in which the thread was. */
+static void call_fill(const struct live *live, const struct trace_event *event, struct sample *who,
+		      bool *compat)
+{
+	uint64_t words[THREAD_REGISTER_COUNT];
+	struct registers_call call;
+
+	if (event->data_bytes != sizeof(words))
+		return;
+	memcpy(words, event->data, sizeof(words));
+	registers_decode(words, live->moment.registers_marked, &call);
+	if (call.nr < 0 || (who->syscall_nr != ABSENT && who->syscall_nr != call.nr))
+		return;
+	who->syscall_nr = call.nr;
+	*compat = call.compat;
+	for (int i = 0; i < SAMPLE_ARG_COUNT; i++)
+		who->arg[i] = (int64_t)call.arg[i];
+}
+
+/* The first count words, each ended by a NUL, as ps shows them; what did not fit is three dots. */
+static const char *arguments_name(const char *from, size_t bytes, uint32_t count)
+{
+	struct text line = {0};
+	const char *name;
+
+	for (size_t i = 0; i < bytes && count; i++) {
+		if (!from[i] && !--count)
+			break;
+		text_add_char(&line, from[i] ? from[i] : ' ');
+	}
+	if (line.length && count)
+		text_add_string(&line, "...");
+	name = line.length ? name_lent(line.bytes, line.length) : NULL;
+	text_done(&line);
+	return name;
+}
+
+static void exec_fill(const struct trace_event *event, struct sample *who)
+{
+	size_t bytes = event->data_bytes;
+
+	if (bytes < THREAD_COMM_SIZE || bytes > EVENT_DATA_BYTES)
+		return;
+	who->comm_before = name_of(event->data, THREAD_COMM_SIZE);
+	who->cmdline = arguments_name(event->data + THREAD_COMM_SIZE, bytes - THREAD_COMM_SIZE,
+				      event->key.what[EXEC_ARGUMENTS]);
+}
+
+static void bytes_fill(const struct trace_event *event, struct sample *who)
+{
+	uint64_t bytes;
+
+	if (event->data_bytes != sizeof(bytes))
+		return;
+	memcpy(&bytes, event->data, sizeof(bytes));
+	who->io_bytes = (int64_t)bytes;
+}
+
+/* Fills what the event itself tells. Returns what lookups can complete then. */
+static uint64_t event_fill(const struct live *live, const struct trace_row *row,
+			   const struct trace_event *event, struct sample *who, bool *compat)
+{
+	if (row->tell)
+		row->tell(&event->key, who, compat);
+	if (event->key.kind == LATENCY_EXEC) {
+		exec_fill(event, who);
+		return NEEDS_ANYTIME;
+	}
+	if (row->kind.bytes) {
+		bytes_fill(event, who);
+		return NEEDS_ANYTIME;
+	}
+	call_fill(live, event, who, compat);
+	return NEEDS_ANYTIME | NEEDS_OF_CALL;
+}
+
+static void event_take(void *to, const struct trace_event *event)
+{
+	const struct told *told = to;
+	struct live *live = told->live;
+	struct lookup_hint hint = {0};
+	const struct trace_row *row;
+	uint64_t known, needs;
+	struct sample who;
+	int64_t state;
+
+	if (event->key.kind >= LATENCY_KIND_COUNT)
+		return;
+	row = &trace_rows[event->key.kind];
+	who_fill(live, &event->key, &who);
+	needs = told->needs & event_fill(live, row, event, &who, &hint.compat);
+	known = who_known(row, &who) | KNOWN_EVENT;
+	if (!who_wanted(live, &who, &hint, known))
+		return;
+	state = who.state;
+	who.state = DOING_ON; /* it has gone on since: nothing known of it still holds */
+	lookup_fill(live->lookup, &who, &hint, needs, live->moment.now_ns);
+	who.state = state;
+	who.time_us = (int64_t)event->end_ns / NS_PER_US + told->ahead_us;
+	sample_derive(&who, needs);
+	if (filter_ask_thread(live->filter, &who, known | needs) == VERDICT_REFUSED)
+		return;
+	told->take(told->to, &row->kind, &who, row->single ? ABSENT : (int64_t)event->duration_ns);
+}
+
+void live_events(struct source *source, uint64_t needs, event_taker *take, void *to)
+{
+	struct live *live = (struct live *)source;
+	struct told told = {live, (needs | live->filter_needs) & (NEEDS_ANYTIME | NEEDS_OF_CALL),
+			    clock_utc_us() - clock_monotonic_ns() / NS_PER_US, take, to};
+
+	event_reader_take(&live->kernel.events, event_take, &told);
 }
 
 int live_traced(struct source *source, bool all, uint64_t needs, trace_taker *take, void *to,

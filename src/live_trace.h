@@ -9,5 +9,6 @@
 /* struct source's */
 int live_traced(struct source *source, bool all, uint64_t needs, trace_taker *take, void *to,
 		struct error *e);
+void live_events(struct source *source, uint64_t needs, event_taker *take, void *to);
 
 #endif

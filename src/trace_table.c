@@ -4,6 +4,7 @@
 #include "live_block.h"
 #include "live_sample.h"
 #include "lookup/devices.h"
+#include "lookup/error_names.h"
 
 #include <errno.h>
 #include <string.h>
@@ -25,25 +26,51 @@ static void block_tell(const struct latency_key *key, struct sample *sample, boo
 	sample->io_op = block_op_name(key->what[BLOCK_OP]);
 }
 
-#define BLOCK_GROUPS (1u << GROUP_BLOCK_QUEUE | 1u << GROUP_BLOCK_ISSUE | 1u << GROUP_BLOCK_DONE)
+static void syscalls_tell(const struct latency_key *key, struct sample *sample, bool *compat)
+{
+	sample->syscall_nr = key->what[SYSCALLS_CALL] & ~CALL_COMPAT_BIT;
+	*compat = key->what[SYSCALLS_CALL] & CALL_COMPAT_BIT;
+	sample->error = error_name(key->what[SYSCALLS_ERROR]);
+}
 
+static void exec_tell(const struct latency_key *key, struct sample *sample, bool *compat)
+{
+	(void)compat;
+	sample->ppid = key->what[EXEC_PARENT];
+}
+
+#define SWITCHES (1u << GROUP_SWITCH | 1u << GROUP_WAKE)
+#define BLOCK_REQUESTS (1u << GROUP_BLOCK_QUEUE | 1u << GROUP_BLOCK_ISSUE | 1u << GROUP_BLOCK_DONE)
+
+/* clang-format off */
 const struct trace_row trace_rows[LATENCY_KIND_COUNT] = {
-	[LATENCY_RUNQ] = {{"runq", "waits for a CPU, from wake-up or preemption on", NULL, false},
-			  1u << GROUP_SWITCH | 1u << GROUP_WAKE,
-			  NULL},
-	[LATENCY_OFFCPU] = {{"offcpu", "sleeps, from leaving the CPU to the wake-up",
-			     "state,syscall", false},
-			    1u << GROUP_SWITCH | 1u << GROUP_WAKE,
-			    offcpu_tell},
-	[LATENCY_BLOCK] = {{"block", "requests to block devices, from issue to completion",
-			    "io_dev,io_op", true},
-			   BLOCK_GROUPS,
-			   block_tell},
-	[LATENCY_BLOCKQ] = {{"blockq", "the same, from when a thread makes them to their issue",
-			     "io_dev,io_op", true},
-			    BLOCK_GROUPS,
-			    block_tell},
+	[LATENCY_RUNQ] = {
+		.kind = {.name = "runq", .help = "waits for a CPU, from wake-up or preemption on"},
+		.groups = SWITCHES},
+	[LATENCY_OFFCPU] = {
+		.kind = {.name = "offcpu", .help = "sleeps, from leaving the CPU to the wake-up",
+			 .columns = "state,syscall"},
+		.groups = SWITCHES, .tell = offcpu_tell},
+	[LATENCY_BLOCK] = {
+		.kind = {.name = "block", .help = "requests to block devices, from issue to completion",
+			 .columns = "io_dev,io_op", .bytes = true},
+		.groups = BLOCK_REQUESTS, .tell = block_tell},
+	[LATENCY_BLOCKQ] = {
+		.kind = {.name = "blockq",
+			 .help = "the same, from when a thread makes them to their issue",
+			 .columns = "io_dev,io_op", .bytes = true},
+		.groups = BLOCK_REQUESTS, .tell = block_tell},
+	[LATENCY_SYSCALLS] = {
+		.kind = {.name = "syscalls", .help = "system calls, from entry to return",
+			 .columns = "syscall", .fails = true},
+		.groups = 1u << GROUP_CALL | 1u << GROUP_RETURN, .tell = syscalls_tell},
+	[LATENCY_EXEC] = {
+		.kind = {.name = "exec", .help = "each program executed, one by one",
+			 .columns = "ppid,comm_before,cmdline"},
+		.single = true,
+		.groups = 1u << GROUP_EXEC | 1u << GROUP_NAME, .tell = exec_tell},
 };
+/* clang-format on */
 
 static const char *kind_name_at(void *from, size_t at)
 {
@@ -70,11 +97,9 @@ int trace_kinds_parse(const char *names, uint32_t *kinds, struct error *e)
 	struct text name = {0};
 	int err = 0;
 
-	for (;;) {
-		size_t length = strcspn(names, ","), kind = 0;
+	while (!err && text_next_name(&name, &names)) {
+		size_t kind = 0;
 
-		text_clear(&name);
-		text_add(&name, names, length);
 		while (kind < LATENCY_KIND_COUNT &&
 		       strcmp(trace_rows[kind].kind.name, text_string(&name)) != 0)
 			kind++;
@@ -82,14 +107,21 @@ int trace_kinds_parse(const char *names, uint32_t *kinds, struct error *e)
 			err = kind_unknown(text_string(&name), e);
 		else
 			parsed |= 1u << kind;
-		if (err || !names[length])
-			break;
-		names += length + 1;
 	}
 	text_done(&name);
 	if (!err)
 		*kinds = parsed;
 	return err;
+}
+
+uint32_t trace_singles_of(uint32_t kinds)
+{
+	uint32_t singles = 0;
+
+	for (int kind = 0; kind < LATENCY_KIND_COUNT; kind++)
+		if (kinds >> kind & 1 && trace_rows[kind].single)
+			singles |= 1u << kind;
+	return singles;
 }
 
 unsigned int trace_groups_of(uint32_t kinds)

@@ -28,7 +28,10 @@ enum kernel_map {
 	KERNEL_MAP_LATENCY_TWO,
 	KERNEL_MAP_PROCESSES,
 	KERNEL_MAP_STACK_ASKS,
-	KERNEL_MAP_BLOCK, /* requests in flight */
+	KERNEL_MAP_BLOCK,      /* requests in flight */
+	KERNEL_MAP_PLACES_ONE, /* those that are found without a search */
+	KERNEL_MAP_PLACES_TWO,
+	KERNEL_MAP_EVENTS,
 	KERNEL_MAP_COUNT
 };
 
@@ -46,9 +49,14 @@ struct compile_request {
 	const char *types_choice;      /* --kernel-types, or NULL */
 	const char *btf_file, *offsets_file;
 	uint32_t threads_max;
-	uint32_t latency_kinds;	 /* bits 1 << LATENCY_x, of --trace */
+	unsigned int parts;		     /* bits 1 << PART_x */
+	uint32_t latency_kinds;		     /* bits 1 << LATENCY_x, of --trace */
+	const char *trace_pids, *trace_tids; /* as in struct program_knobs */
+	uint32_t turn_first;		     /* of this set, and */
+	int latency_control;	 /* the map of the one before, which it shares; -1: there is none */
 	uint32_t block_argument; /* of tracepoints, which the request is */
 	bool read_into_map, probe_read_kernel, thread_slots, process_totals;
+	uint64_t slower_ns;   /* of --slower */
 	char parent_name[16]; /* compile_child_run's: what the child's parent is called */
 };
 
@@ -57,7 +65,7 @@ struct compile_result {
 	char types_source[32];	    /* the type source used */
 	struct text types_tried;    /* a line for each source tried */
 	struct text output;	    /* what the child printed */
-	uint32_t stack_registers;   /* 0: calibration failed, and */
+	uint32_t stack_registers;   /* 0: calibration failed, or nobody asks, and */
 	bool registers_marked;	    /* as registers_decode() wants it */
 	int calibration;	    /* -errno says why */
 	bool pids_translated;	    /* records hold the ids of /proc's pid namespace, and */

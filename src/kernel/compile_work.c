@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 const struct kernel_map_row kernel_map_rows[KERNEL_MAP_COUNT] = {
 	[KERNEL_MAP_THREADS] = {"ts_threads", sizeof(struct thread_state)},
@@ -31,6 +32,9 @@ const struct kernel_map_row kernel_map_rows[KERNEL_MAP_COUNT] = {
 	[KERNEL_MAP_PROCESSES] = {"ts_processes", sizeof(struct process_totals)},
 	[KERNEL_MAP_STACK_ASKS] = {"ts_stack_asks", sizeof(struct stack_ask)},
 	[KERNEL_MAP_BLOCK] = {"ts_block", sizeof(struct block_request)},
+	[KERNEL_MAP_PLACES_ONE] = {"ts_places_one", sizeof(struct latency_place)},
+	[KERNEL_MAP_PLACES_TWO] = {"ts_places_two", sizeof(struct latency_place)},
+	[KERNEL_MAP_EVENTS] = {"ts_events", sizeof(struct event_ring)},
 };
 
 static const enum bpf_prog_type program_types[] = {
@@ -149,6 +153,15 @@ static int program_load(const struct bcc_library *bcc, void *module, const struc
 	return fd;
 }
 
+/* Programs name maps by descriptor until they are loaded. */
+static void control_share(const struct bcc_library *bcc, void *module, int control)
+{
+	int fd = bcc->bpf_table_fd(module, kernel_map_rows[KERNEL_MAP_LATENCY].name);
+
+	if (fd >= 0 && control >= 0)
+		dup2(control, fd);
+}
+
 static int maps_send(const struct bcc_library *bcc, void *module, int socket, struct error *e)
 {
 	for (uint32_t i = 0; i < KERNEL_MAP_COUNT; i++) {
@@ -238,9 +251,14 @@ int compile_work(const struct compile_request *request, const char *work_dir, in
 				      .cpus_max = (uint32_t)request->host->cpus_possible,
 				      .read_into_map = request->read_into_map,
 				      .thread_slots = request->thread_slots,
+				      .parts = request->parts,
 				      .latency_kinds = request->latency_kinds,
+				      .turn_first = request->turn_first,
+				      .trace_pids = request->trace_pids,
+				      .trace_tids = request->trace_tids,
 				      .process_totals = request->process_totals,
 				      .block_argument = request->block_argument,
+				      .slower_ns = request->slower_ns,
 				      .probe_read_kernel = request->probe_read_kernel};
 	struct field_layout layout;
 	struct bcc_library bcc;
@@ -256,7 +274,8 @@ int compile_work(const struct compile_request *request, const char *work_dir, in
 		result = pids_find(&layout, request->host, socket, &knobs.pids, e);
 	if (result || !request->plan)
 		return result;
-	registers_find(&layout, socket, &knobs);
+	if (knobs.parts >> PART_REGISTERS & 1 || knobs.latency_kinds)
+		registers_find(&layout, socket, &knobs);
 	result = program_headers_write(work_dir, request->host->kernel_code, e);
 	if (result)
 		return result;
@@ -265,6 +284,7 @@ int compile_work(const struct compile_request *request, const char *work_dir, in
 	text_done(&text);
 	if (!module)
 		return module_explain(request, e);
+	control_share(&bcc, module, request->latency_control);
 	result = maps_send(&bcc, module, socket, e);
 	return result ? result : programs_send(&bcc, module, request->plan, socket, e);
 }

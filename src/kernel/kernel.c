@@ -93,9 +93,15 @@ static struct compile_request request_of(struct kernel *kernel,
 		.btf_file = options->btf_file,
 		.offsets_file = options->offsets_file,
 		.threads_max = threads_max(&kernel->host, options),
+		.parts = options->parts,
 		.latency_kinds = options->latency_kinds,
+		.trace_pids = options->trace_pids,
+		.trace_tids = options->trace_tids,
+		.turn_first = latency_turn_after(options->takes_over),
+		.latency_control = options->takes_over ? options->takes_over->control : -1,
 		.block_argument = options->groups >> GROUP_BLOCK_ISSUE & 1 &&
 				  fact_has(&kernel->facts, FACT_BLOCK_QUEUE_ARGUMENT),
+		.slower_ns = options->slower_ns,
 		.read_into_map = fact_has(&kernel->facts, FACT_READ_INTO_MAP),
 		.probe_read_kernel = fact_has(&kernel->facts, FACT_PROBE_READ_KERNEL),
 		.thread_slots = fact_has(&kernel->facts, FACT_THREAD_SLOTS),
@@ -169,7 +175,7 @@ static int kernel_adopt(struct kernel *kernel, const struct kernel_options *opti
 				    &kernel->compiled, &kernel->plan, e);
 }
 
-static int maps_open(struct kernel *kernel, struct error *e)
+static int maps_open(struct kernel *kernel, const struct kernel_options *options, struct error *e)
 {
 	const int *maps = kernel->compiled.maps;
 	struct thread_maps threads = {maps[KERNEL_MAP_THREADS], maps[KERNEL_MAP_SLOTS],
@@ -186,9 +192,19 @@ static int maps_open(struct kernel *kernel, struct error *e)
 	if (result)
 		return error_set(e, -result, EXIT_FAILED,
 				 "the thread state array can't be mapped: %s", strerror(-result));
-	latency_reader_init(&kernel->latency, maps[KERNEL_MAP_LATENCY],
-			    &maps[KERNEL_MAP_LATENCY_ONE],
-			    fact_has(&kernel->facts, FACT_MAP_BATCH));
+	result = latency_reader_init(&kernel->latency, maps[KERNEL_MAP_LATENCY],
+				     &maps[KERNEL_MAP_LATENCY_ONE], &maps[KERNEL_MAP_PLACES_ONE],
+				     kernel->host.cpus_possible,
+				     fact_has(&kernel->facts, FACT_MAP_BATCH));
+	kernel->latency.first = latency_turn_after(options->takes_over);
+	if (result)
+		return error_set(e, -result, EXIT_FAILED, "the histograms can't be mapped: %s",
+				 strerror(-result));
+	result = event_reader_init(&kernel->events, maps[KERNEL_MAP_EVENTS],
+				   kernel->host.cpus_possible, mapped);
+	if (result)
+		return error_set(e, -result, EXIT_FAILED, "the events can't be mapped: %s",
+				 strerror(-result));
 	result = register_asker_init(&kernel->asker, kernel->compiled.programs[GROUP_ASK],
 				     maps[KERNEL_MAP_SAMPLING], maps[KERNEL_MAP_ASKS]);
 	if (result == -EBUSY)
@@ -244,7 +260,7 @@ int kernel_open(struct kernel *kernel, const struct kernel_options *options, str
 	result = options->attach ? kernel_adopt(kernel, options, e)
 				 : kernel_make(kernel, options, e);
 	if (!result)
-		result = maps_open(kernel, e);
+		result = maps_open(kernel, options, e);
 	if (result)
 		return result;
 	if (options->attach) {
@@ -274,6 +290,7 @@ void kernel_close(struct kernel *kernel)
 	probe_detach(&kernel->links);
 	changed_reader_done(&kernel->changed);
 	latency_reader_done(&kernel->latency);
+	event_reader_done(&kernel->events);
 	register_asker_done(&kernel->asker);
 	if (kernel->table.store)
 		thread_table_done(&kernel->table);

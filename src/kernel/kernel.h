@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "kernel/changed_list.h"
 #include "kernel/compile_child.h"
+#include "kernel/event_reader.h"
 #include "kernel/fact_table.h"
 #include "kernel/host.h"
 #include "kernel/latency_reader.h"
@@ -23,11 +24,15 @@ struct kernel_options {
 	int64_t threads_max; /* records in the map; 0: half as many again as there are now, at least
 				16384 */
 	int64_t rate_hz;
-	unsigned int groups;	     /* bits 1 << GROUP_x */
-	uint32_t latency_kinds;	     /* bits 1 << LATENCY_x, of --trace, */
-	unsigned int latency_groups; /* and the groups without which they can't be */
-	bool process_totals;	     /* births and deaths are counted, too */
-	const char *share;	     /* NULL, or the name under which others may attach */
+	unsigned int groups;	/* bits 1 << GROUP_x */
+	unsigned int parts;	/* bits 1 << PART_x */
+	uint32_t latency_kinds; /* bits 1 << LATENCY_x, of --trace, */
+	uint64_t slower_ns;	/* of --slower: what takes as long is told singly; 0: nothing */
+	const char *trace_pids, *trace_tids;	 /* whose alone; as in struct program_knobs */
+	unsigned int latency_groups;		 /* and the groups without which they can't be */
+	bool process_totals;			 /* births and deaths are counted, too */
+	const struct latency_reader *takes_over; /* NULL, or that of the set before */
+	const char *share;  /* NULL, or the name under which others may attach */
 	const char *attach; /* NULL, or the name to attach to: all but this is its owner's */
 };
 
@@ -42,6 +47,7 @@ struct kernel {
 	struct changed_reader changed;
 	struct register_asker asker;
 	struct latency_reader latency;
+	struct event_reader events;
 	struct share share;
 	bool share_cleared;  /* first of what a killed tsnap had left */
 	char left_out[1024]; /* probes that could not be attached, a line each */

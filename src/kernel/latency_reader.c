@@ -2,44 +2,70 @@
 #include "kernel/latency_reader.h"
 #include "base/memory.h"
 #include "kernel/bpf_call.h"
+#include "kernel/programs_wait.h"
 
 #include <bcc/libbpf.h>
 #include <errno.h>
-#include <linux/membarrier.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
+#include <sys/mman.h>
 
 #define TURN_NS 1000000000ll
-#define RUN_NS 50000000ll /* a program that has begun has long ended by then */
+#define NO_THREAD_NS TURN_NS /* a program that has begun has long ended by then */
 #define CHUNK 256
 
-void latency_reader_init(struct latency_reader *reader, int control, const int *maps, bool batch)
+static size_t places_bytes(const struct latency_reader *reader)
 {
-	*reader = (struct latency_reader){.control = control, .batch = batch, .drained = true};
-	memcpy(reader->maps, maps, sizeof(reader->maps));
+	return reader->place_count * sizeof(struct latency_place);
 }
 
-static void turn_set(struct latency_reader *reader, uint32_t turn)
+int latency_reader_init(struct latency_reader *reader, int control, const int *maps,
+			const int *places, int cpus, bool batch)
 {
-	struct latency_control control = {.turn = turn};
+	int err = 0;
+
+	*reader = (struct latency_reader){
+		.control = control, .batch = batch, .drained = true, .first = 1};
+	reader->place_count = (size_t)cpus * LATENCY_NEAR;
+	memcpy(reader->maps, maps, sizeof(reader->maps));
+	for (int i = 0; !err && i < LATENCY_TURNS; i++)
+		if (places[i] >= 0)
+			err = bpf_call_map_mapped(places[i], places_bytes(reader),
+						  (void **)&reader->places[i]);
+	return err;
+}
+
+/* Its words change together: they are one to the kernel's copy of a value, too. */
+static void control_write(const struct latency_reader *reader)
+{
+	struct latency_control control = {.turn = reader->turn, .teller = reader->teller};
 	uint32_t zero = 0;
 
 	bpf_update_elem(reader->control, &zero, &control, BPF_ANY);
-	reader->turn = turn;
 }
 
-void latency_reader_begin(struct latency_reader *reader, int64_t now_ns)
+uint32_t latency_turn_after(const struct latency_reader *from)
 {
-	turn_set(reader, 1);
+	return from && from->first == 1 ? 1 + LATENCY_TURNS : 1;
+}
+
+void latency_reader_begin(struct latency_reader *reader, bool counts, int64_t now_ns)
+{
+	reader->turn = counts ? reader->first : 0;
+	reader->teller = reader->first;
 	reader->turned_ns = now_ns;
+	control_write(reader);
+}
+
+static int other_turn(const struct latency_reader *reader)
+{
+	return reader->turn == reader->first ? 1 : 0;
 }
 
 static void turn_next(struct latency_reader *reader, int64_t now_ns)
 {
-	turn_set(reader, reader->turn == 1 ? 2 : 1);
+	reader->turn = reader->first + (uint32_t)other_turn(reader);
+	control_write(reader);
 	reader->turned_ns = now_ns;
 	reader->drained = false;
 }
@@ -101,37 +127,56 @@ static int drain_singly(struct latency_reader *reader, int map)
 	return 0;
 }
 
-/* Reads the map whose turn it is not. No program must be left that writes it. */
-static int drain(struct latency_reader *reader, int map)
+static void drain_places(struct latency_reader *reader, struct latency_place *places)
 {
+	for (size_t i = 0; places && i < reader->place_count; i++) {
+		if (!places[i].taker_count)
+			continue;
+		if (places[i].taken) {
+			room_make(reader, 1);
+			reader->keys[reader->count] = places[i].key;
+			reader->values[reader->count++] = places[i].latency;
+		}
+		places[i] = (struct latency_place){0};
+	}
+}
+
+/* Reads what was written in a turn. No program must be left that writes it. */
+static int drain(struct latency_reader *reader, int turn)
+{
+	int map = reader->maps[turn];
+
 	reader->drained = true;
+	drain_places(reader, reader->places[turn]);
 	return reader->batch ? drain_batches(reader, map) : drain_singly(reader, map);
 }
 
-static int other_map(const struct latency_reader *reader)
+/* Whether the programs that were running when the turn ended have ended, too. */
+static bool programs_ended(const struct latency_reader *reader, int64_t now_ns)
 {
-	return reader->maps[reader->turn == 1 ? 1 : 0];
+	return reader->wait ? programs_wait_over(reader->wait)
+			    : now_ns - reader->turned_ns > NO_THREAD_NS;
 }
 
-/* Until all programs that run now have ended: they run without preemption, and the kernel waits for
- * that (4.3; synchronize_rcu() in kernel/sched/membarrier.c, which is refused on nohz_full hosts).
- */
-static void programs_wait(void)
+static void programs_await(struct latency_reader *reader)
 {
-	const struct timespec time = {.tv_nsec = RUN_NS};
-
-	if (syscall(SYS_membarrier, MEMBARRIER_CMD_SHARED, 0))
-		nanosleep(&time, NULL);
+	programs_wait_end(reader->wait);
+	reader->wait = NULL;
 }
 
 int latency_reader_turn(struct latency_reader *reader, int64_t now_ns)
 {
 	if (!reader->turn)
 		return 0;
-	if (!reader->drained && now_ns - reader->turned_ns > RUN_NS)
-		return drain(reader, other_map(reader));
-	if (reader->drained && now_ns - reader->turned_ns > TURN_NS)
+	if (!reader->drained && programs_ended(reader, now_ns)) {
+		if (reader->wait)
+			programs_await(reader);
+		return drain(reader, other_turn(reader));
+	}
+	if (reader->drained && now_ns - reader->turned_ns > TURN_NS) {
 		turn_next(reader, now_ns);
+		reader->wait = programs_wait_start();
+	}
 	return 0;
 }
 
@@ -142,29 +187,14 @@ int latency_reader_finish(struct latency_reader *reader, int64_t now_ns)
 	if (!reader->turn)
 		return 0;
 	if (!reader->drained) {
-		programs_wait();
-		result = drain(reader, other_map(reader));
+		programs_await(reader);
+		result = drain(reader, other_turn(reader));
 	}
 	if (result)
 		return result;
 	turn_next(reader, now_ns);
 	programs_wait();
-	return drain(reader, other_map(reader));
-}
-
-int latency_reader_end(struct latency_reader *reader)
-{
-	int written, other, result = 0;
-
-	if (!reader->turn)
-		return 0;
-	written = reader->maps[reader->turn - 1];
-	other = other_map(reader);
-	turn_set(reader, 0);
-	programs_wait();
-	if (!reader->drained)
-		result = drain(reader, other);
-	return result ? result : drain(reader, written);
+	return drain(reader, other_turn(reader));
 }
 
 void latency_reader_take(struct latency_reader *reader,
@@ -177,7 +207,7 @@ void latency_reader_take(struct latency_reader *reader,
 	reader->count = 0;
 }
 
-void latency_reader_adopt(struct latency_reader *reader, struct latency_reader *from)
+static void adopt(struct latency_reader *reader, struct latency_reader *from)
 {
 	if (!from->count)
 		return;
@@ -188,10 +218,37 @@ void latency_reader_adopt(struct latency_reader *reader, struct latency_reader *
 	from->count = 0;
 }
 
+int latency_reader_take_over(struct latency_reader *reader, struct latency_reader *from,
+			     int64_t now_ns)
+{
+	int result = 0;
+
+	if (!from->teller)
+		return 0;
+	latency_reader_begin(reader, from->turn, now_ns);
+	programs_wait();
+	if (from->wait)
+		programs_await(from);
+	if (from->turn && !from->drained)
+		result = drain(from, other_turn(from));
+	if (from->turn && !result)
+		result = drain(from, (int)(from->turn - from->first));
+	from->turn = from->teller = 0;
+	adopt(reader, from);
+	return result;
+}
+
 void latency_reader_done(struct latency_reader *reader)
 {
-	if (reader->turn)
-		turn_set(reader, 0); /* others may sample on with these probes */
+	if (reader->teller) { /* others may sample on with these probes */
+		reader->turn = reader->teller = 0;
+		control_write(reader);
+	}
+	if (reader->wait)
+		programs_await(reader);
+	for (int i = 0; i < LATENCY_TURNS; i++)
+		if (reader->places[i])
+			munmap(reader->places[i], places_bytes(reader));
 	free(reader->keys);
 	free(reader->values);
 	*reader = (struct latency_reader){.control = -1};

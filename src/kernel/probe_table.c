@@ -29,6 +29,15 @@ const struct probe_group_row probe_group_rows[GROUP_COUNT] = {
 	[GROUP_BLOCK_DONE] = {"block done", "requests to block devices", false, FIELDS_BLOCK},
 	[GROUP_BLOCK_MERGE] = {"block merge", "that a request is part of another one by now", false,
 			       0},
+	[GROUP_CALL] = {"call", "syscall_us, and --trace syscalls", false, 0},
+	[GROUP_RETURN] = {"return", "--trace syscalls", false, 0},
+};
+
+const char *const record_part_knobs[PART_COUNT] = {
+	[PART_REGISTERS] = "KEEP_REGISTERS",
+	[PART_TOTALS] = "KEEP_TOTALS",
+	[PART_WAKER] = "KEEP_WAKER",
+	[PART_PROGRAM] = "KEEP_PROGRAM",
 };
 
 #define TYPED PROBE_TYPED_TRACEPOINT
@@ -116,6 +125,20 @@ const struct probe_row probe_rows[] = {
 
 	{"block_merge", RAW, GROUP_BLOCK_MERGE, FACT_BLOCK_MERGE, NULL,
 	 "block_rq_merge", "raw_tracepoint__block_rq_merge"},
+
+	{"syscall_enter", TYPED, GROUP_CALL, FACT_TYPED_TRACEPOINT, "SYSCALL_ENTER_TYPED",
+	 "sys_enter", "raw_tracepoint__sys_enter"},
+	{"syscall_enter", RAW, GROUP_CALL, FACT_RAW_TRACEPOINT, "SYSCALL_ENTER_RAW",
+	 "sys_enter", "raw_tracepoint__sys_enter"},
+	{"syscall_enter", TRACE, GROUP_CALL, FACT_TRACEPOINT, "SYSCALL_ENTER_TRACEPOINT",
+	 "raw_syscalls:sys_enter", "tracepoint__raw_syscalls__sys_enter"},
+
+	{"syscall_exit", TYPED, GROUP_RETURN, FACT_TYPED_TRACEPOINT, "SYSCALL_EXIT_RAW",
+	 "sys_exit", "raw_tracepoint__sys_exit"},
+	{"syscall_exit", RAW, GROUP_RETURN, FACT_RAW_TRACEPOINT, "SYSCALL_EXIT_RAW",
+	 "sys_exit", "raw_tracepoint__sys_exit"},
+	{"syscall_exit", TRACE, GROUP_RETURN, FACT_TRACEPOINT, "SYSCALL_EXIT_TRACEPOINT",
+	 "raw_syscalls:sys_exit", "tracepoint__raw_syscalls__sys_exit"},
 };
 /* clang-format on */
 

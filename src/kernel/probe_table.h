@@ -34,8 +34,21 @@ enum probe_group {
 	GROUP_BLOCK_ISSUE, /* when the driver gets them, */
 	GROUP_BLOCK_DONE,  /* when they are completed, */
 	GROUP_BLOCK_MERGE, /* and when they become part of others */
+	GROUP_CALL,	   /* system calls from their entry on */
+	GROUP_RETURN,	   /* and their ends */
 	GROUP_COUNT,
 };
+
+/* What probes that are there anyway keep in records only where somebody asks for it. */
+enum record_part {
+	PART_REGISTERS, /* of switches and of threads on a CPU: what system call they are in */
+	PART_TOTALS,	/* exact times, and switches */
+	PART_WAKER,	/* who woke the thread */
+	PART_PROGRAM,	/* when it executed one */
+	PART_COUNT,
+};
+
+extern const char *const record_part_knobs[PART_COUNT];
 
 struct probe_group_row {
 	const char *name;

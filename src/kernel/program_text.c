@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel/program_text.h"
 #include "kernel/embedded.h"
+#include "kernel/record.h"
 #include "kernel/registers.h"
 #include "kernel/work_dir.h"
 
@@ -31,17 +32,76 @@ static uint32_t near_max(uint32_t threads_max)
 	return entries;
 }
 
-void program_text_write(const struct probe_plan *plan, const struct field_layout *layout,
-			const struct program_knobs *knobs, struct text *to)
+static bool tells_exec(const struct program_knobs *knobs)
 {
-	text_add_string(to, "#line 1 \"tsnap's generated header\"\n");
+	return knobs->latency_kinds >> LATENCY_EXEC & 1;
+}
+
+/* Each is a comparison at each event: of many the sampler knows as well. */
+#define TRACE_IDS_MAX 8
+
+static bool few_ids(const char *ids)
+{
+	int count = 1;
+
+	for (const char *at = ids; at && *at; at++)
+		count += *at == ',';
+	return ids && count <= TRACE_IDS_MAX;
+}
+
+/* "(0 || (identity).tgid == 12u)"; 1 where all are wanted. */
+static void ids_add(const char *member, const char *ids, struct text *to)
+{
+	char *end;
+
+	if (!few_ids(ids)) {
+		text_add_char(to, '1');
+		return;
+	}
+	text_add_string(to, "(0");
+	for (;; ids = end + 1) {
+		text_add_format(to, " || (identity).%s == %uu", member,
+				(unsigned int)strtoul(ids, &end, 10));
+		if (*end != ',')
+			break;
+	}
+	text_add_char(to, ')');
+}
+
+static void wanted_add(const struct program_knobs *knobs, struct text *to)
+{
+	if (!few_ids(knobs->trace_pids) && !few_ids(knobs->trace_tids))
+		return;
+	text_add_string(to, "#define TRACE_WANTED(identity) (");
+	ids_add("tgid", knobs->trace_pids, to);
+	text_add_string(to, " && ");
+	ids_add("tid", knobs->trace_tids, to);
+	text_add_string(to, ")\n");
+}
+
+static void knobs_add(const struct probe_plan *plan, const struct program_knobs *knobs,
+		      struct text *to)
+{
 	knob_add("THREADS_MAX", knobs->threads_max, to);
 	knob_add("KERNEL_STACK_REGISTERS", knobs->stack_registers, to);
 	knob_add("CPUS_MAX", knobs->cpus_max, to);
+	for (int part = 0; part < PART_COUNT; part++)
+		if (knobs->parts >> part & 1)
+			knob_add(record_part_knobs[part], 1, to);
 	if (knobs->read_into_map)
 		knob_add("READ_INTO_MAP", 1, to);
-	if (knobs->latency_kinds)
+	if (knobs->latency_kinds) {
 		knob_add("LATENCY_KINDS", knobs->latency_kinds, to);
+		knob_add("LATENCY_TURN_FIRST", knobs->turn_first, to);
+		wanted_add(knobs, to);
+	}
+	if (knobs->slower_ns || tells_exec(knobs))
+		knob_add("EVENTS", 1, to);
+	if (tells_exec(knobs))
+		knob_add("EVENTS_EXEC", 1, to);
+	if (knobs->slower_ns)
+		text_add_format(to, "#define SLOWER_NS %lluull\n",
+				(unsigned long long)knobs->slower_ns);
 	if (knobs->latency_kinds && knobs->registers_marked)
 		knob_add("REGISTERS_MARKED", 1, to);
 	if (plan->chosen[GROUP_BLOCK_ISSUE])
@@ -59,12 +119,16 @@ void program_text_write(const struct probe_plan *plan, const struct field_layout
 		knob_add("PID_NUMBER_BYTES", knobs->pids.number_bytes, to);
 	}
 	if (!knobs->probe_read_kernel)
-		text_add_string(to, "#define bpf_probe_read_kernel bpf_probe_read\n");
+		text_add_string(to, "#define bpf_probe_read_kernel bpf_probe_read\n"
+				    "#define bpf_probe_read_user bpf_probe_read\n");
 	for (int group = 0; group < GROUP_COUNT; group++)
 		if (plan->chosen[group] && plan->chosen[group]->knob)
 			knob_add(plan->chosen[group]->knob, 1, to);
-	text_add_string(to, registers_text);
-	field_header_write(layout, to);
+}
+
+static void fragments_add(const struct probe_plan *plan, const struct program_knobs *knobs,
+			  struct text *to)
+{
 	fragment_add("thread_state.h", to);
 	fragment_add("kernel_fields.h", to);
 	fragment_add("maps.bpf.c", to);
@@ -73,6 +137,12 @@ void program_text_write(const struct probe_plan *plan, const struct field_layout
 		fragment_add("latency.h", to);
 		fragment_add("latency.bpf.c", to);
 	}
+	if (knobs->slower_ns || tells_exec(knobs)) {
+		fragment_add("events.h", to);
+		fragment_add("events.bpf.c", to);
+	}
+	if (tells_exec(knobs))
+		fragment_add("exec_event.bpf.c", to);
 	if (plan->chosen[GROUP_BLOCK_ISSUE]) {
 		fragment_add("block.h", to);
 		fragment_add("block.bpf.c", to);
@@ -85,6 +155,16 @@ void program_text_write(const struct probe_plan *plan, const struct field_layout
 		snprintf(file, sizeof(file), "%s.bpf.c", plan->chosen[group]->name);
 		fragment_add(file, to);
 	}
+}
+
+void program_text_write(const struct probe_plan *plan, const struct field_layout *layout,
+			const struct program_knobs *knobs, struct text *to)
+{
+	text_add_string(to, "#line 1 \"tsnap's generated header\"\n");
+	knobs_add(plan, knobs, to);
+	text_add_string(to, registers_text);
+	field_header_write(layout, to);
+	fragments_add(plan, knobs, to);
 }
 
 /* What libbcc's own headers include; seen with 0.26 by compiling until nothing was missing. */

@@ -8,5 +8,6 @@
 #include "thread_state.h"
 #include "latency.h"
 #include "block.h"
+#include "events.h"
 
 #endif

@@ -11,7 +11,7 @@
 struct told {
 	int64_t until_us, elapsed_us;
 	const char *trace;
-	int64_t count, total_ns, p50_ns, p90_ns, p99_ns, p999_ns, max_ns;
+	int64_t count, errors, total_ns, p50_ns, p90_ns, p99_ns, p999_ns, max_ns;
 	int64_t bytes;
 	const char *buckets;
 };
@@ -26,6 +26,7 @@ static const struct column page_columns[] = {
 
 static const struct column told_columns[] = {
 	{"count", "COUNT", "", KIND_NUMBER, ROLE_MEASURE, 0, 5, AT(count)},
+	{"errors", "ERRORS", "", KIND_NUMBER, ROLE_MEASURE, 0, 6, AT(errors)},
 	{"total_ns", "TOTAL", "", KIND_NS, ROLE_MEASURE, 0, 7, AT(total_ns)},
 	{"p50_ns", "P50", "", KIND_NS, ROLE_MEASURE, 0, 7, AT(p50_ns)},
 	{"p90_ns", "P90", "", KIND_NS, ROLE_MEASURE, 0, 7, AT(p90_ns)},
@@ -36,8 +37,9 @@ static const struct column told_columns[] = {
 };
 
 /* Left out where there is little room: bits of told_columns. */
-#define TOLD_WIDE (1u << 3 | 1u << 5)
-#define TOLD_BYTES (1u << 7) /* of some kinds only */
+#define TOLD_WIDE (1u << 4 | 1u << 6)
+#define TOLD_ERRORS (1u << 1) /* of some kinds only, */
+#define TOLD_BYTES (1u << 8)  /* as these */
 
 static const struct column buckets_column = {
 	"buckets", "", "", KIND_TEXT, ROLE_MEASURE, 0, 0, AT(buckets),
@@ -137,10 +139,14 @@ void distribution_table_add(struct distribution_table *table, const struct trace
 		if (found)
 			*first = (uint64_t)(found - table->items) + 1;
 	}
-	if (found)
-		histogram_merge(&found->histogram, histogram);
-	else
+	if (!found) {
 		table->refused += histogram_count(histogram);
+		table->refused_ever += histogram_count(histogram);
+		return;
+	}
+	histogram_merge(&found->histogram, histogram);
+	if (who->error)
+		found->errors += histogram_count(histogram);
 }
 
 void distribution_table_clear(struct distribution_table *table)
@@ -197,6 +203,7 @@ static struct told told_of(const struct distribution *distribution)
 	return (struct told){
 		.trace = distribution->kind->name,
 		.count = histogram_count(histogram),
+		.errors = distribution->kind->fails ? distribution->errors : ABSENT,
 		.total_ns = histogram->sum_ns,
 		.p50_ns = histogram_quantile_ns(histogram, 500),
 		.p90_ns = histogram_quantile_ns(histogram, 900),
@@ -237,7 +244,8 @@ size_t distribution_grid_fill(struct distribution_table *table, const struct tra
 			      bool narrow, struct grid *grid, const struct distribution ***order)
 {
 	size_t count = order_make(table, kind, order);
-	unsigned int hidden = (narrow ? TOLD_WIDE : 0) | (kind->bytes ? 0 : TOLD_BYTES);
+	unsigned int hidden = (narrow ? TOLD_WIDE : 0) | (kind->fails ? 0 : TOLD_ERRORS) |
+			      (kind->bytes ? 0 : TOLD_BYTES);
 
 	table->shown = (struct column_list){0};
 	for (size_t i = 0; i < TOLD_COUNT; i++)

@@ -17,7 +17,8 @@
 struct distribution {
 	const struct trace_kind *kind;
 	struct histogram histogram;
-	uint64_t next; /* of equal hash, plus one */
+	int64_t errors; /* of them */
+	uint64_t next;	/* of equal hash, plus one */
 };
 
 /* Zeroed is an empty one without kinds. */
@@ -30,8 +31,9 @@ struct distribution_table {
 	union value *values; /* keys.count of each */
 	size_t count, capacity;
 	struct index by_hash;
-	int64_t refused;     /* events whose distribution did not fit */
-	struct text buckets; /* of the last grid's rows */
+	int64_t refused;      /* events whose distribution did not fit since it was cleared, */
+	int64_t refused_ever; /* and at all */
+	struct text buckets;  /* of the last grid's rows */
 };
 
 /* kinds: kind_count of them, static. list: its keys are taken, but for times, which are the

@@ -23,6 +23,13 @@ uint64_t expression_column_needs(const struct column *column)
 		return KNOWN_IDS;
 	case offsetof(struct sample, state):
 		return KNOWN_STATE;
+	case offsetof(struct sample, error):
+	case offsetof(struct sample, comm_before):
+		return KNOWN_EVENT;
+	case offsetof(struct sample, io_bytes):
+		return column->needs | KNOWN_EVENT;
+	case offsetof(struct sample, io_us):
+		return column->needs | KNOWN_RECORD; /* of a moment */
 	default:
 		return column->needs ? sample_needs_close(column->needs) : KNOWN_RECORD;
 	}

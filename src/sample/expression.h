@@ -36,6 +36,7 @@
 #define EXPRESSION_DEPTH_MAX 64 /* ( and ! within each other */
 
 /* What is known of a sample: NEED_*, and of the columns that need nothing these. */
+#define KNOWN_EVENT SAMPLE_NEED(59)  /* errno, comm_before, io_bytes: what an event tells */
 #define KNOWN_IDS SAMPLE_NEED(61)    /* tid, pid */
 #define KNOWN_STATE SAMPLE_NEED(62)  /* state */
 #define KNOWN_RECORD SAMPLE_NEED(63) /* the others */

@@ -159,7 +159,7 @@ static bool process_matches(const char *pattern, const struct sample *sample)
 
 uint64_t filter_needs(const struct filter *filter)
 {
-	const uint64_t known = KNOWN_IDS | KNOWN_STATE | KNOWN_RECORD;
+	const uint64_t known = KNOWN_IDS | KNOWN_STATE | KNOWN_RECORD | KNOWN_EVENT;
 
 	return (filter->expression.needs & ~known) | (filter->pattern ? NEED_COMM | NEED_EXE : 0) |
 	       (filter_wants_work(filter) ? NEED_WHY | NEED_SYSCALL : 0);

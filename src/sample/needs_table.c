@@ -48,6 +48,7 @@ const struct needs_row needs_rows[] = {
 	{NEED_USTACK, COST_SAMPLED, "ustack",
 	 "saved registers or a perf sample, the thread's memory, and files with its code"},
 	{NEED_KSTACK, COST_SAMPLED, "kstack", "/proc/TID/stack, or a perf sample"},
+	{NEED_CALL_TIME, COST_EVENT, "calls", "a probe at each system call"},
 	{NEED_STACK, COST_SAMPLED, "stack", "ustack and kstack, folded"},
 	{NEED_WAKER_STACK, COST_SAMPLED, "wakerstack", "the same of who woke the thread last"},
 };

@@ -51,6 +51,7 @@ const struct sample sample_absent = {
 	.state_us = ABSENT,
 	.cpu = ABSENT,
 	.syscall_nr = ABSENT,
+	.syscall_us = ABSENT,
 	.arg = {ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT},
 	.fd = ABSENT,
 	.waits_on_pid = ABSENT,
@@ -86,7 +87,7 @@ uint64_t sample_needs_close(uint64_t needs)
 		needs |= NEED_TOTALS;
 	if (needs & (NEED_FILENAMESUM | NEED_CONNECTION | NEED_FILETYPE | NEED_WAITS))
 		needs |= NEED_FILE;
-	if (needs & (NEED_FILE | NEED_WHY))
+	if (needs & (NEED_FILE | NEED_WHY | NEED_CALL_TIME))
 		needs |= NEED_SYSCALL;
 	if (needs & (NEED_WAKER_COMM | NEED_WAKER_PID))
 		needs |= NEED_WAKER;

@@ -54,6 +54,7 @@ struct sample {
 	int64_t tid, pid, ppid, uid;
 	int64_t start_ns; /* boot time clock; with tid, the thread's identity. Not a column */
 	int64_t kthread;  /* 1 kernel thread, 0 not */
+	const char *comm_before; /* until the exec that --trace tells of */
 	const char *user, *comm, *commsum, *cmdline, *exe, *cgroup;
 	const char *container, *container_runtime, *container_name, *pod, *unit;
 	int64_t pid_ns, ns_pid, ns_tid;
@@ -62,6 +63,8 @@ struct sample {
 	int64_t state_us, cpu;
 	int64_t syscall_nr, arg[SAMPLE_ARG_COUNT];
 	const char *syscall;
+	int64_t syscall_us;
+	const char *error; /* of a system call that --trace saw fail: "ENOENT" */
 	int64_t fd;
 	const char *filename, *filenamesum;
 	/* on what */
@@ -71,7 +74,7 @@ struct sample {
 	/* by whom */
 	int64_t waker_tid, waker_pid;
 	const char *waker_comm;
-	/* where, of a thread off its CPU: hashes of stacks, and words of stack/stack_table.h;
+	/* where: hashes of stacks, and words of stack/stack_table.h;
 	 * stack: both, outermost frame first, ';' between; see report/frame_kind.h for annotations
 	 */
 	int64_t ustack, kstack;
@@ -128,6 +131,7 @@ extern const struct sample sample_absent;
 #define NEED_KSTACK SAMPLE_NEED(28)	/* kstack, kfunc, kfuncs */
 #define NEED_BLOCK SAMPLE_NEED(29)	/* io_dev .. io_us: probes of block devices */
 #define NEED_WHY SAMPLE_NEED(30)	/* why (implies NEED_SYSCALL) */
+#define NEED_CALL_TIME SAMPLE_NEED(31)	/* syscall_us (implies NEED_SYSCALL) */
 /* waker_ustack, waker_kstack, waker_stack (implies NEED_WAKER, NEED_USTACK, NEED_KSTACK) */
 #define NEED_WAKER_STACK SAMPLE_NEED(32)
 

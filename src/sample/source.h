@@ -73,6 +73,9 @@ typedef void stack_taker(void *to, const struct stack_entry *stack);
 
 /* The account is the taker's for the time of the call. */
 typedef void account_taker(void *to, const struct sample *account);
+/* Takes a single event. who: as above, with time_us as of its end; and its kind's own fields. */
+typedef void event_taker(void *to, const struct trace_kind *kind, const struct sample *who,
+			 int64_t duration_ns);
 
 struct source {
 	/* Waits for the next tick and delivers its scan. 1: *scan is filled, with the samples that
@@ -107,6 +110,9 @@ struct source {
 	 * -errno with e. NULL: the source measures nothing. */
 	int (*traced)(struct source *source, bool all, uint64_t needs, trace_taker *take, void *to,
 		      struct error *e);
+	/* Hands over the single events since the last call, and that no filter refuses, after every
+	 * scan. needs: NEED_* of who. NULL: the source has none. */
+	void (*events)(struct source *source, uint64_t needs, event_taker *take, void *to);
 };
 
 #endif

@@ -13,6 +13,7 @@ struct trace_kind {
 	const char *help;
 	const char *columns; /* names of those that it is told by in any case; NULL: none */
 	bool bytes;	     /* its events move bytes */
+	bool fails;	     /* its events have an errno, and those that failed are counted */
 };
 
 #endif

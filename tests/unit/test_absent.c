@@ -28,6 +28,11 @@ static void only_what_was_asked_for_is_told(void **state)
 	assert_int_equal(facts.absent[0].needs, NEED_WAKER);
 	facts.absent_count = 0;
 	kernel.plan.chosen[GROUP_WAKE] = &probe_rows[0];
+	live_absent_describe(&kernel, NEED_SYSCALL | NEED_CALL_TIME, &facts);
+	assert_int_equal(facts.absent_count, 1);
+	assert_int_equal(facts.absent[0].needs, NEED_CALL_TIME);
+	facts.absent_count = 0;
+	kernel.plan.chosen[GROUP_CALL] = &probe_rows[0];
 	live_absent_describe(&kernel, ~0ull, &facts);
 	assert_int_equal(facts.absent_count, 0);
 }

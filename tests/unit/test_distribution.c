@@ -7,8 +7,9 @@
 #include "report/renderer.h"
 #include "trace_table.h"
 
-static const struct trace_kind sleeps = {"sleeps", "a fake kind", "state,syscall", false};
-static const struct trace_kind waits = {"waits", "another one", NULL, true};
+static const struct trace_kind sleeps = {
+	.name = "sleeps", .help = "a fake kind", .columns = "state,syscall", .fails = true};
+static const struct trace_kind waits = {.name = "waits", .help = "another one", .bytes = true};
 static const struct trace_kind *const kinds[] = {&sleeps, &waits};
 
 static struct distribution_table table;
@@ -38,14 +39,16 @@ static int begin(void **state)
 	const struct histogram long_one = {
 		.sum_ns = 10000000000, .max_ns = 10000000000, .bytes = 4096, .buckets = {[28] = 1}};
 	struct column_list list = {0};
+	struct sample failed = sample_of("a", DOING_SLEEP, "read");
 	struct error e = {0};
 
 	(void)state;
+	failed.error = "EAGAIN";
 	assert_int_equal(column_list_add(&list, "samples,timestamp,comm,cpu_us", true, &e), 0);
 	distribution_table_init(&table, kinds, 2, &list);
 	add(&sleeps, "b,\"x\"", DOING_SLEEP, "read", &short_ones);
 	add(&sleeps, "a", DOING_SLEEP, "read", &short_ones);
-	add(&sleeps, "a", DOING_SLEEP, "read", &short_ones);
+	distribution_table_add(&table, &sleeps, &failed, &short_ones);
 	add(&sleeps, "a", DOING_DISK, "fsync", &long_one);
 	add(&waits, "a", ABSENT, NULL, &long_one);
 	return 0;
@@ -69,10 +72,10 @@ static void people_see_tables_and_bars(void **state)
 		text_string(&text),
 		"\n"
 		"sleeps: a fake kind\n"
-		"COUNT    TOTAL      P50      P99      MAX  COMM            STATE  SYSCALL\n"
-		"    1   10.0 s   10.0 s   10.0 s   10.0 s  a               D      fsync\n"
-		"   40  60.0 us  1.41 us  1.90 us  1.90 us  a               S      read\n"
-		"   20  30.0 us  1.41 us  1.90 us  1.90 us  b,\"x\"           S      read\n"
+		"COUNT  ERRORS    TOTAL      P50      P99      MAX  COMM        STATE  SYSCALL\n"
+		"    1       0   10.0 s   10.0 s   10.0 s   10.0 s  a           D      fsync\n"
+		"   40      20  60.0 us  1.41 us  1.90 us  1.90 us  a           S      read\n"
+		"   20       0  30.0 us  1.41 us  1.90 us  1.90 us  b,\"x\"       S      read\n"
 		"\n"
 		"a D fsync\n"
 		"   8.59 s ..  17.2 s         1  ########################################\n"
@@ -133,34 +136,35 @@ static void expect_rows(const struct renderer *renderer, const char *expected)
 	grid_done(&grid);
 }
 
+#define ROWS_HEAD                                                                            \
+	"timestamp,elapsed_us,trace,comm,state,syscall,count,errors,total_ns,p50_ns,p90_ns," \
+	"p99_ns,p999_ns,max_ns,bytes,buckets\n"
+
 static void machines_get_rows(void **state)
 {
 	(void)state;
 	expect_rows(
-		&renderer_csv,
-		"timestamp,elapsed_us,trace,comm,state,syscall,count,total_ns,p50_ns,p90_ns,p99_ns,"
-		"p999_ns,max_ns,bytes,buckets\n"
-		"\"1970-01-01T00:00:01.000000Z\",250000,\"sleeps\",\"a\",\"D\",\"fsync\",1,"
+		&renderer_csv, ROWS_HEAD
+		"\"1970-01-01T00:00:01.000000Z\",250000,\"sleeps\",\"a\",\"D\",\"fsync\",1,0,"
 		"10000000000,10000000000,10000000000,10000000000,10000000000,10000000000,,"
 		"\"8589934592:1\"\n"
-		"\"1970-01-01T00:00:01.000000Z\",250000,\"sleeps\",\"a\",\"S\",\"read\",40,60000,"
+		"\"1970-01-01T00:00:01.000000Z\",250000,\"sleeps\",\"a\",\"S\",\"read\",40,20,"
+		"60000,"
 		"1413,1802,1900,1900,1900,,\"0:4 1024:36\"\n"
 		"\"1970-01-01T00:00:01.000000Z\",250000,\"sleeps\",\"b,\"\"x\"\"\",\"S\",\"read\","
-		"20,30000,1413,1802,1900,1900,1900,,\"0:2 1024:18\"\n"
-		"\"1970-01-01T00:00:01.000000Z\",250000,\"waits\",\"a\",,,1,10000000000,"
+		"20,0,30000,1413,1802,1900,1900,1900,,\"0:2 1024:18\"\n"
+		"\"1970-01-01T00:00:01.000000Z\",250000,\"waits\",\"a\",,,1,,10000000000,"
 		"10000000000,"
 		"10000000000,10000000000,10000000000,10000000000,4096,\"8589934592:1\"\n");
 	distribution_table_clear(&table);
-	expect_rows(
-		&renderer_csv,
-		"timestamp,elapsed_us,trace,comm,state,syscall,count,total_ns,p50_ns,p90_ns,p99_ns,"
-		"p999_ns,max_ns,bytes,buckets\n");
+	expect_rows(&renderer_csv, ROWS_HEAD);
 	add(&waits, "a", ABSENT, NULL, &(struct histogram){.max_ns = 10, .buckets = {1}});
 	expect_rows(&renderer_json,
 		    "{\"timestamp\":\"1970-01-01T00:00:01.000000Z\",\"elapsed_us\":250000,"
 		    "\"trace\":\"waits\",\"comm\":\"a\",\"state\":null,\"syscall\":null,"
-		    "\"count\":1,\"total_ns\":0,\"p50_ns\":10,\"p90_ns\":10,\"p99_ns\":10,"
-		    "\"p999_ns\":10,\"max_ns\":10,\"bytes\":0,\"buckets\":\"0:1\"}\n");
+		    "\"count\":1,\"errors\":null,\"total_ns\":0,\"p50_ns\":10,\"p90_ns\":10,"
+		    "\"p99_ns\":10,\"p999_ns\":10,\"max_ns\":10,\"bytes\":0,"
+		    "\"buckets\":\"0:1\"}\n");
 }
 
 static void too_many_are_counted(void **state)
@@ -178,6 +182,7 @@ static void too_many_are_counted(void **state)
 	assert_int_equal(table.count, DISTRIBUTIONS_MAX);
 	distribution_table_clear(&table);
 	assert_int_equal(table.refused, 0);
+	assert_int_equal(table.refused_ever, 2 * 4);
 }
 
 static void lines_fit(void **state)

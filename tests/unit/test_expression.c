@@ -340,6 +340,37 @@ static void filter_asks_ids_early(void **state)
 	filter_done(&filter);
 }
 
+/* What a distribution tells of a request and what only one of them does; a call's errno. */
+static void events_tell_more(void **state)
+{
+	static const struct {
+		const char *text;
+		enum verdict key, event;
+	} rows[] = {
+		{"io_dev=sdb", VERDICT_REFUSED, VERDICT_REFUSED},
+		{"io_dev=sda", VERDICT_ACCEPTED, VERDICT_ACCEPTED},
+		{"io_bytes>4K", VERDICT_OPEN, VERDICT_REFUSED},
+		{"io_us>1ms", VERDICT_OPEN, VERDICT_OPEN},
+		{"errno=EAGAIN", VERDICT_OPEN, VERDICT_REFUSED},
+		{"cpu=1", VERDICT_OPEN, VERDICT_OPEN},
+	};
+	struct sample sample = sample_absent;
+	struct error e = {0};
+
+	(void)state;
+	sample.io_dev = name_of_string("sda");
+	sample.io_bytes = 512;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct filter filter = {0};
+
+		assert_int_equal(filter_set_expression(&filter, rows[i].text, &e), 0);
+		assert_int_equal(filter_ask_thread(&filter, &sample, NEED_BLOCK), rows[i].key);
+		assert_int_equal(filter_ask_thread(&filter, &sample, NEED_BLOCK | KNOWN_EVENT),
+				 rows[i].event);
+		filter_done(&filter);
+	}
+}
+
 static void needs_are_told(void **state)
 {
 	struct filter filter = {0};
@@ -390,6 +421,7 @@ int main(void)
 		cmocka_unit_test(filter_asks_ids_early),
 		cmocka_unit_test(needs_are_told),
 		cmocka_unit_test(needs_have_rows),
+		cmocka_unit_test(events_tell_more),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 

@@ -323,6 +323,32 @@ static void text_names_its_files(void **state)
 	text_done(&text);
 }
 
+static void text_traces_who_is_wanted(void **state)
+{
+	struct program_knobs knobs = {.latency_kinds = 1};
+	const struct field_layout layout = layout_example();
+	struct probe_plan plan = {{0}};
+	struct text text = {0};
+
+	(void)state;
+	program_text_write(&plan, &layout, &knobs, &text);
+	assert_null(strstr(text_string(&text), "#define TRACE_WANTED"));
+	text_clear(&text);
+	knobs.trace_pids = "12,3";
+	program_text_write(&plan, &layout, &knobs, &text);
+	assert_non_null(strstr(text_string(&text),
+			       "#define TRACE_WANTED(identity) ((0 || (identity).tgid == 12u || "
+			       "(identity).tgid == 3u) && 1)\n"));
+	text_clear(&text);
+	knobs.trace_pids = "1,2,3,4,5,6,7,8,9";
+	knobs.trace_tids = "7";
+	program_text_write(&plan, &layout, &knobs, &text);
+	assert_non_null(
+		strstr(text_string(&text),
+		       "#define TRACE_WANTED(identity) (1 && (0 || (identity).tid == 7u))"));
+	text_done(&text);
+}
+
 static void text_translates_ids_on_demand(void **state)
 {
 	struct program_knobs knobs = {.pids = {.parent_tid = 5}};
@@ -420,6 +446,7 @@ int main(void)
 		cmocka_unit_test(bad_offsets_are_refused),
 		cmocka_unit_test(overlapping_offsets_are_refused),
 		cmocka_unit_test(text_names_its_files),
+		cmocka_unit_test(text_traces_who_is_wanted),
 		cmocka_unit_test(text_translates_ids_on_demand),
 		cmocka_unit_test(numbers_of_namespaces),
 	};

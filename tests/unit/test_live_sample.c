@@ -256,6 +256,36 @@ static void registers_are_decoded(void **state)
 }
 #endif
 
+/* Two reads in a row: the look at the CPU may be of the second, the record of the first. */
+static void calls_began_when_two_reads_agree(void **state)
+{
+	struct scene scene = scene_make();
+	struct thread_state again;
+	struct sample sample;
+	bool compat;
+
+	(void)state;
+	scene.record.sched.on_cpu = 1;
+	scene.record.sched.in_ns = 100 * US;
+	scene.record.call_ns = 400 * US; /* of call 0, as the words of the look */
+	scene.ticks[1] = (struct cpu_tick){.tick_ns = 1010 * US, .tid = 7};
+	scene.moment.ticks = scene.ticks;
+	again = scene.record;
+	for (int changed = 0; changed < 2; changed++) {
+		again.call_ns += (unsigned int)changed * 590 * US;
+		sample = sample_absent;
+		record_call_check(&scene.record, &again);
+		record_call(&scene.record, &scene.moment, DOING_ON, &sample, &compat);
+		assert_int_equal(sample.syscall_nr, 0);
+		assert_int_equal(sample.syscall_us, changed ? ABSENT : 600);
+	}
+	scene.record.call_ns = 400 * US;
+	scene.ticks[1].tick_ns = 390 * US; /* a clock's, of a call before */
+	sample = sample_absent;
+	record_call(&scene.record, &scene.moment, DOING_ON, &sample, &compat);
+	assert_int_equal(sample.syscall_us, ABSENT);
+}
+
 static void totals_grow_by_the_present_state(void **state)
 {
 	struct scene scene = scene_make();
@@ -371,6 +401,7 @@ int main(void)
 		cmocka_unit_test(seeded_thread_runs_where_it_is_seen),
 		cmocka_unit_test(kernel_threads_have_no_call),
 		cmocka_unit_test(registers_are_decoded),
+		cmocka_unit_test(calls_began_when_two_reads_agree),
 		cmocka_unit_test(totals_grow_by_the_present_state),
 		cmocka_unit_test(totals_are_given_out_once),
 		cmocka_unit_test(totals_are_carried_over),

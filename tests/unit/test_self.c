@@ -186,30 +186,45 @@ static void pages_have_what_is_new(void **state)
 	assert_int_equal(self_cost_kernel_bytes(&now), 6982000);
 }
 
+static void parts_follow_needs(void **state)
+{
+	(void)state;
+	assert_int_equal(live_parts_of(0), 0);
+	assert_int_equal(live_parts_of(NEED_COMM | NEED_USER | NEED_KSTACK), 0);
+	assert_int_equal(live_parts_of(sample_needs_close(NEED_CONNECTION)), BIT(PART_REGISTERS));
+	assert_int_equal(live_parts_of(NEED_USTACK), BIT(PART_REGISTERS) | BIT(PART_PROGRAM));
+	assert_int_equal(live_parts_of(NEED_TOTALS), BIT(PART_TOTALS));
+	/* the totals of the dead */
+	assert_int_equal(live_parts_of(NEED_PROCESSES), BIT(PART_TOTALS));
+	assert_int_equal(live_parts_of(NEED_WAKER_PID), BIT(PART_WAKER));
+	assert_int_equal(live_parts_of(UINT64_MAX), BIT(PART_COUNT) - 1);
+}
+
 /* Records are true whatever is asked for; names change only for those who look at them. */
 static void groups_follow_needs(void **state)
 {
 	const unsigned int always = BIT(GROUP_SWITCH) | BIT(GROUP_WAKE) | BIT(GROUP_NEW) |
-				    BIT(GROUP_EXEC) | BIT(GROUP_EXIT) | BIT(GROUP_CLOCK) |
-				    BIT(GROUP_ASK);
+				    BIT(GROUP_EXEC) | BIT(GROUP_EXIT) | BIT(GROUP_CLOCK);
 
 	(void)state;
 	assert_int_equal(live_groups_of(0), always);
-	assert_int_equal(live_groups_of(NEED_SYSCALL | NEED_TOTALS | NEED_WAKER), always);
+	assert_int_equal(live_groups_of(NEED_TOTALS | NEED_WAKER), always);
+	assert_int_equal(live_groups_of(NEED_SYSCALL), always | BIT(GROUP_ASK));
 	assert_int_equal(live_groups_of(NEED_COMM), always | BIT(GROUP_NAME));
 	assert_int_equal(live_groups_of(NEED_EXE), always | BIT(GROUP_NAME));
-	assert_int_equal(live_groups_of(NEED_USTACK), always | BIT(GROUP_STACK));
+	assert_int_equal(live_groups_of(NEED_USTACK), always | BIT(GROUP_ASK) | BIT(GROUP_STACK));
 	assert_int_equal(live_groups_of(NEED_BLOCK), always | BIT(GROUP_BLOCK_QUEUE) |
 							     BIT(GROUP_BLOCK_ISSUE) |
 							     BIT(GROUP_BLOCK_DONE));
 	assert_int_equal(live_groups_of(UINT64_MAX),
-			 (BIT(GROUP_COUNT) - 1) & ~BIT(GROUP_BLOCK_MERGE));
+			 (BIT(GROUP_COUNT) - 1) & ~(BIT(GROUP_RETURN) | BIT(GROUP_BLOCK_MERGE)));
 	/* each column that shows a name, or what is looked up and kept */
 	for (size_t i = 0; i < sample_column_count; i++) {
 		const struct column *column = &sample_columns[i];
 		/* what a stack tells is known by the switch */
 		bool text = column->kind == KIND_TEXT && strcmp(column->name, "syscall") &&
 			    strcmp(column->name, "wchan") && column->needs != NEED_BLOCK &&
+			    strcmp(column->name, "errno") && strcmp(column->name, "comm_before") &&
 			    !(column->needs & (NEED_USTACK | NEED_KSTACK | NEED_STACK));
 
 		if (text)
@@ -228,6 +243,7 @@ int main(void)
 		cmocka_unit_test(report_has_it_instead_of_its_foot),
 		cmocka_unit_test(pages_have_what_is_new),
 		cmocka_unit_test(groups_follow_needs),
+		cmocka_unit_test(parts_follow_needs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Single events that the sampler is told of, whatever they are: a ring for each CPU. gcc includes
+ * this file; the BPF text gets the same bytes pasted in.
+ */
+#ifndef TSNAP_EVENTS_H
+#define TSNAP_EVENTS_H
+
+#define EVENT_DATA_BYTES 256
+#define EVENTS_MAX 512 /* of a CPU that were not read yet, a power of two */
+
+/* trace_event.data of LATENCY_EXEC: the name before, and then the arguments, each ended by a NUL */
+#define EXEC_ARGUMENT_BYTES (EVENT_DATA_BYTES - THREAD_COMM_SIZE)
+
+/* begun is written first and done last: an event whose two are equal in a copy made from done to
+ * begun is whole. */
+struct trace_event {
+	__u64 done; /* its place since the beginning, plus one */
+	__u64 end_ns;
+	__u64 duration_ns;
+	struct latency_key key;
+	/* The kind's own. Of what a thread did: its registers, THREAD_REGISTER_COUNT words; of
+	 * what moved bytes: how many, in 8. */
+	__u32 data_bytes; /* 0: none */
+	__u32 unused;
+	char data[EVENT_DATA_BYTES];
+	__u64 begun;
+};
+
+struct event_ring {
+	__u64 count; /* ever begun */
+	struct trace_event events[EVENTS_MAX];
+};
+
+_Static_assert(sizeof(struct trace_event) == 88 + EVENT_DATA_BYTES, "trace_event has no holes");
+_Static_assert(8 * THREAD_REGISTER_COUNT <= EVENT_DATA_BYTES, "registers fit");
+
+#endif

@@ -1,0 +1,162 @@
+"""System calls traced at entry and return, against a workload that knows what it called, how often and how long."""
+import os
+import re
+
+from case_trace import BUCKETS, Traced
+from harness import SLOW, START_S, Findings, case, check, number, rows_of, wait_until
+
+NAP_NS = 20000000
+
+
+def begin(ctx, *args):
+    """A run that traces by now."""
+    tool = ctx.plain("--csv", "--trace", "syscalls", "-i", 1, *args)
+    wait_until(lambda: tool.out or tool.code is not None, START_S, "the heading")
+    return tool
+
+
+class Calls(Traced):
+    """The same with the errors."""
+
+    def __init__(self, rows, **wanted):
+        rows = [row for row in rows if row["trace"] == "syscalls"]
+        super().__init__(rows, **wanted)
+        mine = [row for row in rows if all(row[key] == str(value) for key, value in wanted.items())]
+        self.errors = sum(int(row["errors"]) for row in mine)
+
+
+@case
+def calls_counted(ctx):
+    """--trace syscalls: exactly so many of each call and error, and as long as the caller found them to be."""
+    workload = ctx.workload("calls", trivial=5000, opens=60, bad=9, naps=10, nap_ms=20, reads=15, read_ms=10)
+    tool = begin(ctx, "-g", "tid", "-G", "errno", "-p", workload.tgid)
+    workload.say("go")
+    done = workload.wait_done()
+    rows = tool.interrupt()
+
+    def of(call, errno="", tid=workload.tid):
+        return Calls(rows, tid=tid, syscall=call, errno=errno)
+    for call, errno, count in (("getppid", "", 5000), ("openat", "ENOENT", 60), ("openat", "EFAULT", 9), ("openat", "", 0),
+                               ("clock_nanosleep", "", 10), ("read", "", 15), ("write", "", 16)):
+        calls = of(call, errno)
+        check(calls.count == count, "%s %s: %d, not %d", call, errno, calls.count, count)
+        check(calls.errors == (count if errno else 0), "%s %s: %d errors", call, errno, calls.errors)
+    naps, reads = of("clock_nanosleep"), of("read")
+    for calls, took in ((naps, int(done["nap_ns"])), (reads, int(done["read_ns"]))):
+        check(0.98 * took - 2e6 * SLOW < calls.total_ns <= took, "%d ns, the caller measured %d", calls.total_ns, took)
+    check(naps.max_ns >= NAP_NS and min(naps.buckets) == max(low for low in BUCKETS if low <= NAP_NS), "%s", naps.buckets)
+    answers = of("clock_nanosleep", tid=workload.number("tid2"))
+    check(answers.count == 15 and answers.max_ns >= 10e6, "%d answers, %s", answers.count, answers.buckets)
+
+
+@case
+def calls_summed(ctx):
+    """Without errno among the columns a call's errors are counted beside it; so does a report."""
+    workload = ctx.workload("calls", opens=60, bad=9)
+    tool = begin(ctx, "-g", "comm", "-t", workload.tid)
+    workload.say("go")
+    workload.wait_done()
+    opens = Calls(tool.interrupt(), syscall="openat")
+    check(opens.count == 69 and opens.errors == 69, "%d opens, %d errors", opens.count, opens.errors)
+    tool = ctx.plain("--trace", "syscalls", "-d", 3, "-g", "comm", "-t", workload.tid)
+    wait_until(lambda: workload.say("go") or workload.wait_done(len(workload.lines("done")) + 1) and tool.code is not None,
+               START_S + 20 * SLOW, "the report")
+    check("\nsyscalls: " in tool.out.decode() and " ERRORS " in tool.out.decode(), "%s", tool.out.decode())
+
+
+@case
+def calls_so_far(ctx):
+    """syscall_us of a call that lasts grows with the time; it is absent where the entry came before tsnap."""
+    old, young = ctx.workload("sleep", call="pipe_read"), ctx.workload("calls", naps=1, nap_ms=int(6000 * SLOW), reads=0)
+    tool = ctx.stream("-a", "-p", "%d,%d" % (old.tgid, young.tgid), columns="state_us syscall syscall_us")
+    tool.wait_scans(2)
+    young.say("go")
+    tool.wait_scans(20, lambda row: row["tid"] == young["tid"] and row["syscall"] == "clock_nanosleep")
+    rows, find = tool.interrupt(), Findings()
+    check(rows_of(rows, old.tid) and all(row["syscall_us"] == "" for row in rows_of(rows, old.tid)), "of an old call")
+    asleep = [row for row in rows_of(rows, young.tid) if row["syscall"] == "clock_nanosleep"]
+    for row in asleep:
+        more = number(row, "syscall_us") - number(row, "state_us") if row["syscall_us"] else None
+        find.expect(more is not None and 0 <= more < 5000 * SLOW, "in the call for %s us, asleep for %s", row["syscall_us"],
+                    row["state_us"])
+    find.close()
+
+
+@case
+def calls_of_32_bits(ctx):
+    """Calls through the 32-bit entry are told by their own names: number 3 is read there, and close elsewhere."""
+    workload = ctx.workload("compat32")
+    tool = begin(ctx, "-g", "tid", "-t", workload.tid)
+    with open("/proc/%d/fd/0" % workload.tid, "wb", buffering=0) as pipe:
+        pipe.write(b"12345")
+    wait_until(lambda: tool.rows(), START_S, "an interval with them")
+    rows = tool.interrupt()
+    calls = {row["syscall"]: int(row["count"]) for row in rows}
+    check(set(calls) == {"read"} and sum(int(row["count"]) for row in rows) == 4, "%s", calls)
+
+
+def slow_rows(ctx, workload, *args):
+    """All rows of a run with --slower while the workload works once, and what it says of that."""
+    tool = ctx.plain("--csv", "-p", workload.tgid, *args)
+    wait_until(lambda: tool.out or tool.code is not None, START_S, "the heading")
+    workload.say("go")
+    done = workload.wait_done()
+    wait_until(lambda: len(tool.rows()) >= 10, 5 * SLOW, "ten events")
+    return tool.interrupt(), done
+
+
+@case
+def slow_calls(ctx):
+    """--slower: each call that took longer, once, when it ended, with its file; none of the others."""
+    workload = ctx.workload("calls", naps=10, nap_ms=40, reads=10, read_ms=20)
+    rows, done = slow_rows(ctx, workload, "--slower", 15)
+    mine = rows_of(rows, workload.tid)
+    naps = [row for row in mine if row["syscall"] == "clock_nanosleep"]
+    reads = [row for row in mine if row["syscall"] == "read"]
+    check(len(naps) == 10 and len(reads) == 10 and len(mine) == 20, "%s", mine)
+    check(all(int(row["duration_ns"]) >= 15000000 for row in rows), "%s", rows)
+    for some, took in ((naps, int(done["nap_ns"])), (reads, int(done["read_ns"]))):
+        total = sum(int(row["duration_ns"]) for row in some)
+        check(0.98 * took - 2e6 * SLOW < total <= took, "%d ns, the caller measured %d", total, took)
+    pipe = "/proc/%d/fd/%s" % (workload.tgid, workload["fd"])
+    check(all(row["fd"] == workload["fd"] and row["filename"] == os.readlink(pipe) for row in reads), "%s", reads)
+    check([row["timestamp"] for row in mine] == sorted(row["timestamp"] for row in mine), "not in the order of time")
+    check({row["comm"] for row in mine} == {"calls"} and {row["trace"] for row in mine} == {"syscalls"}, "%s", mine)
+
+
+@case
+def slow_alone(ctx):
+    """Rows of events take no samples besides: no switch keeps registers for them, but names are kept up."""
+    tool = ctx.plain("--csv", "--slower", 15, "-v", "-t", 1)
+    wait_until(lambda: tool.out or tool.code is not None, START_S, "the heading")
+    tool.interrupt()
+    check(" registers: nobody asked for it\n" in tool.err and " rename: nobody" not in tool.err, "%s", tool.err)
+
+
+@case
+def slow_filtered(ctx):
+    """--slower with a filter on what only an event tells: its file, and what it failed with."""
+    workload = ctx.workload("calls", naps=10, nap_ms=40, reads=10, read_ms=20)
+    rows, _ = slow_rows(ctx, workload, "--slower", 15, "--filter", 'filename~"^pipe:" || errno=EAGAIN', "-g", "tid")
+    check(len(rows_of(rows, workload.tid)) == 10 and {row["syscall"] for row in rows} == {"read"}, "%s", rows)
+    rows, _ = slow_rows(ctx, workload, "--slower", 15, "--filter", "errno= && syscall!=read")
+    mine = rows_of(rows, workload.tid)
+    check(len(mine) == 10 and {row["syscall"] for row in mine} == {"clock_nanosleep"}, "%s", mine)
+
+
+@case
+def slow_sleeps(ctx):
+    """--slower of sleeps, and the table of a report, longest first."""
+    workload = ctx.workload("calls", naps=12, nap_ms=40, reads=0)
+    rows, _ = slow_rows(ctx, workload, "--slower", 30, "--trace", "offcpu")
+    mine = [row for row in rows_of(rows, workload.tid) if row["syscall"] == "clock_nanosleep"]
+    check(len(mine) == 12 and {(row["trace"], row["state"]) for row in mine} == {("offcpu", "S")}, "%s", rows)
+    tool = ctx.plain("--slower", 30, "-i", 2, "-t", workload.tid, "-v")
+    wait_until(lambda: "return: " in tool.err or tool.code is not None, START_S, "that it traces")
+    workload.say("go")
+    workload.wait_done(2)
+    tool.signal(2)
+    tool.finish_plain()
+    out = tool.out.decode()
+    check(re.search(r"\nslower than 30 ms: \d+ single events?\nENDED .*TOOK", out), "%s", out)
+    check(len(re.findall(r"Z  syscalls  4\d\.\d ms .* clock_nanosleep\n", out)) == 12, "%s", out)

@@ -1,0 +1,96 @@
+"""--trace exec: every program executed, however short it lives."""
+import os
+import re
+import subprocess
+import time
+
+import truth
+from bpf_maps import map_find
+from case_totals import FIRST_THREADS
+from harness import SLOW, START_S, Skip, case, check, wait_until
+
+STORM = 300
+
+
+def begin(ctx, *args):
+    tool = ctx.plain("--csv", "--trace", "exec", *args)
+    wait_until(lambda: tool.out or tool.code is not None, START_S, "the heading")
+    return tool
+
+
+@case
+def execs_of_a_storm(ctx):
+    """Each of so many short processes is told once, with its arguments, parent, user and both names."""
+    tool = begin(ctx)
+    pids = {}
+    for number in range(STORM):
+        process = subprocess.Popen(["/bin/true", "argument %d" % number, "", "x" * (number % 50)], executable="/bin/true")
+        process.wait()
+        pids[process.pid] = "/bin/true argument %d  %s" % (number, "x" * (number % 50))
+    before = open("/proc/self/comm").read().strip()
+    rows = [row for row in tool.interrupt() if row["ppid"] == str(os.getpid())]
+    told = {int(row["pid"]): row["cmdline"] for row in rows}
+    check(len(rows) == STORM and told == pids, "%d of %d: %s", len(rows), STORM, sorted(set(pids.items()) - set(told.items()))[:5])
+    for row in rows:
+        check((row["comm"], row["comm_before"], row["user"], row["tid"]) == ("true", before, "root", row["pid"]), "%s", row)
+    check("single events" not in tool.err, "%s", tool.err)
+
+
+def map_grown(pid):
+    """Whether the map of threads that tsnap began with has made room for a larger one."""
+    try:
+        threads = map_find("ts_threads", pid)
+    except (OSError, Skip):  # it is about to
+        return False
+    threads.close()
+    return threads.capacity > FIRST_THREADS
+
+
+@case
+def execs_of_growth(ctx):
+    """While the map is made larger each exec is told once, or counted: by who was not read in time, or had no place."""
+    there = len(truth.threads())
+    crowd = FIRST_THREADS * 7 // 8 + 300
+    if SLOW > 3 or there * 1.5 > FIRST_THREADS or int(truth.read("/proc/sys/kernel/pid_max")) < crowd + 2 * there + 4000:
+        raise Skip("%d threads are there: the map can't be made too small" % there)
+    tool = begin(ctx)
+    ctx.workload("many", threads=crowd, pairs=5)
+    pids, until, grown = [], time.monotonic() + 30 * SLOW, False
+    while time.monotonic() < until:
+        for _ in range(50):
+            process = subprocess.Popen(["/bin/true"])
+            process.wait()
+            pids.append(process.pid)
+        if not grown and map_grown(tool.process.pid):
+            grown, until = True, time.monotonic() + 1
+    told = [int(row["pid"]) for row in tool.interrupt() if row["ppid"] == str(os.getpid())]
+    check("the map was made larger" in tool.err, "it was not: %s", tool.err)
+    check(len(set(told)) == len(told), "%d execs were told twice", len(told) - len(set(told)))
+    counted = sum(int(count) for count in re.findall(r"(\d+) (?:single events|times that a thread did not fit)", tool.err))
+    check(len(set(pids) - set(told)) <= counted, "%d execs were not told, %d were counted", len(set(pids) - set(told)), counted)
+
+
+@case
+def execs_of_all_kinds(ctx):
+    """Long and no arguments, an empty environment, a script, an exec without a fork, -c and -p."""
+    script = os.path.join(ctx.temporary(), "script")
+    with open(script, "w") as file:
+        file.write("#!/bin/sh\nexec /bin/true after\n")
+    os.chmod(script, 0o755)
+    tool, of_some = begin(ctx), begin(ctx, "-c", "script")
+    long = subprocess.Popen(["/bin/true", "y" * 1000])
+    bare = subprocess.Popen(["/bin/true", "alone"], env={})
+    scripted = subprocess.Popen([script, "one"])
+    for process in (long, bare, scripted):
+        process.wait()
+    rows = tool.interrupt()
+
+    def of(process):
+        return [(row["comm_before"] if row["comm_before"] in ("script", "true") else "", row["comm"], row["cmdline"])
+                for row in rows if row["pid"] == str(process.pid)]
+    check(of(long)[0][2].startswith("/bin/true yyy") and of(long)[0][2].endswith("yyy...") and len(of(long)[0][2]) < 250,
+          "%s", of(long))
+    check(of(bare) == [("", "true", "/bin/true alone")], "%s", of(bare))
+    check(of(scripted) == [("", "script", "/bin/sh %s one" % script), ("script", "true", "/bin/true after")], "%s", of(scripted))
+    wait_until(lambda: of_some.rows(), 5 * SLOW, "the script")
+    check({row["comm"] for row in of_some.interrupt()} == {"script"}, "%s", of_some.out)
