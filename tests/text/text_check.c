@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* text_check [--offsets FILE | --budget FILE]: compiles the BPF text with the libbcc at hand, for
- * every plan and every choice of knobs, and holds each program to what the oldest kernel of its
- * plan takes: 4.9's instruction set and limits, no helper newer than the plan's facts. And the
- * offsets in the programs must be those of the layout: libbcc's compiler has put members elsewhere
- * than offsetof said.
+/* text_check [--oldest | --offsets FILE | --budget FILE]: compiles the BPF text with the libbcc at
+ * hand, for every plan and every choice of knobs, and holds each program to what the oldest kernel
+ * of its plan takes: 4.9's instruction set and limits, no helper newer than the plan's facts. And
+ * the offsets in the programs must be those of the layout: libbcc's compiler has put members
+ * elsewhere than offsetof said.
  *
- * Without FILE the layouts are made up, one with the newest names of members and one with the
- * oldest. With --offsets FILE (tsnap --write-offsets) it is that one, which must equal the running
- * kernel's BTF. With --budget FILE no program of the first may have 5 % more or fewer instructions
- * than it says. The last line is the sum; exit code 77 where BPF maps can't be made, or libbcc
- * can't be loaded.
+ * Without FILE the layout is made up, with the newest names of members, or with the oldest. With
+ * --offsets FILE (tsnap --write-offsets) it is that one, of whatever kernel; that of the running
+ * one must equal its BTF. With --budget FILE no program of the newest may have 5 % more or fewer
+ * instructions than it says. The last line is the sum; exit code 77 where BPF maps can't
+ * be made, or libbcc can't be loaded.
  */
 #include "base/text.h"
 #include "instructions.h"
@@ -21,6 +21,7 @@
 #include "kernel/program_text.h"
 #include "kernel/record.h"
 #include "kernel/type_source.h"
+#include "kernel/version_code.h"
 #include "kernel/work_dir.h"
 
 #include <bcc/bcc_proc.h>
@@ -80,16 +81,19 @@ static uint32_t helper_since(int helper)
 /* The rows of a plan: for each group one of this kind, or of none. */
 struct plan_kind {
 	const char *name;
-	unsigned int kinds; /* bits 1 << PROBE_x */
-	bool last;	    /* of several rows of a kind the last, not the first */
+	unsigned int kinds;  /* bits 1 << PROBE_x */
+	bool last;	     /* of several rows of a kind the last, not the first */
+	unsigned int groups; /* these only, bits 1 << GROUP_x; 0: all */
 };
 
 static const struct plan_kind plan_kinds[] = {
 	{"typed tracepoints",
-	 1u << PROBE_TYPED_TRACEPOINT | 1u << PROBE_RAW_TRACEPOINT | 1u << PROBE_LOOK, false},
-	{"raw tracepoints", 1u << PROBE_RAW_TRACEPOINT | 1u << PROBE_LOOK, true},
-	{"tracepoints", 1u << PROBE_TRACEPOINT | 1u << PROBE_PERF_CLOCK, false},
-	{"kprobes", 1u << PROBE_KPROBE | 1u << PROBE_PERF_CLOCK, false},
+	 1u << PROBE_TYPED_TRACEPOINT | 1u << PROBE_RAW_TRACEPOINT | 1u << PROBE_LOOK, false, 0},
+	{"raw tracepoints", 1u << PROBE_RAW_TRACEPOINT | 1u << PROBE_LOOK, true, 0},
+	{"raw tracepoints, the first", 1u << PROBE_RAW_TRACEPOINT, false,
+	 1u << GROUP_BLOCK_QUEUE | 1u << GROUP_BLOCK_ISSUE},
+	{"tracepoints", 1u << PROBE_TRACEPOINT | 1u << PROBE_PERF_CLOCK, false, 0},
+	{"kprobes", 1u << PROBE_KPROBE | 1u << PROBE_PERF_CLOCK, false, 0},
 };
 
 #define PLAN_COUNT (sizeof(plan_kinds) / sizeof(plan_kinds[0]))
@@ -99,6 +103,7 @@ static void plan_fill(const struct plan_kind *kind, struct probe_plan *plan)
 	memset(plan, 0, sizeof(*plan));
 	for (size_t i = 0; i < probe_row_count; i++)
 		if (kind->kinds >> probe_rows[i].kind & 1 &&
+		    (!kind->groups || kind->groups >> probe_rows[i].gives & 1) &&
 		    (kind->last || !plan->chosen[probe_rows[i].gives]))
 			plan->chosen[probe_rows[i].gives] = &probe_rows[i];
 }
@@ -120,8 +125,22 @@ static uint32_t read_offset(const struct field_layout *layout, size_t field)
 static bool is_registers(int64_t at)
 {
 #define PIECE_AT(to, from, count) || at == STACK_REGISTERS + 8 * (from)
-	return at == STACK_REGISTERS + 8 * THREAD_CALL_FROM THREAD_REGISTER_PIECES(PIECE_AT)
+	return at == STACK_REGISTERS + 8 * THREAD_STACK_WORD ||
+	       at == STACK_REGISTERS + 8 * THREAD_CALL_FROM THREAD_REGISTER_PIECES(PIECE_AT)
 						       STACK_REGISTER_PIECES(PIECE_AT);
+}
+
+/* or of the registers that a probe was handed */
+static bool is_handed_registers(int64_t at)
+{
+#define HANDED_AT(word, type) || at == 8 * (THREAD_CALL_FROM + (word))
+	return at == 8 * THREAD_CALL_FROM THREAD_CALL_COMPAT_PIECES(HANDED_AT);
+}
+
+/* or of the stack of a program that has not begun: behind its first word */
+static bool is_user_stack(int64_t at)
+{
+	return at == 4 || at == 8;
 }
 
 static void reads_check(const struct instruction_needs *needs, const struct field_layout *layout,
@@ -129,7 +148,9 @@ static void reads_check(const struct instruction_needs *needs, const struct fiel
 {
 	for (size_t i = 0; i < needs->read_count; i++) {
 		/* 0: a string that the probe was handed */
-		bool known = is_registers(needs->reads[i]) || !needs->reads[i];
+		bool known = is_registers(needs->reads[i]) ||
+			     is_handed_registers(needs->reads[i]) ||
+			     is_user_stack(needs->reads[i]) || !needs->reads[i];
 
 		for (size_t f = 0; f < field_count; f++) {
 			if (!field_there(layout, f) || needs->reads[i] != read_offset(layout, f))
@@ -148,7 +169,7 @@ static char *budget;
 
 static void budget_read(const char *path, const char *machine)
 {
-	static char text[65536];
+	static char text[1 << 18];
 	char bcc[64], here[256];
 
 	expect(host_file_read(path, text, sizeof(text) - 1) > 0, "'%s' can't be read", path);
@@ -226,15 +247,18 @@ static void plan_check(const struct bcc_library *bcc, const struct plan_kind *ki
 	char words[128], program[192];
 	void *module;
 
-	snprintf(words, sizeof(words), "%s%s%s%s%s%s%s", kind->name,
+	snprintf(words, sizeof(words), "%s%s%s%s%s%s%s%s%s", kind->name,
 		 knobs->pids.translated ? ", translated pids" : "",
 		 knobs->read_into_map ? ", read_into_map" : "",
 		 knobs->probe_read_kernel ? ", probe_read_kernel" : "",
 		 knobs->thread_slots ? ", thread_slots" : "", knobs->latency_kinds ? ", trace" : "",
-		 knobs->process_totals ? ", process_totals" : "");
+		 knobs->process_totals ? ", process_totals" : "",
+		 knobs->slower_ns ? ", slower" : "", knobs->parts ? "" : ", nothing kept");
 	plan_fill(kind, &plan);
 	if (!knobs->thread_slots)
 		plan.chosen[GROUP_ASK] = plan.chosen[GROUP_STACK] = NULL;
+	if (!knobs->parts)
+		plan.chosen[GROUP_ASK] = NULL;
 	program_text_write(&plan, layout, knobs, &text);
 	module = program_compile(bcc, knobs, &text);
 	text_done(&text);
@@ -273,22 +297,31 @@ static void layout_check(const struct bcc_library *bcc, const struct field_layou
 			 bool every_knob)
 {
 	/* all, with translated ids and without; the same without slots; then none, each by itself;
-	 * then with all kinds of --trace: all else, or none; then with births and deaths */
-	static const int knob_bits[] = {15, 11, 7, 3, 0, 1, 2, 4, 31, 27, 16, 47, 43, 39, 35, 32};
+	 * then with all kinds of --trace: all else, or none; then with births and deaths; then with
+	 * --slower; then with records that keep but states */
+	static const int knob_bits[] = {15, 11, 7,  3,	0,  1,	2,  4,	 31,  27,  16,
+					47, 43, 39, 35, 32, 95, 80, 143, 139, 131, 128};
+	const int knobs_count = sizeof(knob_bits) / sizeof(knob_bits[0]);
 	struct fields_seen seen = {{false}};
 
 	for (size_t i = 0; i < PLAN_COUNT; i++)
-		for (int k = 0; k < (every_knob ? 16 : 4); k++) {
+		for (int k = 0; k < (every_knob ? knobs_count : 4); k++) {
 			struct program_knobs knobs = {.threads_max = 1024,
 						      .stack_registers = STACK_REGISTERS,
 						      .read_into_map = knob_bits[k] & 1,
 						      .probe_read_kernel = knob_bits[k] >> 1 & 1,
 						      .thread_slots = knob_bits[k] >> 3 & 1,
 						      .process_totals = knob_bits[k] >> 5 & 1,
+						      .parts = (1u << PART_COUNT) - 1,
+						      .turn_first = 1,
 						      .cpus_max = 4};
 
+			if (knob_bits[k] & 128)
+				knobs.parts = 0;
 			if (knob_bits[k] & 16)
 				knobs.latency_kinds = (1u << LATENCY_KIND_COUNT) - 1;
+			if (knob_bits[k] & 64)
+				knobs.slower_ns = 20000000;
 			knobs.registers_marked = knobs.latency_kinds;
 			knobs.block_argument = !knobs.thread_slots;
 			if (knob_bits[k] & 4)
@@ -317,15 +350,29 @@ static struct field_layout layout_made_up(bool oldest)
 	return layout;
 }
 
-static void file_check(const struct bcc_library *bcc, const struct host *host, const char *path)
+/* The release that an offsets file is for. */
+static bool file_release(const char *path, char *release)
+{
+	char line[256];
+	FILE *file = fopen(path, "r");
+	bool found = false;
+
+	while (file && !found && fgets(line, sizeof(line), file))
+		found = sscanf(line, "release %127s", release) == 1;
+	if (file)
+		fclose(file);
+	return found;
+}
+
+static void file_check(const struct bcc_library *bcc, const struct host *host, const char *path,
+		       const char *release)
 {
 	struct field_layout layout = {.sets = FIELDS_ALL}, btf = {.sets = FIELDS_ALL};
 	struct error e = {0};
 
-	if (!expect(!field_offsets_read(path, host->release, host->machine, &layout, &e), "%s",
-		    e.line))
+	if (!expect(!field_offsets_read(path, release, host->machine, &layout, &e), "%s", e.line))
 		return;
-	if (!access(KERNEL_BTF_PATH, R_OK) &&
+	if (!strcmp(release, host->release) && !access(KERNEL_BTF_PATH, R_OK) &&
 	    expect(!btf_layout_read(KERNEL_BTF_PATH, &btf, &e), "%s", e.line))
 		for (size_t f = 0; f < field_count; f++)
 			expect(layout.offset[f] == btf.offset[f],
@@ -405,10 +452,12 @@ int main(int argc, char **argv)
 	struct error e = {0};
 	struct host host;
 	const bool offsets = argc == 3 && !strcmp(argv[1], "--offsets");
+	const bool oldest = argc == 2 && !strcmp(argv[1], "--oldest");
+	char release[HOST_TEXT_SIZE];
 	void *each;
 
-	if (argc != 1 && !offsets && (argc != 3 || strcmp(argv[1], "--budget"))) {
-		fprintf(stderr, "usage: text_check [--offsets FILE | --budget FILE]\n");
+	if (argc != 1 && !oldest && !offsets && (argc != 3 || strcmp(argv[1], "--budget"))) {
+		fprintf(stderr, "usage: text_check [--oldest | --offsets FILE | --budget FILE]\n");
 		return 2;
 	}
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -427,19 +476,17 @@ int main(int argc, char **argv)
 	expect(!each || each == (void *)bcc_procutils_each_ksym,
 	       "libbcc does not find bcc_library.c's bcc_procutils_each_ksym");
 	if (offsets) {
-		headers_write(work_dir.path, host.kernel_code);
-		file_check(&bcc, &host, argv[2]);
+		if (expect(file_release(argv[2], release), "'%s' has no release", argv[2])) {
+			headers_write(work_dir.path, version_code_read(release));
+			file_check(&bcc, &host, argv[2], release);
+		}
 	} else {
-		const struct field_layout newest = layout_made_up(false),
-					  oldest = layout_made_up(true);
+		const struct field_layout layout = layout_made_up(oldest);
 
 		if (argc == 3)
 			budget_read(argv[2], host.machine);
-		headers_write(work_dir.path, host.kernel_code);
-		layout_check(&bcc, &newest, true);
-		budget = NULL;
-		headers_write(work_dir.path, OLDEST_KERNEL);
-		layout_check(&bcc, &oldest, true);
+		headers_write(work_dir.path, oldest ? OLDEST_KERNEL : host.kernel_code);
+		layout_check(&bcc, &layout, true);
 	}
 	work_dir_remove(&work_dir);
 	error_done(&e);
