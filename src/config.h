@@ -86,6 +86,9 @@ struct config {
  * 0, or -EINVAL with a usage error (exit code 2) that suggests the nearest option. */
 int config_parse(struct config *config, int argc, char **argv, struct error *e);
 
+/* The end of that: refuses what contradicts itself, and fills in what was not given. */
+int config_check(struct config *config, struct error *e);
+
 /* What --help prints. */
 void options_describe(struct text *text);
 

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The options: a row each; parsing and --help follow from the rows. */
 #include "config.h"
-#include "kernel/share_directory.h"
-#include "sample/sample.h"
-#include "sample/why.h"
-#include "trace_table.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -137,11 +133,6 @@ static const char *option_name_at(void *from, size_t at)
 	return at < OPTION_COUNT ? option_table[at].name : NULL;
 }
 
-static int usage(struct error *e, const char *what, const char *why)
-{
-	return error_set(e, EINVAL, EXIT_USAGE, "%s %s", what, why);
-}
-
 /* Reads digits with at most `decimals` decimals as a number of that many decimals. */
 static int decimal_read(const char *text, int decimals, int64_t *number)
 {
@@ -241,7 +232,7 @@ static int option_unknown(int letter, const char *word, struct error *e)
 	char name[64];
 
 	if (letter && option_of_code(letter)) /* --all=yes */
-		return usage(e, word, "takes no argument");
+		return error_set(e, EINVAL, EXIT_USAGE, "%s takes no argument", word);
 	if (letter)
 		return error_set(e, EINVAL, EXIT_USAGE,
 				 "there is no option -%c; tsnap --help lists all options", letter);
@@ -255,139 +246,6 @@ static int option_unknown(int letter, const char *word, struct error *e)
 				 "there is no option --%s; tsnap --help lists all options", name);
 	return error_set(e, EINVAL, EXIT_USAGE, "there is no option --%s: did you mean --%s?", name,
 			 nearest);
-}
-
-static int kernel_types_check(const struct config *config, struct error *e)
-{
-	static const char *const sources[] = {"auto", "btf", "headers", "kheaders", "offsets"};
-	const char *types = config->kernel_types ? config->kernel_types : "auto";
-	size_t i = 0;
-
-	while (i < sizeof(sources) / sizeof(sources[0]) && strcmp(types, sources[i]))
-		i++;
-	if (i == sizeof(sources) / sizeof(sources[0]))
-		return error_set(
-			e, EINVAL, EXIT_USAGE,
-			"--kernel-types %s: SOURCE must be auto, btf, headers, kheaders or offsets",
-			types);
-	if (config->btf_file && config->offsets_file)
-		return usage(e, "--btf", "and --offsets exclude each other");
-	if (config->btf_file && strcmp(types, "auto") && strcmp(types, "btf"))
-		return usage(e, "--btf", "contradicts --kernel-types");
-	if (config->offsets_file && strcmp(types, "auto") && strcmp(types, "offsets"))
-		return usage(e, "--offsets", "contradicts --kernel-types");
-	if (!config->offsets_file && !strcmp(types, "offsets"))
-		return usage(e, "--kernel-types offsets", "needs --offsets FILE");
-	return 0;
-}
-
-static bool probes_chosen(const struct config *config)
-{
-	return config->kernel_types || config->btf_file || config->offsets_file ||
-	       config->without || config->max_threads;
-}
-
-static int share_check(const struct config *config, bool samples, struct error *e)
-{
-	const char *name = config->share ? config->share : config->attach;
-	const char *option = config->share ? "--share" : "--attach";
-
-	if (!name)
-		return 0;
-	if (config->share && config->attach)
-		return usage(e, "--share", "and --attach exclude each other");
-	if (!share_name_valid(name))
-		return error_set(e, EINVAL, EXIT_USAGE,
-				 "%s %s: NAME must be 1 to %d letters, digits, - and _", option,
-				 name, SHARE_NAME_MAX);
-	if (!samples)
-		return usage(e, option, "is for a report, rows and stacks");
-	if (config->replay || config->diff)
-		return usage(e, option, "can't go with --replay or --diff");
-	if (config->attach && probes_chosen(config))
-		return usage(e, "--attach",
-			     "can't go with options for the probes: they are those of --share");
-	return 0;
-}
-
-static int trace_check(struct config *config, bool samples, struct error *e)
-{
-	if (!config->trace)
-		return 0;
-	if (!samples)
-		return usage(e, "--trace", "is for a report, --csv and --json");
-	if (config->replay)
-		return usage(
-			e, "--trace",
-			"needs the live host: a recording holds samples, and no single events");
-	if (config->attach)
-		return usage(e, "--trace",
-			     "needs probes of its own, and can't go with --attach: those of "
-			     "--share are shared as they are");
-	return trace_kinds_parse(config->trace, &config->traces, e);
-}
-
-static int stacks_check(const struct config *config, struct error *e)
-{
-	if (config->mode == MODE_FOLDED && (config->interval_us || config->count))
-		return usage(
-			e, config->count ? "-n" : "-i",
-			"is not for --folded: it writes all stacks at the end (-d: of how long)");
-	if (config->diff && (config->mode != MODE_FLAME || !config->diff_after))
-		return usage(e, "--diff", "needs two files, and --flame FILE");
-	if (config->diff && (config->replay || config->interval_us || config->count))
-		return usage(e, "--diff", "takes all of two files: no --replay, -i or -n");
-	return 0;
-}
-
-static int config_check(struct config *config, struct error *e)
-{
-	bool rows = config->mode == MODE_CSV || config->mode == MODE_JSON;
-	bool samples = rows || config->mode == MODE_REPORT || config->mode == MODE_FOLDED ||
-		       config->mode == MODE_FLAME;
-	bool recorded = config->replay || config->diff;
-	int err;
-
-	if (config->descendants && !config->process)
-		return usage(e, "-r", "needs -p");
-	if (rows && config->interval_us && !config->trace)
-		return usage(e, "-i",
-			     "is for reports and --trace: --csv and --json write every scan");
-	if (config->by && config->columns)
-		return usage(e, "--by", "and -g exclude each other: -G adds columns to either");
-	if (config->by && (!samples || rows))
-		return usage(e, "--by", "is for reports and stacks");
-	if (config->replay && !samples)
-		return usage(e, "--replay", "is for a report, rows and stacks");
-	if (recorded && config->rate_hz)
-		return usage(e, "-F", "is for the live host: a recording has its own rate");
-	if (config->replay && config->self)
-		return usage(e, "--self", "needs the live host: a replay runs no BPF programs");
-	if (config->self && !rows && config->mode != MODE_REPORT)
-		return usage(e, "--self", "is for a report, --csv and --json");
-	if (recorded && config->daemon_ports)
-		return usage(e, "--daemon-ports",
-			     "is for the live host: a recording holds what was decided");
-	if (recorded && config->descendants)
-		return usage(e, "-r", "needs the live host: a recording does not hold all parents");
-	if (recorded && probes_chosen(config))
-		return usage(e, config->diff ? "--diff" : "--replay",
-			     "can't go with options for the live host");
-	err = stacks_check(config, e);
-	if (!err)
-		err = share_check(config, samples, e);
-	if (!err)
-		err = trace_check(config, rows || config->mode == MODE_REPORT, e);
-	if (err)
-		return err;
-	config->all_states |= config->off_cpu;
-	if (!config->rate_hz)
-		config->rate_hz = RATE_DEFAULT_HZ;
-	if (!config->stack_bytes)
-		config->stack_bytes = STACK_BYTES_DEFAULT;
-	if (!config->daemon_ports)
-		config->daemon_ports = WHY_DAEMON_PORTS;
-	return kernel_types_check(config, e);
 }
 
 static void getopt_fill(char *letters, struct option *longs)
