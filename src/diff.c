@@ -2,8 +2,10 @@
 #include "diff.h"
 #include "run.h"
 #include "base/memory.h"
+#include "base/signals.h"
 #include "report/flame_svg.h"
 #include "report/fold.h"
+#include "sample/recording_part.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +24,7 @@ static int piece_read(int fd, const char *path, struct text *bytes, struct error
 
 	do
 		got = read(fd, at, PIECE);
-	while (got < 0 && errno == EINTR);
+	while (got < 0 && errno == EINTR && !signals_stop());
 	if (got < 0)
 		return error_set(e, errno, EXIT_FAILED, "%s: %s", path, strerror(errno));
 	text_end(bytes, at + got);
@@ -46,7 +48,8 @@ static bool is_recording(const char *text)
 	       !memchr(text, ';', length) && (at == text || at[-1] == ',');
 }
 
-static int recording_fold(const struct config *config, const char *path, int fd,
+/* named: with the part that is asked for. */
+static int recording_fold(const struct config *config, const char *named, int fd,
 			  source_opener *replay, void (*tell)(const char *lines),
 			  struct text *folded, struct error *e)
 {
@@ -55,9 +58,9 @@ static int recording_fold(const struct config *config, const char *path, int fd,
 	if (lseek(fd, 0, SEEK_SET))
 		return error_set(
 			e, ESPIPE, EXIT_FAILED,
-			"%s: a recording can't be compared from a pipe: write it to a file", path);
+			"%s: a recording can't be compared from a pipe: write it to a file", named);
 	fold.mode = MODE_FOLDED;
-	fold.replay = path;
+	fold.replay = named;
 	fold.flame = NULL;
 	return run_into(folded, &fold, replay, tell, e);
 }
@@ -65,12 +68,13 @@ static int recording_fold(const struct config *config, const char *path, int fd,
 static bool config_filters(const struct config *config)
 {
 	return config->process || config->threads || config->user || config->comm ||
-	       config->on_cpu || config->off_cpu || config->columns || config->more_columns;
+	       config->cgroup || config->filter || config->on_cpu || config->off_cpu ||
+	       config->by || config->columns || config->more_columns || config->duration_us;
 }
 
-/* Gets the file's folded stacks. */
-static int file_fold(const struct config *config, const char *path, source_opener *replay,
-		     void (*tell)(const char *lines), struct text *folded, struct error *e)
+static int stacks_read(const struct config *config, const char *named, const char *path, bool whole,
+		       source_opener *replay, void (*tell)(const char *lines), struct text *folded,
+		       struct error *e)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC), more;
 
@@ -79,16 +83,33 @@ static int file_fold(const struct config *config, const char *path, source_opene
 	more = piece_read(fd, path, folded, e);
 	if (more > 0 && is_recording(text_string(folded))) {
 		text_clear(folded);
-		more = recording_fold(config, path, fd, replay, tell, folded, e);
-	} else if (more >= 0 && config_filters(config)) {
+		more = recording_fold(config, named, fd, replay, tell, folded, e);
+	} else if (more >= 0 && (!whole || config_filters(config))) {
 		more = error_set(e, EINVAL, EXIT_USAGE,
-				 "%s holds folded stacks: filters and columns are for recordings",
+				 "%s holds folded stacks: filters, columns and parts are for "
+				 "recordings",
 				 path);
 	}
 	while (more > 0)
 		more = piece_read(fd, path, folded, e);
 	close(fd);
 	return more;
+}
+
+/* Gets the folded stacks of a file, or of a part of it. */
+static int file_fold(const struct config *config, const char *named, source_opener *replay,
+		     void (*tell)(const char *lines), struct text *folded, struct error *e)
+{
+	struct recording_part part;
+	char *path;
+	int err = recording_part_read(named, &path, &part, e);
+
+	if (err)
+		return err;
+	err = stacks_read(config, named, path, recording_part_whole(&part), replay, tell, folded,
+			  e);
+	free(path);
+	return err;
 }
 
 static int side_add(struct frame_tree *tree, const struct config *config, const char *path,
@@ -98,6 +119,10 @@ static int side_add(struct frame_tree *tree, const struct config *config, const 
 	struct text folded = {0};
 	int err = file_fold(config, path, replay, tell, &folded, e);
 
+	/* a part of a file is no side: it would be drawn as if it were all */
+	if (signals_stop())
+		err = error_set(e, EINTR, EXIT_FAILED,
+				"stopped before both sides were read: nothing is drawn");
 	if (!err)
 		err = fold_read(tree, path, text_string(&folded), part, e);
 	if (!err && (!tree->count || !tree->nodes[0].all[part]))

@@ -116,7 +116,8 @@ int main(int argc, char **argv)
 
 	standard_files_open();
 	signals_set();
-	signal(SIGPIPE, SIG_IGN); /* writing tells with EPIPE */
+	signal(SIGPIPE, SIG_IGN); /* writing tells with EPIPE, */
+	signal(SIGXFSZ, SIG_IGN); /* or EFBIG (ulimit -f) */
 	err = config_parse(&config, argc, argv, &e);
 	if (!err)
 		err = mode_run(&config, &e);

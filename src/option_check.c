@@ -68,23 +68,66 @@ static int share_check(const struct config *config, bool samples, struct error *
 
 static int trace_check(struct config *config, bool samples, struct error *e)
 {
+	const char *typed = config->slower_ms ? "--slower" : "--trace";
+	bool rows = config->mode != MODE_REPORT;
+	uint32_t singles;
+	int err;
+
 	if (!config->trace)
 		return 0;
 	if (!samples)
-		return usage(e, "--trace", "is for a report, --csv and --json");
+		return usage(e, typed, "is for a report, --csv and --json");
 	if (config->replay)
 		return usage(
-			e, "--trace",
+			e, typed,
 			"needs the live host: a recording holds samples, and no single events");
 	if (config->attach)
-		return usage(e, "--trace",
+		return usage(e, typed,
 			     "needs probes of its own, and can't go with --attach: those of "
 			     "--share are shared as they are");
-	return trace_kinds_parse(config->trace, &config->traces, e);
+	err = trace_kinds_parse(config->trace, &config->traces, e);
+	if (err)
+		return err;
+	singles = trace_singles_of(config->traces);
+	if (rows && singles && singles != config->traces && !config->slower_ms)
+		return usage(e, "--trace",
+			     "can't write distributions and single events (exec) as rows of one "
+			     "kind: with --csv and --json trace one or the other, or add --slower");
+	config->events = config->slower_ms || singles;
+	config->distributions = singles != config->traces && !(rows && config->events);
+	if (rows && config->events && config->interval_us)
+		return usage(e, "-i",
+			     "is for reports and distributions: single events are written as they "
+			     "come");
+	return 0;
 }
 
 static int stacks_check(const struct config *config, struct error *e)
 {
+	if (config->stacks && config->mode != MODE_REPORT)
+		return usage(e, "--stacks",
+			     "is for a report: -G stack adds stacks to rows, --folded and "
+			     "--flame take all of them");
+	if (config->off_wake && !config->stacks && config->mode != MODE_FOLDED &&
+	    config->mode != MODE_FLAME)
+		return usage(e, "--off-wake",
+			     "needs --stacks, --folded or --flame: -G waker_stack adds a column");
+	if (config->off_wake && config->on_cpu)
+		return usage(e, "--off-wake", "is of threads off CPU, and excludes --on-cpu");
+	if (config->stack_dict && !config->replay && !config->diff &&
+	    (config->trace || (config->mode != MODE_CSV && config->mode != MODE_JSON)))
+		return usage(e, "--stack-dict",
+			     "is written with --csv or --json, and read with --replay or --diff");
+	if (config->stack_dict && !strcmp(config->stack_dict, "-"))
+		return usage(e, "--stack-dict",
+			     "needs a file of its own: standard input and output "
+			     "are for rows");
+	if (config->mode == MODE_FLAME && !strcmp(config->flame, "-") &&
+	    (config->interval_us || config->count > 1))
+		return usage(
+			e, config->interval_us ? "-i" : "-n",
+			"needs --flame FILE, which is replaced each time: standard output gets "
+			"one flame graph");
 	if (config->mode == MODE_FOLDED && (config->interval_us || config->count))
 		return usage(
 			e, config->count ? "-n" : "-i",
@@ -93,6 +136,19 @@ static int stacks_check(const struct config *config, struct error *e)
 		return usage(e, "--diff", "needs two files, and --flame FILE");
 	if (config->diff && (config->replay || config->interval_us || config->count))
 		return usage(e, "--diff", "takes all of two files: no --replay, -i or -n");
+	if ((config->stack_bytes || config->frame_pointers) &&
+	    (config->off_cpu || config->off_wake) && !config->on_cpu)
+		return usage(e, config->frame_pointers ? "--fp" : "--stack-bytes",
+			     "is for stacks of threads on a CPU, and those are left out");
+	if (config->stack_bytes && config->frame_pointers)
+		return usage(e, "--stack-bytes", "and --fp exclude each other");
+	if ((config->stack_bytes || config->frame_pointers || config->python) &&
+	    (config->replay || config->diff))
+		return usage(e,
+			     config->python	      ? "--python"
+			     : config->frame_pointers ? "--fp"
+						      : "--stack-bytes",
+			     "is for the live host: a recording has the stacks that it has");
 	return 0;
 }
 
@@ -104,6 +160,8 @@ int config_check(struct config *config, struct error *e)
 	bool recorded = config->replay || config->diff;
 	int err;
 
+	if (config->slower_ms && !config->trace)
+		config->trace = trace_rows[LATENCY_SYSCALLS].kind.name;
 	if (config->descendants && !config->process)
 		return usage(e, "-r", "needs -p");
 	if (rows && config->interval_us && !config->trace)
@@ -136,11 +194,13 @@ int config_check(struct config *config, struct error *e)
 		err = trace_check(config, rows || config->mode == MODE_REPORT, e);
 	if (err)
 		return err;
+	config->off_cpu |= config->off_wake;
 	config->all_states |= config->off_cpu;
-	if (!config->rate_hz)
-		config->rate_hz = RATE_DEFAULT_HZ;
 	if (!config->stack_bytes)
 		config->stack_bytes = STACK_BYTES_DEFAULT;
+	config->stack_bytes &= ~7; /* words */
+	if (!config->rate_hz)
+		config->rate_hz = RATE_DEFAULT_HZ;
 	if (!config->daemon_ports)
 		config->daemon_ports = WHY_DAEMON_PORTS;
 	return kernel_types_check(config, e);

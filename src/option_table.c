@@ -11,6 +11,7 @@ enum option_kind {
 	OPTION_FLAG,	/* bool */
 	OPTION_TEXT,	/* const char * */
 	OPTION_NUMBER,	/* int64_t */
+	OPTION_FEW,	/* the same, FEW_DEFAULT where none is typed */
 	OPTION_SECONDS, /* int64_t in microseconds, typed in seconds with decimals */
 	OPTION_MODE,	/* nothing but the mode */
 };
@@ -19,7 +20,7 @@ struct option_row {
 	int letter;	      /* 0: none */
 	const char *name;     /* NULL: none */
 	const char *argument; /* as --help shows it; NULL: takes none */
-	const char *help;     /* line breaks go on below */
+	const char *help;
 	enum option_kind kind;
 	size_t offset;	     /* in struct config */
 	int64_t least, most; /* of a number, or of microseconds */
@@ -27,6 +28,7 @@ struct option_row {
 };
 
 #define AT(member) offsetof(struct config, member)
+#define FEW_DEFAULT "3"
 
 static const struct option_row option_table[] = {
 	{'d', "duration", "SECONDS",
@@ -71,18 +73,44 @@ static const struct option_row option_table[] = {
 	{0, "json", NULL, "the same, as a JSON object a line", OPTION_MODE, 0, 0, 0, MODE_JSON},
 	{0, "trace", "KIND,...", "measure every wait of these kinds, as runq (see --list)",
 	 OPTION_TEXT, AT(trace), 0, 0, 0},
+	{0, "stacks", "[COUNT]",
+	 "below each line of a report its most frequent stacks (default: 3)", OPTION_FEW,
+	 AT(stacks), 1, 1000, 0},
 	{0, "folded", NULL,
 	 "folded stacks for flamegraph.pl or speedscope: frames, and sampled microseconds",
 	 OPTION_MODE, 0, 0, 0, MODE_FOLDED},
 	{0, "flame", "FILE",
 	 "an interactive flame graph of the same, as an SVG file (-: standard output)", OPTION_TEXT,
 	 AT(flame), 0, 0, MODE_FLAME},
-	{0, "diff", "A B", "with --flame: how the stacks of two files differ, CSV or folded",
+	{0, "stack-bytes", "BYTES",
+	 "of threads on a CPU copy so much of the user stack (256 to 61440; default: 16384)",
+	 OPTION_NUMBER, AT(stack_bytes), STACK_BYTES_MIN, STACK_BYTES_MAX, 0},
+	{0, "fp", NULL,
+	 "of threads on a CPU follow frame pointers: no copies, less cost, fewer whole stacks",
+	 OPTION_FLAG, AT(frame_pointers), 0, 0, 0},
+	{0, "off-wake", NULL,
+	 "with --stacks, --folded or --flame: threads off CPU, each with the stack of who woke it "
+	 "last (see below)",
+	 OPTION_FLAG, AT(off_wake), 0, 0, 0},
+	{0, "diff", "A B",
+	 "with --flame: how the stacks of two files differ, CSV or folded, or of parts of one "
+	 "(FILE@FROM..TO)",
 	 OPTION_TEXT, AT(diff), 0, 0, 0},
+	{0, "slower", "MS", "tell each event that took longer (of --trace, or else: system calls)",
+	 OPTION_NUMBER, AT(slower_ms), 1, 3600000, 0},
 	{0, "self", NULL, "tell what tsnap itself costs: CPU, BPF programs, memory, losses",
 	 OPTION_FLAG, AT(self), 0, 0, 0},
-	{0, "replay", "FILE", "take the samples from a CSV that tsnap wrote (-: standard input)",
+	{0, "python", NULL,
+	 "in stacks: Python functions (3.11 to 3.14) in place of their interpreter's loop",
+	 OPTION_FLAG, AT(python), 0, 0, 0},
+	{0, "replay", "FILE",
+	 "take the samples from a CSV that tsnap wrote (-: standard input), or a part of it "
+	 "(FILE@FROM..TO)",
 	 OPTION_TEXT, AT(replay), 0, 0, 0},
+	{0, "stack-dict", "FILE",
+	 "write what the numbers ustack and kstack of --csv or --json stand for; with --replay, "
+	 "read it",
+	 OPTION_TEXT, AT(stack_dict), 0, 0, 0},
 	{0, "list", NULL, "list the columns and states, and end", OPTION_MODE, 0, 0, 0, MODE_LIST},
 	{0, "check", NULL, "tell what this host offers and what is missing, and end", OPTION_MODE,
 	 0, 0, 0, MODE_CHECK},
@@ -165,8 +193,10 @@ static int number_fail(const struct option_row *row, const char *typed, const ch
 		       struct error *e)
 {
 	int64_t unit = row->kind == OPTION_SECONDS ? 1000000 : 1;
+	const char *name = row->argument ? row->argument : "";
 	struct text range = {0};
 
+	name += *name == '[';
 	if (row->least < unit)
 		text_add_string(&range, "0.001");
 	else
@@ -177,8 +207,8 @@ static int number_fail(const struct option_row *row, const char *typed, const ch
 		text_add_string(&range, " to ");
 		text_add_number(&range, row->most / unit);
 	}
-	error_set(e, EINVAL, EXIT_USAGE, "%s %s: %s must be %s", typed, argument, row->argument,
-		  text_string(&range));
+	error_set(e, EINVAL, EXIT_USAGE, "%s %s: %.*s must be %s", typed, argument,
+		  (int)strcspn(name, "]"), name, text_string(&range));
 	text_done(&range);
 	return -EINVAL;
 }
@@ -213,6 +243,9 @@ static int option_take(struct config *config, const struct option_row *row, cons
 	case OPTION_TEXT:
 		*(const char **)to = argument;
 		break;
+	case OPTION_FEW:
+		argument = argument ? argument : FEW_DEFAULT;
+		/* fall through */
 	case OPTION_NUMBER:
 	case OPTION_SECONDS:
 		if (decimal_read(argument, row->kind == OPTION_SECONDS ? 6 : 0, &number) ||
@@ -255,6 +288,8 @@ static void getopt_fill(char *letters, struct option *longs)
 		const struct option_row *row = &option_table[i];
 
 		longs[i] = (struct option){row->name, row->argument != NULL, NULL, option_code(i)};
+		if (row->kind == OPTION_FEW)
+			longs[i].has_arg = optional_argument;
 		if (!row->letter)
 			continue;
 		*letters++ = (char)row->letter;
@@ -262,6 +297,19 @@ static void getopt_fill(char *letters, struct option *longs)
 			*letters++ = ':';
 	}
 	*letters = '\0';
+}
+
+/* getopt takes an argument that may be missing only behind a '='. tsnap has no operands that are
+ * numbers. */
+static const char *number_next(char **argv)
+{
+	const char *word = optarg ? NULL : argv[optind];
+
+	if (word && *word && !word[strspn(word, "0123456789")])
+		optind++;
+	else
+		word = optarg;
+	return word;
 }
 
 int config_parse(struct config *config, int argc, char **argv, struct error *e)
@@ -291,6 +339,8 @@ int config_parse(struct config *config, int argc, char **argv, struct error *e)
 			snprintf(typed, sizeof(typed), "--%s", row->name);
 		else
 			snprintf(typed, sizeof(typed), "-%c", row->letter);
+		if (row->kind == OPTION_FEW)
+			optarg = (char *)number_next(argv);
 		err = option_take(&parsed, row, typed, row->argument ? optarg : NULL, e);
 		if (err)
 			return err;
@@ -311,6 +361,29 @@ int config_parse(struct config *config, int argc, char **argv, struct error *e)
 }
 
 #define HELP_COLUMN 34
+#define HELP_WIDTH 100
+
+/* Adds the words from HELP_COLUMN on, which the line has reached, in as many lines as they take. */
+static void help_add(struct text *text, const char *words)
+{
+	size_t at = HELP_COLUMN;
+
+	while (*words) {
+		size_t length = strcspn(words, " ");
+
+		if (at + length > HELP_WIDTH) {
+			text_end(text, text->bytes + text->length - 1); /* the space */
+			text_add_format(text, "\n%*s", HELP_COLUMN, "");
+			at = HELP_COLUMN;
+		}
+		text_add(text, words, length);
+		words += length + strspn(words + length, " ");
+		if (*words)
+			text_add_char(text, ' ');
+		at += length + 1;
+	}
+	text_add_char(text, '\n');
+}
 
 void options_describe(struct text *text)
 {
@@ -331,7 +404,7 @@ void options_describe(struct text *text)
 		do
 			text_add_char(text, ' ');
 		while (text->length - start < HELP_COLUMN);
-		text_add_format(text, "%s\n", row->help);
+		help_add(text, row->help);
 	}
 	text_add_string(
 		text,
@@ -341,6 +414,13 @@ void options_describe(struct text *text)
 		"regular\nexpression). `cgroup=` is true where there is none. An expression that "
 		"names the state\ndecides about states itself; otherwise they are the active ones, "
 		"or with -a all.\n-p, -t, -u, -c and --cgroup go with it: all must hold.\n"
+		"\n--off-wake: nothing is read when a thread is woken. Its waker's stack is where "
+		"that one is\nwhen the sleeper is sampled, or while it runs, where it was in its "
+		"own last sample, at most a\nsecond before; frames are the other way round, behind "
+		"--, and end in _[w].\n"
+		"\nFILE@FROM..TO: the samples from FROM on and before TO; either may be missing. "
+		"Times in UTC,\nwhole or in part (2026-11-20T20:42), or of the first row's day "
+		"(20:42:53.5).\n"
 		"\nIds are those that /proc shows. In a container with a pid namespace of its "
 		"own, threads\noutside of it are left out.\n"
 		"\nExit codes: 0 done, 1 failed, 2 wrong usage, 77 this host can't (with "

@@ -4,6 +4,7 @@
  *   source->next() --> scan --> grouped: group_table, at the end of an interval --> grid --> page
  *                  --> part --> rows: grid at once                              --> page
  *   source->traced() (--trace) --> distribution_table, at the end of an interval --> page
+ *   source->events() (--slower, --trace exec) --> event_list, at the end of an interval --> page
  *   page --> renderer --> text --> standard output
  *
  * What comes from where: the source has applied the filter and filled what the columns need.
@@ -41,12 +42,25 @@ static int run_take_silence(struct run *run, const struct scan *scan, struct err
 	return 0;
 }
 
+/* For what is made of stacks alone. */
+static void run_note_stacks(struct run *run, const struct scan *part)
+{
+	for (size_t i = 0; i < part->count && !run->stacks_seen; i++) {
+		run->stacks_seen = part->samples[i].stack;
+		run->stackless = run->stacks_seen ? 0 : run->stackless + 1;
+	}
+}
+
 static int run_take_groups(struct run *run, const struct scan *part)
 {
 	int err = run->in_scan ? 0 : run_take_silence(run, part, run->e);
 
-	for (size_t i = 0; !err && i < part->count; i++)
+	for (size_t i = 0; !err && i < part->count; i++) {
 		group_table_add(&run->groups, &part->samples[i]);
+		stack_lines_add(&run->stacks, &part->samples[i]);
+	}
+	if (run->renderer->behind)
+		run_note_stacks(run, part);
 	return err;
 }
 
@@ -92,11 +106,21 @@ static int run_end_groups(struct run *run, const struct scan *scan, struct error
 	return run_show(run, e);
 }
 
+/* Of those that came, where rows are written. */
+static int run_write_events(struct run *run, struct error *e)
+{
+	run_take_events(run);
+	event_rows_fill(&run->events, &run->grid);
+	run->renderer->add(&run->out, &run->page);
+	event_list_clear(&run->events);
+	return run_write(run, e);
+}
+
 static int run_end_rows(struct run *run, const struct scan *scan, struct error *e)
 {
 	run->total_us = sum(run->total_us, scan->silent_us);
 	run->shown++;
-	return run_write(run, e);
+	return run_tells_events(run) ? run_write_events(run, e) : run_write(run, e);
 }
 
 static bool run_ended(const struct run *run, int64_t weight_us)
@@ -112,9 +136,11 @@ static int run_loop(struct run *run, struct error *e)
 	int err = 0;
 
 	if (run->renderer->begin) {
-		run->renderer->begin(
-			&run->out, run->config->traces ? distribution_rows_list(&run->distributions)
-						       : &run->list);
+		run->renderer->begin(&run->out,
+				     run_tells_events(run) ? &run->events.list
+				     : run->config->distributions
+					     ? distribution_rows_list(&run->distributions)
+					     : &run->list);
 		err = run_write(run, e);
 	}
 	while (!err && !run_ended(run, scan.weight_us)) {
@@ -129,6 +155,10 @@ static int run_loop(struct run *run, struct error *e)
 		err = run_take(run, &scan);
 		if (!err)
 			err = run_take_traced(run, false, e);
+		if (run_grouped(run))
+			run_take_events(run);
+		if (!err)
+			err = stack_dict_file_flush(&run->stack_dict, e);
 		if (!err)
 			err = run_grouped(run) ? run_end_groups(run, &scan, e)
 					       : run_end_rows(run, &scan, e);
@@ -142,10 +172,27 @@ static int run_loop(struct run *run, struct error *e)
 	/* what there is, unless a page has just told it */
 	if (!err && run_grouped(run) && (run->tally.scans || !run->shown))
 		return run_show(run, e);
+	if (!err && !run_grouped(run) && run_tells_events(run))
+		return run_write_events(run, e);
 	if (err == -EOWNERDEAD && run_grouped(run) && run->tally.scans)
 		run_show(run, &unsaid); /* what there is no more of is worse than that */
 	error_done(&unsaid);
 	return err;
+}
+
+/* The loop, with a dictionary of its stacks beside it: whole, however the loop ends. */
+static int run_recorded(struct run *run, struct error *e)
+{
+	const char *path = run->config->replay ? NULL : run->config->stack_dict;
+	struct error second = {0};
+	int err = stack_dict_file_begin(&run->stack_dict, path, run->source, e), err_of_end;
+
+	if (err)
+		return err;
+	err = run_loop(run, e);
+	err_of_end = stack_dict_file_end(&run->stack_dict, err ? &second : e);
+	error_done(&second);
+	return err ? err : err_of_end;
 }
 
 static void run_done(struct run *run)
@@ -154,10 +201,23 @@ static void run_done(struct run *run)
 		run->source->close(run->source);
 	group_table_done(&run->groups);
 	distribution_table_done(&run->distributions);
+	stack_lines_done(&run->stacks);
+	stack_dict_file_done(&run->stack_dict);
+	event_list_done(&run->events);
 	grid_done(&run->grid);
 	text_done(&run->out);
 	text_done(&run->command);
 	filter_done(&run->filter);
+}
+
+/* What the source must know of threads. */
+static uint64_t run_needs(const struct run *run)
+{
+	uint64_t needs = column_list_needs(&run->list) | stack_lines_needs(&run->stacks);
+
+	if (run->filter.no_samples)
+		return event_list_needs(&run->events);
+	return run->renderer->accounts ? sample_needs_close(needs | NEED_PROCESSES) : needs;
 }
 
 static int run_any(struct run run, source_opener *open_source, void (*tell)(const char *lines),
@@ -167,11 +227,7 @@ static int run_any(struct run run, source_opener *open_source, void (*tell)(cons
 	int err = run_prepare(&run, e);
 
 	if (!err) {
-		uint64_t needs = column_list_needs(&run.list);
-
-		if (run.renderer->accounts)
-			needs = sample_needs_close(needs | NEED_PROCESSES);
-		err = open_source(config, &run.filter, needs, &run.source, e);
+		err = open_source(config, &run.filter, run_needs(&run), &run.source, e);
 		if (!err) {
 			run.source->take = run_take_part;
 			run.source->taker = &run;
@@ -182,7 +238,7 @@ static int run_any(struct run run, source_opener *open_source, void (*tell)(cons
 				run_tell_absent(&run, tell);
 			if (config->verbose && run.facts_before.chosen)
 				tell(run.facts_before.chosen);
-			err = run_loop(&run, e);
+			err = run_recorded(&run, e);
 			if (!run.renderer->footed)
 				run_tell_foot(&run, tell);
 		} else if (signals_stop()) {

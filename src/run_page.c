@@ -6,6 +6,8 @@
 #include <string.h>
 
 #define SAMPLES_REFUSED "samples in more groups than tsnap keeps"
+#define EVENTS_REFUSED "single events more than tsnap keeps"
+#define DISTRIBUTIONS_REFUSED "events in more distributions than tsnap keeps"
 
 int run_write(struct run *run, struct error *e)
 {
@@ -19,6 +21,16 @@ int run_write(struct run *run, struct error *e)
 		err = run_output(run->config->flame, &run->out, e);
 	text_clear(&run->out);
 	return err;
+}
+
+/* Of a recording; a live host's foot tells why each was not read. */
+static void stacks_miss(const struct run *run, struct source_facts *facts)
+{
+	if (run->config->replay && run->renderer->behind)
+		source_facts_miss_any(facts,
+				      "samples without a stack (a recording needs the column "
+				      "stack, or its --stack-dict)",
+				      (uint64_t)run->stackless);
 }
 
 static int64_t since(int64_t now, int64_t before)
@@ -48,7 +60,6 @@ static void distribution_take(void *to, const struct trace_kind *kind, const str
 	distribution_table_add(to, kind, who, histogram);
 }
 
-/* What --trace measured since the last time. all: until now. */
 int run_take_traced(struct run *run, bool all, struct error *e)
 {
 	struct distribution_table *table = &run->distributions;
@@ -67,7 +78,19 @@ static void account_take(void *to, const struct sample *account)
 	tally_add_account(&run->tally, account);
 }
 
-/* Shows the groups kept since the last page, and starts anew. */
+static void event_take(void *to, const struct trace_kind *kind, const struct sample *who,
+		       int64_t duration_ns)
+{
+	event_list_add(to, kind, who, duration_ns);
+}
+
+void run_take_events(struct run *run)
+{
+	if (run_tells_events(run))
+		run->source->events(run->source, event_list_needs(&run->events), event_take,
+				    &run->events);
+}
+
 int run_show(struct run *run, struct error *e)
 {
 	struct source_facts now, page;
@@ -77,17 +100,22 @@ int run_show(struct run *run, struct error *e)
 		return err;
 	if (run->source->account && run->renderer->accounts)
 		run->source->account(run->source, account_take, run);
+	run_take_events(run);
 	run->source->describe(run->source, &now);
 	page = now;
 	facts_subtract(&page, &run->facts_before);
 	source_facts_miss_any(&page, SAMPLES_REFUSED, (uint64_t)run->groups.refused);
 	run->refused = sum(run->refused, run->groups.refused);
-	source_facts_miss_any(&page, "events in more distributions than tsnap keeps",
-			      (uint64_t)run->distributions.refused);
+	source_facts_miss_any(&page, DISTRIBUTIONS_REFUSED, (uint64_t)run->distributions.refused);
+	source_facts_miss_any(&page, EVENTS_REFUSED, (uint64_t)run->events.refused);
+	stacks_miss(run, &page);
 	run->page.facts = &page;
+	source_facts_miss_any(&page, "samples in more stacks than tsnap keeps",
+			      (uint64_t)run->stacks.groups.refused);
 	if (run->renderer->grouped) {
 		run->facts_before = now;
 		grid_fill_groups(&run->grid, &run->groups, &run->tally);
+		stack_lines_fill(&run->stacks, &run->grid, &run->tally);
 	} else {
 		distribution_rows_fill(&run->distributions, &run->tally, &run->grid);
 	}
@@ -95,27 +123,27 @@ int run_show(struct run *run, struct error *e)
 	run->page.facts = NULL;
 	group_table_clear(&run->groups);
 	distribution_table_clear(&run->distributions);
+	stack_lines_clear(&run->stacks);
+	event_list_clear(&run->events);
 	run->tally = (struct tally){0};
 	run->shown++;
 	return run_write(run, e);
 }
 
-/* Before the first row, as rows and folded stacks have no foot: what none will have. */
 void run_tell_absent(struct run *run, void (*tell)(const char *lines))
 {
+	const struct column_list *list = run->filter.no_samples ? &run->events.list : &run->list;
 	struct text lines = {0};
 
 	for (size_t i = 0; i < run->facts_before.absent_count; i++) {
 		text_add_string(&lines, "absent on this host: ");
-		absent_add(&lines, &run->list, &run->facts_before.absent[i]);
+		absent_add(&lines, list, &run->facts_before.absent[i]);
 		text_add_char(&lines, '\n');
 	}
 	tell(text_string(&lines));
 	text_done(&lines);
 }
 
-/* Rows and folded stacks have no foot: tells what was missed, or all of the cost where it was asked
- * for. */
 void run_tell_foot(struct run *run, void (*tell)(const char *lines))
 {
 	struct source_facts facts;
@@ -123,6 +151,12 @@ void run_tell_foot(struct run *run, void (*tell)(const char *lines))
 
 	run->source->describe(run->source, &facts);
 	source_facts_miss_any(&facts, SAMPLES_REFUSED, (uint64_t)run->refused);
+	source_facts_miss_any(&facts, DISTRIBUTIONS_REFUSED,
+			      (uint64_t)run->distributions.refused_ever);
+	source_facts_miss_any(&facts, EVENTS_REFUSED, (uint64_t)run->events.refused_ever);
+	source_facts_miss_any(&facts, "stacks beyond what a dictionary holds",
+			      run->stack_dict.refused);
+	stacks_miss(run, &facts);
 	if (facts.self.asked) {
 		facts_subtract(&facts, &run->facts_before);
 		page_add_self(&notes, &(struct page){.facts = &facts});

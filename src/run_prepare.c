@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What a run is asked for, made of its configuration: columns, filter, times, page. */
 #include "run_state.h"
+#include "report/fold.h"
 #include "trace_table.h"
 
 #include <errno.h>
@@ -50,6 +51,8 @@ static int run_columns(struct run *run, struct error *e)
 		err = column_list_add(&run->list, "why", grouped, e);
 	if (!err && config->more_columns)
 		err = column_list_add(&run->list, config->more_columns, grouped, e);
+	if (!err && config->stack_dict && !config->replay)
+		err = column_list_add(&run->list, "ustack,kstack", grouped, e);
 	run->page.root_count = run->list.count;
 	if (err || !renderer->behind)
 		return err;
@@ -58,7 +61,10 @@ static int run_columns(struct run *run, struct error *e)
 			return error_set(e, EINVAL, EXIT_USAGE,
 					 "%s is told of groups; it can't be a frame of a stack",
 					 run->list.items[i]->name);
-	return column_list_add(&run->list, renderer->behind, grouped, e);
+	err = column_list_add(&run->list, renderer->behind, grouped, e);
+	if (!err && config->off_wake)
+		err = column_list_add(&run->list, FOLD_WAKER_COLUMNS, grouped, e);
+	return err;
 }
 
 static int run_filter(struct run *run, struct error *e)
@@ -69,6 +75,7 @@ static int run_filter(struct run *run, struct error *e)
 	run->filter.all_states = config->all_states;
 	run->filter.on_cpu = config->on_cpu;
 	run->filter.off_cpu = config->off_cpu;
+	run->filter.no_samples = run_tells_events(run) && !run_grouped(run);
 	if (config->comm)
 		filter_set_pattern(&run->filter, "comm", config->comm);
 	if (config->cgroup)
@@ -100,6 +107,28 @@ static void run_times(struct run *run)
 		run->end_us = DURATION_DEFAULT_US;
 }
 
+static int run_events(struct run *run, struct error *e)
+{
+	const struct config *config = run->config;
+	uint32_t told = config->slower_ms ? config->traces : trace_singles_of(config->traces);
+	struct text names = {0};
+	int err;
+
+	if (!run_tells_events(run))
+		return 0;
+	text_add_string(&names, config->columns ? config->columns : EVENT_COLUMNS_DEFAULT);
+	if (config->slower_ms && !config->columns)
+		text_add_string(&names, "," EVENT_COLUMNS_SLOW);
+	for (int kind = 0; kind < LATENCY_KIND_COUNT; kind++)
+		if (told >> kind & 1 && trace_rows[kind].kind.columns)
+			text_add_format(&names, ",%s", trace_rows[kind].kind.columns);
+	run->page.events = &run->events;
+	run->page.slower_ms = config->slower_ms;
+	err = event_list_init(&run->events, text_string(&names), config->more_columns, e);
+	text_done(&names);
+	return err;
+}
+
 static void run_traces(struct run *run)
 {
 	const struct trace_kind *kinds[LATENCY_KIND_COUNT];
@@ -107,11 +136,31 @@ static void run_traces(struct run *run)
 
 	_Static_assert(LATENCY_KIND_COUNT <= TRACE_KINDS_MAX, "room for all kinds");
 	for (int kind = 0; kind < LATENCY_KIND_COUNT; kind++)
-		if (run->config->traces >> kind & 1)
+		if (run->config->distributions && run->config->traces >> kind & 1 &&
+		    !trace_rows[kind].single)
 			kinds[count++] = &trace_rows[kind].kind;
 	distribution_table_init(&run->distributions, kinds, count, &run->list);
 	if (count)
 		run->page.distributions = &run->distributions;
+}
+
+/* What tells how to read user stacks does nothing where none are read. */
+static int run_stacks_check(const struct run *run, struct error *e)
+{
+	const struct config *config = run->config;
+	uint64_t needs = column_list_needs(&run->list) | stack_lines_needs(&run->stacks) |
+			 filter_needs(&run->filter);
+	const char *option = config->python				  ? "--python"
+			     : config->frame_pointers			  ? "--fp"
+			     : config->stack_bytes != STACK_BYTES_DEFAULT ? "--stack-bytes"
+									  : NULL;
+
+	if (!option || sample_needs_close(needs) & NEED_USTACK)
+		return 0;
+	return error_set(e, EINVAL, EXIT_USAGE,
+			 "%s is about user stacks, and none are asked for: with --stacks, "
+			 "-G ufunc, --folded, --flame FILE ...",
+			 option);
 }
 
 /* As it was typed, but for quotes. */
@@ -138,9 +187,20 @@ int run_prepare(struct run *run, struct error *e)
 		err = run_columns(run, e);
 	if (!err)
 		err = run_output_check(run->config->flame, e);
+	if (!err && !run->config->replay)
+		err = run_output_check(run->config->stack_dict, e);
+	if (!err)
+		err = run_events(run, e);
 	if (err)
 		return err;
 	group_table_init(&run->groups, &run->list);
+	stack_lines_init(&run->stacks, (size_t)run->config->stacks, &run->list,
+			 run->config->off_wake);
+	err = run_stacks_check(run, e);
+	if (err)
+		return err;
+	if (run->config->stacks)
+		run->page.stacks = &run->stacks;
 	run_traces(run);
 	page_fit(&run->page);
 	run_command(run);

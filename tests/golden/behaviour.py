@@ -59,9 +59,9 @@ def on_terminal(width, *arguments, **environment):
 
 
 def width_of(line):
-    """In columns; the fixture's wide characters are all of these."""
+    """In columns; the fixtures' wide characters are all behind that one."""
     line = re.sub("\033\\[[0-9;]*m", "", line)
-    return sum(2 if c in "世界" else 1 for c in line)
+    return sum(2 if c >= "\u3000" else 1 for c in line)
 
 
 class Formats(unittest.TestCase):
@@ -94,6 +94,14 @@ class Formats(unittest.TestCase):
             given = tsnap("--replay", "-", "-a", "--csv", "-g", columns, stdin=None, input=content)
             self.assertEqual(given.stdout, content, name)
 
+    def test_recorded_work_is_shown_again(self):
+        for options in ([], ["-g", "why"], ["--filter", "why=lock"], ["-a"]):
+            rows = tsnap("--replay", "work.csv", "--csv").stdout
+            self.assertIn(b"client", rows)
+            again = tsnap("--replay", "-", *options, stdin=None, input=rows).stdout
+            once = tsnap("--replay", "work.csv", *(options if options != ["-a"] else [])).stdout
+            self.assertEqual(again.split(b"\n")[1:], once.split(b"\n")[1:], options)
+
     def test_scans_of_any_size(self):
         for rows in (1, 255, 256, 257, 1000):
             content = HEADING + b"".join(row(1, tid, "x%d" % (tid % 7)) for tid in range(rows)) + row(2)
@@ -115,6 +123,12 @@ class Terminal(unittest.TestCase):
         for name in RECORDINGS:
             for width in (20, 60, 79, 80, 100):
                 for line in on_terminal(width, "--replay", name, "-a", "-G", "filename,comm"):
+                    self.assertLessEqual(width_of(line), width, line)
+
+    def test_stacks_fit(self):
+        for name in ("stacks.csv", "stacks_hostile.csv"):
+            for width in (20, 37, 38, 40, 60, 80, 200):
+                for line in on_terminal(width, "--replay", name, "-a", "--stacks=1", "-g", "comm"):
                     self.assertLessEqual(width_of(line), width, line)
 
     def test_words_are_kept(self):
@@ -162,13 +176,13 @@ class Output(unittest.TestCase):
 
     def test_file_ends_with_a_whole_row(self):
         with tempfile.TemporaryFile() as file:
-            subprocess.run(
+            given = subprocess.run(
                 [TSNAP, "--replay", "many.csv", "--csv", "-a"], cwd=FIXTURES, stdout=file,
-                stderr=subprocess.DEVNULL, timeout=60, preexec_fn=lambda: (
-                    signal.signal(signal.SIGXFSZ, signal.SIG_IGN),
-                    resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))))
+                stderr=subprocess.PIPE, timeout=60,
+                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000)))
             file.seek(0)
             content = file.read()
+        self.assertEqual((given.returncode, given.stderr), (1, b"tsnap: standard output: File too large\n"))
         self.assertTrue(4800 < len(content) <= 5000)
         self.assertTrue(content.endswith(b"\n"))
 
@@ -211,6 +225,20 @@ class Signals(unittest.TestCase):
             output, errors = process.communicate(timeout=30)
             self.assertEqual((process.returncode, errors), (0, b""))
             self.assertIn(b"2 scans", output)
+
+    def test_half_a_comparison_is_none(self):
+        process = subprocess.Popen([TSNAP, "--diff", "/dev/stdin", "stacks_after.folded", "--flame", "-"], cwd=FIXTURES,
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process.stdin.write(b"a;b 1\n")
+        process.stdin.flush()
+        while struct.unpack("i", fcntl.ioctl(process.stdin, termios.FIONREAD, b"....")) != (0,):
+            time.sleep(0.01)
+        time.sleep(0.2)
+        process.send_signal(signal.SIGINT)
+        process.wait(timeout=30)  # though more could come
+        output, errors = process.communicate(timeout=30)
+        self.assertEqual((process.returncode, output), (1, b""))
+        self.assertEqual(errors, b"tsnap: stopped before both sides were read: nothing is drawn\n")
 
     def test_ignored_hangup(self):
         process = subprocess.Popen(

@@ -73,6 +73,42 @@ class Sums(unittest.TestCase):
         self.assertTrue(told["all"].startswith("group, 5.950 s; "), told["all"])
         self.assertEqual(sum(stacks.values()), 5950000)
 
+    def test_hashes_and_a_dictionary_are_stacks(self):
+        dictionary = ["--replay", "stacks_hashes.csv", "--stack-dict", "stacks_dict.csv"]
+        for options in (["-a", "-c", "db"], ["-a", "-c", "java", "-G", "tid"], []):
+            self.assertEqual(folded(*dictionary, *options), folded("--replay", "stacks.csv", *options))
+            report = ["--stacks", "-g", "comm", *options]
+            self.assertEqual(tsnap(*dictionary, *report).stdout.split(b"\n", 1)[1],
+                             tsnap("--replay", "stacks.csv", *report).stdout.split(b"\n", 1)[1])
+        self.assertEqual(dict(frames_of(graph(*dictionary))), dict(frames_of(graph("--replay", "stacks.csv"))))
+
+    def test_parts_are_a_whole(self):
+        whole, parts = folded("--replay", "stacks.csv", "-a"), {}
+        for part in ("..20:42:53.3", "20:42:53.3..2026-11-20T20:42:54", "2026-11-20T20:42:54.."):
+            for stack, weight in folded("--replay", "stacks.csv@" + part, "-a").items():
+                parts[stack] = parts.get(stack, 0) + weight
+        self.assertEqual(parts, whole)
+
+    def test_parts_of_one_differ(self):
+        """As two recordings with these parts do."""
+        with open(os.path.join(FIXTURES, "stacks.csv"), encoding="ascii") as file:
+            heading, *rows = file.readlines()
+        with tempfile.TemporaryDirectory() as folder:
+            for name, wanted in (("a", True), ("b", False)):
+                with open(os.path.join(folder, name), "w", encoding="ascii") as file:
+                    file.write(heading + "".join(row for row in rows if (row < '"2026-11-20T20:42:53.5') == wanted))
+            two = graph("--diff", os.path.join(folder, "a"), os.path.join(folder, "b"), "-a")
+        one = graph("--diff", "stacks.csv@..20:42:53.5", "stacks.csv@20:42:53.5..", "-a")
+        self.assertEqual(frames_of(one), frames_of(two))
+        self.assertGreater(len(frames_of(one)), 10)
+
+    def test_a_file_of_that_name(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "x@1..2")
+            with open(path, "wb") as file, open(os.path.join(FIXTURES, "stacks.csv"), "rb") as recording:
+                file.write(recording.read())
+            self.assertEqual(folded("--replay", path, "-a"), folded("--replay", "stacks.csv", "-a"))
+
     def test_no_recorded_order_matters(self):
         with open(os.path.join(FIXTURES, "stacks.csv"), "rb") as file:
             heading, *rows = file.readlines()
