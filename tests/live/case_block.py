@@ -3,12 +3,17 @@ import contextlib
 import fcntl
 import json
 import os
+import re
+import shlex
 import shutil
+import signal
+import struct
 import subprocess
 import sys
 import time
 
 import truth
+from bpf_maps import map_find
 from case_trace import BUCKETS, Traced
 from harness import SLOW, START_S, STOP_S, Process, Skip, check, case, number, wait_until
 
@@ -42,16 +47,16 @@ def losetup(*args):
 
 
 class Device:
-    """A loop device on a file in memory; `with` ends it."""
+    """A loop device on a file in memory, or in that folder; `with` ends it."""
 
-    def __init__(self):
+    def __init__(self, folder="/dev/shm", size=DEVICE_BYTES):
         if not shutil.which("losetup"):
             raise Skip("no losetup")
         if not os.path.exists("/dev/loop-control"):
             subprocess.run(["modprobe", "-q", "loop"], check=False)
-        self.file = "/dev/shm/tsnap-test-%d" % os.getpid()
+        self.file = "%s/tsnap-test-%d" % (folder, os.getpid())
         with open(self.file, "wb") as file:
-            file.write(bytes(DEVICE_BYTES))
+            file.write(bytes(size))
         made = losetup("-f", "--show", self.file)
         if made.returncode:
             os.unlink(self.file)
@@ -120,15 +125,25 @@ def requests_check(rows, done, worker, whole):
         check(told.count == done["flush"] >= 50, "%d flushes, the kernel counts %d", told.count, done["flush"])
 
 
+def all_requests(ctx, without=""):
+    with Device() as device:
+        worker = Worker(ctx, device)
+        check_text = subprocess.run([ctx.options.tsnap, "--check"] + ctx.without(without), capture_output=True, text=True).stdout
+        start = any("block_io_start" in line and " yes" in line for line in check_text.split("\n"))
+        rows, done = requests_of(ctx, worker, device, without)
+        requests_check(rows, done, worker, start)
+
+
 @case
 def block_requests(ctx):
     """Every read, write and flush of a thread, and its bytes, as the kernel counts them."""
-    with Device() as device:
-        worker = Worker(ctx, device)
-        check_text = subprocess.run([ctx.options.tsnap, "--check"] + ctx.without(""), capture_output=True, text=True).stdout
-        start = any("block_io_start" in line and " yes" in line for line in check_text.split("\n"))
-        rows, done = requests_of(ctx, worker, device)
-        requests_check(rows, done, worker, start)
+    all_requests(ctx)
+
+
+@case
+def block_requests_without_types(ctx):
+    """The same with raw tracepoints that have no types."""
+    all_requests(ctx, "typed_tracepoint")
 
 
 @case
@@ -171,7 +186,7 @@ def bucket_of(ns):
 
 @case
 def block_and_fio(ctx):
-    """fio's own count and bytes to the last one; its median and 99th percentile within a bucket's width."""
+    """fio's own count and bytes to the last one; its median within a bucket's width, its 99th percentile no less."""
     if not shutil.which("fio"):
         raise Skip("fio is missing (packaging/install-deps test)")
     with Device() as device:
@@ -185,7 +200,8 @@ def block_and_fio(ctx):
         check(0 <= moved - told["io_bytes"] <= 1 << 20, "%d bytes, fio counts %d", moved, told["io_bytes"])
         check(reads.total_ns <= told["clat_ns"]["mean"] * told["total_ios"] * 1.01 + 1e6,
               "%d ns in the device, fio waited for %d", reads.total_ns, told["clat_ns"]["mean"] * told["total_ios"])
-        for share, key in ((0.5, "50.000000"), (0.99, "99.000000")):
+        # fio's time has that of the device in it, and what fio then waits for a CPU: that may be anything at the 99th of 100
+        for share, key, below in ((0.5, "50.000000", 1), (0.99, "99.000000", len(BUCKETS))):
             left, at = share * reads.count, 0
             for low in sorted(reads.buckets):
                 at = BUCKETS.index(low)
@@ -193,7 +209,7 @@ def block_and_fio(ctx):
                 if left <= 0:
                     break
             fios = bucket_of(told["clat_ns"]["percentile"][key])
-            check(abs(at - fios) <= 1, "%g %% in bucket %d ns, fio's is %d ns", share * 100, BUCKETS[at], BUCKETS[fios])
+            check(-below <= at - fios <= 1, "%g %% in bucket %d ns, fio's is %d ns", share * 100, BUCKETS[at], BUCKETS[fios])
 
 
 @case
@@ -214,6 +230,112 @@ def block_waits(ctx):
         for row in told:
             check(4096 <= number(row, "io_bytes") <= 1 << 20, "%s", row)
             check(0 <= number(row, "io_us") <= number(row, "state_us") + 50000 * SLOW, "%s", row)
+
+
+@case
+def block_full(ctx):
+    """More requests in flight than there is room for: those that fit are told, the others counted and told of."""
+    with Device() as device:
+        worker = Worker(ctx, device)
+        tool = begin(ctx, worker, "-g", "tid", "-p", worker.pid)
+        flights = map_find("ts_block", tool.process.pid)
+        worker.do("read 20 4096")
+        room = sum(flights.put(struct.pack("<QQ", 1 + number, 0)) for number in range(flights.capacity))
+        check(room >= flights.capacity - 8, "%d places of %d", room, flights.capacity)
+        flights.close()
+        worker.do("read 30 4096")
+        rows = tool.interrupt()
+        told = Traced([row for row in rows if row["io_dev"] == device.name], trace="block", io_op="read").count
+        check(told == 20, "%d reads are told, of 20 that found room", told)
+        # each is refused when it is made and when it is issued
+        lost = re.search(r"(\d+) requests to block devices \(too many in flight\)", tool.err)
+        check(lost and int(lost.group(1)) >= 30, "%s", tool.err)
+
+
+FIFREEZE, FITHAW = 0xC0045877, 0xC0045878  # include/uapi/linux/fs.h
+
+
+@contextlib.contextmanager
+def frozen(folder):
+    """Nothing is written to that file system meanwhile."""
+    fd = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.ioctl(fd, FIFREEZE, 0)
+        try:
+            yield
+        finally:
+            fcntl.ioctl(fd, FITHAW, 0)
+    finally:
+        os.close(fd)
+
+
+@contextlib.contextmanager
+def file_system(ctx, device):
+    """A folder, in which an ext4 on the device is mounted."""
+    folder = ctx.temporary()
+    made = subprocess.run("mkfs.ext4 -q -F %s && mount -t ext4 %s %s" % (device.path, device.path, folder), shell=True,
+                          capture_output=True, text=True)
+    if made.returncode:
+        raise Skip("no ext4: %s" % made.stderr.strip())
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", folder], check=True)
+
+
+@case
+def block_merged(ctx):
+    """A request that became part of another one is not in flight any more: who has made many and rests has none."""
+    if not shutil.which("fio"):
+        raise Skip("fio is missing (packaging/install-deps test)")
+    checked = [ctx.options.tsnap, "--check"] + shlex.split(ctx.options.tsnap_args)
+    if not re.search("block_rq_merge +yes", subprocess.run(checked, capture_output=True, text=True).stdout):
+        raise Skip("this kernel does not tell when requests are merged")
+    with Device() as below, file_system(ctx, below) as folder, Device(folder, 8 << 20) as device, contextlib.ExitStack() as end:
+        queue = "/sys/block/%s/" % device.name
+        with open(queue + "queue/scheduler", "r+") as scheduler:
+            if "mq-deadline" not in scheduler.read():
+                raise Skip("no scheduler that merges requests")
+            scheduler.write("mq-deadline")
+        tool = ctx.plain("--csv", "-a", "-g", "timestamp,comm,io_dev,io_us", "-c", "fio")
+        wait_until(lambda: tool.out or tool.code is not None, START_S, "the heading")
+        with frozen(folder):
+            many = Process(["fio", "--name=tsnap", "--thread", "--filename=" + device.path, "--direct=1", "--bs=4k", "--size=2M",
+                            "--ioengine=libaio", "--iodepth=512", "--rw=randwrite", "--runtime=600", "--time_based"])
+            end.callback(many.end)
+            wait_until(lambda: int(truth.read(queue + "inflight").split()[1]) > 100 or many.code is not None, START_S, "requests")
+            time.sleep(0.5)
+            many.signal(signal.SIGSTOP)
+        wait_until(lambda: truth.read(queue + "inflight").split() == ["0", "0"], 20 * SLOW, "the end of all requests")
+        first = len({row["timestamp"] for row in tool.rows()}) + 2
+        wait_until(lambda: len({row["timestamp"] for row in tool.rows()}) > first, 20 * SLOW, "two scans")
+        many.signal(signal.SIGKILL)
+        rows = tool.interrupt()
+        check(any(row["io_dev"] == device.name for row in rows), "no requests")
+        last = [row for row in rows if row["timestamp"] == rows[-1]["timestamp"]]
+        check(last and not any(row["io_dev"] for row in last), "%s", last)
+
+
+@case
+def block_slower(ctx):
+    """--slower: the request that waits for a file system that is frozen below its device, and none of the fast ones."""
+    with Device() as below, file_system(ctx, below) as folder, Device(folder, 8 << 20) as device, contextlib.ExitStack() as end:
+        worker = Worker(ctx, device)
+        end.callback(worker.end)
+        tool = ctx.plain("--csv", "--slower", 150, "--trace", "block,blockq", "-p", worker.pid)
+        wait_until(lambda: tool.out or tool.code is not None, START_S, "the heading")
+        worker.do("read 100 4096")
+        start = time.monotonic()
+        with frozen(folder):
+            worker.say("write 1 8192")
+            time.sleep(0.3)
+        worker.do("read 1 4096")
+        most_ns = 1e9 * (time.monotonic() - start)
+        wait_until(lambda: tool.rows() or tool.code is not None, 5 * SLOW, "the event")
+        rows = [row for row in tool.interrupt() if row["io_dev"] == device.name]
+        check([(row["trace"], row["io_op"], row["bytes"], row["tid"]) for row in rows] ==
+              [("block", "write", "8192", str(worker.pid))], "%s", rows)
+        check(290e6 <= int(rows[0]["duration_ns"]) <= most_ns, "%s, it took %d at most", rows, most_ns)
 
 
 @case

@@ -96,29 +96,55 @@ def self_runs(ctx):
         check(abs(sum(part[key] for part in parts) - cost.programs["all"][key]) <= len(parts), "%s: %s", key, cost.text)
 
 
+def ring_bytes(pid):
+    """Of perf events, as they are mapped."""
+    lines = [line.split()[0] for line in truth.read("/proc/%d/maps" % pid).splitlines() if line.endswith("[perf_event]")]
+    return sum(int(end, 16) - int(start, 16) for start, end in (line.split("-") for line in lines))
+
+
+def resident_kb(pid):
+    return int(re.search(r"^VmRSS:\s*(\d+)", truth.read("/proc/%d/status" % pid), re.M).group(1))
+
+
 @case
 def self_memory(ctx):
     """--self: the memory of maps and programs is what fdinfo tells, name by name; resident memory is that of /proc/PID/status."""
-    tool = ctx.plain("--self", "-i", 1, "-a")
+    memory_of_self(ctx)
+
+
+@case
+def self_memory_of_stacks(ctx):
+    """The same with what takes stacks on CPUs: its rings are those that are mapped."""
+    ctx.workload("spin")
+    memory_of_self(ctx, "--stacks")
+
+
+def memory_of_self(ctx, *args):
+    tool = ctx.plain("--self", "-i", 1, "-a", *args)
     wait_pages(tool, 1)
     told = kernel_memory(tool.pid)
     if not told:
         raise Skip("fdinfo tells no memory here (4.10)")
-    status = truth.read("/proc/%d/status" % tool.pid)
+    resident, mapped = [resident_kb(tool.pid)], ring_bytes(tool.pid)
     wait_pages(tool, 2)
+    resident.append(resident_kb(tool.pid))
     tool.signal(signal.SIGINT)
     tool.finish_plain(0)
     cost = costs_of(tool.out.decode())[1]
-    sizes = sorted(size for name, size in cost.memory.items() if name not in ("all", "programs"))
+    sizes = sorted(size for name, size in cost.memory.items() if name not in ("all", "programs", "cpu_rings"))
     maps = sorted(size for (kind, _), size in told.items() if kind == "map")
     check(len(sizes) == len(maps), "maps of %s bytes, fdinfo: %s", sizes, maps)
     # one that is not preallocated grows
     check(all(abs(a - b) <= 0.05 * b for a, b in zip(sizes, maps)), "maps of %s bytes, fdinfo: %s", sizes, maps)
     programs = sum(size for (kind, _), size in told.items() if kind == "prog")
     check(cost.memory["programs"] == programs, "programs: %d bytes, fdinfo: %d", cost.memory["programs"], programs)
-    check(cost.memory["all"] == sum(sizes) + programs, "all is no sum: %s", cost.memory)
-    resident = int(re.search(r"^VmRSS:\s*(\d+)", status, re.M).group(1))
-    check(abs(cost.resident_kb - resident) < 0.1 * resident, "%d KB resident, status: %d", cost.resident_kb, resident)
+    # rings of the other CPUs come when these are looked at
+    rings = cost.memory.get("cpu_rings", 0)
+    check(mapped <= rings and bool(mapped) == bool(rings), "rings of %d bytes, mapped: %d", rings, mapped)
+    check(bool(rings) == bool(args) or "perf events" in cost.text, "no rings: %s", cost.text)
+    check(cost.memory["all"] == sum(sizes) + programs + rings, "all is no sum: %s", cost.memory)
+    # before and after: it grows with what others on the host begin meanwhile
+    check(0.9 * min(resident) < cost.resident_kb < 1.1 * max(resident), "%d KB resident, status: %s", cost.resident_kb, resident)
 
 
 @case
@@ -145,8 +171,7 @@ def switch_program(tool):
 @case
 def self_stops_counting(ctx):
     """The kernel counts while --self runs and no longer: after an orderly end, and after kill -9; the sysctl stays as it is."""
-    if not bpf.can_be_used():
-        raise Skip("this kernel can't list BPF programs")
+    bpf.need_list()
     if truth.read(SYSCTL) != "0\n":
         raise Skip("it counts already, or can't: %s is %r" % (SYSCTL, truth.read(SYSCTL)))
     other = ctx.stream()
@@ -211,8 +236,7 @@ def fragments_of(ctx, *args):
 @case
 def only_what_is_asked(ctx):
     """Only the programs that columns and filters need are loaded: renames only where a name is looked at."""
-    if not bpf.can_be_used():
-        raise Skip("this kernel can't list BPF programs")
+    bpf.need_list()
     if "" in {program.name for program in bpf.programs_of(bpf.loaded())} or not fragments_of(ctx):
         raise Skip("this kernel does not tell names of programs (4.15)")
     every = fragments_of(ctx, "-g", "tid,comm")
@@ -222,6 +246,31 @@ def only_what_is_asked(ctx):
     check(every - few == {name for name in every if "rename" in name} and few < every, "%s, but with names %s", few, every)
     check(fragments_of(ctx, "-g", "tid", "-c", "*") == every, "-c looks at names")
     check(fragments_of(ctx, "-g", "tid,exe") == every, "exe changes with names")
+    calls = fragments_of(ctx, "-g", "tid,syscall")
+    check(calls - few <= {"registers"} and few <= calls, "%s, but with system calls %s", few, calls)
+
+
+def switch_code(ctx, *args):
+    """Bytes of machine code of the switch program and of the wake-up's, with these arguments."""
+    tool = ctx.plain("--csv", "-a", *args)
+    wait_until(lambda: tool.out.count(b"\n") > 1 or tool.code is not None, START_S, "the first row")
+    found = {program.name: program.jited_bytes for program in bpf.programs_of(truth.owned_bpf([tool.pid]))}
+    tool.signal(signal.SIGINT)
+    tool.finish()
+    return [size for part in ("sched_switch", "sched_wakeup") for name, size in found.items() if part in name]
+
+
+@case
+def only_what_is_asked_at_switches(ctx):
+    """What records keep only for those who ask: registers, exact times, the waker. Others pay no instruction for it."""
+    bpf.need_list()
+    bare = switch_code(ctx, "-g", "state,tid")
+    if len(bare) < 2 or not all(bare):
+        raise Skip("the JIT is off, or tells nothing: %s" % bare)
+    for column, larger in (("syscall", (True, False)), ("cpu_us", (True, False)), ("waker_tid", (False, True))):
+        sizes = switch_code(ctx, "-g", "state,tid," + column)
+        check(tuple(size > least for size, least in zip(sizes, bare)) == larger and min(map(int.__sub__, sizes, bare)) >= 0,
+              "machine code of switch and wake-up: %s, with %s %s", bare, column, sizes)
 
 
 def budget_here(ctx):
@@ -247,7 +296,7 @@ def budget_read(here):
 
 def machine_code(ctx):
     """{"TYPE NAME": bytes} of the programs that a tsnap has loaded here."""
-    tool = ctx.stream("-a", columns="comm")
+    tool = ctx.stream("-a", columns="comm,syscall,cpu_us,waker_tid")
     tool.wait_scans(1)
     found = {"%s %s" % (program.type, program.name): program.jited_bytes
              for program in bpf.programs_of(truth.owned_bpf([tool.pid]))}
@@ -261,8 +310,7 @@ def machine_code(ctx):
 @case
 def jited_budget(ctx):
     """Machine code of each program against jited.budget, 5 % more or less; TSNAP_TEST_RENEW=1 writes this kernel's lines anew."""
-    if not bpf.can_be_used():
-        raise Skip("this kernel can't list BPF programs")
+    bpf.need_list()
     here, found = budget_here(ctx), machine_code(ctx)
     mine, others = budget_read(here)
     lines = ["%s %s %d" % (here, program, size) for program, size in found.items()]

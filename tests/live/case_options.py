@@ -72,7 +72,7 @@ def expect_objects(runs, btf, mine, others):
 
 
 def expect_reports(runs, pid, recorded):
-    text = runs.text("-i", 0.5, "-n", 2, "-a", "-p", pid, "--self", "--trace", "runq", *runs.types, *runs.without(""))
+    text = runs.text("-i", 0.5, "-n", 2, "-a", "-p", pid, "--self", "--trace", "runq", "--slower", 1000, *runs.types, *runs.without(""))
     check(len(re.findall("^tsnap on ", text, re.M)) == 2, "-i 0.5 -n 2: %s", text)
     check(text.count("nanosleep") >= 2, "-p: %s", text)
     check(len(re.findall(r"^sched_switch +[a-z ]*\w +\d+ ", text, re.M)) == 2 or "\nNot counted: " in text,
@@ -95,16 +95,39 @@ def expect_stacks(runs, pid, directory):
     check(weights and 500000 < sum(weights) < 2500000, "--folded --off-cpu: %s", off)
     both = runs.text("--folded", "--on-cpu", "--off-cpu", *common)
     check("nanosleep" in both, "--on-cpu --off-cpu: %s", both)
+    spinner = runs.ctx.workload("spin")
+    for how in (("--fp",), ("--stack-bytes", 4096)):
+        on = runs.text("--folded", "--on-cpu", *how, *common, "-p", spinner.tgid)
+        check(re.search(r"^%d;.+ \d+$" % spinner.tid, on, re.M), "%s: %s", how[0], on)
+    spinner.end()
+    runs.ctx.started.remove(spinner)
     for path, text in ((before, off), (after, both)):
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
     runs.run("--flame", graph, "-a", *common)
     with open(graph, encoding="utf-8") as file:
         check("nanosleep" in file.read(), "--flame: no nanosleep")
+    below = re.compile(r"^ +100\.0%  (user|kernel)  ", re.M)
+    check(below.search(runs.text("-a", "--stacks", 1, "--python", *common)), "--stacks: no stack below a line")
+    dictionary, rows = os.path.join(directory, "dictionary.csv"), os.path.join(directory, "stacks.csv")
+    with open(rows, "w", encoding="utf-8") as file:
+        file.write(runs.text("--csv", "-a", "--stack-dict", dictionary, "-d", 1, "-p", pid,
+                             "-g", "timestamp,weight_us,state,comm,waker_stack", *runs.types, *runs.without("")))
+    replayed = runs.text("--replay", rows, "--stack-dict", dictionary, "--off-wake", "--stacks")
+    check(below.search(replayed), "--stack-dict, --off-wake: no stack in the replay: %s", replayed)
     # the second file is no option's argument: --diff A B
     runs.run("--diff", before, after, "--flame", graph)
     with open(graph, encoding="utf-8") as file:
         check("before 100.00 % (" in file.read(), "--diff: no shares")
+
+
+def expect_servers(runs):
+    """Who reads from a connection whose own port is low is a server, and idle."""
+    client = runs.ctx.workload("wait", on="tcp_client")
+    for line, shown in ((1, True), (65536, False)):
+        text = runs.text("-d", 1, "-p", client.tgid, "-g", "tid", "--daemon-ports", line, *runs.types, *runs.without(""))
+        told = "by sock_diag" not in text  # a module that is not everywhere: then nobody is known for a client
+        check(bool(re.search(r" %d$" % client.tid, text, re.M)) == (shown and told), "--daemon-ports %d: %s", line, text)
 
 
 def expect_shared(runs, pid):
@@ -138,6 +161,7 @@ def every_option(ctx):
     expect_objects(runs, btf, mine, [futex, theirs])
     expect_reports(runs, sleeper["pid"], recorded)
     expect_stacks(runs, sleeper["pid"], directory)
+    expect_servers(runs)
     expect_shared(runs, sleeper["pid"])
     unused = set(typed.values()) - {typed.get(word) for word in runs.used}
     check(not unused, "no run with --%s", ", --".join(sorted(unused)))

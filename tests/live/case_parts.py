@@ -70,7 +70,7 @@ def postgres_sockets(ctx):
                 find.expect(told.group() in {"tcp 127.0.0.1:%d%s" % (port, end) for end in ends}, "backend %d: %s", backend,
                             row["waits_on"])
                 seen["client"] += told.group(1) is not None
-            elif row["state"] == "S":  # pg_sleep waits for its latch: a signal, or the end of the postmaster
+            elif row["state"] == "S" and row["waits_on"]:  # pg_sleep waits for its latch: a signal, or the end of the postmaster
                 words = row["waits_on"].replace("2 fds: ", "").split(", ")
                 find.expect(len(words) == 2 and set(words) <= {"signal", "pipe", "pipe from %d postgres" % server.pid},
                             "backend %d: %s", backend, row["waits_on"])
@@ -175,7 +175,7 @@ def postgres_times(ctx):
     kernel = Accounts(session.backend).minus(before)
     tool.wait_scans(len(tool.scans()) + 3)
     rows = [row for _, scan in scans_of(tool.interrupt())[start - 1:] for row in scan]
-    check(kernel.vcsw > 200, "only %d switches", kernel.vcsw)
+    check(kernel.vcsw > 50, "only %d switches", kernel.vcsw)
     expect_totals(sums(rows), kernel)
 
 

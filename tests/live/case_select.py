@@ -97,7 +97,7 @@ def choose_expression(ctx):
         (["-a", "-c", "spin*", "-p", spin["pid"], "--filter", "tid!=%d" % spin.tid], {spin.number("tid2")}, {spin.tgid}),
     )
     for options, expected, possible in cases:
-        rows = ctx.rows(*options, seconds=1, columns="comm,state")
+        rows = ctx.rows(*options, seconds=0.5, columns="comm,state")
         found = tids_of(rows)
         check(expected <= found <= expected | possible, "%s: threads %s, not %s", options, found, expected)
 

@@ -33,8 +33,7 @@ class Share:
     """Where samplers share, and the name that they do it by."""
 
     def __init__(self, ctx):
-        if not bpf.can_be_used():
-            raise Skip("this kernel can't list BPF programs")
+        bpf.need_list()
         self.place = Place(*unshared("--mount"))
         ctx.started.append(self.place)
         self.ctx = through(ctx, *self.prefix, workload=False)
@@ -72,6 +71,11 @@ class Share:
         wait_until(lambda: not owned & bpf.loaded(), STOP_S, "the end of its BPF programs and maps")
         left = [name for name in os.listdir(self.root) if name.startswith("tsnap")]
         check(not left, "left in the bpf file system: %s", left)
+
+    def expect_clean_end(self, owner):
+        owned = truth.owned_bpf([owner.pid])
+        owner.interrupt()
+        self.expect_gone(owned)
 
 
 def states_of(find, rows, workloads, who):
@@ -208,9 +212,7 @@ def share_healed(ctx):
     check("was killed" in owner.err and len(owner.err.splitlines()) == 1, "%s", owner.err)
     wait_until(lambda: not owned & bpf.loaded(), STOP_S, "the end of the old programs")
     check(share.attached("-n", 2).finish(0, START_S), "nobody can attach")
-    owned = truth.owned_bpf([owner.pid])
-    owner.interrupt()
-    share.expect_gone(owned)
+    share.expect_clean_end(owner)
 
 
 @case
@@ -222,9 +224,7 @@ def share_half_made(ctx):
     expect_error(share.attached_plain(), 1, "half made", "--share test")
     owner = share.owner()
     check("was killed" in owner.err, "%s", owner.err)
-    owned = truth.owned_bpf([owner.pid])
-    owner.interrupt()
-    share.expect_gone(owned)
+    share.expect_clean_end(owner)
 
 
 @case
@@ -239,9 +239,7 @@ def share_stopped_at_start(ctx):
         if turn % 2 and turn > 1:  # before that perhaps no signal was expected yet
             check(tool.code == 0 and not os.path.isdir(share.directory), "exit code %s: %s", tool.code, tool.err)
     owner = share.owner()
-    owned = truth.owned_bpf([owner.pid])
-    owner.interrupt()
-    share.expect_gone(owned)
+    share.expect_clean_end(owner)
 
 
 @case
@@ -298,9 +296,7 @@ def share_race(ctx):
         loser, winner = sorted(tools, key=lambda tool: tool.code is None)
         check(loser.code == 1 and "--attach test" in loser.err, "exit code %s: %s", loser.code, loser.err)
         winner.wait_scans(2)
-        owned = truth.owned_bpf([winner.pid])
-        winner.interrupt()
-        share.expect_gone(owned)
+        share.expect_clean_end(winner)
 
 
 def meta_changed(share, at, new):
@@ -334,9 +330,7 @@ def share_mismatch(ctx):
     os.rename(share.directory + "/map_ts_threads", share.directory + "/map_true")
     bpf.Pinned.write(share.directory + "/map_ts_threads", bytes(1 << 16))
     expect_error(share.attached_plain(), 1, "ts_threads")
-    owned = truth.owned_bpf([owner.pid])
-    owner.interrupt()
-    share.expect_gone(owned)
+    share.expect_clean_end(owner)
 
 
 @case

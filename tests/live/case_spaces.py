@@ -11,7 +11,7 @@ import sys
 
 import bpf
 import truth
-from case_trouble import NOBODY, as_nobody, expect_error, readable_copy
+from case_trouble import NOBODY, expect_error, of_everybody
 from harness import (SLOW, START_S, STOP_S, UNREADY, Findings, Process, Skip, case, check, rows_of, scans_of,
                      wait_until)
 
@@ -42,9 +42,7 @@ def through(ctx, *prefix, workload=True):
             file.write("#!/bin/sh\nexec %s \"$@\"\n" % shlex.join([*prefix, getattr(ctx.options, name)]))
         os.chmod(path, 0o755)
         changed[name] = path
-    inner = type(ctx)(type(ctx.options)(**dict(vars(ctx.options), **changed)))
-    inner.started = ctx.started
-    return inner
+    return ctx.but(**changed)
 
 
 class Space(Process):
@@ -80,19 +78,12 @@ def mounted(command):
     return [*unshared("--mount"), "sh", "-c", command + " && exec \"$0\" \"$@\""]
 
 
-def of_everybody(ctx):
-    """The same context, whose tsnap any user can run."""
-    copied = type(ctx)(type(ctx.options)(**dict(vars(ctx.options), tsnap=readable_copy(ctx))))
-    copied.started = ctx.started
-    return copied
-
-
-def run_inside(ctx, *names):
+def run_inside(ctx, *names, args=""):
     """Other tests, all of whose processes and /proc are in a pid namespace."""
     options = ctx.options
     command = unshared(*NEW_PIDS) + [
         sys.executable, "-B", os.path.join(os.path.dirname(os.path.abspath(__file__)), "run_live.py"), "--workload",
-        options.workload, "--tsnap", options.tsnap, "--tsnap-args=" + options.tsnap_args, *names]
+        options.workload, "--tsnap", options.tsnap, "--tsnap-args=%s %s" % (options.tsnap_args, args), *names]
     run = Process(command)
     ctx.started.append(run)
     code = run.wait(170 * SLOW)
@@ -118,8 +109,20 @@ def inside_times(ctx):
 
 @case
 def inside_choices(ctx):
-    """In a pid namespace of its own: the options that choose, the end of tsnap, and other ways to see switches."""
-    run_inside(ctx, "choose_*", "closed_pipe", "full_disk", "no_such_process", "nothing_left", "without_facts", "types_from_files")
+    """In a pid namespace of its own: the options that choose, and those that end tsnap."""
+    run_inside(ctx, "choose_*", "closed_pipe", "full_disk", "no_such_process", "types_from_files")
+
+
+@case
+def nothing_left_inside(ctx):
+    """In a pid namespace of its own: the end of tsnap."""
+    run_inside(ctx, "nothing_left")
+
+
+@case
+def inside_facts(ctx):
+    """In a pid namespace of its own: other ways to see switches."""
+    run_inside(ctx, "without_facts")
 
 
 @case
@@ -283,6 +286,18 @@ def admin_capability(ctx):
 def without_ptrace(ctx):
     """CAP_BPF and CAP_PERFMON without CAP_SYS_PTRACE: states are right, and what is missing is told."""
     sees(ctx, capabilities(BPF, PERFMON, uid=NOBODY), files=False, told=True)
+
+
+@case
+def stacks_without_ptrace(ctx):
+    """User stacks of others are refused without CAP_SYS_PTRACE, and that is told."""
+    workload, = ctx.workloads([("sleep", {"call": "pipe_read"})])
+    few = through(of_everybody(ctx), *capabilities(BPF, PERFMON, uid=NOBODY), workload=False)
+    tool = few.stream("-a", "-d", 1, "-p", workload["pid"], columns="tid,state,ufunc", cwd="/")
+    mine = rows_of(tool.finish(0, START_S + STOP_S), workload.tid)
+    check(mine and not any(row["ufunc"] for row in mine), "%s", mine[:1])
+    check("user stacks that could not be read (needs CAP_SYS_PTRACE)" in tool.err, "%s", tool.err)
+    check("just ending" not in tool.err, "%s", tool.err)
 
 
 @case

@@ -1,26 +1,22 @@
 """Stacks of sleeping threads against programs that sleep in known chains of calls (tests/stack)."""
+import csv
 import os
+import re
+import signal
 import subprocess
 import sys
 
 import truth
-from harness import Findings, Skip, case, check, rows_of
+from harness import START_S, Findings, Process, Skip, case, check, rows_of, wait_until
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "stack"))
 import chains as chain_programs  # noqa: E402
 
 COLUMNS = "comm,state,syscall,ustack,ufunc,ufuncs,kstack,kfunc,kfuncs,stack"
-NAMED = ("chains_gcc", "chains_clang", "chains_fixed", "chains_static", "chains_cplusplus", "chains_rust")
-
-
-class Ended:
-    """For Context.end()."""
-
-    def __init__(self, chain):
-        self.chain = chain
-
-    def end(self):
-        self.chain.end()
+NAMED = ("chains_gcc", "chains_clang", "chains_fixed", "chains_static", "chains_staticpie", "chains_cplusplus", "chains_rust", "chains_go",
+         "chains32_gcc", "chains32_clang", "chains_musl")
+# Static programs open no library. musl's vfork has its return address in a register, and no table that tells.
+ABSENT = {("chains_static", "library"), ("chains_staticpie", "library"), ("chains_musl", "library"), ("chains_musl", "vforked")}
 
 
 def directory_of(ctx):
@@ -39,10 +35,10 @@ def programs_start(ctx, programs=NAMED, only=None):
             continue
         names = subprocess.run([path], stdout=subprocess.PIPE, check=True).stdout.decode().split()
         for name in names:
-            if (only and name not in only) or (name == "library" and "static" in program) or (not only and name == "alternates"):
+            if (only and name not in only) or (not only and name == "alternates") or (program, name) in ABSENT:
                 continue
             chain = chain_programs.Chain(path, name, directory)
-            ctx.started.append(Ended(chain))
+            ctx.started.append(chain)
             started.append((program + " " + name, chain))
     check(started, "no program")
     return started
@@ -57,7 +53,7 @@ def frames_of(row):
 def expect_chains(find, started, rows):
     for words, chain in started:
         # one that waits for a signal is preempted now and then
-        mine = [row for row in rows_of(rows, chain.tid) if row["ustack"] and row["state"] == "S"]
+        mine = [row for row in rows_of(rows, chain.tid) if row["ustack"] and row["state"] in "SD"]
         find.expect(mine, "%s: no stack", words)
         for row in mine[-3:]:
             frames = frames_of(row)
@@ -80,7 +76,7 @@ def stacks_of_chains(ctx):
     expect_chains(find, started, rows)
     for words, chain in started:
         for row in rows_of(rows, chain.tid)[-1:]:
-            if "rust" not in words:
+            if not words.startswith(("chains_rust", "chains_go", "chains_musl")):  # whose libraries are in the program
                 find.expect(row["ufunc"] == chain.expected[0], "%s: ufunc %s", words, row["ufunc"])
                 find.expect(row["ufuncs"].endswith(chain.expected[1] + ">" + chain.expected[0]) or "*" in chain.expected[1],
                             "%s: ufuncs %s", words, row["ufuncs"])
@@ -99,6 +95,27 @@ def stacks_of_earlier_sleepers(ctx):
 
 
 @case
+def stacks_without_unwinder(ctx):
+    """--without unwinder: chains of frame pointers are found, and the same in a program that has tables only are not."""
+    directory_of(ctx)
+    chains = ("recursion", "grown", "large", "jumped")
+    tool = ctx.stream("-a", "-F", 5, *ctx.without("unwinder"), columns=COLUMNS)
+    tool.wait_scans(1)
+    started = programs_start(ctx, ("chains_pointers",), chains) + programs_start(ctx, ("chains_fixed",), chains)
+    tool.wait_scans(len(tool.scans()) + 5)
+    rows = tool.interrupt()
+    find = Findings()
+    for words, chain in started:
+        mine = rows_of(rows, chain.tid)
+        find.expect(mine, "%s: no row", words)
+        for row in mine:
+            frames = frames_of(row)
+            find.expect(chain_programs.contains(frames, chain.expected) == words.startswith("chains_pointers"),
+                        "%s: of %s there is %s", words, " ".join(chain.expected[:12]), " ".join(frames[:30]))
+    find.close()
+
+
+@case
 def stacks_of_movers(ctx):
     """A thread that sleeps here and there: a stack is one of the two, never a part of each."""
     (_, chain), = programs_start(ctx, ("chains_gcc",), ("alternates",))
@@ -112,6 +129,10 @@ def stacks_of_movers(ctx):
         find.expect(any(chain_programs.contains(frames, (side + "_inner", side, "alternates", "main")) for side in ("left", "right")),
                     "stack %s", row["stack"])
         find.expect(row["stack"].count("left") != 1 and row["stack"].count("right") != 1, "half a stack: %s", row["stack"])
+        if row["state"] == "S":
+            call, kernel = "poll" if "right" in row["stack"] else "nanosleep", re.findall(r"(\w[^;]*)_\[k\]", row["stack"])
+            find.expect(call in row["syscall"], "%s, in the call %s", row["stack"], row["syscall"])
+            find.expect(not kernel or any(call in name for name in kernel), "no %s in the kernel: %s", call, row["stack"])
         seen.add(row["ufunc"])
     find.close()
     check(seen >= {"left_inner", "right_inner"}, "only %s", sorted(seen))
@@ -132,3 +153,149 @@ def stacks_of_the_kernel(ctx):
         check(names == shown, "kernel stack %s, /proc shows %s", names, shown)
         check(row["kfunc"] in shown and row["kfuncs"].endswith(row["kfunc"]), "kfunc %s, kfuncs %s", row["kfunc"], row["kfuncs"])
         check("futex" in row["kfunc"], "kfunc %s of a futex", row["kfunc"])
+
+
+def lines_below(report, tid):
+    """[(share, {"user": [frame ...], "kernel": [...]})] of the line with that tid; frames outermost first."""
+    lines = report.splitlines()
+    at = next(i for i, line in enumerate(lines) if line.split()[-1:] == [str(tid)] and line.split()[0][0].isdigit()) + 1
+    stacks = []
+    for line in lines[at:]:
+        share, half, frames = re.fullmatch(r" {6} *(?:([0-9.]+)%)? +(user|kernel) +(.*)", line).groups() if " > " in line else (0, 0, 0)
+        if not half:
+            break
+        if share:
+            stacks.append((float(share), {}))
+        stacks[-1][1][half] = frames.split(" > ")
+    return stacks
+
+
+@case
+def stacks_below_lines(ctx):
+    """--stacks: below the line of each thread its chain, callers first, whole or with what is left out counted."""
+    started = programs_start(ctx, ("chains_gcc", "chains_fixed"))
+    tids = ",".join(str(chain.tid) for _, chain in started)
+    tool = ctx.plain("-a", "--stacks", "-d", 2, "-F", 5, "-t", tids, "-g", "tid")
+    tool.finish_plain()
+    report = tool.out.decode()
+    find = Findings()
+    for words, chain in started:
+        stacks = lines_below(report, chain.tid)
+        find.expect(len(stacks) == 1 and stacks[0][0] > 50, "%s: %s", words, stacks)
+        if not stacks:
+            continue
+        frames = list(reversed(stacks[0][1]["user"]))
+        skipped = [name for name in frames if re.fullmatch(r"\(\d+ more\)", name)]
+        find.expect(bool(skipped) == (len(frames) == 13), "%s: %s", words, frames)
+        expected = chain.expected
+        if skipped:
+            frames = frames[:10]
+            expected = [name for name in chain.expected[:6] if name != "*"]
+        find.expect(chain_programs.contains(frames, expected), "%s: expected %s, found %s", words, " ".join(expected), frames)
+        find.expect("kernel" in stacks[0][1], "%s: no kernel frames", words)
+    find.close()
+
+
+def dictionary_read(path):
+    """{hash: row}; half a row at the end does not count."""
+    with open(path, "rb") as file:
+        text = file.read()
+    rows = list(csv.DictReader(text[:text.rfind(b"\n") + 1].decode().splitlines(True)))
+    table = {row["hash"]: row for row in rows}
+    check(len(table) == len(rows), "a stack is in the dictionary twice")
+    return table
+
+
+def expect_told(find, started, rows, table):
+    """Each row's hash has frames, and those of the chains are theirs."""
+    for row in rows:
+        for column, kind in (("ustack", "user"), ("kstack", "kernel")):
+            find.expect(not row[column] or row[column] in table, "%s %s of %s is not in the dictionary", column, row[column], row["tid"])
+            find.expect(not row[column] or table.get(row[column], {"kind": kind})["kind"] == kind, "%s is no %s stack", row[column], kind)
+    for words, chain in started:
+        mine = [row for row in rows_of(rows, chain.tid) if row["ustack"] in table and row["state"] in "SD"]
+        find.expect(mine, "%s: no row", words)
+        for row in mine[-1:]:
+            entry = table[row["ustack"]]
+            frames = frames_of({"stack": entry["frames"]})
+            find.expect(chain_programs.contains(frames, chain.expected), "%s: expected %s, found %s", words, chain.expected[:12], frames[:30])
+            find.expect(entry["func"] in frames and entry["funcs"].endswith(entry["func"]), "%s: %s", words, entry)
+
+
+@case
+def stacks_in_a_dictionary(ctx):
+    """--stack-dict: what every hash of the rows stands for, however tsnap ended; a replay tells it."""
+    find = Findings()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+        folder = ctx.temporary()
+        dictionary, recording = os.path.join(folder, "dictionary.csv"), os.path.join(folder, "rows.csv")
+        tool = ctx.stream("-a", "-F", 5, "--stack-dict", dictionary, columns="state,comm")
+        tool.wait_scans(1)
+        started = programs_start(ctx, ("chains_gcc", "chains_fixed"))
+        rows = tool.wait_scans(len(tool.scans()) + 5)
+        if number == signal.SIGKILL:
+            tool.wait_scans(len(tool.scans()) + 10)  # it is written once a second
+            tool.signal(number)
+            tool.wait(30)
+        else:
+            rows = tool.interrupt(number)
+        expect_told(find, started, rows, dictionary_read(dictionary))
+        with open(recording, "wb") as file:
+            file.write(tool.out[:tool.out.rfind(b"\n") + 1])
+        replay = ctx.plain("--replay", recording, "--stack-dict", dictionary, "--folded", "-a", "-g", "tid")
+        replay.finish_plain()
+        folded = replay.out.decode().splitlines()
+        for words, chain in started:
+            lines = [line.rsplit(" ", 1)[0].split(";") for line in folded if line.startswith("%d;" % chain.tid)]
+            find.expect(any(chain_programs.contains(list(reversed(line)), chain.expected) for line in
+                            ([name for name in line if not name.endswith("_[k]")] for line in lines)),
+                        "%s: not in the replay: %s", words, lines[:2])
+        for _, chain in started:
+            chain.end()
+    find.close()
+
+
+@case
+def stack_dictionary_that_cannot_be_written(ctx):
+    """A full disk ends the run with a line that names the file."""
+    tool = ctx.plain("--csv", "-a", "-d", 3, "--stack-dict", "/dev/full")
+    tool.finish_plain(code=1)
+    check("tsnap: /dev/full: No space left on device" in tool.err, "%r", tool.err)
+
+
+@case
+def stacks_of_wakers(ctx):
+    """--off-wake: above the sleeper's frames those of the thread that wakes it, innermost first; from hashes, too."""
+    program = os.path.join(directory_of(ctx), "wakes")
+    process = Process([program])
+    ctx.started.append(process)
+    wait_until(lambda: b"\n" in process.out, START_S, "the sleeper")
+    sleeper, waker = (int(word) for word in process.out.split()[1:])
+    sleeps, wakes = ["sleep_outer", "sleep_inner"], ["wake_inner_[w]", "wake_outer_[w]"]
+    folded = ctx.plain("--folded", "--off-wake", "-d", 2, "-t", sleeper, "-g", "tid")
+    folder = ctx.temporary()
+    dictionary, recording = os.path.join(folder, "dictionary.csv"), os.path.join(folder, "rows.csv")
+    rows = ctx.rows("-a", "-t", sleeper, "--stack-dict", dictionary, columns="state,waker_tid,waker_comm,waker_ustack,waker_kstack")
+    folded.finish_plain()
+    with open(recording, "wb") as file:
+        file.write(("\n".join([",".join(rows[0])] + [",".join('"%s"' % one if one and not one.isdigit() else one for one in row.values())
+                                                     for row in rows]) + "\n").encode())
+    replay = ctx.plain("--replay", recording, "--stack-dict", dictionary, "--folded", "--off-wake", "-g", "tid")
+    replay.finish_plain()
+    wakers = {row["waker_tid"] for row in rows if row["waker_tid"]}  # none until it was woken once
+    check(wakers == {str(waker)}, "wakers %s, not %d", wakers, waker)
+    for words, output in (("live", folded.out.decode()), ("replay", replay.out.decode())):
+        total = told = 0
+        for line in output.splitlines():
+            stack, weight = line.rsplit(" ", 1)
+            below, _, above = stack.partition(";--;")
+            total += int(weight)
+            if chain_programs.contains(below.split(";"), sleeps) and chain_programs.contains(above.split(";"), wakes) and \
+                    above.endswith(";wakes_[w]"):
+                told += int(weight)
+        # the waker sleeps for all but some microseconds of each 50 ms
+        check(told > 0.8 * total > 0, "%s: %d of %d us: %s", words, told, total, output[:1000])
+    # the waker has no sample: its functions are looked for in the first scan, as those of the sleeper
+    halves = [line.partition(";--;") for line in folded.out.decode().splitlines()]
+    check(any("wakes+0x" in below for below, _, _ in halves) or not any("wakes+0x" in above for _, _, above in halves),
+          "a waker's functions were not looked for in time: %s", halves)

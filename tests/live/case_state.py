@@ -1,10 +1,12 @@
 """State, system call, arguments and file of threads that hold still."""
 import csv
 import io
+import itertools
 import json
 import subprocess
+import time
 
-from harness import START_S, STOP_S, Findings, Skip, case, check, number, rows_of, scans_of, unescape
+from harness import SLOW, START_S, STOP_S, Findings, Skip, case, check, number, rows_of, scans_of, unescape
 
 CALL_COLUMNS = ("ppid,comm,state,state_us,cpu,syscall,syscall_nr,arg0,arg1,arg2,arg3,arg4,arg5,fd,filename,kthread")
 U64 = (1 << 64) - 1
@@ -101,6 +103,24 @@ def blocked_later(ctx):
         find.expect(workload["state"] in "Zt" or all(row["state_us"] != "" for row in mine),
                     "%s: no state_us although it blocked under our eyes", workload.name)
     find.close()
+
+
+@case
+def blocked_in_turn(ctx):
+    """A thread that sleeps in one call, then in another, then in the first again: each as long as it lasts. What is known
+    of one stay is never told of the next."""
+    workload = ctx.workload("calls", trivial=0, opens=0, bad=0, naps=1, nap_ms=int(2500 * SLOW), reads=0)
+    tool = ctx.stream("-a", "-F", 2, "-p", workload.tgid, columns=CALL_COLUMNS)
+    tool.wait_scans(4)
+    time.sleep(0.2)  # about a scan, switches keep the registers: then nobody need ask
+    workload.say("go")
+    workload.wait_done()
+    tool.wait_scans(len(tool.scans()) + 4)
+    asleep = [row for row in rows_of(tool.interrupt(), workload.tid) if row["state"] == "S" and number(row, "state_us") > 0]
+    calls = [call for call, _ in itertools.groupby(row["syscall"] for row in asleep)]
+    check(calls == ["read", "clock_nanosleep", "read"], "asleep in %s", [row["syscall"] for row in asleep])
+    naps = sum(row["syscall"] == "clock_nanosleep" for row in asleep)
+    check(naps >= 4, "asleep in %s", [row["syscall"] for row in asleep])
 
 
 @case

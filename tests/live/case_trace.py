@@ -1,5 +1,8 @@
 """--trace: each wait of a thread, against the kernel's accounts and what the workload did."""
+import collections
+import re
 import subprocess
+import time
 
 import truth
 from case_cost import costs_of
@@ -8,6 +11,8 @@ from harness import SLOW, START_S, STOP_S, Skip, case, check, wait_until
 
 BUCKETS = [0] + [64 << i for i in range(31)]
 MAP_BYTES_MOST = 32 << 20
+THREADS_MANY = 20000
+DISTRIBUTIONS_MOST = 16384
 SWITCH_ERROR_NS = 30000  # as in case_totals
 
 
@@ -150,24 +155,34 @@ def trace_of_some(ctx):
 
 @case
 def trace_memory(ctx):
-    """All kinds at once: kernel memory stays below 32 MB, and nothing is missed."""
-    if len(truth.threads()) > FIRST_THREADS / 2:
-        raise Skip("this host has too many threads")
-    tool = ctx.plain("--self", "--trace", "runq,offcpu", "-d", 2)
+    """All kinds at once, single events, stacks, in maps as they are made for 20 000 threads: kernel memory stays below 32 MB."""
+    listed = ctx.plain("--list")
+    listed.finish_plain()
+    kinds = re.findall(r"^  (\w+)", listed.out.decode().partition("Kinds of --trace")[2].partition("\n\n")[0], re.M)
+    check({"runq", "offcpu", "block", "blockq", "syscalls", "exec"} <= set(kinds), "%s", kinds)
+    tool = ctx.plain("--self", "--trace", ",".join(kinds), "--slower", 20, "--stacks", "-G", "syscall_us,io_us,waker_comm", "-d", 2,
+                     "--max-threads", 3 * THREADS_MANY // 2)
     tool.finish_plain()
     cost = costs_of(tool.out.decode())[0]
-    check("ts_latency_one" in cost.memory, "%s", cost.memory)
+    for name in ("ts_latency_one", "ts_latency_two", "ts_events", "ts_block", "ts_processes"):
+        check(name in cost.memory, "no %s: %s", name, cost.memory)
+    check(cost.memory["ts_threads"] > 1.5 * THREADS_MANY * 256, "%s", cost.memory)
     check(cost.memory["all"] < MAP_BYTES_MOST, "%s", cost.memory)
     check("0 events of --trace" in cost.text, "%s", cost.text)
+
+
+def growth_needed():
+    """The map is made for FIRST_THREADS at least, and twice that must fit the ids that there are."""
+    pids = int(truth.read("/proc/sys/kernel/pid_max"))
+    there = len(truth.threads())
+    if SLOW > 3 or there * 1.5 > FIRST_THREADS or pids < FIRST_THREADS + 2 * there + 4000:
+        raise Skip("%d threads are there and at most %d can be: the map can't be made too small" % (there, pids))
 
 
 @case
 def trace_of_growth(ctx):
     """More threads begin than the map was made for: it is made larger, and waits are counted on."""
-    pids = int(truth.read("/proc/sys/kernel/pid_max"))
-    there = len(truth.threads())
-    if SLOW > 3 or there * 1.5 > FIRST_THREADS or pids < FIRST_THREADS + 2 * there + 4000:
-        raise Skip("%d threads are there and at most %d can be: the map can't be made too small" % (there, pids))
+    growth_needed()
     game = ctx.workload("pingpong")
     before = schedstat(game.tid)
     tool = begin(ctx, "-g", "tid", "-t", "%d,%d" % (game.tid, game.number("tid2")), kinds="runq")
@@ -182,3 +197,67 @@ def trace_of_growth(ctx):
     counted = Traced(rows, tid=game.tid).count
     check(0.998 * (last[2] - first[2]) <= counted <= after[2] - before[2], "%d waits, the kernel counts %d to %d", counted,
           last[2] - first[2], after[2] - before[2])
+
+
+@case
+def events_over_growth(ctx):
+    """While the map is made larger, each exec and each sleep that is longer than --slower is told once, or an exec is counted as
+    lost. A sleep that began when the thread did not fit the map is not known."""
+    growth_needed()
+    tool = ctx.plain("--csv", "--trace", "exec,offcpu", "--slower", 300, "-F", 50)
+    wait_until(lambda: tool.out or tool.code is not None, START_S, "the heading")
+    pids, running, many, end_s = [], [], None, time.monotonic() + 6
+    while time.monotonic() < end_s:
+        if len(pids) == 40:
+            many = subprocess.Popen([ctx.options.workload, "many", "threads=%d" % FIRST_THREADS, "pairs=1"],
+                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        running.append(subprocess.Popen(["/bin/sleep", "0.35"]))
+        pids.append(running[-1].pid)
+        if len(running) == 30:
+            running.pop(0).wait()
+    for process in running:
+        process.wait()
+    rows = tool.interrupt()  # before the crowd ends, each of it after a sleep
+    many.stdin.close()
+    many.wait()
+    check("the map was made larger" in tool.err, "it was not: %s", tool.err)
+    lost = sum(int(count) for count in re.findall(r"missed: (\d+) (?:single events|events of --trace|times that a thread did not fit)", tool.err))
+    for trace, syscall in (("exec", ""), ("offcpu", "clock_nanosleep")):
+        told = collections.Counter(int(row["pid"]) for row in rows
+                                   if row["trace"] == trace and row["comm"] == "sleep" and row["syscall"] == syscall)
+        twice, never = [pid for pid in pids if told[pid] > 1], [pid for pid in pids if not told[pid]]
+        check(not twice, "%s: of %d processes told more than once: %s", trace, len(pids), twice)
+        check(trace != "exec" or len(never) <= lost, "%s: of %d processes not told, with %d lost: %s", trace, len(pids), lost, never)
+
+
+@case
+def trace_refused(ctx):
+    """More distributions than are kept, in the kernel and of an interval: those that are left out are counted and told."""
+    threads = 9000
+    if SLOW > 3 or len(truth.threads()) + 2 * threads > int(truth.read("/proc/sys/kernel/pid_max")):
+        raise Skip("there can't be so many threads")
+    tool = ctx.plain("--csv", "--trace", "runq,offcpu", "-g", "tid,comm", "-d", 100)
+    wait_until(lambda: tool.out or tool.code is not None, START_S, "the heading")
+    for _ in range(2):  # each of them begins and ends: a wait for a CPU, and a sleep
+        ctx.workload("many", threads=threads, pairs=1).end()
+    rows = tool.interrupt()
+    check(len(rows) == DISTRIBUTIONS_MOST, "%d rows", len(rows))
+    for what in ("events of --trace (more threads than fit the maps)", "events in more distributions than tsnap keeps"):
+        check(re.search(r"missed: [1-9]\d* " + re.escape(what), tool.err), "%s is not told: %s", what, tool.err)
+
+
+@case
+def trace_of_one_in_a_crowd(ctx):
+    """Of a process that is chosen by its id nothing is missed for what others do: these take no room."""
+    threads = 9000
+    if SLOW > 3 or len(truth.threads()) + 2 * threads > int(truth.read("/proc/sys/kernel/pid_max")):
+        raise Skip("there can't be so many threads")
+    game = ctx.workload("pingpong")
+    for args, tids in ((("-p", game["pid"]), {game["tid"], game["tid2"]}), (("-t", game["tid2"]), {game["tid2"]})):
+        tool = ctx.plain("--csv", "--trace", "runq,offcpu", "-g", "tid", "-d", 100, *args)
+        wait_until(lambda: tool.out or tool.code is not None, START_S, "the heading")
+        for _ in range(2):
+            ctx.workload("many", threads=threads, pairs=1).end()
+        rows = tool.interrupt()
+        check({row["tid"] for row in rows} == tids, "%s: %s", args, {row["tid"] for row in rows})
+        check("--trace" not in tool.err and "distributions" not in tool.err, "%s: %s", args, tool.err)

@@ -103,48 +103,50 @@ def voluntary(pid):
     return truth.Thread(pid).switches[0]
 
 
-def expect_clean(owned, files, events):
-    wait_until(lambda: not owned & bpf.loaded(), STOP_S, "the end of its BPF programs and maps")
-    left = truth.our_temporary_files() - files
-    check(not left, "left behind: %s", ", ".join(sorted(left)))
-    check(truth.kprobe_events() <= events, "left kprobe events: %s", truth.kprobe_events() - events)
+class Remains:
+    """What a tsnap leaves behind, of BPF and of files."""
+
+    def __init__(self):
+        bpf.need_list()
+        self.files, self.events = truth.our_temporary_files(), truth.kprobe_events()
+
+    def expect_none(self, owned):
+        wait_until(lambda: not owned & bpf.loaded(), STOP_S, "the end of its BPF programs and maps")
+        left = truth.our_temporary_files() - self.files
+        check(not left, "left behind: %s", ", ".join(sorted(left)))
+        left = truth.kprobe_events() - self.events
+        check(not left, "left kprobe events: %s", left)
 
 
 @case
 def nothing_left(ctx):
     """After an orderly end no program, map, kprobe event or temporary file is left."""
-    if not bpf.can_be_used():
-        raise Skip("this kernel can't list BPF programs")
-    files, events = truth.our_temporary_files(), truth.kprobe_events()
+    remains = Remains()
     tool = ctx.stream("-a", columns="state")
     tool.wait_scans(2)
     owned = truth.owned_bpf([tool.pid])
     check({kind for kind, _ in owned} == {"prog", "map"}, "tsnap's BPF descriptors: %s", owned)
     tool.interrupt()
-    expect_clean(owned, files, events)
+    remains.expect_none(owned)
 
 
 @case
 def killed(ctx):
     """kill -9: its programs and maps go with it, and the next start removes what is left of its files."""
-    if not bpf.can_be_used():
-        raise Skip("this kernel can't list BPF programs")
-    files, events = truth.our_temporary_files(), truth.kprobe_events()
+    remains = Remains()
     tool = ctx.stream("-a", columns="state")
     tool.wait_scans(2)
     owned = truth.owned_bpf([tool.pid])
     tool.signal(signal.SIGKILL)
     tool.wait(STOP_S)
     ctx.rows("-a", seconds=1, columns="state")
-    expect_clean(owned, files, events)
+    remains.expect_none(owned)
 
 
 @case
 def killed_at_start(ctx):
     """kill -9 while it compiles: neither a child nor a file stays after the next start."""
-    if not bpf.can_be_used():
-        raise Skip("this kernel can't list BPF programs")
-    files, events = truth.our_temporary_files(), truth.kprobe_events()
+    remains = Remains()
     for _ in range(3):
         tool = ctx.stream("-a", columns="state")
         family = wait_until(lambda: truth.children(tool.pid) or tool.rows() or None, START_S, "the compile child")
@@ -157,7 +159,7 @@ def killed_at_start(ctx):
     tool.wait_scans(1)
     owned = truth.owned_bpf([tool.pid])
     tool.interrupt()
-    expect_clean(owned, files, events)
+    remains.expect_none(owned)
 
 
 @case
@@ -174,19 +176,19 @@ def as_nobody():
     os.setresuid(NOBODY, NOBODY, NOBODY)
 
 
-def readable_copy(ctx):
-    """The program where anybody can run it."""
+def of_everybody(ctx):
+    """The same context, whose tsnap any user can run."""
     directory = ctx.temporary()
     os.chmod(directory, 0o755)
     path = shutil.copy(ctx.options.tsnap, directory)
     os.chmod(path, 0o755)
-    return path
+    return ctx.but(tsnap=path)
 
 
 @case
 def not_root(ctx):
     """Without privileges: exit code 77 and one line that says so; --check and --list still work."""
-    nobody = ctx.but(tsnap=readable_copy(ctx))
+    nobody = of_everybody(ctx)
     expect_error(nobody.plain("--csv", "-a", preexec_fn=as_nobody, cwd="/"), UNREADY, "root")
     nobody.plain("--list", preexec_fn=as_nobody, cwd="/").finish_plain(0)
     checked = nobody.plain("--check", preexec_fn=as_nobody, cwd="/")

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import tempfile
 import time
+import types
 import urllib.parse
 
 SLOW = float(os.environ.get("TSNAP_TEST_SLOW", "1"))  # software emulation: every time limit times this
@@ -293,20 +294,16 @@ class Context:
 
     def temporary(self):
         path = tempfile.mkdtemp(prefix="tsnap-test-")
-        self.started.append(Directory(path))
+        self.at_end(lambda: shutil.rmtree(path, ignore_errors=True))
         return path
+
+    def at_end(self, function):
+        """What ends what was not started through it."""
+        self.started.append(types.SimpleNamespace(end=function))
 
     def end(self):
         for process in reversed(self.started):
             process.end()
-
-
-class Directory:
-    def __init__(self, path):
-        self.path = path
-
-    def end(self):
-        shutil.rmtree(self.path, ignore_errors=True)
 
 
 TABLE = []

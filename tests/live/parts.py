@@ -232,3 +232,35 @@ class Runqlat(Process):
         self.wait(STOP_S)
         pairs = re.findall(r"^\s*(\d+) -> \d+\s*: (\d+)", self.out.decode(), re.M)
         return {int(low): int(count) for low, count in pairs if int(count)}
+
+
+class Nginx(Part):
+    """With two workers, and a file to serve."""
+
+    LAST = signal.SIGQUIT
+
+    def __init__(self, ctx):
+        path, directory = program("nginx", "nginx", "/usr/sbin"), ctx.temporary()
+        self.port = free_port()
+        with open(directory + "/index.html", "w") as file:
+            file.write("x" * 20000)
+        with open(directory + "/conf", "w") as file:
+            file.write("daemon off; worker_processes 2; pid %s/pid; error_log stderr; events {} http { access_log %s/log; gzip on;"
+                       "gzip_types *; client_body_temp_path %s/a; proxy_temp_path %s/b; fastcgi_temp_path %s/c; uwsgi_temp_path %s/d;"
+                       "scgi_temp_path %s/e; server { listen 127.0.0.1:%d; root %s; } }" % ((directory,) * 7 + (self.port, directory)))
+        os.chmod(directory, 0o755)
+        super().__init__(ctx, account("www-data", "nginx", "nobody"), [path, "-e", "stderr", "-c", directory + "/conf"], directory)
+        self.wait_up(lambda: port_open(self.port))
+
+
+class Wrk(Part):
+    """Asks a web server for as long as it is let."""
+
+    def __init__(self, ctx, port, *args):
+        super().__init__(ctx, account("nobody"), [program("wrk", "wrk", "/usr/bin"), "-d", "600", "-t", "1", "-c", "8",
+                                                  *args, "http://127.0.0.1:%d/index.html" % port])
+
+
+def port_open(port):
+    with socket.socket() as one:
+        return not one.connect_ex(("127.0.0.1", port))

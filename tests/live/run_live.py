@@ -3,10 +3,12 @@
 
 Each line is `ok NAME (SECONDS)`, `FAIL NAME: why` or `skip NAME: why`; the last tells the numbers. Exit 0: none
 failed. Exit 77: nothing can run here. TSNAP_TEST_SLOW=N multiplies every time limit. What threads do is sampled, and the
-machine has other work: a test that fails is tried again, which a line `again NAME: why` tells.
+machine has other work: a test that fails is tried again, alone, which a line `again NAME: why` tells. With --jobs most run side by
+side; of these only who is ok counts, others are run again like those that must be alone.
 """
 import argparse
 import fnmatch
+import json
 import os
 import signal
 import subprocess
@@ -15,29 +17,48 @@ import time
 import traceback
 
 # Each of these enters its tests into harness.TABLE.
+import case_bench  # noqa: F401
 import case_births  # noqa: F401
 import case_block  # noqa: F401
+import case_calls  # noqa: F401
 import case_compat  # noqa: F401
 import case_cost  # noqa: F401
 import case_cpu  # noqa: F401
+import case_exec  # noqa: F401
 import case_host  # noqa: F401
+import case_hotplug  # noqa: F401
+import case_java  # noqa: F401
 import case_options  # noqa: F401
 import case_parts  # noqa: F401
+import case_peers  # noqa: F401
+import case_python  # noqa: F401
 import case_select  # noqa: F401
 import case_self
 import case_share  # noqa: F401
 import case_spaces  # noqa: F401
+import case_stack_truth  # noqa: F401
+import case_stack_trouble  # noqa: F401
 import case_stacks  # noqa: F401
+import case_stacks_on_cpu  # noqa: F401
 import case_state  # noqa: F401
 import case_totals  # noqa: F401
 import case_trace  # noqa: F401
 import case_trouble  # noqa: F401
 import case_types  # noqa: F401
+import case_vanish  # noqa: F401
 import case_waits  # noqa: F401
 import case_who  # noqa: F401
+import case_why  # noqa: F401
 import harness
 
 LIMIT_S = 180
+# These run when no other does: it matters to them how many threads are on the host, who has programs loaded or ends, or that a CPU is
+# free.
+ALONE = ("*_growth", "exit_storm*", "killed*", "nothing_left*", "block_full", "self_stops_counting", "self_not_counted",
+         "only_what_is_asked", "stacks_on_cpu_anywhere", "stacks_on_cpu_shares", "stacks_on_cpu_of_jit")
+# The longest begin first, so that none is left at the end.
+LONG = ("stacks_as_gdb", "stacks_under_load", "inside_*", "without_facts", "stacks_of_java", "every_option", "stacks_on_cpu*",
+        "births_*", "bench_*")
 
 
 def parse(argv):
@@ -47,7 +68,8 @@ def parse(argv):
     parser.add_argument("--tsnap-args", default="", help="given to every tsnap, such as '--without kprobe'")
     parser.add_argument("--must-run", action="store_true", help="this host can: don't ask tsnap --check, which takes a start")
     parser.add_argument("--self-test", action="store_true", help="checks the workloads against /proc, without tsnap")
-    parser.add_argument("--tries", type=int, default=2, help="how often a test may be tried (default: 2)")
+    parser.add_argument("--tries", type=int, default=2, help="how often a test may be tried alone (default: 2)")
+    parser.add_argument("--jobs", type=int, default=1, help="run so many side by side of those that don't mind (default: 1)")
     parser.add_argument("--list", action="store_true", help="lists the tests")
     parser.add_argument("names", nargs="*", help="tests to run, as patterns; all if none")
     options = parser.parse_args(argv)
@@ -81,6 +103,44 @@ def run(test, options):
     finally:
         signal.alarm(0)
         context.end()
+
+
+def told(words):
+    print(words.encode("utf-8", "backslashreplace").decode(), flush=True)
+
+
+def is_one_of(test, patterns):
+    return any(fnmatch.fnmatch(test.__name__, pattern) for pattern in patterns)
+
+
+def run_some(tests, options, taking, telling):
+    for number in iter(lambda: os.read(taking, 2), b""):
+        test = tests[int.from_bytes(number, "big")]
+        answer = run(test, options)
+        sys.stdout.flush()
+        # whole lines: a pipe takes so much at once
+        os.write(telling, json.dumps([test.__name__, *(words[:600] for words in answer)]).encode() + b"\n")
+
+
+def run_beside(tests, options):
+    """Runs each of them once, so many side by side, and gives (name, outcome, words) as they end."""
+    taking, giving = os.pipe()
+    os.write(giving, b"".join(number.to_bytes(2, "big") for number in range(len(tests))))
+    os.close(giving)
+    reading, telling = os.pipe()
+    for _ in range(options.jobs):
+        if os.fork() == 0:
+            try:
+                run_some(tests, options, taking, telling)
+            finally:
+                os._exit(0)
+    os.close(telling)
+    os.close(taking)
+    with open(reading, "rb") as lines:
+        for line in lines:
+            yield json.loads(line)
+    for _ in range(options.jobs):
+        os.wait()
 
 
 def can_run(options):
@@ -119,16 +179,26 @@ def main(argv):
     # ignored in a shell's background job, or under nohup, and so would every tsnap have them
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    counts = {"ok": 0, "FAIL": 0, "skip": 0}
+    counts, ran = {"ok": 0, "FAIL": 0, "skip": 0}, set()
+    if options.jobs > 1:
+        beside = sorted((test for test in tests if not is_one_of(test, ALONE)), key=lambda test: not is_one_of(test, LONG))
+        for name, outcome, words in run_beside(beside, options):
+            # what is lacking, or wrong, may be so because of others
+            told(words if outcome == "ok" else words.replace(outcome, "again", 1))
+            if outcome == "ok":
+                counts[outcome] += 1
+                ran.add(name)
     for test in tests:
+        if test.__name__ in ran:
+            continue
         outcome, words = run(test, options)
         for _ in range(1, options.tries):
             if outcome != "FAIL":
                 break
-            print(words.replace("FAIL", "again", 1).encode("utf-8", "backslashreplace").decode(), flush=True)
+            told(words.replace("FAIL", "again", 1))
             outcome, words = run(test, options)
         counts[outcome] += 1
-        print(words.encode("utf-8", "backslashreplace").decode(), flush=True)
+        told(words)
     print("%d passed, %d failed, %d skipped" % (counts["ok"], counts["FAIL"], counts["skip"]))
     return 1 if counts["FAIL"] else 0
 

@@ -1,0 +1,61 @@
+"""Maps of a tsnap that runs, written to from outside: what becomes full in a storm becomes full here at will."""
+import ctypes
+import os
+import re
+import struct
+
+from harness import Skip
+
+SYS_BPF = {"x86_64": 321, "aarch64": 280}.get(os.uname().machine)
+UPDATE_ELEM, MAP_GET_FD_BY_ID, OBJ_GET_INFO_BY_FD = 2, 14, 15  # enum bpf_cmd of linux/bpf.h
+INFO_BYTES = 80
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def bpf(command, attributes):
+    """The result, -1 with errno, and what became of the attributes."""
+    room = ctypes.create_string_buffer(attributes, 128)
+    return LIBC.syscall(SYS_BPF, command, room, len(room)), room.raw
+
+
+class Map:
+    """A map by its descriptor; key_size, value_size, capacity as struct bpf_map_info tells them."""
+
+    def __init__(self, fd):
+        self.fd = fd
+        info = ctypes.create_string_buffer(INFO_BYTES)
+        bpf(OBJ_GET_INFO_BY_FD, struct.pack("<IIQ", fd, INFO_BYTES, ctypes.addressof(info)))
+        _, self.id, self.key_size, self.value_size, self.capacity = struct.unpack_from("<5I", info.raw)
+        self.name = info.raw[24:40].rstrip(b"\0").decode()
+
+    def put(self, key):
+        """Whether there was room for it, with a value of zeroes."""
+        key, value = ctypes.create_string_buffer(key, self.key_size), ctypes.create_string_buffer(self.value_size)
+        return bpf(UPDATE_ELEM, struct.pack("<IIQQ", self.fd, 0, ctypes.addressof(key), ctypes.addressof(value)))[0] == 0
+
+    def close(self):
+        os.close(self.fd)
+
+
+def map_ids(pid):
+    """Of the maps that the process holds, as the kernel says in fdinfo."""
+    for fd in os.listdir("/proc/%d/fdinfo" % pid):
+        with open("/proc/%d/fdinfo/%s" % (pid, fd)) as file:
+            found = re.search(r"^map_id:\s*(\d+)", file.read(), re.M)
+        if found:
+            yield int(found.group(1))
+
+
+def map_find(name, pid):
+    """The map of that name that the process holds."""
+    if not SYS_BPF:
+        raise Skip("bpf(2) has another number on this machine")
+    for at in map_ids(pid):
+        fd, _ = bpf(MAP_GET_FD_BY_ID, struct.pack("<I", at))
+        if fd < 0:
+            continue
+        found = Map(fd)
+        if found.name == name:
+            return found
+        found.close()
+    raise Skip("maps can't be found by their names here")

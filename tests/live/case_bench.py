@@ -1,0 +1,45 @@
+"""The bench: each part of it gives figures. They are those of a busy machine, so nothing is held against them."""
+import os
+import re
+
+from harness import STOP_S, UNREADY, Process, Skip, case, check
+
+RUN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "bench", "run")
+# The longest first; bench_parts holds the names against the bench's own.
+PARTS = ("stacks", "tracers", "trace", "scans", "records", "readers", "waits", "stack_peers", "rate", "operations", "share", "churn",
+         "block", "report", "start")
+
+
+def bench(ctx, *args):
+    build = os.path.join(os.path.dirname(ctx.options.workload), "..", "..")
+    run = Process([RUN, "--quick", "--build", build, "--args=" + ctx.options.tsnap_args, *args])
+    ctx.started.append(run)
+    return run
+
+
+def part_case(part):
+    def run(ctx):
+        program = bench(ctx, part)
+        code = program.wait(170, "its figures")
+        words = program.err.splitlines()[-1:]
+        if code == UNREADY:
+            raise Skip(words)
+        check(code == 0, "exit code %d: %s", code, words)
+        rows = re.findall(r"^\|(.+)\|$", program.out.decode(), re.M)
+        check(any(re.search(r"\d", row) for row in rows[2:]), "no figures: %s", program.out.decode())
+    run.__name__ = "bench_" + part
+    run.__doc__ = "The bench's part %s works." % part
+    case(run)
+
+
+for name in PARTS:
+    part_case(name)
+
+
+@case
+def bench_parts(ctx):
+    """There are no other parts."""
+    program = bench(ctx, "none")
+    program.wait(STOP_S)
+    names = re.search(r"no part is called none; they are (.+)$", program.err).group(1).split(", ")
+    check(set(names) - {"peers"} == set(PARTS), "%s", names)

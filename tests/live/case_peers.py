@@ -1,0 +1,117 @@
+"""The same load seen by tsnap and by a tool of libbpf-tools at once. Where the two differ, and why, is in tests/README.md."""
+import os
+import re
+import shutil
+import signal
+
+import truth
+from case_block import Device, Worker
+from case_block import begin as begin_block
+from case_trace import SWITCH_ERROR_NS, Traced, begin, stolen_ns
+from harness import SLOW, START_S, STOP_S, Process, Skip, case, check, wait_until
+
+
+class Peer(Process):
+    """A tool that measures by now, until it is interrupted."""
+
+    def __init__(self, ctx, name, *args):
+        path = shutil.which(name, path="/usr/sbin:" + os.environ["PATH"])
+        if not path or not shutil.which("stdbuf"):
+            raise Skip("%s is not installed (Debian: libbpf-tools)" % name)
+        super().__init__(["stdbuf", "-oL", path, *(str(arg) for arg in args)])
+        ctx.started.append(self)
+        wait_until(lambda: self.measures() or self.code is not None, START_S, name)
+        if self.code is not None:
+            raise Skip("%s does not run here: %s" % (name, (self.err.splitlines() or ["exit code %d" % self.code])[-1]))
+
+    def measures(self):
+        return b"Tracing" in self.out
+
+    def finish(self):
+        self.signal(signal.SIGINT)
+        self.wait(STOP_S)
+        return self.out.decode()
+
+
+class Offcputime(Peer):
+    """It says nothing when it begins, but has then asked for all of its programs' events."""
+
+    def measures(self):
+        return any("link_type" in (truth.read("/proc/%d/fdinfo/%s" % (self.pid, fd)) or "")
+                   for fd in truth.read_dir("/proc/%d/fdinfo" % self.pid))
+
+
+def logarithmic(text):
+    """{least: count} of a histogram as bcc prints it."""
+    pairs = re.findall(r"^\s*(\d+) -> \d+\s*: (\d+)", text, re.M)
+    return {int(low): int(count) for low, count in pairs if int(count)}
+
+
+def expect_alike(ours, theirs, strays):
+    """The same within a bucket: these begin at 2^n us in theirs and at 1.024 times that in ours, and each tool's programs take part of
+    what the other one measures. So many may belong to one of both alone."""
+    def longer(buckets, least):
+        return sum(n for low, n in buckets.items() if low >= least)
+    for shift in range(1, 30):
+        count = longer(ours, 1024 << shift)
+        check(longer(theirs, 2 << shift) - strays <= count <= longer(theirs, 1 << shift - 1) + strays,
+              "from %d us on %d: %s, the other tool %s", 1 << shift, count, ours, theirs)
+
+
+@case
+def peers_block(ctx):
+    """Requests to a block device: as many as biolatency counts, in the same buckets."""
+    with Device() as device:
+        worker = Worker(ctx, device)
+        peer = Peer(ctx, "biolatency", "-d", device.name)
+        tool = begin_block(ctx, worker, "-g", "comm", "-p", worker.pid)
+        worker.do("read 1000 4096")
+        worker.do("write 500 65536")
+        rows = [row for row in tool.interrupt() if row["trace"] == "block" and row["io_dev"] == device.name]
+        theirs, ours = logarithmic(peer.finish()), Traced(rows)
+        check(ours.count == 1500, "%d requests", ours.count)
+        # others may look at the device, too
+        check(1500 <= sum(theirs.values()) <= 1510, "biolatency has %d", sum(theirs.values()))
+        expect_alike(ours.buckets, theirs, 30)
+
+
+@case
+def peers_off_cpu(ctx):
+    """Time off the CPU: offcputime's goes on until the thread runs again, so it is that of offcpu and runq together."""
+    workload = ctx.workload("burst")
+    peer = Offcputime(ctx, "offcputime", "-p", workload.tgid)
+    tool = begin(ctx, "-g", "tid")
+    stolen = stolen_ns()
+    workload.say("go")
+    workload.wait_done()
+    rows, text, stolen = tool.interrupt(), peer.finish(), stolen_ns() - stolen
+    for tid in workload.tid, workload.number("tid2"):
+        theirs_ns = 1000 * sum(int(us) for us in re.findall(r"\(%d\)\n\s+(\d+)$" % tid, text, re.M))
+        sleeps, waits = Traced(rows, trace="offcpu", tid=tid), Traced(rows, trace="runq", tid=tid)
+        check(theirs_ns > 0.2e9, "%d: offcputime has %d ns: %s", tid, theirs_ns, text[-500:])
+        ours_ns = sleeps.total_ns + waits.total_ns
+        allowed = 0.03 * theirs_ns + waits.count * SWITCH_ERROR_NS + 3e6 * SLOW + stolen
+        check(abs(ours_ns - theirs_ns) <= allowed, "%d: %d ns asleep and %d in the run queue, offcputime has %d", tid,
+              sleeps.total_ns, waits.total_ns, theirs_ns)
+
+
+@case
+def peers_calls(ctx):
+    """System calls by name: as many as syscount counts. It counts returns, tsnap those whose entry it saw: what was waited in when both
+    began is counted by syscount alone."""
+    workload = ctx.workload("burst", naps=300, waits=100)
+    peer = Peer(ctx, "syscount", "-p", workload.tgid, "-T", 400)
+    tool = ctx.plain("--csv", "--trace", "syscalls", "-i", 1, "-g", "pid", "-p", workload.tgid)
+    wait_until(lambda: tool.out or tool.code is not None, START_S, "the heading")
+    workload.say("go")
+    workload.wait_done()
+    ours = {}
+    for row in tool.interrupt():
+        ours[row["syscall"]] = ours.get(row["syscall"], 0) + int(row["count"])
+    theirs = {name: int(count) for name, count in re.findall(r"^(\w+) +(\d+)$", peer.finish(), re.M)}
+    check(ours.get("clock_nanosleep") == 301 and ours.get("futex") == 100, "%s", ours)
+    for name in set(ours) | set(theirs):
+        more = theirs.get(name, 0) - ours.get(name, 0)
+        # three threads wait for a line, a byte and a byte
+        check(0 <= more <= (3 if name in ("poll", "ppoll", "read") else 0), "%s: %d, syscount has %d", name, ours.get(name, 0),
+              theirs.get(name, 0))

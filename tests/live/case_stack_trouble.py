@@ -1,0 +1,276 @@
+"""Stacks that are none, files that were hurt, lists of functions by strangers: each is counted and told, and the beat is held."""
+import os
+import random
+import re
+import shutil
+import subprocess
+import time
+
+import truth
+from case_stacks import COLUMNS, chain_programs, directory_of, frames_of, programs_start
+from harness import SLOW, START_S, STOP_S, Findings, Process, Skip, case, check, rows_of, wait_until
+from parts import FIRST_SLOW
+
+UNREADY = 77
+HZ = 20
+SHORT = "user stacks that end before their outermost frame"
+
+
+class Strange(Process):
+    """A program of tests/stack/strange.c."""
+
+    def __init__(self, ctx, name, **popen):
+        path = os.path.join(directory_of(ctx), "strange")
+        if not os.path.exists(path):
+            raise Skip("tests/stack/strange is not built")
+        super().__init__([path, name], **popen)
+        ctx.started.append(self)
+        wait_until(lambda: b"\n" in self.out or self.code is not None, START_S, name)
+        if self.code == UNREADY:
+            raise Skip("no %s here" % name)
+        self.tid, self.code_at = (int(word, 0) for word in self.out.decode().split()[1:])
+        wait_until(lambda: truth.Thread(self.tid).letter in "St", START_S, name + " asleep")
+
+    def end(self):
+        self.process.kill()
+        super().end()
+
+
+def report(ctx, pids, seconds=3, columns="tid,stack"):
+    """(scans a second, {what was missed: how often}, error output) of a plain report."""
+    tool = ctx.plain("-a", "-F", HZ, "-d", seconds, "-g", columns, *(["-p", ",".join(str(pid) for pid in pids)] if pids else []))
+    tool.finish_plain(0, START_S + seconds + STOP_S)
+    text = tool.out.decode(errors="replace")
+    rate = float(re.search(r"([\d.]+) Hz of %d asked" % HZ, text).group(1))
+    missed = dict((what, int(count)) for count, what in re.findall(r"(?:Missed: |; |, )(\d+) ([a-z][^;\n]*)", text))
+    return rate, missed, text
+
+
+def expect_beat(find, rate):
+    find.expect(rate >= 0.9 * HZ / SLOW, "%g scans a second of %d", rate, HZ)
+
+
+@case
+def stacks_that_are_none(ctx):
+    """Stack pointers to nowhere and to memory that nobody may read, frames in a circle: their innermost frames and [lost]; a thread
+    that another one traces is as any."""
+    strange, find = {}, Findings()
+    for name in ("nowhere", "secret", "cycle", "jit", "traced"):
+        try:
+            strange[name] = Strange(ctx, name)
+        except Skip as skip:
+            print("# %s" % skip)
+            check(name == "secret", "%s", skip)
+    pids = [one.pid for one in strange.values()] + [strange["traced"].tid]
+    rows = ctx.rows("-a", "-F", HZ, "-p", ",".join(str(pid) for pid in pids), columns=COLUMNS)
+    for name, one in strange.items():
+        mine = rows_of(rows, one.tid)
+        find.expect(len(mine) > HZ, "%s: %d rows", name, len(mine))
+        for row in mine[-1:]:
+            frames, lost = frames_of(row), name in ("nowhere", "secret", "cycle")
+            find.expect((frames[-1] == "[lost]") == lost, "%s: %s", name, frames)
+            find.expect(not lost or len(frames) <= 5, "%s: %d frames", name, len(frames))
+            find.expect(frames[0] == name or name in ("cycle", "jit", "traced"), "%s: %s", name, frames)
+            find.expect(name != "traced" or frames[-1] == "_start" and row["state"] == "T", "traced: %s", row)
+    rate, missed, _ = report(ctx, pids)
+    find.expect(missed.get(SHORT, 0) == len(set(strange) & {"nowhere", "secret", "cycle"}), "missed: %s", missed)
+    expect_beat(find, rate)
+    find.close()
+
+
+def section(path, name):
+    """(offset, bytes) in the file."""
+    lines = subprocess.run(["readelf", "-WS", path], stdout=subprocess.PIPE, check=True).stdout.decode()
+    words = re.search(r"\] %s\s+\S+\s+\w+ (\w+) (\w+)" % re.escape(name), lines)
+    return int(words.group(1), 16), int(words.group(2), 16)
+
+
+def hurt(path, how, dice):
+    """Spoils a file where it lies: processes have it mapped."""
+    size = os.path.getsize(path)
+    places = {"table": section(path, ".eh_frame"), "search": section(path, ".eh_frame_hdr"), "headers": (0, 1024),
+              "sections": (size - 2048, 2048), "names": section(path, ".dynsym")}
+    if how == "cut":
+        os.truncate(path, dice.randrange(size))
+        return
+    start, count = places[how]
+    with open(path, "r+b") as file:
+        for _ in range(max(count // 4, 1)):
+            file.seek(start + dice.randrange(count))
+            file.write(bytes([dice.choice((0, 0x7f, 0x80, 0xff, dice.randrange(256)))]))
+
+
+@case
+def stacks_of_hurt_files(ctx):
+    """Libraries whose unwind tables, headers, symbols were overwritten or that were cut while they are in use: the stack may be lost,
+    which is counted; others are whole."""
+    directory, dice, chains = directory_of(ctx), random.Random(6), []
+    (words, good), = programs_start(ctx, ("chains_gcc",), ("library",))
+    apart = ctx.temporary()
+    for i in range(36):
+        how = ("table", "search", "headers", "sections", "names", "cut")[i % 6]
+        own = os.path.join(apart, str(i))
+        os.mkdir(own)
+        path = os.path.join(own, "chains_library.so")
+        shutil.copy2(os.path.join(directory, "chains_library.so"), path)
+        chain = chain_programs.Chain(os.path.join(directory, "chains_gcc"), "library", own)
+        ctx.started.append(chain)
+        hurt(path, how, dice)
+        chains.append((how, chain))
+    pids = [chain.process.pid for _, chain in chains] + [good.process.pid]
+    find = Findings()
+    rows = ctx.rows("-a", "-F", HZ, "-p", ",".join(str(pid) for pid in pids), columns=COLUMNS)
+    whole = 0
+    for how, chain in chains:
+        mine = [row for row in rows_of(rows, chain.tid) if row["ustack"]]
+        find.expect(mine, "%s: no stack", how)
+        if mine:
+            frames = frames_of(mine[-1])
+            # up to the library's frames nothing was hurt
+            find.expect(chain_programs.contains(frames, ["sleep_here", "called_back"]), "%s: %s", how, frames)
+            whole += frames[-1] != "[lost]"
+    mine = [row for row in rows_of(rows, good.tid) if row["ustack"]]
+    find.expect(mine and chain_programs.contains(frames_of(mine[-1]), good.expected), "%s: %s", words, mine[-1:])
+    rate, missed, text = report(ctx, pids)
+    print("# %d of %d whole" % (whole, len(chains)))
+    find.expect(missed.get(SHORT, 0) == len(chains) - whole, "%d whole; missed: %s", whole, missed)
+    find.expect(whole < len(chains), "nothing was hurt")
+    expect_beat(find, rate)
+    find.close()
+
+
+def not_emulated():
+    if SLOW >= FIRST_SLOW:
+        raise Skip("too much to write in an emulated machine")
+
+
+def map_write(pid, lines, size=None, uid=None):
+    path = "/tmp/perf-%d.map" % pid
+    with open(path, "wb") as file:
+        file.write(lines)
+    if size:
+        os.truncate(path, size)
+    if uid is not None:
+        os.chown(path, uid, uid)
+    return path
+
+
+@case
+def stacks_of_strange_maps(ctx):
+    """Lists of a JIT's functions: of 1 GB, with hostile names, a link to elsewhere, of another user: what may be believed is shown,
+    printable, and the beat is held meanwhile."""
+    not_emulated()
+    stranger, find = 4711, Findings()
+    ones = {name: Strange(ctx, "jit") for name in ("plain", "large", "hostile", "zeros", "link", "stranger")}
+    paths = ["/tmp/perf-%d.map" % one.pid for one in ones.values()]
+    for path in paths:
+        check(not os.path.lexists(path), "%s is there", path)
+        ctx.at_end(lambda path=path: os.path.lexists(path) and os.unlink(path))
+    line = {name: b"%x 10 " % one.code_at for name, one in ones.items()}
+    map_write(ones["plain"].pid, line["plain"] + b"made code\n")
+    many = b"".join(b"%x 8 function_of_a_large_map_%d\n" % (0x1000 + 16 * i, i) for i in range(1 << 20))
+    map_write(ones["large"].pid, line["large"] + b"first\n" + many * 4, 1 << 30)
+    map_write(ones["hostile"].pid, line["hostile"] + b"a;b\x1b[31m\xff\"<script>,\r" + b"x" * 9000 + b"\n")
+    map_write(ones["zeros"].pid, b"", 10 << 30)
+    elsewhere = ctx.temporary() + "/map"
+    with open(elsewhere, "wb") as file:
+        file.write(line["link"] + b"from_elsewhere\n")
+    os.symlink(elsewhere, "/tmp/perf-%d.map" % ones["link"].pid)
+    map_write(ones["stranger"].pid, line["stranger"] + b"of_a_stranger\n", uid=stranger)
+    pids = [one.pid for one in ones.values()]
+    rows = ctx.rows("-a", "-F", HZ, "-p", ",".join(str(pid) for pid in pids), seconds=4, columns=COLUMNS)
+    names = {name: frames_of(rows_of(rows, one.tid)[-1])[0] for name, one in ones.items()}
+    for name, function in (("plain", "made code"), ("large", "first")):
+        find.expect(names[name] == function, "%s: %s", name, names[name])
+    find.expect(names["hostile"].startswith("a:b") and names["hostile"].isprintable() and len(names["hostile"]) < 1000, "%r",
+                names["hostile"])
+    for name in ("zeros", "link", "stranger"):
+        find.expect(names[name] == "[jit]+%#x" % (ones[name].code_at + 3), "%s: %s", name, names[name])
+    rate, missed, text = report(ctx, pids, 4)
+    find.expect(missed.get("files with more functions than are read", 0) >= 1, "that a map was cut is not told: %s", missed)
+    find.expect(missed.get("processes whose perf-PID.map is no plain file, or another user's") == 2, "%s", missed)
+    expect_beat(find, rate)
+    find.close()
+
+
+@case
+def stacks_of_short_lives(ctx):
+    """Processes that begin, become another program and end while they are read: what is shown of them is counted or right, and a chain
+    beside them is whole."""
+    (words, good), = programs_start(ctx, ("chains_gcc",), ("recursion",))
+    storm = Process(["bash", "-c", "while :; do (exec sh -c 'exec sleep 0.003') & (exec sleep 0.001) & wait; done"])
+    ctx.started.append(storm)
+    tool = ctx.stream("-a", "-F", 500, "-d", 4, "-r", "-p", "%d,%d" % (storm.process.pid, good.process.pid), columns=COLUMNS)
+    rows = tool.finish(0, START_S + STOP_S)
+    storm.process.kill()
+    brief = [row for row in rows if row["comm"] in ("sh", "sleep", "bash")]
+    whole = sum(bool(row["ustack"]) and frames_of(row)[-1] in ("_start", "main") or "+0x" in row["stack"].split(";")[0]
+                for row in brief)
+    find = Findings()
+    find.expect(len({row["tid"] for row in brief}) > 100 / SLOW, "%d short lives", len({row["tid"] for row in brief}))
+    find.expect(all(line.startswith("tsnap: missed: ") for line in tool.err.splitlines()), "%s", tool.err)
+    find.expect("(needs CAP_SYS_" not in tool.err, "who ended counts as refused: %s", tool.err)
+    for row in [row for row in rows_of(rows, good.tid) if row["ustack"]][-5:]:
+        find.expect(chain_programs.contains(frames_of(row), good.expected), "%s: %s", words, frames_of(row)[:8])
+    print("# %d samples of %d short lives, %d whole stacks" % (len(brief), len({row["tid"] for row in brief}), whole))
+    find.close()
+
+
+@case
+def stacks_of_programs_in_turns(ctx):
+    """A process that is another program every few milliseconds, with other code at the same addresses: its stacks are those of the
+    program that sleeps so, and never of the one before."""
+    paths = [os.path.join(directory_of(ctx), name) for name in ("execs_one", "execs_two")]
+    if not all(os.path.exists(path) for path in paths):
+        raise Skip("tests/stack/execs is not built")
+    find, calls = Findings(), {"clock_nanosleep": ["one", "main"], "poll": ["two_inner", "two", "main"]}
+    for ms in (1, 20):
+        turns = Process([paths[0], paths[1], paths[0], str(ms)])
+        ctx.started.append(turns)
+        rows = ctx.rows("-a", "-F", 200, "-p", turns.pid, "--filter", "state=S", seconds=int(3 * SLOW), columns=COLUMNS)
+        turns.process.kill()
+        seen = [row for row in rows if row["ustack"] and row["syscall"] in calls]
+        # emulated, nobody sleeps as short as that for as long as a stack is read
+        find.expect((SLOW > 1 and ms == 1) or ({row["syscall"] for row in seen} == set(calls) and len(seen) > 100 / SLOW),
+                    "%d ms: %d stacks", ms, len(seen))
+        for row in seen:
+            frames = frames_of(row)
+            find.expect(chain_programs.contains(frames, calls[row["syscall"]]) or "+0x" in row["stack"], "%d ms, %s: %s", ms, row["syscall"],
+                        frames)
+    find.close()
+
+
+def memory_of(ctx, pids, columns):
+    """(most resident bytes of tsnap, what was missed) in a report of these."""
+    tool = ctx.plain("-a", "-F", HZ, "-d", 6, "-g", columns, "-p", ",".join(str(pid) for pid in pids))
+    most = 0
+    while tool.code is None:
+        found = re.search(r"VmHWM:\s+(\d+)", truth.read("/proc/%d/status" % tool.pid) or "")
+        most = max(most, int(found.group(1)) * 1024 if found else 0)
+        time.sleep(0.05)
+    tool.finish_plain(0, START_S + STOP_S)
+    return most, tool.out.decode(errors="replace")
+
+
+@case
+def stacks_of_many_files(ctx):
+    """More large programs than there is room for: what is kept of their files stays within 64 MB, what was given back is told, and
+    the stacks are whole."""
+    not_emulated()
+    directory, apart, chains = directory_of(ctx), ctx.temporary(), []
+    for i in range(16):
+        copy = os.path.join(apart, "large%d" % i)
+        shutil.copy2(os.path.join(directory, "chains_large"), copy)
+        chains.append(chain_programs.Chain(copy, "recursion", directory))
+        ctx.started.append(chains[-1])
+    pids = [chain.process.pid for chain in chains]
+    bare, _ = memory_of(ctx, pids, "tid,comm")
+    most, text = memory_of(ctx, pids, "tid,comm,stack")
+    print("# %.1f MB, without stacks %.1f MB" % (most / 1e6, bare / 1e6), text[text.index("Missed"):] if "Missed" in text else "")
+    check(most - bare <= 64 << 20, "%d bytes, without stacks %d", most, bare)
+    check("tables of files given back" in text, "nothing was given back: %s", text[-500:])
+    rows, find = ctx.rows("-a", "-F", HZ, "-p", ",".join(str(pid) for pid in pids), columns=COLUMNS), Findings()
+    for chain in chains:
+        frames = frames_of(rows_of(rows, chain.tid)[-1])
+        find.expect(chain_programs.contains(frames, chain.expected), "%s: %s", chain.program, frames[:4])
+    find.close()

@@ -1,0 +1,35 @@
+"""What goes away while it is looked at."""
+import re
+
+from harness import START_S, case, check, wait_until
+
+
+@case
+def dying_processes(ctx):
+    """Processes that live for some ms, sampled at every step of their end with every column: what /proc no longer tells is absent,
+    what the probes told is there, and nothing is said of it but how much was missed."""
+    listed = ctx.plain("--list")
+    listed.finish_plain()
+    of_samples = listed.out.decode().split("Measures of a group")[0]
+    names = re.findall(r"^  ([a-z_0-9]+) +[-r][-c] ", of_samples, re.M)
+    check(len(names) > 100, "--list tells only %s", names)
+    workload = ctx.workload("births", us=1000, sleep_us=2000)
+    tool = ctx.plain("--csv", "-a", "-F", 300, "-c", "b*", "-g", ",".join(names))
+    wait_until(lambda: tool.out or tool.code is not None, START_S, "the heading")
+    check(tool.code is None, "%s", tool.err)
+    told = 0
+    while told < 5:
+        told += 1
+        workload.say("60")
+        workload.wait_done(told)
+    rows = [row for row in tool.interrupt() if row["comm"] in ("brief", "brief_parent")]
+    brief = [row for row in rows if row["comm"] == "brief"]
+    check(len({row["tid"] for row in brief}) >= 20, "only %d rows of the brief", len(brief))
+    for row in brief:
+        check(row["pid"] and row["state"] and row["timestamp"] and row["uid"] == "0", "%s", row)
+        for column, value in (("exe", ctx.options.workload), ("ppid", str(workload.tgid)), ("user", "root")):
+            check(row[column] in ("", value), "%s is %s, not %s", column, row[column], value)
+    absent = sum(row["exe"] == "" for row in brief)
+    check(0 < absent < len(brief), "no exe in %d of %d rows: none was seen at its end, or all were", absent, len(brief))
+    words = [line for line in tool.err.splitlines() if not re.match(r"tsnap: missed: \d+ (late scans|(user |kernel )?stacks|samples) ", line)]
+    check(not words, "on standard error: %s", words)
