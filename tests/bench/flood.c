@@ -63,7 +63,9 @@ static int map_of(const char *pid, const char *name, uint32_t *entries)
 
 int main(int argc, char **argv)
 {
-	struct thread_state record = {.identity = {.start_boot_ns = 1, .comm = "flood"}};
+	/* as if all were process 1: records of threads that are not there are taken away */
+	struct thread_state record = {
+		.identity = {.start_boot_ns = 1, .tid = 1, .tgid = 1, .comm = "flood"}};
 	struct thread_table table;
 	struct thread_maps maps = {.batch = false};
 	uint32_t count, entries = 0, i;
@@ -85,7 +87,7 @@ int main(int argc, char **argv)
 	record.sched.known = SCHED_SWITCHED_OUT;
 	record.identity.known = IDENTITY_NAME | IDENTITY_FULL;
 	for (i = 0; i < count; i++) {
-		record.sched.tid = record.identity.tid = record.identity.tgid = FIRST_TID + i;
+		record.sched.tid = FIRST_TID + i;
 		if (thread_table_add(&table, &record))
 			break;
 	}

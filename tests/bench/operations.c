@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <sched.h>
+#include <spawn.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -94,6 +95,17 @@ static void processes(long count)
 	}
 }
 
+static void programs(long count)
+{
+	char *argv[] = {"true", NULL};
+	pid_t pid;
+
+	for (long i = 0; i < count; i++)
+		if (posix_spawn(&pid, "/bin/true", NULL, NULL, argv, argv + 1) ||
+		    waitpid(pid, NULL, 0) != pid)
+			die("posix_spawn");
+}
+
 /* The peer ends when our end of its pipe is closed, whatever becomes of us. */
 static void peer_start(int cpu)
 {
@@ -136,6 +148,7 @@ static const struct operation operations[] = {
 	{"pipe_same",  round_trips,  200,    0},
 	{"pipe_cross", round_trips,  200,    1},
 	{"fork",       processes,    20,    -1},
+	{"exec",       programs,     20,    -1},
 };
 /* clang-format on */
 #define OPERATION_COUNT (sizeof(operations) / sizeof(operations[0]))

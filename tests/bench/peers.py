@@ -4,7 +4,6 @@ import fcntl
 import os
 import pty
 import shutil
-import statistics
 import struct
 import subprocess
 import sys
@@ -43,7 +42,8 @@ TRACERS = (
     Peer("bpftrace: run queue", "bpftrace", ["bpftrace", "-e", RUN_QUEUE], "run queue latency, one histogram", "tracefs"),
     Peer("bpftrace: off CPU", "bpftrace", ["bpftrace", "-e", OFF_CPU], "time off CPU by name", "tracefs"),
     Peer("bpftrace: system calls", "bpftrace", ["bpftrace", "-e", SYSCALLS], "counts system calls by name", "tracefs"),
-    Peer("bpftrace: nothing", "bpftrace", ["bpftrace", "-e", "rawtracepoint:sched_switch { }"], "an empty program", ""),
+    # not rawtracepoint:, which 0.17 knows, and dies of
+    Peer("bpftrace: nothing", "bpftrace", ["bpftrace", "-e", "tracepoint:sched:sched_switch { }"], "an empty program", "tracefs"),
 )
 # Each measured while it reads /proc every second, all threads of a crowd.
 READERS = (

@@ -183,6 +183,22 @@ class Sampler(Program):
         return tuple(sum(size for (kind, _), size in found.items() if kind == wanted) for wanted in ("map", "prog"))
 
 
+class Report(Program):
+    """A tsnap that prints a report every second; up from its first one on."""
+
+    def __init__(self, options, *args):
+        super().__init__([options.tsnap, "-i", "1"] + options.args.split() + [str(arg) for arg in args])
+
+    def await_up(self):
+        deadline = time.monotonic() + LIMIT_S
+        while b"\ntsnap itself" not in os.pread(self.file.fileno(), 65536, 0):
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                say("tsnap gave no report: " + self.last_words())
+                sys.exit(HOST_CANNOT if self.process.poll() == HOST_CANNOT else 1)
+            time.sleep(0.02)
+        self.up_s = time.monotonic() - self.started
+
+
 class Crowd:
     """Threads that sleep, and a few that don't."""
 
@@ -230,16 +246,17 @@ def quartiles(values):
 
 
 class Interleaved:
-    """Operations without any tool, with the first, without, with the second, ..., so many rounds of that.
+    """Operations (names to words) without any tool, with the first, without, with the second, ..., so many rounds of that.
 
     starters: {tool: a call that gives a Program}; it may raise NotHere, and so may the start.
     ratios: {tool: {operation: [ratio to the mean of the runs right before and after]}}; without: {operation: [ns]}, None
     for what can't run here; up_s, memory: {tool: [...]}; gone: {tool: why it is not here}
     """
 
-    def __init__(self, options, starters, run_ms):
-        self.ratios = {tool: {name: [] for name in OPERATIONS} for tool in starters}
-        self.without = {name: [] for name in OPERATIONS}
+    def __init__(self, options, starters, run_ms, operations=OPERATIONS):
+        self.operations = operations
+        self.ratios = {tool: {name: [] for name in operations} for tool in starters}
+        self.without = {name: [] for name in operations}
         self.up_s = {tool: [] for tool in starters}
         self.memory = {tool: [] for tool in starters}
         self.gone = {}
@@ -264,9 +281,8 @@ class Interleaved:
                         self.ratios[tool][name].append(ns / ((before[name] + after[name]) / 2))
                 before = after
 
-    @staticmethod
-    def measure(options, run_ms):
-        return {name: operation_ns(options, name, run_ms) for name in OPERATIONS}
+    def measure(self, options, run_ms):
+        return {name: operation_ns(options, name, run_ms) for name in self.operations}
 
     def without_ns(self, name):
         return None if None in self.without[name] else statistics.median(self.without[name])

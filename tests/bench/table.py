@@ -14,6 +14,7 @@ Row.__new__.__defaults__ = (None, None, None, "")
 UNITS = {
     "ratio": ("{:.2f}", "at most", "{:.2f}"),
     "ns": ("{:.0f} ns", "under", "{:g} ns"),
+    "us": ("{:.2f} us", "under", "{:g} us"),
     "ms": ("{:.2f} ms", "under", "{:g} ms"),
     "s": ("{:.2f} s", "under", "{:g} s"),
     "MB": ("{:.1f} MB", "under", "{:g} MB"),
@@ -103,28 +104,39 @@ def table_of_many(rows):
     return text
 
 
-def host_words(host):
-    build = " ".join(filter(None, ("tsnap " + host["version"], "(%s)" % host["commit"] if host["commit"] else "")))
+def host_words(hosts):
+    """Of figures that only dates and commits keep apart; the CSV file tells them of each."""
+    host = hosts[0]
+    commits = ", ".join(dict.fromkeys(one["commit"] for one in hosts if one["commit"]))
+    dates = sorted({one["date"] for one in hosts})
     return "Linux %s, %s, %s CPUs; %s; %s. Medians of %s interleaved rounds; ratios to no tool at all.\n" % (
-        host["kernel"], host["machine"], host["cpus"], host["date"], build, host["rounds"])
+        host["kernel"], host["machine"], host["cpus"], " to ".join(dict.fromkeys((dates[0], dates[-1]))),
+        " ".join(filter(None, ("tsnap " + host["version"], commits and "(%s)" % commits))), host["rounds"])
+
+
+def host_runs(figures):
+    """[([host], [[Row] of each part])]: neighbours that differ in no more than host_words() tells stand together."""
+    parts, runs = {}, []
+    for part, host, row in figures:
+        parts.setdefault((part, tuple(host.values())), (host, []))[1].append(row)
+    for host, rows in parts.values():
+        if not runs or any(host[name] != runs[-1][0][0][name] for name in HOST if name not in ("date", "commit")):
+            runs.append(([], []))
+        runs[-1][0].append(host)
+        runs[-1][1].append(rows)
+    return runs
 
 
 def markdown(figures):
-    text, parts = "", {}
-    for part, host, row in figures:
-        parts.setdefault((part, tuple(host.values())), (host, []))[1].append(row)
-    told = before = None  # of the host, and of the kind of table: parts with neither between them share one table
-    for host, rows in parts.values():
-        kind = table_of_one if {row.tool for row in rows} == {"tsnap"} else table_of_many
-        body = kind(rows)
-        if host != told:
-            text += ("\n" if text else "") + host_words(host) + "\n"
-        elif kind == before == table_of_one:
-            body = body.split("\n", 2)[2]
-        else:
-            text += "\n"
-        text += body
-        told, before = host, kind
+    text = ""
+    for hosts, parts in host_runs(figures):
+        text += ("\n" if text else "") + host_words(hosts)
+        before = None  # parts with a line for each figure share one table
+        for rows in parts:
+            kind = table_of_one if {row.tool for row in rows} == {"tsnap"} else table_of_many
+            body = kind(rows)
+            text += body.split("\n", 2)[2] if kind == before == table_of_one else "\n" + body
+            before = kind
     return text
 
 

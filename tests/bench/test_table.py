@@ -50,9 +50,14 @@ class Shown(unittest.TestCase):
         self.assertEqual(table.markdown(ALONE + MANY), HEAD + ALONE_SHOWN + "\n" + MANY_SHOWN)
 
     def test_a_head_for_each_host(self):
-        later = [(part, dict(HOST, date="2026-01-03"), row) for part, _, row in MANY]
-        self.assertEqual(table.markdown(ALONE + later),
-                         HEAD + ALONE_SHOWN + "\n" + HEAD.replace("-02;", "-03;") + MANY_SHOWN)
+        other = [(part, dict(HOST, kernel="6.2.0"), row) for part, _, row in MANY]
+        self.assertEqual(table.markdown(ALONE + other),
+                         HEAD + ALONE_SHOWN + "\n" + HEAD.replace("6.1.0-9", "6.2.0") + MANY_SHOWN)
+
+    def test_parts_that_were_renewed(self):
+        later = [(part, dict(HOST, date="2026-01-03", commit="def"), row) for part, _, row in ALONE[2:]]
+        self.assertEqual(table.markdown(ALONE[:2] + later),
+                         HEAD.replace("-02;", "-02 to 2026-01-03;").replace("(abc)", "(abc, def)") + ALONE_SHOWN)
 
 
 class Files(unittest.TestCase):

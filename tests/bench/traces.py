@@ -1,29 +1,59 @@
-"""What --trace costs the threads that are traced."""
+"""What --trace costs the threads that are traced, beside empty programs on the same events."""
 import collections
 
+from peers import Peer, Tracer
 from sampler import OPERATIONS, Interleaved, Sampler, quartiles
 from table import Row
 
-# kinds: as --trace takes them; operation: a key of OPERATIONS; aim: its ratio to no tool
-Trace = collections.namedtuple("Trace", "kinds operation aim")
+# args: of tsnap; aim: the ratio to no tool
+Trace = collections.namedtuple("Trace", "args aim")
+# what is repeated, in words; events: of the empty programs, and of those which read the clock and nothing else
+Load = collections.namedtuple("Load", "words events clocked traces")
 
-TRACES = (
-    Trace("runq", "pipe_same", 1.30),
-    Trace("offcpu", "pipe_same", 1.30),
-    Trace("runq,offcpu", "pipe_same", None),
-)
+KINDS = "runq,offcpu,block,blockq,syscalls,exec"
+THREADS = 20000
+LOADS = {
+    "pipe_same": Load(OPERATIONS["pipe_same"], "sched_switch sched_waking", "clock:sched_switch clock:sched_waking",
+                      (Trace("--trace runq", 1.30), Trace("--trace offcpu", 1.30), Trace("--trace runq,offcpu", None))),
+    "syscall": Load(OPERATIONS["syscall"], "sys_enter sys_exit", "clock:sys_enter clock:sys_exit",
+                    (Trace("--trace syscalls", 1.65), Trace("--slower 1", None), Trace("-G syscall_us", None))),
+    "exec": Load("spawn a program, exit, wait", "sched_process_exec task_rename", "", (Trace("--trace exec", None),)),
+}
 
 
-def starter(options, kinds):
-    return lambda: Sampler(options, "--trace", kinds, "-i", 1, "-d", 100000)
+def starter(options, args):
+    return lambda: Sampler(options, *args.split(), "-d", 100000)
+
+
+def floor_starter(options, events):
+    return lambda: Tracer(Peer("floor", "", ["floor", *events.split()], "", ""), options)
+
+
+def load_rows(options, name, load):
+    starters = {events: floor_starter(options, events) for events in (load.events, load.clocked) if events}
+    events_of = tuple(starters)
+    starters.update((trace.args, starter(options, trace.args)) for trace in load.traces)
+    found = Interleaved(options, starters, options.run_ms, {name: load.words})
+    floors = {events: quartiles(found.ratios[events][name])[1] for events in events_of if found.ratios[events][name]}
+    rows = []
+    for trace in load.traces:
+        low, middle, high = quartiles(found.ratios[trace.args][name])
+        remark = "%.0f ns without" % found.without_ns(name)
+        for words, events in (("empty programs", load.events), ("programs that only read the clock", load.clocked)):
+            if events in floors:
+                remark += "; %s %.2f, %.2f to them" % (words, floors[events], middle / floors[events])
+        rows.append(Row("%s: %s" % (trace.args, load.words), "tsnap", middle, "ratio", low, high, trace.aim, remark))
+    return rows
+
+
+def memory_row(options):
+    """The maps are made for half as many threads again as there are at the start."""
+    args = "--trace %s --slower 20 -G syscall_us,io_us,waker_comm --max-threads %d -d 100000" % (KINDS, THREADS * 3 // 2)
+    with Sampler(options, *args.split()) as sampler:
+        maps, programs = sampler.kernel_memory()
+    return Row("kernel memory, all kinds of --trace and --slower, %d threads" % THREADS, "tsnap", (maps + programs) / 1e6, "MB",
+               aim=32, remark="programs: %.0f kB" % (programs / 1e3))
 
 
 def bench_trace(options):
-    kinds = dict.fromkeys(trace.kinds for trace in TRACES)
-    found = Interleaved(options, {name: starter(options, name) for name in kinds}, options.run_ms)
-    rows = []
-    for trace in TRACES:
-        low, middle, high = quartiles(found.ratios[trace.kinds][trace.operation])
-        rows.append(Row("--trace %s: %s" % (trace.kinds, OPERATIONS[trace.operation]), "tsnap", middle, "ratio", low, high,
-                        trace.aim, "%.0f ns without" % found.without_ns(trace.operation)))
-    return rows
+    return [row for name, load in LOADS.items() for row in load_rows(options, name, load)] + [memory_row(options)]

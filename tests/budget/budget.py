@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Counts the user instructions of a sample on its way to the output, and compares them with what is stored.
+"""Counts the user instructions of a scan, and of a sample on its way to the output; compares them with what is stored.
 
     budget.py BUILD COMPILER           compare with the file budget
     budget.py BUILD COMPILER --update  write it
@@ -54,6 +54,11 @@ def counted(build):
     tsnap, path = build + "/src/tsnap", build + "/tests/bench/report_path"
     for part, words in (("groups", "a sample grouped"), ("rows", "a sample written as CSV")):
         yield words, of_each(lambda scans, part=part: [path, part, str(scans)], 1, 5, SCAN_SAMPLES)
+    path = build + "/tests/bench/scan_path"
+    # in 100 scans all sleepers have been judged, working or idle
+    for part, words, small, large in (("active", "a scan of 20 000 sleeping threads and 50 active", 100, 180),
+                                      ("all", "the same with -a", 2, 12)):
+        yield words, of_each(lambda scans, part=part, path=path: [path, part, str(scans)], small, large, 1)
     for name in ("many", "all_columns"):
         with open(os.path.join(FIXTURES, name + ".csv"), "rb") as file:
             recording = file.read()

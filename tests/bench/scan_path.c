@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The way of records into samples, without a kernel: scans of an array in plain memory.
+ *
+ * scan_path active|all SCANS: so many scans at 20 Hz of 20 000 threads that sleep and 50 in D, with
+ * the default columns, of those that are active or of all; prints samples a scan. tests/budget
+ * counts the instructions.
+ */
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/names.h"
+#include "live_state.h"
+#include "report/column_list.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#define SLEEPERS 20000u
+#define BUSY 50u
+#define THREADS (SLEEPERS + BUSY)
+#define PROCESS_THREADS 250u
+#define TASK_INTERRUPTIBLE_BIT 0x1u
+#define TASK_UNINTERRUPTIBLE_BIT 0x2u
+#define PERIOD_NS (NS_PER_SECOND / 20)
+#define FIRST_NS (1000 * NS_PER_SECOND)
+#ifdef __x86_64__
+#define CALL_NUMBER_WORD 11 /* orig_ax */
+#else
+#define CALL_NUMBER_WORD 7 /* syscallno */
+#endif
+
+static void record_make(struct thread_state *record, uint32_t slot)
+{
+	*record = (struct thread_state){
+		.wake = {.wake_ns = 1, .waker_tid = 7},
+		.sched = {.sequence_done = 3,
+			  .sequence_begun = 3,
+			  .registers_sequence = 3,
+			  .out_ns = (uint64_t)FIRST_NS / 2,
+			  .in_ns = (uint64_t)FIRST_NS / 2 - 1,
+			  .state = slot < SLEEPERS ? TASK_INTERRUPTIBLE_BIT
+						   : TASK_UNINTERRUPTIBLE_BIT,
+			  .known = SCHED_SWITCHED_OUT,
+			  .tid = 5000000 + slot}, /* above PID_MAX_LIMIT */
+		.identity = {.start_boot_ns = slot + 1,
+			     .tid = 5000000 + slot,
+			     .tgid = 5000000 + slot / PROCESS_THREADS * PROCESS_THREADS,
+			     .parent_tgid = 1,
+			     .known = IDENTITY_NAME | IDENTITY_FULL},
+		.key = slot,
+	};
+	snprintf(record->identity.comm, sizeof(record->identity.comm), "worker-%u", slot % 1000);
+	record->sched.registers[CALL_NUMBER_WORD] = SYS_clock_nanosleep;
+}
+
+static void host_make(struct kernel *kernel)
+{
+	struct thread_table *table = &kernel->table;
+	struct changed_reader *changed = &kernel->changed;
+
+	compile_result_init(&kernel->compiled, 0);
+	kernel->asker.program = kernel->asker.stack_program = -1;
+	kernel->host.cpus = kernel->host.cpus_possible = 1;
+	*table = (struct thread_table){
+		.store = &thread_slots,
+		.maps = {-1, -1, -1, false},
+		.entries_max = THREADS,
+		.mapped = memory_get((THREADS + 16) * sizeof(struct thread_state)),
+		.mapped_bytes = THREADS * sizeof(struct thread_state),
+		.records = memory_get(sizeof(struct thread_state)),
+	};
+	for (uint32_t slot = 0; slot < THREADS; slot++)
+		record_make(&table->mapped[slot], slot);
+	*changed = (struct changed_reader){
+		.cpus = 1, /* in memory, below: nobody asks the maps */
+		.sampling = memory_get(sizeof(struct sampling)),
+		.rings = memory_get(sizeof(struct changed_ring)),
+		.taken = memory_get(sizeof(uint64_t)),
+	};
+}
+
+static size_t taken;
+
+static int part_take(void *taker, const struct scan *part)
+{
+	(void)taker;
+	taken += part->count;
+	return 0;
+}
+
+static struct live *live_make(bool all, struct error *e)
+{
+	static const struct config config = {.rate_hz = 20};
+	static struct filter filter;
+	static struct column_list list;
+	struct live *live = memory_get(sizeof(*live));
+
+	if (column_list_add(&list, ROW_COLUMNS_DEFAULT, false, e))
+		return NULL;
+	filter.all_states = all;
+	host_make(&live->kernel);
+	live->config = &config;
+	live->filter = &filter;
+	live->lookup = lookup_new("/nowhere");
+	live->source.take = part_take;
+	live->filter_needs = filter_needs(&filter);
+	live->needs = column_list_needs(&list) | live->filter_needs;
+	live->idle_wanted = filter_wants_idle(&filter);
+	live->work_wanted = filter_wants_work(&filter);
+	live->ticks = memory_get(sizeof(*live->ticks));
+	live->wanted_cpus = memory_get(1);
+	live->moment.ticks = live->ticks;
+	live->moment.registers_known = true;
+	live->period_ns = NS_PER_SECOND; /* so that all are judged soon, by the real clock */
+	return live;
+}
+
+int main(int argc, char **argv)
+{
+	long scans = argc == 3 ? strtol(argv[2], NULL, 10) : 0;
+	struct error e = {0};
+	struct live *live;
+
+	if (scans <= 0 || (strcmp(argv[1], "active") && strcmp(argv[1], "all"))) {
+		fprintf(stderr, "usage: scan_path active|all SCANS\n");
+		return 2;
+	}
+	live = live_make(!strcmp(argv[1], "all"), &e);
+	for (long scan = 0; live && scan < scans; scan++) {
+		live->moment.now_ns = FIRST_NS + scan * PERIOD_NS;
+		live->part = (struct scan){.samples = live->samples, .weight_us = 50000};
+		if (live_scan_read(live))
+			return 1;
+		taken += live->part.count;
+		proc_values_room_clear(&live->proc_values);
+	}
+	return !live || printf("%zu\n", taken / (size_t)scans) < 0;
+}
