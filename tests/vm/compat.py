@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""compat.py GUESTS LOGS: prints packaging/compat.md from what tests/vm/guest left in LOGS/KERNEL-ROOT for each of the rows of GUESTS.
+"""compat.py GUESTS LOGS [TABLE]: prints packaging/compat.md from what tests/vm/guest left in LOGS/KERNEL-ROOT for each of the rows of
+GUESTS; with TABLE, such a file, only holds what is there against it.
 
-A line of `cells` is "configuration<TAB>kind of probe<TAB>words"; `about` is "release libbcc". Exit 1: something was not measured.
+A line of `cells` is "configuration<TAB>kind of probe<TAB>words"; `about` is "release libbcc". Exit 1: something was not measured, or
+is not what TABLE says.
 """
 import os
+import re
 import sys
 
 PROBES = ("best", "tracepoints", "kprobes")
@@ -14,7 +17,7 @@ OLD = "as-"
 
 HEAD = """# What works where
 
-Made by `tests/run vm` from what tsnap said in every one of these cases, and checked by it: don't edit.
+Made by `tests/run --all vm` from what tsnap said in every one of these cases, and checked by it: don't edit.
 Kernels are Debian's. "works": blocked threads were shown with their state, system call, arguments and file, and nothing was
 missing; "degraded": the same, and tsnap said what it could not see; "refused": exit code 77 or 1 and that line.
 
@@ -57,6 +60,19 @@ def table(heads, rows):
     return "\n".join([row(heads), row(["---"] * len(heads))] + [row(cells) for cells in rows]) + "\n"
 
 
+def rows_read(path):
+    """{what a row is for: its words} of a table that was made before."""
+    with open(path) as file:
+        text = file.read()
+    notes, found = dict(re.findall(r"^\[(\d+)\] (.*)$", text, re.M)), {}
+    for line in text.splitlines():
+        cells = line.strip("| ").split(" | ")
+        if line.startswith("| ") and len(cells) > len(PROBES):
+            found[tuple(cells[:-len(PROBES)])] = [re.sub(r" \[(\d+)\]$", lambda match: ": " + notes[match.group(1)], cell)
+                                                  for cell in cells[-len(PROBES):]]
+    return found
+
+
 def guests(path):
     """[(kernel, root)]"""
     with open(path) as file:
@@ -64,12 +80,15 @@ def guests(path):
 
 
 def measured(directory):
-    """(release, libbcc, {(configuration, probes): words})"""
+    """(release, libbcc, {configuration: words of each kind of probe})"""
     with open(os.path.join(directory, "about")) as file:
         release, libbcc = file.read().split()
+    told = {}
     with open(os.path.join(directory, "cells")) as file:
-        cells = [line.rstrip("\n").split("\t") for line in file]
-    return release, libbcc, {(name, probes): words for name, probes, words in cells}
+        for line in file:
+            name, probes, words = line.rstrip("\n").split("\t")
+            told.setdefault(name, {})[probes] = words
+    return release, libbcc, {name: [words.get(probes) for probes in PROBES] for name, words in told.items()}
 
 
 def name_of(kernel):
@@ -81,35 +100,53 @@ def libbcc_name(root, version):
     return "newest (sid)" if root == "sid" else ".".join(version.split(".")[:2])
 
 
-def main(argv):
-    notes, now, old, on, holes = Notes(), [], [], [], []
-    kernels = set()
-    for kernel, root in guests(argv[1]):
-        try:
-            release, libbcc, cells = measured(os.path.join(argv[2], "%s-%s" % (kernel, root)))
-        except OSError as error:
-            holes.append(str(error))
-            continue
-        on.append("%s with libbcc %s" % (release, libbcc))
-        names = list(dict.fromkeys(name for name, _ in cells))
-        for name in names:
-            words = [cells.get((name, probes)) for probes in PROBES]
-            if None in words:
-                holes.append("%s on %s" % (name, release))
+class Found:
+    """What the guests left; rows are {what a row is for: words}."""
+
+    def __init__(self, path, logs):
+        self.now, self.old, self.on, self.holes = {}, {}, [], []
+        for kernel, root in guests(path):
+            try:
+                release, libbcc, cells = measured(os.path.join(logs, "%s-%s" % (kernel, root)))
+            except OSError as error:
+                self.holes.append(str(error))
                 continue
-            told = [notes.cell(word) for word in words]
-            if name.startswith(OLD):
-                old.append([name[len(OLD):], libbcc_name(root, libbcc)] + told)
-            else:
-                now.append([name_of(kernel), libbcc_name(root, libbcc), SOURCES[name]] + told)
-        if kernel not in kernels:  # the first guest of each kernel has every source
-            holes += ["%s on %s" % (name, release) for name in SOURCES if name not in names]
-        kernels.add(kernel)
-    if holes:
-        print("compat.py: not measured: " + ", ".join(holes), file=sys.stderr)
+            first = not any(key[0] == name_of(kernel) for key in self.now)
+            self.on.append("%s with libbcc %s" % (release, libbcc))
+            libbcc = libbcc_name(root, libbcc)
+            for name, words in cells.items():
+                if None in words:
+                    self.holes.append("%s on %s" % (name, release))
+                elif name.startswith(OLD):
+                    self.old[(name[len(OLD):], libbcc)] = words
+                else:
+                    self.now[(name_of(kernel), libbcc, SOURCES[name])] = words
+            if first:  # which has every source
+                self.holes += ["%s on %s" % (name, release) for name in SOURCES if name not in cells]
+
+
+def differences(found, stored):
+    rows = {**found.now, **found.old}
+    if not rows:
+        yield "nothing was measured"
+    for key, words in rows.items():
+        if stored.get(key) != words:
+            yield "%s: %s, not %s" % (", ".join(key), words, stored.get(key))
+
+
+def main(argv):
+    found, notes = Found(argv[1], argv[2]), Notes()
+    if argv[3:]:
+        wrong = list(differences(found, rows_read(argv[3])))
+        print("\n".join(wrong) or "%d rows are as %s says" % (len(found.now) + len(found.old), argv[3]))
+        return 1 if wrong else 0
+    if found.holes:
+        print("compat.py: not measured: " + ", ".join(found.holes), file=sys.stderr)
         return 1
+    now, old = ([list(key) + [notes.cell(word) for word in words] for key, words in rows.items()]
+                for rows in (found.now, found.old))
     print(HEAD + "\n" + table(("kernel", "libbcc", "types") + PROBES, now) + OLD_HEAD + "\n" +
-          table(("like", "libbcc") + PROBES, old) + notes.lines() + "\nMeasured on " + "; ".join(on) + ".")
+          table(("like", "libbcc") + PROBES, old) + notes.lines() + "\nMeasured on " + "; ".join(found.on) + ".")
     return 0
 
 
