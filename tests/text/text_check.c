@@ -26,6 +26,7 @@
 
 #include <bcc/bcc_proc.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -436,10 +437,13 @@ static void rows_check(void)
  * mounted for this process alone. */
 static void tracefs_mount(void)
 {
-	if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL))
-		return;
-	if (access("/sys/kernel/tracing/events", R_OK))
-		mount("tracefs", "/sys/kernel/tracing", "tracefs", 0, NULL);
+	int failed_as = 0;
+
+	if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    (access("/sys/kernel/tracing/events", R_OK) &&
+	     mount("tracefs", "/sys/kernel/tracing", "tracefs", 0, NULL)))
+		failed_as = errno;
+	expect(!failed_as, "can't mount tracefs for this process alone: %s", strerror(failed_as));
 	if (access("/sys/kernel/debug/tracing/events", R_OK))
 		mount("debugfs", "/sys/kernel/debug", "debugfs", 0, NULL);
 }

@@ -22,3 +22,17 @@ group_run()
 	set +m
 	return $status
 }
+
+# tree_mount TREE: what programs in the tree TREE need, in a mount namespace of its own (private_enter). The tree itself becomes a mount: what
+# runs there can then mount for itself.
+tree_mount()
+{
+	local name
+	mount --bind "$1" "$1"
+	mount -t proc proc "$1/proc"
+	mount --rbind /sys "$1/sys"
+	mount --rbind /dev "$1/dev"
+	for name in tmp run; do
+		mount -t tmpfs tmpfs "$1/$name"
+	done
+}
