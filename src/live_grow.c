@@ -83,6 +83,9 @@ static int growth_make(struct live *live, struct kernel *bigger, struct error *e
 	err = kernel_open(bigger, &options, e);
 	if (err)
 		return err;
+	block_reader_carry(&live->block.reader, live->kernel.compiled.maps[KERNEL_MAP_BLOCK],
+			   bigger->compiled.maps[KERNEL_MAP_BLOCK],
+			   fact_has(&live->kernel.facts, FACT_MAP_BATCH));
 	return thread_table_scan(&live->kernel.table, record_move, &move);
 }
 

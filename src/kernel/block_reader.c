@@ -6,6 +6,9 @@
 #include <bcc/libbpf.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+
+#define CARRY_TRIES 10 /* of a request that changes: it is made, issued and completed */
 
 static int read_at_once(struct block_reader *reader, int map)
 {
@@ -44,6 +47,33 @@ int block_reader_read(struct block_reader *reader, int map, bool batch)
 		return read_at_once(reader, map);
 	read_singly(reader, map);
 	return 0;
+}
+
+/* An event's programs follow each other at once: when the second map has been written, it must have
+ * what the first one has then. */
+static void request_carry(int map, int second, struct block_key *key, struct block_request *request)
+{
+	struct block_request now;
+	int tries = CARRY_TRIES;
+
+	do {
+		bpf_update_elem(second, key, request, BPF_ANY);
+		if (bpf_lookup_elem(map, key, &now)) {
+			bpf_delete_elem(second, key);
+			return;
+		}
+		if (!memcmp(&now, request, sizeof(now)))
+			return;
+		*request = now;
+	} while (--tries);
+}
+
+void block_reader_carry(struct block_reader *reader, int map, int second, bool batch)
+{
+	if (block_reader_read(reader, map, batch))
+		return;
+	for (size_t i = 0; i < reader->count; i++)
+		request_carry(map, second, &reader->keys[i], &reader->requests[i]);
 }
 
 void block_reader_done(struct block_reader *reader)

@@ -18,6 +18,9 @@ struct block_reader {
 /* Reads all that there are, in any order; one that begins or ends meanwhile may be missing. batch:
  * maps can be read in batches. 0, or -errno with none read. */
 int block_reader_read(struct block_reader *reader, int map, bool batch);
+/* Gives the requests in flight to a second map, whose programs are attached, too, but have not seen
+ * how they began. */
+void block_reader_carry(struct block_reader *reader, int map, int second, bool batch);
 void block_reader_done(struct block_reader *reader);
 
 #endif

@@ -14,7 +14,9 @@ import time
 
 import truth
 from bpf_maps import map_find
-from case_trace import BUCKETS, Traced
+from case_exec import map_grown
+from case_totals import FIRST_THREADS
+from case_trace import BUCKETS, Traced, growth_needed
 from harness import SLOW, START_S, STOP_S, Process, Skip, check, case, number, wait_until
 
 LOOP_CTL_REMOVE = 0x4C81  # include/uapi/linux/loop.h
@@ -336,6 +338,32 @@ def block_slower(ctx):
         check([(row["trace"], row["io_op"], row["bytes"], row["tid"]) for row in rows] ==
               [("block", "write", "8192", str(worker.pid))], "%s", rows)
         check(290e6 <= int(rows[0]["duration_ns"]) <= most_ns, "%s, it took %d at most", rows, most_ns)
+
+
+@case
+def block_of_growth(ctx):
+    """A request that is in flight while the map of threads is made larger is told at its end, as its thread's, with all of its time."""
+    growth_needed()
+    with Device() as below, file_system(ctx, below) as folder, Device(folder, 8 << 20) as device, contextlib.ExitStack() as end:
+        worker = Worker(ctx, device)
+        end.callback(worker.end)
+        tool = ctx.plain("--csv", "--slower", 150, "--trace", "block,syscalls", "-p", worker.pid)
+        wait_until(lambda: tool.out or tool.code is not None, START_S, "the heading")
+        start = time.monotonic()
+        with frozen(folder):
+            worker.say("write 1 8192")
+            ctx.workload("many", threads=FIRST_THREADS, pairs=1)
+            wait_until(lambda: map_grown(tool.process.pid) or tool.code is not None, 30 * SLOW, "a larger map")
+            time.sleep(1)
+            least_ns = 1e9 * (time.monotonic() - start)
+        worker.do("read 1 4096")
+        wait_until(lambda: len(tool.rows()) > 1 or tool.code is not None, 5 * SLOW, "the events")
+        rows = tool.interrupt()
+        check("the map was made larger" in tool.err, "it was not: %s", tool.err)
+        told = [(row["trace"], row["io_op"], row["bytes"], row["syscall"][:6], row["tid"]) for row in rows]
+        check(sorted(told) == [("block", "write", "8192", "", str(worker.pid)), ("syscalls", "", "", "pwrite", str(worker.pid))],
+              "%s", rows)
+        check(all(int(row["duration_ns"]) > least_ns - 200e6 for row in rows), "%s, it took %d at least", rows, least_ns)
 
 
 @case
