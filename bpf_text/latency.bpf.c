@@ -182,7 +182,7 @@ static inline __u32 thread_call(struct thread_state *thread, __u32 *compat)
 		__u64 from = thread->kernel_stack + KERNEL_STACK_REGISTERS;
 
 		bpf_probe_read_kernel(words, sizeof(words), (void *)(from + 8 * THREAD_CALL_FROM));
-		*compat = THREAD_CALL_COMPAT(words);
+		*compat = THREAD_CALL_COMPAT(words) && !THREAD_CALL_EXECUTED(words);
 		return (__u32)THREAD_CALL_NUMBER(words);
 	}
 #endif

@@ -27,6 +27,7 @@
 #define THREAD_STACK_WORD 31 /* the user's sp */
 #define THREAD_CALL_NUMBER(words) ((words)[2])
 #define THREAD_CALL_COMPAT(words) (((words)[0] & 0x10) != 0)
+#define THREAD_CALL_EXECUTED(words) 0
 /* The same for what a walk of the thread's user stack begins with: x19 to x30, sp, pc */
 #define STACK_REGISTER_COUNT 14
 #define STACK_REGISTER_PIECES(READ) READ(0, 19, 14)
@@ -48,6 +49,10 @@
 #else
 #define THREAD_CALL_COMPAT(words) (((words)[6] & 0xffff) == 0x23)
 #endif
+/* A program that has not begun: exec took the mark with all other registers. */
+#define THREAD_CALL_EXECUTED(words)                 \
+	(((words)[4] == 59 || (words)[4] == 322) && \
+	 !((words)[0] | (words)[1] | (words)[2] | (words)[3])) /* execve, execveat */
 /* r15 to sp: a return address may be in a register that belongs to nobody (vfork) */
 #define STACK_REGISTER_COUNT 20
 #define STACK_REGISTER_PIECES(READ) READ(0, 0, 20)

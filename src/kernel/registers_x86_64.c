@@ -42,8 +42,8 @@ bool registers_marked(const uint64_t *words)
 }
 
 /* A program that has not begun: exec took the mark with all other registers (ELF_PLAT_INIT,
- * arch/x86/include/asm/elf.h). With these numbers int 0x80 makes oldolduname and timerfd_create,
- * which have arguments. */
+ * arch/x86/include/asm/elf.h), and the segment is the new program's. With these numbers int 0x80
+ * makes oldolduname and timerfd_create, which have arguments. */
 static bool executed(const uint64_t *words)
 {
 	return (words[ORIG_AX] == SYS_execve || words[ORIG_AX] == SYS_execveat) &&
@@ -56,8 +56,9 @@ void registers_decode(const uint64_t *words, bool marked, struct registers_call 
 						  {BX, CX, DX, SI, DI, BP}};
 
 	/* 64-bit code may use int 0x80, too */
-	call->compat = code_is_32_bit(words[CS]) || (marked && (int64_t)words[ORIG_AX] >= 0 &&
-						     words[CX] != words[IP] && !executed(words));
+	call->compat = !executed(words) &&
+		       (code_is_32_bit(words[CS]) ||
+			(marked && (int64_t)words[ORIG_AX] >= 0 && words[CX] != words[IP]));
 	call->nr = call->compat ? (int32_t)words[ORIG_AX] : (int64_t)words[ORIG_AX];
 	for (int i = 0; i < 6; i++)
 		call->arg[i] = call->compat ? (uint32_t)words[order[1][i]] : words[order[0][i]];

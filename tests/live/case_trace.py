@@ -1,6 +1,9 @@
 """--trace: each wait of a thread, against the kernel's accounts and what the workload did."""
 import collections
+import ctypes
+import os
 import re
+import signal
 import subprocess
 import time
 
@@ -104,6 +107,39 @@ def trace_sleeps(ctx):
     check(disk.max_ns <= int(done["disk_ns"]), "%d ns in D, it was in vfork for %s", disk.max_ns, done["disk_ns"])
     calls = {row["syscall"] for row in rows if row["tid"] == str(workload.tid)}
     check(calls <= {"clock_nanosleep", "futex", "vfork", "clone", "wait4", "read", "write"}, "%s", calls)
+
+
+PTRACE_TRACEME, PTRACE_CONT, PTRACE_SETOPTIONS, PTRACE_O_TRACEEXEC = 0, 7, 0x4200, 0x10
+
+
+def exec_stopped(stop_s):
+    """A process that is stopped by its tracer in the midst of its exec; its id."""
+    ptrace = ctypes.CDLL(None, use_errno=True).ptrace
+    ptrace.argtypes = (ctypes.c_long,) * 4
+    child = os.fork()
+    if not child:
+        ptrace(PTRACE_TRACEME, 0, 0, 0)
+        os.kill(os.getpid(), signal.SIGSTOP)
+        os.execv("/bin/true", ["true"])
+    os.waitpid(child, 0)
+    ptrace(PTRACE_SETOPTIONS, child, 0, PTRACE_O_TRACEEXEC)
+    ptrace(PTRACE_CONT, child, 0, 0)
+    _, status = os.waitpid(child, 0)
+    if status >> 8 != signal.SIGTRAP | 4 << 8:  # PTRACE_EVENT_EXEC
+        raise Skip("no process can be traced here: status 0x%x" % status)
+    time.sleep(stop_s)
+    ptrace(PTRACE_CONT, child, 0, 0)
+    os.waitpid(child, 0)
+    return child
+
+
+@case
+def trace_of_exec(ctx):
+    """A sleep in execve, of a thread whose registers the new program has already, is one in execve."""
+    tool = begin(ctx, "-g", "tid", kinds="offcpu")
+    child = exec_stopped(0.2)
+    sleeps = [row for row in tool.interrupt() if row["tid"] == str(child) and int(row["max_ns"]) >= 200e6]
+    check([(row["state"], row["syscall"], row["count"]) for row in sleeps] == [("T", "execve", "1")], "%s", sleeps)
 
 
 @case

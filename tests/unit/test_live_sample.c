@@ -206,6 +206,10 @@ static void registers_are_decoded(void **state)
 	registers_decode(words, true, &call);
 	assert_int_equal(call.nr, 59);
 	assert_false(call.compat);
+	words[13] = 0x23; /* of 32 bits, executed by one of 64 */
+	registers_decode(words, true, &call);
+	assert_false(call.compat);
+	words[13] = 0x33;
 	words[1] = 0x1000; /* bx */
 	registers_decode(words, true, &call);
 	assert_true(call.compat);
