@@ -123,8 +123,10 @@ const struct probe_row probe_rows[] = {
 	{"block_done", TRACE, GROUP_BLOCK_DONE, FACT_TRACEPOINT, "BLOCK_DONE_TRACEPOINT",
 	 "block:block_rq_complete", "tracepoint__block__block_rq_complete"},
 
-	{"block_merge", RAW, GROUP_BLOCK_MERGE, FACT_BLOCK_MERGE, NULL,
+	{"block_merge", RAW, GROUP_BLOCK_MERGE, FACT_BLOCK_MERGE, "BLOCK_MERGE_RAW",
 	 "block_rq_merge", "raw_tracepoint__block_rq_merge"},
+	{"block_merge", KPROBE, GROUP_BLOCK_MERGE, FACT_KPROBE, "BLOCK_MERGE_KPROBE",
+	 "elv_merge_requests", "kprobe__elv_merge_requests"},
 
 	{"syscall_enter", TYPED, GROUP_CALL, FACT_TYPED_TRACEPOINT, "SYSCALL_ENTER_TYPED",
 	 "sys_enter", "raw_tracepoint__sys_enter"},
@@ -165,6 +167,10 @@ int probe_plan_make(unsigned int needs, bool (*has)(void *of, enum fact fact), v
 				"this kernel offers no way to see scheduler switches: neither raw "
 				"tracepoints (4.17), nor tracepoints (is tracefs mounted?), nor "
 				"kprobes; tsnap --check tells more");
+	/* it knows requests by their addresses, the tracepoints by their sectors */
+	if (!made.chosen[GROUP_BLOCK_DONE] ||
+	    made.chosen[GROUP_BLOCK_DONE]->kind == PROBE_TRACEPOINT)
+		made.chosen[GROUP_BLOCK_MERGE] = NULL;
 	*plan = made;
 	return 0;
 }

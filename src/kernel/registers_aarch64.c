@@ -69,4 +69,6 @@ const char registers_text[] = "struct pt_regs { unsigned long regs[31], sp, pc, 
 			      "#undef PT_REGS_PARM1\n"
 			      "#define PT_REGS_PARM1(ctx) ((ctx)->regs[0])\n"
 			      "#undef PT_REGS_PARM2\n"
-			      "#define PT_REGS_PARM2(ctx) ((ctx)->regs[1])\n";
+			      "#define PT_REGS_PARM2(ctx) ((ctx)->regs[1])\n"
+			      "#undef PT_REGS_PARM3\n"
+			      "#define PT_REGS_PARM3(ctx) ((ctx)->regs[2])\n";

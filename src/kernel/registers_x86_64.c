@@ -135,4 +135,6 @@ const char registers_text[] =
 	"#undef PT_REGS_PARM1\n"
 	"#define PT_REGS_PARM1(ctx) ((ctx)->di)\n"
 	"#undef PT_REGS_PARM2\n"
-	"#define PT_REGS_PARM2(ctx) ((ctx)->si)\n";
+	"#define PT_REGS_PARM2(ctx) ((ctx)->si)\n"
+	"#undef PT_REGS_PARM3\n"
+	"#define PT_REGS_PARM3(ctx) ((ctx)->dx)\n";

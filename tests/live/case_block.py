@@ -285,13 +285,12 @@ def file_system(ctx, device):
         subprocess.run(["umount", folder], check=True)
 
 
-@case
-def block_merged(ctx):
+def merged(ctx, fact, without=""):
     """A request that became part of another one is not in flight any more: who has made many and rests has none."""
     if not shutil.which("fio"):
         raise Skip("fio is missing (packaging/install-deps test)")
     checked = [ctx.options.tsnap, "--check"] + shlex.split(ctx.options.tsnap_args)
-    if not re.search("block_rq_merge +yes", subprocess.run(checked, capture_output=True, text=True).stdout):
+    if not re.search(fact + " +yes", subprocess.run(checked, capture_output=True, text=True).stdout):
         raise Skip("this kernel does not tell when requests are merged")
     with Device() as below, file_system(ctx, below) as folder, Device(folder, 8 << 20) as device, contextlib.ExitStack() as end:
         queue = "/sys/block/%s/" % device.name
@@ -299,7 +298,7 @@ def block_merged(ctx):
             if "mq-deadline" not in scheduler.read():
                 raise Skip("no scheduler that merges requests")
             scheduler.write("mq-deadline")
-        tool = ctx.plain("--csv", "-a", "-g", "timestamp,comm,io_dev,io_us", "-c", "fio")
+        tool = ctx.plain("--csv", "-a", "-g", "timestamp,comm,io_dev,io_us", "-c", "fio", *ctx.without(without))
         wait_until(lambda: tool.out or tool.code is not None, START_S, "the heading")
         with frozen(folder):
             many = Process(["fio", "--name=tsnap", "--thread", "--filename=" + device.path, "--direct=1", "--bs=4k", "--size=2M",
@@ -316,6 +315,18 @@ def block_merged(ctx):
         check(any(row["io_dev"] == device.name for row in rows), "no requests")
         last = [row for row in rows if row["timestamp"] == rows[-1]["timestamp"]]
         check(last and not any(row["io_dev"] for row in last), "%s", last)
+
+
+@case
+def block_merged(ctx):
+    """As merged(), by the tracepoint."""
+    merged(ctx, "block_rq_merge")
+
+
+@case
+def block_merged_before(ctx):
+    """As merged(), by a kprobe on what merges them: kernels before 5.9 have no tracepoint."""
+    merged(ctx, "kprobe", "block_rq_merge")
 
 
 @case

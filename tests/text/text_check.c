@@ -93,8 +93,10 @@ static const struct plan_kind plan_kinds[] = {
 	{"raw tracepoints", 1u << PROBE_RAW_TRACEPOINT | 1u << PROBE_LOOK, true, 0},
 	{"raw tracepoints, the first", 1u << PROBE_RAW_TRACEPOINT, false,
 	 1u << GROUP_BLOCK_QUEUE | 1u << GROUP_BLOCK_ISSUE},
+	{"raw tracepoints, before 5.9", 1u << PROBE_RAW_TRACEPOINT | 1u << PROBE_KPROBE, true,
+	 1u << GROUP_BLOCK_QUEUE | 1u << GROUP_BLOCK_ISSUE | 1u << GROUP_BLOCK_MERGE},
 	{"tracepoints", 1u << PROBE_TRACEPOINT | 1u << PROBE_PERF_CLOCK, false, 0},
-	{"kprobes", 1u << PROBE_KPROBE | 1u << PROBE_PERF_CLOCK, false, 0},
+	{"kprobes", 1u << PROBE_KPROBE | 1u << PROBE_PERF_CLOCK, false, ~(1u << GROUP_BLOCK_MERGE)},
 };
 
 #define PLAN_COUNT (sizeof(plan_kinds) / sizeof(plan_kinds[0]))

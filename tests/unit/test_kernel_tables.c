@@ -107,7 +107,7 @@ static void probes_have_fragments(void **state)
 static void plan_takes_the_best(void **state)
 {
 	unsigned int all = ~0u, old = BIT(FACT_TRACEPOINT) | BIT(FACT_KPROBE),
-		     probe = BIT(FACT_KPROBE);
+		     probe = BIT(FACT_KPROBE), raw = old | BIT(FACT_RAW_TRACEPOINT);
 	struct probe_plan plan;
 	struct error e = {0};
 
@@ -120,6 +120,9 @@ static void plan_takes_the_best(void **state)
 	assert_int_equal(plan.chosen[GROUP_SWITCH]->kind, PROBE_TRACEPOINT);
 	assert_int_equal(plan.chosen[GROUP_EXIT]->kind, PROBE_TRACEPOINT);
 	assert_null(plan.chosen[GROUP_CLOCK]);
+	assert_null(plan.chosen[GROUP_BLOCK_MERGE]); /* tracepoints tell no address */
+	assert_int_equal(probe_plan_make(ALL_GROUPS, has_bits, &raw, &plan, &e), 0);
+	assert_int_equal(plan.chosen[GROUP_BLOCK_MERGE]->kind, PROBE_KPROBE);
 	assert_int_equal(probe_plan_make(ALL_GROUPS, has_bits, &probe, &plan, &e), 0);
 	assert_int_equal(plan.chosen[GROUP_SWITCH]->kind, PROBE_KPROBE);
 	assert_string_equal(plan.chosen[GROUP_SWITCH]->event, "finish_task_switch");
