@@ -90,13 +90,24 @@ static inline void thread_ended(struct thread_state *thread, struct task_struct 
 		__sync_fetch_and_add(&totals->unknown, 1);
 }
 
-/* It goes on under another tid, with a record that begins anew. */
-static inline void thread_moved(struct thread_state *thread, struct task_struct *task, __u64 now_ns)
+static inline void thread_counted(struct thread_state *thread, struct task_struct *task,
+				  __u64 now_ns)
 {
 	struct process_totals *totals = thread ? process_totals_of_thread(thread, task) : 0;
 
 	if (totals)
 		totals_add(totals, thread, now_ns);
+}
+
+/* It goes on under the tid of its process' first thread, with a record that begins anew. That one
+ * has become a zombie, but may have yet to be switched a last time. */
+static inline void thread_moved(__u32 old_tid, __u32 tid, struct task_struct *task, __u64 now_ns)
+{
+	struct thread_state *first = thread_find(tid);
+
+	thread_counted(thread_find(old_tid), task, now_ns);
+	if (first && !first->sched.exit_state)
+		thread_counted(first, task, now_ns);
 }
 
 /* Of a new process, or of a thread more. */
@@ -121,7 +132,7 @@ static inline void process_executed(struct task_struct *task)
 		__sync_fetch_and_add(&totals->execs, 1);
 }
 #else
-#define thread_moved(thread, task, now_ns)
+#define thread_moved(old_tid, tid, task, now_ns)
 #define thread_began(process)
 #define process_executed(task)
 #endif

@@ -17,7 +17,7 @@ static inline void thread_executed(__u32 old_tid)
 	if (old_tid != tid) {
 		__u64 now_ns = bpf_ktime_get_ns();
 
-		thread_moved(thread_find(old_tid), task, now_ns);
+		thread_moved(old_tid, tid, task, now_ns);
 		thread_forget(old_tid);
 		thread = thread_make(tid, now_ns);
 		if (!thread)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A zombie was waited for: its record goes. Other threads' records go with their last switch. The
- * tid may be another thread's already: the start time tells, or, where there is no task to read it
- * from, that the record is a zombie's.
+ * tid may be another thread's already: the start time tells, where there is a task to read it from,
+ * and that the record is a zombie's. Who took it over in an exec has the zombie's start time.
  *
  * Knobs: THREAD_EXIT_RAW or THREAD_EXIT_TRACEPOINT.
  */
@@ -13,7 +13,8 @@ RAW_TRACEPOINT_PROBE(sched_process_free)
 	__u32 tid = task_tid(task);
 	struct thread_state *thread = thread_find(tid);
 
-	if (thread && thread->identity.start_boot_ns == task_start_boot_ns(task))
+	if (thread && thread->sched.exit_state &&
+	    thread->identity.start_boot_ns == task_start_boot_ns(task))
 		thread_forget(tid);
 	return 0;
 }

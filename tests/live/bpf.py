@@ -1,4 +1,5 @@
 """BPF programs and maps that are loaded, by bpf(2)."""
+import contextlib
 import ctypes
 import errno
 import os
@@ -71,7 +72,7 @@ def need_list():
 class Pinned:
     """An array map of one value, pinned; as tsnap describes what it shares."""
 
-    CREATE, LOOKUP, UPDATE, PIN, GET = 0, 1, 2, 6, 7
+    CREATE, LOOKUP, UPDATE, PIN, GET, RUN = 0, 1, 2, 6, 7, 10
     ARRAY = 2  # BPF_MAP_TYPE_ARRAY
 
     @staticmethod
@@ -97,6 +98,30 @@ class Pinned:
         finally:
             os.close(fd)
         return value.raw
+
+    @classmethod
+    def value(cls, path, key, size):
+        """That of a key in a map; zeroes: it has none."""
+        name, key, value = ctypes.create_string_buffer(path.encode()), ctypes.create_string_buffer(key), ctypes.create_string_buffer(size)
+        fd = cls.call(cls.GET, cls.address(name))
+        try:
+            with contextlib.suppress(FileNotFoundError):
+                cls.call(cls.LOOKUP, fd, cls.address(key), cls.address(value))
+        finally:
+            os.close(fd)
+        return value.raw
+
+    @classmethod
+    def run(cls, path, *arguments):
+        """Has a program of a raw tracepoint run in this thread."""
+        name, context = ctypes.create_string_buffer(path.encode()), (ctypes.c_uint64 * len(arguments))(*arguments)
+        fd = cls.call(cls.GET, cls.address(name))
+        try:
+            cls.call(cls.RUN, fd, 0, 0, 0, 0, ctypes.sizeof(context), cls.address(context))
+        except OSError as why:
+            raise Skip("this kernel does not run programs when told so: %s" % why) from why
+        finally:
+            os.close(fd)
 
     @classmethod
     def size(cls, path):

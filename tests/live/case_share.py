@@ -3,6 +3,7 @@ import os
 import shlex
 import signal
 import struct
+import threading
 import time
 
 import bpf
@@ -474,3 +475,28 @@ def share_nowhere(ctx):
                        (("--share", "a", "--replay", "-"), "--replay"), (("--attach", "a", "--without", "kprobe"), "--share"),
                        (("--attach", "a", "--max-threads", "100"), "--share")):
         expect_error(bare.plain(*args), 2, word)
+
+
+@case
+def share_exec_by_thread(ctx):
+    """A thread executes a program when its process' first thread, which has ended, has yet to be switched a last time: that one's
+    times are not lost, and are told with those of the dead. The probe is run as it is in the new program, of this process."""
+    share = Share(ctx)
+    share.owner()
+    end = threading.Event()
+    other = threading.Thread(target=end.wait)
+    other.start()
+    key = struct.pack("<16sII", truth.read("/proc/thread-self/comm").strip().encode(), os.geteuid(), 0)
+
+    def dead_ns():
+        return struct.unpack_from("<10Q", bpf.Pinned.value(share.directory + "/map_ts_processes", key, 80))[3]
+    start = time.thread_time_ns()
+    while time.thread_time_ns() - start < 100000000:
+        pass
+    time.sleep(0.01)
+    before = dead_ns()
+    bpf.Pinned.run(share.directory + "/prog_thread_exec", 0, other.native_id, 0)
+    told = dead_ns() - before
+    end.set()
+    other.join()
+    check(told >= 95000000, "%d ns of the dead, of 100 ms", told)
