@@ -149,6 +149,7 @@ static inline struct thread_state *thread_make(__u32 tid, __u64 now_ns)
 	thread->sched.in_ns = now_ns;
 	thread->sched.tid = tid;
 	thread->identity.tid = tid;
+	thread->kernel_stack = 0;
 	thread->call_ns = 0;
 	thread->key = *slot;
 	ORDERED();
