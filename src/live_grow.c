@@ -59,9 +59,12 @@ static void record_move(void *to, const struct thread_state *old)
 	uint32_t key;
 
 	copy.wake.listed_scan = 0; /* scans are counted anew */
-	if (thread_table_add(table, &copy) == -EEXIST &&
-	    !thread_table_key(table, old->sched.tid, &key) && !thread_table_get(table, key, &copy))
-		totals_move(move->live, old, &copy);
+	if (thread_table_add(table, &copy) != -EEXIST ||
+	    thread_table_key(table, old->sched.tid, &key) || thread_table_get(table, key, &copy))
+		return;
+	totals_move(move->live, old, &copy);
+	if (!thread_table_get(&move->live->kernel.table, old->key, &copy))
+		thread_table_put_call(table, key, &copy);
 }
 
 static int growth_make(struct live *live, struct kernel *bigger, struct error *e)

@@ -56,6 +56,19 @@ void thread_table_remove(struct thread_table *table, const struct thread_state *
 	table->store->remove(table, record);
 }
 
+void thread_table_put_call(struct thread_table *table, uint32_t key,
+			   const struct thread_state *from)
+{
+	struct thread_state *to = table->mapped ? &table->mapped[key] : NULL;
+	__u64 none = 0;
+
+	if (!to || !from->call_ns || __atomic_load_n(&to->call_ns, __ATOMIC_RELAXED))
+		return;
+	to->call = from->call;
+	__atomic_compare_exchange_n(&to->call_ns, &none, from->call_ns, false, __ATOMIC_RELEASE,
+				    __ATOMIC_RELAXED);
+}
+
 void thread_table_meet(struct thread_table *table, struct thread_state *record)
 {
 	uint32_t key = record->key;

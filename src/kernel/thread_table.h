@@ -92,6 +92,10 @@ int thread_table_key(struct thread_table *table, uint32_t tid, uint32_t *key);
  * full. */
 int thread_table_add(struct thread_table *table, struct thread_state *record);
 void thread_table_remove(struct thread_table *table, const struct thread_state *record);
+/* Where the array is mapped: the thread with that record is in the call that another record of it
+ * tells of, unless it has begun one since. */
+void thread_table_put_call(struct thread_table *table, uint32_t key,
+			   const struct thread_state *from);
 
 /* For the stores: whether the visitor passes a record by; and to hand it a whole one: what was
  * written while it was copied is read again. */

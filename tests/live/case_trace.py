@@ -9,6 +9,7 @@ import time
 
 import truth
 from case_cost import costs_of
+from case_exec import map_grown
 from case_totals import FIRST_THREADS
 from harness import SLOW, START_S, STOP_S, Skip, case, check, wait_until
 
@@ -264,6 +265,46 @@ def events_over_growth(ctx):
         twice, never = [pid for pid in pids if told[pid] > 1], [pid for pid in pids if not told[pid]]
         check(not twice, "%s: of %d processes told more than once: %s", trace, len(pids), twice)
         check(trace != "exec" or len(never) <= lost, "%s: of %d processes not told, with %d lost: %s", trace, len(pids), lost, never)
+
+
+@case
+def call_over_growth(ctx):
+    """A call with many waits that goes on while the map is made larger is told at its end, with all of its time."""
+    growth_needed()
+    tool = ctx.plain("--csv", "--trace", "syscalls", "--slower", 1500, "-c", "wait_often")
+    wait_until(lambda: tool.out or tool.code is not None, START_S, "the heading")
+    # behind these in the map, it waits often until its record is moved
+    ctx.workload("many", threads=FIRST_THREADS * 7 // 8 - len(truth.threads()) - 300, pairs=1)
+    left = 1 << 26
+    end, out = os.pipe()
+    start = time.monotonic()
+    child = os.fork()
+    if not child:
+        with open("/proc/self/comm", "w") as comm:
+            comm.write("wait_often")
+        os.write(out, bytes(left))
+        signal.pause()
+    try:
+        ctx.workload("many", threads=900, pairs=1)
+        until = start + 30 * SLOW
+        while time.monotonic() < until:
+            left -= len(os.read(end, 4096))
+            time.sleep(0.0005)
+            if map_grown(tool.process.pid):
+                until = min(until, time.monotonic() + 1)
+        least_ns = 1e9 * (time.monotonic() - start)
+        while left:
+            left -= len(os.read(end, 65536))
+        time.sleep(0.3 * SLOW)
+        rows = tool.interrupt()
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        os.close(end)
+        os.close(out)
+    check("the map was made larger" in tool.err, "it was not: %s", tool.err)
+    check([row["syscall"] for row in rows] == ["write"] and int(rows[0]["duration_ns"]) >= 0.9 * least_ns, "%s, it took %d ns at least",
+          rows, least_ns)
 
 
 @case
