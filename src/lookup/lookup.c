@@ -25,7 +25,7 @@
 #define SWEEP_IDLE_NS (5 * 1000000000ll)
 #define SWEEP_USERS_IDLE_NS (600 * 1000000000ll)
 
-/* A thread that does not run is asked for its own cgroup that seldom while its process stays. */
+/* A sleeper is asked for its own cgroup that seldom while its leader is in the same. */
 #define CGROUP_OWN_NS (10 * LOOKUP_STILL_NS)
 
 #define NEEDS_OF_PROCESS (NEED_PPID | NEED_CMDLINE | NEED_EXE)
@@ -156,6 +156,12 @@ static bool thread_ran(const struct thread *thread, const struct sample *sample,
 	       hint->sequence != thread->sequence;
 }
 
+/* To twice that, so that thousands of sleepers seen in one scan don't all come due in one. */
+static int64_t spread_ns(int64_t tid, int64_t ns)
+{
+	return ns + (int64_t)(hash_u64((uint64_t)tid) % (uint64_t)ns);
+}
+
 /* True if the facts can have changed unseen. */
 static bool thread_is_stale(const struct thread *thread, const struct sample *sample,
 			    const struct lookup_hint *hint, int64_t now_ns)
@@ -166,8 +172,7 @@ static bool thread_is_stale(const struct thread *thread, const struct sample *sa
 		return true;
 	if (thread_ran(thread, sample, hint))
 		return age_ns >= LOOKUP_RAN_NS;
-	/* spread, so that thousands of sleepers seen in one scan don't all come due in one */
-	return age_ns >= LOOKUP_STILL_NS + (int64_t)(hash_u64(sample->tid) % LOOKUP_STILL_NS);
+	return age_ns >= LOOKUP_STILL_NS && age_ns >= spread_ns(sample->tid, LOOKUP_STILL_NS);
 }
 
 /* The thread's entry, whose facts are those of this thread and not stale (but may not be known). */
@@ -220,10 +225,10 @@ static void thread_read_cgroup(struct lookup *lookup, struct thread *thread,
 	struct process_facts facts;
 
 	if (sample->tid != sample->pid && thread->cgroup_ns &&
-	    now_ns - thread->cgroup_ns < CGROUP_OWN_NS) {
+	    now_ns - thread->cgroup_ns < spread_ns(sample->tid, CGROUP_OWN_NS)) {
 		process_fill(&lookup->processes, lookup->root, sample, NEED_CGROUP, false, now_ns,
 			     &facts);
-		if (facts.cgroup_since_ns <= thread->cgroup_ns)
+		if (facts.cgroup == thread->cgroup)
 			return;
 	}
 	thread->cgroup = cgroup_read(lookup->root, sample->pid, sample->tid);

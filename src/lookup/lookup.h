@@ -40,7 +40,7 @@ void lookup_set_daemon_ports(struct lookup *lookup, int64_t ports);
  * What was read serves the same tid and start_ns, never past a change of comm, for LOOKUP_RAN_NS if
  * the thread ran since then. If it did not, it cannot have called exec or setuid, only others can
  * move it to a cgroup or take its parent: then for LOOKUP_STILL_NS to twice that, its uid until it
- * runs, and its cgroup, while the leader of its process stays in its own, for ten times that. What
+ * runs, and its cgroup, while the leader of its process is in the same, for ten times that. What
  * threads of a process share is read once for all of them, so at worst it is two LOOKUP_RAN_NS old.
  * A waker is known by its tid alone: its name can be as old as that. */
 void lookup_fill(struct lookup *lookup, struct sample *sample, const struct lookup_hint *hint,

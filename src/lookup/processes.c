@@ -19,7 +19,6 @@ struct process {
 	int64_t read_ns, read_boot_ns; /* before the first read of the facts */
 	uint64_t known;
 	struct process_facts facts;
-	const char *cgroup; /* of its leader */
 };
 
 void processes_init(struct cache *processes)
@@ -80,11 +79,7 @@ static void process_read(struct process *process, const char *root, const struct
 		process->known |= facts->exe ? NEED_EXE : 0;
 	}
 	if (missing & NEED_CGROUP) {
-		const char *cgroup = cgroup_read(root, sample->pid, sample->pid);
-
-		if (!cgroup || cgroup != process->cgroup)
-			facts->cgroup_since_ns = process->read_ns;
-		process->cgroup = cgroup;
+		facts->cgroup = cgroup_read(root, sample->pid, sample->pid);
 		process->known |= NEED_CGROUP;
 	}
 }
@@ -111,5 +106,5 @@ void process_fill(struct cache *processes, const char *root, const struct sample
 	if (needs & NEED_EXE)
 		facts->exe = kept->exe;
 	if (needs & NEED_CGROUP)
-		facts->cgroup_since_ns = kept->cgroup_since_ns;
+		facts->cgroup = kept->cgroup;
 }

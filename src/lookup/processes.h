@@ -14,7 +14,7 @@ struct sample;
 struct process_facts {
 	int64_t ppid;		   /* ABSENT: not known */
 	const char *cmdline, *exe; /* NULL: there is none */
-	int64_t cgroup_since_ns;   /* the leader has been in its cgroup for as long as is known */
+	const char *cgroup;	   /* of the leader */
 };
 
 void processes_init(struct cache *processes);

@@ -271,8 +271,8 @@ static void sleeper_stays_with_its_leader(void **state)
 	scene->asked.tid = 8;
 	fake_proc_put(&scene->proc, 7, 7, "cgroup", "0::/a\n");
 	fake_proc_put(&scene->proc, 7, 8, "cgroup", "0::/a\n");
-	for (int i = 0; i < 2; i++, now_ns += 2 * LOOKUP_STILL_NS)
-		assert_string_equal(fill(scene, NEED_CGROUP, now_ns).cgroup, "/a");
+	assert_string_equal(fill(scene, NEED_CGROUP, now_ns).cgroup, "/a");
+	now_ns += 2 * LOOKUP_STILL_NS;
 	/* moved alone, which is seen late; the whole process, which is seen */
 	fake_proc_put(&scene->proc, 7, 8, "cgroup", "0::/b\n");
 	assert_string_equal(fill(scene, NEED_CGROUP, now_ns).cgroup, "/a");
@@ -280,7 +280,7 @@ static void sleeper_stays_with_its_leader(void **state)
 	now_ns += 2 * LOOKUP_STILL_NS;
 	assert_string_equal(fill(scene, NEED_CGROUP, now_ns).cgroup, "/b");
 	fake_proc_put(&scene->proc, 7, 8, "cgroup", "0::/c\n");
-	now_ns += 10 * LOOKUP_STILL_NS;
+	now_ns += 20 * LOOKUP_STILL_NS;
 	assert_string_equal(fill(scene, NEED_CGROUP, now_ns).cgroup, "/c");
 	/* one that ran is asked itself */
 	fake_proc_put(&scene->proc, 7, 8, "cgroup", "0::/d\n");
