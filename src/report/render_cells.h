@@ -14,30 +14,44 @@
 typedef void cell_writer(struct text *out, const struct column *column, union value value,
 			 bool first, struct text *room);
 
+/* Adds so many cells of the row above again. starts: of these, and where the last one ends; those
+ * of the copies take their place, but for the end. */
+static inline void cells_repeat(struct text *out, size_t *starts, size_t count)
+{
+	size_t length = starts[count] - starts[0], by = out->length - starts[0];
+	char *at = text_room(out, length);
+
+	memcpy(at, out->bytes + starts[0], length);
+	text_end(out, at + length);
+	for (size_t i = 0; i < count; i++)
+		starts[i] += by;
+}
+
 /* Adds a row for each of the grid's, and row_end after each. Many cells say what those above say,
- * as the time always does: their bytes are copied, which no formatting beats. */
+ * as the time always does: the bytes of neighbours are copied at once, which no formatting beats.
+ */
 static inline void cells_add(struct text *out, const struct grid *grid, cell_writer *add,
 			     const char *row_end)
 {
-	size_t starts[COLUMN_LIST_MAX], lengths[COLUMN_LIST_MAX];
+	size_t count = grid->list->count, starts[COLUMN_LIST_MAX + 1];
 	const union value *above = NULL;
 	struct text room = {0};
 
 	for (size_t row = 0; row < grid->row_count; row++) {
 		const union value *values = grid_row(grid, row);
 
-		for (size_t i = 0; i < grid->list->count; i++) {
-			if (above && above[i].number == values[i].number) {
-				char *at = text_room(out, lengths[i]);
-
-				memcpy(at, out->bytes + starts[i], lengths[i]);
-				text_end(out, at + lengths[i]);
+		for (size_t i = 0, from; i < count;) {
+			for (from = i; above && i < count && above[i].number == values[i].number;)
+				i++;
+			if (i > from) {
+				cells_repeat(out, &starts[from], i - from);
 				continue;
 			}
 			starts[i] = out->length;
 			add(out, grid->list->items[i], values[i], i == 0, &room);
-			lengths[i] = out->length - starts[i];
+			i++;
 		}
+		starts[count] = out->length;
 		text_add_string(out, row_end);
 		above = values;
 	}
