@@ -24,6 +24,7 @@
 #define THREADS_MAX 131072
 #define SWEEP_IDLE_NS (5 * 1000000000ll)
 #define SWEEP_USERS_IDLE_NS (600 * 1000000000ll)
+#define NEIGHBOURS 64 /* threads by their ids */
 
 /* A sleeper is asked for its own cgroup that seldom while its leader is in the same. */
 #define CGROUP_OWN_NS (10 * LOOKUP_STILL_NS)
@@ -157,9 +158,9 @@ static bool thread_ran(const struct thread *thread, const struct sample *sample,
 }
 
 /* To twice that, so that thousands of sleepers seen in one scan don't all come due in one. */
-static int64_t spread_ns(int64_t tid, int64_t ns)
+static int64_t spread_ns(uint64_t number, int64_t ns)
 {
-	return ns + (int64_t)(hash_u64((uint64_t)tid) % (uint64_t)ns);
+	return ns + (int64_t)(hash_u64(number) % (uint64_t)ns);
 }
 
 /* True if the facts can have changed unseen. */
@@ -172,7 +173,9 @@ static bool thread_is_stale(const struct thread *thread, const struct sample *sa
 		return true;
 	if (thread_ran(thread, sample, hint))
 		return age_ns >= LOOKUP_RAN_NS;
-	return age_ns >= LOOKUP_STILL_NS && age_ns >= spread_ns(sample->tid, LOOKUP_STILL_NS);
+	/* neighbours are mostly of one process, whose facts are then read once for them all */
+	return age_ns >= LOOKUP_STILL_NS &&
+	       age_ns >= spread_ns((uint64_t)sample->tid / NEIGHBOURS, LOOKUP_STILL_NS);
 }
 
 /* The thread's entry, whose facts are those of this thread and not stale (but may not be known). */
@@ -225,7 +228,7 @@ static void thread_read_cgroup(struct lookup *lookup, struct thread *thread,
 	struct process_facts facts;
 
 	if (sample->tid != sample->pid && thread->cgroup_ns &&
-	    now_ns - thread->cgroup_ns < spread_ns(sample->tid, CGROUP_OWN_NS)) {
+	    now_ns - thread->cgroup_ns < spread_ns((uint64_t)sample->tid, CGROUP_OWN_NS)) {
 		process_fill(&lookup->processes, lookup->root, sample, NEED_CGROUP, false, now_ns,
 			     &facts);
 		if (facts.cgroup == thread->cgroup)
