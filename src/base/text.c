@@ -53,22 +53,52 @@ static const char digit_pairs[] =
 	"40414243444546474849505152535455565758596061626364656667686970717273747576777879"
 	"8081828384858687888990919293949596979899";
 
+/* How many digits it has. */
+static size_t number_length(uint64_t number)
+{
+	static const uint64_t tens[NUMBER_LENGTH] = {
+		0,
+		10ull,
+		100ull,
+		1000ull,
+		10000ull,
+		100000ull,
+		1000000ull,
+		10000000ull,
+		100000000ull,
+		1000000000ull,
+		10000000000ull,
+		100000000000ull,
+		1000000000000ull,
+		10000000000000ull,
+		100000000000000ull,
+		1000000000000000ull,
+		10000000000000000ull,
+		100000000000000000ull,
+		1000000000000000000ull,
+		10000000000000000000ull,
+	};
+	/* log10(2) is 1233 / 4096 */
+	size_t less = (size_t)(64 - __builtin_clzll(number | 1)) * 1233 >> 12;
+
+	return less + (number >= tens[less]);
+}
+
 void text_add_number(struct text *text, int64_t number)
 {
 	uint64_t rest = number < 0 ? -(uint64_t)number : (uint64_t)number;
-	char digits[2 * NUMBER_LENGTH], *end = digits + NUMBER_LENGTH, *from = end, *at;
+	char *at = text_room(text, NUMBER_LENGTH), *end;
 
-	for (; rest >= 100; rest /= 100)
-		memcpy(from -= 2, &digit_pairs[rest % 100 * 2], 2);
-	*--from = (char)('0' + rest % 10);
-	if (rest >= 10)
-		*--from = (char)('0' + rest / 10);
 	if (number < 0)
-		*--from = '-';
-	/* a copy of a fixed size takes no call; what is behind the end is written over */
-	at = text_room(text, NUMBER_LENGTH);
-	memcpy(at, from, NUMBER_LENGTH);
-	text_end(text, at + (end - from));
+		*at++ = '-';
+	end = at += number_length(rest);
+	for (; rest >= 100; rest /= 100)
+		memcpy(at -= 2, &digit_pairs[rest % 100 * 2], 2);
+	if (rest >= 10)
+		memcpy(at - 2, &digit_pairs[rest * 2], 2);
+	else
+		at[-1] = (char)('0' + rest);
+	text_end(text, end);
 }
 
 static const char hex_digits[] = "0123456789abcdef";
