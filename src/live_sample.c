@@ -153,7 +153,7 @@ void record_sample(const struct thread_state *record, const struct live_moment *
 	sample->pid = identity->tgid;
 	sample->start_ns = start_in_ticks(identity->start_boot_ns);
 	sample->kthread = is_kthread(record);
-	sample->comm = name_of(identity->comm, sizeof(identity->comm));
+	sample->comm = name_of_comm(identity->comm);
 	if (identity->known & IDENTITY_FULL)
 		sample->uid = identity->uid;
 	sample->state = doing;

@@ -24,6 +24,13 @@ static size_t bytes_limit = NAMES_LIMIT_BYTES;
 static uint64_t refused;
 static const char full[] = NAMES_FULL;
 
+/* Names of threads by a hash of their bytes: each has one place. */
+#define COMMS_BITS 12
+static struct {
+	uint64_t words[NAMES_COMM_SIZE / 8];
+	const char *name;
+} comms[1 << COMMS_BITS];
+
 static const struct name *name_find(struct name_table *table, const char *text, size_t length,
 				    uint64_t hash)
 {
@@ -84,6 +91,24 @@ const char *name_of(const char *text, size_t length)
 	return name_in(&kept, text, length);
 }
 
+const char *name_of_comm(const char comm[NAMES_COMM_SIZE])
+{
+	uint64_t words[NAMES_COMM_SIZE / 8], hash;
+	const char *name;
+
+	memcpy(words, comm, sizeof(words));
+	hash = ((words[0] ^ words[1] << 1) * 0x9e3779b97f4a7c15ull) >> (64 - COMMS_BITS);
+	if (comms[hash].name && comms[hash].words[0] == words[0] &&
+	    comms[hash].words[1] == words[1])
+		return comms[hash].name;
+	name = name_of(comm, NAMES_COMM_SIZE);
+	if (name != full) {
+		memcpy(comms[hash].words, words, sizeof(words));
+		comms[hash].name = name;
+	}
+	return name;
+}
+
 const char *name_lent(const char *text, size_t length)
 {
 	return name_in(&lent, text, length);
@@ -140,5 +165,6 @@ void names_clear(void)
 {
 	table_clear(&kept);
 	table_clear(&lent);
+	memset(comms, 0, sizeof(comms));
 	refused = 0;
 }

@@ -14,12 +14,15 @@
 #include <stdint.h>
 
 #define NAMES_FULL "[too many names]"
+#define NAMES_COMM_SIZE 16
 #define NAMES_LIMIT_BYTES (64u << 20) /* of those kept, and of those lent */
 
 /* The one copy of text (up to length bytes, or its NUL). Never NULL for non-NULL text. Bytes are
  * kept as they are: the renderers make text printable. */
 const char *name_of(const char *text, size_t length);
 const char *name_of_string(const char *text); /* NULL stays NULL */
+/* The same of a thread's name, as the kernel keeps it: the few that there are are soon found. */
+const char *name_of_comm(const char comm[NAMES_COMM_SIZE]);
 
 /* The same, until names_lent_clear(). Where a string is both, a column's must all be lent: they are
  * told by the address that was there first. */

@@ -192,6 +192,35 @@ static void names_are_one(void **state)
 	names_clear();
 }
 
+/* More than have a place of their own, and what a longer name left behind a shorter one. */
+static void names_of_threads(void **state)
+{
+	char comm[NAMES_COMM_SIZE];
+	uint64_t refused;
+
+	(void)state;
+	for (int i = 0; i < 30000; i++) {
+		memset(comm, i % 2 ? 'x' : 0, sizeof(comm));
+		snprintf(comm, sizeof(comm), "worker-%d", i / 2 % 10000);
+		assert_ptr_equal(name_of_comm(comm), name_of_string(comm));
+	}
+	memset(comm, 'a', sizeof(comm));
+	assert_string_equal(name_of_comm(comm), "aaaaaaaaaaaaaaaa");
+	names_clear();
+	assert_string_equal(name_of_comm(comm), "aaaaaaaaaaaaaaaa");
+	names_clear();
+	names_set_limit(1);
+	refused = names_refused();
+	for (int i = 1; i < 3; i++) {
+		assert_string_equal(name_of_comm(comm), NAMES_FULL);
+		assert_int_equal(names_refused() - refused, i);
+	}
+	names_clear();
+	names_set_limit(NAMES_LIMIT_BYTES);
+	assert_string_equal(name_of_comm(comm), "aaaaaaaaaaaaaaaa");
+	names_clear();
+}
+
 /* What is kept for ever takes no room from what comes and goes. */
 static void names_lent_have_room(void **state)
 {
@@ -389,6 +418,7 @@ int main(void)
 
 		cmocka_unit_test(id_map_like_a_plain_one),
 		cmocka_unit_test(names_are_one),
+		cmocka_unit_test(names_of_threads),
 
 		cmocka_unit_test(names_are_lent),
 
