@@ -18,6 +18,8 @@
 #define EXIT_ZOMBIE_BIT 0x20u
 #define PF_KTHREAD_BIT 0x200000u
 
+#define TICK_USUAL_NS (NS_PER_SECOND / 100) /* of /proc's times */
+
 static bool is_kthread(const struct thread_state *record)
 {
 	return record->identity.task_flags & PF_KTHREAD_BIT;
@@ -140,6 +142,9 @@ static int64_t start_in_ticks(uint64_t start_ns)
 
 	if (!tick_ns)
 		tick_ns = NS_PER_SECOND / sysconf(_SC_CLK_TCK);
+	/* what it is as good as always: a tenth of a division by what the compiler does not know */
+	if (tick_ns == TICK_USUAL_NS)
+		return (int64_t)start_ns / TICK_USUAL_NS * TICK_USUAL_NS;
 	return (int64_t)start_ns / tick_ns * tick_ns;
 }
 
