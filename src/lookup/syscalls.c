@@ -83,8 +83,11 @@ static struct call call_resolve(enum call_abi abi, int64_t nr)
 	return call;
 }
 
-static struct call call_find(int64_t nr, bool compat)
+/* Valid until the next call. */
+static const struct call *call_find(int64_t nr, bool compat)
 {
+	static const struct call none = {.fd_arg = -1, .path = {-1, -1}};
+	static struct call rare;
 	enum call_abi abi = compat ? ABI_COMPAT : ABI_NATIVE;
 	struct call *call;
 
@@ -93,18 +96,16 @@ static struct call call_find(int64_t nr, bool compat)
 		nr &= ~X32_BIT;
 	}
 	if (nr < 0)
-		return (struct call){.fd_arg = -1, .path = {-1, -1}};
-	if (nr >= CALLS_CACHED)
-		return call_resolve(abi, nr);
-	call = &calls[abi][nr];
-	if (!call->name)
+		return &none;
+	call = nr < CALLS_CACHED ? &calls[abi][nr] : &rare;
+	if (!call->name || call == &rare)
 		*call = call_resolve(abi, nr);
-	return *call;
+	return call;
 }
 
 const char *syscall_name(int64_t nr, bool compat)
 {
-	return call_find(nr, compat).name;
+	return call_find(nr, compat)->name;
 }
 
 int syscall_fd_arg(const char *name)
@@ -117,19 +118,19 @@ int syscall_fd_arg(const char *name)
 
 int syscall_fd(int64_t nr, bool compat, const int64_t *arg)
 {
-	struct call call = call_find(nr, compat);
+	const struct call *call = call_find(nr, compat);
 	int fd;
 
-	if (call.fd_arg < 0 || (call.maps && arg[3] & MAP_ANONYMOUS))
+	if (call->fd_arg < 0 || (call->maps && arg[3] & MAP_ANONYMOUS))
 		return -1;
 	/* the kernel takes an int: the register's upper half is the caller's garbage */
-	fd = (int)(uint32_t)arg[call.fd_arg];
+	fd = (int)(uint32_t)arg[call->fd_arg];
 	return fd < 0 ? -1 : fd;
 }
 
 struct syscall_path syscall_path(int64_t nr, bool compat)
 {
-	return call_find(nr, compat).path;
+	return call_find(nr, compat)->path;
 }
 
 void syscalls_clear(void)
