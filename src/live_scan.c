@@ -146,7 +146,7 @@ static void record_take(struct live *live, const struct thread_state *record)
 	if (!record)
 		return;
 	house_keep_record(live, record);
-	if (!record_settled(record))
+	if (!live->idle_wanted && !record_settled(record)) /* else all are looked at anyway */
 		index_put(&live->awake_next, awake_key(record, record->key), NULL);
 	doing = record_doing(record, &live->moment, &unsure);
 	if (unsure)
@@ -286,8 +286,8 @@ static bool record_passes(void *to, const struct thread_state *record, uint32_t 
 	struct live *live = to;
 	bool wanted =
 		live->translated || record->sched.exit_state ||
-		(live->keep_house && gone_turn(live, record)) ||
-		((live->idle_wanted || !record_settled(record)) && !record_refused(live, record));
+		((live->idle_wanted || !record_settled(record)) && !record_refused(live, record)) ||
+		(live->keep_house && gone_turn(live, record));
 
 	if (wanted && !index_find(&live->awake, awake))
 		return false;
