@@ -50,7 +50,8 @@ bool output_is_ready(int fd, size_t length)
 	struct stat stat;
 	int room, unread;
 
-	if (!fstat(fd, &stat) && S_ISREG(stat.st_mode))
+	if (!fstat(fd, &stat) &&
+	    (S_ISREG(stat.st_mode) || (S_ISCHR(stat.st_mode) && !isatty(fd)))) /* /dev/null */
 		return true;
 	/* a pipe's room is in pages, which what is unread may fill but in part */
 	room = fcntl(fd, F_GETPIPE_SZ);

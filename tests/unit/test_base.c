@@ -354,6 +354,26 @@ static void output_ends_with_a_line(void **state)
 	close(fd);
 }
 
+/* What nobody has to read, unlike a terminal; and as much as a pipe holds. */
+static void output_that_is_ready(void **state)
+{
+	int nothing = open("/dev/null", O_WRONLY), terminal = posix_openpt(O_RDWR | O_NOCTTY);
+	int ends[2];
+
+	(void)state;
+	assert_true(output_is_ready(nothing, 1 << 30));
+	assert_false(output_is_ready(terminal, 1));
+	assert_int_equal(pipe(ends), 0);
+	assert_true(output_is_ready(ends[1], 4096));
+	assert_false(output_is_ready(ends[1], 1 << 30));
+	assert_int_equal(write(ends[1], "x", 1), 1);
+	assert_false(output_is_ready(ends[1], 1));
+	close(ends[0]);
+	close(ends[1]);
+	close(terminal);
+	close(nothing);
+}
+
 /* A reader that is slow, on a pipe that does not wait. */
 static void output_waits(void **state)
 {
@@ -430,6 +450,7 @@ int main(void)
 
 		cmocka_unit_test(output_ends_with_a_line),
 
+		cmocka_unit_test(output_that_is_ready),
 		cmocka_unit_test(output_waits),
 
 		cmocka_unit_test(threads_take_no_signals),
