@@ -89,6 +89,7 @@ static int growth_make(struct live *live, struct kernel *bigger, struct error *e
 	block_reader_carry(&live->block.reader, live->kernel.compiled.maps[KERNEL_MAP_BLOCK],
 			   bigger->compiled.maps[KERNEL_MAP_BLOCK],
 			   fact_has(&live->kernel.facts, FACT_MAP_BATCH));
+	thread_table_forget(&live->kernel.table); /* what was asked of them is no switch's */
 	return thread_table_scan(&live->kernel.table, record_move, &move);
 }
 

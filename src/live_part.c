@@ -202,11 +202,6 @@ void live_part_add(struct live *live, const struct thread_state *record, enum th
 	live->part.count++;
 	lacking = live->needs & NEED_SYSCALL && sample->kthread != 1 &&
 		  registers_lacking(&live->kernel.asker, record);
-	if (lacking) {
-		live->asked[live->asked_count] = *record;
-		record = &live->asked[live->asked_count];
-		lacking = !registers_recall(&live->kernel.asker, &live->asked[live->asked_count]);
-	}
 	if (!lacking) {
 		if (sample_fill(live, record, sample)) {
 			live_stacks_add(live, record, live->part.count - 1);
@@ -216,6 +211,7 @@ void live_part_add(struct live *live, const struct thread_state *record, enum th
 		sample_refuse(live, sample);
 		return;
 	}
+	live->asked[live->asked_count] = *record;
 	live->asked_sample[live->asked_count++] = (uint32_t)live->part.count - 1;
 	if (live->asked_count == ASK_MAX)
 		live_part_ask(live);

@@ -15,13 +15,6 @@
 #define ASKS_BYTES (ASKERS_MAX * sizeof(struct registers_ask))
 #define STACK_ASKS_BYTES (ASKERS_MAX * sizeof(struct stack_ask))
 
-/* What was asked of the thread in a slot, and of which stay off its CPU: who shows all threads asks
- * for those of sleepers at every scan. */
-struct asked_registers {
-	uint64_t stay; /* stay_of(); 0: nothing */
-	__u64 registers[THREAD_REGISTER_COUNT];
-};
-
 _Static_assert(sizeof(struct registers_ask) % 8 == 0, "values of an array are rounded up to 8");
 
 /* Takes a place that is free, or that of a sampler that is gone. */
@@ -86,7 +79,6 @@ void register_asker_done(struct register_asker *asker)
 		munmap(asker->stack_asks, STACK_ASKS_BYTES);
 	if (asker->sampling)
 		munmap(asker->sampling, sizeof(*asker->sampling));
-	free(asker->known);
 	*asker = (struct register_asker){.program = -1, .stack_program = -1};
 }
 
@@ -141,17 +133,15 @@ static void registers_put(struct thread_state *record, const __u64 *registers)
 	record->sched.known |= SCHED_SWITCHED_OUT; /* before anybody looked, may be */
 }
 
-bool registers_recall(const struct register_asker *asker, struct thread_state *record)
+void registers_recall(const struct asked_registers *asked, struct thread_state *record)
 {
-	if (!asker->known || asker->known[record->key].stay != stay_of(record))
-		return false;
-	registers_put(record, asker->known[record->key].registers);
-	return true;
+	if (asked->stay && asked->stay == stay_of(record) && !record->sched.on_cpu)
+		registers_put(record, asked->registers);
 }
 
 /* sequence: the thread's number before its registers were read. */
-static void registers_take(struct register_asker *asker, struct thread_table *table,
-			   struct thread_state *record, uint64_t sequence, const __u64 *registers)
+static void registers_take(struct thread_table *table, struct thread_state *record,
+			   uint64_t sequence, const __u64 *registers)
 {
 	uint64_t out = out_sequence(record);
 	struct thread_state now;
@@ -164,10 +154,10 @@ static void registers_take(struct register_asker *asker, struct thread_table *ta
 	else if (record->sched.on_cpu || sequence != out || now.sched.sequence_done != out)
 		return;
 	registers_put(record, registers);
-	if (!asker->known)
+	if (!table->asked)
 		return;
-	asker->known[record->key].stay = stay_of(record);
-	memcpy(asker->known[record->key].registers, registers, sizeof(record->sched.registers));
+	table->asked[record->key].stay = stay_of(record);
+	memcpy(table->asked[record->key].registers, registers, sizeof(record->sched.registers));
 }
 
 void registers_fill(struct register_asker *asker, struct thread_table *table,
@@ -177,8 +167,8 @@ void registers_fill(struct register_asker *asker, struct thread_table *table,
 
 	if (asker->program < 0)
 		return;
-	if (keep && !asker->known && table->store == &thread_slots)
-		asker->known = memory_get(table->entries_max * sizeof(*asker->known));
+	if (keep && !table->asked && table->store == &thread_slots)
+		table->asked = memory_get(table->entries_max * sizeof(*table->asked));
 	ask = &asker->asks[asker->number];
 	for (uint32_t i = 0; i < count; i++)
 		ask->keys[i] = records[i].key;
@@ -187,8 +177,7 @@ void registers_fill(struct register_asker *asker, struct thread_table *table,
 		return;
 	for (uint32_t i = 0; i < count; i++)
 		if (!registers_there(&records[i]))
-			registers_take(asker, table, &records[i], ask->sequences[i],
-				       ask->registers[i]);
+			registers_take(table, &records[i], ask->sequences[i], ask->registers[i]);
 }
 
 void stack_registers_ask(struct register_asker *asker, const struct thread_state *const *records,

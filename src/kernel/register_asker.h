@@ -17,9 +17,8 @@ struct register_asker {
 	struct registers_ask *asks;
 	int stack_program; /* -1: none */
 	struct stack_ask *stack_asks;
-	struct asked_registers *known; /* by slot, of entries_max; NULL: none, or no slots */
-	uint32_t number;	       /* this sampler's, in asks */
-	int64_t since_ns;	       /* that switches keep registers */
+	uint32_t number;  /* this sampler's, in asks */
+	int64_t since_ns; /* that switches keep registers */
 };
 
 /* program: -1 where switches keep all registers. 0, or -errno where the maps can't be mapped or,
@@ -41,11 +40,11 @@ bool registers_there(const struct thread_state *record);
 /* Whether it has not, and they can be asked for. */
 bool registers_lacking(const struct register_asker *asker, const struct thread_state *record);
 
-/* Fills them in from what was asked for before; false: nobody has, since the thread ran. */
-bool registers_recall(const struct register_asker *asker, struct thread_state *record);
+/* Fills them in where they were asked for before, and the thread has not run since. */
+void registers_recall(const struct asked_registers *asked, struct thread_state *record);
 
 /* Fills those registers into the records, ASK_MAX at most, as far as they are there or the thread
- * has not run since its record was copied. keep: for registers_recall(), where there are slots. */
+ * has not run since its record was copied. keep: in the table, where there are slots. */
 void registers_fill(struct register_asker *asker, struct thread_table *table,
 		    struct thread_state *records, uint32_t count, bool keep);
 

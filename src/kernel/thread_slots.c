@@ -4,6 +4,7 @@
  */
 #include "kernel/thread_table.h"
 #include "kernel/bpf_call.h"
+#include "kernel/register_asker.h"
 
 #include <bcc/libbpf.h>
 #include <errno.h>
@@ -84,6 +85,8 @@ static int slots_get(struct thread_table *table, uint32_t key, struct thread_sta
 	record->sched.sequence_begun =
 		__atomic_load_n(&from->sched.sequence_begun, __ATOMIC_RELAXED);
 	record->key = key;
+	if (table->asked)
+		registers_recall(&table->asked[key], record);
 	return record->sched.tid ? 0 : -ENOENT;
 }
 

@@ -30,6 +30,7 @@ void thread_table_done(struct thread_table *table)
 {
 	if (table->mapped)
 		munmap(table->mapped, (size_t)table->entries_max * sizeof(*table->mapped));
+	thread_table_forget(table);
 	free(table->keys);
 	free(table->records);
 	index_clear(&table->seen);
@@ -107,6 +108,12 @@ int thread_table_scan(struct thread_table *table,
 
 	thread_table_rewind(table);
 	return thread_table_walk(table, &visitor, UINT32_MAX, &end);
+}
+
+void thread_table_forget(struct thread_table *table)
+{
+	free(table->asked);
+	table->asked = NULL;
 }
 
 void thread_table_rewind(struct thread_table *table)

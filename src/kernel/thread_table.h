@@ -21,6 +21,13 @@ struct thread_maps {
 
 struct thread_table;
 
+/* What was asked of the thread in a slot, and of which stay off its CPU: who shows all threads asks
+ * for those of sleepers at every scan. */
+struct asked_registers {
+	uint64_t stay; /* kernel/register_asker.c; 0: nothing */
+	__u64 registers[THREAD_REGISTER_COUNT];
+};
+
 /* A way to keep records. Each returns 0 or -errno. */
 struct thread_store {
 	int (*open)(struct thread_table *table);
@@ -54,9 +61,10 @@ struct thread_table {
 	uint32_t chunk;		     /* records read by one batch call */
 	uint32_t *keys;
 	struct thread_state *records;
-	struct index seen;	   /* tids of this walk, read one by one: it may restart */
-	uint64_t torn_count;	   /* records left out of a scan because they kept changing */
-	uint64_t unfinished_count; /* walks that could not see the whole map */
+	struct asked_registers *asked; /* by slot, of entries_max; NULL: none, or no slots */
+	struct index seen;	       /* tids of this walk, read one by one: it may restart */
+	uint64_t torn_count;	       /* records left out of a scan because they kept changing */
+	uint64_t unfinished_count;     /* walks that could not see the whole map */
 };
 
 extern const struct thread_store thread_hash, thread_slots;
@@ -66,6 +74,9 @@ extern const struct thread_store thread_hash, thread_slots;
 int thread_table_init(struct thread_table *table, const struct thread_maps *maps,
 		      uint32_t entries_max);
 void thread_table_done(struct thread_table *table);
+
+/* From then on records are as the probes have written them, until more is asked. */
+void thread_table_forget(struct thread_table *table);
 
 /* Makes all slots free ones; once, before the probes are attached. 0 or -errno. */
 int thread_table_clear(struct thread_table *table);

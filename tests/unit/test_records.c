@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* the thread state array and the changed rings, as the sampler reads them from shared memory */
 #include "unit.h"
+#include "base/memory.h"
 #include "kernel/bpf_call.h"
 #include "kernel/changed_list.h"
 #include "kernel/register_asker.h"
@@ -285,6 +286,43 @@ static void registers_that_can_be_asked_for(void **state)
 	}
 }
 
+/* What was asked of a sleeper comes with its record until it runs, and not with another's. */
+static void registers_are_recalled(void **state)
+{
+	static const struct {
+		uint64_t start_ns, done;
+		bool on_cpu, there;
+	} rows[] = {
+		{1000, 24, false, true},  {1000, 25, true, false}, {1000, 26, false, false},
+		{2000, 24, false, false}, {0, 0, false, false},
+	};
+	struct asked_registers asked[SLOTS] = {[1] = {.stay = 1024, .registers = {7, 8}}};
+	struct scene scene;
+	struct thread_state record;
+
+	(void)state;
+	scene_fill(&scene);
+	scene.table.asked = asked;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		for (uint32_t slot = 0; slot < 2; slot++) {
+			scene.mapped[slot].identity.start_boot_ns = rows[i].start_ns;
+			scene.mapped[slot].sched.sequence_done = rows[i].done;
+			scene.mapped[slot].sched.on_cpu = rows[i].on_cpu;
+			scene.mapped[slot].sched.known = SCHED_SEEDED;
+			assert_int_equal(thread_table_get(&scene.table, slot, &record), 0);
+			assert_int_equal(registers_there(&record), rows[i].there && slot);
+			if (registers_there(&record))
+				assert_int_equal(record.sched.registers[1], 8);
+		}
+	scene.mapped[1].identity.start_boot_ns = 1000;
+	scene.mapped[1].sched.sequence_done = 24;
+	scene.table.asked = memory_get(sizeof(asked));
+	memcpy(scene.table.asked, asked, sizeof(asked));
+	thread_table_forget(&scene.table);
+	assert_int_equal(thread_table_get(&scene.table, 1, &record), 0);
+	assert_false(registers_there(&record));
+}
+
 static void all_slots_become_free(void **state)
 {
 	int stack = bpf_call_map(BPF_MAP_TYPE_STACK, 0, sizeof(uint32_t), SLOTS);
@@ -320,6 +358,7 @@ int main(void)
 		cmocka_unit_test(ring_that_overflowed_tells),
 		cmocka_unit_test(registers_are_of_the_last_switch_out),
 		cmocka_unit_test(registers_that_can_be_asked_for),
+		cmocka_unit_test(registers_are_recalled),
 		cmocka_unit_test(all_slots_become_free),
 	};
 
