@@ -80,6 +80,15 @@ static void host_make(struct kernel *kernel)
 	};
 }
 
+/* Instead of base/clock.c's (CMakeLists.txt): work that has only so much time must not be more or
+ * less where others have the CPU meanwhile. */
+int64_t __wrap_clock_monotonic_ns(void);
+
+int64_t __wrap_clock_monotonic_ns(void)
+{
+	return FIRST_NS;
+}
+
 static size_t taken;
 
 static int part_take(void *taker, const struct scan *part)
@@ -112,7 +121,7 @@ static struct live *live_make(bool all, struct error *e)
 	live->wanted_cpus = memory_get(1);
 	live->moment.ticks = live->ticks;
 	live->moment.registers_known = true;
-	live->period_ns = NS_PER_SECOND; /* so that all are judged soon, by the real clock */
+	live->period_ns = PERIOD_NS;
 	return live;
 }
 

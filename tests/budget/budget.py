@@ -55,8 +55,7 @@ def counted(build):
     for part, words in (("groups", "a sample grouped"), ("rows", "a sample written as CSV")):
         yield words, of_each(lambda scans, part=part: [path, part, str(scans)], 1, 5, SCAN_SAMPLES)
     path = build + "/tests/bench/scan_path"
-    # in 100 scans all sleepers have been judged, working or idle
-    for part, words, small, large in (("active", "a scan of 20 000 sleeping threads and 50 active", 100, 180),
+    for part, words, small, large in (("active", "a scan of 20 000 sleeping threads and 50 active", 10, 90),
                                       ("all", "the same with -a", 2, 12)):
         yield words, of_each(lambda scans, part=part, path=path: [path, part, str(scans)], small, large, 1)
     for name in ("many", "all_columns"):
