@@ -317,17 +317,19 @@ static bool frame_take(struct walker *walker, enum walk_end *end)
 {
 	struct user_registers *registers = &walker->registers;
 	uint64_t sp = registers->sp;
-	bool first = !walker->walk->count, signal = false;
+	bool first = !walker->walk->count, signal, added;
 	struct code code;
 	int err;
 
-	if (!frame_add(walker, registers->ip - !walker->exact, sp, &code)) {
+	added = frame_add(walker, registers->ip - !walker->exact, sp, &code);
+	signal = added && !row_of(walker, &code) && is_signal_frame(walker, &code);
+	if (signal) {
+		walker->walk->count--;
+		added = frame_add(walker, registers->ip, sp, &code);
+	}
+	if (!added) {
 		*end = registers->ip ? WALK_OUTSIDE : WALK_WHOLE;
 		return false;
-	}
-	if (!row_of(walker, &code) && is_signal_frame(walker, &code)) {
-		walker->walk->count--;
-		signal = frame_add(walker, registers->ip, sp, &code);
 	}
 	err = frame_leave(walker, &code, signal);
 	/* a handler may run on a stack of its own; any other caller's frame lies above */

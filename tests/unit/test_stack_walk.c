@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <elf.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,16 +27,56 @@
 #endif
 
 #define WORDS 8192
+#define PAGE 4096
 
-/* A child with code that is in no file, and a stack that the test writes. */
+/* A child with code that is in no file and code of one without a table, and a stack that the test
+ * writes. */
 struct scene {
 	pid_t child;
 	uint64_t *stack; /* shared with it, at the same address */
 	uint64_t code;
+	char path[32];
+	char *file; /* its first page is code, its second is not */
 	struct module_table modules;
 	struct unwinder unwinder;
 	struct stack_walk walk;
 };
+
+#if defined(__aarch64__)
+#define MACHINE EM_AARCH64
+static const uint8_t signal_return[] = {0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4};
+#else
+#define MACHINE EM_X86_64
+static const uint8_t signal_return[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
+#endif
+#define SIGNAL_RETURN 1024 /* where it is in both pages; the second begins with it, too */
+
+static char *file_map(char path[32])
+{
+	const Elf64_Ehdr header = {
+		.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB},
+		.e_machine = MACHINE,
+		.e_phoff = sizeof(header),
+		.e_phentsize = sizeof(Elf64_Phdr),
+		.e_phnum = 1,
+	};
+	const Elf64_Phdr segment = {.p_type = PT_LOAD, .p_filesz = 2 * PAGE, .p_memsz = 2 * PAGE};
+	char bytes[2 * PAGE], *file;
+	int fd = mkstemp(strcpy(path, "/tmp/test_stack_walk.XXXXXX"));
+
+	memset(bytes, 0x90, sizeof(bytes));
+	memcpy(bytes, &header, sizeof(header));
+	memcpy(bytes + sizeof(header), &segment, sizeof(segment));
+	for (size_t i = 0; i < 3; i++)
+		memcpy(bytes + (size_t[]){SIGNAL_RETURN, PAGE, PAGE + SIGNAL_RETURN}[i],
+		       signal_return, sizeof(signal_return));
+	assert_int_equal(write(fd, bytes, sizeof(bytes)), sizeof(bytes));
+	file = mmap(NULL, sizeof(bytes), PROT_READ, MAP_PRIVATE, fd, 0);
+	assert_true(file != MAP_FAILED);
+	assert_int_equal(mprotect(file, PAGE, PROT_READ | PROT_EXEC), 0);
+	close(fd);
+	return file;
+}
 
 static int scene_open(void **state)
 {
@@ -51,6 +92,7 @@ static int scene_open(void **state)
 	assert_int_equal(mprotect(scene->stack + WORDS, 4096, PROT_NONE), 0);
 	memset(code, 0x90, 4096);
 	scene->code = (uintptr_t)code + 64;
+	scene->file = file_map(scene->path);
 	scene->child = fork();
 	if (!scene->child) {
 		pause();
@@ -79,6 +121,8 @@ static int scene_close(void **state)
 	unwinder_done(&scene->unwinder);
 	module_table_clear(&scene->modules);
 	munmap(scene->stack, WORDS * 8 + 4096);
+	munmap(scene->file, 2 * PAGE);
+	unlink(scene->path);
 	free(scene);
 	return 0;
 }
@@ -157,6 +201,18 @@ static void leads_outside(void **state)
 	walk(scene, 0x10, at(scene, 0), at(scene, 10));
 	assert_int_equal(scene->walk.end, WALK_OUTSIDE);
 	assert_int_equal(scene->walk.count, 0);
+}
+
+/* Where a signal's handler would return to, but behind the end of the code. */
+static void returns_behind_code(void **state)
+{
+	struct scene *scene = *state;
+
+	scene->stack[10] = at(scene, 20);
+	scene->stack[11] = (uintptr_t)scene->file + PAGE;
+	walk(scene, scene->code, at(scene, 0), at(scene, 10));
+	assert_int_equal(scene->walk.end, WALK_OUTSIDE);
+	assert_int_equal(scene->walk.count, 1);
 }
 
 static void stack_is_nowhere(void **state)
@@ -286,9 +342,16 @@ static void maps_are_parsed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		SCENE(frame_pointers), SCENE(cycles_end),	SCENE(deep_ones_are_cut),
-		SCENE(leads_outside),  SCENE(stack_is_nowhere), SCENE(copies),
-		SCENE(chains),	       SCENE(dead_threads),	cmocka_unit_test(maps_are_parsed),
+		SCENE(frame_pointers),
+		SCENE(cycles_end),
+		SCENE(deep_ones_are_cut),
+		SCENE(leads_outside),
+		SCENE(returns_behind_code),
+		SCENE(stack_is_nowhere),
+		SCENE(copies),
+		SCENE(chains),
+		SCENE(dead_threads),
+		cmocka_unit_test(maps_are_parsed),
 	};
 
 	const struct CMUnitTest pure[] = {cmocka_unit_test(maps_are_parsed)};
