@@ -47,12 +47,12 @@ static const struct signal_frame *frame_of(const struct machine *machine)
 	return NULL;
 }
 
-bool signal_frame_is(const struct machine *machine, struct thread_memory *memory, uint64_t address)
+bool signal_frame_is(const struct machine *machine, const struct elf_file *elf, uint64_t offset)
 {
 	const struct signal_frame *frame = frame_of(machine);
 	uint8_t code[CODE_BYTES_MAX];
 
-	return frame && !thread_memory_read_code(memory, address, code, frame->code_bytes) &&
+	return frame && !elf_file_take(elf, offset, code, frame->code_bytes) &&
 	       !memcmp(code, frame->code, frame->code_bytes);
 }
 

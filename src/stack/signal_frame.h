@@ -6,10 +6,12 @@
 #define TSNAP_STACK_SIGNAL_FRAME_H
 
 #include "base/user_registers.h"
+#include "stack/elf_file.h"
 #include "stack/machine.h"
 #include "stack/thread_memory.h"
 
-bool signal_frame_is(const struct machine *machine, struct thread_memory *memory, uint64_t address);
+/* Whether they are at that offset of the file. */
+bool signal_frame_is(const struct machine *machine, const struct elf_file *elf, uint64_t offset);
 /* From there to what was interrupted. 0 or -errno. */
 int signal_frame_step(const struct machine *machine, struct thread_memory *memory,
 		      struct user_registers *registers);

@@ -115,16 +115,14 @@ static bool ends_in_call(const uint8_t bytes[CALL_BYTES_MAX])
 static enum return_kind return_in_file(struct walker *walker, const struct code *code,
 				       uint64_t address)
 {
-	uint64_t from = address - CALL_BYTES_MAX;
+	const struct elf_file *elf = &code->module->elf;
+	uint64_t offset = address - code->mapping->start + code->mapping->offset;
 	uint8_t bytes[CALL_BYTES_MAX];
 
-	if (!elf_file_take(&code->module->elf, from - code->mapping->start + code->mapping->offset,
-			   bytes, sizeof(bytes)) &&
+	if (!elf_file_take(elf, offset - sizeof(bytes), bytes, sizeof(bytes)) &&
 	    ends_in_call(bytes))
 		return RETURN_OF_CALL;
-	return signal_frame_is(walker->machine, &walker->unwinder->memory, address)
-		       ? RETURN_OF_SIGNAL
-		       : RETURN_NONE;
+	return signal_frame_is(walker->machine, elf, offset) ? RETURN_OF_SIGNAL : RETURN_NONE;
 }
 
 /* Files don't change, so that what one tells is kept in its rows. */

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <elf.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,9 +45,13 @@ struct scene {
 
 #if defined(__aarch64__)
 #define MACHINE EM_AARCH64
+#define SIGNAL_SP 70 /* words from the frame on */
+#define SIGNAL_IP 71
 static const uint8_t signal_return[] = {0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4};
 #else
 #define MACHINE EM_X86_64
+#define SIGNAL_SP 20 /* words from the frame on */
+#define SIGNAL_IP 21
 static const uint8_t signal_return[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
 #endif
 #define SIGNAL_RETURN 1024 /* where it is in both pages; the second begins with it, too */
@@ -215,6 +220,40 @@ static void returns_behind_code(void **state)
 	assert_int_equal(scene->walk.count, 1);
 }
 
+static void child_write(const struct scene *scene, const void *to, const void *bytes, size_t count)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", scene->child);
+	fd = open(path, O_WRONLY);
+	assert_int_equal(pwrite(fd, bytes, count, (off_t)(uintptr_t)to), count);
+	close(fd);
+}
+
+/* Where signals' handlers return to the file tells for all processes, whatever the first one that
+ * is walked has made of its copy. */
+static void signals_of_files(void **state)
+{
+	struct scene *scene = *state;
+	char *handler_return = scene->file + SIGNAL_RETURN;
+	const uint8_t other[sizeof(signal_return)] = {0};
+
+	scene->stack[10] = 0;
+	scene->stack[11] = (uintptr_t)handler_return;
+	memset(&scene->stack[12], 0, 100 * 8);
+	scene->stack[12 + SIGNAL_IP] = scene->code + 8;
+	scene->stack[12 + SIGNAL_SP] = at(scene, 200);
+	child_write(scene, handler_return, other, sizeof(other));
+	walk(scene, scene->code, at(scene, 0), at(scene, 10));
+	child_write(scene, handler_return, signal_return, sizeof(signal_return));
+	walk(scene, scene->code, at(scene, 0), at(scene, 10));
+	assert_int_equal(scene->walk.end, WALK_WHOLE);
+	assert_int_equal(scene->walk.count, 3);
+	assert_int_equal(scene->walk.frames[1].address, SIGNAL_RETURN);
+	assert_int_equal(scene->walk.frames[2].address, scene->code + 8);
+}
+
 static void stack_is_nowhere(void **state)
 {
 	static const uint64_t nowhere[] = {0, 8, 0x1000, 1ull << 63, UINT64_MAX, UINT64_MAX - 4096};
@@ -347,6 +386,7 @@ int main(void)
 		SCENE(deep_ones_are_cut),
 		SCENE(leads_outside),
 		SCENE(returns_behind_code),
+		SCENE(signals_of_files),
 		SCENE(stack_is_nowhere),
 		SCENE(copies),
 		SCENE(chains),
