@@ -4,12 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define OBJECT_TYPE 8	   /* ob_type of PyObject, since ever */
-#define NAME_CHARS_MAX 200 /* of a function */
-#define FILE_CHARS_MAX 120 /* the last ones of a path */
+#define OBJECT_TYPE 8 /* ob_type of PyObject, since ever */
 #define STRING_LENGTH_MAX (1u << 24)
 #define LINES_BYTES_MAX 16384
-#define UTF8_BYTES 4
 #define CODE_UNIT_BYTES 2
 
 /* kinds of location entries */
@@ -35,7 +32,6 @@ bool python_code_read(const struct python *python, struct thread_memory *memory,
 		      struct python_code *code)
 {
 	const struct python_layout *layout = &python->layout;
-
 	int32_t line;
 
 	if (!object_is(memory, address, python->code_type) ||
@@ -82,13 +78,14 @@ static uint32_t character_at(const uint8_t *bytes, unsigned int kind, size_t at)
 	return !c || (c >= 0xd800 && c < 0xe000) || c > 0x10ffff ? '?' : c;
 }
 
-/* At most so many characters, the first or the last ones, as UTF-8. text: room for UTF8_BYTES of
- * each, and one. PyASCIIObject and PyCompactUnicodeObject of Include/cpython/unicodeobject.h. */
+/* At most so many characters, the first or the last ones, as UTF-8. text: room for
+ * PYTHON_UTF8_BYTES of each, and one. PyASCIIObject and PyCompactUnicodeObject of
+ * Include/cpython/unicodeobject.h. */
 static bool string_read(const struct python *python, struct thread_memory *memory, uint64_t address,
 			size_t most, bool last, char *text)
 {
 	const struct python_layout *layout = &python->layout;
-	uint8_t bytes[UTF8_BYTES * NAME_CHARS_MAX];
+	uint8_t bytes[PYTHON_UTF8_BYTES * PYTHON_NAME_CHARS_MAX];
 	unsigned int kind;
 	uint64_t length;
 	uint32_t state;
@@ -113,6 +110,13 @@ static bool string_read(const struct python *python, struct thread_memory *memor
 		used += utf8_put(text + used, character_at(bytes, kind, i));
 	text[used] = '\0';
 	return true;
+}
+
+bool python_texts_read(const struct python *python, struct thread_memory *memory,
+		       const struct python_code *code, struct python_texts *texts)
+{
+	return string_read(python, memory, code->name, PYTHON_NAME_CHARS_MAX, false, texts->name) &&
+	       string_read(python, memory, code->file, PYTHON_FILE_CHARS_MAX, true, texts->file);
 }
 
 /* Six bits a byte, lowest first; bit 6: one more comes. *at: behind it then. */
@@ -172,25 +176,18 @@ static int64_t line_read(const struct python *python, struct thread_memory *memo
 	return python_line(table, bytes, code->first_line, unit);
 }
 
-bool python_code_name(const struct python *python, struct thread_memory *memory,
-		      const struct python_code *code, uint64_t instruction,
-		      char name[FUNCTION_NAME_SIZE])
+void python_code_name(const struct python *python, struct thread_memory *memory,
+		      const struct python_code *code, const struct python_texts *texts,
+		      uint64_t instruction, char name[FUNCTION_NAME_SIZE])
 {
-	char function[UTF8_BYTES * NAME_CHARS_MAX + 1], path[UTF8_BYTES * FILE_CHARS_MAX + 1];
-	const char *file;
-	int64_t line;
+	int64_t line = line_read(python, memory, code, instruction);
+	const char *file = strrchr(texts->file, '/');
 
-	if (!string_read(python, memory, code->name, NAME_CHARS_MAX, false, function) ||
-	    !string_read(python, memory, code->file, FILE_CHARS_MAX, true, path))
-		return false;
-	line = line_read(python, memory, code, instruction);
-	file = strrchr(path, '/');
-	file = file ? file + 1 : path;
+	file = file ? file + 1 : texts->file;
 	if (line)
-		snprintf(name, FUNCTION_NAME_SIZE, "%.300s (%.150s:%lld)", function, file,
+		snprintf(name, FUNCTION_NAME_SIZE, "%.300s (%.150s:%lld)", texts->name, file,
 			 (long long)line);
 	else
-		snprintf(name, FUNCTION_NAME_SIZE, "%.300s (%.150s)", function, file);
+		snprintf(name, FUNCTION_NAME_SIZE, "%.300s (%.150s)", texts->name, file);
 	function_name_clean(name);
-	return true;
 }

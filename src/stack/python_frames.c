@@ -76,6 +76,7 @@ void python_frames_clear(struct python_frames *python)
 {
 	cache_done(&python->processes);
 	index_clear(&python->names);
+	index_clear(&python->scan_names);
 }
 
 void python_frames_sweep(struct python_frames *python, int64_t now_ns)
@@ -284,7 +285,33 @@ static void frames_read(struct python_stack *stack, uint64_t state)
 	}
 }
 
-/* Lent; NULL where it can't be read. */
+/* Lent; NULL where it can't be read. key: of where its code is. */
+static const char *name_make(struct python_frames *python, struct python_stack *stack,
+			     const struct python_code *code, uint64_t instruction, uint64_t key)
+{
+	char name[FUNCTION_NAME_SIZE];
+	struct python_texts texts;
+	const char *lent;
+	uint64_t *known;
+
+	if (!python_texts_read(&stack->process->python, stack->memory, code, &texts))
+		return NULL;
+	key = hash_u64(key ^ hash_bytes(texts.name, strlen(texts.name))) ^
+	      hash_bytes(texts.file, strlen(texts.file));
+	known = index_find(&python->names, key);
+	if (known) {
+		memcpy(&lent, known, sizeof(lent));
+		return lent;
+	}
+	python_code_name(&stack->process->python, stack->memory, code, &texts, instruction, name);
+	lent = name_lent_string(name);
+	if (python->names.used == NAMES_KEPT_MAX)
+		index_clear(&python->names);
+	memcpy(index_put(&python->names, key, NULL), &lent, sizeof(lent));
+	return lent;
+}
+
+/* The same. Texts are read once in a scan: what is made later may have their places. */
 static const char *frame_name(struct python_frames *python, struct python_stack *stack,
 			      const struct python_frame *frame)
 {
@@ -294,25 +321,20 @@ static const char *frame_name(struct python_frames *python, struct python_stack 
 	} what = {.instruction = frame->instruction,
 		  .at = frame->code,
 		  .pid = stack->process->entry.key};
-	char name[FUNCTION_NAME_SIZE];
 	const char *lent;
 	uint64_t *known, key;
 
 	if (!python_code_read(&stack->process->python, stack->memory, frame->code, &what.code))
 		return NULL;
 	key = hash_bytes(&what, sizeof(what));
-	known = index_find(&python->names, key);
+	known = index_find(&python->scan_names, key);
 	if (known) {
 		memcpy(&lent, known, sizeof(lent));
 		return lent;
 	}
-	if (!python_code_name(&stack->process->python, stack->memory, &what.code,
-			      frame->instruction, name))
-		return NULL;
-	lent = name_lent_string(name);
-	if (python->names.used == NAMES_KEPT_MAX)
-		index_clear(&python->names);
-	memcpy(index_put(&python->names, key, NULL), &lent, sizeof(lent));
+	lent = name_make(python, stack, &what.code, frame->instruction, key);
+	if (lent)
+		memcpy(index_put(&python->scan_names, key, NULL), &lent, sizeof(lent));
 	return lent;
 }
 
@@ -390,6 +412,9 @@ void python_frames_add(struct python_frames *python, const struct stack_thread *
 	state = state_find(python, stack.process, thread, memory);
 	if (!state)
 		return;
+	if (python->scan_ns != thread->now_ns || python->scan_names.used >= NAMES_KEPT_MAX)
+		index_clear(&python->scan_names);
+	python->scan_ns = thread->now_ns;
 	stack.memory = memory;
 	stack.count = 0;
 	stack.broken = false;

@@ -23,9 +23,12 @@ struct python_frames {
 	const char *proc_root;
 	struct module_table *modules;
 	struct cache processes;
-	struct index names;	/* of code at an instruction: a lent name's address */
-	uint64_t unknown_count; /* stacks of a version that is not known */
-	uint64_t broken_count;	/* stacks of which a part could not be read */
+	/* Of code at an instruction: a lent name's address; by what it is as well, */
+	struct index names;
+	struct index scan_names; /* or by where it is alone, in one scan, */
+	int64_t scan_ns;	 /* that of this moment */
+	uint64_t unknown_count;	 /* stacks of a version that is not known */
+	uint64_t broken_count;	 /* stacks of which a part could not be read */
 };
 
 void python_frames_init(struct python_frames *python, const char *proc_root,

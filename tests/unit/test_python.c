@@ -155,21 +155,72 @@ static void names_are_kept(void **state)
 	python_scene_done(&scene);
 }
 
+/* Makes it the thread's innermost frame. Where that is written. */
+static uint64_t frame_set(uint64_t frame)
+{
+	uint64_t at = scene.state + scene.layout.thread_frame;
+
+	if (scene.layout.has_cframe) {
+		uint64_t cframe = place(&scene, 32);
+
+		put_word(at, cframe);
+		at = cframe + scene.layout.cframe_frame;
+	}
+	put_word(at, frame);
+	return at;
+}
+
+static const char *function_shown(void)
+{
+	scene.thread.now_ns++;
+	walk_make(&scene, 1, WALK_LOST);
+	add(&scene);
+	assert_int_equal(scene.walk.count, 2);
+	for (uint32_t i = 0; i < 2; i++)
+		if (frame_python_name(&scene.walk.frames[i]))
+			return frame_python_name(&scene.walk.frames[i]);
+	return NULL;
+}
+
+/* Code that was made where other was, with texts where those of that were. */
+static void texts_are_looked_at(void **state)
+{
+	uint64_t name, file, code;
+
+	(void)state;
+	for (size_t i = 0; i < VERSION_COUNT; i++) {
+		python_scene_make(&scene, versions[i]);
+		calls_make(&scene);
+		name = text_make(&scene, "<lambda>");
+		file = text_make(&scene, "one");
+		code = code_make(&scene, name, file, 10);
+		frame_set(frame_make(&scene, code, 0));
+		assert_string_equal(function_shown(), "<lambda> (one:11)");
+		put(file + scene.layout.string_bytes, "two", 3);
+		assert_string_equal(function_shown(), "<lambda> (two:11)");
+		put(name + scene.layout.string_bytes, "function", 8);
+		assert_string_equal(function_shown(), "function (two:11)");
+		python_scene_done(&scene);
+	}
+}
+
 static void name_is(uint64_t name, uint64_t file, const char *expected)
 {
 	struct python python = {scene.layout, scene.runtime, scene.code_type, scene.string_type};
 	uint64_t at = code_make(&scene, name, file, 10);
 	char found[FUNCTION_NAME_SIZE] = "";
+	struct python_texts texts;
 	struct python_code code;
 
 	assert_int_equal(thread_memory_begin(&scene.memory, scene.thread.tid, stack_at(&scene, 0)),
 			 0);
 	assert_true(python_code_read(&python, &scene.memory, at, &code));
-	assert_int_equal(
-		python_code_name(&python, &scene.memory, &code, code.bytes + INSTRUCTION, found),
-		expected != NULL);
-	if (expected)
-		assert_string_equal(found, expected);
+	assert_int_equal(python_texts_read(&python, &scene.memory, &code, &texts),
+			 expected != NULL);
+	if (!expected)
+		return;
+	python_code_name(&python, &scene.memory, &code, &texts, code.bytes + INSTRUCTION, found);
+	assert_string_equal(found, expected);
 }
 
 static void names_of_all_kinds(void **state)
@@ -246,16 +297,7 @@ static void lies_end(void **state)
 		calls_make(&scene);
 		frame = frame_make(&scene, function_make(&scene, "self"), 0);
 		put_word(frame + scene.layout.frame_previous, frame);
-		frames_at = scene.state + scene.layout.thread_frame;
-		if (scene.layout.has_cframe) {
-			uint64_t cframe = place(&scene, 32);
-
-			put_word(cframe + scene.layout.cframe_frame, frame);
-			put_word(frames_at, cframe);
-			frames_at = cframe + scene.layout.cframe_frame;
-		} else {
-			put_word(frames_at, frame);
-		}
+		frames_at = frame_set(frame);
 		walk_make(&scene, 5, WALK_WHOLE);
 		add(&scene);
 		assert_int_equal(scene.walk.count, STACK_FRAMES_MAX);
@@ -391,6 +433,7 @@ int main(void)
 		cmocka_unit_test(lost_walks_keep_functions),
 		cmocka_unit_test(deep_recursion_is_cut),
 		cmocka_unit_test(names_are_kept),
+		cmocka_unit_test(texts_are_looked_at),
 		cmocka_unit_test(names_of_all_kinds),
 		cmocka_unit_test(names_that_are_none),
 		cmocka_unit_test(lies_end),
