@@ -28,9 +28,10 @@ struct location {
 /* A place on a way to a return. */
 struct place {
 	uint64_t address;
-	struct location sp;
+	struct location sp, fp;
 	struct location saved[16]; /* where the register's value lies that it had at first, */
 	uint16_t same;		   /* bits of registers: in itself */
+	int64_t pushed[16];	   /* and on this way, below the first stack pointer; 0: nowhere */
 	bool called;
 };
 
@@ -79,10 +80,14 @@ static const uint8_t *code_at(struct follower *follower, uint64_t address, size_
 static void register_load(struct place *place, uint8_t number, struct location from)
 {
 	/* what lies below the stack pointer was not there at first */
-	bool there = from.base != DWARF_RSP || from.offset >= 0;
+	bool pushed = from.base == DWARF_RSP && from.offset < 0;
+	bool same = pushed && from.offset == place->pushed[number];
 
 	place->same &= (uint16_t) ~(1u << number);
-	place->saved[number] = there ? from : (struct location){0};
+	place->same |= (uint16_t)((unsigned int)same << number);
+	place->saved[number] = pushed ? (struct location){0} : from;
+	if (number == RBP)
+		place->fp = (struct location){same ? DWARF_RBP : 0, 0};
 }
 
 static struct location location_at(struct location base, int64_t distance)
@@ -113,12 +118,19 @@ static enum step branch(struct follower *follower, const struct place *place, in
 	return STEP_ON;
 }
 
-/* The stack pointer becomes what the frame pointer is, and some bytes. */
+/* The frame pointer becomes what the stack pointer is, and some bytes. */
+static void frame_begin(struct place *place, int32_t distance)
+{
+	register_load(place, RBP, (struct location){0});
+	place->fp = location_at(place->sp, distance);
+}
+
+/* The other way round. */
 static enum step frame_leave(struct place *place, int32_t distance)
 {
-	if (!(place->same & 1u << RBP))
+	if (!place->fp.base)
 		return STEP_NOWHERE;
-	place->sp = (struct location){DWARF_RBP, distance};
+	place->sp = location_at(place->fp, distance);
 	return STEP_ON;
 }
 
@@ -151,7 +163,9 @@ static bool frame_step(struct place *place, const struct x86_instruction *instru
 	*step = STEP_ON;
 	if (registers && ((opcode == 0x89 && reg == RSP && instruction->rm == RBP) ||
 			  (opcode == 0x8b && reg == RBP && instruction->rm == RSP)))
-		register_load(place, RBP, (struct location){0}); /* another frame begins */
+		frame_begin(place, 0);
+	else if (opcode == 0x8d && reg == RBP && instruction->on_stack)
+		frame_begin(place, distance);
 	else if (opcode == 0x8d && reg == RSP && instruction->on_stack)
 		place->sp.offset += distance;
 	else if (opcode == 0x8d && reg == RSP && at_frame)
@@ -161,12 +175,30 @@ static bool frame_step(struct place *place, const struct x86_instruction *instru
 		*step = frame_leave(place, 0);
 	else if (opcode == 0x8b && reg != RSP && instruction->wide && instruction->on_stack)
 		register_load(place, reg, location_at(place->sp, distance));
-	else if (opcode == 0x8b && reg != RSP && instruction->wide && at_frame &&
-		 place->same & 1u << RBP)
-		register_load(place, reg, (struct location){DWARF_RBP, distance});
+	else if (opcode == 0x8b && reg != RSP && instruction->wide && at_frame && place->fp.base)
+		register_load(place, reg, location_at(place->fp, distance));
 	else
 		return false;
 	return true;
+}
+
+/* number: RSP stands for all that is no register which a function gives back. */
+static void push(struct place *place, uint8_t number)
+{
+	place->sp.offset -= 8;
+	if (place->sp.base != DWARF_RSP)
+		return;
+	for (size_t i = 0; i < 16; i++)
+		if (place->pushed[i] == place->sp.offset)
+			place->pushed[i] = 0;
+	if (place->same & 1u << number)
+		place->pushed[number] = place->sp.offset;
+}
+
+static void pop(struct place *place, uint8_t number)
+{
+	register_load(place, number, place->sp);
+	place->sp.offset += 8;
 }
 
 /* Those with ModRM. */
@@ -188,18 +220,12 @@ static enum step operands_step(struct place *place, const struct x86_instruction
 	if (opcode == 0x8f)
 		place->sp.offset += 8;
 	else if (opcode == 0xff && kind == 6)
-		place->sp.offset -= 8;
+		push(place, RSP);
 	else if (opcode == 0xff && kind == 2)
 		place->called = true;
 	else if (opcode == 0xff && kind > 2)
 		return STEP_NOWHERE; /* a jump to where a register tells */
 	return STEP_ON;
-}
-
-static void pop(struct place *place, uint8_t number)
-{
-	register_load(place, number, place->sp);
-	place->sp.offset += 8;
 }
 
 static enum step plain_step(struct follower *follower, struct place *place,
@@ -212,8 +238,10 @@ static enum step plain_step(struct follower *follower, struct place *place,
 		return operands_step(place, instruction);
 	if ((opcode >= 0x70 && opcode < 0x80) || (opcode >= 0xe0 && opcode < 0xe4))
 		return branch(follower, place, instruction->immediate);
-	if ((opcode >= 0x50 && opcode < 0x58) || opcode == 0x68 || opcode == 0x6a)
-		place->sp.offset -= 8; /* push */
+	if (opcode >= 0x50 && opcode < 0x58)
+		push(place, instruction->low);
+	else if (opcode == 0x68 || opcode == 0x6a)
+		push(place, RSP);
 	else if (opcode >= 0x58 && opcode < 0x60)
 		pop(place, instruction->low);
 	switch (opcode) {
@@ -300,7 +328,12 @@ int x86_return_row(const struct elf_file *elf, uint64_t address, bool exact,
 {
 	struct follower follower = {.elf = elf};
 	struct place place = {
-		.address = address, .sp = {DWARF_RSP, 0}, .same = UINT16_MAX, .called = !exact};
+		.address = address,
+		.sp = {DWARF_RSP, 0},
+		.fp = {DWARF_RBP, 0},
+		.same = UINT16_MAX,
+		.called = !exact,
+	};
 
 	for (int i = 0; i < INSTRUCTIONS_MAX; i++) {
 		enum step step = instruction_step(&follower, &place);

@@ -88,6 +88,45 @@ static void frames_are_taken_back(void **state)
 	assert_int_equal(row.saved[1].offset, -16);
 }
 
+/* From where a function begins, or is about to: what it saves it gives back. */
+static void frames_are_made(void **state)
+{
+	static const struct stack entered = {SP, 0}, pushed = {SP, 8};
+	struct frame_row row;
+
+	(void)state;
+	/* push %rbp; mov %rsp,%rbp; push %rbx; sub $8,%rsp; mov -8(%rbp),%rbx; leave; ret */
+	assert_int_equal(FOLLOW("\x55\x48\x89\xe5\x53\x48\x83\xec\x08\x48\x8b\x5d\xf8\xc9\xc3",
+				true, entered, &row),
+			 0);
+	expect_row(&row, SP, 8);
+	assert_int_equal(row.saved[0].kind, RULE_SAME);
+	assert_int_equal(row.saved[1].kind, RULE_SAME);
+	/* the same behind its first instruction */
+	assert_int_equal(FOLLOW("\x48\x89\xe5\x53\x48\x83\xec\x08\x48\x8b\x5d\xf8\xc9\xc3", true,
+				pushed, &row),
+			 0);
+	expect_row(&row, SP, 16);
+	assert_int_equal(row.saved[0].kind, RULE_SAME);
+	assert_int_equal(row.saved[1].kind, RULE_AT_CFA);
+	assert_int_equal(row.saved[1].offset, -16);
+	/* push %rbp; push %r12; sub $8,%rsp; add $8,%rsp; pop %r12; pop %rbp; ret */
+	assert_int_equal(FOLLOW("\x55\x41\x54\x48\x83\xec\x08\x48\x83\xc4\x08\x41\x5c\x5d\xc3",
+				true, entered, &row),
+			 0);
+	expect_row(&row, SP, 8);
+	assert_int_equal(row.saved[1].kind, RULE_SAME);
+	assert_int_equal(row.saved[2].kind, RULE_SAME);
+	/* push %rbp; lea 8(%rsp),%rbp; lea -8(%rbp),%rsp; pop %rbp; ret */
+	assert_int_equal(
+		FOLLOW("\x55\x48\x8d\x6c\x24\x08\x48\x8d\x65\xf8\x5d\xc3", true, entered, &row), 0);
+	expect_row(&row, SP, 8);
+	assert_int_equal(row.saved[1].kind, RULE_SAME);
+	/* push %rbx; pop %rax; push %rax; pop %rbx; ret */
+	assert_int_equal(FOLLOW("\x53\x58\x50\x5b\xc3", true, entered, &row), 0);
+	assert_int_equal(row.saved[0].kind, RULE_UNDEFINED);
+}
+
 static void ways_are_tried(void **state)
 {
 	struct frame_row row;
@@ -153,6 +192,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(frames_are_taken_back),
+		cmocka_unit_test(frames_are_made),
 		cmocka_unit_test(ways_are_tried),
 		cmocka_unit_test(what_is_not_known_is_not_told),
 		cmocka_unit_test(anything_ends),
