@@ -141,7 +141,7 @@ static char form_of(const struct x86_instruction *instruction)
 static size_t immediate_bytes(const struct reader *reader, char form,
 			      const struct x86_instruction *instruction)
 {
-	size_t whole = reader->short_operand ? 2 : 4;
+	size_t whole = reader->short_operand && !instruction->wide ? 2 : 4;
 	bool call =
 		!instruction->map && (instruction->opcode == 0xe8 || instruction->opcode == 0xe9);
 

@@ -242,10 +242,13 @@ static enum step plain_step(struct follower *follower, struct place *place,
 		push(place, instruction->low);
 	else if (opcode == 0x68 || opcode == 0x6a)
 		push(place, RSP);
+	else if (opcode >= 0x58 && opcode < 0x60 && instruction->low == RSP)
+		return STEP_NOWHERE;
 	else if (opcode >= 0x58 && opcode < 0x60)
 		pop(place, instruction->low);
 	switch (opcode) {
-	case 0xc2:
+	case 0xc2: /* it takes arguments from the stack, as no calling convention here has it */
+		return instruction->immediate ? STEP_NOWHERE : STEP_RETURN;
 	case 0xc3:
 		return STEP_RETURN;
 	case 0xc9: /* leave */

@@ -79,6 +79,10 @@ static void frames_are_taken_back(void **state)
 			 0);
 	expect_row(&row, SP, 0x20);
 	assert_int_equal(row.saved[5].offset, 0x10 - 0x20);
+	/* add $16,%rsp, with an operand size that REX.W makes void; ret */
+	assert_int_equal(FOLLOW("\x66\x48\x81\xc4\x10\x00\x00\x00\xc3", true,
+				((struct stack){SP, 0x10}), &row),
+			 0);
 	/* push $5; pop %rax; mov 8(%rsp),%rbx; leave; ret */
 	assert_int_equal(FOLLOW("\x6a\x05\x58\x48\x8b\x5c\x24\x08\xc9\xc3", false,
 				((struct stack){FP, 8}), &row),
@@ -150,12 +154,14 @@ static void what_is_not_known_is_not_told(void **state)
 	struct frame_row row;
 
 	(void)state;
-	/* jmp *%rax; and $-16,%rsp; sub %rax,%rsp; mov %rdi,%rsp; enter; a circle */
+	/* jmp *%rax; and $-16,%rsp; sub %rax,%rsp; mov %rdi,%rsp; enter; a circle; pop %rsp; ret $8
+	 */
 	static const struct {
 		const char *code;
 		size_t bytes;
 	} codes[] = {{"\xff\xe0\xc3", 3},     {"\x48\x83\xe4\xf0\xc3", 5}, {"\x48\x29\xc4\xc3", 4},
-		     {"\x48\x89\xfc\xc3", 4}, {"\xc8\x00\x00\x00\xc3", 5}, {"\xeb\xfe\xc3", 3}};
+		     {"\x48\x89\xfc\xc3", 4}, {"\xc8\x00\x00\x00\xc3", 5}, {"\xeb\xfe\xc3", 3},
+		     {"\x5c\xc3", 2},	      {"\xc2\x08\x00", 3}};
 
 	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
 		assert_int_equal(
