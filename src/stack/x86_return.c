@@ -19,6 +19,9 @@ static const uint8_t kept[] = {3, RBP, 12, 13, 14, 15};
 
 #define KEPT_COUNT (sizeof(kept) / sizeof(kept[0]))
 
+#define REGISTERS 16
+#define IN_PLACE UINT8_MAX /* a location's base: the register has the value itself */
+
 /* So far from what the register was where the way begins. */
 struct location {
 	uint8_t base; /* DWARF's number; 0: it is not known */
@@ -29,9 +32,11 @@ struct location {
 struct place {
 	uint64_t address;
 	struct location sp, fp;
-	struct location saved[16]; /* where the register's value lies that it had at first, */
-	uint16_t same;		   /* bits of registers: in itself */
-	int64_t pushed[16];	   /* and on this way, below the first stack pointer; 0: nowhere */
+	struct location written;	  /* up to there this way may have written to the stack */
+	struct location saved[REGISTERS]; /* where the value lies that the register gives back, */
+	struct location
+		pushed_at[REGISTERS];	   /* and this way put the register, when its value lay */
+	struct location pushed[REGISTERS]; /* there */
 	bool called;
 };
 
@@ -77,23 +82,36 @@ static const uint8_t *code_at(struct follower *follower, uint64_t address, size_
 	return follower->window;
 }
 
+static bool is_same(struct location one, struct location other)
+{
+	return one.base == other.base && one.offset == other.offset;
+}
+
 static void register_load(struct place *place, uint8_t number, struct location from)
 {
-	/* what lies below the stack pointer was not there at first */
-	bool pushed = from.base == DWARF_RSP && from.offset < 0;
-	bool same = pushed && from.offset == place->pushed[number];
+	struct location value = from;
 
-	place->same &= (uint16_t) ~(1u << number);
-	place->same |= (uint16_t)((unsigned int)same << number);
-	place->saved[number] = pushed ? (struct location){0} : from;
+	if (from.base && is_same(from, place->pushed_at[number]))
+		value = place->pushed[number];
+	else if (from.base == place->written.base && from.offset < place->written.offset)
+		value = (struct location){0}; /* what was there at first is not any more */
+	place->saved[number] = value;
 	if (number == RBP)
-		place->fp = (struct location){same ? DWARF_RBP : 0, 0};
+		place->fp = (struct location){value.base == IN_PLACE ? DWARF_RBP : 0, 0};
 }
 
 static struct location location_at(struct location base, int64_t distance)
 {
 	base.offset += distance;
 	return base;
+}
+
+static void sp_move(struct place *place, int64_t distance)
+{
+	if (distance < 0 &&
+	    (place->sp.base != place->written.base || place->sp.offset > place->written.offset))
+		place->written = place->sp;
+	place->sp.offset += distance;
 }
 
 static enum step jump_to(struct follower *follower, struct place *place, uint64_t target)
@@ -167,7 +185,7 @@ static bool frame_step(struct place *place, const struct x86_instruction *instru
 	else if (opcode == 0x8d && reg == RBP && instruction->on_stack)
 		frame_begin(place, distance);
 	else if (opcode == 0x8d && reg == RSP && instruction->on_stack)
-		place->sp.offset += distance;
+		sp_move(place, distance);
 	else if (opcode == 0x8d && reg == RSP && at_frame)
 		*step = frame_leave(place, distance);
 	else if ((opcode == 0x89 && registers && reg == RBP && instruction->rm == RSP) ||
@@ -185,20 +203,18 @@ static bool frame_step(struct place *place, const struct x86_instruction *instru
 /* number: RSP stands for all that is no register which a function gives back. */
 static void push(struct place *place, uint8_t number)
 {
-	place->sp.offset -= 8;
-	if (place->sp.base != DWARF_RSP)
-		return;
-	for (size_t i = 0; i < 16; i++)
-		if (place->pushed[i] == place->sp.offset)
-			place->pushed[i] = 0;
-	if (place->same & 1u << number)
-		place->pushed[number] = place->sp.offset;
+	sp_move(place, -8);
+	for (size_t i = 0; i < REGISTERS; i++)
+		if (is_same(place->pushed_at[i], place->sp))
+			place->pushed_at[i].base = 0;
+	place->pushed_at[number] = place->sp;
+	place->pushed[number] = place->saved[number];
 }
 
 static void pop(struct place *place, uint8_t number)
 {
 	register_load(place, number, place->sp);
-	place->sp.offset += 8;
+	sp_move(place, 8);
 }
 
 /* Those with ModRM. */
@@ -209,8 +225,7 @@ static enum step operands_step(struct place *place, const struct x86_instruction
 
 	if ((opcode == 0x81 || opcode == 0x83) && instruction->mode == 3 &&
 	    instruction->rm == RSP && (kind == 0 || kind == 5)) {
-		place->sp.offset +=
-			kind ? -(int64_t)instruction->immediate : (int64_t)instruction->immediate;
+		sp_move(place, kind ? -(int64_t)instruction->immediate : instruction->immediate);
 		return STEP_ON;
 	}
 	if (frame_step(place, instruction, &step))
@@ -218,7 +233,7 @@ static enum step operands_step(struct place *place, const struct x86_instruction
 	if (sets_sp(instruction))
 		return STEP_NOWHERE;
 	if (opcode == 0x8f)
-		place->sp.offset += 8;
+		sp_move(place, 8);
 	else if (opcode == 0xff && kind == 6)
 		push(place, RSP);
 	else if (opcode == 0xff && kind == 2)
@@ -295,7 +310,7 @@ static struct frame_rule rule_of(const struct place *place, uint8_t number)
 {
 	const struct location *saved = &place->saved[number];
 
-	if (place->same & 1u << number)
+	if (saved->base == IN_PLACE)
 		return (struct frame_rule){.kind = RULE_SAME};
 	/* saved near one register and found by the other: compilers make no such code */
 	if (saved->base != place->sp.base)
@@ -334,9 +349,12 @@ int x86_return_row(const struct elf_file *elf, uint64_t address, bool exact,
 		.address = address,
 		.sp = {DWARF_RSP, 0},
 		.fp = {DWARF_RBP, 0},
-		.same = UINT16_MAX,
+		.written = {DWARF_RSP, 0},
 		.called = !exact,
 	};
+
+	for (size_t i = 0; i < REGISTERS; i++)
+		place.saved[i].base = IN_PLACE;
 
 	for (int i = 0; i < INSTRUCTIONS_MAX; i++) {
 		enum step step = instruction_step(&follower, &place);

@@ -126,6 +126,24 @@ static void frames_are_made(void **state)
 		FOLLOW("\x55\x48\x8d\x6c\x24\x08\x48\x8d\x65\xf8\x5d\xc3", true, entered, &row), 0);
 	expect_row(&row, SP, 8);
 	assert_int_equal(row.saved[1].kind, RULE_SAME);
+	/* pop %rbx; pop %rbp; then what is called last, with the same return address: push %rbp;
+	 * push %rbx; pop %rbx; pop %rbp; ret */
+	assert_int_equal(FOLLOW("\x5b\x5d\xeb\x00\x55\x53\x5b\x5d\xc3", true,
+				((struct stack){SP, 16}), &row),
+			 0);
+	expect_row(&row, SP, 24);
+	assert_int_equal(row.saved[0].offset, -24);
+	assert_int_equal(row.saved[1].offset, -16);
+	/* the same with other registers: push %r12; pop %rbx */
+	assert_int_equal(
+		FOLLOW("\x5b\x5d\xeb\x00\x41\x54\x5b\xc3", true, ((struct stack){SP, 16}), &row),
+		0);
+	assert_int_equal(row.saved[0].kind, RULE_UNDEFINED);
+	/* and behind leave: push %rbx; pop %rbx; ret */
+	assert_int_equal(
+		FOLLOW("\x48\x8b\x5d\xf8\xc9\x53\x5b\xc3", true, ((struct stack){FP, 8}), &row), 0);
+	assert_int_equal(row.saved[0].offset, -8 - 16);
+	assert_int_equal(row.saved[1].offset, -16);
 	/* push %rbx; pop %rax; push %rax; pop %rbx; ret */
 	assert_int_equal(FOLLOW("\x53\x58\x50\x5b\xc3", true, entered, &row), 0);
 	assert_int_equal(row.saved[0].kind, RULE_UNDEFINED);

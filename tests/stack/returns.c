@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* returns FILE: reads `objdump -d FILE` and compares what x86_return finds at each instruction, the
+ * thread being there, with FILE's unwind table. Ends with 1 where too many differ, 77 without a
+ * table; -v tells which. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "stack/frame_table.h"
+#include "stack/x86_return.h"
+
+#define SAVED 6
+#define SKIPPED 77
+
+static bool is_return(void *of, uint8_t base, int64_t offset, bool called)
+{
+	const struct frame_rule *cfa = of;
+
+	(void)called;
+	return base == cfa->number && offset == cfa->offset - 8;
+}
+
+/* Whether the register is told as the table does, or as unknown. */
+static bool is_right(const struct frame_row *found, const struct frame_row *table, int i)
+{
+	const struct frame_rule *rule = &found->saved[i], *told = &table->saved[i];
+
+	switch (rule->kind) {
+	case RULE_UNDEFINED:
+		return true;
+	case RULE_SAME:
+		/* libdw takes no rule of rbx for undefined; what was taken back a table may still
+		 * tell below the stack pointer */
+		return told->kind != RULE_AT_CFA || told->offset + table->cfa.offset < 0 ||
+		       table->cfa.number != machine_of(false)->sp;
+	default:
+		return told->kind == rule->kind && told->offset == rule->offset;
+	}
+}
+
+static bool is_of_compilers(const struct frame_row *row)
+{
+	return row && !row->signal && row->cfa.kind == RULE_REGISTER &&
+	       row->ra.kind == RULE_AT_CFA && row->ra.offset == -8;
+}
+
+int main(int argc, char **argv)
+{
+	long count = 0, lost = 0, wrong = 0, unknown = 0;
+	struct frame_table table;
+	struct elf_file elf;
+	struct stat file;
+	char line[1024];
+	int fd = argc > 1 ? open(argv[1], O_RDONLY) : -1;
+
+	if (fd < 0 || fstat(fd, &file) || elf_file_read(&elf, fd, NULL, (uint64_t)file.st_size))
+		return 2;
+	frame_table_init(&table, &elf, machine_of(false));
+	while (fgets(line, sizeof(line), stdin)) {
+		char *end;
+		uint64_t address = strtoull(line, &end, 16);
+		const struct frame_row *row =
+			end[0] == ':' ? frame_table_row(&table, address) : NULL;
+		struct frame_row found;
+		bool right = true;
+
+		if (!is_of_compilers(row))
+			continue;
+		count++;
+		if (x86_return_row(&elf, address, true,
+				   &(struct x86_return_asker){is_return, (void *)&row->cfa},
+				   &found)) {
+			lost++;
+			continue;
+		}
+		for (int i = 0; i < SAVED; i++) {
+			right = right && is_right(&found, row, i);
+			unknown += found.saved[i].kind == RULE_UNDEFINED;
+		}
+		wrong += !right;
+		if (!right && argc > 2)
+			fputs(line, stdout);
+	}
+	frame_table_done(&table);
+	printf("%ld places, %ld not followed, %ld wrong, %ld registers unknown\n", count, lost,
+	       wrong, unknown);
+	if (!count)
+		return SKIPPED;
+	return lost > count / 5 || wrong > count / 200 || unknown > count / 50;
+}
