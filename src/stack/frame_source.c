@@ -253,6 +253,10 @@ int frame_source_row(struct frame_source *source, struct frame_table *table, uin
 		err = rule_read(frame, ra, table, &row->ra);
 	for (int i = 0; i < machine->saved_count && !err; i++)
 		err = rule_read(frame, machine->saved[i], table, &row->saved[i]);
+	/* libdw's x86_64_cfi.c says rax, where it means that functions give rbx back; tables that
+	 * say themselves that rbx is lost there are none */
+	if (machine->elf == EM_X86_64 && row->saved[0].kind == RULE_UNDEFINED)
+		row->saved[0].kind = RULE_SAME;
 	row->found = !err;
 	free(frame);
 	return err;

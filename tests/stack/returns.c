@@ -31,10 +31,10 @@ static bool is_right(const struct frame_row *found, const struct frame_row *tabl
 	case RULE_UNDEFINED:
 		return true;
 	case RULE_SAME:
-		/* libdw takes no rule of rbx for undefined; what was taken back a table may still
-		 * tell below the stack pointer */
-		return told->kind != RULE_AT_CFA || told->offset + table->cfa.offset < 0 ||
-		       table->cfa.number != machine_of(false)->sp;
+		/* what was taken back a table may still tell below the stack pointer */
+		return told->kind == RULE_SAME ||
+		       (told->kind == RULE_AT_CFA && told->offset + table->cfa.offset < 0 &&
+			table->cfa.number == machine_of(false)->sp);
 	default:
 		return told->kind == rule->kind && told->offset == rule->offset;
 	}
