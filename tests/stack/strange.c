@@ -77,8 +77,8 @@ static void sleep_in_made_code(uint64_t frame, const void *code)
 
 static unsigned char *code_make(void)
 {
-	static const unsigned char enter[] = {0x55, 0x0f, 0x05, 0x5d,
-					      0xc3}; /* push, syscall, pop, ret */
+	/* push, syscall, nop, pop, ret: not at pop, where the stack tells and no frame pointer */
+	static const unsigned char enter[] = {0x55, 0x0f, 0x05, 0x90, 0x5d, 0xc3};
 	unsigned char *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
 				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 

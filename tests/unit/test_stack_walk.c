@@ -146,6 +146,17 @@ static uint64_t at(const struct scene *scene, size_t word)
 	return (uintptr_t)&scene->stack[word];
 }
 
+static void child_write(const struct scene *scene, uint64_t to, const void *bytes, size_t count)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", scene->child);
+	fd = open(path, O_WRONLY);
+	assert_int_equal(pwrite(fd, bytes, count, (off_t)to), count);
+	close(fd);
+}
+
 /* Code that is in no file has frame pointers; the outermost is 0. */
 static void frame_pointers(void **state)
 {
@@ -163,6 +174,31 @@ static void frame_pointers(void **state)
 	assert_int_equal(scene->walk.frames[50].address, scene->code + 48);
 	assert_int_equal(scene->modules.modules[scene->walk.frames[0].module]->kind, FRAME_JIT);
 }
+
+#if defined(__x86_64__)
+/* A thread on a CPU may be where code has saved the frame pointer, which is still its caller's, or
+ * is about to take it back. */
+static void frame_pointers_on_top(void **state)
+{
+	static const uint8_t codes[][3] = {{0x48, 0x89, 0xe5}, {0x48, 0x8b, 0xec}, {0x5d, 0xc3}};
+	static const uint8_t call[] = {0xe8, 0, 0, 0, 0};
+	struct scene *scene = *state;
+	uint64_t caller = scene->code + 100;
+
+	child_write(scene, caller - sizeof(call), call, sizeof(call));
+	scene->stack[0] = at(scene, 10);
+	scene->stack[1] = caller;
+	scene->stack[10] = 0;
+	scene->stack[11] = scene->code + 200;
+	for (size_t i = 0; i < 3; i++) {
+		child_write(scene, scene->code, codes[i], 3);
+		walk(scene, scene->code, at(scene, 0), at(scene, 10));
+		assert_int_equal(scene->walk.end, WALK_WHOLE);
+		assert_int_equal(scene->walk.count, 3);
+		assert_int_equal(scene->walk.frames[1].address, caller - 1);
+	}
+}
+#endif
 
 static void cycles_end(void **state)
 {
@@ -220,27 +256,16 @@ static void returns_behind_code(void **state)
 	assert_int_equal(scene->walk.count, 1);
 }
 
-static void child_write(const struct scene *scene, const void *to, const void *bytes, size_t count)
-{
-	char path[64];
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/mem", scene->child);
-	fd = open(path, O_WRONLY);
-	assert_int_equal(pwrite(fd, bytes, count, (off_t)(uintptr_t)to), count);
-	close(fd);
-}
-
 /* Where signals' handlers return to the file tells for all processes, whatever the first one that
  * is walked has made of its copy. */
 static void signals_of_files(void **state)
 {
 	struct scene *scene = *state;
-	char *handler_return = scene->file + SIGNAL_RETURN;
+	uint64_t handler_return = (uintptr_t)scene->file + SIGNAL_RETURN;
 	const uint8_t other[sizeof(signal_return)] = {0};
 
 	scene->stack[10] = 0;
-	scene->stack[11] = (uintptr_t)handler_return;
+	scene->stack[11] = handler_return;
 	memset(&scene->stack[12], 0, 100 * 8);
 	scene->stack[12 + SIGNAL_IP] = scene->code + 8;
 	scene->stack[12 + SIGNAL_SP] = at(scene, 200);
@@ -381,6 +406,9 @@ static void maps_are_parsed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+#if defined(__x86_64__)
+		SCENE(frame_pointers_on_top),
+#endif
 		SCENE(frame_pointers),
 		SCENE(cycles_end),
 		SCENE(deep_ones_are_cut),
