@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a file exports by name: its .dynsym, which no strip takes away. */
+/* What a file exports by name: its .dynsym, which no strip takes away, as .gnu.hash finds it there.
+ */
 #ifndef TSNAP_STACK_ELF_EXPORTS_H
 #define TSNAP_STACK_ELF_EXPORTS_H
 

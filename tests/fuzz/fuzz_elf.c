@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "stack/demangle.h"
+#include "stack/elf_exports.h"
 #include "stack/elf_symbols.h"
 #include "stack/frame_step.h"
 #include "stack/frame_table.h"
@@ -91,6 +92,14 @@ static void symbols_try(const struct elf_file *elf)
 	elf_symbols_done(&symbols);
 }
 
+static void exports_try(const struct elf_file *elf)
+{
+	static const char *const names[] = {"main", "_PyRuntime", ""};
+	uint64_t addresses[3];
+
+	must(elf_exports(elf, names, addresses, 3) <= 3);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct elf_file elf;
@@ -104,6 +113,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		must(elf.segment_count <= ELF_SEGMENTS_MAX && elf.build_id_bytes <= BUILD_ID_MAX);
 		rows_try(&elf);
 		symbols_try(&elf);
+		exports_try(&elf);
 	}
 	free(image);
 	return 0;
