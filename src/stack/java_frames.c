@@ -9,6 +9,7 @@
 #define PROCESSES_MAX 4096
 #define PROCESS_IDLE_NS (10 * NS_PER_SECOND)
 #define PROCESS_OLD_NS (5 * NS_PER_SECOND) /* code comes and goes */
+#define LIBRARIES_MAX 8 /* mappings of files named libjvm.so that are looked at */
 #define HEAPS_MAX 8
 #define SEGMENT_MAX 20 /* log2 of its bytes; HotSpot has 6 to 8 */
 #define HEAP_BYTES_MAX (4ull << 30)
@@ -72,13 +73,16 @@ static const struct module *hotspot_find(const struct java_frames *java,
 					 struct process_maps *maps, struct thread_memory *memory,
 					 uint64_t *distance)
 {
-	for (size_t i = 0; i < maps->count; i++) {
+	unsigned int left = LIBRARIES_MAX;
+
+	for (size_t i = 0; i < maps->count && left; i++) {
 		const struct mapping *mapping = &maps->mappings[i];
 		struct module *module;
 		uint64_t address;
 
 		if (!mapping->path || !strstr(mapping->path, "/libjvm.so"))
 			continue;
+		left--;
 		mapping = mapping_find(maps, java->proc_root, thread, java->modules, memory,
 				       mapping->start);
 		if (!mapping || mapping->jit || mapping->module == MODULE_NONE)

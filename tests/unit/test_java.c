@@ -412,12 +412,38 @@ static void code_is_looked_up_again(void **state)
 	scene_done(&scene);
 }
 
+/* A process may name as many files so as it likes. */
+static void few_libraries_are_looked_at(void **state)
+{
+	static struct mapping mappings[100];
+	struct java_code code;
+	uint64_t address;
+
+	(void)state;
+	scene_make(&scene);
+	address = blob_make(&scene, 0, 4, "nmethod", 6);
+	for (size_t i = 0; i < 100; i++)
+		mappings[i] = (struct mapping){.start = (i + 1) << 32,
+					       .end = ((i + 1) << 32) + 4096,
+					       .module = MODULE_NONE,
+					       .path = scene.mapping.path};
+	scene.maps.mappings = mappings;
+	scene.maps.count = 100;
+	assert_false(find(&scene, address, &code));
+	for (size_t i = 0; i < 100; i++)
+		assert_int_equal(mappings[i].looked_at, i < 8);
+	scene_done(&scene);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(frames_are_found),	   cmocka_unit_test(versions_are_told),
-		cmocka_unit_test(lies_are_left),	   cmocka_unit_test(endless_table_ends),
+		cmocka_unit_test(frames_are_found),
+		cmocka_unit_test(versions_are_told),
+		cmocka_unit_test(lies_are_left),
+		cmocka_unit_test(endless_table_ends),
 		cmocka_unit_test(code_is_looked_up_again),
+		cmocka_unit_test(few_libraries_are_looked_at),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
