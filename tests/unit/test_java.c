@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "stack/java_frames.h"
 #include "stack/java_layout.h"
+#include "stack/walker.h"
 
 #define DISTANCE 4096 /* of addresses in memory from the file's */
 #define SEGMENT 7
@@ -412,6 +413,75 @@ static void code_is_looked_up_again(void **state)
 	scene_done(&scene);
 }
 
+#if defined(__x86_64__)
+#define FP 6
+
+/* Leaves the code with a return address in that word of the stack, and below it the frame pointer
+ * that was saved, if any. */
+static void left_by(struct scene *of, struct unwinder *unwinder, uint64_t ip, bool exact,
+		    uint32_t word)
+{
+	static uint64_t stack[64];
+	static const uint8_t call[] = {0xe8, 0, 0, 0, 0};
+	uint64_t caller = (uintptr_t)(of->code + (100 << SEGMENT)), fp;
+	struct walker walker = {
+		.unwinder = unwinder,
+		.thread = &of->thread,
+		.machine = machine_of(false),
+		.maps = &of->maps,
+		.registers = {.ip = ip, .sp = (uintptr_t)stack},
+		.exact = exact,
+	};
+
+	memcpy(of->code + (100 << SEGMENT) - sizeof(call), call, sizeof(call));
+	memset(stack, 0, sizeof(stack));
+	stack[word] = caller;
+	if (word)
+		stack[word - 1] = 0x12345678;
+	user_register_set(&walker.registers, FP, 0x56789abc);
+	thread_memory_begin(&unwinder->memory, of->thread.tid, (uintptr_t)stack);
+	assert_int_equal(walker_leave_jit(&walker), 0);
+	assert_int_equal(walker.registers.ip, caller);
+	assert_int_equal(walker.registers.sp, (uintptr_t)(stack + word + 1));
+	assert_true(user_register_get(&walker.registers, FP, &fp));
+	assert_int_equal(fp, word ? 0x12345678 : 0x56789abc);
+}
+
+/* Of a thread on a CPU the place tells how much of its frame there may be, and the stack how much
+ * there is. */
+static void frames_are_left(void **state)
+{
+	struct unwinder unwinder;
+	struct mapping mappings[2];
+	uint64_t code;
+
+	(void)state;
+	scene_make(&scene);
+	code = blob_make(&scene, 0, 4, "nmethod", 6);
+	mappings[0] = scene.mapping;
+	mappings[1] = (struct mapping){.start = (uintptr_t)scene.code,
+				       .end = (uintptr_t)(scene.code + sizeof(scene.code)),
+				       .looked_at = true,
+				       .jit = true,
+				       .module = MODULE_NONE};
+	scene.maps.mappings = mappings;
+	scene.maps.count = 2;
+	unwinder_init(&unwinder, "/proc", &scene.modules, 65536);
+	left_by(&scene, &unwinder, code + 20, true, 5);
+	left_by(&scene, &unwinder, code + 20, false, 5);
+	/* before it is made: at its first instruction, behind push %rbp, and at the last one */
+	left_by(&scene, &unwinder, code, true, 0);
+	left_by(&scene, &unwinder, code + 4, true, 1);
+	left_by(&scene, &unwinder, code + 11, true, 5);
+	/* taken back: at ret, at pop %rbp */
+	left_by(&scene, &unwinder, code + 100, true, 0);
+	memset(scene.code + (code + 99 - (uintptr_t)scene.code), 0x5d, 1);
+	left_by(&scene, &unwinder, code + 99, true, 1);
+	unwinder_done(&unwinder);
+	scene_done(&scene);
+}
+#endif
+
 /* A process may name as many files so as it likes. */
 static void few_libraries_are_looked_at(void **state)
 {
@@ -444,6 +514,9 @@ int main(void)
 		cmocka_unit_test(endless_table_ends),
 		cmocka_unit_test(code_is_looked_up_again),
 		cmocka_unit_test(few_libraries_are_looked_at),
+#if defined(__x86_64__)
+		cmocka_unit_test(frames_are_left),
+#endif
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
