@@ -283,6 +283,7 @@ static void frames_read(struct python_stack *stack, uint64_t state)
 			return;
 		stack->broken = !frame_take(stack, &frame, &cframe, &first);
 	}
+	stack->broken = stack->broken || frame; /* too many were passed */
 }
 
 /* Lent; NULL where it can't be read. key: of where its code is. */

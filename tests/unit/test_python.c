@@ -289,12 +289,14 @@ static void names_that_are_none(void **state)
 static void lies_end(void **state)
 {
 	static const uint64_t nowhere[] = {8, UINT64_MAX - 7, 1ull << 47};
-	uint64_t frame, frames_at;
+	uint64_t frame, frames_at, broken;
 
 	(void)state;
 	for (size_t i = 0; i < VERSION_COUNT; i++) {
 		python_scene_make(&scene, versions[i]);
 		calls_make(&scene);
+		/* where the functions belong is told further out, but in 3.11 */
+		broken = !scene.layout.has_is_entry;
 		frame = frame_make(&scene, function_make(&scene, "self"), 0);
 		put_word(frame + scene.layout.frame_previous, frame);
 		frames_at = frame_set(frame);
@@ -302,19 +304,20 @@ static void lies_end(void **state)
 		add(&scene);
 		assert_int_equal(scene.walk.count, STACK_FRAMES_MAX);
 		assert_int_equal(scene.walk.end, WALK_DEEP);
+		assert_int_equal(scene.python.broken_count, broken);
 		for (size_t j = 0; j < sizeof(nowhere) / sizeof(nowhere[0]); j++) {
 			put_word(frames_at, nowhere[j]);
 			walk_make(&scene, 5, WALK_WHOLE);
 			add(&scene);
 			assert_walk(&scene, "0|1|2|3|4|");
-			assert_int_equal(scene.python.broken_count, j + 1);
+			assert_int_equal(scene.python.broken_count, broken + j + 1);
 		}
 		/* code that is none */
 		put_word(frames_at, frame);
 		frame_put(&scene, frame, scene.runtime, 0, 0);
 		walk_make(&scene, 5, WALK_WHOLE);
 		add(&scene);
-		assert_int_equal(scene.python.broken_count, 4);
+		assert_int_equal(scene.python.broken_count, broken + 4);
 		python_scene_done(&scene);
 	}
 }
