@@ -297,6 +297,10 @@ int frame_step_row(const struct machine *machine, const struct frame_table *tabl
 	for (int i = 0; i < machine->saved_count; i++) {
 		uint8_t number = machine->saved[i];
 
+		if (row->saved[i].kind == RULE_SAME) { /* as most are */
+			caller.known |= registers->known & 1u << number;
+			continue;
+		}
 		err = rule_apply(&to, table, &row->saved[i], number, &value);
 		/* nobody may ever ask for it */
 		if (!err)
