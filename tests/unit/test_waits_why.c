@@ -11,6 +11,16 @@
 #include "base/text.h"
 #include "lookup_scene.h"
 
+static int64_t clock_ns, clock_step_ns; /* each look at the clock takes that long */
+
+/* Instead of base/clock.c's (CMakeLists.txt), which goes on while others have the CPU. */
+int64_t __wrap_clock_monotonic_ns(void);
+
+int64_t __wrap_clock_monotonic_ns(void)
+{
+	return clock_ns += clock_step_ns;
+}
+
 static const char *why_soon(struct scene *scene, int64_t after_ns)
 {
 	struct sample sample = scene->asked;
@@ -134,6 +144,25 @@ static void why_of_peers(void **state)
 	assert_string_equal(why_now(scene, 9999999), "file");
 }
 
+/* A scan has only so much time: who comes when it is used up is looked up in a later one. */
+static void why_in_time(void **state)
+{
+	struct scene *scene = *state;
+
+	fake_proc_put(&scene->proc, 7, 7, "fd/3", "pipe:[11]");
+	fake_proc_put(&scene->proc, 7, 8, "fd/4", "/dev/pts/0");
+	call_put(scene, SYS_read, 3, 0, 0);
+	clock_step_ns = NS_PER_SECOND;
+	assert_string_equal(why_now(scene, 7), "pipe");
+	call_put(scene, SYS_read, 4, 0, 0);
+	assert_null(why_now(scene, 8));
+	assert_true(lookup_why_changes(scene->lookup, 8));
+	scene->now_ns += BEAT_NS;
+	assert_string_equal(why_now(scene, 8), "device");
+	assert_false(lookup_why_changes(scene->lookup, 8));
+	clock_step_ns = 0;
+}
+
 /* Requests that only wait until a descriptor is ready are no I/O; and it can change unseen. */
 static void why_of_rings(void **state)
 {
@@ -184,9 +213,9 @@ static void why_of_large_rings(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		waits_test(why_as_before),	waits_test(why_by_call_and_facts),
-		waits_test(why_of_peers),	waits_test(why_of_rings),
-		waits_test(why_of_large_rings),
+		waits_test(why_as_before), waits_test(why_by_call_and_facts),
+		waits_test(why_of_peers),  waits_test(why_in_time),
+		waits_test(why_of_rings),  waits_test(why_of_large_rings),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
