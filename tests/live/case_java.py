@@ -111,7 +111,7 @@ def told_by_java(ctx, options):
     def told():
         try:
             with open(directory + "/told") as file:
-                return file.read().splitlines()
+                return file.read().splitlines() or [""]
         except OSError:
             return [""]
     wait_until(lambda: told()[-1] == "ready", 60 * SLOW, "Java's threads")
