@@ -8,7 +8,7 @@ import sys
 
 import bpf
 import truth
-from harness import START_S, STOP_S, UNREADY, Skip, case, case_of_refusal, check, number, rows_of, wait_until
+from harness import SLOW, START_S, STOP_S, UNREADY, Skip, case, case_of_refusal, check, number, rows_of, wait_until
 
 NOBODY = 65534
 
@@ -264,8 +264,11 @@ def same_without(ctx, facts, *types):
     everyone = blocked + [busy, game]
     tool = ctx.stream("-a", "--without", facts, *types, "-p", ",".join(w["pid"] for w in everyone),
                       columns="state,syscall,filename,waker_tid,cpu_us,runq_us")
-    rows = tool.wait_scans(40)
-    tool.interrupt()
+    tool.wait_scans(40)
+    # where others want that CPU, too, it is rarely on
+    wait_until(lambda: {row["state"] for row in rows_of(tool.rows(), busy.tid)} >= {"ON", "RQ"}, 20 * SLOW,
+               "without %s: a spinner on a shared CPU, ON and RQ" % facts)
+    rows = tool.interrupt()
     for workload in blocked:
         seen = {(row["state"], row["syscall"], row["filename"]) for row in rows_of(rows, workload.tid)}
         expected = {(workload["state"], workload["syscall"], workload.ready.get("file", ""))}
