@@ -14,9 +14,8 @@ import time
 
 import truth
 from bpf_maps import map_find
-from case_exec import map_grown
 from case_totals import FIRST_THREADS
-from case_trace import BUCKETS, Traced, growth_needed
+from case_trace import BUCKETS, Traced, growth_needed, map_grown
 from harness import SLOW, START_S, STOP_S, Process, Skip, check, case, number, wait_until
 
 LOOP_CTL_REMOVE = 0x4C81  # include/uapi/linux/loop.h

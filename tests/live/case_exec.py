@@ -1,13 +1,8 @@
 """--trace exec: every program executed, however short it lives."""
 import os
-import re
 import subprocess
-import time
 
-import truth
-from bpf_maps import map_find
-from case_totals import FIRST_THREADS
-from harness import SLOW, START_S, Skip, case, check, wait_until
+from harness import SLOW, START_S, case, check, wait_until
 
 STORM = 300
 
@@ -34,40 +29,6 @@ def execs_of_a_storm(ctx):
     for row in rows:
         check((row["comm"], row["comm_before"], row["user"], row["tid"]) == ("true", before, "root", row["pid"]), "%s", row)
     check("single events" not in tool.err, "%s", tool.err)
-
-
-def map_grown(pid):
-    """Whether the map of threads that tsnap began with has made room for a larger one."""
-    try:
-        threads = map_find("ts_threads", pid)
-    except (OSError, Skip):  # it is about to
-        return False
-    threads.close()
-    return threads.capacity > FIRST_THREADS
-
-
-@case
-def execs_of_growth(ctx):
-    """While the map is made larger each exec is told once, or counted: by who was not read in time, or had no place."""
-    there = len(truth.threads())
-    crowd = FIRST_THREADS * 7 // 8 + 300
-    if SLOW > 3 or there * 1.5 > FIRST_THREADS or int(truth.read("/proc/sys/kernel/pid_max")) < crowd + 2 * there + 4000:
-        raise Skip("%d threads are there: the map can't be made too small" % there)
-    tool = begin(ctx)
-    ctx.workload("many", threads=crowd, pairs=5)
-    pids, until, grown = [], time.monotonic() + 30 * SLOW, False
-    while time.monotonic() < until:
-        for _ in range(50):
-            process = subprocess.Popen(["/bin/true"])
-            process.wait()
-            pids.append(process.pid)
-        if not grown and map_grown(tool.process.pid):
-            grown, until = True, time.monotonic() + 1
-    told = [int(row["pid"]) for row in tool.interrupt() if row["ppid"] == str(os.getpid())]
-    check("the map was made larger" in tool.err, "it was not: %s", tool.err)
-    check(len(set(told)) == len(told), "%d execs were told twice", len(told) - len(set(told)))
-    counted = sum(int(count) for count in re.findall(r"(\d+) (?:single events|times that a thread did not fit)", tool.err))
-    check(len(set(pids) - set(told)) <= counted, "%d execs were not told, %d were counted", len(set(pids) - set(told)), counted)
 
 
 @case

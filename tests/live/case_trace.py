@@ -8,10 +8,10 @@ import subprocess
 import time
 
 import truth
+from bpf_maps import map_find
 from case_cost import costs_of
-from case_exec import map_grown
 from case_totals import FIRST_THREADS
-from harness import SLOW, START_S, STOP_S, Skip, case, check, wait_until
+from harness import SLOW, START_S, STOP_S, Skip, Workload, case, check, wait_until
 
 BUCKETS = [0] + [64 << i for i in range(31)]
 MAP_BYTES_MOST = 32 << 20
@@ -236,35 +236,54 @@ def trace_of_growth(ctx):
           last[2] - first[2], after[2] - before[2])
 
 
+def map_grown(pid):
+    """Whether the map of threads that tsnap began with has made room for a larger one."""
+    try:
+        threads = map_find("ts_threads", pid)
+    except (OSError, Skip):  # it is about to
+        return False
+    threads.close()
+    return threads.capacity > FIRST_THREADS
+
+
 @case
 def events_over_growth(ctx):
-    """While the map is made larger, each exec and each sleep that is longer than --slower is told once, or an exec is counted as
-    lost. A sleep that began when the thread did not fit the map is not known."""
+    """While the map is made larger, each exec and each sleep that is longer than --slower is told once, or an exec is counted: by who was
+    not read in time, or had no place. A sleep that began when the thread did not fit the map is not known."""
     growth_needed()
     tool = ctx.plain("--csv", "--trace", "exec,offcpu", "--slower", 300, "-F", 50)
     wait_until(lambda: tool.out or tool.code is not None, START_S, "the heading")
-    pids, running, many, end_s = [], [], None, time.monotonic() + 6
-    while time.monotonic() < end_s:
-        if len(pids) == 40:
-            many = subprocess.Popen([ctx.options.workload, "many", "threads=%d" % FIRST_THREADS, "pairs=1"],
-                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    pids, running = {"true": [], "sleep": []}, []
+    until, crowd, grown = time.monotonic() + 30 * SLOW, None, False
+    while time.monotonic() < until:
+        if not crowd and len(pids["sleep"]) == 40:
+            # so many that it is made larger, and not so many that they don't fit it
+            crowd = Workload(ctx.options.workload, "many", {"threads": FIRST_THREADS * 7 // 8 + 300, "pairs": 1})
+            ctx.started.append(crowd)
         running.append(subprocess.Popen(["/bin/sleep", "0.35"]))
-        pids.append(running[-1].pid)
+        pids["sleep"].append(running[-1].pid)
+        for _ in range(10):
+            process = subprocess.Popen(["/bin/true"])
+            process.wait()
+            pids["true"].append(process.pid)
         if len(running) == 30:
             running.pop(0).wait()
+        if crowd and not grown and map_grown(tool.process.pid):
+            grown, until = True, time.monotonic() + 1
     for process in running:
         process.wait()
     rows = tool.interrupt()  # before the crowd ends, each of it after a sleep
-    many.stdin.close()
-    many.wait()
     check("the map was made larger" in tool.err, "it was not: %s", tool.err)
-    lost = sum(int(count) for count in re.findall(r"missed: (\d+) (?:single events|events of --trace|times that a thread did not fit)", tool.err))
-    for trace, syscall in (("exec", ""), ("offcpu", "clock_nanosleep")):
+    lost = sum(int(count) for count in re.findall(r"(\d+) (?:single events|times that a thread did not fit)", tool.err))
+    never = []
+    for trace, comm, syscall in (("exec", "true", ""), ("exec", "sleep", ""), ("offcpu", "sleep", "clock_nanosleep")):
         told = collections.Counter(int(row["pid"]) for row in rows
-                                   if row["trace"] == trace and row["comm"] == "sleep" and row["syscall"] == syscall)
-        twice, never = [pid for pid in pids if told[pid] > 1], [pid for pid in pids if not told[pid]]
-        check(not twice, "%s: of %d processes told more than once: %s", trace, len(pids), twice)
-        check(trace != "exec" or len(never) <= lost, "%s: of %d processes not told, with %d lost: %s", trace, len(pids), lost, never)
+                                   if row["trace"] == trace and row["comm"] == comm and row["syscall"] == syscall)
+        twice = [pid for pid in pids[comm] if told[pid] > 1]
+        check(not twice, "%s: of %d processes told more than once: %s", trace, len(pids[comm]), twice)
+        if trace == "exec":
+            never += [pid for pid in pids[comm] if not told[pid]]
+    check(len(never) <= lost, "of %d execs not told, with %d lost: %s", sum(map(len, pids.values())), lost, never)
 
 
 @case
