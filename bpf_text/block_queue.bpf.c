@@ -17,6 +17,20 @@
 #ifdef BLOCK_QUEUE_START
 #define REQUEST_PREFLUSH_BIT (1u << 18) /* REQ_PREFLUSH, since 4.10 */
 
+/* The kernel uses the place of a request again: it was completed, also where none of our programs
+ * was run then, as when the interrupt came upon a task that a sandbox hides from them. */
+static inline void request_unseen(const struct block_request *before)
+{
+	struct probe_counters *counters;
+	__u32 zero = 0;
+
+	if (!before || !before->issue_ns)
+		return;
+	counters = ts_counters.lookup(&zero);
+	if (counters)
+		counters->block_unseen++;
+}
+
 RAW_TRACEPOINT_PROBE(block_io_start)
 {
 	struct request *from = (struct request *)ctx->args[0];
@@ -26,6 +40,7 @@ RAW_TRACEPOINT_PROBE(block_io_start)
 
 	if (request.op == BLOCK_WRITE && !request.bytes)
 		request.op = BLOCK_FLUSH;
+	request_unseen(ts_block.lookup(&key));
 	request_queued(&key, &request);
 	if (flags & REQUEST_PREFLUSH_BIT) {
 		key.request = 0;

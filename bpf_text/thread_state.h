@@ -206,6 +206,7 @@ struct probe_counters {
 	__u64 map_full;	    /* a thread did not fit the map */
 	__u64 latency_full; /* nor an event of --trace, */
 	__u64 block_full;   /* nor a request in flight */
+	__u64 block_unseen; /* a request was completed, and no program was run */
 };
 
 _Static_assert(sizeof(struct thread_identity) == 48, "thread_identity has no holes");

@@ -189,9 +189,13 @@ static void live_describe(struct source *source, struct source_facts *facts)
 	if (live->config->traces)
 		source_facts_miss(facts, "events of --trace (more threads than fit the maps)",
 				  live->earlier.latency_full + counters.latency_full);
-	if (kernel->compiled.maps[KERNEL_MAP_BLOCK] >= 0)
+	if (kernel->compiled.maps[KERNEL_MAP_BLOCK] >= 0) {
 		source_facts_miss(facts, "requests to block devices (too many in flight)",
 				  live->earlier.block_full + counters.block_full);
+		source_facts_miss(
+			facts, "requests to block devices (the kernel ran no program at their end)",
+			live->earlier.block_unseen + counters.block_unseen);
+	}
 	if (live->config->events)
 		source_facts_miss(facts,
 				  "single events (more than are read in time: a higher rate -F)",

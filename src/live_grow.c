@@ -100,6 +100,7 @@ static void counters_keep(struct live *live)
 	live->earlier.map_full += counters.map_full;
 	live->earlier.latency_full += counters.latency_full;
 	live->earlier.block_full += counters.block_full;
+	live->earlier.block_unseen += counters.block_unseen;
 }
 
 int live_grow(struct live *live)

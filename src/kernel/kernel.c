@@ -348,6 +348,7 @@ struct probe_counters kernel_counters(struct kernel *kernel)
 			sum.map_full += counters[i].map_full;
 			sum.latency_full += counters[i].latency_full;
 			sum.block_full += counters[i].block_full;
+			sum.block_unseen += counters[i].block_unseen;
 		}
 	free(counters);
 	return sum;

@@ -7,7 +7,7 @@ import struct
 from harness import Skip
 
 SYS_BPF = {"x86_64": 321, "aarch64": 280}.get(os.uname().machine)
-UPDATE_ELEM, MAP_GET_FD_BY_ID, OBJ_GET_INFO_BY_FD = 2, 14, 15  # enum bpf_cmd of linux/bpf.h
+UPDATE_ELEM, GET_NEXT_KEY, MAP_GET_FD_BY_ID, OBJ_GET_INFO_BY_FD = 2, 4, 14, 15  # enum bpf_cmd of linux/bpf.h
 INFO_BYTES = 80
 LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -28,9 +28,16 @@ class Map:
         _, self.id, self.key_size, self.value_size, self.capacity = struct.unpack_from("<5I", info.raw)
         self.name = info.raw[24:40].rstrip(b"\0").decode()
 
-    def put(self, key):
-        """Whether there was room for it, with a value of zeroes."""
-        key, value = ctypes.create_string_buffer(key, self.key_size), ctypes.create_string_buffer(self.value_size)
+    def keys(self):
+        """Those that a walk meets."""
+        key, found = None, ctypes.create_string_buffer(self.key_size)
+        while bpf(GET_NEXT_KEY, struct.pack("<IIQQ", self.fd, 0, ctypes.addressof(key) if key else 0, ctypes.addressof(found)))[0] == 0:
+            key = ctypes.create_string_buffer(found.raw, self.key_size)
+            yield found.raw
+
+    def put(self, key, value=b""):
+        """Whether there was room for it; the rest of the value is zeroes."""
+        key, value = ctypes.create_string_buffer(key, self.key_size), ctypes.create_string_buffer(value, self.value_size)
         return bpf(UPDATE_ELEM, struct.pack("<IIQQ", self.fd, 0, ctypes.addressof(key), ctypes.addressof(value)))[0] == 0
 
     def close(self):
