@@ -212,14 +212,19 @@ static void brief_run(void)
 }
 
 /* Of this process, or of its children that have ended: RUSAGE_x. */
-static int64_t cpu_us_of(int who)
+static struct rusage usage_of(int who)
 {
 	struct rusage usage;
 
 	if (getrusage(who, &usage))
 		die("getrusage");
-	return (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000ll +
-	       usage.ru_utime.tv_usec + usage.ru_stime.tv_usec;
+	return usage;
+}
+
+static long long cpu_us_of(const struct rusage *usage)
+{
+	return (usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) * 1000000ll +
+	       usage->ru_utime.tv_usec + usage->ru_stime.tv_usec;
 }
 
 static void brief_start(const char *path)
@@ -250,7 +255,9 @@ static void births_run(void)
 	ready_begin(getpid(), getpid());
 	line_end();
 	while (hold_line(text, sizeof(text))) {
-		int64_t before_us = cpu_us_of(RUSAGE_CHILDREN), own_us = cpu_us_of(RUSAGE_SELF);
+		const struct rusage from = usage_of(RUSAGE_CHILDREN),
+				    own_from = usage_of(RUSAGE_SELF);
+		struct rusage to, own_to;
 		long count = atol(text), failed = 0;
 		int status;
 
@@ -263,9 +270,13 @@ static void births_run(void)
 		failed += wait(&status) < 0 || status;
 		if (failed)
 			die("a child failed");
+		to = usage_of(RUSAGE_CHILDREN);
+		own_to = usage_of(RUSAGE_SELF);
 		line_begin("done");
-		line_add("cpu_us", "%lld", (long long)(cpu_us_of(RUSAGE_CHILDREN) - before_us));
-		line_add("own_us", "%lld", (long long)(cpu_us_of(RUSAGE_SELF) - own_us));
+		line_add("cpu_us", "%lld", cpu_us_of(&to) - cpu_us_of(&from));
+		line_add("own_us", "%lld", cpu_us_of(&own_to) - cpu_us_of(&own_from));
+		line_add("preempted", "%ld",
+			 to.ru_nivcsw - from.ru_nivcsw + own_to.ru_nivcsw - own_from.ru_nivcsw);
 		line_end();
 	}
 }
