@@ -61,7 +61,8 @@ static struct half half_take(const char **at)
 
 	if (is_of(*at, strcspn(*at, ";"), FRAME_SEPARATOR)) {
 		of = HALF_WAKER;
-		*at += strcspn(*at, ";") + 1;
+		*at += strcspn(*at, ";");
+		*at += **at == ';';
 	} else if (is_of(*at, strcspn(*at, ";"), FRAME_KERNEL)) {
 		of = HALF_KERNEL;
 	}

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "base/names.h"
+#include "report/renderer.h"
 #include "report/stack_lines.h"
 #include "unit.h"
 
@@ -103,11 +104,46 @@ static void nothing_asked_is_nothing(void **state)
 	names_clear();
 }
 
+/* A recording's own frames may end with what sets a waker's off. */
+static void no_waker_behind_its_mark(void **state)
+{
+	static const char stack[] =
+		"main;a_function_whose_name_fills_the_buffer_to_its_last_byte;--";
+	struct sample sample = sample_of("x", 1, stack);
+	struct column_list list = {.count = 0};
+	struct tally tally = {.scans = 1, .samples = 1};
+	struct stack_lines lines;
+	struct group_table groups;
+	struct grid report = {0};
+	struct text out = {0};
+	struct error e = {0};
+
+	(void)state;
+	assert_int_equal(sizeof(stack), 64); /* what a text has room for at first */
+	column_list_add(&list, "comm", true, &e);
+	group_table_init(&groups, &list);
+	stack_lines_init(&lines, 3, &list, false);
+	group_table_add(&groups, &sample);
+	stack_lines_add(&lines, &sample);
+	grid_fill_groups(&report, &groups, &tally);
+	stack_lines_fill(&lines, &report, &tally);
+	page_add_stacks(&out, &(struct page){.grid = &report, .stacks = &lines}, 0);
+	assert_string_equal(text_string(&out),
+			    "      100.0%  user    main > "
+			    "a_function_whose_name_fills_the_buffer_to_its_last_byte\n");
+	text_done(&out);
+	stack_lines_done(&lines);
+	group_table_done(&groups);
+	grid_done(&report);
+	names_clear();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(stacks_are_those_of_their_line),
 		cmocka_unit_test(nothing_asked_is_nothing),
+		cmocka_unit_test(no_waker_behind_its_mark),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
