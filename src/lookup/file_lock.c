@@ -23,16 +23,19 @@ static int64_t holder_find(const struct wait *wait)
 	static char locks[LOCKS_BYTES];
 	long long pid, holder = 0;
 	char path[PATH_MAX];
-	ssize_t length;
+	size_t length = 0;
+	ssize_t got;
 	int fd;
 
 	snprintf(path, sizeof(path), "%s/locks", wait_root(wait));
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return 0;
-	length = read(fd, locks, sizeof(locks) - 1);
+	/* the kernel gives a page at a time */
+	while ((got = read(fd, locks + length, sizeof(locks) - 1 - length)) > 0)
+		length += (size_t)got;
 	close(fd);
-	locks[length > 0 ? length : 0] = '\0';
+	locks[length] = '\0';
 	for (char *line = locks, *end; (end = strchr(line, '\n')); line = end + 1) {
 		*end = '\0';
 		if (sscanf(line, "%*d: -> %*s %*s %*s %lld", &pid) == 1) {

@@ -5,7 +5,9 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <poll.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -343,6 +345,32 @@ static void file_locks(void **state)
 	assert_string_equal(fill(scene).waits_on, "lock on /run/x.lock held by 8 x");
 }
 
+/* The kernel gives a page of the list at a time. */
+static void file_locks_come_in_pieces(void **state)
+{
+	struct scene *scene = *state;
+	char path[128];
+	int fd, status;
+	pid_t writer;
+
+	fake_proc_put(&scene->proc, 7, 7, "fd/3", "/run/x.lock");
+	snprintf(path, sizeof(path), "%s/locks", scene->proc.root);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	writer = fork();
+	if (!writer) {
+		static const char held[] = "2: FLOCK  ADVISORY  WRITE 8 fe:00:2 0 EOF\n";
+		static const char waits[] = "2: -> FLOCK  ADVISORY  WRITE 7 fe:00:2 0 EOF\n";
+
+		fd = open(path, O_WRONLY);
+		status = write(fd, held, strlen(held)) < 0;
+		usleep(100000);
+		_exit(status | (write(fd, waits, strlen(waits)) < 0));
+	}
+	call_put(scene, SYS_flock, 3, 0, 0);
+	assert_string_equal(fill(scene).waits_on, "lock on /run/x.lock held by 8 x");
+	assert_int_equal(waitpid(writer, &status, 0), writer);
+}
+
 static void sockets_that_are_none(void **state)
 {
 	static const char *const links[] = {"socket:[", "socket:[x]",
@@ -412,6 +440,7 @@ int main(void)
 		waits_test(rings),
 		waits_test(processes),
 		waits_test(file_locks),
+		waits_test(file_locks_come_in_pieces),
 		waits_test(sockets_that_are_none),
 		waits_test(wchan_of_who_sleeps),
 		waits_test(stay_is_kept),
