@@ -184,8 +184,8 @@ static int answer_take(struct diag_table *table)
 
 	if (length < 0)
 		return errno == EINTR ? 0 : -errno;
-	for (size_t left = (size_t)length; NLMSG_OK(header, left);
-	     header = NLMSG_NEXT(header, left)) {
+	/* with a sign: what NLMSG_NEXT() takes off may be more than is left */
+	for (ssize_t left = length; NLMSG_OK(header, left); header = NLMSG_NEXT(header, left)) {
 		const struct nlmsgerr *error = NLMSG_DATA(header);
 		size_t payload = header->nlmsg_len - NLMSG_HDRLEN;
 
