@@ -9,7 +9,8 @@
 
 /* 0x1f, at most 64 bits. 0 or -EINVAL. */
 int csv_hex_read(const char *text, int64_t *number);
-/* The text as it was before it became printable, interned. room: for its use. */
+/* The text as it was before it became printable, lent: some columns are also derived from others
+ * (sample_derive()), and equal texts must have one address. room: for its use. */
 const char *csv_text_read(const char *text, struct text *room);
 
 #endif

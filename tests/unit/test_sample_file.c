@@ -158,6 +158,35 @@ static void fields_are_read(void **state)
 	source->close(source);
 }
 
+/* Equal texts are one group, whether a row has them or they follow from another column. */
+static void derived_texts_are_one(void **state)
+{
+#define ID "0123456789abcdef"
+#define GROUP "\"/docker/" ID ID ID ID "\""
+	static const char content[] =
+		"timestamp,comm,cgroup\n" T0 ",\"a1\"," GROUP "\n"
+		"timestamp,commsum,cgroup,container\n" T1 ",\"a*\"," GROUP ",\"0123456789ab\"\n";
+	const char *container, *commsum;
+	struct source *source;
+	struct scan scan;
+	struct error e = {0};
+
+	(void)state;
+	assert_int_equal(content_open(content, sizeof(content) - 1, &all,
+				      NEED_CGROUP | NEED_CGROUP_NAMES | NEED_COMM | NEED_COMMSUM,
+				      &source, &e),
+			 0);
+	assert_int_equal(source->next(source, &scan, &e), 1);
+	container = scan.samples[0].container;
+	commsum = scan.samples[0].commsum;
+	assert_string_equal(container, "0123456789ab");
+	assert_int_equal(source->next(source, &scan, &e), 1);
+	assert_ptr_equal(scan.samples[0].container, container);
+	assert_ptr_equal(scan.samples[0].commsum, commsum);
+	source->close(source);
+	names_clear();
+}
+
 static void scans_and_silence(void **state)
 {
 	/* two rows, one row, then 7 scans in which nobody was seen; then another recording */
@@ -268,12 +297,13 @@ static void parts_are_read(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(parts_are_read),     cmocka_unit_test(bad_recordings),
+		cmocka_unit_test(parts_are_read),	 cmocka_unit_test(bad_recordings),
 		cmocka_unit_test(nul_and_long_lines),
 
-		cmocka_unit_test(cut_anywhere),	      cmocka_unit_test(fields_are_read),
+		cmocka_unit_test(cut_anywhere),		 cmocka_unit_test(fields_are_read),
 
-		cmocka_unit_test(scans_and_silence),  cmocka_unit_test(filtered_scans_count),
+		cmocka_unit_test(derived_texts_are_one), cmocka_unit_test(scans_and_silence),
+		cmocka_unit_test(filtered_scans_count),
 
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
