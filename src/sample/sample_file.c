@@ -101,7 +101,7 @@ static int number_read(const char *text, int64_t *number)
 
 static int time_read(struct sample_file *file, const char *text, int64_t *time_us)
 {
-	if (strcmp(text, file->time_text)) {
+	if (!*text || strcmp(text, file->time_text)) {
 		if (clock_parse_iso(text, &file->time_value))
 			return -EINVAL;
 		snprintf(file->time_text, sizeof(file->time_text), "%s", text);

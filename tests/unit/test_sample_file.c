@@ -77,6 +77,7 @@ static void bad_recordings(void **state)
 	fails("timestamp,tid\n" T0 ",9223372036854775808\n", "line 2: tid: not a number");
 	fails("timestamp,tid\n,1\n", "line 2: timestamp: missing");
 	fails("timestamp,tid\n2026,1\n", "line 2: timestamp: not a time");
+	fails("timestamp,tid\n\"\",1\n", "line 2: timestamp: not a time");
 	fails("timestamp,state\n" T0 ",\"X\"\n", "line 2: state: not a state");
 	fails("timestamp,arg0\n" T0 ",12\n", "line 2: arg0: not a 0x number");
 	fails("timestamp,arg0\n" T0 ",0x12345678123456789\n", "line 2: arg0: not a 0x number");
