@@ -211,7 +211,7 @@ uint64_t stack_dict_lacking(const struct stack_dict *dict)
 
 static const struct stack_entry *entry_find(struct stack_dict *dict, int64_t hash, const char *kind)
 {
-	static const struct stack_entry none;
+	static const struct stack_entry none = {.hash = ABSENT};
 	const uint64_t *at;
 
 	if (hash == ABSENT)

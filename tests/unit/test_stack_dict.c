@@ -76,6 +76,23 @@ static void hashes_are_told(void **state)
 	names_clear();
 }
 
+/* A hash of 0 is one like any other, and no stack. */
+static void zero_is_a_hash(void **state)
+{
+	struct stack_dict *dict = NULL;
+	struct error e = {0};
+
+	(void)state;
+	assert_int_equal(dict_of(HEADING "\"0x0\",\"user\",,,\"zero\"\n"
+					 "\"0x2\",\"kernel\",,,\"k_[k]\"\n",
+				 &dict, &e),
+			 0);
+	assert_string_equal(told(dict, ABSENT, 2).stack, "k_[k]");
+	assert_string_equal(told(dict, 0, 2).stack, "zero;k_[k]");
+	stack_dict_free(dict);
+	names_clear();
+}
+
 static void wakers_are_told(void **state)
 {
 	struct sample sample = sample_absent;
@@ -266,10 +283,11 @@ static void unasked_is_unwritten(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(hashes_are_told),	   cmocka_unit_test(wakers_are_told),
-		cmocka_unit_test(stacks_are_turned_round), cmocka_unit_test(what_a_row_tells_stays),
-		cmocka_unit_test(others_are_refused),	   cmocka_unit_test(written_is_read),
-		cmocka_unit_test(limit_is_kept),	   cmocka_unit_test(unasked_is_unwritten),
+		cmocka_unit_test(zero_is_a_hash),	  cmocka_unit_test(hashes_are_told),
+		cmocka_unit_test(wakers_are_told),	  cmocka_unit_test(stacks_are_turned_round),
+		cmocka_unit_test(what_a_row_tells_stays), cmocka_unit_test(others_are_refused),
+		cmocka_unit_test(written_is_read),	  cmocka_unit_test(limit_is_kept),
+		cmocka_unit_test(unasked_is_unwritten),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
