@@ -60,7 +60,7 @@ void frame_tree_add(struct frame_tree *tree, const char *frames, enum frame_part
 		}
 		child = length ? node_child(tree, at, frames, length, FRAMES_MAX) : at;
 		if (length && !child) {
-			at = node_child(tree, 0, FRAMES_FULL, strlen(FRAMES_FULL), FRAMES_MAX + 1);
+			at = node_child(tree, 0, FRAMES_FULL, strlen(FRAMES_FULL), FRAMES_MAX + 2);
 			break;
 		}
 		at = child;

@@ -160,6 +160,25 @@ static void frames_are_lent(void **state)
 	frame_tree_done(&tree);
 }
 
+/* What has no frames is told apart from what did not fit, whichever came first. */
+static void frames_that_do_not_fit_are_told(void **state)
+{
+	struct frame_tree tree = {0};
+	char frame[16];
+
+	(void)state;
+	for (unsigned int i = 0; i < FRAMES_MAX - 1; i++) {
+		snprintf(frame, sizeof(frame), "%u", i);
+		frame_tree_add(&tree, frame, PART_ON, 1);
+	}
+	frame_tree_add(&tree, "", PART_ON, 2);
+	frame_tree_add(&tree, "new", PART_ON, 3);
+	assert_int_equal(node_of(&tree, FRAMES_NONE)->own[PART_ON], 2);
+	assert_int_equal(node_of(&tree, FRAMES_FULL)->own[PART_ON], 3);
+	frame_tree_done(&tree);
+	names_clear();
+}
+
 static void assert_has(const struct text *out, const char *words)
 {
 	if (!strstr(text_string(out), words))
@@ -269,6 +288,7 @@ int main(void)
 		cmocka_unit_test(narrow_frames_are_counted),
 		cmocka_unit_test(equal_frames_are_culled),
 		cmocka_unit_test(frames_are_lent),
+		cmocka_unit_test(frames_that_do_not_fit_are_told),
 		cmocka_unit_test(words_are_escaped),
 		cmocka_unit_test(all_that_was_missed_is_told),
 		cmocka_unit_test(changes_are_told),
