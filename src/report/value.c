@@ -101,5 +101,7 @@ int64_t ratio(int64_t number, int64_t times, int64_t by)
 	if (!by)
 		return 0;
 	result = ((__int128)number * times + by / 2) / by;
+	if (result < -INT64_MAX)
+		return -INT64_MAX;
 	return result > INT64_MAX ? INT64_MAX : (int64_t)result;
 }

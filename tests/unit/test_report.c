@@ -33,6 +33,7 @@ static void numbers_stay_in_bounds(void **state)
 	assert_int_equal(ratio(2, 100, 3), 67);
 	assert_int_equal(ratio(1, 100, 0), 0);
 	assert_int_equal(ratio(INT64_MAX, 1000, 1), INT64_MAX);
+	assert_int_equal(ratio(-INT64_MAX, 1000, 1), -INT64_MAX);
 	assert_int_equal(sum(ABSENT, 3), 3);
 	assert_int_equal(sum(3, ABSENT), 3);
 	assert_int_equal(sum(ABSENT, ABSENT), ABSENT);
