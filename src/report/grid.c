@@ -50,7 +50,8 @@ static int group_compare(const void *a, const void *b, void *from)
 			       ? 1
 			       : -(group_weight_us(groups, y) < group_weight_us(groups, x));
 	if (!more && groups->exact)
-		more = busy_us(group_sums(groups, y)) - busy_us(group_sums(groups, x));
+		more = (busy_us(group_sums(groups, y)) > busy_us(group_sums(groups, x))) -
+		       (busy_us(group_sums(groups, y)) < busy_us(group_sums(groups, x)));
 	for (size_t i = 0; !more && i < groups->key_count; i++)
 		more = value_compare(groups->keys[i], x[i], y[i]);
 	return (more > 0) - (more < 0);

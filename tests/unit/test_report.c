@@ -286,6 +286,29 @@ static void groups_fold_and_sort(void **state)
 	grid_done(&grid);
 }
 
+/* Times that no recording of tsnap's has. */
+static void groups_of_odd_times_sort(void **state)
+{
+	struct column_list list = {0};
+	struct group_table groups;
+	struct tally tally = {.scans = 1, .samples = 2};
+	struct sample sample = sample_absent;
+	struct grid grid = {0};
+	struct error e = {0};
+
+	(void)state;
+	column_list_add(&list, "tid,cpu_s", true, &e);
+	group_table_init(&groups, &list);
+	for (sample.tid = 0; sample.tid < 2; sample.tid++) {
+		sample.cpu_us = sample.tid ? INT64_MAX : -INT64_MAX;
+		group_table_add(&groups, &sample);
+	}
+	grid_fill_groups(&grid, &groups, &tally);
+	assert_int_equal(grid_row(&grid, 0)[0].number, 1);
+	group_table_done(&groups);
+	grid_done(&grid);
+}
+
 /* Many groups: none is lost or split while the table grows; past the limit, samples are counted. */
 static void groups_are_bounded(void **state)
 {
@@ -433,6 +456,7 @@ int main(void)
 		cmocka_unit_test(accounts_add_to_groups),
 
 		cmocka_unit_test(groups_fold_and_sort),
+		cmocka_unit_test(groups_of_odd_times_sort),
 		cmocka_unit_test(groups_are_bounded),
 		cmocka_unit_test(groups_of_odd_keys),
 
