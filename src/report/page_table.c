@@ -98,10 +98,13 @@ static void add_cell(struct text *line, const char *cell, size_t width, bool lef
 	size_t taken = text_width(cell);
 
 	if (taken > width) {
-		size_t bytes = text_fit(cell, width - 1);
+		size_t start = line->length;
 
-		text_add(line, cell, bytes);
+		text_add(line, cell, text_fit(cell, width - 1));
 		text_add_string(line, ELLIPSIS);
+		/* a wide character may be more than the room that was left */
+		if (!last)
+			add_spaces(line, width - text_width(line->bytes + start));
 		return;
 	}
 	if (!left)

@@ -309,6 +309,28 @@ static void groups_of_odd_times_sort(void **state)
 	grid_done(&grid);
 }
 
+/* Of a name that is cut within a wide character the next column begins where the title has it. */
+static void cut_cells_stay_in_line(void **state)
+{
+	struct sample sample = sample_absent;
+	struct scan scan = {.samples = &sample, .count = 1};
+	struct column_list list = {0};
+	struct grid grid = {0};
+	struct text out = {0};
+	struct error e = {0};
+
+	(void)state;
+	sample.comm = name_of_string("世界世界世界世界");
+	sample.tid = 12;
+	column_list_add(&list, "comm,tid", true, &e);
+	grid_fill_rows(&grid, &list, &scan);
+	page_add_table(&out, &(struct page){.grid = &grid, .width = 23}, 1);
+	assert_string_equal(text_string(&out), "COMM                TID\n"
+					       "世界世界世界…        12\n");
+	text_done(&out);
+	grid_done(&grid);
+}
+
 /* Many groups: none is lost or split while the table grows; past the limit, samples are counted. */
 static void groups_are_bounded(void **state)
 {
@@ -457,6 +479,7 @@ int main(void)
 
 		cmocka_unit_test(groups_fold_and_sort),
 		cmocka_unit_test(groups_of_odd_times_sort),
+		cmocka_unit_test(cut_cells_stay_in_line),
 		cmocka_unit_test(groups_are_bounded),
 		cmocka_unit_test(groups_of_odd_keys),
 
