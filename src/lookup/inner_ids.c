@@ -5,35 +5,23 @@
 
 #include <ctype.h>
 #include <dirent.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#define STATUS_BYTES 4096
 #define TASKS_MAX 256 /* threads of a process looked at; each costs some 10 us */
 
-/* The thread's id in its own namespace: the last of NSpid in /proc/TID/status (4.1+), which begins
- * with the one that /proc shows. nested: the two may differ. 0: the thread is gone. */
+/* The thread's id in its own namespace. nested: that, or its process's, differs from the one that
+ * /proc shows. 0: the thread is gone. */
 static int64_t inner_id(const struct wait *wait, int64_t tid, bool *nested)
 {
-	static const char key[] = "\nNSpid:\t";
-	char status[STATUS_BYTES], *at, *end;
-	ssize_t length =
-		proc_file_read(wait_root(wait), wait->pid, tid, "status", status, sizeof(status));
+	int64_t inner_pid = wait->pid, inner_tid = tid;
+	int err = proc_space_ids_read(wait_root(wait), wait->pid, tid, &inner_pid, &inner_tid);
 
-	*nested = false;
-	if (length <= 0)
-		return 0;
-	at = strstr(status, key);
-	if (!at)
-		return tid;
-	at += strlen(key);
-	end = at + strcspn(at, "\n");
-	*end = '\0';
-	at = strrchr(at, '\t');
-	*nested = at != NULL;
-	return at ? strtoll(at + 1, NULL, 10) : tid;
+	/* -EINVAL: the kernel does not tell (4.1) */
+	*nested = inner_pid != wait->pid || inner_tid != tid;
+	return err && err != -EINVAL ? 0 : inner_tid;
 }
 
 int64_t thread_of_inner(const struct wait *wait, int64_t inner)

@@ -85,12 +85,18 @@ static void mutex_in_a_container(void **state)
 {
 	const uint32_t held[4] = {2, 0, 42, 1};
 	struct scene *scene = *state;
+	char status[9000];
 
-	fake_proc_put(&scene->proc, 7, 7, "status", "Name:\tone\nNSpid:\t7\t41\n");
-	fake_proc_put(&scene->proc, 7, 8, "status", "Name:\tx\nNSpid:\t8\t42\n");
+	fake_proc_put(&scene->proc, 7, 7, "status", "Name:\tone\nNStgid:\t7\t41\nNSpid:\t7\t41\n");
+	fake_proc_put(&scene->proc, 7, 8, "status", "Name:\tx\nNStgid:\t7\t41\nNSpid:\t8\t42\n");
 	assert_string_equal(futex_of(scene, held, FUTEX_WAIT_PRIVATE, 2),
 			    "mutex 0x400000 held by 8 x");
-	fake_proc_put(&scene->proc, 7, 8, "status", "NSpid:\t8\t43\n");
+	/* of a user with many groups */
+	snprintf(status, sizeof(status), "Groups:\t%08000d\nNStgid:\t7\t41\nNSpid:\t7\t41\n", 1);
+	fake_proc_put(&scene->proc, 7, 7, "status", status);
+	assert_string_equal(futex_of(scene, held, FUTEX_WAIT_PRIVATE, 2),
+			    "mutex 0x400000 held by 8 x");
+	fake_proc_put(&scene->proc, 7, 8, "status", "NStgid:\t7\t41\nNSpid:\t8\t43\n");
 	assert_string_equal(futex_of(scene, held, FUTEX_WAIT_PRIVATE, 2), "futex 0x400000");
 }
 
