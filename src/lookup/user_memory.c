@@ -58,10 +58,10 @@ ssize_t user_memory_read(const char *root, int64_t pid, int64_t tid, uint64_t ad
 ssize_t user_text_read(const char *root, int64_t pid, int64_t tid, uint64_t address, char *bytes,
 		       size_t size)
 {
-	ssize_t length = user_memory_read(root, pid, tid, address, bytes, size - 1);
+	ssize_t length = user_memory_read(root, pid, tid, address, bytes, size);
 
 	if (length < 0)
 		return length;
-	bytes[length] = '\0';
-	return (ssize_t)strlen(bytes);
+	/* its end is in a page that is not there, or it has none */
+	return memchr(bytes, '\0', (size_t)length) ? (ssize_t)strlen(bytes) : -EFAULT;
 }

@@ -17,7 +17,8 @@
  * none is there). */
 ssize_t user_memory_read(const char *root, int64_t pid, int64_t tid, uint64_t address, void *bytes,
 			 size_t size);
-/* The same of a text, NUL-terminated and cut at size - 1. Its length, or -errno. */
+/* Reads a text and its NUL. Its length, or -errno (-EFAULT: its end is not there, or not within
+ * size bytes). */
 ssize_t user_text_read(const char *root, int64_t pid, int64_t tid, uint64_t address, char *bytes,
 		       size_t size);
 
