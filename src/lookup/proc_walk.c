@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "lookup/proc.h"
 #include "base/memory.h"
+#include "sample/expression.h"
 
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <fnmatch.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -143,14 +143,8 @@ static int ids_find(const char *root, const char *text, struct pid_list *list, c
 struct pattern_walk {
 	const char *root, *pattern;
 	int64_t own;
-	bool glob;
 	struct pid_list list;
 };
-
-static bool pattern_matches(const struct pattern_walk *walk, const char *name)
-{
-	return walk->glob ? !fnmatch(walk->pattern, name, 0) : strstr(name, walk->pattern) != NULL;
-}
 
 static int pattern_visit(void *to, int64_t pid, int fd)
 {
@@ -164,7 +158,7 @@ static int pattern_visit(void *to, int64_t pid, int fd)
 	length = proc_file_read(walk->root, 0, pid, "comm", text, sizeof(text));
 	if (length > 0 && text[length - 1] == '\n')
 		text[length - 1] = '\0';
-	if (length > 0 && pattern_matches(walk, text)) {
+	if (length > 0 && pattern_matches(walk->pattern, text)) {
 		pid_add(&walk->list, pid);
 		return 0;
 	}
@@ -173,7 +167,7 @@ static int pattern_visit(void *to, int64_t pid, int fd)
 		return 0;
 	text[strcspn(text, " ")] = '\0';
 	slash = strrchr(text, '/');
-	if (pattern_matches(walk, slash ? slash + 1 : text))
+	if (pattern_matches(walk->pattern, slash ? slash + 1 : text))
 		pid_add(&walk->list, pid);
 	return 0;
 }
@@ -184,7 +178,6 @@ static int pattern_find(const char *root, const char *text, struct pid_list *lis
 	struct pattern_walk walk = {.root = root, .pattern = text, .own = proc_own_pid(root)};
 	int err = 0;
 
-	walk.glob = strpbrk(text, "*?[") != NULL;
 	if (*text)
 		err = ids_walk(AT_FDCWD, root, pattern_visit, &walk);
 	if (!err && !walk.list.count) {
