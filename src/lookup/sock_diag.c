@@ -65,12 +65,8 @@ static struct diag_record *record_add(struct diag_records *records, uint32_t ino
 {
 	struct diag_record *record;
 
-	if (!inode) /* nobody's any more */
+	if (!inode /* nobody's any more */ || records->count == SOCKETS_MAX)
 		return NULL;
-	if (records->count == SOCKETS_MAX) {
-		records->beyond++;
-		return NULL;
-	}
 	records->rows = memory_grow(records->rows, &records->capacity, records->count + 1,
 				    sizeof(*records->rows));
 	*index_put(&records->by_inode, inode, NULL) = records->count;

@@ -15,7 +15,7 @@
 #include "base/index.h"
 #include "base/text.h"
 
-#define SOCKETS_MAX 131072 /* in a table; what is beyond is counted */
+#define SOCKETS_MAX 131072 /* in a table; what is beyond is not known */
 
 enum diag_group { DIAG_TCP, DIAG_UDP, DIAG_UNIX, DIAG_GROUP_COUNT };
 
@@ -43,7 +43,6 @@ struct diag_records {
 	struct index by_pair;	      /* of TCP: hash of both addresses, to the same */
 	uint64_t listens[65536 / 64]; /* of TCP: a bit for each port that is listened on */
 	struct text names;	      /* each ended by a NUL */
-	uint64_t beyond;	      /* SOCKETS_MAX: not kept */
 };
 
 struct diag_table {
