@@ -45,6 +45,14 @@ void text_add_format(struct text *text, const char *format, ...)
 	text_end(text, at + length);
 }
 
+void text_add_spaces(struct text *text, size_t count)
+{
+	char *at = text_room(text, count);
+
+	memset(at, ' ', count);
+	text_end(text, at + count);
+}
+
 #define NUMBER_LENGTH 20 /* of -9223372036854775808 */
 
 /* 00, 01, .. 99 */

@@ -19,6 +19,7 @@ void text_add(struct text *text, const char *bytes, size_t length);
 void text_add_string(struct text *text, const char *string);
 void text_add_format(struct text *text, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+void text_add_spaces(struct text *text, size_t count);
 void text_add_number(struct text *text, int64_t number);
 void text_add_hex(struct text *text, uint64_t number); /* 0x1f */
 const char *text_string(const struct text *text);      /* "" when empty, never NULL */

@@ -11,12 +11,6 @@
 #define TEXT_WIDTH_LEAST 8 /* a text column is not cut below */
 #define ELLIPSIS "…"
 
-static void add_spaces(struct text *out, size_t count)
-{
-	while (count--)
-		text_add_char(out, ' ');
-}
-
 /* "  4.5% #         " */
 static void share_write(struct text *cell, int64_t permille, bool bar)
 {
@@ -24,7 +18,7 @@ static void share_write(struct text *cell, int64_t permille, bool bar)
 	size_t marks = (size_t)(permille * BAR_WIDTH + 999) / 1000; /* any share is worth a mark */
 
 	text_add_decimals(&number, permille, 1);
-	add_spaces(cell, number.length < 5 ? 5 - number.length : 0);
+	text_add_spaces(cell, number.length < 5 ? 5 - number.length : 0);
 	text_add(cell, number.bytes, number.length);
 	text_add_char(cell, '%');
 	if (bar) {
@@ -104,14 +98,14 @@ static void add_cell(struct text *line, const char *cell, size_t width, bool lef
 		text_add_string(line, ELLIPSIS);
 		/* a wide character may be more than the room that was left */
 		if (!last)
-			add_spaces(line, width - text_width(line->bytes + start));
+			text_add_spaces(line, width - text_width(line->bytes + start));
 		return;
 	}
 	if (!left)
-		add_spaces(line, width - taken);
+		text_add_spaces(line, width - taken);
 	text_add_string(line, cell);
 	if (left && !last)
-		add_spaces(line, width - taken);
+		text_add_spaces(line, width - taken);
 }
 
 /* Adds the row's cells, or the titles when values is NULL. */
@@ -131,7 +125,7 @@ static void add_row(struct text *out, const struct page *page, const size_t *wid
 		else
 			text_add_string(&cell, list->items[i]->title);
 		if (i)
-			add_spaces(&line, GAP);
+			text_add_spaces(&line, GAP);
 		add_cell(&line, text_string(&cell), widths[i], aligned_left(list->items[i]),
 			 i + 1 == list->count);
 	}

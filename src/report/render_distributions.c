@@ -13,15 +13,9 @@
 #define WIDE 100      /* a page with room for all percentiles */
 #define BOUND_WIDTH 7 /* "1.05 ms" */
 
-static void add_spaces(struct text *out, size_t count)
-{
-	while (count--)
-		text_add_char(out, ' ');
-}
-
 static void add_right(struct text *line, const struct text *cell, size_t width)
 {
-	add_spaces(line, cell->length < width ? width - cell->length : 0);
+	text_add_spaces(line, cell->length < width ? width - cell->length : 0);
 	text_add_string(line, text_string(cell));
 }
 
@@ -50,19 +44,19 @@ static void add_bucket(struct text *out, const struct page *page, const struct h
 	marks = (size_t)ratio(histogram->buckets[bucket], (int64_t)width, most);
 	if (!marks && histogram->buckets[bucket])
 		marks = 1;
-	add_spaces(&line, 2);
+	text_add_spaces(&line, 2);
 	add_bound(&line, histogram_low_ns(bucket));
 	if (bucket == HISTOGRAM_BUCKETS - 1) {
 		text_add_string(&line, " on");
-		add_spaces(&line, BOUND_WIDTH + 1);
+		text_add_spaces(&line, BOUND_WIDTH + 1);
 	} else {
 		text_add_string(&line, " .. ");
 		add_bound(&line, histogram_high_ns(bucket));
 	}
 	text_add_number(&cell, histogram->buckets[bucket]);
-	add_spaces(&line, 2);
+	text_add_spaces(&line, 2);
 	add_right(&line, &cell, 8);
-	add_spaces(&line, marks ? 2 : 0);
+	text_add_spaces(&line, marks ? 2 : 0);
 	while (marks--)
 		text_add_char(&line, '#');
 	text_add(out, text_string(&line),

@@ -42,12 +42,6 @@ struct half {
 	size_t length, count;
 };
 
-static void spaces_add(struct text *out, size_t count)
-{
-	while (count--)
-		text_add_char(out, ' ');
-}
-
 static bool is_of(const char *frame, size_t length, const char *mark)
 {
 	return !strcmp(frame_kind_of(frame, length)->mark, mark);
@@ -107,7 +101,7 @@ static void arrow_add(struct line *line, const char *arrow, size_t next_width)
 	if (line->at < line->width && line->width - line->at >= next_width + ARROW_WIDTH)
 		return;
 	line->out->bytes[line->out->length - 1] = '\n';
-	spaces_add(line->out, line->left);
+	text_add_spaces(line->out, line->left);
 	line->at = line->left;
 }
 
@@ -147,7 +141,7 @@ static void half_add(struct text *out, const struct page *page, const struct hal
 	text_add_string(out, half->kind->label);
 	if (narrow)
 		text_add_char(out, '\n');
-	spaces_add(out, narrow ? LEFT_NARROW : LABEL_WIDTH - strlen(half->kind->label));
+	text_add_spaces(out, narrow ? LEFT_NARROW : LABEL_WIDTH - strlen(half->kind->label));
 	for (const char *at = half->frames; at < end; at += strcspn(at, ";") + 1) {
 		size_t length = strcspn(at, ";");
 		char words[48];
@@ -170,7 +164,7 @@ static void share_add(struct text *out, int64_t samples, int64_t of)
 	struct text share = {0};
 
 	text_add_decimals(&share, ratio(samples, 1000, of), 1);
-	spaces_add(out, INDENT + 5 - share.length);
+	text_add_spaces(out, INDENT + 5 - share.length);
 	text_add_string(out, text_string(&share));
 	text_add_string(out, "%  ");
 	text_done(&share);
@@ -193,7 +187,7 @@ static void stack_add(struct text *out, const struct page *page, size_t stack)
 		if (!half.count)
 			continue;
 		if (!first)
-			spaces_add(out, INDENT + SHARE_WIDTH);
+			text_add_spaces(out, INDENT + SHARE_WIDTH);
 		half_add(out, page, &half);
 		first = false;
 	}
