@@ -14,38 +14,59 @@
 #define SETLKW64 14	  /* F_SETLKW64 of 32-bit calls, and F_OFD_SETLKW: asm-generic/fcntl.h */
 #define OFD_SETLKW 38
 
-/* The process whose lock the thread's process waits for. proc_locks(5): "1: FLOCK ADVISORY WRITE
- * PID
- * ..." is held, lines "1: -> FLOCK ADVISORY WRITE PID ..." below wait for it. 0: not told; a pid of
- * -1 is that of an open file description. */
-static int64_t holder_find(const struct wait *wait)
+/* proc_locks(5): "1: FLOCK ADVISORY WRITE PID ..." is held, lines "1: -> FLOCK ADVISORY WRITE PID
+ * ..." below wait for it. A pid of -1 is that of an open file description. */
+static void line_take(struct file_locks *locks, const char *line, long long *holder)
 {
-	static char locks[LOCKS_BYTES];
-	long long pid, holder = 0;
+	uint64_t *found;
+	long long pid;
+	bool added;
+
+	if (sscanf(line, "%*d: -> %*s %*s %*s %lld", &pid) == 1) {
+		found = index_put(&locks->holders, (uint64_t)pid, &added);
+		if (added && *holder > 0 && *holder != pid)
+			*found = (uint64_t)*holder;
+	} else if (sscanf(line, "%*d: %*s %*s %*s %lld", holder) != 1) {
+		*holder = 0;
+	}
+}
+
+static void locks_read(struct file_locks *locks, const char *root)
+{
+	static char text[LOCKS_BYTES];
+	long long holder = 0;
 	char path[PATH_MAX];
 	size_t length = 0;
 	ssize_t got;
 	int fd;
 
-	snprintf(path, sizeof(path), "%s/locks", wait_root(wait));
+	index_clear(&locks->holders);
+	snprintf(path, sizeof(path), "%s/locks", root);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return 0;
+		return;
 	/* the kernel gives a page at a time */
-	while ((got = read(fd, locks + length, sizeof(locks) - 1 - length)) > 0)
+	while ((got = read(fd, text + length, sizeof(text) - 1 - length)) > 0)
 		length += (size_t)got;
 	close(fd);
-	locks[length] = '\0';
-	for (char *line = locks, *end; (end = strchr(line, '\n')); line = end + 1) {
+	text[length] = '\0';
+	for (char *line = text, *end; (end = strchr(line, '\n')); line = end + 1) {
 		*end = '\0';
-		if (sscanf(line, "%*d: -> %*s %*s %*s %lld", &pid) == 1) {
-			if (pid == wait->pid)
-				return holder > 0 && holder != wait->pid ? holder : 0;
-		} else if (sscanf(line, "%*d: %*s %*s %*s %lld", &holder) != 1) {
-			holder = 0;
-		}
+		line_take(locks, line, &holder);
 	}
-	return 0;
+}
+
+/* The process whose lock the thread's process waits for. 0: not told. */
+static int64_t holder_find(const struct wait *wait)
+{
+	struct file_locks *locks = wait_file_locks(wait);
+	const uint64_t *holder;
+
+	if (locks->read_ns != wait->now_ns)
+		locks_read(locks, wait_root(wait));
+	locks->read_ns = wait->now_ns;
+	holder = index_find(&locks->holders, (uint64_t)wait->pid);
+	return holder ? (int64_t)*holder : 0;
 }
 
 void flock_tell(struct wait *wait)

@@ -45,6 +45,7 @@ struct waits {
 	struct holders holders;
 	struct sockets sockets;
 	struct wait_peers peers;
+	struct file_locks file_locks;
 	struct index tellers; /* by interned name of a call: the function, or 0, */
 	struct index rules;   /* and the rule that it decides why by, or 0 */
 	int64_t daemon_ports;
@@ -73,6 +74,7 @@ void waits_free(struct waits *waits)
 	cache_done(&waits->stays);
 	sockets_done(&waits->sockets);
 	holders_done(&waits->holders);
+	index_clear(&waits->file_locks.holders);
 	index_clear(&waits->tellers);
 	index_clear(&waits->rules);
 	text_done(&waits->text);
@@ -114,6 +116,11 @@ struct sockets *wait_sockets(const struct wait *wait)
 struct holders *wait_holders(const struct wait *wait)
 {
 	return &wait->waits->holders;
+}
+
+struct file_locks *wait_file_locks(const struct wait *wait)
+{
+	return &wait->waits->file_locks;
 }
 
 bool wait_memory_read(const struct wait *wait, uint64_t address, void *bytes, size_t size)

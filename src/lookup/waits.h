@@ -11,12 +11,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/index.h"
 #include "lookup/lookup.h"
 #include "sample/sample.h"
 #include "sample/why.h"
 
 struct cache;
 struct text;
+
+/* Who holds file locks that others wait for: by the waiting process, as of a scan. */
+struct file_locks {
+	struct index holders;
+	int64_t read_ns; /* 0: not read yet */
+};
 
 /* One question, on its way through those that answer it. */
 struct wait {
@@ -74,6 +81,7 @@ wait_teller *wait_teller_find(const char *syscall_name);
 const char *wait_root(const struct wait *wait);
 struct sockets *wait_sockets(const struct wait *wait);
 struct holders *wait_holders(const struct wait *wait);
+struct file_locks *wait_file_locks(const struct wait *wait);
 /* Reads from the thread's memory, all or nothing. */
 bool wait_memory_read(const struct wait *wait, uint64_t address, void *bytes, size_t size);
 /* /proc/PID/fdinfo/FD of wait->fd, proc(5), until the next call; "" where it can't be read. cut, or

@@ -375,6 +375,13 @@ static void file_locks_come_in_pieces(void **state)
 	call_put(scene, SYS_flock, 3, 0, 0);
 	assert_string_equal(fill(scene).waits_on, "lock on /run/x.lock held by 8 x");
 	assert_int_equal(waitpid(writer, &status, 0), writer);
+	/* once in a scan: a thousand may wait */
+	assert_int_equal(unlink(path), 0);
+	scene->hint.sequence++;
+	scene->now_ns -= BEAT_NS;
+	assert_string_equal(fill(scene).waits_on, "lock on /run/x.lock held by 8 x");
+	scene->hint.sequence++;
+	assert_string_equal(fill(scene).waits_on, "lock on /run/x.lock");
 }
 
 static void sockets_that_are_none(void **state)
