@@ -251,6 +251,23 @@ static bool wanted_is_old(const struct holders *holders, struct wanted *wanted)
 	       strcmp(target, wanted->link) != 0;
 }
 
+/* The one that was found asks itself. Who asked before may have it, too: that is its answer; if
+ * not, another one is looked for. */
+static int64_t other_find(struct holders *holders, struct wanted *wanted, int64_t asker)
+{
+	char target[PATH_MAX];
+	int own_fd = wanted->fd;
+
+	if (wanted->own_fd >= 0 && link_read(holders, wanted->asker, (int)wanted->own_fd, target) &&
+	    !strcmp(target, wanted->link))
+		return wanted->asker;
+	wanted->asker = asker;
+	wanted_begin(holders, wanted);
+	if (wanted->own_fd < 0)
+		wanted->own_fd = own_fd;
+	return 0;
+}
+
 static void scan_begin(struct holders *holders, int64_t now_ns)
 {
 	int64_t since_ns = now_ns - holders->scan_ns;
@@ -265,6 +282,7 @@ int64_t holders_find(struct holders *holders, const char *link, enum holder_mode
 		     int64_t asker, int64_t now_ns, bool *pending)
 {
 	struct wanted *wanted;
+	int64_t other;
 	bool added;
 
 	scan_begin(holders, now_ns);
@@ -280,6 +298,11 @@ int64_t holders_find(struct holders *holders, const char *link, enum holder_mode
 	}
 	if (added || wanted_is_old(holders, wanted))
 		wanted_begin(holders, wanted);
+	if (wanted->state == WANTED_FOUND && wanted->pid == asker && wanted->asker != asker) {
+		other = other_find(holders, wanted, asker);
+		if (other)
+			return other;
+	}
 	if (wanted->state == WANTED_PENDING)
 		walk_on(holders);
 	*pending |= wanted->state == WANTED_PENDING;

@@ -144,6 +144,35 @@ static void pipe_end_of_a_near_thread(void **state)
 	assert_string_equal(fill(scene).waits_on, "pipe from 3 three");
 }
 
+/* Two processes that have both ends wait for each other, whoever was asked about first. */
+static void pipe_ends_shared(void **state)
+{
+	struct scene *scene = *state;
+
+	for (int pid = 7; pid <= 9; pid += 2) {
+		fake_proc_put(&scene->proc, pid, pid, "fd/3", "pipe:[11]");
+		fake_proc_put_process(&scene->proc, pid, "fd/3", "pipe:[11]");
+	}
+	fake_proc_put_process(&scene->proc, 7, "comm", "seven\n");
+	fake_proc_put_process(&scene->proc, 9, "comm", "nine\n");
+	fake_proc_put_process(&scene->proc, 7, "status", "Tgid:\t7\nUid:\t0\t0\t0\t0\n");
+	fake_proc_put_process(&scene->proc, 9, "status", "Tgid:\t9\nUid:\t0\t0\t0\t0\n");
+	for (int turn = 0; turn < 2; turn++) {
+		scene->asked.tid = scene->asked.pid = 7;
+		call_put(scene, SYS_read, 3, 0, 0);
+		assert_string_equal(fill(scene).waits_on, "pipe from 9 nine");
+		scene->asked.tid = scene->asked.pid = 9;
+		call_put(scene, SYS_read, 3, 0, 0);
+		assert_string_equal(fill(scene).waits_on, "pipe from 7 seven");
+	}
+	/* the other one has closed it */
+	fake_proc_put_process(&scene->proc, 7, "fd/3", "/dev/null");
+	scene->now_ns += 2 * NS_PER_SECOND;
+	for (int scan = 0; scan < 10; scan++)
+		fill(scene);
+	assert_string_equal(fill(scene).waits_on, "pipe from 9 nine");
+}
+
 /* Far away, behind 10 000 descriptors: found in some later scan, and none of them takes long. */
 static void pipe_end_among_many(void **state)
 {
@@ -444,6 +473,7 @@ int main(void)
 		waits_test(join_of_a_thread),
 		waits_test(pipe_end_in_another_process),
 		waits_test(pipe_end_of_a_near_thread),
+		waits_test(pipe_ends_shared),
 		waits_test(pipe_end_among_many),
 		waits_test(pipe_end_nowhere),
 		waits_test(poll_sets),
