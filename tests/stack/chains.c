@@ -149,8 +149,12 @@ LINK static void signalled_aside(void)
 
 #if defined(__x86_64__)
 #define INTERRUPTED_AT REG_RIP
+#define HAS_FRAME(registers) 1
 #else
 #define INTERRUPTED_AT REG_EIP
+/* Some kernels' has no unwind tables for 32 bits, but frame pointers, which are lost where a
+ * function has not made its frame yet; its caller's are further away than that. */
+#define HAS_FRAME(registers) ((unsigned long)((registers)[REG_EBP] - (registers)[REG_ESP]) < 128)
 #endif
 #define VDSO_BYTES 8192 /* with all of its code */
 
@@ -162,7 +166,8 @@ LINK static void handler_in_vdso(int number, siginfo_t *info, void *context)
 
 	(void)number;
 	(void)info;
-	if ((unsigned long)at->uc_mcontext.gregs[INTERRUPTED_AT] - vdso < VDSO_BYTES)
+	if ((unsigned long)at->uc_mcontext.gregs[INTERRUPTED_AT] - vdso < VDSO_BYTES &&
+	    HAS_FRAME(at->uc_mcontext.gregs))
 		sleep_here();
 	LINK_END();
 }
