@@ -35,8 +35,8 @@ struct place {
 	struct location written;	  /* up to there this way may have written to the stack */
 	struct location saved[REGISTERS]; /* where the value lies that the register gives back, */
 	struct location
-		pushed_at[REGISTERS];	   /* and this way put the register, when its value lay */
-	struct location pushed[REGISTERS]; /* there */
+		stored_at[REGISTERS];	   /* and this way put the register, when its value lay */
+	struct location stored[REGISTERS]; /* there */
 	bool called;
 };
 
@@ -91,8 +91,8 @@ static void register_load(struct place *place, uint8_t number, struct location f
 {
 	struct location value = from;
 
-	if (from.base && is_same(from, place->pushed_at[number]))
-		value = place->pushed[number];
+	if (from.base && is_same(from, place->stored_at[number]))
+		value = place->stored[number];
 	else if (from.base == place->written.base && from.offset < place->written.offset)
 		value = (struct location){0}; /* what was there at first is not any more */
 	place->saved[number] = value;
@@ -104,6 +104,16 @@ static struct location location_at(struct location base, int64_t distance)
 {
 	base.offset += distance;
 	return base;
+}
+
+/* number: RSP stands for all that is no register which a function gives back. */
+static void register_store(struct place *place, uint8_t number, struct location to)
+{
+	for (size_t i = 0; i < REGISTERS; i++)
+		if (is_same(place->stored_at[i], to))
+			place->stored_at[i].base = 0;
+	place->stored_at[number] = to;
+	place->stored[number] = place->saved[number];
 }
 
 static void sp_move(struct place *place, int64_t distance)
@@ -195,20 +205,19 @@ static bool frame_step(struct place *place, const struct x86_instruction *instru
 		register_load(place, reg, location_at(place->sp, distance));
 	else if (opcode == 0x8b && reg != RSP && instruction->wide && at_frame && place->fp.base)
 		register_load(place, reg, location_at(place->fp, distance));
+	else if (opcode == 0x89 && instruction->wide && instruction->on_stack)
+		register_store(place, reg, location_at(place->sp, distance));
+	else if (opcode == 0x89 && instruction->wide && at_frame && place->fp.base)
+		register_store(place, reg, location_at(place->fp, distance));
 	else
 		return false;
 	return true;
 }
 
-/* number: RSP stands for all that is no register which a function gives back. */
 static void push(struct place *place, uint8_t number)
 {
 	sp_move(place, -8);
-	for (size_t i = 0; i < REGISTERS; i++)
-		if (is_same(place->pushed_at[i], place->sp))
-			place->pushed_at[i].base = 0;
-	place->pushed_at[number] = place->sp;
-	place->pushed[number] = place->saved[number];
+	register_store(place, number, place->sp);
 }
 
 static void pop(struct place *place, uint8_t number)

@@ -126,6 +126,20 @@ static void frames_are_made(void **state)
 		FOLLOW("\x55\x48\x8d\x6c\x24\x08\x48\x8d\x65\xf8\x5d\xc3", true, entered, &row), 0);
 	expect_row(&row, SP, 8);
 	assert_int_equal(row.saved[1].kind, RULE_SAME);
+	/* mov %rbx,0x18(%rsp); mov $5,%ebx; mov 0x18(%rsp),%rbx; add $0x28,%rsp; ret: a register is
+	 * saved where it is needed, which is behind the frame's making */
+	assert_int_equal(FOLLOW("\x48\x89\x5c\x24\x18\xbb\x05\x00\x00\x00\x48\x8b\x5c\x24"
+				"\x18\x48\x83\xc4\x28\xc3",
+				true, ((struct stack){SP, 0x28}), &row),
+			 0);
+	expect_row(&row, SP, 0x30);
+	assert_int_equal(row.saved[0].kind, RULE_SAME);
+	/* the same behind its first instruction */
+	assert_int_equal(FOLLOW("\xbb\x05\x00\x00\x00\x48\x8b\x5c\x24\x18\x48\x83\xc4\x28\xc3",
+				true, ((struct stack){SP, 0x28}), &row),
+			 0);
+	assert_int_equal(row.saved[0].kind, RULE_AT_CFA);
+	assert_int_equal(row.saved[0].offset, 0x18 - 0x30);
 	/* pop %rbx; pop %rbp; then what is called last, with the same return address: push %rbp;
 	 * push %rbx; pop %rbx; pop %rbp; ret */
 	assert_int_equal(FOLLOW("\x5b\x5d\xeb\x00\x55\x53\x5b\x5d\xc3", true,
