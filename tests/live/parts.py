@@ -66,9 +66,9 @@ class Part(Process):
         ctx.started.append(self)
 
     def end(self):
-        """Servers don't end when their input does."""
+        """Servers don't end when their input does, nor what programs have started."""
         if self.code is None:
-            self.signal(self.LAST)
+            os.killpg(self.pid, self.LAST)
         super().end()
 
     def wait_up(self, test):
