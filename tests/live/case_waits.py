@@ -11,7 +11,7 @@ from case_spaces import through, unshared
 from harness import SLOW, START_S, STOP_S, Findings, Skip, case, check, rows_of, scans_of
 
 COLUMNS = "state,syscall,fd,filename,filetype,connection,remote,waits_on,waits_on_pid,inflight,wchan"
-SETTLED_S = 3 if SLOW == 1 else 10  # after which all processes have been looked through for the other ends of pipes
+SETTLED_S = 3 if SLOW == 1 else 30  # after which all processes have been looked through for the other ends of pipes
 SOCKETS = "on=tcp*", "on=udp", "on=unix*"  # told by sock_diag, which may be a module that is not there
 PEERLESS = ("tcp_accept", "tcp6_accept", "udp", "eventfd", "epoll_many", "mutex", "child", "fifo_open")  # told at once
 
