@@ -8,8 +8,10 @@
 #include "kernel/kernel.h"
 #include "kernel/type_source.h"
 #include "live_options.h"
+#include "trace_table.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,45 +128,62 @@ static void types_describe(const struct config *config, const struct kernel *ker
 	}
 }
 
+/* The first row of a group that this kernel offers, or NULL; passed_over: why none before it. */
+static const struct probe_row *row_choose(struct kernel *kernel, enum probe_group group,
+					  struct text *passed_over)
+{
+	for (size_t i = 0; i < probe_row_count; i++) {
+		const struct probe_row *row = &probe_rows[i];
+
+		if (row->gives != group)
+			continue;
+		if (fact_has(&kernel->facts, row->wants))
+			return row;
+		text_add_format(passed_over, "; no %s on %s, because %s is missing",
+				probe_kind_names[row->kind], row->event,
+				fact_rows[row->wants].name);
+	}
+	return NULL;
+}
+
+/* plan: of all groups; NULL: none can be made. */
+static void group_describe(struct kernel *kernel, const struct probe_plan *plan,
+			   enum probe_group group, struct text *out)
+{
+	const struct probe_group_row *of = &probe_group_rows[group];
+	struct text passed_over = {0}, line = {0};
+	const struct probe_row *row = row_choose(kernel, group, &passed_over);
+
+	if (row && plan && !plan->chosen[group])
+		text_add_format(&line, "none; a %s on %s would not serve: %s",
+				probe_kind_names[row->kind], row->event, probe_merge_useless);
+	else if (row)
+		text_add_format(&line, "%s on %s: the first way that this kernel offers%s",
+				probe_kind_names[row->kind], row->event, text_string(&passed_over));
+	else
+		text_add_format(&line, "none%s; a report lacks %s", text_string(&passed_over),
+				of->without ? of->without : "nothing, at a price");
+	line_add(out, of->name, text_string(&line));
+	text_done(&line);
+	text_done(&passed_over);
+}
+
+static bool facts_tell(void *of, enum fact fact)
+{
+	return fact_has(of, fact);
+}
+
 static void probes_describe(struct kernel *kernel, struct text *out)
 {
+	struct probe_plan plan;
+	struct error e = {0};
+	bool planned = !probe_plan_make(UINT_MAX, facts_tell, &kernel->facts, &plan, &e);
+
+	error_done(&e);
 	text_add_string(out, "Probes\n");
-	for (int group = 0; group < GROUP_COUNT; group++) {
-		const struct probe_row *chosen = NULL;
-		struct text words = {0};
-
-		for (size_t i = 0; i < probe_row_count && !chosen; i++) {
-			const struct probe_row *row = &probe_rows[i];
-
-			if (row->gives != (enum probe_group)group)
-				continue;
-			if (fact_has(&kernel->facts, row->wants))
-				chosen = row;
-			else
-				text_add_format(&words, "; no %s on %s, because %s is missing",
-						probe_kind_names[row->kind], row->event,
-						fact_rows[row->wants].name);
-		}
-		if (chosen) {
-			struct text line = {0};
-
-			text_add_format(&line, "%s on %s: the first way that this kernel offers%s",
-					probe_kind_names[chosen->kind], chosen->event,
-					text_string(&words));
-			line_add(out, probe_group_rows[group].name, text_string(&line));
-			text_done(&line);
-		} else {
-			struct text line = {0};
-
-			text_add_format(&line, "none%s; a report lacks %s", text_string(&words),
-					probe_group_rows[group].without
-						? probe_group_rows[group].without
-						: "nothing, at a price");
-			line_add(out, probe_group_rows[group].name, text_string(&line));
-			text_done(&line);
-		}
-		text_done(&words);
-	}
+	/* where there is no way to see switches, what the others would be is told all the same */
+	for (int group = 0; group < GROUP_COUNT; group++)
+		group_describe(kernel, planned ? &plan : NULL, (enum probe_group)group, out);
 }
 
 /* For each thing that is missing, how to get it on each distribution. */
@@ -282,6 +301,47 @@ static int trial_describe(const struct config *config, struct text *out, struct 
 	return 0;
 }
 
+/* Loads and attaches the programs of these kinds of --trace once, with --slower. 0, or -errno with
+ * e filled. */
+static int traces_try(const struct config *config, unsigned int kinds, struct error *e)
+{
+	struct config traced = *config;
+	struct kernel_options options;
+	struct kernel kernel;
+	int err;
+
+	traced.traces = kinds;
+	traced.slower_ms = 1;
+	traced.share = traced.attach = NULL;
+	live_kernel_options(&traced, UINT64_MAX, &options);
+	err = kernel_open(&kernel, &options, e);
+	kernel_close(&kernel);
+	return err;
+}
+
+/* An old verifier may take the programs of some kinds and refuse those of others. */
+static void traces_describe(const struct config *config, struct text *out)
+{
+	struct error e = {0};
+	struct text words = {0};
+
+	if (!traces_try(config, (1u << LATENCY_KIND_COUNT) - 1, &e)) {
+		line_add(out, "--trace, --slower", "all kinds: loaded and attached");
+		return;
+	}
+	error_done(&e);
+	for (int kind = 0; kind < LATENCY_KIND_COUNT; kind++) {
+		e = (struct error){0};
+		text_clear(&words);
+		text_add_format(&words, "%s: %s", trace_rows[kind].kind.name,
+				traces_try(config, 1u << kind, &e) ? e.line
+								   : "loaded and attached");
+		line_add(out, "--trace", text_string(&words));
+		error_done(&e);
+	}
+	text_done(&words);
+}
+
 int live_check(const struct config *config, struct text *out, struct error *e)
 {
 	struct kernel_options options;
@@ -299,6 +359,8 @@ int live_check(const struct config *config, struct text *out, struct error *e)
 	remedies_describe(config, &kernel, out);
 	shares_describe(out);
 	err = planned ? planned : trial_describe(config, out, e);
+	if (!err)
+		traces_describe(config, out);
 	text_add_string(out, err ? "tsnap can NOT run here.\n" : "tsnap can run here.\n");
 	if (err && err != -EINTR)
 		e->exit_code = EXIT_HOST_CANNOT;

@@ -12,8 +12,7 @@
 /* One row a call: its declaration in bcc_common.h gives the type. */
 #define BCC_CALLS(call)                                                                         \
 	call(bpf_module_create_c_from_string) call(bpf_module_destroy) call(bpf_function_start) \
-		call(bpf_function_size) call(bpf_table_fd) call(bpf_table_leaf_size)            \
-			call(bpf_module_license) call(bpf_module_kern_version) call(bcc_func_load)
+		call(bpf_function_size) call(bpf_table_fd) call(bpf_table_leaf_size)
 
 struct bcc_library {
 	void *handle;
@@ -26,8 +25,9 @@ struct bcc_library {
 int bcc_library_open(struct bcc_library *bcc, struct error *e);
 
 /* From now on the compiler leaves the parts of a program in the order that they were written in,
- * instead of the likely ones first: then none jumps backwards. Where libbcc has an LLVM inside,
- * instead of using the library, nothing is changed. */
+ * instead of the likely ones first, and keeps equal parts apart, instead of having one jump into
+ * the other: then none jumps backwards. Where libbcc has an LLVM inside, instead of using the
+ * library, nothing is changed. */
 void bcc_library_keep_order(const struct bcc_library *bcc);
 
 /* The file that would be loaded, links resolved ("libbcc.so.0.26.0"), without loading it; "" if

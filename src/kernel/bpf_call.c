@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel/bpf_call.h"
+#include "kernel/version_code.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 static int bpf_call(int command, union bpf_attr *attr)
@@ -15,47 +17,48 @@ static int bpf_call(int command, union bpf_attr *attr)
 	return result < 0 ? -errno : (int)result;
 }
 
-static void program_attr(union bpf_attr *attr, enum bpf_prog_type type,
-			 const struct bpf_insn *instructions, size_t count)
+int bpf_call_load_described(const struct bpf_load *load)
 {
-	memset(attr, 0, sizeof(*attr));
-	attr->prog_type = type;
-	attr->insns = (uintptr_t)instructions;
-	attr->insn_cnt = (uint32_t)count;
-	attr->license = (uintptr_t) "GPL";
+	union bpf_attr attr;
+	struct utsname name;
+	int fd;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.prog_type = load->type;
+	attr.insns = (uintptr_t)load->instructions;
+	attr.insn_cnt = (uint32_t)load->count;
+	attr.license = (uintptr_t) "GPL";
+	attr.expected_attach_type = load->attach_type;
+	attr.attach_btf_id = load->btf_id;
+	attr.log_buf = (uintptr_t)load->log;
+	attr.log_size = load->log ? load->log_size : 0;
+	attr.log_level = load->log ? 1 : 0;
+	if (load->type == BPF_PROG_TYPE_KPROBE && !uname(&name))
+		attr.kern_version = version_code_read(name.release);
+	if (load->name)
+		strncpy(attr.prog_name, load->name, sizeof(attr.prog_name) - 1);
+	fd = bpf_call(BPF_PROG_LOAD, &attr);
+	/* before 4.15 programs have no names: to the kernel the call is too long */
+	if (fd == -E2BIG && load->name) {
+		memset(attr.prog_name, 0, sizeof(attr.prog_name));
+		fd = bpf_call(BPF_PROG_LOAD, &attr);
+	}
+	return fd;
 }
 
 int bpf_call_load(enum bpf_prog_type type, const struct bpf_insn *instructions, size_t count)
 {
-	union bpf_attr attr;
-
-	program_attr(&attr, type, instructions, count);
-	return bpf_call(BPF_PROG_LOAD, &attr);
-}
-
-int bpf_call_load_typed(const char *name, const struct bpf_insn *instructions, size_t count,
-			int btf_id, char *log, uint32_t log_size)
-{
-	union bpf_attr attr;
-
-	program_attr(&attr, BPF_PROG_TYPE_TRACING, instructions, count);
-	attr.expected_attach_type = BPF_TRACE_RAW_TP;
-	attr.attach_btf_id = (uint32_t)btf_id;
-	strncpy(attr.prog_name, name, sizeof(attr.prog_name) - 1);
-	attr.log_buf = (uintptr_t)log;
-	attr.log_size = log ? log_size : 0;
-	attr.log_level = log ? 1 : 0;
-	return bpf_call(BPF_PROG_LOAD, &attr);
+	return bpf_call_load_described(
+		&(struct bpf_load){.type = type, .instructions = instructions, .count = count});
 }
 
 int bpf_call_load_iterator(const struct bpf_insn *instructions, size_t count, int btf_id)
 {
-	union bpf_attr attr;
-
-	program_attr(&attr, BPF_PROG_TYPE_TRACING, instructions, count);
-	attr.expected_attach_type = BPF_TRACE_ITER;
-	attr.attach_btf_id = (uint32_t)btf_id;
-	return bpf_call(BPF_PROG_LOAD, &attr);
+	return bpf_call_load_described(&(struct bpf_load){.type = BPF_PROG_TYPE_TRACING,
+							  .attach_type = BPF_TRACE_ITER,
+							  .btf_id = (uint32_t)btf_id,
+							  .instructions = instructions,
+							  .count = count});
 }
 
 int bpf_call_iterator(int program)

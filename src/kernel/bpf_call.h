@@ -29,12 +29,22 @@
 	BPF_OP_(BPF_LD | BPF_DW | BPF_IMM, (dst), BPF_PSEUDO_MAP_FD, 0, (fd)), \
 		BPF_OP_(0, 0, 0, 0, 0)
 
+struct bpf_load {
+	enum bpf_prog_type type;
+	const char *name; /* that bpftool shows, at most 15 characters; NULL: none */
+	const struct bpf_insn *instructions;
+	size_t count;
+	enum bpf_attach_type attach_type; /* of BPF_PROG_TYPE_TRACING, else 0 */
+	uint32_t btf_id;		  /* the same: of what the program is attached to */
+	char *log;	   /* the verifier writes here what it looked at; NULL: nowhere */
+	uint32_t log_size; /* below 16 MB before 5.2 */
+};
+
+/* Loads a program under the license GPL. A kprobe program is given the running kernel's version,
+ * which kernels before 5.0 demand. */
+int bpf_call_load_described(const struct bpf_load *load);
 int bpf_call_load(enum bpf_prog_type type, const struct bpf_insn *instructions, size_t count);
-/* A raw tracepoint program whose arguments have types: btf_id as btf_tracepoint_id() finds it.
- * name: at most 15 characters; log: what the verifier says, or NULL. */
-int bpf_call_load_typed(const char *name, const struct bpf_insn *instructions, size_t count,
-			int btf_id, char *log, uint32_t log_size);
-/* The same of a program that an iterator runs: btf_id as btf_iterator_id() finds it (5.8). */
+/* Loads a program that an iterator runs: btf_id as btf_iterator_id() finds it (5.8). */
 int bpf_call_load_iterator(const struct bpf_insn *instructions, size_t count, int btf_id);
 /* Reading it runs the program for each of the iterator's things, and gives what that writes. */
 int bpf_call_iterator(int program);

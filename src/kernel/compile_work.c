@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel/compile_work.h"
+#include "base/memory.h"
 #include "kernel/bpf_call.h"
 #include "kernel/calibrate.h"
 #include "kernel/child_message.h"
@@ -35,15 +36,6 @@ const struct kernel_map_row kernel_map_rows[KERNEL_MAP_COUNT] = {
 	[KERNEL_MAP_PLACES_ONE] = {"ts_places_one", sizeof(struct latency_place)},
 	[KERNEL_MAP_PLACES_TWO] = {"ts_places_two", sizeof(struct latency_place)},
 	[KERNEL_MAP_EVENTS] = {"ts_events", sizeof(struct event_ring)},
-};
-
-static const enum bpf_prog_type program_types[] = {
-	[PROBE_TYPED_TRACEPOINT] = BPF_PROG_TYPE_TRACING,
-	[PROBE_RAW_TRACEPOINT] = BPF_PROG_TYPE_RAW_TRACEPOINT,
-	[PROBE_TRACEPOINT] = BPF_PROG_TYPE_TRACEPOINT,
-	[PROBE_KPROBE] = BPF_PROG_TYPE_KPROBE,
-	[PROBE_LOOK] = BPF_PROG_TYPE_RAW_TRACEPOINT,
-	[PROBE_PERF_CLOCK] = BPF_PROG_TYPE_PERF_EVENT,
 };
 
 /* Sets of fields that the plan's programs read; without a plan all, for an offsets file. */
@@ -98,59 +90,82 @@ static int types_find(const struct compile_request *request, const struct bcc_li
 	return child_message_send(socket, &message, -1);
 }
 
-/* Descriptor or -errno; log: what the verifier says, or NULL. */
+#define LOG_BYTES ((16u << 20) - 1) /* the most that kernels before 5.2 take */
+#define LOG_SHOWN_BYTES 4096	    /* its end tells what the verifier did not like */
+
+/* Descriptor or -errno; log: what the verifier says, of LOG_BYTES, or NULL. */
 static int program_try(const struct bcc_library *bcc, void *module, const struct probe_row *row,
-		       char *log, uint32_t log_size)
+		       char *log)
 {
-	void *start = bcc->bpf_function_start(module, row->function);
-	size_t bytes = bcc->bpf_function_size(module, row->function);
-	int fd;
+	struct bpf_load load = {.type = probe_program_types[row->kind],
+				.name = row->name,
+				.instructions = bcc->bpf_function_start(module, row->function),
+				.count = bcc->bpf_function_size(module, row->function) /
+					 sizeof(struct bpf_insn),
+				.log = log,
+				.log_size = LOG_BYTES};
 
 	if (row->kind == PROBE_TYPED_TRACEPOINT) {
-		fd = btf_tracepoint_id(row->event);
-		return fd < 0 ? fd
-			      : bpf_call_load_typed(row->name, start,
-						    bytes / sizeof(struct bpf_insn), fd, log,
-						    log_size);
+		int id = btf_tracepoint_id(row->event);
+
+		if (id < 0)
+			return id;
+		load.attach_type = BPF_TRACE_RAW_TP;
+		load.btf_id = (uint32_t)id;
 	}
-	fd = bcc->bcc_func_load(module, (int)program_types[row->kind], row->name, start, (int)bytes,
-				bcc->bpf_module_license(module),
-				bcc->bpf_module_kern_version(module), log != NULL, log,
-				log ? log_size : 0, NULL
-#ifdef TSNAP_BCC_LOAD_HAS_ATTACH_TYPE
-				,
-				-1
-#endif
-	);
-	return fd < 0 ? -errno : fd;
+	return bpf_call_load_described(&load);
+}
+
+/* In words, as the kernel has one error for many things. */
+static const char *refusal_words(int error)
+{
+	switch (error) {
+	case E2BIG:
+		return "its verifier gave up: too many instructions, or too many ways through them";
+	case EACCES:
+		return "its verifier found an access that it can't prove to be safe";
+	case EPERM:
+		return "not permitted";
+	case ENOMEM:
+		return "memory is short";
+	}
+	return strerror(error);
+}
+
+/* The verifier's words are asked for only when it refused, because they cost time; a log that does
+ * not hold them all makes an error of its own, which nobody wants to know. */
+static void refusal_print(const struct bcc_library *bcc, void *module, const struct probe_row *row)
+{
+	char *log = memory_get(LOG_BYTES);
+	int fd = program_try(bcc, module, row, log);
+	size_t length = strlen(log);
+
+	if (length > LOG_SHOWN_BYTES)
+		printf("... the end of the verifier's log, of %zu bytes:\n%s\n", length,
+		       log + length - LOG_SHOWN_BYTES);
+	else
+		printf("%s\n", log);
+	if (fd >= 0)
+		close(fd);
+	free(log);
 }
 
 static int program_load(const struct bcc_library *bcc, void *module, const struct probe_row *row,
 			struct error *e)
 {
-	const uint32_t log_size = 1 << 20;
-	char *log;
 	int fd;
 
 	if (!bcc->bpf_function_start(module, row->function))
 		return error_set(e, EINVAL, EXIT_FAILED, "libbcc found no program %s in its text",
 				 row->function);
-	fd = program_try(bcc, module, row, NULL, 0);
+	fd = program_try(bcc, module, row, NULL);
 	if (fd >= 0)
 		return fd;
-	/* the verifier's words only when it refused: they cost time */
-	log = calloc(1, log_size);
-	fd = program_try(bcc, module, row, log, log_size);
-	if (fd < 0) {
-		error_set(e, -fd, EXIT_FAILED,
-			  "the kernel refused the BPF program %s (%s): %s; -v shows the verifier's "
-			  "log",
-			  row->name, probe_kind_names[row->kind], strerror(-fd));
-		if (log)
-			printf("%s\n", log);
-	}
-	free(log);
-	return fd;
+	refusal_print(bcc, module, row);
+	return error_set(e, -fd, EXIT_FAILED,
+			 "the kernel refused the BPF program %s (%s): %s; -v shows the end of the "
+			 "verifier's log",
+			 row->name, probe_kind_names[row->kind], refusal_words(-fd));
 }
 
 /* Programs name maps by descriptor until they are loaded. */

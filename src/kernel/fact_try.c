@@ -29,8 +29,7 @@ static int said(char *why, int result, const char *what)
 	return result;
 }
 
-/* Loads a program of the oldest type that is offered every tracing helper (a kprobe's, older still,
- * must tell the kernel's exact version before 5.0). */
+/* Loads a program of a type that is offered every tracing helper. */
 static int try_load(const struct bpf_insn *insns, size_t count, char *why)
 {
 	int program = bpf_call_load(BPF_PROG_TYPE_TRACEPOINT, insns, count);
@@ -78,7 +77,11 @@ static int try_typed(const char *event, char *why)
 		snprintf(why, FACT_WHY_SIZE, "%s does not tell of %s", KERNEL_BTF_PATH, event);
 		return btf_id;
 	}
-	program = bpf_call_load_typed("trial", nothing, PROGRAM_LENGTH(nothing), btf_id, NULL, 0);
+	program = bpf_call_load_described(&(struct bpf_load){.type = BPF_PROG_TYPE_TRACING,
+							     .attach_type = BPF_TRACE_RAW_TP,
+							     .btf_id = (uint32_t)btf_id,
+							     .instructions = nothing,
+							     .count = PROGRAM_LENGTH(nothing)});
 	if (program < 0)
 		return said(why, program, "loading a program");
 	close(program);
@@ -318,13 +321,13 @@ int try_read_into_map(char *why)
 
 	if (map < 0)
 		return said(why, map, "making a map");
-	program = bpf_call_load(BPF_PROG_TYPE_KPROBE, insns, PROGRAM_LENGTH(insns));
-	if (program == -EINVAL) {
-		/* before 5.0 a kprobe program carries the kernel's version: any other type will do
-		 */
-		program = bpf_call_load(BPF_PROG_TYPE_TRACEPOINT, insns, PROGRAM_LENGTH(insns));
-	}
+	program = bpf_call_load(BPF_PROG_TYPE_TRACEPOINT, insns, PROGRAM_LENGTH(insns));
 	close(map);
+	if (program == -EACCES) {
+		/* the verifier's word for an argument of a type that the helper does not take */
+		snprintf(why, FACT_WHY_SIZE, "the verifier refuses a map value there");
+		return -EINVAL;
+	}
 	if (program < 0)
 		return said(why, program, "loading a program");
 	close(program);

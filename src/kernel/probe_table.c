@@ -13,6 +13,15 @@ const char *const probe_kind_names[] = {
 	[PROBE_PERF_CLOCK] = "perf clock",
 };
 
+const enum bpf_prog_type probe_program_types[] = {
+	[PROBE_TYPED_TRACEPOINT] = BPF_PROG_TYPE_TRACING,
+	[PROBE_RAW_TRACEPOINT] = BPF_PROG_TYPE_RAW_TRACEPOINT,
+	[PROBE_TRACEPOINT] = BPF_PROG_TYPE_TRACEPOINT,
+	[PROBE_KPROBE] = BPF_PROG_TYPE_KPROBE,
+	[PROBE_LOOK] = BPF_PROG_TYPE_RAW_TRACEPOINT,
+	[PROBE_PERF_CLOCK] = BPF_PROG_TYPE_PERF_EVENT,
+};
+
 const struct probe_group_row probe_group_rows[GROUP_COUNT] = {
 	[GROUP_SWITCH] = {"switch", "everything", true, 0},
 	[GROUP_WAKE] = {"wake-up", "RQ of woken threads, waker_tid and waker_comm", false, 0},
@@ -146,6 +155,9 @@ const struct probe_row probe_rows[] = {
 
 const size_t probe_row_count = sizeof(probe_rows) / sizeof(probe_rows[0]);
 
+const char probe_merge_useless[] =
+	"it tells requests by their addresses, and no other probe here does";
+
 int probe_plan_make(unsigned int needs, bool (*has)(void *of, enum fact fact), void *of,
 		    struct probe_plan *plan, struct error *e)
 {
@@ -160,6 +172,9 @@ int probe_plan_make(unsigned int needs, bool (*has)(void *of, enum fact fact), v
 		if (has(of, row->wants))
 			made.chosen[row->gives] = row;
 	}
+	if (!made.chosen[GROUP_BLOCK_DONE] ||
+	    made.chosen[GROUP_BLOCK_DONE]->kind == PROBE_TRACEPOINT)
+		made.chosen[GROUP_BLOCK_MERGE] = NULL; /* probe_merge_useless */
 	for (int group = 0; group < GROUP_COUNT; group++)
 		if (probe_group_rows[group].required && !made.chosen[group])
 			return error_set(
@@ -167,10 +182,6 @@ int probe_plan_make(unsigned int needs, bool (*has)(void *of, enum fact fact), v
 				"this kernel offers no way to see scheduler switches: neither raw "
 				"tracepoints (4.17), nor tracepoints (is tracefs mounted?), nor "
 				"kprobes; tsnap --check tells more");
-	/* it knows requests by their addresses, the tracepoints by their sectors */
-	if (!made.chosen[GROUP_BLOCK_DONE] ||
-	    made.chosen[GROUP_BLOCK_DONE]->kind == PROBE_TRACEPOINT)
-		made.chosen[GROUP_BLOCK_MERGE] = NULL;
 	*plan = made;
 	return 0;
 }

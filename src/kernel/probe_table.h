@@ -10,6 +10,8 @@
 #include "kernel/fact_table.h"
 #include "kernel/field_table.h"
 
+#include <linux/bpf.h>
+
 enum probe_kind {
 	PROBE_TYPED_TRACEPOINT, /* a raw one whose arguments the verifier knows the types of */
 	PROBE_RAW_TRACEPOINT,
@@ -71,7 +73,13 @@ struct probe_row {
 extern const struct probe_group_row probe_group_rows[GROUP_COUNT];
 extern const struct probe_row probe_rows[];
 extern const size_t probe_row_count;
+/* By enum probe_kind: for users, and as the kernel is told it. */
 extern const char *const probe_kind_names[];
+extern const enum bpf_prog_type probe_program_types[];
+
+/* Why a plan has no row for GROUP_BLOCK_MERGE where requests are seen through tracepoints, which
+ * tell them by their sectors, or not at all. */
+extern const char probe_merge_useless[];
 
 /* The row chosen for each group, or NULL. */
 struct probe_plan {
