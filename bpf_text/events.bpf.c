@@ -6,32 +6,69 @@
 
 BPF_F_TABLE("array", __u32, struct event_ring, ts_events, CPUS_MAX, MAPPED_FLAG);
 
-/* NULL: an interrupt's came between, and nobody knows whose place it is. The reader finds one that
- * was not filled. */
-static inline struct trace_event *event_begin(struct latency_key *key, __u64 end_ns,
-					      __u64 duration_ns)
+/* Takes the next place of this CPU's ring: its number since the beginning. 0: nobody is told, or an
+ * interrupt's event came between, and nobody knows whose place it is. The reader finds one that was
+ * not filled. */
+static inline int event_take(__u64 *place)
 {
 	__u32 cpu = bpf_get_smp_processor_id(), zero = 0;
 	struct latency_control *control = ts_latency.lookup(&zero);
 	struct event_ring *ring;
-	struct trace_event *event;
-	__u64 at, place;
+	__u64 before;
 
 	if (!control || control->teller != LATENCY_TURN_FIRST)
 		return 0;
 	ring = ts_events.lookup(&cpu);
 	if (!ring)
 		return 0;
-	at = ring->count;
-	place = at + 1;
+	before = ring->count;
 	__sync_fetch_and_add(&ring->count, 1);
 	ORDERED();
-	if (ring->count != place)
+	*place = before;
+	return ring->count == before + 1;
+}
+
+/* The event at a place that was taken. To be asked for anew after each helper call, over which the
+ * compiler may put an address, or a number that it is made of, on the stack: 4.9 takes no number
+ * into account that is added to an address from there, and verifiers before 5.10 forget the bounds
+ * of a number that was there. So the ring is looked up, and address and bound are made in one go.
+ */
+static inline struct trace_event *event_at(__u64 place)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+	char *at = (char *)ts_events.lookup(&cpu);
+
+	if (!at)
 		return 0;
-	/* old verifiers know a bound by a mask, which the compiler would leave out */
-	asm volatile("%0 &= 511" : "+r"(at));
-	event = &ring->events[at];
-	event->begun = place;
+	asm volatile("%1 &= %2\n\t%1 *= %3\n\t%0 += %1"
+		     : "+r"(at), "+r"(place)
+		     : "i"(EVENTS_MAX - 1), "i"(sizeof(struct trace_event)));
+	return (struct trace_event *)(at + __builtin_offsetof(struct event_ring, events));
+}
+
+/* In a function with a variable place: the address of a byte of that event's data, or 0 is
+ * returned. */
+#define EVENT_DATA(AT)                                       \
+	({                                                   \
+		struct trace_event *event = event_at(place); \
+                                                             \
+		if (!event)                                  \
+			return 0;                            \
+		(__u64 *)(event->data + (AT));               \
+	})
+
+/* Takes a place and fills all but the kind's own data. The event, or NULL. */
+static inline struct trace_event *event_begin(__u64 *place, struct latency_key *key, __u64 end_ns,
+					      __u64 duration_ns)
+{
+	struct trace_event *event;
+
+	if (!event_take(place))
+		return 0;
+	event = event_at(*place);
+	if (!event)
+		return 0;
+	event->begun = *place + 1;
 	ORDERED();
 	event->end_ns = end_ns;
 	event->duration_ns = duration_ns;
@@ -46,29 +83,38 @@ static inline void event_end(struct trace_event *event)
 	event->done = event->begun;
 }
 
-#ifdef SLOWER_NS
-static inline struct trace_event *slow_begin(struct latency_key *key, __u64 end_ns,
-					     __u64 duration_ns)
+/* Copies the registers of the thread with that stack into the event at a place; how many bytes. */
+static inline __u32 event_registers(__u64 place, __u64 kernel_stack)
 {
-	return duration_ns < SLOWER_NS ? 0 : event_begin(key, end_ns, duration_ns);
-}
+#if KERNEL_STACK_REGISTERS
+	__u64 from = kernel_stack + KERNEL_STACK_REGISTERS;
+
+#define REGISTER_TO(AT) EVENT_DATA(8 * (AT))
+	REGISTER_PIECES(REGISTER_PIECE)
+#undef REGISTER_TO
+	return 8 * THREAD_REGISTER_COUNT;
+#else
+	return 0;
 #endif
+}
 
 /* What a thread did that is in the kernel now, or is coming back to where it was. */
 static inline void slow_tell(struct latency_key *key, struct thread_state *thread, __u64 end_ns,
 			     __u64 duration_ns)
 {
 #ifdef SLOWER_NS
-	struct trace_event *event = slow_begin(key, end_ns, duration_ns);
+	__u32 bytes = 0;
+	struct trace_event *event;
+	__u64 place;
 
+	if (duration_ns < SLOWER_NS || !event_begin(&place, key, end_ns, duration_ns))
+		return;
+	if (!(thread->identity.task_flags & TASK_KTHREAD) && thread->kernel_stack)
+		bytes = event_registers(place, thread->kernel_stack);
+	event = event_at(place);
 	if (!event)
 		return;
-#if KERNEL_STACK_REGISTERS
-	if (thread->kernel_stack && !(thread->identity.task_flags & TASK_KTHREAD)) {
-		registers_read((__u64 *)event->data, thread->kernel_stack);
-		event->data_bytes = 8 * THREAD_REGISTER_COUNT;
-	}
-#endif
+	event->data_bytes = bytes;
 	event_end(event);
 #endif
 }
@@ -78,8 +124,12 @@ static inline void slow_tell_bytes(struct latency_key *key, __u64 bytes, __u64 e
 				   __u64 duration_ns)
 {
 #ifdef SLOWER_NS
-	struct trace_event *event = slow_begin(key, end_ns, duration_ns);
+	struct trace_event *event;
+	__u64 place;
 
+	if (duration_ns < SLOWER_NS)
+		return;
+	event = event_begin(&place, key, end_ns, duration_ns);
 	if (!event)
 		return;
 	*(__u64 *)event->data = bytes;

@@ -5,11 +5,12 @@
 #ifndef TSNAP_EVENTS_H
 #define TSNAP_EVENTS_H
 
-#define EVENT_DATA_BYTES 256
+#define EVENT_DATA_BYTES 272
 #define EVENTS_MAX 512 /* of a CPU that were not read yet, a power of two */
 
-/* trace_event.data of LATENCY_EXEC: the name before, and then the arguments, each ended by a NUL */
-#define EXEC_ARGUMENT_BYTES (EVENT_DATA_BYTES - THREAD_COMM_SIZE)
+/* trace_event.data of LATENCY_EXEC: the name before, and then the arguments, each ended by a NUL; a
+ * power of two, as a mask is a bound that every verifier knows. */
+#define EXEC_ARGUMENT_BYTES 256
 
 /* begun is written first and done last: an event whose two are equal in a copy made from done to
  * begun is whole. */
@@ -32,6 +33,7 @@ struct event_ring {
 };
 
 _Static_assert(sizeof(struct trace_event) == 88 + EVENT_DATA_BYTES, "trace_event has no holes");
+_Static_assert(THREAD_COMM_SIZE + EXEC_ARGUMENT_BYTES <= EVENT_DATA_BYTES, "arguments fit");
 _Static_assert(8 * THREAD_REGISTER_COUNT <= EVENT_DATA_BYTES, "registers fit");
 
 #endif

@@ -24,72 +24,114 @@ static inline void rename_note(struct thread_state *thread)
 	__builtin_memcpy(rename->comm, thread->identity.comm, sizeof(rename->comm));
 }
 
+struct arguments {
+	__u64 count; /* with the program's name */
+	__u64 text;  /* the address of the first; 0: not known */
+	__u64 bytes; /* of all, 1 to EXEC_ARGUMENT_BYTES; 0: not known */
+};
+
 /* A new program finds on its stack the number of its arguments, their addresses, 0, and those of
  * its environment, whose text follows that of the arguments: create_elf_tables() of
  * fs/binfmt_elf.c. */
-static inline __u32 arguments_read(char *to, __u64 kernel_stack, __u32 *count)
+static inline void arguments_find(struct arguments *found, __u64 kernel_stack)
 {
-	__u32 got = 0;
-#if KERNEL_STACK_REGISTERS && defined(READ_INTO_MAP)
-	__u64 stack = 0, number = 0, first = 0, end = 0, bytes = 8, words[THREAD_CALL_COUNT] = {};
+#if KERNEL_STACK_REGISTERS
+	__u64 stack = 0, end = 0, words[THREAD_CALL_COUNT] = {};
 	__u64 from = kernel_stack + KERNEL_STACK_REGISTERS;
 
 	bpf_probe_read_kernel(&stack, sizeof(stack), (void *)(from + 8 * THREAD_STACK_WORD));
 	bpf_probe_read_kernel(words, sizeof(words), (void *)(from + 8 * THREAD_CALL_FROM));
 	THREAD_CALL_NUMBER(words) = -1; /* its own segment tells, not how execve was called */
 	if (THREAD_CALL_COMPAT(words)) {
-		bpf_probe_read_user(&number, 4, (void *)stack);
-		bpf_probe_read_user(&first, 4, (void *)(stack + 4));
-		bpf_probe_read_user(&end, 4, (void *)(stack + 4 * (number + 2)));
+		bpf_probe_read_user(&found->count, 4, (void *)stack);
+		bpf_probe_read_user(&found->text, 4, (void *)(stack + 4));
+		bpf_probe_read_user(&end, 4, (void *)(stack + 4 * (found->count + 2)));
 	} else {
-		bpf_probe_read_user(&number, 8, (void *)stack);
-		bpf_probe_read_user(&first, 8, (void *)(stack + 8));
-		bpf_probe_read_user(&end, 8, (void *)(stack + 8 * (number + 2)));
+		bpf_probe_read_user(&found->count, 8, (void *)stack);
+		bpf_probe_read_user(&found->text, 8, (void *)(stack + 8));
+		bpf_probe_read_user(&end, 8, (void *)(stack + 8 * (found->count + 2)));
 	}
-	if (!number || !first)
-		return 0;
-	*count = number;
-	if (end > first) {
-		end -= first;
-		if (end > EXEC_ARGUMENT_BYTES)
-			end = EXEC_ARGUMENT_BYTES;
-		asm volatile("%0 &= 255" : "+r"(end));
-		if (end <= EXEC_ARGUMENT_BYTES && !bpf_probe_read_user(to, end, (void *)first))
-			got = end;
+	if (!found->count)
+		found->text = 0;
+	if (end > found->text)
+		found->bytes = end - found->text;
+	if (found->bytes > EXEC_ARGUMENT_BYTES)
+		found->bytes = EXEC_ARGUMENT_BYTES;
+#endif
+}
+
+#ifdef READ_INTO_MAP
+/* Copies the text of the arguments behind the name; how much of it. */
+static inline __u32 arguments_copy(__u64 place, struct arguments *found)
+{
+	__u64 bytes = found->bytes;
+
+#define ARGUMENTS_TRY(BYTES)                                                                \
+	if (!bpf_probe_read_user(EVENT_DATA(THREAD_COMM_SIZE), BYTES, (void *)found->text)) \
+		return BYTES;
+	if (bytes) {
+		/* the verifier must see that this is neither 0, which 4.14 refuses, nor too much */
+		asm volatile("%0 += -1\n\t%0 &= 255\n\t%0 += 1" : "+r"(bytes));
+		ARGUMENTS_TRY(bytes)
 	}
 	/* without an environment it is near the end of the stack: as much as there is */
-#define ARGUMENTS_TRY(BYTES)                                        \
-	if (!got && !bpf_probe_read_user(to, BYTES, (void *)first)) \
-		got = BYTES;
 	ARGUMENTS_TRY(EXEC_ARGUMENT_BYTES)
 	ARGUMENTS_TRY(128)
 	ARGUMENTS_TRY(64)
 	ARGUMENTS_TRY(32)
 	ARGUMENTS_TRY(16)
-#endif
-	return got;
+	return 0;
 }
+#else
+/* The same where helpers write to the program's stack only, whose room is small: in pieces. */
+static inline __u32 arguments_copy(__u64 place, struct arguments *found)
+{
+	__u64 piece[4] = {};
+
+#define ARGUMENTS_PIECE(AT)                                                          \
+	if (bpf_probe_read_user(piece, sizeof(piece), (void *)(found->text + (AT)))) \
+		return AT;                                                           \
+	__builtin_memcpy(EVENT_DATA(THREAD_COMM_SIZE + (AT)), piece, sizeof(piece)); \
+	if (found->bytes && found->bytes <= (AT) + sizeof(piece))                    \
+		return found->bytes;
+	ARGUMENTS_PIECE(0)
+	ARGUMENTS_PIECE(32)
+	ARGUMENTS_PIECE(64)
+	ARGUMENTS_PIECE(96)
+	ARGUMENTS_PIECE(128)
+	ARGUMENTS_PIECE(160)
+	ARGUMENTS_PIECE(192)
+	ARGUMENTS_PIECE(224)
+	return EXEC_ARGUMENT_BYTES;
+}
+#endif
 
 /* before: the name that the record has. */
 static inline void exec_tell(struct thread_state *thread, __u64 *before)
 {
-	__u32 at = thread->sched.tid % 1024;
+	__u32 at = thread->sched.tid % 1024, bytes = THREAD_COMM_SIZE;
 	struct rename *rename = ts_renames.lookup(&at);
+	struct arguments found = {};
 	struct latency_key key = {};
 	struct trace_event *event;
+	__u64 place;
 
 	if (!latency_key_fill(&key, thread, LATENCY_EXEC))
 		return;
+	if (rename && rename->tid == thread->sched.tid)
+		__builtin_memcpy(before, rename->comm, THREAD_COMM_SIZE);
+	arguments_find(&found, thread->kernel_stack);
 	key.what[EXEC_PARENT] = thread->identity.parent_tgid;
-	event = event_begin(&key, bpf_ktime_get_ns(), 0);
+	key.what[EXEC_ARGUMENTS] = found.count;
+	event = event_begin(&place, &key, bpf_ktime_get_ns(), 0);
 	if (!event)
 		return;
-	if (rename && rename->tid == thread->sched.tid)
-		__builtin_memcpy(event->data, rename->comm, THREAD_COMM_SIZE);
-	else
-		__builtin_memcpy(event->data, before, THREAD_COMM_SIZE);
-	event->data_bytes = THREAD_COMM_SIZE;
-	event->data_bytes += arguments_read(event->data + THREAD_COMM_SIZE, thread->kernel_stack,
-					    &event->key.what[EXEC_ARGUMENTS]);
+	__builtin_memcpy(event->data, before, THREAD_COMM_SIZE);
+	if (found.text)
+		bytes += arguments_copy(place, &found);
+	event = event_at(place);
+	if (!event)
+		return;
+	event->data_bytes = bytes;
 	event_end(event);
 }

@@ -84,30 +84,42 @@ static inline struct latency *latency_near(__u32 turn, struct latency_key *key)
 #endif
 }
 
-/* floor(log2), in steps: programs have no loops, and clang's own way is longer */
+/* 1 where value is greater than limit, else 0, without a jump; both are below 2^63. The compiler
+ * must not see a comparison in it. */
+static inline __u64 is_greater(__u64 value, __u64 limit)
+{
+	__u64 difference = limit - value;
+
+	asm volatile("" : "+r"(difference));
+	return difference >> 63;
+}
+
+static inline __u64 is_same(__u32 one, __u32 other)
+{
+	__u64 difference = one ^ other;
+
+	difference -= 1;
+	asm volatile("" : "+r"(difference));
+	return difference >> 63;
+}
+
+/* floor(log2) in steps, without jumps: each jump would double the ways through the rest of a
+ * program, of which old verifiers take just so many. */
 static inline __u64 latency_bucket(__u64 ns)
 {
-	__u64 units = ns >> LATENCY_SHIFT, bucket = 0;
+	__u64 units = ns >> LATENCY_SHIFT, bucket, step;
 
-	if (units >> 32)
-		return LATENCY_BUCKETS - 1;
-	if (units >> 16) {
-		bucket += 16;
-		units >>= 16;
-	}
-	if (units >> 8) {
-		bucket += 8;
-		units >>= 8;
-	}
-	if (units >> 4) {
-		bucket += 4;
-		units >>= 4;
-	}
-	if (units >> 2) {
-		bucket += 2;
-		units >>= 2;
-	}
-	return bucket + (units >> 1);
+	units = (units | -is_greater(units, 0xffffffff)) & 0xffffffff;
+	bucket = is_greater(units, 0xffff) << 4;
+	units >>= bucket;
+	step = is_greater(units, 0xff) << 3;
+	units >>= step;
+	bucket += step;
+	step = is_greater(units, 0xf) << 2;
+	units >>= step;
+	bucket += step;
+	step = is_greater(units, 3) << 1;
+	return bucket + step + (units >> step >> 1);
 }
 
 /* All of the key must be initialised. */
@@ -116,7 +128,7 @@ static inline void latency_add_bytes(struct latency_key *key, __u64 ns, __u64 by
 	__u32 zero = 0;
 	struct latency_control *control = ts_latency.lookup(&zero);
 	struct latency *latency;
-	__u64 bucket = latency_bucket(ns);
+	__u64 bucket;
 	__u32 turn;
 
 	if (!control)
@@ -137,9 +149,12 @@ static inline void latency_add_bytes(struct latency_key *key, __u64 ns, __u64 by
 	latency->bytes += bytes;
 	if (ns > latency->max_ns)
 		latency->max_ns = ns;
+	bucket = latency_bucket(ns);
 	/* old verifiers know a bound by a mask, which the compiler would leave out */
 	asm volatile("%0 &= 31" : "+r"(bucket));
 	latency->buckets[bucket]++;
+	/* as ways_meet() has it: of which map the histogram was is not to be told from here on */
+	asm volatile("%0 = 0" : "+r"(latency));
 }
 
 /* The same of what has none. */

@@ -38,6 +38,26 @@ BPF_F_TABLE("array", __u32, struct changed_ring_bytes, ts_changed, CPUS_MAX, MAP
 /* Keeps the compiler from moving a group's words past its sequence numbers. */
 #define ORDERED() asm volatile("" ::: "memory")
 
+/* Verifiers before 4.15 take two ways through a program for different if anything was left in a
+ * register by one that was not by the other, and follow both to the end: the ways that a program
+ * has before this point are multiplied by those behind it. This leaves the same in all. */
+#if defined(THREAD_SLOTS) || !defined(LATENCY_KINDS)
+static inline void ways_meet(void)
+{
+}
+#else
+/* The ten outputs are all registers that a program has. */
+static inline void ways_meet(void)
+{
+	__u64 a, b, c, d, e, f, g, h, i, j;
+
+	asm volatile("%0 = 0\n\t%1 = 0\n\t%2 = 0\n\t%3 = 0\n\t%4 = 0\n\t"
+		     "%5 = 0\n\t%6 = 0\n\t%7 = 0\n\t%8 = 0\n\t%9 = 0"
+		     : "=r"(a), "=r"(b), "=r"(c), "=r"(d), "=r"(e), "=r"(f), "=r"(g), "=r"(h),
+		       "=r"(i), "=r"(j)::"memory");
+}
+#endif
+
 static inline void identity_read(struct thread_state *thread, struct task_struct *task, __u32 tid)
 {
 	char comm[THREAD_COMM_SIZE] = {};
@@ -220,23 +240,31 @@ static inline struct thread_state *thread_asked(__u32 key, __u64 *sequence)
 	return thread;
 }
 
-#define REGISTERS_READ_PIECE(TO, FROM, COUNT) \
-	bpf_probe_read_kernel(to + (TO), 8 * (COUNT), (void *)(from + 8 * (FROM)));
+/* Copies registers of a thread, that many words of them from word FROM on, to REGISTER_TO(TO) in a
+ * map's value. from: where it saved them. */
+#ifdef READ_INTO_MAP
+#define REGISTER_PIECES THREAD_REGISTER_PIECES
+#define REGISTER_PIECE(TO, FROM, COUNT) \
+	bpf_probe_read_kernel(REGISTER_TO(TO), 8 * (COUNT), (void *)(from + 8 * (FROM)));
+#else
+#define REGISTER_PIECES THREAD_REGISTER_SMALL_PIECES
+#define REGISTER_PIECE(TO, FROM, COUNT)                                                   \
+	{                                                                                 \
+		__u64 words[COUNT] = {};                                                  \
+                                                                                          \
+		bpf_probe_read_kernel(words, sizeof(words), (void *)(from + 8 * (FROM))); \
+		__builtin_memcpy(REGISTER_TO(TO), words, sizeof(words));                  \
+	}
+#endif
 
 /* Copies the registers that the thread with that stack saved when it entered the kernel. */
 static inline void registers_read(__u64 *registers, __u64 kernel_stack)
 {
 #if KERNEL_STACK_REGISTERS
 	__u64 from = kernel_stack + KERNEL_STACK_REGISTERS;
-#ifdef READ_INTO_MAP
-	__u64 *to = registers;
 
-	THREAD_REGISTER_PIECES(REGISTERS_READ_PIECE)
-#else
-	__u64 to[THREAD_REGISTER_COUNT] = {};
-
-	THREAD_REGISTER_PIECES(REGISTERS_READ_PIECE)
-	__builtin_memcpy(registers, to, sizeof(to));
-#endif
+#define REGISTER_TO(AT) (registers + (AT))
+	REGISTER_PIECES(REGISTER_PIECE)
+#undef REGISTER_TO
 #endif
 }

@@ -24,21 +24,34 @@ static inline void comm_end(__u64 *comm)
 }
 
 /* The row of a name and user or, when all are taken, the one that the sampler made for all others.
- */
+ * NULL: not even that one is there.
+ *
+ * Here and below an address that was found to be NULL is never asked about again: the verifiers of
+ * 4.9 to 4.13 have forgotten by then that it is 0, and follow both ways. */
 static inline struct process_totals *process_totals_of(struct process_key *key)
 {
-	struct process_totals none = {}, *totals = ts_processes.lookup(key);
+	struct process_totals none = {}, *totals;
 
-	if (!totals) {
-		ts_processes.insert(key, &none);
-		totals = ts_processes.lookup(key);
-	}
-	if (!totals) {
-		__builtin_memset(key, 0, sizeof(*key));
-		key->uid = PROCESS_OTHERS_UID;
-		totals = ts_processes.lookup(key);
-	}
-	return totals;
+	comm_end(key->comm);
+	totals = ts_processes.lookup(key);
+	if (totals)
+		return totals;
+	ts_processes.insert(key, &none);
+	totals = ts_processes.lookup(key);
+	if (totals)
+		return totals;
+	__builtin_memset(key, 0, sizeof(*key));
+	key->uid = PROCESS_OTHERS_UID;
+	return ts_processes.lookup(key);
+}
+
+static inline struct process_totals *process_totals_of_task(struct task_struct *task)
+{
+	struct process_key key = {};
+
+	task_comm(task, (char *)key.comm);
+	key.uid = task_uid(task);
+	return process_totals_of(&key);
 }
 
 /* By what the record says, as that is how samplers know the thread. */
@@ -47,14 +60,13 @@ static inline struct process_totals *process_totals_of_thread(struct thread_stat
 {
 	struct process_key key = {};
 
-	if (thread && thread->identity.known & IDENTITY_FULL) {
+	if (thread->identity.known & IDENTITY_FULL) {
 		__builtin_memcpy(key.comm, thread->identity.comm, sizeof(key.comm));
 		key.uid = thread->identity.uid;
 	} else {
 		task_comm(task, (char *)key.comm);
 		key.uid = task_uid(task);
 	}
-	comm_end(key.comm);
 	return process_totals_of(&key);
 }
 
@@ -73,27 +85,45 @@ static inline void totals_add(struct process_totals *totals, struct thread_state
 	__sync_fetch_and_add(&totals->involuntary_count, thread->sched.involuntary_count);
 }
 
-/* At its last switch. Its parent may have waited for it by then: the record knows best. */
+static inline void exit_count(struct process_totals *totals, struct task_struct *task, __u32 tid)
+{
+	if (task_tgid(task) == tid)
+		__sync_fetch_and_add(&totals->exits, 1);
+}
+
+/* A thread's last switch. Its parent may have waited for it by then: the record knows best. */
 static inline void thread_ended(struct thread_state *thread, struct task_struct *task, __u32 tid,
 				__u64 now_ns)
 {
-	struct process_totals *totals = 0;
+	struct process_totals *totals;
 
-	if (thread && thread->identity.known & IDENTITY_FULL ? thread->identity.tid != 0
-							     : task_was_shown(task))
-		totals = process_totals_of_thread(thread, task);
-	if (totals && task_tgid(task) == tid)
-		__sync_fetch_and_add(&totals->exits, 1);
-	if (totals && thread)
-		totals_add(totals, thread, now_ns);
-	else if (totals)
-		__sync_fetch_and_add(&totals->unknown, 1);
+	if (thread->identity.known & IDENTITY_FULL ? !thread->identity.tid : !task_was_shown(task))
+		return;
+	totals = process_totals_of_thread(thread, task);
+	if (!totals)
+		return;
+	exit_count(totals, task, tid);
+	totals_add(totals, thread, now_ns);
+}
+
+/* The same of a thread without a record. */
+static inline void unrecorded_ended(struct task_struct *task, __u32 tid)
+{
+	struct process_totals *totals;
+
+	if (!task_was_shown(task))
+		return;
+	totals = process_totals_of_task(task);
+	if (!totals)
+		return;
+	exit_count(totals, task, tid);
+	__sync_fetch_and_add(&totals->unknown, 1);
 }
 
 static inline void thread_counted(struct thread_state *thread, struct task_struct *task,
 				  __u64 now_ns)
 {
-	struct process_totals *totals = thread ? process_totals_of_thread(thread, task) : 0;
+	struct process_totals *totals = process_totals_of_thread(thread, task);
 
 	if (totals)
 		totals_add(totals, thread, now_ns);
@@ -103,31 +133,35 @@ static inline void thread_counted(struct thread_state *thread, struct task_struc
  * has become a zombie, but may have yet to be switched a last time. */
 static inline void thread_moved(__u32 old_tid, __u32 tid, struct task_struct *task, __u64 now_ns)
 {
-	struct thread_state *first = thread_find(tid);
+	struct thread_state *thread = thread_find(old_tid);
 
-	thread_counted(thread_find(old_tid), task, now_ns);
-	if (first && !first->sched.exit_state)
-		thread_counted(first, task, now_ns);
+	if (thread)
+		thread_counted(thread, task, now_ns);
+	thread = thread_find(tid);
+	if (thread && !thread->sched.exit_state)
+		thread_counted(thread, task, now_ns);
 }
 
 /* Of a new process, or of a thread more. */
 static inline void thread_began(int process)
 {
 	struct task_struct *parent = (struct task_struct *)bpf_get_current_task();
-	struct process_totals *totals = 0;
+	struct process_totals *totals;
 
-	if (process && task_shown_tid(parent, 1))
-		totals = process_totals_of_thread(0, parent);
+	if (!process || !task_shown_tid(parent, 1))
+		return;
+	totals = process_totals_of_task(parent);
 	if (totals)
 		__sync_fetch_and_add(&totals->forks, 1);
 }
 
 static inline void process_executed(struct task_struct *task)
 {
-	struct process_totals *totals = 0;
+	struct process_totals *totals;
 
-	if (task_shown_tid(task, 1))
-		totals = process_totals_of_thread(0, task);
+	if (!task_shown_tid(task, 1))
+		return;
+	totals = process_totals_of_task(task);
 	if (totals)
 		__sync_fetch_and_add(&totals->execs, 1);
 }

@@ -65,10 +65,14 @@ static inline void waits_count(struct thread_state *thread, __u64 now_ns)
 			asleep_ns = wake_ns - out_ns;
 		else if (wake_ns < thread->sched.in_ns)
 			asleep_ns = now_ns - out_ns;
-		if ((state & (STATE_DISK_BIT | STATE_NOLOAD_BIT)) == STATE_DISK_BIT)
+		/* the barrier keeps the compiler from adding to an address that it chooses: 4.9
+		 * does not take one that was on the stack meanwhile */
+		if ((state & (STATE_DISK_BIT | STATE_NOLOAD_BIT)) == STATE_DISK_BIT) {
 			thread->sched.disk_ns += asleep_ns;
-		else
+			ORDERED();
+		} else {
 			thread->sched.sleep_ns += asleep_ns;
+		}
 	}
 	thread->sched.runq_ns += now_ns - out_ns - asleep_ns;
 #endif
@@ -103,10 +107,12 @@ static inline void switch_out(struct thread_state *thread, __u32 state, int pree
 	ORDERED();
 #ifdef KEEP_TOTALS
 	thread->sched.cpu_ns += now_ns - thread->sched.in_ns;
-	if (preempted)
+	if (preempted) {
 		thread->sched.involuntary_count++;
-	else
+		ORDERED(); /* as in waits_count() */
+	} else {
 		thread->sched.voluntary_count++;
+	}
 #endif
 	thread->sched.out_ns = now_ns;
 	thread->sched.state = preempted ? 0 : state;
@@ -134,12 +140,15 @@ static inline void runq_add(struct thread_state *thread, __u64 wait_ns, __u64 en
 static inline void offcpu_add(struct thread_state *thread, __u64 asleep_ns, __u64 end_ns)
 {
 #if LATENCY_HAS(LATENCY_OFFCPU)
+	/* before there is a key, whose part of the small stack it then has */
+	__u32 compat, call = thread_call(thread, &compat);
 	struct latency_key key = {};
 
 	if (!latency_key_fill(&key, thread, LATENCY_OFFCPU))
 		return;
 	key.what[OFFCPU_STATE] = thread->sched.state;
-	key.what[OFFCPU_SYSCALL] = thread_call(thread, &key.what[OFFCPU_COMPAT]);
+	key.what[OFFCPU_SYSCALL] = call;
+	key.what[OFFCPU_COMPAT] = compat;
 	latency_add(&key, asleep_ns);
 	slow_tell(&key, thread, end_ns, asleep_ns);
 #endif
@@ -147,16 +156,13 @@ static inline void offcpu_add(struct thread_state *thread, __u64 asleep_ns, __u6
 
 /* What switch_in() adds to the totals, which comes next. A sleep that began before the thread was
  * first seen is not measured: nobody knows how long it was. */
-static inline void waits_end(struct thread_state *thread, struct task_struct *task, __u32 tid,
-			     __u64 now_ns)
+static inline void waits_end(struct thread_state *thread, __u64 now_ns)
 {
 	__u64 out_ns = thread->sched.out_ns, wake_ns = thread->wake.wake_ns, runq_ns = out_ns;
 	int slept;
 
 	if (thread->sched.on_cpu) /* its switch out was missed */
 		return;
-	if (task && !(thread->identity.known & IDENTITY_FULL))
-		identity_read(thread, task, tid);
 	if (thread->sched.state) {
 		slept = thread->sched.known & SCHED_SWITCHED_OUT;
 		if (wake_ns > out_ns && wake_ns < now_ns)
@@ -169,44 +175,75 @@ static inline void waits_end(struct thread_state *thread, struct task_struct *ta
 			return;
 	}
 	runq_add(thread, now_ns - runq_ns, now_ns);
+	/* what follows reads the record again: values that are kept meanwhile fill the stack */
+	ORDERED();
 }
 #endif
+
+/* The bits of exit_state where a dead thread leaves for the last time, else 0. */
+static inline __u32 dead_bits(struct task_struct *task, __u32 state, int preempted)
+{
+	/* only rare states are worth the look */
+	return state & ~0x3u && !preempted ? task_exit_state(task) & STATE_DEAD_BITS : 0;
+}
+
+/* What a leaving thread's record must tell before the switch out is written. 0: it has no record
+ * any more. A zombie keeps its record until it was waited for, any other goes with its last switch
+ * and must not come back. */
+static inline int record_stays(struct thread_state *thread, struct task_struct *task, __u32 tid,
+			       __u32 dead, __u64 now_ns)
+{
+#if defined(LATENCY_KINDS) && defined(THREAD_SLOTS)
+	/* It came unseen: its wait ended before now, and nobody knows when. The totals have it so,
+	 * too. Kernels before 5.5, which hide no switch, are spared the way: their verifiers take
+	 * just so many through a program. */
+	if (thread->sched.known)
+		waits_end(thread, now_ns);
+#endif
+	if (!dead)
+		return 1;
+#ifdef PROCESS_TOTALS
+	thread_ended(thread, task, tid, now_ns);
+#endif
+	if (!(dead & EXIT_ZOMBIE_BIT)) {
+		thread_forget(tid);
+		return 0;
+	}
+	thread->sched.exit_state = dead;
+	return 1;
+}
+
+/* The record of a leaving thread that had none. NULL: it gets none. */
+static inline struct thread_state *record_begin(struct task_struct *task, __u32 tid, __u32 dead,
+						__u64 now_ns)
+{
+	struct thread_state *thread;
+
+#ifdef PROCESS_TOTALS
+	if (dead)
+		unrecorded_ended(task, tid);
+#endif
+	if (dead && !(dead & EXIT_ZOMBIE_BIT))
+		return 0;
+	thread = thread_make(tid, now_ns);
+	if (thread)
+		thread->sched.cpu = bpf_get_smp_processor_id();
+	return thread;
+}
 
 static inline void thread_leaves(struct task_struct *task, __u32 tid, __u32 state, int preempted,
 				 __u64 now_ns)
 {
 	struct thread_state *thread = thread_find(tid);
+	__u32 dead = dead_bits(task, state, preempted);
 
-#ifdef LATENCY_KINDS
-	/* It came unseen: its wait ended before now, and nobody knows when. The totals have it so,
-	 * too. */
-	if (thread && thread->sched.known)
-		waits_end(thread, 0, tid, now_ns);
-#endif
-	if (state & ~0x3u && !preempted) {
-		/* rare states: the last switch of a dead thread. A zombie keeps its record until it
-		 * was waited for, any other goes now and must not come back */
-		__u32 exit_state = task_exit_state(task);
-
-		if (exit_state & STATE_DEAD_BITS) {
-#ifdef PROCESS_TOTALS
-			thread_ended(thread, task, tid, now_ns);
-			/* read again: compilers would make copies of what follows, and jump back */
-			exit_state = task_exit_state(task);
-#endif
-			if (!(exit_state & EXIT_ZOMBIE_BIT)) {
-				thread_forget(tid);
-				return;
-			}
-			if (thread)
-				thread->sched.exit_state = exit_state;
-		}
-	}
-	if (!thread) {
-		thread = thread_make(tid, now_ns);
+	if (thread) {
+		if (!record_stays(thread, task, tid, dead, now_ns))
+			return;
+	} else {
+		thread = record_begin(task, tid, dead, now_ns);
 		if (!thread)
 			return;
-		thread->sched.cpu = bpf_get_smp_processor_id();
 	}
 	if (!(thread->identity.known & IDENTITY_FULL))
 		identity_read(thread, task, tid);
@@ -219,17 +256,18 @@ static inline void thread_arrives(struct task_struct *task, __u32 tid, __u64 now
 {
 	struct thread_state *thread = thread_find(tid);
 
-#ifdef LATENCY_KINDS
-	if (thread)
-		waits_end(thread, task, tid, now_ns);
-#endif
 	if (!thread)
 		thread = thread_make(tid, now_ns);
 	if (!thread)
 		return;
-	switch_in(thread, now_ns);
 	if (task && !(thread->identity.known & IDENTITY_FULL))
 		identity_read(thread, task, tid);
+#ifdef LATENCY_KINDS
+	if (thread->sched.out_ns != now_ns) /* else it was just made */
+		waits_end(thread, now_ns);
+	ways_meet();
+#endif
+	switch_in(thread, now_ns);
 }
 
 /* Whether the leaving thread was preempted, by the kernel's own count of voluntary switches. */
@@ -267,6 +305,7 @@ RAW_TRACEPOINT_PROBE(sched_switch)
 
 		thread_leaves(prev, tid, state, ctx->args[0] || !state, now_ns);
 	}
+	ways_meet();
 	tid = switch_tid(next);
 	if (tid)
 		thread_arrives(next, tid, now_ns);
@@ -284,6 +323,7 @@ TRACEPOINT_PROBE(sched, sched_switch)
 	if (tid)
 		thread_leaves(prev, tid, task_state(prev), count_tells_preempted(prev, tid),
 			      now_ns);
+	ways_meet();
 	tid = args->next_pid;
 	if (tid)
 		thread_arrives(0, tid, now_ns);
@@ -302,6 +342,7 @@ int kprobe__finish_task_switch(struct pt_regs *ctx)
 	if (tid)
 		thread_leaves(prev, tid, task_state(prev), count_tells_preempted(prev, tid),
 			      now_ns);
+	ways_meet();
 	tid = bpf_get_current_pid_tgid();
 	if (tid)
 		thread_arrives(next, tid, now_ns);

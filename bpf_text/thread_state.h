@@ -21,6 +21,7 @@
 /* x1 to x5; pstate, orig_x0, syscallno. All 36 words would not fit a BPF program's stack. */
 #define THREAD_REGISTER_COUNT 8
 #define THREAD_REGISTER_PIECES(READ) READ(0, 1, 5) READ(5, 33, 3)
+#define THREAD_REGISTER_SMALL_PIECES THREAD_REGISTER_PIECES
 /* of these: pstate, orig_x0, syscallno; PSR_MODE32_BIT */
 #define THREAD_CALL_FROM 33
 #define THREAD_CALL_COUNT 3
@@ -36,6 +37,8 @@
 /* x86-64: bp to cs */
 #define THREAD_REGISTER_COUNT 14
 #define THREAD_REGISTER_PIECES(READ) READ(0, 4, 14)
+/* the same where they pass through a program's stack of 512 bytes */
+#define THREAD_REGISTER_SMALL_PIECES(READ) READ(0, 4, 7) READ(7, 11, 7)
 /* of these: cx to cs; __USER32_CS, or a native call's mark that is missing */
 #define THREAD_CALL_FROM 11
 #define THREAD_CALL_COUNT 7

@@ -76,9 +76,14 @@ int bcc_library_open(struct bcc_library *bcc, struct error *e)
 
 void bcc_library_keep_order(const struct bcc_library *bcc)
 {
-	static const char *const options[] = {"tsnap", "-disable-block-placement"};
+	static const char *const options[] = {"tsnap", "-disable-block-placement",
+					      "-enable-tail-merge=false"};
+	static bool kept;
 	void (*parse)(int count, const char *const *options, const char *overview);
 
+	if (kept) /* LLVM takes the option once */
+		return;
+	kept = true;
 	*(void **)&parse = dlsym(bcc->handle, "LLVMParseCommandLineOptions");
 	if (parse)
 		parse(sizeof(options) / sizeof(options[0]), options, NULL);

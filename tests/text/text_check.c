@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* text_check [--oldest | --offsets FILE | --budget FILE]: compiles the BPF text with the libbcc at
- * hand, for every plan and every choice of knobs, and holds each program to what the oldest kernel
- * of its plan takes: 4.9's instruction set and limits, no helper newer than the plan's facts. And
- * the offsets in the programs must be those of the layout: libbcc's compiler has put members
- * elsewhere than offsetof said.
+/* text_check [--offsets FILE | --budget FILE | --export FILE]: compiles the BPF text with the
+ * libbcc at hand, for every plan and every choice of knobs, and holds each program to what the
+ * oldest kernel of its plan takes: 4.9's instruction set and limits, no helper newer than the
+ * plan's facts. And the offsets in the programs must be those of the layout: libbcc's compiler has
+ * put members elsewhere than offsetof said.
  *
- * Without FILE the layout is made up, with the newest names of members, or with the oldest. With
- * --offsets FILE (tsnap --write-offsets) it is that one, of whatever kernel; that of the running
- * one must equal its BTF. With --budget FILE no program of the newest may have 5 % more or fewer
- * instructions than it says. The last line is the sum; exit code 77 where BPF maps can't
- * be made, or libbcc can't be loaded.
+ * The layout is made up, with the newest names of members and what kernels since 5.5 offer. With
+ * --export FILE it is one with the oldest names, for what kernels before 5.5 offer, and the
+ * programs are written to FILE for program_loader. With --offsets FILE (tsnap --write-offsets) it
+ * is that one, of whatever kernel; that of the running one must equal its BTF. With --budget FILE
+ * no program may have 5 % more or fewer instructions than it says. The last line is the sum; exit
+ * code 77 where BPF maps can't be made, or libbcc can't be loaded.
  */
 #include "base/text.h"
 #include "instructions.h"
+#include "program_export.h"
+#include "program_file.h"
 #include "kernel/bcc_library.h"
 #include "kernel/bpf_call.h"
 #include "kernel/fact_table.h"
@@ -140,10 +143,11 @@ static bool is_handed_registers(int64_t at)
 	return at == 8 * THREAD_CALL_FROM THREAD_CALL_COMPAT_PIECES(HANDED_AT);
 }
 
-/* or of the stack of a program that has not begun: behind its first word */
+/* or of the stack of a program that has not begun: behind its first word, or a piece of its
+ * arguments */
 static bool is_user_stack(int64_t at)
 {
-	return at == 4 || at == 8;
+	return at == 4 || at == 8 || (at % 32 == 0 && at < EXEC_ARGUMENT_BYTES);
 }
 
 static void reads_check(const struct instruction_needs *needs, const struct field_layout *layout,
@@ -169,6 +173,8 @@ static void reads_check(const struct instruction_needs *needs, const struct fiel
 /* After the libbcc and machine that it is for, because others count otherwise, a line "count
  * program" for each; NULL: nothing to keep to. */
 static char *budget;
+
+static FILE *export_file; /* NULL: programs are not exported */
 
 static void budget_read(const char *path, const char *machine)
 {
@@ -227,6 +233,19 @@ static void program_check(const struct bpf_insn *insns, size_t count, uint32_t r
 	       needs.count, needs.stack_bytes, needs.helper_count, needs.read_count);
 }
 
+static void program_take(const struct probe_row *row, const struct bpf_insn *insns, size_t count,
+			 uint32_t release, const struct field_layout *layout, const char *program,
+			 struct fields_seen *seen)
+{
+	int result;
+
+	program_check(insns, count, release, layout, program, seen);
+	if (!export_file)
+		return;
+	result = program_export(export_file, program, row, release, insns, count);
+	expect(!result, "%s can't be exported: %s", program, strerror(-result));
+}
+
 /* What the text is told must hold for the oldest kernel that is told so. */
 static uint32_t release_oldest(const struct program_knobs *knobs, const struct probe_row *row)
 {
@@ -234,6 +253,8 @@ static uint32_t release_oldest(const struct program_knobs *knobs, const struct p
 
 	if (release < FACT_SINCE(4, 9))
 		release = FACT_SINCE(4, 9);
+	if (knobs->read_into_map && release < fact_rows[FACT_READ_INTO_MAP].since)
+		release = fact_rows[FACT_READ_INTO_MAP].since;
 	if (knobs->probe_read_kernel && release < fact_rows[FACT_PROBE_READ_KERNEL].since)
 		release = fact_rows[FACT_PROBE_READ_KERNEL].since;
 	if (knobs->thread_slots && release < fact_rows[FACT_THREAD_SLOTS].since)
@@ -247,16 +268,19 @@ static void plan_check(const struct bcc_library *bcc, const struct plan_kind *ki
 {
 	struct text text = {0};
 	struct probe_plan plan;
-	char words[128], program[192];
+	char words[160], program[PROGRAM_NAME_SIZE], kinds[32] = "";
 	void *module;
 
-	snprintf(words, sizeof(words), "%s%s%s%s%s%s%s%s%s", kind->name,
+	if (knobs->latency_kinds && knobs->latency_kinds != (1u << LATENCY_KIND_COUNT) - 1)
+		snprintf(kinds, sizeof(kinds), ", kinds 0x%x", knobs->latency_kinds);
+	snprintf(words, sizeof(words), "%s%s%s%s%s%s%s%s%s%s%s", kind->name,
 		 knobs->pids.translated ? ", translated pids" : "",
 		 knobs->read_into_map ? ", read_into_map" : "",
 		 knobs->probe_read_kernel ? ", probe_read_kernel" : "",
 		 knobs->thread_slots ? ", thread_slots" : "", knobs->latency_kinds ? ", trace" : "",
 		 knobs->process_totals ? ", process_totals" : "",
-		 knobs->slower_ns ? ", slower" : "", knobs->parts ? "" : ", nothing kept");
+		 knobs->slower_ns ? ", slower" : "", knobs->parts ? "" : ", nothing kept",
+		 knobs->trace_pids ? ", few ids" : "", kinds);
 	plan_fill(kind, &plan);
 	if (!knobs->thread_slots)
 		plan.chosen[GROUP_ASK] = plan.chosen[GROUP_STACK] = NULL;
@@ -278,10 +302,9 @@ static void plan_check(const struct bcc_library *bcc, const struct plan_kind *ki
 		snprintf(program, sizeof(program), "%s (%s)", row->name, words);
 		start = bcc->bpf_function_start(module, row->function);
 		if (expect(start, "%s: no program %s", program, row->function))
-			program_check(start,
-				      bcc->bpf_function_size(module, row->function) /
-					      sizeof(*start),
-				      release, layout, program, seen);
+			program_take(row, start,
+				     bcc->bpf_function_size(module, row->function) / sizeof(*start),
+				     release, layout, program, seen);
 	}
 	bcc->bpf_module_destroy(module);
 }
@@ -295,40 +318,133 @@ static bool field_unused(const struct field_layout *layout, size_t field)
 	       field == field_index("request", of_queue ? "rq_disk" : "q");
 }
 
+/* Knobs of a text as bits. */
+enum {
+	READ_INTO_MAP = 1,
+	READ_KERNEL = 2,
+	PIDS = 4,
+	SLOTS = 8,
+	TRACE = 16,
+	TOTALS = 32,
+	SLOWER = 64,
+	NOTHING_KEPT = 128,
+	FEW_IDS = 256, /* as many ids as programs compare with */
+};
+
+#define NEW_KERNEL (READ_INTO_MAP | READ_KERNEL | SLOTS)
+#define BEFORE_SLOTS (READ_INTO_MAP | READ_KERNEL)
+#define ALL_TOLD (TRACE | TOTALS | SLOWER)
+#define EVERY_KIND ((1u << LATENCY_KIND_COUNT) - 1)
+
+/* What the kernels of a time offer, with what users ask for. The first four rows do for an offsets
+ * file. Old kernels have kinds of --trace by themselves, too: their verifiers have refused one
+ * kind's program and taken that of all. */
+static const struct knob_choice {
+	int bits;
+	uint32_t kinds; /* bits 1 << LATENCY_x where not all */
+} knob_choices[] = {
+	{NEW_KERNEL | PIDS, 0},
+	{NEW_KERNEL, 0},
+	{BEFORE_SLOTS | PIDS, 0},
+	{BEFORE_SLOTS, 0},
+	{0, 0},
+	{READ_INTO_MAP, 0},
+	{READ_KERNEL, 0},
+	{PIDS, 0},
+	{PIDS | READ_INTO_MAP, 0},
+	{NEW_KERNEL | PIDS | TRACE, 0},
+	{NEW_KERNEL | TRACE, 0},
+	{TRACE, 0},
+	{TRACE | READ_INTO_MAP, 0},
+	{NEW_KERNEL | PIDS | TOTALS, 0},
+	{NEW_KERNEL | TOTALS, 0},
+	{BEFORE_SLOTS | PIDS | TOTALS, 0},
+	{BEFORE_SLOTS | TOTALS, 0},
+	{TOTALS, 0},
+	{TOTALS | READ_INTO_MAP, 0},
+	{NEW_KERNEL | PIDS | TRACE | SLOWER, 0},
+	{TRACE | SLOWER, 0},
+	{TRACE | SLOWER | READ_INTO_MAP, 0},
+	{NEW_KERNEL | PIDS | NOTHING_KEPT, 0},
+	{NEW_KERNEL | NOTHING_KEPT, 0},
+	{BEFORE_SLOTS | NOTHING_KEPT, 0},
+	{NOTHING_KEPT, 0},
+	{TRACE | TOTALS, 0},
+	{TRACE | SLOWER | PIDS, 0},
+	{ALL_TOLD | PIDS | FEW_IDS | READ_INTO_MAP, 0},
+	{ALL_TOLD | PIDS | FEW_IDS | NEW_KERNEL, 0},
+	{ALL_TOLD, 1u << LATENCY_RUNQ},
+	{ALL_TOLD, 1u << LATENCY_OFFCPU},
+	{ALL_TOLD, 1u << LATENCY_BLOCK},
+	{ALL_TOLD, 1u << LATENCY_SYSCALLS},
+	{ALL_TOLD, 1u << LATENCY_RUNQ | 1u << LATENCY_OFFCPU},
+	{TRACE, 1u << LATENCY_RUNQ | 1u << LATENCY_OFFCPU},
+	{TRACE, 1u << LATENCY_EXEC},
+	{ALL_TOLD | PIDS, 1u << LATENCY_RUNQ},
+	{ALL_TOLD | PIDS, 1u << LATENCY_OFFCPU},
+	{ALL_TOLD | PIDS, 1u << LATENCY_SYSCALLS},
+	{ALL_TOLD | READ_INTO_MAP, 1u << LATENCY_RUNQ},
+	{ALL_TOLD | READ_INTO_MAP, 1u << LATENCY_OFFCPU},
+	{ALL_TOLD | READ_INTO_MAP, 1u << LATENCY_BLOCK},
+	{ALL_TOLD | READ_INTO_MAP, 1u << LATENCY_SYSCALLS},
+	{ALL_TOLD | READ_INTO_MAP, 1u << LATENCY_RUNQ | 1u << LATENCY_OFFCPU},
+	{TRACE | READ_INTO_MAP, 1u << LATENCY_RUNQ | 1u << LATENCY_OFFCPU},
+	{TRACE | READ_INTO_MAP, 1u << LATENCY_EXEC},
+};
+
+#define OFFSETS_CHOICES 4
+
+static struct program_knobs knobs_of(const struct knob_choice *choice)
+{
+	const char *ids = choice->bits & FEW_IDS ? "1,2,3,4,5,6,7,8" : NULL;
+	const bool traced = choice->bits & TRACE;
+
+	return (struct program_knobs){
+		.threads_max = 1024,
+		.stack_registers = STACK_REGISTERS,
+		.read_into_map = choice->bits & READ_INTO_MAP,
+		.probe_read_kernel = choice->bits & READ_KERNEL,
+		.thread_slots = choice->bits & SLOTS,
+		.process_totals = choice->bits & TOTALS,
+		.parts = choice->bits & NOTHING_KEPT ? 0 : (1u << PART_COUNT) - 1,
+		.turn_first = 1,
+		.cpus_max = 4,
+		.latency_kinds = !traced	 ? 0
+				 : choice->kinds ? choice->kinds
+						 : EVERY_KIND,
+		.slower_ns = choice->bits & SLOWER ? 20000000 : 0,
+		.registers_marked = traced,
+		.block_argument = !(choice->bits & SLOTS),
+		.trace_pids = ids,
+		.trace_tids = ids,
+		.pids = choice->bits & PIDS ? PID_SPACE_BELOW : (struct pid_space){0},
+	};
+}
+
+/* Whether kernels before 5.5 may get such programs: whoever has raw tracepoints may have helpers
+ * write to a map's value, too. */
+static bool is_of_old(const struct plan_kind *plan, const struct knob_choice *choice)
+{
+	if (plan->kinds >> PROBE_TYPED_TRACEPOINT & 1 || choice->bits & (READ_KERNEL | SLOTS))
+		return false;
+	return choice->bits & READ_INTO_MAP || !(plan->kinds >> PROBE_RAW_TRACEPOINT & 1);
+}
+
 /* All plans with one layout; every field must be read by some program. */
 static void layout_check(const struct bcc_library *bcc, const struct field_layout *layout,
 			 bool every_knob)
 {
-	/* all, with translated ids and without; the same without slots; then none, each by itself;
-	 * then with all kinds of --trace: all else, or none; then with births and deaths; then with
-	 * --slower; then with records that keep but states */
-	static const int knob_bits[] = {15, 11, 7,  3,	0,  1,	2,  4,	 31,  27,  16,
-					47, 43, 39, 35, 32, 95, 80, 143, 139, 131, 128};
-	const int knobs_count = sizeof(knob_bits) / sizeof(knob_bits[0]);
+	const size_t choices = sizeof(knob_choices) / sizeof(knob_choices[0]);
 	struct fields_seen seen = {{false}};
 
 	for (size_t i = 0; i < PLAN_COUNT; i++)
-		for (int k = 0; k < (every_knob ? knobs_count : 4); k++) {
-			struct program_knobs knobs = {.threads_max = 1024,
-						      .stack_registers = STACK_REGISTERS,
-						      .read_into_map = knob_bits[k] & 1,
-						      .probe_read_kernel = knob_bits[k] >> 1 & 1,
-						      .thread_slots = knob_bits[k] >> 3 & 1,
-						      .process_totals = knob_bits[k] >> 5 & 1,
-						      .parts = (1u << PART_COUNT) - 1,
-						      .turn_first = 1,
-						      .cpus_max = 4};
+		for (size_t k = 0; k < (every_knob ? choices : OFFSETS_CHOICES); k++) {
+			struct program_knobs knobs = knobs_of(&knob_choices[k]);
 
-			if (knob_bits[k] & 128)
-				knobs.parts = 0;
-			if (knob_bits[k] & 16)
-				knobs.latency_kinds = (1u << LATENCY_KIND_COUNT) - 1;
-			if (knob_bits[k] & 64)
-				knobs.slower_ns = 20000000;
-			knobs.registers_marked = knobs.latency_kinds;
-			knobs.block_argument = !knobs.thread_slots;
-			if (knob_bits[k] & 4)
-				knobs.pids = PID_SPACE_BELOW;
+			if (every_knob &&
+			    (export_file ? !is_of_old(&plan_kinds[i], &knob_choices[k])
+					 : !(knob_choices[k].bits & READ_KERNEL)))
+				continue;
 			plan_check(bcc, &plan_kinds[i], &knobs, layout, &seen);
 		}
 	for (size_t f = 0; f < field_count; f++)
@@ -458,12 +574,13 @@ int main(int argc, char **argv)
 	struct error e = {0};
 	struct host host;
 	const bool offsets = argc == 3 && !strcmp(argv[1], "--offsets");
-	const bool oldest = argc == 2 && !strcmp(argv[1], "--oldest");
+	const bool exports = argc == 3 && !strcmp(argv[1], "--export");
 	char release[HOST_TEXT_SIZE];
 	void *each;
 
-	if (argc != 1 && !oldest && !offsets && (argc != 3 || strcmp(argv[1], "--budget"))) {
-		fprintf(stderr, "usage: text_check [--oldest | --offsets FILE | --budget FILE]\n");
+	if (argc != 1 && !exports && !offsets && (argc != 3 || strcmp(argv[1], "--budget"))) {
+		fprintf(stderr,
+			"usage: text_check [--offsets FILE | --budget FILE | --export FILE]\n");
 		return 2;
 	}
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -487,15 +604,21 @@ int main(int argc, char **argv)
 			file_check(&bcc, &host, argv[2], release);
 		}
 	} else {
-		const struct field_layout layout = layout_made_up(oldest);
+		const struct field_layout layout = layout_made_up(exports);
 
-		if (argc == 3)
+		if (exports)
+			export_file = fopen(argv[2], "we");
+		expect(!exports || export_file, "'%s' can't be written: %s", argv[2],
+		       strerror(errno));
+		if (argc == 3 && !exports)
 			budget_read(argv[2], host.machine);
-		headers_write(work_dir.path, oldest ? OLDEST_KERNEL : host.kernel_code);
+		headers_write(work_dir.path, exports ? OLDEST_KERNEL : host.kernel_code);
 		layout_check(&bcc, &layout, true);
 	}
 	work_dir_remove(&work_dir);
 	error_done(&e);
+	if (export_file)
+		expect(!fclose(export_file), "'%s' can't be written: %s", argv[2], strerror(errno));
 	printf("%d passed, %d failed, 0 skipped\n", passed, failed);
 	fflush(NULL);
 	/* no destructors: those of LLVM have freed twice after a failed compile (0.26) */
