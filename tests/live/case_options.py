@@ -2,10 +2,17 @@
 import json
 import os
 import re
+import subprocess
 
+import btf_file
+from case_block import Device
 from case_select import drop_to_nobody, tids_of
 from case_share import Share
-from harness import START_S, STOP_S, Skip, case, check, scans_of
+from case_trouble import expect_error
+from harness import START_S, STOP_S, Failure, Findings, case, check, scans_of
+
+# Calls that return, sleeps, waits for a CPU, programs that are executed, requests to a device ($1).
+RESTLESS = "while :; do dd if=$1 of=/dev/null iflag=direct bs=4k count=4 status=none; sleep 0.05; done"
 
 
 def options_of(help_text):
@@ -59,16 +66,24 @@ def expect_rows(runs, offsets, family, recorded):
         file.write(tool.out)
 
 
-def expect_objects(runs, btf, mine, others):
-    """Threads by id, user and name; so many scans; the layout from a BTF file."""
+def expect_objects(runs, btf, offsets, mine, others):
+    """Threads by id, user and name; so many scans; the layout from a BTF file. A kernel before 5.2 has none of its own: one of
+    another kernel is refused."""
     tids = ",".join(str(workload.tid) for workload in [mine] + others)
+    source = ("btf", "--btf", btf)
+    if not os.path.exists(btf):
+        source = ("offsets", "--offsets", offsets)
+        with open(offsets + ".btf", "wb") as file:
+            file.write(btf_file.Maker().file())
+        expect_error(runs.ctx.plain("--csv", "-n", 1, "--btf", file.name, *runs.without("")), 1, file.name)
+        runs.used.add("--btf")
     tool = runs.run("--json", "-a", "-n", 2, "-t", tids, "-u", "root", "-c", "pipe_r*", "-g", "timestamp,tid,user,comm",
-                    "--kernel-types", "btf", "--btf", btf, "--verbose", *runs.without(""))
+                    "--kernel-types", *source, "--verbose", *runs.without(""))
     rows = [json.loads(line) for line in tool.out.decode().splitlines()]
     check(len({row["timestamp"] for row in rows}) == 2, "-n 2: %s", rows)
     seen = {(int(row["tid"]), row["user"], row["comm"]) for row in rows}
     check(seen == {(mine.tid, "root", "pipe_read")}, "-t -u -c: %s", seen)
-    check("kernel types from btf" in tool.err, "--btf: %s", tool.err)
+    check("kernel types from " + source[0] in tool.err, "--%s: %s", source[0], tool.err)
 
 
 def expect_reports(runs, pid, recorded):
@@ -132,7 +147,7 @@ def expect_servers(runs):
 
 def expect_shared(runs, pid):
     """One tsnap shares its probes, another samples with them."""
-    share = Share(runs.ctx)
+    share = Share(runs.ctx, listed=False)
     share.owner(*runs.types, *runs.without(""))
     rows = share.attached("-d", 1, of=("-p", pid)).finish(0, START_S + STOP_S)
     check({row["pid"] for row in rows} == {str(pid)}, "--share, --attach: %s", rows[:3])
@@ -143,8 +158,6 @@ def expect_shared(runs, pid):
 def every_option(ctx):
     """Each option that --help lists, in runs that show its effect; one that no run has fails."""
     btf = os.environ.get("TSNAP_TEST_BTF", "/sys/kernel/btf/vmlinux")
-    if not os.path.exists(btf):
-        raise Skip("no BTF file for --btf")
     runs = Runs(ctx)
     typed = options_of(runs.text("--help"))
     check(len(typed) > 20, "--help lists only %s", sorted(typed))
@@ -158,10 +171,48 @@ def every_option(ctx):
                                                 ("sleep", {"call": "nanosleep"})])
     theirs = ctx.workloads([("sleep", {"call": "pipe_read"})], popen={"preexec_fn": drop_to_nobody, "cwd": "/"})[0]
     expect_rows(runs, offsets, {tree.tgid, tree.number("child"), tree.number("grandchild")}, recorded)
-    expect_objects(runs, btf, mine, [futex, theirs])
+    expect_objects(runs, btf, offsets, mine, [futex, theirs])
     expect_reports(runs, sleeper["pid"], recorded)
     expect_stacks(runs, sleeper["pid"], directory)
     expect_servers(runs)
     expect_shared(runs, sleeper["pid"])
     unused = set(typed.values()) - {typed.get(word) for word in runs.used}
     check(not unused, "no run with --%s", ", --".join(sorted(unused)))
+
+
+def traced_rows(ctx, pid, device, kind):
+    """Which kinds the rows are of; requests to other devices aside."""
+    tool = ctx.plain("--csv", "--trace", kind, "-d", 2, "-p", pid, "-r")
+    return {row["trace"] for row in tool.finish(0, START_S + STOP_S) if not row.get("io_dev") or row["io_dev"] == device.name}
+
+
+def traced_report(ctx, pid, kinds):
+    """Which kinds a report of all of them, and of each event that took 20 ms, tells of."""
+    tool = ctx.plain("--trace", ",".join(kinds), "--slower", 20, "-d", 2, "-p", pid, "-r")
+    tool.finish_plain()
+    text = tool.out.decode()
+    return {kind for kind in kinds if re.search(r"^%s: (?!.*: none$)|^\S+ +%s " % (kind, kind), text, re.M)}
+
+
+@case
+def every_trace(ctx):
+    """Each kind of --trace alone, and all of them with --slower, tell of a shell that reads a disk and starts programs."""
+    listed = subprocess.run([ctx.options.tsnap, "--list"], capture_output=True, text=True).stdout
+    kinds = re.findall(r"^  (\w+) ", listed.split("Kinds of --trace")[1].split("\n\n")[0], re.M)
+    check(len(kinds) >= 6, "--list has the kinds %s", kinds)
+    find = Findings()
+    with Device() as device:
+        shell = subprocess.Popen(["sh", "-c", RESTLESS, "sh", device.path], stderr=subprocess.DEVNULL)
+        try:
+            for chosen in [[kind] for kind in kinds] + [kinds]:
+                try:
+                    seen = traced_report(ctx, shell.pid, chosen) if chosen == kinds else traced_rows(ctx, shell.pid, device, chosen[0])
+                    find.expect(seen == set(chosen), "--trace %s: only %s", ",".join(chosen), sorted(seen))
+                except Failure as failure:
+                    find.expect(False, "--trace %s: %s", ",".join(chosen), failure)
+        finally:
+            shell.kill()
+            shell.wait()
+            # its last program may have the device open
+            subprocess.run(["sleep", "0.2"], check=True)
+    find.close()
