@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""compat.py GUESTS LOGS [TABLE]: prints packaging/compat.md from what tests/vm/guest left in LOGS/KERNEL-ROOT for each of the rows of
-GUESTS; with TABLE, such a file, only holds what is there against it.
+"""compat.py [--all | --merge] TABLE GUESTS LOGS GUEST...: holds TABLE, packaging/compat.md, against what tests/vm/guest left in LOGS/GUEST for
+each GUEST, KERNEL-ROOT, a row of GUESTS; with --merge prints TABLE with their rows as they were measured. Rows of other guests stay.
 
-A line of `cells` is "configuration<TAB>kind of probe<TAB>words"; `about` is "release libbcc". Exit 1: something was not measured, or
-is not what TABLE says.
+A line of `cells` is "configuration<TAB>kind of probe<TAB>words"; `about` is "release libbcc". Exit 1: a configuration that the guest was to
+run (--all and --merge: those after |, too) left nothing, or something else than TABLE says.
 """
+import fnmatch
 import os
 import re
 import sys
@@ -17,21 +18,24 @@ OLD = "as-"
 
 HEAD = """# What works where
 
-Made by `tests/run --all vm` from what tsnap said in every one of these cases, and checked by it: don't edit.
-Kernels are Debian's. "works": blocked threads were shown with their state, system call, arguments and file, and nothing was
+Made by `tests/vm/matrix -a -k` from what tsnap said in every one of these cases, and checked by `tests/run`: don't edit.
+"works": blocked threads were shown with their state, system call, arguments and file, and nothing was
 missing; "degraded": the same, and tsnap said what it could not see; "refused": exit code 77 or 1 and that line.
 
+- **kernel**: Debian's, but for 4.9, 4.14 and 4.18: these were built from the sources of Linux 4.9.229, Linux 4.14.67 and RHEL 8.1, and have no
+  BTF.
 - **libbcc**: the distribution's own for that kernel, and 0.26, Debian bookworm's, on each.
 - **types**: the only source of kernel types that was left there: BTF without headers, headers without BTF, and so on.
 - **best**: tsnap chose its probes: raw tracepoints with typed arguments from 5.5 on, plain ones from 4.17 on. **tracepoints**, **kprobes**: all better ones were taken
   away (`--without raw_tracepoint` and `--without raw_tracepoint,tracepoint`).
 """
 OLD_HEAD = """
-## Older kernels
+## Stand-ins for older kernels
 
 5.10 with all that came after the release taken away (`--without kernel-4.9`, and up to 4.14 no kprobe event source in /sys either);
-types from `--offsets FILE`, and BTF on 5.4.
+types from `--offsets FILE`, and BTF on 5.4. That shows what tsnap does without these features, with an old libbcc, but 5.10's verifier.
 """
+ON_HEAD = "\n## Measured on\n\n"
 
 
 class Notes:
@@ -60,37 +64,6 @@ def table(heads, rows):
     return "\n".join([row(heads), row(["---"] * len(heads))] + [row(cells) for cells in rows]) + "\n"
 
 
-def rows_read(path):
-    """{what a row is for: its words} of a table that was made before."""
-    with open(path) as file:
-        text = file.read()
-    notes, found = dict(re.findall(r"^\[(\d+)\] (.*)$", text, re.M)), {}
-    for line in text.splitlines():
-        cells = line.strip("| ").split(" | ")
-        if line.startswith("| ") and len(cells) > len(PROBES):
-            found[tuple(cells[:-len(PROBES)])] = [re.sub(r" \[(\d+)\]$", lambda match: ": " + notes[match.group(1)], cell)
-                                                  for cell in cells[-len(PROBES):]]
-    return found
-
-
-def guests(path):
-    """[(kernel, root)]"""
-    with open(path) as file:
-        return [tuple(line.split()[:2]) for line in file if line.strip() and not line.startswith("#")]
-
-
-def measured(directory):
-    """(release, libbcc, {configuration: words of each kind of probe})"""
-    with open(os.path.join(directory, "about")) as file:
-        release, libbcc = file.read().split()
-    told = {}
-    with open(os.path.join(directory, "cells")) as file:
-        for line in file:
-            name, probes, words = line.rstrip("\n").split("\t")
-            told.setdefault(name, {})[probes] = words
-    return release, libbcc, {name: [words.get(probes) for probes in PROBES] for name, words in told.items()}
-
-
 def name_of(kernel):
     """sid is another release every few weeks."""
     return "newest (sid)" if kernel == "sid" else kernel
@@ -100,54 +73,107 @@ def libbcc_name(root, version):
     return "newest (sid)" if root == "sid" else ".".join(version.split(".")[:2])
 
 
-class Found:
-    """What the guests left; rows are {what a row is for: words}."""
+class Guest:
+    """A row of GUESTS: what it ran on, and {configuration: words of each kind of probe}."""
 
-    def __init__(self, path, logs):
-        self.now, self.old, self.on, self.holes = {}, {}, [], []
-        for kernel, root in guests(path):
-            try:
-                release, libbcc, cells = measured(os.path.join(logs, "%s-%s" % (kernel, root)))
-            except OSError as error:
-                self.holes.append(str(error))
-                continue
-            first = not any(key[0] == name_of(kernel) for key in self.now)
-            self.on.append("%s with libbcc %s" % (release, libbcc))
-            libbcc = libbcc_name(root, libbcc)
-            for name, words in cells.items():
-                if None in words:
-                    self.holes.append("%s on %s" % (name, release))
-                elif name.startswith(OLD):
-                    self.old[(name[len(OLD):], libbcc)] = words
-                else:
-                    self.now[(name_of(kernel), libbcc, SOURCES[name])] = words
-            if first:  # which has every source
-                self.holes += ["%s on %s" % (name, release) for name in SOURCES if name not in cells]
+    def __init__(self, line):
+        before, _, after = line.partition("|")
+        self.kernel, self.root, *self.short = before.split()
+        self.every = self.short + after.split()
+        self.name = "%s-%s" % (self.kernel, self.root)
+        self.release = self.libbcc = ""
+        self.cells = {}
+
+    def read_measured(self, directory):
+        with open(os.path.join(directory, "about")) as file:
+            self.release, self.libbcc = file.read().split()
+        told = {}
+        with open(os.path.join(directory, "cells")) as file:
+            for line in file:
+                name, probes, words = line.rstrip("\n").split("\t")
+                told.setdefault(name, {})[probes] = words
+        self.cells = {name: [words.get(probes) for probes in PROBES] for name, words in told.items() if len(words) == len(PROBES)}
+
+    def holes(self, asked):
+        """Configurations among those asked for that should have left something."""
+        for pattern in asked:
+            if (pattern in SOURCES or pattern.startswith(OLD)) and not fnmatch.filter(self.cells, pattern):
+                yield "%s on %s: not measured" % (pattern, self.name)
+
+    def key(self, configuration):
+        """What the row of a configuration begins with."""
+        libbcc = libbcc_name(self.root, self.libbcc)
+        if configuration.startswith(OLD):
+            return configuration[len(OLD):], libbcc
+        return name_of(self.kernel), libbcc, SOURCES[configuration]
+
+    def rows(self, old):
+        """{what a row begins with: words}, of the stand-ins or the others, in the order of the tables."""
+        order = [name for name in self.cells if name.startswith(OLD)] if old else [name for name in SOURCES if name in self.cells]
+        return {self.key(name): self.cells[name] for name in order}
 
 
-def differences(found, stored):
-    rows = {**found.now, **found.old}
-    if not rows:
-        yield "nothing was measured"
-    for key, words in rows.items():
-        if stored.get(key) != words:
-            yield "%s: %s, not %s" % (", ".join(key), words, stored.get(key))
+def guests_read(path):
+    with open(path) as file:
+        return {guest.name: guest for guest in (Guest(line) for line in file if line.strip() and not line.startswith("#"))}
+
+
+def rows_of(text):
+    """{what a row begins with: words} of all tables."""
+    notes, found = dict(re.findall(r"^\[(\d+)\] (.*)$", text, re.M)), {}
+    for line in text.splitlines():
+        cells = line.strip("| ").split(" | ")
+        if line.startswith("| ") and len(cells) > len(PROBES):
+            found[tuple(cells[:-len(PROBES)])] = [re.sub(r" \[(\d+)\]$", lambda match: ": " + notes[match.group(1)], cell)
+                                                  for cell in cells[-len(PROBES):]]
+    return found
+
+
+def stored_read(path, guests):
+    """Gives the guests what the table says of them."""
+    with open(path) as file:
+        text = file.read()
+    rows = rows_of(text)
+    for kernel, root, release, libbcc in re.findall(r"^\| (\S+) \| (\S+) \| (\S+) \| (\S+) \|$", text.partition(ON_HEAD)[2], re.M):
+        guest = guests.get("%s-%s" % (kernel, root))
+        if guest:
+            guest.release, guest.libbcc = release, libbcc
+            stand_ins = [OLD + key[0] for key in rows if len(key) == 2] if any(name.startswith(OLD) for name in guest.every) else []
+            guest.cells = {name: rows[guest.key(name)] for name in list(SOURCES) + stand_ins if guest.key(name) in rows}
+
+
+def text_of(guests):
+    notes = Notes()
+    now, old = ([list(key) + [notes.cell(word) for word in words] for guest in guests for key, words in guest.rows(which).items()]
+                for which in (False, True))
+    on = [(guest.kernel, guest.root, guest.release, guest.libbcc) for guest in guests if guest.cells]
+    return (HEAD + "\n" + table(("kernel", "libbcc", "types") + PROBES, now) + OLD_HEAD + "\n" + table(("like", "libbcc") + PROBES, old) +
+            notes.lines() + ON_HEAD + table(("kernel", "Debian", "release", "libbcc"), on))
+
+
+def differences(measured, stored):
+    for configuration, words in measured.cells.items():
+        key = measured.key(configuration)
+        before = stored.cells.get(configuration) if stored.key(configuration) == key else None
+        if before != words:
+            yield "%s: %s, not %s" % (", ".join(key), words, before)
 
 
 def main(argv):
-    found, notes = Found(argv[1], argv[2]), Notes()
-    if argv[3:]:
-        wrong = list(differences(found, rows_read(argv[3])))
-        print("\n".join(wrong) or "%d rows are as %s says" % (len(found.now) + len(found.old), argv[3]))
-        return 1 if wrong else 0
-    if found.holes:
-        print("compat.py: not measured: " + ", ".join(found.holes), file=sys.stderr)
-        return 1
-    now, old = ([list(key) + [notes.cell(word) for word in words] for key, words in rows.items()]
-                for rows in (found.now, found.old))
-    print(HEAD + "\n" + table(("kernel", "libbcc", "types") + PROBES, now) + OLD_HEAD + "\n" +
-          table(("like", "libbcc") + PROBES, old) + notes.lines() + "\nMeasured on " + "; ".join(found.on) + ".")
-    return 0
+    option = argv.pop(1) if argv[1].startswith("--") else ""
+    path, rows, logs, names = argv[1], argv[2], argv[3], argv[4:]
+    stored, measured, wrong = guests_read(rows), guests_read(rows), []
+    stored_read(path, stored)
+    for name in names:
+        measured[name].read_measured(os.path.join(logs, name))
+        wrong += measured[name].holes(measured[name].every if option else measured[name].short)
+    if option == "--merge" and not wrong:
+        print(text_of([measured[name] if name in names else guest for name, guest in stored.items()]), end="")
+        return 0
+    wrong += [words for name in names for words in differences(measured[name], stored[name])]
+    print("\n".join(wrong) or "%d rows are as %s says" % (sum(len(measured[name].cells) for name in names), path),
+          file=sys.stderr if option == "--merge" else sys.stdout)
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":
