@@ -112,6 +112,7 @@ int main(int argc, char **argv)
 {
 	struct config config = {0};
 	struct error e = {0};
+	enum exit_code code;
 	int err;
 
 	standard_files_open();
@@ -121,7 +122,8 @@ int main(int argc, char **argv)
 	err = config_parse(&config, argc, argv, &e);
 	if (!err)
 		err = mode_run(&config, &e);
-	if (err) {
+	code = error_end(&e, err);
+	if (code) {
 		bool more = e.detail && !config.verbose && !strstr(e.line, "-v ");
 
 		if (more)
@@ -130,7 +132,6 @@ int main(int argc, char **argv)
 		if (config.verbose && e.detail)
 			complain(e.detail);
 	}
-	err = err ? (int)e.exit_code : EXIT_DONE;
 	error_done(&e);
-	return err;
+	return (int)code;
 }

@@ -246,7 +246,7 @@ static int run_any(struct run run, source_opener *open_source, void (*tell)(cons
 		}
 	}
 	run_done(&run);
-	return err == -EPIPE ? 0 : err;
+	return err == -EPIPE && !e->line[0] ? 0 : err;
 }
 
 int run(const struct config *config, source_opener *open_source, void (*tell)(const char *lines),

@@ -39,6 +39,16 @@ void error_add(struct error *e, const char *words)
 	snprintf(e->line + length, sizeof(e->line) - length, "%s", words);
 }
 
+enum exit_code error_end(struct error *e, int result)
+{
+	if (!result)
+		return EXIT_DONE;
+	if (!e->line[0])
+		error_set(e, 0, EXIT_FAILED, "something failed without saying what: %s",
+			  strerror(result < 0 ? -result : result));
+	return e->exit_code ? e->exit_code : EXIT_FAILED;
+}
+
 void error_done(struct error *e)
 {
 	free(e->detail);

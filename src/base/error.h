@@ -34,6 +34,10 @@ void error_take_detail(struct error *e, char *detail);
 /* Adds words to the line, as far as they fit. */
 void error_add(struct error *e, const char *words);
 
+/* The exit code for a result (0 or -errno). A failure that nobody put into words gets some: none
+ * ends a program in silence, or as if all had been done. */
+enum exit_code error_end(struct error *e, int result);
+
 void error_done(struct error *e);
 
 #endif

@@ -10,7 +10,8 @@ union control {
 	char bytes[CMSG_SPACE(sizeof(int))];
 };
 
-int child_message_send(int socket, const struct child_message *message, int descriptor)
+int child_message_send(int socket, const struct child_message *message, int descriptor,
+		       struct error *e)
 {
 	struct iovec part = {(void *)message, sizeof(*message)};
 	union control control = {.bytes = {0}};
@@ -24,7 +25,10 @@ int child_message_send(int socket, const struct child_message *message, int desc
 		control.header.cmsg_len = CMSG_LEN(sizeof(int));
 		memcpy(CMSG_DATA(&control.header), &descriptor, sizeof(int));
 	}
-	return sendmsg(socket, &header, MSG_NOSIGNAL) < 0 ? -errno : 0;
+	if (sendmsg(socket, &header, MSG_NOSIGNAL) >= 0)
+		return 0;
+	return error_set(e, errno, EXIT_FAILED,
+			 "the compile child can't hand over what it found: %s", strerror(errno));
 }
 
 int child_message_receive(int socket, struct child_message *message, int *descriptor)
@@ -44,5 +48,7 @@ int child_message_receive(int socket, struct child_message *message, int *descri
 	first = CMSG_FIRSTHDR(&header);
 	if (first && first->cmsg_type == SCM_RIGHTS && first->cmsg_len == CMSG_LEN(sizeof(int)))
 		memcpy(descriptor, CMSG_DATA(first), sizeof(int));
+	else if (header.msg_flags & MSG_CTRUNC)
+		return -EMFILE;
 	return got == sizeof(*message) ? 1 : 0;
 }

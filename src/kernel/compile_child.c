@@ -50,9 +50,10 @@ static void child_main(const struct compile_request *request, const char *work_d
 		snprintf(message.text, sizeof(message.text), "%s", e.line);
 	}
 	fflush(NULL);
-	child_message_send(socket, &message, -1);
+	/* should this fail, the parent sees how the child ends */
+	result = child_message_send(socket, &message, -1, &e);
 	/* no destructors: LLVM's take time, and the parent cleans up */
-	_exit(0);
+	_exit(result ? 1 : 0);
 }
 
 /* 1: go on; 0: the child is done; -errno: it failed, with its words in e. */
@@ -92,6 +93,15 @@ static int message_take(const struct child_message *message, int descriptor,
 	return 1;
 }
 
+static int listen_fail(int err, struct error *e)
+{
+	if (err == -EINTR)
+		return error_set(e, EINTR, EXIT_FAILED, "interrupted by a signal");
+	return error_set(e, -err, EXIT_FAILED, "what the compile child found did not arrive: %s%s",
+			 strerror(-err), err == -EMFILE ? " (raise ulimit -n)" : "");
+}
+
+/* 0, -ECHILD where the child ended early, or another -errno with e. */
 static int child_listen(int socket, struct compile_result *result, struct error *e)
 {
 	struct child_message message;
@@ -102,7 +112,7 @@ static int child_listen(int socket, struct compile_result *result, struct error 
 		if (got > 0)
 			got = message_take(&message, descriptor, result, e);
 		else
-			return got < 0 ? got : -ECHILD;
+			return got ? listen_fail(got, e) : -ECHILD;
 	} while (got > 0);
 	return got;
 }
@@ -173,10 +183,8 @@ int compile_child_run(const struct compile_request *request, struct compile_resu
 	failed = child_listen(sockets[0], &made, e);
 	if (event >= 0)
 		close(event);
-	if (failed == -EINTR) {
-		kill(child, SIGKILL);
-		error_set(e, EINTR, EXIT_FAILED, "interrupted by a signal");
-	}
+	if (failed && failed != -ECHILD)
+		kill(child, SIGKILL); /* nobody listens to it any more */
 	if (!failed)
 		work_dir_remove(&work_dir); /* while the child frees its memory */
 	while (waitpid(child, &status, 0) < 0 && errno == EINTR)

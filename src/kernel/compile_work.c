@@ -76,18 +76,23 @@ static int types_find(const struct compile_request *request, const struct bcc_li
 					   .output = output};
 	struct child_message message = {.kind = MESSAGE_TRIED};
 	struct type_found found = {0};
+	struct error unsent = {0};
 	struct text tried = {0};
 	int result = type_source_find(&types, &found, &tried, e);
 
 	snprintf(message.text, sizeof(message.text), "%s", text_string(&tried));
-	child_message_send(socket, &message, -1);
 	text_done(&tried);
+	if (!result)
+		result = child_message_send(socket, &message, -1, e);
+	else
+		child_message_send(socket, &message, -1, &unsent); /* the first failure counts */
+	error_done(&unsent);
 	if (result)
 		return result;
 	message.kind = MESSAGE_LAYOUT;
 	message.layout = *layout = found.layout;
 	snprintf(message.text, sizeof(message.text), "%s", found.source->name);
-	return child_message_send(socket, &message, -1);
+	return child_message_send(socket, &message, -1, e);
 }
 
 #define LOG_BYTES ((16u << 20) - 1) /* the most that kernels before 5.2 take */
@@ -181,7 +186,7 @@ static int maps_send(const struct bcc_library *bcc, void *module, int socket, st
 {
 	for (uint32_t i = 0; i < KERNEL_MAP_COUNT; i++) {
 		struct child_message message = {.kind = MESSAGE_MAP, .number = i};
-		int fd = bcc->bpf_table_fd(module, kernel_map_rows[i].name);
+		int fd = bcc->bpf_table_fd(module, kernel_map_rows[i].name), err;
 
 		if (fd < 0)
 			continue; /* of a fragment that was not chosen */
@@ -192,7 +197,9 @@ static int maps_send(const struct bcc_library *bcc, void *module, int socket, st
 				"libbcc lays out the record of %s in another way than the C "
 				"compiler; please report this with tsnap --version and --check",
 				kernel_map_rows[i].name);
-		child_message_send(socket, &message, fd);
+		err = child_message_send(socket, &message, fd, e);
+		if (err)
+			return err;
 	}
 	return 0;
 }
@@ -202,20 +209,22 @@ static int programs_send(const struct bcc_library *bcc, void *module, const stru
 {
 	for (uint32_t group = 0; group < GROUP_COUNT; group++) {
 		struct child_message message = {.kind = MESSAGE_PROGRAM, .number = group};
-		int fd;
+		int fd, err;
 
 		if (!plan->chosen[group])
 			continue;
 		fd = program_load(bcc, module, plan->chosen[group], e);
 		if (fd < 0)
 			return fd;
-		child_message_send(socket, &message, fd);
+		err = child_message_send(socket, &message, fd, e);
+		if (err)
+			return err;
 	}
 	return 0;
 }
 
 static int registers_find(const struct field_layout *layout, int socket,
-			  struct program_knobs *knobs)
+			  struct program_knobs *knobs, struct error *e)
 {
 	struct child_message message = {.kind = MESSAGE_REGISTERS};
 
@@ -225,7 +234,7 @@ static int registers_find(const struct field_layout *layout, int socket,
 		knobs->stack_registers = 0;
 	message.number = knobs->stack_registers;
 	message.flag = knobs->registers_marked;
-	return child_message_send(socket, &message, -1);
+	return child_message_send(socket, &message, -1, e);
 }
 
 static int pids_find(const struct field_layout *layout, const struct host *host, int socket,
@@ -238,7 +247,7 @@ static int pids_find(const struct field_layout *layout, const struct host *host,
 		return result;
 	message.number = pids->parent_tid;
 	message.flag = pids->translated;
-	return child_message_send(socket, &message, -1);
+	return child_message_send(socket, &message, -1, e);
 }
 
 /* libbcc has one answer for both: no module. */
@@ -290,8 +299,9 @@ int compile_work(const struct compile_request *request, const char *work_dir, in
 	if (result || !request->plan)
 		return result;
 	if (knobs.parts >> PART_REGISTERS & 1 || knobs.latency_kinds)
-		registers_find(&layout, socket, &knobs);
-	result = program_headers_write(work_dir, request->host->kernel_code, e);
+		result = registers_find(&layout, socket, &knobs, e);
+	if (!result)
+		result = program_headers_write(work_dir, request->host->kernel_code, e);
 	if (result)
 		return result;
 	program_text_write(request->plan, &layout, &knobs, &text);

@@ -1,6 +1,7 @@
 """Bad input and trouble: one clear line, the right exit code, and nothing left behind."""
 import os
 import resource
+import shlex
 import shutil
 import signal
 import subprocess
@@ -8,7 +9,7 @@ import sys
 
 import bpf
 import truth
-from harness import SLOW, START_S, STOP_S, UNREADY, Skip, case, case_of_refusal, check, number, rows_of, wait_until
+from harness import SLOW, START_S, STOP_S, UNREADY, Skip, Tsnap, case, case_of_refusal, check, number, rows_of, wait_until
 
 NOBODY = 65534
 
@@ -354,6 +355,27 @@ def compile_child_killed(ctx):
     code = tool.wait(START_S)
     check(code == 1, "exit code %d: %s", code, tool.err)
     check(len(tool.err.splitlines()) == 1 and "killed" in tool.err, "not one line that tells: %s", tool.err)
+
+
+def with_fault(ctx, fault, *args, parent=True):
+    """tsnap, of whose system calls strace lets one fail: CALL:error=NAME:when=N. parent: those of the first process alone."""
+    strace = shutil.which("strace")
+    if not strace:
+        raise Skip("strace is not installed")
+    tool = Tsnap([strace, *([] if parent else ["-f"]), "-o", "/dev/null", "-e", "trace=" + fault.split(":")[0], "-e", "inject=" + fault,
+                  ctx.options.tsnap, *shlex.split(ctx.options.tsnap_args), *args])
+    ctx.started.append(tool)
+    return tool
+
+
+@case
+def compile_child_unheard(ctx):
+    """A message of the child that compiles can't be received, or sent, at any point: one line, exit code 1."""
+    for when in (1, 4, 12):
+        for error, words in (("ENOMEM", "Cannot allocate memory"), ("EMFILE", "ulimit -n")):
+            expect_error(with_fault(ctx, "recvmsg:error=%s:when=%d" % (error, when), "--csv", "-n", "1"), 1, "compile child", words)
+        expect_error(with_fault(ctx, "sendmsg:error=ENOMEM:when=%d" % when, "--csv", "-n", "1", parent=False), 1, "compile child",
+                     "Cannot allocate memory")
 
 
 @case_of_refusal

@@ -46,6 +46,24 @@ static void error_is_bounded(void **state)
 	error_done(&e);
 }
 
+/* A failure ends with words and a code of its own, whoever forgot to give it some. */
+static void error_ends_with_words(void **state)
+{
+	struct error e = {0};
+
+	(void)state;
+	assert_int_equal(error_end(&e, 0), EXIT_DONE);
+	assert_string_equal(e.line, "");
+	assert_int_equal(error_end(&e, -ENOMEM), EXIT_FAILED);
+	assert_non_null(strstr(e.line, strerror(ENOMEM)));
+	error_set(&e, EPERM, EXIT_HOST_CANNOT, "not here");
+	assert_int_equal(error_end(&e, -EPERM), EXIT_HOST_CANNOT);
+	assert_string_equal(e.line, "not here");
+	error_set(&e, EPERM, EXIT_DONE, "a mistake");
+	assert_int_equal(error_end(&e, -EPERM), EXIT_FAILED);
+	error_done(&e);
+}
+
 static void memory_ends(bool grown)
 {
 	int status;
@@ -428,6 +446,7 @@ int main(void)
 		cmocka_unit_test(error_replaces),
 
 		cmocka_unit_test(error_is_bounded),
+		cmocka_unit_test(error_ends_with_words),
 
 		cmocka_unit_test(memory_ends_the_process),
 
