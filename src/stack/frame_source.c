@@ -1,28 +1,49 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "stack/frame_table.h"
 #include "base/memory.h"
+#include "stack/frame_entries.h"
 
 #include <dwarf.h>
 #include <elf.h>
 #include <elfutils/libdw.h>
 #include <errno.h>
 #include <libelf.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #define IMAGE_BYTES_MAX (16ull << 30) /* of address space; what is not read takes no memory */
-#define HEAD_BYTES_MAX (1u << 20)     /* ELF header and program headers */
-#define SECTIONS_BYTES_MAX (4u << 20) /* headers of sections: 65535 of 64 bytes */
+#define HEAD_BYTES 4096		      /* has the ELF header */
 #define TABLE_BYTES_MAX (96u << 20)   /* of .eh_frame; the largest browsers have a third of it */
 #define OPERATIONS_MAX 256	      /* of one expression */
 #define TABLE_OPERATIONS_MAX 65536
 
+/* All that libdw gets to see of a file beside .eh_frame: a search table (PT_GNU_EH_FRAME) with one
+ * entry, which is always the one to be run. What it would find by itself in a hostile file has not
+ * been looked at. */
+struct search {
+	uint8_t version, frames_encoding, count_encoding, table_encoding;
+	uint64_t frames; /* address of .eh_frame */
+	uint32_t count;	 /* of the pairs that follow */
+	uint64_t address, entry;
+} __attribute__((packed));
+
+struct view {
+	union {
+		Elf64_Phdr wide;
+		Elf32_Phdr narrow;
+	};
+	struct search search;
+};
+
 struct frame_source {
 	/* As large as the file and only in part its copy: libelf maps files otherwise, and then the
-	 * owner of a file could end tsnap by cutting it. */
+	 * owner of a file could end tsnap by cutting it. Behind the file's bytes lies the view. */
 	char *image;
-	size_t image_bytes, read_bytes;
+	size_t image_bytes, file_bytes, read_bytes;
+	struct view *view;
+	struct frame_entries entries;
 	Elf *elf;
 	Dwarf_CFI *cfi;
 };
@@ -32,34 +53,21 @@ static int piece_read(struct frame_source *source, const struct elf_file *elf, u
 {
 	int err;
 
-	if (bytes > most || offset > source->image_bytes || bytes > source->image_bytes - offset)
+	if (bytes > most || offset > source->file_bytes || bytes > source->file_bytes - offset)
 		return -EFBIG;
 	err = elf_file_take(elf, offset, source->image + offset, bytes);
 	source->read_bytes += bytes;
 	return err;
 }
 
-static void sections_hide(char *image, bool narrow)
-{
-	if (narrow) {
-		Elf32_Ehdr *header = (Elf32_Ehdr *)image;
-
-		header->e_shoff = header->e_shnum = header->e_shstrndx = 0;
-	} else {
-		Elf64_Ehdr *header = (Elf64_Ehdr *)image;
-
-		header->e_shoff = header->e_shnum = header->e_shstrndx = 0;
-	}
-}
-
 static int head_read(struct frame_source *source, const struct elf_file *elf)
 {
-	uint64_t bytes = elf->bytes < 65536 ? elf->bytes : 65536;
+	uint64_t bytes = elf->bytes < HEAD_BYTES ? elf->bytes : HEAD_BYTES;
 
-	return piece_read(source, elf, 0, bytes, HEAD_BYTES_MAX);
+	return piece_read(source, elf, 0, bytes, HEAD_BYTES);
 }
 
-/* With a search table (PT_GNU_EH_FRAME) libdw needs no sections: .eh_frame reaches from where that
+/* With a search table (PT_GNU_EH_FRAME) no sections are needed: .eh_frame reaches from where that
  * says to the end of its segment at most. It lies behind the search table or right before it. */
 static int searched_read(struct frame_source *source, const struct elf_file *elf)
 {
@@ -70,7 +78,6 @@ static int searched_read(struct frame_source *source, const struct elf_file *elf
 	err = piece_read(source, elf, unwind->offset, unwind->file_bytes, TABLE_BYTES_MAX);
 	if (err)
 		return err;
-	sections_hide(source->image, elf->narrow);
 	if (!elf_file_section(elf, ".eh_frame", &section))
 		return piece_read(source, elf, section.offset, section.bytes, TABLE_BYTES_MAX);
 	for (uint32_t i = 0; i < elf->segment_count; i++) {
@@ -85,43 +92,94 @@ static int searched_read(struct frame_source *source, const struct elf_file *elf
 	return -ENOENT;
 }
 
-/* Without one libdw finds .eh_frame by its section. */
-static int section_read(struct frame_source *source, const struct elf_file *elf)
+/* Without one .eh_frame is found by its section. */
+static int tables_read(struct frame_source *source, const struct elf_file *elf)
 {
-	struct elf_section section, names;
-	int err = elf_file_section(elf, ".eh_frame", &section);
+	struct elf_section section = {0};
+	int err;
 
-	if (!err)
-		err = elf_file_section_at(elf, elf->names_section, &names);
-	if (!err)
-		err = piece_read(source, elf, elf->sections_offset,
-				 (uint64_t)elf->section_count * elf->section_bytes,
-				 SECTIONS_BYTES_MAX);
-	if (!err)
-		err = piece_read(source, elf, names.offset, names.bytes, HEAD_BYTES_MAX);
-	return err ? err : piece_read(source, elf, section.offset, section.bytes, TABLE_BYTES_MAX);
+	if (elf->unwind.file_bytes) {
+		err = searched_read(source, elf);
+	} else {
+		err = elf_file_section(elf, ".eh_frame", &section);
+		if (!err)
+			err = piece_read(source, elf, section.offset, section.bytes,
+					 TABLE_BYTES_MAX);
+	}
+	return err ? err : frame_entries_open(&source->entries, source->image, elf, &section);
+}
+
+/* The program headers are ours alone, and there are no sections. */
+static void view_make(struct frame_source *source, const struct elf_file *elf)
+{
+	const struct frame_entries *entries = &source->entries;
+	struct view *view = source->view;
+	uint64_t at = (uint64_t)((char *)view - source->image);
+	uint64_t offset = at + offsetof(struct view, search);
+	uint64_t frames = (uint64_t)((char *)entries->data.d_buf - source->image);
+
+	view->search = (struct search){.version = 1,
+				       .frames_encoding = DW_EH_PE_udata8,
+				       .count_encoding = DW_EH_PE_udata4,
+				       .table_encoding = DW_EH_PE_udata8,
+				       .frames = entries->address,
+				       .count = 1};
+	if (elf->narrow) {
+		Elf32_Ehdr *header = (Elf32_Ehdr *)source->image;
+
+		view->narrow =
+			(Elf32_Phdr){.p_type = PT_GNU_EH_FRAME,
+				     .p_offset = (Elf32_Off)offset,
+				     .p_vaddr = (Elf32_Addr)(entries->address - frames + offset),
+				     .p_filesz = sizeof(view->search)};
+		header->e_phoff = (Elf32_Off)at;
+		header->e_phentsize = sizeof(view->narrow);
+		header->e_phnum = 1;
+		header->e_shoff = header->e_shnum = header->e_shstrndx = 0;
+	} else {
+		Elf64_Ehdr *header = (Elf64_Ehdr *)source->image;
+
+		view->wide = (Elf64_Phdr){.p_type = PT_GNU_EH_FRAME,
+					  .p_offset = offset,
+					  .p_vaddr = entries->address - frames + offset,
+					  .p_filesz = sizeof(view->search)};
+		header->e_phoff = at;
+		header->e_phentsize = sizeof(view->wide);
+		header->e_phnum = 1;
+		header->e_shoff = header->e_shnum = header->e_shstrndx = 0;
+	}
+}
+
+static int image_make(struct frame_source *source, const struct elf_file *elf)
+{
+	const uint64_t view_at = (elf->bytes + 7) / 8 * 8;
+
+	if (elf->bytes > (elf->narrow ? INT32_MAX : IMAGE_BYTES_MAX))
+		return -EFBIG;
+	source->file_bytes = elf->bytes;
+	source->image_bytes = view_at + sizeof(*source->view);
+	source->image = mmap(NULL, source->image_bytes, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (source->image == MAP_FAILED) {
+		source->image = NULL;
+		return -errno;
+	}
+	source->view = (struct view *)(source->image + view_at);
+	return head_read(source, elf);
 }
 
 struct frame_source *frame_source_open(const struct elf_file *elf)
 {
 	struct frame_source *source = memory_get(sizeof(*source));
-	int err = -EFBIG;
+	int err = image_make(source, elf);
 
 	elf_version(EV_CURRENT);
-	if (elf->bytes <= IMAGE_BYTES_MAX) {
-		source->image_bytes = elf->bytes;
-		source->image = mmap(NULL, source->image_bytes, PROT_READ | PROT_WRITE,
-				     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-		if (source->image == MAP_FAILED)
-			source->image = NULL;
-		else
-			err = head_read(source, elf);
-	}
 	if (!err)
-		err = elf->unwind.file_bytes ? searched_read(source, elf)
-					     : section_read(source, elf);
-	if (!err)
+		err = tables_read(source, elf);
+	if (!err) {
+		view_make(source, elf);
 		source->elf = elf_memory(source->image, source->image_bytes);
+	}
 	if (source->elf)
 		source->cfi = dwarf_getcfi_elf(source->elf);
 	if (source->cfi)
@@ -138,6 +196,7 @@ void frame_source_close(struct frame_source *source)
 		dwarf_cfi_end(source->cfi);
 	if (source->elf)
 		elf_end(source->elf);
+	frame_entries_done(&source->entries);
 	if (source->image)
 		munmap(source->image, source->image_bytes);
 	free(source);
@@ -145,7 +204,7 @@ void frame_source_close(struct frame_source *source)
 
 size_t frame_source_bytes(const struct frame_source *source)
 {
-	return source->read_bytes;
+	return source->read_bytes + frame_entries_bytes(&source->entries);
 }
 
 static int expression_keep(struct frame_table *table, const Dwarf_Op *operations, size_t count,
@@ -241,9 +300,15 @@ int frame_source_row(struct frame_source *source, struct frame_table *table, uin
 		     struct frame_row *row)
 {
 	const struct machine *machine = table->machine;
+	struct search *search = &source->view->search;
+	struct frame_entry entry;
 	Dwarf_Frame *frame;
 	int err, ra;
 
+	if (frame_entries_find(&source->entries, address, &entry))
+		return -ENOENT;
+	search->address = 0; /* up to all addresses: libdw asks the entry itself */
+	search->entry = source->entries.address + entry.offset;
 	if (dwarf_cfi_addrframe(source->cfi, address, &frame))
 		return -ENOENT;
 	ra = dwarf_frame_info(frame, NULL, NULL, &row->signal);

@@ -132,6 +132,8 @@ CODES = {
     "loop": b"\x0f" + block(b"\x31\x12\x28" + struct.pack("<h", -4)),  # lit1 dup bra back
     "outermost": b"\x07\x10",  # ra undefined
     "remember": b"\x0a" * 40 + b"\x0b" * 41,
+    "remember_all": b"\x0a" * 40000,
+    "far_register": b"\x05" + b"\x80\x9c\x9c\x39\x01",  # 120 000 000 at CFA-8
     "registers": b"\x09\x06\x03\x08\x03\x14\x0c\x01",
 }
 
