@@ -60,7 +60,8 @@ int perf_map_open(struct perf_map *map, const char *proc_root, int64_t tid, int6
 	map->refused = map->fd == -ELOOP || map->fd == -EINVAL; /* a link; no file */
 	if (map->fd < 0)
 		return map->fd;
-	if (fstat(map->fd, &file) || (file.st_uid && (int64_t)file.st_uid != uid)) {
+	if (fstat(map->fd, &file) || ((int64_t)file.st_uid != uid &&
+				      (file.st_uid || !process_shares_mounts(proc_root, tid)))) {
 		perf_map_done(map);
 		map->refused = true;
 		return -EPERM;

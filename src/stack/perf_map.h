@@ -29,8 +29,8 @@ struct perf_map_line {
 /* line: without its end. False where it is none. */
 bool perf_map_parse(const char *line, size_t length, struct perf_map_line *parsed);
 
-/* The map of that process, in its own /tmp and by its own number, if it is a file of its owner (or
- * root's) and no link. 0 or -errno. */
+/* The map of that process, in its own /tmp and by its own number, if it is a plain file of its user
+ * uid, or of root where it has the mount namespace of tsnap, and no link. 0 or -errno. */
 int perf_map_open(struct perf_map *map, const char *proc_root, int64_t tid, int64_t uid);
 /* Reads what was added to it. fd: any file. */
 void perf_map_read(struct perf_map *map);

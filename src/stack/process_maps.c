@@ -2,6 +2,7 @@
 #include "stack/process_maps.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "stack/process_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -166,30 +167,24 @@ bool process_maps_again(struct process_maps *maps, const char *proc_root,
 	       !maps_read(maps, proc_root, thread);
 }
 
-static int file_open(const char *path, uint64_t inode)
-{
-	struct stat file;
-
-	/* a device's or FIFO's open may do something, or wait */
-	if (stat(path, &file) || !S_ISREG(file.st_mode) || (inode && file.st_ino != inode))
-		return -1;
-	return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-}
-
 static int mapping_open(const struct mapping *mapping, const char *proc_root, int64_t tid)
 {
 	char path[PATH_MAX];
-	int fd, length;
+	struct stat file;
+	int fd;
 
 	snprintf(path, sizeof(path), "%s/%lld/map_files/%llx-%llx", proc_root, (long long)tid,
 		 (unsigned long long)mapping->start, (unsigned long long)mapping->end);
-	fd = file_open(path, 0);
-	if (fd >= 0)
+	fd = process_link_open(path);
+	/* map_files needs CAP_SYS_ADMIN, or since 5.9 CAP_CHECKPOINT_RESTORE */
+	if (fd >= 0 || fd == -EINVAL || mapping->path[0] != '/')
 		return fd;
-	/* needs CAP_SYS_ADMIN, or since 5.9 CAP_CHECKPOINT_RESTORE */
-	length = snprintf(path, sizeof(path), "%s/%lld/root%s", proc_root, (long long)tid,
-			  mapping->path);
-	return length < PATH_MAX ? file_open(path, mapping->inode) : -1;
+	fd = process_file_open(proc_root, tid, mapping->path + 1, false);
+	if (fd >= 0 && (fstat(fd, &file) || file.st_ino != mapping->inode)) {
+		close(fd);
+		return -ENOENT;
+	}
+	return fd;
 }
 
 static uint32_t vdso_module(const struct mapping *mapping, struct module_table *modules,
@@ -205,15 +200,6 @@ static uint32_t vdso_module(const struct mapping *mapping, struct module_table *
 					    THREAD_MEMORY_PAGE_BYTES))
 			return MODULE_NONE;
 	return module_of_image(modules, image, bytes, mapping->path);
-}
-
-static int64_t process_uid(const char *proc_root, int64_t tid)
-{
-	char path[PATH_MAX];
-	struct stat owner;
-
-	snprintf(path, sizeof(path), "%s/%lld", proc_root, (long long)tid);
-	return stat(path, &owner) ? -1 : (int64_t)owner.st_uid;
 }
 
 /* A number of /proc/PID/stat, by its place in proc_pid_stat(5), behind the name; or 0. */
@@ -272,7 +258,7 @@ static void mapping_look(struct mapping *mapping, const char *proc_root,
 	mapping->jit = true;
 	mapping->module = module_of_process(modules, thread->pid, thread->tid,
 					    process_start(proc_root, thread->pid),
-					    process_uid(proc_root, thread->tid));
+					    process_user(proc_root, thread->tid));
 }
 
 const struct mapping *mapping_find(struct process_maps *maps, const char *proc_root,

@@ -8,12 +8,18 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -146,6 +152,87 @@ static void maps_are_replaced(void **state)
 	perf_map_done(&map);
 }
 
+/* A map that is not believed, and was not opened either: that alone may wait, or do something. */
+static void assert_unopened(const char *path)
+{
+	int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	struct inotify_event event;
+	struct perf_map map;
+
+	assert_true(watch >= 0 && inotify_add_watch(watch, path, IN_OPEN) >= 0);
+	assert_int_equal(perf_map_open(&map, "/proc", getpid(), 0), -EINVAL);
+	assert_true(map.refused);
+	assert_true(read(watch, &event, sizeof(event)) < 0);
+	close(watch);
+}
+
+/* Devices, and what the kernel makes up (/proc/kmsg is emptied by reading). */
+static void maps_that_are_no_files(void **state)
+{
+	char path[64];
+	int status;
+	pid_t child;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	child = fork();
+	if (!child) {
+		snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
+		unlink(path);
+		if (!mknod(path, S_IFCHR | 0600, makedev(1, 5))) /* /dev/zero */
+			assert_unopened(path);
+		unlink(path);
+		map_write(path, "");
+		if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+		    mount("/proc/kmsg", path, NULL, MS_BIND, NULL)) {
+			unlink(path);
+			_exit(77);
+		}
+		assert_unopened(path);
+		umount(path);
+		unlink(path);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+		skip();
+	assert_int_equal(status, 0);
+}
+
+/* Root's map counts where nobody else can have put it there: in tsnap's own mount namespace. */
+static void maps_of_root(void **state)
+{
+	struct perf_map map;
+	char path[64];
+	int told[2], err = 0;
+	pid_t child;
+
+	(void)state;
+	if (geteuid() || pipe(told))
+		skip();
+	child = fork();
+	if (!child) {
+		err = unshare(CLONE_NEWNS) ? errno : 0;
+		if (write(told[1], &err, sizeof(err)) == sizeof(err))
+			pause();
+		_exit(0);
+	}
+	assert_int_equal(read(told[0], &err, sizeof(err)), sizeof(err));
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", child);
+	unlink(path);
+	map_write(path, "");
+	assert_int_equal(perf_map_open(&map, "/proc", child, 0), 0);
+	perf_map_done(&map);
+	assert_int_equal(perf_map_open(&map, "/proc", child, 4711), err ? 0 : -EPERM);
+	perf_map_done(&map);
+	unlink(path);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	close(told[0]);
+	close(told[1]);
+}
+
 /* Of a file that was put there by somebody else, or is none, nothing is read. */
 static void maps_of_strangers(void **state)
 {
@@ -175,8 +262,7 @@ static void maps_of_strangers(void **state)
 	assert_true(map.refused);
 	unlink(path);
 	assert_int_equal(mkfifo(path, 0600), 0);
-	assert_true(perf_map_open(&map, "/proc", getpid(), 0) < 0);
-	assert_true(map.refused);
+	assert_unopened(path);
 	/* one descriptor is left, and two are needed: that is nobody's fault */
 	fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	assert_true(fd >= 0);
@@ -481,6 +567,8 @@ int main(void)
 		cmocka_unit_test(symbols_are_found),
 		cmocka_unit_test(maps_of_jits),
 		cmocka_unit_test(maps_of_strangers),
+		cmocka_unit_test(maps_of_root),
+		cmocka_unit_test(maps_that_are_no_files),
 		cmocka_unit_test(maps_are_replaced),
 		cmocka_unit_test(names_are_demangled),
 		WITH(kernel_words),
