@@ -17,6 +17,8 @@
 #define NAMES_FIRST_NS (300 * NS_PER_MS) /* that the first scan waits for names */
 #define TASK_EXITING 0x4 /* PF_EXITING, include/linux/sched.h; flags of /proc/TID/stat */
 #define THREAD_IDLE_NS (30 * NS_PER_SECOND)
+#define OPENING_NS_MAX \
+	(10 * NS_PER_MS) /* in a scan, but for the first one, into files that are new */
 
 /* What was read of a thread since its last switch. */
 struct known_stacks {
@@ -279,6 +281,7 @@ static void stacks_read(struct live *live, uint32_t at)
 {
 	struct live_stacks *stacks = &live->stacks;
 	const struct stack_wait *wait = &stacks->waiting[at];
+	const uint64_t unopened = stacks->modules.refused;
 	uint32_t user = STACK_NONE, kernel = STACK_NONE;
 	struct known_stacks *known;
 	int user_err = 0, kernel_err = 0;
@@ -298,6 +301,11 @@ static void stacks_read(struct live *live, uint32_t at)
 		return;
 	}
 	live_stacks_unread(live, &wait->record.identity, user_err, kernel_err);
+	if (stacks->modules.refused != unopened) {
+		/* there was no room or time for a file: the next scan has some */
+		thread_set(live, wait, user, kernel);
+		return;
+	}
 	known = cache_get(&stacks->threads, wait->record.identity.tid, live->moment.now_ns, &added);
 	known->start_ns = wait->start_ns;
 	known->sequence = wait->record.sched.sequence_done;
@@ -359,6 +367,17 @@ static void names_wait(struct live *live)
 		live->due_ns = now_ns;
 }
 
+static void modules_keep(struct live *live)
+{
+	struct live_stacks *stacks = &live->stacks;
+
+	if (!live->keep_house && !stacks->modules.refused)
+		return;
+	if (module_table_mark(&stacks->modules, live->keep_house) &&
+	    stack_names_close(stacks->names))
+		module_table_close(&stacks->modules);
+}
+
 void live_stacks_tell(struct live *live)
 {
 	struct live_stacks *stacks = &live->stacks;
@@ -379,11 +398,13 @@ void live_stacks_tell(struct live *live)
 		unwinder_sweep(&stacks->unwinder, live->moment.now_ns);
 		python_frames_sweep(&stacks->python, live->moment.now_ns);
 	}
-	if (stack_table_full(&stacks->table) || stacks->modules.refused) {
+	modules_keep(live);
+	if (stack_table_full(&stacks->table) || stacks->modules.count == MODULES_KNOWN_MAX) {
 		live_stacks_forget(live);
-		stacks->modules.refused = 0;
 		stacks->clear_count++;
 	}
+	stacks->late_files += stacks->modules.refused;
+	module_table_next_scan(&stacks->modules, OPENING_NS_MAX);
 }
 
 void live_stacks_describe(const struct live_stacks *stacks, struct source_facts *facts)
@@ -426,6 +447,10 @@ void live_stacks_describe(const struct live_stacks *stacks, struct source_facts 
 	source_facts_miss_any(facts,
 			      "tables of files given back for want of room (they are read again)",
 			      names.unloaded + stacks->modules.shrunk);
+	source_facts_miss_any(facts,
+			      "times that a file was not read at once for want of time or room "
+			      "(its stacks are, in a later scan)",
+			      stacks->late_files);
 	source_facts_miss_any(facts, "stacks of samples that found no room in the memory for them",
 			      stacks->table.refused);
 	source_facts_miss_any(facts,

@@ -58,6 +58,7 @@ struct live_stacks {
 	uint64_t kernel_refused_count;
 	uint64_t ended_count; /* of threads that were ending: there was nothing to read */
 	uint64_t reused_count, clear_count;
+	uint64_t late_files; /* times that a file was not read yet, for want of room or time */
 };
 
 struct live;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "stack/module_table.h"
+#include "base/clock.h"
 #include "base/descriptors.h"
 #include "base/memory.h"
 
@@ -10,9 +11,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define EVICTED_MAX 128 /* files closed for others after a scan: as many are opened in the next */
+
 void module_table_init(struct module_table *table)
 {
-	*table = (struct module_table){.count_max = descriptors_share(MODULES_MAX, 2)};
+	*table = (struct module_table){.open_max = descriptors_share(MODULES_MAX, 2)};
 }
 
 static void module_free(struct module *module)
@@ -30,8 +33,93 @@ void module_table_clear(struct module_table *table)
 	for (uint32_t i = 0; i < table->count; i++)
 		module_free(table->modules[i]);
 	index_clear(&table->at);
-	table->count = 0;
+	table->count = table->open_count = 0;
 	table->source_bytes = 0;
+}
+
+/* Those without a mapping, but for the vDSO. Returns how many. */
+static uint32_t unmapped_mark(struct module_table *table)
+{
+	uint32_t marked = 0;
+
+	for (uint32_t i = 0; i < table->count; i++) {
+		struct module *module = table->modules[i];
+
+		if (module->closed || module->image)
+			continue;
+		module->closing = !module->mapped && module->unmapped;
+		module->unmapped = !module->mapped;
+		marked += module->closing;
+	}
+	return marked;
+}
+
+static struct module *module_oldest(const struct module_table *table)
+{
+	struct module *oldest = NULL;
+
+	for (uint32_t i = 0; i < table->count; i++) {
+		struct module *module = table->modules[i];
+
+		if (!module->closed && !module->closing && !module->image &&
+		    (!oldest || module->walked_ns < oldest->walked_ns))
+			oldest = module;
+	}
+	return oldest;
+}
+
+bool module_table_mark(struct module_table *table, bool swept)
+{
+	uint32_t marked = 0,
+		 wanted = table->refused < EVICTED_MAX ? (uint32_t)table->refused : EVICTED_MAX;
+	struct module *oldest;
+
+	for (uint32_t i = 0; i < table->count; i++)
+		table->modules[i]->closing = false;
+	if (swept)
+		marked = unmapped_mark(table);
+	while (table->open_count == table->open_max && marked < wanted &&
+	       (oldest = module_oldest(table))) {
+		oldest->closing = true;
+		marked++;
+	}
+	return marked;
+}
+
+void module_table_close(struct module_table *table)
+{
+	for (uint32_t i = 0; i < table->count; i++) {
+		struct module *module = table->modules[i];
+
+		if (!module->closing)
+			continue;
+		table->source_bytes -= frame_table_source_bytes(&module->table);
+		frame_table_done(&module->table);
+		module->table.without = true;
+		if (module->fd >= 0)
+			close(module->fd);
+		module->fd = -1;
+		module->elf = (struct elf_file){.fd = -1};
+		module->closing = module->unmapped = false;
+		module->closed = true;
+		table->open_count--;
+	}
+}
+
+void module_table_next_scan(struct module_table *table, int64_t spent_max_ns)
+{
+	table->refused = 0;
+	table->spent_ns = 0;
+	table->spent_max_ns = spent_max_ns;
+}
+
+bool module_table_may_open(struct module_table *table)
+{
+	bool may = table->open_count < table->open_max &&
+		   (!table->spent_max_ns || table->spent_ns < table->spent_max_ns);
+
+	table->refused += !may;
+	return may;
 }
 
 /* The C library and what belongs to it, of glibc and musl. */
@@ -53,7 +141,7 @@ static struct module *module_add(struct module_table *table, uint64_t key, const
 	struct module *module;
 	char *last;
 
-	if (table->count >= table->count_max) {
+	if (table->count == MODULES_KNOWN_MAX || table->open_count >= table->open_max) {
 		table->refused++;
 		return NULL;
 	}
@@ -67,6 +155,7 @@ static struct module *module_add(struct module_table *table, uint64_t key, const
 	module->libc = name_is_libc(module->name);
 	*index_put(&table->at, key, NULL) = table->count;
 	table->modules[table->count++] = module;
+	table->open_count++;
 	return module;
 }
 
@@ -95,6 +184,20 @@ static uint32_t module_fill(struct module *module, uint64_t bytes, bool without_
 	return module->elf.bytes ? module->number : MODULE_NONE;
 }
 
+/* One that is known, and was closed: filled anew it is the same one. */
+static struct module *module_reopen(struct module_table *table, uint64_t number)
+{
+	struct module *module = table->modules[number];
+
+	if (!module->closed || table->open_count >= table->open_max) {
+		table->refused += module->closed;
+		return NULL;
+	}
+	module->closed = false;
+	table->open_count++;
+	return module;
+}
+
 static uint32_t module_known(const struct module_table *table, uint64_t number)
 {
 	return table->modules[number]->elf.bytes ? (uint32_t)number : MODULE_NONE;
@@ -108,8 +211,8 @@ uint32_t module_of_file(struct module_table *table, int fd, const char *path, in
 
 	if (!fstat(fd, &file) && S_ISREG(file.st_mode)) {
 		known = index_find(&table->at, file_key(&file));
-		if (!known)
-			module = module_add(table, file_key(&file), path);
+		module = known ? module_reopen(table, *known)
+			       : module_add(table, file_key(&file), path);
 	}
 	if (!module) {
 		close(fd);
@@ -148,8 +251,10 @@ uint32_t module_of_process(struct module_table *table, int64_t pid, int64_t tid,
 	uint64_t key = hash_bytes(words, sizeof(words)), *known = index_find(&table->at, key);
 	struct module *module;
 
-	if (known)
+	if (known) {
+		module_reopen(table, *known);
 		return (uint32_t)*known;
+	}
 	module = module_add(table, key, "[jit]");
 	if (!module)
 		return MODULE_NONE;
@@ -211,13 +316,22 @@ struct frame_row *module_row_other(struct module_table *table, struct module *mo
 const struct frame_row *module_row(struct module_table *table, struct module *module,
 				   uint64_t address)
 {
-	bool read = module->table.source;
+	bool read = module->table.source || module->table.without;
+	int64_t start_ns = read ? 0 : clock_monotonic_ns();
 	const struct frame_row *row;
 	size_t rows;
+
+	/* what is not read now must not be kept as not being there */
+	if (!read && table->spent_max_ns && table->spent_ns >= table->spent_max_ns &&
+	    !index_find(&module->table.at, address)) {
+		table->refused++;
+		return NULL;
+	}
 
 	row_room(table, module);
 	rows = module->table.count;
 	row = frame_table_row(&module->table, address);
+	table->spent_ns += read ? 0 : clock_monotonic_ns() - start_ns;
 	if (module->table.count == rows)
 		return row;
 	module->used = ++table->uses;

@@ -13,7 +13,8 @@
 #include "stack/elf_file.h"
 #include "stack/frame_table.h"
 
-#define MODULES_MAX 2048
+#define MODULES_MAX 2048       /* open at once */
+#define MODULES_KNOWN_MAX 8192 /* with those that are closed: their numbers and names stay */
 #define MODULE_NONE UINT32_MAX
 #define MODULE_PYTHON (UINT32_MAX - 2)	    /* in no file: a function that an interpreter runs */
 #define MODULE_TABLES_BYTES_MAX (24u << 20) /* the files' own tables in memory */
@@ -65,7 +66,12 @@ struct module {
 	int64_t tid, uid;    /* of a process that has it: root of its files; JIT: its own, */
 	int64_t pid;	     /* whose first thread may have ended, as may that one */
 	struct frame_table table;
-	int64_t used;
+	int64_t used;		 /* when the unwind table was asked for last, as a number */
+	int64_t walked_ns;	 /* when a walk came by last */
+	uint32_t mapped;	 /* mappings that are known to be its */
+	bool unmapped;		 /* there were none a second ago either */
+	bool closing;		 /* module_table_close() comes */
+	bool closed;		 /* the file, and what was made of it; a walk opens it again */
 	struct symbols *symbols; /* stack_names' own */
 	/* python_frames' own */
 	bool python_looked;
@@ -79,17 +85,30 @@ struct module {
 
 struct module_table {
 	struct index at; /* hash of what it is known by, to number */
-	struct module *modules[MODULES_MAX];
-	uint32_t count, count_max; /* as many may be open */
+	struct module *modules[MODULES_KNOWN_MAX];
+	uint32_t count;
+	uint32_t open_count, open_max;
+	int64_t spent_ns,
+		spent_max_ns; /* opening files since the last scan, and the limit; 0: none */
 	int64_t uses;
 	size_t source_bytes;
 	bool without_tables; /* no file's is read: walks follow frame pointers */
-	uint64_t refused;    /* files beyond count_max */
+	uint64_t refused;    /* times that a file was not opened, by these limits */
 	uint64_t shrunk; /* unwind tables given back for want of room, read again when asked for */
 };
 
 void module_table_init(struct module_table *table); /* and takes a share of all descriptors */
 void module_table_clear(struct module_table *table);
+
+/* Marks as `closing` what nobody has had mapped for a second (swept: another one has passed), and
+ * as many as room is lacking for of those that no walk has come by for longest. Whether there are
+ * any. module_table_close() closes them; nobody may look for names in them then. */
+bool module_table_mark(struct module_table *table, bool swept);
+void module_table_close(struct module_table *table);
+/* Begins to count anew; spent_max_ns: what may go into opening files in the next scan. */
+void module_table_next_scan(struct module_table *table, int64_t spent_max_ns);
+/* Whether a file may be opened now; counted in refused where not. */
+bool module_table_may_open(struct module_table *table);
 
 /* The file behind an opened descriptor, which is taken over (closed if it is known already or no
  * ELF file of this machine). tid: of a process that maps it. MODULE_NONE where it can't be used. */

@@ -22,10 +22,20 @@
 #define STAT_STARTTIME 22
 #define STAT_STARTSTACK 28
 
+static void mapping_let_go(struct process_maps *maps, struct mapping *mapping)
+{
+	if (mapping->module != MODULE_NONE && maps->modules)
+		maps->modules->modules[mapping->module]->mapped--;
+	mapping->module = MODULE_NONE;
+	mapping->looked_at = false;
+}
+
 static void mappings_free(struct process_maps *maps)
 {
-	for (size_t i = 0; i < maps->count; i++)
+	for (size_t i = 0; i < maps->count; i++) {
+		mapping_let_go(maps, &maps->mappings[i]);
 		free(maps->mappings[i].path);
+	}
 	free(maps->mappings);
 	maps->mappings = NULL;
 	maps->count = maps->capacity = maps->last = 0;
@@ -142,6 +152,21 @@ static int maps_read(struct process_maps *maps, const char *proc_root,
 	return err;
 }
 
+void process_maps_drop_ended(struct cache *processes, const char *proc_root)
+{
+	char path[PATH_MAX];
+
+	for (size_t i = 0; i < processes->count; i++) {
+		struct process_maps *maps = (struct process_maps *)processes->entries[i];
+
+		snprintf(path, sizeof(path), "%s/%lld", proc_root, (long long)maps->entry.key);
+		if (!maps->count || !access(path, F_OK) || errno != ENOENT)
+			continue;
+		mappings_free(maps);
+		maps->read_ns = 0; /* the number may be given anew */
+	}
+}
+
 struct process_maps *process_maps_get(struct cache *processes, const char *proc_root,
 				      const struct stack_thread *thread, int *err)
 {
@@ -238,27 +263,51 @@ uint64_t process_stack_start(struct process_maps *maps, const char *proc_root,
 	return maps->stack_start;
 }
 
-static void mapping_look(struct mapping *mapping, const char *proc_root,
+static uint32_t mapping_module(struct mapping *mapping, const char *proc_root,
+			       const struct stack_thread *thread, struct module_table *modules,
+			       struct thread_memory *memory)
+{
+	int64_t start_ns = clock_monotonic_ns();
+	uint32_t module = MODULE_NONE;
+	uint64_t refused;
+	int fd;
+
+	if (!mapping->jit && !strcmp(mapping->path, "[vdso]"))
+		return vdso_module(mapping, modules, memory);
+	refused = modules->refused;
+	fd = mapping->jit || !mapping->inode ? -1 : mapping_open(mapping, proc_root, thread->tid);
+	if (fd >= 0)
+		module = module_of_file(modules, fd, mapping->path, thread->tid);
+	if (module == MODULE_NONE && modules->refused == refused) {
+		/* also memory files, which JITs use to have their code writable elsewhere */
+		mapping->jit = true;
+		module = module_of_process(modules, thread->pid, thread->tid,
+					   process_start(proc_root, thread->pid),
+					   process_user(proc_root, thread->tid));
+	}
+	modules->spent_ns += clock_monotonic_ns() - start_ns;
+	return module;
+}
+
+static void mapping_look(struct process_maps *maps, struct mapping *mapping, const char *proc_root,
 			 const struct stack_thread *thread, struct module_table *modules,
 			 struct thread_memory *memory)
 {
-	int fd;
+	uint64_t refused = modules->refused;
 
-	mapping->looked_at = true;
-	if (!mapping->jit && !strcmp(mapping->path, "[vdso]")) {
-		mapping->module = vdso_module(mapping, modules, memory);
+	maps->modules = modules;
+	mapping_let_go(maps, mapping);
+	if (!module_table_may_open(modules))
 		return;
-	}
-	fd = mapping->jit || !mapping->inode ? -1 : mapping_open(mapping, proc_root, thread->tid);
-	if (fd >= 0)
-		mapping->module = module_of_file(modules, fd, mapping->path, thread->tid);
+	mapping->module = mapping_module(mapping, proc_root, thread, modules, memory);
+	mapping->looked_at = modules->refused == refused;
 	if (mapping->module != MODULE_NONE)
-		return;
-	/* also memory files, which JITs use to have their code writable elsewhere */
-	mapping->jit = true;
-	mapping->module = module_of_process(modules, thread->pid, thread->tid,
-					    process_start(proc_root, thread->pid),
-					    process_user(proc_root, thread->tid));
+		modules->modules[mapping->module]->mapped++;
+}
+
+static bool mapping_is_closed(const struct mapping *mapping, const struct module_table *modules)
+{
+	return mapping->module != MODULE_NONE && modules->modules[mapping->module]->closed;
 }
 
 const struct mapping *mapping_find(struct process_maps *maps, const char *proc_root,
@@ -283,8 +332,8 @@ const struct mapping *mapping_find(struct process_maps *maps, const char *proc_r
 			low = middle + 1;
 		} else {
 			maps->last = middle;
-			if (!mapping->looked_at)
-				mapping_look(mapping, proc_root, thread, modules, memory);
+			if (!mapping->looked_at || mapping_is_closed(mapping, modules))
+				mapping_look(maps, mapping, proc_root, thread, modules, memory);
 			return mapping;
 		}
 	}

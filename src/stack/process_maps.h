@@ -31,7 +31,8 @@ struct process_maps {
 	uint32_t program;	  /* of stack_thread, when they were read */
 	struct mapping *mappings; /* in order of address */
 	size_t count, capacity, last;
-	int64_t start_read_ns; /* when these were read, stack_start was looked at */
+	struct module_table *modules; /* of which mappings are counted; NULL: none is */
+	int64_t start_read_ns;	      /* when these were read, stack_start was looked at */
 	uint64_t stack_start;
 };
 
@@ -47,6 +48,9 @@ struct stack_thread {
 bool mapping_parse(char *line, struct mapping *mapping, char **path);
 
 void process_maps_cache_init(struct cache *processes);
+
+/* Lets go of the files of processes that are there no more. About once a second. */
+void process_maps_drop_ended(struct cache *processes, const char *proc_root);
 
 /* The process' maps, read if they are not known, of another program, or older than 5 s. NULL where
  * they can't be read, and *err (-errno) why. */

@@ -222,7 +222,8 @@ static void work_add(struct stack_names *names, uint32_t number)
 {
 	struct named_frame *frame = &names->frames[number];
 
-	if (frame->frame.module == MODULE_NONE) {
+	if (frame->frame.module == MODULE_NONE ||
+	    names->modules->modules[frame->frame.module]->closed) {
 		frame->state = NAME_NONE;
 		return;
 	}
@@ -281,6 +282,18 @@ struct frame_view stack_names_get(struct stack_names *names, uint32_t number)
 		.libc = module && module->libc,
 		.final = frame->state == NAME_KNOWN || frame->state == NAME_NONE,
 	};
+}
+
+bool stack_names_close(struct stack_names *names)
+{
+	bool idle;
+
+	pthread_mutex_lock(&names->lock);
+	idle = names->done == names->todo; /* as long as the lock is held nothing is added */
+	if (idle)
+		symbols_cache_close(&names->symbols);
+	pthread_mutex_unlock(&names->lock);
+	return idle;
 }
 
 struct stack_names_counts stack_names_count(struct stack_names *names)

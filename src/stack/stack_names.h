@@ -37,6 +37,10 @@ void stack_names_free(struct stack_names *names);
  */
 void stack_names_clear(struct stack_names *names);
 
+/* Closes what was opened for modules that are closing. False: names are being looked for now, and
+ * nothing may be closed. */
+bool stack_names_close(struct stack_names *names);
+
 /* The frame's number, or FRAME_REFUSED: there are FRAMES_MAX already. */
 uint32_t stack_names_frame(struct stack_names *names, const struct frame *frame);
 bool stack_names_full(const struct stack_names *names);

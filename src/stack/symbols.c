@@ -34,6 +34,13 @@ void symbols_cache_done(struct symbols_cache *cache)
 	}
 }
 
+void symbols_cache_close(struct symbols_cache *cache)
+{
+	for (struct symbols *at = cache->first; at; at = at->next)
+		if (at->loaded && at->module->closing)
+			symbols_unload(at);
+}
+
 static void cache_trim(struct symbols_cache *cache, const struct symbols *newest)
 {
 	for (;;) {

@@ -39,6 +39,8 @@ bool symbols_name(struct symbols_cache *cache, struct module *module, uint64_t a
 		  char name[FUNCTION_NAME_SIZE]);
 /* What the folded form puts between frames must not be in them, nor what ends a line. */
 void function_name_clean(char *name);
+/* Closes what was opened for modules that are closing. */
+void symbols_cache_close(struct symbols_cache *cache);
 void symbols_cache_done(struct symbols_cache *cache);
 
 #endif

@@ -17,7 +17,7 @@
 #define CALL_ALIGNMENT 16   /* of the stack pointer at a call: System V ABI, AMD64 3.2.2 */
 #define START_BYTES_MAX 256 /* of the stack, of all that a program begins with before main */
 #define CALL_BYTES_MAX 7
-#define PROCESS_IDLE_NS (10 * NS_PER_SECOND)
+#define PROCESS_IDLE_NS (30 * NS_PER_SECOND)
 
 /* Whether that /proc tells other ids than system calls take. */
 static bool ids_foreign(const char *proc_root)
@@ -56,6 +56,7 @@ void unwinder_forget(struct unwinder *unwinder)
 
 void unwinder_sweep(struct unwinder *unwinder, int64_t now_ns)
 {
+	process_maps_drop_ended(&unwinder->processes, unwinder->proc_root);
 	cache_sweep(&unwinder->processes, now_ns, PROCESS_IDLE_NS);
 	java_frames_sweep(&unwinder->java, now_ns);
 }
@@ -79,6 +80,8 @@ static bool code_of(struct walker *walker, uint64_t ip, struct code *code)
 		return false;
 	if (mapping->module != MODULE_NONE)
 		module = walker->unwinder->modules->modules[mapping->module];
+	if (module)
+		module->walked_ns = walker->thread->now_ns;
 	if (module && !walker->walk->count && module->table.machine)
 		walker->machine = module->table.machine; /* /proc does not tell 32-bit code */
 	if (module && !mapping->jit && module->table.machine == walker->machine &&

@@ -294,3 +294,32 @@ def stacks_of_many_files(ctx):
         frames = frames_of(rows_of(rows, chain.tid)[-1])
         find.expect(chain_programs.contains(frames, chain.expected), "%s: %s", chain.program, frames[:4])
     find.close()
+
+
+@case
+def stacks_let_go_of_files(ctx):
+    """A program that was replaced and has ended: its file is closed soon, so that a file system can be unmounted and its room is free."""
+    directory, own = directory_of(ctx), ctx.temporary()
+    (words, good), = programs_start(ctx, ("chains_gcc",), ("recursion",))
+    copy = os.path.join(own, "chains_gcc")
+    shutil.copy2(os.path.join(directory, "chains_gcc"), copy)
+    chain = chain_programs.Chain(copy, "recursion", directory)
+    ctx.started.append(chain)
+    pids = [chain.process.pid, good.process.pid]
+    tool = ctx.stream("-a", "-F", HZ, "-p", ",".join(str(pid) for pid in pids), columns=COLUMNS)
+    tool.wait_scans(HZ, lambda row: row["tid"] == str(chain.tid) and row["ustack"])
+
+    def is_open():
+        links = subprocess.run(["ls", "-l", "/proc/%d/fd" % tool.pid], stdout=subprocess.PIPE, check=True).stdout.decode()
+        return own in links
+    find = Findings()
+    find.expect(is_open(), "the file of %s was not open", copy)
+    os.unlink(copy)
+    chain.end()
+    wait_until(lambda: not is_open(), 5 * SLOW, "the file is closed")
+    rows = tool.interrupt()
+    mine = rows_of(rows, chain.tid)
+    find.expect(mine and chain_programs.contains(frames_of(mine[-1]), chain.expected), "%s", mine[-1:])
+    mine = rows_of(rows, good.tid)
+    find.expect(chain_programs.contains(frames_of(mine[-1]), good.expected), "%s: %s", words, frames_of(mine[-1])[:8])
+    find.close()

@@ -499,9 +499,15 @@ static void few_libraries_are_looked_at(void **state)
 					       .path = scene.mapping.path};
 	scene.maps.mappings = mappings;
 	scene.maps.count = 100;
+	scene.modules.open_max = 2;
 	assert_false(find(&scene, address, &code));
 	for (size_t i = 0; i < 100; i++)
 		assert_int_equal(mappings[i].looked_at, i < 8);
+	/* of what is in no file one module is made, which is not the scene's */
+	assert_int_equal(scene.modules.count, 2);
+	scene.modules.modules[0] = scene.modules.modules[1];
+	scene.modules.count = 1;
+	module_table_clear(&scene.modules);
 	scene_done(&scene);
 }
 

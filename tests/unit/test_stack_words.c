@@ -549,13 +549,106 @@ static void modules_have_a_share(void **state)
 	struct module_table *modules = &dictionary->modules;
 	char image[8];
 
-	modules->count_max = 3;
+	modules->open_max = 3;
 	for (uint32_t i = 0; i < 5; i++) {
 		snprintf(image, sizeof(image), "%u", i);
 		module_of_image(modules, image, sizeof(image), "image");
 	}
 	assert_int_equal(modules->count, 3);
 	assert_int_equal(modules->refused, 2);
+}
+
+/* A file of its own, so that it is a module of its own. */
+static uint32_t module_of_copy(struct module_table *modules, int number)
+{
+	static const char elf[64] = {0x7f, 'E', 'L', 'F', 2, 1, 1};
+	char bytes[64], path[64];
+	int fd;
+
+	memcpy(bytes, elf, sizeof(bytes));
+	bytes[18] = 62; /* e_machine: x86-64 */
+#if defined(__aarch64__)
+	bytes[18] = (char)183;
+#endif
+	bytes[54] = 56; /* e_phentsize */
+	bytes[58] = 64; /* e_shentsize */
+	snprintf(path, sizeof(path), "/tmp/tsnap-unit.%d.%d", getpid(), number);
+	fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, bytes, sizeof(bytes)), sizeof(bytes));
+	return module_of_file(modules, fd, path, getpid());
+}
+
+static void copies_remove(int count)
+{
+	char path[64];
+
+	for (int i = 0; i < count; i++) {
+		snprintf(path, sizeof(path), "/tmp/tsnap-unit.%d.%d", getpid(), i);
+		unlink(path);
+	}
+}
+
+/* Where there is no room for a file, the one that no walk has come by for longest goes, and comes
+ * back under the same number. */
+static void modules_go_by_age(void **state)
+{
+	struct dictionary *dictionary = *state;
+	struct module_table *modules = &dictionary->modules;
+	struct stat file;
+	char path[64];
+	int fd;
+
+	modules->open_max = 3;
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(module_of_copy(modules, i), i);
+		modules->modules[i]->walked_ns = i == 0 ? 30 : 10 + i;
+		modules->modules[i]->mapped = 1;
+	}
+	assert_false(module_table_mark(modules, true));
+	assert_int_equal(module_of_copy(modules, 3), MODULE_NONE);
+	assert_int_equal(modules->refused, 1);
+	assert_true(module_table_mark(modules, true));
+	assert_true(stack_names_close(dictionary->names));
+	fd = modules->modules[1]->fd;
+	module_table_close(modules);
+	assert_true(fstat(fd, &file) < 0);
+	assert_true(modules->modules[1]->closed);
+	assert_false(modules->modules[0]->closed || modules->modules[2]->closed);
+	module_table_next_scan(modules, 1);
+	assert_int_equal(module_of_copy(modules, 3), 3);
+	modules->open_max = 4;
+	snprintf(path, sizeof(path), "/tmp/tsnap-unit.%d.1", getpid());
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_int_equal(module_of_file(modules, fd, "again", getpid()), 1);
+	assert_false(modules->modules[1]->closed);
+	/* when the time for new files has been spent, there is none for another one */
+	assert_false(module_table_may_open(modules));
+	modules->open_max = 5;
+	assert_true(module_table_may_open(modules));
+	modules->spent_ns = 1;
+	assert_false(module_table_may_open(modules));
+	copies_remove(4);
+}
+
+/* What nobody has mapped is closed after a second, not at once: maps are read again, too. */
+static void modules_close_unmapped(void **state)
+{
+	struct dictionary *dictionary = *state;
+	struct module_table *modules = &dictionary->modules;
+
+	assert_int_equal(module_of_copy(modules, 0), 0);
+	assert_int_equal(module_of_copy(modules, 1), 1);
+	modules->modules[0]->mapped = 1;
+	assert_false(module_table_mark(modules, true));
+	assert_false(module_table_mark(modules, false));
+	assert_true(module_table_mark(modules, true));
+	module_table_close(modules);
+	assert_false(modules->modules[0]->closed);
+	assert_true(modules->modules[1]->closed);
+	assert_int_equal(modules->modules[1]->fd, -1);
+	assert_int_equal(modules->open_count, 1);
+	copies_remove(2);
 }
 
 #define WITH(test) cmocka_unit_test_setup_teardown(test, dictionary_open, dictionary_close)
@@ -578,6 +671,8 @@ int main(void)
 		WITH(tables_have_a_limit),
 		WITH(maps_outlive_threads),
 		WITH(modules_have_a_share),
+		WITH(modules_go_by_age),
+		WITH(modules_close_unmapped),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
