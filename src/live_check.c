@@ -4,6 +4,8 @@
  */
 #include "live.h"
 #include "base/names.h"
+#include "base/output.h"
+#include "base/output_file.h"
 #include "kernel/bcc_library.h"
 #include "kernel/kernel.h"
 #include "kernel/type_source.h"
@@ -372,8 +374,7 @@ int live_write_offsets(const struct config *config, struct error *e)
 	struct kernel_options options;
 	struct kernel kernel;
 	struct text text = {0};
-	FILE *file;
-	int err;
+	int err, fd;
 
 	live_kernel_options(config, UINT64_MAX, &options);
 	err = kernel_layout(&kernel, &options, e);
@@ -381,12 +382,13 @@ int live_write_offsets(const struct config *config, struct error *e)
 		return err;
 	field_offsets_write(&kernel.compiled.layout, kernel.host.release, kernel.host.machine,
 			    &text);
-	file = fopen(config->write_offsets, "we");
-	if (!file || fputs(text_string(&text), file) < 0 || fflush(file))
-		err = error_set(e, errno, EXIT_FAILED, "offsets file '%s' can't be written: %s",
-				config->write_offsets, strerror(errno));
-	if (file)
-		fclose(file);
+	fd = output_create(config->write_offsets);
+	err = fd < 0 ? fd : output_write(fd, text_string(&text), text.length);
+	if (fd >= 0 && close(fd) && !err)
+		err = -errno;
+	if (err)
+		error_set(e, -err, EXIT_FAILED, "offsets file '%s' can't be written: %s",
+			  config->write_offsets, output_error(err));
 	text_done(&text);
 	kernel_close(&kernel);
 	return err;

@@ -14,7 +14,7 @@ static bool is_file(const char *file)
 
 static int output_fail(const char *file, int err, struct error *e)
 {
-	return error_set(e, -err, EXIT_FAILED, "%s: %s", file, strerror(-err));
+	return error_set(e, -err, EXIT_FAILED, "%s: %s", file, output_error(err));
 }
 
 int run_output_check(const char *file, struct error *e)

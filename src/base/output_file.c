@@ -6,83 +6,270 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
-/* As root a rename would put a file in the place of /dev/null. */
-static bool output_is_special(const char *path)
-{
-	struct stat stat_of;
+#define LINKS_MAX 40 /* as the kernel */
+#define BESIDE_TRIES 16
 
-	return !stat(path, &stat_of) && !S_ISREG(stat_of.st_mode);
+/* Where a file is, or would be: all links on the way have been followed. */
+struct place {
+	int directory; /* only names it (O_PATH) */
+	char name[NAME_MAX + 1];
+	bool there;
+	bool magic; /* a link of /proc to what has no path (/dev/stdout to a pipe) */
+	struct stat file;
+};
+
+/* What another user has put into a directory of everybody's (/tmp). As fs.protected_symlinks and
+ * fs.protected_fifos, but whatever these are set to. */
+static bool is_planted(int directory, const struct stat *file)
+{
+	struct stat folder;
+
+	if (fstat(directory, &folder))
+		return true;
+	return folder.st_mode & S_ISVTX && folder.st_mode & S_IWOTH && file->st_uid != geteuid() &&
+	       file->st_uid != folder.st_uid;
 }
 
-static int special_write(const char *path, const char *bytes, size_t length)
+/* Whether what a link of /proc says is not where it leads: pipe:[4711], /memfd:x (deleted). */
+static bool is_magic(const struct place *place, const char *target)
 {
-	int fd = open(path, O_WRONLY | O_CLOEXEC), err;
+	struct stat there, named;
+	struct statfs system;
+
+	return !fstatfs(place->directory, &system) && system.f_type == PROC_SUPER_MAGIC &&
+	       !fstatat(place->directory, place->name, &there, 0) &&
+	       (target[0] != '/' || stat(target, &named) || named.st_dev != there.st_dev ||
+		named.st_ino != there.st_ino);
+}
+
+/* Puts what the link leads to in the place of its name, which *rest followed. */
+static int link_follow(struct place *place, char **path, char **rest)
+{
+	char target[PATH_MAX];
+	ssize_t length = readlinkat(place->directory, place->name, target, sizeof(target) - 1);
+	struct text next = {0};
+
+	if (length < 0)
+		return -errno;
+	target[length] = '\0';
+	if (is_planted(place->directory, &place->file))
+		return -OUTPUT_PLANTED;
+	place->magic = !**rest && is_magic(place, target);
+	if (place->magic)
+		return 0;
+	text_add_format(&next, "%s/%s", target, *rest);
+	if (!**rest)
+		next.bytes[--next.length] = '\0';
+	free(*path);
+	*path = *rest = text_take(&next);
+	return 0;
+}
+
+static int directory_enter(struct place *place, const char *name)
+{
+	int next = openat(place->directory < 0 ? AT_FDCWD : place->directory, name,
+			  O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+
+	if (next < 0)
+		return -errno;
+	if (place->directory >= 0)
+		close(place->directory);
+	place->directory = next;
+	return 0;
+}
+
+/* Goes one name further. 0, or -errno. */
+static int place_step(struct place *place, char **path, char **rest, int *links)
+{
+	size_t length = strcspn(*rest, "/");
+
+	if (length > NAME_MAX)
+		return -ENAMETOOLONG;
+	memcpy(place->name, *rest, length);
+	place->name[length] = '\0';
+	*rest += length;
+	*rest += strspn(*rest, "/");
+	place->there = !fstatat(place->directory, place->name, &place->file, AT_SYMLINK_NOFOLLOW);
+	if (!place->there)
+		return errno == ENOENT && !**rest ? 0 : -errno;
+	if (!S_ISLNK(place->file.st_mode))
+		return **rest ? directory_enter(place, place->name) : 0;
+	if (++*links > LINKS_MAX)
+		return -ELOOP;
+	return link_follow(place, path, rest);
+}
+
+static void place_done(struct place *place)
+{
+	if (place->directory >= 0)
+		close(place->directory);
+	place->directory = -1;
+}
+
+/* 0: place is the caller's to place_done(), or -errno. */
+static int place_find(struct place *place, const char *path)
+{
+	struct text copy = {0};
+	char *whole, *rest;
+	int err = 0, links = 0;
+
+	*place = (struct place){.directory = -1};
+	text_add_string(&copy, path);
+	whole = rest = text_take(&copy);
+	if (!whole)
+		return -ENOENT;
+	if (*rest != '/')
+		err = directory_enter(place, ".");
+	while (!err && *rest && !place->magic) {
+		if (*rest == '/') {
+			err = directory_enter(place, "/");
+			rest += strspn(rest, "/");
+			if (!*rest)
+				err = -EISDIR;
+		}
+		if (!err)
+			err = place_step(place, &whole, &rest, &links);
+	}
+	if (!err && place->magic && fstatat(place->directory, place->name, &place->file, 0))
+		err = -errno;
+	if (!err && place->there && S_ISDIR(place->file.st_mode))
+		err = -EISDIR;
+	if (!err && place->there && !S_ISREG(place->file.st_mode) && !place->magic &&
+	    is_planted(place->directory, &place->file))
+		err = -OUTPUT_PLANTED;
+	if (err)
+		place_done(place);
+	free(whole);
+	return err;
+}
+
+static int place_open(const struct place *place, int flags, mode_t mode)
+{
+	int fd = openat(place->directory, place->name,
+			flags | O_CLOEXEC | (place->magic ? 0 : O_NOFOLLOW), mode);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* What is no regular file is written to: as root a rename would put one in the place of /dev/null.
+ */
+static int special_write(const struct place *place, const char *bytes, size_t length)
+{
+	int fd = place_open(place, O_WRONLY, 0), err;
 
 	if (fd < 0)
-		return -errno;
+		return fd;
 	err = output_write(fd, bytes, length);
 	return close(fd) && !err ? -errno : err;
 }
 
-/* Writes a new file beside path; its name is in beside. Permissions are those of path, or what
- * the umask leaves of 0666. */
-static int beside_write(const char *path, char *beside, const char *bytes, size_t length)
+/* A new file beside the place, whose name it is given. A descriptor, or -errno. */
+static int beside_create(const struct place *place, struct text *name)
 {
-	struct stat before;
+	int fd = -1;
+
+	for (int i = 0; fd < 0 && i < BESIDE_TRIES; i++) {
+		uint32_t dice;
+
+		if (getrandom(&dice, sizeof(dice), 0) != sizeof(dice))
+			return -errno;
+		text_clear(name);
+		text_add_format(name, "%.200s.%08x", place->name, dice);
+		fd = openat(place->directory, name->bytes,
+			    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+		if (fd < 0 && errno != EEXIST)
+			break;
+	}
+	return fd < 0 ? -errno : fd;
+}
+
+/* Permissions are those of a file of ours that was there, or what the umask leaves of 0666. */
+static mode_t mode_of(const struct place *place)
+{
 	mode_t mask = umask(0);
-	int fd = mkostemp(beside, O_CLOEXEC), err;
 
 	umask(mask);
-	if (fd < 0)
-		return -errno;
-	err = output_write(fd, bytes, length);
-	if (fchmod(fd, !stat(path, &before) ? before.st_mode & 0777 : 0666 & ~mask) && !err)
-		err = -errno;
-	if (close(fd) && !err)
-		err = -errno;
+	return place->there && place->file.st_uid == geteuid() ? place->file.st_mode & 0777
+							       : 0666 & ~mask;
+}
+
+static int regular_replace(const struct place *place, const char *bytes, size_t length)
+{
+	struct text beside = {0};
+	int fd = beside_create(place, &beside), err = fd < 0 ? fd : 0;
+
+	if (!err) {
+		err = output_write(fd, bytes, length);
+		if (fchmod(fd, mode_of(place)) && !err)
+			err = -errno;
+		if (close(fd) && !err)
+			err = -errno;
+		if (!err && renameat(place->directory, beside.bytes, place->directory, place->name))
+			err = -errno;
+		if (err)
+			unlinkat(place->directory, beside.bytes, 0);
+	}
+	text_done(&beside);
 	return err;
 }
 
 int output_replace(const char *path, const char *bytes, size_t length)
 {
-	char resolved[PATH_MAX];
-	struct text beside = {0};
-	int err;
+	struct place place;
+	int err = place_find(&place, path);
 
-	if (output_is_special(path))
-		return special_write(path, bytes, length);
-	/* a link stays one */
-	if (realpath(path, resolved))
-		path = resolved;
-	text_add_format(&beside, "%s.XXXXXX", path);
-	err = beside_write(path, beside.bytes, bytes, length);
-	if (!err && rename(beside.bytes, path))
-		err = -errno;
 	if (err)
-		unlink(beside.bytes);
-	text_done(&beside);
+		return err;
+	err = place.there && !S_ISREG(place.file.st_mode) ? special_write(&place, bytes, length)
+							  : regular_replace(&place, bytes, length);
+	place_done(&place);
 	return err;
+}
+
+int output_create(const char *path)
+{
+	struct place place;
+	int err = place_find(&place, path), fd;
+
+	if (err)
+		return err;
+	if (place.there && is_planted(place.directory, &place.file) && !place.magic)
+		fd = -OUTPUT_PLANTED;
+	else
+		fd = place_open(&place, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+	place_done(&place);
+	return fd;
 }
 
 int output_replace_check(const char *path)
 {
-	struct text folder = {0};
-	const char *slash = strrchr(path, '/');
-	struct stat stat_of;
-	int err;
+	struct place place;
+	int err = place_find(&place, path);
 
-	if (!stat(path, &stat_of) && !S_ISREG(stat_of.st_mode))
-		return S_ISDIR(stat_of.st_mode) ? -EISDIR : access(path, W_OK) ? -errno : 0;
-	text_add(&folder, path, slash ? (size_t)(slash - path) : 0);
-	text_add_string(&folder, slash ? "/" : ".");
-	err = access(text_string(&folder), W_OK | X_OK) ? -errno : 0;
-	text_done(&folder);
+	if (err)
+		return err;
+	if (place.there && !S_ISREG(place.file.st_mode))
+		err = faccessat(place.directory, place.name, W_OK, 0) ? -errno : 0;
+	else
+		err = faccessat(place.directory, ".", W_OK | X_OK, 0) ? -errno : 0;
+	place_done(&place);
 	return err;
+}
+
+const char *output_error(int err)
+{
+	return err == -OUTPUT_PLANTED
+		       ? "another user has put it, or a link on the way to it, into a "
+			 "directory of everybody's"
+		       : strerror(-err);
 }

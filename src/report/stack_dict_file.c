@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "report/stack_dict_file.h"
 #include "base/output.h"
+#include "base/output_file.h"
 #include "report/renderer.h"
 #include "sample/stack_dict.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -34,9 +34,9 @@ int stack_dict_file_begin(struct stack_dict_file *file, const char *path, struct
 {
 	if (!path)
 		return 0;
-	file->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	file->fd = output_create(path);
 	if (file->fd < 0)
-		return error_set(e, errno, EXIT_FAILED, "%s: %s", path, strerror(errno));
+		return error_set(e, -file->fd, EXIT_FAILED, "%s: %s", path, output_error(file->fd));
 	file->path = path;
 	file->source = source;
 	source->stack_take = stack_take;

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* output_file */
+#include "unit.h"
+#include "base/output_file.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/stat.h>
+
+#define STRANGER 4711
+
+/* A directory of everybody's, as /tmp, and one of this user's, with a file that is not to be
+ * touched. */
+struct scene {
+	char open[64], own[64], kept[96], text[256];
+};
+
+static void write_all(const char *path, const char *text)
+{
+	int fd = open(path, O_CREAT | O_TRUNC | O_WRONLY, 0644);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+}
+
+static const char *read_all(struct scene *scene, const char *path)
+{
+	int fd = open(path, O_RDONLY);
+	ssize_t got = fd < 0 ? -1 : read(fd, scene->text, sizeof(scene->text) - 1);
+
+	scene->text[got < 0 ? 0 : got] = '\0';
+	if (fd >= 0)
+		close(fd);
+	return scene->text;
+}
+
+static int scene_open(void **state)
+{
+	static struct scene scene;
+
+	snprintf(scene.open, sizeof(scene.open), "/tmp/tsnap-unit-open.XXXXXX");
+	snprintf(scene.own, sizeof(scene.own), "/tmp/tsnap-unit-own.XXXXXX");
+	if (!mkdtemp(scene.open) || !mkdtemp(scene.own) || chmod(scene.open, 01777))
+		return -1;
+	snprintf(scene.kept, sizeof(scene.kept), "%s/kept", scene.own);
+	write_all(scene.kept, "kept");
+	*state = &scene;
+	return 0;
+}
+
+static int scene_close(void **state)
+{
+	struct scene *scene = *state;
+	char command[200];
+
+	snprintf(command, sizeof(command), "rm -rf %s %s", scene->open, scene->own);
+	return system(command);
+}
+
+static void assert_refused(const char *path)
+{
+	assert_int_equal(output_replace_check(path), -OUTPUT_PLANTED);
+	assert_int_equal(output_replace(path, "new", 3), -OUTPUT_PLANTED);
+	assert_int_equal(output_create(path), -OUTPUT_PLANTED);
+}
+
+/* What a stranger has put into a directory of everybody's leads nowhere. */
+static void planted_is_refused(void **state)
+{
+	struct scene *scene = *state;
+	char link[128], below[160], fifo[128];
+	struct stat file;
+
+	if (geteuid())
+		skip();
+	snprintf(link, sizeof(link), "%s/x.svg", scene->open);
+	assert_int_equal(symlink(scene->kept, link), 0);
+	assert_int_equal(lchown(link, STRANGER, STRANGER), 0);
+	assert_refused(link);
+	snprintf(fifo, sizeof(fifo), "%s/fifo", scene->open);
+	assert_int_equal(mkfifo(fifo, 0666), 0);
+	assert_int_equal(chown(fifo, STRANGER, STRANGER), 0);
+	assert_refused(fifo);
+	/* a link on the way */
+	unlink(link);
+	assert_int_equal(symlink(scene->own, link), 0);
+	assert_int_equal(lchown(link, STRANGER, STRANGER), 0);
+	snprintf(below, sizeof(below), "%s/kept", link);
+	assert_refused(below);
+	/* another user's file is replaced, and not what it is; nor are its permissions kept */
+	unlink(link);
+	write_all(link, "old");
+	assert_int_equal(chmod(link, 0666), 0);
+	assert_int_equal(chown(link, STRANGER, STRANGER), 0);
+	assert_int_equal(output_create(link), -OUTPUT_PLANTED);
+	umask(022);
+	assert_int_equal(output_replace(link, "new", 3), 0);
+	assert_string_equal(read_all(scene, link), "new");
+	assert_int_equal(stat(link, &file), 0);
+	assert_int_equal(file.st_uid, geteuid());
+	assert_int_equal(file.st_mode & 0777, 0644);
+	assert_string_equal(read_all(scene, scene->kept), "kept");
+	assert_non_null(strstr(output_error(-OUTPUT_PLANTED), "another user"));
+}
+
+/* The user's own links stay, wherever they are; the file that they lead to is replaced. */
+static void own_links_stay(void **state)
+{
+	struct scene *scene = *state;
+	char link[128], second[128], new[128], target[160], here[PATH_MAX];
+	struct stat file;
+	int fd;
+
+	snprintf(link, sizeof(link), "%s/own.svg", scene->open);
+	snprintf(second, sizeof(second), "%s/second.svg", scene->own);
+	assert_int_equal(symlink(second, link), 0);
+	snprintf(new, sizeof(new), "%s/new.svg", scene->own);
+	snprintf(target, sizeof(target), "../../tmp//.%s/new.svg", strrchr(scene->own, '/'));
+	assert_int_equal(symlink(target, second), 0);
+	assert_int_equal(output_replace_check(link), 0);
+	assert_int_equal(output_replace(link, "one", 3), 0);
+	assert_string_equal(read_all(scene, new), "one");
+	unlink(second);
+	assert_int_equal(symlink("kept", second), 0);
+	assert_int_equal(chmod(scene->kept, 0640), 0);
+	assert_int_equal(output_replace(link, "two", 3), 0);
+	assert_string_equal(read_all(scene, scene->kept), "two");
+	assert_int_equal(stat(scene->kept, &file), 0);
+	assert_int_equal(file.st_mode & 0777, 0640);
+	assert_int_equal(lstat(link, &file), 0);
+	assert_true(S_ISLNK(file.st_mode));
+	fd = output_create(link);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, "grown", 5), 5);
+	close(fd);
+	assert_string_equal(read_all(scene, scene->kept), "grown");
+	/* without a directory it is here */
+	assert_non_null(getcwd(here, sizeof(here)));
+	assert_int_equal(chdir(scene->own), 0);
+	assert_int_equal(output_replace("kept", "three", 5), 0);
+	assert_string_equal(read_all(scene, "kept"), "three");
+	assert_int_equal(output_replace("../", "", 0), -EISDIR);
+	assert_int_equal(output_replace("", "", 0), -ENOENT);
+	assert_int_equal(output_replace("none/x", "", 0), -ENOENT);
+	assert_int_equal(symlink("round", "round"), 0);
+	assert_int_equal(output_replace("round", "", 0), -ELOOP);
+	assert_int_equal(chdir(here), 0);
+}
+
+/* Devices, and what only /proc has a name of, are written to. */
+static void special_is_written_to(void **state)
+{
+	char path[64], got[8] = "";
+	struct stat before, after;
+	int pipes[2];
+
+	(void)state;
+	assert_int_equal(stat("/dev/null", &before), 0);
+	assert_int_equal(output_replace_check("/dev/null"), 0);
+	assert_int_equal(output_replace("/dev/null", "x", 1), 0);
+	assert_int_equal(stat("/dev/null", &after), 0);
+	assert_int_equal(before.st_ino, after.st_ino);
+	assert_int_equal(pipe(pipes), 0);
+	snprintf(path, sizeof(path), "/dev/fd/%d", pipes[1]);
+	assert_int_equal(output_replace_check(path), 0);
+	assert_int_equal(output_replace(path, "piped", 5), 0);
+	assert_int_equal(read(pipes[0], got, sizeof(got)), 5);
+	assert_string_equal(got, "piped");
+	close(pipes[0]);
+	close(pipes[1]);
+}
+
+#define WITH(test) cmocka_unit_test_setup_teardown(test, scene_open, scene_close)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WITH(planted_is_refused),
+		WITH(own_links_stay),
+		WITH(special_is_written_to),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
