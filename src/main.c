@@ -14,14 +14,42 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
-/* A file or socket opened later must not become standard output by its number. */
+#define STACK_LIMIT_WANTED (8 << 20)
+#define STACK_LIMIT_MIN (1 << 20)
+
+/* A file or socket opened later must not become standard output by its number. What is written to a
+ * standard output that was closed is lost, so that it must fail. */
 static void standard_files_open(void)
 {
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", O_RDWR) != fd)
+		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF &&
+		    open("/dev/null", fd == STDOUT_FILENO ? O_RDONLY : O_RDWR) != fd)
 			_exit(EXIT_FAILED);
+}
+
+/* LLVM, in the child that compiles, needs what a process gets by default. The limit counts when the
+ * stack grows, so that it can still be raised; the hard one only by who has CAP_SYS_RESOURCE. */
+static int stack_limit_raise(struct error *e)
+{
+	struct rlimit limit, more;
+
+	if (getrlimit(RLIMIT_STACK, &limit) || limit.rlim_cur >= STACK_LIMIT_WANTED)
+		return 0;
+	more = limit;
+	more.rlim_cur = STACK_LIMIT_WANTED;
+	if (more.rlim_max < more.rlim_cur)
+		more.rlim_max = more.rlim_cur;
+	if (!setrlimit(RLIMIT_STACK, &more))
+		return 0;
+	more = (struct rlimit){limit.rlim_max, limit.rlim_max};
+	if (!setrlimit(RLIMIT_STACK, &more) && more.rlim_cur >= STACK_LIMIT_MIN)
+		return 0;
+	return error_set(e, ENOMEM, EXIT_FAILED,
+			 "the stack may only have %llu KB (ulimit -s): tsnap needs %d",
+			 (unsigned long long)limit.rlim_max / 1024, STACK_LIMIT_MIN / 1024);
 }
 
 static int replay_open(const struct config *config, struct filter *filter, uint64_t needs,
@@ -119,7 +147,9 @@ int main(int argc, char **argv)
 	signals_set();
 	signal(SIGPIPE, SIG_IGN); /* writing tells with EPIPE, */
 	signal(SIGXFSZ, SIG_IGN); /* or EFBIG (ulimit -f) */
-	err = config_parse(&config, argc, argv, &e);
+	err = stack_limit_raise(&e);
+	if (!err)
+		err = config_parse(&config, argc, argv, &e);
 	if (!err)
 		err = mode_run(&config, &e);
 	code = error_end(&e, err);

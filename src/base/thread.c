@@ -3,14 +3,23 @@
 
 #include <signal.h>
 
+#define STACK_BYTES (1u << 20)
+
 int thread_begin(pthread_t *thread, void *(*run)(void *of), void *of)
 {
 	sigset_t all, before;
-	int err;
+	pthread_attr_t attributes;
+	int err = pthread_attr_init(&attributes);
+
+	if (err)
+		return -err;
+	/* not that of ulimit -s, which may be anything */
+	pthread_attr_setstacksize(&attributes, STACK_BYTES);
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = pthread_create(thread, NULL, run, of);
+	err = pthread_create(thread, &attributes, run, of);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attributes);
 	return -err;
 }

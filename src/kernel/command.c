@@ -14,8 +14,6 @@
 
 static void command_exec(const char *const *argv, pid_t parent)
 {
-	const char *old = getenv("PATH");
-	char path[4096];
 	int null = open("/dev/null", O_RDONLY);
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -23,8 +21,7 @@ static void command_exec(const char *const *argv, pid_t parent)
 		_exit(1);
 	if (null >= 0)
 		dup2(null, STDIN_FILENO);
-	snprintf(path, sizeof(path), "%s:/usr/sbin:/sbin", old ? old : "/usr/bin:/bin");
-	setenv("PATH", path, 1);
+	setenv("PATH", COMMAND_PATH, 1);
 	execvp(argv[0], (char *const *)argv);
 	_exit(CANNOT_EXEC);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel/compile_child.h"
 #include "kernel/child_message.h"
+#include "kernel/command.h"
 #include "kernel/compile_work.h"
 #include "kernel/own_switch.h"
 #include "kernel/work_dir.h"
@@ -40,8 +41,9 @@ static void child_main(const struct compile_request *request, const char *work_d
 	 * namespace */
 	if (!getcwd(here, sizeof(here)) && chdir("/"))
 		_exit(1);
-	/* libbcc unpacks kheaders below TMPDIR */
+	/* libbcc unpacks kheaders below TMPDIR, and runs modprobe and tar for that */
 	setenv("TMPDIR", work_dir, 1);
+	setenv("PATH", COMMAND_PATH, 1);
 	result = compile_work(&own, work_dir, socket, output, &e);
 	if (result) {
 		message.kind = MESSAGE_ERROR;

@@ -17,6 +17,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#define DESCRIPTORS_FEW 128 /* maps and programs are a third of it, and one for each CPU */
+
 const struct kernel_map_row kernel_map_rows[KERNEL_MAP_COUNT] = {
 	[KERNEL_MAP_THREADS] = {"ts_threads", sizeof(struct thread_state)},
 	[KERNEL_MAP_SLOTS] = {"ts_slots", sizeof(__u32)},
@@ -262,6 +264,11 @@ static int module_explain(const struct compile_request *request, struct error *e
 				 "against the memory limit (ulimit -l), which is %llu KB, and "
 				 "which only CAP_SYS_RESOURCE lets tsnap raise; -v tells more",
 				 request->threads_max, (unsigned long long)limit.rlim_cur / 1024);
+	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur < DESCRIPTORS_FEW)
+		return error_set(e, EMFILE, EXIT_FAILED,
+				 "this process may only open %llu files: raise ulimit -n to %d at "
+				 "least; -v tells more",
+				 (unsigned long long)limit.rlim_cur, DESCRIPTORS_FEW);
 	return error_set(e, EINVAL, EXIT_FAILED,
 			 "libbcc could not compile tsnap's BPF text or make its maps (too little "
 			 "memory for --max-threads %u?); -v shows its words",

@@ -57,7 +57,7 @@ const struct fact_row fact_rows[FACT_COUNT] = {
 			       "links can be pinned: what --share began outlives its starter",
 			       FACT_SINCE(5, 7),
 			       "needed only to outlive the starter of --share: Linux 5.7 with raw "
-			       "tracepoints, and mount -t bpf bpf /sys/fs/bpf",
+			       "tracepoints, and mount -t bpf -o mode=0700 bpf /sys/fs/bpf",
 			       try_pinned_links},
 	[FACT_BLOCK_IO_START] = {"block_io_start",
 				 "the tracepoint block_io_start, which tells who makes a request",

@@ -47,7 +47,7 @@ static int root_open(struct error *e)
 		close(fd);
 	return error_set(e, ENODEV, EXIT_HOST_CANNOT,
 			 "samplers share through a bpf file system at " ROOT
-			 ", and none is mounted there: mount -t bpf bpf " ROOT);
+			 ", and none is mounted there: mount -t bpf -o mode=0700 bpf " ROOT);
 }
 
 static void entry_name(const char *name, char *entry)

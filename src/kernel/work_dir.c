@@ -134,15 +134,18 @@ int work_dir_write(const char *path, const char *name, const char *text, struct 
 {
 	char full[PATH_MAX];
 	size_t left = strlen(text);
-	int fd, failed = 0;
+	int fd = -1, failed = 0;
 
 	snprintf(full, sizeof(full), "%s/%s", path, name);
-	for (char *slash = strchr(full + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+	for (char *slash = strchr(full + 1, '/'); slash && !failed;
+	     slash = strchr(slash + 1, '/')) {
 		*slash = 0;
-		mkdir(full, 0700);
+		if (mkdir(full, 0700) && errno != EEXIST)
+			failed = errno;
 		*slash = '/';
 	}
-	fd = open(full, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (!failed)
+		fd = open(full, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	while (fd >= 0 && left) {
 		ssize_t put = write(fd, text, left);
 
@@ -151,7 +154,7 @@ int work_dir_write(const char *path, const char *name, const char *text, struct 
 		text += put;
 		left -= (size_t)put;
 	}
-	if (fd < 0 || left)
+	if (!failed && (fd < 0 || left))
 		failed = errno;
 	if (fd >= 0)
 		close(fd);

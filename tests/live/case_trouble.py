@@ -369,6 +369,49 @@ def with_fault(ctx, fault, *args, parent=True):
 
 
 @case
+def small_limits(ctx):
+    """A small stack is made larger, or refused; too few descriptors are told as that; what goes to no standard output has failed."""
+    def limited(kind, most):
+        return lambda: resource.setrlimit(kind, (most, most))
+    tool = ctx.stream("-a", "-n", 2, columns="state,stack",
+                      preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_STACK, (65536, resource.RLIM_INFINITY)))
+    check(tool.finish(0, START_S + STOP_S), "no rows with a stack of 64 KB")
+    # without CAP_SYS_RESOURCE the hard limit stays
+    tool = ctx.plain("--csv", "-n", "1", preexec_fn=limited(resource.RLIMIT_STACK, 65536))
+    if tool.wait(START_S + STOP_S):
+        expect_error(tool, 1, "ulimit -s")
+    expect_error(ctx.plain("--csv", "-n", "1", preexec_fn=limited(resource.RLIMIT_NOFILE, 10)), 1, "ulimit -n")
+    tool = Tsnap(["sh", "-c", 'exec "$@" >&-', "sh", ctx.options.tsnap, *shlex.split(ctx.options.tsnap_args), "--csv", "-a", "-n", "1"])
+    ctx.started.append(tool)
+    expect_error(tool, 1, "standard output", "Bad file descriptor")
+
+
+@case
+def foreign_path(ctx):
+    """modprobe and tar are not looked for where the caller's PATH leads."""
+    directory = ctx.temporary()
+    for name in ("modprobe", "tar", "xz"):
+        with open(os.path.join(directory, name), "w") as file:
+            file.write("#!/bin/sh\ntouch %s/ran\nexit 1\n" % directory)
+        os.chmod(os.path.join(directory, name), 0o755)
+    tool = ctx.plain("--csv", "-n", "1", "--kernel-types", "kheaders", env=dict(os.environ, PATH=directory + ":" + os.environ["PATH"]))
+    tool.wait(START_S + STOP_S)
+    check(not os.path.exists(directory + "/ran"), "a program of %s ran", directory)
+
+
+@case
+def full_temporary(ctx):
+    """No room for the temporary files: that is what is told."""
+    words = "mount -t tmpfs -o size=1M,nr_inodes=4 none /run && mount -t tmpfs -o nr_inodes=1 none /tmp && " \
+            "mount -t tmpfs -o nr_inodes=1 none /dev/shm && exec \"$@\""
+    tool = Tsnap(["unshare", "--mount", "sh", "-c", words, "sh", ctx.options.tsnap, *shlex.split(ctx.options.tsnap_args), "--csv", "-n", "1"])
+    ctx.started.append(tool)
+    if tool.wait(START_S) == 1 and "mount" in tool.err:
+        raise Skip(tool.err)
+    expect_error(tool, 1, "No space left")
+
+
+@case
 def compile_child_unheard(ctx):
     """A message of the child that compiles can't be received, or sent, at any point: one line, exit code 1."""
     for when in (1, 4, 12):
