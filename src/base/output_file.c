@@ -214,10 +214,11 @@ static int regular_replace(const struct place *place, const char *bytes, size_t 
 			err = -errno;
 		if (close(fd) && !err)
 			err = -errno;
-		if (!err && renameat(place->directory, beside.bytes, place->directory, place->name))
+		if (!err &&
+		    renameat(place->directory, text_string(&beside), place->directory, place->name))
 			err = -errno;
 		if (err)
-			unlinkat(place->directory, beside.bytes, 0);
+			unlinkat(place->directory, text_string(&beside), 0);
 	}
 	text_done(&beside);
 	return err;

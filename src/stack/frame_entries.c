@@ -54,14 +54,17 @@ static bool encoding_known(uint8_t encoding)
 static bool augmentation_take(struct frame_entries *entries, const Dwarf_CIE *cie)
 {
 	const uint8_t *at = cie->augmentation_data;
-	const uint8_t *end = at ? at + cie->augmentation_data_size : NULL;
+	const uint8_t *end;
 	const char *letter = cie->augmentation;
 	bool ended = false;
 
 	entries->encoding = DW_EH_PE_absptr;
 	entries->cie_sized = *letter == 'z';
-	if (!*letter || *letter != 'z')
-		return !*letter;
+	if (!*letter)
+		return true;
+	if (*letter != 'z' || !at)
+		return false;
+	end = at + cie->augmentation_data_size;
 	while (*++letter) {
 		size_t bytes = 0;
 
@@ -235,11 +238,12 @@ size_t frame_entries_bytes(const struct frame_entries *entries)
 
 static struct frame_entry pair_at(const struct frame_entries *entries, size_t at)
 {
-	const uint8_t *pair = entries->table + at * PAIR_BYTES;
 	uint64_t mask = entries->narrow ? UINT32_MAX : UINT64_MAX;
+	const uint8_t *pair;
 
 	if (!entries->table)
 		return entries->index[at];
+	pair = entries->table + at * PAIR_BYTES;
 	return (struct frame_entry){(entries->table_address + signed_at(pair)) & mask,
 				    entries->table_address + signed_at(pair + 4) -
 					    entries->address};
