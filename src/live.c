@@ -238,7 +238,7 @@ static void live_close(struct source *source)
 	proc_values_room_done(&live->proc_values);
 	text_done(&live->chosen);
 	text_done(&live->remarks);
-	free(live->pattern);
+	free(live->process_names);
 	free(live);
 }
 

@@ -1,34 +1,76 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which processes are wanted: -p by ids or a pattern, -r with their descendants. */
+/* Which processes are wanted: -p by ids and names, -r with their descendants. */
 #include "live_state.h"
-#include "base/memory.h"
+#include "base/text.h"
 #include "lookup/proc.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-static int pids_resolve(struct live *live, const char *text, struct error *e)
+static bool is_id(const char *part)
 {
-	char bad[128] = "";
-	int64_t *pids = NULL;
-	size_t count = 0;
-	int err = proc_pids_find(PROC, text, &pids, &count, bad, sizeof(bad));
+	return !part[strspn(part, "0123456789")];
+}
 
-	if (err == -ENOENT)
-		return error_set(e, -err, EXIT_FAILED,
-				 "-p %s: no process has such a name; give ids or another pattern",
-				 text);
-	if (err == -ESRCH)
-		return error_set(e, -err, EXIT_FAILED,
-				 "-p %s: there is no process %s; see ps -e for those there are",
-				 text, bad);
-	if (err)
-		return error_set(e, -err, EXIT_FAILED, "-p %s: %s", text, strerror(-err));
-	for (size_t i = 0; i < count; i++)
+/* Adds the processes that the list means to those that are wanted; *count: how many. */
+static int pids_add(struct live *live, const char *list, size_t *count, struct text *missing)
+{
+	int64_t *pids = NULL;
+	int err;
+
+	*count = 0;
+	err = proc_pids_find(PROC, list, &pids, count, missing);
+	for (size_t i = 0; i < *count; i++)
 		filter_add_pid(live->filter, pids[i]);
 	free(pids);
-	return 0;
+	return err;
+}
+
+/* No part of the list means a process. */
+static int nobody_fail(const char *list, struct error *e)
+{
+	if (strchr(list, ','))
+		return error_set(e, ESRCH, EXIT_FAILED,
+				 "-p %s: no process has such an id or name; see ps -e for those "
+				 "there are",
+				 list);
+	if (is_id(list))
+		return error_set(e, ESRCH, EXIT_FAILED,
+				 "-p %s: there is no process %s; see ps -e for those there are",
+				 list, list);
+	return error_set(e, ENOENT, EXIT_FAILED,
+			 "-p %s: no process has such a name; give ids or another pattern", list);
+}
+
+/* Some parts of the list mean a process, and these don't. */
+static void missing_remark(const char *missing, struct text *remarks)
+{
+	struct text part = {0};
+
+	while (text_next_name(&part, &missing))
+		text_add_format(
+			remarks,
+			is_id(text_string(&part))
+				? "-p %s: there is no such process; see ps -e for those "
+				  "there are. The others of the list are sampled\n"
+				: "-p %s: no process has such a name; it is looked for again "
+				  "every second. The others of the list are sampled\n",
+			text_string(&part));
+	text_done(&part);
+}
+
+/* The names of the list, without its ids; NULL: there are none. */
+static char *names_of(const char *list)
+{
+	struct text part = {0}, names = {0};
+
+	while (text_next_name(&part, &list))
+		if (!is_id(text_string(&part)))
+			text_add_format(&names, "%s%s", names.length ? "," : "",
+					text_string(&part));
+	text_done(&part);
+	return names.length ? text_take(&names) : NULL;
 }
 
 /* Adds children of wanted processes until there are no more. */
@@ -56,16 +98,25 @@ static void descendants_add(struct live *live)
 
 int live_processes_find(struct live *live, struct error *e)
 {
-	const char *text = live->config->process;
+	const char *list = live->config->process;
+	struct text missing = {0};
+	size_t count;
 	int err;
 
-	if (!text)
+	if (!list)
 		return 0;
-	err = pids_resolve(live, text, e);
+	index_clear(&live->filter->pids); /* some may be of nobody */
+	err = pids_add(live, list, &count, &missing);
+	if (err)
+		error_set(e, -err, EXIT_FAILED, "-p %s: %s", list, strerror(-err));
+	else if (!count)
+		err = nobody_fail(list, e);
+	else if (missing.length)
+		missing_remark(text_string(&missing), &live->remarks);
+	text_done(&missing);
 	if (err)
 		return err;
-	if (strspn(text, "0123456789,") != strlen(text))
-		live->pattern = memory_text(text, strlen(text));
+	live->process_names = names_of(list);
 	if (live->config->descendants)
 		descendants_add(live);
 	return 0;
@@ -73,9 +124,8 @@ int live_processes_find(struct live *live, struct error *e)
 
 void live_processes_again(struct live *live)
 {
-	struct error ignored = {0};
+	size_t count;
 
-	if (live->pattern)
-		pids_resolve(live, live->pattern, &ignored);
-	error_done(&ignored);
+	if (live->process_names)
+		pids_add(live, live->process_names, &count, NULL);
 }

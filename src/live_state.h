@@ -86,7 +86,7 @@ struct live {
 	int64_t unfit_threads;	     /* in the last round; below 0: so many records are nobody's */
 	int64_t other_threads;	     /* of other pid namespaces, then */
 	struct text chosen, remarks; /* for -v, for everybody */
-	char *pattern;		     /* of processes, looked for again as time goes; NULL: none */
+	char *process_names;	     /* of -p, looked for again as time goes; NULL: none */
 };
 
 /* live_processes.c: resolves -p and -r into the filter, at first (0, or -errno with e) and as time

@@ -40,7 +40,7 @@ static const struct option_row option_table[] = {
 	 OPTION_NUMBER, AT(count), 1, INT64_MAX, 0},
 	{'F', "rate", "HZ", "scans a second (default: 20)", OPTION_NUMBER, AT(rate_hz), 1,
 	 RATE_MAX_HZ, 0},
-	{'p', "process", "PID,...|NAME", "only these processes, by ids or a name pattern",
+	{'p', "process", "PID|NAME,...", "only these processes, by ids and name patterns",
 	 OPTION_TEXT, AT(process), 0, 0, 0},
 	{'r', "descendants", NULL, "with -p: their descendants, too", OPTION_FLAG, AT(descendants),
 	 0, 0, 0},

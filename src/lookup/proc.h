@@ -13,6 +13,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct text;
+
 #define PROC_COMM_SIZE 64 /* kernel workers show a longer name in stat than comm's 16 bytes */
 
 /* From /proc/TID/stat, proc(5). */
@@ -74,12 +76,12 @@ ssize_t proc_link_read(const char *root, int64_t pid, int64_t tid, const char *n
  * and that is returned. Threads may come and go meanwhile. 0 or -errno when root can't be read. */
 int proc_threads_walk(const char *root, int (*visit)(void *to, int64_t pid, int64_t tid), void *to);
 
-/* The process ids that `text` means: comma-separated ids, or else a shell pattern (fnmatch; without
- * * ? [ it matches anywhere) over comm, and over the base name of the first word of the command
- * line. Appends to *pids (malloced, *count). An id that does not exist or is not a process gives
- * -ESRCH, a pattern that matches nothing (and an empty text) -ENOENT; both leave the outputs
- * untouched. bad (size bad_size) gets the word at fault. Never yields this process itself. */
-int proc_pids_find(const char *root, const char *text, int64_t **pids, size_t *count, char *bad,
-		   size_t bad_size);
+/* The processes that `text` means: a list, with commas between, of ids and of shell patterns
+ * (fnmatch; without * ? [ one matches anywhere) over comm, and over the base name of the first word
+ * of the command line. Appends the id of each to *pids (malloced, *count), once, but never that of
+ * this process itself. missing, unless it is NULL, gets the parts that mean no process, with commas
+ * between. 0, or -errno where root can't be read. */
+int proc_pids_find(const char *root, const char *text, int64_t **pids, size_t *count,
+		   struct text *missing);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "lookup/proc.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "sample/expression.h"
 
 #include <ctype.h>
@@ -118,89 +119,110 @@ static bool pid_is_listed(const struct pid_list *list, int64_t pid)
 	return false;
 }
 
-static int ids_find(const char *root, const char *text, struct pid_list *list, char *bad,
-		    size_t bad_size)
-{
-	int64_t own = proc_own_pid(root);
+/* A part of the list that processes are chosen by. */
+struct process_part {
+	char *text;
+	int64_t id; /* 0: the text is a pattern */
+	bool found;
+};
 
-	for (size_t length; *text; text += length + (text[length] == ',')) {
-		int64_t id, uid, tgid;
-
-		length = strcspn(text, ",");
-		if (!length)
-			continue;
-		id = id_parse(text, length);
-		if (!id || id == own || proc_ids_read(root, id, &uid, &tgid) || tgid != id) {
-			snprintf(bad, bad_size, "%.*s", (int)length, text);
-			return -ESRCH;
-		}
-		if (!pid_is_listed(list, id))
-			pid_add(list, id);
-	}
-	return 0;
-}
-
-struct pattern_walk {
-	const char *root, *pattern;
-	int64_t own;
+struct process_walk {
+	const char *root;
+	int64_t own_pid;
+	struct process_part *parts;
+	size_t count, capacity, pattern_count;
 	struct pid_list list;
 };
 
-static int pattern_visit(void *to, int64_t pid, int fd)
+/* Notes each pattern that matches the name, and returns true if one does. */
+static bool patterns_match(struct process_walk *walk, const char *name)
 {
-	struct pattern_walk *walk = to;
+	bool matches = false;
+
+	for (size_t i = 0; i < walk->count; i++) {
+		struct process_part *part = &walk->parts[i];
+
+		if (part->id || !*part->text || !pattern_matches(part->text, name))
+			continue;
+		part->found = matches = true;
+	}
+	return matches;
+}
+
+static int patterns_visit(void *to, int64_t pid, int fd)
+{
+	struct process_walk *walk = to;
 	char text[PATH_MAX], *slash;
+	bool matches = false;
 	ssize_t length;
 
 	(void)fd;
-	if (pid == walk->own)
+	if (pid == walk->own_pid)
 		return 0;
 	length = proc_file_read(walk->root, 0, pid, "comm", text, sizeof(text));
 	if (length > 0 && text[length - 1] == '\n')
 		text[length - 1] = '\0';
-	if (length > 0 && pattern_matches(walk->pattern, text)) {
-		pid_add(&walk->list, pid);
-		return 0;
+	if (length > 0)
+		matches = patterns_match(walk, text);
+	/* with several patterns each may match another of the two names */
+	if (!matches || walk->pattern_count > 1)
+		length = proc_file_read(walk->root, 0, pid, "cmdline", text, sizeof(text));
+	else
+		length = 0;
+	if (length > 0) {
+		text[strcspn(text, " ")] = '\0';
+		slash = strrchr(text, '/');
+		matches |= patterns_match(walk, slash ? slash + 1 : text);
 	}
-	length = proc_file_read(walk->root, 0, pid, "cmdline", text, sizeof(text));
-	if (length <= 0)
-		return 0;
-	text[strcspn(text, " ")] = '\0';
-	slash = strrchr(text, '/');
-	if (pattern_matches(walk->pattern, slash ? slash + 1 : text))
+	if (matches && !pid_is_listed(&walk->list, pid))
 		pid_add(&walk->list, pid);
 	return 0;
 }
 
-static int pattern_find(const char *root, const char *text, struct pid_list *list, char *bad,
-			size_t bad_size)
+static void part_add(struct process_walk *walk, const char *text)
 {
-	struct pattern_walk walk = {.root = root, .pattern = text, .own = proc_own_pid(root)};
-	int err = 0;
+	struct process_part part = {.text = memory_text(text, strlen(text))};
+	int64_t uid, tgid;
 
-	if (*text)
-		err = ids_walk(AT_FDCWD, root, pattern_visit, &walk);
-	if (!err && !walk.list.count) {
-		snprintf(bad, bad_size, "%s", text);
-		err = -ENOENT;
+	walk->parts =
+		memory_grow(walk->parts, &walk->capacity, walk->count + 1, sizeof(*walk->parts));
+	if (*text && !text[strspn(text, "0123456789")]) {
+		part.id = id_parse(text, strlen(text));
+		part.found = part.id && part.id != walk->own_pid &&
+			     !proc_ids_read(walk->root, part.id, &uid, &tgid) && tgid == part.id;
+		if (part.found && !pid_is_listed(&walk->list, part.id))
+			pid_add(&walk->list, part.id);
+		part.id = part.id ? part.id : -1;
+	} else {
+		walk->pattern_count++;
 	}
-	*list = walk.list;
-	return err;
+	walk->parts[walk->count++] = part;
 }
 
-int proc_pids_find(const char *root, const char *text, int64_t **pids, size_t *count, char *bad,
-		   size_t bad_size)
+int proc_pids_find(const char *root, const char *text, int64_t **pids, size_t *count,
+		   struct text *missing)
 {
-	struct pid_list list = {0};
-	bool ids = strpbrk(text, "0123456789") && !text[strspn(text, "0123456789,")];
-	int err = ids ? ids_find(root, text, &list, bad, bad_size)
-		      : pattern_find(root, text, &list, bad, bad_size);
+	struct process_walk walk = {.root = root, .own_pid = proc_own_pid(root)};
+	struct text name = {0};
+	int err = 0;
 
-	if (!err && list.count) {
-		*pids = memory_resize(*pids, *count + list.count, sizeof(**pids));
-		memcpy(*pids + *count, list.pids, list.count * sizeof(**pids));
-		*count += list.count;
+	while (text_next_name(&name, &text))
+		part_add(&walk, text_string(&name));
+	text_done(&name);
+	if (walk.pattern_count)
+		err = ids_walk(AT_FDCWD, root, patterns_visit, &walk);
+	for (size_t i = 0; i < walk.count; i++) {
+		if (missing && !err && !walk.parts[i].found)
+			text_add_format(missing, "%s%s", missing->length ? "," : "",
+					walk.parts[i].text);
+		free(walk.parts[i].text);
 	}
-	free(list.pids);
+	if (!err && walk.list.count) {
+		*pids = memory_resize(*pids, *count + walk.list.count, sizeof(**pids));
+		memcpy(*pids + *count, walk.list.pids, walk.list.count * sizeof(**pids));
+		*count += walk.list.count;
+	}
+	free(walk.list.pids);
+	free(walk.parts);
 	return err;
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "sample/filter.h"
-#include "base/text.h"
 #include "sample/column.h"
 #include "sample/why.h"
 
@@ -41,14 +40,43 @@ static int ids_read(struct index *ids, const char *option, const char *text, str
 	}
 }
 
-int filter_set_process(struct filter *filter, const char *text, struct error *e)
+/* One of the parts of -p: an id, or else a name, which is kept with the NUL behind it. */
+static int process_add(struct filter *filter, const char *part)
 {
-	if (text[strspn(text, "0123456789,")]) {
-		filter->pattern = text;
+	const char *at = part;
+	int64_t id;
+
+	if (part[strspn(part, "0123456789")]) {
+		text_add(&filter->names, part, strlen(part) + 1);
 		return 0;
 	}
+	if (id_read(&at, &id) || !id)
+		return -EINVAL;
 	filter->by_pid = true;
-	return ids_read(&filter->pids, "-p", text, e);
+	index_put(&filter->pids, (uint64_t)id, NULL);
+	return 0;
+}
+
+int filter_set_process(struct filter *filter, const char *text, struct error *e)
+{
+	struct text part = {0};
+	const char *rest = text;
+	int err = 0;
+
+	if (!text[strspn(text, "0123456789,")]) {
+		filter->by_pid = true;
+		return ids_read(&filter->pids, "-p", text, e);
+	}
+	while (!err && text_next_name(&part, &rest))
+		err = process_add(filter, text_string(&part));
+	if (err)
+		error_set(
+			e, EINVAL, EXIT_USAGE,
+			"-p %s: '%s' is neither an id nor a name; give ids (positive numbers) and "
+			"names with a comma between",
+			text, text_string(&part));
+	text_done(&part);
+	return err;
 }
 
 int filter_set_threads(struct filter *filter, const char *text, struct error *e)
@@ -144,24 +172,34 @@ int filter_set_user(struct filter *filter, const char *text, bool anywhere, stru
 void filter_add_pid(struct filter *filter, int64_t pid)
 {
 	filter->by_pid = true;
-	filter->pattern = NULL;
+	text_clear(&filter->names);
 	index_put(&filter->pids, (uint64_t)pid, NULL);
 }
 
-static bool process_matches(const char *pattern, const struct sample *sample)
+/* Whether one of the names is the thread's, or its program's. */
+static bool process_matches(const struct text *names, const struct sample *sample)
 {
 	const char *slash = sample->exe ? strrchr(sample->exe, '/') : NULL;
 	const char *base = slash ? slash + 1 : sample->exe;
 
-	return (sample->comm && pattern_matches(pattern, sample->comm)) ||
-	       (base && pattern_matches(pattern, base));
+	for (size_t at = 0; at < names->length; at += strlen(names->bytes + at) + 1)
+		if ((sample->comm && pattern_matches(names->bytes + at, sample->comm)) ||
+		    (base && pattern_matches(names->bytes + at, base)))
+			return true;
+	return false;
+}
+
+static bool pid_is_listed(const struct filter *filter, int64_t pid)
+{
+	return filter->by_pid && index_find(&filter->pids, (uint64_t)pid);
 }
 
 uint64_t filter_needs(const struct filter *filter)
 {
 	const uint64_t known = KNOWN_IDS | KNOWN_STATE | KNOWN_RECORD | KNOWN_EVENT;
 
-	return (filter->expression.needs & ~known) | (filter->pattern ? NEED_COMM | NEED_EXE : 0) |
+	return (filter->expression.needs & ~known) |
+	       (filter->names.length ? NEED_COMM | NEED_EXE : 0) |
 	       (filter_wants_work(filter) ? NEED_WHY | NEED_SYSCALL : 0);
 }
 
@@ -196,7 +234,7 @@ bool filter_wants_idle(const struct filter *filter)
 
 static bool ids_exclude(const struct filter *filter, int64_t pid, int64_t tid)
 {
-	return (filter->by_pid && !index_find(&filter->pids, (uint64_t)pid)) ||
+	return (filter->by_pid && !filter->names.length && !pid_is_listed(filter, pid)) ||
 	       (filter->by_tid && !index_find(&filter->tids, (uint64_t)tid));
 }
 
@@ -215,10 +253,10 @@ enum verdict filter_ask_thread(const struct filter *filter, const struct sample 
 {
 	if (ids_exclude(filter, sample->pid, sample->tid))
 		return VERDICT_REFUSED;
-	if (filter->pattern) {
+	if (filter->names.length && !pid_is_listed(filter, sample->pid)) {
 		if ((NEED_COMM | NEED_EXE) & ~known)
 			return VERDICT_OPEN;
-		if (!process_matches(filter->pattern, sample))
+		if (!process_matches(&filter->names, sample))
 			return VERDICT_REFUSED;
 	}
 	return expression_ask(&filter->expression, sample, known);
@@ -246,6 +284,7 @@ bool filter_accepts(const struct filter *filter, const struct sample *sample)
 
 void filter_done(struct filter *filter)
 {
+	text_done(&filter->names);
 	index_clear(&filter->pids);
 	index_clear(&filter->tids);
 	expression_done(&filter->expression);

@@ -8,9 +8,10 @@
  * about states itself; otherwise all are wanted, or the active ones and of those in S the ones that
  * work.
  *
- * A process is asked for by ids, or by a pattern. The live source resolves either against /proc and
- * adds ids, once or whenever it looks again; a replay has only the samples, so ids match the
- * process id, and a pattern the thread's name or the base name of its program.
+ * Processes are asked for by a list of ids and of names, which are patterns; one of them must hold.
+ * The live source resolves the list against /proc and adds ids, once or whenever it looks again; a
+ * replay has only the samples, so an id matches the process id, and a name the thread's name or the
+ * base name of its program.
  */
 #ifndef TSNAP_SAMPLE_FILTER_H
 #define TSNAP_SAMPLE_FILTER_H
@@ -20,13 +21,14 @@
 
 #include "base/error.h"
 #include "base/index.h"
+#include "base/text.h"
 #include "sample/expression.h"
 #include "sample/sample.h"
 
 /* Zeroed accepts every active sample, and work. Strings are the caller's and must outlive the
  * filter. */
 struct filter {
-	const char *pattern; /* of a process; NULL: none, or resolved into pids */
+	struct text names; /* of processes, a NUL behind each; none once they are resolved */
 	struct index pids, tids;
 	bool by_pid, by_tid;
 	bool all_states;
@@ -48,7 +50,7 @@ int filter_set_expression(struct filter *filter, const char *text, struct error 
 /* A shell pattern that a column must match; it must outlive the filter. */
 void filter_set_pattern(struct filter *filter, const char *column, const char *pattern);
 
-/* For the live source: adds a process. From then on ids alone decide, and no pattern. */
+/* For the live source: adds a process. From then on ids alone decide, and no name. */
 void filter_add_pid(struct filter *filter, int64_t pid);
 
 /* What it looks at, NEED_*. */

@@ -2,6 +2,7 @@
 import os
 import pwd
 import re
+import shutil
 
 from harness import START_S, STOP_S, Skip, case, check, rows_of, scans_of
 
@@ -29,6 +30,47 @@ def choose_pattern(ctx):
     rows = ctx.rows("-a", "-p", "work*d", seconds=1, columns="comm")
     check(workload.tid in tids_of(rows), "the workload is not shown")
     check(not [row for row in rows if row["comm"] == "tsnap"], "tsnap is shown")
+
+
+def named(ctx, name):
+    """What starts the workload as a program of this name."""
+    path = os.path.join(ctx.temporary(), name)
+    shutil.copy(ctx.options.workload, path)
+    return ctx.but(workload=path)
+
+
+@case
+def choose_list(ctx):
+    """-p PID,PATTERN,...: whatever one part names; a part that names nothing is told, and alone it ends the run."""
+    one = named(ctx, "tsnap-list-one").workload("sleep", call="futex")
+    two, other = ctx.workloads([("spin2", {}), ("sleep", {"call": "nanosleep"})])
+    expected = {one.tgid, one.tid, two.tgid, two.tid, two.number("tid2")}
+    for parts in (["tsnap-list-?ne", two["pid"]], [two["pid"], "list-one", "no:such:name", "999999999"]):
+        tool = ctx.stream("-a", "-d", 1, "-p", ",".join(parts), columns="state")
+        rows = tool.finish(0, START_S + STOP_S)
+        check(tids_of(rows) == expected, "%s: %s, not %s", parts, tids_of(rows), expected)
+        remarks = [line for line in tool.err.splitlines() if ": -p " in line]
+        for part in parts[2:]:
+            check([line for line in remarks if line.startswith("tsnap: -p %s: " % part) and "The others" in line],
+                  "nothing is said of %s: %s", part, tool.err)
+        check(len(remarks) == len(parts[2:]), "%s: %s", parts, tool.err)
+    check(other.tid not in expected, "one workload is the other")
+    nobody = ctx.plain("-d", 1, "-p", "no:such:name,999999999")
+    nobody.finish_plain(1)
+    check("-p no:such:name,999999999: no process has such an id or name" in nobody.err, "of nobody: %s", nobody.err)
+
+
+@case
+def choose_list_later(ctx):
+    """-p PID,NAME: a process that a name means later is shown from then on."""
+    one = ctx.workload("sleep", call="futex")
+    tool = ctx.stream("-a", "-p", "%s,tsnap-list-two" % one["pid"], columns="state")
+    tool.wait_scans(3)
+    check(tids_of(tool.rows()) == {one.tgid, one.tid}, "before: %s", tids_of(tool.rows()))
+    later = named(ctx, "tsnap-list-two").workload("sleep", call="nanosleep")
+    tool.wait_scans(3, lambda row: row["tid"] == str(later.tid))
+    found = tids_of(tool.interrupt())
+    check(found == {one.tgid, one.tid, later.tgid, later.tid}, "after: %s", found)
 
 
 @case

@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "lookup/proc.h"
 #include "sleeper.h"
 
@@ -298,13 +299,27 @@ static void owner_is_the_effective_uid(void **state)
 struct found {
 	int64_t *pids;
 	size_t count;
-	char bad[32];
+	struct text missing;
 };
 
-static int find(struct found *found, const char *text)
+/* Appends, and says what is missing. */
+static const char *find_below(const char *root, struct found *found, const char *text)
 {
-	return proc_pids_find(ROOT, text, &found->pids, &found->count, found->bad,
-			      sizeof(found->bad));
+	text_clear(&found->missing);
+	assert_int_equal(proc_pids_find(root, text, &found->pids, &found->count, &found->missing),
+			 0);
+	return text_string(&found->missing);
+}
+
+static const char *find(struct found *found, const char *text)
+{
+	return find_below(ROOT, found, text);
+}
+
+static void found_done(struct found *found)
+{
+	free(found->pids);
+	text_done(&found->missing);
 }
 
 static void own_pid_is_that_of_proc(void **state)
@@ -321,25 +336,25 @@ static void pids_by_id(void **state)
 	char own[16];
 
 	(void)state;
-	assert_int_equal(find(&found, "9000004,9000001,,9000004"), 0);
+	assert_string_equal(find(&found, "9000004,9000001,9000004"), "");
 	assert_int_equal(found.count, 2);
 	assert_int_equal(found.pids[0], 9000004);
 	assert_int_equal(found.pids[1], 9000001);
-	assert_int_equal(find(&found, "9000002"), 0); /* appends */
+	assert_string_equal(find(&found, "9000002"), ""); /* appends */
 	assert_int_equal(found.count, 3);
 	assert_int_equal(found.pids[2], 9000002);
 
-	assert_int_equal(find(&found, "9000001,9000077"), -ESRCH);
-	assert_string_equal(found.bad, "9000077");
-	assert_int_equal(find(&found, "99999999999999999999"), -ESRCH);
-	assert_int_equal(find(&found, "0"), -ESRCH);
+	assert_string_equal(find(&found, "9000077"), "9000077");
+	assert_string_equal(find(&found, "99999999999999999999"), "99999999999999999999");
+	assert_string_equal(find(&found, "0"), "0");
 	assert_int_equal(found.count, 3);
+	assert_string_equal(find(&found, "9000077,9000001,9000078"), "9000077,9000078");
+	assert_int_equal(found.count, 4);
 
 	snprintf(own, sizeof(own), "%d", getpid());
-	assert_int_equal(proc_pids_find("/proc", own, &found.pids, &found.count, found.bad,
-					sizeof(found.bad)),
-			 -ESRCH);
-	free(found.pids);
+	assert_string_equal(find_below("/proc", &found, own), own);
+	assert_int_equal(found.count, 4);
+	found_done(&found);
 }
 
 static void pids_of_a_thread_are_refused(void **state)
@@ -351,11 +366,10 @@ static void pids_of_a_thread_are_refused(void **state)
 	(void)state;
 	sleeper_start(&sleeper, -1);
 	snprintf(tid, sizeof(tid), "%d", sleeper.tid);
-	assert_int_equal(proc_pids_find("/proc", tid, &found.pids, &found.count, found.bad,
-					sizeof(found.bad)),
-			 -ESRCH);
-	assert_string_equal(found.bad, tid);
+	assert_string_equal(find_below("/proc", &found, tid), tid);
+	assert_int_equal(found.count, 0);
 	sleeper_stop(&sleeper);
+	found_done(&found);
 }
 
 static void pids_by_pattern(void **state)
@@ -363,27 +377,43 @@ static void pids_by_pattern(void **state)
 	struct found found = {0};
 
 	(void)state;
-	assert_int_equal(find(&found, "ini"), 0); /* comm, anywhere */
+	assert_string_equal(find(&found, "ini"), ""); /* comm, anywhere */
 	assert_int_equal(found.count, 1);
 	assert_int_equal(found.pids[0], 9000001);
-	assert_int_equal(find(&found, "serv?r"), 0); /* comm, all of it */
+	assert_string_equal(find(&found, "serv?r"), ""); /* comm, all of it */
 	assert_int_equal(found.pids[1], 9000002);
-	assert_int_equal(find(&found, "k[wx]*4:2*"), 0);
+	assert_string_equal(find(&found, "k[wx]*4:2*"), "");
 	assert_int_equal(found.pids[2], 9000004);
-	assert_int_equal(find(&found, "my"), 0); /* base name of the first word, /opt/my */
+	assert_string_equal(find(&found, "my"), ""); /* base name of the first word, /opt/my */
 	assert_int_equal(found.pids[3], 9000002);
 	assert_int_equal(found.count, 4);
 
-	assert_int_equal(find(&found, "erv?r"), -ENOENT);
-	assert_string_equal(found.bad, "erv?r");
-	assert_int_equal(find(&found, "sbin"), -ENOENT);   /* the folder is not the base name */
-	assert_int_equal(find(&found, "splash"), -ENOENT); /* nor is the second word */
-	assert_int_equal(find(&found, "nothing of this name, and longer than bad"), -ENOENT);
-	assert_int_equal(strlen(found.bad), sizeof(found.bad) - 1);
-	assert_int_equal(find(&found, ""), -ENOENT);
-	assert_int_equal(find(&found, ","), -ENOENT);
+	assert_string_equal(find(&found, "erv?r"), "erv?r");
+	assert_string_equal(find(&found, "sbin"), "sbin");     /* not the base name's folder */
+	assert_string_equal(find(&found, "splash"), "splash"); /* nor the second word */
+	assert_string_equal(find(&found, ""), "");
 	assert_int_equal(found.count, 4);
-	free(found.pids);
+	found_done(&found);
+}
+
+static void pids_by_a_list(void **state)
+{
+	struct found found = {0};
+
+	(void)state;
+	assert_string_equal(find(&found, "ini,none,serv?r,9000004,9000077,k[wx]*4:2*"),
+			    "none,9000077");
+	assert_int_equal(found.count, 3);
+	assert_int_equal(found.pids[0], 9000004);
+	assert_int_equal(found.pids[1] + found.pids[2], 9000001 + 9000002);
+	/* of one process, by its two names: neither is missing, and it is told once */
+	assert_string_equal(find(&found, "serv?r,my"), "");
+	assert_int_equal(found.count, 4);
+	assert_int_equal(found.pids[3], 9000002);
+	assert_int_equal(proc_pids_find(ROOT "/nowhere", "ini", &found.pids, &found.count, NULL),
+			 -ENOENT);
+	assert_int_equal(found.count, 4);
+	found_done(&found);
 }
 
 static void pids_never_this_process(void **state)
@@ -391,13 +421,11 @@ static void pids_never_this_process(void **state)
 	struct found found = {0};
 
 	(void)state;
-	assert_int_equal(proc_pids_find("/proc", "*", &found.pids, &found.count, found.bad,
-					sizeof(found.bad)),
-			 0);
+	assert_string_equal(find_below("/proc", &found, "*"), "");
 	assert_true(found.count > 0);
 	for (size_t i = 0; i < found.count; i++)
 		assert_int_not_equal(found.pids[i], getpid());
-	free(found.pids);
+	found_done(&found);
 }
 
 static void space_ids(void **state)
@@ -441,6 +469,7 @@ int main(void)
 		cmocka_unit_test(pids_by_id),
 		cmocka_unit_test(pids_of_a_thread_are_refused),
 		cmocka_unit_test(pids_by_pattern),
+		cmocka_unit_test(pids_by_a_list),
 		cmocka_unit_test(pids_never_this_process),
 		cmocka_unit_test(space_ids),
 	};

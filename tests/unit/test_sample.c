@@ -240,6 +240,34 @@ static void filter_by_pattern(void **state)
 	filter_done(&filter);
 }
 
+static void filter_by_ids_and_names(void **state)
+{
+	static const char *const wrong[] = {"http,", ",http", "http,,1", "http,0",
+					    "99999999999,http"};
+	struct filter filter = {0};
+	struct sample sample = person();
+	struct error e = {0};
+
+	(void)state;
+	assert_int_equal(filter_set_process(&filter, "http*,10,nginx", &e), 0);
+	assert_int_equal(filter_needs(&filter), NEED_COMM | NEED_EXE | NEED_WHY | NEED_SYSCALL);
+	assert_true(filter_accepts(&filter, &sample));	/* by its id, */
+	assert_false(filter_excludes(&filter, 11, 11)); /* which alone refuses nobody */
+	sample.pid = 11;
+	assert_false(filter_accepts(&filter, &sample));
+	sample.exe = "/usr/sbin/nginx"; /* or by one of the names */
+	assert_true(filter_accepts(&filter, &sample));
+	sample.exe = "/usr/sbin/httpd";
+	assert_true(filter_accepts(&filter, &sample));
+	filter_done(&filter);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		assert_int_equal(filter_set_process(&filter, wrong[i], &e), -EINVAL);
+		assert_int_equal(e.exit_code, EXIT_USAGE);
+		filter_done(&filter);
+	}
+	error_done(&e);
+}
+
 static void filter_by_comm(void **state)
 {
 	static const char *const patterns[] = {"orker", "orker*", "w*-[0-4]"};
@@ -310,6 +338,7 @@ int main(void)
 		cmocka_unit_test(filter_refuses_ids),
 
 		cmocka_unit_test(filter_by_pattern),
+		cmocka_unit_test(filter_by_ids_and_names),
 		cmocka_unit_test(filter_by_comm),
 
 		cmocka_unit_test(filter_by_user),
