@@ -14,6 +14,7 @@
 #include "live_dictionary.h"
 #include "live_groups.h"
 #include "live_grow.h"
+#include "live_look.h"
 #include "live_options.h"
 #include "live_state.h"
 #include "live_trace.h"
@@ -380,7 +381,8 @@ int live_open(const struct config *config, struct filter *filter, uint64_t needs
 				       .close = live_close,
 				       .traced = live_traced,
 				       .stacks_end = live_dictionary_end,
-				       .events = live_events};
+				       .events = live_events,
+				       .look = live_look};
 	live->config = config;
 	live->filter = filter;
 	live->own_cpu_start_ns = clock_cpu_ns();

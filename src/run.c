@@ -202,6 +202,7 @@ static void run_done(struct run *run)
 	group_table_done(&run->groups);
 	distribution_table_done(&run->distributions);
 	stack_lines_done(&run->stacks);
+	sleepers_done(&run->sleepers);
 	stack_dict_file_done(&run->stack_dict);
 	event_list_done(&run->events);
 	grid_done(&run->grid);

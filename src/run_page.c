@@ -119,6 +119,7 @@ int run_show(struct run *run, struct error *e)
 	} else {
 		distribution_rows_fill(&run->distributions, &run->tally, &run->grid);
 	}
+	run_find_sleepers(run);
 	run->renderer->add(&run->out, &run->page);
 	run->page.facts = NULL;
 	group_table_clear(&run->groups);

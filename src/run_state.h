@@ -7,6 +7,7 @@
 #include "report/event_list.h"
 #include "report/group.h"
 #include "report/renderer.h"
+#include "report/sleepers.h"
 #include "report/stack_dict_file.h"
 #include "report/stack_lines.h"
 #include "run.h"
@@ -23,6 +24,7 @@ struct run {
 	struct stack_dict_file stack_dict;	 /* --stack-dict, written */
 	struct stack_lines stacks;		 /* of --stacks */
 	struct event_list events;		 /* of --slower, and exec */
+	struct sleepers sleepers;		 /* of a page without samples */
 	struct tally tally;			 /* since the last page */
 	struct grid grid;
 	struct text out, command;
@@ -61,6 +63,8 @@ int run_prepare(struct run *run, struct error *e);
 int run_show(struct run *run, struct error *e);
 int run_take_traced(struct run *run, bool all, struct error *e);
 int run_write(struct run *run, struct error *e);
+/* run_sleepers.c: finds what a page without samples tells instead. */
+void run_find_sleepers(struct run *run);
 /* Takes the single events that came. */
 void run_take_events(struct run *run);
 /* What rows and folded stacks have no foot for: before the first row what none will have, and

@@ -408,6 +408,11 @@ void lookup_set_daemon_ports(struct lookup *lookup, int64_t ports)
 	waits_set_daemon_ports(lookup->waits, ports);
 }
 
+void lookup_give_time(struct lookup *lookup, int64_t now_ns, int64_t time_ns)
+{
+	waits_give_time(lookup->waits, now_ns, time_ns);
+}
+
 bool lookup_why_changes(const struct lookup *lookup, int64_t tid)
 {
 	return waits_why_changes(lookup->waits, tid);

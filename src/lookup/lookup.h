@@ -29,6 +29,9 @@ void lookup_free(struct lookup *lookup);
 /* Local ports below that are servers'; WHY_DAEMON_PORTS at first (sample/why.h). */
 void lookup_set_daemon_ports(struct lookup *lookup, int64_t ports);
 
+/* Gives finding out `why` so much time in the scan of now_ns; each scan has little otherwise. */
+void lookup_give_time(struct lookup *lookup, int64_t now_ns, int64_t time_ns);
+
 /* Fills the fields of sample that needs names and that are still absent: user, ppid, cmdline, exe,
  * syscall, fd, filename, cgroup, container_name, waker_comm, waker_pid, pid_ns, ns_pid, ns_tid,
  * what waits_fill() does (lookup/waits.h), why, and what proc_values points to; and with NEED_USER

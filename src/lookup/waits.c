@@ -98,6 +98,12 @@ void waits_set_daemon_ports(struct waits *waits, int64_t ports)
 	waits->daemon_ports = ports;
 }
 
+void waits_give_time(struct waits *waits, int64_t now_ns, int64_t time_ns)
+{
+	waits->why_scan_ns = now_ns;
+	waits->why_left_ns = time_ns;
+}
+
 bool waits_why_changes(const struct waits *waits, int64_t tid)
 {
 	return waits->changes_tid == tid;

@@ -65,6 +65,8 @@ void waits_why(struct waits *waits, struct sample *sample, const struct lookup_h
 /* Whether that thread's why, of which waits_why() was asked, may be another in a later scan though
  * the thread sleeps on. */
 bool waits_why_changes(const struct waits *waits, int64_t tid);
+/* Gives waits_why() so much time in the scan of now_ns. */
+void waits_give_time(struct waits *waits, int64_t now_ns, int64_t time_ns);
 /* Local ports below that are servers'; WHY_DAEMON_PORTS at first. */
 void waits_set_daemon_ports(struct waits *waits, int64_t ports);
 

@@ -226,9 +226,7 @@ static void report_add(struct text *out, const struct page *page)
 	if (rows)
 		page_add_table(out, page, rows);
 	else
-		page_add_wrapped(out, page,
-				 "No samples: no thread that was asked for was active. "
-				 "-a shows those that sleep, too.");
+		page_add_sleepers(out, page);
 	if (rows < grid->row_count)
 		add_rest(out, page, rows);
 	if (page->distributions)

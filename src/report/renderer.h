@@ -16,6 +16,7 @@
 struct distribution_table;
 struct stack_lines;
 struct event_list;
+struct sleepers;
 
 struct page {
 	const struct grid *grid;
@@ -24,11 +25,13 @@ struct page {
 	/* of a grouped page, what --trace measured; NULL: nothing was asked for */
 	struct distribution_table *distributions;
 	const struct stack_lines *stacks; /* the same of --stacks */
-	const char *recording;		  /* what is replayed; NULL: live */
-	const char *command;		  /* as it was typed; NULL: not known */
-	size_t root_count;		  /* columns before renderer->behind */
-	size_t width;			  /* no line is longer; 0: any length */
-	size_t row_limit;		  /* rows shown; 0: all */
+	/* of a page without samples: who sleeps; NULL: not known */
+	const struct sleepers *sleepers;
+	const char *recording;	   /* what is replayed; NULL: live */
+	const char *command;	   /* as it was typed; NULL: not known */
+	size_t root_count;	   /* columns before renderer->behind */
+	size_t width;		   /* no line is longer; 0: any length */
+	size_t row_limit;	   /* rows shown; 0: all */
 	struct event_list *events; /* of a grouped page, what --slower told; NULL: not asked for, */
 	int64_t slower_ms;	   /* that each of them took at least */
 	bool colour;
@@ -78,6 +81,8 @@ void page_add_stacks_foot(struct text *out, const struct page *page);
 void page_add_distributions(struct text *out, const struct page *page);
 /* single events, longest first; */
 void page_add_events(struct text *out, const struct page *page);
+/* what a page without samples tells instead: */
+void page_add_sleepers(struct text *out, const struct page *page);
 /* what tsnap itself costs, where page->facts->self was asked for. */
 void page_add_self(struct text *out, const struct page *page);
 

@@ -77,6 +77,11 @@ typedef void account_taker(void *to, const struct sample *account);
 typedef void event_taker(void *to, const struct trace_kind *kind, const struct sample *who,
 			 int64_t duration_ns);
 
+/* The sample is the taker's for the time of the call. */
+typedef void sample_taker(void *to, const struct sample *sample);
+
+struct filter;
+
 struct source {
 	/* Waits for the next tick and delivers its scan. 1: *scan is filled, with the samples that
 	 * no part had; 0: the end (of the recording); -EINTR: a signal came first; another -errno:
@@ -113,6 +118,12 @@ struct source {
 	/* Hands over the single events since the last call, and that no filter refuses, after every
 	 * scan. needs: NEED_* of who. NULL: the source has none. */
 	void (*events)(struct source *source, uint64_t needs, event_taker *take, void *to);
+	/* Delivers a sample, without a weight, of each thread that the filter accepts now, beside
+	 * the scans; after a scan, before the next one. needs: NEED_*, as far as the source was
+	 * opened for them. 0, or -errno: some threads may be lacking. NULL: the source has only
+	 * its samples. */
+	int (*look)(struct source *source, struct filter *filter, uint64_t needs,
+		    sample_taker *take, void *to);
 };
 
 #endif

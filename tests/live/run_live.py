@@ -27,6 +27,7 @@ import case_cpu  # noqa: F401
 import case_exec  # noqa: F401
 import case_host  # noqa: F401
 import case_hotplug  # noqa: F401
+import case_idle  # noqa: F401
 import case_java  # noqa: F401
 import case_options  # noqa: F401
 import case_parts  # noqa: F401

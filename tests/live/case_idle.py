@@ -1,0 +1,106 @@
+"""Reports in which no thread is active: who sleeps, as -a shows it, or what of the options is of nobody."""
+import os
+import re
+import signal
+import time
+
+from case_select import drop_to_nobody
+from harness import START_S, STOP_S, case, check, wait_until
+
+FIRST_S = 1  # -d of each run
+
+
+def report(ctx, *args):
+    tool = ctx.plain("-d", FIRST_S, *args)
+    tool.finish_plain(0, START_S + FIRST_S + STOP_S)
+    return tool.out.decode()
+
+
+def groups_of(text):
+    """{(name, system call, why): threads} of the small table."""
+    lines = text.splitlines()
+    start = next((at for at, line in enumerate(lines) if line.startswith("THREADS ")), None)
+    check(start is not None, "no table: %s", text)
+    found = {}
+    for line in lines[start + 1:]:
+        if not re.match(r" +\d", line):
+            break
+        threads, *words = line.split()
+        found[tuple(words)] = int(threads)
+    return found
+
+
+def groups_of_all(ctx, *args):
+    """The same by `tsnap -a`: threads of an average scan."""
+    text = report(ctx, "-a", "-g", "commsum,syscall,why", *args)
+    rows = re.findall(r"^ +(\d+\.\d+) +\d+\.\d+ +[\d.]+% #* +(.*)$", text, re.M)
+    check(rows, "no rows with -a: %s", text)
+    return {tuple(words.split()): float(threads) for threads, words in rows}
+
+
+@case
+def idle_as_all(ctx):
+    """The groups of threads that sleep, and their number, are those that -a shows: of locks, sockets, pipes, timers, sets."""
+    workloads = ctx.workloads([("wait", {"on": name, "dir": ctx.temporary()}) for name in
+                               ("pipe_reader", "condition", "tcp_accept", "timer", "epoll_two", "poll_two", "child")] +
+                              [("sleep", {"call": "futex"})] * 3)
+    pids = ",".join(workload["pid"] for workload in workloads)
+    text = report(ctx, "-p", pids)
+    expected = groups_of_all(ctx, "-p", pids)
+    found = groups_of(text)
+    check(len(found) == 5 and len(expected) > 5, "%d groups of %d: %s", len(found), len(expected), text)
+    for words, threads in found.items():
+        check(expected.get(words) == threads, "%s: %d threads, with -a %s", words, threads, expected.get(words))
+    check(sorted(found.values(), reverse=True) == sorted((int(n) for n in expected.values()), reverse=True)[:5],
+          "not the largest groups: %s of %s", found, expected)
+    told = re.search(r"^No samples: no thread that was asked for was active\. (\d+) of them sleep\.", text, re.M)
+    check(told and int(told.group(1)) == sum(expected.values()), "%s sleep, with -a %s", told and told.group(1), sum(expected.values()))
+    left = re.search(r"^(\d+) more threads? in (\d+) groups?\. -a shows", text, re.M)
+    check(left and int(left.group(1)) == sum(expected.values()) - sum(found.values()) and int(left.group(2)) == len(expected) - 5,
+          "what is left: %s", text)
+
+
+@case
+def idle_by_filter(ctx):
+    """By thread, name, user and expression, each interval anew; formats for machines say nothing of it."""
+    theirs = ctx.workloads([("sleep", {"call": "pipe_read"})], popen={"preexec_fn": drop_to_nobody, "cwd": "/"})[0]
+    chosen = (("-t", theirs["tid"]), ("-c", "pipe_read", "-p", theirs["pid"]), ("-u", "65534", "-c", "pipe_read"),
+              ("--filter", "tid=%d" % theirs.tid))
+    for options in chosen:
+        found = groups_of(report(ctx, *options))
+        check(found == {("pipe_read", "read", "pipe"): 1}, "%s: %s", options, found)
+    text = report(ctx, "-t", theirs["tid"], "-i", 0.5)
+    check(text.count("1 of them sleeps.") == 2 == text.count("pipe_read"), "-i: %s", text)
+    for form in ("--csv", "--json"):
+        tool = ctx.plain(form, "-d", FIRST_S, "-t", theirs["tid"])
+        tool.finish_plain()
+        check(b"pipe_read" not in tool.out and not tool.err, "%s: %s %s", form, tool.out, tool.err)
+
+
+@case
+def idle_and_busy(ctx):
+    """Scans go on as they were after an interval without samples: a spinner that was stopped is seen in each of the next ones."""
+    spinner = ctx.workload("spin")
+    spinner.signal(signal.SIGSTOP)
+    tool = ctx.plain("-i", 0.5, "-p", spinner["pid"])
+    wait_until(lambda: tool.out.count(b"0 of them sleep; 2 are stopped or zombies.") >= 2, START_S + STOP_S, "two intervals")
+    spinner.signal(signal.SIGCONT)
+    time.sleep(2.2)
+    tool.signal(signal.SIGINT)
+    tool.finish_plain()
+    seen = [float(threads) for threads in re.findall(r"^ +(\d+\.\d+) .* spin$", re.sub(r" +-$", "", tool.out.decode(), flags=re.M), re.M)]
+    check(sum(seen) > 3 and len(tool.out.split(b"tsnap on ")) > 6, "a spinner, %s threads of it: %s", seen, tool.out.decode())
+
+
+@case
+def idle_of_nobody(ctx):
+    """What was asked for and is of no thread is named: and only that."""
+    mine = ctx.workload("sleep", call="futex")
+    for options, unmet in ((("-c", "no:such:name", "-u", "root"), "-c no:such:name"),
+                           (("--cgroup", "/no/such/group"), "--cgroup /no/such/group"),
+                           (("--filter", "container=nosuch", "-p", mine["pid"]), "--filter container=nosuch"),
+                           (("-t", "999999999", "-c", "no:such:name"), "-t 999999999, nor -c no:such:name")):
+        text = report(ctx, *options)
+        check("No samples: there is no thread for %s. ps " % unmet in " ".join(text.split()), "%s: %s", options, text)
+    text = report(ctx, "-p", mine["pid"], "--filter", "ppid!=%d" % os.getpid())
+    check("No samples: no thread fits all that was asked for." in text, "each fits some: %s", text)
