@@ -9,6 +9,8 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/names.h"
+#include "base/priority.h"
+#include "base/progress.h"
 #include "live_absent.h"
 #include "live_account.h"
 #include "live_dictionary.h"
@@ -80,6 +82,7 @@ static int live_next(struct source *source, struct scan *scan, struct error *e)
 
 	if (err)
 		return err;
+	progress_end();
 	live->moment.now_ns = clock_monotonic_ns();
 	live->part = (struct scan){
 		.time_us = clock_utc_us(),
@@ -220,6 +223,7 @@ static void live_close(struct source *source)
 {
 	struct live *live = (struct live *)source;
 
+	progress_end();
 	live_self_close(&live->self);
 	kernel_close(&live->kernel);
 	live_cpu_stacks_close(&live->cpu_stacks);
@@ -315,10 +319,13 @@ static int live_start(struct live *live, struct error *e)
 {
 	const struct probe_row *clock;
 	struct kernel_options options;
+	struct priority before; /* on a full host a start would take many seconds */
 	int err;
 
 	live_kernel_options(live->config, live->probe_needs, &options);
+	priority_raise(&before);
 	err = kernel_open(&live->kernel, &options, e);
+	priority_restore(&before);
 	if (err)
 		return err;
 	live->stacks.modules.without_tables = !fact_has(&live->kernel.facts, FACT_UNWINDER);
@@ -337,8 +344,11 @@ static int live_start(struct live *live, struct error *e)
 	live->proc_whole = !access(PROC "/1", F_OK);
 	/* the records of who is attached to hold them, but for those that wait for theirs; the
 	 * first scan sorts out which do */
+	progress_step("looking for the threads there are");
+	priority_raise(&before);
 	if (!options.attach || live->translated)
 		err = live_seed_all(&live->seed, &live->kernel, e);
+	priority_restore(&before);
 	if (!err)
 		err = live_share_begin(live, &options, e);
 	if (err)
@@ -383,6 +393,7 @@ int live_open(const struct config *config, struct filter *filter, uint64_t needs
 				       .stacks_end = live_dictionary_end,
 				       .events = live_events,
 				       .look = live_look};
+	progress_begin();
 	live->config = config;
 	live->filter = filter;
 	live->own_cpu_start_ns = clock_cpu_ns();

@@ -6,6 +6,7 @@
 #include "run.h"
 #include "trace_table.h"
 #include "base/output.h"
+#include "base/progress.h"
 #include "base/signals.h"
 #include "report/column_list.h"
 #include "sample/sample_file.h"
@@ -72,6 +73,7 @@ static void complain(const char *words)
 {
 	struct text out = {0};
 
+	progress_end();
 	while (*words) {
 		struct text line = {0};
 		size_t length = strcspn(words, "\n");

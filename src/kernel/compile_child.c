@@ -5,6 +5,7 @@
 #include "kernel/compile_work.h"
 #include "kernel/own_switch.h"
 #include "kernel/work_dir.h"
+#include "base/progress.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -70,6 +71,7 @@ static int message_take(const struct child_message *message, int descriptor,
 		result->layout = message->layout;
 		snprintf(result->types_source, sizeof(result->types_source), "%.31s",
 			 message->text);
+		progress_step("compiling its BPF programs");
 		return 1;
 	case MESSAGE_REGISTERS:
 		result->stack_registers = message->number;
@@ -84,6 +86,7 @@ static int message_take(const struct child_message *message, int descriptor,
 		result->programs[message->number % GROUP_COUNT] = descriptor;
 		return 1;
 	case MESSAGE_MAP:
+		progress_step("loading its BPF programs");
 		result->maps[message->number % KERNEL_MAP_COUNT] = descriptor;
 		return 1;
 	case MESSAGE_ERROR:
@@ -171,6 +174,7 @@ int compile_child_run(const struct compile_request *request, struct compile_resu
 	if (failed)
 		goto out;
 	fflush(NULL);
+	progress_step("finding the layout of kernel types");
 	child = fork();
 	if (child < 0) {
 		failed = error_set(e, errno, EXIT_FAILED, "the compile child can't be forked: %s",

@@ -2,6 +2,7 @@
 #include "kernel/kernel.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/progress.h"
 #include "kernel/bpf_call.h"
 #include "kernel/bpf_cost.h"
 #include "kernel/process_totals.h"
@@ -273,6 +274,7 @@ int kernel_open(struct kernel *kernel, const struct kernel_options *options, str
 	if (result)
 		return error_set(e, -result, EXIT_FAILED,
 				 "the thread state array can't be filled: %s", strerror(-result));
+	progress_step("attaching its BPF programs");
 	return probe_attach(&kernel->plan, kernel->compiled.programs, options->rate_hz,
 			    &kernel->links, kernel->left_out, sizeof(kernel->left_out), e);
 }

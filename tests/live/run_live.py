@@ -41,6 +41,7 @@ import case_stack_truth  # noqa: F401
 import case_stack_trouble  # noqa: F401
 import case_stacks  # noqa: F401
 import case_stacks_on_cpu  # noqa: F401
+import case_start  # noqa: F401
 import case_state  # noqa: F401
 import case_totals  # noqa: F401
 import case_trace  # noqa: F401

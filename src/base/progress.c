@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/progress.h"
+#include "base/clock.h"
+#include "base/text.h"
+#include "base/thread.h"
+
+#include <stdatomic.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SILENT_NS NS_PER_SECOND /* before the first line */
+#define ERASE "\r\033[K"
+
+static struct {
+	bool running;
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t ended_now;
+	bool ended; /* under lock */
+	bool shown; /* under lock */
+	int64_t begun_ns;
+	_Atomic(const char *) doing;
+} progress = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* Never waits for a terminal that was stopped (Ctrl-S): a line that is lost is no error. */
+static bool terminal_write(const char *bytes, size_t length)
+{
+	struct pollfd terminal = {STDERR_FILENO, POLLOUT, 0};
+
+	return poll(&terminal, 1, 0) == 1 && terminal.revents & POLLOUT &&
+	       write(STDERR_FILENO, bytes, length) > 0;
+}
+
+static bool line_write(const char *doing)
+{
+	int64_t seconds = (clock_monotonic_ns() - progress.begun_ns) / NS_PER_SECOND;
+	struct text line = {0};
+	bool written;
+
+	text_add_format(&line, ERASE "tsnap: starting, %lld s: %s", (long long)seconds, doing);
+	written = terminal_write(line.bytes, line.length);
+	text_done(&line);
+	return written;
+}
+
+/* Writes a line a second after the beginning, and again each second. */
+static void *progress_run(void *of)
+{
+	struct timespec until;
+
+	(void)of;
+	pthread_mutex_lock(&progress.lock);
+	for (int64_t at_ns = progress.begun_ns + SILENT_NS; !progress.ended;
+	     at_ns += NS_PER_SECOND) {
+		until = (struct timespec){at_ns / NS_PER_SECOND, at_ns % NS_PER_SECOND};
+		while (!progress.ended &&
+		       !pthread_cond_timedwait(&progress.ended_now, &progress.lock, &until))
+			;
+		if (progress.ended || tcgetpgrp(STDERR_FILENO) != getpgrp())
+			continue;
+		progress.shown |= line_write(atomic_load(&progress.doing));
+	}
+	pthread_mutex_unlock(&progress.lock);
+	return NULL;
+}
+
+void progress_begin(void)
+{
+	pthread_condattr_t monotonic;
+
+	if (progress.running || !isatty(STDERR_FILENO))
+		return;
+	progress.begun_ns = clock_monotonic_ns();
+	progress.ended = progress.shown = false;
+	progress_step("finding out what this host offers");
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&progress.ended_now, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+	progress.running = !thread_begin(&progress.thread, progress_run, NULL);
+}
+
+void progress_step(const char *doing)
+{
+	atomic_store(&progress.doing, doing);
+}
+
+void progress_end(void)
+{
+	if (!progress.running)
+		return;
+	pthread_mutex_lock(&progress.lock);
+	progress.ended = true;
+	pthread_cond_signal(&progress.ended_now);
+	pthread_mutex_unlock(&progress.lock);
+	pthread_join(progress.thread, NULL);
+	progress.running = false;
+	pthread_cond_destroy(&progress.ended_now);
+	if (progress.shown)
+		terminal_write(ERASE, sizeof(ERASE) - 1);
+}

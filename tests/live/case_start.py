@@ -1,0 +1,125 @@
+"""A start that takes long: the line on the terminal, and the priority that it runs at."""
+import fcntl
+import glob
+import os
+import pty
+import signal
+import termios
+import time
+
+from harness import SLOW, START_S, STOP_S, Skip, case, check, wait_until
+
+ERASE = b"\r\x1b[K"
+
+
+def children(pid):
+    try:
+        with open("/proc/%d/task/%d/children" % (pid, pid), encoding="utf-8") as file:
+            return [int(word) for word in file.read().split()]
+    except FileNotFoundError:
+        raise Skip("this kernel has no list of children in /proc")
+
+
+def stat_of(path):
+    """(name, words behind it) of a file `stat`."""
+    with open(path, encoding="utf-8", errors="replace") as file:
+        name, _, rest = file.read().partition("(")[2].rpartition(")")
+    return name, rest.split()
+
+
+def nice_of(path):
+    return int(stat_of(path)[1][16])
+
+
+def held_child(tool):
+    """The compile child, stopped before it is done."""
+    def found():
+        for child in children(tool.pid):
+            if stat_of("/proc/%d/stat" % child)[0] == "tsnap-compile":
+                return child
+        check(tool.code is None, "ended: %s", tool.code)
+        return None
+    child = wait_until(found, START_S, "a compile child")
+    os.kill(child, signal.SIGSTOP)
+    return child
+
+
+class Terminal:
+    """A pseudo-terminal that a child has as its controlling one, or not; and what was written there."""
+
+    def __init__(self, ctx):
+        self.master, self.slave = pty.openpty()
+        os.set_blocking(self.master, False)
+        self.bytes = b""
+        ctx.at_end(self.close)
+
+    def close(self):
+        os.close(self.master)
+        os.close(self.slave)
+
+    def read(self):
+        try:
+            while True:
+                self.bytes += os.read(self.master, 65536)
+        except BlockingIOError:
+            return self.bytes
+
+
+def foreground(terminal):
+    """Makes the child, which has a session of its own, the one in the terminal's foreground."""
+    fcntl.ioctl(terminal.slave, termios.TIOCSCTTY, 0)
+
+
+def on_terminal(ctx, terminal, *args, ahead=True):
+    return ctx.plain(*args, stderr=terminal.slave, preexec_fn=(lambda: foreground(terminal)) if ahead else None)
+
+
+@case
+def start_is_told(ctx):
+    """After a second without a sample a terminal says what tsnap does; the line goes before anything else is written."""
+    workload = ctx.workload("sleep", call="nanosleep")
+    terminal = Terminal(ctx)
+    tool = on_terminal(ctx, terminal, "-d", 0.5, "-p", workload["pid"])
+    child = held_child(tool)
+    wait_until(lambda: b" 2 s: " in terminal.read(), 10 * SLOW, "a line of the second second")
+    os.kill(child, signal.SIGCONT)
+    tool.finish_plain(0, START_S + STOP_S)
+    lines = terminal.read().split(ERASE)
+    check(lines[0] == b"" and lines[-1] == b"" and len(lines) >= 4, "not erased: %r", lines)
+    check(all(line.startswith(b"tsnap: starting, ") and b"\n" not in line for line in lines[1:-1]), "other words: %r", lines)
+    check(b"kernel types" in lines[1] or b"compiling" in lines[1], "what it does: %r", lines[1])
+    check(b"of them sleep" in tool.out and b"starting" not in tool.out, "the report: %r", tool.out)
+
+
+@case
+def start_is_not_told(ctx):
+    """No line where the start is quick, where standard error is no terminal, or where tsnap is in its background."""
+    workload = ctx.workload("sleep", call="nanosleep")
+    options = ("--csv", "-a", "-n", 1, "-p", workload["pid"])
+    away = Terminal(ctx)
+    tools = [ctx.plain(*options), on_terminal(ctx, away, *options, ahead=False)]
+    held = [held_child(tool) for tool in tools]
+    time.sleep(1.5)
+    for child in held:
+        os.kill(child, signal.SIGCONT)
+    for tool in tools:
+        tool.finish(0, START_S + STOP_S)
+    check(not tools[0].err, "into a file: %s", tools[0].err)
+    check(not away.read(), "in the background: %r", away.bytes)
+
+
+@case
+def start_is_raised(ctx):
+    """Compile child and seeding at nice -20, and nothing after them; a tsnap that was niced stays so."""
+    workload = ctx.workload("sleep", call="nanosleep")
+    for own, raised in ((0, -20), (5, 5)):
+        tool = ctx.stream("-a", "-p", workload["pid"], columns="kfunc,ustack",
+                          preexec_fn=lambda: os.setpriority(os.PRIO_PROCESS, 0, own))
+        child = held_child(tool)
+        nice = nice_of("/proc/%d/stat" % child)
+        os.kill(child, signal.SIGCONT)
+        check(nice == raised, "the compile child of a tsnap of nice %d has %d", own, nice)
+        tool.wait_scans(2)
+        after = {path: nice_of(path) for path in glob.glob("/proc/%d/task/*/stat" % tool.pid)}
+        check(after and set(after.values()) == {own}, "after the start: %s, not %d", after, own)
+        tool.interrupt()
