@@ -92,6 +92,9 @@ static void thread_account(const struct telling *telling, const struct thread_st
 	bool unsure;
 
 	doing = record_doing(record, &live->moment, &unsure);
+	/* it left its CPU, but not by a switch that a program saw: nobody knows when */
+	if (unsure && doing == DOING_ON)
+		doing = DOING_SLEEP;
 	record_sample(record, &live->moment, doing, &account);
 	record_totals(record, &live->moment, doing, &totals);
 	account.state = account.state_us = account.cpu = account.waker_tid = ABSENT;

@@ -1,8 +1,9 @@
 """The exact totals: their sums over a thread's samples against the kernel's own accounts."""
 import os
+import re
 
 import truth
-from harness import SLOW, Skip, case, check, number, rows_of, scans_of, wait_until
+from harness import SLOW, START_S, STOP_S, Skip, case, check, number, rows_of, scans_of, wait_until
 
 TIMES = ("cpu_us", "runq_us", "dwait_us", "sleep_us")
 COLUMNS = "state," + ",".join(TIMES) + ",vcsw,ivcsw"
@@ -150,6 +151,21 @@ def totals_of_growth(ctx):
     check("the map was made larger" in tool.err, "it was not: %s", tool.err)
     check("do not fit" not in tool.err, "%s", tool.err)
     expect_filled(rows, tids)
+
+
+@case
+def totals_of_all(ctx):
+    """All rows together have no more CPU time than there is, though every CPU is busy; nor where the kernel hides switches."""
+    cpus = os.cpu_count()
+    ctx.workloads([("spin", {})] * cpus)
+    tool = ctx.plain("-i", 1, "-n", 6, "--by", "comm", "-G", "cpu_s")
+    tool.finish_plain(0, START_S + 6 * SLOW + STOP_S)
+    pages = re.split(r"^(?=tsnap on )", tool.out.decode(), flags=re.M)[1:]
+    check(len(pages) == 6, "%d reports", len(pages))
+    text = "".join(pages[1:])  # the first one has some of the start
+    seconds = sum(float(word) for word in re.findall(r"scans in (\d+\.\d\d) s", text))
+    told = sum(float(word) for word in re.findall(r"^ +\d+\.\d\d .* (\d+\.\d{3})$", text, re.M))
+    check(seconds * 0.5 < told < seconds * cpus * 1.05, "%g s of CPU time in %g s on %d CPUs: %s", told, seconds, cpus, text)
 
 
 @case
