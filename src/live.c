@@ -175,6 +175,7 @@ static void live_describe(struct source *source, struct source_facts *facts)
 	}
 	scans_describe(live, facts);
 	live_account_missed(live, facts);
+	live_account_busy(live, facts);
 	source_facts_miss(facts, "names beyond what tsnap keeps in memory", names_refused());
 	live_absent_describe(kernel, live->needs, facts);
 	lacking_describe(live, facts);
@@ -328,6 +329,7 @@ static int live_start(struct live *live, struct error *e)
 	priority_restore(&before);
 	if (err)
 		return err;
+	live->attached_ns = clock_monotonic_ns();
 	live->stacks.modules.without_tables = !fact_has(&live->kernel.facts, FACT_UNWINDER);
 	live_cpu_stacks_open(live);
 	chosen_describe(live->config, &live->kernel, options.groups, &live->chosen);

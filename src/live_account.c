@@ -35,6 +35,11 @@ void live_account_begin(struct live *live)
 		return;
 	live->totals.gone = thread_gone;
 	live->totals.to = live;
+	/* threads outside of a container are not told of, and who attaches came later */
+	if (live->needs & NEED_TOTALS && !live->translated && !live->config->attach)
+		cpu_busy_read(PROC, &live->busy_first);
+	live->busy = live->busy_first;
+	live->busy_late_us = (live->busy_first.at_ns - live->attached_ns) / NS_PER_US;
 	process_totals_visit(live->kernel.compiled.maps[KERNEL_MAP_PROCESSES], dead_read_baseline,
 			     live);
 }
@@ -42,6 +47,15 @@ void live_account_begin(struct live *live)
 void live_account_done(struct live *live)
 {
 	dead_table_done(&live->dead);
+}
+
+void live_account_busy(const struct live *live, struct source_facts *facts)
+{
+	const struct cpu_busy *first = &live->busy_first, *last = &live->busy;
+
+	facts->busy_us = cpu_busy_between(first, last);
+	facts->busy_error_us =
+		last->interrupt_us - first->interrupt_us + live->busy_error_us * first->cpus;
 }
 
 void live_account_missed(const struct live *live, struct source_facts *facts)
@@ -136,14 +150,22 @@ static void threads_account(struct telling *telling)
 	struct thread_table *table = &live->kernel.table;
 	uint64_t unseen = table->torn_count + table->unfinished_count;
 	uint32_t walked = table->walked;
+	int64_t late_us;
 	int err;
 
 	totals_unmark(&live->totals);
 	live->sweep = false; /* which goes by what scans have marked */
+	if (live->busy_first.cpus)
+		cpu_busy_read(PROC, &live->busy);
+	if (live->busy.cpus != live->busy_first.cpus)
+		live->busy_first.cpus = 0; /* a CPU came or went: never again */
 	live->moment.now_ns = clock_monotonic_ns();
 	err = thread_table_scan(table, record_account, telling);
 	table->walked = walked;
 	live_seed_visit(&live->seed, record_account, telling);
+	late_us = (clock_monotonic_ns() - live->busy.at_ns) / NS_PER_US;
+	live->busy_error_us += live->busy_late_us + late_us;
+	live->busy_late_us = late_us;
 	/* whoever was not seen is gone, if all was seen */
 	if (!err && table->torn_count + table->unfinished_count == unseen)
 		totals_sweep(&live->totals);

@@ -16,4 +16,7 @@ void live_account_move(struct live *live, const struct kernel *bigger);
 /* What could not be told, since the beginning. */
 void live_account_missed(const struct live *live, struct source_facts *facts);
 
+/* Fills busy_us and busy_error_us. */
+void live_account_busy(const struct live *live, struct source_facts *facts);
+
 #endif

@@ -15,6 +15,7 @@
 #include "live_sleepers.h"
 #include "live_totals.h"
 #include "live_dead.h"
+#include "lookup/cpu_busy.h"
 #include "lookup/lookup.h"
 #include "sample/proc_values.h"
 #include "sample/filter.h"
@@ -46,6 +47,10 @@ struct live {
 	struct live_cpu_stacks cpu_stacks;
 	struct live_seed seed;
 	struct totals_table totals;
+	struct cpu_busy busy_first, busy; /* as of the first totals, and of the last account */
+	int64_t busy_error_us; /* of one CPU, all accounts: between what that and totals tell of */
+	int64_t busy_late_us; /* the part of it at the last one, where the next one's time begins */
+	int64_t attached_ns;  /* when totals began to count */
 	struct dead_table dead;
 	struct live_block block;
 	/* tid to switch sequence << 8 | what /proc said of it, plus one */

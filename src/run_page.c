@@ -42,6 +42,8 @@ static int64_t since(int64_t now, int64_t before)
 static void facts_subtract(struct source_facts *now, const struct source_facts *before)
 {
 	now->own_cpu_ns = since(now->own_cpu_ns, before->own_cpu_ns);
+	now->busy_us = since(now->busy_us, before->busy_us);
+	now->busy_error_us = since(now->busy_error_us, before->busy_error_us);
 	now->bpf_ns = since(now->bpf_ns, before->bpf_ns);
 	now->bpf_runs = since(now->bpf_runs, before->bpf_runs);
 	self_cost_subtract(&now->self, &before->self);
@@ -114,6 +116,8 @@ int run_show(struct run *run, struct error *e)
 			      (uint64_t)run->stacks.groups.refused);
 	if (run->renderer->grouped) {
 		run->facts_before = now;
+		if (!run_filters(run) && !run->groups.refused)
+			run->tally.cpu_us = group_table_cpu_us(&run->groups);
 		grid_fill_groups(&run->grid, &run->groups, &run->tally);
 		stack_lines_fill(&run->stacks, &run->grid, &run->tally);
 	} else {

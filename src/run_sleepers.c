@@ -129,9 +129,7 @@ static int sleepers_look(struct run *run)
 	filter.all_states = true;
 	filter.on_cpu = filter.off_cpu = filter.no_samples = false;
 	sleepers_begin(&run->sleepers);
-	run->sleepers.filtered = run->config->process || run->config->threads ||
-				 run->config->user || run->config->comm || run->config->cgroup ||
-				 run->config->filter;
+	run->sleepers.filtered = run_filters(run);
 	err = run->source->look(run->source, &filter, sleepers_needs(&run->sleepers), sleeper_take,
 				&run->sleepers);
 	sleepers_end(&run->sleepers);

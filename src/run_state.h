@@ -55,6 +55,15 @@ static inline bool run_tells_events(const struct run *run)
 	return run->config->events;
 }
 
+/* Whether not all threads were asked for. */
+static inline bool run_filters(const struct run *run)
+{
+	const struct config *config = run->config;
+
+	return config->process || config->threads || config->user || config->comm ||
+	       config->cgroup || config->filter;
+}
+
 /* run_prepare.c: what config asks for, all but the source. 0 or -errno with e. */
 int run_prepare(struct run *run, struct error *e);
 

@@ -184,3 +184,12 @@ const union value *group_sums(const struct group_table *table, const union value
 {
 	return table->exact ? group + table->stride - MEASURE_SUMS : NULL;
 }
+
+int64_t group_table_cpu_us(const struct group_table *table)
+{
+	int64_t cpu_us = 0;
+
+	for (size_t i = 0; table->exact && i < table->count; i++)
+		cpu_us = sum(cpu_us, group_sums(table, group_at(table, i))[SUM_CPU_US].number);
+	return cpu_us;
+}

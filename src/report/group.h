@@ -40,6 +40,8 @@ void group_table_done(struct group_table *table);
 const union value *group_at(const struct group_table *table, size_t index);
 int64_t group_samples(const struct group_table *table, const union value *group);
 int64_t group_weight_us(const struct group_table *table, const union value *group);
+/* Exact CPU time of all groups; 0: nobody counted. */
+int64_t group_table_cpu_us(const struct group_table *table);
 /* MEASURE_SUMS values; NULL: no column asks for them. */
 const union value *group_sums(const struct group_table *table, const union value *group);
 

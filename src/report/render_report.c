@@ -4,7 +4,16 @@
 #include "report/renderer.h"
 #include "report/value.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+/* How far exact CPU times may be off what /proc/stat says: 2 % of the busy time, 0.5 % of all time,
+ * two of its ticks on each CPU, and what the source says. Interrupts of idle CPUs are nobody's:
+ * that there is too little is told only where CPUs were busy for a quarter of the time. */
+#define BUSY_PART 50
+#define CPUS_PART 200
+#define TICKS_US 20000
+#define QUIET_PART 4
 
 void page_add_wrapped(struct text *out, const struct page *page, const char *line)
 {
@@ -179,6 +188,37 @@ void page_add_missed(struct text *out, const struct page *page)
 	text_done(&line);
 }
 
+/* How far the exact CPU times may be off what the CPUs were busy. */
+static int64_t check_bound_us(const struct page *page)
+{
+	const struct source_facts *facts = page->facts;
+
+	return facts->busy_us / BUSY_PART + page->tally->elapsed_us / CPUS_PART * facts->cpus +
+	       TICKS_US * facts->cpus + facts->busy_error_us;
+}
+
+static void add_check(struct text *out, const struct page *page)
+{
+	const struct source_facts *facts = page->facts;
+	struct text line = {0};
+	int64_t told_us;
+
+	if (!page->tally->cpu_us || facts->busy_us == ABSENT || facts->own_cpu_ns == ABSENT)
+		return;
+	told_us = sum(page->tally->cpu_us, facts->own_cpu_ns / NS_PER_US);
+	if (llabs(told_us - facts->busy_us) <= check_bound_us(page) ||
+	    (told_us < facts->busy_us &&
+	     facts->busy_us < page->tally->elapsed_us / QUIET_PART * facts->cpus))
+		return;
+	text_add_string(&line, "Exact times are in doubt: all rows and tsnap itself have ");
+	add_seconds(&line, told_us);
+	text_add_string(&line, " of CPU time, and the CPUs were busy for ");
+	add_seconds(&line, facts->busy_us);
+	text_add_string(&line, " (/proc/stat)");
+	page_add_wrapped(out, page, text_string(&line));
+	text_done(&line);
+}
+
 /* ", 1.23 % of one CPU" */
 static void add_cpu_share(struct text *line, int64_t ns, const struct tally *tally)
 {
@@ -238,6 +278,7 @@ static void report_add(struct text *out, const struct page *page)
 	page_add_stacks_foot(out, page);
 	add_processes(out, page);
 	page_add_absent(out, page);
+	add_check(out, page);
 	if (page->facts->self.asked) {
 		page_add_self(out, page);
 	} else {

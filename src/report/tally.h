@@ -19,6 +19,7 @@ struct tally {
 	/* processes, and CPU time that threads had used that ended; the most of it, by whom */
 	int64_t forks, execs, exits, dead_cpu_us, most_cpu_us;
 	const char *most_comm, *most_user;
+	int64_t cpu_us; /* exact, of all groups where all threads are in them; 0: not known */
 };
 
 void tally_add_part(struct tally *tally, const struct scan *part);

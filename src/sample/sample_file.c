@@ -316,6 +316,7 @@ static void sample_file_describe(struct source *source, struct source_facts *fac
 		.rate_hz = ABSENT,
 		.own_cpu_ns = ABSENT,
 		.bpf_ns = ABSENT,
+		.busy_us = ABSENT,
 		.bpf_runs = ABSENT,
 	};
 	source_facts_miss_any(facts, "row cut off at the end of the recording", file->reader.cut);

@@ -42,6 +42,8 @@ struct source_facts {
 	int64_t rate_hz;	  /* asked */
 	int64_t own_cpu_ns;	  /* tsnap's CPU time since the source was opened */
 	int64_t bpf_ns, bpf_runs; /* in tsnap's BPF programs, where the kernel counts them */
+	int64_t busy_us;	  /* that CPUs were not idle, until the last account; */
+	int64_t busy_error_us;	  /* that exact times may be off that */
 	struct source_missed missed[SOURCE_MISSED_MAX];
 	size_t missed_count;
 	struct source_absent absent[SOURCE_ABSENT_MAX];

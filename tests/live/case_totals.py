@@ -169,6 +169,24 @@ def totals_of_all(ctx):
 
 
 @case
+def totals_in_doubt(ctx):
+    """A report of all threads says when spinners that did not fit the map lack in it; one of some threads can't know."""
+    for _ in range(70):
+        if len(truth.threads()) > 130:
+            break
+        ctx.workload("sleep", call="pause")
+    options = ("-i", 1, "-n", 4, "-G", "cpu_s", "--max-threads", 64)
+    everybody, some = ctx.plain(*options), ctx.plain(*options, "-u", "root")
+    wait_until(lambda: b"tsnap on" in everybody.out and b"tsnap on" in some.out, START_S, "a map that is full")
+    ctx.workloads([("spin", {})] * (4 * os.cpu_count()))  # more than ends of others make room for
+    for tool in (everybody, some):
+        tool.finish_plain(0, START_S + STOP_S)
+        check("threads that do not fit the map" in tool.out.decode(), "all of them fit: %s", tool.out.decode())
+    check("Exact times are in doubt" in everybody.out.decode(), "nothing is said: %s", everybody.out.decode())
+    check("in doubt" not in some.out.decode(), "of some: %s", some.out.decode())
+
+
+@case
 def totals_over_sweeps(ctx):
     """Totals of threads that are gone are forgotten every ten seconds; nobody else's are told twice."""
     if SLOW > 3:

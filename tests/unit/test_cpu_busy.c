@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Busy time of CPUs from /proc/stat, and the report's line where exact times differ from it */
+#include "unit.h"
+#include "base/clock.h"
+#include "base/text.h"
+#include "lookup/cpu_busy.h"
+#include "report/renderer.h"
+#include "sample/sample.h"
+
+#define SECOND US_PER_SECOND
+
+static void lines_of_cpus(void **state)
+{
+	int64_t tick_us = US_PER_SECOND / sysconf(_SC_CLK_TCK);
+	struct cpu_busy busy;
+
+	(void)state;
+	assert_int_equal(cpu_busy_parse("cpu  9 9 9 9 9 9 9 9 0 0\n"
+					"cpu0 1 2 3 400 50 6 7 8 0 0\n"
+					"cpu12 1 2 3 40 5 60 70 8 0 0\n"
+					"intr 5 5\n",
+					&busy),
+			 0);
+	assert_int_equal(busy.cpus, 2);
+	assert_int_equal(busy.idle_us, 495 * tick_us);
+	assert_int_equal(busy.interrupt_us, 143 * tick_us);
+}
+
+static void broken_lines(void **state)
+{
+	static const char *const wrong[] = {
+		"",
+		"intr 5\n",
+		"cpu  1 2 3 4 5 6 7\nintr 5\n",
+		"cpu0 1 2 3 4 5 6\nintr 5\n",
+		"cpu0 1 2 3 4 5 6 7\ncpu1 1 2 3", /* cut off */
+		"cpu0 1 2 3 4 5 6 7\n",
+	};
+	struct cpu_busy busy;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		assert_int_equal(cpu_busy_parse(wrong[i], &busy), -EINVAL);
+		assert_int_equal(busy.cpus, 0);
+	}
+	cpu_busy_read("/nowhere", &busy);
+	assert_int_equal(busy.cpus, 0);
+	cpu_busy_read("/proc", &busy);
+	assert_true(busy.cpus > 0);
+	assert_true(busy.at_ns > 0);
+}
+
+static void between_two(void **state)
+{
+	struct cpu_busy from = {.at_ns = NS_PER_SECOND, .cpus = 2, .idle_us = 100};
+	struct cpu_busy to = {.at_ns = 2 * NS_PER_SECOND, .cpus = 2, .idle_us = 100 + 500000};
+
+	(void)state;
+	assert_int_equal(cpu_busy_between(&from, &to), 2 * SECOND - 500000);
+	to.cpus = 3;
+	assert_int_equal(cpu_busy_between(&from, &to), ABSENT);
+	to.cpus = 2;
+	to.idle_us = 99;
+	assert_int_equal(cpu_busy_between(&from, &to), ABSENT);
+	from.cpus = to.cpus = 0;
+	assert_int_equal(cpu_busy_between(&from, &to), ABSENT);
+}
+
+/* Whether a report of 10 s on two CPUs says that times are in doubt. */
+static bool doubted(int64_t cpu_us, int64_t own_us, int64_t busy_us, int64_t error_us)
+{
+	struct source_facts facts = {.cpus = 2,
+				     .rate_hz = ABSENT,
+				     .bpf_ns = ABSENT,
+				     .own_cpu_ns = own_us * NS_PER_US,
+				     .busy_us = busy_us,
+				     .busy_error_us = error_us};
+	struct tally tally = {.scans = 200, .elapsed_us = 10 * SECOND, .cpu_us = cpu_us};
+	struct column_list list = {0};
+	struct grid grid = {.list = &list};
+	struct page page = {.grid = &grid, .tally = &tally, .facts = &facts};
+	struct text text = {0};
+	const char *line;
+	bool told;
+
+	renderer_report.add(&text, &page);
+	line = strstr(text_string(&text), "Exact times are in doubt: all rows and tsnap itself ");
+	told = line && strstr(line, " (/proc/stat)\n");
+	text_done(&text);
+	return told;
+}
+
+static void compared(void **state)
+{
+	int64_t most = 20 * SECOND / 50 + 20 * SECOND / 200 + 40000;
+
+	(void)state;
+	assert_false(doubted(20 * SECOND, 0, 20 * SECOND, 0));
+	assert_false(doubted(20 * SECOND + most, 0, 20 * SECOND, 0));
+	assert_true(doubted(20 * SECOND + most + 1, 0, 20 * SECOND, 0));
+	assert_true(doubted(20 * SECOND, most + 1, 20 * SECOND, 0));
+	assert_false(doubted(20 * SECOND, most + 1, 20 * SECOND, 1));
+	assert_false(doubted(20 * SECOND - most, 0, 20 * SECOND, 0));
+	assert_true(doubted(20 * SECOND - most - 1, 0, 20 * SECOND, 0));
+	/* idle: interrupts may be busy time, but sleepers have none */
+	assert_false(doubted(1, 0, 4 * SECOND, 0));
+	assert_true(doubted(4 * SECOND, 0, SECOND, 0));
+	/* not known, or not all threads */
+	assert_false(doubted(20 * SECOND, 0, ABSENT, 0));
+	assert_false(doubted(0, 0, 20 * SECOND, 0));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lines_of_cpus),
+		cmocka_unit_test(broken_lines),
+		cmocka_unit_test(between_two),
+		cmocka_unit_test(compared),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
