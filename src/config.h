@@ -72,6 +72,7 @@ struct config {
 	const char *diff_after;
 	bool self;	    /* --self */
 	bool python;	    /* --python */
+	bool no_realtime;   /* --no-realtime */
 	const char *replay; /* --replay: a CSV that tsnap wrote; NULL: live */
 	const char *share;  /* --share: a name; NULL: for nobody else */
 	const char *attach; /* --attach: a name; NULL: with probes of its own */

@@ -18,6 +18,7 @@
 #include "live_grow.h"
 #include "live_look.h"
 #include "live_options.h"
+#include "live_realtime.h"
 #include "live_state.h"
 #include "live_trace.h"
 #include "trace_table.h"
@@ -28,12 +29,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#define REGISTERS_LEAD_NS NS_PER_MS	   /* before a scan, switches begin to keep registers, */
-#define REGISTERS_LATE_NS (5 * NS_PER_MS)  /* and go on, should it come late */
-#define CLOCK_RATE_MIN_HZ 20		   /* the perf clock's, so that its look is never old */
-#define LENT_BYTES_MAX (16u << 20)	   /* of names, before lookups begin anew, */
-#define LENT_STACKS_BYTES_MAX (32u << 20)  /* or these and stacks, where there are any */
-#define FIRST_SCAN_NS (NS_PER_SECOND / 20) /* by then every CPU's clock has ticked once */
+#define REGISTERS_LEAD_NS NS_PER_MS	    /* before a scan, switches begin to keep registers, */
+#define REGISTERS_LATE_NS (5 * NS_PER_MS)   /* and go on, should it come late */
+#define KERNEL_TICK_MAX_NS (10 * NS_PER_MS) /* CONFIG_HZ=100 */
+#define CLOCK_RATE_MIN_HZ 20		    /* the perf clock's, so that its look is never old */
+#define LENT_BYTES_MAX (16u << 20)	    /* of names, before lookups begin anew, */
+#define LENT_STACKS_BYTES_MAX (32u << 20)   /* or these and stacks, where there are any */
+#define FIRST_SCAN_NS (NS_PER_SECOND / 20)  /* by then every CPU's clock has ticked once */
 
 /* By what tsnap itself did since the last beat. */
 static enum late_why late_why(const struct live *live, int64_t late_ns, uint64_t growths)
@@ -43,49 +45,92 @@ static enum late_why late_why(const struct live *live, int64_t late_ns, uint64_t
 	return clock_cpu_ns() - live->beat_cpu_ns > late_ns / 2 ? LATE_WORK : LATE_WAIT;
 }
 
-/* Sleeps until the next beat. A beat that was missed is counted, not made up for. Shortly before it
- * switches begin to keep registers. */
-static int beat_wait(struct live *live)
+/* A part of the period that differs from beat to beat. At a fixed rate the moments of scans would
+ * keep their distance to the kernel's own tick, at which threads are switched and timers expire. */
+static int64_t beat_offset_ns(struct live *live)
 {
-	uint64_t growths = live->growths;
-	int64_t late_ns, scan_ns = 0;
+	int64_t most_ns =
+		live->period_ns / 2 < KERNEL_TICK_MAX_NS ? live->period_ns / 2 : KERNEL_TICK_MAX_NS;
+
+	live->beat_random = hash_u64(live->beat_random + (uint64_t)live->due_ns);
+	return (int64_t)(live->beat_random % (uint64_t)most_ns);
+}
+
+/* *next_ns becomes the next beat. One that was missed is counted, not made up for: a scan that
+ * began when the one before ends would see what others do while tsnap has a CPU. */
+static int beat_begin(struct live *live, int64_t *next_ns)
+{
+	uint64_t growths = live->growths, missed;
+	int64_t late_ns;
 	int err = live_grow(live);
 
 	if (err)
 		return err;
-	late_ns = clock_monotonic_ns() - live->due_ns;
-	if (late_ns >= live->period_ns) {
-		live->late_count[late_why(live, late_ns, growths)] +=
-			(uint64_t)(late_ns / live->period_ns);
-		live->due_ns += late_ns / live->period_ns * live->period_ns;
+	*next_ns = live->due_ns + (live->scan_count ? beat_offset_ns(live) : 0);
+	late_ns = clock_monotonic_ns() - *next_ns;
+	if (late_ns > 0 && live->scan_count) {
+		missed = (uint64_t)(late_ns / live->period_ns) + 1;
+		live->late_count[late_why(live, late_ns, growths)] += missed;
+		live->due_ns += (int64_t)missed * live->period_ns;
+		*next_ns += (int64_t)missed * live->period_ns;
 	}
-	if (live->probe_needs & NEED_SYSCALL) {
-		err = clock_sleep_until(live->due_ns - REGISTERS_LEAD_NS);
-		scan_ns = clock_monotonic_ns() + REGISTERS_LEAD_NS;
-		if (scan_ns < live->due_ns)
-			scan_ns = live->due_ns;
-		scan_ns = registers_want(&live->kernel.asker, scan_ns + REGISTERS_LATE_NS) +
-			  REGISTERS_LEAD_NS;
-	}
+	return 0;
+}
+
+/* Sleeps until then, or a little longer: some time before it switches begin to keep registers. */
+static int beat_wait(struct live *live, int64_t *next_ns)
+{
+	int64_t least_ns = clock_monotonic_ns() + REGISTERS_LEAD_NS;
+	int err;
+
+	if (!(live->probe_needs & NEED_SYSCALL))
+		return clock_sleep_until(*next_ns);
+	err = clock_sleep_until(*next_ns - REGISTERS_LEAD_NS);
+	if (*next_ns < least_ns)
+		*next_ns = least_ns;
+	least_ns = registers_want(&live->kernel.asker, *next_ns + REGISTERS_LATE_NS) +
+		   REGISTERS_LEAD_NS;
+	if (*next_ns < least_ns)
+		*next_ns = least_ns;
+	return err ? err : clock_sleep_until(*next_ns);
+}
+
+/* From before its sleep to the end of what must be short nobody of normal priority keeps tsnap from
+ * its CPU. */
+static int beat_capture(struct live *live, int64_t next_ns)
+{
+	int err;
+
+	live->beat_cpu_ns = clock_cpu_ns(); /* a sleep uses none */
+	realtime_begin(&live->realtime);
+	err = beat_wait(live, &next_ns);
+	realtime_restart(&live->realtime);
 	if (!err)
-		err = clock_sleep_until(scan_ns > live->due_ns ? scan_ns : live->due_ns);
-	if (!err)
-		live->due_ns += live->period_ns;
-	live->beat_cpu_ns = clock_cpu_ns();
+		live_capture(live, next_ns);
+	realtime_end(&live->realtime);
+	live->due_ns += err ? 0 : live->period_ns;
 	return err;
+}
+
+/* UTC of the scan's moment, which lies some microseconds back. */
+static int64_t moment_utc_us(const struct live *live)
+{
+	return clock_utc_us() - (clock_monotonic_ns() - live->moment.now_ns) / NS_PER_US;
 }
 
 static int live_next(struct source *source, struct scan *scan, struct error *e)
 {
 	struct live *live = (struct live *)source;
-	int err = beat_wait(live);
+	int64_t next_ns;
+	int err = beat_begin(live, &next_ns);
 
+	if (!err)
+		err = beat_capture(live, next_ns);
 	if (err)
 		return err;
 	progress_end();
-	live->moment.now_ns = clock_monotonic_ns();
 	live->part = (struct scan){
-		.time_us = clock_utc_us(),
+		.time_us = moment_utc_us(live),
 		.weight_us = (live->moment.now_ns - live->previous_ns) / NS_PER_US,
 		.samples = live->samples,
 	};
@@ -149,6 +194,7 @@ static void lacking_describe(const struct live *live, struct source_facts *facts
 		source_facts_lack(facts,
 				  "kind of fact: files, programs and earlier calls of other "
 				  "users' threads (needs CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH)");
+	live_realtime_describe(&live->realtime, host, facts);
 	if (lookup_sockets_error(live->lookup))
 		source_facts_lack(facts,
 				  "kind of fact: connections of sockets (the kernel does not tell "
@@ -240,7 +286,7 @@ static void live_close(struct source *source)
 	live_sleepers_clear(&live->sleepers);
 	free(live->ticks);
 	free(live->wanted_cpus);
-	free(live->on_cpu);
+	live_capture_done(&live->capture);
 	proc_values_room_done(&live->proc_values);
 	text_done(&live->chosen);
 	text_done(&live->remarks);
@@ -364,6 +410,7 @@ static int live_start(struct live *live, struct error *e)
 	live->previous_ns = live->due_ns - live->period_ns;
 	live->housekept_ns -= HOUSEKEEPING_NS; /* the first scan looks at everything */
 	live_account_begin(live);
+	realtime_init(&live->realtime, !live->config->no_realtime);
 	if (live->config->self)
 		live_self_open(&live->self, &live->kernel, live->own_cpu_start_ns);
 	if (live->config->traces)

@@ -11,6 +11,7 @@
 #include "kernel/type_source.h"
 #include "live_options.h"
 #include "trace_table.h"
+#include "live_realtime.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -42,6 +43,25 @@ static void pids_describe(const struct host *host, struct text *out)
 	line_add(out, "pid namespace", words);
 }
 
+static void realtime_describe(const struct host *host, struct text *out)
+{
+	struct realtime realtime;
+	struct text words = {0};
+	const char *why;
+
+	realtime_init(&realtime, true);
+	why = live_realtime_why(&realtime, host);
+	if (why)
+		text_add_format(&words,
+				"no (%s): on a busy host samples may lean towards threads that "
+				"sleep",
+				why);
+	else
+		text_add_string(&words, "yes, for the first millisecond of a scan at most");
+	line_add(out, "real-time priority", text_string(&words));
+	text_done(&words);
+}
+
 static void host_describe(const struct host *host, struct text *out)
 {
 	char words[2 * HOST_TEXT_SIZE + 64], bcc[64];
@@ -66,6 +86,7 @@ static void host_describe(const struct host *host, struct text *out)
 		line_add(out, "",
 			 "without CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH these stay unknown of "
 			 "other users' threads: files, programs, calls from before the start");
+	realtime_describe(host, out);
 	pids_describe(host, out);
 	line_add(out, "lockdown",
 		 host->lockdown[0] ? host->lockdown : "not known (no securityfs, or no lockdown)");

@@ -48,7 +48,7 @@ static void record_look(void *to, const struct thread_state *record)
 	/* no CPU is interrupted for the stack of who runs there */
 	if (state_row(doing)->active && live->stacks.needs)
 		return;
-	live_part_add(live, record, doing);
+	live_part_add(live, record, doing, false);
 }
 
 /* A walk of its own, beside those of scans, which go on where they were. */

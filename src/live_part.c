@@ -118,9 +118,13 @@ static bool sample_fill(struct live *live, const struct thread_state *record, st
 /* Asks for the registers of those that wait for them, and completes their samples. */
 void live_part_ask(struct live *live)
 {
+	struct thread_state *records[ASK_MAX];
+
 	if (!live->asked_count)
 		return;
-	registers_fill(&live->kernel.asker, &live->kernel.table, live->asked, live->asked_count,
+	for (uint32_t i = 0; i < live->asked_count; i++)
+		records[i] = &live->asked[i];
+	registers_fill(&live->kernel.asker, &live->kernel.table, records, live->asked_count,
 		       live->idle_wanted);
 	for (uint32_t i = 0; i < live->asked_count; i++) {
 		struct sample *sample = &live->samples[live->asked_sample[i]];
@@ -181,7 +185,8 @@ static void part_give(struct live *live)
 	proc_values_room_clear(&live->proc_values);
 }
 
-void live_part_add(struct live *live, const struct thread_state *record, enum thread_doing doing)
+void live_part_add(struct live *live, const struct thread_state *record, enum thread_doing doing,
+		   bool asked)
 {
 	struct lookup_hint hint = {.sequence = record->sched.sequence_done};
 	struct sample *sample;
@@ -200,7 +205,7 @@ void live_part_add(struct live *live, const struct thread_state *record, enum th
 		return;
 	}
 	live->part.count++;
-	lacking = live->needs & NEED_SYSCALL && sample->kthread != 1 &&
+	lacking = !asked && live->needs & NEED_SYSCALL && sample->kthread != 1 &&
 		  registers_lacking(&live->kernel.asker, record);
 	if (!lacking) {
 		if (sample_fill(live, record, sample)) {

@@ -18,9 +18,10 @@
 #define EXIT_ZOMBIE_BIT 0x20u
 #define PF_KTHREAD_BIT 0x200000u
 
+#define INTERRUPT_NS (50 * NS_PER_US)	    /* that a timer interrupt may take */
 #define TICK_USUAL_NS (NS_PER_SECOND / 100) /* of /proc's times */
 
-static bool is_kthread(const struct thread_state *record)
+bool record_is_kthread(const struct thread_state *record)
 {
 	return record->identity.task_flags & PF_KTHREAD_BIT;
 }
@@ -63,6 +64,19 @@ enum thread_doing task_state_doing(uint32_t state)
 	return DOING_RQ; /* preempted, or TASK_WAKING */
 }
 
+/* Whether the thread had been woken at the moment. The timer interrupt that wakes the sampler also
+ * ends sleeps of other threads of that CPU, up to their timer slack before they were to end: those
+ * count as asleep. */
+static bool is_woken(const struct thread_state *record, const struct live_moment *moment)
+{
+	int64_t wake_ns = (int64_t)record->wake.wake_ns;
+
+	if (wake_ns <= (int64_t)record->sched.out_ns || wake_ns > moment->now_ns)
+		return false;
+	return wake_ns < moment->own_wake_ns || wake_ns > moment->own_in_ns ||
+	       wake_ns > moment->own_wake_ns + INTERRUPT_NS || record->sched.cpu != moment->own_cpu;
+}
+
 /* What a thread that was off its CPU at the moment did then. */
 static enum thread_doing off_cpu_doing(const struct thread_state *record,
 				       const struct live_moment *moment, bool *unsure)
@@ -71,10 +85,16 @@ static enum thread_doing off_cpu_doing(const struct thread_state *record,
 	int64_t wake_ns = (int64_t)record->wake.wake_ns, out_ns = (int64_t)sched->out_ns;
 	enum thread_doing doing = task_state_doing(sched->state);
 
-	/* The thread that the sampler itself took the CPU from would be running. */
-	if (doing == DOING_RQ && out_ns == moment->own_in_ns)
+	/* it came and went since, woken before: that was its wait for a CPU */
+	if (!sched->on_cpu && (int64_t)sched->in_ns > moment->now_ns && wake_ns <= moment->now_ns)
+		return DOING_RQ;
+	/* The thread that the sampler itself took the CPU from would be running. Where it went to
+	 * sleep by itself the sampler had to wait for that: without preemption a system call goes
+	 * on. It was running when the sampler's timer expired. */
+	if (out_ns == moment->own_in_ns &&
+	    (doing == DOING_RQ || (int64_t)sched->in_ns <= moment->own_wake_ns))
 		return DOING_ON;
-	if (doing == DOING_RQ || (wake_ns > out_ns && wake_ns <= moment->now_ns))
+	if (doing == DOING_RQ || is_woken(record, moment))
 		return DOING_RQ;
 	*unsure =
 		!sched->on_cpu && wake_ns && wake_ns >= (int64_t)sched->in_ns && wake_ns <= out_ns;
@@ -123,7 +143,7 @@ static int64_t since_ns(const struct thread_state *record, const struct live_mom
 
 	if (doing == DOING_ON)
 		return (int64_t)record->sched.in_ns;
-	if (doing == DOING_RQ && wake_ns > out_ns && wake_ns <= moment->now_ns)
+	if (doing == DOING_RQ && is_woken(record, moment))
 		return wake_ns;
 	return out_ns;
 }
@@ -157,7 +177,7 @@ void record_sample(const struct thread_state *record, const struct live_moment *
 	sample->tid = identity->tid;
 	sample->pid = identity->tgid;
 	sample->start_ns = start_in_ticks(identity->start_boot_ns);
-	sample->kthread = is_kthread(record);
+	sample->kthread = record_is_kthread(record);
 	sample->comm = name_of_comm(identity->comm);
 	if (identity->known & IDENTITY_FULL)
 		sample->uid = identity->uid;
@@ -176,7 +196,7 @@ void record_call(const struct thread_state *record, const struct live_moment *mo
 	struct registers_call call;
 
 	*compat = false;
-	if (!moment->registers_known || is_kthread(record) || doing == DOING_ZOMBIE)
+	if (!moment->registers_known || record_is_kthread(record) || doing == DOING_ZOMBIE)
 		return;
 	if (doing == DOING_ON && record->sched.on_cpu) {
 		const struct cpu_tick *tick = tick_of(record, moment);
@@ -232,7 +252,7 @@ void record_totals(const struct thread_state *record, const struct live_moment *
 		return;
 	}
 	/* as switch_in() in bpf_text/sched_switch.bpf.c will do it */
-	if (doing != DOING_RQ && doing != DOING_ON)
+	if (doing != DOING_RQ && (doing != DOING_ON || sched->state))
 		asleep_ns = span_ns(out_ns, moment->now_ns);
 	else if (sched->state && wake_ns > out_ns)
 		asleep_ns = span_ns(out_ns, wake_ns < moment->now_ns ? wake_ns : moment->now_ns);

@@ -18,6 +18,8 @@ struct live_moment {
 	int tick_count;
 	bool registers_known;  /* the place of the saved registers was found */
 	bool registers_marked; /* as registers_decode() wants it */
+	int64_t own_wake_ns;   /* when the timer woke the sampler; 0: it did not sleep */
+	uint32_t own_cpu;      /* where it came */
 	int64_t own_in_ns;     /* when the sampler itself came on its CPU */
 };
 
@@ -34,6 +36,8 @@ enum thread_doing task_state_doing(uint32_t state);
  * it may be runnable: /proc knows. */
 enum thread_doing record_doing(const struct thread_state *record, const struct live_moment *moment,
 			       bool *unsure);
+
+bool record_is_kthread(const struct thread_state *record);
 
 /* Whether only a wake-up can change what the thread does: then its being listed as woken is enough
  * to notice. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One scan: the records that must be read, what each thread did at its moment, and the samples of
- * those that are wanted. */
+/* The second part of a scan, at leisure: what each thread did at the scan's moment, and the samples
+ * of those that are wanted; of threads that live_capture.c has copied, and of those that have slept
+ * since the last scan. */
 #include "live_space.h"
 #include "live_state.h"
 #include "base/clock.h"
@@ -38,14 +39,9 @@ static enum thread_doing doubt_resolve(struct live *live, const struct thread_st
 				       enum thread_doing doing)
 {
 	uint64_t sequence = record->sched.sequence_done << 8, *known;
-	struct thread_state now;
 	struct proc_stat stat;
 	int64_t told;
 
-	/* on a CPU when it was read, and off it when that was looked at: no doubt */
-	if (doing == DOING_ON && !thread_table_get(&live->kernel.table, record->key, &now) &&
-	    now.sched.sequence_done != record->sched.sequence_done)
-		return doing;
 	known = index_put(&live->doubts, record->identity.tid, NULL);
 	if (*known >> 8 << 8 == sequence && *known & 0xff)
 		return (enum thread_doing)((*known & 0xff) - 1);
@@ -114,16 +110,6 @@ static void house_keep_record(struct live *live, const struct thread_state *reco
 		filter_add_pid(live->filter, record->identity.tgid);
 }
 
-/* What is on a CPU waits until all is read: then its CPU is looked at. */
-static void record_defer(struct live *live, const struct thread_state *record)
-{
-	live->on_cpu = memory_grow(live->on_cpu, &live->on_cpu_capacity, live->on_cpu_count + 1,
-				   sizeof(*live->on_cpu));
-	live->on_cpu[live->on_cpu_count++] = *record;
-	if (record->sched.cpu < (uint32_t)live->kernel.host.cpus_possible)
-		live->wanted_cpus[record->sched.cpu] = 1;
-}
-
 /* Whether it is to be found out now if the sleeping thread works. */
 static bool sleeper_due(struct live *live, const struct thread_state *record)
 {
@@ -136,7 +122,9 @@ static bool sleeper_due(struct live *live, const struct thread_state *record)
 	return !live->walking;
 }
 
-static void record_take(struct live *live, const struct thread_state *record)
+/* copy: where the record was captured; or NULL. */
+static void record_take(struct live *live, const struct thread_state *record,
+			const struct captured *copy)
 {
 	struct thread_state completed;
 	enum thread_doing doing;
@@ -146,10 +134,11 @@ static void record_take(struct live *live, const struct thread_state *record)
 	if (!record)
 		return;
 	house_keep_record(live, record);
-	if (!live->idle_wanted && !record_settled(record)) /* else all are looked at anyway */
+	if ((copy || !live->idle_wanted) && !record_settled(record)) /* others are walked past */
 		index_put(&live->awake_next, awake_key(record, record->key), NULL);
 	doing = record_doing(record, &live->moment, &unsure);
-	if (unsure)
+	/* on a CPU when it was copied, and off it when that was looked at: no doubt */
+	if (unsure && !(doing == DOING_ON && copy && copy->switched))
 		doing = doubt_resolve(live, record, doing);
 	if (doing == DOING_COUNT || record_gone(live, record, doing))
 		return;
@@ -157,13 +146,12 @@ static void record_take(struct live *live, const struct thread_state *record)
 		return;
 	if (live->work_wanted && doing == DOING_SLEEP && !sleeper_due(live, record))
 		return;
-	live_part_add(live, record, doing);
+	live_part_add(live, record, doing, copy && copy->asked);
 }
 
 /* What need not be done at every tick. */
 static void house_keep(struct live *live)
 {
-	live->keep_house = live->moment.now_ns - live->housekept_ns >= HOUSEKEEPING_NS;
 	if (!live->keep_house)
 		return;
 	live->housekept_ns = live->moment.now_ns;
@@ -172,92 +160,51 @@ static void house_keep(struct live *live)
 	live_processes_again(live);
 }
 
-/* When this thread came on its CPU for this scan: whom it displaced left at that very moment. */
-static int64_t own_in_ns(struct live *live)
-{
-	struct thread_table *table = &live->kernel.table;
-	struct thread_state own;
-	uint32_t key;
-
-	return thread_table_key(table, live->own_tid, &key) || thread_table_get(table, key, &own)
-		       ? 0
-		       : (int64_t)own.sched.in_ns;
-}
-
 /* Whether the thread is one that users see. */
 static bool record_known(struct live *live, const struct thread_state *record)
 {
 	return !live->translated || !record->sched.tid || live_space_meet(live, record);
 }
 
-/* Whether nobody asks for the thread, as its record tells. */
-static bool record_refused(const struct live *live, const struct thread_state *record)
+static void record_meet_as(struct live *live, const struct thread_state *record,
+			   const struct captured *copy)
 {
-	return filter_looks_at_ids(live->filter) && record->identity.known & IDENTITY_NAME &&
-	       filter_excludes(live->filter, record->identity.tgid, record->identity.tid);
-}
-
-static void record_meet(void *to, const struct thread_state *record)
-{
-	struct live *live = to;
-
 	if (!record_known(live, record))
 		return;
 	live->walked++;
 	if (record->identity.tgid == live->own_pid)
 		return;
-	if (record_refused(live, record) && !live->keep_house && !live->config->descendants)
+	if (live_refuses(live, record) && !live->keep_house && !live->config->descendants)
 		return;
-	if (!record->sched.on_cpu) {
-		record_take(live, record);
-		return;
-	}
-	house_keep_record(live, record); /* a round may end before those on CPUs are taken */
-	record_defer(live, record);
+	record_take(live, record, copy);
 }
 
-/* Their calls began when the records say so, unless they have begun others since. */
-static void on_cpu_check_calls(struct live *live)
+static void record_meet(void *to, const struct thread_state *record)
 {
-	for (size_t i = 0; live->needs & NEED_CALL_TIME && i < live->on_cpu_count; i++) {
-		struct thread_state *record = &live->on_cpu[i], again = {0};
+	record_meet_as(to, record, NULL);
+}
 
-		if (!record->call_ns)
-			continue;
-		thread_table_get(&live->kernel.table, record->key, &again); /* or it is gone */
-		record_call_check(record, &again);
+static void captured_take(struct live *live, bool on_cpu)
+{
+	for (size_t i = 0; i < live->capture.count; i++) {
+		const struct captured *copy = &live->capture.threads[i];
+
+		if (copy->record.sched.on_cpu == on_cpu)
+			record_meet_as(live, &copy->record, copy);
 	}
 }
 
-static void on_cpu_take(struct live *live)
+/* Samples of what was captured: first of those off their CPUs, as they may run again any time;
+ * those without a record last, as one may have been made by now. */
+static void awake_take(struct live *live)
 {
-	live->moment.tick_count = kernel_ticks_read(&live->kernel, live->wanted_cpus, live->ticks);
-	on_cpu_check_calls(live);
-	live_cpu_stacks_look(live);
-	for (size_t i = 0; i < live->on_cpu_count; i++)
-		record_take(live, &live->on_cpu[i]);
-	live->on_cpu_count = 0;
-	memset(live->wanted_cpus, 0, (size_t)live->kernel.host.cpus_possible);
-}
-
-static void awake_add(void *to, uint32_t key)
-{
-	struct live *live = to;
-
-	index_put(&live->awake, key, NULL);
-}
-
-/* Seeded ones come last: who has a record by now does not wait any more. */
-static void awake_visit(struct live *live)
-{
-	const struct thread_visitor visitor = {NULL, record_meet, live};
 	const struct thread_state *seed;
 	size_t walked = live->walked;
 	uint64_t key, value;
 
-	for (size_t at = 0; index_next(&live->awake, &at, &key, &value);)
-		if (key < SEED_KEY)
-			thread_table_visit(&live->kernel.table, (uint32_t)key, &visitor);
+	captured_take(live, false);
+	live_part_ask(live);
+	captured_take(live, true);
 	for (size_t at = 0; live->translated && index_next(&live->awake, &at, &key, &value);) {
 		seed = key < SEED_KEY ? NULL : live_seed_waiting(&live->seed, (uint32_t)key);
 		if (seed)
@@ -274,7 +221,7 @@ static void sleeper_pass(struct live *live, const struct thread_state *record, u
 
 	if (task_state_doing(record->sched.state) == DOING_SLEEP &&
 	    !live_sleepers_judged(&live->sleepers, awake, sequence) &&
-	    !record_refused(live, record) && !index_find(&live->awake, awake))
+	    !live_refuses(live, record) && !index_find(&live->awake, awake))
 		live_sleepers_queue(&live->sleepers, awake, sequence);
 }
 
@@ -286,7 +233,7 @@ static bool record_passes(void *to, const struct thread_state *record, uint32_t 
 	struct live *live = to;
 	bool wanted =
 		live->translated || record->sched.exit_state ||
-		((live->idle_wanted || !record_settled(record)) && !record_refused(live, record)) ||
+		((live->idle_wanted || !record_settled(record)) && !live_refuses(live, record)) ||
 		(live->keep_house && gone_turn(live, record));
 
 	if (wanted && !index_find(&live->awake, awake))
@@ -376,43 +323,44 @@ static int records_walk(struct live *live, uint32_t limit)
 	return err;
 }
 
+/* The records that the next scan must copy, should nobody list them. */
+static void awake_turn_over(struct live *live)
+{
+	uint64_t key, value;
+
+	index_clear(&live->awake);
+	live->awake = live->awake_next;
+	live->awake_next = (struct index){0};
+	live_sleepers_turn_over(&live->sleepers);
+	for (size_t at = 0; index_next(&live->sleepers.again, &at, &key, &value);)
+		index_put(&live->awake, key, NULL);
+}
+
 /* Hands over the records that this scan needs: all of them, or those of threads that were awake in
  * the last one or were woken since. All in turn as time goes, should a wake-up have been missed. */
 static int records_read(struct live *live)
 {
-	bool listed = changed_reader_take(&live->kernel.changed, awake_add, live);
-	bool all = !listed || live->idle_wanted;
-	uint64_t key, value;
+	bool all = !live->capture.listed || live->idle_wanted;
 	int err = 0;
 
-	if (all) {
+	if (all)
 		thread_table_rewind(&live->kernel.table);
-		index_clear(&live->awake);
-	}
 	if ((all || live->keep_house) && !live->kernel.table.walked)
 		round_begin(live);
-	live_sleepers_turn_over(&live->sleepers);
-	for (size_t at = 0; index_next(&live->sleepers.again, &at, &key, &value);)
-		index_put(&live->awake, key, NULL);
-	awake_visit(live);
+	awake_take(live);
 	live->walking = true;
 	if (all || live->keep_house)
 		err = records_walk(live, all ? UINT32_MAX : WALK_RECORDS);
 	live->walking = false;
-	live_part_ask(live);
-	on_cpu_take(live);
 	if (live->sleepers.turn_count)
 		sleepers_visit(live);
 	live_part_settle(live);
-	index_clear(&live->awake);
-	live->awake = live->awake_next;
-	live->awake_next = (struct index){0};
+	awake_turn_over(live);
 	return err;
 }
 
 int live_scan_read(struct live *live)
 {
-	live->moment.own_in_ns = own_in_ns(live);
 	proc_values_room_clear(&live->proc_values);
 	house_keep(live);
 	return records_read(live);

@@ -4,9 +4,11 @@
 #ifndef TSNAP_LIVE_STATE_H
 #define TSNAP_LIVE_STATE_H
 
+#include "base/realtime.h"
 #include "config.h"
 #include "kernel/kernel.h"
 #include "live_block.h"
+#include "live_capture.h"
 #include "live_cpu_stacks.h"
 #include "live_sample.h"
 #include "live_seed.h"
@@ -56,9 +58,9 @@ struct live {
 	/* tid to switch sequence << 8 | what /proc said of it, plus one */
 	struct index doubts;
 	struct cpu_tick *ticks;
-	unsigned char *wanted_cpus;  /* that a look is wanted at */
-	struct thread_state *on_cpu; /* records of this scan that wait for those looks */
-	size_t on_cpu_count, on_cpu_capacity;
+	unsigned char *wanted_cpus; /* that a look is wanted at */
+	struct realtime realtime;   /* of the thread that scans */
+	struct live_capture capture;
 	struct thread_state asked[ASK_MAX]; /* records of this scan that lack their registers, */
 	uint32_t asked_sample[ASK_MAX];	    /* and their samples */
 	uint32_t asked_count;
@@ -73,6 +75,7 @@ struct live {
 	struct proc_values_room proc_values; /* of its samples */
 	size_t threads, walked;		     /* in the last round of walks, in this one so far */
 	int64_t period_ns, due_ns, previous_ns, housekept_ns;
+	uint64_t beat_random; /* the last one: base/index.h, hash_u64() */
 	int64_t own_cpu_start_ns;
 	struct live_self self;
 	uint32_t own_pid;	  /* as /proc shows it, */
@@ -109,14 +112,24 @@ static inline uint64_t awake_key(const struct thread_state *record, uint32_t key
 }
 
 /* live_part.c: makes a sample of the record, and hands over what was gathered where there is no
- * room; asks for the registers that samples wait for; the same, and completes live->part. */
-void live_part_add(struct live *live, const struct thread_state *record, enum thread_doing doing);
+ * room (asked: its registers are not to be asked for again); asks for the registers that samples
+ * wait for; the same, and completes live->part. */
+void live_part_add(struct live *live, const struct thread_state *record, enum thread_doing doing,
+		   bool asked);
 void live_part_ask(struct live *live);
 void live_part_settle(struct live *live);
 
-/* live_scan.c: reads the records that this scan needs; the last samples of it, or all, are left in
- * live->part. 0, or -errno of the kernel. */
+/* live_scan.c, after live_capture(): makes samples of what was captured, and reads the other
+ * records that this scan needs; the last samples of it, or all, are left in live->part. 0, or
+ * -errno of the kernel. */
 int live_scan_read(struct live *live);
+
+/* Whether nobody asks for the thread, as its record tells. */
+static inline bool live_refuses(const struct live *live, const struct thread_state *record)
+{
+	return filter_looks_at_ids(live->filter) && record->identity.known & IDENTITY_NAME &&
+	       filter_excludes(live->filter, record->identity.tgid, record->identity.tid);
+}
 
 /* live.c: what to look up with. */
 struct lookup *live_lookup_new(const struct config *config);

@@ -155,11 +155,12 @@ static void status_read(struct host *host)
 	line = strstr(text, "\nCapEff:");
 	bits = line ? strtoull(line + 8, NULL, 16) : 0;
 	/* CAP_DAC_OVERRIDE 1, CAP_DAC_READ_SEARCH 2, CAP_SYS_PTRACE 19, CAP_SYS_ADMIN 21,
-	 * CAP_PERFMON 38, CAP_BPF 39: capabilities(7); the last two since 5.8 */
+	 * CAP_SYS_NICE 23, CAP_PERFMON 38, CAP_BPF 39: capabilities(7); the last two since 5.8 */
 	host->cap_admin = bits >> 21 & 1;
 	host->cap_perfmon = bits >> 38 & 1;
 	host->cap_bpf = bits >> 39 & 1;
 	host->cap_ptrace = bits >> 19 & 1;
+	host->cap_nice = bits >> 23 & 1;
 	host->cap_read = (bits >> 1 & 1) || (bits >> 2 & 1);
 	line = strstr(text, "\nSeccomp:\t");
 	host->seccomp = line && line[strlen("\nSeccomp:\t")] == '2';

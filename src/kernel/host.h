@@ -21,7 +21,8 @@ struct host {
 	/* CAP_DAC_READ_SEARCH or CAP_DAC_OVERRIDE: /proc/PID/fd and others are their owner's only
 	 */
 	bool cap_read;
-	bool seccomp; /* a filter of system calls is in force */
+	bool cap_nice; /* CAP_SYS_NICE */
+	bool seccomp;  /* a filter of system calls is in force */
 	/* "pid:[4026531836]", or "" where the kernel has no pid namespaces */
 	char pid_namespace[HOST_TEXT_SIZE];
 	int64_t own_pid; /* as /proc shows it; 0: /proc is of a namespace that does not hold us */

@@ -161,7 +161,7 @@ static void registers_take(struct thread_table *table, struct thread_state *reco
 }
 
 void registers_fill(struct register_asker *asker, struct thread_table *table,
-		    struct thread_state *records, uint32_t count, bool keep)
+		    struct thread_state *const *records, uint32_t count, bool keep)
 {
 	struct registers_ask *ask;
 
@@ -171,13 +171,13 @@ void registers_fill(struct register_asker *asker, struct thread_table *table,
 		table->asked = memory_get(table->entries_max * sizeof(*table->asked));
 	ask = &asker->asks[asker->number];
 	for (uint32_t i = 0; i < count; i++)
-		ask->keys[i] = records[i].key;
+		ask->keys[i] = records[i]->key;
 	ask->count = count;
 	if (bpf_call_run(asker->program, asker->number))
 		return;
 	for (uint32_t i = 0; i < count; i++)
-		if (!registers_there(&records[i]))
-			registers_take(table, &records[i], ask->sequences[i], ask->registers[i]);
+		if (!registers_there(records[i]))
+			registers_take(table, records[i], ask->sequences[i], ask->registers[i]);
 }
 
 void stack_registers_ask(struct register_asker *asker, const struct thread_state *const *records,

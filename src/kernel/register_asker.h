@@ -46,7 +46,7 @@ void registers_recall(const struct asked_registers *asked, struct thread_state *
 /* Fills those registers into the records, ASK_MAX at most, as far as they are there or the thread
  * has not run since its record was copied. keep: in the table, where there are slots. */
 void registers_fill(struct register_asker *asker, struct thread_table *table,
-		    struct thread_state *records, uint32_t count, bool keep);
+		    struct thread_state *const *records, uint32_t count, bool keep);
 
 /* Asks for the registers that walks of those threads' user stacks begin with; ASK_MAX at most. */
 void stack_registers_ask(struct register_asker *asker, const struct thread_state *const *records,

@@ -123,7 +123,9 @@ def expect_stacks(runs, pid, directory):
     with open(graph, encoding="utf-8") as file:
         check("nanosleep" in file.read(), "--flame: no nanosleep")
     below = re.compile(r"^ +100\.0%  (user|kernel)  ", re.M)
-    check(below.search(runs.text("-a", "--stacks", 1, "--python", *common)), "--stacks: no stack below a line")
+    text = runs.text("-a", "--stacks", 1, "--python", "--no-realtime", *common)
+    check(below.search(text), "--stacks: no stack below a line")
+    check("(--no-realtime)" in text, "--no-realtime: %s", text)
     dictionary, rows = os.path.join(directory, "dictionary.csv"), os.path.join(directory, "stacks.csv")
     with open(rows, "w", encoding="utf-8") as file:
         file.write(runs.text("--csv", "-a", "--stack-dict", dictionary, "-d", 1, "-p", pid,

@@ -64,6 +64,8 @@ static void records_tell_of_one_moment(void **state)
 		{1, 0x0, 1010, 500, 400, DOING_RQ, 500, false},
 		{0, 0x1, 900, 1010, 890, DOING_ON, 900, false},
 		{0, 0x1, 900, 950, 1001, DOING_SLEEP, 950, false},
+		{0, 0x1, 1010, 1020, 990, DOING_RQ, 1000, false}, /* came and went */
+		{0, 0x1, 1010, 1020, 1005, DOING_SLEEP, 1000, false},
 	};
 
 	(void)state;
@@ -109,6 +111,37 @@ static void displaced_thread_is_on(void **state)
 	assert_int_equal(doing_of(&scene, &unsure), DOING_ON);
 	scene.record.sched.state = 1; /* it went to sleep, and the sampler came after it */
 	assert_int_equal(doing_of(&scene, &unsure), DOING_SLEEP);
+	scene.moment.own_wake_ns = 850 * US; /* but it ran on when that was due */
+	assert_int_equal(doing_of(&scene, &unsure), DOING_ON);
+	scene.moment.own_wake_ns = 750 * US; /* another one ran then */
+	assert_int_equal(doing_of(&scene, &unsure), DOING_SLEEP);
+}
+
+/* The sampler's timer interrupt ends sleeps that were to end some microseconds later. */
+static void wakes_of_the_same_interrupt_are_later(void **state)
+{
+	struct scene scene = scene_make();
+	bool unsure;
+
+	(void)state;
+	scene.moment.own_wake_ns = 970 * US;
+	scene.moment.own_in_ns = 990 * US;
+	scene.moment.own_cpu = scene.record.sched.cpu = 1;
+	scene.record.sched.state = 1;
+	scene.record.sched.in_ns = 800 * US;
+	scene.record.sched.out_ns = 900 * US;
+	scene.record.wake.wake_ns = 975 * US;
+	assert_int_equal(doing_of(&scene, &unsure), DOING_SLEEP);
+	scene.record.sched.cpu = 0; /* another CPU's */
+	assert_int_equal(doing_of(&scene, &unsure), DOING_RQ);
+	scene.record.sched.cpu = 1;
+	scene.record.wake.wake_ns = 965 * US; /* before it */
+	assert_int_equal(doing_of(&scene, &unsure), DOING_RQ);
+	scene.record.wake.wake_ns = 995 * US; /* after it */
+	assert_int_equal(doing_of(&scene, &unsure), DOING_RQ);
+	scene.moment.own_wake_ns = 700 * US; /* the sampler waited for its CPU */
+	scene.record.wake.wake_ns = 975 * US;
+	assert_int_equal(doing_of(&scene, &unsure), DOING_RQ);
 }
 
 static void looks_tell_missed_switches(void **state)
@@ -401,6 +434,7 @@ int main(void)
 		cmocka_unit_test(records_tell_of_one_moment),
 		cmocka_unit_test(zombies_stay_zombies),
 		cmocka_unit_test(displaced_thread_is_on),
+		cmocka_unit_test(wakes_of_the_same_interrupt_are_later),
 		cmocka_unit_test(looks_tell_missed_switches),
 		cmocka_unit_test(seeded_thread_runs_where_it_is_seen),
 		cmocka_unit_test(kernel_threads_have_no_call),

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/realtime.h"
+#include "base/clock.h"
+
+#include <errno.h>
+#include <sched.h>
+
+/* The lowest is above all threads of normal priority; others are left to those whose users have
+ * weighed them. */
+#define PRIORITY 1
+
+/* glibc's header has it with _GNU_SOURCE alone in some versions; include/uapi/linux/sched.h */
+#ifndef SCHED_RESET_ON_FORK
+#define SCHED_RESET_ON_FORK 0x40000000
+#endif
+
+/* The flag stays set: to clear it takes CAP_SYS_NICE. The nice value is kept by the kernel. */
+static int policy_set(int policy, int priority)
+{
+	const struct sched_param param = {.sched_priority = priority};
+
+	return sched_setscheduler(0, policy | SCHED_RESET_ON_FORK, &param) ? -errno : 0;
+}
+
+void realtime_init(struct realtime *realtime, bool wanted)
+{
+	int policy = sched_getscheduler(0) & ~SCHED_RESET_ON_FORK;
+
+	*realtime = (struct realtime){.unwanted = !wanted, .policy = policy};
+	realtime->owned = policy != SCHED_OTHER && policy != SCHED_BATCH && policy != SCHED_IDLE;
+	realtime_begin(realtime);
+	realtime_end(realtime);
+}
+
+void realtime_begin(struct realtime *realtime)
+{
+	if (realtime->unwanted || realtime->owned || realtime->err || realtime->raised)
+		return;
+	realtime->err = policy_set(SCHED_FIFO, PRIORITY);
+	realtime->raised = !realtime->err;
+	realtime_restart(realtime);
+}
+
+void realtime_restart(struct realtime *realtime)
+{
+	realtime->from_ns = clock_monotonic_ns();
+}
+
+void realtime_limit(struct realtime *realtime)
+{
+	if (!realtime->raised || clock_monotonic_ns() - realtime->from_ns < REALTIME_BUDGET_NS)
+		return;
+	realtime->over_count++;
+	realtime_end(realtime);
+}
+
+void realtime_end(struct realtime *realtime)
+{
+	if (!realtime->raised)
+		return;
+	policy_set(realtime->policy, 0);
+	realtime->raised = false;
+}
