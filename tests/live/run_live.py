@@ -29,6 +29,7 @@ import case_host  # noqa: F401
 import case_hotplug  # noqa: F401
 import case_idle  # noqa: F401
 import case_java  # noqa: F401
+import case_moment  # noqa: F401
 import case_options  # noqa: F401
 import case_parts  # noqa: F401
 import case_peers  # noqa: F401
@@ -57,7 +58,7 @@ LIMIT_S = 400  # of what hangs; stacks_as_gdb takes more than 180 beside two spi
 # These run when no other does: it matters to them how many threads are on the host, who has programs loaded or ends, or that a CPU is
 # free.
 ALONE = ("*_growth", "exit_storm*", "killed*", "nothing_left*", "block_full", "self_stops_counting", "self_not_counted",
-         "only_what_is_asked", "stacks_on_cpu_anywhere", "stacks_on_cpu_shares", "stacks_on_cpu_of_jit")
+         "only_what_is_asked", "stacks_on_cpu_anywhere", "stacks_on_cpu_shares", "stacks_on_cpu_of_jit", "moment_on_full_host")
 # The longest begin first, so that none is left at the end.
 LONG = ("stacks_as_gdb", "stacks_under_load", "inside_*", "without_facts", "stacks_of_java", "every_option", "stacks_on_cpu*",
         "births_*", "bench_*")

@@ -1,0 +1,141 @@
+"""The moment of a scan has nothing to do with what threads do: sampled time is the exact time on a full host, too."""
+import os
+import re
+import resource
+import shutil
+import time
+
+import moment
+from harness import SLOW, START_S, Findings, Skip, case, check, wait_until
+
+SECONDS = 30
+RATE = 20
+ALLOWED, ERRORS = 0.05, 3  # of the exact time, and so many standard errors
+LEAST_S = 2  # less of a state is too little for a share
+LATE_MOST = 0.2  # of all scans: then others have the machine
+LEAN = "on a busy host samples may lean towards threads that sleep"
+OVER = "scans that went on at normal priority"
+RT_GROUP = "/sys/fs/cgroup/cpu/tsnap-test-%d"
+
+
+def late_scans(text):
+    return sum(int(number) for number in re.findall(r"(\d+) late scans", text))
+
+
+@case
+def moment_on_full_host(ctx):
+    """Busy threads of four kinds, more than CPUs: sampled over exact time of each kind and state is 1."""
+    if SLOW > 1:
+        raise Skip("where CPUs are emulated a scan takes longer than what it looks at")
+    found, tool = moment.measure(ctx, ctx.workload("mixed"), SECONDS, rate=RATE)
+    late = late_scans(tool.err)
+    if late > LATE_MOST * SECONDS * RATE:
+        raise Skip("tsnap had no CPU for %d of %d scans: the machine is others'" % (late, SECONDS * RATE))
+    findings = Findings()
+    for (kind, state), share in found.items():
+        if share.exact > LEAST_S:
+            findings.expect(abs(share.ratio - 1) <= ALLOWED + ERRORS * share.error, "%s: %.2f ± %.2f of %.1f s in %s", kind,
+                            share.ratio, share.error, share.exact, state)
+    findings.close()
+
+
+def expect_lean(ctx, why, **popen):
+    """Report, rows and --check of this tsnap say that samples may lean, and why."""
+    report = ctx.plain("-a", "-d", "0.2", **popen)
+    report.finish_plain()
+    rows = ctx.plain("--csv", "-a", "-n", "2", **popen)
+    rows.finish_plain()
+    trial = ctx.plain("--check", **popen)
+    trial.wait(START_S)
+    for what, text in (("the report", report.out.decode()), ("rows", rows.err), ("--check", trial.out.decode())):
+        lines = [line for line in text.split("\n") if LEAN in line]
+        check(len(lines) == 1 and why in lines[0], "%s: no line with '%s' and '%s': %s", what, LEAN, why, lines or text[-400:])
+
+
+@case
+def moment_without_privilege(ctx):
+    """Without CAP_SYS_NICE and RLIMIT_RTPRIO tsnap samples, and says that samples may lean."""
+    if not shutil.which("setpriv"):
+        raise Skip("setpriv is not installed")
+    bare = ctx.but(tsnap=shutil.which("setpriv"),
+                   tsnap_args="--bounding-set=-sys_nice --inh-caps=-sys_nice %s %s" % (ctx.options.tsnap, ctx.options.tsnap_args))
+    expect_lean(bare, "CAP_SYS_NICE", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_RTPRIO, (0, 0)))
+
+
+@case
+def moment_in_group_without_realtime(ctx):
+    """The same in a control group that has no real-time run time, as a container's may be."""
+    group = RT_GROUP % os.getpid()
+    if not os.path.exists(os.path.dirname(group) + "/cpu.rt_runtime_us"):
+        raise Skip("no control groups with a real-time run time here (version 1, CONFIG_RT_GROUP_SCHED)")
+    try:
+        os.mkdir(group)
+    except OSError as error:
+        raise Skip("no control group can be made: %s" % error)
+    ctx.at_end(lambda: os.rmdir(group))
+
+    def enter():
+        with open(group + "/cgroup.procs", "w", encoding="ascii") as file:
+            file.write("0")
+    expect_lean(ctx, "cpu.rt_runtime_us", preexec_fn=enter)
+
+
+@case
+def moment_not_wanted(ctx):
+    """--no-realtime: the scanning thread keeps its policy, and a report says what that means."""
+    tool = ctx.plain("-a", "-d", "2", "--no-realtime")
+    deadline = time.monotonic() + START_S
+    while tool.code is None and time.monotonic() < deadline:
+        check(not any(policy & os.SCHED_FIFO for policy in policies(tool).values()), "real-time priority: %s", policies(tool))
+        time.sleep(0.01)
+    tool.finish_plain()
+    check(LEAN + " (--no-realtime)" in tool.out.decode(), "the report does not tell: %s", tool.out.decode()[-400:])
+
+
+def policies(tool):
+    """Of all threads of the tool and of what it has started: {(process, thread): policy with its flags}"""
+    found, processes = {}, [tool.pid]
+    while processes:
+        pid = processes.pop()
+        try:
+            for tid in map(int, os.listdir("/proc/%d/task" % pid)):
+                found[pid, tid] = os.sched_getscheduler(tid)
+                with open("/proc/%d/task/%d/children" % (pid, tid), encoding="ascii") as file:
+                    processes += map(int, file.read().split())
+        except OSError:
+            pass  # it has ended
+    return found
+
+
+@case
+def moment_not_inherited(ctx):
+    """The thread that scans has the lowest real-time priority while it waits, as its only one; what it starts would never inherit it."""
+    tool = ctx.stream("-a", columns="state,ufunc")
+    scanner = (tool.pid, tool.pid)
+    seen = {}
+
+    def look():
+        for thread, policy in policies(tool).items():
+            seen.setdefault(thread, set()).add(policy)
+        check(tool.code is None, "tsnap ended: %s", tool.err)
+        return os.SCHED_FIFO | os.SCHED_RESET_ON_FORK in seen.get(scanner, ())
+    wait_until(look, START_S, "the scanning thread under SCHED_FIFO")
+    for _ in range(300):
+        look()
+        time.sleep(0.003)
+    check(os.sched_getparam(tool.pid).sched_priority <= 1, "priority %d", os.sched_getparam(tool.pid).sched_priority)
+    check(os.SCHED_FIFO not in seen[scanner], "SCHED_FIFO without reset-on-fork: policies %s", seen[scanner])
+    others = {thread: kinds for thread, kinds in seen.items() if thread != scanner}
+    check(others, "one thread only: nothing to look at")
+    check({policy & ~os.SCHED_RESET_ON_FORK for kinds in others.values() for policy in kinds} == {os.SCHED_OTHER},
+          "policies of other threads, and of a child that compiles: %s", others)
+
+
+@case
+def moment_has_a_budget(ctx):
+    """Where a scan copies so many records, one system call each, that it takes more than a millisecond, it goes on at normal priority."""
+    ctx.workload("many", threads=2000, pairs=300, period_us=1000)
+    tool = ctx.plain("-a", "-d", "2", *ctx.without("thread_slots,map_batch"))
+    tool.finish_plain(limit_s=START_S * 2)
+    match = re.search(r"(\d+) " + OVER, tool.out.decode())
+    check(match and int(match.group(1)) >= 2, "no scan gave its priority up: %s", tool.out.decode()[-600:])

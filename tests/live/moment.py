@@ -1,0 +1,131 @@
+"""How true samples are on a full host: sampled time over exact time, by kind of thread and state.
+
+As a program it prints that as a table: --help.
+"""
+import argparse
+import math
+import os
+import shlex
+import time
+
+import harness
+import truth
+
+KINDS = ("burst", "pipe", "sync", "spin")
+EXACT = {"ON": "cpu_us", "RQ": "runq_us", "D": "dwait_us", "S": "sleep_us"}
+COLUMNS = "state," + ",".join(EXACT.values())
+BATCHES = 20  # parts of a run whose spread tells the error of the whole
+
+
+def kinds_of(workload):
+    """{kind: tids}"""
+    return {kind: [int(tid) for tid in workload[kind].split(",")] for kind in KINDS if workload[kind]}
+
+
+class Share:
+    """Sampled seconds of a kind in a state, beside exact ones."""
+
+    def __init__(self, sampled, exact, seconds):
+        """Of each thread, or part of the run: pairs that belong together."""
+        self.sampled, self.exact, self.seconds = sum(sampled), sum(exact), seconds
+        self.ratio = self.sampled / self.exact if self.exact else None
+        # what varies from part to part tells how exact the ratio of the sums is
+        apart = [one - other * self.ratio for one, other in zip(sampled, exact)] if self.exact else []
+        self.error = (math.sqrt(sum(x * x for x in apart) * len(apart) / max(len(apart) - 1, 1)) / self.exact
+                      if self.exact else None)
+
+
+def batch_of(index, count):
+    return index * BATCHES // count
+
+
+def shares(rows, kinds):
+    """{(kind, state): Share} of the rows of a run with COLUMNS and -a. Exact are the totals that the kernel's programs keep."""
+    scans = harness.scans_of(rows)[1:]  # the first one's totals are of another time than its weight
+    kind_of = {tid: kind for kind, tids in kinds.items() for tid in tids}
+    sampled = {(kind, state): [0.0] * BATCHES for kind in kinds for state in EXACT}
+    exact = {key: list(values) for key, values in sampled.items()}
+    seconds = 0
+    for index, (_, scan) in enumerate(scans):
+        batch = batch_of(index, len(scans))
+        seconds += int(scan[0]["weight_us"]) / 1e6
+        for row in scan:
+            kind = kind_of.get(int(row["tid"]))
+            if not kind:
+                continue
+            if row["state"] in EXACT:
+                sampled[kind, row["state"]][batch] += int(row["weight_us"]) / 1e6
+            for state, column in EXACT.items():
+                exact[kind, state][batch] += (harness.number(row, column) or 0) / 1e6
+    return {key: Share(sampled[key], exact[key], seconds) for key in sampled}
+
+
+def accounts(kinds):
+    """{kind: (seconds on CPU, seconds in run queues)} so far, by the scheduler's own account."""
+    found = {}
+    for kind, tids in kinds.items():
+        stats = [truth.schedstat(tid) for tid in tids]
+        if None in stats:
+            raise harness.Skip("this kernel counts no run queue time (schedstat)")
+        found[kind] = tuple(sum(stat[i] for stat in stats) / 1e9 for i in (0, 1))
+    return found
+
+
+def measure(ctx, workload, seconds, *args, rate=50, **popen):
+    """(shares, tool): a run beside the workload, whose output nobody reads meanwhile. Our exact totals must be about schedstat's."""
+    kinds = kinds_of(workload)
+    tool = ctx.stream("-a", "-p", workload["pid"], "-F", rate, "-d", seconds, *args, columns=COLUMNS, **popen)
+    tool.wait_scans(2)
+    first, before, begin = harness.scans_of(tool.rows())[-1][0], accounts(kinds), time.monotonic()
+    time.sleep(max(seconds - 2, 1))
+    after, end = accounts(kinds), time.monotonic()
+    rows = [row for row in tool.finish(limit_s=harness.START_S + harness.STOP_S) if first <= row["timestamp"]]
+    found = shares(rows, kinds)
+    part = (end - begin) / found[next(iter(kinds)), "ON"].seconds
+    for kind in kinds:
+        for i, state in enumerate(("ON", "RQ")):
+            account, ours = after[kind][i] - before[kind][i], found[kind, state].exact * part
+            harness.check(abs(ours - account) <= 0.2 * account + 1, "%s: %.2f s in %s by our totals, %.2f by schedstat", kind,
+                          ours, state, account)
+    return found, tool
+
+
+def table(found):
+    lines = ["| | ON | RQ | D | S |", "| --- | --- | --- | --- | --- |"]
+    for kind in sorted({kind for kind, _ in found}, key=KINDS.index):
+        cells = []
+        for state in EXACT:
+            share = found[kind, state]
+            told = share.ratio is not None and share.exact > 0.2
+            cells.append("%.2f ± %.2f (%.1f s)" % (share.ratio, share.error, share.exact) if told else "-")
+        lines.append("| %s | %s |" % (kind, " | ".join(cells)))
+    return "\n".join(lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--tsnap", required=True)
+    parser.add_argument("--workload", required=True)
+    parser.add_argument("--tsnap-args", default="", help="such as --no-realtime")
+    parser.add_argument("--seconds", type=int, default=20)
+    parser.add_argument("--rate", type=int, default=50)
+    parser.add_argument("--before", default="", help="a program before tsnap's words, such as 'chrt -f 50'")
+    parser.add_argument("options", nargs="*", help="the workload's: bursts=8 ...")
+    options = parser.parse_args()
+    if options.before:
+        words = shlex.split(options.before) + [options.tsnap] + shlex.split(options.tsnap_args)
+        options.tsnap, options.tsnap_args = words[0], shlex.join(words[1:])
+    ctx = harness.Context(options)
+    try:
+        workload = ctx.workload("mixed", **dict(word.split("=") for word in options.options))
+        found, tool = measure(ctx, workload, options.seconds, rate=options.rate)
+        print(table(found))
+        print("\n%d CPUs; load %s; %s" % (os.cpu_count(), open("/proc/loadavg").read().split()[0], tool.err))
+    except (harness.Failure, harness.Skip) as problem:
+        raise SystemExit(str(problem))
+    finally:
+        ctx.end()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* More busy threads than CPUs, of several kinds whose stays in a state are short: a sampler that
+ * gets its CPU only when somebody gives one up sees too much sleep in them. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "workload.h"
+
+#define THREADS_MAX 64 /* of each kind */
+#define NS_PER_US 1000ll
+#define CALIBRATIONS 200
+
+static long burst_rounds, nap_ns;
+static const char *directory;
+
+static void rounds_spin(long rounds)
+{
+	for (long i = 0; i < rounds; i++)
+		__asm__ volatile("" ::: "memory");
+}
+
+/* How many rounds take so long on a CPU that nothing else uses: the fastest of many tries. */
+static long rounds_of_ns(int64_t ns)
+{
+	const long rounds = 100000;
+	int64_t best_ns = INT64_MAX;
+
+	for (int i = 0; i < CALIBRATIONS; i++) {
+		int64_t before_ns = clock_ns(CLOCK_MONOTONIC), took_ns;
+
+		rounds_spin(rounds);
+		took_ns = clock_ns(CLOCK_MONOTONIC) - before_ns;
+		if (took_ns < best_ns)
+			best_ns = took_ns;
+	}
+	return (long)(ns * rounds / (best_ns ? best_ns : 1)) + 1;
+}
+
+static void burst(void *unused)
+{
+	(void)unused;
+	for (;;) {
+		rounds_spin(burst_rounds);
+		sleep_ns(nap_ns);
+	}
+}
+
+struct ends {
+	int from, to;
+};
+
+static void pass_on(void *arg)
+{
+	const struct ends *ends = arg;
+	char ball;
+
+	while (read(ends->from, &ball, 1) == 1) {
+		rounds_spin(burst_rounds / 10);
+		if (write(ends->to, &ball, 1) != 1)
+			die("write");
+	}
+}
+
+static void sync_often(void *unused)
+{
+	char path[4096], block[4096] = {1};
+	int fd;
+
+	(void)unused;
+	snprintf(path, sizeof(path), "%s/tsnap-test-%d", directory, gettid_now());
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0)
+		die(path);
+	unlink(path); /* so that it goes whatever happens to us */
+	while (pwrite(fd, block, sizeof(block), 0) == sizeof(block))
+		if (fdatasync(fd))
+			die("fdatasync");
+	die("pwrite");
+}
+
+static void spin(void *unused)
+{
+	(void)unused;
+	for (;;)
+		__asm__ volatile("" ::: "memory");
+}
+
+/* Starts some of a kind, and tells their ids under its name. */
+static void kind_start(const char *kind, long count, void (*fn)(void *), struct ends *ends)
+{
+	static struct subject subjects[4 * THREADS_MAX];
+	static size_t used;
+	char tids[16 * THREADS_MAX] = "", *end = tids;
+
+	for (long i = 0; i < count && i < THREADS_MAX; i++) {
+		subject_start(&subjects[used], kind, fn, ends ? &ends[i] : NULL);
+		end += sprintf(end, "%s%d", i ? "," : "", subjects[used++].tid);
+	}
+	line_add(kind, "%s", tids);
+}
+
+static void mixed_run(void)
+{
+	static struct ends ends[THREADS_MAX];
+	long pairs = option_number("pairs", 2);
+
+	nap_ns = option_number("nap_us", 100) * NS_PER_US;
+	burst_rounds = rounds_of_ns(option_number("burst_us", 150) * NS_PER_US);
+	directory = option_text("dir", "/var/tmp");
+	if (pairs > THREADS_MAX / 2)
+		die("too many pairs");
+	for (long i = 0; i < pairs; i++) {
+		int there[2], back[2];
+
+		make_pipe(there);
+		make_pipe(back);
+		ends[2 * i] = (struct ends){there[0], back[1]};
+		ends[2 * i + 1] = (struct ends){back[0], there[1]};
+	}
+	ready_begin(getpid(), getpid());
+	kind_start("burst", option_number("bursts", 8), burst, NULL);
+	kind_start("pipe", 2 * pairs, pass_on, ends);
+	kind_start("sync", option_number("syncs", 2), sync_often, NULL);
+	kind_start("spin", option_number("spins", 1), spin, NULL);
+	for (long i = 0; i < pairs; i++) /* each pair begins to play */
+		if (write(ends[2 * i + 1].to, "", 1) != 1)
+			die("write");
+	line_end();
+	hold();
+}
+
+const struct workload mixed_workloads[] = {
+	{"mixed", "bursts=N burst_us=N nap_us=N pairs=N syncs=N dir=PATH spins=N",
+	 "busy threads: bursts between naps, pairs on pipes, fdatasync, spinners", mixed_run},
+	{0},
+};
