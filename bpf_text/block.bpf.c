@@ -161,6 +161,12 @@ static inline __u32 request_fill(struct request *from, struct block_request *req
 }
 #endif
 
+/* Tracepoints tell the bytes of a request for sectors since 4.11, before that of others alone. */
+static inline __u32 told_bytes(__u32 bytes, __u32 sectors)
+{
+	return bytes ? bytes : sectors << 9;
+}
+
 /* blk_fill_rwbs(): F of a flush that comes before the rest, then what it is */
 static inline __u32 request_op_of(char first, char second)
 {
