@@ -49,7 +49,7 @@ def execs_of_all_kinds(ctx):
     def of(process):
         return [(row["comm_before"] if row["comm_before"] in ("script", "true") else "", row["comm"], row["cmdline"])
                 for row in rows if row["pid"] == str(process.pid)]
-    check(of(long)[0][2].startswith("/bin/true yyy") and of(long)[0][2].endswith("yyy...") and len(of(long)[0][2]) < 250,
+    check(of(long)[0][2].startswith("/bin/true yyy") and of(long)[0][2].endswith("yyy...") and len(of(long)[0][2]) < 270,
           "%s", of(long))
     check(of(bare) == [("", "true", "/bin/true alone")], "%s", of(bare))
     check(of(scripted) == [("", "script", "/bin/sh %s one" % script), ("script", "true", "/bin/true after")], "%s", of(scripted))

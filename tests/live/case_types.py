@@ -3,6 +3,7 @@ import ctypes
 import os
 import platform
 import resource
+import shutil
 
 import btf_file
 import truth
@@ -167,13 +168,16 @@ def unproved_is_told(ctx):
 
 
 def fake_modprobe(ctx):
-    """PATH with a modprobe that notes its arguments, and where."""
+    """What puts a modprobe that notes its arguments in the place of the real one, in a mount namespace; and where it notes them."""
     directory = ctx.temporary()
     path, notes = os.path.join(directory, "modprobe"), os.path.join(directory, "notes")
+    real = shutil.which("modprobe", path="/usr/sbin:/usr/bin:/sbin:/bin")
+    if not real:
+        raise Skip("no modprobe is here")
     with open(path, "w") as file:
         file.write('#!/bin/sh\necho "$*" >>%s\n' % notes)
     os.chmod(path, 0o755)
-    return dict(os.environ, PATH=directory + ":" + os.environ["PATH"]), notes
+    return lambda: bind(path, os.path.realpath(real)), notes
 
 
 @case
@@ -182,15 +186,17 @@ def kheaders_by_root(ctx):
     free_of_arguments(ctx)
     if os.path.exists("/sys/kernel/kheaders.tar.xz"):
         raise Skip("this kernel has its headers in /sys already")
-    environment, notes = fake_modprobe(ctx)
-    expect_error(ctx.plain("--csv", "-n", 1, "--kernel-types", "kheaders", env=environment), UNREADY, "kheaders", "modprobe")
+    replace_modprobe, notes = fake_modprobe(ctx)
+    expect_error(ctx.plain("--csv", "-n", 1, "--kernel-types", "kheaders", preexec_fn=in_own_mounts(replace_modprobe)), UNREADY, "kheaders",
+                 "modprobe")
     check(truth.read(notes) == "kheaders\n-r kheaders\n", "modprobe was asked: %r", truth.read(notes))
     os.unlink(notes)
 
     def nothing():
+        replace_modprobe()
         hide_headers()
         hide("/sys/kernel/btf")
-    expect_error(ctx.plain("--csv", "-n", 1, env=environment, preexec_fn=in_own_mounts(nothing)), UNREADY, "kheaders")
+    expect_error(ctx.plain("--csv", "-n", 1, preexec_fn=in_own_mounts(nothing)), UNREADY, "kheaders")
     check(truth.read(notes) is None, "auto loaded a module: %r", truth.read(notes))
 
 
@@ -199,9 +205,10 @@ def broken_headers(ctx):
     """auto: headers that can't be compiled are told and passed over; no module is loaded for them."""
     free_of_arguments(ctx)
     lib, scratch = os.path.realpath("/lib"), ctx.temporary()
-    environment, notes = fake_modprobe(ctx)
+    replace_modprobe, notes = fake_modprobe(ctx)
 
     def broken():
+        replace_modprobe()
         hide("/sys/kernel/btf")
         hide_kheaders()
         done(libc.mount(b"tmpfs", scratch.encode(), b"tmpfs", 0, None))
@@ -213,7 +220,7 @@ def broken_headers(ctx):
         done(libc.mount(b"overlay", lib.encode(), b"overlay", 0, layers.encode()))
         os.makedirs("/lib/modules/%s/build/include/linux" % RELEASE)
         open("/lib/modules/%s/build/include/linux/kconfig.h" % RELEASE, "w").close()
-    expect_error(ctx.plain("--csv", "-n", 1, env=environment, preexec_fn=in_own_mounts(broken)), UNREADY,
+    expect_error(ctx.plain("--csv", "-n", 1, preexec_fn=in_own_mounts(broken)), UNREADY,
                  "headers: libbcc can't compile", "kheaders: ", RELEASE)
     check(truth.read(notes) is None, "a module was loaded: %r", truth.read(notes))
 
