@@ -31,11 +31,11 @@ def groups_of(text):
 
 
 def groups_of_all(ctx, *args):
-    """The same by `tsnap -a`: threads of an average scan."""
+    """The same by `tsnap -a`: threads of an average scan, of which one may have been told otherwise in a scan of many."""
     text = report(ctx, "-a", "-g", "commsum,syscall,why", *args)
     rows = re.findall(r"^ +(\d+\.\d+) +\d+\.\d+ +[\d.]+% #* +(.*)$", text, re.M)
     check(rows, "no rows with -a: %s", text)
-    return {tuple(words.split()): float(threads) for threads, words in rows}
+    return {tuple(words.split()): round(float(threads)) for threads, words in rows if float(threads) >= 0.5}
 
 
 @case
