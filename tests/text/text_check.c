@@ -370,7 +370,6 @@ static const struct knob_choice {
 	{BEFORE_SLOTS | NOTHING_KEPT, 0},
 	{NOTHING_KEPT, 0},
 	{TRACE | TOTALS, 0},
-	{TRACE | SLOWER | PIDS, 0},
 	{ALL_TOLD | PIDS | FEW_IDS | READ_INTO_MAP, 0},
 	{ALL_TOLD | PIDS | FEW_IDS | NEW_KERNEL, 0},
 	{ALL_TOLD, 1u << LATENCY_RUNQ},
