@@ -20,5 +20,5 @@ set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 # ctest runs what was built
 find_program(QEMU_AARCH64 NAMES qemu-aarch64 qemu-aarch64-static)
 if(QEMU_AARCH64)
-	set(CMAKE_CROSSCOMPILING_EMULATOR ${QEMU_AARCH64} -L ${CMAKE_SYSROOT})
+	set(CMAKE_CROSSCOMPILING_EMULATOR ${QEMU_AARCH64} -cpu max,pauth-impdef=on -L ${CMAKE_SYSROOT})
 endif()
