@@ -44,11 +44,11 @@ count_line()
 	fi
 }
 
-# ctest_run TREE LABELS: counted from ctest's own line per test, whose form is the same from CMake 3.13 on.
+# ctest_run TREE LABELS [COMMAND...]: counted from ctest's own line per test, whose form is the same from CMake 3.13 on. COMMAND runs ctest.
 ctest_run()
 {
 	local output=$build/$1/ctest.log status=0
-	(cd "$build/$1" && ctest -L "$2" -j"$jobs") 2>&1 | tee "$output" || status=$?
+	(cd "$build/$1" && "${@:3}" ctest -L "$2" -j"$jobs") 2>&1 | tee "$output" || status=$?
 	count_line "$(awk '/^ *[0-9]+\/[0-9]+ Test +#/ {
 			if (/ Passed /) passed++; else if (/\*\*\*Skipped|\*\*\*Not Run \(Disabled\)/) skipped++; else failed++ }
 		END { printf "%d passed, %d failed, %d skipped", passed, failed, skipped }' "$output")"
