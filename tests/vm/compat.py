@@ -78,7 +78,7 @@ class Guest:
 
     def __init__(self, line):
         before, _, after = line.partition("|")
-        self.kernel, self.root, *self.short = before.split()
+        self.kernel, self.root, *self.short = (word for word in before.split() if not word.startswith("?"))
         self.every = self.short + after.split()
         self.name = "%s-%s" % (self.kernel, self.root)
         self.release = self.libbcc = ""
