@@ -2,6 +2,7 @@
 /* What a run is asked for, made of its configuration: columns, filter, times, page. */
 #include "run_state.h"
 #include "report/fold.h"
+#include "sample/waker_stack.h"
 #include "trace_table.h"
 
 #include <errno.h>
@@ -63,7 +64,7 @@ static int run_columns(struct run *run, struct error *e)
 					 run->list.items[i]->name);
 	err = column_list_add(&run->list, renderer->behind, grouped, e);
 	if (!err && config->off_wake)
-		err = column_list_add(&run->list, FOLD_WAKER_COLUMNS, grouped, e);
+		err = column_list_add(&run->list, WAKER_COLUMNS, grouped, e);
 	return err;
 }
 

@@ -11,7 +11,6 @@
 
 /* Columns that stacks are made of, behind those of the root frames. */
 #define FOLD_COLUMNS "state,syscall,stack,weight_us"
-#define FOLD_WAKER_COLUMNS "waker_stack,waker_comm" /* behind those, with --off-wake */
 #define FOLD_ROOTS_DEFAULT "comm"
 
 /* Adds what comes above a thread's frames where its waker is known: waker_stack and waker_comm are

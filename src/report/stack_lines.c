@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "report/stack_lines.h"
 #include "base/memory.h"
-#include "report/fold.h"
+#include "sample/waker_stack.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +25,7 @@ void stack_lines_init(struct stack_lines *lines, size_t most, const struct colum
 	lines->list.wide = list->wide;
 	column_list_add(&lines->list, STACK_COLUMN "," SAMPLES_COLUMN, true, &unsaid);
 	if (wakers)
-		column_list_add(&lines->list, FOLD_WAKER_COLUMNS, true, &unsaid);
+		column_list_add(&lines->list, WAKER_COLUMNS, true, &unsaid);
 	group_table_init(&lines->groups, &lines->list);
 }
 
