@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "lookup/comm.h"
 #include "base/cache.h"
-#include "lookup/lookup.h"
+#include "lookup/lookup_hint.h"
 #include "lookup/proc.h"
 #include "base/names.h"
+#include "sample/sample.h"
 
 struct comm {
 	struct cache_entry entry; /* key: tid */

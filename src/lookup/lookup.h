@@ -9,18 +9,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "lookup/lookup_hint.h"
 #include "sample/sample.h"
 
 struct lookup;
-
-/* What lookup can't know by itself about one sample. */
-struct lookup_hint {
-	bool compat;	   /* the system call was made through the 32-bit entry */
-	uint64_t sequence; /* changes whenever the thread was switched; same sequence: same file */
-};
-
-#define LOOKUP_RAN_NS (500 * 1000000ll)
-#define LOOKUP_STILL_NS (10 * 1000000000ll)
 
 /* proc_root: "/proc", or a fixture. Never fails (out of memory ends the process). Holds interned
  * names: free it before names_lent_clear(). */
@@ -61,14 +53,5 @@ bool lookup_why_changes(const struct lookup *lookup, int64_t tid);
 
 /* Why nothing is told of sockets, -errno; 0: it is, or nobody asked. */
 int lookup_sockets_error(const struct lookup *lookup);
-
-/* System call name of this machine's architecture (compat: of its 32-bit one; x32 calls are told by
- * their number), interned; "syscall_N" for a number that libseccomp does not know, NULL for a
- * negative one. An array read after the first call, until lookup_free(). */
-const char *syscall_name(int64_t nr, bool compat);
-/* Index of the argument that is a file descriptor (read: 0, mmap: 4), or -1. Where a call has two
- * it is the one that data comes from. name: interned or not. A search: lookup_fill does not call it
- * per sample. */
-int syscall_fd_arg(const char *name);
 
 #endif

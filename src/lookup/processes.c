@@ -2,10 +2,11 @@
 #include "lookup/processes.h"
 #include "base/cache.h"
 #include "lookup/cgroup.h"
-#include "lookup/lookup.h"
+#include "lookup/lookup_hint.h"
 #include "lookup/proc.h"
 #include "base/clock.h"
 #include "base/names.h"
+#include "sample/sample.h"
 
 #include <limits.h>
 

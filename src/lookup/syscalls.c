@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "lookup/syscalls.h"
-#include "lookup/lookup.h"
 #include "lookup/syscall_fds.h"
 #include "lookup/syscall_paths.h"
 #include "base/names.h"

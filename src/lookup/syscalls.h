@@ -1,10 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* System call numbers, for the rest of this room; names are in lookup.h. */
+/* System call numbers and names. */
 #ifndef TSNAP_LOOKUP_SYSCALLS_H
 #define TSNAP_LOOKUP_SYSCALLS_H
 
 #include <stdbool.h>
 #include <stdint.h>
+
+/* System call name of this machine's architecture (compat: of its 32-bit one; x32 calls are told by
+ * their number), interned; "syscall_N" for a number that libseccomp does not know, NULL for a
+ * negative one. An array read after the first call, until syscalls_clear(). */
+const char *syscall_name(int64_t nr, bool compat);
+/* Index of the argument that is a file descriptor (read: 0, mmap: 4), or -1. Where a call has two
+ * it is the one that data comes from. name: interned or not. A search: not to be made for each
+ * sample. */
+int syscall_fd_arg(const char *name);
 
 /* The name of a call of one architecture, a libseccomp token; "syscall_N" where that is not known.
  * Interned, not cached. */

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lookup/lookup.h"
+#include "lookup/lookup_hint.h"
 #include "sample/sample.h"
 #include "sample/why.h"
 

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "base/index.h"
-#include "lookup/lookup.h"
+#include "lookup/lookup_hint.h"
 #include "sample/sample.h"
 #include "sample/why.h"
 
