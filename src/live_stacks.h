@@ -10,9 +10,9 @@
 #include "base/cache.h"
 #include "kernel/kernel.h"
 #include "sample/source.h"
-#include "stack/python_frames.h"
-#include "stack/stack_table.h"
-#include "stack/unwinder.h"
+#include "unwind/runtime/python_frames.h"
+#include "unwind/stack_table.h"
+#include "unwind/unwinder.h"
 
 /* A thread of this scan whose stacks are to be read, and its sample. */
 struct stack_wait {

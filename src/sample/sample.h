@@ -74,7 +74,7 @@ struct sample {
 	/* by whom */
 	int64_t waker_tid, waker_pid;
 	const char *waker_comm;
-	/* where: hashes of stacks, and words of stack/stack_table.h;
+	/* where: hashes of stacks, and words of unwind/stack_table.h;
 	 * stack: both, outermost frame first, ';' between; see report/frame_kind.h for annotations
 	 */
 	int64_t ustack, kstack;

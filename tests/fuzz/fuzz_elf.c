@@ -6,12 +6,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "stack/demangle.h"
-#include "stack/elf_exports.h"
-#include "stack/elf_symbols.h"
-#include "stack/frame_step.h"
-#include "stack/frame_table.h"
-#include "stack/x86_return.h"
+#include "unwind/elf/demangle.h"
+#include "unwind/elf/elf_exports.h"
+#include "unwind/elf/elf_symbols.h"
+#include "unwind/frame_step.h"
+#include "unwind/frame_table.h"
+#include "unwind/x86_return.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/names.h"
-#include "stack/python_frames.h"
+#include "unwind/runtime/python_frames.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
-#include "stack/stack_table.h"
+#include "unwind/stack_table.h"
 #include "thread_registers.h"
 
 static int64_t compare_ns(const void *a, const void *b)

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "stack/frame_table.h"
-#include "stack/x86_return.h"
+#include "unwind/frame_table.h"
+#include "unwind/x86_return.h"
 
 #define SAVED 6
 #define SKIPPED 77

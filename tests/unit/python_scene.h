@@ -4,7 +4,7 @@
 #ifndef TSNAP_TESTS_PYTHON_SCENE_H
 #define TSNAP_TESTS_PYTHON_SCENE_H
 
-#include "stack/python_frames.h"
+#include "unwind/runtime/python_frames.h"
 
 #define ARENA_BYTES 262144
 #define STACK_WORDS 64

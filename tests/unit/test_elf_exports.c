@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "stack/elf_exports.h"
+#include "unwind/elf/elf_exports.h"
 
 #define SYMBOLS 400
 #define HASH_OF_EXPORT 0xfc32da86 /* of "export", its lowest bit 0 */

@@ -2,8 +2,8 @@
 /* frame_program, frame_entries, frame_source: unwind tables that are made to harm who runs them */
 #include "unit.h"
 #include "base/memory.h"
-#include "stack/frame_program.h"
-#include "stack/frame_table.h"
+#include "unwind/frame_program.h"
+#include "unwind/frame_table.h"
 
 #include <dwarf.h>
 #include <elf.h>

@@ -7,9 +7,9 @@
 #include <sys/syscall.h>
 
 #include "base/clock.h"
-#include "stack/java_frames.h"
-#include "stack/java_layout.h"
-#include "stack/walker.h"
+#include "unwind/runtime/java_frames.h"
+#include "unwind/runtime/java_layout.h"
+#include "unwind/walker.h"
 
 #define DISTANCE 4096 /* of addresses in memory from the file's */
 #define SEGMENT 7

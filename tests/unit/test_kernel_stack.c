@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "stack/kernel_stack.h"
+#include "unwind/kernel_stack.h"
 #include "unit.h"
 
 static const char listed[] = "ffffffff81000100 T first_name\n"

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/names.h"
-#include "stack/python_frames.h"
+#include "unwind/runtime/python_frames.h"
 #include "python_scene.h"
 #include "sleeper.h"
 

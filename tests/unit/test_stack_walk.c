@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "stack/unwinder.h"
+#include "unwind/unwinder.h"
 #include "sleeper.h"
 #include "unit.h"
 

@@ -24,10 +24,10 @@
 
 #include "base/clock.h"
 #include "base/names.h"
-#include "stack/demangle.h"
-#include "stack/perf_map.h"
-#include "stack/stack_table.h"
-#include "stack/symbols.h"
+#include "unwind/elf/demangle.h"
+#include "unwind/elf/perf_map.h"
+#include "unwind/stack_table.h"
+#include "unwind/symbols.h"
 #include "unit.h"
 
 static void kernel_stacks_are_parsed(void **state)

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "stack/x86_return.h"
+#include "unwind/x86_return.h"
 #include "unit.h"
 
 #define ADDRESS 0x1000

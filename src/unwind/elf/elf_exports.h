@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a file exports by name: its .dynsym, which no strip takes away, as .gnu.hash finds it there.
+ */
+#ifndef TSNAP_UNWIND_ELF_ELF_EXPORTS_H
+#define TSNAP_UNWIND_ELF_ELF_EXPORTS_H
+
+#include <stdint.h>
+
+#include "unwind/elf/elf_file.h"
+
+/* Fills addresses, as the file has them, 0 where it exports no such name. How many were found.
+ * 64-bit files only. */
+unsigned int elf_exports(const struct elf_file *elf, const char *const *names, uint64_t *addresses,
+			 unsigned int count);
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* An ELF file as far as stacks need it: segments, sections, build-id. It is read in pieces and
+ * never mapped: whoever owns it may cut it at any time. Everything in it is hostile. Little-endian
+ * only.
+ */
+#ifndef TSNAP_UNWIND_ELF_ELF_FILE_H
+#define TSNAP_UNWIND_ELF_ELF_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define ELF_SEGMENTS_MAX 32
+#define BUILD_ID_MAX 32
+
+struct elf_segment {
+	uint64_t offset, file_bytes, address, memory_bytes;
+};
+
+struct elf_section {
+	uint64_t offset, bytes, address, entry_bytes;
+	uint32_t type, link;
+};
+
+struct elf_file {
+	int fd;		   /* not owned; -1: */
+	const char *image; /* the bytes, not owned */
+	uint64_t bytes;
+	bool narrow; /* 32 bits */
+	uint16_t machine;
+	uint32_t segment_count; /* of those to be loaded */
+	struct elf_segment segments[ELF_SEGMENTS_MAX];
+	struct elf_segment unwind; /* PT_GNU_EH_FRAME; file_bytes 0: none */
+	uint64_t sections_offset;
+	uint32_t section_count, section_bytes, names_section;
+	uint8_t build_id[BUILD_ID_MAX];
+	uint32_t build_id_bytes; /* 0: none */
+};
+
+/* fd of a regular file, or -1 and the file in memory. 0, or -errno (-ENOEXEC: no such ELF). */
+int elf_file_read(struct elf_file *elf, int fd, const char *image, uint64_t bytes);
+
+/* Reads exactly so many bytes. 0 or -errno; -ERANGE past the end. */
+int elf_file_take(const struct elf_file *elf, uint64_t offset, void *to, size_t bytes);
+
+/* The section of that name, or of that index. 0, -ENOENT, or -ENOEXEC where it lies outside of the
+ * file. */
+int elf_file_section(const struct elf_file *elf, const char *name, struct elf_section *section);
+int elf_file_section_at(const struct elf_file *elf, uint32_t index, struct elf_section *section);
+
+/* The address, as the file has them, of what is at that offset. */
+bool elf_address_of(const struct elf_file *elf, uint64_t offset, uint64_t *address);
+
+#endif

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unwind/elf/elf_symbols.h"
+#include "base/memory.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#ifdef TSNAP_HAS_LZMA
+#include <lzma.h>
+#endif
+
+#define TABLE_BYTES_MAX (256ull << 20) /* read in pieces: a matter of time, not of memory */
+#define NAMES_BYTES_MAX (1ull << 30)
+#define PIECE_SYMBOLS 2048
+#define NAMES_AHEAD_MAX (64u << 20)
+#define PACKED_BYTES_MAX (16u << 20) /* of .gnu_debugdata, */
+#define UNPACKED_BYTES_MAX (64u << 20)
+#define UNPACK_MEMORY_MAX (64u << 20)
+
+static Elf64_Sym symbol_widen(const Elf32_Sym *narrow)
+{
+	return (Elf64_Sym){.st_name = narrow->st_name,
+			   .st_info = narrow->st_info,
+			   .st_shndx = narrow->st_shndx,
+			   .st_value = narrow->st_value,
+			   .st_size = narrow->st_size};
+}
+
+/* Of several names the one that people use: global before weak before local, read before __read
+ * before __GI___read. */
+static unsigned int symbol_rank(const Elf64_Sym *symbol, const char *name)
+{
+	unsigned int bind = ELF64_ST_BIND(symbol->st_info), underscores = 0;
+	unsigned int rank = bind == STB_GLOBAL ? 0 : bind == STB_WEAK ? 1 : 2;
+
+	while (name && underscores < 2 && name[underscores] == '_')
+		underscores++;
+	rank = rank * 3 + underscores;
+	/* a label of assembler code */
+	return ELF64_ST_TYPE(symbol->st_info) == STT_NOTYPE ? SYMBOL_RANKS - 1 : rank;
+}
+
+struct addition {
+	struct elf_symbols *symbols;
+	const char *names; /* all of them, or NULL where they are too many */
+	uint64_t names_bytes;
+};
+
+static void symbol_take(struct addition *to, const Elf64_Sym *symbol)
+{
+	unsigned int type = ELF64_ST_TYPE(symbol->st_info);
+	const char *name = NULL;
+
+	if ((type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE) ||
+	    symbol->st_shndx == SHN_UNDEF || symbol->st_shndx >= SHN_LORESERVE ||
+	    !symbol->st_value || symbol->st_name >= to->names_bytes)
+		return;
+	if (to->names)
+		name = to->names + symbol->st_name;
+	/* $x, $d: arm64's marks of code and data */
+	if (name && (!*name || *name == '$'))
+		return;
+	symbol_add(&to->symbols->table, symbol->st_value, symbol->st_size,
+		   symbol_rank(symbol, name), to->symbols->source_count, symbol->st_name);
+}
+
+static void symbols_read(struct addition *to, const struct elf_file *elf,
+			 const struct elf_section *section)
+{
+	size_t each = elf->narrow ? sizeof(Elf32_Sym) : sizeof(Elf64_Sym);
+	uint64_t count = section->bytes / each;
+	char *piece = memory_get(PIECE_SYMBOLS * each);
+
+	for (uint64_t at = 0; at < count; at += PIECE_SYMBOLS) {
+		uint64_t n = count - at < PIECE_SYMBOLS ? count - at : PIECE_SYMBOLS;
+
+		if (elf_file_take(elf, section->offset + at * each, piece, n * each))
+			break;
+		for (uint64_t i = 0; i < n; i++) {
+			Elf32_Sym narrow;
+			Elf64_Sym wide;
+
+			memcpy(elf->narrow ? (void *)&narrow : (void *)&wide, piece + i * each,
+			       each);
+			if (elf->narrow)
+				wide = symbol_widen(&narrow);
+			symbol_take(to, &wide);
+		}
+	}
+	free(piece);
+}
+
+/* Whether the section's symbols were taken. */
+static bool section_add(struct elf_symbols *symbols, const struct elf_file *elf, const char *name)
+{
+	struct symbol_source *source = &symbols->sources[symbols->source_count];
+	struct elf_section section, names;
+	struct addition to = {.symbols = symbols};
+	char *text = NULL;
+
+	if (symbols->source_count == SYMBOL_SOURCES_MAX || elf_file_section(elf, name, &section) ||
+	    !section.bytes || section.bytes > TABLE_BYTES_MAX ||
+	    elf_file_section_at(elf, section.link, &names) || !names.bytes ||
+	    names.bytes > NAMES_BYTES_MAX)
+		return false;
+	to.names_bytes = names.bytes;
+	if (names.bytes <= NAMES_AHEAD_MAX) {
+		text = memory_get(names.bytes + 1);
+		if (!elf_file_take(elf, names.offset, text, names.bytes))
+			to.names = text;
+	}
+	symbols_read(&to, elf, &section);
+	free(text);
+	*source = (struct symbol_source){
+		.elf = *elf, .names_offset = names.offset, .names_bytes = names.bytes};
+	symbols->source_count++;
+	return true;
+}
+
+static void unpacked_add(struct elf_symbols *symbols, const struct elf_file *elf)
+{
+#ifdef TSNAP_HAS_LZMA
+	struct elf_section section;
+	uint64_t memory = UNPACK_MEMORY_MAX;
+	size_t from = 0, to = 0;
+	struct elf_file inner;
+	uint8_t *packed, *image;
+
+	if (elf_file_section(elf, ".gnu_debugdata", &section) || section.bytes > PACKED_BYTES_MAX)
+		return;
+	packed = memory_get(section.bytes + 1);
+	image = memory_get(UNPACKED_BYTES_MAX);
+	if (!elf_file_take(elf, section.offset, packed, section.bytes) &&
+	    lzma_stream_buffer_decode(&memory, 0, NULL, packed, &from, section.bytes, image, &to,
+				      UNPACKED_BYTES_MAX) == LZMA_OK) {
+		image = memory_resize(image, to + 1, 1);
+		if (!elf_file_read(&inner, -1, (char *)image, to) &&
+		    section_add(symbols, &inner, ".symtab")) {
+			symbols->sources[symbols->source_count - 1].image = (char *)image;
+			symbols->whole = true;
+			image = NULL;
+		}
+	}
+	free(image);
+	free(packed);
+#else
+	(void)symbols;
+	(void)elf;
+#endif
+}
+
+void elf_symbols_add(struct elf_symbols *symbols, const struct elf_file *elf)
+{
+	if (section_add(symbols, elf, ".symtab"))
+		symbols->whole = true;
+	else
+		section_add(symbols, elf, ".dynsym");
+	if (!symbols->whole)
+		unpacked_add(symbols, elf);
+}
+
+void elf_symbols_add_debug(struct elf_symbols *symbols, int fd, const struct elf_file *of)
+{
+	struct elf_file elf;
+	struct stat file;
+
+	if (fstat(fd, &file) || !S_ISREG(file.st_mode) ||
+	    elf_file_read(&elf, fd, NULL, (uint64_t)file.st_size) ||
+	    elf.build_id_bytes != of->build_id_bytes ||
+	    memcmp(elf.build_id, of->build_id, of->build_id_bytes) != 0 ||
+	    !section_add(symbols, &elf, ".symtab")) {
+		close(fd);
+		return;
+	}
+	symbols->sources[symbols->source_count - 1].own_fd = true;
+	symbols->whole = true;
+}
+
+void elf_symbols_sort(struct elf_symbols *symbols)
+{
+	symbol_table_sort(&symbols->table, false);
+}
+
+void elf_symbols_done(struct elf_symbols *symbols)
+{
+	for (unsigned int i = 0; i < symbols->source_count; i++) {
+		if (symbols->sources[i].own_fd)
+			close(symbols->sources[i].elf.fd);
+		free(symbols->sources[i].image);
+	}
+	symbol_table_done(&symbols->table);
+	*symbols = (struct elf_symbols){.source_count = 0};
+}
+
+size_t elf_symbols_bytes(const struct elf_symbols *symbols)
+{
+	size_t bytes = symbols->table.capacity * sizeof(struct symbol);
+
+	for (unsigned int i = 0; i < symbols->source_count; i++)
+		if (symbols->sources[i].image)
+			bytes += symbols->sources[i].elf.bytes;
+	return bytes;
+}
+
+bool elf_symbol_name(const struct elf_symbols *symbols, uint64_t address, char *name, size_t size)
+{
+	const struct symbol *symbol = symbol_find(&symbols->table, address);
+	const struct symbol_source *source;
+	uint64_t left;
+
+	if (!symbol)
+		return false;
+	source = &symbols->sources[symbol_source(symbol)];
+	left = source->names_bytes - symbol_place(symbol);
+	if (left < size)
+		size = left + 1;
+	if (elf_file_take(&source->elf, source->names_offset + symbol_place(symbol), name,
+			  size - 1))
+		return false;
+	name[size - 1] = '\0';
+	return *name;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The functions that a JIT compiler has made, as it tells them in /tmp/perf-PID.map: a line
+ * "START SIZE NAME" each, in hexadecimal. Written by whoever it likes, so nothing of it is trusted.
+ */
+#ifndef TSNAP_UNWIND_ELF_PERF_MAP_H
+#define TSNAP_UNWIND_ELF_PERF_MAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "unwind/elf/symbol_table.h"
+
+#define PERF_MAP_BYTES_MAX (128ull << 20)
+
+struct perf_map {
+	int fd; /* -1: none */
+	uint64_t read_bytes;
+	bool cut;     /* longer than is read */
+	bool refused; /* there is one, but it may not be believed */
+	struct symbol_table table;
+};
+
+struct perf_map_line {
+	uint64_t address, bytes;
+	size_t name; /* where it begins in the line */
+};
+
+/* line: without its end. False where it is none. */
+bool perf_map_parse(const char *line, size_t length, struct perf_map_line *parsed);
+
+/* The map of that process, in its own /tmp and by its own number, if it is a plain file of its user
+ * uid, or of root where it has the mount namespace of tsnap, and no link. 0 or -errno. */
+int perf_map_open(struct perf_map *map, const char *proc_root, int64_t tid, int64_t uid);
+/* Reads what was added to it. fd: any file. */
+void perf_map_read(struct perf_map *map);
+/* The same of a map that was opened before, or was not there: a new one (exec, a number given anew)
+ * takes its place. */
+void perf_map_read_again(struct perf_map *map, const char *proc_root, int64_t tid, int64_t uid);
+void perf_map_done(struct perf_map *map);
+
+/* The function's name, cut at size - 1. */
+bool perf_map_name(const struct perf_map *map, uint64_t address, char *name, size_t size);
+
+#endif

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unwind/elf/process_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/types.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* include/uapi/linux/openat2.h, which distributions of 2019 lack */
+#ifndef __NR_openat2
+#define __NR_openat2 437
+#endif
+#define RESOLVE_NO_MAGICLINKS_BIT 0x02
+#define RESOLVE_IN_ROOT_BIT 0x10
+
+#define STATUS_BYTES 4096
+
+struct how {
+	__u64 flags, mode, resolve;
+};
+
+/* What the kernel makes up: reading may do something (/proc/kmsg is emptied), wait, or tell what is
+ * not meant for who has it mapped in his own mount namespace. From include/uapi/linux/magic.h and,
+ * where that lacks one, the file systems' sources. */
+static const uint32_t file_systems_refused[] = {
+	0x00009fa0, /* proc */
+	0x62656572, /* sysfs */
+	0x74726163, /* tracefs */
+	0x64626720, /* debugfs */
+	0x73636673, /* securityfs */
+	0x0027e0eb, /* cgroup */
+	0x63677270, /* cgroup2 */
+	0xcafe4a11, /* bpf */
+	0x62656570, /* configfs */
+	0x6165676c, /* pstore */
+	0xde5e81e4, /* efivarfs */
+	0xf97cff8c, /* selinuxfs */
+	0x43415d53, /* smackfs */
+	0x5a3c69f0, /* apparmorfs */
+	0x00001cd1, /* devpts */
+	0x19800202, /* mqueue */
+	0x42494e4d, /* binfmt_misc */
+	0x07655821, /* resctrl */
+	0x65735543, /* fusectl */
+	0x6e667364, /* nfsd */
+	0x67596969, /* rpc_pipefs */
+	0xabba1974, /* xenfs */
+	0x6e736673, /* nsfs */
+};
+
+static bool is_plain(int fd)
+{
+	struct stat file;
+	struct statfs system;
+
+	if (fstat(fd, &file) || !S_ISREG(file.st_mode) || fstatfs(fd, &system))
+		return false;
+	for (size_t i = 0; i < sizeof(file_systems_refused) / sizeof(file_systems_refused[0]); i++)
+		if ((uint32_t)system.f_type == file_systems_refused[i])
+			return false;
+	return true;
+}
+
+/* From a descriptor that only names a file (O_PATH) to one that reads it. Takes it over. */
+static int plain_open(int named)
+{
+	char path[64];
+	int fd = -EINVAL;
+
+	if (named < 0)
+		return named;
+	if (is_plain(named)) {
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", named);
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+		fd = fd < 0 ? -errno : fd;
+	}
+	close(named);
+	return fd;
+}
+
+/* The descriptors of both only name what they are of. Folder by folder, so that no link leads
+ * elsewhere, also before 5.6. Takes root over. */
+static int name_without_links(int root, const char *path)
+{
+	int at = root, next;
+
+	for (;;) {
+		size_t length = strcspn(path, "/");
+		char part[NAME_MAX + 1];
+		struct stat file;
+
+		if (length >= sizeof(part)) {
+			close(at);
+			return -ENAMETOOLONG;
+		}
+		memcpy(part, path, length);
+		part[length] = '\0';
+		next = openat(at, part, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+		next = next < 0 ? -errno : next;
+		close(at);
+		if (next >= 0 && !fstat(next, &file) && S_ISLNK(file.st_mode)) {
+			close(next);
+			return -ELOOP;
+		}
+		path += length;
+		if (next < 0 || !*path)
+			return next;
+		path++;
+		at = next;
+	}
+}
+
+/* Links lead to where they would lead the process. */
+static int name_within(int root, const char *path)
+{
+	struct how how = {.flags = O_PATH | O_CLOEXEC,
+			  .resolve = RESOLVE_IN_ROOT_BIT | RESOLVE_NO_MAGICLINKS_BIT};
+	long fd = syscall(__NR_openat2, root, path, &how, sizeof(how));
+
+	/* before 5.6: only the last part is known to be no link */
+	if (fd < 0 && (errno == ENOSYS || errno == EPERM))
+		fd = openat(root, path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	fd = fd < 0 ? -errno : fd;
+	close(root);
+	return (int)fd;
+}
+
+int process_file_open(const char *proc_root, int64_t tid, const char *path, bool plain)
+{
+	char directory[PATH_MAX];
+	int root;
+
+	snprintf(directory, sizeof(directory), "%s/%lld/root", proc_root, (long long)tid);
+	root = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0)
+		return -errno;
+	return plain_open(plain ? name_without_links(root, path) : name_within(root, path));
+}
+
+int process_link_open(const char *link)
+{
+	int named = open(link, O_PATH | O_CLOEXEC);
+
+	return plain_open(named < 0 ? -errno : named);
+}
+
+bool process_shares_mounts(const char *proc_root, int64_t tid)
+{
+	struct stat own, its;
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%lld/ns/mnt", proc_root, (long long)tid);
+	return !stat(path, &its) && !stat("/proc/self/ns/mnt", &own) && own.st_ino == its.st_ino &&
+	       own.st_dev == its.st_dev;
+}
+
+bool process_has_root(const char *proc_root, int64_t tid)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%lld/root", proc_root, (long long)tid);
+	return !access(path, F_OK);
+}
+
+/* What status has behind key, without the line's end; NULL: nothing. *gone: it can't be read. */
+static const char *status_line(const char *proc_root, int64_t tid, const char *key,
+			       char text[STATUS_BYTES], bool *gone)
+{
+	char path[PATH_MAX], *line;
+	ssize_t length;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%lld/status", proc_root, (long long)tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	length = fd < 0 ? -1 : read(fd, text, STATUS_BYTES - 1);
+	if (fd >= 0)
+		close(fd);
+	*gone = length <= 0;
+	if (*gone)
+		return NULL;
+	text[length] = '\0';
+	line = strstr(text, key);
+	if (!line)
+		return NULL;
+	line += strlen(key);
+	line[strcspn(line, "\n")] = '\0';
+	return line;
+}
+
+/* The last of the ids that status has in that line, or tid if it has none; -1: it is gone. */
+static int64_t status_inner(const char *proc_root, int64_t tid, const char *key)
+{
+	char text[STATUS_BYTES];
+	bool gone;
+	const char *line = status_line(proc_root, tid, key, text, &gone), *last;
+
+	if (!line)
+		return gone ? -1 : tid;
+	last = strrchr(line, '\t');
+	return strtoll(last ? last + 1 : line, NULL, 10);
+}
+
+/* Uid: real, effective, saved, of the file system. The owner of /proc/PID is root where the process
+ * has changed its ids (not dumpable). */
+int64_t process_user(const char *proc_root, int64_t tid)
+{
+	char text[STATUS_BYTES];
+	bool gone;
+	const char *line = status_line(proc_root, tid, "\nUid:\t", text, &gone);
+	const char *effective = line ? strchr(line, '\t') : NULL;
+
+	return effective ? strtoll(effective, NULL, 10) : -1;
+}
+
+/* NStgid and NSpid, 4.1: ids in each namespace, the innermost last. */
+int64_t process_inner_pid(const char *proc_root, int64_t tid)
+{
+	return status_inner(proc_root, tid, "\nNStgid:\t");
+}
+
+int64_t thread_inner_tid(const char *proc_root, int64_t tid)
+{
+	return status_inner(proc_root, tid, "\nNSpid:\t");
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Files as a process sees them: in its mount namespace, below its root. */
+#ifndef TSNAP_UNWIND_ELF_PROCESS_FILE_H
+#define TSNAP_UNWIND_ELF_PROCESS_FILE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Opens a file below the process' root for reading; path without a leading slash. Its symbolic
+ * links lead to where they would lead the process; plain: there may be none. A descriptor, or
+ * -errno; -EINVAL: it is no regular file, or one that the kernel makes up (proc, sysfs, tracefs,
+ * cgroup ...). Such a one is not even opened: that alone may do something. */
+int process_file_open(const char *proc_root, int64_t tid, const char *path, bool plain);
+/* The same of what a link of /proc/TID/map_files leads to. */
+int process_link_open(const char *link);
+
+/* Whether it has the mount namespace of tsnap: what is there no other user has put there. */
+bool process_shares_mounts(const char *proc_root, int64_t tid);
+
+/* The process' effective user, or -1. */
+int64_t process_user(const char *proc_root, int64_t tid);
+
+/* Whether there is a way to them: not by a thread that has ended. */
+bool process_has_root(const char *proc_root, int64_t tid);
+
+/* The process' number in its own pid namespace, or -1. */
+int64_t process_inner_pid(const char *proc_root, int64_t tid);
+int64_t thread_inner_tid(const char *proc_root, int64_t tid); /* the same of a thread */
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Where functions begin and end, in order of address; 16 bytes each. Names stay where they come
+ * from: a symbol has only their place there.
+ */
+#ifndef TSNAP_UNWIND_ELF_SYMBOL_TABLE_H
+#define TSNAP_UNWIND_ELF_SYMBOL_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SYMBOLS_MAX 1000000 /* of one file; the rest is counted */
+#define SYMBOL_SOURCES_MAX 3
+#define SYMBOL_RANKS 16
+
+struct symbol {
+	uint64_t key;	/* address << 4 | rank */
+	uint32_t bytes; /* 0: not known, up to the next one */
+	uint32_t name;	/* source << 30 | place */
+};
+
+struct symbol_table {
+	struct symbol *symbols;
+	size_t count, capacity;
+	uint64_t refused;
+};
+
+/* rank: of several symbols at one address the one with the lowest is kept; of several with that,
+ * the first, or (newest) that with the last place. place: below 2^30, of the name in what the
+ * source is. */
+void symbol_add(struct symbol_table *table, uint64_t address, uint64_t bytes, unsigned int rank,
+		unsigned int source, uint64_t place);
+void symbol_table_sort(struct symbol_table *table, bool newest); /* after all were added */
+void symbol_table_done(struct symbol_table *table);
+
+/* The function that the address is in, or NULL. */
+const struct symbol *symbol_find(const struct symbol_table *table, uint64_t address);
+
+static inline uint64_t symbol_address(const struct symbol *symbol)
+{
+	return symbol->key / SYMBOL_RANKS;
+}
+
+static inline unsigned int symbol_source(const struct symbol *symbol)
+{
+	return symbol->name >> 30;
+}
+
+static inline uint32_t symbol_place(const struct symbol *symbol)
+{
+	return symbol->name & ((1u << 30) - 1);
+}
+
+#endif

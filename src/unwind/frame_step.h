@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* From one frame to its caller's: by a row of the unwind table (frame_row.c; frame_source_none.c
+ * has none), or along frame pointers. */
+#ifndef TSNAP_UNWIND_FRAME_STEP_H
+#define TSNAP_UNWIND_FRAME_STEP_H
+
+#include "base/user_registers.h"
+#include "unwind/frame_row.h"
+#include "unwind/frame_table.h"
+#include "unwind/thread_memory.h"
+
+/* A word of that machine's. 0 or -errno. */
+static inline int word_read(const struct machine *machine, struct thread_memory *memory,
+			    uint64_t address, uint64_t *word)
+{
+	*word = 0; /* little-endian: the rest of a short one */
+	return thread_memory_read(memory, address, word, machine->word_bytes);
+}
+
+/* 0: registers are the caller's; 1: there is none, this was the outermost frame; -errno: -ENODATA
+ * where a register is needed that nobody knows, -EBADMSG for a table that makes no sense, or what
+ * thread_memory_read() gave. */
+int frame_step_row(const struct machine *machine, const struct frame_table *table,
+		   const struct frame_row *row, struct thread_memory *memory,
+		   struct user_registers *registers);
+int frame_step_pointer(const struct machine *machine, struct thread_memory *memory,
+		       struct user_registers *registers);
+
+#endif

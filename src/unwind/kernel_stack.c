@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unwind/kernel_stack.h"
+#include "unwind/name_patterns.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define STACK_BYTES 16384
+
+void kernel_stack_parse(struct kernel_stack *stack, const char *text)
+{
+	stack->count = 0;
+	while (*text && stack->count < KERNEL_FRAMES_MAX) {
+		size_t line = strcspn(text, "\n"), name, length;
+
+		/* an address, 0 to those who may not know it; 0xffffffffffffffff ended the list
+		 * until 5.1 */
+		name = strcspn(text, "]");
+		if (name < line && text[name + 1] == ' ') {
+			name += 2;
+			length = strcspn(text + name, "+\n");
+			if (length >= KERNEL_NAME_SIZE)
+				length = KERNEL_NAME_SIZE - 1;
+			if (length && text[name] != '0') {
+				memcpy(stack->names[stack->count], text + name, length);
+				stack->names[stack->count++][length] = '\0';
+			}
+		}
+		text += line + (text[line] == '\n');
+	}
+}
+
+int kernel_stack_read(struct kernel_stack *stack, const char *proc_root, int64_t tid)
+{
+	char path[PATH_MAX], text[STACK_BYTES];
+	ssize_t length;
+	int fd, err;
+
+	snprintf(path, sizeof(path), "%s/%lld/stack", proc_root, (long long)tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	length = read(fd, text, sizeof(text) - 1);
+	err = -errno;
+	close(fd);
+	if (length < 0)
+		return err;
+	text[length] = '\0';
+	kernel_stack_parse(stack, text);
+	return 0;
+}
+
+/* Where interrupts enter the kernel: arch/x86/include/asm/idtentry.h (5.8; before, the entries of
+ * irq_entries_start and apicinterrupt), arch/arm64/kernel/entry.S and entry-common.c. */
+static const char *const interrupt_entries[] = {
+	"asm_sysvec_*",		"asm_common_interrupt",
+	"common_interrupt",	"apic_timer_interrupt",
+	"reschedule_interrupt", "call_function*interrupt",
+	"ret_from_intr",	"retint_*",
+	"el[01]_irq",		"el[01]_interrupt",
+	"__el[01]_irq*",	"el[01]*_irq_handler",
+	"el[01][ht]_*_irq",
+};
+
+static const char *const preemptions[] = {"__cond_resched", "preempt_schedule*", "__schedule",
+					  "schedule"};
+
+/* Frames of the innermost interrupt, 0: there is none. */
+static uint32_t interrupt_frames(const struct kernel_stack *stack)
+{
+	uint32_t at = 0;
+
+	while (at < stack->count && !NAME_AMONG(stack->names[at], interrupt_entries))
+		at++;
+	if (at == stack->count)
+		return 0;
+	while (at < stack->count && NAME_AMONG(stack->names[at], interrupt_entries))
+		at++;
+	return at;
+}
+
+static void innermost_drop(struct kernel_stack *stack, uint32_t count)
+{
+	stack->count -= count;
+	memmove(stack->names, stack->names[count], stack->count * sizeof(stack->names[0]));
+}
+
+void kernel_stack_resume(struct kernel_stack *stack)
+{
+	uint32_t passed = 0;
+
+	innermost_drop(stack, interrupt_frames(stack));
+	while (passed < stack->count && NAME_AMONG(stack->names[passed], preemptions))
+		passed++;
+	innermost_drop(stack, passed);
+}
+
+bool kernel_stack_of_chain(struct kernel_stack *stack, const struct kernel_symbols *symbols,
+			   const uint64_t *chain, uint32_t count, bool interrupted)
+{
+	bool exact = true; /* no call's return address */
+	uint32_t frames;
+
+	stack->count = 0;
+	for (uint32_t i = 0; i < count && stack->count < KERNEL_FRAMES_MAX; i++) {
+		const char *name = kernel_symbol_find(symbols, chain[i] - !exact);
+
+		snprintf(stack->names[stack->count], KERNEL_NAME_SIZE, "%s",
+			 name ? name : "[unknown]");
+		/* what an interrupt or exception interrupted */
+		exact = !strncmp(stack->names[stack->count++], "asm_", 4);
+	}
+	if (!interrupted || !count)
+		return true;
+	frames = interrupt_frames(stack);
+	innermost_drop(stack, frames);
+	return frames;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The kernel stack of a thread: of one that is off its CPU as /proc/TID/stack tells it (to
+ * CAP_SYS_ADMIN; needs CONFIG_STACKTRACE), of one that is on it by a call chain of perf. Both give
+ * the same names.
+ */
+#ifndef TSNAP_UNWIND_KERNEL_STACK_H
+#define TSNAP_UNWIND_KERNEL_STACK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "unwind/elf/kernel_symbols.h"
+
+#define KERNEL_FRAMES_MAX 64 /* MAX_STACK_TRACE_DEPTH of fs/proc/base.c */
+#define KERNEL_NAME_SIZE 128
+
+struct kernel_stack {
+	uint32_t count;
+	char names[KERNEL_FRAMES_MAX][KERNEL_NAME_SIZE]; /* functions, innermost first */
+};
+
+/* 0 or -errno. */
+int kernel_stack_read(struct kernel_stack *stack, const char *proc_root, int64_t tid);
+/* The pure part: "[<0>] do_nanosleep+0x69/0x180" lines. */
+void kernel_stack_parse(struct kernel_stack *stack, const char *text);
+
+/* chain: addresses, innermost first. interrupted: it begins in an interrupt that looked at the
+ * thread, whose frames are no part of it; none is left of a thread that ran in user mode. False:
+ * where the interrupt began was not found. */
+bool kernel_stack_of_chain(struct kernel_stack *stack, const struct kernel_symbols *symbols,
+			   const uint64_t *chain, uint32_t count, bool interrupted);
+/* Leaves out how the thread was preempted: what is left is what it did. */
+void kernel_stack_resume(struct kernel_stack *stack);
+
+#endif

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unwind/module_table.h"
+#include "base/clock.h"
+#include "base/descriptors.h"
+#include "base/memory.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define EVICTED_MAX 128 /* files closed for others after a scan: as many are opened in the next */
+
+void module_table_init(struct module_table *table)
+{
+	*table = (struct module_table){.open_max = descriptors_share(MODULES_MAX, 2)};
+}
+
+static void module_free(struct module *module)
+{
+	frame_table_done(&module->table);
+	if (module->fd >= 0)
+		close(module->fd);
+	free(module->image);
+	free(module->path);
+	free(module);
+}
+
+void module_table_clear(struct module_table *table)
+{
+	for (uint32_t i = 0; i < table->count; i++)
+		module_free(table->modules[i]);
+	index_clear(&table->at);
+	table->count = table->open_count = 0;
+	table->source_bytes = 0;
+}
+
+/* Those without a mapping, but for the vDSO. Returns how many. */
+static uint32_t unmapped_mark(struct module_table *table)
+{
+	uint32_t marked = 0;
+
+	for (uint32_t i = 0; i < table->count; i++) {
+		struct module *module = table->modules[i];
+
+		if (module->closed || module->image)
+			continue;
+		module->closing = !module->mapped && module->unmapped;
+		module->unmapped = !module->mapped;
+		marked += module->closing;
+	}
+	return marked;
+}
+
+static struct module *module_oldest(const struct module_table *table)
+{
+	struct module *oldest = NULL;
+
+	for (uint32_t i = 0; i < table->count; i++) {
+		struct module *module = table->modules[i];
+
+		if (!module->closed && !module->closing && !module->image &&
+		    (!oldest || module->walked_ns < oldest->walked_ns))
+			oldest = module;
+	}
+	return oldest;
+}
+
+bool module_table_mark(struct module_table *table, bool swept)
+{
+	uint32_t marked = 0,
+		 wanted = table->refused < EVICTED_MAX ? (uint32_t)table->refused : EVICTED_MAX;
+	struct module *oldest;
+
+	for (uint32_t i = 0; i < table->count; i++)
+		table->modules[i]->closing = false;
+	if (swept)
+		marked = unmapped_mark(table);
+	while (table->open_count == table->open_max && marked < wanted &&
+	       (oldest = module_oldest(table))) {
+		oldest->closing = true;
+		marked++;
+	}
+	return marked;
+}
+
+void module_table_close(struct module_table *table)
+{
+	for (uint32_t i = 0; i < table->count; i++) {
+		struct module *module = table->modules[i];
+
+		if (!module->closing)
+			continue;
+		table->source_bytes -= frame_table_source_bytes(&module->table);
+		frame_table_done(&module->table);
+		module->table.without = true;
+		if (module->fd >= 0)
+			close(module->fd);
+		module->fd = -1;
+		module->elf = (struct elf_file){.fd = -1};
+		module->closing = module->unmapped = false;
+		module->closed = true;
+		table->open_count--;
+	}
+}
+
+void module_table_next_scan(struct module_table *table, int64_t spent_max_ns)
+{
+	table->refused = 0;
+	table->spent_ns = 0;
+	table->spent_max_ns = spent_max_ns;
+}
+
+bool module_table_may_open(struct module_table *table)
+{
+	bool may = table->open_count < table->open_max &&
+		   (!table->spent_max_ns || table->spent_ns < table->spent_max_ns);
+
+	table->refused += !may;
+	return may;
+}
+
+/* The C library and what belongs to it, of glibc and musl. */
+static bool name_is_libc(const char *name)
+{
+	static const char *const patterns[] = {
+		"libc.so*", "libc-2.*",	  "libpthread*.so*", "ld-linux*",
+		"ld-musl*", "libc.musl*", "ld-2.*.so",	     "[[]vdso]",
+	};
+
+	for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++)
+		if (!fnmatch(patterns[i], name, 0))
+			return true;
+	return false;
+}
+
+static struct module *module_add(struct module_table *table, uint64_t key, const char *path)
+{
+	struct module *module;
+	char *last;
+
+	if (table->count == MODULES_KNOWN_MAX || table->open_count >= table->open_max) {
+		table->refused++;
+		return NULL;
+	}
+	module = memory_get(sizeof(*module));
+	module->number = table->count;
+	module->fd = -1;
+	module->identity = key;
+	module->path = memory_text(path, strlen(path));
+	last = strrchr(module->path, '/');
+	module->name = last && last[1] ? last + 1 : module->path;
+	module->libc = name_is_libc(module->name);
+	*index_put(&table->at, key, NULL) = table->count;
+	table->modules[table->count++] = module;
+	table->open_count++;
+	return module;
+}
+
+static uint64_t file_key(const struct stat *file)
+{
+	const uint64_t words[] = {file->st_dev, file->st_ino, (uint64_t)file->st_mtim.tv_sec,
+				  (uint64_t)file->st_mtim.tv_nsec, (uint64_t)file->st_size};
+
+	return hash_bytes(words, sizeof(words));
+}
+
+/* A file that is none of code is kept as well: it is not opened again. */
+static uint32_t module_fill(struct module *module, uint64_t bytes, bool without_tables)
+{
+	const struct machine *machine = NULL;
+
+	if (!elf_file_read(&module->elf, module->fd, module->image, bytes))
+		machine = machine_of_elf(module->elf.machine);
+	if (!machine)
+		module->elf = (struct elf_file){.fd = -1};
+	frame_table_init(&module->table, &module->elf, machine);
+	module->table.without = !module->elf.bytes || without_tables;
+	module->kind = strstr(module->name, ".so") || module->image ? FRAME_LIBRARY : FRAME_PROGRAM;
+	if (module->elf.build_id_bytes)
+		module->identity = hash_bytes(module->elf.build_id, module->elf.build_id_bytes);
+	return module->elf.bytes ? module->number : MODULE_NONE;
+}
+
+/* One that is known, and was closed: filled anew it is the same one. */
+static struct module *module_reopen(struct module_table *table, uint64_t number)
+{
+	struct module *module = table->modules[number];
+
+	if (!module->closed || table->open_count >= table->open_max) {
+		table->refused += module->closed;
+		return NULL;
+	}
+	module->closed = false;
+	table->open_count++;
+	return module;
+}
+
+static uint32_t module_known(const struct module_table *table, uint64_t number)
+{
+	return table->modules[number]->elf.bytes ? (uint32_t)number : MODULE_NONE;
+}
+
+uint32_t module_of_file(struct module_table *table, int fd, const char *path, int64_t tid)
+{
+	struct module *module = NULL;
+	uint64_t *known = NULL;
+	struct stat file;
+
+	if (!fstat(fd, &file) && S_ISREG(file.st_mode)) {
+		known = index_find(&table->at, file_key(&file));
+		module = known ? module_reopen(table, *known)
+			       : module_add(table, file_key(&file), path);
+	}
+	if (!module) {
+		close(fd);
+		return known ? module_known(table, *known) : MODULE_NONE;
+	}
+	module->fd = fd;
+	module->tid = tid;
+	if (module_fill(module, (uint64_t)file.st_size, table->without_tables) == MODULE_NONE) {
+		close(fd);
+		module->fd = -1;
+		return MODULE_NONE;
+	}
+	return module->number;
+}
+
+uint32_t module_of_image(struct module_table *table, const char *image, size_t bytes,
+			 const char *name)
+{
+	uint64_t key = hash_bytes(image, bytes), *known = index_find(&table->at, key);
+	struct module *module;
+
+	if (known)
+		return module_known(table, *known);
+	module = module_add(table, key, name);
+	if (!module)
+		return MODULE_NONE;
+	module->image = memory_get(bytes);
+	memcpy(module->image, image, bytes);
+	return module_fill(module, bytes, table->without_tables);
+}
+
+uint32_t module_of_process(struct module_table *table, int64_t pid, int64_t tid, uint64_t start,
+			   int64_t uid)
+{
+	const uint64_t words[] = {(uint64_t)pid, start, FRAME_JIT};
+	uint64_t key = hash_bytes(words, sizeof(words)), *known = index_find(&table->at, key);
+	struct module *module;
+
+	if (known) {
+		module_reopen(table, *known);
+		return (uint32_t)*known;
+	}
+	module = module_add(table, key, "[jit]");
+	if (!module)
+		return MODULE_NONE;
+	module->kind = FRAME_JIT;
+	module->pid = pid;
+	module->tid = tid;
+	module->uid = uid;
+	module->table.without = true;
+	return module->number;
+}
+
+/* Gives back what was asked for longest ago, but not the newest. */
+static void sources_trim(struct module_table *table, const struct module *newest)
+{
+	while (table->source_bytes > MODULE_TABLES_BYTES_MAX) {
+		struct module *oldest = NULL;
+
+		for (uint32_t i = 0; i < table->count; i++) {
+			struct module *module = table->modules[i];
+
+			if (module != newest && module->table.source &&
+			    (!oldest || module->used < oldest->used))
+				oldest = module;
+		}
+		if (!oldest)
+			return;
+		table->source_bytes -= frame_table_source_bytes(&oldest->table);
+		frame_table_shrink(&oldest->table);
+		table->shrunk++;
+	}
+}
+
+/* Rows are quickly made again. */
+static void rows_trim(struct module_table *table)
+{
+	size_t bytes = 0;
+
+	for (uint32_t i = 0; i < table->count; i++)
+		bytes += frame_table_bytes(&table->modules[i]->table);
+	if (bytes <= MODULE_ROWS_BYTES_MAX)
+		return;
+	for (uint32_t i = 0; i < table->count; i++)
+		frame_table_forget(&table->modules[i]->table);
+}
+
+static void row_room(struct module_table *table, const struct module *module)
+{
+	if (module->table.count == module->table.capacity && module->table.count >= 1024)
+		rows_trim(table);
+}
+
+struct frame_row *module_row_other(struct module_table *table, struct module *module,
+				   uint64_t address)
+{
+	row_room(table, module);
+	return frame_table_other(&module->table, address);
+}
+
+const struct frame_row *module_row(struct module_table *table, struct module *module,
+				   uint64_t address)
+{
+	bool read = module->table.source || module->table.without;
+	int64_t start_ns = read ? 0 : clock_monotonic_ns();
+	const struct frame_row *row;
+	size_t rows;
+
+	/* what is not read now must not be kept as not being there */
+	if (!read && table->spent_max_ns && table->spent_ns >= table->spent_max_ns &&
+	    !index_find(&module->table.at, address)) {
+		table->refused++;
+		return NULL;
+	}
+
+	row_room(table, module);
+	rows = module->table.count;
+	row = frame_table_row(&module->table, address);
+	table->spent_ns += read ? 0 : clock_monotonic_ns() - start_ns;
+	if (module->table.count == rows)
+		return row;
+	module->used = ++table->uses;
+	if (!read && module->table.source) {
+		table->source_bytes += frame_table_source_bytes(&module->table);
+		sources_trim(table, module);
+	}
+	return row;
+}

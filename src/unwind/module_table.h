@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Files with code, each opened once however many processes map it, and known by device, inode, time
+ * and size as fstat(2) tells them; their unwind tables; also the vDSO, by its bytes, and code that
+ * is in no file (JIT), one module for each process.
+ */
+#ifndef TSNAP_UNWIND_MODULE_TABLE_H
+#define TSNAP_UNWIND_MODULE_TABLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/index.h"
+#include "unwind/elf/elf_file.h"
+#include "unwind/frame_table.h"
+
+#define MODULES_MAX 2048       /* open at once */
+#define MODULES_KNOWN_MAX 8192 /* with those that are closed: their numbers and names stay */
+#define MODULE_NONE UINT32_MAX
+#define MODULE_PYTHON (UINT32_MAX - 2)	    /* in no file: a function that an interpreter runs */
+#define MODULE_TABLES_BYTES_MAX (24u << 20) /* the files' own tables in memory */
+#define MODULE_ROWS_BYTES_MAX (12u << 20)
+
+/* How a frame is shown. */
+enum frame_kind {
+	FRAME_PROGRAM,
+	FRAME_LIBRARY,
+	FRAME_JIT,
+	FRAME_KERNEL,
+	FRAME_PYTHON,
+};
+
+/* What an interpreter of Python exports. */
+enum module_python {
+	MODULE_PYTHON_RUNTIME,
+	MODULE_PYTHON_VERSION,
+	MODULE_PYTHON_CODE,
+	MODULE_PYTHON_STRING,
+	MODULE_PYTHON_EXPORTS,
+};
+
+/* What HotSpot, which runs Java, exports: two tables and where their columns are. */
+enum module_java {
+	MODULE_JAVA_FIELDS,
+	MODULE_JAVA_FIELD_STRIDE,
+	MODULE_JAVA_FIELD_CLASS,
+	MODULE_JAVA_FIELD_NAME,
+	MODULE_JAVA_FIELD_TYPE,
+	MODULE_JAVA_FIELD_OFFSET,
+	MODULE_JAVA_FIELD_ADDRESS,
+	MODULE_JAVA_TYPES,
+	MODULE_JAVA_TYPE_STRIDE,
+	MODULE_JAVA_TYPE_NAME,
+	MODULE_JAVA_TYPE_BYTES,
+	MODULE_JAVA_EXPORTS,
+};
+
+struct module {
+	uint32_t number;
+	enum frame_kind kind;
+	bool libc;	     /* the C library, its threads, or the dynamic linker */
+	uint64_t identity;   /* the same in every run: of the build-id where there is one */
+	char *path, *name;   /* as the first process saw it; its last part */
+	int fd;		     /* -1: in no file */
+	char *image;	     /* the vDSO's bytes, or NULL */
+	struct elf_file elf; /* constant from then on */
+	int64_t tid, uid;    /* of a process that has it: root of its files; JIT: its own, */
+	int64_t pid;	     /* whose first thread may have ended, as may that one */
+	struct frame_table table;
+	int64_t used;		 /* when the unwind table was asked for last, as a number */
+	int64_t walked_ns;	 /* when a walk came by last */
+	uint32_t mapped;	 /* mappings that are known to be its */
+	bool unmapped;		 /* there were none a second ago either */
+	bool closing;		 /* module_table_close() comes */
+	bool closed;		 /* the file, and what was made of it; a walk opens it again */
+	struct symbols *symbols; /* stack_names' own */
+	/* python_frames' own */
+	bool python_looked;
+	bool interpreter;			/* of Python */
+	uint64_t python[MODULE_PYTHON_EXPORTS]; /* addresses, as the file has them */
+	/* java_layout's own */
+	bool java_looked;
+	bool hotspot;
+	uint64_t java[MODULE_JAVA_EXPORTS];
+};
+
+struct module_table {
+	struct index at; /* hash of what it is known by, to number */
+	struct module *modules[MODULES_KNOWN_MAX];
+	uint32_t count;
+	uint32_t open_count, open_max;
+	int64_t spent_ns,
+		spent_max_ns; /* opening files since the last scan, and the limit; 0: none */
+	int64_t uses;
+	size_t source_bytes;
+	bool without_tables; /* no file's is read: walks follow frame pointers */
+	uint64_t refused;    /* times that a file was not opened, by these limits */
+	uint64_t shrunk; /* unwind tables given back for want of room, read again when asked for */
+};
+
+void module_table_init(struct module_table *table); /* and takes a share of all descriptors */
+void module_table_clear(struct module_table *table);
+
+/* Marks as `closing` what nobody has had mapped for a second (swept: another one has passed), and
+ * as many as room is lacking for of those that no walk has come by for longest. Whether there are
+ * any. module_table_close() closes them; nobody may look for names in them then. */
+bool module_table_mark(struct module_table *table, bool swept);
+void module_table_close(struct module_table *table);
+/* Begins to count anew; spent_max_ns: what may go into opening files in the next scan. */
+void module_table_next_scan(struct module_table *table, int64_t spent_max_ns);
+/* Whether a file may be opened now; counted in refused where not. */
+bool module_table_may_open(struct module_table *table);
+
+/* The file behind an opened descriptor, which is taken over (closed if it is known already or no
+ * ELF file of this machine). tid: of a process that maps it. MODULE_NONE where it can't be used. */
+uint32_t module_of_file(struct module_table *table, int fd, const char *path, int64_t tid);
+uint32_t module_of_image(struct module_table *table, const char *image, size_t bytes,
+			 const char *name);
+/* start: with pid, the process' identity; uid: of its owner. */
+uint32_t module_of_process(struct module_table *table, int64_t pid, int64_t tid, uint64_t start,
+			   int64_t uid);
+
+/* The unwind row, or NULL. Valid until the next call. */
+const struct frame_row *module_row(struct module_table *table, struct module *module,
+				   uint64_t address);
+/* Where there is none: a row to be filled by who knows otherwise. Valid until the next call. */
+struct frame_row *module_row_other(struct module_table *table, struct module *module,
+				   uint64_t address);
+
+#endif

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unwind/process_maps.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "unwind/elf/process_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PROCESSES_MAX 4096
+#define MAPS_BYTES_MAX (16u << 20)
+#define MAPS_OLD_NS (5 * NS_PER_SECOND) /* an exec or dlclose may have passed unseen */
+#define AGAIN_LEAST_NS (5 * NS_PER_MS)
+#define AGAIN_SHARE 50 /* of the time may go into reading one process' maps */
+#define VDSO_BYTES_MAX 16384
+#define STAT_STARTTIME 22
+#define STAT_STARTSTACK 28
+
+static void mapping_let_go(struct process_maps *maps, struct mapping *mapping)
+{
+	if (mapping->module != MODULE_NONE && maps->modules)
+		maps->modules->modules[mapping->module]->mapped--;
+	mapping->module = MODULE_NONE;
+	mapping->looked_at = false;
+}
+
+static void mappings_free(struct process_maps *maps)
+{
+	for (size_t i = 0; i < maps->count; i++) {
+		mapping_let_go(maps, &maps->mappings[i]);
+		free(maps->mappings[i].path);
+	}
+	free(maps->mappings);
+	maps->mappings = NULL;
+	maps->count = maps->capacity = maps->last = 0;
+}
+
+static void process_drop(void *entry)
+{
+	mappings_free(entry);
+}
+
+void process_maps_cache_init(struct cache *processes)
+{
+	*processes = (struct cache){.entry_bytes = sizeof(struct process_maps),
+				    .entries_max = PROCESSES_MAX,
+				    .drop = process_drop};
+}
+
+static char *hex_take(char *at, char until, uint64_t *value)
+{
+	char *end;
+
+	errno = 0;
+	*value = strtoull(at, &end, 16);
+	return errno || end == at || *end != until ? NULL : end + 1;
+}
+
+/* 7f0a00000000-7f0a00021000 r-xp 00000000 08:01 1234    /usr/lib/x.so */
+bool mapping_parse(char *line, struct mapping *mapping, char **path)
+{
+	struct mapping made = {.module = MODULE_NONE};
+	uint64_t ignored;
+	char *at = hex_take(line, '-', &made.start), *end;
+
+	at = at ? hex_take(at, ' ', &made.end) : NULL;
+	if (!at || made.end <= made.start || strlen(at) < 5 || at[2] != 'x' || at[4] != ' ')
+		return false;
+	at = hex_take(at + 5, ' ', &made.offset);
+	at = at ? hex_take(at, ':', &ignored) : NULL;
+	at = at ? hex_take(at, ' ', &ignored) : NULL;
+	if (!at)
+		return false;
+	errno = 0;
+	made.inode = strtoull(at, &end, 10);
+	if (errno || end == at)
+		return false;
+	*path = end + strspn(end, " ");
+	made.jit = !**path || !strncmp(*path, "[anon", 5) || !strncmp(*path, "//anon", 6);
+	*mapping = made;
+	return true;
+}
+
+static void line_take(struct process_maps *maps, char *line)
+{
+	struct mapping mapping;
+	char *path;
+
+	if (maps->count == MAPPINGS_MAX || !mapping_parse(line, &mapping, &path))
+		return;
+	if (maps->count && mapping.start < maps->mappings[maps->count - 1].end)
+		return; /* the kernel gives them in order */
+	maps->mappings = memory_grow(maps->mappings, &maps->capacity, maps->count + 1,
+				     sizeof(*maps->mappings));
+	mapping.path = mapping.jit ? NULL : memory_text(path, strlen(path));
+	maps->mappings[maps->count++] = mapping;
+}
+
+/* Hands over whole lines; one longer than the buffer is dropped. */
+static int lines_read(struct process_maps *maps, int fd)
+{
+	char text[16384];
+	size_t held = 0, total = 0;
+	ssize_t got = 1;
+
+	while (got > 0 && total < MAPS_BYTES_MAX) {
+		char *line = text, *end;
+
+		got = read(fd, text + held, sizeof(text) - 1 - held);
+		if (got < 0)
+			return -errno;
+		held += (size_t)got;
+		total += (size_t)got;
+		text[held] = '\0';
+		for (; (end = memchr(line, '\n', (size_t)(text + held - line))); line = end + 1) {
+			*end = '\0';
+			line_take(maps, line);
+		}
+		held -= (size_t)(line - text);
+		if (held == sizeof(text) - 1)
+			held = 0;
+		memmove(text, line, held);
+	}
+	return 0;
+}
+
+static int maps_read(struct process_maps *maps, const char *proc_root,
+		     const struct stack_thread *thread)
+{
+	int64_t start_ns = clock_monotonic_ns(), took_ns;
+	char path[PATH_MAX];
+	int fd, err;
+
+	snprintf(path, sizeof(path), "%s/%lld/maps", proc_root, (long long)thread->tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	mappings_free(maps);
+	err = lines_read(maps, fd);
+	close(fd);
+	took_ns = clock_monotonic_ns() - start_ns;
+	maps->read_ns = thread->now_ns;
+	maps->next_read_ns =
+		thread->now_ns +
+		(took_ns * AGAIN_SHARE > AGAIN_LEAST_NS ? took_ns * AGAIN_SHARE : AGAIN_LEAST_NS);
+	return err;
+}
+
+void process_maps_drop_ended(struct cache *processes, const char *proc_root)
+{
+	char path[PATH_MAX];
+
+	for (size_t i = 0; i < processes->count; i++) {
+		struct process_maps *maps = (struct process_maps *)processes->entries[i];
+
+		snprintf(path, sizeof(path), "%s/%lld", proc_root, (long long)maps->entry.key);
+		if (!maps->count || !access(path, F_OK) || errno != ENOENT)
+			continue;
+		mappings_free(maps);
+		maps->read_ns = 0; /* the number may be given anew */
+	}
+}
+
+struct process_maps *process_maps_get(struct cache *processes, const char *proc_root,
+				      const struct stack_thread *thread, int *err)
+{
+	bool added, same;
+	struct process_maps *maps =
+		cache_get(processes, (uint64_t)thread->pid, thread->now_ns, &added);
+
+	same = thread->pid != thread->tid || thread->program == maps->program;
+	if (!added && same && thread->now_ns - maps->read_ns < MAPS_OLD_NS)
+		return maps;
+	if (!same) {
+		mappings_free(maps); /* they tell nothing, should it not be read now */
+		maps->program = thread->program;
+	}
+	*err = maps_read(maps, proc_root, thread);
+	return *err && !maps->count ? NULL : maps;
+}
+
+bool process_maps_again(struct process_maps *maps, const char *proc_root,
+			const struct stack_thread *thread)
+{
+	return maps->read_ns != thread->now_ns && thread->now_ns >= maps->next_read_ns &&
+	       !maps_read(maps, proc_root, thread);
+}
+
+static int mapping_open(const struct mapping *mapping, const char *proc_root, int64_t tid)
+{
+	char path[PATH_MAX];
+	struct stat file;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%lld/map_files/%llx-%llx", proc_root, (long long)tid,
+		 (unsigned long long)mapping->start, (unsigned long long)mapping->end);
+	fd = process_link_open(path);
+	/* map_files needs CAP_SYS_ADMIN, or since 5.9 CAP_CHECKPOINT_RESTORE */
+	if (fd >= 0 || fd == -EINVAL || mapping->path[0] != '/')
+		return fd;
+	fd = process_file_open(proc_root, tid, mapping->path + 1, false);
+	if (fd >= 0 && (fstat(fd, &file) || file.st_ino != mapping->inode)) {
+		close(fd);
+		return -ENOENT;
+	}
+	return fd;
+}
+
+static uint32_t vdso_module(const struct mapping *mapping, struct module_table *modules,
+			    struct thread_memory *memory)
+{
+	uint64_t bytes = mapping->end - mapping->start;
+	char image[VDSO_BYTES_MAX];
+
+	if (bytes > sizeof(image))
+		return MODULE_NONE;
+	for (uint64_t at = 0; at < bytes; at += THREAD_MEMORY_PAGE_BYTES)
+		if (thread_memory_read_code(memory, mapping->start + at, image + at,
+					    THREAD_MEMORY_PAGE_BYTES))
+			return MODULE_NONE;
+	return module_of_image(modules, image, bytes, mapping->path);
+}
+
+/* A number of /proc/PID/stat, by its place in proc_pid_stat(5), behind the name; or 0. */
+static uint64_t process_number(const char *proc_root, int64_t pid, int place)
+{
+	char path[PATH_MAX], text[1024], *at;
+	ssize_t length;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%lld/stat", proc_root, (long long)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	length = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (fd >= 0)
+		close(fd);
+	if (length <= 0)
+		return 0;
+	text[length] = '\0';
+	at = strrchr(text, ')');
+	for (int field = 2; at && field < place; field++)
+		at = strchr(at + 1, ' ');
+	return at ? strtoull(at, NULL, 10) : 0;
+}
+
+/* In clock ticks: a number may be given anew. */
+static uint64_t process_start(const char *proc_root, int64_t pid)
+{
+	return process_number(proc_root, pid, STAT_STARTTIME);
+}
+
+uint64_t process_stack_start(struct process_maps *maps, const char *proc_root,
+			     const struct stack_thread *thread)
+{
+	if (maps->start_read_ns != maps->read_ns)
+		maps->stack_start = process_number(proc_root, thread->pid, STAT_STARTSTACK);
+	maps->start_read_ns = maps->read_ns;
+	return maps->stack_start;
+}
+
+static uint32_t mapping_module(struct mapping *mapping, const char *proc_root,
+			       const struct stack_thread *thread, struct module_table *modules,
+			       struct thread_memory *memory)
+{
+	int64_t start_ns = clock_monotonic_ns();
+	uint32_t module = MODULE_NONE;
+	uint64_t refused;
+	int fd;
+
+	if (!mapping->jit && !strcmp(mapping->path, "[vdso]"))
+		return vdso_module(mapping, modules, memory);
+	refused = modules->refused;
+	fd = mapping->jit || !mapping->inode ? -1 : mapping_open(mapping, proc_root, thread->tid);
+	if (fd >= 0)
+		module = module_of_file(modules, fd, mapping->path, thread->tid);
+	if (module == MODULE_NONE && modules->refused == refused) {
+		/* also memory files, which JITs use to have their code writable elsewhere */
+		mapping->jit = true;
+		module = module_of_process(modules, thread->pid, thread->tid,
+					   process_start(proc_root, thread->pid),
+					   process_user(proc_root, thread->tid));
+	}
+	modules->spent_ns += clock_monotonic_ns() - start_ns;
+	return module;
+}
+
+static void mapping_look(struct process_maps *maps, struct mapping *mapping, const char *proc_root,
+			 const struct stack_thread *thread, struct module_table *modules,
+			 struct thread_memory *memory)
+{
+	uint64_t refused = modules->refused;
+
+	maps->modules = modules;
+	mapping_let_go(maps, mapping);
+	if (!module_table_may_open(modules))
+		return;
+	mapping->module = mapping_module(mapping, proc_root, thread, modules, memory);
+	mapping->looked_at = modules->refused == refused;
+	if (mapping->module != MODULE_NONE)
+		modules->modules[mapping->module]->mapped++;
+}
+
+static bool mapping_is_closed(const struct mapping *mapping, const struct module_table *modules)
+{
+	return mapping->module != MODULE_NONE && modules->modules[mapping->module]->closed;
+}
+
+const struct mapping *mapping_find(struct process_maps *maps, const char *proc_root,
+				   const struct stack_thread *thread, struct module_table *modules,
+				   struct thread_memory *memory, uint64_t address)
+{
+	size_t low = 0, high = maps->count;
+	struct mapping *mapping;
+
+	if (maps->last < maps->count && address >= maps->mappings[maps->last].start &&
+	    address < maps->mappings[maps->last].end) {
+		low = maps->last;
+		high = low + 1;
+	}
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		mapping = &maps->mappings[middle];
+		if (address < mapping->start) {
+			high = middle;
+		} else if (address >= mapping->end) {
+			low = middle + 1;
+		} else {
+			maps->last = middle;
+			if (!mapping->looked_at || mapping_is_closed(mapping, modules))
+				mapping_look(maps, mapping, proc_root, thread, modules, memory);
+			return mapping;
+		}
+	}
+	return NULL;
+}

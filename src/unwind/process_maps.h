@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which code lies where in a process, from /proc/TID/maps; kept, and read again when an address is
+ * in none of it or it got old. Files are found when first met: through /proc/TID/map_files, which
+ * also leads to deleted and replaced ones and those of other mount namespaces, else below
+ * /proc/TID/root.
+ */
+#ifndef TSNAP_UNWIND_PROCESS_MAPS_H
+#define TSNAP_UNWIND_PROCESS_MAPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cache.h"
+#include "unwind/module_table.h"
+#include "unwind/thread_memory.h"
+
+#define MAPPINGS_MAX 16384 /* with code, of one process */
+
+struct mapping {
+	uint64_t start, end, offset, inode;
+	uint32_t module; /* MODULE_NONE: not looked at yet, or known by nobody */
+	bool looked_at;
+	bool jit;
+	char *path;
+};
+
+struct process_maps {
+	struct cache_entry entry; /* key: pid */
+	int64_t read_ns, next_read_ns;
+	uint32_t program;	  /* of stack_thread, when they were read */
+	struct mapping *mappings; /* in order of address */
+	size_t count, capacity, last;
+	struct module_table *modules; /* of which mappings are counted; NULL: none is */
+	int64_t start_read_ns;	      /* when these were read, stack_start was looked at */
+	uint64_t stack_start;
+};
+
+/* Who is walked. */
+struct stack_thread {
+	int64_t pid, tid;
+	int64_t start_ns; /* with tid, the thread's identity */
+	int64_t now_ns;	  /* monotonic */
+	uint32_t program; /* of a process' first thread: another number for each it has executed */
+};
+
+/* Reads one line of maps. False where it is none of code. *path: within line, NUL-terminated. */
+bool mapping_parse(char *line, struct mapping *mapping, char **path);
+
+void process_maps_cache_init(struct cache *processes);
+
+/* Lets go of the files of processes that are there no more. About once a second. */
+void process_maps_drop_ended(struct cache *processes, const char *proc_root);
+
+/* The process' maps, read if they are not known, of another program, or older than 5 s. NULL where
+ * they can't be read, and *err (-errno) why. */
+struct process_maps *process_maps_get(struct cache *processes, const char *proc_root,
+				      const struct stack_thread *thread, int *err);
+/* Reads them again, unless that was done just now. Whether they were read. */
+bool process_maps_again(struct process_maps *maps, const char *proc_root,
+			const struct stack_thread *thread);
+
+/* Where its first thread's stack was when its program began, or 0. */
+uint64_t process_stack_start(struct process_maps *maps, const char *proc_root,
+			     const struct stack_thread *thread);
+
+/* What lies at that address, its file found, or NULL. */
+const struct mapping *mapping_find(struct process_maps *maps, const char *proc_root,
+				   const struct stack_thread *thread, struct module_table *modules,
+				   struct thread_memory *memory, uint64_t address);
+
+#endif

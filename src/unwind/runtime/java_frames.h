@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* How large the frames of code are that HotSpot (Java 8 and later) has compiled: its best compiler
+ * uses the frame pointer for something else, and nothing but the JVM's own memory tells. There
+ * everything may be a lie, or change meanwhile.
+ */
+#ifndef TSNAP_UNWIND_RUNTIME_JAVA_FRAMES_H
+#define TSNAP_UNWIND_RUNTIME_JAVA_FRAMES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/cache.h"
+#include "unwind/module_table.h"
+#include "unwind/process_maps.h"
+#include "unwind/thread_memory.h"
+
+struct java_frames {
+	const char *proc_root;
+	struct module_table *modules;
+	struct cache processes;
+};
+
+/* What is known of the code at an address. */
+struct java_code {
+	uint32_t frame_words; /* with the return address; 0: its frame pointer tells */
+	bool incomplete;      /* it has not made its frame yet */
+	bool interpreter;     /* of bytecode */
+};
+
+void java_frames_init(struct java_frames *java, const char *proc_root,
+		      struct module_table *modules);
+void java_frames_clear(struct java_frames *java);		  /* also before modules go */
+void java_frames_sweep(struct java_frames *java, int64_t now_ns); /* about once a second */
+
+/* False: the process runs no Java, or it is no such code. memory: of the walk. */
+bool java_frames_find(struct java_frames *java, const struct stack_thread *thread,
+		      struct process_maps *maps, struct thread_memory *memory, uint64_t address,
+		      struct java_code *code);
+
+#endif

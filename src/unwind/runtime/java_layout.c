@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unwind/runtime/java_layout.h"
+#include "unwind/elf/elf_exports.h"
+
+#include <string.h>
+
+#define ROWS_MAX 16384 /* of a table; OpenJDK 17 has 801 */
+#define STRIDE_MAX 256
+#define OFFSET_MAX 65536
+#define BLOCK_BYTES_MAX 64
+#define NAME_BYTES 40
+
+static const char *const export_names[MODULE_JAVA_EXPORTS] = {
+	[MODULE_JAVA_FIELDS] = "gHotSpotVMStructs",
+	[MODULE_JAVA_FIELD_STRIDE] = "gHotSpotVMStructEntryArrayStride",
+	[MODULE_JAVA_FIELD_CLASS] = "gHotSpotVMStructEntryTypeNameOffset",
+	[MODULE_JAVA_FIELD_NAME] = "gHotSpotVMStructEntryFieldNameOffset",
+	[MODULE_JAVA_FIELD_TYPE] = "gHotSpotVMStructEntryTypeStringOffset",
+	[MODULE_JAVA_FIELD_OFFSET] = "gHotSpotVMStructEntryOffsetOffset",
+	[MODULE_JAVA_FIELD_ADDRESS] = "gHotSpotVMStructEntryAddressOffset",
+	[MODULE_JAVA_TYPES] = "gHotSpotVMTypes",
+	[MODULE_JAVA_TYPE_STRIDE] = "gHotSpotVMTypeEntryArrayStride",
+	[MODULE_JAVA_TYPE_NAME] = "gHotSpotVMTypeEntryTypeNameOffset",
+	[MODULE_JAVA_TYPE_BYTES] = "gHotSpotVMTypeEntrySizeOffset",
+};
+
+struct field_row {
+	const char *class, *name;
+	enum java_field field;
+};
+
+/* vmStructs.cpp of 8, 11, 17, 21 and 25 */
+static const struct field_row field_table[] = {
+	{"CodeCache", "_heaps", JAVA_CACHE_HEAPS},
+	{"CodeCache", "_heap", JAVA_CACHE_HEAP},
+	{"GenericGrowableArray", "_len", JAVA_ARRAY_COUNT},
+	{"GrowableArrayBase", "_len", JAVA_ARRAY_COUNT},
+	{"GrowableArray<int>", "_data", JAVA_ARRAY_DATA},
+	{"CodeHeap", "_memory", JAVA_HEAP_MEMORY},
+	{"CodeHeap", "_segmap", JAVA_HEAP_MAP},
+	{"CodeHeap", "_log2_segment_size", JAVA_HEAP_SEGMENT},
+	{"VirtualSpace", "_low", JAVA_SPACE_LOW},
+	{"VirtualSpace", "_low_boundary", JAVA_SPACE_FIRST},
+	{"VirtualSpace", "_high_boundary", JAVA_SPACE_END},
+	{"HeapBlock", "_header", JAVA_BLOCK_HEADER},
+	{"HeapBlock::Header", "_used", JAVA_HEADER_USED},
+	{"CodeBlob", "_name", JAVA_BLOB_NAME},
+	{"CodeBlob", "_size", JAVA_BLOB_BYTES},
+	{"CodeBlob", "_frame_size", JAVA_BLOB_FRAME},
+	{"CodeBlob", "_frame_complete_offset", JAVA_BLOB_COMPLETE},
+	{"CodeBlob", "_code_begin", JAVA_BLOB_CODE},
+	{"CodeBlob", "_code_offset", JAVA_BLOB_CODE_OFFSET},
+};
+
+#define FIELD_ROWS (sizeof(field_table) / sizeof(field_table[0]))
+#define BIT(field) (1u << (field))
+#define NEEDED                                                                  \
+	(BIT(JAVA_HEAP_MEMORY) | BIT(JAVA_HEAP_MAP) | BIT(JAVA_HEAP_SEGMENT) |  \
+	 BIT(JAVA_SPACE_LOW) | BIT(JAVA_SPACE_FIRST) | BIT(JAVA_SPACE_END) |    \
+	 BIT(JAVA_BLOCK_HEADER) | BIT(JAVA_HEADER_USED) | BIT(JAVA_BLOB_NAME) | \
+	 BIT(JAVA_BLOB_BYTES) | BIT(JAVA_BLOB_FRAME))
+#define HEAPS_NEEDED (BIT(JAVA_CACHE_HEAPS) | BIT(JAVA_ARRAY_COUNT) | BIT(JAVA_ARRAY_DATA))
+
+bool java_word(struct thread_memory *memory, uint64_t address, uint64_t *word)
+{
+	return !thread_memory_read_code(memory, address, word, sizeof(*word));
+}
+
+bool java_int(struct thread_memory *memory, uint64_t address, int32_t *number)
+{
+	return !thread_memory_read_code(memory, address, number, sizeof(*number));
+}
+
+bool java_text(struct thread_memory *memory, uint64_t address, char *text, size_t bytes)
+{
+	size_t used = 0;
+
+	/* in pages: there may be none behind a text */
+	while (used < bytes - 1) {
+		size_t part = THREAD_MEMORY_PAGE_BYTES - address % THREAD_MEMORY_PAGE_BYTES;
+
+		part = part < bytes - 1 - used ? part : bytes - 1 - used;
+		if (thread_memory_read_code(memory, address, text + used, part))
+			return false;
+		if (memchr(text + used, '\0', part))
+			return true;
+		used += part;
+		address += part;
+	}
+	text[used] = '\0';
+	return true;
+}
+
+bool java_module_look(struct module *module)
+{
+	if (module->fd >= 0 && !module->java_looked) {
+		module->java_looked = true;
+		module->hotspot = elf_exports(&module->elf, export_names, module->java,
+					      MODULE_JAVA_EXPORTS) == MODULE_JAVA_EXPORTS;
+	}
+	return module->hotspot;
+}
+
+/* A table of the process, and a row of it. */
+struct table {
+	struct thread_memory *memory;
+	uint64_t exported[MODULE_JAVA_EXPORTS];
+	uint64_t row, stride;
+};
+
+static bool table_begin(struct table *table, enum module_java rows, enum module_java stride)
+{
+	table->row = table->exported[rows];
+	table->stride = table->exported[stride];
+	return table->stride >= sizeof(uint64_t) && table->stride <= STRIDE_MAX;
+}
+
+/* A word of the row. */
+static bool table_word(const struct table *table, enum module_java column, uint64_t *word)
+{
+	uint64_t offset = table->exported[column];
+
+	return offset <= table->stride - sizeof(*word) &&
+	       java_word(table->memory, table->row + offset, word);
+}
+
+static bool table_text(const struct table *table, enum module_java column, char *text)
+{
+	uint64_t address;
+
+	return table_word(table, column, &address) &&
+	       java_text(table->memory, address, text, NAME_BYTES);
+}
+
+static bool field_take(struct java_layout *layout, const struct table *table,
+		       const struct field_row *row)
+{
+	bool is_static = row->field == JAVA_CACHE_HEAPS || row->field == JAVA_CACHE_HEAP;
+	char type[NAME_BYTES];
+	uint64_t value;
+
+	if (!table_word(table, is_static ? MODULE_JAVA_FIELD_ADDRESS : MODULE_JAVA_FIELD_OFFSET,
+			&value) ||
+	    (!is_static && value > OFFSET_MAX) || !table_text(table, MODULE_JAVA_FIELD_TYPE, type))
+		return false;
+	if (row->field == JAVA_BLOB_COMPLETE)
+		layout->complete_short = !strcmp(type, "int16_t");
+	layout->at[row->field] = value;
+	layout->told |= BIT(row->field);
+	return true;
+}
+
+/* The row's field, if it is one of those that are wanted. */
+static bool field_look(struct java_layout *layout, const struct table *table, const char *class)
+{
+	char name[NAME_BYTES];
+
+	if (!table_text(table, MODULE_JAVA_FIELD_NAME, name))
+		return false;
+	for (size_t i = 0; i < FIELD_ROWS; i++)
+		if (!strcmp(field_table[i].class, class) && !strcmp(field_table[i].name, name))
+			return field_take(layout, table, &field_table[i]);
+	return true;
+}
+
+static bool class_wanted(const char *class)
+{
+	for (size_t i = 0; i < FIELD_ROWS; i++)
+		if (!strcmp(field_table[i].class, class))
+			return true;
+	return false;
+}
+
+static bool fields_read(struct java_layout *layout, struct table *table)
+{
+	char class[NAME_BYTES] = "";
+	uint64_t address, last = 0;
+	bool wanted = false;
+
+	if (!table_begin(table, MODULE_JAVA_FIELDS, MODULE_JAVA_FIELD_STRIDE))
+		return false;
+	for (int i = 0; i < ROWS_MAX; i++, table->row += table->stride) {
+		if (!table_word(table, MODULE_JAVA_FIELD_CLASS, &address))
+			return false;
+		if (!address)
+			return true;
+		if (address != last) { /* a class' fields follow each other */
+			if (!java_text(table->memory, address, class, sizeof(class)))
+				return false;
+			wanted = class_wanted(class);
+			last = address;
+		}
+		if (wanted && !field_look(layout, table, class))
+			return false;
+	}
+	return false;
+}
+
+static bool types_read(struct java_layout *layout, struct table *table)
+{
+	char name[NAME_BYTES];
+	uint64_t address;
+
+	if (!table_begin(table, MODULE_JAVA_TYPES, MODULE_JAVA_TYPE_STRIDE))
+		return false;
+	for (int i = 0; i < ROWS_MAX; i++, table->row += table->stride) {
+		if (!table_word(table, MODULE_JAVA_TYPE_NAME, &address) || !address ||
+		    !java_text(table->memory, address, name, sizeof(name)))
+			return false;
+		if (!strcmp(name, "HeapBlock"))
+			return table_word(table, MODULE_JAVA_TYPE_BYTES, &layout->block_bytes) &&
+			       layout->block_bytes && layout->block_bytes <= BLOCK_BYTES_MAX;
+	}
+	return false;
+}
+
+bool java_layout_get(struct java_layout *layout, const struct module *module, uint64_t distance,
+		     struct thread_memory *memory)
+{
+	struct table table = {.memory = memory};
+
+	*layout = (struct java_layout){.told = 0};
+	for (int i = 0; i < MODULE_JAVA_EXPORTS; i++)
+		if (!java_word(memory, module->java[i] + distance, &table.exported[i]))
+			return false;
+	return fields_read(layout, &table) && types_read(layout, &table) &&
+	       (layout->told & NEEDED) == NEEDED &&
+	       ((layout->told & HEAPS_NEEDED) == HEAPS_NEEDED ||
+		java_layout_has(layout, JAVA_CACHE_HEAP));
+}

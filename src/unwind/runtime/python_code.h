@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The function, file and line of a CPython code object in another process' memory. */
+#ifndef TSNAP_UNWIND_RUNTIME_PYTHON_CODE_H
+#define TSNAP_UNWIND_RUNTIME_PYTHON_CODE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "unwind/runtime/python_layout.h"
+#include "unwind/symbols.h"
+#include "unwind/thread_memory.h"
+
+/* An interpreter in a process: where it is. */
+struct python {
+	struct python_layout layout;
+	uint64_t runtime, code_type, string_type;
+};
+
+#define PYTHON_UTF8_BYTES 4
+#define PYTHON_NAME_CHARS_MAX 200 /* of a function */
+#define PYTHON_FILE_CHARS_MAX 120 /* the last ones of a path */
+
+/* What tells one code object from another that may have its place later, with its texts, */
+struct python_code {
+	uint64_t name, file, lines;
+	uint64_t bytes; /* address of its first instruction */
+	int64_t first_line;
+};
+
+/* whose places others may have later as well. */
+struct python_texts {
+	char name[PYTHON_UTF8_BYTES * PYTHON_NAME_CHARS_MAX + 1];
+	char file[PYTHON_UTF8_BYTES * PYTHON_FILE_CHARS_MAX + 1];
+};
+
+bool python_word(struct thread_memory *memory, uint64_t address, uint64_t *word);
+
+/* False where there is no code object. */
+bool python_code_read(const struct python *python, struct thread_memory *memory, uint64_t address,
+		      struct python_code *code);
+
+/* False where they can't be read. */
+bool python_texts_read(const struct python *python, struct thread_memory *memory,
+		       const struct python_code *code, struct python_texts *texts);
+
+/* Fills name, "Class.method (file.py:12)", cut where it is long, without what separates frames.
+ * instruction: address of one of the code's. */
+void python_code_name(const struct python *python, struct thread_memory *memory,
+		      const struct python_code *code, const struct python_texts *texts,
+		      uint64_t instruction, char name[FUNCTION_NAME_SIZE]);
+
+/* The pure part: the line of a code unit (two bytes of code) by a location table, or 0. Format:
+ * Objects/locations.md of 3.11. */
+int64_t python_line(const uint8_t *table, size_t bytes, int64_t first_line, uint64_t unit);
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Where a signal's handler returns to: a few instructions that ask the kernel for what was
+ * interrupted. Most C libraries have an unwind table for them; musl and Go have none.
+ */
+#ifndef TSNAP_UNWIND_SIGNAL_FRAME_H
+#define TSNAP_UNWIND_SIGNAL_FRAME_H
+
+#include "base/user_registers.h"
+#include "unwind/elf/elf_file.h"
+#include "unwind/machine.h"
+#include "unwind/thread_memory.h"
+
+/* Whether they are at that offset of the file. */
+bool signal_frame_is(const struct machine *machine, const struct elf_file *elf, uint64_t offset);
+/* From there to what was interrupted. 0 or -errno. */
+int signal_frame_step(const struct machine *machine, struct thread_memory *memory,
+		      struct user_registers *registers);
+
+#endif

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unwind/stack_names.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/names.h"
+#include "base/thread.h"
+#include "unwind/symbols.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define QUEUE_MAX 4096
+#define KERNEL_SYMBOLS "/proc/kallsyms"
+#define MODULE_KERNEL (UINT32_MAX - 1)
+
+enum name_state { NAME_NEW, NAME_QUEUED, NAME_KNOWN, NAME_NONE };
+
+struct named_frame {
+	struct frame frame;
+	const char *name, *place; /* place: module+0xOFFSET */
+	enum name_state state;
+};
+
+struct name_work {
+	struct module *module;
+	uint64_t address;
+	uint32_t frame;
+	bool found;
+	char name[FUNCTION_NAME_SIZE];
+};
+
+struct stack_names {
+	struct module_table *modules;
+	struct index at; /* hash of a frame, to number */
+	struct named_frame *frames;
+	uint32_t count;
+	size_t capacity;
+	/* Shared with the thread: work from done on to todo is waiting, from taken on to done is
+	 * done; the places are those numbers modulo QUEUE_MAX. */
+	pthread_mutex_t lock;
+	pthread_cond_t more, less;
+	struct name_work *work;
+	uint64_t taken, done, todo;
+	struct stack_names_counts counts;
+	pthread_t kernel_thread;
+	bool kernel_threaded, kernel_read;
+	struct kernel_symbols kernel; /* that thread's, until it is read */
+	bool end;
+	/* the thread's own */
+	pthread_t thread;
+	bool threaded;
+	struct symbols_cache symbols;
+};
+
+/* Its own, once: on slow machines it takes seconds, and other names must not wait for it. */
+static void *kernel_thread(void *of)
+{
+	struct stack_names *names = of;
+
+	kernel_symbols_read(&names->kernel, KERNEL_SYMBOLS);
+	pthread_mutex_lock(&names->lock);
+	names->kernel_read = true;
+	pthread_cond_signal(&names->less);
+	pthread_mutex_unlock(&names->lock);
+	return NULL;
+}
+
+static void *names_thread(void *of)
+{
+	struct stack_names *names = of;
+
+	pthread_mutex_lock(&names->lock);
+	while (!names->end) {
+		struct name_work *work = &names->work[names->done % QUEUE_MAX];
+
+		if (names->done == names->todo) {
+			pthread_cond_wait(&names->more, &names->lock);
+			continue;
+		}
+		pthread_mutex_unlock(&names->lock);
+		work->found =
+			symbols_name(&names->symbols, work->module, work->address, work->name);
+		pthread_mutex_lock(&names->lock);
+		names->counts = (struct stack_names_counts){names->symbols.cut_count,
+							    names->symbols.refused_count,
+							    names->symbols.unloaded_count};
+		names->done++;
+		if (names->done == names->todo)
+			pthread_cond_signal(&names->less);
+	}
+	pthread_mutex_unlock(&names->lock);
+	return NULL;
+}
+
+static void thread_start(struct stack_names *names)
+{
+	names->end = false;
+	names->threaded = !thread_begin(&names->thread, names_thread, names);
+}
+
+/* Waits for the name that is being looked for; the rest of the work is dropped. */
+static void thread_stop(struct stack_names *names)
+{
+	if (!names->threaded)
+		return;
+	pthread_mutex_lock(&names->lock);
+	names->end = true;
+	pthread_cond_signal(&names->more);
+	pthread_mutex_unlock(&names->lock);
+	pthread_join(names->thread, NULL);
+	names->threaded = false;
+	names->taken = names->done = names->todo = 0;
+}
+
+/* Waits until it has read all. */
+static void kernel_thread_end(struct stack_names *names)
+{
+	if (names->kernel_threaded)
+		pthread_join(names->kernel_thread, NULL);
+	names->kernel_threaded = false;
+}
+
+struct stack_names *stack_names_new(const char *proc_root, struct module_table *modules)
+{
+	struct stack_names *names = memory_get(sizeof(*names));
+	pthread_condattr_t clock;
+
+	names->modules = modules;
+	names->work = memory_get(QUEUE_MAX * sizeof(*names->work));
+	names->symbols =
+		(struct symbols_cache){.proc_root = proc_root, .bytes_max = SYMBOLS_BYTES_MAX};
+	pthread_mutex_init(&names->lock, NULL);
+	pthread_cond_init(&names->more, NULL);
+	pthread_condattr_init(&clock);
+	pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+	pthread_cond_init(&names->less, &clock);
+	pthread_condattr_destroy(&clock);
+	return names;
+}
+
+void stack_names_clear(struct stack_names *names)
+{
+	thread_stop(names);
+	kernel_thread_end(names);
+	symbols_cache_done(&names->symbols);
+	index_clear(&names->at);
+	names->count = 0;
+}
+
+void stack_names_free(struct stack_names *names)
+{
+	if (!names)
+		return;
+	stack_names_clear(names);
+	kernel_symbols_done(&names->kernel);
+	pthread_cond_destroy(&names->more);
+	pthread_cond_destroy(&names->less);
+	pthread_mutex_destroy(&names->lock);
+	free(names->frames);
+	free(names->work);
+	free(names);
+}
+
+static uint32_t frame_number(struct stack_names *names, const struct frame *frame, const char *name)
+{
+	const uint64_t words[] = {frame->module, frame->address};
+	uint64_t key = hash_bytes(words, sizeof(words)), *number = index_find(&names->at, key);
+
+	if (number)
+		return (uint32_t)*number;
+	if (names->count == FRAMES_MAX)
+		return FRAME_REFUSED;
+	names->frames = memory_grow(names->frames, &names->capacity, names->count + 1,
+				    sizeof(*names->frames));
+	*index_put(&names->at, key, NULL) = names->count;
+	names->frames[names->count] = (struct named_frame){
+		.frame = *frame, .name = name, .state = name ? NAME_KNOWN : NAME_NEW};
+	return names->count++;
+}
+
+bool stack_names_full(const struct stack_names *names)
+{
+	return names->count == FRAMES_MAX;
+}
+
+uint32_t stack_names_frame(struct stack_names *names, const struct frame *frame)
+{
+	return frame_number(names, frame, frame_python_name(frame));
+}
+
+uint32_t stack_names_kernel(struct stack_names *names, const char *function)
+{
+	const char *name = name_lent_string(function);
+	/* equal names have one address */
+	struct frame frame = {MODULE_KERNEL, (uint64_t)(uintptr_t)name};
+
+	return frame_number(names, &frame, name);
+}
+
+/* Takes what the thread has found. */
+static void work_collect(struct stack_names *names)
+{
+	uint64_t done;
+
+	pthread_mutex_lock(&names->lock);
+	done = names->done;
+	pthread_mutex_unlock(&names->lock);
+	for (; names->taken < done; names->taken++) {
+		struct name_work *work = &names->work[names->taken % QUEUE_MAX];
+		struct named_frame *frame = &names->frames[work->frame];
+
+		frame->state = work->found ? NAME_KNOWN : NAME_NONE;
+		if (work->found)
+			frame->name = name_lent_string(work->name);
+	}
+}
+
+static void work_add(struct stack_names *names, uint32_t number)
+{
+	struct named_frame *frame = &names->frames[number];
+
+	if (frame->frame.module == MODULE_NONE ||
+	    names->modules->modules[frame->frame.module]->closed) {
+		frame->state = NAME_NONE;
+		return;
+	}
+	if (!names->threaded)
+		thread_start(names);
+	if (!names->threaded || names->todo - names->taken == QUEUE_MAX)
+		return; /* later */
+	pthread_mutex_lock(&names->lock);
+	names->work[names->todo % QUEUE_MAX] =
+		(struct name_work){.module = names->modules->modules[frame->frame.module],
+				   .address = frame->frame.address,
+				   .frame = number};
+	names->todo++;
+	pthread_cond_signal(&names->more);
+	pthread_mutex_unlock(&names->lock);
+	frame->state = NAME_QUEUED;
+}
+
+static const char *frame_place(struct named_frame *frame, const struct module *module)
+{
+	char text[256];
+
+	if (!frame->place) {
+		snprintf(text, sizeof(text), "%.200s+0x%llx", module ? module->name : "[?]",
+			 (unsigned long long)frame->frame.address);
+		function_name_clean(text); /* the file's name is whoever's */
+		frame->place = name_lent_string(text);
+	}
+	return frame->place;
+}
+
+struct frame_view stack_names_get(struct stack_names *names, uint32_t number)
+{
+	struct frame_view view = {.name = "[too many frames]", .final = true};
+	const struct module *module = NULL;
+	struct named_frame *frame;
+
+	if (number >= names->count)
+		return view;
+	frame = &names->frames[number];
+	if (frame->frame.module == MODULE_KERNEL || frame->frame.module == MODULE_PYTHON)
+		return (struct frame_view){
+			.name = frame->name,
+			.kind = frame->frame.module == MODULE_KERNEL ? FRAME_KERNEL : FRAME_PYTHON,
+			.final = true};
+	if (frame->state == NAME_QUEUED || frame->state == NAME_NEW)
+		work_collect(names);
+	if (frame->state == NAME_NEW)
+		work_add(names, number);
+	if (frame->frame.module != MODULE_NONE)
+		module = names->modules->modules[frame->frame.module];
+	return (struct frame_view){
+		.name = frame->state == NAME_KNOWN ? frame->name : frame_place(frame, module),
+		.module = module ? module->name : NULL,
+		.kind = module ? module->kind : FRAME_JIT,
+		.libc = module && module->libc,
+		.final = frame->state == NAME_KNOWN || frame->state == NAME_NONE,
+	};
+}
+
+bool stack_names_close(struct stack_names *names)
+{
+	bool idle;
+
+	pthread_mutex_lock(&names->lock);
+	idle = names->done == names->todo; /* as long as the lock is held nothing is added */
+	if (idle)
+		symbols_cache_close(&names->symbols);
+	pthread_mutex_unlock(&names->lock);
+	return idle;
+}
+
+struct stack_names_counts stack_names_count(struct stack_names *names)
+{
+	struct stack_names_counts counts;
+
+	pthread_mutex_lock(&names->lock);
+	counts = names->counts;
+	pthread_mutex_unlock(&names->lock);
+	return counts;
+}
+
+static struct timespec timespec_of(int64_t ns)
+{
+	return (struct timespec){ns / NS_PER_SECOND, ns % NS_PER_SECOND};
+}
+
+void stack_names_want_kernel(struct stack_names *names)
+{
+	names->kernel_threaded = !thread_begin(&names->kernel_thread, kernel_thread, names);
+}
+
+const struct kernel_symbols *stack_names_kernel_symbols(struct stack_names *names, int64_t until_ns)
+{
+	struct timespec until = timespec_of(until_ns);
+	bool read;
+
+	pthread_mutex_lock(&names->lock);
+	while (names->kernel_threaded && !names->kernel_read &&
+	       pthread_cond_timedwait(&names->less, &names->lock, &until) != ETIMEDOUT)
+		;
+	read = names->kernel_read;
+	pthread_mutex_unlock(&names->lock);
+	return read ? &names->kernel : NULL;
+}
+
+bool stack_names_wait(struct stack_names *names, int64_t until_ns)
+{
+	struct timespec until = timespec_of(until_ns);
+	bool all;
+
+	pthread_mutex_lock(&names->lock);
+	while (names->done != names->todo &&
+	       pthread_cond_timedwait(&names->less, &names->lock, &until) != ETIMEDOUT)
+		;
+	all = names->done == names->todo;
+	pthread_mutex_unlock(&names->lock);
+	work_collect(names);
+	return all;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Frames by number, each kept once, and their functions' names. A name is looked for by a thread of
+ * its own, so that nobody waits for a large file: until it is there, a frame is its module and
+ * offset.
+ *
+ * All calls are of one thread; the names handed out are lent (base/names.h), and live until
+ * stack_names_clear().
+ */
+#ifndef TSNAP_UNWIND_STACK_NAMES_H
+#define TSNAP_UNWIND_STACK_NAMES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "unwind/elf/kernel_symbols.h"
+#include "unwind/module_table.h"
+#include "unwind/unwinder.h"
+
+#define FRAMES_MAX 131072
+#define FRAME_REFUSED UINT32_MAX
+#define SYMBOLS_BYTES_MAX (20u << 20) /* of symbol tables in memory; one may be larger alone */
+
+struct stack_names;
+
+/* What is known of a frame. */
+struct frame_view {
+	const char *name;   /* of the function; module+0xOFFSET where it is not known (yet) */
+	const char *module; /* name of its file, NULL: in none */
+	enum frame_kind kind;
+	bool libc;  /* in the C library */
+	bool final; /* name stays what it is */
+};
+
+struct stack_names *stack_names_new(const char *proc_root, struct module_table *modules);
+void stack_names_free(struct stack_names *names);
+/* Forgets all frames, whose numbers become invalid, and lets go of the modules. No thread is left.
+ */
+void stack_names_clear(struct stack_names *names);
+
+/* Closes what was opened for modules that are closing. False: names are being looked for now, and
+ * nothing may be closed. */
+bool stack_names_close(struct stack_names *names);
+
+/* The frame's number, or FRAME_REFUSED: there are FRAMES_MAX already. */
+uint32_t stack_names_frame(struct stack_names *names, const struct frame *frame);
+bool stack_names_full(const struct stack_names *names);
+uint32_t stack_names_kernel(struct stack_names *names, const char *function);
+
+/* What is known now; what is not is queued. */
+struct frame_view stack_names_get(struct stack_names *names, uint32_t frame);
+
+/* Since the start: files with more functions than are kept; processes whose map of a JIT's
+ * functions was not believed; tables of functions that were given back for want of room, and are
+ * read again when asked for. */
+struct stack_names_counts {
+	uint64_t cut, refused, unloaded;
+};
+
+struct stack_names_counts stack_names_count(struct stack_names *names);
+
+/* Once: has another thread read the names of the kernel's functions. */
+void stack_names_want_kernel(struct stack_names *names);
+/* These, waiting for them until then (monotonic). NULL: not there yet; empty: they can't be read.
+ */
+const struct kernel_symbols *stack_names_kernel_symbols(struct stack_names *names,
+							int64_t until_ns);
+
+/* Waits until all that was queued is known, or until then (monotonic). Whether it is. */
+bool stack_names_wait(struct stack_names *names, int64_t until_ns);
+
+#endif

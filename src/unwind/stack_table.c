@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unwind/stack_table.h"
+#include "base/memory.h"
+#include "base/names.h"
+#include "base/text.h"
+#include "unwind/name_patterns.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PATH_FRAMES 5 /* of a>b>c */
+
+/* Frames that all stacks of sleeping threads begin with: a wait in the scheduler, and the way into
+ * the kernel. */
+static const char *const kernel_passed[] = {
+	"__schedule*",	  "schedule*",		"io_schedule*",	   "preempt_schedule*",
+	"__cond_resched", "__traceiter_*",	"entry_SYSCALL*",  "entry_INT80*",
+	"do_syscall_64",  "do_int80*",		"x64_sys_call",	   "ia32_sys_call",
+	"el0*_svc*",	  "el0t_64_sync*",	"invoke_syscall*", "do_el0_svc*",
+	"ret_from_fork*", "exit_to_user_mode*", "irqentry_exit*",  "asm_*",
+};
+
+/* How a program that has its C library in itself enters the kernel. */
+static const char *const user_passed[] = {
+	"syscall",
+	"__syscall*",
+	"__internal_syscall*",
+	"internal_syscall*",
+	"__futex_*",
+	"__libc_*",
+	"__lll_lock_*",
+	"__pthread_*",
+	"__GI_*",
+	"__clock_nanosleep*",
+	"clock_nanosleep*",
+	"__nanosleep*",
+	"nanosleep",
+	"__restore_rt",
+	"vfork",
+	"__vfork",
+	"runtime/internal/syscall.*",
+	"internal/runtime/syscall.*",
+};
+
+static bool frame_passed(const struct stack *stack, const struct frame_view *view)
+{
+	if (stack->kernel)
+		return NAME_AMONG(view->name, kernel_passed);
+	if (stack->python) /* C functions below and between are how the interpreter does it */
+		return view->kind != FRAME_PYTHON;
+	return view->libc || NAME_AMONG(view->name, user_passed);
+}
+
+void stack_table_init(struct stack_table *table, struct module_table *modules,
+		      struct stack_names *names)
+{
+	*table = (struct stack_table){.modules = modules, .names = names};
+}
+
+void stack_table_clear(struct stack_table *table)
+{
+	index_clear(&table->at);
+	free(table->stacks);
+	free(table->frames);
+	*table = (struct stack_table){
+		.modules = table->modules, .names = table->names, .refused = table->refused};
+}
+
+/* A place for count frames, or NULL. */
+static struct stack *stack_add(struct stack_table *table, uint64_t hash, uint32_t count)
+{
+	if (table->count == STACKS_MAX || count > STACK_FRAMES_TOTAL_MAX - table->frame_count) {
+		table->refused++;
+		return NULL;
+	}
+	table->stacks = memory_grow(table->stacks, &table->capacity, table->count + 1,
+				    sizeof(*table->stacks));
+	table->frames = memory_grow(table->frames, &table->frame_capacity,
+				    table->frame_count + count, sizeof(*table->frames));
+	*index_put(&table->at, hash, NULL) = table->count;
+	table->stacks[table->count] =
+		(struct stack){.hash = hash, .first = table->frame_count, .count = count};
+	table->frame_count += count;
+	return &table->stacks[table->count++];
+}
+
+static uint64_t walk_hash(const struct stack_table *table, const struct stack_walk *walk)
+{
+	uint64_t hash = 0;
+
+	for (uint32_t i = 0; i < walk->count; i++) {
+		const struct frame *frame = &walk->frames[i];
+		const char *name = frame_python_name(frame);
+		uint64_t module = 0, address = frame->address;
+
+		if (name)
+			address = hash_bytes(name, strlen(name));
+		else if (frame->module != MODULE_NONE)
+			module = table->modules->modules[frame->module]->identity;
+		hash = hash_u64(hash ^ hash_u64(module ^ hash_u64(address)));
+	}
+	return hash;
+}
+
+uint32_t stack_of_walk(struct stack_table *table, const struct stack_walk *walk)
+{
+	uint64_t hash, *known;
+	struct stack *stack;
+
+	if (!walk->count)
+		return STACK_NONE;
+	hash = walk_hash(table, walk);
+	known = index_find(&table->at, hash);
+	if (known)
+		return (uint32_t)*known;
+	stack = stack_add(table, hash, walk->count);
+	if (!stack)
+		return STACK_NONE;
+	stack->whole = walk->end == WALK_WHOLE;
+	for (uint32_t i = 0; i < walk->count; i++) {
+		table->frames[stack->first + i] = stack_names_frame(table->names, &walk->frames[i]);
+		stack->python = stack->python || walk->frames[i].module == MODULE_PYTHON;
+	}
+	return table->count - 1;
+}
+
+uint32_t stack_of_kernel(struct stack_table *table, const struct kernel_stack *kernel)
+{
+	uint64_t hash = 1, *known; /* not as a user stack's */
+	struct stack *stack;
+
+	if (!kernel->count)
+		return STACK_NONE;
+	for (uint32_t i = 0; i < kernel->count; i++)
+		hash = hash_u64(hash ^ hash_bytes(kernel->names[i], strlen(kernel->names[i])));
+	known = index_find(&table->at, hash);
+	if (known)
+		return (uint32_t)*known;
+	stack = stack_add(table, hash, kernel->count);
+	if (!stack)
+		return STACK_NONE;
+	stack->kernel = stack->whole = true;
+	for (uint32_t i = 0; i < kernel->count; i++)
+		table->frames[stack->first + i] =
+			stack_names_kernel(table->names, kernel->names[i]);
+	return table->count - 1;
+}
+
+static struct frame_view stack_frame(struct stack_table *table, const struct stack *stack,
+				     uint32_t at)
+{
+	return stack_names_get(table->names, table->frames[stack->first + at]);
+}
+
+void stack_table_want(struct stack_table *table, uint32_t number)
+{
+	const struct stack *stack = &table->stacks[number];
+
+	for (uint32_t i = 0; i < stack->count && !stack->told; i++)
+		stack_frame(table, stack, i);
+}
+
+static void folded_tell(struct stack_table *table, struct stack *stack, struct text *text)
+{
+	/* those of report/frame_kind.c */
+	static const char *const marks[] = {
+		[FRAME_PROGRAM] = "",	 [FRAME_LIBRARY] = "_[l]", [FRAME_JIT] = "_[j]",
+		[FRAME_KERNEL] = "_[k]", [FRAME_PYTHON] = "_[p]",
+	};
+	struct frame_view view;
+
+	if (!stack->whole)
+		text_add_string(text, "[lost]"); /* the frames further out */
+	for (uint32_t i = stack->count; i-- > 0;) {
+		if (text->length)
+			text_add_char(text, ';');
+		view = stack_frame(table, stack, i);
+		text_add_string(text, view.name);
+		text_add_string(text, marks[view.kind]);
+	}
+	stack->folded = name_lent(text_string(text), text->length);
+}
+
+/* from: the innermost frame that is not passed. Of the other frames of a kernel stack or a Python
+ * program those are left out, too: they are the same in all. */
+static void path_tell(struct stack_table *table, struct stack *stack, uint32_t from,
+		      struct text *text)
+{
+	const char *names[PATH_FRAMES];
+	uint32_t count = 0;
+
+	for (uint32_t i = from; i < stack->count && count < PATH_FRAMES; i++) {
+		struct frame_view view = stack_frame(table, stack, i);
+
+		if (i == from || !(stack->kernel || stack->python) || !frame_passed(stack, &view))
+			names[count++] = view.name;
+	}
+	while (count--) {
+		text_add_string(text, names[count]);
+		if (count)
+			text_add_char(text, '>');
+	}
+	stack->path = name_lent(text_string(text), text->length);
+}
+
+struct stack_words stack_table_words(struct stack_table *table, uint32_t number, bool folded)
+{
+	struct stack *stack = &table->stacks[number];
+	struct text text = {0};
+	uint32_t from = stack->count;
+	bool final = true;
+
+	if (stack->told && (stack->folded || !folded))
+		return (struct stack_words){stack->function, stack->path, stack->folded};
+	for (uint32_t i = 0; i < stack->count; i++) {
+		struct frame_view view = stack_frame(table, stack, i);
+
+		final = final && view.final;
+		if (from == stack->count && !frame_passed(stack, &view))
+			from = i;
+	}
+	if (from == stack->count)
+		from = 0;
+	stack->function = stack_frame(table, stack, from).name;
+	path_tell(table, stack, from, &text);
+	text_clear(&text);
+	/* not that of a time when fewer names were known */
+	stack->folded = NULL;
+	if (folded)
+		folded_tell(table, stack, &text);
+	text_done(&text);
+	stack->told = final;
+	return (struct stack_words){stack->function, stack->path, stack->folded};
+}
+
+bool stack_table_full(const struct stack_table *table)
+{
+	return table->count == STACKS_MAX ||
+	       table->frame_count > STACK_FRAMES_TOTAL_MAX - STACK_FRAMES_MAX ||
+	       stack_names_full(table->names);
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The dictionary of stacks: each one once, by number and by a 64-bit hash of its frames, and how it
+ * is told in words. Bounded: when it is full, new stacks are refused until it is cleared.
+ */
+#ifndef TSNAP_UNWIND_STACK_TABLE_H
+#define TSNAP_UNWIND_STACK_TABLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/index.h"
+#include "unwind/kernel_stack.h"
+#include "unwind/stack_names.h"
+#include "unwind/unwinder.h"
+
+#define STACKS_MAX 65536
+#define STACK_FRAMES_TOTAL_MAX (2u << 20)
+#define STACK_NONE UINT32_MAX
+
+struct stack {
+	uint64_t hash; /* user stacks: of files and offsets, the same in every run; kernel: of names
+			*/
+	uint32_t first, count; /* in frames, innermost first */
+	bool kernel;
+	bool whole;  /* reaches the outermost frame */
+	bool python; /* has Python functions */
+	bool told;   /* the words below are final */
+	bool listed; /* for the caller's use: in a list of his */
+	const char *function, *path, *folded;
+};
+
+struct stack_table {
+	struct module_table *modules;
+	struct stack_names *names;
+	struct index at; /* hash to number */
+	struct stack *stacks;
+	uint32_t count;
+	uint32_t *frames; /* numbers of stack_names */
+	uint32_t frame_count;
+	size_t capacity, frame_capacity;
+	uint64_t refused; /* stacks that found no room, since the start */
+};
+
+/* What is known of a stack in words; NULL where it has no frame. */
+struct stack_words {
+	const char *function; /* the innermost frame that tells: stack_table.c says which */
+	const char *path;     /* the frames that lead there, a>b>c */
+	const char *folded;   /* all of it, outermost first, a;b;c, kernel frames with _[k] */
+};
+
+void stack_table_init(struct stack_table *table, struct module_table *modules,
+		      struct stack_names *names);
+void stack_table_clear(struct stack_table *table);
+
+/* The number of a stack, or STACK_NONE. */
+uint32_t stack_of_walk(struct stack_table *table, const struct stack_walk *walk);
+uint32_t stack_of_kernel(struct stack_table *table, const struct kernel_stack *kernel);
+
+/* The frames' names are queued, so that stack_table_words() may know them. */
+void stack_table_want(struct stack_table *table, uint32_t stack);
+/* folded: that is wanted, too; else it may be NULL. */
+struct stack_words stack_table_words(struct stack_table *table, uint32_t stack, bool folded);
+/* Whether there is no room for new ones. */
+bool stack_table_full(const struct stack_table *table);
+
+#endif

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unwind/thread_memory.h"
+#include "base/memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+/* Most stacks end within this; copying 64 KB takes three times as long. */
+#define FIRST_BYTES 8192
+#define CALLS_MAX 128
+
+void thread_memory_init(struct thread_memory *memory, const char *proc_root, bool by_file,
+			size_t most_bytes)
+{
+	*memory = (struct thread_memory){.most_bytes = most_bytes < FIRST_BYTES ? FIRST_BYTES
+										: most_bytes};
+	memory->proc_root = proc_root;
+	memory->by_file = by_file;
+	memory->top = memory_get(memory->most_bytes);
+}
+
+void thread_memory_done(struct thread_memory *memory)
+{
+	free(memory->top);
+	*memory = (struct thread_memory){.top = NULL};
+}
+
+static ssize_t file_copy(const struct thread_memory *memory, uint64_t from, void *to, size_t bytes)
+{
+	char path[PATH_MAX];
+	ssize_t got;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%lld/mem", memory->proc_root, (long long)memory->tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	got = pread(fd, to, bytes, (off_t)from);
+	/* EIO: nothing is there */
+	got = got < 0 ? (errno == EIO ? -EFAULT : -errno) : got;
+	close(fd);
+	return got;
+}
+
+/* Bytes copied, as far as they are there, or -errno. */
+static ssize_t thread_copy(struct thread_memory *memory, uint64_t from, void *to, size_t bytes)
+{
+	/* in pages: a copy that meets a missing one ends before it */
+	struct iovec local = {to, bytes}, remote[2];
+	size_t first = THREAD_MEMORY_PAGE_BYTES - from % THREAD_MEMORY_PAGE_BYTES;
+	ssize_t got;
+
+	if (!memory->calls_left)
+		return -E2BIG;
+	memory->calls_left--;
+	if (memory->by_file) {
+		got = file_copy(memory, from, to, bytes);
+		return got ? got : -EFAULT;
+	}
+	first = first < bytes ? first : bytes;
+	/* a number from outside that is not looked at here */
+	memcpy(&remote[0].iov_base, &from, sizeof(from));
+	remote[0].iov_len = first;
+	from += first;
+	memcpy(&remote[1].iov_base, &from, sizeof(from));
+	remote[1].iov_len = bytes - first;
+	got = process_vm_readv((pid_t)memory->tid, &local, 1, remote, bytes > first ? 2 : 1, 0);
+	if (got < 0 && errno == ENOSYS) { /* CONFIG_CROSS_MEMORY_ATTACH */
+		memory->by_file = true;
+		return thread_copy(memory, from - first, to, bytes);
+	}
+	return got < 0 ? -errno : got ? got : -EFAULT;
+}
+
+static int top_copy(struct thread_memory *memory, uint64_t from)
+{
+	ssize_t got = thread_copy(memory, from, memory->top, FIRST_BYTES);
+
+	memory->top_from = from;
+	memory->top_bytes = got > 0 ? (size_t)got : 0;
+	return got < 0 ? (int)got : 0;
+}
+
+static void memory_begin(struct thread_memory *memory, int64_t tid)
+{
+	memory->tid = tid;
+	for (size_t i = 0; i < THREAD_MEMORY_PAGES; i++)
+		memory->pages[i].address = 0;
+	memory->calls_left = CALLS_MAX;
+}
+
+int thread_memory_begin(struct thread_memory *memory, int64_t tid, uint64_t sp)
+{
+	memory_begin(memory, tid);
+	memory->moving = false;
+	return top_copy(memory, sp);
+}
+
+void thread_memory_begin_copied(struct thread_memory *memory, int64_t tid, uint64_t sp,
+				const void *copy, size_t bytes)
+{
+	memory_begin(memory, tid);
+	memory->moving = true;
+	memory->top_from = sp;
+	memory->top_bytes = bytes < memory->most_bytes ? bytes : memory->most_bytes;
+	if (memory->top_bytes)
+		memcpy(memory->top, copy, memory->top_bytes);
+}
+
+/* Makes the copy reach to there, twice as long at least. */
+static int top_grow(struct thread_memory *memory, size_t bytes)
+{
+	size_t wanted = 2 * memory->top_bytes > bytes ? 2 * memory->top_bytes : bytes;
+	ssize_t got;
+
+	wanted = wanted < memory->most_bytes ? wanted : memory->most_bytes;
+	got = thread_copy(memory, memory->top_from + memory->top_bytes,
+			  memory->top + memory->top_bytes, wanted - memory->top_bytes);
+	if (got < 0)
+		return (int)got;
+	memory->top_bytes += (size_t)got;
+	return bytes <= memory->top_bytes ? 0 : -EFAULT;
+}
+
+/* The page that begins there, or NULL. */
+static const struct thread_memory_page *page_get(struct thread_memory *memory, uint64_t address,
+						 int *err)
+{
+	struct thread_memory_page *page =
+		&memory->pages[address / THREAD_MEMORY_PAGE_BYTES % THREAD_MEMORY_PAGES];
+	ssize_t got;
+
+	if (page->address == address)
+		return page;
+	page->address = 0;
+	got = thread_copy(memory, address, page->bytes, sizeof(page->bytes));
+	if (got != sizeof(page->bytes)) {
+		*err = got < 0 ? (int)got : -EFAULT;
+		return NULL;
+	}
+	page->address = address;
+	return page;
+}
+
+static int elsewhere_read(struct thread_memory *memory, uint64_t address, char *to, size_t bytes)
+{
+	int err = 0;
+
+	while (bytes) {
+		size_t at = address % THREAD_MEMORY_PAGE_BYTES;
+		size_t part = THREAD_MEMORY_PAGE_BYTES - at;
+		/* the first one has nothing, and its address stands for none */
+		const struct thread_memory_page *page =
+			address >= THREAD_MEMORY_PAGE_BYTES ? page_get(memory, address - at, &err)
+							    : NULL;
+
+		if (!page)
+			return err ? err : -EFAULT;
+		part = part < bytes ? part : bytes;
+		memcpy(to, page->bytes + at, part);
+		to += part;
+		address += part;
+		bytes -= part;
+	}
+	return 0;
+}
+
+int thread_memory_read_code(struct thread_memory *memory, uint64_t address, void *to, size_t bytes)
+{
+	return elsewhere_read(memory, address, to, bytes);
+}
+
+int thread_memory_read(struct thread_memory *memory, uint64_t address, void *to, size_t bytes)
+{
+	uint64_t distance = address - memory->top_from;
+	int err = 0;
+
+	if (memory->moving) {
+		if (address < memory->top_from)
+			return -EFAULT;
+		if (distance > memory->top_bytes || bytes > memory->top_bytes - distance)
+			return -ENOSPC;
+		memcpy(to, memory->top + distance, bytes);
+		return 0;
+	}
+	if (address < memory->top_from || distance > 2 * memory->most_bytes)
+		return elsewhere_read(memory, address, to, bytes);
+	if (distance + bytes > memory->most_bytes) {
+		/* what was passed is not looked at again */
+		err = top_copy(memory, address);
+		distance = 0;
+	}
+	if (!err && distance + bytes > memory->top_bytes)
+		err = top_grow(memory, distance + bytes);
+	if (!err)
+		memcpy(to, memory->top + distance, bytes);
+	return err;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The stack of another thread: a copy of its top, made with one call; more of it, or other places,
+ * as they are asked for. Nothing of it is trusted to be there.
+ */
+#ifndef TSNAP_UNWIND_THREAD_MEMORY_H
+#define TSNAP_UNWIND_THREAD_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define THREAD_MEMORY_PAGE_BYTES 4096u
+#define THREAD_MEMORY_PAGES 16 /* outside of the top, by their numbers modulo this */
+
+struct thread_memory_page {
+	uint64_t address; /* 0: none is held */
+	char bytes[THREAD_MEMORY_PAGE_BYTES];
+};
+
+struct thread_memory {
+	const char *proc_root;
+	bool by_file;	   /* memory is read through /proc/TID/mem */
+	bool moving;	   /* the thread runs: nothing but the copy of the top tells of its stack */
+	size_t most_bytes; /* of the copy of the top */
+	char *top;
+	int64_t tid;
+	uint64_t top_from;
+	size_t top_bytes;
+	unsigned int calls_left; /* for this thread */
+	struct thread_memory_page pages[THREAD_MEMORY_PAGES];
+};
+
+/* by_file: proc_root tells other ids than system calls take. */
+void thread_memory_init(struct thread_memory *memory, const char *proc_root, bool by_file,
+			size_t most_bytes);
+void thread_memory_done(struct thread_memory *memory);
+
+/* Forgets the thread before, and copies what lies from sp on. 0, or -errno: -ESRCH, -EPERM, -EFAULT
+ * (nothing there). */
+int thread_memory_begin(struct thread_memory *memory, int64_t tid, uint64_t sp);
+/* The same of a thread that runs, of which a copy from sp on was made when it was there: no longer
+ * one than the copy of the top may be. */
+void thread_memory_begin_copied(struct thread_memory *memory, int64_t tid, uint64_t sp,
+				const void *copy, size_t bytes);
+/* 0 or -errno; -ENOSPC: behind the end of the copy of a thread that runs. */
+int thread_memory_read(struct thread_memory *memory, uint64_t address, void *to, size_t bytes);
+/* The same of code, which stays as it is. */
+int thread_memory_read_code(struct thread_memory *memory, uint64_t address, void *to, size_t bytes);
+
+#endif

@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unwind/unwinder.h"
+#include "base/clock.h"
+#include "unwind/frame_step.h"
+#include "unwind/signal_frame.h"
+#include "unwind/walker.h"
+#include "unwind/x86_return.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FOLLOW_TRIES 8	    /* of code at one place; stacks may be broken */
+#define CALL_ALIGNMENT 16   /* of the stack pointer at a call: System V ABI, AMD64 3.2.2 */
+#define START_BYTES_MAX 256 /* of the stack, of all that a program begins with before main */
+#define CALL_BYTES_MAX 7
+#define PROCESS_IDLE_NS (30 * NS_PER_SECOND)
+
+/* Whether that /proc tells other ids than system calls take. */
+static bool ids_foreign(const char *proc_root)
+{
+	char path[256], pid[32];
+	ssize_t length;
+
+	snprintf(path, sizeof(path), "%s/self", proc_root);
+	length = readlink(path, pid, sizeof(pid) - 1);
+	if (length <= 0)
+		return true;
+	pid[length] = '\0';
+	return strtoll(pid, NULL, 10) != getpid();
+}
+
+void unwinder_init(struct unwinder *unwinder, const char *proc_root, struct module_table *modules,
+		   size_t copy_bytes)
+{
+	*unwinder = (struct unwinder){.proc_root = proc_root, .modules = modules};
+	process_maps_cache_init(&unwinder->processes);
+	java_frames_init(&unwinder->java, proc_root, modules);
+	thread_memory_init(&unwinder->memory, proc_root, ids_foreign(proc_root), copy_bytes);
+}
+
+void unwinder_done(struct unwinder *unwinder)
+{
+	unwinder_forget(unwinder);
+	thread_memory_done(&unwinder->memory);
+}
+
+void unwinder_forget(struct unwinder *unwinder)
+{
+	cache_done(&unwinder->processes);
+	java_frames_clear(&unwinder->java);
+}
+
+void unwinder_sweep(struct unwinder *unwinder, int64_t now_ns)
+{
+	process_maps_drop_ended(&unwinder->processes, unwinder->proc_root);
+	cache_sweep(&unwinder->processes, now_ns, PROCESS_IDLE_NS);
+	java_frames_sweep(&unwinder->java, now_ns);
+}
+
+const struct mapping *walker_code(struct walker *walker, uint64_t address)
+{
+	struct unwinder *unwinder = walker->unwinder;
+
+	return mapping_find(walker->maps, unwinder->proc_root, walker->thread, unwinder->modules,
+			    &unwinder->memory, address);
+}
+
+/* False: there is no code. */
+static bool code_of(struct walker *walker, uint64_t ip, struct code *code)
+{
+	const struct mapping *mapping = walker_code(walker, ip);
+	struct module *module = NULL;
+
+	*code = (struct code){.mapping = mapping, .address = ip};
+	if (!mapping)
+		return false;
+	if (mapping->module != MODULE_NONE)
+		module = walker->unwinder->modules->modules[mapping->module];
+	if (module)
+		module->walked_ns = walker->thread->now_ns;
+	if (module && !walker->walk->count && module->table.machine)
+		walker->machine = module->table.machine; /* /proc does not tell 32-bit code */
+	if (module && !mapping->jit && module->table.machine == walker->machine &&
+	    elf_address_of(&module->elf, ip - mapping->start + mapping->offset, &code->address))
+		code->module = module;
+	return true;
+}
+
+/* Looks at the maps again, which don't know the place. */
+static bool code_again(struct walker *walker, uint64_t ip, struct code *code)
+{
+	return process_maps_again(walker->maps, walker->unwinder->proc_root, walker->thread) &&
+	       code_of(walker, ip, code);
+}
+
+/* A call's last bytes. Only x86's tell. */
+static bool ends_in_call(const uint8_t bytes[CALL_BYTES_MAX])
+{
+	/* of call *..., from its 0xff on: a register; with a distance of 8 bits, or of 32; the same
+	 * with an index */
+	static const uint8_t lengths[] = {2, 3, 6, 4, 7};
+
+	if (bytes[2] == 0xe8) /* call distance */
+		return true;
+	for (size_t i = 0; i < sizeof(lengths); i++) {
+		const uint8_t *at = bytes + CALL_BYTES_MAX - lengths[i];
+
+		if (at[0] == 0xff && (at[1] & 0x38) == 0x10)
+			return true;
+	}
+	return false;
+}
+
+static enum return_kind return_in_file(struct walker *walker, const struct code *code,
+				       uint64_t address)
+{
+	const struct elf_file *elf = &code->module->elf;
+	uint64_t offset = address - code->mapping->start + code->mapping->offset;
+	uint8_t bytes[CALL_BYTES_MAX];
+
+	if (!elf_file_take(elf, offset - sizeof(bytes), bytes, sizeof(bytes)) &&
+	    ends_in_call(bytes))
+		return RETURN_OF_CALL;
+	return signal_frame_is(walker->machine, elf, offset) ? RETURN_OF_SIGNAL : RETURN_NONE;
+}
+
+/* Files don't change, so that what one tells is kept in its rows. */
+static enum return_kind return_kind_of(struct walker *walker, uint64_t address)
+{
+	uint8_t bytes[CALL_BYTES_MAX];
+	struct frame_row *row;
+	struct code code;
+
+	if (address < sizeof(bytes) || !code_of(walker, address - 1, &code))
+		return RETURN_NONE;
+	if (!code.module)
+		return !thread_memory_read_code(&walker->unwinder->memory, address - sizeof(bytes),
+						bytes, sizeof(bytes)) &&
+				       ends_in_call(bytes)
+			       ? RETURN_OF_CALL
+			       : RETURN_NONE;
+	row = module_row_other(walker->unwinder->modules, code.module, code.address);
+	if (row->return_kind == RETURN_UNKNOWN)
+		row->return_kind = return_in_file(walker, &code, address);
+	return row->return_kind;
+}
+
+bool walker_is_return(struct walker *walker, uint64_t address)
+{
+	return walker->machine->ra_in_register || return_kind_of(walker, address) != RETURN_NONE;
+}
+
+bool walker_word(struct walker *walker, uint64_t address, uint64_t *word)
+{
+	return !word_read(walker->machine, &walker->unwinder->memory, address, word);
+}
+
+/* Code without a table that has not made its frame yet, or makes none: its return address is where
+ * a call leaves it. */
+bool walker_return_at_once(struct walker *walker)
+{
+	struct user_registers *registers = &walker->registers;
+	uint64_t ip;
+
+	if (walker->machine->ra_in_register || !walker_word(walker, registers->sp, &ip) ||
+	    !walker_is_return(walker, ip))
+		return false;
+	registers->ip = ip;
+	registers->sp += walker->machine->word_bytes;
+	return true;
+}
+
+/* Behind a call that does not return lies another function, which leaves the stack pointer as it
+ * was at the call. Where this one's return address lies it is never so. */
+static bool is_return_at(void *of, uint8_t base, int64_t offset, bool called)
+{
+	struct walker *walker = of;
+	uint64_t address = walker->registers.sp, ip;
+
+	if (base != walker->machine->sp && !user_register_get(&walker->registers, base, &address))
+		return false;
+	address += (uint64_t)offset;
+	return address >= walker->registers.sp &&
+	       (!called || base != walker->machine->sp ||
+		address % CALL_ALIGNMENT == CALL_ALIGNMENT - 8) &&
+	       walker_word(walker, address, &ip) && walker_is_return(walker, ip);
+}
+
+/* The row that following the code gives, or NULL. */
+static const struct frame_row *row_followed(struct walker *walker, const struct code *code)
+{
+	struct module_table *modules = walker->unwinder->modules;
+	const struct x86_return_asker asker = {is_return_at, walker};
+	struct frame_row *row, made;
+
+	if (!code->module || walker->machine->elf != EM_X86_64 || modules->without_tables)
+		return NULL;
+	row = module_row_other(modules, code->module, code->address);
+	if (row->followed || row->tries++ >= FOLLOW_TRIES)
+		return row->followed ? row : NULL;
+	if (x86_return_row(&code->module->elf, code->address + !walker->exact, walker->exact,
+			   &asker, &made))
+		return NULL;
+	/* asking for returns may have moved it */
+	row = module_row_other(modules, code->module, code->address);
+	made.return_kind = row->return_kind;
+	*row = made;
+	return row;
+}
+
+/* To the caller of code in a file that has no table. */
+static int step_in_file(struct walker *walker, const struct code *code)
+{
+	struct thread_memory *memory = &walker->unwinder->memory;
+	struct user_registers *registers = &walker->registers, by_pointer = *registers,
+			      by_code = *registers;
+	const struct frame_row *row = row_followed(walker, code);
+	bool followed = row;
+	int err = row ? frame_step_row(walker->machine, &code->module->table, row, memory, &by_code)
+		      : -ENODATA;
+
+	if (err == -ENOSPC || (!err && walker_is_return(walker, by_code.ip))) {
+		*registers = err ? *registers : by_code;
+		return err;
+	}
+	if (walker->exact && !followed && walker_return_at_once(walker))
+		return 0;
+	err = frame_step_pointer(walker->machine, memory, &by_pointer);
+	/* what a thread begins with nobody calls, and its frame pointer is none */
+	if (!err && by_pointer.word[walker->machine->fp] &&
+	    !walker_is_return(walker, by_pointer.ip))
+		return -EBADMSG;
+	if (!err)
+		*registers = by_pointer;
+	return err;
+}
+
+/* Of a thread of which nothing could be read. */
+static enum walk_end end_of_refusal(int err)
+{
+	return err == -EPERM || err == -EACCES ? WALK_REFUSED : WALK_GONE;
+}
+
+static enum walk_end end_of_error(int err)
+{
+	if (err > 0)
+		return WALK_WHOLE;
+	if (err == -ENOSPC)
+		return WALK_CUT;
+	return err == -ENODATA || err == -EBADMSG ? WALK_LOST : WALK_UNREAD;
+}
+
+/* Adds the frame that is in the code at ip, with its part of the stack from sp on. False: there is
+ * no code. */
+static bool frame_add(struct walker *walker, uint64_t ip, uint64_t sp, struct code *code)
+{
+	struct stack_walk *walk = walker->walk;
+
+	if (!code_of(walker, ip, code) && !code_again(walker, ip, code))
+		return false;
+	walk->places[walk->count] = (struct frame_place){ip, sp};
+	walk->frames[walk->count++] = (struct frame){code->mapping->module, code->address};
+	return true;
+}
+
+static const struct frame_row *row_of(struct walker *walker, const struct code *code)
+{
+	return code->module ? module_row(walker->unwinder->modules, code->module, code->address)
+			    : NULL;
+}
+
+/* Code without a table that a signal's handler returns to. No call leads there. */
+static bool is_signal_frame(struct walker *walker, const struct code *code)
+{
+	return !walker->exact && code->module &&
+	       return_kind_of(walker, walker->registers.ip) == RETURN_OF_SIGNAL;
+}
+
+/* Of a frame that could not be left: whether it is where the kernel had the program begin. What is
+ * there never returns, so that C libraries without tables need not tell how it would. */
+static bool is_start(struct walker *walker)
+{
+	uint64_t start =
+		process_stack_start(walker->maps, walker->unwinder->proc_root, walker->thread);
+
+	return start && walker->registers.sp <= start &&
+	       start - walker->registers.sp <= START_BYTES_MAX;
+}
+
+/* Goes to the caller of the code. 0, 1: it has none, or -errno. */
+static int frame_leave(struct walker *walker, const struct code *code, bool signal)
+{
+	struct thread_memory *memory = &walker->unwinder->memory;
+	const struct frame_row *row = row_of(walker, code);
+	int err;
+
+	if (row)
+		err = frame_step_row(walker->machine, &code->module->table, row, memory,
+				     &walker->registers);
+	else if (signal)
+		err = signal_frame_step(walker->machine, memory, &walker->registers);
+	else if (code->mapping->jit)
+		err = walker_leave_jit(walker);
+	else
+		err = step_in_file(walker, code);
+	if (err && err != -ENOSPC && !row && is_start(walker))
+		err = 1;
+	walker->exact = row ? row->signal : signal;
+	return err;
+}
+
+/* Adds the frame that registers are in, and goes to its caller's. *end where there is none. */
+static bool frame_take(struct walker *walker, enum walk_end *end)
+{
+	struct user_registers *registers = &walker->registers;
+	uint64_t sp = registers->sp;
+	bool first = !walker->walk->count, signal, added;
+	struct code code;
+	int err;
+
+	added = frame_add(walker, registers->ip - !walker->exact, sp, &code);
+	signal = added && !row_of(walker, &code) && is_signal_frame(walker, &code);
+	if (signal) {
+		walker->walk->count--;
+		added = frame_add(walker, registers->ip, sp, &code);
+	}
+	if (!added) {
+		*end = registers->ip ? WALK_OUTSIDE : WALK_WHOLE;
+		return false;
+	}
+	err = frame_leave(walker, &code, signal);
+	/* a handler may run on a stack of its own; any other caller's frame lies above */
+	if (!err && !walker->exact && (registers->sp < sp || (registers->sp == sp && !first)))
+		err = -EBADMSG;
+	if (err)
+		*end = end_of_error(err);
+	return !err;
+}
+
+/* Of a thread that runs. */
+struct stack_copy {
+	const void *bytes;
+	size_t count;
+};
+
+static struct walker walk_begin(struct unwinder *unwinder, const struct stack_thread *thread,
+				const struct user_registers *registers, struct process_maps *maps,
+				struct stack_walk *walk)
+{
+	walk->count = 0;
+	walk->end = WALK_GONE;
+	return (struct walker){
+		.unwinder = unwinder,
+		.thread = thread,
+		.machine = machine_of(registers->compat),
+		.maps = maps,
+		.registers = *registers,
+		.exact = true,
+		.walk = walk,
+	};
+}
+
+/* copy: NULL: the thread's memory stands still. */
+static void walk_once(struct unwinder *unwinder, const struct stack_thread *thread,
+		      const struct user_registers *registers, const struct stack_copy *copy,
+		      struct process_maps *maps, struct stack_walk *walk)
+{
+	struct walker walker = walk_begin(unwinder, thread, registers, maps, walk);
+	int err = 0;
+
+	if (!walker.machine || !maps)
+		return;
+	if (copy)
+		thread_memory_begin_copied(&unwinder->memory, thread->tid, registers->sp,
+					   copy->bytes, copy->count);
+	else
+		err = thread_memory_begin(&unwinder->memory, thread->tid, registers->sp);
+	/* where there is no stack, there may be code */
+	if (err && err != -EFAULT) {
+		walk->end = end_of_refusal(err);
+		return;
+	}
+	walk->end = WALK_DEEP;
+	while (walk->count < STACK_FRAMES_MAX && frame_take(&walker, &walk->end))
+		;
+}
+
+static void walk_any(struct unwinder *unwinder, const struct stack_thread *thread,
+		     const struct user_registers *registers, const struct stack_copy *copy,
+		     struct stack_walk *walk)
+{
+	int err = 0;
+	struct process_maps *maps =
+		process_maps_get(&unwinder->processes, unwinder->proc_root, thread, &err);
+
+	walk_once(unwinder, thread, registers, copy, maps, walk);
+	/* another file may lie at the same addresses since the maps were read: exec, dlclose */
+	if (walk->end != WALK_WHOLE && walk->end != WALK_GONE && walk->end != WALK_CUT &&
+	    walk->end != WALK_REFUSED && process_maps_again(maps, unwinder->proc_root, thread))
+		walk_once(unwinder, thread, registers, copy, maps, walk);
+	if (!maps)
+		walk->end = end_of_refusal(err);
+	unwinder->ended[walk->end]++;
+}
+
+void unwinder_walk(struct unwinder *unwinder, const struct stack_thread *thread,
+		   const struct user_registers *registers, struct stack_walk *walk)
+{
+	walk_any(unwinder, thread, registers, NULL, walk);
+}
+
+void unwinder_walk_copied(struct unwinder *unwinder, const struct stack_thread *thread,
+			  const struct user_registers *registers, const void *copy, size_t bytes,
+			  struct stack_walk *walk)
+{
+	walk_any(unwinder, thread, registers, &(struct stack_copy){copy, bytes}, walk);
+}
+
+void unwinder_walk_chain(struct unwinder *unwinder, const struct stack_thread *thread,
+			 const uint64_t *chain, uint32_t count, struct stack_walk *walk)
+{
+	const struct user_registers none = {.ip = 0};
+	int err = 0;
+	struct process_maps *maps =
+		process_maps_get(&unwinder->processes, unwinder->proc_root, thread, &err);
+	struct walker walker = walk_begin(unwinder, thread, &none, maps, walk);
+	struct code code;
+
+	thread_memory_begin_copied(&unwinder->memory, thread->tid, 0, NULL, 0);
+	walk->end = maps ? WALK_WHOLE : end_of_refusal(err);
+	for (uint32_t i = 0; walk->end == WALK_WHOLE && i < count; i++) {
+		if (walk->count == STACK_FRAMES_MAX)
+			walk->end = WALK_DEEP;
+		else if (!frame_add(&walker, chain[i] - (i > 0), 0, &code))
+			walk->end = WALK_OUTSIDE;
+	}
+	unwinder->ended[walk->end]++;
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The user stack of a thread that stands still, from the registers that it saved when it entered
+ * the kernel: by the unwind tables of the files, without frame pointers, and along those where
+ * there is no table (JIT). Nothing is done to the thread; that it has not run meanwhile is for the
+ * caller to check.
+ */
+#ifndef TSNAP_UNWIND_UNWINDER_H
+#define TSNAP_UNWIND_UNWINDER_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/user_registers.h"
+#include "unwind/runtime/java_frames.h"
+#include "unwind/module_table.h"
+#include "unwind/process_maps.h"
+#include "unwind/thread_memory.h"
+
+#define STACK_FRAMES_MAX 512
+#define STACK_COPY_BYTES (64u << 10) /* of a stack's top, at once; deeper ones in pieces */
+
+struct frame {
+	uint32_t module; /* in module_table; MODULE_NONE: outside of all files */
+	/* As the module's file has addresses; JIT: in memory. Of a caller it is that of the byte
+	 * before the return address, which is in the call. MODULE_PYTHON: of a lent name. */
+	uint64_t address;
+};
+
+/* The same in the process. */
+struct frame_place {
+	uint64_t ip;
+	uint64_t sp; /* its part of the stack is from there to the next frame's */
+};
+
+static inline struct frame frame_of_python(const char *name)
+{
+	struct frame frame = {MODULE_PYTHON, (uint64_t)(uintptr_t)name};
+
+	return frame;
+}
+
+/* NULL: it is none of MODULE_PYTHON. */
+static inline const char *frame_python_name(const struct frame *frame)
+{
+	uintptr_t address = (uintptr_t)frame->address;
+	const char *name = NULL;
+
+	if (frame->module == MODULE_PYTHON)
+		memcpy(&name, &address, sizeof(name));
+	return name;
+}
+
+enum walk_end {
+	WALK_WHOLE,   /* to the outermost frame */
+	WALK_DEEP,    /* STACK_FRAMES_MAX */
+	WALK_LOST,    /* a register or table is missing, or makes no sense */
+	WALK_OUTSIDE, /* an address that is none of code */
+	WALK_UNREAD,  /* the memory could not be read */
+	WALK_GONE,    /* the thread is gone */
+	WALK_CUT,     /* where the copy of a running thread's stack ends */
+	WALK_REFUSED, /* the thread is not ours to read */
+	WALK_END_COUNT,
+};
+
+struct stack_walk {
+	enum walk_end end;
+	uint32_t count;
+	struct frame frames[STACK_FRAMES_MAX]; /* innermost first */
+	struct frame_place places[STACK_FRAMES_MAX];
+};
+
+struct unwinder {
+	const char *proc_root;
+	struct module_table *modules;
+	struct cache processes;
+	struct java_frames java;
+	struct thread_memory memory;
+	uint64_t ended[WALK_END_COUNT]; /* walks, by how they ended */
+};
+
+/* proc_root and modules must outlive it. Files below it tell foreign ids where foreign. */
+void unwinder_init(struct unwinder *unwinder, const char *proc_root, struct module_table *modules,
+		   size_t copy_bytes);
+void unwinder_done(struct unwinder *unwinder);
+void unwinder_forget(struct unwinder *unwinder); /* all processes: before the modules go */
+void unwinder_sweep(struct unwinder *unwinder, int64_t now_ns); /* about once a second */
+
+void unwinder_walk(struct unwinder *unwinder, const struct stack_thread *thread,
+		   const struct user_registers *registers, struct stack_walk *walk);
+/* The same of a thread that runs, as it was when its registers and so much of its stack from sp on
+ * were copied. */
+void unwinder_walk_copied(struct unwinder *unwinder, const struct stack_thread *thread,
+			  const struct user_registers *registers, const void *copy, size_t bytes,
+			  struct stack_walk *walk);
+/* The same of a call chain that the kernel made along frame pointers, innermost first. Where it
+ * ends is taken for the outermost frame. */
+void unwinder_walk_chain(struct unwinder *unwinder, const struct stack_thread *thread,
+			 const uint64_t *chain, uint32_t count, struct stack_walk *walk);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A walk on its way: what unwinder.c and the files beside it that know kinds of code share. */
+#ifndef TSNAP_UNWIND_WALKER_H
+#define TSNAP_UNWIND_WALKER_H
+
+#include "unwind/unwinder.h"
+
+/* One walk's own. */
+struct walker {
+	struct unwinder *unwinder;
+	const struct stack_thread *thread;
+	const struct machine *machine;
+	struct process_maps *maps;
+	struct user_registers registers;
+	bool exact; /* ip is where the thread is or was interrupted, not where a call returns to */
+	struct stack_walk *walk;
+};
+
+/* What is known of the code at a place. */
+struct code {
+	const struct mapping *mapping;
+	struct module *module; /* whose table tells of address, or NULL */
+	uint64_t address;      /* as struct frame has it */
+};
+
+/* The code there, or NULL. */
+const struct mapping *walker_code(struct walker *walker, uint64_t address);
+bool walker_word(struct walker *walker, uint64_t address, uint64_t *word);
+/* Whether a call ends at the address, or signals' handlers return there. Only x86's calls tell. */
+bool walker_is_return(struct walker *walker, uint64_t address);
+/* From code that has not made its frame yet, or makes none: its return address is where a call
+ * leaves it. */
+bool walker_return_at_once(struct walker *walker);
+
+/* To the caller of code that a JIT compiler has made, which always has a frame pointer, but for
+ * that of HotSpot's best. 0, 1: it has none, or -errno. walk_jit.c */
+int walker_leave_jit(struct walker *walker);
+
+#endif

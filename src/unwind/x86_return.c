@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unwind/x86_return.h"
+#include "unwind/x86_instruction.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define INSTRUCTIONS_MAX 1024 /* on all ways */
+#define WAYS_MAX 16	      /* branches that are kept for later */
+#define JUMPS_MAX 64	      /* that are known, so that no circle is gone twice */
+#define WINDOW_BYTES 512      /* of code, read at once */
+#define OFFSET_MAX (1 << 30)
+
+/* Registers as instructions number them, and as DWARF does. */
+enum { RSP = 4, RBP = 5, DWARF_RSP = 7, DWARF_RBP = 6 };
+
+/* Those that a function gives back, in the order of machine.saved. */
+static const uint8_t kept[] = {3, RBP, 12, 13, 14, 15};
+
+#define KEPT_COUNT (sizeof(kept) / sizeof(kept[0]))
+
+#define REGISTERS 16
+#define IN_PLACE UINT8_MAX /* a location's base: the register has the value itself */
+
+/* So far from what the register was where the way begins. */
+struct location {
+	uint8_t base; /* DWARF's number; 0: it is not known */
+	int64_t offset;
+};
+
+/* A place on a way to a return. */
+struct place {
+	uint64_t address;
+	struct location sp, fp;
+	struct location written;	  /* up to there this way may have written to the stack */
+	struct location saved[REGISTERS]; /* where the value lies that the register gives back, */
+	struct location
+		stored_at[REGISTERS];	   /* and this way put the register, when its value lay */
+	struct location stored[REGISTERS]; /* there */
+	bool called;
+};
+
+struct follower {
+	const struct elf_file *elf;
+	uint8_t window[WINDOW_BYTES];
+	uint64_t window_from;
+	size_t window_bytes;
+	struct place ways[WAYS_MAX];
+	uint64_t jumps[JUMPS_MAX];
+	size_t way_count, jump_count;
+};
+
+enum step {
+	STEP_ON,
+	STEP_RETURN,
+	STEP_NOWHERE, /* this way can't be followed */
+};
+
+/* Code at the address, and how many bytes there are of it. */
+static const uint8_t *code_at(struct follower *follower, uint64_t address, size_t *count)
+{
+	uint64_t at = address - follower->window_from;
+
+	if (at < follower->window_bytes && follower->window_bytes - at >= X86_BYTES_MAX) {
+		*count = follower->window_bytes - at;
+		return follower->window + at;
+	}
+	*count = follower->window_bytes = 0;
+	for (uint32_t i = 0; i < follower->elf->segment_count; i++) {
+		const struct elf_segment *segment = &follower->elf->segments[i];
+		uint64_t from = address - segment->address, left = segment->file_bytes - from;
+
+		if (address < segment->address || from >= segment->file_bytes)
+			continue;
+		left = left < WINDOW_BYTES ? left : WINDOW_BYTES;
+		if (elf_file_take(follower->elf, segment->offset + from, follower->window, left))
+			continue;
+		follower->window_from = address;
+		*count = follower->window_bytes = left;
+		break;
+	}
+	return follower->window;
+}
+
+static bool is_same(struct location one, struct location other)
+{
+	return one.base == other.base && one.offset == other.offset;
+}
+
+static void register_load(struct place *place, uint8_t number, struct location from)
+{
+	struct location value = from;
+
+	if (from.base && is_same(from, place->stored_at[number]))
+		value = place->stored[number];
+	else if (from.base == place->written.base && from.offset < place->written.offset)
+		value = (struct location){0}; /* what was there at first is not any more */
+	place->saved[number] = value;
+	if (number == RBP)
+		place->fp = (struct location){value.base == IN_PLACE ? DWARF_RBP : 0, 0};
+}
+
+static struct location location_at(struct location base, int64_t distance)
+{
+	base.offset += distance;
+	return base;
+}
+
+/* number: RSP stands for all that is no register which a function gives back. */
+static void register_store(struct place *place, uint8_t number, struct location to)
+{
+	for (size_t i = 0; i < REGISTERS; i++)
+		if (is_same(place->stored_at[i], to))
+			place->stored_at[i].base = 0;
+	place->stored_at[number] = to;
+	place->stored[number] = place->saved[number];
+}
+
+static void sp_move(struct place *place, int64_t distance)
+{
+	if (distance < 0 &&
+	    (place->sp.base != place->written.base || place->sp.offset > place->written.offset))
+		place->written = place->sp;
+	place->sp.offset += distance;
+}
+
+static enum step jump_to(struct follower *follower, struct place *place, uint64_t target)
+{
+	for (size_t i = 0; i < follower->jump_count; i++)
+		if (follower->jumps[i] == target)
+			return STEP_NOWHERE;
+	if (follower->jump_count == JUMPS_MAX)
+		return STEP_NOWHERE;
+	follower->jumps[follower->jump_count++] = target;
+	place->address = target;
+	return STEP_ON;
+}
+
+/* It is gone on with where the branch is not taken. */
+static enum step branch(struct follower *follower, const struct place *place, int32_t distance)
+{
+	if (follower->way_count == WAYS_MAX)
+		return STEP_ON;
+	follower->ways[follower->way_count] = *place;
+	follower->ways[follower->way_count++].address += (uint64_t)(int64_t)distance;
+	return STEP_ON;
+}
+
+/* The frame pointer becomes what the stack pointer is, and some bytes. */
+static void frame_begin(struct place *place, int32_t distance)
+{
+	register_load(place, RBP, (struct location){0});
+	place->fp = location_at(place->sp, distance);
+}
+
+/* The other way round. */
+static enum step frame_leave(struct place *place, int32_t distance)
+{
+	if (!place->fp.base)
+		return STEP_NOWHERE;
+	place->sp = location_at(place->fp, distance);
+	return STEP_ON;
+}
+
+/* Whether it sets the stack pointer in a way that is not followed. */
+static bool sets_sp(const struct x86_instruction *instruction)
+{
+	uint8_t opcode = instruction->opcode;
+	bool to_rm = instruction->mode == 3 && instruction->rm == RSP;
+
+	if (opcode == 0x8b || opcode == 0x8d || (opcode < 0x38 && (opcode & 7) == 3))
+		return instruction->reg == RSP;
+	if (opcode == 0x87)
+		return to_rm || (instruction->mode == 3 && instruction->reg == RSP);
+	if (opcode == 0x81 || opcode == 0x83)
+		return to_rm && (instruction->reg & 7) != 7;
+	return to_rm && (opcode == 0x89 || opcode == 0xc7 || opcode == 0xf7 || opcode == 0xff ||
+			 (opcode < 0x38 && (opcode & 7) == 1));
+}
+
+/* mov and lea to or from the stack pointer and the frame. Whether it was one of these. */
+static bool frame_step(struct place *place, const struct x86_instruction *instruction,
+		       enum step *step)
+{
+	uint8_t opcode = instruction->opcode, reg = instruction->reg;
+	bool registers = instruction->mode == 3,
+	     at_frame =
+		     (instruction->mode == 1 || instruction->mode == 2) && instruction->rm == RBP;
+	int32_t distance = instruction->displacement;
+
+	*step = STEP_ON;
+	if (registers && ((opcode == 0x89 && reg == RSP && instruction->rm == RBP) ||
+			  (opcode == 0x8b && reg == RBP && instruction->rm == RSP)))
+		frame_begin(place, 0);
+	else if (opcode == 0x8d && reg == RBP && instruction->on_stack)
+		frame_begin(place, distance);
+	else if (opcode == 0x8d && reg == RSP && instruction->on_stack)
+		sp_move(place, distance);
+	else if (opcode == 0x8d && reg == RSP && at_frame)
+		*step = frame_leave(place, distance);
+	else if ((opcode == 0x89 && registers && reg == RBP && instruction->rm == RSP) ||
+		 (opcode == 0x8b && registers && reg == RSP && instruction->rm == RBP))
+		*step = frame_leave(place, 0);
+	else if (opcode == 0x8b && reg != RSP && instruction->wide && instruction->on_stack)
+		register_load(place, reg, location_at(place->sp, distance));
+	else if (opcode == 0x8b && reg != RSP && instruction->wide && at_frame && place->fp.base)
+		register_load(place, reg, location_at(place->fp, distance));
+	else if (opcode == 0x89 && instruction->wide && instruction->on_stack)
+		register_store(place, reg, location_at(place->sp, distance));
+	else if (opcode == 0x89 && instruction->wide && at_frame && place->fp.base)
+		register_store(place, reg, location_at(place->fp, distance));
+	else
+		return false;
+	return true;
+}
+
+static void push(struct place *place, uint8_t number)
+{
+	sp_move(place, -8);
+	register_store(place, number, place->sp);
+}
+
+static void pop(struct place *place, uint8_t number)
+{
+	register_load(place, number, place->sp);
+	sp_move(place, 8);
+}
+
+/* Those with ModRM. */
+static enum step operands_step(struct place *place, const struct x86_instruction *instruction)
+{
+	uint8_t opcode = instruction->opcode, kind = instruction->reg & 7;
+	enum step step;
+
+	if ((opcode == 0x81 || opcode == 0x83) && instruction->mode == 3 &&
+	    instruction->rm == RSP && (kind == 0 || kind == 5)) {
+		sp_move(place, kind ? -(int64_t)instruction->immediate : instruction->immediate);
+		return STEP_ON;
+	}
+	if (frame_step(place, instruction, &step))
+		return step;
+	if (sets_sp(instruction))
+		return STEP_NOWHERE;
+	if (opcode == 0x8f)
+		sp_move(place, 8);
+	else if (opcode == 0xff && kind == 6)
+		push(place, RSP);
+	else if (opcode == 0xff && kind == 2)
+		place->called = true;
+	else if (opcode == 0xff && kind > 2)
+		return STEP_NOWHERE; /* a jump to where a register tells */
+	return STEP_ON;
+}
+
+static enum step plain_step(struct follower *follower, struct place *place,
+			    const struct x86_instruction *instruction)
+{
+	uint8_t opcode = instruction->opcode;
+	enum step step;
+
+	if (instruction->has_modrm)
+		return operands_step(place, instruction);
+	if ((opcode >= 0x70 && opcode < 0x80) || (opcode >= 0xe0 && opcode < 0xe4))
+		return branch(follower, place, instruction->immediate);
+	if (opcode >= 0x50 && opcode < 0x58)
+		push(place, instruction->low);
+	else if (opcode == 0x68 || opcode == 0x6a)
+		push(place, RSP);
+	else if (opcode >= 0x58 && opcode < 0x60 && instruction->low == RSP)
+		return STEP_NOWHERE;
+	else if (opcode >= 0x58 && opcode < 0x60)
+		pop(place, instruction->low);
+	switch (opcode) {
+	case 0xc2: /* it takes arguments from the stack, as no calling convention here has it */
+		return instruction->immediate ? STEP_NOWHERE : STEP_RETURN;
+	case 0xc3:
+		return STEP_RETURN;
+	case 0xc9: /* leave */
+		step = frame_leave(place, 0);
+		if (step == STEP_ON)
+			pop(place, RBP);
+		return step;
+	case 0xe8:
+		place->called = true;
+		return STEP_ON;
+	case 0xe9:
+	case 0xeb:
+		return jump_to(follower, place,
+			       place->address + (uint64_t)(int64_t)instruction->immediate);
+	case 0xcc: /* int3 */
+	case 0xf4: /* hlt */
+		return STEP_NOWHERE;
+	default:
+		return STEP_ON;
+	}
+}
+
+static enum step instruction_step(struct follower *follower, struct place *place)
+{
+	struct x86_instruction instruction;
+	size_t count;
+	const uint8_t *code = code_at(follower, place->address, &count);
+
+	if (!x86_instruction_read(code, count, &instruction))
+		return STEP_NOWHERE;
+	place->address += instruction.bytes;
+	if (instruction.vector || instruction.map > 1)
+		return STEP_ON;
+	if (!instruction.map)
+		return plain_step(follower, place, &instruction);
+	if (instruction.opcode == 0x0b) /* ud2 */
+		return STEP_NOWHERE;
+	return instruction.opcode >= 0x80 && instruction.opcode < 0x90
+		       ? branch(follower, place, instruction.immediate)
+		       : STEP_ON;
+}
+
+static struct frame_rule rule_of(const struct place *place, uint8_t number)
+{
+	const struct location *saved = &place->saved[number];
+
+	if (saved->base == IN_PLACE)
+		return (struct frame_rule){.kind = RULE_SAME};
+	/* saved near one register and found by the other: compilers make no such code */
+	if (saved->base != place->sp.base)
+		return (struct frame_rule){.kind = RULE_UNDEFINED};
+	return (struct frame_rule){.kind = RULE_AT_CFA,
+				   .offset = (int32_t)(saved->offset - place->sp.offset - 8)};
+}
+
+/* The stack pointer is where the return address lies. */
+static void row_fill(struct frame_row *row, const struct place *place)
+{
+	*row = (struct frame_row){
+		.followed = true,
+		.cfa = {.kind = RULE_REGISTER,
+			.number = place->sp.base,
+			.offset = (int32_t)place->sp.offset + 8},
+		.ra = {.kind = RULE_AT_CFA, .offset = -8},
+	};
+	for (size_t i = 0; i < KEPT_COUNT; i++)
+		row->saved[i] = rule_of(place, kept[i]);
+}
+
+static bool is_end(const struct place *place, const struct x86_return_asker *asker)
+{
+	/* the return address was there at first */
+	return (place->sp.base != DWARF_RSP || place->sp.offset >= 0) &&
+	       place->sp.offset < OFFSET_MAX && place->sp.offset > -OFFSET_MAX &&
+	       asker->is_return(asker->of, place->sp.base, place->sp.offset, place->called);
+}
+
+int x86_return_row(const struct elf_file *elf, uint64_t address, bool exact,
+		   const struct x86_return_asker *asker, struct frame_row *row)
+{
+	struct follower follower = {.elf = elf};
+	struct place place = {
+		.address = address,
+		.sp = {DWARF_RSP, 0},
+		.fp = {DWARF_RBP, 0},
+		.written = {DWARF_RSP, 0},
+		.called = !exact,
+	};
+
+	for (size_t i = 0; i < REGISTERS; i++)
+		place.saved[i].base = IN_PLACE;
+
+	for (int i = 0; i < INSTRUCTIONS_MAX; i++) {
+		enum step step = instruction_step(&follower, &place);
+
+		if (step == STEP_RETURN && is_end(&place, asker)) {
+			row_fill(row, &place);
+			return 0;
+		}
+		if (step == STEP_ON)
+			continue;
+		do {
+			if (!follower.way_count)
+				return -ENOENT;
+			place = follower.ways[--follower.way_count];
+		} while (jump_to(&follower, &place, place.address) == STEP_NOWHERE);
+	}
+	return -ENOENT;
+}
