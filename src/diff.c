@@ -3,9 +3,9 @@
 #include "run.h"
 #include "base/memory.h"
 #include "base/signals.h"
-#include "report/flame_svg.h"
-#include "report/fold.h"
-#include "sample/recording_part.h"
+#include "render/flame_svg.h"
+#include "render/fold.h"
+#include "recording/recording_part.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "config.h"
-#include "sample/filter.h"
+#include "sample/filter/filter.h"
 #include "sample/source.h"
 
 /* needs: NEED_*. filter and config must outlive the source; processes that config names

@@ -3,7 +3,7 @@
 #include "live_state.h"
 #include "base/clock.h"
 #include "base/memory.h"
-#include "sample/stack_dict.h"
+#include "recording/stack_dict.h"
 
 #define NAMES_LAST_NS (10 * NS_PER_SECOND) /* that the end waits for names */
 

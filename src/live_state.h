@@ -20,7 +20,7 @@
 #include "lookup/cpu_busy.h"
 #include "lookup/lookup.h"
 #include "sample/proc_values.h"
-#include "sample/filter.h"
+#include "sample/filter/filter.h"
 #include "sample/source.h"
 
 #define PROC "/proc"

@@ -9,7 +9,7 @@
 #include "base/progress.h"
 #include "base/signals.h"
 #include "report/column_list.h"
-#include "sample/sample_file.h"
+#include "recording/sample_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

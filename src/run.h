@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "config.h"
-#include "sample/filter.h"
+#include "sample/filter/filter.h"
 #include "sample/source.h"
 
 /* Opens what delivers the scans; what it got must outlive the source. 0 or -errno with e. */

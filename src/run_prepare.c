@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What a run is asked for, made of its configuration: columns, filter, times, page. */
 #include "run_state.h"
-#include "report/fold.h"
+#include "render/fold.h"
 #include "sample/waker_stack.h"
 #include "trace_table.h"
 

@@ -6,9 +6,9 @@
 #include "report/distribution.h"
 #include "report/event_list.h"
 #include "report/group.h"
-#include "report/renderer.h"
+#include "render/renderer.h"
 #include "report/sleepers.h"
-#include "report/stack_dict_file.h"
+#include "recording/stack_dict_file.h"
 #include "report/stack_lines.h"
 #include "run.h"
 

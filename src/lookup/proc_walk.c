@@ -2,7 +2,7 @@
 #include "lookup/proc.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "sample/expression.h"
+#include "sample/filter/expression.h"
 
 #include <ctype.h>
 #include <dirent.h>

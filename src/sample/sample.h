@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* One thread in one scan: the only form in which samples reach columns, filters and renderers.
  *
- * Filled by kernel/thread_table and lookup/ when live, by sample/sample_file when replayed. Plain
+ * Filled by kernel/thread_table and lookup/ when live, by recording/sample_file when replayed. Plain
  * data: copying a sample is an assignment; text fields point to interned names,
  * which go at source->release() at the earliest, and are not owned.
  */
@@ -75,7 +75,7 @@ struct sample {
 	int64_t waker_tid, waker_pid;
 	const char *waker_comm;
 	/* where: hashes of stacks, and words of unwind/stack_table.h;
-	 * stack: both, outermost frame first, ';' between; see report/frame_kind.h for annotations
+	 * stack: both, outermost frame first, ';' between; see render/frame_kind.h for annotations
 	 */
 	int64_t ustack, kstack;
 	const char *ufunc, *ufuncs, *kfunc, *kfuncs, *stack;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What tsnap itself costs, for --self: filled by the live source (live_self.c), shown by
- * report/render_self.c. Numbers are ABSENT where they are not known.
+ * render/render_self.c. Numbers are ABSENT where they are not known.
  */
 #ifndef TSNAP_SAMPLE_SELF_COST_H
 #define TSNAP_SAMPLE_SELF_COST_H

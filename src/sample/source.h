@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Where scans come from: the live host (src/live) or a recorded CSV (sample/sample_file). run.c
+/* Where scans come from: the live host (src/live) or a recorded CSV (recording/sample_file). run.c
  * sees only this.
  */
 #ifndef TSNAP_SAMPLE_SOURCE_H

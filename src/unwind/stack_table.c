@@ -162,7 +162,7 @@ void stack_table_want(struct stack_table *table, uint32_t number)
 
 static void folded_tell(struct stack_table *table, struct stack *stack, struct text *text)
 {
-	/* those of report/frame_kind.c */
+	/* those of render/frame_kind.c */
 	static const char *const marks[] = {
 		[FRAME_PROGRAM] = "",	 [FRAME_LIBRARY] = "_[l]", [FRAME_JIT] = "_[j]",
 		[FRAME_KERNEL] = "_[k]", [FRAME_PYTHON] = "_[p]",

@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "report/grid.h"
 #include "report/group.h"
-#include "report/renderer.h"
+#include "render/renderer.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 
 #include "base/names.h"
 #include "base/text.h"
-#include "sample/expression.h"
+#include "sample/filter/expression.h"
 #include "sample/sample.h"
 
 #define NAMES_BYTES (1u << 20)

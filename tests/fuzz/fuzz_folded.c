@@ -3,7 +3,7 @@
  * again as the same, and can be drawn. */
 #include "fuzz_svg.h"
 #include "base/names.h"
-#include "report/fold.h"
+#include "render/fold.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 

@@ -2,8 +2,8 @@
 /* A hostile recording: it is read to its end or refused with words, grouped, and written in every
  * format; rows of CSV that were read come out such that they are read again as many. */
 #include "base/names.h"
-#include "report/renderer.h"
-#include "sample/sample_file.h"
+#include "render/renderer.h"
+#include "recording/sample_file.h"
 
 #include <stdint.h>
 #include <stdio.h>

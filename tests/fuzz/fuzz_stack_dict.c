@@ -3,8 +3,8 @@
  * and can be written and read again. */
 #include "fuzz_file.h"
 #include "base/names.h"
-#include "report/fold.h"
-#include "sample/stack_dict.h"
+#include "render/fold.h"
+#include "recording/stack_dict.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 

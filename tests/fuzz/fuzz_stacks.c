@@ -3,7 +3,7 @@
  * stack with tabs between, as --folded and --flame write them. */
 #include "fuzz_svg.h"
 #include "base/names.h"
-#include "report/fold.h"
+#include "render/fold.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 

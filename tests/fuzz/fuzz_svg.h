@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "fuzz_file.h"
-#include "report/flame_svg.h"
+#include "render/flame_svg.h"
 
 static inline int starts(const char *at, const char *with)
 {

@@ -4,7 +4,7 @@
 #include "live_absent.h"
 #include "kernel/probe_table.h"
 #include "report/grid.h"
-#include "report/renderer.h"
+#include "render/renderer.h"
 #include "report/tally.h"
 
 static void only_what_was_asked_for_is_told(void **state)

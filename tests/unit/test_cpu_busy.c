@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "lookup/cpu_busy.h"
-#include "report/renderer.h"
+#include "render/renderer.h"
 #include "sample/sample.h"
 
 #define SECOND US_PER_SECOND

@@ -4,7 +4,7 @@
 #include "base/names.h"
 #include "kernel/probe_table.h"
 #include "report/distribution.h"
-#include "report/renderer.h"
+#include "render/renderer.h"
 #include "trace_table.h"
 
 static const struct trace_kind sleeps = {

@@ -4,7 +4,7 @@
 #include "base/names.h"
 #include "kernel/event_reader.h"
 #include "report/event_list.h"
-#include "report/renderer.h"
+#include "render/renderer.h"
 #include "sample/proc_values.h"
 #include "sample/trace_kind.h"
 

@@ -4,8 +4,8 @@
 #include "base/clock.h"
 #include "base/names.h"
 #include "sample/column.h"
-#include "sample/expression.h"
-#include "sample/filter.h"
+#include "sample/filter/expression.h"
+#include "sample/filter/filter.h"
 #include "sample/needs_table.h"
 
 static struct sample person(void)

@@ -2,10 +2,10 @@
 /* flame_layout, flame_svg */
 #include "unit.h"
 #include "base/names.h"
-#include "report/flame_layout.h"
-#include "report/flame_svg.h"
-#include "report/fold.h"
-#include "report/renderer.h"
+#include "render/flame_layout.h"
+#include "render/flame_svg.h"
+#include "render/fold.h"
+#include "render/renderer.h"
 
 static const struct frame_node *node_of(const struct frame_tree *tree, const char *name)
 {

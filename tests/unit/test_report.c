@@ -4,7 +4,7 @@
 #include "base/names.h"
 #include "report/grid.h"
 #include "report/measure.h"
-#include "report/renderer.h"
+#include "render/renderer.h"
 #include "report/value.h"
 
 static void assert_decimals(int64_t number, int decimals, const char *expected)

@@ -3,7 +3,7 @@
 #include "unit.h"
 #include "base/names.h"
 #include "sample/proc_values.h"
-#include "sample/filter.h"
+#include "sample/filter/filter.h"
 #include "sample/needs_table.h"
 
 static void states_are_complete(void **state)

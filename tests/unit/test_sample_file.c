@@ -4,8 +4,8 @@
 #include "base/clock.h"
 #include "base/names.h"
 #include "base/text.h"
-#include "sample/recording_part.h"
-#include "sample/sample_file.h"
+#include "recording/recording_part.h"
+#include "recording/sample_file.h"
 
 #include <sys/mman.h>
 

@@ -3,7 +3,7 @@
 #include "unit.h"
 #include "kernel/probe_table.h"
 #include "live_groups.h"
-#include "report/renderer.h"
+#include "render/renderer.h"
 #include "sample/column.h"
 
 #define MB (1024 * 1024)

@@ -2,7 +2,7 @@
 /* What a report without samples tells: counts, groups, words */
 #include "unit.h"
 #include "base/names.h"
-#include "report/renderer.h"
+#include "render/renderer.h"
 #include "report/sleepers.h"
 
 static void take(struct sleepers *sleepers, int64_t state, int64_t kthread, const char *comm,

@@ -3,8 +3,8 @@
  */
 #include "unit.h"
 #include "base/names.h"
-#include "report/stack_dict_file.h"
-#include "sample/stack_dict.h"
+#include "recording/stack_dict_file.h"
+#include "recording/stack_dict.h"
 #include "sample/waker_stack.h"
 
 #include <sys/mman.h>

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/names.h"
-#include "report/renderer.h"
+#include "render/renderer.h"
 #include "report/stack_lines.h"
 #include "unit.h"
 

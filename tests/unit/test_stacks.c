@@ -2,7 +2,7 @@
 /* frame_kind, frame_tree, fold */
 #include "unit.h"
 #include "base/names.h"
-#include "report/fold.h"
+#include "render/fold.h"
 
 static const struct frame_kind *kind_of(const char *name)
 {

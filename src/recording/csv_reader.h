@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Reads CSV (RFC 4180) from a descriptor, one record at a time, in bounded memory. Knows nothing of
+ * samples.
+ */
+#ifndef TSNAP_RECORDING_CSV_READER_H
+#define TSNAP_RECORDING_CSV_READER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+#define CSV_FIELDS_MAX 256
+#define CSV_RECORD_MAX (1u << 20) /* bytes; a command line with every byte escaped fits */
+
+struct csv_field {
+	char *text;  /* without quotes, NUL-terminated; the reader's until the next record */
+	bool quoted; /* so that "" and nothing at all are told apart */
+};
+
+/* Zeroed but for fd and name is a valid reader at the first record. */
+struct csv_reader {
+	int fd;		  /* the caller's */
+	const char *name; /* of the file, for errors; the caller's */
+	uint64_t line;	  /* of the record last read, from 1 */
+	uint64_t lines;	  /* line ends passed */
+	char *bytes;
+	size_t capacity, start, end;
+	bool ended, cut;
+};
+
+/* 1: *fields and *count are filled; 0: the end; -EINTR: a signal came first, call again; another
+ * -errno with e: unreadable or not CSV. A last record without a line end was cut off by whatever
+ * stopped its writer: it is not given out, and reader->cut is set. */
+int csv_read(struct csv_reader *reader, struct csv_field fields[CSV_FIELDS_MAX], size_t *count,
+	     struct error *e);
+void csv_done(struct csv_reader *reader);
+
+#endif

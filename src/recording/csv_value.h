@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Values as report/value.c writes them into CSV, read back. */
+#ifndef TSNAP_RECORDING_CSV_VALUE_H
+#define TSNAP_RECORDING_CSV_VALUE_H
+
+#include <stdint.h>
+
+#include "base/text.h"
+
+/* 0x1f, at most 64 bits. 0 or -EINVAL. */
+int csv_hex_read(const char *text, int64_t *number);
+/* The text as it was before it became printable, lent: some columns are also derived from others
+ * (sample_derive()), and equal texts must have one address. room: for its use. */
+const char *csv_text_read(const char *text, struct text *room);
+
+#endif

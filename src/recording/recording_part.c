@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "recording/recording_part.h"
+#include "base/clock.h"
+#include "base/text.h"
+#include "sample/sample.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#define DAY_US (86400 * US_PER_SECOND)
+
+/* A time up to its end or to "..", which *end is moved to. False: none. */
+static bool time_take(const char **end, int64_t *time_us, bool *of_day)
+{
+	const char *stop = strstr(*end, "..");
+	size_t length = stop ? (size_t)(stop - *end) : strlen(*end);
+	struct text text = {0};
+	bool read = true;
+
+	*time_us = ABSENT;
+	*of_day = length > 2 && (*end)[2] == ':';
+	if (length) {
+		text_add_string(&text, *of_day ? "1970-01-01T" : "");
+		text_add(&text, *end, length);
+		/* as a report's heading has it */
+		if (text.length > 10 && text.bytes[10] == ' ')
+			text.bytes[10] = 'T';
+		read = !clock_parse_iso_part(text_string(&text), time_us);
+	}
+	*end += length;
+	text_done(&text);
+	return read;
+}
+
+static int part_fail(const char *typed, const char *why, struct error *e)
+{
+	return error_set(e, EINVAL, EXIT_USAGE, "%s: %s", typed, why);
+}
+
+int recording_part_read(const char *typed, char **path, struct recording_part *part,
+			struct error *e)
+{
+	const char *at = strrchr(typed, '@'), *end = at ? at + 1 : NULL;
+	struct text name = {0};
+
+	*part = (struct recording_part){.from_us = ABSENT, .until_us = ABSENT};
+	if (!at || !strstr(at, "..") || strchr(at, '/') || !access(typed, F_OK)) {
+		text_add_string(&name, typed);
+		*path = text_take(&name);
+		return 0;
+	}
+	if (!time_take(&end, &part->from_us, &part->from_of_day) || strncmp(end, "..", 2) ||
+	    (end += 2, !time_take(&end, &part->until_us, &part->until_of_day)) || *end)
+		return part_fail(typed,
+				 "FROM..TO must be times in UTC (2026-11-20T20:42:53.5, or less of "
+				 "it), or of the day (20:42:53)",
+				 e);
+	if (part->from_us != ABSENT && part->until_us != ABSENT &&
+	    part->from_of_day == part->until_of_day && part->from_us >= part->until_us)
+		return part_fail(typed, "the part ends before it begins", e);
+	text_add(&name, typed, (size_t)(at - typed));
+	*path = text_take(&name);
+	return 0;
+}
+
+bool recording_part_whole(const struct recording_part *part)
+{
+	return part->from_us == ABSENT && part->until_us == ABSENT;
+}
+
+void recording_part_date(struct recording_part *part, int64_t first_us)
+{
+	int64_t day_us = first_us - first_us % DAY_US;
+
+	if (part->from_of_day && part->from_us != ABSENT)
+		part->from_us += day_us;
+	if (part->until_of_day && part->until_us != ABSENT)
+		part->until_us += day_us;
+	part->from_of_day = part->until_of_day = false;
+}
+
+bool recording_part_has(const struct recording_part *part, int64_t time_us)
+{
+	return (part->from_us == ABSENT || time_us >= part->from_us) &&
+	       (part->until_us == ABSENT || time_us < part->until_us);
+}

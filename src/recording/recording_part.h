@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A part of a recording, typed behind its name: FILE@FROM..TO. Times are in UTC, whole or in part,
+ * with a date or of the day of the recording's first row; either may be missing.
+ */
+#ifndef TSNAP_RECORDING_RECORDING_PART_H
+#define TSNAP_RECORDING_RECORDING_PART_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+/* From from_us on, before until_us; ABSENT: from the first row, to the last. */
+struct recording_part {
+	int64_t from_us, until_us;
+	bool from_of_day, until_of_day; /* since midnight of a day not known yet */
+};
+
+/* Takes typed apart; *path becomes malloced. What is the name of a file is no more than that. 0, or
+ * -EINVAL with a usage error. */
+int recording_part_read(const char *typed, char **path, struct recording_part *part,
+			struct error *e);
+/* Whether it is all of the recording. */
+bool recording_part_whole(const struct recording_part *part);
+/* The first row's time says which day is meant. */
+void recording_part_date(struct recording_part *part, int64_t first_us);
+bool recording_part_has(const struct recording_part *part, int64_t time_us);
+
+#endif

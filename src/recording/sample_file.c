@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "recording/sample_file.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/names.h"
+#include "base/text.h"
+#include "sample/proc_values.h"
+#include "recording/csv_reader.h"
+#include "recording/csv_value.h"
+#include "recording/recording_part.h"
+#include "recording/stack_dict.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SCAN_ROWS_MAX (1u << 20)
+#define DERIVED ((uint64_t)(NEED_COMMSUM | NEED_FILENAMESUM | NEED_CGROUP_NAMES))
+/* no two times of four-digit years lie further apart */
+#define WEIGHT_MAX_US 320000000000000000ll
+
+struct sample_file {
+	struct source source; /* first, so that a source is a sample_file */
+	struct csv_reader reader;
+	char *path;
+	struct recording_part part;
+	const struct filter *filter;
+	uint64_t needs;				      /* asked for, and what the filter looks at */
+	const struct column *columns[CSV_FIELDS_MAX]; /* by field; NULL: not known */
+	size_t column_count, time_column;
+	struct csv_field fields[CSV_FIELDS_MAX];
+	struct text room;
+	struct stack_dict *stacks; /* NULL: none */
+
+	struct sample *samples; /* of the scan being gathered */
+	struct proc_values_room proc_values;
+	size_t count, capacity, rows;
+	int64_t time_us, weight_us,
+		silent_us;	 /* of that scan; time is ABSENT before its first row */
+	int64_t previous_us;	 /* time of the scan before it in this recording */
+	struct sample_wide next; /* the row read ahead, which starts the next scan */
+	bool next_read;
+
+	char time_text[CLOCK_ISO_SIZE]; /* the time last read, which the next row most likely has
+					   too */
+	int64_t time_value;
+};
+
+static int file_fail(const struct sample_file *file, struct error *e, const char *column,
+		     const char *what)
+{
+	return error_set(e, EINVAL, EXIT_FAILED, "%s: line %llu: %s%s%s", file->reader.name,
+			 (unsigned long long)file->reader.line, column, *column ? ": " : "", what);
+}
+
+/* The record in fields is a heading: finds each field's column. */
+static int heading_read(struct sample_file *file, size_t count, struct error *e)
+{
+	bool timed = false;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct column *column = sample_column_find(file->fields[i].text);
+
+		for (size_t j = 0; column && j < i; j++)
+			if (file->columns[j] == column)
+				return file_fail(file, e, column->name, "two such columns");
+		file->columns[i] = column;
+		if (column && column->offset == offsetof(struct sample, time_us)) {
+			file->time_column = i;
+			timed = true;
+		}
+	}
+	file->column_count = count;
+	if (!timed)
+		return file_fail(file, e, "",
+				 "no heading with a timestamp: not a CSV that tsnap --csv wrote");
+	/* whatever time lies between two recordings was not sampled */
+	file->previous_us = ABSENT;
+	return 0;
+}
+
+static int number_read(const char *text, int64_t *number)
+{
+	bool negative = *text == '-';
+	int64_t value = 0;
+
+	text += negative;
+	if (!*text)
+		return -EINVAL;
+	for (; *text; text++) {
+		if (*text < '0' || *text > '9' || __builtin_mul_overflow(value, 10, &value) ||
+		    __builtin_add_overflow(value, *text - '0', &value))
+			return -EINVAL;
+	}
+	*number = negative ? -value : value;
+	return 0;
+}
+
+static int time_read(struct sample_file *file, const char *text, int64_t *time_us)
+{
+	if (!*text || strcmp(text, file->time_text)) {
+		if (clock_parse_iso(text, &file->time_value))
+			return -EINVAL;
+		snprintf(file->time_text, sizeof(file->time_text), "%s", text);
+	}
+	*time_us = file->time_value;
+	return 0;
+}
+
+/* NULL, or what is wrong with the field. */
+static const char *value_read(struct sample_file *file, const struct column *column,
+			      const char *text, union value *value)
+{
+	switch (column->kind) {
+	case KIND_TEXT:
+		value->text = csv_text_read(text, &file->room);
+		return NULL;
+	case KIND_HEX:
+		return csv_hex_read(text, &value->number) ? "not a 0x number" : NULL;
+	case KIND_TIME:
+		return time_read(file, text, &value->number) ? "not a time of tsnap" : NULL;
+	case KIND_STATE:
+		value->number = state_of_name(text);
+		return value->number == ABSENT ? "not a state" : NULL;
+	default:
+		return number_read(text, &value->number) ? "not a number" : NULL;
+	}
+}
+
+/* The record in fields is a row: fills file->next. */
+static int row_read(struct sample_file *file, size_t count, struct error *e)
+{
+	if (count != file->column_count)
+		return error_set(e, EINVAL, EXIT_FAILED,
+				 "%s: line %llu: %zu columns where the heading has %zu",
+				 file->reader.name, (unsigned long long)file->reader.line, count,
+				 file->column_count);
+	file->next.sample = sample_absent;
+	if (file->needs & NEEDS_PROC_VALUES) {
+		file->next.proc_values = *proc_values_absent();
+		file->next.sample.proc_values = &file->next.proc_values;
+	}
+	for (size_t i = 0; i < count; i++) {
+		const struct column *column = file->columns[i];
+		const struct csv_field *field = &file->fields[i];
+		union value value;
+		const char *wrong;
+
+		if (!column || (!*field->text && !field->quoted))
+			continue;
+		if (column->kind == KIND_TEXT && column->needs && !(column->needs & file->needs))
+			continue;
+		wrong = value_read(file, column, field->text, &value);
+		if (wrong)
+			return file_fail(file, e, column->name, wrong);
+		memcpy((char *)&file->next + column->offset, &value, sizeof(value));
+	}
+	if (file->next.sample.time_us == ABSENT)
+		return file_fail(file, e, "timestamp", "missing");
+	if (file->next.sample.weight_us != ABSENT &&
+	    (file->next.sample.weight_us < 0 || file->next.sample.weight_us > WEIGHT_MAX_US))
+		return file_fail(file, e, "weight_us", "out of range");
+	return 0;
+}
+
+/* Is the record in fields another heading? Text in rows is quoted, so none is taken for one. */
+static bool is_heading(const struct sample_file *file, size_t count)
+{
+	const struct csv_field *fields = file->fields;
+
+	/* most records are rows */
+	if (file->time_column < count && fields[file->time_column].text[0] == '2')
+		return false;
+	for (size_t i = 0; i < count; i++)
+		if (!fields[i].quoted && !strcmp(fields[i].text, "timestamp"))
+			return true;
+	return false;
+}
+
+/* Reads on until a row is in file->next. 1, 0 at the end, or -errno. */
+static int row_next(struct sample_file *file, struct error *e)
+{
+	for (;;) {
+		size_t count = 0;
+		int err = csv_read(&file->reader, file->fields, &count, e);
+
+		if (err <= 0)
+			return err;
+		if (!is_heading(file, count)) {
+			err = row_read(file, count, e);
+			if (err)
+				return err;
+			recording_part_date(&file->part, file->next.sample.time_us);
+			if (recording_part_has(&file->part, file->next.sample.time_us))
+				return 1;
+			continue;
+		}
+		err = heading_read(file, count, e);
+		if (err)
+			return err;
+	}
+}
+
+/* file->next starts a scan: what time does it stand for, and what time before it is unaccounted
+ * for? */
+static void scan_start(struct sample_file *file)
+{
+	int64_t since = 0;
+
+	file->time_us = file->next.sample.time_us;
+	if (file->previous_us != ABSENT && file->time_us > file->previous_us)
+		since = file->time_us - file->previous_us;
+	file->weight_us =
+		file->next.sample.weight_us == ABSENT ? since : file->next.sample.weight_us;
+	/* less than half a scan is jitter between two clocks */
+	file->silent_us = since - file->weight_us;
+	if (file->silent_us <= file->weight_us / 2)
+		file->silent_us = 0;
+	file->previous_us = file->time_us;
+	file->count = file->rows = 0;
+	proc_values_room_clear(&file->proc_values);
+}
+
+static struct scan scan_gathered(const struct sample_file *file)
+{
+	return (struct scan){
+		.time_us = file->time_us,
+		.weight_us = file->weight_us,
+		.silent_us = file->silent_us,
+		.samples = file->samples,
+		.count = file->count,
+	};
+}
+
+static int part_give(struct sample_file *file)
+{
+	struct scan part = scan_gathered(file);
+	int err;
+
+	file->count = 0;
+	err = file->source.take(file->source.taker, &part);
+	proc_values_room_clear(&file->proc_values);
+	return err;
+}
+
+static int scan_add(struct sample_file *file, struct error *e)
+{
+	struct sample *sample = &file->next.sample;
+	enum verdict verdict;
+	int err = 0;
+
+	if (++file->rows > SCAN_ROWS_MAX)
+		return file_fail(file, e, "timestamp", "more than a million rows have this one");
+	if (sample->weight_us == ABSENT)
+		sample->weight_us = file->weight_us;
+	verdict = filter_ask(file->filter, sample,
+			     ~(file->stacks ? DERIVED | NEEDS_STACKS : DERIVED));
+	if (verdict == VERDICT_REFUSED)
+		return 0;
+	if (file->stacks)
+		stack_dict_fill(file->stacks, sample);
+	sample_derive(sample, file->needs);
+	if (verdict == VERDICT_OPEN && !filter_accepts(file->filter, sample))
+		return 0;
+	if (file->count >= SCAN_PART && file->source.take)
+		err = part_give(file);
+	file->samples =
+		memory_grow(file->samples, &file->capacity, file->count + 1, sizeof(*sample));
+	if (sample->proc_values) {
+		sample->proc_values = proc_values_room_take(&file->proc_values);
+		*sample->proc_values = file->next.proc_values;
+	}
+	file->samples[file->count++] = *sample;
+	return err;
+}
+
+/* A signal may end a call in the middle of a scan; the next call goes on with it. */
+static int sample_file_next(struct source *source, struct scan *scan, struct error *e)
+{
+	struct sample_file *file = (struct sample_file *)source;
+	int more = 1, err;
+
+	for (;;) {
+		if (!file->next_read) {
+			more = row_next(file, e);
+			if (more < 0)
+				return more;
+		}
+		file->next_read = more > 0;
+		if (!more && file->time_us == ABSENT)
+			return 0;
+		if (!more ||
+		    (file->time_us != ABSENT && file->next.sample.time_us != file->time_us))
+			break;
+		if (file->time_us == ABSENT)
+			scan_start(file);
+		err = scan_add(file, e);
+		if (err)
+			return err;
+		file->next_read = false;
+	}
+	*scan = scan_gathered(file);
+	file->time_us = ABSENT;
+	return 1;
+}
+
+static void sample_file_describe(struct source *source, struct source_facts *facts)
+{
+	const struct sample_file *file = (const struct sample_file *)source;
+
+	*facts = (struct source_facts){
+		.cpus = ABSENT,
+		.rate_hz = ABSENT,
+		.own_cpu_ns = ABSENT,
+		.bpf_ns = ABSENT,
+		.busy_us = ABSENT,
+		.bpf_runs = ABSENT,
+	};
+	source_facts_miss_any(facts, "row cut off at the end of the recording", file->reader.cut);
+	if (file->stacks)
+		source_facts_miss_any(facts, "stacks of samples are not in the dictionary",
+				      stack_dict_lacking(file->stacks));
+	source_facts_miss_any(facts, "names did not fit tsnap's table", names_refused());
+}
+
+static void sample_file_close(struct source *source)
+{
+	struct sample_file *file = (struct sample_file *)source;
+
+	if (file->reader.fd > STDIN_FILENO)
+		close(file->reader.fd);
+	csv_done(&file->reader);
+	text_done(&file->room);
+	free(file->path);
+	free(file->samples);
+	proc_values_room_done(&file->proc_values);
+	stack_dict_free(file->stacks);
+	free(file);
+}
+
+/* The file of that name, with its reader at the first record. */
+static int file_open(const char *name, struct sample_file **opened, struct error *e)
+{
+	struct sample_file *file = memory_get(sizeof(*file));
+	int err = recording_part_read(name, &file->path, &file->part, e);
+	bool standard = !err && !strcmp(file->path, "-");
+
+	if (!err) {
+		file->reader.fd = standard ? STDIN_FILENO : open(file->path, O_RDONLY | O_CLOEXEC);
+		file->reader.name = standard ? "standard input" : file->path;
+	}
+	if (!err && file->reader.fd < 0)
+		err = error_set(e, errno, EXIT_FAILED, "%s: %s", file->path, strerror(errno));
+	if (err) {
+		free(file->path);
+		free(file);
+		return err;
+	}
+	*opened = file;
+	return 0;
+}
+
+int sample_file_open(const char *path, const struct filter *filter, uint64_t needs,
+		     struct source **source, struct error *e)
+{
+	struct sample_file *file;
+	size_t count = 0;
+	int err = file_open(path, &file, e);
+
+	if (err)
+		return err;
+	file->source = (struct source){.next = sample_file_next,
+				       .describe = sample_file_describe,
+				       .close = sample_file_close};
+	file->filter = filter;
+	file->needs = needs | filter_needs(filter);
+	file->time_us = ABSENT;
+	err = csv_read(&file->reader, file->fields, &count, e);
+	if (err == 0)
+		err = error_set(e, EINVAL, EXIT_FAILED,
+				"%s: empty: not a CSV that tsnap --csv wrote", file->reader.name);
+	if (err == 1)
+		err = heading_read(file, count, e);
+	if (err) {
+		sample_file_close(&file->source);
+		return err;
+	}
+	*source = &file->source;
+	return 0;
+}
+
+int sample_file_stacks(struct source *source, const char *path, struct error *e)
+{
+	struct sample_file *file = (struct sample_file *)source;
+
+	return stack_dict_open(path, file->needs, &file->stacks, e);
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "recording/stack_dict.h"
+#include "base/index.h"
+#include "base/memory.h"
+#include "base/names.h"
+#include "base/text.h"
+#include "recording/csv_reader.h"
+#include "recording/csv_value.h"
+#include "sample/waker_stack.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define AT(member) offsetof(struct stack_entry, member)
+
+const struct column stack_dict_columns[] = {
+	{"hash", "HASH", "as in ustack and kstack", KIND_HEX, ROLE_KEY, 0, 18, AT(hash)},
+	{"kind", "KIND", "user or kernel", KIND_TEXT, ROLE_KEY, 0, 6, AT(kind)},
+	{"func", "FUNC", "its function that tells", KIND_TEXT, ROLE_KEY, NEED_USTACK | NEED_KSTACK,
+	 20, AT(func)},
+	{"funcs", "FUNCS", "that and its callers, a>b>c", KIND_TEXT, ROLE_KEY,
+	 NEED_USTACK | NEED_KSTACK, 30, AT(funcs)},
+	{"frames", "FRAMES", "all of it, outermost first, with ; between", KIND_TEXT, ROLE_KEY,
+	 NEED_STACK | NEED_WAKER_STACK, 30, AT(frames)},
+};
+
+const size_t stack_dict_column_count = sizeof(stack_dict_columns) / sizeof(stack_dict_columns[0]);
+
+struct stack_dict {
+	struct stack_entry *entries;
+	size_t count, capacity;
+	struct index at;	     /* hash to entry */
+	struct index joined, wakers; /* hash of two hashes to the text of both */
+	uint64_t lacking;
+	/* while it is read */
+	struct csv_reader reader;
+	struct csv_field fields[CSV_FIELDS_MAX];
+	const struct column *columns[CSV_FIELDS_MAX]; /* by field; NULL: not known */
+	size_t column_count;
+	uint64_t needs;
+	struct text room;
+};
+
+static int dict_fail(const struct stack_dict *dict, struct error *e, const char *column,
+		     const char *what)
+{
+	return error_set(e, EINVAL, EXIT_FAILED, "%s: line %llu: %s%s%s", dict->reader.name,
+			 (unsigned long long)dict->reader.line, column, *column ? ": " : "", what);
+}
+
+static const struct column *dict_column_find(const char *name)
+{
+	for (size_t i = 0; i < stack_dict_column_count; i++)
+		if (!strcmp(stack_dict_columns[i].name, name))
+			return &stack_dict_columns[i];
+	return NULL;
+}
+
+static int heading_read(struct stack_dict *dict, size_t count, struct error *e)
+{
+	unsigned int found = 0, column_bits = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct column *column = dict_column_find(dict->fields[i].text);
+
+		dict->columns[i] = column;
+		if (!column)
+			continue;
+		column_bits = 1u << (column - stack_dict_columns);
+		if (found & column_bits)
+			return dict_fail(dict, e, column->name, "two such columns");
+		found |= column_bits;
+	}
+	dict->column_count = count;
+	/* hash, kind, frames */
+	if ((found & 0x13) != 0x13)
+		return dict_fail(dict, e, "",
+				 "no heading with hash, kind and frames: not a file that tsnap "
+				 "--stack-dict wrote");
+	return 0;
+}
+
+/* Text in rows is quoted, so none is taken for a heading. */
+static bool is_heading(const struct stack_dict *dict, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!dict->fields[i].quoted && !strcmp(dict->fields[i].text, "hash"))
+			return true;
+	return false;
+}
+
+static const char *kind_read(const char *text)
+{
+	if (!strcmp(text, STACK_DICT_USER))
+		return STACK_DICT_USER;
+	return strcmp(text, STACK_DICT_KERNEL) ? NULL : STACK_DICT_KERNEL;
+}
+
+static int entry_read(struct stack_dict *dict, size_t count, struct stack_entry *entry,
+		      struct error *e)
+{
+	*entry = (struct stack_entry){.hash = ABSENT};
+	if (count != dict->column_count)
+		return dict_fail(dict, e, "", "not as many columns as the heading has");
+	for (size_t i = 0; i < count; i++) {
+		const struct column *column = dict->columns[i];
+		const char *text = dict->fields[i].text;
+
+		if (!column || !*text)
+			continue;
+		if (column->kind == KIND_HEX && csv_hex_read(text, &entry->hash))
+			return dict_fail(dict, e, column->name, "not a 0x number");
+		if (column->offset == AT(kind))
+			entry->kind = kind_read(text);
+		else if (column->kind == KIND_TEXT && column->needs & dict->needs)
+			*(const char **)((char *)entry + column->offset) =
+				csv_text_read(text, &dict->room);
+	}
+	if (entry->hash == ABSENT)
+		return dict_fail(dict, e, "hash", "missing");
+	if (!entry->kind)
+		return dict_fail(dict, e, "kind", "neither user nor kernel");
+	return 0;
+}
+
+static int entry_add(struct stack_dict *dict, const struct stack_entry *entry, struct error *e)
+{
+	uint64_t *at;
+	bool added;
+
+	if (dict->count == STACK_DICT_MAX)
+		return dict_fail(dict, e, "", "more stacks than tsnap reads");
+	at = index_put(&dict->at, (uint64_t)entry->hash, &added);
+	if (!added)
+		return 0;
+	*at = dict->count;
+	dict->entries = memory_grow(dict->entries, &dict->capacity, dict->count + 1,
+				    sizeof(*dict->entries));
+	dict->entries[dict->count++] = *entry;
+	return 0;
+}
+
+static int dict_read(struct stack_dict *dict, struct error *e)
+{
+	struct stack_entry entry;
+	size_t count = 0;
+	int more;
+
+	do {
+		more = csv_read(&dict->reader, dict->fields, &count, e);
+	} while (more == -EINTR);
+	if (!more)
+		return error_set(e, EINVAL, EXIT_FAILED,
+				 "%s: empty: not a file that tsnap --stack-dict wrote",
+				 dict->reader.name);
+	if (more > 0)
+		more = heading_read(dict, count, e) ? -EINVAL : 1;
+	while (more > 0) {
+		more = csv_read(&dict->reader, dict->fields, &count, e);
+		if (more == -EINTR)
+			more = 1;
+		else if (more > 0 && is_heading(dict, count))
+			more = heading_read(dict, count, e) ? -EINVAL : 1;
+		else if (more > 0 &&
+			 (entry_read(dict, count, &entry, e) || entry_add(dict, &entry, e)))
+			more = -EINVAL;
+	}
+	return more;
+}
+
+int stack_dict_open(const char *path, uint64_t needs, struct stack_dict **opened, struct error *e)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC), err;
+	struct stack_dict *dict;
+
+	if (fd < 0)
+		return error_set(e, errno, EXIT_FAILED, "%s: %s", path, strerror(errno));
+	dict = memory_get(sizeof(*dict));
+	dict->reader = (struct csv_reader){.fd = fd, .name = path};
+	dict->needs = needs;
+	err = dict_read(dict, e);
+	close(fd);
+	csv_done(&dict->reader);
+	text_done(&dict->room);
+	if (err) {
+		stack_dict_free(dict);
+		return err;
+	}
+	*opened = dict;
+	return 0;
+}
+
+void stack_dict_free(struct stack_dict *dict)
+{
+	if (!dict)
+		return;
+	index_clear(&dict->at);
+	index_clear(&dict->joined);
+	index_clear(&dict->wakers);
+	free(dict->entries);
+	free(dict);
+}
+
+uint64_t stack_dict_lacking(const struct stack_dict *dict)
+{
+	return dict->lacking;
+}
+
+static const struct stack_entry *entry_find(struct stack_dict *dict, int64_t hash, const char *kind)
+{
+	static const struct stack_entry none = {.hash = ABSENT};
+	const uint64_t *at;
+
+	if (hash == ABSENT)
+		return &none;
+	at = index_find(&dict->at, (uint64_t)hash);
+	if (at && dict->entries[*at].kind == kind)
+		return &dict->entries[*at];
+	dict->lacking++;
+	return &none;
+}
+
+/* The place for a text of two stacks, which is made once. */
+static uint64_t *pair_put(struct index *pairs, const struct stack_entry *user,
+			  const struct stack_entry *kernel, bool *added)
+{
+	return index_put(pairs, hash_u64((uint64_t)user->hash) ^ (uint64_t)kernel->hash, added);
+}
+
+static void text_fill(const char **field, const char *text)
+{
+	if (!*field)
+		*field = text;
+}
+
+static void waker_fill(struct stack_dict *dict, struct sample *sample)
+{
+	const struct stack_entry *user = entry_find(dict, sample->waker_ustack, STACK_DICT_USER);
+	const struct stack_entry *kernel =
+		entry_find(dict, sample->waker_kstack, STACK_DICT_KERNEL);
+	bool added;
+	uint64_t *text = pair_put(&dict->wakers, user, kernel, &added);
+
+	if (added)
+		*text = (uintptr_t)waker_stack_of(user->frames, kernel->frames, name_lent);
+	text_fill(&sample->waker_stack, (const char *)(uintptr_t)*text);
+}
+
+static void stack_fill(struct stack_dict *dict, struct sample *sample,
+		       const struct stack_entry *user, const struct stack_entry *kernel)
+{
+	bool added;
+	uint64_t *text = pair_put(&dict->joined, user, kernel, &added);
+
+	if (added)
+		*text = (uintptr_t)stack_of_halves(user->frames, kernel->frames, name_lent);
+	text_fill(&sample->stack, (const char *)(uintptr_t)*text);
+}
+
+void stack_dict_fill(struct stack_dict *dict, struct sample *sample)
+{
+	const struct stack_entry *user = entry_find(dict, sample->ustack, STACK_DICT_USER);
+	const struct stack_entry *kernel = entry_find(dict, sample->kstack, STACK_DICT_KERNEL);
+
+	text_fill(&sample->ufunc, user->func);
+	text_fill(&sample->ufuncs, user->funcs);
+	text_fill(&sample->kfunc, kernel->func);
+	text_fill(&sample->kfuncs, kernel->funcs);
+	if (dict->needs & NEED_STACK)
+		stack_fill(dict, sample, user, kernel);
+	if (dict->needs & NEED_WAKER_STACK)
+		waker_fill(dict, sample);
+}

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "render/flame_svg.h"
+#include "render/flame_layout.h"
+#include "report/value.h"
+#include "base/clock.h"
+
+#include <string.h>
+
+/* Pixels. Frames are as wide as the window once the script runs. */
+#define WIDTH 1200
+#define MARGIN 14
+#define TITLE_Y 30
+#define LINE_HEIGHT 17
+#define SWATCH_WIDTH 20
+#define SWATCH_HEIGHT 12
+#define SWATCH_GAP 18
+#define FRAME_HEIGHT 18
+#define THIN 3 /* no line around a frame that is thinner */
+#define FRAMES_WIDTH (WIDTH - 2 * MARGIN)
+/* Hundredths of a pixel: letters of 12 pixels, monospaced and not. */
+#define LETTER_WIDTH 723
+#define WORD_LETTER_WIDTH 640
+#define LABEL_PADDING 8
+#define LABEL_LEAST 22	 /* three letters */
+#define NAME_COLUMNS 400 /* C++ can go on for pages */
+#define ELLIPSIS "…"
+
+/* Adds bytes of printable text as XML, in elements and quoted values alike. */
+static void xml_add(struct text *out, const char *bytes, size_t length)
+{
+	static const char *const escapes[128] = {
+		['&'] = "&amp;", ['<'] = "&lt;", ['>'] = "&gt;", ['"'] = "&quot;", ['\''] = "&#39;",
+	};
+
+	for (size_t i = 0; i < length; i++) {
+		unsigned char c = (unsigned char)bytes[i];
+
+		if (c < 128 && escapes[c])
+			text_add_string(out, escapes[c]);
+		else
+			text_add_char(out, (char)c);
+	}
+}
+
+/* The same, no wider than so many columns. */
+static void xml_add_fit(struct text *out, const char *bytes, size_t length, size_t columns)
+{
+	struct text whole = {0};
+	size_t fit;
+
+	text_add(&whole, bytes, length);
+	fit = text_fit(text_string(&whole), columns);
+	if (fit == length) {
+		xml_add(out, bytes, length);
+	} else {
+		xml_add(out, bytes, text_fit(text_string(&whole), columns - 1));
+		text_add_string(out, ELLIPSIS);
+	}
+	text_done(&whole);
+}
+
+/* 12.345678 */
+static void width_add(struct text *out, int64_t width)
+{
+	text_add_format(out, "%lld.%06lld", (long long)(width / 1000000),
+			(long long)(width % 1000000));
+}
+
+static void percent_add(struct text *out, int64_t part, int64_t all)
+{
+	text_add_decimals(out, ratio(part, 10000, all), 2);
+	text_add_string(out, " %");
+}
+
+static void seconds_add(struct text *out, int64_t us)
+{
+	text_add_decimals(out, ratio(us, 1000, US_PER_SECOND), 3);
+	text_add_string(out, " s");
+}
+
+static void frame_name_add(struct text *out, const struct frame_node *node, size_t columns)
+{
+	xml_add_fit(out, node->name, frame_kind_plain(node->kind, strlen(node->name)), columns);
+}
+
+/* "1.200 s, 12.00 % of all, 50.00 % of main; 0.200 s on CPU, 1.000 s off CPU" */
+static void times_tell(struct text *out, const struct flame *flame, const struct frame_node *node)
+{
+	const struct frame_node *nodes = flame->tree->nodes, *parent = &nodes[node->parent];
+	int64_t us = sum(node->all[0], node->all[1]);
+
+	seconds_add(out, us);
+	if (node != nodes) {
+		text_add_string(out, ", ");
+		percent_add(out, us, sum(nodes->all[0], nodes->all[1]));
+		text_add_string(out, " of all");
+	}
+	if (node->depth > 1) {
+		text_add_string(out, ", ");
+		percent_add(out, us, sum(parent->all[0], parent->all[1]));
+		text_add_string(out, " of ");
+		frame_name_add(out, parent, NAME_COLUMNS / 8);
+	}
+	for (int part = PART_ON; part <= PART_OFF; part++) {
+		if (!node->all[part])
+			continue;
+		text_add_string(out, part == PART_ON || !node->all[PART_ON] ? "; " : ", ");
+		if (node->all[part] != us)
+			seconds_add(out, node->all[part]);
+		else
+			text_add_string(out, "all");
+		text_add_string(out, part == PART_ON ? " on CPU" : " off CPU");
+	}
+}
+
+/* "before 50.00 % (10), after 75.00 % (30): +25.00 points, 1.50 times" */
+static void change_tell(struct text *out, const struct flame *flame, const struct frame_node *node)
+{
+	const int64_t *all = flame->tree->nodes[0].all;
+	int64_t before = ratio(node->all[PART_BEFORE], 10000, all[PART_BEFORE]);
+	int64_t after = ratio(node->all[PART_AFTER], 10000, all[PART_AFTER]);
+
+	text_add_string(out, "before ");
+	percent_add(out, node->all[PART_BEFORE], all[PART_BEFORE]);
+	text_add_format(out, " (%lld), after ", (long long)node->all[PART_BEFORE]);
+	percent_add(out, node->all[PART_AFTER], all[PART_AFTER]);
+	text_add_format(out, " (%lld): %s", (long long)node->all[PART_AFTER],
+			after < before ? "" : "+");
+	text_add_decimals(out, after - before, 2);
+	text_add_string(out, " points");
+	if (node->all[PART_BEFORE] && node->all[PART_AFTER]) {
+		text_add_string(out, ", ");
+		text_add_decimals(out,
+				  ratio(flame_share(&(struct flame_layout){.tree = flame->tree},
+						    node, PART_AFTER),
+					100,
+					flame_share(&(struct flame_layout){.tree = flame->tree},
+						    node, PART_BEFORE)),
+				  2);
+		text_add_string(out, " times");
+	}
+}
+
+/* Line breaks between; y: of the first one's base line. Returns y behind the last. */
+static int lines_add(struct text *out, const char *class, const char *lines, int y)
+{
+	for (; *lines; y += LINE_HEIGHT) {
+		size_t length = strcspn(lines, "\n");
+
+		text_add_format(out, "<text class=\"%s\" x=\"%d\" y=\"%d\">", class, MARGIN, y);
+		xml_add_fit(out, lines, length, FLAME_LINE_COLUMNS);
+		text_add_string(out, "</text>\n");
+		lines += length + (lines[length] == '\n');
+	}
+	return y;
+}
+
+/* Adds a swatch, half of it in each colour, and its words at x; returns x behind them. */
+static int swatch_add(struct text *out, int x, int y, uint32_t left, uint32_t right,
+		      const char *words)
+{
+	uint32_t halves[] = {left, right};
+
+	for (int i = 0; i < 2; i++)
+		text_add_format(out,
+				"<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" "
+				"fill=\"#%06x\"/>",
+				x + i * SWATCH_WIDTH / 2, y - SWATCH_HEIGHT + 2, SWATCH_WIDTH / 2,
+				SWATCH_HEIGHT, halves[i]);
+	x += SWATCH_WIDTH + 6;
+	text_add_format(out, "<text x=\"%d\" y=\"%d\">%s</text>\n", x, y, words);
+	return x + (int)text_width(words) * WORD_LETTER_WIDTH / 100 + SWATCH_GAP;
+}
+
+static bool kind_drawn(const struct flame_layout *layout, const struct frame_kind *kind)
+{
+	for (size_t i = 1; i < layout->tree->count; i++)
+		if (layout->tree->nodes[i].kind == kind &&
+		    flame_drawn(layout, &layout->tree->nodes[i]))
+			return true;
+	return false;
+}
+
+static void legend_add(struct text *out, const struct flame *flame,
+		       const struct flame_layout *layout, int y)
+{
+	static const struct {
+		int64_t before, after;
+		const char *words;
+	} changes[] = {
+		{1, 0, "only before"}, {3, 1, "shrank"},     {1, 1, "same share"},
+		{1, 3, "grew"},	       {0, 1, "only after"},
+	};
+	const int64_t *all = flame->tree->count ? flame->tree->nodes[0].all : (int64_t[2]){0};
+	int x = MARGIN;
+
+	for (size_t i = 0; flame->differs && i < sizeof(changes) / sizeof(changes[0]); i++) {
+		uint32_t colour = flame_colour_change(changes[i].before, changes[i].after);
+
+		x = swatch_add(out, x, y, colour, colour, changes[i].words);
+	}
+	/* from what is most often asked for to what is least */
+	for (size_t i = frame_kind_count; !flame->differs && i-- > 0;) {
+		struct frame_node node = {.kind = &frame_kinds[i], .name = ""};
+
+		if (kind_drawn(layout, &frame_kinds[i]))
+			x = swatch_add(out, x, y, flame_colour(layout, &node, !all[PART_ON]),
+				       flame_colour(layout, &node, all[PART_OFF] > 0),
+				       frame_kinds[i].title);
+	}
+	if (!flame->differs && all[PART_ON] && all[PART_OFF])
+		text_add_format(out,
+				"<text class=\"minor\" x=\"%d\" y=\"%d\">pale: off CPU</text>\n", x,
+				y);
+}
+
+static void rect_add(struct text *out, const char *class, int64_t x, int64_t width, int y,
+		     uint32_t colour)
+{
+	text_add_format(out, "<rect%s x=\"", class);
+	width_add(out, x);
+	text_add_format(out, "%%\" y=\"%d\" width=\"", y);
+	width_add(out, width);
+	text_add_format(out, "%%\" height=\"%d\" rx=\"2\" fill=\"#%06x\"/>", FRAME_HEIGHT - 1,
+			colour);
+}
+
+static void frame_add(struct text *out, const struct flame *flame,
+		      const struct flame_layout *layout, const struct frame_node *node, int64_t x)
+{
+	int64_t width = flame_width(layout, node), off = flame_width_off(layout, node);
+	int64_t room = ratio(width, FRAMES_WIDTH, WIDTH_ALL) - LABEL_PADDING;
+	int y = (int)(layout->depth_most - node->depth) * FRAME_HEIGHT;
+
+	text_add_format(out, "<g%s><title>", room + LABEL_PADDING < THIN ? " class=\"thin\"" : "");
+	frame_name_add(out, node, NAME_COLUMNS);
+	text_add_char(out, '\n');
+	/* folded stacks that are compared have lost what was a library */
+	if (!flame->differs || *node->kind->mark)
+		text_add_format(out, "%s, ", node->kind->title);
+	if (flame->differs)
+		change_tell(out, flame, node);
+	else
+		times_tell(out, flame, node);
+	text_add_string(out, "</title>");
+	rect_add(out, "", x, width, y, flame_colour(layout, node, off == width));
+	if (off && off < width)
+		rect_add(out, " class=\"off\"", x + width - off, off, y,
+			 flame_colour(layout, node, true));
+	text_add_string(out, "<text x=\"");
+	width_add(out, x);
+	text_add_format(out, "%%\" y=\"%d\">", y + FRAME_HEIGHT - 5);
+	if (room >= LABEL_LEAST)
+		frame_name_add(out, node, (size_t)(room * 100 / LETTER_WIDTH));
+	text_add_string(out, "</text></g>\n");
+}
+
+static void frames_add(struct text *out, const struct flame *flame,
+		       const struct flame_layout *layout)
+{
+	int64_t left[FRAME_DEPTH_MAX + 2] = {0}; /* of the next frame at each depth */
+	uint32_t at = 0;
+
+	if (!flame->tree->count)
+		return;
+	do {
+		const struct frame_node *node = &flame->tree->nodes[at];
+		int64_t width = flame_width(layout, node), x = left[node->depth];
+		bool drawn = !at || flame_drawn(layout, node);
+
+		if (drawn)
+			frame_add(out, flame, layout, node, x);
+		left[node->depth] = x + width;
+		left[node->depth + 1] = x;
+		at = frame_tree_next(flame->tree, at, !drawn);
+	} while (at);
+}
+
+static void foot_add(struct text *out, const struct flame *flame, const struct flame_layout *layout,
+		     int y)
+{
+	struct text foot = {0};
+
+	if (layout->limited)
+		text_add_format(&foot, "%zu frames are not drawn: only the widest %zu are\n",
+				layout->culled, layout->drawn);
+	else if (layout->culled)
+		text_add_format(&foot, "%zu frame%s narrower than 0.01 %% %s not drawn\n",
+				layout->culled, layout->culled == 1 ? "" : "s",
+				layout->culled == 1 ? "is" : "are");
+	text_add_string(&foot, flame->foot);
+	lines_add(out, "minor", text_string(&foot), y);
+	text_done(&foot);
+}
+
+static int line_count(const char *lines)
+{
+	int count = 0;
+
+	for (; *lines; lines += strcspn(lines, "\n"), lines += *lines == '\n')
+		count++;
+	return count;
+}
+
+void flame_svg_add(struct text *out, const struct flame *flame)
+{
+	struct flame_layout layout = flame_layout_of(flame->tree, flame->differs, FLAME_DRAWN_MAX);
+	int legend_y = TITLE_Y + 30 + line_count(flame->subtitle) * LINE_HEIGHT;
+	int details_y = legend_y + 27, frames_y = details_y + 12;
+	int frames_height = ((int)layout.depth_most + 1) * FRAME_HEIGHT;
+	int foot_y = frames_y + frames_height + LINE_HEIGHT;
+	int height = foot_y + (line_count(flame->foot) + (layout.culled > 0)) * LINE_HEIGHT;
+
+	text_add_format(out,
+			"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+			"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
+			"class=\"flame\">\n<title>",
+			WIDTH, height);
+	xml_add(out, flame->title, strlen(flame->title));
+	text_add_format(out, "</title>\n<style><![CDATA[\n%s]]></style>\n", flame_style);
+	text_add_string(out, "<rect class=\"page\" width=\"100%\" height=\"100%\"/>\n");
+	text_add_format(out, "<svg id=\"frames\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\">\n",
+			MARGIN, frames_y, FRAMES_WIDTH, frames_height);
+	frames_add(out, flame, &layout);
+	text_add_format(out,
+			"</svg>\n<g id=\"head\">\n"
+			"<rect class=\"page\" width=\"100%%\" height=\"%d\"/>\n",
+			frames_y);
+	lines_add(out, "heading", flame->title, TITLE_Y);
+	lines_add(out, "minor", flame->subtitle, TITLE_Y + 22);
+	legend_add(out, flame, &layout, legend_y);
+	text_add_format(out,
+			"<text id=\"details\" x=\"%d\" y=\"%d\"></text>\n"
+			"<text id=\"matched\" x=\"%d\" y=\"%d\"></text>\n</g>\n",
+			MARGIN, details_y, WIDTH - MARGIN, details_y);
+	foot_add(out, flame, &layout, foot_y);
+	text_add_format(out, "<script><![CDATA[\n%s]]></script>\n</svg>\n", flame_script);
+}

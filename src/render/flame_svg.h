@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A flame graph as one SVG file that needs nothing else: frames with titles, and a script that
+ * zooms, searches and tells. Without the script it is still a picture.
+ */
+#ifndef TSNAP_RENDER_FLAME_SVG_H
+#define TSNAP_RENDER_FLAME_SVG_H
+
+#include <stdbool.h>
+
+#include "base/text.h"
+#include "render/frame_tree.h"
+
+#define FLAME_DRAWN_MAX 20000  /* frames */
+#define FLAME_LINE_COLUMNS 170 /* of a subtitle and the foot; what is longer is cut */
+
+struct flame {
+	const struct frame_tree *tree; /* sorted */
+	bool differs; /* parts are before and after, in any unit; else microseconds on a CPU
+		       * and off it */
+	const char *title;
+	const char *subtitle; /* lines; "" for none */
+	const char *foot;     /* lines; "" for none */
+};
+
+/* Adds the file. All words are printable; they are escaped here. */
+void flame_svg_add(struct text *out, const struct flame *flame);
+
+/* flame.css and flame.js, embedded. */
+extern const char flame_style[], flame_script[];
+
+#endif

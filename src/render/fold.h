@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Folded stacks: a line per stack, frames outermost first with ';' between, then a space and its
+ * weight. What flamegraph.pl, inferno and speedscope read.
+ */
+#ifndef TSNAP_RENDER_FOLD_H
+#define TSNAP_RENDER_FOLD_H
+
+#include "base/error.h"
+#include "render/frame_tree.h"
+#include "render/renderer.h"
+
+/* Columns that stacks are made of, behind those of the root frames. */
+#define FOLD_COLUMNS "state,syscall,stack,weight_us"
+#define FOLD_ROOTS_DEFAULT "comm"
+
+/* Adds what comes above a thread's frames where its waker is known: waker_stack and waker_comm are
+ * those columns, NULL: absent. */
+void fold_add_waker(struct text *frames, const char *waker_stack, const char *waker_comm);
+
+/* Adds all rows, time on a CPU and off it apart. */
+void fold_page(struct frame_tree *tree, const struct page *page);
+
+/* Adds a line per stack, by name. The tree must be sorted. */
+void fold_write(struct text *out, const struct frame_tree *tree);
+
+/* Reads lines until the end of text; name is for errors. Frames become printable, unless they
+ * are. 0, or -EINVAL with e. */
+int fold_read(struct frame_tree *tree, const char *name, const char *text, enum frame_part part,
+	      struct error *e);
+
+#endif

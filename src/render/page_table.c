@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A grid as people read it: titles and rows in columns that fit the page. */
+#include "render/renderer.h"
+#include "report/value.h"
+
+#define BOLD "\033[1m"
+#define PLAIN "\033[0m"
+#define GAP 2 /* between columns */
+#define BAR_WIDTH 10
+#define BAR_PAGE_WIDTH 80  /* no bar on a narrower page */
+#define TEXT_WIDTH_LEAST 8 /* a text column is not cut below */
+#define ELLIPSIS "…"
+
+/* "  4.5% #         " */
+static void share_write(struct text *cell, int64_t permille, bool bar)
+{
+	struct text number = {0};
+	size_t marks = (size_t)(permille * BAR_WIDTH + 999) / 1000; /* any share is worth a mark */
+
+	text_add_decimals(&number, permille, 1);
+	text_add_spaces(cell, number.length < 5 ? 5 - number.length : 0);
+	text_add(cell, number.bytes, number.length);
+	text_add_char(cell, '%');
+	if (bar) {
+		text_add_char(cell, ' ');
+		for (size_t i = 0; i < BAR_WIDTH; i++)
+			text_add_char(cell, i < marks ? '#' : ' ');
+	}
+	text_done(&number);
+}
+
+/* The cell's words, without padding. A share has its bar with it. */
+static void cell_write(struct text *cell, const struct page *page, const struct column *column,
+		       union value value)
+{
+	text_clear(cell);
+	if (value_is_absent(column, value))
+		text_add_string(cell, ABSENT_TEXT);
+	else if (column->kind == KIND_PERMILLE)
+		share_write(cell, value.number, !page->width || page->width >= BAR_PAGE_WIDTH);
+	else if (column->kind == KIND_NS)
+		text_add_duration(cell, value.number);
+	else
+		value_add(cell, column, value);
+}
+
+/* Text, and a share because of its bar. */
+static bool aligned_left(const struct column *column)
+{
+	return column_is_text(column) || column->kind == KIND_PERMILLE;
+}
+
+/* The widest of the columns that can be cut. */
+static size_t *widest(const struct column_list *list, size_t *widths)
+{
+	size_t *found = NULL;
+
+	for (size_t i = 0; i < list->count; i++)
+		if (list->items[i]->kind == KIND_TEXT && widths[i] > TEXT_WIDTH_LEAST &&
+		    (!found || widths[i] >= *found))
+			found = &widths[i];
+	return found;
+}
+
+static void widths_find(const struct page *page, size_t rows, size_t *widths)
+{
+	const struct column_list *list = page->grid->list;
+	struct text cell = {0};
+	size_t total = 0, *cut;
+
+	for (size_t i = 0; i < list->count; i++) {
+		widths[i] = text_width(list->items[i]->title);
+		if (widths[i] < (size_t)list->items[i]->width)
+			widths[i] = (size_t)list->items[i]->width;
+		for (size_t row = 0; row < rows; row++) {
+			size_t width;
+
+			cell_write(&cell, page, list->items[i], grid_row(page->grid, row)[i]);
+			width = text_width(text_string(&cell));
+			if (width > widths[i])
+				widths[i] = width;
+		}
+		total += widths[i] + (i ? GAP : 0);
+	}
+	for (; page->width && total > page->width && (cut = widest(list, widths)); total--)
+		--*cut;
+	text_done(&cell);
+}
+
+static void add_cell(struct text *line, const char *cell, size_t width, bool left, bool last)
+{
+	size_t taken = text_width(cell);
+
+	if (taken > width) {
+		size_t start = line->length;
+
+		text_add(line, cell, text_fit(cell, width - 1));
+		text_add_string(line, ELLIPSIS);
+		/* a wide character may be more than the room that was left */
+		if (!last)
+			text_add_spaces(line, width - text_width(line->bytes + start));
+		return;
+	}
+	if (!left)
+		text_add_spaces(line, width - taken);
+	text_add_string(line, cell);
+	if (left && !last)
+		text_add_spaces(line, width - taken);
+}
+
+/* Adds the row's cells, or the titles when values is NULL. */
+static void add_row(struct text *out, const struct page *page, const size_t *widths,
+		    const union value *values)
+{
+	const struct column_list *list = page->grid->list;
+	bool bold = !values && page->colour;
+	struct text line = {0}, cell = {0};
+	const char *words;
+	size_t length;
+
+	for (size_t i = 0; i < list->count; i++) {
+		text_clear(&cell);
+		if (values)
+			cell_write(&cell, page, list->items[i], values[i]);
+		else
+			text_add_string(&cell, list->items[i]->title);
+		if (i)
+			text_add_spaces(&line, GAP);
+		add_cell(&line, text_string(&cell), widths[i], aligned_left(list->items[i]),
+			 i + 1 == list->count);
+	}
+	words = text_string(&line);
+	length = page->width ? text_fit(words, page->width) : line.length;
+	while (length && words[length - 1] == ' ')
+		length--;
+	text_add_string(out, bold ? BOLD : "");
+	text_add(out, words, length);
+	text_add_string(out, bold ? PLAIN "\n" : "\n");
+	text_done(&line);
+	text_done(&cell);
+}
+
+void page_add_table(struct text *out, const struct page *page, size_t rows)
+{
+	size_t widths[COLUMN_LIST_MAX];
+
+	widths_find(page, rows, widths);
+	add_row(out, page, widths, NULL);
+	for (size_t row = 0; row < rows; row++) {
+		add_row(out, page, widths, grid_row(page->grid, row));
+		page_add_stacks(out, page, row);
+	}
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What formats of a row per sample have in common: the inner loop of CSV and JSON, so inline. */
+#ifndef TSNAP_RENDER_RENDER_CELLS_H
+#define TSNAP_RENDER_RENDER_CELLS_H
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "report/grid.h"
+#include "report/value.h"
+
+/* Writes a cell and what sets it off from the one before. room: for its use. */
+typedef void cell_writer(struct text *out, const struct column *column, union value value,
+			 bool first, struct text *room);
+
+/* Adds so many cells of the row above again. starts: of these, and where the last one ends; those
+ * of the copies take their place, but for the end. */
+static inline void cells_repeat(struct text *out, size_t *starts, size_t count)
+{
+	size_t length = starts[count] - starts[0], by = out->length - starts[0];
+	char *at = text_room(out, length);
+
+	memcpy(at, out->bytes + starts[0], length);
+	text_end(out, at + length);
+	for (size_t i = 0; i < count; i++)
+		starts[i] += by;
+}
+
+/* Adds a row for each of the grid's, and row_end after each. Many cells say what those above say,
+ * as the time always does: the bytes of neighbours are copied at once, which no formatting beats.
+ */
+static inline void cells_add(struct text *out, const struct grid *grid, cell_writer *add,
+			     const char *row_end)
+{
+	size_t count = grid->list->count, starts[COLUMN_LIST_MAX + 1];
+	const union value *above = NULL;
+	struct text room = {0};
+
+	for (size_t row = 0; row < grid->row_count; row++) {
+		const union value *values = grid_row(grid, row);
+
+		for (size_t i = 0, from; i < count;) {
+			for (from = i; above && i < count && above[i].number == values[i].number;)
+				i++;
+			if (i > from) {
+				cells_repeat(out, &starts[from], i - from);
+				continue;
+			}
+			starts[i] = out->length;
+			add(out, grid->list->items[i], values[i], i == 0, &room);
+			i++;
+		}
+		starts[count] = out->length;
+		text_add_string(out, row_end);
+		above = values;
+	}
+	text_done(&room);
+}
+
+/* Adds in quotes what CSV and JSON write alike: plain text, as most names are. False: it is not. */
+static inline bool cell_add_plain(struct text *out, const struct column *column, union value value)
+{
+	size_t length;
+	char *at;
+
+	if (column->kind != KIND_TEXT)
+		return false;
+	length = strlen(value.text);
+	if (!text_is_plain(value.text, length))
+		return false;
+	at = text_room(out, length + 2);
+	*at++ = '"';
+	memcpy(at, value.text, length + 1);
+	at[length] = '"';
+	text_end(out, at + length + 1);
+	return true;
+}
+
+/* In quotes, with the sign `escape` before each of those in `escaped`. */
+static inline void cell_add_escaped(struct text *out, const char *string, const char *escaped,
+				    char escape)
+{
+	text_add_char(out, '"');
+	for (;;) {
+		size_t plain = strcspn(string, escaped);
+
+		text_add(out, string, plain);
+		string += plain;
+		if (!*string)
+			break;
+		text_add_char(out, escape);
+		text_add_char(out, *string++);
+	}
+	text_add_char(out, '"');
+}
+
+/* Adds a value that is there; what is to be escaped in text, as cell_add_escaped(). */
+static inline void cell_add_value(struct text *out, const struct column *column, union value value,
+				  struct text *room, const char *escaped, char escape)
+{
+	if (!column_is_text(column)) {
+		value_add(out, column, value);
+	} else if (!cell_add_plain(out, column, value)) {
+		text_clear(room);
+		value_add(room, column, value);
+		cell_add_escaped(out, text_string(room), escaped, escape);
+	}
+}
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* CSV as RFC 4180 has it, but with bare line feeds: a heading, then a row per sample. Text is
+ * always in quotes, so that "" and absent are told apart; numbers never are. */
+#include "render/render_cells.h"
+#include "render/renderer.h"
+#include "report/value.h"
+
+static void csv_begin(struct text *out, const struct column_list *list)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		if (i)
+			text_add_char(out, ',');
+		text_add_string(out, list->items[i]->name);
+	}
+	text_add_char(out, '\n');
+}
+
+static inline void csv_add_cell(struct text *out, const struct column *column, union value value,
+				bool first, struct text *room)
+{
+	if (!first)
+		text_add_char(out, ',');
+	if (value_is_absent(column, value))
+		return;
+	cell_add_value(out, column, value, room, "\"", '"');
+}
+
+static void csv_add(struct text *out, const struct page *page)
+{
+	cells_add(out, page->grid, csv_add_cell, "\n");
+}
+
+const struct renderer renderer_csv = {
+	.name = "csv",
+	.columns = ROW_COLUMNS_DEFAULT,
+	.begin = csv_begin,
+	.add = csv_add,
+};

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Distributions for people: of each kind a table with most time first, then the buckets of the
+ * first ones as bars. */
+#include "report/distribution.h"
+#include "render/renderer.h"
+#include "report/value.h"
+
+#include <stdlib.h>
+
+#define ROWS_ON_TERMINAL 10
+#define BARS_ON_TERMINAL 3
+#define BAR_WIDTH_MOST 40
+#define WIDE 100      /* a page with room for all percentiles */
+#define BOUND_WIDTH 7 /* "1.05 ms" */
+
+static void add_right(struct text *line, const struct text *cell, size_t width)
+{
+	text_add_spaces(line, cell->length < width ? width - cell->length : 0);
+	text_add_string(line, text_string(cell));
+}
+
+static void add_bound(struct text *line, int64_t ns)
+{
+	struct text cell = {0};
+
+	text_add_duration(&cell, ns);
+	add_right(line, &cell, BOUND_WIDTH);
+	text_done(&cell);
+}
+
+/* "  16.4 us ..  32.8 us     120  ##########" */
+static void add_bucket(struct text *out, const struct page *page, const struct histogram *histogram,
+		       int bucket, int64_t most)
+{
+	const size_t before = 2 + BOUND_WIDTH + 4 + BOUND_WIDTH + 2 + 8 + 2;
+	size_t width = BAR_WIDTH_MOST, marks;
+	struct text line = {0}, cell = {0};
+
+	if (page->width)
+		width = page->width > before + 4 ? page->width - before : 4;
+	if (width > BAR_WIDTH_MOST)
+		width = BAR_WIDTH_MOST;
+	/* any event is worth a mark */
+	marks = (size_t)ratio(histogram->buckets[bucket], (int64_t)width, most);
+	if (!marks && histogram->buckets[bucket])
+		marks = 1;
+	text_add_spaces(&line, 2);
+	add_bound(&line, histogram_low_ns(bucket));
+	if (bucket == HISTOGRAM_BUCKETS - 1) {
+		text_add_string(&line, " on");
+		text_add_spaces(&line, BOUND_WIDTH + 1);
+	} else {
+		text_add_string(&line, " .. ");
+		add_bound(&line, histogram_high_ns(bucket));
+	}
+	text_add_number(&cell, histogram->buckets[bucket]);
+	text_add_spaces(&line, 2);
+	add_right(&line, &cell, 8);
+	text_add_spaces(&line, marks ? 2 : 0);
+	while (marks--)
+		text_add_char(&line, '#');
+	text_add(out, text_string(&line),
+		 page->width ? text_fit(text_string(&line), page->width) : line.length);
+	text_add_char(out, '\n');
+	text_done(&line);
+	text_done(&cell);
+}
+
+static void add_bars(struct text *out, const struct page *page, const struct histogram *histogram)
+{
+	int first = HISTOGRAM_BUCKETS, last = 0;
+	int64_t most = 0;
+
+	for (int i = 0; i < HISTOGRAM_BUCKETS; i++) {
+		if (!histogram->buckets[i])
+			continue;
+		first = i < first ? i : first;
+		last = i;
+		most = histogram->buckets[i] > most ? histogram->buckets[i] : most;
+	}
+	for (int i = first; i <= last; i++)
+		add_bucket(out, page, histogram, i, most);
+}
+
+/* The keys of a row: "S root sleeper nanosleep:" */
+static void add_name(struct text *out, const struct page *page, size_t row)
+{
+	const struct column_list *list = page->grid->list;
+	const union value *values = grid_row(page->grid, row);
+	struct text line = {0};
+
+	for (size_t i = 0; i < list->count; i++) {
+		if (list->items[i]->role != ROLE_KEY)
+			continue;
+		if (line.length)
+			text_add_char(&line, ' ');
+		if (value_is_absent(list->items[i], values[i]))
+			text_add_char(&line, '-');
+		else
+			value_add(&line, list->items[i], values[i]);
+	}
+	text_add_char(out, '\n');
+	page_add_wrapped(out, page, line.length ? text_string(&line) : "all");
+	text_done(&line);
+}
+
+static void add_kind(struct text *out, const struct page *page, const struct trace_kind *kind)
+{
+	const struct distribution **order;
+	struct grid grid = {0};
+	struct page table = *page;
+	struct text line = {0};
+	size_t count = distribution_grid_fill(page->distributions, kind,
+					      page->width && page->width < WIDE, &grid, &order);
+	size_t rows = page->row_limit && count > ROWS_ON_TERMINAL ? ROWS_ON_TERMINAL : count;
+	size_t bars = page->row_limit && rows > BARS_ON_TERMINAL ? BARS_ON_TERMINAL : rows;
+
+	table.grid = &grid;
+	text_add_format(&line, "%s: %s%s", kind->name, kind->help, count ? "" : ": none");
+	text_add_char(out, '\n');
+	page_add_wrapped(out, page, text_string(&line));
+	if (count)
+		page_add_table(out, &table, rows);
+	if (rows < count) {
+		text_clear(&line);
+		text_add_format(&line, "%zu more with less time", count - rows);
+		page_add_wrapped(out, page, text_string(&line));
+	}
+	for (size_t row = 0; row < bars; row++) {
+		add_name(out, &table, row);
+		add_bars(out, page, &order[row]->histogram);
+	}
+	free(order);
+	grid_done(&grid);
+	text_done(&line);
+}
+
+void page_add_distributions(struct text *out, const struct page *page)
+{
+	for (size_t i = 0; i < page->distributions->kind_count; i++)
+		add_kind(out, page, page->distributions->kinds[i]);
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A flame graph of the sampled time, on CPU and off it. */
+#include "render/flame_svg.h"
+#include "render/fold.h"
+
+static const char *title_of(const struct frame_tree *tree)
+{
+	const int64_t *all;
+
+	if (!tree->count)
+		return "Flame graph: no samples";
+	all = tree->nodes[0].all;
+	if (!all[PART_OFF])
+		return "Flame graph: threads on CPU";
+	return all[PART_ON] ? "Flame graph: threads on CPU and off CPU"
+			    : "Flame graph: threads off CPU";
+}
+
+static void flame_add(struct text *out, const struct page *page)
+{
+	struct page whole = *page;
+	struct text subtitle = {0}, foot = {0};
+	struct frame_tree tree = {0};
+
+	whole.width = 0;
+	fold_page(&tree, page);
+	page_add_origin(&subtitle, &whole);
+	text_add_char(&subtitle, '\n');
+	page_add_scans(&subtitle, &whole);
+	if (page->command) {
+		text_add_char(&subtitle, '\n');
+		text_add_printable(&subtitle, page->command);
+	}
+	/* all of it: in lines as long as fit */
+	whole.width = FLAME_LINE_COLUMNS;
+	page_add_absent(&foot, &whole);
+	page_add_missed(&foot, &whole);
+	flame_svg_add(out, &(struct flame){
+				   .tree = &tree,
+				   .title = title_of(&tree),
+				   .subtitle = text_string(&subtitle),
+				   .foot = text_string(&foot),
+			   });
+	frame_tree_done(&tree);
+	text_done(&subtitle);
+	text_done(&foot);
+}
+
+const struct renderer renderer_flame = {
+	.name = "flame",
+	.grouped = true,
+	.footed = true,
+	.columns = FOLD_ROOTS_DEFAULT,
+	.behind = FOLD_COLUMNS,
+	.add = flame_add,
+};

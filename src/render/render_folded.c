@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Folded stacks, weighed by sampled time in microseconds. */
+#include "render/fold.h"
+
+static void folded_add(struct text *out, const struct page *page)
+{
+	struct frame_tree tree = {0};
+
+	fold_page(&tree, page);
+	fold_write(out, &tree);
+	frame_tree_done(&tree);
+}
+
+const struct renderer renderer_folded = {
+	.name = "folded",
+	.grouped = true,
+	.columns = FOLD_ROOTS_DEFAULT,
+	.behind = FOLD_COLUMNS,
+	.add = folded_add,
+};

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* JSON lines: an object per sample, every column in every object, absent as null. */
+#include "render/render_cells.h"
+#include "render/renderer.h"
+#include "report/value.h"
+
+/* Text went through text_add_printable(), so that quotes and backslashes are all there is to
+ * escape (RFC 8259, 7). */
+static inline void json_add_cell(struct text *out, const struct column *column, union value value,
+				 bool first, struct text *room)
+{
+	text_add(out, first ? "{\"" : ",\"", 2);
+	text_add_string(out, column->name);
+	text_add(out, "\":", 2);
+	if (value_is_absent(column, value)) {
+		text_add_string(out, "null");
+		return;
+	}
+	cell_add_value(out, column, value, room, "\"\\", '\\');
+}
+
+static void json_add(struct text *out, const struct page *page)
+{
+	cells_add(out, page->grid, json_add_cell, "}\n");
+}
+
+const struct renderer renderer_json = {
+	.name = "json",
+	.columns = ROW_COLUMNS_DEFAULT,
+	.add = json_add,
+};

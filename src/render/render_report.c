@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The report for people: a heading, a table with the most active groups first, and a foot that
+ * tells what was missed and what tsnap itself cost. */
+#include "render/renderer.h"
+#include "report/value.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* How far exact CPU times may be off what /proc/stat says: 2 % of the busy time, 0.5 % of all time,
+ * two of its ticks on each CPU, and what the source says. Interrupts of idle CPUs are nobody's:
+ * that there is too little is told only where CPUs were busy for a quarter of the time. */
+#define BUSY_PART 50
+#define CPUS_PART 200
+#define TICKS_US 20000
+#define QUIET_PART 4
+
+void page_add_wrapped(struct text *out, const struct page *page, const char *line)
+{
+	size_t width = page->width ? page->width : SIZE_MAX;
+
+	while (*line) {
+		size_t fit = text_fit(line, width), cut = fit;
+
+		while (line[fit] && cut && line[cut] != ' ')
+			cut--;
+		if (!cut)
+			cut = fit ? fit : strlen(line); /* a word wider than the page */
+		text_add(out, line, cut);
+		text_add_char(out, '\n');
+		line += cut + strspn(line + cut, " ");
+	}
+}
+
+/* "2.50", of total / scans. */
+static void add_average(struct text *out, int64_t total, int64_t scans)
+{
+	text_add_decimals(out, ratio(total, 100, scans), 2);
+}
+
+/* ", 2026-11-20 20:42:53.000 to 20:42:58.000 UTC" */
+static void add_times(struct text *out, const struct tally *tally)
+{
+	char from[CLOCK_ISO_SIZE], until[CLOCK_ISO_SIZE];
+
+	clock_format_iso(tally->from_us, from);
+	clock_format_iso(tally->until_us, until);
+	text_add_format(out, ", %.10s %.12s to ", from, from + 11);
+	if (strncmp(from, until, 10))
+		text_add_format(out, "%.10s ", until);
+	text_add_format(out, "%.12s UTC", until + 11);
+}
+
+void page_add_origin(struct text *out, const struct page *page)
+{
+	const struct source_facts *facts = page->facts;
+
+	text_add_string(out, "tsnap");
+	if (page->recording) {
+		text_add_string(out, ", replay of ");
+		text_add_printable(out, page->recording);
+	}
+	if (*facts->host) {
+		text_add_string(out, " on ");
+		text_add_printable(out, facts->host);
+	}
+	if (*facts->kernel) {
+		text_add_string(out, ", Linux ");
+		text_add_printable(out, facts->kernel);
+	}
+	if (facts->cpus != ABSENT)
+		text_add_format(out, ", %lld CPU%s", (long long)facts->cpus,
+				facts->cpus == 1 ? "" : "s");
+	if (page->tally->scans)
+		add_times(out, page->tally);
+}
+
+void page_add_scans(struct text *out, const struct page *page)
+{
+	const struct tally *tally = page->tally;
+
+	text_add_format(out, "%lld scan%s in ", (long long)tally->scans,
+			tally->scans == 1 ? "" : "s");
+	text_add_decimals(out, ratio(tally->elapsed_us, 100, US_PER_SECOND), 2);
+	text_add_string(out, " s, ");
+	text_add_decimals(out, ratio(tally->scans, 100 * US_PER_SECOND, tally->elapsed_us), 2);
+	text_add_string(out, " Hz");
+	if (page->facts->rate_hz != ABSENT)
+		text_add_format(out, " of %lld asked", (long long)page->facts->rate_hz);
+	if (tally->threads) {
+		text_add_string(out, "; threads seen: ");
+		add_average(out, tally->threads, tally->scans);
+		text_add_format(out, " on average, %lld at most", (long long)tally->threads_max);
+	}
+	text_add_string(out, "; active: ");
+	add_average(out, tally->active, tally->scans);
+	text_add_format(out, " on average, %lld at most", (long long)tally->active_max);
+}
+
+static void add_heading(struct text *out, const struct page *page)
+{
+	struct text line = {0};
+
+	page_add_origin(&line, page);
+	page_add_wrapped(out, page, text_string(&line));
+	text_clear(&line);
+	page_add_scans(&line, page);
+	page_add_wrapped(out, page, text_string(&line));
+	text_add_char(out, '\n');
+	text_done(&line);
+}
+
+/* What the row limit leaves out. */
+static void add_rest(struct text *out, const struct page *page, size_t rows)
+{
+	const struct column_list *list = page->grid->list;
+	size_t left = page->grid->row_count - rows;
+	int64_t share = 0;
+	struct text line = {0};
+
+	for (size_t i = 0; i < list->count; i++)
+		if (list->items[i]->kind == KIND_PERMILLE)
+			for (size_t row = 0; row < rows; row++)
+				share += grid_row(page->grid, row)[i].number;
+	text_add_format(&line, "%zu more group%s with ", left, left == 1 ? "" : "s");
+	text_add_decimals(&line, share < 1000 ? 1000 - share : 0, 1);
+	text_add_string(&line, " % of the samples");
+	page_add_wrapped(out, page, text_string(&line));
+	text_done(&line);
+}
+
+void page_add_absent(struct text *out, const struct page *page)
+{
+	const struct source_facts *facts = page->facts;
+	struct text line = {0};
+
+	for (size_t i = 0; i < facts->absent_count; i++) {
+		text_add_string(&line, line.length ? "; " : "Absent on this host: ");
+		absent_add(&line, page->grid->list, &facts->absent[i]);
+	}
+	page_add_wrapped(out, page, text_string(&line));
+	text_done(&line);
+}
+
+/* "0.31 s" */
+static void add_seconds(struct text *line, int64_t us)
+{
+	text_add_decimals(line, ratio(us, 100, US_PER_SECOND), 2);
+	text_add_string(line, " s");
+}
+
+/* Those that live for less than the time between two scans are in few samples, if any. */
+static void add_processes(struct text *out, const struct page *page)
+{
+	const struct tally *tally = page->tally;
+	struct text line = {0};
+
+	if (!tally->forks && !tally->execs && !tally->exits)
+		return;
+	text_add_format(&line, "Processes: %lld forks, %lld execs, %lld exits",
+			(long long)tally->forks, (long long)tally->execs, (long long)tally->exits);
+	if (tally->dead_cpu_us) {
+		text_add_string(&line, "; threads that ended had used ");
+		add_seconds(&line, tally->dead_cpu_us);
+		text_add_string(&line, " of CPU time, most of it: ");
+		text_add_printable(&line, tally->most_comm ? tally->most_comm : ABSENT_TEXT);
+		text_add_string(&line, " (");
+		text_add_printable(&line, tally->most_user ? tally->most_user : ABSENT_TEXT);
+		text_add_string(&line, ") ");
+		add_seconds(&line, tally->most_cpu_us);
+	}
+	page_add_wrapped(out, page, text_string(&line));
+	text_done(&line);
+}
+
+void page_add_missed(struct text *out, const struct page *page)
+{
+	const struct source_facts *facts = page->facts;
+	struct text line = {0};
+
+	for (size_t i = 0; i < facts->missed_count; i++) {
+		if (!facts->missed[i].count)
+			continue;
+		text_add_string(&line, line.length ? "; " : "Missed: ");
+		missed_add(&line, &facts->missed[i]);
+	}
+	page_add_wrapped(out, page, text_string(&line));
+	text_done(&line);
+}
+
+/* How far the exact CPU times may be off what the CPUs were busy. */
+static int64_t check_bound_us(const struct page *page)
+{
+	const struct source_facts *facts = page->facts;
+
+	return facts->busy_us / BUSY_PART + page->tally->elapsed_us / CPUS_PART * facts->cpus +
+	       TICKS_US * facts->cpus + facts->busy_error_us;
+}
+
+static void add_check(struct text *out, const struct page *page)
+{
+	const struct source_facts *facts = page->facts;
+	struct text line = {0};
+	int64_t told_us;
+
+	if (!page->tally->cpu_us || facts->busy_us == ABSENT || facts->own_cpu_ns == ABSENT)
+		return;
+	told_us = sum(page->tally->cpu_us, facts->own_cpu_ns / NS_PER_US);
+	if (llabs(told_us - facts->busy_us) <= check_bound_us(page) ||
+	    (told_us < facts->busy_us &&
+	     facts->busy_us < page->tally->elapsed_us / QUIET_PART * facts->cpus))
+		return;
+	text_add_string(&line, "Exact times are in doubt: all rows and tsnap itself have ");
+	add_seconds(&line, told_us);
+	text_add_string(&line, " of CPU time, and the CPUs were busy for ");
+	add_seconds(&line, facts->busy_us);
+	text_add_string(&line, " (/proc/stat)");
+	page_add_wrapped(out, page, text_string(&line));
+	text_done(&line);
+}
+
+/* ", 1.23 % of one CPU" */
+static void add_cpu_share(struct text *line, int64_t ns, const struct tally *tally)
+{
+	int64_t elapsed_ns = ratio(tally->elapsed_us, NS_PER_US, 1);
+
+	if (!elapsed_ns)
+		return;
+	text_add_string(line, ", ");
+	text_add_decimals(line, ratio(ns, 10000, elapsed_ns), 2);
+	text_add_string(line, " % of one CPU");
+}
+
+static void add_cost(struct text *out, const struct page *page)
+{
+	const struct source_facts *facts = page->facts;
+	struct text line = {0};
+
+	if (facts->own_cpu_ns != ABSENT) {
+		text_add_string(&line, "tsnap itself: ");
+		text_add_decimals(&line, ratio(facts->own_cpu_ns, 1, 100000), 1);
+		text_add_string(&line, " ms of CPU time");
+		add_cpu_share(&line, facts->own_cpu_ns, page->tally);
+	}
+	if (facts->bpf_ns != ABSENT && facts->bpf_runs != ABSENT) {
+		text_add_string(&line, line.length ? "; its BPF programs: " : "BPF programs: ");
+		text_add_decimals(&line, ratio(facts->bpf_ns, 1, 100000), 1);
+		text_add_format(&line, " ms in %lld runs", (long long)facts->bpf_runs);
+		add_cpu_share(&line, facts->bpf_ns, page->tally);
+		text_add_format(&line, ", %lld ns a run",
+				(long long)ratio(facts->bpf_ns, 1, facts->bpf_runs));
+	}
+	page_add_wrapped(out, page, text_string(&line));
+	text_done(&line);
+}
+
+static void report_add(struct text *out, const struct page *page)
+{
+	const struct grid *grid = page->grid;
+	size_t rows = grid->row_count;
+	size_t foot;
+
+	if (page->row_limit && rows > page->row_limit)
+		rows = page->row_limit;
+	add_heading(out, page);
+	if (rows)
+		page_add_table(out, page, rows);
+	else
+		page_add_sleepers(out, page);
+	if (rows < grid->row_count)
+		add_rest(out, page, rows);
+	if (page->distributions)
+		page_add_distributions(out, page);
+	if (page->events)
+		page_add_events(out, page);
+	foot = out->length;
+	text_add_char(out, '\n');
+	page_add_stacks_foot(out, page);
+	add_processes(out, page);
+	page_add_absent(out, page);
+	add_check(out, page);
+	if (page->facts->self.asked) {
+		page_add_self(out, page);
+	} else {
+		page_add_missed(out, page);
+		add_cost(out, page);
+	}
+	/* an empty line sets the foot off, or else ends the report */
+	if (out->length > foot + 1)
+		text_add_char(out, '\n');
+}
+
+const struct renderer renderer_report = {
+	.name = "report",
+	.grouped = true,
+	.accounts = true,
+	.footed = true,
+	.before = REPORT_MEASURES_DEFAULT,
+	.columns = REPORT_COLUMNS_DEFAULT,
+	.add = report_add,
+};

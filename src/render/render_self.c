@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What tsnap itself costs (--self): the foot of a report, or words after rows. */
+#include "render/renderer.h"
+#include "report/value.h"
+
+#define KB 1024
+
+/* A BPF program as it is shown. */
+struct program_shown {
+	const char *name, *kind;
+	int64_t runs_hz, run_ns, cpu_hundredths, skipped, jited_bytes;
+};
+
+#define AT(member) offsetof(struct program_shown, member)
+
+static const struct column program_columns[] = {
+	{"program", "PROGRAM", "", KIND_TEXT, ROLE_KEY, 0, 7, AT(name)},
+	{"kind", "KIND", "", KIND_TEXT, ROLE_KEY, 0, 4, AT(kind)},
+	{"runs_hz", "RUNS/S", "", KIND_NUMBER, ROLE_SUM, 0, 6, AT(runs_hz)},
+	{"run_ns", "NS/RUN", "", KIND_NUMBER, ROLE_SUM, 0, 6, AT(run_ns)},
+	{"cpu", "%CPU", "", KIND_HUNDREDTHS, ROLE_SUM, 0, 4, AT(cpu_hundredths)},
+	{"skipped", "SKIPPED", "", KIND_NUMBER, ROLE_SUM, 0, 7, AT(skipped)},
+	{"jited_bytes", "JITED", "", KIND_NUMBER, ROLE_SUM, 0, 5, AT(jited_bytes)},
+};
+
+static const struct column map_columns[] = {
+	{"map", "KERNEL MEMORY", "", KIND_TEXT, ROLE_KEY, 0, 13, offsetof(struct self_map, name)},
+	{"kernel_bytes", "BYTES", "", KIND_NUMBER, ROLE_SUM, 0, 9,
+	 offsetof(struct self_map, kernel_bytes)},
+};
+
+/* Adds a table of the page's width, a blank line before it. */
+static void table_add(struct text *out, const struct page *page, const struct column *columns,
+		      size_t count, union value *values, size_t rows)
+{
+	struct column_list list = {.count = count};
+	struct grid grid = {.list = &list, .values = values, .row_count = rows};
+	struct page table = *page;
+
+	for (size_t i = 0; i < count; i++)
+		list.items[i] = &columns[i];
+	table.grid = &grid;
+	text_add_char(out, '\n');
+	page_add_table(out, &table, rows);
+}
+
+static size_t row_read(const struct column *columns, size_t count, const void *from,
+		       union value *to)
+{
+	for (size_t i = 0; i < count; i++)
+		to[i] = column_read(&columns[i], from);
+	return count;
+}
+
+static int64_t ratio_known(int64_t number, int64_t times, int64_t by)
+{
+	return number == ABSENT || by == ABSENT || !by ? ABSENT : ratio(number, times, by);
+}
+
+static struct program_shown program_show(const struct self_program *program, int64_t elapsed_ns)
+{
+	return (struct program_shown){
+		.name = program->name,
+		.kind = program->kind,
+		.runs_hz = ratio_known(program->runs, NS_PER_SECOND, elapsed_ns),
+		.run_ns = ratio_known(program->ns, 1, program->runs),
+		.cpu_hundredths = ratio_known(program->ns, 10000, elapsed_ns),
+		.skipped = program->skipped,
+		.jited_bytes = program->jited_bytes,
+	};
+}
+
+static void programs_add(struct text *out, const struct page *page, const struct self_cost *cost)
+{
+	enum { COUNT = sizeof(program_columns) / sizeof(program_columns[0]) };
+	union value values[(SELF_PROGRAMS_MAX + 1) * COUNT];
+	struct self_program all = self_cost_programs(cost);
+	struct text line = {0};
+	size_t used = 0;
+
+	for (size_t i = 0; i <= cost->program_count; i++) {
+		struct program_shown shown = program_show(
+			i < cost->program_count ? &cost->programs[i] : &all, cost->at_ns);
+
+		used += row_read(program_columns, COUNT, &shown, &values[used]);
+	}
+	table_add(out, page, program_columns, COUNT, values, cost->program_count + 1);
+	if (cost->uncounted_why) {
+		text_add_string(&line, "Not counted: ");
+		text_add_string(&line, cost->uncounted_why);
+		page_add_wrapped(out, page, text_string(&line));
+		text_done(&line);
+	}
+}
+
+static void memory_add(struct text *out, const struct page *page, const struct self_cost *cost)
+{
+	enum { COUNT = sizeof(map_columns) / sizeof(map_columns[0]) };
+	union value values[(SELF_MAPS_MAX + 2) * COUNT];
+	const struct self_map rest[] = {
+		{"programs", cost->programs_bytes},
+		{"all", self_cost_kernel_bytes(cost)},
+	};
+	size_t used = 0;
+
+	for (size_t i = 0; i < cost->map_count + 2; i++)
+		used += row_read(map_columns, COUNT,
+				 i < cost->map_count ? &cost->maps[i] : &rest[i - cost->map_count],
+				 &values[used]);
+	table_add(out, page, map_columns, COUNT, values, cost->map_count + 2);
+}
+
+/* "12.3 ms" */
+static void ms_add(struct text *line, int64_t ns, int decimals)
+{
+	text_add_decimals(line, ratio(ns, 1, decimals == 1 ? 100000 : 10000), decimals);
+	text_add_string(line, " ms");
+}
+
+static void cpu_describe(struct text *line, const struct self_cost *cost)
+{
+	text_add_string(line, "tsnap itself in ");
+	text_add_decimals(line, ratio(cost->at_ns, 100, NS_PER_SECOND), 2);
+	text_add_string(line, " s: ");
+	ms_add(line, cost->cpu_ns, 1);
+	text_add_string(line, " of CPU time, ");
+	text_add_decimals(line, ratio(cost->cpu_ns, 10000, cost->at_ns), 2);
+	text_add_string(line, " % of one CPU");
+}
+
+static void scans_describe(struct text *line, const struct self_cost *cost, int64_t rate_hz)
+{
+	text_add_format(line, "Scans: %lld", (long long)cost->scans);
+	if (cost->scans) {
+		text_add_string(line, ", each ");
+		ms_add(line, ratio(cost->cpu_ns, 1, cost->scans), 2);
+		text_add_string(line, " of that");
+	}
+	text_add_format(line, "; %lld a second are asked for", (long long)rate_hz);
+}
+
+static void start_describe(struct text *line, const struct self_cost *cost)
+{
+	text_add_string(line, "Start: ");
+	ms_add(line, cost->start_cpu_ns, 1);
+	text_add_string(line, " of CPU time, and ");
+	ms_add(line, cost->child_cpu_ns, 1);
+	text_add_string(line, " in the compile child");
+}
+
+/* "4988 KB", or "-" */
+static void kb_add(struct text *line, int64_t bytes)
+{
+	if (bytes == ABSENT)
+		text_add_char(line, '-');
+	else
+		text_add_format(line, "%lld KB", (long long)ratio(bytes, 1, KB));
+}
+
+static void memory_describe(struct text *line, const struct self_cost *cost)
+{
+	text_add_string(line, "Memory: ");
+	kb_add(line, cost->resident_bytes);
+	text_add_string(line, " resident, ");
+	kb_add(line, cost->resident_most_bytes);
+	text_add_string(line, " at most");
+}
+
+static void missed_describe(struct text *line, const struct source_facts *facts)
+{
+	text_add_string(line, "Missed: ");
+	for (size_t i = 0; i < facts->missed_count; i++) {
+		text_add_string(line, i ? "; " : "");
+		missed_add(line, &facts->missed[i]);
+	}
+}
+
+static void line_end(struct text *out, const struct page *page, struct text *line)
+{
+	page_add_wrapped(out, page, text_string(line));
+	text_clear(line);
+}
+
+void page_add_self(struct text *out, const struct page *page)
+{
+	const struct source_facts *facts = page->facts;
+	struct text line = {0};
+
+	cpu_describe(&line, &facts->self);
+	line_end(out, page, &line);
+	scans_describe(&line, &facts->self, facts->rate_hz);
+	line_end(out, page, &line);
+	start_describe(&line, &facts->self);
+	line_end(out, page, &line);
+	memory_describe(&line, &facts->self);
+	line_end(out, page, &line);
+	missed_describe(&line, facts);
+	line_end(out, page, &line);
+	programs_add(out, page, &facts->self);
+	memory_add(out, page, &facts->self);
+	text_done(&line);
+}

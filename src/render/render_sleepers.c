@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A report's lines in place of a table: who sleeps, and in what. */
+#include "render/renderer.h"
+#include "report/sleepers.h"
+#include "report/value.h"
+
+#define SLEEPERS_ROWS 5
+
+static void add_count(struct text *line, int64_t count, const char *one, const char *more)
+{
+	text_add_format(line, "%lld %s", (long long)count, count == 1 ? one : more);
+}
+
+/* "12 of them sleep, 3 of these are the kernel's own. Where the others sleep:" */
+static void add_summary(struct text *line, const struct sleepers *sleepers)
+{
+	if (sleepers->filtered)
+		add_count(line, sleepers->asleep, "of them sleeps", "of them sleep");
+	else
+		add_count(line, sleepers->asleep, "thread sleeps", "threads sleep");
+	if (sleepers->kernel_asleep) {
+		text_add_string(line, ", ");
+		add_count(line, sleepers->kernel_asleep, "of these is the kernel's own",
+			  "of these are the kernel's own");
+	}
+	if (sleepers->halted) {
+		text_add_string(line, "; ");
+		add_count(line, sleepers->halted, "is stopped or a zombie",
+			  "are stopped or zombies");
+	}
+	text_add_char(line, '.');
+	if (sleepers->grid.row_count)
+		text_add_string(line, sleepers->kernel_asleep ? " Where the others sleep:"
+							      : " Where they sleep:");
+}
+
+/* What the table leaves out. */
+static void add_more(struct text *line, const struct grid *grid, size_t rows)
+{
+	int64_t left = 0;
+
+	for (size_t row = rows; row < grid->row_count; row++)
+		left = sum(left, grid_row(grid, row)[0].number);
+	if (!left)
+		return;
+	add_count(line, left, "more thread", "more threads");
+	text_add_string(line, " in ");
+	add_count(line, (int64_t)(grid->row_count - rows), "group", "groups");
+	text_add_string(line, ". ");
+}
+
+static void add_groups(struct text *out, const struct page *page, struct text *line)
+{
+	const struct grid *grid = &page->sleepers->grid;
+	size_t rows = grid->row_count < SLEEPERS_ROWS ? grid->row_count : SLEEPERS_ROWS;
+	struct page table = *page;
+
+	table.grid = grid;
+	table.stacks = NULL;
+	text_add_char(out, '\n');
+	page_add_table(out, &table, rows);
+	text_clear(line);
+	add_more(line, grid, rows);
+	text_add_string(line,
+			"-a shows threads that sleep, too; -a -g comm,why,waits_on: what each "
+			"waits for.");
+	page_add_wrapped(out, page, text_string(line));
+}
+
+void page_add_sleepers(struct text *out, const struct page *page)
+{
+	const struct sleepers *sleepers = page->sleepers;
+	struct text line = {0};
+
+	if (!sleepers) {
+		page_add_wrapped(out, page,
+				 "No samples: no thread that was asked for was active. "
+				 "-a shows those that sleep, too.");
+		return;
+	}
+	text_add_string(&line, "No samples: ");
+	if (sleepers->unmet.length) {
+		text_add_string(&line, text_string(&sleepers->unmet));
+	} else if (sleepers->asleep || sleepers->halted) {
+		text_add_string(&line, sleepers->filtered
+					       ? "no thread that was asked for was active. "
+					       : "no thread was active. ");
+		add_summary(&line, sleepers);
+	} else {
+		text_add_string(&line,
+				sleepers->active
+					? "no thread that was asked for was active at a scan."
+					: "no thread fits all that was asked for.");
+	}
+	page_add_wrapped(out, page, text_string(&line));
+	if (!sleepers->unmet.length && sleepers->grid.row_count)
+		add_groups(out, page, &line);
+	text_done(&line);
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The stacks below a line of the report: for each its share of the line's samples, and its frames,
+ * outermost first, in the words of people. */
+#include "render/fold.h"
+#include "render/frame_kind.h"
+#include "render/renderer.h"
+#include "report/stack_lines.h"
+#include "report/value.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define INDENT 6
+#define SHARE_WIDTH 8	/* "100.0%  " */
+#define LABEL_WIDTH 8	/* "kernel  " */
+#define FRAMES_OUTER 2	/* shown of a half that is deeper than both, */
+#define FRAMES_INNER 10 /* and behind what is left out */
+#define FRAME_WIDTH_LEAST 16
+#define LEFT (INDENT + SHARE_WIDTH + LABEL_WIDTH) /* of frames, */
+#define LEFT_NARROW 2 /* and where that leaves no room for one, below its label */
+#define ARROW_WIDTH 3
+#define ELLIPSIS "…"
+
+/* A line each. */
+struct half_kind {
+	const char *label;
+	const char *arrow;    /* between two frames */
+	bool innermost_first; /* or it is last */
+};
+
+enum half_of { HALF_USER, HALF_KERNEL, HALF_WAKER };
+
+static const struct half_kind half_kinds[] = {
+	[HALF_USER] = {"user", " > ", false},
+	[HALF_KERNEL] = {"kernel", " > ", false},
+	[HALF_WAKER] = {"waker", " < ", true},
+};
+
+struct half {
+	const struct half_kind *kind;
+	const char *frames; /* with ';' between */
+	size_t length, count;
+};
+
+static bool is_of(const char *frame, size_t length, const char *mark)
+{
+	return !strcmp(frame_kind_of(frame, length)->mark, mark);
+}
+
+/* Takes the frames of one half, to where another begins. A waker's are the last. */
+static struct half half_take(const char **at)
+{
+	enum half_of of = HALF_USER;
+	struct half half;
+
+	if (is_of(*at, strcspn(*at, ";"), FRAME_SEPARATOR)) {
+		of = HALF_WAKER;
+		*at += strcspn(*at, ";");
+		*at += **at == ';';
+	} else if (is_of(*at, strcspn(*at, ";"), FRAME_KERNEL)) {
+		of = HALF_KERNEL;
+	}
+	half = (struct half){.kind = &half_kinds[of], .frames = *at};
+	while (**at) {
+		size_t length = strcspn(*at, ";");
+
+		if (of != HALF_WAKER && length &&
+		    (is_of(*at, length, FRAME_KERNEL) != (of == HALF_KERNEL) ||
+		     is_of(*at, length, FRAME_SEPARATOR)))
+			break;
+		half.count += length > 0;
+		*at += length + ((*at)[length] == ';');
+	}
+	half.length = (size_t)(*at - half.frames);
+	return half;
+}
+
+/* Bytes of a frame's name without its annotations: a waker's kernel frame has two. */
+static size_t plain_length(const char *name, size_t length)
+{
+	size_t shorter;
+
+	while ((shorter = frame_kind_plain(frame_kind_of(name, length), length)) < length)
+		length = shorter;
+	return length;
+}
+
+/* Where the text goes on, and how far it may. */
+struct line {
+	struct text *out;
+	size_t width; /* of the page; SIZE_MAX: any */
+	size_t left;  /* where frames begin */
+	size_t at;
+};
+
+/* Begins a new line, or not: the arrow stays with what it leads from. */
+static void arrow_add(struct line *line, const char *arrow, size_t next_width)
+{
+	text_add_string(line->out, arrow);
+	line->at += ARROW_WIDTH;
+	if (line->at < line->width && line->width - line->at >= next_width + ARROW_WIDTH)
+		return;
+	line->out->bytes[line->out->length - 1] = '\n';
+	text_add_spaces(line->out, line->left);
+	line->at = line->left;
+}
+
+/* Adds a frame, or what stands for some; arrow: from the one before, NULL for the first. */
+static void frame_add(struct line *line, const char *name, size_t length, const char *arrow)
+{
+	size_t room = line->width > line->left + FRAME_WIDTH_LEAST ? line->width - line->left
+								   : FRAME_WIDTH_LEAST;
+	struct text words = {0};
+	size_t width;
+
+	text_add(&words, name, length);
+	width = text_width(text_string(&words));
+	if (line->width != SIZE_MAX && width + ARROW_WIDTH > room) {
+		text_end(&words, words.bytes + text_fit(words.bytes, room - ARROW_WIDTH - 1));
+		text_add_string(&words, ELLIPSIS);
+		width = text_width(text_string(&words));
+	}
+	if (arrow)
+		arrow_add(line, arrow, width);
+	text_add_string(line->out, text_string(&words));
+	line->at += width;
+	text_done(&words);
+}
+
+static void half_add(struct text *out, const struct page *page, const struct half *half)
+{
+	bool narrow = page->width && page->width < LEFT + FRAME_WIDTH_LEAST;
+	const size_t left = narrow ? LEFT_NARROW : LEFT;
+	struct line line = {out, page->width ? page->width : SIZE_MAX, left, left};
+	const char *end = half->frames + half->length, *arrow = NULL;
+	size_t before = half->kind->innermost_first ? FRAMES_INNER : FRAMES_OUTER;
+	size_t number = 0, hidden = 0;
+
+	if (half->count > FRAMES_OUTER + 1 + FRAMES_INNER)
+		hidden = half->count - FRAMES_OUTER - FRAMES_INNER;
+	text_add_string(out, half->kind->label);
+	if (narrow)
+		text_add_char(out, '\n');
+	text_add_spaces(out, narrow ? LEFT_NARROW : LABEL_WIDTH - strlen(half->kind->label));
+	for (const char *at = half->frames; at < end; at += strcspn(at, ";") + 1) {
+		size_t length = strcspn(at, ";");
+		char words[48];
+
+		if (!length || (++number > before + 1 && number <= before + hidden))
+			continue;
+		snprintf(words, sizeof(words), "(%zu more)", hidden);
+		if (hidden && number == before + 1)
+			frame_add(&line, words, strlen(words), arrow);
+		else
+			frame_add(&line, at, plain_length(at, length), arrow);
+		arrow = half->kind->arrow;
+	}
+	text_add_char(out, '\n');
+}
+
+/* " 71.2%" of the line's samples, at the beginning of a line */
+static void share_add(struct text *out, int64_t samples, int64_t of)
+{
+	struct text share = {0};
+
+	text_add_decimals(&share, ratio(samples, 1000, of), 1);
+	text_add_spaces(out, INDENT + 5 - share.length);
+	text_add_string(out, text_string(&share));
+	text_add_string(out, "%  ");
+	text_done(&share);
+}
+
+static void stack_add(struct text *out, const struct page *page, size_t stack)
+{
+	const struct stack_lines *lines = page->stacks;
+	struct text printable = {0};
+	const char *at;
+	bool first = true;
+
+	text_add_printable(&printable, stack_line_frames(lines, stack));
+	fold_add_waker(&printable, stack_line_waker_stack(lines, stack),
+		       stack_line_waker_comm(lines, stack));
+	at = text_string(&printable);
+	while (*at) {
+		struct half half = half_take(&at);
+
+		if (!half.count)
+			continue;
+		if (!first)
+			text_add_spaces(out, INDENT + SHARE_WIDTH);
+		half_add(out, page, &half);
+		first = false;
+	}
+	if (first)
+		text_add_string(out, "-\n");
+	text_done(&printable);
+}
+
+/* What the line's stacks leave out. */
+static void rest_add(struct text *out, const struct page *page, int64_t of, int64_t rest,
+		     size_t stacks, int64_t none)
+{
+	struct text line = {0};
+
+	if (!stacks && !none)
+		return;
+	share_add(&line, stacks ? rest : none, of);
+	if (stacks)
+		text_add_format(&line, "in %zu more stack%s", stacks, stacks == 1 ? "" : "s");
+	if (stacks && none) {
+		text_add_string(&line, ", ");
+		text_add_decimals(&line, ratio(none, 1000, of), 1);
+		text_add_string(&line, "% ");
+	}
+	text_add_string(&line, none ? "without a stack" : "");
+	page_add_wrapped(out, page, text_string(&line));
+	text_done(&line);
+}
+
+void page_add_stacks(struct text *out, const struct page *page, size_t row)
+{
+	const struct stack_lines *lines = page->stacks;
+	int64_t of = 0, none = 0, rest = 0;
+	size_t told = 0, stacks = 0;
+
+	if (!lines || lines->of != page->grid)
+		return;
+	for (size_t at = STACK_LINE_NONE;
+	     (at = stack_lines_next(lines, row, at)) != STACK_LINE_NONE;) {
+		of += stack_line_samples(lines, at);
+		if (!stack_line_frames(lines, at))
+			none += stack_line_samples(lines, at);
+	}
+	for (size_t at = STACK_LINE_NONE;
+	     none < of && (at = stack_lines_next(lines, row, at)) != STACK_LINE_NONE;) {
+		int64_t samples = stack_line_samples(lines, at);
+
+		if (!stack_line_frames(lines, at))
+			continue;
+		stacks++;
+		if (told == lines->most) {
+			rest += samples;
+			continue;
+		}
+		told++;
+		share_add(out, samples, of);
+		stack_add(out, page, at);
+	}
+	if (stacks)
+		rest_add(out, page, of, rest, stacks - told, none);
+}
+
+void page_add_stacks_foot(struct text *out, const struct page *page)
+{
+	const struct stack_lines *lines = page->stacks;
+	struct text line = {0};
+
+	if (!lines || !lines->samples)
+		return;
+	text_add_string(&line, "Stacks: ");
+	if (!lines->known) {
+		text_add_string(&line, "none of the samples has one");
+		text_add_string(
+			&line, page->recording
+				       ? "; a recording needs the column stack, or its --stack-dict"
+				       : "");
+		page_add_wrapped(out, page, text_string(&line));
+		text_done(&line);
+		return;
+	}
+	text_add_decimals(&line, ratio(lines->known, 1000, lines->samples), 1);
+	text_add_string(&line, " % of the samples have one; their shares are of the line above "
+			       "them");
+	page_add_wrapped(out, page, text_string(&line));
+	text_done(&line);
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Renderers write a page into a text buffer. They see the grid and what is told around it, never a
+ * sample or a terminal. A new format is a file and a row.
+ */
+#ifndef TSNAP_RENDER_RENDERER_H
+#define TSNAP_RENDER_RENDERER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/text.h"
+#include "report/grid.h"
+#include "report/tally.h"
+#include "sample/source.h"
+
+struct distribution_table;
+struct stack_lines;
+struct event_list;
+struct sleepers;
+
+struct page {
+	const struct grid *grid;
+	const struct tally *tally;	  /* of a grouped page */
+	const struct source_facts *facts; /* of a grouped page: since the page before it */
+	/* of a grouped page, what --trace measured; NULL: nothing was asked for */
+	struct distribution_table *distributions;
+	const struct stack_lines *stacks; /* the same of --stacks */
+	/* of a page without samples: who sleeps; NULL: not known */
+	const struct sleepers *sleepers;
+	const char *recording;	   /* what is replayed; NULL: live */
+	const char *command;	   /* as it was typed; NULL: not known */
+	size_t root_count;	   /* columns before renderer->behind */
+	size_t width;		   /* no line is longer; 0: any length */
+	size_t row_limit;	   /* rows shown; 0: all */
+	struct event_list *events; /* of a grouped page, what --slower told; NULL: not asked for, */
+	int64_t slower_ms;	   /* that each of them took at least */
+	bool colour;
+};
+
+struct renderer {
+	const char *name;
+	bool grouped;  /* takes groups, at the end of an interval; else samples, scan by scan */
+	bool accounts; /* tells what samples don't, too: see sample/source.h */
+	bool footed;   /* tells what was missed by itself */
+	/* Columns, as column_list_add() takes them: always first, unless others are chosen, and
+	 * always last; NULL: none. */
+	const char *before, *columns, *behind;
+	/* Before the first page; NULL: nothing. */
+	void (*begin)(struct text *out, const struct column_list *list);
+	void (*add)(struct text *out, const struct page *page);
+};
+
+extern const struct renderer renderer_report, renderer_csv, renderer_json, renderer_folded,
+	renderer_flame;
+
+/* NULL if there is none. */
+const struct renderer *renderer_find(const char *name);
+
+/* One line for a thing missed: "12 late scans". */
+void missed_add(struct text *out, const struct source_missed *missed);
+
+/* The same for columns that are absent on this host: "syscall: why". */
+void absent_add(struct text *out, const struct column_list *list,
+		const struct source_absent *absent);
+
+#define ABSENT_TEXT "-" /* in reports */
+
+/* What reports are made of. A line, broken at spaces where it is wider than the page: */
+void page_add_wrapped(struct text *out, const struct page *page, const char *line);
+/* host and times; scans and rate; columns that the host lacks, and what was missed, if anything: */
+void page_add_origin(struct text *out, const struct page *page);
+void page_add_scans(struct text *out, const struct page *page);
+void page_add_absent(struct text *out, const struct page *page);
+void page_add_missed(struct text *out, const struct page *page);
+/* the titles and the first rows of the page's grid: */
+void page_add_table(struct text *out, const struct page *page, size_t rows);
+/* what --stacks tells of a row of that grid, and in the foot: */
+void page_add_stacks(struct text *out, const struct page *page, size_t row);
+void page_add_stacks_foot(struct text *out, const struct page *page);
+/* the distributions, for each kind of trace a table and bars: */
+void page_add_distributions(struct text *out, const struct page *page);
+/* single events, longest first; */
+void page_add_events(struct text *out, const struct page *page);
+/* what a page without samples tells instead: */
+void page_add_sleepers(struct text *out, const struct page *page);
+/* what tsnap itself costs, where page->facts->self was asked for. */
+void page_add_self(struct text *out, const struct page *page);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "render/renderer.h"
+
+#include <string.h>
+
+static const struct renderer *const renderer_table[] = {
+	&renderer_report, &renderer_csv, &renderer_json, &renderer_folded, &renderer_flame,
+};
+
+const struct renderer *renderer_find(const char *name)
+{
+	for (size_t i = 0; i < sizeof(renderer_table) / sizeof(renderer_table[0]); i++)
+		if (!strcmp(renderer_table[i]->name, name))
+			return renderer_table[i];
+	return NULL;
+}
+
+void absent_add(struct text *out, const struct column_list *list,
+		const struct source_absent *absent)
+{
+	size_t start = out->length;
+
+	column_list_name(list, absent->needs, out);
+	text_add_format(out, "%s: %s", out->length > start ? "" : "what the filter asks for",
+			absent->why);
+}
+
+void missed_add(struct text *out, const struct source_missed *missed)
+{
+	text_add_number(out, (int64_t)missed->count);
+	text_add_char(out, ' ');
+	text_add_string(out, missed->what);
+}

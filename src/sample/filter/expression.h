@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Conditions on the columns of a sample, as --filter has them:
+ *
+ *   any        = all { "||" all }
+ *   all        = operand { "&&" operand }
+ *   operand    = "!" operand | "(" any ")" | comparison
+ *   comparison = COLUMN ( "=" | "!=" | "<" | "<=" | ">" | ">=" | "~" | "!~" ) VALUE
+ *
+ * Spaces may stand between all of these. A VALUE ends at a space, "(", ")", "&&" or "||", or it is
+ * in double quotes: there \" is a quote, and \\ and \xNN are what the printable form of all output
+ * means by them. What a VALUE must be, the column says:
+ *
+ *   text       = and != compare bytes; ~ and !~ search for an extended regular expression
+ *   states     by name; ~ and !~ search in the names
+ *   numbers    decimal or 0x; of a column in us with a unit (us ms s min h), in bytes with K M G T
+ *   times      ISO 8601 in UTC, cut off anywhere behind the day: 2026-11-20T20:42
+ *
+ * No VALUE at all: = is true of an absent value, != of any other. Every other comparison with an
+ * absent value is false.
+ *
+ * An expression is parsed once into an array. It can be asked before all of a sample is known: then
+ * the answer may be that it depends.
+ */
+#ifndef TSNAP_SAMPLE_FILTER_EXPRESSION_H
+#define TSNAP_SAMPLE_FILTER_EXPRESSION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "sample/sample.h"
+
+#define EXPRESSION_BYTES_MAX 4096
+#define EXPRESSION_NODES_MAX 512
+#define EXPRESSION_DEPTH_MAX 64 /* ( and ! within each other */
+
+/* What is known of a sample: NEED_*, and of the columns that need nothing these. */
+#define KNOWN_EVENT SAMPLE_NEED(59)  /* errno, comm_before, io_bytes: what an event tells */
+#define KNOWN_IDS SAMPLE_NEED(61)    /* tid, pid */
+#define KNOWN_STATE SAMPLE_NEED(62)  /* state */
+#define KNOWN_RECORD SAMPLE_NEED(63) /* the others */
+
+enum verdict { VERDICT_REFUSED, VERDICT_ACCEPTED, VERDICT_OPEN };
+
+struct expression_node;
+
+/* Zeroed accepts everything. */
+struct expression {
+	struct expression_node *nodes;
+	size_t count;
+	uint64_t needs; /* what it looks at, as KNOWN_* and NEED_* */
+};
+
+/* What must hold besides. 0, or -EINVAL with a usage error that tells the character. */
+int expression_add(struct expression *expression, const char *text, struct error *e);
+/* The same by a shell pattern, as pattern_matches() has it; it must outlive the expression. column:
+ * of text. */
+struct column;
+void expression_add_pattern(struct expression *expression, const struct column *column,
+			    const char *pattern);
+
+/* known: ~0ull where all of the sample is filled; then never VERDICT_OPEN. */
+enum verdict expression_ask(const struct expression *expression, const struct sample *sample,
+			    uint64_t known);
+void expression_done(struct expression *expression);
+
+/* Shell pattern, fnmatch(3); without * ? [ it matches anywhere in text. */
+bool pattern_matches(const char *pattern, const char *text);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The array that an expression is parsed into; for expression*.c only. */
+#ifndef TSNAP_SAMPLE_FILTER_EXPRESSION_NODE_H
+#define TSNAP_SAMPLE_FILTER_EXPRESSION_NODE_H
+
+#include <regex.h>
+#include <stdbool.h>
+
+#include "sample/column.h"
+#include "sample/filter/expression.h"
+
+enum node_kind {
+	NODE_ANY, /* of the nodes below it */
+	NODE_ALL,
+	/* comparisons */
+	NODE_ABSENT,
+	NODE_TEXT,
+	NODE_REGEX,
+	NODE_PATTERN,
+	NODE_STATE,
+	NODE_NUMBER,
+};
+
+/* How two values may lie for a comparison to be true. */
+#define ORDER_LESS 1u
+#define ORDER_EQUAL 2u
+#define ORDER_MORE 4u
+
+struct expression_node {
+	enum node_kind kind;
+	bool negated; /* a comparison's outcome */
+	size_t size;  /* nodes: this one, and those below it, which follow */
+	/* of a comparison */
+	const struct column *column;
+	uint64_t needs;
+	unsigned int orders; /* ORDER_*; of NODE_STATE a bit per enum thread_doing */
+	int64_t number;
+	const char *text; /* interned, or of NODE_PATTERN the caller's */
+	regex_t *regex;	  /* malloced */
+};
+
+/* One more node, at the end; moves the others. */
+struct expression_node *expression_grow(struct expression *expression);
+
+/* What must be known of a sample to tell the column's value. */
+uint64_t expression_column_needs(const struct column *column);
+
+#define EXPRESSION_WHY_SIZE 256
+
+/* = != < <= > >= ~ !~ */
+struct comparator {
+	char sign[3];
+	unsigned int orders;
+	bool search; /* of a regular expression; true for ORDER_EQUAL */
+};
+
+/* expression_value.c: completes a comparison, whose column is set. value: interned. false: why
+ * tells what was expected. */
+bool expression_value_read(struct expression_node *node, const struct comparator *comparator,
+			   const char *value, char why[EXPRESSION_WHY_SIZE]);
+
+#endif

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "sample/filter/filter.h"
+#include "sample/column.h"
+#include "sample/why.h"
+
+#include <errno.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Reads a number without sign below 2^32 and the character after it. */
+static int id_read(const char **text, int64_t *id)
+{
+	const char *at = *text;
+
+	for (*id = 0; *at >= '0' && *at <= '9'; at++) {
+		*id = *id * 10 + (*at - '0');
+		if (*id > UINT32_MAX)
+			return -EINVAL;
+	}
+	if (at == *text)
+		return -EINVAL;
+	*text = at;
+	return 0;
+}
+
+static int ids_read(struct index *ids, const char *option, const char *text, struct error *e)
+{
+	const char *at = text;
+	int64_t id;
+
+	for (;; at++) {
+		if (id_read(&at, &id) || id == 0 || (*at && *at != ','))
+			return error_set(e, EINVAL, EXIT_USAGE,
+					 "%s %s: ids are positive numbers with commas between",
+					 option, text);
+		index_put(ids, (uint64_t)id, NULL);
+		if (!*at)
+			return 0;
+	}
+}
+
+/* One of the parts of -p: an id, or else a name, which is kept with the NUL behind it. */
+static int process_add(struct filter *filter, const char *part)
+{
+	const char *at = part;
+	int64_t id;
+
+	if (part[strspn(part, "0123456789")]) {
+		text_add(&filter->names, part, strlen(part) + 1);
+		return 0;
+	}
+	if (id_read(&at, &id) || !id)
+		return -EINVAL;
+	filter->by_pid = true;
+	index_put(&filter->pids, (uint64_t)id, NULL);
+	return 0;
+}
+
+int filter_set_process(struct filter *filter, const char *text, struct error *e)
+{
+	struct text part = {0};
+	const char *rest = text;
+	int err = 0;
+
+	if (!text[strspn(text, "0123456789,")]) {
+		filter->by_pid = true;
+		return ids_read(&filter->pids, "-p", text, e);
+	}
+	while (!err && text_next_name(&part, &rest))
+		err = process_add(filter, text_string(&part));
+	if (err)
+		error_set(
+			e, EINVAL, EXIT_USAGE,
+			"-p %s: '%s' is neither an id nor a name; give ids (positive numbers) and "
+			"names with a comma between",
+			text, text_string(&part));
+	text_done(&part);
+	return err;
+}
+
+int filter_set_threads(struct filter *filter, const char *text, struct error *e)
+{
+	filter->by_tid = true;
+	return ids_read(&filter->tids, "-t", text, e);
+}
+
+/* The states that are not refused whatever else is known. */
+static void states_find(struct filter *filter)
+{
+	struct sample sample = sample_absent;
+
+	filter->states = 0;
+	if (!(filter->expression.needs & KNOWN_STATE))
+		return;
+	for (sample.state = 0; sample.state < DOING_COUNT; sample.state++)
+		if (expression_ask(&filter->expression, &sample, KNOWN_STATE) != VERDICT_REFUSED)
+			filter->states |= 1u << sample.state;
+}
+
+static void idle_whys_find(struct filter *filter)
+{
+	struct sample sample = sample_absent;
+
+	if (!(filter->expression.needs & NEED_WHY))
+		return;
+	sample.state = DOING_SLEEP;
+	for (size_t i = 0; i < why_rule_count; i++) {
+		sample.why = why_rules[i].name;
+		filter->idle_whys |=
+			!why_rules[i].works &&
+			expression_ask(&filter->expression, &sample,
+				       KNOWN_STATE | NEED_WHY | NEED_SYSCALL) != VERDICT_REFUSED;
+	}
+}
+
+int filter_set_expression(struct filter *filter, const char *text, struct error *e)
+{
+	int err = expression_add(&filter->expression, text, e);
+
+	filter->idle_whys = false;
+	if (!err) {
+		states_find(filter);
+		idle_whys_find(filter);
+	}
+	return err;
+}
+
+void filter_set_pattern(struct filter *filter, const char *column, const char *pattern)
+{
+	expression_add_pattern(&filter->expression, sample_column_find(column), pattern);
+}
+
+static void quoted_add(struct text *text, const char *value)
+{
+	text_add_char(text, '"');
+	for (; *value; value++) {
+		if (strchr("\"\\", *value))
+			text_add_char(text, '\\');
+		text_add_char(text, *value);
+	}
+	text_add_char(text, '"');
+}
+
+/* Of a number and a name, the one that was typed decides where the sample has both. */
+int filter_set_user(struct filter *filter, const char *text, bool anywhere, struct error *e)
+{
+	struct text expression = {0};
+	const char *at = text;
+	struct passwd *entry;
+	int64_t id;
+	int err;
+
+	if (!id_read(&at, &id) && !*at) {
+		entry = getpwuid((uid_t)id);
+		text_add_format(&expression, "uid=%lld || uid= && user=", (long long)id);
+		quoted_add(&expression, entry ? entry->pw_name : text);
+	} else {
+		entry = getpwnam(text);
+		if (!entry && !anywhere)
+			return error_set(e, EINVAL, EXIT_USAGE, "-u %s: no such user", text);
+		text_add_string(&expression, "user=");
+		quoted_add(&expression, text);
+		if (entry)
+			text_add_format(&expression, " || user= && uid=%u", entry->pw_uid);
+	}
+	err = filter_set_expression(filter, text_string(&expression), e);
+	text_done(&expression);
+	return err;
+}
+
+void filter_add_pid(struct filter *filter, int64_t pid)
+{
+	filter->by_pid = true;
+	text_clear(&filter->names);
+	index_put(&filter->pids, (uint64_t)pid, NULL);
+}
+
+/* Whether one of the names is the thread's, or its program's. */
+static bool process_matches(const struct text *names, const struct sample *sample)
+{
+	const char *slash = sample->exe ? strrchr(sample->exe, '/') : NULL;
+	const char *base = slash ? slash + 1 : sample->exe;
+
+	for (size_t at = 0; at < names->length; at += strlen(names->bytes + at) + 1)
+		if ((sample->comm && pattern_matches(names->bytes + at, sample->comm)) ||
+		    (base && pattern_matches(names->bytes + at, base)))
+			return true;
+	return false;
+}
+
+static bool pid_is_listed(const struct filter *filter, int64_t pid)
+{
+	return filter->by_pid && index_find(&filter->pids, (uint64_t)pid);
+}
+
+uint64_t filter_needs(const struct filter *filter)
+{
+	const uint64_t known = KNOWN_IDS | KNOWN_STATE | KNOWN_RECORD | KNOWN_EVENT;
+
+	return (filter->expression.needs & ~known) |
+	       (filter->names.length ? NEED_COMM | NEED_EXE : 0) |
+	       (filter_wants_work(filter) ? NEED_WHY | NEED_SYSCALL : 0);
+}
+
+bool filter_wants_state(const struct filter *filter, int64_t doing)
+{
+	const struct state_row *state = state_row(doing);
+
+	if (filter->no_samples)
+		return false;
+	if (filter->on_cpu != filter->off_cpu && (!state || (doing == DOING_ON) != filter->on_cpu))
+		return false;
+	if (filter->states)
+		return !state || filter->states >> doing & 1;
+	return filter->all_states || !state || state->active || doing == DOING_SLEEP;
+}
+
+bool filter_wants_work(const struct filter *filter)
+{
+	return !filter->no_samples && filter->on_cpu == filter->off_cpu && !filter->states &&
+	       !filter->all_states && !filter->idle_whys;
+}
+
+bool filter_wants_idle(const struct filter *filter)
+{
+	bool wanted = false;
+
+	for (int64_t doing = 0; doing < DOING_COUNT; doing++)
+		wanted |= !state_row(doing)->active && filter_wants_state(filter, doing) &&
+			  !(doing == DOING_SLEEP && filter_wants_work(filter));
+	return wanted;
+}
+
+static bool ids_exclude(const struct filter *filter, int64_t pid, int64_t tid)
+{
+	return (filter->by_pid && !filter->names.length && !pid_is_listed(filter, pid)) ||
+	       (filter->by_tid && !index_find(&filter->tids, (uint64_t)tid));
+}
+
+bool filter_excludes(const struct filter *filter, int64_t pid, int64_t tid)
+{
+	if (ids_exclude(filter, pid, tid))
+		return true;
+	if (!(filter->expression.needs & KNOWN_IDS))
+		return false;
+	return expression_ask(&filter->expression, &(struct sample){.pid = pid, .tid = tid},
+			      KNOWN_IDS) == VERDICT_REFUSED;
+}
+
+enum verdict filter_ask_thread(const struct filter *filter, const struct sample *sample,
+			       uint64_t known)
+{
+	if (ids_exclude(filter, sample->pid, sample->tid))
+		return VERDICT_REFUSED;
+	if (filter->names.length && !pid_is_listed(filter, sample->pid)) {
+		if ((NEED_COMM | NEED_EXE) & ~known)
+			return VERDICT_OPEN;
+		if (!process_matches(&filter->names, sample))
+			return VERDICT_REFUSED;
+	}
+	return expression_ask(&filter->expression, sample, known);
+}
+
+enum verdict filter_ask(const struct filter *filter, const struct sample *sample, uint64_t known)
+{
+	enum verdict verdict;
+
+	if (!filter_wants_state(filter, sample->state))
+		return VERDICT_REFUSED;
+	verdict = filter_ask_thread(filter, sample, known);
+	if (verdict == VERDICT_REFUSED || sample->state != DOING_SLEEP ||
+	    !filter_wants_work(filter))
+		return verdict;
+	if (!(known & NEED_WHY))
+		return VERDICT_OPEN;
+	return why_works(sample->why) ? verdict : VERDICT_REFUSED;
+}
+
+bool filter_accepts(const struct filter *filter, const struct sample *sample)
+{
+	return filter_ask(filter, sample, ~0ull) == VERDICT_ACCEPTED;
+}
+
+void filter_done(struct filter *filter)
+{
+	text_done(&filter->names);
+	index_clear(&filter->pids);
+	index_clear(&filter->tids);
+	expression_done(&filter->expression);
+	*filter = (struct filter){0};
+}

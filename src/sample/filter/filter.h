@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which samples are wanted: the ids and the state of a thread, and an expression over all columns.
+ * -u, -c and --cgroup become parts of that expression. Sources ask as early as they can: what ids,
+ * the record or a cheap lookup refuse needs no other. A field that a recording does not hold
+ * refuses every filter on it, except the state: without it every sample counts as active.
+ *
+ * An expression that names the state, or a rule of why (sample/why.h) for idle threads, decides
+ * about states itself; otherwise all are wanted, or the active ones and of those in S the ones that
+ * work.
+ *
+ * Processes are asked for by a list of ids and of names, which are patterns; one of them must hold.
+ * The live source resolves the list against /proc and adds ids, once or whenever it looks again; a
+ * replay has only the samples, so an id matches the process id, and a name the thread's name or the
+ * base name of its program.
+ */
+#ifndef TSNAP_SAMPLE_FILTER_FILTER_H
+#define TSNAP_SAMPLE_FILTER_FILTER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/index.h"
+#include "base/text.h"
+#include "sample/filter/expression.h"
+#include "sample/sample.h"
+
+/* Zeroed accepts every active sample, and work. Strings are the caller's and must outlive the
+ * filter. */
+struct filter {
+	struct text names; /* of processes, a NUL behind each; none once they are resolved */
+	struct index pids, tids;
+	bool by_pid, by_tid;
+	bool all_states;
+	bool no_samples;      /* none at all: it is of threads that --trace tells of */
+	bool on_cpu, off_cpu; /* one of them: only threads on a CPU, or only others */
+	unsigned int states;  /* that the expression may accept, a bit each; 0: it names none */
+	bool idle_whys;	      /* it names why, and may accept such as are idle */
+	struct expression expression;
+};
+
+/* Each takes the option's text and gives 0, or -EINVAL with a usage error. */
+int filter_set_process(struct filter *filter, const char *text, struct error *e);
+int filter_set_threads(struct filter *filter, const char *text, struct error *e);
+/* anywhere: a name that this host does not know is fine (a recording of another host). */
+int filter_set_user(struct filter *filter, const char *text, bool anywhere, struct error *e);
+
+/* --filter, or a part of it. */
+int filter_set_expression(struct filter *filter, const char *text, struct error *e);
+/* A shell pattern that a column must match; it must outlive the filter. */
+void filter_set_pattern(struct filter *filter, const char *column, const char *pattern);
+
+/* For the live source: adds a process. From then on ids alone decide, and no name. */
+void filter_add_pid(struct filter *filter, int64_t pid);
+
+/* What it looks at, NEED_*. */
+uint64_t filter_needs(const struct filter *filter);
+
+/* Whether threads of that state (enum thread_doing) can be wanted; and any that are not active. */
+bool filter_wants_state(const struct filter *filter, int64_t doing);
+bool filter_wants_idle(const struct filter *filter);
+/* Whether threads in S are wanted if they work. */
+bool filter_wants_work(const struct filter *filter);
+
+static inline bool filter_looks_at_ids(const struct filter *filter)
+{
+	return filter->by_pid || filter->by_tid || filter->expression.needs & KNOWN_IDS;
+}
+
+/* Whether the ids alone refuse a thread: asked before there is a sample. */
+bool filter_excludes(const struct filter *filter, int64_t pid, int64_t tid);
+/* By what is known of the sample so far: KNOWN_* and NEED_*, and what needs nothing. */
+enum verdict filter_ask(const struct filter *filter, const struct sample *sample, uint64_t known);
+/* The same, but without a word about the state all of them are wanted. */
+enum verdict filter_ask_thread(const struct filter *filter, const struct sample *sample,
+			       uint64_t known);
+/* By all of it. */
+bool filter_accepts(const struct filter *filter, const struct sample *sample);
+void filter_done(struct filter *filter);
+
+#endif
