@@ -5,7 +5,7 @@
 #ifndef TSNAP_LATENCY_H
 #define TSNAP_LATENCY_H
 
-/* What durations are measured: latency_key.kind. A row of src/trace_table.c each. */
+/* What durations are measured: latency_key.kind. A row of src/live/trace_table.c each. */
 #define LATENCY_RUNQ 0
 #define LATENCY_OFFCPU 1
 #define LATENCY_BLOCK 2

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Registers of user code, by the numbers that DWARF gives them on this machine: what the kernel
- * room decodes and a stack walk begins with.
+ * folder decodes and a stack walk begins with.
  */
 #ifndef TSNAP_BASE_USER_REGISTERS_H
 #define TSNAP_BASE_USER_REGISTERS_H

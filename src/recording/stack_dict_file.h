@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Writes a dictionary of stacks (recording/stack_dict.h) beside rows: each stack once, as soon as the
- * source knows its functions, so that whatever ends tsnap the file holds what came before.
+/* Writes a dictionary of stacks (recording/stack_dict.h) beside rows: each stack once, as soon as
+ * the source knows its functions, so that whatever ends tsnap the file holds what came before.
  */
 #ifndef TSNAP_RECORDING_STACK_DICT_FILE_H
 #define TSNAP_RECORDING_STACK_DICT_FILE_H

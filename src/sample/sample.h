@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* One thread in one scan: the only form in which samples reach columns, filters and renderers.
  *
- * Filled by kernel/thread_table and lookup/ when live, by recording/sample_file when replayed. Plain
+ * Filled by maps/thread_table and lookup/ when live, by recording/sample_file when replayed. Plain
  * data: copying a sample is an assignment; text fields point to interned names,
  * which go at source->release() at the earliest, and are not owned.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Where scans come from: the live host (src/live) or a recorded CSV (recording/sample_file). run.c
- * sees only this.
+/* Where scans come from: the live host (src/live/live) or a recorded CSV (recording/sample_file).
+ * run.c sees only this.
  */
 #ifndef TSNAP_SAMPLE_SOURCE_H
 #define TSNAP_SAMPLE_SOURCE_H

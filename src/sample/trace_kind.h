@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What --trace measures, as far as reports must know; the rows are in src/trace_table.c.
+/* What --trace measures, as far as reports must know; the rows are in src/live/trace_table.c.
  */
 #ifndef TSNAP_SAMPLE_TRACE_KIND_H
 #define TSNAP_SAMPLE_TRACE_KIND_H

@@ -29,7 +29,7 @@ enum wait_kind {
 	WAIT_EVENT, /* eventfd, inotify, ... */
 };
 
-/* What a thread waits for, as lookup/waits finds it. Numbers are ABSENT where not known. */
+/* What a thread waits for, as waits/waits finds it. Numbers are ABSENT where not known. */
 struct wait_facts {
 	enum wait_kind kind;
 	bool listens;	    /* a socket that connections are accepted from */

@@ -3,7 +3,7 @@
  * state array of the tsnap with that PID: what a scan costs where there are more threads than a
  * test can make. Prints how many there are.
  */
-#include "kernel/thread_table.h"
+#include "maps/thread_table.h"
 
 #include <bcc/libbpf.h>
 #include <dirent.h>

@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "base/names.h"
-#include "lookup/proc_words.h"
-#include "lookup/cgroup.h"
+#include "proc/proc_words.h"
+#include "proc/cgroup.h"
 #include "sample/cgroup_names.h"
-#include "lookup/proc.h"
+#include "proc/proc.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

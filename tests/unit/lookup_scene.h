@@ -4,7 +4,7 @@
 #define TSNAP_TESTS_LOOKUP_SCENE_H
 
 #include "fake_proc.h"
-#include "lookup/lookup.h"
+#include "live/resolve/lookup.h"
 
 struct scene {
 	struct fake_proc proc;

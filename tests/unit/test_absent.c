@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* live_absent, and how a report and the rows tell of it; the sections of --list */
 #include "unit.h"
-#include "live_absent.h"
+#include "live/live_absent.h"
 #include "kernel/probe_table.h"
 #include "report/grid.h"
 #include "render/renderer.h"

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "lookup/cgroup.h"
+#include "proc/cgroup.h"
 #include "sample/cgroup_names.h"
 
 static void expect(const char *text, const char *path)

@@ -3,7 +3,7 @@
 #include "unit.h"
 #include "base/clock.h"
 #include "base/text.h"
-#include "lookup/cpu_busy.h"
+#include "proc/cpu_busy.h"
 #include "render/renderer.h"
 #include "sample/sample.h"
 

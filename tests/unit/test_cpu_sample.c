@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernel/cpu_sample.h"
+#include "maps/cpu_sample.h"
 #include "kernel/registers.h"
 #include "unit.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* lookup/devices.h: names of block devices */
+/* proc/devices.h: names of block devices */
 #include "unit.h"
-#include "live_block.h"
-#include "lookup/devices.h"
+#include "live/live_block.h"
+#include "proc/devices.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

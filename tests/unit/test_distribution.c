@@ -5,7 +5,7 @@
 #include "kernel/probe_table.h"
 #include "report/distribution.h"
 #include "render/renderer.h"
-#include "trace_table.h"
+#include "live/trace_table.h"
 
 static const struct trace_kind sleeps = {
 	.name = "sleeps", .help = "a fake kind", .columns = "state,syscall", .fails = true};

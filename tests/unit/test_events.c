@@ -2,7 +2,7 @@
 /* Single events: what is read from a ring that is being written, and how events are shown */
 #include "unit.h"
 #include "base/names.h"
-#include "kernel/event_reader.h"
+#include "maps/event_reader.h"
 #include "report/event_list.h"
 #include "render/renderer.h"
 #include "sample/proc_values.h"

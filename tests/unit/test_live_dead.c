@@ -3,7 +3,7 @@
 #include "unit.h"
 #include "base/clock.h"
 #include "base/names.h"
-#include "live_dead.h"
+#include "live/threads/live_dead.h"
 
 static struct process_key key_of(const char *comm, uint32_t uid)
 {

@@ -3,7 +3,7 @@
 #include "unit.h"
 #include "base/names.h"
 #include "kernel/registers.h"
-#include "live_totals.h"
+#include "live/threads/live_totals.h"
 
 #define US 1000ull
 

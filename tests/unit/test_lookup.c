@@ -15,8 +15,8 @@
 
 #include "base/clock.h"
 #include "base/names.h"
-#include "lookup/lookup.h"
-#include "lookup/proc.h"
+#include "live/resolve/lookup.h"
+#include "proc/proc.h"
 #include "lookup_scene.h"
 #include "sleeper.h"
 

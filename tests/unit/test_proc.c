@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "lookup/proc.h"
+#include "proc/proc.h"
 #include "sleeper.h"
 
 #define ROOT FIXTURES "/proc"

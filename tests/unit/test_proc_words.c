@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* sample/proc_values, lookup/proc_words: each column from its word of stat, status and io */
+/* sample/proc_values, proc/proc_words: each column from its word of stat, status and io */
 #include "unit.h"
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/names.h"
 #include "fake_proc.h"
-#include "lookup/proc_words.h"
-#include "lookup/lookup.h"
+#include "proc/proc_words.h"
+#include "live/resolve/lookup.h"
 
 /* As kernels write them, but each number another. */
 static const char stat_text[] =

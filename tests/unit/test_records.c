@@ -3,9 +3,9 @@
 #include "unit.h"
 #include "base/memory.h"
 #include "kernel/bpf_call.h"
-#include "kernel/changed_list.h"
-#include "kernel/register_asker.h"
-#include "kernel/thread_table.h"
+#include "maps/changed_list.h"
+#include "maps/register_asker.h"
+#include "maps/thread_table.h"
 
 #include <errno.h>
 #include <stdlib.h>

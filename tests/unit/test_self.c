@@ -2,7 +2,7 @@
 /* --self: which probes are asked for, what is new in a page, how it is shown */
 #include "unit.h"
 #include "kernel/probe_table.h"
-#include "live_groups.h"
+#include "live/live_groups.h"
 #include "render/renderer.h"
 #include "sample/column.h"
 

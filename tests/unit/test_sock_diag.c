@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Answers of sock_diag(7), as no kernel gives them. */
 #include "unit.h"
-#include "lookup/sock_diag.h"
+#include "waits/sock_diag.h"
 
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>

@@ -14,9 +14,9 @@
 #include <sys/syscall.h>
 
 #include "base/names.h"
-#include "lookup/lookup.h"
-#include "lookup/syscall_fds.h"
-#include "lookup/syscalls.h"
+#include "live/resolve/lookup.h"
+#include "proc/syscall_fds.h"
+#include "proc/syscalls.h"
 
 static void names_by_architecture(void **state)
 {

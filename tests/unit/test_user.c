@@ -8,7 +8,7 @@
 
 #include "base/names.h"
 #include "base/cache.h"
-#include "lookup/users.h"
+#include "proc/users.h"
 
 #define UNKNOWN_UID 4011222333ll /* above what adduser, systemd and subuid ranges give */
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "lookup/lookup.h"
+#include "live/resolve/lookup.h"
 #include "lookup_scene.h"
 
 #define NEEDS (NEED_SYSCALL | NEED_FILE | NEED_CONNECTION | NEED_FILETYPE | NEED_WAITS | NEED_WCHAN)

@@ -3,7 +3,7 @@
  * that wait for being judged. */
 #include "unit.h"
 
-#include "live_sleepers.h"
+#include "live/threads/live_sleepers.h"
 #include "sample/sample.h"
 #include "sample/why.h"
 

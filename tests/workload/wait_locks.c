@@ -122,7 +122,7 @@ static void thread_join(struct waiting *w)
 	w->run = join;
 	w->pid = getpid();
 	snprintf(w->waits_on, sizeof(w->waits_on), "end of thread %d joined", joined.tid);
-	/* the word that it waits for holds no id (src/lookup/futex.c) */
+	/* the word that it waits for holds no id (src/waits/futex.c) */
 	if (sscanf(gnu_get_libc_version(), "2.%d", &minor) == 1 && minor > 41) {
 		w->pid = 0;
 		strcpy(w->waits_on, "futex 0x*");

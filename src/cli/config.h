@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the command line asks for; written by option_table and option_check only. */
+#ifndef TSNAP_CLI_CONFIG_H
+#define TSNAP_CLI_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/text.h"
+
+enum mode {
+	MODE_REPORT,
+	MODE_CSV,
+	MODE_JSON,
+	MODE_FOLDED,
+	MODE_FLAME,
+	MODE_LIST,
+	MODE_CHECK,
+	MODE_WRITE_OFFSETS,
+	MODE_VERSION,
+	MODE_HELP,
+};
+
+#define RATE_DEFAULT_HZ 20
+#define RATE_MAX_HZ 1000
+#define DURATION_DEFAULT_US (5 * 1000000ll)
+#define DURATION_MAX_US (366ll * 86400 * 1000000)
+/* Most stacks end within that much, and an interrupt copies it in some 2 us; a sample of 64 KB is
+ * the largest, and has more than the stack. */
+#define STACK_BYTES_DEFAULT 16384
+#define STACK_BYTES_MIN 256
+#define STACK_BYTES_MAX 61440
+#define THREADS_MAX (1 << 22) /* PID_MAX_LIMIT of include/linux/threads.h */
+
+struct config {
+	enum mode mode;
+	int64_t duration_us;	   /* -d; 0: not given */
+	int64_t interval_us;	   /* -i; 0: one report */
+	int64_t count;		   /* -n: reports, with --csv and --json scans; 0: not given */
+	int64_t rate_hz;	   /* -F */
+	const char *process;	   /* -p as typed: ids or a name pattern; NULL: all */
+	bool descendants;	   /* -r */
+	const char *threads;	   /* -t as typed: tids; NULL: all */
+	const char *user;	   /* -u as typed: a name or uid; NULL: all */
+	const char *comm;	   /* -c pattern; NULL: all */
+	const char *cgroup;	   /* --cgroup pattern; NULL: all */
+	const char *filter;	   /* --filter: an expression; NULL: none */
+	bool all_states;	   /* -a, or what implies it */
+	bool on_cpu, off_cpu;	   /* --on-cpu, --off-cpu, or what implies it */
+	bool off_wake;		   /* --off-wake */
+	int64_t daemon_ports;	   /* --daemon-ports */
+	const char *columns;	   /* -g as typed; NULL: the mode's default */
+	const char *by;		   /* --by as typed; NULL: not given */
+	const char *more_columns;  /* -G as typed; NULL: none */
+	int64_t max_threads;	   /* --max-threads; 0: fit to the host */
+	const char *kernel_types;  /* --kernel-types: auto, btf, headers, kheaders, offsets; NULL:
+				      auto */
+	const char *btf_file;	   /* --btf */
+	const char *offsets_file;  /* --offsets */
+	const char *write_offsets; /* --write-offsets */
+	const char *without;	   /* --without as typed: fact names; NULL: none */
+	const char *trace;	   /* --trace as typed: kinds; NULL: none */
+	uint32_t traces;	   /* the same, as bits 1 << LATENCY_x */
+	const char *flame;	   /* --flame: a file; -: standard output */
+	int64_t stacks;		   /* --stacks: of a line of a report; 0: none */
+	const char *stack_dict;	   /* --stack-dict: written beside rows, read with a recording */
+	int64_t stack_bytes;	   /* --stack-bytes */
+	bool frame_pointers;	   /* --fp */
+	const char *diff;	   /* --diff: two files; NULL: none */
+	const char *diff_after;
+	bool self;	    /* --self */
+	bool python;	    /* --python */
+	bool no_realtime;   /* --no-realtime */
+	const char *replay; /* --replay: a CSV that tsnap wrote; NULL: live */
+	const char *share;  /* --share: a name; NULL: for nobody else */
+	const char *attach; /* --attach: a name; NULL: with probes of its own */
+	bool verbose;	    /* -v */
+	char **words;	    /* of the command line, NULL behind the last */
+	int64_t slower_ms;  /* --slower; 0: not given */
+	bool events;	    /* whether single events are told */
+	bool distributions; /* whether what is traced is shown as such */
+};
+
+/* Parses the command line into config (zeroed by the caller; strings point into argv).
+ * 0, or -EINVAL with a usage error (exit code 2) that suggests the nearest option. */
+int config_parse(struct config *config, int argc, char **argv, struct error *e);
+
+/* The end of that: refuses what contradicts itself, and fills in what was not given. */
+int config_check(struct config *config, struct error *e);
+
+/* What --help prints. */
+void options_describe(struct text *text);
+
+#endif

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* tsnap: parse, run a mode, print one error, exit code. */
+#include "cli/config.h"
+#include "cli/diff.h"
+#include "live/live.h"
+#include "cli/run.h"
+#include "live/trace_table.h"
+#include "base/output.h"
+#include "base/progress.h"
+#include "base/signals.h"
+#include "report/column_list.h"
+#include "recording/sample_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define STACK_LIMIT_WANTED (8 << 20)
+#define STACK_LIMIT_MIN (1 << 20)
+
+/* A file or socket opened later must not become standard output by its number. What is written to a
+ * standard output that was closed is lost, so that it must fail. */
+static void standard_files_open(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF &&
+		    open("/dev/null", fd == STDOUT_FILENO ? O_RDONLY : O_RDWR) != fd)
+			_exit(EXIT_FAILED);
+}
+
+/* LLVM, in the child that compiles, needs what a process gets by default. The limit counts when the
+ * stack grows, so that it can still be raised; the hard one only by who has CAP_SYS_RESOURCE. */
+static int stack_limit_raise(struct error *e)
+{
+	struct rlimit limit, more;
+
+	if (getrlimit(RLIMIT_STACK, &limit) || limit.rlim_cur >= STACK_LIMIT_WANTED)
+		return 0;
+	more = limit;
+	more.rlim_cur = STACK_LIMIT_WANTED;
+	if (more.rlim_max < more.rlim_cur)
+		more.rlim_max = more.rlim_cur;
+	if (!setrlimit(RLIMIT_STACK, &more))
+		return 0;
+	more = (struct rlimit){limit.rlim_max, limit.rlim_max};
+	if (!setrlimit(RLIMIT_STACK, &more) && more.rlim_cur >= STACK_LIMIT_MIN)
+		return 0;
+	return error_set(e, ENOMEM, EXIT_FAILED,
+			 "the stack may only have %llu KB (ulimit -s): tsnap needs %d",
+			 (unsigned long long)limit.rlim_max / 1024, STACK_LIMIT_MIN / 1024);
+}
+
+static int replay_open(const struct config *config, struct filter *filter, uint64_t needs,
+		       struct source **source, struct error *e)
+{
+	int err = sample_file_open(config->replay, filter, needs, source, e);
+
+	if (err || !config->stack_dict)
+		return err;
+	err = sample_file_stacks(*source, config->stack_dict, e);
+	if (err) {
+		(*source)->close(*source);
+		*source = NULL;
+	}
+	return err;
+}
+
+/* Each line of words goes through the gate, as it may quote the outside. */
+static void complain(const char *words)
+{
+	struct text out = {0};
+
+	progress_end();
+	while (*words) {
+		struct text line = {0};
+		size_t length = strcspn(words, "\n");
+
+		text_add(&line, words, length);
+		text_add_string(&out, "tsnap: ");
+		text_add_printable(&out, text_string(&line));
+		text_add_char(&out, '\n');
+		text_done(&line);
+		words += length + (words[length] == '\n');
+	}
+	output_write(STDERR_FILENO, text_string(&out), out.length);
+	text_done(&out);
+}
+
+/* Prints what a mode without samples has to say. */
+static int words_print(const struct text *words, struct error *e)
+{
+	int err = output_write(STDOUT_FILENO, text_string(words), words->length);
+
+	if (!err || err == -EPIPE)
+		return 0;
+	return error_set(e, -err, EXIT_FAILED, "standard output: %s", strerror(-err));
+}
+
+static int mode_run(const struct config *config, struct error *e)
+{
+	struct text words = {0};
+	struct error unprinted = {0};
+	int err = 0;
+
+	switch (config->mode) {
+	case MODE_REPORT:
+	case MODE_CSV:
+	case MODE_JSON:
+	case MODE_FOLDED:
+	case MODE_FLAME:
+		if (config->diff)
+			return diff(config, replay_open, complain, e);
+		return run(config, config->replay ? replay_open : live_open, complain, e);
+	case MODE_LIST:
+		columns_describe(&words);
+		trace_kinds_describe(&words);
+		break;
+	case MODE_CHECK:
+		err = live_check(config, &words, e);
+		break;
+	case MODE_WRITE_OFFSETS:
+		return live_write_offsets(config, e);
+	case MODE_VERSION:
+		text_add_string(&words, "tsnap " TSNAP_VERSION "\n");
+		break;
+	case MODE_HELP:
+		options_describe(&words);
+		break;
+	}
+	if (words_print(&words, &unprinted) && !err) {
+		err = -EIO;
+		*e = unprinted;
+	}
+	text_done(&words);
+	return err;
+}
+
+int main(int argc, char **argv)
+{
+	struct config config = {0};
+	struct error e = {0};
+	enum exit_code code;
+	int err;
+
+	standard_files_open();
+	signals_set();
+	signal(SIGPIPE, SIG_IGN); /* writing tells with EPIPE, */
+	signal(SIGXFSZ, SIG_IGN); /* or EFBIG (ulimit -f) */
+	err = stack_limit_raise(&e);
+	if (!err)
+		err = config_parse(&config, argc, argv, &e);
+	if (!err)
+		err = mode_run(&config, &e);
+	code = error_end(&e, err);
+	if (code) {
+		bool more = e.detail && !config.verbose && !strstr(e.line, "-v ");
+
+		if (more)
+			error_add(&e, " (-v tells more)");
+		complain(e.line);
+		if (config.verbose && e.detail)
+			complain(e.detail);
+	}
+	error_done(&e);
+	return (int)code;
+}

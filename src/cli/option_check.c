@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which options go together, and what follows from those that are given. */
+#include "cli/config.h"
+#include "kernel/share_directory.h"
+#include "sample/why.h"
+#include "live/trace_table.h"
+
+#include <errno.h>
+#include <string.h>
+
+static int usage(struct error *e, const char *what, const char *why)
+{
+	return error_set(e, EINVAL, EXIT_USAGE, "%s %s", what, why);
+}
+
+static int kernel_types_check(const struct config *config, struct error *e)
+{
+	static const char *const sources[] = {"auto", "btf", "headers", "kheaders", "offsets"};
+	const char *types = config->kernel_types ? config->kernel_types : "auto";
+	size_t i = 0;
+
+	while (i < sizeof(sources) / sizeof(sources[0]) && strcmp(types, sources[i]))
+		i++;
+	if (i == sizeof(sources) / sizeof(sources[0]))
+		return error_set(
+			e, EINVAL, EXIT_USAGE,
+			"--kernel-types %s: SOURCE must be auto, btf, headers, kheaders or offsets",
+			types);
+	if (config->btf_file && config->offsets_file)
+		return usage(e, "--btf", "and --offsets exclude each other");
+	if (config->btf_file && strcmp(types, "auto") && strcmp(types, "btf"))
+		return usage(e, "--btf", "contradicts --kernel-types");
+	if (config->offsets_file && strcmp(types, "auto") && strcmp(types, "offsets"))
+		return usage(e, "--offsets", "contradicts --kernel-types");
+	if (!config->offsets_file && !strcmp(types, "offsets"))
+		return usage(e, "--kernel-types offsets", "needs --offsets FILE");
+	return 0;
+}
+
+static bool probes_chosen(const struct config *config)
+{
+	return config->kernel_types || config->btf_file || config->offsets_file ||
+	       config->without || config->max_threads;
+}
+
+static int share_check(const struct config *config, bool samples, struct error *e)
+{
+	const char *name = config->share ? config->share : config->attach;
+	const char *option = config->share ? "--share" : "--attach";
+
+	if (!name)
+		return 0;
+	if (config->share && config->attach)
+		return usage(e, "--share", "and --attach exclude each other");
+	if (!share_name_valid(name))
+		return error_set(e, EINVAL, EXIT_USAGE,
+				 "%s %s: NAME must be 1 to %d letters, digits, - and _", option,
+				 name, SHARE_NAME_MAX);
+	if (!samples)
+		return usage(e, option, "is for a report, rows and stacks");
+	if (config->replay || config->diff)
+		return usage(e, option, "can't go with --replay or --diff");
+	if (config->attach && probes_chosen(config))
+		return usage(e, "--attach",
+			     "can't go with options for the probes: they are those of --share");
+	return 0;
+}
+
+static int trace_check(struct config *config, bool samples, struct error *e)
+{
+	const char *typed = config->slower_ms ? "--slower" : "--trace";
+	bool rows = config->mode != MODE_REPORT;
+	uint32_t singles;
+	int err;
+
+	if (!config->trace)
+		return 0;
+	if (!samples)
+		return usage(e, typed, "is for a report, --csv and --json");
+	if (config->replay)
+		return usage(
+			e, typed,
+			"needs the live host: a recording holds samples, and no single events");
+	if (config->attach)
+		return usage(e, typed,
+			     "needs probes of its own, and can't go with --attach: those of "
+			     "--share are shared as they are");
+	err = trace_kinds_parse(config->trace, &config->traces, e);
+	if (err)
+		return err;
+	singles = trace_singles_of(config->traces);
+	if (rows && singles && singles != config->traces && !config->slower_ms)
+		return usage(e, "--trace",
+			     "can't write distributions and single events (exec) as rows of one "
+			     "kind: with --csv and --json trace one or the other, or add --slower");
+	config->events = config->slower_ms || singles;
+	config->distributions = singles != config->traces && !(rows && config->events);
+	if (rows && config->events && config->interval_us)
+		return usage(e, "-i",
+			     "is for reports and distributions: single events are written as they "
+			     "come");
+	return 0;
+}
+
+static int stacks_check(const struct config *config, struct error *e)
+{
+	if (config->stacks && config->mode != MODE_REPORT)
+		return usage(e, "--stacks",
+			     "is for a report: -G stack adds stacks to rows, --folded and "
+			     "--flame take all of them");
+	if (config->off_wake && !config->stacks && config->mode != MODE_FOLDED &&
+	    config->mode != MODE_FLAME)
+		return usage(e, "--off-wake",
+			     "needs --stacks, --folded or --flame: -G waker_stack adds a column");
+	if (config->off_wake && config->on_cpu)
+		return usage(e, "--off-wake", "is of threads off CPU, and excludes --on-cpu");
+	if (config->stack_dict && !config->replay && !config->diff &&
+	    (config->trace || (config->mode != MODE_CSV && config->mode != MODE_JSON)))
+		return usage(e, "--stack-dict",
+			     "is written with --csv or --json, and read with --replay or --diff");
+	if (config->stack_dict && !strcmp(config->stack_dict, "-"))
+		return usage(e, "--stack-dict",
+			     "needs a file of its own: standard input and output "
+			     "are for rows");
+	if (config->mode == MODE_FLAME && !strcmp(config->flame, "-") &&
+	    (config->interval_us || config->count > 1))
+		return usage(
+			e, config->interval_us ? "-i" : "-n",
+			"needs --flame FILE, which is replaced each time: standard output gets "
+			"one flame graph");
+	if (config->mode == MODE_FOLDED && (config->interval_us || config->count))
+		return usage(
+			e, config->count ? "-n" : "-i",
+			"is not for --folded: it writes all stacks at the end (-d: of how long)");
+	if (config->diff && (config->mode != MODE_FLAME || !config->diff_after))
+		return usage(e, "--diff", "needs two files, and --flame FILE");
+	if (config->diff && (config->replay || config->interval_us || config->count))
+		return usage(e, "--diff", "takes all of two files: no --replay, -i or -n");
+	if ((config->stack_bytes || config->frame_pointers) &&
+	    (config->off_cpu || config->off_wake) && !config->on_cpu)
+		return usage(e, config->frame_pointers ? "--fp" : "--stack-bytes",
+			     "is for stacks of threads on a CPU, and those are left out");
+	if (config->stack_bytes && config->frame_pointers)
+		return usage(e, "--stack-bytes", "and --fp exclude each other");
+	if ((config->stack_bytes || config->frame_pointers || config->python) &&
+	    (config->replay || config->diff))
+		return usage(e,
+			     config->python	      ? "--python"
+			     : config->frame_pointers ? "--fp"
+						      : "--stack-bytes",
+			     "is for the live host: a recording has the stacks that it has");
+	return 0;
+}
+
+int config_check(struct config *config, struct error *e)
+{
+	bool rows = config->mode == MODE_CSV || config->mode == MODE_JSON;
+	bool samples = rows || config->mode == MODE_REPORT || config->mode == MODE_FOLDED ||
+		       config->mode == MODE_FLAME;
+	bool recorded = config->replay || config->diff;
+	int err;
+
+	if (config->slower_ms && !config->trace)
+		config->trace = trace_rows[LATENCY_SYSCALLS].kind.name;
+	if (config->descendants && !config->process)
+		return usage(e, "-r", "needs -p");
+	if (rows && config->interval_us && !config->trace)
+		return usage(e, "-i",
+			     "is for reports and --trace: --csv and --json write every scan");
+	if (config->by && config->columns)
+		return usage(e, "--by", "and -g exclude each other: -G adds columns to either");
+	if (config->by && (!samples || rows))
+		return usage(e, "--by", "is for reports and stacks");
+	if (config->replay && !samples)
+		return usage(e, "--replay", "is for a report, rows and stacks");
+	if (recorded && config->rate_hz)
+		return usage(e, "-F", "is for the live host: a recording has its own rate");
+	if (config->replay && config->self)
+		return usage(e, "--self", "needs the live host: a replay runs no BPF programs");
+	if (config->self && !rows && config->mode != MODE_REPORT)
+		return usage(e, "--self", "is for a report, --csv and --json");
+	if (recorded && config->daemon_ports)
+		return usage(e, "--daemon-ports",
+			     "is for the live host: a recording holds what was decided");
+	if (recorded && config->descendants)
+		return usage(e, "-r", "needs the live host: a recording does not hold all parents");
+	if (recorded && probes_chosen(config))
+		return usage(e, config->diff ? "--diff" : "--replay",
+			     "can't go with options for the live host");
+	err = stacks_check(config, e);
+	if (!err)
+		err = share_check(config, samples, e);
+	if (!err)
+		err = trace_check(config, rows || config->mode == MODE_REPORT, e);
+	if (err)
+		return err;
+	config->off_cpu |= config->off_wake;
+	config->all_states |= config->off_cpu;
+	if (!config->stack_bytes)
+		config->stack_bytes = STACK_BYTES_DEFAULT;
+	config->stack_bytes &= ~7; /* words */
+	if (!config->rate_hz)
+		config->rate_hz = RATE_DEFAULT_HZ;
+	if (!config->daemon_ports)
+		config->daemon_ports = WHY_DAEMON_PORTS;
+	return kernel_types_check(config, e);
+}

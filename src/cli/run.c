@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The loop: take a scan from the source, keep it, show what was kept. The way of the data:
+ *
+ *   source->next() --> scan --> grouped: group_table, at the end of an interval --> grid --> page
+ *                  --> part --> rows: grid at once                              --> page
+ *   source->traced() (--trace) --> distribution_table, at the end of an interval --> page
+ *   source->events() (--slower, --trace exec) --> event_list, at the end of an interval --> page
+ *   page --> renderer --> text --> standard output
+ *
+ * What comes from where: the source has applied the filter and filled what the columns need.
+ */
+#include "cli/run_state.h"
+#include "base/output.h"
+#include "base/signals.h"
+#include "report/value.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+/* Time before the scan in which nobody was seen, and of which a recording has no rows. It may end
+ * an interval; whole intervals of it are passed over. */
+static int run_take_silence(struct run *run, const struct scan *scan, struct error *e)
+{
+	int64_t left = scan->silent_us, first = run->interval_us - run->page_us;
+	int64_t from_us = scan->time_us - scan->weight_us - left;
+	int err;
+
+	if (!left)
+		return 0;
+	run->total_us = sum(run->total_us, left);
+	if (run->interval_us && left >= first) {
+		tally_add_silence(&run->tally, from_us, first, ratio(first, 1, scan->weight_us));
+		err = run_show(run, e);
+		if (err)
+			return err;
+		run->page_us = 0;
+		left = (left - first) % run->interval_us;
+		from_us = scan->time_us - scan->weight_us - left;
+	}
+	tally_add_silence(&run->tally, from_us, left, ratio(left, 1, scan->weight_us));
+	run->page_us = sum(run->page_us, left);
+	return 0;
+}
+
+/* For what is made of stacks alone. */
+static void run_note_stacks(struct run *run, const struct scan *part)
+{
+	for (size_t i = 0; i < part->count && !run->stacks_seen; i++) {
+		run->stacks_seen = part->samples[i].stack;
+		run->stackless = run->stacks_seen ? 0 : run->stackless + 1;
+	}
+}
+
+static int run_take_groups(struct run *run, const struct scan *part)
+{
+	int err = run->in_scan ? 0 : run_take_silence(run, part, run->e);
+
+	for (size_t i = 0; !err && i < part->count; i++) {
+		group_table_add(&run->groups, &part->samples[i]);
+		stack_lines_add(&run->stacks, &part->samples[i]);
+	}
+	if (run->renderer->behind)
+		run_note_stacks(run, part);
+	return err;
+}
+
+static int run_take_rows(struct run *run, const struct scan *part)
+{
+	grid_fill_rows(&run->grid, &run->list, part);
+	run->renderer->add(&run->out, &run->page);
+	return 0;
+}
+
+static int run_take(struct run *run, const struct scan *part)
+{
+	int err = run_grouped(run) ? run_take_groups(run, part) : run_take_rows(run, part);
+
+	run->in_scan = true;
+	run->part = *part;
+	run->part.count = 0;
+	return err;
+}
+
+static int run_take_part(void *taker, const struct scan *part)
+{
+	struct run *run = taker;
+	int err = run_take(run, part);
+
+	if (run_grouped(run))
+		tally_add_part(&run->tally, part);
+	/* no thread of the scan waits until somebody has read those before it */
+	if (!err && output_is_ready(STDOUT_FILENO, run->out.length))
+		err = run_write(run, run->e);
+	return err;
+}
+
+/* All of the scan has been taken: its time has passed. */
+static int run_end_groups(struct run *run, const struct scan *scan, struct error *e)
+{
+	tally_add(&run->tally, scan);
+	run->page_us = sum(run->page_us, scan->weight_us);
+	/* ends where it is nearest to the interval; the next page makes up for the rest */
+	if (!run->interval_us || sum(run->page_us, scan->weight_us / 2) < run->interval_us)
+		return 0;
+	run->page_us = (run->page_us - run->interval_us) % run->interval_us;
+	return run_show(run, e);
+}
+
+/* Of those that came, where rows are written. */
+static int run_write_events(struct run *run, struct error *e)
+{
+	run_take_events(run);
+	event_rows_fill(&run->events, &run->grid);
+	run->renderer->add(&run->out, &run->page);
+	event_list_clear(&run->events);
+	return run_write(run, e);
+}
+
+static int run_end_rows(struct run *run, const struct scan *scan, struct error *e)
+{
+	run->total_us = sum(run->total_us, scan->silent_us);
+	run->shown++;
+	return run_tells_events(run) ? run_write_events(run, e) : run_write(run, e);
+}
+
+static bool run_ended(const struct run *run, int64_t weight_us)
+{
+	return signals_stop() || (run->config->count && run->shown >= run->config->count) ||
+	       (run->end_us && sum(run->total_us, weight_us / 2) >= run->end_us);
+}
+
+static int run_loop(struct run *run, struct error *e)
+{
+	struct error unsaid = {0};
+	struct scan scan = {0};
+	int err = 0;
+
+	if (run->renderer->begin) {
+		run->renderer->begin(&run->out,
+				     run_tells_events(run) ? &run->events.list
+				     : run->config->distributions
+					     ? distribution_rows_list(&run->distributions)
+					     : &run->list);
+		err = run_write(run, e);
+	}
+	while (!err && !run_ended(run, scan.weight_us)) {
+		int more = run->source->next(run->source, &scan, e);
+
+		if (more == -EINTR)
+			continue;
+		if (more <= 0) {
+			err = more;
+			break;
+		}
+		err = run_take(run, &scan);
+		if (!err)
+			err = run_take_traced(run, false, e);
+		if (run_grouped(run))
+			run_take_events(run);
+		if (!err)
+			err = stack_dict_file_flush(&run->stack_dict, e);
+		if (!err)
+			err = run_grouped(run) ? run_end_groups(run, &scan, e)
+					       : run_end_rows(run, &scan, e);
+		run->in_scan = false;
+		run->total_us = sum(run->total_us, scan.weight_us);
+		if (!err && run->source->release && (!run_grouped(run) || !run->tally.scans))
+			run->source->release(run->source);
+	}
+	if (run->in_scan) /* and no more of it comes */
+		tally_add(&run->tally, &run->part);
+	/* what there is, unless a page has just told it */
+	if (!err && run_grouped(run) && (run->tally.scans || !run->shown))
+		return run_show(run, e);
+	if (!err && !run_grouped(run) && run_tells_events(run))
+		return run_write_events(run, e);
+	if (err == -EOWNERDEAD && run_grouped(run) && run->tally.scans)
+		run_show(run, &unsaid); /* what there is no more of is worse than that */
+	error_done(&unsaid);
+	return err;
+}
+
+/* The loop, with a dictionary of its stacks beside it: whole, however the loop ends. */
+static int run_recorded(struct run *run, struct error *e)
+{
+	const char *path = run->config->replay ? NULL : run->config->stack_dict;
+	struct error second = {0};
+	int err = stack_dict_file_begin(&run->stack_dict, path, run->source, e), err_of_end;
+
+	if (err)
+		return err;
+	err = run_loop(run, e);
+	err_of_end = stack_dict_file_end(&run->stack_dict, err ? &second : e);
+	error_done(&second);
+	return err ? err : err_of_end;
+}
+
+static void run_done(struct run *run)
+{
+	if (run->source)
+		run->source->close(run->source);
+	group_table_done(&run->groups);
+	distribution_table_done(&run->distributions);
+	stack_lines_done(&run->stacks);
+	sleepers_done(&run->sleepers);
+	stack_dict_file_done(&run->stack_dict);
+	event_list_done(&run->events);
+	grid_done(&run->grid);
+	text_done(&run->out);
+	text_done(&run->command);
+	filter_done(&run->filter);
+}
+
+/* What the source must know of threads. */
+static uint64_t run_needs(const struct run *run)
+{
+	uint64_t needs = column_list_needs(&run->list) | stack_lines_needs(&run->stacks);
+
+	if (run->filter.no_samples)
+		return event_list_needs(&run->events);
+	return run->renderer->accounts ? sample_needs_close(needs | NEED_PROCESSES) : needs;
+}
+
+static int run_any(struct run run, source_opener *open_source, void (*tell)(const char *lines),
+		   struct error *e)
+{
+	const struct config *config = run.config;
+	int err = run_prepare(&run, e);
+
+	if (!err) {
+		err = open_source(config, &run.filter, run_needs(&run), &run.source, e);
+		if (!err) {
+			run.source->take = run_take_part;
+			run.source->taker = &run;
+			run.source->describe(run.source, &run.facts_before);
+			if (run.facts_before.remarks)
+				tell(run.facts_before.remarks);
+			if (!run.renderer->footed)
+				run_tell_absent(&run, tell);
+			if (config->verbose && run.facts_before.chosen)
+				tell(run.facts_before.chosen);
+			err = run_recorded(&run, e);
+			if (!run.renderer->footed)
+				run_tell_foot(&run, tell);
+		} else if (signals_stop()) {
+			err = 0; /* stopped before there was anything to show */
+		}
+	}
+	run_done(&run);
+	return err == -EPIPE && !e->line[0] ? 0 : err;
+}
+
+int run(const struct config *config, source_opener *open_source, void (*tell)(const char *lines),
+	struct error *e)
+{
+	return run_any((struct run){.config = config, .e = e}, open_source, tell, e);
+}
+
+int run_into(struct text *text, const struct config *config, source_opener *open_source,
+	     void (*tell)(const char *lines), struct error *e)
+{
+	return run_any((struct run){.config = config, .e = e, .into = text}, open_source, tell, e);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The loop: scan, keep, show. Read run.c first. */
+#ifndef TSNAP_CLI_RUN_H
+#define TSNAP_CLI_RUN_H
+
+#include "base/error.h"
+#include "base/text.h"
+#include "cli/config.h"
+#include "sample/filter/filter.h"
+#include "sample/source.h"
+
+/* Opens what delivers the scans; what it got must outlive the source. 0 or -errno with e. */
+typedef int source_opener(const struct config *config, struct filter *filter, uint64_t needs,
+			  struct source **source, struct error *e);
+
+/* Samples as config says and writes reports or rows to standard output, until it is done or a
+ * signal (INT, TERM, HUP) asks for an end: then what there is is shown; a second signal ends the
+ * process at once. tell gets lines for standard error, when they are known. 0 or -errno with e; a
+ * reader that went away is a quiet end. */
+int run(const struct config *config, source_opener *open_source, void (*tell)(const char *lines),
+	struct error *e);
+
+/* The same, but what it would write is added to text. */
+int run_into(struct text *text, const struct config *config, source_opener *open_source,
+	     void (*tell)(const char *lines), struct error *e);
+
+/* Writes to the file, whole or not at all; to standard output, where file is NULL or "-". 0, -EPIPE
+ * when nobody reads any more, or another -errno with e. */
+int run_output(const char *file, const struct text *out, struct error *e);
+/* Whether that may work, so that nobody waits for nothing. */
+int run_output_check(const char *file, struct error *e);
+
+#endif

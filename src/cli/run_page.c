@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A page of what was kept: filled, rendered, written; and what is told beside rows. */
+#include "cli/run_state.h"
+#include "report/value.h"
+
+#include <string.h>
+
+#define SAMPLES_REFUSED "samples in more groups than tsnap keeps"
+#define EVENTS_REFUSED "single events more than tsnap keeps"
+#define DISTRIBUTIONS_REFUSED "events in more distributions than tsnap keeps"
+
+int run_write(struct run *run, struct error *e)
+{
+	int err = 0;
+
+	if (!run->out.length)
+		return 0;
+	if (run->into)
+		text_add(run->into, text_string(&run->out), run->out.length);
+	else
+		err = run_output(run->config->flame, &run->out, e);
+	text_clear(&run->out);
+	return err;
+}
+
+/* Of a recording; a live host's foot tells why each was not read. */
+static void stacks_miss(const struct run *run, struct source_facts *facts)
+{
+	if (run->config->replay && run->renderer->behind)
+		source_facts_miss_any(facts,
+				      "samples without a stack (a recording needs the column "
+				      "stack, or its --stack-dict)",
+				      (uint64_t)run->stackless);
+}
+
+static int64_t since(int64_t now, int64_t before)
+{
+	return now == ABSENT || before == ABSENT ? now : counted_since(now, before);
+}
+
+/* now: as of now; becomes what is new since before. */
+static void facts_subtract(struct source_facts *now, const struct source_facts *before)
+{
+	now->own_cpu_ns = since(now->own_cpu_ns, before->own_cpu_ns);
+	now->busy_us = since(now->busy_us, before->busy_us);
+	now->busy_error_us = since(now->busy_error_us, before->busy_error_us);
+	now->bpf_ns = since(now->bpf_ns, before->bpf_ns);
+	now->bpf_runs = since(now->bpf_runs, before->bpf_runs);
+	self_cost_subtract(&now->self, &before->self);
+	for (size_t i = 0; i < now->missed_count; i++)
+		for (size_t j = 0; j < before->missed_count; j++)
+			if (!now->missed[i].standing &&
+			    !strcmp(now->missed[i].what, before->missed[j].what))
+				now->missed[i].count =
+					(uint64_t)counted_since((int64_t)now->missed[i].count,
+								(int64_t)before->missed[j].count);
+}
+
+static void distribution_take(void *to, const struct trace_kind *kind, const struct sample *who,
+			      const struct histogram *histogram)
+{
+	distribution_table_add(to, kind, who, histogram);
+}
+
+int run_take_traced(struct run *run, bool all, struct error *e)
+{
+	struct distribution_table *table = &run->distributions;
+
+	return table->kind_count
+		       ? run->source->traced(run->source, all, distribution_table_needs(table),
+					     distribution_take, table, e)
+		       : 0;
+}
+
+static void account_take(void *to, const struct sample *account)
+{
+	struct run *run = to;
+
+	group_table_add_account(&run->groups, account);
+	tally_add_account(&run->tally, account);
+}
+
+static void event_take(void *to, const struct trace_kind *kind, const struct sample *who,
+		       int64_t duration_ns)
+{
+	event_list_add(to, kind, who, duration_ns);
+}
+
+void run_take_events(struct run *run)
+{
+	if (run_tells_events(run))
+		run->source->events(run->source, event_list_needs(&run->events), event_take,
+				    &run->events);
+}
+
+int run_show(struct run *run, struct error *e)
+{
+	struct source_facts now, page;
+	int err = run_take_traced(run, true, e);
+
+	if (err)
+		return err;
+	if (run->source->account && run->renderer->accounts)
+		run->source->account(run->source, account_take, run);
+	run_take_events(run);
+	run->source->describe(run->source, &now);
+	page = now;
+	facts_subtract(&page, &run->facts_before);
+	source_facts_miss_any(&page, SAMPLES_REFUSED, (uint64_t)run->groups.refused);
+	run->refused = sum(run->refused, run->groups.refused);
+	source_facts_miss_any(&page, DISTRIBUTIONS_REFUSED, (uint64_t)run->distributions.refused);
+	source_facts_miss_any(&page, EVENTS_REFUSED, (uint64_t)run->events.refused);
+	stacks_miss(run, &page);
+	run->page.facts = &page;
+	source_facts_miss_any(&page, "samples in more stacks than tsnap keeps",
+			      (uint64_t)run->stacks.groups.refused);
+	if (run->renderer->grouped) {
+		run->facts_before = now;
+		if (!run_filters(run) && !run->groups.refused)
+			run->tally.cpu_us = group_table_cpu_us(&run->groups);
+		grid_fill_groups(&run->grid, &run->groups, &run->tally);
+		stack_lines_fill(&run->stacks, &run->grid, &run->tally);
+	} else {
+		distribution_rows_fill(&run->distributions, &run->tally, &run->grid);
+	}
+	run_find_sleepers(run);
+	run->renderer->add(&run->out, &run->page);
+	run->page.facts = NULL;
+	group_table_clear(&run->groups);
+	distribution_table_clear(&run->distributions);
+	stack_lines_clear(&run->stacks);
+	event_list_clear(&run->events);
+	run->tally = (struct tally){0};
+	run->shown++;
+	return run_write(run, e);
+}
+
+void run_tell_absent(struct run *run, void (*tell)(const char *lines))
+{
+	const struct column_list *list = run->filter.no_samples ? &run->events.list : &run->list;
+	struct text lines = {0};
+
+	for (size_t i = 0; i < run->facts_before.absent_count; i++) {
+		text_add_string(&lines, "absent on this host: ");
+		absent_add(&lines, list, &run->facts_before.absent[i]);
+		text_add_char(&lines, '\n');
+	}
+	tell(text_string(&lines));
+	text_done(&lines);
+}
+
+void run_tell_foot(struct run *run, void (*tell)(const char *lines))
+{
+	struct source_facts facts;
+	struct text notes = {0};
+
+	run->source->describe(run->source, &facts);
+	source_facts_miss_any(&facts, SAMPLES_REFUSED, (uint64_t)run->refused);
+	source_facts_miss_any(&facts, DISTRIBUTIONS_REFUSED,
+			      (uint64_t)run->distributions.refused_ever);
+	source_facts_miss_any(&facts, EVENTS_REFUSED, (uint64_t)run->events.refused_ever);
+	source_facts_miss_any(&facts, "stacks beyond what a dictionary holds",
+			      run->stack_dict.refused);
+	stacks_miss(run, &facts);
+	if (facts.self.asked) {
+		facts_subtract(&facts, &run->facts_before);
+		page_add_self(&notes, &(struct page){.facts = &facts});
+	}
+	for (size_t i = 0; i < facts.missed_count && !facts.self.asked; i++) {
+		if (!facts.missed[i].count || facts.missed[i].natural)
+			continue;
+		text_add_string(&notes, "missed: ");
+		missed_add(&notes, &facts.missed[i]);
+		text_add_char(&notes, '\n');
+	}
+	tell(text_string(&notes));
+	text_done(&notes);
+}

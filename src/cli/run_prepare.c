@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a run is asked for, made of its configuration: columns, filter, times, page. */
+#include "cli/run_state.h"
+#include "render/fold.h"
+#include "sample/waker_stack.h"
+#include "live/trace_table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define TERMINAL_ROWS 20 /* groups shown on a terminal */
+#define TERMINAL_WIDTH_DEFAULT 80
+
+/* Width, row limit and colour are for terminals; all else is never cut. */
+static void page_fit(struct page *page)
+{
+	const char *columns = getenv("COLUMNS"), *no_color = getenv("NO_COLOR");
+	struct winsize size = {0};
+	long typed = columns ? strtol(columns, NULL, 10) : 0;
+
+	if (!isatty(STDOUT_FILENO))
+		return;
+	ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
+	page->width = typed > 0 && typed < 10000 ? (size_t)typed : size.ws_col;
+	if (!page->width)
+		page->width = TERMINAL_WIDTH_DEFAULT;
+	page->row_limit = TERMINAL_ROWS;
+	page->colour = !no_color || !*no_color;
+}
+
+static int run_columns(struct run *run, struct error *e)
+{
+	const struct config *config = run->config;
+	const struct renderer *renderer = run->renderer;
+	bool grouped = run_grouped(run);
+	const char *names = config->columns;
+	int err = 0;
+
+	/* distributions have the keys of a report */
+	if (!names)
+		names = grouped && !renderer->grouped ? REPORT_COLUMNS_DEFAULT : renderer->columns;
+	if (renderer->before)
+		err = column_list_add(&run->list, renderer->before, grouped, e);
+	if (!err)
+		err = config->by ? column_list_add_keys(&run->list, config->by, e)
+				 : column_list_add(&run->list, names, grouped, e);
+	/* rows of threads that sleep: what chose them, also for a replay */
+	if (!err && !config->columns && !grouped && filter_wants_work(&run->filter))
+		err = column_list_add(&run->list, "why", grouped, e);
+	if (!err && config->more_columns)
+		err = column_list_add(&run->list, config->more_columns, grouped, e);
+	if (!err && config->stack_dict && !config->replay)
+		err = column_list_add(&run->list, "ustack,kstack", grouped, e);
+	run->page.root_count = run->list.count;
+	if (err || !renderer->behind)
+		return err;
+	for (size_t i = 0; i < run->list.count; i++)
+		if (run->list.items[i]->role != ROLE_KEY)
+			return error_set(e, EINVAL, EXIT_USAGE,
+					 "%s is told of groups; it can't be a frame of a stack",
+					 run->list.items[i]->name);
+	err = column_list_add(&run->list, renderer->behind, grouped, e);
+	if (!err && config->off_wake)
+		err = column_list_add(&run->list, WAKER_COLUMNS, grouped, e);
+	return err;
+}
+
+static int run_filter(struct run *run, struct error *e)
+{
+	const struct config *config = run->config;
+	int err = 0;
+
+	run->filter.all_states = config->all_states;
+	run->filter.on_cpu = config->on_cpu;
+	run->filter.off_cpu = config->off_cpu;
+	run->filter.no_samples = run_tells_events(run) && !run_grouped(run);
+	if (config->comm)
+		filter_set_pattern(&run->filter, "comm", config->comm);
+	if (config->cgroup)
+		filter_set_pattern(&run->filter, "cgroup", config->cgroup);
+	if (config->process)
+		err = filter_set_process(&run->filter, config->process, e);
+	if (!err && config->threads)
+		err = filter_set_threads(&run->filter, config->threads, e);
+	if (!err && config->user)
+		err = filter_set_user(&run->filter, config->user, config->replay != NULL, e);
+	if (!err && config->filter)
+		err = filter_set_expression(&run->filter, config->filter, e);
+	return err;
+}
+
+/* How long, and how often a page. */
+static void run_times(struct run *run)
+{
+	const struct config *config = run->config;
+
+	run->end_us = config->duration_us;
+	if (!run_grouped(run))
+		return;
+	run->interval_us = config->interval_us;
+	if (!run->interval_us && config->count)
+		run->interval_us = DURATION_DEFAULT_US;
+	/* a recording is told whole */
+	if (!run->interval_us && !run->end_us && !config->replay)
+		run->end_us = DURATION_DEFAULT_US;
+}
+
+static int run_events(struct run *run, struct error *e)
+{
+	const struct config *config = run->config;
+	uint32_t told = config->slower_ms ? config->traces : trace_singles_of(config->traces);
+	struct text names = {0};
+	int err;
+
+	if (!run_tells_events(run))
+		return 0;
+	text_add_string(&names, config->columns ? config->columns : EVENT_COLUMNS_DEFAULT);
+	if (config->slower_ms && !config->columns)
+		text_add_string(&names, "," EVENT_COLUMNS_SLOW);
+	for (int kind = 0; kind < LATENCY_KIND_COUNT; kind++)
+		if (told >> kind & 1 && trace_rows[kind].kind.columns)
+			text_add_format(&names, ",%s", trace_rows[kind].kind.columns);
+	run->page.events = &run->events;
+	run->page.slower_ms = config->slower_ms;
+	err = event_list_init(&run->events, text_string(&names), config->more_columns, e);
+	text_done(&names);
+	return err;
+}
+
+static void run_traces(struct run *run)
+{
+	const struct trace_kind *kinds[LATENCY_KIND_COUNT];
+	size_t count = 0;
+
+	_Static_assert(LATENCY_KIND_COUNT <= TRACE_KINDS_MAX, "room for all kinds");
+	for (int kind = 0; kind < LATENCY_KIND_COUNT; kind++)
+		if (run->config->distributions && run->config->traces >> kind & 1 &&
+		    !trace_rows[kind].single)
+			kinds[count++] = &trace_rows[kind].kind;
+	distribution_table_init(&run->distributions, kinds, count, &run->list);
+	if (count)
+		run->page.distributions = &run->distributions;
+}
+
+/* What tells how to read user stacks does nothing where none are read. */
+static int run_stacks_check(const struct run *run, struct error *e)
+{
+	const struct config *config = run->config;
+	uint64_t needs = column_list_needs(&run->list) | stack_lines_needs(&run->stacks) |
+			 filter_needs(&run->filter);
+	const char *option = config->python				  ? "--python"
+			     : config->frame_pointers			  ? "--fp"
+			     : config->stack_bytes != STACK_BYTES_DEFAULT ? "--stack-bytes"
+									  : NULL;
+
+	if (!option || sample_needs_close(needs) & NEED_USTACK)
+		return 0;
+	return error_set(e, EINVAL, EXIT_USAGE,
+			 "%s is about user stacks, and none are asked for: with --stacks, "
+			 "-G ufunc, --folded, --flame FILE ...",
+			 option);
+}
+
+/* As it was typed, but for quotes. */
+static void run_command(struct run *run)
+{
+	for (char **word = run->config->words; word && *word; word++)
+		text_add_format(&run->command, "%s%s", run->command.length ? " " : "",
+				run->command.length ? *word : "tsnap");
+	run->page.command = text_string(&run->command);
+}
+
+int run_prepare(struct run *run, struct error *e)
+{
+	static const char *const renderer_names[] = {
+		[MODE_REPORT] = "report", [MODE_CSV] = "csv",	  [MODE_JSON] = "json",
+		[MODE_FOLDED] = "folded", [MODE_FLAME] = "flame",
+	};
+	int err;
+
+	run->renderer = renderer_find(renderer_names[run->config->mode]);
+	run_times(run);
+	err = run_filter(run, e);
+	if (!err)
+		err = run_columns(run, e);
+	if (!err)
+		err = run_output_check(run->config->flame, e);
+	if (!err && !run->config->replay)
+		err = run_output_check(run->config->stack_dict, e);
+	if (!err)
+		err = run_events(run, e);
+	if (err)
+		return err;
+	group_table_init(&run->groups, &run->list);
+	stack_lines_init(&run->stacks, (size_t)run->config->stacks, &run->list,
+			 run->config->off_wake);
+	err = run_stacks_check(run, e);
+	if (err)
+		return err;
+	if (run->config->stacks)
+		run->page.stacks = &run->stacks;
+	run_traces(run);
+	page_fit(&run->page);
+	run_command(run);
+	run->page.grid = &run->grid;
+	run->page.tally = &run->tally;
+	run->page.recording = run->config->replay;
+	if (run->page.recording && !strcmp(run->page.recording, "-"))
+		run->page.recording = "standard input";
+	return 0;
+}

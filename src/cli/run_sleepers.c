@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a report without samples tells: who of those that were asked for sleeps, or what of the
+ * filter is of no thread at all. */
+#include "cli/run_state.h"
+#include "base/clock.h"
+
+#include <errno.h>
+
+#define LOOKS_MAX 5 /* while some are not settled */
+#define LOOK_NS (20 * NS_PER_MS)
+
+/* An option that chooses threads, and whether it would choose any by itself. */
+struct choice {
+	const char *option, *argument;
+	struct filter filter;
+	bool met;
+};
+
+#define CHOICES_MAX 6
+
+struct choices {
+	struct choice items[CHOICES_MAX];
+	size_t count;
+	uint64_t needs;
+};
+
+static struct choice *choice_add(struct choices *choices, const char *option, const char *argument)
+{
+	struct choice *choice = &choices->items[choices->count++];
+
+	*choice = (struct choice){.option = option, .argument = argument};
+	return choice;
+}
+
+/* They were parsed before: no errors. Ids are lent by the filter of the run. */
+static void choices_find(struct choices *choices, const struct run *run)
+{
+	const struct config *config = run->config;
+	struct error none = {0};
+	struct choice *choice;
+
+	if (config->process) {
+		choice = choice_add(choices, "-p", config->process);
+		choice->filter.by_pid = true;
+		choice->filter.pids = run->filter.pids;
+	}
+	if (config->threads) {
+		choice = choice_add(choices, "-t", config->threads);
+		choice->filter.by_tid = true;
+		choice->filter.tids = run->filter.tids;
+	}
+	if (config->user)
+		filter_set_user(&choice_add(choices, "-u", config->user)->filter, config->user,
+				true, &none);
+	if (config->comm)
+		filter_set_pattern(&choice_add(choices, "-c", config->comm)->filter, "comm",
+				   config->comm);
+	if (config->cgroup)
+		filter_set_pattern(&choice_add(choices, "--cgroup", config->cgroup)->filter,
+				   "cgroup", config->cgroup);
+	if (config->filter)
+		filter_set_expression(&choice_add(choices, "--filter", config->filter)->filter,
+				      config->filter, &none);
+	for (size_t i = 0; i < choices->count; i++)
+		choices->needs |= choices->items[i].filter.expression.needs;
+	error_done(&none);
+}
+
+static void choices_done(struct choices *choices)
+{
+	for (size_t i = 0; i < choices->count; i++) {
+		choices->items[i].filter.pids = (struct index){0};
+		choices->items[i].filter.tids = (struct index){0};
+		filter_done(&choices->items[i].filter);
+	}
+}
+
+static void choices_ask(void *to, const struct sample *sample)
+{
+	struct choices *choices = to;
+
+	for (size_t i = 0; i < choices->count; i++) {
+		struct choice *choice = &choices->items[i];
+
+		choice->met |=
+			filter_ask_thread(&choice->filter, sample, ~0ull) == VERDICT_ACCEPTED;
+	}
+}
+
+/* "no thread is chosen by -c nobody, nor by --cgroup /none." */
+static void unmet_tell(const struct choices *choices, struct text *to)
+{
+	for (size_t i = 0; i < choices->count; i++) {
+		const struct choice *choice = &choices->items[i];
+
+		if (choice->met)
+			continue;
+		text_add_format(to, "%s %s ", to->length ? ", nor" : "there is no thread for",
+				choice->option);
+		text_add_printable(to, choice->argument);
+	}
+	if (to->length)
+		text_add_string(to, ". ps -eLo comm,user,pid,tid,cgroup lists those there are.");
+}
+
+static void sleeper_take(void *to, const struct sample *sample)
+{
+	sleepers_take(to, sample);
+}
+
+/* Nobody is there: which of the options is it that nobody fits? */
+static void unmet_find(struct run *run)
+{
+	struct filter all = {.all_states = true};
+	struct choices choices = {0};
+
+	choices_find(&choices, run);
+	if (choices.count &&
+	    !run->source->look(run->source, &all, choices.needs, choices_ask, &choices))
+		unmet_tell(&choices, &run->sleepers.unmet);
+	choices_done(&choices);
+}
+
+static int sleepers_look(struct run *run)
+{
+	struct filter filter = run->filter;
+	int err;
+
+	filter.all_states = true;
+	filter.on_cpu = filter.off_cpu = filter.no_samples = false;
+	sleepers_begin(&run->sleepers);
+	run->sleepers.filtered = run_filters(run);
+	err = run->source->look(run->source, &filter, sleepers_needs(&run->sleepers), sleeper_take,
+				&run->sleepers);
+	sleepers_end(&run->sleepers);
+	return err;
+}
+
+void run_find_sleepers(struct run *run)
+{
+	int err = -ENOSYS;
+
+	run->page.sleepers = NULL;
+	if (run->renderer != &renderer_report || run->grid.row_count || !run->source->look ||
+	    !run->tally.scans)
+		return;
+	for (int looks = 1; looks <= LOOKS_MAX; looks++) {
+		err = sleepers_look(run);
+		if (err || !run->sleepers.unsettled ||
+		    clock_sleep_until(clock_monotonic_ns() + LOOK_NS))
+			break;
+	}
+	if (err)
+		return;
+	if (!run->sleepers.asleep && !run->sleepers.halted && !run->sleepers.active)
+		unmet_find(run);
+	run->page.sleepers = &run->sleepers;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The state of a run and its parts; for src/cli/run*.c only. */
+#ifndef TSNAP_CLI_RUN_STATE_H
+#define TSNAP_CLI_RUN_STATE_H
+
+#include "report/distribution.h"
+#include "report/event_list.h"
+#include "report/group.h"
+#include "render/renderer.h"
+#include "report/sleepers.h"
+#include "recording/stack_dict_file.h"
+#include "report/stack_lines.h"
+#include "cli/run.h"
+
+struct run {
+	const struct config *config;
+	const struct renderer *renderer;
+	struct text *into; /* NULL: written where the configuration says */
+	struct column_list list;
+	struct filter filter;
+	struct source *source;
+	struct group_table groups;
+	struct distribution_table distributions; /* of --trace */
+	struct stack_dict_file stack_dict;	 /* --stack-dict, written */
+	struct stack_lines stacks;		 /* of --stacks */
+	struct event_list events;		 /* of --slower, and exec */
+	struct sleepers sleepers;		 /* of a page without samples */
+	struct tally tally;			 /* since the last page */
+	struct grid grid;
+	struct text out, command;
+	struct page page;
+	struct source_facts facts_before; /* as of the last page */
+	int64_t interval_us;		  /* of a page; 0: one page at the end */
+	int64_t page_us;   /* time in the page so far; below 0 when the last one took some of it */
+	int64_t total_us;  /* time in the whole run */
+	int64_t end_us;	   /* total to end at; 0: none */
+	int64_t shown;	   /* pages, or scans when not grouped */
+	int64_t refused;   /* samples without a group, in all pages; */
+	int64_t stackless; /* samples, as long as none had a stack; */
+	bool stacks_seen;  /* 0 from then on */
+	bool in_scan;	   /* of which parts were taken; */
+	struct scan part;  /* the last one, without its samples */
+	struct error *e;
+};
+
+/* Whether a page is of an interval. With --trace, formats for machines write distributions instead
+ * of samples, and with --slower events, which they write when they come. */
+static inline bool run_grouped(const struct run *run)
+{
+	return run->renderer->grouped || run->config->distributions;
+}
+
+static inline bool run_tells_events(const struct run *run)
+{
+	return run->config->events;
+}
+
+/* Whether not all threads were asked for. */
+static inline bool run_filters(const struct run *run)
+{
+	const struct config *config = run->config;
+
+	return config->process || config->threads || config->user || config->comm ||
+	       config->cgroup || config->filter;
+}
+
+/* run_prepare.c: what config asks for, all but the source. 0 or -errno with e. */
+int run_prepare(struct run *run, struct error *e);
+
+/* run_page.c: shows the groups kept since the last page, and starts anew; takes what --trace
+ * measured since the last time, all: until now; writes what was rendered. 0 or -errno with e. */
+int run_show(struct run *run, struct error *e);
+int run_take_traced(struct run *run, bool all, struct error *e);
+int run_write(struct run *run, struct error *e);
+/* run_sleepers.c: finds what a page without samples tells instead. */
+void run_find_sleepers(struct run *run);
+/* Takes the single events that came. */
+void run_take_events(struct run *run);
+/* What rows and folded stacks have no foot for: before the first row what none will have, and
+ * behind the last one what was missed, or all of the cost where it was asked for. */
+void run_tell_absent(struct run *run, void (*tell)(const char *lines));
+void run_tell_foot(struct run *run, void (*tell)(const char *lines));
+
+#endif

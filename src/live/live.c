@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The live host as a source of scans:
+ *
+ *   kernel's thread state array --> record --> wanted? --> sample --> lookups --> scan
+ *
+ * The filter is asked before anything is looked up.
+ */
+#include "live/live.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/names.h"
+#include "base/priority.h"
+#include "base/progress.h"
+#include "live/live_absent.h"
+#include "live/live_account.h"
+#include "live/stacks/live_dictionary.h"
+#include "live/live_groups.h"
+#include "live/live_grow.h"
+#include "live/live_look.h"
+#include "live/live_options.h"
+#include "live/sampler/live_realtime.h"
+#include "live/live_state.h"
+#include "live/live_trace.h"
+#include "live/trace_table.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define REGISTERS_LEAD_NS NS_PER_MS	    /* before a scan, switches begin to keep registers, */
+#define REGISTERS_LATE_NS (5 * NS_PER_MS)   /* and go on, should it come late */
+#define KERNEL_TICK_MAX_NS (10 * NS_PER_MS) /* CONFIG_HZ=100 */
+#define CLOCK_RATE_MIN_HZ 20		    /* the perf clock's, so that its look is never old */
+#define LENT_BYTES_MAX (16u << 20)	    /* of names, before lookups begin anew, */
+#define LENT_STACKS_BYTES_MAX (32u << 20)   /* or these and stacks, where there are any */
+#define FIRST_SCAN_NS (NS_PER_SECOND / 20)  /* by then every CPU's clock has ticked once */
+
+/* By what tsnap itself did since the last beat. */
+static enum late_why late_why(const struct live *live, int64_t late_ns, uint64_t growths)
+{
+	if (live->growths != growths)
+		return LATE_GROWTH;
+	return clock_cpu_ns() - live->beat_cpu_ns > late_ns / 2 ? LATE_WORK : LATE_WAIT;
+}
+
+/* A part of the period that differs from beat to beat. At a fixed rate the moments of scans would
+ * keep their distance to the kernel's own tick, at which threads are switched and timers expire. */
+static int64_t beat_offset_ns(struct live *live)
+{
+	int64_t most_ns =
+		live->period_ns / 2 < KERNEL_TICK_MAX_NS ? live->period_ns / 2 : KERNEL_TICK_MAX_NS;
+
+	live->beat_random = hash_u64(live->beat_random + (uint64_t)live->due_ns);
+	return (int64_t)(live->beat_random % (uint64_t)most_ns);
+}
+
+/* *next_ns becomes the next beat. One that was missed is counted, not made up for: a scan that
+ * began when the one before ends would see what others do while tsnap has a CPU. */
+static int beat_begin(struct live *live, int64_t *next_ns)
+{
+	uint64_t growths = live->growths, missed;
+	int64_t late_ns;
+	int err = live_grow(live);
+
+	if (err)
+		return err;
+	*next_ns = live->due_ns + (live->scan_count ? beat_offset_ns(live) : 0);
+	late_ns = clock_monotonic_ns() - *next_ns;
+	if (late_ns > 0 && live->scan_count) {
+		missed = (uint64_t)(late_ns / live->period_ns) + 1;
+		live->late_count[late_why(live, late_ns, growths)] += missed;
+		live->due_ns += (int64_t)missed * live->period_ns;
+		*next_ns += (int64_t)missed * live->period_ns;
+	}
+	return 0;
+}
+
+/* Sleeps until then, or a little longer: some time before it switches begin to keep registers. */
+static int beat_wait(struct live *live, int64_t *next_ns)
+{
+	int64_t least_ns = clock_monotonic_ns() + REGISTERS_LEAD_NS;
+	int err;
+
+	if (!(live->probe_needs & NEED_SYSCALL))
+		return clock_sleep_until(*next_ns);
+	err = clock_sleep_until(*next_ns - REGISTERS_LEAD_NS);
+	if (*next_ns < least_ns)
+		*next_ns = least_ns;
+	least_ns = registers_want(&live->kernel.asker, *next_ns + REGISTERS_LATE_NS) +
+		   REGISTERS_LEAD_NS;
+	if (*next_ns < least_ns)
+		*next_ns = least_ns;
+	return err ? err : clock_sleep_until(*next_ns);
+}
+
+/* From before its sleep to the end of what must be short nobody of normal priority keeps tsnap from
+ * its CPU. */
+static int beat_capture(struct live *live, int64_t next_ns)
+{
+	int err;
+
+	live->beat_cpu_ns = clock_cpu_ns(); /* a sleep uses none */
+	realtime_begin(&live->realtime);
+	err = beat_wait(live, &next_ns);
+	realtime_restart(&live->realtime);
+	if (!err)
+		live_capture(live, next_ns);
+	realtime_end(&live->realtime);
+	live->due_ns += err ? 0 : live->period_ns;
+	return err;
+}
+
+/* UTC of the scan's moment, which lies some microseconds back. */
+static int64_t moment_utc_us(const struct live *live)
+{
+	return clock_utc_us() - (clock_monotonic_ns() - live->moment.now_ns) / NS_PER_US;
+}
+
+static int live_next(struct source *source, struct scan *scan, struct error *e)
+{
+	struct live *live = (struct live *)source;
+	int64_t next_ns;
+	int err = beat_begin(live, &next_ns);
+
+	if (!err)
+		err = beat_capture(live, next_ns);
+	if (err)
+		return err;
+	progress_end();
+	live->part = (struct scan){
+		.time_us = moment_utc_us(live),
+		.weight_us = (live->moment.now_ns - live->previous_ns) / NS_PER_US,
+		.samples = live->samples,
+	};
+	live->previous_ns = live->moment.now_ns;
+	err = live_scan_read(live);
+	*scan = live->part;
+	scan->threads = live->threads;
+	if (live->part_err && live->part_err != -EOWNERDEAD)
+		return live->part_err;
+	if (err)
+		return error_set(e, -err, EXIT_FAILED,
+				 "the thread state array can't be read any more: %s",
+				 strerror(-err));
+	/* asked after the scan: what it saw was alive */
+	if (live->keep_house && !share_alive(&live->kernel.share))
+		return error_set(
+			e, EOWNERDEAD, EXIT_FAILED,
+			"the tsnap that shared '%s' has ended, and its programs with it, as "
+			"links can't be pinned here",
+			live->kernel.share.directory.name);
+	live->scan_count++;
+	return 1;
+}
+
+/* The first scan after that looks all up again, which it does every few hours at most. */
+static void live_release(struct source *source)
+{
+	struct live *live = (struct live *)source;
+
+	if (names_lent_bytes() < (live->stacks.needs ? LENT_STACKS_BYTES_MAX : LENT_BYTES_MAX))
+		return;
+	lookup_free(live->lookup);
+	if (live->stacks.needs) {
+		live_stacks_forget(live);
+		live->stacks.clear_count++;
+	}
+	names_lent_clear();
+	live->lookup = live_lookup_new(live->config);
+}
+
+static void scans_describe(const struct live *live, struct source_facts *facts)
+{
+	source_facts_miss(facts, "late scans (the one before took too long: a lower rate, or -p)",
+			  live->late_count[LATE_WORK]);
+	source_facts_miss(facts, "late scans (tsnap waited for a CPU, or for its output)",
+			  live->late_count[LATE_WAIT]);
+	source_facts_miss(facts, "late scans (the map was made larger)",
+			  live->late_count[LATE_GROWTH]);
+	source_facts_miss(facts, "records that kept changing while they were read",
+			  live->kernel.table.torn_count);
+	source_facts_miss(facts, "scans that could not see the whole map",
+			  live->kernel.table.unfinished_count);
+}
+
+static void lacking_describe(const struct live *live, struct source_facts *facts)
+{
+	const struct host *host = &live->kernel.host;
+
+	if (live->needs & (NEED_FILE | NEED_EXE | NEED_SYSCALL) &&
+	    (!host->cap_ptrace || !host->cap_read))
+		source_facts_lack(facts,
+				  "kind of fact: files, programs and earlier calls of other "
+				  "users' threads (needs CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH)");
+	live_realtime_describe(&live->realtime, host, facts);
+	if (lookup_sockets_error(live->lookup))
+		source_facts_lack(facts,
+				  "kind of fact: connections of sockets (the kernel does not tell "
+				  "them here, by sock_diag)");
+}
+
+static void live_describe(struct source *source, struct source_facts *facts)
+{
+	struct live *live = (struct live *)source;
+	const struct kernel *kernel = &live->kernel;
+	struct probe_counters counters = kernel_counters(&live->kernel);
+	struct source_missed *missed;
+	uint64_t ns, runs, full = counters.map_full + live->seed.unfit_count;
+
+	*facts = (struct source_facts){.bpf_ns = ABSENT, .bpf_runs = ABSENT};
+	snprintf(facts->host, SOURCE_TEXT_SIZE, "%s", kernel->host.name);
+	snprintf(facts->kernel, SOURCE_TEXT_SIZE, "%s", kernel->host.release);
+	facts->cpus = kernel->host.cpus;
+	facts->rate_hz = live->config->rate_hz;
+	facts->own_cpu_ns = clock_cpu_ns() - live->own_cpu_start_ns;
+	if (!kernel_bpf_cost(&live->kernel, &ns, &runs)) {
+		facts->bpf_ns = (int64_t)ns;
+		facts->bpf_runs = (int64_t)runs;
+	}
+	scans_describe(live, facts);
+	live_account_missed(live, facts);
+	live_account_busy(live, facts);
+	source_facts_miss(facts, "names beyond what tsnap keeps in memory", names_refused());
+	live_absent_describe(kernel, live->needs, facts);
+	lacking_describe(live, facts);
+	if (live->translated) {
+		missed = source_facts_miss(
+			facts,
+			"threads outside of this container's pid namespace (pid and "
+			"tid are those inside)",
+			(uint64_t)live->other_threads);
+		missed->standing = missed->natural = true;
+	}
+	live_stacks_describe(&live->stacks, facts);
+	live_cpu_stacks_describe(live, facts);
+	live_self_describe(&live->self, kernel, &live->cpu_stacks.sampler, live->scan_count,
+			   &facts->self);
+	if (live->config->traces)
+		source_facts_miss(facts, "events of --trace (more threads than fit the maps)",
+				  live->earlier.latency_full + counters.latency_full);
+	if (kernel->compiled.maps[KERNEL_MAP_BLOCK] >= 0) {
+		source_facts_miss(facts, "requests to block devices (too many in flight)",
+				  live->earlier.block_full + counters.block_full);
+		source_facts_miss(
+			facts, "requests to block devices (the kernel ran no program at their end)",
+			live->earlier.block_unseen + counters.block_unseen);
+	}
+	if (live->config->events)
+		source_facts_miss(facts,
+				  "single events (more than are read in time: a higher rate -F)",
+				  kernel->events.lost_count);
+	facts->chosen = text_string(&live->chosen);
+	facts->remarks = text_string(&live->remarks);
+	/* of such a thread nothing is traced, also where it has a place by now */
+	if (live->translated || live->config->traces)
+		source_facts_miss(facts,
+				  "times that a thread did not fit the map (raise --max-threads)",
+				  live->earlier.map_full + full);
+	if (!live->translated)
+		/* how many there are now, not how often one was refused */
+		source_facts_miss(facts, "threads that do not fit the map (raise --max-threads)",
+				  full && live->unfit_threads > 0 ? (uint64_t)live->unfit_threads
+								  : live->seed.unfit_count)
+			->standing = true;
+}
+
+static void live_close(struct source *source)
+{
+	struct live *live = (struct live *)source;
+
+	progress_end();
+	live_self_close(&live->self);
+	kernel_close(&live->kernel);
+	live_cpu_stacks_close(&live->cpu_stacks);
+	live_stacks_done(&live->stacks);
+	lookup_free(live->lookup);
+	live_seed_done(&live->seed);
+	totals_done(&live->totals);
+	live_account_done(live);
+	live_block_done(&live->block);
+	index_clear(&live->doubts);
+	index_clear(&live->awake);
+	index_clear(&live->awake_next);
+	live_sleepers_clear(&live->sleepers);
+	free(live->ticks);
+	free(live->wanted_cpus);
+	live_capture_done(&live->capture);
+	proc_values_room_done(&live->proc_values);
+	text_done(&live->chosen);
+	text_done(&live->remarks);
+	free(live->process_names);
+	free(live);
+}
+
+/* Ids that stay the same: a name is looked for again, and descendants come. */
+static const char *pids_fixed(const struct config *config)
+{
+	const char *text = config->process;
+
+	return text && !config->descendants && !text[strspn(text, "0123456789,")] ? text : NULL;
+}
+
+void live_kernel_options(const struct config *config, uint64_t needs,
+			 struct kernel_options *options)
+{
+	/* who attaches later may ask for more */
+	const uint64_t wanted = config->share ? needs | ~NEEDS_PROBED : needs;
+
+	*options = (struct kernel_options){
+		.types_choice = config->kernel_types,
+		.btf_file = config->btf_file,
+		.offsets_file = config->offsets_file,
+		.without = config->without,
+		.threads_max = config->max_threads,
+		.rate_hz =
+			config->rate_hz > CLOCK_RATE_MIN_HZ ? config->rate_hz : CLOCK_RATE_MIN_HZ,
+		.groups = live_groups_of(wanted) | trace_groups_of(config->traces),
+		.parts = live_parts_of(wanted),
+		.latency_kinds = config->traces,
+		.trace_pids = pids_fixed(config),
+		.trace_tids = config->threads,
+		.slower_ns = (uint64_t)config->slower_ms * NS_PER_MS,
+		.latency_groups = trace_groups_of(config->traces),
+		.process_totals = config->share || needs & NEED_PROCESSES,
+		.share = config->share,
+		.attach = config->attach,
+	};
+	if (options->groups >> GROUP_BLOCK_DONE & 1) /* where there is one */
+		options->groups |= 1u << GROUP_BLOCK_MERGE;
+}
+
+static void chosen_describe(const struct config *config, const struct kernel *kernel,
+			    unsigned int groups, struct text *to)
+{
+	if (kernel->share.directory.name[0])
+		text_add_format(to, "%s '%s'\n", config->attach ? "attached to" : "sharing as",
+				kernel->share.directory.name);
+	text_add_format(to, "kernel types from %s%s\n", kernel->compiled.types_source,
+			kernel->compiled.types_tried.length ? "; tried:" : "");
+	text_add_string(to, text_string(&kernel->compiled.types_tried));
+	for (int group = 0; group < GROUP_COUNT; group++) {
+		const struct probe_row *row = kernel->plan.chosen[group];
+
+		if (!row && !(groups >> group & 1)) {
+			text_add_format(to, "%s: nobody asked for it\n",
+					probe_group_rows[group].name);
+			continue;
+		}
+		if (!row && !probe_group_rows[group].without) {
+			text_add_format(to, "%s: none; nothing is lacking, at a price\n",
+					probe_group_rows[group].name);
+			continue;
+		}
+		text_add_format(to, "%s: %s%s%s\n", probe_group_rows[group].name,
+				row ? probe_kind_names[row->kind] : "none",
+				row ? " on " : "; not seen: ",
+				row ? row->event : probe_group_rows[group].without);
+	}
+	text_add_string(to, kernel->left_out);
+	text_add_string(to, text_string(&kernel->compiled.output));
+}
+
+static int live_start(struct live *live, struct error *e)
+{
+	const struct probe_row *clock;
+	struct kernel_options options;
+	struct priority before; /* on a full host a start would take many seconds */
+	int err;
+
+	live_kernel_options(live->config, live->probe_needs, &options);
+	priority_raise(&before);
+	err = kernel_open(&live->kernel, &options, e);
+	priority_restore(&before);
+	if (err)
+		return err;
+	live->attached_ns = clock_monotonic_ns();
+	live->stacks.modules.without_tables = !fact_has(&live->kernel.facts, FACT_UNWINDER);
+	live_cpu_stacks_open(live);
+	chosen_describe(live->config, &live->kernel, options.groups, &live->chosen);
+	text_add_format(&live->chosen, "stacks on CPU: %s\n",
+			live_cpu_stacks_way(&live->cpu_stacks));
+	live->ticks = memory_get((size_t)live->kernel.host.cpus_possible * sizeof(*live->ticks));
+	live->wanted_cpus = memory_get((size_t)live->kernel.host.cpus_possible);
+	live->moment.ticks = live->ticks;
+	live->moment.registers_marked = live->kernel.compiled.registers_marked;
+	live->moment.registers_known = live->kernel.compiled.stack_registers != 0;
+	live->own_pid = (uint32_t)live->kernel.host.own_pid;
+	live->own_tid = live->kernel.compiled.own_tid;
+	live->translated = live->kernel.compiled.pids_translated;
+	live->proc_whole = !access(PROC "/1", F_OK);
+	/* the records of who is attached to hold them, but for those that wait for theirs; the
+	 * first scan sorts out which do */
+	progress_step("looking for the threads there are");
+	priority_raise(&before);
+	if (!options.attach || live->translated)
+		err = live_seed_all(&live->seed, &live->kernel, e);
+	priority_restore(&before);
+	if (!err)
+		err = live_share_begin(live, &options, e);
+	if (err)
+		return err;
+	clock = live->kernel.plan.chosen[GROUP_CLOCK];
+	live->period_ns = NS_PER_SECOND / live->config->rate_hz;
+	live->housekept_ns = clock_monotonic_ns();
+	live->due_ns = live->housekept_ns;
+	if (!clock || clock->kind != PROBE_LOOK)
+		live->due_ns += live->period_ns < FIRST_SCAN_NS ? live->period_ns : FIRST_SCAN_NS;
+	live->previous_ns = live->due_ns - live->period_ns;
+	live->housekept_ns -= HOUSEKEEPING_NS; /* the first scan looks at everything */
+	live_account_begin(live);
+	realtime_init(&live->realtime, !live->config->no_realtime);
+	if (live->config->self)
+		live_self_open(&live->self, &live->kernel, live->own_cpu_start_ns);
+	if (live->config->traces)
+		latency_reader_begin(&live->kernel.latency, live->config->distributions,
+				     clock_monotonic_ns());
+	return 0;
+}
+
+struct lookup *live_lookup_new(const struct config *config)
+{
+	struct lookup *lookup = lookup_new(PROC);
+
+	lookup_set_daemon_ports(lookup, config->daemon_ports);
+	return lookup;
+}
+
+int live_open(const struct config *config, struct filter *filter, uint64_t needs,
+	      struct source **source, struct error *e)
+{
+	struct live *live = memory_get(sizeof(*live));
+	int err;
+
+	live->source = (struct source){.next = live_next,
+				       .account = live_account,
+				       .release = live_release,
+				       .describe = live_describe,
+				       .close = live_close,
+				       .traced = live_traced,
+				       .stacks_end = live_dictionary_end,
+				       .events = live_events,
+				       .look = live_look};
+	progress_begin();
+	live->config = config;
+	live->filter = filter;
+	live->own_cpu_start_ns = clock_cpu_ns();
+	compile_result_init(&live->kernel.compiled, 0); /* no descriptor is 0 */
+	live->lookup = live_lookup_new(config);
+	err = live_processes_find(live, e);
+	live->filter_needs = filter_needs(filter);
+	live->needs = needs | live->filter_needs;
+	live->probe_needs = live->needs & ~(filter->no_samples ? NEEDS_REGISTERS : 0);
+	live_stacks_init(&live->stacks, PROC, live->needs, config->python);
+	live->idle_wanted = filter_wants_idle(filter);
+	live->work_wanted = filter_wants_work(filter);
+	if (!err)
+		err = live_start(live, e);
+	if (err) {
+		live_close(&live->source);
+		return err;
+	}
+	*source = &live->source;
+	return 0;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "live/live_absent.h"
+
+#include <unistd.h>
+
+static const char *registers_lack(const struct kernel *kernel)
+{
+	return kernel->compiled.stack_registers
+		       ? NULL
+		       : "the saved registers were not found on the kernel stack; tsnap --check";
+}
+
+static const char *why_lacks(const struct kernel *kernel)
+{
+	return registers_lack(kernel) ? "no sleeping thread counts as work without its system call"
+				      : NULL;
+}
+
+static const char *wakeups_lack(const struct kernel *kernel)
+{
+	return kernel->plan.chosen[GROUP_WAKE]
+		       ? NULL
+		       : "this kernel offers no probe for wake-ups; tsnap --check";
+}
+
+static const char *io_lacks(const struct kernel *kernel)
+{
+	(void)kernel;
+	return access("/proc/self/io", F_OK)
+		       ? "this kernel keeps no account of it (CONFIG_TASK_IO_ACCOUNTING)"
+		       : NULL;
+}
+
+static const char *block_lacks(const struct kernel *kernel)
+{
+	return kernel->compiled.maps[KERNEL_MAP_BLOCK] >= 0
+		       ? NULL
+		       : "no probe of block devices: none is offered, or who shares did not ask";
+}
+
+static const char *call_time_lacks(const struct kernel *kernel)
+{
+	return kernel->plan.chosen[GROUP_CALL] ? NULL
+					       : "no probe where system calls begin: none is "
+						 "offered, or who shares did not ask";
+}
+
+/* A row for each need that a host may not meet: why it does not, or NULL. */
+static const struct {
+	uint64_t need;
+	const char *(*why)(const struct kernel *kernel);
+} absent_rows[] = {
+	{NEED_SYSCALL, registers_lack}, {NEED_WHY, why_lacks},
+	{NEED_WAKER, wakeups_lack},	{NEED_IO, io_lacks},
+	{NEED_BLOCK, block_lacks},	{NEED_CALL_TIME, call_time_lacks},
+};
+
+_Static_assert(sizeof(absent_rows) / sizeof(absent_rows[0]) <= SOURCE_ABSENT_MAX, "room for all");
+
+void live_absent_describe(const struct kernel *kernel, uint64_t needs, struct source_facts *facts)
+{
+	for (size_t i = 0; i < sizeof(absent_rows) / sizeof(absent_rows[0]); i++) {
+		const char *why = needs & absent_rows[i].need ? absent_rows[i].why(kernel) : NULL;
+
+		if (why)
+			facts->absent[facts->absent_count++] =
+				(struct source_absent){absent_rows[i].need, why};
+	}
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which columns this host can't give, and why. Pure. */
+#ifndef TSNAP_LIVE_LIVE_ABSENT_H
+#define TSNAP_LIVE_LIVE_ABSENT_H
+
+#include "maps/kernel.h"
+#include "sample/source.h"
+
+/* Adds to facts what the opened kernel lacks of needs (NEED_*). */
+void live_absent_describe(const struct kernel *kernel, uint64_t needs, struct source_facts *facts);
+
+#endif

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "live/live_account.h"
+#include "live/live_space.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "maps/process_totals.h"
+
+#define EXIT_ZOMBIE_BIT 0x20u
+
+static void dead_read(void *to, const struct process_key *key, const struct process_totals *totals)
+{
+	struct live *live = to;
+
+	dead_table_read(&live->dead, key, totals, false);
+}
+
+static void dead_read_baseline(void *to, const struct process_key *key,
+			       const struct process_totals *totals)
+{
+	struct live *live = to;
+
+	dead_table_read(&live->dead, key, totals, true);
+}
+
+static void thread_gone(void *to, const struct totals_gone *gone)
+{
+	struct live *live = to;
+
+	dead_table_take_off(&live->dead, gone);
+}
+
+void live_account_begin(struct live *live)
+{
+	if (!(live->needs & NEED_PROCESSES))
+		return;
+	live->totals.gone = thread_gone;
+	live->totals.to = live;
+	/* threads outside of a container are not told of, and who attaches came later */
+	if (live->needs & NEED_TOTALS && !live->translated && !live->config->attach)
+		cpu_busy_read(PROC, &live->busy_first);
+	live->busy = live->busy_first;
+	live->busy_late_us = (live->busy_first.at_ns - live->attached_ns) / NS_PER_US;
+	process_totals_visit(live->kernel.compiled.maps[KERNEL_MAP_PROCESSES], dead_read_baseline,
+			     live);
+}
+
+void live_account_done(struct live *live)
+{
+	dead_table_done(&live->dead);
+}
+
+void live_account_busy(const struct live *live, struct source_facts *facts)
+{
+	const struct cpu_busy *first = &live->busy_first, *last = &live->busy;
+
+	facts->busy_us = cpu_busy_between(first, last);
+	facts->busy_error_us =
+		last->interrupt_us - first->interrupt_us + live->busy_error_us * first->cpus;
+}
+
+void live_account_missed(const struct live *live, struct source_facts *facts)
+{
+	source_facts_miss(facts,
+			  "births and ends of processes by more names than tsnap tells apart",
+			  live->dead.others);
+	source_facts_miss(
+		facts,
+		"ends of threads that did not fit the map, so that their times are not known",
+		live->dead.unknown);
+}
+
+static void dead_move(void *to, const struct process_key *key, const struct process_totals *totals,
+		      const struct process_totals *seconds)
+{
+	struct live *live = to;
+
+	dead_table_read(&live->dead, key, totals, false);
+	dead_table_read(&live->dead, key, seconds, true);
+}
+
+/* Both count for a while: a row's old one until it is read, its new one from there on. */
+void live_account_move(struct live *live, const struct kernel *bigger)
+{
+	if (!(live->needs & NEED_PROCESSES))
+		return;
+	process_totals_visit_both(live->kernel.compiled.maps[KERNEL_MAP_PROCESSES],
+				  bigger->compiled.maps[KERNEL_MAP_PROCESSES], dead_move, live);
+}
+
+/* Who is told. */
+struct telling {
+	struct live *live;
+	account_taker *take;
+	void *to;
+};
+
+/* What does not change while the thread lives, and what it did since its previous sample. */
+static void thread_account(const struct telling *telling, const struct thread_state *record)
+{
+	struct live *live = telling->live;
+	struct lookup_hint hint = {.sequence = record->sched.sequence_done};
+	uint64_t asked = live->filter_needs & NEEDS_ANYTIME;
+	struct live_totals totals;
+	struct sample account;
+	enum thread_doing doing;
+	bool unsure;
+
+	doing = record_doing(record, &live->moment, &unsure);
+	/* it left its CPU, but not by a switch that a program saw: nobody knows when */
+	if (unsure && doing == DOING_ON)
+		doing = DOING_SLEEP;
+	record_sample(record, &live->moment, doing, &account);
+	record_totals(record, &live->moment, doing, &totals);
+	account.state = account.state_us = account.cpu = account.waker_tid = ABSENT;
+	lookup_fill(live->lookup, &account, &hint, asked, live->moment.now_ns);
+	sample_derive(&account, asked);
+	if (!filter_accepts(live->filter, &account) ||
+	    (!(live->needs & NEED_SLEEP) && totals_only_slept(&live->totals, &totals, &account))) {
+		totals_mark(&live->totals, account.tid);
+		return;
+	}
+	totals_take(&live->totals, &totals, &account);
+	lookup_fill(live->lookup, &account, &hint, live->needs & NEEDS_ANYTIME,
+		    live->moment.now_ns);
+	sample_derive(&account, live->needs);
+	telling->take(telling->to, &account);
+}
+
+static void record_account(void *to, const struct thread_state *record)
+{
+	const struct telling *telling = to;
+	struct live *live = telling->live;
+	struct thread_state completed;
+
+	if (live->translated && record->sched.tid && !live_space_meet(live, record))
+		return;
+	/* the dead are in the kernel's table */
+	if (record->identity.tgid == live->own_pid || record->sched.exit_state & EXIT_ZOMBIE_BIT)
+		return;
+	record = live_seed_whole(record, &completed);
+	if (!record)
+		return;
+	thread_account(telling, record);
+}
+
+/* A walk of its own, beside those of scans, which go on where they were. */
+static void threads_account(struct telling *telling)
+{
+	struct live *live = telling->live;
+	struct thread_table *table = &live->kernel.table;
+	uint64_t unseen = table->torn_count + table->unfinished_count;
+	uint32_t walked = table->walked;
+	int64_t late_us;
+	int err;
+
+	totals_unmark(&live->totals);
+	live->sweep = false; /* which goes by what scans have marked */
+	if (live->busy_first.cpus)
+		cpu_busy_read(PROC, &live->busy);
+	if (live->busy.cpus != live->busy_first.cpus)
+		live->busy_first.cpus = 0; /* a CPU came or went: never again */
+	live->moment.now_ns = clock_monotonic_ns();
+	err = thread_table_scan(table, record_account, telling);
+	table->walked = walked;
+	live_seed_visit(&live->seed, record_account, telling);
+	late_us = (clock_monotonic_ns() - live->busy.at_ns) / NS_PER_US;
+	live->busy_error_us += live->busy_late_us + late_us;
+	live->busy_late_us = late_us;
+	/* whoever was not seen is gone, if all was seen */
+	if (!err && table->torn_count + table->unfinished_count == unseen)
+		totals_sweep(&live->totals);
+}
+
+static void dead_account(const struct telling *telling)
+{
+	struct live *live = telling->live;
+	bool totals = live->needs & NEED_TOTALS;
+	struct sample account;
+
+	for (size_t at = 0; dead_table_tell(&live->dead, &at, totals, &account);) {
+		if (account.uid != ABSENT)
+			account.user = lookup_user(live->lookup, account.uid, live->moment.now_ns);
+		sample_derive(&account, live->needs);
+		if (filter_accepts(live->filter, &account))
+			telling->take(telling->to, &account);
+	}
+}
+
+void live_account(struct source *source, account_taker *take, void *to)
+{
+	struct live *live = (struct live *)source;
+	struct telling telling = {live, take, to};
+
+	if (!(live->needs & NEED_PROCESSES))
+		return;
+	/* first: who is gone in the walk has ended before, or ends in the next account */
+	process_totals_visit(live->kernel.compiled.maps[KERNEL_MAP_PROCESSES], dead_read, live);
+	if (live->needs & NEED_TOTALS)
+		threads_account(&telling);
+	dead_account(&telling);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What requests to block devices threads have in flight, for the columns io_dev to io_us.
+ */
+#ifndef TSNAP_LIVE_LIVE_BLOCK_H
+#define TSNAP_LIVE_LIVE_BLOCK_H
+
+#include "base/index.h"
+#include "maps/block_reader.h"
+#include "maps/kernel.h"
+#include "sample/sample.h"
+
+struct live_block {
+	struct block_reader reader;
+	struct index oldest; /* kernel's tid to the place of its oldest request, plus one */
+	int64_t read_ns;     /* the moment that this is of */
+};
+
+/* Fills io_dev to io_us of a sample with the oldest request of that thread. Requests are read once
+ * for each moment, when the first thread is asked for. */
+void live_block_fill(struct live_block *block, struct kernel *kernel,
+		     const struct thread_state *record, int64_t now_ns, struct sample *sample);
+void live_block_done(struct live_block *block);
+
+/* The word of block_request.op, for column io_op. */
+const char *block_op_name(uint32_t op);
+
+#endif

@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* --check and --write-offsets: what this host offers, what was chosen, what is missing and how to
+ * get it.
+ */
+#include "live/live.h"
+#include "base/names.h"
+#include "base/output.h"
+#include "base/output_file.h"
+#include "kernel/bcc_library.h"
+#include "maps/kernel.h"
+#include "kernel/type_source.h"
+#include "live/live_options.h"
+#include "live/trace_table.h"
+#include "live/sampler/live_realtime.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void line_add(struct text *out, const char *name, const char *words)
+{
+	text_add_format(out, "  %-18s ", name);
+	text_add_printable(out, words);
+	text_add_char(out, '\n');
+}
+
+static void pids_describe(const struct host *host, struct text *out)
+{
+	const char *words = "the host's first: ids are the kernel's own";
+
+	if (!host->own_pid)
+		words = "not known: /proc is not mounted, or for another namespace";
+	else if (!host_pids_first(host))
+		words = host->pid_depth == 1
+				? "its own (a container): pid and tid are those of it, as ps shows "
+				  "them; threads outside of it are left out"
+				: "its own (a container), but /proc is of an outer one: pid and "
+				  "tid "
+				  "are those that /proc shows";
+	line_add(out, "pid namespace", words);
+}
+
+static void realtime_describe(const struct host *host, struct text *out)
+{
+	struct realtime realtime;
+	struct text words = {0};
+	const char *why;
+
+	realtime_init(&realtime, true);
+	why = live_realtime_why(&realtime, host);
+	if (why)
+		text_add_format(&words,
+				"no (%s): on a busy host samples may lean towards threads that "
+				"sleep",
+				why);
+	else
+		text_add_string(&words, "yes, for the first millisecond of a scan at most");
+	line_add(out, "real-time priority", text_string(&words));
+	text_done(&words);
+}
+
+static void host_describe(const struct host *host, struct text *out)
+{
+	char words[2 * HOST_TEXT_SIZE + 64], bcc[64];
+
+	text_add_string(out, "Host\n");
+	line_add(out, "name", host->name);
+	snprintf(words, sizeof(words), "%s%s%s", host->release, host->distribution[0] ? ", " : "",
+		 host->distribution);
+	line_add(out, "kernel", words);
+	line_add(out, "architecture", host->machine);
+	snprintf(words, sizeof(words), "%d online, %d possible", host->cpus, host->cpus_possible);
+	line_add(out, "CPUs", words);
+	snprintf(words, sizeof(words),
+		 "%s; CAP_BPF %s, CAP_PERFMON %s, CAP_SYS_PTRACE %s, CAP_DAC_READ_SEARCH %s, "
+		 "CAP_SYS_ADMIN %s%s",
+		 host->root ? "root" : "not root", host->cap_bpf ? "yes" : "no",
+		 host->cap_perfmon ? "yes" : "no", host->cap_ptrace ? "yes" : "no",
+		 host->cap_read ? "yes" : "no", host->cap_admin ? "yes" : "no",
+		 host->seccomp ? "; a filter of system calls (seccomp) is in force" : "");
+	line_add(out, "privileges", words);
+	if (!host->cap_ptrace || !host->cap_read)
+		line_add(out, "",
+			 "without CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH these stay unknown of "
+			 "other users' threads: files, programs, calls from before the start");
+	realtime_describe(host, out);
+	pids_describe(host, out);
+	line_add(out, "lockdown",
+		 host->lockdown[0] ? host->lockdown : "not known (no securityfs, or no lockdown)");
+	line_add(out, "BPF JIT",
+		 host->jit > 0 ? "on"
+		 : host->jit == 0
+			 ? "OFF: probes cost several times more; sysctl net.core.bpf_jit_enable=1"
+			 : "not known (/proc/sys/net/core/bpf_jit_enable can't be read)");
+	line_add(out, "tracefs", host->tracefs[0] ? host->tracefs : "not mounted or not readable");
+	if (host->memlock_bytes == UINT64_MAX)
+		snprintf(words, sizeof(words), "unlimited");
+	else
+		snprintf(words, sizeof(words),
+			 "%llu KB (kernels before 5.11 count maps against it; tsnap "
+			 "raises it if it may)",
+			 (unsigned long long)host->memlock_bytes / 1024);
+	line_add(out, "memory limit", words);
+	bcc_library_find(bcc, sizeof(bcc));
+	line_add(out, "libbcc",
+		 bcc[0] ? bcc
+			: "not found: apt install libbpfcc, dnf install bcc, or zypper install "
+			  "libbcc0");
+}
+
+static void facts_describe(struct kernel *kernel, struct text *out)
+{
+	text_add_string(out, "Facts (tried now)\n");
+	for (int fact = 0; fact < FACT_COUNT; fact++) {
+		char words[512], since[32] = "";
+		bool there = fact_has(&kernel->facts, (enum fact)fact);
+
+		if (fact_rows[fact].since)
+			snprintf(since, sizeof(since), ", since %u.%u", fact_rows[fact].since >> 8,
+				 fact_rows[fact].since & 255);
+		snprintf(words, sizeof(words), "%-3s  %s%s%s%s%s",
+			 there					       ? "yes"
+			 : kernel->facts.state[fact] == FACT_FORBIDDEN ? "?"
+								       : "no",
+			 fact_rows[fact].help, since, there ? "" : " (",
+			 there ? "" : kernel->facts.why[fact], there ? "" : ")");
+		line_add(out, fact_rows[fact].name, words);
+	}
+}
+
+static void types_describe(const struct config *config, const struct kernel *kernel,
+			   struct text *out)
+{
+	const struct type_request request = {.choice = config->kernel_types,
+					     .btf_file = config->btf_file,
+					     .offsets_file = config->offsets_file,
+					     .host = &kernel->host,
+					     .facts = &kernel->facts};
+
+	text_add_string(out, "Sources of kernel types, in the order they are tried\n");
+	for (const struct type_source *source = type_sources; source->name; source++) {
+		char where[512], words[600];
+		bool there = type_source_there(source, &request, where, sizeof(where));
+
+		snprintf(words, sizeof(words), "%-3s  %s (%s)", there ? "yes" : "no", source->help,
+			 where);
+		line_add(out, source->name, words);
+	}
+}
+
+/* The first row of a group that this kernel offers, or NULL; passed_over: why none before it. */
+static const struct probe_row *row_choose(struct kernel *kernel, enum probe_group group,
+					  struct text *passed_over)
+{
+	for (size_t i = 0; i < probe_row_count; i++) {
+		const struct probe_row *row = &probe_rows[i];
+
+		if (row->gives != group)
+			continue;
+		if (fact_has(&kernel->facts, row->wants))
+			return row;
+		text_add_format(passed_over, "; no %s on %s, because %s is missing",
+				probe_kind_names[row->kind], row->event,
+				fact_rows[row->wants].name);
+	}
+	return NULL;
+}
+
+/* plan: of all groups; NULL: none can be made. */
+static void group_describe(struct kernel *kernel, const struct probe_plan *plan,
+			   enum probe_group group, struct text *out)
+{
+	const struct probe_group_row *of = &probe_group_rows[group];
+	struct text passed_over = {0}, line = {0};
+	const struct probe_row *row = row_choose(kernel, group, &passed_over);
+
+	if (row && plan && !plan->chosen[group])
+		text_add_format(&line, "none; a %s on %s would not serve: %s",
+				probe_kind_names[row->kind], row->event, probe_merge_useless);
+	else if (row)
+		text_add_format(&line, "%s on %s: the first way that this kernel offers%s",
+				probe_kind_names[row->kind], row->event, text_string(&passed_over));
+	else
+		text_add_format(&line, "none%s; a report lacks %s", text_string(&passed_over),
+				of->without ? of->without : "nothing, at a price");
+	line_add(out, of->name, text_string(&line));
+	text_done(&line);
+	text_done(&passed_over);
+}
+
+static bool facts_tell(void *of, enum fact fact)
+{
+	return fact_has(of, fact);
+}
+
+static void probes_describe(struct kernel *kernel, struct text *out)
+{
+	struct probe_plan plan;
+	struct error e = {0};
+	bool planned = !probe_plan_make(UINT_MAX, facts_tell, &kernel->facts, &plan, &e);
+
+	error_done(&e);
+	text_add_string(out, "Probes\n");
+	/* where there is no way to see switches, what the others would be is told all the same */
+	for (int group = 0; group < GROUP_COUNT; group++)
+		group_describe(kernel, planned ? &plan : NULL, (enum probe_group)group, out);
+}
+
+/* For each thing that is missing, how to get it on each distribution. */
+static void remedies_describe(const struct config *config, struct kernel *kernel, struct text *out)
+{
+	static const struct {
+		const char *name, *distribution_id;
+	} distributions[] = {
+		{"Debian", "debian"}, {"Ubuntu", "ubuntu"},	{"RHEL, Fedora", "rhel"},
+		{"SUSE", "suse"},     {"Amazon Linux", "amzn"},
+	};
+	const struct type_request request = {
+		.choice = config->kernel_types, .host = &kernel->host, .facts = &kernel->facts};
+	char where[512];
+	bool any = false;
+
+	text_add_string(out, "What is missing, and how to get it\n");
+	for (int fact = 0; fact < FACT_COUNT; fact++) {
+		if (fact_has(&kernel->facts, (enum fact)fact) ||
+		    kernel->facts.state[fact] == FACT_TAKEN_AWAY ||
+		    (fact != FACT_BPF && kernel->facts.state[fact] == FACT_FORBIDDEN))
+			continue;
+		any = true;
+		line_add(out, fact_rows[fact].name,
+			 fact_rows[fact].remedy ? fact_rows[fact].remedy
+						: "only another kernel has it; tsnap does without");
+	}
+	for (const struct type_source *source = type_sources; source->name; source++) {
+		if (strcmp(source->name, "headers") != 0 ||
+		    source->there(&request, where, sizeof(where)))
+			continue;
+		any = true;
+		line_add(out, "kernel headers",
+			 "needed only where neither BTF nor kheaders is there:");
+		for (size_t i = 0; i < sizeof(distributions) / sizeof(distributions[0]); i++) {
+			struct host host = kernel->host;
+			char words[256], line[300];
+
+			snprintf(host.distribution_id, sizeof(host.distribution_id), "%s",
+				 distributions[i].distribution_id);
+			type_source_remedy(&host, words, sizeof(words));
+			snprintf(line, sizeof(line), "  %s: %s", distributions[i].name, words);
+			line_add(out, "", line);
+		}
+	}
+	if (!any)
+		line_add(out, "nothing", "");
+}
+
+static void share_describe(void *to, const char *name, const char *holders)
+{
+	char words[256];
+
+	if (*holders)
+		snprintf(words, sizeof(words), "in it: process %s; tsnap --attach %s", holders,
+			 name);
+	else
+		snprintf(words, sizeof(words),
+			 "nobody is in it, its programs run on: tsnap --attach %s goes on with "
+			 "them, "
+			 "rm -r /sys/fs/bpf/tsnap-%s ends them",
+			 name, name);
+	line_add(to, name, words);
+}
+
+static void shares_describe(struct text *out)
+{
+	struct text shares = {0};
+
+	share_directories_walk(share_describe, &shares);
+	if (shares.length)
+		text_add_format(out, "Shared (--share)\n%s", text_string(&shares));
+	text_done(&shares);
+}
+
+/* Loads and attaches everything once, as a run does. */
+static int trial_describe(const struct config *config, struct text *out, struct error *e)
+{
+	struct kernel_options options;
+	struct kernel kernel;
+	char words[256];
+	int err;
+
+	live_kernel_options(config, UINT64_MAX, &options);
+	err = kernel_open(&kernel, &options, e);
+	text_add_string(out, "Trial\n");
+	if (err) {
+		kernel_close(&kernel);
+		line_add(out, "result", e->line);
+		return err;
+	}
+	line_add(out, "kernel types", kernel.compiled.types_source);
+	for (char *save = NULL, *line = strtok_r(kernel.compiled.types_tried.bytes, "\n", &save);
+	     line; line = strtok_r(NULL, "\n", &save))
+		line_add(out, "  tried", line);
+	if (kernel.compiled.stack_registers)
+		snprintf(words, sizeof(words), "at byte %u of the kernel stack (calibrated)",
+			 kernel.compiled.stack_registers);
+	else
+		snprintf(words, sizeof(words), "not found (%s): no system calls in the report",
+			 strerror(-kernel.compiled.calibration));
+	line_add(out, "saved registers", words);
+	if (kernel.compiled.pids_translated) {
+		snprintf(words, sizeof(words), "translated; tsnap is %lld here, %u to the kernel",
+			 (long long)kernel.host.own_pid, kernel.compiled.own_tid);
+		line_add(out, "ids", words);
+	}
+	for (char *save = NULL, *line = strtok_r(kernel.left_out, "\n", &save); line;
+	     line = strtok_r(NULL, "\n", &save))
+		line_add(out, "  not attached", line);
+	snprintf(words, sizeof(words), "compiled, loaded and attached; room for %u threads",
+		 kernel.compiled.threads_max);
+	line_add(out, "result", words);
+	kernel_close(&kernel);
+	return 0;
+}
+
+/* Loads and attaches the programs of these kinds of --trace once, with --slower. 0, or -errno with
+ * e filled. */
+static int traces_try(const struct config *config, unsigned int kinds, struct error *e)
+{
+	struct config traced = *config;
+	struct kernel_options options;
+	struct kernel kernel;
+	int err;
+
+	traced.traces = kinds;
+	traced.slower_ms = 1;
+	traced.share = traced.attach = NULL;
+	live_kernel_options(&traced, UINT64_MAX, &options);
+	err = kernel_open(&kernel, &options, e);
+	kernel_close(&kernel);
+	return err;
+}
+
+/* An old verifier may take the programs of some kinds and refuse those of others. */
+static void traces_describe(const struct config *config, struct text *out)
+{
+	struct error e = {0};
+	struct text words = {0};
+
+	if (!traces_try(config, (1u << LATENCY_KIND_COUNT) - 1, &e)) {
+		line_add(out, "--trace, --slower", "all kinds: loaded and attached");
+		return;
+	}
+	error_done(&e);
+	for (int kind = 0; kind < LATENCY_KIND_COUNT; kind++) {
+		e = (struct error){0};
+		text_clear(&words);
+		text_add_format(&words, "%s: %s", trace_rows[kind].kind.name,
+				traces_try(config, 1u << kind, &e) ? e.line
+								   : "loaded and attached");
+		line_add(out, "--trace", text_string(&words));
+		error_done(&e);
+	}
+	text_done(&words);
+}
+
+int live_check(const struct config *config, struct text *out, struct error *e)
+{
+	struct kernel_options options;
+	struct kernel kernel = {0};
+	int planned, err;
+
+	live_kernel_options(config, UINT64_MAX, &options);
+	planned = kernel_plan(&kernel, &options, e);
+	if (planned && e->exit_code == EXIT_USAGE)
+		return planned;
+	host_describe(&kernel.host, out);
+	facts_describe(&kernel, out);
+	types_describe(config, &kernel, out);
+	probes_describe(&kernel, out);
+	remedies_describe(config, &kernel, out);
+	shares_describe(out);
+	err = planned ? planned : trial_describe(config, out, e);
+	if (!err)
+		traces_describe(config, out);
+	text_add_string(out, err ? "tsnap can NOT run here.\n" : "tsnap can run here.\n");
+	if (err && err != -EINTR)
+		e->exit_code = EXIT_HOST_CANNOT;
+	return err;
+}
+
+int live_write_offsets(const struct config *config, struct error *e)
+{
+	struct kernel_options options;
+	struct kernel kernel;
+	struct text text = {0};
+	int err, fd;
+
+	live_kernel_options(config, UINT64_MAX, &options);
+	err = kernel_layout(&kernel, &options, e);
+	if (err)
+		return err;
+	field_offsets_write(&kernel.compiled.layout, kernel.host.release, kernel.host.machine,
+			    &text);
+	fd = output_create(config->write_offsets);
+	err = fd < 0 ? fd : output_write(fd, text_string(&text), text.length);
+	if (fd >= 0 && close(fd) && !err)
+		err = -errno;
+	if (err)
+		error_set(e, -err, EXIT_FAILED, "offsets file '%s' can't be written: %s",
+			  config->write_offsets, output_error(err));
+	text_done(&text);
+	kernel_close(&kernel);
+	return err;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which probes the samples that are asked for need. Pure. */
+#ifndef TSNAP_LIVE_LIVE_GROUPS_H
+#define TSNAP_LIVE_LIVE_GROUPS_H
+
+#include <stdint.h>
+
+/* Needs that only a probe of their own gives, which costs those who do not ask: --share, whose
+ * attachers may ask for all else, leaves them out unless it is asked itself. */
+#define NEEDS_PROBED (NEED_BLOCK | NEED_CALL_TIME)
+
+/* For which records keep registers, or they are asked for. Events bring their own. */
+#define NEEDS_REGISTERS (NEED_SYSCALL | NEED_USTACK)
+
+/* needs: NEED_*, of columns and filters. Bits 1 << GROUP_x (kernel/probe_table.h). */
+unsigned int live_groups_of(uint64_t needs);
+/* What records keep for them. Bits 1 << PART_x. */
+unsigned int live_parts_of(uint64_t needs);
+
+#endif

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "live/live_grow.h"
+#include "base/clock.h"
+#include "live/live_account.h"
+#include "live/live_options.h"
+#include "live/threads/live_sample.h"
+
+#include <errno.h>
+
+/* Whether few places are left. A number that the user gave is kept to, and
+ * what others sample, too. */
+static bool growth_due(struct live *live)
+{
+	uint32_t most = live->kernel.table.entries_max;
+
+	return !live->config->max_threads && !live->config->share && !live->config->attach &&
+	       !live->grown_up &&
+	       (live->threads > most - most / 8 || kernel_counters(&live->kernel).map_full) &&
+	       most < host_threads_limit(&live->kernel.host);
+}
+
+struct move {
+	struct live *live;
+	struct kernel *bigger;
+};
+
+/* The thread has a new record already, whose totals began when that was made: what the old one
+ * counted until then is what they differ by. */
+static void totals_move(struct live *live, const struct thread_state *old,
+			const struct thread_state *made)
+{
+	const struct live_moment moment = {.now_ns = clock_monotonic_ns()};
+	struct live_totals before, since;
+	struct thread_state completed;
+	struct sample sample;
+	bool unsure;
+
+	/* as live_scan does, so that it is the same thread there */
+	old = live_seed_whole(old, &completed);
+	if (!old)
+		return;
+	record_totals(old, &moment, record_doing(old, &moment, &unsure), &before);
+	record_totals(made, &moment, record_doing(made, &moment, &unsure), &since);
+	before.cpu_ns -= since.cpu_ns;
+	before.runq_ns -= since.runq_ns;
+	before.disk_ns -= since.disk_ns;
+	before.sleep_ns -= since.sleep_ns;
+	before.voluntary_count -= since.voluntary_count;
+	before.involuntary_count -= since.involuntary_count;
+	record_sample(old, &moment, DOING_SLEEP, &sample);
+	totals_carry(&live->totals, &before, &sample);
+}
+
+static void record_move(void *to, const struct thread_state *old)
+{
+	struct move *move = to;
+	struct thread_table *table = &move->bigger->table;
+	struct thread_state copy = *old;
+	uint32_t key;
+
+	copy.wake.listed_scan = 0; /* scans are counted anew */
+	if (thread_table_add(table, &copy) != -EEXIST ||
+	    thread_table_key(table, old->sched.tid, &key) || thread_table_get(table, key, &copy))
+		return;
+	totals_move(move->live, old, &copy);
+	if (!thread_table_get(&move->live->kernel.table, old->key, &copy))
+		thread_table_put_call(table, key, &copy);
+}
+
+static int growth_make(struct live *live, struct kernel *bigger, struct error *e)
+{
+	int64_t limit = host_threads_limit(&live->kernel.host);
+	struct kernel_options options;
+	struct move move = {live, bigger};
+	int err;
+
+	live_kernel_options(live->config, live->probe_needs, &options);
+	options.takes_over = &live->kernel.latency;
+	options.threads_max = 2 * (int64_t)live->kernel.table.entries_max;
+	if (options.threads_max < 2 * host_threads_count())
+		options.threads_max = 2 * host_threads_count();
+	/* records of processes that end wait for the kernel's RCU: there may be many more of them
+	 * than of threads, but no more than ids */
+	if (options.threads_max > limit)
+		options.threads_max = limit;
+	err = kernel_open(bigger, &options, e);
+	if (err)
+		return err;
+	block_reader_carry(&live->block.reader, live->kernel.compiled.maps[KERNEL_MAP_BLOCK],
+			   bigger->compiled.maps[KERNEL_MAP_BLOCK],
+			   fact_has(&live->kernel.facts, FACT_MAP_BATCH));
+	thread_table_forget(&live->kernel.table); /* what was asked of them is no switch's */
+	return thread_table_scan(&live->kernel.table, record_move, &move);
+}
+
+static void counters_keep(struct live *live)
+{
+	struct probe_counters counters = kernel_counters(&live->kernel);
+
+	live->earlier.map_full += counters.map_full;
+	live->earlier.latency_full += counters.latency_full;
+	live->earlier.block_full += counters.block_full;
+	live->earlier.block_unseen += counters.block_unseen;
+}
+
+int live_grow(struct live *live)
+{
+	struct error e = {0};
+	struct kernel bigger;
+	int err;
+
+	if (!growth_due(live))
+		return 0;
+	/* Also ends its threads, before the fork: the child could find a lock taken by one that it
+	 * has not. Such as wait for programs (maps/programs_wait.h) take none. */
+	live_stacks_forget(live);
+	err = growth_make(live, &bigger, &e);
+	error_done(&e);
+	if (err) {
+		kernel_close(&bigger);
+		live->grown_up = err != -EINTR;
+		return err == -EINTR ? err : 0;
+	}
+	live_account_move(live, &bigger);
+	bigger.table.torn_count += live->kernel.table.torn_count;
+	bigger.table.unfinished_count += live->kernel.table.unfinished_count;
+	latency_reader_take_over(&bigger.latency, &live->kernel.latency, clock_monotonic_ns());
+	probe_detach(&live->kernel.links);
+	event_reader_adopt(&bigger.events, &live->kernel.events);
+	counters_keep(live);
+	kernel_close(&live->kernel);
+	live->kernel = bigger;
+	live->moment.registers_known = bigger.compiled.stack_registers != 0;
+	live->moment.registers_marked = bigger.compiled.registers_marked;
+	live->seed.unfit_count = 0;
+	/* what was known by keys and sequence numbers of the old records */
+	index_clear(&live->awake);
+	live_sleepers_clear(&live->sleepers);
+	index_clear(&live->doubts);
+	lookup_free(live->lookup);
+	live->lookup = live_lookup_new(live->config);
+	live->growths++;
+	/* those that did not fit */
+	err = live_seed_all(&live->seed, &live->kernel, &e);
+	error_done(&e);
+	live->grown_up = err != 0;
+	return 0;
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "live/live_look.h"
+#include "live/live_space.h"
+#include "base/clock.h"
+
+#define WHY_NS (50 * NS_PER_MS) /* at most, to find out why threads sleep */
+
+/* Who takes the samples. */
+struct look {
+	sample_taker *take;
+	void *to;
+};
+
+/* What scans go on with afterwards. */
+struct look_kept {
+	struct filter *filter;
+	uint64_t needs, filter_needs, stack_needs;
+	bool work_wanted;
+	struct scan part;
+	int (*take)(void *taker, const struct scan *part);
+	void *taker;
+};
+
+static int look_take(void *to, const struct scan *part)
+{
+	const struct look *look = to;
+
+	for (size_t i = 0; i < part->count; i++)
+		look->take(look->to, &part->samples[i]);
+	return 0;
+}
+
+static void record_look(void *to, const struct thread_state *record)
+{
+	struct live *live = to;
+	struct thread_state completed;
+	enum thread_doing doing;
+	bool unsure;
+
+	if (live->translated && record->sched.tid && !live_space_meet(live, record))
+		return;
+	if (record->identity.tgid == live->own_pid)
+		return;
+	record = live_seed_whole(record, &completed);
+	if (!record || filter_excludes(live->filter, record->identity.tgid, record->identity.tid))
+		return;
+	doing = record_doing(record, &live->moment, &unsure);
+	/* no CPU is interrupted for the stack of who runs there */
+	if (state_row(doing)->active && live->stacks.needs)
+		return;
+	live_part_add(live, record, doing, false);
+}
+
+/* A walk of its own, beside those of scans, which go on where they were. */
+static int records_look(struct live *live)
+{
+	struct thread_table *table = &live->kernel.table;
+	uint32_t walked = table->walked;
+	int err = thread_table_scan(table, record_look, live);
+
+	table->walked = walked;
+	live_seed_visit(&live->seed, record_look, live);
+	live_part_settle(live);
+	look_take(live->source.taker, &live->part);
+	live->part.count = 0;
+	return err;
+}
+
+int live_look(struct source *source, struct filter *filter, uint64_t needs, sample_taker *take,
+	      void *to)
+{
+	struct live *live = (struct live *)source;
+	struct look look = {take, to};
+	const struct look_kept kept = {live->filter,	   live->needs,	      live->filter_needs,
+				       live->stacks.needs, live->work_wanted, live->part,
+				       source->take,	   source->taker};
+	int err;
+
+	live->filter = filter;
+	live->filter_needs = filter_needs(filter);
+	live->needs = sample_needs_close(needs | live->filter_needs);
+	live->stacks.needs &= live->filter_needs & NEEDS_STACKS ? UINT64_MAX : 0;
+	live->work_wanted = false;
+	live->moment.now_ns = clock_monotonic_ns();
+	live->part = (struct scan){.time_us = clock_utc_us(), .samples = live->samples};
+	proc_values_room_clear(&live->proc_values);
+	source->take = look_take;
+	source->taker = &look;
+	lookup_give_time(live->lookup, live->moment.now_ns, WHY_NS);
+	err = records_look(live);
+	live->filter = kept.filter;
+	live->needs = kept.needs;
+	live->filter_needs = kept.filter_needs;
+	live->stacks.needs = kept.stack_needs;
+	live->work_wanted = kept.work_wanted;
+	live->part = kept.part;
+	source->take = kept.take;
+	source->taker = kept.taker;
+	return err;
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* From the command line to the kernel's options; shared by live and live_check. */
+#ifndef TSNAP_LIVE_LIVE_OPTIONS_H
+#define TSNAP_LIVE_LIVE_OPTIONS_H
+
+#include "cli/config.h"
+#include "maps/kernel.h"
+
+/* needs: NEED_*, of columns and filters. */
+void live_kernel_options(const struct config *config, uint64_t needs,
+			 struct kernel_options *options);
+
+#endif

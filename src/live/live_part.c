@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The part of a scan that is being gathered: samples of records, completed by registers and lookups
+ * as far as the filter wants them, and handed over whenever there are enough. */
+#include "live/live_space.h"
+#include "live/live_state.h"
+#include "base/clock.h"
+#include "sample/needs_table.h"
+
+#include <errno.h>
+
+/* What a filter can be told before the registers of a thread are asked for: by its record, and by
+ * these lookups; and what it can be told after that. */
+#define NEEDS_RECORD (NEED_COMM | NEED_WAKER)
+#define KNOWN_EARLY (KNOWN_IDS | KNOWN_STATE | KNOWN_RECORD | KNOWN_EVENT | NEEDS_RECORD)
+#define NEEDS_EARLY                                                                        \
+	(NEED_TOTALS | NEED_COMMSUM | NEED_USER | NEED_CGROUP | NEED_PPID | NEED_CMDLINE | \
+	 NEED_EXE | NEED_WAKER_COMM | NEED_WAKER_PID | NEED_PID_NS | NEEDS_PROC_VALUES |   \
+	 NEED_BLOCK)
+#define NEEDS_LATE (NEED_SYSCALL | NEED_WHY | NEED_FILE | NEED_FILENAMESUM)
+
+/* What is new since the thread's previous sample; asked for once. */
+static void totals_fill(struct live *live, const struct thread_state *record, struct sample *sample)
+{
+	struct live_totals totals;
+
+	if (sample->cpu_us != ABSENT)
+		return;
+	/* an account of the dead has what a zombie used, where there is one */
+	if (sample->state == DOING_ZOMBIE && live->needs & NEED_PROCESSES)
+		return;
+	record_totals(record, &live->moment, (enum thread_doing)sample->state, &totals);
+	totals_take(&live->totals, &totals, sample);
+}
+
+static void block_fill(struct live *live, const struct thread_state *record, struct sample *sample)
+{
+	live_block_fill(&live->block, &live->kernel, record, live->moment.now_ns, sample);
+}
+
+static void proc_values_give(struct live *live, struct sample *sample, uint64_t needs)
+{
+	if (needs & NEEDS_PROC_VALUES && !sample->proc_values)
+		sample->proc_values = proc_values_room_take(&live->proc_values);
+}
+
+/* Whether the filter wants the sample: what it asks for is found out in turn until it can tell.
+ * known: so far; can: what can be found out now. */
+static enum verdict sample_ask(struct live *live, const struct thread_state *record,
+			       struct sample *sample, const struct lookup_hint *hint,
+			       uint64_t known, uint64_t can)
+{
+	enum verdict verdict = filter_ask(live->filter, sample, known);
+	uint64_t need;
+
+	can &= live->filter_needs;
+	while (verdict == VERDICT_OPEN && (need = needs_first(can))) {
+		if (need == NEED_TOTALS)
+			totals_fill(live, record, sample);
+		if (need == NEED_BLOCK)
+			block_fill(live, record, sample);
+		proc_values_give(live, sample, need);
+		lookup_fill(live->lookup, sample, hint, need, live->moment.now_ns);
+		sample_derive(sample, need);
+		known |= need;
+		can &= ~need;
+		verdict = filter_ask(live->filter, sample, known);
+	}
+	return verdict;
+}
+
+/* Completes a sample that the filter has not refused. False: it refuses it now. */
+static bool sample_complete(struct live *live, const struct thread_state *record,
+			    struct sample *sample)
+{
+	struct lookup_hint hint = {.sequence = record->sched.sequence_done};
+	enum thread_doing doing = (enum thread_doing)sample->state;
+	enum verdict verdict = VERDICT_ACCEPTED;
+
+	if (live->needs & NEED_SYSCALL) {
+		record_call(record, &live->moment, doing, sample, &hint.compat);
+		if (record->sched.known & SCHED_SEEDED && doing != DOING_ZOMBIE &&
+		    !sample->kthread && sample->syscall_nr == ABSENT)
+			live_seed_call(&live->seed, sample, &hint.compat);
+	}
+	if (live->filter_needs & ~(NEEDS_RECORD | NEEDS_EARLY))
+		verdict = sample_ask(live, record, sample, &hint, KNOWN_EARLY | NEEDS_EARLY,
+				     NEEDS_LATE);
+	if (verdict == VERDICT_REFUSED)
+		return false;
+	if (live->needs & NEED_TOTALS)
+		totals_fill(live, record, sample);
+	proc_values_give(live, sample, live->needs);
+	if (live->needs & NEED_BLOCK)
+		block_fill(live, record, sample);
+	lookup_fill(live->lookup, sample, &hint, live->needs, live->moment.now_ns);
+	sample_derive(sample, live->needs);
+	return verdict == VERDICT_ACCEPTED || live->filter_needs & NEEDS_STACKS ||
+	       filter_accepts(live->filter, sample);
+}
+
+/* The sample goes, and what it has: refused samples are many more than a part holds. */
+static void sample_refuse(struct live *live, struct sample *sample)
+{
+	proc_values_room_return(&live->proc_values, sample->proc_values);
+	sample->proc_values = NULL;
+}
+
+static bool sample_fill(struct live *live, const struct thread_state *record, struct sample *sample)
+{
+	bool wanted = sample_complete(live, record, sample);
+
+	if (live->work_wanted && sample->state == DOING_SLEEP &&
+	    (wanted || lookup_why_changes(live->lookup, sample->tid)))
+		live_sleepers_again(&live->sleepers, awake_key(record, record->key));
+	return wanted;
+}
+
+/* Asks for the registers of those that wait for them, and completes their samples. */
+void live_part_ask(struct live *live)
+{
+	struct thread_state *records[ASK_MAX];
+
+	if (!live->asked_count)
+		return;
+	for (uint32_t i = 0; i < live->asked_count; i++)
+		records[i] = &live->asked[i];
+	registers_fill(&live->kernel.asker, &live->kernel.table, records, live->asked_count,
+		       live->idle_wanted);
+	for (uint32_t i = 0; i < live->asked_count; i++) {
+		struct sample *sample = &live->samples[live->asked_sample[i]];
+
+		if (sample_fill(live, &live->asked[i], sample)) {
+			live_stacks_add(live, &live->asked[i], live->asked_sample[i]);
+			continue;
+		}
+		sample->tid = ABSENT;
+		live->refused_count++;
+	}
+	live->asked_count = 0;
+	/* the scan goes on */
+	registers_want(&live->kernel.asker, clock_monotonic_ns() + REGISTERS_MORE_NS);
+}
+
+/* What asks for stacks is asked when they are there. */
+static void stacks_filter(struct live *live)
+{
+	for (size_t i = 0; live->filter_needs & NEEDS_STACKS && i < live->part.count; i++)
+		if (live->samples[i].tid != ABSENT &&
+		    !filter_accepts(live->filter, &live->samples[i])) {
+			live->samples[i].tid = ABSENT;
+			live->refused_count++;
+		}
+}
+
+/* Takes out those that were refused when their registers were there. */
+static void part_pack(struct live *live)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; live->refused_count && i < live->part.count; i++)
+		if (live->samples[i].tid != ABSENT)
+			live->samples[kept++] = live->samples[i];
+	live->part.count -= live->refused_count;
+	live->refused_count = 0;
+}
+
+void live_part_settle(struct live *live)
+{
+	live_part_ask(live);
+	live_stacks_tell(live);
+	stacks_filter(live);
+	part_pack(live);
+}
+
+/* Hands over what was gathered. */
+static void part_give(struct live *live)
+{
+	live_part_settle(live);
+	/* asked after what is handed over was read: it was alive then */
+	if (live->keep_house && !share_alive(&live->kernel.share))
+		live->part_err = -EOWNERDEAD;
+	if (!live->part_err)
+		live->part_err = live->source.take(live->source.taker, &live->part);
+	live->part.count = 0;
+	proc_values_room_clear(&live->proc_values);
+}
+
+void live_part_add(struct live *live, const struct thread_state *record, enum thread_doing doing,
+		   bool asked)
+{
+	struct lookup_hint hint = {.sequence = record->sched.sequence_done};
+	struct sample *sample;
+	bool lacking;
+
+	if (live->part.count == SCAN_PART)
+		part_give(live);
+	sample = &live->samples[live->part.count];
+	record_sample(record, &live->moment, doing, sample);
+	sample->time_us = live->part.time_us;
+	sample->weight_us = live->part.weight_us;
+	if (live->translated && live->needs & NEED_WAKER)
+		live_space_waker(live, sample);
+	if (sample_ask(live, record, sample, &hint, KNOWN_EARLY, NEEDS_EARLY) == VERDICT_REFUSED) {
+		sample_refuse(live, sample);
+		return;
+	}
+	live->part.count++;
+	lacking = !asked && live->needs & NEED_SYSCALL && sample->kthread != 1 &&
+		  registers_lacking(&live->kernel.asker, record);
+	if (!lacking) {
+		if (sample_fill(live, record, sample)) {
+			live_stacks_add(live, record, live->part.count - 1);
+			return;
+		}
+		live->part.count--;
+		sample_refuse(live, sample);
+		return;
+	}
+	live->asked[live->asked_count] = *record;
+	live->asked_sample[live->asked_count++] = (uint32_t)live->part.count - 1;
+	if (live->asked_count == ASK_MAX)
+		live_part_ask(live);
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which processes are wanted: -p by ids and names, -r with their descendants. */
+#include "live/live_state.h"
+#include "base/text.h"
+#include "proc/proc.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_id(const char *part)
+{
+	return !part[strspn(part, "0123456789")];
+}
+
+/* Adds the processes that the list means to those that are wanted; *count: how many. */
+static int pids_add(struct live *live, const char *list, size_t *count, struct text *missing)
+{
+	int64_t *pids = NULL;
+	int err;
+
+	*count = 0;
+	err = proc_pids_find(PROC, list, &pids, count, missing);
+	for (size_t i = 0; i < *count; i++)
+		filter_add_pid(live->filter, pids[i]);
+	free(pids);
+	return err;
+}
+
+/* No part of the list means a process. */
+static int nobody_fail(const char *list, struct error *e)
+{
+	if (strchr(list, ','))
+		return error_set(e, ESRCH, EXIT_FAILED,
+				 "-p %s: no process has such an id or name; see ps -e for those "
+				 "there are",
+				 list);
+	if (is_id(list))
+		return error_set(e, ESRCH, EXIT_FAILED,
+				 "-p %s: there is no process %s; see ps -e for those there are",
+				 list, list);
+	return error_set(e, ENOENT, EXIT_FAILED,
+			 "-p %s: no process has such a name; give ids or another pattern", list);
+}
+
+/* Some parts of the list mean a process, and these don't. */
+static void missing_remark(const char *missing, struct text *remarks)
+{
+	struct text part = {0};
+
+	while (text_next_name(&part, &missing))
+		text_add_format(
+			remarks,
+			is_id(text_string(&part))
+				? "-p %s: there is no such process; see ps -e for those "
+				  "there are. The others of the list are sampled\n"
+				: "-p %s: no process has such a name; it is looked for again "
+				  "every second. The others of the list are sampled\n",
+			text_string(&part));
+	text_done(&part);
+}
+
+/* The names of the list, without its ids; NULL: there are none. */
+static char *names_of(const char *list)
+{
+	struct text part = {0}, names = {0};
+
+	while (text_next_name(&part, &list))
+		if (!is_id(text_string(&part)))
+			text_add_format(&names, "%s%s", names.length ? "," : "",
+					text_string(&part));
+	text_done(&part);
+	return names.length ? text_take(&names) : NULL;
+}
+
+/* Adds children of wanted processes until there are no more. */
+static int descendant_add(void *to, int64_t pid, int64_t tid)
+{
+	struct live *live = to;
+	struct proc_stat stat;
+
+	if (pid != tid || index_find(&live->filter->pids, (uint64_t)pid) ||
+	    proc_stat_read(PROC, pid, tid, &stat) ||
+	    !index_find(&live->filter->pids, (uint64_t)stat.ppid))
+		return 0;
+	filter_add_pid(live->filter, pid);
+	live->walked++;
+	return 0;
+}
+
+static void descendants_add(struct live *live)
+{
+	do {
+		live->walked = 0;
+		proc_threads_walk(PROC, descendant_add, live);
+	} while (live->walked);
+}
+
+int live_processes_find(struct live *live, struct error *e)
+{
+	const char *list = live->config->process;
+	struct text missing = {0};
+	size_t count;
+	int err;
+
+	if (!list)
+		return 0;
+	index_clear(&live->filter->pids); /* some may be of nobody */
+	err = pids_add(live, list, &count, &missing);
+	if (err)
+		error_set(e, -err, EXIT_FAILED, "-p %s: %s", list, strerror(-err));
+	else if (!count)
+		err = nobody_fail(list, e);
+	else if (missing.length)
+		missing_remark(text_string(&missing), &live->remarks);
+	text_done(&missing);
+	if (err)
+		return err;
+	live->process_names = names_of(list);
+	if (live->config->descendants)
+		descendants_add(live);
+	return 0;
+}
+
+void live_processes_again(struct live *live)
+{
+	size_t count;
+
+	if (live->process_names)
+		pids_add(live, live->process_names, &count, NULL);
+}

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The second part of a scan, at leisure: what each thread did at the scan's moment, and the samples
+ * of those that are wanted; of threads that live_capture.c has copied, and of those that have slept
+ * since the last scan. */
+#include "live/live_space.h"
+#include "live/live_state.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "proc/proc.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SWEEP_ROUNDS 10	     /* of forgotten totals */
+#define GONE_LOOKS 100	     /* for threads that are gone, in one housekeeping, */
+#define GONE_LOOKS_MORE 1000 /* or where there are so many more records than threads: */
+#define GONE_FEW 16
+#define WALK_RECORDS 50000 /* in one scan where only some need be looked at */
+
+/* Sleepers are judged in turn for one part in so many of the time, and in a scan at most so long:
+ * all that slept before tsnap, some 10 000 in a second, and then nobody is left. */
+#define TURN_SHARE 20
+#define TURN_MOST_NS (20 * NS_PER_MS)
+
+static void record_forget(struct live *live, const struct thread_state *record)
+{
+	if (record->sched.tid)
+		thread_table_remove(&live->kernel.table, record);
+	else
+		live_seed_remove(&live->seed, record->identity.tid);
+}
+
+/* What /proc says of a thread whose record is in doubt. Asked once for each switch: unless it is
+ * runnable, it stays as it is until the next one. DOING_COUNT: the thread is gone. */
+static enum thread_doing doubt_resolve(struct live *live, const struct thread_state *record,
+				       enum thread_doing doing)
+{
+	uint64_t sequence = record->sched.sequence_done << 8, *known;
+	struct proc_stat stat;
+	int64_t told;
+
+	known = index_put(&live->doubts, record->identity.tid, NULL);
+	if (*known >> 8 << 8 == sequence && *known & 0xff)
+		return (enum thread_doing)((*known & 0xff) - 1);
+	*known = 0;
+	if (proc_stat_read(PROC, record->identity.tgid, record->identity.tid, &stat)) {
+		if (!live->proc_whole)
+			return doing;
+		/* gone: that was its last switch */
+		record_forget(live, record);
+		return DOING_COUNT;
+	}
+	told = state_of_proc_letter(stat.state);
+	if (told == ABSENT)
+		return doing;
+	if (told != DOING_RQ)
+		*known = sequence | (uint64_t)(told + 1);
+	return (enum thread_doing)told;
+}
+
+static uint32_t gone_looks(const struct live *live)
+{
+	return live->unfit_threads < -GONE_FEW ? GONE_LOOKS_MORE : GONE_LOOKS;
+}
+
+/* Whether it is the thread's turn to be looked for. */
+static bool gone_turn(const struct live *live, const struct thread_state *record)
+{
+	return live->gone_looks_left &&
+	       record->sched.tid % live->gone_turns == live->rounds % live->gone_turns;
+}
+
+/* A signal that is none asks the kernel at a tenth of what /proc costs, if both mean the same ids.
+ */
+static bool thread_is_there(const struct live *live, uint32_t tid)
+{
+	char path[32];
+
+	if (live->kernel.host.pid_depth == 1)
+		return !kill((pid_t)tid, 0) || errno != ESRCH;
+	snprintf(path, sizeof(path), PROC "/%u", tid);
+	return !access(path, F_OK) || errno != ENOENT;
+}
+
+/* Whether the thread has gone without a probe's telling: a zombie that was waited for, or a last
+ * switch that was missed (while one CPU makes a bpf(2) call, kernels run no program of a perf
+ * tracepoint or kprobe there). Zombies are looked for every second, the others in turn. */
+static bool record_gone(struct live *live, const struct thread_state *record,
+			enum thread_doing doing)
+{
+	if (!live->keep_house || !live->proc_whole ||
+	    (doing != DOING_ZOMBIE && !gone_turn(live, record)))
+		return false;
+	live->gone_looks_left -= doing != DOING_ZOMBIE;
+	if (thread_is_there(live, record->identity.tid))
+		return false;
+	record_forget(live, record);
+	return true;
+}
+
+static void house_keep_record(struct live *live, const struct thread_state *record)
+{
+	if (live->sweep)
+		totals_mark(&live->totals, record->identity.tid);
+	if (live->config->descendants &&
+	    index_find(&live->filter->pids, record->identity.parent_tgid))
+		filter_add_pid(live->filter, record->identity.tgid);
+}
+
+/* Whether it is to be found out now if the sleeping thread works. */
+static bool sleeper_due(struct live *live, const struct thread_state *record)
+{
+	uint64_t key = awake_key(record, record->key);
+
+	if (live->walking)
+		live_sleepers_queue(&live->sleepers, key, record->sched.sequence_done);
+	else
+		live_sleepers_judge(&live->sleepers, key, record->sched.sequence_done);
+	return !live->walking;
+}
+
+/* copy: where the record was captured; or NULL. */
+static void record_take(struct live *live, const struct thread_state *record,
+			const struct captured *copy)
+{
+	struct thread_state completed;
+	enum thread_doing doing;
+	bool unsure;
+
+	record = live_seed_whole(record, &completed);
+	if (!record)
+		return;
+	house_keep_record(live, record);
+	if ((copy || !live->idle_wanted) && !record_settled(record)) /* others are walked past */
+		index_put(&live->awake_next, awake_key(record, record->key), NULL);
+	doing = record_doing(record, &live->moment, &unsure);
+	/* on a CPU when it was copied, and off it when that was looked at: no doubt */
+	if (unsure && !(doing == DOING_ON && copy && copy->switched))
+		doing = doubt_resolve(live, record, doing);
+	if (doing == DOING_COUNT || record_gone(live, record, doing))
+		return;
+	if (!filter_wants_state(live->filter, doing))
+		return;
+	if (live->work_wanted && doing == DOING_SLEEP && !sleeper_due(live, record))
+		return;
+	live_part_add(live, record, doing, copy && copy->asked);
+}
+
+/* What need not be done at every tick. */
+static void house_keep(struct live *live)
+{
+	if (!live->keep_house)
+		return;
+	live->housekept_ns = live->moment.now_ns;
+	live->gone_looks_left = gone_looks(live);
+	lookup_sweep(live->lookup, live->moment.now_ns);
+	live_processes_again(live);
+}
+
+/* Whether the thread is one that users see. */
+static bool record_known(struct live *live, const struct thread_state *record)
+{
+	return !live->translated || !record->sched.tid || live_space_meet(live, record);
+}
+
+static void record_meet_as(struct live *live, const struct thread_state *record,
+			   const struct captured *copy)
+{
+	if (!record_known(live, record))
+		return;
+	live->walked++;
+	if (record->identity.tgid == live->own_pid)
+		return;
+	if (live_refuses(live, record) && !live->keep_house && !live->config->descendants)
+		return;
+	record_take(live, record, copy);
+}
+
+static void record_meet(void *to, const struct thread_state *record)
+{
+	record_meet_as(to, record, NULL);
+}
+
+static void captured_take(struct live *live, bool on_cpu)
+{
+	for (size_t i = 0; i < live->capture.count; i++) {
+		const struct captured *copy = &live->capture.threads[i];
+
+		if (copy->record.sched.on_cpu == on_cpu)
+			record_meet_as(live, &copy->record, copy);
+	}
+}
+
+/* Samples of what was captured: first of those off their CPUs, as they may run again any time;
+ * those without a record last, as one may have been made by now. */
+static void awake_take(struct live *live)
+{
+	const struct thread_state *seed;
+	size_t walked = live->walked;
+	uint64_t key, value;
+
+	captured_take(live, false);
+	live_part_ask(live);
+	captured_take(live, true);
+	for (size_t at = 0; live->translated && index_next(&live->awake, &at, &key, &value);) {
+		seed = key < SEED_KEY ? NULL : live_seed_waiting(&live->seed, (uint32_t)key);
+		if (seed)
+			record_meet(live, seed);
+	}
+	live->walked = walked;
+}
+
+/* A record that a walk passes: its thread is judged in turn, unless that is done, or this scan has
+ * visited it. */
+static void sleeper_pass(struct live *live, const struct thread_state *record, uint64_t awake)
+{
+	uint64_t sequence = record->sched.sequence_done;
+
+	if (task_state_doing(record->sched.state) == DOING_SLEEP &&
+	    !live_sleepers_judged(&live->sleepers, awake, sequence) &&
+	    !live_refuses(live, record) && !index_find(&live->awake, awake))
+		live_sleepers_queue(&live->sleepers, awake, sequence);
+}
+
+/* Whether a walk need not read the record whole: it was visited in this scan, or the thread sleeps
+ * and nobody asks for such. */
+static bool record_passes(void *to, const struct thread_state *record, uint32_t key)
+{
+	uint64_t awake = awake_key(record, key);
+	struct live *live = to;
+	bool wanted =
+		live->translated || record->sched.exit_state ||
+		((live->idle_wanted || !record_settled(record)) && !live_refuses(live, record)) ||
+		(live->keep_house && gone_turn(live, record));
+
+	if (wanted && !index_find(&live->awake, awake))
+		return false;
+	if (!wanted)
+		house_keep_record(live, record);
+	live->walked += record_known(live, record);
+	if (!wanted && live->work_wanted)
+		sleeper_pass(live, record, awake);
+	return true;
+}
+
+static void seed_walked(void *to, const struct thread_state *record)
+{
+	if (!record_passes(to, record, 0))
+		record_meet(to, record);
+}
+
+static void round_begin(struct live *live)
+{
+	live->walked = 0;
+	live->rounds += live->keep_house;
+	live->gone_turns = (uint32_t)(live->threads / gone_looks(live)) + 1;
+	live->sweep = live->keep_house && live->rounds % SWEEP_ROUNDS == 0;
+	if (live->sweep)
+		index_clear(&live->doubts);
+}
+
+/* All records have been seen since the round began. */
+static void round_end(struct live *live)
+{
+	int64_t threads = host_threads_count() - (int64_t)live->walked;
+
+	live->threads = live->walked;
+	live->other_threads = live->translated && threads > 0 ? threads : 0;
+	live->unfit_threads = live->translated ? 0 : threads;
+	if (live->sweep)
+		totals_sweep(&live->totals);
+	live->sweep = false;
+}
+
+/* Of a record that this scan may have met: only one that slept then, as it has no sample yet. */
+static void sleeper_meet(void *to, const struct thread_state *record)
+{
+	struct live *live = to;
+	bool unsure;
+
+	if (record_settled(record) && record_doing(record, &live->moment, &unsure) == DOING_SLEEP &&
+	    !unsure)
+		record_meet(live, record);
+}
+
+/* Judges sleepers whose turn it is. */
+static void sleepers_visit(struct live *live)
+{
+	const struct thread_visitor visitor = {NULL, sleeper_meet, live};
+	int64_t most_ns = live->period_ns / TURN_SHARE;
+	int64_t end_ns = clock_monotonic_ns() + (most_ns < TURN_MOST_NS ? most_ns : TURN_MOST_NS);
+	const struct thread_state *seed;
+	size_t walked = live->walked;
+	uint64_t key;
+
+	while (live_sleepers_next(&live->sleepers, &key)) {
+		if (index_find(&live->awake, key))
+			continue;
+		if (key < SEED_KEY)
+			thread_table_visit(&live->kernel.table, (uint32_t)key, &visitor);
+		else if ((seed = live_seed_waiting(&live->seed, (uint32_t)key)))
+			sleeper_meet(live, seed);
+		if (clock_monotonic_ns() >= end_ns)
+			break;
+	}
+	live->walked = walked;
+}
+
+/* Looks at records in turn: all of them, or so many. */
+static int records_walk(struct live *live, uint32_t limit)
+{
+	const struct thread_visitor visitor = {record_passes, record_meet, live};
+	bool end;
+	int err = thread_table_walk(&live->kernel.table, &visitor, limit, &end);
+
+	if (!err && end) {
+		live_seed_visit(&live->seed, seed_walked, live);
+		round_end(live);
+	}
+	return err;
+}
+
+/* The records that the next scan must copy, should nobody list them. */
+static void awake_turn_over(struct live *live)
+{
+	uint64_t key, value;
+
+	index_clear(&live->awake);
+	live->awake = live->awake_next;
+	live->awake_next = (struct index){0};
+	live_sleepers_turn_over(&live->sleepers);
+	for (size_t at = 0; index_next(&live->sleepers.again, &at, &key, &value);)
+		index_put(&live->awake, key, NULL);
+}
+
+/* Hands over the records that this scan needs: all of them, or those of threads that were awake in
+ * the last one or were woken since. All in turn as time goes, should a wake-up have been missed. */
+static int records_read(struct live *live)
+{
+	bool all = !live->capture.listed || live->idle_wanted;
+	int err = 0;
+
+	if (all)
+		thread_table_rewind(&live->kernel.table);
+	if ((all || live->keep_house) && !live->kernel.table.walked)
+		round_begin(live);
+	awake_take(live);
+	live->walking = true;
+	if (all || live->keep_house)
+		err = records_walk(live, all ? UINT32_MAX : WALK_RECORDS);
+	live->walking = false;
+	if (live->sleepers.turn_count)
+		sleepers_visit(live);
+	live_part_settle(live);
+	awake_turn_over(live);
+	return err;
+}
+
+int live_scan_read(struct live *live)
+{
+	proc_values_room_clear(&live->proc_values);
+	house_keep(live);
+	return records_read(live);
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "live/live_self.h"
+#include "base/clock.h"
+#include "kernel/bpf_cost.h"
+#include "sample/sample.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+_Static_assert(GROUP_COUNT + 1 <= SELF_PROGRAMS_MAX, "room for each program");
+_Static_assert(KERNEL_MAP_COUNT + 2 <= SELF_MAPS_MAX, "room for each map");
+
+void live_self_open(struct live_self *self, struct kernel *kernel, int64_t cpu_ns)
+{
+	*self = (struct live_self){
+		.asked = true,
+		.start_cpu_ns = clock_cpu_ns() - cpu_ns,
+		.child_cpu_ns = clock_children_cpu_ns(),
+	};
+	self->stats = bpf_stats_open(&kernel->facts, &self->uncounted_why);
+}
+
+void live_self_close(struct live_self *self)
+{
+	if (self->asked && self->stats >= 0)
+		close(self->stats);
+	*self = (struct live_self){0};
+}
+
+static int64_t number_or_absent(int64_t number)
+{
+	return number < 0 ? ABSENT : number;
+}
+
+static void program_add(struct self_cost *cost, const char *name, const char *kind, int program)
+{
+	struct program_cost told = {.ns = -1, .runs = -1, .skipped = -1, .jited_bytes = -1};
+	bool counted = !cost->uncounted_why;
+	int64_t bytes = bpf_memory_bytes(program);
+
+	program_cost_read(program, &told);
+	cost->programs_bytes =
+		bytes < 0 || cost->programs_bytes == ABSENT ? ABSENT : cost->programs_bytes + bytes;
+	cost->programs[cost->program_count++] = (struct self_program){
+		.name = name,
+		.kind = kind,
+		.ns = counted ? number_or_absent(told.ns) : ABSENT,
+		.runs = counted ? number_or_absent(told.runs) : ABSENT,
+		.skipped = number_or_absent(told.skipped),
+		.jited_bytes = number_or_absent(told.jited_bytes),
+	};
+}
+
+static void map_add(struct self_cost *cost, const char *name, int64_t bytes)
+{
+	cost->maps[cost->map_count++] =
+		(struct self_map){.name = name, .kernel_bytes = number_or_absent(bytes)};
+}
+
+/* What takes the stacks on CPUs. Its rings are no map, but memory of the kernel as well. */
+static void sampler_add(struct self_cost *cost, const struct cpu_sampler *sampler)
+{
+	if (!sampler->rings)
+		return;
+	if (sampler->program >= 0)
+		program_add(cost, "cpu_sample", probe_kind_names[PROBE_LOOK], sampler->program);
+	if (sampler->events >= 0)
+		map_add(cost, "cpu_events", bpf_memory_bytes(sampler->events));
+	map_add(cost, "cpu_rings", (int64_t)cpu_sampler_ring_bytes(sampler));
+}
+
+/* "VmRSS:\t    3456 kB" */
+static int64_t status_bytes(const char *status, const char *key)
+{
+	const char *line = strstr(status, key);
+
+	return line ? 1024 * strtoll(line + strlen(key), NULL, 10) : ABSENT;
+}
+
+void live_self_describe(const struct live_self *self, const struct kernel *kernel,
+			const struct cpu_sampler *sampler, uint64_t scans, struct self_cost *cost)
+{
+	char status[4096] = "";
+
+	*cost = (struct self_cost){.asked = self->asked};
+	if (!self->asked)
+		return;
+	host_file_read("/proc/self/status", status, sizeof(status));
+	cost->at_ns = clock_monotonic_ns();
+	cost->cpu_ns = clock_cpu_ns();
+	cost->scans = (int64_t)scans;
+	cost->start_cpu_ns = self->start_cpu_ns;
+	cost->child_cpu_ns = self->child_cpu_ns;
+	cost->resident_bytes = status_bytes(status, "\nVmRSS:");
+	cost->resident_most_bytes = status_bytes(status, "\nVmHWM:");
+	cost->uncounted_why = self->uncounted_why;
+	for (int group = 0; group < GROUP_COUNT; group++)
+		if (kernel->plan.chosen[group] && kernel->compiled.programs[group] >= 0)
+			program_add(cost, kernel->plan.chosen[group]->name,
+				    probe_kind_names[kernel->plan.chosen[group]->kind],
+				    kernel->compiled.programs[group]);
+	for (int map = 0; map < KERNEL_MAP_COUNT; map++)
+		if (kernel->compiled.maps[map] >= 0)
+			map_add(cost, kernel_map_rows[map].name,
+				bpf_memory_bytes(kernel->compiled.maps[map]));
+	sampler_add(cost, sampler);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A sampler among others on the same probes. The one that shares is a sampler like any; one that
+ * attaches finds records that began before it came.
+ */
+#include "live/live_state.h"
+#include "base/clock.h"
+
+/* What the totals are now has been told, by others or by nobody: the first row of a thread has what
+ * came since this sampler did. */
+static void totals_begin(void *to, const struct thread_state *record)
+{
+	struct live *live = to;
+	struct thread_state completed;
+	struct live_totals totals;
+	struct sample sample;
+	enum thread_doing doing;
+	bool unsure;
+
+	if (live->translated &&
+	    (!(record->identity.known & IDENTITY_FULL) || !record->identity.tid))
+		return;
+	/* as live_scan does, so that it is the same thread there */
+	record = live_seed_whole(record, &completed);
+	if (!record)
+		return;
+	doing = record_doing(record, &live->moment, &unsure);
+	record_sample(record, &live->moment, doing, &sample);
+	record_totals(record, &live->moment, doing, &totals);
+	totals_take(&live->totals, &totals, &sample);
+}
+
+int live_share_begin(struct live *live, const struct kernel_options *options, struct error *e)
+{
+	const struct share *share = &live->kernel.share;
+	int err;
+
+	if (options->attach) {
+		live->moment.now_ns = clock_monotonic_ns();
+		if (live->needs & NEED_TOTALS)
+			thread_table_scan(&live->kernel.table, totals_begin, live);
+		return 0;
+	}
+	err = kernel_publish(&live->kernel, options, e);
+	if (err)
+		return err;
+	if (live->kernel.share_cleared)
+		text_add_format(
+			&live->remarks,
+			"'%s' was left by a tsnap that was killed: removed, and begun anew\n",
+			options->share);
+	if (share->needs_owner)
+		text_add_format(
+			&live->remarks,
+			"links can't be pinned here: others can attach to '%s' only as long "
+			"as this tsnap runs\n",
+			options->share);
+	return 0;
+}

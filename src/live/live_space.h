@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Live in a pid namespace of its own: whose records are shown, and how they meet what was seeded.
+ * For src/live/live*.c only.
+ */
+#ifndef TSNAP_LIVE_LIVE_SPACE_H
+#define TSNAP_LIVE_LIVE_SPACE_H
+
+#include "live/live_state.h"
+
+/* Whether the record is of a thread that /proc can show. Who waited as seeded does not any more:
+ * what it did before the record was made is carried over to that. */
+bool live_space_meet(struct live *live, const struct thread_state *record);
+
+/* The kernel's waker_tid of a sample becomes the one of /proc; absent for a thread of another
+ * namespace, whose name is told all the same. */
+void live_space_waker(struct live *live, struct sample *sample);
+
+#endif

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The live source's own state and parts; for src/live/live*.c only.
+ */
+#ifndef TSNAP_LIVE_LIVE_STATE_H
+#define TSNAP_LIVE_LIVE_STATE_H
+
+#include "base/realtime.h"
+#include "cli/config.h"
+#include "maps/kernel.h"
+#include "live/live_block.h"
+#include "live/sampler/live_capture.h"
+#include "live/stacks/live_cpu_stacks.h"
+#include "live/threads/live_sample.h"
+#include "live/threads/live_seed.h"
+#include "live/live_self.h"
+#include "live/stacks/live_stacks.h"
+#include "live/threads/live_sleepers.h"
+#include "live/threads/live_totals.h"
+#include "live/threads/live_dead.h"
+#include "proc/cpu_busy.h"
+#include "live/resolve/lookup.h"
+#include "sample/proc_values.h"
+#include "sample/filter/filter.h"
+#include "sample/source.h"
+
+#define PROC "/proc"
+#define REGISTERS_MORE_NS (2 * NS_PER_MS)   /* that switches keep registers while a scan goes on */
+#define HOUSEKEEPING_NS (1 * NS_PER_SECOND) /* zombies, patterns, caches */
+
+/* What lookups tell of a thread at any time. */
+#define NEEDS_ANYTIME                                                                       \
+	(NEED_COMMSUM | NEED_USER | NEED_CGROUP | NEED_CGROUP_NAMES | NEED_CONTAINER_NAME | \
+	 NEED_PID_NS | NEED_PPID | NEED_CMDLINE | NEED_EXE)
+
+/* Why a scan came late. */
+enum late_why { LATE_WORK, LATE_WAIT, LATE_GROWTH, LATE_COUNT };
+
+struct live {
+	struct source source;
+	const struct config *config;
+	struct filter *filter;
+	uint64_t needs, filter_needs; /* all; those of the filter; */
+	uint64_t probe_needs;	      /* those that probes must serve */
+	bool idle_wanted;	      /* threads that are not active, too, */
+	bool work_wanted;	      /* or of those in S such as work */
+	struct kernel kernel;
+	struct lookup *lookup;
+	struct live_stacks stacks;
+	struct live_cpu_stacks cpu_stacks;
+	struct live_seed seed;
+	struct totals_table totals;
+	struct cpu_busy busy_first, busy; /* as of the first totals, and of the last account */
+	int64_t busy_error_us; /* of one CPU, all accounts: between what that and totals tell of */
+	int64_t busy_late_us; /* the part of it at the last one, where the next one's time begins */
+	int64_t attached_ns;  /* when totals began to count */
+	struct dead_table dead;
+	struct live_block block;
+	/* tid to switch sequence << 8 | what /proc said of it, plus one */
+	struct index doubts;
+	struct cpu_tick *ticks;
+	unsigned char *wanted_cpus; /* that a look is wanted at */
+	struct realtime realtime;   /* of the thread that scans */
+	struct live_capture capture;
+	struct thread_state asked[ASK_MAX]; /* records of this scan that lack their registers, */
+	uint32_t asked_sample[ASK_MAX];	    /* and their samples */
+	uint32_t asked_count;
+	struct live_moment moment;
+	struct index awake, awake_next; /* tids that this scan must look at, and the next one */
+	struct live_sleepers sleepers;
+	bool walking; /* past records that nobody has asked for */
+	struct sample samples[SCAN_PART];
+	struct scan part;		     /* what is gathered now */
+	int part_err;			     /* of who took one */
+	size_t refused_count;		     /* samples of it that are to go: their tid is ABSENT */
+	struct proc_values_room proc_values; /* of its samples */
+	size_t threads, walked;		     /* in the last round of walks, in this one so far */
+	int64_t period_ns, due_ns, previous_ns, housekept_ns;
+	uint64_t beat_random; /* the last one: base/index.h, hash_u64() */
+	int64_t own_cpu_start_ns;
+	struct live_self self;
+	uint32_t own_pid;	  /* as /proc shows it, */
+	uint32_t own_tid;	  /* as the kernel's, the key of its record */
+	bool translated;	  /* /proc is not the first pid namespace's */
+	bool proc_whole;	  /* it hides nobody (hidepid): who is not there is gone */
+	unsigned int rounds;	  /* that began when house was kept */
+	uint32_t gone_looks_left; /* in this scan */
+	uint32_t gone_turns;	  /* rounds in which all are looked for */
+	bool keep_house;	  /* in this scan */
+	bool sweep;		  /* in this round */
+	uint64_t late_count[LATE_COUNT], scan_count, growths;
+	struct probe_counters earlier; /* of the probes before each growth */
+	int64_t beat_cpu_ns;	       /* clock_cpu_ns() at the last beat */
+	bool grown_up;		       /* the array can't be made larger */
+	int64_t unfit_threads;	     /* in the last round; below 0: so many records are nobody's */
+	int64_t other_threads;	     /* of other pid namespaces, then */
+	struct text chosen, remarks; /* for -v, for everybody */
+	char *process_names;	     /* of -p, looked for again as time goes; NULL: none */
+};
+
+/* live_processes.c: resolves -p and -r into the filter, at first (0, or -errno with e) and as time
+ * goes. */
+int live_processes_find(struct live *live, struct error *e);
+void live_processes_again(struct live *live);
+
+/* A key of live->awake of a thread that has no record in the kernel's map yet; keys there are 32
+ * bits. */
+#define SEED_KEY (1ull << 32)
+
+static inline uint64_t awake_key(const struct thread_state *record, uint32_t key)
+{
+	return record->sched.tid ? key : SEED_KEY | record->identity.tid;
+}
+
+/* live_part.c: makes a sample of the record, and hands over what was gathered where there is no
+ * room (asked: its registers are not to be asked for again); asks for the registers that samples
+ * wait for; the same, and completes live->part. */
+void live_part_add(struct live *live, const struct thread_state *record, enum thread_doing doing,
+		   bool asked);
+void live_part_ask(struct live *live);
+void live_part_settle(struct live *live);
+
+/* live_scan.c, after live_capture(): makes samples of what was captured, and reads the other
+ * records that this scan needs; the last samples of it, or all, are left in live->part. 0, or
+ * -errno of the kernel. */
+int live_scan_read(struct live *live);
+
+/* Whether nobody asks for the thread, as its record tells. */
+static inline bool live_refuses(const struct live *live, const struct thread_state *record)
+{
+	return filter_looks_at_ids(live->filter) && record->identity.known & IDENTITY_NAME &&
+	       filter_excludes(live->filter, record->identity.tgid, record->identity.tid);
+}
+
+/* live.c: what to look up with. */
+struct lookup *live_lookup_new(const struct config *config);
+
+/* live_share.c: --share and --attach. After kernel_open(): makes good what an attached sampler has
+ * not seen, or lets others attach. */
+int live_share_begin(struct live *live, const struct kernel_options *options, struct error *e);
+
+#endif

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "live/live_trace.h"
+#include "base/clock.h"
+#include "base/names.h"
+#include "kernel/registers.h"
+#include "live/trace_table.h"
+
+#include <errno.h>
+#include <string.h>
+
+_Static_assert(HISTOGRAM_BUCKETS == LATENCY_BUCKETS &&
+		       HISTOGRAM_FIRST_NS == 1 << (LATENCY_SHIFT + 1),
+	       "the kernel's buckets are the report's");
+
+struct traced {
+	struct live *live;
+	uint64_t needs;
+	trace_taker *take;
+	void *to;
+};
+
+/* Whether there is a record that is still of the thread that the key tells of. */
+static bool record_find(struct live *live, const struct latency_key *key,
+			struct thread_state *record)
+{
+	struct thread_table *table = &live->kernel.table;
+	uint32_t slot;
+
+	if (thread_table_key(table, key->tid, &slot) || thread_table_get(table, slot, record) ||
+	    record->sched.tid != key->tid)
+		return false;
+	if (!live_seed_whole(record, record))
+		return false;
+	return !key->tgid || (record->identity.tgid == key->tgid &&
+			      !memcmp(record->identity.comm, key->comm, sizeof(key->comm)));
+}
+
+/* Of a thread that has gone since, what the key tells. */
+static void who_fill(struct live *live, const struct latency_key *key, struct sample *who)
+{
+	struct thread_state record;
+
+	if (record_find(live, key, &record)) {
+		record_sample(&record, &live->moment, DOING_SLEEP, who);
+		who->state = who->state_us = who->cpu = who->waker_tid = ABSENT;
+		return;
+	}
+	*who = sample_absent;
+	who->tid = key->shown_tid;
+	if (!key->tgid)
+		return;
+	who->pid = key->tgid;
+	who->uid = key->uid;
+	who->comm = name_of(key->comm, sizeof(key->comm));
+}
+
+/* What is known besides what lookups tell: by a distribution's key, and so by an event. */
+static uint64_t who_known(const struct trace_row *row, const struct sample *who)
+{
+	uint64_t known = KNOWN_IDS | NEED_COMM;
+
+	if (who->state != ABSENT) /* of a sleep */
+		known |= KNOWN_STATE;
+	if (who->state != ABSENT || who->syscall_nr != ABSENT)
+		known |= NEED_SYSCALL;
+	if (row->kind.fails)
+		known |= KNOWN_EVENT;
+	if (row->kind.bytes)
+		known |= NEED_BLOCK;
+	return known;
+}
+
+/* By what is known of it; what only a sample has refuses nothing. */
+static bool who_wanted(struct live *live, struct sample *who, const struct lookup_hint *hint,
+		       uint64_t known)
+{
+	uint64_t needs = live->filter_needs & (NEEDS_ANYTIME | (known & NEED_SYSCALL));
+
+	if (who->pid == live->own_pid || filter_excludes(live->filter, who->pid, who->tid))
+		return false;
+	lookup_fill(live->lookup, who, hint, needs, live->moment.now_ns);
+	sample_derive(who, needs);
+	return filter_ask_thread(live->filter, who, known | needs) != VERDICT_REFUSED;
+}
+
+static void latency_take(void *to, const struct latency_key *key, const struct latency *latency)
+{
+	const struct traced *traced = to;
+	struct live *live = traced->live;
+	struct histogram histogram = {.sum_ns = (int64_t)latency->sum_ns,
+				      .max_ns = (int64_t)latency->max_ns,
+				      .bytes = (int64_t)latency->bytes};
+	struct lookup_hint hint = {0};
+	const struct trace_row *row;
+	struct sample who;
+
+	if (key->kind >= LATENCY_KIND_COUNT)
+		return;
+	row = &trace_rows[key->kind];
+	who_fill(live, key, &who);
+	if (row->tell)
+		row->tell(key, &who, &hint.compat);
+	if (!who_wanted(live, &who, &hint, who_known(row, &who)))
+		return;
+	lookup_fill(live->lookup, &who, &hint, traced->needs & (NEEDS_ANYTIME | NEED_SYSCALL),
+		    live->moment.now_ns);
+	sample_derive(&who, traced->needs);
+	for (int i = 0; i < HISTOGRAM_BUCKETS; i++)
+		histogram.buckets[i] = latency->buckets[i];
+	traced->take(traced->to, &row->kind, &who, &histogram);
+}
+
+/* Of the call that an event is of, found when it is told. */
+#define NEEDS_OF_CALL \
+	(NEED_SYSCALL | NEED_FILE | NEED_FILENAMESUM | NEED_FILETYPE | NEED_CONNECTION)
+
+struct told {
+	struct live *live;
+	uint64_t needs;
+	int64_t ahead_us; /* of UTC, to the monotonic clock */
+	event_taker *take;
+	void *to;
+};
+
+/* The arguments of the call that the event is of, or in which the thread was. */
+static void call_fill(const struct live *live, const struct trace_event *event, struct sample *who,
+		      bool *compat)
+{
+	uint64_t words[THREAD_REGISTER_COUNT];
+	struct registers_call call;
+
+	if (event->data_bytes != sizeof(words))
+		return;
+	memcpy(words, event->data, sizeof(words));
+	registers_decode(words, live->moment.registers_marked, &call);
+	if (call.nr < 0 || (who->syscall_nr != ABSENT && who->syscall_nr != call.nr))
+		return;
+	who->syscall_nr = call.nr;
+	*compat = call.compat;
+	for (int i = 0; i < SAMPLE_ARG_COUNT; i++)
+		who->arg[i] = (int64_t)call.arg[i];
+}
+
+/* The first count words, each ended by a NUL, as ps shows them; what did not fit is three dots. */
+static const char *arguments_name(const char *from, size_t bytes, uint32_t count)
+{
+	struct text line = {0};
+	const char *name;
+
+	for (size_t i = 0; i < bytes && count; i++) {
+		if (!from[i] && !--count)
+			break;
+		text_add_char(&line, from[i] ? from[i] : ' ');
+	}
+	if (line.length && count)
+		text_add_string(&line, "...");
+	name = line.length ? name_lent(line.bytes, line.length) : NULL;
+	text_done(&line);
+	return name;
+}
+
+static void exec_fill(const struct trace_event *event, struct sample *who)
+{
+	size_t bytes = event->data_bytes;
+
+	if (bytes < THREAD_COMM_SIZE || bytes > EVENT_DATA_BYTES)
+		return;
+	who->comm_before = name_of(event->data, THREAD_COMM_SIZE);
+	who->cmdline = arguments_name(event->data + THREAD_COMM_SIZE, bytes - THREAD_COMM_SIZE,
+				      event->key.what[EXEC_ARGUMENTS]);
+}
+
+static void bytes_fill(const struct trace_event *event, struct sample *who)
+{
+	uint64_t bytes;
+
+	if (event->data_bytes != sizeof(bytes))
+		return;
+	memcpy(&bytes, event->data, sizeof(bytes));
+	who->io_bytes = (int64_t)bytes;
+}
+
+/* Fills what the event itself tells. Returns what lookups can complete then. */
+static uint64_t event_fill(const struct live *live, const struct trace_row *row,
+			   const struct trace_event *event, struct sample *who, bool *compat)
+{
+	if (row->tell)
+		row->tell(&event->key, who, compat);
+	if (event->key.kind == LATENCY_EXEC) {
+		exec_fill(event, who);
+		return NEEDS_ANYTIME;
+	}
+	if (row->kind.bytes) {
+		bytes_fill(event, who);
+		return NEEDS_ANYTIME;
+	}
+	call_fill(live, event, who, compat);
+	return NEEDS_ANYTIME | NEEDS_OF_CALL;
+}
+
+static void event_take(void *to, const struct trace_event *event)
+{
+	const struct told *told = to;
+	struct live *live = told->live;
+	struct lookup_hint hint = {0};
+	const struct trace_row *row;
+	uint64_t known, needs;
+	struct sample who;
+	int64_t state;
+
+	if (event->key.kind >= LATENCY_KIND_COUNT)
+		return;
+	row = &trace_rows[event->key.kind];
+	who_fill(live, &event->key, &who);
+	needs = told->needs & event_fill(live, row, event, &who, &hint.compat);
+	known = who_known(row, &who) | KNOWN_EVENT;
+	if (!who_wanted(live, &who, &hint, known))
+		return;
+	state = who.state;
+	who.state = DOING_ON; /* it has gone on since: nothing known of it still holds */
+	lookup_fill(live->lookup, &who, &hint, needs, live->moment.now_ns);
+	who.state = state;
+	who.time_us = (int64_t)event->end_ns / NS_PER_US + told->ahead_us;
+	sample_derive(&who, needs);
+	if (filter_ask_thread(live->filter, &who, known | needs) == VERDICT_REFUSED)
+		return;
+	told->take(told->to, &row->kind, &who, row->single ? ABSENT : (int64_t)event->duration_ns);
+}
+
+void live_events(struct source *source, uint64_t needs, event_taker *take, void *to)
+{
+	struct live *live = (struct live *)source;
+	struct told told = {live, (needs | live->filter_needs) & (NEEDS_ANYTIME | NEEDS_OF_CALL),
+			    clock_utc_us() - clock_monotonic_ns() / NS_PER_US, take, to};
+
+	event_reader_take(&live->kernel.events, event_take, &told);
+}
+
+int live_traced(struct source *source, bool all, uint64_t needs, trace_taker *take, void *to,
+		struct error *e)
+{
+	struct live *live = (struct live *)source;
+	struct latency_reader *reader = &live->kernel.latency;
+	struct traced traced = {live, needs, take, to};
+	int64_t now_ns = clock_monotonic_ns();
+	int err = all ? latency_reader_finish(reader, now_ns) : latency_reader_turn(reader, now_ns);
+
+	if (err)
+		return error_set(e, -err, EXIT_FAILED, "the histograms can't be read: %s",
+				 strerror(-err));
+	latency_reader_take(reader, latency_take, &traced);
+	return 0;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Fills what the kernel record does not hold, for sampled threads only, from /proc, the user
+ * database and libseccomp; each kind cached and bounded. Knows nothing of BPF, columns or
+ * terminals.
+ */
+#ifndef TSNAP_LIVE_RESOLVE_LOOKUP_H
+#define TSNAP_LIVE_RESOLVE_LOOKUP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "proc/lookup_hint.h"
+#include "sample/sample.h"
+
+struct lookup;
+
+/* proc_root: "/proc", or a fixture. Never fails (out of memory ends the process). Holds interned
+ * names: free it before names_lent_clear(). */
+struct lookup *lookup_new(const char *proc_root);
+void lookup_free(struct lookup *lookup);
+/* Local ports below that are servers'; WHY_DAEMON_PORTS at first (sample/why.h). */
+void lookup_set_daemon_ports(struct lookup *lookup, int64_t ports);
+
+/* Gives finding out `why` so much time in the scan of now_ns; each scan has little otherwise. */
+void lookup_give_time(struct lookup *lookup, int64_t now_ns, int64_t time_ns);
+
+/* Fills the fields of sample that needs names and that are still absent: user, ppid, cmdline, exe,
+ * syscall, fd, filename, cgroup, container_name, waker_comm, waker_pid, pid_ns, ns_pid, ns_tid,
+ * what waits_fill() does (waits/waits.h), why, and what proc_values points to; and with NEED_USER
+ * uid, present or not, because a uid changes while the record stands. A field that can't be had
+ * (the thread is gone, no permission) stays absent. tid, pid, start_ns, comm, state, kthread,
+ * syscall_nr, arg and waker_tid must be set by the caller, and proc_values where it is wanted.
+ * needs must be closed (sample_needs_close). now_ns: monotonic.
+ *
+ * What was read serves the same tid and start_ns, never past a change of comm, for LOOKUP_RAN_NS if
+ * the thread ran since then. If it did not, it cannot have called exec or setuid, only others can
+ * move it to a cgroup or take its parent: then for LOOKUP_STILL_NS to twice that, its uid until it
+ * runs, and its cgroup, while the leader of its process is in the same, for ten times that. What
+ * threads of a process share is read once for all of them, so at worst it is two LOOKUP_RAN_NS old.
+ * A waker is known by its tid alone: its name can be as old as that. */
+void lookup_fill(struct lookup *lookup, struct sample *sample, const struct lookup_hint *hint,
+		 uint64_t needs, int64_t now_ns);
+
+/* Name of a user, interned; the number as text where there is none. */
+const char *lookup_user(struct lookup *lookup, int64_t uid, int64_t now_ns);
+
+/* Drops what is cached about threads not sampled for a while; call about once a second. */
+void lookup_sweep(struct lookup *lookup, int64_t now_ns);
+
+/* Whether the why of the thread that lookup_fill() was asked about last may be another in a later
+ * scan, or be known then, though the thread sleeps on. */
+bool lookup_why_changes(const struct lookup *lookup, int64_t tid);
+
+/* Why nothing is told of sockets, -errno; 0: it is, or nobody asked. */
+int lookup_sockets_error(const struct lookup *lookup);
+
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What users are told of the priority at which scans begin. */
+#ifndef TSNAP_LIVE_SAMPLER_LIVE_REALTIME_H
+#define TSNAP_LIVE_SAMPLER_LIVE_REALTIME_H
+
+#include "base/realtime.h"
+#include "kernel/host.h"
+#include "sample/source.h"
+
+/* Why scans are at normal priority, in static words; NULL: they are not. */
+const char *live_realtime_why(const struct realtime *realtime, const struct host *host);
+
+/* Adds what the foot of a report tells. */
+void live_realtime_describe(const struct realtime *realtime, const struct host *host,
+			    struct source_facts *facts);
+
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Hands the stacks that samples had to who keeps a dictionary of them (source->stack_take), each
+ * one when the names of its functions are known.
+ */
+#ifndef TSNAP_LIVE_STACKS_LIVE_DICTIONARY_H
+#define TSNAP_LIVE_STACKS_LIVE_DICTIONARY_H
+
+#include "live/stacks/live_stacks.h"
+
+/* A sample has this stack. */
+void live_dictionary_add(struct live *live, uint32_t stack);
+/* Hands over those whose names are known; all: the others, too, as they are. */
+void live_dictionary_give(struct live *live, bool all);
+/* source->stacks_end: waits for the names, but not for ever. */
+void live_dictionary_end(struct source *source);
+
+#endif

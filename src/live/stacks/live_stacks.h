@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Stacks of the threads in a scan that are off their CPUs: such a stack stands still until the next
+ * switch, whose number tells that it did; and the same number as last time, that it is the same.
+ */
+#ifndef TSNAP_LIVE_STACKS_LIVE_STACKS_H
+#define TSNAP_LIVE_STACKS_LIVE_STACKS_H
+
+#include <stdint.h>
+
+#include "base/cache.h"
+#include "maps/kernel.h"
+#include "sample/source.h"
+#include "unwind/runtime/python_frames.h"
+#include "unwind/stack_table.h"
+#include "unwind/unwinder.h"
+
+/* A thread of this scan whose stacks are to be read, and its sample. */
+struct stack_wait {
+	struct thread_state record;
+	size_t sample; /* or SAMPLE_NONE */
+	int64_t start_ns;
+	bool kthread;
+	bool displaced; /* it would be running if tsnap had not taken its CPU for this scan */
+};
+
+#define SAMPLE_NONE SIZE_MAX
+
+/* A sample of this scan whose stacks are to be told in words. */
+struct stack_telling {
+	size_t sample;
+	uint32_t user, kernel;
+};
+
+struct live_stacks {
+	uint64_t needs; /* of NEEDS_STACKS; 0: nothing is done */
+	const char *proc_root;
+	struct module_table modules;
+	struct unwinder unwinder;
+	bool python_wanted;
+	struct python_frames python;
+	struct stack_names *names;
+	struct stack_table table;
+	struct cache threads;
+	struct stack_wait waiting[ASK_MAX];
+	uint32_t waiting_count;
+	struct stack_telling *tellings;
+	size_t telling_count, telling_capacity;
+	struct cache wakers; /* live_wakers.c: their last stacks, */
+	struct index waker_words;
+	uint32_t *wanted; /* and those of this scan, by tid */
+	size_t wanted_count, wanted_capacity;
+	uint32_t *listed; /* stacks that a dictionary is to get: live_dictionary.c */
+	size_t listed_count, listed_capacity;
+	uint64_t unnamed_count; /* of which it got without all names */
+	uint64_t moved_count;	/* stacks thrown away: the thread ran meanwhile */
+	uint64_t unread_count;	/* that the kernel does not show, */
+	uint64_t unknown_count; /* or whose registers are not known */
+	uint64_t kernel_refused_count;
+	uint64_t ended_count; /* of threads that were ending: there was nothing to read */
+	uint64_t reused_count, clear_count;
+	uint64_t late_files; /* times that a file was not read yet, for want of room or time */
+};
+
+struct live;
+
+/* python: user stacks have the functions of Python programs, too. */
+void live_stacks_init(struct live_stacks *stacks, const char *proc_root, uint64_t needs,
+		      bool python);
+void live_stacks_done(struct live_stacks *stacks); /* also of a zeroed one */
+/* Forgets all: before the records' numbers begin anew, or lent names go. The dictionary gets first
+ * what it lacks. */
+void live_stacks_forget(struct live *live);
+
+/* Fills the stacks of the sample with that index, or has them wait for live_stacks_tell(). */
+void live_stacks_add(struct live *live, const struct thread_state *record, size_t sample);
+/* Reads the stacks of a thread off its CPU that has no sample, for live_wakers. */
+void live_stacks_add_other(struct live *live, const struct thread_state *record);
+/* Sets the stacks of the sample with that index: numbers of the table, or STACK_NONE. */
+void live_stacks_set(struct live *live, size_t sample, uint32_t user, uint32_t kernel);
+/* Counts a thread's stacks that could not be read (-errno, or 0), unless it was ending. */
+void live_stacks_unread(struct live *live, const struct thread_identity *identity, int user_err,
+			int kernel_err);
+/* What a walk that found nothing says: -EPERM, -ESRCH, or 0. */
+int walk_error(const struct stack_walk *walk);
+/* At the end of a part of a scan: reads those that wait, and fills the words of all its samples. */
+void live_stacks_tell(struct live *live);
+
+/* The column's value: a 64-bit number, or ABSENT. */
+int64_t live_stack_hash(const struct live_stacks *stacks, uint32_t stack);
+
+/* Adds what the foot of a report tells. */
+void live_stacks_describe(const struct live_stacks *stacks, struct source_facts *facts);
+
+#endif

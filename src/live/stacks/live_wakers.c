@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "live/stacks/live_wakers.h"
+#include "live/stacks/live_dictionary.h"
+#include "live/live_state.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/names.h"
+#include "sample/waker_stack.h"
+
+#define WAKERS_MAX 131072
+#define WAKER_AGE_NS NS_PER_SECOND /* of its last stack */
+
+struct known_waker {
+	struct cache_entry entry; /* key: tid, as users see it */
+	int64_t read_ns;	  /* when its stack was read, at the moment of a scan; 0: never */
+	int64_t wanted_ns;
+	uint32_t user, kernel;
+};
+
+void live_wakers_init(struct live_stacks *stacks)
+{
+	stacks->wakers = (struct cache){.entry_bytes = sizeof(struct known_waker),
+					.entries_max = WAKERS_MAX};
+}
+
+static struct known_waker *waker_get(struct live *live, int64_t tid)
+{
+	bool added;
+	struct known_waker *waker =
+		cache_get(&live->stacks.wakers, (uint64_t)tid, live->moment.now_ns, &added);
+
+	if (added)
+		waker->user = waker->kernel = STACK_NONE;
+	return waker;
+}
+
+/* 0: an interrupt of an idle CPU. */
+static bool waker_is_thread(const struct sample *sample)
+{
+	return sample->state != DOING_ON && sample->waker_tid != ABSENT && sample->waker_tid;
+}
+
+void live_wakers_want(struct live *live, const struct sample *sample)
+{
+	struct live_stacks *stacks = &live->stacks;
+	struct known_waker *waker;
+
+	if (!(stacks->needs & NEED_WAKER_STACK) || !waker_is_thread(sample))
+		return;
+	waker = waker_get(live, sample->waker_tid);
+	if (waker->wanted_ns == live->moment.now_ns || waker->read_ns == live->moment.now_ns)
+		return;
+	waker->wanted_ns = live->moment.now_ns;
+	stacks->wanted = memory_grow(stacks->wanted, &stacks->wanted_capacity,
+				     stacks->wanted_count + 1, sizeof(*stacks->wanted));
+	stacks->wanted[stacks->wanted_count++] = (uint32_t)sample->waker_tid;
+}
+
+void live_wakers_note(struct live *live, int64_t tid, uint32_t user, uint32_t kernel)
+{
+	struct known_waker *waker;
+
+	if (!(live->stacks.needs & NEED_WAKER_STACK))
+		return;
+	waker = waker_get(live, tid);
+	waker->read_ns = live->moment.now_ns;
+	waker->user = user;
+	waker->kernel = kernel;
+}
+
+void live_wakers_read(struct live *live)
+{
+	struct live_stacks *stacks = &live->stacks;
+	struct thread_table *table = &live->kernel.table;
+
+	for (size_t i = 0; i < stacks->wanted_count; i++) {
+		const struct known_waker *waker = waker_get(live, stacks->wanted[i]);
+		struct thread_state record;
+		uint32_t key;
+
+		/* in a container the array goes by other ids: there a sample must tell */
+		if (waker->read_ns == live->moment.now_ns || live->translated)
+			continue;
+		if (!thread_table_key(table, stacks->wanted[i], &key) &&
+		    !thread_table_get(table, key, &record) &&
+		    record.identity.known & IDENTITY_FULL && !record.sched.on_cpu &&
+		    record.identity.tgid != live->own_pid)
+			live_stacks_add_other(live, &record);
+	}
+	stacks->wanted_count = 0;
+}
+
+/* The text of a pair, made once when all names are known. */
+static const char *waker_words(struct live_stacks *stacks, const struct known_waker *waker)
+{
+	uint64_t key = (uint64_t)waker->user << 32 | waker->kernel;
+	struct stack_words user = {NULL, NULL, NULL}, kernel = user;
+	const uint64_t *made = index_find(&stacks->waker_words, key);
+	const char *text;
+
+	if (made)
+		return (const char *)(uintptr_t)*made;
+	if (waker->user != STACK_NONE)
+		user = stack_table_words(&stacks->table, waker->user, true);
+	if (waker->kernel != STACK_NONE)
+		kernel = stack_table_words(&stacks->table, waker->kernel, true);
+	text = waker_stack_of(user.folded, kernel.folded, name_lent);
+	if (waker->user == STACK_NONE || stacks->table.stacks[waker->user].told)
+		*index_put(&stacks->waker_words, key, NULL) = (uintptr_t)text;
+	return text;
+}
+
+void live_wakers_tell(struct live *live, struct sample *sample)
+{
+	struct live_stacks *stacks = &live->stacks;
+	const struct known_waker *waker;
+
+	if (!(stacks->needs & NEED_WAKER_STACK) || !waker_is_thread(sample))
+		return;
+	waker = waker_get(live, sample->waker_tid);
+	if (!waker->read_ns || live->moment.now_ns - waker->read_ns > WAKER_AGE_NS)
+		return;
+	sample->waker_ustack = live_stack_hash(stacks, waker->user);
+	sample->waker_kstack = live_stack_hash(stacks, waker->kernel);
+	sample->waker_stack = waker_words(stacks, waker);
+	if (waker->user != STACK_NONE)
+		live_dictionary_add(live, waker->user);
+	if (waker->kernel != STACK_NONE)
+		live_dictionary_add(live, waker->kernel);
+}

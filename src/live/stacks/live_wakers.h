@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Stacks of those that woke the sampled threads last (--off-wake). What a waker did when it woke
+ * somebody is not known: nothing is read at wake-ups. Told is where it is in this scan, or, while
+ * it can't be read as it runs, where it was in its own last sample.
+ */
+#ifndef TSNAP_LIVE_STACKS_LIVE_WAKERS_H
+#define TSNAP_LIVE_STACKS_LIVE_WAKERS_H
+
+#include "live/stacks/live_stacks.h"
+
+void live_wakers_init(struct live_stacks *stacks);
+/* The sample's waker is to be told. */
+void live_wakers_want(struct live *live, const struct sample *sample);
+/* A stack of that thread was read in this scan. */
+void live_wakers_note(struct live *live, int64_t tid, uint32_t user, uint32_t kernel);
+/* Has those read that are off their CPUs and were not sampled yet. */
+void live_wakers_read(struct live *live);
+void live_wakers_tell(struct live *live, struct sample *sample);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Births and deaths by name and user: what came since they were told last. Pure.
+ *
+ * The kernel's table has all that threads had used when they ended. Of a thread that was sampled a
+ * part of that has been told already: it is taken off when the thread is found to be gone, which
+ * can be before its end is read from the table, or after. So what is left can be negative for a
+ * while, and is told when it is more than nothing. Where a thread was called otherwise when it
+ * ended it is negative for good, and the next that ends under the old name makes up for it.
+ */
+#ifndef TSNAP_LIVE_THREADS_LIVE_DEAD_H
+#define TSNAP_LIVE_THREADS_LIVE_DEAD_H
+
+#include <stddef.h>
+
+#include "base/index.h"
+#include "kernel/record.h"
+#include "live/threads/live_totals.h"
+
+#define OTHERS_COMM "[others]" /* those for which the kernel's table had no room */
+
+struct dead_row;
+
+/* Zeroed is empty and valid. */
+struct dead_table {
+	struct index rows_by_name; /* address of an interned "uid comm" to a row's index plus one */
+	struct dead_row *rows;
+	size_t count, capacity;
+	bool full;	  /* the kernel's: names that have no row here are in that for others */
+	uint64_t others;  /* births and ends in that one */
+	uint64_t unknown; /* threads that ended, of whose time nothing is known */
+};
+
+/* What the kernel counts now. baseline: that came before all that is to be told. */
+void dead_table_read(struct dead_table *table, const struct process_key *key,
+		     const struct process_totals *now, bool baseline);
+/* A thread is gone: what was told of it was not the dead's. */
+void dead_table_take_off(struct dead_table *table, const struct totals_gone *gone);
+
+/* The next row with something to tell, as an account in which all but comm, uid, totals (where they
+ * are asked for), births and deaths are absent; *at starts at 0. False at the end. */
+bool dead_table_tell(struct dead_table *table, size_t *at, bool totals, struct sample *account);
+void dead_table_done(struct dead_table *table);
+
+#endif

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "live/threads/live_sample.h"
+#include "base/clock.h"
+#include "base/names.h"
+#include "kernel/registers.h"
+#include "maps/register_asker.h"
+
+#include <unistd.h>
+
+/* Task state bits, include/linux/sched.h of 4.14 and later. Before, those from 0x40 on were others:
+ * task_state() in bpf_text/kernel_fields.h makes the one that matters here the same. */
+#define TASK_INTERRUPTIBLE_BIT 0x1u
+#define TASK_UNINTERRUPTIBLE_BIT 0x2u
+#define TASK_STOPPED_TRACED_BITS 0xcu
+#define TASK_PARKED_BIT 0x40u
+#define TASK_NOLOAD_BIT 0x400u
+#define TASK_DISK_LIKE_BITS 0x9000u /* RTLOCK_WAIT (5.15), FROZEN (6.1): D in /proc, too */
+#define EXIT_ZOMBIE_BIT 0x20u
+#define PF_KTHREAD_BIT 0x200000u
+
+#define INTERRUPT_NS (50 * NS_PER_US)	    /* that a timer interrupt may take */
+#define TICK_USUAL_NS (NS_PER_SECOND / 100) /* of /proc's times */
+
+bool record_is_kthread(const struct thread_state *record)
+{
+	return record->identity.task_flags & PF_KTHREAD_BIT;
+}
+
+/* The clock's last look at the CPU that the thread was on last, if it came after the thread did. */
+static const struct cpu_tick *tick_since(const struct thread_state *record,
+					 const struct live_moment *moment)
+{
+	const struct cpu_tick *tick = &moment->ticks[record->sched.cpu];
+
+	if (record->sched.cpu >= (uint32_t)moment->tick_count ||
+	    tick->tick_ns < record->sched.in_ns)
+		return NULL;
+	return tick;
+}
+
+/* The clock's look at the thread since it came on a CPU. */
+static const struct cpu_tick *tick_of(const struct thread_state *record,
+				      const struct live_moment *moment)
+{
+	for (int i = 0; i < moment->tick_count; i++)
+		if (moment->ticks[i].tid == record->identity.tid &&
+		    moment->ticks[i].tick_ns >= record->sched.in_ns)
+			return &moment->ticks[i];
+	return NULL;
+}
+
+enum thread_doing task_state_doing(uint32_t state)
+{
+	if (state & TASK_UNINTERRUPTIBLE_BIT)
+		return state & TASK_NOLOAD_BIT ? DOING_IDLE : DOING_DISK;
+	if (state & TASK_DISK_LIKE_BITS)
+		return DOING_DISK;
+	if (state & TASK_INTERRUPTIBLE_BIT)
+		return DOING_SLEEP;
+	if (state & TASK_STOPPED_TRACED_BITS)
+		return DOING_STOPPED;
+	if (state & TASK_PARKED_BIT)
+		return DOING_PARKED;
+	return DOING_RQ; /* preempted, or TASK_WAKING */
+}
+
+/* Whether the thread had been woken at the moment. The timer interrupt that wakes the sampler also
+ * ends sleeps of other threads of that CPU, up to their timer slack before they were to end: those
+ * count as asleep. */
+static bool is_woken(const struct thread_state *record, const struct live_moment *moment)
+{
+	int64_t wake_ns = (int64_t)record->wake.wake_ns;
+
+	if (wake_ns <= (int64_t)record->sched.out_ns || wake_ns > moment->now_ns)
+		return false;
+	return wake_ns < moment->own_wake_ns || wake_ns > moment->own_in_ns ||
+	       wake_ns > moment->own_wake_ns + INTERRUPT_NS || record->sched.cpu != moment->own_cpu;
+}
+
+/* What a thread that was off its CPU at the moment did then. */
+static enum thread_doing off_cpu_doing(const struct thread_state *record,
+				       const struct live_moment *moment, bool *unsure)
+{
+	const struct thread_sched *sched = &record->sched;
+	int64_t wake_ns = (int64_t)record->wake.wake_ns, out_ns = (int64_t)sched->out_ns;
+	enum thread_doing doing = task_state_doing(sched->state);
+
+	/* it came and went since, woken before: that was its wait for a CPU */
+	if (!sched->on_cpu && (int64_t)sched->in_ns > moment->now_ns && wake_ns <= moment->now_ns)
+		return DOING_RQ;
+	/* The thread that the sampler itself took the CPU from would be running. Where it went to
+	 * sleep by itself the sampler had to wait for that: without preemption a system call goes
+	 * on. It was running when the sampler's timer expired. */
+	if (out_ns == moment->own_in_ns &&
+	    (doing == DOING_RQ || (int64_t)sched->in_ns <= moment->own_wake_ns))
+		return DOING_ON;
+	if (doing == DOING_RQ || is_woken(record, moment))
+		return DOING_RQ;
+	*unsure =
+		!sched->on_cpu && wake_ns && wake_ns >= (int64_t)sched->in_ns && wake_ns <= out_ns;
+	return doing;
+}
+
+/* A scan takes time, and threads move meanwhile; a record tells enough of its past to say what the
+ * thread did at the moment, so that all records tell of the same one. */
+enum thread_doing record_doing(const struct thread_state *record, const struct live_moment *moment,
+			       bool *unsure)
+{
+	const struct thread_sched *sched = &record->sched;
+	int64_t in_ns = (int64_t)sched->in_ns, out_ns = (int64_t)sched->out_ns;
+
+	*unsure = false;
+	if (sched->exit_state & EXIT_ZOMBIE_BIT)
+		return DOING_ZOMBIE;
+	if (sched->on_cpu && sched->known & SCHED_SEEDED && !sched->sequence_done) /* runnable */
+		return tick_of(record, moment) || !moment->tick_count ? DOING_ON : DOING_RQ;
+	if (sched->on_cpu && in_ns <= moment->now_ns) {
+		const struct cpu_tick *tick = tick_since(record, moment);
+
+		/* the clock saw another thread there: this one's switch out was missed */
+		*unsure = tick && tick->tid != record->identity.tid;
+		return DOING_ON;
+	}
+	if (!sched->on_cpu && out_ns > moment->now_ns && in_ns <= moment->now_ns)
+		return DOING_ON;
+	return off_cpu_doing(record, moment, unsure);
+}
+
+bool record_settled(const struct thread_state *record)
+{
+	static const struct live_moment ever = {.now_ns = INT64_MAX};
+	bool unsure;
+
+	return !record->sched.on_cpu && !state_row(record_doing(record, &ever, &unsure))->active &&
+	       !unsure;
+}
+
+/* When the present state began. */
+static int64_t since_ns(const struct thread_state *record, const struct live_moment *moment,
+			enum thread_doing doing)
+{
+	int64_t wake_ns = (int64_t)record->wake.wake_ns, out_ns = (int64_t)record->sched.out_ns;
+
+	if (doing == DOING_ON)
+		return (int64_t)record->sched.in_ns;
+	if (doing == DOING_RQ && is_woken(record, moment))
+		return wake_ns;
+	return out_ns;
+}
+
+static int64_t span_ns(int64_t from_ns, int64_t until_ns)
+{
+	/* what happened after the scan began has not lasted yet */
+	return until_ns > from_ns ? until_ns - from_ns : 0;
+}
+
+/* Start times from /proc come in clock ticks: all are made so, because they are part of the
+ * identity. */
+static int64_t start_in_ticks(uint64_t start_ns)
+{
+	static int64_t tick_ns;
+
+	if (!tick_ns)
+		tick_ns = NS_PER_SECOND / sysconf(_SC_CLK_TCK);
+	/* what it is as good as always: a tenth of a division by what the compiler does not know */
+	if (tick_ns == TICK_USUAL_NS)
+		return (int64_t)start_ns / TICK_USUAL_NS * TICK_USUAL_NS;
+	return (int64_t)start_ns / tick_ns * tick_ns;
+}
+
+void record_sample(const struct thread_state *record, const struct live_moment *moment,
+		   enum thread_doing doing, struct sample *sample)
+{
+	const struct thread_identity *identity = &record->identity;
+
+	*sample = sample_absent;
+	sample->tid = identity->tid;
+	sample->pid = identity->tgid;
+	sample->start_ns = start_in_ticks(identity->start_boot_ns);
+	sample->kthread = record_is_kthread(record);
+	sample->comm = name_of_comm(identity->comm);
+	if (identity->known & IDENTITY_FULL)
+		sample->uid = identity->uid;
+	sample->state = doing;
+	sample->state_us = span_ns(since_ns(record, moment, doing), moment->now_ns) / NS_PER_US;
+	sample->cpu = record->sched.cpu;
+	if (record->wake.wake_ns)
+		sample->waker_tid = record->wake.waker_tid;
+}
+
+void record_call(const struct thread_state *record, const struct live_moment *moment,
+		 enum thread_doing doing, struct sample *sample, bool *compat)
+{
+	uint64_t looked_ns = UINT64_MAX;
+	const uint64_t *words = NULL;
+	struct registers_call call;
+
+	*compat = false;
+	if (!moment->registers_known || record_is_kthread(record) || doing == DOING_ZOMBIE)
+		return;
+	if (doing == DOING_ON && record->sched.on_cpu) {
+		const struct cpu_tick *tick = tick_of(record, moment);
+
+		words = tick ? (const uint64_t *)tick->registers : NULL;
+		looked_ns = tick ? tick->tick_ns : 0;
+	} else if (registers_there(record)) {
+		words = (const uint64_t *)record->sched.registers;
+	}
+	if (!words)
+		return;
+	registers_decode(words, moment->registers_marked, &call);
+	if (call.nr < 0)
+		return;
+	sample->syscall_nr = call.nr;
+	for (int i = 0; i < SAMPLE_ARG_COUNT; i++)
+		sample->arg[i] = (int64_t)call.arg[i];
+	*compat = call.compat;
+	/* an older look is of a call before that */
+	if (record->call_ns && record->call_ns <= looked_ns &&
+	    (int64_t)record->call_ns <= moment->now_ns &&
+	    (record->call & ~CALL_COMPAT_BIT) == (uint32_t)call.nr)
+		sample->syscall_us = (moment->now_ns - (int64_t)record->call_ns) / NS_PER_US;
+}
+
+void record_call_check(struct thread_state *record, const struct thread_state *again)
+{
+	if (again->sched.tid != record->sched.tid || again->call_ns != record->call_ns ||
+	    again->call != record->call)
+		record->call_ns = 0;
+}
+
+void record_totals(const struct thread_state *record, const struct live_moment *moment,
+		   enum thread_doing doing, struct live_totals *totals)
+{
+	const struct thread_sched *sched = &record->sched;
+	int64_t out_ns = (int64_t)sched->out_ns, wake_ns = (int64_t)record->wake.wake_ns;
+	int64_t asleep_ns = 0;
+
+	*totals = (struct live_totals){
+		.cpu_ns = (int64_t)sched->cpu_ns,
+		.runq_ns = (int64_t)sched->runq_ns,
+		.disk_ns = (int64_t)sched->disk_ns,
+		.sleep_ns = (int64_t)sched->sleep_ns,
+		.voluntary_count = (int64_t)sched->voluntary_count,
+		.involuntary_count = (int64_t)sched->involuntary_count,
+	};
+	if (doing == DOING_ZOMBIE)
+		return;
+	if (sched->on_cpu) {
+		if (doing == DOING_ON)
+			totals->cpu_ns += span_ns((int64_t)sched->in_ns, moment->now_ns);
+		return;
+	}
+	/* as switch_in() in bpf_text/sched_switch.bpf.c will do it */
+	if (doing != DOING_RQ && (doing != DOING_ON || sched->state))
+		asleep_ns = span_ns(out_ns, moment->now_ns);
+	else if (sched->state && wake_ns > out_ns)
+		asleep_ns = span_ns(out_ns, wake_ns < moment->now_ns ? wake_ns : moment->now_ns);
+	totals->runq_ns += span_ns(out_ns, moment->now_ns) - asleep_ns;
+	if (task_state_doing(sched->state) == DOING_DISK)
+		totals->disk_ns += asleep_ns;
+	else
+		totals->sleep_ns += asleep_ns;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* From a kernel record to a sample: what the thread is doing at a moment, and its running totals
+ * then. Pure.
+ */
+#ifndef TSNAP_LIVE_THREADS_LIVE_SAMPLE_H
+#define TSNAP_LIVE_THREADS_LIVE_SAMPLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kernel/record.h"
+#include "sample/sample.h"
+
+/* What else the sampler knows at this moment. */
+struct live_moment {
+	int64_t now_ns;		      /* monotonic */
+	const struct cpu_tick *ticks; /* one per possible CPU */
+	int tick_count;
+	bool registers_known;  /* the place of the saved registers was found */
+	bool registers_marked; /* as registers_decode() wants it */
+	int64_t own_wake_ns;   /* when the timer woke the sampler; 0: it did not sleep */
+	uint32_t own_cpu;      /* where it came */
+	int64_t own_in_ns;     /* when the sampler itself came on its CPU */
+};
+
+/* Totals of a thread since its record was made, the state it is in now counted up to now. */
+struct live_totals {
+	int64_t cpu_ns, runq_ns, disk_ns, sleep_ns;
+	int64_t voluntary_count, involuntary_count;
+};
+
+/* enum thread_doing of task state bits, as struct thread_sched has them. */
+enum thread_doing task_state_doing(uint32_t state);
+
+/* enum thread_doing of a record. *unsure: a waker came while the thread was on its way to sleep, so
+ * it may be runnable: /proc knows. */
+enum thread_doing record_doing(const struct thread_state *record, const struct live_moment *moment,
+			       bool *unsure);
+
+bool record_is_kthread(const struct thread_state *record);
+
+/* Whether only a wake-up can change what the thread does: then its being listed as woken is enough
+ * to notice. */
+bool record_settled(const struct thread_state *record);
+
+/* Fills tid, pid, ppid, uid, start, comm, kthread, state, state_us, cpu, waker_tid; the rest
+ * becomes absent. */
+void record_sample(const struct thread_state *record, const struct live_moment *moment,
+		   enum thread_doing doing, struct sample *sample);
+
+/* Fills syscall_nr and arg where the registers tell; *compat: of a 32-bit caller. */
+void record_call(const struct thread_state *record, const struct live_moment *moment,
+		 enum thread_doing doing, struct sample *sample, bool *compat);
+
+/* On a CPU, registers are read after the record: what it says of the call's beginning holds only if
+ * a record read after them, again, still says so. Otherwise it becomes absent. */
+void record_call_check(struct thread_state *record, const struct thread_state *again);
+
+void record_totals(const struct thread_state *record, const struct live_moment *moment,
+		   enum thread_doing doing, struct live_totals *totals);
+
+#endif

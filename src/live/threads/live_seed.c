@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "live/threads/live_seed.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "maps/task_stacks.h"
+#include "proc/proc.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PROC "/proc"
+
+struct seed_call {
+	int64_t start_ns;
+	uint64_t arg[SAMPLE_ARG_COUNT];
+	int32_t nr; /* below 0: in none */
+	bool compat;
+};
+
+static void identity_fill(struct thread_identity *identity, int64_t pid,
+			  const struct proc_stat *stat)
+{
+	identity->tid = (uint32_t)stat->tid;
+	identity->tgid = (uint32_t)pid;
+	identity->parent_tgid = (uint32_t)stat->ppid;
+	identity->task_flags = stat->flags;
+	identity->start_boot_ns =
+		stat->start_ticks * (uint64_t)(NS_PER_SECOND / sysconf(_SC_CLK_TCK));
+	memset(identity->comm, 0, sizeof(identity->comm));
+	memcpy(identity->comm, stat->comm, strnlen(stat->comm, sizeof(identity->comm) - 1));
+	identity->known = IDENTITY_NAME;
+}
+
+static void waiting_add(struct live_seed *seed, const struct thread_state *record)
+{
+	bool added;
+	uint64_t *row = index_put(&seed->waiting_by_tid, record->identity.tid, &added);
+
+	if (!added)
+		return;
+	seed->waiting = memory_grow(seed->waiting, &seed->waiting_capacity, seed->waiting_count + 1,
+				    sizeof(*seed->waiting));
+	*row = seed->waiting_count;
+	seed->waiting[seed->waiting_count++] = *record;
+}
+
+const struct thread_state *live_seed_waiting(struct live_seed *seed, uint32_t tid)
+{
+	uint64_t *row = index_find(&seed->waiting_by_tid, tid);
+
+	return row ? &seed->waiting[*row] : NULL;
+}
+
+void live_seed_visit(struct live_seed *seed,
+		     void (*visit)(void *to, const struct thread_state *record), void *to)
+{
+	for (size_t i = 0; i < seed->waiting_count; i++)
+		if (seed->waiting[i].identity.tid)
+			visit(to, &seed->waiting[i]);
+}
+
+void live_seed_remove(struct live_seed *seed, uint32_t tid)
+{
+	uint64_t *row = index_find(&seed->waiting_by_tid, tid);
+
+	if (!row)
+		return;
+	seed->waiting[*row].identity.tid = 0;
+	index_remove(&seed->waiting_by_tid, tid);
+}
+
+const struct thread_state *live_seed_fill(const struct thread_state *record,
+					  struct thread_state *whole)
+{
+	struct proc_stat stat;
+	int64_t uid, tgid;
+
+	if (proc_ids_read(PROC, record->identity.tid, &uid, &tgid) ||
+	    proc_stat_read(PROC, tgid, record->identity.tid, &stat))
+		return NULL;
+	*whole = *record;
+	identity_fill(&whole->identity, tgid, &stat);
+	return whole;
+}
+
+/* Task state bits that mean the same as the letter of /proc/TID/stat. */
+static uint32_t state_bits(char letter)
+{
+	switch (letter) {
+	case 'S':
+		return 0x1;
+	case 'D':
+		return 0x2;
+	case 'T':
+		return 0x4;
+	case 't':
+		return 0x8;
+	case 'P':
+		return 0x40;
+	case 'I':
+		return 0x402;
+	default:
+		return 0;
+	}
+}
+
+struct walk {
+	struct live_seed *seed;
+	struct kernel *kernel;
+	uint64_t now_ns;
+	int64_t own_pid;
+	struct index stacks; /* of those whose registers may be asked for */
+};
+
+static int thread_seed(void *to, int64_t pid, int64_t tid)
+{
+	struct walk *walk = to;
+	struct thread_state record = {0};
+	struct proc_stat stat;
+	uint64_t *kernel_stack;
+	char task[64];
+	int err;
+
+	if (pid == walk->own_pid || proc_stat_read(PROC, pid, tid, &stat))
+		return 0;
+	identity_fill(&record.identity, pid, &stat);
+	record.sched.out_ns = record.sched.in_ns = walk->now_ns;
+	record.sched.state = state_bits(stat.state);
+	record.sched.exit_state = stat.state == 'Z' ? 0x20 : 0;
+	/* A runnable one may be on a CPU: then its switch out comes first, else its switch in. */
+	record.sched.on_cpu = stat.state == 'R';
+	record.sched.cpu = (uint32_t)stat.cpu;
+	record.sched.known = SCHED_SEEDED;
+	if (walk->kernel->compiled.pids_translated) {
+		waiting_add(walk->seed, &record);
+		return 0;
+	}
+	record.sched.tid = record.identity.tid;
+	kernel_stack = index_find(&walk->stacks, record.sched.tid);
+	record.kernel_stack = kernel_stack ? *kernel_stack : 0;
+	err = thread_table_add(&walk->kernel->table, &record);
+	walk->seed->unfit_count += err == -E2BIG;
+	if (err)
+		return 0;
+	/* had it gone before it was added, its last switch would not take it away again */
+	snprintf(task, sizeof(task), PROC "/%lld/task/%lld", (long long)pid, (long long)tid);
+	if (access(task, F_OK))
+		thread_table_remove(&walk->kernel->table, &record);
+	return 0;
+}
+
+int live_seed_all(struct live_seed *seed, struct kernel *kernel, struct error *e)
+{
+	struct walk walk = {seed, kernel, (uint64_t)clock_monotonic_ns(), proc_own_pid(PROC), {0}};
+	int err;
+
+	if (kernel->asker.program >= 0 || kernel->compiled.programs[GROUP_STACK] >= 0)
+		task_stacks_read(&kernel->compiled.layout, &walk.stacks);
+	err = proc_threads_walk(PROC, thread_seed, &walk);
+	index_clear(&walk.stacks);
+
+	if (err < 0)
+		return error_set(e, -err, EXIT_FAILED, "/proc can't be walked: %s; is it mounted?",
+				 strerror(-err));
+	return 0;
+}
+
+/* Whether the process runs a 32-bit program, by its ELF class: /proc does not tell how a call was
+ * made. */
+static bool program_is_32_bit(int64_t pid)
+{
+	char path[64], ident[5] = "";
+	int fd;
+
+	snprintf(path, sizeof(path), PROC "/%lld/exe", (long long)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	if (read(fd, ident, sizeof(ident)) != sizeof(ident))
+		ident[4] = 0;
+	close(fd);
+	return ident[4] == ELFCLASS32;
+}
+
+static struct seed_call *call_read(struct live_seed *seed, const struct sample *sample)
+{
+	struct seed_call *call;
+	struct proc_syscall now;
+	uint32_t row = id_map_get(&seed->calls, (uint64_t)sample->tid);
+	int err;
+
+	if (!row) {
+		row = ++seed->call_count;
+		seed->call = memory_resize(seed->call, row, sizeof(*seed->call));
+		seed->call[row - 1].start_ns = ABSENT;
+		id_map_set(&seed->calls, (uint64_t)sample->tid, row);
+	}
+	call = &seed->call[row - 1];
+	if (call->start_ns == sample->start_ns)
+		return call;
+	err = proc_syscall_read(PROC, sample->pid, sample->tid, &now);
+	if (err == -EPERM || err == -EACCES) /* for good */
+		now = (struct proc_syscall){.nr = -1};
+	else if (err || now.running)
+		return NULL;
+	call->start_ns = sample->start_ns;
+	call->nr = (int32_t)now.nr; /* as the kernel keeps it */
+	memcpy(call->arg, now.arg, sizeof(call->arg));
+	call->compat = sizeof(long) == 8 && program_is_32_bit(sample->pid);
+	return call;
+}
+
+void live_seed_call(struct live_seed *seed, struct sample *sample, bool *compat)
+{
+	const struct seed_call *call = call_read(seed, sample);
+
+	if (!call || call->nr < 0)
+		return;
+	*compat = call->compat;
+	sample->syscall_nr = call->nr;
+	for (int i = 0; i < SAMPLE_ARG_COUNT; i++)
+		sample->arg[i] = (int64_t)call->arg[i];
+}
+
+void live_seed_done(struct live_seed *seed)
+{
+	id_map_clear(&seed->calls);
+	index_clear(&seed->waiting_by_tid);
+	free(seed->waiting);
+	free(seed->call);
+	*seed = (struct live_seed){0};
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Threads that are there already: a thread that never switches is in no map. Put into the thread
+ * state array from /proc at start; what they sleep in is read from /proc when one is sampled before
+ * its first switch.
+ *
+ * Where ids are translated, /proc does not tell the key that the array has for a thread. Such
+ * threads wait here instead, with the key 0, until the kernel has made their record.
+ */
+#ifndef TSNAP_LIVE_THREADS_LIVE_SEED_H
+#define TSNAP_LIVE_THREADS_LIVE_SEED_H
+
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/id_map.h"
+#include "maps/kernel.h"
+#include "sample/sample.h"
+
+struct live_seed {
+	uint64_t unfit_count;	      /* threads that did not fit the map */
+	struct thread_state *waiting; /* with their tid 0: not any more */
+	size_t waiting_count, waiting_capacity;
+	struct index waiting_by_tid;
+	struct id_map calls; /* tid to its row in call, plus one */
+	struct seed_call *call;
+	uint32_t call_count;
+};
+
+/* Those that wait: one by its tid, or NULL; all of them, where visit may take away the one that it
+ * is given. */
+const struct thread_state *live_seed_waiting(struct live_seed *seed, uint32_t tid);
+void live_seed_visit(struct live_seed *seed,
+		     void (*visit)(void *to, const struct thread_state *record), void *to);
+void live_seed_remove(struct live_seed *seed, uint32_t tid);
+
+/* Walks /proc. 0 or -errno with e. */
+int live_seed_all(struct live_seed *seed, struct kernel *kernel, struct error *e);
+
+/* Fills syscall_nr and arg of a thread that has not been switched since; *compat: its program is a
+ * 32-bit one. */
+void live_seed_call(struct live_seed *seed, struct sample *sample, bool *compat);
+
+/* A copy in *whole, filled from /proc. NULL: the thread is gone. */
+const struct thread_state *live_seed_fill(const struct thread_state *record,
+					  struct thread_state *whole);
+
+/* The record; the same of one that no probe has seen whole. */
+static inline const struct thread_state *live_seed_whole(const struct thread_state *record,
+							 struct thread_state *whole)
+{
+	return record->identity.known & IDENTITY_NAME ? record : live_seed_fill(record, whole);
+}
+
+void live_seed_done(struct live_seed *seed);
+
+#endif

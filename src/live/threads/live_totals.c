@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "live/threads/live_totals.h"
+#include "base/clock.h"
+#include "base/memory.h"
+
+#include <stdlib.h>
+
+struct totals_row {
+	int64_t tid, start_ns;
+	struct live_totals last; /* in ns; only whole us have been given out */
+	const char *comm;
+	int64_t uid;
+	bool marked, used;
+	size_t next_free;
+};
+
+static void row_tell(const struct totals_table *table, const struct totals_row *row)
+{
+	if (table->gone)
+		table->gone(table->to, &(struct totals_gone){row->comm, row->uid, row->last});
+}
+
+static struct totals_row *row_of(struct totals_table *table, const struct sample *sample)
+{
+	size_t place = id_map_get(&table->rows_by_tid, (uint64_t)sample->tid);
+	bool added = !place;
+	struct totals_row *row;
+
+	if (added && table->free_row) {
+		place = table->free_row;
+		table->free_row = table->rows[place - 1].next_free;
+	} else if (added) {
+		table->rows = memory_grow(table->rows, &table->capacity, table->count + 1,
+					  sizeof(*table->rows));
+		place = ++table->count;
+	}
+	if (added)
+		id_map_set(&table->rows_by_tid, (uint64_t)sample->tid, (uint32_t)place);
+	row = &table->rows[place - 1];
+	if (!added && row->start_ns != sample->start_ns)
+		row_tell(table, row);
+	if (added || row->start_ns != sample->start_ns)
+		*row = (struct totals_row){
+			.tid = sample->tid, .start_ns = sample->start_ns, .used = true};
+	row->marked = true; /* used since the last sweep */
+	return row;
+}
+
+/* What is new, in whole us; the rest stays for the next time. */
+static int64_t take_us(int64_t now_ns, int64_t *last_ns)
+{
+	int64_t us = (now_ns - *last_ns) / NS_PER_US;
+
+	if (us <= 0)
+		return 0;
+	*last_ns += us * NS_PER_US;
+	return us;
+}
+
+static int64_t take_count(int64_t now, int64_t *last)
+{
+	int64_t new = now - *last;
+
+	*last = now;
+	return new > 0 ? new : 0;
+}
+
+void totals_take(struct totals_table *table, const struct live_totals *now, struct sample *sample)
+{
+	struct totals_row *row = row_of(table, sample);
+	struct live_totals *last = &row->last;
+
+	/* a thread that executed a program under another tid has taken over a dead one's (tid and
+	 * start time), and its record began anew */
+	if (now->voluntary_count < last->voluntary_count) {
+		row_tell(table, row);
+		*last = (struct live_totals){0};
+	}
+	row->comm = sample->comm;
+	row->uid = sample->uid;
+	sample->cpu_us = take_us(now->cpu_ns, &last->cpu_ns);
+	sample->runq_us = take_us(now->runq_ns, &last->runq_ns);
+	sample->dwait_us = take_us(now->disk_ns, &last->disk_ns);
+	sample->sleep_us = take_us(now->sleep_ns, &last->sleep_ns);
+	sample->vcsw = take_count(now->voluntary_count, &last->voluntary_count);
+	sample->ivcsw = take_count(now->involuntary_count, &last->involuntary_count);
+}
+
+bool totals_only_slept(struct totals_table *table, const struct live_totals *now,
+		       const struct sample *sample)
+{
+	size_t place = id_map_get(&table->rows_by_tid, (uint64_t)sample->tid);
+	const struct totals_row *row = place ? &table->rows[place - 1] : NULL;
+	struct live_totals last = {0};
+
+	if (row && row->start_ns == sample->start_ns)
+		last = row->last;
+	return now->voluntary_count == last.voluntary_count &&
+	       now->involuntary_count == last.involuntary_count &&
+	       now->cpu_ns - last.cpu_ns < NS_PER_US && now->runq_ns - last.runq_ns < NS_PER_US &&
+	       now->disk_ns - last.disk_ns < NS_PER_US;
+}
+
+void totals_carry(struct totals_table *table, const struct live_totals *before,
+		  const struct sample *sample)
+{
+	struct live_totals *last = &row_of(table, sample)->last;
+
+	last->cpu_ns -= before->cpu_ns;
+	last->runq_ns -= before->runq_ns;
+	last->disk_ns -= before->disk_ns;
+	last->sleep_ns -= before->sleep_ns;
+	last->voluntary_count -= before->voluntary_count;
+	last->involuntary_count -= before->involuntary_count;
+}
+
+void totals_mark(struct totals_table *table, int64_t tid)
+{
+	size_t place = id_map_get(&table->rows_by_tid, (uint64_t)tid);
+
+	if (place)
+		table->rows[place - 1].marked = true;
+}
+
+void totals_unmark(struct totals_table *table)
+{
+	for (size_t i = 0; i < table->count; i++)
+		table->rows[i].marked = false;
+}
+
+void totals_sweep(struct totals_table *table)
+{
+	for (size_t i = 0; i < table->count; i++) {
+		struct totals_row *row = &table->rows[i];
+
+		if (!row->used)
+			continue;
+		if (!row->marked) {
+			row_tell(table, row);
+			id_map_set(&table->rows_by_tid, (uint64_t)row->tid, 0);
+			row->used = false;
+			row->next_free = table->free_row;
+			table->free_row = i + 1;
+		}
+		row->marked = false;
+	}
+}
+
+void totals_done(struct totals_table *table)
+{
+	id_map_clear(&table->rows_by_tid);
+	free(table->rows);
+	*table = (struct totals_table){0};
+}

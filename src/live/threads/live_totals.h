@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Each thread's running totals as of its previous sample, so that samples carry exact differences.
+ */
+#ifndef TSNAP_LIVE_THREADS_LIVE_TOTALS_H
+#define TSNAP_LIVE_THREADS_LIVE_TOTALS_H
+
+#include <stddef.h>
+
+#include "base/id_map.h"
+#include "live/threads/live_sample.h"
+
+struct totals_row;
+
+/* A thread that is gone. */
+struct totals_gone {
+	const char *comm; /* as of its last sample or account, */
+	int64_t uid;	  /* and as its record told then */
+	struct live_totals told;
+};
+
+struct totals_table {
+	/* Told of each thread that is forgotten; NULL: nobody asks. */
+	void (*gone)(void *to, const struct totals_gone *gone);
+	void *to;
+	struct id_map rows_by_tid; /* their indexes plus one */
+	struct totals_row *rows;
+	size_t count, capacity, free_row; /* free_row: index plus one of a list of unused rows */
+};
+
+/* Fills cpu_us .. ivcsw of sample with what came since the thread's previous sample (its first:
+ * since tsnap watches it), and keeps now for the next. */
+void totals_take(struct totals_table *table, const struct live_totals *now, struct sample *sample);
+
+/* Whether totals_take() would find nothing but sleep. */
+bool totals_only_slept(struct totals_table *table, const struct live_totals *now,
+		       const struct sample *sample);
+
+/* What came before now's totals began to count is still to be told of the thread, or has been. */
+void totals_carry(struct totals_table *table, const struct live_totals *before,
+		  const struct sample *sample);
+
+/* Forgets threads that are gone: mark those that are there, then sweep the others. What was marked
+ * since the last sweep can be taken back. */
+void totals_unmark(struct totals_table *table);
+void totals_mark(struct totals_table *table, int64_t tid);
+void totals_sweep(struct totals_table *table);
+void totals_done(struct totals_table *table);
+
+#endif

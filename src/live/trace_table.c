@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "live/trace_table.h"
+#include "kernel/probe_table.h"
+#include "live/live_block.h"
+#include "live/threads/live_sample.h"
+#include "proc/devices.h"
+#include "proc/error_names.h"
+
+#include <errno.h>
+#include <string.h>
+
+static void offcpu_tell(const struct latency_key *key, struct sample *sample, bool *compat)
+{
+	int32_t nr = (int32_t)key->what[OFFCPU_SYSCALL];
+
+	sample->state = task_state_doing(key->what[OFFCPU_STATE]);
+	if (nr >= 0)
+		sample->syscall_nr = nr;
+	*compat = key->what[OFFCPU_COMPAT];
+}
+
+static void block_tell(const struct latency_key *key, struct sample *sample, bool *compat)
+{
+	(void)compat;
+	sample->io_dev = device_name(key->what[BLOCK_DEV]);
+	sample->io_op = block_op_name(key->what[BLOCK_OP]);
+}
+
+static void syscalls_tell(const struct latency_key *key, struct sample *sample, bool *compat)
+{
+	sample->syscall_nr = key->what[SYSCALLS_CALL] & ~CALL_COMPAT_BIT;
+	*compat = key->what[SYSCALLS_CALL] & CALL_COMPAT_BIT;
+	sample->error = error_name(key->what[SYSCALLS_ERROR]);
+}
+
+static void exec_tell(const struct latency_key *key, struct sample *sample, bool *compat)
+{
+	(void)compat;
+	sample->ppid = key->what[EXEC_PARENT];
+}
+
+#define SWITCHES (1u << GROUP_SWITCH | 1u << GROUP_WAKE)
+#define BLOCK_REQUESTS (1u << GROUP_BLOCK_QUEUE | 1u << GROUP_BLOCK_ISSUE | 1u << GROUP_BLOCK_DONE)
+
+/* clang-format off */
+const struct trace_row trace_rows[LATENCY_KIND_COUNT] = {
+	[LATENCY_RUNQ] = {
+		.kind = {.name = "runq", .help = "waits for a CPU, from wake-up or preemption on"},
+		.groups = SWITCHES},
+	[LATENCY_OFFCPU] = {
+		.kind = {.name = "offcpu", .help = "sleeps, from leaving the CPU to the wake-up",
+			 .columns = "state,syscall"},
+		.groups = SWITCHES, .tell = offcpu_tell},
+	[LATENCY_BLOCK] = {
+		.kind = {.name = "block", .help = "requests to block devices, from issue to completion",
+			 .columns = "io_dev,io_op", .bytes = true},
+		.groups = BLOCK_REQUESTS, .tell = block_tell},
+	[LATENCY_BLOCKQ] = {
+		.kind = {.name = "blockq",
+			 .help = "the same, from when a thread makes them to their issue",
+			 .columns = "io_dev,io_op", .bytes = true},
+		.groups = BLOCK_REQUESTS, .tell = block_tell},
+	[LATENCY_SYSCALLS] = {
+		.kind = {.name = "syscalls", .help = "system calls, from entry to return",
+			 .columns = "syscall", .fails = true},
+		.groups = 1u << GROUP_CALL | 1u << GROUP_RETURN, .tell = syscalls_tell},
+	[LATENCY_EXEC] = {
+		.kind = {.name = "exec", .help = "each program executed, one by one",
+			 .columns = "ppid,comm_before,cmdline"},
+		.single = true,
+		.groups = 1u << GROUP_EXEC | 1u << GROUP_NAME, .tell = exec_tell},
+};
+/* clang-format on */
+
+static const char *kind_name_at(void *from, size_t at)
+{
+	(void)from;
+	return at < LATENCY_KIND_COUNT ? trace_rows[at].kind.name : NULL;
+}
+
+static int kind_unknown(const char *name, struct error *e)
+{
+	const char *nearest = text_nearest(name, kind_name_at, NULL);
+
+	if (nearest)
+		return error_set(e, EINVAL, EXIT_USAGE,
+				 "--trace: no kind is named '%s': did you mean %s? (tsnap --list "
+				 "prints all)",
+				 name, nearest);
+	return error_set(e, EINVAL, EXIT_USAGE,
+			 "--trace: no kind is named '%s'; tsnap --list prints all", name);
+}
+
+int trace_kinds_parse(const char *names, uint32_t *kinds, struct error *e)
+{
+	uint32_t parsed = 0;
+	struct text name = {0};
+	int err = 0;
+
+	while (!err && text_next_name(&name, &names)) {
+		size_t kind = 0;
+
+		while (kind < LATENCY_KIND_COUNT &&
+		       strcmp(trace_rows[kind].kind.name, text_string(&name)) != 0)
+			kind++;
+		if (kind == LATENCY_KIND_COUNT)
+			err = kind_unknown(text_string(&name), e);
+		else
+			parsed |= 1u << kind;
+	}
+	text_done(&name);
+	if (!err)
+		*kinds = parsed;
+	return err;
+}
+
+uint32_t trace_singles_of(uint32_t kinds)
+{
+	uint32_t singles = 0;
+
+	for (int kind = 0; kind < LATENCY_KIND_COUNT; kind++)
+		if (kinds >> kind & 1 && trace_rows[kind].single)
+			singles |= 1u << kind;
+	return singles;
+}
+
+unsigned int trace_groups_of(uint32_t kinds)
+{
+	unsigned int groups = 0;
+
+	for (int kind = 0; kind < LATENCY_KIND_COUNT; kind++)
+		if (kinds >> kind & 1)
+			groups |= trace_rows[kind].groups;
+	return groups;
+}
+
+void trace_kinds_describe(struct text *text)
+{
+	text_add_string(text, "\nKinds of --trace (each is told by the columns of -g that it has "
+			      "and by those in brackets):\n");
+	for (int kind = 0; kind < LATENCY_KIND_COUNT; kind++) {
+		const struct trace_kind *told = &trace_rows[kind].kind;
+
+		text_add_format(text, "  %-12s     %s%s%s%s\n", told->name, told->help,
+				told->columns ? " [" : "", told->columns ? told->columns : "",
+				told->columns ? "]" : "");
+	}
+}

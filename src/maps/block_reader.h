@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Reads the map of requests in flight (bpf_text/block.h).
+ */
+#ifndef TSNAP_MAPS_BLOCK_READER_H
+#define TSNAP_MAPS_BLOCK_READER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "kernel/record.h"
+
+struct block_reader {
+	struct block_key *keys; /* of the last reading; room for BLOCK_MAX */
+	struct block_request *requests;
+	size_t count;
+};
+
+/* Reads all that there are, in any order; one that begins or ends meanwhile may be missing. batch:
+ * maps can be read in batches. 0, or -errno with none read. */
+int block_reader_read(struct block_reader *reader, int map, bool batch);
+/* Gives the requests in flight to a second map, whose programs are attached, too, but have not seen
+ * how they began. */
+void block_reader_carry(struct block_reader *reader, int map, int second, bool batch);
+void block_reader_done(struct block_reader *reader);
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Who was woken or began since the last scan: the reader's side of ts_sampling and ts_changed, see
+ * bpf_text/thread_state.h. Any number of samplers may read.
+ */
+#ifndef TSNAP_MAPS_CHANGED_LIST_H
+#define TSNAP_MAPS_CHANGED_LIST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kernel/record.h"
+
+struct changed_reader {
+	int sampling_map, changed_map; /* descriptors, not owned */
+	int cpus;		       /* possible ones */
+	struct sampling *sampling;     /* the two maps, where they are mapped, */
+	struct changed_ring *rings;
+	struct changed_ring copy; /* or one CPU's ring as it was read */
+	uint64_t *taken;	  /* of each CPU's ring, the count that was read */
+	bool began;
+};
+
+/* A reader that holds -1 for a map never has a list. mapped: they can be mapped. 0 or -errno; the
+ * reader is the caller's to changed_reader_done() either way. */
+int changed_reader_init(struct changed_reader *reader, int sampling_map, int changed_map, int cpus,
+			bool mapped);
+void changed_reader_done(struct changed_reader *reader);
+
+/* Begins a new scan and calls visit for the key of each record listed since the one before, for
+ * some perhaps twice. False: the rings do not tell all (there are none, it is the first scan, or
+ * more was listed than one holds), and every thread must be looked at. */
+bool changed_reader_take(struct changed_reader *reader, void (*visit)(void *to, uint32_t key),
+			 void *to);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A perf event of one CPU and the memory that the kernel writes its samples to
+ * (perf_event_open(2)). Who reads it wants the newest sample only.
+ */
+#ifndef TSNAP_MAPS_CPU_RING_H
+#define TSNAP_MAPS_CPU_RING_H
+
+#include <linux/perf_event.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define CPU_RECORD_BYTES_MAX 65536 /* the size of a record has 16 bits */
+
+struct cpu_ring {
+	int event; /* -1: closed */
+	struct perf_event_mmap_page *page;
+	size_t data_bytes; /* behind the page, a power of two */
+};
+
+/* Opens the event on that CPU; data_bytes: at least so many. 0 or -errno. */
+int cpu_ring_open(struct cpu_ring *ring, struct perf_event_attr *attr, int cpu, size_t data_bytes);
+void cpu_ring_close(struct cpu_ring *ring);
+
+/* Memory of the kernel that it takes; 0: it is closed. */
+size_t cpu_ring_bytes(const struct cpu_ring *ring);
+
+/* Empties the ring. */
+void cpu_ring_clear(struct cpu_ring *ring);
+/* Copies the newest sample to record, of CPU_RECORD_BYTES_MAX bytes. Returns its bytes, 0: there is
+ * none. */
+size_t cpu_ring_read(const struct cpu_ring *ring, void *record);
+
+#endif

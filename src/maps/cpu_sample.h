@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a perf sample tells of the thread that ran on a CPU. Pure.
+ */
+#ifndef TSNAP_MAPS_CPU_SAMPLE_H
+#define TSNAP_MAPS_CPU_SAMPLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/user_registers.h"
+
+struct cpu_sample {
+	int64_t time_ns; /* monotonic */
+	uint32_t tid;	 /* in the pid namespace of who opened the event; 0: idle, or not in it */
+	/* Call chains, innermost first; the user's along frame pointers. */
+	const uint64_t *kernel, *user;
+	uint32_t kernel_count, user_count;
+	bool registers_known; /* it has a user part, and these are its registers */
+	struct user_registers registers;
+	const void *stack; /* a copy from registers.sp on */
+	size_t stack_bytes;
+};
+
+/* What a sample must have, always: PERF_SAMPLE_TID and PERF_SAMPLE_TIME; it may have CALLCHAIN,
+ * REGS_USER and STACK_USER. Others would lie between these, and are not known here. */
+#define CPU_SAMPLE_TYPE (PERF_SAMPLE_TID | PERF_SAMPLE_TIME)
+
+/* record: a PERF_RECORD_SAMPLE of an event with that sample_type and mask of registers; *sample
+ * points into it. 0, or -EBADMSG: it is none. */
+int cpu_sample_parse(const void *record, size_t bytes, uint64_t sample_type,
+		     uint64_t registers_mask, struct cpu_sample *sample);
+
+#endif

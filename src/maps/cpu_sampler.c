@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "maps/cpu_sampler.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "kernel/bpf_call.h"
+#include "kernel/host.h"
+#include "kernel/registers.h"
+
+#include <bcc/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SILENT_MAX 3	  /* looks; then the CPU is taken to have been off, which ends its event */
+#define RECORD_BYTES 4096 /* of a sample without the stack: a chain of some 130 words */
+#define RECORDS 2	  /* that a ring has room for */
+#define TIMER_NS 10000	  /* the least of a perf clock */
+#define TIMER_WAIT_NS (2 * NS_PER_MS) /* for its tick: its CPU may have other interrupts */
+#define TIMER_SLEEP_NS (20 * NS_PER_US)
+
+/* bpf_perf_event_output(context, events, this CPU, 8 bytes that nobody reads): the sample is as its
+ * event wants it. */
+static int program_load(int events)
+{
+	const struct bpf_insn program[] = {
+		BPF_STORE_IMM_(BPF_REG_10, -8, 0),
+		BPF_MAP_(BPF_REG_2, events),
+		BPF_OP_(BPF_ALU | BPF_MOV | BPF_K, BPF_REG_3, 0, 0, (int)BPF_F_CURRENT_CPU),
+		BPF_STACK_(BPF_REG_4, -8),
+		BPF_SET_(BPF_REG_5, 8),
+		BPF_CALL_(BPF_FUNC_perf_event_output),
+		BPF_SET_(BPF_REG_0, 0),
+		BPF_EXIT_(),
+	};
+
+	return bpf_call_load(BPF_PROG_TYPE_RAW_TRACEPOINT, program,
+			     sizeof(program) / sizeof(program[0]));
+}
+
+static void attr_fill(struct perf_event_attr *attr, const struct cpu_sampler_options *options)
+{
+	bool program = options->way == SAMPLE_BY_PROGRAM;
+
+	*attr = (struct perf_event_attr){
+		.type = PERF_TYPE_SOFTWARE,
+		.config = program ? PERF_COUNT_SW_BPF_OUTPUT : PERF_COUNT_SW_CPU_CLOCK,
+		.sample_period = program ? 1 : TIMER_NS,
+		.sample_type = CPU_SAMPLE_TYPE,
+		.disabled = !program,
+		.use_clockid = 1, /* 4.1 */
+		.clockid = CLOCK_MONOTONIC,
+		.exclude_callchain_kernel = !options->kernel,
+		.exclude_callchain_user = !options->user || !options->frame_pointers,
+	};
+	if (!attr->exclude_callchain_kernel || !attr->exclude_callchain_user)
+		attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
+	if (options->user && !options->frame_pointers) {
+		attr->sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+		attr->sample_regs_user = registers_sample_mask;
+		attr->sample_stack_user = (uint32_t)options->stack_bytes;
+	}
+}
+
+static int ring_open(struct cpu_sampler *sampler, int cpu)
+{
+	struct cpu_ring *ring = &sampler->rings[cpu].ring;
+	int err = cpu_ring_open(ring, &sampler->attr, cpu,
+				RECORDS * ((size_t)RECORD_BYTES + sampler->attr.sample_stack_user));
+
+	sampler->rings[cpu].silent_count = 0;
+	if (!err && sampler->events >= 0 &&
+	    bpf_update_elem(sampler->events, &cpu, &ring->event, BPF_ANY)) {
+		err = -errno;
+		cpu_ring_close(ring);
+	}
+	return err;
+}
+
+static int way_open(struct cpu_sampler *sampler)
+{
+	size_t cpus = (size_t)sampler->options.cpus_possible;
+
+	if (sampler->options.way != SAMPLE_BY_PROGRAM)
+		return 0;
+	sampler->events =
+		bpf_call_map(BPF_MAP_TYPE_PERF_EVENT_ARRAY, sizeof(int), sizeof(int), cpus);
+	if (sampler->events < 0)
+		return sampler->events;
+	sampler->program = program_load(sampler->events);
+	return sampler->program < 0 ? sampler->program : 0;
+}
+
+int cpu_sampler_open(struct cpu_sampler *sampler, const struct cpu_sampler_options *options)
+{
+	int cpu = 0, err;
+
+	sampler->options = *options;
+	sampler->program = sampler->events = -1;
+	sampler->rings = memory_get((size_t)options->cpus_possible * sizeof(*sampler->rings));
+	for (int i = 0; i < options->cpus_possible; i++)
+		sampler->rings[i].ring.event = -1;
+	attr_fill(&sampler->attr, options);
+	host_cpus_online(&cpu, 1);
+	err = way_open(sampler);
+	if (!err) /* the others when they are wanted */
+		err = ring_open(sampler, cpu);
+	if (err)
+		cpu_sampler_close(sampler);
+	return err;
+}
+
+void cpu_sampler_close(struct cpu_sampler *sampler)
+{
+	if (!sampler->rings)
+		return;
+	for (int cpu = 0; cpu < sampler->options.cpus_possible; cpu++)
+		cpu_ring_close(&sampler->rings[cpu].ring);
+	free(sampler->rings);
+	sampler->rings = NULL;
+	if (sampler->program >= 0)
+		close(sampler->program);
+	if (sampler->events >= 0)
+		close(sampler->events);
+}
+
+/* The event of a CPU that was off is gone, without a word; one that came is new. */
+static bool ring_ready(struct cpu_sampler *sampler, int cpu)
+{
+	struct cpu_sampler_ring *ring = &sampler->rings[cpu];
+
+	if (ring->silent_count >= SILENT_MAX)
+		cpu_ring_close(&ring->ring);
+	return ring->ring.event >= 0 || !ring_open(sampler, cpu);
+}
+
+void cpu_sampler_look(struct cpu_sampler *sampler, const unsigned char *wanted)
+{
+	sampler->look_ns = sampler->rings ? clock_monotonic_ns() : 0;
+	for (int cpu = 0; sampler->rings && cpu < sampler->options.cpus_possible; cpu++) {
+		struct cpu_ring *ring = &sampler->rings[cpu].ring;
+
+		if (!wanted[cpu] || !ring_ready(sampler, cpu))
+			continue;
+		cpu_ring_clear(ring);
+		if (sampler->options.way == SAMPLE_BY_PROGRAM)
+			bpf_call_run_on_cpu(sampler->program, cpu);
+		else
+			ioctl(ring->event, PERF_EVENT_IOC_REFRESH, 1);
+	}
+}
+
+static size_t sample_read(struct cpu_sampler *sampler, const struct cpu_ring *ring)
+{
+	const struct timespec pause = {0, TIMER_SLEEP_NS};
+	size_t bytes;
+
+	for (;;) {
+		bytes = cpu_ring_read(ring, sampler->record);
+		if (bytes || sampler->options.way == SAMPLE_BY_PROGRAM ||
+		    clock_monotonic_ns() - sampler->look_ns > TIMER_WAIT_NS)
+			return bytes;
+		nanosleep(&pause, NULL);
+	}
+}
+
+bool cpu_sampler_get(struct cpu_sampler *sampler, uint32_t cpu, struct cpu_sample *sample)
+{
+	struct cpu_sampler_ring *ring;
+	size_t bytes;
+
+	if (!sampler->rings || cpu >= (uint32_t)sampler->options.cpus_possible)
+		return false;
+	ring = &sampler->rings[cpu];
+	if (ring->ring.event < 0)
+		return false;
+	bytes = sample_read(sampler, &ring->ring);
+	ring->silent_count = bytes ? 0 : ring->silent_count + 1;
+	return bytes &&
+	       !cpu_sample_parse(sampler->record, bytes, sampler->attr.sample_type,
+				 sampler->attr.sample_regs_user, sample) &&
+	       sample->time_ns >= sampler->look_ns;
+}
+
+size_t cpu_sampler_ring_bytes(const struct cpu_sampler *sampler)
+{
+	size_t bytes = 0;
+
+	for (int cpu = 0; sampler->rings && cpu < sampler->options.cpus_possible; cpu++)
+		bytes += cpu_ring_bytes(&sampler->rings[cpu].ring);
+	return bytes;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Samples of what runs on CPUs right now, with its stacks: perf events, one for each CPU where it
+ * was wanted once, which do nothing but when they are asked. Nothing runs at scheduler switches.
+ *
+ * SAMPLE_BY_PROGRAM: a program is run on the CPU, in an interrupt of whatever runs there, and has
+ * the kernel write a sample (5.10). SAMPLE_BY_TIMER: a perf clock is started there for one tick.
+ * Such an event that ends itself hangs the CPU with Linux 6.16.8 to 6.17.7 ("perf/core: Fix system
+ * hang caused by cpu-clock usage"), so it is not used on these.
+ */
+#ifndef TSNAP_MAPS_CPU_SAMPLER_H
+#define TSNAP_MAPS_CPU_SAMPLER_H
+
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "maps/cpu_ring.h"
+#include "maps/cpu_sample.h"
+
+enum cpu_sampler_way { SAMPLE_BY_PROGRAM, SAMPLE_BY_TIMER };
+
+struct cpu_sampler_options {
+	enum cpu_sampler_way way;
+	int cpus_possible;
+	bool user, kernel;   /* which stacks */
+	bool frame_pointers; /* the kernel follows those of the user's stack, else it is copied: */
+	int64_t stack_bytes; /* so much of its top, a multiple of 8 */
+};
+
+struct cpu_sampler_ring {
+	struct cpu_ring ring;
+	uint32_t silent_count; /* looks in a row that had no sample */
+};
+
+struct cpu_sampler {
+	struct cpu_sampler_options options;
+	struct perf_event_attr attr;
+	int program, events;
+	struct cpu_sampler_ring *rings; /* of each possible CPU; NULL: closed */
+	int64_t look_ns;		/* when the last look began */
+	uint64_t record[CPU_RECORD_BYTES_MAX / 8];
+};
+
+/* Sampler: zeroed. 0 or -errno: then it is closed; -EACCES, -EPERM: perf events are not permitted.
+ */
+int cpu_sampler_open(struct cpu_sampler *sampler, const struct cpu_sampler_options *options);
+void cpu_sampler_close(struct cpu_sampler *sampler); /* also of a zeroed one */
+
+/* Looks at those CPUs whose wanted byte is set. */
+void cpu_sampler_look(struct cpu_sampler *sampler, const unsigned char *wanted);
+/* What the last look saw there, until the next call; a timer may be waited for, for a millisecond
+ * or two. False: nothing. */
+bool cpu_sampler_get(struct cpu_sampler *sampler, uint32_t cpu, struct cpu_sample *sample);
+
+/* Memory of the kernel that its rings take now; 0: it is closed. */
+size_t cpu_sampler_ring_bytes(const struct cpu_sampler *sampler);
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Takes single events out of the rings that probes write (bpf_text/events.h). To be called often
+ * enough: an event that was overwritten before it was read is counted as lost.
+ */
+#ifndef TSNAP_MAPS_EVENT_READER_H
+#define TSNAP_MAPS_EVENT_READER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernel/record.h"
+
+struct event_reader {
+	int map, cpus;		    /* map -1: there are no events */
+	struct event_ring *rings;   /* NULL: they are copied to read them, */
+	struct event_ring *copy;    /* here */
+	uint64_t *taken, *awaited;  /* of each CPU: events read; one that was not done, plus one */
+	struct trace_event *events; /* read, and not yet handed over */
+	size_t count, capacity;
+	uint64_t lost_count;
+};
+
+/* map: the caller's, or -1; mapped: it can be mapped. 0 or -errno. */
+int event_reader_init(struct event_reader *reader, int map, int cpus, bool mapped);
+/* Hands over what has come since the last time, in the order of time, and forgets it. */
+void event_reader_take(struct event_reader *reader,
+		       void (*take)(void *to, const struct trace_event *event), void *to);
+/* What from has and was not handed over becomes reader's. No probe writes to from any more, and
+ * none runs that did. An event in whose midst the probes of reader took over is in both: it is told
+ * once. */
+void event_reader_adopt(struct event_reader *reader, struct event_reader *from);
+void event_reader_done(struct event_reader *reader);
+
+#endif

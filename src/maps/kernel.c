@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "maps/kernel.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/progress.h"
+#include "kernel/bpf_call.h"
+#include "kernel/bpf_cost.h"
+#include "maps/process_totals.h"
+
+#include <bcc/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define THREADS_MIN 16384
+#define CLOCK_LATE_NS (2 * NS_PER_SECOND) /* a tick comes at least once a second */
+
+static bool kernel_has(void *of, enum fact fact)
+{
+	struct kernel *kernel = of;
+
+	return fact_has(&kernel->facts, fact);
+}
+
+static int proc_check(const struct host *host, struct error *e)
+{
+	return host->own_pid ? 0
+			     : error_set(e, ENOENT, EXIT_HOST_CANNOT,
+					 "/proc is not mounted, or for another pid namespace than "
+					 "tsnap's: mount -t proc proc /proc");
+}
+
+/* Also raises the limit that maps count against, before 5.11. */
+static int bpf_check(struct kernel *kernel, struct error *e)
+{
+	const char *why = kernel->facts.why[FACT_BPF];
+
+	if (fact_has(&kernel->facts, FACT_BPF))
+		return 0;
+	if (!kernel->host.root && !kernel->host.cap_bpf)
+		return error_set(e, EPERM, EXIT_HOST_CANNOT,
+				 "BPF is not permitted to this user (%s): %s", why,
+				 fact_rows[FACT_BPF].remedy);
+	if (kernel->host.lockdown[0] && strcmp(kernel->host.lockdown, "none") != 0)
+		return error_set(e, EPERM, EXIT_HOST_CANNOT,
+				 "kernel lockdown is '%s' and BPF is forbidden (%s): only a "
+				 "boot without lockdown (lockdown=none, secure boot off) helps",
+				 kernel->host.lockdown, why);
+	if (kernel->host.seccomp && (kernel->host.cap_bpf || kernel->host.cap_admin))
+		return error_set(e, EPERM, EXIT_HOST_CANNOT,
+				 "BPF does not work here (%s), and a filter of system calls "
+				 "is in force: have it allow bpf and perf_event_open "
+				 "(seccomp=unconfined, or a profile that knows CAP_BPF)",
+				 why);
+	return error_set(e, EPERM, EXIT_HOST_CANNOT,
+			 "BPF does not work here (%s): in a container give it CAP_BPF, "
+			 "CAP_PERFMON and CAP_SYS_PTRACE (or CAP_SYS_ADMIN) and a higher "
+			 "memory limit (ulimit -l)",
+			 why);
+}
+
+int kernel_plan(struct kernel *kernel, const struct kernel_options *options, struct error *e)
+{
+	int result;
+
+	host_read(&kernel->host);
+	result = facts_take_away(&kernel->facts, options->without, e);
+	if (!result)
+		result = proc_check(&kernel->host, e);
+	if (!result)
+		result = bpf_check(kernel, e);
+	return result ? result
+		      : probe_plan_make(options->groups, kernel_has, kernel, &kernel->plan, e);
+}
+
+static uint32_t threads_max(const struct host *host, const struct kernel_options *options)
+{
+	int64_t wanted = host_threads_count() * 3 / 2, limit = host_threads_limit(host);
+
+	if (options->threads_max)
+		return (uint32_t)options->threads_max;
+	if (wanted < THREADS_MIN)
+		wanted = THREADS_MIN;
+	return (uint32_t)(wanted < limit ? wanted : limit);
+}
+
+static struct compile_request request_of(struct kernel *kernel,
+					 const struct kernel_options *options)
+{
+	return (struct compile_request){
+		.host = &kernel->host,
+		.facts = &kernel->facts,
+		.types_choice = options->types_choice,
+		.btf_file = options->btf_file,
+		.offsets_file = options->offsets_file,
+		.threads_max = threads_max(&kernel->host, options),
+		.parts = options->parts,
+		.latency_kinds = options->latency_kinds,
+		.trace_pids = options->trace_pids,
+		.trace_tids = options->trace_tids,
+		.turn_first = latency_turn_after(options->takes_over),
+		.latency_control = options->takes_over ? options->takes_over->control : -1,
+		.block_argument = options->groups >> GROUP_BLOCK_ISSUE & 1 &&
+				  fact_has(&kernel->facts, FACT_BLOCK_QUEUE_ARGUMENT),
+		.slower_ns = options->slower_ns,
+		.read_into_map = fact_has(&kernel->facts, FACT_READ_INTO_MAP),
+		.probe_read_kernel = fact_has(&kernel->facts, FACT_PROBE_READ_KERNEL),
+		.thread_slots = fact_has(&kernel->facts, FACT_THREAD_SLOTS),
+		.process_totals = options->process_totals,
+	};
+}
+
+static void kernel_clear(struct kernel *kernel)
+{
+	memset(kernel, 0, sizeof(*kernel));
+	compile_result_init(&kernel->compiled, 0);
+}
+
+int kernel_layout(struct kernel *kernel, const struct kernel_options *options, struct error *e)
+{
+	struct compile_request request;
+	int result;
+
+	kernel_clear(kernel);
+	host_read(&kernel->host);
+	result = facts_take_away(&kernel->facts, options->without, e);
+	if (result)
+		return result;
+	request = request_of(kernel, options);
+	return compile_child_run(&request, &kernel->compiled, e);
+}
+
+static int latency_check(const struct kernel *kernel, const struct kernel_options *options,
+			 struct error *e)
+{
+	for (int group = 0; group < GROUP_COUNT; group++)
+		if (options->latency_groups >> group & 1 && !kernel->plan.chosen[group])
+			return error_set(e, ENOTSUP, EXIT_HOST_CANNOT,
+					 "--trace: this kernel offers no probe for '%s', which a "
+					 "kind that was asked for needs; tsnap --check tells more",
+					 probe_group_rows[group].name);
+	return 0;
+}
+
+static int kernel_make(struct kernel *kernel, const struct kernel_options *options, struct error *e)
+{
+	struct compile_request request;
+	int result = kernel_plan(kernel, options, e);
+
+	if (!result)
+		result = latency_check(kernel, options, e);
+	if (result)
+		return result;
+	probe_clear_stale();
+	if (options->share)
+		result = share_directory_make(&kernel->share.directory, options->share,
+					      &kernel->share_cleared, e);
+	if (result)
+		return result;
+	request = request_of(kernel, options);
+	request.plan = &kernel->plan;
+	return compile_child_run(&request, &kernel->compiled, e);
+}
+
+static int kernel_adopt(struct kernel *kernel, const struct kernel_options *options,
+			struct error *e)
+{
+	int result;
+
+	host_read(&kernel->host);
+	result = proc_check(&kernel->host, e);
+	if (!result)
+		result = bpf_check(kernel, e);
+	return result ? result
+		      : share_adopt(&kernel->share, options->attach, &kernel->host,
+				    &kernel->compiled, &kernel->plan, e);
+}
+
+static int maps_open(struct kernel *kernel, const struct kernel_options *options, struct error *e)
+{
+	const int *maps = kernel->compiled.maps;
+	struct thread_maps threads = {maps[KERNEL_MAP_THREADS], maps[KERNEL_MAP_SLOTS],
+				      maps[KERNEL_MAP_FREE],
+				      fact_has(&kernel->facts, FACT_MAP_BATCH)};
+	bool mapped = maps[KERNEL_MAP_SLOTS] >= 0;
+	int result = thread_table_init(&kernel->table, &threads, kernel->compiled.threads_max);
+
+	if (!result)
+		result = changed_reader_init(
+			&kernel->changed,
+			kernel->plan.chosen[GROUP_WAKE] ? maps[KERNEL_MAP_SAMPLING] : -1,
+			maps[KERNEL_MAP_CHANGED], kernel->host.cpus_possible, mapped);
+	if (result)
+		return error_set(e, -result, EXIT_FAILED,
+				 "the thread state array can't be mapped: %s", strerror(-result));
+	result = latency_reader_init(&kernel->latency, maps[KERNEL_MAP_LATENCY],
+				     &maps[KERNEL_MAP_LATENCY_ONE], &maps[KERNEL_MAP_PLACES_ONE],
+				     kernel->host.cpus_possible,
+				     fact_has(&kernel->facts, FACT_MAP_BATCH));
+	kernel->latency.first = latency_turn_after(options->takes_over);
+	if (result)
+		return error_set(e, -result, EXIT_FAILED, "the histograms can't be mapped: %s",
+				 strerror(-result));
+	result = event_reader_init(&kernel->events, maps[KERNEL_MAP_EVENTS],
+				   kernel->host.cpus_possible, mapped);
+	if (result)
+		return error_set(e, -result, EXIT_FAILED, "the events can't be mapped: %s",
+				 strerror(-result));
+	result = register_asker_init(&kernel->asker, kernel->compiled.programs[GROUP_ASK],
+				     maps[KERNEL_MAP_SAMPLING], maps[KERNEL_MAP_ASKS]);
+	if (result == -EBUSY)
+		return error_set(e, EBUSY, EXIT_FAILED,
+				 "%d tsnaps sample with these probes already, which is the most",
+				 ASKERS_MAX);
+	if (!result)
+		result = register_asker_add_stacks(&kernel->asker,
+						   kernel->compiled.programs[GROUP_STACK],
+						   maps[KERNEL_MAP_STACK_ASKS]);
+	return result ? error_set(e, -result, EXIT_FAILED, "the registers can't be asked for: %s",
+				  strerror(-result))
+		      : 0;
+}
+
+struct own_record {
+	uint32_t own_tid; /* as /proc shows it */
+	uint32_t tid;	  /* as the kernel does */
+};
+
+static bool own_record_passes(void *to, const struct thread_state *record, uint32_t key)
+{
+	const struct own_record *own = to;
+
+	(void)key;
+	return !(record->identity.known & IDENTITY_FULL) || record->identity.tid != own->own_tid;
+}
+
+static void own_record_meet(void *to, const struct thread_state *record)
+{
+	((struct own_record *)to)->tid = record->sched.tid;
+}
+
+/* What this thread is to the kernel, whose programs know it: it was made after them. 0: not known
+ * (the map was full). */
+static uint32_t own_tid(struct kernel *kernel)
+{
+	struct own_record own = {(uint32_t)kernel->host.own_pid, 0};
+	const struct thread_visitor visitor = {own_record_passes, own_record_meet, &own};
+	bool end;
+
+	if (!kernel->compiled.pids_translated)
+		return own.own_tid;
+	thread_table_walk(&kernel->table, &visitor, UINT32_MAX, &end);
+	return own.tid;
+}
+
+int kernel_open(struct kernel *kernel, const struct kernel_options *options, struct error *e)
+{
+	int result;
+
+	kernel_clear(kernel);
+	result = options->attach ? kernel_adopt(kernel, options, e)
+				 : kernel_make(kernel, options, e);
+	if (!result)
+		result = maps_open(kernel, options, e);
+	if (result)
+		return result;
+	if (options->attach) {
+		kernel->compiled.own_tid = own_tid(kernel);
+		return 0;
+	}
+	result = thread_table_clear(&kernel->table);
+	if (!result)
+		result = process_totals_begin(kernel->compiled.maps[KERNEL_MAP_PROCESSES]);
+	if (result)
+		return error_set(e, -result, EXIT_FAILED,
+				 "the thread state array can't be filled: %s", strerror(-result));
+	progress_step("attaching its BPF programs");
+	return probe_attach(&kernel->plan, kernel->compiled.programs, options->rate_hz,
+			    &kernel->links, kernel->left_out, sizeof(kernel->left_out), e);
+}
+
+int kernel_publish(struct kernel *kernel, const struct kernel_options *options, struct error *e)
+{
+	if (!options->share)
+		return 0;
+	return share_publish(&kernel->share, &kernel->host, &kernel->compiled, &kernel->plan,
+			     &kernel->links, fact_has(&kernel->facts, FACT_PINNED_LINKS), e);
+}
+
+void kernel_close(struct kernel *kernel)
+{
+	probe_detach(&kernel->links);
+	changed_reader_done(&kernel->changed);
+	latency_reader_done(&kernel->latency);
+	event_reader_done(&kernel->events);
+	register_asker_done(&kernel->asker);
+	if (kernel->table.store)
+		thread_table_done(&kernel->table);
+	share_leave(&kernel->share);
+	compile_result_done(&kernel->compiled);
+}
+
+/* Reads the only entry of a per-CPU array: one value for each possible CPU, each rounded up to 8
+ * bytes. */
+static int cpu_values_read(int map, void *values)
+{
+	uint32_t zero = 0;
+
+	return map < 0 || bpf_lookup_elem(map, &zero, values) ? -ENOENT : 0;
+}
+
+/* A clock that is late where a thread runs ended when its CPU went off, or never began there. */
+static void clocks_renew(struct kernel *kernel, const unsigned char *wanted,
+			 const struct cpu_tick *ticks)
+{
+	int64_t now_ns = clock_monotonic_ns();
+
+	if (!kernel->links.clock_count || now_ns - kernel->clocks_looked_ns < CLOCK_LATE_NS)
+		return;
+	kernel->clocks_looked_ns = now_ns;
+	for (int cpu = 0; cpu < kernel->host.cpus_possible; cpu++)
+		if (wanted[cpu] && now_ns - (int64_t)ticks[cpu].tick_ns > CLOCK_LATE_NS)
+			probe_clock_attach(&kernel->links, cpu);
+}
+
+int kernel_ticks_read(struct kernel *kernel, const unsigned char *wanted, struct cpu_tick *ticks)
+{
+	const struct probe_row *row = kernel->plan.chosen[GROUP_CLOCK];
+
+	/* a CPU that went offline keeps its last look */
+	for (int cpu = 0; row && row->kind == PROBE_LOOK && cpu < kernel->host.cpus_possible; cpu++)
+		if (wanted[cpu])
+			bpf_call_run_on_cpu(kernel->compiled.programs[GROUP_CLOCK], cpu);
+	_Static_assert(sizeof(struct cpu_tick) % 8 == 0, "per-CPU values are rounded up to 8");
+	if (cpu_values_read(kernel->compiled.maps[KERNEL_MAP_TICKS], ticks))
+		return 0;
+	clocks_renew(kernel, wanted, ticks);
+	return kernel->host.cpus_possible;
+}
+
+struct probe_counters kernel_counters(struct kernel *kernel)
+{
+	_Static_assert(sizeof(struct probe_counters) % 8 == 0,
+		       "per-CPU values are rounded up to 8");
+	size_t cpus = (size_t)kernel->host.cpus_possible;
+	struct probe_counters *counters = memory_get(cpus * sizeof(*counters)), sum = {0};
+
+	if (!cpu_values_read(kernel->compiled.maps[KERNEL_MAP_COUNTERS], counters))
+		for (size_t i = 0; i < cpus; i++) {
+			sum.map_full += counters[i].map_full;
+			sum.latency_full += counters[i].latency_full;
+			sum.block_full += counters[i].block_full;
+			sum.block_unseen += counters[i].block_unseen;
+		}
+	free(counters);
+	return sum;
+}
+
+int kernel_bpf_cost(struct kernel *kernel, uint64_t *ns, uint64_t *runs)
+{
+	uint64_t ns_sum = 0, runs_sum = 0;
+
+	for (int group = 0; group < GROUP_COUNT; group++) {
+		struct program_cost cost;
+
+		if (kernel->compiled.programs[group] < 0 ||
+		    program_cost_read(kernel->compiled.programs[group], &cost) || cost.runs < 0)
+			continue;
+		ns_sum += (uint64_t)cost.ns;
+		runs_sum += (uint64_t)cost.runs;
+	}
+	if (!runs_sum)
+		return -ENODATA;
+	*ns = ns_sum;
+	*runs = runs_sum;
+	return 0;
+}

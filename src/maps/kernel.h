@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The kernel side as a whole: facts, plan, compile, attach; and what the sampler reads. Used by
+ * src/live/live*.c only.
+ */
+#ifndef TSNAP_MAPS_KERNEL_H
+#define TSNAP_MAPS_KERNEL_H
+
+#include "base/error.h"
+#include "maps/changed_list.h"
+#include "kernel/compile_child.h"
+#include "maps/event_reader.h"
+#include "kernel/fact_table.h"
+#include "kernel/host.h"
+#include "maps/latency_reader.h"
+#include "kernel/probe_attach.h"
+#include "kernel/probe_table.h"
+#include "maps/register_asker.h"
+#include "kernel/share.h"
+#include "maps/thread_table.h"
+
+struct kernel_options {
+	const char *types_choice, *btf_file, *offsets_file; /* or NULL */
+	const char *without;				    /* fact names, or NULL */
+	int64_t threads_max; /* records in the map; 0: half as many again as there are now, at least
+				16384 */
+	int64_t rate_hz;
+	unsigned int groups;	/* bits 1 << GROUP_x */
+	unsigned int parts;	/* bits 1 << PART_x */
+	uint32_t latency_kinds; /* bits 1 << LATENCY_x, of --trace, */
+	uint64_t slower_ns;	/* of --slower: what takes as long is told singly; 0: nothing */
+	const char *trace_pids, *trace_tids;	 /* whose alone; as in struct program_knobs */
+	unsigned int latency_groups;		 /* and the groups without which they can't be */
+	bool process_totals;			 /* births and deaths are counted, too */
+	const struct latency_reader *takes_over; /* NULL, or that of the set before */
+	const char *share;  /* NULL, or the name under which others may attach */
+	const char *attach; /* NULL, or the name to attach to: all but this is its owner's */
+};
+
+struct kernel {
+	struct host host;
+	struct facts facts;
+	struct probe_plan plan;
+	struct compile_result compiled;
+	struct probe_links links;
+	int64_t clocks_looked_ns; /* at perf clocks that may have ended */
+	struct thread_table table;
+	struct changed_reader changed;
+	struct register_asker asker;
+	struct latency_reader latency;
+	struct event_reader events;
+	struct share share;
+	bool share_cleared;  /* first of what a killed tsnap had left */
+	char left_out[1024]; /* probes that could not be attached, a line each */
+};
+
+/* Reads the host, takes facts away, makes the plan. Attaches and loads nothing. 0 or -errno with e.
+ */
+int kernel_plan(struct kernel *kernel, const struct kernel_options *options, struct error *e);
+/* Plans, compiles, loads and attaches, or attaches to what is shared: from then on the map is
+ * alive. 0, -EINTR, or -errno with e. */
+int kernel_open(struct kernel *kernel, const struct kernel_options *options, struct error *e);
+/* What options->share asks for: from then on others can attach. The map must know all threads. 0 or
+ * -errno with e. */
+int kernel_publish(struct kernel *kernel, const struct kernel_options *options, struct error *e);
+/* Finds the offsets only, for --write-offsets. */
+int kernel_layout(struct kernel *kernel, const struct kernel_options *options, struct error *e);
+void kernel_close(struct kernel *kernel); /* also after a failed open */
+
+/* The last look at each CPU; ticks has host.cpus_possible rows. Where looks are made on demand, at
+ * those CPUs whose wanted byte is set, now. Returns how many rows there are to read (0 without a
+ * way to look). */
+int kernel_ticks_read(struct kernel *kernel, const unsigned char *wanted, struct cpu_tick *ticks);
+
+/* What its probes could not do since they were attached, of all CPUs. */
+struct probe_counters kernel_counters(struct kernel *kernel);
+
+/* ns spent in tsnap's programs and their runs, since they were loaded; -ENODATA where the kernel
+ * does not count (sysctl kernel.bpf_stats_enabled, since 5.1). */
+int kernel_bpf_cost(struct kernel *kernel, uint64_t *ns, uint64_t *runs);
+
+#endif

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "maps/latency_reader.h"
+#include "base/memory.h"
+#include "kernel/bpf_call.h"
+#include "maps/programs_wait.h"
+
+#include <bcc/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define TURN_NS 1000000000ll
+#define NO_THREAD_NS TURN_NS /* a program that has begun has long ended by then */
+#define CHUNK 256
+
+static size_t places_bytes(const struct latency_reader *reader)
+{
+	return reader->place_count * sizeof(struct latency_place);
+}
+
+int latency_reader_init(struct latency_reader *reader, int control, const int *maps,
+			const int *places, int cpus, bool batch)
+{
+	int err = 0;
+
+	*reader = (struct latency_reader){
+		.control = control, .batch = batch, .drained = true, .first = 1};
+	reader->place_count = (size_t)cpus * LATENCY_NEAR;
+	memcpy(reader->maps, maps, sizeof(reader->maps));
+	for (int i = 0; !err && i < LATENCY_TURNS; i++)
+		if (places[i] >= 0)
+			err = bpf_call_map_mapped(places[i], places_bytes(reader),
+						  (void **)&reader->places[i]);
+	return err;
+}
+
+/* Its words change together: they are one to the kernel's copy of a value, too. */
+static void control_write(const struct latency_reader *reader)
+{
+	struct latency_control control = {.turn = reader->turn, .teller = reader->teller};
+	uint32_t zero = 0;
+
+	bpf_update_elem(reader->control, &zero, &control, BPF_ANY);
+}
+
+uint32_t latency_turn_after(const struct latency_reader *from)
+{
+	return from && from->first == 1 ? 1 + LATENCY_TURNS : 1;
+}
+
+void latency_reader_begin(struct latency_reader *reader, bool counts, int64_t now_ns)
+{
+	reader->turn = counts ? reader->first : 0;
+	reader->teller = reader->first;
+	reader->turned_ns = now_ns;
+	control_write(reader);
+}
+
+static int other_turn(const struct latency_reader *reader)
+{
+	return reader->turn == reader->first ? 1 : 0;
+}
+
+static void turn_next(struct latency_reader *reader, int64_t now_ns)
+{
+	reader->turn = reader->first + (uint32_t)other_turn(reader);
+	control_write(reader);
+	reader->turned_ns = now_ns;
+	reader->drained = false;
+}
+
+/* Room for so many more. */
+static void room_make(struct latency_reader *reader, size_t more)
+{
+	if (reader->count + more <= reader->capacity)
+		return;
+	reader->capacity = 2 * reader->count + more;
+	reader->keys = memory_resize(reader->keys, reader->capacity, sizeof(*reader->keys));
+	reader->values = memory_resize(reader->values, reader->capacity, sizeof(*reader->values));
+}
+
+static int drain_batches(struct latency_reader *reader, int map)
+{
+	uint32_t position = 0, chunk = CHUNK;
+	bool first = true;
+	int result;
+
+	do {
+		uint32_t next = 0, count = chunk;
+
+		room_make(reader, chunk);
+		result = bpf_call_lookup_delete_batch(map, first ? NULL : &position, &next,
+						      reader->keys + reader->count,
+						      reader->values + reader->count, &count);
+		if (result == -ENOSPC && chunk < LATENCY_MAX) {
+			chunk *= 2; /* a bucket longer than the chunk */
+			continue;
+		}
+		if (result == -EINTR)
+			continue;
+		if (result && result != -ENOENT)
+			return result;
+		reader->count += count;
+		position = next;
+		first = false;
+	} while (result != -ENOENT);
+	return 0;
+}
+
+/* The map is not written meanwhile: a key that was not deleted has a next one. */
+static int drain_singly(struct latency_reader *reader, int map)
+{
+	struct latency_key key = {0}, next;
+	bool more = !bpf_get_next_key(map, NULL, &next);
+
+	while (more) {
+		key = next;
+		more = !bpf_get_next_key(map, &key, &next);
+		room_make(reader, 1);
+		reader->keys[reader->count] = key;
+		if (bpf_lookup_elem(map, &key, &reader->values[reader->count]))
+			return -errno;
+		reader->count++;
+		bpf_delete_elem(map, &key);
+	}
+	return 0;
+}
+
+static void drain_places(struct latency_reader *reader, struct latency_place *places)
+{
+	for (size_t i = 0; places && i < reader->place_count; i++) {
+		if (!places[i].taker_count)
+			continue;
+		if (places[i].taken) {
+			room_make(reader, 1);
+			reader->keys[reader->count] = places[i].key;
+			reader->values[reader->count++] = places[i].latency;
+		}
+		places[i] = (struct latency_place){0};
+	}
+}
+
+/* Reads what was written in a turn. No program must be left that writes it. */
+static int drain(struct latency_reader *reader, int turn)
+{
+	int map = reader->maps[turn];
+
+	reader->drained = true;
+	drain_places(reader, reader->places[turn]);
+	return reader->batch ? drain_batches(reader, map) : drain_singly(reader, map);
+}
+
+/* Whether the programs that were running when the turn ended have ended, too. */
+static bool programs_ended(const struct latency_reader *reader, int64_t now_ns)
+{
+	return reader->wait ? programs_wait_over(reader->wait)
+			    : now_ns - reader->turned_ns > NO_THREAD_NS;
+}
+
+static void programs_await(struct latency_reader *reader)
+{
+	programs_wait_end(reader->wait);
+	reader->wait = NULL;
+}
+
+int latency_reader_turn(struct latency_reader *reader, int64_t now_ns)
+{
+	if (!reader->turn)
+		return 0;
+	if (!reader->drained && programs_ended(reader, now_ns)) {
+		if (reader->wait)
+			programs_await(reader);
+		return drain(reader, other_turn(reader));
+	}
+	if (reader->drained && now_ns - reader->turned_ns > TURN_NS) {
+		turn_next(reader, now_ns);
+		reader->wait = programs_wait_start();
+	}
+	return 0;
+}
+
+int latency_reader_finish(struct latency_reader *reader, int64_t now_ns)
+{
+	int result = 0;
+
+	if (!reader->turn)
+		return 0;
+	if (!reader->drained) {
+		programs_await(reader);
+		result = drain(reader, other_turn(reader));
+	}
+	if (result)
+		return result;
+	turn_next(reader, now_ns);
+	programs_wait();
+	return drain(reader, other_turn(reader));
+}
+
+void latency_reader_take(struct latency_reader *reader,
+			 void (*take)(void *to, const struct latency_key *key,
+				      const struct latency *latency),
+			 void *to)
+{
+	for (size_t i = 0; i < reader->count; i++)
+		take(to, &reader->keys[i], &reader->values[i]);
+	reader->count = 0;
+}
+
+static void adopt(struct latency_reader *reader, struct latency_reader *from)
+{
+	if (!from->count)
+		return;
+	room_make(reader, from->count);
+	memcpy(reader->keys + reader->count, from->keys, from->count * sizeof(*from->keys));
+	memcpy(reader->values + reader->count, from->values, from->count * sizeof(*from->values));
+	reader->count += from->count;
+	from->count = 0;
+}
+
+int latency_reader_take_over(struct latency_reader *reader, struct latency_reader *from,
+			     int64_t now_ns)
+{
+	int result = 0;
+
+	if (!from->teller)
+		return 0;
+	latency_reader_begin(reader, from->turn, now_ns);
+	programs_wait();
+	if (from->wait)
+		programs_await(from);
+	if (from->turn && !from->drained)
+		result = drain(from, other_turn(from));
+	if (from->turn && !result)
+		result = drain(from, (int)(from->turn - from->first));
+	from->turn = from->teller = 0;
+	adopt(reader, from);
+	return result;
+}
+
+void latency_reader_done(struct latency_reader *reader)
+{
+	if (reader->teller) { /* others may sample on with these probes */
+		reader->turn = reader->teller = 0;
+		control_write(reader);
+	}
+	if (reader->wait)
+		programs_await(reader);
+	for (int i = 0; i < LATENCY_TURNS; i++)
+		if (reader->places[i])
+			munmap(reader->places[i], places_bytes(reader));
+	free(reader->keys);
+	free(reader->values);
+	*reader = (struct latency_reader){.control = -1};
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The sampler's side of bpf_text/registers.bpf.c: the registers that a thread off its CPU saved
+ * when it entered the kernel. They stay at the end of its kernel stack until it runs again.
+ */
+#ifndef TSNAP_MAPS_REGISTER_ASKER_H
+#define TSNAP_MAPS_REGISTER_ASKER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/user_registers.h"
+#include "maps/thread_table.h"
+
+struct register_asker {
+	int program;		   /* descriptor, not owned; -1: none, switches keep all */
+	struct sampling *sampling; /* the two maps */
+	struct registers_ask *asks;
+	int stack_program; /* -1: none */
+	struct stack_ask *stack_asks;
+	uint32_t number;  /* this sampler's, in asks */
+	int64_t since_ns; /* that switches keep registers */
+};
+
+/* program: -1 where switches keep all registers. 0, or -errno where the maps can't be mapped or,
+ * -EBUSY, ASKERS_MAX samplers are there already. */
+int register_asker_init(struct register_asker *asker, int program, int sampling_map, int asks_map);
+/* Adds what stack_registers_ask() needs; after register_asker_init(), with its maps' kind. 0 or
+ * -errno. */
+int register_asker_add_stacks(struct register_asker *asker, int program, int asks_map);
+void register_asker_done(struct register_asker *asker); /* also of a zeroed one */
+
+/* At least until then (monotonic) switches keep registers, of threads that leave and of those that
+ * come back before they were asked for. Returns since when they do, as far as this sampler knows; 0
+ * where they always do. */
+int64_t registers_want(struct register_asker *asker, int64_t until_ns);
+
+/* Whether the record has the registers of the thread's last switch out. */
+bool registers_there(const struct thread_state *record);
+
+/* Whether it has not, and they can be asked for. */
+bool registers_lacking(const struct register_asker *asker, const struct thread_state *record);
+
+/* Fills them in where they were asked for before, and the thread has not run since. */
+void registers_recall(const struct asked_registers *asked, struct thread_state *record);
+
+/* Fills those registers into the records, ASK_MAX at most, as far as they are there or the thread
+ * has not run since its record was copied. keep: in the table, where there are slots. */
+void registers_fill(struct register_asker *asker, struct thread_table *table,
+		    struct thread_state *const *records, uint32_t count, bool keep);
+
+/* Asks for the registers that walks of those threads' user stacks begin with; ASK_MAX at most. */
+void stack_registers_ask(struct register_asker *asker, const struct thread_state *const *records,
+			 uint32_t count);
+/* Those of the record asked for with that index, if the thread has not run since its record was
+ * copied; else false. */
+bool stack_registers_get(struct register_asker *asker, const struct thread_state *record,
+			 uint32_t at, struct user_registers *registers);
+/* Whether the thread has not run since: what was read of it meanwhile belongs together. */
+bool record_still(struct thread_table *table, const struct thread_state *record);
+
+#endif

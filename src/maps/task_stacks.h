@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Where the kernel stacks of all threads are that there are now: a BPF iterator tells (5.8). Probes
+ * learn it only when a thread is switched.
+ */
+#ifndef TSNAP_MAPS_TASK_STACKS_H
+#define TSNAP_MAPS_TASK_STACKS_H
+
+#include "base/index.h"
+#include "kernel/field_table.h"
+
+/* Fills stacks: the kernel's own tid, to its task->stack. 0 or -errno. */
+int task_stacks_read(const struct field_layout *layout, struct index *stacks);
+
+#endif

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "maps/thread_table.h"
+#include "base/memory.h"
+#include "kernel/bpf_call.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#define CHUNK_START 1024
+#define TORN_TRIES 4
+
+int thread_table_init(struct thread_table *table, const struct thread_maps *maps,
+		      uint32_t entries_max)
+{
+	bool slots = maps->slots >= 0;
+
+	*table = (struct thread_table){
+		.store = slots ? &thread_slots : &thread_hash,
+		.maps = *maps,
+		.entries_max = entries_max,
+		.chunk = maps->batch && !slots ? CHUNK_START : 1,
+	};
+	table->keys = memory_get(table->chunk * sizeof(*table->keys));
+	table->records = memory_get(table->chunk * sizeof(*table->records));
+	return table->store->open(table);
+}
+
+void thread_table_done(struct thread_table *table)
+{
+	if (table->mapped)
+		munmap(table->mapped, (size_t)table->entries_max * sizeof(*table->mapped));
+	thread_table_forget(table);
+	free(table->keys);
+	free(table->records);
+	index_clear(&table->seen);
+	*table = (struct thread_table){.maps = {-1, -1, -1, false}};
+}
+
+int thread_table_get(struct thread_table *table, uint32_t key, struct thread_state *record)
+{
+	return table->store->get(table, key, record);
+}
+
+int thread_table_key(struct thread_table *table, uint32_t tid, uint32_t *key)
+{
+	return table->store->key_of(table, tid, key);
+}
+
+int thread_table_add(struct thread_table *table, struct thread_state *record)
+{
+	return table->store->add(table, record);
+}
+
+void thread_table_remove(struct thread_table *table, const struct thread_state *record)
+{
+	table->store->remove(table, record);
+}
+
+void thread_table_put_call(struct thread_table *table, uint32_t key,
+			   const struct thread_state *from)
+{
+	struct thread_state *to = table->mapped ? &table->mapped[key] : NULL;
+	__u64 none = 0;
+
+	if (!to || !from->call_ns || __atomic_load_n(&to->call_ns, __ATOMIC_RELAXED))
+		return;
+	to->call = from->call;
+	__atomic_compare_exchange_n(&to->call_ns, &none, from->call_ns, false, __ATOMIC_RELEASE,
+				    __ATOMIC_RELAXED);
+}
+
+void thread_table_meet(struct thread_table *table, struct thread_state *record)
+{
+	uint32_t key = record->key;
+
+	for (int i = 0; record->sched.sequence_done != record->sched.sequence_begun; i++) {
+		if (i == TORN_TRIES) {
+			table->torn_count++;
+			return;
+		}
+		if (thread_table_get(table, key, record))
+			return; /* the thread ended meanwhile */
+	}
+	table->visitor.visit(table->visitor.to, record);
+}
+
+void thread_table_visit(struct thread_table *table, uint32_t key,
+			const struct thread_visitor *visitor)
+{
+	table->visitor = *visitor;
+	if (!thread_table_get(table, key, table->records))
+		thread_table_meet(table, table->records);
+}
+
+int thread_table_walk(struct thread_table *table, const struct thread_visitor *visitor,
+		      uint32_t limit, bool *end)
+{
+	table->visitor = *visitor;
+	return table->store->walk(table, limit, end);
+}
+
+int thread_table_scan(struct thread_table *table,
+		      void (*visit)(void *to, const struct thread_state *record), void *to)
+{
+	const struct thread_visitor visitor = {NULL, visit, to};
+	bool end;
+
+	thread_table_rewind(table);
+	return thread_table_walk(table, &visitor, UINT32_MAX, &end);
+}
+
+void thread_table_forget(struct thread_table *table)
+{
+	free(table->asked);
+	table->asked = NULL;
+}
+
+void thread_table_rewind(struct thread_table *table)
+{
+	table->walked = 0;
+	table->fresh = 0;
+}

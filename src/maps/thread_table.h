@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Reads the thread state array: from memory where it is mapped (thread_slots.c), in batches where
+ * the kernel has them, one by one elsewhere (thread_hash.c); each thread at most once a scan, never
+ * a torn record. A record is named by its key: struct thread_state has it.
+ */
+#ifndef TSNAP_MAPS_THREAD_TABLE_H
+#define TSNAP_MAPS_THREAD_TABLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/index.h"
+#include "kernel/record.h"
+
+/* Descriptors of the array's maps, not owned. */
+struct thread_maps {
+	int threads;
+	int slots, free; /* -1: the array is a hash by tid */
+	bool batch;	 /* the kernel reads a hash in batches */
+};
+
+struct thread_table;
+
+/* What was asked of the thread in a slot, and of which stay off its CPU: who shows all threads asks
+ * for those of sleepers at every scan. */
+struct asked_registers {
+	uint64_t stay; /* maps/register_asker.c; 0: nothing */
+	__u64 registers[THREAD_REGISTER_COUNT];
+};
+
+/* A way to keep records. Each returns 0 or -errno. */
+struct thread_store {
+	int (*open)(struct thread_table *table);
+	int (*get)(struct thread_table *table, uint32_t key, struct thread_state *record);
+	int (*key_of)(struct thread_table *table, uint32_t tid, uint32_t *key);
+	int (*add)(struct thread_table *table, struct thread_state *record);
+	void (*remove)(struct thread_table *table, const struct thread_state *record);
+	int (*walk)(struct thread_table *table, uint32_t limit, bool *end);
+};
+
+/* Whom a walk meets. */
+struct thread_visitor {
+	/* Whether the record with that key is of no interest; NULL: all are of some. It may be
+	 * torn, and change while it is looked at. Its first two lines of the cache are there
+	 * already. */
+	bool (*passes)(void *to, const struct thread_state *record, uint32_t key);
+	/* The record is visit's for the time of the call. */
+	void (*visit)(void *to, const struct thread_state *record);
+	void *to;
+};
+
+struct thread_table {
+	const struct thread_store *store;
+	struct thread_maps maps;
+	uint32_t entries_max;
+	struct thread_visitor visitor;
+	struct thread_state *mapped; /* the array, or NULL: room for all of it, where there are */
+	size_t mapped_bytes;	     /* so many bytes of it */
+	uint32_t walked;	     /* slots of this round that walks have seen */
+	uint32_t fresh;		     /* the last so many of them were never used */
+	uint32_t chunk;		     /* records read by one batch call */
+	uint32_t *keys;
+	struct thread_state *records;
+	struct asked_registers *asked; /* by slot, of entries_max; NULL: none, or no slots */
+	struct index seen;	       /* tids of this walk, read one by one: it may restart */
+	uint64_t torn_count;	       /* records left out of a scan because they kept changing */
+	uint64_t unfinished_count;     /* walks that could not see the whole map */
+};
+
+extern const struct thread_store thread_hash, thread_slots;
+
+/* The visitor is copied. 0, or -errno where the array can't be mapped; the table is the caller's to
+ * thread_table_done() either way. */
+int thread_table_init(struct thread_table *table, const struct thread_maps *maps,
+		      uint32_t entries_max);
+void thread_table_done(struct thread_table *table);
+
+/* From then on records are as the probes have written them, until more is asked. */
+void thread_table_forget(struct thread_table *table);
+
+/* Makes all slots free ones; once, before the probes are attached. 0 or -errno. */
+int thread_table_clear(struct thread_table *table);
+
+/* Meets the records from where the last walk ended, at least `limit` of them if there are so many;
+ * *end: all have been met since the last end, and the next walk begins anew. 0, or -errno of the
+ * kernel. */
+int thread_table_walk(struct thread_table *table, const struct thread_visitor *visitor,
+		      uint32_t limit, bool *end);
+void thread_table_rewind(struct thread_table *table); /* the next walk begins anew */
+/* Begins anew, and visits them all. */
+int thread_table_scan(struct thread_table *table,
+		      void (*visit)(void *to, const struct thread_state *record), void *to);
+
+/* Visits one record, unasked whether it passes; nothing where there is none. */
+void thread_table_visit(struct thread_table *table, uint32_t key,
+			const struct thread_visitor *visitor);
+
+/* One record, perhaps torn, or -ENOENT. */
+int thread_table_get(struct thread_table *table, uint32_t key, struct thread_state *record);
+/* The key of the thread's record, or -ENOENT. */
+int thread_table_key(struct thread_table *table, uint32_t tid, uint32_t *key);
+/* Adds a record unless the thread has one, and fills its key. 0, -EEXIST, or -E2BIG: the map is
+ * full. */
+int thread_table_add(struct thread_table *table, struct thread_state *record);
+void thread_table_remove(struct thread_table *table, const struct thread_state *record);
+/* Where the array is mapped: the thread with that record is in the call that another record of it
+ * tells of, unless it has begun one since. */
+void thread_table_put_call(struct thread_table *table, uint32_t key,
+			   const struct thread_state *from);
+
+/* For the stores: whether the visitor passes a record by; and to hand it a whole one: what was
+ * written while it was copied is read again. */
+static inline bool thread_table_passes(const struct thread_table *table,
+				       const struct thread_state *record, uint32_t key)
+{
+	return table->visitor.passes && table->visitor.passes(table->visitor.to, record, key);
+}
+
+void thread_table_meet(struct thread_table *table, struct thread_state *record);
+
+#endif

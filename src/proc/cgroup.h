@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The one cgroup path that tells most of a thread, out of /proc/TID/cgroup, cgroups(7). */
+#ifndef TSNAP_PROC_CGROUP_H
+#define TSNAP_PROC_CGROUP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Chooses, in this order: the v2 path, the path in v1's name=systemd hierarchy, the first path of
+ * another v1 hierarchy; each only where it is not the root. Else "/". Returns the path inside text,
+ * not terminated, and its *length; NULL where text has no whole line. */
+const char *cgroup_choose(const char *text, size_t *length);
+/* That of the thread, a lent name (base/names.h); NULL: it has gone, or there is none. */
+const char *cgroup_read(const char *root, int64_t pid, int64_t tid);
+
+#endif

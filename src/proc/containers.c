@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "proc/containers.h"
+#include "base/cache.h"
+#include "proc/json_strings.h"
+#include "base/memory.h"
+#include "base/names.h"
+#include "sample/cgroup_names.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FILE_BYTES_MAX (4u << 20)
+
+struct container {
+	struct cache_entry entry; /* key: address of the interned id */
+	int64_t read_ns;
+	const char *name;
+};
+
+/* Where a runtime keeps the name: in a file before ID/after, or in one of all containers. */
+struct name_row {
+	const char *before, *after; /* after: NULL: one file; ids are under id_key */
+	int depth;
+	const char *key, *id_key;
+};
+
+/* Kubernetes' name of a container is the one in its pod. */
+static const struct name_row name_rows[] = {
+	/* github.com/moby/moby, container/container.go */
+	{"/var/lib/docker/containers/", "/config.v2.json", 1, "Name", NULL},
+	/* github.com/containerd/containerd, internal/cri/annotations */
+	{"/run/containerd/io.containerd.runtime.v2.task/k8s.io/", "/config.json", 2,
+	 "io.kubernetes.cri.container-name", NULL},
+	/* github.com/containerd/nerdctl, pkg/labels */
+	{"/run/containerd/io.containerd.runtime.v2.task/default/", "/config.json", 2,
+	 "nerdctl/name", NULL},
+	/* github.com/cri-o/cri-o, pkg/annotations */
+	{"/run/containers/storage/overlay-containers/", "/userdata/config.json", 2,
+	 "io.kubernetes.container.name", NULL},
+	/* podman: github.com/containers/storage, containers.go */
+	{"/var/lib/containers/storage/overlay-containers/containers.json", NULL, 3, "names", "id"},
+};
+
+void containers_init(struct cache *containers)
+{
+	*containers = (struct cache){.entry_bytes = sizeof(struct container),
+				     .entries_max = CONTAINERS_MAX};
+}
+
+/* A file of a reasonable size, malloced. NULL: there is none, or it is something else. */
+static char *file_read(const char *path, size_t *length)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct stat about;
+	char *bytes = NULL;
+	ssize_t got = -1;
+
+	if (fd < 0)
+		return NULL;
+	if (!fstat(fd, &about) && S_ISREG(about.st_mode) && about.st_size > 0 &&
+	    about.st_size <= (off_t)FILE_BYTES_MAX) {
+		bytes = memory_get((size_t)about.st_size);
+		got = read(fd, bytes, (size_t)about.st_size);
+	}
+	close(fd);
+	*length = got > 0 ? (size_t)got : 0;
+	return bytes;
+}
+
+struct search {
+	const struct name_row *row;
+	const char *id;
+	bool mine; /* the object is the container's */
+	char name[JSON_STRING_SIZE];
+};
+
+static void string_meet(void *to, int depth, const char *key, const char *string)
+{
+	struct search *search = to;
+	const struct name_row *row = search->row;
+
+	if (row->id_key && depth == row->depth - 1 && !strcmp(key, row->id_key))
+		search->mine = !strcmp(string, search->id);
+	if (search->mine && !*search->name && depth == row->depth && !strcmp(key, row->key))
+		/* docker's begin with a slash */
+		snprintf(search->name, sizeof(search->name), "%s", string + (*string == '/'));
+}
+
+static const char *name_search(const struct name_row *row, const char *proc_root, const char *id)
+{
+	struct search search = {.row = row, .id = id, .mine = !row->id_key};
+	char path[PATH_MAX];
+	size_t length;
+	char *bytes;
+
+	snprintf(path, sizeof(path), "%s/1/root%s%s%s", proc_root, row->before,
+		 row->after ? id : "", row->after ? row->after : "");
+	bytes = file_read(path, &length);
+	if (!bytes)
+		return NULL;
+	json_strings_visit(bytes, length, string_meet, &search);
+	free(bytes);
+	return *search.name ? name_lent_string(search.name) : NULL;
+}
+
+static const char *name_find(const char *proc_root, const char *id)
+{
+	const char *name = NULL;
+
+	/* what is no id is a name, and no part of a path */
+	if (strspn(id, "0123456789abcdef") != CONTAINER_ID_LENGTH || id[CONTAINER_ID_LENGTH])
+		return id;
+	for (size_t i = 0; !name && i < sizeof(name_rows) / sizeof(name_rows[0]); i++)
+		name = name_search(&name_rows[i], proc_root, id);
+	return name;
+}
+
+const char *container_name(struct cache *containers, const char *proc_root, const char *cgroup,
+			   int64_t now_ns)
+{
+	struct cgroup_names names;
+	struct container *container;
+	const char *id;
+	bool added;
+
+	cgroup_names_find(cgroup, &names);
+	if (!*names.container)
+		return NULL;
+	id = name_lent_string(names.container);
+	container = cache_get(containers, (uint64_t)(uintptr_t)id, now_ns, &added);
+	if (added || now_ns - container->read_ns >= CONTAINERS_RECHECK_NS) {
+		container->name = name_find(proc_root, id);
+		container->read_ns = now_ns;
+	}
+	return container->name;
+}

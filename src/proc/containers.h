@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Names of containers, from the files in which their runtimes keep them: no daemon is asked. */
+#ifndef TSNAP_PROC_CONTAINERS_H
+#define TSNAP_PROC_CONTAINERS_H
+
+#include <stdint.h>
+
+struct cache;
+
+#define CONTAINERS_MAX 4096
+#define CONTAINERS_RECHECK_NS (60 * 1000000000ll) /* docker rename */
+
+void containers_init(struct cache *containers);
+/* The name of the container that the threads of this control group are in, interned; NULL: none, or
+ * not known. proc_root: files are those that its process 1 sees. */
+const char *container_name(struct cache *containers, const char *proc_root, const char *cgroup,
+			   int64_t now_ns);
+
+#endif

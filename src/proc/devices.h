@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Names of block devices by the kernel's number, as /proc/partitions has them. */
+#ifndef TSNAP_PROC_DEVICES_H
+#define TSNAP_PROC_DEVICES_H
+
+#include <stdint.h>
+
+#define DEVICES_MAX 1024
+#define DEVICES_RECHECK_NS 1000000000ll /* a number may go to another device */
+#define DEVICE_LINKS "/sys/dev/block"
+
+/* The name, interned. dev: major << 20 | minor, as in the kernel. One that has gone keeps the name
+ * that was known; "7:0" where none was; NULL of 0, which is none. */
+const char *device_name(uint32_t dev);
+/* Forgets all names. */
+void devices_clear(void);
+
+/* What the link of that device below root (DEVICE_LINKS) tells, or NULL. */
+const char *device_link_read(const char *root, uint32_t dev);
+
+#endif

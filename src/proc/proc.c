@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "proc/proc.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define STAT_BYTES 2048	  /* 52 numbers of up to 20 digits */
+#define STATUS_BYTES 4096 /* Tgid and Uid come before the lists that can be long */
+#define STATUS_LONG_BYTES \
+	16384 /* the namespaces come after the groups of users, of which most have few */
+#define SYSCALL_BYTES 512
+
+/* Indexes of proc(5)'s fields of stat, which count from 1. */
+enum stat_field {
+	STAT_PPID = 4,
+	STAT_FLAGS = 9,
+	STAT_UTIME = 14,
+	STAT_STIME = 15,
+	STAT_STARTTIME = 22,
+	STAT_PROCESSOR = 39,
+	STAT_FIELDS,
+};
+
+static int path_build(char path[PATH_MAX], const char *root, int64_t pid, int64_t tid,
+		      const char *name)
+{
+	int length;
+
+	if (pid)
+		length = snprintf(path, PATH_MAX, "%s/%lld/task/%lld/%s", root, (long long)pid,
+				  (long long)tid, name);
+	else
+		length = snprintf(path, PATH_MAX, "%s/%lld/%s", root, (long long)tid, name);
+	return length < PATH_MAX ? 0 : -ENAMETOOLONG;
+}
+
+int proc_file_open(const char *root, int64_t pid, int64_t tid, const char *name)
+{
+	char path[PATH_MAX];
+	int fd, err;
+
+	err = path_build(path, root, pid, tid, name);
+	if (err)
+		return err;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+ssize_t proc_file_read(const char *root, int64_t pid, int64_t tid, const char *name, char *bytes,
+		       size_t size)
+{
+	int fd = proc_file_open(root, pid, tid, name), err;
+	ssize_t length;
+
+	if (fd < 0)
+		return fd;
+	length = read(fd, bytes, size - 1);
+	err = -errno;
+	close(fd);
+	if (length < 0)
+		return err;
+	bytes[length] = '\0';
+	return length;
+}
+
+ssize_t proc_link_read(const char *root, int64_t pid, int64_t tid, const char *name, char *bytes,
+		       size_t size)
+{
+	char path[PATH_MAX];
+	ssize_t length;
+	int err;
+
+	err = path_build(path, root, pid, tid, name);
+	if (err)
+		return err;
+	length = readlink(path, bytes, size);
+	if (length < 0)
+		return -errno;
+	if ((size_t)length >= size)
+		return -ENAMETOOLONG;
+	bytes[length] = '\0';
+	return length;
+}
+
+int64_t proc_own_pid(const char *root)
+{
+	char path[PATH_MAX], pid[32];
+	ssize_t length;
+
+	snprintf(path, sizeof(path), "%s/self", root);
+	length = readlink(path, pid, sizeof(pid) - 1);
+	if (length <= 0)
+		return getpid();
+	pid[length] = '\0';
+	return strtoll(pid, NULL, 10);
+}
+
+int proc_owner_read(const char *root, int64_t pid, int64_t tid, int64_t *uid)
+{
+	char path[PATH_MAX];
+	struct stat owner;
+	int err;
+
+	err = path_build(path, root, pid, tid, "");
+	if (err)
+		return err;
+	if (stat(path, &owner))
+		return -errno;
+	*uid = owner.st_uid;
+	return 0;
+}
+
+/* Takes a number of at most 64 bits; a negative one becomes its two's complement. Returns what
+ * follows it, or NULL. */
+static const char *number_take(const char *at, int base, uint64_t *value)
+{
+	/* the analyzer does not see that read(2) filled the bytes */
+	bool negative = *at == '-'; /* NOLINT(clang-analyzer-core.UndefinedBinaryOperatorResult) */
+	char *end;
+
+	at += negative;
+	if (!isdigit((unsigned char)*at))
+		return NULL;
+	errno = 0;
+	*value = strtoull(at, &end, base);
+	if (errno || end == at)
+		return NULL;
+	if (negative && *value > INT64_MAX)
+		return NULL;
+	if (negative)
+		*value = -*value;
+	return end;
+}
+
+int proc_stat_parse(const char *line, struct proc_stat *stat)
+{
+	uint64_t tid, value[STAT_FIELDS];
+	const char *open = number_take(line, 10, &tid);
+	/* comm may hold anything, ") R 1" too; what follows it holds no parenthesis */
+	const char *close = strrchr(line, ')'), *at;
+	size_t length;
+
+	if (!open || open[0] != ' ' || open[1] != '(' || !close || close < open + 2)
+		return -EINVAL;
+	if (close[1] != ' ' || !isalpha((unsigned char)close[2]))
+		return -EINVAL;
+	at = close + 3;
+	for (int field = STAT_PPID; field < STAT_FIELDS; field++) {
+		if (*at != ' ')
+			return -EINVAL;
+		at = number_take(at + 1, 10, &value[field]);
+		if (!at)
+			return -EINVAL;
+	}
+	if (tid > INT_MAX || value[STAT_PPID] > INT_MAX || value[STAT_FLAGS] > UINT32_MAX ||
+	    value[STAT_PROCESSOR] > INT_MAX)
+		return -EINVAL;
+
+	*stat = (struct proc_stat){
+		.tid = tid,
+		.ppid = value[STAT_PPID],
+		.state = close[2],
+		.flags = value[STAT_FLAGS],
+		.start_ticks = value[STAT_STARTTIME],
+		.cpu = value[STAT_PROCESSOR],
+		.user_ticks = value[STAT_UTIME],
+		.system_ticks = value[STAT_STIME],
+	};
+	length = close - (open + 2);
+	if (length > sizeof(stat->comm) - 1)
+		length = sizeof(stat->comm) - 1;
+	memcpy(stat->comm, open + 2, length);
+	return 0;
+}
+
+int proc_stat_read(const char *root, int64_t pid, int64_t tid, struct proc_stat *stat)
+{
+	char line[STAT_BYTES];
+	ssize_t length = proc_file_read(root, pid, tid, "stat", line, sizeof(line));
+
+	return length < 0 ? length : proc_stat_parse(line, stat);
+}
+
+int proc_syscall_parse(const char *line, struct proc_syscall *call)
+{
+	uint64_t nr, value[8] = {0};
+	size_t count = 0;
+	const char *at;
+
+	if (!strncmp(line, "running", strlen("running"))) {
+		*call = (struct proc_syscall){.running = true, .nr = -1};
+		return 0;
+	}
+	at = number_take(line, 10, &nr);
+	while (at && *at == ' ' && count < 8)
+		at = number_take(at + 1, 16, &value[count++]);
+	if (!at || (*at && *at != '\n'))
+		return -EINVAL;
+
+	/* outside a system call only sp and pc follow a negative number: lib/syscall.c,
+	 * fs/proc/base.c */
+	if ((int64_t)nr < 0 && count == 2) {
+		*call = (struct proc_syscall){.nr = -1, .sp = value[0], .pc = value[1]};
+		return 0;
+	}
+	if ((int64_t)nr < 0 || count != 8)
+		return -EINVAL;
+	*call = (struct proc_syscall){.nr = nr, .sp = value[6], .pc = value[7]};
+	memcpy(call->arg, value, sizeof(call->arg));
+	return 0;
+}
+
+int proc_syscall_read(const char *root, int64_t pid, int64_t tid, struct proc_syscall *call)
+{
+	char line[SYSCALL_BYTES];
+	ssize_t length = proc_file_read(root, pid, tid, "syscall", line, sizeof(line));
+
+	return length < 0 ? length : proc_syscall_parse(line, call);
+}
+
+/* What follows a line's key in status, or NULL. The kernel escapes line breaks in Name:, the only
+ * line that a thread chooses itself. */
+static const char *status_find(const char *status, const char *key)
+{
+	size_t length = strlen(key);
+
+	while (status && strncmp(status, key, length)) {
+		status = strchr(status, '\n');
+		if (status)
+			status++;
+	}
+	return status ? status + length : NULL;
+}
+
+int proc_ids_parse(const char *status, int64_t *uid, int64_t *tgid)
+{
+	const char *at = status_find(status, "Tgid:\t");
+	uint64_t group, real, effective;
+
+	if (!at || !number_take(at, 10, &group) || group > INT_MAX)
+		return -EINVAL;
+	at = status_find(status, "Uid:\t");
+	at = at ? number_take(at, 10, &real) : NULL;
+	if (!at || *at != '\t' || !number_take(at + 1, 10, &effective) || effective > UINT32_MAX)
+		return -EINVAL;
+	*uid = effective;
+	*tgid = group;
+	return 0;
+}
+
+int proc_ids_read(const char *root, int64_t tid, int64_t *uid, int64_t *tgid)
+{
+	char status[STATUS_BYTES];
+	ssize_t length = proc_file_read(root, 0, tid, "status", status, sizeof(status));
+
+	return length < 0 ? length : proc_ids_parse(status, uid, tgid);
+}
+
+/* Of "4711\t12\t1" the last number. */
+static int number_last(const char *at, int64_t *last)
+{
+	uint64_t number = 0;
+
+	do {
+		at = at ? number_take(at, 10, &number) : NULL;
+		if (!at || number > INT_MAX)
+			return -EINVAL;
+	} while (*at++ == '\t');
+	*last = (int64_t)number;
+	return 0;
+}
+
+int proc_space_ids_parse(const char *status, int64_t *space_pid, int64_t *space_tid)
+{
+	int64_t pid, tid;
+
+	if (number_last(status_find(status, "NStgid:\t"), &pid) ||
+	    number_last(status_find(status, "NSpid:\t"), &tid))
+		return -EINVAL;
+	*space_pid = pid;
+	*space_tid = tid;
+	return 0;
+}
+
+int proc_space_ids_read(const char *root, int64_t pid, int64_t tid, int64_t *space_pid,
+			int64_t *space_tid)
+{
+	char status[STATUS_LONG_BYTES];
+	ssize_t length = proc_file_read(root, pid, tid, "status", status, sizeof(status));
+
+	return length < 0 ? length : proc_space_ids_parse(status, space_pid, space_tid);
+}

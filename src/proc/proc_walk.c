@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "proc/proc.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "sample/filter/expression.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* A decimal id that is all of text, 1 to INT_MAX; 0 for anything else. */
+static int64_t id_parse(const char *text, size_t length)
+{
+	int64_t id = 0;
+
+	for (size_t i = 0; i < length; i++) {
+		if (!isdigit((unsigned char)text[i]) || id > INT_MAX)
+			return 0;
+		id = id * 10 + (text[i] - '0');
+	}
+	return id <= INT_MAX ? id : 0;
+}
+
+/* Calls visit(to, id, fd of the directory) for each entry of the directory that is a number. */
+static int ids_walk(int at, const char *path, int (*visit)(void *to, int64_t id, int fd), void *to)
+{
+	int fd = openat(at, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+	int err = 0;
+
+	if (!dir) {
+		err = -errno;
+		if (fd >= 0)
+			close(fd);
+		return err;
+	}
+	while (!err) {
+		int64_t id;
+
+		errno = 0;
+		entry = readdir(dir);
+		if (!entry) {
+			err = -errno;
+			break;
+		}
+		id = id_parse(entry->d_name, strlen(entry->d_name));
+		if (id)
+			err = visit(to, id, fd);
+	}
+	closedir(dir);
+	return err;
+}
+
+struct thread_walk {
+	int (*visit)(void *to, int64_t pid, int64_t tid);
+	void *to;
+	int64_t pid;
+	int result; /* of visit: told apart from the errors of reading one process */
+};
+
+static int thread_visit(void *to, int64_t tid, int fd)
+{
+	struct thread_walk *walk = to;
+
+	(void)fd;
+	walk->result = walk->visit(walk->to, walk->pid, tid);
+	return walk->result;
+}
+
+static int process_visit(void *to, int64_t pid, int fd)
+{
+	struct thread_walk *walk = to;
+	struct stat task;
+	char path[32];
+
+	walk->pid = pid;
+	snprintf(path, sizeof(path), "%lld/task", (long long)pid);
+	if (fstatat(fd, path, &task, 0))
+		return 0;
+	/* a link per thread, "." and ".." (pid_task_getattr() of fs/proc/base.c): no need to list
+	 * one */
+	if (task.st_nlink == 3)
+		return thread_visit(walk, pid, fd);
+	ids_walk(fd, path, thread_visit, walk);
+	return walk->result;
+}
+
+int proc_threads_walk(const char *root, int (*visit)(void *to, int64_t pid, int64_t tid), void *to)
+{
+	struct thread_walk walk = {.visit = visit, .to = to};
+
+	return ids_walk(AT_FDCWD, root, process_visit, &walk);
+}
+
+struct pid_list {
+	int64_t *pids;
+	size_t count, capacity;
+};
+
+static void pid_add(struct pid_list *list, int64_t pid)
+{
+	list->pids = memory_grow(list->pids, &list->capacity, list->count + 1, sizeof(*list->pids));
+	list->pids[list->count++] = pid;
+}
+
+static bool pid_is_listed(const struct pid_list *list, int64_t pid)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (list->pids[i] == pid)
+			return true;
+	return false;
+}
+
+/* A part of the list that processes are chosen by. */
+struct process_part {
+	char *text;
+	int64_t id; /* 0: the text is a pattern */
+	bool found;
+};
+
+struct process_walk {
+	const char *root;
+	int64_t own_pid;
+	struct process_part *parts;
+	size_t count, capacity, pattern_count;
+	struct pid_list list;
+};
+
+/* Notes each pattern that matches the name, and returns true if one does. */
+static bool patterns_match(struct process_walk *walk, const char *name)
+{
+	bool matches = false;
+
+	for (size_t i = 0; i < walk->count; i++) {
+		struct process_part *part = &walk->parts[i];
+
+		if (part->id || !*part->text || !pattern_matches(part->text, name))
+			continue;
+		part->found = matches = true;
+	}
+	return matches;
+}
+
+static int patterns_visit(void *to, int64_t pid, int fd)
+{
+	struct process_walk *walk = to;
+	char text[PATH_MAX], *slash;
+	bool matches = false;
+	ssize_t length;
+
+	(void)fd;
+	if (pid == walk->own_pid)
+		return 0;
+	length = proc_file_read(walk->root, 0, pid, "comm", text, sizeof(text));
+	if (length > 0 && text[length - 1] == '\n')
+		text[length - 1] = '\0';
+	if (length > 0)
+		matches = patterns_match(walk, text);
+	/* with several patterns each may match another of the two names */
+	if (!matches || walk->pattern_count > 1)
+		length = proc_file_read(walk->root, 0, pid, "cmdline", text, sizeof(text));
+	else
+		length = 0;
+	if (length > 0) {
+		text[strcspn(text, " ")] = '\0';
+		slash = strrchr(text, '/');
+		matches |= patterns_match(walk, slash ? slash + 1 : text);
+	}
+	if (matches && !pid_is_listed(&walk->list, pid))
+		pid_add(&walk->list, pid);
+	return 0;
+}
+
+static void part_add(struct process_walk *walk, const char *text)
+{
+	struct process_part part = {.text = memory_text(text, strlen(text))};
+	int64_t uid, tgid;
+
+	walk->parts =
+		memory_grow(walk->parts, &walk->capacity, walk->count + 1, sizeof(*walk->parts));
+	if (*text && !text[strspn(text, "0123456789")]) {
+		part.id = id_parse(text, strlen(text));
+		part.found = part.id && part.id != walk->own_pid &&
+			     !proc_ids_read(walk->root, part.id, &uid, &tgid) && tgid == part.id;
+		if (part.found && !pid_is_listed(&walk->list, part.id))
+			pid_add(&walk->list, part.id);
+		part.id = part.id ? part.id : -1;
+	} else {
+		walk->pattern_count++;
+	}
+	walk->parts[walk->count++] = part;
+}
+
+int proc_pids_find(const char *root, const char *text, int64_t **pids, size_t *count,
+		   struct text *missing)
+{
+	struct process_walk walk = {.root = root, .own_pid = proc_own_pid(root)};
+	struct text name = {0};
+	int err = 0;
+
+	while (text_next_name(&name, &text))
+		part_add(&walk, text_string(&name));
+	text_done(&name);
+	if (walk.pattern_count)
+		err = ids_walk(AT_FDCWD, root, patterns_visit, &walk);
+	for (size_t i = 0; i < walk.count; i++) {
+		if (missing && !err && !walk.parts[i].found)
+			text_add_format(missing, "%s%s", missing->length ? "," : "",
+					walk.parts[i].text);
+		free(walk.parts[i].text);
+	}
+	if (!err && walk.list.count) {
+		*pids = memory_resize(*pids, *count + walk.list.count, sizeof(**pids));
+		memcpy(*pids + *count, walk.list.pids, walk.list.count * sizeof(**pids));
+		*count += walk.list.count;
+	}
+	free(walk.list.pids);
+	free(walk.parts);
+	return err;
+}

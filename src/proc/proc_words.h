@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Reads /proc/PID/task/TID/stat, status and io into the proc_values of a sample, and keeps for a
+ * short time what was read. Which column is which word of them: a table in proc_words.c. */
+#ifndef TSNAP_PROC_PROC_WORDS_H
+#define TSNAP_PROC_PROC_WORDS_H
+
+#include <stdint.h>
+
+#include "sample/proc_values.h"
+
+struct cache;
+
+#define PROC_WORDS_MAX 65536
+
+void proc_words_init(struct cache *threads);
+
+/* Fills sample->proc_values with what needs asks for; renew: the part of that which is out of date.
+ */
+void proc_words_fill(struct cache *threads, const char *root, const struct sample *sample,
+		     uint64_t needs, uint64_t renew, int64_t now_ns);
+
+/* The pure part: what that file's text tells, the rest of what it could is absent. need: NEED_STAT,
+ * NEED_STATUS or NEED_IO. */
+void proc_words_parse(uint64_t need, char *text, struct proc_values *values);
+
+#endif

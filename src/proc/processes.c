@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "proc/processes.h"
+#include "base/cache.h"
+#include "proc/cgroup.h"
+#include "proc/lookup_hint.h"
+#include "proc/proc.h"
+#include "base/clock.h"
+#include "base/names.h"
+#include "sample/sample.h"
+
+#include <limits.h>
+
+#define CMDLINE_BYTES 4096
+
+/* start_ns may be rounded down to a tick of 1/100 s, the unit of /proc/TID/stat */
+#define START_ROUNDING_NS (20 * 1000000ll)
+
+struct process {
+	struct cache_entry entry;
+	int64_t read_ns, read_boot_ns; /* before the first read of the facts */
+	uint64_t known;
+	struct process_facts facts;
+};
+
+void processes_init(struct cache *processes)
+{
+	*processes =
+		(struct cache){.entry_bytes = sizeof(struct process), .entries_max = PROCESSES_MAX};
+}
+
+static const char *cmdline_read(const char *root, int64_t pid, int64_t tid)
+{
+	char bytes[CMDLINE_BYTES + 1];
+	ssize_t length = proc_file_read(root, pid, tid, "cmdline", bytes, sizeof(bytes));
+
+	while (length > 0 && (bytes[length - 1] == '\0' || bytes[length - 1] == ' '))
+		length--;
+	for (ssize_t i = 0; i < length; i++)
+		if (!bytes[i])
+			bytes[i] = ' ';
+	return length > 0 ? name_lent(bytes, length) : NULL;
+}
+
+static const char *exe_read(const char *root, int64_t pid, int64_t tid)
+{
+	char path[PATH_MAX];
+	ssize_t length = proc_link_read(root, pid, tid, "exe", path, sizeof(path));
+
+	return length > 0 ? name_lent(path, length) : NULL;
+}
+
+/* A thread never changes its process, so if it lived when the facts were read they are of its
+ * process and not of an earlier one with the same pid. */
+static bool process_is_same(const struct process *process, const struct sample *sample)
+{
+	return sample->start_ns != ABSENT &&
+	       sample->start_ns < process->read_boot_ns - START_ROUNDING_NS;
+}
+
+/* Reads through the thread: of a leader that has ended the kernel shows no exe. What this thread
+ * can't show (it may have ended) is not taken as known: another may. */
+static void process_read(struct process *process, const char *root, const struct sample *sample,
+			 uint64_t missing)
+{
+	struct process_facts *facts = &process->facts;
+	struct proc_stat stat;
+
+	if (missing & NEED_PPID) {
+		bool failed = proc_stat_read(root, sample->pid, sample->tid, &stat) != 0;
+
+		facts->ppid = failed ? ABSENT : stat.ppid;
+		process->known |= failed ? 0 : NEED_PPID;
+	}
+	if (missing & NEED_CMDLINE) {
+		facts->cmdline = cmdline_read(root, sample->pid, sample->tid);
+		process->known |= facts->cmdline ? NEED_CMDLINE : 0;
+	}
+	if (missing & NEED_EXE) {
+		facts->exe = exe_read(root, sample->pid, sample->tid);
+		process->known |= facts->exe ? NEED_EXE : 0;
+	}
+	if (missing & NEED_CGROUP) {
+		facts->cgroup = cgroup_read(root, sample->pid, sample->pid);
+		process->known |= NEED_CGROUP;
+	}
+}
+
+void process_fill(struct cache *processes, const char *root, const struct sample *sample,
+		  uint64_t needs, bool renew, int64_t now_ns, struct process_facts *facts)
+{
+	bool added;
+	struct process *process = cache_get(processes, sample->pid, now_ns, &added);
+	struct process_facts *kept = &process->facts;
+
+	if (added || renew || !process_is_same(process, sample) ||
+	    now_ns - process->read_ns >= LOOKUP_RAN_NS) {
+		process->known = 0;
+		process->read_ns = now_ns;
+		process->read_boot_ns = clock_boot_ns();
+	}
+
+	process_read(process, root, sample, needs & ~process->known);
+	if (needs & NEED_PPID)
+		facts->ppid = kept->ppid;
+	if (needs & NEED_CMDLINE)
+		facts->cmdline = kept->cmdline;
+	if (needs & NEED_EXE)
+		facts->exe = kept->exe;
+	if (needs & NEED_CGROUP)
+		facts->cgroup = kept->cgroup;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which argument of a system call is a path. */
+#ifndef TSNAP_PROC_SYSCALL_PATHS_H
+#define TSNAP_PROC_SYSCALL_PATHS_H
+
+#include "proc/syscalls.h"
+
+struct syscall_path_row {
+	const char *name;
+	struct syscall_path path;
+};
+
+extern const struct syscall_path_row syscall_paths[]; /* ends with a NULL name */
+
+#endif

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a descriptor leads to, by the link that /proc/PID/fd shows of it. */
+#include "waits/waits.h"
+#include "waits/holders.h"
+#include "proc/proc.h"
+#include "waits/sockets.h"
+#include "base/clock.h"
+#include "base/names.h"
+#include "base/text.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* The number after a line's key in /proc/PID/fdinfo/FD, proc(5); ABSENT. */
+static int64_t fdinfo_number(const struct wait *wait, const char *key, int base)
+{
+	const char *at = strstr(wait_fdinfo(wait, NULL), key);
+
+	return at ? strtoll(at + strlen(key), NULL, base) : ABSENT;
+}
+
+static void socket_tell(struct wait *wait)
+{
+	const struct socket_facts *socket = socket_find(
+		wait_sockets(wait), wait->pid, wait->tid, wait->fd, wait->link,
+		wait->numbers_only ? PEER_NONE : PEER_ALL, wait->now_ns, &wait->pending);
+
+	text_add_string(wait->text, socket->brief ? socket->brief : wait->link);
+	wait->facts.kind = WAIT_SOCKET;
+	wait->facts.listens = socket->listens;
+	wait->facts.connected = socket->remote != NULL;
+	wait->facts.accepts_there = socket->accepts_there;
+	wait->facts.local_port = socket->local_port;
+	wait->facts.remote_port = socket->remote_port;
+	if (socket->peer_pid) {
+		wait->facts.pid = socket->peer_pid;
+		wait_add_thread(wait, " peer ", socket->peer_pid);
+	}
+}
+
+/* Whether the descriptor itself is open for reading. */
+static bool descriptor_reads(const struct wait *wait)
+{
+	int64_t flags = fdinfo_number(wait, "flags:", 8);
+
+	return flags == ABSENT || (flags & O_ACCMODE) == O_RDONLY;
+}
+
+static void pipe_tell(struct wait *wait)
+{
+	bool reads;
+	int64_t pid;
+
+	wait->facts.kind = WAIT_PIPE;
+	if (wait->numbers_only)
+		return;
+	reads = descriptor_reads(wait);
+	pid = holders_find(wait_holders(wait), wait->link, reads ? HOLDER_WRITES : HOLDER_READS,
+			   wait->pid, wait->now_ns, &wait->pending);
+	text_add_string(wait->text, *wait->link == '/' ? wait->link : "pipe");
+	if (!pid)
+		return;
+	wait->facts.pid = pid;
+	wait_add_thread(wait, reads ? " from " : " to ", pid);
+}
+
+static void eventfd_tell(struct wait *wait)
+{
+	int64_t count = fdinfo_number(wait, "eventfd-count:", 16);
+
+	wait->facts.kind = WAIT_EVENT;
+	text_add_string(wait->text, "eventfd");
+	if (count != ABSENT)
+		text_add_format(wait->text, " count %lld", (long long)count);
+}
+
+static void timerfd_tell(struct wait *wait)
+{
+	int64_t left_s = fdinfo_number(wait, "it_value: (", 10);
+
+	wait->facts.kind = WAIT_TIMER;
+	text_add_string(wait->text, "timerfd");
+	if (left_s != ABSENT)
+		text_add_format(wait->text, " %llds left", (long long)left_s);
+}
+
+/* Ids there are those of the reader's pid namespace; -1: it has been waited for. */
+static void pidfd_tell(struct wait *wait)
+{
+	int64_t pid = fdinfo_number(wait, "Pid:", 10);
+
+	wait->facts.kind = WAIT_PROCESS;
+	if (pid <= 0) {
+		text_add_string(wait->text, "pidfd");
+		return;
+	}
+	wait->facts.pid = pid;
+	wait_add_thread(wait, "pid ", pid);
+}
+
+static void event_tell(struct wait *wait)
+{
+	wait->facts.kind = WAIT_EVENT;
+	text_add_string(wait->text, file_word(wait->link));
+}
+
+/* How links begin, and one word for it. */
+static const struct file_kind {
+	const char *prefix, *word;
+	wait_teller *tell; /* NULL: the link itself tells most */
+} kinds[] = {
+	{SOCKET_LINK, "socket", socket_tell},
+	{"pipe:[", "pipe", pipe_tell},
+	{"anon_inode:[eventpoll]", "epoll", epoll_tell},
+	{"anon_inode:[eventfd]", "eventfd", eventfd_tell},
+	{"anon_inode:[timerfd]", "timerfd", timerfd_tell},
+	{"anon_inode:[signalfd]", "signalfd", signal_tell},
+	{"anon_inode:inotify", "inotify", event_tell},
+	{"anon_inode:[fanotify]", "fanotify", event_tell},
+	{"anon_inode:[pidfd]", "pidfd", pidfd_tell},
+	{"pidfd:[", "pidfd", pidfd_tell}, /* since 6.9 */
+	{"anon_inode:[io_uring]", "io_uring", uring_tell},
+	{"anon_inode:[userfaultfd]", "userfaultfd", event_tell},
+	{"anon_inode:[perf_event]", "perf_event", event_tell},
+	{"anon_inode:bpf", "bpf", event_tell},
+	{"anon_inode:", "anon", NULL},
+	{"/memfd:", "memfd", NULL},
+};
+
+static const struct file_kind *kind_find(const char *link)
+{
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+		if (!strncmp(link, kinds[i].prefix, strlen(kinds[i].prefix)))
+			return &kinds[i];
+	return NULL;
+}
+
+const char *file_word(const char *link)
+{
+	const struct file_kind *kind = kind_find(link);
+
+	if (kind)
+		return kind->word;
+	return *link == '/' ? NULL : "other"; /* mnt:[4026531841] */
+}
+
+/* Never asks a file system's server: that may not answer. */
+const char *path_word(const char *root, int64_t pid, int64_t tid, int fd)
+{
+	char path[PATH_MAX];
+	struct statx found;
+
+	snprintf(path, sizeof(path), "%s/%lld/task/%lld/fd/%d", root, (long long)pid,
+		 (long long)tid, fd);
+	if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_TYPE, &found))
+		return NULL;
+	switch (found.stx_mode & S_IFMT) {
+	case S_IFREG:
+		return "file";
+	case S_IFDIR:
+		return "dir";
+	case S_IFCHR:
+		return "char";
+	case S_IFBLK:
+		return "block";
+	case S_IFIFO:
+		return "fifo";
+	default:
+		return "other";
+	}
+}
+
+static bool path_is_stored(const char *path)
+{
+	static const char *const others[] = {"/dev/", "/proc/", "/sys/", "/memfd:"};
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		if (!strncmp(path, others[i], strlen(others[i])))
+			return false;
+	return *path == '/';
+}
+
+void file_tell(struct wait *wait)
+{
+	const struct file_kind *kind = wait->link ? kind_find(wait->link) : NULL;
+	const char *word;
+
+	if (!wait->link)
+		return;
+	if (kind && kind->tell) {
+		kind->tell(wait);
+		return;
+	}
+	word = *wait->link == '/' && wait->fd >= 0
+		       ? path_word(wait_root(wait), wait->pid, wait->tid, wait->fd)
+		       : NULL;
+	if (word && !strcmp(word, "fifo")) {
+		pipe_tell(wait);
+		return;
+	}
+	wait->facts.kind = WAIT_FILE;
+	wait->facts.stored = path_is_stored(wait->link);
+	text_add_string(wait->text, wait->link);
+}
+
+void descriptor_tell(struct wait *wait, int fd)
+{
+	char name[32], target[PATH_MAX];
+	struct wait part = *wait;
+
+	snprintf(name, sizeof(name), "fd/%d", fd);
+	part.fd = fd;
+	part.link = target;
+	if (proc_link_read(wait_root(wait), wait->pid, wait->tid, name, target, sizeof(target)) <=
+	    0)
+		part.link = NULL;
+	/* sets of sets are not gone into: they may hold each other */
+	if (part.link && !strncmp(part.link, "anon_inode:[eventpoll]", 22))
+		text_add_string(wait->text, "epoll");
+	else if (part.link)
+		file_tell(&part);
+	else
+		text_add_format(wait->text, "fd %d", fd);
+	wait->facts = part.facts;
+	wait->pending |= part.pending;
+}

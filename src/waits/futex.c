@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Who holds a lock that a thread waits for in futex(2), as far as user memory tells it.
+ *
+ * The kernel knows the holder of a PI futex only: its word holds the thread's id, with bit 31 for
+ * waiters (FUTEX_TID_MASK, FUTEX_WAITERS). Of others the C library knows, and what is assumed is
+ * this:
+ *  - glibc's pthread_mutex_t, from 2.3 to 2.41, is int lock, unsigned count, int owner, unsigned
+ *    nusers (on 32-bit hosts: kind, nusers); its waiters set the word to 2 and wait for a change of
+ *    that. Robust ones hold id | FUTEX_WAITERS in the word.
+ *  - musl's typed mutexes hold id | 0x80000000 in the word; its normal ones EBUSY in place of the
+ *    id.
+ *  - pthread_join waits with a shared futex on the id of a thread, which is zeroed by the kernel at
+ *    its end (CLONE_CHILD_CLEARTID). In later glibc (seen in 2.43) that word holds a state and no
+ *    id: such a wait is told by its address.
+ * Whatever is read is believed only if the word is the one that the call was given, still, and the
+ * id is that of a living thread of the same process (of any, for a shared PI futex). All else,
+ * condition variables, semaphores and read-write locks among it, is told by its address.
+ */
+#include "waits/waits.h"
+#include "proc/proc.h"
+#include "base/text.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LOCKED_WITH_WAITERS 2 /* of glibc's lowlevellock */
+#define TID_MAX (1 << 22)     /* PID_MAX_LIMIT of include/linux/threads.h */
+#define NUSERS_MAX 16384      /* more is no count, but half of an address */
+#ifndef FUTEX_LOCK_PI2
+#define FUTEX_LOCK_PI2 13 /* 5.14 */
+#endif
+#define FUTEX2_PRIVATE_FLAG 128 /* FUTEX2_PRIVATE of linux/futex.h, 6.7 */
+
+struct futex {
+	uint64_t address;
+	uint32_t expected; /* what the word was when the thread went to sleep */
+	bool shared, owned /* a PI futex */;
+	uint32_t words[4]; /* from its address on */
+	size_t count;	   /* words read */
+};
+
+static bool process_has(const struct wait *wait, int64_t tid)
+{
+	char path[64 + 256];
+
+	snprintf(path, sizeof(path), "%s/%lld/task/%lld", wait_root(wait), (long long)wait->pid,
+		 (long long)tid);
+	return !access(path, F_OK);
+}
+
+/* The process of a thread that may hold the futex: the waiting one's own, or any that shares a PI
+ * futex; ABSENT: there is no such thread. */
+static int64_t holder_process(const struct wait *wait, const struct futex *futex, int64_t tid)
+{
+	int64_t uid, pid;
+
+	if (process_has(wait, tid))
+		return wait->pid;
+	return futex->owned && futex->shared && !proc_ids_read(wait_root(wait), tid, &uid, &pid)
+		       ? pid
+		       : ABSENT;
+}
+
+/* The living thread with this number; 0: none. */
+static int64_t holder_of(struct wait *wait, const struct futex *futex, uint32_t number)
+{
+	int64_t tid = number && number <= TID_MAX ? thread_of_inner(wait, number) : 0;
+
+	wait->of_thread |= tid == wait->tid;
+	if (!tid || tid == wait->tid)
+		return 0;
+	return holder_process(wait, futex, tid) == ABSENT ? 0 : tid;
+}
+
+static int64_t glibc_owner(struct wait *wait, const struct futex *futex)
+{
+	uint32_t users = futex->words[3];
+
+	/* 32-bit: kind, which is small too, then nusers */
+	if (futex->count < 4 || futex->words[0] != LOCKED_WITH_WAITERS ||
+	    (!wait->compat && (!users || users > NUSERS_MAX)))
+		return 0;
+	return holder_of(wait, futex, futex->words[2]);
+}
+
+static int64_t word_owner(struct wait *wait, const struct futex *futex)
+{
+	uint32_t id = futex->words[0] & FUTEX_TID_MASK;
+
+	if (!(futex->words[0] & FUTEX_WAITERS) || (!futex->owned && id == EBUSY))
+		return 0;
+	return holder_of(wait, futex, id);
+}
+
+static void held_tell(struct wait *wait, const struct futex *futex, int64_t tid)
+{
+	text_add_format(wait->text, "mutex %#llx held", (unsigned long long)futex->address);
+	wait_add_thread(wait, " by ", tid);
+	wait->facts.tid = tid;
+	wait->facts.pid = holder_process(wait, futex, tid);
+}
+
+static void word_tell(struct wait *wait, struct futex *futex)
+{
+	int64_t tid = 0;
+
+	futex->count = 4;
+	if (!wait_memory_read(wait, futex->address, futex->words, sizeof(futex->words)))
+		futex->count =
+			wait_memory_read(wait, futex->address, futex->words, sizeof(*futex->words));
+	wait->facts.kind = WAIT_LOCK;
+	if (futex->count && (futex->owned || futex->words[0] == futex->expected)) {
+		tid = word_owner(wait, futex);
+		if (!tid && futex->expected == LOCKED_WITH_WAITERS)
+			tid = glibc_owner(wait, futex);
+		if (tid) {
+			held_tell(wait, futex, tid);
+			return;
+		}
+		tid = futex->shared && !futex->owned ? holder_of(wait, futex, futex->words[0]) : 0;
+	}
+	if (!tid) {
+		text_add_format(wait->text, "futex %#llx", (unsigned long long)futex->address);
+		return;
+	}
+	wait->facts.kind = WAIT_PROCESS;
+	wait_add_thread(wait, "end of thread ", tid);
+	wait->facts.tid = tid;
+	wait->facts.pid = wait->pid;
+}
+
+void futex_tell(struct wait *wait)
+{
+	int command = (int)wait->arg[1] & FUTEX_CMD_MASK;
+	struct futex futex = {
+		.address = wait_address(wait, 0),
+		.expected = (uint32_t)wait->arg[2],
+		.shared = !(wait->arg[1] & FUTEX_PRIVATE_FLAG),
+	};
+
+	switch (command) {
+	case FUTEX_LOCK_PI:
+	case FUTEX_LOCK_PI2:
+		futex.owned = true;
+		break;
+	case FUTEX_WAIT:
+	case FUTEX_WAIT_BITSET:
+	case FUTEX_WAIT_REQUEUE_PI:
+		break;
+	default:
+		return; /* it does not wait */
+	}
+	word_tell(wait, &futex);
+}
+
+/* futex_wait(2) of 6.7: address, value, mask, flags, timeout, clock. */
+void futex_wait_tell(struct wait *wait)
+{
+	struct futex futex = {
+		.address = wait_address(wait, 0),
+		.expected = (uint32_t)wait->arg[1],
+		.shared = !(wait->arg[3] & FUTEX2_PRIVATE_FLAG),
+	};
+
+	word_tell(wait, &futex);
+}
+
+/* futex_waitv(2) of 5.16: waiters, their count, flags, timeout. */
+void futex_waitv_tell(struct wait *wait)
+{
+	int64_t count = (uint32_t)wait->arg[1];
+
+	wait->facts.kind = WAIT_LOCK;
+	wait->facts.count = count;
+	text_add_format(wait->text, "%lld futexes", (long long)count);
+}

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "waits/holders.h"
+#include "proc/proc.h"
+#include "base/clock.h"
+#include "base/names.h"
+
+#include <ctype.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SHARE 16		     /* one part in so many of the time between scans */
+#define PIECE_NS (5 * 1000000ll)     /* at most, in one scan */
+#define CLOCK_EVERY 32		     /* descriptors between two looks at the clock */
+#define NEAR_PIDS 4		     /* to each side of the asking one */
+#define NEAR_DESCRIPTORS 64	     /* of each of those; the walk sees all */
+#define HOLDS_STILL_NS NS_PER_SECOND /* then it is looked whether the process still has it */
+#define NOBODY_STILL_NS (10 * NS_PER_SECOND)
+
+enum wanted_state { WANTED_PENDING, WANTED_FOUND, WANTED_NOBODY };
+
+struct wanted {
+	struct cache_entry entry; /* key: hash of link and mode */
+	const char *link;
+	enum holder_mode mode;
+	enum wanted_state state;
+	int64_t asker, pid;
+	int fd;
+	int64_t own_fd;	    /* the asking process has it itself; -1: not seen */
+	uint64_t end_round; /* all processes have been seen then */
+	int64_t checked_ns;
+};
+
+void holders_init(struct holders *holders, const char *root)
+{
+	*holders = (struct holders){
+		.root = root,
+		.wanted = {.entry_bytes = sizeof(struct wanted), .entries_max = HOLDERS_MAX},
+	};
+}
+
+static void walk_close(struct holders *holders)
+{
+	if (holders->descriptors)
+		closedir(holders->descriptors);
+	if (holders->processes)
+		closedir(holders->processes);
+	holders->descriptors = holders->processes = NULL;
+}
+
+void holders_done(struct holders *holders)
+{
+	walk_close(holders);
+	cache_done(&holders->wanted);
+}
+
+static uint64_t wanted_key(const char *link, enum holder_mode mode)
+{
+	return hash_bytes(link, strlen(link)) * HOLDER_MODE_COUNT + mode;
+}
+
+static void wanted_settle(struct holders *holders, struct wanted *wanted, enum wanted_state state,
+			  int64_t pid, int fd)
+{
+	wanted->state = state;
+	wanted->pid = pid;
+	wanted->fd = fd;
+	wanted->checked_ns = holders->scan_ns;
+	holders->pending--;
+}
+
+/* Reads where a descriptor leads to. */
+static bool link_read(const struct holders *holders, int64_t pid, int fd, char target[PATH_MAX])
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "fd/%d", fd);
+	return proc_link_read(holders->root, 0, pid, name, target, PATH_MAX) > 0;
+}
+
+static bool mode_allows(const struct holders *holders, int64_t pid, int fd, enum holder_mode mode)
+{
+	char path[PATH_MAX];
+	struct stat link;
+
+	if (mode == HOLDER_ANY)
+		return true;
+	snprintf(path, sizeof(path), "%s/%lld/fd/%d", holders->root, (long long)pid, fd);
+	return !lstat(path, &link) && link.st_mode & (mode == HOLDER_READS ? S_IRUSR : S_IWUSR);
+}
+
+/* The process that a number near the asking one's belongs to: /proc/TID is there for any thread. */
+static int64_t process_of(const struct holders *holders, int64_t tid)
+{
+	int64_t uid, pid;
+
+	return proc_ids_read(holders->root, tid, &uid, &pid) ? 0 : pid;
+}
+
+/* A descriptor of a process: is it what somebody waits for? */
+static void descriptor_meet(struct holders *holders, int64_t pid, int fd, bool near)
+{
+	char target[PATH_MAX];
+	int64_t holder = pid;
+
+	if (!link_read(holders, pid, fd, target))
+		return;
+	for (enum holder_mode mode = HOLDER_ANY; mode < HOLDER_MODE_COUNT; mode++) {
+		struct wanted *wanted = cache_find(&holders->wanted, wanted_key(target, mode));
+
+		if (!wanted || wanted->state != WANTED_PENDING || strcmp(wanted->link, target) ||
+		    !mode_allows(holders, pid, fd, mode))
+			continue;
+		if (near)
+			holder = process_of(holders, pid);
+		if (holder == wanted->asker)
+			wanted->own_fd = fd;
+		else if (holder)
+			wanted_settle(holders, wanted, WANTED_FOUND, holder, fd);
+	}
+}
+
+static DIR *descriptors_open(const struct holders *holders, int64_t pid)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%lld/fd", holders->root, (long long)pid);
+	return opendir(path);
+}
+
+/* Meets the next descriptor of dir. False: that was all. */
+static bool descriptor_next(struct holders *holders, DIR *dir, int64_t pid, bool near)
+{
+	const struct dirent *entry;
+
+	do
+		entry = readdir(dir);
+	while (entry && !isdigit((unsigned char)*entry->d_name));
+	if (entry)
+		descriptor_meet(holders, pid, atoi(entry->d_name), near);
+	return entry != NULL;
+}
+
+/* Takes the walk on by one process or descriptor. False: it has come round. */
+static bool walk_step(struct holders *holders)
+{
+	const struct dirent *entry;
+
+	if (holders->descriptors) {
+		if (!descriptor_next(holders, holders->descriptors, holders->pid, false)) {
+			closedir(holders->descriptors);
+			holders->descriptors = NULL;
+		}
+		return true;
+	}
+	if (!holders->processes)
+		holders->processes = opendir(holders->root);
+	entry = holders->processes ? readdir(holders->processes) : NULL;
+	if (entry && isdigit((unsigned char)*entry->d_name)) {
+		holders->pid = atoll(entry->d_name);
+		holders->descriptors = descriptors_open(holders, holders->pid);
+	}
+	if (!entry)
+		walk_close(holders);
+	return entry != NULL;
+}
+
+/* A walk has ended: whoever waited for all of it gets no other answer. */
+static void round_end(struct holders *holders)
+{
+	holders->round++;
+	for (size_t i = 0; i < holders->wanted.count; i++) {
+		struct wanted *wanted = (struct wanted *)holders->wanted.entries[i];
+		bool own = wanted->own_fd >= 0;
+
+		if (wanted->state == WANTED_PENDING && holders->round >= wanted->end_round)
+			wanted_settle(holders, wanted, own ? WANTED_FOUND : WANTED_NOBODY,
+				      own ? wanted->asker : 0, own ? (int)wanted->own_fd : -1);
+	}
+}
+
+/* Goes on as long as somebody waits and this scan has time left for it. */
+static void walk_on(struct holders *holders)
+{
+	int64_t start_ns = clock_monotonic_ns(), now_ns = start_ns;
+
+	while (holders->pending && now_ns - start_ns < holders->left_ns) {
+		for (int i = 0; i < CLOCK_EVERY && holders->pending; i++)
+			if (!walk_step(holders))
+				round_end(holders);
+		now_ns = clock_monotonic_ns();
+	}
+	holders->left_ns -= now_ns - start_ns;
+}
+
+static void near_look(struct holders *holders, struct wanted *wanted, int64_t pid)
+{
+	DIR *dir = pid > 0 ? descriptors_open(holders, pid) : NULL;
+
+	if (!dir)
+		return;
+	for (int i = 0; i < NEAR_DESCRIPTORS && wanted->state == WANTED_PENDING; i++)
+		if (!descriptor_next(holders, dir, pid, true))
+			break;
+	closedir(dir);
+}
+
+/* Those that were probably started together with the asking process, and its parent. */
+static void near_look_all(struct holders *holders, struct wanted *wanted)
+{
+	int64_t start_ns = clock_monotonic_ns();
+	struct proc_stat stat;
+
+	for (int64_t far = 1; far <= NEAR_PIDS; far++) {
+		near_look(holders, wanted, wanted->asker - far);
+		near_look(holders, wanted, wanted->asker + far);
+	}
+	if (wanted->state == WANTED_PENDING &&
+	    !proc_stat_read(holders->root, 0, wanted->asker, &stat))
+		near_look(holders, wanted, stat.ppid);
+	holders->left_ns -= clock_monotonic_ns() - start_ns;
+}
+
+static void wanted_begin(struct holders *holders, struct wanted *wanted)
+{
+	wanted->state = WANTED_PENDING;
+	wanted->own_fd = -1;
+	/* the walk that is under way has passed some already */
+	wanted->end_round = holders->round + 1 + (holders->processes != NULL);
+	holders->pending++;
+	if (holders->left_ns > 0)
+		near_look_all(holders, wanted);
+}
+
+/* Whether what was found is to be looked for anew. */
+static bool wanted_is_old(const struct holders *holders, struct wanted *wanted)
+{
+	int64_t age_ns = holders->scan_ns - wanted->checked_ns;
+	char target[PATH_MAX];
+
+	if (wanted->state == WANTED_NOBODY)
+		return age_ns >= NOBODY_STILL_NS;
+	if (wanted->state != WANTED_FOUND || age_ns < HOLDS_STILL_NS)
+		return false;
+	wanted->checked_ns = holders->scan_ns;
+	return !link_read(holders, wanted->pid, wanted->fd, target) ||
+	       strcmp(target, wanted->link) != 0;
+}
+
+/* The one that was found asks itself. Who asked before may have it, too: that is its answer; if
+ * not, another one is looked for. */
+static int64_t other_find(struct holders *holders, struct wanted *wanted, int64_t asker)
+{
+	char target[PATH_MAX];
+	int own_fd = wanted->fd;
+
+	if (wanted->own_fd >= 0 && link_read(holders, wanted->asker, (int)wanted->own_fd, target) &&
+	    !strcmp(target, wanted->link))
+		return wanted->asker;
+	wanted->asker = asker;
+	wanted_begin(holders, wanted);
+	if (wanted->own_fd < 0)
+		wanted->own_fd = own_fd;
+	return 0;
+}
+
+static void scan_begin(struct holders *holders, int64_t now_ns)
+{
+	int64_t since_ns = now_ns - holders->scan_ns;
+
+	if (!since_ns)
+		return;
+	holders->left_ns = since_ns / SHARE < PIECE_NS ? since_ns / SHARE : PIECE_NS;
+	holders->scan_ns = now_ns;
+}
+
+int64_t holders_find(struct holders *holders, const char *link, enum holder_mode mode,
+		     int64_t asker, int64_t now_ns, bool *pending)
+{
+	struct wanted *wanted;
+	int64_t other;
+	bool added;
+
+	scan_begin(holders, now_ns);
+	/* a spare entry of a full cache is nobody's to find */
+	if (holders->wanted.count == HOLDERS_MAX &&
+	    !cache_find(&holders->wanted, wanted_key(link, mode)))
+		return 0;
+	wanted = cache_get(&holders->wanted, wanted_key(link, mode), now_ns, &added);
+	if (added) {
+		wanted->link = name_lent_string(link);
+		wanted->mode = mode;
+		wanted->asker = asker;
+	}
+	if (added || wanted_is_old(holders, wanted))
+		wanted_begin(holders, wanted);
+	if (wanted->state == WANTED_FOUND && wanted->pid == asker && wanted->asker != asker) {
+		other = other_find(holders, wanted, asker);
+		if (other)
+			return other;
+	}
+	if (wanted->state == WANTED_PENDING)
+		walk_on(holders);
+	*pending |= wanted->state == WANTED_PENDING;
+	return wanted->state == WANTED_FOUND ? wanted->pid : 0;
+}
+
+void holders_sweep(struct holders *holders, int64_t now_ns, int64_t idle_ns)
+{
+	holders->pending = 0;
+	cache_sweep(&holders->wanted, now_ns, idle_ns);
+	for (size_t i = 0; i < holders->wanted.count; i++)
+		holders->pending +=
+			((struct wanted *)holders->wanted.entries[i])->state == WANTED_PENDING;
+	if (!holders->pending)
+		walk_close(holders);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which process has an end of a pipe, or a socket: found by going through /proc/PID/fd of all
+ * processes, as nothing in the kernel leads from a pipe to who has it. That takes long, so it is
+ * done in pieces, for those that were asked for alone, and what was found is kept.
+ *
+ * Processes near the one that asks come first: those that were started together have ids that
+ * follow each other.
+ */
+#ifndef TSNAP_WAITS_HOLDERS_H
+#define TSNAP_WAITS_HOLDERS_H
+
+#include <dirent.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/cache.h"
+
+#define HOLDERS_MAX 8192 /* asked for at a time */
+
+/* Of descriptors: as the kernel shows them in the mode of the link. */
+enum holder_mode { HOLDER_ANY, HOLDER_READS, HOLDER_WRITES, HOLDER_MODE_COUNT };
+
+struct holders {
+	const char *root;
+	struct cache wanted;
+	size_t pending;
+	/* where the walk is */
+	DIR *processes, *descriptors;
+	int64_t pid;
+	uint64_t round; /* walks ended */
+	/* what it may cost */
+	int64_t scan_ns, left_ns;
+};
+
+void holders_init(struct holders *holders, const char *root);
+void holders_sweep(struct holders *holders, int64_t now_ns, int64_t idle_ns);
+void holders_done(struct holders *holders);
+
+/* The process that has a descriptor of such a mode whose link reads so ("pipe:[12]"), other than
+ * the asking one where there is another. 0: none found. *pending: not found yet, ask again in the
+ * next scan. now_ns: monotonic, the same for all of a scan: the search takes up to a sixteenth of
+ * the time between two. */
+int64_t holders_find(struct holders *holders, const char *link, enum holder_mode mode,
+		     int64_t asker, int64_t now_ns, bool *pending);
+
+#endif

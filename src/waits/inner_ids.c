@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Ids that a thread of another pid namespace has in its memory, as /proc here shows them. */
+#include "proc/proc.h"
+#include "waits/waits.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define TASKS_MAX 256 /* threads of a process looked at; each costs some 10 us */
+
+/* The thread's id in its own namespace. nested: that, or its process's, differs from the one that
+ * /proc shows. 0: the thread is gone. */
+static int64_t inner_id(const struct wait *wait, int64_t tid, bool *nested)
+{
+	int64_t inner_pid = wait->pid, inner_tid = tid;
+	int err = proc_space_ids_read(wait_root(wait), wait->pid, tid, &inner_pid, &inner_tid);
+
+	/* -EINVAL: the kernel does not tell (4.1) */
+	*nested = inner_pid != wait->pid || inner_tid != tid;
+	return err && err != -EINVAL ? 0 : inner_tid;
+}
+
+int64_t thread_of_inner(const struct wait *wait, int64_t inner)
+{
+	char path[PATH_MAX];
+	const struct dirent *entry;
+	int64_t found = 0;
+	bool nested;
+	DIR *tasks;
+
+	if (!inner_id(wait, wait->tid, &nested))
+		return 0;
+	if (!nested)
+		return inner;
+	snprintf(path, sizeof(path), "%s/%lld/task", wait_root(wait), (long long)wait->pid);
+	tasks = opendir(path);
+	if (!tasks)
+		return 0;
+	for (int i = 0; i < TASKS_MAX && !found && (entry = readdir(tasks)); i++)
+		if (isdigit((unsigned char)*entry->d_name) &&
+		    inner_id(wait, atoll(entry->d_name), &nested) == inner)
+			found = atoll(entry->d_name);
+	closedir(tasks);
+	return found;
+}

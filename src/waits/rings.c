@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Requests in flight of io_uring(7) and of libaio's io_getevents(2). */
+#include "waits/waits.h"
+#include "base/text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define INFLIGHT_MAX (1 << 24) /* more is a difference that went below 0 */
+
+/* struct aio_ring of fs/aio.c, at the address that is the context's id; since 2.6. */
+struct aio_ring {
+	uint32_t id, nr, head, tail, magic, compat_features, incompat_features, header_length;
+};
+#define AIO_RING_MAGIC 0xa10a10a1
+
+static bool number_find(const char *text, const char *key, uint32_t *number)
+{
+	const char *at = strstr(text, key);
+
+	if (at)
+		*number = (uint32_t)strtoul(at + strlen(key), NULL, 10);
+	return at != NULL;
+}
+
+static void inflight_tell(struct wait *wait, const char *what, const char *at_least, int64_t count)
+{
+	wait->facts.kind = WAIT_IO;
+	text_add_string(wait->text, what);
+	if (count < 0 || count > INFLIGHT_MAX)
+		return;
+	wait->facts.inflight = count;
+	text_add_format(wait->text, " %s%lld in flight", at_least, (long long)count);
+}
+
+/* fdinfo has CachedSqHead, the requests that the kernel took, and CachedCqTail, the answers that it
+ * gave, since 5.16; before that nothing tells. A request that answers often, or never, spoils the
+ * difference: then it is not told. PollList has those that only wait until a descriptor is ready.
+ */
+void uring_tell(struct wait *wait)
+{
+	bool cut;
+	const char *text = wait_fdinfo(wait, &cut), *armed;
+	uint32_t taken, answered;
+	int64_t count = -1;
+
+	if (number_find(text, "CachedSqHead:", &taken) &&
+	    number_find(text, "CachedCqTail:", &answered))
+		count = (int32_t)(taken - answered);
+	inflight_tell(wait, "io_uring", "", count);
+	armed = count >= 0 ? strstr(text, "\nPollList:") : NULL;
+	if (!armed)
+		return;
+	wait->facts.armed = cut ? count : 0; /* who has so many polls is a server */
+	if (cut)
+		return;
+	while ((armed = strstr(armed, "op="))) {
+		wait->facts.armed++;
+		armed += strlen("op=");
+	}
+}
+
+/* The kernel does not show how many requests are in flight: at least as many as the thread still
+ * waits for. */
+void aio_tell(struct wait *wait)
+{
+	int64_t least = wait->arg[1], ready;
+	struct aio_ring ring;
+
+	if (!wait_memory_read(wait, wait_address(wait, 0), &ring, sizeof(ring)) ||
+	    ring.magic != AIO_RING_MAGIC || !ring.nr || ring.head >= ring.nr ||
+	    ring.tail >= ring.nr) {
+		inflight_tell(wait, "aio", "", -1);
+		return;
+	}
+	ready = (ring.tail + ring.nr - ring.head) % ring.nr;
+	inflight_tell(wait, "aio", "at least ", least > ready ? least - ready : 0);
+}

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "waits/sock_diag.h"
+#include "base/clock.h"
+#include "base/memory.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/inet_diag.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <linux/sock_diag.h>
+#include <linux/unix_diag.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#define ANSWER_BYTES 32768 /* the kernel fills up to that in one piece */
+#define STATE_SYN_RECV 3   /* include/net/tcp_states.h */
+#define STATE_TIME_WAIT 6
+#define STATE_LISTEN 10
+
+/* What a group consists of. Half-open and finished connections belong to no process. */
+static const struct diag_step {
+	enum diag_group group;
+	uint8_t family, protocol;
+	uint32_t states;
+} steps[] = {
+	{DIAG_TCP, AF_INET, IPPROTO_TCP, 0xfff & ~(1 << STATE_SYN_RECV | 1 << STATE_TIME_WAIT)},
+	{DIAG_TCP, AF_INET6, IPPROTO_TCP, 0xfff & ~(1 << STATE_SYN_RECV | 1 << STATE_TIME_WAIT)},
+	{DIAG_UDP, AF_INET, IPPROTO_UDP, ~0u},
+	{DIAG_UDP, AF_INET6, IPPROTO_UDP, ~0u},
+	{DIAG_UNIX, AF_UNIX, 0, ~0u},
+};
+#define STEP_COUNT (sizeof(steps) / sizeof(steps[0]))
+
+static int step_ask(int fd, const struct diag_step *step)
+{
+	struct {
+		struct nlmsghdr header;
+		union {
+			struct inet_diag_req_v2 inet;
+			struct unix_diag_req local;
+		};
+	} request = {
+		.header = {.nlmsg_type = SOCK_DIAG_BY_FAMILY,
+			   .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
+	};
+
+	if (step->family == AF_UNIX) {
+		request.header.nlmsg_len = NLMSG_LENGTH(sizeof(request.local));
+		request.local.sdiag_family = AF_UNIX;
+		request.local.udiag_states = step->states;
+		request.local.udiag_show = UDIAG_SHOW_NAME | UDIAG_SHOW_PEER;
+	} else {
+		request.header.nlmsg_len = NLMSG_LENGTH(sizeof(request.inet));
+		request.inet.sdiag_family = step->family;
+		request.inet.sdiag_protocol = step->protocol;
+		request.inet.idiag_states = step->states;
+	}
+	return send(fd, &request, request.header.nlmsg_len, 0) < 0 ? -errno : 0;
+}
+
+static struct diag_record *record_add(struct diag_records *records, uint32_t inode)
+{
+	struct diag_record *record;
+
+	if (!inode /* nobody's any more */ || records->count == SOCKETS_MAX)
+		return NULL;
+	records->rows = memory_grow(records->rows, &records->capacity, records->count + 1,
+				    sizeof(*records->rows));
+	*index_put(&records->by_inode, inode, NULL) = records->count;
+	record = &records->rows[records->count++];
+	*record = (struct diag_record){.inode = inode};
+	return record;
+}
+
+static void address_take(struct diag_address *address, uint8_t family, const __be32 words[4],
+			 __be16 port)
+{
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+
+	address->port = ntohs(port);
+	if (family == AF_INET6) {
+		memcpy(address->bytes, words, 16);
+		return;
+	}
+	memcpy(address->bytes, mapped, 12);
+	memcpy(address->bytes + 12, words, 4);
+}
+
+static uint64_t pair_hash(const struct diag_address *a, const struct diag_address *b)
+{
+	struct diag_address pair[2];
+
+	memset(pair, 0, sizeof(pair));
+	pair[0] = *a;
+	pair[1] = *b;
+	return hash_bytes(pair, sizeof(pair));
+}
+
+static void inet_take(struct diag_records *records, enum diag_group group,
+		      const struct inet_diag_msg *message, size_t length)
+{
+	struct diag_record *record;
+
+	if (length < sizeof(*message))
+		return;
+	record = record_add(records, message->idiag_inode);
+	if (!record)
+		return;
+	record->state = message->idiag_state;
+	record->interface = message->id.idiag_if;
+	address_take(&record->local, message->idiag_family, message->id.idiag_src,
+		     message->id.idiag_sport);
+	address_take(&record->remote, message->idiag_family, message->id.idiag_dst,
+		     message->id.idiag_dport);
+	if (group != DIAG_TCP)
+		return;
+	if (record->state == STATE_LISTEN)
+		records->listens[record->local.port / 64] |= 1ull << record->local.port % 64;
+	else
+		*index_put(&records->by_pair, pair_hash(&record->local, &record->remote), NULL) =
+			records->count - 1;
+}
+
+/* An abstract name begins with a NUL, and may hold more, unix(7): each becomes an @. */
+static uint32_t name_take(struct text *names, const char *name, size_t length)
+{
+	uint32_t start;
+
+	if (!names->length)
+		text_add_char(names, '\0'); /* position 0 is nobody's */
+	start = (uint32_t)names->length;
+	/* a path may count its NUL, or not */
+	if (length && name[0] && !name[length - 1])
+		length--;
+	for (size_t i = 0; i < length; i++)
+		text_add_char(names, name[i] ? name[i] : '@');
+	text_add_char(names, '\0');
+	return length ? start : 0;
+}
+
+static void unix_take(struct diag_records *records, const struct unix_diag_msg *message,
+		      size_t length)
+{
+	const struct rtattr *attribute = (const void *)(message + 1);
+	struct diag_record *record;
+	size_t left = length - sizeof(*message);
+
+	if (length < sizeof(*message))
+		return;
+	record = record_add(records, message->udiag_ino);
+	if (!record)
+		return;
+	record->state = message->udiag_state;
+	while (left >= sizeof(*attribute) && attribute->rta_len >= sizeof(*attribute) &&
+	       attribute->rta_len <= left) {
+		size_t step = RTA_ALIGN(attribute->rta_len);
+
+		if (attribute->rta_type == UNIX_DIAG_NAME)
+			record->name = name_take(&records->names, RTA_DATA(attribute),
+						 RTA_PAYLOAD(attribute));
+		if (attribute->rta_type == UNIX_DIAG_PEER &&
+		    RTA_PAYLOAD(attribute) >= sizeof(record->peer))
+			memcpy(&record->peer, RTA_DATA(attribute), sizeof(record->peer));
+		if (step > left)
+			break;
+		left -= step;
+		attribute = (const void *)((const char *)attribute + step);
+	}
+}
+
+/* One piece of the answer. 1: the last one; 0: more follow; -errno. */
+static int answer_take(struct diag_table *table)
+{
+	static char bytes[ANSWER_BYTES] __attribute__((aligned(NLMSG_ALIGNTO)));
+	const struct nlmsghdr *header = (const void *)bytes;
+	ssize_t length = recv(table->fd, bytes, sizeof(bytes), 0);
+
+	if (length < 0)
+		return errno == EINTR ? 0 : -errno;
+	/* with a sign: what NLMSG_NEXT() takes off may be more than is left */
+	for (ssize_t left = length; NLMSG_OK(header, left); header = NLMSG_NEXT(header, left)) {
+		const struct nlmsgerr *error = NLMSG_DATA(header);
+		size_t payload = header->nlmsg_len - NLMSG_HDRLEN;
+
+		if (header->nlmsg_type == NLMSG_DONE)
+			return 1;
+		if (header->nlmsg_type == NLMSG_ERROR)
+			return payload >= sizeof(*error) && error->error < 0 ? error->error : -EIO;
+		if (header->nlmsg_type != SOCK_DIAG_BY_FAMILY)
+			continue;
+		if (table->group == DIAG_UNIX)
+			unix_take(&table->next, NLMSG_DATA(header), payload);
+		else
+			inet_take(&table->next, table->group, NLMSG_DATA(header), payload);
+	}
+	return 0;
+}
+
+static void records_done(struct diag_records *records)
+{
+	free(records->rows);
+	index_clear(&records->by_inode);
+	index_clear(&records->by_pair);
+	text_done(&records->names);
+	*records = (struct diag_records){0};
+}
+
+void diag_table_done(struct diag_table *table)
+{
+	records_done(&table->now);
+	records_done(&table->next);
+}
+
+/* Asks for the group's next family from step on. False: there is none. */
+static bool step_begin(struct diag_table *table, size_t step)
+{
+	while (step < STEP_COUNT && steps[step].group != table->group)
+		step++;
+	table->step = step;
+	if (step == STEP_COUNT)
+		return false;
+	table->err = step_ask(table->fd, &steps[step]);
+	return true;
+}
+
+static bool table_fail(struct diag_table *table)
+{
+	records_done(&table->next);
+	table->next_ns = 0;
+	return false;
+}
+
+/* Reads a piece; true when the table is complete. */
+static bool piece_read(struct diag_table *table)
+{
+	int end = table->err ? table->err : answer_take(table);
+
+	/* a family that the kernel was built without has no sockets: IPv6 */
+	if (end == -ENOENT && steps[table->step].family == AF_INET6)
+		end = 1;
+	table->err = end < 0 ? end : 0;
+	return end == 1 && !step_begin(table, table->step + 1);
+}
+
+bool diag_table_read(struct diag_table *table, int64_t now_ns, int64_t until_ns)
+{
+	int64_t start_ns = clock_monotonic_ns(), at_ns = start_ns;
+	bool complete = false;
+
+	if (table->now_ns >= now_ns)
+		return true;
+	if (!table->next_ns) {
+		table->next_ns = table->begun_ns = now_ns;
+		table->spent_ns = 0;
+		step_begin(table, 0);
+	}
+	while (!complete && !table->err && at_ns < until_ns) {
+		complete = piece_read(table);
+		at_ns = clock_monotonic_ns();
+	}
+	table->spent_ns += at_ns - start_ns;
+	if (table->err)
+		return table_fail(table);
+	if (!complete)
+		return false;
+	records_done(&table->now);
+	table->now = table->next;
+	table->next = (struct diag_records){0};
+	table->now_ns = table->next_ns;
+	table->next_ns = 0;
+	return table->now_ns >= now_ns;
+}
+
+const struct diag_record *diag_record_find(const struct diag_table *table, uint32_t inode)
+{
+	const uint64_t *position = index_find(&table->now.by_inode, inode);
+
+	return position ? &table->now.rows[*position] : NULL;
+}
+
+const struct diag_record *diag_record_opposite(const struct diag_table *table,
+					       const struct diag_record *record)
+{
+	const uint64_t *position =
+		index_find(&table->now.by_pair, pair_hash(&record->remote, &record->local));
+	const struct diag_record *other = position ? &table->now.rows[*position] : NULL;
+
+	return other && !memcmp(other->local.bytes, record->remote.bytes, 16) &&
+			       other->local.port == record->remote.port &&
+			       !memcmp(other->remote.bytes, record->local.bytes, 16) &&
+			       other->remote.port == record->local.port
+		       ? other
+		       : NULL;
+}
+
+bool diag_port_listens(const struct diag_table *table, uint16_t port)
+{
+	return table->now.listens[port / 64] >> port % 64 & 1;
+}

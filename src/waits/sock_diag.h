@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* All sockets of one family and protocol in one network namespace, out of the kernel by
+ * sock_diag(7) (inet_diag and unix_diag, 3.3+): a table by inode, read anew in pieces, so that a
+ * host with a hundred thousand connections does not hold up a scan.
+ *
+ * The kernel may load its modules inet_diag, tcp_diag, udp_diag, unix_diag for it, as for ss(8).
+ */
+#ifndef TSNAP_WAITS_SOCK_DIAG_H
+#define TSNAP_WAITS_SOCK_DIAG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/index.h"
+#include "base/text.h"
+
+#define SOCKETS_MAX 131072 /* in a table; what is beyond is not known */
+
+enum diag_group { DIAG_TCP, DIAG_UDP, DIAG_UNIX, DIAG_GROUP_COUNT };
+
+struct diag_address {
+	uint8_t bytes[16]; /* IPv4 as ::ffff:a.b.c.d */
+	uint16_t port;
+};
+
+struct diag_record {
+	uint32_t inode;
+	uint32_t peer;	    /* of AF_UNIX: the other side's inode; 0: none */
+	uint32_t interface; /* bound to; for link-local addresses */
+	uint32_t state;	    /* of include/net/tcp_states.h, for all families */
+	uint32_t name;	    /* of AF_UNIX: where it begins in names; 0: it has none */
+	struct diag_address local, remote;
+};
+
+/* compared as bytes */
+_Static_assert(sizeof(struct diag_record) == 56, "diag_record has no holes");
+
+struct diag_records {
+	struct diag_record *rows;
+	size_t count, capacity;
+	struct index by_inode;	      /* to the position in rows */
+	struct index by_pair;	      /* of TCP: hash of both addresses, to the same */
+	uint64_t listens[65536 / 64]; /* of TCP: a bit for each port that is listened on */
+	struct text names;	      /* each ended by a NUL */
+};
+
+struct diag_table {
+	enum diag_group group;
+	int fd;			  /* NETLINK_SOCK_DIAG, of the namespace; its owner closes it */
+	struct diag_records now;  /* as of begun_ns of the read that ended last */
+	struct diag_records next; /* the read under way */
+	int64_t now_ns;		  /* when that read began; 0: none has ended */
+	int64_t begun_ns;	  /* when a read began last, whatever became of it */
+	int64_t next_ns;	  /* 0: none is under way */
+	int64_t spent_ns;	  /* on it so far, or on the last one */
+	size_t step;		  /* the families of a group follow each other */
+	int err;		  /* -errno of a read that failed: then nothing is known */
+};
+
+/* Reads on, or begins to, until the table is as of now_ns or later, or until_ns (monotonic) has
+ * come. True when it is; false also where the kernel refuses (err). */
+bool diag_table_read(struct diag_table *table, int64_t now_ns, int64_t until_ns);
+void diag_table_done(struct diag_table *table);
+
+/* NULL: not there. */
+const struct diag_record *diag_record_find(const struct diag_table *table, uint32_t inode);
+/* The other end of a TCP connection within this namespace, or NULL. */
+const struct diag_record *diag_record_opposite(const struct diag_table *table,
+					       const struct diag_record *record);
+bool diag_port_listens(const struct diag_table *table, uint16_t port);
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a socket is connected to. Looked up by its inode, which is unique on the host, in the table
+ * of the network namespace of the thread that uses it (waits/sock_diag). The protocol is told by
+ * the attribute system.sockprotoname of the descriptor (3.6+), so that sockets of which there are
+ * no tables are named as well.
+ */
+#ifndef TSNAP_WAITS_SOCKETS_H
+#define TSNAP_WAITS_SOCKETS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/cache.h"
+
+struct holders;
+struct net_space;
+
+#define SOCKET_LINK "socket:[" /* how links of /proc/PID/fd begin */
+#define SOCKETS_CACHED 65536
+#define NET_SPACES_MAX 64
+
+struct sockets {
+	const char *root;
+	struct holders *holders;
+	struct cache *comms;
+	struct cache known;
+	struct net_space *spaces[NET_SPACES_MAX];
+	size_t space_count;
+	int64_t scan_ns, left_ns; /* what reading tables may cost in this scan */
+	int64_t refused_ns;	  /* a namespace could not be entered */
+	int err;		  /* why the kernel tells nothing, -errno; 0 if it does */
+};
+
+struct socket_facts {
+	const char *connection, *remote; /* texts; NULL: not known */
+	const char *brief;		 /* the other side, or what is listened on */
+	bool listens;
+	bool accepts_there; /* its local port is listened on: it is the server's side */
+	int64_t local_port, remote_port; /* ABSENT: it has none */
+	int64_t peer_pid;		 /* of this host; 0: not known */
+};
+
+void sockets_init(struct sockets *sockets, const char *root, struct holders *holders,
+		  struct cache *comms);
+void sockets_sweep(struct sockets *sockets, int64_t now_ns, int64_t idle_ns);
+void sockets_done(struct sockets *sockets);
+
+/* Of what connections within the host the process at the other end is looked for. */
+enum socket_peer {
+	PEER_NONE, /* and a connection's ends are told as of when they were seen first */
+	PEER_UNIX,
+	PEER_ALL,
+};
+
+/* A descriptor of a thread whose link begins with SOCKET_LINK. *pending: more is known in a later
+ * scan. now_ns as for holders_find(). Valid until the next call. */
+const struct socket_facts *socket_find(struct sockets *sockets, int64_t pid, int64_t tid, int fd,
+				       const char *link, enum socket_peer peer, int64_t now_ns,
+				       bool *pending);
+
+#endif

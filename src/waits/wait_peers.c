@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "waits/wait_peers.h"
+#include "base/index.h"
+#include "proc/fd_dirs.h"
+#include "proc/syscalls.h"
+
+#include <string.h>
+
+/* Other arguments of a descriptor's call tell where to, and how much. */
+static struct wait_peer peer_of(const struct sample *sample, const struct lookup_hint *hint)
+{
+	int fd = syscall_fd(sample->syscall_nr, hint->compat, sample->arg);
+	struct wait_peer peer = {
+		.pid = sample->pid,
+		.tid = sample->tid,
+		.syscall_nr = sample->syscall_nr,
+		.compat = hint->compat,
+	};
+
+	if (fd >= 0)
+		peer.arg[0] = fd;
+	else
+		memcpy(peer.arg, sample->arg, sizeof(peer.arg));
+	return peer;
+}
+
+static struct wait_peer *place_of(struct wait_peers *peers, const struct wait_peer *peer)
+{
+	return &peers->peers[hash_u64((uint64_t)peer->pid ^ (uint64_t)peer->syscall_nr << 32 ^
+				      hash_u64((uint64_t)peer->arg[0])) %
+			     WAIT_PEERS_MAX];
+}
+
+/* Two threads of a process can have descriptors of their own. */
+const struct wait_facts *wait_peers_find(struct wait_peers *peers, const struct sample *sample,
+					 const struct lookup_hint *hint, int64_t now_ns)
+{
+	struct wait_peer asked = peer_of(sample, hint), *peer = place_of(peers, &asked);
+
+	if (peer->now_ns != now_ns || peer->pid != asked.pid ||
+	    peer->syscall_nr != asked.syscall_nr || peer->compat != asked.compat ||
+	    memcmp(peer->arg, asked.arg, sizeof(asked.arg)) != 0)
+		return NULL;
+	return fd_are_shared(peer->tid, asked.tid) ? &peer->facts : NULL;
+}
+
+void wait_peers_put(struct wait_peers *peers, const struct sample *sample,
+		    const struct lookup_hint *hint, int64_t now_ns, const struct wait_facts *facts)
+{
+	struct wait_peer peer = peer_of(sample, hint);
+
+	peer.now_ns = now_ns;
+	peer.facts = *facts;
+	*place_of(peers, &peer) = peer;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What was found in this scan of threads that wait, for others of their processes that wait in the
+ * same call for the same descriptor or lock: the hundreds of a pool are looked up once.
+ */
+#ifndef TSNAP_WAITS_WAIT_PEERS_H
+#define TSNAP_WAITS_WAIT_PEERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "proc/lookup_hint.h"
+#include "sample/sample.h"
+#include "sample/why.h"
+
+#define WAIT_PEERS_MAX 256 /* what is found later takes the place of what has the same one */
+
+/* Zeroed is empty. */
+struct wait_peers {
+	struct wait_peer {
+		int64_t now_ns; /* the scan; 0: none */
+		int64_t pid, tid;
+		int64_t syscall_nr, arg[3];
+		bool compat;
+		struct wait_facts facts;
+	} peers[WAIT_PEERS_MAX];
+};
+
+/* The facts of a peer, or NULL. Not for calls that are given a path. */
+const struct wait_facts *wait_peers_find(struct wait_peers *peers, const struct sample *sample,
+					 const struct lookup_hint *hint, int64_t now_ns);
+void wait_peers_put(struct wait_peers *peers, const struct sample *sample,
+		    const struct lookup_hint *hint, int64_t now_ns, const struct wait_facts *facts);
+
+#endif

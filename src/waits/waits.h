@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a thread waits for: told when it is sampled, once for a stay in a system call and again
+ * every second of it.
+ *
+ * A table has a row for each system call that tells it in its own way (wait_table.c); of all others
+ * it is the file behind their descriptor (file_kinds.c).
+ */
+#ifndef TSNAP_WAITS_WAITS_H
+#define TSNAP_WAITS_WAITS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/index.h"
+#include "proc/lookup_hint.h"
+#include "sample/sample.h"
+#include "sample/why.h"
+
+struct cache;
+struct text;
+
+/* Who holds file locks that others wait for: by the waiting process, as of a scan. */
+struct file_locks {
+	struct index holders;
+	int64_t read_ns; /* 0: not read yet */
+};
+
+/* One question, on its way through those that answer it. */
+struct wait {
+	struct waits *waits;
+	int64_t pid, tid, now_ns;
+	bool compat;
+	const int64_t *arg; /* of the call */
+	int fd;		    /* among them; -1: none */
+	const char *link;   /* where it leads; NULL: not known */
+	bool numbers_only;  /* nobody reads the text: no search for who is at the other end */
+	/* the answer */
+	struct text *text;
+	struct wait_facts facts;
+	bool pending;	/* a later scan knows more */
+	bool of_thread; /* for another thread of the process that waits so it may be another */
+};
+
+/* comms: for the names of others (proc/comm.h); like proc_root it must stay. */
+struct waits *waits_new(const char *proc_root, struct cache *comms);
+void waits_free(struct waits *waits);
+void waits_sweep(struct waits *waits, int64_t now_ns, int64_t idle_ns);
+
+/* Fills connection, remote, waits_on, waits_on_pid, inflight, filetype and wchan, as far as needs
+ * asks for them; syscall, fd and filename must be there. */
+void waits_fill(struct waits *waits, struct sample *sample, const struct lookup_hint *hint,
+		uint64_t needs, int64_t now_ns);
+
+/* Fills why (sample/why.h) of a thread in S and in a system call: by the call alone; as it was less
+ * than a second ago, when the thread waited in the same call for the same descriptor or lock; as of
+ * another thread of the process that waits for the same; or by what it waits for. The first three
+ * need syscall and return whether that decides; the last needs fd and filename, too, and may leave
+ * why absent until a later scan, as a scan has only so much time for it. */
+bool waits_why_by_call(struct waits *waits, struct sample *sample);
+bool waits_why_as_before(struct waits *waits, struct sample *sample, int64_t now_ns);
+bool waits_why_of_peer(struct waits *waits, struct sample *sample, const struct lookup_hint *hint,
+		       int64_t now_ns);
+void waits_why(struct waits *waits, struct sample *sample, const struct lookup_hint *hint,
+	       int64_t now_ns);
+/* Whether that thread's why, of which waits_why() was asked, may be another in a later scan though
+ * the thread sleeps on. */
+bool waits_why_changes(const struct waits *waits, int64_t tid);
+/* Gives waits_why() so much time in the scan of now_ns. */
+void waits_give_time(struct waits *waits, int64_t now_ns, int64_t time_ns);
+/* Local ports below that are servers'; WHY_DAEMON_PORTS at first. */
+void waits_set_daemon_ports(struct waits *waits, int64_t ports);
+
+/* Why sockets are not told, -errno; 0: they are. */
+int waits_sockets_error(const struct waits *waits);
+
+/* --- for those that answer */
+
+typedef void wait_teller(struct wait *wait);
+
+/* NULL: the call waits for what is behind its descriptor. name: interned. */
+wait_teller *wait_teller_find(const char *syscall_name);
+
+const char *wait_root(const struct wait *wait);
+struct sockets *wait_sockets(const struct wait *wait);
+struct holders *wait_holders(const struct wait *wait);
+struct file_locks *wait_file_locks(const struct wait *wait);
+/* Reads from the thread's memory, all or nothing. */
+bool wait_memory_read(const struct wait *wait, uint64_t address, void *bytes, size_t size);
+/* /proc/PID/fdinfo/FD of wait->fd, proc(5), until the next call; "" where it can't be read. cut, or
+ * NULL: whether there is more of it. */
+const char *wait_fdinfo(const struct wait *wait, bool *cut);
+/* An argument as an address, of a 32-bit call too. */
+uint64_t wait_address(const struct wait *wait, int arg);
+
+/* Another descriptor of the thread, as part of the answer. */
+void descriptor_tell(struct wait *wait, int fd);
+/* What wait->fd and wait->link lead to. */
+void file_tell(struct wait *wait);
+/* " by 123 worker" */
+void wait_add_thread(struct wait *wait, const char *before, int64_t tid);
+/* The thread that a process knows by this number in its own pid namespace; 0: there is none. */
+int64_t thread_of_inner(const struct wait *wait, int64_t inner);
+
+/* One word for what a link of /proc/PID/fd leads to ("socket"); of a path: NULL. */
+const char *file_word(const char *link);
+/* The same of a path, by looking at the file; NULL: it is gone. */
+const char *path_word(const char *root, int64_t pid, int64_t tid, int fd);
+
+wait_teller futex_tell, futex_wait_tell, futex_waitv_tell;
+wait_teller poll_tell, select_tell, epoll_tell;
+wait_teller child_tell, child_id_tell;
+wait_teller uring_tell, aio_tell;
+wait_teller flock_tell, fcntl_tell;
+wait_teller timer_tell, signal_tell;
+
+#endif
