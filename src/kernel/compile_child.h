@@ -7,73 +7,7 @@
 #define TSNAP_KERNEL_COMPILE_CHILD_H
 
 #include "base/error.h"
-#include "base/text.h"
-#include "kernel/field_table.h"
-#include "kernel/host.h"
-#include "kernel/probe_table.h"
-
-/* The maps of the BPF text, in compile_result.maps. */
-enum kernel_map {
-	KERNEL_MAP_THREADS,
-	KERNEL_MAP_SLOTS, /* where threads have slots: each one's, */
-	KERNEL_MAP_FREE,  /* those that are nobody's, */
-	KERNEL_MAP_NEAR,  /* and the shortcut */
-	KERNEL_MAP_COUNTERS,
-	KERNEL_MAP_SAMPLING,
-	KERNEL_MAP_CHANGED,
-	KERNEL_MAP_TICKS,
-	KERNEL_MAP_ASKS,
-	KERNEL_MAP_LATENCY,	/* the control of --trace, */
-	KERNEL_MAP_LATENCY_ONE, /* and its histograms, in turns */
-	KERNEL_MAP_LATENCY_TWO,
-	KERNEL_MAP_PROCESSES,
-	KERNEL_MAP_STACK_ASKS,
-	KERNEL_MAP_BLOCK,      /* requests in flight */
-	KERNEL_MAP_PLACES_ONE, /* those that are found without a search */
-	KERNEL_MAP_PLACES_TWO,
-	KERNEL_MAP_EVENTS,
-	KERNEL_MAP_COUNT
-};
-
-struct kernel_map_row {
-	const char *name;  /* in the BPF text, and as the kernel shows it */
-	size_t leaf_bytes; /* of a value */
-};
-
-extern const struct kernel_map_row kernel_map_rows[KERNEL_MAP_COUNT];
-
-struct compile_request {
-	const struct host *host;
-	const struct facts *facts;
-	const struct probe_plan *plan; /* NULL: find the types only */
-	const char *types_choice;      /* --kernel-types, or NULL */
-	const char *btf_file, *offsets_file;
-	uint32_t threads_max;
-	unsigned int parts;		     /* bits 1 << PART_x */
-	uint32_t latency_kinds;		     /* bits 1 << LATENCY_x, of --trace */
-	const char *trace_pids, *trace_tids; /* as in struct program_knobs */
-	uint32_t turn_first;		     /* of this set, and */
-	int latency_control;	 /* the map of the one before, which it shares; -1: there is none */
-	uint32_t block_argument; /* of tracepoints, which the request is */
-	bool read_into_map, probe_read_kernel, thread_slots, process_totals;
-	uint64_t slower_ns;   /* of --slower */
-	char parent_name[16]; /* compile_child_run's: what the child's parent is called */
-};
-
-struct compile_result {
-	struct field_layout layout;
-	char types_source[32];	    /* the type source used */
-	struct text types_tried;    /* a line for each source tried */
-	struct text output;	    /* what the child printed */
-	uint32_t stack_registers;   /* 0: calibration failed, or nobody asks, and */
-	bool registers_marked;	    /* as registers_decode() wants it */
-	int calibration;	    /* -errno says why */
-	bool pids_translated;	    /* records hold the ids of /proc's pid namespace, and */
-	uint32_t own_tid;	    /* this thread is this one to the kernel */
-	int programs[GROUP_COUNT];  /* descriptors; -1: not in the plan */
-	int maps[KERNEL_MAP_COUNT]; /* descriptors; -1: of a fragment that is not in the plan */
-	uint32_t threads_max;
-};
+#include "kernel/compile_request.h"
 
 /* Forks, waits, collects. 0: *result is the caller's to compile_result_done(), also with -1
  * descriptors where the plan has no such row; -EINTR when a signal came first; another -errno with

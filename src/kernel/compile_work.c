@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel/compile_work.h"
+#include "kernel/btf_ids.h"
 #include "base/memory.h"
 #include "kernel/bpf_call.h"
 #include "kernel/calibrate.h"

@@ -3,7 +3,8 @@
 #ifndef TSNAP_KERNEL_COMPILE_WORK_H
 #define TSNAP_KERNEL_COMPILE_WORK_H
 
-#include "kernel/compile_child.h"
+#include "base/error.h"
+#include "kernel/compile_request.h"
 
 /* Sends what it finds and loads to socket. output: the descriptor that standard output and error go
  * to. 0, or -errno with e filled. */

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "kernel/fact_try.h"
 
 enum fact {
 	FACT_BPF,
@@ -40,10 +41,6 @@ enum fact {
 	FACT_COUNT,
 };
 
-#define KERNEL_BTF_PATH "/sys/kernel/btf/vmlinux"
-#define KERNEL_KHEADERS_PATH "/sys/kernel/kheaders.tar.xz"
-
-#define FACT_WHY_SIZE 160
 #define FACT_SINCE(major, minor) ((major) << 8 | (minor))
 
 struct fact_row {
@@ -77,9 +74,5 @@ bool fact_has(struct facts *facts, enum fact fact);
  * after 4.14. Facts named are missing from now on. -EINVAL: unknown name, a usage error that lists
  * the names. */
 int facts_take_away(struct facts *facts, const char *list, struct error *e);
-
-/* The address-less look into kallsyms: whether a kernel function (or name.isra.N and such, not
- * name.cold) can be probed; found gets the full name (size bytes). 0 or -ENOENT. */
-int kernel_function_find(const char *name, char *found, unsigned int size);
 
 #endif

@@ -5,6 +5,9 @@
 #ifndef TSNAP_KERNEL_FACT_TRY_H
 #define TSNAP_KERNEL_FACT_TRY_H
 
+#define FACT_WHY_SIZE 160
+#define KERNEL_KHEADERS_PATH "/sys/kernel/kheaders.tar.xz"
+
 int try_bpf(char *why);
 int try_raw_tracepoint(char *why);
 int try_typed_tracepoint(char *why);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel/host.h"
+#include "kernel/host_file.h"
 #include "kernel/version_code.h"
 
 #include <errno.h>
@@ -12,26 +13,6 @@
 #include <unistd.h>
 
 #define PID_MAX_LIMIT (1 << 22) /* include/linux/threads.h, on 64-bit kernels */
-
-ssize_t host_file_read(const char *path, char *text, size_t size)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t got;
-
-	text[0] = 0;
-	if (fd < 0)
-		return -errno;
-	got = read(fd, text, size - 1);
-	if (got < 0)
-		got = -errno;
-	close(fd);
-	if (got < 0)
-		return got;
-	text[got] = 0;
-	if (got && text[got - 1] == '\n')
-		text[--got] = 0;
-	return got;
-}
 
 /* A "0-3,8" list of /sys/devices/system/cpu. */
 static int cpu_list_read(const char *path, int *cpus, int count)

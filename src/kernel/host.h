@@ -38,10 +38,6 @@ bool host_pids_first(const struct host *host);
 
 void host_read(struct host *host);
 
-/* Reads at most size - 1 bytes of a small file, NUL-terminated, the last newline dropped. Bytes or
- * -errno. */
-ssize_t host_file_read(const char *path, char *text, size_t size);
-
 /* CPUs online now, as a list of at most count numbers; returns how many. */
 int host_cpus_online(int *cpus, int count);
 

@@ -2,6 +2,7 @@
 #include "kernel/probe_attach.h"
 #include "kernel/bpf_call.h"
 #include "kernel/host.h"
+#include "kernel/kernel_function.h"
 
 #include <bcc/libbpf.h>
 #include <errno.h>

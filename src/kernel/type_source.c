@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel/type_source.h"
+#include "kernel/btf_ids.h"
 #include "kernel/layout_prove.h"
 
 #include <errno.h>

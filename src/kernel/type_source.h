@@ -66,11 +66,6 @@ void type_source_remedy(const struct host *host, char *words, size_t size);
 
 /* btf_source.c: the layout from a BTF file, raw or ELF. */
 int btf_layout_read(const char *path, struct field_layout *layout, struct error *e);
-/* The type of the arguments of a tracepoint in the running kernel's BTF, for programs that want
- * them typed (5.5). -ENOENT: there is none, or no BTF. */
-int btf_tracepoint_id(const char *event);
-/* The same of what an iterator's programs are for ("task"). */
-int btf_iterator_id(const char *of);
 /* header_source.c: the layout from kernel headers, by compiling. tree: their root, or NULL for the
  * places where distributions put those of the running kernel. */
 int header_layout_read(const struct type_request *request, const char *tree,

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel/version_code.h"
 #include "kernel/elf_image.h"
-#include "kernel/host.h"
+#include "kernel/host_file.h"
 
 #include <elf.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
+
+#define SIGNATURE_SIZE 128 /* of /proc/version_signature, which is shorter */
 
 uint32_t version_code_of_vdso(const void *image, size_t size)
 {
@@ -52,7 +54,7 @@ static size_t vdso_size(const Elf64_Ehdr *vdso)
 uint32_t version_code_read(const char *release)
 {
 	const Elf64_Ehdr *vdso = (const void *)(uintptr_t)getauxval(AT_SYSINFO_EHDR);
-	char text[HOST_TEXT_SIZE];
+	char text[SIGNATURE_SIZE];
 	uint32_t code = vdso ? version_code_of_vdso(vdso, vdso_size(vdso)) : 0;
 
 	if (!code && host_file_read("/proc/version_signature", text, sizeof(text)) > 0)

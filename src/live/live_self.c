@@ -2,6 +2,7 @@
 #include "live/live_self.h"
 #include "base/clock.h"
 #include "kernel/bpf_cost.h"
+#include "kernel/host_file.h"
 #include "sample/sample.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "maps/task_stacks.h"
 #include "kernel/bpf_call.h"
-#include "kernel/type_source.h"
+#include "kernel/btf_ids.h"
 
 #include <errno.h>
 #include <stdint.h>

@@ -3,7 +3,11 @@
 #ifndef TSNAP_PROC_SYSCALL_PATHS_H
 #define TSNAP_PROC_SYSCALL_PATHS_H
 
-#include "proc/syscalls.h"
+/* Which argument is a path, and which the directory that it may be relative to; of two paths the
+ * one that is there already. -1: none. */
+struct syscall_path {
+	int arg, dir_arg;
+};
 
 struct syscall_path_row {
 	const char *name;

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "proc/syscall_paths.h"
+
 /* System call name of this machine's architecture (compat: of its 32-bit one; x32 calls are told by
  * their number), interned; "syscall_N" for a number that libseccomp does not know, NULL for a
  * negative one. An array read after the first call, until syscalls_clear(). */
@@ -23,11 +25,6 @@ const char *syscall_name_resolve(uint32_t arch, int64_t nr);
  * arguments. */
 int syscall_fd(int64_t nr, bool compat, const int64_t *arg);
 
-/* Which argument is a path, and which the directory that it may be relative to; of two paths the
- * one that is there already. -1: none. */
-struct syscall_path {
-	int arg, dir_arg;
-};
 struct syscall_path syscall_path(int64_t nr, bool compat);
 
 /* Forgets what was resolved, before the interned names go. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* From one frame to its caller's: by a row of the unwind table (frame_row.c; frame_source_none.c
- * has none), or along frame pointers. */
+/* From one frame to its caller's: by a row of the unwind table (frame_step_row.c;
+ * frame_source_none.c has none), or along frame pointers. */
 #ifndef TSNAP_UNWIND_FRAME_STEP_H
 #define TSNAP_UNWIND_FRAME_STEP_H
 

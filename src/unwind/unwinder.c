@@ -38,27 +38,28 @@ void unwinder_init(struct unwinder *unwinder, const char *proc_root, struct modu
 {
 	*unwinder = (struct unwinder){.proc_root = proc_root, .modules = modules};
 	process_maps_cache_init(&unwinder->processes);
-	java_frames_init(&unwinder->java, proc_root, modules);
+	unwinder->java = walker_jit_new(proc_root, modules);
 	thread_memory_init(&unwinder->memory, proc_root, ids_foreign(proc_root), copy_bytes);
 }
 
 void unwinder_done(struct unwinder *unwinder)
 {
 	unwinder_forget(unwinder);
+	free(unwinder->java);
 	thread_memory_done(&unwinder->memory);
 }
 
 void unwinder_forget(struct unwinder *unwinder)
 {
 	cache_done(&unwinder->processes);
-	java_frames_clear(&unwinder->java);
+	walker_jit_forget(unwinder->java);
 }
 
 void unwinder_sweep(struct unwinder *unwinder, int64_t now_ns)
 {
 	process_maps_drop_ended(&unwinder->processes, unwinder->proc_root);
 	cache_sweep(&unwinder->processes, now_ns, PROCESS_IDLE_NS);
-	java_frames_sweep(&unwinder->java, now_ns);
+	walker_jit_sweep(unwinder->java, now_ns);
 }
 
 const struct mapping *walker_code(struct walker *walker, uint64_t address)

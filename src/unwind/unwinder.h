@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "base/user_registers.h"
-#include "unwind/runtime/java_frames.h"
 #include "unwind/module_table.h"
 #include "unwind/process_maps.h"
 #include "unwind/thread_memory.h"
@@ -70,11 +69,13 @@ struct stack_walk {
 	struct frame_place places[STACK_FRAMES_MAX];
 };
 
+struct java_frames;
+
 struct unwinder {
 	const char *proc_root;
 	struct module_table *modules;
 	struct cache processes;
-	struct java_frames java;
+	struct java_frames *java; /* walk_jit.c owns it */
 	struct thread_memory memory;
 	uint64_t ended[WALK_END_COUNT]; /* walks, by how they ended */
 };

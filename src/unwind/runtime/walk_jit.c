@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/memory.h"
 #include "unwind/frame_step.h"
+#include "unwind/runtime/java_frames.h"
 #include "unwind/unwinder.h"
 #include "unwind/walker.h"
 
@@ -84,7 +86,7 @@ int walker_leave_jit(struct walker *walker)
 	if (x86 && walker->exact && fp_is_on_top(walker) && !jit_return(walker, 1))
 		return 0;
 	if (x86 &&
-	    java_frames_find(&walker->unwinder->java, walker->thread, walker->maps,
+	    java_frames_find(walker->unwinder->java, walker->thread, walker->maps,
 			     &walker->unwinder->memory, before.ip - !walker->exact, &java) &&
 	    java.frame_words) {
 		err = java_step(walker, &java);
@@ -97,4 +99,22 @@ int walker_leave_jit(struct walker *walker)
 	if (!err && java.interpreter)
 		java_interpreter_leave(walker, before.word[walker->machine->fp]);
 	return err;
+}
+
+struct java_frames *walker_jit_new(const char *proc_root, struct module_table *modules)
+{
+	struct java_frames *java = memory_get(sizeof(*java));
+
+	java_frames_init(java, proc_root, modules);
+	return java;
+}
+
+void walker_jit_forget(struct java_frames *java)
+{
+	java_frames_clear(java);
+}
+
+void walker_jit_sweep(struct java_frames *java, int64_t now_ns)
+{
+	java_frames_sweep(java, now_ns);
 }

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "kernel/host_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+ssize_t host_file_read(const char *path, char *text, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t got;
+
+	text[0] = 0;
+	if (fd < 0)
+		return -errno;
+	got = read(fd, text, size - 1);
+	if (got < 0)
+		got = -errno;
+	close(fd);
+	if (got < 0)
+		return got;
+	text[got] = 0;
+	if (got && text[got - 1] == '\n')
+		text[--got] = 0;
+	return got;
+}

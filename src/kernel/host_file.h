@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Small files below /proc and /sys that hold one value or a few lines. */
+#ifndef TSNAP_KERNEL_HOST_FILE_H
+#define TSNAP_KERNEL_HOST_FILE_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+/* Reads at most size - 1 bytes of the file into text, NUL-terminated, its last newline dropped.
+ * Bytes, or -errno. */
+ssize_t host_file_read(const char *path, char *text, size_t size);
+
+#endif
