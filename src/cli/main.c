@@ -2,6 +2,7 @@
 /* tsnap: parse, run a mode, print one error, exit code. */
 #include "cli/config.h"
 #include "cli/diff.h"
+#include "cli/live_source.h"
 #include "live/live.h"
 #include "cli/run.h"
 #include "live/trace_table.h"
@@ -101,6 +102,7 @@ static int words_print(const struct text *words, struct error *e)
 
 static int mode_run(const struct config *config, struct error *e)
 {
+	const struct live_config live = live_config_of(config);
 	struct text words = {0};
 	struct error unprinted = {0};
 	int err = 0;
@@ -113,16 +115,16 @@ static int mode_run(const struct config *config, struct error *e)
 	case MODE_FLAME:
 		if (config->diff)
 			return diff(config, replay_open, complain, e);
-		return run(config, config->replay ? replay_open : live_open, complain, e);
+		return run(config, config->replay ? replay_open : live_source_open, complain, e);
 	case MODE_LIST:
 		columns_describe(&words);
 		trace_kinds_describe(&words);
 		break;
 	case MODE_CHECK:
-		err = live_check(config, &words, e);
+		err = live_check(&live, &words, e);
 		break;
 	case MODE_WRITE_OFFSETS:
-		return live_write_offsets(config, e);
+		return live_write_offsets(&live, e);
 	case MODE_VERSION:
 		text_add_string(&words, "tsnap " TSNAP_VERSION "\n");
 		break;

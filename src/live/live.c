@@ -168,7 +168,7 @@ static void live_release(struct source *source)
 		live->stacks.clear_count++;
 	}
 	names_lent_clear();
-	live->lookup = live_lookup_new(live->config);
+	live->lookup = live_lookup_new(&live->config);
 }
 
 static void scans_describe(const struct live *live, struct source_facts *facts)
@@ -213,7 +213,7 @@ static void live_describe(struct source *source, struct source_facts *facts)
 	snprintf(facts->host, SOURCE_TEXT_SIZE, "%s", kernel->host.name);
 	snprintf(facts->kernel, SOURCE_TEXT_SIZE, "%s", kernel->host.release);
 	facts->cpus = kernel->host.cpus;
-	facts->rate_hz = live->config->rate_hz;
+	facts->rate_hz = live->config.rate_hz;
 	facts->own_cpu_ns = clock_cpu_ns() - live->own_cpu_start_ns;
 	if (!kernel_bpf_cost(&live->kernel, &ns, &runs)) {
 		facts->bpf_ns = (int64_t)ns;
@@ -237,7 +237,7 @@ static void live_describe(struct source *source, struct source_facts *facts)
 	live_cpu_stacks_describe(live, facts);
 	live_self_describe(&live->self, kernel, &live->cpu_stacks.sampler, live->scan_count,
 			   &facts->self);
-	if (live->config->traces)
+	if (live->config.traces)
 		source_facts_miss(facts, "events of --trace (more threads than fit the maps)",
 				  live->earlier.latency_full + counters.latency_full);
 	if (kernel->compiled.maps[KERNEL_MAP_BLOCK] >= 0) {
@@ -247,14 +247,14 @@ static void live_describe(struct source *source, struct source_facts *facts)
 			facts, "requests to block devices (the kernel ran no program at their end)",
 			live->earlier.block_unseen + counters.block_unseen);
 	}
-	if (live->config->events)
+	if (live->config.events)
 		source_facts_miss(facts,
 				  "single events (more than are read in time: a higher rate -F)",
 				  kernel->events.lost_count);
 	facts->chosen = text_string(&live->chosen);
 	facts->remarks = text_string(&live->remarks);
 	/* of such a thread nothing is traced, also where it has a place by now */
-	if (live->translated || live->config->traces)
+	if (live->translated || live->config.traces)
 		source_facts_miss(facts,
 				  "times that a thread did not fit the map (raise --max-threads)",
 				  live->earlier.map_full + full);
@@ -295,14 +295,14 @@ static void live_close(struct source *source)
 }
 
 /* Ids that stay the same: a name is looked for again, and descendants come. */
-static const char *pids_fixed(const struct config *config)
+static const char *pids_fixed(const struct live_config *config)
 {
 	const char *text = config->process;
 
 	return text && !config->descendants && !text[strspn(text, "0123456789,")] ? text : NULL;
 }
 
-void live_kernel_options(const struct config *config, uint64_t needs,
+void live_kernel_options(const struct live_config *config, uint64_t needs,
 			 struct kernel_options *options)
 {
 	/* who attaches later may ask for more */
@@ -331,7 +331,7 @@ void live_kernel_options(const struct config *config, uint64_t needs,
 		options->groups |= 1u << GROUP_BLOCK_MERGE;
 }
 
-static void chosen_describe(const struct config *config, const struct kernel *kernel,
+static void chosen_describe(const struct live_config *config, const struct kernel *kernel,
 			    unsigned int groups, struct text *to)
 {
 	if (kernel->share.directory.name[0])
@@ -369,7 +369,7 @@ static int live_start(struct live *live, struct error *e)
 	struct priority before; /* on a full host a start would take many seconds */
 	int err;
 
-	live_kernel_options(live->config, live->probe_needs, &options);
+	live_kernel_options(&live->config, live->probe_needs, &options);
 	priority_raise(&before);
 	err = kernel_open(&live->kernel, &options, e);
 	priority_restore(&before);
@@ -378,7 +378,7 @@ static int live_start(struct live *live, struct error *e)
 	live->attached_ns = clock_monotonic_ns();
 	live->stacks.modules.without_tables = !fact_has(&live->kernel.facts, FACT_UNWINDER);
 	live_cpu_stacks_open(live);
-	chosen_describe(live->config, &live->kernel, options.groups, &live->chosen);
+	chosen_describe(&live->config, &live->kernel, options.groups, &live->chosen);
 	text_add_format(&live->chosen, "stacks on CPU: %s\n",
 			live_cpu_stacks_way(&live->cpu_stacks));
 	live->ticks = memory_get((size_t)live->kernel.host.cpus_possible * sizeof(*live->ticks));
@@ -402,7 +402,7 @@ static int live_start(struct live *live, struct error *e)
 	if (err)
 		return err;
 	clock = live->kernel.plan.chosen[GROUP_CLOCK];
-	live->period_ns = NS_PER_SECOND / live->config->rate_hz;
+	live->period_ns = NS_PER_SECOND / live->config.rate_hz;
 	live->housekept_ns = clock_monotonic_ns();
 	live->due_ns = live->housekept_ns;
 	if (!clock || clock->kind != PROBE_LOOK)
@@ -410,16 +410,16 @@ static int live_start(struct live *live, struct error *e)
 	live->previous_ns = live->due_ns - live->period_ns;
 	live->housekept_ns -= HOUSEKEEPING_NS; /* the first scan looks at everything */
 	live_account_begin(live);
-	realtime_init(&live->realtime, !live->config->no_realtime);
-	if (live->config->self)
+	realtime_init(&live->realtime, !live->config.no_realtime);
+	if (live->config.self)
 		live_self_open(&live->self, &live->kernel, live->own_cpu_start_ns);
-	if (live->config->traces)
-		latency_reader_begin(&live->kernel.latency, live->config->distributions,
+	if (live->config.traces)
+		latency_reader_begin(&live->kernel.latency, live->config.distributions,
 				     clock_monotonic_ns());
 	return 0;
 }
 
-struct lookup *live_lookup_new(const struct config *config)
+struct lookup *live_lookup_new(const struct live_config *config)
 {
 	struct lookup *lookup = lookup_new(PROC);
 
@@ -427,7 +427,7 @@ struct lookup *live_lookup_new(const struct config *config)
 	return lookup;
 }
 
-int live_open(const struct config *config, struct filter *filter, uint64_t needs,
+int live_open(const struct live_config *config, struct filter *filter, uint64_t needs,
 	      struct source **source, struct error *e)
 {
 	struct live *live = memory_get(sizeof(*live));
@@ -443,7 +443,7 @@ int live_open(const struct config *config, struct filter *filter, uint64_t needs
 				       .events = live_events,
 				       .look = live_look};
 	progress_begin();
-	live->config = config;
+	live->config = *config;
 	live->filter = filter;
 	live->own_cpu_start_ns = clock_cpu_ns();
 	compile_result_init(&live->kernel.compiled, 0); /* no descriptor is 0 */

@@ -5,20 +5,20 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "cli/config.h"
+#include "live/live_config.h"
 #include "sample/filter/filter.h"
 #include "sample/source.h"
 
-/* needs: NEED_*. filter and config must outlive the source; processes that config names
- * are resolved into filter. 0 or -errno with e. */
-int live_open(const struct config *config, struct filter *filter, uint64_t needs,
+/* needs: NEED_*. filter must outlive the source; processes that config names are resolved
+ * into filter. 0 or -errno with e. */
+int live_open(const struct live_config *config, struct filter *filter, uint64_t needs,
 	      struct source **source, struct error *e);
 
 /* --check: what this host offers. 0 when tsnap can run, else -errno with e; out is filled either
  * way. */
-int live_check(const struct config *config, struct text *out, struct error *e);
+int live_check(const struct live_config *config, struct text *out, struct error *e);
 
 /* --write-offsets. */
-int live_write_offsets(const struct config *config, struct error *e);
+int live_write_offsets(const struct live_config *config, struct error *e);
 
 #endif

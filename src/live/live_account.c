@@ -36,7 +36,7 @@ void live_account_begin(struct live *live)
 	live->totals.gone = thread_gone;
 	live->totals.to = live;
 	/* threads outside of a container are not told of, and who attaches came later */
-	if (live->needs & NEED_TOTALS && !live->translated && !live->config->attach)
+	if (live->needs & NEED_TOTALS && !live->translated && !live->config.attach)
 		cpu_busy_read(PROC, &live->busy_first);
 	live->busy = live->busy_first;
 	live->busy_late_us = (live->busy_first.at_ns - live->attached_ns) / NS_PER_US;

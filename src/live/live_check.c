@@ -131,7 +131,7 @@ static void facts_describe(struct kernel *kernel, struct text *out)
 	}
 }
 
-static void types_describe(const struct config *config, const struct kernel *kernel,
+static void types_describe(const struct live_config *config, const struct kernel *kernel,
 			   struct text *out)
 {
 	const struct type_request request = {.choice = config->kernel_types,
@@ -210,7 +210,8 @@ static void probes_describe(struct kernel *kernel, struct text *out)
 }
 
 /* For each thing that is missing, how to get it on each distribution. */
-static void remedies_describe(const struct config *config, struct kernel *kernel, struct text *out)
+static void remedies_describe(const struct live_config *config, struct kernel *kernel,
+			      struct text *out)
 {
 	static const struct {
 		const char *name, *distribution_id;
@@ -283,7 +284,7 @@ static void shares_describe(struct text *out)
 }
 
 /* Loads and attaches everything once, as a run does. */
-static int trial_describe(const struct config *config, struct text *out, struct error *e)
+static int trial_describe(const struct live_config *config, struct text *out, struct error *e)
 {
 	struct kernel_options options;
 	struct kernel kernel;
@@ -326,9 +327,9 @@ static int trial_describe(const struct config *config, struct text *out, struct 
 
 /* Loads and attaches the programs of these kinds of --trace once, with --slower. 0, or -errno with
  * e filled. */
-static int traces_try(const struct config *config, unsigned int kinds, struct error *e)
+static int traces_try(const struct live_config *config, unsigned int kinds, struct error *e)
 {
-	struct config traced = *config;
+	struct live_config traced = *config;
 	struct kernel_options options;
 	struct kernel kernel;
 	int err;
@@ -343,7 +344,7 @@ static int traces_try(const struct config *config, unsigned int kinds, struct er
 }
 
 /* An old verifier may take the programs of some kinds and refuse those of others. */
-static void traces_describe(const struct config *config, struct text *out)
+static void traces_describe(const struct live_config *config, struct text *out)
 {
 	struct error e = {0};
 	struct text words = {0};
@@ -365,7 +366,7 @@ static void traces_describe(const struct config *config, struct text *out)
 	text_done(&words);
 }
 
-int live_check(const struct config *config, struct text *out, struct error *e)
+int live_check(const struct live_config *config, struct text *out, struct error *e)
 {
 	struct kernel_options options;
 	struct kernel kernel = {0};
@@ -390,7 +391,7 @@ int live_check(const struct config *config, struct text *out, struct error *e)
 	return err;
 }
 
-int live_write_offsets(const struct config *config, struct error *e)
+int live_write_offsets(const struct live_config *config, struct error *e)
 {
 	struct kernel_options options;
 	struct kernel kernel;

@@ -13,7 +13,7 @@ static bool growth_due(struct live *live)
 {
 	uint32_t most = live->kernel.table.entries_max;
 
-	return !live->config->max_threads && !live->config->share && !live->config->attach &&
+	return !live->config.max_threads && !live->config.share && !live->config.attach &&
 	       !live->grown_up &&
 	       (live->threads > most - most / 8 || kernel_counters(&live->kernel).map_full) &&
 	       most < host_threads_limit(&live->kernel.host);
@@ -74,7 +74,7 @@ static int growth_make(struct live *live, struct kernel *bigger, struct error *e
 	struct move move = {live, bigger};
 	int err;
 
-	live_kernel_options(live->config, live->probe_needs, &options);
+	live_kernel_options(&live->config, live->probe_needs, &options);
 	options.takes_over = &live->kernel.latency;
 	options.threads_max = 2 * (int64_t)live->kernel.table.entries_max;
 	if (options.threads_max < 2 * host_threads_count())
@@ -138,7 +138,7 @@ int live_grow(struct live *live)
 	live_sleepers_clear(&live->sleepers);
 	index_clear(&live->doubts);
 	lookup_free(live->lookup);
-	live->lookup = live_lookup_new(live->config);
+	live->lookup = live_lookup_new(&live->config);
 	live->growths++;
 	/* those that did not fit */
 	err = live_seed_all(&live->seed, &live->kernel, &e);

@@ -3,11 +3,11 @@
 #ifndef TSNAP_LIVE_LIVE_OPTIONS_H
 #define TSNAP_LIVE_LIVE_OPTIONS_H
 
-#include "cli/config.h"
+#include "live/live_config.h"
 #include "maps/kernel.h"
 
 /* needs: NEED_*, of columns and filters. */
-void live_kernel_options(const struct config *config, uint64_t needs,
+void live_kernel_options(const struct live_config *config, uint64_t needs,
 			 struct kernel_options *options);
 
 #endif

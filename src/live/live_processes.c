@@ -98,7 +98,7 @@ static void descendants_add(struct live *live)
 
 int live_processes_find(struct live *live, struct error *e)
 {
-	const char *list = live->config->process;
+	const char *list = live->config.process;
 	struct text missing = {0};
 	size_t count;
 	int err;
@@ -117,7 +117,7 @@ int live_processes_find(struct live *live, struct error *e)
 	if (err)
 		return err;
 	live->process_names = names_of(list);
-	if (live->config->descendants)
+	if (live->config.descendants)
 		descendants_add(live);
 	return 0;
 }

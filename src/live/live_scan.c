@@ -105,7 +105,7 @@ static void house_keep_record(struct live *live, const struct thread_state *reco
 {
 	if (live->sweep)
 		totals_mark(&live->totals, record->identity.tid);
-	if (live->config->descendants &&
+	if (live->config.descendants &&
 	    index_find(&live->filter->pids, record->identity.parent_tgid))
 		filter_add_pid(live->filter, record->identity.tgid);
 }
@@ -174,7 +174,7 @@ static void record_meet_as(struct live *live, const struct thread_state *record,
 	live->walked++;
 	if (record->identity.tgid == live->own_pid)
 		return;
-	if (live_refuses(live, record) && !live->keep_house && !live->config->descendants)
+	if (live_refuses(live, record) && !live->keep_house && !live->config.descendants)
 		return;
 	record_take(live, record, copy);
 }

@@ -5,7 +5,7 @@
 #define TSNAP_LIVE_LIVE_STATE_H
 
 #include "base/realtime.h"
-#include "cli/config.h"
+#include "live/live_config.h"
 #include "maps/kernel.h"
 #include "live/live_block.h"
 #include "live/sampler/live_capture.h"
@@ -37,7 +37,7 @@ enum late_why { LATE_WORK, LATE_WAIT, LATE_GROWTH, LATE_COUNT };
 
 struct live {
 	struct source source;
-	const struct config *config;
+	struct live_config config;
 	struct filter *filter;
 	uint64_t needs, filter_needs; /* all; those of the filter; */
 	uint64_t probe_needs;	      /* those that probes must serve */
@@ -132,7 +132,7 @@ static inline bool live_refuses(const struct live *live, const struct thread_sta
 }
 
 /* live.c: what to look up with. */
-struct lookup *live_lookup_new(const struct config *config);
+struct lookup *live_lookup_new(const struct live_config *config);
 
 /* live_share.c: --share and --attach. After kernel_open(): makes good what an attached sampler has
  * not seen, or lets others attach. */

@@ -102,7 +102,6 @@ static int part_take(void *taker, const struct scan *part)
 
 static struct live *live_make(bool all, struct error *e)
 {
-	static const struct config config = {.rate_hz = 20};
 	static struct filter filter;
 	static struct column_list list;
 	struct live *live = memory_get(sizeof(*live));
@@ -111,7 +110,7 @@ static struct live *live_make(bool all, struct error *e)
 		return NULL;
 	filter.all_states = all;
 	host_make(&live->kernel);
-	live->config = &config;
+	live->config = (struct live_config){.rate_hz = 20};
 	live->filter = &filter;
 	live->lookup = lookup_new("/nowhere");
 	live->source.take = part_take;

@@ -47,7 +47,7 @@ static void record_copy(void *to, const struct thread_state *record)
 
 	if (record->identity.tgid == live->own_pid)
 		return;
-	if (live_refuses(live, record) && !live->keep_house && !live->config->descendants &&
+	if (live_refuses(live, record) && !live->keep_house && !live->config.descendants &&
 	    !live->translated) /* where ids are, live_scan.c must meet it first */
 		return;
 	capture->threads = memory_grow(capture->threads, &capture->capacity, capture->count + 1,

@@ -31,8 +31,8 @@ void live_cpu_stacks_open(struct live *live)
 		.cpus_possible = live->kernel.host.cpus_possible,
 		.user = live->stacks.needs & NEED_USTACK,
 		.kernel = live->stacks.needs & NEED_KSTACK,
-		.frame_pointers = live->config->frame_pointers,
-		.stack_bytes = live->config->stack_bytes,
+		.frame_pointers = live->config.frame_pointers,
+		.stack_bytes = live->config.stack_bytes,
 	};
 
 	stacks->wanted = live->stacks.needs && filter_wants_state(live->filter, DOING_ON);

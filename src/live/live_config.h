@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the live source is asked for. */
+#ifndef TSNAP_LIVE_LIVE_CONFIG_H
+#define TSNAP_LIVE_LIVE_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Strings belong to the caller and must outlive the source. */
+struct live_config {
+	int64_t rate_hz;	  /* scans per second */
+	const char *process;	  /* -p as typed: ids or a name pattern; NULL: all */
+	bool descendants;	  /* processes that those fork are sampled, too */
+	const char *threads;	  /* -t as typed: tids; NULL: all */
+	int64_t daemon_ports;	  /* local ports below it are servers' (sample/why.h) */
+	int64_t max_threads;	  /* capacity of the maps; 0: fit to the host */
+	const char *kernel_types; /* a row of kernel/type_source.c, or NULL: the first that works */
+	const char *btf_file;	  /* a file with kernel types; NULL: the kernel's own */
+	const char *offsets_file; /* the same, as --write-offsets makes it */
+	const char *write_offsets; /* where to; NULL: not asked for */
+	const char *without;	   /* kernel features that are not to be used; NULL: none */
+	uint32_t traces;	   /* what --trace measures, bits 1 << LATENCY_x */
+	int64_t slower_ms;	   /* single events that took as long; 0: none */
+	bool events;		   /* whether single events are told */
+	bool distributions;	   /* whether what is traced is shown as distributions */
+	int64_t stack_bytes;	   /* of a running thread's stack, copied for its walk */
+	bool frame_pointers;	   /* walks follow frame pointers, not unwind tables */
+	bool python;		   /* stacks have Python's functions */
+	bool no_realtime;	   /* scans begin at normal priority */
+	bool self;		   /* what tsnap itself costs is told */
+	const char *share;	   /* name under which others may attach; NULL: none */
+	const char *attach;	   /* name to attach to; NULL: probes of its own */
+};
+
+#endif
