@@ -5,6 +5,9 @@
  * ones: what lookups tell (command lines, files, connections) never ends, and goes when nobody
  * holds any of it. Kept and lent ones are bounded, each by themselves: past the limit every new
  * string becomes the one string NAMES_FULL, and is counted.
+ *
+ * After a page, or a scan of rows, nobody holds any lent string: where they have become 16 MB
+ * (32 with stacks) live_release() lets lookups and stacks begin anew.
  */
 #ifndef TSNAP_BASE_NAMES_H
 #define TSNAP_BASE_NAMES_H

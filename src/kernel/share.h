@@ -6,6 +6,9 @@
  *   meta                    a map with one struct share_meta; pinned last: all is there
  *   owner                   only where links can't be pinned: an empty directory that is locked as
  *                           long as the starter runs, whose descriptors are what keeps them
+ *
+ * Every sampler reads the rings from its own place on, counts the number up itself, and asks for
+ * registers in a block of its own.
  */
 #ifndef TSNAP_KERNEL_SHARE_H
 #define TSNAP_KERNEL_SHARE_H

@@ -1,5 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What requests to block devices threads have in flight, for the columns io_dev to io_us.
+ *
+ *   block_queue, block_issue, block_done -> ts_block: requests in flight, and who made them
+ *         at issue and completion -> histograms of blockq and block, with the CPU in their key
+ *         at a scan, once -> live_block: the oldest of each thread
+ *   block_merge: one that became part of another is never completed; it is taken away
+ *
+ * request_done() in bpf_text/block.bpf.c is where a request has ended and all of it is known. A
+ * field of struct request is in a set (FIELDS_BLOCK, kernel/field_table.h): looked for only
+ * where a planned probe reads it, and it may be lacking.
  */
 #ifndef TSNAP_LIVE_LIVE_BLOCK_H
 #define TSNAP_LIVE_LIVE_BLOCK_H

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which probes the samples that are asked for need. Pure. */
+/* Which probes the samples that are asked for need. Pure.
+ *
+ * Always compiled: sched_switch, sched_wakeup (states, and the list of who is to be read),
+ * thread_new, thread_exit, thread_exec (tids begin, end and change hands), on_cpu (a switch that
+ * was missed). Only for who asks: the other fragments of bpf_text, and within these
+ * KEEP_REGISTERS, KEEP_TOTALS, KEEP_WAKER and KEEP_PROGRAM (enum record_part).
+ */
 #ifndef TSNAP_LIVE_LIVE_GROUPS_H
 #define TSNAP_LIVE_LIVE_GROUPS_H
 

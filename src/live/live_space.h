@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Live in a pid namespace of its own: whose records are shown, and how they meet what was seeded.
  * For src/live/live*.c only.
+ *
+ * /proc tells no key for those that slept before the start: live_seed keeps them until the
+ * kernel makes their record, and live_space hands their totals over.
  */
 #ifndef TSNAP_LIVE_LIVE_SPACE_H
 #define TSNAP_LIVE_LIVE_SPACE_H

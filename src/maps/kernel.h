@@ -1,6 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The kernel side as a whole: facts, plan, compile, attach; and what the sampler reads. Used by
  * src/live/live*.c only.
+ *
+ * kernel_open(): fact_table tries what the kernel offers and probe_table chooses a probe for
+ * each group of facts. compile_child forks; its child finds the offsets of kernel structs
+ * (type_source), has each proved on the running kernel (layout_prove: a program reads all fields
+ * at the child's own sleep, own_switch, and each must be what the kernel says of the child),
+ * finds where saved registers lie on a kernel stack (calibrate), writes a tree of tiny headers
+ * (program_text), compiles with libbcc, loads, and sends the descriptors over a socket. It alone
+ * loads libbcc (64 MB, 97 MB after a compile). The parent attaches (probe_attach): closing its
+ * descriptors detaches, also when it is killed.
+ *
+ * What libbcc would do in vain, for more than half of a start, is kept from it: a table of all
+ * kernel symbols (bcc_library), code that prints long arrays (BYTES_OF in maps.bpf.c),
+ * optimising what clang has optimised (program_text). All this runs at nice -20 (base/priority),
+ * else a full host would make a start of 0.3 s take 20 s.
  */
 #ifndef TSNAP_MAPS_KERNEL_H
 #define TSNAP_MAPS_KERNEL_H

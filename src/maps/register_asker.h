@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The sampler's side of bpf_text/registers.bpf.c: the registers that a thread off its CPU saved
  * when it entered the kernel. They stay at the end of its kernel stack until it runs again.
+ *
+ * They are read when the thread is sampled, by a program that is run for that (5.10); switches
+ * keep them only for some milliseconds around a scan, of those that leave or come back
+ * meanwhile. Before 5.10 every switch keeps them. What was asked is known by slot until the
+ * thread runs (registers_recall()), where all threads are shown.
  */
 #ifndef TSNAP_MAPS_REGISTER_ASKER_H
 #define TSNAP_MAPS_REGISTER_ASKER_H

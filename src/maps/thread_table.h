@@ -2,6 +2,11 @@
 /* Reads the thread state array: from memory where it is mapped (thread_slots.c), in batches where
  * the kernel has them, one by one elsewhere (thread_hash.c); each thread at most once a scan, never
  * a torn record. A record is named by its key: struct thread_state has it.
+ *
+ * From 5.5 the array is memory shared with the kernel and read without a system call. A hash
+ * tells each thread's slot, ts_near is the probes' shortcut to it, a stack has the free ones.
+ * Before 5.5 it is a hash by tid. A key is a slot, or a tid there. Task-local storage (5.11)
+ * costs a switch more than the shortcut does, and a task iterator to be read.
  */
 #ifndef TSNAP_MAPS_THREAD_TABLE_H
 #define TSNAP_MAPS_THREAD_TABLE_H

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* How long the CPUs were busy, by what /proc/stat says of idle time: that is exact where the kernel
  * stops idle CPUs' ticks, other columns are ticks.
+ *
+ * Idle time is compared, not the ticks of user and system time; steal is in both (add_check() of
+ * render/render_report.c).
  */
 #ifndef TSNAP_PROC_CPU_BUSY_H
 #define TSNAP_PROC_CPU_BUSY_H

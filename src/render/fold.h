@@ -1,6 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Folded stacks: a line per stack, frames outermost first with ';' between, then a space and its
  * weight. What flamegraph.pl, inferno and speedscope read.
+ *
+ * A sample's `stack` is one text of that form with a mark of each frame's kind at its end
+ * (frame_kind.c). A dictionary (recording/stack_dict.h) tells its halves for the hashes `ustack`
+ * and `kstack`: live_dictionary hands stacks over when all their names are known, sample_file
+ * fills a row's words from it. Here the columns of a row become a path of frames (the chosen
+ * columns, user frames, system call, kernel frames), merged into a frame_tree, which is written
+ * as lines or drawn: flame_layout decides widths, colours and what is left out, flame_svg writes
+ * it, with flame.css and flame.js embedded. cli/diff.c reads folded stacks into both parts of
+ * one tree.
  */
 #ifndef TSNAP_RENDER_FOLD_H
 #define TSNAP_RENDER_FOLD_H

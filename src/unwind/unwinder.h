@@ -3,6 +3,26 @@
  * the kernel: by the unwind tables of the files, without frame pointers, and along those where
  * there is no table (JIT). Nothing is done to the thread; that it has not run meanwhile is for the
  * caller to check.
+ *
+ * thread_memory copies the stack's top, process_maps tells which file an address is in,
+ * module_table opens each file once, frame_table has rows of its unwind table by address
+ * (frame_source: through libdw, which gets to see only the entry that frame_entries has found
+ * and frame_program has looked through), frame_row and frame_step go to the caller. Files are
+ * read, never mapped: whoever owns one may cut it. Without the kernel feature `unwinder` (a
+ * build without libdw, or --without unwinder) no file has a table, and walks follow frame
+ * pointers.
+ *
+ * Of x86-64 code without a table x86_return makes a row: it follows the instructions
+ * (x86_instruction) to a return, which must lead behind a call. signal_frame knows what handlers
+ * of signals return to. A walk that ends in the first 256 bytes of the process' stack is whole:
+ * what begins a program never returns. runtime/walk_jit.c leaves code of JIT compilers;
+ * runtime/python_frames.h puts functions of Python in place of the C frames of its loop.
+ *
+ * A file is closed when no process that was walked has it mapped any more, or when there is no
+ * room for another one and no walk has come by it for longest; its number and names stay
+ * (module_table_mark()). New files have 10 ms of each scan: a stack that needed more is read
+ * again in the next one. An exec puts other files at a process' addresses: the record of its
+ * first thread tells (KEEP_PROGRAM), and process_maps reads again.
  */
 #ifndef TSNAP_UNWIND_UNWINDER_H
 #define TSNAP_UNWIND_UNWINDER_H

@@ -4,6 +4,13 @@
  *
  * A table has a row for each system call that tells it in its own way (wait_table.c); of all others
  * it is the file behind their descriptor (file_kinds.c).
+ *
+ * Sockets come from tables by inode (sock_diag, one of a kind in each network namespace); other
+ * ends from a walk over /proc/PID/fd (holders); both are read in pieces with a budget for each
+ * scan, and answers that are not there yet are asked for again in the next one. Memory of
+ * threads is read through proc/user_memory alone: pages that are there, nothing else. The same
+ * as numbers (struct wait_facts) is what the rules of sample/why.h look at, found without the
+ * search for other ends.
  */
 #ifndef TSNAP_WAITS_WAITS_H
 #define TSNAP_WAITS_WAITS_H

@@ -6,6 +6,14 @@
  * It begins at real-time priority, so that the moment of a scan does not depend on when other
  * threads leave a CPU to tsnap; what takes longer than REALTIME_BUDGET_NS goes on at normal
  * priority.
+ *
+ * The moment lies anywhere in the first half of the period (10 ms at most) and always comes from
+ * a sleep: at a fixed rate it would keep its distance to the kernel's own tick, at which threads
+ * are switched.
+ *
+ * Copied are the records of whoever was woken or began, as the CPUs' rings list them once for
+ * each number that samplers count up (maps/changed_list.h), and of whoever was not settled in
+ * the last scan.
  */
 #ifndef TSNAP_LIVE_SAMPLER_LIVE_CAPTURE_H
 #define TSNAP_LIVE_SAMPLER_LIVE_CAPTURE_H

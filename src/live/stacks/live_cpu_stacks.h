@@ -3,6 +3,13 @@
  * CPU is interrupted and both stacks are taken there, right after the look that tells the system
  * call (maps/cpu_sampler.h). They are the sample's if the very thread ran there and had come on
  * its CPU before; else there are none, which is counted.
+ *
+ * A program of a few instructions, loaded apart from the BPF text, makes the kernel write a perf
+ * sample into the CPU's ring (maps/cpu_ring.h); before 5.10 a perf clock ticks there once.
+ * cpu_sample takes it apart; its call chain loses the frames of the interrupt and gets names
+ * from unwind/elf/kernel_symbols, so that it is the same stack as /proc/TID/stack would tell;
+ * the copy of the user stack goes to unwinder_walk_copied(). Nothing is open unless columns of
+ * stacks and the state ON are wanted.
  */
 #ifndef TSNAP_LIVE_STACKS_LIVE_CPU_STACKS_H
 #define TSNAP_LIVE_STACKS_LIVE_CPU_STACKS_H

@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Stacks of the threads in a scan that are off their CPUs: such a stack stands still until the next
  * switch, whose number tells that it did; and the same number as last time, that it is the same.
+ *
+ * The registers that a walk begins with come from bpf_text/user_stack.bpf.c, a program of its
+ * own; the number is looked at before and after. unwind/stack_names numbers frames and has a
+ * thread of its own look their names up; a scan waits for them in the time that is left of its
+ * period. unwind/stack_table is the dictionary: hash to frames, and to words. live_wakers keeps
+ * each thread's last stack by tid for --off-wake, and has those read that are off their CPUs.
  */
 #ifndef TSNAP_LIVE_STACKS_LIVE_STACKS_H
 #define TSNAP_LIVE_STACKS_LIVE_STACKS_H

@@ -1,6 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* From a kernel record to a sample: what the thread is doing at a moment, and its running totals
  * then. Pure.
+ *
+ * Each group of a record has one writer. The switch group is bracketed by two sequence words,
+ * written in the opposite order to the reader's, so a copy with equal words is whole; any other
+ * is read again.
+ *
+ * A scan takes time. record_doing() uses the last switch in, switch out and wake-up to tell what
+ * each thread did at the one moment when the scan began. tsnap needs a CPU to scan: the thread
+ * that it displaced left at the very nanosecond at which tsnap's own record came in, and counts
+ * as ON. So does one that went to sleep at that nanosecond, if it ran when tsnap's timer
+ * expired: without kernel preemption tsnap waits for the end of a system call. The interrupt of
+ * that timer also wakes threads of its CPU whose sleep was to end within their timer slack; they
+ * count as asleep.
+ *
+ * A waker can come while a thread is on its way to sleep, and the kernel may skip a program.
+ * Such records are told by their own times or by the perf clock, and /proc decides, once for
+ * each switch (live_scan.c). A dead thread's record goes with its last switch; a zombie's when
+ * it was waited for, or by looking once a second.
  */
 #ifndef TSNAP_LIVE_THREADS_LIVE_SAMPLE_H
 #define TSNAP_LIVE_THREADS_LIVE_SAMPLE_H

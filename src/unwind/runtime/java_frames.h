@@ -2,6 +2,10 @@
 /* How large the frames of code are that HotSpot (Java 8 and later) has compiled: its best compiler
  * uses the frame pointer for something else, and nothing but the JVM's own memory tells. There
  * everything may be a lie, or change meanwhile.
+ *
+ * A frame's CodeBlob has its size, found by the code heap's segment map, whose fields
+ * java_layout finds by what libjvm.so exports (vmStructs). What was found is kept for 5 s by
+ * address; where it is looked up and does not fit, frame pointers are followed. x86-64 only.
  */
 #ifndef TSNAP_UNWIND_RUNTIME_JAVA_FRAMES_H
 #define TSNAP_UNWIND_RUNTIME_JAVA_FRAMES_H
