@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "proc/fd_dirs.h"
+#include "base/avoid.h"
 #include "base/descriptors.h"
 #include "base/index.h"
 #include "proc/proc.h"
@@ -100,7 +101,7 @@ static struct fd_dir *dir_find(struct fd_dirs *dirs, const char *root, int64_t p
 
 	if (dir->pid == pid)
 		return dir;
-	if (dir->pid && now_ns - dir->used_ns < IDLE_NS)
+	if ((dir->pid && now_ns - dir->used_ns < IDLE_NS) || avoids_process(pid))
 		return NULL;
 	snprintf(path, sizeof(path), "%s/%lld/fd", root, (long long)pid);
 	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);

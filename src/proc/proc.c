@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "proc/proc.h"
+#include "base/avoid.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -33,6 +34,8 @@ static int path_build(char path[PATH_MAX], const char *root, int64_t pid, int64_
 {
 	int length;
 
+	if (avoids_process(pid) || avoids_process(tid))
+		return -ETIMEDOUT;
 	if (pid)
 		length = snprintf(path, PATH_MAX, "%s/%lld/task/%lld/%s", root, (long long)pid,
 				  (long long)tid, name);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "proc/proc.h"
+#include "base/avoid.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "sample/filter/expression.h"
@@ -81,6 +82,8 @@ static int process_visit(void *to, int64_t pid, int fd)
 	struct stat task;
 	char path[32];
 
+	if (avoids_process(pid))
+		return 0;
 	walk->pid = pid;
 	snprintf(path, sizeof(path), "%lld/task", (long long)pid);
 	if (fstatat(fd, path, &task, 0))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "proc/users.h"
+#include "base/avoid.h"
 #include "base/cache.h"
 #include "base/memory.h"
 #include "base/names.h"
@@ -30,10 +31,12 @@ static const char *user_read(int64_t uid)
 	char *bytes = NULL, number[24];
 	int err = ERANGE;
 
-	for (size_t size = RECORD_BYTES; err == ERANGE && size <= RECORD_BYTES_MAX; size *= 4) {
+	avoid_users_asked(true);
+	for (size_t size = RECORD_BYTES; !avoids_users() && err == ERANGE && size <= RECORD_BYTES_MAX; size *= 4) {
 		bytes = memory_resize(bytes, size, 1);
 		err = getpwuid_r(uid, &record, bytes, size, &found);
 	}
+	avoid_users_asked(false);
 	if (!err && found && *found->pw_name)
 		name = name_lent_string(found->pw_name);
 	free(bytes);

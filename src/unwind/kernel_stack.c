@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unwind/kernel_stack.h"
+#include "base/avoid.h"
 #include "unwind/name_patterns.h"
 
 #include <errno.h>
@@ -40,6 +41,8 @@ int kernel_stack_read(struct kernel_stack *stack, const char *proc_root, int64_t
 	ssize_t length;
 	int fd, err;
 
+	if (avoids_process(tid))
+		return -ETIMEDOUT;
 	snprintf(path, sizeof(path), "%s/%lld/stack", proc_root, (long long)tid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)

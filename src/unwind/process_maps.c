@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unwind/process_maps.h"
+#include "base/avoid.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "unwind/elf/process_file.h"
@@ -137,6 +138,8 @@ static int maps_read(struct process_maps *maps, const char *proc_root,
 	char path[PATH_MAX];
 	int fd, err;
 
+	if (avoids_process(thread->pid))
+		return -ETIMEDOUT;
 	snprintf(path, sizeof(path), "%s/%lld/maps", proc_root, (long long)thread->tid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unwind/thread_memory.h"
+#include "base/avoid.h"
 #include "base/memory.h"
 
 #include <errno.h>
@@ -56,6 +57,8 @@ static ssize_t thread_copy(struct thread_memory *memory, uint64_t from, void *to
 	size_t first = THREAD_MEMORY_PAGE_BYTES - from % THREAD_MEMORY_PAGE_BYTES;
 	ssize_t got;
 
+	if (avoids_process(memory->tid))
+		return -ETIMEDOUT;
 	if (!memory->calls_left)
 		return -E2BIG;
 	memory->calls_left--;

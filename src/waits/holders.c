@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "waits/holders.h"
+#include "base/avoid.h"
 #include "proc/proc.h"
 #include "base/clock.h"
 #include "base/names.h"
@@ -128,6 +129,8 @@ static DIR *descriptors_open(const struct holders *holders, int64_t pid)
 {
 	char path[PATH_MAX];
 
+	if (avoids_process(pid))
+		return NULL;
 	snprintf(path, sizeof(path), "%s/%lld/fd", holders->root, (long long)pid);
 	return opendir(path);
 }

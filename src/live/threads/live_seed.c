@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "live/threads/live_seed.h"
+#include "base/avoid.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "maps/task_stacks.h"
@@ -177,6 +178,8 @@ static bool program_is_32_bit(int64_t pid)
 	char path[64], ident[5] = "";
 	int fd;
 
+	if (avoids_process(pid))
+		return false;
 	snprintf(path, sizeof(path), PROC "/%lld/exe", (long long)pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)

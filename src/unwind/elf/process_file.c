@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unwind/elf/process_file.h"
+#include "base/avoid.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -137,6 +138,8 @@ int process_file_open(const char *proc_root, int64_t tid, const char *path, bool
 	char directory[PATH_MAX];
 	int root;
 
+	if (avoids_process(tid) || avoids_file(path))
+		return -ETIMEDOUT;
 	snprintf(directory, sizeof(directory), "%s/%lld/root", proc_root, (long long)tid);
 	root = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0)
