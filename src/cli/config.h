@@ -73,6 +73,7 @@ struct config {
 	bool self;	    /* --self */
 	bool python;	    /* --python */
 	bool no_realtime;   /* --no-realtime */
+	bool kept;	    /* the parent process is tsnap's, too: cli/keeper.h */
 	const char *replay; /* --replay: a CSV that tsnap wrote; NULL: live */
 	const char *share;  /* --share: a name; NULL: for nobody else */
 	const char *attach; /* --attach: a name; NULL: with probes of its own */

@@ -24,6 +24,7 @@ struct live_config live_config_of(const struct config *config)
 		.frame_pointers = config->frame_pointers,
 		.python = config->python,
 		.no_realtime = config->no_realtime,
+		.kept = config->kept,
 		.self = config->self,
 		.share = config->share,
 		.attach = config->attach,

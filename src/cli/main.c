@@ -2,6 +2,7 @@
 /* tsnap: parse, run a mode, print one error, exit code. */
 #include "cli/config.h"
 #include "cli/diff.h"
+#include "cli/keeper.h"
 #include "cli/live_source.h"
 #include "live/live.h"
 #include "cli/run.h"
@@ -100,6 +101,12 @@ static int words_print(const struct text *words, struct error *e)
 	return error_set(e, -err, EXIT_FAILED, "standard output: %s", strerror(-err));
 }
 
+/* Whether other processes are looked at. */
+static bool mode_looks(const struct config *config)
+{
+	return !config->replay && !config->diff && config->mode <= MODE_FLAME;
+}
+
 static int mode_run(const struct config *config, struct error *e)
 {
 	const struct live_config live = live_config_of(config);
@@ -154,6 +161,8 @@ int main(int argc, char **argv)
 	err = stack_limit_raise(&e);
 	if (!err)
 		err = config_parse(&config, argc, argv, &e);
+	if (!err && mode_looks(&config))
+		config.kept = keeper_begin();
 	if (!err)
 		err = mode_run(&config, &e);
 	code = error_end(&e, err);

@@ -10,6 +10,8 @@
  * What comes from where: the source has applied the filter and filled what the columns need.
  */
 #include "cli/run_state.h"
+#include "cli/keeper.h"
+#include "base/clock.h"
 #include "base/output.h"
 #include "base/signals.h"
 #include "report/value.h"
@@ -119,7 +121,7 @@ static int run_write_events(struct run *run, struct error *e)
 static int run_end_rows(struct run *run, const struct scan *scan, struct error *e)
 {
 	run->total_us = sum(run->total_us, scan->silent_us);
-	run->shown++;
+	keeper_progress()->reports = ++run->shown;
 	return run_tells_events(run) ? run_write_events(run, e) : run_write(run, e);
 }
 
@@ -135,7 +137,7 @@ static int run_loop(struct run *run, struct error *e)
 	struct scan scan = {0};
 	int err = 0;
 
-	if (run->renderer->begin) {
+	if (run->renderer->begin && !keeper_progress()->output_begun) {
 		run->renderer->begin(&run->out,
 				     run_tells_events(run) ? &run->events.list
 				     : run->config->distributions
@@ -143,6 +145,7 @@ static int run_loop(struct run *run, struct error *e)
 					     : &run->list);
 		err = run_write(run, e);
 	}
+	keeper_progress()->output_begun = true;
 	while (!err && !run_ended(run, scan.weight_us)) {
 		int more = run->source->next(run->source, &scan, e);
 
@@ -221,6 +224,22 @@ static uint64_t run_needs(const struct run *run)
 	return run->renderer->accounts ? sample_needs_close(needs | NEED_PROCESSES) : needs;
 }
 
+/* Goes on where a worker before this one was given up, for a second at least. */
+static void run_resume(struct run *run)
+{
+	struct keeper_progress *progress = keeper_progress();
+	int64_t least_us = run->end_us < US_PER_SECOND ? run->end_us : US_PER_SECOND;
+
+	if (!progress->began_ns)
+		progress->began_ns = clock_monotonic_ns();
+	if (!progress->restarts)
+		return;
+	run->shown = progress->reports;
+	run->total_us = (clock_monotonic_ns() - progress->began_ns) / NS_PER_US;
+	if (run->end_us && run->total_us > run->end_us - least_us)
+		run->total_us = run->end_us - least_us;
+}
+
 static int run_any(struct run run, source_opener *open_source, void (*tell)(const char *lines),
 		   struct error *e)
 {
@@ -239,6 +258,7 @@ static int run_any(struct run run, source_opener *open_source, void (*tell)(cons
 				run_tell_absent(&run, tell);
 			if (config->verbose && run.facts_before.chosen)
 				tell(run.facts_before.chosen);
+			run_resume(&run);
 			err = run_recorded(&run, e);
 			if (!run.renderer->footed)
 				run_tell_foot(&run, tell);

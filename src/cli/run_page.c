@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A page of what was kept: filled, rendered, written; and what is told beside rows. */
 #include "cli/run_state.h"
+#include "cli/keeper.h"
 #include "report/value.h"
 
 #include <string.h>
@@ -131,7 +132,7 @@ int run_show(struct run *run, struct error *e)
 	stack_lines_clear(&run->stacks);
 	event_list_clear(&run->events);
 	run->tally = (struct tally){0};
-	run->shown++;
+	keeper_progress()->reports = ++run->shown;
 	return run_write(run, e);
 }
 

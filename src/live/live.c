@@ -6,6 +6,7 @@
  * The filter is asked before anything is looked up.
  */
 #include "live/live.h"
+#include "base/avoid.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/names.h"
@@ -21,6 +22,7 @@
 #include "live/sampler/live_realtime.h"
 #include "live/live_state.h"
 #include "live/live_trace.h"
+#include "proc/proc.h"
 #include "live/trace_table.h"
 
 #include <errno.h>
@@ -185,6 +187,30 @@ static void scans_describe(const struct live *live, struct source_facts *facts)
 			  live->kernel.table.unfinished_count);
 }
 
+static void avoided_describe(struct source_facts *facts)
+{
+	static char words[2][512];
+	size_t count;
+	const char *which = avoid_processes_text(&count);
+
+	if (which) {
+		snprintf(words[0], sizeof(words[0]),
+			 "processes that were not looked at, because a look does not end: %s",
+			 which);
+		source_facts_miss(facts, words[0], count)->standing = true;
+	}
+	which = avoid_files_text(&count);
+	if (which) {
+		snprintf(words[1], sizeof(words[1]),
+			 "file systems that were not looked at, because a look does not end: %s",
+			 which);
+		source_facts_miss(facts, words[1], count)->standing = true;
+	}
+	if (avoids_users())
+		source_facts_lack(facts, "kind of fact: names of users (the name service does not "
+					 "answer)");
+}
+
 static void lacking_describe(const struct live *live, struct source_facts *facts)
 {
 	const struct host *host = &live->kernel.host;
@@ -225,6 +251,7 @@ static void live_describe(struct source *source, struct source_facts *facts)
 	source_facts_miss(facts, "names beyond what tsnap keeps in memory", names_refused());
 	live_absent_describe(kernel, live->needs, facts);
 	lacking_describe(live, facts);
+	avoided_describe(facts);
 	if (live->translated) {
 		missed = source_facts_miss(
 			facts,
@@ -362,6 +389,14 @@ static void chosen_describe(const struct live_config *config, const struct kerne
 	text_add_string(to, text_string(&kernel->compiled.output));
 }
 
+/* The parent, as /proc shows it. */
+static uint32_t keeper_find(uint32_t own_pid)
+{
+	struct proc_stat stat;
+
+	return proc_stat_read(PROC, own_pid, own_pid, &stat) ? 0 : (uint32_t)stat.ppid;
+}
+
 static int live_start(struct live *live, struct error *e)
 {
 	const struct probe_row *clock;
@@ -387,6 +422,7 @@ static int live_start(struct live *live, struct error *e)
 	live->moment.registers_marked = live->kernel.compiled.registers_marked;
 	live->moment.registers_known = live->kernel.compiled.stack_registers != 0;
 	live->own_pid = (uint32_t)live->kernel.host.own_pid;
+	live->keeper_pid = live->config.kept ? keeper_find(live->own_pid) : 0;
 	live->own_tid = live->kernel.compiled.own_tid;
 	live->translated = live->kernel.compiled.pids_translated;
 	live->proc_whole = !access(PROC "/1", F_OK);

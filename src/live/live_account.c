@@ -135,7 +135,7 @@ static void record_account(void *to, const struct thread_state *record)
 	if (live->translated && record->sched.tid && !live_space_meet(live, record))
 		return;
 	/* the dead are in the kernel's table */
-	if (record->identity.tgid == live->own_pid || record->sched.exit_state & EXIT_ZOMBIE_BIT)
+	if (live_is_own(live, record->identity.tgid) || record->sched.exit_state & EXIT_ZOMBIE_BIT)
 		return;
 	record = live_seed_whole(record, &completed);
 	if (!record)

@@ -27,6 +27,7 @@ struct live_config {
 	bool frame_pointers;	   /* walks follow frame pointers, not unwind tables */
 	bool python;		   /* stacks have Python's functions */
 	bool no_realtime;	   /* scans begin at normal priority */
+	bool kept;		   /* the parent process is tsnap's, too */
 	bool self;		   /* what tsnap itself costs is told */
 	const char *share;	   /* name under which others may attach; NULL: none */
 	const char *attach;	   /* name to attach to; NULL: probes of its own */

@@ -39,7 +39,7 @@ static void record_look(void *to, const struct thread_state *record)
 
 	if (live->translated && record->sched.tid && !live_space_meet(live, record))
 		return;
-	if (record->identity.tgid == live->own_pid)
+	if (live_is_own(live, record->identity.tgid))
 		return;
 	record = live_seed_whole(record, &completed);
 	if (!record || filter_excludes(live->filter, record->identity.tgid, record->identity.tid))

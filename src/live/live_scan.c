@@ -172,7 +172,7 @@ static void record_meet_as(struct live *live, const struct thread_state *record,
 	if (!record_known(live, record))
 		return;
 	live->walked++;
-	if (record->identity.tgid == live->own_pid)
+	if (live_is_own(live, record->identity.tgid))
 		return;
 	if (live_refuses(live, record) && !live->keep_house && !live->config.descendants)
 		return;

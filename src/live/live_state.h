@@ -79,6 +79,7 @@ struct live {
 	int64_t own_cpu_start_ns;
 	struct live_self self;
 	uint32_t own_pid;	  /* as /proc shows it, */
+	uint32_t keeper_pid;	  /* of the process that waits for this one; 0: none */
 	uint32_t own_tid;	  /* as the kernel's, the key of its record */
 	bool translated;	  /* /proc is not the first pid namespace's */
 	bool proc_whole;	  /* it hides nobody (hidepid): who is not there is gone */
@@ -123,6 +124,12 @@ void live_part_settle(struct live *live);
  * records that this scan needs; the last samples of it, or all, are left in live->part. 0, or
  * -errno of the kernel. */
 int live_scan_read(struct live *live);
+
+/* Whether the process is tsnap itself. */
+static inline bool live_is_own(const struct live *live, int64_t pid)
+{
+	return pid == live->own_pid || (pid == live->keeper_pid && pid);
+}
 
 /* Whether nobody asks for the thread, as its record tells. */
 static inline bool live_refuses(const struct live *live, const struct thread_state *record)

@@ -76,7 +76,7 @@ static bool who_wanted(struct live *live, struct sample *who, const struct looku
 {
 	uint64_t needs = live->filter_needs & (NEEDS_ANYTIME | (known & NEED_SYSCALL));
 
-	if (who->pid == live->own_pid || filter_excludes(live->filter, who->pid, who->tid))
+	if (live_is_own(live, who->pid) || filter_excludes(live->filter, who->pid, who->tid))
 		return false;
 	lookup_fill(live->lookup, who, hint, needs, live->moment.now_ns);
 	sample_derive(who, needs);

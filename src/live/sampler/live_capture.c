@@ -45,7 +45,7 @@ static void record_copy(void *to, const struct thread_state *record)
 	struct live_capture *capture = &live->capture;
 	struct captured *copy;
 
-	if (record->identity.tgid == live->own_pid)
+	if (live_is_own(live, record->identity.tgid))
 		return;
 	if (live_refuses(live, record) && !live->keep_house && !live->config.descendants &&
 	    !live->translated) /* where ids are, live_scan.c must meet it first */

@@ -84,7 +84,7 @@ void live_wakers_read(struct live *live)
 		if (!thread_table_key(table, stacks->wanted[i], &key) &&
 		    !thread_table_get(table, key, &record) &&
 		    record.identity.known & IDENTITY_FULL && !record.sched.on_cpu &&
-		    record.identity.tgid != live->own_pid)
+		    !live_is_own(live, record.identity.tgid))
 			live_stacks_add_other(live, &record);
 	}
 	stacks->wanted_count = 0;

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cli/blocked_call.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define WAIT_NAME_SIZE 128
+
+/* Which arguments of a call name what it reads; -1: none. */
+struct call_row {
+	long number;
+	int pid, fd, path; /* a path counts from the directory fd, where there is one */
+};
+
+/* clang-format off */
+static const struct call_row call_rows[] = {
+	/*                       pid  fd path */
+	{SYS_process_vm_readv,     0, -1, -1},
+	{SYS_read,                -1,  0, -1},
+	{SYS_pread64,             -1,  0, -1},
+	{SYS_getdents64,          -1,  0, -1},
+	{SYS_fstat,               -1,  0, -1},
+	{SYS_fstatfs,             -1,  0, -1},
+	{SYS_close,               -1,  0, -1},
+	{SYS_openat,              -1,  0,  1},
+	{437 /* openat2 */,       -1,  0,  1},
+	{SYS_newfstatat,          -1,  0,  1},
+	{SYS_statx,               -1,  0,  1},
+	{SYS_readlinkat,          -1,  0,  1},
+	{SYS_faccessat,           -1,  0,  1},
+	{439 /* faccessat2 */,    -1,  0,  1},
+	{SYS_statfs,              -1, -1,  0},
+#ifdef SYS_open
+	{SYS_open,                -1, -1,  0},
+	{SYS_stat,                -1, -1,  0},
+	{SYS_lstat,               -1, -1,  0},
+	{SYS_readlink,            -1, -1,  0},
+	{SYS_access,              -1, -1,  0},
+#endif
+};
+
+/* The kernel function that a thread waits in begins so; what it waits for then. */
+static const struct wait_row {
+	const char *function, *why;
+} wait_rows[] = {
+	{"handle_userfault",     "a page that a userfaultfd holds back"},
+	{"request_wait_answer",  "a FUSE server that does not answer"},
+	{"fuse_",                "a FUSE server that does not answer"},
+	{"rpc_wait_bit",         "an NFS server that does not answer"},
+	{"nfs",                  "an NFS server that does not answer"},
+	{"folio_wait",           "a page that is not read"},
+	{"wait_on_page",         "a page that is not read"},
+	{"__lock_page",          "a page that is not read"},
+	{"__folio_lock",         "a page that is not read"},
+	/* the caller of the lock's own functions is what the kernel tells */
+	{"mm_access",            "an exec that does not end"},
+	{"do_task_stat",         "an exec that does not end"},
+	{"proc_pid_",            "an exec that does not end"},
+	{"proc_tgid_io",         "an exec that does not end"},
+	{"call_proc_get_link",   "an exec that does not end"},
+	{"lock_trace",           "an exec that does not end"},
+	{"io_schedule",          "a disk that does not answer"},
+};
+/* clang-format on */
+
+static bool file_line_read(const char *path, char *line, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t length = fd < 0 ? -1 : read(fd, line, size - 1);
+
+	if (fd >= 0)
+		close(fd);
+	line[length < 0 ? 0 : length] = '\0';
+	line[strcspn(line, "\n")] = '\0';
+	return length > 0;
+}
+
+pid_t blocked_own_pid(void)
+{
+	char pid[32];
+	ssize_t length = readlink("/proc/self", pid, sizeof(pid) - 1);
+
+	pid[length < 0 ? 0 : length] = '\0';
+	return (pid_t)strtol(pid, NULL, 10);
+}
+
+bool blocked_line_read(pid_t pid, pid_t tid, char line[BLOCKED_LINE_SIZE])
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", pid, tid);
+	return file_line_read(path, line, BLOCKED_LINE_SIZE) && strcmp(line, "running");
+}
+
+/* Reads a text of the process. */
+static bool text_copy(pid_t pid, uint64_t address, char text[PATH_MAX])
+{
+	size_t got = 0;
+
+	/* page by page: the one behind its end may not be there */
+	while (got < PATH_MAX) {
+		size_t part = 4096 - (address + got) % 4096;
+		struct iovec here, there;
+
+		part = part < PATH_MAX - got ? part : PATH_MAX - got;
+		here = (struct iovec){text + got, part};
+		memcpy(&there.iov_base, &(uintptr_t){address + got}, sizeof(there.iov_base));
+		there.iov_len = part;
+		if (process_vm_readv(pid, &here, 1, &there, 1, 0) != (ssize_t)part)
+			return false;
+		if (memchr(text + got, '\0', part))
+			return true;
+		got += part;
+	}
+	return false;
+}
+
+/* The name of what a descriptor of the process is of; -100 (AT_FDCWD): its directory. */
+static bool descriptor_name(pid_t shown, int fd, char name[PATH_MAX])
+{
+	char path[64];
+	ssize_t length;
+
+	if (fd == AT_FDCWD)
+		snprintf(path, sizeof(path), "/proc/%d/cwd", shown);
+	else
+		snprintf(path, sizeof(path), "/proc/%d/fd/%d", shown, fd);
+	length = readlink(path, name, PATH_MAX - 1);
+	name[length < 0 ? 0 : length] = '\0';
+	return length > 0;
+}
+
+/* What the call's arguments name, as a path. */
+static bool path_find(pid_t pid, pid_t shown, const struct call_row *row, const uint64_t *arguments,
+		      char path[PATH_MAX])
+{
+	char directory[PATH_MAX], name[PATH_MAX];
+	int fd = row->fd < 0 ? AT_FDCWD : (int)arguments[row->fd], own;
+
+	if (row->path < 0)
+		return descriptor_name(shown, fd, path);
+	if (!text_copy(pid, arguments[row->path], name))
+		return false;
+	if (name[0] == '/') {
+		/* another descriptor's name */
+		if (sscanf(name, "/proc/self/fd/%d", &own) == 1)
+			return descriptor_name(shown, own, path);
+		memcpy(path, name, strlen(name) + 1);
+		return true;
+	}
+	if (!descriptor_name(shown, fd, directory))
+		return false;
+	if (!name[0])
+		memcpy(path, directory, strlen(directory) + 1);
+	return !name[0] || snprintf(path, PATH_MAX, "%s/%s", directory, name) < PATH_MAX;
+}
+
+bool blocked_path_subject(const char *path, struct blocked_subject *subject)
+{
+	char *end;
+
+	subject->pid = 0;
+	if (!strncmp(path, "/proc/", 6)) {
+		subject->pid = strtoll(path + 6, &end, 10);
+		return subject->pid > 0 && *end == '/';
+	}
+	if (path[0] != '/' || !strncmp(path, "/dev/", 5) || !strncmp(path, "/sys/", 5))
+		return false;
+	return snprintf(subject->path, sizeof(subject->path), "%s", path) <
+	       (int)sizeof(subject->path);
+}
+
+static const char *why_find(pid_t pid, pid_t tid, bool memory)
+{
+	char path[64], function[WAIT_NAME_SIZE];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/wchan", pid, tid);
+	if (file_line_read(path, function, sizeof(function)))
+		for (size_t i = 0; i < sizeof(wait_rows) / sizeof(wait_rows[0]); i++)
+			if (!strncmp(function, wait_rows[i].function,
+				     strlen(wait_rows[i].function)))
+				return wait_rows[i].why;
+	return memory ? "its memory map is locked" : "it does not answer";
+}
+
+/* Whether the call waits for the lock of the memory map. */
+static bool reads_memory(const struct call_row *row, const char *path)
+{
+	static const char *const names[] = {"maps", "smaps",   "pagemap",
+					    "mem",  "cmdline", "environ"};
+	const char *name = strrchr(path, '/');
+
+	for (size_t i = 0; name && i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(name + 1, names[i]))
+			return true;
+	return row->pid >= 0;
+}
+
+bool blocked_subject_find(pid_t pid, pid_t shown, pid_t tid, const char *line,
+			  struct blocked_subject *subject)
+{
+	const struct call_row *row = call_rows, *end = row + sizeof(call_rows) / sizeof(*row);
+	char path[PATH_MAX] = "", *at;
+	long number = strtol(line, &at, 10);
+	uint64_t arguments[6];
+
+	for (int i = 0; i < 6; i++)
+		arguments[i] = strtoull(at, &at, 0);
+	while (row < end && row->number != number)
+		row++;
+	if (row == end || at == line)
+		return false;
+	*subject = (struct blocked_subject){.pid = 0};
+	if (row->pid >= 0)
+		subject->pid = (int64_t)arguments[row->pid];
+	else if (!path_find(pid, shown, row, arguments, path) ||
+		 !blocked_path_subject(path, subject))
+		return false;
+	subject->why = why_find(shown, tid, reads_memory(row, path));
+	return true;
+}

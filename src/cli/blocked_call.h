@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a system call that does not return was to read: found out from outside, by
+ * /proc/PID/syscall of the process that is in it. Linux on x86-64 and arm64 tell the number and
+ * the arguments there while a thread sleeps in a call.
+ */
+#ifndef TSNAP_CLI_BLOCKED_CALL_H
+#define TSNAP_CLI_BLOCKED_CALL_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define BLOCKED_LINE_SIZE 256
+
+/* What a call reads. */
+struct blocked_subject {
+	int64_t pid;	     /* of another process; 0: no process */
+	char path[PATH_MAX]; /* of a file, where pid is 0 */
+	const char *why;     /* static words */
+};
+
+/* The caller's process as /proc shows it, which may be of another pid namespace than the caller's;
+ * 0: it shows none. */
+pid_t blocked_own_pid(void);
+
+/* The line of /proc/PID/task/TID/syscall while the thread sleeps; false: it runs, or is gone. */
+bool blocked_line_read(pid_t pid, pid_t tid, char line[BLOCKED_LINE_SIZE]);
+
+/* True: the call of that line reads something of another process, or a file; subject is filled. It
+ * is false for calls that wait for what tsnap itself has begun: its pipes, sockets, terminal,
+ * clocks, output. pid, a child of the caller; shown and tid: as /proc shows them. */
+bool blocked_subject_find(pid_t pid, pid_t shown, pid_t tid, const char *line,
+			  struct blocked_subject *subject);
+
+/* The same of names: of "/proc/4711/maps" the process 4711, of another absolute one the file. False
+ * for what is neither (pipe:[1], /dev/pts/0). */
+bool blocked_path_subject(const char *path, struct blocked_subject *subject);
+
+#endif

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cli/keeper.h"
+#include "base/avoid.h"
+#include "base/clock.h"
+#include "base/output.h"
+#include "base/text.h"
+#include "cli/blocked_call.h"
+#include "cli/scout.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define POLL_NS (250 * NS_PER_MS)
+#define BLOCKED_NS (1 * NS_PER_SECOND)	  /* in one call: it is not going to end */
+#define BLOCKED_STOP_NS (300 * NS_PER_MS) /* the same when tsnap is asked to end */
+#define RESTARTS_MAX 32
+#define THREADS_MAX 16 /* of a worker */
+#define MOUNT_LINE_SIZE 4096
+
+/* A worker's thread that was found in a call. */
+struct watched {
+	pid_t tid;
+	char line[BLOCKED_LINE_SIZE];
+	uint64_t switches; /* voluntary ones until then: the same means the same call */
+	int64_t since_ns;
+};
+
+struct watch {
+	pid_t worker;
+	pid_t shown; /* the same as /proc has it, which may be of another pid namespace */
+	bool stop_asked;
+	struct watched threads[THREADS_MAX];
+	size_t count;
+	struct blocked_subject subject; /* what a blocked call was to read */
+	uint64_t users_asked;		/* at the last look, */
+	int64_t users_since_ns;		/* and since when it has been so */
+	bool users; /* the answer to a question for a user's name does not come */
+};
+
+static struct keeper_progress own_progress, *shared_progress = &own_progress;
+
+struct keeper_progress *keeper_progress(void)
+{
+	return shared_progress;
+}
+
+static uint64_t switches_read(pid_t pid, pid_t tid)
+{
+	static const char key[] = "\nvoluntary_ctxt_switches:";
+	char path[64], text[4096];
+	const char *at;
+	size_t length;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", pid, tid);
+	file = fopen(path, "re");
+	length = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
+	if (file)
+		fclose(file);
+	text[length] = '\0';
+	at = strstr(text, key);
+	return at ? strtoull(at + sizeof(key) - 1, NULL, 10) : 0;
+}
+
+/* How long the thread has been in the call that it is in now; 0: in none, or in a new one. */
+static int64_t blocked_ns(struct watch *watch, pid_t tid, int64_t now_ns, const char **line)
+{
+	struct watched *watched = watch->threads, *end = watched + watch->count;
+	char now[BLOCKED_LINE_SIZE];
+	uint64_t switches;
+
+	if (!blocked_line_read(watch->shown, tid, now))
+		return 0;
+	while (watched < end && watched->tid != tid)
+		watched++;
+	if (watched == &watch->threads[THREADS_MAX])
+		return 0;
+	switches = switches_read(watch->shown, tid);
+	*line = watched->line;
+	if (watched < end && watched->switches == switches && !strcmp(watched->line, now))
+		return now_ns - watched->since_ns;
+	watch->count += watched == end;
+	*watched = (struct watched){.tid = tid, .switches = switches, .since_ns = now_ns};
+	memcpy(watched->line, now, sizeof(now));
+	return 0;
+}
+
+/* The name service waits in calls of its own, one after the other. */
+static bool users_are_blocked(struct watch *watch, int64_t now_ns, int64_t most_ns)
+{
+	uint64_t asked = shared_progress->users_asked;
+
+	if (asked != watch->users_asked) {
+		watch->users_asked = asked;
+		watch->users_since_ns = now_ns;
+	}
+	watch->users = asked & 1 && now_ns - watch->users_since_ns > 2 * most_ns;
+	return watch->users;
+}
+
+/* Whether a thread of the worker is in a look at another process, or at a file, that does not end.
+ */
+static bool worker_is_blocked(struct watch *watch)
+{
+	int64_t now_ns = clock_monotonic_ns(), most_ns;
+	char path[64];
+	struct dirent *entry;
+	bool blocked = false;
+	DIR *tasks;
+
+	most_ns = watch->stop_asked ? BLOCKED_STOP_NS : BLOCKED_NS;
+	snprintf(path, sizeof(path), "/proc/%d/task", watch->shown);
+	tasks = opendir(path);
+	while (!blocked && tasks && (entry = readdir(tasks))) {
+		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
+		const char *line = NULL;
+
+		blocked = tid && blocked_ns(watch, tid, now_ns, &line) >= most_ns &&
+			  blocked_subject_find(watch->worker, watch->shown, tid, line,
+					       &watch->subject);
+	}
+	if (tasks)
+		closedir(tasks);
+	return blocked || users_are_blocked(watch, now_ns, most_ns);
+}
+
+/* Where the file system of a file is mounted; the file itself where that is the root. */
+static void mount_point_find(const char *path, char point[PATH_MAX])
+{
+	char line[MOUNT_LINE_SIZE], at[PATH_MAX];
+	FILE *mounts = fopen("/proc/self/mountinfo", "re");
+	size_t longest = 1;
+
+	snprintf(point, PATH_MAX, "%s", path);
+	while (mounts && fgets(line, sizeof(line), mounts)) {
+		/* 36 35 98:0 / /mnt/nfs rw,noatime - nfs server:/ rw */
+		if (sscanf(line, "%*s %*s %*s %*s %4095s", at) == 1 && strlen(at) > longest &&
+		    !strncmp(path, at, strlen(at)) && path[strlen(at)] == '/') {
+			longest = strlen(at);
+			memcpy(point, at, longest + 1);
+		}
+	}
+	if (mounts)
+		fclose(mounts);
+}
+
+/* False: it was avoided, and is met all the same. */
+static bool subject_avoid(const struct watch *watch)
+{
+	const struct blocked_subject *subject = &watch->subject;
+	char point[PATH_MAX];
+
+	if (watch->users) {
+		avoid_users();
+		return true;
+	}
+	if (subject->pid)
+		return avoid_process(subject->pid, subject->why) + scout_all() > 0;
+	mount_point_find(subject->path, point);
+	return avoid_files(point, subject->why);
+}
+
+static void line_write(const char *words, const char *subject)
+{
+	struct text line = {0};
+
+	text_add_string(&line, "tsnap: ");
+	text_add_string(&line, words);
+	text_add_printable(&line, subject);
+	text_add_char(&line, '\n');
+	output_write(STDERR_FILENO, text_string(&line), line.length);
+	text_done(&line);
+}
+
+static void stop_signals_set(sigset_t *set)
+{
+	struct sigaction hangup;
+
+	sigemptyset(set);
+	sigaddset(set, SIGCHLD);
+	sigaddset(set, SIGINT);
+	sigaddset(set, SIGTERM);
+	sigaction(SIGHUP, NULL, &hangup);
+	if (hangup.sa_handler != SIG_IGN)
+		sigaddset(set, SIGHUP);
+}
+
+/* Ends with the exit code of the worker, or by the signal that ended it. */
+static void keeper_end(int status)
+{
+	if (WIFSIGNALED(status)) {
+		sigset_t all;
+
+		signal(WTERMSIG(status), SIG_DFL);
+		sigfillset(&all);
+		sigprocmask(SIG_UNBLOCK, &all, NULL);
+		raise(WTERMSIG(status));
+	}
+	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILURE);
+}
+
+/* Returns when the worker is blocked. */
+static void worker_keep(struct watch *watch, const sigset_t *signals)
+{
+	const struct timespec period = {0, POLL_NS};
+	int status;
+
+	for (;;) {
+		siginfo_t info = {0};
+		int number = sigtimedwait(signals, &info, &period);
+
+		if (number > 0 && number != SIGCHLD) {
+			watch->stop_asked = true;
+			kill(watch->worker, number);
+		}
+		if (waitpid(watch->worker, &status, WNOHANG) == watch->worker)
+			keeper_end(status);
+		watch->shown = (pid_t)shared_progress->worker_pid;
+		if (watch->shown && worker_is_blocked(watch))
+			return;
+	}
+}
+
+/* A worker of which no call ends is not waited for. */
+static void worker_give_up(struct watch *watch)
+{
+	struct keeper_progress *progress = shared_progress;
+	char name[PATH_MAX + 64];
+
+	kill(watch->worker, SIGKILL);
+	if (watch->users)
+		snprintf(name, sizeof(name), "the name service (getpwuid)");
+	else if (watch->subject.pid)
+		snprintf(name, sizeof(name), "process %lld (%s)", (long long)watch->subject.pid,
+			 watch->subject.why);
+	else
+		snprintf(name, sizeof(name), "%s (%s)", watch->subject.path, watch->subject.why);
+	if (watch->stop_asked) {
+		line_write("stopped while it could not be ended in order, with what was sampled "
+			   "lost: a "
+			   "look did not end at ",
+			   name);
+		_exit(EXIT_FAILURE);
+	}
+	if (!subject_avoid(watch) || ++progress->restarts == RESTARTS_MAX) {
+		line_write("ended, because again and again looks do not end, at last at ", name);
+		_exit(EXIT_FAILURE);
+	}
+}
+
+bool keeper_begin(void)
+{
+	sigset_t signals, before;
+	pid_t parent = getpid();
+	struct keeper_progress *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+					      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (shared == MAP_FAILED)
+		return false;
+	shared_progress = shared;
+	avoid_users_count(&shared->users_asked);
+	stop_signals_set(&signals);
+	sigprocmask(SIG_BLOCK, &signals, &before);
+	for (;;) {
+		struct watch watch = {.worker = fork()};
+
+		if (watch.worker <= 0) {
+			sigprocmask(SIG_SETMASK, &before, NULL);
+			if (watch.worker < 0)
+				return false;
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			if (getppid() != parent)
+				_exit(EXIT_FAILURE);
+			shared->worker_pid = blocked_own_pid();
+			return true;
+		}
+		worker_keep(&watch, &signals);
+		shared->worker_pid = 0;
+		worker_give_up(&watch);
+	}
+}
