@@ -271,7 +271,7 @@ def block_full(ctx):
     with Device() as device:
         worker = Worker(ctx, device)
         tool = begin(ctx, worker, "-g", "tid", "-p", worker.pid)
-        flights = map_find("ts_block", tool.process.pid)
+        flights = map_find("ts_block", tool.pid)
         worker.do("read 20 4096")
         room = sum(flights.put(struct.pack("<QQ", 1 + number, 0)) for number in range(flights.capacity))
         check(room >= flights.capacity - 8, "%d places of %d", room, flights.capacity)
@@ -293,7 +293,7 @@ def block_unseen(ctx):
     with Device() as device:
         worker = Worker(ctx, device)
         tool = begin(ctx, worker, "-g", "tid", "-p", worker.pid)
-        flights = map_find("ts_block", tool.process.pid)
+        flights = map_find("ts_block", tool.pid)
         worker.say("read 100000 1048576")
         keys = set()
         wait_until(lambda: keys.update(flights.keys()) or keys, 20 * SLOW, "a request in flight")
@@ -419,7 +419,7 @@ def block_of_growth(ctx):
         with frozen(folder):
             worker.say("write 1 8192")
             ctx.workload("many", threads=FIRST_THREADS, pairs=1)
-            wait_until(lambda: map_grown(tool.process.pid) or tool.code is not None, 30 * SLOW, "a larger map")
+            wait_until(lambda: map_grown(tool.pid) or tool.code is not None, 30 * SLOW, "a larger map")
             time.sleep(1)
             least_ns = 1e9 * (time.monotonic() - start)
         worker.do("read 1 4096")

@@ -211,7 +211,7 @@ def hosts_proc_inside(ctx):
     inner = through(ctx, *unshared("--pid", "--fork", "--kill-child"), workload=False)
     tool = inner.stream("-a", "-d", 2, columns=CALL_COLUMNS)
     tool.wait_scans(2)
-    own = truth.children(tool.pid)
+    own = truth.children(tool.process.pid)
     rows = tool.finish(0, START_S + STOP_S)
     check({(row["state"], row["filename"]) for row in rows_of(rows, workload.tid)} == {("S", workload["file"])}, "%s",
           rows_of(rows, workload.tid))

@@ -268,7 +268,7 @@ def events_over_growth(ctx):
             pids["true"].append(process.pid)
         if len(running) == 30:
             running.pop(0).wait()
-        if crowd and not grown and map_grown(tool.process.pid):
+        if crowd and not grown and map_grown(tool.pid):
             grown, until = True, time.monotonic() + 1
     for process in running:
         process.wait()
@@ -309,7 +309,7 @@ def call_over_growth(ctx):
         while time.monotonic() < until:
             left -= len(os.read(end, 4096))
             time.sleep(0.0005)
-            if map_grown(tool.process.pid):
+            if map_grown(tool.pid):
                 until = min(until, time.monotonic() + 1)
         least_ns = 1e9 * (time.monotonic() - start)
         while left:

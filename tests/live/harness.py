@@ -188,6 +188,19 @@ class Tsnap(Process):
 
     columns = None
 
+    @property
+    def pid(self):
+        """The process that works: a child of the one that was started, once it is there."""
+        try:
+            with open("/proc/%d/task/%d/children" % (self.process.pid, self.process.pid), encoding="ascii") as file:
+                return int((file.read().split() or [self.process.pid])[0])
+        except OSError:
+            return self.process.pid
+
+    @pid.setter
+    def pid(self, _):
+        pass
+
     def rows(self, all_of_it=False):
         """Rows of the CSV so far, as dicts. A half row at the end counts only where all_of_it is asked."""
         raw = self.out

@@ -1,0 +1,86 @@
+"""Processes of which a look never ends: tsnap tells the others, ends in time, and says whom it left out."""
+import os
+import signal
+import subprocess
+import time
+
+from harness import SLOW, START_S, STOP_S, case, check, rows_of, wait_until
+
+FORMS = {"stuck_stack": (("-a", "--stacks"), ("-a", "-G", "ufunc,exe")),
+         "stuck_maps": ((), ("-a", "--stacks"), ("-G", "waits_on,cmdline")),
+         "stuck_exec": ((), ("-a", "--stacks"), ("-G", "exe"))}
+REASONS = {"stuck_stack": "a page that is not read", "stuck_maps": "its memory map is locked", "stuck_exec": "an exec that does not end"}
+LOST_S = 6  # that a look which does not end, and those at all other processes, may cost
+
+
+def told_as_left_out(words, stuck, name):
+    check("%d (%s)" % (stuck["pid"] and int(stuck["pid"]), REASONS[name]) in words, "not told: %s", words)
+
+
+def beside(ctx, name):
+    """Forms of tsnap beside a process that can't be looked at, and a thread that spins."""
+    stuck, spin = ctx.workload(name), ctx.workload("spin")
+    for form in FORMS[name]:
+        start = time.monotonic()
+        report = ctx.plain(*form, "-d", 3)
+        report.finish_plain(0, START_S + STOP_S)
+        took = time.monotonic() - start
+        check(took < 3 + (LOST_S + 2) * SLOW, "%s: -d 3 took %.1f s", form, took)
+        told_as_left_out(report.out.decode(), stuck, name)
+        check(b"spin" in report.out, "%s: the thread that spins is not there: %s", form, report.out.decode())
+    tool = ctx.stream("-a", "-d", 6, columns="state,pid,%s" % FORMS[name][-1][-1])
+    rows = tool.finish(0, START_S + STOP_S + LOST_S * SLOW)
+    seen = [row for row in rows_of(rows, spin.tid) if row["state"] in ("ON", "RQ")]
+    check(len(seen) > 20, "%d samples of the thread that spins", len(seen))
+    check(len([line for line in tool.out.splitlines() if line.startswith(b"timestamp,")]) == 1, "more than one line of names")
+    told_as_left_out(tool.err, stuck, name)
+
+
+@case
+def stuck_stack(ctx):
+    """A stack pointer in a page of a FUSE server that does not answer."""
+    beside(ctx, "stuck_stack")
+
+
+@case
+def stuck_maps(ctx):
+    """A memory map that one thread of the process has locked for ever."""
+    beside(ctx, "stuck_maps")
+
+
+@case
+def stuck_exec(ctx):
+    """An exec that does not end; the form without options can't begin beside it otherwise."""
+    beside(ctx, "stuck_exec")
+
+
+@case
+def stuck_and_stopped(ctx):
+    """SIGTERM ends tsnap within a second, also while a look does not end; nothing of it is left."""
+    ctx.workload("stuck_exec")
+    for delay in (0.2, 0.6, 1.0):
+        tool = ctx.plain("-d", 60)
+        time.sleep(delay)
+        start = time.monotonic()
+        tool.signal(signal.SIGTERM)
+        tool.wait(STOP_S)
+        took = time.monotonic() - start
+        check(took < 1.5 * SLOW, "%.1f s after SIGTERM at %.1f s", took, delay)
+    killed = ctx.plain("-d", 60)
+    worker = wait_until(lambda: killed.pid != killed.process.pid and killed.pid, START_S, "a worker")
+    killed.signal(signal.SIGKILL)
+    killed.wait(STOP_S)
+    wait_until(lambda: not os.path.exists("/proc/%d" % worker), STOP_S, "the worker's end")
+
+
+@case
+def keeper_ends_as_worker(ctx):
+    """The exit code is the worker's; where that is killed the shell is told so."""
+    refused = ctx.plain("-p", "4194303", "-d", 0.2)
+    refused.wait(START_S + STOP_S)
+    alone = subprocess.run([ctx.options.tsnap, "--no-such-option"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+    check(alone.returncode == 2, "exit code %d", alone.returncode)
+    tool = ctx.stream("-d", 60)
+    tool.wait_scans(2)
+    os.kill(tool.pid, signal.SIGKILL)
+    check(tool.wait(STOP_S) == -signal.SIGKILL, "%s", tool.code)

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Processes of which a look never ends: pages, locks and an exec that wait for a FUSE server which
+ * answers all but reads. Everything goes on when the server ends. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/aio_abi.h>
+#include <linux/fuse.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "workload.h"
+
+#define MOUNT_POINT "/mnt"
+#define FILE_BYTES (1 << 20)
+#define NODE 2
+#define MESSAGE_BYTES (1 << 17)
+
+/* Reads of the file "direct" do not go through the page cache. */
+static const char cached_file[] = MOUNT_POINT "/cached", direct_file[] = MOUNT_POINT "/direct";
+
+static void reply(int device, uint64_t unique, int error, const void *body, size_t bytes)
+{
+	char message[256];
+	struct fuse_out_header head = {(uint32_t)(sizeof(head) + bytes), error, unique};
+
+	memcpy(message, &head, sizeof(head));
+	if (bytes)
+		memcpy(message + sizeof(head), body, bytes);
+	if (write(device, message, head.len) < 0 && errno != ENOENT)
+		_exit(1);
+}
+
+static struct fuse_attr attributes(uint64_t node)
+{
+	return (struct fuse_attr){.ino = node,
+				  .size = FILE_BYTES,
+				  .blocks = FILE_BYTES / 512,
+				  .mode = node == FUSE_ROOT_ID ? S_IFDIR | 0755 : S_IFREG | 0755,
+				  .nlink = 1,
+				  .blksize = 4096};
+}
+
+static void message_answer(int device, const struct fuse_in_header *in, const char *body)
+{
+	struct fuse_init_out init = {.major = FUSE_KERNEL_VERSION,
+				     .minor = 31,
+				     .max_readahead = 4096,
+				     .flags = FUSE_ASYNC_READ | FUSE_ASYNC_DIO,
+				     .max_write = 4096,
+				     .max_background = 16};
+	struct fuse_entry_out entry = {.entry_valid = 1000, .attr_valid = 1000};
+	struct fuse_attr_out attr = {.attr_valid = 1000, .attr = attributes(in->nodeid)};
+	struct fuse_open_out open_out = {.fh = in->nodeid};
+
+	switch (in->opcode) {
+	case FUSE_INIT:
+		reply(device, in->unique, 0, &init, sizeof(init));
+		break;
+	case FUSE_LOOKUP:
+		entry.nodeid = body[0] == 'd' ? NODE + 1 : NODE;
+		entry.attr = attributes(entry.nodeid);
+		reply(device, in->unique, 0, &entry, sizeof(entry));
+		break;
+	case FUSE_GETATTR:
+		reply(device, in->unique, 0, &attr, sizeof(attr));
+		break;
+	case FUSE_OPEN:
+		open_out.open_flags = in->nodeid == NODE ? 0 : FOPEN_DIRECT_IO;
+		reply(device, in->unique, 0, &open_out, sizeof(open_out));
+		break;
+	case FUSE_READ:
+	case FUSE_FORGET:
+	case FUSE_BATCH_FORGET:
+	case FUSE_INTERRUPT:
+		break;
+	default:
+		reply(device, in->unique, -ENOSYS, NULL, 0);
+	}
+}
+
+static void server_run(int device)
+{
+	static char message[MESSAGE_BYTES];
+	const struct fuse_in_header *in = (const struct fuse_in_header *)message;
+
+	while (read(device, message, sizeof(message)) > 0 || errno == ENOENT || errno == EINTR)
+		message_answer(device, in, message + sizeof(*in));
+	_exit(0);
+}
+
+/* Mounts the server's file system where only this process and its children see it. */
+static void server_start(void)
+{
+	char options[64];
+	int device = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+
+	if (device < 0)
+		unready("there is no /dev/fuse");
+	snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0", device);
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("stuck", MOUNT_POINT, "fuse", 0, options))
+		unready("a FUSE file system can't be mounted");
+	if (!child_fork())
+		server_run(device);
+	close(device);
+}
+
+static int file_open(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		die(path);
+	return fd;
+}
+
+static void told(pid_t pid, const char *letters)
+{
+	await_state(pid, pid, letters, NR_ANY);
+	ready_begin(pid, pid);
+	line_end();
+	hold();
+}
+
+/* A thread asleep with its stack pointer in a page of the server. */
+static void stack_run(void)
+{
+#if defined(__x86_64__)
+	pid_t pid;
+
+	server_start();
+	pid = child_fork();
+	if (!pid) {
+		char *page = mmap(NULL, FILE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE,
+				  file_open(cached_file), 0);
+
+		__asm__ volatile("mov %0, %%rsp\n\t"
+				 "mov %1, %%eax\n\t"
+				 "syscall\n\t"
+				 "ud2"
+				 :
+				 : "r"(page + FILE_BYTES / 2), "i"(SYS_pause)
+				 : "rax", "rcx", "r11", "memory");
+	}
+	told(pid, "S");
+#else
+	unready("the stack pointer is moved on x86-64 only");
+#endif
+}
+
+static void page_touch(void *page)
+{
+	(void)*(volatile char *)page;
+}
+
+static void direct_map(void *fd)
+{
+	mmap(NULL, FILE_BYTES, PROT_READ, MAP_PRIVATE, *(int *)fd, 0);
+}
+
+/* A memory map that one thread has locked for ever: to map a file whose pages are not cached it
+ * waits for the page that another thread reads. */
+static void maps_run(void)
+{
+	pid_t pid;
+
+	server_start();
+	pid = child_fork();
+	if (!pid) {
+		/* both of one file: opened directly it is not cached */
+		int fd = file_open(direct_file), lock = 0;
+		struct subject reader, mapper;
+		char *page = mmap(NULL, FILE_BYTES, PROT_READ, MAP_PRIVATE, fd, 0);
+
+		subject_start(&reader, "reader", page_touch, page);
+		await_state(getpid(), reader.tid, "DS", NR_ANY);
+		sleep_ns(100 * NS_PER_MS);
+		subject_start(&mapper, "mapper", direct_map, &fd);
+		syscall(SYS_futex, &lock, FUTEX_WAIT_PRIVATE, 0, NULL);
+		_exit(0);
+	}
+	sleep_ns(500 * NS_PER_MS);
+	told(pid, "S");
+}
+
+/* An exec that waits for a read which its process began. */
+static void exec_run(void)
+{
+	pid_t pid;
+
+	server_start();
+	pid = child_fork();
+	if (!pid) {
+		static char bytes[4096] __attribute__((aligned(4096)));
+		struct iocb request = {.aio_lio_opcode = IOCB_CMD_PREAD,
+				       .aio_fildes = (uint32_t)file_open(direct_file),
+				       .aio_buf = (uint64_t)(uintptr_t)bytes,
+				       .aio_nbytes = sizeof(bytes)};
+		struct iocb *requests[] = {&request};
+		aio_context_t context = 0;
+
+		if (syscall(SYS_io_setup, 1, &context) ||
+		    syscall(SYS_io_submit, context, 1, requests) != 1)
+			die("io_submit");
+		execl("/bin/true", "true", (char *)NULL);
+		_exit(1);
+	}
+	/* its state can't be asked for: that is what it is about */
+	sleep_ns(500 * NS_PER_MS);
+	ready_begin(pid, pid);
+	line_end();
+	hold();
+}
+
+const struct workload stuck_workloads[] = {
+	{"stuck_stack", "", "a stack in a page of a FUSE server that does not answer", stack_run},
+	{"stuck_maps", "", "a memory map that is locked for ever", maps_run},
+	{"stuck_exec", "", "an exec that does not end", exec_run},
+	{0},
+};
