@@ -4,6 +4,7 @@
 #include "waits/holders.h"
 #include "proc/proc.h"
 #include "waits/sockets.h"
+#include "proc/file_type.h"
 #include "base/clock.h"
 #include "base/names.h"
 #include "base/text.h"
@@ -13,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* The number after a line's key in /proc/PID/fdinfo/FD, proc(5); ABSENT. */
 static int64_t fdinfo_number(const struct wait *wait, const char *key, int base)
@@ -148,32 +148,6 @@ const char *file_word(const char *link)
 	return *link == '/' ? NULL : "other"; /* mnt:[4026531841] */
 }
 
-/* Never asks a file system's server: that may not answer. */
-const char *path_word(const char *root, int64_t pid, int64_t tid, int fd)
-{
-	char path[PATH_MAX];
-	struct statx found;
-
-	snprintf(path, sizeof(path), "%s/%lld/task/%lld/fd/%d", root, (long long)pid,
-		 (long long)tid, fd);
-	if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_TYPE, &found))
-		return NULL;
-	switch (found.stx_mode & S_IFMT) {
-	case S_IFREG:
-		return "file";
-	case S_IFDIR:
-		return "dir";
-	case S_IFCHR:
-		return "char";
-	case S_IFBLK:
-		return "block";
-	case S_IFIFO:
-		return "fifo";
-	default:
-		return "other";
-	}
-}
-
 static bool path_is_stored(const char *path)
 {
 	static const char *const others[] = {"/dev/", "/proc/", "/sys/", "/memfd:"};
@@ -196,7 +170,7 @@ void file_tell(struct wait *wait)
 		return;
 	}
 	word = *wait->link == '/' && wait->fd >= 0
-		       ? path_word(wait_root(wait), wait->pid, wait->tid, wait->fd)
+		       ? file_type_word(wait_root(wait), wait->pid, wait->tid, wait->fd)
 		       : NULL;
 	if (word && !strcmp(word, "fifo")) {
 		pipe_tell(wait);

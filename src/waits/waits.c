@@ -7,6 +7,7 @@
 #include "proc/syscalls.h"
 #include "proc/user_memory.h"
 #include "waits/wait_peers.h"
+#include "proc/file_type.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/names.h"
@@ -229,8 +230,8 @@ static void stay_read_file(struct waits *waits, struct stay *stay, const struct 
 	if (missing & NEED_FILETYPE) {
 		stay->filetype = file_word(link);
 		if (!stay->filetype)
-			stay->filetype =
-				path_word(waits->root, sample->pid, sample->tid, (int)sample->fd);
+			stay->filetype = file_type_word(waits->root, sample->pid, sample->tid,
+							(int)sample->fd);
 	}
 	if (missing & NEED_CONNECTION && !strncmp(link, SOCKET_LINK, strlen(SOCKET_LINK))) {
 		socket = socket_find(&waits->sockets, sample->pid, sample->tid, (int)sample->fd,

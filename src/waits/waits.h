@@ -108,10 +108,9 @@ void wait_add_thread(struct wait *wait, const char *before, int64_t tid);
 /* The thread that a process knows by this number in its own pid namespace; 0: there is none. */
 int64_t thread_of_inner(const struct wait *wait, int64_t inner);
 
-/* One word for what a link of /proc/PID/fd leads to ("socket"); of a path: NULL. */
+/* One word for what a link of /proc/PID/fd leads to ("socket"); of a path: NULL, see
+ * file_type.h. */
 const char *file_word(const char *link);
-/* The same of a path, by looking at the file; NULL: it is gone. */
-const char *path_word(const char *root, int64_t pid, int64_t tid, int fd);
 
 wait_teller futex_tell, futex_wait_tell, futex_waitv_tell;
 wait_teller poll_tell, select_tell, epoll_tell;

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Types of open files, on kernels without statx(2). */
+#include "unit.h"
+#include "fake_proc.h"
+#include "proc/file_type.h"
+
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MOUNTS                                                                                   \
+	"24 1 8:1 / / rw,relatime shared:1 - nfs4 server:/root rw\n"                             \
+	"25 24 0:21 / /run rw,nosuid shared:2 master:7 propagate_from:9 - tmpfs tmpfs rw\n"      \
+	"125 24 0:40 / /a\\040-\\040tmpfs rw - overlay overlay rw,lowerdir=/nfs,upperdir=/tmp\n" \
+	"126 24 0:41 / /cut rw\n"
+
+/* The descriptor leads to a fifo, on the mount that fdinfo tells. */
+static const char *word_on(const struct fake_proc *proc, const char *fdinfo)
+{
+	fake_proc_put(proc, 7, 8, "fdinfo/3", fdinfo);
+	return file_type_local(proc->root, 7, 8, 3);
+}
+
+static void only_local_files_are_asked(void **state)
+{
+	struct fake_proc proc;
+	char path[128];
+
+	(void)state;
+	fake_proc_init(&proc);
+	snprintf(path, sizeof(path), "%s/fifo", proc.root);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	fake_proc_put(&proc, 7, 8, "fd/3", path);
+	fake_proc_put(&proc, 7, 8, "mountinfo", MOUNTS);
+	assert_string_equal(word_on(&proc, "pos:\t0\nflags:\t0100000\nmnt_id:\t25\n"), "fifo");
+	assert_null(word_on(&proc, "pos:\t0\nflags:\t0100000\nmnt_id:\t24\n"));
+	assert_null(word_on(&proc, "pos:\t0\nflags:\t0100000\nmnt_id:\t125\n"));
+	assert_null(word_on(&proc, "pos:\t0\nflags:\t0100000\nmnt_id:\t126\n"));
+	/* of another mount namespace */
+	assert_null(word_on(&proc, "pos:\t0\nflags:\t0100000\nmnt_id:\t2\n"));
+	assert_null(word_on(&proc, "pos:\t0\nflags:\t0100000\n"));
+	/* as a kernel with the call has it, on any mount */
+	assert_string_equal(file_type_word(proc.root, 7, 8, 3), "fifo");
+	assert_int_equal(unlink(path), 0);
+	assert_null(word_on(&proc, "mnt_id:\t25\n"));
+	assert_null(file_type_word(proc.root, 7, 8, 3));
+	fake_proc_done(&proc);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(only_local_files_are_asked),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
