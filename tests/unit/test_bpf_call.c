@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Programs are loaded by a kernel of 4.9, whose bpf(2) this program plays. */
+#include "unit.h"
+#include "kernel/bpf_call.h"
+#include "kernel/version_code.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+
+#define DESCRIPTOR 77
+#define ATTR_BYTES offsetof(union bpf_attr, prog_name) /* sizeof(union bpf_attr) of 4.9 */
+
+static unsigned int code_wanted; /* LINUX_VERSION_CODE */
+
+/* kernel/bpf/syscall.c of 4.9: bpf_check_uarg_tail_zero(), bpf_prog_load() */
+static long old_load(const union bpf_attr *attr, size_t size)
+{
+	for (size_t i = ATTR_BYTES; i < size; i++)
+		if (((const char *)attr)[i])
+			return -E2BIG;
+	if (attr->prog_type == BPF_PROG_TYPE_KPROBE && attr->kern_version != code_wanted)
+		return -EINVAL;
+	return DESCRIPTOR;
+}
+
+/* The linker puts it in syscall(2)'s place; only bpf(2) is called by what is tested here. */
+long __wrap_syscall(long number, ...);
+long __wrap_syscall(long number, ...)
+{
+	const union bpf_attr *attr;
+	va_list list;
+	int command;
+	long result;
+
+	va_start(list, number);
+	command = va_arg(list, int);
+	attr = va_arg(list, const union bpf_attr *);
+	assert_int_equal(number, SYS_bpf);
+	assert_int_equal(command, BPF_PROG_LOAD);
+	result = old_load(attr, va_arg(list, size_t));
+	va_end(list);
+	errno = result < 0 ? (int)-result : 0;
+	return result < 0 ? -1 : result;
+}
+
+static const struct bpf_insn nothing[] = {{.code = BPF_JMP | BPF_EXIT}};
+
+static int load(enum bpf_prog_type type, const char *name)
+{
+	return bpf_call_load_described(&(struct bpf_load){
+		.type = type, .instructions = nothing, .count = 1, .name = name});
+}
+
+static void kprobes_carry_the_version(void **state)
+{
+	struct utsname name;
+
+	(void)state;
+	assert_int_equal(uname(&name), 0);
+	code_wanted = version_code_read(name.release);
+	assert_int_not_equal(code_wanted, 0);
+	assert_int_equal(bpf_call_load(BPF_PROG_TYPE_KPROBE, nothing, 1), DESCRIPTOR);
+	assert_int_equal(load(BPF_PROG_TYPE_KPROBE, NULL), DESCRIPTOR);
+	code_wanted++;
+	assert_int_equal(load(BPF_PROG_TYPE_KPROBE, NULL), -EINVAL);
+}
+
+static void names_are_left_out(void **state)
+{
+	struct utsname name;
+
+	(void)state;
+	assert_int_equal(uname(&name), 0);
+	code_wanted = version_code_read(name.release);
+	assert_int_equal(load(BPF_PROG_TYPE_KPROBE, "switch"), DESCRIPTOR);
+	assert_int_equal(load(BPF_PROG_TYPE_TRACEPOINT, "switch"), DESCRIPTOR);
+	assert_int_equal(load(BPF_PROG_TYPE_PERF_EVENT, "a_name_that_is_too_long"), DESCRIPTOR);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(kprobes_carry_the_version),
+		cmocka_unit_test(names_are_left_out),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
