@@ -141,6 +141,11 @@ def kprobe_events():
     return set()
 
 
+def has_kprobe_source():
+    """Whether perf_event_open(2) makes kprobes (4.17); else they are lines of kprobe_events, which outlive who wrote them."""
+    return os.path.exists("/sys/bus/event_source/devices/kprobe/type")
+
+
 def our_temporary_files():
     found = set()
     for root in {"/run", "/tmp", "/var/tmp", "/dev/shm", os.environ.get("TMPDIR", "/tmp")}:
