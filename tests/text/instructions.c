@@ -5,12 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum base { BASE_OTHER, BASE_NUMBER, BASE_FRAME, BASE_CONTEXT, BASE_ARGUMENT };
+enum base { BASE_OTHER, BASE_NUMBER, BASE_RANGE, BASE_FRAME, BASE_CONTEXT, BASE_ARGUMENT };
 
 /* A register: something unknown, plus a constant. */
 struct value {
 	enum base base;
 	int64_t plus;
+	/* A number is from plus to plus + span: BASE_NUMBER one constant on each way that leads
+	 * here, which is what a verifier sees, BASE_RANGE any of them. */
+	int64_t span;
 };
 
 #define STACK_SLOTS 64
@@ -67,6 +70,18 @@ static void read_add(struct instruction_needs *needs, int64_t offset)
 		needs->reads[needs->read_count++] = offset;
 }
 
+static bool is_number(const struct value *value)
+{
+	return value->base == BASE_NUMBER || value->base == BASE_RANGE;
+}
+
+/* What the verifier knows of the size that a helper is to read or write. */
+static void size_check(struct instruction_needs *needs, const struct value *size)
+{
+	needs->size_varies |= size->base != BASE_NUMBER;
+	needs->size_zero |= !is_number(size) || size->plus <= 0;
+}
+
 static void helper_call(struct machine *machine, int helper)
 {
 	struct instruction_needs *needs = machine->needs;
@@ -78,20 +93,23 @@ static void helper_call(struct machine *machine, int helper)
 	if (!known && needs->helper_count < NEEDS_HELPERS_MAX)
 		needs->helpers[needs->helper_count++] = helper;
 	if (helper == BPF_FUNC_probe_read || helper == BPF_FUNC_probe_read_kernel ||
-	    helper == BPF_FUNC_probe_read_user)
+	    helper == BPF_FUNC_probe_read_user) {
 		if (from->base != BASE_CONTEXT)
 			read_add(needs, from->plus);
+		size_check(needs, &machine->registers[BPF_REG_2]);
+	}
 	for (int i = BPF_REG_0; i <= BPF_REG_5; i++) {
 		stack_use(machine, &machine->registers[i], 0);
-		machine->registers[i] = (struct value){BASE_OTHER, 0};
+		machine->registers[i] = (struct value){BASE_OTHER, 0, 0};
 	}
 }
 
 static void alu_do(struct machine *machine, const struct bpf_insn *insn)
 {
 	struct value *to = &machine->registers[insn->dst_reg];
-	struct value from = BPF_SRC(insn->code) == BPF_X ? machine->registers[insn->src_reg]
-							 : (struct value){BASE_NUMBER, insn->imm};
+	struct value from = BPF_SRC(insn->code) == BPF_X
+				    ? machine->registers[insn->src_reg]
+				    : (struct value){BASE_NUMBER, insn->imm, 0};
 
 	if (BPF_OP(insn->code) == BPF_MOV) {
 		*to = from;
@@ -99,9 +117,25 @@ static void alu_do(struct machine *machine, const struct bpf_insn *insn)
 		   (to->base == BASE_NUMBER || from.base == BASE_NUMBER)) {
 		to->base = to->base == BASE_NUMBER ? from.base : to->base;
 		to->plus += from.plus;
+		to->span += from.span;
+		if (to->span && !is_number(to)) /* a pointer, plus one of some constants */
+			*to = (struct value){BASE_OTHER, 0, 0};
+	} else if (BPF_OP(insn->code) == BPF_AND && BPF_SRC(insn->code) == BPF_K &&
+		   insn->imm >= 0) {
+		*to = (struct value){BASE_RANGE, 0, insn->imm};
 	} else {
-		*to = (struct value){BASE_OTHER, 0};
+		*to = (struct value){BASE_OTHER, 0, 0};
 	}
+}
+
+/* Numbers that are spilled lose their bounds before 5.10. */
+static struct value spilled(const struct machine *machine, const struct bpf_insn *insn)
+{
+	const struct value *from = &machine->registers[insn->src_reg];
+
+	if (BPF_CLASS(insn->code) != BPF_STX || from->base == BASE_RANGE)
+		return (struct value){BASE_OTHER, 0, 0};
+	return *from;
 }
 
 static void insn_do(struct machine *machine, const struct bpf_insn *insn)
@@ -123,18 +157,17 @@ static void insn_do(struct machine *machine, const struct bpf_insn *insn)
 			*to = *slot;
 		else
 			*to = (struct value){
-				from->base == BASE_CONTEXT ? BASE_ARGUMENT : BASE_OTHER, 0};
+				from->base == BASE_CONTEXT ? BASE_ARGUMENT : BASE_OTHER, 0, 0};
 		break;
 	case BPF_STX:
 	case BPF_ST:
 		stack_use(machine, to, insn->off);
 		slot = stack_slot(machine, to, insn->off);
 		if (slot)
-			*slot = BPF_CLASS(insn->code) == BPF_STX ? machine->registers[insn->src_reg]
-								 : (struct value){BASE_OTHER, 0};
+			*slot = spilled(machine, insn);
 		break;
 	case BPF_LD:
-		*to = (struct value){BASE_OTHER, 0};
+		*to = (struct value){BASE_OTHER, 0, 0};
 		break;
 	case BPF_JMP:
 		if (BPF_OP(insn->code) == BPF_CALL)
@@ -150,8 +183,14 @@ static void insn_do(struct machine *machine, const struct bpf_insn *insn)
 
 static void value_merge(struct value *to, const struct value *from)
 {
-	if (to->base != from->base || to->plus != from->plus)
-		*to = (struct value){BASE_OTHER, 0};
+	int64_t least = to->plus < from->plus ? to->plus : from->plus;
+	int64_t end = to->plus + to->span, from_end = from->plus + from->span;
+
+	if (is_number(to) && is_number(from))
+		*to = (struct value){to->base == from->base ? to->base : BASE_RANGE, least,
+				     (end > from_end ? end : from_end) - least};
+	else if (to->base != from->base || to->plus != from->plus)
+		*to = (struct value){BASE_OTHER, 0, 0};
 }
 
 /* Only what is true on every way is known. */

@@ -22,6 +22,8 @@ struct instruction_needs {
 	 * context, or by a load from what the context holds. */
 	int64_t reads[NEEDS_READS_MAX];
 	size_t read_count;
+	bool size_varies; /* a read of memory whose size is no constant: 4.11 */
+	bool size_zero;	  /* one whose size may be 0, for all that the verifier knows: 4.16 */
 };
 
 /* Straight through the text: values are not followed over jumps, which compiled reads of struct

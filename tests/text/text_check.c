@@ -43,6 +43,8 @@
 #define INSTRUCTIONS_MAX 4096 /* BPF_MAXINSNS, all that 4.9 takes */
 #define STACK_BYTES_MAX 512   /* MAX_BPF_STACK */
 #define LOOPS_SINCE FACT_SINCE(5, 3)
+#define SIZES_VARY_SINCE FACT_SINCE(4, 11)
+#define SIZES_ZERO_SINCE FACT_SINCE(4, 16)
 #define OLDEST_KERNEL (4u << 16 | 9u << 8 | 255u)
 #define STACK_REGISTERS 16216 /* not the offset of any field */
 
@@ -228,6 +230,10 @@ static void program_check(const struct bpf_insn *insns, size_t count, uint32_t r
 		expect(helper_since(needs.helpers[i]) <= release,
 		       "%s calls helper %d, newer than %u.%u", program, needs.helpers[i],
 		       release >> 8, release & 255);
+	expect(!needs.size_varies || release >= SIZES_VARY_SINCE,
+	       "%s reads memory of a size that is no constant", program);
+	expect(!needs.size_zero || release >= SIZES_ZERO_SINCE,
+	       "%s reads memory of a size that may be 0", program);
 	reads_check(&needs, layout, program, seen);
 	if (budget)
 		budget_check(program, needs.count);
@@ -509,6 +515,33 @@ static void headers_write(const char *work_dir, uint32_t kernel_code)
 	error_done(&e);
 }
 
+/* Sizes that are read: at most 255, 1 to 256, and 1 to 256 that were spilled. */
+static void sizes_check(void)
+{
+	const struct bpf_insn sized[] = {
+		BPF_LOAD_(BPF_REG_2, BPF_REG_1, 0),
+		BPF_OP_(BPF_ALU64 | BPF_AND | BPF_K, BPF_REG_2, 0, 0, 255),
+		BPF_ADD_(BPF_REG_2, 1),
+		BPF_STORE_(BPF_REG_10, -8, BPF_REG_2),
+		BPF_LOAD_(BPF_REG_2, BPF_REG_10, -8),
+		BPF_CALL_(BPF_FUNC_probe_read),
+		BPF_EXIT_(),
+	};
+	const size_t length = sizeof(sized) / sizeof(sized[0]);
+	struct bpf_insn whole[sizeof(sized) / sizeof(sized[0])];
+	struct instruction_needs needs;
+
+	instruction_needs_find(sized, length, &needs);
+	expect(needs.size_varies && needs.size_zero, "a spilled size is not found");
+	memcpy(whole, sized, sizeof(whole));
+	whole[3] = whole[4] = (struct bpf_insn)BPF_COPY_(BPF_REG_7, BPF_REG_2);
+	instruction_needs_find(whole, length, &needs);
+	expect(needs.size_varies && !needs.size_zero, "a size from 1 on is not found");
+	whole[2] = whole[3];
+	instruction_needs_find(whole, length, &needs);
+	expect(needs.size_varies && needs.size_zero, "a size from 0 on is not found");
+}
+
 /* What must be found is found: a program with one of each. */
 static void self_check(void)
 {
@@ -534,6 +567,8 @@ static void self_check(void)
 		       helper_since(needs.helpers[1]) > FACT_SINCE(4, 9),
 	       "helpers are not found");
 	expect(needs.read_count == 1 && needs.reads[0] == 1234, "a read is not found");
+	expect(!needs.size_varies && !needs.size_zero, "a size of 8 is not found");
+	sizes_check();
 }
 
 static void rows_check(void)
