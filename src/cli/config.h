@@ -78,6 +78,7 @@ struct config {
 	const char *share;  /* --share: a name; NULL: for nobody else */
 	const char *attach; /* --attach: a name; NULL: with probes of its own */
 	bool verbose;	    /* -v */
+	bool help_all;	    /* --help all */
 	char **words;	    /* of the command line, NULL behind the last */
 	int64_t slower_ms;  /* --slower; 0: not given */
 	bool events;	    /* whether single events are told */
@@ -91,7 +92,7 @@ int config_parse(struct config *config, int argc, char **argv, struct error *e);
 /* The end of that: refuses what contradicts itself, and fills in what was not given. */
 int config_check(struct config *config, struct error *e);
 
-/* What --help prints. */
-void options_describe(struct text *text);
+/* What --help prints; all: every option, and how expressions and parts of files are written. */
+void options_describe(struct text *text, bool all);
 
 #endif

@@ -136,7 +136,7 @@ static int mode_run(const struct config *config, struct error *e)
 		text_add_string(&words, "tsnap " TSNAP_VERSION "\n");
 		break;
 	case MODE_HELP:
-		options_describe(&words);
+		options_describe(&words, config->help_all);
 		break;
 	}
 	if (words_print(&words, &unprinted) && !err) {

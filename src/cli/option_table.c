@@ -1,60 +1,38 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The options: a row each; parsing and --help follow from the rows. */
-#include "cli/config.h"
+/* The options: a row each; parsing, --help, the manual page and completion follow from the rows. */
+#include "cli/option_table.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <getopt.h>
 #include <string.h>
 
-enum option_kind {
-	OPTION_FLAG,	/* bool */
-	OPTION_TEXT,	/* const char * */
-	OPTION_NUMBER,	/* int64_t */
-	OPTION_FEW,	/* the same, FEW_DEFAULT where none is typed */
-	OPTION_SECONDS, /* int64_t in microseconds, typed in seconds with decimals */
-	OPTION_MODE,	/* nothing but the mode */
-};
-
-struct option_row {
-	int letter;	      /* 0: none */
-	const char *name;     /* NULL: none */
-	const char *argument; /* as --help shows it; NULL: takes none */
-	const char *help;
-	enum option_kind kind;
-	size_t offset;	     /* in struct config */
-	int64_t least, most; /* of a number, or of microseconds */
-	enum mode mode;	     /* set as well, unless MODE_REPORT */
-};
-
 #define AT(member) offsetof(struct config, member)
 #define FEW_DEFAULT "3"
 
-static const struct option_row option_table[] = {
-	{'d', "duration", "SECONDS",
-	 "sample for so long (default: 5; --csv, --json: until stopped)", OPTION_SECONDS,
+const struct option_row option_table[] = {
+	{'d', "duration", "SECONDS", "sample this long (default: 5; --csv: no end)", OPTION_SECONDS,
 	 AT(duration_us), 1000, DURATION_MAX_US, 0},
-	{'i', "interval", "SECONDS", "a report every so often, until stopped, -d or -n",
+	{'i', "interval", "SECONDS", "a report every so often, until -n, -d or Ctrl-C",
 	 OPTION_SECONDS, AT(interval_us), 1000, DURATION_MAX_US, 0},
-	{'n', "count", "COUNT", "end after so many reports; with --csv and --json, scans",
-	 OPTION_NUMBER, AT(count), 1, INT64_MAX, 0},
-	{'F', "rate", "HZ", "scans a second (default: 20)", OPTION_NUMBER, AT(rate_hz), 1,
+	{'n', "count", "COUNT", "end after so many reports (with --csv: scans)", OPTION_NUMBER,
+	 AT(count), 1, INT64_MAX, 0},
+	{'F', "rate", "HZ", "scans per second (default: 20)", OPTION_NUMBER, AT(rate_hz), 1,
 	 RATE_MAX_HZ, 0},
-	{'p', "process", "PID|NAME,...", "only these processes, by ids and name patterns",
-	 OPTION_TEXT, AT(process), 0, 0, 0},
+	{'p', "process", "PID|NAME,...", "only these processes, by id or name pattern", OPTION_TEXT,
+	 AT(process), 0, 0, 0},
 	{'r', "descendants", NULL, "with -p: their descendants, too", OPTION_FLAG, AT(descendants),
 	 0, 0, 0},
 	{'t', "threads", "TID,...", "only these threads", OPTION_TEXT, AT(threads), 0, 0, 0},
-	{'u', "user", "USER", "only threads of this user, by name or number", OPTION_TEXT, AT(user),
-	 0, 0, 0},
-	{'c', "comm", "NAME",
-	 "only threads with this name (pattern with *?[], else anywhere in it)", OPTION_TEXT,
-	 AT(comm), 0, 0, 0},
+	{'u', "user", "USER", "only threads of this user, by name or uid", OPTION_TEXT, AT(user), 0,
+	 0, 0},
+	{'c', "comm", "NAME", "only threads with this name (pattern)", OPTION_TEXT, AT(comm), 0, 0,
+	 0},
 	{0, "cgroup", "PATH", "only threads of a control group whose path is so (as NAME)",
 	 OPTION_TEXT, AT(cgroup), 0, 0, 0},
-	{0, "filter", "EXPR", "only samples of which this is true (see below)", OPTION_TEXT,
-	 AT(filter), 0, 0, 0},
-	{'a', "all", NULL, "threads in every state, sleeping ones too", OPTION_FLAG, AT(all_states),
+	{0, "filter", "EXPR", "only samples for which this is true", OPTION_TEXT, AT(filter), 0, 0,
+	 0},
+	{'a', "all", NULL, "threads in every state, idle sleepers too", OPTION_FLAG, AT(all_states),
 	 0, 0, 0},
 	{0, "on-cpu", NULL, "only threads on a CPU", OPTION_FLAG, AT(on_cpu), 0, 0, 0},
 	{0, "off-cpu", NULL,
@@ -63,25 +41,23 @@ static const struct option_row option_table[] = {
 	{0, "daemon-ports", "N",
 	 "local ports below N are servers': who reads there is idle (default: 10000)",
 	 OPTION_NUMBER, AT(daemon_ports), 1, 65536, 0},
-	{'g', "columns", "COLUMN,...", "columns to group by, or to write (see --list)", OPTION_TEXT,
+	{'g', "columns", "COLUMN,...", "group by these columns (see --list)", OPTION_TEXT,
 	 AT(columns), 0, 0, 0},
-	{'G', "more-columns", "COLUMN,...", "columns on top of those", OPTION_TEXT,
-	 AT(more_columns), 0, 0, 0},
+	{'G', "more-columns", "COLUMN,...", "add these columns", OPTION_TEXT, AT(more_columns), 0,
+	 0, 0},
 	{0, "by", "KEY,...", "group by just these: any key of --list, or waker, thread, process",
 	 OPTION_TEXT, AT(by), 0, 0, 0},
 	{0, "csv", NULL, "write a row per sampled thread, as CSV", OPTION_MODE, 0, 0, 0, MODE_CSV},
 	{0, "json", NULL, "the same, as a JSON object a line", OPTION_MODE, 0, 0, 0, MODE_JSON},
-	{0, "trace", "KIND,...", "measure every wait of these kinds, as runq (see --list)",
-	 OPTION_TEXT, AT(trace), 0, 0, 0},
-	{0, "stacks", "[COUNT]",
-	 "below each line of a report its most frequent stacks (default: 3)", OPTION_FEW,
+	{0, "trace", "KIND,...", "measure every wait of these kinds (see --list)", OPTION_TEXT,
+	 AT(trace), 0, 0, 0},
+	{0, "stacks", "[COUNT]", "below each line its COUNT most frequent stacks", OPTION_FEW,
 	 AT(stacks), 1, 1000, 0},
 	{0, "folded", NULL,
 	 "folded stacks for flamegraph.pl or speedscope: frames, and sampled microseconds",
 	 OPTION_MODE, 0, 0, 0, MODE_FOLDED},
-	{0, "flame", "FILE",
-	 "an interactive flame graph of the same, as an SVG file (-: standard output)", OPTION_TEXT,
-	 AT(flame), 0, 0, MODE_FLAME},
+	{0, "flame", "FILE", "write an interactive flame graph (SVG)", OPTION_TEXT, AT(flame), 0, 0,
+	 MODE_FLAME},
 	{0, "stack-bytes", "BYTES",
 	 "of threads on a CPU copy so much of the user stack (256 to 61440; default: 16384)",
 	 OPTION_NUMBER, AT(stack_bytes), STACK_BYTES_MIN, STACK_BYTES_MAX, 0},
@@ -96,24 +72,21 @@ static const struct option_row option_table[] = {
 	 "with --flame: how the stacks of two files differ, CSV or folded, or of parts of one "
 	 "(FILE@FROM..TO)",
 	 OPTION_TEXT, AT(diff), 0, 0, 0},
-	{0, "slower", "MS", "tell each event that took longer (of --trace, or else: system calls)",
-	 OPTION_NUMBER, AT(slower_ms), 1, 3600000, 0},
-	{0, "self", NULL, "tell what tsnap itself costs: CPU, BPF programs, memory, losses",
-	 OPTION_FLAG, AT(self), 0, 0, 0},
+	{0, "slower", "MS", "list each event that took longer (system calls)", OPTION_NUMBER,
+	 AT(slower_ms), 1, 3600000, 0},
+	{0, "self", NULL, "show what tsnap itself costs", OPTION_FLAG, AT(self), 0, 0, 0},
 	{0, "python", NULL,
 	 "in stacks: Python functions (3.11 to 3.14) in place of their interpreter's loop",
 	 OPTION_FLAG, AT(python), 0, 0, 0},
-	{0, "replay", "FILE",
-	 "take the samples from a CSV that tsnap wrote (-: standard input), or a part of it "
-	 "(FILE@FROM..TO)",
-	 OPTION_TEXT, AT(replay), 0, 0, 0},
+	{0, "replay", "FILE", "report on a CSV that tsnap wrote", OPTION_TEXT, AT(replay), 0, 0, 0},
 	{0, "stack-dict", "FILE",
 	 "write what the numbers ustack and kstack of --csv or --json stand for; with --replay, "
 	 "read it",
 	 OPTION_TEXT, AT(stack_dict), 0, 0, 0},
-	{0, "list", NULL, "list the columns and states, and end", OPTION_MODE, 0, 0, 0, MODE_LIST},
-	{0, "check", NULL, "tell what this host offers and what is missing, and end", OPTION_MODE,
-	 0, 0, 0, MODE_CHECK},
+	{0, "list", NULL, "list columns, states and kinds of trace, and end", OPTION_MODE, 0, 0, 0,
+	 MODE_LIST},
+	{0, "check", NULL, "show what this host offers and lacks, and end", OPTION_MODE, 0, 0, 0,
+	 MODE_CHECK},
 	{0, "share", "NAME", "let other tsnap --attach to the probes of this one", OPTION_TEXT,
 	 AT(share), 0, 0, 0},
 	{0, "attach", "NAME", "sample with the probes of a tsnap --share NAME, without a compile",
@@ -138,10 +111,13 @@ static const struct option_row option_table[] = {
 	{'v', "verbose", NULL, "details of errors, and of what was chosen", OPTION_FLAG,
 	 AT(verbose), 0, 0, 0},
 	{'V', "version", NULL, "print the version, and end", OPTION_MODE, 0, 0, 0, MODE_VERSION},
-	{'h', "help", NULL, "print this help, and end", OPTION_MODE, 0, 0, 0, MODE_HELP},
+	{'h', "help", "[all]", "print this help, or all of it, and end", OPTION_ALL, AT(help_all),
+	 0, 0, MODE_HELP},
 };
 
 #define OPTION_COUNT (sizeof(option_table) / sizeof(option_table[0]))
+const size_t option_count = OPTION_COUNT;
+
 /* getopt gives a row without a letter by its index above all letters */
 #define CODE_FIRST 256
 
@@ -256,6 +232,12 @@ static int option_take(struct config *config, const struct option_row *row, cons
 			return number_fail(row, typed, argument, e);
 		*(int64_t *)to = number;
 		break;
+	case OPTION_ALL:
+		if (argument && strcmp(argument, "all") != 0)
+			return error_set(e, EINVAL, EXIT_USAGE, "%s %s: %s or %s all", typed,
+					 argument, typed, typed);
+		*(bool *)to = argument != NULL;
+		break;
 	case OPTION_MODE:
 		break;
 	}
@@ -291,12 +273,12 @@ static void getopt_fill(char *letters, struct option *longs)
 		const struct option_row *row = &option_table[i];
 
 		longs[i] = (struct option){row->name, row->argument != NULL, NULL, option_code(i)};
-		if (row->kind == OPTION_FEW)
+		if (row->kind == OPTION_FEW || row->kind == OPTION_ALL)
 			longs[i].has_arg = optional_argument;
 		if (!row->letter)
 			continue;
 		*letters++ = (char)row->letter;
-		if (row->argument)
+		if (row->argument && row->kind != OPTION_ALL)
 			*letters++ = ':';
 	}
 	*letters = '\0';
@@ -312,6 +294,17 @@ static const char *number_next(char **argv)
 		optind++;
 	else
 		word = optarg;
+	return word;
+}
+
+/* The same for the word "all". */
+static const char *all_next(char **argv)
+{
+	const char *word = optarg ? NULL : argv[optind];
+
+	if (!word || strcmp(word, "all") != 0)
+		return optarg;
+	optind++;
 	return word;
 }
 
@@ -344,6 +337,8 @@ int config_parse(struct config *config, int argc, char **argv, struct error *e)
 			snprintf(typed, sizeof(typed), "-%c", row->letter);
 		if (row->kind == OPTION_FEW)
 			optarg = (char *)number_next(argv);
+		if (row->kind == OPTION_ALL)
+			optarg = (char *)all_next(argv);
 		err = option_take(&parsed, row, typed, row->argument ? optarg : NULL, e);
 		if (err)
 			return err;
@@ -361,71 +356,4 @@ int config_parse(struct config *config, int argc, char **argv, struct error *e)
 	if (!err)
 		*config = parsed;
 	return err;
-}
-
-#define HELP_COLUMN 34
-#define HELP_WIDTH 100
-
-/* Adds the words from HELP_COLUMN on, which the line has reached, in as many lines as they take. */
-static void help_add(struct text *text, const char *words)
-{
-	size_t at = HELP_COLUMN;
-
-	while (*words) {
-		size_t length = strcspn(words, " ");
-
-		if (at + length > HELP_WIDTH) {
-			text_end(text, text->bytes + text->length - 1); /* the space */
-			text_add_format(text, "\n%*s", HELP_COLUMN, "");
-			at = HELP_COLUMN;
-		}
-		text_add(text, words, length);
-		words += length + strspn(words + length, " ");
-		if (*words)
-			text_add_char(text, ' ');
-		at += length + 1;
-	}
-	text_add_char(text, '\n');
-}
-
-void options_describe(struct text *text)
-{
-	text_add_string(text,
-			"Usage: tsnap [OPTION...]\n"
-			"Shows what the threads of this host do and wait for: samples them for "
-			"5 seconds and\nprints one report.\n\n");
-	for (size_t i = 0; i < OPTION_COUNT; i++) {
-		const struct option_row *row = &option_table[i];
-		size_t start = text->length;
-
-		if (row->letter)
-			text_add_format(text, "  -%c, ", row->letter);
-		else
-			text_add_string(text, "      ");
-		text_add_format(text, "--%s%s%s", row->name, row->argument ? " " : "",
-				row->argument ? row->argument : "");
-		do
-			text_add_char(text, ' ');
-		while (text->length - start < HELP_COLUMN);
-		help_add(text, row->help);
-	}
-	text_add_string(
-		text,
-		"\nEXPR: comparisons of columns with && || ! and ( ), as in\n"
-		"  state=D && comm~\"pg.*\" && dwait_us>1ms || !user=root\n"
-		"by = != < <= > >= (numbers, with units; times) and ~ !~ (text: an extended "
-		"regular\nexpression). `cgroup=` is true where there is none. An expression that "
-		"names the state\ndecides about states itself; otherwise they are the active ones, "
-		"or with -a all.\n-p, -t, -u, -c and --cgroup go with it: all must hold.\n"
-		"\n--off-wake: nothing is read when a thread is woken. Its waker's stack is where "
-		"that one is\nwhen the sleeper is sampled, or while it runs, where it was in its "
-		"own last sample, at most a\nsecond before; frames are the other way round, behind "
-		"--, and end in _[w].\n"
-		"\nFILE@FROM..TO: the samples from FROM on and before TO; either may be missing. "
-		"Times in UTC,\nwhole or in part (2026-11-20T20:42), or of the first row's day "
-		"(20:42:53.5).\n"
-		"\nIds are those that /proc shows. In a container with a pid namespace of its "
-		"own, threads\noutside of it are left out.\n"
-		"\nExit codes: 0 done, 1 failed, 2 wrong usage, 77 this host can't (with "
-		"the reason).\n");
 }

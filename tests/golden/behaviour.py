@@ -64,6 +64,29 @@ def width_of(line):
     return sum(2 if c >= "\u3000" else 1 for c in line)
 
 
+class Help(unittest.TestCase):
+    OPTION = re.compile(r"^  (?:-\w, |    )(--[\w-]+)", re.M)
+
+    def test_one_screen(self):
+        lines = tsnap("--help").stdout.decode().split("\n")
+        self.assertLessEqual(len(lines), 40)  # with the prompt
+        self.assertLessEqual(max(map(len, lines)), 80)
+
+    def test_all_has_each_option_once(self):
+        few, every = (self.OPTION.findall(tsnap("--help", *words).stdout.decode()) for words in ((), ("all",)))
+        self.assertTrue(15 < len(few) <= 22 < len(every), (few, every))
+        self.assertEqual(len(set(every)), len(every))
+        self.assertLessEqual(set(few), set(every))
+        self.assertEqual(tsnap("--help=all").stdout, tsnap("-h", "all").stdout)
+
+    def test_nearest(self):
+        for words, nearest in ((["--stack"], "--stacks"), (["--colums=x"], "--columns"), (["-g", "sate"], "state"),
+                               (["--by", "comn"], "comm"), (["--filter", "stat=D"], "state")):
+            given = tsnap(*words, "--replay", "small.csv")
+            self.assertEqual(given.returncode, 2, words)
+            self.assertRegex(given.stderr.decode(), "did you mean %s\\?" % nearest)
+
+
 class Formats(unittest.TestCase):
     def test_formats_agree(self):
         for name in RECORDINGS:

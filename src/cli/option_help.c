@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* --help: the options that people use every day, on one screen; and --help all. */
+#include "cli/option_table.h"
+
+#include <string.h>
+
+/* clang-format off */
+const struct option_section option_sections[] = {
+	/* title		--help						--help all, too */
+	{"How long, how often",	"duration,interval,count,rate",			""},
+	{"Which threads",	"process,descendants,user,comm,filter,all",
+				"threads,cgroup,on-cpu,off-cpu,daemon-ports"},
+	{"What to show",	"columns,more-columns,stacks,trace,slower",	"by,off-wake,python,self"},
+	{"How to write it",	"csv,flame,replay",				"json,folded,diff,stack-dict"},
+	{"This host and tsnap",	"list,check,help",				"verbose,version"},
+	{"Several samplers",	"",						"share,attach"},
+	{"How to measure",	"",						NULL},
+};
+/* clang-format on */
+const size_t option_section_count = sizeof(option_sections) / sizeof(option_sections[0]);
+
+static bool name_listed(const char *names, const char *name)
+{
+	struct text one = {0};
+	bool found = false;
+
+	while (!found && text_next_name(&one, &names))
+		found = !strcmp(text_string(&one), name);
+	text_done(&one);
+	return found;
+}
+
+static bool option_in_section(const char *name)
+{
+	for (size_t i = 0; i < option_section_count; i++)
+		if (name_listed(option_sections[i].common, name) ||
+		    name_listed(option_sections[i].more, name))
+			return true;
+	return false;
+}
+
+static void names_visit(const char *names, void (*visit)(void *to, const struct option_row *row),
+			void *to)
+{
+	struct text name = {0};
+
+	while (text_next_name(&name, &names))
+		for (size_t i = 0; i < option_count; i++)
+			if (!strcmp(option_table[i].name, text_string(&name)))
+				visit(to, &option_table[i]);
+	text_done(&name);
+}
+
+void option_section_visit(const struct option_section *section, bool all,
+			  void (*visit)(void *to, const struct option_row *row), void *to)
+{
+	names_visit(section->common, visit, to);
+	if (!all)
+		return;
+	names_visit(section->more, visit, to);
+	for (size_t i = 0; !section->more && i < option_count; i++)
+		if (!option_in_section(option_table[i].name))
+			visit(to, &option_table[i]);
+}
+
+#define HELP_COLUMN 32
+#define HELP_WIDTH 80
+
+/* Adds the words from HELP_COLUMN on, which the line has reached, in as many lines as they take. */
+static void help_add(struct text *text, const char *words)
+{
+	size_t at = HELP_COLUMN;
+
+	while (*words) {
+		size_t length = strcspn(words, " ");
+
+		if (at + length > HELP_WIDTH) {
+			text_end(text, text->bytes + text->length - 1); /* the space */
+			text_add_format(text, "\n%*s", HELP_COLUMN, "");
+			at = HELP_COLUMN;
+		}
+		text_add(text, words, length);
+		words += length + strspn(words + length, " ");
+		if (*words)
+			text_add_char(text, ' ');
+		at += length + 1;
+	}
+	text_add_char(text, '\n');
+}
+
+static void option_describe(void *to, const struct option_row *row)
+{
+	struct text *text = to;
+	size_t start = text->length;
+
+	if (row->letter)
+		text_add_format(text, "  -%c, ", row->letter);
+	else
+		text_add_string(text, "      ");
+	text_add_format(text, "--%s%s%s", row->name, row->argument ? " " : "",
+			row->argument ? row->argument : "");
+	do
+		text_add_char(text, ' ');
+	while (text->length - start < HELP_COLUMN);
+	help_add(text, row->help);
+}
+
+static const char more_words[] =
+	"\nEXPR: comparisons of columns with && || ! and ( ), as in\n"
+	"  state=D && comm~\"pg.*\" && dwait_us>1ms || !user=root\n"
+	"by = != < <= > >= (numbers, with units; times) and ~ !~ (text: an extended\n"
+	"regular expression). `cgroup=` is true where there is none. An expression that\n"
+	"names the state decides about states itself; otherwise they are the active\n"
+	"ones, or with -a all. -p, -t, -u, -c and --cgroup go with it: all must hold.\n"
+	"\nFILE@FROM..TO: the samples from FROM on and before TO; either may be missing.\n"
+	"Times in UTC, whole or in part (2026-11-20T20:42), or of the first row's day\n"
+	"(20:42:53.5).\n"
+	"\nIds are those that /proc shows. In a container with a pid namespace of its own,\n"
+	"threads outside of it are left out.\n";
+
+void options_describe(struct text *text, bool all)
+{
+	text_add_string(text, "Usage: tsnap [OPTION...]\n"
+			      "What are this host's threads doing, and what do they wait for? "
+			      "Samples them for\n5 seconds and prints one report.\n");
+	for (size_t i = 0; i < option_section_count; i++) {
+		if (!all && !*option_sections[i].common)
+			continue;
+		text_add_format(text, "\n%s:\n", option_sections[i].title);
+		option_section_visit(&option_sections[i], all, option_describe, text);
+	}
+	if (all)
+		text_add_string(text, more_words);
+	else
+		text_add_string(text,
+				"\nEXPR, for example: state=D && comm~\"^pg\" || syscall=fsync\n"
+				"tsnap --help all: every option. The manual: man tsnap.\n");
+	text_add_string(text,
+			"\nExit codes: 0 done, 1 failed, 2 wrong usage, 77 this host can't.\n");
+}

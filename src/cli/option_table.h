@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The table of options, and its order in --help, the manual page and completion.
+ *
+ * option_table.c has the rows and parses by them; option_help.c has the sections; src/manual writes
+ * the manual page and completion of shells from both.
+ */
+#ifndef TSNAP_CLI_OPTION_TABLE_H
+#define TSNAP_CLI_OPTION_TABLE_H
+
+#include <stddef.h>
+
+#include "config.h"
+
+enum option_kind {
+	OPTION_FLAG,	/* bool */
+	OPTION_TEXT,	/* const char * */
+	OPTION_NUMBER,	/* int64_t */
+	OPTION_FEW,	/* the same, FEW_DEFAULT where none is typed */
+	OPTION_SECONDS, /* int64_t in microseconds, typed in seconds with decimals */
+	OPTION_MODE,	/* nothing but the mode */
+	OPTION_ALL,	/* bool: the word "all" follows, or nothing */
+};
+
+struct option_row {
+	int letter;	      /* 0: none */
+	const char *name;     /* NULL: none */
+	const char *argument; /* as --help shows it; NULL: takes none */
+	const char *help;
+	enum option_kind kind;
+	size_t offset;	     /* in struct config */
+	int64_t least, most; /* of a number, or of microseconds */
+	enum mode mode;	     /* set as well, unless MODE_REPORT */
+};
+
+extern const struct option_row option_table[];
+extern const size_t option_count;
+
+/* Names of options with commas between, in the order in which they are shown. */
+struct option_section {
+	const char *title;
+	const char *common; /* in --help */
+	const char *more;   /* in --help all only; NULL: every option that no section names */
+};
+
+extern const struct option_section option_sections[];
+extern const size_t option_section_count;
+
+/* Calls visit for each option of the section, in order; all: those that --help leaves out, too. */
+void option_section_visit(const struct option_section *section, bool all,
+			  void (*visit)(void *to, const struct option_row *row), void *to);
+
+#endif
