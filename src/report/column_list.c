@@ -155,20 +155,15 @@ static void column_add_cost(struct text *text, const struct column *column)
 {
 	uint64_t all = sample_needs_close(column->needs);
 	enum needs_cost cost = COST_FREE;
-	const char *name = "";
 
-	for (size_t i = 0; i < needs_row_count; i++) {
-		const struct needs_row *row = &needs_rows[i];
-
-		if (column->needs == row->need || column->needs & row->need)
-			name = row->name;
-		if (all & row->need && row->cost > cost)
-			cost = row->cost;
-	}
-	text_add_format(text, "%-12s  %-11s ", needs_cost_names[cost], name);
+	for (size_t i = 0; i < needs_row_count; i++)
+		if (all & needs_rows[i].need && needs_rows[i].cost > cost)
+			cost = needs_rows[i].cost;
+	text_add_format(text, "%-12s  %-11s ", needs_cost_names[cost],
+			needs_dearest(column->needs)->name);
 }
 
-static void column_describe(struct text *text, const struct column *column)
+void column_add_help(struct text *text, const struct column *column)
 {
 	static const char *const roles[] = {
 		[ROLE_KEY] = "",
@@ -176,14 +171,28 @@ static void column_describe(struct text *text, const struct column *column)
 		[ROLE_MAX] = "; in a report, the largest",
 		[ROLE_MEASURE] = "",
 	};
+
+	text_add_format(text, "%s%s", column->help, roles[column->role]);
+}
+
+void column_add_default(struct text *text, const struct column *column)
+{
 	bool report = name_listed(REPORT_COLUMNS_DEFAULT, column->name) ||
 		      name_listed(REPORT_MEASURES_DEFAULT, column->name);
 
-	text_add_format(text, "  %-21s %c%c  ", column->name, report ? 'r' : '-',
-			name_listed(ROW_COLUMNS_DEFAULT, column->name) ? 'c' : '-');
+	text_add_char(text, report ? 'r' : '-');
+	text_add_char(text, name_listed(ROW_COLUMNS_DEFAULT, column->name) ? 'c' : '-');
+}
+
+static void column_describe(struct text *text, const struct column *column)
+{
+	text_add_format(text, "  %-21s ", column->name);
+	column_add_default(text, column);
+	text_add_string(text, "  ");
 	if (column->role != ROLE_MEASURE)
 		column_add_cost(text, column);
-	text_add_format(text, "%s%s\n", column->help, roles[column->role]);
+	column_add_help(text, column);
+	text_add_char(text, '\n');
 }
 
 static void needs_describe(struct text *text)

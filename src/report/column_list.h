@@ -45,6 +45,11 @@ uint64_t column_list_needs(const struct column_list *list);
 /* Adds the names of those that have one of these needs, with commas between. */
 void column_list_name(const struct column_list *list, uint64_t needs, struct text *names);
 
+/* Adds the column's help, and what a report shows of a group. */
+void column_add_help(struct text *text, const struct column *column);
+/* How the column is shown unless others are asked for: "r" in a report, "c" in rows, "-" not. */
+void column_add_default(struct text *text, const struct column *column);
+
 /* What --list prints. */
 void columns_describe(struct text *text);
 

@@ -62,3 +62,13 @@ uint64_t needs_first(uint64_t needs)
 			return needs_rows[i].need;
 	return 0;
 }
+
+const struct needs_row *needs_dearest(uint64_t needs)
+{
+	const struct needs_row *row = &needs_rows[0];
+
+	for (size_t i = 0; i < needs_row_count; i++)
+		if (needs & needs_rows[i].need)
+			row = &needs_rows[i];
+	return row;
+}

@@ -29,4 +29,7 @@ extern const size_t needs_row_count;
 /* The first of these needs; 0 when there is none. */
 uint64_t needs_first(uint64_t needs);
 
+/* The last row that these needs ask for by themselves; the first one where there are none. */
+const struct needs_row *needs_dearest(uint64_t needs);
+
 #endif

@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+"""The manual page and the completion of shells are what the program says of itself, and their readers take them without a warning.
+
+    manual.py TSNAP BUILD [unittest's arguments]
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TSNAP, BUILD = os.path.abspath(sys.argv.pop(1)), os.path.abspath(sys.argv.pop(1))
+MADE = os.path.join(BUILD, "src", "manual")
+INSTALLED = {"share/man/man8/tsnap.8": "tsnap.8", "share/bash-completion/completions/tsnap": "tsnap",
+             "share/zsh/site-functions/_tsnap": "_tsnap", "share/fish/vendor_completions.d/tsnap.fish": "tsnap.fish"}
+SECTIONS = ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "COLUMNS", "STATES", "MEASURES", "TRACES", "READING A REPORT", "CSV FORMAT",
+            "EXIT STATUS", "FILES", "SECURITY", "OVERHEAD", "EXAMPLES", "BUGS", "SEE ALSO"]
+
+
+def output(*words, **options):
+    done = subprocess.run(words, check=True, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, timeout=60, **options)
+    return done.stdout.decode()
+
+
+def made(name):
+    with open(os.path.join(MADE, name), encoding="utf-8") as file:
+        return file.read()
+
+
+def page_sections():
+    """{title: lines} of the page, without escapes."""
+    sections, lines = {}, []
+    for line in made("tsnap.8").splitlines():
+        line = re.sub(r"\\f[BRI]", "", line).replace("\\-", "-").replace("\\(aq", "'").replace("\\(dq", '"')
+        if line.startswith(".SH "):
+            lines = sections.setdefault(line[4:], [])
+        else:
+            lines.append(line)
+    return sections
+
+
+def entries(lines):
+    """The tags of a list and the words behind them."""
+    found = {}
+    for tag, words in re.findall(r"^\.TP\n(?:\.B )?(.*)\n((?:(?!\.TP$|\.SS ).*\n?)*)", "\n".join(lines), re.M):
+        found[tag] = " ".join(words.split()).replace("\\&", "")
+    return found
+
+
+def options_of_help():
+    """{--name: help}: names begin a line, help is in column 32."""
+    found, name = {}, None
+    for line in output(TSNAP, "--help", "all").split("\nEXPR:")[0].splitlines():
+        begins = re.match(r"  (?:-\w, |    )(--[\w-]+)", line)
+        name = begins.group(1) if begins else name if line.startswith(" " * 32) else None
+        if name:
+            found[name] = (found.get(name, "") + " " + line[32:]).strip()
+    return found
+
+
+def list_of(title):
+    """{name: the line} of the sections of --list that begin so; None: the columns and measures."""
+    found, now = {}, "columns"
+    for line in output(TSNAP, "--list").splitlines():
+        if re.match(r"(Needs|Several|States|Why|Kinds|Measures)\b", line):
+            now = re.match(r"\w+", line).group()
+        elif line.startswith("  ") and now == title:
+            found[line.split()[0]] = line
+    return found
+
+
+class Page(unittest.TestCase):
+    def test_sections(self):
+        there = list(page_sections())
+        self.assertEqual([name for name in there if name in SECTIONS], SECTIONS)
+
+    def test_options(self):
+        told = entries(page_sections()["OPTIONS"])
+        options = {re.search(r"--[\w-]+", tag).group(): words for tag, words in told.items()}
+        listed = options_of_help()
+        self.assertGreater(len(listed), 40)
+        self.assertEqual(sorted(options), sorted(listed))
+        for name, words in listed.items():
+            self.assertEqual(options[name][:len(words)].lower(), words.lower())
+
+    def test_tables(self):
+        sections = page_sections()
+        for section, title in (("STATES", "States"), ("MEASURES", "Measures"), ("TRACES", "Kinds")):
+            self.assertEqual(list(entries(sections[section])), list(list_of(title)), section)
+        # a need may have the name of a column
+        self.assertEqual(set(entries(sections["COLUMNS"])), {*list_of("columns"), *list_of("Several"), *list_of("Needs")})
+        self.assertGreater(len(list_of("columns")), 100)
+        self.assertEqual({tag.split()[0] for tag in entries(sections["WAIT CLASSES"])}, set(list_of("Why")))
+
+    def test_prose_names_what_there_is(self):
+        page = "\n".join("\n".join(lines) for lines in page_sections().values())
+        named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", page))
+        strangers = {"--pid", "--perf-basic-prof"}
+        self.assertEqual(named - set(options_of_help()), strangers)
+
+    @unittest.skipUnless(shutil.which("man") and shutil.which("groff"), "no man, or no groff")
+    def test_man(self):
+        done = subprocess.run(["man", "--warnings", "-l", os.path.join(MADE, "tsnap.8")], timeout=60, capture_output=True,
+                              env=dict(os.environ, LC_ALL="C.UTF-8", MANWIDTH="80"))
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+        self.assertIn(b"EXIT STATUS", done.stdout)
+
+    @unittest.skipUnless(shutil.which("mandoc"), "no mandoc")
+    def test_mandoc(self):
+        done = subprocess.run(["mandoc", "-Tlint", os.path.join(MADE, "tsnap.8")], timeout=60, capture_output=True)
+        self.assertEqual((done.returncode, done.stdout), (0, b""))
+
+
+class Completion(unittest.TestCase):
+    def bash(self, *words):
+        script = ("source %s; COMP_WORDS=(tsnap \"$@\"); COMP_CWORD=$#; _tsnap; printf '%%s\\n' \"${COMPREPLY[@]}\""
+                  % os.path.join(MADE, "tsnap"))
+        return output("bash", "-c", script, "bash", *words, cwd="/").split()
+
+    def test_bash(self):
+        self.assertEqual(sorted(self.bash("--")), sorted(options_of_help()))
+        self.assertEqual(self.bash("-a", "--all"), [name for name in options_of_help() if name.startswith("--all")])
+        self.assertEqual(self.bash("-g", "state"), ["state", "state_us"])
+        self.assertEqual(self.bash("--more-columns", "=", "state,kfuncs"), ["state,kfuncs"])
+        self.assertEqual(sorted(self.bash("-G", "state,com")), ["state,comm", "state,comm_before", "state,commsum"])
+        self.assertEqual(self.bash("--trace", "runq,of"), ["runq,offcpu"])
+        self.assertEqual(self.bash("--kernel-types", "k"), ["kheaders"])
+        self.assertEqual(self.bash("-u", "roo"), ["root"])
+        self.assertEqual(self.bash("--replay", "/et"), ["/etc"])
+        self.assertEqual(self.bash("--duration", ""), [])
+        self.assertEqual(self.bash("--stacks", "--csv"), ["--csv"])
+
+    @unittest.skipUnless(shutil.which("fish"), "no fish")
+    def test_fish(self):
+        def fish(line):
+            words = output("fish", "--no-config", "-c", "source %s/tsnap.fish; complete -C '%s'" % (MADE, line))
+            return [word.split("\t")[0] for word in words.splitlines()]
+
+        self.assertEqual(sorted(fish("tsnap --")), sorted(options_of_help()))
+        self.assertEqual(sorted(fish("tsnap -g state,com")), ["state,comm", "state,comm_before", "state,commsum"])
+        self.assertEqual(fish("tsnap --trace of"), ["offcpu"])
+
+    @unittest.skipUnless(shutil.which("zsh"), "no zsh")
+    def test_zsh(self):
+        # what _arguments is given; the completion system itself needs a terminal
+        script = ("_arguments() { print -l -- $@ }; _values() { print -l -- $@ }; source %s/_tsnap; _tsnap_columns"
+                  % MADE)
+        words = output("zsh", "-f", "-c", script).splitlines()
+        options = {found.group(1) for word in words for found in [re.search(r"(--[\w-]+)=?\[", word)] if found}
+        self.assertEqual(sorted(options), sorted(options_of_help()))
+        self.assertLessEqual(set(list_of("columns")), set(words))
+
+
+class Install(unittest.TestCase):
+    def test_files(self):
+        with tempfile.TemporaryDirectory() as folder:
+            output("cmake", "-DCMAKE_INSTALL_PREFIX=" + folder, "-P", os.path.join(MADE, "cmake_install.cmake"))
+            for path, name in INSTALLED.items():
+                with open(os.path.join(folder, path), encoding="utf-8") as file:
+                    self.assertEqual(file.read(), made(name))
+
+
+if __name__ == "__main__":
+    unittest.main()
