@@ -12,6 +12,7 @@
 
 #define SILENT_NS NS_PER_SECOND /* before the first line */
 #define ERASE "\r\033[K"
+#define WATCHED_US (2 * US_PER_SECOND) /* a shorter interval shows no progress */
 
 static struct {
 	bool running;
@@ -31,6 +32,12 @@ static bool terminal_write(const char *bytes, size_t length)
 
 	return poll(&terminal, 1, 0) == 1 && terminal.revents & POLLOUT &&
 	       write(STDERR_FILENO, bytes, length) > 0;
+}
+
+/* A background process of the terminal's session must not write over what is there. */
+static bool in_foreground(void)
+{
+	return tcgetpgrp(STDERR_FILENO) == getpgrp();
 }
 
 static bool line_write(const char *doing)
@@ -58,7 +65,7 @@ static void *progress_run(void *of)
 		while (!progress.ended &&
 		       !pthread_cond_timedwait(&progress.ended_now, &progress.lock, &until))
 			;
-		if (progress.ended || tcgetpgrp(STDERR_FILENO) != getpgrp())
+		if (progress.ended || !in_foreground())
 			continue;
 		progress.shown |= line_write(atomic_load(&progress.doing));
 	}
@@ -100,4 +107,35 @@ void progress_end(void)
 	pthread_cond_destroy(&progress.ended_now);
 	if (progress.shown)
 		terminal_write(ERASE, sizeof(ERASE) - 1);
+}
+
+static struct {
+	int64_t second; /* of the last line; the main thread's */
+	bool shown;
+} sampling = {.second = -1};
+
+void progress_sampling(int64_t elapsed_us, int64_t total_us, int64_t samples)
+{
+	int64_t second = elapsed_us / US_PER_SECOND;
+	struct text line = {0};
+
+	if (second == sampling.second || (total_us && total_us < WATCHED_US))
+		return;
+	sampling.second = second;
+	if (!isatty(STDERR_FILENO) || !in_foreground())
+		return;
+	text_add_format(&line, ERASE "tsnap: sampling, %lld ", (long long)second);
+	if (total_us)
+		text_add_format(&line, "of %lld ", (long long)(total_us / US_PER_SECOND));
+	text_add_format(&line, "s, %lld samples", (long long)samples);
+	sampling.shown |= terminal_write(line.bytes, line.length);
+	text_done(&line);
+}
+
+void progress_sampling_end(void)
+{
+	if (sampling.shown)
+		terminal_write(ERASE, sizeof(ERASE) - 1);
+	sampling.second = -1;
+	sampling.shown = false;
 }

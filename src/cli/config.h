@@ -70,6 +70,7 @@ struct config {
 	bool frame_pointers;	   /* --fp */
 	const char *diff;	   /* --diff: two files; NULL: none */
 	const char *diff_after;
+	bool all_rows;	    /* --all-rows */
 	bool self;	    /* --self */
 	bool python;	    /* --python */
 	bool no_realtime;   /* --no-realtime */

@@ -76,6 +76,7 @@ static void complain(const char *words)
 	struct text out = {0};
 
 	progress_end();
+	progress_sampling_end();
 	while (*words) {
 		struct text line = {0};
 		size_t length = strcspn(words, "\n");

@@ -171,6 +171,8 @@ int config_check(struct config *config, struct error *e)
 		return usage(e, "--by", "and -g exclude each other: -G adds columns to either");
 	if (config->by && (!samples || rows))
 		return usage(e, "--by", "is for reports and stacks");
+	if (config->all_rows && config->mode != MODE_REPORT)
+		return usage(e, "--all-rows", "is for reports: other formats have all rows");
 	if (config->replay && !samples)
 		return usage(e, "--replay", "is for a report, rows and stacks");
 	if (recorded && config->rate_hz)

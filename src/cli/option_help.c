@@ -10,7 +10,7 @@ const struct option_section option_sections[] = {
 	{"How long, how often",	"duration,interval,count,rate",			""},
 	{"Which threads",	"process,descendants,user,comm,filter,all",
 				"threads,cgroup,on-cpu,off-cpu,daemon-ports"},
-	{"What to show",	"columns,more-columns,stacks,trace,slower",	"by,off-wake,python,self"},
+	{"What to show",	"columns,more-columns,stacks,trace,slower",	"by,all-rows,off-wake,python,self"},
 	{"How to write it",	"csv,flame,replay",				"json,folded,diff,stack-dict"},
 	{"This host and tsnap",	"list,check,help",				"verbose,version"},
 	{"Several samplers",	"",						"share,attach"},

@@ -74,6 +74,8 @@ const struct option_row option_table[] = {
 	 OPTION_TEXT, AT(diff), 0, 0, 0},
 	{0, "slower", "MS", "list each event that took longer (system calls)", OPTION_NUMBER,
 	 AT(slower_ms), 1, 3600000, 0},
+	{0, "all-rows", NULL, "on a terminal, too: every row of a report, however small",
+	 OPTION_FLAG, AT(all_rows), 0, 0, 0},
 	{0, "self", NULL, "show what tsnap itself costs", OPTION_FLAG, AT(self), 0, 0, 0},
 	{0, "python", NULL,
 	 "in stacks: Python functions (3.11 to 3.14) in place of their interpreter's loop",

@@ -2,6 +2,7 @@
 /* A page of what was kept: filled, rendered, written; and what is told beside rows. */
 #include "cli/run_state.h"
 #include "cli/keeper.h"
+#include "base/progress.h"
 #include "report/value.h"
 
 #include <string.h>
@@ -16,6 +17,7 @@ int run_write(struct run *run, struct error *e)
 
 	if (!run->out.length)
 		return 0;
+	progress_sampling_end();
 	if (run->into)
 		text_add(run->into, text_string(&run->out), run->out.length);
 	else

@@ -11,11 +11,11 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#define TERMINAL_ROWS 20 /* groups shown on a terminal */
+#define TERMINAL_ROWS 20 /* rows of a table on a terminal, unless its height says more */
 #define TERMINAL_WIDTH_DEFAULT 80
 
-/* Width, row limit and colour are for terminals; all else is never cut. */
-static void page_fit(struct page *page)
+/* Width, height, row limit and colour are for terminals; all else is never cut. */
+static void page_fit(struct page *page, bool all_rows)
 {
 	const char *columns = getenv("COLUMNS"), *no_color = getenv("NO_COLOR");
 	struct winsize size = {0};
@@ -27,7 +27,8 @@ static void page_fit(struct page *page)
 	page->width = typed > 0 && typed < 10000 ? (size_t)typed : size.ws_col;
 	if (!page->width)
 		page->width = TERMINAL_WIDTH_DEFAULT;
-	page->row_limit = TERMINAL_ROWS;
+	page->row_limit = all_rows ? 0 : TERMINAL_ROWS;
+	page->height = all_rows ? 0 : size.ws_row;
 	page->colour = !no_color || !*no_color;
 }
 
@@ -203,7 +204,7 @@ int run_prepare(struct run *run, struct error *e)
 	if (run->config->stacks)
 		run->page.stacks = &run->stacks;
 	run_traces(run);
-	page_fit(&run->page);
+	page_fit(&run->page, run->config->all_rows);
 	run_command(run);
 	run->page.grid = &run->grid;
 	run->page.tally = &run->tally;

@@ -3,8 +3,11 @@
 #include "render/renderer.h"
 #include "report/value.h"
 
+#include <string.h>
+
 #define BOLD "\033[1m"
 #define PLAIN "\033[0m"
+#define COLOUR_BAR "\033[36m"
 #define GAP 2 /* between columns */
 #define BAR_WIDTH 10
 #define BAR_PAGE_WIDTH 80  /* no bar on a narrower page */
@@ -87,6 +90,21 @@ static void widths_find(const struct page *page, size_t rows, size_t *widths)
 	text_done(&cell);
 }
 
+/* The beginning and the end of what does not fit, which tell more than the beginning alone: of
+ * paths, commands and addresses. */
+static void add_shortened(struct text *line, const char *cell, size_t width)
+{
+	size_t tail = (width - 1) / 2;
+	const char *end = cell + text_fit(cell, text_width(cell) - tail);
+
+	/* to the beginning of a character, and behind a wide one that does not fit */
+	while ((*end & 0xc0) == 0x80 || text_width(end) > tail)
+		end++;
+	text_add(line, cell, text_fit(cell, width - 1 - tail));
+	text_add_string(line, ELLIPSIS);
+	text_add_string(line, end);
+}
+
 static void add_cell(struct text *line, const char *cell, size_t width, bool left, bool last)
 {
 	size_t taken = text_width(cell);
@@ -94,9 +112,8 @@ static void add_cell(struct text *line, const char *cell, size_t width, bool lef
 	if (taken > width) {
 		size_t start = line->length;
 
-		text_add(line, cell, text_fit(cell, width - 1));
-		text_add_string(line, ELLIPSIS);
-		/* a wide character may be more than the room that was left */
+		add_shortened(line, cell, width);
+		/* a wide character may be more than the space that was left */
 		if (!last)
 			text_add_spaces(line, width - text_width(line->bytes + start));
 		return;
@@ -108,17 +125,84 @@ static void add_cell(struct text *line, const char *cell, size_t width, bool lef
 		text_add_spaces(line, width - taken);
 }
 
+/* Bytes of a line that are in colour. */
+struct colour_span {
+	size_t from, to;
+	const char *colour;
+};
+
+/* What the thread is doing, as a colour; NULL: none. */
+static const char *state_colour(int64_t state)
+{
+	static const char *const colours[DOING_COUNT] = {
+		[DOING_ON] = "\033[32m",    /* green */
+		[DOING_RQ] = "\033[33m",    /* yellow */
+		[DOING_DISK] = "\033[31m",  /* red */
+		[DOING_SLEEP] = "\033[34m", /* blue */
+	};
+
+	return state >= 0 && state < DOING_COUNT ? colours[state] : NULL;
+}
+
+/* The colour of the row's state and bar. */
+static const char *row_colour(const struct column_list *list, const union value *values)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (list->items[i]->kind == KIND_STATE)
+			return state_colour(values[i].number);
+	return COLOUR_BAR;
+}
+
+/* What of the cell, which the line has from `from` on, is in colour. */
+static struct colour_span cell_span(const struct column *column, const struct text *line,
+				    size_t from, const char *colour)
+{
+	struct colour_span span = {from, from, NULL};
+	const char *bar;
+
+	if (column->kind == KIND_STATE) {
+		span.to = from + strcspn(text_string(line) + from, " ");
+		span.colour = colour;
+	} else if (column->kind == KIND_PERMILLE && (bar = strchr(text_string(line) + from, '#'))) {
+		span.from = (size_t)(bar - text_string(line));
+		span.to = span.from + strspn(bar, "#");
+		span.colour = colour;
+	}
+	return span;
+}
+
+/* Adds the first bytes of the line, with colours around spans, which are in order. */
+static void add_coloured(struct text *out, const char *line, size_t length,
+			 const struct colour_span *spans, size_t count)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < count && spans[i].to <= length; i++) {
+		text_add(out, line + at, spans[i].from - at);
+		text_add_string(out, spans[i].colour);
+		text_add(out, line + spans[i].from, spans[i].to - spans[i].from);
+		text_add_string(out, PLAIN);
+		at = spans[i].to;
+	}
+	text_add(out, line + at, length - at);
+}
+
 /* Adds the row's cells, or the titles when values is NULL. */
 static void add_row(struct text *out, const struct page *page, const size_t *widths,
 		    const union value *values)
 {
 	const struct column_list *list = page->grid->list;
+	struct colour_span spans[COLUMN_LIST_MAX];
+	const char *colour = values && page->colour ? row_colour(list, values) : NULL;
 	bool bold = !values && page->colour;
+	size_t span_count = 0;
 	struct text line = {0}, cell = {0};
 	const char *words;
 	size_t length;
 
 	for (size_t i = 0; i < list->count; i++) {
+		size_t from;
+
 		text_clear(&cell);
 		if (values)
 			cell_write(&cell, page, list->items[i], values[i]);
@@ -126,15 +210,19 @@ static void add_row(struct text *out, const struct page *page, const size_t *wid
 			text_add_string(&cell, list->items[i]->title);
 		if (i)
 			text_add_spaces(&line, GAP);
+		from = line.length;
 		add_cell(&line, text_string(&cell), widths[i], aligned_left(list->items[i]),
 			 i + 1 == list->count);
+		if (colour)
+			spans[span_count] = cell_span(list->items[i], &line, from, colour);
+		span_count += colour && spans[span_count].colour;
 	}
 	words = text_string(&line);
 	length = page->width ? text_fit(words, page->width) : line.length;
 	while (length && words[length - 1] == ' ')
 		length--;
 	text_add_string(out, bold ? BOLD : "");
-	text_add(out, words, length);
+	add_coloured(out, words, length, spans, span_count);
 	text_add_string(out, bold ? PLAIN "\n" : "\n");
 	text_done(&line);
 	text_done(&cell);

@@ -2,6 +2,7 @@
 /* The report for people: a heading, a table with the most active groups first, and a foot that
  * tells what was missed and what tsnap itself cost. */
 #include "render/renderer.h"
+#include "render/page_rows.h"
 #include "report/value.h"
 
 #include <stdlib.h>
@@ -107,25 +108,6 @@ static void add_heading(struct text *out, const struct page *page)
 	page_add_scans(&line, page);
 	page_add_wrapped(out, page, text_string(&line));
 	text_add_char(out, '\n');
-	text_done(&line);
-}
-
-/* What the row limit leaves out. */
-static void add_rest(struct text *out, const struct page *page, size_t rows)
-{
-	const struct column_list *list = page->grid->list;
-	size_t left = page->grid->row_count - rows;
-	int64_t share = 0;
-	struct text line = {0};
-
-	for (size_t i = 0; i < list->count; i++)
-		if (list->items[i]->kind == KIND_PERMILLE)
-			for (size_t row = 0; row < rows; row++)
-				share += grid_row(page->grid, row)[i].number;
-	text_add_format(&line, "%zu more group%s with ", left, left == 1 ? "" : "s");
-	text_add_decimals(&line, share < 1000 ? 1000 - share : 0, 1);
-	text_add_string(&line, " % of the samples");
-	page_add_wrapped(out, page, text_string(&line));
 	text_done(&line);
 }
 
@@ -254,21 +236,10 @@ static void add_cost(struct text *out, const struct page *page)
 	text_done(&line);
 }
 
-static void report_add(struct text *out, const struct page *page)
+static void add_foot(struct text *out, const struct page *page)
 {
-	const struct grid *grid = page->grid;
-	size_t rows = grid->row_count;
 	size_t foot;
 
-	if (page->row_limit && rows > page->row_limit)
-		rows = page->row_limit;
-	add_heading(out, page);
-	if (rows)
-		page_add_table(out, page, rows);
-	else
-		page_add_sleepers(out, page);
-	if (rows < grid->row_count)
-		add_rest(out, page, rows);
 	if (page->distributions)
 		page_add_distributions(out, page);
 	if (page->events)
@@ -288,6 +259,33 @@ static void report_add(struct text *out, const struct page *page)
 	/* an empty line sets the foot off, or else ends the report */
 	if (out->length > foot + 1)
 		text_add_char(out, '\n');
+}
+
+static size_t lines_count(const struct text *text, size_t from)
+{
+	size_t lines = 0;
+
+	for (; from < text->length; from++)
+		lines += text->bytes[from] == '\n';
+	return lines;
+}
+
+static void report_add(struct text *out, const struct page *page)
+{
+	size_t start = out->length, rows;
+	struct text foot = {0};
+
+	add_foot(&foot, page);
+	add_heading(out, page);
+	rows = page_rows(page, lines_count(out, start) + lines_count(&foot, 0));
+	if (rows)
+		page_add_table(out, page, rows);
+	else
+		page_add_sleepers(out, page);
+	if (rows < page->grid->row_count)
+		page_add_rest(out, page, rows);
+	text_add(out, text_string(&foot), foot.length);
+	text_done(&foot);
 }
 
 const struct renderer renderer_report = {

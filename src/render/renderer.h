@@ -31,7 +31,8 @@ struct page {
 	const char *command;	   /* as it was typed; NULL: not known */
 	size_t root_count;	   /* columns before renderer->behind */
 	size_t width;		   /* no line is longer; 0: any length */
-	size_t row_limit;	   /* rows shown; 0: all */
+	size_t row_limit;	   /* rows of events and distributions shown; 0: all */
+	size_t height;		   /* lines of the window; 0: not known, or all rows are wanted */
 	struct event_list *events; /* of a grouped page, what --slower told; NULL: not asked for, */
 	int64_t slower_ms;	   /* that each of them took at least */
 	bool colour;

@@ -36,10 +36,10 @@ def row(second, tid=1, comm="x"):
     return b'"2026-11-20T20:42:%02d.000000Z",1000000,%d,"ON","%s"\n' % (second, tid, comm.encode())
 
 
-def on_terminal(width, *arguments, **environment):
+def on_terminal(width, *arguments, height=24, **environment):
     """What tsnap writes on a terminal, as lines."""
     master, slave = pty.openpty()
-    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
     names = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "NO_COLOR")}
     names.update(environment)
     process = subprocess.Popen([TSNAP, *arguments], cwd=FIXTURES, stdout=slave, env=names)
@@ -155,28 +155,58 @@ class Terminal(unittest.TestCase):
                     self.assertLessEqual(width_of(line), width, line)
 
     def test_words_are_kept(self):
-        lines = on_terminal(300, "--replay", "small.csv", "-a", NO_COLOR="1")
+        lines = on_terminal(300, "--replay", "small.csv", "-a", "--all-rows", NO_COLOR="1")
         plain = tsnap("--replay", "small.csv", "-a").stdout.decode().split("\n")
         self.assertEqual(lines, plain)
 
     def test_long_text_is_cut_with_an_ellipsis(self):
         lines = on_terminal(80, "--replay", "hostile.csv", "-g", "cmdline,tid")
         self.assertTrue(any("…" in line for line in lines))
-        # the columns behind it are still there
-        self.assertTrue(any(re.search(r"…\s+\d+$", line) for line in lines), lines)
+        # the columns behind it are still there, and the end of the text
+        self.assertTrue(any(re.search(r"…\S+\s+\d+$", line) for line in lines), lines)
 
     def test_columns_of_the_environment(self):
         lines = on_terminal(200, "--replay", "hostile.csv", "-g", "cmdline", COLUMNS="50")
         self.assertLessEqual(max(map(width_of, lines)), 50)
 
-    def test_rows_are_limited(self):
-        lines = on_terminal(120, "--replay", "many.csv", "-g", "comm")
-        self.assertEqual(sum("thread-with-name" in line for line in lines), 20)
-        self.assertTrue(any(re.match(r"9 more groups with \d+\.\d % of the samples", line)
-                            for line in lines), lines)
+    def test_report_fits_the_window(self):
+        for height in (12, 24, 33, 40):
+            lines = on_terminal(120, "--replay", "many.csv", "-g", "comm", height=height)
+            rows = sum("thread-with-name" in line for line in lines)
+            # the last one is the prompt's
+            self.assertEqual(len(lines), min(height, rows + 6 if rows == 29 else height), lines)
+            self.assertEqual(any(re.match(r"%d more rows, \d+\.\d %% \(--all-rows shows them\)" % (29 - rows), line)
+                                 for line in lines), rows < 29, lines)
+
+    def test_any_window_has_some_rows(self):
+        lines = on_terminal(120, "--replay", "many.csv", "-g", "comm", height=3)
+        self.assertEqual(sum("thread-with-name" in line for line in lines), 3)
+
+    def test_stacks_fit_the_window(self):
+        whole = on_terminal(120, "--replay", "stacks.csv", "-a", "--stacks", "--by", "tid", height=200)
+        lines = on_terminal(120, "--replay", "stacks.csv", "-a", "--stacks", "--by", "tid", height=24)
+        self.assertTrue(10 < len(lines) <= 24 < len(whole), lines)
+        self.assertTrue(any(" more rows, " in line for line in lines), lines)
+
+    def test_small_shares_are_one_row(self):
+        content = HEADING + b"".join(row(second, tid, "x") for second in range(10) for tid in range(100))
+        content += row(10, 1, "rare-1") + row(10, 2, "rare-2") + row(10, 3, "rare-3")
+        with tempfile.NamedTemporaryFile(suffix=".csv") as file:
+            file.write(content)
+            file.flush()
+            lines = on_terminal(120, "--replay", file.name, "-g", "comm")
+            every = on_terminal(120, "--replay", file.name, "-g", "comm", "--all-rows")
+            exact = on_terminal(120, "--replay", file.name, "-g", "comm,cpu_s")
+        self.assertTrue(any(line.startswith("3 more rows, 0.3 % (") for line in lines), lines)
+        self.assertFalse(any("rare" in line for line in lines))
+        for shown in (every, exact):  # a small share of the samples says nothing about exact times
+            self.assertEqual(sum("rare" in line for line in shown), 3, shown)
 
     def test_colour(self):
         self.assertIn("\033", "".join(on_terminal(80, "--replay", "small.csv")))
+        lines = on_terminal(100, "--replay", "small.csv", "-a")
+        self.assertTrue(any(re.search(r"% \033\[32m#+\033\[0m +\033\[32mON\033\[0m ", line) for line in lines), lines)
+        self.assertTrue(any("\033[31mD\033[0m" in line for line in lines), lines)
         self.assertNotIn("\033", "".join(on_terminal(80, "--replay", "small.csv", NO_COLOR="1")))
         self.assertNotIn(b"\033", tsnap("--replay", "small.csv").stdout)
 

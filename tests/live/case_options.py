@@ -87,7 +87,7 @@ def expect_objects(runs, btf, offsets, mine, others):
 
 
 def expect_reports(runs, pid, recorded):
-    text = runs.text("-i", 0.5, "-n", 2, "-a", "-p", pid, "--self", "--trace", "runq", "--slower", 1000, *runs.types, *runs.without(""))
+    text = runs.text("-i", 0.5, "-n", 2, "-a", "-p", pid, "--self", "--all-rows", "--trace", "runq", "--slower", 1000, *runs.types, *runs.without(""))
     check(len(re.findall("^tsnap on ", text, re.M)) == 2, "-i 0.5 -n 2: %s", text)
     check(text.count("nanosleep") >= 2, "-p: %s", text)
     check(len(re.findall(r"^sched_switch +[a-z ]*\w +\d+ ", text, re.M)) == 2 or "\nNot counted: " in text,

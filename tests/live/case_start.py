@@ -3,6 +3,7 @@ import fcntl
 import glob
 import os
 import pty
+import re
 import signal
 import termios
 import time
@@ -123,3 +124,32 @@ def start_is_raised(ctx):
         after = {path: nice_of(path) for path in glob.glob("/proc/%d/task/*/stat" % tool.pid)}
         check(after and set(after.values()) == {own}, "after the start: %s, not %d", after, own)
         tool.interrupt()
+
+
+@case
+def progress_is_shown(ctx):
+    """While it samples a terminal sees seconds of seconds and samples; the line is gone before each report."""
+    workload = ctx.workload("spin")
+    terminal = Terminal(ctx)
+    tool = on_terminal(ctx, terminal, "-i", 2, "-n", 2, "-p", workload["pid"])
+    tool.finish_plain(0, START_S + STOP_S)
+    lines = [line for line in terminal.read().split(ERASE) if not line.startswith(b"tsnap: starting, ")]
+    found = re.findall(rb"sampling, (\d) of 2 s, (\d+) samples", b"|".join(lines))
+    check([b"0", b"1"] == sorted({second for second, _ in found}), "seconds: %r", lines)
+    check(any(10 <= int(samples) <= 40 for _, samples in found), "samples: %r", lines)
+    check(lines[-1] == b"" and b"\n" not in b"".join(lines), "not erased: %r", lines)
+    check(tool.out.count(b"scans in") == 2 and b"sampling" not in tool.out, "the reports: %r", tool.out)
+
+
+@case
+def progress_is_for_terminals(ctx):
+    """Neither a file, nor a terminal that another job has, nor one that gets rows sees any progress."""
+    workload = ctx.workload("spin")
+    tool = ctx.plain("-d", 2, "-p", workload["pid"])
+    tool.finish_plain(0, START_S + STOP_S)
+    check("sampling" not in tool.err and b"sampling" not in tool.out, "standard error: %r", tool.err)
+    for ahead, options in ((False, ()), (True, ("--csv",))):
+        terminal = Terminal(ctx)
+        tool = on_terminal(ctx, terminal, "-d", 2, "-p", workload["pid"], *options, ahead=ahead)
+        tool.finish_plain(0, START_S + STOP_S)
+        check(b"sampling" not in terminal.read(), "the terminal: %r", terminal.bytes)

@@ -309,7 +309,7 @@ static void groups_of_odd_times_sort(void **state)
 	grid_done(&grid);
 }
 
-/* Of a name that is cut within a wide character the next column begins where the title has it. */
+/* A name of wide characters loses its middle; the next column begins where its title does. */
 static void cut_cells_stay_in_line(void **state)
 {
 	struct sample sample = sample_absent;
@@ -326,7 +326,7 @@ static void cut_cells_stay_in_line(void **state)
 	grid_fill_rows(&grid, &list, &scan);
 	page_add_table(&out, &(struct page){.grid = &grid, .width = 23}, 1);
 	assert_string_equal(text_string(&out), "COMM                TID\n"
-					       "世界世界世界…        12\n");
+					       "世界世…界世界        12\n");
 	text_done(&out);
 	grid_done(&grid);
 }
