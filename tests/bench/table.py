@@ -1,4 +1,4 @@
-"""The bench's figures: their CSV file, their Markdown, and the README's copy of that."""
+"""The bench's figures: their CSV file, their Markdown, and README.md's copy of that."""
 import collections
 import csv
 import os
