@@ -57,7 +57,7 @@ const struct trace_row trace_rows[LATENCY_KIND_COUNT] = {
 		.groups = BLOCK_REQUESTS, .tell = block_tell},
 	[LATENCY_BLOCKQ] = {
 		.kind = {.name = "blockq",
-			 .help = "the same, from when a thread makes them to their issue",
+			 .help = "requests to block devices, from their making to issue",
 			 .columns = "io_dev,io_op", .bytes = true},
 		.groups = BLOCK_REQUESTS, .tell = block_tell},
 	[LATENCY_SYSCALLS] = {
@@ -136,8 +136,9 @@ unsigned int trace_groups_of(uint32_t kinds)
 
 void trace_kinds_describe(struct text *text)
 {
-	text_add_string(text, "\nKinds of --trace (each is told by the columns of -g that it has "
-			      "and by those in brackets):\n");
+	text_add_string(text,
+			"\nKinds of --trace (each is grouped by the columns of -g that it has "
+			"and by those in brackets):\n");
 	for (int kind = 0; kind < LATENCY_KIND_COUNT; kind++) {
 		const struct trace_kind *told = &trace_rows[kind].kind;
 

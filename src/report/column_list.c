@@ -197,7 +197,7 @@ static void column_describe(struct text *text, const struct column *column)
 
 static void needs_describe(struct text *text)
 {
-	text_add_string(text, "\nNeeds, and what they cost who asks for them:\n");
+	text_add_string(text, "\nNeeds of columns, and their costs:\n");
 	for (size_t i = 0; i < needs_row_count; i++)
 		text_add_format(text, "  %-21s     %-12s  %s\n", needs_rows[i].name,
 				needs_cost_names[needs_rows[i].cost], needs_rows[i].help);
@@ -205,8 +205,9 @@ static void needs_describe(struct text *text)
 
 static void whys_describe(struct text *text)
 {
-	text_add_string(text,
-			"\nWhy a thread in S is shown without -a, or not; what it waits for:\n");
+	text_add_string(
+		text,
+		"\nWhy a thread in S is work, shown without -a, or idle; what it waits for:\n");
 	for (size_t i = 0; i < why_rule_count; i++) {
 		if (why_rule_find(why_rules[i].name) != &why_rules[i])
 			continue;

@@ -158,7 +158,7 @@ def expect_shared(runs, pid):
 
 @case
 def every_option(ctx):
-    """Each option that --help lists, in runs that show its effect; one that no run has fails."""
+    """Each option that --help all lists, in runs that show its effect; one that no run has fails."""
     btf = os.environ.get("TSNAP_TEST_BTF", "/sys/kernel/btf/vmlinux")
     runs = Runs(ctx)
     typed = options_of(runs.text("--help", "all"))

@@ -247,7 +247,7 @@ def accounts(ctx):
     workload = ctx.workload("sleep", call="futex")
     listed = ctx.plain("--list")
     listed.finish_plain()
-    names = [name for heading in ("From /proc/PID/task/TID/stat", "From status there", "From io there")
+    names = [name for heading in ("From /proc/PID/task/TID/stat", "From /proc/PID/task/TID/status", "From /proc/PID/task/TID/io")
              for name in listed_after(listed.out.decode(), heading)]
     check(len(names) > 60, "--list tells only %s", names)
     row = rows_of(ctx.rows("-a", "-p", workload["pid"], seconds=1, columns=",".join(names)), workload.tid)[0]
