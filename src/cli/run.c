@@ -97,12 +97,12 @@ static int run_take_part(void *taker, const struct scan *part)
 	return err;
 }
 
-/* Rows may go to the same terminal: what writes them as they come shows enough. */
-static void run_tell_progress(const struct run *run)
+/* Progress is shown for grouped output only: rows are written as they come. */
+static void run_show_progress(const struct run *run)
 {
 	int64_t total_us = run->interval_us ? run->interval_us : run->end_us;
 
-	/* without scans a report has just been shown, perhaps the last one */
+	/* no scans: a report has just been written, perhaps the last one */
 	if (run->config->replay || !run_grouped(run) || !run->tally.scans)
 		return;
 	progress_sampling(run->interval_us ? run->page_us : run->total_us, total_us,
@@ -180,7 +180,7 @@ static int run_loop(struct run *run, struct error *e)
 					       : run_end_rows(run, &scan, e);
 		run->in_scan = false;
 		run->total_us = sum(run->total_us, scan.weight_us);
-		run_tell_progress(run);
+		run_show_progress(run);
 		if (!err && run->source->release && (!run_grouped(run) || !run->tally.scans))
 			run->source->release(run->source);
 	}

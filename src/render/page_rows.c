@@ -6,8 +6,8 @@
 #define ROWS_LEAST 3  /* in a window of any height */
 #define OWN_LINES 2   /* the titles, and the prompt after the report */
 
-/* The column of shares; NULL: there is none, or rows have exact times, which a small share of the
- * samples says nothing about. */
+/* The column of shares; NULL: no small row is left out, because there is no such column, or because
+ * rows have exact times, which may be large where the share of the samples is small. */
 static const struct column *const *share_column(const struct column_list *list)
 {
 	const struct column *const *found = NULL;

@@ -90,14 +90,13 @@ static void widths_find(const struct page *page, size_t rows, size_t *widths)
 	text_done(&cell);
 }
 
-/* The beginning and the end of what does not fit, which tell more than the beginning alone: of
- * paths, commands and addresses. */
+/* Adds the beginning and the end of a cell that does not fit: paths and commands differ in both. */
 static void add_shortened(struct text *line, const char *cell, size_t width)
 {
 	size_t tail = (width - 1) / 2;
 	const char *end = cell + text_fit(cell, text_width(cell) - tail);
 
-	/* to the beginning of a character, and behind a wide one that does not fit */
+	/* move on to the start of a character, and past a wide one that does not fit */
 	while ((*end & 0xc0) == 0x80 || text_width(end) > tail)
 		end++;
 	text_add(line, cell, text_fit(cell, width - 1 - tail));
@@ -125,13 +124,13 @@ static void add_cell(struct text *line, const char *cell, size_t width, bool lef
 		text_add_spaces(line, width - taken);
 }
 
-/* Bytes of a line that are in colour. */
+/* Bytes of a line to be shown in colour. */
 struct colour_span {
 	size_t from, to;
 	const char *colour;
 };
 
-/* What the thread is doing, as a colour; NULL: none. */
+/* Colour of a thread state; NULL: none. */
 static const char *state_colour(int64_t state)
 {
 	static const char *const colours[DOING_COUNT] = {
@@ -153,7 +152,7 @@ static const char *row_colour(const struct column_list *list, const union value 
 	return COLOUR_BAR;
 }
 
-/* What of the cell, which the line has from `from` on, is in colour. */
+/* The coloured part of a cell that begins at byte `from` of the line: the state, or the bar. */
 static struct colour_span cell_span(const struct column *column, const struct text *line,
 				    size_t from, const char *colour)
 {
