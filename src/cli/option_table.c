@@ -255,7 +255,7 @@ static int option_unknown(int letter, const char *word, struct error *e)
 		return error_set(e, EINVAL, EXIT_USAGE, "%s takes no argument", word);
 	if (letter)
 		return error_set(e, EINVAL, EXIT_USAGE,
-				 "there is no option -%c; tsnap --help lists all options", letter);
+				 "unknown option -%c; tsnap --help all lists all options", letter);
 	word += strspn(word, "-");
 	strncpy(name, word, sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
@@ -263,8 +263,8 @@ static int option_unknown(int letter, const char *word, struct error *e)
 	nearest = text_nearest(name, option_name_at, NULL);
 	if (!nearest)
 		return error_set(e, EINVAL, EXIT_USAGE,
-				 "there is no option --%s; tsnap --help lists all options", name);
-	return error_set(e, EINVAL, EXIT_USAGE, "there is no option --%s: did you mean --%s?", name,
+				 "unknown option --%s; tsnap --help all lists all options", name);
+	return error_set(e, EINVAL, EXIT_USAGE, "unknown option --%s; nearest: --%s", name,
 			 nearest);
 }
 
@@ -353,7 +353,8 @@ int config_parse(struct config *config, int argc, char **argv, struct error *e)
 		parsed.diff_after = argv[optind++];
 	if (optind < argc)
 		return error_set(e, EINVAL, EXIT_USAGE,
-				 "'%s': tsnap takes options only; --help lists them", argv[optind]);
+				 "'%s': tsnap takes options only; --help all lists them",
+				 argv[optind]);
 	err = config_check(&parsed, e);
 	if (!err)
 		*config = parsed;

@@ -83,12 +83,12 @@ static int kind_unknown(const char *name, struct error *e)
 	const char *nearest = text_nearest(name, kind_name_at, NULL);
 
 	if (nearest)
-		return error_set(e, EINVAL, EXIT_USAGE,
-				 "--trace: no kind is named '%s': did you mean %s? (tsnap --list "
-				 "prints all)",
-				 name, nearest);
+		return error_set(
+			e, EINVAL, EXIT_USAGE,
+			"--trace: unknown kind \"%s\"; nearest: %s (tsnap --list prints all)", name,
+			nearest);
 	return error_set(e, EINVAL, EXIT_USAGE,
-			 "--trace: no kind is named '%s'; tsnap --list prints all", name);
+			 "--trace: unknown kind \"%s\"; tsnap --list prints all", name);
 }
 
 int trace_kinds_parse(const char *names, uint32_t *kinds, struct error *e)

@@ -55,12 +55,11 @@ static int column_unknown(const char *name, struct error *e)
 		return error_set(e, EINVAL, EXIT_USAGE,
 				 "an empty column name; tsnap --list prints all columns");
 	if (nearest)
-		return error_set(
-			e, EINVAL, EXIT_USAGE,
-			"no column is named '%s': did you mean %s? (tsnap --list prints all)", name,
-			nearest);
+		return error_set(e, EINVAL, EXIT_USAGE,
+				 "unknown column \"%s\"; nearest: %s (tsnap --list prints all)",
+				 name, nearest);
 	return error_set(e, EINVAL, EXIT_USAGE,
-			 "no column is named '%s'; tsnap --list prints all columns", name);
+			 "unknown column \"%s\"; tsnap --list prints all columns", name);
 }
 
 static bool column_list_has(const struct column_list *list, const struct column *column)

@@ -84,7 +84,7 @@ class Help(unittest.TestCase):
                                (["--by", "comn"], "comm"), (["--filter", "stat=D"], "state")):
             given = tsnap(*words, "--replay", "small.csv")
             self.assertEqual(given.returncode, 2, words)
-            self.assertRegex(given.stderr.decode(), "did you mean %s\\?" % nearest)
+            self.assertRegex(given.stderr.decode(), "nearest: %s\\b" % nearest)
 
 
 class Formats(unittest.TestCase):

@@ -145,9 +145,9 @@ static void quotes_what_is_wrong(void **state)
 	} rows[] = {
 		{"", 1, "expected a column"},
 		{"tid=1 &&", 9, "expected a column"},
-		{"stat=D", 1, "did you mean state?"},
-		{"tid=1 && zzzzzzzz=1", 10, "no such column"},
-		{"samples>1", 1, "no such column of a sample"},
+		{"stat=D", 1, "nearest: state"},
+		{"tid=1 && zzzzzzzz=1", 10, "unknown column"},
+		{"samples>1", 1, "unknown column of a sample"},
 		{"state", 6, "expected ="},
 		{"state==D", 7, "expected a value"},
 		{"state=d", 7, "ON RQ D S"},
@@ -182,7 +182,7 @@ static void quotes_what_is_wrong(void **state)
 		{"(tid=1", 7, "expected && || or )"},
 		{"tid=1)", 6, "expected && or ||"},
 		{"()", 2, "expected a column"},
-		{"user=\"\303\244\" && x", 13, "no such column"},
+		{"user=\"\303\244\" && x", 13, "unknown column"},
 	};
 	struct error e = {0};
 

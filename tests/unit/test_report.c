@@ -110,7 +110,7 @@ static void lists(void **state)
 			 NEED_USER | NEED_COMM | NEED_COMMSUM | NEED_SYSCALL | NEED_FILE);
 	assert_int_equal(column_list_add(&list, "tid,filenam", true, &e), -EINVAL);
 	assert_int_equal(e.exit_code, EXIT_USAGE);
-	assert_non_null(strstr(e.line, "did you mean filename?"));
+	assert_non_null(strstr(e.line, "nearest: filename"));
 	assert_int_equal(list.count, 8);
 	assert_int_equal(column_list_add(&list, "tid,", true, &e), -EINVAL);
 	assert_int_equal(column_list_add(&list, "", true, &e), -EINVAL);
@@ -150,7 +150,7 @@ static void sets_and_keys(void **state)
 	assert_non_null(strstr(e.line, "cpu_us is counted"));
 	assert_int_equal(column_list_add_keys(&list, "samples", &e), -EINVAL);
 	assert_int_equal(column_list_add_keys(&list, "wakr", &e), -EINVAL);
-	assert_non_null(strstr(e.line, "did you mean waker?"));
+	assert_non_null(strstr(e.line, "nearest: waker"));
 	assert_int_equal(list.count, 8);
 	/* all that sets name is there, and no column has a set's name */
 	for (size_t i = 0; i < column_set_count; i++) {

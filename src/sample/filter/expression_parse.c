@@ -95,9 +95,9 @@ static int column_take(struct parser *parser, const struct column **column)
 	} else if (!*column) {
 		text_clear(&name);
 		if (nearest)
-			text_add_format(&name, ": did you mean %s?", nearest);
+			text_add_format(&name, "; nearest: %s", nearest);
 		text_add_string(&name, " (tsnap --list prints all)");
-		err = parser_fail(parser, start, "no such column of a sample", text_string(&name));
+		err = parser_fail(parser, start, "unknown column of a sample", text_string(&name));
 	}
 	text_done(&name);
 	return err;
