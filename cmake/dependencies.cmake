@@ -14,3 +14,4 @@ endfunction()
 
 tsnap_find(dep_bcc bcc/bcc_common.h bcc_bpf libbpfcc-dev bcc-devel)
 tsnap_find(dep_seccomp seccomp.h seccomp libseccomp-dev libseccomp-devel)
+tsnap_find(dep_zstd zstd.h zstd libzstd-dev libzstd-devel)

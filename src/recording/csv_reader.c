@@ -31,7 +31,14 @@ static int csv_fill(struct csv_reader *reader, struct error *e)
 		reader->capacity = reader->end * 2 + CSV_READ_BYTES;
 		reader->bytes = memory_resize(reader->bytes, reader->capacity, 1);
 	}
-	got = read(reader->fd, reader->bytes + reader->end, CSV_READ_BYTES);
+	if (reader->input) {
+		got = reader->input->read(reader->input, reader->bytes + reader->end,
+					  CSV_READ_BYTES, e);
+		if (got < 0)
+			return (int)got;
+	} else {
+		got = read(reader->fd, reader->bytes + reader->end, CSV_READ_BYTES);
+	}
 	if (got < 0 && errno == EINTR)
 		return -EINTR;
 	if (got < 0)

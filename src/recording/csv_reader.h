@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/error.h"
 
@@ -19,12 +20,19 @@ struct csv_field {
 	bool quoted; /* so that "" and nothing at all are told apart */
 };
 
-/* Zeroed but for fd and name is a valid reader at the first record. */
+/* Bytes that come from elsewhere than a descriptor. */
+struct csv_input {
+	/* How many bytes were read, 0 at the end, -EINTR (call again), or another -errno with e. */
+	ssize_t (*read)(struct csv_input *input, char *bytes, size_t size, struct error *e);
+};
+
+/* Zeroed but for fd (or input) and name is a valid reader at the first record. */
 struct csv_reader {
-	int fd;		  /* the caller's */
-	const char *name; /* of the file, for errors; the caller's */
-	uint64_t line;	  /* of the record last read, from 1 */
-	uint64_t lines;	  /* line ends passed */
+	int fd;			 /* the caller's */
+	struct csv_input *input; /* the caller's; NULL: fd is read */
+	const char *name;	 /* of the file, for errors; the caller's */
+	uint64_t line;		 /* of the record last read, from 1 */
+	uint64_t lines;		 /* line ends passed */
 	char *bytes;
 	size_t capacity, start, end;
 	bool ended, cut;

@@ -6,6 +6,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+int csv_number_read(const char *text, int64_t *number)
+{
+	bool negative = *text == '-';
+	int64_t value = 0;
+
+	text += negative;
+	if (!*text)
+		return -EINVAL;
+	for (; *text; text++) {
+		if (*text < '0' || *text > '9' || __builtin_mul_overflow(value, 10, &value) ||
+		    __builtin_add_overflow(value, *text - '0', &value))
+			return -EINVAL;
+	}
+	*number = negative ? -value : value;
+	return 0;
+}
+
 int csv_hex_read(const char *text, int64_t *number)
 {
 	char *end;

@@ -7,6 +7,11 @@
 
 #include "base/text.h"
 
+/* no two times of four-digit years lie further apart */
+#define CSV_WEIGHT_MAX_US 320000000000000000ll
+
+/* Decimal digits, perhaps with a minus before them. 0 or -EINVAL. */
+int csv_number_read(const char *text, int64_t *number);
 /* 0x1f, at most 64 bits. 0 or -EINVAL. */
 int csv_hex_read(const char *text, int64_t *number);
 /* The text as it was before it became printable, lent: some columns are also derived from others

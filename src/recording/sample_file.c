@@ -9,6 +9,7 @@
 #include "recording/csv_value.h"
 #include "recording/recording_part.h"
 #include "recording/stack_dict.h"
+#include "recording/scan_rows.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,8 +20,6 @@
 
 #define SCAN_ROWS_MAX (1u << 20)
 #define DERIVED ((uint64_t)(NEED_COMMSUM | NEED_FILENAMESUM | NEED_CGROUP_NAMES))
-/* no two times of four-digit years lie further apart */
-#define WEIGHT_MAX_US 320000000000000000ll
 
 struct sample_file {
 	struct source source; /* first, so that a source is a sample_file */
@@ -34,6 +33,14 @@ struct sample_file {
 	struct csv_field fields[CSV_FIELDS_MAX];
 	struct text room;
 	struct stack_dict *stacks; /* NULL: none */
+
+	struct sample_input *input;  /* NULL: path is read as it is */
+	struct scan_rows *scan_rows; /* NULL: scans follow from the times of samples */
+	struct scan_row scan;	     /* read ahead; its time is ABSENT where none is */
+	struct scan_row scan_now;    /* of the scan being gathered; its time is ABSENT: not known */
+	uint64_t scans_missing;	     /* that were not recorded, */
+	uint64_t scans_lost;	     /* whose samples are lost */
+	uint64_t rows_bad;	     /* passed over */
 
 	struct sample *samples; /* of the scan being gathered */
 	struct proc_values_room proc_values;
@@ -82,23 +89,6 @@ static int heading_read(struct sample_file *file, size_t count, struct error *e)
 	return 0;
 }
 
-static int number_read(const char *text, int64_t *number)
-{
-	bool negative = *text == '-';
-	int64_t value = 0;
-
-	text += negative;
-	if (!*text)
-		return -EINVAL;
-	for (; *text; text++) {
-		if (*text < '0' || *text > '9' || __builtin_mul_overflow(value, 10, &value) ||
-		    __builtin_add_overflow(value, *text - '0', &value))
-			return -EINVAL;
-	}
-	*number = negative ? -value : value;
-	return 0;
-}
-
 static int time_read(struct sample_file *file, const char *text, int64_t *time_us)
 {
 	if (!*text || strcmp(text, file->time_text)) {
@@ -126,7 +116,7 @@ static const char *value_read(struct sample_file *file, const struct column *col
 		value->number = state_of_name(text);
 		return value->number == ABSENT ? "not a state" : NULL;
 	default:
-		return number_read(text, &value->number) ? "not a number" : NULL;
+		return csv_number_read(text, &value->number) ? "not a number" : NULL;
 	}
 }
 
@@ -161,7 +151,7 @@ static int row_read(struct sample_file *file, size_t count, struct error *e)
 	if (file->next.sample.time_us == ABSENT)
 		return file_fail(file, e, "timestamp", "missing");
 	if (file->next.sample.weight_us != ABSENT &&
-	    (file->next.sample.weight_us < 0 || file->next.sample.weight_us > WEIGHT_MAX_US))
+	    (file->next.sample.weight_us < 0 || file->next.sample.weight_us > CSV_WEIGHT_MAX_US))
 		return file_fail(file, e, "weight_us", "out of range");
 	return 0;
 }
@@ -180,6 +170,16 @@ static bool is_heading(const struct sample_file *file, size_t count)
 	return false;
 }
 
+/* A row that can't be read: passed over in a compressed recording, which has many; e is emptied. */
+static bool row_pass(struct sample_file *file, struct error *e)
+{
+	if (!file->input || !file->input->lenient)
+		return false;
+	error_done(e);
+	file->rows_bad++;
+	return true;
+}
+
 /* Reads on until a row is in file->next. 1, 0 at the end, or -errno. */
 static int row_next(struct sample_file *file, struct error *e)
 {
@@ -187,10 +187,14 @@ static int row_next(struct sample_file *file, struct error *e)
 		size_t count = 0;
 		int err = csv_read(&file->reader, file->fields, &count, e);
 
+		if (err == -EINVAL && row_pass(file, e))
+			continue;
 		if (err <= 0)
 			return err;
 		if (!is_heading(file, count)) {
 			err = row_read(file, count, e);
+			if (err && row_pass(file, e))
+				continue;
 			if (err)
 				return err;
 			recording_part_date(&file->part, file->next.sample.time_us);
@@ -217,7 +221,7 @@ static void scan_start(struct sample_file *file)
 		file->next.sample.weight_us == ABSENT ? since : file->next.sample.weight_us;
 	/* less than half a scan is jitter between two clocks */
 	file->silent_us = since - file->weight_us;
-	if (file->silent_us <= file->weight_us / 2)
+	if (file->silent_us <= file->weight_us / 2 || file->scan_rows)
 		file->silent_us = 0;
 	file->previous_us = file->time_us;
 	file->count = file->rows = 0;
@@ -232,6 +236,7 @@ static struct scan scan_gathered(const struct sample_file *file)
 		.silent_us = file->silent_us,
 		.samples = file->samples,
 		.count = file->count,
+		.threads = file->scan_now.time_us == ABSENT ? 0 : (size_t)file->scan_now.threads,
 	};
 }
 
@@ -277,6 +282,54 @@ static int scan_add(struct sample_file *file, struct error *e)
 	return err;
 }
 
+/* Reads the next row of a scan ahead. 1, 0: there is none, or -errno. */
+static int scan_row_next(struct sample_file *file, struct error *e)
+{
+	while (file->scan.time_us == ABSENT) {
+		int more = scan_rows_next(file->scan_rows, &file->scan, e);
+
+		if (more <= 0) {
+			file->scan.time_us = ABSENT;
+			return more;
+		}
+		recording_part_date(&file->part, file->scan.time_us);
+		if (!recording_part_has(&file->part, file->scan.time_us))
+			file->scan.time_us = ABSENT;
+	}
+	return 1;
+}
+
+/* Finds the scan that the sample in file->next (any: there is one) is of, among the rows of scans.
+ * Both are in the order in which they were recorded, so that clocks may step. 1: *scan is one that
+ * saw nobody, before that; 0: there is none before, or -errno. */
+static int scan_find(struct sample_file *file, bool any, struct scan *scan, struct error *e)
+{
+	int more;
+
+	file->scan_now.time_us = ABSENT;
+	while ((more = scan_row_next(file, e)) > 0) {
+		const struct scan_row row = file->scan;
+		int64_t sample_us = any ? file->next.sample.time_us : INT64_MAX;
+
+		if (row.samples && row.time_us > sample_us)
+			return 0; /* the sample's own row is lost */
+		file->scan.time_us = ABSENT;
+		file->scans_missing += (uint64_t)row.missing;
+		if (!row.samples) {
+			*scan = (struct scan){.time_us = row.time_us,
+					      .weight_us = row.weight_us,
+					      .threads = (size_t)row.threads};
+			return 1;
+		}
+		if (row.time_us == sample_us) {
+			file->scan_now = row;
+			return 0;
+		}
+		file->scans_lost++;
+	}
+	return more;
+}
+
 /* A signal may end a call in the middle of a scan; the next call goes on with it. */
 static int sample_file_next(struct source *source, struct scan *scan, struct error *e)
 {
@@ -290,6 +343,11 @@ static int sample_file_next(struct source *source, struct scan *scan, struct err
 				return more;
 		}
 		file->next_read = more > 0;
+		if (file->scan_rows && file->time_us == ABSENT) {
+			err = scan_find(file, more > 0, scan, e);
+			if (err)
+				return err;
+		}
 		if (!more && file->time_us == ABSENT)
 			return 0;
 		if (!more ||
@@ -324,6 +382,14 @@ static void sample_file_describe(struct source *source, struct source_facts *fac
 		source_facts_miss_any(facts, "stacks of samples are not in the dictionary",
 				      stack_dict_lacking(file->stacks));
 	source_facts_miss_any(facts, "names did not fit tsnap's table", names_refused());
+	if (!file->input)
+		return;
+	source_facts_miss_any(facts, "scans were not recorded", file->scans_missing);
+	source_facts_miss_any(facts, "scans whose samples are lost", file->scans_lost);
+	source_facts_miss_any(facts, "rows of the recording can't be read",
+			      file->rows_bad +
+				      (file->scan_rows ? scan_rows_bad(file->scan_rows) : 0));
+	file->input->describe(file->input, facts);
 }
 
 static void sample_file_close(struct source *source)
@@ -338,6 +404,9 @@ static void sample_file_close(struct source *source)
 	free(file->samples);
 	proc_values_room_done(&file->proc_values);
 	stack_dict_free(file->stacks);
+	scan_rows_free(file->scan_rows);
+	if (file->input)
+		file->input->close(file->input);
 	free(file);
 }
 
@@ -363,25 +432,46 @@ static int file_open(const char *name, struct sample_file **opened, struct error
 	return 0;
 }
 
-int sample_file_open(const char *path, const struct filter *filter, uint64_t needs,
-		     struct source **source, struct error *e)
+/* Reads the first row of a scan. Where there is none, scans follow from samples. */
+static int scan_rows_begin(struct sample_file *file, struct error *e)
 {
-	struct sample_file *file;
-	size_t count = 0;
-	int err = file_open(path, &file, e);
+	int more = file->scan_rows ? scan_row_next(file, e) : 1;
 
-	if (err)
-		return err;
+	if (!more) {
+		scan_rows_free(file->scan_rows);
+		file->scan_rows = NULL;
+	}
+	return more < 0 ? more : 0;
+}
+
+static int empty_fail(const struct sample_file *file, struct error *e)
+{
+	if (file->input && file->input->lenient)
+		return error_set(e, ENODATA, EXIT_FAILED, "%s: nothing was recorded in that time",
+				 file->reader.name);
+	return error_set(e, EINVAL, EXIT_FAILED, "%s: empty: not a CSV that tsnap --csv wrote",
+			 file->reader.name);
+}
+
+/* What all recordings begin with. 0, or -errno: the file is closed. */
+static int file_begin(struct sample_file *file, const struct filter *filter, uint64_t needs,
+		      struct source **source, struct error *e)
+{
+	size_t count = 0;
+	int err;
+
 	file->source = (struct source){.next = sample_file_next,
 				       .describe = sample_file_describe,
 				       .close = sample_file_close};
 	file->filter = filter;
 	file->needs = needs | filter_needs(filter);
-	file->time_us = ABSENT;
-	err = csv_read(&file->reader, file->fields, &count, e);
-	if (err == 0)
-		err = error_set(e, EINVAL, EXIT_FAILED,
-				"%s: empty: not a CSV that tsnap --csv wrote", file->reader.name);
+	file->time_us = file->scan.time_us = file->scan_now.time_us = ABSENT;
+	err = scan_rows_begin(file, e);
+	if (!err)
+		err = csv_read(&file->reader, file->fields, &count, e);
+	/* scans that saw nobody have no samples */
+	if (err == 0 && !file->scan_rows)
+		err = empty_fail(file, e);
 	if (err == 1)
 		err = heading_read(file, count, e);
 	if (err) {
@@ -392,9 +482,43 @@ int sample_file_open(const char *path, const struct filter *filter, uint64_t nee
 	return 0;
 }
 
+int sample_file_open(const char *path, const struct filter *filter, uint64_t needs,
+		     struct source **source, struct error *e)
+{
+	struct sample_file *file;
+	int err = file_open(path, &file, e);
+
+	return err ? err : file_begin(file, filter, needs, source, e);
+}
+
+int sample_file_open_input(struct sample_input *input, const struct filter *filter, uint64_t needs,
+			   struct source **source, struct error *e)
+{
+	struct sample_file *file = memory_get(sizeof(*file));
+	uint64_t all = needs | filter_needs(filter);
+	int err = 0;
+
+	file->input = input;
+	file->reader.fd = -1;
+	file->reader.input = input->samples;
+	file->reader.name = input->name;
+	file->part = input->part;
+	if (input->scans)
+		file->scan_rows = scan_rows_new(input->scans, input->name);
+	if (input->stacks && all & NEEDS_STACKS)
+		err = stack_dict_open_input(input->stacks, input->name, all, &file->stacks, e);
+	if (err) {
+		sample_file_close(&file->source);
+		return err;
+	}
+	return file_begin(file, filter, needs, source, e);
+}
+
 int sample_file_stacks(struct source *source, const char *path, struct error *e)
 {
 	struct sample_file *file = (struct sample_file *)source;
 
+	stack_dict_free(file->stacks);
+	file->stacks = NULL;
 	return stack_dict_open(path, file->needs, &file->stacks, e);
 }

@@ -152,6 +152,8 @@ static int dict_read(struct stack_dict *dict, struct error *e)
 	do {
 		more = csv_read(&dict->reader, dict->fields, &count, e);
 	} while (more == -EINTR);
+	if (!more && dict->reader.input)
+		return 0; /* no stacks were recorded */
 	if (!more)
 		return error_set(e, EINVAL, EXIT_FAILED,
 				 "%s: empty: not a file that tsnap --stack-dict wrote",
@@ -171,26 +173,42 @@ static int dict_read(struct stack_dict *dict, struct error *e)
 	return more;
 }
 
-int stack_dict_open(const char *path, uint64_t needs, struct stack_dict **opened, struct error *e)
+/* Reads what the reader gives. */
+static int dict_open(struct csv_reader reader, uint64_t needs, struct stack_dict **opened,
+		     struct error *e)
+{
+	struct stack_dict *dict = memory_get(sizeof(*dict));
+	int err;
+
+	dict->reader = reader;
+	dict->needs = needs;
+	err = dict_read(dict, e);
+	csv_done(&dict->reader);
+	text_done(&dict->room);
+	if (err || !dict->column_count) {
+		stack_dict_free(dict);
+		dict = NULL;
+	}
+	*opened = dict;
+	return err;
+}
+
+int stack_dict_open(const char *path, uint64_t needs, struct stack_dict **dict, struct error *e)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC), err;
-	struct stack_dict *dict;
 
 	if (fd < 0)
 		return error_set(e, errno, EXIT_FAILED, "%s: %s", path, strerror(errno));
-	dict = memory_get(sizeof(*dict));
-	dict->reader = (struct csv_reader){.fd = fd, .name = path};
-	dict->needs = needs;
-	err = dict_read(dict, e);
+	err = dict_open((struct csv_reader){.fd = fd, .name = path}, needs, dict, e);
 	close(fd);
-	csv_done(&dict->reader);
-	text_done(&dict->room);
-	if (err) {
-		stack_dict_free(dict);
-		return err;
-	}
-	*opened = dict;
-	return 0;
+	return err;
+}
+
+int stack_dict_open_input(struct csv_input *input, const char *name, uint64_t needs,
+			  struct stack_dict **dict, struct error *e)
+{
+	return dict_open((struct csv_reader){.fd = -1, .input = input, .name = name}, needs, dict,
+			 e);
 }
 
 void stack_dict_free(struct stack_dict *dict)

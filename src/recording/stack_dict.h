@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "sample/column.h"
+#include "recording/csv_reader.h"
 
 #define STACK_DICT_MAX (1u << 19) /* stacks */
 #define STACK_DICT_USER "user"
@@ -32,6 +33,9 @@ struct stack_dict;
 /* Reads all of the file; needs: enum sample_needs, what they don't ask for is not kept. 0, or
  * -errno with e. */
 int stack_dict_open(const char *path, uint64_t needs, struct stack_dict **dict, struct error *e);
+/* The same of an input. Where that is empty *dict is NULL. */
+int stack_dict_open_input(struct csv_input *input, const char *name, uint64_t needs,
+			  struct stack_dict **dict, struct error *e);
 void stack_dict_free(struct stack_dict *dict); /* also of NULL */
 
 /* Fills the fields of the sample that its hashes tell, where they are absent. */

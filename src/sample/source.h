@@ -111,6 +111,9 @@ struct source {
 	stack_taker *stack_take;
 	void *stack_taker;
 	void (*stacks_end)(struct source *source);
+	/* Has stack_take get each stack again, when a sample has it next. NULL where there are
+	 * none. */
+	void (*stacks_anew)(struct source *source);
 	/* Hands over what --trace measured since the last call, and that no filter refuses; after
 	 * every scan, as a source keeps only so much. all: everything until now, for which it may
 	 * wait some milliseconds; else what is at hand. needs: NEED_* of who. 0, or

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "recording/frame_file.h"
+#include "base/memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#define LEVEL 3
+
+/* Makes a frame of rows in file->room: head and packed bytes. 0 or -errno. */
+static int frame_make(struct frame_file *file, struct frame_head *head, const struct text *rows)
+{
+	size_t bound = ZSTD_compressBound(rows->length), packed;
+	ZSTD_CCtx *context = ZSTD_createCCtx();
+	char *at;
+
+	text_clear(&file->room);
+	at = text_room(&file->room, FRAME_HEAD_BYTES + bound);
+	ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, LEVEL);
+	ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1);
+	packed = ZSTD_compress2(context, at + FRAME_HEAD_BYTES, bound, rows->bytes, rows->length);
+	ZSTD_freeCCtx(context);
+	if (ZSTD_isError(packed))
+		return -ENOMEM;
+	head->format = FRAME_FORMAT;
+	head->kind = file->kind;
+	head->packed_bytes = packed;
+	head->raw_bytes = rows->length;
+	frame_head_write(head, (unsigned char *)at);
+	text_end(&file->room, at + FRAME_HEAD_BYTES + packed);
+	return 0;
+}
+
+int frame_file_put(struct frame_file *file)
+{
+	size_t done = 0;
+	int err = 0;
+
+	while (!err && done < file->room.length) {
+		ssize_t wrote = pwrite(file->fd, file->room.bytes + done, file->room.length - done,
+				       file->end + (off_t)done);
+
+		if (wrote > 0)
+			done += (size_t)wrote;
+		else if (wrote == 0)
+			err = -ENOSPC;
+		else if (errno != EINTR)
+			err = -errno;
+	}
+	if (!err && fdatasync(file->fd))
+		err = -errno;
+	if (!err) {
+		file->end += (off_t)done;
+		text_clear(&file->room);
+		return 0;
+	}
+	/* where that fails, too, the next frame goes over the rest of this one, or a start cuts it
+	 * off */
+	if (ftruncate(file->fd, file->end))
+		errno = 0;
+	return err;
+}
+
+/* Reads the frame at an offset whole. Its rows, malloced and with a NUL behind them, or NULL: there
+ * is no whole one. */
+static char *frame_read(const struct frame_file *file, off_t at, const struct frame_head *head)
+{
+	char *packed, *rows;
+	size_t got;
+
+	if (head->packed_bytes > ZSTD_compressBound(FRAME_RAW_MAX) ||
+	    head->raw_bytes > FRAME_RAW_MAX)
+		return NULL;
+	packed = memory_get(head->packed_bytes + 1);
+	rows = memory_get(head->raw_bytes + 1);
+	got = pread(file->fd, packed, head->packed_bytes, at + FRAME_HEAD_BYTES) ==
+			      (ssize_t)head->packed_bytes
+		      ? ZSTD_decompress(rows, head->raw_bytes, packed, head->packed_bytes)
+		      : 0;
+	free(packed);
+	if (got && got == head->raw_bytes)
+		return rows;
+	free(rows);
+	return NULL;
+}
+
+static bool head_at(const struct frame_file *file, off_t at, struct frame_head *head)
+{
+	unsigned char bytes[FRAME_HEAD_BYTES];
+
+	return pread(file->fd, bytes, sizeof(bytes), at) == sizeof(bytes) &&
+	       frame_head_read(bytes, head) && head->format == FRAME_FORMAT &&
+	       head->kind == (unsigned int)file->kind;
+}
+
+static off_t behind(off_t at, const struct frame_head *head)
+{
+	return at + FRAME_HEAD_BYTES + (off_t)head->packed_bytes;
+}
+
+/* Finds the end of the last whole frame. After a power cut a file may have its length and not its
+ * bytes, so that the last frames are unpacked until one is whole. 0, or -EEXIST. */
+static int end_find(struct frame_file *file, const char *heading, off_t size)
+{
+	off_t *starts = NULL;
+	size_t count = 0, capacity = 0;
+	struct frame_head head;
+	char *rows = head_at(file, 0, &head) && head.heading && behind(0, &head) <= size
+			     ? frame_read(file, 0, &head)
+			     : NULL;
+	bool same = rows && !strcmp(rows, heading);
+
+	free(rows);
+	if (!same)
+		return -EEXIST;
+	file->end = behind(0, &head);
+	for (off_t at = file->end; head_at(file, at, &head) && behind(at, &head) <= size;
+	     at = behind(at, &head)) {
+		starts = memory_grow(starts, &capacity, count + 1, sizeof(*starts));
+		starts[count++] = at;
+	}
+	while (count) {
+		off_t at = starts[--count];
+
+		rows = head_at(file, at, &head) ? frame_read(file, at, &head) : NULL;
+		if (rows) {
+			file->end = behind(at, &head);
+			free(rows);
+			break;
+		}
+	}
+	free(starts);
+	return 0;
+}
+
+static int file_begin(struct frame_file *file, const char *heading)
+{
+	struct text line = {0};
+	int err;
+
+	text_add_string(&line, heading);
+	err = frame_make(file, &(struct frame_head){.heading = true}, &line);
+	if (!err)
+		err = frame_file_put(file);
+	text_done(&line);
+	return err;
+}
+
+/* What another user could have put there is not written to. */
+static bool is_own(const struct stat *file)
+{
+	return S_ISREG(file->st_mode) && file->st_nlink == 1 && file->st_uid == geteuid();
+}
+
+int frame_file_open(struct frame_file *file, int directory, const char *name, enum record_kind kind,
+		    const char *heading)
+{
+	struct stat there;
+	int fd, err = 0;
+
+	fd = openat(directory, name,
+		    O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0640);
+	if (fd < 0)
+		return errno == ELOOP ? -EEXIST : -errno;
+	*file = (struct frame_file){.fd = fd, .kind = kind};
+	if (fstat(fd, &there))
+		err = -errno;
+	else if (!is_own(&there))
+		err = -EEXIST;
+	else if (there.st_size)
+		err = end_find(file, heading, there.st_size);
+	if (!err && there.st_size > file->end && ftruncate(fd, file->end))
+		err = -errno;
+	if (!err && !file->end)
+		err = file_begin(file, heading);
+	if (err)
+		frame_file_close(file);
+	return err;
+}
+
+int frame_file_pack(struct frame_file *file, int64_t first_us, int64_t last_us,
+		    const struct text *rows)
+{
+	return frame_make(file, &(struct frame_head){.first_us = first_us, .last_us = last_us},
+			  rows);
+}
+
+void frame_file_close(struct frame_file *file)
+{
+	if (file->fd > 0)
+		close(file->fd);
+	text_done(&file->room);
+	*file = (struct frame_file){0};
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Writes a recorded file: a heading, then frames of whole rows (frame.h). Each frame is on the disk
+ * when frame_file_put() returns, or nothing of it is in the file.
+ */
+#ifndef TSNAP_RECORDING_FRAME_FILE_H
+#define TSNAP_RECORDING_FRAME_FILE_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/text.h"
+#include "recording/frame.h"
+
+/* Zeroed is a closed one. */
+struct frame_file {
+	int fd; /* of an open file: above 0 */
+	enum record_kind kind;
+	off_t end;	  /* bytes of whole frames */
+	struct text room; /* a frame while it is made */
+};
+
+/* Opens the file of that name in a directory, or makes it, with mode 0640. What is behind the last
+ * whole frame of a file that was there is cut off. heading: a line. No link is followed. 0;
+ * -EEXIST: what is there has another heading or is not ours, and was left alone; or -errno. */
+int frame_file_open(struct frame_file *file, int directory, const char *name, enum record_kind kind,
+		    const char *heading);
+/* Makes a frame of rows (whole lines, at most FRAME_RAW_MAX bytes), which frame_file_put() writes;
+ * file->room has it. 0, or -errno. */
+int frame_file_pack(struct frame_file *file, int64_t first_us, int64_t last_us,
+		    const struct text *rows);
+/* 0: it is on the disk; or -errno: the file is as it was, and the frame is kept. */
+int frame_file_put(struct frame_file *file);
+void frame_file_close(struct frame_file *file);
+
+#endif

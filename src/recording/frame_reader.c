@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "recording/frame_reader.h"
+#include "base/memory.h"
+#include "recording/frame.h"
+#include "sample/sample.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#define READ_BYTES (128u << 10)
+#define SKIPPABLE(magic) (((magic) & ~0xfu) == ZSTD_MAGIC_SKIPPABLE_START)
+
+struct frame_reader {
+	int fd;
+	const char *name;
+	enum record_kind kind;
+	int64_t from_us, until_us;
+	struct frame_losses *losses;
+	ZSTD_DCtx *context;
+
+	unsigned char *in; /* bytes of the file: those from start to end are not used yet */
+	size_t in_capacity, start, end;
+	bool ended;
+	uint64_t skip_bytes; /* from start on, to be passed over */
+
+	char *out; /* unpacked bytes: those from out_start to out_end are not given yet */
+	size_t out_capacity, out_start, out_end;
+
+	bool begun;
+	bool plain;    /* not compressed at all */
+	bool packed;   /* a frame of zstd was met */
+	bool foreign;  /* within a frame that is not tsnap's */
+	bool headed;   /* the heading was given */
+	bool searched; /* within a damaged stretch, which has been counted */
+};
+
+struct frame_reader *frame_reader_new(int fd, const char *name, enum record_kind kind,
+				      int64_t from_us, int64_t until_us,
+				      struct frame_losses *losses)
+{
+	struct frame_reader *reader = memory_get(sizeof(*reader));
+
+	reader->fd = fd;
+	reader->name = name;
+	reader->kind = kind;
+	reader->from_us = from_us;
+	reader->until_us = until_us;
+	reader->losses = losses;
+	reader->context = ZSTD_createDCtx();
+	return reader;
+}
+
+void frame_reader_free(struct frame_reader *reader)
+{
+	if (!reader)
+		return;
+	ZSTD_freeDCtx(reader->context);
+	free(reader->in);
+	free(reader->out);
+	free(reader);
+}
+
+bool frame_reader_packed(const struct frame_reader *reader)
+{
+	return reader->packed;
+}
+
+/* Reads on until `bytes` are there. 1, 0: the file ends before that, or -errno. */
+static int in_fill(struct frame_reader *reader, size_t bytes, struct error *e)
+{
+	while (reader->end - reader->start < bytes && !reader->ended) {
+		size_t wanted = bytes > READ_BYTES ? bytes : READ_BYTES;
+		ssize_t got;
+
+		if (reader->start) {
+			memmove(reader->in, reader->in + reader->start,
+				reader->end - reader->start);
+			reader->end -= reader->start;
+			reader->start = 0;
+		}
+		if (reader->in_capacity < wanted) {
+			reader->in_capacity = wanted;
+			reader->in = memory_resize(reader->in, wanted, 1);
+		}
+		got = read(reader->fd, reader->in + reader->end, reader->in_capacity - reader->end);
+		if (got < 0 && errno == EINTR)
+			return -EINTR;
+		if (got < 0)
+			return error_set(e, errno, EXIT_FAILED, "%s: %s", reader->name,
+					 strerror(errno));
+		reader->end += (size_t)got;
+		reader->losses->bytes_read += (uint64_t)got;
+		reader->ended = !got;
+	}
+	return reader->end - reader->start >= bytes;
+}
+
+/* Passes over the bytes that are to be skipped, without reading them where the file can be sought
+ * in. 1, 0: the file ends before that, or -errno. */
+static int skip_take(struct frame_reader *reader, struct error *e)
+{
+	while (reader->skip_bytes) {
+		size_t there = reader->end - reader->start;
+		off_t at = -1, end = -1;
+		int more;
+
+		if (reader->skip_bytes <= there) {
+			reader->start += reader->skip_bytes;
+			reader->skip_bytes = 0;
+			break;
+		}
+		reader->skip_bytes -= there;
+		reader->start = reader->end = 0;
+		if (!reader->ended)
+			at = lseek(reader->fd, 0, SEEK_CUR);
+		if (at >= 0)
+			end = lseek(reader->fd, 0, SEEK_END);
+		if (end >= 0 && (uint64_t)(end - at) >= reader->skip_bytes) {
+			lseek(reader->fd, at + (off_t)reader->skip_bytes, SEEK_SET);
+			reader->skip_bytes = 0;
+			break;
+		}
+		more = in_fill(reader, 1, e);
+		if (more < 0)
+			return more;
+		if (!more) {
+			reader->skip_bytes = 0;
+			reader->losses->cut++;
+			return 0;
+		}
+	}
+	return 1;
+}
+
+static uint32_t in_word(const struct frame_reader *reader, size_t at)
+{
+	uint32_t word;
+
+	memcpy(&word, reader->in + reader->start + at, sizeof(word));
+	return le32toh(word);
+}
+
+/* Goes on at the next head behind a damaged stretch. 1: goes on there, 0: the file ended, or
+ * -errno. */
+static int in_search(struct frame_reader *reader, struct error *e)
+{
+	if (!reader->searched)
+		reader->losses->damaged++;
+	reader->searched = true;
+	for (;;) {
+		int more = in_fill(reader, FRAME_HEAD_BYTES + 1, e);
+		unsigned char *from, *found;
+
+		if (more < 0)
+			return more;
+		if (!more) {
+			reader->start = reader->end;
+			return 0;
+		}
+		from = reader->in + reader->start + 1;
+		found = memmem(from, reader->end - reader->start - 1, FRAME_SIGNATURE,
+			       strlen(FRAME_SIGNATURE));
+		if (found && found - from >= 8) {
+			reader->start = (size_t)(found - 8 - reader->in);
+			return 1;
+		}
+		/* a signature may begin in the last bytes, 8 bytes behind its magic */
+		reader->start = found ? (size_t)(found - reader->in) : reader->end - 16;
+	}
+}
+
+static bool head_wanted(const struct frame_reader *reader, const struct frame_head *head)
+{
+	if (head->kind != (unsigned int)reader->kind)
+		return false;
+	if (head->heading || reader->kind == RECORD_STACKS || reader->kind == RECORD_HOST)
+		return true;
+	return (reader->from_us == ABSENT || head->last_us >= reader->from_us) &&
+	       (reader->until_us == ABSENT || head->first_us < reader->until_us);
+}
+
+static char *out_room(struct frame_reader *reader, size_t bytes)
+{
+	if (reader->out_capacity < bytes) {
+		reader->out_capacity = bytes;
+		reader->out = memory_resize(reader->out, bytes, 1);
+	}
+	reader->out_start = reader->out_end = 0;
+	return reader->out;
+}
+
+/* Unpacks the frame behind a head; both are in memory. False: it is damaged. */
+static bool frame_unpack(struct frame_reader *reader, const struct frame_head *head)
+{
+	const unsigned char *packed = reader->in + reader->start + FRAME_HEAD_BYTES;
+	char *out = out_room(reader, head->raw_bytes + 1);
+	size_t got = ZSTD_decompressDCtx(reader->context, out, head->raw_bytes, packed,
+					 head->packed_bytes);
+
+	if (ZSTD_isError(got) || got != head->raw_bytes || !got || out[got - 1] != '\n')
+		return false;
+	reader->out_end = got;
+	return true;
+}
+
+/* A frame with tsnap's head, of which 64 bytes are there. 1: go on, 0: the end, or -errno. */
+static int frame_take(struct frame_reader *reader, const struct frame_head *head, struct error *e)
+{
+	uint64_t length = FRAME_HEAD_BYTES + head->packed_bytes;
+	int more;
+
+	if (head->packed_bytes > ZSTD_compressBound(FRAME_RAW_MAX) ||
+	    head->raw_bytes > FRAME_RAW_MAX)
+		return in_search(reader, e);
+	reader->packed = true;
+	reader->searched = false;
+	if (head->format > FRAME_FORMAT)
+		reader->losses->newer++;
+	if (head->format > FRAME_FORMAT || !head_wanted(reader, head)) {
+		reader->skip_bytes = length;
+		return 1;
+	}
+	more = in_fill(reader, length, e);
+	if (more <= 0) {
+		reader->losses->cut += !more;
+		return more;
+	}
+	if (!frame_unpack(reader, head)) {
+		reader->losses->damaged++;
+		reader->out_start = reader->out_end = 0;
+	} else if (!head->heading && !reader->headed) {
+		reader->losses->headless++;
+		reader->out_start = reader->out_end = 0;
+	}
+	reader->headed |= head->heading && reader->out_end;
+	reader->start += length;
+	return 1;
+}
+
+/* A part of a frame that another program wrote. 1: go on, 0: the end, or -errno. */
+static int foreign_take(struct frame_reader *reader, struct error *e)
+{
+	int more = in_fill(reader, 1, e);
+	ZSTD_inBuffer in = {reader->in + reader->start, reader->end - reader->start, 0};
+	ZSTD_outBuffer out = {out_room(reader, READ_BYTES), READ_BYTES, 0};
+	size_t left;
+
+	if (more < 0)
+		return more;
+	if (!more) {
+		reader->losses->cut++;
+		return 0;
+	}
+	left = ZSTD_decompressStream(reader->context, &out, &in);
+	if (ZSTD_isError(left)) {
+		reader->foreign = false;
+		return in_search(reader, e);
+	}
+	reader->start += in.pos;
+	/* what holds no samples is unpacked only to find its end */
+	reader->out_end = reader->kind == RECORD_SAMPLES ? out.pos : 0;
+	reader->foreign = left > 0;
+	return 1;
+}
+
+static int plain_take(struct frame_reader *reader, struct error *e)
+{
+	int more = in_fill(reader, 1, e);
+	size_t bytes = reader->end - reader->start;
+
+	if (more <= 0 || reader->kind != RECORD_SAMPLES)
+		return more < 0 ? more : 0;
+	memcpy(out_room(reader, bytes), reader->in + reader->start, bytes);
+	reader->out_end = bytes;
+	reader->start = reader->end;
+	return 1;
+}
+
+/* The next frame, or a part of one. 1: go on, 0: the end, or -errno. */
+static int next_take(struct frame_reader *reader, struct error *e)
+{
+	struct frame_head head;
+	uint32_t magic;
+	int more;
+
+	if (reader->skip_bytes)
+		return skip_take(reader, e);
+	if (reader->plain)
+		return plain_take(reader, e);
+	if (reader->foreign)
+		return foreign_take(reader, e);
+	more = in_fill(reader, sizeof(magic), e);
+	if (more < 0)
+		return more;
+	if (!more && !reader->begun)
+		return reader->plain = true;
+	if (!more) {
+		reader->losses->cut += reader->end > reader->start;
+		return 0;
+	}
+	magic = in_word(reader, 0);
+	if (magic == ZSTD_MAGICNUMBER) {
+		reader->begun = reader->packed = reader->foreign = true;
+		reader->searched = false;
+		ZSTD_DCtx_reset(reader->context, ZSTD_reset_session_only);
+		return 1;
+	}
+	if (!SKIPPABLE(magic) && !reader->begun)
+		return reader->begun = reader->plain = true;
+	reader->begun = true;
+	if (!SKIPPABLE(magic))
+		return in_search(reader, e);
+	more = in_fill(reader, magic == FRAME_HEAD_MAGIC ? FRAME_HEAD_BYTES : 8, e);
+	if (more <= 0) {
+		reader->losses->cut += !more;
+		return more;
+	}
+	if (magic == FRAME_HEAD_MAGIC && frame_head_read(reader->in + reader->start, &head))
+		return frame_take(reader, &head, e);
+	if (magic == FRAME_HEAD_MAGIC)
+		return in_search(reader, e);
+	reader->skip_bytes = 8ull + in_word(reader, 4);
+	return 1;
+}
+
+ssize_t frame_reader_read(struct frame_reader *reader, char *bytes, size_t size, struct error *e)
+{
+	size_t count;
+
+	while (reader->out_start == reader->out_end) {
+		int more = next_take(reader, e);
+
+		if (more <= 0)
+			return more;
+	}
+	count = reader->out_end - reader->out_start;
+	count = count < size ? count : size;
+	memcpy(bytes, reader->out + reader->out_start, count);
+	reader->out_start += count;
+	return (ssize_t)count;
+}

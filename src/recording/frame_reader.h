@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Reads the rows of one kind and time out of a recorded file, as one stream of CSV. Whatever is not
+ * whole is passed over and counted. A file that is not compressed is passed through as it is, and
+ * one that another program compressed with zstd is unpacked: both hold samples.
+ */
+#ifndef TSNAP_RECORDING_FRAME_READER_H
+#define TSNAP_RECORDING_FRAME_READER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "recording/record_kind.h"
+
+/* What could not be read; counts go up over all files that it is given to. */
+struct frame_losses {
+	uint64_t damaged;    /* frames, or stretches of bytes, that are not what was written */
+	uint64_t newer;	     /* frames of a later format */
+	uint64_t cut;	     /* files that end within a frame: still being written, or cut off */
+	uint64_t headless;   /* frames of rows in files whose heading is damaged */
+	uint64_t bytes_read; /* read from files, to tell what was passed over */
+};
+
+struct frame_reader;
+
+/* fd: the caller's, at the file's beginning; it may be a pipe. name: for errors, the caller's.
+ * Frames whose times lie outside of from_us to until_us (exclusive; ABSENT: no bound) are passed
+ * over. */
+struct frame_reader *frame_reader_new(int fd, const char *name, enum record_kind kind,
+				      int64_t from_us, int64_t until_us,
+				      struct frame_losses *losses);
+/* The next bytes: how many, 0 at the end, -EINTR (a signal came first: call again), or -errno with
+ * e. Never half a frame of a file that tsnap wrote, in all. */
+ssize_t frame_reader_read(struct frame_reader *reader, char *bytes, size_t size, struct error *e);
+/* True once a frame of zstd was met, whoever wrote it. */
+bool frame_reader_packed(const struct frame_reader *reader);
+void frame_reader_free(struct frame_reader *reader); /* also of NULL */
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The recorded files of a directory. */
+#ifndef TSNAP_RECORDING_PART_LIST_H
+#define TSNAP_RECORDING_PART_LIST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "recording/part_name.h"
+
+struct part_file {
+	struct part_name name;
+	uint64_t bytes;
+};
+
+/* Zeroed is an empty one. */
+struct part_list {
+	struct part_file *files; /* in the order of part_name_compare() */
+	size_t count, capacity;
+};
+
+/* Reads the directory, which stays the caller's. 0 or -errno. */
+int part_list_read(struct part_list *list, int directory);
+void part_list_done(struct part_list *list);
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "recording/part_name.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define SUFFIX ".csv.zst"
+
+int64_t part_hour(int64_t time_us)
+{
+	int64_t in_hour = time_us % PART_HOUR_US;
+
+	return time_us - in_hour - (in_hour < 0 ? PART_HOUR_US : 0);
+}
+
+void part_host(const char *name, char host[PART_HOST_SIZE])
+{
+	size_t length = 0;
+
+	for (; name[length] && length < PART_HOST_SIZE - 1; length++)
+		host[length] = isascii(name[length]) && isalnum(name[length]) ? name[length] : '-';
+	for (size_t i = 1; i < length; i++)
+		if (name[i] == '.')
+			host[i] = '.';
+	if (!length)
+		host[length++] = '-';
+	host[length] = '\0';
+}
+
+void part_name_write(const struct part_name *part, char name[PART_NAME_SIZE])
+{
+	time_t seconds = part->hour_us / 1000000;
+	struct tm tm;
+	char hour[32];
+
+	gmtime_r(&seconds, &tm);
+	strftime(hour, sizeof(hour), "%Y%m%dT%HZ", &tm);
+	snprintf(name, PART_NAME_SIZE, "%s_%s-%03d.%s" SUFFIX, part->host, hour, part->number,
+		 record_kind_name(part->kind));
+}
+
+/* Fields by their places: the name is written again and compared, which settles all else. */
+bool part_name_read(const char *name, struct part_name *part)
+{
+	const char *line = strchr(name, '_'), *kind;
+	size_t host_length = line ? (size_t)(line - name) : 0;
+	char again[PART_NAME_SIZE], kind_name[32];
+	struct tm tm = {0};
+
+	if (!line || !host_length || host_length >= PART_HOST_SIZE ||
+	    strlen(name) >= PART_NAME_SIZE)
+		return false;
+	*part = (struct part_name){0};
+	memcpy(part->host, name, host_length);
+	if (sscanf(line, "_%4d%2d%2dT%2dZ-%6d", &tm.tm_year, &tm.tm_mon, &tm.tm_mday, &tm.tm_hour,
+		   &part->number) != 5)
+		return false;
+	tm.tm_year -= 1900;
+	tm.tm_mon--;
+	part->hour_us = timegm(&tm) * 1000000ll;
+	kind = strchr(line, '.');
+	if (!kind || sscanf(kind, ".%31[a-z]" SUFFIX, kind_name) != 1)
+		return false;
+	part->kind = record_kind_find(kind_name);
+	if (part->kind == RECORD_KIND_COUNT)
+		return false;
+	part_name_write(part, again);
+	return !strcmp(again, name);
+}
+
+int part_name_compare(const struct part_name *a, const struct part_name *b)
+{
+	int order = strcmp(a->host, b->host);
+
+	if (order)
+		return order;
+	if (a->hour_us != b->hour_us)
+		return a->hour_us < b->hour_us ? -1 : 1;
+	if (a->number != b->number)
+		return a->number < b->number ? -1 : 1;
+	return (int)a->kind - (int)b->kind;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Names of recorded files: HOST_20261122T15Z-001.samples.csv.zst. Files of one host, hour (UTC) and
+ * number are a part: they hold rows of the same scans. A part ends with its hour, or before that
+ * when it gets large or its columns change.
+ */
+#ifndef TSNAP_RECORDING_PART_NAME_H
+#define TSNAP_RECORDING_PART_NAME_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "recording/record_kind.h"
+
+#define PART_HOST_SIZE 65
+#define PART_NAME_SIZE 128
+#define PART_HOUR_US (3600 * 1000000ll)
+#define PART_NUMBER_MAX 999999
+
+struct part_name {
+	char host[PART_HOST_SIZE]; /* letters, digits, dots and dashes */
+	int64_t hour_us;	   /* UTC, when the hour began */
+	int number;		   /* from 1 */
+	enum record_kind kind;
+};
+
+/* The hour in which that time lies. */
+int64_t part_hour(int64_t time_us);
+/* A host's name as it is in file names. */
+void part_host(const char *name, char host[PART_HOST_SIZE]);
+void part_name_write(const struct part_name *part, char name[PART_NAME_SIZE]);
+/* False: not the name of a recorded file. */
+bool part_name_read(const char *name, struct part_name *part);
+/* By host, time and kind. As strcmp(3). */
+int part_name_compare(const struct part_name *a, const struct part_name *b);
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The kinds of rows in a recording. Each kind has files of its own, so that every file is one CSV
+ * with a constant number of columns.
+ */
+#ifndef TSNAP_RECORDING_RECORD_KIND_H
+#define TSNAP_RECORDING_RECORD_KIND_H
+
+#include <stddef.h>
+
+/* Values are written into frames: never change one, add new ones at the end. */
+enum record_kind {
+	RECORD_SAMPLES,	      /* a row per sampled thread and scan */
+	RECORD_SCANS,	      /* a row per scan, also of those that saw nobody */
+	RECORD_STACKS,	      /* the dictionary of stacks */
+	RECORD_EVENTS,	      /* single events: --slower, --trace exec */
+	RECORD_DISTRIBUTIONS, /* what --trace measured, a row a minute and group */
+	RECORD_HOST,	      /* the host and the options, a row per part */
+	RECORD_KIND_COUNT,
+};
+
+/* As in file names. NULL: there is no such kind. */
+const char *record_kind_name(unsigned int kind);
+/* RECORD_KIND_COUNT: there is none of that name. */
+enum record_kind record_kind_find(const char *name);
+
+#endif

@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "recording/recorder.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/thread.h"
+#include "recording/recorder_part.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LOCK_NAME ".tsnap.lock"
+#define GROUP_NAME "tsnap"
+#define QUEUE_BYTES_DEFAULT (32u << 20)
+
+/* Rows of one scan on their way to the disk. */
+struct queued_scan {
+	struct queued_scan *next;
+	int64_t time_us;
+	size_t bytes;
+	struct text rows[RECORD_KIND_COUNT];
+};
+
+struct recorder {
+	const char *path;
+	int64_t flush_us;
+	size_t queue_bytes;
+	int directory, lock;
+	pthread_t thread;
+	struct queued_scan *scan; /* being filled by the caller */
+	uint64_t missing;	  /* scans dropped since the last one that was queued */
+
+	pthread_mutex_t mutex;
+	pthread_cond_t wakes;
+	/* under the mutex */
+	struct queued_scan *first, **last;
+	size_t queued;	      /* bytes */
+	uint64_t dropped;     /* scans since the disk failed */
+	bool begins, stopped; /* a part was begun; the caller ends */
+	struct text words;
+
+	/* of the thread */
+	struct recorder_part part;
+	bool begun; /* the first part was */
+	int failed; /* -errno of the disk; 0: it works */
+};
+
+static int directory_open(struct recorder *recorder, struct error *e)
+{
+	const char *path = recorder->path;
+
+	if (mkdir(path, 0750) && errno != EEXIST)
+		return error_set(e, errno, EXIT_FAILED, "%s: %s", path, strerror(errno));
+	recorder->directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (recorder->directory < 0)
+		return error_set(e, errno, EXIT_FAILED, "%s: %s", path, strerror(errno));
+	return 0;
+}
+
+/* The lock goes with the process, however it ends; the file stays. */
+static int directory_lock(struct recorder *recorder, struct error *e)
+{
+	char holder[16] = "";
+	ssize_t got;
+
+	recorder->lock = openat(recorder->directory, LOCK_NAME,
+				O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0640);
+	if (recorder->lock < 0)
+		return error_set(e, errno, EXIT_FAILED, "%s/" LOCK_NAME ": %s", recorder->path,
+				 strerror(errno));
+	if (!flock(recorder->lock, LOCK_EX | LOCK_NB)) {
+		int length = snprintf(holder, sizeof(holder), "%d\n", (int)getpid());
+
+		if (ftruncate(recorder->lock, 0) ||
+		    pwrite(recorder->lock, holder, (size_t)length, 0) != length)
+			return 0; /* only the name of the holder is lacking */
+		return 0;
+	}
+	if (errno != EWOULDBLOCK)
+		return error_set(e, errno, EXIT_FAILED, "%s/" LOCK_NAME ": %s", recorder->path,
+				 strerror(errno));
+	got = pread(recorder->lock, holder, sizeof(holder) - 1, 0);
+	holder[got < 0 ? 0 : got] = '\0';
+	holder[strspn(holder, "0123456789")] = '\0';
+	return error_set(e, EBUSY, EXIT_FAILED,
+			 "%s: another tsnap%s%s records there already, and a directory takes one",
+			 recorder->path, *holder ? " with pid " : "", holder);
+}
+
+static void words_add(struct recorder *recorder, const char *words)
+{
+	pthread_mutex_lock(&recorder->mutex);
+	text_add_format(&recorder->words, "%s: %s\n", recorder->path, words);
+	pthread_mutex_unlock(&recorder->mutex);
+}
+
+static void tell_failed(struct recorder *recorder, int err)
+{
+	char words[200];
+
+	if (recorder->failed)
+		return;
+	snprintf(words, sizeof(words),
+		 "%s: nothing is recorded now; sampling goes on, and writing is tried again "
+		 "every %g s",
+		 err == -ENOSPC ? "no space left, or none that may be used (--keep-bytes, "
+				  "--keep-free)"
+				: strerror(-err),
+		 (double)recorder->flush_us / US_PER_SECOND);
+	words_add(recorder, words);
+}
+
+static void tell_resumed(struct recorder *recorder)
+{
+	unsigned long long dropped;
+	char words[100];
+
+	if (!recorder->failed)
+		return;
+	pthread_mutex_lock(&recorder->mutex);
+	dropped = recorder->dropped;
+	recorder->dropped = 0;
+	pthread_mutex_unlock(&recorder->mutex);
+	snprintf(words, sizeof(words), "recording goes on; scans that are missing: %llu", dropped);
+	words_add(recorder, words);
+}
+
+/* The first part is known to begin from the start. */
+static void part_announce(struct recorder *recorder)
+{
+	struct recorder_part *part = &recorder->part;
+
+	if (!part->fresh)
+		return;
+	part->fresh = false;
+	pthread_mutex_lock(&recorder->mutex);
+	recorder->begins |= recorder->begun;
+	pthread_mutex_unlock(&recorder->mutex);
+	recorder->begun = true;
+}
+
+static int part_flush(struct recorder *recorder)
+{
+	int err = recorder_part_flush(&recorder->part, clock_utc_us());
+
+	if (err)
+		tell_failed(recorder, err);
+	else
+		tell_resumed(recorder);
+	recorder->failed = err;
+	part_announce(recorder);
+	return err;
+}
+
+static void scan_free(struct queued_scan *scan)
+{
+	for (int kind = 0; kind < RECORD_KIND_COUNT; kind++)
+		text_done(&scan->rows[kind]);
+	free(scan);
+}
+
+/* Adds a queued scan to its part. False: the disk does not take what is before it. */
+static bool scan_take(struct recorder *recorder, const struct queued_scan *scan)
+{
+	struct recorder_part *part = &recorder->part;
+	int err;
+
+	if (!recorder_part_takes(part, scan->time_us)) {
+		if (part_flush(recorder))
+			return false;
+		err = recorder_part_begin(part, scan->time_us);
+		if (err) {
+			tell_failed(recorder, err);
+			recorder->failed = err;
+			return false;
+		}
+		part_announce(recorder);
+	}
+	for (int kind = 0; kind < RECORD_KIND_COUNT; kind++)
+		recorder_part_add(part, (enum record_kind)kind, scan->time_us, &scan->rows[kind]);
+	return true;
+}
+
+/* Takes scans out of the queue until it is empty, or the disk fails. */
+static void queue_empty(struct recorder *recorder)
+{
+	for (;;) {
+		struct queued_scan *scan;
+
+		pthread_mutex_lock(&recorder->mutex);
+		scan = recorder->first;
+		pthread_mutex_unlock(&recorder->mutex);
+		if (!scan || !scan_take(recorder, scan))
+			return;
+		pthread_mutex_lock(&recorder->mutex);
+		recorder->first = scan->next;
+		if (!recorder->first)
+			recorder->last = &recorder->first;
+		recorder->queued -= scan->bytes;
+		pthread_mutex_unlock(&recorder->mutex);
+		scan_free(scan);
+	}
+}
+
+/* Waits for a scan, the end, or that time. True: it is to end. */
+static bool wait_until(struct recorder *recorder, int64_t until_ns)
+{
+	struct timespec until = {until_ns / NS_PER_SECOND, until_ns % NS_PER_SECOND};
+	bool stopped;
+	int err = 0;
+
+	pthread_mutex_lock(&recorder->mutex);
+	/* while the disk fails, scans that come do not make it work */
+	while (!recorder->stopped && !err && (!recorder->first || recorder->failed))
+		err = pthread_cond_timedwait(&recorder->wakes, &recorder->mutex, &until);
+	stopped = recorder->stopped;
+	pthread_mutex_unlock(&recorder->mutex);
+	return stopped;
+}
+
+static void *recorder_run(void *of)
+{
+	struct recorder *recorder = of;
+	int64_t flush_ns = recorder->flush_us * NS_PER_US, next_ns = 0;
+	bool stopped = false;
+
+	while (!stopped) {
+		int64_t now_ns = clock_monotonic_ns();
+
+		if (next_ns <= now_ns)
+			next_ns = now_ns + flush_ns;
+		stopped = wait_until(recorder, next_ns);
+		if (!recorder->failed || stopped)
+			queue_empty(recorder);
+		if (!stopped && clock_monotonic_ns() < next_ns)
+			continue;
+		if (!part_flush(recorder))
+			queue_empty(recorder);
+	}
+	if (!recorder->failed)
+		part_flush(recorder);
+	return NULL;
+}
+
+static void recorder_free(struct recorder *recorder)
+{
+	for (struct queued_scan *scan = recorder->first, *next; scan; scan = next) {
+		next = scan->next;
+		scan_free(scan);
+	}
+	if (recorder->scan)
+		scan_free(recorder->scan);
+	recorder_part_done(&recorder->part);
+	text_done(&recorder->words);
+	pthread_mutex_destroy(&recorder->mutex);
+	pthread_cond_destroy(&recorder->wakes);
+	if (recorder->lock >= 0)
+		close(recorder->lock);
+	if (recorder->directory >= 0)
+		close(recorder->directory);
+	free(recorder);
+}
+
+static void part_init(struct recorder *recorder, const struct recorder_options *options)
+{
+	const struct group *group = getgrnam(GROUP_NAME);
+	struct recorder_part *part = &recorder->part;
+
+	part->directory = recorder->directory;
+	part->group = group ? group->gr_gid : (gid_t)-1;
+	part->retention = options->retention;
+	part_host(options->host, part->name.host);
+	for (int kind = 0; kind < RECORD_KIND_COUNT; kind++) {
+		struct text line = {0};
+
+		if (!options->headings[kind])
+			continue;
+		text_add_string(&line, options->headings[kind]);
+		text_add_char(&line, '\n');
+		part->headings[kind] = text_take(&line);
+	}
+}
+
+int recorder_open(const struct recorder_options *options, struct recorder **opened, struct error *e)
+{
+	struct recorder *recorder = memory_get(sizeof(*recorder));
+	pthread_condattr_t clock;
+	int err;
+
+	recorder->path = options->path;
+	recorder->flush_us = options->flush_us;
+	recorder->queue_bytes = options->queue_bytes ? options->queue_bytes : QUEUE_BYTES_DEFAULT;
+	recorder->directory = recorder->lock = -1;
+	recorder->begins = true;
+	recorder->last = &recorder->first;
+	recorder->scan = memory_get(sizeof(*recorder->scan));
+	pthread_mutex_init(&recorder->mutex, NULL);
+	pthread_condattr_init(&clock);
+	pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+	pthread_cond_init(&recorder->wakes, &clock);
+	pthread_condattr_destroy(&clock);
+	err = directory_open(recorder, e);
+	if (!err)
+		err = directory_lock(recorder, e);
+	if (!err) {
+		part_init(recorder, options);
+		err = thread_begin(&recorder->thread, recorder_run, recorder);
+		if (err)
+			error_set(e, -err, EXIT_FAILED, "a thread that writes: %s", strerror(-err));
+	}
+	if (err) {
+		recorder_free(recorder);
+		return err;
+	}
+	*opened = recorder;
+	return 0;
+}
+
+struct text *recorder_rows(struct recorder *recorder, enum record_kind kind)
+{
+	return &recorder->scan->rows[kind];
+}
+
+void recorder_put(struct recorder *recorder, int64_t time_us)
+{
+	struct queued_scan *scan = recorder->scan;
+	bool fits = true;
+
+	scan->time_us = time_us;
+	scan->bytes = sizeof(*scan);
+	for (int kind = 0; kind < RECORD_KIND_COUNT; kind++) {
+		scan->bytes += scan->rows[kind].capacity;
+		fits &= scan->rows[kind].length < FRAME_RAW_MAX - PART_FRAME_BYTES;
+	}
+	pthread_mutex_lock(&recorder->mutex);
+	fits &= recorder->queued + scan->bytes <= recorder->queue_bytes || !recorder->first;
+	if (fits) {
+		*recorder->last = scan;
+		recorder->last = &scan->next;
+		recorder->queued += scan->bytes;
+		pthread_cond_signal(&recorder->wakes);
+	} else {
+		recorder->dropped++;
+		recorder->begins = true;
+	}
+	pthread_mutex_unlock(&recorder->mutex);
+	recorder->missing = fits ? 0 : recorder->missing + 1;
+	if (!fits)
+		scan_free(scan);
+	recorder->scan = memory_get(sizeof(*recorder->scan));
+}
+
+uint64_t recorder_missing(const struct recorder *recorder)
+{
+	return recorder->missing;
+}
+
+bool recorder_begins(struct recorder *recorder)
+{
+	bool begins;
+
+	pthread_mutex_lock(&recorder->mutex);
+	begins = recorder->begins;
+	recorder->begins = false;
+	pthread_mutex_unlock(&recorder->mutex);
+	return begins;
+}
+
+void recorder_words(struct recorder *recorder, struct text *to)
+{
+	pthread_mutex_lock(&recorder->mutex);
+	if (recorder->words.length)
+		text_add(to, recorder->words.bytes, recorder->words.length);
+	text_clear(&recorder->words);
+	pthread_mutex_unlock(&recorder->mutex);
+}
+
+/* Scans that are in memory and not on the disk. */
+static uint64_t scans_left(const struct recorder *recorder)
+{
+	const struct text *rows = &recorder->part.rows[RECORD_SCANS];
+	uint64_t left = recorder->dropped;
+
+	for (const struct queued_scan *scan = recorder->first; scan; scan = scan->next)
+		left++;
+	for (size_t i = 0; i < rows->length; i++)
+		left += rows->bytes[i] == '\n';
+	return left;
+}
+
+int recorder_close(struct recorder *recorder, struct error *e)
+{
+	int err;
+
+	pthread_mutex_lock(&recorder->mutex);
+	recorder->stopped = true;
+	pthread_cond_signal(&recorder->wakes);
+	pthread_mutex_unlock(&recorder->mutex);
+	pthread_join(recorder->thread, NULL);
+	err = recorder->failed;
+	if (err)
+		error_set(e, -err, EXIT_FAILED, "%s: %s: scans that were not recorded: %llu",
+			  recorder->path, strerror(-err), (unsigned long long)scans_left(recorder));
+	recorder_free(recorder);
+	return err;
+}

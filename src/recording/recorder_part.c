@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "recording/recorder_part.h"
+#include "recording/part_list.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FRAME_OVERHEAD 64 /* of zstd, of some hundred bytes that do not get smaller */
+
+void recorder_part_add(struct recorder_part *part, enum record_kind kind, int64_t time_us,
+		       const struct text *rows)
+{
+	if (!rows->length)
+		return;
+	if (!part->rows[kind].length) {
+		part->first_us[kind] = part->last_us[kind] = time_us;
+	} else if (time_us < part->first_us[kind]) {
+		part->first_us[kind] = time_us;
+	} else if (time_us > part->last_us[kind]) {
+		part->last_us[kind] = time_us;
+	}
+	text_add(&part->rows[kind], rows->bytes, rows->length);
+}
+
+bool recorder_part_takes(const struct recorder_part *part, int64_t time_us)
+{
+	if (!part->begun || part->name.hour_us != part_hour(time_us))
+		return false;
+	for (int kind = 0; kind < RECORD_KIND_COUNT; kind++)
+		if (part->rows[kind].length > PART_FRAME_BYTES)
+			return false;
+	return true;
+}
+
+static void files_close(struct recorder_part *part)
+{
+	for (int kind = 0; kind < RECORD_KIND_COUNT; kind++)
+		frame_file_close(&part->files[kind]);
+}
+
+static int number_next(struct recorder_part *part)
+{
+	files_close(part);
+	part->fresh = true;
+	return part->name.number++ < PART_NUMBER_MAX ? 0 : -EMFILE;
+}
+
+int recorder_part_begin(struct recorder_part *part, int64_t time_us)
+{
+	int64_t hour_us = part_hour(time_us);
+	struct part_list list = {0};
+	int err;
+
+	if (part->begun && part->name.hour_us == hour_us)
+		return 0;
+	err = part_list_read(&list, part->directory);
+	if (!err) {
+		files_close(part);
+		part->begun = part->fresh = true;
+		part->name.hour_us = hour_us;
+		part->name.number = 1;
+		for (size_t i = 0; i < list.count; i++) {
+			const struct part_name *there = &list.files[i].name;
+
+			if (there->hour_us == hour_us && !strcmp(there->host, part->name.host) &&
+			    there->number > part->name.number)
+				part->name.number = there->number;
+		}
+	}
+	part_list_done(&list);
+	return err;
+}
+
+static int file_open(struct recorder_part *part, enum record_kind kind)
+{
+	char name[PART_NAME_SIZE];
+	int err;
+
+	part->name.kind = kind;
+	part_name_write(&part->name, name);
+	err = frame_file_open(&part->files[kind], part->directory, name, kind,
+			      part->headings[kind]);
+	/* without that group, or the right to give files to it, they are root's alone */
+	if (!err && part->group != (gid_t)-1 &&
+	    fchown(part->files[kind].fd, (uid_t)-1, part->group))
+		err = errno == EPERM ? 0 : -errno;
+	return err;
+}
+
+/* Opens the files of all kinds that have rows. One that has other columns, or is not ours, ends the
+ * part: the next one begins. */
+static int files_open(struct recorder_part *part)
+{
+	int err = 0;
+
+	for (int kind = 0; !err && kind < RECORD_KIND_COUNT; kind++) {
+		if (!part->rows[kind].length || part->files[kind].fd)
+			continue;
+		err = file_open(part, (enum record_kind)kind);
+		if (err == -EEXIST) {
+			err = number_next(part);
+			kind = -1;
+		}
+	}
+	return err;
+}
+
+static uint64_t files_bytes(const struct recorder_part *part)
+{
+	uint64_t bytes = 0;
+
+	for (int kind = 0; kind < RECORD_KIND_COUNT; kind++)
+		bytes += (uint64_t)part->files[kind].end;
+	return bytes;
+}
+
+static int frames_pack(struct recorder_part *part, uint64_t *bytes)
+{
+	int err = 0;
+
+	*bytes = 0;
+	for (int kind = 0; !err && kind < RECORD_KIND_COUNT; kind++) {
+		if (!part->rows[kind].length)
+			continue;
+		err = frame_file_pack(&part->files[kind], part->first_us[kind], part->last_us[kind],
+				      &part->rows[kind]);
+		*bytes += part->files[kind].room.length;
+	}
+	return err;
+}
+
+static int frames_put(struct recorder_part *part)
+{
+	int err = 0;
+
+	for (int kind = 0; !err && kind < RECORD_KIND_COUNT; kind++) {
+		if (!part->rows[kind].length)
+			continue;
+		err = frame_file_put(&part->files[kind]);
+		if (!err)
+			text_clear(&part->rows[kind]);
+	}
+	return err;
+}
+
+/* What the headings of files that are to be opened take at most. */
+static uint64_t headings_bytes(const struct recorder_part *part)
+{
+	uint64_t bytes = 0;
+
+	for (int kind = 0; kind < RECORD_KIND_COUNT; kind++)
+		if (part->rows[kind].length && !part->files[kind].fd)
+			bytes += FRAME_HEAD_BYTES + FRAME_OVERHEAD + strlen(part->headings[kind]);
+	return bytes;
+}
+
+static int room_make(const struct recorder_part *part, int64_t now_us, uint64_t bytes)
+{
+	return bytes ? retention_apply(&part->retention, part->directory, &part->name, now_us,
+				       bytes)
+		     : 0;
+}
+
+int recorder_part_flush(struct recorder_part *part, int64_t now_us)
+{
+	uint64_t most = retention_part_bytes(&part->retention), bytes = 0;
+	int err = 0;
+
+	if (!part->begun)
+		return 0;
+	if (most && files_bytes(part) >= most)
+		err = number_next(part);
+	if (!err)
+		err = room_make(part, now_us, headings_bytes(part));
+	if (!err)
+		err = files_open(part);
+	if (!err)
+		err = frames_pack(part, &bytes);
+	if (!err)
+		err = room_make(part, now_us, bytes);
+	return err ? err : frames_put(part);
+}
+
+void recorder_part_done(struct recorder_part *part)
+{
+	files_close(part);
+	for (int kind = 0; kind < RECORD_KIND_COUNT; kind++) {
+		text_done(&part->rows[kind]);
+		free(part->headings[kind]);
+	}
+}

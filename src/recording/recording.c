@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "recording/recording.h"
+#include "base/memory.h"
+#include "recording/frame_reader.h"
+#include "recording/recording_files.h"
+#include "recording/recording_host.h"
+#include "recording/sample_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The rows of one kind, of all files. */
+struct recording_stream {
+	struct csv_input input; /* first, so that an input is a stream */
+	struct recording *of;
+	enum record_kind kind;
+	size_t at; /* the file that is read */
+	int fd;
+	struct frame_reader *reader; /* NULL: that file is not open */
+	bool cut;		     /* the last file ended within a line */
+};
+
+struct recording {
+	struct sample_input input; /* first, so that an input is a recording */
+	struct recording_files files;
+	struct recording_stream samples, scans, stacks, host;
+	struct frame_losses losses;
+	uint64_t vanished; /* files that were removed before they were read */
+	char *typed;	   /* malloced */
+	struct recording_host told;
+};
+
+/* 1, 0: there is no further file, or -errno. */
+static int file_open(struct recording_stream *stream, struct error *e)
+{
+	struct recording *recording = stream->of;
+	const struct recording_part *part = &recording->input.part;
+
+	for (; stream->at < recording->files.count; stream->at++) {
+		const struct recording_file *file = &recording->files.files[stream->at];
+
+		if (!recording_file_has(file, stream->kind))
+			continue;
+		stream->fd = strcmp(file->path, "-") ? open(file->path, O_RDONLY | O_CLOEXEC)
+						     : STDIN_FILENO;
+		if (stream->fd < 0 && errno == ENOENT && file->is_part) {
+			recording->vanished++;
+			continue;
+		}
+		if (stream->fd < 0)
+			return error_set(e, errno, EXIT_FAILED, "%s: %s", file->path,
+					 strerror(errno));
+		/* times of a day that is not known yet say nothing of frames */
+		stream->reader = frame_reader_new(stream->fd, file->path, stream->kind,
+						  part->from_of_day ? ABSENT : part->from_us,
+						  part->until_of_day ? ABSENT : part->until_us,
+						  &recording->losses);
+		return 1;
+	}
+	return 0;
+}
+
+static void file_close(struct recording_stream *stream)
+{
+	frame_reader_free(stream->reader);
+	if (stream->reader && stream->fd > STDIN_FILENO)
+		close(stream->fd);
+	stream->reader = NULL;
+}
+
+static ssize_t stream_read(struct csv_input *input, char *bytes, size_t size, struct error *e)
+{
+	struct recording_stream *stream = (struct recording_stream *)input;
+
+	for (;;) {
+		ssize_t got;
+
+		if (!stream->reader) {
+			int more = file_open(stream, e);
+
+			if (more <= 0)
+				return more;
+			/* the rest of a line that was cut off is a row of its own */
+			if (stream->cut) {
+				stream->cut = false;
+				*bytes = '\n';
+				return 1;
+			}
+		}
+		got = frame_reader_read(stream->reader, bytes, size, e);
+		stream->of->input.lenient |= frame_reader_packed(stream->reader);
+		if (got > 0)
+			stream->cut = bytes[got - 1] != '\n';
+		if (got)
+			return got;
+		file_close(stream);
+		stream->at++;
+	}
+}
+
+static void stream_init(struct recording_stream *stream, struct recording *of,
+			enum record_kind kind)
+{
+	*stream = (struct recording_stream){.input.read = stream_read, .of = of, .kind = kind};
+}
+
+static void recording_describe(struct sample_input *input, struct source_facts *facts)
+{
+	const struct recording *recording = (const struct recording *)input;
+	const struct frame_losses *losses = &recording->losses;
+
+	recording_host_describe(&recording->told, facts);
+	source_facts_miss_any(facts, "damaged parts of the recording were passed over",
+			      losses->damaged);
+	source_facts_miss_any(facts, "parts of it are of a later version of tsnap", losses->newer);
+	source_facts_miss_any(facts, "parts of it have no heading any more", losses->headless);
+	source_facts_miss_any(facts, "files were removed while they were read",
+			      recording->vanished);
+	if (losses->cut)
+		source_facts_miss(facts, "files end within a frame, cut off or still written",
+				  losses->cut)
+			->natural = true;
+}
+
+static void recording_close(struct sample_input *input)
+{
+	struct recording *recording = (struct recording *)input;
+
+	file_close(&recording->samples);
+	file_close(&recording->scans);
+	file_close(&recording->stacks);
+	file_close(&recording->host);
+	recording_files_done(&recording->files);
+	free(recording->typed);
+	free(recording);
+}
+
+static bool has_kind(const struct recording *recording, enum record_kind kind)
+{
+	for (size_t i = 0; i < recording->files.count; i++)
+		if (recording_file_has(&recording->files.files[i], kind))
+			return true;
+	return false;
+}
+
+static int files_find(struct recording *recording, const char *const *paths, struct error *e)
+{
+	int err = 0;
+
+	for (; !err && *paths; paths++)
+		err = recording_files_add(&recording->files, *paths, &recording->input.part, e);
+	return err ? err : recording_files_end(&recording->files, recording->input.name, e);
+}
+
+/* The part that is typed behind the only path, where no other one is asked for. */
+static int part_find(struct recording *recording, const char *typed,
+		     const struct recording_part *part, struct error *e)
+{
+	int err = recording_part_read(typed, &recording->typed, &recording->input.part, e);
+
+	if (!err && !recording_part_whole(&recording->input.part) && !recording_part_whole(part))
+		return error_set(e, EINVAL, EXIT_USAGE,
+				 "%s: FROM..TO there and --from or --to exclude each other", typed);
+	if (!err && !recording_part_whole(part))
+		recording->input.part = *part;
+	return err;
+}
+
+int recording_open(const char *const *paths, const struct recording_part *part,
+		   const struct filter *filter, uint64_t needs, struct source **source,
+		   struct error *e)
+{
+	struct recording *recording = memory_get(sizeof(*recording));
+	const char *only[] = {NULL, NULL};
+	int err = 0;
+
+	recording->input = (struct sample_input){.name = *paths,
+						 .part = *part,
+						 .describe = recording_describe,
+						 .close = recording_close};
+	stream_init(&recording->samples, recording, RECORD_SAMPLES);
+	stream_init(&recording->scans, recording, RECORD_SCANS);
+	stream_init(&recording->stacks, recording, RECORD_STACKS);
+	stream_init(&recording->host, recording, RECORD_HOST);
+	if (!paths[1]) {
+		err = part_find(recording, *paths, part, e);
+		only[0] = recording->typed;
+		paths = only;
+		if (!err)
+			recording->input.name = strcmp(*only, "-") ? *only : "standard input";
+	}
+	if (!err)
+		err = files_find(recording, paths, e);
+	if (err) {
+		recording_close(&recording->input);
+		return err;
+	}
+	recording->input.samples = &recording->samples.input;
+	if (has_kind(recording, RECORD_SCANS))
+		recording->input.scans = &recording->scans.input;
+	if (has_kind(recording, RECORD_STACKS))
+		recording->input.stacks = &recording->stacks.input;
+	if (has_kind(recording, RECORD_HOST))
+		recording_host_read(&recording->told, &recording->host.input);
+	return sample_file_open_input(&recording->input, filter, needs, source, e);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The files of a recording, in the order in which they are read. */
+#ifndef TSNAP_RECORDING_RECORDING_FILES_H
+#define TSNAP_RECORDING_RECORDING_FILES_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "recording/part_name.h"
+#include "recording/recording_part.h"
+
+struct recording_file {
+	char *path;	       /* "-": standard input */
+	bool is_part;	       /* it has a name of tsnap's, */
+	struct part_name name; /* which tells what is in it */
+	bool streamed;	       /* a pipe: it can be read once */
+};
+
+/* Zeroed is an empty one. */
+struct recording_files {
+	struct recording_file *files;
+	size_t count, capacity;
+	size_t passed; /* files of other times */
+};
+
+/* Adds a directory's files, or a file. Those whose name tells another time than the part are left
+ * out. 0, or -errno with e. */
+int recording_files_add(struct recording_files *files, const char *path,
+			const struct recording_part *part, struct error *e);
+/* Puts them in order. 0, or -EINVAL with e: they are of more than one host, or there are none. */
+int recording_files_end(struct recording_files *files, const char *name, struct error *e);
+/* Whether there may be rows of that kind in the file. */
+bool recording_file_has(const struct recording_file *file, enum record_kind kind);
+void recording_files_done(struct recording_files *files);
+
+#endif

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "recording/recording_host.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "recording/frame.h"
+#include "recording/csv_value.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#define BOOT_ID_FILE "/proc/sys/kernel/random/boot_id"
+
+/* A value of text, in quotes, and the comma before it. */
+static void text_value_add(struct text *rows, const char *value)
+{
+	struct text printable = {0};
+
+	text_add_printable(&printable, value);
+	text_add_string(rows, ",\"");
+	for (const char *at = text_string(&printable); *at; at++) {
+		if (*at == '"')
+			text_add_char(rows, '"');
+		text_add_char(rows, *at);
+	}
+	text_add_char(rows, '"');
+	text_done(&printable);
+}
+
+static void boot_id_add(struct text *rows)
+{
+	int fd = open(BOOT_ID_FILE, O_RDONLY | O_CLOEXEC);
+	char id[64] = "";
+	ssize_t got = fd < 0 ? -1 : read(fd, id, sizeof(id) - 1);
+
+	if (fd >= 0)
+		close(fd);
+	id[got < 0 ? 0 : got] = '\0';
+	id[strcspn(id, "\n")] = '\0';
+	text_value_add(rows, id);
+}
+
+void recording_host_add(struct text *rows, int64_t time_us, const struct source_facts *facts,
+			const char *command)
+{
+	time_t seconds = time_us / US_PER_SECOND;
+	struct utsname system;
+	struct tm tm;
+	char time[CLOCK_ISO_SIZE], zone[16];
+
+	clock_format_iso(time_us, time);
+	localtime_r(&seconds, &tm);
+	strftime(zone, sizeof(zone), "%z", &tm);
+	text_add_format(rows, "\"%s\",%d", time, FRAME_FORMAT);
+	text_value_add(rows, TSNAP_VERSION);
+	text_value_add(rows, facts->host);
+	text_value_add(rows, facts->kernel);
+	text_value_add(rows, uname(&system) ? "" : system.machine);
+	text_add_format(rows, ",%lld,%lld", (long long)facts->cpus, (long long)facts->rate_hz);
+	boot_id_add(rows);
+	text_add_format(rows, ",%lld", (long long)(clock_boot_ns() / NS_PER_US));
+	text_value_add(rows, zone);
+	text_value_add(rows, command);
+	text_add_char(rows, '\n');
+}
+
+/* What is before and behind a comma in a heading may come in any order. */
+static void field_take(struct recording_host *host, const char *name, const char *value)
+{
+	int64_t number;
+
+	if (!strcmp(name, "host"))
+		snprintf(host->host, sizeof(host->host), "%s", value);
+	else if (!strcmp(name, "kernel"))
+		snprintf(host->kernel, sizeof(host->kernel), "%s", value);
+	else if (!strcmp(name, "cpus") && !csv_number_read(value, &number) && number > 0)
+		host->cpus = number;
+	else if (!strcmp(name, "rate_hz") && !csv_number_read(value, &number) && number > 0)
+		host->rate_hz = number;
+}
+
+static int record_read(struct csv_reader *reader, struct csv_field *fields, size_t *count,
+		       struct error *e)
+{
+	int more;
+
+	do
+		more = csv_read(reader, fields, count, e);
+	while (more == -EINTR);
+	return more;
+}
+
+void recording_host_read(struct recording_host *host, struct csv_input *input)
+{
+	struct csv_reader reader = {.fd = -1, .input = input, .name = ""};
+	struct csv_field *fields = memory_get(CSV_FIELDS_MAX * sizeof(*fields));
+	char *names[CSV_FIELDS_MAX] = {0};
+	size_t count = 0, name_count = 0;
+	struct error e = {0};
+
+	if (record_read(&reader, fields, &count, &e) > 0)
+		for (; name_count < count; name_count++)
+			names[name_count] = memory_text(fields[name_count].text,
+							strlen(fields[name_count].text));
+	/* what can't be read is no reason not to replay samples */
+	if (name_count && record_read(&reader, fields, &count, &e) > 0 && count == name_count)
+		for (size_t i = 0; i < count && names[i]; i++)
+			field_take(host, names[i], fields[i].text);
+	for (size_t i = 0; i < name_count; i++)
+		free(names[i]);
+	free(fields);
+	csv_done(&reader);
+	error_done(&e);
+}
+
+void recording_host_describe(const struct recording_host *host, struct source_facts *facts)
+{
+	memcpy(facts->host, host->host, sizeof(facts->host));
+	memcpy(facts->kernel, host->kernel, sizeof(facts->kernel));
+	if (host->cpus)
+		facts->cpus = host->cpus;
+	if (host->rate_hz)
+		facts->rate_hz = host->rate_hz;
+}

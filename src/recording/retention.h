@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* How much of a recording is kept: the oldest parts of this host go first, with all their files. */
+#ifndef TSNAP_RECORDING_RETENTION_H
+#define TSNAP_RECORDING_RETENTION_H
+
+#include <stdint.h>
+
+#include "recording/part_name.h"
+
+/* Zeroed keeps everything. */
+struct retention {
+	int64_t keep_us;	  /* parts whose hour ended before that long ago go; 0: none */
+	int64_t keep_bytes;	  /* of all files of this host; 0: no bound */
+	int64_t keep_free_tenths; /* of the file system, in tenths of a percent; 0: no bound */
+};
+
+/* Removes parts until all bounds hold after `coming` bytes more; never the present part. 0;
+ * -ENOSPC: nothing more can be removed and a bound does not hold; or another -errno. */
+int retention_apply(const struct retention *retention, int directory,
+		    const struct part_name *present, int64_t now_us, uint64_t coming);
+/* The largest size of a part, so that removing one leaves most of what is kept; 0: no bound. */
+uint64_t retention_part_bytes(const struct retention *retention);
+
+#endif

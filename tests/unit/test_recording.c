@@ -1,0 +1,529 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* recording/: what is recorded is read again, whole or cut, and bounds hold */
+#include "unit.h"
+#include "base/clock.h"
+#include "recording/frame_file.h"
+#include "recording/frame_reader.h"
+#include "recording/part_list.h"
+#include "recording/recorder.h"
+#include "recording/recorder_part.h"
+#include "recording/recording.h"
+#include "recording/scan_rows.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#define HEADING "timestamp,weight_us,tid,state,comm"
+#define START_US 1763650800000000ll /* 2025-11-20T15:00:00Z */
+#define SECOND_US 1000000ll
+
+struct scene {
+	char path[64];
+	int directory;
+	struct text text;
+};
+
+static int scene_open(void **state)
+{
+	static struct scene scene;
+
+	snprintf(scene.path, sizeof(scene.path), "/tmp/tsnap-unit-recording.XXXXXX");
+	if (!mkdtemp(scene.path))
+		return -1;
+	scene.directory = open(scene.path, O_RDONLY | O_DIRECTORY);
+	*state = &scene;
+	return 0;
+}
+
+static int scene_close(void **state)
+{
+	struct scene *scene = *state;
+	char command[100];
+
+	close(scene->directory);
+	text_done(&scene->text);
+	snprintf(command, sizeof(command), "rm -rf %s", scene->path);
+	return system(command);
+}
+
+/* --- files of frames */
+
+static void frames_write(struct scene *scene, const char *name, int count)
+{
+	struct frame_file file = {0};
+	struct text rows = {0};
+
+	assert_int_equal(frame_file_open(&file, scene->directory, name, RECORD_SAMPLES, "a,b\n"),
+			 0);
+	for (int i = 0; i < count; i++) {
+		text_clear(&rows);
+		text_add_format(&rows, "%d,x\n", i);
+		assert_int_equal(frame_file_pack(&file, i, i, &rows), 0);
+		assert_int_equal(frame_file_put(&file), 0);
+	}
+	frame_file_close(&file);
+	text_done(&rows);
+}
+
+static const char *frames_read(struct scene *scene, const char *name, int64_t from, int64_t until,
+			       struct frame_losses *losses)
+{
+	int fd = openat(scene->directory, name, O_RDONLY);
+	struct frame_reader *reader =
+		frame_reader_new(fd, name, RECORD_SAMPLES, from, until, losses);
+	struct error e = {0};
+	char bytes[7];
+	ssize_t got;
+
+	text_clear(&scene->text);
+	while ((got = frame_reader_read(reader, bytes, sizeof(bytes), &e)) > 0)
+		text_add(&scene->text, bytes, (size_t)got);
+	assert_int_equal(got, 0);
+	frame_reader_free(reader);
+	close(fd);
+	return text_string(&scene->text);
+}
+
+static off_t file_size(struct scene *scene, const char *name)
+{
+	struct stat there;
+
+	assert_int_equal(fstatat(scene->directory, name, &there, AT_SYMLINK_NOFOLLOW), 0);
+	return there.st_size;
+}
+
+static void test_frames_are_read_again(void **state)
+{
+	struct frame_losses losses = {0};
+
+	frames_write(*state, "f", 4);
+	assert_string_equal(frames_read(*state, "f", ABSENT, ABSENT, &losses),
+			    "a,b\n0,x\n1,x\n2,x\n3,x\n");
+	assert_string_equal(frames_read(*state, "f", 1, 3, &losses), "a,b\n1,x\n2,x\n");
+	assert_string_equal(frames_read(*state, "f", 9, ABSENT, &losses), "a,b\n");
+	assert_int_equal(losses.damaged + losses.newer + losses.cut + losses.headless, 0);
+}
+
+/* Whatever is cut off, whole frames before it are read, and the next start goes on behind them. */
+static void test_cut_anywhere(void **state)
+{
+	struct scene *scene = *state;
+	off_t size, three;
+
+	frames_write(scene, "three", 3);
+	frames_write(scene, "four", 4);
+	three = file_size(scene, "three");
+	size = file_size(scene, "four");
+	for (off_t at = three; at < size; at++) {
+		int fd = openat(scene->directory, "four", O_RDWR);
+		struct frame_losses losses = {0};
+
+		assert_int_equal(ftruncate(fd, at), 0);
+		assert_string_equal(frames_read(scene, "four", ABSENT, ABSENT, &losses),
+				    "a,b\n0,x\n1,x\n2,x\n");
+		assert_int_equal(losses.cut, at > three);
+		assert_int_equal(losses.damaged, 0);
+		close(fd);
+		frames_write(scene, "four", 0);
+		assert_int_equal(file_size(scene, "four"), three);
+		unlinkat(scene->directory, "four", 0);
+		frames_write(scene, "four", 4);
+	}
+}
+
+/* After a power cut a file may have its length and not its bytes. */
+static void test_zeroed_end_is_cut_off(void **state)
+{
+	struct scene *scene = *state;
+	struct frame_losses losses = {0};
+	char zeros[40] = {0};
+	off_t size;
+	int fd;
+
+	frames_write(scene, "f", 3);
+	size = file_size(scene, "f");
+	fd = openat(scene->directory, "f", O_RDWR);
+	assert_int_equal(pwrite(fd, zeros, 10, size - 10), 10);
+	assert_int_equal(pwrite(fd, zeros, sizeof(zeros), size), sizeof(zeros));
+	close(fd);
+	assert_string_equal(frames_read(scene, "f", ABSENT, ABSENT, &losses), "a,b\n0,x\n1,x\n");
+	frames_write(scene, "f", 1);
+	assert_string_equal(frames_read(scene, "f", ABSENT, ABSENT, &losses),
+			    "a,b\n0,x\n1,x\n0,x\n");
+}
+
+/* One wrong byte costs at most one frame, and is counted. */
+static void test_damage_anywhere(void **state)
+{
+	struct scene *scene = *state;
+	unsigned char was, is;
+	off_t size;
+	int fd;
+
+	frames_write(scene, "f", 3);
+	size = file_size(scene, "f");
+	fd = openat(scene->directory, "f", O_RDWR);
+	for (off_t at = 0; at < size; at++) {
+		struct frame_losses losses = {0};
+		const char *rows;
+
+		assert_int_equal(pread(fd, &was, 1, at), 1);
+		is = was ^ 0x55;
+		assert_int_equal(pwrite(fd, &is, 1, at), 1);
+		rows = frames_read(scene, "f", ABSENT, ABSENT, &losses);
+		if (strcmp(rows, "a,b\n0,x\n1,x\n2,x\n")) {
+			assert_true(losses.damaged + losses.newer + losses.cut + losses.headless ||
+				    at < 4);
+			/* behind the heading at most a frame is lost */
+			if (!strncmp(rows, "a,b\n", 4) && losses.damaged)
+				assert_true(scene->text.length >= strlen("a,b\n0,x\n1,x\n"));
+		}
+		assert_int_equal(pwrite(fd, &was, 1, at), 1);
+	}
+	close(fd);
+}
+
+static void test_other_heading_is_left_alone(void **state)
+{
+	struct scene *scene = *state;
+	struct frame_file file = {0};
+	off_t size;
+
+	frames_write(scene, "f", 2);
+	size = file_size(scene, "f");
+	assert_int_equal(frame_file_open(&file, scene->directory, "f", RECORD_SAMPLES, "a,c\n"),
+			 -EEXIST);
+	assert_int_equal(frame_file_open(&file, scene->directory, "f", RECORD_SCANS, "a,b\n"),
+			 -EEXIST);
+	assert_int_equal(file_size(scene, "f"), size);
+	assert_int_equal(symlinkat("f", scene->directory, "link"), 0);
+	assert_int_equal(frame_file_open(&file, scene->directory, "link", RECORD_SAMPLES, "a,b\n"),
+			 -EEXIST);
+	assert_int_equal(linkat(scene->directory, "f", scene->directory, "hard", 0), 0);
+	assert_int_equal(frame_file_open(&file, scene->directory, "hard", RECORD_SAMPLES, "a,b\n"),
+			 -EEXIST);
+}
+
+static void test_part_names(void **state)
+{
+	struct part_name part = {.hour_us = START_US, .number = 7, .kind = RECORD_SCANS}, read;
+	char name[PART_NAME_SIZE];
+
+	(void)state;
+	part_host("db_1.example.org", part.host);
+	part_name_write(&part, name);
+	assert_string_equal(name, "db-1.example.org_20251120T15Z-007.scans.csv.zst");
+	assert_true(part_name_read(name, &read));
+	assert_int_equal(part_name_compare(&part, &read), 0);
+	part.number = 12345;
+	part_name_write(&part, name);
+	assert_true(part_name_read(name, &read));
+	assert_false(part_name_read("db_20251120T15Z-7.scans.csv.zst", &read));
+	assert_false(part_name_read("db_20251120T25Z-007.scans.csv.zst", &read));
+	assert_false(part_name_read("db_20251120T15Z-007.other.csv.zst", &read));
+	assert_false(part_name_read("_20251120T15Z-007.scans.csv.zst", &read));
+	assert_false(part_name_read("db_20251120T15Z-007.scans.csv.zst.old", &read));
+	assert_int_equal(part_hour(-1), -PART_HOUR_US);
+}
+
+/* --- the recorder, and replay */
+
+static struct recorder *recorder_begin(struct scene *scene, const struct retention *retention)
+{
+	struct recorder_options options = {
+		.path = scene->path,
+		.host = "unit",
+		.flush_us = 20000,
+		.retention = retention ? *retention : (struct retention){0},
+		.headings = {[RECORD_SAMPLES] = HEADING, [RECORD_SCANS] = SCAN_ROWS_HEADING},
+	};
+	struct recorder *recorder;
+	struct error e = {0};
+
+	assert_int_equal(recorder_open(&options, &recorder, &e), 0);
+	return recorder;
+}
+
+static void scan_record(struct recorder *recorder, int64_t time_us, int samples)
+{
+	struct scan_row row = {.time_us = time_us, .weight_us = SECOND_US, .samples = samples};
+	char time[CLOCK_ISO_SIZE];
+
+	clock_format_iso(time_us, time);
+	for (int i = 0; i < samples; i++)
+		text_add_format(recorder_rows(recorder, RECORD_SAMPLES),
+				"\"%s\",1000000,%d,\"ON\",\"x\"\n", time, 100 + i);
+	row.missing = (int64_t)recorder_missing(recorder);
+	scan_row_add(recorder_rows(recorder, RECORD_SCANS), &row);
+	recorder_put(recorder, time_us);
+}
+
+struct replayed {
+	int scans, samples;
+	int64_t weight_us, first_us, last_us;
+	struct source_facts facts;
+};
+
+static const struct filter all = {.all_states = true};
+
+static struct replayed replay(struct scene *scene, int64_t from_us, int64_t until_us)
+{
+	const char *const paths[] = {scene->path, NULL};
+	const struct recording_part part = {.from_us = from_us, .until_us = until_us};
+	struct replayed replayed = {0};
+	struct source *source;
+	struct error e = {0};
+	struct scan scan;
+	int more;
+
+	assert_int_equal(recording_open(paths, &part, &all, 0, &source, &e), 0);
+	while ((more = source->next(source, &scan, &e)) > 0) {
+		replayed.first_us = replayed.scans ? replayed.first_us : scan.time_us;
+		replayed.last_us = scan.time_us;
+		replayed.scans++;
+		replayed.samples += (int)scan.count;
+		replayed.weight_us += scan.weight_us;
+		assert_int_equal(scan.silent_us, 0);
+	}
+	assert_int_equal(more, 0);
+	source->describe(source, &replayed.facts);
+	source->close(source);
+	return replayed;
+}
+
+static uint64_t missed(const struct replayed *replayed, const char *what)
+{
+	for (size_t i = 0; i < replayed->facts.missed_count; i++)
+		if (strstr(replayed->facts.missed[i].what, what))
+			return replayed->facts.missed[i].count;
+	return 0;
+}
+
+/* Scans that saw nobody count, in all hours, and a second run goes on in the same files. */
+static void test_recorded_is_replayed(void **state)
+{
+	struct scene *scene = *state;
+	struct replayed replayed;
+	struct part_list list = {0};
+	struct error e = {0};
+
+	for (int run = 0; run < 2; run++) {
+		struct recorder *recorder = recorder_begin(scene, NULL);
+
+		for (int i = 0; i < 50; i++)
+			scan_record(recorder, START_US + 100 * SECOND_US * (run * 50 + i), i % 3);
+		assert_int_equal(recorder_close(recorder, &e), 0);
+	}
+	replayed = replay(scene, ABSENT, ABSENT);
+	assert_int_equal(replayed.scans, 100);
+	assert_int_equal(replayed.samples, 2 * 49);
+	assert_int_equal(replayed.weight_us, 100 * SECOND_US);
+	replayed = replay(scene, START_US + 3000 * SECOND_US, START_US + 4000 * SECOND_US);
+	assert_int_equal(replayed.scans, 10);
+	assert_int_equal(replayed.first_us, START_US + 3000 * SECOND_US);
+	assert_int_equal(replayed.last_us, START_US + 3900 * SECOND_US);
+	/* 10000 s are three hours, of two kinds */
+	assert_int_equal(part_list_read(&list, scene->directory), 0);
+	assert_int_equal(list.count, 6);
+	part_list_done(&list);
+}
+
+static void test_clock_stepped_back(void **state)
+{
+	struct scene *scene = *state;
+	struct recorder *recorder = recorder_begin(scene, NULL);
+	struct replayed replayed;
+	struct error e = {0};
+
+	for (int i = 0; i < 30; i++)
+		scan_record(recorder, START_US + (i < 20 ? i : i - 3610) * SECOND_US, i % 2);
+	assert_int_equal(recorder_close(recorder, &e), 0);
+	replayed = replay(scene, ABSENT, ABSENT);
+	assert_int_equal(replayed.scans, 30);
+	assert_int_equal(replayed.samples, 15);
+}
+
+static void test_one_writer(void **state)
+{
+	struct scene *scene = *state;
+	struct recorder *recorder = recorder_begin(scene, NULL), *second;
+	struct recorder_options options = {.path = scene->path, .host = "unit", .flush_us = 1};
+	struct error e = {0};
+
+	assert_int_equal(recorder_open(&options, &second, &e), -EBUSY);
+	assert_non_null(strstr(e.line, "another tsnap with pid"));
+	error_done(&e);
+	assert_int_equal(recorder_close(recorder, &e), 0);
+}
+
+static uint64_t bytes_of(struct scene *scene)
+{
+	struct part_list list = {0};
+	uint64_t bytes = 0;
+
+	assert_int_equal(part_list_read(&list, scene->directory), 0);
+	for (size_t i = 0; i < list.count; i++)
+		bytes += list.files[i].bytes;
+	part_list_done(&list);
+	return bytes;
+}
+
+/* Rows of ten scans, and a scan a second. */
+static void part_fill(struct recorder_part *part, int from)
+{
+	struct text rows = {0};
+
+	for (int i = from; i < from + 10; i++) {
+		struct scan_row row = {
+			.time_us = START_US + i * SECOND_US, .weight_us = SECOND_US, .samples = 40};
+		char time[CLOCK_ISO_SIZE];
+
+		text_clear(&rows);
+		scan_row_add(&rows, &row);
+		recorder_part_add(part, RECORD_SCANS, row.time_us, &rows);
+		clock_format_iso(row.time_us, time);
+		text_clear(&rows);
+		for (int j = 0; j < 40; j++)
+			text_add_format(&rows, "\"%s\",1000000,%d,\"ON\",\"x\"\n", time, 100 + j);
+		recorder_part_add(part, RECORD_SAMPLES, row.time_us, &rows);
+	}
+	text_done(&rows);
+}
+
+/* Within one hour, too, and what is left is the newest. */
+static void test_keep_bytes(void **state)
+{
+	struct scene *scene = *state;
+	struct recorder_part part = {
+		.directory = scene->directory,
+		.group = (gid_t)-1,
+		.retention = {.keep_bytes = 6000},
+		.name = {.host = "unit"},
+	};
+	struct replayed replayed;
+
+	part.headings[RECORD_SAMPLES] = strdup(HEADING "\n");
+	part.headings[RECORD_SCANS] = strdup(SCAN_ROWS_HEADING "\n");
+	assert_int_equal(recorder_part_begin(&part, START_US), 0);
+	for (int i = 0; i < 400; i += 10) {
+		part_fill(&part, i);
+		assert_int_equal(recorder_part_flush(&part, START_US), 0);
+		assert_true(bytes_of(scene) <= 6000);
+		assert_true(i < 200 || bytes_of(scene) > 3000);
+	}
+	recorder_part_done(&part);
+	replayed = replay(scene, ABSENT, ABSENT);
+	assert_true(replayed.scans > 50 && replayed.scans < 390);
+	assert_int_equal(replayed.samples, replayed.scans * 40);
+	assert_int_equal(replayed.last_us, START_US + 399 * SECOND_US);
+}
+
+/* What ended longer ago goes; the files of another host, and others, stay. */
+static void test_keep_time(void **state)
+{
+	const struct retention retention = {.keep_us = 2 * PART_HOUR_US};
+	struct scene *scene = *state;
+	struct recorder *recorder = recorder_begin(scene, NULL);
+	struct part_name now = {.hour_us = START_US + 9 * PART_HOUR_US, .number = 1};
+	struct part_list list = {0};
+	struct error e = {0};
+
+	for (int i = 0; i < 10; i++)
+		scan_record(recorder, START_US + i * PART_HOUR_US, 1);
+	assert_int_equal(recorder_close(recorder, &e), 0);
+	strcpy(now.host, "other");
+	assert_int_equal(retention_apply(&retention, scene->directory, &now,
+					 now.hour_us + PART_HOUR_US / 2, 0),
+			 0);
+	assert_int_equal(part_list_read(&list, scene->directory), 0);
+	assert_int_equal(list.count, 20);
+	part_list_done(&list);
+	strcpy(now.host, "unit");
+	assert_int_equal(retention_apply(&retention, scene->directory, &now,
+					 now.hour_us + PART_HOUR_US / 2, 0),
+			 0);
+	assert_int_equal(part_list_read(&list, scene->directory), 0);
+	/* the hour being written, and two before it */
+	assert_int_equal(list.count, 6);
+	assert_int_equal(list.files[0].name.hour_us, START_US + 7 * PART_HOUR_US);
+	part_list_done(&list);
+}
+
+static void test_missing_scans_are_told(void **state)
+{
+	struct scene *scene = *state;
+	struct recorder_options options = {
+		.path = scene->path,
+		.host = "unit",
+		.flush_us = 20000,
+		.queue_bytes = 4000,
+		.retention = {.keep_free_tenths = 999}, /* which no disk has */
+		.headings = {[RECORD_SAMPLES] = HEADING, [RECORD_SCANS] = SCAN_ROWS_HEADING},
+	};
+	struct recorder *recorder;
+	struct error e = {0};
+	struct text words = {0};
+
+	assert_int_equal(recorder_open(&options, &recorder, &e), 0);
+	for (int i = 0; i < 200; i++) {
+		scan_record(recorder, START_US + i * SECOND_US, 10);
+		usleep(1000);
+	}
+	recorder_words(recorder, &words);
+	assert_non_null(strstr(text_string(&words), "sampling goes on"));
+	assert_ptr_equal(strchr(text_string(&words), '\n'), words.bytes + words.length - 1);
+	assert_true(recorder_missing(recorder) > 0);
+	assert_int_equal(recorder_close(recorder, &e), -ENOSPC);
+	assert_non_null(strstr(e.line, "not recorded: 200"));
+	error_done(&e);
+	text_done(&words);
+}
+
+/* A scan whose samples are lost is counted, and is none that saw nobody. */
+static void test_lost_samples_are_counted(void **state)
+{
+	struct scene *scene = *state;
+	struct recorder *recorder = recorder_begin(scene, NULL);
+	struct part_list list = {0};
+	struct replayed replayed;
+	struct error e = {0};
+	char name[PART_NAME_SIZE];
+	int fd;
+
+	for (int i = 0; i < 5; i++)
+		scan_record(recorder, START_US + i * SECOND_US, i == 2 ? 0 : 3);
+	assert_int_equal(recorder_close(recorder, &e), 0);
+	assert_int_equal(part_list_read(&list, scene->directory), 0);
+	part_name_write(&list.files[0].name, name);
+	fd = openat(scene->directory, name, O_RDWR);
+	assert_int_equal(ftruncate(fd, (off_t)list.files[0].bytes - 1), 0);
+	close(fd);
+	part_list_done(&list);
+	replayed = replay(scene, ABSENT, ABSENT);
+	assert_int_equal(replayed.scans, 1);
+	assert_int_equal(missed(&replayed, "samples are lost"), 4);
+	assert_int_equal(missed(&replayed, "end within a frame"), 1);
+}
+
+int main(void)
+{
+#define SCENE_TEST(name) cmocka_unit_test_setup_teardown(name, scene_open, scene_close)
+	const struct CMUnitTest tests[] = {
+		SCENE_TEST(test_frames_are_read_again),
+		SCENE_TEST(test_cut_anywhere),
+		SCENE_TEST(test_zeroed_end_is_cut_off),
+		SCENE_TEST(test_damage_anywhere),
+		SCENE_TEST(test_other_heading_is_left_alone),
+		cmocka_unit_test(test_part_names),
+		SCENE_TEST(test_recorded_is_replayed),
+		SCENE_TEST(test_clock_stepped_back),
+		SCENE_TEST(test_one_writer),
+		SCENE_TEST(test_keep_bytes),
+		SCENE_TEST(test_keep_time),
+		SCENE_TEST(test_missing_scans_are_told),
+		SCENE_TEST(test_lost_samples_are_counted),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
