@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "recording/retention.h"
 
 enum mode {
 	MODE_REPORT,
@@ -16,6 +17,7 @@ enum mode {
 	MODE_JSON,
 	MODE_FOLDED,
 	MODE_FLAME,
+	MODE_RECORD,
 	MODE_LIST,
 	MODE_CHECK,
 	MODE_WRITE_OFFSETS,
@@ -24,6 +26,7 @@ enum mode {
 };
 
 #define RATE_DEFAULT_HZ 20
+#define RATE_RECORD_HZ 1
 #define RATE_MAX_HZ 1000
 #define DURATION_DEFAULT_US (5 * 1000000ll)
 #define DURATION_MAX_US (366ll * 86400 * 1000000)
@@ -70,20 +73,24 @@ struct config {
 	bool frame_pointers;	   /* --fp */
 	const char *diff;	   /* --diff: two files; NULL: none */
 	const char *diff_after;
-	bool all_rows;	    /* --all-rows */
-	bool self;	    /* --self */
-	bool python;	    /* --python */
-	bool no_realtime;   /* --no-realtime */
-	bool kept;	    /* the parent process is tsnap's, too: cli/keeper.h */
-	const char *replay; /* --replay: a CSV that tsnap wrote; NULL: live */
-	const char *share;  /* --share: a name; NULL: for nobody else */
-	const char *attach; /* --attach: a name; NULL: with probes of its own */
-	bool verbose;	    /* -v */
-	bool help_all;	    /* --help all */
-	char **words;	    /* of the command line, NULL behind the last */
-	int64_t slower_ms;  /* --slower; 0: not given */
-	bool events;	    /* whether single events are told */
-	bool distributions; /* whether what is traced is shown as such */
+	bool all_rows;		    /* --all-rows */
+	bool self;		    /* --self */
+	bool python;		    /* --python */
+	bool no_realtime;	    /* --no-realtime */
+	bool kept;		    /* the parent process is tsnap's, too: cli/keeper.h */
+	const char *replay;	    /* --replay: a CSV that tsnap wrote; NULL: live */
+	char **replay_more;	    /* further names behind --replay's, up to a NULL; NULL: none */
+	const char *record;	    /* -o: a directory; NULL: nothing is recorded */
+	int64_t flush_us;	    /* --flush */
+	struct retention retention; /* --keep, --keep-bytes, --keep-free */
+	const char *share;	    /* --share: a name; NULL: for nobody else */
+	const char *attach;	    /* --attach: a name; NULL: with probes of its own */
+	bool verbose;		    /* -v */
+	bool help_all;		    /* --help all */
+	char **words;		    /* of the command line, NULL behind the last */
+	int64_t slower_ms;	    /* --slower; 0: not given */
+	bool events;		    /* whether single events are told */
+	bool distributions;	    /* whether what is traced is shown as such */
 };
 
 /* Parses the command line into config (zeroed by the caller; strings point into argv).

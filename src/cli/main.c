@@ -7,15 +7,18 @@
 #include "live/live.h"
 #include "cli/run.h"
 #include "live/trace_table.h"
+#include "base/memory.h"
 #include "base/output.h"
 #include "base/progress.h"
 #include "base/signals.h"
+#include "recording/recording.h"
 #include "report/column_list.h"
 #include "recording/sample_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -58,8 +61,19 @@ static int stack_limit_raise(struct error *e)
 static int replay_open(const struct config *config, struct filter *filter, uint64_t needs,
 		       struct source **source, struct error *e)
 {
-	int err = sample_file_open(config->replay, filter, needs, source, e);
+	struct recording_part whole = {.from_us = ABSENT, .until_us = ABSENT};
+	const char **paths;
+	size_t count = 0;
+	int err;
 
+	while (config->replay_more && config->replay_more[count])
+		count++;
+	paths = memory_get((count + 2) * sizeof(*paths));
+	paths[0] = config->replay;
+	for (size_t i = 0; i < count; i++)
+		paths[i + 1] = config->replay_more[i];
+	err = recording_open(paths, &whole, filter, needs, source, e);
+	free(paths);
 	if (err || !config->stack_dict)
 		return err;
 	err = sample_file_stacks(*source, config->stack_dict, e);
@@ -105,7 +119,7 @@ static int words_print(const struct text *words, struct error *e)
 /* Whether other processes are looked at. */
 static bool mode_looks(const struct config *config)
 {
-	return !config->replay && !config->diff && config->mode <= MODE_FLAME;
+	return !config->replay && !config->diff && config->mode <= MODE_RECORD;
 }
 
 static int mode_run(const struct config *config, struct error *e)
@@ -121,6 +135,7 @@ static int mode_run(const struct config *config, struct error *e)
 	case MODE_JSON:
 	case MODE_FOLDED:
 	case MODE_FLAME:
+	case MODE_RECORD:
 		if (config->diff)
 			return diff(config, replay_open, complain, e);
 		return run(config, config->replay ? replay_open : live_source_open, complain, e);

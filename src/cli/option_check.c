@@ -2,6 +2,7 @@
 /* Which options go together, and what follows from those that are given. */
 #include "cli/config.h"
 #include "kernel/share_directory.h"
+#include "recording/recorder.h"
 #include "sample/why.h"
 #include "live/trace_table.h"
 
@@ -89,11 +90,15 @@ static int trace_check(struct config *config, bool samples, struct error *e)
 	if (err)
 		return err;
 	singles = trace_singles_of(config->traces);
-	if (rows && singles && singles != config->traces && !config->slower_ms)
+	if (rows && !config->record && singles && singles != config->traces && !config->slower_ms)
 		return usage(e, "--trace",
 			     "can't write distributions and single events (exec) as rows of one "
 			     "kind: with --csv and --json trace one or the other, or add --slower");
 	config->events = config->slower_ms || singles;
+	if (config->record) {
+		config->distributions = singles != config->traces;
+		return 0;
+	}
 	config->distributions = singles != config->traces && !(rows && config->events);
 	if (rows && config->events && config->interval_us)
 		return usage(e, "-i",
@@ -152,14 +157,42 @@ static int stacks_check(const struct config *config, struct error *e)
 	return 0;
 }
 
+static int record_check(struct config *config, struct error *e)
+{
+	const struct retention *retention = &config->retention;
+
+	if (!config->record) {
+		if (config->flush_us)
+			return usage(e, "--flush", "needs -o DIR");
+		if (retention->keep_us || retention->keep_bytes || retention->keep_free_tenths)
+			return usage(e, "--keep, --keep-bytes and --keep-free", "need -o DIR");
+		return 0;
+	}
+	if (config->mode != MODE_REPORT)
+		return usage(e, "-o",
+			     "records and prints nothing: it can't go with another option that "
+			     "says what to print");
+	if (config->replay || config->diff)
+		return usage(e, "-o", "needs the live host: no --replay or --diff");
+	if (config->stack_dict)
+		return usage(e, "--stack-dict",
+			     "is not needed with -o: -G ustack,kstack records a dictionary, too");
+	config->mode = MODE_RECORD;
+	return 0;
+}
+
 int config_check(struct config *config, struct error *e)
 {
 	bool rows = config->mode == MODE_CSV || config->mode == MODE_JSON;
 	bool samples = rows || config->mode == MODE_REPORT || config->mode == MODE_FOLDED ||
 		       config->mode == MODE_FLAME;
 	bool recorded = config->replay || config->diff;
-	int err;
+	int err = record_check(config, e);
 
+	if (err)
+		return err;
+	rows |= config->mode == MODE_RECORD;
+	samples |= config->mode == MODE_RECORD;
 	if (config->slower_ms && !config->trace)
 		config->trace = trace_rows[LATENCY_SYSCALLS].kind.name;
 	if (config->descendants && !config->process)
@@ -202,7 +235,9 @@ int config_check(struct config *config, struct error *e)
 		config->stack_bytes = STACK_BYTES_DEFAULT;
 	config->stack_bytes &= ~7; /* words */
 	if (!config->rate_hz)
-		config->rate_hz = RATE_DEFAULT_HZ;
+		config->rate_hz = config->record ? RATE_RECORD_HZ : RATE_DEFAULT_HZ;
+	if (!config->flush_us)
+		config->flush_us = FLUSH_DEFAULT_US;
 	if (!config->daemon_ports)
 		config->daemon_ports = WHY_DAEMON_PORTS;
 	return kernel_types_check(config, e);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The options: a row each; parsing, --help, the manual page and completion follow from the rows. */
 #include "cli/option_table.h"
+#include "option_units.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -80,7 +81,23 @@ const struct option_row option_table[] = {
 	{0, "python", NULL,
 	 "in stacks, show Python functions (3.11 to 3.14) instead of the interpreter's",
 	 OPTION_FLAG, AT(python), 0, 0, 0},
-	{0, "replay", "FILE", "report on a CSV that tsnap wrote", OPTION_TEXT, AT(replay), 0, 0, 0},
+	{'o', "record", "DIR",
+	 "record samples into hourly files of this directory, until stopped (-F default: 1)",
+	 OPTION_TEXT, AT(record), 0, 0, 0},
+	{0, "flush", "SECONDS", "with -o: what a crash may lose (default: 5)", OPTION_SECONDS,
+	 AT(flush_us), 100000, 3600000000, 0},
+	{0, "keep", "TIME", "with -o: remove hours that ended longer ago (90m, 48h, 7d, 4w)",
+	 OPTION_SPAN, AT(retention.keep_us), 0, 0, 0},
+	{0, "keep-bytes", "SIZE",
+	 "with -o: remove the oldest before files get larger in all (500M, 20G)", OPTION_BYTES,
+	 AT(retention.keep_bytes), 0, 0, 0},
+	{0, "keep-free", "PERCENT",
+	 "with -o: remove the oldest while less of the file system is free (5%)", OPTION_PERCENT,
+	 AT(retention.keep_free_tenths), 0, 0, 0},
+	{0, "replay", "FILE|DIR...",
+	 "take the samples from CSV that tsnap wrote, compressed or not (-: standard input), from "
+	 "what -o recorded, or from a part of it (FILE@FROM..TO)",
+	 OPTION_TEXT, AT(replay), 0, 0, 0},
 	{0, "stack-dict", "FILE",
 	 "file with the stacks behind the numbers ustack and kstack: written with --csv and "
 	 "--json, read with --replay",
@@ -208,6 +225,22 @@ static int mode_set(struct config *config, const struct option_row *row, struct 
 	return 0;
 }
 
+/* "--keep 7x: TIME must be a number with a unit, as 7d" */
+static int units_take(const struct option_row *row, const char *typed, const char *argument,
+		      int64_t *to, struct error *e)
+{
+	const char *as = row->kind == OPTION_SPAN    ? "90m, 48h or 7d"
+			 : row->kind == OPTION_BYTES ? "500M or 20G"
+						     : "5%, below 100";
+	int err = row->kind == OPTION_SPAN    ? span_read(argument, to)
+		  : row->kind == OPTION_BYTES ? bytes_read(argument, to)
+					      : percent_read(argument, to);
+
+	return err ? error_set(e, EINVAL, EXIT_USAGE, "%s %s: %s must be above 0, as %s", typed,
+			       argument, row->argument, as)
+		   : 0;
+}
+
 /* typed: the option's name with its dashes, for errors. */
 static int option_take(struct config *config, const struct option_row *row, const char *typed,
 		       const char *argument, struct error *e)
@@ -220,6 +253,12 @@ static int option_take(struct config *config, const struct option_row *row, cons
 	switch (row->kind) {
 	case OPTION_FLAG:
 		*(bool *)to = true;
+		break;
+	case OPTION_SPAN:
+	case OPTION_BYTES:
+	case OPTION_PERCENT:
+		if (units_take(row, typed, argument, (int64_t *)to, e))
+			return -EINVAL;
 		break;
 	case OPTION_TEXT:
 		*(const char **)to = argument;
@@ -351,6 +390,10 @@ int config_parse(struct config *config, int argc, char **argv, struct error *e)
 	}
 	if (parsed.diff && optind < argc)
 		parsed.diff_after = argv[optind++];
+	if (parsed.replay && optind < argc) {
+		parsed.replay_more = argv + optind;
+		optind = argc;
+	}
 	if (optind < argc)
 		return error_set(e, EINVAL, EXIT_USAGE,
 				 "'%s': tsnap takes options only; --help all lists them",

@@ -16,6 +16,9 @@ enum option_kind {
 	OPTION_TEXT,	/* const char * */
 	OPTION_NUMBER,	/* int64_t */
 	OPTION_FEW,	/* the same, FEW_DEFAULT where none is typed */
+	OPTION_SPAN,	/* int64_t in microseconds, typed with a unit */
+	OPTION_BYTES,	/* int64_t, typed with a unit */
+	OPTION_PERCENT, /* int64_t in tenths of a percent */
 	OPTION_SECONDS, /* int64_t in microseconds, typed in seconds with decimals */
 	OPTION_MODE,	/* nothing but the mode */
 	OPTION_ALL,	/* bool: the word "all" follows, or nothing */

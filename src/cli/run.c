@@ -12,6 +12,7 @@
 #include "cli/run_state.h"
 #include "cli/keeper.h"
 #include "base/clock.h"
+#include "run_record.h"
 #include "base/output.h"
 #include "base/progress.h"
 #include "base/signals.h"
@@ -273,7 +274,7 @@ static int run_any(struct run run, source_opener *open_source, void (*tell)(cons
 			if (config->verbose && run.facts_before.chosen)
 				tell(run.facts_before.chosen);
 			run_resume(&run);
-			err = run_recorded(&run, e);
+			err = config->record ? run_record(&run, tell, e) : run_recorded(&run, e);
 			if (!run.renderer->footed)
 				run_tell_foot(&run, tell);
 		} else if (signals_stop()) {

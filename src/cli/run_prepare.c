@@ -77,7 +77,7 @@ static int run_filter(struct run *run, struct error *e)
 	run->filter.all_states = config->all_states;
 	run->filter.on_cpu = config->on_cpu;
 	run->filter.off_cpu = config->off_cpu;
-	run->filter.no_samples = run_tells_events(run) && !run_grouped(run);
+	run->filter.no_samples = run_tells_events(run) && !run_grouped(run) && !config->record;
 	if (config->comm)
 		filter_set_pattern(&run->filter, "comm", config->comm);
 	if (config->cgroup)
@@ -131,9 +131,10 @@ static int run_events(struct run *run, struct error *e)
 	return err;
 }
 
-static void run_traces(struct run *run)
+static int run_traces(struct run *run, struct error *e)
 {
-	const struct trace_kind *kinds[LATENCY_KIND_COUNT];
+	struct column_list keys = run->list;
+	const struct trace_kind *kinds[LATENCY_KIND_COUNT] = {0};
 	size_t count = 0;
 
 	_Static_assert(LATENCY_KIND_COUNT <= TRACE_KINDS_MAX, "room for all kinds");
@@ -141,9 +142,19 @@ static void run_traces(struct run *run)
 		if (run->config->distributions && run->config->traces >> kind & 1 &&
 		    !trace_rows[kind].single)
 			kinds[count++] = &trace_rows[kind].kind;
-	distribution_table_init(&run->distributions, kinds, count, &run->list);
+	/* rows of samples have far more keys */
+	if (run->config->record) {
+		int err;
+
+		keys = (struct column_list){0};
+		err = column_list_add(&keys, REPORT_COLUMNS_DEFAULT, true, e);
+		if (err)
+			return err;
+	}
+	distribution_table_init(&run->distributions, kinds, count, &keys);
 	if (count)
 		run->page.distributions = &run->distributions;
+	return 0;
 }
 
 /* What tells how to read user stacks does nothing where none are read. */
@@ -178,7 +189,7 @@ int run_prepare(struct run *run, struct error *e)
 {
 	static const char *const renderer_names[] = {
 		[MODE_REPORT] = "report", [MODE_CSV] = "csv",	  [MODE_JSON] = "json",
-		[MODE_FOLDED] = "folded", [MODE_FLAME] = "flame",
+		[MODE_FOLDED] = "folded", [MODE_FLAME] = "flame", [MODE_RECORD] = "csv",
 	};
 	int err;
 
@@ -203,7 +214,9 @@ int run_prepare(struct run *run, struct error *e)
 		return err;
 	if (run->config->stacks)
 		run->page.stacks = &run->stacks;
-	run_traces(run);
+	err = run_traces(run, e);
+	if (err)
+		return err;
 	page_fit(&run->page, run->config->all_rows);
 	run_command(run);
 	run->page.grid = &run->grid;

@@ -47,7 +47,7 @@ struct run {
  * of samples, and with --slower events, which they write when they come. */
 static inline bool run_grouped(const struct run *run)
 {
-	return run->renderer->grouped || run->config->distributions;
+	return run->renderer->grouped || (run->config->distributions && !run->config->record);
 }
 
 static inline bool run_tells_events(const struct run *run)

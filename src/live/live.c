@@ -476,6 +476,7 @@ int live_open(const struct live_config *config, struct filter *filter, uint64_t 
 				       .close = live_close,
 				       .traced = live_traced,
 				       .stacks_end = live_dictionary_end,
+				       .stacks_anew = live_dictionary_anew,
 				       .events = live_events,
 				       .look = live_look};
 	progress_begin();

@@ -35,6 +35,7 @@ import case_options  # noqa: F401
 import case_parts  # noqa: F401
 import case_peers  # noqa: F401
 import case_python  # noqa: F401
+import case_record  # noqa: F401
 import case_select  # noqa: F401
 import case_self
 import case_share  # noqa: F401

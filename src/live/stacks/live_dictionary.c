@@ -51,6 +51,19 @@ void live_dictionary_give(struct live *live, bool all)
 	stacks->listed_count = kept;
 }
 
+void live_dictionary_anew(struct source *source)
+{
+	struct live *live = (struct live *)source;
+	struct live_stacks *stacks = &live->stacks;
+
+	if (!stacks->needs)
+		return;
+	for (size_t i = 0; i < stacks->table.count; i++)
+		stacks->table.stacks[i].listed = false;
+	for (size_t i = 0; i < stacks->listed_count; i++)
+		stacks->table.stacks[stacks->listed[i]].listed = true;
+}
+
 void live_dictionary_end(struct source *source)
 {
 	struct live *live = (struct live *)source;

@@ -11,6 +11,8 @@
 void live_dictionary_add(struct live *live, uint32_t stack);
 /* Hands over those whose names are known; all: the others, too, as they are. */
 void live_dictionary_give(struct live *live, bool all);
+/* source->stacks_anew. */
+void live_dictionary_anew(struct source *source);
 /* source->stacks_end: waits for the names, but not for ever. */
 void live_dictionary_end(struct source *source);
 

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* -o DIR: takes scans from the source, writes their rows, and hands them to the recorder, which
+ * never makes sampling wait. */
+#include "run_record.h"
+#include "base/clock.h"
+#include "base/index.h"
+#include "base/output.h"
+#include "base/signals.h"
+#include "recording/recorder.h"
+#include "recording/recording_host.h"
+#include "report/value.h"
+#include "recording/scan_rows.h"
+#include "recording/stack_dict.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define DISTRIBUTIONS_US (60 * US_PER_SECOND)
+
+struct record {
+	struct run *run;
+	struct recorder *recorder;
+	void (*tell)(const char *lines);
+	int64_t rows; /* of samples, of the present scan */
+	struct column_list stack_list;
+	struct index stacks_told; /* hashes that the present part has */
+	struct text headings[RECORD_KIND_COUNT];
+};
+
+/* Adds the rows of run->grid. */
+static void rows_add(struct record *record, enum record_kind kind)
+{
+	renderer_csv.add(recorder_rows(record->recorder, kind),
+			 &(struct page){.grid = &record->run->grid});
+}
+
+static int part_take(void *taker, const struct scan *part)
+{
+	struct record *record = taker;
+	struct run *run = record->run;
+
+	grid_fill_rows(&run->grid, &run->list, part);
+	rows_add(record, RECORD_SAMPLES);
+	record->rows += (int64_t)part->count;
+	return 0;
+}
+
+static void stack_take(void *to, const struct stack_entry *entry)
+{
+	struct record *record = to;
+	struct grid *grid = &record->run->grid;
+	bool added;
+
+	index_put(&record->stacks_told, (uint64_t)entry->hash, &added);
+	if (!added)
+		return;
+	grid_size(grid, &record->stack_list, 1);
+	for (size_t i = 0; i < record->stack_list.count; i++)
+		grid->values[i] = column_read(record->stack_list.items[i], entry);
+	rows_add(record, RECORD_STACKS);
+}
+
+static void words_tell(struct record *record)
+{
+	struct text words = {0};
+
+	recorder_words(record->recorder, &words);
+	if (words.length)
+		record->tell(text_string(&words));
+	text_done(&words);
+}
+
+/* What each part must have, so that it can be read without those before it. */
+static void part_begin(struct record *record, int64_t time_us)
+{
+	struct run *run = record->run;
+
+	recording_host_add(recorder_rows(record->recorder, RECORD_HOST), time_us,
+			   &run->facts_before, text_string(&run->command));
+	index_clear(&record->stacks_told);
+	if (run->source->stacks_anew)
+		run->source->stacks_anew(run->source);
+}
+
+static int distributions_add(struct record *record, struct error *e)
+{
+	struct run *run = record->run;
+	int err = run_take_traced(run, true, e);
+
+	if (err)
+		return err;
+	distribution_rows_fill(&run->distributions, &run->tally, &run->grid);
+	rows_add(record, RECORD_DISTRIBUTIONS);
+	distribution_table_clear(&run->distributions);
+	run->tally = (struct tally){0};
+	return 0;
+}
+
+static void events_add(struct record *record)
+{
+	struct run *run = record->run;
+
+	run_take_events(run);
+	event_rows_fill(&run->events, &run->grid);
+	rows_add(record, RECORD_EVENTS);
+	event_list_clear(&run->events);
+}
+
+/* All of the scan was taken, but for what is in scan itself. */
+static int scan_end(struct record *record, const struct scan *scan, struct error *e)
+{
+	int64_t every_us = record->run->config->interval_us ? record->run->config->interval_us
+							    : DISTRIBUTIONS_US;
+	struct run *run = record->run;
+	struct scan_row row = {
+		.time_us = scan->time_us,
+		.weight_us = scan->weight_us,
+		.threads = (int64_t)scan->threads,
+		.missing = (int64_t)recorder_missing(record->recorder),
+	};
+	int err;
+
+	part_take(record, scan);
+	row.samples = record->rows;
+	record->rows = 0;
+	scan_row_add(recorder_rows(record->recorder, RECORD_SCANS), &row);
+	if (run_tells_events(run))
+		events_add(record);
+	err = run_take_traced(run, false, e);
+	tally_add(&run->tally, scan);
+	if (!err && run->distributions.kind_count &&
+	    sum(run->tally.elapsed_us, scan->weight_us / 2) >= every_us)
+		err = distributions_add(record, e);
+	if (recorder_begins(record->recorder))
+		part_begin(record, scan->time_us);
+	recorder_put(record->recorder, scan->time_us);
+	words_tell(record);
+	return err;
+}
+
+static bool record_ended(const struct run *run, int64_t weight_us)
+{
+	return signals_stop() || (run->config->count && run->shown >= run->config->count) ||
+	       (run->end_us && sum(run->total_us, weight_us / 2) >= run->end_us);
+}
+
+static int record_loop(struct record *record, struct error *e)
+{
+	struct run *run = record->run;
+	struct scan scan = {0};
+	int err = 0;
+
+	while (!err && !record_ended(run, scan.weight_us)) {
+		int more = run->source->next(run->source, &scan, e);
+
+		if (more == -EINTR)
+			continue;
+		if (more <= 0)
+			return more;
+		err = scan_end(record, &scan, e);
+		run->shown++;
+		run->total_us = sum(run->total_us, scan.weight_us);
+		if (run->source->release)
+			run->source->release(run->source);
+	}
+	return err;
+}
+
+/* What came since the last scan. */
+static int record_end(struct record *record, struct error *e)
+{
+	struct run *run = record->run;
+	int err = 0;
+
+	if (run->source->stacks_end)
+		run->source->stacks_end(run->source);
+	if (run_tells_events(run))
+		events_add(record);
+	if (run->distributions.kind_count)
+		err = distributions_add(record, e);
+	recorder_put(record->recorder, clock_utc_us());
+	return err;
+}
+
+static void heading_make(struct record *record, enum record_kind kind,
+			 const struct column_list *list)
+{
+	struct text *heading = &record->headings[kind];
+
+	renderer_csv.begin(heading, list);
+	heading->bytes[--heading->length] = '\0'; /* the end of the line */
+}
+
+static void headings_make(struct record *record)
+{
+	struct run *run = record->run;
+
+	for (size_t i = 0; i < stack_dict_column_count; i++)
+		record->stack_list.items[record->stack_list.count++] = &stack_dict_columns[i];
+	heading_make(record, RECORD_SAMPLES, &run->list);
+	text_add_string(&record->headings[RECORD_SCANS], SCAN_ROWS_HEADING);
+	heading_make(record, RECORD_STACKS, &record->stack_list);
+	heading_make(record, RECORD_EVENTS, &run->events.list);
+	heading_make(record, RECORD_DISTRIBUTIONS, distribution_rows_list(&run->distributions));
+	text_add_string(&record->headings[RECORD_HOST], RECORDING_HOST_HEADING);
+}
+
+static void source_begin(struct record *record)
+{
+	struct source *source = record->run->source;
+
+	source->take = part_take;
+	source->taker = record;
+	if (column_list_needs(&record->run->list) & NEEDS_STACKS) {
+		source->stack_take = stack_take;
+		source->stack_taker = record;
+	}
+}
+
+int run_record(struct run *run, void (*tell)(const char *lines), struct error *e)
+{
+	const struct config *config = run->config;
+	struct record record = {.run = run, .tell = tell};
+	struct recorder_options options = {
+		.path = config->record,
+		.host = run->facts_before.host,
+		.flush_us = config->flush_us,
+		.retention = config->retention,
+	};
+	struct error second = {0};
+	int err, err_of_end;
+
+	headings_make(&record);
+	for (int kind = 0; kind < RECORD_KIND_COUNT; kind++)
+		options.headings[kind] = text_string(&record.headings[kind]);
+	err = recorder_open(&options, &record.recorder, e);
+	if (!err) {
+		source_begin(&record);
+		err = record_loop(&record, e);
+		err_of_end = record_end(&record, err ? &second : e);
+		err = err ? err : err_of_end;
+		words_tell(&record);
+		err_of_end = recorder_close(record.recorder, err ? &second : e);
+		err = err ? err : err_of_end;
+		error_done(&second);
+	}
+	for (int kind = 0; kind < RECORD_KIND_COUNT; kind++)
+		text_done(&record.headings[kind]);
+	index_clear(&record.stacks_told);
+	return err;
+}

@@ -1,0 +1,148 @@
+"""Recordings: -o DIR, whatever ends it, and what a replay makes of them."""
+import csv
+import fcntl
+import glob
+import io
+import os
+import re
+import signal
+import subprocess
+import time
+
+from case_share import Place
+from case_spaces import through, unshared
+from harness import START_S, STOP_S, case, check, wait_until
+
+COLUMNS = "timestamp,weight_us,tid,pid,state,user,comm,exe,syscall,filename,state_us,cpu,waker_tid,cgroup"
+
+
+def files_of(directory, kind):
+    """The recorded files of a kind, in the order of time."""
+    return sorted(glob.glob("%s/*.%s.csv.zst" % (directory, kind)))
+
+
+def rows_of_files(directory, kind):
+    """Their rows, as any tool unpacks them; each file must be whole."""
+    rows = []
+    for path in files_of(directory, kind):
+        text = subprocess.run(["zstd", "-dc", path], check=True, capture_output=True, timeout=60).stdout.decode()
+        rows += csv.DictReader(io.StringIO(text))
+    return rows
+
+
+def bytes_of(directory):
+    return sum(os.stat(path).st_size for path in files_of(directory, "scans"))
+
+
+def recording(ctx, directory, *args):
+    """tsnap -o, sampling: at least one scan is on the disk."""
+    before = bytes_of(directory)
+    tool = ctx.plain("-o", directory, *args)
+    wait_until(lambda: tool.code is not None or bytes_of(directory) > before, START_S + STOP_S, "a scan on the disk")
+    check(tool.code is None, "tsnap ended (%s): %s", tool.code, tool.err)
+    return tool
+
+
+@case
+def record_replays(ctx):
+    """What any tool reads out of the files is what a replay tells, row by row; scans that saw nobody count."""
+    workload = ctx.workload("mutex")
+    directory = ctx.temporary() + "/new"
+    ctx.plain("-o", directory, "-F", 20, "-d", 3, "-a", "-p", workload.tgid, "-G", "ustack,kstack",
+              "--flush", 0.5).finish_plain()
+    for path in glob.glob(directory + "/*.zst"):
+        check(os.stat(path).st_mode & 0o777 == 0o640, "%s: mode %o", path, os.stat(path).st_mode)
+    samples, scans = rows_of_files(directory, "samples"), rows_of_files(directory, "scans")
+    check(len(scans) >= 50, "%d scans in 3 s at 20 Hz", len(scans))
+    check(sum(int(scan["samples"]) for scan in scans) == len(samples) > 100, "%d samples", len(samples))
+    again = ctx.plain("--replay", directory, "-a", "--csv", "-g", COLUMNS + ",ustack,kstack").finish()
+    check(again == [{name: row[name] for name in (COLUMNS + ",ustack,kstack").split(",")} for row in samples],
+          "the replay has other rows")
+    report = ctx.plain("--replay", directory, "-a", "--stacks")
+    report.finish_plain()
+    check(re.search(r"^%d scans in " % len(scans), report.out.decode(), re.M), "%s", report.out.decode())
+    check("futex_wait" in report.out.decode(), "no stack: %s", report.out.decode())
+    nobody = ctx.plain("--replay", directory, "-c", "no such name")
+    nobody.finish_plain()
+    check(re.search(r"^%d scans in " % len(scans), nobody.out.decode(), re.M), "%s", nobody.out.decode())
+
+
+@case
+def record_killed(ctx):
+    """kill -9 loses what was not flushed, and nothing else: the next start goes on in the same files, which stay whole."""
+    directory = ctx.temporary()
+    runs, lost_s = 6, 0.0
+    for _ in range(runs):
+        tool = recording(ctx, directory, "-a", "-F", 10, "--flush", 0.3)
+        time.sleep(1)
+        before = time.time()
+        tool.signal(signal.SIGKILL)
+        tool.wait(STOP_S)
+        replay = ctx.plain("--replay", directory, "-a", "--csv", "-g", "timestamp,tid")
+        rows = replay.finish()
+        last = max(row["timestamp"] for row in rows)
+        seconds = time.mktime(time.strptime(last[:19], "%Y-%m-%dT%H:%M:%S")) - time.timezone + float(last[19:26])
+        lost_s = max(lost_s, before - seconds)
+    check(lost_s < 1.5, "the last %g s before a kill are lost, with a flush every 0.3 s", lost_s)
+    ctx.plain("-o", directory, "-a", "-F", 10, "-n", 3).finish_plain()
+    scans = rows_of_files(directory, "scans")
+    check(len(scans) >= runs * 6, "%d scans of %d runs", len(scans), runs)
+    check(len(rows_of_files(directory, "host")) == runs + 1, "host: %s", rows_of_files(directory, "host"))
+    hours = {os.path.basename(path)[:-len("-001.scans.csv.zst")] for path in files_of(directory, "scans")}
+    check(len(files_of(directory, "scans")) == len(hours), "more than a file an hour: %s", files_of(directory, "scans"))
+
+
+@case
+def record_locked(ctx):
+    """A directory takes one writer; another one is told which."""
+    directory = ctx.temporary()
+    first = recording(ctx, directory, "--flush", 0.3)
+    second = ctx.plain("-o", directory)
+    second.finish_plain(1)
+    check("another tsnap with pid %d records there" % first.pid in second.err, "%s", second.err)
+    first.signal(signal.SIGTERM)
+    first.finish_plain()
+    with open(directory + "/.tsnap.lock", encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+@case
+def record_links(ctx):
+    """A link in the place of a file is left alone, as what it leads to: the next number is taken."""
+    directory, aim = ctx.temporary(), ctx.temporary() + "/aim"
+    with open(aim, "w", encoding="utf-8"):
+        pass
+    ctx.plain("-o", directory, "-n", 1, "-a").finish_plain()
+    for path in glob.glob(directory + "/*.zst"):
+        os.unlink(path)
+        os.symlink(aim, path)
+    ctx.plain("-o", directory, "-n", 1, "-a").finish_plain()
+    check(os.stat(aim).st_size == 0, "a link was followed")
+    check([path for path in files_of(directory, "samples") if not os.path.islink(path)], "nothing was recorded")
+
+
+@case
+def record_disk_full(ctx):
+    """A disk that fills: one message, sampling goes on, and when there is room again recording does, and says what is missing."""
+    place = Place(*unshared("--mount"), mount="mount -t tmpfs -o size=600k tsnap-test /mnt")
+    ctx.started.append(place)
+    inside = through(ctx, "nsenter", "--target", str(place.pid), "--mount", "--root", "--wd", workload=False)
+    root = "/proc/%d/root/mnt" % place.pid
+    tool = inside.plain("-o", "/mnt/rec", "-a", "-F", 20, "--flush", 0.2)
+    wait_until(lambda: tool.code is not None or files_of(root + "/rec", "scans"), START_S + STOP_S, "a scan")
+    with open(root + "/filler", "wb", buffering=0) as file:
+        try:
+            while file.write(bytes(4096)):
+                pass
+        except OSError:
+            pass
+    wait_until(lambda: "sampling goes on" in tool.err, STOP_S, "a word about the disk")
+    time.sleep(1)
+    os.unlink(root + "/filler")
+    wait_until(lambda: "recording goes on" in tool.err, STOP_S, "a word that it works again")
+    check(tool.err.count("sampling goes on") == 1, "more than once: %s", tool.err)
+    tool.signal(signal.SIGTERM)
+    tool.wait(STOP_S)
+    scans = rows_of_files(root + "/rec", "scans")
+    times = [row["timestamp"] for row in scans]
+    check(times == sorted(times) and len(scans) > 30, "%d scans", len(scans))
