@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "recording/retention.h"
+#include "recording/recording_part.h"
 
 enum mode {
 	MODE_REPORT,
@@ -18,6 +19,7 @@ enum mode {
 	MODE_FOLDED,
 	MODE_FLAME,
 	MODE_RECORD,
+	MODE_SNAPSHOT,
 	MODE_LIST,
 	MODE_CHECK,
 	MODE_WRITE_OFFSETS,
@@ -80,6 +82,10 @@ struct config {
 	bool kept;		    /* the parent process is tsnap's, too: cli/keeper.h */
 	const char *replay;	    /* --replay: a CSV that tsnap wrote; NULL: live */
 	char **replay_more;	    /* further names behind --replay's, up to a NULL; NULL: none */
+	const char *from, *to;	    /* --from, --to as typed; NULL: not given */
+	struct recording_part part; /* the same */
+	int64_t by_time_us;	    /* --by-time; 0: not given */
+	const char *snapshot;	    /* --snapshot: a file */
 	const char *record;	    /* -o: a directory; NULL: nothing is recorded */
 	int64_t flush_us;	    /* --flush */
 	struct retention retention; /* --keep, --keep-bytes, --keep-free */

@@ -2,6 +2,7 @@
 #include "cli/diff.h"
 #include "cli/run.h"
 #include "base/memory.h"
+#include "recording/recording.h"
 #include "base/signals.h"
 #include "render/flame_svg.h"
 #include "render/fold.h"
@@ -49,16 +50,11 @@ static bool is_recording(const char *text)
 }
 
 /* named: with the part that is asked for. */
-static int recording_fold(const struct config *config, const char *named, int fd,
-			  source_opener *replay, void (*tell)(const char *lines),
-			  struct text *folded, struct error *e)
+static int recording_fold(const struct config *config, const char *named, source_opener *replay,
+			  void (*tell)(const char *lines), struct text *folded, struct error *e)
 {
 	struct config fold = *config;
 
-	if (lseek(fd, 0, SEEK_SET))
-		return error_set(
-			e, ESPIPE, EXIT_FAILED,
-			"%s: a recording can't be compared from a pipe: write it to a file", named);
 	fold.mode = MODE_FOLDED;
 	fold.replay = named;
 	fold.flame = NULL;
@@ -83,7 +79,12 @@ static int stacks_read(const struct config *config, const char *named, const cha
 	more = piece_read(fd, path, folded, e);
 	if (more > 0 && is_recording(text_string(folded))) {
 		text_clear(folded);
-		more = recording_fold(config, named, fd, replay, tell, folded, e);
+		more = lseek(fd, 0, SEEK_SET)
+			       ? error_set(e, ESPIPE, EXIT_FAILED,
+					   "%s: a recording can't be compared from a pipe: write "
+					   "it to a file",
+					   named)
+			       : recording_fold(config, named, replay, tell, folded, e);
 	} else if (more >= 0 && (!whole || config_filters(config))) {
 		more = error_set(e, EINVAL, EXIT_USAGE,
 				 "%s holds folded stacks: filters, columns and parts are for "
@@ -106,8 +107,11 @@ static int file_fold(const struct config *config, const char *named, source_open
 
 	if (err)
 		return err;
-	err = stacks_read(config, named, path, recording_part_whole(&part), replay, tell, folded,
-			  e);
+	if (recording_is_packed(path))
+		err = recording_fold(config, named, replay, tell, folded, e);
+	else
+		err = stacks_read(config, named, path, recording_part_whole(&part), replay, tell,
+				  folded, e);
 	free(path);
 	return err;
 }

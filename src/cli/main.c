@@ -58,13 +58,11 @@ static int stack_limit_raise(struct error *e)
 			 (unsigned long long)limit.rlim_max / 1024, STACK_LIMIT_MIN / 1024);
 }
 
-static int replay_open(const struct config *config, struct filter *filter, uint64_t needs,
-		       struct source **source, struct error *e)
+/* The names of recordings up to a NULL, to be freed. */
+static const char **replay_paths(const struct config *config)
 {
-	struct recording_part whole = {.from_us = ABSENT, .until_us = ABSENT};
 	const char **paths;
 	size_t count = 0;
-	int err;
 
 	while (config->replay_more && config->replay_more[count])
 		count++;
@@ -72,7 +70,15 @@ static int replay_open(const struct config *config, struct filter *filter, uint6
 	paths[0] = config->replay;
 	for (size_t i = 0; i < count; i++)
 		paths[i + 1] = config->replay_more[i];
-	err = recording_open(paths, &whole, filter, needs, source, e);
+	return paths;
+}
+
+static int replay_open(const struct config *config, struct filter *filter, uint64_t needs,
+		       struct source **source, struct error *e)
+{
+	const char **paths = replay_paths(config);
+	int err = recording_open(paths, &config->part, filter, needs, source, e);
+
 	free(paths);
 	if (err || !config->stack_dict)
 		return err;
@@ -81,6 +87,15 @@ static int replay_open(const struct config *config, struct filter *filter, uint6
 		(*source)->close(*source);
 		*source = NULL;
 	}
+	return err;
+}
+
+static int snapshot_make(const struct config *config, struct error *e)
+{
+	const char **paths = replay_paths(config);
+	int err = recording_snapshot(paths, &config->part, config->snapshot, e);
+
+	free(paths);
 	return err;
 }
 
@@ -146,6 +161,8 @@ static int mode_run(const struct config *config, struct error *e)
 	case MODE_CHECK:
 		err = live_check(&live, &words, e);
 		break;
+	case MODE_SNAPSHOT:
+		return snapshot_make(config, e);
 	case MODE_WRITE_OFFSETS:
 		return live_write_offsets(&live, e);
 	case MODE_VERSION:

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Which options go together, and what follows from those that are given. */
 #include "cli/config.h"
+#include "base/clock.h"
 #include "kernel/share_directory.h"
 #include "recording/recorder.h"
+#include "recording/time_word.h"
+#include "sample/sample.h"
 #include "sample/why.h"
 #include "live/trace_table.h"
 
@@ -181,6 +184,49 @@ static int record_check(struct config *config, struct error *e)
 	return 0;
 }
 
+/* 0, or -EINVAL: word is no time. */
+static int time_check(int err, const char *option, const char *word, struct error *e)
+{
+	return err ? error_set(e, EINVAL, EXIT_USAGE, "%s '%s' is not a time: " TIME_WORD_HELP,
+			       option, word)
+		   : 0;
+}
+
+static int times_check(struct config *config, struct error *e)
+{
+	struct recording_part *part = &config->part;
+	int64_t now_us = clock_utc_us();
+	int err = 0;
+
+	*part = (struct recording_part){.from_us = ABSENT, .until_us = ABSENT};
+	if ((config->from || config->to) && !config->replay)
+		return usage(e, config->from ? "--from" : "--to", "needs --replay");
+	if (config->from)
+		err = time_check(time_word_from(config->from, now_us, &part->from_us), "--from",
+				 config->from, e);
+	if (!err && config->to)
+		err = time_check(time_word_to(config->to, now_us, part->from_us, &part->until_us),
+				 "--to", config->to, e);
+	if (!err && config->from && config->to && part->from_us >= part->until_us)
+		return error_set(e, EINVAL, EXIT_USAGE, "--to '%s' is not after --from '%s'",
+				 config->to, config->from);
+	return err;
+}
+
+/* What is only for recordings. */
+static int replay_check(const struct config *config, struct error *e)
+{
+	if (config->snapshot && !config->replay)
+		return usage(e, "--snapshot", "needs --replay: what it is cut out of");
+	if (!config->by_time_us)
+		return 0;
+	if (!config->replay || config->mode != MODE_REPORT)
+		return usage(e, "--by-time", "is for a report of a recording (--replay)");
+	if (config->interval_us || config->count || config->stacks)
+		return usage(e, "--by-time", "can't go with -i, -n or --stacks");
+	return 0;
+}
+
 int config_check(struct config *config, struct error *e)
 {
 	bool rows = config->mode == MODE_CSV || config->mode == MODE_JSON;
@@ -189,6 +235,10 @@ int config_check(struct config *config, struct error *e)
 	bool recorded = config->replay || config->diff;
 	int err = record_check(config, e);
 
+	if (!err)
+		err = times_check(config, e);
+	if (!err)
+		err = replay_check(config, e);
 	if (err)
 		return err;
 	rows |= config->mode == MODE_RECORD;
@@ -206,7 +256,7 @@ int config_check(struct config *config, struct error *e)
 		return usage(e, "--by", "is for reports and stacks");
 	if (config->all_rows && config->mode != MODE_REPORT)
 		return usage(e, "--all-rows", "is for reports: other formats have all rows");
-	if (config->replay && !samples)
+	if (config->replay && !samples && !config->snapshot)
 		return usage(e, "--replay", "is for a report, rows and stacks");
 	if (recorded && config->rate_hz)
 		return usage(e, "-F", "is for the live host: a recording has its own rate");

@@ -98,6 +98,16 @@ const struct option_row option_table[] = {
 	 "take the samples from CSV that tsnap wrote, compressed or not (-: standard input), from "
 	 "what -o recorded, or from a part of it (FILE@FROM..TO)",
 	 OPTION_TEXT, AT(replay), 0, 0, 0},
+	{0, "from", "TIME",
+	 "with --replay: samples from then on: 02:10, -1h, 'yesterday 23:50', 2026-11-20T02:10Z",
+	 OPTION_TEXT, AT(from), 0, 0, 0},
+	{0, "to", "TIME", "with --replay: and before that", OPTION_TEXT, AT(to), 0, 0, 0},
+	{0, "by-time", "TIME",
+	 "with --replay: a report with time as its first key, in steps of so long (10s, 1m, 1h)",
+	 OPTION_SPAN, AT(by_time_us), 0, 0, 0},
+	{0, "snapshot", "FILE",
+	 "with --replay: cut what was recorded between --from and --to into one file, to hand on",
+	 OPTION_TEXT, AT(snapshot), 0, 0, MODE_SNAPSHOT},
 	{0, "stack-dict", "FILE",
 	 "file with the stacks behind the numbers ustack and kstack: written with --csv and "
 	 "--json, read with --replay",

@@ -21,6 +21,30 @@
 #include <errno.h>
 #include <unistd.h>
 
+/* The same by steps of time: those between the first and the last one have no rows. */
+static void silence_add_steps(struct run *run, int64_t weight_us, int64_t from_us,
+			      int64_t silent_us)
+{
+	struct time_rows *rows = &run->time_rows;
+	int64_t until_us = from_us + silent_us, in_step;
+
+	if (!rows->step_us)
+		return;
+	in_step = until_us % rows->step_us;
+	if (rows->from_us != ABSENT && from_us < rows->from_us + rows->step_us) {
+		int64_t first = rows->from_us + rows->step_us - from_us;
+
+		first = first < silent_us ? first : silent_us;
+		tally_add_silence(&rows->tally, from_us, first, ratio(first, 1, weight_us));
+		silent_us -= first;
+	}
+	time_rows_begin(rows, until_us, &run->groups);
+	if (in_step < silent_us)
+		silent_us = in_step;
+	tally_add_silence(&rows->tally, until_us - silent_us, silent_us,
+			  ratio(silent_us, 1, weight_us));
+}
+
 /* Time before the scan in which nobody was seen, and of which a recording has no rows. It may end
  * an interval; whole intervals of it are passed over. */
 static int run_take_silence(struct run *run, const struct scan *scan, struct error *e)
@@ -31,6 +55,7 @@ static int run_take_silence(struct run *run, const struct scan *scan, struct err
 
 	if (!left)
 		return 0;
+	silence_add_steps(run, scan->weight_us, from_us, left);
 	run->total_us = sum(run->total_us, left);
 	if (run->interval_us && left >= first) {
 		tally_add_silence(&run->tally, from_us, first, ratio(first, 1, scan->weight_us));
@@ -59,6 +84,7 @@ static int run_take_groups(struct run *run, const struct scan *part)
 {
 	int err = run->in_scan ? 0 : run_take_silence(run, part, run->e);
 
+	time_rows_begin(&run->time_rows, part->time_us, &run->groups);
 	for (size_t i = 0; !err && i < part->count; i++) {
 		group_table_add(&run->groups, &part->samples[i]);
 		stack_lines_add(&run->stacks, &part->samples[i]);
@@ -92,6 +118,7 @@ static int run_take_part(void *taker, const struct scan *part)
 
 	if (run_grouped(run))
 		tally_add_part(&run->tally, part);
+	tally_add_part(&run->time_rows.tally, part);
 	/* no thread of the scan waits until somebody has read those before it */
 	if (!err && output_is_ready(STDOUT_FILENO, run->out.length))
 		err = run_write(run, run->e);
@@ -114,6 +141,7 @@ static void run_show_progress(const struct run *run)
 static int run_end_groups(struct run *run, const struct scan *scan, struct error *e)
 {
 	tally_add(&run->tally, scan);
+	tally_add(&run->time_rows.tally, scan);
 	run->page_us = sum(run->page_us, scan->weight_us);
 	/* ends where it is nearest to the interval; the next page makes up for the rest */
 	if (!run->interval_us || sum(run->page_us, scan->weight_us / 2) < run->interval_us)
@@ -185,8 +213,10 @@ static int run_loop(struct run *run, struct error *e)
 		if (!err && run->source->release && (!run_grouped(run) || !run->tally.scans))
 			run->source->release(run->source);
 	}
-	if (run->in_scan) /* and no more of it comes */
+	if (run->in_scan) { /* and no more of it comes */
 		tally_add(&run->tally, &run->part);
+		tally_add(&run->time_rows.tally, &run->part);
+	}
 	/* what there is, unless a page has just told it */
 	if (!err && run_grouped(run) && (run->tally.scans || !run->shown))
 		return run_show(run, e);
@@ -220,6 +250,7 @@ static void run_done(struct run *run)
 	group_table_done(&run->groups);
 	distribution_table_done(&run->distributions);
 	stack_lines_done(&run->stacks);
+	time_rows_done(&run->time_rows);
 	sleepers_done(&run->sleepers);
 	stack_dict_file_done(&run->stack_dict);
 	event_list_done(&run->events);

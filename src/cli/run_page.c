@@ -117,7 +117,11 @@ int run_show(struct run *run, struct error *e)
 	run->page.facts = &page;
 	source_facts_miss_any(&page, "samples in more stacks than tsnap keeps",
 			      (uint64_t)run->stacks.groups.refused);
-	if (run->renderer->grouped) {
+	source_facts_miss_any(&page, "rows of more steps of time than tsnap keeps",
+			      (uint64_t)run->time_rows.refused);
+	if (run->time_rows.step_us) {
+		time_rows_end(&run->time_rows, &run->groups);
+	} else if (run->renderer->grouped) {
 		run->facts_before = now;
 		if (!run_filters(run) && !run->groups.refused)
 			run->tally.cpu_us = group_table_cpu_us(&run->groups);

@@ -207,6 +207,7 @@ int run_prepare(struct run *run, struct error *e)
 	if (err)
 		return err;
 	group_table_init(&run->groups, &run->list);
+	time_rows_init(&run->time_rows, run->config->by_time_us, &run->list);
 	stack_lines_init(&run->stacks, (size_t)run->config->stacks, &run->list,
 			 run->config->off_wake);
 	err = run_stacks_check(run, e);
@@ -219,7 +220,9 @@ int run_prepare(struct run *run, struct error *e)
 		return err;
 	page_fit(&run->page, run->config->all_rows);
 	run_command(run);
-	run->page.grid = &run->grid;
+	run->page.grid = run->config->by_time_us ? &run->time_rows.grid : &run->grid;
+	if (run->config->by_time_us)
+		run->page.row_limit = 0; /* the last rows are as good as the first */
 	run->page.tally = &run->tally;
 	run->page.recording = run->config->replay;
 	if (run->page.recording && !strcmp(run->page.recording, "-"))

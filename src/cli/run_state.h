@@ -11,6 +11,7 @@
 #include "recording/stack_dict_file.h"
 #include "report/stack_lines.h"
 #include "cli/run.h"
+#include "report/time_rows.h"
 
 struct run {
 	const struct config *config;
@@ -26,6 +27,7 @@ struct run {
 	struct event_list events;		 /* of --slower, and exec */
 	struct sleepers sleepers;		 /* of a page without samples */
 	struct tally tally;			 /* since the last page */
+	struct time_rows time_rows;		 /* of --by-time */
 	struct grid grid;
 	struct text out, command;
 	struct page page;

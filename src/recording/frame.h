@@ -24,6 +24,7 @@
 #define FRAME_HEAD_BYTES 64
 #define FRAME_RAW_MAX (256u << 20) /* a reader holds one frame in memory */
 #define FRAME_HEAD_MAGIC 0x184d2a5eu
+#define FRAME_ZSTD_MAGIC 0xfd2fb528u
 #define FRAME_SIGNATURE "tsnaprec" /* behind magic and size */
 
 struct frame_head {

@@ -35,6 +35,7 @@ struct frame_reader {
 	bool packed;   /* a frame of zstd was met */
 	bool foreign;  /* within a frame that is not tsnap's */
 	bool headed;   /* the heading was given */
+	bool copied;   /* frames are given as they are */
 	bool searched; /* within a damaged stretch, which has been counted */
 };
 
@@ -62,6 +63,11 @@ void frame_reader_free(struct frame_reader *reader)
 	free(reader->in);
 	free(reader->out);
 	free(reader);
+}
+
+void frame_reader_copy(struct frame_reader *reader)
+{
+	reader->copied = true;
 }
 
 bool frame_reader_packed(const struct frame_reader *reader)
@@ -93,7 +99,6 @@ static int in_fill(struct frame_reader *reader, size_t bytes, struct error *e)
 			return error_set(e, errno, EXIT_FAILED, "%s: %s", reader->name,
 					 strerror(errno));
 		reader->end += (size_t)got;
-		reader->losses->bytes_read += (uint64_t)got;
 		reader->ended = !got;
 	}
 	return reader->end - reader->start >= bytes;
@@ -236,9 +241,20 @@ static int frame_take(struct frame_reader *reader, const struct frame_head *head
 		reader->losses->headless++;
 		reader->out_start = reader->out_end = 0;
 	}
+	reader->losses->frames += !head->heading && reader->out_end;
 	reader->headed |= head->heading && reader->out_end;
+	if (reader->copied && reader->out_end) {
+		memcpy(out_room(reader, length), reader->in + reader->start, length);
+		reader->out_end = length;
+	}
 	reader->start += length;
 	return 1;
+}
+
+/* What tsnap -o did not write is taken for rows of samples. */
+static bool foreign_wanted(const struct frame_reader *reader)
+{
+	return reader->kind == RECORD_SAMPLES && !reader->copied;
 }
 
 /* A part of a frame that another program wrote. 1: go on, 0: the end, or -errno. */
@@ -262,7 +278,7 @@ static int foreign_take(struct frame_reader *reader, struct error *e)
 	}
 	reader->start += in.pos;
 	/* what holds no samples is unpacked only to find its end */
-	reader->out_end = reader->kind == RECORD_SAMPLES ? out.pos : 0;
+	reader->out_end = foreign_wanted(reader) ? out.pos : 0;
 	reader->foreign = left > 0;
 	return 1;
 }
@@ -272,7 +288,7 @@ static int plain_take(struct frame_reader *reader, struct error *e)
 	int more = in_fill(reader, 1, e);
 	size_t bytes = reader->end - reader->start;
 
-	if (more <= 0 || reader->kind != RECORD_SAMPLES)
+	if (more <= 0 || !foreign_wanted(reader))
 		return more < 0 ? more : 0;
 	memcpy(out_room(reader, bytes), reader->in + reader->start, bytes);
 	reader->out_end = bytes;
@@ -303,6 +319,8 @@ static int next_take(struct frame_reader *reader, struct error *e)
 		return 0;
 	}
 	magic = in_word(reader, 0);
+	if (magic == ZSTD_MAGICNUMBER && !reader->begun && !foreign_wanted(reader))
+		return 0;
 	if (magic == ZSTD_MAGICNUMBER) {
 		reader->begun = reader->packed = reader->foreign = true;
 		reader->searched = false;

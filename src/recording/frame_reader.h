@@ -16,11 +16,11 @@
 
 /* What could not be read; counts go up over all files that it is given to. */
 struct frame_losses {
-	uint64_t damaged;    /* frames, or stretches of bytes, that are not what was written */
-	uint64_t newer;	     /* frames of a later format */
-	uint64_t cut;	     /* files that end within a frame: still being written, or cut off */
-	uint64_t headless;   /* frames of rows in files whose heading is damaged */
-	uint64_t bytes_read; /* read from files, to tell what was passed over */
+	uint64_t damaged;  /* frames, or stretches of bytes, that are not what was written */
+	uint64_t newer;	   /* frames of a later format */
+	uint64_t cut;	   /* files that end within a frame: still being written, or cut off */
+	uint64_t headless; /* frames of rows in files whose heading is damaged */
+	uint64_t frames;   /* of rows that were given: no loss */
 };
 
 struct frame_reader;
@@ -34,6 +34,9 @@ struct frame_reader *frame_reader_new(int fd, const char *name, enum record_kind
 /* The next bytes: how many, 0 at the end, -EINTR (a signal came first: call again), or -errno with
  * e. Never half a frame of a file that tsnap wrote, in all. */
 ssize_t frame_reader_read(struct frame_reader *reader, char *bytes, size_t size, struct error *e);
+/* Has frame_reader_read() give whole frames as they are in the file, with their heads, and nothing
+ * that tsnap did not record. Before the first read. */
+void frame_reader_copy(struct frame_reader *reader);
 /* True once a frame of zstd was met, whoever wrote it. */
 bool frame_reader_packed(const struct frame_reader *reader);
 void frame_reader_free(struct frame_reader *reader); /* also of NULL */

@@ -1,16 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "recording/recording.h"
 #include "base/memory.h"
+#include "base/output.h"
+#include "base/signals.h"
+#include "base/text.h"
+#include "recording/frame.h"
 #include "recording/frame_reader.h"
 #include "recording/recording_files.h"
 #include "recording/recording_host.h"
 #include "recording/sample_file.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#define COPY_BYTES (1u << 20)
 
 /* The rows of one kind, of all files. */
 struct recording_stream {
@@ -21,6 +30,7 @@ struct recording_stream {
 	int fd;
 	struct frame_reader *reader; /* NULL: that file is not open */
 	bool cut;		     /* the last file ended within a line */
+	bool copied;		     /* frames are wanted as they are */
 };
 
 struct recording {
@@ -58,6 +68,8 @@ static int file_open(struct recording_stream *stream, struct error *e)
 						  part->from_of_day ? ABSENT : part->from_us,
 						  part->until_of_day ? ABSENT : part->until_us,
 						  &recording->losses);
+		if (stream->copied)
+			frame_reader_copy(stream->reader);
 		return 1;
 	}
 	return 0;
@@ -93,7 +105,7 @@ static ssize_t stream_read(struct csv_input *input, char *bytes, size_t size, st
 		got = frame_reader_read(stream->reader, bytes, size, e);
 		stream->of->input.lenient |= frame_reader_packed(stream->reader);
 		if (got > 0)
-			stream->cut = bytes[got - 1] != '\n';
+			stream->cut = !stream->copied && bytes[got - 1] != '\n';
 		if (got)
 			return got;
 		file_close(stream);
@@ -169,9 +181,9 @@ static int part_find(struct recording *recording, const char *typed,
 	return err;
 }
 
-int recording_open(const char *const *paths, const struct recording_part *part,
-		   const struct filter *filter, uint64_t needs, struct source **source,
-		   struct error *e)
+/* Finds the files. 0, or -errno with e: nothing is to be freed. */
+static int recording_begin(const char *const *paths, const struct recording_part *part,
+			   struct recording **begun, struct error *e)
 {
 	struct recording *recording = memory_get(sizeof(*recording));
 	const char *only[] = {NULL, NULL};
@@ -194,10 +206,22 @@ int recording_open(const char *const *paths, const struct recording_part *part,
 	}
 	if (!err)
 		err = files_find(recording, paths, e);
-	if (err) {
+	if (err)
 		recording_close(&recording->input);
+	else
+		*begun = recording;
+	return err;
+}
+
+int recording_open(const char *const *paths, const struct recording_part *part,
+		   const struct filter *filter, uint64_t needs, struct source **source,
+		   struct error *e)
+{
+	struct recording *recording;
+	int err = recording_begin(paths, part, &recording, e);
+
+	if (err)
 		return err;
-	}
 	recording->input.samples = &recording->samples.input;
 	if (has_kind(recording, RECORD_SCANS))
 		recording->input.scans = &recording->scans.input;
@@ -206,4 +230,93 @@ int recording_open(const char *const *paths, const struct recording_part *part,
 	if (has_kind(recording, RECORD_HOST))
 		recording_host_read(&recording->told, &recording->host.input);
 	return sample_file_open_input(&recording->input, filter, needs, source, e);
+}
+
+bool recording_is_packed(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	struct stat there;
+	uint32_t magic = 0;
+	bool packed = false;
+
+	if (fd < 0)
+		return false;
+	if (!fstat(fd, &there))
+		packed = S_ISDIR(there.st_mode) ||
+			 (S_ISREG(there.st_mode) &&
+			  pread(fd, &magic, sizeof(magic), 0) == sizeof(magic) &&
+			  (le32toh(magic) == FRAME_HEAD_MAGIC ||
+			   le32toh(magic) == FRAME_ZSTD_MAGIC));
+	close(fd);
+	return packed;
+}
+
+/* Copies the frames of a kind. 0, or -errno with e. */
+static int kind_copy(struct recording *recording, enum record_kind kind, int fd, const char *file,
+		     struct error *e)
+{
+	char *bytes = memory_get(COPY_BYTES);
+	struct recording_stream stream;
+	ssize_t got;
+
+	stream_init(&stream, recording, kind);
+	stream.copied = true;
+	while ((got = stream_read(&stream.input, bytes, COPY_BYTES, e)) > 0 || got == -EINTR) {
+		int err = got > 0 ? output_write(fd, bytes, (size_t)got) : 0;
+
+		if (!err && signals_stop())
+			err = -EINTR;
+		if (err) {
+			got = error_set(e, -err, EXIT_FAILED, "%s: %s", file, strerror(-err));
+			break;
+		}
+	}
+	file_close(&stream);
+	free(bytes);
+	return (int)got;
+}
+
+static int kinds_copy(struct recording *recording, int fd, const char *file, struct error *e)
+{
+	uint64_t scans = 0;
+	int err = 0;
+
+	for (int kind = 0; !err && kind < RECORD_KIND_COUNT; kind++) {
+		err = kind_copy(recording, (enum record_kind)kind, fd, file, e);
+		if (kind == RECORD_SAMPLES || kind == RECORD_SCANS)
+			scans = recording->losses.frames;
+	}
+	if (err)
+		return err;
+	if (!scans)
+		return error_set(e, ENODATA, EXIT_FAILED,
+				 "%s: nothing that tsnap -o recorded is in it for that time",
+				 recording->input.name);
+	return fsync(fd) ? error_set(e, errno, EXIT_FAILED, "%s: %s", file, strerror(errno)) : 0;
+}
+
+int recording_snapshot(const char *const *paths, const struct recording_part *part,
+		       const char *file, struct error *e)
+{
+	struct text beside = {0};
+	struct recording *recording;
+	int err = recording_begin(paths, part, &recording, e), fd;
+
+	if (err)
+		return err;
+	text_add_format(&beside, "%s.%d", file, (int)getpid());
+	fd = open(text_string(&beside), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0640);
+	if (fd < 0) {
+		err = error_set(e, errno, EXIT_FAILED, "%s: %s", file, strerror(errno));
+	} else {
+		err = kinds_copy(recording, fd, file, e);
+		close(fd);
+		if (!err && rename(text_string(&beside), file))
+			err = error_set(e, errno, EXIT_FAILED, "%s: %s", file, strerror(errno));
+		if (err)
+			unlink(text_string(&beside));
+	}
+	text_done(&beside);
+	recording_close(&recording->input);
+	return err;
 }

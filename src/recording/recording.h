@@ -6,6 +6,8 @@
 #ifndef TSNAP_RECORDING_RECORDING_H
 #define TSNAP_RECORDING_RECORDING_H
 
+#include <stdbool.h>
+
 #include "base/error.h"
 #include "sample/filter/filter.h"
 #include "recording/recording_part.h"
@@ -17,5 +19,14 @@
 int recording_open(const char *const *paths, const struct recording_part *part,
 		   const struct filter *filter, uint64_t needs, struct source **source,
 		   struct error *e);
+
+/* Whether the path is a directory, or a file that is compressed with zstd. */
+bool recording_is_packed(const char *path);
+
+/* Cuts the frames of that time out of what -o recorded, into one file that recording_open() reads:
+ * whole frames, so some seconds more than the part. A file that was there is replaced once this is
+ * done. 0, or -errno with e. */
+int recording_snapshot(const char *const *paths, const struct recording_part *part,
+		       const char *file, struct error *e);
 
 #endif

@@ -446,11 +446,22 @@ static int scan_rows_begin(struct sample_file *file, struct error *e)
 
 static int empty_fail(const struct sample_file *file, struct error *e)
 {
-	if (file->input && file->input->lenient)
+	if (file->input && (file->input->lenient || !recording_part_whole(&file->part)))
 		return error_set(e, ENODATA, EXIT_FAILED, "%s: nothing was recorded in that time",
 				 file->reader.name);
 	return error_set(e, EINVAL, EXIT_FAILED, "%s: empty: not a CSV that tsnap --csv wrote",
 			 file->reader.name);
+}
+
+/* A part of a recording without a row is a mistake more often than not. */
+static int first_read(struct sample_file *file, struct error *e)
+{
+	int more = row_next(file, e);
+
+	file->next_read = more > 0;
+	if (more)
+		return more < 0 ? more : 0;
+	return empty_fail(file, e);
 }
 
 /* What all recordings begin with. 0, or -errno: the file is closed. */
@@ -474,6 +485,8 @@ static int file_begin(struct sample_file *file, const struct filter *filter, uin
 		err = empty_fail(file, e);
 	if (err == 1)
 		err = heading_read(file, count, e);
+	if (!err && !file->scan_rows && !recording_part_whole(&file->part))
+		err = first_read(file, e);
 	if (err) {
 		sample_file_close(&file->source);
 		return err;

@@ -141,6 +141,154 @@ class Formats(unittest.TestCase):
         self.assertEqual(given.stdout.count(b"\n"), 3 * (content.count(b"\n") - 1) + 1)
 
 
+def zstd(content, *arguments):
+    return subprocess.run(["zstd", "-qc", *arguments], input=content, capture_output=True, check=True, timeout=60).stdout
+
+
+def csv_of(path, *arguments):
+    done = tsnap("--replay", path, "-a", "--csv", *arguments)
+    return done.stdout, done.stderr.decode()
+
+
+class Recordings(unittest.TestCase):
+    """What tsnap -o wrote, and what others packed: whole, cut, damaged, of other hosts and versions."""
+
+    def setUp(self):
+        self.place = tempfile.TemporaryDirectory()
+        self.addCleanup(self.place.cleanup)
+        self.whole, said = csv_of("recording_1")
+        self.assertEqual(said, "tsnap: missed: 2 scans were not recorded\n")
+
+    def copy(self, change=lambda name, content: content):
+        for name in os.listdir(os.path.join(FIXTURES, "recording_1")):
+            with open(os.path.join(FIXTURES, "recording_1", name), "rb") as file:
+                content = change(name, file.read())
+            with open(os.path.join(self.place.name, name), "wb") as file:
+                file.write(content)
+        return self.place.name
+
+    def test_packed_by_others(self):
+        for name in RECORDINGS:
+            with open(os.path.join(FIXTURES, name), "rb") as file:
+                content = file.read()
+            plain = tsnap("--replay", "-", "-a", stdin=None, input=content)
+            for packed in (zstd(content), zstd(content[:200]) + zstd(content[200:])):
+                given = tsnap("--replay", "-", "-a", stdin=None, input=packed)
+                self.assertEqual((given.stdout, given.stderr), (plain.stdout, plain.stderr), name)
+
+    def test_files_unpack_to_what_is_replayed(self):
+        rows = b""
+        for name in sorted(os.listdir(os.path.join(FIXTURES, "recording_1"))):
+            if ".samples." in name:
+                rows += subprocess.run(["zstd", "-dc", name], cwd=os.path.join(FIXTURES, "recording_1"),
+                                       capture_output=True, check=True, timeout=60).stdout
+        heading = rows.split(b"\n")[0].decode()
+        self.assertEqual(tsnap("--replay", "-", "-a", "--csv", "-g", heading, stdin=None, input=rows).stdout,
+                         csv_of("recording_1", "-g", heading)[0])
+
+    def test_cut_anywhere(self):
+        """Whole frames before the cut are read, and nothing is said of a file that is still written."""
+        path = os.path.join(self.copy(), "db1_20261120T21Z-001.samples.csv.zst")
+        with open(path, "rb") as file:
+            content = file.read()
+        lines = set(self.whole.split(b"\n"))
+        for length in range(len(content) - 1, 0, -37):
+            os.truncate(path, length)
+            rows, said = csv_of(self.place.name)
+            self.assertLessEqual(set(rows.split(b"\n")), lines)
+            self.assertIn("scans whose samples are lost", said)
+            self.assertNotIn("damaged", said)
+
+    def test_damage_is_counted(self):
+        """A wrong byte anywhere costs no more than the frame that it is in, and is told."""
+        lines = set(self.whole.split(b"\n"))
+        for at in range(200, 1600, 61):
+            def damaged(name, content):
+                if "T20Z-001.samples" in name:
+                    content = content[:at] + bytes([content[at] ^ 0x40]) + content[at + 1:]
+                return content
+            rows, said = csv_of(self.copy(damaged))
+            got = set(rows.split(b"\n"))
+            self.assertLess(got, lines)
+            self.assertGreater(len(got), len(lines) / 2)
+            self.assertRegex(said, "damaged|no heading")
+            self.assertIn("scans whose samples are lost", said)
+
+    def test_edited_rows_are_counted(self):
+        """Rows that are no rows of tsnap's, in frames that are whole."""
+        with open(os.path.join(FIXTURES, "small.csv"), "rb") as file:
+            content = file.read()
+        count = content.count(b"\n") - 1
+        for bad in (b"x\n", b'"2026-11-20T20:42:53.950000Z",x\n', b'a"b\n', b"\0\n", b'"2026-13-20T20:42:53.950000Z"' + b"," * 30 + b"\n"):
+            rows, said = csv_of_bytes(zstd(content + bad))
+            self.assertEqual(rows.count(b"\n") - 1, count, bad)
+            self.assertIn("missed: 1 rows of the recording can't be read", said)
+
+    def test_later_format_is_passed_over(self):
+        """A frame of format 2 is counted; those of format 1 beside it are read."""
+        def later(name, content):
+            if "T20Z-001.samples" not in name:
+                return content
+            head = struct.pack("<II8sIHHqqQQ", 0x184d2a5e, 56, b"tsnaprec", 2, 0, 0, 0, 0, 3, 3)
+            check = 0xcbf29ce484222325
+            for byte in head:
+                check = (check ^ byte) * 0x100000001b3 & (1 << 64) - 1
+            return content + head + struct.pack("<Q", check) + b"new"
+        rows, said = csv_of(self.copy(later))
+        self.assertEqual(rows, self.whole)
+        self.assertIn("missed: 1 parts of it are of a later version of tsnap", said)
+
+    def test_two_hosts(self):
+        self.copy()
+        for name in os.listdir(self.place.name):
+            with open(os.path.join(self.place.name, name), "rb") as file, \
+                    open(os.path.join(self.place.name, name.replace("db1", "web-2")), "wb") as other:
+                other.write(file.read())
+        done = tsnap("--replay", self.place.name)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn(b"more than one host, db1 and web-2: name the files of one", done.stderr)
+        one = [os.path.join(self.place.name, name) for name in os.listdir(self.place.name) if "web" in name]
+        self.assertEqual(tsnap("--replay", *one, "-a", "--csv").stdout, self.whole)
+
+    def test_snapshot(self):
+        """One file has what the directory has of that time, and can be cut again."""
+        cut, again = os.path.join(self.place.name, "cut.zst"), os.path.join(self.place.name, "again.zst")
+        times = ["--from", "2026-11-20T20:59:59.5Z", "--to", "2026-11-20T21:00:00.5Z"]
+        done = tsnap("--replay", "recording_1", "--snapshot", cut, *times)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, b"", b""))
+        self.assertEqual(tsnap("--replay", cut, "--snapshot", again).returncode, 0)
+        for path in (cut, again):
+            for options in (["-a", "--stacks"], ["-a", "--folded"], ["--csv"]):
+                expected = tsnap("--replay", "recording_1", *times, *options).stdout.split(b"\n")
+                given = tsnap("--replay", path, *times, *options).stdout.split(b"\n")
+                self.assertEqual(given[1:], expected[1:])
+        self.assertEqual(sorted(os.listdir(self.place.name)), ["again.zst", "cut.zst"])
+
+    def test_snapshot_of_nothing(self):
+        aim = os.path.join(self.place.name, "aim")
+        for source in ("small.csv", "recording_1@2026-11-20T21:00:40.."):
+            done = tsnap("--replay", source, "--snapshot", aim)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(b"nothing that tsnap -o recorded is in it", done.stderr)
+            self.assertEqual(os.listdir(self.place.name), [])
+
+    def test_only_what_is_needed_is_read(self):
+        """Of another hour no file is opened, of this one no frame of another time unpacked: damage there does no harm."""
+        def damaged(name, content):
+            if "T20Z" in name:
+                return bytes(len(content))
+            if ".samples." in name:
+                return content[:-1] + b"x"
+            return content
+        times = ["--from", "2026-11-20T21:00:00Z", "--to", "2026-11-20T21:00:00.1Z"]
+        self.assertEqual(csv_of(self.copy(damaged), *times), csv_of("recording_1", *times))
+
+
+def csv_of_bytes(content):
+    done = tsnap("--replay", "-", "-a", "--csv", stdin=None, input=content)
+    return done.stdout, done.stderr.decode()
+
+
 class Terminal(unittest.TestCase):
     def test_lines_fit(self):
         for name in RECORDINGS:

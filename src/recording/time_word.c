@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "recording/time_word.h"
+#include "base/clock.h"
+#include "sample/sample.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+#define ZONE_MAX_S (18 * 3600)
+
+/* A time that is being put together. */
+struct words {
+	struct tm tm;
+	int64_t us;
+	bool dated;	   /* the day was typed */
+	bool zoned;	   /* with its distance to UTC: */
+	int64_t zone_s;	   /* east of it */
+	bool of_two_later; /* of a local time that comes twice the later one is meant */
+};
+
+/* Takes count digits. */
+static bool digits_take(const char **at, int count, int *number)
+{
+	*number = 0;
+	for (int i = 0; i < count; i++, (*at)++) {
+		if (**at < '0' || **at > '9')
+			return false;
+		*number = *number * 10 + (**at - '0');
+	}
+	return true;
+}
+
+static bool char_take(const char **at, char c)
+{
+	*at += **at == c;
+	return (*at)[-1] == c;
+}
+
+/* 2026-11-20 */
+static bool date_take(const char **at, struct tm *tm)
+{
+	if (!digits_take(at, 4, &tm->tm_year) || !char_take(at, '-') ||
+	    !digits_take(at, 2, &tm->tm_mon) || !char_take(at, '-') ||
+	    !digits_take(at, 2, &tm->tm_mday))
+		return false;
+	tm->tm_year -= 1900;
+	tm->tm_mon--;
+	return tm->tm_mon >= 0 && tm->tm_mon < 12 && tm->tm_mday >= 1 && tm->tm_mday <= 31;
+}
+
+/* .5: up to six digits, as microseconds */
+static bool fraction_take(const char **at, int64_t *us)
+{
+	int64_t unit = 100000;
+
+	for (*us = 0; **at >= '0' && **at <= '9'; (*at)++, unit /= 10) {
+		if (!unit)
+			return false;
+		*us += (**at - '0') * unit;
+	}
+	return unit < 100000;
+}
+
+/* 02:10, 02:10:00, 02:10:00.5 */
+static bool day_time_take(const char **at, struct words *words)
+{
+	struct tm *tm = &words->tm;
+
+	if (!digits_take(at, 2, &tm->tm_hour) || !char_take(at, ':') ||
+	    !digits_take(at, 2, &tm->tm_min))
+		return false;
+	if (**at == ':') {
+		(*at)++;
+		if (!digits_take(at, 2, &tm->tm_sec))
+			return false;
+		if (**at == '.' && ((*at)++, !fraction_take(at, &words->us)))
+			return false;
+	}
+	/* 24:00 is the end of a day */
+	return tm->tm_hour < 24 + (!tm->tm_min && !tm->tm_sec && !words->us) && tm->tm_min < 60 &&
+	       tm->tm_sec < 60;
+}
+
+/* Z, UTC, +01:00, +0100, +01; or nothing */
+static bool zone_take(const char **at, struct words *words)
+{
+	int hours, minutes = 0;
+	bool west;
+
+	*at += strspn(*at, " ");
+	words->zoned = **at != '\0';
+	if (!strcasecmp(*at, "Z") || !strcasecmp(*at, "UTC")) {
+		*at += strlen(*at);
+		return true;
+	}
+	if (**at != '+' && **at != '-')
+		return !**at;
+	west = *(*at)++ == '-';
+	if (!digits_take(at, 2, &hours))
+		return false;
+	*at += **at == ':';
+	if (**at && !digits_take(at, 2, &minutes))
+		return false;
+	words->zone_s = hours * 3600 + minutes * 60;
+	if (minutes > 59 || words->zone_s > ZONE_MAX_S)
+		return false;
+	if (west)
+		words->zone_s = -words->zone_s;
+	return true;
+}
+
+/* The time that the words mean as local time, summer time or not; false: there is none. */
+static bool local_time(const struct words *words, int summer, time_t *seconds)
+{
+	struct tm tm = words->tm, back;
+
+	tm.tm_isdst = summer;
+	*seconds = mktime(&tm);
+	localtime_r(seconds, &back);
+	return back.tm_isdst == summer && back.tm_hour == words->tm.tm_hour % 24 &&
+	       back.tm_min == words->tm.tm_min;
+}
+
+static int64_t words_time(const struct words *words)
+{
+	struct tm tm = words->tm;
+	time_t one, other;
+	bool has_one, has_other;
+
+	if (words->zoned)
+		return (timegm(&tm) - words->zone_s) * US_PER_SECOND + words->us;
+	has_one = local_time(words, 1, &one);
+	has_other = local_time(words, 0, &other);
+	if (has_one && has_other)
+		one = (one < other) == words->of_two_later ? other : one;
+	else if (has_other)
+		one = other;
+	else if (!has_one) {
+		/* clocks are put forward over it */
+		tm.tm_isdst = -1;
+		one = mktime(&tm);
+	}
+	return one * US_PER_SECOND + words->us;
+}
+
+/* Sets the day in which a time lies, in the words' zone. */
+static void day_set(struct words *words, int64_t time_us)
+{
+	time_t seconds = time_us / US_PER_SECOND + words->zone_s;
+	struct tm day;
+
+	if (words->zoned)
+		gmtime_r(&seconds, &day);
+	else
+		localtime_r(&seconds, &day);
+	words->tm.tm_year = day.tm_year;
+	words->tm.tm_mon = day.tm_mon;
+	words->tm.tm_mday = day.tm_mday;
+}
+
+/* -1h30m */
+static int ago_read(const char *word, int64_t now_us, int64_t *time_us)
+{
+	static const char letters[] = "smhdw";
+	static const int64_t seconds[] = {1, 60, 3600, 86400, 604800};
+	int64_t ago_s = 0;
+
+	do {
+		int64_t number = 0;
+		const char *letter, *start = word;
+
+		for (; *word >= '0' && *word <= '9' && number < 1000000000; word++)
+			number = number * 10 + (*word - '0');
+		letter = *word ? strchr(letters, *word) : NULL;
+		if (!letter || word == start)
+			return -EINVAL;
+		ago_s += number * seconds[letter - letters];
+		word++;
+	} while (*word);
+	*time_us = now_us - ago_s * US_PER_SECOND;
+	return 0;
+}
+
+/* yesterday, today: false where neither is typed. */
+static bool day_word_take(const char **at, struct words *words, int64_t now_us)
+{
+	static const char *const days[] = {"today", "yesterday"};
+
+	for (int i = 0; i < 2; i++) {
+		size_t length = strlen(days[i]);
+
+		if (strncasecmp(*at, days[i], length))
+			continue;
+		*at += length;
+		day_set(words, now_us);
+		words->tm.tm_mday -= i;
+		return true;
+	}
+	return false;
+}
+
+static int words_read(const char *word, int64_t now_us, struct words *words)
+{
+	const char *at = word, *zone;
+	bool timed = false, by_word;
+
+	/* which day is today depends on the zone */
+	zone = strpbrk(word, "Zz+");
+	if (!zone && strlen(word) > 3 && !strcasecmp(word + strlen(word) - 3, "utc"))
+		zone = word + strlen(word) - 3;
+	if (zone && !zone_take(&zone, words))
+		return -EINVAL;
+	by_word = day_word_take(&at, words, now_us);
+	words->dated = by_word || strchr(word, '-');
+	if (!by_word && words->dated && !date_take(&at, &words->tm))
+		return -EINVAL;
+	if (words->dated && (*at == ' ' || *at == 'T') && at[1] >= '0' && at[1] <= '9')
+		at++;
+	if (*at >= '0' && *at <= '9') {
+		timed = true;
+		if (!day_time_take(&at, words))
+			return -EINVAL;
+	}
+	if (!zone_take(&at, words) || *at || (!timed && !words->dated))
+		return -EINVAL;
+	return 0;
+}
+
+static int word_read(const char *word, int64_t now_us, int64_t after_us, bool of_two_later,
+		     int64_t *time_us)
+{
+	struct words words = {.of_two_later = of_two_later};
+
+	if (!strcasecmp(word, "now")) {
+		*time_us = now_us;
+		return 0;
+	}
+	if (*word == '-')
+		return ago_read(word + 1, now_us, time_us);
+	if (words_read(word, now_us, &words))
+		return -EINVAL;
+	if (words.dated) {
+		*time_us = words_time(&words);
+		return 0;
+	}
+	day_set(&words, after_us == ABSENT ? now_us : after_us);
+	*time_us = words_time(&words);
+	if (after_us == ABSENT && *time_us > now_us)
+		words.tm.tm_mday--;
+	else if (after_us != ABSENT && *time_us <= after_us)
+		words.tm.tm_mday++;
+	*time_us = words_time(&words);
+	return 0;
+}
+
+int time_word_from(const char *word, int64_t now_us, int64_t *time_us)
+{
+	return word_read(word, now_us, ABSENT, false, time_us);
+}
+
+int time_word_to(const char *word, int64_t now_us, int64_t from_us, int64_t *time_us)
+{
+	return word_read(word, now_us, from_us, true, time_us);
+}

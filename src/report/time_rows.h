@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A report by time (--by-time): the groups of each step of time, one step after the other, as rows
+ * of one grid whose first column is the time. Averages and shares are those of the step.
+ */
+#ifndef TSNAP_REPORT_TIME_ROWS_H
+#define TSNAP_REPORT_TIME_ROWS_H
+
+#include "report/grid.h"
+
+#define TIME_ROWS_MAX (1u << 18)
+
+/* Zeroed is one that nobody asked for. */
+struct time_rows {
+	int64_t step_us;	 /* 0: not asked for */
+	int64_t from_us;	 /* when the present step began; ABSENT: none has */
+	struct tally tally;	 /* of that step */
+	struct column_list list; /* the time, then the columns of groups */
+	struct grid grid;	 /* of all steps that ended */
+	struct grid step_grid;
+	int64_t refused; /* rows that did not fit */
+};
+
+/* list: of the groups; must outlive the rows. */
+void time_rows_init(struct time_rows *rows, int64_t step_us, const struct column_list *list);
+/* Before what happened at that time is added to groups and tally: where another step begins then,
+ * the groups of the step before become rows, and are cleared. */
+void time_rows_begin(struct time_rows *rows, int64_t time_us, struct group_table *groups);
+/* Ends the last step. */
+void time_rows_end(struct time_rows *rows, struct group_table *groups);
+void time_rows_done(struct time_rows *rows);
+
+#endif
