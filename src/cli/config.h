@@ -29,6 +29,7 @@ enum mode {
 
 #define RATE_DEFAULT_HZ 20
 #define RATE_RECORD_HZ 1
+#define HEATMAP_STEP_US (60 * 1000000ll)
 #define RATE_MAX_HZ 1000
 #define DURATION_DEFAULT_US (5 * 1000000ll)
 #define DURATION_MAX_US (366ll * 86400 * 1000000)
@@ -85,6 +86,7 @@ struct config {
 	const char *from, *to;	    /* --from, --to as typed; NULL: not given */
 	struct recording_part part; /* the same */
 	int64_t by_time_us;	    /* --by-time; 0: not given */
+	bool heatmap;		    /* --heatmap */
 	const char *snapshot;	    /* --snapshot: a file */
 	const char *record;	    /* -o: a directory; NULL: nothing is recorded */
 	int64_t flush_us;	    /* --flush */

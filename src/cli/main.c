@@ -12,6 +12,7 @@
 #include "base/progress.h"
 #include "base/signals.h"
 #include "recording/recording.h"
+#include "recording/recording_rate.h"
 #include "report/column_list.h"
 #include "recording/sample_file.h"
 
@@ -160,6 +161,9 @@ static int mode_run(const struct config *config, struct error *e)
 		break;
 	case MODE_CHECK:
 		err = live_check(&live, &words, e);
+		if (!err && config->record)
+			err = recording_rate_describe(config->record, &config->retention, &words,
+						      e);
 		break;
 	case MODE_SNAPSHOT:
 		return snapshot_make(config, e);

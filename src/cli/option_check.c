@@ -171,6 +171,8 @@ static int record_check(struct config *config, struct error *e)
 			return usage(e, "--keep, --keep-bytes and --keep-free", "need -o DIR");
 		return 0;
 	}
+	if (config->mode == MODE_CHECK)
+		return 0;
 	if (config->mode != MODE_REPORT)
 		return usage(e, "-o",
 			     "records and prints nothing: it can't go with another option that "
@@ -214,16 +216,20 @@ static int times_check(struct config *config, struct error *e)
 }
 
 /* What is only for recordings. */
-static int replay_check(const struct config *config, struct error *e)
+static int replay_check(struct config *config, struct error *e)
 {
+	const char *option = config->heatmap ? "--heatmap" : "--by-time";
+
+	if (config->heatmap && !config->by_time_us)
+		config->by_time_us = HEATMAP_STEP_US;
 	if (config->snapshot && !config->replay)
 		return usage(e, "--snapshot", "needs --replay: what it is cut out of");
 	if (!config->by_time_us)
 		return 0;
 	if (!config->replay || config->mode != MODE_REPORT)
-		return usage(e, "--by-time", "is for a report of a recording (--replay)");
+		return usage(e, option, "is for a report of a recording (--replay)");
 	if (config->interval_us || config->count || config->stacks)
-		return usage(e, "--by-time", "can't go with -i, -n or --stacks");
+		return usage(e, option, "can't go with -i, -n or --stacks");
 	return 0;
 }
 

@@ -221,7 +221,9 @@ int run_prepare(struct run *run, struct error *e)
 	page_fit(&run->page, run->config->all_rows);
 	run_command(run);
 	run->page.grid = run->config->by_time_us ? &run->time_rows.grid : &run->grid;
-	if (run->config->by_time_us)
+	if (run->config->heatmap)
+		run->page.heatmap = &run->time_rows;
+	else if (run->config->by_time_us)
 		run->page.row_limit = 0; /* the last rows are as good as the first */
 	run->page.tally = &run->tally;
 	run->page.recording = run->config->replay;

@@ -202,10 +202,15 @@ static char *out_room(struct frame_reader *reader, size_t bytes)
 static bool frame_unpack(struct frame_reader *reader, const struct frame_head *head)
 {
 	const unsigned char *packed = reader->in + reader->start + FRAME_HEAD_BYTES;
-	char *out = out_room(reader, head->raw_bytes + 1);
-	size_t got = ZSTD_decompressDCtx(reader->context, out, head->raw_bytes, packed,
-					 head->packed_bytes);
+	char *out;
+	size_t got;
 
+	/* no memory for more than the frame itself says */
+	if (ZSTD_getFrameContentSize(packed, head->packed_bytes) != head->raw_bytes)
+		return false;
+	out = out_room(reader, head->raw_bytes);
+	got = ZSTD_decompressDCtx(reader->context, out, head->raw_bytes, packed,
+				  head->packed_bytes);
 	if (ZSTD_isError(got) || got != head->raw_bytes || !got || out[got - 1] != '\n')
 		return false;
 	reader->out_end = got;

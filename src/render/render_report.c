@@ -278,11 +278,13 @@ static void report_add(struct text *out, const struct page *page)
 	add_foot(&foot, page);
 	add_heading(out, page);
 	rows = page_rows(page, lines_count(out, start) + lines_count(&foot, 0));
-	if (rows)
+	if (rows && page->heatmap)
+		page_add_heatmap(out, page);
+	else if (rows)
 		page_add_table(out, page, rows);
 	else
 		page_add_sleepers(out, page);
-	if (rows < page->grid->row_count)
+	if (rows < page->grid->row_count && !page->heatmap)
 		page_add_rest(out, page, rows);
 	text_add(out, text_string(&foot), foot.length);
 	text_done(&foot);

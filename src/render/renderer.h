@@ -17,6 +17,7 @@ struct distribution_table;
 struct stack_lines;
 struct event_list;
 struct sleepers;
+struct time_rows;
 
 struct page {
 	const struct grid *grid;
@@ -27,6 +28,8 @@ struct page {
 	const struct stack_lines *stacks; /* the same of --stacks */
 	/* of a page without samples: who sleeps; NULL: not known */
 	const struct sleepers *sleepers;
+	const struct time_rows
+		*heatmap;	   /* of --heatmap, in place of the grid; NULL: not asked for */
 	const char *recording;	   /* what is replayed; NULL: live */
 	const char *command;	   /* as it was typed; NULL: not known */
 	size_t root_count;	   /* columns before renderer->behind */
@@ -75,6 +78,8 @@ void page_add_absent(struct text *out, const struct page *page);
 void page_add_missed(struct text *out, const struct page *page);
 /* the titles and the first rows of the page's grid: */
 void page_add_table(struct text *out, const struct page *page, size_t rows);
+/* the same as a line a group, with time from left to right: */
+void page_add_heatmap(struct text *out, const struct page *page);
 /* what --stacks tells of a row of that grid, and in the foot: */
 void page_add_stacks(struct text *out, const struct page *page, size_t row);
 void page_add_stacks_foot(struct text *out, const struct page *page);

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/names.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static const struct column time_column = {
@@ -49,6 +50,9 @@ static void step_add(struct time_rows *rows, const struct group_table *groups)
 		return;
 	}
 	grid_size(&rows->grid, &rows->list, before + count);
+	rows->steps = memory_grow(rows->steps, &rows->step_capacity, rows->step_count + 1,
+				  sizeof(*rows->steps));
+	rows->steps[rows->step_count++] = (struct time_step){rows->from_us, before + count};
 	time.text = step_name(rows);
 	for (size_t i = 0; i < count; i++) {
 		union value *to = rows->grid.values + (before + i) * rows->list.count;
@@ -86,4 +90,5 @@ void time_rows_done(struct time_rows *rows)
 {
 	grid_done(&rows->grid);
 	grid_done(&rows->step_grid);
+	free(rows->steps);
 }

@@ -9,6 +9,11 @@
 
 #define TIME_ROWS_MAX (1u << 18)
 
+struct time_step {
+	int64_t from_us;
+	size_t row_end; /* behind its rows, which follow those of the step before */
+};
+
 /* Zeroed is one that nobody asked for. */
 struct time_rows {
 	int64_t step_us;	 /* 0: not asked for */
@@ -17,6 +22,8 @@ struct time_rows {
 	struct column_list list; /* the time, then the columns of groups */
 	struct grid grid;	 /* of all steps that ended */
 	struct grid step_grid;
+	struct time_step *steps; /* that ended */
+	size_t step_count, step_capacity;
 	int64_t refused; /* rows that did not fit */
 };
 

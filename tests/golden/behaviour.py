@@ -296,6 +296,14 @@ class Terminal(unittest.TestCase):
                 for line in on_terminal(width, "--replay", name, "-a", "-G", "filename,comm"):
                     self.assertLessEqual(width_of(line), width, line)
 
+    def test_heatmaps_fit(self):
+        for width in (60, 79, 120):
+            for name, options in (("gaps.csv", ["--by-time", "1s"]), ("hostile.csv", ["--by", "comm"])):
+                lines = on_terminal(width, "--replay", name, "-a", "--heatmap", *options)
+                self.assertTrue(any(line.endswith("|") for line in lines))
+                for line in lines:
+                    self.assertLessEqual(width_of(line) if line.endswith("|") else 0, width, line)
+
     def test_stacks_fit(self):
         for name in ("stacks.csv", "stacks_hostile.csv"):
             for width in (20, 37, 38, 40, 60, 80, 200):

@@ -9,6 +9,8 @@
 #include "recording/recorder_part.h"
 #include "recording/recording.h"
 #include "recording/scan_rows.h"
+#include "recording/recording_rate.h"
+#include "recording/scan_rows.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -329,6 +331,49 @@ static void test_recorded_is_replayed(void **state)
 	part_list_done(&list);
 }
 
+static uint64_t bytes_of(struct scene *scene)
+{
+	struct part_list list = {0};
+	uint64_t bytes = 0;
+
+	assert_int_equal(part_list_read(&list, scene->directory), 0);
+	for (size_t i = 0; i < list.count; i++)
+		bytes += list.files[i].bytes;
+	part_list_done(&list);
+	return bytes;
+}
+
+/* 100 scans in 9900 s, of which each part begins with its first one. */
+static void test_rate_of_a_day(void **state)
+{
+	const struct retention retention = {.keep_us = 47 * PART_HOUR_US, .keep_bytes = 1 << 30};
+	struct scene *scene = *state;
+	struct recorder *recorder = recorder_begin(scene, NULL);
+	struct error e = {0};
+	double recorded_h = 9900 / 3600.0, day;
+	const char *told;
+
+	assert_int_equal(recording_rate_describe(scene->path, &retention, &scene->text, &e), 0);
+	assert_non_null(
+		strstr(text_string(&scene->text), "0 files, 0 bytes\n  nothing that tells"));
+	for (int i = 0; i < 100; i++)
+		scan_record(recorder, START_US + 100 * SECOND_US * i, 3);
+	assert_int_equal(recorder_close(recorder, &e), 0);
+	text_clear(&scene->text);
+	assert_int_equal(recording_rate_describe(scene->path, &retention, &scene->text, &e), 0);
+	told = strstr(text_string(&scene->text), "a day takes ");
+	assert_non_null(told);
+	day = strtod(told + strlen("a day takes "), NULL) * (strstr(told, " KB (") ? 1024 : 1);
+	assert_true(day > 0.95 * (double)bytes_of(scene) / recorded_h * 24);
+	assert_true(day < 1.2 * (double)bytes_of(scene) / recorded_h * 24);
+	assert_non_null(strstr(told, "in the last 2."));
+	assert_non_null(strstr(told, "--keep: "));
+	assert_non_null(strstr(told, "free space: "));
+	assert_int_equal(recording_rate_describe("/nowhere", &retention, &scene->text, &e),
+			 -ENOENT);
+	error_done(&e);
+}
+
 static void test_clock_stepped_back(void **state)
 {
 	struct scene *scene = *state;
@@ -355,18 +400,6 @@ static void test_one_writer(void **state)
 	assert_non_null(strstr(e.line, "another tsnap with pid"));
 	error_done(&e);
 	assert_int_equal(recorder_close(recorder, &e), 0);
-}
-
-static uint64_t bytes_of(struct scene *scene)
-{
-	struct part_list list = {0};
-	uint64_t bytes = 0;
-
-	assert_int_equal(part_list_read(&list, scene->directory), 0);
-	for (size_t i = 0; i < list.count; i++)
-		bytes += list.files[i].bytes;
-	part_list_done(&list);
-	return bytes;
 }
 
 /* Rows of ten scans, and a scan a second. */
@@ -517,6 +550,7 @@ int main(void)
 		SCENE_TEST(test_other_heading_is_left_alone),
 		cmocka_unit_test(test_part_names),
 		SCENE_TEST(test_recorded_is_replayed),
+		SCENE_TEST(test_rate_of_a_day),
 		SCENE_TEST(test_clock_stepped_back),
 		SCENE_TEST(test_one_writer),
 		SCENE_TEST(test_keep_bytes),

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a recording takes on the disk, for --check -o DIR. */
+#ifndef TSNAP_RECORDING_RECORDING_RATE_H
+#define TSNAP_RECORDING_RECORDING_RATE_H
+
+#include "base/error.h"
+#include "base/text.h"
+#include "recording/retention.h"
+
+/* Adds lines: what the directory holds, what a day takes at the rate of its last day, and for how
+ * long the disk and the bounds suffice. 0, or -errno with e. */
+int recording_rate_describe(const char *path, const struct retention *retention, struct text *text,
+			    struct error *e);
+
+#endif

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* --heatmap: a line for each group, a sign for each step of time, the darker the more threads an
+ * average scan saw. */
+#include "base/clock.h"
+#include "base/index.h"
+#include "base/memory.h"
+#include "render/renderer.h"
+#include "report/time_rows.h"
+#include "report/value.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SIGNS_DEFAULT 100
+#define SIGNS_LEAST 10
+#define LABEL_MAX 40
+#define LINES_MAX 40
+#define AVERAGE "avg_thr"
+
+static const char shades[] = " .:-=+*#%@";
+#define SHADE_MAX ((int64_t)sizeof(shades) - 2)
+
+struct line {
+	struct text label;
+	int64_t *cells; /* hundredths of threads */
+	int64_t total;
+};
+
+struct heatmap {
+	const struct time_rows *rows;
+	size_t average; /* its column */
+	int64_t merged; /* steps of a sign */
+	size_t sign_count;
+	int64_t *sign_steps; /* of these steps, those that were recorded */
+	struct line *lines;
+	size_t count, capacity;
+	struct index by_label; /* hash to line, plus one */
+	int64_t most;	       /* in a cell */
+};
+
+static void label_make(const struct heatmap *map, const union value *row, struct text *label)
+{
+	const struct column_list *list = &map->rows->list;
+
+	text_clear(label);
+	/* the time is the first column */
+	for (size_t i = 1; i < list->count; i++) {
+		if (list->items[i]->role != ROLE_KEY)
+			continue;
+		if (label->length)
+			text_add_char(label, ' ');
+		if (value_is_absent(list->items[i], row[i]))
+			text_add_string(label, ABSENT_TEXT);
+		else
+			value_add(label, list->items[i], row[i]);
+	}
+}
+
+static struct line *line_of(struct heatmap *map, struct text *label)
+{
+	bool added;
+	uint64_t *at =
+		index_put(&map->by_label, hash_bytes(text_string(label), label->length), &added);
+	struct line *line;
+
+	if (!added)
+		return &map->lines[*at];
+	map->lines = memory_grow(map->lines, &map->capacity, map->count + 1, sizeof(*map->lines));
+	*at = map->count;
+	line = &map->lines[map->count++];
+	*line = (struct line){.cells = memory_get(map->sign_count * sizeof(*line->cells))};
+	text_add_string(&line->label, text_string(label));
+	return line;
+}
+
+static void rows_take(struct heatmap *map)
+{
+	const struct time_rows *rows = map->rows;
+	struct text label = {0};
+	size_t row = 0;
+
+	for (size_t i = 0; i < rows->step_count; i++) {
+		const struct time_step *step = &rows->steps[i];
+		size_t sign = (size_t)((step->from_us - rows->steps[0].from_us) / rows->step_us /
+				       map->merged);
+
+		for (; row < step->row_end; row++) {
+			const union value *values = grid_row(&rows->grid, row);
+			struct line *line;
+
+			label_make(map, values, &label);
+			line = line_of(map, &label);
+			/* a clock that was put back leads out of the map */
+			if (sign >= map->sign_count)
+				continue;
+			line->cells[sign] = sum(line->cells[sign], values[map->average].number);
+		}
+		if (sign < map->sign_count)
+			map->sign_steps[sign]++;
+	}
+	text_done(&label);
+}
+
+/* Makes averages of sums. */
+static void cells_divide(struct heatmap *map)
+{
+	for (size_t i = 0; i < map->count; i++) {
+		struct line *line = &map->lines[i];
+
+		for (size_t sign = 0; sign < map->sign_count; sign++) {
+			int64_t *cell = &line->cells[sign];
+
+			/* whoever was there is seen */
+			if (*cell) {
+				*cell = ratio(*cell, 1, map->sign_steps[sign]);
+				*cell += !*cell;
+			}
+			line->total = sum(line->total, *cell);
+			if (*cell > map->most)
+				map->most = *cell;
+		}
+	}
+}
+
+static int line_compare(const void *a, const void *b)
+{
+	const struct line *x = a, *y = b;
+
+	if (x->total != y->total)
+		return x->total > y->total ? -1 : 1;
+	return strcmp(text_string(&x->label), text_string(&y->label));
+}
+
+static void line_add(struct text *out, const struct heatmap *map, const struct line *line,
+		     size_t label_width)
+{
+	const char *label = text_string(&line->label);
+	size_t fits = text_fit(label, label_width), start = out->length;
+
+	text_add(out, label, fits);
+	text_add_spaces(out, label_width - text_width(text_string(out) + start));
+	text_add_string(out, " |");
+	for (size_t i = 0; i < map->sign_count; i++) {
+		int64_t cell = line->cells[i];
+
+		/* whoever was there is seen */
+		text_add_char(out,
+			      shades[cell ? 1 + ratio(cell - 1, SHADE_MAX - 1, map->most) : 0]);
+	}
+	text_add_string(out, "|\n");
+}
+
+/* "2026-11-20 20:42 to 21:42 UTC, 1m a sign; @: 3.20 threads" */
+static void scale_add(struct text *out, const struct heatmap *map)
+{
+	const struct time_rows *rows = map->rows;
+	int64_t sign_us = rows->step_us * map->merged, from_us = rows->steps[0].from_us;
+	char from[CLOCK_ISO_SIZE], until[CLOCK_ISO_SIZE];
+
+	clock_format_iso(from_us, from);
+	clock_format_iso(from_us + sign_us * (int64_t)map->sign_count, until);
+	text_add_format(out, "%.10s %.8s to %.10s %.8s UTC, ", from, from + 11, until, until + 11);
+	text_add_duration(out, sign_us * NS_PER_US);
+	text_add_string(out, " a sign; threads of an average scan, @: ");
+	text_add_decimals(out, map->most, 2);
+	text_add_char(out, '\n');
+}
+
+static void map_add(struct text *out, struct heatmap *map, const struct page *page,
+		    size_t label_width)
+{
+	size_t most = page->row_limit ? page->row_limit : LINES_MAX;
+
+	rows_take(map);
+	cells_divide(map);
+	qsort(map->lines, map->count, sizeof(*map->lines), line_compare);
+	scale_add(out, map);
+	for (size_t i = 0; i < map->count && i < most; i++)
+		line_add(out, map, &map->lines[i], label_width);
+	if (map->count > most)
+		text_add_format(out, "%zu more groups\n", map->count - most);
+}
+
+static size_t average_find(const struct column_list *list)
+{
+	size_t at = 1;
+
+	while (at < list->count && strcmp(list->items[at]->name, AVERAGE))
+		at++;
+	return at;
+}
+
+static size_t labels_width(const struct heatmap *map)
+{
+	struct text label = {0};
+	size_t width = 0;
+
+	for (size_t row = 0; row < map->rows->grid.row_count; row++) {
+		size_t wide;
+
+		label_make(map, grid_row(&map->rows->grid, row), &label);
+		wide = text_width(text_string(&label));
+		width = wide > width ? wide : width;
+	}
+	text_done(&label);
+	return width < LABEL_MAX ? width : LABEL_MAX;
+}
+
+void page_add_heatmap(struct text *out, const struct page *page)
+{
+	const struct time_rows *rows = page->heatmap;
+	struct heatmap map = {.rows = rows, .average = average_find(&rows->list)};
+	size_t label_width = labels_width(&map), signs = SIGNS_DEFAULT;
+	int64_t first_us = 0, last_us = 0, steps;
+
+	if (!rows->grid.row_count || map.average == rows->list.count)
+		return;
+	first_us = rows->steps[0].from_us;
+	for (size_t i = 0; i < rows->step_count; i++)
+		if (rows->steps[i].from_us > last_us)
+			last_us = rows->steps[i].from_us;
+	if (page->width)
+		signs = page->width > label_width + SIGNS_LEAST + 3 ? page->width - label_width - 3
+								    : SIGNS_LEAST;
+	steps = (last_us - first_us) / rows->step_us + 1;
+	map.merged = (steps - 1) / (int64_t)signs + 1;
+	map.sign_count = (size_t)((steps - 1) / map.merged + 1);
+	map.sign_steps = memory_get(map.sign_count * sizeof(*map.sign_steps));
+	map_add(out, &map, page, label_width);
+	free(map.sign_steps);
+	for (size_t i = 0; i < map.count; i++) {
+		text_done(&map.lines[i].label);
+		free(map.lines[i].cells);
+	}
+	free(map.lines);
+	index_clear(&map.by_label);
+}
