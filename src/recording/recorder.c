@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -63,34 +62,29 @@ static int directory_open(struct recorder *recorder, struct error *e)
 	return 0;
 }
 
-/* The lock goes with the process, however it ends; the file stays. */
+/* The lock is the process' own: it goes with it however it ends, and a child that compiles does not
+ * keep it. The file stays. */
 static int directory_lock(struct recorder *recorder, struct error *e)
 {
-	char holder[16] = "";
-	ssize_t got;
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	char holder[32] = "";
+	int err = 0;
 
 	recorder->lock = openat(recorder->directory, LOCK_NAME,
 				O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0640);
-	if (recorder->lock < 0)
-		return error_set(e, errno, EXIT_FAILED, "%s/" LOCK_NAME ": %s", recorder->path,
-				 strerror(errno));
-	if (!flock(recorder->lock, LOCK_EX | LOCK_NB)) {
-		int length = snprintf(holder, sizeof(holder), "%d\n", (int)getpid());
-
-		if (ftruncate(recorder->lock, 0) ||
-		    pwrite(recorder->lock, holder, (size_t)length, 0) != length)
-			return 0; /* only the name of the holder is lacking */
+	if (recorder->lock < 0 || fcntl(recorder->lock, F_SETLK, &lock))
+		err = errno;
+	if (!err)
 		return 0;
-	}
-	if (errno != EWOULDBLOCK)
-		return error_set(e, errno, EXIT_FAILED, "%s/" LOCK_NAME ": %s", recorder->path,
-				 strerror(errno));
-	got = pread(recorder->lock, holder, sizeof(holder) - 1, 0);
-	holder[got < 0 ? 0 : got] = '\0';
-	holder[strspn(holder, "0123456789")] = '\0';
+	if (recorder->lock < 0 || (err != EACCES && err != EAGAIN))
+		return error_set(e, err, EXIT_FAILED, "%s/" LOCK_NAME ": %s", recorder->path,
+				 strerror(err));
+	/* 0: in another pid namespace */
+	if (!fcntl(recorder->lock, F_GETLK, &lock) && lock.l_type != F_UNLCK && lock.l_pid > 0)
+		snprintf(holder, sizeof(holder), " with pid %d", (int)lock.l_pid);
 	return error_set(e, EBUSY, EXIT_FAILED,
-			 "%s: another tsnap%s%s records there already, and a directory takes one",
-			 recorder->path, *holder ? " with pid " : "", holder);
+			 "%s: another tsnap%s records there already, and a directory takes one",
+			 recorder->path, holder);
 }
 
 static void words_add(struct recorder *recorder, const char *words)

@@ -9,7 +9,7 @@
 #include <strings.h>
 #include <time.h>
 
-#define ZONE_MAX_S (18 * 3600)
+#define ZONE_MAX_S 64800
 
 /* A time that is being put together. */
 struct words {

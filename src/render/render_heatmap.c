@@ -173,7 +173,8 @@ static void map_add(struct text *out, struct heatmap *map, const struct page *pa
 
 	rows_take(map);
 	cells_divide(map);
-	qsort(map->lines, map->count, sizeof(*map->lines), line_compare);
+	if (map->count)
+		qsort(map->lines, map->count, sizeof(*map->lines), line_compare);
 	scale_add(out, map);
 	for (size_t i = 0; i < map->count && i < most; i++)
 		line_add(out, map, &map->lines[i], label_width);
