@@ -93,9 +93,11 @@ def record_killed(ctx):
 
 @case
 def record_locked(ctx):
-    """A directory takes one writer; another one is told which."""
+    """A directory takes one writer, beside readers; another one is told which."""
     directory = ctx.temporary()
-    first = recording(ctx, directory, "--flush", 0.3)
+    first = recording(ctx, directory, "-a", "--flush", 0.3)
+    reader = ctx.plain("--replay", directory, "-a", "--csv")
+    check(reader.finish(), "nothing is read while it is written")
     second = ctx.plain("-o", directory)
     second.finish_plain(1)
     check("another tsnap with pid %d records there" % first.pid in second.err, "%s", second.err)
