@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Writes to standard output: page PROSE OPTIONS, the manual page; or completion SHELL. */
+/* page PROSE OPTIONS FILE writes the manual page, completion SHELL FILE a completion script. */
 #include "manual/manual.h"
-#include "base/output.h"
+#include "base/output_file.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 int main(int argc, char **argv)
 {
@@ -15,15 +14,17 @@ int main(int argc, char **argv)
 	enum exit_code code;
 	int err;
 
-	if (argc == 4 && !strcmp(argv[1], "page"))
+	if (argc == 5 && !strcmp(argv[1], "page"))
 		err = manual_page_add(&out, argv[2], argv[3], &e);
-	else if (argc == 3 && !strcmp(argv[1], "completion"))
+	else if (argc == 4 && !strcmp(argv[1], "completion"))
 		err = completion_add(&out, argv[2], &e);
 	else
 		err = error_set(&e, EINVAL, EXIT_USAGE,
-				"usage: %s page PROSE OPTIONS | completion SHELL", argv[0]);
+				"usage: %s page PROSE OPTIONS FILE | completion SHELL FILE",
+				argv[0]);
+	/* whole or not at all: make takes a file that is there for made */
 	if (!err)
-		err = output_write(STDOUT_FILENO, text_string(&out), out.length);
+		err = output_replace(argv[argc - 1], text_string(&out), out.length);
 	code = error_end(&e, err);
 	if (code)
 		fprintf(stderr, "%s\n", e.line);
