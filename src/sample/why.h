@@ -21,7 +21,7 @@ enum wait_kind {
 	WAIT_SOCKET,  /* see listens, accepts_there and the ports */
 	WAIT_PIPE,    /* pid: who has the other end */
 	WAIT_LOCK,    /* pid and tid: who holds it, where that is known */
-	WAIT_SET,     /* count descriptors */
+	WAIT_SET,     /* count descriptors; see asks */
 	WAIT_PROCESS, /* pid: whose end, or change of state */
 	WAIT_IO,      /* inflight requests */
 	WAIT_TIMER,
@@ -41,6 +41,10 @@ struct wait_facts {
 	int64_t count;	  /* of a set */
 	int64_t inflight;
 	int64_t armed; /* of these, such as only wait until a descriptor is ready */
+	/* of a set, or of the only one of its descriptors that counts */
+	bool asks;    /* a connection of a client on which an answer is due; its ports */
+	bool open;    /* a later scan knows more of a descriptor */
+	bool changes; /* an answer may come to be due while the thread sleeps on */
 };
 
 struct why_rule {

@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define OWN_ENDS_FAR 8 /* numbers to each side that are looked at for the other end */
+
 /* The number after a line's key in /proc/PID/fdinfo/FD, proc(5); ABSENT. */
 static int64_t fdinfo_number(const struct wait *wait, const char *key, int base)
 {
@@ -29,6 +31,7 @@ static void socket_tell(struct wait *wait)
 		wait_sockets(wait), wait->pid, wait->tid, wait->fd, wait->link,
 		wait->numbers_only ? PEER_NONE : PEER_ALL, wait->now_ns, &wait->pending);
 
+	wait->socket = socket;
 	text_add_string(wait->text, socket->brief ? socket->brief : wait->link);
 	wait->facts.kind = WAIT_SOCKET;
 	wait->facts.listens = socket->listens;
@@ -181,7 +184,48 @@ void file_tell(struct wait *wait)
 	text_add_string(wait->text, wait->link);
 }
 
-void descriptor_tell(struct wait *wait, int fd)
+/* Whether another descriptor of the process has that link and one of the mode bits. Both ends of a
+ * pipe or a socket pair are made by one call, so their numbers are close. */
+static bool process_has_end(const struct wait *wait, const char *link, mode_t mode)
+{
+	char path[PATH_MAX], name[32], target[PATH_MAX];
+	struct stat end;
+
+	for (int far = -OWN_ENDS_FAR; far <= OWN_ENDS_FAR; far++) {
+		if (!far || wait->fd + far < 0)
+			continue;
+		snprintf(name, sizeof(name), "fd/%d", wait->fd + far);
+		if (proc_link_read(wait_root(wait), wait->pid, wait->tid, name, target,
+				   sizeof(target)) <= 0 ||
+		    strcmp(target, link) != 0)
+			continue;
+		snprintf(path, sizeof(path), "%s/%lld/task/%lld/%s", wait_root(wait),
+			 (long long)wait->pid, (long long)wait->tid, name);
+		if (!lstat(path, &end) && end.st_mode & mode)
+			return true;
+	}
+	return false;
+}
+
+static bool descriptor_is_own(const struct wait *wait)
+{
+	static const char *const own[] = {"eventfd", "timerfd", "signalfd"};
+	const char *word = file_word(wait->link);
+	char pair[40];
+
+	for (size_t i = 0; word && i < sizeof(own) / sizeof(*own); i++)
+		if (!strcmp(word, own[i]))
+			return true;
+	if (wait->facts.kind == WAIT_PIPE)
+		return process_has_end(wait, wait->link,
+				       descriptor_reads(wait) ? S_IWUSR : S_IRUSR);
+	if (wait->facts.kind != WAIT_SOCKET || wait->facts.connected || !wait->socket->peer_inode)
+		return false;
+	snprintf(pair, sizeof(pair), SOCKET_LINK "%u]", wait->socket->peer_inode);
+	return process_has_end(wait, pair, S_IRUSR | S_IWUSR);
+}
+
+bool descriptor_tell(struct wait *wait, int fd)
 {
 	char name[32], target[PATH_MAX];
 	struct wait part = *wait;
@@ -200,5 +244,7 @@ void descriptor_tell(struct wait *wait, int fd)
 	else
 		text_add_format(wait->text, "fd %d", fd);
 	wait->facts = part.facts;
+	wait->socket = part.socket;
 	wait->pending |= part.pending;
+	return part.link && descriptor_is_own(&part);
 }

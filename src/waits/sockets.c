@@ -4,6 +4,7 @@
 #include "waits/holders.h"
 #include "waits/net_space.h"
 #include "waits/sock_diag.h"
+#include "waits/tcp_request.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/names.h"
@@ -36,6 +37,7 @@ struct net_space {
 	uint64_t number;
 	int64_t used_ns;
 	struct diag_table tables[DIAG_GROUP_COUNT];
+	int single_fd; /* for questions about one connection; negative: not open */
 };
 
 /* Of which there are tables: names of struct proto, and what tsnap calls them. */
@@ -76,6 +78,8 @@ static void space_free(struct net_space *space)
 		diag_table_done(&space->tables[group]);
 		close(space->tables[group].fd);
 	}
+	if (space->single_fd >= 0)
+		close(space->single_fd);
 	free(space);
 }
 
@@ -116,8 +120,10 @@ static struct net_space *space_open(struct sockets *sockets, uint64_t number, in
 		space->tables[opened].group = (enum diag_group)opened;
 		space->tables[opened].fd = fd;
 	}
-	if (opened == DIAG_GROUP_COUNT)
+	if (opened == DIAG_GROUP_COUNT) {
+		space->single_fd = net_space_diag_open(sockets->root, pid, tid);
 		return space;
+	}
 	/* the thread may just have ended */
 	if (fd != -ENOENT && fd != -ESRCH)
 		sockets->err = fd;
@@ -404,12 +410,29 @@ const struct socket_facts *socket_find(struct sockets *sockets, int64_t pid, int
 		socket_meet(sockets, socket, pid, tid, fd, now_ns);
 	if (!socket->protocol)
 		return &socket->facts;
-	if (peer == PEER_NONE && (socket->facts.remote || socket->facts.listens))
+	/* the other end of a pair without names stays the same, too */
+	if (peer == PEER_NONE &&
+	    (socket->facts.remote || socket->facts.listens || socket->facts.peer_inode))
 		return &socket->facts;
 	if (!socket_renew(sockets, socket, pid, tid, now_ns))
 		*pending = true;
+	socket->facts.inode = inode;
+	socket->facts.peer_inode = socket->peer;
 	if (socket->peer &&
 	    (peer == PEER_ALL || (peer == PEER_UNIX && socket->protocol->group == DIAG_UNIX)))
 		peer_add(sockets, socket, pid, now_ns, pending);
 	return &socket->facts;
+}
+
+bool socket_asks(struct sockets *sockets, uint64_t inode)
+{
+	const struct socket *socket = cache_find(&sockets->known, inode);
+
+	if (!socket || !socket->protocol || socket->protocol->group != DIAG_TCP || !socket->told_ns)
+		return false;
+	for (size_t i = 0; i < sockets->space_count; i++)
+		if (sockets->spaces[i]->number == socket->space)
+			return sockets->spaces[i]->single_fd >= 0 &&
+			       tcp_request_is_out(sockets->spaces[i]->single_fd, &socket->told);
+	return false;
 }

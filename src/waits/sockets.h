@@ -38,6 +38,8 @@ struct socket_facts {
 	bool accepts_there; /* its local port is listened on: it is the server's side */
 	int64_t local_port, remote_port; /* ABSENT: it has none */
 	int64_t peer_pid;		 /* of this host; 0: not known */
+	uint64_t inode;
+	uint32_t peer_inode; /* of the other end within the host; 0: not known */
 };
 
 void sockets_init(struct sockets *sockets, const char *root, struct holders *holders,
@@ -57,5 +59,9 @@ enum socket_peer {
 const struct socket_facts *socket_find(struct sockets *sockets, int64_t pid, int64_t tid, int fd,
 				       const char *link, enum socket_peer peer, int64_t now_ns,
 				       bool *pending);
+
+/* Whether an answer is due on a TCP connection that socket_find() has told: see
+ * lookup/tcp_request.h. */
+bool socket_asks(struct sockets *sockets, uint64_t inode);
 
 #endif

@@ -37,6 +37,9 @@ struct stay {
 	uint64_t known;
 	const char *connection, *remote, *filetype, *waits_on, *wchan;
 	struct wait_facts facts;
+	/* found out earlier in the same wait; serves while a scan has no time to look again */
+	struct wait_facts facts_before;
+	bool judged_before;
 };
 
 struct waits {
@@ -215,6 +218,10 @@ static void waits_on_tell(struct waits *waits, struct stay *stay, const struct s
 		file_tell(&wait);
 	stay->waits_on = numbers_only ? NULL : text_name(&waits->text);
 	stay->facts = wait.facts;
+	if (wait.connection) {
+		stay->connection = wait.connection;
+		stay->remote = wait.remote;
+	}
 	stay->pending |= wait.pending;
 	stay->of_thread = wait.of_thread;
 }
@@ -257,6 +264,21 @@ static bool is_blocked(const struct sample *sample)
 	       sample->state != DOING_ZOMBIE;
 }
 
+/* Whether what is still looked for can't change the rule. */
+static bool facts_suffice(const struct wait_facts *facts)
+{
+	return facts->kind != WAIT_UNKNOWN && !facts->open &&
+	       (facts->kind != WAIT_SOCKET || facts->connected || facts->listens);
+}
+
+static bool stay_goes_on(const struct stay *stay, const struct sample *sample,
+			 const struct lookup_hint *hint)
+{
+	return stay->start_ns == sample->start_ns && stay->sequence == hint->sequence &&
+	       stay->syscall_nr == sample->syscall_nr && stay->link == sample->filename &&
+	       sample->state != DOING_ON;
+}
+
 /* The stay that the thread is in, whose facts are not stale (but may not be known). */
 static struct stay *stay_find(struct waits *waits, const struct sample *sample,
 			      const struct lookup_hint *hint, int64_t now_ns)
@@ -266,12 +288,21 @@ static struct stay *stay_find(struct waits *waits, const struct sample *sample,
 	struct cache_entry entry = stay->entry;
 	/* spread, so that those seen first in one scan don't all come due in one */
 	int64_t still_ns = STAY_STILL_NS + (int64_t)(hash_u64(entry.key) % STAY_STILL_NS);
+	struct wait_facts before = wait_facts_absent;
+	bool judged = false;
 
-	if (!added && stay->start_ns == sample->start_ns && stay->sequence == hint->sequence &&
-	    stay->syscall_nr == sample->syscall_nr && stay->link == sample->filename &&
-	    sample->state != DOING_ON && now_ns - stay->read_ns < still_ns &&
-	    (!stay->pending || stay->read_ns == now_ns))
-		return stay;
+	if (!added && stay_goes_on(stay, sample, hint)) {
+		if (now_ns - stay->read_ns < still_ns &&
+		    (!stay->pending || stay->read_ns == now_ns))
+			return stay;
+		if (stay->known & (NEED_WAITS | NEED_WHY)) {
+			before = stay->facts;
+			judged = !stay->pending || facts_suffice(&before);
+		} else {
+			before = stay->facts_before;
+			judged = stay->judged_before;
+		}
+	}
 	*stay = (struct stay){
 		.entry = entry,
 		.start_ns = sample->start_ns,
@@ -281,8 +312,28 @@ static struct stay *stay_find(struct waits *waits, const struct sample *sample,
 		.first_arg = sample->arg[0],
 		.link = sample->filename,
 		.facts = wait_facts_absent,
+		.facts_before = before,
+		.judged_before = judged,
 	};
 	return stay;
+}
+
+/* The rule that a call decides by, or whose facts it takes (WAIT_SET); NULL: none. */
+static const struct why_rule *rule_of_call(struct waits *waits, const char *syscall_name)
+{
+	bool added;
+	uint64_t *known = index_put(&waits->rules, (uintptr_t)syscall_name, &added);
+
+	if (added)
+		*known = (uintptr_t)why_of_call(syscall_name);
+	return (const struct why_rule *)(uintptr_t)*known; /* NOLINT(performance-no-int-to-ptr) */
+}
+
+static bool waits_for_set(struct waits *waits, const struct sample *sample)
+{
+	const struct why_rule *rule = sample->syscall ? rule_of_call(waits, sample->syscall) : NULL;
+
+	return rule && rule->kind == WAIT_SET;
 }
 
 void waits_fill(struct waits *waits, struct sample *sample, const struct lookup_hint *hint,
@@ -291,6 +342,7 @@ void waits_fill(struct waits *waits, struct sample *sample, const struct lookup_
 	bool in_call = sample->syscall_nr != ABSENT && sample->kthread != 1;
 	uint64_t wanted = needs & (in_call ? NEEDS_OF_FILE : 0), missing;
 	struct stay *stay;
+	bool told;
 
 	if (!is_blocked(sample))
 		wanted &= ~NEED_WAITS;
@@ -300,11 +352,15 @@ void waits_fill(struct waits *waits, struct sample *sample, const struct lookup_
 		return;
 	stay = stay_find(waits, sample, hint, now_ns);
 	missing = wanted & ~stay->known;
+	told = stay->known & (NEED_WAITS | NEED_WHY);
 	stay->known |= missing;
 	if (missing & (NEED_CONNECTION | NEED_FILETYPE))
 		stay_read_file(waits, stay, sample, hint, missing, now_ns);
 	if (missing & NEED_WAITS)
 		waits_on_tell(waits, stay, sample, hint, false, now_ns);
+	else if (missing & NEED_CONNECTION && !told && is_blocked(sample) &&
+		 waits_for_set(waits, sample))
+		waits_on_tell(waits, stay, sample, hint, true, now_ns);
 	if (missing & NEED_WCHAN)
 		stay->wchan = wchan_read(waits, sample);
 
@@ -317,14 +373,6 @@ void waits_fill(struct waits *waits, struct sample *sample, const struct lookup_
 	sample->wchan = stay->wchan;
 }
 
-/* poll(2) of one descriptor: its second argument is their count. */
-static bool call_is_of_one(const struct sample *sample)
-{
-	const char *poll = strstr(sample->syscall, "poll");
-
-	return poll && sample->syscall[0] == 'p' && sample->arg[1] == 1;
-}
-
 static void why_take(struct sample *sample, const struct why_rule *rule)
 {
 	sample->why = name_lent_string(rule->name);
@@ -332,14 +380,9 @@ static void why_take(struct sample *sample, const struct why_rule *rule)
 
 bool waits_why_by_call(struct waits *waits, struct sample *sample)
 {
-	bool added;
-	uint64_t *known = index_put(&waits->rules, (uintptr_t)sample->syscall, &added);
-	const struct why_rule *rule;
+	const struct why_rule *rule = rule_of_call(waits, sample->syscall);
 
-	if (added)
-		*known = (uintptr_t)why_of_call(sample->syscall);
-	rule = (const struct why_rule *)(uintptr_t)*known; /* NOLINT(performance-no-int-to-ptr) */
-	if (!rule || (rule->kind == WAIT_SET && call_is_of_one(sample)))
+	if (!rule || rule->kind == WAIT_SET)
 		return false;
 	waits->changes_tid = 0;
 	why_take(sample, rule);
@@ -352,7 +395,7 @@ bool waits_why_as_before(struct waits *waits, struct sample *sample, int64_t now
 
 	if (!stay || stay->start_ns != sample->start_ns || stay->syscall_nr != sample->syscall_nr ||
 	    stay->first_arg != sample->arg[0] || now_ns - stay->read_ns >= STAY_STILL_NS ||
-	    !(stay->known & NEED_WHY) || stay->pending ||
+	    !(stay->known & NEED_WHY) || stay->pending || stay->facts.changes ||
 	    (stay->facts.kind != WAIT_LOCK && (!stay->link || stay->facts.kind == WAIT_IO)))
 		return false;
 	waits->changes_tid = 0;
@@ -388,13 +431,6 @@ static bool why_has_time(struct waits *waits, int64_t now_ns)
 	return waits->why_left_ns > 0;
 }
 
-/* Whether what is still looked for can't change the rule. */
-static bool facts_suffice(const struct wait_facts *facts)
-{
-	return facts->kind != WAIT_UNKNOWN &&
-	       (facts->kind != WAIT_SOCKET || facts->connected || facts->listens);
-}
-
 void waits_why(struct waits *waits, struct sample *sample, const struct lookup_hint *hint,
 	       int64_t now_ns)
 {
@@ -405,6 +441,9 @@ void waits_why(struct waits *waits, struct sample *sample, const struct lookup_h
 	if (!(stay->known & (NEED_WAITS | NEED_WHY))) {
 		if (!why_has_time(waits, now_ns)) {
 			stay->pending = true;
+			if (stay->judged_before)
+				why_take(sample,
+					 why_of_facts(&stay->facts_before, waits->daemon_ports));
 			return;
 		}
 		start_ns = clock_monotonic_ns();
@@ -415,7 +454,7 @@ void waits_why(struct waits *waits, struct sample *sample, const struct lookup_h
 	if (stay->pending && !facts_suffice(&stay->facts))
 		return;
 	why_take(sample, why_of_facts(&stay->facts, waits->daemon_ports));
-	if (stay->facts.kind == WAIT_IO)
+	if (stay->facts.kind == WAIT_IO || stay->facts.changes)
 		return;
 	waits->changes_tid = 0;
 	if (!stay->of_thread && !names_path(sample, hint))

@@ -44,7 +44,9 @@ struct wait {
 	/* the answer */
 	struct text *text;
 	struct wait_facts facts;
-	bool pending;	/* a later scan knows more */
+	const struct socket_facts *socket; /* of a file that is one; until the next lookup of any */
+	const char *connection, *remote;   /* the connection that decides about a set; NULL: none */
+	bool pending;			   /* a later scan knows more */
 	bool of_thread; /* for another thread of the process that waits so it may be another */
 };
 
@@ -99,8 +101,9 @@ const char *wait_fdinfo(const struct wait *wait, bool *cut);
 /* An argument as an address, of a 32-bit call too. */
 uint64_t wait_address(const struct wait *wait, int arg);
 
-/* Another descriptor of the thread, as part of the answer. */
-void descriptor_tell(struct wait *wait, int fd);
+/* Another descriptor of the thread, as part of the answer. Whether only its own process can make it
+ * ready: an eventfd, a pipe whose other end it has, too. */
+bool descriptor_tell(struct wait *wait, int fd);
 /* What wait->fd and wait->link lead to. */
 void file_tell(struct wait *wait);
 /* " by 123 worker" */

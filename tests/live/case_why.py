@@ -11,7 +11,7 @@ from harness import START_S, STOP_S, Findings, case, check, rows_of, scans_of
 WHYS = {
     "tcp_client": "client", "tcp_server": "server", "tcp_accept": "server", "tcp6_accept": "server", "netlink": "socket",
     "pipe_reader": "pipe", "pipe_writer": "write", "pipe_own": "pipe", "pipe_many": "pipe", "fifo_reader": "pipe",
-    "eventfd": "event", "inotify": "event", "timerfd": "sleep", "pidfd_poll": "child", "poll_two": "poll", "select_two": "poll",
+    "eventfd": "event", "inotify": "event", "timerfd": "sleep", "pidfd_poll": "child", "poll_two": "poll", "select_two": "pipe",
     "epoll_two": "poll", "epoll_many": "poll", "child": "child", "child_id": "child", "timer": "sleep", "mutex": "lock",
     "mutex_recursive": "lock", "mutex_pi": "lock", "mutex_robust": "lock", "condition": "futex", "join": "child",
     "futex_hostile": "futex", "io_uring": "ring", "aio": "io", "file_lock": "lock", "semaphore": "event", "unix_path": "client",

@@ -38,6 +38,7 @@ import case_python  # noqa: F401
 import case_record  # noqa: F401
 import case_select  # noqa: F401
 import case_self
+import case_sets  # noqa: F401
 import case_share  # noqa: F401
 import case_spaces  # noqa: F401
 import case_stack_truth  # noqa: F401

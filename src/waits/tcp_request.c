@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "waits/tcp_request.h"
+#include "waits/sock_diag.h"
+
+#include <arpa/inet.h>
+#include <linux/inet_diag.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <linux/sock_diag.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#define ANSWER_BYTES 4096
+#define STATE_SYN_SENT 2 /* include/net/tcp_states.h */
+#define SYN_BYTES 1	 /* tcpi_bytes_acked counts the SYN */
+
+/* Times of tcp_info are milliseconds ago, as coarse as the kernel's tick. Both are those of the
+ * handshake at first. In one tick a request may go out after the handshake, or be answered: only
+ * the byte counts (4.1) tell these apart, and where both are there it counts as answered. */
+static bool info_tells_request(const struct tcp_info *info)
+{
+	if (info->tcpi_last_data_sent != info->tcpi_last_data_recv)
+		return info->tcpi_last_data_sent < info->tcpi_last_data_recv;
+	return !info->tcpi_bytes_received &&
+	       (info->tcpi_unacked || info->tcpi_bytes_acked > SYN_BYTES);
+}
+
+static bool message_tells_request(const struct inet_diag_msg *message, size_t length,
+				  const struct diag_record *record)
+{
+	const struct rtattr *attribute = (const void *)(message + 1);
+	struct tcp_info info = {0};
+	size_t left = length - sizeof(*message), size;
+
+	if (length < sizeof(*message) || message->idiag_inode != record->inode)
+		return false;
+	if (message->idiag_state == STATE_SYN_SENT)
+		return true;
+	while (left >= sizeof(*attribute) && attribute->rta_len >= sizeof(*attribute) &&
+	       attribute->rta_len <= left) {
+		size_t step = RTA_ALIGN(attribute->rta_len);
+
+		if (attribute->rta_type == INET_DIAG_INFO) {
+			size = RTA_PAYLOAD(attribute);
+			memcpy(&info, RTA_DATA(attribute),
+			       size < sizeof(info) ? size : sizeof(info));
+			return info_tells_request(&info);
+		}
+		if (step > left)
+			break;
+		left -= step;
+		attribute = (const void *)((const char *)attribute + step);
+	}
+	return false;
+}
+
+bool tcp_request_parse(const void *answer, size_t length, const struct diag_record *record)
+{
+	const struct nlmsghdr *header = answer;
+
+	return length >= sizeof(*header) && header->nlmsg_len >= sizeof(*header) &&
+	       header->nlmsg_len <= length && header->nlmsg_type == SOCK_DIAG_BY_FAMILY &&
+	       message_tells_request(NLMSG_DATA(header), header->nlmsg_len - NLMSG_HDRLEN, record);
+}
+
+static bool address_is_v4(const struct diag_address *address)
+{
+	struct in6_addr in6;
+
+	memcpy(&in6, address->bytes, sizeof(in6));
+	return IN6_IS_ADDR_V4MAPPED(&in6);
+}
+
+static void address_put(const struct diag_address *address, bool v4, __be32 words[4], __be16 *port)
+{
+	*port = htons(address->port);
+	if (v4)
+		memcpy(words, address->bytes + 12, 4);
+	else
+		memcpy(words, address->bytes, 16);
+}
+
+static bool request_ask(int fd, const struct diag_record *record)
+{
+	bool v4 = address_is_v4(&record->remote);
+	struct {
+		struct nlmsghdr header;
+		struct inet_diag_req_v2 body;
+	} request = {
+		.header = {.nlmsg_len = sizeof(request),
+			   .nlmsg_type = SOCK_DIAG_BY_FAMILY,
+			   .nlmsg_flags = NLM_F_REQUEST},
+		.body = {.sdiag_family = v4 ? AF_INET : AF_INET6,
+			 .sdiag_protocol = IPPROTO_TCP,
+			 .idiag_ext = 1 << (INET_DIAG_INFO - 1),
+			 .idiag_states = ~0u,
+			 .id = {.idiag_if = record->interface,
+				.idiag_cookie = {INET_DIAG_NOCOOKIE, INET_DIAG_NOCOOKIE}}},
+	};
+
+	address_put(&record->local, v4, request.body.id.idiag_src, &request.body.id.idiag_sport);
+	address_put(&record->remote, v4, request.body.id.idiag_dst, &request.body.id.idiag_dport);
+	return send(fd, &request, sizeof(request), 0) == (ssize_t)sizeof(request);
+}
+
+/* The kernel answers before send(2) returns. */
+bool tcp_request_is_out(int fd, const struct diag_record *record)
+{
+	static char answer[ANSWER_BYTES] __attribute__((aligned(NLMSG_ALIGNTO)));
+	ssize_t length;
+
+	if (!request_ask(fd, record))
+		return false;
+	length = recv(fd, answer, sizeof(answer), MSG_DONTWAIT);
+	return length > 0 && tcp_request_parse(answer, (size_t)length, record);
+}

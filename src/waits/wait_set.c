@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "waits/wait_set.h"
+#include "waits/sockets.h"
+#include "waits/waits.h"
+#include "base/text.h"
+#include "sample/sample.h"
+
+#include <string.h>
+
+#define TOLD_MAX 4 /* a set of so many is told one by one */
+
+/* Connections to these are open for ever, and the other side speaks first: buses and displays. */
+static const char *const buses[] = {
+	"/run/dbus/",	   "/var/run/dbus/",   "/run/user/",
+	"/tmp/.X11-unix/", "@/tmp/.X11-unix/", "@/tmp/dbus-",
+};
+
+void wait_set_add(struct wait_set *set, int fd)
+{
+	if (set->count < WAIT_SET_FDS)
+		set->fds[set->count] = fd;
+	set->count++;
+}
+
+static bool is_of_client(const struct wait_facts *facts)
+{
+	return facts->kind == WAIT_SOCKET && facts->connected && !facts->listens &&
+	       !facts->accepts_there;
+}
+
+static bool is_bus(const char *remote)
+{
+	for (size_t i = 0; remote && i < sizeof(buses) / sizeof(*buses); i++)
+		if (!strncmp(remote, buses[i], strlen(buses[i])))
+			return true;
+	return false;
+}
+
+void wait_set_sum_add(struct wait_set_sum *sum, const struct wait_facts *facts, bool own, bool asks,
+		      const char *connection, const char *remote)
+{
+	if (own)
+		return;
+	sum->others++;
+	sum->listens |= facts->kind == WAIT_SOCKET && facts->listens;
+	sum->connects |= is_of_client(facts);
+	/* of several with an answer due that of the highest port, which is a client's if any is */
+	if (sum->others > 1 && (!asks || (sum->asks && facts->local_port <= sum->one.local_port)))
+		return;
+	sum->one = *facts;
+	sum->connection = connection;
+	sum->remote = remote;
+	sum->asks = asks;
+}
+
+/* Whether the only descriptor decides as if the thread read from it. */
+static bool one_decides(const struct wait_set_sum *sum, bool kept)
+{
+	if (sum->others != 1 || sum->one.kind == WAIT_UNKNOWN)
+		return false;
+	return !is_of_client(&sum->one) || sum->asks || !(kept || is_bus(sum->remote));
+}
+
+struct wait_facts wait_set_decide(const struct wait_set_sum *sum, int64_t count, bool kept)
+{
+	struct wait_facts facts = wait_facts_absent;
+
+	if (one_decides(sum, kept)) {
+		facts = sum->one;
+	} else {
+		facts.kind = WAIT_SET;
+		if (sum->asks && !sum->listens) {
+			facts.asks = true;
+			facts.pid = sum->one.pid;
+			facts.local_port = sum->one.local_port;
+			facts.remote_port = sum->one.remote_port;
+		}
+	}
+	facts.count = count;
+	facts.open = sum->open;
+	facts.changes = kept && sum->connects;
+	return facts;
+}
+
+/* Tells one descriptor into wait->text and its facts into the sum. */
+static void part_tell(struct wait *wait, int fd, struct wait_set_sum *sum)
+{
+	const struct socket_facts *socket;
+	bool pending = wait->pending, own;
+
+	wait->pending = false;
+	wait->facts = wait_facts_absent;
+	own = descriptor_tell(wait, fd);
+	socket = wait->facts.kind == WAIT_SOCKET ? wait->socket : NULL;
+	sum->open |= wait->pending && socket && !socket->remote && !socket->listens &&
+		     !socket->peer_inode;
+	wait_set_sum_add(sum, &wait->facts, own,
+			 socket && is_of_client(&wait->facts) &&
+				 socket_asks(wait_sockets(wait), socket->inode),
+			 socket ? socket->connection : NULL, socket ? socket->remote : NULL);
+	wait->pending |= pending;
+}
+
+/* Facts of a set that is too large to be told one by one. */
+static void parts_look(struct wait *wait, const struct wait_set *set, struct wait_set_sum *sum)
+{
+	static struct text unread;
+	struct wait part = *wait;
+
+	part.text = &unread;
+	part.numbers_only = true;
+	for (int i = 0; i < (int)set->count; i++) {
+		text_clear(&unread);
+		part_tell(&part, set->fds[i], sum);
+	}
+	wait->pending = part.pending;
+}
+
+void wait_set_tell(struct wait *wait, const struct wait_set *set)
+{
+	struct wait_set_sum sum = {0};
+
+	text_add_format(wait->text, "%lld%s fd%s", (long long)set->count, set->cut ? "+" : "",
+			set->count == 1 ? "" : "s");
+	for (int i = 0; set->count <= TOLD_MAX && i < (int)set->count; i++) {
+		text_add_string(wait->text, i ? ", " : ": ");
+		part_tell(wait, set->fds[i], &sum);
+	}
+	if (set->count > TOLD_MAX && set->count <= WAIT_SET_FDS && !set->cut)
+		parts_look(wait, set, &sum);
+	/* a poll of one is as a read of it, even of what the process itself makes ready */
+	if (set->count == 1 && !set->kept) {
+		wait->facts.count = 1;
+		wait->connection = sum.connection;
+		wait->remote = sum.remote;
+		return;
+	}
+	wait->facts = wait_set_decide(&sum, set->count, set->kept);
+	if (sum.others == 1 || wait->facts.asks) {
+		wait->connection = sum.connection;
+		wait->remote = sum.remote;
+	}
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A thread that waits for any of several descriptors: which of them decides whether it works.
+ *
+ * Descriptors that only the process itself can make ready do not count: they interrupt the wait.
+ * What remains decides: one descriptor as a read of it; of several a connection on which an answer
+ * is due, unless connections or requests of clients are awaited among them.
+ */
+#ifndef TSNAP_WAITS_WAIT_SET_H
+#define TSNAP_WAITS_WAIT_SET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sample/why.h"
+
+struct wait;
+
+#define WAIT_SET_FDS 64 /* sets of more are taken for those of a server */
+
+/* A set as the system call was given it. Zeroed is empty. */
+struct wait_set {
+	int64_t count;	       /* descriptors, also those beyond fds */
+	bool cut;	       /* more descriptors than could be read */
+	bool kept;	       /* epoll(7): it also has connections on which nothing is due */
+	int fds[WAIT_SET_FDS]; /* the first */
+};
+
+/* What is known of a set's descriptors, one after the other. Zeroed is none. */
+struct wait_set_sum {
+	int others;			 /* descriptors that others can make ready */
+	bool listens;			 /* among them one that connections come from */
+	bool open;			 /* a later scan knows more of one */
+	bool connects;			 /* among them a connection of a client */
+	struct wait_facts one;		 /* what decides if it is the only one, or the one below */
+	const char *connection, *remote; /* of the socket in `one`; NULL: none */
+	bool asks; /* `one` is a connection of a client on which an answer is due */
+};
+
+void wait_set_add(struct wait_set *set, int fd);
+/* Tells the set: "2 fds: eventfd count 0, tcp 10.0.0.9:5432", and its facts. */
+void wait_set_tell(struct wait *wait, const struct wait_set *set);
+
+/* The pure part. own: only the process itself can make the descriptor ready. asks: an answer is due
+ * on it. connection, remote: texts of a socket, or NULL. */
+void wait_set_sum_add(struct wait_set_sum *sum, const struct wait_facts *facts, bool own, bool asks,
+		      const char *connection, const char *remote);
+/* The facts of a set of `count` descriptors. */
+struct wait_facts wait_set_decide(const struct wait_set_sum *sum, int64_t count, bool kept);
+
+#endif

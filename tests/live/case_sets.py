@@ -1,0 +1,122 @@
+"""Clients that wait for their server beside descriptors of their own: libcurl, Ruby, PHP, and event loops."""
+import os
+import select
+import socket
+import threading
+import time
+
+from harness import START_S, STOP_S, Findings, case, check, rows_of, scans_of
+from parts import Part, account, program
+
+SETTLED_S = 2
+COLUMNS = "state,comm,syscall,why,waits_on,waits_on_pid,connection,remote"
+RUBY = 'require "net/http"; http = Net::HTTP.new("127.0.0.1", %d); http.read_timeout = 600; http.get("/")'
+PHP = '$c = curl_init("http://127.0.0.1:%d/"); curl_exec($c);'
+CLIENTS = (
+    ("curl", "curl", lambda port: ["-s", "http://127.0.0.1:%d/" % port]),
+    ("ruby", "ruby", lambda port: ["-e", RUBY % port]),
+    ("php", "php-cli and php-curl", lambda port: ["-r", PHP % port]),
+)
+
+
+class Silent:
+    """A server that takes requests and answers none; `asked` has a connection for each."""
+
+    def __init__(self, ctx):
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        self.asked = []
+        self.thread = threading.Thread(target=self.serve, daemon=True)
+        self.thread.start()
+        ctx.at_end(self.end)
+
+    def serve(self):
+        while True:
+            try:
+                connection = self.listener.accept()[0]
+            except OSError:
+                return
+            connection.recv(4096)
+            self.asked.append(connection)
+
+    def end(self):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        self.thread.join(STOP_S)
+        for connection in self.asked:
+            connection.close()
+
+
+@case
+def set_clients(ctx):
+    """curl, Ruby's Net::HTTP and PHP's curl wait for an answer in a poll of a connection and of descriptors of their own: each is
+    shown without -a as a client, with its connection and its server, in every scan."""
+    server = Silent(ctx)
+    clients = [Part(ctx, account("nobody"), [program(name, package)] + args(server.port))
+               for name, package, args in CLIENTS]
+    for client in clients:
+        client.wait_up(lambda: len(server.asked) >= len(clients))
+    pids = ",".join(str(client.pid) for client in clients)
+    tool = ctx.stream("-d", 2 * SETTLED_S, "-p", pids, columns=COLUMNS)
+    scans, find = scans_of(tool.finish(0, START_S + 2 * SETTLED_S + STOP_S)), Findings()
+    if "sock_diag" in tool.err:
+        return
+    check(len(scans) > 10, "%d scans", len(scans))
+    seen = set()
+    for _, scan in scans[len(scans) // 2:]:
+        for (name, _, _), client in zip(CLIENTS, clients):
+            mine = rows_of(scan, client.pid)
+            find.expect([row["why"] for row in mine] == ["client"], "%s: %s", name, mine)
+            for row in mine:
+                find.expect(row["remote"] == "127.0.0.1:%d" % server.port, "%s: remote %s", name, row)
+                find.expect(row["waits_on_pid"] == str(os.getpid()), "%s: the server is %s", name, row)
+                seen.add((name, int(row["waits_on"].split()[0])))
+    find.close()
+    check(any(count > 1 for _, count in seen), "none waits for several descriptors: %s", seen)
+
+
+def loop(port, answered, listens, telling):
+    """An event loop: a connection, of which an answer is due or has come, a pair of its own, maybe a listener."""
+    poll = select.epoll()
+    client, pair = socket.create_connection(("127.0.0.1", port)), socket.socketpair()
+    for one in (client, pair[0]):
+        poll.register(one, select.EPOLLIN)
+    if listens:
+        poll.register(socket.create_server(("127.0.0.1", 0)).detach(), select.EPOLLIN)
+    client.send(b"?")
+    if answered:
+        client.recv(1)
+    os.write(telling, b".")
+    poll.poll()
+
+
+@case
+def set_loops(ctx):
+    """An event loop with a connection works while an answer is due on it, and is idle once that has come, or where it also listens."""
+    kinds = {"due": (False, False), "answered": (True, False), "listens": (False, True)}
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port, pids, kept = listener.getsockname()[1], {}, []
+        for name, (answered, listens) in kinds.items():
+            reading, telling = os.pipe()
+            pid = os.fork()
+            if not pid:
+                try:
+                    loop(port, answered, listens, telling)
+                finally:
+                    os._exit(1)
+            ctx.at_end(lambda pid=pid: (os.kill(pid, 9), os.waitpid(pid, 0)))
+            connection = listener.accept()[0]
+            connection.recv(1)
+            time.sleep(0.05)  # more than the kernel's tick: a request and its answer within one count as answered
+            if answered:
+                connection.send(b"!")
+            os.read(reading, 1)
+            kept.append(connection)
+            pids[name] = pid
+        tool = ctx.stream("-a", "-d", 2 * SETTLED_S, "-p", ",".join(map(str, pids.values())), columns=COLUMNS)
+        rows = tool.finish(0, START_S + 2 * SETTLED_S + STOP_S)
+        if "sock_diag" in tool.err:
+            return
+        for name, wanted in (("due", "client"), ("answered", "poll"), ("listens", "poll")):
+            mine = rows_of(rows, pids[name])
+            check(mine and mine[-1]["why"] == wanted, "%s: %s", name, mine[-1:])

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Sets of descriptors: which of them decides; and what the kernel tells of a connection. */
+#include "unit.h"
+
+#include <linux/inet_diag.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <linux/sock_diag.h>
+#include <linux/tcp.h>
+
+#include "waits/sock_diag.h"
+#include "waits/tcp_request.h"
+#include "waits/wait_set.h"
+#include "sample/sample.h"
+
+#define DAEMON_PORTS 10000
+
+enum part { END, OWN, PIPE, LISTENER, ACCEPTED, IDLE, DUE, LOW_DUE, UNIX, BUS, NESTED };
+
+static void part_add(struct wait_set_sum *sum, enum part part)
+{
+	struct wait_facts facts = wait_facts_absent;
+	const char *remote = part == BUS    ? "/run/dbus/system_bus_socket"
+			     : part == UNIX ? "/run/app.sock"
+					    : "10.0.0.1:80";
+
+	facts.kind = part == NESTED ? WAIT_UNKNOWN : part == PIPE ? WAIT_PIPE : WAIT_SOCKET;
+	facts.listens = part == LISTENER;
+	facts.accepts_there = part == ACCEPTED;
+	facts.connected = part >= ACCEPTED && part <= BUS;
+	if (part >= LISTENER && part <= LOW_DUE)
+		facts.local_port = part == LOW_DUE ? 900 : 40000;
+	wait_set_sum_add(sum, &facts, part == OWN, part == DUE || part == LOW_DUE, "c", remote);
+}
+
+static void what_remains_decides(void **state)
+{
+	static const struct {
+		enum part parts[4];
+		bool kept;
+		const char *why;
+	} rows[] = {
+		{{OWN, OWN}, false, "poll"},
+		{{OWN, PIPE}, false, "pipe"},
+		{{OWN, NESTED}, false, "poll"},
+		{{OWN, LISTENER}, false, "server"},
+		{{OWN, ACCEPTED}, false, "server"},
+		/* a poll(2) of a connection is made to get the answer, however much of it has come
+		 */
+		{{OWN, IDLE}, false, "client"},
+		{{OWN, DUE}, false, "client"},
+		{{OWN, LOW_DUE}, false, "server"},
+		{{OWN, UNIX}, false, "client"},
+		{{OWN, BUS}, false, "poll"},
+		/* epoll(7) keeps connections of a pool */
+		{{OWN, IDLE}, true, "poll"},
+		{{IDLE}, true, "poll"},
+		{{DUE}, true, "client"},
+		{{OWN, DUE}, true, "client"},
+		{{OWN, UNIX}, true, "poll"},
+		/* several */
+		{{PIPE, IDLE}, false, "poll"},
+		{{PIPE, DUE}, false, "client"},
+		{{IDLE, DUE, IDLE}, true, "client"},
+		{{DUE, LISTENER}, true, "poll"},
+		{{ACCEPTED, DUE}, true, "client"},
+		{{LOW_DUE, PIPE}, true, "poll"},
+		{{LOW_DUE, DUE}, true, "client"},
+		{{DUE, LOW_DUE}, true, "client"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct wait_set_sum sum = {0};
+		struct wait_facts facts;
+		int64_t count = 0;
+
+		while (count < 4 && rows[i].parts[count] != END)
+			part_add(&sum, rows[i].parts[count++]);
+		facts = wait_set_decide(&sum, count, rows[i].kept);
+		assert_string_equal(why_of_facts(&facts, DAEMON_PORTS)->name, rows[i].why);
+		assert_int_equal(facts.count, count);
+	}
+}
+
+/* Only where connections stay in the set an answer can come to be due while the thread sleeps. */
+static void sets_that_change(void **state)
+{
+	struct wait_set_sum sum = {0};
+
+	(void)state;
+	part_add(&sum, PIPE);
+	assert_false(wait_set_decide(&sum, 1, true).changes);
+	part_add(&sum, IDLE);
+	assert_true(wait_set_decide(&sum, 2, true).changes);
+	assert_false(wait_set_decide(&sum, 2, false).changes);
+	assert_false(wait_set_decide(&sum, 2, false).open);
+	sum.open = true;
+	assert_true(wait_set_decide(&sum, 2, false).open);
+}
+
+struct answer {
+	struct nlmsghdr header;
+	struct inet_diag_msg socket;
+	struct rtattr attribute;
+	struct tcp_info info;
+} __attribute__((packed, aligned(4)));
+
+static struct answer answer_of(uint32_t sent_ms, uint32_t got_ms)
+{
+	return (struct answer){
+		.header = {.nlmsg_type = SOCK_DIAG_BY_FAMILY, .nlmsg_len = sizeof(struct answer)},
+		.socket = {.idiag_inode = 7, .idiag_state = 1},
+		.attribute = {.rta_type = INET_DIAG_INFO,
+			      .rta_len = RTA_LENGTH(sizeof(struct tcp_info))},
+		.info = {.tcpi_last_data_sent = sent_ms, .tcpi_last_data_recv = got_ms},
+	};
+}
+
+static bool tells(const struct answer *answer, size_t length)
+{
+	const struct diag_record record = {.inode = 7};
+
+	return tcp_request_parse(answer, length, &record);
+}
+
+static void requests_by_times_and_bytes(void **state)
+{
+	struct answer answer = answer_of(10, 20);
+
+	(void)state;
+	assert_true(tells(&answer, sizeof(answer)));
+	answer = answer_of(20, 10);
+	assert_false(tells(&answer, sizeof(answer)));
+	/* in one tick: a connection alone, with a request on its way, taken, answered */
+	answer = answer_of(10, 10);
+	answer.info.tcpi_bytes_acked = 1;
+	assert_false(tells(&answer, sizeof(answer)));
+	answer.info.tcpi_unacked = 1;
+	assert_true(tells(&answer, sizeof(answer)));
+	answer.info.tcpi_unacked = 0;
+	answer.info.tcpi_bytes_acked = 80;
+	assert_true(tells(&answer, sizeof(answer)));
+	answer.info.tcpi_bytes_received = 1;
+	assert_false(tells(&answer, sizeof(answer)));
+	/* being made */
+	answer = answer_of(0, 0);
+	answer.socket.idiag_state = 2;
+	assert_true(tells(&answer, sizeof(answer)));
+}
+
+static void strange_answers(void **state)
+{
+	struct answer answer = answer_of(10, 20);
+
+	(void)state;
+	for (size_t length = 0; length < sizeof(answer); length++)
+		assert_false(tells(&answer, length));
+	answer.socket.idiag_inode = 8;
+	assert_false(tells(&answer, sizeof(answer)));
+	answer = answer_of(10, 20);
+	answer.attribute.rta_len = 3;
+	assert_false(tells(&answer, sizeof(answer)));
+	answer.attribute.rta_len = sizeof(answer);
+	assert_false(tells(&answer, sizeof(answer)));
+	answer = answer_of(10, 20);
+	answer.header.nlmsg_len = NLMSG_LENGTH(sizeof(answer.socket));
+	assert_false(tells(&answer, sizeof(answer)));
+	answer.header.nlmsg_len = NLMSG_LENGTH(8);
+	assert_false(tells(&answer, sizeof(answer)));
+	answer = answer_of(10, 20);
+	answer.header.nlmsg_type = NLMSG_ERROR;
+	assert_false(tells(&answer, sizeof(answer)));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_remains_decides),
+		cmocka_unit_test(sets_that_change),
+		cmocka_unit_test(requests_by_times_and_bytes),
+		cmocka_unit_test(strange_answers),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
