@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #define SCAN_ROWS_MAX (1u << 20)
-#define DERIVED ((uint64_t)(NEED_COMMSUM | NEED_FILENAMESUM | NEED_CGROUP_NAMES))
+#define DERIVED ((uint64_t)(NEED_COMMSUM | NEED_FILENAMESUM | NEED_WAITS_ONSUM | NEED_CGROUP_NAMES))
 
 struct sample_file {
 	struct source source; /* first, so that a source is a sample_file */

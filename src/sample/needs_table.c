@@ -42,6 +42,7 @@ const struct needs_row needs_rows[] = {
 	 "file, and the sockets of the network namespace (sock_diag)"},
 	{NEED_WAITS, COST_SAMPLED, "waits",
 	 "file, /proc/PID/fdinfo, locks and descriptor sets in the thread's memory, other ends"},
+	{NEED_WAITS_ONSUM, COST_SAMPLED, "waitsonsum", "waits, folded"},
 	{NEED_WCHAN, COST_SAMPLED, "wchan", "/proc/TID/wchan"},
 	{NEED_BLOCK, COST_EVENT, "block",
 	 "requests to block devices, three programs each; their map, once a scan"},

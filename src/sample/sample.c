@@ -3,6 +3,7 @@
 #include "base/names.h"
 #include "base/text.h"
 #include "sample/cgroup_names.h"
+#include "sample/waits_fold.h"
 
 #include <string.h>
 
@@ -85,6 +86,8 @@ uint64_t sample_needs_close(uint64_t needs)
 		needs |= NEED_COMM;
 	if (needs & NEED_SLEEP)
 		needs |= NEED_TOTALS;
+	if (needs & NEED_WAITS_ONSUM)
+		needs |= NEED_WAITS;
 	if (needs & (NEED_FILENAMESUM | NEED_CONNECTION | NEED_FILETYPE | NEED_WAITS))
 		needs |= NEED_FILE;
 	if (needs & (NEED_FILE | NEED_WHY | NEED_CALL_TIME))
@@ -106,6 +109,13 @@ static const char *digits_folded(const char *string, struct text *room)
 		return name_lent_string(string);
 	text_clear(room);
 	text_add_digits_folded(room, string);
+	return name_lent(room->bytes, room->length);
+}
+
+static const char *waits_folded(const char *waits_on, struct text *room)
+{
+	text_clear(room);
+	waits_fold(room, waits_on);
 	return name_lent(room->bytes, room->length);
 }
 
@@ -137,6 +147,8 @@ void sample_derive(struct sample *sample, uint64_t needs)
 		sample->commsum = digits_folded(sample->comm, &room);
 	if ((needs & NEED_FILENAMESUM) && sample->filename)
 		sample->filenamesum = digits_folded(sample->filename, &room);
+	if ((needs & NEED_WAITS_ONSUM) && sample->waits_on && *sample->waits_on)
+		sample->waits_onsum = waits_folded(sample->waits_on, &room);
 	if ((needs & NEED_CGROUP_NAMES) && sample->cgroup)
 		cgroup_derive(sample);
 }

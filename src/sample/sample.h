@@ -68,7 +68,7 @@ struct sample {
 	int64_t fd;
 	const char *filename, *filenamesum;
 	/* on what */
-	const char *filetype, *connection, *remote, *waits_on, *wchan;
+	const char *filetype, *connection, *remote, *waits_on, *waits_onsum, *wchan;
 	const char *why; /* the rule of sample/why.h that fits; of threads in S alone */
 	int64_t waits_on_pid, inflight;
 	/* by whom */
@@ -134,6 +134,8 @@ extern const struct sample sample_absent;
 #define NEED_CALL_TIME SAMPLE_NEED(31)	/* syscall_us (implies NEED_SYSCALL) */
 /* waker_ustack, waker_kstack, waker_stack (implies NEED_WAKER, NEED_USTACK, NEED_KSTACK) */
 #define NEED_WAKER_STACK SAMPLE_NEED(32)
+
+#define NEED_WAITS_ONSUM SAMPLE_NEED(40) /* derived from waits_on (implies NEED_WAITS) */
 
 #define NEEDS_STACKS (NEED_USTACK | NEED_KSTACK | NEED_STACK | NEED_WAKER_STACK)
 

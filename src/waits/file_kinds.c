@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define OWN_ENDS_FAR 8 /* numbers to each side that are looked at for the other end */
 

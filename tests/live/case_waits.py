@@ -6,6 +6,8 @@ import re
 import struct
 import subprocess
 import sys
+import threading
+import time
 
 from case_spaces import through, unshared
 from harness import SLOW, START_S, STOP_S, Findings, Skip, case, check, rows_of, scans_of
@@ -159,3 +161,34 @@ def sockets_closed_meanwhile(ctx):
     check(told, "nothing is told of any")
     for text in told:
         check(re.fullmatch(r"tcp( 127\.0\.0\.1:\d+(->127\.0\.0\.1:\d+)? \w+)?", text), "'%s'", text)
+
+
+def convoy(threads, held_s):
+    """Threads of this process that take one mutex of the C library in turn."""
+    libc, mutex = ctypes.CDLL(None), ctypes.create_string_buffer(64)
+
+    def work():
+        while True:
+            libc.pthread_mutex_lock(mutex)
+            time.sleep(held_s)
+            libc.pthread_mutex_unlock(mutex)
+    for _ in range(threads):
+        threading.Thread(target=work, daemon=True).start()
+
+
+@case
+def waits_of_convoy(ctx):
+    """A lock that goes from thread to thread: waits_on names each holder, waits_onsum is one line for them all."""
+    pid = os.fork()
+    if not pid:
+        convoy(6, 0.02)
+        time.sleep(600)
+        os._exit(0)
+    ctx.at_end(lambda: (os.kill(pid, 9), os.waitpid(pid, 0)))
+    rows = ctx.rows("-p", pid, "--filter", "why=lock", seconds=3, columns="waits_on,waits_onsum")
+    # the holder may have gone between a look and the next
+    rows = [row for row in rows if " held by " in row["waits_on"]]
+    names = {row["waits_on"] for row in rows}
+    check(len(rows) > 50 and len(names) > 2, "%d rows of %s", len(rows), names)
+    sums = {row["waits_onsum"] for row in rows}
+    check(sums == {"mutex * held by *"}, "%s", sums)

@@ -66,6 +66,31 @@ static void derives(void **state)
 	assert_ptr_equal(sample.filenamesum, name_lent_string("/var/log/a.*"));
 }
 
+/* Of a lock the holder, too, whatever its name looks like; all else stays. */
+static void derives_from_waits(void **state)
+{
+	static const char *const rows[][2] = {
+		{"mutex 0x7f21c3a0 held by 123 a, b", "mutex * held by *"},
+		{"lock on /run/x2.lock held by 88 apt", "lock on /run/x*.lock held by *"},
+		{"2 fds: eventfd count 0, tcp 10.0.0.9:5432",
+		 "* fds: eventfd count *, tcp *.*.*.*:*"},
+		{"pipe from 77 tar", "pipe from * tar"},
+		{"/held by hand 0x", "/held by hand *x"},
+		{"timer", "timer"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct sample sample = sample_absent;
+
+		sample.waits_on = name_of_string(rows[i][0]);
+		sample_derive(&sample, NEED_WAITS);
+		assert_null(sample.waits_onsum);
+		sample_derive(&sample, NEED_WAITS_ONSUM);
+		assert_string_equal(sample.waits_onsum, rows[i][1]);
+	}
+}
+
 static void derives_from_cgroup(void **state)
 {
 	struct sample sample = sample_absent;
@@ -327,6 +352,7 @@ int main(void)
 		cmocka_unit_test(needs_close),
 
 		cmocka_unit_test(derives),
+		cmocka_unit_test(derives_from_waits),
 		cmocka_unit_test(derives_from_cgroup),
 		cmocka_unit_test(columns_are_sound),
 
