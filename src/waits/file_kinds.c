@@ -162,6 +162,18 @@ static bool path_is_stored(const char *path)
 	return *path == '/';
 }
 
+/* open(2) of a FIFO waits for who opens its other end. Its kernel function tells: a look at the path
+ * could wait for a file system's server. */
+static bool opens_fifo(const struct wait *wait)
+{
+	char wchan[128];
+
+	return wait->fd < 0 && *wait->link == '/' &&
+	       proc_file_read(wait_root(wait), wait->pid, wait->tid, "wchan", wchan,
+			      sizeof(wchan)) > 0 &&
+	       (!strcmp(wchan, "wait_for_partner") || !strcmp(wchan, "fifo_open"));
+}
+
 void file_tell(struct wait *wait)
 {
 	const struct file_kind *kind = wait->link ? kind_find(wait->link) : NULL;
@@ -180,8 +192,12 @@ void file_tell(struct wait *wait)
 		pipe_tell(wait);
 		return;
 	}
-	wait->facts.kind = WAIT_FILE;
-	wait->facts.stored = path_is_stored(wait->link);
+	if (opens_fifo(wait)) {
+		wait->facts.kind = WAIT_PIPE;
+	} else {
+		wait->facts.kind = WAIT_FILE;
+		wait->facts.stored = path_is_stored(wait->link);
+	}
 	text_add_string(wait->text, wait->link);
 }
 

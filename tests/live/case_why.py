@@ -10,7 +10,8 @@ from harness import START_S, STOP_S, Findings, case, check, rows_of, scans_of
 # What each thing of the workload `wait` is. Its sockets listen on ports that the kernel chose, its clients' are such, too.
 WHYS = {
     "tcp_client": "client", "tcp_server": "server", "tcp_accept": "server", "tcp6_accept": "server", "netlink": "socket",
-    "pipe_reader": "pipe", "pipe_writer": "write", "pipe_own": "pipe", "pipe_many": "pipe", "fifo_reader": "pipe",
+    "pipe_reader": "pipe", "pipe_writer": "write", "pipe_own": "pipe", "pipe_many": "pipe", "fifo_reader": "pipe", "fifo_open": "pipe",
+    "fifo_open_relative": "pipe",
     "eventfd": "event", "inotify": "event", "timerfd": "sleep", "pidfd_poll": "child", "poll_two": "poll", "select_two": "pipe",
     "epoll_two": "poll", "epoll_many": "poll", "child": "child", "child_id": "child", "timer": "sleep", "mutex": "lock",
     "mutex_recursive": "lock", "mutex_pi": "lock", "mutex_robust": "lock", "condition": "futex", "join": "child",

@@ -79,6 +79,12 @@ static void why_by_call_and_facts(void **state)
 	assert_string_equal(why_of(scene), "device");
 	fake_proc_put(&scene->proc, 7, 7, "fd/3", "pipe:[11]");
 	assert_string_equal(why_of(scene), "pipe");
+	/* open(2): of a file, of a FIFO */
+	fake_proc_put_page(&scene->proc, 7, 7, PAGE, "/srv/x", sizeof("/srv/x"));
+	call_put(scene, SYS_openat, 3, PAGE, 0);
+	assert_string_equal(why_of(scene), "file");
+	fake_proc_put(&scene->proc, 7, 7, "wchan", "wait_for_partner");
+	assert_string_equal(why_of(scene), "pipe");
 	call_put(scene, SYS_write, 3, 0, 0);
 	assert_string_equal(why_of(scene), "write");
 	/* one descriptor is as a read of it */
