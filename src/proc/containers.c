@@ -2,10 +2,12 @@
 #include "proc/containers.h"
 #include "base/cache.h"
 #include "proc/json_strings.h"
+#include "proc/container_monitor.h"
 #include "base/memory.h"
 #include "base/names.h"
 #include "sample/cgroup_names.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -30,6 +32,14 @@ struct name_row {
 	const char *key, *id_key;
 };
 
+#define STORAGE(driver)                                                                         \
+	{"/var/lib/containers/storage/" driver "-containers/containers.json", NULL, 3, "names", \
+	 "id"},                                                                                 \
+	{                                                                                       \
+		"/var/lib/containers/storage/" driver "-containers/volatile-containers.json",   \
+			NULL, 3, "names", "id"                                                  \
+	}
+
 /* Kubernetes' name of a container is the one in its pod. */
 static const struct name_row name_rows[] = {
 	/* github.com/moby/moby, container/container.go */
@@ -43,8 +53,11 @@ static const struct name_row name_rows[] = {
 	/* github.com/cri-o/cri-o, pkg/annotations */
 	{"/run/containers/storage/overlay-containers/", "/userdata/config.json", 2,
 	 "io.kubernetes.container.name", NULL},
-	/* podman: github.com/containers/storage, containers.go */
-	{"/var/lib/containers/storage/overlay-containers/containers.json", NULL, 3, "names", "id"},
+	/* podman by root: github.com/containers/storage, containers.go; of each storage driver */
+	STORAGE("overlay"),
+	STORAGE("vfs"),
+	STORAGE("btrfs"),
+	STORAGE("zfs"),
 };
 
 void containers_init(struct cache *containers)
@@ -53,7 +66,7 @@ void containers_init(struct cache *containers)
 				     .entries_max = CONTAINERS_MAX};
 }
 
-/* A file of a reasonable size, malloced. NULL: there is none, or it is something else. */
+/* A file of a reasonable size, malloced. NULL: there is none, or it is something else (errno). */
 static char *file_read(const char *path, size_t *length)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -63,6 +76,7 @@ static char *file_read(const char *path, size_t *length)
 
 	if (fd < 0)
 		return NULL;
+	errno = 0;
 	if (!fstat(fd, &about) && S_ISREG(about.st_mode) && about.st_size > 0 &&
 	    about.st_size <= (off_t)FILE_BYTES_MAX) {
 		bytes = memory_get((size_t)about.st_size);
@@ -95,13 +109,19 @@ static void string_meet(void *to, int depth, const char *key, const char *string
 static const char *name_search(const struct name_row *row, const char *proc_root, const char *id)
 {
 	struct search search = {.row = row, .id = id, .mine = !row->id_key};
-	char path[PATH_MAX];
+	char path[PATH_MAX], *bytes;
+	const char *own;
 	size_t length;
-	char *bytes;
 
-	snprintf(path, sizeof(path), "%s/1/root%s%s%s", proc_root, row->before,
-		 row->after ? id : "", row->after ? row->after : "");
+	length = (size_t)snprintf(path, sizeof(path), "%s/1/root", proc_root);
+	snprintf(path + length, sizeof(path) - length, "%s%s%s", row->before, row->after ? id : "",
+		 row->after ? row->after : "");
+	own = path + length;
 	bytes = file_read(path, &length);
+	/* a sandbox may refuse the root of process 1, which mostly is this process' own; another's
+	 * files have no container of that id */
+	if (!bytes && (errno == EACCES || errno == EPERM))
+		bytes = file_read(own, &length);
 	if (!bytes)
 		return NULL;
 	json_strings_visit(bytes, length, string_meet, &search);
@@ -109,8 +129,9 @@ static const char *name_search(const struct name_row *row, const char *proc_root
 	return *search.name ? name_lent_string(search.name) : NULL;
 }
 
-static const char *name_find(const char *proc_root, const char *id)
+static const char *name_find(const char *proc_root, const char *id, int64_t pid)
 {
+	char monitored[JSON_STRING_SIZE];
 	const char *name = NULL;
 
 	/* what is no id is a name, and no part of a path */
@@ -118,14 +139,17 @@ static const char *name_find(const char *proc_root, const char *id)
 		return id;
 	for (size_t i = 0; !name && i < sizeof(name_rows) / sizeof(name_rows[0]); i++)
 		name = name_search(&name_rows[i], proc_root, id);
+	if (!name && container_monitor_name(proc_root, pid, id, monitored, sizeof(monitored)))
+		name = name_lent_string(monitored);
 	return name;
 }
 
 const char *container_name(struct cache *containers, const char *proc_root, const char *cgroup,
-			   int64_t now_ns)
+			   int64_t pid, int64_t now_ns)
 {
 	struct cgroup_names names;
 	struct container *container;
+	int64_t still_ns;
 	const char *id;
 	bool added;
 
@@ -134,8 +158,9 @@ const char *container_name(struct cache *containers, const char *proc_root, cons
 		return NULL;
 	id = name_lent_string(names.container);
 	container = cache_get(containers, (uint64_t)(uintptr_t)id, now_ns, &added);
-	if (added || now_ns - container->read_ns >= CONTAINERS_RECHECK_NS) {
-		container->name = name_find(proc_root, id);
+	still_ns = container->name ? CONTAINERS_RECHECK_NS : CONTAINERS_UNNAMED_NS;
+	if (added || now_ns - container->read_ns >= still_ns) {
+		container->name = name_find(proc_root, id, pid);
 		container->read_ns = now_ns;
 	}
 	return container->name;

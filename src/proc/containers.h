@@ -9,11 +9,12 @@ struct cache;
 
 #define CONTAINERS_MAX 4096
 #define CONTAINERS_RECHECK_NS (60 * 1000000000ll) /* docker rename */
+#define CONTAINERS_UNNAMED_NS (5 * 1000000000ll)  /* a container that is being made */
 
 void containers_init(struct cache *containers);
 /* The name of the container that the threads of this control group are in, interned; NULL: none, or
- * not known. proc_root: files are those that its process 1 sees. */
+ * not known. pid: a process in it. proc_root: files are those that its process 1 sees. */
 const char *container_name(struct cache *containers, const char *proc_root, const char *cgroup,
-			   int64_t now_ns);
+			   int64_t pid, int64_t now_ns);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include "base/cache.h"
 #include "proc/containers.h"
 #include "proc/json_strings.h"
+#include "proc/container_monitor.h"
 
 #define ID "f75aff467357c5d0ddd47cb7ad87ed38746e018992586ff66198a5c11218f634"
 #define ID_2 "2403ccfe427f1dc7b6120dccb9ac58c2f8456950380d587a9f33ea7f00dd303d"
@@ -73,7 +75,7 @@ static void scene_put(struct scene *scene, const char *path, const char *text)
 
 static const char *name_at(struct scene *scene, const char *cgroup, int64_t now_ns)
 {
-	return container_name(&scene->containers, scene->proc.root, cgroup, now_ns);
+	return container_name(&scene->containers, scene->proc.root, cgroup, 0, now_ns);
 }
 
 static void names_of_runtimes(void **state)
@@ -112,10 +114,92 @@ static void names_age(void **state)
 
 	assert_null(name_at(scene, "/docker/" ID, NOW));
 	scene_put(scene, path, "{\"Name\":\"/one\"}");
-	assert_null(name_at(scene, "/docker/" ID, NOW + CONTAINERS_RECHECK_NS - 1));
-	assert_string_equal(name_at(scene, "/docker/" ID, NOW + CONTAINERS_RECHECK_NS), "one");
+	assert_null(name_at(scene, "/docker/" ID, NOW + CONTAINERS_UNNAMED_NS - 1));
+	assert_string_equal(name_at(scene, "/docker/" ID, NOW + CONTAINERS_UNNAMED_NS), "one");
 	scene_put(scene, path, "no JSON");
+	assert_string_equal(name_at(scene, "/docker/" ID, NOW + CONTAINERS_RECHECK_NS), "one");
 	assert_null(name_at(scene, "/docker/" ID, NOW + 2 * CONTAINERS_RECHECK_NS));
+}
+
+static void names_of_storage_drivers(void **state)
+{
+	struct scene *scene = *state;
+
+	scene_put(scene, "/var/lib/containers/storage/vfs-containers/volatile-containers.json",
+		  "[{\"id\":\"" ID "\",\"names\":[\"brief\"]}]");
+	assert_string_equal(name_at(scene, "/libpod_parent/libpod-" ID, NOW), "brief");
+}
+
+static bool monitor_tells(const char *words, size_t length, const char *expected)
+{
+	char name[8] = "";
+
+	return container_monitor_parse(words, length, ID, name, sizeof(name)) &&
+	       !strcmp(name, expected);
+}
+#define MONITOR_TELLS(words, expected) monitor_tells(words, sizeof(words) - 1, expected)
+
+static void names_in_arguments(void **state)
+{
+	static const char whole[] = "conmon\0-c\0" ID "\0-n\0web\0";
+
+	(void)state;
+	assert_true(MONITOR_TELLS("conmon\0-c\0" ID "\0-u\0x\0-n\0web\0", "web"));
+	assert_true(MONITOR_TELLS("conmon\0--name\0web\0--cid\0" ID "\0", "web"));
+	assert_false(MONITOR_TELLS("conmon\0-c\0" ID_2 "\0-n\0web\0", "web"));
+	assert_false(MONITOR_TELLS("conmon\0-c\0" ID "\0-n\0longname\0", "longname"));
+	assert_false(MONITOR_TELLS("conmon\0-c\0" ID "\0-n\0\0", ""));
+	for (size_t length = 0; length < sizeof(whole) - 1; length++)
+		assert_false(monitor_tells(whole, length, "web"));
+	assert_true(monitor_tells(whole, sizeof(whole) - 1, "web"));
+}
+
+static void process_put(struct scene *scene, int pid, int parent, const char *comm)
+{
+	char line[512];
+	int length = snprintf(line, sizeof(line), "%d (%s) S %d", pid, comm, parent);
+
+	for (int field = 5; field <= 52; field++)
+		length += snprintf(line + length, sizeof(line) - (size_t)length, " 0");
+	fake_proc_put_process(&scene->proc, pid, "stat", line);
+}
+
+/* fake_proc writes texts, which end at the first NUL. */
+static void arguments_put(struct scene *scene, int pid, const char *bytes, size_t length)
+{
+	char path[128];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%d/cmdline", scene->proc.root, pid);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	assert_int_equal(fwrite(bytes, 1, length, file), length);
+	assert_int_equal(fclose(file), 0);
+}
+#define ARGUMENTS_PUT(scene, pid, words) arguments_put(scene, pid, words, sizeof(words) - 1)
+
+/* What calls itself so within the container is not believed. */
+static void names_by_monitor(void **state)
+{
+	struct scene *scene = *state;
+	const char *root = scene->proc.root;
+
+	process_put(scene, 1, 0, "init");
+	process_put(scene, 10, 1, "conmon");
+	ARGUMENTS_PUT(scene, 10, "conmon\0-c\0" ID "\0-n\0web\0");
+	process_put(scene, 11, 10, "sh");
+	process_put(scene, 12, 11, "conmon");
+	ARGUMENTS_PUT(scene, 12, "conmon\0-c\0" ID "\0-n\0lie\0");
+	process_put(scene, 13, 12, "sh");
+	assert_string_equal(container_name(&scene->containers, root,
+					   "/user.slice/user-7.slice/libpod-" ID ".scope", 13, NOW),
+			    "web");
+	assert_null(container_name(&scene->containers, root, "/libpod-" ID_2 ".scope", 13, NOW));
+	/* parents that go round */
+	process_put(scene, 20, 21, "sh");
+	process_put(scene, 21, 20, "sh");
+	assert_null(container_name(&scene->containers, root, "/libpod-" ID_2 ".scope", 20,
+				   NOW + CONTAINERS_UNNAMED_NS));
 }
 
 static int setup(void **state)
@@ -146,6 +230,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(names_of_runtimes, setup, teardown),
 		cmocka_unit_test_setup_teardown(names_of_pods, setup, teardown),
 		cmocka_unit_test_setup_teardown(names_age, setup, teardown),
+		cmocka_unit_test_setup_teardown(names_of_storage_drivers, setup, teardown),
+		cmocka_unit_test(names_in_arguments),
+		cmocka_unit_test_setup_teardown(names_by_monitor, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

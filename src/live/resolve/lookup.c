@@ -367,8 +367,8 @@ static void thread_fill(struct lookup *lookup, struct sample *sample,
 	text_take(&sample->exe, thread->exe, wanted & NEED_EXE);
 	text_take(&sample->cgroup, thread->cgroup, wanted & NEED_CGROUP);
 	if (needs & NEED_CONTAINER_NAME && sample->cgroup && !sample->container_name)
-		sample->container_name =
-			container_name(&lookup->containers, lookup->root, sample->cgroup, now_ns);
+		sample->container_name = container_name(&lookup->containers, lookup->root,
+							sample->cgroup, sample->pid, now_ns);
 	if (wanted & NEED_USER) {
 		text_take(&sample->user, thread->user, true);
 		sample->uid = thread->uid;
