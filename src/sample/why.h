@@ -40,7 +40,8 @@ struct wait_facts {
 	int64_t pid, tid; /* for whom */
 	int64_t count;	  /* of a set */
 	int64_t inflight;
-	int64_t armed; /* of these, such as only wait until a descriptor is ready */
+	int64_t readers; /* of a lock: how many share it */
+	int64_t armed;	 /* of these, such as only wait until a descriptor is ready */
 	/* of a set, or of the only one of its descriptors that counts */
 	bool asks;    /* a connection of a client on which an answer is due; its ports */
 	bool open;    /* a later scan knows more of a descriptor */

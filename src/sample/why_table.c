@@ -7,7 +7,7 @@
 static bool lock_is_held(const struct wait_facts *facts, int64_t daemon_ports)
 {
 	(void)daemon_ports;
-	return facts->tid != ABSENT;
+	return facts->tid != ABSENT || facts->readers != ABSENT;
 }
 
 /* Requests that only wait until a descriptor is ready are a server's, as poll(2) is. */
@@ -61,7 +61,8 @@ const struct why_rule why_rules[] = {
 	 " epoll_wait epoll_pwait epoll_pwait2 epoll_wait_old select _newselect pselect6 "
 	 "pselect6_time64 poll ppoll ppoll_time64 ",
 	 WAIT_SET, NULL, "for any of several descriptors (poll of one: as a read of that)"},
-	{"pipe", false, NULL, WAIT_PIPE, NULL, "for somebody to write into a pipe, or to open a FIFO"},
+	{"pipe", false, NULL, WAIT_PIPE, NULL,
+	 "for somebody to write into a pipe, or to open a FIFO"},
 	{"child", false, " wait4 waitpid waitid ", WAIT_PROCESS, NULL,
 	 "for the end of a process or thread"},
 	{"sleep", false, " nanosleep clock_nanosleep clock_nanosleep_time64 restart_syscall ",
@@ -88,6 +89,7 @@ const struct wait_facts wait_facts_absent = {
 	.count = ABSENT,
 	.inflight = ABSENT,
 	.armed = ABSENT,
+	.readers = ABSENT,
 };
 
 static bool call_listed(const char *calls, const char *syscall)

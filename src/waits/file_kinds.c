@@ -162,8 +162,8 @@ static bool path_is_stored(const char *path)
 	return *path == '/';
 }
 
-/* open(2) of a FIFO waits for who opens its other end. Its kernel function tells: a look at the path
- * could wait for a file system's server. */
+/* open(2) of a FIFO waits for who opens its other end. Its kernel function tells: a look at the
+ * path could wait for a file system's server. */
 static bool opens_fifo(const struct wait *wait)
 {
 	char wchan[128];

@@ -13,11 +13,13 @@
  *    its end (CLONE_CHILD_CLEARTID). In later glibc (seen in 2.43) that word holds a state and no
  *    id: such a wait is told by its address.
  * Whatever is read is believed only if the word is the one that the call was given, still, and the
- * id is that of a living thread of the same process (of any, for a shared PI futex). All else,
- * condition variables, semaphores and read-write locks among it, is told by its address.
+ * id is that of a living thread of the same process (of any, for a shared PI futex). Read-write
+ * locks of glibc: see lookup/rwlock.h. All else, condition variables and semaphores among it, is
+ * told by its address.
  */
 #include "waits/waits.h"
 #include "proc/proc.h"
+#include "proc/rwlock.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -103,6 +105,31 @@ static void held_tell(struct wait *wait, const struct futex *futex, int64_t tid)
 	wait->facts.pid = holder_process(wait, futex, tid);
 }
 
+/* The futex as a word of a read-write lock that somebody holds. */
+static bool rwlock_tell(struct wait *wait, const struct futex *futex, int at)
+{
+	uint32_t words[RWLOCK_WORDS], writer, readers;
+	uint64_t lock = futex->address - (uint64_t)at * sizeof(*words);
+	int64_t tid;
+
+	if (wait->compat || !wait_memory_read(wait, lock, words, sizeof(words)) ||
+	    !rwlock_parse(words, at, futex->expected, futex->shared, &writer, &readers))
+		return false;
+	tid = writer ? holder_of(wait, futex, writer) : 0;
+	if (writer && !tid)
+		return false;
+	text_add_format(wait->text, "rwlock %#llx held", (unsigned long long)lock);
+	if (!tid) {
+		text_add_format(wait->text, " by %u reader%s", readers, readers == 1 ? "" : "s");
+		wait->facts.readers = readers;
+		return true;
+	}
+	wait_add_thread(wait, " by ", tid);
+	wait->facts.tid = tid;
+	wait->facts.pid = holder_process(wait, futex, tid);
+	return true;
+}
+
 static void word_tell(struct wait *wait, struct futex *futex)
 {
 	int64_t tid = 0;
@@ -122,6 +149,9 @@ static void word_tell(struct wait *wait, struct futex *futex)
 		}
 		tid = futex->shared && !futex->owned ? holder_of(wait, futex, futex->words[0]) : 0;
 	}
+	if (!tid && (rwlock_tell(wait, futex, RWLOCK_PHASE_WORD) ||
+		     rwlock_tell(wait, futex, RWLOCK_WRITER_WORD)))
+		return;
 	if (!tid) {
 		text_add_format(wait->text, "futex %#llx", (unsigned long long)futex->address);
 		return;

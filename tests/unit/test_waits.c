@@ -80,6 +80,53 @@ static void mutex_lies(void **state)
 	assert_null(fill(scene).waits_on);
 }
 
+static const char *rwlock_of(struct scene *scene, const uint32_t words[8], int at)
+{
+	fake_proc_put_page(&scene->proc, 7, 7, PAGE, words, 8 * sizeof(*words));
+	call_put(scene, SYS_futex, PAGE + at * 4, FUTEX_WAIT_PRIVATE, words[at]);
+	return fill(scene).waits_on;
+}
+
+static void rwlock_holders(void **state)
+{
+	/* readers and state, writers, phase, writer, -, -, id, shared */
+	static const uint32_t reader[8] = {1 << 3 | 3, 0, 3, 1, 0, 0, 8},
+			      writer[8] = {3, 1, 1, 3, 0, 0, 8}, readers[8] = {2 << 3 | 2, 0, 2, 1},
+			      next_writer[8] = {2 << 3 | 2, 1, 2, 3};
+	struct scene *scene = *state;
+
+	assert_string_equal(rwlock_of(scene, reader, 2), "rwlock 0x400000 held by 8 x");
+	assert_int_equal(fill(scene).waits_on_pid, 7);
+	assert_string_equal(rwlock_of(scene, writer, 3), "rwlock 0x400000 held by 8 x");
+	assert_string_equal(rwlock_of(scene, readers, 2), "rwlock 0x400000 held by 2 readers");
+	assert_int_equal(fill(scene).waits_on_pid, ABSENT);
+	assert_string_equal(rwlock_of(scene, next_writer, 3), "rwlock 0x400000 held by 2 readers");
+}
+
+static void rwlock_lies(void **state)
+{
+	static const struct {
+		uint32_t words[8];
+		int at;
+	} lies[] = {
+		{{1 << 3 | 3, 0, 3, 1, 0, 0, 9}, 2},	/* no such thread */
+		{{1 << 3 | 3, 0, 3, 1, 0, 0, 7}, 2},	/* the waiting one itself */
+		{{1 << 3 | 3, 0, 3, 1, 0, 0, 0}, 2},	/* nobody */
+		{{1 << 3 | 3, 0, 3, 1, 0, 0, 8, 1}, 2}, /* between processes */
+		{{1 << 3 | 3, 0, 3, 0, 0, 0, 8}, 2},	/* no writer */
+		{{1 << 3 | 1, 0, 3, 1, 0, 0, 8}, 2},
+		{{1 << 3 | 3, 0, 2, 1, 0, 0, 8}, 2}, /* the other phase */
+		{{2 << 3 | 2, 0, 3, 1}, 2},
+		{{2, 0, 2, 1}, 2}, /* no readers */
+		{{~0u - 1, 0, 2, 1}, 2},
+		{{2 << 3 | 2, 0, 2, 1, 0, 0, 8}, 2},
+	};
+	struct scene *scene = *state;
+
+	for (size_t i = 0; i < sizeof(lies) / sizeof(*lies); i++)
+		assert_string_equal(rwlock_of(scene, lies[i].words, lies[i].at), "futex 0x400008");
+}
+
 /* Its ids in memory are those of its own pid namespace. */
 static void mutex_in_a_container(void **state)
 {
@@ -469,6 +516,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		waits_test(mutex_holders),
 		waits_test(mutex_lies),
+		waits_test(rwlock_holders),
+		waits_test(rwlock_lies),
 		waits_test(mutex_in_a_container),
 		waits_test(join_of_a_thread),
 		waits_test(pipe_end_in_another_process),

@@ -81,6 +81,71 @@ static void mutex_robust(struct waiting *w)
 	mutex_of(w, set_robust);
 }
 
+static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
+
+static void rwlock_read(void *unused)
+{
+	(void)unused;
+	pthread_rwlock_rdlock(&rwlock);
+}
+
+static void rwlock_write(void *unused)
+{
+	(void)unused;
+	pthread_rwlock_wrlock(&rwlock);
+}
+
+static void rwlock_read_hold(void *unused)
+{
+	rwlock_read(unused);
+	stay();
+}
+
+static void rwlock_write_hold(void *unused)
+{
+	rwlock_write(unused);
+	stay();
+}
+
+static void rwlock_of(struct waiting *w, void (*take)(void *), int holders, void (*run)(void *))
+{
+	static struct subject holder[2];
+	int minor;
+
+	/* src/lookup/rwlock.h */
+	if (sizeof(long) != 8 || sscanf(gnu_get_libc_version(), "2.%d", &minor) != 1 || minor < 25)
+		unready("read-write locks are not told here");
+	for (int i = 0; i < holders; i++) {
+		subject_start(&holder[i], "holder", take, NULL);
+		await_state(getpid(), holder[i].tid, "S", NR_ANY);
+	}
+	w->nr = SYS_futex;
+	w->run = run;
+	if (take == rwlock_write_hold) {
+		w->pid = getpid();
+		snprintf(w->waits_on, sizeof(w->waits_on), "rwlock %#lx held by %d holder",
+			 (long)&rwlock, holder[0].tid);
+	} else {
+		snprintf(w->waits_on, sizeof(w->waits_on), "rwlock %#lx held by %d readers",
+			 (long)&rwlock, holders);
+	}
+}
+
+static void rwlock_reader(struct waiting *w)
+{
+	rwlock_of(w, rwlock_write_hold, 1, rwlock_read);
+}
+
+static void rwlock_writer(struct waiting *w)
+{
+	rwlock_of(w, rwlock_write_hold, 1, rwlock_write);
+}
+
+static void rwlock_of_readers(struct waiting *w)
+{
+	rwlock_of(w, rwlock_read_hold, 2, rwlock_write);
+}
+
 static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
 
 static void condition_wait(void *unused)
@@ -161,6 +226,9 @@ const struct wait_row lock_waits[] = {
 	{"mutex_recursive", mutex_recursive},
 	{"mutex_pi", mutex_pi},
 	{"mutex_robust", mutex_robust},
+	{"rwlock_reader", rwlock_reader},
+	{"rwlock_writer", rwlock_writer},
+	{"rwlock_of_readers", rwlock_of_readers},
 	{"condition", condition_variable},
 	{"join", thread_join},
 	{"futex_hostile", futex_hostile},
