@@ -16,8 +16,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define OWN_ENDS_FAR 8 /* numbers to each side that are looked at for the other end */
-
 /* The number after a line's key in /proc/PID/fdinfo/FD, proc(5); ABSENT. */
 static int64_t fdinfo_number(const struct wait *wait, const char *key, int base)
 {
@@ -54,8 +52,14 @@ static bool descriptor_reads(const struct wait *wait)
 	return flags == ABSENT || (flags & O_ACCMODE) == O_RDONLY;
 }
 
+static bool own_end(const struct wait *wait, const char *link, enum holder_mode mode)
+{
+	return holders_own(wait_root(wait), wait->pid, wait->tid, wait->fd, link, mode);
+}
+
 static void pipe_tell(struct wait *wait)
 {
+	enum holder_mode mode;
 	bool reads;
 	int64_t pid;
 
@@ -63,8 +67,13 @@ static void pipe_tell(struct wait *wait)
 	if (wait->numbers_only)
 		return;
 	reads = descriptor_reads(wait);
-	pid = holders_find(wait_holders(wait), wait->link, reads ? HOLDER_WRITES : HOLDER_READS,
-			   wait->pid, wait->now_ns, &wait->pending);
+	mode = reads ? HOLDER_WRITES : HOLDER_READS;
+	/* children may have inherited it */
+	if (own_end(wait, wait->link, mode))
+		pid = wait->pid;
+	else
+		pid = holders_find(wait_holders(wait), wait->link, mode, wait->pid, wait->now_ns,
+				   &wait->pending);
 	text_add_string(wait->text, *wait->link == '/' ? wait->link : "pipe");
 	if (!pid)
 		return;
@@ -201,29 +210,6 @@ void file_tell(struct wait *wait)
 	text_add_string(wait->text, wait->link);
 }
 
-/* Whether another descriptor of the process has that link and one of the mode bits. Both ends of a
- * pipe or a socket pair are made by one call, so their numbers are close. */
-static bool process_has_end(const struct wait *wait, const char *link, mode_t mode)
-{
-	char path[PATH_MAX], name[32], target[PATH_MAX];
-	struct stat end;
-
-	for (int far = -OWN_ENDS_FAR; far <= OWN_ENDS_FAR; far++) {
-		if (!far || wait->fd + far < 0)
-			continue;
-		snprintf(name, sizeof(name), "fd/%d", wait->fd + far);
-		if (proc_link_read(wait_root(wait), wait->pid, wait->tid, name, target,
-				   sizeof(target)) <= 0 ||
-		    strcmp(target, link) != 0)
-			continue;
-		snprintf(path, sizeof(path), "%s/%lld/task/%lld/%s", wait_root(wait),
-			 (long long)wait->pid, (long long)wait->tid, name);
-		if (!lstat(path, &end) && end.st_mode & mode)
-			return true;
-	}
-	return false;
-}
-
 static bool descriptor_is_own(const struct wait *wait)
 {
 	static const char *const own[] = {"eventfd", "timerfd", "signalfd"};
@@ -234,12 +220,12 @@ static bool descriptor_is_own(const struct wait *wait)
 		if (!strcmp(word, own[i]))
 			return true;
 	if (wait->facts.kind == WAIT_PIPE)
-		return process_has_end(wait, wait->link,
-				       descriptor_reads(wait) ? S_IWUSR : S_IRUSR);
+		return own_end(wait, wait->link,
+			       descriptor_reads(wait) ? HOLDER_WRITES : HOLDER_READS);
 	if (wait->facts.kind != WAIT_SOCKET || wait->facts.connected || !wait->socket->peer_inode)
 		return false;
 	snprintf(pair, sizeof(pair), SOCKET_LINK "%u]", wait->socket->peer_inode);
-	return process_has_end(wait, pair, S_IRUSR | S_IWUSR);
+	return own_end(wait, pair, HOLDER_ANY);
 }
 
 bool descriptor_tell(struct wait *wait, int fd)

@@ -19,6 +19,7 @@
 #define CLOCK_EVERY 32		     /* descriptors between two looks at the clock */
 #define NEAR_PIDS 4		     /* to each side of the asking one */
 #define NEAR_DESCRIPTORS 64	     /* of each of those; the walk sees all */
+#define OWN_FAR 8		     /* numbers to each side of a descriptor */
 #define HOLDS_STILL_NS NS_PER_SECOND /* then it is looked whether the process still has it */
 #define NOBODY_STILL_NS (10 * NS_PER_SECOND)
 
@@ -321,4 +322,31 @@ void holders_sweep(struct holders *holders, int64_t now_ns, int64_t idle_ns)
 			((struct wanted *)holders->wanted.entries[i])->state == WANTED_PENDING;
 	if (!holders->pending)
 		walk_close(holders);
+}
+
+bool holders_own(const char *root, int64_t pid, int64_t tid, int fd, const char *link,
+		 enum holder_mode mode)
+{
+	static const mode_t bits[] = {
+		[HOLDER_ANY] = S_IRUSR | S_IWUSR,
+		[HOLDER_READS] = S_IRUSR,
+		[HOLDER_WRITES] = S_IWUSR,
+	};
+	char path[PATH_MAX], name[32], target[PATH_MAX];
+	struct stat end;
+
+	for (int step = 2; step <= 2 * OWN_FAR + 1; step++) {
+		int other = step % 2 ? fd - step / 2 : fd + step / 2;
+
+		snprintf(name, sizeof(name), "fd/%d", other);
+		if (other < 0 ||
+		    proc_link_read(root, pid, tid, name, target, sizeof(target)) <= 0 ||
+		    strcmp(target, link) != 0)
+			continue;
+		snprintf(path, sizeof(path), "%s/%lld/task/%lld/%s", root, (long long)pid,
+			 (long long)tid, name);
+		if (!lstat(path, &end) && end.st_mode & bits[mode])
+			return true;
+	}
+	return false;
 }

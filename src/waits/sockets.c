@@ -378,17 +378,30 @@ static bool socket_renew(struct sockets *sockets, struct socket *socket, int64_t
 	return true;
 }
 
-static void peer_add(struct sockets *sockets, struct socket *socket, int64_t asker, int64_t now_ns,
-		     bool *pending)
+/* Which process is at the other end. Of a pair without names the asking one itself, if it has both
+ * ends: children may have inherited the other one. */
+static int64_t peer_find(struct sockets *sockets, const struct socket *socket, int64_t pid,
+			 int64_t tid, int fd, int64_t now_ns, bool *pending)
+{
+	bool pair = socket->protocol->group == DIAG_UNIX && !socket->facts.remote &&
+		    !socket->facts.accepts_there;
+	char link[40];
+
+	snprintf(link, sizeof(link), "socket:[%u]", socket->peer);
+	if (pair && holders_own(sockets->root, pid, tid, fd, link, HOLDER_ANY))
+		return pid;
+	return holders_find(sockets->holders, link, HOLDER_ANY, pid, now_ns, pending);
+}
+
+static void peer_add(struct sockets *sockets, struct socket *socket, int64_t pid, int64_t tid,
+		     int fd, int64_t now_ns, bool *pending)
 {
 	static struct text text;
 	struct socket_facts *facts = &socket->facts;
 	int64_t before = facts->peer_pid;
 	const char *comm;
-	char link[40];
 
-	snprintf(link, sizeof(link), "socket:[%u]", socket->peer);
-	facts->peer_pid = holders_find(sockets->holders, link, HOLDER_ANY, asker, now_ns, pending);
+	facts->peer_pid = peer_find(sockets, socket, pid, tid, fd, now_ns, pending);
 	if (!facts->peer_pid || facts->peer_pid == before || socket->protocol->group != DIAG_UNIX)
 		return;
 	comm = comm_find(sockets->comms, sockets->root, facts->peer_pid, now_ns);
@@ -420,7 +433,7 @@ const struct socket_facts *socket_find(struct sockets *sockets, int64_t pid, int
 	socket->facts.peer_inode = socket->peer;
 	if (socket->peer &&
 	    (peer == PEER_ALL || (peer == PEER_UNIX && socket->protocol->group == DIAG_UNIX)))
-		peer_add(sockets, socket, pid, now_ns, pending);
+		peer_add(sockets, socket, pid, tid, fd, now_ns, pending);
 	return &socket->facts;
 }
 

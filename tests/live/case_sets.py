@@ -5,7 +5,7 @@ import socket
 import threading
 import time
 
-from harness import START_S, STOP_S, Findings, case, check, rows_of, scans_of
+from harness import START_S, STOP_S, Findings, case, check, rows_of, scans_of, wait_until
 from parts import Part, account, program
 
 SETTLED_S = 2
@@ -120,3 +120,35 @@ def set_loops(ctx):
         for name, wanted in (("due", "client"), ("answered", "poll"), ("listens", "poll")):
             mine = rows_of(rows, pids[name])
             check(mine and mine[-1]["why"] == wanted, "%s: %s", name, mine[-1:])
+
+
+@case
+def set_inherited(ctx):
+    """A pipe and a socket pair of which a process has both ends, and so have its eight children: the process itself is told."""
+    reading, writing = os.pipe()
+    here, there = socket.socketpair()
+    for one in (reading, writing, here.fileno(), there.fileno()):
+        os.set_inheritable(one, True)
+    children = [Part(ctx, account("nobody"), ["sleep", "600"], pass_fds=(reading, writing, here.fileno(), there.fileno()))
+                for _ in range(8)]
+    tids, waiters = [], []
+    for wait in (lambda: os.read(reading, 1), lambda: here.recv(1)):
+        thread = threading.Thread(target=lambda wait=wait: (tids.append(threading.get_native_id()), wait()))
+        thread.start()
+        waiters.append(thread)
+        wait_until(lambda: len(tids) == len(waiters), 10, "a waiting thread")
+    tool = ctx.stream("-a", "-d", SETTLED_S, "-t", "%d,%d" % tuple(tids), columns="waits_on,waits_on_pid,comm")
+    rows = tool.finish(0, START_S + SETTLED_S + STOP_S)
+    os.write(writing, b".")
+    there.send(b".")
+    for thread in waiters:
+        thread.join()
+    told = [[(row["waits_on"], row["waits_on_pid"]) for row in rows_of(rows, tid)] for tid in tids]
+    comm = rows_of(rows, tids[0])[0]["comm"]
+    check(len(told[0]) > 10 and len(told[1]) > 10 and len(children) == 8, "%s", told)
+    check(set(told[0]) == {("pipe from %d %s" % (os.getpid(), comm), str(os.getpid()))}, "%s", set(told[0]))
+    check("sock_diag" in tool.err or told[1][-1] == ("unix peer %d %s" % (os.getpid(), comm), str(os.getpid())), "%s", told[1][-1])
+    for one in (reading, writing):
+        os.close(one)
+    here.close()
+    there.close()

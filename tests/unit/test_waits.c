@@ -243,6 +243,24 @@ static void pipe_end_among_many(void **state)
 	assert_string_equal(sample.waits_on, "pipe from 5000 far");
 }
 
+/* A process that has the other end itself waits for itself, though a child near by has inherited
+ * it. Only descriptors with close numbers are looked at. */
+static void pipe_end_of_its_own(void **state)
+{
+	struct scene *scene = *state;
+
+	fake_proc_put_process(&scene->proc, 8, "fd/4", "pipe:[11]");
+	fake_proc_put_process(&scene->proc, 8, "status", "Name:\tx\nTgid:\t8\nUid:\t0\t0\t0\t0\n");
+	fake_proc_put(&scene->proc, 7, 7, "fd/3", "pipe:[11]");
+	fake_proc_put(&scene->proc, 7, 7, "fdinfo/3", "pos:\t0\nflags:\t00\n");
+	fake_proc_put(&scene->proc, 7, 7, "fd/30", "pipe:[11]");
+	call_put(scene, SYS_read, 3, 0, 0);
+	assert_int_equal(fill(scene).waits_on_pid, 8);
+	fake_proc_put(&scene->proc, 7, 7, "fd/0", "pipe:[11]");
+	scene->hint.sequence++;
+	assert_int_equal(fill(scene).waits_on_pid, 7);
+}
+
 static void pipe_end_nowhere(void **state)
 {
 	struct scene *scene = *state;
@@ -524,6 +542,7 @@ int main(void)
 		waits_test(pipe_end_of_a_near_thread),
 		waits_test(pipe_ends_shared),
 		waits_test(pipe_end_among_many),
+		waits_test(pipe_end_of_its_own),
 		waits_test(pipe_end_nowhere),
 		waits_test(poll_sets),
 		waits_test(select_sets),
