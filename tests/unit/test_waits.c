@@ -80,10 +80,10 @@ static void mutex_lies(void **state)
 	assert_null(fill(scene).waits_on);
 }
 
-static const char *rwlock_of(struct scene *scene, const uint32_t words[8], int at)
+static const char *rwlock_of(struct scene *scene, const uint32_t words[8], size_t at)
 {
 	fake_proc_put_page(&scene->proc, 7, 7, PAGE, words, 8 * sizeof(*words));
-	call_put(scene, SYS_futex, PAGE + at * 4, FUTEX_WAIT_PRIVATE, words[at]);
+	call_put(scene, SYS_futex, PAGE + sizeof(*words) * at, FUTEX_WAIT_PRIVATE, words[at]);
 	return fill(scene).waits_on;
 }
 
@@ -107,7 +107,7 @@ static void rwlock_lies(void **state)
 {
 	static const struct {
 		uint32_t words[8];
-		int at;
+		size_t at;
 	} lies[] = {
 		{{1 << 3 | 3, 0, 3, 1, 0, 0, 9}, 2},	/* no such thread */
 		{{1 << 3 | 3, 0, 3, 1, 0, 0, 7}, 2},	/* the waiting one itself */
