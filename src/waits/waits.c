@@ -31,7 +31,7 @@ struct stay {
 	struct cache_entry entry; /* key: tid */
 	int64_t start_ns, read_ns;
 	uint64_t sequence;
-	int64_t syscall_nr, first_arg;
+	int64_t syscall_nr, first_arg, second_arg;
 	const char *link;
 	bool pending, of_thread;
 	uint64_t known;
@@ -310,6 +310,7 @@ static struct stay *stay_find(struct waits *waits, const struct sample *sample,
 		.sequence = hint->sequence,
 		.syscall_nr = sample->syscall_nr,
 		.first_arg = sample->arg[0],
+		.second_arg = sample->arg[1],
 		.link = sample->filename,
 		.facts = wait_facts_absent,
 		.facts_before = before,
@@ -389,16 +390,32 @@ bool waits_why_by_call(struct waits *waits, struct sample *sample)
 	return true;
 }
 
+/* Whether a call with these arguments waits for what this stay did. */
+static bool stay_serves(const struct stay *stay, const struct sample *sample)
+{
+	switch (stay->facts.kind) {
+	case WAIT_LOCK:
+		return true;
+	case WAIT_SET:
+		return !stay->facts.changes && !stay->facts.asks &&
+		       stay->second_arg == sample->arg[1];
+	case WAIT_IO:
+		return false;
+	default:
+		return stay->link && !stay->facts.changes;
+	}
+}
+
 bool waits_why_as_before(struct waits *waits, struct sample *sample, int64_t now_ns)
 {
 	const struct stay *stay = cache_find(&waits->stays, (uint64_t)sample->tid);
 
 	if (!stay || stay->start_ns != sample->start_ns || stay->syscall_nr != sample->syscall_nr ||
 	    stay->first_arg != sample->arg[0] || now_ns - stay->read_ns >= STAY_STILL_NS ||
-	    !(stay->known & NEED_WHY) || stay->pending || stay->facts.changes ||
-	    (stay->facts.kind != WAIT_LOCK && (!stay->link || stay->facts.kind == WAIT_IO)))
+	    !(stay->known & NEED_WHY) || stay->pending || !stay_serves(stay, sample))
 		return false;
-	waits->changes_tid = 0;
+	/* a set may have others in it by now: it is looked at when its second is over */
+	waits->changes_tid = stay->facts.kind == WAIT_SET ? sample->tid : 0;
 	why_take(sample, why_of_facts(&stay->facts, waits->daemon_ports));
 	return true;
 }
