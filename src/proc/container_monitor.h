@@ -3,8 +3,8 @@
  * the parent of the container's first process, outside of it, and has the name among its arguments,
  * wherever the container is stored: by root or by a user, with any storage driver.
  */
-#ifndef TSNAP_LOOKUP_CONTAINER_MONITOR_H
-#define TSNAP_LOOKUP_CONTAINER_MONITOR_H
+#ifndef TSNAP_PROC_CONTAINER_MONITOR_H
+#define TSNAP_PROC_CONTAINER_MONITOR_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -19,7 +19,7 @@
  */
 #include "waits/waits.h"
 #include "proc/proc.h"
-#include "proc/rwlock.h"
+#include "waits/rwlock.h"
 #include "base/text.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "proc/rwlock.h"
+#include "waits/rwlock.h"
 
 #define WORD_READERS 0
 #define WORD_WRITER_ID 6

@@ -7,8 +7,8 @@
  * on, both with bit 1 for waiters: the third one (has the phase changed?) and the fourth (is the
  * writer gone?). The seventh has the thread id of the writer that holds the lock.
  */
-#ifndef TSNAP_LOOKUP_RWLOCK_H
-#define TSNAP_LOOKUP_RWLOCK_H
+#ifndef TSNAP_WAITS_RWLOCK_H
+#define TSNAP_WAITS_RWLOCK_H
 
 #include <stdbool.h>
 #include <stdint.h>
