@@ -307,6 +307,7 @@ static void live_close(struct source *source)
 	totals_done(&live->totals);
 	live_account_done(live);
 	live_block_done(&live->block);
+	live_chains_free(live->chains);
 	index_clear(&live->doubts);
 	index_clear(&live->awake);
 	index_clear(&live->awake_next);

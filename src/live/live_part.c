@@ -16,6 +16,8 @@
 	(NEED_TOTALS | NEED_COMMSUM | NEED_USER | NEED_CGROUP | NEED_PPID | NEED_CMDLINE | \
 	 NEED_EXE | NEED_WAKER_COMM | NEED_WAKER_PID | NEED_PID_NS | NEEDS_PROC_VALUES |   \
 	 NEED_BLOCK)
+/* and when a part of the scan has been gathered */
+#define NEEDS_SETTLED (NEEDS_STACKS | NEEDS_CHAINS)
 #define NEEDS_LATE (NEED_SYSCALL | NEED_WHY | NEED_FILE | NEED_FILENAMESUM)
 
 /* What is new since the thread's previous sample; asked for once. */
@@ -94,7 +96,7 @@ static bool sample_complete(struct live *live, const struct thread_state *record
 		block_fill(live, record, sample);
 	lookup_fill(live->lookup, sample, &hint, live->needs, live->moment.now_ns);
 	sample_derive(sample, live->needs);
-	return verdict == VERDICT_ACCEPTED || live->filter_needs & NEEDS_STACKS ||
+	return verdict == VERDICT_ACCEPTED || live->filter_needs & NEEDS_SETTLED ||
 	       filter_accepts(live->filter, sample);
 }
 
@@ -130,6 +132,7 @@ void live_part_ask(struct live *live)
 		struct sample *sample = &live->samples[live->asked_sample[i]];
 
 		if (sample_fill(live, &live->asked[i], sample)) {
+			live_chains_note(live, &live->asked[i], live->asked_sample[i]);
 			live_stacks_add(live, &live->asked[i], live->asked_sample[i]);
 			continue;
 		}
@@ -141,10 +144,10 @@ void live_part_ask(struct live *live)
 	registers_want(&live->kernel.asker, clock_monotonic_ns() + REGISTERS_MORE_NS);
 }
 
-/* What asks for stacks is asked when they are there. */
-static void stacks_filter(struct live *live)
+/* What asks for stacks or chains is asked when they are there. */
+static void late_filter(struct live *live)
 {
-	for (size_t i = 0; live->filter_needs & NEEDS_STACKS && i < live->part.count; i++)
+	for (size_t i = 0; live->filter_needs & NEEDS_SETTLED && i < live->part.count; i++)
 		if (live->samples[i].tid != ABSENT &&
 		    !filter_accepts(live->filter, &live->samples[i])) {
 			live->samples[i].tid = ABSENT;
@@ -168,7 +171,8 @@ void live_part_settle(struct live *live)
 {
 	live_part_ask(live);
 	live_stacks_tell(live);
-	stacks_filter(live);
+	live_chains_tell(live);
+	late_filter(live);
 	part_pack(live);
 }
 
@@ -209,6 +213,7 @@ void live_part_add(struct live *live, const struct thread_state *record, enum th
 		  registers_lacking(&live->kernel.asker, record);
 	if (!lacking) {
 		if (sample_fill(live, record, sample)) {
+			live_chains_note(live, record, live->part.count - 1);
 			live_stacks_add(live, record, live->part.count - 1);
 			return;
 		}

@@ -19,6 +19,7 @@
 #include "live/threads/live_dead.h"
 #include "proc/cpu_busy.h"
 #include "live/resolve/lookup.h"
+#include "live_chains.h"
 #include "sample/proc_values.h"
 #include "sample/filter/filter.h"
 #include "sample/source.h"
@@ -55,6 +56,7 @@ struct live {
 	int64_t attached_ns;  /* when totals began to count */
 	struct dead_table dead;
 	struct live_block block;
+	struct live_chains *chains; /* NULL: nobody has asked for any */
 	/* tid to switch sequence << 8 | what /proc said of it, plus one */
 	struct index doubts;
 	struct cpu_tick *ticks;

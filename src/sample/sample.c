@@ -68,6 +68,12 @@ const struct sample sample_absent = {
 	.waker_kstack = ABSENT,
 	.io_bytes = ABSENT,
 	.io_us = ABSENT,
+	.blocker_tid = ABSENT,
+	.blocker_pid = ABSENT,
+	.depth = ABSENT,
+	.root_tid = ABSENT,
+	.root_pid = ABSENT,
+	.root_state = ABSENT,
 	.cpu_us = ABSENT,
 	.runq_us = ABSENT,
 	.dwait_us = ABSENT,
@@ -82,6 +88,10 @@ const struct sample sample_absent = {
 
 uint64_t sample_needs_close(uint64_t needs)
 {
+	if (needs & NEED_CHAIN)
+		needs |= NEED_BLOCKER | NEED_WHY;
+	if (needs & NEED_BLOCKER)
+		needs |= NEED_COMM | NEED_WAITS | NEED_WAKER | NEED_BLOCK;
 	if (needs & (NEED_COMMSUM | NEED_PROCESSES))
 		needs |= NEED_COMM;
 	if (needs & NEED_SLEEP)

@@ -85,6 +85,13 @@ struct sample {
 	/* the oldest request to a block device that it has in flight */
 	const char *io_dev, *io_op;
 	int64_t io_bytes, io_us;
+	/* who it waits for, and the last thread of that chain; see waits/chain.h */
+	int64_t blocker_tid, blocker_pid;
+	const char *blocker_kind, *blocker_sure, *oncpu_comm;
+	const char *chain;
+	int64_t depth; /* threads that the chain leads to */
+	int64_t root_tid, root_pid, root_state;
+	const char *root, *root_why, *root_waits_on, *root_syscall;
 	/* exact, since the thread's previous sample */
 	int64_t cpu_us, runq_us, dwait_us, sleep_us, vcsw, ivcsw;
 	/* of an account (sample/source.h) of births and deaths; not columns */
@@ -134,9 +141,13 @@ extern const struct sample sample_absent;
 #define NEED_CALL_TIME SAMPLE_NEED(31)	/* syscall_us (implies NEED_SYSCALL) */
 /* waker_ustack, waker_kstack, waker_stack (implies NEED_WAKER, NEED_USTACK, NEED_KSTACK) */
 #define NEED_WAKER_STACK SAMPLE_NEED(32)
+/* blocker_tid .. oncpu_comm (implies NEED_WAITS, NEED_WAKER, NEED_BLOCK) */
+#define NEED_BLOCKER SAMPLE_NEED(33)
+#define NEED_CHAIN SAMPLE_NEED(34) /* chain .. root_syscall (implies NEED_BLOCKER, NEED_WHY) */
 
 #define NEED_WAITS_ONSUM SAMPLE_NEED(40) /* derived from waits_on (implies NEED_WAITS) */
 
+#define NEEDS_CHAINS (NEED_BLOCKER | NEED_CHAIN)
 #define NEEDS_STACKS (NEED_USTACK | NEED_KSTACK | NEED_STACK | NEED_WAKER_STACK)
 
 /* needs with everything that they imply. */

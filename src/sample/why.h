@@ -38,6 +38,7 @@ struct wait_facts {
 	bool stored; /* a file of a file system for data: no device, nothing in /proc or /sys */
 	int64_t local_port, remote_port;
 	int64_t pid, tid; /* for whom */
+	int64_t inode;	  /* of the pipe, or of the socket at the other end */
 	int64_t count;	  /* of a set */
 	int64_t inflight;
 	int64_t readers; /* of a lock: how many share it */

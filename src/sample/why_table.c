@@ -86,6 +86,7 @@ const struct wait_facts wait_facts_absent = {
 	.remote_port = ABSENT,
 	.pid = ABSENT,
 	.tid = ABSENT,
+	.inode = ABSENT,
 	.count = ABSENT,
 	.inflight = ABSENT,
 	.armed = ABSENT,

@@ -40,6 +40,7 @@ static void socket_tell(struct wait *wait)
 	wait->facts.remote_port = socket->remote_port;
 	if (socket->peer_pid) {
 		wait->facts.pid = socket->peer_pid;
+		wait->facts.inode = socket->peer_inode;
 		wait_add_thread(wait, " peer ", socket->peer_pid);
 	}
 }
@@ -78,6 +79,8 @@ static void pipe_tell(struct wait *wait)
 	if (!pid)
 		return;
 	wait->facts.pid = pid;
+	if (!strncmp(wait->link, "pipe:[", 6))
+		wait->facts.inode = strtoll(wait->link + 6, NULL, 10);
 	wait_add_thread(wait, reads ? " from " : " to ", pid);
 }
 

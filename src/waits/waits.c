@@ -374,6 +374,24 @@ void waits_fill(struct waits *waits, struct sample *sample, const struct lookup_
 	sample->wchan = stay->wchan;
 }
 
+bool waits_facts(struct waits *waits, const struct sample *sample, const struct lookup_hint *hint,
+		 bool anew, int64_t now_ns, struct wait_facts *facts)
+{
+	struct stay fresh = {0};
+	const struct stay *stay = &fresh;
+
+	if (anew)
+		waits_on_tell(waits, &fresh, sample, hint, true, now_ns);
+	else
+		stay = cache_find(&waits->stays, (uint64_t)sample->tid);
+	*facts = wait_facts_absent;
+	if (!stay || (!anew && (stay->start_ns != sample->start_ns ||
+				stay->sequence != hint->sequence || !(stay->known & NEED_WAITS))))
+		return false;
+	*facts = stay->facts;
+	return !stay->pending;
+}
+
 static void why_take(struct sample *sample, const struct why_rule *rule)
 {
 	sample->why = name_lent_string(rule->name);

@@ -79,6 +79,11 @@ void waits_give_time(struct waits *waits, int64_t now_ns, int64_t time_ns);
 /* Local ports below that are servers'; WHY_DAEMON_PORTS at first. */
 void waits_set_daemon_ports(struct waits *waits, int64_t ports);
 
+/* The same as numbers, as waits_fill() found it for that sample; anew: read now, without a search
+ * for other ends. False: not known yet. */
+bool waits_facts(struct waits *waits, const struct sample *sample, const struct lookup_hint *hint,
+		 bool anew, int64_t now_ns, struct wait_facts *facts);
+
 /* Why sockets are not told, -errno; 0: they are. */
 int waits_sockets_error(const struct waits *waits);
 

@@ -418,6 +418,13 @@ bool lookup_why_changes(const struct lookup *lookup, int64_t tid)
 	return waits_why_changes(lookup->waits, tid);
 }
 
+bool lookup_wait_facts(struct lookup *lookup, const struct sample *sample,
+		       const struct lookup_hint *hint, bool anew, int64_t now_ns,
+		       struct wait_facts *facts)
+{
+	return waits_facts(lookup->waits, sample, hint, anew, now_ns, facts);
+}
+
 int lookup_sockets_error(const struct lookup *lookup)
 {
 	return waits_sockets_error(lookup->waits);

@@ -11,6 +11,7 @@
 
 #include "proc/lookup_hint.h"
 #include "sample/sample.h"
+#include "sample/why.h"
 
 struct lookup;
 
@@ -50,6 +51,12 @@ void lookup_sweep(struct lookup *lookup, int64_t now_ns);
 /* Whether the why of the thread that lookup_fill() was asked about last may be another in a later
  * scan, or be known then, though the thread sleeps on. */
 bool lookup_why_changes(const struct lookup *lookup, int64_t tid);
+
+/* What a sample that lookup_fill() has filled with NEED_WAITS waits for, as numbers; anew: as it is
+ * now, without a search for other ends. False: not known yet. */
+bool lookup_wait_facts(struct lookup *lookup, const struct sample *sample,
+		       const struct lookup_hint *hint, bool anew, int64_t now_ns,
+		       struct wait_facts *facts);
 
 /* Why nothing is told of sockets, -errno; 0: it is, or nobody asked. */
 int lookup_sockets_error(const struct lookup *lookup);

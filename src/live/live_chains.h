@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Wait chains of the live host, for the columns blocker_tid to root_waits_on; nothing is done, nor
+ * in memory, unless one of these is wanted.
+ *
+ * When a part of a scan ends, chains are followed from its samples through the kernel's records:
+ * also to threads that have no sample, such as idle ones, whose registers are asked for then. What
+ * a thread waits for is read some 100 us after the moment of the scan. So edges are as of that
+ * time, and of threads that have slept all the time from before until after: their switch numbers
+ * are compared when all edges of the part have been found, and lock words are read again.
+ *
+ * A thread is met once in a scan, however many chains lead to it.
+ */
+#ifndef TSNAP_LIVE_LIVE_CHAINS_H
+#define TSNAP_LIVE_LIVE_CHAINS_H
+
+#include <stddef.h>
+
+#include "kernel/record.h"
+
+struct live;
+struct live_chains;
+
+/* Keeps the record of a sample of the part, by the sample's index. */
+void live_chains_note(struct live *live, const struct thread_state *record, size_t sample);
+/* At the end of a part: fills the chains of all its samples. */
+void live_chains_tell(struct live *live);
+void live_chains_free(struct live_chains *chains); /* or NULL */
+
+#endif

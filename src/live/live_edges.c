@@ -1,0 +1,574 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "live_edges.h"
+#include "base/memory.h"
+#include "base/names.h"
+#include "proc/proc.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define PEERS_MAX 256	    /* threads of one process that are looked at */
+#define PEERS_SCAN_MAX 4096 /* and of all in one scan */
+#define HOLDER_FDS_MAX 256  /* descriptors of the holder of a file lock */
+#define CHILDREN_BYTES 4096
+#define COPIES_MAX 3 /* of a record that changes while it is copied */
+
+/* --- what a thread does now */
+
+uint64_t live_edge_needs(const struct live *live)
+{
+	/* never stacks or values of /proc: nobody asks for those of a blocker */
+	return sample_needs_close(NEED_BLOCKER | (live->needs & NEED_CHAIN));
+}
+
+static bool record_find(struct live *live, int64_t tid, struct thread_state *record)
+{
+	const struct thread_state *seed;
+	uint32_t key;
+
+	/* in a container the array goes by the kernel's ids */
+	if (!live->translated && !thread_table_key(&live->kernel.table, (uint32_t)tid, &key))
+		for (int i = 0; i < COPIES_MAX; i++)
+			if (!thread_table_get(&live->kernel.table, key, record) &&
+			    record->sched.sequence_done == record->sched.sequence_begun)
+				return record->sched.tid == (uint32_t)tid;
+	seed = live_seed_waiting(&live->seed, (uint32_t)tid);
+	if (seed)
+		*record = *seed;
+	return seed;
+}
+
+/* What it does as of now. tsnap needs a CPU to find that out: the thread that it took it from would
+ * be running. */
+static enum thread_doing doing_now(const struct live *live, const struct thread_state *record)
+{
+	struct live_moment now = live->moment;
+	enum thread_doing doing;
+	bool unsure;
+
+	now.now_ns = INT64_MAX;
+	doing = record_doing(record, &now, &unsure);
+	if (doing == DOING_RQ && !record->sched.state &&
+	    record_doing(record, &live->moment, &unsure) == DOING_ON &&
+	    record->sched.cpu == (uint32_t)sched_getcpu())
+		return DOING_ON;
+	return doing;
+}
+
+static void asker_fill(struct live *live, struct edge_asker *asker)
+{
+	uint64_t needs = live_edge_needs(live);
+	struct sample *sample = &asker->sample;
+
+	if (!sample->kthread && sample->syscall_nr == ABSENT &&
+	    asker->record.sched.known & SCHED_SEEDED)
+		live_seed_call(&live->seed, sample, &asker->hint.compat);
+	live_block_fill(&live->block, &live->kernel, &asker->record, live->moment.now_ns, sample);
+	/* what it waits for decides why, without a search that has little time */
+	lookup_fill(live->lookup, sample, &asker->hint, needs & ~NEED_WHY, live->moment.now_ns);
+	lookup_fill(live->lookup, sample, &asker->hint, needs, live->moment.now_ns);
+}
+
+/* All that /proc alone tells: its name and state. */
+static bool asker_of_proc(int64_t tid, int64_t pid, struct edge_asker *asker)
+{
+	struct sample *sample = &asker->sample;
+	struct proc_stat stat;
+	int64_t uid;
+
+	if (pid == ABSENT && proc_ids_read(PROC, tid, &uid, &pid))
+		return false;
+	if (proc_stat_read(PROC, pid, tid, &stat))
+		return false;
+	*sample = sample_absent;
+	sample->tid = tid;
+	sample->pid = pid;
+	sample->comm = name_lent_string(stat.comm);
+	sample->state = state_of_proc_letter(stat.state);
+	return true;
+}
+
+static void record_ask(struct live *live, struct thread_state *record)
+{
+	if (registers_lacking(&live->kernel.asker, record))
+		registers_fill(&live->kernel.asker, &live->kernel.table, &record, 1, true);
+}
+
+bool live_edge_asker(struct live *live, int64_t tid, int64_t pid, struct edge_asker *asker)
+{
+	struct thread_state record, completed;
+	const struct thread_state *whole;
+	enum thread_doing doing;
+
+	*asker = (struct edge_asker){0};
+	if (!record_find(live, tid, &record))
+		return asker_of_proc(tid, pid, asker);
+	whole = live_seed_whole(&record, &completed);
+	if (!whole)
+		return false;
+	if (!record_is_kthread(whole) && record.sched.tid)
+		record_ask(live, &record);
+	doing = doing_now(live, &record);
+	asker->record = record;
+	asker->record.identity = whole->identity;
+	asker->hint.sequence = record.sched.sequence_done;
+	record_sample(&asker->record, &live->moment, doing, &asker->sample);
+	record_call(&asker->record, &live->moment, doing, &asker->sample, &asker->hint.compat);
+	asker_fill(live, asker);
+	return true;
+}
+
+void live_edge_asker_of(struct live *live, const struct thread_state *record,
+			const struct sample *sample, struct edge_asker *asker)
+{
+	struct sample call = sample_absent;
+
+	*asker = (struct edge_asker){.record = *record, .sample = *sample};
+	asker->hint.sequence = record->sched.sequence_done;
+	if (sample->syscall_nr == ABSENT)
+		return;
+	record_call(record, &live->moment, (enum thread_doing)sample->state, &call,
+		    &asker->hint.compat);
+	if (call.syscall_nr == ABSENT) {
+		call = *sample;
+		live_seed_call(&live->seed, &call, &asker->hint.compat);
+	}
+}
+
+/* --- which thread of a process */
+
+/* Why a thread sleeps is known when it was filled. */
+static void peer_add(struct live *live, struct live_edges *edges, int64_t tid, int64_t pid)
+{
+	struct edge_asker asker;
+	const struct state_row *state;
+
+	if (!live_edge_asker(live, tid, pid, &asker))
+		return;
+	state = state_row(asker.sample.state);
+	edges->threads = memory_grow(edges->threads, &edges->thread_capacity,
+				     edges->thread_count + 1, sizeof(*edges->threads));
+	edges->threads[edges->thread_count++] = (struct peer_thread){
+		.tid = tid,
+		.active = (state && state->active) || why_works(asker.sample.why),
+		.link = asker.sample.filename,
+	};
+}
+
+static const struct peer_process *peers_of(struct live *live, struct live_edges *edges, int64_t pid)
+{
+	bool added;
+	uint64_t *place = index_put(&edges->process_places, (uint64_t)pid, &added);
+	struct peer_process process = {.first = edges->thread_count, .whole = true};
+	const struct dirent *entry;
+	char path[64];
+	DIR *dir;
+
+	if (!added)
+		return &edges->processes[*place - 1];
+	snprintf(path, sizeof(path), PROC "/%lld/task", (long long)pid);
+	dir = opendir(path);
+	while (dir && (entry = readdir(dir))) {
+		if (!isdigit((unsigned char)*entry->d_name))
+			continue;
+		process.whole = edges->thread_count - process.first < PEERS_MAX &&
+				edges->thread_count < PEERS_SCAN_MAX;
+		if (!process.whole)
+			break;
+		peer_add(live, edges, atoll(entry->d_name), pid);
+	}
+	if (dir)
+		closedir(dir);
+	process.count = edges->thread_count - process.first;
+	edges->processes = memory_grow(edges->processes, &edges->process_capacity,
+				       edges->process_count + 1, sizeof(*edges->processes));
+	edges->processes[edges->process_count++] = process;
+	*place = edges->process_count;
+	return &edges->processes[edges->process_count - 1];
+}
+
+/* The kernel counts a process's threads as links of their directory. */
+static bool process_is_single(int64_t pid)
+{
+	char path[64];
+	struct stat task;
+
+	snprintf(path, sizeof(path), PROC "/%lld/task", (long long)pid);
+	return !stat(path, &task) && task.st_nlink == 3;
+}
+
+/* The thread that is in a call on what the link names; else the one that woke the waiting one last,
+ * or the only one, that is active; else the former though it sleeps. ABSENT: not known. */
+static int64_t peer_choose(const struct live_edges *edges, const struct peer_process *process,
+			   const char *link, int64_t waker_tid)
+{
+	int64_t in_call = ABSENT, active = ABSENT, waker = ABSENT;
+	size_t in_calls = 0, actives = 0;
+
+	for (size_t i = process->first; i < process->first + process->count; i++) {
+		const struct peer_thread *thread = &edges->threads[i];
+
+		if (link && thread->link && !strcmp(thread->link, link)) {
+			in_call = thread->tid;
+			in_calls++;
+		}
+		if (thread->tid == waker_tid) {
+			waker = waker_tid;
+			if (thread->active)
+				actives = SIZE_MAX / 2; /* whoever else there is */
+		}
+		if (thread->active) {
+			active = thread->tid;
+			actives++;
+		}
+	}
+	if (in_calls == 1)
+		return in_call;
+	if (!process->whole)
+		return waker;
+	if (actives == 1)
+		return active;
+	return !actives || actives > SIZE_MAX / 2 ? waker : ABSENT;
+}
+
+/* Completes an edge to a process; sure: if the process has one thread. */
+static void edge_to_process(struct live *live, struct live_edges *edges, int64_t pid,
+			    const char *link, int64_t waker_tid, enum edge_sure sure,
+			    struct edge *edge)
+{
+	struct proc_stat stat;
+
+	edge->pid = pid;
+	if (process_is_single(pid)) {
+		edge->tid = pid;
+		edge->sure = sure;
+		return;
+	}
+	edge->tid = peer_choose(edges, peers_of(live, edges, pid), link, waker_tid);
+	edge->sure = edge->tid == ABSENT ? SURE_PROCESS : SURE_LIKELY;
+	if (edge->tid == ABSENT && !proc_stat_read(PROC, 0, pid, &stat))
+		edge->thing = name_lent_string(stat.comm);
+}
+
+/* --- mutexes */
+
+/* The same for all threads of a process that wait in the same way for the same. */
+static size_t lock_place(struct live *live, struct live_edges *edges,
+			 const struct edge_asker *asker)
+{
+	const struct sample *sample = &asker->sample;
+	uint64_t key = hash_u64((uint64_t)sample->arg[0]) ^ hash_u64((uint64_t)sample->pid + 1) ^
+		       hash_u64(((uint64_t)sample->arg[1] << 32 ^ (uint64_t)sample->arg[2]) + 2);
+	bool added;
+	uint64_t *place = index_put(&edges->lock_places, key, &added);
+	struct wait_facts facts;
+	struct edge_lock *lock;
+
+	if (!added)
+		return *place;
+	lookup_wait_facts(live->lookup, sample, &asker->hint, true, live->moment.now_ns, &facts);
+	edges->locks = memory_grow(edges->locks, &edges->lock_capacity, edges->lock_count + 1,
+				   sizeof(*edges->locks));
+	lock = &edges->locks[edges->lock_count++];
+	*lock = (struct edge_lock){.tid = facts.kind == WAIT_LOCK ? facts.tid : ABSENT,
+				   .pid = facts.pid,
+				   .waiter = *sample,
+				   .hint = asker->hint};
+	*place = edges->lock_count;
+	return *place;
+}
+
+bool live_edge_lock_holds(struct live *live, struct live_edges *edges, size_t place)
+{
+	struct edge_lock *lock = &edges->locks[place - 1];
+	struct wait_facts facts;
+
+	if (!lock->checked) {
+		lookup_wait_facts(live->lookup, &lock->waiter, &lock->hint, true,
+				  live->moment.now_ns, &facts);
+		lock->changed = facts.tid != lock->tid;
+		lock->checked = true;
+	}
+	return !lock->changed;
+}
+
+/* Any user can write any thread's id into a lock word of memory that is shared. */
+static bool is_of_other_user(const struct sample *sample, int64_t pid)
+{
+	int64_t own, other;
+
+	return pid != sample->pid && (proc_owner_read(PROC, sample->pid, sample->tid, &own) ||
+				      proc_owner_read(PROC, pid, pid, &other) || own != other);
+}
+
+static void mutex_edge(struct live *live, struct live_edges *edges, const struct edge_asker *asker,
+		       struct edge *edge, size_t *place)
+{
+	const struct edge_lock *lock;
+
+	*place = lock_place(live, edges, asker);
+	lock = &edges->locks[*place - 1];
+	edge->kind = EDGE_NONE;
+	if (lock->tid == ABSENT || lock->tid == asker->sample.tid)
+		return;
+	edge->kind = EDGE_MUTEX;
+	edge->tid = lock->tid;
+	edge->pid = lock->pid;
+	edge->timed = asker->sample.arg[3] != 0;
+	edge->sure = is_of_other_user(&asker->sample, lock->pid) ? SURE_LIKELY : SURE_CERTAIN;
+}
+
+/* --- file locks */
+
+static bool inode_read(int64_t pid, int fd, uint64_t *inode)
+{
+	struct statx found;
+	char path[64];
+
+	snprintf(path, sizeof(path), PROC "/%lld/fd/%d", (long long)pid, fd);
+	if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_INO, &found))
+		return false;
+	*inode = found.stx_ino;
+	return true;
+}
+
+/* Whether the process has a file with that inode open: a lock of flock(2) stays with an open file,
+ * which may be with a child by now. */
+static bool process_has_inode(int64_t pid, uint64_t inode)
+{
+	const struct dirent *entry;
+	bool found = false;
+	char path[64];
+	uint64_t own;
+	int left = HOLDER_FDS_MAX;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), PROC "/%lld/fd", (long long)pid);
+	dir = opendir(path);
+	while (dir && !found && left-- && (entry = readdir(dir)))
+		found = isdigit((unsigned char)*entry->d_name) &&
+			inode_read(pid, atoi(entry->d_name), &own) && own == inode;
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+static void file_lock_edge(struct live *live, struct live_edges *edges,
+			   const struct edge_asker *asker, struct edge *edge)
+{
+	const struct sample *sample = &asker->sample;
+	const struct lock_wait *wait;
+	uint64_t inode;
+
+	edge->kind = EDGE_FILE_LOCK;
+	if (sample->fd == ABSENT || !inode_read(sample->tid, (int)sample->fd, &inode))
+		return;
+	if (edges->file_locks_ns != live->moment.now_ns)
+		lock_list_read(&edges->file_locks, PROC);
+	edges->file_locks_ns = live->moment.now_ns;
+	wait = lock_list_find(&edges->file_locks, sample->pid, inode);
+	if (wait && (!wait->of_file || process_has_inode(wait->holder, inode)))
+		edge_to_process(live, edges, wait->holder, NULL, ABSENT, SURE_CERTAIN, edge);
+}
+
+/* --- children */
+
+/* The thread's children, oldest first: how many, and the last one. */
+static size_t children_read(const struct sample *sample, int64_t *last)
+{
+	char text[CHILDREN_BYTES], *end;
+	ssize_t length =
+		proc_file_read(PROC, sample->pid, sample->tid, "children", text, sizeof(text));
+	size_t count = 0;
+
+	for (char *at = text; length > 0; at = end) {
+		int64_t pid = strtoll(at, &end, 10);
+
+		if (end == at)
+			break;
+		*last = pid;
+		count++;
+	}
+	return count;
+}
+
+/* A child that uses the memory of its parent until it executes a program. */
+static bool is_vfork(const struct sample *sample)
+{
+	return sample->state == DOING_DISK && sample->syscall &&
+	       (!strcmp(sample->syscall, "vfork") || !strcmp(sample->syscall, "clone") ||
+		!strcmp(sample->syscall, "clone3"));
+}
+
+static void vfork_edge(struct live *live, struct live_edges *edges, const struct edge_asker *asker,
+		       struct edge *edge)
+{
+	int64_t last = ABSENT;
+	size_t count = children_read(&asker->sample, &last);
+
+	edge->kind = EDGE_CHILD;
+	/* orphans that it adopts become its last ones, too */
+	if (count)
+		edge_to_process(live, edges, last, NULL, ABSENT,
+				count == 1 ? SURE_CERTAIN : SURE_LIKELY, edge);
+}
+
+/* --- CPUs */
+
+static void cpus_read(struct live *live, struct live_edges *edges)
+{
+	bool unsure;
+
+	for (size_t i = 0; i < live->capture.count; i++) {
+		const struct thread_state *record = &live->capture.threads[i].record;
+
+		if (record->identity.tid && record->identity.tgid != live->own_pid &&
+		    record_doing(record, &live->moment, &unsure) == DOING_ON)
+			*index_put(&edges->cpus, record->sched.cpu, NULL) = i + 1;
+	}
+	edges->cpus_known = true;
+}
+
+/* A waker may have put it into the queue of another CPU than that of its record. */
+static void cpu_edge(struct live *live, struct live_edges *edges, const struct edge_asker *asker,
+		     struct edge *edge)
+{
+	const struct thread_identity *on;
+	const uint64_t *place;
+	struct proc_stat stat;
+
+	if (!edges->cpus_known)
+		cpus_read(live, edges);
+	if (proc_stat_read(PROC, asker->sample.pid, asker->sample.tid, &stat))
+		return;
+	place = index_find(&edges->cpus, (uint64_t)stat.cpu);
+	if (!place)
+		return;
+	on = &live->capture.threads[*place - 1].record.identity;
+	if (on->tid == asker->sample.tid)
+		return;
+	*edge = (struct edge){
+		.kind = EDGE_CPU,
+		.sure = SURE_LIKELY,
+		.tid = on->tid,
+		.pid = on->tgid,
+		.thing = name_lent(on->comm, sizeof(on->comm)),
+	};
+}
+
+/* --- all of them */
+
+static void device_edge(const struct edge_asker *asker, struct edge *edge)
+{
+	edge->kind = EDGE_IO;
+	edge->thing = asker->sample.io_dev;
+}
+
+/* link: what the other end's descriptor shows. */
+static void end_edge(struct live *live, struct live_edges *edges, const struct edge_asker *asker,
+		     const struct wait_facts *facts, const char *kind, struct edge *edge)
+{
+	char link[40];
+
+	if (facts->pid == ABSENT || facts->pid == asker->sample.pid)
+		return;
+	snprintf(link, sizeof(link), "%s:[%lld]", kind, (long long)facts->inode);
+	edge_to_process(live, edges, facts->pid, facts->inode == ABSENT ? NULL : link,
+			asker->sample.waker_tid, SURE_LIKELY, edge);
+}
+
+static void process_edge(struct live *live, struct live_edges *edges,
+			 const struct wait_facts *facts, struct edge *edge)
+{
+	edge->kind = facts->tid == ABSENT ? EDGE_CHILD : EDGE_THREAD;
+	edge->tid = facts->tid;
+	edge->pid = facts->pid;
+	edge->sure = SURE_CERTAIN;
+	if (facts->tid == ABSENT && facts->pid == ABSENT)
+		edge->sure = SURE_NONE;
+	else if (facts->tid == ABSENT)
+		edge_to_process(live, edges, facts->pid, NULL, ABSENT, SURE_CERTAIN, edge);
+}
+
+static bool facts_edge(struct live *live, struct live_edges *edges, const struct edge_asker *asker,
+		       struct edge *edge, size_t *lock)
+{
+	const char *syscall = asker->sample.syscall;
+	struct wait_facts facts;
+	bool known = lookup_wait_facts(live->lookup, &asker->sample, &asker->hint, false,
+				       live->moment.now_ns, &facts);
+
+	switch (facts.kind) {
+	case WAIT_LOCK:
+		if (!strncmp(syscall, "futex", 5))
+			mutex_edge(live, edges, asker, edge, lock);
+		else if (!strncmp(syscall, "f", 1))
+			file_lock_edge(live, edges, asker, edge);
+		return true;
+	case WAIT_PROCESS:
+		process_edge(live, edges, &facts, edge);
+		return true;
+	case WAIT_PIPE:
+		edge->kind = EDGE_PIPE;
+		end_edge(live, edges, asker, &facts, "pipe", edge);
+		return known;
+	case WAIT_SOCKET:
+		edge->kind = EDGE_SOCKET;
+		end_edge(live, edges, asker, &facts, "socket", edge);
+		return known;
+	case WAIT_IO:
+	case WAIT_FILE:
+		if (asker->sample.io_dev)
+			device_edge(asker, edge);
+		return true;
+	default:
+		return known || facts.kind != WAIT_UNKNOWN;
+	}
+}
+
+bool live_edge_find(struct live *live, struct live_edges *edges, const struct edge_asker *asker,
+		    struct edge *edge, size_t *lock)
+{
+	const struct sample *sample = &asker->sample;
+
+	*edge = edge_absent;
+	*lock = 0;
+	if (sample->state == DOING_RQ)
+		cpu_edge(live, edges, asker, edge);
+	else if (is_vfork(sample))
+		vfork_edge(live, edges, asker, edge);
+	else if (sample->state == DOING_DISK && sample->io_dev)
+		device_edge(asker, edge);
+	else if ((sample->state == DOING_SLEEP || sample->state == DOING_DISK) &&
+		 sample->kthread != 1 && sample->syscall)
+		return facts_edge(live, edges, asker, edge, lock);
+	return true;
+}
+
+void live_edges_begin(struct live_edges *edges, int64_t moment_ns)
+{
+	edges->moment_ns = moment_ns;
+	edges->lock_count = edges->thread_count = edges->process_count = 0;
+	edges->cpus_known = false;
+	index_clear(&edges->lock_places);
+	index_clear(&edges->process_places);
+	index_clear(&edges->cpus);
+}
+
+void live_edges_done(struct live_edges *edges)
+{
+	index_clear(&edges->lock_places);
+	index_clear(&edges->process_places);
+	index_clear(&edges->cpus);
+	lock_list_done(&edges->file_locks);
+	free(edges->locks);
+	free(edges->threads);
+	free(edges->processes);
+	*edges = (struct live_edges){0};
+}

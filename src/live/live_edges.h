@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Who the threads of the live host wait for: one edge of a chain at a time. For live_chains.c.
+ */
+#ifndef TSNAP_LIVE_LIVE_EDGES_H
+#define TSNAP_LIVE_LIVE_EDGES_H
+
+#include "base/index.h"
+#include "live/live_state.h"
+#include "waits/chain.h"
+#include "waits/lock_list.h"
+
+/* A mutex that was asked for in this scan: by its process, address and call. */
+struct edge_lock {
+	int64_t tid, pid;      /* the holder; ABSENT: not known */
+	bool checked, changed; /* it was read again; the holder was another one then */
+	struct sample waiter;  /* whose call it was read for */
+	struct lookup_hint hint;
+};
+
+/* A thread of a process that has the other end of something. */
+struct peer_thread {
+	int64_t tid;
+	bool active;	  /* or asleep as part of a request */
+	const char *link; /* what is behind the descriptor that its call is about, or NULL */
+};
+
+/* The threads of such a process, PEERS_MAX at most. */
+struct peer_process {
+	size_t first, count; /* in struct live_edges' threads */
+	bool whole;	     /* these are all */
+};
+
+/* What is known in a scan. Zeroed is empty. */
+struct live_edges {
+	int64_t moment_ns;
+	struct edge_lock *locks;
+	size_t lock_count, lock_capacity;
+	struct index lock_places; /* to place, plus one */
+	struct lock_list file_locks;
+	int64_t file_locks_ns; /* the moment for which they were read */
+	struct peer_thread *threads;
+	size_t thread_count, thread_capacity;
+	struct peer_process *processes;
+	size_t process_count, process_capacity;
+	struct index process_places; /* pid to place, plus one */
+	struct index cpus;	     /* CPU to tid of who is on it, and its process, */
+	bool cpus_known;	     /* filled in for this scan */
+};
+
+/* A thread of which an edge is to be found: its record (sched.tid 0: none), what it does as a
+ * sample, filled with the needs of live_edge_needs(), and how its call was made. */
+struct edge_asker {
+	struct thread_state record;
+	struct sample sample;
+	struct lookup_hint hint;
+};
+
+/* Facts about a thread that an edge takes, NEED_*. */
+uint64_t live_edge_needs(const struct live *live);
+
+/* Reads what that thread does now. pid: of its process, or ABSENT. False: it is gone. */
+bool live_edge_asker(struct live *live, int64_t tid, int64_t pid, struct edge_asker *asker);
+/* The same of a thread that was sampled. */
+void live_edge_asker_of(struct live *live, const struct thread_state *record,
+			const struct sample *sample, struct edge_asker *asker);
+
+/* The edge of a thread. *lock: the place of the mutex that it waits for in edges->locks, plus one;
+ * 0: none. False: not known yet. */
+bool live_edge_find(struct live *live, struct live_edges *edges, const struct edge_asker *asker,
+		    struct edge *edge, size_t *lock);
+/* Reads the mutex again, once a scan. True: its holder is the same as before. */
+bool live_edge_lock_holds(struct live *live, struct live_edges *edges, size_t lock);
+
+void live_edges_begin(struct live_edges *edges, int64_t moment_ns); /* a new scan */
+void live_edges_done(struct live_edges *edges);
+
+#endif

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "waits/chain.h"
+#include "base/memory.h"
+#include "base/names.h"
+#include "base/text.h"
+
+#include <stdlib.h>
+
+const char *const edge_kind_names[EDGE_KIND_COUNT] = {
+	[EDGE_MUTEX] = "mutex", [EDGE_THREAD] = "thread", [EDGE_FILE_LOCK] = "file lock",
+	[EDGE_CHILD] = "child", [EDGE_PIPE] = "pipe",	  [EDGE_SOCKET] = "socket",
+	[EDGE_IO] = "io",	[EDGE_CPU] = "cpu",
+};
+
+const char *const edge_sure_names[SURE_COUNT] = {
+	[SURE_PROCESS] = "process",
+	[SURE_LIKELY] = "likely",
+	[SURE_CERTAIN] = "certain",
+};
+
+const struct edge edge_absent = {.tid = ABSENT, .pid = ABSENT};
+
+void chain_nodes_clear(struct chain_nodes *nodes)
+{
+	nodes->count = 0;
+	index_clear(&nodes->by_tid);
+}
+
+void chain_nodes_done(struct chain_nodes *nodes)
+{
+	index_clear(&nodes->by_tid);
+	free(nodes->nodes);
+	*nodes = (struct chain_nodes){0};
+}
+
+size_t chain_nodes_put(struct chain_nodes *nodes, int64_t tid, bool *added)
+{
+	uint64_t *place = index_put(&nodes->by_tid, (uint64_t)tid, added);
+
+	if (!*added)
+		return *place - 1;
+	nodes->nodes = memory_grow(nodes->nodes, &nodes->capacity, nodes->count + 1,
+				   sizeof(*nodes->nodes));
+	nodes->nodes[nodes->count] = (struct chain_node){
+		.tid = tid, .pid = ABSENT, .state = ABSENT, .edge = edge_absent};
+	*place = ++nodes->count;
+	return *place - 1;
+}
+
+bool edge_leads_on(const struct edge *edge)
+{
+	return edge->kind != EDGE_NONE && edge->kind != EDGE_IO && edge->kind != EDGE_CPU &&
+	       edge->tid != ABSENT;
+}
+
+/* The thread of the cycle with the least id stands for it: the same one for all who wait in it. */
+static void cycle_find(const struct chain_nodes *nodes, struct chain *chain)
+{
+	chain->deadlock = true;
+	for (size_t i = chain->cycle; i < chain->count; i++) {
+		const struct chain_node *node = &nodes->nodes[chain->path[i]];
+
+		chain->deadlock &= node->edge.sure == SURE_CERTAIN && !node->edge.timed;
+		if (!chain->root || node->tid < chain->root->tid)
+			chain->root = node;
+	}
+}
+
+static size_t path_find(const struct chain *chain, size_t place)
+{
+	size_t i = 0;
+
+	while (i < chain->count && chain->path[i] != place)
+		i++;
+	return i;
+}
+
+void chain_walk(struct chain_nodes *nodes, size_t from, struct chain *chain)
+{
+	size_t place = from;
+
+	chain->count = 0;
+	chain->root = NULL;
+	chain->deadlock = false;
+	nodes->walks++;
+	for (;;) {
+		struct chain_node *node = &nodes->nodes[place];
+		const uint64_t *next;
+
+		chain->path[chain->count++] = place;
+		chain->cycle = chain->count;
+		node->walk = nodes->walks;
+		if (node->unknown)
+			return;
+		if (!edge_leads_on(&node->edge)) {
+			chain->root = node;
+			return;
+		}
+		next = index_find(&nodes->by_tid, (uint64_t)node->edge.tid);
+		if (!next)
+			return;
+		place = *next - 1;
+		if (nodes->nodes[place].walk == nodes->walks) {
+			chain->cycle = path_find(chain, place);
+			cycle_find(nodes, chain);
+			return;
+		}
+		if (chain->count > CHAIN_LINKS_MAX)
+			return;
+	}
+}
+
+static void text_add_name(struct text *text, const char *name)
+{
+	text_add_string(text, name ? name : "?");
+}
+
+static void edge_add(struct text *text, const struct edge *edge)
+{
+	text_add_format(text, " %s> ", edge_kind_names[edge->kind]);
+}
+
+/* "php-fpm socket> mariadbd mutex> mariadbd io> sda" */
+static void chain_tell(const struct chain_nodes *nodes, const struct chain *chain,
+		       struct text *text)
+{
+	const struct chain_node *node = NULL;
+	bool cycle = chain->cycle < chain->count;
+
+	for (size_t i = 0; i < chain->count; i++) {
+		if (i == CHAIN_TOLD_MAX / 2 && chain->count > CHAIN_TOLD_MAX + 1) {
+			text_add_string(text, "... ");
+			i = chain->count - CHAIN_TOLD_MAX / 2;
+		}
+		node = &nodes->nodes[chain->path[i]];
+		text_add_name(text, node->comm);
+		if (i + 1 < chain->count || cycle || edge_leads_on(&node->edge))
+			edge_add(text, &node->edge);
+	}
+	if (cycle) {
+		text_add_name(text, nodes->nodes[chain->path[chain->cycle]].comm);
+		text_add_string(text, chain->deadlock ? " DEADLOCK" : " cycle");
+	} else if (!chain->root) {
+		text_add_string(text, edge_leads_on(&node->edge) ? "..." : " ...");
+	} else if (node->edge.thing) {
+		edge_add(text, &node->edge);
+		text_add_string(text, node->edge.thing);
+	}
+}
+
+/* Of a process of which no thread is known there is only its name. */
+static void root_fill(const struct chain *chain, struct sample *sample)
+{
+	const struct chain_node *root = chain->root;
+
+	if (!root)
+		return;
+	if (root->edge.sure == SURE_PROCESS) {
+		sample->root = name_lent_string(root->edge.thing);
+		sample->root_pid = root->edge.pid;
+		return;
+	}
+	sample->root = name_lent_string(root->comm);
+	sample->root_tid = root->tid;
+	sample->root_pid = root->pid;
+	sample->root_state = root->state;
+	sample->root_syscall = name_lent_string(root->syscall);
+	sample->root_why = root->why;
+	sample->root_waits_on =
+		name_lent_string(root->edge.kind == EDGE_IO ? root->edge.thing : root->waits_on);
+	if (chain->cycle < chain->count)
+		sample->root_why = name_lent_string(chain->deadlock ? "deadlock" : "cycle");
+}
+
+void chain_fill(struct chain_nodes *nodes, size_t from, uint64_t needs, struct sample *sample)
+{
+	static struct text text;
+	const struct chain_node *node = &nodes->nodes[from];
+	const struct edge *edge = &node->edge;
+	struct chain chain;
+
+	if (node->unknown)
+		return;
+	sample->blocker_tid = edge->tid;
+	sample->blocker_pid = edge->pid;
+	if (edge->kind != EDGE_NONE)
+		sample->blocker_kind = name_lent_string(edge_kind_names[edge->kind]);
+	if (edge->sure != SURE_NONE)
+		sample->blocker_sure = name_lent_string(edge_sure_names[edge->sure]);
+	if (edge->kind == EDGE_CPU)
+		sample->oncpu_comm = name_lent_string(edge->thing);
+	if (!(needs & NEED_CHAIN))
+		return;
+	chain_walk(nodes, from, &chain);
+	text_clear(&text);
+	chain_tell(nodes, &chain, &text);
+	sample->chain = name_lent(text_string(&text), text.length);
+	sample->depth = (int64_t)chain.count - 1;
+	if (chain.root && chain.root->edge.sure == SURE_PROCESS)
+		sample->depth++;
+	root_fill(&chain, sample);
+}

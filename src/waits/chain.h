@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Wait chains: who a thread waits for, who that one waits for, and so on to the last thread, the
+ * root. A node is a thread, an edge leads from a thread to its blocker; live_chains.c finds both
+ * on the host, tests make them up. Pure: nothing here reads the host.
+ *
+ * A node has one edge at most, so a walk from any node either ends or comes to a cycle.
+ */
+#ifndef TSNAP_WAITS_CHAIN_H
+#define TSNAP_WAITS_CHAIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/index.h"
+#include "sample/sample.h"
+
+/* A longer chain has no root. */
+#define CHAIN_LINKS_MAX 64
+/* Links that the text names; of a longer chain the first and the last half. */
+#define CHAIN_TOLD_MAX 16
+
+/* What the blocker holds, has the other end of, or is. */
+enum edge_kind {
+	EDGE_NONE,
+	EDGE_MUTEX,
+	EDGE_THREAD, /* pthread_join: the end of a thread */
+	EDGE_FILE_LOCK,
+	EDGE_CHILD,
+	EDGE_PIPE,
+	EDGE_SOCKET,
+	EDGE_IO,  /* a block device: the chain ends there */
+	EDGE_CPU, /* a CPU that another thread runs on: the chain ends there */
+	EDGE_KIND_COUNT,
+};
+
+enum edge_sure {
+	SURE_NONE,    /* nobody is known */
+	SURE_PROCESS, /* the process is known, not which of its threads */
+	SURE_LIKELY,
+	SURE_CERTAIN, /* the kernel or the lock word says so */
+	SURE_COUNT,
+};
+
+/* Names of columns blocker_kind and blocker_sure; NULL: none. */
+extern const char *const edge_kind_names[EDGE_KIND_COUNT];
+extern const char *const edge_sure_names[SURE_COUNT];
+
+struct edge {
+	enum edge_kind kind;
+	enum edge_sure sure;
+	int64_t tid, pid;  /* the blocker; ABSENT: not known */
+	const char *thing; /* name of the device, of the thread on the CPU, of the process that is
+			    * all that is known of the blocker; NULL: none */
+	bool timed;	   /* the wait ends by itself at a time */
+};
+
+extern const struct edge edge_absent;
+
+struct chain_node {
+	int64_t tid, pid, state; /* enum thread_doing */
+	const char *comm, *why, *waits_on, *syscall;
+	struct edge edge;
+	bool unknown; /* it ran while its edge was looked for, or the search still goes on */
+	uint64_t walk;
+};
+
+/* The threads of a scan. Zeroed is empty. */
+struct chain_nodes {
+	struct chain_node *nodes;
+	size_t count, capacity;
+	struct index by_tid; /* tid to place, plus one */
+	uint64_t walks;
+};
+
+/* A walk from a node to the root. */
+struct chain {
+	size_t path[CHAIN_LINKS_MAX + 1]; /* places of nodes, the first is the thread itself */
+	size_t count;
+	const struct chain_node *root; /* NULL: not known */
+	size_t cycle;  /* index in path of the node that the last one waits for; count: no cycle */
+	bool deadlock; /* a cycle in which all edges are certain and none ends by itself */
+};
+
+void chain_nodes_clear(struct chain_nodes *nodes);
+void chain_nodes_done(struct chain_nodes *nodes);
+/* The place of the thread's node; added with all fields absent where it is missing (*added). */
+size_t chain_nodes_put(struct chain_nodes *nodes, int64_t tid, bool *added);
+
+/* True if a chain goes on at the edge's blocker. */
+bool edge_leads_on(const struct edge *edge);
+
+void chain_walk(struct chain_nodes *nodes, size_t from, struct chain *chain);
+/* Fills blocker_tid to blocker_sure, and with NEED_CHAIN chain to depth; texts are lent. What is
+ * not known becomes absent. */
+void chain_fill(struct chain_nodes *nodes, size_t from, uint64_t needs, struct sample *sample);
+
+#endif

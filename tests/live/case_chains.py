@@ -1,0 +1,107 @@
+"""Wait chains: blockers, chains and roots of workloads that know theirs."""
+import fnmatch
+
+from harness import SLOW, START_S, STOP_S, case, check, scans_of
+
+COLUMNS = "state,blocker_tid,blocker_pid,blocker_kind,blocker_sure,chain,depth,root,root_tid,root_state,root_why"
+SETTLED_S = 2 if SLOW == 1 else 20  # after which all processes have been looked through for other ends
+CERTAIN, LIKELY = 95, 80	    # per cent of samples that must be right
+
+
+class Truth:
+    """What a workload says of its threads: by tid the blocker and the chain."""
+
+    def __init__(self, workload):
+        self.pids = workload["pids"]
+        self.by_tid = {}
+        for line in workload["victims"].splitlines():
+            tid, blocker, chain = line.split(":", 2)
+            self.by_tid[tid] = (blocker, chain)
+
+
+def judged(ctx, name, rows, truth):
+    """The share of samples of sleeping victims that are right in per cent, and whether an edge that is called certain is
+    wrong."""
+    scans = scans_of(rows)
+    later = [row for _, scan in scans[len(scans) // 2:] for row in scan
+             if row["tid"] in truth.by_tid and row["state"] in "SD"]
+    check(len(later) >= 10, "%s: %d samples of victims", name, len(later))
+    right, wrong = 0, []
+    for row in later:
+        blocker, chain = truth.by_tid[row["tid"]]
+        right_blocker = blocker in ("0", row["blocker_tid"])
+        right += right_blocker and fnmatch.fnmatchcase(row["chain"], chain)
+        check(row["blocker_sure"] != "certain" or right_blocker, "%s: a blocker is called certain and is another one, not %s: %s",
+              name, blocker, row)
+        if not right_blocker or not fnmatch.fnmatchcase(row["chain"], chain):
+            wrong.append((row["chain"], row["blocker_tid"], row["state"], chain))
+    share = 100.0 * right / len(later)
+    return share, "%.1f %% of %d samples are right; wrong: %s" % (share, len(later), sorted(set(wrong))[:4]), later
+
+
+def run_chain(ctx, name, least):
+    workload = ctx.workload("chain", of=name, dir=ctx.temporary())
+    truth = Truth(workload)
+    rows = ctx.stream("-a", "-d", 2 * SETTLED_S, "-p", truth.pids, columns=COLUMNS).finish(0, START_S + 2 * SETTLED_S + STOP_S)
+    share, words, later = judged(ctx, name, rows, truth)
+    print("# chain %s: %s" % (name, words.split(";")[0]))
+    check(share >= least, "%s: %s", name, words)
+    return later
+
+
+@case
+def chain_of_mutexes(ctx):
+    """Eight threads each wait for the mutex that the next one holds; also with priority inheritance."""
+    for name in ("nested", "nested_pi"):
+        later = run_chain(ctx, name, CERTAIN)
+        check({row["blocker_sure"] for row in later} == {"certain"}, "%s: not all are certain", name)
+        check({row["root"] for row in later} - {""} == {"chain_7"}, "%s: roots %s", name, {row["root"] for row in later})
+        check(max(int(row["depth"]) for row in later) == 7, "%s: depth", name)
+
+
+@case
+def chain_to_holder(ctx):
+    """50 threads wait for a mutex whose holder naps, spins, syncs a file, or waits for a CPU that another one has."""
+    for name, states in (("mutex_nap", "S"), ("mutex_spin", "ON RQ"), ("mutex_sync", "ON RQ D S"), ("mutex_queue", "ON RQ")):
+        later = run_chain(ctx, name, CERTAIN)
+        known = [row["root_state"] for row in later if row["root_state"]]
+        right = [state for state in known if state in states.split()]
+        check(len(right) >= 0.95 * len(known), "%s: of %d samples %d have a holder in %s", name, len(known), len(right), states)
+        if name == "mutex_queue":
+            queued = {row["chain"] for row in later if row["root_state"] == "RQ" and "cpu> " in row["chain"]}
+            check(any("cpu> chain_spinner" in chain for chain in queued), "who is on the holder's CPU: %s", queued)
+
+
+@case
+def chain_of_deadlock(ctx):
+    """Two threads wait for each other's mutex, two processes for each other's flock: said so, with one root for both."""
+    for name in ("deadlock", "deadlock_flock"):
+        later = run_chain(ctx, name, CERTAIN)
+        check({row["root_why"] for row in later} - {""} == {"deadlock"}, "%s: %s", name, {row["root_why"] for row in later})
+        check(len({row["root_tid"] for row in later} - {""}) == 1, "%s: several roots", name)
+
+
+@case
+def chain_through_processes(ctx):
+    """Pipes, file locks, children, and sockets of a client, a proxy and a server."""
+    for name, least in (("pipeline", LIKELY), ("flock_stopped", CERTAIN), ("child_disk", CERTAIN), ("proxy_tcp", LIKELY),
+                        ("proxy_unix", LIKELY), ("server_threads", LIKELY)):
+        run_chain(ctx, name, least)
+
+
+@case
+def chain_of_turns(ctx):
+    """A mutex that changes hands every 2 ms: in a scan all edges that are certain lead to one holder, who does not wait."""
+    workload = ctx.workload("chain", of="turns", dir=ctx.temporary())
+    rows = ctx.stream("-a", "-F", 50, "-d", 4, "-p", workload["pids"], columns=COLUMNS + ",root_syscall").finish(
+        0, START_S + 4 + STOP_S)
+    told = waiting = strange = 0
+    for _, scan in scans_of(rows):
+        edges = [row for row in scan if row["blocker_sure"] == "certain"]
+        waiting += sum(row["state"] == "S" for row in scan)
+        told += len(edges)
+        strange += len({row["blocker_tid"] for row in edges}) > 1
+        strange += any("DEADLOCK" in row["chain"] for row in edges)
+        strange += any(row["root_syscall"] == "futex" and row["root_state"] == "S" for row in edges)
+    check(not strange, "%d of the scans tell of several holders, or of one that waits", strange)
+    check(told >= 0.5 * waiting > 100, "%d edges of %d sleepers", told, waiting)

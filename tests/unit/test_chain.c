@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Wait chains of made-up scans; file locks of made-up /proc/locks */
+#include "unit.h"
+#include "base/names.h"
+#include "fake_proc.h"
+#include "waits/chain.h"
+#include "waits/lock_list.h"
+
+static struct chain_nodes nodes;
+
+static int nodes_begin(void **state)
+{
+	(void)state;
+	chain_nodes_clear(&nodes);
+	return 0;
+}
+
+static int nodes_end(void **state)
+{
+	(void)state;
+	chain_nodes_done(&nodes);
+	return 0;
+}
+
+/* A thread that waits for that one (0: for nobody). */
+static struct chain_node *add(int64_t tid, const char *comm, enum edge_kind kind, int64_t blocker)
+{
+	struct chain_node *node;
+	bool added;
+	size_t place = chain_nodes_put(&nodes, tid, &added);
+
+	assert_true(added);
+	node = &nodes.nodes[place];
+	node->pid = tid / 10;
+	node->state = DOING_SLEEP;
+	node->comm = name_lent_string(comm);
+	node->why = name_lent_string("lock");
+	node->syscall = name_lent_string("futex");
+	node->edge.kind = kind;
+	if (blocker) {
+		node->edge.tid = blocker;
+		node->edge.pid = blocker / 10;
+		node->edge.sure = SURE_CERTAIN;
+	}
+	return node;
+}
+
+static struct sample told(int64_t tid)
+{
+	struct sample sample = sample_absent;
+
+	chain_fill(&nodes, *index_find(&nodes.by_tid, (uint64_t)tid) - 1, NEED_BLOCKER | NEED_CHAIN,
+		   &sample);
+	return sample;
+}
+
+static void expect_chain(int64_t tid, const char *chain, int64_t depth, const char *root)
+{
+	struct sample sample = told(tid);
+
+	assert_string_equal(sample.chain, chain);
+	assert_int_equal(sample.depth, depth);
+	if (root)
+		assert_string_equal(sample.root, root);
+	else
+		assert_null(sample.root);
+}
+
+static void to_a_device(void **state)
+{
+	struct chain_node *last;
+	struct sample sample;
+
+	(void)state;
+	add(10, "php-fpm", EDGE_SOCKET, 20)->edge.sure = SURE_LIKELY;
+	add(20, "mariadbd", EDGE_MUTEX, 21);
+	last = add(21, "mariadbd", EDGE_IO, 0);
+	last->edge.thing = name_lent_string("sda");
+	last->state = DOING_DISK;
+	expect_chain(10, "php-fpm socket> mariadbd mutex> mariadbd io> sda", 2, "mariadbd");
+	expect_chain(21, "mariadbd io> sda", 0, "mariadbd");
+	sample = told(10);
+	assert_int_equal(sample.blocker_tid, 20);
+	assert_int_equal(sample.blocker_pid, 2);
+	assert_string_equal(sample.blocker_kind, "socket");
+	assert_string_equal(sample.blocker_sure, "likely");
+	assert_int_equal(sample.root_tid, 21);
+	assert_int_equal(sample.root_pid, 2);
+	assert_int_equal(sample.root_state, DOING_DISK);
+	assert_string_equal(sample.root_waits_on, "sda");
+	assert_string_equal(sample.root_syscall, "futex");
+}
+
+static void to_a_cpu(void **state)
+{
+	struct chain_node *queued;
+
+	(void)state;
+	add(1, "waiter", EDGE_MUTEX, 2);
+	queued = add(2, "holder", EDGE_CPU, 3);
+	queued->state = DOING_RQ;
+	queued->edge.thing = name_lent_string("stress");
+	/* it has a node, too, and the chain does not go there */
+	add(3, "stress", EDGE_NONE, 0)->state = DOING_ON;
+	expect_chain(1, "waiter mutex> holder cpu> stress", 1, "holder");
+	assert_int_equal(told(1).root_state, DOING_RQ);
+	assert_string_equal(told(2).oncpu_comm, "stress");
+	assert_null(told(1).oncpu_comm);
+}
+
+/* Of which process no thread is known. */
+static void to_a_process(void **state)
+{
+	struct chain_node *client;
+
+	(void)state;
+	client = add(1, "client", EDGE_SOCKET, 0);
+	client->edge.pid = 50;
+	client->edge.sure = SURE_PROCESS;
+	client->edge.thing = name_lent_string("server");
+	expect_chain(1, "client socket> server", 1, "server");
+	assert_int_equal(told(1).root_pid, 50);
+	assert_int_equal(told(1).root_tid, ABSENT);
+	assert_int_equal(told(1).root_state, ABSENT);
+	assert_int_equal(told(1).blocker_tid, ABSENT);
+}
+
+static void of_cycles(void **state)
+{
+	(void)state;
+	add(7, "a", EDGE_MUTEX, 5);
+	add(5, "b", EDGE_MUTEX, 6);
+	add(6, "c", EDGE_FILE_LOCK, 5);
+	expect_chain(7, "a mutex> b mutex> c file lock> b DEADLOCK", 2, "b");
+	expect_chain(6, "c file lock> b mutex> c DEADLOCK", 1, "b");
+	assert_string_equal(told(7).root_why, "deadlock");
+	assert_int_equal(told(6).root_tid, told(5).root_tid);
+	/* it ends by itself */
+	nodes.nodes[*index_find(&nodes.by_tid, 6) - 1].edge.timed = true;
+	expect_chain(7, "a mutex> b mutex> c file lock> b cycle", 2, "b");
+	assert_string_equal(told(7).root_why, "cycle");
+	/* or may be none */
+	nodes.nodes[*index_find(&nodes.by_tid, 6) - 1].edge.timed = false;
+	nodes.nodes[*index_find(&nodes.by_tid, 5) - 1].edge.sure = SURE_LIKELY;
+	assert_string_equal(told(6).root_why, "cycle");
+	/* the edge to it does not count: it is not in the cycle */
+	nodes.nodes[*index_find(&nodes.by_tid, 5) - 1].edge.sure = SURE_CERTAIN;
+	nodes.nodes[*index_find(&nodes.by_tid, 7) - 1].edge.sure = SURE_LIKELY;
+	assert_string_equal(told(7).root_why, "deadlock");
+}
+
+static void of_itself(void **state)
+{
+	(void)state;
+	add(4, "self", EDGE_MUTEX, 4);
+	expect_chain(4, "self mutex> self DEADLOCK", 0, "self");
+}
+
+/* No root is told that is none. */
+static void ends_in_the_dark(void **state)
+{
+	(void)state;
+	add(1, "a", EDGE_MUTEX, 2);
+	add(2, "b", EDGE_NONE, 0)->unknown = true;
+	add(3, "c", EDGE_PIPE, 99);
+	expect_chain(1, "a mutex> b ...", 1, NULL);
+	expect_chain(3, "c pipe> ...", 0, NULL);
+	assert_int_equal(told(3).blocker_tid, 99);
+	assert_null(told(2).chain);
+	assert_int_equal(told(2).depth, ABSENT);
+}
+
+static void of_ten_thousand(void **state)
+{
+	struct sample sample;
+
+	(void)state;
+	for (int64_t tid = 1; tid <= 10000; tid++)
+		add(tid, "link", tid == 10000 ? EDGE_NONE : EDGE_MUTEX, tid == 10000 ? 0 : tid + 1);
+	sample = told(1);
+	assert_null(sample.root);
+	assert_int_equal(sample.depth, CHAIN_LINKS_MAX);
+	assert_true(strlen(sample.chain) < 300);
+	assert_string_equal(told(10000 - CHAIN_LINKS_MAX).root, "link");
+	assert_int_equal(told(10000 - CHAIN_LINKS_MAX).root_tid, 10000);
+	assert_int_equal(told(10000 - CHAIN_LINKS_MAX).depth, CHAIN_LINKS_MAX);
+	assert_null(told(10000 - CHAIN_LINKS_MAX - 1).root);
+}
+
+static void of_long_ones_the_middle_is_left_out(void **state)
+{
+	char name[8];
+
+	(void)state;
+	for (int64_t tid = 1; tid <= CHAIN_TOLD_MAX + 2; tid++) {
+		snprintf(name, sizeof(name), "t%lld", (long long)tid);
+		add(tid, name, tid < CHAIN_TOLD_MAX + 2 ? EDGE_MUTEX : EDGE_NONE,
+		    tid < CHAIN_TOLD_MAX + 2 ? tid + 1 : 0);
+	}
+	expect_chain(1,
+		     "t1 mutex> t2 mutex> t3 mutex> t4 mutex> t5 mutex> t6 mutex> t7 mutex> "
+		     "t8 mutex> ... t11 mutex> t12 mutex> t13 mutex> t14 mutex> t15 mutex> "
+		     "t16 mutex> t17 mutex> t18",
+		     CHAIN_TOLD_MAX + 1, "t18");
+	expect_chain(2,
+		     "t2 mutex> t3 mutex> t4 mutex> t5 mutex> t6 mutex> t7 mutex> t8 mutex> "
+		     "t9 mutex> t10 mutex> t11 mutex> t12 mutex> t13 mutex> t14 mutex> t15 mutex> "
+		     "t16 mutex> t17 mutex> t18",
+		     CHAIN_TOLD_MAX, "t18");
+}
+
+static void edges_alone(void **state)
+{
+	struct sample sample = sample_absent;
+
+	(void)state;
+	add(1, "a", EDGE_MUTEX, 2);
+	chain_fill(&nodes, 0, NEED_BLOCKER, &sample);
+	assert_int_equal(sample.blocker_tid, 2);
+	assert_null(sample.chain);
+	assert_null(sample.root);
+}
+
+static void locks_put(const struct fake_proc *proc, const char *text)
+{
+	char path[128];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/locks", proc->root);
+	file = fopen(path, "we");
+	assert_non_null(file);
+	fputs(text, file);
+	fclose(file);
+}
+
+static void file_locks(void **state)
+{
+	struct fake_proc proc;
+	struct lock_list list = {0};
+	const struct lock_wait *wait;
+
+	(void)state;
+	fake_proc_init(&proc);
+	locks_put(&proc, "1: FLOCK  ADVISORY  WRITE 100 fd:00:77 0 EOF\n"
+			 "1: -> FLOCK  ADVISORY  WRITE 200 fd:00:77 0 EOF\n"
+			 "1:  -> FLOCK  ADVISORY  READ  201 fd:00:77 0 EOF\n"
+			 "2: POSIX  ADVISORY  WRITE 300 fd:00:78 0 EOF\n"
+			 "2: -> POSIX  ADVISORY  WRITE 200 fd:00:78 10 20\n"
+			 "3: OFDLCK ADVISORY  WRITE -1 fd:00:79 0 EOF\n"
+			 "3: -> OFDLCK ADVISORY  WRITE 202 fd:00:79 0 EOF\n"
+			 "4: FLOCK  ADVISORY  READ  400 fd:00:80 0 EOF\n"
+			 "4: -> FLOCK  ADVISORY  WRITE 203 fd:00:80 0 EOF\n"
+			 "5: FLOCK  ADVISORY  READ  401 fd:01:80 0 EOF\n"
+			 "5: -> FLOCK  ADVISORY  WRITE 203 fd:01:80 0 EOF\n"
+			 "6: nonsense\n"
+			 "6: -> FLOCK  ADVISORY  WRITE 204 fd:00:81 0 EOF\n");
+	lock_list_read(&list, proc.root);
+	wait = lock_list_find(&list, 200, 77);
+	assert_non_null(wait);
+	assert_int_equal(wait->holder, 100);
+	assert_true(wait->of_file);
+	assert_int_equal(lock_list_find(&list, 201, 77)->holder, 100);
+	/* a process whose threads wait for two */
+	assert_int_equal(lock_list_find(&list, 200, 78)->holder, 300);
+	assert_false(lock_list_find(&list, 200, 78)->of_file);
+	assert_null(lock_list_find(&list, 200, 79));
+	/* nobody, two with one number, what is not understood, and nothing at all */
+	assert_null(lock_list_find(&list, 202, 79));
+	assert_null(lock_list_find(&list, 203, 80));
+	assert_null(lock_list_find(&list, 204, 81));
+	locks_put(&proc, "");
+	lock_list_read(&list, proc.root);
+	assert_null(lock_list_find(&list, 200, 77));
+	lock_list_done(&list);
+	fake_proc_done(&proc);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(to_a_device, nodes_begin),
+		cmocka_unit_test_setup(to_a_cpu, nodes_begin),
+		cmocka_unit_test_setup(to_a_process, nodes_begin),
+		cmocka_unit_test_setup(of_cycles, nodes_begin),
+		cmocka_unit_test_setup(of_itself, nodes_begin),
+		cmocka_unit_test_setup(ends_in_the_dark, nodes_begin),
+		cmocka_unit_test_setup(of_ten_thousand, nodes_begin),
+		cmocka_unit_test_setup(of_long_ones_the_middle_is_left_out, nodes_begin),
+		cmocka_unit_test_setup(edges_alone, nodes_begin),
+		cmocka_unit_test(file_locks),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, nodes_end);
+}

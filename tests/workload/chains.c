@@ -1,0 +1,621 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Threads that wait for each other in chains that are known. The ready line tells in `victims`, a
+ * line each: the waiting thread, the thread that it waits for, and the chain in tsnap's words, as a
+ * pattern of fnmatch; in `pids` the processes. */
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "wait.h"
+
+#define WAITERS 50
+#define NESTED 8
+#define NAP_NS (20 * NS_PER_MS)
+
+static char victims[16384], pids[256];
+
+static void victim_add(pid_t tid, pid_t blocker, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static void victim_add(pid_t tid, pid_t blocker, const char *format, ...)
+{
+	char chain[512], *end = victims + strlen(victims);
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(chain, sizeof(chain), format, ap);
+	va_end(ap);
+	snprintf(end, sizeof(victims) - (size_t)(end - victims), "%d:%d:%s\n", tid, blocker, chain);
+}
+
+static void pid_add(pid_t pid)
+{
+	char *end = pids + strlen(pids);
+
+	snprintf(end, sizeof(pids) - (size_t)(end - pids), "%s%d", *pids ? "," : "", pid);
+}
+
+/* --- processes */
+
+#define FDS_MAX 64
+
+/* What a process does with two descriptors; it has no others. */
+struct part {
+	const char *name;
+	void (*run)(const struct part *part);
+	int in, out;
+};
+
+static pid_t part_start(const struct part *part)
+{
+	pid_t pid = child_fork();
+
+	if (pid) {
+		pid_add(pid);
+		return pid;
+	}
+	prctl(PR_SET_NAME, part->name);
+	for (int fd = STDERR_FILENO + 1; fd < FDS_MAX; fd++)
+		if (fd != part->in && fd != part->out)
+			close(fd);
+	part->run(part);
+	stay();
+	return 0;
+}
+
+static void pass_on(const struct part *part)
+{
+	char block[4096] = {0};
+
+	for (;;) {
+		if (part->in >= 0 && read(part->in, block, sizeof(block)) <= 0)
+			stay();
+		if (!strcmp(part->name, "chain_p3"))
+			sleep_ns(NAP_NS);
+		if (part->out >= 0 && write(part->out, block, sizeof(block)) <= 0)
+			stay();
+	}
+}
+
+/* Before the slow one pipes are full, behind it one is empty. */
+static void pipeline(void)
+{
+	int a[2], b[2], c[2];
+	pid_t first, second, slow, last;
+
+	make_pipe(a);
+	make_pipe(b);
+	make_pipe(c);
+	first = part_start(&(struct part){"chain_p1", pass_on, -1, a[1]});
+	second = part_start(&(struct part){"chain_p2", pass_on, a[0], b[1]});
+	slow = part_start(&(struct part){"chain_p3", pass_on, b[0], c[1]});
+	last = part_start(&(struct part){"chain_p4", pass_on, c[0], -1});
+	for (int i = 0; i < 2; i++) {
+		close(a[i]);
+		close(b[i]);
+		close(c[i]);
+	}
+	await_state(first, first, "S", SYS_write);
+	await_state(second, second, "S", SYS_write);
+	victim_add(first, second, "chain_p1 pipe> chain_p2 pipe> chain_p3");
+	victim_add(second, slow, "chain_p2 pipe> chain_p3");
+	victim_add(last, slow, "chain_p4 pipe> chain_p3");
+}
+
+static void lock_file(const char *name, char path[256])
+{
+	snprintf(path, 256, "%s/%s-%d", option_text("dir", "/tmp"), name, getpid());
+}
+
+static char locked_path[2][256];
+
+static int flock_take(int which)
+{
+	int fd = open(locked_path[which], O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+	if (fd < 0 || flock(fd, LOCK_EX))
+		die("flock");
+	return fd;
+}
+
+static void flock_hold(const struct part *part)
+{
+	(void)part;
+	flock_take(0);
+	raise(SIGSTOP);
+}
+
+static void flock_write(const struct part *part)
+{
+	flock_take(0);
+	if (write(part->out, "", 1) < 0)
+		stay();
+}
+
+static void read_all(const struct part *part)
+{
+	char c;
+
+	while (read(part->in, &c, 1) > 0)
+		;
+}
+
+static void flock_stopped(void)
+{
+	pid_t reader, writer, holder;
+	int ends[2];
+
+	lock_file("chain", locked_path[0]);
+	make_pipe(ends);
+	holder = part_start(&(struct part){"chain_stopped", flock_hold, -1, -1});
+	await_state(holder, holder, "T", NR_ANY);
+	writer = part_start(&(struct part){"chain_writer", flock_write, -1, ends[1]});
+	reader = part_start(&(struct part){"chain_reader", read_all, ends[0], -1});
+	close(ends[0]);
+	close(ends[1]);
+	await_state(writer, writer, "S", SYS_flock);
+	await_state(reader, reader, "S", SYS_read);
+	victim_add(reader, writer, "chain_reader pipe> chain_writer file lock> chain_stopped");
+	victim_add(writer, holder, "chain_writer file lock> chain_stopped");
+}
+
+static void flock_both(const struct part *part)
+{
+	bool first = !strcmp(part->name, "chain_lock_a");
+
+	flock_take(first ? 0 : 1);
+	sleep_ns(300 * NS_PER_MS);
+	flock_take(first ? 1 : 0);
+}
+
+static void deadlock_flock(void)
+{
+	pid_t a, b;
+
+	lock_file("chain-a", locked_path[0]);
+	lock_file("chain-b", locked_path[1]);
+	a = part_start(&(struct part){"chain_lock_a", flock_both, -1, -1});
+	b = part_start(&(struct part){"chain_lock_b", flock_both, -1, -1});
+	await_state(a, a, "S", SYS_flock);
+	await_state(b, b, "S", SYS_flock);
+	victim_add(a, b, "chain_lock_a file lock> chain_lock_b file lock> chain_lock_a DEADLOCK");
+	victim_add(b, a, "chain_lock_b file lock> chain_lock_a file lock> chain_lock_b DEADLOCK");
+}
+
+/* --- sockets */
+
+static void tcp_pair(int pair[2])
+{
+	struct sockaddr_in address = {.sin_family = AF_INET,
+				      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t size = sizeof(address);
+	int listening = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	pair[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (listening < 0 || bind(listening, (struct sockaddr *)&address, sizeof(address)) ||
+	    listen(listening, 4) || getsockname(listening, (struct sockaddr *)&address, &size) ||
+	    connect(pair[0], (struct sockaddr *)&address, sizeof(address)))
+		unready("no TCP on the loopback device here");
+	pair[1] = accept4(listening, NULL, NULL, SOCK_CLOEXEC);
+	close(listening);
+}
+
+static void unix_pair(int pair[2])
+{
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
+		die("socketpair");
+}
+
+static void ask(const struct part *part)
+{
+	char c = 0;
+
+	while (write(part->out, &c, 1) == 1 && read(part->out, &c, 1) == 1)
+		;
+}
+
+static void forward(const struct part *part)
+{
+	char c;
+
+	while (read(part->in, &c, 1) == 1 && write(part->out, &c, 1) == 1 &&
+	       read(part->out, &c, 1) == 1 && write(part->in, &c, 1) == 1)
+		;
+}
+
+static void answer(const struct part *part)
+{
+	char c;
+
+	while (read(part->in, &c, 1) == 1) {
+		sleep_ns(5 * NAP_NS);
+		if (write(part->in, &c, 1) != 1)
+			break;
+	}
+}
+
+static void proxy(void (*pair)(int ends[2]))
+{
+	int near[2], far[2];
+	pid_t client, middle, server;
+
+	pair(near);
+	pair(far);
+	client = part_start(&(struct part){"chain_client", ask, -1, near[0]});
+	middle = part_start(&(struct part){"chain_proxy", forward, near[1], far[0]});
+	server = part_start(&(struct part){"chain_server", answer, far[1], -1});
+	for (int i = 0; i < 2; i++) {
+		close(near[i]);
+		close(far[i]);
+	}
+	await_state(middle, middle, "S", SYS_read);
+	victim_add(client, middle, "chain_client socket> chain_proxy socket> chain_server");
+	victim_add(middle, server, "chain_proxy socket> chain_server");
+}
+
+static void proxy_tcp(void)
+{
+	proxy(tcp_pair);
+}
+
+static void proxy_unix(void)
+{
+	proxy(unix_pair);
+}
+
+#define CONNECTIONS 4
+
+static int connections[CONNECTIONS];
+
+static void connection_serve(void *which)
+{
+	answer(&(struct part){"", NULL, connections[(long)which], -1});
+}
+
+/* A thread for each connection. */
+static void server_threads(void)
+{
+	static struct subject threads[CONNECTIONS];
+	static const char *const names[] = {"chain_conn0", "chain_conn1", "chain_conn2",
+					    "chain_conn3"};
+	pid_t client;
+	int pair[2];
+
+	for (long i = 0; i < CONNECTIONS; i++) {
+		tcp_pair(pair);
+		connections[i] = pair[1];
+		client = part_start(&(struct part){"chain_client", ask, -1, pair[0]});
+		close(pair[0]);
+		subject_start(&threads[i], names[i], connection_serve, (void *)i);
+		victim_add(client, threads[i].tid, "chain_client socket> %s", names[i]);
+	}
+	pid_add(getpid());
+	sleep_ns(10 * NAP_NS);
+}
+
+/* --- children */
+
+static void *vfork_stack[4096];
+
+static int child_of_vfork(void *unused)
+{
+	(void)unused;
+	prctl(PR_SET_NAME, "chain_grand");
+	stay();
+	return 0;
+}
+
+/* clone(2) with CLONE_VFORK: the child has a stack of its own, so that it may do what it likes. */
+static void vfork_wait(const struct part *part)
+{
+	(void)part;
+	clone(child_of_vfork, vfork_stack + sizeof(vfork_stack) / sizeof(*vfork_stack),
+	      CLONE_VFORK | CLONE_VM | SIGCHLD, NULL);
+}
+
+static void child_wait(const struct part *part)
+{
+	pid_t child;
+	int status;
+
+	(void)part;
+	child = part_start(&(struct part){"chain_child", vfork_wait, -1, -1});
+	waitpid(child, &status, 0);
+}
+
+static pid_t only_child(pid_t pid)
+{
+	char path[64];
+	int child = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid, pid);
+	for (int i = 0; !child && i < 1000; i++) {
+		sleep_ns(NS_PER_MS);
+		file = fopen(path, "re");
+		if (!file)
+			unready("this kernel does not tell children");
+		if (fscanf(file, "%d", &child) != 1)
+			child = 0;
+		fclose(file);
+	}
+	return child;
+}
+
+static void child_disk(void)
+{
+	pid_t parent = part_start(&(struct part){"chain_parent", child_wait, -1, -1});
+	pid_t child = only_child(parent), grand = only_child(child);
+
+	await_state(child, child, "D", NR_ANY);
+	await_state(grand, grand, "S", SYS_pause);
+	await_state(parent, parent, "S", SYS_wait4);
+	pid_add(child);
+	victim_add(parent, child, "chain_parent child> chain_child child> chain_grand");
+	victim_add(child, grand, "chain_child child> chain_grand");
+}
+
+/* --- mutexes */
+
+static pthread_mutex_t mutexes[NESTED];
+static struct subject waiters[WAITERS];
+static int held; /* mutexes */
+
+static void mutex_wait(void *unused)
+{
+	(void)unused;
+	pthread_mutex_lock(&mutexes[0]);
+}
+
+static void mutex_take(size_t which)
+{
+	pthread_mutex_lock(&mutexes[which]);
+	__atomic_add_fetch(&held, 1, __ATOMIC_RELEASE);
+}
+
+static void held_await(int count)
+{
+	while (__atomic_load_n(&held, __ATOMIC_ACQUIRE) < count)
+		sleep_ns(NS_PER_MS);
+}
+
+static void spin(void)
+{
+	for (volatile unsigned long turns = 0;; turns++)
+		;
+}
+
+static void hold_napping(void *unused)
+{
+	(void)unused;
+	mutex_take(0);
+	for (;;)
+		sleep_ns(NAP_NS);
+}
+
+static void hold_spinning(void *unused)
+{
+	(void)unused;
+	mutex_take(0);
+	spin();
+}
+
+static void spin_pinned(void *unused)
+{
+	(void)unused;
+	pin_thread(0, last_cpu());
+	spin();
+}
+
+static void hold_pinned(void *unused)
+{
+	(void)unused;
+	pin_thread(0, last_cpu());
+	mutex_take(0);
+	spin();
+}
+
+static void hold_syncing(void *unused)
+{
+	char block[65536] = {0};
+	int fd;
+
+	(void)unused;
+	lock_file("chain-sync", locked_path[0]);
+	fd = open(locked_path[0], O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	mutex_take(0);
+	for (;;)
+		if (pwrite(fd, block, sizeof(block), 0) < 0 || fsync(fd))
+			die("fsync");
+}
+
+static void crowd(void (*holding)(void *), const char *chain)
+{
+	static struct subject holder;
+
+	subject_start(&holder, "chain_holder", holding, NULL);
+	held_await(1);
+	for (int i = 0; i < WAITERS; i++)
+		subject_start(&waiters[i], "chain_waiter", mutex_wait, NULL);
+	for (int i = 0; i < WAITERS; i++) {
+		await_state(getpid(), waiters[i].tid, "S", SYS_futex);
+		victim_add(waiters[i].tid, holder.tid, "%s", chain);
+	}
+	pid_add(getpid());
+}
+
+static void mutex_nap(void)
+{
+	crowd(hold_napping, "chain_waiter mutex> chain_holder");
+}
+
+static void mutex_spin(void)
+{
+	crowd(hold_spinning, "chain_waiter mutex> chain_holder*");
+}
+
+static void mutex_sync(void)
+{
+	crowd(hold_syncing, "chain_waiter mutex> chain_holder*");
+}
+
+/* The holder shares its CPU with another one. */
+static void mutex_queue(void)
+{
+	static struct subject spinner;
+
+	subject_start(&spinner, "chain_spinner", spin_pinned, NULL);
+	crowd(hold_pinned, "chain_waiter mutex> chain_holder*");
+}
+
+/* Each holds one and waits for that of the next one; the last naps. */
+static void nest(void *which)
+{
+	size_t own = (size_t)which;
+
+	mutex_take(own);
+	held_await(NESTED);
+	if (own + 1 < NESTED)
+		pthread_mutex_lock(&mutexes[own + 1]);
+	for (;;)
+		sleep_ns(NAP_NS);
+}
+
+static void nested(void)
+{
+	static struct subject threads[NESTED];
+	static const char *const names[NESTED] = {"chain_0", "chain_1", "chain_2", "chain_3",
+						  "chain_4", "chain_5", "chain_6", "chain_7"};
+	char chain[512] = "chain_7", longer[512];
+
+	for (size_t i = 0; i < NESTED; i++)
+		subject_start(&threads[i], names[i], nest, (void *)i);
+	for (size_t i = NESTED - 1; i--;) {
+		await_state(getpid(), threads[i].tid, "S", SYS_futex);
+		snprintf(longer, sizeof(longer), "%s mutex> %.400s", names[i], chain);
+		strcpy(chain, longer);
+		victim_add(threads[i].tid, threads[i + 1].tid, "%s", chain);
+	}
+	pid_add(getpid());
+}
+
+static void take_both(void *which)
+{
+	size_t own = (size_t)which;
+
+	mutex_take(own);
+	held_await(2);
+	pthread_mutex_lock(&mutexes[1 - own]);
+}
+
+static void deadlock(void)
+{
+	static struct subject a, b;
+
+	subject_start(&a, "chain_dead_a", take_both, (void *)0);
+	subject_start(&b, "chain_dead_b", take_both, (void *)1);
+	await_state(getpid(), a.tid, "S", SYS_futex);
+	await_state(getpid(), b.tid, "S", SYS_futex);
+	victim_add(a.tid, b.tid, "chain_dead_a mutex> chain_dead_b mutex> chain_dead_a DEADLOCK");
+	victim_add(b.tid, a.tid, "chain_dead_b mutex> chain_dead_a mutex> chain_dead_b DEADLOCK");
+	pid_add(getpid());
+}
+
+static void mutexes_make_pi(void)
+{
+	pthread_mutexattr_t attributes;
+
+	pthread_mutexattr_init(&attributes);
+	if (pthread_mutexattr_setprotocol(&attributes, PTHREAD_PRIO_INHERIT))
+		unready("no priority inheritance here");
+	for (size_t i = 0; i < NESTED; i++)
+		pthread_mutex_init(&mutexes[i], &attributes);
+}
+
+static void nested_pi(void)
+{
+	mutexes_make_pi();
+	nested();
+}
+
+/* The mutex changes hands every few ms: who waits for it waits for who is in a nap. */
+static void take_turns(void *unused)
+{
+	(void)unused;
+	for (;;) {
+		pthread_mutex_lock(&mutexes[0]);
+		sleep_ns(2 * NS_PER_MS);
+		pthread_mutex_unlock(&mutexes[0]);
+	}
+}
+
+static void turns(void)
+{
+	for (int i = 0; i < 8; i++) {
+		subject_start(&waiters[i], "chain_turn", take_turns, NULL);
+		victim_add(waiters[i].tid, 0, "chain_turn mutex> chain_turn*");
+	}
+	pid_add(getpid());
+}
+
+static const struct chain_row {
+	const char *name;
+	void (*prepare)(void);
+} rows[] = {
+	{"pipeline", pipeline},
+	{"flock_stopped", flock_stopped},
+	{"deadlock_flock", deadlock_flock},
+	{"proxy_tcp", proxy_tcp},
+	{"proxy_unix", proxy_unix},
+	{"server_threads", server_threads},
+	{"child_disk", child_disk},
+	{"mutex_nap", mutex_nap},
+	{"mutex_spin", mutex_spin},
+	{"mutex_sync", mutex_sync},
+	{"mutex_queue", mutex_queue},
+	{"nested", nested},
+	{"nested_pi", nested_pi},
+	{"deadlock", deadlock},
+	{"turns", turns},
+};
+
+static void chain_run(void)
+{
+	const char *name = option_text("of", "nested");
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		if (strcmp(rows[i].name, name) != 0)
+			continue;
+		for (size_t k = 0; k < NESTED; k++)
+			pthread_mutex_init(&mutexes[k], NULL);
+		rows[i].prepare();
+		ready_begin(getpid(), getpid());
+		line_add("pids", "%s", pids);
+		line_add("victims", "%s", victims);
+		line_end();
+		hold();
+		unlink(locked_path[0]);
+		unlink(locked_path[1]);
+		return;
+	}
+	unready("no chain of that name");
+}
+
+const struct workload chain_workloads[] = {
+	{"chain", "of=NAME dir=PATH", "threads that wait for each other in a known chain",
+	 chain_run},
+	{0},
+};
