@@ -41,6 +41,10 @@ const struct wait_facts *wait_peers_find(struct wait_peers *peers, const struct 
 	    peer->syscall_nr != asked.syscall_nr || peer->compat != asked.compat ||
 	    memcmp(peer->arg, asked.arg, sizeof(asked.arg)) != 0)
 		return NULL;
+	/* a futex is found by its address, and threads of a process have one memory */
+	if (peer->facts.kind == WAIT_LOCK &&
+	    syscall_fd(sample->syscall_nr, hint->compat, sample->arg) < 0)
+		return &peer->facts;
 	return fd_are_shared(peer->tid, asked.tid) ? &peer->facts : NULL;
 }
 

@@ -506,7 +506,7 @@ static void nested(void)
 	for (size_t i = NESTED - 1; i--;) {
 		await_state(getpid(), threads[i].tid, "S", SYS_futex);
 		snprintf(longer, sizeof(longer), "%s mutex> %.400s", names[i], chain);
-		strcpy(chain, longer);
+		memcpy(chain, longer, sizeof(chain));
 		victim_add(threads[i].tid, threads[i + 1].tid, "%s", chain);
 	}
 	pid_add(getpid());
