@@ -166,6 +166,13 @@ static bool record_known(struct live *live, const struct thread_state *record)
 	return !live->translated || !record->sched.tid || live_space_meet(live, record);
 }
 
+/* Who is refused may be copied again in the next scan, too. */
+static void refused_keep(struct live *live, const struct thread_state *record, uint32_t key)
+{
+	if (live_may_block(live, record))
+		index_put(&live->awake_next, awake_key(record, key), NULL);
+}
+
 static void record_meet_as(struct live *live, const struct thread_state *record,
 			   const struct captured *copy)
 {
@@ -174,8 +181,11 @@ static void record_meet_as(struct live *live, const struct thread_state *record,
 	live->walked++;
 	if (live_is_own(live, record->identity.tgid))
 		return;
-	if (live_refuses(live, record) && !live->keep_house && !live->config.descendants)
-		return;
+	if (live_refuses(live, record)) {
+		refused_keep(live, record, record->key);
+		if (!live->keep_house && !live->config.descendants)
+			return;
+	}
 	record_take(live, record, copy);
 }
 
@@ -238,8 +248,10 @@ static bool record_passes(void *to, const struct thread_state *record, uint32_t 
 
 	if (wanted && !index_find(&live->awake, awake))
 		return false;
-	if (!wanted)
+	if (!wanted) {
 		house_keep_record(live, record);
+		refused_keep(live, record, key);
+	}
 	live->walked += record_known(live, record);
 	if (!wanted && live->work_wanted)
 		sleeper_pass(live, record, awake);

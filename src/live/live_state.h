@@ -140,6 +140,12 @@ static inline bool live_refuses(const struct live *live, const struct thread_sta
 	       filter_excludes(live->filter, record->identity.tgid, record->identity.tid);
 }
 
+/* Whether it is copied all the same: others may wait for the CPU that it is on. */
+static inline bool live_may_block(const struct live *live, const struct thread_state *record)
+{
+	return live->needs & NEEDS_CHAINS && !record_settled(record);
+}
+
 /* live.c: what to look up with. */
 struct lookup *live_lookup_new(const struct live_config *config);
 

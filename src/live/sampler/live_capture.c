@@ -48,7 +48,8 @@ static void record_copy(void *to, const struct thread_state *record)
 	if (live_is_own(live, record->identity.tgid))
 		return;
 	if (live_refuses(live, record) && !live->keep_house && !live->config.descendants &&
-	    !live->translated) /* where ids are, live_scan.c must meet it first */
+	    !live->translated && /* where ids are, live_scan.c must meet it first */
+	    !live_may_block(live, record))
 		return;
 	capture->threads = memory_grow(capture->threads, &capture->capacity, capture->count + 1,
 				       sizeof(*capture->threads));
