@@ -71,6 +71,8 @@ struct config {
 	uint32_t traces;	   /* the same, as bits 1 << LATENCY_x */
 	const char *flame;	   /* --flame: a file; -: standard output */
 	int64_t stacks;		   /* --stacks: of a line of a report; 0: none */
+	bool chains;		   /* --chains */
+	bool by_chain;		   /* --by-chain */
 	const char *stack_dict;	   /* --stack-dict: written beside rows, read with a recording */
 	int64_t stack_bytes;	   /* --stack-bytes */
 	bool frame_pointers;	   /* --fp */

@@ -116,6 +116,15 @@ static int stacks_check(const struct config *config, struct error *e)
 		return usage(e, "--stacks",
 			     "is for a report: -G stack adds stacks to rows, --folded and "
 			     "--flame take all of them");
+	if (config->chains && config->mode != MODE_REPORT)
+		return usage(e, "--chains",
+			     "is for a report: -G chains adds what it is made of to rows");
+	if (config->by_chain && config->mode != MODE_FOLDED && config->mode != MODE_FLAME)
+		return usage(e, "--by-chain",
+			     "needs --folded or --flame: --by chain groups a report");
+	if (config->by_chain && (config->off_wake || config->diff))
+		return usage(e, "--by-chain",
+			     "has no stacks, and can't go with --off-wake or --diff");
 	if (config->off_wake && !config->stacks && config->mode != MODE_FOLDED &&
 	    config->mode != MODE_FLAME)
 		return usage(e, "--off-wake",

@@ -88,8 +88,9 @@ static int run_take_groups(struct run *run, const struct scan *part)
 	for (size_t i = 0; !err && i < part->count; i++) {
 		group_table_add(&run->groups, &part->samples[i]);
 		stack_lines_add(&run->stacks, &part->samples[i]);
+		chain_report_add(&run->chains, &part->samples[i]);
 	}
-	if (run->renderer->behind)
+	if (run->renderer->behind && !run->config->by_chain)
 		run_note_stacks(run, part);
 	return err;
 }
@@ -251,6 +252,7 @@ static void run_done(struct run *run)
 	distribution_table_done(&run->distributions);
 	stack_lines_done(&run->stacks);
 	time_rows_done(&run->time_rows);
+	chain_report_done(&run->chains);
 	sleepers_done(&run->sleepers);
 	stack_dict_file_done(&run->stack_dict);
 	event_list_done(&run->events);
@@ -263,7 +265,8 @@ static void run_done(struct run *run)
 /* What the source must know of threads. */
 static uint64_t run_needs(const struct run *run)
 {
-	uint64_t needs = column_list_needs(&run->list) | stack_lines_needs(&run->stacks);
+	uint64_t needs = column_list_needs(&run->list) | stack_lines_needs(&run->stacks) |
+			 chain_report_needs(&run->chains);
 
 	if (run->filter.no_samples)
 		return event_list_needs(&run->events);

@@ -29,7 +29,7 @@ int run_write(struct run *run, struct error *e)
 /* Of a recording; a live host's foot tells why each was not read. */
 static void stacks_miss(const struct run *run, struct source_facts *facts)
 {
-	if (run->config->replay && run->renderer->behind)
+	if (run->config->replay && run->renderer->behind && !run->config->by_chain)
 		source_facts_miss_any(facts,
 				      "samples without a stack (a recording needs the column "
 				      "stack, or its --stack-dict)",
@@ -115,6 +115,8 @@ int run_show(struct run *run, struct error *e)
 	source_facts_miss_any(&page, EVENTS_REFUSED, (uint64_t)run->events.refused);
 	stacks_miss(run, &page);
 	run->page.facts = &page;
+	source_facts_miss_any(&page, "samples of more roots or locks than --chains keeps",
+			      (uint64_t)run->chains.refused);
 	source_facts_miss_any(&page, "samples in more stacks than tsnap keeps",
 			      (uint64_t)run->stacks.groups.refused);
 	source_facts_miss_any(&page, "rows of more steps of time than tsnap keeps",
@@ -127,6 +129,7 @@ int run_show(struct run *run, struct error *e)
 			run->tally.cpu_us = group_table_cpu_us(&run->groups);
 		grid_fill_groups(&run->grid, &run->groups, &run->tally);
 		stack_lines_fill(&run->stacks, &run->grid, &run->tally);
+		chain_report_fill(&run->chains, &run->tally);
 	} else {
 		distribution_rows_fill(&run->distributions, &run->tally, &run->grid);
 	}
@@ -136,6 +139,7 @@ int run_show(struct run *run, struct error *e)
 	group_table_clear(&run->groups);
 	distribution_table_clear(&run->distributions);
 	stack_lines_clear(&run->stacks);
+	chain_report_clear(&run->chains);
 	event_list_clear(&run->events);
 	run->tally = (struct tally){0};
 	keeper_progress()->reports = ++run->shown;

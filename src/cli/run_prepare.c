@@ -42,7 +42,9 @@ static int run_columns(struct run *run, struct error *e)
 
 	/* distributions have the keys of a report */
 	if (!names)
-		names = grouped && !renderer->grouped ? REPORT_COLUMNS_DEFAULT : renderer->columns;
+		names = grouped && !renderer->grouped ? REPORT_COLUMNS_DEFAULT
+			: config->by_chain	      ? FOLD_CHAIN_ROOT
+						      : renderer->columns;
 	if (renderer->before)
 		err = column_list_add(&run->list, renderer->before, grouped, e);
 	if (!err)
@@ -55,6 +57,8 @@ static int run_columns(struct run *run, struct error *e)
 		err = column_list_add(&run->list, config->more_columns, grouped, e);
 	if (!err && config->stack_dict && !config->replay)
 		err = column_list_add(&run->list, "ustack,kstack", grouped, e);
+	if (!err && config->by_chain)
+		err = column_list_add(&run->list, FOLD_CHAIN_ROOT, grouped, e);
 	run->page.root_count = run->list.count;
 	if (err || !renderer->behind)
 		return err;
@@ -63,7 +67,8 @@ static int run_columns(struct run *run, struct error *e)
 			return error_set(e, EINVAL, EXIT_USAGE,
 					 "%s is told of groups; it can't be a frame of a stack",
 					 run->list.items[i]->name);
-	err = column_list_add(&run->list, renderer->behind, grouped, e);
+	err = column_list_add(&run->list, config->by_chain ? FOLD_CHAIN_COLUMNS : renderer->behind,
+			      grouped, e);
 	if (!err && config->off_wake)
 		err = column_list_add(&run->list, WAKER_COLUMNS, grouped, e);
 	return err;
@@ -215,6 +220,10 @@ int run_prepare(struct run *run, struct error *e)
 		return err;
 	if (run->config->stacks)
 		run->page.stacks = &run->stacks;
+	if (run->config->chains) {
+		chain_report_init(&run->chains);
+		run->page.chains = &run->chains;
+	}
 	err = run_traces(run, e);
 	if (err)
 		return err;

@@ -3,6 +3,7 @@
 #ifndef TSNAP_CLI_RUN_STATE_H
 #define TSNAP_CLI_RUN_STATE_H
 
+#include "report/chain_report.h"
 #include "report/distribution.h"
 #include "report/event_list.h"
 #include "report/group.h"
@@ -24,6 +25,7 @@ struct run {
 	struct distribution_table distributions; /* of --trace */
 	struct stack_dict_file stack_dict;	 /* --stack-dict, written */
 	struct stack_lines stacks;		 /* of --stacks */
+	struct chain_report chains;		 /* of --chains */
 	struct event_list events;		 /* of --slower, and exec */
 	struct sleepers sleepers;		 /* of a page without samples */
 	struct tally tally;			 /* since the last page */

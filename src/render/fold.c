@@ -53,6 +53,24 @@ static void root_add(struct text *frames, const struct column *column, union val
 	text_add_string(frames, FRAME_ROOT ";");
 }
 
+/* "php-fpm socket> mariadbd": a frame for each, the one that waits below. */
+static void chain_add(struct text *frames, const char *chain)
+{
+	while (*chain) {
+		const char *end = strstr(chain, "> ");
+		size_t length = end ? (size_t)(end + 1 - chain) : strlen(chain);
+		size_t start = frames->length;
+		struct text name = {0};
+
+		text_add(&name, chain, length);
+		text_add_printable(frames, text_string(&name));
+		text_done(&name);
+		separators_hide(frames, start);
+		text_add_string(frames, FRAME_ROOT ";");
+		chain += length + (end != NULL);
+	}
+}
+
 void fold_add_waker(struct text *frames, const char *waker_stack, const char *waker_comm)
 {
 	size_t start;
@@ -94,8 +112,16 @@ static void frames_add(struct text *frames, const struct page *page, size_t row)
 	struct text stack = {0};
 	size_t user;
 
-	for (size_t i = 0; i < page->root_count; i++)
-		root_add(frames, page->grid->list->items[i], grid_row(page->grid, row)[i]);
+	for (size_t i = 0; i < page->root_count; i++) {
+		const struct column *column = page->grid->list->items[i];
+		union value value = grid_row(page->grid, row)[i];
+
+		if (column->role == ROLE_KEY && column->offset == offsetof(struct sample, chain) &&
+		    value.text)
+			chain_add(frames, value.text);
+		else
+			root_add(frames, column, value);
+	}
 	text_add_printable(&stack, text_at(page, row, offsetof(struct sample, stack)));
 	user = user_length(text_string(&stack));
 	text_add(frames, text_string(&stack), user);

@@ -13,6 +13,7 @@
 #include "report/tally.h"
 #include "sample/source.h"
 
+struct chain_report;
 struct distribution_table;
 struct stack_lines;
 struct event_list;
@@ -25,7 +26,8 @@ struct page {
 	const struct source_facts *facts; /* of a grouped page: since the page before it */
 	/* of a grouped page, what --trace measured; NULL: nothing was asked for */
 	struct distribution_table *distributions;
-	const struct stack_lines *stacks; /* the same of --stacks */
+	const struct stack_lines *stacks;  /* the same of --stacks */
+	const struct chain_report *chains; /* and of --chains */
 	/* of a page without samples: who sleeps; NULL: not known */
 	const struct sleepers *sleepers;
 	const struct time_rows
@@ -87,6 +89,8 @@ void page_add_stacks_foot(struct text *out, const struct page *page);
 void page_add_distributions(struct text *out, const struct page *page);
 /* single events, longest first; */
 void page_add_events(struct text *out, const struct page *page);
+/* what --chains tells; */
+void page_add_chains(struct text *out, const struct page *page);
 /* what a page without samples tells instead: */
 void page_add_sleepers(struct text *out, const struct page *page);
 /* what tsnap itself costs, where page->facts->self was asked for. */

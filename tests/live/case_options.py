@@ -147,6 +147,16 @@ def expect_servers(runs):
         check(bool(re.search(r" %d$" % client.tid, text, re.M)) == (shown and told), "--daemon-ports %d: %s", line, text)
 
 
+def expect_chains(runs):
+    """Who waits for a mutex, and for whom."""
+    waiter = runs.ctx.workload("wait", on="mutex")
+    chosen = ("-d", 1, "-t", waiter.tid, *runs.types, *runs.without(""))
+    text = runs.text("--chains", *chosen)
+    check(re.search(r"^ +[\d.]+ +1\.00 +holder +%d " % waiter.tgid, text, re.M), "--chains: %s", text)
+    text = runs.text("--folded", "--by-chain", *chosen)
+    check(re.search(r"^mutex mutex>;holder \d+$", text, re.M), "--by-chain: %s", text)
+
+
 def expect_shared(runs, pid):
     """One tsnap shares its probes, another samples with them."""
     share = Share(runs.ctx, listed=False)
@@ -177,6 +187,7 @@ def every_option(ctx):
     expect_reports(runs, sleeper["pid"], recorded)
     expect_stacks(runs, sleeper["pid"], directory)
     expect_servers(runs)
+    expect_chains(runs)
     expect_shared(runs, sleeper["pid"])
     unused = set(typed.values()) - {typed.get(word) for word in runs.used}
     check(not unused, "no run with --%s", ", --".join(sorted(unused)))

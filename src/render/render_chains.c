@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What --chains adds to a report: a table for each of its parts, and in words what it is. */
+#include "report/chain_report.h"
+#include "render/renderer.h"
+#include "report/value.h"
+
+#define ROWS_MAX 10
+
+static const struct {
+	const char *some, *none; /* what is told above the table, and instead; NULL: nothing */
+} words[CHAIN_PARTS] = {
+	[CHAIN_ROOTS] = {"Who others wait for in the end: seconds that they waited, how many at a "
+			 "time, and what the root did meanwhile, in percent",
+			 "Nobody is known to have waited for another thread."},
+	[CHAIN_LOCKS] =
+		{"Locks that were waited for: how many threads at a time, the longest wait, "
+		 "and how often a scan saw another holder than the one before",
+		 NULL},
+	[CHAIN_QUEUES] = {"Who waited for a CPU (COMM), and who was on it", NULL},
+	[CHAIN_CYCLES] = {"Threads that wait for each other. DEADLOCK: for ever", NULL},
+};
+
+static void part_add(struct text *out, const struct page *page, enum chain_part part)
+{
+	const struct grid *grid = &page->chains->grids[part];
+	size_t rows = grid->row_count < ROWS_MAX ? grid->row_count : ROWS_MAX;
+	struct page table = *page;
+	struct text line = {0};
+
+	table.grid = grid;
+	table.stacks = NULL;
+	if (!rows && !words[part].none)
+		return;
+	text_add_char(out, '\n');
+	text_add_string(&line, rows ? words[part].some : words[part].none);
+	if (rows)
+		text_add_char(&line, ':');
+	page_add_wrapped(out, page, text_string(&line));
+	if (rows)
+		page_add_table(out, &table, rows);
+	text_clear(&line);
+	if (rows < grid->row_count)
+		text_add_format(&line, "and %zu more", grid->row_count - rows);
+	page_add_wrapped(out, page, text_string(&line));
+	text_done(&line);
+}
+
+/* A deadlock comes first: nothing else matters then. */
+void page_add_chains(struct text *out, const struct page *page)
+{
+	part_add(out, page, CHAIN_CYCLES);
+	part_add(out, page, CHAIN_ROOTS);
+	part_add(out, page, CHAIN_LOCKS);
+	part_add(out, page, CHAIN_QUEUES);
+}

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "report/chain_report.h"
+#include "base/memory.h"
+#include "base/names.h"
+#include "base/text.h"
+#include "report/value.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The thread that others wait for in the end, or those of a process that have its name. */
+struct chain_root {
+	const char *name;
+	int64_t pid;
+	int64_t samples, weight_us; /* of those that wait */
+	int64_t state_us[DOING_COUNT];
+	int64_t known_us; /* of these, what the root did is known */
+	/* what it was in for more than half of the time, if for any: Boyer and Moore's vote */
+	const char *syscall, *waits_on;
+	int64_t lead_us;
+	/* as told */
+	int64_t seconds, waiting, on, queued, disk, asleep;
+};
+
+struct chain_lock {
+	const char *name;
+	int64_t pid; /* of the holders */
+	int64_t samples, weight_us, longest_us;
+	int64_t holder; /* as of the last sample */
+	int64_t holders, changes;
+	int64_t seconds, waiting;
+};
+
+#define ROOT(member) offsetof(struct chain_root, member)
+#define LOCK(member) offsetof(struct chain_lock, member)
+
+/* name, title, help, kind, role, needs, width, offset in the line */
+static const struct column root_columns[] = {
+	{"seconds", "SECONDS", "", KIND_HUNDREDTHS, ROLE_MEASURE, 0, 7, ROOT(seconds)},
+	{"waiting", "WAITING", "", KIND_HUNDREDTHS, ROLE_MEASURE, 0, 7, ROOT(waiting)},
+	{"root", "ROOT", "", KIND_TEXT, ROLE_KEY, 0, 15, ROOT(name)},
+	{"root_pid", "ROOT_PID", "", KIND_NUMBER, ROLE_KEY, 0, 8, ROOT(pid)},
+	{"on", "ON", "", KIND_PERMILLE, ROLE_MEASURE, 0, 5, ROOT(on)},
+	{"rq", "RQ", "", KIND_PERMILLE, ROLE_MEASURE, 0, 5, ROOT(queued)},
+	{"d", "D", "", KIND_PERMILLE, ROLE_MEASURE, 0, 5, ROOT(disk)},
+	{"s", "S", "", KIND_PERMILLE, ROLE_MEASURE, 0, 5, ROOT(asleep)},
+	{"root_syscall", "MOSTLY_IN", "", KIND_TEXT, ROLE_KEY, 0, 15, ROOT(syscall)},
+	{"root_waits_on", "ON_WHAT", "", KIND_TEXT, ROLE_KEY, 0, 20, ROOT(waits_on)},
+};
+
+static const struct column lock_columns[] = {
+	{"seconds", "SECONDS", "", KIND_HUNDREDTHS, ROLE_MEASURE, 0, 7, LOCK(seconds)},
+	{"waiting", "WAITING", "", KIND_HUNDREDTHS, ROLE_MEASURE, 0, 7, LOCK(waiting)},
+	{"longest", "LONGEST_US", "", KIND_NUMBER, ROLE_MEASURE, 0, 10, LOCK(longest_us)},
+	{"holders", "HOLDERS", "", KIND_NUMBER, ROLE_MEASURE, 0, 7, LOCK(holders)},
+	{"changes", "HANDED_ON", "", KIND_NUMBER, ROLE_MEASURE, 0, 9, LOCK(changes)},
+	{"pid", "HOLDER_PID", "", KIND_NUMBER, ROLE_KEY, 0, 10, LOCK(pid)},
+	{"lock", "LOCK", "", KIND_TEXT, ROLE_KEY, 0, 20, LOCK(name)},
+};
+
+static void list_of_rows(struct column_list *list, const struct column *rows, size_t count)
+{
+	list->count = 0;
+	for (size_t i = 0; i < count; i++)
+		list->items[list->count++] = &rows[i];
+}
+
+void chain_report_init(struct chain_report *report)
+{
+	struct error unsaid = {0};
+
+	*report = (struct chain_report){.wanted = true};
+	column_list_add(&report->needed, "chains", false, &unsaid);
+	list_of_rows(&report->lists[CHAIN_ROOTS], root_columns,
+		     sizeof(root_columns) / sizeof(root_columns[0]));
+	list_of_rows(&report->lists[CHAIN_LOCKS], lock_columns,
+		     sizeof(lock_columns) / sizeof(lock_columns[0]));
+	column_list_add(&report->lists[CHAIN_QUEUES], "seconds,avg_thr,comm,oncpu_comm", true,
+			&unsaid);
+	column_list_add(&report->lists[CHAIN_CYCLES], "seconds,root_why,root_pid,chain", true,
+			&unsaid);
+	group_table_init(&report->queues, &report->lists[CHAIN_QUEUES]);
+	group_table_init(&report->cycles, &report->lists[CHAIN_CYCLES]);
+	error_done(&unsaid);
+}
+
+uint64_t chain_report_needs(const struct chain_report *report)
+{
+	return report->wanted ? column_list_needs(&report->needed) : 0;
+}
+
+static uint64_t hash_of(const char *name, int64_t pid)
+{
+	return hash_u64((uint64_t)(uintptr_t)name) ^ hash_u64((uint64_t)pid + 1);
+}
+
+static struct chain_root *root_find(struct chain_report *report, const struct sample *sample)
+{
+	uint64_t key = hash_of(sample->root, sample->root_pid), *place;
+	bool added;
+
+	if (report->root_count == CHAIN_LINES_MAX && !index_find(&report->root_places, key))
+		return NULL;
+	place = index_put(&report->root_places, key, &added);
+	if (added) {
+		report->roots = memory_grow(report->roots, &report->root_capacity,
+					    report->root_count + 1, sizeof(*report->roots));
+		report->roots[report->root_count] =
+			(struct chain_root){.name = sample->root, .pid = sample->root_pid};
+		*place = ++report->root_count;
+	}
+	return &report->roots[*place - 1];
+}
+
+static void root_vote(struct chain_root *root, const struct sample *sample, int64_t weight_us)
+{
+	if (root->syscall == sample->root_syscall && root->waits_on == sample->root_waits_on) {
+		root->lead_us = sum(root->lead_us, weight_us);
+		return;
+	}
+	root->lead_us -= weight_us;
+	if (root->lead_us >= 0)
+		return;
+	root->syscall = sample->root_syscall;
+	root->waits_on = sample->root_waits_on;
+	root->lead_us = -root->lead_us;
+}
+
+static void root_add(struct chain_report *report, const struct sample *sample, int64_t weight_us)
+{
+	struct chain_root *root = root_find(report, sample);
+
+	if (!root) {
+		report->refused++;
+		return;
+	}
+	root->samples++;
+	root->weight_us = sum(root->weight_us, weight_us);
+	if (sample->root_state >= 0 && sample->root_state < DOING_COUNT) {
+		root->known_us = sum(root->known_us, weight_us);
+		root->state_us[sample->root_state] =
+			sum(root->state_us[sample->root_state], weight_us);
+	}
+	root_vote(root, sample, weight_us);
+}
+
+/* "mutex 0x55d0c8", "file lock /var/lib/x"; NULL: it is no lock, or not known which. */
+static const char *lock_name(const struct sample *sample)
+{
+	static struct text text;
+
+	if (!sample->blocker_kind || sample->blocker_tid == ABSENT)
+		return NULL;
+	text_clear(&text);
+	if (!strcmp(sample->blocker_kind, "mutex") && sample->arg[0] != ABSENT)
+		text_add_format(&text, "mutex %#llx", (unsigned long long)sample->arg[0]);
+	else if (!strcmp(sample->blocker_kind, "file lock") && sample->filename)
+		text_add_format(&text, "file lock %s", sample->filename);
+	return text.length ? name_lent(text_string(&text), text.length) : NULL;
+}
+
+/* The same address is another mutex in another process, but a file is the same for all. */
+static struct chain_lock *lock_find(struct chain_report *report, const struct sample *sample,
+				    const char *name)
+{
+	uint64_t key = hash_of(name, *name == 'm' ? sample->blocker_pid : 0), *place;
+	bool added;
+
+	if (report->lock_count == CHAIN_LINES_MAX && !index_find(&report->lock_places, key))
+		return NULL;
+	place = index_put(&report->lock_places, key, &added);
+	if (added) {
+		report->locks = memory_grow(report->locks, &report->lock_capacity,
+					    report->lock_count + 1, sizeof(*report->locks));
+		report->locks[report->lock_count] = (struct chain_lock){
+			.name = name, .pid = sample->blocker_pid, .holder = ABSENT};
+		*place = ++report->lock_count;
+	}
+	return &report->locks[*place - 1];
+}
+
+static void lock_add(struct chain_report *report, const struct sample *sample, const char *name,
+		     int64_t weight_us)
+{
+	struct chain_lock *lock = lock_find(report, sample, name);
+	bool added;
+
+	if (!lock) {
+		report->refused++;
+		return;
+	}
+	lock->samples++;
+	lock->weight_us = sum(lock->weight_us, weight_us);
+	if (sample->state_us != ABSENT && sample->state_us > lock->longest_us)
+		lock->longest_us = sample->state_us;
+	lock->changes += lock->holder != ABSENT && lock->holder != sample->blocker_tid;
+	lock->holder = sample->blocker_tid;
+	lock->pid = sample->blocker_pid;
+	index_put(&report->holders,
+		  hash_of(name, sample->blocker_tid) +
+			  (uint64_t)(lock - report->locks) * UINT64_C(0x9e3779b97f4a7c15),
+		  &added);
+	lock->holders += added;
+}
+
+void chain_report_add(struct chain_report *report, const struct sample *sample)
+{
+	int64_t weight_us = sample->weight_us == ABSENT ? 0 : sample->weight_us;
+	const char *lock;
+
+	if (!report->wanted)
+		return;
+	if (sample->oncpu_comm)
+		group_table_add(&report->queues, sample);
+	if (!sample->chain || sample->depth == ABSENT)
+		return;
+	if (sample->root_why &&
+	    (!strcmp(sample->root_why, "deadlock") || !strcmp(sample->root_why, "cycle")))
+		group_table_add(&report->cycles, sample);
+	else if (sample->depth > 0)
+		root_add(report, sample, weight_us);
+	lock = lock_name(sample);
+	if (lock)
+		lock_add(report, sample, lock, weight_us);
+}
+
+static int by_weight(int64_t a, int64_t b)
+{
+	return (a < b) - (a > b);
+}
+
+static int roots_compare(const void *a, const void *b)
+{
+	const struct chain_root *left = a, *right = b;
+	int order = by_weight(left->weight_us, right->weight_us);
+
+	return order ? order : (left->pid > right->pid) - (left->pid < right->pid);
+}
+
+static int locks_compare(const void *a, const void *b)
+{
+	const struct chain_lock *left = a, *right = b;
+	int order = by_weight(left->weight_us, right->weight_us);
+
+	return order ? order : strcmp(left->name, right->name);
+}
+
+/* Values in the units of their columns. */
+static void root_tell(struct chain_root *root, const struct tally *tally)
+{
+	const int64_t *of = root->state_us;
+
+	root->seconds = ratio(root->weight_us, 100, US_PER_SECOND);
+	root->waiting = ratio(root->samples, 100, tally->scans);
+	root->on = root->queued = root->disk = root->asleep = ABSENT;
+	if (root->known_us) {
+		root->on = ratio(of[DOING_ON], 1000, root->known_us);
+		root->queued = ratio(of[DOING_RQ], 1000, root->known_us);
+		root->disk = ratio(of[DOING_DISK], 1000, root->known_us);
+		root->asleep = ratio(of[DOING_SLEEP], 1000, root->known_us);
+	}
+}
+
+static void grid_put(struct grid *grid, size_t row, const void *line)
+{
+	const struct column_list *list = grid->list;
+
+	for (size_t i = 0; i < list->count; i++)
+		grid->values[row * list->count + i] = column_read(list->items[i], line);
+}
+
+void chain_report_fill(struct chain_report *report, const struct tally *tally)
+{
+	struct grid *roots = &report->grids[CHAIN_ROOTS], *locks = &report->grids[CHAIN_LOCKS];
+
+	if (!report->wanted)
+		return;
+	if (report->root_count)
+		qsort(report->roots, report->root_count, sizeof(*report->roots), roots_compare);
+	if (report->lock_count)
+		qsort(report->locks, report->lock_count, sizeof(*report->locks), locks_compare);
+	grid_size(roots, &report->lists[CHAIN_ROOTS], report->root_count);
+	for (size_t i = 0; i < report->root_count; i++) {
+		root_tell(&report->roots[i], tally);
+		grid_put(roots, i, &report->roots[i]);
+	}
+	grid_size(locks, &report->lists[CHAIN_LOCKS], report->lock_count);
+	for (size_t i = 0; i < report->lock_count; i++) {
+		struct chain_lock *lock = &report->locks[i];
+
+		lock->seconds = ratio(lock->weight_us, 100, US_PER_SECOND);
+		lock->waiting = ratio(lock->samples, 100, tally->scans);
+		grid_put(locks, i, lock);
+	}
+	grid_fill_groups(&report->grids[CHAIN_QUEUES], &report->queues, tally);
+	grid_fill_groups(&report->grids[CHAIN_CYCLES], &report->cycles, tally);
+}
+
+void chain_report_clear(struct chain_report *report)
+{
+	if (!report->wanted)
+		return;
+	report->root_count = report->lock_count = 0;
+	report->refused = 0;
+	index_clear(&report->root_places);
+	index_clear(&report->lock_places);
+	index_clear(&report->holders);
+	group_table_clear(&report->queues);
+	group_table_clear(&report->cycles);
+}
+
+void chain_report_done(struct chain_report *report)
+{
+	if (!report->wanted)
+		return;
+	chain_report_clear(report);
+	group_table_done(&report->queues);
+	group_table_done(&report->cycles);
+	for (int part = 0; part < CHAIN_PARTS; part++)
+		grid_done(&report->grids[part]);
+	free(report->roots);
+	free(report->locks);
+	*report = (struct chain_report){0};
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What --chains makes of samples; golden tests have the whole report */
+#include "unit.h"
+#include "base/names.h"
+#include "report/chain_report.h"
+
+static struct sample waiting(int64_t root_pid, int64_t root_state, const char *root_syscall)
+{
+	struct sample sample = sample_absent;
+
+	sample.weight_us = 1000;
+	sample.chain = name_lent_string("a mutex> b");
+	sample.depth = 1;
+	sample.root = name_lent_string("b");
+	sample.root_pid = root_pid;
+	sample.root_state = root_state;
+	sample.root_syscall = name_lent_string(root_syscall);
+	return sample;
+}
+
+static const char *text_in(const struct chain_report *report, enum chain_part part, size_t row,
+			   const char *column)
+{
+	const struct grid *grid = &report->grids[part];
+
+	for (size_t i = 0; i < grid->list->count; i++)
+		if (!strcmp(grid->list->items[i]->name, column))
+			return grid_row(grid, row)[i].text;
+	fail();
+	return NULL;
+}
+
+/* What a root was in for more than half of the time is told, whatever it was in last. */
+static void mostly_in(void **state)
+{
+	static const char *const calls[] = {"fsync", "read",  "fsync", "fsync",
+					    "write", "fsync", "read"};
+	struct tally tally = {.scans = 1};
+	struct chain_report report;
+	struct sample sample;
+
+	(void)state;
+	chain_report_init(&report);
+	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
+		sample = waiting(7, DOING_DISK, calls[i]);
+		chain_report_add(&report, &sample);
+	}
+	chain_report_fill(&report, &tally);
+	assert_int_equal(report.grids[CHAIN_ROOTS].row_count, 1);
+	assert_string_equal(text_in(&report, CHAIN_ROOTS, 0, "root_syscall"), "fsync");
+	assert_int_equal(report.grids[CHAIN_LOCKS].row_count, 0);
+	chain_report_done(&report);
+}
+
+/* A thread that nobody waits for is no root, and who waits for itself is in a cycle. */
+static void only_chains(void **state)
+{
+	struct tally tally = {.scans = 1};
+	struct chain_report report;
+	struct sample sample = waiting(7, DOING_ON, NULL);
+
+	(void)state;
+	chain_report_init(&report);
+	sample.depth = 0;
+	chain_report_add(&report, &sample);
+	sample = waiting(7, DOING_SLEEP, "futex");
+	sample.root_why = name_lent_string("cycle");
+	chain_report_add(&report, &sample);
+	chain_report_fill(&report, &tally);
+	assert_int_equal(report.grids[CHAIN_ROOTS].row_count, 0);
+	assert_int_equal(report.grids[CHAIN_CYCLES].row_count, 1);
+	chain_report_clear(&report);
+	chain_report_fill(&report, &tally);
+	assert_int_equal(report.grids[CHAIN_CYCLES].row_count, 0);
+	chain_report_done(&report);
+}
+
+static void more_than_are_kept(void **state)
+{
+	struct tally tally = {.scans = 1};
+	struct chain_report report;
+	struct sample sample;
+
+	(void)state;
+	chain_report_init(&report);
+	for (int64_t pid = 1; pid <= CHAIN_LINES_MAX + 10; pid++) {
+		sample = waiting(pid, DOING_ON, NULL);
+		chain_report_add(&report, &sample);
+	}
+	/* one that has a line already */
+	sample = waiting(3, DOING_ON, NULL);
+	chain_report_add(&report, &sample);
+	assert_int_equal(report.refused, 10);
+	chain_report_fill(&report, &tally);
+	assert_int_equal(report.grids[CHAIN_ROOTS].row_count, CHAIN_LINES_MAX);
+	chain_report_done(&report);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(mostly_in),
+		cmocka_unit_test(only_chains),
+		cmocka_unit_test(more_than_are_kept),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
