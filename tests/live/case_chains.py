@@ -110,6 +110,14 @@ def chain_of_turns(ctx):
 
 
 @case
+def chain_of_liar(ctx):
+    """A process of another user waits for a futex that says root's thread holds it: that is not certain."""
+    later = run_chain(ctx, "hostile", 0)
+    told = {(row["blocker_kind"], row["blocker_sure"]) for row in later}
+    check(told == {("mutex", "likely")}, "the lie is told as %s", told)
+
+
+@case
 def chains_report(ctx):
     """--chains tells of the deadlock, of the holder that was mostly not on a CPU, of the locks, and of who was on the CPU; the
     same chains folded weigh as much."""

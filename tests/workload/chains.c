@@ -4,6 +4,7 @@
  * pattern of fnmatch; in `pids` the processes. */
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
@@ -12,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -23,6 +25,7 @@
 
 #define WAITERS 50
 #define NESTED 8
+#define NOBODY 65534
 #define NAP_NS (20 * NS_PER_MS)
 
 static char victims[16384], pids[256];
@@ -551,6 +554,28 @@ static void nested_pi(void)
 	nested();
 }
 
+/* A process without rights waits for a PI futex in shared memory, into whose word it has put the id
+ * of a thread of root's that knows nothing of it: this one. */
+static void lie(const struct part *part)
+{
+	uint32_t *word =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	(void)part;
+	if (word == MAP_FAILED || setgid(NOBODY) || setuid(NOBODY))
+		die("setuid");
+	*word = (uint32_t)getppid();
+	syscall(SYS_futex, word, FUTEX_LOCK_PI, 0, NULL, NULL, 0);
+}
+
+static void hostile(void)
+{
+	pid_t liar = part_start(&(struct part){"chain_liar", lie, -1, -1});
+
+	await_state(liar, liar, "S", SYS_futex);
+	victim_add(liar, getpid(), "*");
+}
+
 /* The mutex changes hands every few ms: who waits for it waits for who is in a nap. */
 static void take_turns(void *unused)
 {
@@ -590,6 +615,7 @@ static const struct chain_row {
 	{"nested_pi", nested_pi},
 	{"deadlock", deadlock},
 	{"turns", turns},
+	{"hostile", hostile},
 };
 
 static void chain_run(void)
