@@ -249,7 +249,7 @@ static void live_describe(struct source *source, struct source_facts *facts)
 	live_account_missed(live, facts);
 	live_account_busy(live, facts);
 	source_facts_miss(facts, "names beyond what tsnap keeps in memory", names_refused());
-	live_absent_describe(kernel, live->needs, facts);
+	live_absent_describe(kernel, live->needs & ~live->optional_needs, facts);
 	lacking_describe(live, facts);
 	avoided_describe(facts);
 	if (live->translated) {
@@ -489,6 +489,9 @@ int live_open(const struct live_config *config, struct filter *filter, uint64_t 
 	err = live_processes_find(live, e);
 	live->filter_needs = filter_needs(filter);
 	live->needs = needs | live->filter_needs;
+	if (live->needs & NEED_BLOCKER)
+		live->optional_needs = (NEED_BLOCK | NEED_WAKER) & ~live->needs;
+	live->needs |= live->optional_needs;
 	live->probe_needs = live->needs & ~(filter->no_samples ? NEEDS_REGISTERS : 0);
 	live_stacks_init(&live->stacks, PROC, live->needs, config->python);
 	live->idle_wanted = filter_wants_idle(filter);

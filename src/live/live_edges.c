@@ -69,7 +69,9 @@ static void asker_fill(struct live *live, struct edge_asker *asker)
 	if (!sample->kthread && sample->syscall_nr == ABSENT &&
 	    asker->record.sched.known & SCHED_SEEDED)
 		live_seed_call(&live->seed, sample, &asker->hint.compat);
-	live_block_fill(&live->block, &live->kernel, &asker->record, live->moment.now_ns, sample);
+	if (live->needs & NEED_BLOCK)
+		live_block_fill(&live->block, &live->kernel, &asker->record, live->moment.now_ns,
+				sample);
 	/* what it waits for decides why, without a search that has little time */
 	lookup_fill(live->lookup, sample, &asker->hint, needs & ~NEED_WHY, live->moment.now_ns);
 	lookup_fill(live->lookup, sample, &asker->hint, needs, live->moment.now_ns);
@@ -90,7 +92,8 @@ static bool asker_of_proc(int64_t tid, int64_t pid, struct edge_asker *asker)
 	sample->tid = tid;
 	sample->pid = pid;
 	sample->comm = name_lent_string(stat.comm);
-	sample->state = state_of_proc_letter(stat.state);
+	if (stat.state != 'R') /* on a CPU, or waiting for one */
+		sample->state = state_of_proc_letter(stat.state);
 	return true;
 }
 

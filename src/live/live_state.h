@@ -42,6 +42,7 @@ struct live {
 	struct filter *filter;
 	uint64_t needs, filter_needs; /* all; those of the filter; */
 	uint64_t probe_needs;	      /* those that probes must serve */
+	uint64_t optional_needs;      /* added for others, which are there without them */
 	bool idle_wanted;	      /* threads that are not active, too, */
 	bool work_wanted;	      /* or of those in S such as work */
 	struct kernel kernel;

@@ -49,8 +49,9 @@ const struct needs_row needs_rows[] = {
 	{NEED_USTACK, COST_SAMPLED, "ustack",
 	 "saved registers or a perf sample, the thread's memory, and files with its code"},
 	{NEED_KSTACK, COST_SAMPLED, "kstack", "/proc/TID/stack, or a perf sample"},
-	{NEED_BLOCKER, COST_SAMPLED, "blocker",
-	 "waits, wakeup and block; locks and threads of other ends, read anew for each scan"},
+	{NEED_BLOCKER, COST_EVENT, "blocker",
+	 "waits; locks and threads of other ends, read anew for each scan; block and wakeup, where "
+	 "the host has them"},
 	{NEED_CHAIN, COST_SAMPLED, "chain", "blocker, of each thread that a chain leads to"},
 	{NEED_CALL_TIME, COST_EVENT, "calls", "a probe at each system call"},
 	{NEED_STACK, COST_SAMPLED, "stack", "ustack and kstack, folded"},

@@ -91,7 +91,7 @@ uint64_t sample_needs_close(uint64_t needs)
 	if (needs & NEED_CHAIN)
 		needs |= NEED_BLOCKER | NEED_WHY;
 	if (needs & NEED_BLOCKER)
-		needs |= NEED_COMM | NEED_WAITS | NEED_WAKER | NEED_BLOCK;
+		needs |= NEED_COMM | NEED_WAITS;
 	if (needs & (NEED_COMMSUM | NEED_PROCESSES))
 		needs |= NEED_COMM;
 	if (needs & NEED_SLEEP)

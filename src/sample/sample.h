@@ -141,7 +141,7 @@ extern const struct sample sample_absent;
 #define NEED_CALL_TIME SAMPLE_NEED(31)	/* syscall_us (implies NEED_SYSCALL) */
 /* waker_ustack, waker_kstack, waker_stack (implies NEED_WAKER, NEED_USTACK, NEED_KSTACK) */
 #define NEED_WAKER_STACK SAMPLE_NEED(32)
-/* blocker_tid .. oncpu_comm (implies NEED_WAITS, NEED_WAKER, NEED_BLOCK) */
+/* blocker_tid .. oncpu_comm (implies NEED_COMM, NEED_WAITS) */
 #define NEED_BLOCKER SAMPLE_NEED(33)
 #define NEED_CHAIN SAMPLE_NEED(34) /* chain .. root_syscall (implies NEED_BLOCKER, NEED_WHY) */
 
