@@ -4,7 +4,6 @@
  * pattern of fnmatch; in `pids` the processes. */
 #include <arpa/inet.h>
 #include <fcntl.h>
-#include <linux/futex.h>
 #include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
@@ -13,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -21,19 +19,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "wait.h"
-
-#define WAITERS 50
-#define NESTED 8
-#define NOBODY 65534
-#define NAP_NS (20 * NS_PER_MS)
+#include "chain.h"
 
 static char victims[16384], pids[256];
 
-static void victim_add(pid_t tid, pid_t blocker, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
-
-static void victim_add(pid_t tid, pid_t blocker, const char *format, ...)
+void victim_add(pid_t tid, pid_t blocker, const char *format, ...)
 {
 	char chain[512], *end = victims + strlen(victims);
 	va_list ap;
@@ -44,7 +34,7 @@ static void victim_add(pid_t tid, pid_t blocker, const char *format, ...)
 	snprintf(end, sizeof(victims) - (size_t)(end - victims), "%d:%d:%s\n", tid, blocker, chain);
 }
 
-static void pid_add(pid_t pid)
+void pid_add(pid_t pid)
 {
 	char *end = pids + strlen(pids);
 
@@ -55,14 +45,7 @@ static void pid_add(pid_t pid)
 
 #define FDS_MAX 64
 
-/* What a process does with two descriptors; it has no others. */
-struct part {
-	const char *name;
-	void (*run)(const struct part *part);
-	int in, out;
-};
-
-static pid_t part_start(const struct part *part)
+pid_t part_start(const struct part *part)
 {
 	pid_t pid = child_fork();
 
@@ -118,12 +101,12 @@ static void pipeline(void)
 	victim_add(last, slow, "chain_p4 pipe> chain_p3");
 }
 
-static void lock_file(const char *name, char path[256])
+void lock_file(const char *name, char path[256])
 {
 	snprintf(path, 256, "%s/%s-%d", option_text("dir", "/tmp"), name, getpid());
 }
 
-static char locked_path[2][256];
+char locked_path[2][256];
 
 static int flock_take(int which)
 {
@@ -316,6 +299,7 @@ static void *vfork_stack[4096];
 static int child_of_vfork(void *unused)
 {
 	(void)unused;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_NAME, "chain_grand");
 	stay();
 	return 0;
@@ -371,235 +355,7 @@ static void child_disk(void)
 	victim_add(child, grand, "chain_child child> chain_grand");
 }
 
-/* --- mutexes */
-
-static pthread_mutex_t mutexes[NESTED];
-static struct subject waiters[WAITERS];
-static int held; /* mutexes */
-
-static void mutex_wait(void *unused)
-{
-	(void)unused;
-	pthread_mutex_lock(&mutexes[0]);
-}
-
-static void mutex_take(size_t which)
-{
-	pthread_mutex_lock(&mutexes[which]);
-	__atomic_add_fetch(&held, 1, __ATOMIC_RELEASE);
-}
-
-static void held_await(int count)
-{
-	while (__atomic_load_n(&held, __ATOMIC_ACQUIRE) < count)
-		sleep_ns(NS_PER_MS);
-}
-
-static void spin(void)
-{
-	for (volatile unsigned long turns = 0;; turns++)
-		;
-}
-
-static void hold_napping(void *unused)
-{
-	(void)unused;
-	mutex_take(0);
-	for (;;)
-		sleep_ns(NAP_NS);
-}
-
-static void hold_spinning(void *unused)
-{
-	(void)unused;
-	mutex_take(0);
-	spin();
-}
-
-static void spin_pinned(void *unused)
-{
-	(void)unused;
-	pin_thread(0, last_cpu());
-	spin();
-}
-
-static void hold_pinned(void *unused)
-{
-	(void)unused;
-	pin_thread(0, last_cpu());
-	mutex_take(0);
-	spin();
-}
-
-static void hold_syncing(void *unused)
-{
-	char block[65536] = {0};
-	int fd;
-
-	(void)unused;
-	lock_file("chain-sync", locked_path[0]);
-	fd = open(locked_path[0], O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	mutex_take(0);
-	for (;;)
-		if (pwrite(fd, block, sizeof(block), 0) < 0 || fsync(fd))
-			die("fsync");
-}
-
-static void crowd(void (*holding)(void *), const char *chain)
-{
-	static struct subject holder;
-
-	subject_start(&holder, "chain_holder", holding, NULL);
-	held_await(1);
-	for (int i = 0; i < WAITERS; i++)
-		subject_start(&waiters[i], "chain_waiter", mutex_wait, NULL);
-	for (int i = 0; i < WAITERS; i++) {
-		await_state(getpid(), waiters[i].tid, "S", SYS_futex);
-		victim_add(waiters[i].tid, holder.tid, "%s", chain);
-	}
-	pid_add(getpid());
-}
-
-static void mutex_nap(void)
-{
-	crowd(hold_napping, "chain_waiter mutex> chain_holder");
-}
-
-static void mutex_spin(void)
-{
-	crowd(hold_spinning, "chain_waiter mutex> chain_holder*");
-}
-
-static void mutex_sync(void)
-{
-	crowd(hold_syncing, "chain_waiter mutex> chain_holder*");
-}
-
-/* The holder shares its CPU with another one. */
-static void mutex_queue(void)
-{
-	static struct subject spinner;
-
-	subject_start(&spinner, "chain_spinner", spin_pinned, NULL);
-	crowd(hold_pinned, "chain_waiter mutex> chain_holder*");
-}
-
-/* Each holds one and waits for that of the next one; the last naps. */
-static void nest(void *which)
-{
-	size_t own = (size_t)which;
-
-	mutex_take(own);
-	held_await(NESTED);
-	if (own + 1 < NESTED)
-		pthread_mutex_lock(&mutexes[own + 1]);
-	for (;;)
-		sleep_ns(NAP_NS);
-}
-
-static void nested(void)
-{
-	static struct subject threads[NESTED];
-	static const char *const names[NESTED] = {"chain_0", "chain_1", "chain_2", "chain_3",
-						  "chain_4", "chain_5", "chain_6", "chain_7"};
-	char chain[512] = "chain_7", longer[512];
-
-	for (size_t i = 0; i < NESTED; i++)
-		subject_start(&threads[i], names[i], nest, (void *)i);
-	for (size_t i = NESTED - 1; i--;) {
-		await_state(getpid(), threads[i].tid, "S", SYS_futex);
-		snprintf(longer, sizeof(longer), "%s mutex> %.400s", names[i], chain);
-		memcpy(chain, longer, sizeof(chain));
-		victim_add(threads[i].tid, threads[i + 1].tid, "%s", chain);
-	}
-	pid_add(getpid());
-}
-
-static void take_both(void *which)
-{
-	size_t own = (size_t)which;
-
-	mutex_take(own);
-	held_await(2);
-	pthread_mutex_lock(&mutexes[1 - own]);
-}
-
-static void deadlock(void)
-{
-	static struct subject a, b;
-
-	subject_start(&a, "chain_dead_a", take_both, (void *)0);
-	subject_start(&b, "chain_dead_b", take_both, (void *)1);
-	await_state(getpid(), a.tid, "S", SYS_futex);
-	await_state(getpid(), b.tid, "S", SYS_futex);
-	victim_add(a.tid, b.tid, "chain_dead_a mutex> chain_dead_b mutex> chain_dead_a DEADLOCK");
-	victim_add(b.tid, a.tid, "chain_dead_b mutex> chain_dead_a mutex> chain_dead_b DEADLOCK");
-	pid_add(getpid());
-}
-
-static void mutexes_make_pi(void)
-{
-	pthread_mutexattr_t attributes;
-
-	pthread_mutexattr_init(&attributes);
-	if (pthread_mutexattr_setprotocol(&attributes, PTHREAD_PRIO_INHERIT))
-		unready("no priority inheritance here");
-	for (size_t i = 0; i < NESTED; i++)
-		pthread_mutex_init(&mutexes[i], &attributes);
-}
-
-static void nested_pi(void)
-{
-	mutexes_make_pi();
-	nested();
-}
-
-/* A process without rights waits for a PI futex in shared memory, into whose word it has put the id
- * of a thread of root's that knows nothing of it: this one. */
-static void lie(const struct part *part)
-{
-	uint32_t *word =
-		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-
-	(void)part;
-	if (word == MAP_FAILED || setgid(NOBODY) || setuid(NOBODY))
-		die("setuid");
-	*word = (uint32_t)getppid();
-	syscall(SYS_futex, word, FUTEX_LOCK_PI, 0, NULL, NULL, 0);
-}
-
-static void hostile(void)
-{
-	pid_t liar = part_start(&(struct part){"chain_liar", lie, -1, -1});
-
-	await_state(liar, liar, "S", SYS_futex);
-	victim_add(liar, getpid(), "*");
-}
-
-/* The mutex changes hands every few ms: who waits for it waits for who is in a nap. */
-static void take_turns(void *unused)
-{
-	(void)unused;
-	for (;;) {
-		pthread_mutex_lock(&mutexes[0]);
-		sleep_ns(2 * NS_PER_MS);
-		pthread_mutex_unlock(&mutexes[0]);
-	}
-}
-
-static void turns(void)
-{
-	for (int i = 0; i < 8; i++) {
-		subject_start(&waiters[i], "chain_turn", take_turns, NULL);
-		victim_add(waiters[i].tid, 0, "chain_turn mutex> chain_turn*");
-	}
-	pid_add(getpid());
-}
-
-static const struct chain_row {
-	const char *name;
-	void (*prepare)(void);
-} rows[] = {
+static const struct chain_row process_chains[] = {
 	{"pipeline", pipeline},
 	{"flock_stopped", flock_stopped},
 	{"deadlock_flock", deadlock_flock},
@@ -607,37 +363,34 @@ static const struct chain_row {
 	{"proxy_unix", proxy_unix},
 	{"server_threads", server_threads},
 	{"child_disk", child_disk},
-	{"mutex_nap", mutex_nap},
-	{"mutex_spin", mutex_spin},
-	{"mutex_sync", mutex_sync},
-	{"mutex_queue", mutex_queue},
-	{"nested", nested},
-	{"nested_pi", nested_pi},
-	{"deadlock", deadlock},
-	{"turns", turns},
-	{"hostile", hostile},
+	{0},
 };
+
+static const struct chain_row *const tables[] = {process_chains, lock_chains};
+
+static const struct chain_row *row_find(const char *name)
+{
+	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++)
+		for (const struct chain_row *row = tables[i]; row->name; row++)
+			if (!strcmp(row->name, name))
+				return row;
+	return NULL;
+}
 
 static void chain_run(void)
 {
-	const char *name = option_text("of", "nested");
+	const struct chain_row *row = row_find(option_text("of", "nested"));
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		if (strcmp(rows[i].name, name) != 0)
-			continue;
-		for (size_t k = 0; k < NESTED; k++)
-			pthread_mutex_init(&mutexes[k], NULL);
-		rows[i].prepare();
-		ready_begin(getpid(), getpid());
-		line_add("pids", "%s", pids);
-		line_add("victims", "%s", victims);
-		line_end();
-		hold();
-		unlink(locked_path[0]);
-		unlink(locked_path[1]);
-		return;
-	}
-	unready("no chain of that name");
+	if (!row)
+		unready("no chain of that name");
+	row->prepare();
+	ready_begin(getpid(), getpid());
+	line_add("pids", "%s", pids);
+	line_add("victims", "%s", victims);
+	line_end();
+	hold();
+	unlink(locked_path[0]);
+	unlink(locked_path[1]);
 }
 
 const struct workload chain_workloads[] = {

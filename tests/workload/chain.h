@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Chains of threads that wait for each other: what the workload `chain` can make. */
+#ifndef CHAIN_H
+#define CHAIN_H
+
+#include "wait.h"
+
+#define NAP_NS (20 * NS_PER_MS)
+
+struct chain_row {
+	const char *name;
+	void (*prepare)(void);
+};
+
+/* Ended by a row without a name. */
+extern const struct chain_row lock_chains[];
+
+/* Adds to `victims` and `pids` of the ready line. */
+void victim_add(pid_t tid, pid_t blocker, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+void pid_add(pid_t pid);
+
+/* What a process does with two descriptors; it has no others. */
+struct part {
+	const char *name;
+	void (*run)(const struct part *part);
+	int in, out;
+};
+
+pid_t part_start(const struct part *part);
+
+/* A file of this process's own; those in locked_path are removed at the end. */
+void lock_file(const char *name, char path[256]);
+extern char locked_path[2][256];
+
+#endif
