@@ -36,10 +36,7 @@ struct sample_file {
 
 	struct sample_input *input;  /* NULL: path is read as it is */
 	struct scan_rows *scan_rows; /* NULL: scans follow from the times of samples */
-	struct scan_row scan;	     /* read ahead; its time is ABSENT where none is */
 	struct scan_row scan_now;    /* of the scan being gathered; its time is ABSENT: not known */
-	uint64_t scans_missing;	     /* that were not recorded, */
-	uint64_t scans_lost;	     /* whose samples are lost */
 	uint64_t rows_bad;	     /* passed over */
 
 	struct sample *samples; /* of the scan being gathered */
@@ -282,54 +279,6 @@ static int scan_add(struct sample_file *file, struct error *e)
 	return err;
 }
 
-/* Reads the next row of a scan ahead. 1, 0: there is none, or -errno. */
-static int scan_row_next(struct sample_file *file, struct error *e)
-{
-	while (file->scan.time_us == ABSENT) {
-		int more = scan_rows_next(file->scan_rows, &file->scan, e);
-
-		if (more <= 0) {
-			file->scan.time_us = ABSENT;
-			return more;
-		}
-		recording_part_date(&file->part, file->scan.time_us);
-		if (!recording_part_has(&file->part, file->scan.time_us))
-			file->scan.time_us = ABSENT;
-	}
-	return 1;
-}
-
-/* Finds the scan that the sample in file->next (any: there is one) is of, among the rows of scans.
- * Both are in the order in which they were recorded, so that clocks may step. 1: *scan is one that
- * saw nobody, before that; 0: there is none before, or -errno. */
-static int scan_find(struct sample_file *file, bool any, struct scan *scan, struct error *e)
-{
-	int more;
-
-	file->scan_now.time_us = ABSENT;
-	while ((more = scan_row_next(file, e)) > 0) {
-		const struct scan_row row = file->scan;
-		int64_t sample_us = any ? file->next.sample.time_us : INT64_MAX;
-
-		if (row.samples && row.time_us > sample_us)
-			return 0; /* the sample's own row is lost */
-		file->scan.time_us = ABSENT;
-		file->scans_missing += (uint64_t)row.missing;
-		if (!row.samples) {
-			*scan = (struct scan){.time_us = row.time_us,
-					      .weight_us = row.weight_us,
-					      .threads = (size_t)row.threads};
-			return 1;
-		}
-		if (row.time_us == sample_us) {
-			file->scan_now = row;
-			return 0;
-		}
-		file->scans_lost++;
-	}
-	return more;
-}
-
 /* A signal may end a call in the middle of a scan; the next call goes on with it. */
 static int sample_file_next(struct source *source, struct scan *scan, struct error *e)
 {
@@ -344,7 +293,9 @@ static int sample_file_next(struct source *source, struct scan *scan, struct err
 		}
 		file->next_read = more > 0;
 		if (file->scan_rows && file->time_us == ABSENT) {
-			err = scan_find(file, more > 0, scan, e);
+			err = scan_rows_find(file->scan_rows, &file->part,
+					     more ? file->next.sample.time_us : INT64_MAX,
+					     &file->scan_now, scan, e);
 			if (err)
 				return err;
 		}
@@ -384,11 +335,9 @@ static void sample_file_describe(struct source *source, struct source_facts *fac
 	source_facts_miss_any(facts, "names did not fit tsnap's table", names_refused());
 	if (!file->input)
 		return;
-	source_facts_miss_any(facts, "scans were not recorded", file->scans_missing);
-	source_facts_miss_any(facts, "scans whose samples are lost", file->scans_lost);
-	source_facts_miss_any(facts, "rows of the recording can't be read",
-			      file->rows_bad +
-				      (file->scan_rows ? scan_rows_bad(file->scan_rows) : 0));
+	if (file->scan_rows)
+		scan_rows_describe(file->scan_rows, facts);
+	source_facts_miss_any(facts, "rows of the recording can't be read", file->rows_bad);
 	file->input->describe(file->input, facts);
 }
 
@@ -435,7 +384,7 @@ static int file_open(const char *name, struct sample_file **opened, struct error
 /* Reads the first row of a scan. Where there is none, scans follow from samples. */
 static int scan_rows_begin(struct sample_file *file, struct error *e)
 {
-	int more = file->scan_rows ? scan_row_next(file, e) : 1;
+	int more = file->scan_rows ? scan_rows_peek(file->scan_rows, &file->part, e) : 1;
 
 	if (!more) {
 		scan_rows_free(file->scan_rows);
@@ -476,7 +425,7 @@ static int file_begin(struct sample_file *file, const struct filter *filter, uin
 				       .close = sample_file_close};
 	file->filter = filter;
 	file->needs = needs | filter_needs(filter);
-	file->time_us = file->scan.time_us = file->scan_now.time_us = ABSENT;
+	file->time_us = file->scan_now.time_us = ABSENT;
 	err = scan_rows_begin(file, e);
 	if (!err)
 		err = csv_read(&file->reader, file->fields, &count, e);

@@ -27,7 +27,10 @@ struct scan_rows {
 	struct csv_field fields[CSV_FIELDS_MAX];
 	int column_of[CSV_FIELDS_MAX]; /* index into columns[], -1: not known */
 	size_t count;		       /* fields of a row; 0: no heading yet */
-	uint64_t bad;
+	struct scan_row ahead;	       /* its time is ABSENT: none was read */
+	uint64_t bad;		       /* rows that can't be read */
+	uint64_t missing;	       /* scans that were not recorded */
+	uint64_t lost;		       /* scans whose samples are lost */
 };
 
 struct scan_rows *scan_rows_new(struct csv_input *input, const char *name)
@@ -35,6 +38,7 @@ struct scan_rows *scan_rows_new(struct csv_input *input, const char *name)
 	struct scan_rows *rows = memory_get(sizeof(*rows));
 
 	rows->reader = (struct csv_reader){.fd = -1, .input = input, .name = name};
+	rows->ahead.time_us = ABSENT;
 	return rows;
 }
 
@@ -44,11 +48,6 @@ void scan_rows_free(struct scan_rows *rows)
 		return;
 	csv_done(&rows->reader);
 	free(rows);
-}
-
-uint64_t scan_rows_bad(const struct scan_rows *rows)
-{
-	return rows->bad;
 }
 
 static void heading_read(struct scan_rows *rows, size_t count)
@@ -81,7 +80,8 @@ static bool row_read(const struct scan_rows *rows, struct scan_row *row)
 	       row->weight_us <= CSV_WEIGHT_MAX_US;
 }
 
-int scan_rows_next(struct scan_rows *rows, struct scan_row *row, struct error *e)
+/* 1: *row is filled, 0: the end, or -errno. */
+static int row_next(struct scan_rows *rows, struct scan_row *row, struct error *e)
 {
 	for (;;) {
 		size_t count = 0;
@@ -102,6 +102,56 @@ int scan_rows_next(struct scan_rows *rows, struct scan_row *row, struct error *e
 		else
 			rows->bad++;
 	}
+}
+
+int scan_rows_peek(struct scan_rows *rows, struct recording_part *part, struct error *e)
+{
+	while (rows->ahead.time_us == ABSENT) {
+		struct scan_row row;
+		int more = row_next(rows, &row, e);
+
+		if (more <= 0)
+			return more;
+		recording_part_date(part, row.time_us);
+		if (recording_part_has(part, row.time_us))
+			rows->ahead = row;
+	}
+	return 1;
+}
+
+int scan_rows_find(struct scan_rows *rows, struct recording_part *part, int64_t sample_us,
+		   struct scan_row *now, struct scan *scan, struct error *e)
+{
+	int more;
+
+	now->time_us = ABSENT;
+	while ((more = scan_rows_peek(rows, part, e)) > 0) {
+		const struct scan_row row = rows->ahead;
+
+		if (row.samples && row.time_us > sample_us)
+			return 0; /* the sample's own row is lost */
+		rows->ahead.time_us = ABSENT;
+		rows->missing += (uint64_t)row.missing;
+		if (!row.samples) {
+			*scan = (struct scan){.time_us = row.time_us,
+					      .weight_us = row.weight_us,
+					      .threads = (size_t)row.threads};
+			return 1;
+		}
+		if (row.time_us == sample_us) {
+			*now = row;
+			return 0;
+		}
+		rows->lost++;
+	}
+	return more;
+}
+
+void scan_rows_describe(const struct scan_rows *rows, struct source_facts *facts)
+{
+	source_facts_miss_any(facts, "scans were not recorded", rows->missing);
+	source_facts_miss_any(facts, "scans whose samples are lost", rows->lost);
+	source_facts_miss_any(facts, "rows of scans can't be read", rows->bad);
 }
 
 void scan_row_add(struct text *text, const struct scan_row *row)
