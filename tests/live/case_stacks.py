@@ -166,10 +166,9 @@ def stacks_of_movers(ctx):
 def stacks_of_the_kernel(ctx):
     """Kernel stacks are those of /proc/TID/stack."""
     workload = ctx.workload("mutex")
-    path = "/proc/%d/stack" % workload.tid
-    if not os.path.exists(path):
+    shown = truth.kernel_stack(workload.tid)
+    if shown is None:
         raise Skip("this kernel shows no stacks (CONFIG_STACKTRACE)")
-    shown = [line.split()[1].split("+")[0] for line in truth.read(path).splitlines()]
     rows = rows_of(ctx.rows("-a", "-p", workload["pid"], columns=COLUMNS), workload.tid)
     check(rows, "no row")
     for row in rows:

@@ -139,10 +139,10 @@ def stacks_on_cpu_in_kernel(ctx):
                    workload.tid)
     running = [row for row in rows if row["state"] == "ON" and row["syscall"] == "read" and row["kstack"]]
     check(len(running) >= 20, "%d samples ON with a kernel stack, of %d", len(running), len(rows))
-    entries = truth.read("/proc/self/stack")
-    if entries is None:
+    shown = truth.kernel_stack("self")
+    if shown is None:
         raise Skip("this kernel shows no stacks (CONFIG_STACKTRACE)")
-    outermost = [line.split()[1].split("+")[0] for line in entries.splitlines()][-1]
+    outermost = shown[-1]
     good = 0
     for row in running:
         kernel = [name[:-4] for name in row["stack"].split(";") if name.endswith("_[k]")]

@@ -41,6 +41,11 @@ def waiting_workloads(ctx):
     return workloads
 
 
+def told_at_once(name):
+    """Emulated, the kernel's tables of sockets take more than the 3 ms that the first scan has for them."""
+    return name[len("on="):] in PEERLESS and (SLOW == 1 or not any(fnmatch.fnmatch(name, pattern) for pattern in SOCKETS))
+
+
 @case
 def waits(ctx):
     """Each of the things that the workload `wait` waits on: told right in every scan, once those that have a process at the
@@ -55,7 +60,7 @@ def waits(ctx):
     check(len(scans) > 10, "%d scans", len(scans))
     for number, (_, scan) in enumerate(scans):
         for workload in workloads:
-            if number < len(scans) / 2 and workload.name[len("on="):] not in PEERLESS:
+            if number < len(scans) / 2 and not told_at_once(workload.name):
                 continue
             mine = rows_of(scan, workload.tid)
             find.expect(len(mine) == 1, "%s: %d rows", workload.name, len(mine))

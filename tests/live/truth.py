@@ -141,6 +141,13 @@ def kprobe_events():
     return set()
 
 
+def kernel_stack(tid):
+    """Functions of /proc/TID/stack, innermost first; None: this kernel shows none (CONFIG_STACKTRACE)."""
+    text = read("/proc/%s/stack" % tid)
+    # before 4.20 a mark ends it: "[<ffffffffffffffff>] 0xffffffffffffffff"
+    return text and [line.split()[1].split("+")[0] for line in text.splitlines() if not line.startswith("[<ffffffffffffffff>]")]
+
+
 def has_kprobe_source():
     """Whether perf_event_open(2) makes kprobes (4.17); else they are lines of kprobe_events, which outlive who wrote them."""
     return os.path.exists("/sys/bus/event_source/devices/kprobe/type")
