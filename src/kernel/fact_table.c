@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MOUNT_TRACEFS "mount -t tracefs tracefs /sys/kernel/tracing"
+#define TRACEPOINT_REMEDY \
+	"mount -t tracefs tracefs /sys/kernel/tracing; before 4.15 end what else uses tracepoints"
 
 const struct fact_row fact_rows[FACT_COUNT] = {
 	[FACT_BPF] = {"bpf", "BPF maps and programs may be made", FACT_SINCE(4, 4),
@@ -19,7 +20,7 @@ const struct fact_row fact_rows[FACT_COUNT] = {
 				   "raw tracepoints whose arguments have types (needs btf)",
 				   FACT_SINCE(5, 5), NULL, try_typed_tracepoint},
 	[FACT_TRACEPOINT] = {"tracepoint", "perf tracepoints, through tracefs", FACT_SINCE(4, 7),
-			     MOUNT_TRACEFS, try_tracepoint},
+			     TRACEPOINT_REMEDY, try_tracepoint},
 	[FACT_KPROBE] = {"kprobe", "kprobes", FACT_SINCE(4, 1), NULL, try_kprobe},
 	[FACT_RUN_ON_CPU] = {"run_on_cpu", "a program can be run on a CPU when it is wanted",
 			     FACT_SINCE(5, 10), NULL, try_run_on_cpu},

@@ -6,6 +6,8 @@
 #include "kernel/host_file.h"
 #include "kernel/kernel_function.h"
 #include "kernel/registers.h"
+#include "kernel/tracepoint.h"
+#include "kernel/type_source.h"
 
 #include <bcc/libbpf.h>
 #include <errno.h>
@@ -116,27 +118,33 @@ static int try_event(struct perf_event_attr *attr, enum bpf_prog_type type, char
 
 int try_tracepoint(char *why)
 {
-	char path[256], id[32];
-	struct perf_event_attr attr = {.type = PERF_TYPE_TRACEPOINT, .sample_period = 1};
+	/* an event that hardly ever happens */
+	static const char event[] = "sched:sched_process_exec";
 	struct host host;
+	int program, link;
 
 	host_read(&host);
 	if (!host.tracefs[0]) {
 		snprintf(why, FACT_WHY_SIZE, "tracefs is not mounted or not readable");
 		return -ENOENT;
 	}
-	snprintf(path, sizeof(path), "%s/events/sched/sched_process_exec/id", host.tracefs);
-	if (host_file_read(path, id, sizeof(id)) <= 0) {
-		snprintf(why, FACT_WHY_SIZE, "tracefs has no readable sched_process_exec/id");
-		return -ENOENT;
+	program = bpf_call_load(BPF_PROG_TYPE_TRACEPOINT, nothing, PROGRAM_LENGTH(nothing));
+	if (program < 0)
+		return said(why, program, "loading a program");
+	link = tracepoint_attach(event, program);
+	close(program);
+	if (link < 0) {
+		snprintf(why, FACT_WHY_SIZE, "attaching to sched_process_exec: %s",
+			 tracepoint_why(link));
+		return link;
 	}
-	attr.config = strtoull(id, NULL, 10);
-	return try_event(&attr, BPF_PROG_TYPE_TRACEPOINT, why);
+	close(link);
+	return 0;
 }
 
 int try_kprobe(char *why)
 {
-	char function[128];
+	char function[128], name[64];
 	int program, event;
 
 	if (kernel_function_find("wake_up_new_task", function, sizeof(function))) {
@@ -154,14 +162,16 @@ int try_kprobe(char *why)
 	program = bpf_call_load(BPF_PROG_TYPE_KPROBE, nothing, PROGRAM_LENGTH(nothing));
 	if (program < 0)
 		return said(why, program, "loading a program");
-	event = bpf_attach_kprobe(program, BPF_PROBE_ENTRY, "p_tsnap_trial", function, 0, 0);
+	/* as probe_attach.c names them, so that it is found when this process is killed here */
+	snprintf(name, sizeof(name), "tsnap_%ld_trial", (long)getpid());
+	event = bpf_attach_kprobe(program, BPF_PROBE_ENTRY, name, function, 0, 0);
 	close(program);
 	if (event < 0)
 		return said(why, -EINVAL, "attaching to wake_up_new_task");
 	close(event);
 	/* only there where the kernel had no kprobe PMU (before 4.17) */
 	if (access("/sys/bus/event_source/devices/kprobe/type", R_OK))
-		bpf_detach_kprobe("p_tsnap_trial");
+		bpf_detach_kprobe(name);
 	return 0;
 }
 

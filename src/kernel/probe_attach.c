@@ -3,6 +3,7 @@
 #include "kernel/bpf_call.h"
 #include "kernel/host.h"
 #include "kernel/kernel_function.h"
+#include "kernel/tracepoint.h"
 
 #include <bcc/libbpf.h>
 #include <errno.h>
@@ -36,22 +37,21 @@ static int attach_raw(const struct probe_row *row, int program, struct probe_lin
 
 static int attach_tracepoint(const struct probe_row *row, int program, struct probe_links *links)
 {
-	char category[32];
-	const char *event = strchr(row->event, ':') + 1;
-	int fd;
+	int fd = tracepoint_attach(row->event, program);
 
-	snprintf(category, sizeof(category), "%.*s", (int)(event - 1 - row->event), row->event);
-	fd = bpf_attach_tracepoint(program, category, event);
 	if (fd < 0)
-		return -EINVAL;
+		return fd;
 	link_add(links, fd);
 	return 0;
 }
 
-/* "tsnap_1234_sched_switch": names the process, so that what a killed one left can be told. */
+/* "tsnap_1234_2_sched_switch": names the process, so that what a killed one left can be told, and
+ * how many it made before: a larger map's probes begin while the others are there. */
 static void event_name(const struct probe_row *row, char *name, size_t size)
 {
-	snprintf(name, size, EVENT_PREFIX "%ld_%s", (long)getpid(), row->name);
+	static unsigned int made;
+
+	snprintf(name, size, EVENT_PREFIX "%ld_%u_%s", (long)getpid(), made++, row->name);
 }
 
 static int attach_kprobe(const struct probe_row *row, int program, struct probe_links *links)
@@ -142,11 +142,12 @@ int probe_attach(const struct probe_plan *plan, const int *programs, int64_t rat
 
 		if (!result)
 			continue;
-		if (probe_group_rows[group].required) {
+		if (probe_group_rows[group].required || result == -EEXIST) {
 			probe_detach(links);
+			links->taken = result == -EEXIST;
 			return error_set(
 				e, -result, EXIT_HOST_CANNOT, "the %s %s can't be attached: %s",
-				probe_kind_names[row->kind], row->event, strerror(-result));
+				probe_kind_names[row->kind], row->event, tracepoint_why(result));
 		}
 		snprintf(left + used, left_size - used, "%s (%s): %s; not seen: %s\n", row->event,
 			 probe_kind_names[row->kind], strerror(-result),
@@ -168,7 +169,7 @@ static void legacy_events_walk(void (*each)(const char *name, pid_t pid))
 	for (size_t i = 0; !file && i < 2; i++)
 		file = fopen(event_files[i], "re");
 	while (file && getline(&line, &room, file) > 0) {
-		/* "p:kprobes/tsnap_1234_sched_switch finish_task_switch" */
+		/* "p:kprobes/tsnap_1234_2_sched_switch finish_task_switch" */
 		char *name = strstr(line, "/" EVENT_PREFIX);
 
 		if (!name)

@@ -17,6 +17,7 @@ struct probe_links {
 	int *fds; /* malloced */
 	size_t count;
 	bool legacy_kprobes; /* some need bpf_detach_kprobe */
+	bool taken;	     /* not attached: a tracepoint is another program's (before 4.15) */
 	/* perf clocks, if the plan has any */
 	struct probe_clock *clocks; /* malloced */
 	size_t clock_count;
@@ -25,7 +26,8 @@ struct probe_links {
 };
 
 /* programs: a descriptor for each group of the plan. rate_hz: of the perf clock. A group that is
- * not required and can't be attached is left out, and left tells why (text of lines). */
+ * not required and can't be attached is left out, and left tells why (text of lines); but if a
+ * tracepoint is taken, nothing is attached. */
 int probe_attach(const struct probe_plan *plan, const int *programs, int64_t rate_hz,
 		 struct probe_links *links, char *left, size_t left_size, struct error *e);
 void probe_detach(struct probe_links *links);

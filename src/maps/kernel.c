@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/progress.h"
+#include "base/text.h"
 #include "kernel/bpf_call.h"
 #include "kernel/bpf_cost.h"
 #include "maps/process_totals.h"
@@ -253,7 +254,8 @@ static uint32_t own_tid(struct kernel *kernel)
 	return own.tid;
 }
 
-int kernel_open(struct kernel *kernel, const struct kernel_options *options, struct error *e)
+static int kernel_begin(struct kernel *kernel, const struct kernel_options *options,
+			struct error *e)
 {
 	int result;
 
@@ -277,6 +279,26 @@ int kernel_open(struct kernel *kernel, const struct kernel_options *options, str
 	progress_step("attaching its BPF programs");
 	return probe_attach(&kernel->plan, kernel->compiled.programs, options->rate_hz,
 			    &kernel->links, kernel->left_out, sizeof(kernel->left_out), e);
+}
+
+int kernel_open(struct kernel *kernel, const struct kernel_options *options, struct error *e)
+{
+	int result = kernel_begin(kernel, options, e);
+	struct kernel_options others = *options;
+	struct text without = {0};
+
+	if (!kernel->links.taken || !fact_has(&kernel->facts, FACT_KPROBE))
+		return result;
+	/* also by tsnap itself, for a map that is too small */
+	kernel_close(kernel);
+	error_done(e);
+	*e = (struct error){0};
+	text_add_format(&without, "%s%stracepoint", options->without ? options->without : "",
+			options->without ? "," : "");
+	others.without = text_string(&without);
+	result = kernel_begin(kernel, &others, e);
+	text_done(&without);
+	return result;
 }
 
 int kernel_publish(struct kernel *kernel, const struct kernel_options *options, struct error *e)

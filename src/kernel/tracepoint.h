@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Perf tracepoints, through tracefs. libbcc's call for them tells no errno, and prints it. */
+#ifndef TSNAP_KERNEL_TRACEPOINT_H
+#define TSNAP_KERNEL_TRACEPOINT_H
+
+/* Runs a BPF program of type TRACEPOINT at the event, "sched:sched_switch", until the descriptor
+ * that is returned is closed. -errno: -ENOENT where tracefs does not show the event, -EEXIST where
+ * another program is attached to it and the kernel takes only one (before 4.15). */
+int tracepoint_attach(const char *event, int program);
+
+/* What -EEXIST means, for users; of others strerror(). */
+const char *tracepoint_why(int result);
+
+#endif
