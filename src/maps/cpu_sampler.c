@@ -17,7 +17,6 @@
 #define RECORD_BYTES 4096 /* of a sample without the stack: a chain of some 130 words */
 #define RECORDS 2	  /* that a ring has room for */
 #define TIMER_NS 10000	  /* the least of a perf clock */
-#define TIMER_WAIT_NS (2 * NS_PER_MS) /* for its tick: its CPU may have other interrupts */
 #define TIMER_SLEEP_NS (20 * NS_PER_US)
 
 /* bpf_perf_event_output(context, events, this CPU, 8 bytes that nobody reads): the sample is as its
@@ -159,7 +158,7 @@ static size_t sample_read(struct cpu_sampler *sampler, const struct cpu_ring *ri
 	for (;;) {
 		bytes = cpu_ring_read(ring, sampler->record);
 		if (bytes || sampler->options.way == SAMPLE_BY_PROGRAM ||
-		    clock_monotonic_ns() - sampler->look_ns > TIMER_WAIT_NS)
+		    clock_monotonic_ns() - sampler->look_ns > sampler->options.wait_ns)
 			return bytes;
 		nanosleep(&pause, NULL);
 	}

@@ -25,6 +25,9 @@ struct cpu_sampler_options {
 	bool user, kernel;   /* which stacks */
 	bool frame_pointers; /* the kernel follows those of the user's stack, else it is copied: */
 	int64_t stack_bytes; /* so much of its top, a multiple of 8 */
+	/* how long a timer's tick is waited for: its CPU may have other interrupts, or be a
+	 * virtual one that does not run */
+	int64_t wait_ns;
 };
 
 struct cpu_sampler_ring {

@@ -6,6 +6,9 @@
 #include <errno.h>
 
 #define KERNEL_CODE(major, minor) ((uint32_t)(major) << 16 | (minor) << 8)
+#define TICK_WAIT_SHARE 4 /* a tick is waited for one part in so many of a beat */
+#define TICK_WAIT_LEAST_NS (2 * NS_PER_MS)
+#define TICK_WAIT_MOST_NS (20 * NS_PER_MS)
 #define KERNEL_NAMES_FIRST_NS (500 * NS_PER_MS) /* that the first scan waits for them */
 
 /* By what the kernel offers. -ENOTSUP: nothing. */
@@ -24,6 +27,15 @@ static int way_choose(struct live *live, enum cpu_sampler_way *way)
 	return live->kernel.host.pid_depth == 1 ? 0 : -ENOTSUP;
 }
 
+static int64_t tick_wait_ns(int64_t rate_hz)
+{
+	int64_t wait_ns = NS_PER_SECOND / rate_hz / TICK_WAIT_SHARE;
+
+	return wait_ns < TICK_WAIT_LEAST_NS  ? TICK_WAIT_LEAST_NS
+	       : wait_ns > TICK_WAIT_MOST_NS ? TICK_WAIT_MOST_NS
+					     : wait_ns;
+}
+
 void live_cpu_stacks_open(struct live *live)
 {
 	struct live_cpu_stacks *stacks = &live->cpu_stacks;
@@ -33,6 +45,7 @@ void live_cpu_stacks_open(struct live *live)
 		.kernel = live->stacks.needs & NEED_KSTACK,
 		.frame_pointers = live->config.frame_pointers,
 		.stack_bytes = live->config.stack_bytes,
+		.wait_ns = tick_wait_ns(live->config.rate_hz),
 	};
 
 	stacks->wanted = live->stacks.needs && filter_wants_state(live->filter, DOING_ON);
@@ -129,7 +142,9 @@ void live_cpu_stacks_describe(const struct live *live, struct source_facts *fact
 	bool refused = stacks->err == -EPERM || stacks->err == -EACCES;
 
 	source_facts_miss_any(
-		facts, "samples of threads on a CPU without a stack: they had left it by then",
+		facts,
+		"samples of threads on a CPU without a stack: they had left it by then, or it gave "
+		"none in time",
 		stacks->gone_count);
 	if (refused)
 		source_facts_lack(facts,
