@@ -93,18 +93,15 @@ static bool state_known(struct visits *visits, const struct state *state)
 
 static struct content sum(struct content to, struct content more, bool whole)
 {
-	if (to.kind == NUMBER && more.kind == VALUE)
+	bool kept = to.kind == FRAME || to.kind == VALUE || (to.kind == NUMBER && whole);
+
+	if (to.kind != VALUE && more.kind == VALUE)
 		return sum(more, to, whole);
-	if ((to.kind == FRAME || (to.kind == NUMBER && whole)) && more.kind == NUMBER)
-		to.number += more.number;
-	else if (to.kind == VALUE && more.kind == NUMBER)
+	if (kept && more.kind == NUMBER)
 		to.number += more.number;
 	else if (to.kind == VALUE)
 		to.varies = 1;
-	else if (more.kind == VALUE) {
-		to = more;
-		to.varies = 1;
-	} else
+	else
 		to = unknown;
 	return to;
 }
