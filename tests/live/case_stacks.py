@@ -19,8 +19,8 @@ NAMED = ("chains_gcc", "chains_clang", "chains_fixed", "chains_static", "chains_
 # Static programs open no library. musl's vfork has its return address in a register, and no table that tells.
 ABSENT = {("chains_static", "library"), ("chains_staticpie", "library"), ("chains_musl", "library"), ("chains_musl", "vforked")}
 
-# Where they sleep, the frame's place depends on registers that /proc does not tell; so does vfork()'s in any C library.
-WAY_OUT_IN_REGISTERS = ("chains_rust generic", "chains_musl threaded")
+# On their way out the frame's place depends on registers that /proc does not tell; so does vfork()'s in any C library.
+WAY_OUT_IN_REGISTERS = ("chains_rust generic", "chains_musl threaded", "chains_go called")
 
 
 def directory_of(ctx):
