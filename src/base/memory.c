@@ -6,10 +6,19 @@
 #include <string.h>
 #include <unistd.h>
 
+static void (*before_end)(void);
+
+void memory_before_end(void (*function)(void))
+{
+	before_end = function;
+}
+
 static void out_of_memory(void)
 {
 	static const char words[] = "tsnap: out of memory\n";
 
+	if (before_end)
+		before_end();
 	if (write(STDERR_FILENO, words, sizeof(words) - 1) < 0)
 		_exit(1);
 	_exit(1);

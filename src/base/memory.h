@@ -11,6 +11,9 @@ void *memory_get(size_t bytes);				     /* zeroed; release with free() */
 void *memory_resize(void *block, size_t count, size_t each); /* as realloc; new bytes undefined */
 char *memory_text(const char *text, size_t length);	     /* a NUL-terminated copy; free() it */
 
+/* What to call before the process ends for lack of memory; NULL: nothing. */
+void memory_before_end(void (*function)(void));
+
 /* For memory_grow(). */
 void *memory_double(void *block, size_t *capacity, size_t needed, size_t each);
 

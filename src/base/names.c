@@ -19,14 +19,14 @@ struct name_table {
 	size_t bytes;
 };
 
-static struct name_table kept, lent;
+static _Thread_local struct name_table kept, lent;
 static size_t bytes_limit = NAMES_LIMIT_BYTES;
-static uint64_t refused;
+static _Thread_local uint64_t refused;
 static const char full[] = NAMES_FULL;
 
 /* Names of threads by a hash of their bytes: each has one place. */
 #define COMMS_BITS 12
-static struct {
+static _Thread_local struct {
 	uint64_t words[NAMES_COMM_SIZE / 8];
 	const char *name;
 } comms[1 << COMMS_BITS];

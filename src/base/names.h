@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Interned strings: equal strings have one address, so grouping compares pointers.
  *
- * One table for the process, used by one thread. Strings are kept until names_clear(), but for lent
- * ones: what lookups tell (command lines, files, connections) never ends, and goes when nobody
- * holds any of it. Kept and lent ones are bounded, each by themselves: past the limit every new
- * string becomes the one string NAMES_FULL, and is counted.
+ * Each thread has a table of its own: addresses are compared only within a thread. Strings are kept
+ * until names_clear(), but for lent ones: what lookups tell (command lines, files, connections)
+ * never ends, and goes when nobody holds any of it. Kept and lent ones are bounded, each by
+ * themselves: past the limit every new string becomes the one string NAMES_FULL, and is counted.
  *
  * After a page, or a scan of rows, nobody holds any lent string: where they have become 16 MB
  * (32 with stacks) live_release() lets lookups and stacks begin anew.

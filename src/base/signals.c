@@ -5,10 +5,18 @@
 #include <stddef.h>
 
 static volatile sig_atomic_t stop_signal;
+static void (*volatile before_end)(void);
+
+void signals_before_end(void (*function)(void))
+{
+	before_end = function;
+}
 
 static void on_signal(int number)
 {
 	if (stop_signal) {
+		if (before_end)
+			before_end();
 		signal(number, SIG_DFL);
 		raise(number);
 	}

@@ -9,5 +9,7 @@
 
 void signals_set(void);
 bool signals_stop(void); /* whether one came */
+/* What to call before a second one ends the process: async-signal-safe; NULL: nothing. */
+void signals_before_end(void (*function)(void));
 
 #endif

@@ -183,6 +183,24 @@ bool text_is_plain(const char *bytes, size_t length)
 	return plain == EACH_BYTE(0x80);
 }
 
+void text_add_word(struct text *text, const char *string)
+{
+	if (*string && !string[strspn(string, "abcdefghijklmnopqrstuvwxyz"
+					      "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+					      "0123456789_./:@%+=,-")]) {
+		text_add_string(text, string);
+		return;
+	}
+	text_add_char(text, '\'');
+	for (; *string; string++) {
+		if (*string == '\'')
+			text_add_string(text, "'\\''");
+		else
+			text_add_char(text, *string);
+	}
+	text_add_char(text, '\'');
+}
+
 /* Length of the UTF-8 character at s, 0 if there is none (RFC 3629). */
 static size_t utf8_read(const unsigned char *s, uint32_t *point)
 {

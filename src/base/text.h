@@ -60,6 +60,9 @@ bool text_is_plain(const char *bytes, size_t length);
  * byte, and a backslash becomes two. */
 void text_add_printable(struct text *text, const char *string);
 
+/* Adds string as one word of a POSIX shell's command line, in quotes if it needs them. */
+void text_add_word(struct text *text, const char *string);
+
 /* The way back: adds string with \xNN and \\ undone; anything else after a backslash stays as it
  * is. */
 void text_add_original(struct text *text, const char *string);

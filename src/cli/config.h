@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "recording/retention.h"
 #include "recording/recording_part.h"
+#include "report/query.h"
 
 enum mode {
 	MODE_REPORT,
@@ -20,6 +21,7 @@ enum mode {
 	MODE_FLAME,
 	MODE_RECORD,
 	MODE_SNAPSHOT,
+	MODE_TOP,
 	MODE_LIST,
 	MODE_CHECK,
 	MODE_WRITE_OFFSETS,
@@ -93,6 +95,8 @@ struct config {
 	const char *record;	    /* -o: a directory; NULL: nothing is recorded */
 	int64_t flush_us;	    /* --flush */
 	struct retention retention; /* --keep, --keep-bytes, --keep-free */
+	bool text;		    /* --text */
+	bool ascii;		    /* --ascii */
 	const char *share;	    /* --share: a name; NULL: for nobody else */
 	const char *attach;	    /* --attach: a name; NULL: with probes of its own */
 	bool verbose;		    /* -v */
@@ -109,6 +113,9 @@ int config_parse(struct config *config, int argc, char **argv, struct error *e);
 
 /* The end of that: refuses what contradicts itself, and fills in what was not given. */
 int config_check(struct config *config, struct error *e);
+
+/* The part of config that says which threads, and grouped by what. */
+struct query config_query(const struct config *config);
 
 /* What --help prints; all: every option, and how expressions and parts of files are written. */
 void options_describe(struct text *text, bool all);

@@ -8,6 +8,7 @@
 #include "cli/run.h"
 #include "live/trace_table.h"
 #include "base/memory.h"
+#include "top.h"
 #include "base/output.h"
 #include "base/progress.h"
 #include "base/signals.h"
@@ -135,7 +136,8 @@ static int words_print(const struct text *words, struct error *e)
 /* Whether other processes are looked at. */
 static bool mode_looks(const struct config *config)
 {
-	return !config->replay && !config->diff && config->mode <= MODE_RECORD;
+	return !config->replay && !config->diff &&
+	       (config->mode <= MODE_RECORD || config->mode == MODE_TOP);
 }
 
 static int mode_run(const struct config *config, struct error *e)
@@ -155,6 +157,8 @@ static int mode_run(const struct config *config, struct error *e)
 		if (config->diff)
 			return diff(config, replay_open, complain, e);
 		return run(config, config->replay ? replay_open : live_source_open, complain, e);
+	case MODE_TOP:
+		return top(config, config->replay ? replay_open : live_source_open, complain, e);
 	case MODE_LIST:
 		columns_describe(&words);
 		trace_kinds_describe(&words);

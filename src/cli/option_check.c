@@ -110,6 +110,21 @@ static int trace_check(struct config *config, bool samples, struct error *e)
 	return 0;
 }
 
+static int top_check(const struct config *config, struct error *e)
+{
+	bool top = config->mode == MODE_TOP;
+
+	if (!top && (config->text || config->ascii))
+		return usage(e, config->text ? "--text" : "--ascii", "is for --top");
+	if (!top)
+		return 0;
+	if (config->count && !config->text)
+		return usage(e, "-n", "is for --top --text: the screen ends with q");
+	if (config->duration_us)
+		return usage(e, "-d", "is for reports and rows: the screen ends with q");
+	return 0;
+}
+
 static int stacks_check(const struct config *config, struct error *e)
 {
 	if (config->stacks && config->mode != MODE_REPORT)
@@ -242,11 +257,30 @@ static int replay_check(struct config *config, struct error *e)
 	return 0;
 }
 
+struct query config_query(const struct config *config)
+{
+	return (struct query){
+		.columns = config->columns,
+		.by = config->by,
+		.more_columns = config->more_columns,
+		.process = config->process,
+		.threads = config->threads,
+		.user = config->user,
+		.comm = config->comm,
+		.cgroup = config->cgroup,
+		.filter = config->filter,
+		.all_states = config->all_states,
+		.on_cpu = config->on_cpu,
+		.off_cpu = config->off_cpu,
+		.recorded = config->replay != NULL,
+	};
+}
+
 int config_check(struct config *config, struct error *e)
 {
 	bool rows = config->mode == MODE_CSV || config->mode == MODE_JSON;
 	bool samples = rows || config->mode == MODE_REPORT || config->mode == MODE_FOLDED ||
-		       config->mode == MODE_FLAME;
+		       config->mode == MODE_FLAME || config->mode == MODE_TOP;
 	bool recorded = config->replay || config->diff;
 	int err = record_check(config, e);
 
@@ -287,7 +321,9 @@ int config_check(struct config *config, struct error *e)
 	if (recorded && probes_chosen(config))
 		return usage(e, config->diff ? "--diff" : "--replay",
 			     "can't go with options for the live host");
-	err = stacks_check(config, e);
+	err = top_check(config, e);
+	if (!err)
+		err = stacks_check(config, e);
 	if (!err)
 		err = share_check(config, samples, e);
 	if (!err)

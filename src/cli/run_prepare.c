@@ -37,19 +37,18 @@ static int run_columns(struct run *run, struct error *e)
 	const struct config *config = run->config;
 	const struct renderer *renderer = run->renderer;
 	bool grouped = run_grouped(run);
-	const char *names = config->columns;
+	struct query query = config_query(config);
+	const char *names;
 	int err = 0;
 
 	/* distributions have the keys of a report */
-	if (!names)
-		names = grouped && !renderer->grouped ? REPORT_COLUMNS_DEFAULT
-			: config->by_chain	      ? FOLD_CHAIN_ROOT
-						      : renderer->columns;
+	names = grouped && !renderer->grouped ? REPORT_COLUMNS_DEFAULT
+		: config->by_chain	      ? FOLD_CHAIN_ROOT
+					      : renderer->columns;
 	if (renderer->before)
 		err = column_list_add(&run->list, renderer->before, grouped, e);
 	if (!err)
-		err = config->by ? column_list_add_keys(&run->list, config->by, e)
-				 : column_list_add(&run->list, names, grouped, e);
+		err = query_columns(&query, names, grouped, &run->list, e);
 	/* rows of threads that sleep: what chose them, also for a replay */
 	if (!err && !config->columns && !grouped && filter_wants_work(&run->filter))
 		err = column_list_add(&run->list, "why", grouped, e);
@@ -76,26 +75,10 @@ static int run_columns(struct run *run, struct error *e)
 
 static int run_filter(struct run *run, struct error *e)
 {
-	const struct config *config = run->config;
-	int err = 0;
+	struct query query = config_query(run->config);
 
-	run->filter.all_states = config->all_states;
-	run->filter.on_cpu = config->on_cpu;
-	run->filter.off_cpu = config->off_cpu;
-	run->filter.no_samples = run_tells_events(run) && !run_grouped(run) && !config->record;
-	if (config->comm)
-		filter_set_pattern(&run->filter, "comm", config->comm);
-	if (config->cgroup)
-		filter_set_pattern(&run->filter, "cgroup", config->cgroup);
-	if (config->process)
-		err = filter_set_process(&run->filter, config->process, e);
-	if (!err && config->threads)
-		err = filter_set_threads(&run->filter, config->threads, e);
-	if (!err && config->user)
-		err = filter_set_user(&run->filter, config->user, config->replay != NULL, e);
-	if (!err && config->filter)
-		err = filter_set_expression(&run->filter, config->filter, e);
-	return err;
+	run->filter.no_samples = run_tells_events(run) && !run_grouped(run) && !run->config->record;
+	return query_filter(&query, &run->filter, e);
 }
 
 /* How long, and how often a page. */

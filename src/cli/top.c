@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "top.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/output.h"
+#include "base/signals.h"
+#include "sample/proc_values.h"
+#include "screen/draw.h"
+#include "screen/feed.h"
+#include "screen/screen.h"
+
+#include <errno.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define TEXT_ROWS 40
+#define TEXT_COLUMNS 120
+
+struct top {
+	const struct config *config;
+	struct query query;
+	struct filter filter; /* of the source */
+	struct source *source;
+	struct history *history;
+	struct feed feed;
+	struct view *view;
+	struct shown_source told;
+	struct text base; /* options that the source obeys, as words of a command line */
+	int64_t told_us;
+};
+
+/* The options that choose threads before anything is kept. */
+static void base_find(struct top *top)
+{
+	const struct query *query = &top->query;
+	const struct {
+		const char *option, *value;
+	} words[] = {
+		{"-p", query->process}, {"-t", query->threads},	     {"-u", query->user},
+		{"-c", query->comm},	{"--cgroup", query->cgroup},
+	};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (!words[i].value)
+			continue;
+		text_add_format(&top->base, " %s ", words[i].option);
+		text_add_word(&top->base, words[i].value);
+	}
+	if (top->config->descendants)
+		text_add_string(&top->base, " -r");
+	if (query->on_cpu)
+		text_add_string(&top->base, " --on-cpu");
+	if (query->off_cpu)
+		text_add_string(&top->base, " --off-cpu");
+	if (top->base.length)
+		top->told.base = text_string(&top->base);
+}
+
+/* The source gets all that the screen may ask for later: its filter has no expression, and of a
+ * recording all states. */
+static int source_prepare(struct top *top, uint64_t *needs, struct error *e)
+{
+	struct query query = top->query;
+	struct filter filter = {0};
+	int err = ask_filter(&top->view->now, &filter, e);
+
+	*needs = FEED_NEEDS | column_list_needs(&top->view->now.list) | filter_needs(&filter);
+	if (top->config->replay)
+		*needs = ~(uint64_t)NEEDS_PROC_VALUES;
+	*needs = sample_needs_close(*needs);
+	query.filter = NULL;
+	query.all_states |= top->config->replay || filter_wants_idle(&filter);
+	top->told.all_states = query.all_states;
+	top->told.needs = *needs;
+	filter_done(&filter);
+	return err ? err : query_filter(&query, &top->filter, e);
+}
+
+static int columns_check(const struct view *view, struct error *e)
+{
+	for (size_t i = 0; i < view->now.list.count; i++)
+		if (!history_keeps(view->now.list.items[i]))
+			return error_set(e, EINVAL, EXIT_USAGE,
+					 "--top does not keep the column %s: a report shows it "
+					 "(tsnap -G %s)",
+					 view->now.list.items[i]->name,
+					 view->now.list.items[i]->name);
+	return 0;
+}
+
+static int top_open(struct top *top, source_opener *open_source, void (*tell)(const char *lines),
+		    struct error *e)
+{
+	const struct config *config = top->config;
+	uint64_t needs;
+	int err = view_init(top->view, &top->query, e);
+
+	if (!err)
+		err = columns_check(top->view, e);
+	if (!err)
+		err = source_prepare(top, &needs, e);
+	if (!err)
+		err = open_source(config, &top->filter, needs, &top->source, e);
+	if (err)
+		return err;
+	base_find(top);
+	if (config->interval_us)
+		top->view->refresh_us = config->interval_us;
+	top->told.recording = config->replay;
+	top->history =
+		history_new(HISTORY_BYTES_DEFAULT, config->replay ? 0 : HISTORY_AGE_DEFAULT_US);
+	feed_begin(&top->feed, top->source, top->history);
+	feed_tell(&top->feed, &top->told);
+	if (top->told.facts.remarks)
+		tell(top->told.facts.remarks);
+	return 0;
+}
+
+/* Adds scans until that time has passed, 0: to the end. 1; 0 at the end, or -errno. */
+static int scans_add(struct top *top, int64_t us, struct error *e)
+{
+	int64_t end_ns = clock_monotonic_ns() + us * NS_PER_US;
+	int more = 1;
+
+	while (more > 0 && !signals_stop() && (!us || clock_monotonic_ns() < end_ns)) {
+		more = feed_next(&top->feed, e);
+		if (more == -EINTR)
+			more = 1;
+	}
+	return more;
+}
+
+static size_t size_of(const char *variable, size_t terminal, size_t otherwise)
+{
+	const char *typed = getenv(variable);
+	long number = typed ? strtol(typed, NULL, 10) : 0;
+
+	if (number > 0 && number < 10000)
+		return (size_t)number;
+	return terminal ? terminal : otherwise;
+}
+
+/* One screen as text. */
+static int text_print(struct top *top, struct error *e)
+{
+	struct cells cells = {.ascii = top->config->ascii};
+	struct shown shown = {0};
+	struct winsize size = {0};
+	struct text text = {0};
+	int err;
+
+	if (isatty(STDOUT_FILENO))
+		ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
+	cells_clear(&cells, size_of("LINES", size.ws_row, TEXT_ROWS),
+		    size_of("COLUMNS", size.ws_col, TEXT_COLUMNS));
+	feed_tell(&top->feed, &top->told);
+	shown.source = top->told;
+	shown_fill(&shown, top->history, &top->view->now, draw_band_steps(cells.columns));
+	draw(&cells, top->view, &shown);
+	cells_text(&cells, &text);
+	err = output_write(STDOUT_FILENO, text_string(&text), text.length);
+	text_done(&text);
+	shown_done(&shown);
+	cells_done(&cells);
+	return err && err != -EPIPE
+		       ? error_set(e, -err, EXIT_FAILED, "standard output: %s", strerror(-err))
+		       : err;
+}
+
+/* Screens as text: of a recording its end; live a window, then one each refresh. */
+static int top_text(struct top *top, struct error *e)
+{
+	int64_t count = top->config->replay ? 1 : top->config->count;
+	int64_t wait_us = top->config->replay ? 0 : top->view->now.window_us;
+	int more = 1, err = 0;
+
+	for (int64_t i = 0; !err && more > 0 && !signals_stop() && (!count || i < count); i++) {
+		more = scans_add(top, wait_us, e);
+		if (more >= 0)
+			err = text_print(top, e);
+		wait_us = top->view->refresh_us;
+	}
+	return more < 0 ? more : err == -EPIPE ? 0 : err;
+}
+
+static bool is_ascii(const struct config *config)
+{
+	return config->ascii || strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
+}
+
+/* The screen has a thread of its own: sampling never waits for a terminal. */
+static int top_screen(struct top *top, struct error *e)
+{
+	struct screen *screen;
+	int more = 1, err = 0;
+
+	if (top->config->replay)
+		more = scans_add(top, 0, e);
+	if (more < 0)
+		return more;
+	err = screen_open(&screen, top->history, top->view, is_ascii(top->config), e);
+	if (err)
+		return err;
+	feed_tell(&top->feed, &top->told);
+	screen_tell(screen, &top->told);
+	while (!signals_stop() && !screen_ended(screen)) {
+		int64_t now_us = clock_monotonic_ns() / NS_PER_US;
+
+		if (more > 0)
+			more = feed_next(&top->feed, e);
+		else
+			clock_sleep_until(clock_monotonic_ns() + NS_PER_SECOND / 20);
+		if (more == -EINTR)
+			more = 1;
+		if (more <= 0 && !top->told.ended) {
+			top->told.ended = true;
+			if (more < 0)
+				snprintf(top->told.error, sizeof(top->told.error),
+					 "Sampling has ended: %s", e->line);
+		} else if (now_us - top->told_us < US_PER_SECOND) {
+			continue;
+		}
+		top->told_us = now_us;
+		feed_tell(&top->feed, &top->told);
+		screen_tell(screen, &top->told);
+	}
+	screen_close(screen);
+	return more < 0 ? more : 0;
+}
+
+int top(const struct config *config, source_opener *open_source, void (*tell)(const char *lines),
+	struct error *e)
+{
+	struct top top = {.config = config, .query = config_query(config)};
+	int err = 0;
+
+	setlocale(LC_CTYPE, "");
+	if (!config->text)
+		err = screen_check(e);
+	if (err)
+		return err;
+	top.view = memory_get(sizeof(*top.view));
+	err = top_open(&top, open_source, tell, e);
+	if (!err)
+		err = config->text ? top_text(&top, e) : top_screen(&top, e);
+	else if (signals_stop())
+		err = 0; /* stopped before there was anything to show */
+	if (top.source)
+		top.source->close(top.source);
+	history_free(top.history);
+	filter_done(&top.filter);
+	text_done(&top.base);
+	free(top.view);
+	return err;
+}

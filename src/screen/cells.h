@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a screen shows, as cells in memory: everything is drawn here, and a terminal or a text gets
+ * it from here. Only printable text gets in, whoever draws.
+ */
+#ifndef TSNAP_SCREEN_CELLS_H
+#define TSNAP_SCREEN_CELLS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/text.h"
+
+#define CELL_BYTES 16 /* a character with what combines with it, and the NUL */
+#define CELLS_ROWS_MAX 500
+#define CELLS_COLUMNS_MAX 1000
+
+/* What a cell looks like. The terminal's table of colours has a row for each. */
+enum style {
+	STYLE_PLAIN,
+	STYLE_TITLE,  /* headings */
+	STYLE_FAINT,  /* what is the same on every screen */
+	STYLE_CURSOR, /* the row under the cursor */
+	STYLE_CELL,   /* and the cell in it */
+	STYLE_ALERT,  /* errors, and what was missed */
+	STYLE_KEY,    /* names of keys */
+	STYLE_ON,     /* states */
+	STYLE_RQ,
+	STYLE_DISK,
+	STYLE_WORK,
+	STYLE_MORE, /* what grew between two windows, */
+	STYLE_LESS, /* and what shrank */
+	STYLE_COUNT,
+};
+
+struct cell {
+	char bytes[CELL_BYTES]; /* UTF-8; empty: the second half of a wide character */
+	uint8_t style;		/* enum style */
+};
+
+/* Zeroed is empty. */
+struct cells {
+	struct cell *cells;
+	size_t rows, columns, capacity;
+	bool ascii; /* nothing but ASCII gets in: other characters have a likeness, or are ? */
+};
+
+/* Makes the screen that large, and blank. */
+void cells_clear(struct cells *cells, size_t rows, size_t columns);
+struct cell *cells_at(const struct cells *cells, size_t row, size_t column);
+/* Writes the text from there on, but nothing outside of the next `width` columns or of the screen.
+ * Returns the columns that it took. What is not printable becomes ?. */
+size_t cells_put(struct cells *cells, size_t row, size_t column, size_t width, const char *text,
+		 enum style style);
+/* The same, to the right end of the width; a text that is wider is cut, with a mark. */
+void cells_put_right(struct cells *cells, size_t row, size_t column, size_t width, const char *text,
+		     enum style style);
+void cells_put_cut(struct cells *cells, size_t row, size_t column, size_t width, const char *text,
+		   enum style style);
+/* Gives a part of a row another style. */
+void cells_style(struct cells *cells, size_t row, size_t column, size_t width, enum style style);
+/* Adds all rows, a line each, without the blanks at their ends. */
+void cells_text(const struct cells *cells, struct text *text);
+void cells_done(struct cells *cells);
+
+#endif

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The commands of the full screen: a row each, from which keys, help and palette follow. Each makes
+ * a new view of the old one and of what is shown, and touches nothing else.
+ */
+#ifndef TSNAP_SCREEN_COMMAND_H
+#define TSNAP_SCREEN_COMMAND_H
+
+#include "screen/shown.h"
+#include "screen/view.h"
+
+struct command {
+	const char *name; /* for the palette */
+	const char *keys; /* names of keys, with a space between */
+	const char *help;
+	void (*run)(struct view *view, const struct shown *shown);
+};
+
+extern const struct command commands[];
+extern const size_t command_count;
+
+/* The command of that key; NULL: there is none. */
+const struct command *command_of_key(int32_t key);
+
+/* command_move.c: the cursor, and words that are looked for. */
+void command_up(struct view *view, const struct shown *shown);
+void command_down(struct view *view, const struct shown *shown);
+void command_page_up(struct view *view, const struct shown *shown);
+void command_page_down(struct view *view, const struct shown *shown);
+void command_first(struct view *view, const struct shown *shown);
+void command_last(struct view *view, const struct shown *shown);
+void command_left(struct view *view, const struct shown *shown);
+void command_right(struct view *view, const struct shown *shown);
+void command_find(struct view *view, const struct shown *shown);
+void command_find_next(struct view *view, const struct shown *shown);
+void command_find_previous(struct view *view, const struct shown *shown);
+
+/* command_ask.c: what is asked. */
+void command_keep(struct view *view, const struct shown *shown);
+void command_exclude(struct view *view, const struct shown *shown);
+void command_undo(struct view *view, const struct shown *shown);
+void command_filter(struct view *view, const struct shown *shown);
+void command_columns(struct view *view, const struct shown *shown);
+void command_sort(struct view *view, const struct shown *shown);
+void command_sort_here(struct view *view, const struct shown *shown);
+void command_column_left(struct view *view, const struct shown *shown);
+void command_column_right(struct view *view, const struct shown *shown);
+void command_column_drop(struct view *view, const struct shown *shown);
+void command_all_states(struct view *view, const struct shown *shown);
+void command_follow(struct view *view, const struct shown *shown);
+void command_views(struct view *view, const struct shown *shown);
+/* Sorts by the column; again: in reverse. */
+void ask_sort_by(struct view *view, const struct column *column);
+/* Whether the column's values are in what is sampled; why tells if not. */
+bool column_is_there(const struct shown *shown, const struct column *column, const char **why);
+
+/* command_time.c: which time, and how long. */
+void command_back(struct view *view, const struct shown *shown);
+void command_forth(struct view *view, const struct shown *shown);
+void command_back_far(struct view *view, const struct shown *shown);
+void command_forth_far(struct view *view, const struct shown *shown);
+void command_now(struct view *view, const struct shown *shown);
+void command_freeze(struct view *view, const struct shown *shown);
+void command_jump(struct view *view, const struct shown *shown);
+void command_window(struct view *view, const struct shown *shown);
+void command_refresh(struct view *view, const struct shown *shown);
+
+/* command_out.c: what leaves the screen. */
+void command_write(struct view *view, const struct shown *shown);
+void command_line(struct view *view, const struct shown *shown);
+void command_help(struct view *view, const struct shown *shown);
+void command_palette(struct view *view, const struct shown *shown);
+void command_redraw(struct view *view, const struct shown *shown);
+void command_stop(struct view *view, const struct shown *shown);
+void command_quit(struct view *view, const struct shown *shown);
+/* Adds the command line that makes this view. */
+void command_line_add(struct text *text, const struct view *view, const struct shown *shown);
+
+#endif

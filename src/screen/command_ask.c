@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Commands that change the question. */
+#include "screen/command.h"
+#include "screen/list.h"
+#include "screen/prompt.h"
+#include "report/value.h"
+#include "sample/why.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A value kept leaves nothing to see in its column: which key comes in its place. */
+static const struct deeper {
+	const char *column, *next;
+} deeper_table[] = {
+	{"state", "comm"},     {"user", "exe"},		 {"commsum", "comm"},
+	{"comm", "pid"},       {"exe", "pid"},		 {"pid", "tid"},
+	{"tid", "filename"},   {"syscall", "filename"},	 {"filenamesum", "filename"},
+	{"filename", "tid"},   {"container", "unit"},	 {"unit", "comm"},
+	{"cgroup", "comm"},    {"why", "waits_on"},	 {"waits_on", "tid"},
+	{"connection", "tid"}, {"remote", "connection"}, {"waker_comm", "waker_tid"},
+	{"kfunc", "kfuncs"},   {"ufunc", "ufuncs"},	 {"io_dev", "filename"},
+};
+
+static size_t list_find(const struct column_list *list, const struct column *column)
+{
+	size_t at = 0;
+
+	while (at < list->count && list->items[at] != column)
+		at++;
+	return at;
+}
+
+static void list_remove(struct column_list *list, size_t at)
+{
+	memmove(list->items + at, list->items + at + 1,
+		(--list->count - at) * sizeof(list->items[0]));
+}
+
+bool column_is_there(const struct shown *shown, const struct column *column, const char **why)
+{
+	*why = "";
+	if (!history_keeps(column))
+		*why = "not kept in the history: see it in a report (tsnap -G)";
+	else if (column->needs & ~shown->source.needs)
+		*why = "not sampled: start tsnap --top with -G and its name";
+	return !**why;
+}
+
+/* Puts the key that comes after the column at its place. value: that was kept. */
+static void go_deeper(struct ask *ask, const struct shown *shown, size_t at, union value value)
+{
+	for (size_t i = 0; i < sizeof(deeper_table) / sizeof(deeper_table[0]); i++) {
+		const struct column *next = sample_column_find(deeper_table[i].next);
+		const char *why;
+
+		if (strcmp(deeper_table[i].column, ask->list.items[at]->name) != 0)
+			continue;
+		if (ask->list.items[at]->kind == KIND_STATE && value.number == DOING_SLEEP)
+			next = sample_column_find("why"); /* which no other state has */
+		if (list_find(&ask->list, next) == ask->list.count &&
+		    column_is_there(shown, next, &why))
+			ask->list.items[at] = next;
+		return;
+	}
+}
+
+/* Adds the value as an expression has it. */
+static void add_operand(struct text *text, const struct column *column, union value value)
+{
+	struct text words = {0};
+
+	value_add(&words, column, value);
+	if (words.length && strspn(text_string(&words), "abcdefghijklmnopqrstuvwxyz"
+							"ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+							"0123456789_./:@+-") == words.length) {
+		text_add_string(text, text_string(&words));
+	} else if (!value_is_absent(column, value)) {
+		text_add_char(text, '"');
+		for (const char *at = text_string(&words); *at; at++)
+			text_add_format(text, *at == '"' ? "\\%c" : "%c", *at);
+		text_add_char(text, '"');
+	}
+	text_done(&words);
+}
+
+/* Adds, as an expression, what is shown as long as nothing is said about states. */
+static void add_active(struct text *text)
+{
+	const char *between = "";
+
+	text_add_string(text, "(state=||state~\"^(");
+	for (int64_t state = 0; state < DOING_COUNT; state++)
+		if (state_row(state)->active) {
+			text_add_format(text, "%s%s", between, state_row(state)->name);
+			between = "|";
+		}
+	text_add_string(text, ")$\"||state=S&&why~\"^(");
+	between = "";
+	for (size_t i = 0; i < why_rule_count; i++)
+		if (why_rules[i].works &&
+		    (!i || strcmp(why_rules[i].name, why_rules[i - 1].name))) {
+			text_add_format(text, "%s%s", between, why_rules[i].name);
+			between = "|";
+		}
+	text_add_string(text, ")$\")");
+}
+
+/* Whether the question's filter says itself which states are wanted. */
+static bool names_states(const struct ask *ask)
+{
+	struct filter filter = {0};
+	struct error e = {0};
+	bool names = !ask_filter(ask, &filter, &e) && filter.states;
+
+	filter_done(&filter);
+	error_done(&e);
+	return names;
+}
+
+/* Makes the condition one more that must hold. False: the filter gets too long. */
+static bool condition_add(struct view *view, const struct column *column, const char *condition,
+			  const char *label)
+{
+	const struct ask *ask = &view->now;
+	bool grouped = strstr(ask->filter, "||") != NULL;
+	struct text filter = {0};
+	bool fits;
+
+	if (ask->filter[0])
+		text_add_format(&filter, grouped ? "(%s) && " : "%s && ", ask->filter);
+	if (column->kind == KIND_STATE && !ask->all_states && !names_states(ask)) {
+		add_active(&filter);
+		text_add_string(&filter, " && ");
+	}
+	text_add_string(&filter, condition);
+	fits = filter.length < sizeof(ask->filter);
+	if (fits)
+		strcpy(view_step(view, "%s", label)->filter, text_string(&filter));
+	else
+		view_say(view, true, "The filter would be longer than %d bytes",
+			 EXPRESSION_BYTES_MAX);
+	text_done(&filter);
+	return fits;
+}
+
+/* The column under the cursor, if its values can be asked for. */
+static const struct column *column_asked(struct view *view, const struct shown *shown)
+{
+	const struct column *column;
+
+	if (view->row >= shown->grid.row_count || view->column >= shown->list.count)
+		return NULL;
+	column = shown->list.items[view->column];
+	if (column->role == ROLE_KEY)
+		return column;
+	view_say(view, true, "%s is counted, not grouped by: move the cursor to a key (Right)",
+		 column->name);
+	return NULL;
+}
+
+void command_keep(struct view *view, const struct shown *shown)
+{
+	const struct column *column = column_asked(view, shown);
+	struct text condition = {0};
+	union value value;
+
+	if (!column)
+		return;
+	value = shown_row(shown, view->row)[view->column];
+	text_add_format(&condition, "%s=", column->name);
+	add_operand(&condition, column, value);
+	if (condition_add(view, column, text_string(&condition), text_string(&condition))) {
+		go_deeper(&view->now, shown, view->column, value);
+		view->row = view->top = 0;
+	}
+	text_done(&condition);
+}
+
+void command_exclude(struct view *view, const struct shown *shown)
+{
+	const struct column *column = column_asked(view, shown);
+	struct text condition = {0};
+
+	if (!column)
+		return;
+	text_add_format(&condition, "!%s=", column->name);
+	add_operand(&condition, column, shown_row(shown, view->row)[view->column]);
+	condition_add(view, column, text_string(&condition), text_string(&condition));
+	text_done(&condition);
+}
+
+void command_undo(struct view *view, const struct shown *shown)
+{
+	(void)shown;
+	if (!view_undo(view))
+		view_say(view, true, "There is no step to undo");
+}
+
+void command_filter(struct view *view, const struct shown *shown)
+{
+	(void)shown;
+	prompt_open(view, &prompt_filter, view->now.filter);
+}
+
+void command_columns(struct view *view, const struct shown *shown)
+{
+	(void)shown;
+	list_open(view, &list_columns);
+}
+
+void command_sort(struct view *view, const struct shown *shown)
+{
+	(void)shown;
+	list_open(view, &list_sort);
+}
+
+void command_views(struct view *view, const struct shown *shown)
+{
+	(void)shown;
+	list_open(view, &list_views);
+}
+
+void ask_sort_by(struct view *view, const struct column *column)
+{
+	bool again = view->now.sort == column;
+	struct ask *ask = view_step(view, again ? "reverse" : "sort %s", column->name);
+
+	ask->reversed = again && !ask->reversed;
+	ask->sort = column;
+	view->row = view->top = 0;
+}
+
+void command_sort_here(struct view *view, const struct shown *shown)
+{
+	(void)shown;
+	ask_sort_by(view, view->now.list.items[view->column]);
+}
+
+static void column_swap(struct view *view, size_t with)
+{
+	struct ask *ask = view_step(view, "move %s", view->now.list.items[view->column]->name);
+	const struct column *column = ask->list.items[view->column];
+
+	ask->list.items[view->column] = ask->list.items[with];
+	ask->list.items[with] = column;
+	view->column = with;
+}
+
+void command_column_left(struct view *view, const struct shown *shown)
+{
+	(void)shown;
+	if (view->column)
+		column_swap(view, view->column - 1);
+}
+
+void command_column_right(struct view *view, const struct shown *shown)
+{
+	(void)shown;
+	if (view->column + 1 < view->now.list.count)
+		column_swap(view, view->column + 1);
+}
+
+void command_column_drop(struct view *view, const struct shown *shown)
+{
+	struct ask *ask;
+
+	(void)shown;
+	if (view->now.list.count == 1) {
+		view_say(view, true, "This is the last column");
+		return;
+	}
+	ask = view_step(view, "-%s", view->now.list.items[view->column]->name);
+	if (ask->sort == ask->list.items[view->column])
+		ask->sort = NULL;
+	list_remove(&ask->list, view->column);
+	if (view->column == ask->list.count)
+		view->column--;
+}
+
+void command_all_states(struct view *view, const struct shown *shown)
+{
+	struct ask *ask;
+
+	if (!view->now.all_states && !shown->source.all_states) {
+		view_say(view, true,
+			 "Idle threads are not sampled: start with tsnap --top -a, at the cost of "
+			 "looking at all of them");
+		return;
+	}
+	ask = view_step(view, view->now.all_states ? "active" : "all states");
+	ask->all_states = !ask->all_states;
+}
+
+/* Makes the question one about that thread or process. */
+static void follow(struct view *view, const char *key, int64_t id)
+{
+	struct ask *ask = view_step(view, "follow %s %lld", key, (long long)id);
+	struct error e = {0};
+
+	snprintf(ask->filter, sizeof(ask->filter), "%s=%lld", key, (long long)id);
+	ask->list = (struct column_list){0};
+	column_list_add(&ask->list, REPORT_MEASURES_DEFAULT ",state,syscall,filename", true, &e);
+	error_done(&e);
+	ask->sort = NULL;
+	view->row = view->column = view->top = view->left = 0;
+}
+
+void command_follow(struct view *view, const struct shown *shown)
+{
+	static const char *const keys[] = {"tid", "pid"};
+
+	for (size_t i = 0; i < 2 && view->row < shown->grid.row_count; i++) {
+		size_t at = list_find(&shown->list, sample_column_find(keys[i]));
+		int64_t id =
+			at < shown->list.count ? shown_row(shown, view->row)[at].number : ABSENT;
+
+		if (id == ABSENT)
+			continue;
+		follow(view, keys[i], id);
+		return;
+	}
+	view_say(view, true, "This row is no single thread or process: g adds tid or pid");
+}

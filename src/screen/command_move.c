@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Commands that move the cursor. */
+#include "screen/command.h"
+#include "screen/prompt.h"
+
+#include <string.h>
+
+static void row_move(struct view *view, const struct shown *shown, int64_t by)
+{
+	int64_t last = (int64_t)shown->grid.row_count - 1, row = (int64_t)view->row + by;
+
+	view->row = row > last ? (size_t)(last < 0 ? 0 : last) : row < 0 ? 0 : (size_t)row;
+}
+
+void command_up(struct view *view, const struct shown *shown)
+{
+	row_move(view, shown, -1);
+}
+
+void command_down(struct view *view, const struct shown *shown)
+{
+	row_move(view, shown, 1);
+}
+
+void command_page_up(struct view *view, const struct shown *shown)
+{
+	row_move(view, shown, -(int64_t)(view->page_rows ? view->page_rows : 1));
+}
+
+void command_page_down(struct view *view, const struct shown *shown)
+{
+	row_move(view, shown, (int64_t)(view->page_rows ? view->page_rows : 1));
+}
+
+void command_first(struct view *view, const struct shown *shown)
+{
+	row_move(view, shown, -(int64_t)view->row);
+}
+
+void command_last(struct view *view, const struct shown *shown)
+{
+	row_move(view, shown, (int64_t)shown->grid.row_count);
+}
+
+void command_left(struct view *view, const struct shown *shown)
+{
+	(void)shown;
+	if (view->column)
+		view->column--;
+}
+
+void command_right(struct view *view, const struct shown *shown)
+{
+	(void)shown;
+	if (view->column + 1 < view->now.list.count)
+		view->column++;
+}
+
+void command_find(struct view *view, const struct shown *shown)
+{
+	(void)shown;
+	prompt_open(view, &prompt_find, "");
+}
+
+/* The first column of the row that has the words; SIZE_MAX: none. */
+static size_t find_in_row(const struct view *view, const struct shown *shown, size_t row)
+{
+	struct text cell = {0};
+	size_t found = SIZE_MAX;
+
+	for (size_t i = 0; found == SIZE_MAX && i < shown->list.count; i++) {
+		text_clear(&cell);
+		shown_add_value(&cell, shown->list.items[i], shown_row(shown, row)[i]);
+		if (strcasestr(text_string(&cell), view->find))
+			found = i;
+	}
+	text_done(&cell);
+	return found;
+}
+
+static void find(struct view *view, const struct shown *shown, bool down)
+{
+	size_t count = shown->grid.row_count;
+
+	if (!view->find[0]) {
+		view_say(view, true, "Nothing to find yet: / asks for words");
+		return;
+	}
+	for (size_t step = 1; step <= count; step++) {
+		size_t row = (view->row + (down ? step : count - step)) % count;
+		size_t column = find_in_row(view, shown, row);
+
+		if (column == SIZE_MAX)
+			continue;
+		view->row = row;
+		view->column = column;
+		return;
+	}
+	view_say(view, true, "No cell has '%s'", view->find);
+}
+
+void command_find_next(struct view *view, const struct shown *shown)
+{
+	find(view, shown, true);
+}
+
+void command_find_previous(struct view *view, const struct shown *shown)
+{
+	find(view, shown, false);
+}

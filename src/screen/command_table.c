@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "screen/command.h"
+#include "screen/key.h"
+
+#include <string.h>
+
+/* clang-format off */
+const struct command commands[] = {
+	{"keep",	"Enter",	"keep only this value, and go one key deeper",	command_keep},
+	{"exclude",	"Space",	"leave this value out",				command_exclude},
+	{"undo",	"Backspace",	"undo the last step, whatever it was",		command_undo},
+	{"filter",	"f",		"edit the filter expression",			command_filter},
+	{"columns",	"g",		"choose columns from a list",			command_columns},
+	{"drop",	"Del d",	"take this column out",				command_column_drop},
+	{"left",	"<",		"move this column to the left",			command_column_left},
+	{"right",	">",		"move this column to the right",		command_column_right},
+	{"sort",	"s",		"sort by a column of a list",			command_sort},
+	{"sort-here",	"S",		"sort by this column; again: in reverse",	command_sort_here},
+	{"all-states",	"a",		"threads in every state, or active ones only",	command_all_states},
+	{"follow",	"F",		"follow this row's thread or process",		command_follow},
+	{"views",	"Tab",		"ready-made views (also the keys 1 to 9)",	command_views},
+	{"find",	"/",		"find words in the table",			command_find},
+	{"find-next",	"n",		"find them again",				command_find_next},
+	{"find-previous", "N",		"find them again, upwards",			command_find_previous},
+	{"back",	"[",		"one window back in time",			command_back},
+	{"forth",	"]",		"one window forth",				command_forth},
+	{"back-far",	"{",		"ten windows back",				command_back_far},
+	{"forth-far",	"}",		"ten windows forth",				command_forth_far},
+	{"now",		".",		"the newest window again",			command_now},
+	{"freeze",	"z",		"freeze this window; sampling goes on",		command_freeze},
+	{"jump",	"t",		"jump to a time: 14:03, 14:03:20, -5m",		command_jump},
+	{"window",	"W",		"length of the window",				command_window},
+	{"refresh",	"i",		"seconds between refreshes",			command_refresh},
+	{"write",	"w",		"write the screen, or the table as CSV, to a file", command_write},
+	{"command-line", "y",		"the command line that makes this view",	command_line},
+	{"palette",	":",		"all commands by name",				command_palette},
+	{"help",	"? F1",		"this help",					command_help},
+	{"up",		"Up k",		"one row up",					command_up},
+	{"down",	"Down j",	"one row down",					command_down},
+	{"page-up",	"PgUp Ctrl-B",	"one page up",					command_page_up},
+	{"page-down",	"PgDn Ctrl-F",	"one page down",				command_page_down},
+	{"first",	"Home",		"first row",					command_first},
+	{"last",	"End G",	"last row",					command_last},
+	{"cursor-left",	"Left",		"one column to the left",			command_left},
+	{"cursor-right", "Right",	"one column to the right",			command_right},
+	{"redraw",	"Ctrl-L",	"draw the whole screen anew",			command_redraw},
+	{"background",	"Ctrl-Z",	"stop, as a job of the shell",			command_stop},
+	{"quit",	"q Ctrl-C",	"end",						command_quit},
+};
+/* clang-format on */
+const size_t command_count = sizeof(commands) / sizeof(commands[0]);
+
+const struct command *command_of_key(int32_t key)
+{
+	for (size_t i = 0; i < command_count; i++) {
+		const char *name = commands[i].keys;
+
+		while (*name) {
+			size_t length = strcspn(name, " ");
+
+			if (key_of_name(name, length) == key)
+				return &commands[i];
+			name += length + (name[length] == ' ');
+		}
+	}
+	return NULL;
+}

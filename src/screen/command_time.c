@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Commands about the window: when it is, and how long. */
+#include "screen/command.h"
+#include "screen/prompt.h"
+#include "base/clock.h"
+
+#include <stdio.h>
+
+/* Moves the window, but not out of the history; at its end it moves with time again. */
+static void window_move(struct view *view, const struct shown *shown, int64_t windows)
+{
+	int64_t until_us = shown->until_us + windows * view->now.window_us;
+	int64_t first_us = shown->history.first_us, last_us = shown->history.last_us;
+	struct ask *ask;
+
+	if (first_us == ABSENT) {
+		view_say(view, true, "There is no scan yet");
+		return;
+	}
+	if (windows < 0 && shown->from_us <= first_us) {
+		view_say(view, true, "The history begins here");
+		return;
+	}
+	ask = view_step(view, windows < 0 ? "back" : "forth");
+	if (until_us > last_us) {
+		ask->until_us = ABSENT;
+		return;
+	}
+	ask->until_us = until_us - view->now.window_us < first_us ? first_us + view->now.window_us
+								  : until_us;
+}
+
+void command_back(struct view *view, const struct shown *shown)
+{
+	window_move(view, shown, -1);
+}
+
+void command_forth(struct view *view, const struct shown *shown)
+{
+	if (view->now.until_us == ABSENT)
+		view_say(view, true, "This is the newest window");
+	else
+		window_move(view, shown, 1);
+}
+
+void command_back_far(struct view *view, const struct shown *shown)
+{
+	window_move(view, shown, -10);
+}
+
+void command_forth_far(struct view *view, const struct shown *shown)
+{
+	if (view->now.until_us == ABSENT)
+		view_say(view, true, "This is the newest window");
+	else
+		window_move(view, shown, 10);
+}
+
+void command_now(struct view *view, const struct shown *shown)
+{
+	(void)shown;
+	if (view->now.until_us != ABSENT)
+		view_step(view, "now")->until_us = ABSENT;
+}
+
+void command_freeze(struct view *view, const struct shown *shown)
+{
+	if (view->now.until_us != ABSENT)
+		command_now(view, shown);
+	else
+		view_step(view, "freeze")->until_us = shown->until_us;
+}
+
+void command_jump(struct view *view, const struct shown *shown)
+{
+	(void)shown;
+	prompt_open(view, &prompt_time, "");
+}
+
+void command_window(struct view *view, const struct shown *shown)
+{
+	char seconds[32];
+
+	(void)shown;
+	snprintf(seconds, sizeof(seconds), "%g", (double)view->now.window_us / US_PER_SECOND);
+	prompt_open(view, &prompt_window, seconds);
+}
+
+void command_refresh(struct view *view, const struct shown *shown)
+{
+	char seconds[32];
+
+	(void)shown;
+	snprintf(seconds, sizeof(seconds), "%g", (double)view->refresh_us / US_PER_SECOND);
+	prompt_open(view, &prompt_refresh, seconds);
+}

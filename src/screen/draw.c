@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "screen/draw.h"
+#include "screen/list.h"
+#include "screen/prompt.h"
+#include "base/clock.h"
+#include "report/value.h"
+
+#include <string.h>
+
+#define BAND_LABEL 8 /* columns before the band */
+#define HEAD_ROWS 3
+
+/* Rows that the text takes, at most `most`. */
+static size_t lines_of(const char *text, size_t columns, size_t most)
+{
+	size_t lines = 1;
+
+	for (text += text_fit(text, columns); *text && lines < most; lines++)
+		text += text_fit(text, columns);
+	return lines;
+}
+
+void draw_lines(struct cells *cells, size_t row, size_t rows, const char *text, enum style style)
+{
+	struct text line = {0};
+
+	for (size_t i = 0; i < rows && *text; i++) {
+		size_t fit = text_fit(text, cells->columns);
+
+		text_clear(&line);
+		text_add(&line, text, i + 1 < rows ? fit : strlen(text));
+		cells_put_cut(cells, row + i, 0, cells->columns, text_string(&line), style);
+		text += fit;
+	}
+	text_done(&line);
+}
+
+size_t draw_band_steps(size_t columns)
+{
+	return columns > BAND_LABEL ? columns - BAND_LABEL : 0;
+}
+
+/* Adds what is under the cursor, whole. */
+static void add_cell(struct text *text, const struct view *view, const struct shown *shown)
+{
+	const struct column *column;
+
+	if (view->row >= shown->grid.row_count || view->column >= shown->list.count)
+		return;
+	column = shown->list.items[view->column];
+	text_add_format(text, "%s: ", column->name);
+	shown_add_value(text, column, shown_row(shown, view->row)[view->column]);
+}
+
+#define KEYS                                                                                       \
+	"Enter keep  Space exclude  Backspace undo  g columns  s sort  f filter  t time  ? help  " \
+	"q end"
+
+/* What the last rows say. */
+static void add_bottom(struct text *text, const struct view *view, enum style *style)
+{
+	*style = STYLE_PLAIN;
+	if (view->prompt.kind) {
+		text_add_string(text, view->prompt.kind->title);
+		text_add_printable(text, view->prompt.text);
+		return;
+	}
+	if (view->message[0]) {
+		text_add_string(text, view->message);
+		*style = view->failed ? STYLE_ALERT : STYLE_PLAIN;
+		return;
+	}
+	text_add_string(text, view->list.kind ? view->list.kind->hint : KEYS);
+	*style = STYLE_FAINT;
+}
+
+static struct layout layout_of(const struct cells *cells, const char *cell, const char *bottom,
+			       bool pointed)
+{
+	struct layout layout = {.rows = cells->rows, .columns = cells->columns};
+	size_t most = cells->rows / 4, row = HEAD_ROWS;
+
+	layout.band_rows = cells->rows < 18 ? 0 : cells->rows < 30 ? 3 : cells->rows < 50 ? 5 : 8;
+	layout.band_top = row;
+	layout.axis_row = row += layout.band_rows;
+	row += layout.band_rows ? 1 : 0;
+	layout.steps_row = row++;
+	layout.title_row = row++;
+	layout.table_top = row;
+	layout.bottom_rows = lines_of(bottom, cells->columns, most) + (pointed ? 2 : 0);
+	layout.cell_rows = lines_of(cell, cells->columns, most);
+	layout.bottom_top = cells->rows - layout.bottom_rows;
+	layout.cell_top = layout.bottom_top - layout.cell_rows;
+	layout.table_rows = layout.cell_top - row;
+	return layout;
+}
+
+/* The cursor in the line that is typed, and below it what is wrong, with a pointer. */
+static void draw_prompt(struct cells *cells, const struct layout *layout,
+			const struct prompt *prompt)
+{
+	struct text before = {0};
+	size_t title = text_width(prompt->kind->title), at, rows = layout->bottom_rows;
+
+	text_add(&before, prompt->text, prompt->at);
+	at = title + text_width(text_string(&before));
+	if (at / cells->columns < rows)
+		cells_style(cells, layout->bottom_top + at / cells->columns, at % cells->columns, 1,
+			    STYLE_CELL);
+	if (prompt->why[0] && rows > 2) {
+		text_clear(&before);
+		if (prompt->wrong != SIZE_MAX) {
+			text_add(&before, prompt->text, strnlen(prompt->text, prompt->wrong));
+			at = (title + text_width(text_string(&before))) % cells->columns;
+			cells_put(cells, cells->rows - 2, at, 1, "^", STYLE_ALERT);
+		}
+		cells_put_cut(cells, cells->rows - 1, 0, cells->columns, prompt->why, STYLE_ALERT);
+	}
+	text_done(&before);
+}
+
+static void draw_bottom(struct cells *cells, const struct layout *layout, const struct view *view,
+			const char *bottom, enum style style)
+{
+	bool pointed = view->prompt.kind && view->prompt.why[0];
+	const struct prompt *prompt = &view->prompt;
+
+	draw_lines(cells, layout->bottom_top, layout->bottom_rows - (pointed ? 2 : 0), bottom,
+		   style);
+	if (prompt->kind)
+		draw_prompt(cells, layout, prompt);
+}
+
+/* Of a step from 1 on; the last one is the present question. */
+static const char *step_label(const struct view *view, size_t step)
+{
+	return step < view->undo_count ? view->undo[step].label : view->now.label;
+}
+
+/* The steps that led here. */
+static void draw_steps(struct cells *cells, const struct layout *layout, const struct view *view)
+{
+	struct text line = {0};
+	size_t same;
+	const char *words;
+
+	text_add_string(&line, "all");
+	for (size_t i = 1; i <= view->undo_count; i += same) {
+		const char *label = step_label(view, i);
+
+		for (same = 1; i + same <= view->undo_count; same++)
+			if (strcmp(step_label(view, i + same), label) != 0)
+				break;
+		text_add_format(&line, " › %s", label);
+		if (same > 1)
+			text_add_format(&line, " x%zu", same);
+	}
+	if (!view->undo_count && view->now.filter[0])
+		text_add_format(&line, " › %s", view->now.filter);
+	if (view->now.all_states)
+		text_add_string(&line, " (all states)");
+	/* the last steps matter most */
+	words = text_string(&line);
+	while (text_width(words) > layout->columns) {
+		const char *next = strstr(words + 1, "› ");
+
+		if (!next)
+			break;
+		words = next;
+	}
+	cells_put_cut(cells, layout->steps_row, 0, layout->columns, words, STYLE_KEY);
+	text_done(&line);
+}
+
+static void draw_small(struct cells *cells)
+{
+	struct text words = {0};
+
+	text_add_format(&words, "tsnap --top needs %dx%d: this is %zux%zu. q ends.",
+			SCREEN_COLUMNS_LEAST, SCREEN_ROWS_LEAST, cells->columns, cells->rows);
+	draw_lines(cells, 0, cells->rows, text_string(&words), STYLE_PLAIN);
+	text_done(&words);
+}
+
+void draw(struct cells *cells, struct view *view, const struct shown *shown)
+{
+	struct text cell = {0}, bottom = {0};
+	struct layout layout;
+	enum style style;
+
+	cells_clear(cells, cells->rows, cells->columns);
+	if (cells->rows < SCREEN_ROWS_LEAST || cells->columns < SCREEN_COLUMNS_LEAST) {
+		draw_small(cells);
+		return;
+	}
+	/* rows may have gone */
+	if (view->row >= shown->grid.row_count)
+		view->row = shown->grid.row_count ? shown->grid.row_count - 1 : 0;
+	if (!view->list.kind)
+		add_cell(&cell, view, shown);
+	add_bottom(&bottom, view, &style);
+	layout = layout_of(cells, text_string(&cell), text_string(&bottom),
+			   view->prompt.kind && view->prompt.why[0]);
+	draw_head(cells, &layout, view, shown);
+	if (layout.band_rows)
+		draw_band(cells, &layout, shown);
+	draw_steps(cells, &layout, view);
+	if (view->list.kind)
+		draw_list(cells, &layout, view, shown);
+	else
+		draw_table(cells, &layout, view, shown);
+	draw_lines(cells, layout.cell_top, layout.cell_rows, text_string(&cell), STYLE_PLAIN);
+	draw_bottom(cells, &layout, view, text_string(&bottom), style);
+	text_done(&cell);
+	text_done(&bottom);
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What is above the table: who and when, and the band. */
+#include "screen/draw.h"
+#include "base/clock.h"
+#include "report/value.h"
+
+#include <string.h>
+
+static const struct band_look {
+	const char *sign;
+	enum style style;
+} band_looks[BAND_COUNT] = {
+	[BAND_ON] = {"#", STYLE_ON},
+	[BAND_RQ] = {"r", STYLE_RQ},
+	[BAND_DISK] = {"D", STYLE_DISK},
+	[BAND_WORK] = {"s", STYLE_WORK},
+};
+
+static void add_duration(struct text *text, int64_t us)
+{
+	int64_t seconds = us / US_PER_SECOND;
+
+	text_add_format(text, "%02lld:%02lld:%02lld", (long long)(seconds / 3600),
+			(long long)(seconds / 60 % 60), (long long)(seconds % 60));
+}
+
+/* Where the window is in time: LIVE, FROZEN, 00:01:30 ago, END. */
+static void add_place(struct text *text, const struct view *view, const struct shown *shown)
+{
+	int64_t behind_us =
+		shown->history.last_us == ABSENT ? 0 : shown->history.last_us + 1 - shown->until_us;
+
+	if (view->now.until_us != ABSENT) {
+		text_add_string(text, "FROZEN, ");
+		add_duration(text, behind_us > 0 ? behind_us : 0);
+		text_add_string(text, shown->source.recording ? " before the end" : " ago");
+	} else {
+		text_add_string(text, shown->source.recording ? "REPLAY, END"
+				      : shown->source.ended   ? "ENDED"
+							      : "LIVE");
+	}
+}
+
+static void add_origin(struct text *text, const struct shown *shown)
+{
+	const struct source_facts *facts = &shown->source.facts;
+
+	text_add_string(text, "tsnap");
+	if (shown->source.recording) {
+		text_add_string(text, ", replay of ");
+		text_add_printable(text, shown->source.recording);
+	}
+	if (facts->host[0]) {
+		text_add_string(text, " on ");
+		text_add_printable(text, facts->host);
+	}
+	if (facts->kernel[0]) {
+		text_add_string(text, ", Linux ");
+		text_add_printable(text, facts->kernel);
+	}
+	if (facts->cpus != ABSENT && facts->cpus)
+		text_add_format(text, ", %lld CPU%s", (long long)facts->cpus,
+				facts->cpus == 1 ? "" : "s");
+}
+
+/* "2026-11-20 20:42:53.000 to 20:42:58.000 UTC, 5.00 s: avg_thr 2.50, 100 scans" */
+static void add_window(struct text *text, const struct shown *shown)
+{
+	const struct tally *tally = &shown->tally;
+	char from[CLOCK_ISO_SIZE], until[CLOCK_ISO_SIZE];
+
+	if (!tally->scans) {
+		text_add_string(text, shown->history.first_us == ABSENT
+					      ? "There is no scan yet"
+					      : "There is no scan in this window");
+		return;
+	}
+	clock_format_iso(tally->from_us, from);
+	clock_format_iso(tally->until_us, until);
+	text_add_format(text, "%.10s %.12s to %.12s UTC, ", from, from + 11, until + 11);
+	text_add_decimals(text, ratio(tally->elapsed_us, 100, US_PER_SECOND), 2);
+	text_add_string(text, " s: avg_thr ");
+	text_add_decimals(text, ratio(tally->samples, 100, tally->scans), 2);
+	text_add_format(text, ", %lld scan%s", (long long)tally->scans,
+			tally->scans == 1 ? "" : "s");
+}
+
+/* What is lost, since the start. */
+static void add_missed(struct text *text, const struct shown *shown)
+{
+	const struct source_facts *facts = &shown->source.facts;
+	const char *before = "Missed: ";
+
+	if (shown->groups.refused) {
+		text_add_format(text, "%s%lld samples in more groups than tsnap keeps", before,
+				(long long)shown->groups.refused);
+		before = "; ";
+	}
+	for (size_t i = 0; i < facts->missed_count; i++) {
+		if (!facts->missed[i].count || facts->missed[i].natural)
+			continue;
+		text_add_format(text, "%s%llu %s", before,
+				(unsigned long long)facts->missed[i].count, facts->missed[i].what);
+		before = "; ";
+	}
+}
+
+static void add_history(struct text *text, const struct shown *shown)
+{
+	const struct history_view *history = &shown->history;
+
+	if (history->first_us == ABSENT)
+		return;
+	text_add_string(text, "History: ");
+	add_duration(text, history->last_us - history->first_us);
+	text_add_format(text, ", %llu scans", (unsigned long long)history->scan_count);
+	if (history->dropped_scans)
+		text_add_format(text, " (%llu older ones dropped%s)",
+				(unsigned long long)history->dropped_scans,
+				history->dropped_memory ? ": memory is full" : "");
+	if (shown->source.own_cpu != ABSENT) {
+		text_add_string(text, "; tsnap itself: ");
+		text_add_decimals(text, shown->source.own_cpu, 2);
+		text_add_string(text, " % of a CPU");
+	}
+}
+
+void draw_head(struct cells *cells, const struct layout *layout, const struct view *view,
+	       const struct shown *shown)
+{
+	size_t columns = layout->columns, width;
+	struct text line = {0}, place = {0};
+
+	add_place(&place, view, shown);
+	width = text_width(text_string(&place));
+	add_origin(&line, shown);
+	cells_put_cut(cells, 0, 0, columns - width - 1, text_string(&line), STYLE_TITLE);
+	cells_put_right(cells, 0, columns - width, width, text_string(&place), STYLE_KEY);
+	text_clear(&line);
+	add_window(&line, shown);
+	cells_put_cut(cells, 1, 0, columns, text_string(&line), STYLE_PLAIN);
+	text_clear(&line);
+	text_add_string(&line, shown->source.error);
+	if (!line.length)
+		add_missed(&line, shown);
+	width = 0;
+	if (line.length) {
+		width = text_width(text_string(&line)) + 2;
+		cells_put_cut(cells, 2, 0, columns, text_string(&line), STYLE_ALERT);
+	}
+	text_clear(&line);
+	add_history(&line, shown);
+	if (width < columns)
+		cells_put_cut(cells, 2, width, columns - width, text_string(&line), STYLE_FAINT);
+	text_done(&line);
+	text_done(&place);
+}
+
+/* Threads on average in a step, as hundredths. */
+static int64_t step_total(const struct band_step *step)
+{
+	int64_t total = 0;
+
+	for (int part = 0; part < BAND_COUNT; part++)
+		total += step->threads[part];
+	return ratio(total, 100, step->scans);
+}
+
+/* The part that is at that height of the step, in hundredths of threads; BAND_COUNT: it is lower.
+ */
+static int part_at(const struct band_step *step, int64_t height)
+{
+	int64_t total = 0;
+
+	for (int part = 0; part < BAND_COUNT; part++) {
+		total += ratio(step->threads[part], 100, step->scans);
+		if (total > height)
+			return part;
+	}
+	return BAND_COUNT;
+}
+
+static void draw_axis(struct cells *cells, const struct layout *layout, const struct shown *shown)
+{
+	const struct band *band = &shown->band;
+	size_t left = layout->columns - band->count;
+	struct text step = {0};
+
+	for (size_t i = 0; i < band->count; i++) {
+		int64_t from_us = band->from_us + (int64_t)i * band->step_us;
+
+		if (from_us < shown->until_us && from_us + band->step_us > shown->from_us)
+			cells_put(cells, layout->axis_row, left + i, 1, "^", STYLE_KEY);
+	}
+	text_add_format(&step, "%g s", (double)band->step_us / US_PER_SECOND);
+	cells_put_cut(cells, layout->axis_row, 0, left - 1, text_string(&step), STYLE_FAINT);
+	text_done(&step);
+}
+
+void draw_band(struct cells *cells, const struct layout *layout, const struct shown *shown)
+{
+	const struct band *band = &shown->band;
+	int64_t cpus = shown->source.facts.cpus == ABSENT ? 0 : shown->source.facts.cpus * 100;
+	int64_t most = cpus > 100 ? cpus : 100;
+	size_t left = layout->columns - band->count;
+	struct text label = {0};
+
+	for (size_t i = 0; i < band->count; i++)
+		if (step_total(&band->steps[i]) > most)
+			most = step_total(&band->steps[i]);
+	if (!band->count)
+		return;
+	for (size_t row = 0; row < layout->band_rows; row++) {
+		size_t up = layout->band_rows - 1 - row;
+		int64_t low = most * (int64_t)up / (int64_t)layout->band_rows;
+		int64_t high = most * (int64_t)(up + 1) / (int64_t)layout->band_rows;
+		bool line = cpus > low && cpus <= high;
+
+		for (size_t i = 0; i < band->count; i++) {
+			int part = part_at(&band->steps[i], (low + high) / 2);
+
+			/* a little is not nothing */
+			if (part == BAND_COUNT && !up)
+				part = part_at(&band->steps[i], 0);
+			if (part < BAND_COUNT)
+				cells_put(cells, layout->band_top + row, left + i, 1,
+					  band_looks[part].sign, band_looks[part].style);
+			else if (line)
+				cells_put(cells, layout->band_top + row, left + i, 1, "-",
+					  STYLE_FAINT);
+		}
+	}
+	text_add_decimals(&label, ratio(most, 1, 10), 1);
+	cells_put_right(cells, layout->band_top, 0, left - 1, text_string(&label), STYLE_FAINT);
+	text_done(&label);
+	draw_axis(cells, layout, shown);
+}

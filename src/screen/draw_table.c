@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The table. */
+#include "screen/draw.h"
+#include "report/value.h"
+
+#include <string.h>
+
+#define GAP 2	      /* between columns */
+#define WIDTH_MOST 44 /* of a column of text, unless there is room */
+#define BAR_WIDTH 10
+
+/* Columns that the column's cells take, in the rows that are drawn. */
+static size_t width_of(const struct view *view, const struct shown *shown, size_t at, size_t rows)
+{
+	const struct column *column = shown->list.items[at];
+	size_t width = text_width(column->title) + (view->now.sort == column);
+	struct text cell = {0};
+
+	if (width < (size_t)column->width)
+		width = (size_t)column->width;
+	for (size_t row = view->top; row < shown->grid.row_count && row < view->top + rows; row++) {
+		size_t wide;
+
+		text_clear(&cell);
+		shown_add_value(&cell, column, shown_row(shown, row)[at]);
+		wide = text_width(text_string(&cell));
+		if (wide > width)
+			width = wide;
+	}
+	text_done(&cell);
+	if (column->kind == KIND_TEXT && width > WIDTH_MOST)
+		width = WIDTH_MOST;
+	if (column->kind == KIND_PERMILLE)
+		width += 1 + BAR_WIDTH;
+	return width;
+}
+
+static void draw_share(struct cells *cells, size_t row, size_t left, size_t width,
+		       const char *words, int64_t permille, enum style style)
+{
+	size_t number = width > BAR_WIDTH + 1 ? width - BAR_WIDTH - 1 : width;
+	int64_t marks = permille == ABSENT ? 0 : (permille * BAR_WIDTH + 999) / 1000;
+
+	cells_put_right(cells, row, left, number, words, style);
+	for (int64_t i = 0; i < marks && number + 1 + (size_t)i < width; i++)
+		cells_put(cells, row, left + number + 1 + (size_t)i, 1, "#", style);
+}
+
+static void draw_cell(struct cells *cells, size_t row, size_t left, size_t width,
+		      const struct column *column, union value value, enum style style)
+{
+	struct text words = {0};
+
+	shown_add_value(&words, column, value);
+	if (column->kind == KIND_PERMILLE)
+		draw_share(cells, row, left, width, text_string(&words), value.number, style);
+	else if (column_is_text(column))
+		cells_put_cut(cells, row, left, width, text_string(&words), style);
+	else
+		cells_put_right(cells, row, left, width, text_string(&words), style);
+	text_done(&words);
+}
+
+static void draw_title(struct cells *cells, const struct layout *layout, const struct view *view,
+		       const struct column *column, size_t left, size_t width)
+{
+	struct text title = {0};
+
+	text_add_string(&title, column->title);
+	if (view->now.sort == column)
+		text_add_string(&title, view->now.reversed ? "▲" : "▼");
+	if (column_is_text(column) || column->kind == KIND_PERMILLE)
+		cells_put_cut(cells, layout->title_row, left, width, text_string(&title),
+			      STYLE_TITLE);
+	else
+		cells_put_right(cells, layout->title_row, left, width, text_string(&title),
+				STYLE_TITLE);
+	text_done(&title);
+}
+
+/* Columns of the screen that those of the table take, from one to another. */
+static size_t widths_sum(const size_t *widths, size_t from, size_t to)
+{
+	size_t taken = 0;
+
+	for (size_t i = from; i <= to; i++)
+		taken += widths[i] + (i > from ? GAP : 0);
+	return taken;
+}
+
+/* Brings the cursor into sight, and leaves no room unused at the right. */
+static void scroll(struct view *view, const struct layout *layout, const size_t *widths,
+		   size_t count)
+{
+	if (view->left > view->column)
+		view->left = view->column;
+	while (view->left < view->column &&
+	       widths_sum(widths, view->left, view->column) > layout->columns)
+		view->left++;
+	while (view->left && widths_sum(widths, view->left - 1, count - 1) <= layout->columns)
+		view->left--;
+}
+
+/* What is told instead of rows. */
+static void draw_nothing(struct cells *cells, const struct layout *layout, const struct view *view,
+			 const struct shown *shown)
+{
+	const char *words = "No thread is in this window";
+
+	if (!shown->tally.scans)
+		words = "No scan is in this window: . goes to the newest one";
+	else if (view->now.filter[0])
+		words = "No sample fits the filter: Backspace undoes the last step, f edits it";
+	else if (!view->now.all_states)
+		words = "No thread is active in this window: a shows all states";
+	cells_put_cut(cells, layout->table_top + 1, 2, layout->columns - 2, words, STYLE_PLAIN);
+}
+
+void draw_table(struct cells *cells, const struct layout *layout, struct view *view,
+		const struct shown *shown)
+{
+	size_t widths[COLUMN_LIST_MAX], rows = layout->table_rows, left = 0;
+
+	view->page_rows = rows;
+	if (view->top > view->row)
+		view->top = view->row;
+	if (rows && view->row >= view->top + rows)
+		view->top = view->row - rows + 1;
+	for (size_t i = 0; i < shown->list.count; i++)
+		widths[i] = width_of(view, shown, i, rows);
+	scroll(view, layout, widths, shown->list.count);
+	for (size_t i = view->left; i < shown->list.count && left < layout->columns; i++) {
+		size_t width = widths[i], room = layout->columns - left;
+
+		if (width > room)
+			width = room;
+		draw_title(cells, layout, view, shown->list.items[i], left, width);
+		for (size_t row = 0; row < rows && view->top + row < shown->grid.row_count; row++)
+			draw_cell(cells, layout->table_top + row, left, width, shown->list.items[i],
+				  shown_row(shown, view->top + row)[i], STYLE_PLAIN);
+		if (shown->grid.row_count && rows) {
+			size_t at = layout->table_top + view->row - view->top;
+
+			cells_style(cells, at, left, width + GAP, STYLE_CURSOR);
+			if (i == view->column)
+				cells_style(cells, at, left, width, STYLE_CELL);
+		}
+		left += width + GAP;
+	}
+	if (!shown->grid.row_count)
+		draw_nothing(cells, layout, view, shown);
+}

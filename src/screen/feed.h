@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* From a source of scans into a history. */
+#ifndef TSNAP_SCREEN_FEED_H
+#define TSNAP_SCREEN_FEED_H
+
+#include "sample/source.h"
+#include "screen/history.h"
+#include "screen/shown.h"
+
+/* What a history is asked to keep of every sample, if nobody says more: what needs no probe that a
+ * report would not have (NEED_*). */
+#define FEED_NEEDS                                                                               \
+	(NEED_USER | NEED_COMM | NEED_COMMSUM | NEED_EXE | NEED_SYSCALL | NEED_WHY | NEED_FILE | \
+	 NEED_FILENAMESUM | NEED_FILETYPE | NEED_CONNECTION | NEED_WAITS | NEED_CGROUP |         \
+	 NEED_CGROUP_NAMES | NEED_WAKER | NEED_WAKER_COMM | NEED_TOTALS)
+
+struct feed {
+	struct source *source;
+	struct history *history;
+	int64_t account_us; /* time of the last accounts */
+	int64_t told_us, told_cpu_ns;
+};
+
+/* Has the source hand its samples to the history. Neither is owned. */
+void feed_begin(struct feed *feed, struct source *source, struct history *history);
+/* Waits for the next scan and adds it. As source->next(). */
+int feed_next(struct feed *feed, struct error *e);
+/* Fills what is told of the source: facts and tsnap's own cost since the last call. */
+void feed_tell(struct feed *feed, struct shown_source *told);
+
+#endif

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "screen/history_code.h"
+#include "base/memory.h"
+#include "sample/why.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHUNK_US (20 * 1000000ll)
+#define CHUNK_PART 8 /* a chunk takes at most this part of the memory */
+
+struct history {
+	pthread_mutex_t lock;	   /* of all below */
+	size_t bytes_limit, bytes; /* without the newest chunk; with texts */
+	int64_t age_us;
+	struct history_texts texts;
+	struct history_chunk **chunks; /* oldest first; the last one is being written */
+	size_t count, capacity;
+	struct history_scan scan; /* being gathered */
+	bool in_scan;
+	uint64_t scan_count, dropped_scans;
+	bool dropped_memory;
+};
+
+struct history *history_new(size_t bytes, int64_t age_us)
+{
+	struct history *history = memory_get(sizeof(*history));
+
+	history_columns_find();
+	pthread_mutex_init(&history->lock, NULL);
+	history->bytes_limit = bytes;
+	history->age_us = age_us;
+	return history;
+}
+
+static void tuples_done(struct history_tuples *tuples)
+{
+	free(tuples->values);
+	index_clear(&tuples->by_hash);
+}
+
+/* texts: NULL of a copy. */
+static void chunk_drop(struct history_texts *texts, struct history_chunk *chunk)
+{
+	if (--chunk->holders)
+		return;
+	if (texts)
+		history_uses_drop(texts, &chunk->uses);
+	tuples_done(&chunk->who);
+	tuples_done(&chunk->what);
+	text_done(&chunk->bytes);
+	free(chunk->scans);
+	history_coder_free(chunk->coder);
+	free(chunk);
+}
+
+void history_free(struct history *history)
+{
+	if (!history)
+		return;
+	for (size_t i = 0; i < history->count; i++)
+		chunk_drop(&history->texts, history->chunks[i]);
+	free(history->chunks);
+	index_clear(&history->texts.by_hash);
+	pthread_mutex_destroy(&history->lock);
+	free(history);
+}
+
+/* The chunk is not written any more: what only the writer needs goes. */
+static void chunk_close(struct history *history, struct history_chunk *chunk)
+{
+	history_coder_free(chunk->coder);
+	chunk->coder = NULL;
+	index_clear(&chunk->who.by_hash);
+	index_clear(&chunk->what.by_hash);
+	chunk->bytes.bytes = memory_resize(chunk->bytes.bytes, chunk->bytes.length + 1, 1);
+	chunk->bytes.capacity = chunk->bytes.length + 1;
+	chunk->who.capacity = chunk->who.count;
+	chunk->who.values = memory_resize(chunk->who.values, chunk->who.count,
+					  chunk->who.width * sizeof(union value));
+	chunk->what.capacity = chunk->what.count;
+	chunk->what.values = memory_resize(chunk->what.values, chunk->what.count,
+					   chunk->what.width * sizeof(union value));
+	history->bytes += history_chunk_bytes(chunk);
+}
+
+static void oldest_drop(struct history *history)
+{
+	struct history_chunk *chunk = history->chunks[0];
+
+	history->bytes -= history_chunk_bytes(chunk);
+	history->dropped_scans += chunk->scan_count;
+	history->scan_count -= chunk->scan_count;
+	memmove(history->chunks, history->chunks + 1, --history->count * sizeof(*history->chunks));
+	chunk_drop(&history->texts, chunk);
+}
+
+static void old_drop(struct history *history, int64_t now_us)
+{
+	while (history->count > 1) {
+		const struct history_chunk *chunk = history->chunks[0];
+		size_t newest = history_chunk_bytes(history->chunks[history->count - 1]);
+		bool full = history->bytes + history->texts.bytes + newest > history->bytes_limit;
+
+		if (!full &&
+		    (!history->age_us ||
+		     chunk->scans[chunk->scan_count - 1].time_us + history->age_us >= now_us))
+			return;
+		history->dropped_memory |= full;
+		oldest_drop(history);
+	}
+}
+
+/* The chunk that takes a scan of that time. */
+static struct history_chunk *chunk_for(struct history *history, int64_t time_us)
+{
+	struct history_chunk *chunk = history->count ? history->chunks[history->count - 1] : NULL;
+
+	if (chunk && (!chunk->scan_count ||
+		      (time_us - chunk->scans[0].time_us < CHUNK_US &&
+		       history_chunk_bytes(chunk) < history->bytes_limit / CHUNK_PART)))
+		return chunk;
+	if (chunk)
+		chunk_close(history, chunk);
+	old_drop(history, time_us);
+	chunk = memory_get(sizeof(*chunk));
+	chunk->coder = memory_get(sizeof(*chunk->coder));
+	chunk->holders = 1;
+	history->chunks = memory_grow(history->chunks, &history->capacity, history->count + 1,
+				      sizeof(struct history_chunk *));
+	history->chunks[history->count++] = chunk;
+	return chunk;
+}
+
+static void band_add(struct history_scan *scan, const struct sample *sample)
+{
+	switch (sample->state) {
+	case DOING_RQ:
+		scan->band[BAND_RQ]++;
+		return;
+	case DOING_DISK:
+		scan->band[BAND_DISK]++;
+		return;
+	case DOING_SLEEP:
+		scan->band[BAND_WORK] += sample->why && why_works(sample->why);
+		return;
+	case DOING_ON:
+	case ABSENT: /* such samples count as active */
+		scan->band[BAND_ON]++;
+		return;
+	default:
+		return;
+	}
+}
+
+static void part_add(struct history *history, const struct scan *part)
+{
+	struct history_chunk *chunk;
+
+	if (!history->in_scan) {
+		chunk = chunk_for(history, part->time_us);
+		history->scan = (struct history_scan){
+			.time_us = part->time_us,
+			.weight_us = part->weight_us,
+			.silent_us = part->silent_us,
+			.offset = (uint32_t)chunk->bytes.length,
+		};
+		history->in_scan = true;
+		chunk->coder->who = -1;
+	}
+	chunk = history->chunks[history->count - 1];
+	for (size_t i = 0; i < part->count; i++) {
+		history_encode(chunk, &history->texts, &part->samples[i], &history->scan);
+		band_add(&history->scan, &part->samples[i]);
+	}
+	history->scan.samples += (uint32_t)part->count;
+}
+
+void history_add_part(struct history *history, const struct scan *part)
+{
+	pthread_mutex_lock(&history->lock);
+	part_add(history, part);
+	pthread_mutex_unlock(&history->lock);
+}
+
+void history_end_scan(struct history *history, const struct scan *scan)
+{
+	struct history_chunk *chunk;
+
+	pthread_mutex_lock(&history->lock);
+	part_add(history, scan);
+	chunk = history->chunks[history->count - 1];
+	history->scan.threads = (uint32_t)scan->threads;
+	chunk->scans = memory_grow(chunk->scans, &chunk->scan_capacity, chunk->scan_count + 1,
+				   sizeof(*chunk->scans));
+	chunk->scans[chunk->scan_count++] = history->scan;
+	history->scan_count++;
+	history->in_scan = false;
+	pthread_mutex_unlock(&history->lock);
+}
+
+void history_add_account(struct history *history, const struct sample *account)
+{
+	struct history_chunk *chunk;
+
+	pthread_mutex_lock(&history->lock);
+	chunk = history->count ? history->chunks[history->count - 1] : NULL;
+	if (chunk && chunk->scan_count && !history->in_scan) {
+		history_encode_account(chunk, &history->texts, account);
+		chunk->scans[chunk->scan_count - 1].accounts++;
+	}
+	pthread_mutex_unlock(&history->lock);
+}
+
+size_t history_bytes(struct history *history)
+{
+	size_t bytes;
+
+	pthread_mutex_lock(&history->lock);
+	bytes = history->bytes + history->texts.bytes;
+	if (history->count)
+		bytes += history_chunk_bytes(history->chunks[history->count - 1]);
+	pthread_mutex_unlock(&history->lock);
+	return bytes;
+}
+
+/* --- reading */
+
+static void *copy_of(const void *from, size_t bytes)
+{
+	void *copy = memory_get(bytes);
+
+	if (bytes)
+		memcpy(copy, from, bytes);
+	return copy;
+}
+
+static struct history_chunk *chunk_copy(const struct history_chunk *chunk)
+{
+	struct history_chunk *copy = memory_get(sizeof(*copy));
+	const size_t value = sizeof(union value);
+
+	copy->holders = 1;
+	copy->who = (struct history_tuples){.width = chunk->who.width, .count = chunk->who.count};
+	copy->who.values = copy_of(chunk->who.values, chunk->who.count * chunk->who.width * value);
+	copy->what =
+		(struct history_tuples){.width = chunk->what.width, .count = chunk->what.count};
+	copy->what.values =
+		copy_of(chunk->what.values, chunk->what.count * chunk->what.width * value);
+	copy->bytes.bytes = copy_of(chunk->bytes.bytes, chunk->bytes.length);
+	copy->bytes.length = chunk->bytes.length;
+	copy->scan_count = chunk->scan_count;
+	copy->scans = copy_of(chunk->scans, chunk->scan_count * sizeof(*chunk->scans));
+	return copy;
+}
+
+void history_view_done(struct history_view *view)
+{
+	struct history *history = view->history;
+
+	if (!history)
+		return;
+	pthread_mutex_lock(&history->lock);
+	for (size_t i = 0; i < view->chunk_count; i++)
+		chunk_drop(&history->texts, view->chunks[i]);
+	pthread_mutex_unlock(&history->lock);
+	if (view->open)
+		chunk_drop(NULL, view->open);
+	free(view->chunks);
+	*view = (struct history_view){0};
+}
+
+void history_look(struct history *history, struct history_view *view)
+{
+	history_view_done(view);
+	view->history = history;
+	pthread_mutex_lock(&history->lock);
+	view->chunks = copy_of(history->chunks, history->count * sizeof(*history->chunks));
+	view->chunk_count = history->count;
+	for (size_t i = 0; i < history->count; i++)
+		view->chunks[i]->holders++; /* the newest one too, for its texts */
+	if (history->count)
+		view->open = chunk_copy(history->chunks[history->count - 1]);
+	view->scan_count = history->scan_count;
+	view->dropped_scans = history->dropped_scans;
+	view->dropped_memory = history->dropped_memory;
+	pthread_mutex_unlock(&history->lock);
+	view->first_us = view->last_us = ABSENT;
+	for (size_t i = 0; i < view->chunk_count; i++) {
+		const struct history_chunk *chunk =
+			i + 1 < view->chunk_count ? view->chunks[i] : view->open;
+
+		if (!chunk->scan_count)
+			continue;
+		if (view->first_us == ABSENT)
+			view->first_us = chunk->scans[0].time_us;
+		view->last_us = chunk->scans[chunk->scan_count - 1].time_us;
+	}
+}
+
+/* Reads the scan's samples, and calls the visitor with them if it is wanted. */
+static void scan_visit(const struct history_chunk *chunk, struct history_coder *coder,
+		       const struct history_scan *scan, bool wanted,
+		       const struct history_visitor *visitor)
+{
+	size_t at = scan->offset;
+	struct sample account;
+
+	coder->who = -1;
+	if (wanted && visitor->scan)
+		visitor->scan(visitor->to, scan);
+	for (uint32_t i = 0; i < scan->samples; i++) {
+		const struct sample *sample = history_decode(chunk, coder, &at, scan);
+
+		if (wanted && visitor->sample)
+			visitor->sample(visitor->to, sample);
+	}
+	for (uint32_t i = 0; wanted && visitor->account && i < scan->accounts; i++) {
+		history_decode_account(chunk, &at, scan, &account);
+		visitor->account(visitor->to, &account);
+	}
+}
+
+static void chunk_visit(const struct history_chunk *chunk, int64_t from_us, int64_t until_us,
+			const struct history_visitor *visitor)
+{
+	bool deep = visitor->sample || visitor->account;
+	struct history_coder coder = {0};
+
+	if (!chunk->scan_count || chunk->scans[0].time_us >= until_us ||
+	    chunk->scans[chunk->scan_count - 1].time_us < from_us)
+		return;
+	for (size_t i = 0; i < chunk->scan_count; i++) {
+		const struct history_scan *scan = &chunk->scans[i];
+		bool wanted = scan->time_us >= from_us && scan->time_us < until_us;
+
+		if (scan->time_us >= until_us)
+			break;
+		if (deep) /* those before the first wanted one, too: others build on them */
+			scan_visit(chunk, &coder, scan, wanted, visitor);
+		else if (wanted)
+			visitor->scan(visitor->to, scan);
+	}
+	free(coder.last);
+}
+
+void history_visit(const struct history_view *view, int64_t from_us, int64_t until_us,
+		   const struct history_visitor *visitor)
+{
+	for (size_t i = 0; i < view->chunk_count; i++)
+		chunk_visit(i + 1 < view->chunk_count ? view->chunks[i] : view->open, from_us,
+			    until_us, visitor);
+}

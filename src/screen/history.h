@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The samples of the last minutes, in bounded memory: what the full screen looks back at.
+ *
+ * One thread adds scans; any thread takes a snapshot and visits it, and adding goes on meanwhile:
+ * nobody waits for longer than it takes to copy the newest chunk.
+ *
+ * A history is a list of chunks of some seconds. A chunk has the threads and what they did as
+ * tuples, each once, and for each scan a few bytes a sample: the difference to what can be
+ * expected. Of a thread that goes on with what it did that is one byte. When memory is full, or a
+ * chunk is too old, the oldest chunk goes.
+ *
+ * Not kept: columns of stat, status and io in /proc, the arguments of system calls, and what only
+ * single events have.
+ */
+#ifndef TSNAP_SCREEN_HISTORY_H
+#define TSNAP_SCREEN_HISTORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sample/column.h"
+#include "sample/sample.h"
+
+#define HISTORY_BYTES_DEFAULT ((size_t)64 << 20)
+#define HISTORY_AGE_DEFAULT_US (10 * 60 * 1000000ll)
+
+/* The columns of the band, bottom first. */
+enum band_part { BAND_ON, BAND_RQ, BAND_DISK, BAND_WORK, BAND_COUNT };
+
+/* What is kept of a scan itself. */
+struct history_scan {
+	int64_t time_us, weight_us, silent_us; /* as in struct scan */
+	uint32_t threads;		       /* seen in all; 0: not known */
+	uint32_t samples, accounts;	       /* in the chunk's bytes: first those, then these */
+	uint32_t offset;		       /* where in these bytes they begin */
+	uint32_t band[BAND_COUNT];	       /* threads in these states */
+};
+
+struct history;
+struct history_chunk;
+
+/* A snapshot. Zeroed is an empty one. */
+struct history_view {
+	struct history *history;
+	struct history_chunk **chunks; /* oldest first */
+	size_t chunk_count;
+	struct history_chunk *open; /* a copy of the newest chunk; NULL: there is none */
+	int64_t first_us, last_us;  /* times of the first scan and of the last one */
+	uint64_t scan_count;
+	uint64_t dropped_scans; /* that were too old, or did not fit */
+	bool dropped_memory;	/* some of them for lack of memory */
+};
+
+/* What a visit calls; those that are NULL are passed over. */
+struct history_visitor {
+	void (*scan)(void *to, const struct history_scan *scan); /* before its samples */
+	void (*sample)(void *to, const struct sample *sample);
+	void (*account)(void *to, const struct sample *account);
+	void *to;
+};
+
+/* bytes: most that it takes. age_us: older scans go; 0: none is too old. */
+struct history *history_new(size_t bytes, int64_t age_us);
+void history_free(struct history *history);
+
+/* Whether the column's values are kept. */
+bool history_keeps(const struct column *column);
+
+/* Adds samples of the scan that is being gathered; history_end_scan() those of its last part. */
+void history_add_part(struct history *history, const struct scan *part);
+void history_end_scan(struct history *history, const struct scan *scan);
+/* Adds an account (sample/source.h) to the scan that was added last. */
+void history_add_account(struct history *history, const struct sample *account);
+size_t history_bytes(struct history *history);
+
+/* Replaces the snapshot by a newer one; its chunks stay until it is done. */
+void history_look(struct history *history, struct history_view *view);
+void history_view_done(struct history_view *view);
+
+/* Calls the visitor for all scans with from_us <= time < until_us. */
+void history_visit(const struct history_view *view, int64_t from_us, int64_t until_us,
+		   const struct history_visitor *visitor);
+
+#endif

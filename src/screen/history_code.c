@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A sample becomes:
+ *
+ *   head     varint: what follows (two bits), and how far its thread's number is from that of the
+ *            sample before, which in most scans is one
+ *   what     varint, if the thread does something else than in its sample before
+ *   numbers  varint with a bit for each that is not as expected, and for each of these a varint:
+ *            0 for absent, else one more than the difference, with the sign in the lowest bit
+ *
+ * Expected is: time in a state grows by the time of the scan, the exact time in the present state
+ * is that of the scan and in others none, everything else stays.
+ */
+#include "screen/history_code.h"
+#include "sample/proc_values.h"
+#include "base/memory.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HEAD_WHAT 1u
+#define HEAD_NUMBERS 2u
+#define HEAD_BITS 2
+
+const struct column *history_who[HISTORY_WHO_MAX], *history_what[HISTORY_WHAT_MAX];
+size_t history_who_count, history_what_count;
+
+enum expected { EXPECT_SAME, EXPECT_STAY, EXPECT_NONE, EXPECT_WEIGHT };
+
+#define NUMBER(member, way, in)                              \
+	{                                                    \
+		offsetof(struct sample, member), (way), (in) \
+	}
+
+/* Numbers of a sample that change from scan to scan. state: exact time in it. */
+static const struct number_row {
+	size_t offset;
+	enum expected way;
+	int64_t state;
+} numbers[] = {
+	NUMBER(state_us, EXPECT_STAY, -1),
+	NUMBER(syscall_us, EXPECT_STAY, -1),
+	NUMBER(cpu, EXPECT_SAME, -1),
+	NUMBER(weight_us, EXPECT_WEIGHT, -1),
+	NUMBER(cpu_us, EXPECT_NONE, DOING_ON),
+	NUMBER(runq_us, EXPECT_NONE, DOING_RQ),
+	NUMBER(dwait_us, EXPECT_NONE, DOING_DISK),
+	NUMBER(sleep_us, EXPECT_NONE, DOING_SLEEP),
+	NUMBER(vcsw, EXPECT_NONE, -1),
+	NUMBER(ivcsw, EXPECT_NONE, -1),
+	NUMBER(io_bytes, EXPECT_SAME, -1),
+	NUMBER(io_us, EXPECT_STAY, -1),
+};
+#define NUMBER_COUNT (sizeof(numbers) / sizeof(numbers[0]))
+
+/* The numbers of an account. */
+static const size_t account_numbers[] = {
+	offsetof(struct sample, weight_us),   offsetof(struct sample, cpu_us),
+	offsetof(struct sample, runq_us),     offsetof(struct sample, dwait_us),
+	offsetof(struct sample, sleep_us),    offsetof(struct sample, vcsw),
+	offsetof(struct sample, ivcsw),	      offsetof(struct sample, forks),
+	offsetof(struct sample, execs),	      offsetof(struct sample, exits),
+	offsetof(struct sample, dead_cpu_us),
+};
+#define ACCOUNT_COUNT (sizeof(account_numbers) / sizeof(account_numbers[0]))
+
+/* Columns whose values differ in every call, or that only single events have. */
+static bool is_left_out(const struct column *column)
+{
+	return column->offset == offsetof(struct sample, time_us) || column_is_proc_value(column) ||
+	       (column->offset >= offsetof(struct sample, syscall_nr) &&
+		column->offset < offsetof(struct sample, syscall)) ||
+	       column->offset == offsetof(struct sample, error) ||
+	       column->offset == offsetof(struct sample, comm_before);
+}
+
+static bool is_number(const struct column *column)
+{
+	for (size_t i = 0; i < NUMBER_COUNT; i++)
+		if (numbers[i].offset == column->offset)
+			return true;
+	return false;
+}
+
+static void columns_find(void)
+{
+	const size_t state = offsetof(struct sample, state);
+
+	for (size_t i = 0; i < sample_column_count; i++) {
+		const struct column *column = &sample_columns[i];
+
+		if (is_left_out(column) || is_number(column))
+			continue;
+		if (column->offset < state && history_who_count < HISTORY_WHO_MAX)
+			history_who[history_who_count++] = column;
+		else if (column->offset >= state && history_what_count < HISTORY_WHAT_MAX)
+			history_what[history_what_count++] = column;
+	}
+}
+
+void history_columns_find(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, columns_find);
+}
+
+bool history_keeps(const struct column *column)
+{
+	return column->role == ROLE_MEASURE || !is_left_out(column) ||
+	       column->offset == offsetof(struct sample, time_us);
+}
+
+static int64_t *number_at(struct sample *sample, size_t offset)
+{
+	return (int64_t *)((char *)sample + offset);
+}
+
+static int64_t number_of(const struct sample *sample, size_t offset)
+{
+	int64_t number;
+
+	memcpy(&number, (const char *)sample + offset, sizeof(number));
+	return number;
+}
+
+static void varint_add(struct text *bytes, uint64_t number)
+{
+	char *at = text_room(bytes, 10);
+
+	for (; number >= 128; number >>= 7)
+		*at++ = (char)(number | 128);
+	*at++ = (char)number;
+	text_end(bytes, at);
+}
+
+static uint64_t varint_read(const char *bytes, size_t *at)
+{
+	uint64_t number = 0, byte;
+	int shift = 0;
+
+	do {
+		byte = (unsigned char)bytes[(*at)++];
+		number |= (byte & 127) << shift;
+		shift += 7;
+	} while (byte & 128 && shift < 64);
+	return number;
+}
+
+/* Small numbers of either sign as small numbers. */
+static uint64_t zigzag(int64_t number)
+{
+	return (uint64_t)number << 1 ^ (uint64_t)(number >> 63);
+}
+
+static int64_t zigzag_undo(uint64_t number)
+{
+	return (int64_t)(number >> 1) ^ -(int64_t)(number & 1);
+}
+
+static int64_t minus(int64_t a, int64_t b)
+{
+	return (int64_t)((uint64_t)a - (uint64_t)b);
+}
+
+static int64_t plus(int64_t a, int64_t b)
+{
+	return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
+/* The number that a sample is expected to have after `before`. stays: it does what it did. */
+static int64_t expected_of(const struct number_row *row, const struct sample *before, bool stays,
+			   int64_t state, const struct history_scan *scan)
+{
+	int64_t number = number_of(before, row->offset);
+
+	if (row->way == EXPECT_WEIGHT)
+		return scan->weight_us;
+	if (number == ABSENT || row->way == EXPECT_SAME)
+		return number;
+	if (row->way == EXPECT_NONE)
+		return row->state == state ? scan->weight_us : 0;
+	return stays ? plus(number, minus(scan->time_us, before->time_us)) : 0;
+}
+
+/* 0 is taken for absent: the difference that would need it is no number that a sample has. */
+static void difference_add(struct text *bytes, int64_t number, int64_t expected)
+{
+	int64_t base = expected == ABSENT ? 0 : expected;
+
+	varint_add(bytes, number == ABSENT ? 0 : zigzag(minus(number, base)) + 1);
+}
+
+static int64_t difference_read(const char *bytes, size_t *at, int64_t expected)
+{
+	int64_t base = expected == ABSENT ? 0 : expected;
+	uint64_t number = varint_read(bytes, at);
+
+	return number ? plus(zigzag_undo(number - 1), base) : ABSENT;
+}
+
+/* The tuple's number. */
+static uint32_t tuple_put(struct history_tuples *tuples, const union value *values, size_t width)
+{
+	uint64_t hash = hash_bytes(values, width * sizeof(*values));
+	uint64_t *number = index_put(&tuples->by_hash, hash, NULL);
+
+	if (*number &&
+	    !memcmp(tuples->values + (*number - 1) * width, values, width * sizeof(*values)))
+		return (uint32_t)*number - 1;
+	tuples->width = width;
+	tuples->values = memory_grow(tuples->values, &tuples->capacity, tuples->count + 1,
+				     width * sizeof(*values));
+	memcpy(tuples->values + tuples->count * width, values, width * sizeof(*values));
+	*number = ++tuples->count;
+	return (uint32_t)tuples->count - 1;
+}
+
+static uint32_t tuple_of(struct history_chunk *chunk, struct history_tuples *tuples,
+			 struct history_texts *texts, const struct column *const *columns,
+			 size_t count, const struct sample *sample)
+{
+	union value values[HISTORY_WHAT_MAX] = {{0}};
+
+	for (size_t i = 0; i < count; i++) {
+		values[i] = column_read(columns[i], sample);
+		if (columns[i]->kind == KIND_TEXT)
+			values[i].text = history_text(texts, &chunk->uses, values[i].text);
+	}
+	return tuple_put(tuples, values, count);
+}
+
+static void tuple_fill(const struct history_tuples *tuples, uint32_t number,
+		       const struct column *const *columns, struct sample *sample)
+{
+	const union value *values = tuples->values + (size_t)number * tuples->width;
+
+	for (size_t i = 0; i < tuples->width; i++)
+		memcpy((char *)sample + columns[i]->offset, &values[i], sizeof(values[i]));
+}
+
+static struct history_last *last_of(struct history_coder *coder, uint32_t who)
+{
+	size_t before = coder->capacity;
+
+	coder->last =
+		memory_grow(coder->last, &coder->capacity, (size_t)who + 1, sizeof(*coder->last));
+	for (; before < coder->capacity; before++)
+		coder->last[before] = (struct history_last){.sample = sample_absent};
+	return &coder->last[who];
+}
+
+static void who_add(struct text *bytes, uint32_t who, int64_t before, unsigned int head)
+{
+	uint64_t far = zigzag((int64_t)who - before - 1);
+
+	varint_add(bytes, far << HEAD_BITS | head);
+}
+
+void history_encode(struct history_chunk *chunk, struct history_texts *texts,
+		    const struct sample *sample, const struct history_scan *scan)
+{
+	struct history_coder *coder = chunk->coder;
+	uint32_t who = tuple_of(chunk, &chunk->who, texts, history_who, history_who_count, sample);
+	uint32_t what =
+		tuple_of(chunk, &chunk->what, texts, history_what, history_what_count, sample);
+	struct history_last *last = last_of(coder, who);
+	bool stays = last->what == what + 1;
+	int64_t expected[NUMBER_COUNT];
+	unsigned int head = stays ? 0 : HEAD_WHAT, bits = 0;
+
+	for (size_t i = 0; i < NUMBER_COUNT; i++) {
+		expected[i] = expected_of(&numbers[i], &last->sample, stays, sample->state, scan);
+		if (expected[i] != number_of(sample, numbers[i].offset))
+			bits |= 1u << i;
+	}
+	who_add(&chunk->bytes, who, coder->who, head | (bits ? HEAD_NUMBERS : 0));
+	coder->who = who;
+	if (!stays)
+		varint_add(&chunk->bytes, what);
+	if (bits)
+		varint_add(&chunk->bytes, bits);
+	for (size_t i = 0; i < NUMBER_COUNT; i++) {
+		int64_t number = number_of(sample, numbers[i].offset);
+
+		if (bits >> i & 1)
+			difference_add(&chunk->bytes, number, expected[i]);
+		*number_at(&last->sample, numbers[i].offset) = number;
+	}
+	last->sample.time_us = scan->time_us;
+	last->what = what + 1;
+}
+
+const struct sample *history_decode(const struct history_chunk *chunk, struct history_coder *coder,
+				    size_t *at, const struct history_scan *scan)
+{
+	const char *bytes = chunk->bytes.bytes;
+	uint64_t head = varint_read(bytes, at), bits = 0;
+	uint32_t who = (uint32_t)(coder->who + 1 + zigzag_undo(head >> HEAD_BITS));
+	struct history_last *last = last_of(coder, who);
+	struct sample *sample = &last->sample;
+
+	coder->who = who;
+	if (!last->what)
+		tuple_fill(&chunk->who, who, history_who, sample);
+	if (head & HEAD_WHAT) {
+		last->what = (uint32_t)varint_read(bytes, at) + 1;
+		tuple_fill(&chunk->what, last->what - 1, history_what, sample);
+	}
+	if (head & HEAD_NUMBERS)
+		bits = varint_read(bytes, at);
+	for (size_t i = 0; i < NUMBER_COUNT; i++) {
+		int64_t number =
+			expected_of(&numbers[i], sample, !(head & HEAD_WHAT), sample->state, scan);
+
+		if (bits >> i & 1)
+			number = difference_read(bytes, at, number);
+		*number_at(sample, numbers[i].offset) = number;
+	}
+	sample->time_us = scan->time_us;
+	return sample;
+}
+
+void history_encode_account(struct history_chunk *chunk, struct history_texts *texts,
+			    const struct sample *account)
+{
+	uint32_t who = tuple_of(chunk, &chunk->who, texts, history_who, history_who_count, account);
+
+	varint_add(&chunk->bytes, who);
+	for (size_t i = 0; i < ACCOUNT_COUNT; i++)
+		difference_add(&chunk->bytes, number_of(account, account_numbers[i]), 0);
+}
+
+void history_decode_account(const struct history_chunk *chunk, size_t *at,
+			    const struct history_scan *scan, struct sample *account)
+{
+	*account = sample_absent;
+	tuple_fill(&chunk->who, (uint32_t)varint_read(chunk->bytes.bytes, at), history_who,
+		   account);
+	for (size_t i = 0; i < ACCOUNT_COUNT; i++)
+		*number_at(account, account_numbers[i]) =
+			difference_read(chunk->bytes.bytes, at, 0);
+	account->time_us = scan->time_us;
+}
+
+void history_coder_free(struct history_coder *coder)
+{
+	if (coder)
+		free(coder->last);
+	free(coder);
+}
+
+size_t history_chunk_bytes(const struct history_chunk *chunk)
+{
+	size_t index_slot = 17; /* a key, a number, a tag */
+
+	return chunk->bytes.capacity + chunk->scan_capacity * sizeof(*chunk->scans) +
+	       (chunk->who.capacity * chunk->who.width + chunk->what.capacity * chunk->what.width) *
+		       sizeof(union value) +
+	       (chunk->who.by_hash.capacity + chunk->what.by_hash.capacity +
+		chunk->uses.seen.capacity) *
+		       index_slot;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* How samples of a history become bytes, and samples again; for history*.c only. */
+#ifndef TSNAP_SCREEN_HISTORY_CODE_H
+#define TSNAP_SCREEN_HISTORY_CODE_H
+
+#include "base/index.h"
+#include "base/text.h"
+#include "sample/column.h"
+#include "screen/history.h"
+#include "screen/history_texts.h"
+
+#define HISTORY_WHO_MAX 32
+#define HISTORY_WHAT_MAX 40
+#define HISTORY_NUMBERS 16
+
+/* Tuples of values of the same columns, each once. */
+struct history_tuples {
+	union value *values;
+	size_t width, count, capacity;
+	struct index by_hash; /* hash to a tuple's number plus one; of equal hash only the last */
+};
+
+struct history_chunk {
+	size_t holders; /* snapshots, and the history */
+	struct history_tuples who, what;
+	struct history_uses uses;
+	struct text bytes;
+	struct history_scan *scans;
+	size_t scan_count, scan_capacity;
+	struct history_coder *coder; /* of the writer; NULL once the chunk is full */
+};
+
+/* Which columns are in which tuples, and the numbers beside them. */
+extern const struct column *history_who[HISTORY_WHO_MAX], *history_what[HISTORY_WHAT_MAX];
+extern size_t history_who_count, history_what_count;
+/* Fills these; any thread may call it, any number of times. */
+void history_columns_find(void);
+
+/* What was last said of a thread: both sides expect the next sample to go on with it. */
+struct history_last {
+	struct sample sample; /* with its numbers */
+	uint32_t what;	      /* its tuple plus one; 0: nothing was said yet */
+};
+
+struct history_coder {
+	struct history_last *last; /* by number of the thread's tuple */
+	size_t capacity;
+	int64_t who; /* number of the sample's before, in the same scan; -1: none */
+};
+
+void history_coder_free(struct history_coder *coder); /* also of NULL */
+
+/* Adds the sample to the chunk's bytes. texts: those of the history. */
+void history_encode(struct history_chunk *chunk, struct history_texts *texts,
+		    const struct sample *sample, const struct history_scan *scan);
+void history_encode_account(struct history_chunk *chunk, struct history_texts *texts,
+			    const struct sample *account);
+
+/* The sample at *at, which moves behind it; it stays the coder's until the next one. */
+const struct sample *history_decode(const struct history_chunk *chunk, struct history_coder *coder,
+				    size_t *at, const struct history_scan *scan);
+void history_decode_account(const struct history_chunk *chunk, size_t *at,
+			    const struct history_scan *scan, struct sample *account);
+
+size_t history_chunk_bytes(const struct history_chunk *chunk);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Keys: a number each, and a name for those that are no character. */
+#ifndef TSNAP_SCREEN_KEY_H
+#define TSNAP_SCREEN_KEY_H
+
+#include <stdint.h>
+
+#include "base/text.h"
+
+/* Characters are their code points; Ctrl and a letter is 1 to 26. */
+enum key {
+	KEY_CODE_TAB = 9,
+	KEY_CODE_ENTER = 13,
+	KEY_CODE_ESCAPE = 27,
+	KEY_CODE_BACKSPACE = 127,
+	KEY_CODE_UP = 0x200000, /* above all code points */
+	KEY_CODE_DOWN,
+	KEY_CODE_LEFT,
+	KEY_CODE_RIGHT,
+	KEY_CODE_PAGE_UP,
+	KEY_CODE_PAGE_DOWN,
+	KEY_CODE_HOME,
+	KEY_CODE_END,
+	KEY_CODE_DELETE,
+	KEY_CODE_F1,
+};
+
+/* Adds the key's name: Enter, Ctrl-L, a, ... */
+void key_add(struct text *text, int32_t key);
+/* The key of a name of `length` bytes; -1: there is none. */
+int32_t key_of_name(const char *name, size_t length);
+
+#endif

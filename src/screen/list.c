@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "screen/list.h"
+#include "screen/key.h"
+
+#include <string.h>
+
+void list_open(struct view *view, const struct list_kind *kind)
+{
+	view->list = (struct list){.kind = kind};
+}
+
+static bool item_matches(const struct view *view, const struct shown *shown, size_t item)
+{
+	struct text name = {0}, help = {0};
+	bool matches;
+
+	if (!view->list.words[0])
+		return true;
+	view->list.kind->item(view, shown, item, &name, &help);
+	matches = strcasestr(text_string(&name), view->list.words) ||
+		  strcasestr(text_string(&help), view->list.words);
+	text_done(&name);
+	text_done(&help);
+	return matches;
+}
+
+size_t list_item_at(const struct view *view, const struct shown *shown, size_t at)
+{
+	size_t count = view->list.kind->count(view, shown);
+
+	for (size_t item = 0; item < count; item++)
+		if (item_matches(view, shown, item) && !at--)
+			return item;
+	return SIZE_MAX;
+}
+
+size_t list_matches(const struct view *view, const struct shown *shown)
+{
+	size_t count = view->list.kind->count(view, shown), matches = 0;
+
+	for (size_t item = 0; item < count; item++)
+		matches += item_matches(view, shown, item);
+	return matches;
+}
+
+static void cursor_move(struct view *view, const struct shown *shown, int64_t by)
+{
+	int64_t last = (int64_t)list_matches(view, shown) - 1, at = (int64_t)view->list.at + by;
+
+	view->list.at = at > last ? (size_t)(last < 0 ? 0 : last) : at < 0 ? 0 : (size_t)at;
+}
+
+static void choose(struct view *view, const struct shown *shown)
+{
+	const struct list_kind *kind = view->list.kind;
+	size_t item = list_item_at(view, shown, view->list.at);
+
+	if (item == SIZE_MAX)
+		return;
+	if (!kind->stays)
+		view->list.kind = NULL;
+	if (kind->choose)
+		kind->choose(view, shown, item);
+}
+
+/* Letters choose among the items. */
+static void word_type(struct view *view, int32_t key)
+{
+	struct list *list = &view->list;
+	size_t length = strlen(list->words);
+
+	if (key == KEY_CODE_BACKSPACE && length)
+		list->words[length - 1] = '\0';
+	else if (key >= ' ' && key < 127 && length + 1 < sizeof(list->words))
+		list->words[length] = (char)key;
+	else
+		return;
+	list->at = list->top = 0;
+}
+
+void list_key(struct view *view, const struct shown *shown, int32_t key)
+{
+	int64_t page = view->page_rows ? (int64_t)view->page_rows : 1;
+
+	switch (key) {
+	case KEY_CODE_ESCAPE:
+	case 3: /* Ctrl-C */
+		view->list.kind = NULL;
+		return;
+	case KEY_CODE_ENTER:
+		choose(view, shown);
+		return;
+	case KEY_CODE_UP:
+		cursor_move(view, shown, -1);
+		return;
+	case KEY_CODE_DOWN:
+		cursor_move(view, shown, 1);
+		return;
+	case KEY_CODE_PAGE_UP:
+		cursor_move(view, shown, -page);
+		return;
+	case KEY_CODE_PAGE_DOWN:
+		cursor_move(view, shown, page);
+		return;
+	case KEY_CODE_HOME:
+		view->list.at = 0;
+		return;
+	case KEY_CODE_END:
+		cursor_move(view, shown, INT32_MAX);
+		return;
+	default:
+		word_type(view, key);
+	}
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The one widget for lists: items under a title, of which typed words choose. A kind of list says
+ * what its items are and what choosing one does.
+ */
+#ifndef TSNAP_SCREEN_LIST_H
+#define TSNAP_SCREEN_LIST_H
+
+#include "screen/shown.h"
+#include "screen/view.h"
+
+struct list_kind {
+	const char *title;
+	const char *hint; /* what Enter does */
+	size_t (*count)(const struct view *view, const struct shown *shown);
+	/* Adds the item's name, and what explains it. */
+	void (*item)(const struct view *view, const struct shown *shown, size_t item,
+		     struct text *name, struct text *help);
+	/* Whether it is marked as chosen; NULL: none is. */
+	bool (*marked)(const struct view *view, const struct shown *shown, size_t item);
+	/* Enter; the list is closed before, unless it stays. */
+	void (*choose)(struct view *view, const struct shown *shown, size_t item);
+	bool stays;
+};
+
+extern const struct list_kind list_columns, list_sort, list_palette, list_help, list_views,
+	list_formats;
+
+void list_open(struct view *view, const struct list_kind *kind);
+/* Items that fit the typed words, and the one at a place among them; SIZE_MAX: there is none. */
+size_t list_matches(const struct view *view, const struct shown *shown);
+size_t list_item_at(const struct view *view, const struct shown *shown, size_t at);
+/* A key while the list is open. */
+void list_key(struct view *view, const struct shown *shown, int32_t key);
+
+/* The ready-made view of that number, from 0; false: there is none. */
+bool view_choose(struct view *view, const struct shown *shown, size_t number);
+
+#endif

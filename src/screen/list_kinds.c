@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the lists are of. */
+#include "screen/command.h"
+#include "screen/list.h"
+#include "screen/prompt.h"
+#include "report/measure.h"
+#include "sample/needs_table.h"
+
+#include <string.h>
+
+/* --- columns: measures, then all columns of samples */
+
+static const struct column *column_of_item(size_t item)
+{
+	return item < measure_column_count ? &measure_columns[item]
+					   : &sample_columns[item - measure_column_count];
+}
+
+static size_t columns_count(const struct view *view, const struct shown *shown)
+{
+	(void)view;
+	(void)shown;
+	return measure_column_count + sample_column_count;
+}
+
+/* Adds where the column's values come from, at what cost: "(file: when sampled)". */
+static void add_cost(struct text *help, const struct column *column)
+{
+	for (size_t i = needs_row_count; i--;)
+		if (needs_rows[i].need && needs_rows[i].need & column->needs) {
+			text_add_format(help, " (%s: %s)", needs_rows[i].name,
+					needs_cost_names[needs_rows[i].cost]);
+			return;
+		}
+}
+
+static void columns_item(const struct view *view, const struct shown *shown, size_t item,
+			 struct text *name, struct text *help)
+{
+	const struct column *column = column_of_item(item);
+	const char *why;
+
+	(void)view;
+	text_add_string(name, column->name);
+	text_add_string(help, column->help);
+	add_cost(help, column);
+	if (!column_is_there(shown, column, &why))
+		text_add_format(help, "; %s", why);
+}
+
+static size_t column_place(const struct column_list *list, const struct column *column)
+{
+	size_t at = 0;
+
+	while (at < list->count && list->items[at] != column)
+		at++;
+	return at;
+}
+
+static bool columns_marked(const struct view *view, const struct shown *shown, size_t item)
+{
+	(void)shown;
+	return column_place(&view->now.list, column_of_item(item)) < view->now.list.count;
+}
+
+static void columns_choose(struct view *view, const struct shown *shown, size_t item)
+{
+	const struct column *column = column_of_item(item);
+	size_t at = column_place(&view->now.list, column);
+	struct error e = {0};
+	const char *why;
+
+	if (at < view->now.list.count) {
+		view->column = at;
+		command_column_drop(view, shown);
+		return;
+	}
+	if (!column_is_there(shown, column, &why)) {
+		view_say(view, true, "%s is %s", column->name, why);
+		return;
+	}
+	column_list_add(&view_step(view, "+%s", column->name)->list, column->name, true, &e);
+	error_done(&e);
+	view->column = view->now.list.count - 1;
+}
+
+const struct list_kind list_columns = {
+	.title = "Columns",
+	.hint = "Enter adds or removes, letters search, Esc closes",
+	.count = columns_count,
+	.item = columns_item,
+	.marked = columns_marked,
+	.choose = columns_choose,
+	.stays = true,
+};
+
+/* --- columns to sort by */
+
+static size_t sort_count(const struct view *view, const struct shown *shown)
+{
+	(void)shown;
+	return view->now.list.count;
+}
+
+static void sort_item(const struct view *view, const struct shown *shown, size_t item,
+		      struct text *name, struct text *help)
+{
+	(void)shown;
+	text_add_string(name, view->now.list.items[item]->name);
+	text_add_string(help, view->now.list.items[item]->help);
+}
+
+static bool sort_marked(const struct view *view, const struct shown *shown, size_t item)
+{
+	(void)shown;
+	return view->now.sort == view->now.list.items[item];
+}
+
+static void sort_choose(struct view *view, const struct shown *shown, size_t item)
+{
+	(void)shown;
+	ask_sort_by(view, view->now.list.items[item]);
+}
+
+const struct list_kind list_sort = {
+	.title = "Sort by",
+	.hint = "Enter sorts, the sorted one again: in reverse; Esc closes",
+	.count = sort_count,
+	.item = sort_item,
+	.marked = sort_marked,
+	.choose = sort_choose,
+};
+
+/* --- commands, as a palette and as help */
+
+static size_t palette_count(const struct view *view, const struct shown *shown)
+{
+	(void)view;
+	(void)shown;
+	return command_count;
+}
+
+static void palette_item(const struct view *view, const struct shown *shown, size_t item,
+			 struct text *name, struct text *help)
+{
+	(void)view;
+	(void)shown;
+	text_add_string(name, commands[item].name);
+	text_add_format(help, "%s (%s)", commands[item].help, commands[item].keys);
+}
+
+static void palette_choose(struct view *view, const struct shown *shown, size_t item)
+{
+	commands[item].run(view, shown);
+}
+
+const struct list_kind list_palette = {
+	.title = "Commands",
+	.hint = "Enter runs, letters search, Esc closes",
+	.count = palette_count,
+	.item = palette_item,
+	.choose = palette_choose,
+};
+
+/* Behind the commands. */
+static const char *const notes[][2] = {
+	{"not there", "kill, renice, strace: tsnap looks"},
+	{"the band", "above the table: threads by state over the last minutes: #: ON, on a CPU;"},
+	{"", "r: RQ, waits for a CPU; D: uninterruptible sleep; s: asleep, but working"},
+	{"", "(part of a request); -: as many as there are CPUs; ^: the window"},
+	{"times", "all in UTC, as in reports and recordings"},
+};
+#define NOTE_COUNT (sizeof(notes) / sizeof(notes[0]))
+
+static size_t help_count(const struct view *view, const struct shown *shown)
+{
+	(void)view;
+	(void)shown;
+	return command_count + NOTE_COUNT;
+}
+
+static void help_item(const struct view *view, const struct shown *shown, size_t item,
+		      struct text *name, struct text *help)
+{
+	(void)view;
+	(void)shown;
+	if (item < command_count) {
+		text_add_string(name, commands[item].keys);
+		text_add_format(help, "%s (:%s)", commands[item].help, commands[item].name);
+		return;
+	}
+	text_add_string(name, notes[item - command_count][0]);
+	text_add_string(help, notes[item - command_count][1]);
+}
+
+const struct list_kind list_help = {
+	.title = "Help",
+	.hint = "letters search, Esc or Enter closes",
+	.count = help_count,
+	.item = help_item,
+};
+
+/* --- ready-made views */
+
+static const struct ready_view {
+	const char *name, *help;
+	const char *columns, *filter;
+	bool all_states;
+} ready_views[] = {
+	{"activity", "what threads do and wait for", REPORT_COLUMNS_DEFAULT, "", false},
+	{"cpu", "who is on a CPU", "user,comm,pid,cpu_s,csw_per_s", "state=ON", false},
+	{"run-queue", "who waits for a CPU", "user,comm,pid,runq_s,runq_avg_us", "state=RQ", false},
+	{"disk", "who waits for storage, and for which files", "comm,syscall,filename,dwait_s",
+	 "state=D", false},
+	{"locks", "what sleeping threads that work wait for", "comm,syscall,why,waits_on",
+	 "waits_on!=", false},
+	{"network", "who talks to whom", "comm,pid,syscall,connection", "connection!=", false},
+	{"containers", "by container and systemd unit", "container,unit,state", "", false},
+	{"threads", "each thread", "pid,tid,comm,state,syscall", "", false},
+};
+#define READY_COUNT (sizeof(ready_views) / sizeof(ready_views[0]))
+
+static size_t views_count(const struct view *view, const struct shown *shown)
+{
+	(void)view;
+	(void)shown;
+	return READY_COUNT;
+}
+
+static void views_item(const struct view *view, const struct shown *shown, size_t item,
+		       struct text *name, struct text *help)
+{
+	(void)view;
+	(void)shown;
+	text_add_format(name, "%zu %s", item + 1, ready_views[item].name);
+	text_add_format(help, "%s: %s%s%s", ready_views[item].help, ready_views[item].columns,
+			*ready_views[item].filter ? ", where " : "", ready_views[item].filter);
+}
+
+bool view_choose(struct view *view, const struct shown *shown, size_t number)
+{
+	const struct ready_view *ready = &ready_views[number];
+	struct column_list list = {0};
+	struct error e = {0};
+	struct ask *ask;
+	const char *why;
+
+	if (number >= READY_COUNT)
+		return false;
+	column_list_add(&list, REPORT_MEASURES_DEFAULT, true, &e);
+	column_list_add(&list, ready->columns, true, &e);
+	error_done(&e);
+	ask = view_step(view, "view %s", ready->name);
+	ask->list = (struct column_list){0};
+	for (size_t i = 0; i < list.count; i++)
+		if (column_is_there(shown, list.items[i], &why))
+			ask->list.items[ask->list.count++] = list.items[i];
+		else
+			view_say(view, true, "Without %s: %s", list.items[i]->name, why);
+	strcpy(ask->filter, ready->filter);
+	ask->all_states = ready->all_states;
+	ask->sort = NULL;
+	ask->reversed = false;
+	view->row = view->top = view->left = view->column = 0;
+	return true;
+}
+
+static void views_choose(struct view *view, const struct shown *shown, size_t item)
+{
+	view_choose(view, shown, item);
+}
+
+const struct list_kind list_views = {
+	.title = "Views",
+	.hint = "Enter chooses, Esc closes",
+	.count = views_count,
+	.item = views_item,
+	.choose = views_choose,
+};
+
+/* --- what can be written */
+
+static const char *const formats[WRITE_COUNT][2] = {
+	[WRITE_TEXT] = {"text", "this screen as it is"},
+	[WRITE_CSV] = {"csv", "all rows of the table, as CSV"},
+};
+
+static size_t formats_count(const struct view *view, const struct shown *shown)
+{
+	(void)view;
+	(void)shown;
+	return WRITE_COUNT;
+}
+
+static void formats_item(const struct view *view, const struct shown *shown, size_t item,
+			 struct text *name, struct text *help)
+{
+	(void)view;
+	(void)shown;
+	text_add_string(name, formats[item][0]);
+	text_add_string(help, formats[item][1]);
+}
+
+static void formats_choose(struct view *view, const struct shown *shown, size_t item)
+{
+	(void)shown;
+	view->write = (enum write_format)item;
+	prompt_open(view, &prompt_path, item == WRITE_CSV ? "tsnap-top.csv" : "tsnap-top.txt");
+}
+
+const struct list_kind list_formats = {
+	.title = "Write",
+	.hint = "Enter chooses, Esc closes",
+	.count = formats_count,
+	.item = formats_item,
+	.choose = formats_choose,
+};

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What lines are typed for. */
+#include "screen/command.h"
+#include "screen/prompt.h"
+#include "base/clock.h"
+#include "report/value.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* --- the filter */
+
+/* The byte of the character that the parser's words name, and what it says of it. */
+static void filter_error(struct prompt *prompt, const char *line)
+{
+	const char *number = strstr(line, "at character "), *what = strrchr(line, '\'');
+	size_t at = SIZE_MAX, left = number ? strtoul(number + 13, NULL, 10) : 0;
+
+	if (left) {
+		for (at = 0; prompt->text[at] && --left;)
+			do
+				at++;
+			while (((unsigned char)prompt->text[at] & 0xc0) == 0x80);
+	}
+	/* the words behind the quoted line */
+	what = number ? strstr(number, "': ") : NULL;
+	prompt_fail(prompt, at, what ? what + 3 : line);
+}
+
+static bool filter_done_typing(struct view *view, const struct shown *shown)
+{
+	struct prompt *prompt = &view->prompt;
+	struct ask ask = view->now;
+	struct filter filter = {0};
+	struct error e = {0};
+	int err;
+
+	(void)shown;
+	if (!strcmp(prompt->text, view->now.filter))
+		return true;
+	strcpy(ask.filter, prompt->text);
+	err = ask_filter(&ask, &filter, &e);
+	if (err)
+		filter_error(prompt, e.line);
+	else
+		strcpy(view_step(view, "%s", prompt->text[0] ? prompt->text : "no filter")->filter,
+		       prompt->text);
+	filter_done(&filter);
+	error_done(&e);
+	return !err;
+}
+
+/* What a word may be completed to: names of columns, or values of a column of the table. */
+struct completing {
+	const char *word;
+	size_t length;
+	struct text common; /* what all that fit begin with */
+	size_t count;
+};
+
+static void completion_offer(struct completing *completing, const char *whole)
+{
+	size_t same = 0;
+
+	if (strncmp(whole, completing->word, completing->length) != 0)
+		return;
+	if (!completing->count++) {
+		text_add_string(&completing->common, whole);
+		return;
+	}
+	while (whole[same] && whole[same] == completing->common.bytes[same])
+		same++;
+	text_end(&completing->common, completing->common.bytes + same);
+}
+
+static void values_offer(struct completing *completing, const struct shown *shown, const char *name,
+			 size_t length)
+{
+	struct text value = {0};
+
+	for (size_t i = 0; i < shown->list.count; i++) {
+		const struct column *column = shown->list.items[i];
+
+		if (strlen(column->name) != length || strncmp(column->name, name, length) != 0)
+			continue;
+		for (size_t row = 0; row < shown->grid.row_count; row++) {
+			text_clear(&value);
+			value_add(&value, column, shown_row(shown, row)[i]);
+			if (value.length)
+				completion_offer(completing, text_string(&value));
+		}
+	}
+	text_done(&value);
+}
+
+#define NAME_LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789"
+
+static void filter_complete(struct view *view, const struct shown *shown)
+{
+	struct prompt *prompt = &view->prompt;
+	size_t start = prompt->at, name;
+	struct completing completing = {0};
+
+	while (start && !strchr(" ()&|!=<>~\"", prompt->text[start - 1]))
+		start--;
+	completing.word = prompt->text + start;
+	completing.length = prompt->at - start;
+	for (name = start; name && strchr("=!~", prompt->text[name - 1]); name--)
+		;
+	if (name < start && name && strchr(NAME_LETTERS, prompt->text[name - 1])) {
+		size_t end = name;
+
+		while (name && strchr(NAME_LETTERS, prompt->text[name - 1]))
+			name--;
+		values_offer(&completing, shown, prompt->text + name, end - name);
+	} else {
+		for (size_t i = 0; i < sample_column_count; i++)
+			completion_offer(&completing, sample_columns[i].name);
+	}
+	if (completing.count && completing.common.length > completing.length)
+		prompt_insert(prompt, completing.common.bytes + completing.length);
+	else
+		view_say(view, true, completing.count ? "%zu begin so" : "Nothing begins so",
+			 completing.count);
+	text_done(&completing.common);
+}
+
+const struct prompt_kind prompt_filter = {"Filter: ", filter_done_typing, filter_complete};
+
+/* --- words to find */
+
+static bool find_done(struct view *view, const struct shown *shown)
+{
+	size_t length = strnlen(view->prompt.text, sizeof(view->find) - 1);
+
+	memcpy(view->find, view->prompt.text, length);
+	view->find[length] = '\0';
+	if (length)
+		command_find_next(view, shown);
+	return true;
+}
+
+const struct prompt_kind prompt_find = {"Find: ", find_done, NULL};
+
+/* --- times and durations */
+
+/* "5", "1.5", "90s", "5m", "2h" as microseconds; -1: it is none of these. */
+static int64_t duration_read(const char *text)
+{
+	char *end;
+	double number = strtod(text, &end);
+	double unit = *end == 'm' ? 60 : *end == 'h' ? 3600 : 1;
+
+	if (end == text || (*end && (!strchr("smh", *end) || end[1])) || !(number >= 0) ||
+	    number * unit > 1e9)
+		return -1;
+	return (int64_t)(number * unit * US_PER_SECOND);
+}
+
+/* A time of the day, or with a date, of the day that the window is in. False: it is none. */
+static bool time_read(const char *text, int64_t near_us, int64_t *time_us)
+{
+	char iso[CLOCK_ISO_SIZE], whole[CLOCK_ISO_SIZE + VIEW_LABEL_SIZE];
+
+	clock_format_iso(near_us, iso);
+	if (strlen(text) >= VIEW_LABEL_SIZE)
+		return false;
+	if (strchr(text, '-'))
+		snprintf(whole, sizeof(whole), "%s", text);
+	else
+		snprintf(whole, sizeof(whole), "%.10sT%s%s", iso, text[1] == ':' ? "0" : "", text);
+	for (char *at = whole; *at; at++)
+		if (*at == ' ')
+			*at = 'T';
+	return !clock_parse_iso_part(whole, time_us);
+}
+
+static bool time_done(struct view *view, const struct shown *shown)
+{
+	const char *typed = view->prompt.text;
+	int64_t until_us, back_us;
+
+	if (shown->history.first_us == ABSENT) {
+		prompt_fail(&view->prompt, SIZE_MAX, "There is no scan yet");
+		return false;
+	}
+	back_us = *typed == '-' ? duration_read(typed + 1) : -1;
+	if (back_us >= 0) {
+		until_us = shown->history.last_us + 1 - back_us;
+	} else if (time_read(typed, shown->until_us, &until_us)) {
+		until_us += view->now.window_us; /* it begins there */
+	} else {
+		prompt_fail(&view->prompt, SIZE_MAX,
+			    "A time is 14:03, 14:03:20, 2026-11-20 14:03 (UTC), or -5m, -30s");
+		return false;
+	}
+	if (until_us <= shown->history.first_us ||
+	    until_us - view->now.window_us > shown->history.last_us) {
+		char first[CLOCK_ISO_SIZE], last[CLOCK_ISO_SIZE], why[128];
+
+		clock_format_iso(shown->history.first_us, first);
+		clock_format_iso(shown->history.last_us, last);
+		snprintf(why, sizeof(why), "The history is from %.10s %.8s to %.8s UTC", first,
+			 first + 11, last + 11);
+		prompt_fail(&view->prompt, SIZE_MAX, why);
+		return false;
+	}
+	view_step(view, "at %s", typed)->until_us = until_us;
+	return true;
+}
+
+const struct prompt_kind prompt_time = {"Jump to (14:03, 14:03:20, -5m): ", time_done, NULL};
+
+static bool window_done(struct view *view, const struct shown *shown)
+{
+	int64_t us = duration_read(view->prompt.text);
+
+	(void)shown;
+	if (us < 50000) {
+		prompt_fail(&view->prompt, SIZE_MAX, "A length is 5, 0.5, 30s, 2m; at least 0.05");
+		return false;
+	}
+	if (us != view->now.window_us)
+		view_step(view, "window %s", view->prompt.text)->window_us = us;
+	return true;
+}
+
+const struct prompt_kind prompt_window = {"Length of the window in seconds: ", window_done, NULL};
+
+static bool refresh_done(struct view *view, const struct shown *shown)
+{
+	int64_t us = duration_read(view->prompt.text);
+
+	(void)shown;
+	if (us < 100000) {
+		prompt_fail(&view->prompt, SIZE_MAX, "A length is 2, 0.5, 10s; at least 0.1");
+		return false;
+	}
+	view->refresh_us = us;
+	return true;
+}
+
+const struct prompt_kind prompt_refresh = {"Seconds between refreshes: ", refresh_done, NULL};
+
+/* --- a file to write to */
+
+static bool path_done(struct view *view, const struct shown *shown)
+{
+	struct prompt *prompt = &view->prompt;
+
+	(void)shown;
+	if (!prompt->text[0] || strlen(prompt->text) >= sizeof(view->path)) {
+		prompt_fail(prompt, SIZE_MAX, "The name of a file is needed");
+		return false;
+	}
+	strcpy(view->path, prompt->text);
+	view->request = REQUEST_WRITE;
+	return true;
+}
+
+const struct prompt_kind prompt_path = {"Write to the file: ", path_done, NULL};

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The screen on a terminal, in a thread of its own: whoever samples never waits for a terminal, not
+ * even for one that is stopped. The two share the history, which has a lock of its own, and what
+ * screen_tell() copies.
+ *
+ * The thread draws into cells, and gives ncurses those that have changed. It takes the signals of a
+ * terminal itself (SIGWINCH, SIGTSTP); others stay with the main thread.
+ */
+#ifndef TSNAP_SCREEN_SCREEN_H
+#define TSNAP_SCREEN_SCREEN_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "screen/history.h"
+#include "screen/shown.h"
+#include "screen/view.h"
+
+struct screen;
+
+/* Whether standard input and output are a terminal that a screen can be shown on. 0, or -ENOTTY
+ * with a usage error that tells what to use instead. */
+int screen_check(struct error *e);
+
+/* Takes the terminal over and starts the thread. history, view: the screen's until it is closed.
+ * ascii: nothing but ASCII is written. 0 or -errno with e. */
+int screen_open(struct screen **screen, struct history *history, struct view *view, bool ascii,
+		struct error *e);
+/* What is told of the source from now on; its texts must stay until the screen is closed. */
+void screen_tell(struct screen *screen, const struct shown_source *told);
+/* Whether the user has ended it. */
+bool screen_ended(const struct screen *screen);
+/* Ends the thread and gives the terminal back. */
+void screen_close(struct screen *screen);
+
+#endif

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "screen/shown.h"
+#include "report/value.h"
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct filling {
+	struct shown *shown;
+	struct filter filter;
+	bool any; /* a scan of the window was seen */
+};
+
+static void take_scan(void *to, const struct history_scan *scan)
+{
+	struct filling *filling = to;
+	struct tally *tally = &filling->shown->tally;
+	const struct scan whole = {
+		.time_us = scan->time_us,
+		.weight_us = scan->weight_us,
+		.threads = scan->threads,
+	};
+
+	/* what lies before the window is not told in it */
+	if (scan->silent_us && filling->any)
+		tally_add_silence(tally, scan->time_us - scan->weight_us - scan->silent_us,
+				  scan->silent_us, ratio(scan->silent_us, 1, scan->weight_us));
+	filling->any = true;
+	tally_add(tally, &whole);
+}
+
+static void take_sample(void *to, const struct sample *sample)
+{
+	struct filling *filling = to;
+	struct tally *tally = &filling->shown->tally;
+	const struct state_row *state = state_row(sample->state);
+
+	if (!filter_accepts(&filling->filter, sample))
+		return;
+	tally->samples++;
+	tally->active += !state || state->active;
+	group_table_add(&filling->shown->groups, sample);
+}
+
+static void take_account(void *to, const struct sample *account)
+{
+	struct filling *filling = to;
+
+	if (!filter_accepts(&filling->filter, account))
+		return;
+	group_table_add_account(&filling->shown->groups, account);
+	tally_add_account(&filling->shown->tally, account);
+}
+
+static void band_scan(void *to, const struct history_scan *scan)
+{
+	struct band *band = to;
+	struct band_step *step;
+	int64_t at = (scan->time_us - band->from_us) / band->step_us;
+
+	if (scan->time_us < band->from_us || at >= (int64_t)band->count)
+		return;
+	step = &band->steps[at];
+	step->scans += scan->silent_us ? 1 + ratio(scan->silent_us, 1, scan->weight_us) : 1;
+	for (int part = 0; part < BAND_COUNT; part++)
+		step->threads[part] += scan->band[part];
+}
+
+/* A length of a step that people count in. */
+static int64_t step_nice(int64_t least_us)
+{
+	static const int64_t lengths_ms[] = {50,    100,   200,	  500,	 1000,	 2000,	 5000,
+					     10000, 15000, 30000, 60000, 300000, 900000, 3600000};
+
+	for (size_t i = 0; i < sizeof(lengths_ms) / sizeof(lengths_ms[0]); i++)
+		if (lengths_ms[i] * 1000 >= least_us)
+			return lengths_ms[i] * 1000;
+	return (least_us / 3600000000 + 1) * 3600000000;
+}
+
+static void band_fill(struct shown *shown, size_t steps)
+{
+	const struct history_view *history = &shown->history;
+	struct band *band = &shown->band;
+	struct history_visitor visitor = {.scan = band_scan, .to = band};
+
+	*band = (struct band){.step_us = 1};
+	if (!steps || history->first_us == ABSENT)
+		return;
+	if (steps > BAND_STEPS_MAX)
+		steps = BAND_STEPS_MAX;
+	band->step_us = step_nice((history->last_us - history->first_us) / (int64_t)steps + 1);
+	band->count = steps;
+	/* steps begin at whole multiples, so that they stay as time goes on; the last one is now */
+	band->from_us = (history->last_us / band->step_us - (int64_t)steps + 1) * band->step_us;
+	history_visit(history, band->from_us, history->last_us + 1, &visitor);
+}
+
+static int row_compare(const struct ask *ask, size_t at, const struct grid *grid, size_t x,
+		       size_t y)
+{
+	const struct column *column = grid->list->items[at];
+	union value a = grid_row(grid, x)[at], b = grid_row(grid, y)[at];
+	int order = value_compare(column, a, b);
+
+	/* absent ones are last either way */
+	if (value_is_absent(column, a) || value_is_absent(column, b))
+		return -order;
+	if (!column_is_text(column))
+		order = -order; /* large numbers first */
+	return ask->reversed ? -order : order;
+}
+
+struct sorting {
+	const struct ask *ask;
+	const struct grid *grid;
+	size_t at;
+};
+
+static int order_compare(const void *a, const void *b, void *from)
+{
+	const struct sorting *sorting = from;
+	size_t x = *(const size_t *)a, y = *(const size_t *)b;
+	int order = row_compare(sorting->ask, sorting->at, sorting->grid, x, y);
+
+	return order ? order : (x > y) - (x < y);
+}
+
+void shown_sort(struct shown *shown, const struct ask *ask)
+{
+	struct sorting sorting = {.ask = ask, .grid = &shown->grid};
+	size_t count = shown->grid.row_count;
+
+	shown->order = memory_grow(shown->order, &shown->order_capacity, count, sizeof(size_t));
+	for (size_t row = 0; row < count; row++)
+		shown->order[row] = ask->sort || !ask->reversed ? row : count - 1 - row;
+	while (sorting.at < shown->list.count && shown->list.items[sorting.at] != ask->sort)
+		sorting.at++;
+	if (ask->sort && sorting.at < shown->list.count)
+		qsort_r(shown->order, count, sizeof(size_t), order_compare, &sorting);
+}
+
+static void window_find(struct shown *shown, const struct ask *ask)
+{
+	const struct history_view *history = &shown->history;
+
+	shown->until_us = ask->until_us;
+	if (shown->until_us == ABSENT)
+		shown->until_us = history->last_us == ABSENT ? 0 : history->last_us + 1;
+	shown->from_us = shown->until_us - ask->window_us;
+}
+
+void shown_fill(struct shown *shown, struct history *history, const struct ask *ask,
+		size_t band_steps)
+{
+	struct filling filling = {.shown = shown};
+	struct history_visitor visitor = {take_scan, take_sample, take_account, &filling};
+	struct error e = {0};
+
+	history_look(history, &shown->history);
+	window_find(shown, ask);
+	if (shown->grouped)
+		group_table_done(&shown->groups);
+	shown->list = ask->list;
+	group_table_init(&shown->groups, &shown->list);
+	shown->grouped = true;
+	shown->tally = (struct tally){0};
+	/* it was looked at when it was typed */
+	if (!ask_filter(ask, &filling.filter, &e))
+		history_visit(&shown->history, shown->from_us, shown->until_us, &visitor);
+	error_done(&e);
+	filter_done(&filling.filter);
+	grid_fill_groups(&shown->grid, &shown->groups, &shown->tally);
+	shown_sort(shown, ask);
+	band_fill(shown, band_steps);
+}
+
+void shown_done(struct shown *shown)
+{
+	if (shown->grouped)
+		group_table_done(&shown->groups);
+	grid_done(&shown->grid);
+	free(shown->order);
+	history_view_done(&shown->history);
+	*shown = (struct shown){0};
+}
+
+const union value *shown_row(const struct shown *shown, size_t row)
+{
+	return grid_row(&shown->grid, shown->order[row]);
+}
+
+void shown_add_value(struct text *text, const struct column *column, union value value)
+{
+	if (value_is_absent(column, value))
+		text_add_char(text, '-');
+	else if (column->kind == KIND_NS)
+		text_add_duration(text, value.number);
+	else
+		value_add(text, column, value);
+	if (column->kind == KIND_PERMILLE && !value_is_absent(column, value))
+		text_add_char(text, '%');
+}

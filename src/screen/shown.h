@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The answer to a question: the window's samples, filtered and grouped as any report does it, and
+ * what is told around the table. Drawing and events read it.
+ */
+#ifndef TSNAP_SCREEN_SHOWN_H
+#define TSNAP_SCREEN_SHOWN_H
+
+#include "report/grid.h"
+#include "report/group.h"
+#include "report/tally.h"
+#include "sample/source.h"
+#include "screen/history.h"
+#include "screen/view.h"
+
+#define BAND_STEPS_MAX 400
+
+/* Threads by state over the last minutes: sums of the scans of each step. */
+struct band {
+	int64_t from_us, step_us;
+	size_t count;
+	struct band_step {
+		int64_t scans, threads[BAND_COUNT];
+	} steps[BAND_STEPS_MAX];
+};
+
+/* What the source tells beside its samples, and how the history came about. */
+struct shown_source {
+	struct source_facts facts; /* since the start */
+	const char *recording;	   /* what is replayed; NULL: live */
+	int64_t own_cpu;	   /* tsnap's CPU time, hundredths of a percent of one CPU; ABSENT:
+				    * not known */
+	bool ended;		   /* no more samples come */
+	char error[ERROR_LINE_SIZE + 32]; /* why not; "": all is well */
+	bool all_states;		  /* threads in every state are sampled */
+	uint64_t needs;			  /* NEED_*: what is sampled */
+	const char *base; /* options of the command line that the source itself obeys */
+};
+
+/* Zeroed is an empty one. */
+struct shown {
+	struct column_list list; /* of the grid */
+	struct group_table groups;
+	struct grid grid;
+	size_t *order; /* rows of the grid as they are shown */
+	size_t order_capacity;
+	struct tally tally;
+	int64_t from_us, until_us; /* the window: from_us <= time < until_us */
+	struct history_view history;
+	struct shown_source source;
+	struct band band;
+	bool grouped; /* groups were made for list */
+};
+
+/* Takes a snapshot of the history and answers the question; band_steps: how many to fill. */
+void shown_fill(struct shown *shown, struct history *history, const struct ask *ask,
+		size_t band_steps);
+/* Sorts anew, where only that has changed. */
+void shown_sort(struct shown *shown, const struct ask *ask);
+void shown_done(struct shown *shown);
+
+/* Values of the row that is shown there. */
+const union value *shown_row(const struct shown *shown, size_t row);
+/* Adds the value as the table shows it; - for one that is absent. */
+void shown_add_value(struct text *text, const struct column *column, union value value);
+
+#endif

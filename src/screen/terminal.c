@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#define NCURSES_WIDECHAR 1
+#include "screen/terminal.h"
+#include "screen/key.h"
+#include "base/memory.h"
+#include "base/signals.h"
+
+#include <curses.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <term.h>
+#include <termios.h>
+#include <unistd.h>
+#include <wchar.h>
+
+#undef columns /* macros of term.h */
+#undef lines
+
+#define RESCUE_SIZE 256
+
+/* What gives the terminal back, known before it is needed: no function of ncurses may be called in
+ * a signal handler. */
+static struct {
+	struct termios modes;
+	char bytes[RESCUE_SIZE];
+	size_t length;
+	volatile sig_atomic_t taken;
+} rescue;
+
+static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+
+static struct cells written; /* what the terminal shows */
+static bool coloured;
+
+/* How styles look: with colours, and without. */
+static const struct style_row {
+	short colour; /* -1: the terminal's own */
+	attr_t with, without;
+} styles[STYLE_COUNT] = {
+	[STYLE_PLAIN] = {-1, A_NORMAL, A_NORMAL},
+	[STYLE_TITLE] = {-1, A_BOLD, A_BOLD},
+	[STYLE_FAINT] = {COLOR_CYAN, A_NORMAL, A_NORMAL},
+	[STYLE_CURSOR] = {-1, A_REVERSE, A_REVERSE},
+	[STYLE_CELL] = {COLOR_YELLOW, A_REVERSE | A_BOLD, A_REVERSE | A_BOLD | A_UNDERLINE},
+	[STYLE_ALERT] = {COLOR_RED, A_BOLD, A_BOLD},
+	[STYLE_KEY] = {COLOR_YELLOW, A_NORMAL, A_BOLD},
+	[STYLE_ON] = {COLOR_GREEN, A_NORMAL, A_NORMAL},
+	[STYLE_RQ] = {COLOR_YELLOW, A_NORMAL, A_NORMAL},
+	[STYLE_DISK] = {COLOR_RED, A_NORMAL, A_NORMAL},
+	[STYLE_WORK] = {COLOR_BLUE, A_BOLD, A_NORMAL},
+	[STYLE_MORE] = {COLOR_RED, A_NORMAL, A_BOLD},
+	[STYLE_LESS] = {COLOR_GREEN, A_NORMAL, A_NORMAL},
+};
+
+void terminal_rescue(void)
+{
+	int flags;
+
+	if (!rescue.taken)
+		return;
+	rescue.taken = 0;
+	/* a terminal that is stopped must not keep the process */
+	flags = fcntl(STDOUT_FILENO, F_GETFL);
+	fcntl(STDOUT_FILENO, F_SETFL, flags | O_NONBLOCK);
+	if (write(STDOUT_FILENO, rescue.bytes, rescue.length) < 0) {
+		/* there is nobody to tell */
+	}
+	fcntl(STDOUT_FILENO, F_SETFL, flags);
+	tcsetattr(STDIN_FILENO, TCSANOW, &rescue.modes);
+}
+
+static void on_crash(int number)
+{
+	terminal_rescue();
+	signal(number, SIG_DFL);
+	raise(number);
+}
+
+static void rescue_add(const char *capability)
+{
+	const char *bytes = tigetstr(capability);
+	size_t length;
+
+	if (!bytes || bytes == (const char *)-1)
+		return;
+	length = strlen(bytes);
+	if (rescue.length + length <= RESCUE_SIZE) {
+		memcpy(rescue.bytes + rescue.length, bytes, length);
+		rescue.length += length;
+	}
+}
+
+static void rescue_prepare(void)
+{
+	rescue.length = 0;
+	rescue_add("sgr0");
+	rescue_add("rmcup");
+	rescue_add("rmkx");
+	rescue_add("cnorm");
+	rescue.taken = 1;
+	for (size_t i = 0; i < sizeof(crashes) / sizeof(crashes[0]); i++)
+		signal(crashes[i], on_crash);
+	memory_before_end(terminal_rescue);
+	signals_before_end(terminal_rescue);
+}
+
+static void modes_set(void)
+{
+	raw(); /* Ctrl-C and Ctrl-Z are keys */
+	noecho();
+	nonl();
+	nodelay(stdscr, TRUE);
+	keypad(stdscr, TRUE);
+	curs_set(0);
+}
+
+static void colours_set(void)
+{
+	const char *no_color = getenv("NO_COLOR");
+
+	coloured = has_colors() && (!no_color || !*no_color);
+	if (!coloured)
+		return;
+	start_color();
+	use_default_colors();
+	for (short style = 0; style < STYLE_COUNT; style++)
+		if (styles[style].colour >= 0)
+			init_pair((short)(style + 1), styles[style].colour, -1);
+}
+
+int terminal_open(struct error *e)
+{
+	const char *name = getenv("TERM");
+	int known;
+
+	if (tcgetattr(STDIN_FILENO, &rescue.modes))
+		return error_set(e, errno, EXIT_FAILED, "the terminal: %s", strerror(errno));
+	/* newterm() would end the process */
+	if (!name || !*name || setupterm(name, STDOUT_FILENO, &known) == ERR || known != 1)
+		return error_set(e, EINVAL, EXIT_USAGE,
+				 "--top: TERM is '%s', which this host does not know: set TERM "
+				 "(xterm, linux, vt100), or use tsnap -i 5",
+				 name ? name : "");
+	if (!tigetstr("cup") || tigetstr("cup") == (char *)-1)
+		return error_set(e, EINVAL, EXIT_USAGE,
+				 "--top: the terminal '%s' can't place its cursor: use tsnap -i 5, "
+				 "or another TERM",
+				 name);
+	set_escdelay(50);
+	if (!newterm(NULL, stdout, stdin))
+		return error_set(e, EINVAL, EXIT_FAILED, "--top: no screen on this terminal (%s)",
+				 name);
+	signal(SIGTSTP, SIG_DFL); /* not ncurses': see terminal_stop() */
+	rescue_prepare();
+	colours_set();
+	modes_set();
+	return 0;
+}
+
+void terminal_close(void)
+{
+	if (rescue.taken)
+		endwin();
+	rescue.taken = 0;
+	memory_before_end(NULL);
+	signals_before_end(NULL);
+	for (size_t i = 0; i < sizeof(crashes) / sizeof(crashes[0]); i++)
+		signal(crashes[i], SIG_DFL);
+	cells_done(&written);
+}
+
+void terminal_size(size_t *rows, size_t *columns)
+{
+	struct winsize size = {0};
+
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !size.ws_row || !size.ws_col) {
+		size.ws_row = (unsigned short)LINES;
+		size.ws_col = (unsigned short)COLS;
+	}
+	*rows = size.ws_row < CELLS_ROWS_MAX ? size.ws_row : CELLS_ROWS_MAX;
+	*columns = size.ws_col < CELLS_COLUMNS_MAX ? size.ws_col : CELLS_COLUMNS_MAX;
+	if ((int)*rows != LINES || (int)*columns != COLS)
+		resizeterm((int)*rows, (int)*columns);
+}
+
+static void cell_write(size_t row, size_t column, const struct cell *cell)
+{
+	const struct style_row *style = &styles[cell->style];
+	attr_t attributes = coloured ? style->with : style->without;
+	short pair = coloured && style->colour >= 0 ? (short)(cell->style + 1) : 0;
+	wchar_t characters[CELL_BYTES];
+	cchar_t character;
+
+	if (!cell->bytes[0]) /* the second half of a wide character */
+		return;
+	if (mbstowcs(characters, cell->bytes, CELL_BYTES) == (size_t)-1)
+		wcscpy(characters, L"?");
+	characters[CCHARW_MAX - 1 < CELL_BYTES - 1 ? CCHARW_MAX - 1 : CELL_BYTES - 1] = L'\0';
+	if (setcchar(&character, characters, attributes, pair, NULL) == OK)
+		mvadd_wch((int)row, (int)column, &character);
+}
+
+static void written_copy(const struct cells *cells)
+{
+	cells_clear(&written, cells->rows, cells->columns);
+	memcpy(written.cells, cells->cells, cells->rows * cells->columns * sizeof(*cells->cells));
+}
+
+void terminal_show(const struct cells *cells, bool all)
+{
+	all |= written.rows != cells->rows || written.columns != cells->columns;
+	if (all)
+		clear();
+	for (size_t row = 0; row < cells->rows; row++)
+		for (size_t column = 0; column < cells->columns; column++) {
+			const struct cell *cell = cells_at(cells, row, column);
+
+			if (all || memcmp(cell, cells_at(&written, row, column), sizeof(*cell)))
+				cell_write(row, column, cell);
+		}
+	written_copy(cells);
+	refresh();
+}
+
+/* ncurses' numbers of keys as ours; 0: one that nobody needs. */
+static int32_t key_of(wint_t key)
+{
+	static const struct {
+		wint_t theirs;
+		int32_t ours;
+	} rows[] = {
+		{KEY_UP, KEY_CODE_UP},	       {KEY_DOWN, KEY_CODE_DOWN},
+		{KEY_LEFT, KEY_CODE_LEFT},     {KEY_RIGHT, KEY_CODE_RIGHT},
+		{KEY_PPAGE, KEY_CODE_PAGE_UP}, {KEY_NPAGE, KEY_CODE_PAGE_DOWN},
+		{KEY_HOME, KEY_CODE_HOME},     {KEY_END, KEY_CODE_END},
+		{KEY_DC, KEY_CODE_DELETE},     {KEY_BACKSPACE, KEY_CODE_BACKSPACE},
+		{KEY_ENTER, KEY_CODE_ENTER},   {KEY_F(1), KEY_CODE_F1},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (rows[i].theirs == key)
+			return rows[i].ours;
+	return 0;
+}
+
+int32_t terminal_key(void)
+{
+	wint_t key;
+	int kind;
+
+	errno = 0;
+	kind = get_wch(&key);
+	if (kind == ERR)
+		return errno == EIO || errno == ENXIO || errno == EBADF ? -2 : -1;
+	if (kind == KEY_CODE_YES)
+		return key_of(key);
+	if (key == 8)
+		return KEY_CODE_BACKSPACE;
+	return key == '\n' ? KEY_CODE_ENTER : (int32_t)key;
+}
+
+void terminal_stop(void)
+{
+	sigset_t stop, before;
+
+	endwin();
+	sigemptyset(&stop);
+	sigaddset(&stop, SIGTSTP);
+	raise(SIGTSTP); /* waits until it is let through: then all of the process stops */
+	pthread_sigmask(SIG_UNBLOCK, &stop, &before);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	modes_set();
+	clearok(curscr, TRUE);
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "screen/view.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+int view_init(struct view *view, const struct query *query, struct error *e)
+{
+	struct ask *ask = &view->now;
+	struct filter filter = {0};
+	int err;
+
+	*view = (struct view){.refresh_us = VIEW_REFRESH_DEFAULT_US};
+	ask->window_us = VIEW_WINDOW_DEFAULT_US;
+	ask->until_us = ABSENT;
+	ask->all_states = query->all_states;
+	err = column_list_add(&ask->list, REPORT_MEASURES_DEFAULT, true, e);
+	if (!err)
+		err = query_columns(query, REPORT_COLUMNS_DEFAULT, true, &ask->list, e);
+	if (!err && query->more_columns)
+		err = column_list_add(&ask->list, query->more_columns, true, e);
+	if (err)
+		return err;
+	if (query->filter && strlen(query->filter) >= sizeof(ask->filter))
+		return error_set(e, EINVAL, EXIT_USAGE, "--filter: longer than %d bytes",
+				 EXPRESSION_BYTES_MAX);
+	if (query->filter)
+		strcpy(ask->filter, query->filter);
+	/* the cursor begins where Enter does something */
+	while (view->column + 1 < ask->list.count &&
+	       ask->list.items[view->column]->role != ROLE_KEY)
+		view->column++;
+	err = ask_filter(ask, &filter, e);
+	filter_done(&filter);
+	return err;
+}
+
+struct ask *view_step(struct view *view, const char *label_format, ...)
+{
+	va_list args;
+
+	if (view->undo_count == VIEW_UNDO_MAX)
+		memmove(view->undo, view->undo + 1, --view->undo_count * sizeof(view->undo[0]));
+	view->undo[view->undo_count++] = view->now;
+	va_start(args, label_format);
+	vsnprintf(view->now.label, sizeof(view->now.label), label_format, args);
+	va_end(args);
+	return &view->now;
+}
+
+bool view_undo(struct view *view)
+{
+	if (!view->undo_count)
+		return false;
+	view->now = view->undo[--view->undo_count];
+	if (view->column >= view->now.list.count)
+		view->column = view->now.list.count - 1;
+	return true;
+}
+
+void view_say(struct view *view, bool failed, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(view->message, sizeof(view->message), format, args);
+	va_end(args);
+	view->failed = failed;
+}
+
+int ask_filter(const struct ask *ask, struct filter *filter, struct error *e)
+{
+	const struct query query = {
+		.filter = ask->filter[0] ? ask->filter : NULL,
+		.all_states = ask->all_states,
+		.recorded = true,
+	};
+
+	return query_filter(&query, filter, e);
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What somebody at the full screen has asked for, and where the cursor is.
+ *
+ * A view is plain data. Events make a new view of an old one (view_event.h), and drawing reads it;
+ * neither knows a terminal. What must be done outside (write a file, end) is left in `request`.
+ */
+#ifndef TSNAP_SCREEN_VIEW_H
+#define TSNAP_SCREEN_VIEW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "report/column_list.h"
+#include "report/query.h"
+#include "sample/filter/expression.h"
+
+#define VIEW_UNDO_MAX 64
+#define VIEW_LABEL_SIZE 96
+#define VIEW_INPUT_SIZE (EXPRESSION_BYTES_MAX + 1)
+#define VIEW_MESSAGE_SIZE 512
+#define VIEW_WINDOW_DEFAULT_US (5 * 1000000ll)
+#define VIEW_REFRESH_DEFAULT_US (2 * 1000000ll)
+
+/* A question: what one report answers. Copied whole for each step, so that any step is undone. */
+struct ask {
+	struct column_list list; /* measures and keys, in the order of the table */
+	char filter[VIEW_INPUT_SIZE];
+	bool all_states;
+	const struct column *sort; /* NULL: most samples first */
+	bool reversed;
+	int64_t window_us;
+	int64_t until_us;	     /* end of the window; ABSENT: it moves with time */
+	char label[VIEW_LABEL_SIZE]; /* what this step was, for the line of steps */
+};
+
+struct list_kind;
+
+/* The one widget for lists. */
+struct list {
+	const struct list_kind *kind; /* NULL: no list is open */
+	size_t at, top;		     /* item under the cursor, first one shown; of those that fit */
+	char words[VIEW_LABEL_SIZE]; /* typed: only items with these words are shown */
+};
+
+struct prompt_kind;
+
+/* A line that is being typed. */
+struct prompt {
+	const struct prompt_kind *kind; /* NULL: none */
+	char text[VIEW_INPUT_SIZE];
+	size_t at;		     /* byte that the cursor is before */
+	size_t wrong;		     /* byte that an error points to; SIZE_MAX: none */
+	char why[VIEW_MESSAGE_SIZE]; /* the error; "": none */
+};
+
+/* What must be done outside. */
+enum view_request {
+	REQUEST_NONE,
+	REQUEST_QUIT,
+	REQUEST_STOP,	/* to be a background job: Ctrl-Z */
+	REQUEST_REDRAW, /* all of the screen, whatever the terminal shows */
+	REQUEST_WRITE,	/* as `write` says */
+};
+
+enum write_format { WRITE_TEXT, WRITE_CSV, WRITE_COUNT };
+
+struct view {
+	struct ask now;
+	struct ask undo[VIEW_UNDO_MAX]; /* steps before, oldest first */
+	size_t undo_count;
+	size_t row, column; /* under the cursor: of the rows in their order, of now.list */
+	size_t top, left;   /* first row and column that are drawn */
+	size_t page_rows;   /* rows of the table, as it was drawn last */
+	struct list list;
+	struct prompt prompt;
+	bool peek; /* the second pane is open */
+	size_t peek_row, peek_top;
+	bool peek_focus; /* keys move in it */
+	char find[VIEW_LABEL_SIZE];
+	char message[VIEW_MESSAGE_SIZE]; /* told until the next key */
+	bool failed;			 /* the message is of something that failed */
+	int64_t refresh_us;
+	enum view_request request;
+	enum write_format write;
+	char path[VIEW_LABEL_SIZE * 4]; /* to write to */
+};
+
+/* The view that the command line asks for: query's columns behind the measures of a report, and its
+ * filter. 0, or -EINVAL with a usage error. */
+int view_init(struct view *view, const struct query *query, struct error *e);
+
+/* Keeps the present question for undo, and returns it to be changed. */
+struct ask *view_step(struct view *view, const char *label_format, ...)
+	__attribute__((format(printf, 2, 3)));
+/* Goes back one step; false: there is none. */
+bool view_undo(struct view *view);
+/* Tells something until the next key. */
+void view_say(struct view *view, bool failed, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* The filter that the question means; to be ended with filter_done(). 0, or -EINVAL with e. */
+int ask_filter(const struct ask *ask, struct filter *filter, struct error *e);
+
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Events: what makes a new view of an old one. Pure: a view and what it shows go in, a view comes
+ * out.
+ */
+#ifndef TSNAP_SCREEN_VIEW_EVENT_H
+#define TSNAP_SCREEN_VIEW_EVENT_H
+
+#include "screen/shown.h"
+#include "screen/view.h"
+
+/* key: enum key, or a character. shown: of this view. */
+void view_key(struct view *view, const struct shown *shown, int32_t key);
+
+/* Whether the question of one is another than that of the other, so that shown_fill() is due. */
+bool ask_differs(const struct ask *a, const struct ask *b);
+
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Writes what is shown into a file. */
+#ifndef TSNAP_SCREEN_WRITE_H
+#define TSNAP_SCREEN_WRITE_H
+
+#include "screen/cells.h"
+#include "screen/shown.h"
+#include "screen/view.h"
+
+/* As view->write and view->path say; a file that is there stays as it is. The view's message tells
+ * how it went. cells: the screen as it was drawn last. */
+void write_view(struct view *view, const struct shown *shown, const struct cells *cells);
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "script.h"
+#include "base/memory.h"
+#include "base/names.h"
+#include "sample/proc_values.h"
+#include "recording/sample_file.h"
+#include "screen/draw.h"
+#include "screen/feed.h"
+#include "screen/view_event.h"
+#include "screen/write.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static void fail(const struct error *e)
+{
+	fprintf(stderr, "%s\n", e->line);
+	exit(1);
+}
+
+static void fill(struct stage *stage)
+{
+	stage->answered = stage->view->now;
+	shown_fill(&stage->shown, stage->history, &stage->view->now,
+		   draw_band_steps(stage->columns));
+}
+
+void stage_open(struct stage *stage, const char *recording, const struct query *query)
+{
+	struct filter filter = {.all_states = true};
+	const uint64_t needs = ~(uint64_t)NEEDS_PROC_VALUES;
+	struct source *source;
+	struct error e = {0};
+	struct feed feed;
+	int more;
+
+	*stage = (struct stage){.rows = 24, .columns = 80};
+	stage->view = memory_get(sizeof(*stage->view));
+	if (view_init(stage->view, query, &e))
+		fail(&e);
+	if (sample_file_open(recording, &filter, needs, &source, &e))
+		fail(&e);
+	stage->history = history_new(HISTORY_BYTES_DEFAULT, 0);
+	feed_begin(&feed, source, stage->history);
+	while ((more = feed_next(&feed, &e)) > 0)
+		;
+	if (more < 0)
+		fail(&e);
+	stage->shown.source.recording = recording;
+	stage->shown.source.needs = needs;
+	stage->shown.source.all_states = true;
+	feed_tell(&feed, &stage->shown.source);
+	source->close(source);
+	filter_done(&filter);
+	fill(stage);
+}
+
+bool stage_key(struct stage *stage, int32_t key)
+{
+	struct view *view = stage->view;
+	enum view_request request;
+
+	view_key(view, &stage->shown, key);
+	request = view->request;
+	view->request = REQUEST_NONE;
+	if (request == REQUEST_WRITE)
+		write_view(view, &stage->shown, &stage->cells);
+	if (ask_differs(&stage->answered, &view->now))
+		fill(stage);
+	return request != REQUEST_QUIT;
+}
+
+void stage_draw(struct stage *stage)
+{
+	if (stage->columns != stage->cells.columns)
+		fill(stage);
+	cells_clear(&stage->cells, stage->rows, stage->columns);
+	draw(&stage->cells, stage->view, &stage->shown);
+}
+
+void stage_close(struct stage *stage)
+{
+	shown_done(&stage->shown);
+	cells_done(&stage->cells);
+	history_free(stage->history);
+	free(stage->view);
+	names_clear();
+}

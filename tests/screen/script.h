@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A screen without a terminal, on a recording: what scripts and the monkey drive. */
+#ifndef TSNAP_TESTS_SCREEN_SCRIPT_H
+#define TSNAP_TESTS_SCREEN_SCRIPT_H
+
+#include "screen/cells.h"
+#include "screen/history.h"
+#include "screen/shown.h"
+#include "screen/view.h"
+
+struct stage {
+	struct history *history;
+	struct view *view;
+	struct shown shown;
+	struct ask answered;
+	struct cells cells;
+	size_t rows, columns;
+};
+
+/* Takes all of the recording into the history. Ends the program with words where it can't. */
+void stage_open(struct stage *stage, const char *recording, const struct query *query);
+/* Gives the view a key, and does what it asks for. False: it asks for the end. */
+bool stage_key(struct stage *stage, int32_t key);
+/* Draws the screen. */
+void stage_draw(struct stage *stage);
+void stage_close(struct stage *stage);
+
+#endif

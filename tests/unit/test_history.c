@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The history of the full screen: what goes in comes out, in the memory that is promised. */
+#include "screen/history.h"
+#include "base/index.h"
+#include "base/names.h"
+#include "unit.h"
+
+#define THREADS 500
+#define PERIOD_US 50000
+
+struct taken {
+	const struct sample *expected;
+	size_t count, scans;
+};
+
+/* A sample of a thread at a scan: most go on with what they did, some move. */
+static struct sample sample_of(int64_t thread, int64_t scan)
+{
+	uint64_t dice = hash_u64((uint64_t)(thread * 100003 + scan / (1 + thread % 40)));
+	int64_t state = dice % 4 ? DOING_DISK : dice % 8 ? DOING_ON : DOING_RQ;
+	struct sample sample = sample_absent;
+	char name[32];
+
+	sample.time_us = 1700000000000000 + scan * PERIOD_US;
+	sample.weight_us = PERIOD_US + (int64_t)(dice % 3);
+	sample.tid = 1000 + thread;
+	sample.pid = 1000 + thread / 10 * 10;
+	snprintf(name, sizeof(name), "worker-%d", (int)(thread / 10));
+	sample.comm = name_of_string(name);
+	sample.user = name_of_string("postgres");
+	sample.state = state;
+	sample.state_us = (int64_t)(hash_u64(dice) % 100000);
+	sample.cpu = state == DOING_ON ? (int64_t)(dice % 64) : 3;
+	snprintf(name, sizeof(name), "/data/file-%d", (int)(dice % 100));
+	sample.syscall = state == DOING_ON ? NULL : name_of_string("pread64");
+	sample.filename = state == DOING_ON ? NULL : name_of_string(name);
+	sample.cpu_us = state == DOING_ON ? PERIOD_US - (int64_t)(dice % 1000) : 0;
+	sample.dwait_us = state == DOING_DISK ? PERIOD_US : 0;
+	sample.runq_us = (int64_t)(dice % 5);
+	sample.vcsw = (int64_t)(dice % 3);
+	return sample;
+}
+
+static void scan_add(struct history *history, int64_t number)
+{
+	struct sample samples[THREADS];
+	struct scan scan = {.samples = samples, .count = THREADS};
+
+	for (int64_t i = 0; i < THREADS; i++)
+		samples[i] = sample_of(i, number);
+	scan.time_us = samples[0].time_us;
+	scan.weight_us = PERIOD_US;
+	history_end_scan(history, &scan);
+}
+
+static void expect_same(const struct sample *a, const struct sample *b)
+{
+	for (size_t i = 0; i < sample_column_count; i++) {
+		const struct column *column = &sample_columns[i];
+		union value x, y;
+
+		if (!history_keeps(column))
+			continue;
+		x = column_read(column, a);
+		y = column_read(column, b);
+		if (column->kind == KIND_TEXT && x.text && y.text)
+			assert_string_equal(x.text, y.text);
+		else
+			assert_int_equal(x.number, y.number);
+	}
+}
+
+static void take_and_compare(void *to, const struct sample *sample)
+{
+	struct taken *taken = to;
+	int64_t scan = (sample->time_us - 1700000000000000) / PERIOD_US;
+	struct sample expected = sample_of((int64_t)(taken->count % THREADS), scan);
+
+	expect_same(sample, &expected);
+	taken->count++;
+}
+
+static void count_scan(void *to, const struct history_scan *scan)
+{
+	struct taken *taken = to;
+
+	(void)scan;
+	taken->scans++;
+}
+
+static void test_round_trip(void **state)
+{
+	struct history *history = history_new(HISTORY_BYTES_DEFAULT, 0);
+	struct history_view view = {0};
+	struct taken taken = {0};
+	struct history_visitor visitor = {count_scan, take_and_compare, NULL, &taken};
+
+	(void)state;
+	for (int64_t scan = 0; scan < 900; scan++) /* more than two chunks */
+		scan_add(history, scan);
+	history_look(history, &view);
+	assert_int_equal(view.scan_count, 900);
+	history_visit(&view, view.first_us, view.last_us + 1, &visitor);
+	assert_int_equal(taken.count, 900 * THREADS);
+	/* a window in the midst of a chunk */
+	taken = (struct taken){0};
+	history_visit(&view, view.first_us + 100 * PERIOD_US, view.first_us + 103 * PERIOD_US,
+		      &visitor);
+	assert_int_equal(taken.scans, 3);
+	assert_int_equal(taken.count, 3 * THREADS);
+	/* a snapshot outlives what is dropped meanwhile */
+	for (int64_t scan = 900; scan < 1000; scan++)
+		scan_add(history, scan);
+	taken = (struct taken){0};
+	history_visit(&view, view.first_us, view.last_us + 1, &visitor);
+	assert_int_equal(taken.scans, 900);
+	history_view_done(&view);
+	history_free(history);
+	names_clear();
+}
+
+static void account_take(void *to, const struct sample *account)
+{
+	const struct sample *expected = to;
+
+	expect_same(account, expected);
+	assert_int_equal(account->forks, expected->forks);
+}
+
+static void test_accounts(void **state)
+{
+	struct history *history = history_new(HISTORY_BYTES_DEFAULT, 0);
+	struct history_view view = {0};
+	struct sample account = sample_of(7, 0);
+	struct history_visitor visitor = {.account = account_take, .to = &account};
+
+	(void)state;
+	scan_add(history, 0);
+	account.state = account.state_us = account.cpu = account.weight_us = ABSENT;
+	account.syscall = account.filename = NULL;
+	account.forks = 3;
+	history_add_account(history, &account);
+	scan_add(history, 1);
+	history_look(history, &view);
+	history_visit(&view, view.first_us, view.last_us + 1, &visitor);
+	history_view_done(&view);
+	history_free(history);
+	names_clear();
+}
+
+/* A quarter of ten minutes of 500 active threads at 20 Hz, in a quarter of the memory. */
+static void test_memory(void **state)
+{
+	struct history *history = history_new(HISTORY_BYTES_DEFAULT, HISTORY_AGE_DEFAULT_US);
+	struct history_view view = {0};
+
+	(void)state;
+	for (int64_t scan = 0; scan < 3000; scan++)
+		scan_add(history, scan);
+	assert_true(history_bytes(history) <= HISTORY_BYTES_DEFAULT / 4);
+	history_look(history, &view);
+	assert_int_equal(view.dropped_scans, 0);
+	history_view_done(&view);
+	history_free(history);
+	names_clear();
+}
+
+static void test_limits(void **state)
+{
+	struct history *history = history_new(1 << 20, 0);
+	struct history_view view = {0};
+
+	(void)state;
+	for (int64_t scan = 0; scan < 3000; scan++)
+		scan_add(history, scan);
+	assert_true(history_bytes(history) <= (1 << 20) * 5 / 4);
+	history_look(history, &view);
+	assert_true(view.dropped_scans > 0 && view.dropped_memory);
+	assert_int_equal(view.scan_count + view.dropped_scans, 3000);
+	history_view_done(&view);
+	history_free(history);
+	history = history_new(HISTORY_BYTES_DEFAULT, 60 * 1000000ll);
+	for (int64_t scan = 0; scan < 3000; scan++)
+		scan_add(history, scan);
+	history_look(history, &view);
+	assert_true(view.dropped_scans > 0 && !view.dropped_memory);
+	assert_true(view.last_us - view.first_us >= 60 * 1000000ll);
+	history_view_done(&view);
+	history_free(history);
+	names_clear();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_accounts),
+		cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_limits),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
