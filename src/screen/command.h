@@ -48,10 +48,23 @@ void command_column_drop(struct view *view, const struct shown *shown);
 void command_all_states(struct view *view, const struct shown *shown);
 void command_follow(struct view *view, const struct shown *shown);
 void command_views(struct view *view, const struct shown *shown);
+/* Keeps only the samples that the condition is true of, as a step. False: the filter gets too long.
+ */
+bool ask_keep(struct view *view, bool widens, const char *condition);
+/* Adds "column=value" or, if it is not wanted, "!column=value". */
+void add_condition(struct text *text, const struct column *column, union value value, bool wanted);
+/* Whether the condition would let idle threads in: it names states, so the rule for what is active
+ * has no say any more. */
+bool condition_widens(const struct column *column, union value value, bool wanted);
+/* Adds the question's filter with a condition more. widens: condition_widens(). */
+void add_filter(struct text *text, const struct ask *ask, bool widens, const char *condition);
 /* Sorts by the column; again: in reverse. */
 void ask_sort_by(struct view *view, const struct column *column);
 /* Whether the column's values are in what is sampled; why tells if not. */
 bool column_is_there(const struct shown *shown, const struct column *column, const char **why);
+
+/* command_peek.c: what a row is made of. */
+void command_peek(struct view *view, const struct shown *shown);
 
 /* command_time.c: which time, and how long. */
 void command_back(struct view *view, const struct shown *shown);

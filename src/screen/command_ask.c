@@ -98,8 +98,8 @@ static void add_active(struct text *text)
 	text_add_string(text, ")$\"||state=S&&why~\"^(");
 	between = "";
 	for (size_t i = 0; i < why_rule_count; i++)
-		if (why_rules[i].works &&
-		    (!i || strcmp(why_rules[i].name, why_rules[i - 1].name))) {
+		/* of two rules with one name the first is enough */
+		if (why_rules[i].works && why_rule_find(why_rules[i].name) == &why_rules[i]) {
 			text_add_format(text, "%s%s", between, why_rules[i].name);
 			between = "|";
 		}
@@ -118,30 +118,46 @@ static bool names_states(const struct ask *ask)
 	return names;
 }
 
-/* Makes the condition one more that must hold. False: the filter gets too long. */
-static bool condition_add(struct view *view, const struct column *column, const char *condition,
-			  const char *label)
+bool condition_widens(const struct column *column, union value value, bool wanted)
 {
-	const struct ask *ask = &view->now;
+	const struct state_row *state = state_row(value.number);
+
+	return column->kind == KIND_STATE && !(wanted && state && state->active);
+}
+
+void add_filter(struct text *text, const struct ask *ask, bool widens, const char *condition)
+{
 	bool grouped = strstr(ask->filter, "||") != NULL;
+
+	if (ask->filter[0])
+		text_add_format(text, grouped ? "(%s) && " : "%s && ", ask->filter);
+	if (widens && !ask->all_states && !names_states(ask)) {
+		add_active(text);
+		text_add_string(text, " && ");
+	}
+	text_add_string(text, condition);
+}
+
+bool ask_keep(struct view *view, bool widens, const char *condition)
+{
 	struct text filter = {0};
 	bool fits;
 
-	if (ask->filter[0])
-		text_add_format(&filter, grouped ? "(%s) && " : "%s && ", ask->filter);
-	if (column->kind == KIND_STATE && !ask->all_states && !names_states(ask)) {
-		add_active(&filter);
-		text_add_string(&filter, " && ");
-	}
-	text_add_string(&filter, condition);
-	fits = filter.length < sizeof(ask->filter);
+	add_filter(&filter, &view->now, widens, condition);
+	fits = filter.length < sizeof(view->now.filter);
 	if (fits)
-		strcpy(view_step(view, "%s", label)->filter, text_string(&filter));
+		strcpy(view_step(view, "%s", condition)->filter, text_string(&filter));
 	else
 		view_say(view, true, "The filter would be longer than %d bytes",
 			 EXPRESSION_BYTES_MAX);
 	text_done(&filter);
 	return fits;
+}
+
+void add_condition(struct text *text, const struct column *column, union value value, bool wanted)
+{
+	text_add_format(text, "%s%s=", wanted ? "" : "!", column->name);
+	add_operand(text, column, value);
 }
 
 /* The column under the cursor, if its values can be asked for. */
@@ -168,9 +184,8 @@ void command_keep(struct view *view, const struct shown *shown)
 	if (!column)
 		return;
 	value = shown_row(shown, view->row)[view->column];
-	text_add_format(&condition, "%s=", column->name);
-	add_operand(&condition, column, value);
-	if (condition_add(view, column, text_string(&condition), text_string(&condition))) {
+	add_condition(&condition, column, value, true);
+	if (ask_keep(view, condition_widens(column, value, true), text_string(&condition))) {
 		go_deeper(&view->now, shown, view->column, value);
 		view->row = view->top = 0;
 	}
@@ -181,12 +196,13 @@ void command_exclude(struct view *view, const struct shown *shown)
 {
 	const struct column *column = column_asked(view, shown);
 	struct text condition = {0};
+	union value value;
 
 	if (!column)
 		return;
-	text_add_format(&condition, "!%s=", column->name);
-	add_operand(&condition, column, shown_row(shown, view->row)[view->column]);
-	condition_add(view, column, text_string(&condition), text_string(&condition));
+	value = shown_row(shown, view->row)[view->column];
+	add_condition(&condition, column, value, false);
+	ask_keep(view, condition_widens(column, value, false), text_string(&condition));
 	text_done(&condition);
 }
 

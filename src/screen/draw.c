@@ -75,7 +75,7 @@ static void add_bottom(struct text *text, const struct view *view, enum style *s
 }
 
 static struct layout layout_of(const struct cells *cells, const char *cell, const char *bottom,
-			       bool pointed)
+			       bool pointed, bool half)
 {
 	struct layout layout = {.rows = cells->rows, .columns = cells->columns};
 	size_t most = cells->rows / 4, row = HEAD_ROWS;
@@ -92,6 +92,13 @@ static struct layout layout_of(const struct cells *cells, const char *cell, cons
 	layout.bottom_top = cells->rows - layout.bottom_rows;
 	layout.cell_top = layout.bottom_top - layout.cell_rows;
 	layout.table_rows = layout.cell_top - row;
+	layout.list_title = layout.title_row;
+	layout.list_rows = layout.table_rows;
+	if (half) {
+		layout.table_rows = layout.table_rows / 3;
+		layout.list_title = layout.table_top + layout.table_rows;
+		layout.list_rows = layout.cell_top - layout.list_title - 1;
+	}
 	return layout;
 }
 
@@ -189,26 +196,27 @@ void draw(struct cells *cells, struct view *view, const struct shown *shown)
 	enum style style;
 
 	cells_clear(cells, cells->rows, cells->columns);
+	/* rows may have gone */
+	if (view->row >= shown->grid.row_count)
+		view->row = shown->grid.row_count ? shown->grid.row_count - 1 : 0;
 	if (cells->rows < SCREEN_ROWS_LEAST || cells->columns < SCREEN_COLUMNS_LEAST) {
 		draw_small(cells);
 		return;
 	}
-	/* rows may have gone */
-	if (view->row >= shown->grid.row_count)
-		view->row = shown->grid.row_count ? shown->grid.row_count - 1 : 0;
 	if (!view->list.kind)
 		add_cell(&cell, view, shown);
 	add_bottom(&bottom, view, &style);
 	layout = layout_of(cells, text_string(&cell), text_string(&bottom),
-			   view->prompt.kind && view->prompt.why[0]);
+			   view->prompt.kind && view->prompt.why[0],
+			   view->list.kind && view->list.kind->half);
 	draw_head(cells, &layout, view, shown);
 	if (layout.band_rows)
 		draw_band(cells, &layout, shown);
 	draw_steps(cells, &layout, view);
+	if (!view->list.kind || view->list.kind->half)
+		draw_table(cells, &layout, view, shown);
 	if (view->list.kind)
 		draw_list(cells, &layout, view, shown);
-	else
-		draw_table(cells, &layout, view, shown);
 	draw_lines(cells, layout.cell_top, layout.cell_rows, text_string(&cell), STYLE_PLAIN);
 	draw_bottom(cells, &layout, view, text_string(&bottom), style);
 	text_done(&cell);

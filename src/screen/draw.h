@@ -19,6 +19,7 @@ struct layout {
 	size_t axis_row;	    /* below it */
 	size_t steps_row;	    /* the steps that led here */
 	size_t title_row, table_top, table_rows;
+	size_t list_title, list_rows;	/* of a list; its items are below the title */
 	size_t cell_top, cell_rows;	/* the cell under the cursor, whole */
 	size_t bottom_top, bottom_rows; /* message, prompt or keys */
 };

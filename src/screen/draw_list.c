@@ -2,6 +2,7 @@
 /* The list that is open, in the place of the table. */
 #include "screen/draw.h"
 #include "screen/list.h"
+#include "report/value.h"
 
 #define NAME_MOST 26
 
@@ -23,11 +24,32 @@ static void draw_item(struct cells *cells, const struct layout *layout, const st
 	text_done(&help);
 }
 
+/* Which row it is, and exact times. */
+static void add_peek(struct text *title, const struct view *view, const struct shown *shown)
+{
+	const struct measures *exact = &shown->peek.exact;
+	const struct {
+		const char *name;
+		int64_t thousandths;
+	} times[] = {{"cpu_s", exact->cpu_s},
+		     {"runq_s", exact->runq_s},
+		     {"dwait_s", exact->dwait_s},
+		     {"sleep_s", exact->sleep_s}};
+
+	text_add_format(title, ": %s", view->peek_title);
+	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
+		if (times[i].thousandths == ABSENT)
+			continue;
+		text_add_format(title, "; %s ", times[i].name);
+		text_add_decimals(title, times[i].thousandths, 3);
+	}
+}
+
 void draw_list(struct cells *cells, const struct layout *layout, struct view *view,
 	       const struct shown *shown)
 {
 	struct list *list = &view->list;
-	size_t matches = list_matches(view, shown), rows = layout->table_rows;
+	size_t matches = list_matches(view, shown), rows = layout->list_rows;
 	struct text title = {0};
 
 	view->page_rows = rows;
@@ -41,14 +63,16 @@ void draw_list(struct cells *cells, const struct layout *layout, struct view *vi
 	text_add_format(&title, "%s (%zu)", list->kind->title, matches);
 	if (list->words[0])
 		text_add_format(&title, " with '%s'", list->words);
-	cells_put_cut(cells, layout->title_row, 0, layout->columns, text_string(&title),
+	if (list->kind == &list_peek)
+		add_peek(&title, view, shown);
+	cells_put_cut(cells, layout->list_title, 0, layout->columns, text_string(&title),
 		      STYLE_TITLE);
 	for (size_t row = 0; row < rows; row++) {
 		size_t item = list_item_at(view, shown, list->top + row);
 
 		if (item == SIZE_MAX)
 			break;
-		draw_item(cells, layout, view, shown, item, layout->table_top + row,
+		draw_item(cells, layout, view, shown, item, layout->list_title + 1 + row,
 			  list->top + row == list->at);
 	}
 	/* the whole of what explains the item under the cursor */

@@ -81,7 +81,10 @@ static void word_type(struct view *view, int32_t key)
 void list_key(struct view *view, const struct shown *shown, int32_t key)
 {
 	int64_t page = view->page_rows ? (int64_t)view->page_rows : 1;
+	const struct list_kind *kind = view->list.kind;
 
+	if (kind->key && kind->key(view, shown, list_item_at(view, shown, view->list.at), key))
+		return;
 	switch (key) {
 	case KEY_CODE_ESCAPE:
 	case 3: /* Ctrl-C */

@@ -20,10 +20,14 @@ struct list_kind {
 	/* Enter; the list is closed before, unless it stays. */
 	void (*choose)(struct view *view, const struct shown *shown, size_t item);
 	bool stays;
+	bool half; /* it has the lower half of the table's place, else all of it */
+	/* Another key on an item. False: the list does with it what it does with any; NULL: so with
+	 * all. */
+	bool (*key)(struct view *view, const struct shown *shown, size_t item, int32_t key);
 };
 
 extern const struct list_kind list_columns, list_sort, list_palette, list_help, list_views,
-	list_formats;
+	list_formats, list_peek;
 
 void list_open(struct view *view, const struct list_kind *kind);
 /* Items that fit the typed words, and the one at a place among them; SIZE_MAX: there is none. */

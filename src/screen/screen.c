@@ -72,6 +72,7 @@ static void screen_show(struct screen *screen, bool due)
 	due |= columns != screen->cells.columns; /* the band has other steps */
 	cells_clear(&screen->cells, rows, columns);
 	screen_fill(screen, due);
+	shown_peek(&screen->shown, screen->view);
 	draw(&screen->cells, screen->view, &screen->shown);
 	terminal_show(&screen->cells, screen->redraw);
 	screen->redraw = false;
@@ -111,6 +112,8 @@ static bool keys_take(struct screen *screen)
 		request_do(screen);
 		if (!screen->ended)
 			screen_fill(screen, false);
+		if (!screen->ended)
+			shown_peek(&screen->shown, screen->view);
 	}
 	return any;
 }

@@ -173,6 +173,7 @@ void shown_fill(struct shown *shown, struct history *history, const struct ask *
 	filter_done(&filling.filter);
 	grid_fill_groups(&shown->grid, &shown->groups, &shown->tally);
 	shown_sort(shown, ask);
+	shown->answer++;
 	band_fill(shown, band_steps);
 }
 

@@ -7,6 +7,7 @@
 
 #include "report/grid.h"
 #include "report/group.h"
+#include "report/measure.h"
 #include "report/tally.h"
 #include "sample/source.h"
 #include "screen/history.h"
@@ -36,6 +37,22 @@ struct shown_source {
 	const char *base; /* options of the command line that the source itself obeys */
 };
 
+#define PEEK_LINES_MAX 128
+
+/* What a row is made of: the values of one column after the other, most samples first. */
+struct peek {
+	char filter[VIEW_INPUT_SIZE]; /* of which samples; "": nothing was filled */
+	uint64_t answer;	      /* of which answer it was made */
+	size_t count;
+	struct peek_line {
+		const struct column *column;
+		union value value;
+		int64_t avg_thr, share; /* as in struct measures */
+	} lines[PEEK_LINES_MAX];
+	struct measures exact; /* of all of them */
+	struct tally tally;
+};
+
 /* Zeroed is an empty one. */
 struct shown {
 	struct column_list list; /* of the grid */
@@ -48,7 +65,9 @@ struct shown {
 	struct history_view history;
 	struct shown_source source;
 	struct band band;
-	bool grouped; /* groups were made for list */
+	bool grouped;	 /* groups were made for list */
+	uint64_t answer; /* number of the last shown_fill() */
+	struct peek peek;
 };
 
 /* Takes a snapshot of the history and answers the question; band_steps: how many to fill. */
@@ -56,6 +75,8 @@ void shown_fill(struct shown *shown, struct history *history, const struct ask *
 		size_t band_steps);
 /* Sorts anew, where only that has changed. */
 void shown_sort(struct shown *shown, const struct ask *ask);
+/* Fills what a row is made of, if the view peeks at one and that was not done yet. */
+void shown_peek(struct shown *shown, const struct view *view);
 void shown_done(struct shown *shown);
 
 /* Values of the row that is shown there. */

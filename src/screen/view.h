@@ -74,9 +74,8 @@ struct view {
 	size_t page_rows;   /* rows of the table, as it was drawn last */
 	struct list list;
 	struct prompt prompt;
-	bool peek; /* the second pane is open */
-	size_t peek_row, peek_top;
-	bool peek_focus; /* keys move in it */
+	char peek[VIEW_INPUT_SIZE];	    /* filter of the row that is peeked at */
+	char peek_title[VIEW_MESSAGE_SIZE]; /* its keys */
 	char find[VIEW_LABEL_SIZE];
 	char message[VIEW_MESSAGE_SIZE]; /* told until the next key */
 	bool failed;			 /* the message is of something that failed */

@@ -63,10 +63,11 @@ bool stage_key(struct stage *stage, int32_t key)
 	view_key(view, &stage->shown, key);
 	request = view->request;
 	view->request = REQUEST_NONE;
-	if (request == REQUEST_WRITE)
+	if (request == REQUEST_WRITE && !stage->quiet)
 		write_view(view, &stage->shown, &stage->cells);
 	if (ask_differs(&stage->answered, &view->now))
 		fill(stage);
+	shown_peek(&stage->shown, view);
 	return request != REQUEST_QUIT;
 }
 
@@ -74,6 +75,7 @@ void stage_draw(struct stage *stage)
 {
 	if (stage->columns != stage->cells.columns)
 		fill(stage);
+	shown_peek(&stage->shown, stage->view);
 	cells_clear(&stage->cells, stage->rows, stage->columns);
 	draw(&stage->cells, stage->view, &stage->shown);
 }

@@ -15,6 +15,7 @@ struct stage {
 	struct ask answered;
 	struct cells cells;
 	size_t rows, columns;
+	bool quiet; /* it writes no files */
 };
 
 /* Takes all of the recording into the history. Ends the program with words where it can't. */

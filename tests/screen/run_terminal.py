@@ -1,0 +1,208 @@
+#!/usr/bin/env python3
+"""tsnap --top on a pseudo terminal: it is given back on every way out, resized, too small, unknown, or none.
+
+    run_terminal.py TSNAP
+"""
+import fcntl
+import os
+import pty
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+
+FIXTURES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "fixtures")
+ENTERED, LEFT = b"\x1b[?1049h", b"\x1b[?1049l"
+
+
+class Terminal:
+    """A tsnap on a terminal of its own."""
+
+    def __init__(self, tsnap, term="xterm-256color", rows=24, columns=80, arguments=(), **environment):
+        self.master, self.slave = pty.openpty()
+        self.output = b""
+        self.resize(rows, columns, None)
+        self.modes = termios.tcgetattr(self.slave)
+        env = {"PATH": os.environ["PATH"], "TERM": term, "LC_ALL": "C.UTF-8"}
+        env.update({k: v for k, v in os.environ.items() if k.endswith("SAN_OPTIONS")})
+        env.update(environment)
+        self.process = subprocess.Popen([tsnap, "--top", "--replay", "small.csv", *arguments], cwd=FIXTURES,
+                                        stdin=self.slave, stdout=self.slave, stderr=subprocess.PIPE, env=env,
+                                        preexec_fn=self.own)
+
+    def own(self):
+        os.setsid()
+        fcntl.ioctl(self.slave, termios.TIOCSCTTY, 0)
+
+    def resize(self, rows, columns, signal_to=signal.SIGWINCH):
+        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        if signal_to:
+            self.process.send_signal(signal_to)
+
+    def expect(self, words, seconds=20):
+        """Reads until the words have come since the last time."""
+        words = words if isinstance(words, bytes) else words.encode()
+        end = time.monotonic() + seconds
+        while words not in self.output:
+            if time.monotonic() > end:
+                raise AssertionError("no %r in %r" % (words, self.output[-600:]))
+            if select.select([self.master], [], [], 0.1)[0]:
+                self.output += os.read(self.master, 65536)
+        self.output = self.output[self.output.index(words) + len(words):]
+
+    def type(self, keys):
+        os.write(self.master, keys.encode())
+
+    def drain(self):
+        while select.select([self.master], [], [], 0.3)[0]:
+            self.output += os.read(self.master, 65536)
+
+    def ended(self, code, seconds=20):
+        """Has ended so, and the terminal is as it was."""
+        end = time.monotonic() + seconds
+        while self.process.poll() is None and time.monotonic() < end:
+            self.drain()
+        self.drain()
+        assert self.process.returncode == code, self.process.returncode
+        assert termios.tcgetattr(self.slave) == self.modes, "the terminal's modes stayed"
+        assert LEFT in self.output, "the terminal stayed on the other screen"
+        self.close()
+
+    def close(self):
+        self.process.stderr.close()
+        os.close(self.master)
+        os.close(self.slave)
+
+
+def case_quit(tsnap):
+    for keys in ("q", "\x03"):
+        terminal = Terminal(tsnap)
+        terminal.expect(ENTERED)
+        terminal.expect("AVG_THR")
+        terminal.type(keys)
+        terminal.ended(0)
+
+
+def case_signals(tsnap):
+    for number, code in ((signal.SIGTERM, 0), (signal.SIGHUP, 0), (signal.SIGABRT, -signal.SIGABRT),
+                         (signal.SIGSEGV, -signal.SIGSEGV)):
+        if code and "ASAN_OPTIONS" in os.environ:
+            continue
+        terminal = Terminal(tsnap)
+        terminal.expect("AVG_THR")
+        terminal.process.send_signal(number)
+        terminal.ended(code)
+
+
+def case_stopped_terminal(tsnap):
+    """Nobody reads: it ends all the same."""
+    terminal = Terminal(tsnap, rows=60, columns=200)
+    terminal.expect("AVG_THR")
+    termios.tcflow(terminal.slave, termios.TCOOFF)
+    for _ in range(300):
+        terminal.type("\x0c")
+    time.sleep(0.5)
+    terminal.process.send_signal(signal.SIGTERM)
+    terminal.process.wait(10)
+    assert termios.tcgetattr(terminal.slave) == terminal.modes, "the terminal's modes stayed"
+    terminal.close()
+
+
+def case_background(tsnap):
+    """Ctrl-Z gives the terminal back, and SIGCONT takes it again."""
+    terminal = Terminal(tsnap)
+    terminal.expect("AVG_THR")
+    terminal.type("\x1a")
+    terminal.expect(LEFT)
+    # nobody here is its shell: the signal's default is ignored in an orphaned process group
+    terminal.expect("AVG_THR")
+    terminal.type("q")
+    terminal.ended(0)
+
+
+def case_resize(tsnap):
+    terminal = Terminal(tsnap)
+    terminal.expect("AVG_THR")
+    terminal.resize(10, 40)
+    terminal.expect("needs 60x15")
+    terminal.resize(50, 160)
+    terminal.expect("AVG_THR")
+    terminal.type("y")
+    terminal.expect("tsnap --replay")
+    terminal.type("q")
+    terminal.ended(0)
+
+
+def case_colour(tsnap):
+    for environment, wanted in (({}, True), ({"NO_COLOR": "1"}, False)):
+        terminal = Terminal(tsnap, **environment)
+        terminal.expect("AVG_THR")
+        terminal.drain()
+        given = b"\x1b[3" in terminal.output
+        terminal.type("q")
+        terminal.ended(0)
+        assert given == wanted, environment
+
+
+def case_kinds(tsnap):
+    for term in ("linux", "vt100", "screen", "tmux", "xterm"):
+        if subprocess.run(["infocmp", term], capture_output=True, check=False).returncode:
+            continue
+        terminal = Terminal(tsnap, term=term)
+        terminal.expect("AVG_THR")
+        terminal.type("q")
+        assert terminal.process.wait(20) == 0
+        terminal.drain()
+        assert termios.tcgetattr(terminal.slave) == terminal.modes
+        terminal.close()
+
+
+def case_ascii(tsnap):
+    for arguments, environment in ((("--ascii",), {}), ((), {"LC_ALL": "C"})):
+        terminal = Terminal(tsnap, arguments=arguments, **environment)
+        terminal.expect("AVG_THR")
+        terminal.type("s\r")
+        terminal.expect("sort")
+        terminal.drain()
+        assert all(byte < 128 for byte in terminal.output), terminal.output
+        terminal.type("q")
+        terminal.ended(0)
+
+
+def case_unknown(tsnap):
+    for term in ("nothing-so", ""):
+        terminal = Terminal(tsnap, term=term)
+        assert terminal.process.wait(20) == 2
+        assert b"TERM" in terminal.process.stderr.read()
+        terminal.close()
+
+
+def case_none(tsnap):
+    done = subprocess.run([tsnap, "--top", "--replay", "small.csv"], cwd=FIXTURES, stdin=subprocess.DEVNULL,
+                          capture_output=True, timeout=20, check=False)
+    assert done.returncode == 2 and b"--top --text -n 1" in done.stderr and not done.stdout, done
+    done = subprocess.run([tsnap, "--top", "--text", "--replay", "nowhere.csv"], cwd=FIXTURES,
+                          capture_output=True, timeout=20, check=False)
+    assert done.returncode == 1 and b"nowhere.csv" in done.stderr, done
+
+
+def main():
+    tsnap, failed = os.path.abspath(sys.argv[1]), 0
+    cases = [(name, case) for name, case in globals().items() if name.startswith("case_")]
+    for name, case in cases:
+        if sys.argv[2:] and name[5:] not in sys.argv[2:]:
+            continue
+        try:
+            case(tsnap)
+            print("ok   %s" % name[5:], flush=True)
+        except (AssertionError, subprocess.TimeoutExpired, OSError) as error:
+            failed += 1
+            print("FAIL %s: %s" % (name[5:], error), flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
