@@ -73,6 +73,7 @@ void command_back_far(struct view *view, const struct shown *shown);
 void command_forth_far(struct view *view, const struct shown *shown);
 void command_now(struct view *view, const struct shown *shown);
 void command_freeze(struct view *view, const struct shown *shown);
+void command_mark(struct view *view, const struct shown *shown);
 void command_jump(struct view *view, const struct shown *shown);
 void command_window(struct view *view, const struct shown *shown);
 void command_refresh(struct view *view, const struct shown *shown);

@@ -71,6 +71,8 @@ void command_line(struct view *view, const struct shown *shown)
 {
 	struct text line = {0};
 
+	if (view->now.mark_us != ABSENT)
+		text_add_string(&line, "(of the later window: one report tells no difference) ");
 	command_line_add(&line, view, shown);
 	view_say(view, false, "%s", text_string(&line));
 	text_done(&line);

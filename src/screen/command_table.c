@@ -30,6 +30,7 @@ const struct command commands[] = {
 	{"now",		".",		"the newest window again",			command_now},
 	{"freeze",	"z",		"freeze this window; sampling goes on",		command_freeze},
 	{"jump",	"t",		"jump to a time: 14:03, 14:03:20, -5m",		command_jump},
+	{"mark",	"m",		"mark this window; then: how others differ from it",	command_mark},
 	{"window",	"W",		"length of the window",				command_window},
 	{"refresh",	"i",		"seconds between refreshes",			command_refresh},
 	{"write",	"w",		"write the screen, or the table as CSV, to a file", command_write},

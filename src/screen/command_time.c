@@ -71,6 +71,18 @@ void command_freeze(struct view *view, const struct shown *shown)
 		view_step(view, "freeze")->until_us = shown->until_us;
 }
 
+void command_mark(struct view *view, const struct shown *shown)
+{
+	bool marked = view->now.mark_us != ABSENT;
+
+	if (!marked && !shown->tally.scans) {
+		view_say(view, true, "There is no scan in this window");
+		return;
+	}
+	view_step(view, marked ? "no mark" : "mark")->mark_us = marked ? ABSENT : shown->until_us;
+	view->row = view->top = 0;
+}
+
 void command_jump(struct view *view, const struct shown *shown)
 {
 	(void)shown;

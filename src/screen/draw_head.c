@@ -108,9 +108,17 @@ static void add_missed(struct text *text, const struct shown *shown)
 static void add_history(struct text *text, const struct shown *shown)
 {
 	const struct history_view *history = &shown->history;
+	char from[CLOCK_ISO_SIZE], until[CLOCK_ISO_SIZE];
 
 	if (history->first_us == ABSENT)
 		return;
+	if (shown->marked.scans) {
+		clock_format_iso(shown->marked.from_us, from);
+		clock_format_iso(shown->marked.until_us, until);
+		text_add_format(text, "Minus %.12s to %.12s: avg_thr ", from + 11, until + 11);
+		text_add_decimals(text, ratio(shown->marked.samples, 100, shown->marked.scans), 2);
+		text_add_string(text, ". ");
+	}
 	text_add_string(text, "History: ");
 	add_duration(text, history->last_us - history->first_us);
 	text_add_format(text, ", %llu scans", (unsigned long long)history->scan_count);

@@ -116,6 +116,17 @@ static void draw_nothing(struct cells *cells, const struct layout *layout, const
 	cells_put_cut(cells, layout->table_top + 1, 2, layout->columns - 2, words, STYLE_PLAIN);
 }
 
+/* Of a difference: what grew, and what shrank. */
+static enum style style_of(const struct shown *shown, size_t at, size_t row)
+{
+	const struct column *column = shown->list.items[at];
+	int64_t number = shown_row(shown, row)[at].number;
+
+	if (!shown->marked.scans || column->role != ROLE_MEASURE || number == ABSENT || !number)
+		return STYLE_PLAIN;
+	return number > 0 ? STYLE_MORE : STYLE_LESS;
+}
+
 void draw_table(struct cells *cells, const struct layout *layout, struct view *view,
 		const struct shown *shown)
 {
@@ -137,7 +148,8 @@ void draw_table(struct cells *cells, const struct layout *layout, struct view *v
 		draw_title(cells, layout, view, shown->list.items[i], left, width);
 		for (size_t row = 0; row < rows && view->top + row < shown->grid.row_count; row++)
 			draw_cell(cells, layout->table_top + row, left, width, shown->list.items[i],
-				  shown_row(shown, view->top + row)[i], STYLE_PLAIN);
+				  shown_row(shown, view->top + row)[i],
+				  style_of(shown, i, view->top + row));
 		if (shown->grid.row_count && rows) {
 			size_t at = layout->table_top + view->row - view->top;
 

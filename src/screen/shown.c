@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* One window being grouped. */
 struct filling {
-	struct shown *shown;
+	struct group_table *groups;
+	struct tally *tally;
 	struct filter filter;
 	bool any; /* a scan of the window was seen */
 };
@@ -15,7 +17,7 @@ struct filling {
 static void take_scan(void *to, const struct history_scan *scan)
 {
 	struct filling *filling = to;
-	struct tally *tally = &filling->shown->tally;
+	struct tally *tally = filling->tally;
 	const struct scan whole = {
 		.time_us = scan->time_us,
 		.weight_us = scan->weight_us,
@@ -33,14 +35,14 @@ static void take_scan(void *to, const struct history_scan *scan)
 static void take_sample(void *to, const struct sample *sample)
 {
 	struct filling *filling = to;
-	struct tally *tally = &filling->shown->tally;
+	struct tally *tally = filling->tally;
 	const struct state_row *state = state_row(sample->state);
 
 	if (!filter_accepts(&filling->filter, sample))
 		return;
 	tally->samples++;
 	tally->active += !state || state->active;
-	group_table_add(&filling->shown->groups, sample);
+	group_table_add(filling->groups, sample);
 }
 
 static void take_account(void *to, const struct sample *account)
@@ -49,8 +51,8 @@ static void take_account(void *to, const struct sample *account)
 
 	if (!filter_accepts(&filling->filter, account))
 		return;
-	group_table_add_account(&filling->shown->groups, account);
-	tally_add_account(&filling->shown->tally, account);
+	group_table_add_account(filling->groups, account);
+	tally_add_account(filling->tally, account);
 }
 
 static void band_scan(void *to, const struct history_scan *scan)
@@ -151,27 +153,49 @@ static void window_find(struct shown *shown, const struct ask *ask)
 	shown->from_us = shown->until_us - ask->window_us;
 }
 
-void shown_fill(struct shown *shown, struct history *history, const struct ask *ask,
-		size_t band_steps)
+static void window_group(const struct shown *shown, const struct ask *ask, int64_t until_us,
+			 struct group_table *groups, struct tally *tally)
 {
-	struct filling filling = {.shown = shown};
+	struct filling filling = {.groups = groups, .tally = tally};
 	struct history_visitor visitor = {take_scan, take_sample, take_account, &filling};
 	struct error e = {0};
 
+	*tally = (struct tally){0};
+	group_table_init(groups, &shown->list);
+	/* it was looked at when it was typed */
+	if (!ask_filter(ask, &filling.filter, &e))
+		history_visit(&shown->history, until_us - ask->window_us, until_us, &visitor);
+	error_done(&e);
+	filter_done(&filling.filter);
+}
+
+/* Subtracts the second window. */
+static void mark_subtract(struct shown *shown, const struct ask *ask)
+{
+	struct group_table groups;
+	struct grid before = {0};
+
+	window_group(shown, ask, ask->mark_us, &groups, &shown->marked);
+	grid_fill_groups(&before, &groups, &shown->marked);
+	grid_subtract(&shown->grid, &before);
+	grid_done(&before);
+	group_table_done(&groups);
+}
+
+void shown_fill(struct shown *shown, struct history *history, const struct ask *ask,
+		size_t band_steps)
+{
 	history_look(history, &shown->history);
 	window_find(shown, ask);
 	if (shown->grouped)
 		group_table_done(&shown->groups);
 	shown->list = ask->list;
-	group_table_init(&shown->groups, &shown->list);
+	window_group(shown, ask, shown->until_us, &shown->groups, &shown->tally);
 	shown->grouped = true;
-	shown->tally = (struct tally){0};
-	/* it was looked at when it was typed */
-	if (!ask_filter(ask, &filling.filter, &e))
-		history_visit(&shown->history, shown->from_us, shown->until_us, &visitor);
-	error_done(&e);
-	filter_done(&filling.filter);
 	grid_fill_groups(&shown->grid, &shown->groups, &shown->tally);
+	shown->marked = (struct tally){0};
+	if (ask->mark_us != ABSENT)
+		mark_subtract(shown, ask);
 	shown_sort(shown, ask);
 	shown->answer++;
 	band_fill(shown, band_steps);

@@ -61,6 +61,8 @@ struct shown {
 	size_t *order; /* rows of the grid as they are shown */
 	size_t order_capacity;
 	struct tally tally;
+	struct tally marked; /* of the second window, whose numbers were subtracted; no scans: there
+			      * is none */
 	int64_t from_us, until_us; /* the window: from_us <= time < until_us */
 	struct history_view history;
 	struct shown_source source;
@@ -73,6 +75,9 @@ struct shown {
 /* Takes a snapshot of the history and answers the question; band_steps: how many to fill. */
 void shown_fill(struct shown *shown, struct history *history, const struct ask *ask,
 		size_t band_steps);
+/* difference.c: subtracts the rows of another window with the same columns. A row that is in only
+ * one of them counts as nothing in the other. */
+void grid_subtract(struct grid *grid, const struct grid *before);
 /* Sorts anew, where only that has changed. */
 void shown_sort(struct shown *shown, const struct ask *ask);
 /* Fills what a row is made of, if the view peeks at one and that was not done yet. */

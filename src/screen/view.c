@@ -14,7 +14,7 @@ int view_init(struct view *view, const struct query *query, struct error *e)
 
 	*view = (struct view){.refresh_us = VIEW_REFRESH_DEFAULT_US};
 	ask->window_us = VIEW_WINDOW_DEFAULT_US;
-	ask->until_us = ABSENT;
+	ask->until_us = ask->mark_us = ABSENT;
 	ask->all_states = query->all_states;
 	err = column_list_add(&ask->list, REPORT_MEASURES_DEFAULT, true, e);
 	if (!err)

@@ -30,6 +30,7 @@ struct ask {
 	const struct column *sort; /* NULL: most samples first */
 	bool reversed;
 	int64_t window_us;
+	int64_t mark_us;	     /* end of a second window, which is subtracted; ABSENT: none */
 	int64_t until_us;	     /* end of the window; ABSENT: it moves with time */
 	char label[VIEW_LABEL_SIZE]; /* what this step was, for the line of steps */
 };

@@ -44,5 +44,5 @@ bool ask_differs(const struct ask *a, const struct ask *b)
 	       memcmp(a->list.items, b->list.items, a->list.count * sizeof(a->list.items[0])) ||
 	       strcmp(a->filter, b->filter) != 0 || a->all_states != b->all_states ||
 	       a->sort != b->sort || a->reversed != b->reversed || a->window_us != b->window_us ||
-	       a->until_us != b->until_us;
+	       a->until_us != b->until_us || a->mark_us != b->mark_us;
 }
