@@ -16,6 +16,7 @@
 
 static struct {
 	bool running;
+	bool silent; /* for good */
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t ended_now;
@@ -77,7 +78,7 @@ void progress_begin(void)
 {
 	pthread_condattr_t monotonic;
 
-	if (progress.running || !isatty(STDERR_FILENO))
+	if (progress.running || progress.silent || !isatty(STDERR_FILENO))
 		return;
 	progress.begun_ns = clock_monotonic_ns();
 	progress.ended = progress.shown = false;
@@ -87,6 +88,12 @@ void progress_begin(void)
 	pthread_cond_init(&progress.ended_now, &monotonic);
 	pthread_condattr_destroy(&monotonic);
 	progress.running = !thread_begin(&progress.thread, progress_run, NULL);
+}
+
+void progress_silence(void)
+{
+	progress_end();
+	progress.silent = true;
 }
 
 void progress_step(const char *doing)

@@ -11,6 +11,8 @@
 #include <stdint.h>
 
 void progress_begin(void);
+/* Ends it, and begins none any more: the terminal is somebody else's. */
+void progress_silence(void);
 /* doing: static words, "compiling BPF programs". Nothing before progress_begin(). */
 void progress_step(const char *doing);
 /* Erases the line of the start. May be called at any time, and more than once. */

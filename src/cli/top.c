@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/output.h"
+#include "base/progress.h"
 #include "base/signals.h"
 #include "sample/proc_values.h"
 #include "screen/draw.h"
@@ -24,7 +25,8 @@
 struct top {
 	const struct config *config;
 	struct query query;
-	struct filter filter; /* of the source */
+	source_opener *open_source;
+	struct filter *filter; /* of the source */
 	struct source *source;
 	struct history *history;
 	struct feed feed;
@@ -61,24 +63,59 @@ static void base_find(struct top *top)
 		top->told.base = text_string(&top->base);
 }
 
+static void source_close(struct top *top)
+{
+	if (top->source)
+		top->source->close(top->source);
+	if (top->filter)
+		filter_done(top->filter);
+	free(top->filter);
+	top->source = NULL;
+	top->filter = NULL;
+}
+
+/* Opens a source that samples at least that, and closes the one before, whose probes go on until
+ * then. 0, or -errno with e: the one before goes on. */
+static int source_open(struct top *top, uint64_t needs, bool all_states, struct error *e)
+{
+	struct filter *filter = memory_get(sizeof(*filter));
+	struct query query = top->query;
+	struct source *source;
+	int err;
+
+	query.filter = NULL; /* the view's own */
+	query.all_states = all_states;
+	err = query_filter(&query, filter, e);
+	if (!err)
+		err = top->open_source(top->config, filter, needs, &source, e);
+	if (err) {
+		filter_done(filter);
+		free(filter);
+		return err;
+	}
+	source_close(top);
+	top->source = source;
+	top->filter = filter;
+	top->told.needs = needs;
+	top->told.all_states = all_states;
+	feed_begin(&top->feed, source, top->history);
+	return 0;
+}
+
 /* The source gets all that the screen may ask for later: its filter has no expression, and of a
  * recording all states. */
-static int source_prepare(struct top *top, uint64_t *needs, struct error *e)
+static int source_begin(struct top *top, struct error *e)
 {
-	struct query query = top->query;
+	const struct ask *ask = &top->view->now;
 	struct filter filter = {0};
-	int err = ask_filter(&top->view->now, &filter, e);
+	int err = ask_filter(ask, &filter, e);
+	uint64_t needs = FEED_NEEDS | column_list_needs(&ask->list) | filter_needs(&filter);
+	bool all_states = ask->all_states || top->config->replay || filter_wants_idle(&filter);
 
-	*needs = FEED_NEEDS | column_list_needs(&top->view->now.list) | filter_needs(&filter);
 	if (top->config->replay)
-		*needs = ~(uint64_t)NEEDS_PROC_VALUES;
-	*needs = sample_needs_close(*needs);
-	query.filter = NULL;
-	query.all_states |= top->config->replay || filter_wants_idle(&filter);
-	top->told.all_states = query.all_states;
-	top->told.needs = *needs;
+		needs = ~(uint64_t)NEEDS_PROC_VALUES;
 	filter_done(&filter);
-	return err ? err : query_filter(&query, &top->filter, e);
+	return err ? err : source_open(top, sample_needs_close(needs), all_states, e);
 }
 
 static int columns_check(const struct view *view, struct error *e)
@@ -97,15 +134,15 @@ static int top_open(struct top *top, source_opener *open_source, void (*tell)(co
 		    struct error *e)
 {
 	const struct config *config = top->config;
-	uint64_t needs;
 	int err = view_init(top->view, &top->query, e);
 
+	top->open_source = open_source;
+	top->history =
+		history_new(HISTORY_BYTES_DEFAULT, config->replay ? 0 : HISTORY_AGE_DEFAULT_US);
 	if (!err)
 		err = columns_check(top->view, e);
 	if (!err)
-		err = source_prepare(top, &needs, e);
-	if (!err)
-		err = open_source(config, &top->filter, needs, &top->source, e);
+		err = source_begin(top, e);
 	if (err)
 		return err;
 	base_find(top);
@@ -193,6 +230,41 @@ static bool is_ascii(const struct config *config)
 	return config->ascii || strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
 }
 
+/* Samples more, if the screen wants that. */
+static void source_load(struct top *top, struct screen *screen)
+{
+	struct error e = {0};
+	uint64_t needs;
+	bool all_states;
+
+	if (!screen_wants(screen, &needs, &all_states))
+		return;
+	if (source_open(top, top->told.needs | needs, top->told.all_states || all_states, &e))
+		snprintf(top->told.error, sizeof(top->told.error), "Not loaded: %s", e.line);
+	else
+		top->told.error[0] = '\0';
+	error_done(&e);
+	top->told_us = 0;
+}
+
+/* Tells the screen of the source once a second, and of its end. more: of feed_next(). */
+static void top_tell(struct top *top, struct screen *screen, int more, const struct error *e)
+{
+	int64_t now_us = clock_monotonic_ns() / NS_PER_US;
+
+	if (more <= 0 && !top->told.ended) {
+		top->told.ended = true;
+		if (more < 0)
+			snprintf(top->told.error, sizeof(top->told.error), "Sampling has ended: %s",
+				 e->line);
+	} else if (now_us - top->told_us < US_PER_SECOND) {
+		return;
+	}
+	top->told_us = now_us;
+	feed_tell(&top->feed, &top->told);
+	screen_tell(screen, &top->told);
+}
+
 /* The screen has a thread of its own: sampling never waits for a terminal. */
 static int top_screen(struct top *top, struct error *e)
 {
@@ -203,31 +275,22 @@ static int top_screen(struct top *top, struct error *e)
 		more = scans_add(top, 0, e);
 	if (more < 0)
 		return more;
+	progress_silence();
 	err = screen_open(&screen, top->history, top->view, is_ascii(top->config), e);
 	if (err)
 		return err;
 	feed_tell(&top->feed, &top->told);
 	screen_tell(screen, &top->told);
 	while (!signals_stop() && !screen_ended(screen)) {
-		int64_t now_us = clock_monotonic_ns() / NS_PER_US;
-
 		if (more > 0)
 			more = feed_next(&top->feed, e);
 		else
 			clock_sleep_until(clock_monotonic_ns() + NS_PER_SECOND / 20);
 		if (more == -EINTR)
 			more = 1;
-		if (more <= 0 && !top->told.ended) {
-			top->told.ended = true;
-			if (more < 0)
-				snprintf(top->told.error, sizeof(top->told.error),
-					 "Sampling has ended: %s", e->line);
-		} else if (now_us - top->told_us < US_PER_SECOND) {
-			continue;
-		}
-		top->told_us = now_us;
-		feed_tell(&top->feed, &top->told);
-		screen_tell(screen, &top->told);
+		if (more > 0)
+			source_load(top, screen);
+		top_tell(top, screen, more, e);
 	}
 	screen_close(screen);
 	return more < 0 ? more : 0;
@@ -250,10 +313,8 @@ int top(const struct config *config, source_opener *open_source, void (*tell)(co
 		err = config->text ? top_text(&top, e) : top_screen(&top, e);
 	else if (signals_stop())
 		err = 0; /* stopped before there was anything to show */
-	if (top.source)
-		top.source->close(top.source);
+	source_close(&top);
 	history_free(top.history);
-	filter_done(&top.filter);
 	text_done(&top.base);
 	free(top.view);
 	return err;

@@ -60,7 +60,10 @@ bool condition_widens(const struct column *column, union value value, bool wante
 void add_filter(struct text *text, const struct ask *ask, bool widens, const char *condition);
 /* Sorts by the column; again: in reverse. */
 void ask_sort_by(struct view *view, const struct column *column);
-/* Whether the column's values are in what is sampled; why tells if not. */
+/* Has the source sample more, beside what it does. all_states: idle threads, too. */
+void view_load(struct view *view, const struct shown *shown, uint64_t needs, bool all_states);
+/* Whether the column's values are in what is sampled; why tells if not: "" if that can be changed.
+ */
 bool column_is_there(const struct shown *shown, const struct column *column, const char **why);
 
 /* command_peek.c: what a row is made of. */

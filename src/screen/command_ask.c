@@ -39,12 +39,17 @@ static void list_remove(struct column_list *list, size_t at)
 
 bool column_is_there(const struct shown *shown, const struct column *column, const char **why)
 {
-	*why = "";
-	if (!history_keeps(column))
-		*why = "not kept in the history: see it in a report (tsnap -G)";
-	else if (column->needs & ~shown->source.needs)
-		*why = "not sampled: start tsnap --top with -G and its name";
-	return !**why;
+	bool kept = history_keeps(column);
+
+	*why = kept ? "" : "not kept in the history: see it in a report (tsnap -G)";
+	return kept && !(column->needs & ~shown->source.needs);
+}
+
+void view_load(struct view *view, const struct shown *shown, uint64_t needs, bool all_states)
+{
+	view->load_needs = shown->source.needs | sample_needs_close(needs);
+	view->load_all_states = shown->source.all_states || all_states;
+	view->request = REQUEST_LOAD;
 }
 
 /* Puts the key that comes after the column at its place. value: that was kept. */
@@ -299,10 +304,9 @@ void command_all_states(struct view *view, const struct shown *shown)
 	struct ask *ask;
 
 	if (!view->now.all_states && !shown->source.all_states) {
-		view_say(view, true,
-			 "Idle threads are not sampled: start with tsnap --top -a, at the cost of "
-			 "looking at all of them");
-		return;
+		view_load(view, shown, 0, true);
+		view_say(view, false,
+			 "Idle threads are sampled from now on, at the cost of looking at all");
 	}
 	ask = view_step(view, view->now.all_states ? "active" : "all states");
 	ask->all_states = !ask->all_states;

@@ -45,7 +45,7 @@ static void columns_item(const struct view *view, const struct shown *shown, siz
 	text_add_string(help, column->help);
 	add_cost(help, column);
 	if (!column_is_there(shown, column, &why))
-		text_add_format(help, "; %s", why);
+		text_add_format(help, "; %s", *why ? why : "not sampled yet: Enter loads it");
 }
 
 static size_t column_place(const struct column_list *list, const struct column *column)
@@ -76,8 +76,12 @@ static void columns_choose(struct view *view, const struct shown *shown, size_t 
 		return;
 	}
 	if (!column_is_there(shown, column, &why)) {
-		view_say(view, true, "%s is %s", column->name, why);
-		return;
+		if (*why) {
+			view_say(view, true, "%s is %s", column->name, why);
+			return;
+		}
+		view_load(view, shown, column->needs, false);
+		view_say(view, false, "%s is sampled from now on", column->name);
 	}
 	column_list_add(&view_step(view, "+%s", column->name)->list, column->name, true, &e);
 	error_done(&e);
@@ -256,7 +260,8 @@ bool view_choose(struct view *view, const struct shown *shown, size_t number)
 		if (column_is_there(shown, list.items[i], &why))
 			ask->list.items[ask->list.count++] = list.items[i];
 		else
-			view_say(view, true, "Without %s: %s", list.items[i]->name, why);
+			view_say(view, true, "Without %s, which is not sampled: g adds it",
+				 list.items[i]->name);
 	strcpy(ask->filter, ready->filter);
 	ask->all_states = ready->all_states;
 	ask->sort = NULL;

@@ -37,6 +37,8 @@ struct screen {
 	atomic_bool ended, stop;
 	pthread_mutex_t lock;
 	struct shown_source told; /* under the lock */
+	uint64_t wanted_needs;	  /* the same, as is all_states_wanted: what to sample, too */
+	bool all_states_wanted, wants;
 };
 
 int screen_check(struct error *e)
@@ -90,6 +92,13 @@ static void request_do(struct screen *screen)
 		write_view(screen->view, &screen->shown, &screen->cells);
 	if (request == REQUEST_STOP)
 		terminal_stop();
+	if (request == REQUEST_LOAD) {
+		pthread_mutex_lock(&screen->lock);
+		screen->wanted_needs |= screen->view->load_needs;
+		screen->all_states_wanted |= screen->view->load_all_states;
+		screen->wants = true;
+		pthread_mutex_unlock(&screen->lock);
+	}
 	screen->redraw |= request == REQUEST_STOP || request == REQUEST_REDRAW;
 }
 
@@ -200,6 +209,19 @@ void screen_tell(struct screen *screen, const struct shown_source *told)
 	pthread_mutex_lock(&screen->lock);
 	screen->told = *told;
 	pthread_mutex_unlock(&screen->lock);
+}
+
+bool screen_wants(struct screen *screen, uint64_t *needs, bool *all_states)
+{
+	bool wants;
+
+	pthread_mutex_lock(&screen->lock);
+	wants = screen->wants;
+	screen->wants = false;
+	*needs = screen->wanted_needs;
+	*all_states = screen->all_states_wanted;
+	pthread_mutex_unlock(&screen->lock);
+	return wants;
 }
 
 bool screen_ended(const struct screen *screen)

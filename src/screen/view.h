@@ -62,6 +62,7 @@ enum view_request {
 	REQUEST_STOP,	/* to be a background job: Ctrl-Z */
 	REQUEST_REDRAW, /* all of the screen, whatever the terminal shows */
 	REQUEST_WRITE,	/* as `write` says */
+	REQUEST_LOAD,	/* sample what load_needs and load_all_states say, too */
 };
 
 enum write_format { WRITE_TEXT, WRITE_CSV, WRITE_COUNT };
@@ -82,6 +83,8 @@ struct view {
 	bool failed;			 /* the message is of something that failed */
 	int64_t refresh_us;
 	enum view_request request;
+	uint64_t load_needs; /* NEED_* */
+	bool load_all_states;
 	enum write_format write;
 	char path[VIEW_LABEL_SIZE * 4]; /* to write to */
 };
