@@ -145,13 +145,16 @@ static const char *step_label(const struct view *view, size_t step)
 }
 
 /* The steps that led here. */
-static void draw_steps(struct cells *cells, const struct layout *layout, const struct view *view)
+static void draw_steps(struct cells *cells, const struct layout *layout, struct view *view)
 {
 	struct text line = {0};
-	size_t same;
+	struct places *places = &view->places;
+	size_t same, cut;
 	const char *words;
 
 	text_add_string(&line, "all");
+	places->steps_row = layout->steps_row;
+	places->steps[0] = text_width(text_string(&line));
 	for (size_t i = 1; i <= view->undo_count; i += same) {
 		const char *label = step_label(view, i);
 
@@ -161,6 +164,8 @@ static void draw_steps(struct cells *cells, const struct layout *layout, const s
 		text_add_format(&line, " › %s", label);
 		if (same > 1)
 			text_add_format(&line, " x%zu", same);
+		for (size_t step = i; step < i + same; step++)
+			places->steps[step] = text_width(text_string(&line));
 	}
 	if (!view->undo_count && view->now.filter[0])
 		text_add_format(&line, " › %s", view->now.filter);
@@ -175,6 +180,10 @@ static void draw_steps(struct cells *cells, const struct layout *layout, const s
 			break;
 		words = next;
 	}
+	cut = text_width(text_string(&line)) - text_width(words);
+	for (size_t step = 0; step <= view->undo_count; step++)
+		places->steps[step] = places->steps[step] > cut ? places->steps[step] - cut : 0;
+	places->step_count = view->undo_count + 1;
 	cells_put_cut(cells, layout->steps_row, 0, layout->columns, words, STYLE_KEY);
 	text_done(&line);
 }
@@ -196,6 +205,7 @@ void draw(struct cells *cells, struct view *view, const struct shown *shown)
 	enum style style;
 
 	cells_clear(cells, cells->rows, cells->columns);
+	view->places = (struct places){0};
 	/* rows may have gone */
 	if (view->row >= shown->grid.row_count)
 		view->row = shown->grid.row_count ? shown->grid.row_count - 1 : 0;
@@ -210,6 +220,9 @@ void draw(struct cells *cells, struct view *view, const struct shown *shown)
 			   view->prompt.kind && view->prompt.why[0],
 			   view->list.kind && view->list.kind->half);
 	draw_head(cells, &layout, view, shown);
+	view->places.band_top = layout.band_top;
+	view->places.band_rows = layout.band_rows;
+	view->places.band_left = cells->columns - shown->band.count;
 	if (layout.band_rows)
 		draw_band(cells, &layout, shown);
 	draw_steps(cells, &layout, view);

@@ -52,7 +52,8 @@ void draw_list(struct cells *cells, const struct layout *layout, struct view *vi
 	size_t matches = list_matches(view, shown), rows = layout->list_rows;
 	struct text title = {0};
 
-	view->page_rows = rows;
+	view->page_rows = view->places.list_rows = rows;
+	view->places.list_top = layout->list_title + 1;
 	/* items may have gone */
 	if (list->at >= matches)
 		list->at = matches ? matches - 1 : 0;

@@ -102,6 +102,14 @@ static void request_do(struct screen *screen)
 	screen->redraw |= request == REQUEST_STOP || request == REQUEST_REDRAW;
 }
 
+static void mouse_take(struct screen *screen)
+{
+	struct mouse mouse;
+
+	if (terminal_mouse(&mouse.row, &mouse.column, &mouse.wheel))
+		view_mouse(screen->view, &screen->shown, &mouse);
+}
+
 /* Takes the keys that were typed; a question that a key makes is answered before the next key.
  * False: there were none. */
 static bool keys_take(struct screen *screen)
@@ -117,7 +125,10 @@ static bool keys_take(struct screen *screen)
 		any = true;
 		if (!key)
 			continue;
-		view_key(screen->view, &screen->shown, key);
+		if (key == KEY_CODE_MOUSE)
+			mouse_take(screen);
+		else
+			view_key(screen->view, &screen->shown, key);
 		request_do(screen);
 		if (!screen->ended)
 			screen_fill(screen, false);

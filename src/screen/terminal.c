@@ -21,6 +21,7 @@
 #undef lines
 
 #define RESCUE_SIZE 256
+#define MOUSE_OFF "\033[?1006;1000l" /* as ncurses does for terminals that have kmous */
 
 /* What gives the terminal back, known before it is needed: no function of ncurses may be called in
  * a signal handler. */
@@ -97,6 +98,10 @@ static void rescue_add(const char *capability)
 static void rescue_prepare(void)
 {
 	rescue.length = 0;
+	if (tigetstr("kmous") && tigetstr("kmous") != (char *)-1) {
+		memcpy(rescue.bytes, MOUSE_OFF, sizeof(MOUSE_OFF) - 1);
+		rescue.length = sizeof(MOUSE_OFF) - 1;
+	}
 	rescue_add("sgr0");
 	rescue_add("rmcup");
 	rescue_add("rmkx");
@@ -116,6 +121,8 @@ static void modes_set(void)
 	nodelay(stdscr, TRUE);
 	keypad(stdscr, TRUE);
 	curs_set(0);
+	mousemask(BUTTON1_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED, NULL);
+	mouseinterval(0);
 }
 
 static void colours_set(void)
@@ -239,6 +246,7 @@ static int32_t key_of(wint_t key)
 		{KEY_HOME, KEY_CODE_HOME},     {KEY_END, KEY_CODE_END},
 		{KEY_DC, KEY_CODE_DELETE},     {KEY_BACKSPACE, KEY_CODE_BACKSPACE},
 		{KEY_ENTER, KEY_CODE_ENTER},   {KEY_F(1), KEY_CODE_F1},
+		{KEY_MOUSE, KEY_CODE_MOUSE},
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
@@ -261,6 +269,18 @@ int32_t terminal_key(void)
 	if (key == 8)
 		return KEY_CODE_BACKSPACE;
 	return key == '\n' ? KEY_CODE_ENTER : (int32_t)key;
+}
+
+bool terminal_mouse(size_t *row, size_t *column, int *wheel)
+{
+	MEVENT event;
+
+	if (getmouse(&event) != OK || event.x < 0 || event.y < 0)
+		return false;
+	*row = (size_t)event.y;
+	*column = (size_t)event.x;
+	*wheel = event.bstate & BUTTON4_PRESSED ? -1 : event.bstate & BUTTON5_PRESSED ? 1 : 0;
+	return true;
 }
 
 void terminal_stop(void)

@@ -26,6 +26,8 @@ void terminal_size(size_t *rows, size_t *columns);
 void terminal_show(const struct cells *cells, bool all);
 /* The next key that has been typed (screen/key.h); -1: there is none, -2: the terminal is gone. */
 int32_t terminal_key(void);
+/* What the mouse did, behind KEY_CODE_MOUSE. False: nothing that matters. */
+bool terminal_mouse(size_t *row, size_t *column, int *wheel);
 /* Stops the process as a job of the shell, and comes back when it is continued. */
 void terminal_stop(void);
 

@@ -55,6 +55,17 @@ struct prompt {
 	char why[VIEW_MESSAGE_SIZE]; /* the error; "": none */
 };
 
+/* Where things were drawn: rows and columns of the screen, for the mouse. */
+struct places {
+	size_t title_row, table_top, table_rows;
+	size_t first, count;	       /* columns of the table that are seen: from the first */
+	size_t lefts[COLUMN_LIST_MAX]; /* where these begin */
+	size_t list_top, list_rows;    /* items of the open list */
+	size_t band_top, band_rows, band_left; /* 0 rows: there is none */
+	size_t steps_row, step_count;
+	size_t steps[VIEW_UNDO_MAX + 1]; /* where the steps' words end, in columns */
+};
+
 /* What must be done outside. */
 enum view_request {
 	REQUEST_NONE,
@@ -76,6 +87,7 @@ struct view {
 	size_t page_rows;   /* rows of the table, as it was drawn last */
 	struct list list;
 	struct prompt prompt;
+	struct places places;
 	char peek[VIEW_INPUT_SIZE];	    /* filter of the row that is peeked at */
 	char peek_title[VIEW_MESSAGE_SIZE]; /* its keys */
 	char find[VIEW_LABEL_SIZE];

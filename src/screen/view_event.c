@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#define WHEEL_ROWS 3
+
 void view_key(struct view *view, const struct shown *shown, int32_t key)
 {
 	const struct command *command;
@@ -36,6 +38,106 @@ void view_key(struct view *view, const struct shown *shown, int32_t key)
 			 text_string(&name));
 	}
 	text_done(&name);
+}
+
+/* The wheel moves the cursor of whatever is open. */
+static void mouse_wheel(struct view *view, const struct shown *shown, int way)
+{
+	int32_t key = way < 0 ? KEY_CODE_UP : KEY_CODE_DOWN;
+
+	for (int i = 0; i < WHEEL_ROWS; i++)
+		view_key(view, shown, key);
+}
+
+/* The column of the table that is there; SIZE_MAX: none. */
+static size_t column_at(const struct places *places, size_t column)
+{
+	size_t at = SIZE_MAX;
+
+	for (size_t i = 0; i < places->count && places->lefts[i] <= column; i++)
+		at = places->first + i;
+	return at;
+}
+
+static void band_click(struct view *view, const struct shown *shown, size_t column)
+{
+	const struct band *band = &shown->band;
+	size_t step = column - view->places.band_left;
+
+	if (column < view->places.band_left || step >= band->count ||
+	    band->from_us + (int64_t)(step + 1) * band->step_us <= shown->history.first_us)
+		return;
+	view_step(view, "click")->until_us =
+		band->from_us + (int64_t)step * band->step_us + view->now.window_us;
+}
+
+/* Back to the step that was clicked. */
+static void steps_click(struct view *view, size_t column)
+{
+	const struct places *places = &view->places;
+	size_t step = 0;
+
+	while (step < places->step_count && column >= places->steps[step])
+		step++;
+	if (step < places->step_count)
+		while (view->undo_count > step)
+			view_undo(view);
+}
+
+static void table_click(struct view *view, const struct shown *shown, const struct mouse *mouse)
+{
+	const struct places *places = &view->places;
+	size_t row = view->top + mouse->row - places->table_top;
+	size_t column = column_at(places, mouse->column);
+
+	if (row < shown->grid.row_count)
+		view->row = row;
+	if (column < view->now.list.count)
+		view->column = column;
+}
+
+/* An item under the cursor is chosen, another one gets the cursor. */
+static void list_click(struct view *view, const struct shown *shown, size_t row)
+{
+	size_t at = view->list.top + row - view->places.list_top;
+
+	if (at == view->list.at)
+		view_key(view, shown, KEY_CODE_ENTER);
+	else if (at < list_matches(view, shown))
+		view->list.at = at;
+}
+
+static bool is_within(size_t row, size_t top, size_t rows)
+{
+	return row >= top && row < top + rows;
+}
+
+void view_mouse(struct view *view, const struct shown *shown, const struct mouse *mouse)
+{
+	const struct places *places = &view->places;
+	size_t column;
+
+	if (mouse->wheel) {
+		mouse_wheel(view, shown, mouse->wheel);
+		return;
+	}
+	if (view->prompt.kind)
+		return;
+	view->message[0] = '\0';
+	if (view->list.kind) {
+		if (is_within(mouse->row, places->list_top, places->list_rows))
+			list_click(view, shown, mouse->row);
+	} else if (is_within(mouse->row, places->band_top, places->band_rows)) {
+		band_click(view, shown, mouse->column);
+	} else if (places->step_count && mouse->row == places->steps_row) {
+		steps_click(view, mouse->column);
+	} else if (places->count && mouse->row == places->title_row) {
+		column = column_at(places, mouse->column);
+		if (column < view->now.list.count)
+			ask_sort_by(view, view->now.list.items[column]);
+	} else if (is_within(mouse->row, places->table_top, places->table_rows)) {
+		table_click(view, shown, mouse);
+	}
 }
 
 bool ask_differs(const struct ask *a, const struct ask *b)

@@ -11,6 +11,14 @@
 /* key: enum key, or a character. shown: of this view. */
 void view_key(struct view *view, const struct shown *shown, int32_t key);
 
+/* What the mouse did there. */
+struct mouse {
+	size_t row, column;
+	int wheel; /* -1: up, 1: down, 0: a click */
+};
+
+void view_mouse(struct view *view, const struct shown *shown, const struct mouse *mouse);
+
 /* Whether the question of one is another than that of the other, so that shown_fill() is due. */
 bool ask_differs(const struct ask *a, const struct ask *b);
 

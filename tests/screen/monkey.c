@@ -84,7 +84,11 @@ static void play(const char *recording, long count)
 		}
 		if (!roll(200))
 			stage.cells.ascii = !stage.cells.ascii;
-		stage_key(&stage, key_roll());
+		if (roll(10))
+			stage_key(&stage, key_roll());
+		else
+			stage_mouse(&stage, &(struct mouse){roll(stage.rows), roll(stage.columns),
+							    (int)roll(3) - 1});
 		stage_draw(&stage);
 		if (stage.view->now.list.count == 0 ||
 		    stage.view->column >= stage.view->now.list.count ||

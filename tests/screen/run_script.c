@@ -6,6 +6,7 @@
  *   ascii                    no other characters from then on
  *   keys NAME NAME ...       keys by their names (screen/key.h)
  *   type WORDS               the words' characters as keys
+ *   click ROW COLUMN         the mouse there, from 0; wheel -1 or 1: its wheel
  *   screen                   prints the screen
  *   command                  prints the command line of the view
  *   same                     prints it, and the table as CSV: run_screens.py compares the two
@@ -98,6 +99,8 @@ static void file_print(const char *name)
 
 static void line_do(struct stage *stage, const char *word, const char *rest)
 {
+	struct mouse mouse = {0};
+
 	if (!strcmp(word, "size")) {
 		if (sscanf(rest, "%zu %zu", &stage->rows, &stage->columns) != 2)
 			exit(1);
@@ -107,6 +110,13 @@ static void line_do(struct stage *stage, const char *word, const char *rest)
 		keys_give(stage, rest);
 	} else if (!strcmp(word, "type")) {
 		words_type(stage, rest);
+	} else if (!strcmp(word, "click")) {
+		if (sscanf(rest, "%zu %zu", &mouse.row, &mouse.column) != 2)
+			exit(1);
+		stage_mouse(stage, &mouse);
+	} else if (!strcmp(word, "wheel")) {
+		mouse.wheel = (int)strtol(rest, NULL, 10);
+		stage_mouse(stage, &mouse);
 	} else if (!strcmp(word, "screen")) {
 		screen_print(stage);
 	} else if (!strcmp(word, "command")) {

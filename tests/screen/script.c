@@ -55,13 +55,12 @@ void stage_open(struct stage *stage, const char *recording, const struct query *
 	fill(stage);
 }
 
-bool stage_key(struct stage *stage, int32_t key)
+/* Does what the view asks for. False: the end. */
+static bool settle(struct stage *stage)
 {
 	struct view *view = stage->view;
-	enum view_request request;
+	enum view_request request = view->request;
 
-	view_key(view, &stage->shown, key);
-	request = view->request;
 	view->request = REQUEST_NONE;
 	if (request == REQUEST_WRITE && !stage->quiet)
 		write_view(view, &stage->shown, &stage->cells);
@@ -69,6 +68,19 @@ bool stage_key(struct stage *stage, int32_t key)
 		fill(stage);
 	shown_peek(&stage->shown, view);
 	return request != REQUEST_QUIT;
+}
+
+bool stage_key(struct stage *stage, int32_t key)
+{
+	view_key(stage->view, &stage->shown, key);
+	return settle(stage);
+}
+
+void stage_mouse(struct stage *stage, const struct mouse *mouse)
+{
+	view_mouse(stage->view, &stage->shown, mouse);
+	settle(stage);
+	stage_draw(stage);
 }
 
 void stage_draw(struct stage *stage)

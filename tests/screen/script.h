@@ -7,6 +7,7 @@
 #include "screen/history.h"
 #include "screen/shown.h"
 #include "screen/view.h"
+#include "screen/view_event.h"
 
 struct stage {
 	struct history *history;
@@ -22,6 +23,8 @@ struct stage {
 void stage_open(struct stage *stage, const char *recording, const struct query *query);
 /* Gives the view a key, and does what it asks for. False: it asks for the end. */
 bool stage_key(struct stage *stage, int32_t key);
+/* The same with the mouse. */
+void stage_mouse(struct stage *stage, const struct mouse *mouse);
 /* Draws the screen. */
 void stage_draw(struct stage *stage);
 void stage_close(struct stage *stage);
