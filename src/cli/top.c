@@ -8,6 +8,7 @@
 #include "sample/proc_values.h"
 #include "screen/draw.h"
 #include "screen/feed.h"
+#include "screen/saved.h"
 #include "screen/screen.h"
 
 #include <errno.h>
@@ -32,7 +33,9 @@ struct top {
 	struct feed feed;
 	struct view *view;
 	struct shown_source told;
-	struct text base; /* options that the source obeys, as words of a command line */
+	struct saved_views views;
+	struct text views_path; /* of the user's own */
+	struct text base;	/* options that the source obeys, as words of a command line */
 	int64_t told_us;
 };
 
@@ -130,6 +133,26 @@ static int columns_check(const struct view *view, struct error *e)
 	return 0;
 }
 
+/* tsnap's own views, the host's and the user's. */
+static int views_read(struct top *top, struct error *e)
+{
+	const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+	int err;
+
+	saved_views_begin(&top->views);
+	err = saved_views_read(&top->views, "/etc/tsnap/views", e);
+	if (config && *config == '/')
+		text_add_format(&top->views_path, "%s/tsnap/views", config);
+	else if (home && *home == '/')
+		text_add_format(&top->views_path, "%s/.config/tsnap/views", home);
+	if (!err && top->views_path.length) {
+		top->view->views_path = text_string(&top->views_path);
+		err = saved_views_read(&top->views, top->view->views_path, e);
+	}
+	top->view->views = &top->views;
+	return err;
+}
+
 static int top_open(struct top *top, source_opener *open_source, void (*tell)(const char *lines),
 		    struct error *e)
 {
@@ -139,6 +162,8 @@ static int top_open(struct top *top, source_opener *open_source, void (*tell)(co
 	top->open_source = open_source;
 	top->history =
 		history_new(HISTORY_BYTES_DEFAULT, config->replay ? 0 : HISTORY_AGE_DEFAULT_US);
+	if (!err)
+		err = views_read(top, e);
 	if (!err)
 		err = columns_check(top->view, e);
 	if (!err)
@@ -316,6 +341,8 @@ int top(const struct config *config, source_opener *open_source, void (*tell)(co
 	source_close(&top);
 	history_free(top.history);
 	text_done(&top.base);
+	text_done(&top.views_path);
+	saved_views_done(&top.views);
 	free(top.view);
 	return err;
 }

@@ -33,7 +33,7 @@ const struct command commands[] = {
 	{"mark",	"m",		"mark this window; then: how others differ from it",	command_mark},
 	{"window",	"W",		"length of the window",				command_window},
 	{"refresh",	"i",		"seconds between refreshes",			command_refresh},
-	{"write",	"w",		"write the screen, or the table as CSV, to a file", command_write},
+	{"write",	"w",		"write the screen, the table as CSV, or this view under a name", command_write},
 	{"command-line", "y",		"the command line that makes this view",	command_line},
 	{"palette",	":",		"all commands by name",				command_palette},
 	{"help",	"? F1",		"this help",					command_help},

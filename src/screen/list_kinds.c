@@ -3,6 +3,7 @@
 #include "screen/command.h"
 #include "screen/list.h"
 #include "screen/prompt.h"
+#include "screen/saved.h"
 #include "report/measure.h"
 #include "sample/needs_table.h"
 
@@ -206,55 +207,43 @@ const struct list_kind list_help = {
 
 /* --- ready-made views */
 
-static const struct ready_view {
-	const char *name, *help;
-	const char *columns, *filter;
-	bool all_states;
-} ready_views[] = {
-	{"activity", "what threads do and wait for", REPORT_COLUMNS_DEFAULT, "", false},
-	{"cpu", "who is on a CPU", "user,comm,pid,cpu_s,csw_per_s", "state=ON", false},
-	{"run-queue", "who waits for a CPU", "user,comm,pid,runq_s,runq_avg_us", "state=RQ", false},
-	{"disk", "who waits for storage, and for which files", "comm,syscall,filename,dwait_s",
-	 "state=D", false},
-	{"locks", "what sleeping threads that work wait for", "comm,syscall,why,waits_on",
-	 "waits_on!=", false},
-	{"network", "who talks to whom", "comm,pid,syscall,connection", "connection!=", false},
-	{"containers", "by container and systemd unit", "container,unit,state", "", false},
-	{"threads", "each thread", "pid,tid,comm,state,syscall", "", false},
-};
-#define READY_COUNT (sizeof(ready_views) / sizeof(ready_views[0]))
-
 static size_t views_count(const struct view *view, const struct shown *shown)
 {
-	(void)view;
 	(void)shown;
-	return READY_COUNT;
+	return view->views ? view->views->count : 0;
 }
 
 static void views_item(const struct view *view, const struct shown *shown, size_t item,
 		       struct text *name, struct text *help)
 {
-	(void)view;
+	const struct saved_view *saved = &view->views->items[item];
+
 	(void)shown;
-	text_add_format(name, "%zu %s", item + 1, ready_views[item].name);
-	text_add_format(help, "%s: %s%s%s", ready_views[item].help, ready_views[item].columns,
-			*ready_views[item].filter ? ", where " : "", ready_views[item].filter);
+	text_add_format(name, "%zu ", item + 1);
+	text_add_printable(name, saved->name);
+	text_add_printable(help, saved->help);
+	text_add_format(help, "%s%s", *saved->help ? ": " : "", saved->columns);
+	text_add_string(help, *saved->filter ? ", where " : "");
+	text_add_printable(help, saved->filter);
 }
 
 bool view_choose(struct view *view, const struct shown *shown, size_t number)
 {
-	const struct ready_view *ready = &ready_views[number];
+	const struct saved_view *saved;
 	struct column_list list = {0};
 	struct error e = {0};
 	struct ask *ask;
 	const char *why;
 
-	if (number >= READY_COUNT)
+	if (number >= views_count(view, shown))
+		return false;
+	saved = &view->views->items[number];
+	if (strlen(saved->filter) >= sizeof(view->now.filter))
 		return false;
 	column_list_add(&list, REPORT_MEASURES_DEFAULT, true, &e);
-	column_list_add(&list, ready->columns, true, &e);
+	column_list_add(&list, saved->columns, true, &e);
 	error_done(&e);
-	ask = view_step(view, "view %s", ready->name);
+	ask = view_step(view, "view %s", saved->name);
 	ask->list = (struct column_list){0};
 	for (size_t i = 0; i < list.count; i++)
 		if (column_is_there(shown, list.items[i], &why))
@@ -262,8 +251,10 @@ bool view_choose(struct view *view, const struct shown *shown, size_t number)
 		else
 			view_say(view, true, "Without %s, which is not sampled: g adds it",
 				 list.items[i]->name);
-	strcpy(ask->filter, ready->filter);
-	ask->all_states = ready->all_states;
+	strcpy(ask->filter, saved->filter);
+	ask->all_states = saved->all_states && shown->source.all_states;
+	if (saved->all_states && !ask->all_states)
+		view_say(view, true, "Idle threads are not sampled: a adds them");
 	ask->sort = NULL;
 	ask->reversed = false;
 	view->row = view->top = view->left = view->column = 0;
@@ -288,6 +279,7 @@ const struct list_kind list_views = {
 static const char *const formats[WRITE_COUNT][2] = {
 	[WRITE_TEXT] = {"text", "this screen as it is"},
 	[WRITE_CSV] = {"csv", "all rows of the table, as CSV"},
+	[WRITE_VIEW] = {"view", "columns and filter, under a name, to your own views (Tab)"},
 };
 
 static size_t formats_count(const struct view *view, const struct shown *shown)
@@ -310,6 +302,13 @@ static void formats_choose(struct view *view, const struct shown *shown, size_t 
 {
 	(void)shown;
 	view->write = (enum write_format)item;
+	if (item == WRITE_VIEW) {
+		if (view->views_path)
+			prompt_open(view, &prompt_name, "");
+		else
+			view_say(view, true, "There is no place for it: HOME is not set");
+		return;
+	}
 	prompt_open(view, &prompt_path, item == WRITE_CSV ? "tsnap-top.csv" : "tsnap-top.txt");
 }
 

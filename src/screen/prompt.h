@@ -15,7 +15,7 @@ struct prompt_kind {
 };
 
 extern const struct prompt_kind prompt_filter, prompt_find, prompt_time, prompt_window,
-	prompt_refresh, prompt_path;
+	prompt_refresh, prompt_path, prompt_name;
 
 /* text: what the line begins with. */
 void prompt_open(struct view *view, const struct prompt_kind *kind, const char *text);

@@ -261,3 +261,23 @@ static bool path_done(struct view *view, const struct shown *shown)
 }
 
 const struct prompt_kind prompt_path = {"Write to the file: ", path_done, NULL};
+
+/* --- a name for a view */
+
+static bool name_done(struct view *view, const struct shown *shown)
+{
+	struct prompt *prompt = &view->prompt;
+	size_t length = strlen(prompt->text);
+
+	(void)shown;
+	if (!length || length >= VIEW_LABEL_SIZE ||
+	    prompt->text[strspn(prompt->text, NAME_LETTERS "-")]) {
+		prompt_fail(prompt, SIZE_MAX, "A name has letters, digits, - and _");
+		return false;
+	}
+	strcpy(view->path, prompt->text);
+	view->request = REQUEST_WRITE;
+	return true;
+}
+
+const struct prompt_kind prompt_name = {"Name of the view: ", name_done, NULL};

@@ -36,6 +36,7 @@ struct ask {
 };
 
 struct list_kind;
+struct saved_views;
 
 /* The one widget for lists. */
 struct list {
@@ -76,7 +77,7 @@ enum view_request {
 	REQUEST_LOAD,	/* sample what load_needs and load_all_states say, too */
 };
 
-enum write_format { WRITE_TEXT, WRITE_CSV, WRITE_COUNT };
+enum write_format { WRITE_TEXT, WRITE_CSV, WRITE_VIEW, WRITE_COUNT };
 
 struct view {
 	struct ask now;
@@ -98,7 +99,9 @@ struct view {
 	uint64_t load_needs; /* NEED_* */
 	bool load_all_states;
 	enum write_format write;
-	char path[VIEW_LABEL_SIZE * 4]; /* to write to */
+	char path[VIEW_LABEL_SIZE * 4];	 /* to write to */
+	const struct saved_views *views; /* ready-made ones; NULL: there are none */
+	const char *views_path;		 /* the user's own file of them; NULL: there can't be one */
 };
 
 /* The view that the command line asks for: query's columns behind the measures of a report, and its

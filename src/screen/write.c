@@ -2,9 +2,12 @@
 #include "screen/write.h"
 #include "base/output_file.h"
 #include "render/renderer.h"
+#include "screen/saved.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* The rows as the table has them. */
@@ -22,11 +25,42 @@ static void csv_add(struct text *text, const struct shown *shown)
 	grid_done(&sorted);
 }
 
+/* Adds the view to the user's own ones, whose directory is made if need be. */
+static void saved_write(struct view *view)
+{
+	struct text text = {0}, directory = {0};
+	const char *slash = strrchr(view->views_path, '/');
+	FILE *file;
+
+	saved_view_add(&text, view, view->path);
+	/* ~/.config may lack as well */
+	for (const char *at = strchr(view->views_path + 1, '/'); at && at <= slash;
+	     at = strchr(at + 1, '/')) {
+		text_clear(&directory);
+		text_add(&directory, view->views_path, (size_t)(at - view->views_path));
+		mkdir(text_string(&directory), 0777);
+	}
+	file = fopen(view->views_path, "ae");
+	if (!file || fputs(text_string(&text), file) == EOF || fflush(file))
+		view_say(view, true, "%s: %s", view->views_path, strerror(errno));
+	else
+		view_say(view, false, "Added to %s: from the next start on Tab has it",
+			 view->views_path);
+	if (file)
+		fclose(file);
+	text_done(&text);
+	text_done(&directory);
+}
+
 void write_view(struct view *view, const struct shown *shown, const struct cells *cells)
 {
 	struct text text = {0};
 	int err = 0;
 
+	if (view->write == WRITE_VIEW) {
+		saved_write(view);
+		return;
+	}
 	if (!access(view->path, F_OK)) {
 		view_say(view, true, "%s is there already: another name, please", view->path);
 		return;

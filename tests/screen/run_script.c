@@ -81,7 +81,7 @@ static void table_print(const struct stage *stage)
 	text_print(&text);
 }
 
-static void file_print(const char *name)
+static void file_print(char *name)
 {
 	FILE *file = fopen(name, "r");
 	int c;
@@ -95,9 +95,14 @@ static void file_print(const char *name)
 		putchar(c);
 	fclose(file);
 	unlink(name);
+	/* and its directories, if they are this test's */
+	for (char *slash; (slash = strrchr(name, '/')) && !strncmp(name, "screen-test", 11);) {
+		*slash = '\0';
+		rmdir(name);
+	}
 }
 
-static void line_do(struct stage *stage, const char *word, const char *rest)
+static void line_do(struct stage *stage, const char *word, char *rest)
 {
 	struct mouse mouse = {0};
 

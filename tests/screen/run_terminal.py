@@ -11,6 +11,7 @@ import signal
 import struct
 import subprocess
 import sys
+import tempfile
 import termios
 import time
 
@@ -187,6 +188,20 @@ def case_none(tsnap):
     done = subprocess.run([tsnap, "--top", "--text", "--replay", "nowhere.csv"], cwd=FIXTURES,
                           capture_output=True, timeout=20, check=False)
     assert done.returncode == 1 and b"nowhere.csv" in done.stderr, done
+
+
+def case_views(tsnap):
+    """A file of views that is wrong is told by its line."""
+    with tempfile.TemporaryDirectory() as home:
+        os.makedirs(home + "/.config/tsnap")
+        for words, line in (("[a]\ncolumns = comn\n", b"line 2"), ("[a]\nfilter = state=D\n", b"no columns"),
+                            ("columns = comm\n", b"line 1"), ("[a]\ncolumns = comm\nfilter = (\n", b"line 3")):
+            with open(home + "/.config/tsnap/views", "w", encoding="utf-8") as file:
+                file.write(words)
+            done = subprocess.run([tsnap, "--top", "--text", "--replay", "small.csv"], cwd=FIXTURES,
+                                  env={"PATH": os.environ["PATH"], "HOME": home}, capture_output=True, timeout=20,
+                                  check=False)
+            assert done.returncode == 2 and line in done.stderr and not done.stdout, done
 
 
 def main():

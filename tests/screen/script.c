@@ -6,6 +6,7 @@
 #include "recording/sample_file.h"
 #include "screen/draw.h"
 #include "screen/feed.h"
+#include "screen/saved.h"
 #include "screen/view_event.h"
 #include "screen/write.h"
 
@@ -38,6 +39,11 @@ void stage_open(struct stage *stage, const char *recording, const struct query *
 	stage->view = memory_get(sizeof(*stage->view));
 	if (view_init(stage->view, query, &e))
 		fail(&e);
+	saved_views_begin(&stage->views);
+	if (saved_views_read(&stage->views, "views", &e))
+		fail(&e);
+	stage->view->views = &stage->views;
+	stage->view->views_path = "screen-test.d/tsnap/views";
 	if (sample_file_open(recording, &filter, needs, &source, &e))
 		fail(&e);
 	stage->history = history_new(HISTORY_BYTES_DEFAULT, 0);
@@ -97,6 +103,7 @@ void stage_close(struct stage *stage)
 	shown_done(&stage->shown);
 	cells_done(&stage->cells);
 	history_free(stage->history);
+	saved_views_done(&stage->views);
 	free(stage->view);
 	names_clear();
 }

@@ -5,6 +5,7 @@
 
 #include "screen/cells.h"
 #include "screen/history.h"
+#include "screen/saved.h"
 #include "screen/shown.h"
 #include "screen/view.h"
 #include "screen/view_event.h"
@@ -13,6 +14,7 @@ struct stage {
 	struct history *history;
 	struct view *view;
 	struct shown shown;
+	struct saved_views views;
 	struct ask answered;
 	struct cells cells;
 	size_t rows, columns;

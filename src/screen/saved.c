@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "screen/saved.h"
+#include "screen/view.h"
+#include "base/memory.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BLANKS " \t\r\n"
+
+static const struct saved_view own_views[] = {
+	{"activity", "what threads do and wait for", REPORT_COLUMNS_DEFAULT, "", false},
+	{"cpu", "who is on a CPU", "user,comm,pid,cpu_s,csw_per_s", "state=ON", false},
+	{"run-queue", "who waits for a CPU", "user,comm,pid,runq_s,runq_avg_us", "state=RQ", false},
+	{"disk", "who waits for storage, and for which files", "comm,syscall,filename,dwait_s",
+	 "state=D", false},
+	{"locks", "what sleeping threads that work wait for", "comm,syscall,why,waits_on",
+	 "waits_on!=", false},
+	{"network", "who talks to whom", "comm,pid,syscall,connection", "connection!=", false},
+	{"containers", "by container and systemd unit", "container,unit,state", "", false},
+	{"threads", "each thread", "pid,tid,comm,state,syscall", "", false},
+};
+
+/* The view of that name, made if there is none. */
+static struct saved_view *view_of(struct saved_views *views, const char *name)
+{
+	for (size_t i = 0; i < views->count; i++)
+		if (!strcmp(views->items[i].name, name))
+			return &views->items[i];
+	views->items = memory_grow(views->items, &views->capacity, views->count + 1,
+				   sizeof(*views->items));
+	views->items[views->count] = (struct saved_view){name, "", NULL, "", false};
+	return &views->items[views->count++];
+}
+
+void saved_views_begin(struct saved_views *views)
+{
+	*views = (struct saved_views){0};
+	for (size_t i = 0; i < sizeof(own_views) / sizeof(own_views[0]); i++)
+		*view_of(views, own_views[i].name) = own_views[i];
+}
+
+/* Without blanks at both ends. */
+static char *trimmed(char *words)
+{
+	size_t length;
+
+	words += strspn(words, BLANKS);
+	length = strlen(words);
+	while (length && strchr(BLANKS, words[length - 1]))
+		words[--length] = '\0';
+	return words;
+}
+
+static int value_set(struct saved_view *view, const char *key, const char *value, struct error *e)
+{
+	struct column_list list = {0};
+	struct expression expression = {0};
+	int err = 0;
+
+	if (!strcmp(key, "help")) {
+		view->help = value;
+	} else if (!strcmp(key, "columns")) {
+		view->columns = value;
+		err = column_list_add(&list, value, true, e);
+	} else if (!strcmp(key, "filter")) {
+		view->filter = value;
+		err = expression_add(&expression, value, e);
+		expression_done(&expression);
+	} else if (!strcmp(key, "all") && (!strcmp(value, "yes") || !strcmp(value, "no"))) {
+		view->all_states = *value == 'y';
+	} else {
+		err = error_set(e, EINVAL, EXIT_USAGE,
+				"expected help, columns, filter, or all = yes or no");
+	}
+	return err;
+}
+
+/* line: kept. view: the section's, NULL before the first one. */
+static int line_take(struct saved_views *views, struct saved_view **view, char *line,
+		     struct error *e)
+{
+	char *words = trimmed(line), *sign = strchr(words, '=');
+	size_t length = strlen(words);
+
+	if (!length || *words == '#')
+		return 0;
+	if (*words == '[' && words[length - 1] == ']') {
+		words[length - 1] = '\0';
+		*view = view_of(views, trimmed(words + 1));
+		(*view)->columns = NULL; /* those of an earlier one are not its own */
+		(*view)->filter = "";
+		return 0;
+	}
+	if (!*view || !sign)
+		return error_set(e, EINVAL, EXIT_USAGE,
+				 "expected [NAME] of a view, or KEY = VALUE");
+	*sign = '\0';
+	return value_set(*view, trimmed(words), trimmed(sign + 1), e);
+}
+
+static int columns_check(const struct saved_views *views, const char *path, struct error *e)
+{
+	for (size_t i = 0; i < views->count; i++)
+		if (!views->items[i].columns)
+			return error_set(e, EINVAL, EXIT_USAGE, "%s: the view %s has no columns",
+					 path, views->items[i].name);
+	return 0;
+}
+
+int saved_views_read(struct saved_views *views, const char *path, struct error *e)
+{
+	FILE *file = fopen(path, "re");
+	struct saved_view *view = NULL;
+	struct error inner = {0};
+	size_t room = 0, number = 0;
+	char *line = NULL;
+	int err = 0;
+
+	if (!file)
+		return errno == ENOENT || errno == ENOTDIR
+			       ? 0
+			       : error_set(e, errno, EXIT_FAILED, "%s: %s", path, strerror(errno));
+	while (!err && getline(&line, &room, file) >= 0) {
+		number++;
+		views->lines = memory_grow(views->lines, &views->line_capacity,
+					   views->line_count + 1, sizeof(char *));
+		views->lines[views->line_count] = memory_text(line, strlen(line));
+		err = line_take(views, &view, views->lines[views->line_count++], &inner);
+	}
+	if (err)
+		error_set(e, EINVAL, EXIT_USAGE, "%s: line %zu: %s", path, number, inner.line);
+	else
+		err = columns_check(views, path, e);
+	error_done(&inner);
+	free(line);
+	fclose(file);
+	return err;
+}
+
+void saved_views_done(struct saved_views *views)
+{
+	for (size_t i = 0; i < views->line_count; i++)
+		free(views->lines[i]);
+	free(views->lines);
+	free(views->items);
+	*views = (struct saved_views){0};
+}
+
+void saved_view_add(struct text *text, const struct view *view, const char *name)
+{
+	const struct ask *ask = &view->now;
+
+	text_add_format(text, "\n[%s]\ncolumns = ", name);
+	for (size_t i = 0; i < ask->list.count; i++)
+		text_add_format(text, "%s%s", i ? "," : "", ask->list.items[i]->name);
+	if (ask->filter[0])
+		text_add_format(text, "\nfilter = %s", ask->filter);
+	text_add_format(text, "%s\n", ask->all_states ? "\nall = yes" : "");
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Views under a name: tsnap's own, and those that files have.
+ *
+ * A file has sections, each a view:
+ *
+ *   [pg]
+ *   help = what postgres waits for
+ *   columns = comm,syscall,waits_on
+ *   filter = comm~"^postgres"
+ *   all = yes
+ *
+ * columns as behind -g, filter as behind --filter; all but columns may be missing. Empty lines and
+ * those with # in front say nothing. A view takes the place of one with the same name.
+ */
+#ifndef TSNAP_SCREEN_SAVED_H
+#define TSNAP_SCREEN_SAVED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+#include "base/text.h"
+
+struct view;
+
+/* Texts are malloced, but of tsnap's own. */
+struct saved_view {
+	const char *name, *help, *columns, *filter;
+	bool all_states;
+};
+
+struct saved_views {
+	struct saved_view *items;
+	size_t count, capacity;
+	char **lines; /* what the texts are parts of */
+	size_t line_count, line_capacity;
+};
+
+/* tsnap's own views. */
+void saved_views_begin(struct saved_views *views);
+/* Adds those of the file; one that is not there has none. 0, or -errno with e, which tells the
+ * line.
+ */
+int saved_views_read(struct saved_views *views, const char *path, struct error *e);
+void saved_views_done(struct saved_views *views);
+
+/* Adds the view as such a section. */
+void saved_view_add(struct text *text, const struct view *view, const char *name);
+
+#endif
