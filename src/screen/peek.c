@@ -69,6 +69,15 @@ static void lines_add(struct peek *peek, const struct peeking *peeking, size_t a
 	}
 }
 
+/* Whether the column is one of the table's, so that the row has just one value of it. */
+static bool is_asked(const struct ask *ask, const struct column *column)
+{
+	for (size_t i = 0; i < ask->list.count; i++)
+		if (ask->list.items[i] == column)
+			return true;
+	return false;
+}
+
 static void peek_fill(struct peek *peek, const struct shown *shown, const struct ask *ask)
 {
 	struct peeking *peeking = memory_get(sizeof(*peeking));
@@ -92,7 +101,8 @@ static void peek_fill(struct peek *peek, const struct shown *shown, const struct
 	peek->count = 0;
 	peek->tally = peeking->tally;
 	for (size_t i = 0; i < PEEK_COLUMNS; i++)
-		lines_add(peek, peeking, i, &grid);
+		if (!is_asked(ask, peeking->lists[i].items[0]))
+			lines_add(peek, peeking, i, &grid);
 	peek->exact =
 		measures_of(peeking->tally.samples, 0,
 			    all->count ? group_sums(all, group_at(all, 0)) : NULL, &peeking->tally);

@@ -50,6 +50,7 @@ import case_stacks_on_cpu  # noqa: F401
 import case_start  # noqa: F401
 import case_state  # noqa: F401
 import case_stuck  # noqa: F401
+import case_top  # noqa: F401
 import case_totals  # noqa: F401
 import case_trace  # noqa: F401
 import case_trouble  # noqa: F401

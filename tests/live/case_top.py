@@ -1,0 +1,103 @@
+"""tsnap --top on this kernel: what its screens show, and that a terminal that takes nothing costs no scan."""
+import fcntl
+import os
+import pty
+import re
+import select
+import shlex
+import struct
+import subprocess
+import termios
+import time
+
+from harness import START_S, STOP_S, Failure, case, check
+
+RATE_HZ = 20
+STOPPED_S = 4
+
+
+class Screen:
+    """A tsnap --top on a terminal of its own."""
+
+    def __init__(self, ctx, *args):
+        self.master, self.slave = pty.openpty()
+        fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 120, 0, 0))
+        self.modes = termios.tcgetattr(self.slave)
+        self.output = b""
+        self.process = subprocess.Popen(
+            [ctx.options.tsnap, "--top", *map(str, args), *shlex.split(ctx.options.tsnap_args)], stdin=self.slave,
+            stdout=self.slave, stderr=subprocess.DEVNULL, start_new_session=True,
+            env=dict(os.environ, TERM="xterm-256color", LC_ALL="C.UTF-8", HOME="/nonexistent"))
+        ctx.at_end(self.end)
+
+    def end(self):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        os.close(self.master)
+        os.close(self.slave)
+
+    def read(self, seconds):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if select.select([self.master], [], [], 0.05)[0]:
+                self.output += os.read(self.master, 65536)
+
+    def wait(self, pattern, seconds=START_S):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            self.read(0.1)
+            found = re.search(pattern, self.words())
+            if found:
+                return found
+        raise Failure("no %s on the screen: %s" % (pattern, self.words()[-2000:]))
+
+    def words(self):
+        return re.sub(rb"\x1b(\[[0-9;?]*[A-Za-z]|\(B)", b" ", self.output).decode("utf-8", "replace")
+
+    def redrawn(self):
+        """The whole screen anew, as words."""
+        self.output = b""
+        self.type("\x0c")
+        self.wait("Enter keep")
+        return self.words()
+
+    def type(self, keys):
+        os.write(self.master, keys.encode())
+
+
+@case
+def top_as_text(ctx):
+    """One screen as text tells what a report would: a sleeper is asleep in an average scan."""
+    workload = ctx.workload("sleep", call="nanosleep")
+    tool = ctx.plain("--top", "--text", "-n", 1, "--ascii", "-a", "-t", workload.tid, "-g", "tid,state,syscall")
+    tool.finish_plain(0, START_S + STOP_S)
+    text = tool.out.decode("ascii")
+    check(re.search(r"^ +1\.00 +\d+\.\d+ +100\.0%% #+ +%d +S +\w*nanosleep" % workload.tid, text, re.M), "%s", text)
+    check(re.search(r"History: 00:00:0[45]", text), "%s", text)
+
+
+@case
+def top_on_a_screen(ctx):
+    """Keys are answered, the terminal is stopped for seconds without a scan less, and given back at the end."""
+    workload = ctx.workload("sleep", call="nanosleep")
+    screen = Screen(ctx, "-a", "-t", workload.tid, "-g", "tid,state")
+    screen.wait(r"\b%d\b" % workload.tid)
+    screen.type("\r")
+    screen.wait("tid=%d" % workload.tid, 10)
+    screen.type("y")
+    screen.wait(r"tsnap -d 5 -t %d -a -g \S+ --filter tid=%d" % (workload.tid, workload.tid), 10)
+    first = int(re.search(r"(\d+) scans;", screen.redrawn()).group(1))
+    began = time.monotonic()
+    termios.tcflow(screen.slave, termios.TCOOFF)
+    screen.type("\x0c" * 20)
+    time.sleep(STOPPED_S)
+    termios.tcflow(screen.slave, termios.TCOON)
+    screen.read(2.5)
+    scans = int(re.search(r"(\d+) scans;", screen.redrawn()).group(1)) - first
+    wanted = (time.monotonic() - began) * RATE_HZ
+    check(0.8 * (wanted - 3 * RATE_HZ) < scans, "%d scans where about %d were due", scans, wanted)
+    screen.type("q")
+    screen.read(1)
+    check(screen.process.wait(STOP_S) == 0, "exit code %s", screen.process.returncode)
+    check(termios.tcgetattr(screen.slave) == screen.modes, "the terminal's modes stayed")
