@@ -85,6 +85,23 @@ static void add_window(struct text *text, const struct shown *shown)
 			tally->scans == 1 ? "" : "s");
 }
 
+/* Of all rows that say the same before a reason in brackets; 0 of one that another has said. */
+static uint64_t missed_count(const struct source_facts *facts, size_t at)
+{
+	size_t length = strcspn(facts->missed[at].what, "(");
+	uint64_t count = 0;
+
+	for (size_t i = 0; i < facts->missed_count; i++) {
+		if (facts->missed[i].natural ||
+		    strncmp(facts->missed[i].what, facts->missed[at].what, length) != 0)
+			continue;
+		if (i < at)
+			return 0;
+		count += facts->missed[i].count;
+	}
+	return count;
+}
+
 /* What is lost, since the start. */
 static void add_missed(struct text *text, const struct shown *shown)
 {
@@ -97,10 +114,14 @@ static void add_missed(struct text *text, const struct shown *shown)
 		before = "; ";
 	}
 	for (size_t i = 0; i < facts->missed_count; i++) {
-		if (!facts->missed[i].count || facts->missed[i].natural)
+		uint64_t count = missed_count(facts, i);
+
+		if (!count)
 			continue;
-		text_add_format(text, "%s%llu %s", before,
-				(unsigned long long)facts->missed[i].count, facts->missed[i].what);
+		text_add_format(text, "%s%llu ", before, (unsigned long long)count);
+		text_add(text, facts->missed[i].what, strcspn(facts->missed[i].what, "("));
+		text->length -= text->bytes[text->length - 1] == ' ';
+		text_end(text, text->bytes + text->length);
 		before = "; ";
 	}
 }
