@@ -380,6 +380,15 @@ size_t text_fit(const char *string, size_t columns)
 	return text_measure(string, columns, &width);
 }
 
+bool text_into(char *to, size_t size, const char *string)
+{
+	size_t length = strnlen(string, size - 1);
+
+	memmove(to, string, length);
+	to[length] = '\0';
+	return !string[length];
+}
+
 #define NEAREST_LENGTH_MAX 64
 
 /* Levenshtein's distance; both words shorter than NEAREST_LENGTH_MAX. */

@@ -75,6 +75,9 @@ size_t text_width(const char *string);
 /* Bytes of string that fit into that many columns; never part of a character. */
 size_t text_fit(const char *string, size_t columns);
 
+/* Copies the string into a buffer of that size; what does not fit is left out. Whether all did. */
+bool text_into(char *to, size_t size, const char *string);
+
 /* Takes the next of names between commas, which may be empty, into name; *names is what follows,
  * NULL behind the last one. False: there is none. */
 bool text_next_name(struct text *name, const char **names);

@@ -174,9 +174,6 @@ static int top_open(struct top *top, source_opener *open_source, void (*tell)(co
 	if (config->interval_us)
 		top->view->refresh_us = config->interval_us;
 	top->told.recording = config->replay;
-	top->history =
-		history_new(HISTORY_BYTES_DEFAULT, config->replay ? 0 : HISTORY_AGE_DEFAULT_US);
-	feed_begin(&top->feed, top->source, top->history);
 	feed_tell(&top->feed, &top->told);
 	if (top->told.facts.remarks)
 		tell(top->told.facts.remarks);

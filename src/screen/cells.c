@@ -55,9 +55,9 @@ static void halves_mend(struct cells *cells, size_t row, size_t column, size_t w
 	struct cell *first = cells_at(cells, row, column);
 
 	if (!first->bytes[0] && column)
-		strcpy(first[-1].bytes, " ");
+		text_into(first[-1].bytes, CELL_BYTES, " ");
 	if (column + width < cells->columns && !first[width].bytes[0])
-		strcpy(first[width].bytes, " ");
+		text_into(first[width].bytes, CELL_BYTES, " ");
 }
 
 static void character_put(struct cells *cells, size_t row, size_t column, const char *character,
@@ -73,14 +73,16 @@ static void character_put(struct cells *cells, size_t row, size_t column, const 
 			cell[i].bytes[0] = likeness_of(character);
 		return;
 	}
-	strcpy(cell->bytes, character);
+	text_into(cell->bytes, CELL_BYTES, character);
 }
 
 /* Adds a character without a width to that of the cell. */
 static void character_combine(struct cells *cells, struct cell *cell, const char *character)
 {
-	if (!cells->ascii && strlen(cell->bytes) + strlen(character) < CELL_BYTES)
-		strcat(cell->bytes, character);
+	size_t length = strlen(cell->bytes);
+
+	if (!cells->ascii && length + strlen(character) < CELL_BYTES)
+		text_into(cell->bytes + length, CELL_BYTES - length, character);
 }
 
 /* The whole text as the gate lets it pass: what has passed already passes as it is, but for

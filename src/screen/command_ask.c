@@ -151,7 +151,8 @@ bool ask_keep(struct view *view, bool widens, const char *condition)
 	add_filter(&filter, &view->now, widens, condition);
 	fits = filter.length < sizeof(view->now.filter);
 	if (fits)
-		strcpy(view_step(view, "%s", condition)->filter, text_string(&filter));
+		text_into(view_step(view, "%s", condition)->filter, VIEW_INPUT_SIZE,
+			  text_string(&filter));
 	else
 		view_say(view, true, "The filter would be longer than %d bytes",
 			 EXPRESSION_BYTES_MAX);

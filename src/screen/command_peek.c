@@ -34,7 +34,7 @@ void command_peek(struct view *view, const struct shown *shown)
 		text_add_string(&title, "all");
 	}
 	if (filter.length < sizeof(view->peek)) {
-		strcpy(view->peek, text_string(&filter));
+		text_into(view->peek, sizeof(view->peek), text_string(&filter));
 		snprintf(view->peek_title, sizeof(view->peek_title), "%s", text_string(&title));
 		list_open(view, &list_peek);
 	} else {
@@ -74,13 +74,13 @@ static void peek_choose(struct view *view, const struct shown *shown, size_t ite
 	struct text condition = {0}, filter = {0};
 	struct ask row = view->now;
 
-	strcpy(row.filter, view->peek);
+	text_into(row.filter, sizeof(row.filter), view->peek);
 	add_condition(&condition, line->column, line->value, true);
 	add_filter(&filter, &row, condition_widens(line->column, line->value, true),
 		   text_string(&condition));
 	if (filter.length < sizeof(row.filter))
-		strcpy(view_step(view, "%s", text_string(&condition))->filter,
-		       text_string(&filter));
+		text_into(view_step(view, "%s", text_string(&condition))->filter, VIEW_INPUT_SIZE,
+			  text_string(&filter));
 	view->row = view->top = 0;
 	text_done(&condition);
 	text_done(&filter);

@@ -23,7 +23,7 @@
 #include "sample/sample.h"
 
 #define HISTORY_BYTES_DEFAULT ((size_t)64 << 20)
-#define HISTORY_AGE_DEFAULT_US (10 * 60 * 1000000ll)
+#define HISTORY_AGE_DEFAULT_US (10ll * 60 * 1000000)
 
 /* The columns of the band, bottom first. */
 enum band_part { BAND_ON, BAND_RQ, BAND_DISK, BAND_WORK, BAND_COUNT };

@@ -251,7 +251,7 @@ bool view_choose(struct view *view, const struct shown *shown, size_t number)
 		else
 			view_say(view, true, "Without %s, which is not sampled: g adds it",
 				 list.items[i]->name);
-	strcpy(ask->filter, saved->filter);
+	text_into(ask->filter, sizeof(ask->filter), saved->filter);
 	ask->all_states = saved->all_states && shown->source.all_states;
 	if (saved->all_states && !ask->all_states)
 		view_say(view, true, "Idle threads are not sampled: a adds them");

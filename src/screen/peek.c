@@ -125,8 +125,8 @@ void shown_peek(struct shown *shown, const struct view *view)
 	    (peek->answer == shown->answer && !strcmp(peek->filter, view->peek)))
 		return;
 	ask = view->now;
-	strcpy(ask.filter, view->peek);
-	strcpy(peek->filter, view->peek);
+	text_into(ask.filter, sizeof(ask.filter), view->peek);
+	text_into(peek->filter, sizeof(peek->filter), view->peek);
 	peek->answer = shown->answer;
 	peek_fill(peek, shown, &ask);
 }

@@ -15,7 +15,7 @@
 /* The byte of the character that the parser's words name, and what it says of it. */
 static void filter_error(struct prompt *prompt, const char *line)
 {
-	const char *number = strstr(line, "at character "), *what = strrchr(line, '\'');
+	const char *number = strstr(line, "at character "), *what;
 	size_t at = SIZE_MAX, left = number ? strtoul(number + 13, NULL, 10) : 0;
 
 	if (left) {
@@ -40,13 +40,14 @@ static bool filter_done_typing(struct view *view, const struct shown *shown)
 	(void)shown;
 	if (!strcmp(prompt->text, view->now.filter))
 		return true;
-	strcpy(ask.filter, prompt->text);
+	text_into(ask.filter, sizeof(ask.filter), prompt->text);
 	err = ask_filter(&ask, &filter, &e);
 	if (err)
 		filter_error(prompt, e.line);
 	else
-		strcpy(view_step(view, "%s", prompt->text[0] ? prompt->text : "no filter")->filter,
-		       prompt->text);
+		text_into(
+			view_step(view, "%s", prompt->text[0] ? prompt->text : "no filter")->filter,
+			VIEW_INPUT_SIZE, prompt->text);
 	filter_done(&filter);
 	error_done(&e);
 	return !err;
@@ -133,11 +134,8 @@ const struct prompt_kind prompt_filter = {"Filter: ", filter_done_typing, filter
 
 static bool find_done(struct view *view, const struct shown *shown)
 {
-	size_t length = strnlen(view->prompt.text, sizeof(view->find) - 1);
-
-	memcpy(view->find, view->prompt.text, length);
-	view->find[length] = '\0';
-	if (length)
+	text_into(view->find, sizeof(view->find), view->prompt.text);
+	if (view->find[0])
 		command_find_next(view, shown);
 	return true;
 }
@@ -255,7 +253,7 @@ static bool path_done(struct view *view, const struct shown *shown)
 		prompt_fail(prompt, SIZE_MAX, "The name of a file is needed");
 		return false;
 	}
-	strcpy(view->path, prompt->text);
+	text_into(view->path, sizeof(view->path), prompt->text);
 	view->request = REQUEST_WRITE;
 	return true;
 }
@@ -275,7 +273,7 @@ static bool name_done(struct view *view, const struct shown *shown)
 		prompt_fail(prompt, SIZE_MAX, "A name has letters, digits, - and _");
 		return false;
 	}
-	strcpy(view->path, prompt->text);
+	text_into(view->path, sizeof(view->path), prompt->text);
 	view->request = REQUEST_WRITE;
 	return true;
 }

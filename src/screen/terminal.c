@@ -134,7 +134,7 @@ static void colours_set(void)
 		return;
 	start_color();
 	use_default_colors();
-	for (short style = 0; style < STYLE_COUNT; style++)
+	for (int style = 0; style < STYLE_COUNT; style++)
 		if (styles[style].colour >= 0)
 			init_pair((short)(style + 1), styles[style].colour, -1);
 }

@@ -23,11 +23,9 @@ int view_init(struct view *view, const struct query *query, struct error *e)
 		err = column_list_add(&ask->list, query->more_columns, true, e);
 	if (err)
 		return err;
-	if (query->filter && strlen(query->filter) >= sizeof(ask->filter))
+	if (query->filter && !text_into(ask->filter, sizeof(ask->filter), query->filter))
 		return error_set(e, EINVAL, EXIT_USAGE, "--filter: longer than %d bytes",
 				 EXPRESSION_BYTES_MAX);
-	if (query->filter)
-		strcpy(ask->filter, query->filter);
 	/* the cursor begins where Enter does something */
 	while (view->column + 1 < ask->list.count &&
 	       ask->list.items[view->column]->role != ROLE_KEY)
