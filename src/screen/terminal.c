@@ -36,6 +36,7 @@ static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 
 static struct cells written; /* what the terminal shows */
 static bool coloured;
+static SCREEN *own; /* ncurses' */
 
 /* How styles look: with colours, and without. */
 static const struct style_row {
@@ -158,7 +159,9 @@ int terminal_open(struct error *e)
 				 "or another TERM",
 				 name);
 	set_escdelay(50);
-	if (!newterm(NULL, stdout, stdin))
+	del_curterm(cur_term); /* newterm() makes its own */
+	own = newterm(NULL, stdout, stdin);
+	if (!own)
 		return error_set(e, EINVAL, EXIT_FAILED, "--top: no screen on this terminal (%s)",
 				 name);
 	signal(SIGTSTP, SIG_DFL); /* not ncurses': see terminal_stop() */
@@ -172,6 +175,7 @@ void terminal_close(void)
 {
 	if (rescue.taken)
 		endwin();
+	delscreen(own);
 	rescue.taken = 0;
 	memory_before_end(NULL);
 	signals_before_end(NULL);
