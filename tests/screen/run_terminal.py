@@ -152,10 +152,12 @@ def case_kinds(tsnap):
     for term in ("linux", "vt100", "screen", "tmux", "xterm"):
         if subprocess.run(["infocmp", term], capture_output=True, check=False).returncode:
             continue
-        terminal = Terminal(tsnap, term=term)
+        # libgpm, which ncurses loads on a console, keeps ten bytes
+        environment = {"ASAN_OPTIONS": "detect_leaks=0"} if term == "linux" else {}
+        terminal = Terminal(tsnap, term=term, **environment)
         terminal.expect("AVG_THR")
         terminal.type("q")
-        assert terminal.process.wait(20) == 0
+        assert terminal.process.wait(20) == 0, term
         terminal.drain()
         assert termios.tcgetattr(terminal.slave) == terminal.modes
         terminal.close()
