@@ -172,7 +172,9 @@ static int top_open(struct top *top, source_opener *open_source, void (*tell)(co
 		return err;
 	base_find(top);
 	if (config->interval_us)
-		top->view->refresh_us = config->interval_us;
+		top->view->refresh_us = config->interval_us > VIEW_REFRESH_LEAST_US
+						? config->interval_us
+						: VIEW_REFRESH_LEAST_US;
 	top->told.recording = config->replay;
 	feed_tell(&top->feed, &top->told);
 	if (top->told.facts.remarks)

@@ -105,5 +105,6 @@ void grid_subtract(struct grid *grid, const struct grid *before)
 				last[i].number = -old[i].number;
 	}
 	index_clear(&rows);
-	qsort_r(grid->values, count, bytes, change_compare, (void *)list);
+	if (count)
+		qsort_r(grid->values, count, bytes, change_compare, (void *)list);
 }

@@ -232,7 +232,7 @@ static bool refresh_done(struct view *view, const struct shown *shown)
 	int64_t us = duration_read(view->prompt.text);
 
 	(void)shown;
-	if (us < 100000) {
+	if (us < VIEW_REFRESH_LEAST_US) {
 		prompt_fail(&view->prompt, SIZE_MAX, "A length is 2, 0.5, 10s; at least 0.1");
 		return false;
 	}

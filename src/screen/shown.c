@@ -139,7 +139,7 @@ void shown_sort(struct shown *shown, const struct ask *ask)
 		shown->order[row] = ask->sort || !ask->reversed ? row : count - 1 - row;
 	while (sorting.at < shown->list.count && shown->list.items[sorting.at] != ask->sort)
 		sorting.at++;
-	if (ask->sort && sorting.at < shown->list.count)
+	if (count && ask->sort && sorting.at < shown->list.count)
 		qsort_r(shown->order, count, sizeof(size_t), order_compare, &sorting);
 }
 

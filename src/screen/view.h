@@ -21,6 +21,7 @@
 #define VIEW_MESSAGE_SIZE 512
 #define VIEW_WINDOW_DEFAULT_US (5 * 1000000ll)
 #define VIEW_REFRESH_DEFAULT_US (2 * 1000000ll)
+#define VIEW_REFRESH_LEAST_US 100000
 
 /* A question: what one report answers. Copied whole for each step, so that any step is undone. */
 struct ask {
