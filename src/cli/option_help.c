@@ -7,11 +7,12 @@
 /* clang-format off */
 const struct option_section option_sections[] = {
 	/* title		--help						--help all, too */
-	{"How long, how often",	"duration,interval,count,rate",			""},
-	{"Which threads",	"process,descendants,user,comm,filter,all",
-				"threads,cgroup,on-cpu,off-cpu,daemon-ports"},
-	{"What to show",	"columns,more-columns,stacks,trace,slower",	"by,all-rows,off-wake,python,self"},
-	{"How to write it",	"csv,flame,replay",				"json,folded,diff,stack-dict"},
+	{"How long, how often",	"duration,interval,rate",			"count"},
+	{"Which threads",	"process,filter,all",
+				"descendants,user,comm,threads,cgroup,on-cpu,off-cpu,daemon-ports"},
+	{"What to show",	"top,columns,stacks,chains,trace,slower",	"more-columns,by,all-rows,off-wake,python,self,text,ascii"},
+	{"How to write it",	"csv,flame,record,replay",			"json,folded,by-chain,diff,stack-dict"},
+	{"Recordings",		"",						"from,to,by-time,heatmap,snapshot,flush,keep,keep-bytes,keep-free"},
 	{"This host and tsnap",	"list,check,help",				"verbose,version"},
 	{"Several samplers",	"",						"share,attach"},
 	{"How to measure",	"",						NULL},

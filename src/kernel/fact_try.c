@@ -7,7 +7,6 @@
 #include "kernel/kernel_function.h"
 #include "kernel/registers.h"
 #include "kernel/tracepoint.h"
-#include "kernel/type_source.h"
 
 #include <bcc/libbpf.h>
 #include <errno.h>

@@ -28,6 +28,8 @@ static const struct argument_row {
 } argument_rows[] = {
 	{"FILE",	ARGUMENT_FILE,		NULL},
 	{"A B",		ARGUMENT_FILE,		NULL},
+	{"FILE|DIR...",	ARGUMENT_FILE,		NULL},
+	{"DIR",		ARGUMENT_FILE,		NULL},
 	{"USER",	ARGUMENT_USER,		NULL},
 	{"COLUMN,...",	ARGUMENT_COLUMNS,	NULL},
 	{"KEY,...",	ARGUMENT_COLUMNS,	NULL},

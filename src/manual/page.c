@@ -172,13 +172,27 @@ static void add_measures(struct page_state *state)
 		add_column(state->page, &measure_columns[i]);
 }
 
+/* Names with commas between, of which each line may hold some. */
+static void add_names(struct text *page, const char *names)
+{
+	struct text name = {0};
+
+	for (const char *before = ""; text_next_name(&name, &names); before = ",\\:") {
+		text_add_string(page, before);
+		add_words(page, text_string(&name));
+	}
+	text_done(&name);
+}
+
 static void add_sets(struct page_state *state)
 {
+	text_add_string(state->page, ".na\n");
 	for (size_t i = 0; i < column_set_count; i++) {
 		text_add_format(state->page, ".TP\n.B %s\n", column_sets[i].name);
-		add_words(state->page, column_sets[i].columns);
+		add_names(state->page, column_sets[i].columns);
 		text_add_char(state->page, '\n');
 	}
+	text_add_string(state->page, ".ad\n");
 }
 
 static void add_needs(struct page_state *state)

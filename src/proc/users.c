@@ -32,7 +32,8 @@ static const char *user_read(int64_t uid)
 	int err = ERANGE;
 
 	avoid_users_asked(true);
-	for (size_t size = RECORD_BYTES; !avoids_users() && err == ERANGE && size <= RECORD_BYTES_MAX; size *= 4) {
+	for (size_t size = RECORD_BYTES;
+	     !avoids_users() && err == ERANGE && size <= RECORD_BYTES_MAX; size *= 4) {
 		bytes = memory_resize(bytes, size, 1);
 		err = getpwuid_r(uid, &record, bytes, size, &found);
 	}
