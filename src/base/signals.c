@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/signals.h"
+#include "base/clock.h"
 
 #include <signal.h>
 #include <stddef.h>
 
+#define REPEATED_NS (200 * NS_PER_MS)
+
 static volatile sig_atomic_t stop_signal;
+static volatile int64_t stop_ns;
 static void (*volatile before_end)(void);
 
 void signals_before_end(void (*function)(void))
@@ -12,8 +16,20 @@ void signals_before_end(void (*function)(void))
 	before_end = function;
 }
 
+/* The same signal may arrive twice: of a terminal and of the keeper, of timeout(1) to the process
+ * and to its group. Nobody types so fast. */
+static bool is_repeated(void)
+{
+	int64_t now_ns = clock_monotonic_ns(), before_ns = stop_ns;
+
+	stop_ns = now_ns;
+	return now_ns - before_ns < REPEATED_NS;
+}
+
 static void on_signal(int number)
 {
+	if (is_repeated() && stop_signal)
+		return;
 	if (stop_signal) {
 		if (before_end)
 			before_end();

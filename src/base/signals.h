@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The signals that ask a program to end. SIGINT and SIGTERM always, SIGHUP unless it is ignored
- * (nohup): each ends a wait with EINTR and is kept; a second one ends the process at once.
+ * (nohup): each ends a wait with EINTR and is kept; a second one, 0.2 s later or more, ends the
+ * process at once.
  */
 #ifndef TSNAP_BASE_SIGNALS_H
 #define TSNAP_BASE_SIGNALS_H

@@ -219,7 +219,9 @@ static void worker_keep(struct watch *watch, const sigset_t *signals)
 
 		if (number > 0 && number != SIGCHLD) {
 			watch->stop_asked = true;
-			kill(watch->worker, number);
+			/* a terminal sends its own to both */
+			if (info.si_code <= 0)
+				kill(watch->worker, number);
 		}
 		if (waitpid(watch->worker, &status, WNOHANG) == watch->worker)
 			keeper_end(status);

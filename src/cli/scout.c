@@ -72,7 +72,8 @@ static void looker_begin(struct scout *scout, struct looker *looker, const int64
 
 	looker->seen_at = -1;
 	looker->since_ns = clock_monotonic_ns();
-	looker->at = looker->shown = 0;
+	looker->at = 0;
+	looker->shown = 0;
 	looker->process = fork();
 	if (looker->process)
 		return;

@@ -4,6 +4,7 @@ import signal
 import subprocess
 import time
 
+from case_start import Terminal, on_terminal
 from harness import SLOW, START_S, STOP_S, case, check, rows_of, wait_until
 
 FORMS = {"stuck_stack": (("-a", "--stacks"), ("-a", "-G", "ufunc,exe")),
@@ -71,6 +72,19 @@ def stuck_and_stopped(ctx):
     killed.signal(signal.SIGKILL)
     killed.wait(STOP_S)
     wait_until(lambda: not os.path.exists("/proc/%d" % worker), STOP_S, "the worker's end")
+
+
+@case
+def keeper_on_terminal(ctx):
+    """Ctrl-C reaches both processes; a report is printed, as after the two signals that timeout(1) sends."""
+    terminal = Terminal(ctx)
+    report = on_terminal(ctx, terminal, "-a", "-d", 60)
+    wait_until(lambda: b"samples" in terminal.read(), START_S, "the line of progress")
+    os.write(terminal.master, b"\x03")
+    report.finish_plain(0, STOP_S)
+    check(b"AVG_THR" in report.out, "no report: %s", report.out.decode())
+    timed = subprocess.run(["timeout", "%d" % (2 * SLOW), ctx.options.tsnap, "-a", "-d", "60"], stdout=subprocess.PIPE, check=False)
+    check(timed.returncode == 124 and b"AVG_THR" in timed.stdout, "%s: %s", timed.returncode, timed.stdout.decode())
 
 
 @case
