@@ -20,15 +20,17 @@ void signals_before_end(void (*function)(void))
  * and to its group. Nobody types so fast. */
 static bool is_repeated(void)
 {
-	int64_t now_ns = clock_monotonic_ns(), before_ns = stop_ns;
+	int64_t now_ns = clock_monotonic_ns();
 
+	if (stop_signal && now_ns - stop_ns < REPEATED_NS)
+		return true;
 	stop_ns = now_ns;
-	return now_ns - before_ns < REPEATED_NS;
+	return false;
 }
 
 static void on_signal(int number)
 {
-	if (is_repeated() && stop_signal)
+	if (is_repeated())
 		return;
 	if (stop_signal) {
 		if (before_end)

@@ -68,15 +68,17 @@ static void process_look(int64_t pid)
 static void looker_begin(struct scout *scout, struct looker *looker, const int64_t *pids,
 			 int64_t count)
 {
-	pid_t parent = getpid();
+	pid_t parent = getpid(), process;
 
 	looker->seen_at = -1;
 	looker->since_ns = clock_monotonic_ns();
 	looker->at = 0;
 	looker->shown = 0;
-	looker->process = fork();
-	if (looker->process)
+	process = fork(); /* looker is the child's, too */
+	if (process) {
+		looker->process = process;
 		return;
+	}
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	looker->shown = blocked_own_pid();
 	for (int64_t i; getppid() == parent && (i = atomic_fetch_add(&scout->next, 1)) < count;) {
