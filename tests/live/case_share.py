@@ -459,7 +459,7 @@ def share_inside(ctx):
     states_of(find, rows, workloads, "attached")
     totals_told(rows, spinner)
     own = {row["tid"] for row in rows if row["comm"] == "tsnap"}
-    find.expect(len(own) == 1, "of two samplers it should see the other one: %s", own)
+    find.expect(len(own) == 2, "of two samplers it should see both processes of the other one: %s", own)
     find.close()
     owner.finish()
 

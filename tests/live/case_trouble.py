@@ -369,12 +369,12 @@ def compile_child_killed(ctx):
     check(len(tool.err.splitlines()) == 1 and "killed" in tool.err, "not one line that tells: %s", tool.err)
 
 
-def with_fault(ctx, fault, *args, parent=True):
-    """tsnap, of whose system calls strace lets one fail: CALL:error=NAME:when=N. parent: those of the first process alone."""
+def with_fault(ctx, fault, *args):
+    """tsnap, of whose system calls strace lets one fail in each of its processes: CALL:error=NAME:when=N."""
     strace = shutil.which("strace")
     if not strace:
         raise Skip("strace is not installed")
-    tool = Tsnap([strace, *([] if parent else ["-f"]), "-o", "/dev/null", "-e", "trace=" + fault.split(":")[0], "-e", "inject=" + fault,
+    tool = Tsnap([strace, "-f", "-o", "/dev/null", "-e", "trace=" + fault.split(":")[0], "-e", "inject=" + fault,
                   ctx.options.tsnap, *shlex.split(ctx.options.tsnap_args), *args])
     ctx.started.append(tool)
     return tool
@@ -429,7 +429,7 @@ def compile_child_unheard(ctx):
     for when in (1, 4, 12):
         for error, words in (("ENOMEM", "Cannot allocate memory"), ("EMFILE", "ulimit -n")):
             expect_error(with_fault(ctx, "recvmsg:error=%s:when=%d" % (error, when), "--csv", "-n", "1"), 1, "compile child", words)
-        expect_error(with_fault(ctx, "sendmsg:error=ENOMEM:when=%d" % when, "--csv", "-n", "1", parent=False), 1, "compile child",
+        expect_error(with_fault(ctx, "sendmsg:error=ENOMEM:when=%d" % when, "--csv", "-n", "1"), 1, "compile child",
                      "Cannot allocate memory")
 
 

@@ -190,12 +190,18 @@ class Tsnap(Process):
 
     @property
     def pid(self):
-        """The process that works: a child of the one that was started, once it is there."""
-        try:
-            with open("/proc/%d/task/%d/children" % (self.process.pid, self.process.pid), encoding="ascii") as file:
-                return int((file.read().split() or [self.process.pid])[0])
-        except OSError:
-            return self.process.pid
+        """The process that works: a child of the one that was started, which has it after some milliseconds."""
+        end = time.monotonic() + 2 * SLOW
+        while self.code is None and time.monotonic() < end:
+            try:
+                with open("/proc/%d/task/%d/children" % (self.process.pid, self.process.pid), encoding="ascii") as file:
+                    children = file.read().split()
+            except OSError:
+                break
+            if children:
+                return int(children[0])
+            time.sleep(0.01)
+        return self.process.pid
 
     @pid.setter
     def pid(self, _):

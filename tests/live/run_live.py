@@ -65,10 +65,11 @@ LIMIT_S = 400  # of what hangs; stacks_as_gdb takes more than 180 beside two spi
 # These run when no other does: it matters to them how many threads are on the host, who has programs loaded or ends, or that a CPU is
 # free.
 ALONE = ("*_growth", "exit_storm*", "killed*", "nothing_left*", "block_full", "self_stops_counting", "self_not_counted",
-         "only_what_is_asked", "stacks_on_cpu_anywhere", "stacks_on_cpu_shares", "stacks_on_cpu_of_jit", "moment_on_full_host")
+         "only_what_is_asked", "stacks_on_cpu_anywhere", "stacks_on_cpu_shares", "stacks_on_cpu_of_jit", "moment_on_full_host", "stuck*",
+         "keeper*")
 # These take long and hold what others hold, too, at more places, or one of tsnap's figures against another tool's: with --all, or named.
 THOROUGH = ("bench_*", "stacks_under_load", "without_facts", "inside_choices", "inside_times", "peers_*", "podman_*", "stress_*", "share_race")
-AGAIN_MAX = 3
+AGAIN_MAX = 10  # three are enough once those that waver on a full host are mended
 # The longest begin first, so that none is left at the end.
 LONG = ("stacks_as_gdb", "stacks_under_load", "inside_*", "without_facts", "stacks_of_java", "every_option", "stacks_on_cpu*",
         "births_*", "bench_*")
