@@ -159,6 +159,23 @@ def expect_chains(runs):
     check(re.search(r"^mutex mutex>;holder \d+$", text, re.M), "--by-chain: %s", text)
 
 
+def expect_recorded(runs, pid, directory):
+    """A recording of a sleeper, all of it, parts of it, and over time."""
+    recording, part = os.path.join(directory, "recording"), os.path.join(directory, "part.csv.zst")
+    os.mkdir(recording)
+    runs.run("--record", recording, "--flush", 1, "--keep", "7d", "--keep-bytes", "1G", "--keep-free", "0.1%", "-F", 5, "-d", 3, "-a", "-p", pid,
+             *runs.types, *runs.without(""))
+    whole = ("--replay", recording, "-a", "-g", "pid")
+    slept = re.compile(r"^ +2\.00 .* %s$" % pid, re.M)
+    text = runs.text(*whole)
+    check(slept.search(text), "--record: not there in the replay: %s", text)
+    check(slept.search(runs.text(*whole, "--from", "-1h", "--to", "now")), "--from, --to: not there")
+    check(len(re.findall(r" %s$" % pid, runs.text(*whole, "--by-time", "1s"), re.M)) >= 3, "--by-time: fewer than three seconds")
+    check(pid in runs.text(*whole, "--heatmap"), "--heatmap: not there")
+    runs.run("--replay", recording, "--snapshot", part)
+    check(slept.search(runs.text("--replay", part, "-a", "-g", "pid")), "--snapshot: not there in its replay")
+
+
 def expect_shared(runs, pid):
     """One tsnap shares its probes, another samples with them."""
     share = Share(runs.ctx, listed=False)
@@ -190,6 +207,7 @@ def every_option(ctx):
     expect_stacks(runs, sleeper["pid"], directory)
     expect_servers(runs)
     expect_chains(runs)
+    expect_recorded(runs, sleeper["pid"], directory)
     expect_shared(runs, sleeper["pid"])
     unused = set(typed.values()) - {typed.get(word) for word in runs.used}
     check(not unused, "no run with --%s", ", --".join(sorted(unused)))
