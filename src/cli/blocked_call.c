@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/blocked_call.h"
+#include "kernel/host_file.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -68,18 +69,6 @@ static const struct wait_row {
 };
 /* clang-format on */
 
-static bool file_line_read(const char *path, char *line, size_t size)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t length = fd < 0 ? -1 : read(fd, line, size - 1);
-
-	if (fd >= 0)
-		close(fd);
-	line[length < 0 ? 0 : length] = '\0';
-	line[strcspn(line, "\n")] = '\0';
-	return length > 0;
-}
-
 pid_t blocked_own_pid(void)
 {
 	char pid[32];
@@ -94,7 +83,7 @@ bool blocked_line_read(pid_t pid, pid_t tid, char line[BLOCKED_LINE_SIZE])
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", pid, tid);
-	return file_line_read(path, line, BLOCKED_LINE_SIZE) && strcmp(line, "running");
+	return host_file_read(path, line, BLOCKED_LINE_SIZE) > 0 && strcmp(line, "running");
 }
 
 /* Reads a text of the process. */
@@ -160,7 +149,9 @@ static bool path_find(pid_t pid, pid_t shown, const struct call_row *row, const 
 	return !name[0] || snprintf(path, PATH_MAX, "%s/%s", directory, name) < PATH_MAX;
 }
 
-bool blocked_path_subject(const char *path, struct blocked_subject *subject)
+/* Of "/proc/4711/maps" the process 4711, of another absolute name the file. False: it is neither
+ * (pipe:[1], /dev/pts/0). */
+static bool path_subject(const char *path, struct blocked_subject *subject)
 {
 	char *end;
 
@@ -180,7 +171,7 @@ static const char *why_find(pid_t pid, pid_t tid, bool memory)
 	char path[64], function[WAIT_NAME_SIZE];
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/wchan", pid, tid);
-	if (file_line_read(path, function, sizeof(function)))
+	if (host_file_read(path, function, sizeof(function)) > 0)
 		for (size_t i = 0; i < sizeof(wait_rows) / sizeof(wait_rows[0]); i++)
 			if (!strncmp(function, wait_rows[i].function,
 				     strlen(wait_rows[i].function)))
@@ -218,8 +209,7 @@ bool blocked_subject_find(pid_t pid, pid_t shown, pid_t tid, const char *line,
 	*subject = (struct blocked_subject){.pid = 0};
 	if (row->pid >= 0)
 		subject->pid = (int64_t)arguments[row->pid];
-	else if (!path_find(pid, shown, row, arguments, path) ||
-		 !blocked_path_subject(path, subject))
+	else if (!path_find(pid, shown, row, arguments, path) || !path_subject(path, subject))
 		return false;
 	subject->why = why_find(shown, tid, reads_memory(row, path));
 	return true;

@@ -33,8 +33,4 @@ bool blocked_line_read(pid_t pid, pid_t tid, char line[BLOCKED_LINE_SIZE]);
 bool blocked_subject_find(pid_t pid, pid_t shown, pid_t tid, const char *line,
 			  struct blocked_subject *subject);
 
-/* The same of names: of "/proc/4711/maps" the process 4711, of another absolute one the file. False
- * for what is neither (pipe:[1], /dev/pts/0). */
-bool blocked_path_subject(const char *path, struct blocked_subject *subject);
-
 #endif

@@ -6,9 +6,9 @@
 #include "base/text.h"
 #include "cli/blocked_call.h"
 #include "cli/scout.h"
+#include "kernel/host_file.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,15 +57,10 @@ static uint64_t switches_read(pid_t pid, pid_t tid)
 	static const char key[] = "\nvoluntary_ctxt_switches:";
 	char path[64], text[4096];
 	const char *at;
-	size_t length;
-	FILE *file;
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", pid, tid);
-	file = fopen(path, "re");
-	length = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
-	if (file)
-		fclose(file);
-	text[length] = '\0';
+	if (host_file_read(path, text, sizeof(text)) <= 0)
+		return 0;
 	at = strstr(text, key);
 	return at ? strtoull(at + sizeof(key) - 1, NULL, 10) : 0;
 }
@@ -247,8 +242,7 @@ static void worker_give_up(struct watch *watch)
 		snprintf(name, sizeof(name), "%s (%s)", watch->subject.path, watch->subject.why);
 	if (watch->stop_asked) {
 		line_write("stopped while it could not be ended in order, with what was sampled "
-			   "lost: a "
-			   "look did not end at ",
+			   "lost: a look did not end at ",
 			   name);
 		_exit(EXIT_FAILURE);
 	}
