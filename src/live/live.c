@@ -6,7 +6,6 @@
  * The filter is asked before anything is looked up.
  */
 #include "live/live.h"
-#include "base/avoid.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/names.h"
@@ -187,30 +186,6 @@ static void scans_describe(const struct live *live, struct source_facts *facts)
 			  live->kernel.table.unfinished_count);
 }
 
-static void avoided_describe(struct source_facts *facts)
-{
-	static char words[2][512];
-	size_t count;
-	const char *which = avoid_processes_text(&count);
-
-	if (which) {
-		snprintf(words[0], sizeof(words[0]),
-			 "processes that were not looked at, because a look does not end: %s",
-			 which);
-		source_facts_miss(facts, words[0], count)->standing = true;
-	}
-	which = avoid_files_text(&count);
-	if (which) {
-		snprintf(words[1], sizeof(words[1]),
-			 "file systems that were not looked at, because a look does not end: %s",
-			 which);
-		source_facts_miss(facts, words[1], count)->standing = true;
-	}
-	if (avoids_users())
-		source_facts_lack(facts, "kind of fact: names of users (the name service does not "
-					 "answer)");
-}
-
 static void lacking_describe(const struct live *live, struct source_facts *facts)
 {
 	const struct host *host = &live->kernel.host;
@@ -251,7 +226,7 @@ static void live_describe(struct source *source, struct source_facts *facts)
 	source_facts_miss(facts, "names beyond what tsnap keeps in memory", names_refused());
 	live_absent_describe(kernel, live->needs & ~live->optional_needs, facts);
 	lacking_describe(live, facts);
-	avoided_describe(facts);
+	live_avoided_describe(facts);
 	if (live->translated) {
 		missed = source_facts_miss(
 			facts,

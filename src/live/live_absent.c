@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "live/live_absent.h"
+#include "base/avoid.h"
 
+#include <stdio.h>
 #include <unistd.h>
 
 static const char *registers_lack(const struct kernel *kernel)
@@ -66,4 +68,28 @@ void live_absent_describe(const struct kernel *kernel, uint64_t needs, struct so
 			facts->absent[facts->absent_count++] =
 				(struct source_absent){absent_rows[i].need, why};
 	}
+}
+
+void live_avoided_describe(struct source_facts *facts)
+{
+	static char words[2][512];
+	size_t count;
+	const char *which = avoid_processes_text(&count);
+
+	if (which) {
+		snprintf(words[0], sizeof(words[0]),
+			 "processes that were not looked at, because a look does not end: %s",
+			 which);
+		source_facts_miss(facts, words[0], count)->standing = true;
+	}
+	which = avoid_files_text(&count);
+	if (which) {
+		snprintf(words[1], sizeof(words[1]),
+			 "file systems that were not looked at, because a look does not end: %s",
+			 which);
+		source_facts_miss(facts, words[1], count)->standing = true;
+	}
+	if (avoids_users())
+		source_facts_lack(facts, "kind of fact: names of users (the name service does not "
+					 "answer)");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which columns this host can't give, and why. Pure. */
+/* Which columns this host can't give, and why; which processes and files were not looked at. */
 #ifndef TSNAP_LIVE_LIVE_ABSENT_H
 #define TSNAP_LIVE_LIVE_ABSENT_H
 
@@ -8,5 +8,8 @@
 
 /* Adds to facts what the opened kernel lacks of needs (NEED_*). */
 void live_absent_describe(const struct kernel *kernel, uint64_t needs, struct source_facts *facts);
+
+/* Adds to facts what base/avoid.h has. The words stay valid until the next call. */
+void live_avoided_describe(struct source_facts *facts);
 
 #endif
