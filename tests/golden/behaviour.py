@@ -72,6 +72,10 @@ class Help(unittest.TestCase):
         self.assertLessEqual(len(lines), 40)  # with the prompt
         self.assertLessEqual(max(map(len, lines)), 80)
 
+    def test_mistaken_word_gets_help(self):
+        mistaken = tsnap("--help", "everything")
+        self.assertEqual((mistaken.returncode, mistaken.stdout, mistaken.stderr), (0, tsnap("--help").stdout, b""))
+
     def test_all_has_each_option_once(self):
         few, every = (self.OPTION.findall(tsnap("--help", *words).stdout.decode()) for words in ((), ("all",)))
         self.assertTrue(15 < len(few) <= 22 < len(every), (few, every))

@@ -1,0 +1,78 @@
+"""What an output says without the words around it: rows of tables, of CSV and of JSON, frames of a flame graph, numbers and names.
+
+Formats are held byte for byte elsewhere (cases.txt), so that a changed word changes there, and not here.
+"""
+import csv
+import io
+import json
+import re
+import xml.etree.ElementTree as ElementTree
+
+SVG = "{http://www.w3.org/2000/svg}"
+HEADING = re.compile(r" *[A-Z][A-Z0-9_*]*( \(UTC\))?(  +[A-Z][A-Z0-9_*]*)*$")
+BAR = re.compile(r"(?<=%) #+")
+
+
+def names(line):
+    """The words of a line that are numbers, times, files or options."""
+    words = (word.strip("(),:;.'\"") for word in line.split())
+    found = [word for word in words if re.search(r"[0-9/]|\w\.\w|^--?[a-z]", word)]
+    return " ".join(found) or "(words)"
+
+
+def row(line):
+    return " | ".join(re.split("  +", BAR.sub("", line).strip()))
+
+
+def of_report(text):
+    facts, inside = [], False
+    for line in text.splitlines():
+        if HEADING.match(line):
+            inside = True
+        elif not line:
+            inside = False
+        if line:
+            facts.append(row(line) if inside else line if line.endswith("|") else names(line))  # |: of a heatmap
+    return facts
+
+
+def of_csv(text):
+    table = list(csv.reader(io.StringIO(text, newline=""), strict=True))
+    assert all(len(line) == len(table[0]) for line in table), "rows as long as the heading"
+    return [json.dumps(line, ensure_ascii=False)[1:-1] for line in table]
+
+
+def of_json(text):
+    objects = [json.loads(line) for line in text.splitlines()]
+    return [json.dumps(each, ensure_ascii=False) for each in objects]
+
+
+def of_flame(text):
+    """Each frame: name, what it is and its numbers, where it begins and how wide it is."""
+    root = ElementTree.fromstring(text)
+    facts = [root.find(SVG + "title").text]
+    facts += [names(text.text) for text in root.iter(SVG + "text") if text.get("class") == "minor" and text.text]
+    for frame in root.iter(SVG + "g"):
+        title = frame.find(SVG + "title")
+        if title is None or frame.find(SVG + "rect") is None or "\n" not in title.text:
+            continue
+        name, details = title.text.split("\n", 1)
+        places = ["%s+%s%s" % (rect.get("x"), rect.get("width"), " off" if rect.get("class") == "off" else "")
+                  for rect in frame.iter(SVG + "rect")]
+        height = "y " + frame.find(SVG + "rect").get("y")
+        facts.append(" | ".join([name, height, re.match(r"\w*", details).group(), names(details), *places]))
+    return facts
+
+
+def of_output(arguments, output):
+    """Of standard output, by what the arguments ask for."""
+    text = output.decode()
+    if "--csv" in arguments:
+        return of_csv(text)
+    if "--json" in arguments:
+        return of_json(text)
+    if "--folded" in arguments:
+        return text.splitlines()
+    if "--flame" in arguments:
+        return of_flame(text)
+    return of_report(text)
