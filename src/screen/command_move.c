@@ -51,9 +51,10 @@ void command_left(struct view *view, const struct shown *shown)
 
 void command_right(struct view *view, const struct shown *shown)
 {
-	(void)shown;
 	if (view->column + 1 < view->now.list.count)
 		view->column++;
+	else
+		command_peek(view, shown);
 }
 
 void command_find(struct view *view, const struct shown *shown)

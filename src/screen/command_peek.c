@@ -113,5 +113,6 @@ const struct list_kind list_peek = {
 	.item = peek_item,
 	.choose = peek_choose,
 	.half = true,
+	.fill = shown_peek,
 	.key = peek_key,
 };

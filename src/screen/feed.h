@@ -12,7 +12,8 @@
 #define FEED_NEEDS                                                                               \
 	(NEED_USER | NEED_COMM | NEED_COMMSUM | NEED_EXE | NEED_SYSCALL | NEED_WHY | NEED_FILE | \
 	 NEED_FILENAMESUM | NEED_FILETYPE | NEED_CONNECTION | NEED_WAITS | NEED_CGROUP |         \
-	 NEED_CGROUP_NAMES | NEED_WAKER | NEED_WAKER_COMM | NEED_TOTALS)
+	 NEED_CGROUP_NAMES | NEED_PPID | NEED_PROCESSES | NEED_WAKER | NEED_WAKER_COMM |         \
+	 NEED_TOTALS)
 
 struct feed {
 	struct source *source;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "screen/history.h"
 #include "screen/history_code.h"
 #include "base/memory.h"
 #include "sample/why.h"

@@ -19,23 +19,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "sample/column.h"
 #include "sample/sample.h"
+#include "screen/history_columns.h"
+#include "screen/history_scan.h"
 
 #define HISTORY_BYTES_DEFAULT ((size_t)64 << 20)
 #define HISTORY_AGE_DEFAULT_US (10ll * 60 * 1000000)
-
-/* The columns of the band, bottom first. */
-enum band_part { BAND_ON, BAND_RQ, BAND_DISK, BAND_WORK, BAND_COUNT };
-
-/* What is kept of a scan itself. */
-struct history_scan {
-	int64_t time_us, weight_us, silent_us; /* as in struct scan */
-	uint32_t threads;		       /* seen in all; 0: not known */
-	uint32_t samples, accounts;	       /* in the chunk's bytes: first those, then these */
-	uint32_t offset;		       /* where in these bytes they begin */
-	uint32_t band[BAND_COUNT];	       /* threads in these states */
-};
 
 struct history;
 struct history_chunk;
@@ -63,9 +52,6 @@ struct history_visitor {
 /* bytes: most that it takes. age_us: older scans go; 0: none is too old. */
 struct history *history_new(size_t bytes, int64_t age_us);
 void history_free(struct history *history);
-
-/* Whether the column's values are kept. */
-bool history_keeps(const struct column *column);
 
 /* Adds samples of the scan that is being gathered; history_end_scan() those of its last part. */
 void history_add_part(struct history *history, const struct scan *part);

@@ -11,47 +11,14 @@
  * is that of the scan and in others none, everything else stays.
  */
 #include "screen/history_code.h"
-#include "sample/proc_values.h"
 #include "base/memory.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define HEAD_WHAT 1u
 #define HEAD_NUMBERS 2u
 #define HEAD_BITS 2
-
-const struct column *history_who[HISTORY_WHO_MAX], *history_what[HISTORY_WHAT_MAX];
-size_t history_who_count, history_what_count;
-
-enum expected { EXPECT_SAME, EXPECT_STAY, EXPECT_NONE, EXPECT_WEIGHT };
-
-#define NUMBER(member, way, in)                              \
-	{                                                    \
-		offsetof(struct sample, member), (way), (in) \
-	}
-
-/* Numbers of a sample that change from scan to scan. state: exact time in it. */
-static const struct number_row {
-	size_t offset;
-	enum expected way;
-	int64_t state;
-} numbers[] = {
-	NUMBER(state_us, EXPECT_STAY, -1),
-	NUMBER(syscall_us, EXPECT_STAY, -1),
-	NUMBER(cpu, EXPECT_SAME, -1),
-	NUMBER(weight_us, EXPECT_WEIGHT, -1),
-	NUMBER(cpu_us, EXPECT_NONE, DOING_ON),
-	NUMBER(runq_us, EXPECT_NONE, DOING_RQ),
-	NUMBER(dwait_us, EXPECT_NONE, DOING_DISK),
-	NUMBER(sleep_us, EXPECT_NONE, DOING_SLEEP),
-	NUMBER(vcsw, EXPECT_NONE, -1),
-	NUMBER(ivcsw, EXPECT_NONE, -1),
-	NUMBER(io_bytes, EXPECT_SAME, -1),
-	NUMBER(io_us, EXPECT_STAY, -1),
-};
-#define NUMBER_COUNT (sizeof(numbers) / sizeof(numbers[0]))
 
 /* The numbers of an account. */
 static const size_t account_numbers[] = {
@@ -63,53 +30,6 @@ static const size_t account_numbers[] = {
 	offsetof(struct sample, dead_cpu_us),
 };
 #define ACCOUNT_COUNT (sizeof(account_numbers) / sizeof(account_numbers[0]))
-
-/* Columns whose values differ in every call, or that only single events have. */
-static bool is_left_out(const struct column *column)
-{
-	return column->offset == offsetof(struct sample, time_us) || column_is_proc_value(column) ||
-	       (column->offset >= offsetof(struct sample, syscall_nr) &&
-		column->offset < offsetof(struct sample, syscall)) ||
-	       column->offset == offsetof(struct sample, error) ||
-	       column->offset == offsetof(struct sample, comm_before);
-}
-
-static bool is_number(const struct column *column)
-{
-	for (size_t i = 0; i < NUMBER_COUNT; i++)
-		if (numbers[i].offset == column->offset)
-			return true;
-	return false;
-}
-
-static void columns_find(void)
-{
-	const size_t state = offsetof(struct sample, state);
-
-	for (size_t i = 0; i < sample_column_count; i++) {
-		const struct column *column = &sample_columns[i];
-
-		if (is_left_out(column) || is_number(column))
-			continue;
-		if (column->offset < state && history_who_count < HISTORY_WHO_MAX)
-			history_who[history_who_count++] = column;
-		else if (column->offset >= state && history_what_count < HISTORY_WHAT_MAX)
-			history_what[history_what_count++] = column;
-	}
-}
-
-void history_columns_find(void)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-	pthread_once(&once, columns_find);
-}
-
-bool history_keeps(const struct column *column)
-{
-	return column->role == ROLE_MEASURE || !is_left_out(column) ||
-	       column->offset == offsetof(struct sample, time_us);
-}
 
 static int64_t *number_at(struct sample *sample, size_t offset)
 {
@@ -169,8 +89,8 @@ static int64_t plus(int64_t a, int64_t b)
 }
 
 /* The number that a sample is expected to have after `before`. stays: it does what it did. */
-static int64_t expected_of(const struct number_row *row, const struct sample *before, bool stays,
-			   int64_t state, const struct history_scan *scan)
+static int64_t expected_of(const struct history_number *row, const struct sample *before,
+			   bool stays, int64_t state, const struct history_scan *scan)
 {
 	int64_t number = number_of(before, row->offset);
 
@@ -266,12 +186,13 @@ void history_encode(struct history_chunk *chunk, struct history_texts *texts,
 		tuple_of(chunk, &chunk->what, texts, history_what, history_what_count, sample);
 	struct history_last *last = last_of(coder, who);
 	bool stays = last->what == what + 1;
-	int64_t expected[NUMBER_COUNT];
+	int64_t expected[HISTORY_NUMBER_COUNT];
 	unsigned int head = stays ? 0 : HEAD_WHAT, bits = 0;
 
-	for (size_t i = 0; i < NUMBER_COUNT; i++) {
-		expected[i] = expected_of(&numbers[i], &last->sample, stays, sample->state, scan);
-		if (expected[i] != number_of(sample, numbers[i].offset))
+	for (size_t i = 0; i < HISTORY_NUMBER_COUNT; i++) {
+		expected[i] =
+			expected_of(&history_numbers[i], &last->sample, stays, sample->state, scan);
+		if (expected[i] != number_of(sample, history_numbers[i].offset))
 			bits |= 1u << i;
 	}
 	who_add(&chunk->bytes, who, coder->who, head | (bits ? HEAD_NUMBERS : 0));
@@ -280,12 +201,12 @@ void history_encode(struct history_chunk *chunk, struct history_texts *texts,
 		varint_add(&chunk->bytes, what);
 	if (bits)
 		varint_add(&chunk->bytes, bits);
-	for (size_t i = 0; i < NUMBER_COUNT; i++) {
-		int64_t number = number_of(sample, numbers[i].offset);
+	for (size_t i = 0; i < HISTORY_NUMBER_COUNT; i++) {
+		int64_t number = number_of(sample, history_numbers[i].offset);
 
 		if (bits >> i & 1)
 			difference_add(&chunk->bytes, number, expected[i]);
-		*number_at(&last->sample, numbers[i].offset) = number;
+		*number_at(&last->sample, history_numbers[i].offset) = number;
 	}
 	last->sample.time_us = scan->time_us;
 	last->what = what + 1;
@@ -309,13 +230,13 @@ const struct sample *history_decode(const struct history_chunk *chunk, struct hi
 	}
 	if (head & HEAD_NUMBERS)
 		bits = varint_read(bytes, at);
-	for (size_t i = 0; i < NUMBER_COUNT; i++) {
-		int64_t number =
-			expected_of(&numbers[i], sample, !(head & HEAD_WHAT), sample->state, scan);
+	for (size_t i = 0; i < HISTORY_NUMBER_COUNT; i++) {
+		int64_t number = expected_of(&history_numbers[i], sample, !(head & HEAD_WHAT),
+					     sample->state, scan);
 
 		if (bits >> i & 1)
 			number = difference_read(bytes, at, number);
-		*number_at(sample, numbers[i].offset) = number;
+		*number_at(sample, history_numbers[i].offset) = number;
 	}
 	sample->time_us = scan->time_us;
 	return sample;

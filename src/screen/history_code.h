@@ -5,13 +5,9 @@
 
 #include "base/index.h"
 #include "base/text.h"
-#include "sample/column.h"
-#include "screen/history.h"
+#include "screen/history_columns.h"
+#include "screen/history_scan.h"
 #include "screen/history_texts.h"
-
-#define HISTORY_WHO_MAX 32
-#define HISTORY_WHAT_MAX 40
-#define HISTORY_NUMBERS 16
 
 /* Tuples of values of the same columns, each once. */
 struct history_tuples {
@@ -29,12 +25,6 @@ struct history_chunk {
 	size_t scan_count, scan_capacity;
 	struct history_coder *coder; /* of the writer; NULL once the chunk is full */
 };
-
-/* Which columns are in which tuples, and the numbers beside them. */
-extern const struct column *history_who[HISTORY_WHO_MAX], *history_what[HISTORY_WHAT_MAX];
-extern size_t history_who_count, history_what_count;
-/* Fills these; any thread may call it, any number of times. */
-void history_columns_find(void);
 
 /* What was last said of a thread: both sides expect the next sample to go on with it. */
 struct history_last {

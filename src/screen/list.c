@@ -9,6 +9,12 @@ void list_open(struct view *view, const struct list_kind *kind)
 	view->list = (struct list){.kind = kind};
 }
 
+void list_fill(struct shown *shown, const struct view *view)
+{
+	if (view->list.kind && view->list.kind->fill)
+		view->list.kind->fill(shown, view);
+}
+
 static bool item_matches(const struct view *view, const struct shown *shown, size_t item)
 {
 	struct text name = {0}, help = {0};

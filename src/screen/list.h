@@ -21,15 +21,25 @@ struct list_kind {
 	void (*choose)(struct view *view, const struct shown *shown, size_t item);
 	bool stays;
 	bool half; /* it has the lower half of the table's place, else all of it */
+	/* Fills what the items are read from, where that was not done yet for this answer; NULL:
+	 * there is nothing to fill. */
+	void (*fill)(struct shown *shown, const struct view *view);
+	/* Adds the line about the item under the cursor; NULL: what explains it. */
+	void (*detail)(const struct view *view, const struct shown *shown, size_t item,
+		       struct text *text);
+	/* Column of an item's explanation that is under the cursor; NULL: the whole item is. */
+	size_t (*cursor)(const struct view *view);
 	/* Another key on an item. False: the list does with it what it does with any; NULL: so with
 	 * all. */
 	bool (*key)(struct view *view, const struct shown *shown, size_t item, int32_t key);
 };
 
 extern const struct list_kind list_columns, list_sort, list_palette, list_help, list_views,
-	list_formats, list_peek;
+	list_formats, list_peek, list_tree, list_heat;
 
 void list_open(struct view *view, const struct list_kind *kind);
+/* Fills what the open list shows, if one is open; after each answer and key. */
+void list_fill(struct shown *shown, const struct view *view);
 /* Items that fit the typed words, and the one at a place among them; SIZE_MAX: there is none. */
 size_t list_matches(const struct view *view, const struct shown *shown);
 size_t list_item_at(const struct view *view, const struct shown *shown, size_t at);

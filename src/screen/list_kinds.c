@@ -276,10 +276,21 @@ const struct list_kind list_views = {
 
 /* --- what can be written */
 
-static const char *const formats[WRITE_COUNT][2] = {
-	[WRITE_TEXT] = {"text", "this screen as it is"},
-	[WRITE_CSV] = {"csv", "all rows of the table, as CSV"},
-	[WRITE_VIEW] = {"view", "columns and filter, under a name, to your own views (Tab)"},
+/* path: offered for the file; NULL: a view, which has a name. */
+static const struct format_row {
+	const char *name, *help, *path;
+	uint64_t needs; /* beside those of the table */
+} formats[WRITE_COUNT] = {
+	[WRITE_TEXT] = {"text", "this screen as it is", "tsnap-top.txt", 0},
+	[WRITE_CSV] = {"csv", "all rows of the table, as CSV", "tsnap-top.csv", 0},
+	[WRITE_FOLDED] = {"folded",
+			  "stacks of this window and filter, a line each, with their "
+			  "time in microseconds",
+			  "tsnap-top.folded", NEED_STACK},
+	[WRITE_FLAME] = {"flame", "the same as a flame graph, an SVG for a browser",
+			 "tsnap-top.svg", NEED_STACK},
+	[WRITE_VIEW] = {"view", "columns and filter, under a name, to your own views (Tab)", NULL,
+			0},
 };
 
 static size_t formats_count(const struct view *view, const struct shown *shown)
@@ -293,23 +304,28 @@ static void formats_item(const struct view *view, const struct shown *shown, siz
 			 struct text *name, struct text *help)
 {
 	(void)view;
-	(void)shown;
-	text_add_string(name, formats[item][0]);
-	text_add_string(help, formats[item][1]);
+	text_add_string(name, formats[item].name);
+	text_add_string(help, formats[item].help);
+	if (formats[item].needs & ~shown->source.needs)
+		text_add_string(help, "; stacks are not sampled yet: Enter loads them");
 }
 
 static void formats_choose(struct view *view, const struct shown *shown, size_t item)
 {
-	(void)shown;
+	const struct format_row *format = &formats[item];
+
 	view->write = (enum write_format)item;
-	if (item == WRITE_VIEW) {
+	if (format->needs & ~shown->source.needs) {
+		view_load(view, shown, format->needs, false);
+		view_say(view, false, "Stacks are sampled from now on: w again writes them");
+	} else if (format->path) {
+		prompt_open(view, &prompt_path, format->path);
+	} else {
 		if (view->views_path)
 			prompt_open(view, &prompt_name, "");
 		else
 			view_say(view, true, "There is no place for it: HOME is not set");
-		return;
 	}
-	prompt_open(view, &prompt_path, item == WRITE_CSV ? "tsnap-top.csv" : "tsnap-top.txt");
 }
 
 const struct list_kind list_formats = {

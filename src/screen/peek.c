@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What a row is made of: the row's samples once more, grouped by one column after the other. */
 #include "screen/shown.h"
-#include "screen/list.h"
 #include "base/memory.h"
 
 #include <stdlib.h>
@@ -121,8 +120,7 @@ void shown_peek(struct shown *shown, const struct view *view)
 	struct peek *peek = &shown->peek;
 	struct ask ask;
 
-	if (view->list.kind != &list_peek ||
-	    (peek->answer == shown->answer && !strcmp(peek->filter, view->peek)))
+	if (peek->answer == shown->answer && !strcmp(peek->filter, view->peek))
 		return;
 	ask = view->now;
 	text_into(ask.filter, sizeof(ask.filter), view->peek);

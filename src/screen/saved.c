@@ -20,6 +20,8 @@ static const struct saved_view own_views[] = {
 	 "waits_on!=", false},
 	{"network", "who talks to whom", "comm,pid,syscall,connection", "connection!=", false},
 	{"containers", "by container and systemd unit", "container,unit,state", "", false},
+	{"processes", "who starts processes, and what those that ended had used",
+	 "user,comm,forks,execs,exits,dead_cpu_s", "", false},
 	{"threads", "each thread", "pid,tid,comm,state,syscall", "", false},
 };
 

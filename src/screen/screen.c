@@ -2,6 +2,7 @@
 #include "screen/screen.h"
 #include "screen/draw.h"
 #include "screen/key.h"
+#include "screen/list.h"
 #include "screen/terminal.h"
 #include "screen/view_event.h"
 #include "screen/write.h"
@@ -74,7 +75,7 @@ static void screen_show(struct screen *screen, bool due)
 	due |= columns != screen->cells.columns; /* the band has other steps */
 	cells_clear(&screen->cells, rows, columns);
 	screen_fill(screen, due);
-	shown_peek(&screen->shown, screen->view);
+	list_fill(&screen->shown, screen->view);
 	draw(&screen->cells, screen->view, &screen->shown);
 	terminal_show(&screen->cells, screen->redraw);
 	screen->redraw = false;
@@ -133,7 +134,7 @@ static bool keys_take(struct screen *screen)
 		if (!screen->ended)
 			screen_fill(screen, false);
 		if (!screen->ended)
-			shown_peek(&screen->shown, screen->view);
+			list_fill(&screen->shown, screen->view);
 	}
 	return any;
 }

@@ -153,8 +153,8 @@ static void window_find(struct shown *shown, const struct ask *ask)
 	shown->from_us = shown->until_us - ask->window_us;
 }
 
-static void window_group(const struct shown *shown, const struct ask *ask, int64_t until_us,
-			 struct group_table *groups, struct tally *tally)
+void window_group(const struct shown *shown, const struct ask *ask, int64_t until_us,
+		  struct group_table *groups, struct tally *tally)
 {
 	struct filling filling = {.groups = groups, .tally = tally};
 	struct history_visitor visitor = {take_scan, take_sample, take_account, &filling};

@@ -78,9 +78,13 @@ void shown_fill(struct shown *shown, struct history *history, const struct ask *
 /* difference.c: subtracts the rows of another window with the same columns. A row that is in only
  * one of them counts as nothing in the other. */
 void grid_subtract(struct grid *grid, const struct grid *before);
+/* Groups the history's samples of the question's window that ends then by shown->list; to be ended
+ * with group_table_done(). */
+void window_group(const struct shown *shown, const struct ask *ask, int64_t until_us,
+		  struct group_table *groups, struct tally *tally);
 /* Sorts anew, where only that has changed. */
 void shown_sort(struct shown *shown, const struct ask *ask);
-/* Fills what a row is made of, if the view peeks at one and that was not done yet. */
+/* peek.c: fills what a row is made of, if that was not done yet. */
 void shown_peek(struct shown *shown, const struct view *view);
 void shown_done(struct shown *shown);
 

@@ -78,7 +78,14 @@ enum view_request {
 	REQUEST_LOAD,	/* sample what load_needs and load_all_states say, too */
 };
 
-enum write_format { WRITE_TEXT, WRITE_CSV, WRITE_VIEW, WRITE_COUNT };
+enum write_format {
+	WRITE_TEXT,
+	WRITE_CSV,
+	WRITE_FOLDED,
+	WRITE_FLAME,
+	WRITE_VIEW,
+	WRITE_COUNT,
+};
 
 struct view {
 	struct ask now;

@@ -3,6 +3,8 @@
 #include "base/output_file.h"
 #include "render/renderer.h"
 #include "screen/saved.h"
+#include "screen/command.h"
+#include "render/fold.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -23,6 +25,36 @@ static void csv_add(struct text *text, const struct shown *shown)
 	csv->begin(text, &shown->list);
 	csv->add(text, &(struct page){.grid = &sorted});
 	grid_done(&sorted);
+}
+
+/* The window's stacks, by the program's name, as --folded and --flame write them. */
+static void stacks_add(struct text *text, const struct renderer *renderer, const struct view *view,
+		       const struct shown *shown)
+{
+	struct ask ask = view->now;
+	struct shown stacks = {.history = shown->history};
+	struct text command = {0};
+	struct error e = {0};
+	struct page page = {
+		.grid = &stacks.grid,
+		.tally = &stacks.tally,
+		.facts = &shown->source.facts,
+		.recording = shown->source.recording,
+		.root_count = 1,
+	};
+
+	ask.list = (struct column_list){0};
+	column_list_add(&ask.list, FOLD_ROOTS_DEFAULT "," FOLD_COLUMNS, true, &e);
+	error_done(&e);
+	command_line_add(&command, view, shown);
+	page.command = text_string(&command);
+	stacks.list = ask.list;
+	window_group(&stacks, &ask, shown->until_us, &stacks.groups, &stacks.tally);
+	grid_fill_groups(&stacks.grid, &stacks.groups, &stacks.tally);
+	renderer->add(text, &page);
+	group_table_done(&stacks.groups);
+	grid_done(&stacks.grid);
+	text_done(&command);
 }
 
 /* Adds the view to the user's own ones, whose directory is made if need be. */
@@ -67,6 +99,10 @@ void write_view(struct view *view, const struct shown *shown, const struct cells
 	}
 	if (view->write == WRITE_CSV)
 		csv_add(&text, shown);
+	else if (view->write == WRITE_FOLDED)
+		stacks_add(&text, &renderer_folded, view, shown);
+	else if (view->write == WRITE_FLAME)
+		stacks_add(&text, &renderer_flame, view, shown);
 	else
 		cells_text(cells, &text);
 	err = output_replace(view->path, text_string(&text), text.length);

@@ -47,6 +47,17 @@ def differences(tsnap, part):
             yield "%s\n  has no line of %s" % (command, texts[0])
 
 
+def stacks_differ(tsnap, part):
+    """Whether --folded writes other stacks of the view than w did. The view's columns are no part of stacks."""
+    command, _, written = part.partition("\n")
+    words = shlex.split(command)[1:]
+    at = words.index("-g")
+    stacks = run([tsnap, *words[:at], *words[at + 2:], "--folded"])
+    written = written.partition("\n")[2]
+    if not stacks or stacks != written:
+        yield "%s\n  --folded gives %r, not %r" % (command, stacks, written)
+
+
 def main():
     script, tsnap = (os.path.abspath(path) for path in sys.argv[1:3])
     update = sys.argv[3:] == ["--update"]
@@ -56,6 +67,10 @@ def main():
         given = run([script, os.path.join(HERE, "scripts", name + ".keys")])
         for part in given.split("--- same\n")[1:]:
             for words in differences(tsnap, part.split("\n--- ")[0]):
+                failed += 1
+                print("FAILED %s: %s" % (name, words))
+        for part in given.split("--- folded\n")[1:]:
+            for words in stacks_differ(tsnap, part.split("\n--- ", 2)[0] + "\n--- " + part.split("\n--- ", 2)[1]):
                 failed += 1
                 print("FAILED %s: %s" % (name, words))
         path = os.path.join(HERE, "expected", name + ".txt")

@@ -11,6 +11,7 @@
  *   command                  prints the command line of the view
  *   same                     prints it, and the table as CSV: run_screens.py compares the two
  *   file NAME                prints that file, and removes it
+ *   folded NAME              prints the command line and that file of folded stacks, and removes it
  */
 #include "script.h"
 #include "render/renderer.h"
@@ -130,6 +131,10 @@ static void line_do(struct stage *stage, const char *word, char *rest)
 		printf("--- same\n");
 		command_print(stage);
 		table_print(stage);
+	} else if (!strcmp(word, "folded")) {
+		printf("--- folded\n");
+		command_print(stage);
+		file_print(rest);
 	} else if (!strcmp(word, "file")) {
 		file_print(rest);
 	} else {

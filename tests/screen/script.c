@@ -6,6 +6,7 @@
 #include "recording/sample_file.h"
 #include "screen/draw.h"
 #include "screen/feed.h"
+#include "screen/list.h"
 #include "screen/saved.h"
 #include "screen/view_event.h"
 #include "screen/write.h"
@@ -72,7 +73,7 @@ static bool settle(struct stage *stage)
 		write_view(view, &stage->shown, &stage->cells);
 	if (ask_differs(&stage->answered, &view->now))
 		fill(stage);
-	shown_peek(&stage->shown, view);
+	list_fill(&stage->shown, view);
 	return request != REQUEST_QUIT;
 }
 
@@ -93,7 +94,7 @@ void stage_draw(struct stage *stage)
 {
 	if (stage->columns != stage->cells.columns)
 		fill(stage);
-	shown_peek(&stage->shown, stage->view);
+	list_fill(&stage->shown, stage->view);
 	cells_clear(&stage->cells, stage->rows, stage->columns);
 	draw(&stage->cells, stage->view, &stage->shown);
 }

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The columns of a sample that a history keeps: which are in its tuples, and which are numbers that
+ * differ from scan to scan.
+ */
+#ifndef TSNAP_SCREEN_HISTORY_COLUMNS_H
+#define TSNAP_SCREEN_HISTORY_COLUMNS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sample/column.h"
+
+#define HISTORY_WHO_MAX 32
+#define HISTORY_WHAT_MAX 40
+#define HISTORY_NUMBER_COUNT 12
+
+/* Columns of the tuple that identifies a thread, and of the one that says what it does. */
+extern const struct column *history_who[HISTORY_WHO_MAX], *history_what[HISTORY_WHAT_MAX];
+extern size_t history_who_count, history_what_count;
+/* Fills these; any thread may call it, any number of times. */
+void history_columns_find(void);
+
+/* What a number is expected to be in the next sample of a thread. */
+enum history_expected {
+	EXPECT_SAME, /* what it was */
+	EXPECT_STAY, /* grown by the time between the scans, as long as the thread's state stays */
+	EXPECT_NONE, /* the scan's weight if the thread is in the number's state, else 0 */
+	EXPECT_WEIGHT, /* the scan's weight */
+};
+
+struct history_number {
+	size_t offset; /* in struct sample */
+	enum history_expected way;
+	int64_t state; /* of EXPECT_NONE; -1: no state */
+};
+
+/* Numbers of a sample that change from scan to scan. */
+extern const struct history_number history_numbers[HISTORY_NUMBER_COUNT];
+
+/* Whether the column's values are kept. */
+bool history_keeps(const struct column *column);
+
+#endif
