@@ -69,6 +69,14 @@ bool column_is_there(const struct shown *shown, const struct column *column, con
 /* command_peek.c: what a row is made of. */
 void command_peek(struct view *view, const struct shown *shown);
 
+/* command_tree.c, command_heat.c: the window in other forms than a table. */
+void command_tree(struct view *view, const struct shown *shown);
+void command_heat(struct view *view, const struct shown *shown);
+/* Adds that a stack begins with the frames from the root, on CPU or off it, to the node. Returns
+ * whether that widens, as condition_widens() does. */
+bool add_stack_condition(struct text *text, const struct tree *tree, const struct tree_node *node,
+			 bool wanted);
+
 /* command_time.c: which time, and how long. */
 void command_back(struct view *view, const struct shown *shown);
 void command_forth(struct view *view, const struct shown *shown);

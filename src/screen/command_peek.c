@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Peeking at a row: its keys become a filter, and a list shows what fits it. */
 #include "screen/command.h"
+#include "screen/key.h"
 #include "screen/list.h"
 #include "report/value.h"
 
@@ -46,73 +47,195 @@ void command_peek(struct view *view, const struct shown *shown)
 	text_done(&condition);
 }
 
+static bool stacks_are_sampled(const struct shown *shown)
+{
+	return !(NEED_STACK & ~shown->source.needs);
+}
+
+/* The node of the stacks that the item is; NULL: it is a line of a column, or of what is not
+ * sampled. */
+static const struct tree_node *peek_node(const struct shown *shown, size_t item)
+{
+	const struct peek *peek = &shown->peek;
+
+	return item >= peek->count && item - peek->count < peek->stacks.row_count
+		       ? tree_row(&peek->stacks, item - peek->count)
+		       : NULL;
+}
+
 static size_t peek_count(const struct view *view, const struct shown *shown)
 {
 	(void)view;
-	return shown->peek.count;
+	return shown->peek.count + (stacks_are_sampled(shown) ? shown->peek.stacks.row_count : 1);
+}
+
+static void add_shares(struct text *help, int64_t avg_thr, int64_t share)
+{
+	text_add_decimals(help, avg_thr, 2);
+	text_add_spaces(help, help->length < 7 ? 7 - help->length : 0);
+	text_add_decimals(help, share, 1);
+	text_add_string(help, "%");
+	text_add_spaces(help, help->length < 15 ? 15 - help->length : 1);
 }
 
 static void peek_item(const struct view *view, const struct shown *shown, size_t item,
 		      struct text *name, struct text *help)
 {
-	const struct peek_line *line = &shown->peek.lines[item];
+	const struct peek *peek = &shown->peek;
+	const struct tree_node *node = peek_node(shown, item);
 
 	(void)view;
-	text_add_string(name, line->column->name);
-	text_add_decimals(help, line->avg_thr, 2);
-	text_add_format(help, "%*s", help->length < 7 ? (int)(7 - help->length) : 0, "");
-	text_add_decimals(help, line->share, 1);
-	text_add_string(help, "%");
-	text_add_format(help, "%*s", help->length < 15 ? (int)(15 - help->length) : 1, "");
-	shown_add_value(help, line->column, line->value);
+	if (node) {
+		text_add_string(name, "stack");
+		add_shares(help, ratio(node->weight, 100, peek->tally.scans),
+			   ratio(node->weight, 1000, peek->tally.samples));
+		tree_add_label(help, &peek->stacks, node);
+	} else if (item < peek->count) {
+		const struct peek_line *line = &peek->lines[item];
+
+		text_add_string(name, line->column->name);
+		add_shares(help, line->avg_thr, line->share);
+		shown_add_value(help, line->column, line->value);
+	} else {
+		text_add_string(name, "stack");
+		text_add_string(help, "not sampled yet: Enter loads them");
+	}
+}
+
+/* Adds what tells the line's samples from others; of frames: that the stack begins so. widens: as
+ * condition_widens() has it. */
+static void peek_condition(struct text *text, const struct shown *shown, size_t item, bool wanted,
+			   bool *widens)
+{
+	const struct tree *stacks = &shown->peek.stacks;
+	const struct tree_node *node = peek_node(shown, item);
+
+	if (node) {
+		*widens = add_stack_condition(text, stacks, node, wanted);
+		return;
+	}
+	add_condition(text, shown->peek.lines[item].column, shown->peek.lines[item].value, wanted);
+	*widens = condition_widens(shown->peek.lines[item].column, shown->peek.lines[item].value,
+				   wanted);
 }
 
 /* What is under the cursor, kept together with the row. */
 static void peek_choose(struct view *view, const struct shown *shown, size_t item)
 {
-	const struct peek_line *line = &shown->peek.lines[item];
 	struct text condition = {0}, filter = {0};
 	struct ask row = view->now;
+	bool widens;
 
+	if (item >= shown->peek.count && !peek_node(shown, item)) {
+		view_load(view, shown, NEED_STACK, false);
+		view_say(view, false, "Stacks are sampled from now on");
+		return;
+	}
 	text_into(row.filter, sizeof(row.filter), view->peek);
-	add_condition(&condition, line->column, line->value, true);
-	add_filter(&filter, &row, condition_widens(line->column, line->value, true),
-		   text_string(&condition));
+	peek_condition(&condition, shown, item, true, &widens);
+	add_filter(&filter, &row, widens, text_string(&condition));
 	if (filter.length < sizeof(row.filter))
 		text_into(view_step(view, "%s", text_string(&condition))->filter, VIEW_INPUT_SIZE,
 			  text_string(&filter));
+	else
+		view_say(view, true, "The filter would be longer than %d bytes",
+			 EXPRESSION_BYTES_MAX);
 	view->row = view->top = 0;
 	text_done(&condition);
 	text_done(&filter);
 }
 
-/* Space leaves the value out of all that is shown; p closes. */
-static bool peek_key(struct view *view, const struct shown *shown, size_t item, int32_t key)
+static void peek_exclude(struct view *view, const struct shown *shown, size_t item)
 {
-	const struct peek_line *line;
 	struct text condition = {0};
+	bool widens;
 
-	if (key == 'p')
-		view->list.kind = NULL;
-	if (key != ' ' || item == SIZE_MAX)
-		return key == 'p' || key == ' ';
-	line = &shown->peek.lines[item];
-	add_condition(&condition, line->column, line->value, false);
-	if (ask_keep(view, condition_widens(line->column, line->value, false),
-		     text_string(&condition)))
+	if (item >= shown->peek.count && !peek_node(shown, item))
+		return;
+	peek_condition(&condition, shown, item, false, &widens);
+	if (ask_keep(view, widens, text_string(&condition)))
 		view->list.kind = NULL;
 	text_done(&condition);
-	return true;
+}
+
+/* Space leaves the value out of all that is shown; Left and Right fold stacks; p closes. */
+static bool peek_key(struct view *view, const struct shown *shown, size_t item, int32_t key)
+{
+	const struct tree_node *node = peek_node(shown, item);
+
+	switch (key) {
+	case 'p':
+		view->list.kind = NULL;
+		return true;
+	case ' ':
+		peek_exclude(view, shown, item);
+		return true;
+	case KEY_CODE_LEFT:
+	case KEY_CODE_RIGHT:
+		if (node)
+			folds_set(&view->folds, node->path, key == KEY_CODE_LEFT);
+		else if (key == KEY_CODE_LEFT)
+			view->list.kind = NULL;
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* The row's threads in an average scan of the step, in hundredths. */
+static int64_t average(const struct shown *shown, size_t step)
+{
+	return ratio(shown->peek.band[step], 100, shown->band.steps[step].scans);
+}
+
+/* Shades for the threads of each step, below the band. */
+static void peek_top(struct cells *cells, const struct shown *shown, size_t row)
+{
+	const struct band *band = &shown->band;
+	int64_t most = 0;
+
+	for (size_t i = 0; i < band->count; i++)
+		if (average(shown, i) > most)
+			most = average(shown, i);
+	for (size_t i = 0; i < band->count && band->count <= cells->columns; i++) {
+		const char shade[2] = {shade_of(average(shown, i), most), '\0'};
+
+		cells_put(cells, row, cells->columns - band->count + i, 1, shade, STYLE_PLAIN);
+	}
+	cells_put_cut(cells, row, 0, 7, "in time", STYLE_FAINT);
+}
+
+/* Which row it is, and exact times. */
+static void peek_heading(const struct view *view, const struct shown *shown, struct text *title)
+{
+	const struct measures *exact = &shown->peek.exact;
+	const struct {
+		const char *name;
+		int64_t thousandths;
+	} times[] = {{"cpu_s", exact->cpu_s},
+		     {"runq_s", exact->runq_s},
+		     {"dwait_s", exact->dwait_s},
+		     {"sleep_s", exact->sleep_s}};
+
+	text_add_format(title, ": %s", view->peek_title);
+	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
+		if (times[i].thousandths == ABSENT)
+			continue;
+		text_add_format(title, "; %s ", times[i].name);
+		text_add_decimals(title, times[i].thousandths, 3);
+	}
 }
 
 const struct list_kind list_peek = {
 	.title = "In this row",
-	.hint = "Enter keeps this row and value, Space leaves the value out, letters search, p "
-		"closes",
+	.hint = "Enter keeps this row and value, Space leaves it out, Left and Right fold, letters "
+		"search, p closes",
 	.count = peek_count,
 	.item = peek_item,
 	.choose = peek_choose,
 	.half = true,
 	.fill = shown_peek,
+	.heading = peek_heading,
+	.top = peek_top,
 	.key = peek_key,
 };

@@ -18,6 +18,8 @@ const struct command commands[] = {
 	{"sort-here",	"S",		"sort by this column; again: in reverse",	command_sort_here},
 	{"all-states",	"a",		"threads in every state, or active ones only",	command_all_states},
 	{"peek",	"p",		"what this row is made of: its threads, calls, files, waits, wakers", command_peek},
+	{"tree",	"T",		"processes as a tree: by container, unit, process, thread, or by parent", command_tree},
+	{"heat",	"h",		"heat map: time across, state_us or threads down",	command_heat},
 	{"follow",	"F",		"follow this row's thread or process",		command_follow},
 	{"views",	"Tab",		"ready-made views (also the keys 1 to 9)",	command_views},
 	{"find",	"/",		"find words in the table",			command_find},

@@ -7,7 +7,6 @@
 
 #include <string.h>
 
-#define BAND_LABEL 8 /* columns before the band */
 #define HEAD_ROWS 3
 
 /* Rows that the text takes, at most `most`. */
@@ -37,7 +36,7 @@ void draw_lines(struct cells *cells, size_t row, size_t rows, const char *text, 
 
 size_t draw_band_steps(size_t columns)
 {
-	return columns > BAND_LABEL ? columns - BAND_LABEL : 0;
+	return columns > BAND_LABEL_WIDTH ? columns - BAND_LABEL_WIDTH : 0;
 }
 
 /* Adds what is under the cursor, whole. */

@@ -5,8 +5,11 @@
 #ifndef TSNAP_SCREEN_LIST_H
 #define TSNAP_SCREEN_LIST_H
 
+#include "screen/cells.h"
 #include "screen/shown.h"
 #include "screen/view.h"
+
+#define LIST_NAME_WIDTH 26 /* columns before what explains an item */
 
 struct list_kind {
 	const char *title;
@@ -24,11 +27,15 @@ struct list_kind {
 	/* Fills what the items are read from, where that was not done yet for this answer; NULL:
 	 * there is nothing to fill. */
 	void (*fill)(struct shown *shown, const struct view *view);
+	/* Adds to the title; NULL: nothing. */
+	void (*heading)(const struct view *view, const struct shown *shown, struct text *title);
+	/* Draws above the items, one row; NULL: nothing. */
+	void (*top)(struct cells *cells, const struct shown *shown, size_t row);
 	/* Adds the line about the item under the cursor; NULL: what explains it. */
 	void (*detail)(const struct view *view, const struct shown *shown, size_t item,
 		       struct text *text);
 	/* Column of an item's explanation that is under the cursor; NULL: the whole item is. */
-	size_t (*cursor)(const struct view *view);
+	size_t (*cursor)(const struct view *view, const struct shown *shown);
 	/* Another key on an item. False: the list does with it what it does with any; NULL: so with
 	 * all. */
 	bool (*key)(struct view *view, const struct shown *shown, size_t item, int32_t key);

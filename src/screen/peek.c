@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a row is made of: the row's samples once more, grouped by one column after the other. */
+/* What a row is made of: the row's samples once more, grouped by one column after the other, and as
+ * a tree of their stacks.
+ */
 #include "screen/shown.h"
+#include "render/fold.h"
 #include "base/memory.h"
 
 #include <stdlib.h>
@@ -14,30 +17,45 @@ static const char *const peek_columns[] = {
 	"ufuncs", "kfuncs",   "io_dev",	    "cpu",
 };
 #define PEEK_COLUMNS (sizeof(peek_columns) / sizeof(peek_columns[0]))
+/* Behind these: all samples as one group, and by stack. */
+#define GROUPS_ALL PEEK_COLUMNS
+#define GROUPS_STACKS (PEEK_COLUMNS + 1)
+#define GROUPS_COUNT (PEEK_COLUMNS + 2)
+#define STACK_COLUMNS FOLD_COLUMNS ",samples"
 
 struct peeking {
 	struct filter filter;
-	struct column_list lists[PEEK_COLUMNS + 1]; /* the last one has no key */
-	struct group_table groups[PEEK_COLUMNS + 1];
+	struct column_list lists[GROUPS_COUNT];
+	struct group_table groups[GROUPS_COUNT];
 	struct tally tally;
+	int64_t from_us, until_us; /* the window */
+	const struct band *band;
+	int64_t *band_samples;
 };
 
 static void peek_scan(void *to, const struct history_scan *scan)
 {
 	struct peeking *peeking = to;
 
-	tally_add(&peeking->tally,
-		  &(struct scan){.time_us = scan->time_us, .weight_us = scan->weight_us});
+	if (scan->time_us >= peeking->from_us && scan->time_us < peeking->until_us)
+		tally_add(&peeking->tally,
+			  &(struct scan){.time_us = scan->time_us, .weight_us = scan->weight_us});
 }
 
 static void peek_sample(void *to, const struct sample *sample)
 {
 	struct peeking *peeking = to;
 
+	int64_t step = (sample->time_us - peeking->band->from_us) / peeking->band->step_us;
+
 	if (!filter_accepts(&peeking->filter, sample))
 		return;
+	if (sample->time_us >= peeking->band->from_us && step < (int64_t)peeking->band->count)
+		peeking->band_samples[step]++;
+	if (sample->time_us < peeking->from_us || sample->time_us >= peeking->until_us)
+		return;
 	peeking->tally.samples++;
-	for (size_t i = 0; i <= PEEK_COLUMNS; i++)
+	for (size_t i = 0; i < GROUPS_COUNT; i++)
 		group_table_add(&peeking->groups[i], sample);
 }
 
@@ -45,8 +63,9 @@ static void peek_account(void *to, const struct sample *account)
 {
 	struct peeking *peeking = to;
 
-	if (filter_accepts(&peeking->filter, account))
-		group_table_add_account(&peeking->groups[PEEK_COLUMNS], account);
+	if (account->time_us >= peeking->from_us && account->time_us < peeking->until_us &&
+	    filter_accepts(&peeking->filter, account))
+		group_table_add_account(&peeking->groups[GROUPS_ALL], account);
 }
 
 /* The column's values; nothing of one that all samples lack. */
@@ -77,40 +96,115 @@ static bool is_asked(const struct ask *ask, const struct column *column)
 	return false;
 }
 
-static void peek_fill(struct peek *peek, const struct shown *shown, const struct ask *ask)
+/* The frames of one part, below a root of that name. */
+static void frames_add(struct tree *tree, const struct frame_tree *frames, enum frame_part part,
+		       const char *root)
 {
-	struct peeking *peeking = memory_get(sizeof(*peeking));
-	struct history_visitor visitor = {peek_scan, peek_sample, peek_account, peeking};
-	struct group_table *all = &peeking->groups[PEEK_COLUMNS];
-	struct error e = {0};
-	struct grid grid = {0};
+	uint32_t *nodes = memory_get((frames->count + 1) * sizeof(*nodes));
+	struct text label = {0};
 
-	for (size_t i = 0; i <= PEEK_COLUMNS; i++) {
+	for (uint32_t at = 0; at < frames->count; at++) {
+		const struct frame_node *frame = &frames->nodes[at];
+
+		if (!frame->all[part])
+			continue;
+		text_clear(&label);
+		text_add(&label, frame->name, frame_kind_plain(frame->kind, strlen(frame->name)));
+		if (!strcmp(frame->kind->mark, FRAME_KERNEL))
+			text_add_string(&label, STACK_KERNEL);
+		else if (!strcmp(frame->kind->mark, FRAME_SYSCALL))
+			text_add_string(&label, STACK_CALL);
+		/* a node comes behind its parent */
+		nodes[at] = at ? tree_child(tree, nodes[frame->parent],
+					    hash_bytes(frame->name, strlen(frame->name)),
+					    text_string(&label))
+			       : tree_child(tree, 0, part, root);
+		tree_add(tree, nodes[at], frame->own[part]);
+	}
+	text_done(&label);
+	free(nodes);
+}
+
+/* Stacks by their samples, on CPU and off it. */
+static void stacks_fill(struct peek *peek, const struct peeking *peeking, struct grid *grid)
+{
+	struct frame_tree frames = {0};
+	bool any = false;
+
+	tree_clear(&peek->stacks);
+	grid_fill_groups(grid, &peeking->groups[GROUPS_STACKS], &peeking->tally);
+	for (size_t row = 0; row < grid->row_count; row++) {
+		union value *values = grid->values + row * grid->list->count;
+
+		any |= values[2].text != NULL;
+		values[3] = values[4]; /* weighed by samples, as all lines here */
+	}
+	if (any)
+		fold_page(&frames, &(struct page){.grid = grid});
+	frames_add(&peek->stacks, &frames, PART_ON, STACK_ON);
+	frames_add(&peek->stacks, &frames, PART_OFF, "off CPU");
+	frame_tree_done(&frames);
+}
+
+static void lists_make(struct peeking *peeking)
+{
+	struct error e = {0};
+
+	for (size_t i = 0; i < GROUPS_COUNT; i++) {
 		struct column_list *list = &peeking->lists[i];
 
 		if (i < PEEK_COLUMNS)
 			column_list_add(list, peek_columns[i], true, &e);
-		column_list_add(list, i < PEEK_COLUMNS ? "avg_thr,share" : "cpu_s,runq_s", true,
-				&e);
+		column_list_add(list,
+				i < PEEK_COLUMNS  ? "avg_thr,share"
+				: i == GROUPS_ALL ? "cpu_s,runq_s"
+						  : STACK_COLUMNS,
+				true, &e);
 		group_table_init(&peeking->groups[i], list);
 	}
+	error_done(&e);
+}
+
+static void exact_fill(struct peek *peek, const struct group_table *all)
+{
+	const union value *sums = all->count ? group_sums(all, group_at(all, 0)) : NULL;
+
+	peek->exact = measures_of(peek->tally.samples, 0, sums, &peek->tally);
+	if (!sums)
+		peek->exact.cpu_s = peek->exact.runq_s = peek->exact.dwait_s = peek->exact.sleep_s =
+			ABSENT;
+}
+
+static void peek_fill(struct peek *peek, const struct shown *shown, const struct ask *ask)
+{
+	const struct band *band = &shown->band;
+	struct peeking *peeking = memory_get(sizeof(*peeking));
+	struct history_visitor visitor = {peek_scan, peek_sample, peek_account, peeking};
+	struct error e = {0};
+	struct grid grid = {0};
+
+	memset(peek->band, 0, sizeof(peek->band));
+	peeking->from_us = shown->from_us;
+	peeking->until_us = shown->until_us;
+	peeking->band = band;
+	peeking->band_samples = peek->band;
+	lists_make(peeking);
 	if (!ask_filter(ask, &peeking->filter, &e))
-		history_visit(&shown->history, shown->from_us, shown->until_us, &visitor);
+		history_visit(&shown->history,
+			      band->count && band->from_us < shown->from_us ? band->from_us
+									    : shown->from_us,
+			      band->count ? INT64_MAX : shown->until_us, &visitor);
 	error_done(&e);
 	peek->count = 0;
 	peek->tally = peeking->tally;
 	for (size_t i = 0; i < PEEK_COLUMNS; i++)
 		if (!is_asked(ask, peeking->lists[i].items[0]))
 			lines_add(peek, peeking, i, &grid);
-	peek->exact =
-		measures_of(peeking->tally.samples, 0,
-			    all->count ? group_sums(all, group_at(all, 0)) : NULL, &peeking->tally);
-	if (!all->count || !group_sums(all, group_at(all, 0)))
-		peek->exact.cpu_s = peek->exact.runq_s = peek->exact.dwait_s = peek->exact.sleep_s =
-			ABSENT;
+	exact_fill(peek, &peeking->groups[GROUPS_ALL]);
+	stacks_fill(peek, peeking, &grid);
 	grid_done(&grid);
 	filter_done(&peeking->filter);
-	for (size_t i = 0; i <= PEEK_COLUMNS; i++)
+	for (size_t i = 0; i < GROUPS_COUNT; i++)
 		group_table_done(&peeking->groups[i]);
 	free(peeking);
 }
@@ -120,11 +214,12 @@ void shown_peek(struct shown *shown, const struct view *view)
 	struct peek *peek = &shown->peek;
 	struct ask ask;
 
-	if (peek->answer == shown->answer && !strcmp(peek->filter, view->peek))
-		return;
-	ask = view->now;
-	text_into(ask.filter, sizeof(ask.filter), view->peek);
-	text_into(peek->filter, sizeof(peek->filter), view->peek);
-	peek->answer = shown->answer;
-	peek_fill(peek, shown, &ask);
+	if (peek->answer != shown->answer || strcmp(peek->filter, view->peek) != 0) {
+		ask = view->now;
+		text_into(ask.filter, sizeof(ask.filter), view->peek);
+		text_into(peek->filter, sizeof(peek->filter), view->peek);
+		peek->answer = shown->answer;
+		peek_fill(peek, shown, &ask);
+	}
+	tree_order(&peek->stacks, &view->folds);
 }

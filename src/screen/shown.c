@@ -81,6 +81,19 @@ static int64_t step_nice(int64_t least_us)
 	return (least_us / 3600000000 + 1) * 3600000000;
 }
 
+int64_t history_step_us(const struct history_view *history, size_t steps)
+{
+	return step_nice((history->last_us - history->first_us) / (int64_t)steps + 1);
+}
+
+char shade_of(int64_t number, int64_t most)
+{
+	static const char shades[] = " .:-=+*#%@";
+
+	/* whoever was there is seen; only the most is the darkest */
+	return shades[number > 0 && most ? 1 + number * ((int64_t)sizeof(shades) - 3) / most : 0];
+}
+
 static void band_fill(struct shown *shown, size_t steps)
 {
 	const struct history_view *history = &shown->history;
@@ -92,7 +105,7 @@ static void band_fill(struct shown *shown, size_t steps)
 		return;
 	if (steps > BAND_STEPS_MAX)
 		steps = BAND_STEPS_MAX;
-	band->step_us = step_nice((history->last_us - history->first_us) / (int64_t)steps + 1);
+	band->step_us = history_step_us(history, steps);
 	band->count = steps;
 	/* steps begin at whole multiples, so that they stay as time goes on; the last one is now */
 	band->from_us = (history->last_us / band->step_us - (int64_t)steps + 1) * band->step_us;
@@ -208,6 +221,8 @@ void shown_done(struct shown *shown)
 	grid_done(&shown->grid);
 	free(shown->order);
 	history_view_done(&shown->history);
+	tree_done(&shown->tree);
+	tree_done(&shown->peek.stacks);
 	*shown = (struct shown){0};
 }
 

@@ -11,9 +11,11 @@
 #include "report/tally.h"
 #include "sample/source.h"
 #include "screen/history.h"
+#include "screen/tree.h"
 #include "screen/view.h"
 
 #define BAND_STEPS_MAX 400
+#define BAND_LABEL_WIDTH 8 /* columns before the band */
 
 /* Threads by state over the last minutes: sums of the scans of each step. */
 struct band {
@@ -51,6 +53,29 @@ struct peek {
 	} lines[PEEK_LINES_MAX];
 	struct measures exact; /* of all of them */
 	struct tally tally;
+	struct tree stacks;	      /* of samples; empty where none has a stack */
+	int64_t band[BAND_STEPS_MAX]; /* samples in each step of the band above */
+};
+
+/* What a label of a stack's frame ends with, if it is no user function. */
+#define STACK_ON "on CPU" /* the root of such frames */
+#define STACK_KERNEL " [kernel]"
+#define STACK_CALL " [system call]"
+
+#define HEAT_ROWS_MAX 24
+
+/* Samples by time and by how long their state had lasted, or by how many threads there were. */
+struct heat {
+	int64_t from_us, step_us;
+	size_t columns, rows;
+	int64_t cells[HEAT_ROWS_MAX][BAND_STEPS_MAX]; /* the first row is the least */
+	int64_t most;				      /* in a cell */
+	bool of_threads;
+	/* of which answer, question and width it was made, and until when it stays */
+	uint64_t answer;
+	struct ask ask;
+	size_t band_count;
+	int64_t rest_ns;
 };
 
 /* Zeroed is an empty one. */
@@ -70,6 +95,10 @@ struct shown {
 	bool grouped;	 /* groups were made for list */
 	uint64_t answer; /* number of the last shown_fill() */
 	struct peek peek;
+	struct tree tree;
+	uint64_t tree_answer; /* of which answer it was made */
+	bool tree_of_parents;
+	struct heat heat;
 };
 
 /* Takes a snapshot of the history and answers the question; band_steps: how many to fill. */
@@ -86,10 +115,20 @@ void window_group(const struct shown *shown, const struct ask *ask, int64_t unti
 void shown_sort(struct shown *shown, const struct ask *ask);
 /* peek.c: fills what a row is made of, if that was not done yet. */
 void shown_peek(struct shown *shown, const struct view *view);
+/* process_tree.c: the same of the tree of processes, and of the heat map: heat.c. */
+void shown_tree(struct shown *shown, const struct view *view);
+void shown_heat(struct shown *shown, const struct view *view);
+size_t heat_rows(bool of_threads);
+/* The least value of the row of the heat map; of the first row behind the last one: no end. */
+int64_t heat_bound(bool of_threads, size_t row);
 void shown_done(struct shown *shown);
 
 /* Values of the row that is shown there. */
 const union value *shown_row(const struct shown *shown, size_t row);
+/* A step of the band, and of the heat map, where so many of them show all of the history. */
+int64_t history_step_us(const struct history_view *history, size_t steps);
+/* A sign for a number between 0 and the most: the darker the more. */
+char shade_of(int64_t number, int64_t most);
 /* Adds the value as the table shows it; - for one that is absent. */
 void shown_add_value(struct text *text, const struct column *column, union value value);
 

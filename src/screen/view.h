@@ -16,6 +16,7 @@
 #include "sample/filter/expression.h"
 
 #define VIEW_UNDO_MAX 64
+#define VIEW_FOLDS_MAX 256
 #define VIEW_LABEL_SIZE 96
 #define VIEW_INPUT_SIZE (EXPRESSION_BYTES_MAX + 1)
 #define VIEW_MESSAGE_SIZE 512
@@ -44,6 +45,12 @@ struct list {
 	const struct list_kind *kind; /* NULL: no list is open */
 	size_t at, top;		     /* item under the cursor, first one shown; of those that fit */
 	char words[VIEW_LABEL_SIZE]; /* typed: only items with these words are shown */
+};
+
+/* Nodes of trees that are folded, by the hashes of their paths. */
+struct folds {
+	uint64_t paths[VIEW_FOLDS_MAX];
+	size_t count;
 };
 
 struct prompt_kind;
@@ -99,6 +106,10 @@ struct view {
 	struct places places;
 	char peek[VIEW_INPUT_SIZE];	    /* filter of the row that is peeked at */
 	char peek_title[VIEW_MESSAGE_SIZE]; /* its keys */
+	struct folds folds;
+	bool tree_of_parents; /* T: processes below their parents, else below units */
+	bool heat_of_threads; /* h: by the threads of a scan, else by state_us */
+	int64_t heat_us;      /* time under the heat map's cursor */
 	char find[VIEW_LABEL_SIZE];
 	char message[VIEW_MESSAGE_SIZE]; /* told until the next key */
 	bool failed;			 /* the message is of something that failed */

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A tree of samples that folds: threads below their processes, frames below their callers. It is
+ * filled anew for each answer; which nodes are folded is the view's, by hashes of their paths.
+ */
+#ifndef TSNAP_SCREEN_TREE_H
+#define TSNAP_SCREEN_TREE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/index.h"
+#include "base/text.h"
+#include "sample/column.h"
+#include "screen/view.h"
+
+#define TREE_NODES_MAX 65536
+
+struct tree_node {
+	size_t label;	  /* where it begins in tree.labels */
+	uint64_t path;	  /* hash of the keys from the root to this node */
+	uint32_t parent;  /* 0: it is a root */
+	uint32_t child;	  /* first one in order, 0: none; filled by tree_order() */
+	uint32_t sibling; /* next one in order */
+	uint32_t depth;	  /* 1: a root */
+	int64_t weight;	  /* with all below */
+	bool folded;
+	const struct column *column; /* what keeping the node asks for; NULL: none */
+	union value value;
+};
+
+/* Zeroed is an empty one. */
+struct tree {
+	struct tree_node *nodes; /* the first one is below all roots and is not shown */
+	size_t count, capacity;
+	struct index by_path; /* path to node */
+	struct text labels;
+	uint32_t *rows; /* nodes that are shown, in order */
+	size_t row_count, row_capacity;
+};
+
+void tree_clear(struct tree *tree);
+/* The parent's child with that key, made if need be, with that label; the parent itself where the
+ * tree is full. parent: 0 for a root. */
+uint32_t tree_child(struct tree *tree, uint32_t parent, uint64_t key, const char *label);
+/* Hangs the node below another parent. Neither may be above the other. */
+void tree_move(struct tree *tree, uint32_t node, uint32_t parent);
+/* Adds weight to the node and all above it. */
+void tree_add(struct tree *tree, uint32_t node, int64_t weight);
+/* Orders siblings, heaviest first, and finds the rows that are shown. */
+void tree_order(struct tree *tree, const struct folds *folds);
+const struct tree_node *tree_row(const struct tree *tree, size_t row);
+/* Adds the label of the node, indented, with a sign for what is folded. */
+void tree_add_label(struct text *text, const struct tree *tree, const struct tree_node *node);
+void tree_done(struct tree *tree);
+
+/* Folds the node, or unfolds it. */
+void folds_set(struct folds *folds, uint64_t path, bool folded);
+
+#endif
