@@ -381,6 +381,7 @@ static int live_start(struct live *live, struct error *e)
 	int err;
 
 	live_kernel_options(&live->config, live->probe_needs, &options);
+	live->totals.begun_ns = options.attach ? 0 : clock_monotonic_ns();
 	priority_raise(&before);
 	err = kernel_open(&live->kernel, &options, e);
 	priority_restore(&before);

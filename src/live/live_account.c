@@ -60,6 +60,8 @@ void live_account_busy(const struct live *live, struct source_facts *facts)
 
 void live_account_missed(const struct live *live, struct source_facts *facts)
 {
+	struct source_missed *missed;
+
 	source_facts_miss(facts,
 			  "births and ends of processes by more names than tsnap tells apart",
 			  live->dead.others);
@@ -67,6 +69,11 @@ void live_account_missed(const struct live *live, struct source_facts *facts)
 		facts,
 		"ends of threads that did not fit the map, so that their times are not known",
 		live->dead.unknown);
+	missed = source_facts_miss(facts,
+				   "exact times of threads whose switches the kernel hides "
+				   "(they don't add up to the time that went by)",
+				   live->totals.hidden_count);
+	missed->standing = missed->natural = true;
 }
 
 static void dead_move(void *to, const struct process_key *key, const struct process_totals *totals,

@@ -1,6 +1,7 @@
 """The exact totals: their sums over a thread's samples against the kernel's own accounts."""
 import os
 import re
+import time
 
 import truth
 from harness import SLOW, START_S, STOP_S, Skip, case, check, number, rows_of, scans_of, wait_until
@@ -166,6 +167,22 @@ def totals_of_all(ctx):
     seconds = sum(float(word) for word in re.findall(r"scans in (\d+\.\d\d) s", text))
     told = sum(float(word) for word in re.findall(r"^ +\d+\.\d\d .* (\d+\.\d{3})$", text, re.M))
     check(seconds * 0.5 < told < seconds * cpus * 1.05, "%g s of CPU time in %g s on %d CPUs: %s", told, seconds, cpus, text)
+
+
+@case
+def totals_of_hidden(ctx):
+    """No thread has more exact time than has gone by: where the kernel hides its switches it has none that is told."""
+    ctx.workloads([("spin", {})] * os.cpu_count() + [("pingpong", {})] * 2)
+    begun = time.monotonic()
+    tool = ctx.plain("-a", "-d", 4, "-g", "tid,pid", "-G", "cpu_s,runq_s,dwait_s,sleep_s")
+    tool.finish_plain(0, START_S + 4 * SLOW + STOP_S)
+    elapsed = time.monotonic() - begun  # the first report has some of the start
+    text = tool.out.decode()
+    rows = re.findall(r"^ +\d+\.\d\d .*% #* +(\d+) +\d+" + r" +(\S+)" * 4 + "$", text, re.M)
+    check(len(rows) > 20, "%d rows: %s", len(rows), text)
+    for tid, *words in rows:
+        told = sum(float(word) for word in words if word != "-")
+        check(told <= elapsed + 0.02 * SLOW, "thread %s: %g s in %g s: %s", tid, told, elapsed, words)
 
 
 @case

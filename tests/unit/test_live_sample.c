@@ -392,6 +392,109 @@ static void totals_are_carried_over(void **state)
 	totals_done(&table);
 }
 
+#define LATER_MS 1000000000000 /* no record can be read after that */
+
+/* cpu, runq, disk, sleep in ms, until when */
+static struct live_totals totals_at(int64_t cpu, int64_t runq, int64_t disk, int64_t sleep,
+				    int64_t until)
+{
+	return (struct live_totals){cpu * NS_PER_MS,
+				    runq * NS_PER_MS,
+				    disk * NS_PER_MS,
+				    sleep * NS_PER_MS,
+				    0,
+				    0,
+				    (LATER_MS + until) * NS_PER_MS};
+}
+
+static int64_t told_ms(const struct sample *sample)
+{
+	if (sample->cpu_us == ABSENT)
+		return -1;
+	return (sample->cpu_us + sample->runq_us + sample->dwait_us + sample->sleep_us) / 1000;
+}
+
+/* What two takes of one thread, which began at 1 s, tell; the second is at 2 s. */
+static void totals_add_up_or_are_absent(void **state)
+{
+	static const struct {
+		int64_t totals[4], first, second, third; /* ms; third: at 3 s, having slept on */
+	} rows[] = {
+		{{200, 300, 0, 500}, 500, 500, 1000},
+		{{0, 0, 0, 1005}, 500, 505, 995},  /* read a little later */
+		{{980, 0, 0, 500}, 500, -1, -1},   /* a switch unseen */
+		{{0, 300, 0, 29000}, 500, -1, -1}, /* and counted again and again */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct totals_table table = {.begun_ns = (LATER_MS + 1000) * NS_PER_MS};
+		struct live_totals now = totals_at(0, 0, 0, 500, 1500);
+		struct sample sample = {.tid = 7, .start_ns = 1};
+		const int64_t *ms = rows[i].totals;
+
+		totals_take(&table, &now, &sample);
+		assert_int_equal(told_ms(&sample), rows[i].first);
+		now = totals_at(ms[0], ms[1], ms[2], ms[3], 2000);
+		totals_take(&table, &now, &sample);
+		assert_int_equal(told_ms(&sample), rows[i].second);
+		assert_int_equal(sample.vcsw == ABSENT, rows[i].second < 0);
+		assert_int_equal(table.hidden_count, rows[i].second < 0);
+		now = totals_at(ms[0], ms[1], ms[2], ms[3] + 1000 - (i == 1 ? 5 : 0), 3000);
+		totals_take(&table, &now, &sample);
+		assert_int_equal(told_ms(&sample), rows[i].third);
+		totals_done(&table);
+	}
+}
+
+static void totals_are_held_back_for_a_while(void **state)
+{
+	struct totals_table table = {.begun_ns = (LATER_MS + 1000) * NS_PER_MS};
+	struct live_totals now = totals_at(0, 0, 0, 500, 1500);
+	struct sample sample = {.tid = 7, .start_ns = 1};
+
+	(void)state;
+	totals_take(&table, &now, &sample);
+	now = totals_at(0, 0, 0, 500, 2000);
+	totals_take(&table, &now, &sample);
+	assert_int_equal(told_ms(&sample), -1);
+	now = totals_at(1000, 0, 0, 500, 2500); /* it was but read too early */
+	totals_take(&table, &now, &sample);
+	assert_int_equal(told_ms(&sample), 1000);
+	assert_int_equal(table.hidden_count, 0);
+	now = totals_at(1000, 0, 0, 500, 13000); /* nobody will ever know */
+	totals_take(&table, &now, &sample);
+	assert_int_equal(told_ms(&sample), -1);
+	assert_int_equal(table.hidden_count, 1);
+	now = totals_at(1000, 1000, 0, 500, 14000);
+	totals_take(&table, &now, &sample);
+	assert_int_equal(told_ms(&sample), 1000);
+	assert_int_equal(table.hidden_count, 0);
+	now.until_ns = 0; /* it is a zombie, for long */
+	totals_take(&table, &now, &sample);
+	assert_int_equal(told_ms(&sample), 0);
+	totals_done(&table);
+}
+
+static void totals_are_not_older_than_tsnap(void **state)
+{
+	struct totals_table table = {.begun_ns = (LATER_MS + 1000) * NS_PER_MS};
+	struct live_totals wild = totals_at(0, 20, 0, 1500, 2000),
+			   late = totals_at(100, 0, 0, 0, 2000);
+	struct sample sample = {.tid = 7, .start_ns = 1}, begun = {.tid = 8, .start_ns = 1};
+
+	(void)state;
+	totals_take(&table, &wild, &sample);
+	assert_int_equal(told_ms(&sample), -1);
+	totals_take(&table, &late, &begun); /* the thread began 0.1 s ago */
+	assert_int_equal(told_ms(&begun), 100);
+	assert_int_equal(table.hidden_count, 1);
+	totals_sweep(&table);
+	totals_sweep(&table);
+	assert_int_equal(table.hidden_count, 0);
+	totals_done(&table);
+}
+
 static int tids_known(struct totals_table *table)
 {
 	int known = 0;
@@ -443,6 +546,9 @@ int main(void)
 		cmocka_unit_test(totals_grow_by_the_present_state),
 		cmocka_unit_test(totals_are_given_out_once),
 		cmocka_unit_test(totals_are_carried_over),
+		cmocka_unit_test(totals_add_up_or_are_absent),
+		cmocka_unit_test(totals_are_held_back_for_a_while),
+		cmocka_unit_test(totals_are_not_older_than_tsnap),
 		cmocka_unit_test(totals_forget_the_dead),
 	};
 

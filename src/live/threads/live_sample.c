@@ -244,8 +244,12 @@ void record_totals(const struct thread_state *record, const struct live_moment *
 		.voluntary_count = (int64_t)sched->voluntary_count,
 		.involuntary_count = (int64_t)sched->involuntary_count,
 	};
+	/* of a zombie, and of one that ran or waited before its first switch, some time is lacking
+	 */
 	if (doing == DOING_ZOMBIE)
 		return;
+	if (!sched->on_cpu || !(sched->known & SCHED_SEEDED) || sched->sequence_done)
+		totals->until_ns = moment->now_ns;
 	if (sched->on_cpu) {
 		if (doing == DOING_ON)
 			totals->cpu_ns += span_ns((int64_t)sched->in_ns, moment->now_ns);

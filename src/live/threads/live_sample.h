@@ -44,6 +44,7 @@ struct live_moment {
 struct live_totals {
 	int64_t cpu_ns, runq_ns, disk_ns, sleep_ns;
 	int64_t voluntary_count, involuntary_count;
+	int64_t until_ns; /* the moment that they reach to; 0: some time before it is in none */
 };
 
 /* enum thread_doing of task state bits, as struct thread_sched has them. */

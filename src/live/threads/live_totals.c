@@ -5,9 +5,14 @@
 
 #include <stdlib.h>
 
+/* Totals are read a little after the moment that they are told of. */
+#define ERROR_NS (10 * NS_PER_MS)
+
 struct totals_row {
 	int64_t tid, start_ns;
 	struct live_totals last; /* in ns; only whole us have been given out */
+	int64_t since_ns;	 /* the moment that last reaches to; 0: not known */
+	bool hidden;		 /* now did not add up with it */
 	const char *comm;
 	int64_t uid;
 	bool marked, used;
@@ -18,6 +23,12 @@ static void row_tell(const struct totals_table *table, const struct totals_row *
 {
 	if (table->gone)
 		table->gone(table->to, &(struct totals_gone){row->comm, row->uid, row->last});
+}
+
+static void row_hide(struct totals_table *table, struct totals_row *row, bool hidden)
+{
+	table->hidden_count += (size_t)hidden - (size_t)row->hidden;
+	row->hidden = hidden;
 }
 
 static struct totals_row *row_of(struct totals_table *table, const struct sample *sample)
@@ -37,8 +48,10 @@ static struct totals_row *row_of(struct totals_table *table, const struct sample
 	if (added)
 		id_map_set(&table->rows_by_tid, (uint64_t)sample->tid, (uint32_t)place);
 	row = &table->rows[place - 1];
-	if (!added && row->start_ns != sample->start_ns)
+	if (!added && row->start_ns != sample->start_ns) {
 		row_tell(table, row);
+		row_hide(table, row, false);
+	}
 	if (added || row->start_ns != sample->start_ns)
 		*row = (struct totals_row){
 			.tid = sample->tid, .start_ns = sample->start_ns, .used = true};
@@ -65,6 +78,42 @@ static int64_t take_count(int64_t now, int64_t *last)
 	return new > 0 ? new : 0;
 }
 
+static int64_t time_between(const struct live_totals *last, const struct live_totals *now)
+{
+	return now->cpu_ns - last->cpu_ns + now->runq_ns - last->runq_ns + now->disk_ns -
+	       last->disk_ns + now->sleep_ns - last->sleep_ns;
+}
+
+/* Whether the totals have gained as much as time has gone by. */
+static bool row_adds_up(const struct totals_table *table, const struct totals_row *row,
+			const struct live_totals *now)
+{
+	int64_t gained_ns = time_between(&row->last, now);
+	int64_t since_ns = row->since_ns ? row->since_ns : table->begun_ns;
+	int64_t lacking_ns = now->until_ns - since_ns - gained_ns;
+
+	if (!now->until_ns || !since_ns)
+		return true;
+	if (lacking_ns > ERROR_NS)
+		return !row->since_ns; /* a record may have begun at any time */
+	/* records are read after that moment, and tell of switches since */
+	return lacking_ns >= -ERROR_NS ||
+	       lacking_ns >= now->until_ns - clock_monotonic_ns() - ERROR_NS;
+}
+
+/* Gives out nothing, and begins anew when that has been so for long. */
+static void row_withhold(struct totals_table *table, struct totals_row *row,
+			 const struct live_totals *now, struct sample *sample)
+{
+	row_hide(table, row, true);
+	if (now->until_ns - row->since_ns > TOTALS_HIDDEN_NS) {
+		row->last = *now;
+		row->since_ns = now->until_ns;
+	}
+	sample->cpu_us = sample->runq_us = sample->dwait_us = sample->sleep_us = ABSENT;
+	sample->vcsw = sample->ivcsw = ABSENT;
+}
+
 void totals_take(struct totals_table *table, const struct live_totals *now, struct sample *sample)
 {
 	struct totals_row *row = row_of(table, sample);
@@ -75,15 +124,22 @@ void totals_take(struct totals_table *table, const struct live_totals *now, stru
 	if (now->voluntary_count < last->voluntary_count) {
 		row_tell(table, row);
 		*last = (struct live_totals){0};
+		row->since_ns = 0;
 	}
 	row->comm = sample->comm;
 	row->uid = sample->uid;
+	if (!row_adds_up(table, row, now)) {
+		row_withhold(table, row, now, sample);
+		return;
+	}
+	row_hide(table, row, false);
 	sample->cpu_us = take_us(now->cpu_ns, &last->cpu_ns);
 	sample->runq_us = take_us(now->runq_ns, &last->runq_ns);
 	sample->dwait_us = take_us(now->disk_ns, &last->disk_ns);
 	sample->sleep_us = take_us(now->sleep_ns, &last->sleep_ns);
 	sample->vcsw = take_count(now->voluntary_count, &last->voluntary_count);
 	sample->ivcsw = take_count(now->involuntary_count, &last->involuntary_count);
+	row->since_ns = now->until_ns ? now->until_ns - time_between(last, now) : 0;
 }
 
 bool totals_only_slept(struct totals_table *table, const struct live_totals *now,
@@ -137,6 +193,7 @@ void totals_sweep(struct totals_table *table)
 			continue;
 		if (!row->marked) {
 			row_tell(table, row);
+			row_hide(table, row, false);
 			id_map_set(&table->rows_by_tid, (uint64_t)row->tid, 0);
 			row->used = false;
 			row->next_free = table->free_row;

@@ -1,13 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Each thread's running totals as of its previous sample, so that samples carry exact differences.
+ *
+ * A thread is always in one of four states, so what its totals gain in a time is that time. Where a
+ * kernel runs no program at some of its switches (it may hide tasks from BPF; kernels with perf
+ * tracepoints skip some) they gain more or less: such times are absent, not wild.
  */
 #ifndef TSNAP_LIVE_THREADS_LIVE_TOTALS_H
 #define TSNAP_LIVE_THREADS_LIVE_TOTALS_H
 
 #include <stddef.h>
 
+#include "base/clock.h"
 #include "base/id_map.h"
 #include "live/threads/live_sample.h"
+
+/* What does not add up for so long is given out never. */
+#define TOTALS_HIDDEN_NS (10 * NS_PER_SECOND)
 
 struct totals_row;
 
@@ -25,10 +33,13 @@ struct totals_table {
 	struct id_map rows_by_tid; /* their indexes plus one */
 	struct totals_row *rows;
 	size_t count, capacity, free_row; /* free_row: index plus one of a list of unused rows */
+	int64_t begun_ns;    /* no record is from before that, monotonic; 0: not known */
+	size_t hidden_count; /* threads whose last times did not add up */
 };
 
 /* Fills cpu_us .. ivcsw of sample with what came since the thread's previous sample (its first:
- * since tsnap watches it), and keeps now for the next. */
+ * since tsnap watches it), and keeps now for the next. Where that is not the time that has gone by
+ * these are ABSENT, and are given out later if they add up again within TOTALS_HIDDEN_NS. */
 void totals_take(struct totals_table *table, const struct live_totals *now, struct sample *sample);
 
 /* Whether totals_take() would find nothing but sleep. */
