@@ -294,6 +294,8 @@ static void live_close(struct source *source)
 	text_done(&live->chosen);
 	text_done(&live->remarks);
 	free(live->process_names);
+	process_set_done(&live->processes);
+	process_set_done(&live->chosen_threads);
 	free(live);
 }
 

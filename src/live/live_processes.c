@@ -13,6 +13,13 @@ static bool is_id(const char *part)
 	return !part[strspn(part, "0123456789")];
 }
 
+/* From now on the process is wanted, until it ends. */
+static void process_want(struct live *live, int64_t pid, uint64_t start_boot_ns)
+{
+	if (process_set_add(&live->processes, pid, start_boot_ns))
+		filter_add_pid(live->filter, pid);
+}
+
 /* Adds the processes that the list means to those that are wanted; *count: how many. */
 static int pids_add(struct live *live, const char *list, size_t *count, struct text *missing)
 {
@@ -22,7 +29,7 @@ static int pids_add(struct live *live, const char *list, size_t *count, struct t
 	*count = 0;
 	err = proc_pids_find(PROC, list, &pids, count, missing);
 	for (size_t i = 0; i < *count; i++)
-		filter_add_pid(live->filter, pids[i]);
+		process_want(live, pids[i], 0);
 	free(pids);
 	return err;
 }
@@ -83,7 +90,7 @@ static int descendant_add(void *to, int64_t pid, int64_t tid)
 	    proc_stat_read(PROC, pid, tid, &stat) ||
 	    !index_find(&live->filter->pids, (uint64_t)stat.ppid))
 		return 0;
-	filter_add_pid(live->filter, pid);
+	process_want(live, pid, 0);
 	live->walked++;
 	return 0;
 }
@@ -96,6 +103,17 @@ static void descendants_add(struct live *live)
 	} while (live->walked);
 }
 
+/* Threads of -t: who has such an id now. */
+static void threads_find(struct live *live)
+{
+	uint64_t tid, value;
+
+	process_set_init(&live->chosen_threads, PROC);
+	live->chosen_threads.pidfds = false; /* those of threads came with Linux 6.9 */
+	for (size_t at = 0; index_next(&live->filter->tids, &at, &tid, &value);)
+		process_set_add(&live->chosen_threads, (int64_t)tid, 0);
+}
+
 int live_processes_find(struct live *live, struct error *e)
 {
 	const char *list = live->config.process;
@@ -103,13 +121,15 @@ int live_processes_find(struct live *live, struct error *e)
 	size_t count;
 	int err;
 
+	process_set_init(&live->processes, PROC);
+	threads_find(live);
 	if (!list)
 		return 0;
 	index_clear(&live->filter->pids); /* some may be of nobody */
 	err = pids_add(live, list, &count, &missing);
 	if (err)
 		error_set(e, -err, EXIT_FAILED, "-p %s: %s", list, strerror(-err));
-	else if (!count)
+	else if (!live->filter->pids.used)
 		err = nobody_fail(list, e);
 	else if (missing.length)
 		missing_remark(text_string(&missing), &live->remarks);
@@ -122,10 +142,38 @@ int live_processes_find(struct live *live, struct error *e)
 	return 0;
 }
 
-void live_processes_again(struct live *live)
+void live_processes_child(struct live *live, const struct thread_state *record)
+{
+	const struct thread_identity *identity = &record->identity;
+
+	if (process_set_has_parent(&live->processes, identity->parent_tgid,
+				   identity->start_boot_ns))
+		process_want(live, identity->tgid, identity->start_boot_ns);
+}
+
+static void process_gone(void *to, int64_t pid)
+{
+	struct live *live = to;
+
+	filter_remove_pid(live->filter, pid);
+}
+
+static void thread_gone(void *to, int64_t tid)
+{
+	struct live *live = to;
+
+	filter_remove_tid(live->filter, tid);
+}
+
+void live_processes_check(struct live *live)
 {
 	size_t count;
 
-	if (live->process_names)
+	process_set_check(&live->chosen_threads, live->keep_house, thread_gone, live);
+
+	if (!live->config.process)
+		return;
+	process_set_check(&live->processes, live->keep_house, process_gone, live);
+	if (live->process_names && live->keep_house)
 		pids_add(live, live->process_names, &count, NULL);
 }

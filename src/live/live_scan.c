@@ -105,9 +105,8 @@ static void house_keep_record(struct live *live, const struct thread_state *reco
 {
 	if (live->sweep)
 		totals_mark(&live->totals, record->identity.tid);
-	if (live->config.descendants &&
-	    index_find(&live->filter->pids, record->identity.parent_tgid))
-		filter_add_pid(live->filter, record->identity.tgid);
+	if (live->config.descendants)
+		live_processes_child(live, record);
 }
 
 /* Whether it is to be found out now if the sleeping thread works. */
@@ -157,7 +156,6 @@ static void house_keep(struct live *live)
 	live->housekept_ns = live->moment.now_ns;
 	live->gone_looks_left = gone_looks(live);
 	lookup_sweep(live->lookup, live->moment.now_ns);
-	live_processes_again(live);
 }
 
 /* Whether the thread is one that users see. */
@@ -374,6 +372,7 @@ static int records_read(struct live *live)
 int live_scan_read(struct live *live)
 {
 	proc_values_room_clear(&live->proc_values);
+	live_processes_check(live);
 	house_keep(live);
 	return records_read(live);
 }

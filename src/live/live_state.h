@@ -18,6 +18,7 @@
 #include "live/threads/live_totals.h"
 #include "live/threads/live_dead.h"
 #include "proc/cpu_busy.h"
+#include "proc/process_set.h"
 #include "live/resolve/lookup.h"
 #include "live_chains.h"
 #include "sample/proc_values.h"
@@ -99,12 +100,16 @@ struct live {
 	int64_t other_threads;	     /* of other pid namespaces, then */
 	struct text chosen, remarks; /* for -v, for everybody */
 	char *process_names;	     /* of -p, looked for again as time goes; NULL: none */
+	struct process_set processes, chosen_threads; /* of -p and -r, of -t, while they live */
 };
 
-/* live_processes.c: resolves -p and -r into the filter, at first (0, or -errno with e) and as time
- * goes. */
+/* live_processes.c: resolves -p and -r into the filter, at first (0, or -errno with e); */
 int live_processes_find(struct live *live, struct error *e);
-void live_processes_again(struct live *live);
+/* after each capture: drops those that have ended, as their ids may be of others; now and then
+ * looks for names again; */
+void live_processes_check(struct live *live);
+/* and adds a child of a wanted process (-r). */
+void live_processes_child(struct live *live, const struct thread_state *record);
 
 /* A key of live->awake of a thread that has no record in the kernel's map yet; keys there are 32
  * bits. */

@@ -191,8 +191,11 @@ static void part_add(struct process_walk *walk, const char *text)
 		memory_grow(walk->parts, &walk->capacity, walk->count + 1, sizeof(*walk->parts));
 	if (*text && !text[strspn(text, "0123456789")]) {
 		part.id = id_parse(text, strlen(text));
-		part.found = part.id && part.id != walk->own_pid &&
-			     !proc_ids_read(walk->root, part.id, &uid, &tgid) && tgid == part.id;
+		/* one that must not be looked at was there when that was found out */
+		part.found =
+			part.id && part.id != walk->own_pid &&
+			(avoids_process(part.id) ||
+			 (!proc_ids_read(walk->root, part.id, &uid, &tgid) && tgid == part.id));
 		if (part.found && !pid_is_listed(&walk->list, part.id))
 			pid_add(&walk->list, part.id);
 		part.id = part.id ? part.id : -1;

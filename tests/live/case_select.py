@@ -73,6 +73,28 @@ def choose_list_later(ctx):
     check(found == {one.tgid, one.tid, later.tgid, later.tid}, "after: %s", found)
 
 
+def reused(ctx, *options):
+    """Names of the threads in rows before and after the chosen process gave its id to another."""
+    workload = ctx.workload("reuse")
+    chosen = [option.replace("PID", workload["pid"]) for option in options]
+    tool = ctx.stream("-a", "-F", 49, *chosen, columns="comm")
+    tool.wait_scans(3, lambda row: row["comm"] == "reuse_before")
+    workload.say("go")
+    workload.wait_done(1)
+    others = ctx.rows("-a", "-F", 49, "-p", workload["pid"], seconds=0.5, columns="comm")
+    return {row["comm"] for row in tool.interrupt()}, {row["comm"] for row in others}
+
+
+@case
+def choose_reused(ctx):
+    """-p PID, -p NAME, -r and -t: who gets the id of a chosen process that ended is no part of the choice, nor are its children."""
+    for options in (("-p", "PID"), ("-r", "-p", "PID"), ("-p", "reuse_bef*"), ("-r", "-p", "reuse_before,PID"),
+                    ("-t", "PID")):
+        before, after = reused(ctx, *options)
+        check(after == {"reuse_after"}, "%s: the id is not another's: %s", options, after)
+        check(before == {"reuse_before"}, "%s: shown: %s", options, before)
+
+
 @case
 def choose_thread(ctx):
     """-t TID: this thread alone."""

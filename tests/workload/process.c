@@ -213,6 +213,60 @@ static void tree_run(void)
 	hold();
 }
 
+/* Naps so shortly that each scan has a chance to meet it awake. */
+static void busy_as(const char *name)
+{
+	prctl(PR_SET_NAME, name);
+	for (;;)
+		for (volatile int i = 0; i < 1 << 20; i++)
+			;
+}
+
+/* A child with that id, which is free: the kernel takes wishes of who has CAP_SYS_ADMIN (5.5). */
+static void stranger_start(pid_t id)
+{
+#ifdef SYS_clone3
+	uint64_t tids = (uint64_t)&id, signal = SIGCHLD;
+	/* flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls, set_tid, size
+	 */
+	uint64_t args[] = {0, 0, 0, 0, signal, 0, 0, 0, tids, 1};
+	long pid = syscall(SYS_clone3, args, sizeof(args));
+
+	if (pid < 0)
+		unready("clone3 takes no set_tid");
+	if (pid)
+		return;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (!child_fork())
+		busy_as("reuse_child");
+	busy_as("reuse_after");
+#else
+	(void)id;
+	unready("there is no clone3");
+#endif
+}
+
+/* A process that ends when a line is read, and one that gets its id, with a child of its own. */
+static void reuse_run(void)
+{
+	pid_t pid = child_fork();
+	char text[64];
+
+	if (!pid)
+		busy_as("reuse_before");
+	ready_begin(pid, pid);
+	line_end();
+	if (!hold_line(text, sizeof(text)))
+		return;
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	stranger_start(pid);
+	line_begin("done");
+	line_end();
+	hold();
+	kill(pid, SIGKILL);
+}
+
 const struct workload process_workloads[] = {
 	{"vfork", "", "a parent of vfork, in D", vfork_run},
 	{"stopped", "", "a process stopped by a signal", stopped_run},
@@ -222,6 +276,8 @@ const struct workload process_workloads[] = {
 	{"exec_change", "from=thread", "execs a program of another name when it reads a line",
 	 exec_change_run},
 	{"after_exec", "", "what exec_change execs", after_exec_run},
+	{"reuse", "", "a process that ends when a line is read, and another with its id",
+	 reuse_run},
 	{"tree", "", "a process, child and grandchild; a line read adds a child", tree_run},
 	{0},
 };

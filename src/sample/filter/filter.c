@@ -176,6 +176,16 @@ void filter_add_pid(struct filter *filter, int64_t pid)
 	index_put(&filter->pids, (uint64_t)pid, NULL);
 }
 
+void filter_remove_pid(struct filter *filter, int64_t pid)
+{
+	index_remove(&filter->pids, (uint64_t)pid);
+}
+
+void filter_remove_tid(struct filter *filter, int64_t tid)
+{
+	index_remove(&filter->tids, (uint64_t)tid);
+}
+
 /* Whether one of the names is the thread's, or its program's. */
 static bool process_matches(const struct text *names, const struct sample *sample)
 {

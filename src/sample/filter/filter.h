@@ -52,6 +52,9 @@ void filter_set_pattern(struct filter *filter, const char *column, const char *p
 
 /* For the live source: adds a process. From then on ids alone decide, and no name. */
 void filter_add_pid(struct filter *filter, int64_t pid);
+/* Its id may be another process' by now. Without any process nobody is accepted. */
+void filter_remove_pid(struct filter *filter, int64_t pid);
+void filter_remove_tid(struct filter *filter, int64_t tid);
 
 /* What it looks at, NEED_*. */
 uint64_t filter_needs(const struct filter *filter);
