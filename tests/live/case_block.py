@@ -15,8 +15,8 @@ import time
 
 import truth
 from bpf_maps import map_find
-from case_totals import FIRST_THREADS
-from case_trace import BUCKETS, Traced, growth_needed, map_grown
+from case_trace import BUCKETS, Traced
+from growth import Room
 from harness import SLOW, START_S, STOP_S, Process, Skip, check, case, number, wait_until
 
 LOOP_CTL_REMOVE = 0x4C81  # include/uapi/linux/loop.h
@@ -409,7 +409,7 @@ def block_slower(ctx):
 @case
 def block_of_growth(ctx):
     """A request that is in flight while the map of threads is made larger is told at its end, as its thread's, with all of its time."""
-    growth_needed()
+    room = Room(ctx)
     with Device() as below, file_system(ctx, below) as folder, Device(folder, 8 << 20) as device, contextlib.ExitStack() as end:
         worker = Worker(ctx, device)
         end.callback(worker.end)
@@ -418,8 +418,8 @@ def block_of_growth(ctx):
         start = time.monotonic()
         with frozen(folder):
             worker.say("write 1 8192")
-            ctx.workload("many", threads=FIRST_THREADS, pairs=1)
-            wait_until(lambda: map_grown(tool.pid) or tool.code is not None, 30 * SLOW, "a larger map")
+            ctx.workload("many", threads=room.widen().threads, pairs=1)
+            wait_until(lambda: room.was_left(tool.pid) or tool.code is not None, 30 * SLOW, "a larger map")
             time.sleep(1)
             least_ns = 1e9 * (time.monotonic() - start)
         worker.do("read 1 4096")

@@ -4,6 +4,7 @@ import re
 import time
 
 import truth
+from growth import Room
 from harness import SLOW, START_S, STOP_S, Skip, case, check, number, rows_of, scans_of, wait_until
 
 TIMES = ("cpu_us", "runq_us", "dwait_us", "sleep_us")
@@ -129,22 +130,16 @@ def totals_of_first_sample(ctx):
     check(total["cpu_us"] < 100000 and total["vcsw"] < 10, "a thread that only slept has %s", total)
 
 
-FIRST_THREADS = 16384  # the least that tsnap makes room for
-
-
 @case
 def totals_of_growth(ctx):
     """More threads begin than the map was made for: it is made larger, nobody is lost, and no time is."""
-    pids = int(truth.read("/proc/sys/kernel/pid_max"))
-    there = len(truth.threads())
-    if SLOW > 3 or there * 1.5 > FIRST_THREADS or pids < FIRST_THREADS + 2 * there + 4000:
-        raise Skip("%d threads are there and at most %d can be: the map can't be made too small" % (there, pids))
+    room = Room(ctx)
     workloads = ctx.workloads([("spin", {}), ("pingpong", {})])
     tids = [workloads[0].tid, workloads[1].tid, workloads[1].number("tid2")]
     # all but the crowd and its active ones
     tool = ctx.stream("-a", "-c", "[!ac]*", columns=COLUMNS)
     tool.wait_scans(5)
-    ctx.workload("many", threads=FIRST_THREADS, pairs=5)
+    ctx.workload("many", threads=room.widen().threads, pairs=5)
     late = ctx.workload("sleep", call="pause")
     wait_until(lambda: rows_of(tool.rows(), late.tid), 30 * SLOW, "a thread that began when the map was full")
     tool.wait_scans(len(tool.scans()) + 5)

@@ -8,9 +8,8 @@ import subprocess
 import time
 
 import truth
-from bpf_maps import map_find
 from case_cost import costs_of
-from case_totals import FIRST_THREADS
+from growth import Room
 from harness import SLOW, START_S, STOP_S, Skip, Workload, case, check, wait_until
 
 BUCKETS = [0] + [64 << i for i in range(31)]
@@ -208,23 +207,15 @@ def trace_memory(ctx):
     check("0 events of --trace" in cost.text, "%s", cost.text)
 
 
-def growth_needed():
-    """The map is made for FIRST_THREADS at least, and twice that must fit the ids that there are."""
-    pids = int(truth.read("/proc/sys/kernel/pid_max"))
-    there = len(truth.threads())
-    if SLOW > 3 or there * 1.5 > FIRST_THREADS or pids < FIRST_THREADS + 2 * there + 4000:
-        raise Skip("%d threads are there and at most %d can be: the map can't be made too small" % (there, pids))
-
-
 @case
 def trace_of_growth(ctx):
     """More threads begin than the map was made for: it is made larger, and waits are counted on."""
-    growth_needed()
+    room = Room(ctx)
     game = ctx.workload("pingpong")
     before = schedstat(game.tid)
     tool = begin(ctx, "-g", "tid", "-t", "%d,%d" % (game.tid, game.number("tid2")), kinds="runq")
     first = schedstat(game.tid)
-    ctx.workload("many", threads=FIRST_THREADS, pairs=5)
+    ctx.workload("many", threads=room.widen().threads, pairs=5)
     count = len({row["timestamp"] for row in tool.rows()})
     wait_until(lambda: len({row["timestamp"] for row in tool.rows()}) >= count + 4, 30 * SLOW, "four intervals")
     last = schedstat(game.tid)
@@ -236,29 +227,20 @@ def trace_of_growth(ctx):
           last[2] - first[2], after[2] - before[2])
 
 
-def map_grown(pid):
-    """Whether the map of threads that tsnap began with has made room for a larger one."""
-    try:
-        threads = map_find("ts_threads", pid)
-    except (OSError, Skip):  # it is about to
-        return False
-    threads.close()
-    return threads.capacity > FIRST_THREADS
-
-
 @case
 def events_over_growth(ctx):
     """While the map is made larger, each exec and each sleep that is longer than --slower is told once, or an exec is counted: by who was
     not read in time, or had no place. A sleep that began when the thread did not fit the map is not known."""
-    growth_needed()
+    room = Room(ctx)
     tool = ctx.plain("--csv", "--trace", "exec,offcpu", "--slower", 300, "-F", 50)
     wait_until(lambda: tool.out or tool.code is not None, START_S, "the heading")
+    room.widen()
     pids, running = {"true": [], "sleep": []}, []
     until, crowd, grown = time.monotonic() + 30 * SLOW, None, False
     while time.monotonic() < until:
         if not crowd and len(pids["sleep"]) == 40:
             # so many that it is made larger, and not so many that they don't fit it
-            crowd = Workload(ctx.options.workload, "many", {"threads": FIRST_THREADS * 7 // 8 + 300, "pairs": 1})
+            crowd = Workload(ctx.options.workload, "many", {"threads": room.threads * 7 // 8 + room.threads // 50, "pairs": 1})
             ctx.started.append(crowd)
         running.append(subprocess.Popen(["/bin/sleep", "0.35"]))
         pids["sleep"].append(running[-1].pid)
@@ -268,7 +250,7 @@ def events_over_growth(ctx):
             pids["true"].append(process.pid)
         if len(running) == 30:
             running.pop(0).wait()
-        if crowd and not grown and map_grown(tool.pid):
+        if crowd and not grown and room.was_left(tool.pid):
             grown, until = True, time.monotonic() + 1
     for process in running:
         process.wait()
@@ -289,11 +271,12 @@ def events_over_growth(ctx):
 @case
 def call_over_growth(ctx):
     """A call with many waits that goes on while the map is made larger is told at its end, with all of its time."""
-    growth_needed()
+    room = Room(ctx)
     tool = ctx.plain("--csv", "--trace", "syscalls", "--slower", 1500, "-c", "wait_often")
     wait_until(lambda: tool.out or tool.code is not None, START_S, "the heading")
+    room.widen()
     # behind these in the map, it waits often until its record is moved
-    ctx.workload("many", threads=FIRST_THREADS * 7 // 8 - len(truth.threads()) - 300, pairs=1)
+    ctx.workload("many", threads=room.threads * 7 // 8 - len(truth.threads()) - room.threads // 50, pairs=1)
     left = 1 << 26
     end, out = os.pipe()
     start = time.monotonic()
@@ -304,12 +287,12 @@ def call_over_growth(ctx):
         os.write(out, bytes(left))
         signal.pause()
     try:
-        ctx.workload("many", threads=900, pairs=1)
+        ctx.workload("many", threads=room.threads // 18, pairs=1)
         until = start + 30 * SLOW
         while time.monotonic() < until:
             left -= len(os.read(end, 4096))
             time.sleep(0.0005)
-            if map_grown(tool.pid):
+            if room.was_left(tool.pid):
                 until = min(until, time.monotonic() + 1)
         least_ns = 1e9 * (time.monotonic() - start)
         while left:
