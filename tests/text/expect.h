@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a test expects: counted, and told where it is not so. */
+#ifndef TSNAP_TESTS_EXPECT_H
+#define TSNAP_TESTS_EXPECT_H
+
+#include <stdbool.h>
+
+/* right, for an if; words tell what is wrong. */
+bool __attribute__((format(printf, 2, 3))) expect(bool right, const char *words, ...);
+
+/* Prints the test's last line: how many expectations were right and wrong. True: all were right. */
+bool expect_sum(void);
+
+#endif

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "program_check.h"
+#include "expect.h"
+#include "instructions.h"
+#include "kernel/bcc_library.h"
+#include "kernel/bpf_call.h"
+#include "kernel/fact_table.h"
+#include "kernel/host_file.h"
+#include "kernel/record.h"
+#include "plans.h"
+#include "visits.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define INSTRUCTIONS_MAX 4096 /* BPF_MAXINSNS, all that 4.9 takes */
+#define STACK_BYTES_MAX 512   /* MAX_BPF_STACK */
+#define LOOPS_SINCE FACT_SINCE(5, 3)
+#define SIZES_VARY_SINCE FACT_SINCE(4, 11)
+#define SIZES_ZERO_SINCE FACT_SINCE(4, 16)
+#define VISITS_UNBOUND_SINCE FACT_SINCE(5, 2)
+/* As counted by visits.h. With 29 870 of them 4.9 visits 90 972 of 98 304, and of programs that it
+ * refused 28 963 to 40 153 are counted; with 53 797 of them 4.14 visits 51 750 of 131 072. */
+#define VISITS_MAX_4_9 31000
+#define VISITS_MAX_4_14 100000
+
+/* The release that a helper came with; include/uapi/linux/bpf.h of 4.9 ends with number 41. */
+static uint32_t helper_since(int helper)
+{
+	if (helper <= BPF_FUNC_set_hash_invalid)
+		return FACT_SINCE(4, 9);
+	if (helper == BPF_FUNC_probe_read_kernel || helper == BPF_FUNC_probe_read_user)
+		return fact_rows[FACT_PROBE_READ_KERNEL].since;
+	if (helper == BPF_FUNC_map_push_elem || helper == BPF_FUNC_map_pop_elem)
+		return FACT_SINCE(4, 20);
+	return UINT32_MAX;
+}
+
+/* Where a program reads the field: a number of the second pid namespace, and until 4.18 the pointer
+ * in pids[0], lie 16 bytes behind. */
+static uint32_t read_offset(const struct field_layout *layout, size_t field)
+{
+	bool old_pids = !strcmp(field_rows[field].names[0], "thread_pid") && layout->name[field];
+
+	return layout->offset[field] + (!field_rows[field].bytes || old_pids ? 16 : 0);
+}
+
+static bool is_registers(int64_t at)
+{
+#define PIECE_AT(to, from, count) || at == STACK_REGISTERS + 8 * (from)
+	return at == STACK_REGISTERS + 8 * THREAD_STACK_WORD ||
+	       at == STACK_REGISTERS + 8 * THREAD_CALL_FROM THREAD_REGISTER_PIECES(PIECE_AT)
+						       STACK_REGISTER_PIECES(PIECE_AT);
+}
+
+/* or of the registers that a probe was handed */
+static bool is_handed_registers(int64_t at)
+{
+#define HANDED_AT(word, type) || at == 8 * (THREAD_CALL_FROM + (word))
+	return at == 8 * THREAD_CALL_FROM THREAD_CALL_COMPAT_PIECES(HANDED_AT);
+}
+
+/* or of the stack of a program that has not begun: behind its first word, or a piece of its
+ * arguments */
+static bool is_user_stack(int64_t at)
+{
+	return at == 4 || at == 8 || (at % 32 == 0 && at < EXEC_ARGUMENT_BYTES);
+}
+
+static void reads_check(const struct instruction_needs *needs, const struct field_layout *layout,
+			const char *program, struct fields_seen *seen)
+{
+	for (size_t i = 0; i < needs->read_count; i++) {
+		/* 0: a string that the probe was handed */
+		bool known = is_registers(needs->reads[i]) ||
+			     is_handed_registers(needs->reads[i]) ||
+			     is_user_stack(needs->reads[i]) || !needs->reads[i];
+
+		for (size_t f = 0; f < field_count; f++) {
+			if (!field_there(layout, f) || needs->reads[i] != read_offset(layout, f))
+				continue;
+			known = true;
+			seen->field[f] = true;
+		}
+		expect(known, "%s reads at byte %lld, where the layout has no field", program,
+		       (long long)needs->reads[i]);
+	}
+}
+
+/* After the libbcc and machine that it is for, because others count otherwise, a line
+ * "count program" for each; NULL: nothing to keep to. */
+static char *budget;
+
+void budget_read(const char *path, const char *machine)
+{
+	static char text[1 << 18];
+	char bcc[64], here[256];
+
+	expect(host_file_read(path, text, sizeof(text) - 1) > 0, "'%s' can't be read", path);
+	strcat(text, "\n"); /* which is cut off */
+	bcc_library_find(bcc, sizeof(bcc));
+	snprintf(here, sizeof(here), "%s %s\n", bcc, machine);
+	if (!strncmp(text, here, strlen(here)))
+		budget = text;
+	else
+		printf("the budget is not for %s", here);
+}
+
+static void budget_check(const char *program, size_t count)
+{
+	char words[256];
+	const char *at;
+	size_t allowed;
+
+	snprintf(words, sizeof(words), " %s\n", program);
+	at = strstr(budget, words);
+	if (!expect(at, "the budget has no line '%zu %s'", count, program))
+		return;
+	while (at[-1] != '\n')
+		at--;
+	allowed = strtoul(at, NULL, 10);
+	expect(count * 20 <= allowed * 21 && allowed * 20 <= count * 21,
+	       "%s: %zu instructions, and %zu in the budget: if that is right, change it "
+	       "in the "
+	       "same commit",
+	       program, count, allowed);
+}
+
+static void visits_check(const struct judged_program *program)
+{
+	bool oldest = program->release < FACT_SINCE(4, 14);
+	size_t most = oldest ? VISITS_MAX_4_9 : VISITS_MAX_4_14, visits;
+
+	if (program->release >= VISITS_UNBOUND_SINCE)
+		return;
+	visits = visits_count(program->insns, program->count, oldest);
+	expect(visits <= most, "%s: %zu visits are counted: too many for the verifier of %s",
+	       program->name, visits, oldest ? "4.9" : "4.14");
+	printf("%s: %zu visits are counted\n", program->name, visits);
+}
+
+void program_check(const struct judged_program *program, const struct field_layout *layout,
+		   struct fields_seen *seen)
+{
+	const char *name = program->name;
+	const uint32_t release = program->release;
+	struct instruction_needs needs;
+
+	instruction_needs_find(program->insns, program->count, &needs);
+	expect(needs.count <= INSTRUCTIONS_MAX, "%s: %zu instructions", name, needs.count);
+	expect(needs.stack_bytes <= STACK_BYTES_MAX, "%s: %d bytes of stack", name,
+	       needs.stack_bytes);
+	expect(!needs.goes_back || release >= LOOPS_SINCE, "%s jumps backwards", name);
+	expect(!needs.newer, "%s has %s, which 4.9 lacks", name, needs.newer);
+	for (size_t i = 0; i < needs.helper_count; i++)
+		expect(helper_since(needs.helpers[i]) <= release,
+		       "%s calls helper %d, newer than %u.%u", name, needs.helpers[i], release >> 8,
+		       release & 255);
+	expect(!needs.size_varies || release >= SIZES_VARY_SINCE,
+	       "%s reads memory of a size that is no constant", name);
+	expect(!needs.size_zero || release >= SIZES_ZERO_SINCE,
+	       "%s reads memory of a size that may be 0", name);
+	visits_check(program);
+	reads_check(&needs, layout, name, seen);
+	if (budget)
+		budget_check(name, needs.count);
+	printf("%s: %zu instructions, %d bytes of stack, %zu helpers, %zu reads\n", name,
+	       needs.count, needs.stack_bytes, needs.helper_count, needs.read_count);
+}
+
+/* Sizes that are read: at most 255, 1 to 256, and 1 to 256 that were spilled. */
+static void sizes_check(void)
+{
+	const struct bpf_insn sized[] = {
+		BPF_LOAD_(BPF_REG_2, BPF_REG_1, 0),
+		BPF_OP_(BPF_ALU64 | BPF_AND | BPF_K, BPF_REG_2, 0, 0, 255),
+		BPF_ADD_(BPF_REG_2, 1),
+		BPF_STORE_(BPF_REG_10, -8, BPF_REG_2),
+		BPF_LOAD_(BPF_REG_2, BPF_REG_10, -8),
+		BPF_CALL_(BPF_FUNC_probe_read),
+		BPF_EXIT_(),
+	};
+	const size_t length = sizeof(sized) / sizeof(sized[0]);
+	struct bpf_insn whole[sizeof(sized) / sizeof(sized[0])];
+	struct instruction_needs needs;
+
+	instruction_needs_find(sized, length, &needs);
+	expect(needs.size_varies && needs.size_zero, "a spilled size is not found");
+	memcpy(whole, sized, sizeof(whole));
+	whole[3] = whole[4] = (struct bpf_insn)BPF_COPY_(BPF_REG_7, BPF_REG_2);
+	instruction_needs_find(whole, length, &needs);
+	expect(needs.size_varies && !needs.size_zero, "a size from 1 on is not found");
+	whole[2] = whole[3];
+	instruction_needs_find(whole, length, &needs);
+	expect(needs.size_varies && needs.size_zero, "a size from 0 on is not found");
+}
+
+/* What must be found is found: a program with one of each. */
+void program_check_itself(void)
+{
+	const struct bpf_insn bad[] = {
+		BPF_OP_(BPF_JMP | BPF_JA, 0, 0, 0, 0),
+		BPF_CALL_(BPF_FUNC_get_current_task),
+		BPF_COPY_(BPF_REG_6, BPF_REG_0),
+		BPF_ADD_(BPF_REG_6, 1234),
+		BPF_STACK_(BPF_REG_1, -520),
+		BPF_SET_(BPF_REG_2, 8),
+		BPF_COPY_(BPF_REG_3, BPF_REG_6),
+		BPF_CALL_(BPF_FUNC_probe_read_kernel),
+		BPF_OP_(BPF_JMP32 | BPF_JEQ | BPF_K, BPF_REG_0, 0, -3, 0),
+		BPF_EXIT_(),
+	};
+	struct instruction_needs needs;
+
+	instruction_needs_find(bad, sizeof(bad) / sizeof(bad[0]), &needs);
+	expect(needs.goes_back, "a backward jump is not found");
+	expect(needs.newer, "a 32-bit jump is not found");
+	expect(needs.stack_bytes == 520, "%d bytes of stack are found, not 520", needs.stack_bytes);
+	expect(needs.helper_count == 2 && needs.helpers[1] == BPF_FUNC_probe_read_kernel &&
+		       helper_since(needs.helpers[1]) > FACT_SINCE(4, 9),
+	       "helpers are not found");
+	expect(needs.read_count == 1 && needs.reads[0] == 1234, "a read is not found");
+	expect(!needs.size_varies && !needs.size_zero, "a size of 8 is not found");
+	sizes_check();
+}

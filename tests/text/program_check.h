@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a compiled program is held to: limits of the oldest kernel that may get it, offsets of its
+ * layout, and the budget.
+ */
+#ifndef TSNAP_TESTS_PROGRAM_CHECK_H
+#define TSNAP_TESTS_PROGRAM_CHECK_H
+
+#include "kernel/field_table.h"
+
+#include <linux/bpf.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Fields that some program was seen to read. */
+struct fields_seen {
+	bool field[FIELD_MAX];
+};
+
+struct judged_program {
+	const char *name; /* probe and plan */
+	const struct bpf_insn *insns;
+	size_t count;
+	uint32_t release; /* oldest kernel that may get it: FACT_SINCE() */
+};
+
+/* Holds every program from now on to the file's counts, if they are of this libbcc and machine. */
+void budget_read(const char *path, const char *machine);
+
+void program_check(const struct judged_program *program, const struct field_layout *layout,
+		   struct fields_seen *seen);
+
+/* A program with one of each thing that is not allowed: all are found. */
+void program_check_itself(void);
+
+#endif
