@@ -133,23 +133,38 @@ static int columns_check(const struct view *view, struct error *e)
 	return 0;
 }
 
-/* tsnap's own views, the host's and the user's. */
-static int views_read(struct top *top, struct error *e)
+/* Adds the path of the user's own file of that name; nothing: there is no place for it. */
+static void add_own_path(struct text *text, const char *name)
 {
 	const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+
+	if (config && *config == '/')
+		text_add_format(text, "%s/tsnap/%s", config, name);
+	else if (home && *home == '/')
+		text_add_format(text, "%s/.config/tsnap/%s", home, name);
+}
+
+/* tsnap's own views, the host's and the user's; and keys. */
+static int settings_read(struct top *top, struct error *e)
+{
+	struct bindings *bindings = &top->view->bindings;
+	struct text keys = {0};
 	int err;
 
 	saved_views_begin(&top->views);
+	top->view->views = &top->views;
 	err = saved_views_read(&top->views, "/etc/tsnap/views", e);
-	if (config && *config == '/')
-		text_add_format(&top->views_path, "%s/tsnap/views", config);
-	else if (home && *home == '/')
-		text_add_format(&top->views_path, "%s/.config/tsnap/views", home);
+	add_own_path(&top->views_path, "views");
+	add_own_path(&keys, "keys");
 	if (!err && top->views_path.length) {
 		top->view->views_path = text_string(&top->views_path);
 		err = saved_views_read(&top->views, top->view->views_path, e);
 	}
-	top->view->views = &top->views;
+	if (!err)
+		err = bindings_read(bindings, "/etc/tsnap/keys", e);
+	if (!err && keys.length)
+		err = bindings_read(bindings, text_string(&keys), e);
+	text_done(&keys);
 	return err;
 }
 
@@ -163,7 +178,7 @@ static int top_open(struct top *top, source_opener *open_source, void (*tell)(co
 	top->history =
 		history_new(HISTORY_BYTES_DEFAULT, config->replay ? 0 : HISTORY_AGE_DEFAULT_US);
 	if (!err)
-		err = views_read(top, e);
+		err = settings_read(top, e);
 	if (!err)
 		err = columns_check(top->view, e);
 	if (!err)

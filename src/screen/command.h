@@ -18,8 +18,12 @@ struct command {
 extern const struct command commands[];
 extern const size_t command_count;
 
-/* The command of that key; NULL: there is none. */
-const struct command *command_of_key(int32_t key);
+/* Adds the name of the first key that runs the command. */
+void add_key_of(struct text *text, const struct view *view,
+		void (*run)(struct view *view, const struct shown *shown));
+/* Says something with "%s" for such a key. */
+void view_say_key(struct view *view, bool failed,
+		  void (*run)(struct view *view, const struct shown *shown), const char *format);
 
 /* command_move.c: the cursor, and words that are looked for. */
 void command_up(struct view *view, const struct shown *shown);

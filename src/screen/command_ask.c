@@ -341,5 +341,6 @@ void command_follow(struct view *view, const struct shown *shown)
 		follow(view, keys[i], id);
 		return;
 	}
-	view_say(view, true, "This row is no single thread or process: g adds tid or pid");
+	view_say_key(view, true, command_columns,
+		     "This row is no single thread or process: %s adds tid or pid");
 }

@@ -84,7 +84,7 @@ static void find(struct view *view, const struct shown *shown, bool down)
 	size_t count = shown->grid.row_count;
 
 	if (!view->find[0]) {
-		view_say(view, true, "Nothing to find yet: / asks for words");
+		view_say_key(view, true, command_find, "Nothing to find yet: %s asks for words");
 		return;
 	}
 	for (size_t step = 1; step <= count; step++) {

@@ -54,18 +54,30 @@ const struct command commands[] = {
 /* clang-format on */
 const size_t command_count = sizeof(commands) / sizeof(commands[0]);
 
-const struct command *command_of_key(int32_t key)
+_Static_assert(sizeof(commands) / sizeof(commands[0]) <= BINDINGS_MAX, "each has its keys");
+
+void add_key_of(struct text *text, const struct view *view,
+		void (*run)(struct view *view, const struct shown *shown))
 {
-	for (size_t i = 0; i < command_count; i++) {
-		const char *name = commands[i].keys;
+	size_t command = 0;
 
-		while (*name) {
-			size_t length = strcspn(name, " ");
+	while (command < command_count && commands[command].run != run)
+		command++;
+	if (command < command_count && view->bindings.keys[command][0])
+		key_add(text, view->bindings.keys[command][0]);
+	else /* the palette has it, if not under a key */
+		text_add_format(text, ":%s", command < command_count ? commands[command].name : "");
+}
 
-			if (key_of_name(name, length) == key)
-				return &commands[i];
-			name += length + (name[length] == ' ');
-		}
-	}
-	return NULL;
+void view_say_key(struct view *view, bool failed,
+		  void (*run)(struct view *view, const struct shown *shown), const char *format)
+{
+	struct text words = {0};
+	const char *key = strstr(format, "%s");
+
+	text_add(&words, format, (size_t)(key - format));
+	add_key_of(&words, view, run);
+	text_add_string(&words, key + 2);
+	view_say(view, failed, "%s", text_string(&words));
+	text_done(&words);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "screen/draw.h"
+#include "screen/command.h"
 #include "screen/list.h"
 #include "screen/prompt.h"
 #include "base/clock.h"
@@ -51,9 +52,26 @@ static void add_cell(struct text *text, const struct view *view, const struct sh
 	shown_add_value(text, column, shown_row(shown, view->row)[view->column]);
 }
 
-#define KEYS                                                                                       \
-	"Enter keep  Space exclude  Backspace undo  g columns  s sort  f filter  t time  ? help  " \
-	"q end"
+/* What is told while nothing else is. */
+static void add_keys(struct text *text, const struct view *view)
+{
+	static const struct {
+		void (*run)(struct view *view, const struct shown *shown);
+		const char *words;
+	} told[] = {
+		{command_keep, "keep"}, {command_exclude, "exclude"},
+		{command_undo, "undo"}, {command_columns, "columns"},
+		{command_sort, "sort"}, {command_filter, "filter"},
+		{command_jump, "time"}, {command_help, "help"},
+		{command_quit, "end"},
+	};
+
+	for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++) {
+		text_add_string(text, i ? "  " : "");
+		add_key_of(text, view, told[i].run);
+		text_add_format(text, " %s", told[i].words);
+	}
+}
 
 /* What the last rows say. */
 static void add_bottom(struct text *text, const struct view *view, enum style *style)
@@ -69,7 +87,10 @@ static void add_bottom(struct text *text, const struct view *view, enum style *s
 		*style = view->failed ? STYLE_ALERT : STYLE_PLAIN;
 		return;
 	}
-	text_add_string(text, view->list.kind ? view->list.kind->hint : KEYS);
+	if (view->list.kind)
+		text_add_string(text, view->list.kind->hint);
+	else
+		add_keys(text, view);
 	*style = STYLE_FAINT;
 }
 

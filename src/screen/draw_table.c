@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The table. */
 #include "screen/draw.h"
+#include "screen/command.h"
 #include "report/value.h"
 
 #include <string.h>
@@ -105,15 +106,28 @@ static void scroll(struct view *view, const struct layout *layout, const size_t 
 static void draw_nothing(struct cells *cells, const struct layout *layout, const struct view *view,
 			 const struct shown *shown)
 {
-	const char *words = "No thread is in this window";
+	struct text words = {0};
 
-	if (!shown->tally.scans)
-		words = "No scan is in this window: . goes to the newest one";
-	else if (view->now.filter[0])
-		words = "No sample fits the filter: Backspace undoes the last step, f edits it";
-	else if (!view->now.all_states)
-		words = "No thread is active in this window: a shows all states";
-	cells_put_cut(cells, layout->table_top + 1, 2, layout->columns - 2, words, STYLE_PLAIN);
+	if (!shown->tally.scans) {
+		text_add_string(&words, "No scan is in this window: ");
+		add_key_of(&words, view, command_now);
+		text_add_string(&words, " goes to the newest one");
+	} else if (view->now.filter[0]) {
+		text_add_string(&words, "No sample fits the filter: ");
+		add_key_of(&words, view, command_undo);
+		text_add_string(&words, " undoes the last step, ");
+		add_key_of(&words, view, command_filter);
+		text_add_string(&words, " edits it");
+	} else if (!view->now.all_states) {
+		text_add_string(&words, "No thread is active in this window: ");
+		add_key_of(&words, view, command_all_states);
+		text_add_string(&words, " shows all states");
+	} else {
+		text_add_string(&words, "No thread is in this window");
+	}
+	cells_put_cut(cells, layout->table_top + 1, 2, layout->columns - 2, text_string(&words),
+		      STYLE_PLAIN);
+	text_done(&words);
 }
 
 /* Of a difference: what grew, and what shrank. */

@@ -8,21 +8,13 @@ static const struct key_row {
 	int32_t key;
 	const char *name;
 } keys[] = {
-	{KEY_CODE_TAB, "Tab"},
-	{KEY_CODE_ENTER, "Enter"},
-	{KEY_CODE_ESCAPE, "Esc"},
-	{KEY_CODE_BACKSPACE, "Backspace"},
-	{KEY_CODE_UP, "Up"},
-	{KEY_CODE_DOWN, "Down"},
-	{KEY_CODE_LEFT, "Left"},
-	{KEY_CODE_RIGHT, "Right"},
-	{KEY_CODE_PAGE_UP, "PgUp"},
-	{KEY_CODE_PAGE_DOWN, "PgDn"},
-	{KEY_CODE_HOME, "Home"},
-	{KEY_CODE_END, "End"},
-	{KEY_CODE_DELETE, "Del"},
-	{KEY_CODE_F1, "F1"},
-	{' ', "Space"},
+	{KEY_CODE_TAB, "Tab"},	    {KEY_CODE_ENTER, "Enter"},
+	{KEY_CODE_ESCAPE, "Esc"},   {KEY_CODE_BACKSPACE, "Backspace"},
+	{KEY_CODE_UP, "Up"},	    {KEY_CODE_DOWN, "Down"},
+	{KEY_CODE_LEFT, "Left"},    {KEY_CODE_RIGHT, "Right"},
+	{KEY_CODE_PAGE_UP, "PgUp"}, {KEY_CODE_PAGE_DOWN, "PgDn"},
+	{KEY_CODE_HOME, "Home"},    {KEY_CODE_END, "End"},
+	{KEY_CODE_DELETE, "Del"},   {' ', "Space"},
 };
 #define KEY_COUNT (sizeof(keys) / sizeof(keys[0]))
 
@@ -33,7 +25,9 @@ void key_add(struct text *text, int32_t key)
 			text_add_string(text, keys[i].name);
 			return;
 		}
-	if (key > 0 && key <= 26)
+	if (key >= KEY_CODE_F1 && key <= KEY_CODE_F12)
+		text_add_format(text, "F%d", key - KEY_CODE_F1 + 1);
+	else if (key > 0 && key <= 26)
 		text_add_format(text, "Ctrl-%c", 'A' + key - 1);
 	else if (key > ' ' && key < 127)
 		text_add_char(text, (char)key);
@@ -41,6 +35,8 @@ void key_add(struct text *text, int32_t key)
 
 int32_t key_of_name(const char *name, size_t length)
 {
+	char function[16];
+
 	if (length == 1)
 		return (unsigned char)*name;
 	for (size_t i = 0; i < KEY_COUNT; i++)
@@ -48,5 +44,10 @@ int32_t key_of_name(const char *name, size_t length)
 			return keys[i].key;
 	if (length == 6 && !strncmp(name, "Ctrl-", 5) && name[5] >= 'A' && name[5] <= 'Z')
 		return name[5] - 'A' + 1;
+	for (int32_t key = KEY_CODE_F1; key <= KEY_CODE_F12; key++) {
+		snprintf(function, sizeof(function), "F%d", key - KEY_CODE_F1 + 1);
+		if (strlen(function) == length && !strncmp(function, name, length))
+			return key;
+	}
 	return -1;
 }

@@ -23,6 +23,7 @@ enum key {
 	KEY_CODE_END,
 	KEY_CODE_DELETE,
 	KEY_CODE_F1,
+	KEY_CODE_F12 = KEY_CODE_F1 + 11,
 	KEY_CODE_MOUSE, /* see view_mouse() */
 };
 

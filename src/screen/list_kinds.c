@@ -148,10 +148,11 @@ static size_t palette_count(const struct view *view, const struct shown *shown)
 static void palette_item(const struct view *view, const struct shown *shown, size_t item,
 			 struct text *name, struct text *help)
 {
-	(void)view;
 	(void)shown;
 	text_add_string(name, commands[item].name);
-	text_add_format(help, "%s (%s)", commands[item].help, commands[item].keys);
+	text_add_format(help, "%s (", commands[item].help);
+	bindings_add_keys(help, &view->bindings, item);
+	text_add_char(help, ')');
 }
 
 static void palette_choose(struct view *view, const struct shown *shown, size_t item)
@@ -187,10 +188,9 @@ static size_t help_count(const struct view *view, const struct shown *shown)
 static void help_item(const struct view *view, const struct shown *shown, size_t item,
 		      struct text *name, struct text *help)
 {
-	(void)view;
 	(void)shown;
 	if (item < command_count) {
-		text_add_string(name, commands[item].keys);
+		bindings_add_keys(name, &view->bindings, item);
 		text_add_format(help, "%s (:%s)", commands[item].help, commands[item].name);
 		return;
 	}
@@ -233,6 +233,7 @@ bool view_choose(struct view *view, const struct shown *shown, size_t number)
 	struct column_list list = {0};
 	struct error e = {0};
 	struct ask *ask;
+	uint64_t needs = 0;
 	const char *why;
 
 	if (number >= views_count(view, shown))
@@ -246,15 +247,20 @@ bool view_choose(struct view *view, const struct shown *shown, size_t number)
 	ask = view_step(view, "view %s", saved->name);
 	ask->list = (struct column_list){0};
 	for (size_t i = 0; i < list.count; i++)
-		if (column_is_there(shown, list.items[i], &why))
+		if (column_is_there(shown, list.items[i], &why)) {
 			ask->list.items[ask->list.count++] = list.items[i];
-		else
-			view_say(view, true, "Without %s, which is not sampled: g adds it",
-				 list.items[i]->name);
+		} else if (!*why) {
+			ask->list.items[ask->list.count++] = list.items[i];
+			needs |= list.items[i]->needs;
+			view_say(view, false, "%s is sampled from now on", list.items[i]->name);
+		}
 	text_into(ask->filter, sizeof(ask->filter), saved->filter);
-	ask->all_states = saved->all_states && shown->source.all_states;
-	if (saved->all_states && !ask->all_states)
-		view_say(view, true, "Idle threads are not sampled: a adds them");
+	ask->all_states = saved->all_states;
+	if (saved->all_states && !shown->source.all_states)
+		view_say(view, false,
+			 "Idle threads are sampled from now on, at the cost of looking at all");
+	if (needs || (saved->all_states && !shown->source.all_states))
+		view_load(view, shown, needs, saved->all_states);
 	ask->sort = NULL;
 	ask->reversed = false;
 	view->row = view->top = view->left = view->column = 0;
@@ -317,7 +323,8 @@ static void formats_choose(struct view *view, const struct shown *shown, size_t 
 	view->write = (enum write_format)item;
 	if (format->needs & ~shown->source.needs) {
 		view_load(view, shown, format->needs, false);
-		view_say(view, false, "Stacks are sampled from now on: w again writes them");
+		view_say_key(view, false, command_write,
+			     "Stacks are sampled from now on: %s again writes them");
 	} else if (format->path) {
 		prompt_open(view, &prompt_path, format->path);
 	} else {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "screen/saved.h"
+#include "screen/config_file.h"
 #include "screen/view.h"
 #include "base/memory.h"
 
@@ -7,8 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define BLANKS " \t\r\n"
 
 static const struct saved_view own_views[] = {
 	{"activity", "what threads do and wait for", REPORT_COLUMNS_DEFAULT, "", false},
@@ -44,18 +43,6 @@ void saved_views_begin(struct saved_views *views)
 		*view_of(views, own_views[i].name) = own_views[i];
 }
 
-/* Without blanks at both ends. */
-static char *trimmed(char *words)
-{
-	size_t length;
-
-	words += strspn(words, BLANKS);
-	length = strlen(words);
-	while (length && strchr(BLANKS, words[length - 1]))
-		words[--length] = '\0';
-	return words;
-}
-
 static int value_set(struct saved_view *view, const char *key, const char *value, struct error *e)
 {
 	struct column_list list = {0};
@@ -80,27 +67,35 @@ static int value_set(struct saved_view *view, const char *key, const char *value
 	return err;
 }
 
-/* line: kept. view: the section's, NULL before the first one. */
-static int line_take(struct saved_views *views, struct saved_view **view, char *line,
-		     struct error *e)
-{
-	char *words = trimmed(line), *sign = strchr(words, '=');
-	size_t length = strlen(words);
+struct reading {
+	struct saved_views *views;
+	struct saved_view *view; /* the section's; NULL before the first one */
+};
 
-	if (!length || *words == '#')
-		return 0;
+static int line_take(void *to, char *line, struct error *e)
+{
+	struct reading *reading = to;
+	struct saved_views *views = reading->views;
+	char *words, *sign;
+	size_t length = strlen(line);
+
+	/* views point into it */
+	views->lines = memory_grow(views->lines, &views->line_capacity, views->line_count + 1,
+				   sizeof(char *));
+	words = views->lines[views->line_count++] = memory_text(line, length);
+	sign = strchr(words, '=');
 	if (*words == '[' && words[length - 1] == ']') {
 		words[length - 1] = '\0';
-		*view = view_of(views, trimmed(words + 1));
-		(*view)->columns = NULL; /* those of an earlier one are not its own */
-		(*view)->filter = "";
+		reading->view = view_of(views, config_trim(words + 1));
+		reading->view->columns = NULL; /* those of an earlier one are not its own */
+		reading->view->filter = "";
 		return 0;
 	}
-	if (!*view || !sign)
+	if (!reading->view || !sign)
 		return error_set(e, EINVAL, EXIT_USAGE,
 				 "expected [NAME] of a view, or KEY = VALUE");
 	*sign = '\0';
-	return value_set(*view, trimmed(words), trimmed(sign + 1), e);
+	return value_set(reading->view, config_trim(words), config_trim(sign + 1), e);
 }
 
 static int columns_check(const struct saved_views *views, const char *path, struct error *e)
@@ -114,32 +109,10 @@ static int columns_check(const struct saved_views *views, const char *path, stru
 
 int saved_views_read(struct saved_views *views, const char *path, struct error *e)
 {
-	FILE *file = fopen(path, "re");
-	struct saved_view *view = NULL;
-	struct error inner = {0};
-	size_t room = 0, number = 0;
-	char *line = NULL;
-	int err = 0;
+	struct reading reading = {.views = views};
+	int err = config_file_read(path, line_take, &reading, e);
 
-	if (!file)
-		return errno == ENOENT || errno == ENOTDIR
-			       ? 0
-			       : error_set(e, errno, EXIT_FAILED, "%s: %s", path, strerror(errno));
-	while (!err && getline(&line, &room, file) >= 0) {
-		number++;
-		views->lines = memory_grow(views->lines, &views->line_capacity,
-					   views->line_count + 1, sizeof(char *));
-		views->lines[views->line_count] = memory_text(line, strlen(line));
-		err = line_take(views, &view, views->lines[views->line_count++], &inner);
-	}
-	if (err)
-		error_set(e, EINVAL, EXIT_USAGE, "%s: line %zu: %s", path, number, inner.line);
-	else
-		err = columns_check(views, path, e);
-	error_done(&inner);
-	free(line);
-	fclose(file);
-	return err;
+	return err ? err : columns_check(views, path, e);
 }
 
 void saved_views_done(struct saved_views *views)

@@ -249,10 +249,11 @@ static int32_t key_of(wint_t key)
 		{KEY_PPAGE, KEY_CODE_PAGE_UP}, {KEY_NPAGE, KEY_CODE_PAGE_DOWN},
 		{KEY_HOME, KEY_CODE_HOME},     {KEY_END, KEY_CODE_END},
 		{KEY_DC, KEY_CODE_DELETE},     {KEY_BACKSPACE, KEY_CODE_BACKSPACE},
-		{KEY_ENTER, KEY_CODE_ENTER},   {KEY_F(1), KEY_CODE_F1},
-		{KEY_MOUSE, KEY_CODE_MOUSE},
+		{KEY_ENTER, KEY_CODE_ENTER},   {KEY_MOUSE, KEY_CODE_MOUSE},
 	};
 
+	if (key >= KEY_F(1) && key <= KEY_F(12))
+		return KEY_CODE_F1 + (int32_t)(key - KEY_F(1));
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		if (rows[i].theirs == key)
 			return rows[i].ours;

@@ -13,6 +13,7 @@
 
 #include "report/column_list.h"
 #include "report/query.h"
+#include "screen/bindings.h"
 #include "sample/filter/expression.h"
 
 #define VIEW_UNDO_MAX 64
@@ -120,7 +121,8 @@ struct view {
 	enum write_format write;
 	char path[VIEW_LABEL_SIZE * 4];	 /* to write to */
 	const struct saved_views *views; /* ready-made ones; NULL: there are none */
-	const char *views_path;		 /* the user's own file of them; NULL: there can't be one */
+	struct bindings bindings;
+	const char *views_path; /* the user's own file of them; NULL: there can't be one */
 };
 
 /* The view that the command line asks for: query's columns behind the measures of a report, and its

@@ -11,7 +11,7 @@
 
 void view_key(struct view *view, const struct shown *shown, int32_t key)
 {
-	const struct command *command;
+	size_t command;
 	struct text name = {0};
 
 	view->message[0] = '\0';
@@ -26,16 +26,18 @@ void view_key(struct view *view, const struct shown *shown, int32_t key)
 	}
 	if (key >= '1' && key <= '9') {
 		if (!view_choose(view, shown, (size_t)(key - '1')))
-			view_say(view, true, "There is no view %c: Tab lists all", (char)key);
+			view_say_key(view, true, command_views,
+				     "There is no such view: %s lists all");
 		return;
 	}
-	command = command_of_key(key);
-	if (command) {
-		command->run(view, shown);
+	command = bindings_command(&view->bindings, key);
+	if (command < command_count) {
+		commands[command].run(view, shown);
 	} else if (key != KEY_CODE_ESCAPE) {
 		key_add(&name, key);
-		view_say(view, true, "The key %s does nothing: ? lists all keys",
-			 text_string(&name));
+		text_add_string(&name, " does nothing: ");
+		add_key_of(&name, view, command_help);
+		view_say(view, true, "The key %s lists all keys", text_string(&name));
 	}
 	text_done(&name);
 }

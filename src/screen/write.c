@@ -76,7 +76,7 @@ static void saved_write(struct view *view)
 	if (!file || fputs(text_string(&text), file) == EOF || fflush(file))
 		view_say(view, true, "%s: %s", view->views_path, strerror(errno));
 	else
-		view_say(view, false, "Added to %s: from the next start on Tab has it",
+		view_say(view, false, "Added to %s: the next start has it among the views",
 			 view->views_path);
 	if (file)
 		fclose(file);

@@ -206,6 +206,39 @@ def case_views(tsnap):
             assert done.returncode == 2 and line in done.stderr and not done.stdout, done
 
 
+def case_keys(tsnap):
+    """A file of keys: they run other commands, the screen tells them, and a line that is wrong is told."""
+    with tempfile.TemporaryDirectory() as home:
+        os.makedirs(home + "/.config/tsnap")
+        path = home + "/.config/tsnap/keys"
+        for words, line in (("peak = p\n", b"no such command: peak"), ("\npeek = F13\n", b"line 2: no such key: F13"),
+                            ("peek\n", b"line 1: expected"), ("peek = Esc\n", b"can't be bound"),
+                            ("peek = a b c d e f g\n", b"more than 6")):
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(words)
+            done = subprocess.run([tsnap, "--top", "--text", "--replay", "small.csv"], cwd=FIXTURES,
+                                  env={"PATH": os.environ["PATH"], "HOME": home}, capture_output=True, timeout=20,
+                                  check=False)
+            assert done.returncode == 2 and line in done.stderr and not done.stdout, done
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("# mine\nquit = Q F12\npeek = q\nhelp = F2\n")
+        terminal = Terminal(tsnap, HOME=home)
+        terminal.expect("F2 help  Q end")
+        terminal.type("q")
+        terminal.expect("In this row")
+        terminal.type("\x1b")
+        terminal.expect("Space exclude")
+        terminal.type("\x1bOQ")  # F2
+        terminal.expect("Help")
+        terminal.expect("what this row is made of")
+        terminal.type("\x1b")
+        terminal.expect("Space exclude")
+        terminal.type("?")
+        terminal.expect("does nothing: F2 lists all keys")
+        terminal.type("\x1b[24~")
+        terminal.ended(0)
+
+
 def main():
     tsnap, failed = os.path.abspath(sys.argv[1]), 0
     cases = [(name, case) for name, case in globals().items() if name.startswith("case_")]
