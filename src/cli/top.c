@@ -8,6 +8,7 @@
 #include "sample/proc_values.h"
 #include "screen/draw.h"
 #include "screen/feed.h"
+#include "screen/key_file.h"
 #include "screen/saved.h"
 #include "screen/screen.h"
 
@@ -160,6 +161,7 @@ static int settings_read(struct top *top, struct error *e)
 		top->view->views_path = text_string(&top->views_path);
 		err = saved_views_read(&top->views, top->view->views_path, e);
 	}
+	bindings_begin(bindings);
 	if (!err)
 		err = bindings_read(bindings, "/etc/tsnap/keys", e);
 	if (!err && keys.length)

@@ -1,12 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which keys run which command: those of the command table, and what files of a user say instead:
- *
- *   peek = p F2
- *   quit = Q
- *
- * A command gets the keys of its line in place of its own. A key that another command had is taken
- * from that one. Keys inside of lists and lines that are typed stay as they are.
- */
+/* Which keys run which command: begun and read by key_file.h. */
 #ifndef TSNAP_SCREEN_BINDINGS_H
 #define TSNAP_SCREEN_BINDINGS_H
 
@@ -14,7 +7,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/error.h"
 #include "base/text.h"
 
 #define BINDINGS_MAX 64	   /* commands */
@@ -24,10 +16,6 @@ struct bindings {
 	int32_t keys[BINDINGS_MAX][BINDING_KEYS_MAX]; /* by number of the command; 0: no more */
 };
 
-/* The keys of the command table. */
-void bindings_begin(struct bindings *bindings);
-/* Changes them as the file says; one that is not there says nothing. 0, or -errno with e. */
-int bindings_read(struct bindings *bindings, const char *path, struct error *e);
 /* The number of the command that the key runs; SIZE_MAX: none. */
 size_t bindings_command(const struct bindings *bindings, int32_t key);
 /* Adds the names of the command's keys, with blanks between; "-": it has none. */

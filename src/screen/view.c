@@ -13,7 +13,6 @@ int view_init(struct view *view, const struct query *query, struct error *e)
 	int err;
 
 	*view = (struct view){.refresh_us = VIEW_REFRESH_DEFAULT_US};
-	bindings_begin(&view->bindings);
 	ask->window_us = VIEW_WINDOW_DEFAULT_US;
 	ask->until_us = ask->mark_us = ABSENT;
 	ask->all_states = query->all_states;

@@ -6,6 +6,7 @@
 #include "recording/sample_file.h"
 #include "screen/draw.h"
 #include "screen/feed.h"
+#include "screen/key_file.h"
 #include "screen/list.h"
 #include "screen/saved.h"
 #include "screen/view_event.h"
@@ -40,6 +41,7 @@ void stage_open(struct stage *stage, const char *recording, const struct query *
 	stage->view = memory_get(sizeof(*stage->view));
 	if (view_init(stage->view, query, &e))
 		fail(&e);
+	bindings_begin(&stage->view->bindings);
 	saved_views_begin(&stage->views);
 	if (saved_views_read(&stage->views, "views", &e))
 		fail(&e);

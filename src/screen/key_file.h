@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The keys that run commands: those of the command table, and what files of a user say instead:
+ *
+ *   peek = p F2
+ *   quit = Q
+ *
+ * A command gets the keys of its line in place of its own. A key that another command had is taken
+ * from that one. Keys inside of lists and lines that are typed stay as they are.
+ */
+#ifndef TSNAP_SCREEN_KEY_FILE_H
+#define TSNAP_SCREEN_KEY_FILE_H
+
+#include "base/error.h"
+#include "screen/bindings.h"
+
+/* The keys of the command table. */
+void bindings_begin(struct bindings *bindings);
+/* Changes them as the file says; one that is not there says nothing. 0, or -errno with e. */
+int bindings_read(struct bindings *bindings, const char *path, struct error *e);
+
+#endif
