@@ -20,6 +20,7 @@
 #include "live/live_options.h"
 #include "live/sampler/live_realtime.h"
 #include "live/live_state.h"
+#include "live/live_stay.h"
 #include "live/live_trace.h"
 #include "proc/proc.h"
 #include "live/trace_table.h"
@@ -235,6 +236,7 @@ static void live_describe(struct source *source, struct source_facts *facts)
 			(uint64_t)live->other_threads);
 		missed->standing = missed->natural = true;
 	}
+	live_stay_describe(live, facts);
 	live_stacks_describe(&live->stacks, facts);
 	live_cpu_stacks_describe(live, facts);
 	live_self_describe(&live->self, kernel, &live->cpu_stacks.sampler, live->scan_count,

@@ -3,6 +3,7 @@
  * as far as the filter wants them, and handed over whenever there are enough. */
 #include "live/live_space.h"
 #include "live/live_state.h"
+#include "live/live_stay.h"
 #include "base/clock.h"
 #include "sample/needs_table.h"
 
@@ -61,7 +62,7 @@ static enum verdict sample_ask(struct live *live, const struct thread_state *rec
 		if (need == NEED_BLOCK)
 			block_fill(live, record, sample);
 		proc_values_give(live, sample, need);
-		lookup_fill(live->lookup, sample, hint, need, live->moment.now_ns);
+		live_stay_fill(live, record, sample, hint, need);
 		sample_derive(sample, need);
 		known |= need;
 		can &= ~need;
@@ -82,7 +83,7 @@ static bool sample_complete(struct live *live, const struct thread_state *record
 		record_call(record, &live->moment, doing, sample, &hint.compat);
 		if (record->sched.known & SCHED_SEEDED && doing != DOING_ZOMBIE &&
 		    !sample->kthread && sample->syscall_nr == ABSENT)
-			live_seed_call(&live->seed, sample, &hint.compat);
+			live_stay_seed_call(live, record, sample, &hint.compat);
 	}
 	if (live->filter_needs & ~(NEEDS_RECORD | NEEDS_EARLY))
 		verdict = sample_ask(live, record, sample, &hint, KNOWN_EARLY | NEEDS_EARLY,
@@ -94,7 +95,7 @@ static bool sample_complete(struct live *live, const struct thread_state *record
 	proc_values_give(live, sample, live->needs);
 	if (live->needs & NEED_BLOCK)
 		block_fill(live, record, sample);
-	lookup_fill(live->lookup, sample, &hint, live->needs, live->moment.now_ns);
+	live_stay_fill(live, record, sample, &hint, live->needs);
 	sample_derive(sample, live->needs);
 	return verdict == VERDICT_ACCEPTED || live->filter_needs & NEEDS_SETTLED ||
 	       filter_accepts(live->filter, sample);

@@ -93,6 +93,7 @@ struct live {
 	bool keep_house;	  /* in this scan */
 	bool sweep;		  /* in this round */
 	uint64_t late_count[LATE_COUNT], scan_count, growths;
+	uint64_t later_stays;	       /* samples whose lookups came too late (live_stay.c) */
 	struct probe_counters earlier; /* of the probes before each growth */
 	int64_t beat_cpu_ns;	       /* clock_cpu_ns() at the last beat */
 	bool grown_up;		       /* the array can't be made larger */

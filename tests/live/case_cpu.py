@@ -102,9 +102,32 @@ def fsync(ctx):
     seen = share(rows, lambda row: row["syscall"] == "fsync")
     check(abs(seen - expected) <= SHARE_ERROR, "fsync in %.2f of the samples, %.2f of the time", seen, expected)
     for row in rows:
-        if row["syscall"] == "fsync":
+        # the name may have been looked up too late: it is then not told
+        if row["syscall"] == "fsync" and row["filename"]:
             check(row["fd"] == workload["fd"] and row["filename"] == workload["file"], "file %s %s, not %s %s", row["fd"],
                   row["filename"], workload["fd"], workload["file"])
+
+
+def turns(ctx, pause_us, *options):
+    """Rows of a reader that waits for another file each time, asleep in its read; and what tsnap wrote beside them."""
+    workload = ctx.workload("turns", dir=ctx.temporary(), pause_us=pause_us)
+    tool = ctx.stream("-a", "-F", 200, "-p", workload["pid"], *options, columns="state,syscall,fd,arg2,filename,waits_on")
+    tool.wait_scans(600)
+    return [row for row in rows_of(tool.interrupt(), workload.tid) if row["state"] == "S" and row["syscall"] == "read"]
+
+
+@case
+def file_of_the_same_wait(ctx):
+    """A thread that waits for another file each time is never shown with the file of a later wait."""
+    for pause_us, least in ((50, 0), (2000, 0.3)):
+        rows = turns(ctx, pause_us)
+        named = [row for row in rows if row["filename"]]
+        check(len(rows) > 20, "%d waits seen", len(rows))
+        for row in named:
+            check(row["filename"].endswith("/turn.%d" % (int(row["arg2"], 0) - 1)), "not the file of its wait: %s", row)
+        check(len(named) >= len(rows) * least, "%d of %d named, at waits of %d us", len(named), len(rows), pause_us)
+    filtered = turns(ctx, 2000, "--filter", 'filename~"turn.3$"')
+    check(filtered and all(row["arg2"] == "0x4" and row["filename"].endswith("/turn.3") for row in filtered), "%s", filtered)
 
 
 def wakers(ctx, **options):

@@ -3,10 +3,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -130,8 +132,85 @@ static void remote_fault_run(void)
 	hold();
 }
 
+#define TURN_FILES 16
+
+/* A reader that waits in each of its reads for another file, all behind one descriptor. */
+struct turns {
+	char paths[TURN_FILES][4096];
+	int files[TURN_FILES], fd;
+	atomic_long turn; /* the present read's */
+	int64_t pause_ns;
+	atomic_bool stop;
+};
+
+/* The count that a read asks for tells which file it is. */
+static void turns_read(void *data)
+{
+	struct turns *turns = data;
+	char bytes[TURN_FILES];
+
+	while (!turns->stop) {
+		long file = turns->turn % TURN_FILES;
+
+		if (dup2(turns->files[file], turns->fd) < 0)
+			die("dup2");
+		if (read(turns->fd, bytes, (size_t)file + 1) < 0)
+			die("read");
+		turns->turn++;
+	}
+}
+
+static void turns_write(void *data)
+{
+	struct turns *turns = data;
+	long turn = -1;
+
+	while (!turns->stop) {
+		sleep_ns(turns->pause_ns);
+		if (turns->turn == turn)
+			continue;
+		turn = turns->turn;
+		if (write(turns->files[turn % TURN_FILES], "", 1) < 0)
+			die("write");
+	}
+}
+
+static void turns_make(struct turns *turns)
+{
+	turns->pause_ns = option_number("pause_us", 100) * 1000;
+	for (int i = 0; i < TURN_FILES; i++) {
+		snprintf(turns->paths[i], sizeof(turns->paths[i]), "%s/turn.%d",
+			 option_text("dir", "/tmp"), i);
+		if (mkfifo(turns->paths[i], 0600))
+			die(turns->paths[i]);
+		turns->files[i] = open(turns->paths[i], O_RDWR | O_CLOEXEC);
+		if (turns->files[i] < 0)
+			die(turns->paths[i]);
+	}
+	turns->fd = dup(turns->files[0]);
+}
+
+static void turns_run(void)
+{
+	static struct turns turns;
+	struct subject reader, writer;
+
+	turns_make(&turns);
+	subject_start(&reader, "turns_reader", turns_read, &turns);
+	subject_start(&writer, "turns_writer", turns_write, &turns);
+	ready_begin(reader.tid, getpid());
+	line_add("syscall", "read");
+	line_add("fd", "%d", turns.fd);
+	line_end();
+	hold();
+	for (int i = 0; i < TURN_FILES; i++)
+		unlink(turns.paths[i]);
+	_exit(0);
+}
+
 const struct workload file_workloads[] = {
 	{"fsync", "dir=PATH", "writes and syncs a file in a loop", fsync_run},
+	{"turns", "dir=PATH pause_us=N", "reads another FIFO, dir/turn.N, in each wait", turns_run},
 	{"page_fault", "", "a thread asleep outside a system call", page_fault_run},
 	{"remote_fault", "", "a thread in D, in process_vm_readv", remote_fault_run},
 	{0},

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "live/live_stay.h"
+#include "live/live_state.h"
+
+/* What lookups read of one stay in a system call. */
+#define NEEDS_OF_STAY (NEED_FILE | NEED_CONNECTION | NEED_FILETYPE | NEED_WAITS | NEED_WCHAN)
+
+/* Fields of a sample that NEEDS_OF_STAY fill. */
+struct stay_facts {
+	const char *filename, *filetype, *connection, *remote, *waits_on, *wchan;
+	int64_t waits_on_pid, inflight;
+};
+
+static struct stay_facts facts_of(const struct sample *sample)
+{
+	return (struct stay_facts){sample->filename,	 sample->filetype, sample->connection,
+				   sample->remote,	 sample->waits_on, sample->wchan,
+				   sample->waits_on_pid, sample->inflight};
+}
+
+static bool facts_differ(const struct stay_facts *x, const struct stay_facts *y)
+{
+	return x->filename != y->filename || x->filetype != y->filetype ||
+	       x->connection != y->connection || x->remote != y->remote ||
+	       x->waits_on != y->waits_on || x->wchan != y->wchan ||
+	       x->waits_on_pid != y->waits_on_pid || x->inflight != y->inflight;
+}
+
+static void facts_put(const struct stay_facts *facts, struct sample *sample)
+{
+	sample->filename = facts->filename;
+	sample->filetype = facts->filetype;
+	sample->connection = facts->connection;
+	sample->remote = facts->remote;
+	sample->waits_on = facts->waits_on;
+	sample->wchan = facts->wchan;
+	sample->waits_on_pid = facts->waits_on_pid;
+	sample->inflight = facts->inflight;
+}
+
+bool live_stay_lasts(struct live *live, const struct thread_state *record)
+{
+	const struct thread_table *table = &live->kernel.table;
+	const struct thread_state *seed;
+	struct thread_state copy;
+	uint64_t begun;
+	uint32_t tid;
+
+	if (!record->sched.tid) { /* it has a record of the kernel's from its first switch on */
+		seed = live_seed_waiting(&live->seed, record->identity.tid);
+		return seed && seed->identity.tid;
+	}
+	/* what was read before is read; then the switch that came first is seen */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (table->mapped) {
+		const struct thread_sched *now = &table->mapped[record->key].sched;
+
+		begun = __atomic_load_n(&now->sequence_begun, __ATOMIC_ACQUIRE);
+		tid = __atomic_load_n(&now->tid, __ATOMIC_RELAXED);
+	} else {
+		if (thread_table_get(&live->kernel.table, record->key, &copy))
+			return false;
+		begun = copy.sched.sequence_begun;
+		tid = copy.sched.tid;
+	}
+	return tid == record->sched.tid && begun == record->sched.sequence_done;
+}
+
+void live_stay_fill(struct live *live, const struct thread_state *record, struct sample *sample,
+		    const struct lookup_hint *hint, uint64_t needs)
+{
+	struct stay_facts before, after;
+
+	if (!(needs & NEEDS_OF_STAY)) {
+		lookup_fill(live->lookup, sample, hint, needs, live->moment.now_ns);
+		return;
+	}
+	before = facts_of(sample);
+	lookup_fill(live->lookup, sample, hint, needs, live->moment.now_ns);
+	after = facts_of(sample);
+	if (!facts_differ(&before, &after) || live_stay_lasts(live, record))
+		return;
+	facts_put(&before, sample);
+	live->later_stays++;
+}
+
+void live_stay_seed_call(struct live *live, const struct thread_state *record,
+			 struct sample *sample, bool *compat)
+{
+	live_seed_call(&live->seed, sample, compat);
+	if (sample->syscall_nr == ABSENT || live_stay_lasts(live, record))
+		return;
+	sample->syscall_nr = ABSENT;
+	for (int i = 0; i < SAMPLE_ARG_COUNT; i++)
+		sample->arg[i] = ABSENT;
+	live->later_stays++;
+}
+
+void live_stay_describe(const struct live *live, struct source_facts *facts)
+{
+	struct source_missed *missed = source_facts_miss_any(
+		facts, "files, connections and waits not kept: the thread ran meanwhile",
+		live->later_stays);
+
+	if (missed)
+		missed->natural = true;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Lookups tell of one stay: what is read of a thread after its record was copied (the name behind a
+ * descriptor, a path in its memory, the connection of a socket, what it waits for) may be of its
+ * next system call already. The record tells: the thread was switched since.
+ */
+#ifndef TSNAP_LIVE_LIVE_STAY_H
+#define TSNAP_LIVE_LIVE_STAY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct live;
+struct lookup_hint;
+struct sample;
+struct source_facts;
+struct thread_state;
+
+/* Whether the thread of the record, of the kernel's map or of the seed, is in the stay that the
+ * record tells of. It reads the record again: one look at memory where the array is mapped. */
+bool live_stay_lasts(struct live *live, const struct thread_state *record);
+
+/* lookup_fill(); then what it has filled of a later stay becomes absent again, and is counted. */
+void live_stay_fill(struct live *live, const struct thread_state *record, struct sample *sample,
+		    const struct lookup_hint *hint, uint64_t needs);
+
+/* The system call of a thread that was not switched since the start, live_seed_call(); absent if it
+ * may be a later one. */
+void live_stay_seed_call(struct live *live, const struct thread_state *record,
+			 struct sample *sample, bool *compat);
+
+void live_stay_describe(const struct live *live, struct source_facts *facts);
+
+#endif
