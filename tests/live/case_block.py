@@ -17,7 +17,7 @@ import truth
 from bpf_maps import map_find
 from case_trace import BUCKETS, Traced
 from growth import Room
-from harness import SLOW, START_S, STOP_S, Process, Skip, check, case, number, wait_until
+from harness import SLOW, START_S, STOP_S, Process, Skip, check, case, let_pass, number, wait_until
 
 LOOP_CTL_REMOVE = 0x4C81  # include/uapi/linux/loop.h
 DEVICE_BYTES = 64 << 20
@@ -360,7 +360,7 @@ def merged(ctx, fact, without=""):
                             "--ioengine=libaio", "--iodepth=512", "--rw=randwrite", "--runtime=600", "--time_based"])
             end.callback(many.end)
             wait_until(lambda: int(truth.read(queue + "inflight").split()[1]) > 100 or many.code is not None, START_S, "requests")
-            time.sleep(0.5)
+            let_pass(0.5)
             many.signal(signal.SIGSTOP)
         wait_until(lambda: truth.read(queue + "inflight").split() == ["0", "0"], 20 * SLOW, "the end of all requests")
         first = len({row["timestamp"] for row in tool.rows()}) + 2
@@ -396,7 +396,7 @@ def block_slower(ctx):
         start = time.monotonic()
         with frozen(folder):
             worker.say("write 1 8192")
-            time.sleep(0.3)
+            let_pass(0.3)
         worker.do("read 1 4096")
         most_ns = 1e9 * (time.monotonic() - start)
         wait_until(lambda: tool.rows() or tool.code is not None, 5 * SLOW, "the event")
@@ -420,7 +420,7 @@ def block_of_growth(ctx):
             worker.say("write 1 8192")
             ctx.workload("many", threads=room.widen().threads, pairs=1)
             wait_until(lambda: room.was_left(tool.pid) or tool.code is not None, 30 * SLOW, "a larger map")
-            time.sleep(1)
+            tool.wait_sleeps(20)
             least_ns = 1e9 * (time.monotonic() - start)
         worker.do("read 1 4096")
         wait_until(lambda: len(tool.rows()) > 1 or tool.code is not None, 5 * SLOW, "the events")

@@ -177,10 +177,16 @@ def self_stops_counting(ctx):
     other = ctx.stream()
     other.wait_scans(1)
     runs = switch_program(other)
-    ctx.workload("pingpong")
+    game = ctx.workload("pingpong")
+
+    def switch():
+        """Until there was much to count."""
+        before = truth.Thread(game.tid).switches
+        wait_until(lambda: sum(truth.Thread(game.tid).switches) > sum(before) + 1000, START_S, "a thousand switches")
+
     for number in (signal.SIGTERM, signal.SIGKILL):
         still = runs()
-        time.sleep(0.3 * SLOW)
+        switch()
         check(runs() == still, "it counted before --self")
         tool = ctx.plain("--self", "-i", 0.5, *ctx.without(""))
         wait_pages(tool, 1)
@@ -191,7 +197,7 @@ def self_stops_counting(ctx):
         tool.signal(number)
         tool.wait(STOP_S)
         still = runs()
-        time.sleep(0.3 * SLOW)
+        switch()
         check(runs() == still, "it still counts after signal %d", number)
         check(truth.read(SYSCTL) == "0\n", "%s is left on", SYSCTL)
 

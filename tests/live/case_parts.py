@@ -10,7 +10,7 @@ import time
 import truth
 from case_totals import COLUMNS, Accounts, expect_totals, near, sums
 from case_trace import Traced, begin, schedstat, stolen_ns
-from harness import SLOW, Findings, Skip, case, check, number, rows_of, scans_of, wait_until
+from harness import SLOW, Findings, Skip, case, check, let_pass, number, rows_of, scans_of, wait_until
 from parts import Postgres, Redis, Runqlat, Session, Stress
 
 UNSEEN = 0.08  # part of times that may lie at switches at which the kernel runs no program
@@ -235,7 +235,7 @@ def stress_run_queue(ctx):
     tool.wait_scans(3)
     start = len(tool.scans())
     stress.go()
-    time.sleep(3)
+    let_pass(3)
     stress.hold()
     tool.wait_scans(len(tool.scans()) + 3)
     stolen = stolen_ns() - stolen
@@ -264,7 +264,7 @@ def stress_runqlat(ctx):
     peer = Runqlat(ctx, tid)
     trace = begin(ctx, "-g", "tid", kinds="runq")
     stress.go()
-    time.sleep(2)
+    let_pass(2)
     stress.hold()
     theirs, ours = peer.finish(), Traced(trace.interrupt(), trace="runq", tid=tid)
     count = sum(theirs.values())

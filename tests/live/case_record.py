@@ -66,6 +66,10 @@ def record_replays(ctx):
     check(re.search(r"^%d scans in " % len(scans), nobody.out.decode(), re.M), "%s", nobody.out.decode())
 
 
+def size_of(directory):
+    return sum(os.path.getsize(path) for path in glob.glob(directory + "/*.zst"))
+
+
 @case
 def record_killed(ctx):
     """kill -9 loses what was not flushed, and nothing else: the next start goes on in the same files, which stay whole."""
@@ -73,7 +77,9 @@ def record_killed(ctx):
     runs, lost_s = 6, 0.0
     for _ in range(runs):
         tool = recording(ctx, directory, "-a", "-F", 10, "--flush", 0.3)
-        time.sleep(1)
+        for _ in range(3):
+            there = size_of(directory)
+            wait_until(lambda: size_of(directory) > there, START_S, "rows in the files")
         before = time.time()
         tool.signal(signal.SIGKILL)
         tool.wait(STOP_S)
@@ -139,10 +145,11 @@ def record_disk_full(ctx):
         except OSError:
             pass
     wait_until(lambda: "sampling goes on" in tool.err, STOP_S, "a word about the disk")
-    time.sleep(1)
+    tool.wait_sleeps(20)
     os.unlink(root + "/filler")
     wait_until(lambda: "recording goes on" in tool.err, STOP_S, "a word that it works again")
     check(tool.err.count("sampling goes on") == 1, "more than once: %s", tool.err)
+    tool.wait_sleeps(40)
     tool.signal(signal.SIGTERM)
     tool.wait(STOP_S)
     scans = rows_of_files(root + "/rec", "scans")

@@ -1,10 +1,9 @@
 """Checks of the workloads themselves against /proc: they are the ground truth of everything else."""
 import os
-import time
 
 import case_state
 import truth
-from harness import STOP_S, Skip, check, wait_until
+from harness import STOP_S, WORKLOAD_S, Skip, check, wait_until
 
 TABLE = []
 
@@ -48,8 +47,11 @@ def spinners_share(ctx):
     if truth.schedstat(tids[0]) is None:
         raise Skip("this kernel counts no run queue time (schedstat)")
     before = [truth.schedstat(tid) for tid in tids]
-    time.sleep(1)
-    after = [truth.schedstat(tid) for tid in tids]
+
+    def ran_enough():
+        after = [truth.schedstat(tid) for tid in tids]
+        return all(b[0] - a[0] > 3e8 for a, b in zip(before, after)) and after
+    after = wait_until(ran_enough, WORKLOAD_S, "0.3 s of CPU time each")
     ran = [b[0] - a[0] for a, b in zip(before, after)]
     waited = [b[1] - a[1] for a, b in zip(before, after)]
     check(min(ran) > 0.35 * max(ran), "they ran %s", ran)

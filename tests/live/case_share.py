@@ -103,7 +103,9 @@ def share_states(ctx):
     fast = share.attached("-F", 40, columns="state,syscall")
     slow = share.attached("-F", 5, of=("-p", before[0]["pid"]), columns="state")
     latest = ctx.workload("vfork")
-    time.sleep(3)
+    for tool, of in ((fast, [latest]), (slow, before[:1]), (owner, later)):
+        for workload in of:
+            tool.wait_scans(12, lambda row, tid=str(workload.tid): row["tid"] == tid)
     find, all_rows = Findings(), {}
     # where links can't be pinned the others end with the owner
     for name, tool, workloads in (("fast", fast, before + later + [latest]), ("slow", slow, before[:1]),
@@ -113,7 +115,9 @@ def share_states(ctx):
         words = [line for line in tool.err.splitlines() if "late scans" not in line and "can't be pinned" not in line]
         find.expect(not words, "%s: %s", name, words)
     if SLOW == 1:
-        find.expect(len(scans_of(all_rows["fast"])) > 2 * len(scans_of(all_rows["owner"])), "the rates are not their own")
+        times = [when for when, _ in scans_of(all_rows["fast"])]
+        together = [when for when, _ in scans_of(all_rows["owner"]) if times[0] <= when <= times[-1]]
+        find.expect(len(times) + fast.missed("late scans") > 2 * len(together), "the rates are not their own: %d, %d", len(times), len(together))
     find.expect({row["pid"] for row in all_rows["slow"]} == {before[0]["pid"]}, "the filter is not its own")
     find.close()
 
@@ -238,7 +242,7 @@ def share_stopped_at_start(ctx):
     share = Share(ctx)
     for turn in range(8):
         tool = share.starting()
-        time.sleep(turn * 0.05)
+        let_pass(turn * 0.05)
         tool.signal(signal.SIGTERM if turn % 2 else signal.SIGKILL)
         tool.wait(STOP_S)
         if turn % 2 and turn > 1:  # before that perhaps no signal was expected yet
@@ -382,7 +386,7 @@ def share_while_owner_runs(ctx):
         owned = truth.owned_bpf([owner.pid])
         rows, report = share.attached(), share.attached_plain("-a", "-p", workload["pid"], "-d", 60)
         rows.wait_scans(5)
-        time.sleep(1)
+        report.wait_sleeps(20)
         owner.signal(number_)
         owner.wait(STOP_S)
         for tool in (rows, report):
@@ -422,7 +426,8 @@ def share_totals(ctx):
     share = Share(ctx, listed=False)
     workload = ctx.workload("spin")
     owner = share.owner(columns="state,cpu_us,runq_us")
-    time.sleep(2)
+    wait_until(lambda: sum(number(row, "cpu_us") + number(row, "runq_us") for row in rows_of(owner.rows(), workload.tid)) > 2e6, START_S,
+               "two seconds of the spinner")
     tool = share.attached("-F", 10, columns="state,cpu_us,runq_us")
     tool.wait_scans(20)
     other = share.attached("-F", 10, "-n", 3, columns="state,cpu_us,runq_us").finish(0, START_S)
@@ -447,8 +452,7 @@ def share_inside(ctx):
     spinner = inner.workload("spin")
     # a signal would end nsenter alone
     owner = inner.stream("--share", "test", "-a", "-d", 3 + 3 * SLOW, columns=COLUMNS)
-    owner.wait_scans(2)
-    time.sleep(2)
+    owner.wait_scans(20)
     workloads.append(inner.workload("vfork"))
     tool = inner.but(tsnap_args="").stream("--attach", "test", "-a", "-n", 20,
                                          columns=COLUMNS + ",cpu_us,runq_us")
@@ -497,7 +501,7 @@ def share_exec_by_thread(ctx):
     start = time.thread_time_ns()
     while time.thread_time_ns() - start < 100000000:
         pass
-    time.sleep(0.01)
+    let_pass(0.01)
     before = dead_ns()
     bpf.Pinned.run(share.directory + "/prog_thread_exec", 0, other.native_id, 0)
     told = dead_ns() - before

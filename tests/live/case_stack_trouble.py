@@ -9,7 +9,7 @@ import time
 
 import truth
 from case_stacks import COLUMNS, chain_programs, directory_of, frames_of, programs_start
-from harness import SLOW, START_S, STOP_S, Findings, Process, Skip, case, check, rows_of, wait_until
+from harness import SLOW, START_S, STOP_S, Findings, Process, Skip, case, check, rows_of, settle, wait_until
 from parts import FIRST_SLOW
 
 UNREADY = 77
@@ -120,7 +120,18 @@ def stacks_of_hurt_files(ctx):
         chains.append((how, chain))
     pids = [chain.process.pid for _, chain in chains] + [good.process.pid]
     find = Findings()
-    rows = ctx.rows("-a", "-F", HZ, "-p", ",".join(str(pid) for pid in pids), columns=COLUMNS)
+    tool = ctx.stream("-a", "-F", HZ, "-p", ",".join(str(pid) for pid in pids), columns=COLUMNS)
+    tool.wait_scans(2 * HZ)
+
+    def named():
+        """On a full host files are read in later scans."""
+        rows = tool.rows()
+        inner = ["sleep_here", "called_back"]
+        return all(any(chain_programs.contains(frames_of(row), expected) for row in rows_of(rows, chain.tid)[-1:])
+                   for chain, expected in [(chain, inner) for _, chain in chains] + [(good, good.expected)])
+
+    settle(named)
+    rows = tool.interrupt()
     whole = 0
     for how, chain in chains:
         mine = [row for row in rows_of(rows, chain.tid) if row["ustack"]]

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import truth
-from harness import START_S, Findings, Process, Skip, case, check, rows_of, wait_until
+from harness import START_S, Findings, Process, Skip, case, check, rows_of, settle, wait_until
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "stack"))
 import chains as chain_programs  # noqa: E402
@@ -59,11 +59,34 @@ def frames_of(row):
             if not name.endswith("_[k]")]
 
 
-def expect_chains(find, started, rows):
+LATE_FILE = "times that a file was not read at once"  # until it is, stacks through it are lost
+
+
+def asleep_of(rows, chain):
+    """Rows with a stack of who sleeps: one that waits for a signal is preempted now and then."""
+    return [row for row in rows_of(rows, chain.tid) if row["ustack"] and row["state"] in "SD"]
+
+
+def since_whole(rows):
+    """Without the first ones that are lost."""
+    whole = [at for at, row in enumerate(rows) if "[lost]" not in row["stack"]]
+    return rows[whole[0] if whole else 0:]
+
+
+def settle_chains(tool, started, scans=5):
+    """Waits until each has so many rows since its files were read, in so many more scans."""
+    before = len(tool.scans())
+    settle(lambda: len(tool.scans()) >= before + scans and
+           (lambda rows: all(len(since_whole(asleep_of(rows, chain))) >= 3 for _, chain in started))(tool.rows()))
+
+
+def expect_chains(find, started, rows, late=False):
+    """late: some files were read in a later scan, tsnap said, so that stacks before it may be lost."""
     for words, chain in started:
-        # one that waits for a signal is preempted now and then
-        mine = [row for row in rows_of(rows, chain.tid) if row["ustack"] and row["state"] in "SD"]
+        mine = asleep_of(rows, chain)
         find.expect(mine, "%s: no stack", words)
+        if late:
+            mine = since_whole(mine)
         for row in mine[-3:]:
             frames = frames_of(row)
             find.expect("[lost]" not in frames, "%s: not whole: %s", words, " ".join(frames[:30]))
@@ -79,10 +102,10 @@ def stacks_of_chains(ctx):
     tool = ctx.stream("-a", "-F", 5, columns=COLUMNS)
     tool.wait_scans(1)
     started = programs_start(ctx)
-    tool.wait_scans(len(tool.scans()) + 5)
+    settle_chains(tool, started)
     rows = tool.interrupt()
     find = Findings()
-    expect_chains(find, started, rows)
+    expect_chains(find, started, rows, late=tool.missed(LATE_FILE))
     for words, chain in started:
         for row in rows_of(rows, chain.tid)[-1:]:
             if not words.startswith(("chains_rust", "chains_go", "chains_musl")):  # whose libraries are in the program
@@ -98,11 +121,15 @@ def stacks_of_earlier_sleepers(ctx):
     """Threads that have slept since before tsnap started. Before 5.8 /proc alone tells of these, and of registers only where the
     stack and the code are: a way out that lies in others is lost, and told to be."""
     started = programs_start(ctx)
-    rows = ctx.rows("-a", "-F", 5, "-p", ",".join(str(chain.process.pid) for _, chain in started), columns=COLUMNS)
     find, lost = Findings(), []
     if not registers_are_asked(ctx):
         lost = [words for words, _ in started if words.endswith(" vforked") or words in WAY_OUT_IN_REGISTERS]
-    expect_chains(find, [(words, chain) for words, chain in started if words not in lost], rows)
+    known = [(words, chain) for words, chain in started if words not in lost]
+    tool = ctx.stream("-a", "-F", 5, "-p", ",".join(str(chain.process.pid) for _, chain in started), columns=COLUMNS)
+    tool.wait_scans(1)
+    settle_chains(tool, known, 8)
+    rows = tool.interrupt()
+    expect_chains(find, known, rows, late=tool.missed(LATE_FILE))
     for words, chain in started:
         for row in rows_of(rows, chain.tid)[-1:] if words in lost else []:
             frames = frames_of(row)
@@ -126,12 +153,15 @@ def stacks_without_unwinder(ctx):
     tool = ctx.stream("-a", "-F", 5, *ctx.without("unwinder"), columns=COLUMNS)
     tool.wait_scans(1)
     started = programs_start(ctx, ("chains_pointers",), chains) + programs_start(ctx, ("chains_fixed",), chains)
-    tool.wait_scans(len(tool.scans()) + 5)
+    pointers = [each for each in started if each[0].startswith("chains_pointers")]
+    settle_chains(tool, pointers)
     rows = tool.interrupt()
     find = Findings()
     for words, chain in started:
         mine = rows_of(rows, chain.tid)
         find.expect(mine, "%s: no row", words)
+        if tool.missed(LATE_FILE) and words.startswith("chains_pointers"):
+            mine = since_whole(mine)
         for row in mine:
             frames = frames_of(row)
             find.expect(chain_programs.contains(frames, chain.expected) == words.startswith("chains_pointers"),

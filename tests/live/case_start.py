@@ -6,9 +6,8 @@ import pty
 import re
 import signal
 import termios
-import time
 
-from harness import SLOW, START_S, STOP_S, Skip, case, check, wait_until
+from harness import SLOW, START_S, STOP_S, Skip, case, check, let_pass, wait_until
 
 ERASE = b"\r\x1b[K"
 
@@ -100,7 +99,7 @@ def start_is_not_told(ctx):
     away = Terminal(ctx)
     tools = [ctx.plain(*options), on_terminal(ctx, away, *options, ahead=False)]
     held = [held_child(tool) for tool in tools]
-    time.sleep(1.5)
+    let_pass(1.5)
     for child in held:
         os.kill(child, signal.SIGCONT)
     for tool in tools:

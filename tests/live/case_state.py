@@ -4,9 +4,8 @@ import io
 import itertools
 import json
 import subprocess
-import time
 
-from harness import SLOW, START_S, STOP_S, Findings, Skip, case, check, number, rows_of, scans_of, unescape
+from harness import SLOW, START_S, STOP_S, Findings, Skip, case, check, let_pass, number, rows_of, scans_of, unescape
 
 CALL_COLUMNS = ("ppid,comm,state,state_us,cpu,syscall,syscall_nr,arg0,arg1,arg2,arg3,arg4,arg5,fd,filename,kthread")
 U64 = (1 << 64) - 1
@@ -112,7 +111,7 @@ def blocked_in_turn(ctx):
     workload = ctx.workload("calls", trivial=0, opens=0, bad=0, naps=1, nap_ms=int(2500 * SLOW), reads=0)
     tool = ctx.stream("-a", "-F", 2, "-p", workload.tgid, columns=CALL_COLUMNS)
     tool.wait_scans(4)
-    time.sleep(0.2)  # about a scan, switches keep the registers: then nobody need ask
+    let_pass(0.2)  # about a scan, switches keep the registers: then nobody need ask
     workload.say("go")
     workload.wait_done()
     tool.wait_scans(len(tool.scans()) + 4)

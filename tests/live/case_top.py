@@ -10,7 +10,7 @@ import subprocess
 import termios
 import time
 
-from harness import START_S, STOP_S, Failure, case, check
+from harness import START_S, STOP_S, Failure, case, check, let_pass
 
 RATE_HZ = 20
 STOPPED_S = 4
@@ -91,7 +91,7 @@ def top_on_a_screen(ctx):
     began = time.monotonic()
     termios.tcflow(screen.slave, termios.TCOOFF)
     screen.type("\x0c" * 20)
-    time.sleep(STOPPED_S)
+    let_pass(STOPPED_S)
     termios.tcflow(screen.slave, termios.TCOON)
     screen.read(2.5)
     scans = int(re.search(r"(\d+) scans;", screen.redrawn()).group(1)) - first

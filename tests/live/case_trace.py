@@ -10,7 +10,7 @@ import time
 import truth
 from case_cost import costs_of
 from growth import Room
-from harness import SLOW, START_S, STOP_S, Skip, Workload, case, check, wait_until
+from harness import SLOW, START_S, STOP_S, Skip, Workload, case, check, let_pass, wait_until
 
 BUCKETS = [0] + [64 << i for i in range(31)]
 MAP_BYTES_MOST = 32 << 20
@@ -127,7 +127,7 @@ def exec_stopped(stop_s):
     _, status = os.waitpid(child, 0)
     if status >> 8 != signal.SIGTRAP | 4 << 8:  # PTRACE_EVENT_EXEC
         raise Skip("no process can be traced here: status 0x%x" % status)
-    time.sleep(stop_s)
+    let_pass(stop_s)
     ptrace(PTRACE_CONT, child, 0, 0)
     os.waitpid(child, 0)
     return child
@@ -167,9 +167,15 @@ def trace_of_the_dead(ctx):
         pids.append(process.pid)
         process.wait()
     rows = tool.interrupt()
+    elsewhere = 0
     for pid in pids:
         naps = Traced(rows, trace="offcpu", comm="sleep", pid=pid, syscall="clock_nanosleep", state="S")
+        if not naps.count:
+            # a switch to the thread that no program saw (README): its nap is told as the thread leaves, of the call it is in by then
+            naps = Traced(rows, trace="offcpu", comm="sleep", pid=pid, syscall="exit_group", state="S")
+            elsewhere += 1
         check(naps.count == 1 and 20e6 <= naps.max_ns, "process %d: %s", pid, naps.buckets)
+    check(elsewhere <= len(pids) * 0.1, "%d of %d naps in exit_group", elsewhere, len(pids))
 
 
 @case
@@ -204,7 +210,10 @@ def trace_memory(ctx):
         check(name in cost.memory, "no %s: %s", name, cost.memory)
     check(cost.memory["ts_threads"] > 1.5 * THREADS_MANY * 256, "%s", cost.memory)
     check(cost.memory["all"] < MAP_BYTES_MOST, "%s", cost.memory)
-    check("0 events of --trace" in cost.text, "%s", cost.text)
+    # whoever waits for a CPU longer than a ring lasts misses events of a full host, and tells both
+    late = re.search(r"[1-9]\d* late scans", cost.text)
+    lost = re.search(r"(\d+) events of --trace", cost.text)
+    check(lost and (lost.group(1) == "0" or late), "%s", cost.text)
 
 
 @case
@@ -297,7 +306,7 @@ def call_over_growth(ctx):
         least_ns = 1e9 * (time.monotonic() - start)
         while left:
             left -= len(os.read(end, 65536))
-        time.sleep(0.3 * SLOW)
+        let_pass(0.3 * SLOW)
         rows = tool.interrupt()
     finally:
         os.kill(child, signal.SIGKILL)

@@ -77,16 +77,19 @@ def work_comes_and_goes(ctx):
     with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()) as client:
         server = listener.accept()[0]
         waiter = threading.Thread(target=lambda: client.recv(1))
+        began = time.monotonic()
         waiter.start()
         tid = waiter.native_id
-        time.sleep(2)
+        tool.wait_scans(50, lambda row: row["tid"] == str(tid) and row["state"] == "S")
         server.send(b"x")
         waiter.join()
-        time.sleep(1)
+        due = 50 * (time.monotonic() - began)
+        tool.wait_sleeps(50)
         server.close()
     rows = rows_of(tool.interrupt(), tid)
     if "sock_diag" in tool.err:
         return
     asleep = [row for row in rows if row["state"] == "S"]
-    check(70 < len(asleep) < 110, "shown in %d scans, not in about 100", len(asleep))
+    late = tool.missed("late scans")
+    check(0.7 * due - late < len(asleep) < 1.1 * due, "shown in %d scans, not in about %d; %d were late", len(asleep), due, late)
     check({(row["syscall"], row["why"]) for row in asleep} == {("recvfrom", "client")}, "%s", asleep[0])

@@ -44,6 +44,19 @@ def wait_until(ready, limit_s, what):
         time.sleep(0.02)
 
 
+def let_pass(seconds):
+    """Lets a time pass that is itself part of what is tested: how long something lasts, or that nothing happens. For all else wait_until."""
+    time.sleep(seconds)
+
+
+def settle(ready, limit_s=START_S):
+    """Waits for a condition that what follows holds anyway, and tells better: True once it is met, False at the limit."""
+    try:
+        return bool(wait_until(ready, limit_s, "what follows"))
+    except Failure:
+        return False
+
+
 def values_of(line):
     """The key=value words of a workload's line, decoded; bytes that are not UTF-8 become surrogates."""
     pairs = (word.split("=", 1) for word in line.split() if "=" in word)
@@ -227,6 +240,10 @@ class Tsnap(Process):
     def scans(self):
         return scans_of(self.rows())
 
+    def missed(self, words):
+        """The sum of what the lines "missed: N ..." with these words tell."""
+        return sum(map(int, re.findall(r"missed: (\d+) [^\n]*" + re.escape(words), self.err)))
+
     def wait_scans(self, count, test=lambda row: True):
         """Waits until so many scans have rows that pass the test; gives all rows so far."""
         def enough():
@@ -246,6 +263,17 @@ class Tsnap(Process):
         """As finish, of a run that prints no CSV."""
         got = self.wait(limit_s)
         check(got == code, "exit code %d, not %d: %s", got, code, self.err)
+
+    def wait_sleeps(self, count):
+        """Waits until it has slept so many times more, as it does before each scan: of a run that shows none."""
+        def sleeps():
+            try:
+                with open("/proc/%d/status" % self.pid, encoding="ascii", errors="replace") as file:
+                    return int(re.search(r"^voluntary_ctxt_switches:\s+(\d+)", file.read(), re.M).group(1))
+            except OSError:
+                raise Failure("tsnap ended early: %s" % self.err)
+        before = sleeps()
+        wait_until(lambda: sleeps() >= before + count, START_S + count * SLOW, "%d scans" % count)
 
     def interrupt(self, number=signal.SIGINT):
         self.signal(number)

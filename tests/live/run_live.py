@@ -5,7 +5,7 @@ Each line is `ok NAME (SECONDS)`, `FAIL NAME: why` or `skip NAME: why`; the last
 failed. Exit 77: nothing can run here. TSNAP_TEST_SLOW=N multiplies every time limit. What threads do is sampled, and the
 machine has other work: a test that fails is tried again, alone, which a line `again NAME: why` tells. With --jobs most run side by
 side; of these only who is ok counts, others are run again like those that must be alone. The line before the last tells how many of those that
-passed failed at their first try; with more than AGAIN_MAX of them the run fails.
+passed failed at their first try; with more than AGAIN_MAX of them the run fails. --history keeps that of each run, and tells it of the last ones.
 """
 import argparse
 import fnmatch
@@ -69,7 +69,7 @@ ALONE = ("*_growth", "exit_storm*", "killed*", "nothing_left*", "block_full", "s
          "keeper*")
 # These take long and hold what others hold, too, at more places, or one of tsnap's figures against another tool's: with --all, or named.
 THOROUGH = ("bench_*", "stacks_under_load", "without_facts", "inside_choices", "inside_times", "peers_*", "podman_*", "stress_*", "share_race")
-AGAIN_MAX = 10  # three are enough once those that waver on a full host are mended
+AGAIN_MAX = 3
 # The longest begin first, so that none is left at the end.
 LONG = ("stacks_as_gdb", "stacks_under_load", "inside_*", "without_facts", "stacks_of_java", "every_option", "stacks_on_cpu*",
         "births_*", "bench_*")
@@ -85,6 +85,7 @@ def parse(argv):
     parser.add_argument("--tries", type=int, default=2, help="how often a test may be tried alone (default: 2)")
     parser.add_argument("--jobs", type=int, default=1, help="run so many side by side of those that don't mind (default: 1)")
     parser.add_argument("--all", action="store_true", help="those that only a thorough run has, too")
+    parser.add_argument("--history", help="a file: one line more, when and how many needed a second try, and which")
     parser.add_argument("--list", action="store_true", help="lists the tests")
     parser.add_argument("names", nargs="*", help="tests to run, as patterns; all if none")
     options = parser.parse_args(argv)
@@ -158,6 +159,17 @@ def run_beside(tests, options):
         os.wait()
 
 
+def history_keep(path, wavered):
+    """Second tries of this run to those of earlier ones; the last ten are told."""
+    with open(path, "a+", encoding="utf-8") as file:
+        file.write("%s %d %s\n" % (time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), len(wavered), " ".join(sorted(wavered))))
+        file.seek(0)
+        lines = file.read().splitlines()
+    told("second tries of the last runs here:")
+    for line in lines[-10:]:
+        told("  " + line.rstrip())
+
+
 def can_run(options):
     """Why nothing can run here, or None."""
     if os.geteuid():
@@ -223,8 +235,9 @@ def main(argv):
     if len(wavered) > AGAIN_MAX:
         counts["FAIL"] += 1
         told("FAIL more than %d tests passed at a second try only" % AGAIN_MAX)
-    if wavered:
-        told("second try: %d: %s" % (len(wavered), " ".join(sorted(wavered))))
+    told("second try: %d%s" % (len(wavered), "".join(" " + name for name in sorted(wavered))))
+    if options.history:
+        history_keep(options.history, wavered)
     print("%d passed, %d failed, %d skipped" % (counts["ok"], counts["FAIL"], counts["skip"]))
     return 1 if counts["FAIL"] else 0
 
