@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # What test runs are made of: builds, and tests that count; sourced after packaging/say.sh.
-# Of the caller: top (the sources), build (the folder of builds), jobs; the counts passed, failed, skipped.
-: "${top:?}" "${build:=$top/build-test}" "${jobs:=$(nproc)}"
+# Of the caller: top (the sources), build (the folder of builds), jobs; stage, a name for logs; the counts passed, failed, skipped.
+: "${top:?}" "${build:=$top/build-test}" "${jobs:=$(nproc)}" "${stage:=tests}"
 
 # A parallel build goes on for a while after its first error: that one first, then the log's end.
 failure_show()
@@ -11,12 +11,16 @@ failure_show()
 	tail -n 20 "$1"
 }
 
-# build_tree NAME CMAKE-ARGUMENT...: configures and builds build-test/NAME. A stage may ask for a tree that another one built.
+# build_tree NAME CMAKE-ARGUMENT...: configures and builds build-test/NAME. A stage may ask for a tree that another one built, or builds now.
 build_tree()
 {
-	local name=$1
+	local name=$1 status=0 building
 	shift
-	cmake -S "$top" -B "$build/$name" -DTSNAP_WERROR=ON "$@" && cmake --build "$build/$name" -- -j"$jobs"
+	exec {building}>"$build/$name.building"
+	flock "$building"
+	cmake -S "$top" -B "$build/$name" -DTSNAP_WERROR=ON "$@" && cmake --build "$build/$name" -- -j"$jobs" || status=$?
+	exec {building}>&-
+	return $status
 }
 
 # check WORDS COMMAND...: one test of a stage that has no runner of its own. Exit status 77 is a skip; the command says why.
@@ -44,7 +48,7 @@ count_line()
 	fi
 }
 
-# ctest_run TREE LABELS [COMMAND...]: counted from ctest's own line per test, whose form is the same from CMake 3.13 on. COMMAND runs ctest.
+# ctest_run TREE LABELS [COMMAND...]: of a tree, or of a folder of it; counted from ctest's own line per test, whose form is the same from CMake 3.13 on. COMMAND runs ctest.
 ctest_run()
 {
 	local output=$build/$1/ctest.log status=0
@@ -60,7 +64,7 @@ ctest_run()
 # driver_run COMMAND...: a driver that ends with the result line, or with exit status 77 where nothing can run.
 driver_run()
 {
-	local output=$build/driver.log status=0
+	local output=$build/driver-$stage.log status=0
 	"$@" 2>&1 | tee "$output" || status=$?
 	if [ "$status" = 77 ]; then
 		((skipped += 1))
