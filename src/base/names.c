@@ -19,7 +19,7 @@ struct name_table {
 	size_t bytes;
 };
 
-static _Thread_local struct name_table kept, lent;
+static _Thread_local struct name_table kept, lent, of_threads;
 static size_t bytes_limit = NAMES_LIMIT_BYTES;
 static _Thread_local uint64_t refused;
 static const char full[] = NAMES_FULL;
@@ -101,7 +101,7 @@ const char *name_of_comm(const char comm[NAMES_COMM_SIZE])
 	if (comms[hash].name && comms[hash].words[0] == words[0] &&
 	    comms[hash].words[1] == words[1])
 		return comms[hash].name;
-	name = name_of(comm, NAMES_COMM_SIZE);
+	name = name_in(&of_threads, comm, NAMES_COMM_SIZE);
 	if (name != full) {
 		memcpy(comms[hash].words, words, sizeof(words));
 		comms[hash].name = name;
@@ -161,10 +161,21 @@ void names_lent_clear(void)
 	table_clear(&lent);
 }
 
+size_t names_comms_bytes(void)
+{
+	return of_threads.bytes;
+}
+
+void names_comms_clear(void)
+{
+	table_clear(&of_threads);
+	memset(comms, 0, sizeof(comms));
+}
+
 void names_clear(void)
 {
 	table_clear(&kept);
 	table_clear(&lent);
-	memset(comms, 0, sizeof(comms));
+	names_comms_clear();
 	refused = 0;
 }

@@ -6,8 +6,11 @@
  * never ends, and goes when nobody holds any of it. Kept and lent ones are bounded, each by
  * themselves: past the limit every new string becomes the one string NAMES_FULL, and is counted.
  *
- * After a page, or a scan of rows, nobody holds any lent string: where they have become 16 MB
- * (32 with stacks) live_release() lets lookups and stacks begin anew.
+ * Names of threads are a third kind: a program may rename its threads many times a second, so that
+ * they never end either. They go by themselves, and have a limit of their own.
+ *
+ * After a page, or a scan of rows, nobody holds any lent string or name of a thread: where they
+ * have become too many live_release() lets lookups, and for lent ones stacks, begin anew.
  */
 #ifndef TSNAP_BASE_NAMES_H
 #define TSNAP_BASE_NAMES_H
@@ -18,14 +21,18 @@
 
 #define NAMES_FULL "[too many names]"
 #define NAMES_COMM_SIZE 16
-#define NAMES_LIMIT_BYTES (64u << 20) /* of those kept, and of those lent */
+#define NAMES_LIMIT_BYTES (64u << 20) /* of each kind */
 
 /* The one copy of text (up to length bytes, or its NUL). Never NULL for non-NULL text. Bytes are
  * kept as they are: the renderers make text printable. */
 const char *name_of(const char *text, size_t length);
 const char *name_of_string(const char *text); /* NULL stays NULL */
-/* The same of a thread's name, as the kernel keeps it: the few that there are are soon found. */
+
+/* The one copy of a thread's name, as the kernel keeps it, until names_comms_clear(). All that a
+ * column tells of names of threads must come from here. */
 const char *name_of_comm(const char comm[NAMES_COMM_SIZE]);
+size_t names_comms_bytes(void);
+void names_comms_clear(void);
 
 /* The same, until names_lent_clear(). Where a string is both, a column's must all be lent: they are
  * told by the address that was there first. */

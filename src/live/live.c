@@ -36,6 +36,7 @@
 #define KERNEL_TICK_MAX_NS (10 * NS_PER_MS) /* CONFIG_HZ=100 */
 #define CLOCK_RATE_MIN_HZ 20		    /* the perf clock's, so that its look is never old */
 #define LENT_BYTES_MAX (16u << 20)	    /* of names, before lookups begin anew, */
+#define COMMS_BYTES_MAX (2u << 20)	    /* the same of names of threads */
 #define LENT_STACKS_BYTES_MAX (32u << 20)   /* or these and stacks, where there are any */
 #define FIRST_SCAN_NS (NS_PER_SECOND / 20)  /* by then every CPU's clock has ticked once */
 
@@ -157,19 +158,26 @@ static int live_next(struct source *source, struct scan *scan, struct error *e)
 	return 1;
 }
 
-/* The first scan after that looks all up again, which it does every few hours at most. */
+/* The first scan after that looks all up again: every few hours at most, unless a program renames
+ * its threads all the time. */
 static void live_release(struct source *source)
 {
 	struct live *live = (struct live *)source;
+	bool lent =
+		names_lent_bytes() >= (live->stacks.needs ? LENT_STACKS_BYTES_MAX : LENT_BYTES_MAX);
+	bool comms = names_comms_bytes() >= COMMS_BYTES_MAX;
 
-	if (names_lent_bytes() < (live->stacks.needs ? LENT_STACKS_BYTES_MAX : LENT_BYTES_MAX))
+	if (!lent && !comms)
 		return;
 	lookup_free(live->lookup);
-	if (live->stacks.needs) {
+	if (lent && live->stacks.needs) {
 		live_stacks_forget(live);
 		live->stacks.clear_count++;
 	}
-	names_lent_clear();
+	if (lent)
+		names_lent_clear();
+	if (comms)
+		names_comms_clear();
 	live->lookup = live_lookup_new(&live->config);
 }
 

@@ -51,7 +51,7 @@ static void who_fill(struct live *live, const struct latency_key *key, struct sa
 		return;
 	who->pid = key->tgid;
 	who->uid = key->uid;
-	who->comm = name_of(key->comm, sizeof(key->comm));
+	who->comm = name_of_comm(key->comm);
 }
 
 /* What is known besides what lookups tell: by a distribution's key, and so by an event. */
@@ -165,7 +165,7 @@ static void exec_fill(const struct trace_event *event, struct sample *who)
 
 	if (bytes < THREAD_COMM_SIZE || bytes > EVENT_DATA_BYTES)
 		return;
-	who->comm_before = name_of(event->data, THREAD_COMM_SIZE);
+	who->comm_before = name_of_comm(event->data);
 	who->cmdline = arguments_name(event->data + THREAD_COMM_SIZE, bytes - THREAD_COMM_SIZE,
 				      event->key.what[EXEC_ARGUMENTS]);
 }

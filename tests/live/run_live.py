@@ -29,6 +29,7 @@ import case_cost  # noqa: F401
 import case_cpu  # noqa: F401
 import case_exec  # noqa: F401
 import case_host  # noqa: F401
+import case_hostile  # noqa: F401
 import case_hotplug  # noqa: F401
 import case_idle  # noqa: F401
 import case_java  # noqa: F401
@@ -66,7 +67,7 @@ LIMIT_S = 400  # of what hangs; stacks_as_gdb takes more than 180 beside two spi
 # free.
 ALONE = ("*_growth", "exit_storm*", "killed*", "nothing_left*", "block_full", "self_stops_counting", "self_not_counted",
          "only_what_is_asked", "stacks_on_cpu_anywhere", "stacks_on_cpu_shares", "stacks_on_cpu_of_jit", "moment_on_full_host", "stuck*",
-         "keeper*")
+         "keeper*", "hostile_*")
 # These take long and hold what others hold, too, at more places, or one of tsnap's figures against another tool's: with --all, or named.
 THOROUGH = ("bench_*", "stacks_under_load", "without_facts", "inside_choices", "inside_times", "peers_*", "podman_*", "stress_*", "share_race")
 AGAIN_MAX = 3

@@ -213,15 +213,26 @@ static void names_are_one(void **state)
 /* More than have a place of their own, and what a longer name left behind a shorter one. */
 static void names_of_threads(void **state)
 {
+	static const char *seen[10000], *kept;
 	char comm[NAMES_COMM_SIZE];
 	uint64_t refused;
 
 	(void)state;
 	for (int i = 0; i < 30000; i++) {
+		const char **name = &seen[i / 2 % 10000];
+
 		memset(comm, i % 2 ? 'x' : 0, sizeof(comm));
 		snprintf(comm, sizeof(comm), "worker-%d", i / 2 % 10000);
-		assert_ptr_equal(name_of_comm(comm), name_of_string(comm));
+		assert_string_equal(name_of_comm(comm), comm);
+		if (*name)
+			assert_ptr_equal(name_of_comm(comm), *name);
+		*name = name_of_comm(comm);
 	}
+	assert_true(names_comms_bytes() > 10000 * strlen("worker-1"));
+	kept = name_of_string(comm);
+	names_comms_clear();
+	assert_int_equal(names_comms_bytes(), 0);
+	assert_ptr_equal(name_of_string(comm), kept);
 	memset(comm, 'a', sizeof(comm));
 	assert_string_equal(name_of_comm(comm), "aaaaaaaaaaaaaaaa");
 	names_clear();

@@ -9,7 +9,7 @@
 #include <string.h>
 
 struct dead_row {
-	const char *comm;
+	char comm[THREAD_COMM_SIZE];
 	int64_t uid;
 	struct process_totals before; /* as the kernel's table had it */
 	/* to be told: */
@@ -17,24 +17,28 @@ struct dead_row {
 	int64_t forks, execs, exits, cpu_ns;
 };
 
-/* The index is over interned strings, which are equal only where their addresses are. */
 static uint64_t row_key(const char *comm, int64_t uid)
 {
-	char name[24 + THREAD_COMM_SIZE];
+	char bytes[sizeof(uid) + THREAD_COMM_SIZE];
+	size_t length = strnlen(comm, THREAD_COMM_SIZE - 1);
 
-	snprintf(name, sizeof(name), "%lld %.*s", (long long)uid, THREAD_COMM_SIZE, comm);
-	return (uint64_t)(uintptr_t)name_of(name, sizeof(name));
+	memcpy(bytes, &uid, sizeof(uid));
+	memcpy(bytes + sizeof(uid), comm, length);
+	return hash_bytes(bytes, sizeof(uid) + length);
 }
 
 static struct dead_row *row_of(struct dead_table *table, const char *comm, int64_t uid)
 {
 	bool added;
 	uint64_t *place = index_put(&table->rows_by_name, row_key(comm, uid), &added);
+	struct dead_row *row;
 
 	if (added) {
 		table->rows = memory_grow(table->rows, &table->capacity, table->count + 1,
 					  sizeof(*table->rows));
-		table->rows[table->count++] = (struct dead_row){.comm = comm, .uid = uid};
+		row = &table->rows[table->count++];
+		*row = (struct dead_row){.uid = uid};
+		memcpy(row->comm, comm, strnlen(comm, THREAD_COMM_SIZE - 1));
 		*place = table->count;
 	}
 	return &table->rows[*place - 1];
@@ -44,9 +48,7 @@ void dead_table_read(struct dead_table *table, const struct process_key *key,
 		     const struct process_totals *now, bool baseline)
 {
 	bool others = key->uid == PROCESS_OTHERS_UID && !key->comm[0];
-	struct dead_row *row = row_of(table,
-				      others ? name_of_string(OTHERS_COMM)
-					     : name_of((const char *)key->comm, sizeof(key->comm)),
+	struct dead_row *row = row_of(table, others ? OTHERS_COMM : (const char *)key->comm,
 				      others ? ABSENT : key->uid);
 	struct process_totals before = row->before;
 
@@ -78,7 +80,7 @@ void dead_table_take_off(struct dead_table *table, const struct totals_gone *gon
 	if (!gone->comm)
 		return;
 	if (table->full && !index_find(&table->rows_by_name, row_key(gone->comm, gone->uid)))
-		left = &row_of(table, name_of_string(OTHERS_COMM), ABSENT)->left;
+		left = &row_of(table, OTHERS_COMM, ABSENT)->left;
 	else
 		left = &row_of(table, gone->comm, gone->uid)->left;
 	left->cpu_ns -= gone->told.cpu_ns;
@@ -103,7 +105,7 @@ static bool row_tell(struct dead_row *row, bool totals, struct sample *account)
 	int64_t any;
 
 	*account = sample_absent;
-	account->comm = row->comm;
+	account->comm = name_of_comm(row->comm);
 	account->uid = row->uid;
 	account->forks = take(&row->forks, 1);
 	account->execs = take(&row->execs, 1);

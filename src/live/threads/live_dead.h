@@ -22,7 +22,7 @@ struct dead_row;
 
 /* Zeroed is empty and valid. */
 struct dead_table {
-	struct index rows_by_name; /* address of an interned "uid comm" to a row's index plus one */
+	struct index rows_by_name; /* hash of uid and comm to a row's index plus one */
 	struct dead_row *rows;
 	size_t count, capacity;
 	bool full;	  /* the kernel's: names that have no row here are in that for others */

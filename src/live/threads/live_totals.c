@@ -4,6 +4,7 @@
 #include "base/memory.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Totals are read a little after the moment that they are told of. */
 #define ERROR_NS (10 * NS_PER_MS)
@@ -13,8 +14,8 @@ struct totals_row {
 	struct live_totals last; /* in ns; only whole us have been given out */
 	int64_t since_ns;	 /* the moment that last reaches to; 0: not known */
 	bool hidden;		 /* now did not add up with it */
-	const char *comm;
 	int64_t uid;
+	char comm[THREAD_COMM_SIZE]; /* of its last sample; empty: it had none */
 	bool marked, used;
 	size_t next_free;
 };
@@ -22,7 +23,16 @@ struct totals_row {
 static void row_tell(const struct totals_table *table, const struct totals_row *row)
 {
 	if (table->gone)
-		table->gone(table->to, &(struct totals_gone){row->comm, row->uid, row->last});
+		table->gone(table->to, &(struct totals_gone){*row->comm ? row->comm : NULL,
+							     row->uid, row->last});
+}
+
+static void row_name(struct totals_row *row, const char *comm)
+{
+	size_t length = comm ? strnlen(comm, sizeof(row->comm) - 1) : 0;
+
+	memcpy(row->comm, comm ? comm : "", length);
+	row->comm[length] = '\0';
 }
 
 static void row_hide(struct totals_table *table, struct totals_row *row, bool hidden)
@@ -126,7 +136,7 @@ void totals_take(struct totals_table *table, const struct live_totals *now, stru
 		*last = (struct live_totals){0};
 		row->since_ns = 0;
 	}
-	row->comm = sample->comm;
+	row_name(row, sample->comm);
 	row->uid = sample->uid;
 	if (!row_adds_up(table, row, now)) {
 		row_withhold(table, row, now, sample);

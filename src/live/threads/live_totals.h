@@ -21,7 +21,7 @@ struct totals_row;
 
 /* A thread that is gone. */
 struct totals_gone {
-	const char *comm; /* as of its last sample or account, */
+	const char *comm; /* as of its last sample or account, valid during the call, */
 	int64_t uid;	  /* and as its record told then */
 	struct live_totals told;
 };
