@@ -3,7 +3,6 @@ import os
 import re
 import signal
 
-from case_select import drop_to_nobody
 from harness import START_S, STOP_S, case, check, wait_until
 
 FIRST_S = 1  # -d of each run
@@ -62,8 +61,14 @@ def idle_as_all(ctx):
 @case
 def idle_by_filter(ctx):
     """By thread, name, user and expression, each interval anew; formats for machines say nothing of it."""
-    theirs = ctx.workloads([("sleep", {"call": "pipe_read"})], popen={"preexec_fn": drop_to_nobody, "cwd": "/"})[0]
-    chosen = (("-t", theirs["tid"]), ("-c", "pipe_read", "-p", theirs["pid"]), ("-u", "65534", "-c", "pipe_read"),
+    uid = 61000 + os.getpid() % 4000  # of no other test beside this one
+
+    def become():
+        os.setgroups([])
+        os.setgid(uid)
+        os.setuid(uid)
+    theirs = ctx.workloads([("sleep", {"call": "pipe_read"})], popen={"preexec_fn": become, "cwd": "/"})[0]
+    chosen = (("-t", theirs["tid"]), ("-c", "pipe_read", "-p", theirs["pid"]), ("-u", str(uid), "-c", "pipe_read"),
               ("--filter", "tid=%d" % theirs.tid))
     for options in chosen:
         found = groups_of(report(ctx, *options))
@@ -73,7 +78,8 @@ def idle_by_filter(ctx):
     for form in ("--csv", "--json"):
         tool = ctx.plain(form, "-d", FIRST_S, "-t", theirs["tid"])
         tool.finish_plain()
-        check(b"pipe_read" not in tool.out and not tool.err, "%s: %s %s", form, tool.out, tool.err)
+        words = [line for line in tool.err.splitlines() if " late scans " not in line]
+        check(b"pipe_read" not in tool.out and not words, "%s: %s %s", form, tool.out, tool.err)
 
 
 @case

@@ -1,7 +1,7 @@
 """Compiled and interpreted code of Java in stacks, against what the JVM itself says."""
 import os
 
-from harness import SLOW, Findings, case, check, wait_until
+from harness import SLOW, Findings, case, check, settle, wait_until
 from parts import Part, account, program
 
 # Chain.go is of four classes, each of which calls one that its compiler can't foresee; Interpreted is never compiled. The arguments
@@ -130,7 +130,12 @@ def stacks_of_java(ctx):
     find, compiled = Findings(), 0
     for options in OPTIONS[:1 if SLOW > 1 else None]:
         java, told = told_by_java(ctx, options)
-        rows = ctx.rows("-a", "-F", 5, "-p", str(java.pid), seconds=2 * SLOW, columns="comm,state,stack")
+        tool = ctx.stream("-a", "-F", 5, "-p", str(java.pid), columns="comm,state,stack")
+        tool.wait_scans(10)
+        # names come in a later scan on a full host
+        settle(lambda: all(row["stack"] and "[jit]+" not in row["stack"] and "[lost]" not in row["stack"]
+                           for row in tool.scans()[-2][1] if row["comm"] in told))
+        rows = tool.interrupt()
         for name, functions in told.items():
             mine = [row["stack"] for row in rows if row["comm"] == name and row["state"] == "S"][-1:]
             frames = [frame[:-len("_[j]")] for frame in mine[0].split(";")[::-1] if frame.endswith("_[j]")] if mine else []

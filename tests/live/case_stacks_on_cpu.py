@@ -183,9 +183,9 @@ def stacks_on_cpu_of_jit(ctx):
 def stacks_on_cpu_refused(ctx):
     """Where there are no perf samples threads on a CPU have no stack, which is told."""
     spinners = Spinners(ctx, [("chains_gcc", "shares")])
-    tool = ctx.stream("-d", 2, *(spinners.args() + ctx.without("cpu_samples")), columns=COLUMNS, **pinned(spinners.own))
-    rows = [row for row in tool.finish() if row["state"] == "ON"]
-    check(rows, "no row")
+    tool = ctx.stream(*(spinners.args() + ctx.without("cpu_samples")), columns=COLUMNS, **pinned(spinners.own))
+    tool.wait_scans(5, lambda row: row["state"] == "ON")
+    rows = [row for row in tool.interrupt() if row["state"] == "ON"]
     check("stacks of threads on a CPU" in tool.err, "it is not told: %s", tool.err)
     if spinners.own != spinners.other:
         check(not [row for row in rows if row["ustack"]], "%s", rows[0])

@@ -349,8 +349,8 @@ class Context:
         self.started.append(types.SimpleNamespace(end=function))
 
     def end(self):
-        for process in reversed(self.started):
-            process.end()
+        while self.started:
+            self.started.pop().end()
 
 
 TABLE = []

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the real tsnap on this kernel against workloads, and holds what it prints against what they do.
 
-Each line is `ok NAME (SECONDS)`, `FAIL NAME: why` or `skip NAME: why`; the last tells the numbers. Exit 0: none
+Each line is `ok NAME (SECONDS, SECONDS of CPUs)`, `FAIL NAME: why` or `skip NAME: why`; the last tells the numbers. Exit 0: none
 failed. Exit 77: nothing can run here. TSNAP_TEST_SLOW=N multiplies every time limit. What threads do is sampled, and the
 machine has other work: a test that fails is tried again, alone, which a line `again NAME: why` tells. With --jobs most run side by
 side; of these only who is ok counts, others are run again like those that must be alone. The line before the last tells how many of those that
@@ -11,6 +11,7 @@ import argparse
 import fnmatch
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -69,10 +70,11 @@ ALONE = ("*_growth", "exit_storm*", "killed*", "nothing_left*", "block_full", "s
          "only_what_is_asked", "stacks_on_cpu_anywhere", "stacks_on_cpu_shares", "stacks_on_cpu_of_jit", "moment_on_full_host", "stuck*",
          "keeper*", "hostile_*")
 # These take long and hold what others hold, too, at more places, or one of tsnap's figures against another tool's: with --all, or named.
-THOROUGH = ("bench_*", "stacks_under_load", "without_facts", "inside_choices", "inside_times", "peers_*", "podman_*", "stress_*", "share_race")
+THOROUGH = ("bench_*", "stacks_under_load", "without_facts", "inside_choices", "inside_times", "peers_*", "podman_*", "stress_*", "share_race",
+            "stacks_as_gdb")
 AGAIN_MAX = 3
 # The longest begin first, so that none is left at the end.
-LONG = ("stacks_as_gdb", "stacks_under_load", "inside_*", "without_facts", "stacks_of_java", "every_option", "stacks_on_cpu*",
+LONG = ("every_option", "every_trace", "stacks_as_gdb", "stacks_under_load", "inside_*", "without_facts", "stacks_of_java", "stacks_on_cpu*",
         "births_*", "bench_*")
 
 
@@ -101,14 +103,21 @@ def on_alarm(_number, _frame):
     raise harness.Failure("no end within %g s" % (LIMIT_S * harness.SLOW))
 
 
+def cpu_s():
+    """User and system time of this process and of the children that it waited for."""
+    return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+
+
 def run(test, options):
     """("ok"|"FAIL"|"skip", words)"""
     context = harness.Context(options)
-    start = time.monotonic()
+    start, cpu_start = time.monotonic(), cpu_s()
     signal.alarm(int(LIMIT_S * harness.SLOW))
     try:
         test(context)
-        return "ok", "ok %s (%.1fs)" % (test.__name__, time.monotonic() - start)
+        seconds = time.monotonic() - start
+        context.end()
+        return "ok", "ok %s (%.1fs, %.1fs of CPUs)" % (test.__name__, seconds, cpu_s() - cpu_start)
     except harness.Skip as skip:
         return "skip", "skip %s: %s" % (test.__name__, skip)
     except harness.Failure as failure:
@@ -119,7 +128,7 @@ def run(test, options):
                                                    os.path.basename(where.filename), where.lineno)
     finally:
         signal.alarm(0)
-        context.end()
+        context.end()  # nothing, if it has ended
 
 
 def told(words):
