@@ -143,6 +143,9 @@ static void add_history(struct text *text, const struct shown *shown)
 	text_add_string(text, "History: ");
 	add_duration(text, history->last_us - history->first_us);
 	text_add_format(text, ", %llu scans", (unsigned long long)history->scan_count);
+	if (history->thinned_scans)
+		text_add_format(text, " (of older ones 1 a second: %llu left out)",
+				(unsigned long long)history->thinned_scans);
 	if (history->dropped_scans)
 		text_add_format(text, " (%llu older ones dropped%s)",
 				(unsigned long long)history->dropped_scans,

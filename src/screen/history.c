@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "screen/history.h"
 #include "screen/history_code.h"
+#include "screen/history_coarse.h"
 #include "base/memory.h"
 #include "sample/why.h"
 
@@ -9,7 +10,8 @@
 #include <string.h>
 
 #define CHUNK_US (20 * 1000000ll)
-#define CHUNK_PART 8 /* a chunk takes at most this part of the memory */
+#define COARSE_AGES 12 /* coarse chunks stay so many times as long as others */
+#define CHUNK_PART 8   /* a chunk takes at most this part of the memory */
 
 struct history {
 	pthread_mutex_t lock;	   /* of all below */
@@ -20,7 +22,8 @@ struct history {
 	size_t count, capacity;
 	struct history_scan scan; /* being gathered */
 	bool in_scan;
-	uint64_t scan_count, dropped_scans;
+	size_t coarse_count; /* chunks from the first one on that are coarse */
+	uint64_t scan_count, dropped_scans, thinned_scans;
 	bool dropped_memory;
 };
 
@@ -93,23 +96,54 @@ static void oldest_drop(struct history *history)
 	history->bytes -= history_chunk_bytes(chunk);
 	history->dropped_scans += chunk->scan_count;
 	history->scan_count -= chunk->scan_count;
+	history->coarse_count -= chunk->coarse;
 	memmove(history->chunks, history->chunks + 1, --history->count * sizeof(*history->chunks));
 	chunk_drop(&history->texts, chunk);
 }
 
+/* Leaves scans out of the oldest chunk that has all of them. */
+static void oldest_coarsen(struct history *history)
+{
+	struct history_chunk *old = history->chunks[history->coarse_count];
+	struct history_chunk *chunk = history_coarsen(old, &history->texts);
+
+	if (chunk) {
+		history->bytes -= history_chunk_bytes(old);
+		history->thinned_scans += old->scan_count - chunk->scan_count;
+		history->scan_count -= old->scan_count - chunk->scan_count;
+		chunk_close(history, chunk);
+		history->chunks[history->coarse_count] = chunk;
+		chunk_drop(&history->texts, old);
+	}
+	history->chunks[history->coarse_count++]->coarse = true;
+}
+
+static bool is_older(const struct history_chunk *chunk, int64_t age_us, int64_t now_us)
+{
+	return age_us && chunk->scans[chunk->scan_count - 1].time_us + age_us < now_us;
+}
+
+/* What is too old becomes coarse, and later goes; when memory is full, first what is older than is
+ * promised goes, then the rest becomes coarse, from the oldest on. */
 static void old_drop(struct history *history, int64_t now_us)
 {
 	while (history->count > 1) {
-		const struct history_chunk *chunk = history->chunks[0];
+		const struct history_chunk *oldest = history->chunks[0];
+		const struct history_chunk *fine = history->chunks[history->coarse_count];
 		size_t newest = history_chunk_bytes(history->chunks[history->count - 1]);
 		bool full = history->bytes + history->texts.bytes + newest > history->bytes_limit;
+		bool is_fine = history->coarse_count + 1 < history->count;
 
-		if (!full &&
-		    (!history->age_us ||
-		     chunk->scans[chunk->scan_count - 1].time_us + history->age_us >= now_us))
+		if (is_older(oldest, history->age_us * COARSE_AGES, now_us) ||
+		    (full &&
+		     (!is_fine || (oldest->coarse && is_older(oldest, history->age_us, now_us))))) {
+			history->dropped_memory |= full;
+			oldest_drop(history);
+		} else if (is_fine && (full || is_older(fine, history->age_us, now_us))) {
+			oldest_coarsen(history);
+		} else {
 			return;
-		history->dropped_memory |= full;
-		oldest_drop(history);
+		}
 	}
 }
 
@@ -193,6 +227,7 @@ void history_end_scan(struct history *history, const struct scan *scan)
 	part_add(history, scan);
 	chunk = history->chunks[history->count - 1];
 	history->scan.threads = (uint32_t)scan->threads;
+	history->scan.end = (uint32_t)chunk->bytes.length;
 	chunk->scans = memory_grow(chunk->scans, &chunk->scan_capacity, chunk->scan_count + 1,
 				   sizeof(*chunk->scans));
 	chunk->scans[chunk->scan_count++] = history->scan;
@@ -285,6 +320,7 @@ void history_look(struct history *history, struct history_view *view)
 		view->open = chunk_copy(history->chunks[history->count - 1]);
 	view->scan_count = history->scan_count;
 	view->dropped_scans = history->dropped_scans;
+	view->thinned_scans = history->thinned_scans;
 	view->dropped_memory = history->dropped_memory;
 	pthread_mutex_unlock(&history->lock);
 	view->first_us = view->last_us = ABSENT;

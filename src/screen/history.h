@@ -6,8 +6,9 @@
  *
  * A history is a list of chunks of some seconds. A chunk has the threads and what they did as
  * tuples, each once, and for each scan a few bytes a sample: the difference to what can be
- * expected. Of a thread that goes on with what it did that is one byte. When memory is full, or a
- * chunk is too old, the oldest chunk goes.
+ * expected. Of a thread that goes on with what it did that is one byte. A chunk that is too old
+ * keeps one scan a second (history_coarse.h), with the exact times of all; later, or when memory is
+ * full, the oldest chunk goes.
  *
  * Not kept: columns of stat, status and io in /proc, the arguments of system calls, and what only
  * single events have.
@@ -37,6 +38,7 @@ struct history_view {
 	struct history_chunk *open; /* a copy of the newest chunk; NULL: there is none */
 	int64_t first_us, last_us;  /* times of the first scan and of the last one */
 	uint64_t scan_count;
+	uint64_t thinned_scans; /* that are left out where there is one a second */
 	uint64_t dropped_scans; /* that were too old, or did not fit */
 	bool dropped_memory;	/* some of them for lack of memory */
 };
@@ -49,7 +51,7 @@ struct history_visitor {
 	void *to;
 };
 
-/* bytes: most that it takes. age_us: older scans go; 0: none is too old. */
+/* bytes: most that it takes. age_us: of older scans one a second stays; 0: none is too old. */
 struct history *history_new(size_t bytes, int64_t age_us);
 void history_free(struct history *history);
 

@@ -24,6 +24,7 @@ struct history_chunk {
 	struct history_scan *scans;
 	size_t scan_count, scan_capacity;
 	struct history_coder *coder; /* of the writer; NULL once the chunk is full */
+	bool coarse;		     /* it has no more scans than an old one */
 };
 
 /* What was last said of a thread: both sides expect the next sample to go on with it. */

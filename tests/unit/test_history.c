@@ -176,27 +176,99 @@ static void test_limits(void **state)
 	assert_true(history_bytes(history) <= (1 << 19) * 5 / 4);
 	history_look(history, &view);
 	assert_true(view.dropped_scans > 0 && view.dropped_memory);
-	assert_int_equal(view.scan_count + view.dropped_scans, 1000);
+	assert_int_equal(view.scan_count + view.thinned_scans + view.dropped_scans, 1000);
 	history_view_done(&view);
 	history_free(history);
 	history = history_new(HISTORY_BYTES_DEFAULT, 20 * 1000000ll);
-	for (int64_t scan = 0; scan < 1000; scan++)
+	for (int64_t scan = 0; scan < 1300; scan++)
 		scan_add(history, scan);
 	history_look(history, &view);
-	assert_true(view.dropped_scans > 0 && !view.dropped_memory);
-	assert_true(view.last_us - view.first_us >= 20 * 1000000ll);
+	assert_true(view.thinned_scans > 0 && !view.dropped_scans);
+	assert_int_equal(view.scan_count + view.thinned_scans, 1300);
+	assert_int_equal(view.last_us - view.first_us, 1299 * PERIOD_US - 950000);
 	history_view_done(&view);
 	history_free(history);
 	names_clear();
 }
 
+/* Times of all samples and accounts of a visit. */
+struct times {
+	int64_t cpu_us, dwait_us, vcsw, weight_us, samples, scans, last_us, least_gap_us;
+};
+
+static void times_scan(void *to, const struct history_scan *scan)
+{
+	struct times *times = to;
+
+	if (times->scans++ && scan->time_us - times->last_us < times->least_gap_us)
+		times->least_gap_us = scan->time_us - times->last_us;
+	times->last_us = scan->time_us;
+}
+
+static void times_add(void *to, const struct sample *sample)
+{
+	struct times *times = to;
+
+	times->cpu_us += sample->cpu_us;
+	times->dwait_us += sample->dwait_us;
+	times->vcsw += sample->vcsw;
+	times->weight_us += sample->weight_us == ABSENT ? 0 : sample->weight_us;
+	times->samples += sample->weight_us != ABSENT;
+}
+
+/* A scan of so many of the threads, in a turn. */
+static void scan_add_some(struct history *history, int64_t number)
+{
+	struct sample samples[THREADS];
+	struct scan scan = {.samples = samples};
+
+	for (int64_t i = number % 7; i < 40; i += 7)
+		samples[scan.count++] = sample_of(i, number);
+	scan.time_us = samples[0].time_us;
+	scan.weight_us = PERIOD_US;
+	history_end_scan(history, &scan);
+}
+
+static struct times times_of(int64_t age_us)
+{
+	struct history *history = history_new(HISTORY_BYTES_DEFAULT, age_us);
+	struct history_view view = {0};
+	struct times times = {.least_gap_us = INT64_MAX};
+	struct history_visitor visitor = {times_scan, times_add, times_add, &times};
+
+	for (int64_t scan = 0; scan < 2000; scan++)
+		scan_add_some(history, scan);
+	history_look(history, &view);
+	assert_int_equal(view.scan_count + view.thinned_scans, 2000);
+	history_visit(&view, view.first_us, view.last_us + PERIOD_US - 45 * 1000000ll, &visitor);
+	history_view_done(&view);
+	history_free(history);
+	names_clear();
+	return times;
+}
+
+/* An old part has one scan a second, and no exact time is lost: what only left out scans have is in
+ * accounts. Samples stand for the time of the scans that are left out. */
+static void test_coarse(void **state)
+{
+	struct times fine = times_of(0), coarse = times_of(20 * 1000000ll);
+
+	(void)state;
+	assert_int_equal(fine.least_gap_us, PERIOD_US);
+	assert_int_equal(coarse.least_gap_us, 20 * PERIOD_US);
+	assert_true(coarse.scans > 40 && coarse.scans < fine.scans / 15);
+	assert_int_equal(coarse.samples * 20 * PERIOD_US, coarse.weight_us);
+	assert_int_equal(coarse.cpu_us, fine.cpu_us);
+	assert_int_equal(coarse.dwait_us, fine.dwait_us);
+	assert_int_equal(coarse.vcsw, fine.vcsw);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_round_trip),
-		cmocka_unit_test(test_accounts),
-		cmocka_unit_test(test_memory),
-		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_round_trip), cmocka_unit_test(test_accounts),
+		cmocka_unit_test(test_memory),	   cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_coarse),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
