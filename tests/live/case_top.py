@@ -2,11 +2,13 @@
 import fcntl
 import os
 import pty
+import random
 import re
 import select
 import shlex
 import struct
 import subprocess
+import tempfile
 import termios
 import time
 
@@ -97,6 +99,72 @@ def top_on_a_screen(ctx):
     scans = int(re.search(r"(\d+) scans;", screen.redrawn()).group(1)) - first
     wanted = (time.monotonic() - began) * RATE_HZ
     check(0.8 * (wanted - 3 * RATE_HZ) < scans, "%d scans where about %d were due", scans, wanted)
+    screen.type("q")
+    screen.read(1)
+    check(screen.process.wait(STOP_S) == 0, "exit code %s", screen.process.returncode)
+    check(termios.tcgetattr(screen.slave) == screen.modes, "the terminal's modes stayed")
+
+
+def rows_of(text, tids):
+    """Average threads, share and state of these threads in a table of avg_thr, seconds, share, tid, state."""
+    rows = re.findall(r"^ *([\d.]+) +[\d.]+ +([\d.]+)%[ #]+ (\d+) +([A-Z]+)\b", text, re.M)
+    return {int(tid): (average, share, state) for average, share, tid, state in rows if int(tid) in tids}
+
+
+@case
+def top_same_numbers(ctx):
+    """A view live, the same on a recording, and the report that y names, show the same numbers."""
+    tids = [ctx.workload("sleep", call="nanosleep").tid, ctx.workload("stopped").tid]
+    choice = ["-a", "-t", ",".join(map(str, tids)), "-g", "tid,state"]
+    shown = []
+    screen = Screen(ctx, *choice)
+    screen.wait(r"LIVE")
+    time.sleep(5)
+    screen.type("y")
+    command = screen.wait(r"tsnap (-d 5 -t [\d,]+ -a -g tid,state)\b", 10).group(1)
+    screen.type("q")
+    check(screen.process.wait(STOP_S) == 0, "exit code %s", screen.process.returncode)
+    recorded = ctx.plain("--csv", "-d", 2, "-a", "-t", ",".join(map(str, tids)))
+    recorded.finish_plain(0, START_S + STOP_S)
+    with tempfile.NamedTemporaryFile(suffix=".csv") as file:
+        file.write(recorded.out)
+        file.flush()
+        for args in (["--top", "--text", "-n", 1, "--ascii", *choice], shlex.split(command),
+                     ["--top", "--text", "--ascii", "-a", "-g", "tid,state", "--replay", file.name]):
+            tool = ctx.plain(*args)
+            tool.finish_plain(0, START_S + STOP_S + 5)
+            shown.append(rows_of(tool.out.decode(), tids))
+    wanted = {tids[0]: ("1.00", "50.0", "S"), tids[1]: ("1.00", "50.0", "T")}
+    check(shown == [wanted] * 3, "%s, expected %s", shown, wanted)
+
+
+@case
+def top_monkey(ctx):
+    """2000 random keys and resizes while it samples: it goes on, and gives the terminal back."""
+    ctx.workload("sleep", call="nanosleep")
+    screen = Screen(ctx, "-a", "-i", 1)
+    screen.wait("LIVE")
+    dice = random.Random(18)
+    # not: keys that end it, stop it, or lead to a file (w, and : with words)
+    keys = [chr(i) for i in range(32, 127) if chr(i) not in "qw:/"]
+    keys += ["\r", "\x7f", "\t", "\x1b[A", "\x1b[B", "\x1b[C", "\x1b[D", "\x1b[5~", "\x1b[6~", "\x1b[3~", "\x0c", "\x1b"] * 6
+    for i in range(2000):
+        if dice.random() < 0.05:
+            fcntl.ioctl(screen.slave, termios.TIOCSWINSZ,
+                        struct.pack("HHHH", dice.randrange(1, 80), dice.randrange(1, 220), 0, 0))
+        screen.type(dice.choice(keys))
+        screen.read(0.002)
+        screen.output = screen.output[-100000:]
+        check(screen.process.poll() is None, "ended with %s after key %d", screen.process.returncode, i)
+    fcntl.ioctl(screen.slave, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 120, 0, 0))
+    for _ in range(3):
+        screen.type("\x1b")
+        screen.read(0.3)
+    screen.redrawn()
+    scans = [int(re.findall(r"(\d+) scans", screen.redrawn())[-1])]
+    screen.read(2)
+    scans.append(int(re.findall(r"(\d+) scans", screen.redrawn())[-1]))
+    check(scans[1] > scans[0], "no scan came: %s", scans)
     screen.type("q")
     screen.read(1)
     check(screen.process.wait(STOP_S) == 0, "exit code %s", screen.process.returncode)
