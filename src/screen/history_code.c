@@ -88,19 +88,25 @@ static int64_t plus(int64_t a, int64_t b)
 	return (int64_t)((uint64_t)a + (uint64_t)b);
 }
 
-/* The number that a sample is expected to have after `before`. stays: it does what it did. */
-static int64_t expected_of(const struct history_number *row, const struct sample *before,
-			   bool stays, int64_t state, const struct history_scan *scan)
-{
-	int64_t number = number_of(before, row->offset);
+/* What a sample's numbers follow from. */
+struct expecting {
+	int64_t elapsed_us; /* since the thread's sample before */
+	int64_t weight_us;  /* of the scan */
+	int64_t state;
+	bool stays; /* the thread does what it did */
+};
 
-	if (row->way == EXPECT_WEIGHT)
-		return scan->weight_us;
-	if (number == ABSENT || row->way == EXPECT_SAME)
+/* The number that is expected after that one. */
+static inline int64_t expected_of(enum history_expected way, int64_t in, int64_t number,
+				  const struct expecting *of)
+{
+	if (way == EXPECT_WEIGHT)
+		return of->weight_us;
+	if (number == ABSENT || way == EXPECT_SAME)
 		return number;
-	if (row->way == EXPECT_NONE)
-		return row->state == state ? scan->weight_us : 0;
-	return stays ? plus(number, minus(scan->time_us, before->time_us)) : 0;
+	if (way == EXPECT_NONE)
+		return in == of->state ? of->weight_us : 0;
+	return of->stays ? plus(number, of->elapsed_us) : 0;
 }
 
 /* 0 is taken for absent: the difference that would need it is no number that a sample has. */
@@ -186,12 +192,18 @@ void history_encode(struct history_chunk *chunk, struct history_texts *texts,
 		tuple_of(chunk, &chunk->what, texts, history_what, history_what_count, sample);
 	struct history_last *last = last_of(coder, who);
 	bool stays = last->what == what + 1;
+	const struct expecting of = {
+		.elapsed_us = minus(scan->time_us, last->sample.time_us),
+		.weight_us = scan->weight_us,
+		.state = sample->state,
+		.stays = stays,
+	};
 	int64_t expected[HISTORY_NUMBER_COUNT];
 	unsigned int head = stays ? 0 : HEAD_WHAT, bits = 0;
 
 	for (size_t i = 0; i < HISTORY_NUMBER_COUNT; i++) {
-		expected[i] =
-			expected_of(&history_numbers[i], &last->sample, stays, sample->state, scan);
+		expected[i] = expected_of(history_numbers[i].way, history_numbers[i].state,
+					  number_of(&last->sample, history_numbers[i].offset), &of);
 		if (expected[i] != number_of(sample, history_numbers[i].offset))
 			bits |= 1u << i;
 	}
@@ -220,6 +232,7 @@ const struct sample *history_decode(const struct history_chunk *chunk, struct hi
 	uint32_t who = (uint32_t)(coder->who + 1 + zigzag_undo(head >> HEAD_BITS));
 	struct history_last *last = last_of(coder, who);
 	struct sample *sample = &last->sample;
+	struct expecting of;
 
 	coder->who = who;
 	if (!last->what)
@@ -228,16 +241,21 @@ const struct sample *history_decode(const struct history_chunk *chunk, struct hi
 		last->what = (uint32_t)varint_read(bytes, at) + 1;
 		tuple_fill(&chunk->what, last->what - 1, history_what, sample);
 	}
+	of = (struct expecting){
+		.elapsed_us = minus(scan->time_us, sample->time_us),
+		.weight_us = scan->weight_us,
+		.state = sample->state,
+		.stays = !(head & HEAD_WHAT),
+	};
 	if (head & HEAD_NUMBERS)
 		bits = varint_read(bytes, at);
-	for (size_t i = 0; i < HISTORY_NUMBER_COUNT; i++) {
-		int64_t number = expected_of(&history_numbers[i], sample, !(head & HEAD_WHAT),
-					     sample->state, scan);
-
-		if (bits >> i & 1)
-			number = difference_read(bytes, at, number);
-		*number_at(sample, history_numbers[i].offset) = number;
-	}
+#define NUMBER_DECODE(member, way, in)                                       \
+	sample->member = expected_of((way), (in), sample->member, &of);      \
+	if (bits & 1)                                                        \
+		sample->member = difference_read(bytes, at, sample->member); \
+	bits >>= 1;
+	HISTORY_NUMBERS(NUMBER_DECODE)
+#undef NUMBER_DECODE
 	sample->time_us = scan->time_us;
 	return sample;
 }

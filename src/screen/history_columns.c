@@ -7,25 +7,9 @@
 const struct column *history_who[HISTORY_WHO_MAX], *history_what[HISTORY_WHAT_MAX];
 size_t history_who_count, history_what_count;
 
-#define NUMBER(member, way, in)                              \
-	{                                                    \
-		offsetof(struct sample, member), (way), (in) \
-	}
+#define NUMBER(member, way, in) {offsetof(struct sample, member), (way), (in)},
 
-const struct history_number history_numbers[HISTORY_NUMBER_COUNT] = {
-	NUMBER(state_us, EXPECT_STAY, -1),
-	NUMBER(syscall_us, EXPECT_STAY, -1),
-	NUMBER(cpu, EXPECT_SAME, -1),
-	NUMBER(weight_us, EXPECT_WEIGHT, -1),
-	NUMBER(cpu_us, EXPECT_NONE, DOING_ON),
-	NUMBER(runq_us, EXPECT_NONE, DOING_RQ),
-	NUMBER(dwait_us, EXPECT_NONE, DOING_DISK),
-	NUMBER(sleep_us, EXPECT_NONE, DOING_SLEEP),
-	NUMBER(vcsw, EXPECT_NONE, -1),
-	NUMBER(ivcsw, EXPECT_NONE, -1),
-	NUMBER(io_bytes, EXPECT_SAME, -1),
-	NUMBER(io_us, EXPECT_STAY, -1),
-};
+const struct history_number history_numbers[HISTORY_NUMBER_COUNT] = {HISTORY_NUMBERS(NUMBER)};
 
 /* Columns whose values differ in every call, or that only single events have. */
 static bool is_left_out(const struct column *column)

@@ -35,7 +35,23 @@ struct history_number {
 	int64_t state; /* of EXPECT_NONE; -1: no state */
 };
 
-/* Numbers of a sample that change from scan to scan. */
+/* Numbers of a sample that change from scan to scan: member, what is expected, state. A table for
+ * most; reading a million samples has to be fast, and has the rows as code. */
+/* clang-format off */
+#define HISTORY_NUMBERS(ROW)                   \
+	ROW(state_us,	EXPECT_STAY,	-1)            \
+	ROW(syscall_us,	EXPECT_STAY,	-1)            \
+	ROW(cpu,	EXPECT_SAME,	-1)            \
+	ROW(weight_us,	EXPECT_WEIGHT,	-1)            \
+	ROW(cpu_us,	EXPECT_NONE,	DOING_ON)      \
+	ROW(runq_us,	EXPECT_NONE,	DOING_RQ)      \
+	ROW(dwait_us,	EXPECT_NONE,	DOING_DISK)    \
+	ROW(sleep_us,	EXPECT_NONE,	DOING_SLEEP)   \
+	ROW(vcsw,	EXPECT_NONE,	-1)            \
+	ROW(ivcsw,	EXPECT_NONE,	-1)            \
+	ROW(io_bytes,	EXPECT_SAME,	-1)            \
+	ROW(io_us,	EXPECT_STAY,	-1)
+/* clang-format on */
 extern const struct history_number history_numbers[HISTORY_NUMBER_COUNT];
 
 /* Whether the column's values are kept. */
