@@ -1,0 +1,120 @@
+"""What tsnap --top costs: a key, a busy host, the CPU of the screen beside that of sampling, memory."""
+import fcntl
+import os
+import pty
+import select
+import struct
+import subprocess
+import sys
+import termios
+import time
+
+from sampler import LIMIT_S, quartiles, read, say
+from table import Row
+
+ROWS, COLUMNS = 40, 120
+REFRESH_S = 2
+
+
+class Screen:
+    """tsnap --top on a terminal of its own, which is read all the time."""
+
+    def __init__(self, options, *args):
+        self.master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
+        self.process = subprocess.Popen([options.tsnap, "--top", *args] + options.args.split(), stdin=slave, stdout=slave,
+                                        stderr=subprocess.DEVNULL, start_new_session=True,
+                                        env=dict(os.environ, TERM="xterm-256color", LC_ALL="C.UTF-8", HOME="/nonexistent"))
+        os.close(slave)
+        self.wait(b"LIVE")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        try:
+            self.read(2)
+        except OSError:  # EIO: nobody holds the other end any more
+            pass
+        self.process.wait(LIMIT_S)
+        os.close(self.master)
+
+    def read(self, seconds):
+        end, given = time.monotonic() + seconds, b""
+        while time.monotonic() < end:
+            if select.select([self.master], [], [], max(0, min(0.05, end - time.monotonic())))[0]:
+                given += os.read(self.master, 65536)
+        return given
+
+    def wait(self, words):
+        end, given = time.monotonic() + LIMIT_S, b""
+        while words not in given:
+            if time.monotonic() > end:
+                sys.exit("tsnap --top shows no %r" % words)
+            if select.select([self.master], [], [], 0.05)[0]:
+                given += os.read(self.master, 65536)
+
+    def key_ms(self, key):
+        """Until the first bytes come that a key leads to."""
+        self.read(0.05)
+        begun = time.monotonic()
+        os.write(self.master, key)
+        if not select.select([self.master], [], [], LIMIT_S)[0]:
+            sys.exit("tsnap --top does not answer %r" % key)
+        taken = time.monotonic() - begun
+        self.read(0.05)
+        return 1000 * taken
+
+    def threads(self):
+        """(process, thread) of all of the keeper and of its child, which does the work."""
+        children = read("/proc/%d/task/%d/children" % (self.process.pid, self.process.pid)).split()
+        return [(pid, tid) for pid in [str(self.process.pid), *children] for tid in os.listdir("/proc/%s/task" % pid)]
+
+    def cpu_s(self):
+        """CPU time of the screen's thread: of all that are not the first of their process, which samples."""
+        return sum(int(read("/proc/%s/task/%s/schedstat" % (pid, tid)).split()[0]) for pid, tid in self.threads() if pid != tid) / 1e9
+
+    def memory(self):
+        return max(int(read("/proc/%s/statm" % pid).split()[1]) for pid, _ in self.threads()) * os.sysconf("SC_PAGESIZE")
+
+
+def path(options, what):
+    return float(subprocess.check_output([options.build + "/tests/bench/screen_path", what]))
+
+
+def keys_row(options, words, aim):
+    with Screen(options, "-a") as screen:
+        screen.read(1 if options.quick else 6)
+        # to another row and back, to the next key and back, all anew: each changes what is shown
+        times = [screen.key_ms(key) for _ in range(2 if options.quick else 15) for key in (b"j", b"k", b"\r", b"\x7f", b"\x0c")]
+    low, middle, high = quartiles(times)
+    return Row(words, "tsnap", middle, "ms", low, high, aim, "%.1f ms at most" % max(times))
+
+
+def bench_screen(options):
+    """Keys, CPU and memory of the full screen."""
+    say("screen: keys")
+    rows = [keys_row(options, "--top: a key, until the terminal gets the first bytes", 50)]
+    say("screen: keys on a busy host")
+    spinners = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(2 * os.cpu_count())]
+    try:
+        rows.append(keys_row(options, "the same, two spinning processes on each CPU", 50))
+    finally:
+        for spinner in spinners:
+            spinner.kill()
+            spinner.wait()
+    say("screen: CPU")
+    with Screen(options, "-i", str(REFRESH_S)) as screen:
+        screen.read(3)
+        begun, before = time.monotonic(), screen.cpu_s()
+        screen.read(options.scan_s * 2)
+        rows.append(Row("CPU of the screen's thread, a refresh in 2 s", "tsnap", 100 * (screen.cpu_s() - before) / (time.monotonic() - begun),
+                        "%", aim=1))
+        rows.append(Row("resident memory of --top, after half a minute", "tsnap", screen.memory() / 1e6, "MB"))
+    say("screen: history")
+    runs = [path(options, "million") for _ in range(options.rounds)]
+    low, middle, high = quartiles(runs)
+    rows.append(Row("--top: a window of a million samples grouped", "tsnap", middle, "ms", low, high, 50))
+    rows.append(Row("history of ten minutes, 500 active threads, 20 Hz", "tsnap", path(options, "memory"), "MB", aim=67.1))
+    return rows
