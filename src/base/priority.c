@@ -2,23 +2,91 @@
 #include "base/priority.h"
 
 #include <errno.h>
-#include <sys/resource.h>
+#include <sched.h>
 
 #define NICE_RAISED (-20)
 
-/* Of the kernel, which has it for each thread; POSIX would have it for the process. */
-void priority_raise(struct priority *before)
+/* With a nice value that threads and processes begun from here on have not if it is below 0. */
+static void policy_normal(void)
 {
+	const struct sched_param normal = {.sched_priority = 0};
+
+	sched_setscheduler(0, SCHED_OTHER | SCHED_RESET_ON_FORK, &normal);
+}
+
+/* The kernel sends it to the thread that has used its budget up. */
+static void budget_used(int number)
+{
+	int err = errno;
+
+	(void)number;
+	policy_normal();
+	errno = err;
+}
+
+/* Before the priority is raised. False: nothing would bound it. */
+static bool budget_set(struct priority *before)
+{
+	const struct sigaction action = {.sa_handler = budget_used, .sa_flags = SA_RESTART};
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_RTTIME, &before->limit) ||
+	    sigaction(SIGXCPU, &action, &before->action))
+		return false;
+	limit = before->limit;
+	if (limit.rlim_cur > PRIORITY_BUDGET_US)
+		limit.rlim_cur = PRIORITY_BUDGET_US;
+	if (!setrlimit(RLIMIT_RTTIME, &limit))
+		return true;
+	sigaction(SIGXCPU, &before->action, NULL);
+	return false;
+}
+
+static void budget_restore(const struct priority *before)
+{
+	setrlimit(RLIMIT_RTTIME, &before->limit);
+	sigaction(SIGXCPU, &before->action, NULL);
+}
+
+/* nice is of the thread in the kernel; POSIX would have it for the process. */
+void priority_raise(struct priority *before, bool realtime)
+{
+	int policy = sched_getscheduler(0) & ~SCHED_RESET_ON_FORK;
+
 	*before = (struct priority){0};
 	errno = 0;
 	before->nice = getpriority(PRIO_PROCESS, 0);
-	if (errno || before->nice > 0 || before->nice == NICE_RAISED)
+	if (errno || before->nice > 0 || policy != SCHED_OTHER)
 		return;
-	before->raised = !setpriority(PRIO_PROCESS, 0, NICE_RAISED);
+	policy_normal();
+	before->raised = before->nice != NICE_RAISED && !setpriority(PRIO_PROCESS, 0, NICE_RAISED);
+	realtime_init(&before->realtime, realtime);
+	if (!realtime || before->realtime.err || !budget_set(before))
+		return;
+	realtime_begin(&before->realtime);
+	if (!before->realtime.raised)
+		budget_restore(before);
+}
+
+void priority_pass_on(pid_t child)
+{
+	int policy = sched_getscheduler(0), nice = getpriority(PRIO_PROCESS, 0);
+	struct sched_param param;
+
+	if (nice < 0)
+		setpriority(PRIO_PROCESS, (id_t)child, nice);
+	if (policy == (SCHED_FIFO | SCHED_RESET_ON_FORK) && !sched_getparam(0, &param))
+		sched_setscheduler(child, policy, &param);
 }
 
 void priority_restore(const struct priority *before)
 {
+	struct realtime realtime = before->realtime;
+
+	if (realtime.raised) {
+		realtime_end(&realtime);
+		budget_restore(before);
+	}
 	if (before->raised)
 		setpriority(PRIO_PROCESS, 0, before->nice);
 }

@@ -1,21 +1,38 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A raised priority for a short piece of work that others wait for: nice -20, no real-time.
+/* A raised priority for a short piece of work that others wait for, as the start is: real-time
+ * (SCHED_FIFO) for at most PRIORITY_BUDGET_US of CPU time at a stretch, then nice -20. nice alone
+ * does not help where each session has its own share of the CPUs (sched_autogroup, sched(7)).
  */
 #ifndef TSNAP_BASE_PRIORITY_H
 #define TSNAP_BASE_PRIORITY_H
 
+#include <signal.h>
 #include <stdbool.h>
+#include <sys/resource.h>
+#include <sys/types.h>
 
-/* The nice value to go back to. */
+#include "base/realtime.h"
+
+/* Without a sleep; RLIMIT_RTTIME, which ends in SIGXCPU. */
+#define PRIORITY_BUDGET_US 500000
+
+/* What to go back to. */
 struct priority {
 	bool raised;
 	int nice;
+	struct realtime realtime;
+	struct rlimit limit;	 /* RLIMIT_RTTIME, and */
+	struct sigaction action; /* that of SIGXCPU; both where real-time is raised */
 };
 
-/* Raises the calling thread, and what it forks from then on. Does nothing where that is refused, or
- * where the user has lowered it (nice above 0). */
-void priority_raise(struct priority *before);
-/* To be called by the same thread. */
+/* Raises the calling thread. Does nothing where that is refused, or where the user has lowered it
+ * (nice above 0, SCHED_BATCH, SCHED_IDLE). realtime: whether it may be real-time. What the thread
+ * forks has normal priority: see priority_pass_on(). One thread of the process at a time. */
+void priority_raise(struct priority *before, bool realtime);
+/* Gives a child process the raised priority of its parent, the calling thread, at once: by itself
+ * it would wait for a CPU first. Its budget is its own. */
+void priority_pass_on(pid_t child);
+/* To be called by the thread that raised it. */
 void priority_restore(const struct priority *before);
 
 #endif

@@ -3,16 +3,10 @@
 #include "base/clock.h"
 
 #include <errno.h>
-#include <sched.h>
 
 /* The lowest is above all threads of normal priority; others are left to those whose users have
  * weighed them. */
 #define PRIORITY 1
-
-/* glibc's header has it with _GNU_SOURCE alone in some versions; include/uapi/linux/sched.h */
-#ifndef SCHED_RESET_ON_FORK
-#define SCHED_RESET_ON_FORK 0x40000000
-#endif
 
 /* The flag stays set: to clear it takes CAP_SYS_NICE. The nice value is kept by the kernel. */
 static int policy_set(int policy, int priority)

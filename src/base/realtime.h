@@ -9,8 +9,14 @@
 #ifndef TSNAP_BASE_REALTIME_H
 #define TSNAP_BASE_REALTIME_H
 
+#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+/* glibc's header has it with _GNU_SOURCE alone in some versions; include/uapi/linux/sched.h */
+#ifndef SCHED_RESET_ON_FORK
+#define SCHED_RESET_ON_FORK 0x40000000
+#endif
 
 #define REALTIME_BUDGET_NS 1000000 /* of one stretch, sleeps left out */
 

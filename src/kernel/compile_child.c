@@ -5,6 +5,7 @@
 #include "kernel/compile_work.h"
 #include "kernel/own_switch.h"
 #include "kernel/work_dir.h"
+#include "base/priority.h"
 #include "base/progress.h"
 
 #include <errno.h>
@@ -183,6 +184,7 @@ int compile_child_run(const struct compile_request *request, struct compile_resu
 	}
 	if (!child)
 		child_main(request, work_dir.path, sockets[1], output, parent);
+	priority_pass_on(child);
 	close(sockets[1]);
 	sockets[1] = -1;
 	event = own_switch_event(); /* the child will want some */

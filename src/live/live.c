@@ -34,7 +34,6 @@
 #define REGISTERS_LEAD_NS NS_PER_MS	    /* before a scan, switches begin to keep registers, */
 #define REGISTERS_LATE_NS (5 * NS_PER_MS)   /* and go on, should it come late */
 #define KERNEL_TICK_MAX_NS (10 * NS_PER_MS) /* CONFIG_HZ=100 */
-#define CLOCK_RATE_MIN_HZ 20		    /* the perf clock's, so that its look is never old */
 #define LENT_BYTES_MAX (16u << 20)	    /* of names, before lookups begin anew, */
 #define COMMS_BYTES_MAX (2u << 20)	    /* the same of names of threads */
 #define LENT_STACKS_BYTES_MAX (32u << 20)   /* or these and stacks, where there are any */
@@ -121,6 +120,20 @@ static int64_t moment_utc_us(const struct live *live)
 	return clock_utc_us() - (clock_monotonic_ns() - live->moment.now_ns) / NS_PER_US;
 }
 
+/* The first scan looks everything up: on a full host it would take as long as the start. */
+static int scan_read(struct live *live)
+{
+	struct priority before;
+	int err;
+
+	if (live->scan_count)
+		return live_scan_read(live);
+	priority_raise(&before, !live->config.no_realtime);
+	err = live_scan_read(live);
+	priority_restore(&before);
+	return err;
+}
+
 static int live_next(struct source *source, struct scan *scan, struct error *e)
 {
 	struct live *live = (struct live *)source;
@@ -138,7 +151,7 @@ static int live_next(struct source *source, struct scan *scan, struct error *e)
 		.samples = live->samples,
 	};
 	live->previous_ns = live->moment.now_ns;
-	err = live_scan_read(live);
+	err = scan_read(live);
 	*scan = live->part;
 	scan->threads = live->threads;
 	if (live->part_err && live->part_err != -EOWNERDEAD)
@@ -309,43 +322,6 @@ static void live_close(struct source *source)
 	free(live);
 }
 
-/* Ids that stay the same: a name is looked for again, and descendants come. */
-static const char *pids_fixed(const struct live_config *config)
-{
-	const char *text = config->process;
-
-	return text && !config->descendants && !text[strspn(text, "0123456789,")] ? text : NULL;
-}
-
-void live_kernel_options(const struct live_config *config, uint64_t needs,
-			 struct kernel_options *options)
-{
-	/* who attaches later may ask for more */
-	const uint64_t wanted = config->share ? needs | ~NEEDS_PROBED : needs;
-
-	*options = (struct kernel_options){
-		.types_choice = config->kernel_types,
-		.btf_file = config->btf_file,
-		.offsets_file = config->offsets_file,
-		.without = config->without,
-		.threads_max = config->max_threads,
-		.rate_hz =
-			config->rate_hz > CLOCK_RATE_MIN_HZ ? config->rate_hz : CLOCK_RATE_MIN_HZ,
-		.groups = live_groups_of(wanted) | trace_groups_of(config->traces),
-		.parts = live_parts_of(wanted),
-		.latency_kinds = config->traces,
-		.trace_pids = pids_fixed(config),
-		.trace_tids = config->threads,
-		.slower_ns = (uint64_t)config->slower_ms * NS_PER_MS,
-		.latency_groups = trace_groups_of(config->traces),
-		.process_totals = config->share || needs & NEED_PROCESSES,
-		.share = config->share,
-		.attach = config->attach,
-	};
-	if (options->groups >> GROUP_BLOCK_DONE & 1) /* where there is one */
-		options->groups |= 1u << GROUP_BLOCK_MERGE;
-}
-
 static void chosen_describe(const struct live_config *config, const struct kernel *kernel,
 			    unsigned int groups, struct text *to)
 {
@@ -389,14 +365,11 @@ static int live_start(struct live *live, struct error *e)
 {
 	const struct probe_row *clock;
 	struct kernel_options options;
-	struct priority before; /* on a full host a start would take many seconds */
 	int err;
 
 	live_kernel_options(&live->config, live->probe_needs, &options);
 	live->totals.begun_ns = options.attach ? 0 : clock_monotonic_ns();
-	priority_raise(&before);
 	err = kernel_open(&live->kernel, &options, e);
-	priority_restore(&before);
 	if (err)
 		return err;
 	live->attached_ns = clock_monotonic_ns();
@@ -418,10 +391,8 @@ static int live_start(struct live *live, struct error *e)
 	/* the records of who is attached to hold them, but for those that wait for theirs; the
 	 * first scan sorts out which do */
 	progress_step("looking for the threads there are");
-	priority_raise(&before);
 	if (!options.attach || live->translated)
 		err = live_seed_all(&live->seed, &live->kernel, e);
-	priority_restore(&before);
 	if (!err)
 		err = live_share_begin(live, &options, e);
 	if (err)
@@ -435,7 +406,6 @@ static int live_start(struct live *live, struct error *e)
 	live->previous_ns = live->due_ns - live->period_ns;
 	live->housekept_ns -= HOUSEKEEPING_NS; /* the first scan looks at everything */
 	live_account_begin(live);
-	realtime_init(&live->realtime, !live->config.no_realtime);
 	if (live->config.self)
 		live_self_open(&live->self, &live->kernel, live->own_cpu_start_ns);
 	if (live->config.traces)
@@ -452,10 +422,29 @@ struct lookup *live_lookup_new(const struct live_config *config)
 	return lookup;
 }
 
+/* All of the start that takes time. */
+static int live_begin(struct live *live, uint64_t needs, struct error *e)
+{
+	struct filter *filter = live->filter;
+	int err = live_processes_find(live, e);
+
+	live->filter_needs = filter_needs(filter);
+	live->needs = needs | live->filter_needs;
+	if (live->needs & NEED_BLOCKER)
+		live->optional_needs = (NEED_BLOCK | NEED_WAKER) & ~live->needs;
+	live->needs |= live->optional_needs;
+	live->probe_needs = live->needs & ~(filter->no_samples ? NEEDS_REGISTERS : 0);
+	live_stacks_init(&live->stacks, PROC, live->needs, live->config.python);
+	live->idle_wanted = filter_wants_idle(filter);
+	live->work_wanted = filter_wants_work(filter);
+	return err ? err : live_start(live, e);
+}
+
 int live_open(const struct live_config *config, struct filter *filter, uint64_t needs,
 	      struct source **source, struct error *e)
 {
 	struct live *live = memory_get(sizeof(*live));
+	struct priority before; /* on a full host the start would take many seconds */
 	int err;
 
 	live->source = (struct source){.next = live_next,
@@ -474,18 +463,10 @@ int live_open(const struct live_config *config, struct filter *filter, uint64_t 
 	live->own_cpu_start_ns = clock_cpu_ns();
 	compile_result_init(&live->kernel.compiled, 0); /* no descriptor is 0 */
 	live->lookup = live_lookup_new(config);
-	err = live_processes_find(live, e);
-	live->filter_needs = filter_needs(filter);
-	live->needs = needs | live->filter_needs;
-	if (live->needs & NEED_BLOCKER)
-		live->optional_needs = (NEED_BLOCK | NEED_WAKER) & ~live->needs;
-	live->needs |= live->optional_needs;
-	live->probe_needs = live->needs & ~(filter->no_samples ? NEEDS_REGISTERS : 0);
-	live_stacks_init(&live->stacks, PROC, live->needs, config->python);
-	live->idle_wanted = filter_wants_idle(filter);
-	live->work_wanted = filter_wants_work(filter);
-	if (!err)
-		err = live_start(live, e);
+	realtime_init(&live->realtime, !config->no_realtime);
+	priority_raise(&before, !config->no_realtime);
+	err = live_begin(live, needs, e);
+	priority_restore(&before);
 	if (err) {
 		live_close(&live->source);
 		return err;

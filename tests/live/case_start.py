@@ -1,4 +1,5 @@
 """A start that takes long: the line on the terminal, and the priority that it runs at."""
+import datetime
 import fcntl
 import glob
 import os
@@ -29,6 +30,21 @@ def stat_of(path):
 
 def nice_of(path):
     return int(stat_of(path)[1][16])
+
+
+def policy_of(path):
+    return int(stat_of(path)[1][38])
+
+
+def realtime_allowed():
+    """Whether this process may have real-time priority, which its child processes do not inherit."""
+    before, param = os.sched_getscheduler(0), os.sched_param(1)
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, param)
+    except OSError:
+        return False
+    os.sched_setscheduler(0, before & ~os.SCHED_RESET_ON_FORK, os.sched_param(0))
+    return True
 
 
 def held_child(tool):
@@ -110,19 +126,49 @@ def start_is_not_told(ctx):
 
 @case
 def start_is_raised(ctx):
-    """Compile child and seeding at nice -20, and nothing after them; a tsnap that was niced stays so."""
+    """Compile child at real-time priority and nice -20, and nothing after the first scan; a tsnap that was niced stays so."""
     workload = ctx.workload("sleep", call="nanosleep")
-    for own, raised in ((0, -20), (5, 5)):
-        tool = ctx.stream("-a", "-p", workload["pid"], columns="kfunc,ustack",
+    fifo = os.SCHED_FIFO if realtime_allowed() else os.SCHED_OTHER
+    for own, options, raised in ((0, (), (-20, fifo)), (0, ("--no-realtime",), (-20, os.SCHED_OTHER)), (5, (), (5, os.SCHED_OTHER))):
+        tool = ctx.stream("-a", "-p", workload["pid"], *options, columns="kfunc,ustack",
                           preexec_fn=lambda: os.setpriority(os.PRIO_PROCESS, 0, own))
         child = held_child(tool)
-        nice = nice_of("/proc/%d/stat" % child)
+        path = "/proc/%d/stat" % child
+        found = nice_of(path), policy_of(path)
         os.kill(child, signal.SIGCONT)
-        check(nice == raised, "the compile child of a tsnap of nice %d has %d", own, nice)
+        check(found == raised, "the compile child of a tsnap of nice %d %s has %s", own, options, found)
         tool.wait_scans(2)
         after = {path: nice_of(path) for path in glob.glob("/proc/%d/task/*/stat" % tool.pid)}
         check(after and set(after.values()) == {own}, "after the start: %s, not %d", after, own)
+        with open("/proc/%d/limits" % tool.pid, encoding="utf-8") as file:
+            limit = re.search(r"^Max realtime timeout +(\S+)", file.read(), re.M).group(1)
+        check(limit == "unlimited" or int(limit) != 500000, "after the start: a limit of %s us", limit)
         tool.interrupt()
+
+
+def first_sample_s(ctx, workload):
+    """From the beginning of a tsnap to its first sample, which that dates."""
+    begun = datetime.datetime.now(datetime.timezone.utc)
+    tool = ctx.plain("--csv", "-a", "-F", 50, "-n", 1, "-p", workload["pid"], "-g", "timestamp,state",
+                     preexec_fn=lambda: os.setpriority(os.PRIO_PROCESS, 0, 0))  # as if the tests were not niced
+    tool.finish(0, START_S + STOP_S)
+    row = tool.out.decode().splitlines()[1]
+    return (datetime.datetime.fromisoformat(row.split(",")[0].strip("\"Z") + "+00:00") - begun).total_seconds()
+
+
+@case
+def start_on_a_full_host(ctx):
+    """Spinners on every CPU, each of a session of its own, which the kernel may treat as one: the first sample comes soon."""
+    if not realtime_allowed():
+        raise Skip("no real-time priority here")
+    workload = ctx.workload("sleep", call="nanosleep")
+    quiet = first_sample_s(ctx, workload)
+    spinners = ctx.workloads([("spin", {})] * (20 * os.cpu_count()))
+    full = sorted(first_sample_s(ctx, workload) for _ in range(3))
+    for spinner in spinners:
+        spinner.end()
+        ctx.started.remove(spinner)
+    check(full[1] <= 1 * SLOW + quiet, "%s s to the first sample, %.2f s on a quiet host", full, quiet)
 
 
 @case
