@@ -10,7 +10,7 @@ import bpf
 import truth
 from case_spaces import NEW_PIDS, through, unshared
 from case_trouble import NOBODY, expect_error
-from harness import (SLOW, START_S, STOP_S, UNREADY, Findings, Process, Skip, case, check, number, rows_of, scans_of,
+from harness import (SLOW, START_S, STOP_S, UNREADY, Findings, Process, Skip, case, check, let_pass, number, rows_of, scans_of,
                      wait_until)
 
 COLUMNS = "comm,state,syscall,filename"
