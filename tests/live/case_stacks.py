@@ -68,8 +68,8 @@ def asleep_of(rows, chain):
 
 
 def since_whole(rows):
-    """Without the first ones that are lost."""
-    whole = [at for at, row in enumerate(rows) if "[lost]" not in row["stack"]]
+    """Without the first ones that are lost, or of files that are not known yet."""
+    whole = [at for at, row in enumerate(rows) if "[lost]" not in row["stack"] and "[?]" not in row["stack"]]
     return rows[whole[0] if whole else 0:]
 
 
@@ -92,7 +92,8 @@ def expect_chains(find, started, rows, late=False):
             find.expect("[lost]" not in frames, "%s: not whole: %s", words, " ".join(frames[:30]))
             find.expect(chain_programs.contains(frames, chain.expected), "%s: expected %s, found %s", words,
                         " ".join(chain.expected[:12]), " ".join(frames[:30]))
-        find.expect(len({row["ustack"] for row in mine}) <= 1, "%s: several stacks of one sleep", words)
+        stacks = {row["ustack"]: row["stack"] for row in mine}
+        find.expect(len(stacks) <= 1, "%s: several stacks of one sleep: %s", words, sorted(stacks.values()))
 
 
 @case
