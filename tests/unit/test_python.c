@@ -354,6 +354,42 @@ static void threads_in_a_circle(void **state)
 	python_scene_done(&scene);
 }
 
+/* Long stacks cost their own process a scan's time for reading, and another's are read. */
+static void long_stacks_cost_their_process(void **state)
+{
+	struct stack_walk before;
+	uint64_t code, frame;
+	int whole = 0;
+
+	(void)state;
+	python_scene_make(&scene, V3_13);
+	calls_make(&scene);
+	walk_make(&scene, 5, WALK_WHOLE);
+	before = scene.walk;
+	code = function_make(&scene, "recurse");
+	frame = stack_at(&scene, 12);
+	for (int depth = 0; depth < 2000; depth++)
+		frame = frame_make(&scene, code, frame);
+	put_word(scene.state + scene.layout.thread_frame, frame);
+	/* so many threads have it */
+	for (; whole < 1000 && !scene.python.late_count; whole++) {
+		scene.walk = before;
+		add(&scene);
+	}
+	assert_in_range(whole, 5, 100);
+	assert_int_equal(scene.walk.count, before.count);
+	scene.walk = before;
+	add(&scene);
+	assert_int_equal(scene.python.late_count, 2);
+	/* the next scan reads again */
+	scene.thread.now_ns += NS_PER_MS;
+	scene.walk = before;
+	add(&scene);
+	assert_int_equal(scene.python.late_count, 2);
+	assert_int_equal(scene.walk.count, STACK_FRAMES_MAX);
+	python_scene_done(&scene);
+}
+
 static void unknown_versions(void **state)
 {
 	uint8_t head[PYTHON_RUNTIME_HEAD_BYTES];
@@ -441,6 +477,7 @@ int main(void)
 		cmocka_unit_test(names_that_are_none),
 		cmocka_unit_test(lies_end),
 		cmocka_unit_test(threads_in_a_circle),
+		cmocka_unit_test(long_stacks_cost_their_process),
 		cmocka_unit_test(unknown_versions),
 		cmocka_unit_test(lines_are_pythons),
 	};

@@ -281,7 +281,7 @@ static void stacks_read(struct live *live, uint32_t at)
 {
 	struct live_stacks *stacks = &live->stacks;
 	const struct stack_wait *wait = &stacks->waiting[at];
-	const uint64_t unopened = stacks->modules.refused;
+	const uint64_t put_off = stacks->modules.refused + stacks->python.late_count;
 	uint32_t user = STACK_NONE, kernel = STACK_NONE;
 	struct known_stacks *known;
 	int user_err = 0, kernel_err = 0;
@@ -301,8 +301,8 @@ static void stacks_read(struct live *live, uint32_t at)
 		return;
 	}
 	live_stacks_unread(live, &wait->record.identity, user_err, kernel_err);
-	if (stacks->modules.refused != unopened) {
-		/* there was no room or time for a file: the next scan has some */
+	if (stacks->modules.refused + stacks->python.late_count != put_off) {
+		/* there was no room or time for a part of it: the next scan has some */
 		thread_set(live, wait, user, kernel);
 		return;
 	}
@@ -434,6 +434,10 @@ void live_stacks_describe(const struct live_stacks *stacks, struct source_facts 
 		stacks->python.unknown_count);
 	source_facts_miss_any(facts, "stacks with Python functions that could not be read",
 			      stacks->python.broken_count);
+	source_facts_miss_any(facts,
+			      "stacks without their Python functions, as their process has too "
+			      "many to be read at once",
+			      stacks->python.late_count);
 	source_facts_miss_any(facts,
 			      "user stacks of threads on a CPU that are longer than their copy "
 			      "(--stack-bytes)",

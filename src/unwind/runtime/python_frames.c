@@ -15,6 +15,11 @@
 #define LIST_CALLS (2 * THREADS_LISTED_MAX)
 #define STACK_CALLS 2048	/* of reading memory, for one stack */
 #define FRAMES_PASSED_MAX 65536 /* of one */
+/* Work is counted, not time, which passes on a full host without any: about 0.1 us each. */
+#define WORK_FRAME 1		/* passed */
+#define WORK_CALL 8		/* of reading memory */
+#define SCAN_PROCESS_WORK 80000 /* in one scan, for stacks of one process, */
+#define SCAN_WORK 200000	/* and of all */
 #define LIST_LEAST_NS (5 * NS_PER_MS)
 #define LIST_SHARE 50 /* of the time may go into listing one process' threads */
 #define NAMES_KEPT_MAX 65536
@@ -38,6 +43,8 @@ struct python_process {
 	struct python python;
 	struct index threads; /* ids to addresses of thread states */
 	int64_t next_list_ns;
+	int64_t scan_ns;
+	uint64_t work; /* of reading its stacks, in that scan */
 };
 
 /* A function that is interpreted. */
@@ -50,7 +57,7 @@ struct python_frame {
 struct python_stack {
 	struct python_process *process;
 	struct thread_memory *memory;
-	uint32_t count;
+	uint32_t count, passed;
 	bool broken;
 	struct python_frame frames[STACK_FRAMES_MAX]; /* innermost first */
 };
@@ -281,6 +288,7 @@ static void frames_read(struct python_stack *stack, uint64_t state)
 		if (stack->count == STACK_FRAMES_MAX &&
 		    (layout->has_is_entry || first == stack->count))
 			return;
+		stack->passed++;
 		stack->broken = !frame_take(stack, &frame, &cframe, &first);
 	}
 	stack->broken = stack->broken || frame; /* too many were passed */
@@ -394,32 +402,61 @@ static void walk_merge(struct python_frames *python, struct python_stack *stack,
 	memcpy(walk->frames, merged.frames, merged.count * sizeof(merged.frames[0]));
 }
 
-void python_frames_add(struct python_frames *python, const struct stack_thread *thread,
-		       struct thread_memory *memory, struct stack_walk *walk)
+/* What was spent before this scan does not count. */
+static void scan_begin(struct python_frames *python, struct python_process *process, int64_t now_ns)
+{
+	if (python->scan_ns != now_ns || python->scan_names.used >= NAMES_KEPT_MAX)
+		index_clear(&python->scan_names);
+	if (python->scan_ns != now_ns)
+		python->work = 0;
+	python->scan_ns = now_ns;
+	if (process->scan_ns != now_ns)
+		process->work = 0;
+	process->scan_ns = now_ns;
+}
+
+/* Returns how much work it was. */
+static uint64_t stack_add(struct python_frames *python, struct python_process *process,
+			  const struct stack_thread *thread, struct thread_memory *memory,
+			  struct stack_walk *walk)
 {
 	static struct python_stack stack;
-	uint64_t state;
+	uint64_t state = state_find(python, process, thread, memory);
 
-	if (!walk->count)
-		return;
-	memory->calls_left = STACK_CALLS;
-	stack.process = process_get(python, thread, memory, walk);
-	if (!stack.process)
-		return;
-	if (!stack.process->known) {
-		python->unknown_count++;
-		return;
-	}
-	state = state_find(python, stack.process, thread, memory);
 	if (!state)
-		return;
-	if (python->scan_ns != thread->now_ns || python->scan_names.used >= NAMES_KEPT_MAX)
-		index_clear(&python->scan_names);
-	python->scan_ns = thread->now_ns;
+		return (STACK_CALLS - memory->calls_left) * WORK_CALL;
+	stack.process = process;
 	stack.memory = memory;
-	stack.count = 0;
+	stack.count = stack.passed = 0;
 	stack.broken = false;
 	frames_read(&stack, state);
 	walk_merge(python, &stack, walk);
 	python->broken_count += stack.broken;
+	return (STACK_CALLS - memory->calls_left) * WORK_CALL + stack.passed * WORK_FRAME;
+}
+
+void python_frames_add(struct python_frames *python, const struct stack_thread *thread,
+		       struct thread_memory *memory, struct stack_walk *walk)
+{
+	struct python_process *process;
+	uint64_t work;
+
+	if (!walk->count)
+		return;
+	memory->calls_left = STACK_CALLS;
+	process = process_get(python, thread, memory, walk);
+	if (!process)
+		return;
+	if (!process->known) {
+		python->unknown_count++;
+		return;
+	}
+	scan_begin(python, process, thread->now_ns);
+	if (process->work >= SCAN_PROCESS_WORK || python->work >= SCAN_WORK) {
+		python->late_count++;
+		return;
+	}
+	work = stack_add(python, process, thread, memory, walk);
+	process->work += work;
+	python->work += work;
 }

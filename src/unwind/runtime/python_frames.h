@@ -6,6 +6,10 @@
  * An interpreter is known by what its file exports, its threads by their ids. Each call of the
  * interpreter's loop has a mark on the C stack (a _PyCFrame in 3.11, the frame that it begins with
  * since 3.12), and that tells which C frame is that call's, however it was compiled.
+ *
+ * A program can make each of its stacks as long to read as the bounds of one stack allow. So one
+ * process' stacks may take about 8 ms of a scan, and all together 20 ms; others are
+ * left as they are, and counted in late_count, for a later scan to read.
  */
 #ifndef TSNAP_UNWIND_RUNTIME_PYTHON_FRAMES_H
 #define TSNAP_UNWIND_RUNTIME_PYTHON_FRAMES_H
@@ -29,6 +33,8 @@ struct python_frames {
 	int64_t scan_ns;	 /* that of this moment */
 	uint64_t unknown_count;	 /* stacks of a version that is not known */
 	uint64_t broken_count;	 /* stacks of which a part could not be read */
+	uint64_t work;		 /* of reading stacks, since scan_ns */
+	uint64_t late_count;	 /* stacks that were not read, because there had been too much */
 };
 
 void python_frames_init(struct python_frames *python, const char *proc_root,
@@ -36,7 +42,8 @@ void python_frames_init(struct python_frames *python, const char *proc_root,
 void python_frames_clear(struct python_frames *python); /* also before modules or names go */
 void python_frames_sweep(struct python_frames *python, int64_t now_ns); /* about once a second */
 
-/* memory: of the walk. A walk without an interpreter in it stays as it is. */
+/* memory: of the walk. A walk without an interpreter in it stays as it is. thread->now_ns is the
+ * same for all of one scan. */
 void python_frames_add(struct python_frames *python, const struct stack_thread *thread,
 		       struct thread_memory *memory, struct stack_walk *walk);
 
