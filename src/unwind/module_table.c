@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define SHARES_MAX 8	/* of the time of a scan */
 #define EVICTED_MAX 128 /* files closed for others after a scan: as many are opened in the next */
 
 void module_table_init(struct module_table *table)
@@ -33,6 +34,8 @@ void module_table_clear(struct module_table *table)
 	for (uint32_t i = 0; i < table->count; i++)
 		module_free(table->modules[i]);
 	index_clear(&table->at);
+	index_clear(&table->spent_by);
+	index_clear(&table->known_by);
 	table->count = table->open_count = 0;
 	table->source_bytes = 0;
 }
@@ -108,17 +111,50 @@ void module_table_close(struct module_table *table)
 
 void module_table_next_scan(struct module_table *table, int64_t spent_max_ns)
 {
+	size_t shares = table->spent_by.used < SHARES_MAX ? table->spent_by.used : SHARES_MAX;
+
 	table->refused = 0;
 	table->spent_ns = 0;
 	table->spent_max_ns = spent_max_ns;
+	table->share_ns = spent_max_ns / (int64_t)(shares ? shares : 1);
+	if (table->spent_by.used)
+		index_clear(&table->spent_by);
+}
+
+void module_table_walk(struct module_table *table, int64_t pid)
+{
+	table->walked_pid = pid;
+}
+
+void module_table_spend(struct module_table *table, int64_t ns)
+{
+	table->spent_ns += ns;
+	*index_put(&table->spent_by, (uint64_t)table->walked_pid, NULL) += (uint64_t)ns;
+}
+
+/* Whether the time of this scan, or the process' share of it, has been spent. */
+static bool time_is_up(const struct module_table *table)
+{
+	const uint64_t *spent = index_find(&table->spent_by, (uint64_t)table->walked_pid);
+
+	return table->spent_max_ns && (table->spent_ns >= table->spent_max_ns ||
+				       (spent && (int64_t)*spent >= table->share_ns));
+}
+
+static void refuse(struct module_table *table)
+{
+	table->refused++;
+	index_put(&table->spent_by, (uint64_t)table->walked_pid, NULL);
 }
 
 bool module_table_may_open(struct module_table *table)
 {
-	bool may = table->open_count < table->open_max &&
-		   (!table->spent_max_ns || table->spent_ns < table->spent_max_ns);
+	const uint64_t *known = index_find(&table->known_by, (uint64_t)table->walked_pid);
+	bool may = table->open_count < table->open_max && !time_is_up(table) &&
+		   (!known || *known < MODULES_PROCESS_MAX);
 
-	table->refused += !may;
+	if (!may)
+		refuse(table);
 	return may;
 }
 
@@ -156,6 +192,7 @@ static struct module *module_add(struct module_table *table, uint64_t key, const
 	*index_put(&table->at, key, NULL) = table->count;
 	table->modules[table->count++] = module;
 	table->open_count++;
+	++*index_put(&table->known_by, (uint64_t)table->walked_pid, NULL);
 	return module;
 }
 
@@ -322,16 +359,16 @@ const struct frame_row *module_row(struct module_table *table, struct module *mo
 	size_t rows;
 
 	/* what is not read now must not be kept as not being there */
-	if (!read && table->spent_max_ns && table->spent_ns >= table->spent_max_ns &&
-	    !index_find(&module->table.at, address)) {
-		table->refused++;
+	if (!read && time_is_up(table) && !index_find(&module->table.at, address)) {
+		refuse(table);
 		return NULL;
 	}
 
 	row_room(table, module);
 	rows = module->table.count;
 	row = frame_table_row(&module->table, address);
-	table->spent_ns += read ? 0 : clock_monotonic_ns() - start_ns;
+	if (!read)
+		module_table_spend(table, clock_monotonic_ns() - start_ns);
 	if (module->table.count == rows)
 		return row;
 	module->used = ++table->uses;

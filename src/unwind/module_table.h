@@ -15,6 +15,8 @@
 
 #define MODULES_MAX 2048       /* open at once */
 #define MODULES_KNOWN_MAX 8192 /* with those that are closed: their numbers and names stay */
+#define MODULES_PROCESS_MAX \
+	1024 /* known for the sake of one process: it may make files without end */
 #define MODULE_NONE UINT32_MAX
 #define MODULE_PYTHON (UINT32_MAX - 2)	    /* in no file: a function that an interpreter runs */
 #define MODULE_TABLES_BYTES_MAX (24u << 20) /* the files' own tables in memory */
@@ -88,8 +90,11 @@ struct module_table {
 	struct module *modules[MODULES_KNOWN_MAX];
 	uint32_t count;
 	uint32_t open_count, open_max;
-	int64_t spent_ns,
-		spent_max_ns; /* opening files since the last scan, and the limit; 0: none */
+	int64_t spent_ns, spent_max_ns; /* reading files since the last scan, its limit; 0: none */
+	int64_t walked_pid;		/* for which process files are read now */
+	struct index spent_by; /* pids to what was spent for them; also those that were refused */
+	struct index known_by; /* pids to how many modules were added for them */
+	int64_t share_ns;      /* of the limit, for one process */
 	int64_t uses;
 	size_t source_bytes;
 	bool without_tables; /* no file's is read: walks follow frame pointers */
@@ -105,8 +110,13 @@ void module_table_clear(struct module_table *table);
  * any. module_table_close() closes them; nobody may look for names in them then. */
 bool module_table_mark(struct module_table *table, bool swept);
 void module_table_close(struct module_table *table);
-/* Begins to count anew; spent_max_ns: what may go into opening files in the next scan. */
+/* Begins to count anew; spent_max_ns: what may go into reading files in the next scan. One process
+ * has all of it where no other one wanted any in this scan, or else a part, so that a process with
+ * many or large files keeps nobody waiting but itself. */
 void module_table_next_scan(struct module_table *table, int64_t spent_max_ns);
+/* Files are read for this process from now on; and so much time was spent on it. */
+void module_table_walk(struct module_table *table, int64_t pid);
+void module_table_spend(struct module_table *table, int64_t ns);
 /* Whether a file may be opened now; counted in refused where not. */
 bool module_table_may_open(struct module_table *table);
 

@@ -288,7 +288,7 @@ static uint32_t mapping_module(struct mapping *mapping, const char *proc_root,
 					   process_start(proc_root, thread->pid),
 					   process_user(proc_root, thread->tid));
 	}
-	modules->spent_ns += clock_monotonic_ns() - start_ns;
+	module_table_spend(modules, clock_monotonic_ns() - start_ns);
 	return module;
 }
 

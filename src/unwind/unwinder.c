@@ -354,6 +354,7 @@ static struct walker walk_begin(struct unwinder *unwinder, const struct stack_th
 {
 	walk->count = 0;
 	walk->end = WALK_GONE;
+	module_table_walk(unwinder->modules, thread->pid);
 	return (struct walker){
 		.unwinder = unwinder,
 		.thread = thread,

@@ -20,9 +20,10 @@
  *
  * A file is closed when no process that was walked has it mapped any more, or when there is no
  * room for another one and no walk has come by it for longest; its number and names stay
- * (module_table_mark()). New files have 10 ms of each scan: a stack that needed more is read
- * again in the next one. An exec puts other files at a process' addresses: the record of its
- * first thread tells (KEEP_PROGRAM), and process_maps reads again.
+ * (module_table_mark()). New files have 10 ms of each scan, of which processes get equal
+ * shares: a stack that needed more is read again in the next one. An exec puts other files at a
+ * process' addresses: the record of its first thread tells (KEEP_PROGRAM), and process_maps reads
+ * again.
  */
 #ifndef TSNAP_UNWIND_UNWINDER_H
 #define TSNAP_UNWIND_UNWINDER_H

@@ -631,6 +631,41 @@ static void modules_go_by_age(void **state)
 	copies_remove(4);
 }
 
+/* Whose files take the time of a scan has a share of it as soon as another process wants some, and
+ * nobody's files are known without end. */
+static void modules_have_shares(void **state)
+{
+	struct dictionary *dictionary = *state;
+	struct module_table *modules = &dictionary->modules;
+
+	module_table_next_scan(modules, 100);
+	module_table_walk(modules, 1);
+	module_table_spend(modules, 99);
+	assert_true(module_table_may_open(modules)); /* alone */
+	module_table_spend(modules, 1);
+	assert_false(module_table_may_open(modules));
+	module_table_walk(modules, 2);
+	assert_false(module_table_may_open(modules));
+	assert_int_equal(modules->refused, 2);
+	module_table_next_scan(modules, 100);
+	module_table_walk(modules, 1);
+	module_table_spend(modules, 50);
+	assert_false(module_table_may_open(modules));
+	module_table_walk(modules, 2);
+	assert_true(module_table_may_open(modules));
+	module_table_next_scan(modules, 0); /* no limit */
+	module_table_walk(modules, 1);
+	module_table_spend(modules, 1000);
+	assert_true(module_table_may_open(modules));
+	for (int i = 0; i < MODULES_PROCESS_MAX; i++) {
+		assert_true(module_table_may_open(modules));
+		assert_int_not_equal(module_of_process(modules, i, 1, 7, 0), MODULE_NONE);
+	}
+	assert_false(module_table_may_open(modules));
+	module_table_walk(modules, 2);
+	assert_true(module_table_may_open(modules));
+}
+
 /* What nobody has mapped is closed after a second, not at once: maps are read again, too. */
 static void modules_close_unmapped(void **state)
 {
@@ -672,6 +707,7 @@ int main(void)
 		WITH(maps_outlive_threads),
 		WITH(modules_have_a_share),
 		WITH(modules_go_by_age),
+		WITH(modules_have_shares),
 		WITH(modules_close_unmapped),
 	};
 
