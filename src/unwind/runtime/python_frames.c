@@ -16,8 +16,8 @@
 #define STACK_CALLS 2048	/* of reading memory, for one stack */
 #define FRAMES_PASSED_MAX 65536 /* of one */
 /* Work is counted, not time, which passes on a full host without any: about 0.1 us each. */
-#define WORK_FRAME 1		/* passed */
-#define WORK_CALL 8		/* of reading memory */
+#define WORK_FRAME 1ull		/* passed */
+#define WORK_CALL 8ull		/* of reading memory */
 #define SCAN_PROCESS_WORK 80000 /* in one scan, for stacks of one process, */
 #define SCAN_WORK 200000	/* and of all */
 #define LIST_LEAST_NS (5 * NS_PER_MS)
