@@ -64,7 +64,7 @@ static void add_origin(struct text *text, const struct shown *shown)
 }
 
 /* "2026-11-20 20:42:53.000 to 20:42:58.000 UTC, 5.00 s: avg_thr 2.50, 100 scans" */
-static void add_window(struct text *text, const struct shown *shown)
+static void add_window(struct text *text, const struct shown *shown, bool dated)
 {
 	const struct tally *tally = &shown->tally;
 	char from[CLOCK_ISO_SIZE], until[CLOCK_ISO_SIZE];
@@ -77,7 +77,9 @@ static void add_window(struct text *text, const struct shown *shown)
 	}
 	clock_format_iso(tally->from_us, from);
 	clock_format_iso(tally->until_us, until);
-	text_add_format(text, "%.10s %.12s to %.12s UTC, ", from, from + 11, until + 11);
+	if (dated)
+		text_add_format(text, "%.10s ", from);
+	text_add_format(text, "%.12s to %.12s UTC, ", from + 11, until + 11);
 	text_add_decimals(text, ratio(tally->elapsed_us, 100, US_PER_SECOND), 2);
 	text_add_string(text, " s: avg_thr ");
 	text_add_decimals(text, ratio(tally->samples, 100, tally->scans), 2);
@@ -169,7 +171,11 @@ void draw_head(struct cells *cells, const struct layout *layout, const struct vi
 	cells_put_cut(cells, 0, 0, columns - width - 1, text_string(&line), STYLE_TITLE);
 	cells_put_right(cells, 0, columns - width, width, text_string(&place), STYLE_KEY);
 	text_clear(&line);
-	add_window(&line, shown);
+	add_window(&line, shown, true);
+	if (text_width(text_string(&line)) > columns) { /* avg_thr matters more than the date */
+		text_clear(&line);
+		add_window(&line, shown, false);
+	}
 	cells_put_cut(cells, 1, 0, columns, text_string(&line), STYLE_PLAIN);
 	text_clear(&line);
 	text_add_string(&line, shown->source.error);

@@ -58,6 +58,18 @@ def stacks_differ(tsnap, part):
         yield "%s\n  --folded gives %r, not %r" % (command, stacks, written)
 
 
+def commands_untried(names, part):
+    """Commands whose keys no script has."""
+    tried = set()
+    for name in names:
+        with open(os.path.join(HERE, "scripts", name + ".keys"), encoding="utf-8") as file:
+            tried.update(key for line in file if line.startswith("keys ") for key in line.split()[1:])
+    for line in part.splitlines():
+        name, _, keys = line.partition(": ")
+        if not tried & set(keys.split()):
+            yield name
+
+
 def main():
     script, tsnap = (os.path.abspath(path) for path in sys.argv[1:3])
     update = sys.argv[3:] == ["--update"]
@@ -69,6 +81,10 @@ def main():
             for words in differences(tsnap, part.split("\n--- ")[0]):
                 failed += 1
                 print("FAILED %s: %s" % (name, words))
+        for part in given.split("--- commands\n")[1:]:
+            for words in commands_untried(names, part.split("\n--- ")[0]):
+                failed += 1
+                print("FAILED: no script has a key of the command %s" % words)
         for part in given.split("--- folded\n")[1:]:
             for words in stacks_differ(tsnap, part.split("\n--- ", 2)[0] + "\n--- " + part.split("\n--- ", 2)[1]):
                 failed += 1

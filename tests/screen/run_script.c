@@ -8,6 +8,7 @@
  *   type WORDS               the words' characters as keys
  *   click ROW COLUMN         the mouse there, from 0; wheel -1 or 1: its wheel
  *   screen                   prints the screen
+ *   commands                 prints the keys of all commands: run_screens.py wants each in a script
  *   command                  prints the command line of the view
  *   same                     prints it, and the table as CSV: run_screens.py compares the two
  *   file NAME                prints that file, and removes it
@@ -72,6 +73,19 @@ static void command_print(const struct stage *stage)
 	text_print(&text);
 }
 
+static void commands_print(const struct stage *stage)
+{
+	struct text text = {0};
+
+	text_add_string(&text, "--- commands\n");
+	for (size_t i = 0; i < command_count; i++) {
+		text_add_format(&text, "%s: ", commands[i].name);
+		bindings_add_keys(&text, &stage->view->bindings, i);
+		text_add_char(&text, '\n');
+	}
+	text_print(&text);
+}
+
 static void table_print(const struct stage *stage)
 {
 	const struct renderer *csv = renderer_find("csv");
@@ -125,6 +139,8 @@ static void line_do(struct stage *stage, const char *word, char *rest)
 		stage_mouse(stage, &mouse);
 	} else if (!strcmp(word, "screen")) {
 		screen_print(stage);
+	} else if (!strcmp(word, "commands")) {
+		commands_print(stage);
 	} else if (!strcmp(word, "command")) {
 		command_print(stage);
 	} else if (!strcmp(word, "same")) {
