@@ -476,6 +476,29 @@ static void totals_are_held_back_for_a_while(void **state)
 	totals_done(&table);
 }
 
+/* The record was read 300 ms after the moment of the scan, and told of a switch since. */
+static void totals_may_reach_beyond_the_moment(void **state)
+{
+	const int64_t first_ns = clock_monotonic_ns() - NS_PER_SECOND;
+	struct totals_table table = {.begun_ns = first_ns - NS_PER_SECOND};
+	struct live_totals now = {.cpu_ns = 1300 * NS_PER_MS, .until_ns = first_ns};
+	struct sample sample = {.tid = 7, .start_ns = 1};
+
+	(void)state;
+	totals_take(&table, &now, &sample);
+	assert_int_equal(told_ms(&sample), 1300);
+	now = (struct live_totals){.cpu_ns = 32 * NS_PER_SECOND,
+				   .until_ns = first_ns + 31 * NS_PER_SECOND};
+	totals_take(&table, &now, &sample);
+	assert_int_equal(told_ms(&sample), 30700);
+	assert_int_equal(table.hidden_count, 0);
+	now = (struct live_totals){.cpu_ns = 32 * NS_PER_SECOND,
+				   .until_ns = first_ns + 32 * NS_PER_SECOND};
+	totals_take(&table, &now, &sample); /* nothing was read late now */
+	assert_int_equal(told_ms(&sample), -1);
+	totals_done(&table);
+}
+
 static void totals_are_not_older_than_tsnap(void **state)
 {
 	struct totals_table table = {.begun_ns = (LATER_MS + 1000) * NS_PER_MS};
@@ -548,6 +571,7 @@ int main(void)
 		cmocka_unit_test(totals_are_carried_over),
 		cmocka_unit_test(totals_add_up_or_are_absent),
 		cmocka_unit_test(totals_are_held_back_for_a_while),
+		cmocka_unit_test(totals_may_reach_beyond_the_moment),
 		cmocka_unit_test(totals_are_not_older_than_tsnap),
 		cmocka_unit_test(totals_forget_the_dead),
 	};

@@ -13,6 +13,7 @@ struct totals_row {
 	int64_t tid, start_ns;
 	struct live_totals last; /* in ns; only whole us have been given out */
 	int64_t since_ns;	 /* the moment that last reaches to; 0: not known */
+	int64_t late_ns;	 /* last may reach further by that: it was read after the moment */
 	bool hidden;		 /* now did not add up with it */
 	int64_t uid;
 	char comm[THREAD_COMM_SIZE]; /* of its last sample; empty: it had none */
@@ -104,11 +105,19 @@ static bool row_adds_up(const struct totals_table *table, const struct totals_ro
 
 	if (!now->until_ns || !since_ns)
 		return true;
-	if (lacking_ns > ERROR_NS)
+	if (lacking_ns > ERROR_NS + row->late_ns)
 		return !row->since_ns; /* a record may have begun at any time */
 	/* records are read after that moment, and tell of switches since */
 	return lacking_ns >= -ERROR_NS ||
 	       lacking_ns >= now->until_ns - clock_monotonic_ns() - ERROR_NS;
+}
+
+static void row_reach(struct totals_row *row, int64_t since_ns)
+{
+	int64_t late_ns = clock_monotonic_ns() - since_ns;
+
+	row->since_ns = since_ns;
+	row->late_ns = since_ns && late_ns > 0 ? late_ns : 0;
 }
 
 /* Gives out nothing, and begins anew when that has been so for long. */
@@ -118,7 +127,7 @@ static void row_withhold(struct totals_table *table, struct totals_row *row,
 	row_hide(table, row, true);
 	if (now->until_ns - row->since_ns > TOTALS_HIDDEN_NS) {
 		row->last = *now;
-		row->since_ns = now->until_ns;
+		row_reach(row, now->until_ns);
 	}
 	sample->cpu_us = sample->runq_us = sample->dwait_us = sample->sleep_us = ABSENT;
 	sample->vcsw = sample->ivcsw = ABSENT;
@@ -149,7 +158,7 @@ void totals_take(struct totals_table *table, const struct live_totals *now, stru
 	sample->sleep_us = take_us(now->sleep_ns, &last->sleep_ns);
 	sample->vcsw = take_count(now->voluntary_count, &last->voluntary_count);
 	sample->ivcsw = take_count(now->involuntary_count, &last->involuntary_count);
-	row->since_ns = now->until_ns ? now->until_ns - time_between(last, now) : 0;
+	row_reach(row, now->until_ns ? now->until_ns - time_between(last, now) : 0);
 }
 
 bool totals_only_slept(struct totals_table *table, const struct live_totals *now,
