@@ -146,3 +146,18 @@ void index_clear(struct index *index)
 	free(index->slots);
 	*index = (struct index){0};
 }
+
+void index_empty(struct index *index)
+{
+	if (index->used)
+		memset(index->tags, 0, index->capacity);
+	index->used = 0;
+}
+
+void index_add(struct index *index, const struct index *other)
+{
+	uint64_t key, value;
+
+	for (size_t at = 0; index_next(other, &at, &key, &value);)
+		*index_put(index, key, NULL) = value;
+}

@@ -26,6 +26,9 @@ bool index_remove(struct index *index, uint64_t key);
 /* Walks all entries: *at starts at 0; false at the end. Do not change the index meanwhile. */
 bool index_next(const struct index *index, size_t *at, uint64_t *key, uint64_t *value);
 void index_clear(struct index *index);
+void index_empty(struct index *index); /* the same, but its memory stays for the next keys */
+/* Adds all keys of the other one, with their values. */
+void index_add(struct index *index, const struct index *other);
 
 uint64_t hash_u64(uint64_t key);
 uint64_t hash_bytes(const void *bytes, size_t length);

@@ -31,93 +31,20 @@
 #include <string.h>
 #include <unistd.h>
 
-#define REGISTERS_LEAD_NS NS_PER_MS	    /* before a scan, switches begin to keep registers, */
-#define REGISTERS_LATE_NS (5 * NS_PER_MS)   /* and go on, should it come late */
-#define KERNEL_TICK_MAX_NS (10 * NS_PER_MS) /* CONFIG_HZ=100 */
-#define LENT_BYTES_MAX (16u << 20)	    /* of names, before lookups begin anew, */
-#define COMMS_BYTES_MAX (2u << 20)	    /* the same of names of threads */
-#define LENT_STACKS_BYTES_MAX (32u << 20)   /* or these and stacks, where there are any */
-#define FIRST_SCAN_NS (NS_PER_SECOND / 20)  /* by then every CPU's clock has ticked once */
+#define LENT_BYTES_MAX (16u << 20)	   /* of names, before lookups begin anew, */
+#define COMMS_BYTES_MAX (2u << 20)	   /* the same of names of threads */
+#define LENT_STACKS_BYTES_MAX (32u << 20)  /* or these and stacks, where there are any */
+#define FIRST_SCAN_NS (NS_PER_SECOND / 20) /* by then every CPU's clock has ticked once */
 
-/* By what tsnap itself did since the last beat. */
-static enum late_why late_why(const struct live *live, int64_t late_ns, uint64_t growths)
+/* Who is wanted in the next scan although only a wake-up changes what it does, and who is awake
+ * and was not in this one. */
+static void capture_return(struct live *live)
 {
-	if (live->growths != growths)
-		return LATE_GROWTH;
-	return clock_cpu_ns() - live->beat_cpu_ns > late_ns / 2 ? LATE_WORK : LATE_WAIT;
-}
+	struct live_capture *capture = live->capture;
 
-/* A part of the period that differs from beat to beat. At a fixed rate the moments of scans would
- * keep their distance to the kernel's own tick, at which threads are switched and timers expire. */
-static int64_t beat_offset_ns(struct live *live)
-{
-	int64_t most_ns =
-		live->period_ns / 2 < KERNEL_TICK_MAX_NS ? live->period_ns / 2 : KERNEL_TICK_MAX_NS;
-
-	live->beat_random = hash_u64(live->beat_random + (uint64_t)live->due_ns);
-	return (int64_t)(live->beat_random % (uint64_t)most_ns);
-}
-
-/* *next_ns becomes the next beat. One that was missed is counted, not made up for: a scan that
- * began when the one before ends would see what others do while tsnap has a CPU. */
-static int beat_begin(struct live *live, int64_t *next_ns)
-{
-	uint64_t growths = live->growths, missed;
-	int64_t late_ns;
-	int err = live_grow(live);
-
-	if (err)
-		return err;
-	*next_ns = live->due_ns + (live->scan_count ? beat_offset_ns(live) : 0);
-	late_ns = clock_monotonic_ns() - *next_ns;
-	if (late_ns > 0 && live->scan_count) {
-		missed = (uint64_t)(late_ns / live->period_ns) + 1;
-		live->late_count[late_why(live, late_ns, growths)] += missed;
-		live->due_ns += (int64_t)missed * live->period_ns;
-		*next_ns += (int64_t)missed * live->period_ns;
-	}
-	return 0;
-}
-
-/* Sleeps until then, or a little longer: some time before it switches begin to keep registers. */
-static int beat_wait(struct live *live, int64_t *next_ns)
-{
-	int64_t least_ns = clock_monotonic_ns() + REGISTERS_LEAD_NS;
-	int err;
-
-	if (!(live->probe_needs & NEED_SYSCALL))
-		return clock_sleep_until(*next_ns);
-	err = clock_sleep_until(*next_ns - REGISTERS_LEAD_NS);
-	if (*next_ns < least_ns)
-		*next_ns = least_ns;
-	least_ns = registers_want(&live->kernel.asker, *next_ns + REGISTERS_LATE_NS) +
-		   REGISTERS_LEAD_NS;
-	if (*next_ns < least_ns)
-		*next_ns = least_ns;
-	return err ? err : clock_sleep_until(*next_ns);
-}
-
-/* From before its sleep to the end of what must be short nobody of normal priority keeps tsnap from
- * its CPU. */
-static int beat_capture(struct live *live, int64_t next_ns)
-{
-	int err;
-
-	live->beat_cpu_ns = clock_cpu_ns(); /* a sleep uses none */
-	realtime_begin(&live->realtime);
-	err = beat_wait(live, &next_ns);
-	realtime_restart(&live->realtime);
-	if (!err)
-		live_capture(live, next_ns);
-	realtime_end(&live->realtime);
-	live->due_ns += err ? 0 : live->period_ns;
-	return err;
-}
-
-/* UTC of the scan's moment, which lies some microseconds back. */
-static int64_t moment_utc_us(const struct live *live)
-{
-	return clock_utc_us() - (clock_monotonic_ns() - live->moment.now_ns) / NS_PER_US;
+	live->capture = NULL;
+	if (capture)
+		sampler_return(live->sampler, capture, &live->keys_next, live->filter);
 }
 
 /* The first scan looks everything up: on a full host it would take as long as the start. */
@@ -134,19 +61,15 @@ static int scan_read(struct live *live)
 	return err;
 }
 
-static int live_next(struct source *source, struct scan *scan, struct error *e)
+static int scan_deliver(struct live *live, struct scan *scan, struct error *e)
 {
-	struct live *live = (struct live *)source;
-	int64_t next_ns;
-	int err = beat_begin(live, &next_ns);
+	int err;
 
-	if (!err)
-		err = beat_capture(live, next_ns);
-	if (err)
-		return err;
 	progress_end();
+	live->moment = live->capture->moment;
+	live->keep_house = live->moment.now_ns - live->housekept_ns >= HOUSEKEEPING_NS;
 	live->part = (struct scan){
-		.time_us = moment_utc_us(live),
+		.time_us = live->capture->time_us,
 		.weight_us = (live->moment.now_ns - live->previous_ns) / NS_PER_US,
 		.samples = live->samples,
 	};
@@ -169,6 +92,20 @@ static int live_next(struct source *source, struct scan *scan, struct error *e)
 			live->kernel.share.directory.name);
 	live->scan_count++;
 	return 1;
+}
+
+static int live_next(struct source *source, struct scan *scan, struct error *e)
+{
+	struct live *live = (struct live *)source;
+	int err = live_grow(live);
+
+	if (!err)
+		err = sampler_take(live->sampler, &live->realtime, &live->capture);
+	if (err)
+		return err;
+	err = scan_deliver(live, scan, e);
+	capture_return(live);
+	return err;
 }
 
 /* The first scan after that looks all up again: every few hours at most, unless a program renames
@@ -194,21 +131,25 @@ static void live_release(struct source *source)
 	live->lookup = live_lookup_new(&live->config);
 }
 
-static void scans_describe(const struct live *live, struct source_facts *facts)
+static void scans_describe(const struct live *live, const struct sampler_facts *told,
+			   struct source_facts *facts)
 {
+	const struct thread_table *table = &live->kernel.table;
+
 	source_facts_miss(facts, "late scans (the one before took too long: a lower rate, or -p)",
-			  live->late_count[LATE_WORK]);
+			  told->late_count[LATE_WORK]);
 	source_facts_miss(facts, "late scans (tsnap waited for a CPU, or for its output)",
-			  live->late_count[LATE_WAIT]);
+			  told->late_count[LATE_WAIT]);
 	source_facts_miss(facts, "late scans (the map was made larger)",
-			  live->late_count[LATE_GROWTH]);
+			  told->late_count[LATE_GROWTH]);
 	source_facts_miss(facts, "records that kept changing while they were read",
-			  live->kernel.table.torn_count);
+			  table->torn_count + told->torn_count);
 	source_facts_miss(facts, "scans that could not see the whole map",
-			  live->kernel.table.unfinished_count);
+			  table->unfinished_count + told->unfinished_count);
 }
 
-static void lacking_describe(const struct live *live, struct source_facts *facts)
+static void lacking_describe(const struct live *live, const struct sampler_facts *told,
+			     struct source_facts *facts)
 {
 	const struct host *host = &live->kernel.host;
 
@@ -217,7 +158,7 @@ static void lacking_describe(const struct live *live, struct source_facts *facts
 		source_facts_lack(facts,
 				  "kind of fact: files, programs and earlier calls of other "
 				  "users' threads (needs CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH)");
-	live_realtime_describe(&live->realtime, host, facts);
+	live_realtime_describe(&live->realtime, told->over_count, host, facts);
 	if (lookup_sockets_error(live->lookup))
 		source_facts_lack(facts,
 				  "kind of fact: connections of sockets (the kernel does not tell "
@@ -229,6 +170,7 @@ static void live_describe(struct source *source, struct source_facts *facts)
 	struct live *live = (struct live *)source;
 	const struct kernel *kernel = &live->kernel;
 	struct probe_counters counters = kernel_counters(&live->kernel);
+	struct sampler_facts told;
 	struct source_missed *missed;
 	uint64_t ns, runs, full = counters.map_full + live->seed.unfit_count;
 
@@ -242,12 +184,13 @@ static void live_describe(struct source *source, struct source_facts *facts)
 		facts->bpf_ns = (int64_t)ns;
 		facts->bpf_runs = (int64_t)runs;
 	}
-	scans_describe(live, facts);
+	sampler_facts_read(live->sampler, &told);
+	scans_describe(live, &told, facts);
 	live_account_missed(live, facts);
 	live_account_busy(live, facts);
 	source_facts_miss(facts, "names beyond what tsnap keeps in memory", names_refused());
 	live_absent_describe(kernel, live->needs & ~live->optional_needs, facts);
-	lacking_describe(live, facts);
+	lacking_describe(live, &told, facts);
 	live_avoided_describe(facts);
 	if (live->translated) {
 		missed = source_facts_miss(
@@ -296,6 +239,7 @@ static void live_close(struct source *source)
 	struct live *live = (struct live *)source;
 
 	progress_end();
+	sampler_end(live->sampler);
 	live_self_close(&live->self);
 	kernel_close(&live->kernel);
 	live_cpu_stacks_close(&live->cpu_stacks);
@@ -309,10 +253,8 @@ static void live_close(struct source *source)
 	index_clear(&live->doubts);
 	index_clear(&live->awake);
 	index_clear(&live->awake_next);
+	index_clear(&live->keys_next);
 	live_sleepers_clear(&live->sleepers);
-	free(live->ticks);
-	free(live->wanted_cpus);
-	live_capture_done(&live->capture);
 	proc_values_room_done(&live->proc_values);
 	text_done(&live->chosen);
 	text_done(&live->remarks);
@@ -361,8 +303,31 @@ static uint32_t keeper_find(uint32_t own_pid)
 	return proc_stat_read(PROC, own_pid, own_pid, &stat) ? 0 : (uint32_t)stat.ppid;
 }
 
+static int sampling_begin(struct live *live, int64_t due_ns)
+{
+	const struct sampler_options options = {
+		.wants = {.kernel = &live->kernel,
+			  .cpu_stacks = &live->cpu_stacks.sampler,
+			  .filter = live->filter,
+			  .all = live->idle_wanted,
+			  .refused = live->config.descendants || live->translated,
+			  .blockers = live->needs & NEEDS_CHAINS,
+			  .registers = live->needs & NEED_SYSCALL,
+			  .own_pid = live->own_pid,
+			  .keeper_pid = live->keeper_pid},
+		.realtime = live->realtime,
+		.period_ns = live->period_ns,
+		.due_ns = due_ns,
+		.registers_early = live->probe_needs & NEED_SYSCALL,
+		.alone = live->stacks.needs,
+	};
+
+	return sampler_begin(&live->sampler, &options);
+}
+
 static int live_start(struct live *live, struct error *e)
 {
+	int64_t due_ns;
 	const struct probe_row *clock;
 	struct kernel_options options;
 	int err;
@@ -378,14 +343,10 @@ static int live_start(struct live *live, struct error *e)
 	chosen_describe(&live->config, &live->kernel, options.groups, &live->chosen);
 	text_add_format(&live->chosen, "stacks on CPU: %s\n",
 			live_cpu_stacks_way(&live->cpu_stacks));
-	live->ticks = memory_get((size_t)live->kernel.host.cpus_possible * sizeof(*live->ticks));
-	live->wanted_cpus = memory_get((size_t)live->kernel.host.cpus_possible);
-	live->moment.ticks = live->ticks;
 	live->moment.registers_marked = live->kernel.compiled.registers_marked;
 	live->moment.registers_known = live->kernel.compiled.stack_registers != 0;
 	live->own_pid = (uint32_t)live->kernel.host.own_pid;
 	live->keeper_pid = live->config.kept ? keeper_find(live->own_pid) : 0;
-	live->own_tid = live->kernel.compiled.own_tid;
 	live->translated = live->kernel.compiled.pids_translated;
 	live->proc_whole = !access(PROC "/1", F_OK);
 	/* the records of who is attached to hold them, but for those that wait for theirs; the
@@ -400,10 +361,10 @@ static int live_start(struct live *live, struct error *e)
 	clock = live->kernel.plan.chosen[GROUP_CLOCK];
 	live->period_ns = NS_PER_SECOND / live->config.rate_hz;
 	live->housekept_ns = clock_monotonic_ns();
-	live->due_ns = live->housekept_ns;
+	due_ns = live->housekept_ns;
 	if (!clock || clock->kind != PROBE_LOOK)
-		live->due_ns += live->period_ns < FIRST_SCAN_NS ? live->period_ns : FIRST_SCAN_NS;
-	live->previous_ns = live->due_ns - live->period_ns;
+		due_ns += live->period_ns < FIRST_SCAN_NS ? live->period_ns : FIRST_SCAN_NS;
+	live->previous_ns = due_ns - live->period_ns;
 	live->housekept_ns -= HOUSEKEEPING_NS; /* the first scan looks at everything */
 	live_account_begin(live);
 	if (live->config.self)
@@ -411,7 +372,10 @@ static int live_start(struct live *live, struct error *e)
 	if (live->config.traces)
 		latency_reader_begin(&live->kernel.latency, live->config.distributions,
 				     clock_monotonic_ns());
-	return 0;
+	err = sampling_begin(live, due_ns);
+	return err ? error_set(e, -err, EXIT_FAILED, "no thread can be started to sample: %s",
+			       strerror(-err))
+		   : 0;
 }
 
 struct lookup *live_lookup_new(const struct live_config *config)

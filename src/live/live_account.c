@@ -173,6 +173,7 @@ static void threads_account(struct telling *telling)
 	late_us = (clock_monotonic_ns() - live->busy.at_ns) / NS_PER_US;
 	live->busy_error_us += live->busy_late_us + late_us;
 	live->busy_late_us = late_us;
+	live->totals.at_ns = clock_monotonic_ns();
 	/* whoever was not seen is gone, if all was seen */
 	if (!err && table->torn_count + table->unfinished_count == unseen)
 		totals_sweep(&live->totals);

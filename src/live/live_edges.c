@@ -301,8 +301,8 @@ static void cpus_read(struct live *live, struct live_edges *edges)
 {
 	bool unsure;
 
-	for (size_t i = 0; i < live->capture.count; i++) {
-		const struct thread_state *record = &live->capture.threads[i].record;
+	for (size_t i = 0; i < live->capture->count; i++) {
+		const struct thread_state *record = &live->capture->threads[i].record;
 
 		if (record->identity.tid && record->identity.tgid != live->own_pid &&
 		    record_doing(record, &live->moment, &unsure) == DOING_ON)
@@ -326,7 +326,7 @@ static void cpu_edge(struct live *live, struct live_edges *edges, const struct e
 	place = index_find(&edges->cpus, (uint64_t)stat.cpu);
 	if (!place)
 		return;
-	on = &live->capture.threads[*place - 1].record.identity;
+	on = &live->capture->threads[*place - 1].record.identity;
 	if (on->tid == asker->sample.tid)
 		return;
 	*edge = (struct edge){

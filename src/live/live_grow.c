@@ -103,14 +103,13 @@ static void counters_keep(struct live *live)
 	live->earlier.block_unseen += counters.block_unseen;
 }
 
-int live_grow(struct live *live)
+/* The maps become larger ones, if there can be such. 0, or -EINTR. */
+static int maps_grow(struct live *live)
 {
 	struct error e = {0};
 	struct kernel bigger;
 	int err;
 
-	if (!growth_due(live))
-		return 0;
 	/* Also ends its threads, before the fork: the child could find a lock taken by one that it
 	 * has not. Such as wait for programs (maps/programs_wait.h) take none. */
 	live_stacks_forget(live);
@@ -130,8 +129,6 @@ int live_grow(struct live *live)
 	counters_keep(live);
 	kernel_close(&live->kernel);
 	live->kernel = bigger;
-	live->moment.registers_known = bigger.compiled.stack_registers != 0;
-	live->moment.registers_marked = bigger.compiled.registers_marked;
 	live->seed.unfit_count = 0;
 	/* what was known by keys and sequence numbers of the old records */
 	index_clear(&live->awake);
@@ -139,10 +136,21 @@ int live_grow(struct live *live)
 	index_clear(&live->doubts);
 	lookup_free(live->lookup);
 	live->lookup = live_lookup_new(&live->config);
-	live->growths++;
 	/* those that did not fit */
 	err = live_seed_all(&live->seed, &live->kernel, &e);
 	error_done(&e);
 	live->grown_up = err != 0;
 	return 0;
+}
+
+int live_grow(struct live *live)
+{
+	int err, err_of_thread;
+
+	if (!growth_due(live))
+		return 0;
+	sampler_pause(live->sampler);
+	err = maps_grow(live);
+	err_of_thread = sampler_resume(live->sampler);
+	return err ? err : err_of_thread;
 }

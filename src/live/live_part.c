@@ -127,8 +127,11 @@ void live_part_ask(struct live *live)
 		return;
 	for (uint32_t i = 0; i < live->asked_count; i++)
 		records[i] = &live->asked[i];
-	registers_fill(&live->kernel.asker, &live->kernel.table, records, live->asked_count,
-		       live->idle_wanted);
+	pthread_mutex_lock(sampler_asking(live->sampler));
+	registers_fill(&live->kernel.asker, &live->kernel.table, records, live->asked_count, false);
+	/* the scan goes on */
+	registers_want(&live->kernel.asker, clock_monotonic_ns() + REGISTERS_MORE_NS);
+	pthread_mutex_unlock(sampler_asking(live->sampler));
 	for (uint32_t i = 0; i < live->asked_count; i++) {
 		struct sample *sample = &live->samples[live->asked_sample[i]];
 
@@ -141,8 +144,6 @@ void live_part_ask(struct live *live)
 		live->refused_count++;
 	}
 	live->asked_count = 0;
-	/* the scan goes on */
-	registers_want(&live->kernel.asker, clock_monotonic_ns() + REGISTERS_MORE_NS);
 }
 
 /* What asks for stacks or chains is asked when they are there. */

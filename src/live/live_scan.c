@@ -133,7 +133,7 @@ static void record_take(struct live *live, const struct thread_state *record,
 	if (!record)
 		return;
 	house_keep_record(live, record);
-	if ((copy || !live->idle_wanted) && !record_settled(record)) /* others are walked past */
+	if (!copy && !record_settled(record)) /* the next capture has it */
 		index_put(&live->awake_next, awake_key(record, record->key), NULL);
 	doing = record_doing(record, &live->moment, &unsure);
 	/* on a CPU when it was copied, and off it when that was looked at: no doubt */
@@ -164,13 +164,6 @@ static bool record_known(struct live *live, const struct thread_state *record)
 	return !live->translated || !record->sched.tid || live_space_meet(live, record);
 }
 
-/* Who is refused may be copied again in the next scan, too. */
-static void refused_keep(struct live *live, const struct thread_state *record, uint32_t key)
-{
-	if (live_may_block(live, record))
-		index_put(&live->awake_next, awake_key(record, key), NULL);
-}
-
 static void record_meet_as(struct live *live, const struct thread_state *record,
 			   const struct captured *copy)
 {
@@ -179,12 +172,8 @@ static void record_meet_as(struct live *live, const struct thread_state *record,
 	live->walked++;
 	if (live_is_own(live, record->identity.tgid))
 		return;
-	if (live_refuses(live, record)) {
-		refused_keep(live, record, record->key);
-		if (!live->keep_house && !live->config.descendants)
-			return;
-	}
-	record_take(live, record, copy);
+	if (!live_refuses(live, record) || live->keep_house || live->config.descendants)
+		record_take(live, record, copy);
 }
 
 static void record_meet(void *to, const struct thread_state *record)
@@ -194,8 +183,8 @@ static void record_meet(void *to, const struct thread_state *record)
 
 static void captured_take(struct live *live, bool on_cpu)
 {
-	for (size_t i = 0; i < live->capture.count; i++) {
-		const struct captured *copy = &live->capture.threads[i];
+	for (size_t i = 0; i < live->capture->count; i++) {
+		const struct captured *copy = &live->capture->threads[i];
 
 		if (copy->record.sched.on_cpu == on_cpu)
 			record_meet_as(live, &copy->record, copy);
@@ -210,6 +199,9 @@ static void awake_take(struct live *live)
 	size_t walked = live->walked;
 	uint64_t key, value;
 
+	for (size_t i = 0; (!live->idle_wanted || live->keep_house) && i < live->capture->count;
+	     i++)
+		index_put(&live->awake, live->capture->threads[i].record.key, NULL);
 	captured_take(live, false);
 	live_part_ask(live);
 	captured_take(live, true);
@@ -246,10 +238,8 @@ static bool record_passes(void *to, const struct thread_state *record, uint32_t 
 
 	if (wanted && !index_find(&live->awake, awake))
 		return false;
-	if (!wanted) {
+	if (!wanted)
 		house_keep_record(live, record);
-		refused_keep(live, record, key);
-	}
 	live->walked += record_known(live, record);
 	if (!wanted && live->work_wanted)
 		sleeper_pass(live, record, awake);
@@ -280,8 +270,10 @@ static void round_end(struct live *live)
 	live->threads = live->walked;
 	live->other_threads = live->translated && threads > 0 ? threads : 0;
 	live->unfit_threads = live->translated ? 0 : threads;
-	if (live->sweep)
+	if (live->sweep) {
 		totals_sweep(&live->totals);
+		live->totals.at_ns = clock_monotonic_ns(); /* the dead may be in a later scan */
+	}
 	live->sweep = false;
 }
 
@@ -333,24 +325,26 @@ static int records_walk(struct live *live, uint32_t limit)
 	return err;
 }
 
-/* The records that the next scan must copy, should nobody list them. */
+/* The records that the next captures must have, should nobody list them. */
 static void awake_turn_over(struct live *live)
 {
 	uint64_t key, value;
 
-	index_clear(&live->awake);
-	live->awake = live->awake_next;
-	live->awake_next = (struct index){0};
+	index_empty(&live->awake);
+	index_empty(&live->keys_next);
+	for (size_t at = 0; index_next(&live->awake_next, &at, &key, &value);)
+		index_put(key < SEED_KEY ? &live->keys_next : &live->awake, key, NULL);
+	index_empty(&live->awake_next);
 	live_sleepers_turn_over(&live->sleepers);
 	for (size_t at = 0; index_next(&live->sleepers.again, &at, &key, &value);)
-		index_put(&live->awake, key, NULL);
+		index_put(key < SEED_KEY ? &live->keys_next : &live->awake, key, NULL);
 }
 
-/* Hands over the records that this scan needs: all of them, or those of threads that were awake in
- * the last one or were woken since. All in turn as time goes, should a wake-up have been missed. */
+/* Makes samples of the records that this scan needs: of those captured, and where some may be
+ * missing, of others. All in turn as time goes, should a wake-up have been missed. */
 static int records_read(struct live *live)
 {
-	bool all = !live->capture.listed || live->idle_wanted;
+	bool all = !live->capture->listed && !live->idle_wanted;
 	int err = 0;
 
 	if (all)
@@ -361,6 +355,8 @@ static int records_read(struct live *live)
 	live->walking = true;
 	if (all || live->keep_house)
 		err = records_walk(live, all ? UINT32_MAX : WALK_RECORDS);
+	else if (live->idle_wanted && live->translated)
+		live_seed_visit(&live->seed, seed_walked, live);
 	live->walking = false;
 	if (live->sleepers.turn_count)
 		sleepers_visit(live);

@@ -8,7 +8,7 @@
 #include "live/live_config.h"
 #include "maps/kernel.h"
 #include "live/live_block.h"
-#include "live/sampler/live_capture.h"
+#include "live/sampler/sampler.h"
 #include "live/stacks/live_cpu_stacks.h"
 #include "live/threads/live_sample.h"
 #include "live/threads/live_seed.h"
@@ -34,9 +34,6 @@
 	(NEED_COMMSUM | NEED_USER | NEED_CGROUP | NEED_CGROUP_NAMES | NEED_CONTAINER_NAME | \
 	 NEED_PID_NS | NEED_PPID | NEED_CMDLINE | NEED_EXE)
 
-/* Why a scan came late. */
-enum late_why { LATE_WORK, LATE_WAIT, LATE_GROWTH, LATE_COUNT };
-
 struct live {
 	struct source source;
 	struct live_config config;
@@ -61,15 +58,16 @@ struct live {
 	struct live_chains *chains; /* NULL: nobody has asked for any */
 	/* tid to switch sequence << 8 | what /proc said of it, plus one */
 	struct index doubts;
-	struct cpu_tick *ticks;
-	unsigned char *wanted_cpus; /* that a look is wanted at */
-	struct realtime realtime;   /* of the thread that scans */
-	struct live_capture capture;
+	struct realtime realtime; /* of the thread that makes samples */
+	struct sampler *sampler;
+	struct live_capture *capture;	    /* of the present scan; NULL: there is none */
 	struct thread_state asked[ASK_MAX]; /* records of this scan that lack their registers, */
 	uint32_t asked_sample[ASK_MAX];	    /* and their samples */
 	uint32_t asked_count;
 	struct live_moment moment;
-	struct index awake, awake_next; /* tids that this scan must look at, and the next one */
+	struct index awake;	 /* keys of who was captured in this scan, or waits for a record, */
+	struct index awake_next; /* of who waits in the next one, and of who was missed in this */
+	struct index keys_next;	 /* of settled ones, too, that the next captures must have */
 	struct live_sleepers sleepers;
 	bool walking; /* past records that nobody has asked for */
 	struct sample samples[SCAN_PART];
@@ -78,13 +76,11 @@ struct live {
 	size_t refused_count;		     /* samples of it that are to go: their tid is ABSENT */
 	struct proc_values_room proc_values; /* of its samples */
 	size_t threads, walked;		     /* in the last round of walks, in this one so far */
-	int64_t period_ns, due_ns, previous_ns, housekept_ns;
-	uint64_t beat_random; /* the last one: base/index.h, hash_u64() */
+	int64_t period_ns, previous_ns, housekept_ns;
 	int64_t own_cpu_start_ns;
 	struct live_self self;
 	uint32_t own_pid;	  /* as /proc shows it, */
 	uint32_t keeper_pid;	  /* of the process that waits for this one; 0: none */
-	uint32_t own_tid;	  /* as the kernel's, the key of its record */
 	bool translated;	  /* /proc is not the first pid namespace's */
 	bool proc_whole;	  /* it hides nobody (hidepid): who is not there is gone */
 	unsigned int rounds;	  /* that began when house was kept */
@@ -92,10 +88,9 @@ struct live {
 	uint32_t gone_turns;	  /* rounds in which all are looked for */
 	bool keep_house;	  /* in this scan */
 	bool sweep;		  /* in this round */
-	uint64_t late_count[LATE_COUNT], scan_count, growths;
+	uint64_t scan_count;
 	uint64_t later_stays;	       /* samples whose lookups came too late (live_stay.c) */
 	struct probe_counters earlier; /* of the probes before each growth */
-	int64_t beat_cpu_ns;	       /* clock_cpu_ns() at the last beat */
 	bool grown_up;		       /* the array can't be made larger */
 	int64_t unfit_threads;	     /* in the last round; below 0: so many records are nobody's */
 	int64_t other_threads;	     /* of other pid namespaces, then */
@@ -129,7 +124,7 @@ void live_part_add(struct live *live, const struct thread_state *record, enum th
 void live_part_ask(struct live *live);
 void live_part_settle(struct live *live);
 
-/* live_scan.c, after live_capture(): makes samples of what was captured, and reads the other
+/* live_scan.c: makes samples of what was captured, and reads the other
  * records that this scan needs; the last samples of it, or all, are left in live->part. 0, or
  * -errno of the kernel. */
 int live_scan_read(struct live *live);
@@ -145,12 +140,6 @@ static inline bool live_refuses(const struct live *live, const struct thread_sta
 {
 	return filter_looks_at_ids(live->filter) && record->identity.known & IDENTITY_NAME &&
 	       filter_excludes(live->filter, record->identity.tgid, record->identity.tid);
-}
-
-/* Whether it is copied all the same: others may wait for the CPU that it is on. */
-static inline bool live_may_block(const struct live *live, const struct thread_state *record)
-{
-	return live->needs & NEEDS_CHAINS && !record_settled(record);
 }
 
 /* live.c: what to look up with. */

@@ -10,6 +10,12 @@
 #define CHUNK_START 1024
 #define TORN_TRIES 4
 
+static void chunk_get(struct thread_table *table)
+{
+	table->keys = memory_get(table->chunk * sizeof(*table->keys));
+	table->records = memory_get(table->chunk * sizeof(*table->records));
+}
+
 int thread_table_init(struct thread_table *table, const struct thread_maps *maps,
 		      uint32_t entries_max)
 {
@@ -21,15 +27,32 @@ int thread_table_init(struct thread_table *table, const struct thread_maps *maps
 		.entries_max = entries_max,
 		.chunk = maps->batch && !slots ? CHUNK_START : 1,
 	};
-	table->keys = memory_get(table->chunk * sizeof(*table->keys));
-	table->records = memory_get(table->chunk * sizeof(*table->records));
+	chunk_get(table);
 	return table->store->open(table);
+}
+
+void thread_table_view(struct thread_table *view, const struct thread_table *of)
+{
+	*view = (struct thread_table){
+		.store = of->store,
+		.maps = of->maps,
+		.entries_max = of->entries_max,
+		.mapped = of->mapped,
+		.mapped_bytes = of->mapped_bytes,
+		.chunk = of->maps.batch && !of->mapped ? CHUNK_START : 1,
+	};
+	chunk_get(view);
 }
 
 void thread_table_done(struct thread_table *table)
 {
 	if (table->mapped)
 		munmap(table->mapped, (size_t)table->entries_max * sizeof(*table->mapped));
+	thread_table_view_done(table);
+}
+
+void thread_table_view_done(struct thread_table *table)
+{
 	thread_table_forget(table);
 	free(table->keys);
 	free(table->records);

@@ -80,6 +80,11 @@ int thread_table_init(struct thread_table *table, const struct thread_maps *maps
 		      uint32_t entries_max);
 void thread_table_done(struct thread_table *table);
 
+/* Another reader of the same array, for another thread; to be done with before `of` is. Each counts
+ * what it has missed. */
+void thread_table_view(struct thread_table *view, const struct thread_table *of);
+void thread_table_view_done(struct thread_table *view);
+
 /* From then on records are as the probes have written them, until more is asked. */
 void thread_table_forget(struct thread_table *table);
 

@@ -104,6 +104,7 @@ static struct live *live_make(bool all, struct error *e)
 {
 	static struct filter filter;
 	static struct column_list list;
+	static struct live_capture capture;
 	struct live *live = memory_get(sizeof(*live));
 
 	if (column_list_add(&list, ROW_COLUMNS_DEFAULT, false, e))
@@ -118,17 +119,33 @@ static struct live *live_make(bool all, struct error *e)
 	live->needs = column_list_needs(&list) | live->filter_needs;
 	live->idle_wanted = filter_wants_idle(&filter);
 	live->work_wanted = filter_wants_work(&filter);
-	live->ticks = memory_get(sizeof(*live->ticks));
-	live->wanted_cpus = memory_get(1);
-	live->moment.ticks = live->ticks;
-	live->moment.registers_known = true;
 	live->period_ns = PERIOD_NS;
+	live->capture = &capture;
+	capture.ticks = memory_get(sizeof(*capture.ticks));
 	return live;
+}
+
+/* As sampler.c and live.c do it, in one thread. */
+static int scan_make(struct live *live, struct capturer *capturer)
+{
+	int err;
+
+	index_add(&capturer->awake, &live->keys_next);
+	capture_take(capturer, live->capture, scan_ns);
+	live->moment = live->capture->moment;
+	live->keep_house = live->moment.now_ns - live->housekept_ns >= HOUSEKEEPING_NS;
+	live->part = (struct scan){.samples = live->samples, .weight_us = 50000};
+	err = live_scan_read(live);
+	taken += live->part.count;
+	proc_values_room_clear(&live->proc_values);
+	return err;
 }
 
 int main(int argc, char **argv)
 {
 	long scans = argc == 3 ? strtol(argv[2], NULL, 10) : 0;
+	pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
+	struct capturer capturer;
 	struct error e = {0};
 	struct live *live;
 
@@ -137,14 +154,19 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	live = live_make(!strcmp(argv[1], "all"), &e);
-	for (long scan = 0; live && scan < scans; scan++) {
+	if (!live)
+		return 1;
+	capturer_init(&capturer,
+		      &(struct capture_wants){.kernel = &live->kernel,
+					      .cpu_stacks = &live->cpu_stacks.sampler,
+					      .filter = live->filter,
+					      .all = live->idle_wanted,
+					      .registers = live->needs & NEED_SYSCALL},
+		      &live->realtime, &asking);
+	for (long scan = 0; scan < scans; scan++) {
 		scan_ns = FIRST_NS + scan * PERIOD_NS;
-		live_capture(live, scan_ns);
-		live->part = (struct scan){.samples = live->samples, .weight_us = 50000};
-		if (live_scan_read(live))
+		if (scan_make(live, &capturer))
 			return 1;
-		taken += live->part.count;
-		proc_values_room_clear(&live->proc_values);
 	}
-	return !live || printf("%zu\n", taken / (size_t)scans) < 0;
+	return printf("%zu\n", taken / (size_t)scans) < 0;
 }

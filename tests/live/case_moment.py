@@ -1,4 +1,6 @@
 """The moment of a scan has nothing to do with what threads do: sampled time is the exact time on a full host, too."""
+import csv
+import io
 import os
 import re
 import resource
@@ -6,6 +8,7 @@ import shutil
 import time
 
 import moment
+import truth
 from harness import SLOW, START_S, Findings, Skip, case, check, wait_until
 
 SECONDS = 30
@@ -139,3 +142,36 @@ def moment_has_a_budget(ctx):
     tool.finish_plain(limit_s=START_S * 2)
     match = re.search(r"(\d+) " + OVER, tool.out.decode())
     check(match and int(match.group(1)) >= 2, "no scan gave its priority up: %s", tool.out.decode()[-600:])
+
+
+def read_slowly(fd, silent_s, tid):
+    """What comes out of the pipe when nobody reads it for so long after the first rows; and the thread's CPU time from these on."""
+    raw = os.read(fd, 1 << 16)
+    before = truth.schedstat(tid)[0]
+    time.sleep(silent_s)  # what is tested: a reader that does not read
+    while True:
+        part = os.read(fd, 1 << 16)
+        if not part:
+            return raw.decode(), (truth.schedstat(tid)[0] - before) / 1e9
+        raw += part
+
+
+@case
+def moment_of_slow_reader(ctx):
+    """Nobody reads the rows for three seconds: scans go on, each is there afterwards, and exact times are whole."""
+    seconds, silent_s = 6, 3
+    workload = ctx.workload("spin")
+    ours, theirs = os.pipe()
+    # so many columns that a pipe is full in a moment
+    tool = ctx.stream("-a", "-F", RATE, "-d", seconds, columns="state,cpu_us,cmdline,exe,cgroup,user,comm,filename", stdout=theirs)
+    os.close(theirs)
+    text, used_s = read_slowly(ours, silent_s, workload.tid)
+    os.close(ours)
+    tool.finish_plain(0)
+    check(len(text) > 4 << 16, "%d bytes of rows don't fill a pipe for long", len(text))
+    rows = [row for row in csv.DictReader(io.StringIO(text)) if int(row["tid"]) == workload.tid][1:]
+    longest_s = max(int(row["weight_us"]) / 1e6 for row in rows)
+    check(longest_s < silent_s / 3, "no scan for %.2f s; %s", longest_s, tool.err)
+    check(late_scans(tool.err) < LATE_MOST * seconds * RATE, "late scans: %s", tool.err)
+    told_s = sum(int(row["cpu_us"]) for row in rows) / 1e6
+    check(abs(told_s - used_s) < 0.2 * SLOW, "%.2f s of CPU time told, %.2f s used", told_s, used_s)

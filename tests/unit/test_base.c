@@ -129,7 +129,7 @@ static void index_as_a_model(void **state)
 {
 	static uint64_t model[512];
 	static bool there[512];
-	struct index index = {0};
+	struct index index = {0}, more = {0};
 	uint64_t key, value, random = 1;
 	size_t at = 0, count = 0, walked = 0;
 	bool added;
@@ -164,6 +164,19 @@ static void index_as_a_model(void **state)
 		walked++;
 	}
 	assert_int_equal(walked, count);
+	index_add(&more, &index);
+	*index_put(&more, 3, NULL) = 4;
+	assert_int_equal(more.used, count + 1);
+	for (at = 0; index_next(&index, &at, &key, &value);)
+		assert_int_equal(*index_find(&more, key), value);
+	index_empty(&more);
+	assert_int_equal(more.used, 0);
+	assert_null(index_find(&more, 3));
+	at = 0;
+	assert_false(index_next(&more, &at, &key, &value));
+	*index_put(&more, 5, NULL) = 6;
+	assert_int_equal(*index_find(&more, 5), 6);
+	index_clear(&more);
 	index_clear(&index);
 	assert_null(index_find(&index, 0));
 }

@@ -372,6 +372,31 @@ static void totals_are_given_out_once(void **state)
 	totals_done(&table);
 }
 
+/* A scan that was copied before an account and is looked at after it. */
+static void totals_of_before_are_not_told(void **state)
+{
+	struct totals_table table = {0};
+	struct sample sample = {.tid = 7, .start_ns = 1}, gone = {.tid = 8, .start_ns = 1};
+	struct live_totals account = {.at_ns = 20, .cpu_ns = 5000, .voluntary_count = 3},
+			   copied = {.at_ns = 10, .cpu_ns = 3000, .voluntary_count = 2},
+			   later = {.at_ns = 30, .cpu_ns = 6000, .voluntary_count = 4};
+
+	(void)state;
+	totals_take(&table, &account, &sample);
+	assert_int_equal(sample.cpu_us, 5);
+	totals_take(&table, &copied, &sample);
+	assert_int_equal(sample.cpu_us, 0);
+	assert_int_equal(sample.vcsw, 0);
+	totals_take(&table, &copied, &gone); /* its end has been told since */
+	assert_int_equal(gone.cpu_us, 0);
+	totals_take(&table, &later, &sample);
+	assert_int_equal(sample.cpu_us, 1);
+	assert_int_equal(sample.vcsw, 1);
+	totals_take(&table, &later, &gone);
+	assert_int_equal(gone.cpu_us, 6);
+	totals_done(&table);
+}
+
 static void totals_are_carried_over(void **state)
 {
 	struct totals_table table = {0};
@@ -398,13 +423,11 @@ static void totals_are_carried_over(void **state)
 static struct live_totals totals_at(int64_t cpu, int64_t runq, int64_t disk, int64_t sleep,
 				    int64_t until)
 {
-	return (struct live_totals){cpu * NS_PER_MS,
-				    runq * NS_PER_MS,
-				    disk * NS_PER_MS,
-				    sleep * NS_PER_MS,
-				    0,
-				    0,
-				    (LATER_MS + until) * NS_PER_MS};
+	return (struct live_totals){.cpu_ns = cpu * NS_PER_MS,
+				    .runq_ns = runq * NS_PER_MS,
+				    .disk_ns = disk * NS_PER_MS,
+				    .sleep_ns = sleep * NS_PER_MS,
+				    .until_ns = (LATER_MS + until) * NS_PER_MS};
 }
 
 static int64_t told_ms(const struct sample *sample)
@@ -568,6 +591,7 @@ int main(void)
 		cmocka_unit_test(calls_began_when_two_reads_agree),
 		cmocka_unit_test(totals_grow_by_the_present_state),
 		cmocka_unit_test(totals_are_given_out_once),
+		cmocka_unit_test(totals_of_before_are_not_told),
 		cmocka_unit_test(totals_are_carried_over),
 		cmocka_unit_test(totals_add_up_or_are_absent),
 		cmocka_unit_test(totals_are_held_back_for_a_while),

@@ -1,30 +1,155 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "live/sampler/live_capture.h"
-#include "live/live_state.h"
 #include "base/clock.h"
 #include "base/memory.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define LIMIT_STEP 32 /* records between two looks at the budget */
+
 void live_capture_done(struct live_capture *capture)
 {
 	free(capture->threads);
+	free(capture->ticks);
 	*capture = (struct live_capture){0};
+}
+
+/* As /proc shows it: "4711/task/4712". */
+static uint32_t own_tid(void)
+{
+	char link[64] = "", *tid;
+	ssize_t length = readlink("/proc/thread-self", link, sizeof(link) - 1);
+
+	tid = length > 0 ? strrchr(link, '/') : NULL;
+	return tid ? (uint32_t)strtoul(tid + 1, NULL, 10) : 0;
+}
+
+void capturer_init(struct capturer *capturer, const struct capture_wants *wants,
+		   struct realtime *realtime, pthread_mutex_t *asking)
+{
+	*capturer = (struct capturer){
+		.wants = *wants,
+		.wanted_cpus = memory_get((size_t)wants->kernel->host.cpus_possible),
+		.realtime = realtime,
+		.asking = asking,
+		.own_tid = own_tid(),
+	};
+	thread_table_view(&capturer->table, &wants->kernel->table);
+}
+
+void capturer_done(struct capturer *capturer)
+{
+	thread_table_view_done(&capturer->table);
+	index_clear(&capturer->awake);
+	index_clear(&capturer->copied);
+	free(capturer->wanted_cpus);
+	*capturer = (struct capturer){0};
+}
+
+static bool is_own(struct capturer *capturer, const struct thread_state *record)
+{
+	uint32_t pid = record->identity.tgid;
+
+	if (!pid || (pid != capturer->wants.own_pid && pid != capturer->wants.keeper_pid))
+		return false;
+	if (record->identity.tid == capturer->own_tid) {
+		capturer->own_key = record->key;
+		capturer->own_key_known = true;
+	}
+	return true;
+}
+
+static bool refuses(const struct capturer *capturer, const struct thread_state *record)
+{
+	const struct capture_wants *wants = &capturer->wants;
+
+	return !wants->refused && filter_looks_at_ids(wants->filter) &&
+	       record->identity.known & IDENTITY_NAME &&
+	       filter_excludes(wants->filter, record->identity.tgid, record->identity.tid) &&
+	       !(wants->blockers && !record_settled(record));
+}
+
+static void limit_now_and_then(struct capturer *capturer, uint64_t count)
+{
+	if (count % LIMIT_STEP == 0)
+		realtime_limit(capturer->realtime);
+}
+
+static void record_copy(void *to, const struct thread_state *record)
+{
+	struct capturer *capturer = to;
+	struct live_capture *capture = capturer->capture;
+	struct captured *copy;
+
+	if (is_own(capturer, record) || refuses(capturer, record))
+		return;
+	capture->threads = memory_grow(capture->threads, &capture->capacity, capture->count + 1,
+				       sizeof(*capture->threads));
+	copy = &capture->threads[capture->count++];
+	copy->record = *record;
+	copy->switched = copy->asked = false;
+	if (record->sched.on_cpu &&
+	    record->sched.cpu < (uint32_t)capturer->wants.kernel->host.cpus_possible)
+		capturer->wanted_cpus[record->sched.cpu] = 1;
+	limit_now_and_then(capturer, capture->count);
+}
+
+static void awake_add(void *to, uint32_t key)
+{
+	index_put(&((struct capturer *)to)->awake, key, NULL);
+}
+
+static bool unlisted_passes(void *to, const struct thread_state *record, uint32_t key)
+{
+	struct capturer *capturer = to;
+
+	limit_now_and_then(capturer, ++capturer->capture->passed);
+	return record_settled(record) || index_find(&capturer->awake, key);
+}
+
+static void unlisted_copy(void *to, const struct thread_state *record)
+{
+	awake_add(to, record->key);
+	record_copy(to, record);
+}
+
+/* The list of changes has lost some: whoever is not settled may be one of those. */
+static void unlisted_find(struct capturer *capturer)
+{
+	const struct thread_visitor visitor = {unlisted_passes, unlisted_copy, capturer};
+	bool end;
+
+	thread_table_rewind(&capturer->table);
+	thread_table_walk(&capturer->table, &visitor, UINT32_MAX, &end);
+}
+
+static void awake_copy(struct capturer *capturer)
+{
+	const struct thread_visitor visitor = {NULL, record_copy, capturer};
+	struct live_capture *capture = capturer->capture;
+	uint64_t key, value;
+
+	capture->count = 0;
+	capture->listed =
+		changed_reader_take(&capturer->wants.kernel->changed, awake_add, capturer);
+	for (size_t at = 0; index_next(&capturer->awake, &at, &key, &value);)
+		thread_table_visit(&capturer->table, (uint32_t)key, &visitor);
+	if (!capture->listed)
+		unlisted_find(capturer);
 }
 
 /* When this thread was woken for the scan, and when it came on its CPU: whom it displaced left at
  * that very moment. */
-static void own_times_read(struct live *live, int64_t tick_ns)
+static void own_times_read(struct capturer *capturer, int64_t tick_ns)
 {
-	struct thread_table *table = &live->kernel.table;
-	struct live_moment *moment = &live->moment;
+	struct live_moment *moment = &capturer->capture->moment;
 	struct thread_state own;
-	uint32_t key;
 
-	moment->own_in_ns = moment->own_wake_ns = 0;
-	if (thread_table_key(table, live->own_tid, &key) || thread_table_get(table, key, &own))
+	if (!capturer->own_key_known ||
+	    thread_table_get(&capturer->table, capturer->own_key, &own) ||
+	    own.identity.tid != capturer->own_tid)
 		return;
 	moment->own_in_ns = (int64_t)own.sched.in_ns;
 	if ((int64_t)own.wake.wake_ns >= tick_ns)
@@ -32,144 +157,129 @@ static void own_times_read(struct live *live, int64_t tick_ns)
 	moment->own_cpu = own.sched.cpu;
 }
 
-static void awake_add(void *to, uint32_t key)
-{
-	struct live *live = to;
-
-	index_put(&live->awake, key, NULL);
-}
-
-static void record_copy(void *to, const struct thread_state *record)
-{
-	struct live *live = to;
-	struct live_capture *capture = &live->capture;
-	struct captured *copy;
-
-	if (live_is_own(live, record->identity.tgid))
-		return;
-	if (live_refuses(live, record) && !live->keep_house && !live->config.descendants &&
-	    !live->translated && /* where ids are, live_scan.c must meet it first */
-	    !live_may_block(live, record))
-		return;
-	capture->threads = memory_grow(capture->threads, &capture->capacity, capture->count + 1,
-				       sizeof(*capture->threads));
-	copy = &capture->threads[capture->count++];
-	copy->record = *record;
-	copy->switched = copy->asked = false;
-	if (record->sched.on_cpu && record->sched.cpu < (uint32_t)live->kernel.host.cpus_possible)
-		live->wanted_cpus[record->sched.cpu] = 1;
-	if (capture->count % LIMIT_STEP == 0)
-		realtime_limit(&live->realtime);
-}
-
-static bool unlisted_passes(void *to, const struct thread_state *record, uint32_t key)
-{
-	struct live *live = to;
-
-	if (++live->capture.passed % LIMIT_STEP == 0)
-		realtime_limit(&live->realtime);
-	return record_settled(record) || index_find(&live->awake, key);
-}
-
-static void unlisted_copy(void *to, const struct thread_state *record)
-{
-	struct live *live = to;
-
-	index_put(&live->awake, record->key, NULL);
-	record_copy(to, record);
-}
-
-/* The list of changes has lost some: whoever is not settled may be one of those. */
-static void unlisted_find(struct live *live)
-{
-	const struct thread_visitor visitor = {unlisted_passes, unlisted_copy, live};
-	bool end;
-
-	thread_table_rewind(&live->kernel.table);
-	thread_table_walk(&live->kernel.table, &visitor, UINT32_MAX, &end);
-	thread_table_rewind(&live->kernel.table);
-}
-
-static void records_copy(struct live *live)
-{
-	const struct thread_visitor visitor = {NULL, record_copy, live};
-	uint64_t key, value;
-
-	live->capture.count = 0;
-	live->capture.listed = changed_reader_take(&live->kernel.changed, awake_add, live);
-	for (size_t at = 0; index_next(&live->awake, &at, &key, &value);)
-		if (key < SEED_KEY)
-			thread_table_visit(&live->kernel.table, (uint32_t)key, &visitor);
-	if (!live->capture.listed)
-		unlisted_find(live);
-}
-
 /* What is on a CPU is looked at there. Its call began when the record says so, unless it has begun
  * another one since. */
-static void cpus_look(struct live *live)
+static void cpus_look(struct capturer *capturer)
 {
-	struct live_capture *capture = &live->capture;
+	struct live_capture *capture = capturer->capture;
+	struct kernel *kernel = capturer->wants.kernel;
 
-	live->moment.tick_count = kernel_ticks_read(&live->kernel, live->wanted_cpus, live->ticks);
-	live_cpu_stacks_look(live);
-	memset(live->wanted_cpus, 0, (size_t)live->kernel.host.cpus_possible);
+	capture->moment.tick_count =
+		kernel_ticks_read(kernel, capturer->wanted_cpus, capture->ticks);
+	cpu_sampler_look(capturer->wants.cpu_stacks, capturer->wanted_cpus);
+	memset(capturer->wanted_cpus, 0, (size_t)kernel->host.cpus_possible);
 	for (size_t i = 0; i < capture->count; i++) {
 		struct captured *copy = &capture->threads[i];
 		struct thread_state again = {0};
 
 		if (!copy->record.sched.on_cpu)
 			continue;
-		thread_table_get(&live->kernel.table, copy->record.key, &again); /* or it is gone */
+		thread_table_get(&capturer->table, copy->record.key, &again); /* or it is gone */
 		copy->switched = again.sched.sequence_done != copy->record.sched.sequence_done;
 		if (copy->record.call_ns)
 			record_call_check(&copy->record, &again);
 	}
-	realtime_limit(&live->realtime);
+	realtime_limit(capturer->realtime);
 }
 
-static bool registers_due(const struct live *live, const struct thread_state *record)
+static bool registers_due(const struct capturer *capturer, const struct thread_state *record)
 {
+	const struct capture_wants *wants = &capturer->wants;
 	bool unsure;
 
 	return record->identity.known & IDENTITY_NAME &&
-	       registers_lacking(&live->kernel.asker, record) && !record_is_kthread(record) &&
-	       filter_wants_state(live->filter, record_doing(record, &live->moment, &unsure));
+	       registers_lacking(&wants->kernel->asker, record) && !record_is_kthread(record) &&
+	       filter_wants_state(wants->filter,
+				  record_doing(record, &capturer->capture->moment, &unsure));
 }
 
-static void registers_ask(struct live *live)
+static void registers_fill_some(struct capturer *capturer, struct thread_state *const *records,
+				uint32_t count)
 {
-	struct live_capture *capture = &live->capture;
+	const struct capture_wants *wants = &capturer->wants;
+
+	pthread_mutex_lock(capturer->asking);
+	registers_fill(&wants->kernel->asker, &capturer->table, records, count, wants->all);
+	pthread_mutex_unlock(capturer->asking);
+	realtime_limit(capturer->realtime);
+}
+
+/* Of the copies from there on. */
+static void registers_ask(struct capturer *capturer, size_t from)
+{
+	struct live_capture *capture = capturer->capture;
 	struct thread_state *records[ASK_MAX];
 	uint32_t count = 0;
 
-	if (!(live->needs & NEED_SYSCALL))
-		return;
-	for (size_t i = 0; i < capture->count; i++) {
+	for (size_t i = from; capturer->wants.registers && i < capture->count; i++) {
 		struct captured *copy = &capture->threads[i];
 
-		copy->asked = registers_due(live, &copy->record);
+		copy->asked = registers_due(capturer, &copy->record);
 		if (!copy->asked)
 			continue;
 		records[count++] = &copy->record;
 		if (count < ASK_MAX)
 			continue;
-		registers_fill(&live->kernel.asker, &live->kernel.table, records, count,
-			       live->idle_wanted);
+		registers_fill_some(capturer, records, count);
 		count = 0;
-		realtime_limit(&live->realtime);
 	}
 	if (count)
-		registers_fill(&live->kernel.asker, &live->kernel.table, records, count,
-			       live->idle_wanted);
+		registers_fill_some(capturer, records, count);
 }
 
-void live_capture(struct live *live, int64_t tick_ns)
+static bool asleep_passes(void *to, const struct thread_state *record, uint32_t key)
 {
+	struct capturer *capturer = to;
+
+	limit_now_and_then(capturer, ++capturer->capture->passed);
+	return index_find(&capturer->awake, key) || refuses(capturer, record);
+}
+
+/* Those that have slept since the last scan. */
+static void asleep_copy(struct capturer *capturer)
+{
+	const struct thread_visitor visitor = {asleep_passes, record_copy, capturer};
+	size_t from = capturer->capture->count;
+	bool end;
+
+	thread_table_rewind(&capturer->table);
+	thread_table_walk(&capturer->table, &visitor, UINT32_MAX, &end);
+	registers_ask(capturer, from);
+}
+
+/* The next scan must copy those again of which more than a wake-up tells. */
+static void awake_turn_over(struct capturer *capturer)
+{
+	const struct live_capture *capture = capturer->capture;
+	struct index copied = capturer->awake;
+
+	capturer->awake = capturer->copied;
+	capturer->copied = copied;
+	index_empty(&capturer->awake);
+	for (size_t i = 0; i < capture->count; i++)
+		if (!record_settled(&capture->threads[i].record))
+			index_put(&capturer->awake, capture->threads[i].record.key, NULL);
+}
+
+void capture_take(struct capturer *capturer, struct live_capture *capture, int64_t tick_ns)
+{
+	const struct compile_result *compiled = &capturer->wants.kernel->compiled;
+
+	capturer->capture = capture;
 	/* Records tell of a thread's last switches only: the moment is now, and they come first. */
-	live->moment.now_ns = clock_monotonic_ns();
-	live->keep_house = live->moment.now_ns - live->housekept_ns >= HOUSEKEEPING_NS;
-	records_copy(live);
-	own_times_read(live, tick_ns);
-	cpus_look(live);
-	registers_ask(live);
+	capture->moment = (struct live_moment){
+		.now_ns = clock_monotonic_ns(),
+		.ticks = capture->ticks,
+		.registers_known = compiled->stack_registers != 0,
+		.registers_marked = compiled->registers_marked,
+	};
+	awake_copy(capturer);
+	own_times_read(capturer, tick_ns);
+	cpus_look(capturer);
+	registers_ask(capturer, 0);
+	capture->time_us =
+		clock_utc_us() - (clock_monotonic_ns() - capture->moment.now_ns) / NS_PER_US;
+	if (capturer->wants.all)
+		asleep_copy(capturer);
+	awake_turn_over(capturer);
 }

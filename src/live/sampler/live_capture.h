@@ -1,28 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The part of a scan that must be short: copies of the records of all threads that may have moved
+/* What a scan copies: the part of it that must be short. Records of all threads that may have moved
  * since the last scan, looks at the CPUs where threads run, and registers. It looks nothing up
  * outside of the kernel's maps and writes nothing; live_scan.c makes samples of the copies later.
  *
  * It begins at real-time priority, so that the moment of a scan does not depend on when other
  * threads leave a CPU to tsnap; what takes longer than REALTIME_BUDGET_NS goes on at normal
- * priority.
+ * priority, and so does the copy of those that have slept all the time, where all are wanted:
+ * they stand still.
  *
- * The moment lies anywhere in the first half of the period (10 ms at most) and always comes from
- * a sleep: at a fixed rate it would keep its distance to the kernel's own tick, at which threads
- * are switched.
- *
- * Copied are the records of whoever was woken or began, as the CPUs' rings list them once for
- * each number that samplers count up (maps/changed_list.h), and of whoever was not settled in
- * the last scan.
+ * Copied first are the records of whoever was woken or began, as the CPUs' rings list them once
+ * for each number that samplers count up (maps/changed_list.h), of whoever was not settled in the
+ * last scan, and of those that were asked for (sampler_return()).
  */
 #ifndef TSNAP_LIVE_SAMPLER_LIVE_CAPTURE_H
 #define TSNAP_LIVE_SAMPLER_LIVE_CAPTURE_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/index.h"
+#include "base/realtime.h"
 #include "kernel/record.h"
+#include "live/threads/live_sample.h"
+#include "maps/cpu_sampler.h"
+#include "maps/kernel.h"
+#include "sample/filter/filter.h"
 
 struct captured {
 	struct thread_state record;
@@ -36,12 +40,46 @@ struct live_capture {
 	size_t count, capacity;
 	uint64_t passed; /* records, all looked at by a walk over the array */
 	bool listed;	 /* else: the list of changes was not whole, all records were looked at */
+	struct live_moment moment;
+	struct cpu_tick *ticks; /* the moment's: room for each possible CPU */
+	int64_t time_us;	/* of the moment, UTC */
 };
 
-struct live;
+/* What is copied, and for whom. */
+struct capture_wants {
+	struct kernel *kernel;
+	struct cpu_sampler *cpu_stacks; /* looks at the same CPUs at the same time */
+	const struct filter *filter;	/* ids may change while no scan is copied */
+	bool all;			/* those that have slept all the time, too; */
+	bool refused;			/* those whose ids the filter refuses, */
+	bool blockers;	/* or of these who may keep others waiting: such as are awake */
+	bool registers; /* what system calls are told by */
+	uint32_t own_pid, keeper_pid; /* tsnap's, which is left out */
+};
 
-/* Fills live->capture and the scan's moment. tick_ns: when the scan was due. */
-void live_capture(struct live *live, int64_t tick_ns);
+/* The way of it; one thread's. */
+struct capturer {
+	struct capture_wants wants;
+	struct thread_table table; /* a view of the kernel's, */
+	struct index awake;	   /* the keys that the next scan must copy, */
+	struct index copied;	   /* and those of the last one, but for who has slept */
+	unsigned char *wanted_cpus;
+	struct realtime *realtime;
+	pthread_mutex_t *asking;      /* held by who asks for registers */
+	struct live_capture *capture; /* that is filled now */
+	uint32_t own_tid, own_key;    /* of the thread that copies; */
+	bool own_key_known;	      /* it has a record */
+};
+
+/* By the thread that will copy. Both are the caller's to free with capturer_done(), which the same
+ * or another thread calls. */
+void capturer_init(struct capturer *capturer, const struct capture_wants *wants,
+		   struct realtime *realtime, pthread_mutex_t *asking);
+void capturer_done(struct capturer *capturer);
+
+/* Fills the capture. tick_ns: when the scan was due. Afterwards capturer->awake has those of which
+ * more than a wake-up may change what they do. */
+void capture_take(struct capturer *capturer, struct live_capture *capture, int64_t tick_ns);
 void live_capture_done(struct live_capture *capture);
 
 #endif

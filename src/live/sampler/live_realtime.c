@@ -42,8 +42,8 @@ const char *live_realtime_why(const struct realtime *realtime, const struct host
 	return lack == LACK_COUNT ? NULL : reasons[lack];
 }
 
-void live_realtime_describe(const struct realtime *realtime, const struct host *host,
-			    struct source_facts *facts)
+void live_realtime_describe(const struct realtime *realtime, uint64_t over_count,
+			    const struct host *host, struct source_facts *facts)
 {
 	enum lack lack = lack_of(realtime, host);
 	struct source_missed *missed;
@@ -55,7 +55,7 @@ void live_realtime_describe(const struct realtime *realtime, const struct host *
 	}
 	missed = source_facts_miss_any(
 		facts, "scans that went on at normal priority, as they took more than 1 ms",
-		realtime->over_count);
+		over_count);
 	if (missed)
 		missed->natural = true;
 }

@@ -10,8 +10,8 @@
 /* Why scans are at normal priority, in static words; NULL: they are not. */
 const char *live_realtime_why(const struct realtime *realtime, const struct host *host);
 
-/* Adds what the foot of a report tells. */
-void live_realtime_describe(const struct realtime *realtime, const struct host *host,
-			    struct source_facts *facts);
+/* Adds what the foot of a report tells. over_count: scans that used up their time at it. */
+void live_realtime_describe(const struct realtime *realtime, uint64_t over_count,
+			    const struct host *host, struct source_facts *facts);
 
 #endif

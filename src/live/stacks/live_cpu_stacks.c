@@ -63,11 +63,6 @@ void live_cpu_stacks_close(struct live_cpu_stacks *stacks)
 	cpu_sampler_close(&stacks->sampler);
 }
 
-void live_cpu_stacks_look(struct live *live)
-{
-	cpu_sampler_look(&live->cpu_stacks.sampler, live->wanted_cpus);
-}
-
 static uint32_t user_take(struct live *live, const struct thread_state *record, size_t sample,
 			  const struct cpu_sample *seen)
 {

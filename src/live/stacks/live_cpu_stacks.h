@@ -32,8 +32,6 @@ struct source_facts;
 void live_cpu_stacks_open(struct live *live);
 void live_cpu_stacks_close(struct live_cpu_stacks *stacks); /* also of zeroed ones */
 
-/* Looks at the CPUs in live->wanted_cpus. */
-void live_cpu_stacks_look(struct live *live);
 /* Fills the stacks of the sample with that index; the thread is on a CPU. */
 void live_cpu_stacks_add(struct live *live, const struct thread_state *record, size_t sample);
 

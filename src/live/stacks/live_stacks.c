@@ -356,15 +356,14 @@ static void telling_tell(struct live *live, const struct stack_telling *telling)
 static void names_wait(struct live *live)
 {
 	int64_t now_ns = clock_monotonic_ns();
+	int64_t next_ns = live->moment.now_ns + live->period_ns;
 
 	if (live->scan_count) {
-		stack_names_wait(live->stacks.names, now_ns + (live->due_ns - now_ns) / 2);
+		stack_names_wait(live->stacks.names, now_ns + (next_ns - now_ns) / 2);
 		return;
 	}
 	stack_names_wait(live->stacks.names, live->moment.now_ns + NAMES_FIRST_NS);
-	now_ns = clock_monotonic_ns();
-	if (live->due_ns < now_ns)
-		live->due_ns = now_ns;
+	sampler_excuse(live->sampler);
 }
 
 static void modules_keep(struct live *live)

@@ -237,6 +237,7 @@ void record_totals(const struct thread_state *record, const struct live_moment *
 	int64_t asleep_ns = 0;
 
 	*totals = (struct live_totals){
+		.at_ns = moment->now_ns,
 		.cpu_ns = (int64_t)sched->cpu_ns,
 		.runq_ns = (int64_t)sched->runq_ns,
 		.disk_ns = (int64_t)sched->disk_ns,

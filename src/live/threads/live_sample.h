@@ -42,6 +42,7 @@ struct live_moment {
 
 /* Totals of a thread since its record was made, the state it is in now counted up to now. */
 struct live_totals {
+	int64_t at_ns; /* when they were asked for, monotonic */
 	int64_t cpu_ns, runq_ns, disk_ns, sleep_ns;
 	int64_t voluntary_count, involuntary_count;
 	int64_t until_ns; /* the moment that they reach to; 0: some time before it is in none */

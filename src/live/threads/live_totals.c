@@ -135,9 +135,17 @@ static void row_withhold(struct totals_table *table, struct totals_row *row,
 
 void totals_take(struct totals_table *table, const struct live_totals *now, struct sample *sample)
 {
-	struct totals_row *row = row_of(table, sample);
-	struct live_totals *last = &row->last;
+	struct totals_row *row;
+	struct live_totals *last;
 
+	if (now->at_ns < table->at_ns) {
+		sample->cpu_us = sample->runq_us = sample->dwait_us = sample->sleep_us = 0;
+		sample->vcsw = sample->ivcsw = 0;
+		return;
+	}
+	table->at_ns = now->at_ns;
+	row = row_of(table, sample);
+	last = &row->last;
 	/* a thread that executed a program under another tid has taken over a dead one's (tid and
 	 * start time), and its record began anew */
 	if (now->voluntary_count < last->voluntary_count) {

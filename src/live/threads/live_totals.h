@@ -30,6 +30,7 @@ struct totals_table {
 	/* Told of each thread that is forgotten; NULL: nobody asks. */
 	void (*gone)(void *to, const struct totals_gone *gone);
 	void *to;
+	int64_t at_ns;		   /* of the last totals that were taken, monotonic */
 	struct id_map rows_by_tid; /* their indexes plus one */
 	struct totals_row *rows;
 	size_t count, capacity, free_row; /* free_row: index plus one of a list of unused rows */
@@ -39,7 +40,9 @@ struct totals_table {
 
 /* Fills cpu_us .. ivcsw of sample with what came since the thread's previous sample (its first:
  * since tsnap watches it), and keeps now for the next. Where that is not the time that has gone by
- * these are ABSENT, and are given out later if they add up again within TOTALS_HIDDEN_NS. */
+ * these are ABSENT, and are given out later if they add up again within TOTALS_HIDDEN_NS. Nothing
+ * is new in totals from before table->at_ns: a scan that was copied before an account, and is
+ * looked at after it. */
 void totals_take(struct totals_table *table, const struct live_totals *now, struct sample *sample);
 
 /* Whether totals_take() would find nothing but sleep. */

@@ -174,16 +174,19 @@ void filter_add_pid(struct filter *filter, int64_t pid)
 	filter->by_pid = true;
 	text_clear(&filter->names);
 	index_put(&filter->pids, (uint64_t)pid, NULL);
+	filter->changes++;
 }
 
 void filter_remove_pid(struct filter *filter, int64_t pid)
 {
 	index_remove(&filter->pids, (uint64_t)pid);
+	filter->changes++;
 }
 
 void filter_remove_tid(struct filter *filter, int64_t tid)
 {
 	index_remove(&filter->tids, (uint64_t)tid);
+	filter->changes++;
 }
 
 /* Whether one of the names is the thread's, or its program's. */

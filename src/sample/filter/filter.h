@@ -31,6 +31,7 @@ struct filter {
 	struct text names; /* of processes, a NUL behind each; none once they are resolved */
 	struct index pids, tids;
 	bool by_pid, by_tid;
+	unsigned int changes; /* of pids and tids, since the filter was made */
 	bool all_states;
 	bool no_samples;      /* none at all: it is of threads that --trace tells of */
 	bool on_cpu, off_cpu; /* one of them: only threads on a CPU, or only others */

@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "live/sampler/sampler.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/thread.h"
+
+#include <errno.h>
+#include <semaphore.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#define QUEUE_MAX 128 /* scans */
+#define QUEUE_BYTES ((size_t)32 << 20)
+#define QUEUE_KEPT 2 /* of which the memory stays when nobody is behind */
+#define MORE_LEAST 64
+#define REGISTERS_LEAD_NS NS_PER_MS	    /* before a scan, switches begin to keep registers, */
+#define REGISTERS_LATE_NS (5 * NS_PER_MS)   /* and go on, should it come late */
+#define KERNEL_TICK_MAX_NS (10 * NS_PER_MS) /* CONFIG_HZ=100 */
+
+struct sampler {
+	struct sampler_options options;
+	struct filter filter; /* as the options', with ids of its own */
+	struct capturer capturer;
+	struct realtime realtime;
+	pthread_t thread;
+	bool running;
+	size_t ticks_bytes;  /* of one scan */
+	uint64_t begun;	     /* scans */
+	uint64_t random;     /* the last one: base/index.h, hash_u64() */
+	int64_t beat_cpu_ns; /* clock_cpu_ns() at the last beat */
+	bool grown;	     /* since the last beat */
+	pthread_mutex_t asking;
+	sem_t filled; /* counts the queue, so that a signal ends the wait for it */
+
+	pthread_mutex_t lock; /* of the rest */
+	pthread_cond_t news;  /* it is to stop, or there is room */
+	bool stop, waiting;   /* waiting: for room */
+	bool excused;
+	struct live_capture captures[QUEUE_MAX];
+	struct live_capture *queue[QUEUE_MAX], *unused[QUEUE_MAX];
+	unsigned int queue_first, queue_count, unused_count;
+	size_t most;		 /* copies in a scan so far */
+	struct index keys;	 /* of sampler_return() */
+	bool keys_copied;	 /* once */
+	struct index pids, tids; /* the filter's */
+	bool ids_new;
+	unsigned int filter_changes;
+	struct sampler_facts facts, before; /* before: of views that are gone */
+};
+
+/* A thread that waits for such a lock lends its priority to who holds it. */
+static void lock_init(pthread_mutex_t *lock)
+{
+	pthread_mutexattr_t attributes;
+
+	pthread_mutexattr_init(&attributes);
+	pthread_mutexattr_setprotocol(&attributes, PTHREAD_PRIO_INHERIT);
+	pthread_mutex_init(lock, &attributes);
+	pthread_mutexattr_destroy(&attributes);
+}
+
+static void news_init(pthread_cond_t *news)
+{
+	pthread_condattr_t attributes;
+
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(news, &attributes);
+	pthread_condattr_destroy(&attributes);
+}
+
+/* --- beats */
+
+/* By what tsnap itself did since the last beat. */
+static enum late_why late_why(const struct sampler *sampler, int64_t late_ns)
+{
+	if (sampler->grown)
+		return LATE_GROWTH;
+	return clock_cpu_ns() - sampler->beat_cpu_ns > late_ns / 2 ? LATE_WORK : LATE_WAIT;
+}
+
+/* A part of the period that differs from beat to beat. */
+static int64_t beat_offset_ns(struct sampler *sampler)
+{
+	int64_t most_ns = sampler->options.period_ns / 2 < KERNEL_TICK_MAX_NS
+				  ? sampler->options.period_ns / 2
+				  : KERNEL_TICK_MAX_NS;
+
+	sampler->random = hash_u64(sampler->random + (uint64_t)sampler->options.due_ns);
+	return (int64_t)(sampler->random % (uint64_t)most_ns);
+}
+
+/* The moment of the next beat. One that was missed is counted, not made up for: a scan that began
+ * when the one before ends would see what others do while tsnap has a CPU. */
+static int64_t beat_next_ns(struct sampler *sampler)
+{
+	int64_t period_ns = sampler->options.period_ns, next_ns = sampler->options.due_ns;
+	int64_t now_ns = clock_monotonic_ns(), missed;
+
+	if (!sampler->begun)
+		return next_ns;
+	pthread_mutex_lock(&sampler->lock);
+	if (sampler->excused && next_ns < now_ns)
+		next_ns = sampler->options.due_ns = now_ns;
+	sampler->excused = false;
+	next_ns += beat_offset_ns(sampler);
+	if (now_ns > next_ns) {
+		missed = (now_ns - next_ns) / period_ns + 1;
+		sampler->facts.late_count[late_why(sampler, now_ns - next_ns)] += (uint64_t)missed;
+		sampler->options.due_ns += missed * period_ns;
+		next_ns += missed * period_ns;
+	}
+	pthread_mutex_unlock(&sampler->lock);
+	sampler->grown = false;
+	return next_ns;
+}
+
+/* False: it is to stop. */
+static bool sleep_until(struct sampler *sampler, int64_t until_ns)
+{
+	const struct timespec until = {until_ns / NS_PER_SECOND, until_ns % NS_PER_SECOND};
+	bool stop;
+
+	pthread_mutex_lock(&sampler->lock);
+	while (!sampler->stop &&
+	       pthread_cond_timedwait(&sampler->news, &sampler->lock, &until) != ETIMEDOUT)
+		;
+	stop = sampler->stop;
+	pthread_mutex_unlock(&sampler->lock);
+	return !stop;
+}
+
+static int64_t registers_keep(struct sampler *sampler, int64_t until_ns)
+{
+	int64_t since_ns;
+
+	pthread_mutex_lock(&sampler->asking);
+	since_ns = registers_want(&sampler->options.wants.kernel->asker, until_ns);
+	pthread_mutex_unlock(&sampler->asking);
+	return since_ns;
+}
+
+/* Sleeps until then, or a little longer: some time before it switches begin to keep registers. */
+static bool beat_wait(struct sampler *sampler, int64_t *next_ns)
+{
+	int64_t least_ns = clock_monotonic_ns() + REGISTERS_LEAD_NS;
+
+	if (!sampler->options.registers_early)
+		return sleep_until(sampler, *next_ns);
+	if (!sleep_until(sampler, *next_ns - REGISTERS_LEAD_NS))
+		return false;
+	if (*next_ns < least_ns)
+		*next_ns = least_ns;
+	least_ns = registers_keep(sampler, *next_ns + REGISTERS_LATE_NS) + REGISTERS_LEAD_NS;
+	if (*next_ns < least_ns)
+		*next_ns = least_ns;
+	return sleep_until(sampler, *next_ns);
+}
+
+/* --- the queue */
+
+static unsigned int outstanding(const struct sampler *sampler)
+{
+	return QUEUE_MAX - sampler->unused_count;
+}
+
+static size_t captures_bytes(const struct sampler *sampler)
+{
+	size_t bytes = 0;
+
+	for (int i = 0; i < QUEUE_MAX; i++)
+		bytes += sampler->captures[i].capacity * sizeof(struct captured);
+	return bytes;
+}
+
+static bool is_full(const struct sampler *sampler)
+{
+	if (!outstanding(sampler))
+		return false;
+	return sampler->options.alone || !sampler->unused_count ||
+	       (!sampler->unused[sampler->unused_count - 1]->capacity &&
+		captures_bytes(sampler) + sampler->most * sizeof(struct captured) > QUEUE_BYTES);
+}
+
+/* Room for a scan, which is waited for. NULL: it is to stop. */
+static struct live_capture *room_take(struct sampler *sampler)
+{
+	struct live_capture *capture = NULL;
+
+	pthread_mutex_lock(&sampler->lock);
+	while (!sampler->stop && is_full(sampler)) {
+		sampler->waiting = true;
+		pthread_cond_wait(&sampler->news, &sampler->lock);
+	}
+	sampler->waiting = false;
+	if (!sampler->stop)
+		capture = sampler->unused[--sampler->unused_count];
+	pthread_mutex_unlock(&sampler->lock);
+	if (capture && !capture->ticks)
+		capture->ticks = memory_get(sampler->ticks_bytes);
+	return capture;
+}
+
+static void room_return(struct sampler *sampler, struct live_capture *capture)
+{
+	sampler->unused[sampler->unused_count++] = capture;
+	if (sampler->waiting)
+		pthread_cond_signal(&sampler->news);
+}
+
+static void index_exchange(struct index *one, struct index *other)
+{
+	struct index kept = *one;
+
+	*one = *other;
+	*other = kept;
+}
+
+/* What scans must copy besides those that are awake. As long as it is not known who of the last one
+ * is wanted in the next one, too, all of them are. */
+static void wanted_take(struct sampler *sampler)
+{
+	struct capturer *capturer = &sampler->capturer;
+
+	pthread_mutex_lock(&sampler->lock);
+	if (sampler->ids_new) {
+		index_exchange(&sampler->filter.pids, &sampler->pids);
+		index_exchange(&sampler->filter.tids, &sampler->tids);
+		sampler->ids_new = false;
+	}
+	index_add(&capturer->awake, &sampler->keys);
+	sampler->keys_copied = true;
+	if (outstanding(sampler) > 1 && !sampler->options.wants.all)
+		index_add(&capturer->awake, &capturer->copied);
+	pthread_mutex_unlock(&sampler->lock);
+}
+
+static void queue_add(struct sampler *sampler, struct live_capture *capture)
+{
+	const struct thread_table *table = &sampler->capturer.table;
+
+	pthread_mutex_lock(&sampler->lock);
+	if (capture->count > sampler->most)
+		sampler->most = capture->count;
+	sampler->facts.over_count = sampler->realtime.over_count;
+	sampler->facts.torn_count = sampler->before.torn_count + table->torn_count;
+	sampler->facts.unfinished_count =
+		sampler->before.unfinished_count + table->unfinished_count;
+	sampler->queue[(sampler->queue_first + sampler->queue_count++) % QUEUE_MAX] = capture;
+	pthread_mutex_unlock(&sampler->lock);
+	sem_post(&sampler->filled);
+}
+
+/* From before its sleep to the end of what must be short nobody of normal priority keeps it from
+ * its CPU. */
+static bool beat(struct sampler *sampler, struct live_capture *capture)
+{
+	int64_t next_ns = beat_next_ns(sampler);
+	bool go_on;
+
+	sampler->beat_cpu_ns = clock_cpu_ns(); /* a sleep uses none */
+	realtime_begin(&sampler->realtime);
+	go_on = beat_wait(sampler, &next_ns);
+	realtime_restart(&sampler->realtime);
+	if (go_on) {
+		wanted_take(sampler);
+		capture_take(&sampler->capturer, capture, next_ns);
+	}
+	realtime_end(&sampler->realtime);
+	return go_on;
+}
+
+static void *sampler_run(void *of)
+{
+	struct sampler *sampler = of;
+	struct live_capture *capture;
+
+	/* else a timer may expire with another one, and see those that it wakes */
+	prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
+	capturer_init(&sampler->capturer, &sampler->options.wants, &sampler->realtime,
+		      &sampler->asking);
+	while ((capture = room_take(sampler))) {
+		if (!beat(sampler, capture)) {
+			pthread_mutex_lock(&sampler->lock);
+			room_return(sampler, capture);
+			pthread_mutex_unlock(&sampler->lock);
+			break;
+		}
+		sampler->options.due_ns += sampler->options.period_ns;
+		sampler->begun++;
+		queue_add(sampler, capture);
+	}
+	return NULL;
+}
+
+/* --- for the other thread */
+
+int sampler_resume(struct sampler *sampler)
+{
+	int err;
+
+	sampler->stop = false;
+	err = thread_begin(&sampler->thread, sampler_run, sampler);
+	sampler->running = !err;
+	return err;
+}
+
+int sampler_begin(struct sampler **made, const struct sampler_options *options)
+{
+	struct sampler *sampler = memory_get(sizeof(*sampler));
+	int err;
+
+	sampler->options = *options;
+	sampler->realtime = options->realtime;
+	sampler->filter = *options->wants.filter;
+	sampler->filter.pids = sampler->filter.tids = (struct index){0};
+	index_add(&sampler->filter.pids, &options->wants.filter->pids);
+	index_add(&sampler->filter.tids, &options->wants.filter->tids);
+	sampler->options.wants.filter = &sampler->filter;
+	sampler->filter_changes = options->wants.filter->changes;
+	lock_init(&sampler->lock);
+	lock_init(&sampler->asking);
+	news_init(&sampler->news);
+	sem_init(&sampler->filled, 0, 0);
+	sampler->ticks_bytes =
+		(size_t)options->wants.kernel->host.cpus_possible * sizeof(struct cpu_tick);
+	for (int i = QUEUE_MAX - 1; i >= 0; i--)
+		sampler->unused[sampler->unused_count++] = &sampler->captures[i];
+	err = sampler_resume(sampler);
+	if (err)
+		sampler_end(sampler);
+	else
+		*made = sampler;
+	return err;
+}
+
+static void thread_stop(struct sampler *sampler)
+{
+	if (!sampler->running)
+		return;
+	pthread_mutex_lock(&sampler->lock);
+	sampler->stop = true;
+	pthread_cond_signal(&sampler->news);
+	pthread_mutex_unlock(&sampler->lock);
+	pthread_join(sampler->thread, NULL);
+	sampler->running = false;
+	sampler->before = sampler->facts;
+	capturer_done(&sampler->capturer);
+}
+
+void sampler_end(struct sampler *sampler)
+{
+	if (!sampler)
+		return;
+	thread_stop(sampler);
+	for (int i = 0; i < QUEUE_MAX; i++)
+		live_capture_done(&sampler->captures[i]);
+	index_clear(&sampler->keys);
+	index_clear(&sampler->pids);
+	index_clear(&sampler->tids);
+	index_clear(&sampler->filter.pids);
+	index_clear(&sampler->filter.tids);
+	sem_destroy(&sampler->filled);
+	pthread_cond_destroy(&sampler->news);
+	pthread_mutex_destroy(&sampler->asking);
+	pthread_mutex_destroy(&sampler->lock);
+	free(sampler);
+}
+
+void sampler_pause(struct sampler *sampler)
+{
+	thread_stop(sampler);
+	for (; sampler->queue_count; sampler->queue_count--) {
+		sem_trywait(&sampler->filled);
+		sampler->unused[sampler->unused_count++] = sampler->queue[sampler->queue_first];
+		sampler->queue_first = (sampler->queue_first + 1) % QUEUE_MAX;
+		sampler->facts.late_count[LATE_GROWTH]++;
+	}
+	index_empty(&sampler->keys);
+	sampler->grown = true;
+}
+
+int sampler_take(struct sampler *sampler, struct realtime *realtime, struct live_capture **capture)
+{
+	if (sem_trywait(&sampler->filled)) {
+		int err;
+
+		realtime_begin(realtime);
+		err = sem_wait(&sampler->filled) ? -errno : 0;
+		realtime_end(realtime);
+		if (err)
+			return err;
+	}
+	pthread_mutex_lock(&sampler->lock);
+	*capture = sampler->queue[sampler->queue_first];
+	sampler->queue_first = (sampler->queue_first + 1) % QUEUE_MAX;
+	sampler->queue_count--;
+	pthread_mutex_unlock(&sampler->lock);
+	return 0;
+}
+
+/* Memory is got and given up here, so that the other thread need not. */
+static void capture_fit(struct live_capture *capture)
+{
+	size_t enough = capture->count + capture->count / 4 + MORE_LEAST;
+
+	capture->threads = memory_grow(capture->threads, &capture->capacity, enough,
+				       sizeof(*capture->threads));
+}
+
+void sampler_return(struct sampler *sampler, struct live_capture *capture, const struct index *keys,
+		    const struct filter *filter)
+{
+	struct captured *surplus = NULL;
+
+	capture_fit(capture);
+	if (filter->changes != sampler->filter_changes) {
+		sampler->filter_changes = filter->changes;
+		pthread_mutex_lock(&sampler->lock);
+		index_empty(&sampler->pids);
+		index_add(&sampler->pids, &filter->pids);
+		index_empty(&sampler->tids);
+		index_add(&sampler->tids, &filter->tids);
+		sampler->ids_new = true;
+		pthread_mutex_unlock(&sampler->lock);
+	}
+	pthread_mutex_lock(&sampler->lock);
+	if (sampler->keys_copied)
+		index_empty(&sampler->keys);
+	sampler->keys_copied = false;
+	index_add(&sampler->keys, keys);
+	room_return(sampler, capture);
+	if (sampler->unused_count == QUEUE_MAX) {
+		for (unsigned int i = 0; i < QUEUE_MAX - QUEUE_KEPT && !surplus; i++) {
+			surplus = sampler->unused[i]->threads;
+			sampler->unused[i]->threads = NULL;
+			sampler->unused[i]->capacity = 0;
+		}
+	}
+	pthread_mutex_unlock(&sampler->lock);
+	free(surplus);
+}
+
+void sampler_excuse(struct sampler *sampler)
+{
+	pthread_mutex_lock(&sampler->lock);
+	sampler->excused = true;
+	pthread_mutex_unlock(&sampler->lock);
+}
+
+void sampler_facts_read(struct sampler *sampler, struct sampler_facts *facts)
+{
+	*facts = (struct sampler_facts){0};
+	if (!sampler)
+		return;
+	pthread_mutex_lock(&sampler->lock);
+	*facts = sampler->facts;
+	pthread_mutex_unlock(&sampler->lock);
+}
+
+pthread_mutex_t *sampler_asking(struct sampler *sampler)
+{
+	return &sampler->asking;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The thread that scans: it sleeps until a tick, copies (live_capture.h), puts the copy into a
+ * queue and sleeps again. It waits for nobody else: who makes samples of the copies may be slow in
+ * looking things up, in writing, or for want of a CPU, and yet no scan is late, unless the queue is
+ * full. Then the scans that could not be begun are counted, not made up for.
+ *
+ * The moment lies anywhere in the first half of the period (10 ms at most) and always comes from
+ * a sleep: at a fixed rate it would keep its distance to the kernel's own tick, at which threads
+ * are switched and timers expire.
+ *
+ * One other thread takes the copies, in the order of their moments, and gives each back.
+ */
+#ifndef TSNAP_LIVE_SAMPLER_SAMPLER_H
+#define TSNAP_LIVE_SAMPLER_SAMPLER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "live/sampler/live_capture.h"
+
+/* Why a scan came late. */
+enum late_why { LATE_WORK, LATE_WAIT, LATE_GROWTH, LATE_COUNT };
+
+struct sampler_options {
+	struct capture_wants wants; /* its filter: a copy is made, see sampler_return() */
+	struct realtime realtime;   /* as realtime_init() left it */
+	int64_t period_ns, due_ns;  /* of the first tick, monotonic */
+	bool registers_early; /* switches keep registers some time before a scan and after it */
+	bool alone; /* a scan begins when the one before was given back: what it looks at of CPUs is
+		       there only until the next look */
+};
+
+struct sampler_facts {
+	uint64_t late_count[LATE_COUNT];
+	uint64_t over_count; /* scans that used up their time at real-time priority */
+	uint64_t torn_count, unfinished_count; /* as struct thread_table has them */
+};
+
+struct sampler;
+
+/* Starts the thread. 0, or -errno: there can be no thread. */
+int sampler_begin(struct sampler **sampler, const struct sampler_options *options);
+void sampler_end(struct sampler *sampler); /* frees it, too; NULL is fine */
+
+/* The next scan, which is waited for. This thread may get its CPU at real-time priority for that
+ * moment, as far as realtime (its own) allows. 0; -EINTR: a signal came first. */
+int sampler_take(struct sampler *sampler, struct realtime *realtime, struct live_capture **capture);
+/* keys: of records that scans are to copy until the next call, although they are settled. filter:
+ * as given to sampler_begin(), whose ids may have changed since. */
+void sampler_return(struct sampler *sampler, struct live_capture *capture, const struct index *keys,
+		    const struct filter *filter);
+
+/* Ends the thread for a while, in which records can be moved to other maps; copies that nobody has
+ * taken are lost, and counted as late for that. */
+void sampler_pause(struct sampler *sampler);
+int sampler_resume(struct sampler *sampler); /* as sampler_begin() */
+
+/* Scans that could not be begun until now are not late: there was more to do than there ever will
+ * be. */
+void sampler_excuse(struct sampler *sampler);
+
+/* NULL: all are 0. */
+void sampler_facts_read(struct sampler *sampler, struct sampler_facts *facts);
+
+/* To be held by another thread that asks for registers. */
+pthread_mutex_t *sampler_asking(struct sampler *sampler);
+
+#endif
