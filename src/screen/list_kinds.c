@@ -175,6 +175,8 @@ static const char *const notes[][2] = {
 	{"", "r: RQ, waits for a CPU; D: uninterruptible sleep; s: asleep, but working"},
 	{"", "(part of a request); -: as many as there are CPUs; ^: the window"},
 	{"times", "all in UTC, as in reports and recordings"},
+	{"history", "the last ten minutes, then one scan a second for two hours; at most 64 MB"},
+	{"files", "~/.config/tsnap and /etc/tsnap: views, and keys (COMMAND = KEY ...)"},
 };
 #define NOTE_COUNT (sizeof(notes) / sizeof(notes[0]))
 
