@@ -253,4 +253,6 @@ def main(argv):
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    CODE = main(sys.argv[1:])
+    sys.stdout.flush()
+    os._exit(CODE)  # a thread that a failed test left does not hold it
