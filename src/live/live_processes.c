@@ -5,8 +5,12 @@
 #include "proc/proc.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#define ENDED_KEPT_NS (10 * NS_PER_SECOND)
 
 static bool is_id(const char *part)
 {
@@ -142,20 +146,59 @@ int live_processes_find(struct live *live, struct error *e)
 	return 0;
 }
 
+static bool id_is_taken(int64_t pid)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), PROC "/%lld", (long long)pid);
+	return !access(path, F_OK) || errno != ENOENT;
+}
+
+/* What a process did is told after its end, too: in histograms, accounts, scans that were copied
+ * before. So it stays a wanted one for a while, unless another one gets its id. */
+static void ended_keep(struct live *live, int64_t pid)
+{
+	struct ended_process *place = &live->ended[live->ended_at++ % ENDED_MAX];
+
+	if (place->pid)
+		filter_remove_pid(live->filter, place->pid);
+	*place = (struct ended_process){pid, live->moment.now_ns};
+}
+
+static void ended_check(struct live *live)
+{
+	for (int i = 0; i < ENDED_MAX; i++) {
+		struct ended_process *ended = &live->ended[i];
+
+		if (!ended->pid)
+			continue;
+		if (process_set_lives(&live->processes, ended->pid)) {
+			ended->pid = 0; /* its id is that of another wanted one */
+		} else if (live->moment.now_ns - ended->at_ns > ENDED_KEPT_NS ||
+			   id_is_taken(ended->pid)) {
+			filter_remove_pid(live->filter, ended->pid);
+			ended->pid = 0;
+		}
+	}
+}
+
 void live_processes_child(struct live *live, const struct thread_state *record)
 {
 	const struct thread_identity *identity = &record->identity;
 
-	if (process_set_has_parent(&live->processes, identity->parent_tgid,
-				   identity->start_boot_ns))
-		process_want(live, identity->tgid, identity->start_boot_ns);
+	if (!process_set_has_parent(&live->processes, identity->parent_tgid,
+				    identity->start_boot_ns))
+		return;
+	process_want(live, identity->tgid, identity->start_boot_ns);
+	if (index_find(&live->filter->pids, identity->tgid) || id_is_taken(identity->tgid))
+		return;
+	filter_add_pid(live->filter, identity->tgid);
+	ended_keep(live, identity->tgid);
 }
 
 static void process_gone(void *to, int64_t pid)
 {
-	struct live *live = to;
-
-	filter_remove_pid(live->filter, pid);
+	ended_keep(to, pid);
 }
 
 static void thread_gone(void *to, int64_t tid)
@@ -174,6 +217,7 @@ void live_processes_check(struct live *live)
 	if (!live->config.process)
 		return;
 	process_set_check(&live->processes, live->keep_house, process_gone, live);
+	ended_check(live);
 	if (live->process_names && live->keep_house)
 		pids_add(live, live->process_names, &count, NULL);
 }

@@ -34,6 +34,14 @@
 	(NEED_COMMSUM | NEED_USER | NEED_CGROUP | NEED_CGROUP_NAMES | NEED_CONTAINER_NAME | \
 	 NEED_PID_NS | NEED_PPID | NEED_CMDLINE | NEED_EXE)
 
+#define ENDED_MAX 256
+
+/* Of which something may still be told. */
+struct ended_process {
+	int64_t pid; /* 0: none */
+	int64_t at_ns;
+};
+
 struct live {
 	struct source source;
 	struct live_config config;
@@ -97,6 +105,8 @@ struct live {
 	struct text chosen, remarks; /* for -v, for everybody */
 	char *process_names;	     /* of -p, looked for again as time goes; NULL: none */
 	struct process_set processes, chosen_threads; /* of -p and -r, of -t, while they live */
+	struct ended_process ended[ENDED_MAX];	      /* of -p and -r, those that ended last */
+	unsigned int ended_at;
 };
 
 /* live_processes.c: resolves -p and -r into the filter, at first (0, or -errno with e); */

@@ -92,12 +92,17 @@ static bool starts_are_same(uint64_t one, uint64_t two)
 	       (one + ROUNDING_TICKS >= two && two + ROUNDING_TICKS >= one);
 }
 
+bool process_set_lives(const struct process_set *set, int64_t pid)
+{
+	return index_find(&set->began, (uint64_t)pid) && !index_find(&set->ended, (uint64_t)pid);
+}
+
 bool process_set_add(struct process_set *set, int64_t pid, uint64_t start_boot_ns)
 {
 	uint64_t start, *ended = index_find(&set->ended, (uint64_t)pid);
 	int fd;
 
-	if (index_find(&set->began, (uint64_t)pid) && !ended)
+	if (process_set_lives(set, pid))
 		return true;
 	/* opened before the start time is read: both are of one process, or the pidfd tells */
 	fd = watch_open(set, pid);
