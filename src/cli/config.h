@@ -81,6 +81,7 @@ struct config {
 	const char *diff;	   /* --diff: two files; NULL: none */
 	const char *diff_after;
 	bool all_rows;		    /* --all-rows */
+	bool raw;		    /* --raw */
 	bool self;		    /* --self */
 	bool python;		    /* --python */
 	bool no_realtime;	    /* --no-realtime */

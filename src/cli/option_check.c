@@ -305,6 +305,9 @@ int config_check(struct config *config, struct error *e)
 		return usage(e, "--by", "is for reports and stacks");
 	if (config->all_rows && config->mode != MODE_REPORT)
 		return usage(e, "--all-rows", "is for reports: other formats have all rows");
+	if (config->raw && config->mode != MODE_REPORT && config->mode != MODE_FOLDED &&
+	    config->mode != MODE_FLAME)
+		return usage(e, "--raw", "is for reports and stacks: rows are samples");
 	if (config->replay && !samples && !config->snapshot)
 		return usage(e, "--replay", "is for a report, rows and stacks");
 	if (recorded && config->rate_hz)

@@ -88,6 +88,8 @@ const struct option_row option_table[] = {
 	 AT(slower_ms), 1, 3600000, 0},
 	{0, "all-rows", NULL, "on a terminal, too, every row of a report", OPTION_FLAG,
 	 AT(all_rows), 0, 0, 0},
+	{0, "raw", NULL, "count samples in place of sharing out exact times", OPTION_FLAG, AT(raw),
+	 0, 0, 0},
 	{0, "self", NULL, "show what tsnap itself costs", OPTION_FLAG, AT(self), 0, 0, 0},
 	{0, "python", NULL,
 	 "in stacks, show Python functions (3.11 to 3.14) instead of the interpreter's",

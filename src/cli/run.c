@@ -80,16 +80,51 @@ static void run_note_stacks(struct run *run, const struct scan *part)
 	}
 }
 
+/* Of which time the part's exact times may be. */
+static void run_times_at(struct run *run, const struct scan *part)
+{
+	const struct tally *tally = run->time_rows.step_us ? &run->time_rows.tally : &run->tally;
+
+	exact_times_at(&run->times, tally->scans ? tally->from_us : part->time_us - part->weight_us,
+		       part->time_us);
+}
+
+/* A sample that is not shown, of a thread that may be. */
+static void run_pass(void *taker, const struct sample *sample)
+{
+	struct run *run = taker;
+	struct sample account;
+
+	if (!exact_times_has(&run->times, sample))
+		return;
+	account = sample_account(sample);
+	sample_derive(&account, column_list_needs(&run->list) | filter_needs(&run->filter));
+	if (filter_ask_thread(&run->filter, &account, ~0ull) != VERDICT_ACCEPTED)
+		return;
+	time_rows_begin(&run->time_rows, sample->time_us, &run->groups);
+	run_times_at(run,
+		     &(struct scan){.time_us = sample->time_us, .weight_us = sample->weight_us});
+	group_table_add_account(&run->groups, &account);
+}
+
 static int run_take_groups(struct run *run, const struct scan *part)
 {
 	int err = run->in_scan ? 0 : run_take_silence(run, part, run->e);
 
 	time_rows_begin(&run->time_rows, part->time_us, &run->groups);
+	run_times_at(run, part);
 	for (size_t i = 0; !err && i < part->count; i++) {
-		group_table_add(&run->groups, &part->samples[i]);
-		stack_lines_add(&run->stacks, &part->samples[i]);
+		struct exact_note note = {EXACT_PART_NONE, true};
+
+		if (run->groups.split)
+			note = exact_times_add(&run->times, &part->samples[i]);
+		group_table_add_noted(&run->groups, &part->samples[i], note);
+		stack_lines_add(&run->stacks, &part->samples[i], note);
 		chain_report_add(&run->chains, &part->samples[i]);
 	}
+	if (exact_times_full(&run->times) || group_table_crowded(&run->groups) ||
+	    group_table_crowded(&run->stacks.groups))
+		run_share_out(run);
 	if (run->renderer->behind && !run->config->by_chain)
 		run_note_stacks(run, part);
 	return err;
@@ -249,6 +284,7 @@ static void run_done(struct run *run)
 	if (run->source)
 		run->source->close(run->source);
 	group_table_done(&run->groups);
+	exact_times_done(&run->times);
 	distribution_table_done(&run->distributions);
 	stack_lines_done(&run->stacks);
 	time_rows_done(&run->time_rows);
@@ -270,7 +306,9 @@ static uint64_t run_needs(const struct run *run)
 
 	if (run->filter.no_samples)
 		return event_list_needs(&run->events);
-	return run->renderer->accounts ? sample_needs_close(needs | NEED_PROCESSES) : needs;
+	if (run->times.shared)
+		needs |= NEED_TOTALS | (run->times.shared >> TIME_ASLEEP & 1 ? NEED_SLEEP : 0);
+	return run_accounts(run) ? sample_needs_close(needs | NEED_PROCESSES) : needs;
 }
 
 /* Goes on where a worker before this one was given up, for a second at least. */
@@ -300,6 +338,8 @@ static int run_any(struct run run, source_opener *open_source, void (*tell)(cons
 		if (!err) {
 			run.source->take = run_take_part;
 			run.source->taker = &run;
+			if (run.times.shared)
+				run.source->pass = run_pass;
 			run.source->describe(run.source, &run.facts_before);
 			if (run.facts_before.remarks)
 				tell(run.facts_before.remarks);

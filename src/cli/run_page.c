@@ -96,6 +96,24 @@ void run_take_events(struct run *run)
 				    &run->events);
 }
 
+void run_share_out(struct run *run)
+{
+	group_table_share_out(&run->groups);
+	group_table_share_out(&run->stacks.groups);
+	exact_times_clear(&run->times);
+}
+
+/* The exact times of the page are in its groups. */
+static void run_end_times(struct run *run)
+{
+	run_share_out(run);
+	group_table_end_page(&run->groups, &run->tally);
+	exact_times_end_page(&run->times);
+	/* a report without samples tells who sleeps, unless it is asked for exact times */
+	if (run->renderer->footed && !run->tally.samples && !run->groups.exact)
+		group_table_clear(&run->groups);
+}
+
 int run_show(struct run *run, struct error *e)
 {
 	struct source_facts now, page;
@@ -103,7 +121,7 @@ int run_show(struct run *run, struct error *e)
 
 	if (err)
 		return err;
-	if (run->source->account && run->renderer->accounts)
+	if (run->source->account && run_accounts(run))
 		run->source->account(run->source, account_take, run);
 	run_take_events(run);
 	run->source->describe(run->source, &now);
@@ -121,8 +139,11 @@ int run_show(struct run *run, struct error *e)
 			      (uint64_t)run->stacks.groups.refused);
 	source_facts_miss_any(&page, "rows of more steps of time than tsnap keeps",
 			      (uint64_t)run->time_rows.refused);
-	if (run->time_rows.step_us) {
+	if (run->time_rows.step_us)
 		time_rows_end(&run->time_rows, &run->groups);
+	run_end_times(run);
+	if (run->time_rows.step_us) {
+		run->page.grid = &run->time_rows.grid;
 	} else if (run->renderer->grouped) {
 		run->facts_before = now;
 		if (!run_filters(run) && !run->groups.refused)

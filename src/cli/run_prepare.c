@@ -173,6 +173,36 @@ static void run_command(struct run *run)
 	run->page.command = text_string(&run->command);
 }
 
+/* The kinds of time that are shared out, a bit each. A filter that refuses some samples of a state
+ * and takes others leaves open how much of the thread's time is meant; so it is with sleep, of
+ * which only some is shown without -a. */
+static unsigned int kinds_shared(const struct run *run)
+{
+	unsigned int kinds = 0;
+
+	if (run->config->raw || !filter_keeps_threads(&run->filter))
+		return 0;
+	for (int kind = 0; kind < TIME_KINDS; kind++)
+		if (filter_wants_state(&run->filter, time_kind_state(kind)) &&
+		    (kind != TIME_ASLEEP || run->filter.all_states))
+			kinds |= 1u << kind;
+	return kinds;
+}
+
+static void run_split(struct run *run)
+{
+	if (!run->renderer->grouped)
+		return;
+	run->times.shared = kinds_shared(run);
+	if (!run->times.shared)
+		return;
+	run->time_rows.times = &run->times;
+	group_table_split(&run->groups, &run->times,
+			  run->renderer->footed ? REST_LARGE_GROUPS : REST_GROUPS);
+	if (run->config->stacks)
+		group_table_split(&run->stacks.groups, &run->times, REST_NOWHERE);
+}
+
 int run_prepare(struct run *run, struct error *e)
 {
 	static const char *const renderer_names[] = {
@@ -198,6 +228,7 @@ int run_prepare(struct run *run, struct error *e)
 	time_rows_init(&run->time_rows, run->config->by_time_us, &run->list);
 	stack_lines_init(&run->stacks, (size_t)run->config->stacks, &run->list,
 			 run->config->off_wake);
+	run_split(run);
 	err = run_stacks_check(run, e);
 	if (err)
 		return err;

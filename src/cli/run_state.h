@@ -6,7 +6,7 @@
 #include "report/chain_report.h"
 #include "report/distribution.h"
 #include "report/event_list.h"
-#include "report/group.h"
+#include "report/group_split.h"
 #include "render/renderer.h"
 #include "report/sleepers.h"
 #include "recording/stack_dict_file.h"
@@ -22,6 +22,7 @@ struct run {
 	struct filter filter;
 	struct source *source;
 	struct group_table groups;
+	struct exact_times times;		 /* shared out among groups and stacks */
 	struct distribution_table distributions; /* of --trace */
 	struct stack_dict_file stack_dict;	 /* --stack-dict, written */
 	struct stack_lines stacks;		 /* of --stacks */
@@ -68,6 +69,12 @@ static inline bool run_filters(const struct run *run)
 	       config->cgroup || config->filter;
 }
 
+/* Whether the source is asked for what no sample tells. */
+static inline bool run_accounts(const struct run *run)
+{
+	return run->renderer->accounts || run->times.shared;
+}
+
 /* run_prepare.c: what config asks for, all but the source. 0 or -errno with e. */
 int run_prepare(struct run *run, struct error *e);
 
@@ -76,6 +83,8 @@ int run_prepare(struct run *run, struct error *e);
 int run_show(struct run *run, struct error *e);
 int run_take_traced(struct run *run, bool all, struct error *e);
 int run_write(struct run *run, struct error *e);
+/* Gives the groups the exact times of what was added so far. */
+void run_share_out(struct run *run);
 /* run_sleepers.c: finds what a page without samples tells instead. */
 void run_find_sleepers(struct run *run);
 /* Takes the single events that came. */

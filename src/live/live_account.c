@@ -94,6 +94,13 @@ void live_account_move(struct live *live, const struct kernel *bigger)
 				  bigger->compiled.maps[KERNEL_MAP_PROCESSES], dead_move, live);
 }
 
+/* Of a thread, whatever it did. */
+static bool account_wanted(const struct live *live, const struct sample *account)
+{
+	return !live->filter->no_samples &&
+	       filter_ask_thread(live->filter, account, ~0ull) == VERDICT_ACCEPTED;
+}
+
 /* Who is told. */
 struct telling {
 	struct live *live;
@@ -121,7 +128,7 @@ static void thread_account(const struct telling *telling, const struct thread_st
 	account.state = account.state_us = account.cpu = account.waker_tid = ABSENT;
 	lookup_fill(live->lookup, &account, &hint, asked, live->moment.now_ns);
 	sample_derive(&account, asked);
-	if (!filter_accepts(live->filter, &account) ||
+	if (!account_wanted(live, &account) ||
 	    (!(live->needs & NEED_SLEEP) && totals_only_slept(&live->totals, &totals, &account))) {
 		totals_mark(&live->totals, account.tid);
 		return;
@@ -189,7 +196,7 @@ static void dead_account(const struct telling *telling)
 		if (account.uid != ABSENT)
 			account.user = lookup_user(live->lookup, account.uid, live->moment.now_ns);
 		sample_derive(&account, live->needs);
-		if (filter_accepts(live->filter, &account))
+		if (account_wanted(live, &account))
 			telling->take(telling->to, &account);
 	}
 }

@@ -248,6 +248,13 @@ static int part_give(struct sample_file *file)
 	return err;
 }
 
+static int row_refuse(const struct sample_file *file, const struct sample *sample)
+{
+	if (file->source.pass)
+		file->source.pass(file->source.taker, sample);
+	return 0;
+}
+
 static int scan_add(struct sample_file *file, struct error *e)
 {
 	struct sample *sample = &file->next.sample;
@@ -261,12 +268,12 @@ static int scan_add(struct sample_file *file, struct error *e)
 	verdict = filter_ask(file->filter, sample,
 			     ~(file->stacks ? DERIVED | NEEDS_STACKS : DERIVED));
 	if (verdict == VERDICT_REFUSED)
-		return 0;
+		return row_refuse(file, sample);
 	if (file->stacks)
 		stack_dict_fill(file->stacks, sample);
 	sample_derive(sample, file->needs);
 	if (verdict == VERDICT_OPEN && !filter_accepts(file->filter, sample))
-		return 0;
+		return row_refuse(file, sample);
 	if (file->count >= SCAN_PART && file->source.take)
 		err = part_give(file);
 	file->samples =

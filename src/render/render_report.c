@@ -131,6 +131,38 @@ static void add_seconds(struct text *line, int64_t us)
 	text_add_string(line, " s");
 }
 
+/* How much of the exact time is of threads that samples saw in that state, and what is not exact.
+ */
+static void add_coverage(struct text *out, const struct page *page)
+{
+	const struct tally *tally = page->tally;
+	int64_t exact_us = 0, covered_us = 0;
+	struct text line = {0};
+
+	for (int kind = 0; kind < TIME_KINDS; kind++) {
+		if (!tally->all_us[kind] || !tally->samples)
+			continue;
+		text_add_string(&line, line.length ? ", " : "Exact times, shared out by samples: ");
+		text_add_decimals(&line, ratio(tally->covered_us[kind], 1000, tally->all_us[kind]),
+				  1);
+		text_add_format(&line, " %% of %s", state_row(time_kind_state(kind))->name);
+		exact_us = sum(exact_us, tally->all_us[kind]);
+		covered_us = sum(covered_us, tally->covered_us[kind]);
+	}
+	if (exact_us)
+		text_add_string(&line, " is of threads sampled in that state");
+	if (covered_us < exact_us)
+		text_add_string(&line, ", the rest in rows with -");
+	if (exact_us && tally->shared_us > exact_us)
+		text_add_string(
+			&line,
+			tally->all_us[TIME_ASLEEP]
+				? ""
+				: "; S counts samples (exact where all states are sampled: -a)");
+	page_add_wrapped(out, page, text_string(&line));
+	text_done(&line);
+}
+
 /* Those that live for less than the time between two scans are in few samples, if any. */
 static void add_processes(struct text *out, const struct page *page)
 {
@@ -248,6 +280,7 @@ static void add_foot(struct text *out, const struct page *page)
 		page_add_chains(out, page);
 	foot = out->length;
 	text_add_char(out, '\n');
+	add_coverage(out, page);
 	page_add_stacks_foot(out, page);
 	add_processes(out, page);
 	page_add_absent(out, page);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The stacks below a line of the report: for each its share of the line's samples, and its frames,
+/* The stacks below a line of the report: for each its share of the line's time, and its frames,
  * outermost first, in the words of people. */
 #include "render/fold.h"
 #include "render/frame_kind.h"
@@ -158,12 +158,12 @@ static void half_add(struct text *out, const struct page *page, const struct hal
 	text_add_char(out, '\n');
 }
 
-/* " 71.2%" of the line's samples, at the beginning of a line */
-static void share_add(struct text *out, int64_t samples, int64_t of)
+/* " 71.2%" of the line's time, at the beginning of a line */
+static void share_add(struct text *out, int64_t weight_us, int64_t of)
 {
 	struct text share = {0};
 
-	text_add_decimals(&share, ratio(samples, 1000, of), 1);
+	text_add_decimals(&share, ratio(weight_us, 1000, of), 1);
 	text_add_spaces(out, INDENT + 5 - share.length);
 	text_add_string(out, text_string(&share));
 	text_add_string(out, "%  ");
@@ -227,23 +227,23 @@ void page_add_stacks(struct text *out, const struct page *page, size_t row)
 		return;
 	for (size_t at = STACK_LINE_NONE;
 	     (at = stack_lines_next(lines, row, at)) != STACK_LINE_NONE;) {
-		of += stack_line_samples(lines, at);
+		of += stack_line_weight_us(lines, at);
 		if (!stack_line_frames(lines, at))
-			none += stack_line_samples(lines, at);
+			none += stack_line_weight_us(lines, at);
 	}
 	for (size_t at = STACK_LINE_NONE;
 	     none < of && (at = stack_lines_next(lines, row, at)) != STACK_LINE_NONE;) {
-		int64_t samples = stack_line_samples(lines, at);
+		int64_t weight_us = stack_line_weight_us(lines, at);
 
 		if (!stack_line_frames(lines, at))
 			continue;
 		stacks++;
 		if (told == lines->most) {
-			rest += samples;
+			rest += weight_us;
 			continue;
 		}
 		told++;
-		share_add(out, samples, of);
+		share_add(out, weight_us, of);
 		stack_add(out, page, at);
 	}
 	if (stacks)

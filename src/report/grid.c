@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "report/grid.h"
+#include "report/group_split.h"
 #include "report/measure.h"
+#include "report/tally.h"
 #include "report/value.h"
 #include "sample/proc_values.h"
 #include "base/memory.h"
@@ -39,16 +41,23 @@ static int64_t busy_us(const union value *sums)
 		   sum(sums[SUM_DWAIT_US].number, sums[SUM_DEAD_CPU_US].number));
 }
 
+struct ordering {
+	const struct group_table *groups;
+	bool by_time; /* or by samples */
+};
+
 static int group_compare(const void *a, const void *b, void *from)
 {
-	const struct group_table *groups = from;
-	const union value *x = *(const union value *const *)a, *y = *(const union value *const *)b;
-	int64_t more = group_samples(groups, y) - group_samples(groups, x);
+	const struct ordering *ordering = from;
+	const struct group_table *groups = ordering->groups;
+	const union value *x = group_at(groups, *(const size_t *)a);
+	const union value *y = group_at(groups, *(const size_t *)b);
+	int64_t samples = group_samples(groups, y) - group_samples(groups, x), more;
 
-	if (!more)
-		more = group_weight_us(groups, y) > group_weight_us(groups, x)
-			       ? 1
-			       : -(group_weight_us(groups, y) < group_weight_us(groups, x));
+	more = (group_weight_us(groups, y) > group_weight_us(groups, x)) -
+	       (group_weight_us(groups, y) < group_weight_us(groups, x));
+	if (!more || (!ordering->by_time && samples))
+		more = samples;
 	if (!more && groups->exact)
 		more = (busy_us(group_sums(groups, y)) > busy_us(group_sums(groups, x))) -
 		       (busy_us(group_sums(groups, y)) < busy_us(group_sums(groups, x)));
@@ -60,30 +69,35 @@ static int group_compare(const void *a, const void *b, void *from)
 /* Whether there is nothing to tell of it: it has no samples, and its threads only slept. */
 static bool group_idle(const struct group_table *groups, const union value *group)
 {
-	return !group_samples(groups, group) && groups->exact &&
-	       measure_sums_idle(group_sums(groups, group));
+	if (group_samples(groups, group) || (groups->split && group_weight_us(groups, group)))
+		return false;
+	return groups->exact ? measure_sums_idle(group_sums(groups, group)) : groups->split != NULL;
 }
 
 void grid_fill_groups(struct grid *grid, const struct group_table *groups,
 		      const struct tally *tally)
 {
 	const struct column_list *list = groups->list;
-	const union value **order = memory_get(groups->count * sizeof(union value *));
+	size_t *order = memory_get(groups->count * sizeof(*order));
+	struct ordering ordering = {groups, tally->shared_us};
 	size_t count = 0;
 	union value *value;
 
 	for (size_t row = 0; row < groups->count; row++)
 		if (!group_idle(groups, group_at(groups, row)))
-			order[count++] = group_at(groups, row);
-	qsort_r(order, count, sizeof(union value *), group_compare, (void *)groups);
+			order[count++] = row;
+	qsort_r(order, count, sizeof(*order), group_compare, &ordering);
 	grid_size(grid, list, count);
 	value = grid->values;
 	for (size_t row = 0; row < count; row++) {
-		const union value *group = order[row];
+		const union value *group = group_at(groups, order[row]);
+		int64_t error_us = group_error_us(groups, order[row]);
 		struct measures measures =
 			measures_of(group_samples(groups, group), group_weight_us(groups, group),
 				    group_sums(groups, group), tally);
 
+		if (error_us != ABSENT)
+			measures.error = ratio(error_us, 1000, US_PER_SECOND);
 		for (size_t i = 0; i < list->count; i++)
 			*value++ = list->items[i]->role == ROLE_MEASURE
 					   ? column_read(list->items[i], &measures)

@@ -16,35 +16,58 @@ struct group_slot {
 #define SLOTS_FIRST 1024
 #define KEY_MULTIPLIER 0x9e3779b97f4a7c15ull /* odd, 2^64 / the golden ratio */
 
+/* The place among the sums of the column's field; MEASURE_SUMS: it is none of them. */
+static size_t sum_place(const struct column *column)
+{
+	size_t at = 0;
+
+	while (at < MEASURE_SUMS && (column->role != ROLE_SUM || column_is_proc_value(column) ||
+				     measure_sums[at].offset != column->offset))
+		at++;
+	return at;
+}
+
+/* The word of a group that the column shows; a fold of its own where it is none of the others. */
+static size_t word_place(struct group_table *table, const struct column *column)
+{
+	size_t first = table->key_count + 2, sum_at = sum_place(column);
+
+	if (column->role == ROLE_SUM && column->offset == offsetof(struct sample, weight_us))
+		return first - 1;
+	if (table->exact && sum_at < MEASURE_SUMS)
+		return first + sum_at;
+	table->folds[table->fold_count] = column;
+	return first + table->fold_count++;
+}
+
 void group_table_init(struct group_table *table, const struct column_list *list)
 {
 	*table = (struct group_table){.list = list};
-	for (size_t i = 0; i < list->count; i++) {
-		const struct column *column = list->items[i];
-
-		if (column->role == ROLE_KEY)
-			table->keys[table->key_count++] = column;
-		else if (column->role != ROLE_MEASURE)
-			table->folds[table->fold_count++] = column;
-	}
-	for (size_t i = 0, key = 0, fold = table->key_count + 2; i < list->count; i++) {
-		if (list->items[i]->role == ROLE_KEY)
-			table->word_of[i] = key++;
-		else if (list->items[i]->role != ROLE_MEASURE)
-			table->word_of[i] = fold++;
-	}
+	for (size_t i = 0; i < list->count; i++)
+		if (list->items[i]->role == ROLE_KEY) {
+			table->word_of[i] = table->key_count;
+			table->keys[table->key_count++] = list->items[i];
+		}
 	table->exact = column_list_needs(list) & NEEDS_OF_SUMS;
 	for (int i = 0; table->exact && i < MEASURE_SUMS; i++)
 		table->folds[table->fold_count++] = &measure_sums[i];
+	for (size_t i = 0; i < list->count; i++)
+		if (list->items[i]->role == ROLE_SUM || list->items[i]->role == ROLE_MAX)
+			table->word_of[i] = word_place(table, list->items[i]);
 	table->stride = table->key_count + 2 + table->fold_count;
 	table->slot_count = SLOTS_FIRST;
 	table->slots = memory_get(table->slot_count * sizeof(*table->slots));
 }
 
+/* So that there is one for another group. */
 static void slots_grow(struct group_table *table)
 {
 	size_t count = table->slot_count * 2;
-	struct group_slot *slots = memory_get(count * sizeof(*slots));
+	struct group_slot *slots;
+
+	if (table->count * 2 < table->slot_count)
+		return;
+	slots = memory_get(count * sizeof(*slots));
 
 	for (size_t i = 0; i < table->slot_count; i++) {
 		size_t at = table->slots[i].hash & (count - 1);
@@ -60,77 +83,92 @@ static void slots_grow(struct group_table *table)
 	table->slot_count = count;
 }
 
-static union value *group_new(struct group_table *table, const void *sample)
+static union value *group_new(struct group_table *table, const union value *keys)
 {
 	union value *group;
 
 	table->words = memory_grow(table->words, &table->capacity, table->count + 1,
 				   table->stride * sizeof(*table->words));
 	group = table->words + table->count++ * table->stride;
-	for (size_t i = 0; i < table->key_count; i++)
-		group[i] = column_read(table->keys[i], sample);
+	memcpy(group, keys, table->key_count * sizeof(*keys));
 	for (size_t i = table->key_count; i < table->stride; i++)
 		group[i].number = i < table->key_count + 2 ? 0 : ABSENT;
 	return group;
 }
 
 static bool group_fits(const struct group_table *table, const union value *group,
-		       const void *sample)
+		       const union value *keys)
 {
 	uint64_t differ = 0;
 
 	for (size_t i = 0; i < table->key_count; i++)
-		differ |= (uint64_t)(group[i].number ^ column_read(table->keys[i], sample).number);
+		differ |= (uint64_t)(group[i].number ^ keys[i].number);
 	return !differ;
 }
 
-/* The sample's group, made if there is room for it, else NULL. */
-static union value *group_find(struct group_table *table, const void *sample, uint32_t hash)
+/* The group with these keys, made if the table may have another one, else NULL. */
+static union value *group_find(struct group_table *table, const union value *keys, uint32_t hash)
 {
 	size_t mask = table->slot_count - 1, at = hash & mask;
 
 	for (; table->slots[at].group; at = (at + 1) & mask) {
 		union value *group = table->words + (table->slots[at].group - 1) * table->stride;
 
-		if (table->slots[at].hash == hash && group_fits(table, group, sample))
+		if (table->slots[at].hash == hash && group_fits(table, group, keys))
 			return group;
 	}
 	if (table->count == GROUPS_MAX)
 		return NULL;
-	if (table->count * 2 >= table->slot_count) {
-		slots_grow(table);
-		return group_find(table, sample, hash);
-	}
 	table->slots[at] = (struct group_slot){hash, (uint32_t)table->count + 1};
-	return group_new(table, sample);
+	return group_new(table, keys);
+}
+
+/* A multiplication tells keys apart; the bits are mixed once, at the end. */
+static inline uint64_t hash_add(uint64_t hash, union value key)
+{
+	return ((hash << 29 | hash >> 35) ^ (uint64_t)key.number) * KEY_MULTIPLIER;
+}
+
+static uint32_t group_index(const struct group_table *table, const union value *group)
+{
+	return group ? (uint32_t)((size_t)(group - table->words) / table->stride) : GROUP_NONE;
+}
+
+uint32_t group_table_find(struct group_table *table, const union value *keys)
+{
+	uint64_t hash = 0;
+
+	slots_grow(table);
+	for (size_t i = 0; i < table->key_count; i++)
+		hash = hash_add(hash, keys[i]);
+	return group_index(table, group_find(table, keys, (uint32_t)hash_u64(hash)));
 }
 
 /* samples: 1, or 0 of an account */
-static inline void sample_fold(struct group_table *table, const struct sample *sample,
-			       int64_t samples)
+static inline union value *sample_fold(struct group_table *table, const struct sample *sample,
+				       int64_t samples, int64_t weight_us)
 {
+	union value keys[COLUMN_LIST_MAX], *group, *fold;
 	const void *from = sample;
-	union value *group, *fold;
 	struct sample_wide room;
 	uint64_t hash = 0;
 
+	slots_grow(table);
 	if (table->list->wide)
 		from = sample_widen(&room, sample);
-	/* a multiplication tells keys apart; the bits are mixed once, at the end */
-	for (size_t i = 0; i < table->key_count; i++)
-		hash = ((hash << 29 | hash >> 35) ^
-			(uint64_t)column_read(table->keys[i], from).number) *
-		       KEY_MULTIPLIER;
-	group = group_find(table, from, (uint32_t)hash_u64(hash));
+	for (size_t i = 0; i < table->key_count; i++) {
+		keys[i] = column_read(table->keys[i], from);
+		hash = hash_add(hash, keys[i]);
+	}
+	group = group_find(table, keys, (uint32_t)hash_u64(hash));
 	if (!group) {
 		table->refused++;
-		return;
+		return NULL;
 	}
 	group[table->key_count].number += samples;
-	group[table->key_count + 1].number =
-		sum(group[table->key_count + 1].number, sample->weight_us);
-	fold = group + table->key_count + 2;
-	for (size_t i = 0; i < table->fold_count; i++, fold++) {
+	group[table->key_count + 1].number = sum(group[table->key_count + 1].number, weight_us);
+	fold = group + table->key_count + 2 + table->fold_first;
+	for (size_t i = table->fold_first; i < table->fold_count; i++, fold++) {
 		int64_t number = column_read(table->folds[i], from).number;
 
 		if (table->folds[i]->role == ROLE_SUM)
@@ -138,17 +176,26 @@ static inline void sample_fold(struct group_table *table, const struct sample *s
 		else if (number > fold->number) /* absent is the least of all */
 			fold->number = number;
 	}
+	return group;
+}
+
+uint32_t group_table_fold(struct group_table *table, const struct sample *sample, int64_t samples,
+			  int64_t weight_us)
+{
+	return group_index(table, sample_fold(table, sample, samples, weight_us));
 }
 
 void group_table_add(struct group_table *table, const struct sample *sample)
 {
-	sample_fold(table, sample, 1);
+	sample_fold(table, sample, 1, sample->weight_us);
 }
 
 void group_table_add_account(struct group_table *table, const struct sample *account)
 {
-	if (table->exact)
-		sample_fold(table, account, 0);
+	if (table->split)
+		group_split_add_account(table, account);
+	else if (table->exact)
+		sample_fold(table, account, 0, ABSENT);
 }
 
 void group_table_clear(struct group_table *table)
@@ -156,12 +203,14 @@ void group_table_clear(struct group_table *table)
 	memset(table->slots, 0, table->slot_count * sizeof(*table->slots));
 	table->count = 0;
 	table->refused = 0;
+	group_split_clear(table);
 }
 
 void group_table_done(struct group_table *table)
 {
 	free(table->slots);
 	free(table->words);
+	group_split_done(table);
 	*table = (struct group_table){0};
 }
 
@@ -182,7 +231,7 @@ int64_t group_weight_us(const struct group_table *table, const union value *grou
 
 const union value *group_sums(const struct group_table *table, const union value *group)
 {
-	return table->exact ? group + table->stride - MEASURE_SUMS : NULL;
+	return table->exact ? group + table->key_count + 2 : NULL;
 }
 
 int64_t group_table_cpu_us(const struct group_table *table)

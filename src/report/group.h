@@ -11,26 +11,31 @@
 #include "sample/sample.h"
 
 #define GROUPS_MAX (1u << 18)
+#define GROUP_NONE UINT32_MAX
 
 struct group_slot;
+struct group_split;
 
 struct group_table {
 	const struct column_list *list;
 	const struct column *keys[COLUMN_LIST_MAX];
 	const struct column *folds[COLUMN_LIST_MAX + MEASURE_SUMS];
 	size_t key_count, fold_count;
-	bool exact;			 /* the last folds are the measures' sums */
+	bool exact;			 /* the first folds are the measures' sums */
+	size_t fold_first;		 /* what is before is not folded, but shared out */
 	size_t word_of[COLUMN_LIST_MAX]; /* of the list's column, in a group; not of measures */
 	/* Groups lie behind each other: the keys, samples, weight_us, the folds. */
 	union value *words;
 	size_t stride, count, capacity;
 	struct group_slot *slots;
 	size_t slot_count;
-	int64_t refused; /* samples whose group did not fit */
+	int64_t refused;	   /* samples whose group did not fit */
+	struct group_split *split; /* group_split.h; NULL: samples count */
 };
 
 /* list must outlive the table. */
 void group_table_init(struct group_table *table, const struct column_list *list);
+/* Adds a sample, where samples count. */
 void group_table_add(struct group_table *table, const struct sample *sample);
 /* What is told of threads besides their samples; nothing where no column asks for that. */
 void group_table_add_account(struct group_table *table, const struct sample *account);
@@ -38,6 +43,16 @@ void group_table_clear(struct group_table *table); /* drops the groups, keeps th
 void group_table_done(struct group_table *table);
 
 const union value *group_at(const struct group_table *table, size_t index);
+/* For group_split.c: folds a sample, or an account (samples: 0), with that weight; the index of its
+ * group, GROUP_NONE: it did not fit. The group with those values of the table's keys, made where it
+ * is new. */
+uint32_t group_table_fold(struct group_table *table, const struct sample *sample, int64_t samples,
+			  int64_t weight_us);
+uint32_t group_table_find(struct group_table *table, const union value *keys);
+/* Of group_split.c, which goes along with its table. */
+void group_split_add_account(struct group_table *table, const struct sample *account);
+void group_split_clear(struct group_table *table);
+void group_split_done(struct group_table *table);
 int64_t group_samples(const struct group_table *table, const union value *group);
 int64_t group_weight_us(const struct group_table *table, const union value *group);
 /* Exact CPU time of all groups; 0: nobody counted. */

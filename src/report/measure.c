@@ -6,12 +6,18 @@
 #define AT(member) offsetof(struct measures, member)
 
 const struct column measure_columns[] = {
-	{"avg_thr", "AVG_THR", "threads of the group in an average scan: samples / scans",
+	{"avg_thr", "AVG_THR",
+	 "threads of the group on average: seconds / time; with --raw: samples / scans",
 	 KIND_HUNDREDTHS, ROLE_MEASURE, 0, 7, AT(avg_thr)},
-	{"seconds", "SECONDS", "time that the group's samples stand for", KIND_HUNDREDTHS,
-	 ROLE_MEASURE, 0, 7, AT(seconds)},
-	{"share", "SHARE", "samples of the group among all samples, in percent", KIND_PERMILLE,
+	{"seconds", "SECONDS",
+	 "exact time of the group's threads, shared out by their samples; with --raw: time that "
+	 "its samples stand for",
+	 KIND_HUNDREDTHS, ROLE_MEASURE, 0, 7, AT(seconds)},
+	{"share", "SHARE",
+	 "seconds of the group among those of all, in percent; with --raw: samples", KIND_PERMILLE,
 	 ROLE_MEASURE, 0, 5, AT(share)},
+	{"error", "ERROR", "standard error of seconds, by how often threads were seen anew",
+	 KIND_THOUSANDTHS, ROLE_MEASURE, 0, 7, AT(error)},
 	{"samples", "SAMPLES", "samples of the group", KIND_NUMBER, ROLE_MEASURE, 0, 7,
 	 AT(samples)},
 	{"cpu_s", "CPU_S", "exact seconds on a CPU, of all threads of the group, sampled or not",
@@ -89,7 +95,13 @@ struct measures measures_of(int64_t samples, int64_t weight_us, const union valu
 		.avg_thr = ratio(samples, 100, tally->scans),
 		.seconds = ratio(weight_us, 100, US_PER_SECOND),
 		.share = ratio(samples, 1000, tally->samples),
+		.error = ABSENT,
 	};
+
+	if (tally->shared_us) {
+		measures.avg_thr = ratio(weight_us, 100, tally->elapsed_us);
+		measures.share = ratio(weight_us, 1000, tally->shared_us);
+	}
 
 	if (sums)
 		exact_fill(&measures, sums, tally);

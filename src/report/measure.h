@@ -15,6 +15,7 @@ struct measures {
 	int64_t avg_thr; /* hundredths */
 	int64_t seconds; /* hundredths */
 	int64_t share;	 /* per mille */
+	int64_t error;	 /* thousandths of a second; ABSENT where samples count */
 	/* exact; ABSENT where nobody counted */
 	int64_t cpu_s, runq_s, dwait_s, sleep_s, dead_cpu_s; /* thousandths */
 	int64_t csw_per_s;				     /* hundredths */
@@ -47,8 +48,8 @@ extern const size_t measure_column_count;
 
 struct tally;
 
-/* Of a group with these samples in the report that tally counts. sums: MEASURE_SUMS values, or
- * NULL. */
+/* Of a group with these samples in the report that tally counts; the error is left to the caller.
+ * sums: MEASURE_SUMS values, or NULL. */
 struct measures measures_of(int64_t samples, int64_t weight_us, const union value *sums,
 			    const struct tally *tally);
 /* Whether there was nothing but sleep. */

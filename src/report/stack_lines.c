@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "report/stack_lines.h"
+#include "report/group_split.h"
 #include "base/memory.h"
 #include "sample/waker_stack.h"
 
@@ -8,7 +9,7 @@
 
 /* Behind the keys, and always there: a key may be one of the first. */
 #define STACK_COLUMN "stack"
-#define SAMPLES_COLUMN "samples"
+#define TIME_COLUMN "weight_us"
 
 void stack_lines_init(struct stack_lines *lines, size_t most, const struct column_list *list,
 		      bool wakers)
@@ -23,7 +24,7 @@ void stack_lines_init(struct stack_lines *lines, size_t most, const struct colum
 			lines->list.items[lines->key_count++] = list->items[i];
 	lines->list.count = lines->key_count;
 	lines->list.wide = list->wide;
-	column_list_add(&lines->list, STACK_COLUMN "," SAMPLES_COLUMN, true, &unsaid);
+	column_list_add(&lines->list, STACK_COLUMN "," TIME_COLUMN, true, &unsaid);
 	if (wakers)
 		column_list_add(&lines->list, WAKER_COLUMNS, true, &unsaid);
 	group_table_init(&lines->groups, &lines->list);
@@ -34,13 +35,13 @@ uint64_t stack_lines_needs(const struct stack_lines *lines)
 	return lines->most ? column_list_needs(&lines->list) : 0;
 }
 
-void stack_lines_add(struct stack_lines *lines, const struct sample *sample)
+void stack_lines_add(struct stack_lines *lines, const struct sample *sample, struct exact_note note)
 {
 	if (!lines->most)
 		return;
 	lines->samples++;
 	lines->known += sample->stack != NULL;
-	group_table_add(&lines->groups, sample);
+	group_table_add_noted(&lines->groups, sample, note);
 }
 
 static union value value_named(const struct stack_lines *lines, size_t stack, const char *name)
@@ -67,9 +68,9 @@ const char *stack_line_waker_comm(const struct stack_lines *lines, size_t stack)
 	return lines->wakers ? value_named(lines, stack, "waker_comm").text : NULL;
 }
 
-int64_t stack_line_samples(const struct stack_lines *lines, size_t stack)
+int64_t stack_line_weight_us(const struct stack_lines *lines, size_t stack)
 {
-	return value_named(lines, stack, SAMPLES_COLUMN).number;
+	return value_named(lines, stack, TIME_COLUMN).number;
 }
 
 /* keys: values of the report's keys, in order. */

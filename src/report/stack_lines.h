@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/index.h"
+#include "report/exact_times.h"
 #include "report/grid.h"
 
 #define STACK_LINE_NONE SIZE_MAX
@@ -20,7 +21,7 @@ struct stack_lines {
 	struct column_list list; /* the report's keys, and what is told of a stack */
 	size_t key_count;
 	struct group_table groups;
-	struct grid grid;      /* of the groups, most samples first */
+	struct grid grid;      /* of the groups, most time first */
 	const struct grid *of; /* the report that they were filled for */
 	struct index first;    /* hash of a line's keys to a row of grid, plus one */
 	uint32_t *next;	       /* another row of equal hash, plus one */
@@ -34,20 +35,22 @@ void stack_lines_init(struct stack_lines *lines, size_t most, const struct colum
 		      bool wakers);
 /* What that needs of a sample, enum sample_needs. */
 uint64_t stack_lines_needs(const struct stack_lines *lines);
-void stack_lines_add(struct stack_lines *lines, const struct sample *sample);
+/* note: see report/group_split.h; the caller splits the groups, or not, and shares out. */
+void stack_lines_add(struct stack_lines *lines, const struct sample *sample,
+		     struct exact_note note);
 /* Ready for the lines of that report; valid until the next one is filled. */
 void stack_lines_fill(struct stack_lines *lines, const struct grid *report,
 		      const struct tally *tally);
 void stack_lines_clear(struct stack_lines *lines);
 void stack_lines_done(struct stack_lines *lines);
 
-/* The stacks of a line of the report, most samples first: after the one before, at first
+/* The stacks of a line of the report, most time first: after the one before, at first
  * STACK_LINE_NONE, which also ends them. */
 size_t stack_lines_next(const struct stack_lines *lines, size_t line, size_t before);
-/* Its frames as in the column stack, NULL where it has none; who woke it; and its samples. */
+/* Its frames as in the column stack, NULL where it has none; who woke it; and its time. */
 const char *stack_line_frames(const struct stack_lines *lines, size_t stack);
 const char *stack_line_waker_stack(const struct stack_lines *lines, size_t stack);
 const char *stack_line_waker_comm(const struct stack_lines *lines, size_t stack);
-int64_t stack_line_samples(const struct stack_lines *lines, size_t stack);
+int64_t stack_line_weight_us(const struct stack_lines *lines, size_t stack);
 
 #endif

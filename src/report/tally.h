@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/clock.h"
+#include "report/exact_times.h"
 #include "sample/sample.h"
 
 struct tally {
@@ -19,6 +20,9 @@ struct tally {
 	/* processes, and CPU time that threads had used that ended; the most of it, by whom */
 	int64_t forks, execs, exits, dead_cpu_us, most_cpu_us;
 	const char *most_comm, *most_user;
+	/* exact times: of all groups, others' weights included, 0: samples count; and by kind of
+	 * time what there was, and what is of threads with samples of that kind */
+	int64_t shared_us, all_us[TIME_KINDS], covered_us[TIME_KINDS];
 	int64_t cpu_us; /* exact, of all groups where all threads are in them; 0: not known */
 };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "report/time_rows.h"
+#include "report/group_split.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/names.h"
@@ -38,11 +39,15 @@ static const char *step_name(const struct time_rows *rows)
 }
 
 /* Rows of the step, behind those of the steps before. */
-static void step_add(struct time_rows *rows, const struct group_table *groups)
+static void step_add(struct time_rows *rows, struct group_table *groups)
 {
 	size_t columns = rows->list.count - 1, before = rows->grid.row_count, count;
 	union value time;
 
+	group_table_share_out(groups);
+	group_table_end_page(groups, &rows->tally);
+	if (rows->times)
+		exact_times_clear(rows->times);
 	grid_fill_groups(&rows->step_grid, groups, &rows->tally);
 	count = rows->step_grid.row_count;
 	if (before + count > TIME_ROWS_MAX) {

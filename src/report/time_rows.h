@@ -5,6 +5,7 @@
 #ifndef TSNAP_REPORT_TIME_ROWS_H
 #define TSNAP_REPORT_TIME_ROWS_H
 
+#include "report/exact_times.h"
 #include "report/grid.h"
 
 #define TIME_ROWS_MAX (1u << 18)
@@ -16,11 +17,12 @@ struct time_step {
 
 /* Zeroed is one that nobody asked for. */
 struct time_rows {
-	int64_t step_us;	 /* 0: not asked for */
-	int64_t from_us;	 /* when the present step began; ABSENT: none has */
-	struct tally tally;	 /* of that step */
-	struct column_list list; /* the time, then the columns of groups */
-	struct grid grid;	 /* of all steps that ended */
+	int64_t step_us;	   /* 0: not asked for */
+	int64_t from_us;	   /* when the present step began; ABSENT: none has */
+	struct tally tally;	   /* of that step */
+	struct exact_times *times; /* those of groups; NULL: samples count */
+	struct column_list list;   /* the time, then the columns of groups */
+	struct grid grid;	   /* of all steps that ended */
 	struct grid step_grid;
 	struct time_step *steps; /* that ended */
 	size_t step_count, step_capacity;

@@ -70,6 +70,14 @@ extern const size_t column_section_count;
 /* NULL if there is none. */
 const struct column *sample_column_find(const char *name);
 
+/* Needs of columns that a thread keeps. */
+#define NEEDS_OF_THREADS                                                              \
+	(NEED_COMM | NEED_COMMSUM | NEED_USER | NEED_PPID | NEED_CMDLINE | NEED_EXE | \
+	 NEED_CGROUP | NEED_CGROUP_NAMES | NEED_CONTAINER_NAME | NEED_PID_NS)
+/* Whether it is of a thread rather than of one sample: what a thread keeps while it does one thing
+ * or another. Accounts have these columns, too. */
+bool column_is_kept(const struct column *column);
+
 /* from: the struct that the column's offset is into; of most columns a struct sample is enough of
  * it. In the inner loop of grouping, so inline. */
 static inline union value column_read(const struct column *column, const void *from)

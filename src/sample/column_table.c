@@ -360,6 +360,14 @@ const size_t column_section_count = sizeof(column_sections) / sizeof(column_sect
 
 const size_t sample_column_count = sizeof(sample_columns) / sizeof(sample_columns[0]);
 
+bool column_is_kept(const struct column *column)
+{
+	if (column->needs)
+		return !(column->needs & ~NEEDS_OF_THREADS);
+	return column->offset == AT(tid) || column->offset == AT(pid) ||
+	       column->offset == AT(kthread);
+}
+
 const struct column *sample_column_find(const char *name)
 {
 	for (size_t i = 0; i < sample_column_count; i++)

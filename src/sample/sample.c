@@ -86,6 +86,39 @@ const struct sample sample_absent = {
 	.dead_cpu_us = ABSENT,
 };
 
+struct sample sample_account(const struct sample *sample)
+{
+	struct sample account = sample_absent;
+
+	account.tid = sample->tid;
+	account.pid = sample->pid;
+	account.ppid = sample->ppid;
+	account.uid = sample->uid;
+	account.start_ns = sample->start_ns;
+	account.kthread = sample->kthread;
+	account.user = sample->user;
+	account.comm = sample->comm;
+	account.commsum = sample->commsum;
+	account.cmdline = sample->cmdline;
+	account.exe = sample->exe;
+	account.cgroup = sample->cgroup;
+	account.container = sample->container;
+	account.container_runtime = sample->container_runtime;
+	account.container_name = sample->container_name;
+	account.pod = sample->pod;
+	account.unit = sample->unit;
+	account.pid_ns = sample->pid_ns;
+	account.ns_pid = sample->ns_pid;
+	account.ns_tid = sample->ns_tid;
+	account.cpu_us = sample->cpu_us;
+	account.runq_us = sample->runq_us;
+	account.dwait_us = sample->dwait_us;
+	account.sleep_us = sample->sleep_us;
+	account.vcsw = sample->vcsw;
+	account.ivcsw = sample->ivcsw;
+	return account;
+}
+
 uint64_t sample_needs_close(uint64_t needs)
 {
 	if (needs & NEED_CHAIN)

@@ -153,6 +153,9 @@ extern const struct sample sample_absent;
 /* needs with everything that they imply. */
 uint64_t sample_needs_close(uint64_t needs);
 
+/* What the sample tells of its thread besides what that was doing: an account (sample/source.h). */
+struct sample sample_account(const struct sample *sample);
+
 /* Fills the fields that follow from other fields of the same sample (commsum,
  * filenamesum, container, container_runtime, pod, unit), live
  * and replayed alike, where needs asks for them. */

@@ -105,6 +105,10 @@ struct source {
 	 * waits here makes the rest of it less exact. 0, or -errno to end the scan with. */
 	int (*take)(void *taker, const struct scan *part);
 	void *taker;
+	/* Set by who opened it, or NULL: gets the samples of a recording that the filter refuses,
+	 * as they hold exact times of their threads since the samples before; without the columns
+	 * that follow from others. Live these times are in the thread's next sample or account. */
+	void (*pass)(void *taker, const struct sample *sample);
 	/* Set by who opened it, or NULL: takes the stacks that samples have the hashes of, once
 	 * each or more often. stacks_end: those that it has not had yet, which may take some
 	 * seconds; NULL where there are none. */

@@ -11,6 +11,8 @@
 #include "report/stack_lines.h"
 #include "unit.h"
 
+static const struct exact_note unnoted = {EXACT_PART_NONE, true};
+
 static struct sample sample_of(const char *comm, int64_t tid, const char *stack)
 {
 	struct sample sample = sample_absent;
@@ -24,7 +26,7 @@ static struct sample sample_of(const char *comm, int64_t tid, const char *stack)
 	return sample;
 }
 
-/* "a 2, b 1" of a line */
+/* "a 2000, b 1000" of a line, us */
 static void expect_line(const struct stack_lines *lines, size_t line, const char *expected)
 {
 	struct text text = {0};
@@ -34,7 +36,7 @@ static void expect_line(const struct stack_lines *lines, size_t line, const char
 		const char *frames = stack_line_frames(lines, at);
 
 		text_add_format(&text, "%s%s %lld", text.length ? ", " : "", frames ? frames : "-",
-				(long long)stack_line_samples(lines, at));
+				(long long)stack_line_weight_us(lines, at));
 	}
 	assert_string_equal(text_string(&text), expected);
 	text_done(&text);
@@ -68,15 +70,15 @@ static void stacks_are_those_of_their_line(void **state)
 				sample_of(samples[i].comm, samples[i].tid, samples[i].stack);
 
 			group_table_add(&groups, &sample);
-			stack_lines_add(&lines, &sample);
+			stack_lines_add(&lines, &sample, unnoted);
 		}
 		grid_fill_groups(&report, &groups, &tally);
 		stack_lines_fill(&lines, &report, &tally);
 		assert_int_equal(report.row_count, 4);
-		expect_line(&lines, 0, "b 2, - 1, a 1");
-		expect_line(&lines, 1, "a 1"); /* without a name: absent is the first */
-		expect_line(&lines, 2, "b 1");
-		expect_line(&lines, 3, "a 1");
+		expect_line(&lines, 0, "b 2000, - 1000, a 1000");
+		expect_line(&lines, 1, "a 1000"); /* without a name: absent is the first */
+		expect_line(&lines, 2, "b 1000");
+		expect_line(&lines, 3, "a 1000");
 		assert_int_equal(lines.samples, 7);
 		assert_int_equal(lines.known, 6);
 		group_table_clear(&groups);
@@ -96,7 +98,7 @@ static void nothing_asked_is_nothing(void **state)
 
 	(void)state;
 	stack_lines_init(&lines, 0, &list, false);
-	stack_lines_add(&lines, &sample);
+	stack_lines_add(&lines, &sample, unnoted);
 	assert_int_equal(lines.samples, 0);
 	assert_int_equal(stack_lines_needs(&lines), 0);
 	stack_lines_clear(&lines);
@@ -124,7 +126,7 @@ static void no_waker_behind_its_mark(void **state)
 	group_table_init(&groups, &list);
 	stack_lines_init(&lines, 3, &list, false);
 	group_table_add(&groups, &sample);
-	stack_lines_add(&lines, &sample);
+	stack_lines_add(&lines, &sample, unnoted);
 	grid_fill_groups(&report, &groups, &tally);
 	stack_lines_fill(&lines, &report, &tally);
 	page_add_stacks(&out, &(struct page){.grid = &report, .stacks = &lines}, 0);

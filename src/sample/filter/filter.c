@@ -235,6 +235,11 @@ bool filter_wants_work(const struct filter *filter)
 	       !filter->all_states && !filter->idle_whys;
 }
 
+bool filter_keeps_threads(const struct filter *filter)
+{
+	return !(filter->expression.needs & ~(KNOWN_IDS | NEEDS_OF_THREADS));
+}
+
 bool filter_wants_idle(const struct filter *filter)
 {
 	bool wanted = false;

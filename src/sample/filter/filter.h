@@ -63,6 +63,9 @@ uint64_t filter_needs(const struct filter *filter);
 /* Whether threads of that state (enum thread_doing) can be wanted; and any that are not active. */
 bool filter_wants_state(const struct filter *filter, int64_t doing);
 bool filter_wants_idle(const struct filter *filter);
+/* Whether it decides by what threads keep and by their state alone, other than an expression does.
+ */
+bool filter_keeps_threads(const struct filter *filter);
 /* Whether threads in S are wanted if they work. */
 bool filter_wants_work(const struct filter *filter);
 

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "report/exact_times.h"
+#include "report/value.h"
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const int8_t kinds_of_states[DOING_COUNT] = {
+	[DOING_ON] = TIME_ON,	      [DOING_RQ] = TIME_RQ,	     [DOING_DISK] = TIME_DISK,
+	[DOING_SLEEP] = TIME_ASLEEP,  [DOING_STOPPED] = TIME_ASLEEP, [DOING_IDLE] = TIME_ASLEEP,
+	[DOING_PARKED] = TIME_ASLEEP, [DOING_ZOMBIE] = -1,
+};
+
+int time_kind_of(int64_t state)
+{
+	return state >= 0 && state < DOING_COUNT ? kinds_of_states[state] : -1;
+}
+
+int64_t time_kind_state(int kind)
+{
+	static const int8_t states[TIME_KINDS] = {DOING_ON, DOING_RQ, DOING_DISK, DOING_SLEEP};
+
+	return states[kind];
+}
+
+bool exact_times_has(const struct exact_times *times, const struct sample *sample)
+{
+	return (times->shared >> TIME_ON & 1 && sample->cpu_us > 0) ||
+	       (times->shared >> TIME_RQ & 1 && sample->runq_us > 0) ||
+	       (times->shared >> TIME_DISK & 1 && sample->dwait_us > 0) ||
+	       (times->shared >> TIME_ASLEEP & 1 && sample->sleep_us > 0);
+}
+
+void exact_times_at(struct exact_times *times, int64_t from_us, int64_t until_us)
+{
+	times->from_us = from_us;
+	times->until_us = until_us;
+}
+
+/* The thread's place in the list, from 0 on. */
+static uint32_t thread_find(struct exact_times *times, const struct sample *sample)
+{
+	uint32_t place = id_map_get(&times->by_tid, (uint64_t)sample->tid);
+	struct exact_thread *thread;
+
+	/* a recording has no start times: then a thread id stays the same thread's in a page */
+	if (place && times->threads[place - 1].start_ns == sample->start_ns)
+		return place - 1;
+	times->threads = memory_grow(times->threads, &times->capacity, times->count + 1,
+				     sizeof(*times->threads));
+	thread = &times->threads[times->count++];
+	*thread = (struct exact_thread){
+		.tid = sample->tid, .start_ns = sample->start_ns, .last_state = -1};
+	for (int kind = 0; kind < TIME_KINDS; kind++)
+		thread->parts[kind].us = ABSENT;
+	id_map_set(&times->by_tid, (uint64_t)sample->tid, (uint32_t)times->count);
+	return (uint32_t)times->count - 1;
+}
+
+/* Adds what is new in the sample, as far as it is of the page. */
+static void thread_add(const struct exact_times *times, struct exact_thread *thread,
+		       const struct sample *sample)
+{
+	const int64_t us[TIME_KINDS] = {sample->cpu_us, sample->runq_us, sample->dwait_us,
+					sample->sleep_us};
+	int64_t since_us = times->until_us - times->from_us, all_us = 0;
+
+	since_us = since_us > 0 ? since_us : 0;
+	for (int kind = 0; kind < TIME_KINDS; kind++)
+		all_us = sum(all_us, us[kind]);
+	for (int kind = 0; kind < TIME_KINDS; kind++) {
+		int64_t new_us = us[kind];
+
+		if (new_us < 0) /* or absent */
+			continue;
+		if (all_us > since_us)
+			new_us = ratio(new_us, since_us, all_us);
+		thread->parts[kind].us = sum(thread->parts[kind].us, new_us);
+	}
+}
+
+struct exact_note exact_times_add(struct exact_times *times, const struct sample *sample)
+{
+	struct exact_note note = {EXACT_PART_NONE, true};
+	int kind = time_kind_of(sample->state);
+	struct exact_thread *thread;
+	uint32_t place;
+
+	if (sample->tid == ABSENT)
+		return note;
+	place = thread_find(times, sample);
+	thread = &times->threads[place];
+	thread_add(times, thread, sample);
+	/* on a CPU a thread goes from call to call: each sample is another look */
+	note.began = thread->last_state != sample->state || kind == TIME_ON ||
+		     sample->state_us == ABSENT ||
+		     sample->state_us < times->until_us - thread->last_us;
+	thread->last_state = (int32_t)sample->state;
+	thread->last_us = times->until_us;
+	if (kind < 0 || sample->weight_us <= 0)
+		return note;
+	thread->parts[kind].sampled_us = sum(thread->parts[kind].sampled_us, sample->weight_us);
+	thread->parts[kind].episodes += note.began;
+	times->weight_us = sample->weight_us;
+	note.part = place * TIME_KINDS + (uint32_t)kind;
+	return note;
+}
+
+uint32_t exact_times_add_account(struct exact_times *times, const struct sample *account)
+{
+	uint32_t place;
+
+	if (account->tid == ABSENT)
+		return EXACT_PART_NONE;
+	place = thread_find(times, account);
+	thread_add(times, &times->threads[place], account);
+	return place;
+}
+
+bool exact_times_full(const struct exact_times *times)
+{
+	return times->count >= EXACT_THREADS_MAX;
+}
+
+void exact_times_clear(struct exact_times *times)
+{
+	id_map_clear(&times->by_tid);
+	times->count = 0;
+}
+
+void exact_times_end_page(struct exact_times *times)
+{
+	exact_times_clear(times);
+	memset(times->all_us, 0, sizeof(times->all_us));
+	memset(times->covered_us, 0, sizeof(times->covered_us));
+}
+
+void exact_times_done(struct exact_times *times)
+{
+	id_map_clear(&times->by_tid);
+	free(times->threads);
+	*times = (struct exact_times){0};
+}

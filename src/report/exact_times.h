@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* How long each thread was on a CPU, in a run queue, in state D and asleep since a page of a report
+ * began: exact, from the columns cpu_us, runq_us, dwait_us and sleep_us of its samples and of the
+ * account at the page's end. What samples alone tell (system call, file, stack) shares these times
+ * out: group_split.h.
+ *
+ * A sample holds the times since the thread's previous sample. Where that one lies before the
+ * page, as in a replay with --from, the part of them that belongs to the page is taken to be as
+ * large as its part of the time. In bounded memory: the caller shares out early when it is full.
+ */
+#ifndef TSNAP_REPORT_EXACT_TIMES_H
+#define TSNAP_REPORT_EXACT_TIMES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/id_map.h"
+#include "sample/sample.h"
+
+/* The kinds of time that the kernel's records count, in the order of SUM_CPU_US to SUM_SLEEP_US.
+ * TIME_ASLEEP: in S, T, I and P. */
+enum time_kind { TIME_ON, TIME_RQ, TIME_DISK, TIME_ASLEEP, TIME_KINDS };
+
+#define EXACT_THREADS_MAX (1u << 18)
+#define EXACT_PART_NONE UINT32_MAX
+
+/* A thread's time of one kind, and what its samples in such a state saw of it. */
+struct exact_part {
+	int64_t us;	    /* ABSENT: not known */
+	int64_t sampled_us; /* weights of the samples */
+	uint32_t episodes; /* times in the state without a break that samples saw; on a CPU: samples
+			    */
+};
+
+struct exact_thread {
+	int64_t tid, start_ns, last_us;
+	struct exact_part parts[TIME_KINDS];
+	int32_t last_state;
+	uint32_t group; /* of any of its samples or accounts, plus one; group_split.c's */
+};
+
+struct exact_times {
+	unsigned int
+		shared; /* kinds whose times are shared out, a bit each; others: samples count */
+	struct id_map by_tid; /* place in threads plus one */
+	struct exact_thread *threads;
+	size_t count, capacity;
+	int64_t from_us, until_us; /* UTC: the page so far */
+	int64_t weight_us;	   /* of the last sample */
+	/* of this page, added up by group_table_split(): of all threads, and of those with a sample
+	 * of that kind */
+	int64_t all_us[TIME_KINDS], covered_us[TIME_KINDS];
+};
+
+/* What a sample belongs to. */
+struct exact_note {
+	uint32_t part; /* place of the thread * TIME_KINDS + kind; or EXACT_PART_NONE */
+	bool began;    /* the thread came into its state since its sample before */
+};
+
+/* The kind of a state (enum thread_doing); -1: none, the time of a zombie is not counted. */
+int time_kind_of(int64_t state);
+/* The state of time that no sample saw. */
+int64_t time_kind_state(int kind);
+
+/* Whether the sample holds times that are shared out. */
+bool exact_times_has(const struct exact_times *times, const struct sample *sample);
+/* What comes is of a page that began at from_us, and was seen at until_us. */
+void exact_times_at(struct exact_times *times, int64_t from_us, int64_t until_us);
+/* Adds the times of a sample. */
+struct exact_note exact_times_add(struct exact_times *times, const struct sample *sample);
+/* The same of an account. The place of its thread; EXACT_PART_NONE: it is of threads that ended,
+ * which have none. */
+uint32_t exact_times_add_account(struct exact_times *times, const struct sample *account);
+/* Whether threads must be cleared before more is added. */
+bool exact_times_full(const struct exact_times *times);
+/* Drops the threads, as what they had was shared out. */
+void exact_times_clear(struct exact_times *times);
+/* The same, and what was added up of the page. */
+void exact_times_end_page(struct exact_times *times);
+void exact_times_done(struct exact_times *times);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Shares the exact times of threads out among groups, at the end of a page: a ratio estimate.
+ *
+ * A thread was on a CPU for exactly 2.00 s; of its samples there 30 are of one group and 10 of
+ * another, so these have 1.50 s and 0.50 s of it. The same in a run queue, in state D and asleep.
+ * Time of a state that no sample of the thread saw goes to a group that has the keys which the
+ * thread keeps (its name, user, process ...) and the state, and nothing for what only samples tell.
+ * Where a time is not known, or not to be shared out, samples count with their weights.
+ *
+ * For that a table keeps, for each thread and state, the groups of its samples. The sums of cpu_us,
+ * runq_us, dwait_us and sleep_us in its groups are shared out, too, so that they agree with the
+ * groups by state.
+ */
+#ifndef TSNAP_REPORT_GROUP_SPLIT_H
+#define TSNAP_REPORT_GROUP_SPLIT_H
+
+#include "report/exact_times.h"
+#include "report/group.h"
+
+/* What becomes of time that no sample saw. */
+enum split_rest {
+	REST_NOWHERE, /* for a second table beside one that has it */
+	REST_GROUPS,
+	REST_LARGE_GROUPS, /* the same, but groups of less than REST_LEAST_US have one together */
+};
+
+#define REST_LEAST_US 5000 /* less is 0.00 s in a report */
+
+/* After group_table_init(). times: may be those of several tables, and must outlive the table. */
+void group_table_split(struct group_table *table, struct exact_times *times, enum split_rest rest);
+/* Adds a sample: note is what exact_times_add() said of it; of no meaning where the table has no
+ * split, as samples count then. */
+void group_table_add_noted(struct group_table *table, const struct sample *sample,
+			   struct exact_note note);
+/* Whether the table must share out before more is added. */
+bool group_table_crowded(const struct group_table *table);
+/* Shares out what was added so far; all tables of the same times do, then those are cleared. Does
+ * nothing where samples count. */
+void group_table_share_out(struct group_table *table);
+
+/* Fills what the tally says of exact times. After group_table_share_out(). */
+void group_table_end_page(struct group_table *table, struct tally *tally);
+
+/* The standard error of the group's weight; ABSENT: not known. */
+int64_t group_error_us(const struct group_table *table, size_t index);
+
+#endif
