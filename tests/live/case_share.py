@@ -462,7 +462,7 @@ def share_inside(ctx):
     rows = tool.finish()
     states_of(find, rows, workloads, "attached")
     totals_told(rows, spinner)
-    own = {row["tid"] for row in rows if row["comm"] == "tsnap"}
+    own = {row["pid"] for row in rows if row["comm"] == "tsnap"}
     find.expect(len(own) == 2, "of two samplers it should see both processes of the other one: %s", own)
     find.close()
     owner.finish()
