@@ -15,7 +15,7 @@
 #define REPORT_COLUMNS_DEFAULT "state,user,commsum,syscall"
 #define ROW_COLUMNS_DEFAULT                                                                        \
 	"timestamp,weight_us,tid,pid,state,user,comm,exe,syscall,filename,state_us,cpu,waker_tid," \
-	"cgroup"
+	"cgroup,cpu_us,runq_us,dwait_us,sleep_us"
 
 struct column_list {
 	const struct column *items[COLUMN_LIST_MAX];

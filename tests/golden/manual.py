@@ -3,9 +3,11 @@
 
     manual.py TSNAP BUILD [unittest's arguments]
 """
+import csv
 import os
 import re
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -13,6 +15,7 @@ import unittest
 
 TSNAP, BUILD = os.path.abspath(sys.argv.pop(1)), os.path.abspath(sys.argv.pop(1))
 MADE = os.path.join(BUILD, "src", "manual")
+FIXTURES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "fixtures")
 INSTALLED = {"share/man/man8/tsnap.8": "tsnap.8", "share/bash-completion/completions/tsnap": "tsnap",
              "share/zsh/site-functions/_tsnap": "_tsnap", "share/fish/vendor_completions.d/tsnap.fish": "tsnap.fish"}
 SECTIONS = ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "COLUMNS", "STATES", "MEASURES", "TRACES", "READING A REPORT", "CSV FORMAT",
@@ -99,6 +102,25 @@ class Page(unittest.TestCase):
         named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", page))
         strangers = {"--pid", "--perf-basic-prof"}
         self.assertEqual(named - set(options_of_help()), strangers)
+
+    def test_sql_weighs_as_a_report(self):
+        statement = re.search(r"^SELECT (?:.*\n)*?.*;$", "\n".join(page_sections()["CSV FORMAT"]), re.M).group()
+        with open(os.path.join(FIXTURES, "exact.csv"), encoding="utf-8") as file:
+            lines = [line for line in file if ",102,100," not in line]  # recorded without some of its sleep, as without -a
+        rows = list(csv.reader(lines))
+        with sqlite3.connect(":memory:") as base:
+            base.execute("CREATE TABLE samples (%s)" % ", ".join("%s TEXT" % name for name in rows[0]))
+            base.executemany("INSERT INTO samples VALUES (%s)" % ", ".join("?" * len(rows[0])), rows[1:])
+            weighed = {(state, call or "-"): seconds for state, _, call, seconds in base.execute(statement)}
+        with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
+            file.writelines(lines)
+            file.flush()
+            report = output(TSNAP, "--replay", file.name, "-a", "-g", "state,syscall")
+        told = re.findall(r"^ +[\d.]+ +([\d.]+) +[\d.]+% #* +(\S+) +(\S+)$", report, re.M)
+        self.assertEqual(sorted(weighed), sorted((state, call) for _, state, call in told))
+        self.assertGreater(len(told), 4)
+        for seconds, *key in told:
+            self.assertLessEqual(abs(weighed[tuple(key)] - float(seconds)), 0.0051, key)
 
     @unittest.skipUnless(shutil.which("man") and shutil.which("groff"), "no man, or no groff")
     def test_man(self):

@@ -12,7 +12,8 @@ from case_share import Place
 from case_spaces import through, unshared
 from harness import START_S, STOP_S, case, check, wait_until
 
-COLUMNS = "timestamp,weight_us,tid,pid,state,user,comm,exe,syscall,filename,state_us,cpu,waker_tid,cgroup"
+COLUMNS = ("timestamp,weight_us,tid,pid,state,user,comm,exe,syscall,filename,state_us,cpu,waker_tid,cgroup,"
+           "cpu_us,runq_us,dwait_us,sleep_us")
 
 
 def files_of(directory, kind):

@@ -117,7 +117,7 @@ static void lists(void **state)
 	list.count = 0;
 	assert_int_equal(column_list_add(&list, "samples", false, &e), -EINVAL);
 	assert_int_equal(column_list_add(&list, ROW_COLUMNS_DEFAULT, false, &e), 0);
-	assert_int_equal(list.count, 14);
+	assert_int_equal(list.count, 18);
 	error_done(&e);
 }
 
