@@ -8,6 +8,9 @@
  * __schedule() counts up before either of them for every switch that is not one.
  * LATENCY_KINDS (latency.bpf.c): the waits that end here are measured one by one.
  * KEEP_REGISTERS, KEEP_TOTALS: what a record keeps where somebody asks for it.
+ * KEEP_STACKS: in the capture window, the time right before a scan, a switch out has the kernel
+ * write a perf sample with the leaving thread's stacks. Not by the kprobe: it runs as the arriving
+ * thread.
  */
 
 #define STATE_DEAD_BITS (0x10u | 0x20u) /* exit_state: EXIT_DEAD, EXIT_ZOMBIE since 3.14 */
@@ -31,6 +34,35 @@ static inline int registers_wanted(__u64 now_ns)
 	return 1;
 #endif
 }
+
+/* The capture window lies in the time in which registers are kept, where that is not always. */
+#if defined(KEEP_REGISTERS) && defined(REGISTERS_ASKED)
+#define STACKS_ANYTIME 0
+#else
+#define STACKS_ANYTIME 1
+#endif
+
+#if defined(KEEP_STACKS) && !defined(SCHED_SWITCH_KPROBE)
+BPF_PERF_OUTPUT(ts_kept);
+BPF_TABLE("array", __u32, struct capture_window, ts_window, 1);
+
+static inline void stacks_keep(void *ctx, __u32 tid, __u64 sequence, __u64 now_ns)
+{
+	struct kept_stack_id id = {};
+	__u32 zero = 0;
+	struct capture_window *window = ts_window.lookup(&zero);
+
+	if (!window || now_ns >= window->until_ns)
+		return;
+	id.sequence = sequence;
+	id.tid = tid;
+	ts_kept.perf_submit(ctx, &id, sizeof(id));
+}
+#else
+static inline void stacks_keep(void *ctx, __u32 tid, __u64 sequence, __u64 now_ns)
+{
+}
+#endif
 
 static inline int registers_wanted_late(struct thread_state *thread, __u64 now_ns)
 {
@@ -94,9 +126,12 @@ static inline void switch_in(struct thread_state *thread, __u64 now_ns)
 	thread->sched.sequence_done = sequence;
 }
 
-static inline void switch_out(struct thread_state *thread, __u32 state, int preempted, __u64 now_ns)
+/* ctx: the probe's. */
+static inline void switch_out(void *ctx, struct thread_state *thread, __u32 state, int preempted,
+			      __u64 now_ns)
 {
 	__u64 sequence;
+	int wanted;
 
 	/* It came unseen (a new record, or the kernel ran no program then): until now it waited. No
 	 * time is lost, only called wrong. */
@@ -118,10 +153,13 @@ static inline void switch_out(struct thread_state *thread, __u32 state, int pree
 	thread->sched.state = preempted ? 0 : state;
 	thread->sched.on_cpu = 0;
 	thread->sched.known = SCHED_SWITCHED_OUT;
-	if (registers_wanted(now_ns))
+	wanted = registers_wanted(now_ns);
+	if (wanted)
 		registers_keep(thread, sequence);
 	ORDERED();
 	thread->sched.sequence_done = sequence;
+	if (STACKS_ANYTIME || wanted)
+		stacks_keep(ctx, thread->sched.tid, sequence, now_ns);
 }
 
 #ifdef LATENCY_KINDS
@@ -231,8 +269,8 @@ static inline struct thread_state *record_begin(struct task_struct *task, __u32 
 	return thread;
 }
 
-static inline void thread_leaves(struct task_struct *task, __u32 tid, __u32 state, int preempted,
-				 __u64 now_ns)
+static inline void thread_leaves(void *ctx, struct task_struct *task, __u32 tid, __u32 state,
+				 int preempted, __u64 now_ns)
 {
 	struct thread_state *thread = thread_find(tid);
 	__u32 dead = dead_bits(task, state, preempted);
@@ -247,7 +285,7 @@ static inline void thread_leaves(struct task_struct *task, __u32 tid, __u32 stat
 	}
 	if (!(thread->identity.known & IDENTITY_FULL))
 		identity_read(thread, task, tid);
-	switch_out(thread, state, preempted, now_ns);
+	switch_out(ctx, thread, state, preempted, now_ns);
 }
 
 /* task: 0 where the probe does not give it; what it would tell is then read when the thread leaves.
@@ -303,7 +341,7 @@ RAW_TRACEPOINT_PROBE(sched_switch)
 	if (tid) {
 		__u32 state = switch_state(prev);
 
-		thread_leaves(prev, tid, state, ctx->args[0] || !state, now_ns);
+		thread_leaves(ctx, prev, tid, state, ctx->args[0] || !state, now_ns);
 	}
 	ways_meet();
 	tid = switch_tid(next);
@@ -321,7 +359,7 @@ TRACEPOINT_PROBE(sched, sched_switch)
 	__u32 tid = bpf_get_current_pid_tgid();
 
 	if (tid)
-		thread_leaves(prev, tid, task_state(prev), count_tells_preempted(prev, tid),
+		thread_leaves(args, prev, tid, task_state(prev), count_tells_preempted(prev, tid),
 			      now_ns);
 	ways_meet();
 	tid = args->next_pid;
@@ -340,7 +378,7 @@ int kprobe__finish_task_switch(struct pt_regs *ctx)
 	__u32 tid = task_tid(prev);
 
 	if (tid)
-		thread_leaves(prev, tid, task_state(prev), count_tells_preempted(prev, tid),
+		thread_leaves(ctx, prev, tid, task_state(prev), count_tells_preempted(prev, tid),
 			      now_ns);
 	ways_meet();
 	tid = bpf_get_current_pid_tgid();

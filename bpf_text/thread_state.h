@@ -165,6 +165,19 @@ struct sampling {
 	__u32 unused;
 };
 
+/* The capture window of the sampler that owns the probes: until then a switch out hands over the
+ * leaving thread's stacks (KEEP_STACKS). */
+struct capture_window {
+	__u64 until_ns;
+};
+
+/* Whose stacks a perf sample of a switch out has. */
+struct kept_stack_id {
+	__u64 sequence; /* of the switch out, as in thread_sched */
+	__u32 tid;	/* the same */
+	__u32 unused;
+};
+
 /* Threads that began or were woken, so that a scan need not walk over all that sleep: whoever is
  * neither listed since the last scan nor was awake in it has slept through. A ring for each CPU;
  * every sampler keeps its own place in them, and when it has read them counts sampling.scan up,

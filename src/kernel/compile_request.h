@@ -33,6 +33,8 @@ enum kernel_map {
 	KERNEL_MAP_PLACES_ONE, /* those that are found without a search */
 	KERNEL_MAP_PLACES_TWO,
 	KERNEL_MAP_EVENTS,
+	KERNEL_MAP_KEPT,   /* perf events for the stacks that switches keep, */
+	KERNEL_MAP_WINDOW, /* and when they do */
 	KERNEL_MAP_COUNT
 };
 

@@ -39,6 +39,8 @@ const struct kernel_map_row kernel_map_rows[KERNEL_MAP_COUNT] = {
 	[KERNEL_MAP_PLACES_ONE] = {"ts_places_one", sizeof(struct latency_place)},
 	[KERNEL_MAP_PLACES_TWO] = {"ts_places_two", sizeof(struct latency_place)},
 	[KERNEL_MAP_EVENTS] = {"ts_events", sizeof(struct event_ring)},
+	[KERNEL_MAP_KEPT] = {"ts_kept", sizeof(__u32)},
+	[KERNEL_MAP_WINDOW] = {"ts_window", sizeof(struct capture_window)},
 };
 
 /* Sets of fields that the plan's programs read; without a plan all, for an offsets file. */

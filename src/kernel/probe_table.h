@@ -47,6 +47,7 @@ enum record_part {
 	PART_TOTALS,	/* exact times, and switches */
 	PART_WAKER,	/* who woke the thread */
 	PART_PROGRAM,	/* when it executed one */
+	PART_STACKS,	/* stacks of threads that leave their CPU right before a scan */
 	PART_COUNT,
 };
 

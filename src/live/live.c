@@ -243,6 +243,8 @@ static void live_close(struct source *source)
 	live_self_close(&live->self);
 	kernel_close(&live->kernel);
 	live_cpu_stacks_close(&live->cpu_stacks);
+	live_kept_close(&live->kept);
+	live_copies_close(&live->copies);
 	live_stacks_done(&live->stacks);
 	lookup_free(live->lookup);
 	live_seed_done(&live->seed);
@@ -308,11 +310,15 @@ static int sampling_begin(struct live *live, int64_t due_ns)
 	const struct sampler_options options = {
 		.wants = {.kernel = &live->kernel,
 			  .cpu_stacks = &live->cpu_stacks.sampler,
+			  .kept = &live->kept.stacks,
+			  .stacks_copy = live->stacks.needs ? live_copies_make : NULL,
+			  .stacks_copier = &live->copies,
 			  .filter = live->filter,
 			  .all = live->idle_wanted,
 			  .refused = live->config.descendants || live->translated,
 			  .blockers = live->needs & NEEDS_CHAINS,
 			  .registers = live->needs & NEED_SYSCALL,
+			  .period_ns = live->period_ns,
 			  .own_pid = live->own_pid,
 			  .keeper_pid = live->keeper_pid},
 		.realtime = live->realtime,
@@ -340,9 +346,12 @@ static int live_start(struct live *live, struct error *e)
 	live->attached_ns = clock_monotonic_ns();
 	live->stacks.modules.without_tables = !fact_has(&live->kernel.facts, FACT_UNWINDER);
 	live_cpu_stacks_open(live);
+	live_kept_open(live);
+	live_copies_open(live);
 	chosen_describe(&live->config, &live->kernel, options.groups, &live->chosen);
 	text_add_format(&live->chosen, "stacks on CPU: %s\n",
 			live_cpu_stacks_way(&live->cpu_stacks));
+	text_add_format(&live->chosen, "stacks of the moment: %s\n", live_kept_way(&live->kept));
 	live->moment.registers_marked = live->kernel.compiled.registers_marked;
 	live->moment.registers_known = live->kernel.compiled.stack_registers != 0;
 	live->own_pid = (uint32_t)live->kernel.host.own_pid;

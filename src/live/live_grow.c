@@ -129,6 +129,7 @@ static int maps_grow(struct live *live)
 	counters_keep(live);
 	kernel_close(&live->kernel);
 	live->kernel = bigger;
+	live_kept_move(live);
 	live->seed.unfit_count = 0;
 	/* what was known by keys and sequence numbers of the old records */
 	index_clear(&live->awake);

@@ -13,6 +13,8 @@
 #include "live/threads/live_sample.h"
 #include "live/threads/live_seed.h"
 #include "live/live_self.h"
+#include "live/stacks/live_copies.h"
+#include "live/stacks/live_kept.h"
 #include "live/stacks/live_stacks.h"
 #include "live/threads/live_sleepers.h"
 #include "live/threads/live_totals.h"
@@ -55,6 +57,8 @@ struct live {
 	struct lookup *lookup;
 	struct live_stacks stacks;
 	struct live_cpu_stacks cpu_stacks;
+	struct live_kept kept;
+	struct live_copies copies;
 	struct live_seed seed;
 	struct totals_table totals;
 	struct cpu_busy busy_first, busy; /* as of the first totals, and of the last account */

@@ -23,8 +23,10 @@ int cpu_ring_open(struct cpu_ring *ring, struct perf_event_attr *attr, int cpu, 
 	ring->data_bytes = page_bytes();
 	while (ring->data_bytes < data_bytes)
 		ring->data_bytes *= 2;
-	page = mmap(NULL, page_bytes() + ring->data_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
-		    event, 0);
+	/* one that can't be written to is overwritten by the kernel */
+	page = mmap(NULL, page_bytes() + ring->data_bytes,
+		    attr->write_backward ? PROT_READ : PROT_READ | PROT_WRITE, MAP_SHARED, event,
+		    0);
 	if (page == MAP_FAILED) {
 		err = -errno;
 		close(event);
@@ -86,4 +88,31 @@ size_t cpu_ring_read(const struct cpu_ring *ring, void *record)
 	if (bytes)
 		bytes_copy(ring, newest, record, bytes);
 	return bytes;
+}
+
+uint64_t cpu_ring_begin(const struct cpu_ring *ring)
+{
+	return __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
+}
+
+size_t cpu_ring_next(const struct cpu_ring *ring, uint64_t begin, uint64_t *at, void *record)
+{
+	struct perf_event_header header;
+	/* positions go down from 0 */
+	uint64_t written = -*at, left = ring->data_bytes - (*at - begin);
+
+	left = left < written ? left : written;
+	if (left < sizeof(header))
+		return 0;
+	bytes_copy(ring, *at, &header, sizeof(header));
+	if (header.size < sizeof(header) || header.size > left)
+		return 0;
+	bytes_copy(ring, *at, record, header.size);
+	*at += header.size;
+	return header.size;
+}
+
+bool cpu_ring_kept(const struct cpu_ring *ring, uint64_t at)
+{
+	return at - cpu_ring_begin(ring) <= ring->data_bytes - CPU_RECORD_BYTES_MAX;
 }

@@ -6,6 +6,7 @@
 #define TSNAP_MAPS_CPU_RING_H
 
 #include <linux/perf_event.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,5 +30,14 @@ void cpu_ring_clear(struct cpu_ring *ring);
 /* Copies the newest sample to record, of CPU_RECORD_BYTES_MAX bytes. Returns its bytes, 0: there is
  * none. */
 size_t cpu_ring_read(const struct cpu_ring *ring, void *record);
+
+/* Of an event with write_backward (4.7), whose ring the kernel goes on to fill over its oldest
+ * records: the newest record's place. */
+uint64_t cpu_ring_begin(const struct cpu_ring *ring);
+/* Copies the record at that place to record, of CPU_RECORD_BYTES_MAX bytes, and goes on to the next
+ * older one. begin: of cpu_ring_begin(). Returns its bytes; 0: there is none. */
+size_t cpu_ring_next(const struct cpu_ring *ring, uint64_t begin, uint64_t *at, void *record);
+/* Whether what ends before that place can't have been overwritten yet. */
+bool cpu_ring_kept(const struct cpu_ring *ring, uint64_t at);
 
 #endif

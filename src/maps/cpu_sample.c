@@ -53,6 +53,22 @@ static bool chain_take(struct words *words, struct cpu_sample *sample)
 	return true;
 }
 
+/* A size of 32 bits, so many bytes, which end where a word does. */
+static bool raw_take(struct words *words, struct cpu_sample *sample)
+{
+	const uint64_t *raw = words->at;
+	uint32_t bytes;
+
+	if (!words->count)
+		return false;
+	memcpy(&bytes, raw, sizeof(bytes));
+	if (bytes % 8 != 4 || !words_take(words, (bytes + 4ull) / 8))
+		return false;
+	sample->raw = (const char *)raw + sizeof(bytes);
+	sample->raw_bytes = bytes;
+	return true;
+}
+
 static bool registers_take(struct words *words, uint64_t mask, struct cpu_sample *sample)
 {
 	const uint64_t *abi = words_take(words, 1), *values;
@@ -97,6 +113,7 @@ int cpu_sample_parse(const void *record, size_t bytes, uint64_t sample_type,
 	sample->tid = ids[1];
 	sample->time_ns = (int64_t)head[2];
 	if ((sample_type & PERF_SAMPLE_CALLCHAIN && !chain_take(&words, sample)) ||
+	    (sample_type & PERF_SAMPLE_RAW && !raw_take(&words, sample)) ||
 	    (sample_type & PERF_SAMPLE_REGS_USER &&
 	     !registers_take(&words, registers_mask, sample)) ||
 	    (sample_type & PERF_SAMPLE_STACK_USER && !stack_take(&words, sample)))

@@ -20,10 +20,12 @@ struct cpu_sample {
 	struct user_registers registers;
 	const void *stack; /* a copy from registers.sp on */
 	size_t stack_bytes;
+	const void *raw; /* what a program has added; not aligned */
+	size_t raw_bytes;
 };
 
 /* What a sample must have, always: PERF_SAMPLE_TID and PERF_SAMPLE_TIME; it may have CALLCHAIN,
- * REGS_USER and STACK_USER. Others would lie between these, and are not known here. */
+ * RAW, REGS_USER and STACK_USER. Others would lie between these, and are not known here. */
 #define CPU_SAMPLE_TYPE (PERF_SAMPLE_TID | PERF_SAMPLE_TIME)
 
 /* record: a PERF_RECORD_SAMPLE of an event with that sample_type and mask of registers; *sample

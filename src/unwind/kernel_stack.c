@@ -35,9 +35,9 @@ void kernel_stack_parse(struct kernel_stack *stack, const char *text)
 	}
 }
 
-int kernel_stack_read(struct kernel_stack *stack, const char *proc_root, int64_t tid)
+ssize_t kernel_stack_read_text(const char *proc_root, int64_t tid, char *text, size_t size)
 {
-	char path[PATH_MAX], text[STACK_BYTES];
+	char path[PATH_MAX];
 	ssize_t length;
 	int fd, err;
 
@@ -47,12 +47,24 @@ int kernel_stack_read(struct kernel_stack *stack, const char *proc_root, int64_t
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	length = read(fd, text, sizeof(text) - 1);
+	length = read(fd, text, size - 1);
 	err = -errno;
 	close(fd);
 	if (length < 0)
 		return err;
 	text[length] = '\0';
+	return length;
+}
+
+int kernel_stack_read(struct kernel_stack *stack, const char *proc_root, int64_t tid)
+{
+	char text[STACK_BYTES];
+	ssize_t length;
+
+	text[0] = '\0';
+	length = kernel_stack_read_text(proc_root, tid, text, sizeof(text));
+	if (length < 0)
+		return (int)length;
 	kernel_stack_parse(stack, text);
 	return 0;
 }
@@ -102,21 +114,52 @@ void kernel_stack_resume(struct kernel_stack *stack)
 	innermost_drop(stack, passed);
 }
 
+/* exact: the address is no call's return address. Returns whether the next one is not, either: what
+ * an interrupt or exception interrupted. */
+static bool frame_name(struct kernel_stack *stack, const struct kernel_symbols *symbols,
+		       uint64_t address, bool exact)
+{
+	const char *name = kernel_symbol_find(symbols, address - !exact);
+
+	snprintf(stack->names[stack->count], KERNEL_NAME_SIZE, "%s", name ? name : "[unknown]");
+	return !strncmp(stack->names[stack->count++], "asm_", 4);
+}
+
+/* As in_sched_functions() of the kernel, which looks at return addresses as they are. */
+static bool is_sched(const struct kernel_symbols *symbols, uint64_t address)
+{
+	return address >= symbols->sched_from && address < symbols->sched_to;
+}
+
+bool kernel_stack_of_switch(struct kernel_stack *stack, const struct kernel_symbols *symbols,
+			    const uint64_t *chain, uint32_t count)
+{
+	bool exact = false;
+	uint32_t at = 0;
+
+	stack->count = 0;
+	/* the program that took it, and who ran that */
+	while (at < count && !is_sched(symbols, chain[at]))
+		at++;
+	if (at == count)
+		return false;
+	for (; at < count && stack->count < KERNEL_FRAMES_MAX; at++)
+		if (is_sched(symbols, chain[at]))
+			exact = false;
+		else
+			exact = frame_name(stack, symbols, chain[at], exact);
+	return true;
+}
+
 bool kernel_stack_of_chain(struct kernel_stack *stack, const struct kernel_symbols *symbols,
 			   const uint64_t *chain, uint32_t count, bool interrupted)
 {
-	bool exact = true; /* no call's return address */
+	bool exact = true;
 	uint32_t frames;
 
 	stack->count = 0;
-	for (uint32_t i = 0; i < count && stack->count < KERNEL_FRAMES_MAX; i++) {
-		const char *name = kernel_symbol_find(symbols, chain[i] - !exact);
-
-		snprintf(stack->names[stack->count], KERNEL_NAME_SIZE, "%s",
-			 name ? name : "[unknown]");
-		/* what an interrupt or exception interrupted */
-		exact = !strncmp(stack->names[stack->count++], "asm_", 4);
-	}
+	for (uint32_t i = 0; i < count && stack->count < KERNEL_FRAMES_MAX; i++)
+		exact = frame_name(stack, symbols, chain[i], exact);
 	if (!interrupted || !count)
 		return true;
 	frames = interrupt_frames(stack);

@@ -313,7 +313,8 @@ static struct timespec timespec_of(int64_t ns)
 
 void stack_names_want_kernel(struct stack_names *names)
 {
-	names->kernel_threaded = !thread_begin(&names->kernel_thread, kernel_thread, names);
+	if (!names->kernel_threaded)
+		names->kernel_threaded = !thread_begin(&names->kernel_thread, kernel_thread, names);
 }
 
 const struct kernel_symbols *stack_names_kernel_symbols(struct stack_names *names, int64_t until_ns)

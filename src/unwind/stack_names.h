@@ -58,7 +58,7 @@ struct stack_names_counts {
 
 struct stack_names_counts stack_names_count(struct stack_names *names);
 
-/* Once: has another thread read the names of the kernel's functions. */
+/* Has another thread read the names of the kernel's functions, once. */
 void stack_names_want_kernel(struct stack_names *names);
 /* These, waiting for them until then (monotonic). NULL: not there yet; empty: they can't be read.
  */

@@ -406,6 +406,7 @@ static void walk_any(struct unwinder *unwinder, const struct stack_thread *threa
 		walk_once(unwinder, thread, registers, copy, maps, walk);
 	if (!maps)
 		walk->end = end_of_refusal(err);
+	walk->maps_new = maps && maps->read_ns == thread->now_ns;
 	unwinder->ended[walk->end]++;
 }
 

@@ -28,6 +28,7 @@
 #ifndef TSNAP_UNWIND_UNWINDER_H
 #define TSNAP_UNWIND_UNWINDER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -85,6 +86,7 @@ enum walk_end {
 
 struct stack_walk {
 	enum walk_end end;
+	bool maps_new; /* the process' maps were read for this very walk, or at the same time */
 	uint32_t count;
 	struct frame frames[STACK_FRAMES_MAX]; /* innermost first */
 	struct frame_place places[STACK_FRAMES_MAX];

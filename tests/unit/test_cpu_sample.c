@@ -106,6 +106,39 @@ static void whole_one(void **state)
 	assert_memory_equal(sample.stack, ((uint64_t[]){51, 52, 53}), 24);
 }
 
+/* What a program adds lies between the call chain and the registers. */
+static void raw_bytes(void **state)
+{
+	static const uint64_t chain[] = {KERNEL, 11};
+	const uint64_t type = TYPE | PERF_SAMPLE_RAW;
+	struct cpu_sample sample;
+	struct record record;
+	uint32_t raw[4] = {12, 1, 2, 3};
+
+	(void)state;
+	head_add(&record);
+	words_add(&record, chain, 2);
+	memcpy(&record.words[record.count], raw, sizeof(raw));
+	record.count += 2;
+	registers_add(&record, PERF_SAMPLE_REGS_ABI_64);
+	word_add(&record, 0);
+	assert_int_equal(parse(&record, type, &sample), 0);
+	assert_int_equal(sample.raw_bytes, 12);
+	assert_memory_equal(sample.raw, &raw[1], 12);
+	assert_true(sample.registers_known);
+	for (size_t i = 0; i < record.count; i++)
+		assert_int_equal(
+			cpu_sample_parse(record.words, i * 8, type, registers_sample_mask, &sample),
+			-EBADMSG);
+	/* a size that does not end with a word, and one that is longer than all */
+	raw[0] = 16;
+	memcpy(&record.words[6], raw, sizeof(raw));
+	assert_int_equal(parse(&record, type, &sample), -EBADMSG);
+	raw[0] = UINT32_MAX - 3;
+	memcpy(&record.words[6], raw, sizeof(raw));
+	assert_int_equal(parse(&record, type, &sample), -EBADMSG);
+}
+
 static void cut_ones(void **state)
 {
 	struct cpu_sample sample;
@@ -185,11 +218,9 @@ static void old_kernels_lack_registers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(whole_one),
-		cmocka_unit_test(cut_ones),
-		cmocka_unit_test(lying_ones),
-		cmocka_unit_test(kernel_threads),
-		cmocka_unit_test(old_kernels_lack_registers),
+		cmocka_unit_test(whole_one),	  cmocka_unit_test(raw_bytes),
+		cmocka_unit_test(cut_ones),	  cmocka_unit_test(lying_ones),
+		cmocka_unit_test(kernel_threads), cmocka_unit_test(old_kernels_lack_registers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

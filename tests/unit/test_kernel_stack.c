@@ -25,6 +25,10 @@ static const char listed[] = "ffffffff81000100 T first_name\n"
 			     "ffffffff81003000 T entry_SYSCALL_64_after_hwframe\n"
 			     "ffffffff81004000 T asm_sysvec_call_function_single\n"
 			     "ffffffff81005000 T flush_smp_call_function_queue\n"
+			     "ffffffff81007000 T __sched_text_start\n"
+			     "ffffffff81007000 T __schedule\n"
+			     "ffffffff81007100 T schedule\n"
+			     "ffffffff81008000 T __sched_text_end\n"
 			     "ffffffffc0000000 t of_module\t[module]\n"
 			     "\n"
 			     "x\n"
@@ -144,6 +148,29 @@ static void chains(void **state)
 	expect(&stack, "[unknown] ");
 }
 
+/* As /proc/TID/stack tells them: what waits, and the program that looked, is left out. */
+static void chains_of_switches(void **state)
+{
+	static const uint64_t asleep[] = {0xffffffffc0001010, IN(0x5010), IN(0x7010), IN(0x7110),
+					  IN(0x1010),	      IN(0x7fff), IN(0x2005)};
+	static const uint64_t preempted[] = {IN(0x5010), IN(0x7010), IN(0x5020), IN(0x4005),
+					     IN(0x1000)};
+	static struct kernel_stack stack;
+	struct kernel_symbols without = *(const struct kernel_symbols *)*state;
+
+	assert_true(kernel_stack_of_switch(&stack, *state, asleep, 7));
+	expect(&stack, "vfs_read do_syscall_64 ");
+	assert_true(kernel_stack_of_switch(&stack, *state, preempted, 5));
+	expect(&stack, "flush_smp_call_function_queue asm_sysvec_call_function_single vfs_read ");
+	kernel_stack_resume(&stack);
+	expect(&stack, "vfs_read ");
+	/* nothing that waits: no switch */
+	assert_false(kernel_stack_of_switch(&stack, *state, asleep, 2));
+	assert_false(kernel_stack_of_switch(&stack, *state, asleep, 0));
+	without.sched_from = without.sched_to = 0;
+	assert_false(kernel_stack_of_switch(&stack, &without, asleep, 7));
+}
+
 static void long_chains_are_cut(void **state)
 {
 	static struct kernel_stack stack;
@@ -190,6 +217,7 @@ int main(void)
 		cmocka_unit_test(names_by_address),    cmocka_unit_test(chains),
 		cmocka_unit_test(long_chains_are_cut), cmocka_unit_test(hidden_addresses),
 		cmocka_unit_test(symbols_are_bounded), cmocka_unit_test(preempted),
+		cmocka_unit_test(chains_of_switches),
 	};
 
 	return cmocka_run_group_tests(tests, open_listed, close_listed);

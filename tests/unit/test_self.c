@@ -190,9 +190,11 @@ static void parts_follow_needs(void **state)
 {
 	(void)state;
 	assert_int_equal(live_parts_of(0), 0);
-	assert_int_equal(live_parts_of(NEED_COMM | NEED_USER | NEED_KSTACK), 0);
+	assert_int_equal(live_parts_of(NEED_COMM | NEED_USER), 0);
+	assert_int_equal(live_parts_of(NEED_KSTACK), BIT(PART_STACKS));
 	assert_int_equal(live_parts_of(sample_needs_close(NEED_CONNECTION)), BIT(PART_REGISTERS));
-	assert_int_equal(live_parts_of(NEED_USTACK), BIT(PART_REGISTERS) | BIT(PART_PROGRAM));
+	assert_int_equal(live_parts_of(NEED_USTACK),
+			 BIT(PART_REGISTERS) | BIT(PART_PROGRAM) | BIT(PART_STACKS));
 	assert_int_equal(live_parts_of(NEED_TOTALS), BIT(PART_TOTALS));
 	/* the totals of the dead */
 	assert_int_equal(live_parts_of(NEED_PROCESSES), BIT(PART_TOTALS));

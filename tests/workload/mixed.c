@@ -131,7 +131,60 @@ static void mixed_run(void)
 	hold();
 }
 
+/* Time that the thread was not on a CPU in each function, as it saw it itself. */
+static _Atomic int64_t short_ns, long_ns;
+static long short_count, short_nap_ns, long_nap_ns;
+
+static __attribute__((noinline)) void nap_short(int64_t ns)
+{
+	int64_t before_ns = clock_ns(CLOCK_MONOTONIC);
+
+	for (long i = 0; i < short_count; i++)
+		sleep_ns(ns);
+	short_ns += clock_ns(CLOCK_MONOTONIC) - before_ns;
+}
+
+static __attribute__((noinline)) void nap_long(int64_t ns)
+{
+	int64_t before_ns = clock_ns(CLOCK_MONOTONIC);
+
+	sleep_ns(ns);
+	long_ns += clock_ns(CLOCK_MONOTONIC) - before_ns;
+}
+
+static void nap(void *unused)
+{
+	(void)unused;
+	for (;;) {
+		nap_short(short_nap_ns);
+		nap_long(long_nap_ns);
+	}
+}
+
+static void naps_run(void)
+{
+	static struct subject subject;
+	char text[64];
+
+	short_count = option_number("short_count", 50);
+	short_nap_ns = option_number("short_us", 50) * NS_PER_US;
+	long_nap_ns = option_number("long_us", 5000) * NS_PER_US;
+	subject_start(&subject, "nap", nap, NULL);
+	ready_begin(subject.tid, getpid());
+	line_end();
+	while (hold_line(text, sizeof(text))) {
+		line_begin("done");
+		line_add("short_ns", "%lld", (long long)short_ns);
+		line_add("long_ns", "%lld", (long long)long_ns);
+		line_end();
+	}
+}
+
 const struct workload mixed_workloads[] = {
+	{"naps", "short_count=N short_us=N long_us=N",
+	 "a thread that sleeps for a short and a long time in turn, in two functions; `done` tells "
+	 "the time spent in each",
+	 naps_run},
 	{"mixed", "bursts=N burst_us=N nap_us=N pairs=N syncs=N dir=PATH spins=N",
 	 "busy threads: bursts between naps, pairs on pipes, fdatasync, spinners", mixed_run},
 	{0},

@@ -261,6 +261,18 @@ static void awake_turn_over(struct capturer *capturer)
 			index_put(&capturer->awake, capture->threads[i].record.key, NULL);
 }
 
+static void stacks_copy(struct capturer *capturer)
+{
+	const struct capture_wants *wants = &capturer->wants;
+
+	if (!wants->stacks_copy)
+		return;
+	pthread_mutex_lock(capturer->asking);
+	wants->stacks_copy(wants->stacks_copier, &capturer->table, wants->filter,
+			   capturer->capture);
+	pthread_mutex_unlock(capturer->asking);
+}
+
 void capture_take(struct capturer *capturer, struct live_capture *capture, int64_t tick_ns)
 {
 	const struct compile_result *compiled = &capturer->wants.kernel->compiled;
@@ -277,6 +289,10 @@ void capture_take(struct capturer *capturer, struct live_capture *capture, int64
 	own_times_read(capturer, tick_ns);
 	cpus_look(capturer);
 	registers_ask(capturer, 0);
+	kept_stacks_take(capturer->wants.kept, capture->moment.now_ns,
+			 capturer->wants.kernel->host.cpus, capturer->wants.period_ns);
+	stacks_copy(capturer);
+	realtime_limit(capturer->realtime);
 	capture->time_us =
 		clock_utc_us() - (clock_monotonic_ns() - capture->moment.now_ns) / NS_PER_US;
 	if (capturer->wants.all)

@@ -25,6 +25,7 @@
 #include "kernel/record.h"
 #include "live/threads/live_sample.h"
 #include "maps/cpu_sampler.h"
+#include "maps/kept_stacks.h"
 #include "maps/kernel.h"
 #include "sample/filter/filter.h"
 
@@ -49,11 +50,18 @@ struct live_capture {
 struct capture_wants {
 	struct kernel *kernel;
 	struct cpu_sampler *cpu_stacks; /* looks at the same CPUs at the same time */
-	const struct filter *filter;	/* ids may change while no scan is copied */
-	bool all;			/* those that have slept all the time, too; */
-	bool refused;			/* those whose ids the filter refuses, */
-	bool blockers;	/* or of these who may keep others waiting: such as are awake */
-	bool registers; /* what system calls are told by */
+	struct kept_stacks *kept;	/* may be closed */
+	/* Copies stacks that may change at any time, of a capture that has its records and
+	 * registers; NULL: nobody wants any. Scans with such are alone (sampler.h). */
+	void (*stacks_copy)(void *copier, struct thread_table *table, const struct filter *filter,
+			    const struct live_capture *capture);
+	void *stacks_copier;
+	const struct filter *filter; /* ids may change while no scan is copied */
+	bool all;		     /* those that have slept all the time, too; */
+	bool refused;		     /* those whose ids the filter refuses, */
+	bool blockers;	   /* or of these who may keep others waiting: such as are awake */
+	bool registers;	   /* what system calls are told by */
+	int64_t period_ns; /* from scan to scan */
 	uint32_t own_pid, keeper_pid; /* tsnap's, which is left out */
 };
 

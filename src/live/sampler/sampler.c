@@ -146,13 +146,16 @@ static int64_t registers_keep(struct sampler *sampler, int64_t until_ns)
 static bool beat_wait(struct sampler *sampler, int64_t *next_ns)
 {
 	int64_t least_ns = clock_monotonic_ns() + REGISTERS_LEAD_NS;
+	struct kept_stacks *kept = sampler->options.wants.kept;
+	int64_t lead_ns = kept_stacks_lead_ns(kept);
 
-	if (!sampler->options.registers_early)
+	if (!sampler->options.registers_early && !lead_ns)
 		return sleep_until(sampler, *next_ns);
-	if (!sleep_until(sampler, *next_ns - REGISTERS_LEAD_NS))
+	if (!sleep_until(sampler, *next_ns - (lead_ns ? lead_ns : REGISTERS_LEAD_NS)))
 		return false;
 	if (*next_ns < least_ns)
 		*next_ns = least_ns;
+	kept_stacks_begin(kept, *next_ns + REGISTERS_LATE_NS);
 	least_ns = registers_keep(sampler, *next_ns + REGISTERS_LATE_NS) + REGISTERS_LEAD_NS;
 	if (*next_ns < least_ns)
 		*next_ns = least_ns;

@@ -63,14 +63,12 @@ void live_cpu_stacks_close(struct live_cpu_stacks *stacks)
 	cpu_sampler_close(&stacks->sampler);
 }
 
-static uint32_t user_take(struct live *live, const struct thread_state *record, size_t sample,
+static uint32_t user_take(struct live *live, const struct thread_state *record,
 			  const struct cpu_sample *seen)
 {
 	static struct stack_walk walk;
 	struct live_stacks *stacks = &live->stacks;
-	const struct stack_thread thread = {record->identity.tgid, record->identity.tid,
-					    live->samples[sample].start_ns, live->moment.now_ns,
-					    record->identity.known >> IDENTITY_PROGRAM_SHIFT};
+	const struct stack_thread thread = live_stack_thread(live, record);
 
 	if (seen->registers_known)
 		unwinder_walk_copied(&stacks->unwinder, &thread, &seen->registers, seen->stack,
@@ -84,9 +82,8 @@ static uint32_t user_take(struct live *live, const struct thread_state *record, 
 	return stack_of_walk(&stacks->table, &walk);
 }
 
-static uint32_t kernel_take(struct live *live, const struct cpu_sample *seen)
+const struct kernel_symbols *live_kernel_symbols(struct live *live)
 {
-	static struct kernel_stack kernel;
 	struct live_cpu_stacks *stacks = &live->cpu_stacks;
 	const struct kernel_symbols *symbols = stack_names_kernel_symbols(
 		live->stacks.names,
@@ -94,9 +91,17 @@ static uint32_t kernel_take(struct live *live, const struct cpu_sample *seen)
 
 	stacks->names_lacking = symbols && !symbols->count;
 	stacks->functions_refused = symbols ? symbols->refused : 0;
-	if (!symbols || !symbols->count ||
-	    !kernel_stack_of_chain(&kernel, symbols, seen->kernel, seen->kernel_count,
-				   stacks->sampler.options.way == SAMPLE_BY_PROGRAM))
+	return symbols && symbols->count ? symbols : NULL;
+}
+
+static uint32_t kernel_take(struct live *live, const struct cpu_sample *seen)
+{
+	static struct kernel_stack kernel;
+	struct live_cpu_stacks *stacks = &live->cpu_stacks;
+	const struct kernel_symbols *symbols = live_kernel_symbols(live);
+
+	if (!symbols || !kernel_stack_of_chain(&kernel, symbols, seen->kernel, seen->kernel_count,
+					       stacks->sampler.options.way == SAMPLE_BY_PROGRAM))
 		return STACK_NONE;
 	return stack_of_kernel(&live->stacks.table, &kernel);
 }
@@ -111,11 +116,11 @@ void live_cpu_stacks_add(struct live *live, const struct thread_state *record, s
 		return;
 	if (!cpu_sampler_get(&stacks->sampler, record->sched.cpu, &seen) ||
 	    seen.tid != record->identity.tid || seen.time_ns < (int64_t)record->sched.in_ns) {
-		stacks->gone_count++;
+		stacks->gone_count += !live_stacks_add_kept(live, record, sample);
 		return;
 	}
 	if (live->stacks.needs & NEED_USTACK)
-		user = user_take(live, record, sample, &seen);
+		user = user_take(live, record, &seen);
 	if (live->stacks.needs & NEED_KSTACK)
 		kernel = kernel_take(live, &seen);
 	live_stacks_set(live, sample, user, kernel);

@@ -35,6 +35,9 @@ void live_cpu_stacks_close(struct live_cpu_stacks *stacks); /* also of zeroed on
 /* Fills the stacks of the sample with that index; the thread is on a CPU. */
 void live_cpu_stacks_add(struct live *live, const struct thread_state *record, size_t sample);
 
+/* The kernel's functions by address, NULL: not known (yet). */
+const struct kernel_symbols *live_kernel_symbols(struct live *live);
+
 /* Adds what the foot of a report tells. */
 void live_cpu_stacks_describe(const struct live *live, struct source_facts *facts);
 const char *live_cpu_stacks_way(const struct live_cpu_stacks *stacks); /* for -v */

@@ -128,6 +128,52 @@ static void thread_set(struct live *live, const struct stack_wait *wait, uint32_
 		thread_note(live, wait->record.identity.tid, user, kernel);
 }
 
+/* What is known of a thread stays so until its next switch. */
+static void thread_know(struct live *live, const struct stack_wait *wait, uint32_t user,
+			uint32_t kernel)
+{
+	struct known_stacks *known;
+	bool added;
+
+	known = cache_get(&live->stacks.threads, wait->record.identity.tid, live->moment.now_ns,
+			  &added);
+	known->start_ns = wait->start_ns;
+	known->sequence = wait->record.sched.sequence_done;
+	known->displaced = wait->displaced;
+	known->user = user;
+	known->kernel = kernel;
+}
+
+/* Sets the stacks that the thread's switch out kept. cut: also such as are longer than that. False:
+ * it has kept none. */
+static bool kept_set(struct live *live, const struct stack_wait *wait, bool cut)
+{
+	const uint64_t unopened = live->stacks.modules.refused;
+	uint32_t user, kernel;
+
+	/* functions of Python are read from the thread's memory as it is now */
+	if (live->stacks.python_wanted ||
+	    !live_kept_stacks(live, &wait->record, wait->displaced, cut, &user, &kernel))
+		return false;
+	thread_set(live, wait, user, kernel);
+	/* else there was no room or time for a file: the next scan has some */
+	if (live->stacks.modules.refused == unopened && !wait->record.sched.on_cpu)
+		thread_know(live, wait, user, kernel);
+	return true;
+}
+
+bool live_stacks_add_kept(struct live *live, const struct thread_state *record, size_t sample)
+{
+	uint32_t user, kernel;
+
+	if (live->stacks.python_wanted ||
+	    !live_kept_stacks(live, record, live->samples[sample].state == DOING_ON, true, &user,
+			      &kernel))
+		return false;
+	live_stacks_set(live, sample, user, kernel);
+	return true;
+}
+
 /* wait is the next one of those that wait, or takes its stacks at once. */
 static void thread_add(struct live *live, const struct stack_wait *wait)
 {
@@ -142,8 +188,18 @@ static void thread_add(struct live *live, const struct stack_wait *wait)
 		thread_set(live, wait, known->user, known->kernel);
 		return;
 	}
+	if (kept_set(live, wait, false))
+		return;
 	if (++stacks->waiting_count == ASK_MAX)
 		waiting_take(live);
+}
+
+/* Whether a thread has begun to run after the moment, or, if it ran then, to sleep. */
+static bool moved_since(const struct live *live, const struct thread_state *record, bool running)
+{
+	if (running)
+		return task_state_doing(record->sched.state) != DOING_RQ;
+	return record->sched.on_cpu || (int64_t)record->sched.out_ns > live->moment.now_ns;
 }
 
 void live_stacks_add(struct live *live, const struct thread_state *record, size_t sample)
@@ -154,23 +210,22 @@ void live_stacks_add(struct live *live, const struct thread_state *record, size_
 
 	if (!stacks->needs || live->samples[sample].state == DOING_ZOMBIE)
 		return;
-	/* it began to run after the moment: that is no stack of its sleep */
-	if (record->sched.on_cpu && !running) {
-		stacks->moved_count++;
-		return;
-	}
-	if (record->sched.on_cpu) {
+	if (running && record->sched.on_cpu) {
 		live_cpu_stacks_add(live, record, sample);
 		return;
 	}
-	/* it went to sleep just after the moment: that is no stack of running */
-	if (running && task_state_doing(record->sched.state) != DOING_RQ) {
-		live->cpu_stacks.gone_count++;
+	/* its present stack is no longer that of the moment */
+	if (moved_since(live, record, running)) {
+		if (!live_stacks_add_kept(live, record, sample))
+			*(running ? &live->cpu_stacks.gone_count : &stacks->moved_count) += 1;
 		return;
 	}
 	live_wakers_want(live, &live->samples[sample]);
-	*wait = (struct stack_wait){*record, sample, live->samples[sample].start_ns,
-				    live->samples[sample].kthread == 1, running};
+	*wait = (struct stack_wait){.record = *record,
+				    .sample = sample,
+				    .start_ns = live->samples[sample].start_ns,
+				    .kthread = live->samples[sample].kthread == 1,
+				    .displaced = running};
 	thread_add(live, wait);
 }
 
@@ -180,8 +235,10 @@ void live_stacks_add_other(struct live *live, const struct thread_state *record)
 	struct sample sample;
 
 	record_sample(record, &live->moment, DOING_SLEEP, &sample);
-	*wait = (struct stack_wait){*record, SAMPLE_NONE, sample.start_ns, sample.kthread == 1,
-				    false};
+	*wait = (struct stack_wait){.record = *record,
+				    .sample = SAMPLE_NONE,
+				    .start_ns = sample.start_ns,
+				    .kthread = sample.kthread == 1};
 	thread_add(live, wait);
 }
 
@@ -242,18 +299,24 @@ void live_stacks_unread(struct live *live, const struct thread_identity *identit
 	stacks->kernel_refused_count += kernel_err != 0;
 }
 
+struct stack_thread live_stack_thread(const struct live *live, const struct thread_state *record)
+{
+	return (struct stack_thread){record->identity.tgid, record->identity.tid,
+				     record_start_ns(record), live->moment.now_ns,
+				     record->identity.known >> IDENTITY_PROGRAM_SHIFT};
+}
+
 static uint32_t user_read(struct live *live, uint32_t at, int *err)
 {
 	static struct stack_walk walk;
 	struct live_stacks *stacks = &live->stacks;
 	const struct stack_wait *wait = &stacks->waiting[at];
-	const struct thread_identity *identity = &wait->record.identity;
-	const struct stack_thread thread = {identity->tgid, identity->tid, wait->start_ns,
-					    live->moment.now_ns,
-					    identity->known >> IDENTITY_PROGRAM_SHIFT};
+	const struct stack_thread thread = live_stack_thread(live, &wait->record);
 	struct user_registers registers;
 
-	if (!stack_registers_get(&live->kernel.asker, &wait->record, at, &registers))
+	if (wait->registers_known)
+		registers = wait->registers;
+	else
 		*err = registers_from_proc(stacks, &wait->record, &registers);
 	if (*err)
 		return STACK_NONE;
@@ -283,13 +346,11 @@ static void stacks_read(struct live *live, uint32_t at)
 	const struct stack_wait *wait = &stacks->waiting[at];
 	const uint64_t put_off = stacks->modules.refused + stacks->python.late_count;
 	uint32_t user = STACK_NONE, kernel = STACK_NONE;
-	struct known_stacks *known;
 	int user_err = 0, kernel_err = 0;
-	bool added;
 
 	/* nothing to read of one that is on its way again */
 	if (!record_still(&live->kernel.table, &wait->record)) {
-		stacks->moved_count++;
+		stacks->moved_count += !kept_set(live, wait, true);
 		return;
 	}
 	if (stacks->needs & NEED_USTACK && !wait->kthread)
@@ -297,22 +358,27 @@ static void stacks_read(struct live *live, uint32_t at)
 	if (stacks->needs & NEED_KSTACK)
 		kernel = kernel_read(live, wait, &kernel_err);
 	if (!record_still(&live->kernel.table, &wait->record)) {
-		stacks->moved_count++;
+		stacks->moved_count += !kept_set(live, wait, true);
 		return;
 	}
 	live_stacks_unread(live, &wait->record.identity, user_err, kernel_err);
-	if (stacks->modules.refused + stacks->python.late_count != put_off) {
-		/* there was no room or time for a part of it: the next scan has some */
-		thread_set(live, wait, user, kernel);
-		return;
-	}
-	known = cache_get(&stacks->threads, wait->record.identity.tid, live->moment.now_ns, &added);
-	known->start_ns = wait->start_ns;
-	known->sequence = wait->record.sched.sequence_done;
-	known->displaced = wait->displaced;
-	known->user = user;
-	known->kernel = kernel;
+	/* else there was no room or time for a part of it: the next scan has some */
+	if (stacks->modules.refused + stacks->python.late_count == put_off)
+		thread_know(live, wait, user, kernel);
 	thread_set(live, wait, user, kernel);
+}
+
+/* Of those that wait. The thread that scans asks, too, unless this is in a scan. */
+static void registers_ask(struct live *live, const struct thread_state *const *records)
+{
+	struct live_stacks *stacks = &live->stacks;
+
+	pthread_mutex_lock(sampler_asking(live->sampler));
+	stack_registers_ask(&live->kernel.asker, records, stacks->waiting_count);
+	for (uint32_t i = 0; i < stacks->waiting_count; i++)
+		stacks->waiting[i].registers_known = stack_registers_get(
+			&live->kernel.asker, records[i], i, &stacks->waiting[i].registers);
+	pthread_mutex_unlock(sampler_asking(live->sampler));
 }
 
 static void waiting_take(struct live *live)
@@ -325,7 +391,7 @@ static void waiting_take(struct live *live)
 	for (uint32_t i = 0; i < stacks->waiting_count; i++)
 		records[i] = &stacks->waiting[i].record;
 	if (stacks->needs & NEED_USTACK)
-		stack_registers_ask(&live->kernel.asker, records, stacks->waiting_count);
+		registers_ask(live, records);
 	for (uint32_t i = 0; i < stacks->waiting_count; i++)
 		stacks_read(live, i);
 	stacks->waiting_count = 0;

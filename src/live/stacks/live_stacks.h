@@ -26,7 +26,9 @@ struct stack_wait {
 	size_t sample; /* or SAMPLE_NONE */
 	int64_t start_ns;
 	bool kthread;
-	bool displaced; /* it would be running if tsnap had not taken its CPU for this scan */
+	bool displaced;	      /* it would be running if tsnap had not taken its CPU for this scan */
+	bool registers_known; /* those that a walk begins with: */
+	struct user_registers registers;
 };
 
 #define SAMPLE_NONE SIZE_MAX
@@ -79,6 +81,8 @@ void live_stacks_forget(struct live *live);
 
 /* Fills the stacks of the sample with that index, or has them wait for live_stacks_tell(). */
 void live_stacks_add(struct live *live, const struct thread_state *record, size_t sample);
+/* Fills them as a switch out kept them, if one did. */
+bool live_stacks_add_kept(struct live *live, const struct thread_state *record, size_t sample);
 /* Reads the stacks of a thread off its CPU that has no sample, for live_wakers. */
 void live_stacks_add_other(struct live *live, const struct thread_state *record);
 /* Sets the stacks of the sample with that index: numbers of the table, or STACK_NONE. */
@@ -86,6 +90,8 @@ void live_stacks_set(struct live *live, size_t sample, uint32_t user, uint32_t k
 /* Counts a thread's stacks that could not be read (-errno, or 0), unless it was ending. */
 void live_stacks_unread(struct live *live, const struct thread_identity *identity, int user_err,
 			int kernel_err);
+/* Whose stack a walk goes over: the thread of that record, at the scan's moment. */
+struct stack_thread live_stack_thread(const struct live *live, const struct thread_state *record);
 /* What a walk that found nothing says: -EPERM, -ESRCH, or 0. */
 int walk_error(const struct stack_walk *walk);
 /* At the end of a part of a scan: reads those that wait, and fills the words of all its samples. */

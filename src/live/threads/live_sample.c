@@ -168,6 +168,11 @@ static int64_t start_in_ticks(uint64_t start_ns)
 	return (int64_t)start_ns / tick_ns * tick_ns;
 }
 
+int64_t record_start_ns(const struct thread_state *record)
+{
+	return start_in_ticks(record->identity.start_boot_ns);
+}
+
 void record_sample(const struct thread_state *record, const struct live_moment *moment,
 		   enum thread_doing doing, struct sample *sample)
 {
@@ -176,7 +181,7 @@ void record_sample(const struct thread_state *record, const struct live_moment *
 	*sample = sample_absent;
 	sample->tid = identity->tid;
 	sample->pid = identity->tgid;
-	sample->start_ns = start_in_ticks(identity->start_boot_ns);
+	sample->start_ns = record_start_ns(record);
 	sample->kthread = record_is_kthread(record);
 	sample->comm = name_of_comm(identity->comm);
 	if (identity->known & IDENTITY_FULL)
@@ -203,7 +208,9 @@ void record_call(const struct thread_state *record, const struct live_moment *mo
 
 		words = tick ? (const uint64_t *)tick->registers : NULL;
 		looked_ns = tick ? tick->tick_ns : 0;
-	} else if (registers_there(record)) {
+	} else if (registers_there(record) &&
+		   (doing == DOING_ON || (int64_t)record->sched.out_ns <= moment->now_ns)) {
+		/* else it came and went since, and they are of a later call */
 		words = (const uint64_t *)record->sched.registers;
 	}
 	if (!words)

@@ -62,6 +62,9 @@ bool record_is_kthread(const struct thread_state *record);
  * to notice. */
 bool record_settled(const struct thread_state *record);
 
+/* When the thread began, as samples tell it. */
+int64_t record_start_ns(const struct thread_state *record);
+
 /* Fills tid, pid, ppid, uid, start, comm, kthread, state, state_us, cpu, waker_tid; the rest
  * becomes absent. */
 void record_sample(const struct thread_state *record, const struct live_moment *moment,

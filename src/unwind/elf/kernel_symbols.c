@@ -32,6 +32,15 @@ static void symbol_add(struct kernel_symbols *symbols, uint64_t address, const c
 	symbols->names_bytes += length + 1;
 }
 
+/* The bounds of the section .sched.text, include/asm-generic/sections.h. */
+static void bound_take(struct kernel_symbols *symbols, uint64_t address, const char *name)
+{
+	if (!strcmp(name, "__sched_text_start"))
+		symbols->sched_from = address;
+	else if (!strcmp(name, "__sched_text_end"))
+		symbols->sched_to = address;
+}
+
 /* "ffffffff81000000 T name", and behind a tab "[module]" */
 static void line_take(struct kernel_symbols *symbols, const char *line)
 {
@@ -45,6 +54,7 @@ static void line_take(struct kernel_symbols *symbols, const char *line)
 	length = strcspn(at + 3, " \t;");
 	if (length)
 		symbol_add(symbols, address, at + 3, length);
+	bound_take(symbols, address, at + 3);
 }
 
 static int compare(const void *one, const void *other)

@@ -21,7 +21,8 @@ struct kernel_symbols {
 	size_t count, capacity;
 	char *names;
 	size_t names_bytes, names_capacity;
-	uint64_t refused; /* functions beyond these limits */
+	uint64_t sched_from, sched_to; /* the functions that wait for others; 0: not known */
+	uint64_t refused;	       /* functions beyond these limits */
 };
 
 /* Some 50 ms. 0, or -errno: -EPERM where the kernel shows no addresses (sysctl

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "live/stacks/live_kept.h"
+#include "live/live_state.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Node.js has 12 KB in one frame (uv__io_poll), and 28 KB in all. Fewer bytes only where less is
+ * asked for than is copied of threads on a CPU by default. */
+#define USER_BYTES 32768
+#define USER_BYTES_FEW 16384
+
+static struct kept_stacks_options options_of(const struct live *live)
+{
+	const int *maps = live->kernel.compiled.maps;
+	int64_t bytes = live->config.stack_bytes;
+	bool own = !live->config.attach; /* a map has one event for each CPU, of its owner */
+
+	return (struct kept_stacks_options){
+		.events_map = own ? maps[KERNEL_MAP_KEPT] : -1,
+		.window_map = own ? maps[KERNEL_MAP_WINDOW] : -1,
+		.cpus_possible = live->kernel.host.cpus_possible,
+		.user = live->stacks.needs & NEED_USTACK,
+		.kernel = live->stacks.needs & NEED_KSTACK,
+		.user_bytes = bytes < USER_BYTES_FEW ? bytes : USER_BYTES,
+	};
+}
+
+void live_kept_open(struct live *live)
+{
+	struct kept_stacks_options options = options_of(live);
+	struct live_kept *kept = &live->kept;
+
+	kept->err = -ENOTSUP;
+	if (!live->stacks.needs)
+		return;
+	kept->err = kept_stacks_open(&kept->stacks, &options);
+	if (!kept->err && options.kernel)
+		stack_names_want_kernel(live->stacks.names);
+}
+
+void live_kept_close(struct live_kept *kept)
+{
+	kept_stacks_close(&kept->stacks);
+}
+
+void live_kept_move(struct live *live)
+{
+	struct kept_stacks_options options = options_of(live);
+
+	kept_stacks_move(&live->kept.stacks, options.events_map, options.window_map);
+}
+
+/* The number of the switch out that began what the thread did at the moment, or ended it if it ran.
+ */
+static uint64_t sequence_at(const struct thread_state *record, const struct live_moment *moment,
+			    bool running)
+{
+	const struct thread_sched *sched = &record->sched;
+	uint64_t out = sched->sequence_done - sched->on_cpu;
+
+	if (running)
+		return sched->on_cpu && (int64_t)sched->in_ns <= moment->now_ns
+			       ? sched->sequence_done + 1
+			       : out;
+	/* it came and went since */
+	return (int64_t)sched->out_ns > moment->now_ns ? out - 2 : out;
+}
+
+/* What was kept or copied of a thread's stacks. */
+struct stacks_found {
+	const struct user_registers *registers; /* NULL: not known */
+	const void *stack;
+	size_t stack_bytes;
+	const uint64_t *chain; /* of the kernel's, NULL: it is text */
+	uint32_t chain_count;
+	const char *text;
+};
+
+static bool stacks_find(const struct live *live, uint32_t tid, uint64_t sequence,
+			struct stacks_found *found)
+{
+	static struct cpu_sample seen;
+	const struct stack_copy *copy;
+
+	if (!live->capture) /* not in a scan: the next one may be captured now */
+		return false;
+	if (kept_stacks_find(&live->kept.stacks, tid, sequence, &seen)) {
+		*found = (struct stacks_found){.registers = seen.registers_known ? &seen.registers
+										 : NULL,
+					       .stack = seen.stack,
+					       .stack_bytes = seen.stack_bytes,
+					       .chain = seen.kernel,
+					       .chain_count = seen.kernel_count};
+		return true;
+	}
+	copy = live_copies_find(&live->copies, tid, sequence);
+	if (!copy)
+		return false;
+	*found = (struct stacks_found){.registers = copy->registers_known ? &copy->registers : NULL,
+				       .stack = copy->stack,
+				       .stack_bytes = copy->stack_bytes,
+				       .text = copy->kernel};
+	return true;
+}
+
+/* Whether a walk may have gone over another program's files than those of the moment: its thread
+ * has moved since, and may have executed one. While it does that, nothing tells but the walk's end.
+ */
+static bool other_program(struct live *live, const struct thread_state *record,
+			  const struct stack_walk *walk)
+{
+	struct thread_table *table = &live->kernel.table;
+	struct thread_state now;
+
+	if (record_still(table, record))
+		return false;
+	if (walk->maps_new && walk->end != WALK_WHOLE && walk->end != WALK_CUT &&
+	    walk->end != WALK_DEEP)
+		return true;
+	return !thread_table_get(table, record->key, &now) && now.sched.tid == record->sched.tid &&
+	       (now.identity.known != record->identity.known ||
+		memcmp(now.identity.comm, record->identity.comm, sizeof(now.identity.comm)) != 0);
+}
+
+static bool user_take(struct live *live, const struct thread_state *record,
+		      const struct stacks_found *found, bool cut, uint32_t *user)
+{
+	static struct stack_walk walk;
+	struct live_stacks *stacks = &live->stacks;
+	const struct stack_thread thread = live_stack_thread(live, record);
+
+	*user = STACK_NONE;
+	if (!(stacks->needs & NEED_USTACK) || record_is_kthread(record))
+		return true;
+	if (!found->registers)
+		return false;
+	unwinder_walk_copied(&stacks->unwinder, &thread, found->registers, found->stack,
+			     found->stack_bytes, &walk);
+	if ((!cut && walk.end != WALK_WHOLE) || other_program(live, record, &walk)) {
+		stacks->unwinder.ended[walk.end]--; /* the walk that is to come counts */
+		return false;
+	}
+	*user = stack_of_walk(&stacks->table, &walk);
+	return true;
+}
+
+static bool kernel_take(struct live *live, const struct stacks_found *found, bool running,
+			uint32_t *number)
+{
+	static struct kernel_stack kernel;
+	const struct kernel_symbols *symbols;
+
+	*number = STACK_NONE;
+	if (!(live->stacks.needs & NEED_KSTACK))
+		return true;
+	if (found->text) {
+		kernel_stack_parse(&kernel, found->text);
+	} else {
+		symbols = found->chain ? live_kernel_symbols(live) : NULL;
+		if (!symbols ||
+		    !kernel_stack_of_switch(&kernel, symbols, found->chain, found->chain_count))
+			return false;
+	}
+	if (running)
+		kernel_stack_resume(&kernel);
+	*number = stack_of_kernel(&live->stacks.table, &kernel);
+	return true;
+}
+
+bool live_kept_stacks(struct live *live, const struct thread_state *record, bool running, bool cut,
+		      uint32_t *user, uint32_t *kernel)
+{
+	struct stacks_found found;
+
+	return stacks_find(live, record->sched.tid, sequence_at(record, &live->moment, running),
+			   &found) &&
+	       kernel_take(live, &found, running, kernel) &&
+	       user_take(live, record, &found, cut, user);
+}
+
+const char *live_kept_way(const struct live_kept *kept)
+{
+	return kept->err ? "copied at once"
+			 : "perf samples of switches before it, or copied at once";
+}

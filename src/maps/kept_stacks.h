@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The sampler's side of KEEP_STACKS in bpf_text/sched_switch.bpf.c: in the capture window, the time
+ * right before a scan, a switch out has the kernel write a perf sample into its CPU's ring, with
+ * both stacks of the leaving thread: the call chain of the kernel's, registers and a copy of the
+ * top of the user's. Outside of the window the rings rest.
+ *
+ * A ring keeps the newest samples and forgets the oldest (write_backward, 4.7). kept_stacks_take()
+ * copies what a scan needs out of them: of each thread the stacks of its last switch out before the
+ * scan's moment, and of its first one after that. Who uses them must know the sequence number of
+ * the switch out, which is compared.
+ */
+#ifndef TSNAP_MAPS_KEPT_STACKS_H
+#define TSNAP_MAPS_KEPT_STACKS_H
+
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/index.h"
+#include "maps/cpu_ring.h"
+#include "maps/cpu_sample.h"
+
+struct kept_stacks_options {
+	int events_map, window_map; /* ts_kept and ts_window, not owned; -1: not there */
+	int cpus_possible;
+	bool user, kernel;  /* which stacks */
+	int64_t user_bytes; /* so much of the top of the user's, a multiple of 8 */
+};
+
+struct kept_stacks {
+	struct kept_stacks_options options;
+	struct perf_event_attr attr;
+	struct cpu_ring *rings; /* of each possible CPU; NULL: closed */
+	bool *online;		/* when kept_stacks_renew() looked */
+	int64_t lead_ns;	/* how long before a scan its capture window begins */
+	int64_t window_ns;	/* begin of the last one */
+	int64_t renewed_ns;
+	struct index samples; /* of the last kept_stacks_take(): thread and side, to a place, */
+	char *bytes;	      /* in this */
+	size_t used, capacity;
+	uint32_t seen_count; /* samples of the last window */
+	bool cut_short;	     /* a ring did not reach back to the begin of that window */
+};
+
+/* Stacks: zeroed. 0 or -errno: then it is closed; -ENOTSUP: the probes keep none. */
+int kept_stacks_open(struct kept_stacks *stacks, const struct kept_stacks_options *options);
+void kept_stacks_close(struct kept_stacks *stacks); /* also of a zeroed one */
+
+/* Has the probes of other maps write to the rings from now on. */
+void kept_stacks_move(struct kept_stacks *stacks, int events_map, int window_map);
+/* How long before a scan its capture window is to begin: as long as there are few switches in it,
+ * which bounds what it costs. 0: closed. */
+int64_t kept_stacks_lead_ns(const struct kept_stacks *stacks);
+/* Begins the window, and ends it at that time (monotonic) at the latest. */
+void kept_stacks_begin(struct kept_stacks *stacks, int64_t until_ns);
+/* Ends the window, and copies its samples as a scan of that moment needs them. cpus: online;
+ * period_ns: from scan to scan. */
+void kept_stacks_take(struct kept_stacks *stacks, int64_t moment_ns, int cpus, int64_t period_ns);
+
+/* Those of the thread's switch out with that number (tid: as the kernel numbers it); *sample points
+ * into memory that stays until the next kept_stacks_take(). */
+bool kept_stacks_find(const struct kept_stacks *stacks, uint32_t tid, uint64_t sequence,
+		      struct cpu_sample *sample);
+
+/* Memory of the kernel that the rings take now; 0: closed. */
+size_t kept_stacks_ring_bytes(const struct kept_stacks *stacks);
+
+#endif

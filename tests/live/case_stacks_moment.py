@@ -1,0 +1,67 @@
+"""Stacks as of a scan's moment: short stays have theirs, too, on a full host."""
+import time
+
+from case_parts import timestamp_s
+from harness import SLOW, Findings, Skip, case, check
+
+SECONDS = 20
+RATE = 20
+LEAST = 0.95  # of the samples of a state
+FEW = 60      # samples: too few for a share
+APART = 0.03  # of the time in a function: between samples and truth, beside the error of so many samples
+STATES = ("ON", "RQ", "D", "S")
+
+
+def has_kernel_stack(row):
+    """In user mode there is none: nothing but the interrupt that looked, or displaced the thread."""
+    return row["kstack"] or (row["ustack"] and row["state"] in ("ON", "RQ") and not row["syscall"])
+
+
+@case
+def stacks_moment_coverage(ctx):
+    """Busy threads of four kinds, more than CPUs: nearly all samples of each state have their user and kernel stack."""
+    if SLOW > 1:
+        raise Skip("where CPUs are emulated a scan takes longer than what it looks at")
+    workload = ctx.workload("mixed")
+    rows = ctx.rows("-a", "-F", RATE, "-p", workload["pid"], seconds=SECONDS, columns="state,syscall,ustack,kstack")
+    first = sorted({row["timestamp"] for row in rows})[5]  # until then, files and names are read
+    findings = Findings()
+    for state in STATES:
+        mine = [row for row in rows if row["state"] == state and row["timestamp"] >= first]
+        whole = [row for row in mine if row["ustack"] and has_kernel_stack(row)]
+        if len(mine) >= FEW:
+            print("# %s: %.1f %% of %d" % (state, 100 * len(whole) / len(mine), len(mine)))
+            findings.expect(len(whole) >= LEAST * len(mine), "%s: %d of %d samples have both stacks", state, len(whole), len(mine))
+    findings.close()
+
+
+def spent(workload, count):
+    """Time in each function so far, in s."""
+    workload.process.stdin.write(b"tell\n")
+    workload.process.stdin.flush()
+    values = workload.wait_done(count)
+    return int(values["short_ns"]) / 1e9, int(values["long_ns"]) / 1e9
+
+
+@case
+def stacks_moment_shares(ctx):
+    """A thread that sleeps 50 us and 5 ms in turn, in two functions, on a full host: each has its share of the samples."""
+    if SLOW > 1:
+        raise Skip("where CPUs are emulated a scan takes longer than what it looks at")
+    naps = ctx.workload("naps")
+    ctx.workload("mixed")
+    tool = ctx.stream("-a", "-F", 50, "-p", naps["pid"], "-t", naps.tid, "-d", 2 * SECONDS, columns="state,state_us,ustack,ufuncs")
+    tool.wait_scans(5)
+    before, begin = spent(naps, 1), time.time()
+    time.sleep(1.5 * SECONDS)
+    after, end = spent(naps, 2), time.time()
+    rows = [row for row in tool.finish(limit_s=60) if begin <= timestamp_s(row["timestamp"]) <= end]
+    told = [row for row in rows if row["ustack"]]
+    check(len(told) >= LEAST * len(rows), "%d of %d samples have a user stack", len(told), len(rows))
+    counts = [sum(name in row["ufuncs"] for row in told) for name in ("nap_short", "nap_long")]
+    check(sum(counts) >= 0.9 * len(told), "only %d of %d stacks have one of the two: %s", sum(counts), len(told), told[-3:])
+    exact = (after[0] - before[0]) / (after[0] + after[1] - before[0] - before[1])
+    sampled = counts[0] / sum(counts)
+    error = 3 * (exact * (1 - exact) / sum(counts)) ** 0.5
+    print("# short naps: %.1f %% of %d samples, %.1f %% of the time" % (100 * sampled, sum(counts), 100 * exact))
+    check(abs(sampled - exact) <= APART + error, "short naps: %.3f of %d samples, %.3f of the time", sampled, sum(counts), exact)
