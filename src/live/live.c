@@ -203,8 +203,8 @@ static void live_describe(struct source *source, struct source_facts *facts)
 	live_stay_describe(live, facts);
 	live_stacks_describe(&live->stacks, facts);
 	live_cpu_stacks_describe(live, facts);
-	live_self_describe(&live->self, kernel, &live->cpu_stacks.sampler, live->scan_count,
-			   &facts->self);
+	live_self_describe(&live->self, kernel, &live->cpu_stacks.sampler, &live->kept.stacks,
+			   live->scan_count, &facts->self);
 	if (live->config.traces)
 		source_facts_miss(facts, "events of --trace (more threads than fit the maps)",
 				  live->earlier.latency_full + counters.latency_full);

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 _Static_assert(GROUP_COUNT + 1 <= SELF_PROGRAMS_MAX, "room for each program");
-_Static_assert(KERNEL_MAP_COUNT + 2 <= SELF_MAPS_MAX, "room for each map");
+_Static_assert(KERNEL_MAP_COUNT + 3 <= SELF_MAPS_MAX, "room for each map");
 
 void live_self_open(struct live_self *self, struct kernel *kernel, int64_t cpu_ns)
 {
@@ -71,6 +71,17 @@ static void sampler_add(struct self_cost *cost, const struct cpu_sampler *sample
 	map_add(cost, "cpu_rings", (int64_t)cpu_sampler_ring_bytes(sampler));
 }
 
+/* What takes stacks at switches. */
+static void kept_add(struct self_cost *cost, const struct kept_stacks *kept)
+{
+	cost->window_ns = cost->kept_count = ABSENT;
+	if (!kept->rings)
+		return;
+	cost->window_ns = kept->open_ns;
+	cost->kept_count = (int64_t)kept->kept_count;
+	map_add(cost, "kept_rings", (int64_t)kept_stacks_ring_bytes(kept));
+}
+
 /* "VmRSS:\t    3456 kB" */
 static int64_t status_bytes(const char *status, const char *key)
 {
@@ -80,7 +91,8 @@ static int64_t status_bytes(const char *status, const char *key)
 }
 
 void live_self_describe(const struct live_self *self, const struct kernel *kernel,
-			const struct cpu_sampler *sampler, uint64_t scans, struct self_cost *cost)
+			const struct cpu_sampler *sampler, const struct kept_stacks *kept,
+			uint64_t scans, struct self_cost *cost)
 {
 	char status[4096] = "";
 
@@ -106,4 +118,5 @@ void live_self_describe(const struct live_self *self, const struct kernel *kerne
 			map_add(cost, kernel_map_rows[map].name,
 				bpf_memory_bytes(kernel->compiled.maps[map]));
 	sampler_add(cost, sampler);
+	kept_add(cost, kept);
 }

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "maps/cpu_sampler.h"
+#include "maps/kept_stacks.h"
 #include "maps/kernel.h"
 #include "sample/self_cost.h"
 
@@ -21,9 +22,10 @@ struct live_self {
 void live_self_open(struct live_self *self, struct kernel *kernel, int64_t cpu_ns);
 void live_self_close(struct live_self *self); /* also where it was never opened */
 
-/* sampler: of stacks on CPUs, may be closed; scans: made so far. Where it was not opened, *cost is
- * one that nobody asked for. */
+/* sampler: of stacks on CPUs, kept: of those that switches keep, either may be closed; scans: made
+ * so far. Where it was not opened, *cost is one that nobody asked for. */
 void live_self_describe(const struct live_self *self, const struct kernel *kernel,
-			const struct cpu_sampler *sampler, uint64_t scans, struct self_cost *cost);
+			const struct cpu_sampler *sampler, const struct kept_stacks *kept,
+			uint64_t scans, struct self_cost *cost);
 
 #endif

@@ -180,6 +180,7 @@ void kept_stacks_begin(struct kept_stacks *stacks, int64_t until_ns)
 	if (!stacks->rings)
 		return;
 	stacks->window_ns = clock_monotonic_ns();
+	stacks->until_ns = until_ns;
 	window_set(stacks, until_ns);
 }
 
@@ -242,17 +243,28 @@ static void ring_take(struct kept_stacks *stacks, const struct cpu_ring *ring, i
 	}
 }
 
+static void window_end(struct kept_stacks *stacks)
+{
+	int64_t now_ns = clock_monotonic_ns();
+
+	window_set(stacks, 0);
+	stacks->open_ns +=
+		(now_ns < stacks->until_ns ? now_ns : stacks->until_ns) - stacks->window_ns;
+	stacks->until_ns = stacks->window_ns;
+}
+
 void kept_stacks_take(struct kept_stacks *stacks, int64_t moment_ns, int cpus, int64_t period_ns)
 {
 	if (!stacks->rings)
 		return;
-	window_set(stacks, 0);
+	window_end(stacks);
 	index_empty(&stacks->samples);
 	stacks->used = stacks->seen_count = 0;
 	stacks->cut_short = false;
 	for (int cpu = 0; cpu < stacks->options.cpus_possible; cpu++)
 		if (stacks->rings[cpu].event >= 0)
 			ring_take(stacks, &stacks->rings[cpu], moment_ns);
+	stacks->kept_count += stacks->seen_count;
 	lead_adapt(stacks, cpus, period_ns);
 	if (moment_ns - stacks->renewed_ns < NS_PER_SECOND)
 		return;

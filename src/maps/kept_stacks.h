@@ -30,10 +30,12 @@ struct kept_stacks_options {
 struct kept_stacks {
 	struct kept_stacks_options options;
 	struct perf_event_attr attr;
-	struct cpu_ring *rings; /* of each possible CPU; NULL: closed */
-	bool *online;		/* when kept_stacks_renew() looked */
-	int64_t lead_ns;	/* how long before a scan its capture window begins */
-	int64_t window_ns;	/* begin of the last one */
+	struct cpu_ring *rings;	     /* of each possible CPU; NULL: closed */
+	bool *online;		     /* when kept_stacks_renew() looked */
+	int64_t lead_ns;	     /* how long before a scan its capture window begins */
+	int64_t window_ns, until_ns; /* of the last one */
+	_Atomic int64_t open_ns;     /* of all windows so far, */
+	_Atomic uint64_t kept_count; /* and the switches that kept stacks in them */
 	int64_t renewed_ns;
 	struct index samples; /* of the last kept_stacks_take(): thread and side, to a place, */
 	char *bytes;	      /* in this */

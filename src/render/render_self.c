@@ -139,6 +139,16 @@ static void scans_describe(struct text *line, const struct self_cost *cost, int6
 	text_add_format(line, "; %lld a second are asked for", (long long)rate_hz);
 }
 
+/* Stacks as of a scan's moment: how often the window before it is open, and what it lets through.
+ */
+static void window_describe(struct text *line, const struct self_cost *cost)
+{
+	text_add_string(line, "Stacks of switches right before a scan: ");
+	text_add_decimals(line, ratio(cost->window_ns, 1000, cost->at_ns), 1);
+	text_add_format(line, " %% of the time, %lld stacks a second",
+			(long long)ratio(cost->kept_count, NS_PER_SECOND, cost->at_ns));
+}
+
 static void start_describe(struct text *line, const struct self_cost *cost)
 {
 	text_add_string(line, "Start: ");
@@ -190,6 +200,10 @@ void page_add_self(struct text *out, const struct page *page)
 	line_end(out, page, &line);
 	scans_describe(&line, &facts->self, facts->rate_hz);
 	line_end(out, page, &line);
+	if (facts->self.window_ns != ABSENT) {
+		window_describe(&line, &facts->self);
+		line_end(out, page, &line);
+	}
 	start_describe(&line, &facts->self);
 	line_end(out, page, &line);
 	memory_describe(&line, &facts->self);

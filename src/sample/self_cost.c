@@ -17,6 +17,8 @@ void self_cost_subtract(struct self_cost *now, const struct self_cost *before)
 	now->at_ns -= before->at_ns;
 	now->cpu_ns -= before->cpu_ns;
 	now->scans -= before->scans;
+	now->window_ns = known_difference(now->window_ns, before->window_ns);
+	now->kept_count = known_difference(now->kept_count, before->kept_count);
 	for (size_t i = 0; i < now->program_count; i++) {
 		struct self_program *program = &now->programs[i];
 

@@ -31,6 +31,8 @@ struct self_cost {
 	int64_t at_ns;	/* monotonic; of a difference, the time between */
 	int64_t cpu_ns; /* of this process, */
 	int64_t scans;	/* made by it: since the source was opened */
+	/* time in which switches kept stacks, and how many did; since then, too */
+	int64_t window_ns, kept_count;
 	/* standing: as it is now, or was once */
 	int64_t start_cpu_ns, child_cpu_ns; /* to get ready: here, and in the compile child */
 	int64_t resident_bytes, resident_most_bytes;

@@ -19,6 +19,8 @@ static const struct source_facts facts_example = {
 			.at_ns = 2 * NS_PER_SECOND,
 			.cpu_ns = 25000000,
 			.scans = 40,
+			.window_ns = 60000000,
+			.kept_count = 91,
 			.start_cpu_ns = 6000000,
 			.child_cpu_ns = 210400000,
 			.resident_bytes = 5 * MB,
@@ -65,23 +67,25 @@ static void expect_shown(const struct source_facts *facts, size_t width, const c
 static void cost_is_shown(void **state)
 {
 	(void)state;
-	expect_shown(&facts_example, 80,
-		     "tsnap itself in 2.00 s: 25.0 ms of CPU time, 1.25 % of one CPU\n"
-		     "Scans: 40, each 0.63 ms of that; 20 a second are asked for\n"
-		     "Start: 6.0 ms of CPU time, and 210.4 ms in the compile child\n"
-		     "Memory: 5120 KB resident, 6144 KB at most\n"
-		     "Missed: 0 late scans; 7 names beyond memory\n"
-		     "\n"
-		     "PROGRAM       KIND                  RUNS/S  NS/RUN  %CPU  SKIPPED  JITED\n"
-		     "sched_switch  typed raw tracepoint  150000     170  2.55        2   3409\n"
-		     "thread_new    kprobe                     0       -  0.00        0   1245\n"
-		     "all           -                     150000     170  2.55        2   4654\n"
-		     "\n"
-		     "KERNEL MEMORY      BYTES\n"
-		     "ts_threads       6948544\n"
-		     "ts_ticks             688\n"
-		     "programs           32768\n"
-		     "all              6982000\n");
+	expect_shown(
+		&facts_example, 80,
+		"tsnap itself in 2.00 s: 25.0 ms of CPU time, 1.25 % of one CPU\n"
+		"Scans: 40, each 0.63 ms of that; 20 a second are asked for\n"
+		"Stacks of switches right before a scan: 3.0 % of the time, 46 stacks a second\n"
+		"Start: 6.0 ms of CPU time, and 210.4 ms in the compile child\n"
+		"Memory: 5120 KB resident, 6144 KB at most\n"
+		"Missed: 0 late scans; 7 names beyond memory\n"
+		"\n"
+		"PROGRAM       KIND                  RUNS/S  NS/RUN  %CPU  SKIPPED  JITED\n"
+		"sched_switch  typed raw tracepoint  150000     170  2.55        2   3409\n"
+		"thread_new    kprobe                     0       -  0.00        0   1245\n"
+		"all           -                     150000     170  2.55        2   4654\n"
+		"\n"
+		"KERNEL MEMORY      BYTES\n"
+		"ts_threads       6948544\n"
+		"ts_ticks             688\n"
+		"programs           32768\n"
+		"all              6982000\n");
 }
 
 /* A kernel that does not count; no scan yet. */
@@ -91,6 +95,7 @@ static void unknown_is_not_zero(void **state)
 
 	(void)state;
 	facts.self.scans = 0;
+	facts.self.window_ns = facts.self.kept_count = ABSENT;
 	facts.self.uncounted_why = "this kernel counts only with sysctl";
 	facts.self.resident_most_bytes = ABSENT;
 	facts.self.maps[1].kernel_bytes = ABSENT;
@@ -166,6 +171,7 @@ static void pages_have_what_is_new(void **state)
 	now.at_ns += NS_PER_SECOND;
 	now.cpu_ns += 1000;
 	now.scans += 20;
+	now.kept_count += 6;
 	now.programs[0].runs += 5;
 	now.programs[0].ns += 700;
 	now.programs[1].skipped = ABSENT; /* known before, not now */
@@ -174,6 +180,8 @@ static void pages_have_what_is_new(void **state)
 	assert_int_equal(now.at_ns, NS_PER_SECOND);
 	assert_int_equal(now.cpu_ns, 1000);
 	assert_int_equal(now.scans, 20);
+	assert_int_equal(now.window_ns, 0);
+	assert_int_equal(now.kept_count, 6);
 	assert_int_equal(now.programs[0].runs, 5);
 	assert_int_equal(now.programs[0].ns, 700);
 	assert_int_equal(now.programs[0].skipped, 0);
