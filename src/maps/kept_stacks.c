@@ -18,8 +18,12 @@
 #define TAKEN_BYTES_MAX (8u << 20) /* of one scan */
 #define LEAD_LEAST_NS NS_PER_MS
 #define LEAD_MOST_NS (10 * NS_PER_MS)
-#define LEAD_SHARE 5 /* of a period at most one part in so many */
-#define KEPT_FEW 32  /* switches of a CPU in a window: as long as there are no more it may grow */
+#define LEAD_MOST_SHARE 5   /* of a period at most one part in so many, */
+#define LEAD_LEAST_SHARE 20 /* and at least, if that is less than LEAD_LEAST_NS */
+/* Switches of a CPU in a window: as long as there are no more it may grow. Fewer where scans come
+ * faster than this. */
+#define KEPT_FEW 32
+#define KEPT_FEW_PERIOD_NS (50 * NS_PER_MS)
 
 /* A thread's stacks before a scan's moment, and after it. */
 enum side { SIDE_BEFORE, SIDE_AFTER };
@@ -158,21 +162,28 @@ int64_t kept_stacks_lead_ns(const struct kept_stacks *stacks)
 {
 	if (!stacks->rings)
 		return 0;
-	return stacks->lead_ns > LEAD_LEAST_NS ? stacks->lead_ns : LEAD_LEAST_NS;
+	return stacks->lead_ns ? stacks->lead_ns : LEAD_LEAST_NS;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
 }
 
 /* The longer a window, the fewer threads have left their CPUs before it. */
 static void lead_adapt(struct kept_stacks *stacks, int cpus, int64_t period_ns)
 {
-	int64_t most_ns = period_ns / LEAD_SHARE, lead_ns = kept_stacks_lead_ns(stacks);
-	uint32_t few = KEPT_FEW * (uint32_t)cpus, seen = stacks->seen_count;
+	int64_t most_ns = least(period_ns / LEAD_MOST_SHARE, LEAD_MOST_NS);
+	int64_t least_ns = least(period_ns / LEAD_LEAST_SHARE, LEAD_LEAST_NS);
+	int64_t few = KEPT_FEW * cpus * least(period_ns, KEPT_FEW_PERIOD_NS) / KEPT_FEW_PERIOD_NS;
+	int64_t lead_ns = kept_stacks_lead_ns(stacks), seen = stacks->seen_count;
 
 	if (stacks->cut_short)
 		lead_ns /= 2; /* nobody knows how many they were */
 	else
 		lead_ns = seen <= few ? lead_ns * 3 / 2 : lead_ns * few / seen;
-	most_ns = most_ns < LEAD_MOST_NS ? most_ns : LEAD_MOST_NS;
-	stacks->lead_ns = lead_ns < most_ns ? lead_ns : most_ns;
+	lead_ns = least(lead_ns, most_ns);
+	stacks->lead_ns = lead_ns > least_ns ? lead_ns : least_ns;
 }
 
 void kept_stacks_begin(struct kept_stacks *stacks, int64_t until_ns)

@@ -81,20 +81,21 @@ def sampler(options, rate, pids, columns, *args):
 
 
 def pipe_rows(options):
-    """The probes of one who wants stacks beside the probes of one who doesn't, in turns."""
-    ratios, alone = [], []
+    """No tool, the probes of one who doesn't want stacks, and of one who does, in turns."""
+    def round_trip_ns():
+        return operation_ns(options, "pipe_same", options.run_ms, "cpu")
+
+    ratios = {ALONE: [], STACKS: []}
     for turn in range(options.rounds):
         say("stacks: pipe round trips, round %d of %d" % (turn + 1, options.rounds))
-        took = {}
-        for columns in (ALONE, STACKS):
+        without = round_trip_ns()
+        for columns, found in ratios.items():
             with Sampler(options, "-d", 100000, "-a", "-g", columns):
                 time.sleep(min(1, options.scan_s / 10))
-                took[columns] = operation_ns(options, "pipe_same", options.run_ms, "cpu")
-        ratios.append(took[STACKS] / took[ALONE])
-        alone.append(took[ALONE])
-    low, middle, high = quartiles(ratios)
-    return [Row("CPU time of a pipe round trip on one core, stacks of all threads asked for, to not", "tsnap", middle, "ratio", low, high, 1.0,
-                "%.0f ns with tsnap, no stacks" % quartiles(alone)[1])]
+                found.append(round_trip_ns() / without)
+    low, middle, high = quartiles(ratios[STACKS])
+    return [Row("CPU time of a pipe round trip on one core, stacks of all threads asked for", "tsnap", middle, "ratio", low, high, 1.15,
+                "%.2f without stacks" % quartiles(ratios[ALONE])[1])]
 
 
 def probe(options, tid, rounds):

@@ -216,6 +216,22 @@ static void windows(void **state)
 	assert_int_equal(kept_stacks_lead_ns(&rings->stacks), PERIOD_NS / 5 / 2);
 }
 
+/* A thousand scans a second: windows are as small a part of the time, and let as few through. */
+static void windows_of_fast_scans(void **state)
+{
+	struct rings *rings = *state;
+	const int64_t period_ns = 1000000;
+
+	for (int i = 0; i < 20; i++)
+		kept_stacks_take(&rings->stacks, MOMENT_NS, CPUS, period_ns);
+	assert_int_equal(kept_stacks_lead_ns(&rings->stacks), period_ns / 5);
+	for (uint32_t tid = 1; tid <= 64; tid++)
+		switch_out(rings, 0, tid, 1, tid);
+	rings->stacks.window_ns = 1;
+	kept_stacks_take(&rings->stacks, MOMENT_NS, CPUS, period_ns);
+	assert_int_equal(kept_stacks_lead_ns(&rings->stacks), period_ns / 20);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -225,6 +241,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(full_rings, rings_make, rings_free),
 		cmocka_unit_test_setup_teardown(broken_records, rings_make, rings_free),
 		cmocka_unit_test_setup_teardown(windows, rings_make, rings_free),
+		cmocka_unit_test_setup_teardown(windows_of_fast_scans, rings_make, rings_free),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
