@@ -126,11 +126,16 @@ static inline __u32 task_state_typed(struct task_struct *task)
 	return state;
 }
 
+/* EXIT_DEAD is 0x10 and EXIT_ZOMBIE 0x20 since 3.15; before, and in RHEL 7's 3.10, they are the
+ * other way round. */
 static inline __u32 task_exit_state(struct task_struct *task)
 {
 	__u32 state = 0;
 
 	bpf_probe_read_kernel(&state, sizeof(state), &task->exit_state);
+#if LINUX_VERSION_CODE < KERNEL_VERSION(3, 15, 0)
+	state = (state & 0x10) << 1 | (state & 0x20) >> 1;
+#endif
 	return state;
 }
 
@@ -142,12 +147,18 @@ static inline __u64 task_kernel_stack(struct task_struct *task)
 	return stack;
 }
 
-/* Boot time clock, the one behind field 22 of /proc/TID/stat; `real_start_time` until 5.4. */
+/* Boot time clock, the one behind field 22 of /proc/TID/stat; `real_start_time` until 5.4, and to
+ * 3.16, which RHEL 7's 3.10 is like, a timespec. */
 static inline __u64 task_start_boot_ns(struct task_struct *task)
 {
 	__u64 start_ns = 0;
 
-#ifdef HAVE_task_struct_start_boottime
+#if LINUX_VERSION_CODE < KERNEL_VERSION(3, 17, 0)
+	__u64 start[2] = {};
+
+	bpf_probe_read_kernel(start, sizeof(start), &task->real_start_time);
+	start_ns = start[0] * 1000000000 + start[1];
+#elif defined(HAVE_task_struct_start_boottime)
 	bpf_probe_read_kernel(&start_ns, sizeof(start_ns), &task->start_boottime);
 #else
 	bpf_probe_read_kernel(&start_ns, sizeof(start_ns), &task->real_start_time);

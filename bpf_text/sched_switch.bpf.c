@@ -13,7 +13,7 @@
  * thread.
  */
 
-#define STATE_DEAD_BITS (0x10u | 0x20u) /* exit_state: EXIT_DEAD, EXIT_ZOMBIE since 3.14 */
+#define STATE_DEAD_BITS (0x10u | 0x20u) /* exit_state: EXIT_DEAD, EXIT_ZOMBIE */
 #define EXIT_ZOMBIE_BIT 0x20u
 #define STATE_DISK_BIT 0x2u	/* TASK_UNINTERRUPTIBLE */
 #define STATE_NOLOAD_BIT 0x400u /* TASK_NOLOAD: an idle kernel thread, which is no D */

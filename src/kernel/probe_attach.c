@@ -18,6 +18,19 @@
 
 #define EVENT_PREFIX "tsnap_"
 
+bool probe_offered(struct facts *facts, const struct probe_row *row, const char **missing)
+{
+	const char *what = NULL;
+
+	if (!fact_has(facts, row->wants))
+		what = fact_rows[row->wants].name;
+	else if (row->kind == PROBE_TRACEPOINT && !tracepoint_exists(row->event))
+		what = row->event;
+	if (missing)
+		*missing = what;
+	return !what;
+}
+
 static void link_add(struct probe_links *links, int fd)
 {
 	links->fds = memory_resize(links->fds, links->count + 1, sizeof(*links->fds));

@@ -5,6 +5,7 @@
 #define TSNAP_KERNEL_PROBE_ATTACH_H
 
 #include "base/error.h"
+#include "kernel/fact_table.h"
 #include "kernel/probe_table.h"
 
 /* Of a CPU, in probe_links.fds. */
@@ -24,6 +25,11 @@ struct probe_links {
 	int clock_program;
 	int64_t clock_rate_hz;
 };
+
+/* Whether the kernel has what the row wants, and its event where that is a tracepoint: 4.2 and RHEL
+ * 7 have no sched_waking, and libbcc refuses all of a text that names a tracepoint which is not
+ * there. missing, unless NULL: a word for what is not there. */
+bool probe_offered(struct facts *facts, const struct probe_row *row, const char **missing);
 
 /* programs: a descriptor for each group of the plan. rate_hz: of the perf clock. A group that is
  * not required and can't be attached is left out, and left tells why (text of lines); but if a

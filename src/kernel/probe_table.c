@@ -157,8 +157,8 @@ const size_t probe_row_count = sizeof(probe_rows) / sizeof(probe_rows[0]);
 const char probe_merge_useless[] =
 	"it tells requests by their addresses, and no other probe here does";
 
-int probe_plan_make(unsigned int needs, bool (*has)(void *of, enum fact fact), void *of,
-		    struct probe_plan *plan, struct error *e)
+int probe_plan_make(unsigned int needs, bool (*has)(void *of, const struct probe_row *row),
+		    void *of, struct probe_plan *plan, struct error *e)
 {
 	struct probe_plan made = {{NULL}};
 
@@ -168,7 +168,7 @@ int probe_plan_make(unsigned int needs, bool (*has)(void *of, enum fact fact), v
 		if (made.chosen[row->gives] ||
 		    !(needs >> row->gives & 1 || probe_group_rows[row->gives].required))
 			continue;
-		if (has(of, row->wants))
+		if (has(of, row))
 			made.chosen[row->gives] = row;
 	}
 	if (!made.chosen[GROUP_BLOCK_DONE] ||

@@ -87,10 +87,10 @@ struct probe_plan {
 	const struct probe_row *chosen[GROUP_COUNT];
 };
 
-/* Chooses for each group the first row whose fact `has` confirms; has is asked only where needed.
- * needs: bits 1 << GROUP_x; required groups are always taken. -ENOTSUP where a required group has
- * no way. */
-int probe_plan_make(unsigned int needs, bool (*has)(void *of, enum fact fact), void *of,
-		    struct probe_plan *plan, struct error *e);
+/* Chooses for each group the first row that `has` confirms, as probe_offered() does; has is asked
+ * only where needed. needs: bits 1 << GROUP_x; required groups are always taken. -ENOTSUP where a
+ * required group has no way. */
+int probe_plan_make(unsigned int needs, bool (*has)(void *of, const struct probe_row *row),
+		    void *of, struct probe_plan *plan, struct error *e);
 
 #endif

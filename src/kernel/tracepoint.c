@@ -27,6 +27,13 @@ static int id_read(const char *event, uint64_t *id)
 	return -ENOENT;
 }
 
+bool tracepoint_exists(const char *event)
+{
+	uint64_t id;
+
+	return !id_read(event, &id);
+}
+
 int tracepoint_attach(const char *event, int program)
 {
 	struct perf_event_attr attr = {

@@ -3,10 +3,15 @@
 #ifndef TSNAP_KERNEL_TRACEPOINT_H
 #define TSNAP_KERNEL_TRACEPOINT_H
 
+#include <stdbool.h>
+
 /* Runs a BPF program of type TRACEPOINT at the event, "sched:sched_switch", until the descriptor
  * that is returned is closed. -errno: -ENOENT where tracefs does not show the event, -EEXIST where
  * another program is attached to it and the kernel takes only one (before 4.15). */
 int tracepoint_attach(const char *event, int program);
+
+/* Whether tracefs shows the event. */
+bool tracepoint_exists(const char *event);
 
 /* What -EEXIST means, for users; of others strerror(). */
 const char *tracepoint_why(int result);

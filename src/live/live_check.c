@@ -157,14 +157,14 @@ static const struct probe_row *row_choose(struct kernel *kernel, enum probe_grou
 {
 	for (size_t i = 0; i < probe_row_count; i++) {
 		const struct probe_row *row = &probe_rows[i];
+		const char *missing;
 
 		if (row->gives != group)
 			continue;
-		if (fact_has(&kernel->facts, row->wants))
+		if (probe_offered(&kernel->facts, row, &missing))
 			return row;
 		text_add_format(passed_over, "; no %s on %s, because %s is missing",
-				probe_kind_names[row->kind], row->event,
-				fact_rows[row->wants].name);
+				probe_kind_names[row->kind], row->event, missing);
 	}
 	return NULL;
 }
@@ -191,9 +191,9 @@ static void group_describe(struct kernel *kernel, const struct probe_plan *plan,
 	text_done(&passed_over);
 }
 
-static bool facts_tell(void *of, enum fact fact)
+static bool facts_tell(void *of, const struct probe_row *row)
 {
-	return fact_has(of, fact);
+	return probe_offered(of, row, NULL);
 }
 
 static void probes_describe(struct kernel *kernel, struct text *out)

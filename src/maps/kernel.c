@@ -16,11 +16,11 @@
 #define THREADS_MIN 16384
 #define CLOCK_LATE_NS (2 * NS_PER_SECOND) /* a tick comes at least once a second */
 
-static bool kernel_has(void *of, enum fact fact)
+static bool kernel_has(void *of, const struct probe_row *row)
 {
 	struct kernel *kernel = of;
 
-	return fact_has(&kernel->facts, fact);
+	return probe_offered(&kernel->facts, row, NULL);
 }
 
 static int proc_check(const struct host *host, struct error *e)

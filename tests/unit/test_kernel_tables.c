@@ -12,9 +12,15 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static bool has_bits(void *of, enum fact fact)
+static bool has_bits(void *of, const struct probe_row *row)
 {
-	return *(unsigned int *)of >> fact & 1;
+	return *(unsigned int *)of >> row->wants & 1;
+}
+
+/* as RHEL 7 */
+static bool has_no_waking(void *of, const struct probe_row *row)
+{
+	return has_bits(of, row) && strcmp(row->event, "sched:sched_waking") != 0;
 }
 
 #define BIT(fact) (1u << (fact))
@@ -121,6 +127,9 @@ static void plan_takes_the_best(void **state)
 	assert_int_equal(plan.chosen[GROUP_EXIT]->kind, PROBE_TRACEPOINT);
 	assert_null(plan.chosen[GROUP_CLOCK]);
 	assert_null(plan.chosen[GROUP_BLOCK_MERGE]); /* tracepoints tell no address */
+	assert_int_equal(probe_plan_make(ALL_GROUPS, has_no_waking, &old, &plan, &e), 0);
+	assert_int_equal(plan.chosen[GROUP_SWITCH]->kind, PROBE_TRACEPOINT);
+	assert_int_equal(plan.chosen[GROUP_WAKE]->kind, PROBE_KPROBE);
 	assert_int_equal(probe_plan_make(ALL_GROUPS, has_bits, &raw, &plan, &e), 0);
 	assert_int_equal(plan.chosen[GROUP_BLOCK_MERGE]->kind, PROBE_KPROBE);
 	assert_int_equal(probe_plan_make(ALL_GROUPS, has_bits, &probe, &plan, &e), 0);
