@@ -230,12 +230,32 @@ def traced_report(ctx, pid, kinds):
     return {kind for kind in kinds if re.search(r"^%s: (?!.*: none$)|^\S+ +%s " % (kind, kind), text, re.M)}
 
 
+# What each kind of --trace needs, as --check calls it; of the others only what all of tsnap needs.
+PROBES_OF = {"block": ("block queue", "block issue", "block done"), "blockq": ("block queue", "block issue", "block done"),
+             "syscalls": ("call", "return"), "exec": ("exec", "rename")}
+
+
+def kinds_refused(ctx, kinds):
+    """Those that need a probe which --check says is not there: each is refused by that name."""
+    tool = ctx.plain("--check")
+    tool.finish_plain()
+    lacking = re.findall(r"^  (\S.*?\S)  +none[;,]", tool.out.decode().split("\nProbes\n")[1].split("\nWhat is")[0], re.M)
+    refused = [kind for kind in kinds if set(PROBES_OF.get(kind, ())) & set(lacking)]
+    for kind in refused:
+        first = next(name for name in PROBES_OF[kind] if name in lacking)
+        expect_error(ctx.plain("--csv", "--trace", kind, "-d", 1), 77, "no probe for '%s'" % first)
+    return refused
+
+
 @case
 def every_trace(ctx):
     """Each kind of --trace alone, and all of them with --slower, tell of a shell that reads a disk and starts programs."""
     listed = subprocess.run([ctx.options.tsnap, "--list"], capture_output=True, text=True).stdout
     kinds = re.findall(r"^  (\w+) ", listed.split("Kinds of --trace")[1].split("\n\n")[0], re.M)
     check(len(kinds) >= 6, "--list has the kinds %s", kinds)
+    refused = kinds_refused(ctx, kinds)
+    kinds = [kind for kind in kinds if kind not in refused]
+    check(len(kinds) >= 2, "all but %s are refused", kinds)
     find = Findings()
     with Device() as device:
         shell = subprocess.Popen(["sh", "-c", RESTLESS, "sh", device.path], stderr=subprocess.DEVNULL)
