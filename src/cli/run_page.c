@@ -114,6 +114,14 @@ static void run_end_times(struct run *run)
 		group_table_clear(&run->groups);
 }
 
+/* Exact CPU time of all threads; 0: not all were asked for, or nobody counted. */
+static int64_t run_cpu_us(const struct run *run)
+{
+	if (run_filters(run) || run->groups.refused)
+		return 0;
+	return run->groups.exact ? group_table_cpu_us(&run->groups) : run->tally.all_us[TIME_ON];
+}
+
 int run_show(struct run *run, struct error *e)
 {
 	struct source_facts now, page;
@@ -146,8 +154,7 @@ int run_show(struct run *run, struct error *e)
 		run->page.grid = &run->time_rows.grid;
 	} else if (run->renderer->grouped) {
 		run->facts_before = now;
-		if (!run_filters(run) && !run->groups.refused)
-			run->tally.cpu_us = group_table_cpu_us(&run->groups);
+		run->tally.cpu_us = run_cpu_us(run);
 		grid_fill_groups(&run->grid, &run->groups, &run->tally);
 		stack_lines_fill(&run->stacks, &run->grid, &run->tally);
 		chain_report_fill(&run->chains, &run->tally);
