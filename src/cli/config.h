@@ -85,6 +85,7 @@ struct config {
 	bool self;		    /* --self */
 	bool python;		    /* --python */
 	bool no_realtime;	    /* --no-realtime */
+	bool no_sandbox;	    /* --no-sandbox */
 	bool kept;		    /* the parent process is tsnap's, too: cli/keeper.h */
 	const char *replay;	    /* --replay: a CSV that tsnap wrote; NULL: live */
 	char **replay_more;	    /* further names behind --replay's, up to a NULL; NULL: none */

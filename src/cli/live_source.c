@@ -25,6 +25,10 @@ struct live_config live_config_of(const struct config *config)
 		.python = config->python,
 		.no_realtime = config->no_realtime,
 		.kept = config->kept,
+		.no_sandbox = config->no_sandbox,
+		.writes = config->record || config->flame || config->stack_dict ||
+			  config->mode == MODE_TOP,
+		.loads_more = config->mode == MODE_TOP,
 		.self = config->self,
 		.share = config->share,
 		.attach = config->attach,

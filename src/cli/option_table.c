@@ -150,6 +150,8 @@ const struct option_row option_table[] = {
 	{0, "no-realtime", NULL,
 	 "sample at normal priority; on a busy host samples then lean towards sleepers",
 	 OPTION_FLAG, AT(no_realtime), 0, 0, 0},
+	{0, "no-sandbox", NULL, "keep all privileges and system calls after the start", OPTION_FLAG,
+	 AT(no_sandbox), 0, 0, 0},
 	{'v', "verbose", NULL, "print details of errors, and what was chosen", OPTION_FLAG,
 	 AT(verbose), 0, 0, 0},
 	{'V', "version", NULL, "print the version, and end", OPTION_MODE, 0, 0, 0, MODE_VERSION},

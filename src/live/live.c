@@ -23,6 +23,8 @@
 #include "live/live_stay.h"
 #include "live/live_trace.h"
 #include "proc/proc.h"
+#include "sandbox/capabilities.h"
+#include "sandbox/sandbox.h"
 #include "live/trace_table.h"
 
 #include <errno.h>
@@ -331,6 +333,35 @@ static int sampling_begin(struct live *live, int64_t due_ns)
 	return sampler_begin(&live->sampler, &options);
 }
 
+static unsigned int sandbox_uses(const struct live *live)
+{
+	uint64_t needs = live->config.loads_more ? ~0ull : live->needs;
+	unsigned int uses = SANDBOX_SAMPLES | sandbox_kernel_use();
+
+	if (live->config.writes)
+		uses |= SANDBOX_WRITES;
+	if (needs & (NEED_KSTACK | NEED_WAKER_STACK))
+		uses |= SANDBOX_STACKS;
+	if (needs & (NEED_CONNECTION | NEED_WAITS | NEED_WHY) || live->work_wanted)
+		uses |= SANDBOX_NAMESPACES;
+	if (live->translated)
+		uses |= SANDBOX_IDS;
+	return uses;
+}
+
+/* After the start, before the first look at what others have written. */
+static void live_sandbox(struct live *live)
+{
+	if (live->config.no_sandbox)
+		text_add_string(&live->chosen, "sandbox: none (--no-sandbox)\n");
+	else if (!strcmp(live->kernel.compiled.types_source, "kheaders"))
+		text_add_string(&live->chosen,
+				"sandbox: none (kernel types from kheaders: a larger "
+				"map takes tar again)\n");
+	else
+		sandbox_enter(sandbox_uses(live), &live->chosen);
+}
+
 static int live_start(struct live *live, struct error *e)
 {
 	int64_t due_ns;
@@ -381,6 +412,8 @@ static int live_start(struct live *live, struct error *e)
 	if (live->config.traces)
 		latency_reader_begin(&live->kernel.latency, live->config.distributions,
 				     clock_monotonic_ns());
+	progress_end();
+	live_sandbox(live);
 	err = sampling_begin(live, due_ns);
 	return err ? error_set(e, -err, EXIT_FAILED, "no thread can be started to sample: %s",
 			       strerror(-err))

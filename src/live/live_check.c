@@ -12,6 +12,7 @@
 #include "live/live_options.h"
 #include "live/trace_table.h"
 #include "live/sampler/live_realtime.h"
+#include "sandbox/capabilities.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -62,6 +63,21 @@ static void realtime_describe(const struct host *host, struct text *out)
 	text_done(&words);
 }
 
+static void sandbox_describe(struct text *out)
+{
+	const bool old = sandbox_kernel_use() != 0;
+	struct text words = {0};
+
+	text_add_string(&words, "keeps ");
+	sandbox_capabilities_add(
+		&words, sandbox_capabilities(SANDBOX_SAMPLES | sandbox_kernel_use(), ~0ull));
+	text_add_string(&words, old ? ": this kernel has no CAP_BPF and no CAP_PERFMON"
+				    : "; CAP_SYS_ADMIN for kernel stacks, and for sockets of "
+				      "other network namespaces");
+	line_add(out, "sandbox", text_string(&words));
+	text_done(&words);
+}
+
 static void host_describe(const struct host *host, struct text *out)
 {
 	char words[2 * HOST_TEXT_SIZE + 64], bcc[64];
@@ -82,6 +98,7 @@ static void host_describe(const struct host *host, struct text *out)
 		 host->cap_read ? "yes" : "no", host->cap_admin ? "yes" : "no",
 		 host->seccomp ? "; a filter of system calls (seccomp) is in force" : "");
 	line_add(out, "privileges", words);
+	sandbox_describe(out);
 	if (!host->cap_ptrace || !host->cap_read)
 		line_add(out, "",
 			 "without CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH these stay unknown of "

@@ -28,6 +28,9 @@ struct live_config {
 	bool python;		   /* stacks have Python's functions */
 	bool no_realtime;	   /* scans begin at normal priority */
 	bool kept;		   /* the parent process is tsnap's, too */
+	bool no_sandbox;	   /* all privileges stay as they are */
+	bool writes;		   /* files are written while it samples, or at the end */
+	bool loads_more;	   /* another source may be opened for other needs */
 	bool self;		   /* what tsnap itself costs is told */
 	const char *share;	   /* name under which others may attach; NULL: none */
 	const char *attach;	   /* name to attach to; NULL: probes of its own */

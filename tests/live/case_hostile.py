@@ -3,6 +3,7 @@ import csv
 import os
 import signal
 import subprocess
+import time
 
 from harness import START_S, STOP_S, case, check, wait_until
 from case_cost import resident_kb
@@ -33,3 +34,53 @@ def hostile_names(ctx):
     check({row["comm"] for row in rows if row["tid"] == str(spin.tid)} == {"spin"}, "the spinning thread has other names")
     check("[too many names]" not in names, "names were given up")
     check(grown < 16384, "%d KB more after %d names", grown, len(names))
+
+
+KEPT = ("bpf", "perfmon", "sys_ptrace", "dac_read_search", "syslog", "sys_nice", "ipc_lock", "checkpoint_restore")
+CAPABILITIES = {"chown": 0, "dac_override": 1, "dac_read_search": 2, "fowner": 3, "ipc_lock": 14, "sys_ptrace": 19, "sys_admin": 21,
+                "sys_nice": 23, "syslog": 34, "perfmon": 38, "bpf": 39, "checkpoint_restore": 40}
+
+
+def threads_of(pid):
+    """The lines of /proc/PID/task/TID/status of each thread, as dicts."""
+    for tid in os.listdir("/proc/%d/task" % pid):
+        with open("/proc/%d/task/%s/status" % (pid, tid), encoding="ascii", errors="replace") as file:
+            yield dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
+
+
+def privileges_of(pid):
+    """What all threads together may do, whether none can get more, and whether all have a filter of system calls."""
+    threads = list(threads_of(pid))
+    sets = 0
+    for thread in threads:
+        for name in ("CapPrm", "CapEff", "CapInh", "CapAmb"):
+            sets |= int(thread[name], 16)
+    return sets, all(thread["NoNewPrivs"] == "1" for thread in threads), all(thread["Seccomp"] == "2" for thread in threads)
+
+
+@case
+def sandbox_of_forms(ctx):
+    """Every thread that reads what others have written has the capabilities of its form, gets no new ones, and has a filter of calls."""
+    ctx.workload("spin")
+    directory = ctx.temporary()
+    writes = ("chown", "dac_override", "fowner")
+    old = int(open("/proc/sys/kernel/cap_last_cap", encoding="ascii").read()) < CAPABILITIES["bpf"]
+    for form, more in ((("-a",), ()), (("--csv", "-a", "-G", "ufunc"), ()), (("-a", "--stacks"), ("sys_admin",)),
+                       (("-a", "-g", "connection"), ("sys_admin",)), (("-a", "-o", directory), writes),
+                       (("-a", "--flame", os.path.join(directory, "x.svg")), ("sys_admin",) + writes)):
+        tool = ctx.plain(*form, "-d", 60)
+        wait_until(lambda: tool.code is None and privileges_of(tool.pid)[2] and len(list(threads_of(tool.pid))) > 1, START_S, "the sandbox")
+        time.sleep(1)
+        kept, no_new, filtered = privileges_of(tool.pid)
+        allowed = sum(1 << CAPABILITIES[name] for name in KEPT + more + (("sys_admin",) if old else ()))
+        check(not kept & ~allowed, "%s: capabilities %x beyond %x", form, kept, allowed)
+        check(kept >> CAPABILITIES["sys_ptrace"] & 1, "%s: CAP_SYS_PTRACE is not kept", form)
+        check(no_new and filtered, "%s: no_new_privs %s, filter %s", form, no_new, filtered)
+        tool.signal(signal.SIGTERM)
+        tool.finish_plain(0)
+    free = ctx.plain("-a", "-d", 60, "--no-sandbox")
+    time.sleep(2)
+    kept, no_new, filtered = privileges_of(free.pid)
+    check(kept >> CAPABILITIES["chown"] & 1 and not no_new and not filtered, "--no-sandbox: %x", kept)
+    free.signal(signal.SIGTERM)
+    free.finish_plain(0)

@@ -131,6 +131,7 @@ def expect_stacks(runs, pid, directory):
     text = runs.text("-a", "--stacks", 1, "--python", "--no-realtime", *common)
     check(below.search(text), "--stacks: no stack below a line")
     check("(--no-realtime)" in text, "--no-realtime: %s", text)
+    runs.text("-d", 0.5, "--no-sandbox", *common[2:])
     dictionary, rows = os.path.join(directory, "dictionary.csv"), os.path.join(directory, "stacks.csv")
     with open(rows, "w", encoding="utf-8") as file:
         file.write(runs.text("--csv", "-a", "--stack-dict", dictionary, "-d", 1, "-p", pid,

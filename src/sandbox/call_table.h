@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The system calls of a process in the sandbox. */
+#ifndef TSNAP_SANDBOX_CALL_TABLE_H
+#define TSNAP_SANDBOX_CALL_TABLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define CALL_ARGUMENTS 2
+
+/* Of an argument only these bits are looked at: the kernel takes an int, whatever is above it. */
+struct call_argument {
+	uint32_t mask; /* 0: any value */
+	unsigned int number;
+	uint32_t value;
+};
+
+struct call_row {
+	const char *names; /* of libseccomp, with spaces between; those that it lacks are refused */
+	unsigned int uses; /* enum sandbox_use; 0: always */
+	struct call_argument arguments[CALL_ARGUMENTS];
+};
+
+extern const struct call_row call_rows[];
+extern const size_t call_row_count;
+
+/* Numbers of calls that are newer than the libseccomp of some distributions; the same on all
+ * architectures (424 and above), or left out. */
+int call_number(const char *name);
+
+#endif
