@@ -52,6 +52,15 @@ unsigned int sandbox_kernel_use(void)
 	return got > 0 && atoi(text) >= BPF ? 0 : SANDBOX_OLD_KERNEL;
 }
 
+/* Wider ones that the kernel takes as well, and containers are given. */
+static const struct {
+	int number, instead;
+} substitutes[] = {
+	{BPF, CAP_SYS_ADMIN},
+	{PERFMON, CAP_SYS_ADMIN},
+	{CAP_DAC_READ_SEARCH, CAP_DAC_OVERRIDE},
+};
+
 uint64_t sandbox_capabilities(unsigned int uses, uint64_t held)
 {
 	uint64_t kept = 0;
@@ -59,6 +68,9 @@ uint64_t sandbox_capabilities(unsigned int uses, uint64_t held)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		if (rows[i].uses & uses)
 			kept |= 1ull << rows[i].number;
+	for (size_t i = 0; i < sizeof(substitutes) / sizeof(substitutes[0]); i++)
+		if ((kept & ~held) >> substitutes[i].number & 1)
+			kept |= 1ull << substitutes[i].instead;
 	return kept & held;
 }
 
