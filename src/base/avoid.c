@@ -78,8 +78,13 @@ bool avoid_process(int64_t id, const char *why)
 
 bool avoid_files(const char *directory, const char *why)
 {
-	if (files.count == AVOID_FILES_MAX || avoids_file(directory))
+	if (avoids_file(directory))
 		return false;
+	/* whoever has many such files could go on for ever: then none is opened any more */
+	if (files.count == AVOID_FILES_MAX - 1) {
+		directory = "/";
+		why = "too many files of which looks do not end";
+	}
 	directories[files.count] = memory_text(directory, strlen(directory));
 	told_add(&files, directory, why);
 	return true;

@@ -18,7 +18,8 @@
 /* Adds the process of that thread or process, with all its threads as far as /proc lists them. why:
  * static words, "its memory map is locked". False: it was there already. */
 bool avoid_process(int64_t id, const char *why);
-/* Adds all files below directory. False: as above, or there are AVOID_FILES_MAX. */
+/* Adds all files below directory, as the last of AVOID_FILES_MAX those of all directories. False:
+ * it was there already. */
 bool avoid_files(const char *directory, const char *why);
 /* User names are not asked for any more: the name service does not answer. */
 void avoid_users(void);

@@ -36,6 +36,7 @@ static const struct call_row call_rows[] = {
 	{SYS_faccessat,           -1,  0,  1},
 	{439 /* faccessat2 */,    -1,  0,  1},
 	{SYS_statfs,              -1, -1,  0},
+	{SYS_getxattr,            -1, -1,  0},
 #ifdef SYS_open
 	{SYS_open,                -1, -1,  0},
 	{SYS_stat,                -1, -1,  0},

@@ -124,6 +124,8 @@ static bool worker_is_blocked(struct watch *watch)
 	}
 	if (tasks)
 		closedir(tasks);
+	/* a file that the name service reads is no other's */
+	watch->users = blocked && !watch->subject.pid && shared_progress->users_asked & 1;
 	return blocked || users_are_blocked(watch, now_ns, most_ns);
 }
 

@@ -201,6 +201,8 @@ static int mapping_open(const struct mapping *mapping, const char *proc_root, in
 	struct stat file;
 	int fd;
 
+	if (avoids_file(mapping->path))
+		return -ETIMEDOUT;
 	snprintf(path, sizeof(path), "%s/%lld/map_files/%llx-%llx", proc_root, (long long)tid,
 		 (unsigned long long)mapping->start, (unsigned long long)mapping->end);
 	fd = process_link_open(path);

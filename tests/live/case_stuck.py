@@ -1,5 +1,6 @@
 """Processes of which a look never ends: tsnap tells the others, ends in time, and says whom it left out."""
 import os
+import re
 import signal
 import subprocess
 import time
@@ -9,12 +10,16 @@ from harness import SLOW, START_S, STOP_S, case, check, rows_of, wait_until
 
 FORMS = {"stuck_stack": (("-a", "--stacks"), ("-a", "-G", "ufunc,exe")),
          "stuck_maps": ((), ("-a", "--stacks"), ("-G", "waits_on,cmdline")),
-         "stuck_exec": ((), ("-a", "--stacks"), ("-G", "exe"))}
+         "stuck_exec": ((), ("-a", "--stacks"), ("-G", "exe")),
+         "stuck_file": (("-a", "--stacks"), ("-a", "-G", "exe,ufunc"))}
 REASONS = {"stuck_stack": "a page that is not read", "stuck_maps": "its memory map is locked", "stuck_exec": "an exec that does not end"}
 LOST_S = 6  # that a look which does not end, and those at all other processes, may cost
 
 
 def told_as_left_out(words, stuck, name):
+    if name == "stuck_file":
+        check("/mnt/cached (a FUSE server that does not answer)" in words, "not told: %s", words)
+        return
     check("%d (%s)" % (stuck["pid"] and int(stuck["pid"]), REASONS[name]) in words, "not told: %s", words)
 
 
@@ -53,6 +58,26 @@ def stuck_maps(ctx):
 def stuck_exec(ctx):
     """An exec that does not end; the form without options can't begin beside it otherwise."""
     beside(ctx, "stuck_exec")
+
+
+@case
+def stuck_file(ctx):
+    """A program in a file of a FUSE server that died: what is known without the file is told."""
+    beside(ctx, "stuck_file")
+
+
+@case
+def stuck_users(ctx):
+    """A user database that does not answer (a FIFO in the place of /etc/passwd): users are numbers, and tsnap ends in time."""
+    spin, fifo = ctx.workload("spin"), os.path.join(ctx.temporary(), "passwd")
+    os.mkfifo(fifo)
+    start = time.monotonic()
+    report = subprocess.run(["unshare", "--mount", "sh", "-c", 'mount --bind "$1" /etc/passwd && exec "$2" -a -d 3 -p "$3"', "sh", fifo, ctx.options.tsnap,
+                             "%d" % spin.tgid], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    took = time.monotonic() - start
+    out = report.stdout.decode()
+    check(report.returncode == 0 and took < 3 + (LOST_S + 4) * SLOW, "exit code %d after %.1f s: %s", report.returncode, took, report.stderr.decode())
+    check(re.search(r" (ON|RQ) +0 +spin ", out) and "user" in out.rsplit("Missed", 1)[-1], "no line of user 0, or nothing said: %s", out)
 
 
 @case

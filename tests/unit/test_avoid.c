@@ -38,6 +38,17 @@ static void files_are_avoided_below_a_directory(void **state)
 	assert_false(avoids_file("/mnt/deadly/lib.so"));
 	assert_string_equal(avoid_files_text(&count),
 			    "/mnt/dead (an NFS server that does not answer)");
+	/* whoever has more of them can't go on for ever */
+	for (int i = 2; i < AVOID_FILES_MAX; i++) {
+		char path[32];
+
+		snprintf(path, sizeof(path), "/mnt/%d", i);
+		assert_true(avoid_files(path, "why"));
+		assert_false(avoids_file("/usr/lib/libc.so.6"));
+	}
+	assert_true(avoid_files("/mnt/last", "why"));
+	assert_true(avoids_file("/usr/lib/libc.so.6"));
+	assert_false(avoid_files("/mnt/more", "why"));
 }
 
 static void questions_for_users_are_counted(void **state)

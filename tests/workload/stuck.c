@@ -23,13 +23,21 @@
 #define FILE_BYTES (1 << 20)
 #define NODE 2
 #define MESSAGE_BYTES (1 << 17)
+#define PAGE_BYTES 4096
 
 /* Reads of the file "direct" do not go through the page cache. */
 static const char cached_file[] = MOUNT_POINT "/cached", direct_file[] = MOUNT_POINT "/direct";
 
+/* In memory shared with the server: what the first page of a file holds, NULL: no read is answered;
+ * and whether nothing is answered any more. */
+static struct served {
+	bool reads, dead;
+	char page[PAGE_BYTES];
+} * served;
+
 static void reply(int device, uint64_t unique, int error, const void *body, size_t bytes)
 {
-	char message[256];
+	char message[256 + PAGE_BYTES];
 	struct fuse_out_header head = {(uint32_t)(sizeof(head) + bytes), error, unique};
 
 	memcpy(message, &head, sizeof(head));
@@ -58,9 +66,12 @@ static void message_answer(int device, const struct fuse_in_header *in, const ch
 				     .max_write = 4096,
 				     .max_background = 16};
 	struct fuse_entry_out entry = {.entry_valid = 1000, .attr_valid = 1000};
-	struct fuse_attr_out attr = {.attr_valid = 1000, .attr = attributes(in->nodeid)};
+	struct fuse_attr_out attr = {.attr_valid = served->reads ? 0 : 1000,
+				     .attr = attributes(in->nodeid)};
 	struct fuse_open_out open_out = {.fh = in->nodeid};
 
+	if (served->dead)
+		return;
 	switch (in->opcode) {
 	case FUSE_INIT:
 		reply(device, in->unique, 0, &init, sizeof(init));
@@ -78,6 +89,9 @@ static void message_answer(int device, const struct fuse_in_header *in, const ch
 		reply(device, in->unique, 0, &open_out, sizeof(open_out));
 		break;
 	case FUSE_READ:
+		if (served->reads)
+			reply(device, in->unique, 0, served->page, PAGE_BYTES);
+		break;
 	case FUSE_FORGET:
 	case FUSE_BATCH_FORGET:
 	case FUSE_INTERRUPT:
@@ -103,6 +117,10 @@ static void server_start(void)
 	char options[64];
 	int device = open("/dev/fuse", O_RDWR | O_CLOEXEC);
 
+	served = mmap(NULL, sizeof(*served), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
+	if (served == MAP_FAILED)
+		die("mmap");
 	if (device < 0)
 		unready("there is no /dev/fuse");
 	snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0", device);
@@ -221,9 +239,39 @@ static void exec_run(void)
 	hold();
 }
 
+/* A program that runs in a file of a server which has died since. */
+static void file_run(void)
+{
+#if defined(__x86_64__)
+	/* mov $SYS_pause, %eax; syscall; ret */
+	static const unsigned char code[] = {0xb8, SYS_pause, 0, 0, 0, 0x0f, 0x05, 0xc3};
+	pid_t pid;
+
+	server_start();
+	memcpy(served->page, code, sizeof(code));
+	served->reads = true;
+	pid = child_fork();
+	if (!pid) {
+		void *page = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_EXEC, MAP_PRIVATE,
+				  file_open(cached_file), 0);
+		void (*run)(void);
+
+		memcpy(&run, &page, sizeof(run));
+		run();
+		_exit(0);
+	}
+	await_state(pid, pid, "S", SYS_pause);
+	served->dead = true;
+	told(pid, "S");
+#else
+	unready("its file holds code of x86-64");
+#endif
+}
+
 const struct workload stuck_workloads[] = {
 	{"stuck_stack", "", "a stack in a page of a FUSE server that does not answer", stack_run},
 	{"stuck_maps", "", "a memory map that is locked for ever", maps_run},
+	{"stuck_file", "", "a program in a file of a FUSE server that died", file_run},
 	{"stuck_exec", "", "an exec that does not end", exec_run},
 	{0},
 };

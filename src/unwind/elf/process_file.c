@@ -138,7 +138,8 @@ int process_file_open(const char *proc_root, int64_t tid, const char *path, bool
 	char directory[PATH_MAX];
 	int root;
 
-	if (avoids_process(tid) || avoids_file(path))
+	snprintf(directory, sizeof(directory), "/%s", path);
+	if (avoids_process(tid) || avoids_file(directory))
 		return -ETIMEDOUT;
 	snprintf(directory, sizeof(directory), "%s/%lld/root", proc_root, (long long)tid);
 	root = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
