@@ -89,12 +89,25 @@ static void run_times_at(struct run *run, const struct scan *part)
 		       part->time_us);
 }
 
+/* The filter takes other samples of the thread: this one has its part of the thread's times. */
+static void run_pass_samples(struct run *run, const struct sample *sample)
+{
+	time_rows_begin(&run->time_rows, sample->time_us, &run->groups);
+	run_times_at(run,
+		     &(struct scan){.time_us = sample->time_us, .weight_us = sample->weight_us});
+	exact_times_add(&run->times, sample);
+}
+
 /* A sample that is not shown, of a thread that may be. */
 static void run_pass(void *taker, const struct sample *sample)
 {
 	struct run *run = taker;
 	struct sample account;
 
+	if (!filter_keeps_threads(&run->filter)) {
+		run_pass_samples(run, sample);
+		return;
+	}
 	if (!exact_times_has(&run->times, sample))
 		return;
 	account = sample_account(sample);

@@ -174,13 +174,13 @@ static void run_command(struct run *run)
 }
 
 /* The kinds of time that are shared out, a bit each. A filter that refuses some samples of a state
- * and takes others leaves open how much of the thread's time is meant; so it is with sleep, of
- * which only some is shown without -a. */
+ * and takes others leaves open how much of the thread's time is meant, but in a replay, where those
+ * are counted, too; so it is with sleep, of which only some is shown without -a. */
 static unsigned int kinds_shared(const struct run *run)
 {
 	unsigned int kinds = 0;
 
-	if (run->config->raw || !filter_keeps_threads(&run->filter))
+	if (run->config->raw || (!filter_keeps_threads(&run->filter) && !run->config->replay))
 		return 0;
 	for (int kind = 0; kind < TIME_KINDS; kind++)
 		if (filter_wants_state(&run->filter, time_kind_state(kind)) &&
@@ -198,7 +198,9 @@ static void run_split(struct run *run)
 		return;
 	run->time_rows.times = &run->times;
 	group_table_split(&run->groups, &run->times,
-			  run->renderer->footed ? REST_LARGE_GROUPS : REST_GROUPS);
+			  !filter_keeps_threads(&run->filter) ? REST_LEFT_OUT
+			  : run->renderer->footed	      ? REST_LARGE_GROUPS
+							      : REST_GROUPS);
 	if (run->config->stacks)
 		group_table_split(&run->stacks.groups, &run->times, REST_NOWHERE);
 }

@@ -70,13 +70,14 @@ static void thread_add(const struct exact_times *times, struct exact_thread *thr
 	for (int kind = 0; kind < TIME_KINDS; kind++)
 		all_us = sum(all_us, us[kind]);
 	for (int kind = 0; kind < TIME_KINDS; kind++) {
-		int64_t new_us = us[kind];
+		int64_t *part_us = &thread->parts[kind].us;
 
-		if (new_us < 0) /* or absent */
+		if (us[kind] < 0) /* or absent */
 			continue;
 		if (all_us > since_us)
-			new_us = ratio(new_us, since_us, all_us);
-		thread->parts[kind].us = sum(thread->parts[kind].us, new_us);
+			*part_us = sum(*part_us, ratio(us[kind], since_us, all_us));
+		else if (us[kind] || *part_us == ABSENT)
+			*part_us = sum(*part_us, us[kind]);
 	}
 }
 
@@ -105,6 +106,18 @@ struct exact_note exact_times_add(struct exact_times *times, const struct sample
 	times->weight_us = sample->weight_us;
 	note.part = place * TIME_KINDS + (uint32_t)kind;
 	return note;
+}
+
+bool exact_times_part(const struct exact_times *times, const struct sample *sample, uint32_t *part)
+{
+	uint32_t place = id_map_get((struct id_map *)&times->by_tid, (uint64_t)sample->tid);
+	int kind = time_kind_of(sample->state);
+
+	if (!place || kind < 0 || sample->weight_us <= 0 ||
+	    times->threads[place - 1].start_ns != sample->start_ns)
+		return false;
+	*part = (place - 1) * TIME_KINDS + (uint32_t)kind;
+	return true;
 }
 
 uint32_t exact_times_add_account(struct exact_times *times, const struct sample *account)

@@ -70,8 +70,10 @@ bool exact_times_has(const struct exact_times *times, const struct sample *sampl
 void exact_times_at(struct exact_times *times, int64_t from_us, int64_t until_us);
 /* Adds the times of a sample. */
 struct exact_note exact_times_add(struct exact_times *times, const struct sample *sample);
-/* The same of an account. The place of its thread; EXACT_PART_NONE: it is of threads that ended,
- * which have none. */
+/* Finds the part of the times that the sample belongs to; false: there is none. */
+bool exact_times_part(const struct exact_times *times, const struct sample *sample, uint32_t *part);
+/* The same as exact_times_add() of an account. The place of its thread; EXACT_PART_NONE: it is of
+ * threads that ended, which have none. */
 uint32_t exact_times_add_account(struct exact_times *times, const struct sample *account);
 /* Whether threads must be cleared before more is added. */
 bool exact_times_full(const struct exact_times *times);

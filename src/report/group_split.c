@@ -327,6 +327,8 @@ static void rests_give(struct group_table *table)
 			zero_add(table, thread->group - 1, kind);
 			continue;
 		}
+		if (!of->sampled_us && table->split->rest == REST_LEFT_OUT)
+			continue;
 		if (!of->sampled_us) {
 			rest_add(table, rest_group(table, thread->group - 1, kind), kind, of->us);
 		} else if (part_shared(times, part)) {
@@ -397,6 +399,18 @@ void group_table_end_page(struct group_table *table, struct tally *tally)
 	for (size_t at = 0; all_us && at < table->count; at++)
 		tally->shared_us =
 			sum(tally->shared_us, group_weight_us(table, group_at(table, at)));
+}
+
+int64_t exact_sample_us(const struct exact_times *times, const struct sample *sample)
+{
+	const struct exact_part *part;
+	uint32_t number;
+
+	if (!exact_times_part(times, sample, &number) || !part_shared(times, number))
+		return sample->weight_us;
+	part = &times->threads[number / TIME_KINDS].parts[number % TIME_KINDS];
+	return part->sampled_us ? ratio(part->us, sample->weight_us, part->sampled_us)
+				: sample->weight_us;
 }
 
 int64_t group_error_us(const struct group_table *table, size_t index)

@@ -22,6 +22,7 @@ enum split_rest {
 	REST_NOWHERE, /* for a second table beside one that has it */
 	REST_GROUPS,
 	REST_LARGE_GROUPS, /* the same, but groups of less than REST_LEAST_US have one together */
+	REST_LEFT_OUT, /* for a table of some samples of each thread, while all are in the times */
 };
 
 #define REST_LEAST_US 5000 /* less is 0.00 s in a report */
@@ -40,6 +41,10 @@ void group_table_share_out(struct group_table *table);
 
 /* Fills what the tally says of exact times. After group_table_share_out(). */
 void group_table_end_page(struct group_table *table, struct tally *tally);
+
+/* The exact time that a sample stands for, after a table with the same times has shared them out
+ * and before they are cleared; its weight where that is not known. */
+int64_t exact_sample_us(const struct exact_times *times, const struct sample *sample);
 
 /* The standard error of the group's weight; ABSENT: not known. */
 int64_t group_error_us(const struct group_table *table, size_t index);

@@ -92,16 +92,11 @@ struct measures measures_of(int64_t samples, int64_t weight_us, const union valu
 {
 	struct measures measures = {
 		.samples = samples,
-		.avg_thr = ratio(samples, 100, tally->scans),
+		.avg_thr = tally_avg_thr(tally, tally->shared_us ? weight_us : samples),
 		.seconds = ratio(weight_us, 100, US_PER_SECOND),
-		.share = ratio(samples, 1000, tally->samples),
+		.share = tally_share(tally, tally->shared_us ? weight_us : samples),
 		.error = ABSENT,
 	};
-
-	if (tally->shared_us) {
-		measures.avg_thr = ratio(weight_us, 100, tally->elapsed_us);
-		measures.share = ratio(weight_us, 1000, tally->shared_us);
-	}
 
 	if (sums)
 		exact_fill(&measures, sums, tally);

@@ -14,6 +14,16 @@ static int64_t scan_active(const struct scan *scan)
 	return active;
 }
 
+int64_t tally_avg_thr(const struct tally *tally, int64_t weight)
+{
+	return ratio(weight, 100, tally->shared_us ? tally->elapsed_us : tally->scans);
+}
+
+int64_t tally_share(const struct tally *tally, int64_t weight)
+{
+	return ratio(weight, 1000, tally->shared_us ? tally->shared_us : tally->samples);
+}
+
 void tally_add_part(struct tally *tally, const struct scan *part)
 {
 	tally->samples += (int64_t)part->count;

@@ -26,6 +26,11 @@ struct tally {
 	int64_t cpu_us; /* exact, of all groups where all threads are in them; 0: not known */
 };
 
+/* A weight as threads on average, in hundredths, and as its part of all, per mille: time in us
+ * where shared_us is, else samples. */
+int64_t tally_avg_thr(const struct tally *tally, int64_t weight);
+int64_t tally_share(const struct tally *tally, int64_t weight);
+
 void tally_add_part(struct tally *tally, const struct scan *part);
 /* scan: the last part, or all of it. */
 void tally_add(struct tally *tally, const struct scan *scan);

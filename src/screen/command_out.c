@@ -47,7 +47,6 @@ void command_line_add(struct text *text, const struct view *view, const struct s
 		text_add_string(text, shown->source.base);
 	if (ask->all_states)
 		text_add_string(text, " -a");
-	text_add_string(text, " --raw"); /* samples count here */
 	/* a report has these in front anyway */
 	column_list_add(&before, REPORT_MEASURES_DEFAULT, true, &e);
 	error_done(&e);

@@ -87,8 +87,8 @@ static void peek_item(const struct view *view, const struct shown *shown, size_t
 	(void)view;
 	if (node) {
 		text_add_string(name, "stack");
-		add_shares(help, ratio(node->weight, 100, peek->tally.scans),
-			   ratio(node->weight, 1000, peek->tally.samples));
+		add_shares(help, tally_avg_thr(&peek->tally, node->weight),
+			   tally_share(&peek->tally, node->weight));
 		tree_add_label(help, &peek->stacks, node);
 	} else if (item < peek->count) {
 		const struct peek_line *line = &peek->lines[item];

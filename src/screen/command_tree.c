@@ -122,13 +122,13 @@ static void tree_item(const struct view *view, const struct shown *shown, size_t
 		      struct text *name, struct text *help)
 {
 	const struct tree_node *node = tree_row(&shown->tree, item);
-	int64_t average = ratio(node->weight, 100, shown->tally.scans);
+	int64_t average = tally_avg_thr(&shown->tally, node->weight);
 
 	(void)view;
 	text_add_format(name, "%*s", average < 1000 ? 3 : average < 10000 ? 2 : 0, "");
 	text_add_decimals(name, average, 2);
 	text_add_spaces(name, name->length < 9 ? 9 - name->length : 1);
-	text_add_decimals(name, ratio(node->weight, 1000, shown->tally.samples), 1);
+	text_add_decimals(name, tally_share(&shown->tally, node->weight), 1);
 	text_add_char(name, '%');
 	tree_add_label(help, &shown->tree, node);
 }

@@ -63,6 +63,12 @@ static void add_origin(struct text *text, const struct shown *shown)
 				facts->cpus == 1 ? "" : "s");
 }
 
+/* Threads on average, in hundredths. */
+static int64_t average_of(const struct tally *tally)
+{
+	return tally_avg_thr(tally, tally->shared_us ? tally->shared_us : tally->samples);
+}
+
 /* "2026-11-20 20:42:53.000 to 20:42:58.000 UTC, 5.00 s: avg_thr 2.50, 100 scans" */
 static void add_window(struct text *text, const struct shown *shown, bool dated)
 {
@@ -82,7 +88,7 @@ static void add_window(struct text *text, const struct shown *shown, bool dated)
 	text_add_format(text, "%.12s to %.12s UTC, ", from + 11, until + 11);
 	text_add_decimals(text, ratio(tally->elapsed_us, 100, US_PER_SECOND), 2);
 	text_add_string(text, " s: avg_thr ");
-	text_add_decimals(text, ratio(tally->samples, 100, tally->scans), 2);
+	text_add_decimals(text, average_of(tally), 2);
 	text_add_format(text, ", %lld scan%s", (long long)tally->scans,
 			tally->scans == 1 ? "" : "s");
 }
@@ -139,9 +145,14 @@ static void add_history(struct text *text, const struct shown *shown)
 		clock_format_iso(shown->marked.from_us, from);
 		clock_format_iso(shown->marked.until_us, until);
 		text_add_format(text, "Minus %.12s to %.12s: avg_thr ", from + 11, until + 11);
-		text_add_decimals(text, ratio(shown->marked.samples, 100, shown->marked.scans), 2);
+		text_add_decimals(text, average_of(&shown->marked), 2);
 		text_add_string(text, ". ");
 	}
+	if (shown->tally.samples)
+		text_add_string(text, !shown->tally.shared_us ? "Times by samples. "
+				      : shown->times.shared >> TIME_ASLEEP & 1
+					      ? "Times are exact. "
+					      : "Times are exact, of S by samples. ");
 	text_add_string(text, "History: ");
 	add_duration(text, history->last_us - history->first_us);
 	text_add_format(text, ", %llu scans", (unsigned long long)history->scan_count);

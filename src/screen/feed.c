@@ -3,8 +3,6 @@
 #include "base/clock.h"
 #include "report/value.h"
 
-#define ACCOUNT_US US_PER_SECOND /* between two accounts */
-
 static int part_take(void *taker, const struct scan *part)
 {
 	struct feed *feed = taker;
@@ -34,7 +32,7 @@ int feed_next(struct feed *feed, struct error *e)
 	if (more <= 0)
 		return more;
 	history_end_scan(feed->history, &scan);
-	if (source->account && scan.time_us - feed->account_us >= ACCOUNT_US) {
+	if (source->account && scan.time_us - feed->account_us >= HISTORY_ACCOUNT_US) {
 		source->account(source, account_take, feed->history);
 		feed->account_us = scan.time_us;
 	}

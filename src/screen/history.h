@@ -26,6 +26,7 @@
 
 #define HISTORY_BYTES_DEFAULT ((size_t)64 << 20)
 #define HISTORY_AGE_DEFAULT_US (10ll * 60 * 1000000)
+#define HISTORY_ACCOUNT_US 1000000 /* between two accounts of a live source */
 
 struct history;
 struct history_chunk;

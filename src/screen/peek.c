@@ -3,6 +3,8 @@
  * a tree of their stacks.
  */
 #include "screen/shown.h"
+#include "report/group_split.h"
+#include "report/value.h"
 #include "render/fold.h"
 #include "base/memory.h"
 
@@ -28,7 +30,8 @@ struct peeking {
 	struct column_list lists[GROUPS_COUNT];
 	struct group_table groups[GROUPS_COUNT];
 	struct tally tally;
-	int64_t from_us, until_us; /* the window */
+	int64_t from_us, until_us;	 /* the window */
+	const struct exact_times *times; /* the window's; NULL: samples count */
 	const struct band *band;
 	int64_t *band_samples;
 };
@@ -45,7 +48,7 @@ static void peek_scan(void *to, const struct history_scan *scan)
 static void peek_sample(void *to, const struct sample *sample)
 {
 	struct peeking *peeking = to;
-
+	int64_t weight_us = sample->weight_us;
 	int64_t step = (sample->time_us - peeking->band->from_us) / peeking->band->step_us;
 
 	if (!filter_accepts(&peeking->filter, sample))
@@ -55,8 +58,12 @@ static void peek_sample(void *to, const struct sample *sample)
 	if (sample->time_us < peeking->from_us || sample->time_us >= peeking->until_us)
 		return;
 	peeking->tally.samples++;
+	if (peeking->times) {
+		weight_us = exact_sample_us(peeking->times, sample);
+		peeking->tally.shared_us = sum(peeking->tally.shared_us, weight_us);
+	}
 	for (size_t i = 0; i < GROUPS_COUNT; i++)
-		group_table_add(&peeking->groups[i], sample);
+		group_table_fold(&peeking->groups[i], sample, 1, weight_us);
 }
 
 static void peek_account(void *to, const struct sample *account)
@@ -137,7 +144,8 @@ static void stacks_fill(struct peek *peek, const struct peeking *peeking, struct
 		union value *values = grid->values + row * grid->list->count;
 
 		any |= values[2].text != NULL;
-		values[3] = values[4]; /* weighed by samples, as all lines here */
+		if (!peeking->times)
+			values[3] = values[4]; /* weighed by samples, as all lines here */
 	}
 	if (any)
 		fold_page(&frames, &(struct page){.grid = grid});
@@ -186,6 +194,7 @@ static void peek_fill(struct peek *peek, const struct shown *shown, const struct
 	memset(peek->band, 0, sizeof(peek->band));
 	peeking->from_us = shown->from_us;
 	peeking->until_us = shown->until_us;
+	peeking->times = shown->tally.shared_us ? &shown->times : NULL;
 	peeking->band = band;
 	peeking->band_samples = peek->band;
 	lists_make(peeking);

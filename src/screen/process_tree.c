@@ -64,6 +64,16 @@ static uint32_t node_of(struct tree *tree, const struct shown *shown, uint32_t p
 	return node;
 }
 
+/* What the group has in the tree; 0: nothing, as its process is not known. */
+static int64_t group_in_tree(const struct shown *by, const union value *group)
+{
+	int64_t samples = group_samples(&by->groups, group);
+
+	if (!samples && group[LEVEL_PID].number == ABSENT)
+		return 0;
+	return by->tally.shared_us ? group_weight_us(&by->groups, group) : samples;
+}
+
 static void units_add(struct tree *tree, const struct shown *shown, struct index *names)
 {
 	const struct group_table *groups = &shown->groups;
@@ -73,7 +83,7 @@ static void units_add(struct tree *tree, const struct shown *shown, struct index
 		const union value *group = group_at(groups, i);
 		uint32_t node = 0;
 
-		if (!group_samples(groups, group))
+		if (!group_in_tree(shown, group))
 			continue;
 		for (enum level level = LEVEL_CONTAINER; level <= LEVEL_TID; level++) {
 			if (level == LEVEL_PID)
@@ -82,7 +92,7 @@ static void units_add(struct tree *tree, const struct shown *shown, struct index
 				label_make(&label, level, group[level], group[LEVEL_COMM].text);
 			node = node_of(tree, shown, node, level, group[level], &label);
 		}
-		tree_add(tree, node, group_samples(groups, group));
+		tree_add(tree, node, group_in_tree(shown, group));
 	}
 	text_done(&label);
 }
@@ -106,12 +116,12 @@ static void parents_add(struct tree *tree, const struct shown *shown, struct ind
 			union value ppid = group[LEVEL_PPID];
 			uint32_t node, parent;
 
-			if (!group_samples(groups, group))
+			if (!group_in_tree(shown, group))
 				continue;
 			label_process(&label, groups, names, group[LEVEL_PID]);
 			node = node_of(tree, shown, 0, LEVEL_PID, group[LEVEL_PID], &label);
 			if (pass == 2)
-				tree_add(tree, node, group_samples(groups, group));
+				tree_add(tree, node, group_in_tree(shown, group));
 			if (pass != 1 || !node || tree->nodes[node].parent ||
 			    ppid.number == ABSENT || !ppid.number)
 				continue;
@@ -127,13 +137,13 @@ static void parents_add(struct tree *tree, const struct shown *shown, struct ind
 static void tree_fill(struct shown *shown, const struct view *view)
 {
 	struct ask ask = view->now;
-	struct shown by = {.history = shown->history};
+	struct shown by = {.history = shown->history, .source = shown->source};
 	struct index names = {0};
 	struct error e = {0};
 
 	column_list_add(&by.list, LEVEL_COLUMNS, true, &e);
 	error_done(&e);
-	window_group(&by, &ask, shown->until_us, &by.groups, &by.tally);
+	window_group(&by, &ask, shown->until_us, &by.groups, &by.times, &by.tally);
 	names_find(&names, &by.groups);
 	tree_clear(&shown->tree);
 	if (view->tree_of_parents)
@@ -142,6 +152,7 @@ static void tree_fill(struct shown *shown, const struct view *view)
 		units_add(&shown->tree, &by, &names);
 	index_clear(&names);
 	group_table_done(&by.groups);
+	exact_times_done(&by.times);
 }
 
 void shown_tree(struct shown *shown, const struct view *view)

@@ -1,17 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "screen/shown.h"
+#include "report/group_split.h"
 #include "report/value.h"
 #include "base/memory.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+/* An account is that old when a window begins: what it tells is of a thread's time until then, and
+ * the same is missing at the window's end. */
+#define ACCOUNT_AGE_US HISTORY_ACCOUNT_US
+
 /* One window being grouped. */
 struct filling {
 	struct group_table *groups;
+	struct exact_times *times;
 	struct tally *tally;
 	struct filter filter;
-	bool any; /* a scan of the window was seen */
+	bool any;	 /* a scan of the window was seen */
+	int64_t from_us; /* of which time exact times may be */
 };
 
 static void take_scan(void *to, const struct history_scan *scan)
@@ -30,6 +37,13 @@ static void take_scan(void *to, const struct history_scan *scan)
 				  scan->silent_us, ratio(scan->silent_us, 1, scan->weight_us));
 	filling->any = true;
 	tally_add(tally, &whole);
+	exact_times_at(filling->times, filling->from_us, scan->time_us);
+}
+
+static void filling_share_out(struct filling *filling)
+{
+	group_table_share_out(filling->groups);
+	exact_times_clear(filling->times);
 }
 
 static void take_sample(void *to, const struct sample *sample)
@@ -37,20 +51,29 @@ static void take_sample(void *to, const struct sample *sample)
 	struct filling *filling = to;
 	struct tally *tally = filling->tally;
 	const struct state_row *state = state_row(sample->state);
+	struct exact_note note = {EXACT_PART_NONE, true};
 
+	/* those that are refused have their part of their threads' times */
+	if (filling->groups->split)
+		note = exact_times_add(filling->times, sample);
 	if (!filter_accepts(&filling->filter, sample))
 		return;
 	tally->samples++;
 	tally->active += !state || state->active;
-	group_table_add(filling->groups, sample);
+	group_table_add_noted(filling->groups, sample, note);
+	if (exact_times_full(filling->times) || group_table_crowded(filling->groups))
+		filling_share_out(filling);
 }
 
 static void take_account(void *to, const struct sample *account)
 {
 	struct filling *filling = to;
 
-	if (!filter_accepts(&filling->filter, account))
+	if (!filter_accepts(&filling->filter, account)) {
+		if (filling->groups->split)
+			exact_times_add_account(filling->times, account);
 		return;
+	}
 	group_table_add_account(filling->groups, account);
 	tally_add_account(filling->tally, account);
 }
@@ -166,18 +189,53 @@ static void window_find(struct shown *shown, const struct ask *ask)
 	shown->from_us = shown->until_us - ask->window_us;
 }
 
-void window_group(const struct shown *shown, const struct ask *ask, int64_t until_us,
-		  struct group_table *groups, struct tally *tally)
+/* Kinds of time that are shared out, a bit each. Sleep only where all sleepers are asked for, so
+ * that all of them are sampled. */
+static unsigned int kinds_shared(const struct filter *filter)
 {
-	struct filling filling = {.groups = groups, .tally = tally};
+	unsigned int kinds = 0;
+
+	for (int kind = 0; kind < TIME_KINDS; kind++)
+		if (filter_wants_state(filter, time_kind_state(kind)) &&
+		    (kind != TIME_ASLEEP || filter->all_states))
+			kinds |= 1u << kind;
+	return kinds;
+}
+
+/* Where the window's times begin; what the start of the history has is of a time before it. */
+static int64_t times_begin(const struct shown *shown, int64_t from_us)
+{
+	int64_t first_us = shown->history.first_us;
+
+	if (shown->source.recording)
+		return from_us;
+	return from_us - ACCOUNT_AGE_US > first_us ? from_us - ACCOUNT_AGE_US : first_us;
+}
+
+void window_group(const struct shown *shown, const struct ask *ask, int64_t until_us,
+		  struct group_table *groups, struct exact_times *times, struct tally *tally)
+{
+	int64_t from_us = until_us - ask->window_us;
+	struct filling filling = {.groups = groups,
+				  .times = times,
+				  .tally = tally,
+				  .from_us = times_begin(shown, from_us)};
 	struct history_visitor visitor = {take_scan, take_sample, take_account, &filling};
 	struct error e = {0};
 
 	*tally = (struct tally){0};
+	exact_times_end_page(times);
 	group_table_init(groups, &shown->list);
 	/* it was looked at when it was typed */
-	if (!ask_filter(ask, &filling.filter, &e))
-		history_visit(&shown->history, until_us - ask->window_us, until_us, &visitor);
+	if (!ask_filter(ask, &filling.filter, &e)) {
+		times->shared = kinds_shared(&filling.filter);
+		group_table_split(groups, times,
+				  filter_keeps_threads(&filling.filter) ? REST_LARGE_GROUPS
+									: REST_LEFT_OUT);
+		history_visit(&shown->history, from_us, until_us, &visitor);
+	}
+	group_table_share_out(groups);
+	group_table_end_page(groups, tally);
 	error_done(&e);
 	filter_done(&filling.filter);
 }
@@ -185,14 +243,16 @@ void window_group(const struct shown *shown, const struct ask *ask, int64_t unti
 /* Subtracts the second window. */
 static void mark_subtract(struct shown *shown, const struct ask *ask)
 {
+	struct exact_times times = {0};
 	struct group_table groups;
 	struct grid before = {0};
 
-	window_group(shown, ask, ask->mark_us, &groups, &shown->marked);
+	window_group(shown, ask, ask->mark_us, &groups, &times, &shown->marked);
 	grid_fill_groups(&before, &groups, &shown->marked);
 	grid_subtract(&shown->grid, &before);
 	grid_done(&before);
 	group_table_done(&groups);
+	exact_times_done(&times);
 }
 
 void shown_fill(struct shown *shown, struct history *history, const struct ask *ask,
@@ -203,7 +263,7 @@ void shown_fill(struct shown *shown, struct history *history, const struct ask *
 	if (shown->grouped)
 		group_table_done(&shown->groups);
 	shown->list = ask->list;
-	window_group(shown, ask, shown->until_us, &shown->groups, &shown->tally);
+	window_group(shown, ask, shown->until_us, &shown->groups, &shown->times, &shown->tally);
 	shown->grouped = true;
 	grid_fill_groups(&shown->grid, &shown->groups, &shown->tally);
 	shown->marked = (struct tally){0};
@@ -218,6 +278,7 @@ void shown_done(struct shown *shown)
 {
 	if (shown->grouped)
 		group_table_done(&shown->groups);
+	exact_times_done(&shown->times);
 	grid_done(&shown->grid);
 	free(shown->order);
 	history_view_done(&shown->history);

@@ -5,6 +5,7 @@
 #ifndef TSNAP_SCREEN_SHOWN_H
 #define TSNAP_SCREEN_SHOWN_H
 
+#include "report/exact_times.h"
 #include "report/grid.h"
 #include "report/group.h"
 #include "report/measure.h"
@@ -82,6 +83,7 @@ struct heat {
 struct shown {
 	struct column_list list; /* of the grid */
 	struct group_table groups;
+	struct exact_times times; /* of the window's threads, with all of their samples */
 	struct grid grid;
 	size_t *order; /* rows of the grid as they are shown */
 	size_t order_capacity;
@@ -107,10 +109,11 @@ void shown_fill(struct shown *shown, struct history *history, const struct ask *
 /* difference.c: subtracts the rows of another window with the same columns. A row that is in only
  * one of them counts as nothing in the other. */
 void grid_subtract(struct grid *grid, const struct grid *before);
-/* Groups the history's samples of the question's window that ends then by shown->list; to be ended
- * with group_table_done(). */
+/* Groups the history's samples of the question's window that ends then by shown->list, and shares
+ * the exact times of their threads out; to be ended with group_table_done(). times: zeroed or from
+ * an earlier call; must outlive the groups. */
 void window_group(const struct shown *shown, const struct ask *ask, int64_t until_us,
-		  struct group_table *groups, struct tally *tally);
+		  struct group_table *groups, struct exact_times *times, struct tally *tally);
 /* Sorts anew, where only that has changed. */
 void shown_sort(struct shown *shown, const struct ask *ask);
 /* peek.c: fills what a row is made of, if that was not done yet. */

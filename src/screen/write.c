@@ -32,7 +32,7 @@ static void stacks_add(struct text *text, const struct renderer *renderer, const
 		       const struct shown *shown)
 {
 	struct ask ask = view->now;
-	struct shown stacks = {.history = shown->history};
+	struct shown stacks = {.history = shown->history, .source = shown->source};
 	struct text command = {0};
 	struct error e = {0};
 	struct page page = {
@@ -49,10 +49,11 @@ static void stacks_add(struct text *text, const struct renderer *renderer, const
 	command_line_add(&command, view, shown);
 	page.command = text_string(&command);
 	stacks.list = ask.list;
-	window_group(&stacks, &ask, shown->until_us, &stacks.groups, &stacks.tally);
+	window_group(&stacks, &ask, shown->until_us, &stacks.groups, &stacks.times, &stacks.tally);
 	grid_fill_groups(&stacks.grid, &stacks.groups, &stacks.tally);
 	renderer->add(text, &page);
 	group_table_done(&stacks.groups);
+	exact_times_done(&stacks.times);
 	grid_done(&stacks.grid);
 	text_done(&command);
 }

@@ -88,7 +88,7 @@ def top_on_a_screen(ctx):
     screen.type("\r")
     screen.wait("tid=%d" % workload.tid, 10)
     screen.type("y")
-    screen.wait(r"tsnap -d 5 -t %d -a --raw -g \S+ --filter tid=%d" % (workload.tid, workload.tid), 10)
+    screen.wait(r"tsnap -d 5 -t %d -a -g \S+ --filter tid=%d" % (workload.tid, workload.tid), 10)
     first = int(re.search(r"(\d+) scans;", screen.redrawn()).group(1))
     began = time.monotonic()
     termios.tcflow(screen.slave, termios.TCOOFF)
@@ -121,7 +121,7 @@ def top_same_numbers(ctx):
     screen.wait(r"LIVE")
     time.sleep(5)
     screen.type("y")
-    command = screen.wait(r"tsnap (-d 5 -t [\d,]+ -a --raw -g tid,state)\b", 10).group(1)
+    command = screen.wait(r"tsnap (-d 5 -t [\d,]+ -a -g tid,state)\b", 10).group(1)
     screen.type("q")
     check(screen.process.wait(STOP_S) == 0, "exit code %s", screen.process.returncode)
     recorded = ctx.plain("--csv", "-d", 2, "-a", "-t", ",".join(map(str, tids)))
@@ -134,8 +134,11 @@ def top_same_numbers(ctx):
             tool = ctx.plain(*args)
             tool.finish_plain(0, START_S + STOP_S + 5)
             shown.append(rows_of(tool.out.decode(), tids))
-    wanted = {tids[0]: ("1.00", "50.0", "S"), tids[1]: ("1.00", "50.0", "T")}
-    check(shown == [wanted] * 3, "%s, expected %s", shown, wanted)
+    # exact times begin with tsnap: its first scan stands for some time before them
+    averages = [float(row[0]) for rows in shown for row in rows.values()]
+    rest = [{tid: row[1:] for tid, row in rows.items()} for rows in shown]
+    check(rest == [{tids[0]: ("50.0", "S"), tids[1]: ("50.0", "T")}] * 3 and all(0.95 <= number <= 1 for number in averages),
+          "one S and one T, each of them always: %s", shown)
 
 
 @case

@@ -413,6 +413,68 @@ static void other_tables_agree(void **state)
 	scene_done(&scene);
 }
 
+/* Of a thread that was on a CPU for 0.9 of the time only the samples in read are wanted, 3 of 4:
+ * the refused ones have their part, and time that no sample saw is nobody's. */
+static void refused_samples_have_their_part(void **state)
+{
+	struct scene scene;
+	struct exact_note note;
+
+	(void)state;
+	scene_begin(&scene, "weight_us,avg_thr,share,comm,state,syscall", ALL_KINDS, REST_LEFT_OUT);
+	for (int i = 0; i < 8; i++) {
+		const char *call = i % 4 ? "read" : "write";
+		struct sample sample = sample_of(1, "db", i < 4 ? DOING_ON : DOING_SLEEP, call);
+		bool wanted = i % 4 && i < 4;
+
+		times_set(&sample, 45000, 1000, 0, 4000);
+		scene.now_us += SCAN_US;
+		exact_times_at(&scene.times, 0, scene.now_us);
+		note = exact_times_add(&scene.times, &sample);
+		if (wanted)
+			group_table_add_noted(&scene.groups, &sample, note);
+		tally_add(&scene.tally, &(struct scan){.time_us = scene.now_us,
+						       .weight_us = SCAN_US,
+						       .samples = &sample,
+						       .count = wanted});
+	}
+	group_table_share_out(&scene.groups);
+	group_table_end_page(&scene.groups, &scene.tally);
+	grid_fill_groups(&scene.grid, &scene.groups, &scene.tally);
+	assert_int_equal(scene.grid.row_count, 1);
+	assert_int_equal(number_of(&scene, 0, "db", DOING_ON, "read"), 8 * 45000 * 3 / 4);
+	assert_int_equal(number_of(&scene, 1, "db", DOING_ON, "read"), 68);
+	assert_int_equal(number_of(&scene, 2, "db", DOING_ON, "read"), 1000);
+	scene_done(&scene);
+}
+
+/* What one sample stands for: its part of 0.36 s that four samples saw; its weight where the
+ * thread, or its time in that state, is not known. */
+static void a_sample_stands_for_its_part(void **state)
+{
+	struct sample sample = sample_of(1, "db", DOING_ON, "read"), other;
+	struct scene scene;
+
+	(void)state;
+	scene_begin(&scene, "weight_us,comm,state,syscall", ALL_KINDS & ~(1u << TIME_ASLEEP),
+		    REST_GROUPS);
+	times_set(&sample, 90000, 0, 0, 10000);
+	scene.now_us = 4 * SCAN_US;
+	for (int i = 0; i < 4; i++)
+		scan(&scene, &sample, 1);
+	group_table_share_out(&scene.groups);
+	assert_int_equal(exact_sample_us(&scene.times, &sample), 90000);
+	other = sample_of(1, "db", DOING_SLEEP, "read");
+	assert_int_equal(exact_sample_us(&scene.times, &other), SCAN_US);
+	other = sample_of(2, "db", DOING_ON, "read");
+	assert_int_equal(exact_sample_us(&scene.times, &other), SCAN_US);
+	other.tid = 1; /* and began at another time */
+	assert_int_equal(exact_sample_us(&scene.times, &other), SCAN_US);
+	exact_times_end_page(&scene.times);
+	assert_int_equal(exact_sample_us(&scene.times, &sample), SCAN_US);
+	scene_done(&scene);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -428,6 +490,8 @@ int main(void)
 		cmocka_unit_test(error_goes_by_episodes),
 		cmocka_unit_test(error_of_a_thread_is_none),
 		cmocka_unit_test(other_tables_agree),
+		cmocka_unit_test(refused_samples_have_their_part),
+		cmocka_unit_test(a_sample_stands_for_its_part),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
