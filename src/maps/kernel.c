@@ -286,18 +286,26 @@ int kernel_open(struct kernel *kernel, const struct kernel_options *options, str
 	int result = kernel_begin(kernel, options, e);
 	struct kernel_options others = *options;
 	struct text without = {0};
+	struct error taken = *e;
+	int second;
 
 	if (!kernel->links.taken || !fact_has(&kernel->facts, FACT_KPROBE))
 		return result;
 	/* also by tsnap itself, for a map that is too small */
 	kernel_close(kernel);
-	error_done(e);
 	*e = (struct error){0};
 	text_add_format(&without, "%s%stracepoint", options->without ? options->without : "",
 			options->without ? "," : "");
 	others.without = text_string(&without);
-	result = kernel_begin(kernel, &others, e);
+	second = kernel_begin(kernel, &others, e);
 	text_done(&without);
+	if (second != -ENOTSUP) {
+		error_done(&taken);
+		return second;
+	}
+	/* what was asked for needs tracepoints, which the kernel has */
+	error_done(e);
+	*e = taken;
 	return result;
 }
 

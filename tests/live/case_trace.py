@@ -241,7 +241,9 @@ def events_over_growth(ctx):
     """While the map is made larger, each exec and each sleep that is longer than --slower is told once, or an exec is counted: by who was
     not read in time, or had no place. A sleep that began when the thread did not fit the map is not known."""
     room = Room(ctx)
-    tool = ctx.plain("--csv", "--trace", "exec,offcpu", "--slower", 300, "-F", 50)
+    # Before 4.15 a tracepoint takes one program. The larger map's are kprobes then, which tell no exec: with those it stays as it is.
+    kinds = ["exec", "offcpu"] if truth.release() >= (4, 15) else ["offcpu"]
+    tool = ctx.plain("--csv", "--trace", ",".join(kinds), "--slower", 300, "-F", 50)
     wait_until(lambda: tool.out or tool.code is not None, START_S, "the heading")
     room.widen()
     pids, running = {"true": [], "sleep": []}, []
@@ -272,7 +274,7 @@ def events_over_growth(ctx):
                                    if row["trace"] == trace and row["comm"] == comm and row["syscall"] == syscall)
         twice = [pid for pid in pids[comm] if told[pid] > 1]
         check(not twice, "%s: of %d processes told more than once: %s", trace, len(pids[comm]), twice)
-        if trace == "exec":
+        if trace == "exec" and trace in kinds:
             never += [pid for pid in pids[comm] if not told[pid]]
     check(len(never) <= lost, "of %d execs not told, with %d lost: %s", sum(map(len, pids.values())), lost, never)
 

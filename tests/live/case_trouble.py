@@ -242,6 +242,19 @@ def two_at_once(ctx):
 
 
 @case
+def taken_tracepoint(ctx):
+    """Before 4.15 a tracepoint takes one program: a kind of --trace that has no other probe is refused while another tsnap samples, and
+    that is the reason which is told."""
+    if truth.release() >= (4, 15):
+        raise Skip("a tracepoint takes many programs here")
+    tool = ctx.stream()
+    tool.wait_scans(2)
+    expect_error(ctx.plain("--csv", "--trace", "exec", "-d", 1), 77, "another program is attached to it")
+    tool.interrupt()
+    ctx.plain("--csv", "--trace", "exec", "-d", 1).finish_plain()
+
+
+@case
 def slow_reader(ctx):
     """A reader that stops for a while: late scans are told or not made, and no row is cut."""
     reading, writing = os.pipe()

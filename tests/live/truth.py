@@ -19,6 +19,11 @@ def read(path, mode="r"):
         return None
 
 
+def release():
+    """Of the kernel, as uname tells it: (4, 9)."""
+    return tuple(map(int, re.match(r"(\d+)\.(\d+)", os.uname().release).groups()))
+
+
 class Thread:
     """One thread as /proc shows it now; None fields where it could not be read."""
 
