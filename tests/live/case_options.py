@@ -127,9 +127,10 @@ def expect_stacks(runs, pid, directory):
     runs.run("--flame", graph, "-a", *common)
     with open(graph, encoding="utf-8") as file:
         check("nanosleep" in file.read(), "--flame: no nanosleep")
-    below = re.compile(r"^ +100\.0%  (user|kernel)  ", re.M)
+    # of all samples, unless the machine is so slow that the first ones have none yet, or another one
+    below = re.compile(r"^ +[1-9]\d{1,2}\.\d%  (user|kernel)  ", re.M)
     text = runs.text("-a", "--stacks", 1, "--python", "--no-realtime", *common)
-    check(below.search(text), "--stacks: no stack below a line")
+    check(below.search(text), "--stacks: no stack below a line: %s", text)
     check("(--no-realtime)" in text, "--no-realtime: %s", text)
     runs.text("-d", 0.5, "--no-sandbox", *common[2:])
     dictionary, rows = os.path.join(directory, "dictionary.csv"), os.path.join(directory, "stacks.csv")
@@ -158,7 +159,7 @@ def expect_chains(runs):
     waiter = runs.ctx.workload("wait", on="mutex")
     chosen = ("-d", 1, "-t", waiter.tid, *runs.types, *runs.without(""))
     text = runs.text("--chains", *chosen)
-    check(re.search(r"^ +[\d.]+ +1\.00 +holder +%d " % waiter.tgid, text, re.M), "--chains: %s", text)
+    check(re.search(r"^ +[\d.]+ +(?:1\.00|0\.9\d) +holder +%d " % waiter.tgid, text, re.M), "--chains: %s", text)
     text = runs.text("--folded", "--by-chain", *chosen)
     check(re.search(r"^mutex mutex>;holder \d+$", text, re.M), "--by-chain: %s", text)
 
