@@ -131,15 +131,30 @@ int kernel_layout(struct kernel *kernel, const struct kernel_options *options, s
 	return compile_child_run(&request, &kernel->compiled, e);
 }
 
-static int latency_check(const struct kernel *kernel, const struct kernel_options *options,
+/* Why the kernel does not offer the group's last way, which is the oldest. */
+static int latency_refuse(struct kernel *kernel, enum probe_group group, struct error *e)
+{
+	const struct probe_row *last = probe_rows;
+	const char *missing = "";
+
+	for (size_t i = 0; i < probe_row_count; i++)
+		if (probe_rows[i].gives == group)
+			last = &probe_rows[i];
+	probe_offered(&kernel->facts, last, &missing);
+	return error_set(e, ENOTSUP, EXIT_HOST_CANNOT,
+			 "--trace: there is no probe for '%s', which a kind that was asked for "
+			 "needs: %s: %s; tsnap --check tells more",
+			 probe_group_rows[group].name, missing,
+			 fact_has(&kernel->facts, last->wants) ? "tracefs does not show it"
+							       : kernel->facts.why[last->wants]);
+}
+
+static int latency_check(struct kernel *kernel, const struct kernel_options *options,
 			 struct error *e)
 {
 	for (int group = 0; group < GROUP_COUNT; group++)
 		if (options->latency_groups >> group & 1 && !kernel->plan.chosen[group])
-			return error_set(e, ENOTSUP, EXIT_HOST_CANNOT,
-					 "--trace: this kernel offers no probe for '%s', which a "
-					 "kind that was asked for needs; tsnap --check tells more",
-					 probe_group_rows[group].name);
+			return latency_refuse(kernel, (enum probe_group)group, e);
 	return 0;
 }
 
