@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/thread.h"
 
-#include <signal.h>
-
 #define STACK_BYTES (1u << 20)
 
 int thread_begin(pthread_t *thread, void *(*run)(void *of), void *of)
@@ -18,6 +16,7 @@ int thread_begin(pthread_t *thread, void *(*run)(void *of), void *of)
 
 	sigfillset(&all);
 	sigdelset(&all, SIGSYS); /* of the sandbox: blocked it would end the process */
+	sigdelset(&all, THREAD_LET_GO_SIGNAL);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	err = pthread_create(thread, &attributes, run, of);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);

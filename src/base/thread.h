@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Threads beside the main one, which alone takes signals.
+/* Threads beside the main one, which alone takes signals, but for two.
  */
 #ifndef TSNAP_BASE_THREAD_H
 #define TSNAP_BASE_THREAD_H
 
 #include <pthread.h>
+#include <signal.h>
 
-/* Starts a thread with all signals blocked, to be joined. 0 or -errno. */
+/* Ends the process by any thread that still runs (cli/keeper.h). */
+#define THREAD_LET_GO_SIGNAL SIGUSR1
+
+/* Starts a thread with all signals blocked but that one and SIGSYS, to be joined. 0 or -errno. */
 int thread_begin(pthread_t *thread, void *(*run)(void *of), void *of);
 
 #endif

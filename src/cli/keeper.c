@@ -2,8 +2,10 @@
 #include "cli/keeper.h"
 #include "base/avoid.h"
 #include "base/clock.h"
+#include "base/descriptors.h"
 #include "base/output.h"
 #include "base/text.h"
+#include "base/thread.h"
 #include "cli/blocked_call.h"
 #include "cli/scout.h"
 #include "kernel/host_file.h"
@@ -15,6 +17,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,6 +27,8 @@
 #define RESTARTS_MAX 32
 #define THREADS_MAX 16 /* of a worker */
 #define MOUNT_LINE_SIZE 4096
+#define LET_GO_POLL_NS (5 * NS_PER_MS)
+#define LET_GO_POLLS 40
 
 /* A worker's thread that was found in a call. */
 struct watched {
@@ -228,12 +233,46 @@ static void worker_keep(struct watch *watch, const sigset_t *signals)
 	}
 }
 
+/* In a worker that is given up, in a thread that still runs: what is open would stay so for as long
+ * as the other thread waits in the kernel. A reader of the output would get no end, a recording
+ * would stay locked, and probes would run on. */
+static void let_go(int number)
+{
+	(void)number;
+	for (int fd = 0; fd < DESCRIPTORS_WANTED; fd++)
+		close(fd);
+	_exit(EXIT_FAILURE);
+}
+
+/* Its threads are asked one by one: the kernel would give a signal of the process to the one that
+ * waits. */
+static void worker_let_go(const struct watch *watch)
+{
+	const struct timespec pause = {0, LET_GO_POLL_NS};
+	char path[64], target[PATH_MAX];
+	struct dirent *entry;
+	DIR *tasks;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", watch->shown);
+	tasks = opendir(path);
+	while (tasks && (entry = readdir(tasks)))
+		if (entry->d_name[0] != '.')
+			syscall(SYS_tgkill, watch->worker, (pid_t)strtol(entry->d_name, NULL, 10),
+				THREAD_LET_GO_SIGNAL);
+	if (tasks)
+		closedir(tasks);
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", watch->shown, STDERR_FILENO);
+	for (int i = 0; i < LET_GO_POLLS && readlink(path, target, sizeof(target)) > 0; i++)
+		nanosleep(&pause, NULL);
+}
+
 /* A worker of which no call ends is not waited for. */
 static void worker_give_up(struct watch *watch)
 {
 	struct keeper_progress *progress = shared_progress;
 	char name[PATH_MAX + 64];
 
+	worker_let_go(watch);
 	kill(watch->worker, SIGKILL);
 	if (watch->users)
 		snprintf(name, sizeof(name), "the name service (getpwuid)");
@@ -277,6 +316,7 @@ bool keeper_begin(void)
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
 			if (getppid() != parent)
 				_exit(EXIT_FAILURE);
+			signal(THREAD_LET_GO_SIGNAL, let_go);
 			shared->worker_pid = blocked_own_pid();
 			return true;
 		}

@@ -62,8 +62,16 @@ def stuck_exec(ctx):
 
 @case
 def stuck_file(ctx):
-    """A program in a file of a FUSE server that died: what is known without the file is told."""
+    """A program in a file of a FUSE server that died: what is known without the file is told; who was given up holds no pipe and no recording."""
     beside(ctx, "stuck_file")
+    start, directory = time.monotonic(), ctx.temporary()
+    piped = subprocess.run([ctx.options.tsnap, "-a", "--stacks", "-d", "2"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
+    took = time.monotonic() - start
+    check(piped.returncode == 0 and b"AVG_THR" in piped.stdout, "exit code %d: %s", piped.returncode, piped.stdout.decode())
+    check(took < 2 + (LOST_S + 2) * SLOW, "the pipe's end came after %.1f s", took)
+    recorder = ctx.plain("-a", "-G", "ufunc", "-d", 3, "-o", directory)
+    recorder.finish_plain(0, START_S + STOP_S + LOST_S * SLOW)
+    check([name for name in os.listdir(directory) if ".samples." in name], "nothing was recorded: %s", recorder.err)
 
 
 @case

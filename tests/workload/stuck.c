@@ -182,7 +182,7 @@ static void page_touch(void *page)
 
 static void direct_map(void *fd)
 {
-	mmap(NULL, FILE_BYTES, PROT_READ, MAP_PRIVATE, *(int *)fd, 0);
+	(void)mmap(NULL, FILE_BYTES, PROT_READ, MAP_PRIVATE, *(int *)fd, 0);
 }
 
 /* A memory map that one thread has locked for ever: to map a file whose pages are not cached it
