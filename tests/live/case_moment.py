@@ -11,9 +11,10 @@ import moment
 import truth
 from harness import SLOW, START_S, Findings, Skip, case, check, wait_until
 
-SECONDS = 30
+SECONDS, SHORT_S = 30, 16
 RATE = 20
 ALLOWED, ERRORS = 0.05, 3  # of the exact time, and so many standard errors
+BUSY_ALLOWED = 0.02 + 0.005  # of what /proc/stat counts in ticks, as the report's own check allows
 LEAST_S = 2  # less of a state is too little for a share
 LATE_MOST = 0.2  # of all scans: then others have the machine
 LEAN = "on a busy host samples may lean towards threads that sleep"
@@ -21,24 +22,111 @@ OVER = "scans that went on at normal priority"
 RT_GROUP = "/sys/fs/cgroup/cpu/tsnap-test-%d"
 
 
+def group_made(ctx, group, **values):
+    """A new control group with these values in its files: what a process calls to enter it."""
+    try:
+        os.mkdir(group)
+        ctx.at_end(lambda: os.rmdir(group))
+        for name, value in values.items():
+            with open("%s/%s" % (group, name.replace("__", ".")), "w", encoding="ascii") as file:
+                file.write(value)
+    except OSError as error:
+        raise Skip("no such control group can be made: %s" % error)
+
+    def enter():
+        with open(group + "/cgroup.procs", "w", encoding="ascii") as file:
+            file.write("0")
+    return enter
+
+
+def quota_group(ctx, quota_us):
+    """The same of one that may use CPUs for so long in each 100 ms."""
+    group = RT_GROUP % os.getpid()
+    if os.path.exists(os.path.dirname(group) + "/cpu.cfs_quota_us"):
+        real = os.path.exists(os.path.dirname(group) + "/cpu.rt_runtime_us")
+        return group_made(ctx, group, cpu__cfs_quota_us=str(quota_us), **{"cpu__rt_runtime_us": "10000"} if real else {})
+    if "cpu" not in truth.read("/sys/fs/cgroup/cgroup.subtree_control").split():
+        raise Skip("no control groups with cpu.max here")
+    return group_made(ctx, "/sys/fs/cgroup/" + os.path.basename(group), cpu__max="%d 100000" % quota_us)
+
+
 def late_scans(text):
     return sum(int(number) for number in re.findall(r"(\d+) late scans", text))
+
+
+def real_clock():
+    if SLOW > 1:
+        raise Skip("where CPUs are emulated a scan takes longer than what it looks at")
+
+
+def expect_shares(found, tool, seconds, findings):
+    """Sampled time is the exact time, of each kind and state."""
+    late = late_scans(tool.err)
+    if late > LATE_MOST * seconds * RATE:
+        raise Skip("tsnap had no CPU for %d of %d scans: the machine is others'" % (late, seconds * RATE))
+    for (kind, state), share in found.items():
+        if share.exact > LEAST_S:
+            findings.expect(abs(share.ratio - 1) <= ALLOWED + ERRORS * share.error, "%s: %.2f ± %.2f of %.1f s in %s", kind,
+                            share.ratio, share.error, share.exact, state)
+
+
+def hold(ctx, workload, seconds=SECONDS, **popen):
+    findings = Findings()
+    expect_shares(*moment.measure(ctx, workload, seconds, rate=RATE, **popen), seconds, findings)
+    findings.close()
 
 
 @case
 def moment_on_full_host(ctx):
     """Busy threads of four kinds, more than CPUs: sampled over exact time of each kind and state is 1."""
-    if SLOW > 1:
-        raise Skip("where CPUs are emulated a scan takes longer than what it looks at")
-    found, tool = moment.measure(ctx, ctx.workload("mixed"), SECONDS, rate=RATE)
-    late = late_scans(tool.err)
-    if late > LATE_MOST * SECONDS * RATE:
-        raise Skip("tsnap had no CPU for %d of %d scans: the machine is others'" % (late, SECONDS * RATE))
-    findings = Findings()
-    for (kind, state), share in found.items():
-        if share.exact > LEAST_S:
-            findings.expect(abs(share.ratio - 1) <= ALLOWED + ERRORS * share.error, "%s: %.2f ± %.2f of %.1f s in %s", kind,
-                            share.ratio, share.error, share.exact, state)
+    real_clock()
+    hold(ctx, ctx.workload("mixed"))
+
+
+@case
+def moment_of_niced(ctx):
+    """The same of a tsnap that has the least of CPUs (nice 15)."""
+    real_clock()
+    hold(ctx.but(tsnap=shutil.which("nice"), tsnap_args="-n 15 %s %s" % (ctx.options.tsnap, ctx.options.tsnap_args)),
+         ctx.workload("mixed"), SHORT_S)
+
+
+@case
+def moment_in_group_with_quota(ctx):
+    """The same in a control group that may use a fifth of a CPU (cpu.max)."""
+    real_clock()
+    hold(ctx, ctx.workload("mixed"), SHORT_S, preexec_fn=quota_group(ctx, 20000))
+
+
+@case
+def moment_of_two(ctx):
+    """Two tsnaps at once: both have true samples."""
+    real_clock()
+    workload, findings = ctx.workload("mixed"), Findings()
+    other = ctx.stream("-a", "-p", workload["pid"], "-F", RATE, columns=moment.COLUMNS)
+    other.wait_scans(2)
+    expect_shares(*moment.measure(ctx, workload, SHORT_S, rate=RATE), SHORT_S, findings)
+    expect_shares(moment.shares(other.interrupt(), moment.kinds_of(workload)), other, SHORT_S, findings)
+    findings.close()
+
+
+@case
+def moment_of_a_report(ctx):
+    """A report's seconds are what the scheduler counts of each kind of thread in ON and RQ, all of a thread's states together are
+    its time, and all of ON is what /proc/stat says of the CPUs; also where samples lean, as without real-time priority."""
+    real_clock()
+    workload = ctx.workload("mixed")
+    kinds, findings = moment.kinds_of(workload), Findings()
+    report = moment.Report(ctx, kinds, SHORT_S, "--no-realtime")
+    for kind, tids in kinds.items():
+        told = {state: report.rates.get((workload["pid"], kind, state), 0) for state in moment.EXACT}
+        for i, state in enumerate(("ON", "RQ")):
+            account = report.accounts[kind][i]
+            findings.expect(abs(told[state] - account) <= ALLOWED * account + 0.02, "%s in %s: %.2f threads, %.2f by schedstat", kind,
+                            state, told[state], account)
+        findings.expect(abs(sum(told.values()) - len(tids)) <= 0.02 * len(tids), "%s: %d threads are %s", kind, len(tids), told)
+    findings.expect(abs(report.told_cpus - report.busy_cpus) <= BUSY_ALLOWED * report.busy_cpus, "%.3f CPUs told, %.3f busy: %s",
+                    report.told_cpus, report.busy_cpus, report.text[-500:])
     findings.close()
 
 
@@ -68,19 +156,9 @@ def moment_without_privilege(ctx):
 @case
 def moment_in_group_without_realtime(ctx):
     """The same in a control group that has no real-time run time, as a container's may be."""
-    group = RT_GROUP % os.getpid()
-    if not os.path.exists(os.path.dirname(group) + "/cpu.rt_runtime_us"):
+    if not os.path.exists(os.path.dirname(RT_GROUP) + "/cpu.rt_runtime_us"):
         raise Skip("no control groups with a real-time run time here (version 1, CONFIG_RT_GROUP_SCHED)")
-    try:
-        os.mkdir(group)
-    except OSError as error:
-        raise Skip("no control group can be made: %s" % error)
-    ctx.at_end(lambda: os.rmdir(group))
-
-    def enter():
-        with open(group + "/cgroup.procs", "w", encoding="ascii") as file:
-            file.write("0")
-    expect_lean(ctx, "cpu.rt_runtime_us", preexec_fn=enter)
+    expect_lean(ctx, "cpu.rt_runtime_us", preexec_fn=group_made(ctx, RT_GROUP % os.getpid()))
 
 
 @case

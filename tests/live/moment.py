@@ -5,6 +5,7 @@ As a program it prints that as a table: --help.
 import argparse
 import math
 import os
+import re
 import shlex
 import time
 
@@ -88,6 +89,38 @@ def measure(ctx, workload, seconds, *args, rate=50, **popen):
             harness.check(abs(ours - account) <= 0.2 * account + 1, "%s: %.2f s in %s by our totals, %.2f by schedstat", kind,
                           ours, state, account)
     return found, tool
+
+
+def idle_s():
+    """Idle time of all CPUs so far."""
+    words = truth.read("/proc/stat").split()
+    return (int(words[4]) + int(words[5])) / os.sysconf("SC_CLK_TCK")
+
+
+class Report:
+    """A report of all threads over some seconds, as threads on average, beside what the kernel counts."""
+
+    def __init__(self, ctx, kinds, seconds, *args):
+        tool = ctx.plain("-a", "-i", seconds, "-n", 2, "-g", "pid,comm,state", *args)
+        # the first report has some of the start
+        first, second = (self._ended(tool, count, kinds) for count in (1, 2))
+        tool.finish_plain(0, harness.STOP_S)
+        gone_s = second[0] - first[0]
+        self.accounts = {kind: tuple((b - a) / gone_s for a, b in zip(first[1][kind], second[1][kind])) for kind in kinds}
+        self.busy_cpus = os.cpu_count() - (second[2] - first[2]) / gone_s
+        self.text = tool.out.decode().split("tsnap on ")[2]
+        self.elapsed_s = float(re.search(r"scans in ([\d.]+) s", self.text).group(1))
+        rows = re.findall(r"^ +[\d.]+ +([\d.]+) +[\d.]+% #* +(\d+|-) +(\S.*?) +([A-Z]+)$", self.text, re.M)
+        self.rates = {tuple(key): float(seconds) / self.elapsed_s for seconds, *key in rows}
+        own_ms = re.search(r"tsnap itself: ([\d.]+) (m?)s of CPU", self.text)
+        own_s = float(own_ms.group(1)) / (1000 if own_ms.group(2) else 1)
+        self.told_cpus = sum(rate for key, rate in self.rates.items() if key[2] == "ON") + own_s / self.elapsed_s
+
+    @staticmethod
+    def _ended(tool, count, kinds):
+        harness.wait_until(lambda: tool.out.count(b"tsnap itself") >= count or tool.code is not None,
+                           harness.START_S + 60, "a report")
+        return time.monotonic(), accounts(kinds), idle_s()
 
 
 def table(found):
