@@ -4,7 +4,8 @@
  * its number.
  *
  * Knobs: ON_CPU_LOOK: the sampler has the program run on a CPU when it wants to know (5.10);
- * ON_CPU_CLOCK: a perf clock runs it on every CPU.
+ * ON_CPU_CLOCK: a perf clock runs it on every CPU. KEEP_STACKS: the look has the kernel write a
+ * perf sample with the thread's stacks, too.
  */
 
 BPF_TABLE("percpu_array", __u32, struct cpu_tick, ts_ticks, 1);
@@ -26,9 +27,18 @@ static inline void cpu_look(void)
 }
 
 #ifdef ON_CPU_LOOK
+#ifdef KEEP_STACKS
+BPF_PERF_OUTPUT(ts_looked);
+#endif
+
 int ts_look(struct bpf_raw_tracepoint_args *ctx)
 {
 	cpu_look();
+#ifdef KEEP_STACKS
+	__u64 nothing = 0; /* the sample is as its event wants it */
+
+	ts_looked.perf_submit(ctx, &nothing, sizeof(nothing));
+#endif
 	return 0;
 }
 #endif

@@ -327,7 +327,6 @@ static int sampling_begin(struct live *live, int64_t due_ns)
 		.period_ns = live->period_ns,
 		.due_ns = due_ns,
 		.registers_early = live->probe_needs & NEED_SYSCALL,
-		.alone = live->stacks.needs,
 	};
 
 	return sampler_begin(&live->sampler, &options);

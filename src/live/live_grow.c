@@ -130,6 +130,8 @@ static int maps_grow(struct live *live)
 	kernel_close(&live->kernel);
 	live->kernel = bigger;
 	live_kept_move(live);
+	live_cpu_stacks_move(live);
+	live_copies_forget(&live->copies);
 	live->seed.unfit_count = 0;
 	/* what was known by keys and sequence numbers of the old records */
 	index_clear(&live->awake);

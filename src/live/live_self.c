@@ -64,10 +64,10 @@ static void sampler_add(struct self_cost *cost, const struct cpu_sampler *sample
 {
 	if (!sampler->rings)
 		return;
-	if (sampler->program >= 0)
+	if (sampler->program >= 0) {
 		program_add(cost, "cpu_sample", probe_kind_names[PROBE_LOOK], sampler->program);
-	if (sampler->events >= 0)
 		map_add(cost, "cpu_events", bpf_memory_bytes(sampler->events));
+	}
 	map_add(cost, "cpu_rings", (int64_t)cpu_sampler_ring_bytes(sampler));
 }
 

@@ -81,7 +81,8 @@ static int way_open(struct cpu_sampler *sampler)
 {
 	size_t cpus = (size_t)sampler->options.cpus_possible;
 
-	if (sampler->options.way != SAMPLE_BY_PROGRAM)
+	sampler->events = sampler->options.events_map;
+	if (sampler->options.way != SAMPLE_BY_PROGRAM || sampler->events >= 0)
 		return 0;
 	sampler->events =
 		bpf_call_map(BPF_MAP_TYPE_PERF_EVENT_ARRAY, sizeof(int), sizeof(int), cpus);
@@ -120,8 +121,18 @@ void cpu_sampler_close(struct cpu_sampler *sampler)
 	sampler->rings = NULL;
 	if (sampler->program >= 0)
 		close(sampler->program);
-	if (sampler->events >= 0)
+	if (sampler->events >= 0 && sampler->options.events_map < 0)
 		close(sampler->events);
+}
+
+void cpu_sampler_move(struct cpu_sampler *sampler, int events_map)
+{
+	if (!sampler->rings || sampler->options.events_map < 0)
+		return;
+	sampler->options.events_map = sampler->events = events_map;
+	for (int cpu = 0; cpu < sampler->options.cpus_possible; cpu++)
+		if (sampler->rings[cpu].ring.event >= 0)
+			bpf_update_elem(events_map, &cpu, &sampler->rings[cpu].ring.event, BPF_ANY);
 }
 
 /* The event of a CPU that was off is gone, without a word; one that came is new. */
@@ -143,20 +154,20 @@ void cpu_sampler_look(struct cpu_sampler *sampler, const unsigned char *wanted)
 		if (!wanted[cpu] || !ring_ready(sampler, cpu))
 			continue;
 		cpu_ring_clear(ring);
-		if (sampler->options.way == SAMPLE_BY_PROGRAM)
-			bpf_call_run_on_cpu(sampler->program, cpu);
-		else
+		if (sampler->options.way == SAMPLE_BY_TIMER)
 			ioctl(ring->event, PERF_EVENT_IOC_REFRESH, 1);
+		else if (sampler->program >= 0)
+			bpf_call_run_on_cpu(sampler->program, cpu);
 	}
 }
 
-static size_t sample_read(struct cpu_sampler *sampler, const struct cpu_ring *ring)
+static size_t sample_read(struct cpu_sampler *sampler, const struct cpu_ring *ring, void *record)
 {
 	const struct timespec pause = {0, TIMER_SLEEP_NS};
 	size_t bytes;
 
 	for (;;) {
-		bytes = cpu_ring_read(ring, sampler->record);
+		bytes = cpu_ring_read(ring, record);
 		if (bytes || sampler->options.way == SAMPLE_BY_PROGRAM ||
 		    clock_monotonic_ns() - sampler->look_ns > sampler->options.wait_ns)
 			return bytes;
@@ -164,22 +175,55 @@ static size_t sample_read(struct cpu_sampler *sampler, const struct cpu_ring *ri
 	}
 }
 
-bool cpu_sampler_get(struct cpu_sampler *sampler, uint32_t cpu, struct cpu_sample *sample)
+static bool sample_parse(const struct cpu_sampler *sampler, const void *record, size_t bytes,
+			 struct cpu_sample *sample)
 {
-	struct cpu_sampler_ring *ring;
-	size_t bytes;
+	return bytes && !cpu_sample_parse(record, bytes, sampler->attr.sample_type,
+					  sampler->attr.sample_regs_user, sample);
+}
 
-	if (!sampler->rings || cpu >= (uint32_t)sampler->options.cpus_possible)
-		return false;
-	ring = &sampler->rings[cpu];
-	if (ring->ring.event < 0)
-		return false;
-	bytes = sample_read(sampler, &ring->ring);
-	ring->silent_count = bytes ? 0 : ring->silent_count + 1;
-	return bytes &&
-	       !cpu_sample_parse(sampler->record, bytes, sampler->attr.sample_type,
-				 sampler->attr.sample_regs_user, sample) &&
-	       sample->time_ns >= sampler->look_ns;
+void cpu_sampler_take(struct cpu_sampler *sampler, const unsigned char *wanted,
+		      struct cpu_samples *samples)
+{
+	int cpus = sampler->options.cpus_possible;
+
+	if (!sampler->rings)
+		return;
+	if (!samples->cpus)
+		samples->cpus = memory_get((size_t)cpus * sizeof(*samples->cpus));
+	samples->used = 0;
+	for (int cpu = 0; cpu < cpus; cpu++) {
+		struct cpu_sampler_ring *ring = &sampler->rings[cpu];
+		struct cpu_record *record = &samples->cpus[cpu];
+		struct cpu_sample sample;
+
+		*record = (struct cpu_record){samples->used, 0};
+		if (!wanted[cpu] || ring->ring.event < 0)
+			continue;
+		samples->room = memory_grow(samples->room, &samples->capacity,
+					    samples->used + CPU_RECORD_BYTES_MAX / 8, 8);
+		record->bytes = sample_read(sampler, &ring->ring, samples->room + record->at);
+		ring->silent_count = record->bytes ? 0 : ring->silent_count + 1;
+		if (!sample_parse(sampler, samples->room + record->at, record->bytes, &sample) ||
+		    sample.time_ns < sampler->look_ns)
+			record->bytes = 0;
+		samples->used += (record->bytes + 7) / 8;
+	}
+}
+
+void cpu_samples_done(struct cpu_samples *samples)
+{
+	free(samples->cpus);
+	free(samples->room);
+	*samples = (struct cpu_samples){0};
+}
+
+bool cpu_sampler_get(const struct cpu_sampler *sampler, const struct cpu_samples *samples,
+		     uint32_t cpu, struct cpu_sample *sample)
+{
+	return samples->cpus && cpu < (uint32_t)sampler->options.cpus_possible &&
+	       sample_parse(sampler, samples->room + samples->cpus[cpu].at,
+			    samples->cpus[cpu].bytes, sample);
 }
 
 size_t cpu_sampler_ring_bytes(const struct cpu_sampler *sampler)

@@ -3,9 +3,10 @@
  * was wanted once, which do nothing but when they are asked. Nothing runs at scheduler switches.
  *
  * SAMPLE_BY_PROGRAM: a program is run on the CPU, in an interrupt of whatever runs there, and has
- * the kernel write a sample (5.10). SAMPLE_BY_TIMER: a perf clock is started there for one tick.
- * Such an event that ends itself hangs the CPU with Linux 6.16.8 to 6.17.7 ("perf/core: Fix system
- * hang caused by cpu-clock usage"), so it is not used on these.
+ * the kernel write a sample (5.10): that of bpf_text/on_cpu.bpf.c, which looks at the CPU anyhow,
+ * or where that is another tsnap's, one of a few instructions. SAMPLE_BY_TIMER: a perf clock is
+ * started there for one tick. Such an event that ends itself hangs the CPU with Linux 6.16.8
+ * to 6.17.7 ("perf/core: Fix system hang caused by cpu-clock usage"), so it is not used on these.
  */
 #ifndef TSNAP_MAPS_CPU_SAMPLER_H
 #define TSNAP_MAPS_CPU_SAMPLER_H
@@ -28,6 +29,7 @@ struct cpu_sampler_options {
 	/* how long a timer's tick is waited for: its CPU may have other interrupts, or be a
 	 * virtual one that does not run */
 	int64_t wait_ns;
+	int events_map; /* ts_looked, not owned; -1: this sampler has a program of its own */
 };
 
 struct cpu_sampler_ring {
@@ -38,10 +40,18 @@ struct cpu_sampler_ring {
 struct cpu_sampler {
 	struct cpu_sampler_options options;
 	struct perf_event_attr attr;
-	int program, events;
+	int program, events;		/* program: -1 where somebody else's is run */
 	struct cpu_sampler_ring *rings; /* of each possible CPU; NULL: closed */
 	int64_t look_ns;		/* when the last look began */
-	uint64_t record[CPU_RECORD_BYTES_MAX / 8];
+};
+
+/* What one look saw; zeroed is nothing. */
+struct cpu_samples {
+	struct cpu_record {
+		size_t at, bytes;
+	} * cpus;	/* of each possible CPU, bytes 0: nothing; where it lies */
+	uint64_t *room; /* here */
+	size_t used, capacity;
 };
 
 /* Sampler: zeroed. 0 or -errno: then it is closed; -EACCES, -EPERM: perf events are not permitted.
@@ -49,11 +59,19 @@ struct cpu_sampler {
 int cpu_sampler_open(struct cpu_sampler *sampler, const struct cpu_sampler_options *options);
 void cpu_sampler_close(struct cpu_sampler *sampler); /* also of a zeroed one */
 
-/* Looks at those CPUs whose wanted byte is set. */
+/* Has the programs of other maps write to the rings from now on. */
+void cpu_sampler_move(struct cpu_sampler *sampler, int events_map);
+
+/* Looks at those CPUs whose wanted byte is set; where the program is another's, it gets ready for
+ * that. */
 void cpu_sampler_look(struct cpu_sampler *sampler, const unsigned char *wanted);
-/* What the last look saw there, until the next call; a timer may be waited for, for a millisecond
- * or two. False: nothing. */
-bool cpu_sampler_get(struct cpu_sampler *sampler, uint32_t cpu, struct cpu_sample *sample);
+/* Copies what that look saw; a timer may be waited for, for a millisecond or two. */
+void cpu_sampler_take(struct cpu_sampler *sampler, const unsigned char *wanted,
+		      struct cpu_samples *samples);
+void cpu_samples_done(struct cpu_samples *samples);
+/* Of that CPU; *sample points into samples. By any thread. False: nothing. */
+bool cpu_sampler_get(const struct cpu_sampler *sampler, const struct cpu_samples *samples,
+		     uint32_t cpu, struct cpu_sample *sample);
 
 /* Memory of the kernel that its rings take now; 0: it is closed. */
 size_t cpu_sampler_ring_bytes(const struct cpu_sampler *sampler);

@@ -134,8 +134,6 @@ void kept_stacks_close(struct kept_stacks *stacks)
 		cpu_ring_close(&stacks->rings[cpu]);
 	free(stacks->rings);
 	free(stacks->online);
-	free(stacks->bytes);
-	index_clear(&stacks->samples);
 	*stacks = (struct kept_stacks){0};
 }
 
@@ -175,13 +173,15 @@ static void lead_adapt(struct kept_stacks *stacks, int cpus, int64_t period_ns)
 {
 	int64_t most_ns = least(period_ns / LEAD_MOST_SHARE, LEAD_MOST_NS);
 	int64_t least_ns = least(period_ns / LEAD_LEAST_SHARE, LEAD_LEAST_NS);
-	int64_t few = KEPT_FEW * cpus * least(period_ns, KEPT_FEW_PERIOD_NS) / KEPT_FEW_PERIOD_NS;
-	int64_t lead_ns = kept_stacks_lead_ns(stacks), seen = stacks->seen_count;
+	uint64_t seen = stacks->seen_count, few = KEPT_FEW * (uint64_t)cpus *
+						  (uint64_t)least(period_ns, KEPT_FEW_PERIOD_NS) /
+						  KEPT_FEW_PERIOD_NS;
+	int64_t lead_ns = kept_stacks_lead_ns(stacks);
 
 	if (stacks->cut_short)
 		lead_ns /= 2; /* nobody knows how many they were */
 	else
-		lead_ns = seen <= few ? lead_ns * 3 / 2 : lead_ns * few / seen;
+		lead_ns = seen <= few ? lead_ns * 3 / 2 : (int64_t)((uint64_t)lead_ns * few / seen);
 	lead_ns = least(lead_ns, most_ns);
 	stacks->lead_ns = lead_ns > least_ns ? lead_ns : least_ns;
 }
@@ -211,46 +211,49 @@ static bool sample_parse(const struct kept_stacks *stacks, const char *record,
 
 /* Takes the record that lies at the end of the memory, unless the thread has one that is nearer to
  * the moment. */
-static void record_keep(struct kept_stacks *stacks, const struct cpu_sample *sample, uint32_t tid,
-			int64_t moment_ns, size_t bytes)
+static void record_keep(const struct kept_stacks *stacks, struct kept_taken *taken,
+			const struct cpu_sample *sample, uint32_t tid, int64_t moment_ns,
+			size_t bytes)
 {
 	enum side side = sample->time_ns > moment_ns ? SIDE_AFTER : SIDE_BEFORE;
 	struct kept_stack_id id;
 	struct cpu_sample other;
 	bool added;
-	uint64_t *place = index_put(&stacks->samples, sample_key(tid, side), &added);
+	uint64_t *place = index_put(&taken->samples, sample_key(tid, side), &added);
 
-	if (!added && sample_parse(stacks, stacks->bytes + *place, &other, &id) &&
+	if (!added && sample_parse(stacks, taken->bytes + *place, &other, &id) &&
 	    (side == SIDE_BEFORE ? other.time_ns > sample->time_ns
 				 : other.time_ns < sample->time_ns))
 		return;
-	*place = stacks->used;
-	stacks->used += bytes;
+	*place = taken->used;
+	taken->used += bytes;
 }
 
-static void ring_take(struct kept_stacks *stacks, const struct cpu_ring *ring, int64_t moment_ns)
+static void ring_take(struct kept_stacks *stacks, const struct cpu_ring *ring,
+		      const struct kept_moment *moment, struct kept_taken *taken)
 {
 	uint64_t begin = cpu_ring_begin(ring), at = begin;
 	struct kept_stack_id id;
 	struct cpu_sample sample;
 	size_t bytes;
 
-	while (stacks->used < TAKEN_BYTES_MAX) {
-		stacks->bytes = memory_grow(stacks->bytes, &stacks->capacity,
-					    stacks->used + CPU_RECORD_BYTES_MAX, 1);
-		bytes = cpu_ring_next(ring, begin, &at, stacks->bytes + stacks->used);
+	while (taken->used < TAKEN_BYTES_MAX) {
+		taken->bytes = memory_grow(taken->bytes, &taken->capacity,
+					   taken->used + CPU_RECORD_BYTES_MAX, 1);
+		bytes = cpu_ring_next(ring, begin, &at, taken->bytes + taken->used);
 		if (!bytes)
 			return;
 		if (!cpu_ring_kept(ring, at)) {
 			stacks->cut_short = true;
 			return;
 		}
-		if (!sample_parse(stacks, stacks->bytes + stacks->used, &sample, &id))
+		if (!sample_parse(stacks, taken->bytes + taken->used, &sample, &id))
 			continue;
 		if (sample.time_ns < stacks->window_ns)
 			return;
 		stacks->seen_count++;
-		record_keep(stacks, &sample, id.tid, moment_ns, bytes);
+		if (!moment->little_room || sample.time_ns > moment->now_ns - LEAD_LEAST_NS)
+			record_keep(stacks, taken, &sample, id.tid, moment->now_ns, bytes);
 	}
 }
 
@@ -264,34 +267,42 @@ static void window_end(struct kept_stacks *stacks)
 	stacks->until_ns = stacks->window_ns;
 }
 
-void kept_stacks_take(struct kept_stacks *stacks, int64_t moment_ns, int cpus, int64_t period_ns)
+void kept_stacks_take(struct kept_stacks *stacks, const struct kept_moment *moment,
+		      struct kept_taken *taken)
 {
 	if (!stacks->rings)
 		return;
 	window_end(stacks);
-	index_empty(&stacks->samples);
-	stacks->used = stacks->seen_count = 0;
+	index_empty(&taken->samples);
+	taken->used = stacks->seen_count = 0;
 	stacks->cut_short = false;
 	for (int cpu = 0; cpu < stacks->options.cpus_possible; cpu++)
 		if (stacks->rings[cpu].event >= 0)
-			ring_take(stacks, &stacks->rings[cpu], moment_ns);
+			ring_take(stacks, &stacks->rings[cpu], moment, taken);
 	stacks->kept_count += stacks->seen_count;
-	lead_adapt(stacks, cpus, period_ns);
-	if (moment_ns - stacks->renewed_ns < NS_PER_SECOND)
+	lead_adapt(stacks, moment->cpus, moment->period_ns);
+	if (moment->now_ns - stacks->renewed_ns < NS_PER_SECOND)
 		return;
-	stacks->renewed_ns = moment_ns;
+	stacks->renewed_ns = moment->now_ns;
 	rings_renew(stacks);
 }
 
-bool kept_stacks_find(const struct kept_stacks *stacks, uint32_t tid, uint64_t sequence,
-		      struct cpu_sample *sample)
+void kept_taken_done(struct kept_taken *taken)
+{
+	free(taken->bytes);
+	index_clear(&taken->samples);
+	*taken = (struct kept_taken){0};
+}
+
+bool kept_stacks_find(const struct kept_stacks *stacks, const struct kept_taken *taken,
+		      uint32_t tid, uint64_t sequence, struct cpu_sample *sample)
 {
 	struct kept_stack_id id;
 	const uint64_t *place;
 
 	for (enum side side = SIDE_BEFORE; side <= SIDE_AFTER; side++) {
-		place = index_find(&stacks->samples, sample_key(tid, side));
-		if (place && sample_parse(stacks, stacks->bytes + *place, sample, &id) &&
+		place = index_find(&taken->samples, sample_key(tid, side));
+		if (place && sample_parse(stacks, taken->bytes + *place, sample, &id) &&
 		    id.sequence == sequence)
 			return true;
 	}

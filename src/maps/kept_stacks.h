@@ -7,7 +7,7 @@
  * A ring keeps the newest samples and forgets the oldest (write_backward, 4.7). kept_stacks_take()
  * copies what a scan needs out of them: of each thread the stacks of its last switch out before the
  * scan's moment, and of its first one after that. Who uses them must know the sequence number of
- * the switch out, which is compared.
+ * the switch out, which is compared. What was copied is the scan's: others may come meanwhile.
  */
 #ifndef TSNAP_MAPS_KEPT_STACKS_H
 #define TSNAP_MAPS_KEPT_STACKS_H
@@ -37,11 +37,15 @@ struct kept_stacks {
 	_Atomic int64_t open_ns;     /* of all windows so far, */
 	_Atomic uint64_t kept_count; /* and the switches that kept stacks in them */
 	int64_t renewed_ns;
-	struct index samples; /* of the last kept_stacks_take(): thread and side, to a place, */
-	char *bytes;	      /* in this */
-	size_t used, capacity;
 	uint32_t seen_count; /* samples of the last window */
 	bool cut_short;	     /* a ring did not reach back to the begin of that window */
+};
+
+/* What a scan has of them; zeroed is none. */
+struct kept_taken {
+	struct index samples; /* thread and side, to a place, */
+	char *bytes;	      /* in this */
+	size_t used, capacity;
 };
 
 /* Stacks: zeroed. 0 or -errno: then it is closed; -ENOTSUP: the probes keep none. */
@@ -55,14 +59,24 @@ void kept_stacks_move(struct kept_stacks *stacks, int events_map, int window_map
 int64_t kept_stacks_lead_ns(const struct kept_stacks *stacks);
 /* Begins the window, and ends it at that time (monotonic) at the latest. */
 void kept_stacks_begin(struct kept_stacks *stacks, int64_t until_ns);
-/* Ends the window, and copies its samples as a scan of that moment needs them. cpus: online;
- * period_ns: from scan to scan. */
-void kept_stacks_take(struct kept_stacks *stacks, int64_t moment_ns, int cpus, int64_t period_ns);
+/* What a scan takes of them. */
+struct kept_moment {
+	int64_t now_ns;
+	bool little_room;  /* only of who ran, or was displaced by tsnap itself: those that left
+			    * their CPUs in the millisecond before it, or later */
+	int cpus;	   /* online */
+	int64_t period_ns; /* from scan to scan */
+};
+
+/* Ends the window, and copies its samples to *taken as a scan of that moment needs them. */
+void kept_stacks_take(struct kept_stacks *stacks, const struct kept_moment *moment,
+		      struct kept_taken *taken);
+void kept_taken_done(struct kept_taken *taken);
 
 /* Those of the thread's switch out with that number (tid: as the kernel numbers it); *sample points
- * into memory that stays until the next kept_stacks_take(). */
-bool kept_stacks_find(const struct kept_stacks *stacks, uint32_t tid, uint64_t sequence,
-		      struct cpu_sample *sample);
+ * into what was taken. By any thread. */
+bool kept_stacks_find(const struct kept_stacks *stacks, const struct kept_taken *taken,
+		      uint32_t tid, uint64_t sequence, struct cpu_sample *sample);
 
 /* Memory of the kernel that the rings take now; 0: closed. */
 size_t kept_stacks_ring_bytes(const struct kept_stacks *stacks);

@@ -131,7 +131,7 @@ static int scan_make(struct live *live, struct capturer *capturer)
 	int err;
 
 	index_add(&capturer->awake, &live->keys_next);
-	capture_take(capturer, live->capture, scan_ns);
+	capture_take(capturer, live->capture, scan_ns, true);
 	live->moment = live->capture->moment;
 	live->keep_house = live->moment.now_ns - live->housekept_ns >= HOUSEKEEPING_NS;
 	live->part = (struct scan){.samples = live->samples, .weight_us = 50000};

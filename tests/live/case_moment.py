@@ -240,14 +240,13 @@ def read_slowly(fd, silent_s, tid):
         raw += part
 
 
-@case
-def moment_of_slow_reader(ctx):
-    """Nobody reads the rows for three seconds: scans go on, each is there afterwards, and exact times are whole."""
+def slow_reader(ctx, columns):
+    """The rows of a spinning thread, of three seconds in which nobody reads them and of some more."""
     seconds, silent_s = 6, 3
     workload = ctx.workload("spin")
     ours, theirs = os.pipe()
     # so many columns that a pipe is full in a moment
-    tool = ctx.stream("-a", "-F", RATE, "-d", seconds, columns="state,cpu_us,cmdline,exe,cgroup,user,comm,filename", stdout=theirs)
+    tool = ctx.stream("-a", "-F", RATE, "-d", seconds, columns="state,cpu_us,cmdline,exe,cgroup,user,comm,filename" + columns, stdout=theirs)
     os.close(theirs)
     text, used_s = read_slowly(ours, silent_s, workload.tid)
     os.close(ours)
@@ -259,3 +258,18 @@ def moment_of_slow_reader(ctx):
     check(late_scans(tool.err) < LATE_MOST * seconds * RATE, "late scans: %s", tool.err)
     told_s = sum(int(row["cpu_us"]) for row in rows) / 1e6
     check(abs(told_s - used_s) < 0.2 * SLOW, "%.2f s of CPU time told, %.2f s used", told_s, used_s)
+    return rows
+
+
+@case
+def moment_of_slow_reader(ctx):
+    """Nobody reads the rows for three seconds: scans go on, each is there afterwards, and exact times are whole."""
+    slow_reader(ctx, "")
+
+
+@case
+def moment_of_slow_reader_of_stacks(ctx):
+    """The same with stacks: those of a thread on a CPU are of the scan's moment, however late they are walked."""
+    rows = slow_reader(ctx, ",ustack")
+    lacking = sum(not row["ustack"] for row in rows if row["state"] == "ON")
+    check(lacking <= 0.05 * len(rows), "%d of %d samples have no stack", lacking, len(rows))

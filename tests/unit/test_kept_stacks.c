@@ -23,6 +23,7 @@
 
 struct rings {
 	struct kept_stacks stacks;
+	struct kept_taken taken;
 	struct cpu_ring ring[CPUS];
 	char *memory[CPUS];
 };
@@ -56,8 +57,7 @@ static int rings_free(void **state)
 
 	for (int i = 0; i < CPUS; i++)
 		free(rings->memory[i]);
-	free(rings->stacks.bytes);
-	index_clear(&rings->stacks.samples);
+	kept_taken_done(&rings->taken);
 	free(rings);
 	return 0;
 }
@@ -88,18 +88,38 @@ static void switch_out(struct rings *rings, int cpu, uint32_t tid, uint64_t sequ
 static void take(struct rings *rings, int64_t window_ns, int64_t moment_ns)
 {
 	rings->stacks.window_ns = window_ns;
-	kept_stacks_take(&rings->stacks, moment_ns, CPUS, PERIOD_NS);
+	kept_stacks_take(
+		&rings->stacks,
+		&(struct kept_moment){.now_ns = moment_ns, .cpus = CPUS, .period_ns = PERIOD_NS},
+		&rings->taken);
 }
 
 static void expect(const struct rings *rings, uint32_t tid, uint64_t sequence, bool there)
 {
 	struct cpu_sample sample;
 
-	assert_int_equal(kept_stacks_find(&rings->stacks, tid, sequence, &sample), there);
+	assert_int_equal(kept_stacks_find(&rings->stacks, &rings->taken, tid, sequence, &sample),
+			 there);
 	if (!there)
 		return;
 	assert_int_equal(sample.kernel_count, 1);
 	assert_int_equal(sample.kernel[0], sequence * 100);
+}
+
+/* Little room: only of who ran at the moment or shortly before it. */
+static void little_room(void **state)
+{
+	struct rings *rings = *state;
+	const struct kept_moment moment = {
+		.now_ns = 5000000, .little_room = true, .cpus = CPUS, .period_ns = PERIOD_NS};
+
+	switch_out(rings, 0, 10, 1, 3900000);
+	switch_out(rings, 0, 11, 1, 4100000);
+	switch_out(rings, 0, 12, 1, 5100000);
+	kept_stacks_take(&rings->stacks, &moment, &rings->taken);
+	expect(rings, 10, 1, false);
+	expect(rings, 11, 1, true);
+	expect(rings, 12, 1, true);
 }
 
 /* Of each thread the last switch out before the moment and the first one after it. */
@@ -221,14 +241,16 @@ static void windows_of_fast_scans(void **state)
 {
 	struct rings *rings = *state;
 	const int64_t period_ns = 1000000;
+	const struct kept_moment moment = {
+		.now_ns = MOMENT_NS, .cpus = CPUS, .period_ns = period_ns};
 
 	for (int i = 0; i < 20; i++)
-		kept_stacks_take(&rings->stacks, MOMENT_NS, CPUS, period_ns);
+		kept_stacks_take(&rings->stacks, &moment, &rings->taken);
 	assert_int_equal(kept_stacks_lead_ns(&rings->stacks), period_ns / 5);
 	for (uint32_t tid = 1; tid <= 64; tid++)
 		switch_out(rings, 0, tid, 1, tid);
 	rings->stacks.window_ns = 1;
-	kept_stacks_take(&rings->stacks, MOMENT_NS, CPUS, period_ns);
+	kept_stacks_take(&rings->stacks, &moment, &rings->taken);
 	assert_int_equal(kept_stacks_lead_ns(&rings->stacks), period_ns / 20);
 }
 
@@ -236,6 +258,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(nearest_ones, rings_make, rings_free),
+		cmocka_unit_test_setup_teardown(little_room, rings_make, rings_free),
 		cmocka_unit_test_setup_teardown(two_cpus, rings_make, rings_free),
 		cmocka_unit_test_setup_teardown(earlier_windows, rings_make, rings_free),
 		cmocka_unit_test_setup_teardown(full_rings, rings_make, rings_free),

@@ -13,7 +13,17 @@ void live_capture_done(struct live_capture *capture)
 {
 	free(capture->threads);
 	free(capture->ticks);
+	cpu_samples_done(&capture->looked);
+	kept_taken_done(&capture->kept);
+	stack_copies_done(&capture->copies);
 	*capture = (struct live_capture){0};
+}
+
+size_t live_capture_bytes(const struct live_capture *capture)
+{
+	return capture->capacity * sizeof(struct captured) +
+	       capture->looked.capacity * sizeof(*capture->looked.room) + capture->kept.capacity +
+	       stack_copies_bytes(&capture->copies);
 }
 
 /* As /proc shows it: "4711/task/4712". */
@@ -164,10 +174,9 @@ static void cpus_look(struct capturer *capturer)
 	struct live_capture *capture = capturer->capture;
 	struct kernel *kernel = capturer->wants.kernel;
 
+	cpu_sampler_look(capturer->wants.cpu_stacks, capturer->wanted_cpus);
 	capture->moment.tick_count =
 		kernel_ticks_read(kernel, capturer->wanted_cpus, capture->ticks);
-	cpu_sampler_look(capturer->wants.cpu_stacks, capturer->wanted_cpus);
-	memset(capturer->wanted_cpus, 0, (size_t)kernel->host.cpus_possible);
 	for (size_t i = 0; i < capture->count; i++) {
 		struct captured *copy = &capture->threads[i];
 		struct thread_state again = {0};
@@ -261,19 +270,28 @@ static void awake_turn_over(struct capturer *capturer)
 			index_put(&capturer->awake, capture->threads[i].record.key, NULL);
 }
 
-static void stacks_copy(struct capturer *capturer)
+/* Stacks that may change at any time first. */
+static void stacks_take(struct capturer *capturer, bool room)
 {
 	const struct capture_wants *wants = &capturer->wants;
+	struct live_capture *capture = capturer->capture;
+	const struct kept_moment moment = {.now_ns = capture->moment.now_ns,
+					   .little_room = !room,
+					   .cpus = wants->kernel->host.cpus,
+					   .period_ns = wants->period_ns};
 
-	if (!wants->stacks_copy)
-		return;
-	pthread_mutex_lock(capturer->asking);
-	wants->stacks_copy(wants->stacks_copier, &capturer->table, wants->filter,
-			   capturer->capture);
-	pthread_mutex_unlock(capturer->asking);
+	stack_copies_empty(&capture->copies);
+	kept_stacks_take(wants->kept, &moment, &capture->kept);
+	if (wants->stacks_copy && room) {
+		pthread_mutex_lock(capturer->asking);
+		wants->stacks_copy(wants->stacks_copier, &capturer->table, wants->filter, capture);
+		pthread_mutex_unlock(capturer->asking);
+	}
+	cpu_sampler_take(wants->cpu_stacks, capturer->wanted_cpus, &capture->looked);
 }
 
-void capture_take(struct capturer *capturer, struct live_capture *capture, int64_t tick_ns)
+void capture_take(struct capturer *capturer, struct live_capture *capture, int64_t tick_ns,
+		  bool stacks)
 {
 	const struct compile_result *compiled = &capturer->wants.kernel->compiled;
 
@@ -289,9 +307,8 @@ void capture_take(struct capturer *capturer, struct live_capture *capture, int64
 	own_times_read(capturer, tick_ns);
 	cpus_look(capturer);
 	registers_ask(capturer, 0);
-	kept_stacks_take(capturer->wants.kept, capture->moment.now_ns,
-			 capturer->wants.kernel->host.cpus, capturer->wants.period_ns);
-	stacks_copy(capturer);
+	stacks_take(capturer, stacks);
+	memset(capturer->wanted_cpus, 0, (size_t)capturer->wants.kernel->host.cpus_possible);
 	realtime_limit(capturer->realtime);
 	capture->time_us =
 		clock_utc_us() - (clock_monotonic_ns() - capture->moment.now_ns) / NS_PER_US;

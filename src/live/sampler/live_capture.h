@@ -23,6 +23,7 @@
 #include "base/index.h"
 #include "base/realtime.h"
 #include "kernel/record.h"
+#include "live/sampler/stack_copies.h"
 #include "live/threads/live_sample.h"
 #include "maps/cpu_sampler.h"
 #include "maps/kept_stacks.h"
@@ -44,6 +45,10 @@ struct live_capture {
 	struct live_moment moment;
 	struct cpu_tick *ticks; /* the moment's: room for each possible CPU */
 	int64_t time_us;	/* of the moment, UTC */
+	/* stacks, where they are wanted: of who ran, */
+	struct cpu_samples looked;
+	struct kept_taken kept;	    /* of who left its CPU right before the moment or after it, */
+	struct stack_copies copies; /* and of who had left before */
 };
 
 /* What is copied, and for whom. */
@@ -51,10 +56,10 @@ struct capture_wants {
 	struct kernel *kernel;
 	struct cpu_sampler *cpu_stacks; /* looks at the same CPUs at the same time */
 	struct kept_stacks *kept;	/* may be closed */
-	/* Copies stacks that may change at any time, of a capture that has its records and
-	 * registers; NULL: nobody wants any. Scans with such are alone (sampler.h). */
+	/* Copies stacks that may change at any time, for a capture that has all the rest; NULL:
+	 * nobody wants any. */
 	void (*stacks_copy)(void *copier, struct thread_table *table, const struct filter *filter,
-			    const struct live_capture *capture);
+			    struct live_capture *capture);
 	void *stacks_copier;
 	const struct filter *filter; /* ids may change while no scan is copied */
 	bool all;		     /* those that have slept all the time, too; */
@@ -85,9 +90,13 @@ void capturer_init(struct capturer *capturer, const struct capture_wants *wants,
 		   struct realtime *realtime, pthread_mutex_t *asking);
 void capturer_done(struct capturer *capturer);
 
-/* Fills the capture. tick_ns: when the scan was due. Afterwards capturer->awake has those of which
- * more than a wake-up may change what they do. */
-void capture_take(struct capturer *capturer, struct live_capture *capture, int64_t tick_ns);
+/* Fills the capture. tick_ns: when the scan was due; stacks: there is room for those of who is off
+ * its CPU. Afterwards capturer->awake has those of which more than a wake-up may change what they
+ * do. */
+void capture_take(struct capturer *capturer, struct live_capture *capture, int64_t tick_ns,
+		  bool stacks);
 void live_capture_done(struct live_capture *capture);
+/* Memory that it takes. */
+size_t live_capture_bytes(const struct live_capture *capture);
 
 #endif

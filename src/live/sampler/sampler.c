@@ -13,7 +13,8 @@
 
 #define QUEUE_MAX 128 /* scans */
 #define QUEUE_BYTES ((size_t)32 << 20)
-#define QUEUE_KEPT 2 /* of which the memory stays when nobody is behind */
+#define STACKS_BYTES (QUEUE_BYTES / 2) /* from there on scans do without most stacks */
+#define QUEUE_KEPT 2		       /* of which the memory stays when nobody is behind */
 #define MORE_LEAST 64
 #define REGISTERS_LEAD_NS NS_PER_MS	    /* before a scan, switches begin to keep registers, */
 #define REGISTERS_LATE_NS (5 * NS_PER_MS)   /* and go on, should it come late */
@@ -41,6 +42,7 @@ struct sampler {
 	struct live_capture captures[QUEUE_MAX];
 	struct live_capture *queue[QUEUE_MAX], *unused[QUEUE_MAX];
 	unsigned int queue_first, queue_count, unused_count;
+	bool stacks_room;	 /* for the scan that is made */
 	size_t most;		 /* copies in a scan so far */
 	struct index keys;	 /* of sampler_return() */
 	bool keys_copied;	 /* once */
@@ -174,7 +176,7 @@ static size_t captures_bytes(const struct sampler *sampler)
 	size_t bytes = 0;
 
 	for (int i = 0; i < QUEUE_MAX; i++)
-		bytes += sampler->captures[i].capacity * sizeof(struct captured);
+		bytes += live_capture_bytes(&sampler->captures[i]);
 	return bytes;
 }
 
@@ -182,7 +184,7 @@ static bool is_full(const struct sampler *sampler)
 {
 	if (!outstanding(sampler))
 		return false;
-	return sampler->options.alone || !sampler->unused_count ||
+	return !sampler->unused_count ||
 	       (!sampler->unused[sampler->unused_count - 1]->capacity &&
 		captures_bytes(sampler) + sampler->most * sizeof(struct captured) > QUEUE_BYTES);
 }
@@ -200,6 +202,8 @@ static struct live_capture *room_take(struct sampler *sampler)
 	sampler->waiting = false;
 	if (!sampler->stop)
 		capture = sampler->unused[--sampler->unused_count];
+	sampler->stacks_room =
+		capture && (capture->kept.capacity || captures_bytes(sampler) < STACKS_BYTES);
 	pthread_mutex_unlock(&sampler->lock);
 	if (capture && !capture->ticks)
 		capture->ticks = memory_get(sampler->ticks_bytes);
@@ -269,7 +273,7 @@ static bool beat(struct sampler *sampler, struct live_capture *capture)
 	realtime_restart(&sampler->realtime);
 	if (go_on) {
 		wanted_take(sampler);
-		capture_take(&sampler->capturer, capture, next_ns);
+		capture_take(&sampler->capturer, capture, next_ns, sampler->stacks_room);
 	}
 	realtime_end(&sampler->realtime);
 	return go_on;
@@ -416,7 +420,7 @@ static void capture_fit(struct live_capture *capture)
 void sampler_return(struct sampler *sampler, struct live_capture *capture, const struct index *keys,
 		    const struct filter *filter)
 {
-	struct captured *surplus = NULL;
+	struct live_capture surplus = {0};
 
 	capture_fit(capture);
 	if (filter->changes != sampler->filter_changes) {
@@ -436,14 +440,13 @@ void sampler_return(struct sampler *sampler, struct live_capture *capture, const
 	index_add(&sampler->keys, keys);
 	room_return(sampler, capture);
 	if (sampler->unused_count == QUEUE_MAX) {
-		for (unsigned int i = 0; i < QUEUE_MAX - QUEUE_KEPT && !surplus; i++) {
-			surplus = sampler->unused[i]->threads;
-			sampler->unused[i]->threads = NULL;
-			sampler->unused[i]->capacity = 0;
+		for (unsigned int i = 0; i < QUEUE_MAX - QUEUE_KEPT && !surplus.capacity; i++) {
+			surplus = *sampler->unused[i];
+			*sampler->unused[i] = (struct live_capture){0};
 		}
 	}
 	pthread_mutex_unlock(&sampler->lock);
-	free(surplus);
+	live_capture_done(&surplus);
 }
 
 void sampler_excuse(struct sampler *sampler)

@@ -2,7 +2,8 @@
 /* The thread that scans: it sleeps until a tick, copies (live_capture.h), puts the copy into a
  * queue and sleeps again. It waits for nobody else: who makes samples of the copies may be slow in
  * looking things up, in writing, or for want of a CPU, and yet no scan is late, unless the queue is
- * full. Then the scans that could not be begun are counted, not made up for.
+ * full; from the half of it on scans have stacks only of who is on a CPU. Then the scans that could
+ * not be begun are counted, not made up for.
  *
  * The moment lies anywhere in the first half of the period (10 ms at most) and always comes from
  * a sleep: at a fixed rate it would keep its distance to the kernel's own tick, at which threads
@@ -26,8 +27,6 @@ struct sampler_options {
 	struct realtime realtime;   /* as realtime_init() left it */
 	int64_t period_ns, due_ns;  /* of the first tick, monotonic */
 	bool registers_early; /* switches keep registers some time before a scan and after it */
-	bool alone; /* a scan begins when the one before was given back: what it looks at of CPUs is
-		       there only until the next look */
 };
 
 struct sampler_facts {

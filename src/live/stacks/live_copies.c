@@ -26,7 +26,6 @@ void live_copies_open(struct live *live)
 		.proc_root = live->stacks.proc_root,
 		.asker = &live->kernel.asker,
 		.kept = &live->kept.stacks,
-		.bytes = memory_get(BYTES_MAX),
 	};
 	thread_memory_init(&copies->memory, memory->proc_root, memory->by_file, USER_BYTES);
 }
@@ -34,12 +33,14 @@ void live_copies_open(struct live *live)
 void live_copies_close(struct live_copies *copies)
 {
 	thread_memory_done(&copies->memory);
-	free(copies->copies);
-	free(copies->bytes);
-	index_clear(&copies->at);
 	index_clear(&copies->known);
 	index_clear(&copies->again);
 	*copies = (struct live_copies){0};
+}
+
+void live_copies_forget(struct live_copies *copies)
+{
+	index_empty(&copies->known);
 }
 
 static void know(struct live_copies *copies, uint32_t tid, uint64_t sequence)
@@ -49,7 +50,7 @@ static void know(struct live_copies *copies, uint32_t tid, uint64_t sequence)
 
 /* Whether the thread's stacks must be copied: nobody knows them, and somebody wants them. */
 static bool copy_due(struct live_copies *copies, const struct filter *filter,
-		     const struct live_moment *moment, const struct thread_state *record)
+		     const struct live_capture *capture, const struct thread_state *record)
 {
 	uint32_t tid = record->sched.tid;
 	uint64_t sequence = record->sched.sequence_done;
@@ -61,12 +62,13 @@ static bool copy_due(struct live_copies *copies, const struct filter *filter,
 	    (record_is_kthread(record) && !copies->kernel))
 		return false;
 	known = index_find(&copies->known, tid);
-	if ((known && *known == sequence) || kept_stacks_find(copies->kept, tid, sequence, &kept)) {
+	if ((known && *known == sequence) ||
+	    kept_stacks_find(copies->kept, &capture->kept, tid, sequence, &kept)) {
 		know(copies, tid, sequence);
 		return false;
 	}
-	return moment->now_ns - (int64_t)record->sched.out_ns <= OLDEST_NS &&
-	       filter_wants_state(filter, record_doing(record, moment, &unsure));
+	return capture->moment.now_ns - (int64_t)record->sched.out_ns <= OLDEST_NS &&
+	       filter_wants_state(filter, record_doing(record, &capture->moment, &unsure));
 }
 
 static int record_compare(const void *one, const void *other)
@@ -88,30 +90,17 @@ static size_t records_due(struct live_copies *copies, const struct filter *filte
 	size_t count = 0;
 
 	for (size_t i = 0; i < capture->count && count < COPIES_MAX; i++)
-		if (copy_due(copies, filter, &capture->moment, &capture->threads[i].record))
+		if (copy_due(copies, filter, capture, &capture->threads[i].record))
 			due[count++] = &capture->threads[i].record;
 	qsort(due, count, sizeof(*due), record_compare);
 	return count;
 }
 
-/* Room for so many bytes, or NULL. */
-static char *room_take(struct live_copies *copies, size_t bytes)
-{
-	size_t rounded = (bytes + 7) & ~(size_t)7;
-	char *room = copies->bytes + copies->used;
-
-	if (rounded > BYTES_MAX - copies->used)
-		return NULL;
-	copies->used += rounded;
-	return room;
-}
-
-static void user_copy(struct live_copies *copies, const struct thread_state *record, uint32_t at,
-		      struct stack_copy *copy)
+static void user_copy(struct live_copies *copies, struct stack_copies *made,
+		      const struct thread_state *record, uint32_t at, struct stack_copy *copy)
 {
 	struct thread_memory *memory = &copies->memory;
 	uint64_t last;
-	char *room;
 
 	if (!stack_registers_get(copies->asker, record, at, &copy->registers) ||
 	    thread_memory_begin(memory, record->identity.tid, copy->registers.sp))
@@ -119,51 +108,44 @@ static void user_copy(struct live_copies *copies, const struct thread_state *rec
 	/* all of it, or as much as there is */
 	thread_memory_read(memory, copy->registers.sp + USER_BYTES - sizeof(last), &last,
 			   sizeof(last));
-	room = room_take(copies, memory->top_bytes);
-	if (!room)
-		return;
-	memcpy(room, memory->top, memory->top_bytes);
-	copy->stack = room;
+	memcpy(stack_copies_room(made, memory->top_bytes), memory->top, memory->top_bytes);
+	copy->stack_at = stack_copies_use(made, memory->top_bytes);
 	copy->stack_bytes = memory->top_bytes;
 	copy->registers_known = true;
 }
 
-static void kernel_copy(struct live_copies *copies, const struct thread_state *record,
-			struct stack_copy *copy)
+static void kernel_copy(const struct live_copies *copies, struct stack_copies *made,
+			const struct thread_state *record, struct stack_copy *copy)
 {
-	size_t before = copies->used;
-	char *room = room_take(copies, KERNEL_TEXT_BYTES);
-	ssize_t length = room ? kernel_stack_read_text(copies->proc_root, record->identity.tid,
-						       room, KERNEL_TEXT_BYTES)
-			      : -1;
+	ssize_t length = kernel_stack_read_text(copies->proc_root, record->identity.tid,
+						stack_copies_room(made, KERNEL_TEXT_BYTES),
+						KERNEL_TEXT_BYTES);
 
-	copies->used = before;
 	if (length < 0 || length == KERNEL_TEXT_BYTES - 1)
 		return;
-	copy->kernel = room_take(copies, (size_t)length + 1);
+	copy->kernel_at = stack_copies_use(made, (size_t)length + 1);
+	copy->kernel_known = true;
 }
 
-static void record_copy(struct live_copies *copies, struct thread_table *table,
-			const struct thread_state *record, uint32_t at)
+static void record_copy(struct live_copies *copies, struct stack_copies *made,
+			struct thread_table *table, const struct thread_state *record, uint32_t at)
 {
 	struct stack_copy copy = {.tid = record->sched.tid,
 				  .sequence = record->sched.sequence_done};
 
 	if (copies->user && !record_is_kthread(record))
-		user_copy(copies, record, at, &copy);
+		user_copy(copies, made, record, at, &copy);
 	if (copies->kernel)
-		kernel_copy(copies, record, &copy);
+		kernel_copy(copies, made, record, &copy);
 	if (!record_still(table, record))
 		return;
-	copies->copies = memory_grow(copies->copies, &copies->capacity, copies->count + 1,
-				     sizeof(*copies->copies));
-	*index_put(&copies->at, copy.tid, NULL) = copies->count;
-	copies->copies[copies->count++] = copy;
+	stack_copies_add(made, &copy);
 	know(copies, copy.tid, copy.sequence);
 }
 
-static void due_copy(struct live_copies *copies, struct thread_table *table,
-		     const struct thread_state *const *due, size_t count)
+static void due_copy(struct live_copies *copies, struct stack_copies *made,
+		     struct thread_table *table, const struct thread_state *const *due,
+		     size_t count)
 {
 	int64_t end_ns = clock_monotonic_ns() + REALTIME_BUDGET_NS;
 	size_t batch;
@@ -173,32 +155,22 @@ static void due_copy(struct live_copies *copies, struct thread_table *table,
 		if (copies->user)
 			stack_registers_ask(copies->asker, due + from, (uint32_t)batch);
 		for (uint32_t i = 0; i < batch; i++) {
-			if (clock_monotonic_ns() > end_ns)
+			if (clock_monotonic_ns() > end_ns || made->used > BYTES_MAX)
 				return;
-			record_copy(copies, table, due[from + i], i);
+			record_copy(copies, made, table, due[from + i], i);
 		}
 	}
 }
 
 void live_copies_make(void *of, struct thread_table *table, const struct filter *filter,
-		      const struct live_capture *capture)
+		      struct live_capture *capture)
 {
 	const struct thread_state *due[COPIES_MAX];
 	struct live_copies *copies = of;
 	struct index before = copies->known;
 
-	index_empty(&copies->at);
 	index_empty(&copies->again);
-	copies->count = copies->used = 0;
-	due_copy(copies, table, due, records_due(copies, filter, capture, due));
+	due_copy(copies, &capture->copies, table, due, records_due(copies, filter, capture, due));
 	copies->known = copies->again;
 	copies->again = before;
-}
-
-const struct stack_copy *live_copies_find(const struct live_copies *copies, uint32_t tid,
-					  uint64_t sequence)
-{
-	const uint64_t *at = index_find(&copies->at, tid);
-
-	return at && copies->copies[*at].sequence == sequence ? &copies->copies[*at] : NULL;
 }

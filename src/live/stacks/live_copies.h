@@ -7,41 +7,25 @@
  * reads it, until the thread runs.
  *
  * A copy may have to wait, for a lock of the process or a page; the keeper finds that out
- * (cli/keeper). Scans with stacks wait for each other anyhow (struct sampler_options, alone).
+ * (cli/keeper).
  */
 #ifndef TSNAP_LIVE_STACKS_LIVE_COPIES_H
 #define TSNAP_LIVE_STACKS_LIVE_COPIES_H
 
 #include "base/index.h"
-#include "base/user_registers.h"
 #include "live/sampler/live_capture.h"
 #include "maps/kept_stacks.h"
 #include "maps/register_asker.h"
 #include "sample/filter/filter.h"
 #include "unwind/thread_memory.h"
 
-struct stack_copy {
-	uint32_t tid;	   /* as the kernel numbers it */
-	uint64_t sequence; /* of the switch out */
-	bool registers_known;
-	struct user_registers registers;
-	const char *stack; /* the top of the user's, from registers.sp on */
-	size_t stack_bytes;
-	const char *kernel; /* text of /proc/TID/stack; NULL: not read */
-};
-
-/* Zeroed is empty. Nobody else looks at it while a scan is captured. */
+/* Zeroed is empty. The thread that scans has it alone. */
 struct live_copies {
 	bool user, kernel; /* which stacks */
 	const char *proc_root;
 	struct register_asker *asker;
 	const struct kept_stacks *kept; /* what these have need not be copied */
 	struct thread_memory memory;
-	struct stack_copy *copies; /* of the last scan */
-	size_t count, capacity;
-	char *bytes; /* what they point into: all that a scan can have */
-	size_t used;
-	struct index at;	   /* tid to its number in copies */
 	struct index known, again; /* tid to sequence: of the last scan's, and of this one */
 };
 
@@ -50,12 +34,10 @@ struct live;
 /* Where stacks are wanted. After live_kept_open(). */
 void live_copies_open(struct live *live);
 void live_copies_close(struct live_copies *copies); /* also of zeroed ones */
+/* What was copied before may be copied again. While no scan is. */
+void live_copies_forget(struct live_copies *copies);
 /* Copies the stacks of those captured; as struct capture_wants has it. */
 void live_copies_make(void *of, struct thread_table *table, const struct filter *filter,
-		      const struct live_capture *capture);
-
-/* The copy of the thread's stacks since that switch out; NULL: there is none. */
-const struct stack_copy *live_copies_find(const struct live_copies *copies, uint32_t tid,
-					  uint64_t sequence);
+		      struct live_capture *capture);
 
 #endif

@@ -36,6 +36,16 @@ static int64_t tick_wait_ns(int64_t rate_hz)
 					     : wait_ns;
 }
 
+/* What the look at a CPU writes samples to, if that is this tsnap's; or -1. */
+static int events_map(const struct live *live)
+{
+	const struct probe_row *row = live->kernel.plan.chosen[GROUP_CLOCK];
+
+	return row && row->kind == PROBE_LOOK && !live->config.attach
+		       ? live->kernel.compiled.maps[KERNEL_MAP_LOOKED]
+		       : -1;
+}
+
 void live_cpu_stacks_open(struct live *live)
 {
 	struct live_cpu_stacks *stacks = &live->cpu_stacks;
@@ -46,6 +56,7 @@ void live_cpu_stacks_open(struct live *live)
 		.frame_pointers = live->config.frame_pointers,
 		.stack_bytes = live->config.stack_bytes,
 		.wait_ns = tick_wait_ns(live->config.rate_hz),
+		.events_map = events_map(live),
 	};
 
 	stacks->wanted = live->stacks.needs && filter_wants_state(live->filter, DOING_ON);
@@ -56,6 +67,11 @@ void live_cpu_stacks_open(struct live *live)
 		stacks->err = cpu_sampler_open(&stacks->sampler, &options);
 	if (!stacks->err && options.kernel)
 		stack_names_want_kernel(live->stacks.names);
+}
+
+void live_cpu_stacks_move(struct live *live)
+{
+	cpu_sampler_move(&live->cpu_stacks.sampler, events_map(live));
 }
 
 void live_cpu_stacks_close(struct live_cpu_stacks *stacks)
@@ -114,7 +130,7 @@ void live_cpu_stacks_add(struct live *live, const struct thread_state *record, s
 
 	if (!stacks->wanted || stacks->err)
 		return;
-	if (!cpu_sampler_get(&stacks->sampler, record->sched.cpu, &seen) ||
+	if (!cpu_sampler_get(&stacks->sampler, &live->capture->looked, record->sched.cpu, &seen) ||
 	    seen.tid != record->identity.tid || seen.time_ns < (int64_t)record->sched.in_ns) {
 		stacks->gone_count += !live_stacks_add_kept(live, record, sample);
 		return;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Stacks of the threads in a scan that are on their CPUs. Such a stack does not stand still: the
- * CPU is interrupted and both stacks are taken there, right after the look that tells the system
- * call (maps/cpu_sampler.h). They are the sample's if the very thread ran there and had come on
+ * CPU is interrupted and both stacks are taken there, by the look that tells the system call
+ * (maps/cpu_sampler.h). They are the sample's if the very thread ran there and had come on
  * its CPU before; else there are none, which is counted.
  *
- * A program of a few instructions, loaded apart from the BPF text, makes the kernel write a perf
- * sample into the CPU's ring (maps/cpu_ring.h); before 5.10 a perf clock ticks there once.
+ * That look makes the kernel write a perf sample into the CPU's ring (maps/cpu_ring.h); before 5.10
+ * a perf clock ticks there once.
  * cpu_sample takes it apart; its call chain loses the frames of the interrupt and gets names
  * from unwind/elf/kernel_symbols, so that it is the same stack as /proc/TID/stack would tell;
  * the copy of the user stack goes to unwinder_walk_copied(). Nothing is open unless columns of
@@ -31,6 +31,8 @@ struct source_facts;
 /* After kernel_open() and live_stacks_init(). */
 void live_cpu_stacks_open(struct live *live);
 void live_cpu_stacks_close(struct live_cpu_stacks *stacks); /* also of zeroed ones */
+/* The probes are others now. */
+void live_cpu_stacks_move(struct live *live);
 
 /* Fills the stacks of the sample with that index; the thread is on a CPU. */
 void live_cpu_stacks_add(struct live *live, const struct thread_state *record, size_t sample);

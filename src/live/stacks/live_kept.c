@@ -82,10 +82,11 @@ static bool stacks_find(const struct live *live, uint32_t tid, uint64_t sequence
 {
 	static struct cpu_sample seen;
 	const struct stack_copy *copy;
+	const char *bytes;
 
-	if (!live->capture) /* not in a scan: the next one may be captured now */
+	if (!live->capture) /* not in a scan */
 		return false;
-	if (kept_stacks_find(&live->kept.stacks, tid, sequence, &seen)) {
+	if (kept_stacks_find(&live->kept.stacks, &live->capture->kept, tid, sequence, &seen)) {
 		*found = (struct stacks_found){.registers = seen.registers_known ? &seen.registers
 										 : NULL,
 					       .stack = seen.stack,
@@ -94,13 +95,14 @@ static bool stacks_find(const struct live *live, uint32_t tid, uint64_t sequence
 					       .chain_count = seen.kernel_count};
 		return true;
 	}
-	copy = live_copies_find(&live->copies, tid, sequence);
+	copy = stack_copies_find(&live->capture->copies, tid, sequence);
 	if (!copy)
 		return false;
+	bytes = live->capture->copies.bytes;
 	*found = (struct stacks_found){.registers = copy->registers_known ? &copy->registers : NULL,
-				       .stack = copy->stack,
+				       .stack = bytes + copy->stack_at,
 				       .stack_bytes = copy->stack_bytes,
-				       .text = copy->kernel};
+				       .text = copy->kernel_known ? bytes + copy->kernel_at : NULL};
 	return true;
 }
 

@@ -5,8 +5,7 @@
  * stand.
  *
  * Only who has loaded the probes has stacks that switches keep: who attaches to those of another
- * tsnap has the copies alone. The thread that scans fills them, and does not begin the next scan
- * before this one was given back (struct sampler_options, alone).
+ * tsnap has the copies alone.
  */
 #ifndef TSNAP_LIVE_STACKS_LIVE_KEPT_H
 #define TSNAP_LIVE_STACKS_LIVE_KEPT_H

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a scan has copied of stacks of threads that are off their CPUs: registers, the top of the
+ * user stack, the text of /proc/TID/stack. Who makes them is live/stacks/live_copies.h.
+ */
+#ifndef TSNAP_LIVE_SAMPLER_STACK_COPIES_H
+#define TSNAP_LIVE_SAMPLER_STACK_COPIES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/index.h"
+#include "base/user_registers.h"
+
+struct stack_copy {
+	uint32_t tid;	   /* as the kernel numbers it */
+	uint64_t sequence; /* of the switch out */
+	bool registers_known;
+	struct user_registers registers;
+	size_t stack_at, stack_bytes; /* the top of the user's, from registers.sp on */
+	size_t kernel_at;	      /* text with a NUL behind it */
+	bool kernel_known;
+};
+
+/* Zeroed is none. */
+struct stack_copies {
+	struct stack_copy *copies;
+	size_t count, capacity;
+	char *bytes; /* where they lie */
+	size_t used, bytes_capacity;
+	struct index at; /* tid to its number in copies */
+};
+
+void stack_copies_empty(struct stack_copies *copies);
+void stack_copies_done(struct stack_copies *copies);
+/* Memory that they take. */
+size_t stack_copies_bytes(const struct stack_copies *copies);
+
+/* Room for so many bytes behind those used, which stays until the next call; stack_copies_use()
+ * takes it and returns its place. */
+char *stack_copies_room(struct stack_copies *copies, size_t bytes);
+size_t stack_copies_use(struct stack_copies *copies, size_t bytes);
+void stack_copies_add(struct stack_copies *copies, const struct stack_copy *copy);
+
+/* The copy of the thread's stacks since that switch out; NULL: there is none. */
+const struct stack_copy *stack_copies_find(const struct stack_copies *copies, uint32_t tid,
+					   uint64_t sequence);
+
+#endif
