@@ -99,6 +99,7 @@ struct config {
 	struct retention retention; /* --keep, --keep-bytes, --keep-free */
 	bool text;		    /* --text */
 	bool ascii;		    /* --ascii */
+	bool csv_safe;		    /* --csv-safe */
 	const char *share;	    /* --share: a name; NULL: for nobody else */
 	const char *attach;	    /* --attach: a name; NULL: with probes of its own */
 	bool verbose;		    /* -v */

@@ -114,6 +114,8 @@ static int top_check(const struct config *config, struct error *e)
 {
 	bool top = config->mode == MODE_TOP;
 
+	if (config->csv_safe && config->mode != MODE_CSV)
+		return usage(e, "--csv-safe", "is for --csv");
 	if (!top && (config->text || config->ascii))
 		return usage(e, config->text ? "--text" : "--ascii", "is for --top");
 	if (!top)

@@ -251,6 +251,7 @@ int run_prepare(struct run *run, struct error *e)
 	else if (run->config->by_time_us)
 		run->page.row_limit = 0; /* the last rows are as good as the first */
 	run->page.tally = &run->tally;
+	run->page.formulas_kept_out = run->config->csv_safe;
 	run->page.recording = run->config->replay;
 	if (run->page.recording && !strcmp(run->page.recording, "-"))
 		run->page.recording = "standard input";

@@ -25,9 +25,33 @@ static inline void csv_add_cell(struct text *out, const struct column *column, u
 	cell_add_value(out, column, value, room, "\"", '"');
 }
 
+/* A spreadsheet runs what begins so, and a thread may be called "=cmd|...": OWASP, CSV injection.
+ */
+static inline void csv_add_safe_cell(struct text *out, const struct column *column,
+				     union value value, bool first, struct text *room)
+{
+	const char *string;
+
+	if (value_is_absent(column, value) || !column_is_text(column)) {
+		csv_add_cell(out, column, value, first, room);
+		return;
+	}
+	if (!first)
+		text_add_char(out, ',');
+	text_clear(room);
+	text_add_char(room, '\'');
+	value_add(room, column, value);
+	string = text_string(room);
+	cell_add_escaped(out, string[1] && strchr("=+-@\t\r", string[1]) ? string : string + 1,
+			 "\"", '"');
+}
+
 static void csv_add(struct text *out, const struct page *page)
 {
-	cells_add(out, page->grid, csv_add_cell, "\n");
+	if (page->formulas_kept_out)
+		cells_add(out, page->grid, csv_add_safe_cell, "\n");
+	else
+		cells_add(out, page->grid, csv_add_cell, "\n");
 }
 
 const struct renderer renderer_csv = {

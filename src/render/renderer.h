@@ -41,6 +41,7 @@ struct page {
 	struct event_list *events; /* of a grouped page, what --slower told; NULL: not asked for, */
 	int64_t slower_ms;	   /* that each of them took at least */
 	bool colour;
+	bool formulas_kept_out; /* of CSV: no text begins as a formula of a spreadsheet does */
 };
 
 struct renderer {

@@ -152,7 +152,7 @@ class Completion(unittest.TestCase):
         self.assertEqual(self.bash("-u", "roo"), ["root"])
         self.assertEqual(self.bash("--replay", "/et"), ["/etc"])
         self.assertEqual(self.bash("--duration", ""), [])
-        self.assertEqual(self.bash("--stacks", "--csv"), ["--csv"])
+        self.assertEqual(self.bash("--stacks", "--csv"), ["--csv", "--csv-safe"])
 
     @unittest.skipUnless(shutil.which("fish"), "no fish")
     def test_fish(self):

@@ -132,6 +132,8 @@ def expect_stacks(runs, pid, directory):
     text = runs.text("-a", "--stacks", 1, "--python", "--no-realtime", *common)
     check(below.search(text), "--stacks: no stack below a line: %s", text)
     check("(--no-realtime)" in text, "--no-realtime: %s", text)
+    cells = runs.text("-d", 0.5, "--csv", "--csv-safe", "-a", "-g", "tid,comm", *common[2:4])
+    check(re.search(r'^\d+,"', cells, re.M), "--csv-safe: %s", cells)
     runs.text("-d", 0.5, "--no-sandbox", *common[2:])
     dictionary, rows = os.path.join(directory, "dictionary.csv"), os.path.join(directory, "stacks.csv")
     with open(rows, "w", encoding="utf-8") as file:

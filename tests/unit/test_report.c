@@ -422,6 +422,13 @@ static void csv_cells(void **state)
 					       ",,,\"a\"\n"
 					       ",22,,\"a\"\n"
 					       ",22,,\"a\"\n");
+	/* --csv-safe */
+	text_clear(&out);
+	page.formulas_kept_out = true;
+	samples[5].comm = name_of_string("=cmd(\"x\")");
+	grid_fill_rows(&grid, &list, &scan);
+	renderer_csv.add(&out, &page);
+	assert_string_equal(text_string(&out), "\"'=cmd(\"\"x\"\")\",22,,\"a\"\n");
 	text_done(&out);
 	grid_done(&grid);
 }
