@@ -105,7 +105,9 @@ static int live_next(struct source *source, struct scan *scan, struct error *e)
 		err = sampler_take(live->sampler, &live->realtime, &live->capture);
 	if (err)
 		return err;
+	live->totals.read_ns = clock_monotonic_ns(); /* all of the copy */
 	err = scan_deliver(live, scan, e);
+	live->totals.read_ns = 0;
 	capture_return(live);
 	return err;
 }

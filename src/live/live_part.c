@@ -130,7 +130,8 @@ void live_part_ask(struct live *live)
 	pthread_mutex_lock(sampler_asking(live->sampler));
 	registers_fill(&live->kernel.asker, &live->kernel.table, records, live->asked_count, false);
 	/* the scan goes on */
-	registers_want(&live->kernel.asker, clock_monotonic_ns() + REGISTERS_MORE_NS);
+	live->totals.read_ns = clock_monotonic_ns();
+	registers_want(&live->kernel.asker, live->totals.read_ns + REGISTERS_MORE_NS);
 	pthread_mutex_unlock(sampler_asking(live->sampler));
 	for (uint32_t i = 0; i < live->asked_count; i++) {
 		struct sample *sample = &live->samples[live->asked_sample[i]];

@@ -112,9 +112,9 @@ static bool row_adds_up(const struct totals_table *table, const struct totals_ro
 	       lacking_ns >= now->until_ns - clock_monotonic_ns() - ERROR_NS;
 }
 
-static void row_reach(struct totals_row *row, int64_t since_ns)
+static void row_reach(const struct totals_table *table, struct totals_row *row, int64_t since_ns)
 {
-	int64_t late_ns = clock_monotonic_ns() - since_ns;
+	int64_t late_ns = (table->read_ns ? table->read_ns : clock_monotonic_ns()) - since_ns;
 
 	row->since_ns = since_ns;
 	row->late_ns = since_ns && late_ns > 0 ? late_ns : 0;
@@ -127,7 +127,7 @@ static void row_withhold(struct totals_table *table, struct totals_row *row,
 	row_hide(table, row, true);
 	if (now->until_ns - row->since_ns > TOTALS_HIDDEN_NS) {
 		row->last = *now;
-		row_reach(row, now->until_ns);
+		row_reach(table, row, now->until_ns);
 	}
 	sample->cpu_us = sample->runq_us = sample->dwait_us = sample->sleep_us = ABSENT;
 	sample->vcsw = sample->ivcsw = ABSENT;
@@ -166,7 +166,7 @@ void totals_take(struct totals_table *table, const struct live_totals *now, stru
 	sample->sleep_us = take_us(now->sleep_ns, &last->sleep_ns);
 	sample->vcsw = take_count(now->voluntary_count, &last->voluntary_count);
 	sample->ivcsw = take_count(now->involuntary_count, &last->involuntary_count);
-	row_reach(row, now->until_ns ? now->until_ns - time_between(last, now) : 0);
+	row_reach(table, row, now->until_ns ? now->until_ns - time_between(last, now) : 0);
 }
 
 bool totals_only_slept(struct totals_table *table, const struct live_totals *now,

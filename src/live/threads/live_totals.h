@@ -34,7 +34,8 @@ struct totals_table {
 	struct id_map rows_by_tid; /* their indexes plus one */
 	struct totals_row *rows;
 	size_t count, capacity, free_row; /* free_row: index plus one of a list of unused rows */
-	int64_t begun_ns;    /* no record is from before that, monotonic; 0: not known */
+	int64_t read_ns;  /* the records of the totals were read before that, monotonic; 0: now */
+	int64_t begun_ns; /* no record is from before that, monotonic; 0: not known */
 	size_t hidden_count; /* threads whose last times did not add up */
 };
 
