@@ -159,6 +159,7 @@ int main(int argc, char **argv)
 	capturer_init(&capturer,
 		      &(struct capture_wants){.kernel = &live->kernel,
 					      .cpu_stacks = &live->cpu_stacks.sampler,
+					      .kept = &live->kept.stacks,
 					      .filter = live->filter,
 					      .all = live->idle_wanted,
 					      .registers = live->needs & NEED_SYSCALL},
