@@ -406,6 +406,8 @@ static int live_start(struct live *live, struct error *e)
 	if (!clock || clock->kind != PROBE_LOOK)
 		due_ns += live->period_ns < FIRST_SCAN_NS ? live->period_ns : FIRST_SCAN_NS;
 	live->previous_ns = due_ns - live->period_ns;
+	if (live->previous_ns < live->attached_ns) /* exact times begin then */
+		live->previous_ns = live->attached_ns;
 	live->housekept_ns -= HOUSEKEEPING_NS; /* the first scan looks at everything */
 	live_account_begin(live);
 	if (live->config.self)
