@@ -322,6 +322,8 @@ static int sampling_begin(struct live *live, int64_t due_ns)
 			  .refused = live->config.descendants || live->translated,
 			  .blockers = live->needs & NEEDS_CHAINS,
 			  .registers = live->needs & NEED_SYSCALL,
+			  .block = live->needs & NEED_BLOCK,
+			  .block_batch = fact_has(&live->kernel.facts, FACT_MAP_BATCH),
 			  .period_ns = live->period_ns,
 			  .own_pid = live->own_pid,
 			  .keeper_pid = live->keeper_pid},

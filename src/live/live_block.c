@@ -26,40 +26,37 @@ static int64_t made_ns(const struct block_request *request)
 	return (int64_t)(request->queue_ns ? request->queue_ns : request->issue_ns);
 }
 
-static void requests_read(struct live_block *block, struct kernel *kernel, int64_t now_ns)
+static void oldest_find(struct live_block *block, const struct block_flights *flights,
+			int64_t now_ns)
 {
-	const struct block_reader *reader = &block->reader;
-
-	block->read_ns = now_ns;
+	block->of_ns = now_ns;
 	index_clear(&block->oldest);
-	if (block_reader_read(&block->reader, kernel->compiled.maps[KERNEL_MAP_BLOCK],
-			      fact_has(&kernel->facts, FACT_MAP_BATCH)))
-		return;
-	for (size_t i = 0; i < reader->count; i++) {
+	for (size_t i = 0; i < flights->count; i++) {
+		const struct block_flight *flight = &flights->items[i];
 		uint64_t *oldest;
 
-		if (!reader->keys[i].request && reader->keys[i].dev)
+		if (!flight->key.request && flight->key.dev)
 			continue; /* who asked last for a flush */
-		oldest = index_put(&block->oldest, reader->requests[i].tid, NULL);
+		oldest = index_put(&block->oldest, flight->request.tid, NULL);
 		if (!*oldest ||
-		    made_ns(&reader->requests[i]) < made_ns(&reader->requests[*oldest - 1]))
+		    made_ns(&flight->request) < made_ns(&flights->items[*oldest - 1].request))
 			*oldest = i + 1;
 	}
 }
 
-void live_block_fill(struct live_block *block, struct kernel *kernel,
+void live_block_fill(struct live_block *block, const struct block_flights *flights,
 		     const struct thread_state *record, int64_t now_ns, struct sample *sample)
 {
 	const struct block_request *request;
 	const uint64_t *oldest;
 
-	if (block->read_ns != now_ns)
-		requests_read(block, kernel, now_ns);
+	if (block->of_ns != now_ns)
+		oldest_find(block, flights, now_ns);
 	oldest = index_find(&block->oldest, record->sched.tid);
 	if (!record->sched.tid || !oldest)
 		return;
-	request = &block->reader.requests[*oldest - 1];
-	/* the scan takes time: what came after its moment was not there */
+	request = &flights->items[*oldest - 1].request;
+	/* the copy takes time: what came after its moment was not there */
 	if (made_ns(request) > now_ns || request->tgid != record->identity.tgid)
 		return;
 	sample->io_dev = device_name(request->dev);
@@ -70,6 +67,5 @@ void live_block_fill(struct live_block *block, struct kernel *kernel,
 
 void live_block_done(struct live_block *block)
 {
-	block_reader_done(&block->reader);
 	index_clear(&block->oldest);
 }

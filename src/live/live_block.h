@@ -3,7 +3,7 @@
  *
  *   block_queue, block_issue, block_done -> ts_block: requests in flight, and who made them
  *         at issue and completion -> histograms of blockq and block, with the CPU in their key
- *         at a scan, once -> live_block: the oldest of each thread
+ *         copied at a scan's moment (live/sampler) -> live_block: the oldest of each thread
  *   block_merge: one that became part of another is never completed; it is taken away
  *
  * request_done() in bpf_text/block.bpf.c is where a request has ended and all of it is known. A
@@ -15,18 +15,16 @@
 
 #include "base/index.h"
 #include "maps/block_reader.h"
-#include "maps/kernel.h"
 #include "sample/sample.h"
 
 struct live_block {
-	struct block_reader reader;
 	struct index oldest; /* kernel's tid to the place of its oldest request, plus one */
-	int64_t read_ns;     /* the moment that this is of */
+	int64_t of_ns;	     /* the moment that this is of */
 };
 
-/* Fills io_dev to io_us of a sample with the oldest request of that thread. Requests are read once
- * for each moment, when the first thread is asked for. */
-void live_block_fill(struct live_block *block, struct kernel *kernel,
+/* Fills io_dev to io_us of a sample with the oldest request of that thread. flights: of that
+ * moment, always the same ones. */
+void live_block_fill(struct live_block *block, const struct block_flights *flights,
 		     const struct thread_state *record, int64_t now_ns, struct sample *sample);
 void live_block_done(struct live_block *block);
 

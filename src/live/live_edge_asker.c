@@ -57,9 +57,9 @@ static void asker_fill(struct live *live, struct edge_asker *asker)
 	if (!sample->kthread && sample->syscall_nr == ABSENT &&
 	    asker->record.sched.known & SCHED_SEEDED)
 		live_seed_call(&live->seed, sample, &asker->hint.compat);
-	if (live->needs & NEED_BLOCK)
-		live_block_fill(&live->block, &live->kernel, &asker->record, live->moment.now_ns,
-				sample);
+	if (live->needs & NEED_BLOCK && live->capture)
+		live_block_fill(&live->block, &live->capture->block, &asker->record,
+				live->moment.now_ns, sample);
 	/* what it waits for decides why, without a search that has little time */
 	lookup_fill(live->lookup, sample, &asker->hint, needs & ~NEED_WHY, live->moment.now_ns);
 	lookup_fill(live->lookup, sample, &asker->hint, needs, live->moment.now_ns);

@@ -72,6 +72,7 @@ static int growth_make(struct live *live, struct kernel *bigger, struct error *e
 	int64_t limit = host_threads_limit(&live->kernel.host);
 	struct kernel_options options;
 	struct move move = {live, bigger};
+	struct block_reader requests = {0};
 	int err;
 
 	live_kernel_options(&live->config, live->probe_needs, &options);
@@ -86,9 +87,10 @@ static int growth_make(struct live *live, struct kernel *bigger, struct error *e
 	err = kernel_open(bigger, &options, e);
 	if (err)
 		return err;
-	block_reader_carry(&live->block.reader, live->kernel.compiled.maps[KERNEL_MAP_BLOCK],
+	block_reader_carry(&requests, live->kernel.compiled.maps[KERNEL_MAP_BLOCK],
 			   bigger->compiled.maps[KERNEL_MAP_BLOCK],
 			   fact_has(&live->kernel.facts, FACT_MAP_BATCH));
+	block_reader_done(&requests);
 	thread_table_forget(&live->kernel.table); /* what was asked of them is no switch's */
 	return thread_table_scan(&live->kernel.table, record_move, &move);
 }

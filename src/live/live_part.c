@@ -37,7 +37,9 @@ static void totals_fill(struct live *live, const struct thread_state *record, st
 
 static void block_fill(struct live *live, const struct thread_state *record, struct sample *sample)
 {
-	live_block_fill(&live->block, &live->kernel, record, live->moment.now_ns, sample);
+	if (live->capture)
+		live_block_fill(&live->block, &live->capture->block, record, live->moment.now_ns,
+				sample);
 }
 
 static void proc_values_give(struct live *live, struct sample *sample, uint64_t needs)

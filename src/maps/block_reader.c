@@ -49,6 +49,21 @@ int block_reader_read(struct block_reader *reader, int map, bool batch)
 	return 0;
 }
 
+void block_flights_take(struct block_flights *flights, const struct block_reader *reader)
+{
+	flights->items = memory_grow(flights->items, &flights->capacity, reader->count,
+				     sizeof(*flights->items));
+	flights->count = reader->count;
+	for (size_t i = 0; i < reader->count; i++)
+		flights->items[i] = (struct block_flight){reader->keys[i], reader->requests[i]};
+}
+
+void block_flights_done(struct block_flights *flights)
+{
+	free(flights->items);
+	*flights = (struct block_flights){0};
+}
+
 /* An event's programs follow each other at once: when the second map has been written, it must have
  * what the first one has then. */
 static void request_carry(int map, int second, struct block_key *key, struct block_request *request)

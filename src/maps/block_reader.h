@@ -18,6 +18,19 @@ struct block_reader {
 /* Reads all that there are, in any order; one that begins or ends meanwhile may be missing. batch:
  * maps can be read in batches. 0, or -errno with none read. */
 int block_reader_read(struct block_reader *reader, int map, bool batch);
+/* Some of them, of one moment; zeroed is none. */
+struct block_flight {
+	struct block_key key;
+	struct block_request request;
+};
+struct block_flights {
+	struct block_flight *items;
+	size_t count, capacity;
+};
+/* Copies what the reader has read. */
+void block_flights_take(struct block_flights *flights, const struct block_reader *reader);
+void block_flights_done(struct block_flights *flights);
+
 /* Gives the requests in flight to a second map, whose programs are attached, too, but have not seen
  * how they began. */
 void block_reader_carry(struct block_reader *reader, int map, int second, bool batch);

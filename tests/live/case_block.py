@@ -259,8 +259,9 @@ def block_waits(ctx):
         waits = [row for row in tool.interrupt() if row["state"] == "D"]
         check(len(waits) >= 10, "only %d samples in D", len(waits))
         told = [row for row in waits if row["io_dev"] == device.name and row["io_op"] == "read"]
-        # What is completed by now has yet to wake its thread. Requests are read after the records: on an emulated machine much of a wait later.
+        # what is completed by now has yet to wake its thread; requests are read right after the records, which takes long on an emulated machine
         least = 0.6 if SLOW < FIRST_SLOW else 0.25
+        print("# %d of %d samples in D tell the device" % (len(told), len(waits)))
         check(len(told) >= least * len(waits), "%d of %d samples in D tell the device: %s", len(told), len(waits), waits[:3])
         for row in told:
             check(4096 <= number(row, "io_bytes") <= 1 << 20, "%s", row)

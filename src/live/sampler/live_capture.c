@@ -13,6 +13,7 @@ void live_capture_done(struct live_capture *capture)
 {
 	free(capture->threads);
 	free(capture->ticks);
+	block_flights_done(&capture->block);
 	cpu_samples_done(&capture->looked);
 	kept_taken_done(&capture->kept);
 	stack_copies_done(&capture->copies);
@@ -22,6 +23,7 @@ void live_capture_done(struct live_capture *capture)
 size_t live_capture_bytes(const struct live_capture *capture)
 {
 	return capture->capacity * sizeof(struct captured) +
+	       capture->block.capacity * sizeof(*capture->block.items) +
 	       capture->looked.capacity * sizeof(*capture->looked.room) + capture->kept.capacity +
 	       stack_copies_bytes(&capture->copies);
 }
@@ -54,6 +56,7 @@ void capturer_done(struct capturer *capturer)
 	thread_table_view_done(&capturer->table);
 	index_clear(&capturer->awake);
 	index_clear(&capturer->copied);
+	block_reader_done(&capturer->block);
 	free(capturer->wanted_cpus);
 	*capturer = (struct capturer){0};
 }
@@ -270,6 +273,19 @@ static void awake_turn_over(struct capturer *capturer)
 			index_put(&capturer->awake, capture->threads[i].record.key, NULL);
 }
 
+/* Right after the records: a request that ends wakes who waits for it. */
+static void block_take(struct capturer *capturer)
+{
+	struct kernel *kernel = capturer->wants.kernel;
+	struct live_capture *capture = capturer->capture;
+
+	capture->block.count = 0;
+	if (capturer->wants.block &&
+	    !block_reader_read(&capturer->block, kernel->compiled.maps[KERNEL_MAP_BLOCK],
+			       capturer->wants.block_batch))
+		block_flights_take(&capture->block, &capturer->block);
+}
+
 /* Stacks that may change at any time first. */
 static void stacks_take(struct capturer *capturer, bool room)
 {
@@ -304,6 +320,7 @@ void capture_take(struct capturer *capturer, struct live_capture *capture, int64
 		.registers_marked = compiled->registers_marked,
 	};
 	awake_copy(capturer);
+	block_take(capturer);
 	own_times_read(capturer, tick_ns);
 	cpus_look(capturer);
 	registers_ask(capturer, 0);

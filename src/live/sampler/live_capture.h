@@ -25,6 +25,7 @@
 #include "kernel/record.h"
 #include "live/sampler/stack_copies.h"
 #include "live/threads/live_sample.h"
+#include "maps/block_reader.h"
 #include "maps/cpu_sampler.h"
 #include "maps/kept_stacks.h"
 #include "maps/kernel.h"
@@ -43,8 +44,9 @@ struct live_capture {
 	uint64_t passed; /* records, all looked at by a walk over the array */
 	bool listed;	 /* else: the list of changes was not whole, all records were looked at */
 	struct live_moment moment;
-	struct cpu_tick *ticks; /* the moment's: room for each possible CPU */
-	int64_t time_us;	/* of the moment, UTC */
+	struct cpu_tick *ticks;	    /* the moment's: room for each possible CPU */
+	int64_t time_us;	    /* of the moment, UTC */
+	struct block_flights block; /* requests in flight, where they are wanted */
 	/* stacks, where they are wanted: of who ran, */
 	struct cpu_samples looked;
 	struct kept_taken kept;	    /* of who left its CPU right before the moment or after it, */
@@ -66,6 +68,8 @@ struct capture_wants {
 	bool refused;		     /* those whose ids the filter refuses, */
 	bool blockers;	   /* or of these who may keep others waiting: such as are awake */
 	bool registers;	   /* what system calls are told by */
+	bool block;	   /* requests in flight, */
+	bool block_batch;  /* by one call */
 	int64_t period_ns; /* from scan to scan */
 	uint32_t own_pid, keeper_pid; /* tsnap's, which is left out */
 };
@@ -77,6 +81,7 @@ struct capturer {
 	struct index awake;	   /* the keys that the next scan must copy, */
 	struct index copied;	   /* and those of the last one, but for who has slept */
 	unsigned char *wanted_cpus;
+	struct block_reader block;
 	struct realtime *realtime;
 	pthread_mutex_t *asking;      /* held by who asks for registers */
 	struct live_capture *capture; /* that is filled now */
