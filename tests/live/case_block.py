@@ -18,7 +18,6 @@ from bpf_maps import map_find
 from case_trace import BUCKETS, Traced
 from growth import Room
 from harness import SLOW, START_S, STOP_S, Process, Skip, check, case, let_pass, number, wait_until
-from parts import FIRST_SLOW
 
 LOOP_CTL_REMOVE = 0x4C81  # include/uapi/linux/loop.h
 DEVICE_BYTES = 64 << 20
@@ -259,10 +258,9 @@ def block_waits(ctx):
         waits = [row for row in tool.interrupt() if row["state"] == "D"]
         check(len(waits) >= 10, "only %d samples in D", len(waits))
         told = [row for row in waits if row["io_dev"] == device.name and row["io_op"] == "read"]
-        # what is completed by now has yet to wake its thread; requests are read right after the records, which takes long on an emulated machine
-        least = 0.6 if SLOW < FIRST_SLOW else 0.25
+        # what is completed by now has yet to wake its thread
         print("# %d of %d samples in D tell the device" % (len(told), len(waits)))
-        check(len(told) >= least * len(waits), "%d of %d samples in D tell the device: %s", len(told), len(waits), waits[:3])
+        check(len(told) >= 0.6 * len(waits), "%d of %d samples in D tell the device: %s", len(told), len(waits), waits[:3])
         for row in told:
             check(4096 <= number(row, "io_bytes") <= 1 << 20, "%s", row)
             check(0 <= number(row, "io_us") <= number(row, "state_us") + 50000 * SLOW, "%s", row)
