@@ -128,6 +128,16 @@ int kept_stacks_open(struct kept_stacks *stacks, const struct kept_stacks_option
 	return err;
 }
 
+void kept_stacks_renew(struct kept_stacks *stacks)
+{
+	int64_t now_ns = clock_monotonic_ns();
+
+	if (!stacks->rings || now_ns - stacks->renewed_ns < NS_PER_SECOND)
+		return;
+	stacks->renewed_ns = now_ns;
+	rings_renew(stacks);
+}
+
 void kept_stacks_close(struct kept_stacks *stacks)
 {
 	for (int cpu = 0; stacks->rings && cpu < stacks->options.cpus_possible; cpu++)
@@ -281,10 +291,6 @@ void kept_stacks_take(struct kept_stacks *stacks, const struct kept_moment *mome
 			ring_take(stacks, &stacks->rings[cpu], moment, taken);
 	stacks->kept_count += stacks->seen_count;
 	lead_adapt(stacks, moment->cpus, moment->period_ns);
-	if (moment->now_ns - stacks->renewed_ns < NS_PER_SECOND)
-		return;
-	stacks->renewed_ns = moment->now_ns;
-	rings_renew(stacks);
 }
 
 void kept_taken_done(struct kept_taken *taken)

@@ -54,11 +54,14 @@ void kept_stacks_close(struct kept_stacks *stacks); /* also of a zeroed one */
 
 /* Has the probes of other maps write to the rings from now on. */
 void kept_stacks_move(struct kept_stacks *stacks, int events_map, int window_map);
+/* Opens rings of CPUs that have come, once a second. It reads a file: not while a scan is made. */
+void kept_stacks_renew(struct kept_stacks *stacks);
 /* How long before a scan its capture window is to begin: as long as there are few switches in it,
  * which bounds what it costs. 0: closed. */
 int64_t kept_stacks_lead_ns(const struct kept_stacks *stacks);
 /* Begins the window, and ends it at that time (monotonic) at the latest. */
 void kept_stacks_begin(struct kept_stacks *stacks, int64_t until_ns);
+
 /* What a scan takes of them. */
 struct kept_moment {
 	int64_t now_ns;

@@ -45,7 +45,6 @@ static int rings_make(void **state)
 	rings->stacks.rings = rings->ring;
 	rings->stacks.options.cpus_possible = CPUS;
 	rings->stacks.options.window_map = -1;
-	rings->stacks.renewed_ns = INT64_MAX;
 	rings->stacks.attr.sample_type = CPU_SAMPLE_TYPE | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW;
 	*state = rings;
 	return 0;

@@ -202,8 +202,8 @@ static struct live_capture *room_take(struct sampler *sampler)
 	sampler->waiting = false;
 	if (!sampler->stop)
 		capture = sampler->unused[--sampler->unused_count];
-	sampler->stacks_room =
-		capture && (capture->kept.capacity || captures_bytes(sampler) < STACKS_BYTES);
+	sampler->stacks_room = capture && (outstanding(sampler) <= 1 || capture->kept.capacity ||
+					   captures_bytes(sampler) < STACKS_BYTES);
 	pthread_mutex_unlock(&sampler->lock);
 	if (capture && !capture->ticks)
 		capture->ticks = memory_get(sampler->ticks_bytes);
@@ -298,6 +298,7 @@ static void *sampler_run(void *of)
 		sampler->options.due_ns += sampler->options.period_ns;
 		sampler->begun++;
 		queue_add(sampler, capture);
+		kept_stacks_renew(sampler->options.wants.kept);
 	}
 	return NULL;
 }

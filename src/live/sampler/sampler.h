@@ -2,8 +2,8 @@
 /* The thread that scans: it sleeps until a tick, copies (live_capture.h), puts the copy into a
  * queue and sleeps again. It waits for nobody else: who makes samples of the copies may be slow in
  * looking things up, in writing, or for want of a CPU, and yet no scan is late, unless the queue is
- * full; from the half of it on scans have stacks only of who is on a CPU. Then the scans that could
- * not be begun are counted, not made up for.
+ * full. Then the scans that could not be begun are counted, not made up for. From the half of it on
+ * scans have stacks only of who is on a CPU or has just left it.
  *
  * The moment lies anywhere in the first half of the period (10 ms at most) and always comes from
  * a sleep: at a fixed rate it would keep its distance to the kernel's own tick, at which threads
