@@ -315,7 +315,7 @@ static int sampling_begin(struct live *live, int64_t due_ns)
 		.wants = {.kernel = &live->kernel,
 			  .cpu_stacks = &live->cpu_stacks.sampler,
 			  .kept = &live->kept.stacks,
-			  .stacks_copy = live->stacks.needs ? live_copies_make : NULL,
+			  .stacks_copy = live_stacks_of_moment(live) ? live_copies_make : NULL,
 			  .stacks_copier = &live->copies,
 			  .filter = live->filter,
 			  .all = live->idle_wanted,
@@ -385,7 +385,7 @@ static int live_start(struct live *live, struct error *e)
 	chosen_describe(&live->config, &live->kernel, options.groups, &live->chosen);
 	text_add_format(&live->chosen, "stacks on CPU: %s\n",
 			live_cpu_stacks_way(&live->cpu_stacks));
-	text_add_format(&live->chosen, "stacks of the moment: %s\n", live_kept_way(&live->kept));
+	text_add_format(&live->chosen, "stacks of the moment: %s\n", live_kept_way(live));
 	live->moment.registers_marked = live->kernel.compiled.registers_marked;
 	live->moment.registers_known = live->kernel.compiled.stack_registers != 0;
 	live->own_pid = (uint32_t)live->kernel.host.own_pid;

@@ -18,7 +18,7 @@ void live_copies_open(struct live *live)
 	struct live_copies *copies = &live->copies;
 	const struct thread_memory *memory = &live->stacks.unwinder.memory;
 
-	if (!live->stacks.needs)
+	if (!live_stacks_of_moment(live))
 		return;
 	*copies = (struct live_copies){
 		.user = live->stacks.needs & NEED_USTACK,

@@ -31,7 +31,7 @@ struct live_copies {
 
 struct live;
 
-/* Where stacks are wanted. After live_kept_open(). */
+/* Where they are wanted. After live_kept_open(). */
 void live_copies_open(struct live *live);
 void live_copies_close(struct live_copies *copies); /* also of zeroed ones */
 /* What was copied before may be copied again. While no scan is. */

@@ -32,7 +32,7 @@ void live_kept_open(struct live *live)
 	struct live_kept *kept = &live->kept;
 
 	kept->err = -ENOTSUP;
-	if (!live->stacks.needs)
+	if (!live_stacks_of_moment(live))
 		return;
 	kept->err = kept_stacks_open(&kept->stacks, &options);
 	if (!kept->err && options.kernel)
@@ -181,8 +181,10 @@ bool live_kept_stacks(struct live *live, const struct thread_state *record, bool
 	       user_take(live, record, &found, cut, user);
 }
 
-const char *live_kept_way(const struct live_kept *kept)
+const char *live_kept_way(const struct live *live)
 {
-	return kept->err ? "copied at once"
-			 : "perf samples of switches before it, or copied at once";
+	if (!live_stacks_of_moment(live))
+		return "none";
+	return live->kept.err ? "copied at once"
+			      : "perf samples of switches before it, or copied at once";
 }

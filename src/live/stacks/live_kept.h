@@ -32,6 +32,6 @@ void live_kept_move(struct live *live);
 bool live_kept_stacks(struct live *live, const struct thread_state *record, bool running, bool cut,
 		      uint32_t *user, uint32_t *kernel);
 
-const char *live_kept_way(const struct live_kept *kept); /* for -v */
+const char *live_kept_way(const struct live *live); /* for -v */
 
 #endif

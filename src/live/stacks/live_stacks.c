@@ -151,9 +151,7 @@ static bool kept_set(struct live *live, const struct stack_wait *wait, bool cut)
 	const uint64_t unopened = live->stacks.modules.refused;
 	uint32_t user, kernel;
 
-	/* functions of Python are read from the thread's memory as it is now */
-	if (live->stacks.python_wanted ||
-	    !live_kept_stacks(live, &wait->record, wait->displaced, cut, &user, &kernel))
+	if (!live_kept_stacks(live, &wait->record, wait->displaced, cut, &user, &kernel))
 		return false;
 	thread_set(live, wait, user, kernel);
 	/* else there was no room or time for a file: the next scan has some */
@@ -162,12 +160,16 @@ static bool kept_set(struct live *live, const struct stack_wait *wait, bool cut)
 	return true;
 }
 
+bool live_stacks_of_moment(const struct live *live)
+{
+	return live->stacks.needs && !live->stacks.python_wanted;
+}
+
 bool live_stacks_add_kept(struct live *live, const struct thread_state *record, size_t sample)
 {
 	uint32_t user, kernel;
 
-	if (live->stacks.python_wanted ||
-	    !live_kept_stacks(live, record, live->samples[sample].state == DOING_ON, true, &user,
+	if (!live_kept_stacks(live, record, live->samples[sample].state == DOING_ON, true, &user,
 			      &kernel))
 		return false;
 	live_stacks_set(live, sample, user, kernel);

@@ -81,6 +81,9 @@ void live_stacks_forget(struct live *live);
 
 /* Fills the stacks of the sample with that index, or has them wait for live_stacks_tell(). */
 void live_stacks_add(struct live *live, const struct thread_state *record, size_t sample);
+/* Whether stacks of a scan's moment are kept: they are wanted, but not with functions of Python,
+ * which are read from the thread's memory as it is now. */
+bool live_stacks_of_moment(const struct live *live);
 /* Fills them as a switch out kept them, if one did. */
 bool live_stacks_add_kept(struct live *live, const struct thread_state *record, size_t sample);
 /* Reads the stacks of a thread off its CPU that has no sample, for live_wakers. */
