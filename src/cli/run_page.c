@@ -41,6 +41,29 @@ static int64_t since(int64_t now, int64_t before)
 	return now == ABSENT || before == ABSENT ? now : counted_since(now, before);
 }
 
+/* Groups that were not held back since then go. */
+static void quotas_subtract(struct source_facts *now, const struct source_facts *before)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < now->quota_count; i++) {
+		struct source_quota quota = now->quotas[i];
+
+		for (size_t j = 0; j < before->quota_count; j++) {
+			const struct source_quota *old = &before->quotas[j];
+
+			if (strcmp(quota.path, old->path) != 0)
+				continue;
+			quota.periods -= old->periods;
+			quota.throttled_periods -= old->throttled_periods;
+			quota.throttled_us -= old->throttled_us;
+		}
+		if (quota.throttled_periods > 0 || quota.throttled_us > 0)
+			now->quotas[kept++] = quota;
+	}
+	now->quota_count = kept;
+}
+
 /* now: as of now; becomes what is new since before. */
 static void facts_subtract(struct source_facts *now, const struct source_facts *before)
 {
@@ -50,6 +73,11 @@ static void facts_subtract(struct source_facts *now, const struct source_facts *
 	now->bpf_ns = since(now->bpf_ns, before->bpf_ns);
 	now->bpf_runs = since(now->bpf_runs, before->bpf_runs);
 	self_cost_subtract(&now->self, &before->self);
+	quotas_subtract(now, before);
+	for (int i = 0; i < RESOURCE_COUNT; i++) {
+		now->pressure[i].some_us -= before->pressure[i].some_us;
+		now->pressure[i].full_us -= before->pressure[i].full_us;
+	}
 	for (size_t i = 0; i < now->missed_count; i++)
 		for (size_t j = 0; j < before->missed_count; j++)
 			if (!now->missed[i].standing &&

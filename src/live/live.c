@@ -16,6 +16,7 @@
 #include "live/stacks/live_dictionary.h"
 #include "live/live_groups.h"
 #include "live/live_grow.h"
+#include "live/live_host.h"
 #include "live/live_look.h"
 #include "live/live_options.h"
 #include "live/sampler/live_realtime.h"
@@ -205,6 +206,7 @@ static void live_describe(struct source *source, struct source_facts *facts)
 		missed->standing = missed->natural = true;
 	}
 	live_stay_describe(live, facts);
+	live_host_describe(live, facts);
 	live_stacks_describe(&live->stacks, facts);
 	live_cpu_stacks_describe(live, facts);
 	live_self_describe(&live->self, kernel, &live->cpu_stacks.sampler, &live->kept.stacks,
@@ -256,6 +258,7 @@ static void live_close(struct source *source)
 	live_account_done(live);
 	live_block_done(&live->block);
 	live_chains_free(live->chains);
+	live_host_done(&live->host);
 	index_clear(&live->doubts);
 	index_clear(&live->awake);
 	index_clear(&live->awake_next);
@@ -320,7 +323,7 @@ static int sampling_begin(struct live *live, int64_t due_ns)
 			  .filter = live->filter,
 			  .all = live->idle_wanted,
 			  .refused = live->config.descendants || live->translated,
-			  .blockers = live->needs & NEEDS_CHAINS,
+			  .blockers = live->needs & (NEEDS_CHAINS | NEED_RUNQ_WHY),
 			  .registers = live->needs & NEED_SYSCALL,
 			  .block = live->needs & NEED_BLOCK,
 			  .block_batch = fact_has(&live->kernel.facts, FACT_MAP_BATCH),
@@ -419,6 +422,7 @@ static int live_start(struct live *live, struct error *e)
 				     clock_monotonic_ns());
 	progress_end();
 	live_sandbox(live);
+	cpu_quotas_init(&live->host.quotas, PROC);
 	err = sampling_begin(live, due_ns);
 	return err ? error_set(e, -err, EXIT_FAILED, "no thread can be started to sample: %s",
 			       strerror(-err))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "live_edges.h"
+#include "live/live_cpus.h"
 #include "base/memory.h"
 #include "base/names.h"
 #include "proc/proc.h"
@@ -297,38 +298,19 @@ static void vfork_edge(struct live *live, struct live_edges *edges, const struct
 
 /* --- CPUs */
 
-static void cpus_read(struct live *live, struct live_edges *edges)
-{
-	bool unsure;
-
-	for (size_t i = 0; i < live->capture->count; i++) {
-		const struct thread_state *record = &live->capture->threads[i].record;
-
-		if (record->identity.tid && record->identity.tgid != live->own_pid &&
-		    record_doing(record, &live->moment, &unsure) == DOING_ON)
-			*index_put(&edges->cpus, record->sched.cpu, NULL) = i + 1;
-	}
-	edges->cpus_known = true;
-}
-
 /* A waker may have put it into the queue of another CPU than that of its record. */
-static void cpu_edge(struct live *live, struct live_edges *edges, const struct edge_asker *asker,
-		     struct edge *edge)
+static void cpu_edge(struct live *live, const struct edge_asker *asker, struct edge *edge)
 {
+	const struct thread_state *record;
 	const struct thread_identity *on;
-	const uint64_t *place;
 	struct proc_stat stat;
 
-	if (!edges->cpus_known)
-		cpus_read(live, edges);
 	if (proc_stat_read(PROC, asker->sample.pid, asker->sample.tid, &stat))
 		return;
-	place = index_find(&edges->cpus, (uint64_t)stat.cpu);
-	if (!place)
+	record = live_cpus_thread(live, stat.cpu);
+	if (!record || record->identity.tid == asker->sample.tid)
 		return;
-	on = &live->capture->threads[*place - 1].record.identity;
-	if (on->tid == asker->sample.tid)
-		return;
+	on = &record->identity;
 	*edge = (struct edge){
 		.kind = EDGE_CPU,
 		.sure = SURE_LIKELY,
@@ -416,7 +398,7 @@ bool live_edge_find(struct live *live, struct live_edges *edges, const struct ed
 	*edge = edge_absent;
 	*lock = 0;
 	if (sample->state == DOING_RQ)
-		cpu_edge(live, edges, asker, edge);
+		cpu_edge(live, asker, edge);
 	else if (is_vfork(sample))
 		vfork_edge(live, edges, asker, edge);
 	else if (sample->state == DOING_DISK && sample->io_dev)
@@ -431,17 +413,14 @@ void live_edges_begin(struct live_edges *edges, int64_t moment_ns)
 {
 	edges->moment_ns = moment_ns;
 	edges->lock_count = edges->thread_count = edges->process_count = 0;
-	edges->cpus_known = false;
 	index_clear(&edges->lock_places);
 	index_clear(&edges->process_places);
-	index_clear(&edges->cpus);
 }
 
 void live_edges_done(struct live_edges *edges)
 {
 	index_clear(&edges->lock_places);
 	index_clear(&edges->process_places);
-	index_clear(&edges->cpus);
 	lock_list_done(&edges->file_locks);
 	free(edges->locks);
 	free(edges->threads);

@@ -43,8 +43,6 @@ struct live_edges {
 	struct peer_process *processes;
 	size_t process_count, process_capacity;
 	struct index process_places; /* pid to place, plus one */
-	struct index cpus;	     /* CPU to tid of who is on it, and its process, */
-	bool cpus_known;	     /* filled in for this scan */
 };
 
 /* A thread of which an edge is to be found: its record (sched.tid 0: none), what it does as a

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The part of a scan that is being gathered: samples of records, completed by registers and lookups
  * as far as the filter wants them, and handed over whenever there are enough. */
+#include "live/live_runq.h"
 #include "live/live_space.h"
 #include "live/live_state.h"
 #include "live/live_stay.h"
@@ -18,7 +19,7 @@
 	 NEED_EXE | NEED_WAKER_COMM | NEED_WAKER_PID | NEED_PID_NS | NEEDS_PROC_VALUES |   \
 	 NEED_BLOCK)
 /* and when a part of the scan has been gathered */
-#define NEEDS_SETTLED (NEEDS_STACKS | NEEDS_CHAINS)
+#define NEEDS_SETTLED (NEEDS_STACKS | NEEDS_CHAINS | NEED_RUNQ_WHY)
 #define NEEDS_LATE (NEED_SYSCALL | NEED_WHY | NEED_FILE | NEED_FILENAMESUM)
 
 /* What is new since the thread's previous sample; asked for once. */
@@ -177,6 +178,7 @@ void live_part_settle(struct live *live)
 	live_part_ask(live);
 	live_stacks_tell(live);
 	live_chains_tell(live);
+	live_runq_tell(live);
 	late_filter(live);
 	part_pack(live);
 }

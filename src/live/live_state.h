@@ -19,7 +19,9 @@
 #include "live/threads/live_sleepers.h"
 #include "live/threads/live_totals.h"
 #include "live/threads/live_dead.h"
+#include "base/cache.h"
 #include "proc/cpu_busy.h"
+#include "proc/cpu_quota.h"
 #include "proc/process_set.h"
 #include "live/resolve/lookup.h"
 #include "live_chains.h"
@@ -42,6 +44,18 @@
 struct ended_process {
 	int64_t pid; /* 0: none */
 	int64_t at_ns;
+};
+
+/* Of the whole host; see live_host.h. */
+struct live_host {
+	struct cpu_quotas quotas;
+	struct cache paths; /* of threads in RQ: live_runq.c */
+};
+
+/* See live_cpus.h. */
+struct live_cpus {
+	int64_t moment_ns;
+	struct index threads; /* CPU to place in the scan's capture, plus one */
 };
 
 struct live {
@@ -67,6 +81,8 @@ struct live {
 	int64_t attached_ns;  /* when totals began to count */
 	struct dead_table dead;
 	struct live_block block;
+	struct live_host host;
+	struct live_cpus cpus;	    /* of the present scan */
 	struct live_chains *chains; /* NULL: nobody has asked for any */
 	/* tid to switch sequence << 8 | what /proc said of it, plus one */
 	struct index doubts;

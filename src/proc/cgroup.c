@@ -3,6 +3,7 @@
 #include "base/names.h"
 #include "proc/proc.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #define CGROUP_BYTES 8192
@@ -43,6 +44,45 @@ const char *cgroup_choose(const char *text, size_t *length)
 		best = rank;
 		chosen = path;
 		*length = end - path;
+	}
+	return chosen;
+}
+
+/* Whether a name is in a list with commas between. */
+static bool name_listed(const char *list, size_t length, const char *name)
+{
+	size_t size = strlen(name);
+
+	for (const char *end = list + length; list < end; list++) {
+		const char *next = memchr(list, ',', (size_t)(end - list));
+
+		next = next ? next : end;
+		if ((size_t)(next - list) == size && !memcmp(list, name, size))
+			return true;
+		list = next;
+	}
+	return false;
+}
+
+const char *cgroup_of_controller(const char *text, const char *controller, size_t *length)
+{
+	const char *chosen = NULL, *line, *end;
+
+	for (line = text; (end = strchr(line, '\n')); line = end + 1) {
+		const char *list = memchr(line, ':', (size_t)(end - line)), *path;
+		bool v2;
+
+		path = list ? memchr(list + 1, ':', (size_t)(end - list - 1)) : NULL;
+		if (!path || path[1] != '/')
+			continue;
+		v2 = path == list + 1;
+		if (v2 ? chosen != NULL
+		       : !name_listed(list + 1, (size_t)(path - list - 1), controller))
+			continue;
+		chosen = path + 1;
+		*length = (size_t)(end - chosen);
+		if (!v2)
+			break;
 	}
 	return chosen;
 }

@@ -10,7 +10,12 @@
  * another v1 hierarchy; each only where it is not the root. Else "/". Returns the path inside text,
  * not terminated, and its *length; NULL where text has no whole line. */
 const char *cgroup_choose(const char *text, size_t *length);
-/* That of the thread, a lent name (base/names.h); NULL: it has gone, or there is none. */
+/* The path in the hierarchy of that controller ("cpu"): of cgroup v1 where it is mounted as such,
+ * else the v2 path. Returns it inside text, not terminated, and its *length; NULL: there is none.
+ */
+const char *cgroup_of_controller(const char *text, const char *controller, size_t *length);
+/* What cgroup_choose() chooses for the thread, a lent name (base/names.h); NULL: it has gone, or
+ * there is none. */
 const char *cgroup_read(const char *root, int64_t pid, int64_t tid);
 
 #endif

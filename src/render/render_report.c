@@ -15,6 +15,7 @@
 #define CPUS_PART 200
 #define TICKS_US 20000
 #define QUIET_PART 4
+#define QUOTAS_SHOWN 5 /* control groups */
 
 void page_add_wrapped(struct text *out, const struct page *page, const char *line)
 {
@@ -98,6 +99,41 @@ void page_add_scans(struct text *out, const struct page *page)
 	text_add_format(out, " on average, %lld at most", (long long)tally->active_max);
 }
 
+/* "12.3 %" */
+static void add_percent(struct text *line, int64_t part, int64_t whole)
+{
+	text_add_decimals(line, ratio(part, 1000, whole), 1);
+	text_add_string(line, " %");
+}
+
+/* All of the time in which threads waited for a resource, whoever was asked for. */
+static void add_pressure(struct text *out, const struct page *page)
+{
+	static const char *const names[RESOURCE_COUNT] = {
+		[RESOURCE_CPU] = "CPU",
+		[RESOURCE_MEMORY] = "memory",
+		[RESOURCE_IO] = "I/O",
+	};
+	int64_t elapsed_us = page->tally->elapsed_us;
+	struct text line = {0};
+
+	for (int i = 0; i < RESOURCE_COUNT && elapsed_us; i++) {
+		const struct source_pressure *pressure = &page->facts->pressure[i];
+
+		if (!pressure->known)
+			continue;
+		text_add_format(&line, "%s %s some ",
+				line.length ? "," : "Pressure of the host:", names[i]);
+		add_percent(&line, pressure->some_us, elapsed_us);
+		if (i == RESOURCE_CPU)
+			continue; /* always 0 for a host */
+		text_add_string(&line, " full ");
+		add_percent(&line, pressure->full_us, elapsed_us);
+	}
+	page_add_wrapped(out, page, text_string(&line));
+	text_done(&line);
+}
+
 static void add_heading(struct text *out, const struct page *page)
 {
 	struct text line = {0};
@@ -107,6 +143,7 @@ static void add_heading(struct text *out, const struct page *page)
 	text_clear(&line);
 	page_add_scans(&line, page);
 	page_add_wrapped(out, page, text_string(&line));
+	add_pressure(out, page);
 	text_add_char(out, '\n');
 	text_done(&line);
 }
@@ -183,6 +220,30 @@ static void add_processes(struct text *out, const struct page *page)
 		text_add_string(&line, ") ");
 		add_seconds(&line, tally->most_cpu_us);
 	}
+	page_add_wrapped(out, page, text_string(&line));
+	text_done(&line);
+}
+
+/* Control groups whose threads did not run because of a quota, as the kernel counts it. */
+static void add_quotas(struct text *out, const struct page *page)
+{
+	const struct source_facts *facts = page->facts;
+	size_t shown = facts->quota_count < QUOTAS_SHOWN ? facts->quota_count : QUOTAS_SHOWN;
+	size_t more = facts->quota_count - shown + facts->quotas_more;
+	struct text line = {0};
+
+	for (size_t i = 0; i < shown; i++) {
+		const struct source_quota *quota = &facts->quotas[i];
+
+		text_add_string(&line, i ? "; " : "Throttled by CPU quotas: ");
+		text_add_printable(&line, quota->path);
+		text_add_char(&line, ' ');
+		add_seconds(&line, quota->throttled_us);
+		text_add_format(&line, " on its CPUs, in %lld of %lld periods",
+				(long long)quota->throttled_periods, (long long)quota->periods);
+	}
+	if (shown && more)
+		text_add_format(&line, "; and %zu more control groups", more);
 	page_add_wrapped(out, page, text_string(&line));
 	text_done(&line);
 }
@@ -283,6 +344,7 @@ static void add_foot(struct text *out, const struct page *page)
 	add_coverage(out, page);
 	page_add_stacks_foot(out, page);
 	add_processes(out, page);
+	add_quotas(out, page);
 	page_add_absent(out, page);
 	add_check(out, page);
 	if (page->facts->self.asked) {

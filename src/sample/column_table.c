@@ -125,6 +125,11 @@ const struct column sample_columns[] = {
 	 "JIT, _[p]: Python, _[l]: library",
 	 KIND_TEXT, ROLE_KEY, NEED_STACK, 20, AT(stack)},
 
+	{"runq_why", "RUNQ_WHY",
+	 "of a thread in RQ: throttled by the CPU quota (cpu.max) of a control group, or behind "
+	 "the "
+	 "thread that is on the CPU",
+	 KIND_TEXT, ROLE_KEY, NEED_RUNQ_WHY, 20, AT(runq_why)},
 	{"waker_tid", "WAKER_TID", "thread that woke this one last", KIND_NUMBER, ROLE_KEY,
 	 NEED_WAKER, 9, AT(waker_tid)},
 	{"waker_comm", "WAKER_COMM", "name of the waker", KIND_TEXT, ROLE_KEY, NEED_WAKER_COMM, 15,
@@ -348,7 +353,7 @@ const struct column_section column_sections[] = {
 	{"The scan", "timestamp"},
 	{"Who", "tid"},
 	{"What it does", "state"},
-	{"By whom", "waker_tid"},
+	{"By whom", "runq_why"},
 	{"Wait chains: who it waits for, and who that one waits for", "blocker_tid"},
 	{"Exact, since the thread's previous sample", "cpu_us"},
 	{"From /proc/PID/task/TID/stat", "pgrp"},

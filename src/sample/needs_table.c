@@ -44,6 +44,8 @@ const struct needs_row needs_rows[] = {
 	 "file, /proc/PID/fdinfo, locks and descriptor sets in the thread's memory, other ends"},
 	{NEED_WAITS_ONSUM, COST_SAMPLED, "waitsonsum", "waits, folded"},
 	{NEED_WCHAN, COST_SAMPLED, "wchan", "/proc/TID/wchan"},
+	{NEED_RUNQ_WHY, COST_SAMPLED, "runqwhy",
+	 "/proc/PID/task/TID/stat and cgroup of threads in RQ, cpu.stat of groups with a quota"},
 	{NEED_BLOCK, COST_EVENT, "block",
 	 "requests to block devices, three programs each; their map, once a scan"},
 	{NEED_USTACK, COST_SAMPLED, "ustack",

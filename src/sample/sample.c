@@ -125,7 +125,7 @@ uint64_t sample_needs_close(uint64_t needs)
 		needs |= NEED_BLOCKER | NEED_WHY;
 	if (needs & NEED_BLOCKER)
 		needs |= NEED_COMM | NEED_WAITS;
-	if (needs & (NEED_COMMSUM | NEED_PROCESSES))
+	if (needs & (NEED_COMMSUM | NEED_PROCESSES | NEED_RUNQ_WHY))
 		needs |= NEED_COMM;
 	if (needs & NEED_SLEEP)
 		needs |= NEED_TOTALS;

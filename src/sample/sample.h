@@ -72,6 +72,7 @@ struct sample {
 	const char *why; /* the rule of sample/why.h that fits; of threads in S alone */
 	int64_t waits_on_pid, inflight;
 	/* by whom */
+	const char *runq_why; /* of threads in RQ alone */
 	int64_t waker_tid, waker_pid;
 	const char *waker_comm;
 	/* where: hashes of stacks, and words of unwind/stack_table.h;
@@ -146,6 +147,8 @@ extern const struct sample sample_absent;
 #define NEED_CHAIN SAMPLE_NEED(34) /* chain .. root_syscall (implies NEED_BLOCKER, NEED_WHY) */
 
 #define NEED_WAITS_ONSUM SAMPLE_NEED(40) /* derived from waits_on (implies NEED_WAITS) */
+
+#define NEED_RUNQ_WHY SAMPLE_NEED(41) /* runq_why (implies NEED_COMM) */
 
 #define NEEDS_CHAINS (NEED_BLOCKER | NEED_CHAIN)
 #define NEEDS_STACKS (NEED_USTACK | NEED_KSTACK | NEED_STACK | NEED_WAKER_STACK)

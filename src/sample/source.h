@@ -18,6 +18,7 @@
 #define SOURCE_MISSED_MAX 64
 #define SOURCE_MISSED_MORE "or more kinds that were missed are not told: there is no room for them"
 #define SOURCE_ABSENT_MAX 16
+#define SOURCE_QUOTAS_MAX 32
 #define SCAN_PART 256 /* samples of a part, so few that they stay in the cache */
 
 /* Something that was not seen, for the foot of a report: "12 late scans". */
@@ -35,6 +36,22 @@ struct source_absent {
 	const char *why; /* static words */
 };
 
+/* A control group that the kernel held back for its quota of CPU time, since the source was opened.
+ */
+struct source_quota {
+	char path[SOURCE_TEXT_SIZE]; /* cut at the front where it is longer */
+	int64_t periods, throttled_periods;
+	int64_t throttled_us; /* of all CPUs, added up */
+};
+
+/* Time in which threads waited for a resource, /proc/pressure: some of them, or all that were not
+ * idle. */
+enum source_resource { RESOURCE_CPU, RESOURCE_MEMORY, RESOURCE_IO, RESOURCE_COUNT };
+struct source_pressure {
+	bool known; /* the kernel counts it (CONFIG_PSI) */
+	int64_t some_us, full_us;
+};
+
 /* What heading and foot tell. Numbers are ABSENT where not known. */
 struct source_facts {
 	char host[SOURCE_TEXT_SIZE], kernel[SOURCE_TEXT_SIZE];
@@ -48,6 +65,10 @@ struct source_facts {
 	size_t missed_count;
 	struct source_absent absent[SOURCE_ABSENT_MAX];
 	size_t absent_count;
+	struct source_quota quotas[SOURCE_QUOTAS_MAX]; /* most time first */
+	size_t quota_count;
+	size_t quotas_more; /* that there was no room for */
+	struct source_pressure pressure[RESOURCE_COUNT];
 	struct self_cost self;
 	const char *remarks; /* lines that a user must know from the start, the source's; NULL:
 				none */

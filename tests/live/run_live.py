@@ -39,6 +39,7 @@ import case_options  # noqa: F401
 import case_parts  # noqa: F401
 import case_peers  # noqa: F401
 import case_python  # noqa: F401
+import case_quota  # noqa: F401
 import case_record  # noqa: F401
 import case_select  # noqa: F401
 import case_self

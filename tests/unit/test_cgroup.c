@@ -54,6 +54,31 @@ static void hostile(void **state)
 	expect("no colon\n1:one\n:\n::\n:::\n1:cpu:relative\n", NULL);
 }
 
+static void expect_controller(const char *text, const char *path)
+{
+	size_t length = 0;
+	const char *chosen = cgroup_of_controller(text, "cpu", &length);
+
+	if (!path) {
+		assert_null(chosen);
+		return;
+	}
+	assert_non_null(chosen);
+	assert_int_equal(length, strlen(path));
+	assert_memory_equal(chosen, path, length);
+}
+
+static void controllers(void **state)
+{
+	(void)state;
+	expect_controller("0::/a\n", "/a");
+	expect_controller("4:cpuacct:/c\n3:cpuset,cpu:/b\n0::/a\n", "/b");
+	expect_controller("0::/a\n3:cpu,cpuacct:/b\n", "/b");
+	expect_controller("3:cpuset:/b\n1:name=cpu:/d\n0::/a\n", "/a");
+	expect_controller("3:cpuset:/b\n", NULL);
+	expect_controller("3:cpu:b\n3:cpu\n\n", NULL);
+}
+
 #define ID "f75aff467357c5d0ddd47cb7ad87ed38746e018992586ff66198a5c11218f634"
 #define ID_2 "2403ccfe427f1dc7b6120dccb9ac58c2f8456950380d587a9f33ea7f00dd303d"
 #define POD "5759a1ae-36ca-48a8-b20a-b0b5c8a90fb8"
@@ -181,9 +206,9 @@ static void names_are_bounded(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(version_2),	     cmocka_unit_test(version_1_and_mixed),
-		cmocka_unit_test(hostile),	     cmocka_unit_test(names_of_paths),
-		cmocka_unit_test(names_are_bounded),
+		cmocka_unit_test(version_2),	  cmocka_unit_test(version_1_and_mixed),
+		cmocka_unit_test(hostile),	  cmocka_unit_test(controllers),
+		cmocka_unit_test(names_of_paths), cmocka_unit_test(names_are_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

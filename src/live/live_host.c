@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "live/live_host.h"
+#include "live/live_state.h"
+#include "base/clock.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int quota_compare(const void *a, const void *b)
+{
+	const struct source_quota *x = a, *y = b;
+
+	return (x->throttled_us < y->throttled_us) - (x->throttled_us > y->throttled_us);
+}
+
+static void quota_put(struct source_facts *facts, const struct cpu_quota_group *group)
+{
+	size_t length = strlen(group->path), most = SOURCE_TEXT_SIZE - 1;
+	struct source_quota quota = {
+		.periods = group->counts.periods - group->first.periods,
+		.throttled_periods =
+			group->counts.throttled_periods - group->first.throttled_periods,
+		.throttled_us = group->counts.throttled_us - group->first.throttled_us,
+	};
+	struct source_quota *last;
+
+	if (quota.throttled_periods <= 0 && quota.throttled_us <= 0)
+		return;
+	snprintf(quota.path, sizeof(quota.path), "%s",
+		 length > most ? group->path + length - most : group->path);
+	if (facts->quota_count < SOURCE_QUOTAS_MAX) {
+		facts->quotas[facts->quota_count++] = quota;
+		return;
+	}
+	facts->quotas_more++;
+	last = &facts->quotas[SOURCE_QUOTAS_MAX - 1];
+	qsort(facts->quotas, facts->quota_count, sizeof(*facts->quotas), quota_compare);
+	if (quota_compare(last, &quota) > 0)
+		*last = quota;
+}
+
+static void quotas_describe(struct cpu_quotas *quotas, struct source_facts *facts)
+{
+	cpu_quotas_read(quotas, clock_monotonic_ns());
+	for (size_t i = 0; i < quotas->count; i++)
+		if (quotas->groups[i].counted_ns)
+			quota_put(facts, &quotas->groups[i]);
+	qsort(facts->quotas, facts->quota_count, sizeof(*facts->quotas), quota_compare);
+}
+
+/* "total=123" of the line that begins with that word; Documentation/accounting/psi.rst. */
+static bool total_find(const char *text, const char *word, int64_t *total_us)
+{
+	const char *line = strstr(text, word), *at = line ? strstr(line, "total=") : NULL;
+
+	if (at)
+		*total_us = strtoll(at + strlen("total="), NULL, 10);
+	return at;
+}
+
+static void pressure_read(const char *path, struct source_pressure *pressure)
+{
+	char text[512];
+	ssize_t length;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	length = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[length > 0 ? length : 0] = '\0';
+	pressure->known = total_find(text, "some ", &pressure->some_us);
+	/* until 5.13 there is no "full" of CPUs; later it is 0 for the host */
+	total_find(text, "full ", &pressure->full_us);
+}
+
+void live_host_describe(struct live *live, struct source_facts *facts)
+{
+	static const char *const paths[RESOURCE_COUNT] = {
+		[RESOURCE_CPU] = PROC "/pressure/cpu",
+		[RESOURCE_MEMORY] = PROC "/pressure/memory",
+		[RESOURCE_IO] = PROC "/pressure/io",
+	};
+
+	if (!(live->needs & NEED_PROCESSES))
+		return;
+	quotas_describe(&live->host.quotas, facts);
+	for (int i = 0; i < RESOURCE_COUNT; i++)
+		pressure_read(paths[i], &facts->pressure[i]);
+}
+
+void live_host_done(struct live_host *host)
+{
+	cpu_quotas_done(&host->quotas);
+	cache_done(&host->paths);
+}

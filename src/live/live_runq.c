@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The kernel shows nowhere that a thread is held back for a quota: cpu.stat counts it afterwards.
+ * Here it is concluded: the CPU that the thread was on last is idle, and the thread has waited for
+ * long; or none of its group is on any CPU, and the group's count has grown in one of the last
+ * periods. */
+#include "live/live_runq.h"
+#include "live/live_cpus.h"
+#include "live/live_state.h"
+#include "base/memory.h"
+#include "base/names.h"
+#include "base/text.h"
+#include "proc/cgroup.h"
+#include "proc/proc.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CGROUP_BYTES 8192
+#define PATHS_MAX 16384
+#define PATH_STILL_NS NS_PER_SECOND
+#define IDLE_US 2000	    /* a thread that waited so long beside an idle CPU is held back */
+#define LATELY_NS 300000000 /* some periods, of 100 ms unless somebody chose others */
+
+/* The group of a thread in the hierarchy of CPU quotas. */
+struct thread_path {
+	struct cache_entry entry; /* key: tid */
+	int64_t start_ns, read_ns;
+	char *path; /* NULL: not known */
+};
+
+static void path_drop(void *entry)
+{
+	free(((struct thread_path *)entry)->path);
+}
+
+/* NULL: it is gone. */
+static const char *path_of(struct live *live, int64_t pid, int64_t tid, int64_t start_ns)
+{
+	struct cache *paths = &live->host.paths;
+	struct thread_path *thread;
+	struct cache_entry entry;
+	char text[CGROUP_BYTES];
+	const char *path = NULL;
+	size_t length;
+	bool added;
+
+	if (!paths->entry_bytes)
+		*paths = (struct cache){.entry_bytes = sizeof(struct thread_path),
+					.entries_max = PATHS_MAX,
+					.drop = path_drop};
+	thread = cache_get(paths, (uint64_t)tid, live->moment.now_ns, &added);
+	if (!added && thread->start_ns == start_ns &&
+	    live->moment.now_ns - thread->read_ns < PATH_STILL_NS)
+		return thread->path;
+	entry = thread->entry;
+	path_drop(thread);
+	if (proc_file_read(PROC, pid, tid, "cgroup", text, sizeof(text)) > 0)
+		path = cgroup_of_controller(text, "cpu", &length);
+	*thread = (struct thread_path){
+		.entry = entry,
+		.start_ns = start_ns,
+		.read_ns = live->moment.now_ns,
+		.path = path ? memory_text(path, length) : NULL,
+	};
+	return thread->path;
+}
+
+/* Whether a thread of the group was on a CPU. */
+static bool group_runs(struct live *live, const struct cpu_quota_group *group)
+{
+	const struct thread_state *on;
+	size_t at = 0;
+
+	while ((on = live_cpus_next(live, &at))) {
+		const struct thread_identity *who = &on->identity;
+		const char *path = path_of(live, who->tgid, who->tid, record_start_ns(on));
+
+		if (path && cpu_quota_holds(group, path, strlen(path)))
+			return true;
+	}
+	return false;
+}
+
+static bool is_throttled(struct live *live, const struct cpu_quota_group *group,
+			 const struct sample *sample, const struct thread_state *on)
+{
+	if (!on && sample->state_us >= IDLE_US)
+		return true;
+	return group->throttled_ns && live->moment.now_ns - group->throttled_ns <= LATELY_NS &&
+	       !group_runs(live, group);
+}
+
+/* The group that the thread is held back for; NULL: none. */
+static const char *throttling_group(struct live *live, const struct sample *sample,
+				    const struct thread_state *on)
+{
+	struct cpu_quotas *quotas = &live->host.quotas;
+	const char *path = path_of(live, sample->pid, sample->tid, sample->start_ns);
+	int64_t now_ns = live->moment.now_ns;
+	int place = path ? cpu_quota_find(quotas, path, strlen(path), now_ns) : -1;
+
+	for (; place >= 0; place = cpu_quota_outer(quotas, place, now_ns)) {
+		const struct cpu_quota_group *group = cpu_quota_count(quotas, place, now_ns);
+
+		if (is_throttled(live, group, sample, on))
+			return group->path;
+	}
+	return NULL;
+}
+
+static void runq_why_fill(struct live *live, struct sample *sample)
+{
+	const struct thread_state *on;
+	struct text why = {0};
+	struct proc_stat stat;
+	const char *group;
+
+	/* a waker may have put it into the queue of another CPU than it was on */
+	if (proc_stat_read(PROC, sample->pid, sample->tid, &stat))
+		return;
+	on = live_cpus_thread(live, stat.cpu);
+	if (on && on->identity.tid == sample->tid)
+		return;
+	group = throttling_group(live, sample, on);
+	if (group)
+		text_add_format(&why, "throttled by %s", group);
+	else if (on)
+		text_add_format(&why, "behind %.*s", THREAD_COMM_SIZE, on->identity.comm);
+	if (why.length)
+		sample->runq_why = name_lent(why.bytes, why.length);
+	text_done(&why);
+}
+
+void live_runq_tell(struct live *live)
+{
+	if (!(live->needs & NEED_RUNQ_WHY))
+		return;
+	for (size_t i = 0; i < live->part.count; i++)
+		if (live->samples[i].tid != ABSENT && live->samples[i].state == DOING_RQ)
+			runq_why_fill(live, &live->samples[i]);
+}

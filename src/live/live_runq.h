@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Why threads in RQ don't run (column runq_why): a stage of its own, as the threads on all CPUs at
+ * the scan's moment decide. */
+#ifndef TSNAP_LIVE_LIVE_RUNQ_H
+#define TSNAP_LIVE_LIVE_RUNQ_H
+
+struct live;
+
+/* Completes samples of the present part, where the column is asked for. */
+void live_runq_tell(struct live *live);
+
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Control groups with a quota of CPU time: cpu.max of cgroup v2, cpu.cfs_quota_us of v1; and how
+ * often and how long the kernel held their threads back for it (cpu.stat), as sched(7) of the
+ * kernel's documentation has it (admin-guide/cgroup-v2, scheduler/sched-bwc).
+ *
+ * The kernel adds the time of a throttled CPU when it ends, and counts a period at its end: what is
+ * going on now is not in the counters yet.
+ */
+#ifndef TSNAP_PROC_CPU_QUOTA_H
+#define TSNAP_PROC_CPU_QUOTA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/index.h"
+
+#define CPU_QUOTA_GROUPS_MAX 4096 /* groups that are known; more are not told */
+
+/* What cpu.stat tells. */
+struct cpu_quota_counts {
+	int64_t periods, throttled_periods;
+	int64_t throttled_us; /* of all CPUs that the group was held back on, added up */
+};
+
+struct cpu_quota_group {
+	char *path; /* in the controller's hierarchy */
+	bool limited;
+	int64_t checked_ns;   /* when the quota was read */
+	int64_t counted_ns;   /* when the counts were read; 0: never */
+	int64_t throttled_ns; /* when throttled_periods was last seen to grow; 0: never */
+	struct cpu_quota_counts first, counts; /* as of the first look, and of the last one */
+};
+
+/* Zeroed is of a host without such groups. */
+struct cpu_quotas {
+	char *mount; /* of the hierarchy; NULL: it is not mounted */
+	char *root;  /* the group that is mounted there */
+	bool v1;
+	struct cpu_quota_group *groups;
+	size_t count, capacity;
+	struct index places; /* hash of a path to place, plus one */
+	int64_t walked_ns;   /* when all groups of the host were looked at; 0: never */
+	bool walk_cut;	     /* some were not: it took too long, or there are too many */
+};
+
+/* Finds the hierarchy in PROC_ROOT/self/mountinfo. */
+void cpu_quotas_init(struct cpu_quotas *quotas, const char *proc_root);
+void cpu_quotas_done(struct cpu_quotas *quotas);
+
+/* Reads the counts of all groups with a quota; now and then looks for new ones. */
+void cpu_quotas_read(struct cpu_quotas *quotas, int64_t now_ns);
+
+/* The innermost group with a quota, of those that the path is in: its place, or -1. The path is not
+ * terminated. */
+int cpu_quota_find(struct cpu_quotas *quotas, const char *path, size_t length, int64_t now_ns);
+/* The same for the next one outside of that. */
+int cpu_quota_outer(struct cpu_quotas *quotas, int place, int64_t now_ns);
+/* The group, with counts no older than now_ns. */
+const struct cpu_quota_group *cpu_quota_count(struct cpu_quotas *quotas, int place, int64_t now_ns);
+
+/* Whether the path is that of the group, or below it. The path is not terminated. */
+bool cpu_quota_holds(const struct cpu_quota_group *group, const char *path, size_t length);
+
+#endif

@@ -1,0 +1,75 @@
+"""CPU quotas of control groups: who is held back, and for how long, as cpu.stat has it; pressure stall information."""
+import os
+import re
+
+import truth
+from case_moment import RT_GROUP, quota_group
+from harness import START_S, STOP_S, Findings, case, check
+
+QUOTA_US = 20000  # of each 100 ms
+SECONDS = 4
+
+
+def counts(path):
+    """Periods, throttled ones and seconds, of cgroup v1 or v2."""
+    words = dict(line.split() for line in truth.read(path + "/cpu.stat").splitlines())
+    seconds = int(words["throttled_time"]) / 1e9 if "throttled_time" in words else int(words["throttled_usec"]) / 1e6
+    return int(words["nr_periods"]), int(words["nr_throttled"]), seconds
+
+
+def group_path():
+    path = RT_GROUP % os.getpid()
+    return path if os.path.exists(path) else "/sys/fs/cgroup/" + os.path.basename(path)
+
+
+def report(ctx, seconds, *arguments):
+    tool = ctx.plain("-d", seconds, *arguments)
+    tool.finish_plain(0, START_S + seconds + STOP_S)
+    return tool.out.decode()
+
+
+@case
+def quota(ctx):
+    """Threads that may use a fifth of a CPU: runq_why says that they are throttled, and by which group, for about all of their
+    time in RQ; the foot has the kernel's seconds and periods, of this report alone."""
+    enter = quota_group(ctx, QUOTA_US)
+    workloads = ctx.workloads([("spin", {})] * 4, popen={"preexec_fn": enter})
+    pids = ",".join(workload["pid"] for workload in workloads)
+    name, path = os.path.basename(group_path()), group_path()
+    before = counts(path)
+    text = report(ctx, SECONDS, "-p", pids, "--by", "state,runq_why")
+    periods, throttled, seconds = (new - old for new, old in zip(counts(path), before))
+    told = re.search(r"Throttled by CPU quotas: /%s\s+([0-9.]+)\s+s\s+on\s+its\s+CPUs,\s+in\s+(\d+)\s+of\s+(\d+)\s+periods" % name,
+                     text)
+    check(told, "no line of the group in %s", text[-800:])
+    findings = Findings()
+    # the counts around it have its start and end, too
+    findings.expect(0.5 * seconds <= float(told[1]) <= seconds + 0.01, "%s s, the kernel has %.2f", told[1], seconds)
+    findings.expect(0.5 * throttled <= int(told[2]) <= throttled, "%s throttled periods, the kernel has %d", told[2], throttled)
+    findings.expect(int(told[2]) <= int(told[3]) <= periods, "%s periods, the kernel has %d", told[3], periods)
+    rows = re.findall(r"^ *([0-9.]+) .*\bRQ +(throttled by /%s|behind \S+|-)" % name, text, re.M)
+    held = sum(float(average) for average, why in rows if why.startswith("throttled"))
+    whole = sum(float(average) for average, _ in rows)
+    findings.expect(whole > 2, "%.2f threads in RQ of 4 that may use a fifth of a CPU", whole)
+    findings.expect(held > 0.8 * whole, "%.2f of %.2f threads in RQ are throttled: %s", held, whole, rows)
+    findings.close()
+
+
+@case
+def pressure(ctx):
+    """The head has the host's pressure, and it is about what /proc/pressure says in the same time."""
+    if not os.path.exists("/proc/pressure/cpu"):
+        check("Pressure" not in report(ctx, 1), "pressure without /proc/pressure")
+        return
+
+    def total():
+        return int(re.search(r"some .*total=(\d+)", truth.read("/proc/pressure/cpu"))[1]) / 1e6
+
+    ctx.workloads([("spin", {})] * (2 * os.cpu_count()))
+    before = total()
+    text = report(ctx, 3)
+    found = re.search(r"^Pressure of the host: CPU some ([0-9.]+) %, memory some [0-9.]+ % full [0-9.]+ %,\s+I/O some [0-9.]+ % "
+                      r"full [0-9.]+ %$", text, re.M)
+    check(found, "no pressure in %s", text[:600])
+    check(60 <= float(found[1]) <= 101, "%s %% of the time threads waited for a CPU, with twice as many as there are", found[1])
+    check(float(found[1]) / 100 * 3 <= total() - before + 0.1, "%s %% of 3 s, the kernel has %.2f s", found[1], total() - before)
