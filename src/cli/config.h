@@ -104,6 +104,7 @@ struct config {
 	const char *attach;	    /* --attach: a name; NULL: with probes of its own */
 	bool verbose;		    /* -v */
 	bool help_all;		    /* --help all */
+	const char *config_file;    /* --config, the last one; its options are members as others */
 	char **words;		    /* of the command line, NULL behind the last */
 	int64_t slower_ms;	    /* --slower; 0: not given */
 	bool events;		    /* whether single events are told */

@@ -13,7 +13,7 @@ const struct option_section option_sections[] = {
 	{"What to show",	"top,columns,stacks,chains,trace,slower",	"more-columns,by,all-rows,raw,off-wake,python,self,text,ascii"},
 	{"How to write it",	"csv,flame,record,replay",			"csv-safe,json,folded,by-chain,diff,stack-dict"},
 	{"Recordings",		"",						"from,to,by-time,heatmap,snapshot,flush,keep,keep-bytes,keep-free"},
-	{"This host and tsnap",	"list,check,help",				"verbose,version"},
+	{"This host and tsnap",	"list,check,help",				"config,verbose,version"},
 	{"Several samplers",	"",						"share,attach"},
 	{"How to measure",	"",						NULL},
 };

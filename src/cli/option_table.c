@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The options: a row each; parsing, --help, the manual page and completion follow from the rows. */
 #include "cli/option_table.h"
+#include "base/config_file.h"
+#include "base/names.h"
 #include "option_units.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <getopt.h>
 #include <string.h>
+#include <unistd.h>
 
 #define AT(member) offsetof(struct config, member)
 #define FEW_DEFAULT "3"
@@ -155,6 +158,9 @@ const struct option_row option_table[] = {
 	 OPTION_FLAG, AT(no_realtime), 0, 0, 0},
 	{0, "no-sandbox", NULL, "keep all privileges and system calls after the start", OPTION_FLAG,
 	 AT(no_sandbox), 0, 0, 0},
+	{0, "config", "FILE",
+	 "take options from a file: lines of names as above, without dashes, and values",
+	 OPTION_CONFIG, AT(config_file), 0, 0, 0},
 	{'v', "verbose", NULL, "print details of errors, and what was chosen", OPTION_FLAG,
 	 AT(verbose), 0, 0, 0},
 	{'V', "version", NULL, "print the version, and end", OPTION_MODE, 0, 0, 0, MODE_VERSION},
@@ -269,6 +275,9 @@ static int units_take(const struct option_row *row, const char *typed, const cha
 		   : 0;
 }
 
+static int option_unknown(int letter, const char *word, struct error *e);
+static int config_read(struct config *config, const char *path, struct error *e);
+
 /* typed: the option's name with its dashes, for errors. */
 static int option_take(struct config *config, const struct option_row *row, const char *typed,
 		       const char *argument, struct error *e)
@@ -307,6 +316,9 @@ static int option_take(struct config *config, const struct option_row *row, cons
 					 argument, typed, typed);
 		*(bool *)to = argument != NULL;
 		break;
+	case OPTION_CONFIG:
+		*(const char **)to = argument;
+		return argument ? config_read(config, argument, e) : 0;
 	case OPTION_MODE:
 		break;
 	}
@@ -333,6 +345,45 @@ static int option_unknown(int letter, const char *word, struct error *e)
 				 "unknown option --%s; tsnap --help all lists all options", name);
 	return error_set(e, EINVAL, EXIT_USAGE, "unknown option --%s; nearest: --%s", name,
 			 nearest);
+}
+
+static const struct option_row *option_of_name(const char *name)
+{
+	for (size_t i = 0; i < OPTION_COUNT; i++)
+		if (!strcmp(option_table[i].name, name))
+			return &option_table[i];
+	return NULL;
+}
+
+/* Takes "keep = 7d", "keep 7d", or "all": a config_line_taker. Values are kept for good. */
+static int config_line_take(void *to, char *line, struct error *e)
+{
+	char *value = line + strcspn(line, " \t=");
+	const struct option_row *row;
+	char ended = *value;
+
+	*value = '\0';
+	row = option_of_name(line);
+	if (!row)
+		return option_unknown(0, line, e);
+	value = ended ? config_trim(value + 1) : value;
+	if (*value == '=' && ended != '=')
+		value = config_trim(value + 1);
+	if (row->kind == OPTION_CONFIG || row->mode >= MODE_VERSION)
+		return error_set(e, EINVAL, EXIT_USAGE, "%s is for the command line only", line);
+	if (!row->argument && *value)
+		return error_set(e, EINVAL, EXIT_USAGE, "%s takes no argument", line);
+	if (row->argument && !*value && row->kind != OPTION_FEW)
+		return error_set(e, EINVAL, EXIT_USAGE, "%s needs %s", line, row->argument);
+	return option_take(to, row, line, *value ? name_of_string(value) : NULL, e);
+}
+
+/* Takes the options of a file, which must be there. Options behind --config override them. */
+static int config_read(struct config *config, const char *path, struct error *e)
+{
+	if (access(path, F_OK))
+		return error_set(e, errno, EXIT_USAGE, "--config %s: %s", path, strerror(errno));
+	return config_file_read(path, config_line_take, config, e);
 }
 
 static void getopt_fill(char *letters, struct option *longs)

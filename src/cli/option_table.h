@@ -22,6 +22,7 @@ enum option_kind {
 	OPTION_SECONDS, /* int64_t in microseconds, typed in seconds with decimals */
 	OPTION_MODE,	/* nothing but the mode */
 	OPTION_ALL,	/* bool: the word "all" follows, or nothing */
+	OPTION_CONFIG,	/* const char *, a file whose lines are options */
 };
 
 struct option_row {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "screen/key_file.h"
 #include "screen/command.h"
-#include "screen/config_file.h"
+#include "base/config_file.h"
 #include "screen/key.h"
 
 #include <errno.h>

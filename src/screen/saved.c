@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "screen/saved.h"
-#include "screen/config_file.h"
+#include "base/config_file.h"
 #include "screen/view.h"
 #include "base/memory.h"
 

@@ -91,6 +91,17 @@ class Help(unittest.TestCase):
             self.assertRegex(given.stderr.decode(), "nearest: %s\\b" % nearest)
 
 
+class Config(unittest.TestCase):
+    """replay.conf names a recording, columns and all states."""
+
+    def test_as_typed(self):
+        self.assertEqual(tsnap("--config", "replay.conf").stdout, tsnap("--replay", "small.csv", "-g", "state,comm", "-a").stdout)
+
+    def test_later_options_override(self):
+        self.assertEqual(tsnap("--config", "replay.conf", "-g", "user").stdout, tsnap("--replay", "small.csv", "-g", "user", "-a").stdout)
+        self.assertEqual(tsnap("-g", "user", "--config", "replay.conf").stdout, tsnap("--config", "replay.conf").stdout)
+
+
 class Formats(unittest.TestCase):
     def test_formats_agree(self):
         for name in RECORDINGS:

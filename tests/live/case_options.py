@@ -183,7 +183,10 @@ def expect_recorded(runs, pid, directory):
     """A recording of a sleeper, all of it, parts of it, and over time."""
     recording, part = os.path.join(directory, "recording"), os.path.join(directory, "part.csv.zst")
     os.mkdir(recording)
-    runs.run("--record", recording, "--flush", 1, "--keep", "7d", "--keep-bytes", "1G", "--keep-free", "0.1%", "-F", 5, "-d", 3, "-a", "-p", pid,
+    config = os.path.join(directory, "config")
+    with open(config, "w", encoding="utf-8") as file:
+        file.write("# all of a sleeper\nrate = 5\nprocess %s\nall\n" % pid)
+    runs.run("--config", config, "--record", recording, "--flush", 1, "--keep", "7d", "--keep-bytes", "1G", "--keep-free", "0.1%", "-d", 3,
              *runs.here)
     whole = ("--replay", recording, "-a", "-g", "pid")
     slept = re.compile(r"^ +%s .* %s$" % (ALL_OF[2], pid), re.M)

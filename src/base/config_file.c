@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "screen/config_file.h"
+#include "base/config_file.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -38,7 +38,9 @@ int config_file_read(const char *path, config_line_taker *take, void *to, struct
 		if (*words && *words != '#')
 			err = take(to, words, &inner);
 	}
-	if (err)
+	if (!err && ferror(file))
+		err = error_set(e, errno, EXIT_FAILED, "%s: %s", path, strerror(errno));
+	else if (err)
 		error_set(e, EINVAL, EXIT_USAGE, "%s: line %zu: %s", path, number, inner.line);
 	error_done(&inner);
 	free(line);

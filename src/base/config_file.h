@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Files of lines that a user writes: views and keys. Empty lines and those that begin with # say
- * nothing.
+/* Files of lines that a user writes: options, views and keys. Empty lines and those that begin with
+ * # say nothing.
  */
-#ifndef TSNAP_SCREEN_CONFIG_FILE_H
-#define TSNAP_SCREEN_CONFIG_FILE_H
+#ifndef TSNAP_BASE_CONFIG_FILE_H
+#define TSNAP_BASE_CONFIG_FILE_H
 
 #include "base/error.h"
 
