@@ -1,10 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/memory.h"
 
+#include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
+
+/* glibc has it from 2.24 on; include/uapi/asm-generic/mman.h */
+#ifndef MCL_ONFAULT
+#define MCL_ONFAULT 4
+#endif
+
+#define LOCKED_MOST (1ul << 30) /* more than there ever is */
 
 static void (*before_end)(void);
 
@@ -60,4 +69,23 @@ char *memory_text(const char *text, size_t length)
 
 	memcpy(copy, text, length);
 	return copy;
+}
+
+int memory_lock(void)
+{
+	void *large;
+	int err = 0;
+
+	if (mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT))
+		return errno == ENOMEM ? -EPERM : -errno;
+	/* user namespaces have a CAP_IPC_LOCK that does not count: only a try tells */
+	large = mmap(NULL, LOCKED_MOST, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+		     0);
+	if (large == MAP_FAILED)
+		err = errno == EAGAIN ? -EPERM : -errno;
+	else
+		munmap(large, LOCKED_MOST);
+	if (err)
+		munlockall();
+	return err;
 }

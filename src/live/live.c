@@ -368,6 +368,18 @@ static void live_sandbox(struct live *live)
 		sandbox_enter(sandbox_uses(live), &live->chosen);
 }
 
+/* So that a scan never waits for a page of its own to be read from disk. */
+static void live_lock(struct live *live)
+{
+	int err = memory_lock();
+
+	if (err)
+		text_add_format(&live->chosen, "memory: not locked (%s)\n",
+				err == -EPERM ? "ulimit -l is too small" : strerror(-err));
+	else
+		text_add_string(&live->chosen, "memory: locked\n");
+}
+
 static int live_start(struct live *live, struct error *e)
 {
 	int64_t due_ns;
@@ -421,6 +433,7 @@ static int live_start(struct live *live, struct error *e)
 		latency_reader_begin(&live->kernel.latency, live->config.distributions,
 				     clock_monotonic_ns());
 	progress_end();
+	live_lock(live);
 	live_sandbox(live);
 	cpu_quotas_init(&live->host.quotas, PROC);
 	err = sampling_begin(live, due_ns);

@@ -72,10 +72,11 @@ def accounts(kinds):
     return found
 
 
-def measure(ctx, workload, seconds, *args, rate=50, **popen):
-    """(shares, tool): a run beside the workload, whose output nobody reads meanwhile. Our exact totals must be about schedstat's."""
-    kinds = kinds_of(workload)
-    tool = ctx.stream("-a", "-p", workload["pid"], "-F", rate, "-d", seconds, *args, columns=COLUMNS, **popen)
+def measure(ctx, kinds, seconds, *args, rate=50, **popen):
+    """(shares, tool): a run beside threads of these kinds, whose output nobody reads meanwhile. Our exact totals must be about
+    schedstat's."""
+    tids = ",".join(str(tid) for of_kind in kinds.values() for tid in of_kind)
+    tool = ctx.stream("-a", "-t", tids, "-F", rate, "-d", seconds, *args, columns=COLUMNS, **popen)
     tool.wait_scans(2)
     first, before, begin = harness.scans_of(tool.rows())[-1][0], accounts(kinds), time.monotonic()
     time.sleep(max(seconds - 2, 1))
@@ -151,7 +152,7 @@ def main():
     ctx = harness.Context(options)
     try:
         workload = ctx.workload("mixed", **dict(word.split("=") for word in options.options))
-        found, tool = measure(ctx, workload, options.seconds, rate=options.rate)
+        found, tool = measure(ctx, kinds_of(workload), options.seconds, rate=options.rate)
         print(table(found))
         print("\n%d CPUs; load %s; %s" % (os.cpu_count(), open("/proc/loadavg").read().split()[0], tool.err))
     except (harness.Failure, harness.Skip) as problem:
