@@ -20,7 +20,7 @@ def bench_records(options):
         for rate in (1, 20):
             say("records: %d at %d Hz" % (count, rate))
             with Sampler(options, "-d", 100000, "-F", rate, "--max-threads", count + 100000) as sampler:
-                flood = subprocess.run([options.build + "/tests/bench/flood", str(sampler.process.pid), str(count)],
+                flood = subprocess.run([options.build + "/tests/bench/flood", sampler.pids()[-1], str(count)],
                                        stdout=subprocess.PIPE)
                 words = "CPU per sample, %s records of sleeping threads, %d Hz" % (name, rate)
                 if flood.returncode == 77:

@@ -1,6 +1,7 @@
 """What tsnap costs beside what Debian ships, and beside empty BPF programs."""
 import collections
 import fcntl
+import glob
 import os
 import pty
 import shutil
@@ -97,10 +98,10 @@ class Tracer(Program):
 
     def attached(self):
         """Descriptors that hold a program in place."""
-        count, root = 0, "/proc/%d/fd" % self.process.pid
-        for fd in os.listdir(root):
+        count = 0
+        for path in [path for pid in self.pids() for path in glob.glob("/proc/%s/fd/*" % pid)]:
             try:
-                count += os.readlink(root + "/" + fd).rpartition("anon_inode:")[2] in ATTACHED
+                count += os.readlink(path).rpartition("anon_inode:")[2] in ATTACHED
             except OSError:
                 pass  # closed since it was listed
         return count

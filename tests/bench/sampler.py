@@ -1,5 +1,6 @@
 """What the bench measures with: a program that runs meanwhile, tsnap as such a program, operations, a crowd of threads."""
 import ctypes
+import glob
 import os
 import re
 import select
@@ -38,6 +39,14 @@ def read(path):
         return file.read()
 
 
+def read_or(path):
+    """None: there is no such file, or no more."""
+    try:
+        return read(path)
+    except OSError:
+        return None
+
+
 def end_with_us():
     """Called in the child: nothing stays attached when the bench is killed."""
     LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -56,7 +65,47 @@ def memory_touch(size):
             file.write(bytes(1 << 20))
 
 
-class Program:
+class Processes:
+    """Those of self.process."""
+
+    def pids(self):
+        """It, and what it has started: tsnap's keeper has a worker."""
+        found = []
+        fresh = [str(self.process.pid)]
+        while fresh:
+            found += fresh
+            fresh = [child for pid in fresh for child in (read_or("/proc/%s/task/%s/children" % (pid, pid)) or "").split()]
+        return found
+
+    def threads(self):
+        """(process, thread) of all of these."""
+        return [(pid, tid) for pid in self.pids() for tid in os.listdir("/proc/%s/task" % pid)]
+
+    def cpu_s(self):
+        """CPU time of all of its threads so far; from schedstat in ns, else in ticks of 10 ms."""
+        total = 0
+        for thread in self.threads():
+            counted = read_or("/proc/%s/task/%s/schedstat" % thread)
+            if counted:
+                total += int(counted.split()[0]) / 1e9
+            else:
+                words = read("/proc/%s/task/%s/stat" % thread).rpartition(")")[2].split()
+                total += (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+        return total
+
+    def memory(self):
+        """(now, at most) in bytes: what is resident, pages that two of its processes share counted once."""
+        now = most = 0
+        for pid in self.pids():
+            sizes = {key: 1024 * int(size) for key, size in re.findall(
+                r"^(VmRSS|VmHWM|Pss):\s*(\d+) kB", read("/proc/%s/status" % pid) + (read_or("/proc/%s/smaps_rollup" % pid) or ""), re.M)}
+            own = sizes.get("Pss", sizes["VmRSS"])
+            now += own
+            most += own + sizes["VmHWM"] - sizes["VmRSS"]
+        return now, most
+
+
+class Program(Processes):
     """A process of ours, with its output in files; as a context it is ended whatever happens."""
 
     def __init__(self, argv, stdin=subprocess.DEVNULL, stdout=None, env=None):
@@ -89,22 +138,6 @@ class Program:
             if lines:
                 return re.sub(r"[^ -~]", "?", lines[-1].decode(errors="replace"))[:160]
         return "it said nothing"
-
-    def cpu_s(self):
-        """CPU time of all of its threads so far; from schedstat in ns, else in ticks of 10 ms."""
-        total = 0
-        for tid in os.listdir("/proc/%d/task" % self.process.pid):
-            try:
-                total += int(read("/proc/%d/task/%s/schedstat" % (self.process.pid, tid)).split()[0]) / 1e9
-            except OSError:
-                words = read("/proc/%d/task/%s/stat" % (self.process.pid, tid)).rpartition(")")[2].split()
-                total += (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
-        return total
-
-    def memory(self):
-        """(VmRSS, VmHWM) in bytes."""
-        text = read("/proc/%d/status" % self.process.pid)
-        return tuple(1024 * int(re.search(r"^%s:\s*(\d+)" % key, text, re.M).group(1)) for key in ("VmRSS", "VmHWM"))
 
     def stop(self):
         """SIGINT is what all of these end on in good order."""
@@ -170,12 +203,8 @@ class Sampler(Program):
     def kernel_memory(self):
         """(bytes of its maps, bytes of its programs), as the kernel says in fdinfo."""
         found = {}
-        root = "/proc/%d/fdinfo" % self.process.pid
-        for fd in os.listdir(root):
-            try:
-                text = read(root + "/" + fd)
-            except OSError:
-                continue  # closed since it was listed
+        for path in [path for pid in self.pids() for path in glob.glob("/proc/%s/fdinfo/*" % pid)]:
+            text = read_or(path) or ""  # closed since it was listed
             identity = re.search(r"^(map|prog)_id:\s*(\d+)", text, re.M)
             size = re.search(r"^memlock:\s*(\d+)", text, re.M)
             if identity and size:
