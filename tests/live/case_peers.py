@@ -1,24 +1,35 @@
-"""The same load seen by tsnap and by a tool of libbpf-tools at once. Where the two differ, and why, is in tests/README.md."""
+"""The same load seen by tsnap and by a tool of libbpf-tools or bcc at once. Where the two differ, and why, is in tests/README.md."""
+import math
 import os
 import re
 import shutil
 import signal
+import subprocess
+import sys
+import time
 
+import moment
 import truth
 from case_block import Device, Worker, unseen_of, used_again
 from case_block import begin as begin_block
 from case_trace import SWITCH_ERROR_NS, Traced, begin, schedstat, stolen_ns
-from harness import SLOW, START_S, STOP_S, Process, Skip, case, check, wait_until
+from harness import SLOW, START_S, STOP_S, Findings, Process, Skip, case, check, wait_until
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "bench"))
+import peer_types  # noqa: E402, of the folder above
+
+SHARE_S, PROFILE_HZ = 12, 197
+SHARE_ALLOWED = 0.1  # their times begin and end elsewhere
 
 
 class Peer(Process):
     """A tool that measures by now, until it is interrupted."""
 
-    def __init__(self, ctx, name, *args):
+    def __init__(self, ctx, name, *args, **popen):
         path = shutil.which(name, path="/usr/sbin:" + os.environ["PATH"])
         if not path or not shutil.which("stdbuf"):
-            raise Skip("%s is not installed (Debian: libbpf-tools)" % name)
-        super().__init__(["stdbuf", "-oL", path, *(str(arg) for arg in args)])
+            raise Skip("%s is not installed (Debian: libbpf-tools, bpfcc-tools)" % name)
+        super().__init__(["stdbuf", "-oL", path, *(str(arg) for arg in args)], **popen)
         ctx.started.append(self)
         wait_until(lambda: self.measures() or self.code is not None, START_S, name)
         if self.code is not None:
@@ -39,6 +50,28 @@ class Offcputime(Peer):
     def measures(self):
         return any("link_type" in (truth.read("/proc/%d/fdinfo/%s" % (self.pid, fd)) or "")
                    for fd in truth.read_dir("/proc/%d/fdinfo" % self.pid))
+
+    @staticmethod
+    def seconds_of(tid, text):
+        return sum(int(us) for us in re.findall(r"\(%d\)\n\s+(\d+)$" % tid, text, re.M)) / 1e6
+
+
+class Profile(Peer):
+    """Samples of perf's CPU clock; where the kernel's headers are missing it is given the few types that it names."""
+
+    def __init__(self, ctx, *args):
+        env = dict(os.environ)
+        if not os.path.exists("/lib/modules/%s/build" % os.uname().release):
+            env["BCC_KERNEL_SOURCE"] = ctx.temporary()
+            try:
+                peer_types.tree_write(env["BCC_KERNEL_SOURCE"], ctx.options.tsnap)
+            except (subprocess.CalledProcessError, KeyError) as error:
+                raise Skip("no kernel headers, and tsnap finds no layout to make some of: %s" % error)
+        super().__init__(ctx, "profile-bpfcc", *args, env=env)
+
+    def measures(self):
+        descriptors = "/proc/%d/fd/" % self.pid
+        return sum("perf_event" in truth.link(descriptors + fd) for fd in truth.read_dir(descriptors)) >= os.cpu_count()
 
 
 def logarithmic(text):
@@ -91,7 +124,7 @@ def peers_off_cpu(ctx):
     after = [schedstat(tid) for tid in tids]
     rows, text, stolen = tool.interrupt(), peer.finish(), stolen_ns() - stolen
     for tid, asleep_ns, b, a in zip(tids, (int(done["sleep_ns"]) + int(done["disk_ns"]), 0), before, after):
-        theirs_ns = 1000 * sum(int(us) for us in re.findall(r"\(%d\)\n\s+(\d+)$" % tid, text, re.M))
+        theirs_ns = 1e9 * Offcputime.seconds_of(tid, text)
         sleeps, waits = Traced(rows, trace="offcpu", tid=tid), Traced(rows, trace="runq", tid=tid)
         check(theirs_ns > 0.2e9, "%d: offcputime has %d ns: %s", tid, theirs_ns, text[-500:])
         ours_ns = sleeps.total_ns + waits.total_ns
@@ -100,6 +133,36 @@ def peers_off_cpu(ctx):
         check(theirs_ns - allowed <= ours_ns <= max(theirs_ns, counted_ns) + allowed,
               "%d: %d ns asleep and %d in the run queue, offcputime has %d, workload and kernel %d", tid, sleeps.total_ns,
               waits.total_ns, theirs_ns, counted_ns)
+
+
+@case
+def peers_on_full_host(ctx):
+    """Busy threads of four kinds, more than CPUs: what a report says of each kind is what profile's samples say of its share of the
+    CPUs and offcputime's sums of its time off them; all of it together is the CPUs' busy time by /proc/stat."""
+    if SLOW > 1:
+        raise Skip("where CPUs are emulated the tools' programs take more time than the load")
+    workload = ctx.workload("mixed")
+    kinds, findings = moment.kinds_of(workload), Findings()
+    peers = {}
+
+    def begin_peers():
+        peers["profile"] = Profile(ctx, "-f", "-p", workload["pid"], "-F", PROFILE_HZ)
+        peers["off"], peers["begin_s"] = Offcputime(ctx, "offcputime", "-p", workload["pid"]), time.monotonic()
+    report = moment.Report(ctx, kinds, SHARE_S, between=begin_peers)
+    text, seconds, folded = peers["off"].finish(), time.monotonic() - peers["begin_s"], peers["profile"].finish()
+    samples = {kind: sum(int(count) for count in re.findall(r"^%s(?:;.*)? (\d+)$" % kind, folded, re.M)) for kind in kinds}
+    on = {kind: report.rates.get((workload["pid"], kind, "ON"), 0) for kind in kinds}
+    for kind, tids in kinds.items():
+        share, theirs = on[kind] / sum(on.values()), samples[kind] / sum(samples.values())
+        error = math.sqrt(theirs * (1 - theirs) / sum(samples.values()))
+        findings.expect(abs(share - theirs) <= SHARE_ALLOWED * theirs + 3 * error, "%s: %.3f of all ON, profile has %.3f ± %.3f", kind, share,
+                        theirs, error)
+        away, told = len(tids) - on[kind], sum(Offcputime.seconds_of(tid, text) for tid in tids) / seconds
+        findings.expect(abs(away - told) <= SHARE_ALLOWED * len(tids), "%s: %.2f of %d off the CPUs, offcputime has %.2f", kind, away,
+                        len(tids), told)
+    findings.expect(abs(report.told_cpus - report.busy_cpus) <= 0.02 * report.busy_cpus, "%.3f CPUs told, %.3f busy", report.told_cpus,
+                    report.busy_cpus)
+    findings.close()
 
 
 @case

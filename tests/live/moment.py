@@ -99,12 +99,15 @@ def idle_s():
 
 
 class Report:
-    """A report of all threads over some seconds, as threads on average, beside what the kernel counts."""
+    """A report of all threads over some seconds, as threads on average, beside what the kernel counts. between: called when they
+    begin."""
 
-    def __init__(self, ctx, kinds, seconds, *args):
+    def __init__(self, ctx, kinds, seconds, *args, between=lambda: None):
         tool = ctx.plain("-a", "-i", seconds, "-n", 2, "-g", "pid,comm,state", *args)
         # the first report has some of the start
-        first, second = (self._ended(tool, count, kinds) for count in (1, 2))
+        first = self._ended(tool, 1, kinds)
+        between()
+        second = self._ended(tool, 2, kinds)
         tool.finish_plain(0, harness.STOP_S)
         gone_s = second[0] - first[0]
         self.accounts = {kind: tuple((b - a) / gone_s for a, b in zip(first[1][kind], second[1][kind])) for kind in kinds}

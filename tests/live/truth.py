@@ -119,6 +119,14 @@ def read_dir(path):
         return []
 
 
+def link(path):
+    """What a link of /proc says; empty: it is gone."""
+    try:
+        return os.readlink(path)
+    except OSError:
+        return ""
+
+
 def schedstat(tid):
     """(ns on CPU, ns waiting in a run queue, times on CPU), or None where the kernel does not count them."""
     text = read("/proc/%d/schedstat" % tid)
