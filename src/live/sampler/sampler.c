@@ -260,8 +260,8 @@ static void queue_add(struct sampler *sampler, struct live_capture *capture)
 	sem_post(&sampler->filled);
 }
 
-/* From before its sleep to the end of what must be short nobody of normal priority keeps it from
- * its CPU. */
+/* The priority is kept from beat to beat, unless a copy used its time up: a thread that gives it up
+ * goes to the end of its CPU's queue, and beside 30 busy threads may not be back at the next beat. */
 static bool beat(struct sampler *sampler, struct live_capture *capture)
 {
 	int64_t next_ns = beat_next_ns(sampler);
@@ -275,7 +275,6 @@ static bool beat(struct sampler *sampler, struct live_capture *capture)
 		wanted_take(sampler);
 		capture_take(&sampler->capturer, capture, next_ns, sampler->stacks_room);
 	}
-	realtime_end(&sampler->realtime);
 	return go_on;
 }
 
