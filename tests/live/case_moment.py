@@ -24,7 +24,7 @@ RT_GROUP = "/sys/fs/cgroup/cpu/tsnap-test-%d"
 
 
 def group_made(ctx, group, **values):
-    """A new control group with these values in its files: what a process calls to enter it."""
+    """A new control group with these values in its files: what a process calls to enter it, or to put another one there."""
     try:
         os.mkdir(group)
         ctx.at_end(lambda: os.rmdir(group))
@@ -34,9 +34,9 @@ def group_made(ctx, group, **values):
     except OSError as error:
         raise Skip("no such control group can be made: %s" % error)
 
-    def enter():
+    def enter(pid="0"):
         with open(group + "/cgroup.procs", "w", encoding="ascii") as file:
-            file.write("0")
+            file.write(pid)
     return enter
 
 
@@ -115,6 +115,20 @@ def moment_in_locked_memory(ctx):
     other = bare.plain("-a", "-v", "-d", "0.2", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_MEMLOCK, (1 << 16, 1 << 16)))
     other.finish_plain()
     check("memory: not locked (ulimit -l is too small)" in other.err, "-v: %s", other.err[-600:])
+
+
+@case
+def moment_beside_spinners(ctx):
+    """Scans come in time beside 15 busy processes on each CPU, in one control group, so that each thread's share is the same. A copy
+    that another machine's work makes longer than a millisecond may make a few late."""
+    real_clock()
+    enter = quota_group(ctx, 100000 * os.cpu_count())
+    for _ in range(15 * os.cpu_count()):
+        enter(ctx.workload("spin")["pid"])
+    tool = ctx.stream("-a", "-F", RATE, "-d", SHORT_S, preexec_fn=enter)
+    tool.finish(limit_s=START_S + SHORT_S)
+    late = late_scans(tool.err)
+    check(late <= 0.05 * SHORT_S * RATE, "%d of %d scans are late: %s", late, SHORT_S * RATE, tool.err[-300:])
 
 
 @case
