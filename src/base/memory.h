@@ -15,8 +15,8 @@ char *memory_text(const char *text, size_t length);	     /* a NUL-terminated cop
 void memory_before_end(void (*function)(void));
 
 /* From now on pages of this process stay in memory once they were touched: mlockall(2) with
- * MCL_ONFAULT, of Linux 4.4. Children do not inherit it. 0, or -errno; -EPERM where allocations would
- * fail at the limit on locked memory (`ulimit -l`, without CAP_IPC_LOCK). */
+ * MCL_ONFAULT, of Linux 4.4. Children do not inherit it. 0, or -errno; -EPERM where allocations
+ * would fail at the limit on locked memory (`ulimit -l`, without CAP_IPC_LOCK). */
 int memory_lock(void);
 
 /* For memory_grow(). */

@@ -261,7 +261,8 @@ static void queue_add(struct sampler *sampler, struct live_capture *capture)
 }
 
 /* The priority is kept from beat to beat, unless a copy used its time up: a thread that gives it up
- * goes to the end of its CPU's queue, and beside 30 busy threads may not be back at the next beat. */
+ * goes to the end of its CPU's queue, and beside 30 busy threads may not be back at the next beat.
+ */
 static bool beat(struct sampler *sampler, struct live_capture *capture)
 {
 	int64_t next_ns = beat_next_ns(sampler);
