@@ -100,6 +100,7 @@ struct config {
 	bool text;		    /* --text */
 	bool ascii;		    /* --ascii */
 	bool csv_safe;		    /* --csv-safe */
+	bool report;		    /* --report: with MODE_CSV, MODE_JSON */
 	const char *share;	    /* --share: a name; NULL: for nobody else */
 	const char *attach;	    /* --attach: a name; NULL: with probes of its own */
 	bool verbose;		    /* -v */

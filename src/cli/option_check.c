@@ -116,6 +116,12 @@ static int top_check(const struct config *config, struct error *e)
 
 	if (config->csv_safe && config->mode != MODE_CSV)
 		return usage(e, "--csv-safe", "is for --csv");
+	if (config->report && config->mode != MODE_CSV && config->mode != MODE_JSON)
+		return usage(e, "--report",
+			     "is for --csv and --json: without them it is what there is");
+	if (config->report && (config->trace || config->stack_dict || config->self))
+		return usage(e, "--report",
+			     "has groups alone: no --trace, --slower, --stack-dict or --self");
 	if (!top && (config->text || config->ascii))
 		return usage(e, config->text ? "--text" : "--ascii", "is for --top");
 	if (!top)
@@ -280,8 +286,9 @@ struct query config_query(const struct config *config)
 
 int config_check(struct config *config, struct error *e)
 {
-	bool rows = config->mode == MODE_CSV || config->mode == MODE_JSON;
-	bool samples = rows || config->mode == MODE_REPORT || config->mode == MODE_FOLDED ||
+	bool machines = config->mode == MODE_CSV || config->mode == MODE_JSON;
+	bool rows = machines && !config->report;
+	bool samples = machines || config->mode == MODE_REPORT || config->mode == MODE_FOLDED ||
 		       config->mode == MODE_FLAME || config->mode == MODE_TOP;
 	bool recorded = config->replay || config->diff;
 	int err = record_check(config, e);
@@ -307,8 +314,7 @@ int config_check(struct config *config, struct error *e)
 		return usage(e, "--by", "is for reports and stacks");
 	if (config->all_rows && config->mode != MODE_REPORT)
 		return usage(e, "--all-rows", "is for reports: other formats have all rows");
-	if (config->raw && config->mode != MODE_REPORT && config->mode != MODE_FOLDED &&
-	    config->mode != MODE_FLAME)
+	if (config->raw && rows)
 		return usage(e, "--raw", "is for reports and stacks: rows are samples");
 	if (config->replay && !samples && !config->snapshot)
 		return usage(e, "--replay", "is for a report, rows and stacks");

@@ -63,6 +63,8 @@ const struct option_row option_table[] = {
 	 OPTION_FLAG, AT(csv_safe), 0, 0, 0},
 	{0, "json", NULL, "write a row per sampled thread, as a JSON object per line", OPTION_MODE,
 	 0, 0, 0, MODE_JSON},
+	{0, "report", NULL, "with --csv or --json: a row for each group of the report", OPTION_FLAG,
+	 AT(report), 0, 0, 0},
 	{0, "trace", "KIND,...", "measure every wait of these kinds (see --list)", OPTION_TEXT,
 	 AT(trace), 0, 0, 0},
 	{0, "stacks", "[COUNT]", "below each line its COUNT most frequent stacks", OPTION_FEW,

@@ -214,6 +214,9 @@ int run_prepare(struct run *run, struct error *e)
 	int err;
 
 	run->renderer = renderer_find(renderer_names[run->config->mode]);
+	if (run->config->report)
+		run->renderer = run->config->mode == MODE_CSV ? &renderer_csv_grouped
+							      : &renderer_json_grouped;
 	run_times(run);
 	err = run_filter(run, e);
 	if (!err)

@@ -2,6 +2,7 @@
 /* CSV as RFC 4180 has it, but with bare line feeds: a heading, then a row per sample. Text is
  * always in quotes, so that "" and absent are told apart; numbers never are. */
 #include "render/render_cells.h"
+#include "render/render_grouped.h"
 #include "render/renderer.h"
 #include "report/value.h"
 
@@ -46,12 +47,26 @@ static inline void csv_add_safe_cell(struct text *out, const struct column *colu
 			 "\"", '"');
 }
 
-static void csv_add(struct text *out, const struct page *page)
+static void csv_add_rows(struct text *out, const struct page *page, const char *row_end)
 {
 	if (page->formulas_kept_out)
-		cells_add(out, page->grid, csv_add_safe_cell, "\n");
+		cells_add(out, page->grid, csv_add_safe_cell, row_end);
 	else
-		cells_add(out, page->grid, csv_add_cell, "\n");
+		cells_add(out, page->grid, csv_add_cell, row_end);
+}
+
+static void csv_add(struct text *out, const struct page *page)
+{
+	csv_add_rows(out, page, "\n");
+}
+
+static void csv_add_grouped(struct text *out, const struct page *page)
+{
+	struct text row_end = {0};
+
+	grouped_csv_end(&row_end, page);
+	csv_add_rows(out, page, text_string(&row_end));
+	text_done(&row_end);
 }
 
 const struct renderer renderer_csv = {
@@ -59,4 +74,14 @@ const struct renderer renderer_csv = {
 	.columns = ROW_COLUMNS_DEFAULT,
 	.begin = csv_begin,
 	.add = csv_add,
+};
+
+const struct renderer renderer_csv_grouped = {
+	.name = "csv report",
+	.grouped = true,
+	.accounts = true,
+	.before = REPORT_MEASURES_DEFAULT,
+	.columns = REPORT_COLUMNS_DEFAULT,
+	.begin = grouped_csv_begin,
+	.add = csv_add_grouped,
 };

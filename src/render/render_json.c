@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* JSON lines: an object per sample, every column in every object, absent as null. */
 #include "render/render_cells.h"
+#include "render/render_grouped.h"
 #include "render/renderer.h"
 #include "report/value.h"
 
@@ -28,4 +29,23 @@ const struct renderer renderer_json = {
 	.name = "json",
 	.columns = ROW_COLUMNS_DEFAULT,
 	.add = json_add,
+};
+
+static void json_add_grouped(struct text *out, const struct page *page)
+{
+	struct text row_end = {0};
+
+	grouped_json_head(out, page);
+	grouped_json_end(&row_end, page);
+	cells_add(out, page->grid, json_add_cell, text_string(&row_end));
+	text_done(&row_end);
+}
+
+const struct renderer renderer_json_grouped = {
+	.name = "json report",
+	.grouped = true,
+	.accounts = true,
+	.before = REPORT_MEASURES_DEFAULT,
+	.columns = REPORT_COLUMNS_DEFAULT,
+	.add = json_add_grouped,
 };

@@ -57,8 +57,8 @@ struct renderer {
 	void (*add)(struct text *out, const struct page *page);
 };
 
-extern const struct renderer renderer_report, renderer_csv, renderer_json, renderer_folded,
-	renderer_flame;
+extern const struct renderer renderer_report, renderer_csv, renderer_json, renderer_csv_grouped,
+	renderer_json_grouped, renderer_folded, renderer_flame;
 
 /* NULL if there is none. */
 const struct renderer *renderer_find(const char *name);

@@ -4,7 +4,8 @@
 #include <string.h>
 
 static const struct renderer *const renderer_table[] = {
-	&renderer_report, &renderer_csv, &renderer_json, &renderer_folded, &renderer_flame,
+	&renderer_report,	&renderer_csv,	  &renderer_json,  &renderer_csv_grouped,
+	&renderer_json_grouped, &renderer_folded, &renderer_flame,
 };
 
 const struct renderer *renderer_find(const char *name)

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A report for machines (--report with --csv or --json): a row for each group, and of which time it
+ * is. JSON has before them an object with what the text form tells in its head and foot. */
+#include "render/render_grouped.h"
+#include "report/value.h"
+
+static const char *const resource_names[RESOURCE_COUNT] = {
+	[RESOURCE_CPU] = "cpu",
+	[RESOURCE_MEMORY] = "memory",
+	[RESOURCE_IO] = "io",
+};
+
+/* Cells are cut into a row by what ends it, so the times stand behind them. */
+static void add_interval(struct text *out, const struct tally *tally, const char *const words[4])
+{
+	char from[CLOCK_ISO_SIZE], until[CLOCK_ISO_SIZE];
+
+	clock_format_iso(tally->from_us, from);
+	clock_format_iso(tally->until_us, until);
+	text_add_format(out, "%s%s%s%s%s%lld", words[0], from, words[1], until, words[2],
+			(long long)tally->elapsed_us);
+	text_add_format(out, "%s%lld", words[3], (long long)tally->scans);
+}
+
+void grouped_csv_begin(struct text *out, const struct column_list *list)
+{
+	for (size_t i = 0; i < list->count; i++)
+		text_add_format(out, "%s,", list->items[i]->name);
+	text_add_string(out, "begin,end,elapsed_us,scans\n");
+}
+
+void grouped_csv_end(struct text *row_end, const struct page *page)
+{
+	static const char *const words[] = {",", ",", ",", ","};
+
+	add_interval(row_end, page->tally, words);
+	text_add_char(row_end, '\n');
+}
+
+void grouped_json_end(struct text *row_end, const struct page *page)
+{
+	static const char *const words[] = {",\"begin\":\"", "\",\"end\":\"",
+					    "\",\"elapsed_us\":", ",\"scans\":"};
+
+	add_interval(row_end, page->tally, words);
+	text_add_string(row_end, "}\n");
+}
+
+static void json_add_text(struct text *out, const char *before, const char *string)
+{
+	struct text room = {0};
+
+	text_add_string(out, before);
+	text_add_printable(&room, string);
+	cell_add_escaped(out, text_string(&room), "\"\\", '\\');
+	text_done(&room);
+}
+
+static void json_add_number(struct text *out, const char *name, int64_t number)
+{
+	text_add_format(out, ",\"%s\":", name);
+	if (number == ABSENT)
+		text_add_string(out, "null");
+	else
+		text_add_number(out, number);
+}
+
+static void json_add_pressure(struct text *out, const struct source_facts *facts)
+{
+	const char *before = ",\"pressure\":{";
+
+	for (int i = 0; i < RESOURCE_COUNT; i++) {
+		const struct source_pressure *pressure = &facts->pressure[i];
+
+		if (!pressure->known)
+			continue;
+		text_add_format(out, "%s\"%s\":{\"some_us\":%lld,\"full_us\":%lld}", before,
+				resource_names[i], (long long)pressure->some_us,
+				(long long)pressure->full_us);
+		before = ",";
+	}
+	if (*before == ',' && !before[1])
+		text_add_char(out, '}');
+}
+
+static void json_add_quotas(struct text *out, const struct source_facts *facts)
+{
+	text_add_string(out, ",\"throttled\":[");
+	for (size_t i = 0; i < facts->quota_count; i++) {
+		const struct source_quota *quota = &facts->quotas[i];
+
+		json_add_text(out, i ? ",{\"cgroup\":" : "{\"cgroup\":", quota->path);
+		json_add_number(out, "throttled_us", quota->throttled_us);
+		json_add_number(out, "throttled_periods", quota->throttled_periods);
+		json_add_number(out, "periods", quota->periods);
+		text_add_char(out, '}');
+	}
+	text_add_char(out, ']');
+}
+
+static void json_add_missed(struct text *out, const struct page *page)
+{
+	const struct source_facts *facts = page->facts;
+	const char *before = ",\"missed\":[{\"what\":";
+	struct text line = {0};
+
+	for (size_t i = 0; i < facts->missed_count; i++) {
+		if (!facts->missed[i].count)
+			continue;
+		json_add_text(out, before, facts->missed[i].what);
+		json_add_number(out, "count", (int64_t)facts->missed[i].count);
+		text_add_char(out, '}');
+		before = ",{\"what\":";
+	}
+	text_add_string(out, before[1] == '{' ? "]" : ",\"missed\":[]");
+	text_add_string(out, ",\"absent\":[");
+	for (size_t i = 0; i < facts->absent_count; i++) {
+		text_clear(&line);
+		absent_add(&line, page->grid->list, &facts->absent[i]);
+		json_add_text(out, i ? "," : "", text_string(&line));
+	}
+	text_add_char(out, ']');
+	text_done(&line);
+}
+
+void grouped_json_head(struct text *out, const struct page *page)
+{
+	const struct source_facts *facts = page->facts;
+	const struct tally *tally = page->tally;
+	char from[CLOCK_ISO_SIZE], until[CLOCK_ISO_SIZE];
+
+	json_add_text(out, "{\"report\":{\"host\":", facts->host);
+	json_add_text(out, ",\"kernel\":", facts->kernel);
+	json_add_number(out, "cpus", facts->cpus);
+	json_add_number(out, "rate_hz", facts->rate_hz);
+	if (tally->scans) {
+		clock_format_iso(tally->from_us, from);
+		clock_format_iso(tally->until_us, until);
+		text_add_format(out, ",\"begin\":\"%s\",\"end\":\"%s\"", from, until);
+	}
+	json_add_number(out, "elapsed_us", tally->elapsed_us);
+	json_add_number(out, "scans", tally->scans);
+	json_add_number(out, "samples", tally->samples);
+	json_add_number(out, "threads_max", tally->threads ? tally->threads_max : ABSENT);
+	json_add_number(out, "active_max", tally->active_max);
+	json_add_number(out, "forks", tally->forks);
+	json_add_number(out, "execs", tally->execs);
+	json_add_number(out, "exits", tally->exits);
+	json_add_pressure(out, facts);
+	json_add_quotas(out, facts);
+	json_add_missed(out, page);
+	json_add_number(out, "own_cpu_us",
+			facts->own_cpu_ns == ABSENT ? ABSENT : facts->own_cpu_ns / NS_PER_US);
+	text_add_string(out, "}}\n");
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Parts of reports for machines (--report), for render_csv.c and render_json.c. */
+#ifndef TSNAP_RENDER_RENDER_GROUPED_H
+#define TSNAP_RENDER_RENDER_GROUPED_H
+
+#include "render/render_cells.h"
+#include "render/renderer.h"
+
+/* The first line of CSV: the columns, and those of each row's interval. */
+void grouped_csv_begin(struct text *out, const struct column_list *list);
+/* What ends each row of a page: when its interval began and ended, and of how many scans it is. */
+void grouped_csv_end(struct text *row_end, const struct page *page);
+void grouped_json_end(struct text *row_end, const struct page *page);
+/* An object with what is known of the host and the interval. */
+void grouped_json_head(struct text *out, const struct page *page);
+
+#endif
