@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/index.h"
+#include "proc/cgroup_mount.h"
 
 #define CPU_QUOTA_GROUPS_MAX 4096 /* groups that are known; more are not told */
 
@@ -34,9 +35,7 @@ struct cpu_quota_group {
 
 /* Zeroed is of a host without such groups. */
 struct cpu_quotas {
-	char *mount; /* of the hierarchy; NULL: it is not mounted */
-	char *root;  /* the group that is mounted there */
-	bool v1;
+	struct cgroup_mount mount;
 	struct cpu_quota_group *groups;
 	size_t count, capacity;
 	struct index places; /* hash of a path to place, plus one */

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "waits/waits.h"
 #include "proc/comm.h"
+#include "proc/cgroup_mount.h"
 #include "waits/holders.h"
+#include "waits/memory_wait.h"
 #include "proc/proc.h"
 #include "waits/sockets.h"
 #include "proc/syscalls.h"
@@ -50,6 +52,8 @@ struct waits {
 	struct sockets sockets;
 	struct wait_peers peers;
 	struct file_locks file_locks;
+	struct cgroup_mount memory; /* of the controller of that name */
+	bool memory_looked_for;
 	struct index tellers; /* by interned name of a call: the function, or 0, */
 	struct index rules;   /* and the rule that it decides why by, or 0 */
 	int64_t daemon_ports;
@@ -78,6 +82,7 @@ void waits_free(struct waits *waits)
 	cache_done(&waits->stays);
 	sockets_done(&waits->sockets);
 	holders_done(&waits->holders);
+	cgroup_mount_done(&waits->memory);
 	index_clear(&waits->file_locks.holders);
 	index_clear(&waits->tellers);
 	index_clear(&waits->rules);
@@ -337,6 +342,27 @@ static bool waits_for_set(struct waits *waits, const struct sample *sample)
 	return rule && rule->kind == WAIT_SET;
 }
 
+/* Who waits for memory does so in D, or works for it now and then: in a call or outside of any. */
+static bool may_want_memory(const struct sample *sample)
+{
+	return (sample->state == DOING_DISK || sample->state == DOING_RQ) && sample->kthread != 1;
+}
+
+/* In place of what the call is about: that is not what the thread waits for. */
+static void memory_tell(struct waits *waits, struct stay *stay, const struct sample *sample)
+{
+	if (!waits->memory_looked_for)
+		cgroup_mount_find(&waits->memory, waits->root, "memory");
+	waits->memory_looked_for = true;
+	text_clear(&waits->text);
+	memory_wait_tell(waits->root, &waits->memory, sample->pid, sample->tid, &waits->text);
+	/* who was only interrupted in a page fault waits for a CPU */
+	if (sample->state == DOING_RQ && strncmp(text_string(&waits->text), "reclaim", 7))
+		return;
+	if (waits->text.length)
+		stay->waits_on = text_name(&waits->text);
+}
+
 void waits_fill(struct waits *waits, struct sample *sample, const struct lookup_hint *hint,
 		uint64_t needs, int64_t now_ns)
 {
@@ -345,9 +371,11 @@ void waits_fill(struct waits *waits, struct sample *sample, const struct lookup_
 	struct stay *stay;
 	bool told;
 
-	if (!is_blocked(sample))
+	if (may_want_memory(sample))
+		wanted |= needs & NEED_WAITS;
+	else if (!is_blocked(sample))
 		wanted &= ~NEED_WAITS;
-	else
+	if (is_blocked(sample))
 		wanted |= needs & NEED_WCHAN;
 	if (!wanted)
 		return;
@@ -357,11 +385,15 @@ void waits_fill(struct waits *waits, struct sample *sample, const struct lookup_
 	stay->known |= missing;
 	if (missing & (NEED_CONNECTION | NEED_FILETYPE))
 		stay_read_file(waits, stay, sample, hint, missing, now_ns);
-	if (missing & NEED_WAITS)
+	if (missing & NEED_WAITS && in_call && is_blocked(sample))
 		waits_on_tell(waits, stay, sample, hint, false, now_ns);
+	else if (missing & NEED_WAITS)
+		stay->facts = wait_facts_absent;
 	else if (missing & NEED_CONNECTION && !told && is_blocked(sample) &&
 		 waits_for_set(waits, sample))
 		waits_on_tell(waits, stay, sample, hint, true, now_ns);
+	if (missing & NEED_WAITS && may_want_memory(sample))
+		memory_tell(waits, stay, sample);
 	if (missing & NEED_WCHAN)
 		stay->wchan = wchan_read(waits, sample);
 

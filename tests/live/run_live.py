@@ -34,6 +34,7 @@ import case_hostile  # noqa: F401
 import case_hotplug  # noqa: F401
 import case_idle  # noqa: F401
 import case_java  # noqa: F401
+import case_memory  # noqa: F401
 import case_moment  # noqa: F401
 import case_options  # noqa: F401
 import case_parts  # noqa: F401

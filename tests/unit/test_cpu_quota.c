@@ -148,7 +148,7 @@ static void version_1(void **state)
 	put("c/a/b/cpu.cfs_quota_us", "20000\n");
 	put("c/a/b/cpu.stat", "nr_periods 5\nnr_throttled 1\nthrottled_time 1000000\n");
 	cpu_quotas_init(&quotas, root);
-	assert_true(quotas.v1);
+	assert_true(quotas.mount.v1);
 	cpu_quotas_read(&quotas, SECOND);
 	put("c/a/b/cpu.stat", "nr_periods 6\nnr_throttled 2\nthrottled_time 3500000\n");
 	cpu_quotas_read(&quotas, 2 * SECOND);

@@ -1,0 +1,97 @@
+"""Waits for memory: pages of mapped files that are read anew."""
+import os
+import subprocess
+import sys
+
+from harness import SLOW, Findings, Skip, case, rows_of, wait_until
+
+BPS = 1 << 20  # bytes that the group may read in a second
+PAGES = 8192
+
+# Calls, or reads, each page of a file that is in no cache: "code" has instructions there that return.
+TOUCH = """
+import ctypes, os, sys
+path, kind, pages = sys.argv[1], sys.argv[2], int(sys.argv[3])
+size = pages * 4096
+with open(path, "wb") as file:
+    for _ in range(pages):
+        file.write(bytes([int(sys.argv[4], 16)]) * 4096)
+    file.flush()
+    os.fsync(file.fileno())
+    os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t] + [ctypes.c_int] * 3 + [ctypes.c_long]
+libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+at = libc.mmap(None, size, 5, 2, os.open(path, os.O_RDONLY), 0)  # readable and executable, private
+libc.madvise(at, size, 1)  # random
+print("ready", flush=True)
+sys.stdin.readline()
+for page in range(pages):
+    if kind == "code":
+        ctypes.CFUNCTYPE(None)(at + page * 4096)()
+    else:
+        ctypes.string_at(at + page * 4096, 1)
+"""
+
+
+def slow_group(ctx, path):
+    """A control group that reads from the file's device slowly: what a process of that id is put in with."""
+    device = os.stat(path).st_dev
+    line = "%d:%d " % (os.major(device), os.minor(device))
+    name = "tsnap-test-%d" % os.getpid()
+    if os.path.exists("/sys/fs/cgroup/blkio/blkio.throttle.read_bps_device"):
+        group, file, value = "/sys/fs/cgroup/blkio/" + name, "blkio.throttle.read_bps_device", line + str(BPS)
+    else:
+        group, file, value = "/sys/fs/cgroup/" + name, "io.max", line + "rbps=%d" % BPS
+    try:
+        os.mkdir(group)
+        ctx.at_end(lambda: os.rmdir(group))
+        with open(os.path.join(group, file), "w", encoding="ascii") as limit:
+            limit.write(value)
+    except OSError as error:
+        raise Skip("no group that reads slowly can be made: %s" % error)
+
+    def take(pid):
+        with open(group + "/cgroup.procs", "w", encoding="ascii") as procs:
+            procs.write(str(pid))
+    return take
+
+
+def page_fault_rows(ctx, path, take, kind):
+    opcode = "c3" if os.uname().machine == "x86_64" else "00"
+    child = subprocess.Popen([sys.executable, "-c", TOUCH, path, kind, str(PAGES), opcode], stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE)
+    try:
+        assert child.stdout.readline() == b"ready\n"
+        take(child.pid)
+        child.stdin.write(b"\n")
+        child.stdin.flush()
+
+        def faults():
+            with open("/proc/%d/stack" % child.pid, encoding="ascii") as stack:
+                return "filemap_fault" in stack.read()
+        wait_until(faults, 10 * SLOW, "a page fault")
+        return rows_of(ctx.rows("-a", "-p", child.pid, seconds=2, columns="state,syscall,waits_on"), child.pid)
+    finally:
+        child.kill()
+        child.wait()
+        child.stdin.close()
+        child.stdout.close()
+
+
+@case
+def page_fault(ctx):
+    """A thread that waits for a page of a mapped file, outside of any call: of code, in which file."""
+    path = os.path.join(ctx.temporary(), "mapped")
+    with open(path, "wb"):
+        pass
+    take, findings = slow_group(ctx, path), Findings()
+    for kind, wanted in (("code", "page fault in " + path), ("data", "page fault")):
+        if kind == "code" and os.uname().machine != "x86_64":
+            continue
+        rows = [row for row in page_fault_rows(ctx, path, take, kind) if row["state"] == "D" and not row["syscall"]]
+        findings.expect(len(rows) > 10, "%s: %d rows in D", kind, len(rows))
+        told = [row["waits_on"] for row in rows]
+        findings.expect(told.count(wanted) >= 0.8 * len(told), "%s: not %s: %s", kind, wanted, sorted(set(told)))
+    findings.close()

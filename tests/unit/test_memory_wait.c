@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Waits for memory, from stacks of kernels old and new, and the group whose limit is reached. */
+#include "unit.h"
+#include "fake_proc.h"
+#include "proc/cgroup_mount.h"
+#include "waits/memory_wait.h"
+
+#include <ftw.h>
+#include <sys/stat.h>
+
+#define STACK(...) STACK_OF(__VA_ARGS__, NULL)
+
+static const char *stack_of(const char *const *names)
+{
+	static char text[2048];
+
+	*text = '\0';
+	for (; *names; names++)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "[<0>] %s+0x12/0x340\n",
+			 *names);
+	return text;
+}
+
+#define STACK_OF(...) stack_of((const char *const[]){__VA_ARGS__})
+
+static void expect(const char *stack, const char *words, const char *limit, bool fault)
+{
+	const char *found_limit = NULL, *found;
+	bool found_fault = false;
+
+	found = memory_wait_words(stack, &found_limit, &found_fault);
+	if (!words) {
+		assert_null(found);
+		return;
+	}
+	if (!found)
+		fail_msg("nothing, not %s:\n%s", words, stack);
+	assert_string_equal(found, words);
+	assert_int_equal(found_fault, fault);
+	if (limit)
+		assert_string_equal(found_limit, limit);
+	else
+		assert_null(found_limit);
+}
+
+static void stacks(void **state)
+{
+	(void)state;
+	expect(STACK("folio_wait_bit_common", "filemap_fault", "__do_fault", "do_fault",
+		     "handle_mm_fault", "exc_page_fault", "asm_exc_page_fault"),
+	       "page fault", NULL, true);
+	expect(STACK("io_schedule", "__lock_page_or_retry", "filemap_fault", "ext4_filemap_fault",
+		     "__do_fault", "handle_pte_fault", "__do_page_fault", "page_fault"),
+	       "page fault", NULL, true);
+	expect(STACK("folio_wait_bit_common", "do_swap_page", "handle_mm_fault", "exc_page_fault"),
+	       "swap-in", NULL, false);
+	expect(STACK("shrink_lruvec", "try_to_free_mem_cgroup_pages", "try_charge_memcg",
+		     "__mem_cgroup_charge", "do_anonymous_page", "handle_mm_fault"),
+	       "reclaim", "memory.max", false);
+	expect(STACK("schedule_timeout_killable", "__mem_cgroup_handle_over_high",
+		     "exit_to_user_mode_loop"),
+	       "reclaim", "memory.high", false);
+	expect(STACK("try_to_free_mem_cgroup_pages", "reclaim_high", "mem_cgroup_handle_over_high"),
+	       "reclaim", "memory.high", false);
+	expect(STACK("shrink_node", "do_try_to_free_pages", "try_to_free_pages",
+		     "__alloc_pages_slowpath"),
+	       "reclaim", NULL, false);
+	expect(STACK("io_schedule_timeout", "balance_dirty_pages_ratelimited_flags",
+		     "generic_perform_write"),
+	       "dirty pages", NULL, false);
+	expect(STACK("rwsem_down_read_slowpath", "down_read", "do_user_addr_fault"),
+	       "memory map lock", NULL, false);
+	expect(STACK("folio_wait_bit_common", "__folio_lock", "truncate_inode_pages_range"),
+	       "page lock", NULL, false);
+	/* locks of directories, and reads of files, are told by their calls */
+	expect(STACK("rwsem_down_write_slowpath", "down_write", "do_unlinkat"), NULL, NULL, false);
+	expect(STACK("folio_wait_bit_common", "filemap_get_pages", "filemap_read", "vfs_read"),
+	       NULL, NULL, false);
+	expect("", NULL, NULL, false);
+	expect("[<0>] ", NULL, NULL, false);
+	expect("filemap_fault\n[<0>] x", NULL, NULL, false);
+}
+
+static void put(const char *root, const char *name, const char *text)
+{
+	char path[256];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", root, name);
+	for (char *at = path + strlen(root) + 1; (at = strchr(at, '/')); at++) {
+		*at = '\0';
+		mkdir(path, 0700);
+		*at = '/';
+	}
+	file = fopen(path, "w");
+	assert_non_null(file);
+	fputs(text, file);
+	assert_int_equal(fclose(file), 0);
+}
+
+static int remove_one(const char *path, const struct stat *about, int type, struct FTW *walk)
+{
+	(void)about, (void)type, (void)walk;
+	return remove(path);
+}
+
+/* The innermost group that has reached its limit is told, not one with room. */
+static void groups(void **state)
+{
+	char root[] = "/tmp/tsnap-memory-XXXXXX", mounts[128];
+	struct cgroup_mount memory;
+	struct fake_proc proc;
+	struct text words = {0};
+
+	(void)state;
+	assert_non_null(mkdtemp(root));
+	fake_proc_init(&proc);
+	fake_proc_put(&proc, 7, 7, "stack", "[<0>] try_to_free_mem_cgroup_pages+0x1/0x2\n");
+	fake_proc_put(&proc, 7, 7, "cgroup", "3:cpu:/no\n0::/pod/a/b\n");
+	snprintf(mounts, sizeof(mounts), "1 1 0:1 / %s/g rw - cgroup2 none rw\n", root);
+	put(root, "self/mountinfo", mounts);
+	put(root, "g/pod/memory.max", "1000000\n");
+	put(root, "g/pod/memory.current", "999000\n");
+	put(root, "g/pod/a/memory.max", "2000000\n");
+	put(root, "g/pod/a/memory.current", "999000\n");
+	put(root, "g/pod/a/b/memory.max", "max\n");
+	put(root, "g/pod/a/b/memory.current", "999000\n");
+	cgroup_mount_find(&memory, root, "memory");
+	memory_wait_tell(proc.root, &memory, 7, 7, &words);
+	assert_string_equal(text_string(&words), "reclaim (memory.max of /pod)");
+	put(root, "g/pod/memory.max", "max\n");
+	text_clear(&words);
+	memory_wait_tell(proc.root, &memory, 7, 7, &words);
+	assert_string_equal(text_string(&words), "reclaim (memory.max)");
+	text_clear(&words);
+	memory_wait_tell(proc.root, &memory, 8, 8, &words);
+	assert_string_equal(text_string(&words), "");
+	cgroup_mount_done(&memory);
+	fake_proc_done(&proc);
+	text_done(&words);
+	nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(stacks),
+		cmocka_unit_test(groups),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
