@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* flood PID COUNT: puts records of that many sleeping threads, which do not exist, into the thread
- * state array of the tsnap with that PID: what a scan costs where there are more threads than a
- * test can make. Prints how many there are.
+/* flood PID COUNT THREAD: puts records of that many threads in a nap, which do not exist, into the
+ * thread state array of the tsnap with that PID: what a scan costs where there are more threads
+ * than a test can make. Prints how many there are.
  */
 #include "maps/thread_table.h"
 
@@ -63,15 +63,13 @@ static int map_of(const char *pid, const char *name, uint32_t *entries)
 
 int main(int argc, char **argv)
 {
-	/* as if all were process 1: records of threads that are not there are taken away */
-	struct thread_state record = {
-		.identity = {.start_boot_ns = 1, .tid = 1, .tgid = 1, .comm = "flood"}};
+	struct thread_state record = {.identity = {.start_boot_ns = 1, .comm = "flood"}};
 	struct thread_table table;
 	struct thread_maps maps = {.batch = false};
 	uint32_t count, entries = 0, i;
 
-	if (argc != 3) {
-		fprintf(stderr, "usage: flood PID COUNT\n");
+	if (argc != 4) {
+		fprintf(stderr, "usage: flood PID COUNT THREAD\n");
 		return 2;
 	}
 	count = (uint32_t)strtoul(argv[2], NULL, 10);
@@ -83,8 +81,13 @@ int main(int argc, char **argv)
 		fprintf(stderr, "flood: %s has no thread state array in shared memory\n", argv[1]);
 		return 77;
 	}
+	/* as if all were that one: records of threads that are not there are taken away */
+	record.identity.tid = record.identity.tgid = (uint32_t)strtoul(argv[3], NULL, 10);
 	record.sched.state = 1; /* TASK_INTERRUPTIBLE */
+	record.sched.out_ns = 1;
 	record.sched.known = SCHED_SWITCHED_OUT;
+	THREAD_CALL_NUMBER(record.sched.registers + THREAD_REGISTER_COUNT - THREAD_CALL_COUNT) =
+		SYS_clock_nanosleep;
 	record.identity.known = IDENTITY_NAME | IDENTITY_FULL;
 	for (i = 0; i < count; i++) {
 		record.sched.tid = FIRST_TID + i;

@@ -5,7 +5,7 @@ import statistics
 import subprocess
 import time
 
-from sampler import LIMIT_S, Crowd, Program, Sampler, operation_ns, quartiles, say
+from sampler import LIMIT_S, Crowd, Program, Sampler, end_with_us, operation_ns, quartiles, say
 from table import Row
 
 SHARERS = 10
@@ -16,11 +16,12 @@ JUDGED_A_SECOND, JUDGED_LATER_S = 50000, 20
 def bench_records(options):
     """Records of threads that do not exist, in the array of a tsnap that makes room for them."""
     rows = []
+    sleeper = subprocess.Popen(["sleep", str(LIMIT_S * 10)], preexec_fn=end_with_us)
     for count, name in ((100000, "100 000"), (1000000, "1 000 000"))[:1 if options.quick else 2]:
         for rate in (1, 20):
             say("records: %d at %d Hz" % (count, rate))
             with Sampler(options, "-d", 100000, "-F", rate, "--max-threads", count + 100000) as sampler:
-                flood = subprocess.run([options.build + "/tests/bench/flood", sampler.pids()[-1], str(count)],
+                flood = subprocess.run([options.build + "/tests/bench/flood", sampler.pids()[-1], str(count), str(sleeper.pid)],
                                        stdout=subprocess.PIPE)
                 words = "CPU per sample, %s records of sleeping threads, %d Hz" % (name, rate)
                 if flood.returncode == 77:
@@ -31,6 +32,8 @@ def bench_records(options):
                 cost, _ = sampler.scan_cost(max(options.scan_s, 2 / rate), rate, False)
                 rows.append(Row(words, "tsnap", 1000 * cost, "ms", aim=2,
                                 remark="%.1f ms while they are new" % (1000 * first)))
+    sleeper.kill()
+    sleeper.wait()
     return rows
 
 
