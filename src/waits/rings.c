@@ -15,6 +15,13 @@ struct aio_ring {
 };
 #define AIO_RING_MAGIC 0xa10a10a1
 
+static uint32_t mask_find(const char *text)
+{
+	const char *at = strstr(text, "SqMask:");
+
+	return at ? (uint32_t)strtoul(at + strlen("SqMask:"), NULL, 16) : 0;
+}
+
 static bool number_find(const char *text, const char *key, uint32_t *number)
 {
 	const char *at = strstr(text, key);
@@ -36,22 +43,26 @@ static void inflight_tell(struct wait *wait, const char *what, const char *at_le
 
 /* fdinfo has CachedSqHead, the requests that the kernel took, and CachedCqTail, the answers that it
  * gave, since 5.16; before that nothing tells. A request that answers often, or never, spoils the
- * difference: then it is not told. PollList has those that only wait until a descriptor is ready.
- */
+ * difference: then it is not told. PollList has those that only wait until a descriptor is ready;
+ * timeouts are among those that were taken last. */
 void uring_tell(struct wait *wait)
 {
 	bool cut;
 	const char *text = wait_fdinfo(wait, &cut), *armed;
-	uint32_t taken, answered;
+	uint32_t taken = 0, answered, mask = mask_find(text);
 	int64_t count = -1;
 
 	if (number_find(text, "CachedSqHead:", &taken) &&
 	    number_find(text, "CachedCqTail:", &answered))
 		count = (int32_t)(taken - answered);
 	inflight_tell(wait, "io_uring", "", count);
-	armed = count >= 0 ? strstr(text, "\nPollList:") : NULL;
-	if (!armed)
+	if (wait->facts.inflight == ABSENT)
 		return;
+	armed = strstr(text, "\nPollList:");
+	if (!armed) {
+		wait->facts.armed = ring_timeouts(wait, taken, mask, count);
+		return;
+	}
 	wait->facts.armed = cut ? count : 0; /* who has so many polls is a server */
 	if (cut)
 		return;
@@ -59,6 +70,8 @@ void uring_tell(struct wait *wait)
 		wait->facts.armed++;
 		armed += strlen("op=");
 	}
+	if (wait->facts.armed < count)
+		wait->facts.armed += ring_timeouts(wait, taken, mask, count);
 }
 
 /* The kernel does not show how many requests are in flight: at least as many as the thread still

@@ -116,6 +116,10 @@ void wait_add_thread(struct wait *wait, const char *before, int64_t tid);
 /* The thread that a process knows by this number in its own pid namespace; 0: there is none. */
 int64_t thread_of_inner(const struct wait *wait, int64_t inner);
 
+/* Of the io_uring behind wait->fd: how many of the `count` requests that it took last only let time
+ * pass. taken: how many it has ever taken; mask: of its ring. */
+int64_t ring_timeouts(const struct wait *wait, uint32_t taken, uint32_t mask, int64_t count);
+
 /* One word for what a link of /proc/PID/fd leads to ("socket"); of a path: NULL, see
  * file_type.h. */
 const char *file_word(const char *link);

@@ -170,6 +170,40 @@ static void why_in_time(void **state)
 }
 
 /* Requests that only wait until a descriptor is ready are no I/O; and it can change unseen. */
+/* The entries of a ring of four: the requests that it took last are behind the others. */
+static void why_of_timeouts(struct scene *scene)
+{
+	static const struct {
+		const char *fdinfo;
+		uint8_t operations[4];
+		const char *why;
+	} rows[] = {
+		{"SqMask:\t0x3\nCachedSqHead:\t6\nCachedCqTail:\t4\nPollList:\n", {11, 15}, "ring"},
+		{"SqMask:\t0x3\nCachedSqHead:\t6\nCachedCqTail:\t4\n", {11, 11}, "ring"},
+		{"SqMask:\t0x3\nCachedSqHead:\t6\nCachedCqTail:\t4\nPollList:\n", {11, 22}, "io"},
+		{"SqMask:\t0x3\nCachedSqHead:\t6\nCachedCqTail:\t3\nPollList:\n  op=6, x=0\n",
+		 {11, 11, 0, 6},
+		 "ring"},
+		{"SqMask:\t0x3\nCachedSqHead:\t9\nCachedCqTail:\t4\nPollList:\n",
+		 {11, 11, 11, 11},
+		 "io"},
+	};
+	uint8_t entries[4 * 64];
+
+	fake_proc_put(&scene->proc, 7, 7, "maps",
+		      "7000-8000 rw-s 00000000 00:0e 2 anon_inode:[io_uring]\n"
+		      "20000-21000 rw-s 10000000 00:0e 2 anon_inode:[io_uring]\n");
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		memset(entries, 0, sizeof(entries));
+		for (int entry = 0; entry < 4; entry++)
+			entries[entry * 64] = rows[i].operations[entry];
+		fake_proc_put_page(&scene->proc, 7, 7, 0x20000, entries, sizeof(entries));
+		fake_proc_put(&scene->proc, 7, 7, "fdinfo/3", rows[i].fdinfo);
+		call_put(scene, SYS_io_uring_enter, 3, 0, 1);
+		assert_string_equal(why_of(scene), rows[i].why);
+	}
+}
+
 static void why_of_rings(void **state)
 {
 	static const struct {
@@ -192,6 +226,7 @@ static void why_of_rings(void **state)
 		assert_string_equal(why_of(scene), rows[i].why);
 		assert_true(lookup_why_changes(scene->lookup, 7));
 	}
+	why_of_timeouts(scene);
 	call_put(scene, SYS_rt_sigtimedwait, 0, 0, 0);
 	why_of(scene);
 	assert_false(lookup_why_changes(scene->lookup, 7));

@@ -110,14 +110,13 @@ static bool ring_is_told(int fd)
 	return strstr(text, "CachedSqHead:") != NULL;
 }
 
-/* Polls a pipe that nobody writes to, three times. */
-static void uring(struct waiting *w)
+/* Three requests that differ in nothing but what the caller says. */
+static void uring_of(struct waiting *w, const struct io_uring_sqe *request)
 {
 	struct io_uring_params parameters = {0};
 	long fd = syscall(SYS_io_uring_setup, 8, &parameters);
 	struct io_uring_sqe *entries;
 	char *ring;
-	int fds[2];
 
 	if (fd < 0)
 		unready("no io_uring here");
@@ -127,12 +126,8 @@ static void uring(struct waiting *w)
 		       IORING_OFF_SQES);
 	if (ring == MAP_FAILED || entries == MAP_FAILED)
 		die("map the ring");
-	make_pipe(fds);
 	for (uint32_t i = 0; i < 3; i++) {
-		memset(&entries[i], 0, sizeof(entries[i]));
-		entries[i].opcode = IORING_OP_POLL_ADD;
-		entries[i].fd = fds[0];
-		entries[i].poll_events = POLLIN;
+		entries[i] = *request;
 		((uint32_t *)(ring + parameters.sq_off.array))[i] = i;
 	}
 	__atomic_store_n((uint32_t *)(ring + parameters.sq_off.tail), 3, __ATOMIC_RELEASE);
@@ -146,6 +141,28 @@ static void uring(struct waiting *w)
 	w->inflight = ring_is_told((int)fd) ? 3 : -1;
 	strcpy(w->waits_on, w->inflight < 0 ? "io_uring" : "io_uring 3 in flight");
 	w->filetype = "io_uring";
+}
+
+/* Polls a pipe that nobody writes to. */
+static void uring(struct waiting *w)
+{
+	struct io_uring_sqe request = {.opcode = IORING_OP_POLL_ADD, .poll_events = POLLIN};
+	int fds[2];
+
+	make_pipe(fds);
+	request.fd = fds[0];
+	uring_of(w, &request);
+}
+
+static void uring_timeout(struct waiting *w)
+{
+	static struct {
+		int64_t s, ns;
+	} ever = {100000, 0};
+	struct io_uring_sqe request = {.opcode = IORING_OP_TIMEOUT, .fd = -1, .len = 1};
+
+	request.addr = (uintptr_t)&ever;
+	uring_of(w, &request);
 }
 
 /* One poll of a pipe, of which two are waited for. */
@@ -179,6 +196,7 @@ const struct wait_row set_waits[] = {
 	{"epoll_two", epoll_two},
 	{"epoll_many", epoll_many},
 	{"io_uring", uring},
+	{"io_uring_timeout", uring_timeout},
 	{"aio", aio},
 	{0},
 };
