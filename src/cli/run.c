@@ -131,9 +131,8 @@ static int run_take_groups(struct run *run, const struct scan *part)
 
 		if (run->groups.split)
 			note = exact_times_add(&run->times, &part->samples[i]);
-		group_table_add_noted(&run->groups, &part->samples[i], note);
-		stack_lines_add(&run->stacks, &part->samples[i], note);
-		chain_report_add(&run->chains, &part->samples[i]);
+		if (!late_waits_hold(&run->late_waits, &part->samples[i], note))
+			run_add_sample(run, &part->samples[i], note);
 	}
 	if (exact_times_full(&run->times) || group_table_crowded(&run->groups) ||
 	    group_table_crowded(&run->stacks.groups))
@@ -298,6 +297,7 @@ static void run_done(struct run *run)
 		run->source->close(run->source);
 	group_table_done(&run->groups);
 	exact_times_done(&run->times);
+	late_waits_done(&run->late_waits);
 	distribution_table_done(&run->distributions);
 	stack_lines_done(&run->stacks);
 	time_rows_done(&run->time_rows);

@@ -124,8 +124,18 @@ void run_take_events(struct run *run)
 				    &run->events);
 }
 
+void run_add_sample(void *to, const struct sample *sample, struct exact_note note)
+{
+	struct run *run = to;
+
+	group_table_add_noted(&run->groups, sample, note);
+	stack_lines_add(&run->stacks, sample, note);
+	chain_report_add(&run->chains, sample);
+}
+
 void run_share_out(struct run *run)
 {
+	late_waits_end(&run->late_waits, run_add_sample, run);
 	group_table_share_out(&run->groups);
 	group_table_share_out(&run->stacks.groups);
 	exact_times_clear(&run->times);

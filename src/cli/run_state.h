@@ -6,6 +6,7 @@
 #include "report/chain_report.h"
 #include "report/distribution.h"
 #include "report/event_list.h"
+#include "report/late_waits.h"
 #include "report/group_split.h"
 #include "render/renderer.h"
 #include "report/sleepers.h"
@@ -22,6 +23,7 @@ struct run {
 	struct filter filter;
 	struct source *source;
 	struct group_table groups;
+	struct late_waits late_waits;		 /* samples that are not in groups yet */
 	struct exact_times times;		 /* shared out among groups and stacks */
 	struct distribution_table distributions; /* of --trace */
 	struct stack_dict_file stack_dict;	 /* --stack-dict, written */
@@ -83,6 +85,8 @@ int run_prepare(struct run *run, struct error *e);
 int run_show(struct run *run, struct error *e);
 int run_take_traced(struct run *run, bool all, struct error *e);
 int run_write(struct run *run, struct error *e);
+/* Adds a sample to the groups and what goes along with them. */
+void run_add_sample(void *run, const struct sample *sample, struct exact_note note);
 /* Gives the groups the exact times of what was added so far. */
 void run_share_out(struct run *run);
 /* run_sleepers.c: finds what a page without samples tells instead. */

@@ -81,6 +81,7 @@ void live_stay_fill(struct live *live, const struct thread_state *record, struct
 	if (!facts_differ(&before, &after) || live_stay_lasts(live, record))
 		return;
 	facts_put(&before, sample);
+	sample->wait_open = false;
 	live->later_stays++;
 }
 

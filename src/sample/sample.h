@@ -97,6 +97,7 @@ struct sample {
 	int64_t cpu_us, runq_us, dwait_us, sleep_us, vcsw, ivcsw;
 	/* of an account (sample/source.h) of births and deaths; not columns */
 	int64_t forks, execs, exits, dead_cpu_us;
+	bool wait_open; /* a later scan knows more of this wait. Not a column */
 	/* the source's until its next scan; NULL: none. Columns lead into it, see proc_values.h */
 	struct proc_values *proc_values;
 };

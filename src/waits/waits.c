@@ -404,6 +404,7 @@ void waits_fill(struct waits *waits, struct sample *sample, const struct lookup_
 	sample->waits_on_pid = stay->facts.pid;
 	sample->inflight = stay->facts.inflight;
 	sample->wchan = stay->wchan;
+	sample->wait_open = stay->pending;
 }
 
 bool waits_facts(struct waits *waits, const struct sample *sample, const struct lookup_hint *hint,

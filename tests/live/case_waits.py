@@ -1,6 +1,8 @@
 """On what threads wait: files, connections, locks, and who is at the other end."""
+import csv
 import ctypes
 import fnmatch
+import io
 import os
 import re
 import struct
@@ -66,6 +68,23 @@ def waits(ctx):
             find.expect(len(mine) == 1, "%s: %d rows", workload.name, len(mine))
             for row in mine[:1]:
                 expect_wait(find, workload, row)
+    find.close()
+
+
+@case
+def late_waits(ctx):
+    """What is found out after some scans, such as who has the other end, is in one line of a report with those scans, too."""
+    workloads = [workload for workload in waiting_workloads(ctx) if not workload.name.endswith("_own")]
+    tool = ctx.plain("-a", "-d", 2 * SETTLED_S, "-p", ",".join(str(workload.tgid) for workload in workloads),
+                     "--csv", "--report", "-g", "tid,state,waits_on,syscall")
+    tool.finish_plain(0, START_S + 2 * SETTLED_S + STOP_S)
+    rows = list(csv.DictReader(io.StringIO(tool.out.decode())))
+    find = Findings()
+    for workload in workloads:
+        told = [row["waits_on"] for row in rows if row["tid"] == str(workload.tid) and row["state"] == "S" and row["waits_on"]]
+        if any(text.startswith("timer") for text in told):  # the time that is left changes
+            continue
+        find.expect(len(told) == 1, "%s: %s", workload.name, told)
     find.close()
 
 
