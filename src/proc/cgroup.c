@@ -87,13 +87,51 @@ const char *cgroup_of_controller(const char *text, const char *controller, size_
 	return chosen;
 }
 
-const char *cgroup_read(const char *root, int64_t pid, int64_t tid)
+/* Whether the path is one of those with line breaks between. */
+static bool path_listed(const char *paths, const char *path, size_t length)
 {
-	char text[CGROUP_BYTES];
+	for (; *paths; paths += strcspn(paths, "\n"), paths += *paths == '\n')
+		if (strcspn(paths, "\n") == length && !memcmp(paths, path, length))
+			return true;
+	return false;
+}
+
+bool cgroup_others(const char *text, const char *chosen, size_t length, char *to, size_t size)
+{
+	const char *line, *end;
+	size_t used = 0;
+
+	*to = '\0';
+	for (line = text; (end = strchr(line, '\n')); line = end + 1) {
+		const char *path = memchr(line, ':', (size_t)(end - line));
+		size_t bytes;
+
+		path = path ? memchr(path + 1, ':', (size_t)(end - path - 1)) : NULL;
+		bytes = path ? (size_t)(end - ++path) : 0;
+		if (bytes <= 1 || *path != '/' || used + bytes + 2 > size ||
+		    (bytes == length && !memcmp(path, chosen, length)) ||
+		    path_listed(to, path, bytes))
+			continue;
+		if (used)
+			to[used++] = '\n';
+		memcpy(to + used, path, bytes);
+		used += bytes;
+		to[used] = '\0';
+	}
+	return used;
+}
+
+const char *cgroup_read(const char *root, int64_t pid, int64_t tid, const char **others)
+{
+	char text[CGROUP_BYTES], more[CGROUP_BYTES];
 	const char *path = NULL;
 	size_t length;
 
+	if (others)
+		*others = NULL;
 	if (proc_file_read(root, pid, tid, "cgroup", text, sizeof(text)) > 0)
 		path = cgroup_choose(text, &length);
+	if (path && others && cgroup_others(text, path, length, more, sizeof(more)))
+		*others = name_lent_string(more);
 	return path ? name_lent(path, length) : NULL;
 }

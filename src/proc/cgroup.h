@@ -3,6 +3,7 @@
 #ifndef TSNAP_PROC_CGROUP_H
 #define TSNAP_PROC_CGROUP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,8 +15,11 @@ const char *cgroup_choose(const char *text, size_t *length);
  * else the v2 path. Returns it inside text, not terminated, and its *length; NULL: there is none.
  */
 const char *cgroup_of_controller(const char *text, const char *controller, size_t *length);
-/* What cgroup_choose() chooses for the thread, a lent name (base/names.h); NULL: it has gone, or
- * there is none. */
-const char *cgroup_read(const char *root, int64_t pid, int64_t tid);
+/* Writes the other paths into `to`, what fits; whether there are any. */
+bool cgroup_others(const char *text, const char *chosen, size_t length, char *to, size_t size);
+/* *others (NULL: never mind): the other paths that are not the root, each once, with line breaks
+ * between, a lent name; NULL: there is none. What cgroup_choose() chooses for the thread, a lent
+ * name (base/names.h); NULL: it has gone, or there is none. */
+const char *cgroup_read(const char *root, int64_t pid, int64_t tid, const char **others);
 
 #endif

@@ -80,7 +80,7 @@ static void process_read(struct process *process, const char *root, const struct
 		process->known |= facts->exe ? NEED_EXE : 0;
 	}
 	if (missing & NEED_CGROUP) {
-		facts->cgroup = cgroup_read(root, sample->pid, sample->pid);
+		facts->cgroup = cgroup_read(root, sample->pid, sample->pid, NULL);
 		process->known |= NEED_CGROUP;
 	}
 }

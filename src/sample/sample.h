@@ -98,6 +98,8 @@ struct sample {
 	/* of an account (sample/source.h) of births and deaths; not columns */
 	int64_t forks, execs, exits, dead_cpu_us;
 	bool wait_open; /* a later scan knows more of this wait. Not a column */
+	/* of cgroup v1's other hierarchies, with line breaks between; NULL: none. Not a column */
+	const char *cgroup_others;
 	/* the source's until its next scan; NULL: none. Columns lead into it, see proc_values.h */
 	struct proc_values *proc_values;
 };

@@ -135,6 +135,28 @@ def choose_cgroup(ctx):
 
 
 @case
+def choose_cgroup_v1(ctx):
+    """--cgroup PATH of one controller's hierarchy of cgroup v1."""
+    root = next((path for path in ("/sys/fs/cgroup/cpu", "/sys/fs/cgroup/memory", "/sys/fs/cgroup/pids")
+                 if os.path.exists(path + "/cgroup.procs")), None)
+    if not root:
+        raise Skip("no hierarchy of cgroup v1 is mounted")
+    group = "%s/tsnap-test-select-%d" % (root, os.getpid())
+    try:
+        os.mkdir(group)
+    except OSError as error:
+        raise Skip("no control group can be made: %s" % error)
+    ctx.at_end(lambda: os.rmdir(group))
+    inside, outside = ctx.workloads([("sleep", {"call": "futex"}), ("sleep", {"call": "pipe_read"})])
+    with open(group + "/cgroup.procs", "w", encoding="ascii") as file:
+        file.write(inside["pid"])
+    for pattern in ("/" + os.path.basename(group), "*/tsnap-test-select-*"):
+        rows = ctx.rows("-a", "--cgroup", pattern, seconds=1, columns="cgroup")
+        check(inside.tid in tids_of(rows), "%s: the workload is not shown", pattern)
+        check(outside.tid not in tids_of(rows), "%s: a thread outside is shown", pattern)
+
+
+@case
 def choose_expression(ctx):
     """--filter: by ids, states, names, lookups, registers, files and exact times; what decides first and last."""
     spin, pipe, futex = ctx.workloads([("spin2", {}), ("sleep", {"call": "pipe_read"}), ("sleep", {"call": "futex"})])

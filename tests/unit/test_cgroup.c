@@ -79,6 +79,25 @@ static void controllers(void **state)
 	expect_controller("3:cpu:b\n3:cpu\n\n", NULL);
 }
 
+static void expect_others(const char *text, size_t size, const char *others)
+{
+	char found[64];
+	size_t length = 0;
+	const char *chosen = cgroup_choose(text, &length);
+
+	assert_int_equal(cgroup_others(text, chosen, length, found, size), *others != '\0');
+	assert_string_equal(found, others);
+}
+
+static void other_paths(void **state)
+{
+	(void)state;
+	expect_others("0::/a\n", 64, "");
+	expect_others("4:cpuacct:/b\n3:cpuset:/\n2:cpu:/b\n1:memory:/c\n0::/a\n", 64, "/b\n/c");
+	expect_others("4:cpuacct:/a\n3:cpu:/ab\n2:x:/b\n1:y\n0::/a\n", 64, "/ab\n/b");
+	expect_others("4:cpuacct:/long\n3:cpu:/b\n0::/a\n", 6, "/b"); /* what fits */
+}
+
 #define ID "f75aff467357c5d0ddd47cb7ad87ed38746e018992586ff66198a5c11218f634"
 #define ID_2 "2403ccfe427f1dc7b6120dccb9ac58c2f8456950380d587a9f33ea7f00dd303d"
 #define POD "5759a1ae-36ca-48a8-b20a-b0b5c8a90fb8"
@@ -206,9 +225,10 @@ static void names_are_bounded(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(version_2),	  cmocka_unit_test(version_1_and_mixed),
-		cmocka_unit_test(hostile),	  cmocka_unit_test(controllers),
-		cmocka_unit_test(names_of_paths), cmocka_unit_test(names_are_bounded),
+		cmocka_unit_test(version_2),	     cmocka_unit_test(version_1_and_mixed),
+		cmocka_unit_test(hostile),	     cmocka_unit_test(controllers),
+		cmocka_unit_test(other_paths),	     cmocka_unit_test(names_of_paths),
+		cmocka_unit_test(names_are_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -48,7 +48,7 @@ struct rare_facts {
 	const char *cmdline;
 };
 
-/* With -a there is one for each thread of the host: 160 bytes with malloc(3)'s own. */
+/* With -a there is one for each thread of the host: 176 bytes with malloc(3)'s own. */
 struct thread {
 	struct cache_entry entry; /* key: tid */
 	int64_t start_ns;
@@ -59,7 +59,7 @@ struct thread {
 	uint64_t known;
 	/* facts */
 	int64_t uid;
-	const char *user, *exe, *cgroup;
+	const char *user, *exe, *cgroup, *cgroup_others;
 	struct rare_facts *rare; /* NULL: nobody has asked */
 	int64_t cgroup_ns;	 /* when cgroup was read; 0: it ran since */
 	int64_t files_asked_ns;	 /* when files_shared was found out */
@@ -234,7 +234,8 @@ static void thread_read_cgroup(struct lookup *lookup, struct thread *thread,
 		if (facts.cgroup == thread->cgroup)
 			return;
 	}
-	thread->cgroup = cgroup_read(lookup->root, sample->pid, sample->tid);
+	thread->cgroup =
+		cgroup_read(lookup->root, sample->pid, sample->tid, &thread->cgroup_others);
 	thread->cgroup_ns = now_ns;
 }
 
@@ -366,6 +367,7 @@ static void thread_fill(struct lookup *lookup, struct sample *sample,
 		rare_fill(thread_rare(thread), sample, wanted);
 	text_take(&sample->exe, thread->exe, wanted & NEED_EXE);
 	text_take(&sample->cgroup, thread->cgroup, wanted & NEED_CGROUP);
+	text_take(&sample->cgroup_others, thread->cgroup_others, wanted & NEED_CGROUP);
 	if (needs & NEED_CONTAINER_NAME && sample->cgroup && !sample->container_name)
 		sample->container_name = container_name(&lookup->containers, lookup->root,
 							sample->cgroup, sample->pid, now_ns);

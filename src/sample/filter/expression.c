@@ -5,6 +5,8 @@
 
 #include <fnmatch.h>
 #include <stdlib.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 struct expression_node *expression_grow(struct expression *expression)
@@ -54,6 +56,26 @@ bool pattern_matches(const char *pattern, const char *text)
 	return !fnmatch(pattern, text, 0);
 }
 
+/* Of a control group all paths count: with cgroup v1 each controller may have another one. */
+static bool others_match(const struct column *column, const char *pattern,
+			 const struct sample *sample)
+{
+	const char *line = sample->cgroup_others;
+	char path[PATH_MAX];
+
+	if (column->offset != offsetof(struct sample, cgroup))
+		return false;
+	while (line && *line) {
+		size_t length = strcspn(line, "\n");
+
+		snprintf(path, sizeof(path), "%.*s", (int)length, line);
+		if (pattern_matches(pattern, path))
+			return true;
+		line += length + (line[length] == '\n');
+	}
+	return false;
+}
+
 static unsigned int order_of(bool less, bool more)
 {
 	return less ? ORDER_LESS : more ? ORDER_MORE : ORDER_EQUAL;
@@ -82,7 +104,8 @@ static bool comparison_holds(const struct expression_node *node, const struct sa
 		return !regexec(node->regex, value.text, 0, NULL, 0) ==
 		       (node->orders == ORDER_EQUAL);
 	case NODE_PATTERN:
-		return pattern_matches(node->text, value.text);
+		return pattern_matches(node->text, value.text) ||
+		       others_match(node->column, node->text, sample);
 	case NODE_STATE:
 		return node->orders >> value.number & 1;
 	default:
