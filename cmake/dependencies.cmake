@@ -15,6 +15,8 @@ endfunction()
 tsnap_find(dep_bcc bcc/bcc_common.h bcc_bpf libbpfcc-dev bcc-devel)
 tsnap_find(dep_seccomp seccomp.h seccomp libseccomp-dev libseccomp-devel)
 tsnap_find(dep_zstd zstd.h zstd libzstd-dev libzstd-devel)
+# Profiles for pprof are packed with gzip.
+tsnap_find(dep_z zlib.h z zlib1g-dev zlib-devel)
 # Wide characters: on some distributions the header is ncursesw/curses.h, and terminfo a library of its own.
 tsnap_find(dep_ncurses curses.h ncursesw libncurses-dev ncurses-devel)
 find_library(TINFO_LIBRARY NAMES tinfow tinfo)

@@ -19,6 +19,8 @@ enum mode {
 	MODE_JSON,
 	MODE_FOLDED,
 	MODE_FLAME,
+	MODE_PPROF,
+	MODE_METRICS,
 	MODE_RECORD,
 	MODE_SNAPSHOT,
 	MODE_TOP,
@@ -71,7 +73,7 @@ struct config {
 	const char *without;	   /* --without as typed: fact names; NULL: none */
 	const char *trace;	   /* --trace as typed: kinds; NULL: none */
 	uint32_t traces;	   /* the same, as bits 1 << LATENCY_x */
-	const char *flame;	   /* --flame: a file; -: standard output */
+	const char *output;	   /* of --flame, --pprof, --metrics: a file; -: standard output */
 	int64_t stacks;		   /* --stacks: of a line of a report; 0: none */
 	bool chains;		   /* --chains */
 	bool by_chain;		   /* --by-chain */

@@ -57,7 +57,7 @@ static int recording_fold(const struct config *config, const char *named, source
 
 	fold.mode = MODE_FOLDED;
 	fold.replay = named;
-	fold.flame = NULL;
+	fold.output = NULL;
 	return run_into(folded, &fold, replay, tell, e);
 }
 
@@ -147,7 +147,7 @@ int diff(const struct config *config, source_opener *replay, void (*tell)(const 
 {
 	struct text subtitle = {0}, svg = {0};
 	struct frame_tree tree = {0};
-	int err = run_output_check(config->flame, e);
+	int err = run_output_check(config->output, e);
 
 	if (!err)
 		err = side_add(&tree, config, config->diff, PART_BEFORE, replay, tell, e);
@@ -166,7 +166,7 @@ int diff(const struct config *config, source_opener *replay, void (*tell)(const 
 					    .subtitle = text_string(&subtitle),
 					    .foot = "",
 				    });
-		err = run_output(config->flame, &svg, e);
+		err = run_output(config->output, &svg, e);
 	}
 	frame_tree_done(&tree);
 	text_done(&subtitle);

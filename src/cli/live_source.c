@@ -26,7 +26,7 @@ struct live_config live_config_of(const struct config *config)
 		.no_realtime = config->no_realtime,
 		.kept = config->kept,
 		.no_sandbox = config->no_sandbox,
-		.writes = config->record || config->flame || config->stack_dict ||
+		.writes = config->record || config->output || config->stack_dict ||
 			  config->mode == MODE_TOP,
 		.loads_more = config->mode == MODE_TOP,
 		.self = config->self,

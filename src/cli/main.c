@@ -153,6 +153,8 @@ static int mode_run(const struct config *config, struct error *e)
 	case MODE_JSON:
 	case MODE_FOLDED:
 	case MODE_FLAME:
+	case MODE_PPROF:
+	case MODE_METRICS:
 	case MODE_RECORD:
 		if (config->diff)
 			return diff(config, replay_open, complain, e);

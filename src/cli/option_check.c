@@ -133,6 +133,12 @@ static int top_check(const struct config *config, struct error *e)
 	return 0;
 }
 
+/* Whether the output is made of stacks. */
+static bool mode_stacks(enum mode mode)
+{
+	return mode == MODE_FOLDED || mode == MODE_FLAME || mode == MODE_PPROF;
+}
+
 static int stacks_check(const struct config *config, struct error *e)
 {
 	if (config->stacks && config->mode != MODE_REPORT)
@@ -148,8 +154,7 @@ static int stacks_check(const struct config *config, struct error *e)
 	if (config->by_chain && (config->off_wake || config->diff))
 		return usage(e, "--by-chain",
 			     "has no stacks, and can't go with --off-wake or --diff");
-	if (config->off_wake && !config->stacks && config->mode != MODE_FOLDED &&
-	    config->mode != MODE_FLAME)
+	if (config->off_wake && !config->stacks && !mode_stacks(config->mode))
 		return usage(e, "--off-wake",
 			     "needs --stacks, --folded or --flame: -G waker_stack adds a column");
 	if (config->off_wake && config->on_cpu)
@@ -162,12 +167,14 @@ static int stacks_check(const struct config *config, struct error *e)
 		return usage(e, "--stack-dict",
 			     "needs a file of its own: standard input and output "
 			     "are for rows");
-	if (config->mode == MODE_FLAME && !strcmp(config->flame, "-") &&
-	    (config->interval_us || config->count > 1))
-		return usage(
-			e, config->interval_us ? "-i" : "-n",
-			"needs --flame FILE, which is replaced each time: standard output gets "
-			"one flame graph");
+	if ((config->mode == MODE_FLAME || config->mode == MODE_PPROF) &&
+	    !strcmp(config->output, "-") && (config->interval_us || config->count > 1))
+		return usage(e, config->interval_us ? "-i" : "-n",
+			     config->mode == MODE_FLAME
+				     ? "needs --flame FILE, which is replaced each time: standard "
+				       "output gets one flame graph"
+				     : "needs --pprof FILE, which is replaced each time: standard "
+				       "output gets one profile");
 	if (config->mode == MODE_FOLDED && (config->interval_us || config->count))
 		return usage(
 			e, config->count ? "-n" : "-i",
@@ -288,8 +295,8 @@ int config_check(struct config *config, struct error *e)
 {
 	bool machines = config->mode == MODE_CSV || config->mode == MODE_JSON;
 	bool rows = machines && !config->report;
-	bool samples = machines || config->mode == MODE_REPORT || config->mode == MODE_FOLDED ||
-		       config->mode == MODE_FLAME || config->mode == MODE_TOP;
+	bool samples = machines || config->mode == MODE_REPORT || mode_stacks(config->mode) ||
+		       config->mode == MODE_METRICS || config->mode == MODE_TOP;
 	bool recorded = config->replay || config->diff;
 	int err = record_check(config, e);
 

@@ -137,7 +137,7 @@ static int run_take_groups(struct run *run, const struct scan *part)
 	if (exact_times_full(&run->times) || group_table_crowded(&run->groups) ||
 	    group_table_crowded(&run->stacks.groups))
 		run_share_out(run);
-	if (run->renderer->behind && !run->config->by_chain)
+	if (run_shows_stacks(run))
 		run_note_stacks(run, part);
 	return err;
 }
@@ -303,6 +303,7 @@ static void run_done(struct run *run)
 	time_rows_done(&run->time_rows);
 	chain_report_done(&run->chains);
 	sleepers_done(&run->sleepers);
+	metric_totals_done(&run->metrics);
 	stack_dict_file_done(&run->stack_dict);
 	event_list_done(&run->events);
 	grid_done(&run->grid);

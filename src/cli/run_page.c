@@ -21,7 +21,7 @@ int run_write(struct run *run, struct error *e)
 	if (run->into)
 		text_add(run->into, text_string(&run->out), run->out.length);
 	else
-		err = run_output(run->config->flame, &run->out, e);
+		err = run_output(run->config->output, &run->out, e);
 	text_clear(&run->out);
 	return err;
 }
@@ -29,7 +29,7 @@ int run_write(struct run *run, struct error *e)
 /* Of a recording; a live host's foot tells why each was not read. */
 static void stacks_miss(const struct run *run, struct source_facts *facts)
 {
-	if (run->config->replay && run->renderer->behind && !run->config->by_chain)
+	if (run->config->replay && run_shows_stacks(run))
 		source_facts_miss_any(facts,
 				      "samples without a stack (a recording needs the column "
 				      "stack, or its --stack-dict)",

@@ -64,7 +64,7 @@ static int run_columns(struct run *run, struct error *e)
 	for (size_t i = 0; i < run->list.count; i++)
 		if (run->list.items[i]->role != ROLE_KEY)
 			return error_set(e, EINVAL, EXIT_USAGE,
-					 "%s is told of groups; it can't be a frame of a stack",
+					 "%s is told of groups; it can't be a frame or a label",
 					 run->list.items[i]->name);
 	err = column_list_add(&run->list, config->by_chain ? FOLD_CHAIN_COLUMNS : renderer->behind,
 			      grouped, e);
@@ -208,8 +208,9 @@ static void run_split(struct run *run)
 int run_prepare(struct run *run, struct error *e)
 {
 	static const char *const renderer_names[] = {
-		[MODE_REPORT] = "report", [MODE_CSV] = "csv",	  [MODE_JSON] = "json",
-		[MODE_FOLDED] = "folded", [MODE_FLAME] = "flame", [MODE_RECORD] = "csv",
+		[MODE_REPORT] = "report", [MODE_CSV] = "csv",	      [MODE_JSON] = "json",
+		[MODE_FOLDED] = "folded", [MODE_FLAME] = "flame",     [MODE_RECORD] = "csv",
+		[MODE_PPROF] = "pprof",	  [MODE_METRICS] = "metrics",
 	};
 	int err;
 
@@ -222,7 +223,7 @@ int run_prepare(struct run *run, struct error *e)
 	if (!err)
 		err = run_columns(run, e);
 	if (!err)
-		err = run_output_check(run->config->flame, e);
+		err = run_output_check(run->config->output, e);
 	if (!err && !run->config->replay)
 		err = run_output_check(run->config->stack_dict, e);
 	if (!err)
@@ -246,6 +247,8 @@ int run_prepare(struct run *run, struct error *e)
 	err = run_traces(run, e);
 	if (err)
 		return err;
+	if (run->config->mode == MODE_METRICS)
+		run->page.metrics = &run->metrics;
 	page_fit(&run->page, run->config->all_rows);
 	run_command(run);
 	run->page.grid = run->config->by_time_us ? &run->time_rows.grid : &run->grid;

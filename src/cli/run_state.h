@@ -8,6 +8,7 @@
 #include "report/event_list.h"
 #include "report/late_waits.h"
 #include "report/group_split.h"
+#include "report/metric_totals.h"
 #include "render/renderer.h"
 #include "report/sleepers.h"
 #include "recording/stack_dict_file.h"
@@ -30,6 +31,7 @@ struct run {
 	struct stack_lines stacks;		 /* of --stacks */
 	struct chain_report chains;		 /* of --chains */
 	struct event_list events;		 /* of --slower, and exec */
+	struct metric_totals metrics;		 /* of --metrics */
 	struct sleepers sleepers;		 /* of a page without samples */
 	struct tally tally;			 /* since the last page */
 	struct time_rows time_rows;		 /* of --by-time */
@@ -69,6 +71,12 @@ static inline bool run_filters(const struct run *run)
 
 	return config->process || config->threads || config->user || config->comm ||
 	       config->cgroup || config->filter;
+}
+
+/* Whether what is written is made of stacks. */
+static inline bool run_shows_stacks(const struct run *run)
+{
+	return run->renderer->behind && column_list_needs(&run->list) & NEED_STACK;
 }
 
 /* Whether the source is asked for what no sample tells. */

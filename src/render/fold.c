@@ -104,14 +104,9 @@ static size_t user_length(const char *stack)
 	return (size_t)(at - stack);
 }
 
-/* Adds the frames of a page's row: its first page->root_count columns, user frames, the system
- * call, kernel frames; printable, each with its annotation. */
-static void frames_add(struct text *frames, const struct page *page, size_t row)
+/* Adds the first page->root_count columns of a row, as frames. */
+static void roots_add(struct text *frames, const struct page *page, size_t row)
 {
-	const char *syscall = text_at(page, row, offsetof(struct sample, syscall));
-	struct text stack = {0};
-	size_t user;
-
 	for (size_t i = 0; i < page->root_count; i++) {
 		const struct column *column = page->grid->list->items[i];
 		union value value = grid_row(page->grid, row)[i];
@@ -122,6 +117,14 @@ static void frames_add(struct text *frames, const struct page *page, size_t row)
 		else
 			root_add(frames, column, value);
 	}
+}
+
+void fold_add_stack(struct text *frames, const struct page *page, size_t row)
+{
+	const char *syscall = text_at(page, row, offsetof(struct sample, syscall));
+	struct text stack = {0};
+	size_t user;
+
 	text_add_printable(&stack, text_at(page, row, offsetof(struct sample, stack)));
 	user = user_length(text_string(&stack));
 	text_add(frames, text_string(&stack), user);
@@ -139,19 +142,28 @@ static void frames_add(struct text *frames, const struct page *page, size_t row)
 	text_done(&stack);
 }
 
+int64_t fold_weight_us(const struct page *page, size_t row, int64_t *state)
+{
+	const union value *kept = value_at(page, row, offsetof(struct sample, state)),
+			  *weight = value_at(page, row, offsetof(struct sample, weight_us));
+
+	if (state)
+		*state = kept ? kept->number : ABSENT;
+	return weight && weight->number > 0 ? weight->number : 0;
+}
+
 void fold_page(struct frame_tree *tree, const struct page *page)
 {
 	struct text frames = {0};
 
 	for (size_t row = 0; row < page->grid->row_count; row++) {
-		const union value *state = value_at(page, row, offsetof(struct sample, state)),
-				  *weight = value_at(page, row, offsetof(struct sample, weight_us));
+		int64_t state, weight_us = fold_weight_us(page, row, &state);
 
 		text_clear(&frames);
-		frames_add(&frames, page, row);
-		frame_tree_add(tree, text_string(&frames),
-			       state && state->number == DOING_ON ? PART_ON : PART_OFF,
-			       weight && weight->number > 0 ? weight->number : 0);
+		roots_add(&frames, page, row);
+		fold_add_stack(&frames, page, row);
+		frame_tree_add(tree, text_string(&frames), state == DOING_ON ? PART_ON : PART_OFF,
+			       weight_us);
 	}
 	frame_tree_sort(tree);
 	text_done(&frames);

@@ -29,6 +29,13 @@
  * those columns, NULL: absent. */
 void fold_add_waker(struct text *frames, const char *waker_stack, const char *waker_comm);
 
+/* The time that a row stands for in us, not below 0; its state, where the page has that column and
+ * state is not NULL. */
+int64_t fold_weight_us(const struct page *page, size_t row, int64_t *state);
+/* Adds the frames of a row's stack: user frames, the system call, kernel frames; printable, each
+ * with its annotation. */
+void fold_add_stack(struct text *frames, const struct page *page, size_t row);
+
 /* Adds all rows, time on a CPU and off it apart. */
 void fold_page(struct frame_tree *tree, const struct page *page);
 

@@ -17,6 +17,7 @@ struct chain_report;
 struct distribution_table;
 struct stack_lines;
 struct event_list;
+struct metric_totals;
 struct sleepers;
 struct time_rows;
 
@@ -40,6 +41,7 @@ struct page {
 	size_t height;		   /* lines of the window; 0: not known, or all rows are wanted */
 	struct event_list *events; /* of a grouped page, what --slower told; NULL: not asked for, */
 	int64_t slower_ms;	   /* that each of them took at least */
+	struct metric_totals *metrics; /* counters of --metrics; NULL: not asked for */
 	bool colour;
 	bool formulas_kept_out; /* of CSV: no text begins as a formula of a spreadsheet does */
 };
@@ -58,7 +60,7 @@ struct renderer {
 };
 
 extern const struct renderer renderer_report, renderer_csv, renderer_json, renderer_csv_grouped,
-	renderer_json_grouped, renderer_folded, renderer_flame;
+	renderer_json_grouped, renderer_folded, renderer_flame, renderer_pprof, renderer_metrics;
 
 /* NULL if there is none. */
 const struct renderer *renderer_find(const char *name);

@@ -4,8 +4,9 @@
 #include <string.h>
 
 static const struct renderer *const renderer_table[] = {
-	&renderer_report,	&renderer_csv,	  &renderer_json,  &renderer_csv_grouped,
-	&renderer_json_grouped, &renderer_folded, &renderer_flame,
+	&renderer_report,      &renderer_csv,	       &renderer_json,
+	&renderer_csv_grouped, &renderer_json_grouped, &renderer_folded,
+	&renderer_flame,       &renderer_pprof,	       &renderer_metrics,
 };
 
 const struct renderer *renderer_find(const char *name)

@@ -1,4 +1,5 @@
 """Every option of tsnap in real runs with a visible effect. A start costs seconds under emulation: few runs, many options."""
+import gzip
 import json
 import os
 import re
@@ -137,6 +138,13 @@ def expect_stacks(runs, pid, directory):
     for path, text in ((before, off), (after, both)):
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
+    profile, metrics = os.path.join(directory, "profile.pb.gz"), os.path.join(directory, "metrics.prom")
+    runs.run("--pprof", profile, "-a", *common)
+    with gzip.open(profile) as file:
+        check(b"nanosleep" in file.read(), "--pprof: no nanosleep")
+    runs.run("--metrics", metrics, "-a", *common)
+    with open(metrics, encoding="utf-8") as file:
+        check(re.search(r'(?m)^tsnap_thread_seconds_total\{tid="\d+"\} [0-2]\.\d+$', file.read()), "--metrics: no seconds")
     runs.run("--flame", graph, "-a", *common)
     with open(graph, encoding="utf-8") as file:
         check("nanosleep" in file.read(), "--flame: no nanosleep")

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "render/pprof.h"
+#include "base/clock.h"
+#include "base/names.h"
+#include "render/frame_kind.h"
+#include "render/protobuf.h"
+#include "report/value.h"
+
+#include <errno.h>
+#include <string.h>
+#include <zlib.h>
+
+#define FRAMES_MOST 1024	   /* of one stack; the innermost are kept */
+#define GZIP_WINDOW_BITS (15 + 16) /* 16: with gzip's head, see zlib.h */
+
+/* Numbers of fields in profile.proto. */
+enum profile_field {
+	PROFILE_SAMPLE_TYPE = 1,
+	PROFILE_SAMPLE = 2,
+	PROFILE_MAPPING = 3,
+	PROFILE_LOCATION = 4,
+	PROFILE_FUNCTION = 5,
+	PROFILE_STRING = 6,
+	PROFILE_TIME_NS = 9,
+	PROFILE_DURATION_NS = 10,
+};
+enum { TYPE_NAME = 1, TYPE_UNIT = 2 };
+enum { SAMPLE_LOCATIONS = 1, SAMPLE_VALUES = 2, SAMPLE_LABEL = 3 };
+enum { LABEL_KEY = 1, LABEL_TEXT = 2, LABEL_NUMBER = 3 };
+enum { MAPPING_ID = 1, MAPPING_FILE = 5, MAPPING_HAS_FUNCTIONS = 7 };
+enum { LOCATION_ID = 1, LOCATION_MAPPING = 2, LOCATION_LINE = 4 };
+enum { LINE_FUNCTION = 1 };
+enum { FUNCTION_ID = 1, FUNCTION_NAME = 2 };
+
+/* The number of a string; 0 is the empty one, which must be the first. */
+static uint64_t string_id(struct pprof *pprof, const char *bytes, size_t length)
+{
+	struct text string = {0};
+	bool added;
+	uint64_t *id;
+
+	if (!pprof->string_count++)
+		protobuf_bytes(&pprof->strings, PROFILE_STRING, &string);
+	else
+		pprof->string_count--;
+	if (!length)
+		return 0;
+	id = index_put(&pprof->string_ids, (uint64_t)(uintptr_t)name_lent(bytes, length), &added);
+	if (!added)
+		return *id;
+	*id = pprof->string_count++;
+	text_add(&string, bytes, length);
+	protobuf_bytes(&pprof->strings, PROFILE_STRING, &string);
+	text_done(&string);
+	return *id;
+}
+
+static uint64_t word_id(struct pprof *pprof, const char *word)
+{
+	return string_id(pprof, word, strlen(word));
+}
+
+/* The mapping of a kind of frames: "[kernel]". */
+static uint64_t mapping_id(struct pprof *pprof, const struct frame_kind *kind)
+{
+	uint64_t id = (uint64_t)(kind - frame_kinds) + 1;
+	struct text mapping = {0}, name = {0};
+
+	if (pprof->mappings >> id & 1)
+		return id;
+	pprof->mappings |= 1u << id;
+	text_add_format(&name, "[%s]", kind->title);
+	protobuf_number(&mapping, MAPPING_ID, id);
+	protobuf_number(&mapping, MAPPING_FILE, string_id(pprof, name.bytes, name.length));
+	protobuf_number(&mapping, MAPPING_HAS_FUNCTIONS, 1);
+	protobuf_bytes(&pprof->fields, PROFILE_MAPPING, &mapping);
+	text_done(&mapping);
+	text_done(&name);
+	return id;
+}
+
+/* The location of a frame, which has the number of its function. */
+static uint64_t frame_id(struct pprof *pprof, const char *name, size_t length)
+{
+	const struct frame_kind *kind = frame_kind_of(name, length);
+	struct text location = {0}, function = {0}, line = {0};
+	const char *kept = name_lent(name, length);
+	bool added;
+	uint64_t *at = index_put(&pprof->frame_ids, (uint64_t)(uintptr_t)kept, &added), id;
+
+	if (!added)
+		return *at;
+	id = pprof->frame_ids.used;
+	*at = id;
+	protobuf_number(&function, FUNCTION_ID, id);
+	protobuf_number(&function, FUNCTION_NAME,
+			string_id(pprof, name, frame_kind_plain(kind, length)));
+	protobuf_bytes(&pprof->fields, PROFILE_FUNCTION, &function);
+	protobuf_number(&line, LINE_FUNCTION, id);
+	protobuf_number(&location, LOCATION_ID, id);
+	protobuf_number(&location, LOCATION_MAPPING, mapping_id(pprof, kind));
+	protobuf_bytes(&location, LOCATION_LINE, &line);
+	protobuf_bytes(&pprof->fields, PROFILE_LOCATION, &location);
+	text_done(&location);
+	text_done(&function);
+	text_done(&line);
+	return id;
+}
+
+void pprof_label(struct pprof *pprof, const char *name, const char *text, int64_t number)
+{
+	struct text label = {0};
+
+	if (text && !*text)
+		return;
+	protobuf_number(&label, LABEL_KEY, word_id(pprof, name));
+	if (text)
+		protobuf_number(&label, LABEL_TEXT, word_id(pprof, text));
+	else
+		protobuf_number(&label, LABEL_NUMBER, (uint64_t)number);
+	protobuf_bytes(&pprof->labels, SAMPLE_LABEL, &label);
+	text_done(&label);
+}
+
+/* Adds the locations, innermost first. */
+static void locations_add(struct pprof *pprof, const char *frames, struct text *to)
+{
+	uint64_t ids[FRAMES_MOST];
+	size_t count = 0;
+
+	for (const char *at = frames; *at;) {
+		size_t length = strcspn(at, ";");
+
+		if (length)
+			ids[count++ % FRAMES_MOST] = frame_id(pprof, at, length);
+		at += length + (at[length] == ';');
+	}
+	for (size_t i = 0; i < count && i < FRAMES_MOST; i++)
+		protobuf_varint(to, ids[(count - 1 - i) % FRAMES_MOST]);
+}
+
+void pprof_sample(struct pprof *pprof, const char *frames, enum pprof_value value, int64_t ns)
+{
+	struct text sample = {0}, locations = {0}, values = {0};
+
+	locations_add(pprof, frames, &locations);
+	for (enum pprof_value i = 0; i < PPROF_VALUES; i++)
+		protobuf_varint(&values, i == value ? (uint64_t)ns : 0);
+	protobuf_bytes(&sample, SAMPLE_LOCATIONS, &locations);
+	protobuf_bytes(&sample, SAMPLE_VALUES, &values);
+	text_add(&sample, text_string(&pprof->labels), pprof->labels.length);
+	protobuf_bytes(&pprof->fields, PROFILE_SAMPLE, &sample);
+	text_clear(&pprof->labels);
+	text_done(&sample);
+	text_done(&locations);
+	text_done(&values);
+}
+
+static void types_add(struct pprof *pprof)
+{
+	static const char *const names[PPROF_VALUES] = {
+		[PPROF_ON_CPU] = "on_cpu",
+		[PPROF_OFF_CPU] = "off_cpu",
+		[PPROF_RUN_QUEUE] = "run_queue",
+		[PPROF_DISK] = "disk",
+	};
+
+	for (int i = 0; i < PPROF_VALUES; i++) {
+		struct text type = {0};
+
+		protobuf_number(&type, TYPE_NAME, word_id(pprof, names[i]));
+		protobuf_number(&type, TYPE_UNIT, word_id(pprof, "nanoseconds"));
+		protobuf_bytes(&pprof->fields, PROFILE_SAMPLE_TYPE, &type);
+		text_done(&type);
+	}
+}
+
+static int gzip_add(struct text *out, const struct text *bytes)
+{
+	z_stream stream = {0};
+	size_t room;
+	char *at;
+	int err;
+
+	if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW_BITS, 8,
+			 Z_DEFAULT_STRATEGY) != Z_OK)
+		return -ENOMEM;
+	room = deflateBound(&stream, bytes->length);
+	at = text_room(out, room);
+	stream.next_in = (unsigned char *)bytes->bytes;
+	stream.avail_in = (unsigned int)bytes->length;
+	stream.next_out = (unsigned char *)at;
+	stream.avail_out = (unsigned int)room;
+	err = deflate(&stream, Z_FINISH) == Z_STREAM_END ? 0 : -EOVERFLOW;
+	if (!err)
+		text_end(out, at + stream.total_out);
+	deflateEnd(&stream);
+	return err;
+}
+
+int pprof_end(struct pprof *pprof, int64_t from_us, int64_t duration_us, struct text *out)
+{
+	types_add(pprof);
+	protobuf_number(&pprof->fields, PROFILE_TIME_NS, (uint64_t)ratio(from_us, NS_PER_US, 1));
+	protobuf_number(&pprof->fields, PROFILE_DURATION_NS,
+			(uint64_t)ratio(duration_us, NS_PER_US, 1));
+	text_add(&pprof->fields, text_string(&pprof->strings), pprof->strings.length);
+	if (pprof->fields.length > UINT32_MAX)
+		return -EOVERFLOW;
+	return gzip_add(out, &pprof->fields);
+}
+
+void pprof_done(struct pprof *pprof)
+{
+	text_done(&pprof->fields);
+	text_done(&pprof->strings);
+	text_done(&pprof->labels);
+	index_clear(&pprof->string_ids);
+	index_clear(&pprof->frame_ids);
+	*pprof = (struct pprof){0};
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A profile of pprof (github.com/google/pprof, proto/profile.proto), written from the inside out:
+ * strings, frames and kinds of frames are numbered when they are first met.
+ *
+ * A sample has four values, in ns: time on a CPU, off it (asleep), in a run queue and in state D;
+ * one of them is not 0. Frames have names and no addresses, so that nobody must find symbols; each
+ * kind of frame (render/frame_kind.h) is a mapping.
+ */
+#ifndef TSNAP_RENDER_PPROF_H
+#define TSNAP_RENDER_PPROF_H
+
+#include <stdint.h>
+
+#include "base/index.h"
+#include "base/text.h"
+
+enum pprof_value { PPROF_ON_CPU, PPROF_OFF_CPU, PPROF_RUN_QUEUE, PPROF_DISK, PPROF_VALUES };
+
+/* Zeroed is an empty one. */
+struct pprof {
+	struct text fields;	 /* of the profile, but its strings */
+	struct text strings;	 /* the fields of the strings */
+	struct index string_ids; /* from an interned text to its number */
+	uint64_t string_count;
+	struct index frame_ids;	   /* from an interned text to its location and function */
+	uint32_t mappings;	   /* kinds of frames that were met, a bit each */
+	struct text sample;	   /* the one that is being made: */
+	struct text labels, stack; /* fields of its labels, frames with ';' between */
+};
+
+/* A label of the next sample: a text, or a number where text is NULL. Empty texts are none. */
+void pprof_label(struct pprof *pprof, const char *name, const char *text, int64_t number);
+/* Ends the sample. frames: outermost first, with ';' between, and their annotations. */
+void pprof_sample(struct pprof *pprof, const char *frames, enum pprof_value value, int64_t ns);
+/* Ends the profile, of a time in UTC, and adds it to out, packed with gzip. 0, or -errno. */
+int pprof_end(struct pprof *pprof, int64_t from_us, int64_t duration_us, struct text *out);
+void pprof_done(struct pprof *pprof);
+
+#endif
