@@ -3,6 +3,7 @@
 #include "cli/config.h"
 #include "cli/diff.h"
 #include "cli/keeper.h"
+#include "cli/list_json.h"
 #include "cli/live_source.h"
 #include "live/live.h"
 #include "cli/run.h"
@@ -164,6 +165,9 @@ static int mode_run(const struct config *config, struct error *e)
 	case MODE_LIST:
 		columns_describe(&words);
 		trace_kinds_describe(&words);
+		break;
+	case MODE_LIST_JSON:
+		list_json_add(&words);
 		break;
 	case MODE_CHECK:
 		err = live_check(&live, &words, e);

@@ -256,6 +256,11 @@ static int mode_set(struct config *config, const struct option_row *row, struct 
 {
 	if (row->mode == MODE_REPORT)
 		return 0;
+	if ((config->mode == MODE_LIST && row->mode == MODE_JSON) ||
+	    (config->mode == MODE_JSON && row->mode == MODE_LIST)) {
+		config->mode = MODE_LIST_JSON;
+		return 0;
+	}
 	/* help and version are given whatever else is asked for */
 	if (config->mode != MODE_REPORT && config->mode != row->mode && row->mode < MODE_VERSION)
 		return error_set(e, EINVAL, EXIT_USAGE,

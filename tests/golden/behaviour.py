@@ -91,6 +91,27 @@ class Help(unittest.TestCase):
             self.assertRegex(given.stderr.decode(), "nearest: %s\\b" % nearest)
 
 
+class Listed(unittest.TestCase):
+    def test_json_is_the_list(self):
+        rows = [json.loads(line) for line in tsnap("--list", "--json").stdout.decode().splitlines()]
+        text = tsnap("--list").stdout.decode()
+        self.assertEqual(tsnap("--json", "--list").stdout, tsnap("--list", "--json").stdout)
+        columns = [row for row in rows if row["list"] == "column"]
+        listed = re.findall(r"^  (\w+) +([r-])([c-])  ", text, re.M)
+        self.assertEqual([(row["name"], "r" if row["report_default"] else "-", "c" if row["rows_default"] else "-") for row in columns], listed)
+        for kind, heading in (("set", "Several at once:"), ("state", "States:"), ("trace", "Kinds of --trace")):
+            part = text.split("\n" + heading)[1].split("\n\n")[0]
+            self.assertEqual([row["name"] for row in rows if row["list"] == kind], re.findall(r"^  ([\w.]+) ", part, re.M), kind)
+
+    def test_types_are_those_of_rows(self):
+        types = {row["name"]: row["type"] for row in map(json.loads, tsnap("--list", "--json").stdout.decode().splitlines())
+                 if row["list"] == "column"}
+        forms = {"text": str, "hex": str, "time": str, "integer": int, "decimal": float}
+        for line in tsnap("--json", "--replay", "all_columns.csv", "-a", "-G", "all").stdout.decode().splitlines():
+            for name, value in json.loads(line).items():
+                self.assertTrue(value is None or isinstance(value, forms[types[name]]), (name, value))
+
+
 class Config(unittest.TestCase):
     """replay.conf names a recording, columns and all states."""
 
