@@ -316,6 +316,8 @@ bool keeper_begin(void)
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
 			if (getppid() != parent)
 				_exit(EXIT_FAILURE);
+			/* what parses files must not have it */
+			madvise(shared, sizeof(*shared), MADV_DONTFORK);
 			signal(THREAD_LET_GO_SIGNAL, let_go);
 			shared->worker_pid = blocked_own_pid();
 			return true;

@@ -436,6 +436,8 @@ static int live_start(struct live *live, struct error *e)
 	live_lock(live);
 	live_sandbox(live);
 	cpu_quotas_init(&live->host.quotas, PROC);
+	if (live->stacks.needs & NEED_USTACK)
+		parsers_describe(live->stacks.parsers, live->config.no_sandbox, &live->chosen);
 	err = sampling_begin(live, due_ns);
 	return err ? error_set(e, -err, EXIT_FAILED, "no thread can be started to sample: %s",
 			       strerror(-err))
@@ -462,7 +464,8 @@ static int live_begin(struct live *live, uint64_t needs, struct error *e)
 		live->optional_needs = (NEED_BLOCK | NEED_WAKER) & ~live->needs;
 	live->needs |= live->optional_needs;
 	live->probe_needs = live->needs & ~(filter->no_samples ? NEEDS_REGISTERS : 0);
-	live_stacks_init(&live->stacks, PROC, live->needs, live->config.python);
+	live_stacks_init(&live->stacks, PROC, live->needs, live->config.python,
+			 live->config.no_sandbox);
 	live->idle_wanted = filter_wants_idle(filter);
 	live->work_wanted = filter_wants_work(filter);
 	return err ? err : live_start(live, e);

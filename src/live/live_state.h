@@ -7,6 +7,7 @@
 #include "base/realtime.h"
 #include "live/live_config.h"
 #include "maps/kernel.h"
+#include "parser/parser.h"
 #include "live/live_block.h"
 #include "live/sampler/sampler.h"
 #include "live/stacks/live_cpu_stacks.h"
@@ -162,7 +163,8 @@ int live_scan_read(struct live *live);
 /* Whether the process is tsnap itself. */
 static inline bool live_is_own(const struct live *live, int64_t pid)
 {
-	return pid == live->own_pid || (pid == live->keeper_pid && pid);
+	return pid == live->own_pid || (pid == live->keeper_pid && pid) ||
+	       parsers_have((uint32_t)pid);
 }
 
 /* Whether nobody asks for the thread, as its record tells. */

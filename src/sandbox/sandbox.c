@@ -62,7 +62,7 @@ static int filter_fill(scmp_filter_ctx filter, unsigned int uses)
 	int err = 0;
 
 	for (size_t i = 0; !err && i < call_row_count; i++)
-		if (!call_rows[i].uses || call_rows[i].uses & uses)
+		if (call_rows[i].uses & uses || (!call_rows[i].uses && uses != SANDBOX_PARSES))
 			err = row_add(filter, &call_rows[i]);
 	/* its flags can't be looked at; the C library then takes clone */
 	return err ? err
@@ -170,5 +170,12 @@ int sandbox_enter(unsigned int uses, struct text *told)
 				strerror(-err_of_calls));
 	else if (told)
 		text_add_string(told, "; no new ones, and system calls bounded\n");
+	return err ? err : err_of_calls;
+}
+
+int sandbox_parse(void)
+{
+	int err = capabilities_keep(0), err_of_calls = calls_bound(SANDBOX_PARSES);
+
 	return err ? err : err_of_calls;
 }

@@ -17,4 +17,8 @@
  * named on standard error, once, and fails with ENOSYS. 0, or -errno: not all of it is in force. */
 int sandbox_enter(unsigned int uses, struct text *told);
 
+/* The same for a process that only computes on what it is given: no capability, no call that opens
+ * a file, or starts or finds another process. 0, or -errno: not all of it is in force. */
+int sandbox_parse(void);
+
 #endif

@@ -10,6 +10,7 @@ enum sandbox_use {
 	SANDBOX_NAMESPACES = 1 << 3, /* sock_diag in network namespaces of others */
 	SANDBOX_IDS = 1 << 4,	     /* another user id for a moment (kernel/own_switch.c) */
 	SANDBOX_OLD_KERNEL = 1 << 5, /* it has no CAP_BPF and no CAP_PERFMON (before 5.8) */
+	SANDBOX_PARSES = 1 << 6,     /* alone: bytes that are given to it (src/parser) */
 };
 
 #endif

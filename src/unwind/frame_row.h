@@ -37,6 +37,7 @@ enum return_kind {
 };
 
 struct frame_row {
+	bool looked;	     /* the table was asked */
 	bool found;	     /* the table tells of this place */
 	bool signal;	     /* the caller was interrupted there, it did not call */
 	bool followed;	     /* the table does not, but the code does (x86_return.h) */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "unwind/frame_table.h"
+#include "unwind/frame_source.h"
 #include "base/memory.h"
 #include "unwind/frame_entries.h"
 
@@ -12,12 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #define IMAGE_BYTES_MAX (16ull << 30) /* of address space; what is not read takes no memory */
 #define HEAD_BYTES 4096		      /* has the ELF header */
 #define TABLE_BYTES_MAX (96u << 20)   /* of .eh_frame; the largest browsers have a third of it */
 #define OPERATIONS_MAX 256	      /* of one expression */
-#define TABLE_OPERATIONS_MAX 65536
 
 /* All that libdw gets to see of a file beside .eh_frame: a search table (PT_GNU_EH_FRAME) with one
  * entry, which is always the one to be run. What it would find by itself in a hostile file has not
@@ -38,8 +38,8 @@ struct view {
 };
 
 struct frame_source {
-	/* As large as the file and only in part its copy: libelf maps files otherwise, and then the
-	 * owner of a file could end tsnap by cutting it. Behind the file's bytes lies the view. */
+	/* As large as the file and only in part its copy, the rest zeros: libelf maps files
+	 * otherwise, and their owner could cut them. Behind the file's bytes lies the view. */
 	char *image;
 	size_t image_bytes, file_bytes, read_bytes;
 	struct view *view;
@@ -48,6 +48,16 @@ struct frame_source {
 	Dwarf_CFI *cfi;
 };
 
+/* Makes a part writable: from there on it counts as memory (RLIMIT_DATA). */
+static int piece_allow(struct frame_source *source, uint64_t offset, uint64_t bytes)
+{
+	uint64_t page = (uint64_t)getpagesize(), from = offset / page * page;
+
+	return mprotect(source->image + from, offset + bytes - from, PROT_READ | PROT_WRITE)
+		       ? -errno
+		       : 0;
+}
+
 static int piece_read(struct frame_source *source, const struct elf_file *elf, uint64_t offset,
 		      uint64_t bytes, uint64_t most)
 {
@@ -55,7 +65,9 @@ static int piece_read(struct frame_source *source, const struct elf_file *elf, u
 
 	if (bytes > most || offset > source->file_bytes || bytes > source->file_bytes - offset)
 		return -EFBIG;
-	err = elf_file_take(elf, offset, source->image + offset, bytes);
+	err = piece_allow(source, offset, bytes);
+	if (!err)
+		err = elf_file_take(elf, offset, source->image + offset, bytes);
 	source->read_bytes += bytes;
 	return err;
 }
@@ -153,19 +165,21 @@ static void view_make(struct frame_source *source, const struct elf_file *elf)
 static int image_make(struct frame_source *source, const struct elf_file *elf)
 {
 	const uint64_t view_at = (elf->bytes + 7) / 8 * 8;
+	int err;
 
 	if (elf->bytes > (elf->narrow ? INT32_MAX : IMAGE_BYTES_MAX))
 		return -EFBIG;
 	source->file_bytes = elf->bytes;
 	source->image_bytes = view_at + sizeof(*source->view);
-	source->image = mmap(NULL, source->image_bytes, PROT_READ | PROT_WRITE,
+	source->image = mmap(NULL, source->image_bytes, PROT_READ,
 			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (source->image == MAP_FAILED) {
 		source->image = NULL;
 		return -errno;
 	}
 	source->view = (struct view *)(source->image + view_at);
-	return head_read(source, elf);
+	err = piece_allow(source, view_at, sizeof(*source->view));
+	return err ? err : head_read(source, elf);
 }
 
 struct frame_source *frame_source_open(const struct elf_file *elf)
@@ -207,19 +221,15 @@ size_t frame_source_bytes(const struct frame_source *source)
 	return source->read_bytes + frame_entries_bytes(&source->entries);
 }
 
-static int expression_keep(struct frame_table *table, const Dwarf_Op *operations, size_t count,
+static int expression_keep(struct frame_operations *to, const Dwarf_Op *operations, size_t count,
 			   uint8_t kind, struct frame_rule *rule)
 {
-	size_t needed = table->operation_count + count;
-
-	if (!count || count > OPERATIONS_MAX || needed > TABLE_OPERATIONS_MAX)
+	if (!count || count > OPERATIONS_MAX || count > ROW_OPERATIONS_MAX - to->count)
 		return -ENOENT;
-	table->operations = memory_grow(table->operations, &table->operation_capacity, needed,
-					sizeof(*table->operations));
 	*rule = (struct frame_rule){
-		.kind = kind, .count = (uint16_t)count, .offset = (int32_t)table->operation_count};
+		.kind = kind, .count = (uint16_t)count, .offset = (int32_t)to->count};
 	for (size_t i = 0; i < count; i++)
-		table->operations[table->operation_count++] =
+		to->all[to->count++] =
 			(struct frame_operation){operations[i].atom, operations[i].number,
 						 operations[i].number2, operations[i].offset};
 	return 0;
@@ -249,7 +259,7 @@ static bool is_base_offset(const Dwarf_Op *operation, struct frame_rule *rule)
 }
 
 /* What dwarf_frame_register() delivers begins with the CFA in all forms but a register's. */
-static int rule_read(Dwarf_Frame *frame, int number, struct frame_table *table,
+static int rule_read(Dwarf_Frame *frame, int number, struct frame_operations *to,
 		     struct frame_rule *rule)
 {
 	Dwarf_Op memory[3], *operations;
@@ -281,10 +291,10 @@ static int rule_read(Dwarf_Frame *frame, int number, struct frame_table *table,
 			rule->offset = (int32_t)operations[1].number;
 		return 0;
 	}
-	return expression_keep(table, operations, count, value ? RULE_EXPRESSION : RULE_AT, rule);
+	return expression_keep(to, operations, count, value ? RULE_EXPRESSION : RULE_AT, rule);
 }
 
-static int cfa_read(Dwarf_Frame *frame, struct frame_table *table, struct frame_rule *rule)
+static int cfa_read(Dwarf_Frame *frame, struct frame_operations *to, struct frame_rule *rule)
 {
 	Dwarf_Op *operations;
 	size_t count;
@@ -293,13 +303,12 @@ static int cfa_read(Dwarf_Frame *frame, struct frame_table *table, struct frame_
 		return -ENOENT;
 	if (count == 1 && is_base_offset(operations, rule))
 		return 0;
-	return expression_keep(table, operations, count, RULE_EXPRESSION, rule);
+	return expression_keep(to, operations, count, RULE_EXPRESSION, rule);
 }
 
-int frame_source_row(struct frame_source *source, struct frame_table *table, uint64_t address,
-		     struct frame_row *row)
+int frame_source_row(struct frame_source *source, const struct machine *machine,
+		     struct frame_operations *operations, uint64_t address, struct frame_row *row)
 {
-	const struct machine *machine = table->machine;
 	struct search *search = &source->view->search;
 	struct frame_entry entry;
 	Dwarf_Frame *frame;
@@ -313,11 +322,11 @@ int frame_source_row(struct frame_source *source, struct frame_table *table, uin
 		return -ENOENT;
 	ra = dwarf_frame_info(frame, NULL, NULL, &row->signal);
 	/* arm64's tables may give a caller's address a column of its own behind signals */
-	err = ra < 0 ? -ENOENT : cfa_read(frame, table, &row->cfa);
+	err = ra < 0 ? -ENOENT : cfa_read(frame, operations, &row->cfa);
 	if (!err)
-		err = rule_read(frame, ra, table, &row->ra);
+		err = rule_read(frame, ra, operations, &row->ra);
 	for (int i = 0; i < machine->saved_count && !err; i++)
-		err = rule_read(frame, machine->saved[i], table, &row->saved[i]);
+		err = rule_read(frame, machine->saved[i], operations, &row->saved[i]);
 	/* libdw's x86_64_cfi.c says rax, where it means that functions give rbx back; tables that
 	 * say themselves that rbx is lost there are none */
 	if (machine->elf == EM_X86_64 && row->saved[0].kind == RULE_UNDEFINED)

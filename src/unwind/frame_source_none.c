@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* For a build without libdw: no file has an unwind table, and walks follow frame pointers. */
+#include "unwind/frame_source.h"
 #include "unwind/frame_step.h"
 
 #include <errno.h>
@@ -21,11 +22,12 @@ size_t frame_source_bytes(const struct frame_source *source)
 	return 0;
 }
 
-int frame_source_row(struct frame_source *source, struct frame_table *table, uint64_t address,
-		     struct frame_row *row)
+int frame_source_row(struct frame_source *source, const struct machine *machine,
+		     struct frame_operations *operations, uint64_t address, struct frame_row *row)
 {
 	(void)source;
-	(void)table;
+	(void)machine;
+	(void)operations;
 	(void)address;
 	(void)row;
 	return -ENOENT;

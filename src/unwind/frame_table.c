@@ -1,20 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unwind/frame_table.h"
 #include "base/memory.h"
+#include "unwind/file_request.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#define TABLE_OPERATIONS_MAX 65536
+
 void frame_table_init(struct frame_table *table, const struct elf_file *elf,
-		      const struct machine *machine)
+		      const struct machine *machine, struct parser *parser, uint32_t number)
 {
-	*table = (struct frame_table){.elf = elf, .machine = machine};
+	*table = (struct frame_table){
+		.elf = elf, .machine = machine, .parser = parser, .number = number};
+	table->without = !elf->bytes || !parser;
+}
+
+bool frame_table_is_read(const struct frame_table *table)
+{
+	return table->generation && table->generation == table->parser->generation;
 }
 
 void frame_table_shrink(struct frame_table *table)
 {
-	frame_source_close(table->source);
-	table->source = NULL;
+	if (frame_table_read_bytes(table))
+		file_drop(table->parser, table->number);
+	table->generation = 0;
 }
 
 void frame_table_forget(struct frame_table *table)
@@ -34,9 +46,9 @@ void frame_table_done(struct frame_table *table)
 	frame_table_forget(table);
 }
 
-size_t frame_table_source_bytes(const struct frame_table *table)
+size_t frame_table_read_bytes(const struct frame_table *table)
 {
-	return table->source ? frame_source_bytes(table->source) : 0;
+	return frame_table_is_read(table) ? table->read_bytes : 0;
 }
 
 size_t frame_table_bytes(const struct frame_table *table)
@@ -45,15 +57,14 @@ size_t frame_table_bytes(const struct frame_table *table)
 	       table->operation_capacity * sizeof(*table->operations);
 }
 
-static void row_make(struct frame_table *table, uint64_t address, struct frame_row *row)
+bool frame_table_find(const struct frame_table *table, uint64_t address,
+		      const struct frame_row **row)
 {
-	*row = (struct frame_row){.found = false};
-	if (!table->source && !table->without) {
-		table->source = frame_source_open(table->elf);
-		table->without = !table->source;
-	}
-	if (table->without || frame_source_row(table->source, table, address, row))
-		*row = (struct frame_row){.found = false};
+	const uint64_t *position = table->without ? NULL : index_find(&table->at, address);
+	const struct frame_row *found = position ? &table->rows[*position] : NULL;
+
+	*row = found && found->found ? found : NULL;
+	return table->without || (found && found->looked);
 }
 
 struct frame_row *frame_table_other(struct frame_table *table, uint64_t address)
@@ -66,14 +77,78 @@ struct frame_row *frame_table_other(struct frame_table *table, uint64_t address)
 		*position = table->count;
 		table->rows = memory_grow(table->rows, &table->capacity, table->count + 1,
 					  sizeof(*table->rows));
-		row_make(table, address, &table->rows[table->count++]);
+		table->rows[table->count++] = (struct frame_row){.found = false};
 	}
 	return &table->rows[*position];
 }
 
-const struct frame_row *frame_table_row(struct frame_table *table, uint64_t address)
+/* An expression's place in the answer becomes that in the table. False: it lies outside of the
+ * answer. */
+static bool rule_move(const struct frame_table *table, size_t operation_count,
+		      struct frame_rule *rule)
 {
-	const struct frame_row *row = table->without ? NULL : frame_table_other(table, address);
+	if (rule->kind > RULE_EXPRESSION)
+		return false;
+	if (rule->kind != RULE_AT && rule->kind != RULE_EXPRESSION)
+		return true;
+	if (rule->offset < 0 || (size_t)rule->offset > operation_count ||
+	    rule->count > operation_count - (size_t)rule->offset)
+		return false;
+	rule->offset += (int32_t)table->operation_count;
+	return true;
+}
 
-	return row && row->found ? row : NULL;
+/* Takes what a parser answers, who may say anything. */
+static bool row_take(struct frame_table *table, const struct file_row *answer,
+		     const struct frame_operation *operations, struct frame_row *row)
+{
+	size_t needed = table->operation_count + answer->operation_count;
+	bool good = needed <= TABLE_OPERATIONS_MAX;
+
+	*row = (struct frame_row){.looked = true,
+				  .found = true,
+				  .signal = answer->signal,
+				  .cfa = answer->cfa,
+				  .ra = answer->ra};
+	memcpy(row->saved, answer->saved, sizeof(row->saved));
+	good = good && rule_move(table, answer->operation_count, &row->cfa) &&
+	       rule_move(table, answer->operation_count, &row->ra);
+	for (size_t i = 0; i < MACHINE_SAVED_MAX; i++)
+		good = good && rule_move(table, answer->operation_count, &row->saved[i]);
+	if (!good || !answer->operation_count)
+		return good;
+	table->operations = memory_grow(table->operations, &table->operation_capacity, needed,
+					sizeof(*table->operations));
+	memcpy(table->operations + table->operation_count, operations,
+	       answer->operation_count * sizeof(*operations));
+	table->operation_count = needed;
+	return true;
+}
+
+int frame_table_ask(struct frame_table *table, uint64_t address)
+{
+	static struct file_row_answer answer;
+	bool opens = !frame_table_is_read(table);
+	struct frame_row row = {.looked = true}, *to;
+	int err = file_row_ask(table->parser, table->number, table->elf, opens, address, &answer);
+
+	if (err == -EPIPE) {
+		table->ended++;
+		table->without = table->ended == FILE_ENDS_MAX;
+		err = table->without ? -ENOENT : -EAGAIN;
+	}
+	if (err == -EAGAIN)
+		return err;
+	table->without = table->without || (err && err != -ENOENT);
+	if (!err && opens) {
+		table->generation = table->parser->generation;
+		table->read_bytes = answer.head.table_bytes;
+		table->without = answer.head.without;
+	}
+	if (err || !answer.head.found || !row_take(table, &answer.head, answer.operations, &row))
+		row = (struct frame_row){.looked = true};
+	to = frame_table_other(table, address);
+	row.return_kind = to->return_kind;
+	*to = row;
+	return 0;
 }

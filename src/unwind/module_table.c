@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/descriptors.h"
 #include "base/memory.h"
+#include "unwind/file_request.h"
 
 #include <errno.h>
 #include <fnmatch.h>
@@ -14,9 +15,10 @@
 #define SHARES_MAX 8	/* of the time of a scan */
 #define EVICTED_MAX 128 /* files closed for others after a scan: as many are opened in the next */
 
-void module_table_init(struct module_table *table)
+void module_table_init(struct module_table *table, struct parser *parser)
 {
-	*table = (struct module_table){.open_max = descriptors_share(MODULES_MAX, 2)};
+	*table = (struct module_table){.parser = parser,
+				       .open_max = descriptors_share(MODULES_MAX, 2)};
 }
 
 static void module_free(struct module *module)
@@ -31,13 +33,15 @@ static void module_free(struct module *module)
 
 void module_table_clear(struct module_table *table)
 {
-	for (uint32_t i = 0; i < table->count; i++)
+	file_forget(table->parser);
+	for (uint32_t i = 0; i < table->count; i++) {
+		table->modules[i]->table.generation = 0;
 		module_free(table->modules[i]);
+	}
 	index_clear(&table->at);
 	index_clear(&table->spent_by);
 	index_clear(&table->known_by);
 	table->count = table->open_count = 0;
-	table->source_bytes = 0;
 }
 
 /* Those without a mapping, but for the vDSO. Returns how many. */
@@ -96,7 +100,6 @@ void module_table_close(struct module_table *table)
 
 		if (!module->closing)
 			continue;
-		table->source_bytes -= frame_table_source_bytes(&module->table);
 		frame_table_done(&module->table);
 		module->table.without = true;
 		if (module->fd >= 0)
@@ -205,7 +208,7 @@ static uint64_t file_key(const struct stat *file)
 }
 
 /* A file that is none of code is kept as well: it is not opened again. */
-static uint32_t module_fill(struct module *module, uint64_t bytes, bool without_tables)
+static uint32_t module_fill(struct module_table *table, struct module *module, uint64_t bytes)
 {
 	const struct machine *machine = NULL;
 
@@ -213,8 +216,8 @@ static uint32_t module_fill(struct module *module, uint64_t bytes, bool without_
 		machine = machine_of_elf(module->elf.machine);
 	if (!machine)
 		module->elf = (struct elf_file){.fd = -1};
-	frame_table_init(&module->table, &module->elf, machine);
-	module->table.without = !module->elf.bytes || without_tables;
+	frame_table_init(&module->table, &module->elf, machine,
+			 table->without_tables ? NULL : table->parser, module->number);
 	module->kind = strstr(module->name, ".so") || module->image ? FRAME_LIBRARY : FRAME_PROGRAM;
 	if (module->elf.build_id_bytes)
 		module->identity = hash_bytes(module->elf.build_id, module->elf.build_id_bytes);
@@ -257,7 +260,7 @@ uint32_t module_of_file(struct module_table *table, int fd, const char *path, in
 	}
 	module->fd = fd;
 	module->tid = tid;
-	if (module_fill(module, (uint64_t)file.st_size, table->without_tables) == MODULE_NONE) {
+	if (module_fill(table, module, (uint64_t)file.st_size) == MODULE_NONE) {
 		close(fd);
 		module->fd = -1;
 		return MODULE_NONE;
@@ -278,7 +281,7 @@ uint32_t module_of_image(struct module_table *table, const char *image, size_t b
 		return MODULE_NONE;
 	module->image = memory_get(bytes);
 	memcpy(module->image, image, bytes);
-	return module_fill(module, bytes, table->without_tables);
+	return module_fill(table, module, bytes);
 }
 
 uint32_t module_of_process(struct module_table *table, int64_t pid, int64_t tid, uint64_t start,
@@ -304,21 +307,22 @@ uint32_t module_of_process(struct module_table *table, int64_t pid, int64_t tid,
 }
 
 /* Gives back what was asked for longest ago, but not the newest. */
-static void sources_trim(struct module_table *table, const struct module *newest)
+static void tables_trim(struct module_table *table, const struct module *newest)
 {
-	while (table->source_bytes > MODULE_TABLES_BYTES_MAX) {
+	for (;;) {
 		struct module *oldest = NULL;
+		size_t bytes = 0;
 
 		for (uint32_t i = 0; i < table->count; i++) {
 			struct module *module = table->modules[i];
+			size_t its = frame_table_read_bytes(&module->table);
 
-			if (module != newest && module->table.source &&
-			    (!oldest || module->used < oldest->used))
+			bytes += its;
+			if (its && module != newest && (!oldest || module->used < oldest->used))
 				oldest = module;
 		}
-		if (!oldest)
+		if (bytes <= MODULE_TABLES_BYTES_MAX || !oldest)
 			return;
-		table->source_bytes -= frame_table_source_bytes(&oldest->table);
 		frame_table_shrink(&oldest->table);
 		table->shrunk++;
 	}
@@ -353,28 +357,29 @@ struct frame_row *module_row_other(struct module_table *table, struct module *mo
 const struct frame_row *module_row(struct module_table *table, struct module *module,
 				   uint64_t address)
 {
-	bool read = module->table.source || module->table.without;
-	int64_t start_ns = read ? 0 : clock_monotonic_ns();
 	const struct frame_row *row;
-	size_t rows;
+	int64_t start_ns;
+	bool read;
 
+	if (frame_table_find(&module->table, address, &row))
+		return row;
+	read = frame_table_is_read(&module->table);
 	/* what is not read now must not be kept as not being there */
-	if (!read && time_is_up(table) && !index_find(&module->table.at, address)) {
+	if (!read && time_is_up(table)) {
 		refuse(table);
 		return NULL;
 	}
-
 	row_room(table, module);
-	rows = module->table.count;
-	row = frame_table_row(&module->table, address);
-	if (!read)
-		module_table_spend(table, clock_monotonic_ns() - start_ns);
-	if (module->table.count == rows)
-		return row;
-	module->used = ++table->uses;
-	if (!read && module->table.source) {
-		table->source_bytes += frame_table_source_bytes(&module->table);
-		sources_trim(table, module);
+	start_ns = clock_monotonic_ns();
+	if (frame_table_ask(&module->table, address)) {
+		refuse(table);
+		return NULL;
 	}
+	module->used = ++table->uses;
+	if (!read) {
+		module_table_spend(table, clock_monotonic_ns() - start_ns);
+		tables_trim(table, module);
+	}
+	frame_table_find(&module->table, address, &row);
 	return row;
 }

@@ -68,13 +68,18 @@ struct module {
 	int64_t tid, uid;    /* of a process that has it: root of its files; JIT: its own, */
 	int64_t pid;	     /* whose first thread may have ended, as may that one */
 	struct frame_table table;
-	int64_t used;		 /* when the unwind table was asked for last, as a number */
-	int64_t walked_ns;	 /* when a walk came by last */
-	uint32_t mapped;	 /* mappings that are known to be its */
-	bool unmapped;		 /* there were none a second ago either */
-	bool closing;		 /* module_table_close() comes */
-	bool closed;		 /* the file, and what was made of it; a walk opens it again */
-	struct symbols *symbols; /* stack_names' own */
+	int64_t used;	   /* when the unwind table was asked for last, as a number */
+	int64_t walked_ns; /* when a walk came by last */
+	uint32_t mapped;   /* mappings that are known to be its */
+	bool unmapped;	   /* there were none a second ago either */
+	bool closing;	   /* module_table_close() comes */
+	bool closed;	   /* the file, and what was made of it; a walk opens it again */
+	struct {
+		uint64_t generation; /* of the parser that knows the file; 0: none does */
+		unsigned int ended;  /* parsers that ended over it */
+		bool cut;	     /* there were more functions than are kept */
+		bool refused;	     /* the map of a JIT's functions was not believed */
+	} named;		     /* stack_names' own */
 	/* python_frames' own */
 	bool python_looked;
 	bool interpreter;			/* of Python */
@@ -86,7 +91,8 @@ struct module {
 };
 
 struct module_table {
-	struct index at; /* hash of what it is known by, to number */
+	struct parser *parser; /* of unwind tables; NULL: none is read */
+	struct index at;       /* hash of what it is known by, to number */
 	struct module *modules[MODULES_KNOWN_MAX];
 	uint32_t count;
 	uint32_t open_count, open_max;
@@ -96,13 +102,13 @@ struct module_table {
 	struct index known_by; /* pids to how many modules were added for them */
 	int64_t share_ns;      /* of the limit, for one process */
 	int64_t uses;
-	size_t source_bytes;
 	bool without_tables; /* no file's is read: walks follow frame pointers */
 	uint64_t refused;    /* times that a file was not opened, by these limits */
 	uint64_t shrunk; /* unwind tables given back for want of room, read again when asked for */
 };
 
-void module_table_init(struct module_table *table); /* and takes a share of all descriptors */
+/* parser: not owned; NULL: no unwind table is read. Takes a share of all descriptors. */
+void module_table_init(struct module_table *table, struct parser *parser);
 void module_table_clear(struct module_table *table);
 
 /* Marks as `closing` what nobody has had mapped for a second (swept: another one has passed), and

@@ -101,16 +101,24 @@ static void thread_start(struct stack_names *names)
 	names->threaded = !thread_begin(&names->thread, names_thread, names);
 }
 
-/* Waits for the name that is being looked for; the rest of the work is dropped. */
+static void parser_stop(struct stack_names *names, bool stop)
+{
+	if (names->symbols.parser)
+		names->symbols.parser->stop = stop;
+}
+
+/* The name that is being looked for is given up, and the rest of the work is dropped. */
 static void thread_stop(struct stack_names *names)
 {
 	if (!names->threaded)
 		return;
+	parser_stop(names, true);
 	pthread_mutex_lock(&names->lock);
 	names->end = true;
 	pthread_cond_signal(&names->more);
 	pthread_mutex_unlock(&names->lock);
 	pthread_join(names->thread, NULL);
+	parser_stop(names, false);
 	names->threaded = false;
 	names->taken = names->done = names->todo = 0;
 }
@@ -123,15 +131,15 @@ static void kernel_thread_end(struct stack_names *names)
 	names->kernel_threaded = false;
 }
 
-struct stack_names *stack_names_new(const char *proc_root, struct module_table *modules)
+struct stack_names *stack_names_new(const char *proc_root, struct module_table *modules,
+				    struct parser *parser)
 {
 	struct stack_names *names = memory_get(sizeof(*names));
 	pthread_condattr_t clock;
 
 	names->modules = modules;
 	names->work = memory_get(QUEUE_MAX * sizeof(*names->work));
-	names->symbols =
-		(struct symbols_cache){.proc_root = proc_root, .bytes_max = SYMBOLS_BYTES_MAX};
+	names->symbols = (struct symbols_cache){.proc_root = proc_root, .parser = parser};
 	pthread_mutex_init(&names->lock, NULL);
 	pthread_cond_init(&names->more, NULL);
 	pthread_condattr_init(&clock);
@@ -290,8 +298,9 @@ bool stack_names_close(struct stack_names *names)
 
 	pthread_mutex_lock(&names->lock);
 	idle = names->done == names->todo; /* as long as the lock is held nothing is added */
-	if (idle)
-		symbols_cache_close(&names->symbols);
+	for (uint32_t i = 0; idle && i < names->modules->count; i++)
+		if (names->modules->modules[i]->closing && names->symbols.parser)
+			symbols_cache_close(&names->symbols, names->modules->modules[i]);
 	pthread_mutex_unlock(&names->lock);
 	return idle;
 }

@@ -18,7 +18,6 @@
 
 #define FRAMES_MAX 131072
 #define FRAME_REFUSED UINT32_MAX
-#define SYMBOLS_BYTES_MAX (20u << 20) /* of symbol tables in memory; one may be larger alone */
 
 struct stack_names;
 
@@ -31,7 +30,9 @@ struct frame_view {
 	bool final; /* name stays what it is */
 };
 
-struct stack_names *stack_names_new(const char *proc_root, struct module_table *modules);
+/* parser: not owned; NULL: no names are known. */
+struct stack_names *stack_names_new(const char *proc_root, struct module_table *modules,
+				    struct parser *parser);
 void stack_names_free(struct stack_names *names);
 /* Forgets all frames, whose numbers become invalid, and lets go of the modules. No thread is left.
  */

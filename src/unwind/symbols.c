@@ -1,77 +1,46 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unwind/symbols.h"
-#include "base/memory.h"
+#include "base/clock.h"
 #include "base/text.h"
-#include "unwind/elf/demangle.h"
+#include "unwind/elf/perf_map.h"
 #include "unwind/elf/process_file.h"
 
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include <errno.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define DEBUG_PATH "usr/lib/debug/.build-id/"
-
-static void symbols_unload(struct symbols *symbols)
-{
-	elf_symbols_done(&symbols->elf);
-	if (symbols->module->kind == FRAME_JIT)
-		perf_map_done(&symbols->map);
-	symbols->loaded = false;
-}
+#define NAME_NS (30 * NS_PER_SECOND) /* a large file, on a full host */
+#define AGAIN_NS (50 * NS_PER_MS)
 
 void symbols_cache_done(struct symbols_cache *cache)
 {
-	while (cache->first) {
-		struct symbols *symbols = cache->first;
-
-		cache->first = symbols->next;
-		if (symbols->loaded)
-			symbols_unload(symbols);
-		symbols->module->symbols = NULL;
-		free(symbols);
-	}
+	file_forget(cache->parser);
 }
 
-void symbols_cache_close(struct symbols_cache *cache)
+/* Whether the present parser knows the file. */
+static bool is_told(const struct symbols_cache *cache, const struct module *module)
 {
-	for (struct symbols *at = cache->first; at; at = at->next)
-		if (at->loaded && at->module->closing)
-			symbols_unload(at);
+	return module->named.generation && module->named.generation == cache->parser->generation;
 }
 
-static void cache_trim(struct symbols_cache *cache, const struct symbols *newest)
+void symbols_cache_close(struct symbols_cache *cache, struct module *module)
 {
-	for (;;) {
-		struct symbols *oldest = NULL;
-		size_t bytes = 0;
-
-		for (struct symbols *at = cache->first; at; at = at->next) {
-			if (!at->loaded)
-				continue;
-			bytes += elf_symbols_bytes(&at->elf) +
-				 at->map.table.capacity * sizeof(struct symbol);
-			if (at != newest && (!oldest || at->used < oldest->used))
-				oldest = at;
-		}
-		if (bytes <= cache->bytes_max || !oldest)
-			return;
-		symbols_unload(oldest);
-		cache->unloaded_count++;
-	}
+	if (is_told(cache, module))
+		file_drop(cache->parser, module->number);
+	module->named.generation = 0;
 }
 
 /* The separate debug file as gdb finds it by the build-id: the process' own first, then this
  * host's. */
-static void debug_add(const struct symbols_cache *cache, struct symbols *symbols)
+static int debug_open(const struct symbols_cache *cache, const struct module *module)
 {
-	const struct module *module = symbols->module;
 	struct text path = {0};
 	int fd;
 
 	if (module->elf.build_id_bytes < 2)
-		return;
+		return -ENOENT;
 	text_add_string(&path, DEBUG_PATH);
 	for (uint32_t i = 0; i < module->elf.build_id_bytes; i++)
 		text_add_format(&path, "%02x%s", module->elf.build_id[i], i ? "" : "/");
@@ -80,44 +49,102 @@ static void debug_add(const struct symbols_cache *cache, struct symbols *symbols
 	if (fd < 0)
 		fd = process_file_open("/proc", getpid(), text_string(&path), false);
 	text_done(&path);
-	if (fd >= 0)
-		elf_symbols_add_debug(&symbols->elf, fd, &module->elf);
+	return fd;
 }
 
-/* A thread of the process that is there, if any of the two that are known is. */
-static int64_t jit_thread(const struct symbols_cache *cache, const struct module *module)
+/* By a thread of the process that is there, if any of the two that are known is. */
+static int map_open(struct symbols_cache *cache, struct module *module)
 {
-	return process_has_root(cache->proc_root, module->pid) ? module->pid : module->tid;
+	bool refused;
+	int64_t tid = process_has_root(cache->proc_root, module->pid) ? module->pid : module->tid;
+	int fd = perf_map_open(cache->proc_root, tid, module->uid, &refused);
+
+	cache->refused_count += refused && !module->named.refused;
+	module->named.refused = module->named.refused || refused;
+	return fd;
 }
 
-static void symbols_load(struct symbols_cache *cache, struct symbols *symbols)
+/* One that ended may not be followed at once. */
+static int parser_wait(struct parser *parser)
 {
-	struct module *module = symbols->module;
+	const struct timespec pause = {0, AGAIN_NS};
+	int err;
 
-	symbols->loaded = true;
-	if (module->kind == FRAME_JIT) {
-		perf_map_open(&symbols->map, cache->proc_root, jit_thread(cache, module),
-			      module->uid);
-		return;
+	while ((err = parser_ready(parser)) == -EAGAIN && !parser->stop)
+		nanosleep(&pause, NULL);
+	return err;
+}
+
+/* Sends what a parser lacks of the module as well. map: the descriptor of its perf map, or below 0.
+ * 0 or -errno. */
+static int name_ask(struct symbols_cache *cache, struct module *module, uint64_t address, int map,
+		    struct file_name_answer *answer)
+{
+	bool jit = module->kind == FRAME_JIT, opens = jit ? map >= 0 : !is_told(cache, module);
+	const struct file_request request = {.kind = FILE_NAME,
+					     .number = module->number,
+					     .address = address,
+					     .bytes = module->elf.bytes,
+					     .opens = opens,
+					     .jit = jit};
+	struct parser_message message = {.head = &request, .head_bytes = sizeof(request)};
+	int debug = opens && !jit ? debug_open(cache, module) : -1;
+	static char bytes[PARSER_MESSAGE_MAX];
+	ssize_t got;
+
+	if (opens && !jit && module->image) {
+		message.body = module->image;
+		message.body_bytes = module->elf.bytes;
+	} else if (opens) {
+		message.fds[message.fd_count++] = jit ? map : module->fd;
+		if (debug >= 0)
+			message.fds[message.fd_count++] = debug;
 	}
-	elf_symbols_add(&symbols->elf, &module->elf);
-	if (!symbols->elf.whole)
-		debug_add(cache, symbols);
-	elf_symbols_sort(&symbols->elf);
+	got = parser_ask(cache->parser, &message, bytes, NAME_NS);
+	if (debug >= 0)
+		close(debug);
+	if (got != sizeof(*answer))
+		return got < 0 ? (int)got : -EBADMSG;
+	memcpy(answer, bytes, sizeof(*answer));
+	module->named.generation = cache->parser->generation;
+	return 0;
 }
 
-static bool name_find(const struct symbols_cache *cache, struct symbols *symbols, uint64_t address,
-		      char *name, size_t size)
+/* Asks, and asks the next parser where this one ends over it. */
+static bool name_get(struct symbols_cache *cache, struct module *module, uint64_t address, int map,
+		     struct file_name_answer *answer)
 {
-	const struct module *module = symbols->module;
+	int err = -EPIPE;
 
-	if (module->kind != FRAME_JIT)
-		return elf_symbol_name(&symbols->elf, address, name, size);
-	if (perf_map_name(&symbols->map, address, name, size))
+	while (err == -EPIPE && module->named.ended < FILE_ENDS_MAX && !cache->parser->stop) {
+		err = parser_wait(cache->parser);
+		if (!err)
+			err = name_ask(cache, module, address, map, answer);
+		module->named.ended += err == -EPIPE && !cache->parser->stop;
+	}
+	if (err)
+		return false;
+	cache->cut_count += answer->cut && !module->named.cut;
+	module->named.cut = module->named.cut || answer->cut;
+	cache->unloaded_count += answer->unloaded;
+	answer->name[FUNCTION_NAME_SIZE - 1] = '\0';
+	return answer->found;
+}
+
+/* What is in no file has a perf map, which may have grown. */
+static bool jit_name_get(struct symbols_cache *cache, struct module *module, uint64_t address,
+			 struct file_name_answer *answer)
+{
+	bool known;
+	int map;
+
+	if (is_told(cache, module) && name_get(cache, module, address, -1, answer))
 		return true;
-	perf_map_read_again(&symbols->map, cache->proc_root, jit_thread(cache, module),
-			    module->uid);
-	return perf_map_name(&symbols->map, address, name, size);
+	map = map_open(cache, module);
+	known = map >= 0 && name_get(cache, module, address, map, answer);
+	if (map >= 0)
+		close(map);
+	return known;
 }
 
 void function_name_clean(char *name)
@@ -130,46 +157,16 @@ void function_name_clean(char *name)
 	}
 }
 
-/* Counts each kind once for each file. */
-static void flaws_count(struct symbols_cache *cache, struct symbols *symbols)
-{
-	bool jit = symbols->module->kind == FRAME_JIT;
-	bool cut =
-		jit ? symbols->map.cut || symbols->map.table.refused : symbols->elf.table.refused;
-
-	cache->cut_count += cut && !symbols->cut;
-	symbols->cut = symbols->cut || cut;
-	cache->refused_count += jit && symbols->map.refused && !symbols->refused;
-	symbols->refused = symbols->refused || (jit && symbols->map.refused);
-}
-
 bool symbols_name(struct symbols_cache *cache, struct module *module, uint64_t address,
 		  char name[FUNCTION_NAME_SIZE])
 {
-	struct symbols *symbols = module->symbols;
-	char found[FUNCTION_NAME_SIZE];
-	bool known;
+	struct file_name_answer answer;
+	bool jit = module->kind == FRAME_JIT;
 
-	if (!symbols) {
-		symbols = module->symbols = memory_get(sizeof(*symbols));
-		symbols->module = module;
-		symbols->next = cache->first;
-		cache->first = symbols;
-	}
-	if (!symbols->loaded)
-		symbols_load(cache, symbols);
-	symbols->used = ++cache->uses;
-	cache_trim(cache, symbols);
-	known = name_find(cache, symbols, address, found, sizeof(found));
-	flaws_count(cache, symbols);
-	if (!known)
+	if (!cache->parser || !(jit ? jit_name_get(cache, module, address, &answer)
+				    : name_get(cache, module, address, -1, &answer)))
 		return false;
-	if (!name_demangle(found, name, FUNCTION_NAME_SIZE)) {
-		/* foo@@VERSION */
-		if (module->kind != FRAME_JIT)
-			found[strcspn(found, "@")] = '\0';
-		memcpy(name, found, sizeof(found));
-	}
+	memcpy(name, answer.name, FUNCTION_NAME_SIZE);
 	function_name_clean(name);
 	return *name;
 }

@@ -209,6 +209,7 @@ static const struct frame_row *row_followed(struct walker *walker, const struct 
 	/* asking for returns may have moved it */
 	row = module_row_other(modules, code->module, code->address);
 	made.return_kind = row->return_kind;
+	made.looked = row->looked;
 	*row = made;
 	return row;
 }

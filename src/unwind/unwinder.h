@@ -5,9 +5,10 @@
  * caller to check.
  *
  * thread_memory copies the stack's top, process_maps tells which file an address is in,
- * module_table opens each file once, frame_table has rows of its unwind table by address
- * (frame_source: through libdw, which gets to see only the entry that frame_entries has found
- * and frame_program has looked through), frame_row and frame_step go to the caller. Files are
+ * module_table opens each file once, frame_table has rows of its unwind table by address, which a
+ * process without rights makes (file_service; there frame_source: through libdw, which gets to see
+ * only the entry that frame_entries has found and frame_program has looked through), frame_row and
+ * frame_step go to the caller. Files are
  * read, never mapped: whoever owns one may cut it. Without the kernel feature `unwinder` (a
  * build without libdw, or --without unwinder) no file has a table, and walks follow frame
  * pointers.

@@ -9,6 +9,7 @@
 #include "unwind/elf/demangle.h"
 #include "unwind/elf/elf_exports.h"
 #include "unwind/elf/elf_symbols.h"
+#include "unwind/frame_source.h"
 #include "unwind/frame_step.h"
 #include "unwind/frame_table.h"
 #include "unwind/x86_return.h"
@@ -45,7 +46,8 @@ static bool is_return(void *of, uint8_t base, int64_t offset, bool called)
 	return (uint64_t)(offset + base) % 64 == 8 || called;
 }
 
-static void code_try(const struct machine *machine, struct frame_table *table, uint64_t address)
+static void code_try(const struct machine *machine, const struct frame_table *table,
+		     uint64_t address)
 {
 	const struct x86_return_asker asker = {is_return, NULL};
 	struct frame_row row;
@@ -54,25 +56,32 @@ static void code_try(const struct machine *machine, struct frame_table *table, u
 		row_apply(machine, table, &row);
 }
 
+static void address_try(const struct machine *machine, struct frame_source *source,
+			const struct elf_file *elf, uint64_t address)
+{
+	static struct frame_operations operations;
+	const struct frame_table table = {.elf = elf, .operations = operations.all};
+	struct frame_row row;
+
+	operations.count = 0;
+	if (source && !frame_source_row(source, machine, &operations, address, &row))
+		row_apply(machine, &table, &row);
+	if (machine->elf == EM_X86_64)
+		code_try(machine, &table, address);
+}
+
 static void rows_try(const struct elf_file *elf)
 {
 	const struct machine *machine = machine_of_elf(elf->machine);
-	struct frame_table table;
+	struct frame_source *source;
 
 	if (!machine)
 		return;
-	frame_table_init(&table, elf, machine);
+	source = frame_source_open(elf);
 	for (uint32_t i = 0; i < elf->segment_count; i++)
-		for (uint64_t at = 0; at < 64; at++) {
-			uint64_t address = elf->segments[i].address + at * 4;
-			const struct frame_row *row = frame_table_row(&table, address);
-
-			if (row)
-				row_apply(machine, &table, row);
-			if (machine->elf == EM_X86_64)
-				code_try(machine, &table, address);
-		}
-	frame_table_done(&table);
+		for (uint64_t at = 0; at < 64; at++)
+			address_try(machine, source, elf, elf->segments[i].address + at * 4);
+	frame_source_close(source);
 }
 
 static void symbols_try(const struct elf_file *elf)

@@ -1,12 +1,14 @@
 """Programs of a user without rights who wishes tsnap ill: it costs them, and nobody else."""
 import csv
 import os
+import shutil
 import signal
 import subprocess
 import time
 
-from harness import START_S, STOP_S, case, check, wait_until
+from harness import Findings, SLOW, START_S, STOP_S, case, check, rows_of, wait_until
 from case_cost import resident_kb
+from case_stacks import chain_programs, directory_of, frames_of
 
 ROWS_BYTES = 24 << 20  # about 400 000 rows, each of another name
 
@@ -71,6 +73,9 @@ def sandbox_of_forms(ctx):
         tool = ctx.plain(*form, "-d", 60)
         wait_until(lambda: tool.code is None and privileges_of(tool.pid)[2] and len(list(threads_of(tool.pid))) > 1, START_S, "the sandbox")
         time.sleep(1)
+        check(len(tool.parsers()) == (2 if set(form) & {"ufunc", "--stacks", "--flame"} else 0), "%s: parsers %s", form, tool.parsers())
+        for parser in tool.parsers():
+            check(privileges_of(parser) == (0, True, True), "%s: a parser may do more: %s", form, privileges_of(parser))
         kept, no_new, filtered = privileges_of(tool.pid)
         allowed = sum(1 << CAPABILITIES[name] for name in KEPT + more + (("sys_admin",) if old else ()))
         check(not kept & ~allowed, "%s: capabilities %x beyond %x", form, kept, allowed)
@@ -84,3 +89,39 @@ def sandbox_of_forms(ctx):
     check(kept >> CAPABILITIES["chown"] & 1 and not no_new and not filtered, "--no-sandbox: %x", kept)
     free.signal(signal.SIGTERM)
     free.finish_plain(0)
+
+
+@case
+def parsers_that_die(ctx):
+    """What reads files is killed, idle and at work: scans and samples are whole, others follow, stacks of new programs are known, and
+    the foot counts."""
+    spin, directory, own, find = ctx.workload("spin"), directory_of(ctx), ctx.temporary(), Findings()
+    tool = ctx.stream("-a", "-F", 10, columns="ustack,stack")
+    tool.wait_scans(10)
+    began, chains, killed = time.monotonic(), [], set()
+    for i in range(8):
+        copy = os.path.join(own, "chains%d" % i)
+        shutil.copy2(os.path.join(directory, "chains_gcc"), copy)
+        for parser in tool.parsers() if i % 2 else []:
+            killed.add(parser)
+            os.kill(parser, signal.SIGKILL if i % 4 == 1 else signal.SIGSEGV)
+        chains.append(chain_programs.Chain(copy, "recursion", directory))
+        ctx.started.append(chains[-1])
+        for _ in range(20):
+            time.sleep(0.03)
+            # when a new file is read, not long after it was begun
+            for parser in tool.parsers()[:1] if i in (2, 6) and len(killed) < 20 else []:
+                killed.add(parser)
+                os.kill(parser, signal.SIGKILL)
+    time.sleep(2)
+    took, rows = time.monotonic() - began, tool.interrupt()
+    scans = tool.scans()
+    find.expect(len(scans) > 0.8 * 10 * took / SLOW, "%d scans in %.1f s", len(scans), took)
+    find.expect(len(rows_of(rows, spin.tid)) == len(scans), "%d rows of the spinning thread in %d scans", len(rows_of(rows, spin.tid)),
+                len(scans))
+    for chain in chains:
+        frames = frames_of(rows_of(rows, chain.tid)[-1])
+        find.expect(chain_programs.contains(frames, chain.expected), "%s: %s", chain.program, frames[:8])
+    lost = tool.missed("that read files for stacks and ended")
+    find.expect(8 <= lost <= len(killed), "%d of %d are counted: %s", lost, len(killed), tool.err)
+    find.close()

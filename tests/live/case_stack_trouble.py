@@ -272,12 +272,14 @@ def stacks_of_programs_in_turns(ctx):
 
 
 def memory_of(ctx, pids, columns):
-    """(most resident bytes of tsnap, what was missed) in a report of these."""
+    """(most bytes of memory of tsnap and its parsers, what was missed) in a report of these."""
     tool = ctx.plain("-a", "-F", HZ, "-d", 6, "-g", columns, "-p", ",".join(str(pid) for pid in pids))
     most = 0
     while tool.code is None:
-        found = re.search(r"VmHWM:\s+(\d+)", truth.read("/proc/%d/status" % tool.pid) or "")
-        most = max(most, int(found.group(1)) * 1024 if found else 0)
+        # what they share counts once
+        statuses = [truth.read("/proc/%d/status" % pid) or "" for pid in [tool.pid] + tool.parsers()]
+        parts = [re.search(r"RssAnon:\s+(\d+)", status) for status in statuses]
+        most = max(most, sum(int(part.group(1)) for part in parts if part) * 1024)
         time.sleep(0.05)
     tool.finish_plain(0, START_S + STOP_S)
     return most, tool.out.decode(errors="replace")
@@ -321,7 +323,8 @@ def stacks_let_go_of_files(ctx):
     tool.wait_scans(HZ, lambda row: row["tid"] == str(chain.tid) and row["ustack"])
 
     def is_open():
-        links = subprocess.run(["ls", "-l", "/proc/%d/fd" % tool.pid], stdout=subprocess.PIPE, check=True).stdout.decode()
+        folders = ["/proc/%d/fd" % pid for pid in [tool.pid] + tool.parsers()]
+        links = subprocess.run(["ls", "-l"] + folders, stdout=subprocess.PIPE, check=True).stdout.decode()
         return own in links
     find = Findings()
     find.expect(is_open(), "the file of %s was not open", copy)

@@ -220,6 +220,16 @@ class Tsnap(Process):
     def pid(self, _):
         pass
 
+    def parsers(self):
+        """Processes that read files for the one that works: grandchildren of it, none where no stacks are wanted."""
+        def children_of(pid):
+            try:
+                with open("/proc/%d/task/%d/children" % (pid, pid), encoding="ascii") as file:
+                    return [int(child) for child in file.read().split()]
+            except OSError:
+                return []
+        return [parser for spawner in children_of(self.pid) for parser in children_of(spawner)]
+
     def rows(self, all_of_it=False):
         """Rows of the CSV so far, as dicts. A half row at the end counts only where all_of_it is asked."""
         raw = self.out

@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
+#include "unwind/file_service.h"
 #include "unwind/stack_table.h"
 #include "thread_registers.h"
 
@@ -117,6 +118,7 @@ int main(int argc, char **argv)
 	static struct stack_walk walk;
 	struct user_registers registers;
 	struct stack_names *names;
+	struct parsers *parsers;
 	struct stack_thread thread = {process_of(tid), tid, 1, clock_monotonic_ns(), 0};
 
 	if (tid <= 0 || rounds < 1) {
@@ -128,9 +130,10 @@ int main(int argc, char **argv)
 		fprintf(stderr, "probe: %d: %s\n", tid, strerror(errno));
 		return 1;
 	}
-	module_table_init(&modules);
+	parsers = parsers_begin(file_service, false);
+	module_table_init(&modules, parsers ? &parsers->parser[PARSER_TABLES] : NULL);
 	unwinder_init(&unwinder, "/proc", &modules, STACK_COPY_BYTES);
-	names = stack_names_new("/proc", &modules);
+	names = stack_names_new("/proc", &modules, parsers ? &parsers->parser[PARSER_NAMES] : NULL);
 	measure(&unwinder, &thread, &registers, &walk, rounds);
 	if (rounds == 1)
 		unwinder_walk(&unwinder, &thread, &registers, &walk);
@@ -142,5 +145,6 @@ int main(int argc, char **argv)
 	stack_names_free(names);
 	unwinder_done(&unwinder);
 	module_table_clear(&modules);
+	parsers_end(parsers);
 	return 0;
 }

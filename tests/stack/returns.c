@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "unwind/frame_table.h"
+#include "unwind/frame_source.h"
 #include "unwind/x86_return.h"
 
 #define SAVED 6
@@ -46,10 +46,22 @@ static bool is_of_compilers(const struct frame_row *row)
 	       row->ra.kind == RULE_AT_CFA && row->ra.offset == -8;
 }
 
+/* The table's, or NULL. */
+static const struct frame_row *row_of(struct frame_source *source, uint64_t address)
+{
+	static struct frame_operations operations;
+	static struct frame_row row;
+
+	operations.count = 0;
+	return source && !frame_source_row(source, machine_of(false), &operations, address, &row)
+		       ? &row
+		       : NULL;
+}
+
 int main(int argc, char **argv)
 {
 	long count = 0, lost = 0, wrong = 0, unknown = 0;
-	struct frame_table table;
+	struct frame_source *source;
 	struct elf_file elf;
 	struct stat file;
 	char line[1024];
@@ -57,12 +69,11 @@ int main(int argc, char **argv)
 
 	if (fd < 0 || fstat(fd, &file) || elf_file_read(&elf, fd, NULL, (uint64_t)file.st_size))
 		return 2;
-	frame_table_init(&table, &elf, machine_of(false));
+	source = frame_source_open(&elf);
 	while (fgets(line, sizeof(line), stdin)) {
 		char *end;
 		uint64_t address = strtoull(line, &end, 16);
-		const struct frame_row *row =
-			end[0] == ':' ? frame_table_row(&table, address) : NULL;
+		const struct frame_row *row = end[0] == ':' ? row_of(source, address) : NULL;
 		struct frame_row found;
 		bool right = true;
 
@@ -83,7 +94,7 @@ int main(int argc, char **argv)
 		if (!right && argc > 2)
 			fputs(line, stdout);
 	}
-	frame_table_done(&table);
+	frame_source_close(source);
 	printf("%ld places, %ld not followed, %ld wrong, %ld registers unknown\n", count, lost,
 	       wrong, unknown);
 	if (!count)

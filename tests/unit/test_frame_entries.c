@@ -3,7 +3,7 @@
 #include "unit.h"
 #include "base/memory.h"
 #include "unwind/frame_program.h"
-#include "unwind/frame_table.h"
+#include "unwind/frame_source.h"
 
 #include <dwarf.h>
 #include <elf.h>
@@ -105,7 +105,9 @@ static bool has_row(enum shape shape, const struct program *cie, const struct pr
 		{.p_type = PT_LOAD},
 		{.p_type = PT_GNU_EH_FRAME, .p_offset = HDR, .p_vaddr = HDR, .p_filesz = 20}};
 	struct bytes frames = {0};
-	struct frame_table table;
+	static struct frame_operations operations;
+	struct frame_source *source;
+	struct frame_row row;
 	struct elf_file elf;
 	uint32_t fde_at;
 	uint8_t *image;
@@ -125,10 +127,12 @@ static bool has_row(enum shape shape, const struct program *cie, const struct pr
 	memcpy(image + HDR + 4, (uint32_t[]){FRAMES - (HDR + 4), 1, TEXT - HDR, fde_at - HDR}, 16);
 	memcpy(image + FRAMES, frames.at, frames.count);
 	assert_int_equal(elf_file_read(&elf, -1, (char *)image, FRAMES + frames.count), 0);
-	frame_table_init(&table, &elf, machine);
-	found = frame_table_row(&table, TEXT + 8);
-	assert_null(frame_table_row(&table, TEXT + TEXT_BYTES));
-	frame_table_done(&table);
+	operations.count = 0;
+	source = frame_source_open(&elf);
+	found = source && !frame_source_row(source, machine, &operations, TEXT + 8, &row);
+	assert_true(!source ||
+		    frame_source_row(source, machine, &operations, TEXT + TEXT_BYTES, &row));
+	frame_source_close(source);
 	free(frames.at);
 	free(image);
 	return found;

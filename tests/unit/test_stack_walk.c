@@ -103,7 +103,7 @@ static int scene_open(void **state)
 		pause();
 		_exit(0);
 	}
-	module_table_init(&scene->modules);
+	module_table_init(&scene->modules, NULL);
 	unwinder_init(&scene->unwinder, "/proc", &scene->modules, STACK_COPY_BYTES);
 	*state = scene;
 	return 0;

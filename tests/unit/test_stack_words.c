@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -26,6 +27,7 @@
 #include "base/names.h"
 #include "unwind/elf/demangle.h"
 #include "unwind/elf/perf_map.h"
+#include "unwind/file_service.h"
 #include "unwind/stack_table.h"
 #include "unwind/symbols.h"
 #include "unit.h"
@@ -94,7 +96,7 @@ static void maps_of_jits(void **state)
 	(void)state;
 	assert_true(map.fd >= 0);
 	assert_int_equal(write(map.fd, text, strlen(text)), strlen(text));
-	perf_map_read(&map);
+	perf_map_take(&map, dup(map.fd));
 	assert_int_equal(map.table.count, 2);
 	assert_true(perf_map_name(&map, 0x101f, name, sizeof(name)));
 	assert_string_equal(name, "one");
@@ -103,7 +105,7 @@ static void maps_of_jits(void **state)
 	assert_false(perf_map_name(&map, 0x1020, name, sizeof(name)));
 	/* the rest of its last line, and a newer function in the place of an older */
 	assert_int_equal(write(map.fd, "0 10 four\n1000 20 anew\n", 23), 23);
-	perf_map_read(&map);
+	perf_map_take(&map, dup(map.fd));
 	assert_true(perf_map_name(&map, 0x4001, name, sizeof(name)));
 	assert_string_equal(name, "four");
 	assert_true(perf_map_name(&map, 0x1000, name, sizeof(name)));
@@ -120,36 +122,57 @@ static void map_write(const char *path, const char *text)
 	close(fd);
 }
 
+static void map_take(struct perf_map *map)
+{
+	bool refused;
+	int fd = perf_map_open("/proc", getpid(), geteuid(), &refused);
+
+	if (fd >= 0)
+		perf_map_take(map, fd);
+}
+
 /* A map that comes late, is begun anew (exec), or is another file. */
 static void maps_are_replaced(void **state)
 {
-	struct perf_map map;
+	struct perf_map map = {.fd = -1};
 	char path[64], name[16];
+	bool refused;
 
 	(void)state;
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
 	unlink(path);
-	assert_int_equal(perf_map_open(&map, "/proc", getpid(), geteuid()), -ENOENT);
+	assert_int_equal(perf_map_open("/proc", getpid(), geteuid(), &refused), -ENOENT);
 	assert_false(perf_map_name(&map, 0x1000, name, sizeof(name)));
 	map_write(path, "1000 10 early\n2000 10 second\n");
-	perf_map_read_again(&map, "/proc", getpid(), geteuid());
+	map_take(&map);
 	assert_true(perf_map_name(&map, 0x1000, name, sizeof(name)));
 	assert_string_equal(name, "early");
 	map_write(path, "1000 10 late\n");
-	perf_map_read_again(&map, "/proc", getpid(), geteuid());
+	map_take(&map);
 	assert_false(perf_map_name(&map, 0x2000, name, sizeof(name)));
 	assert_true(perf_map_name(&map, 0x1000, name, sizeof(name)));
 	assert_string_equal(name, "late");
 	unlink(path);
 	map_write(path, "1000 10 other, and longer than the one before\n3000 10 new\n");
-	perf_map_read_again(&map, "/proc", getpid(), geteuid());
+	map_take(&map);
 	assert_true(perf_map_name(&map, 0x1000, name, sizeof(name)));
 	assert_string_equal(name, "other, and long");
 	/* one that is gone is still known */
 	unlink(path);
-	perf_map_read_again(&map, "/proc", getpid(), geteuid());
+	map_take(&map);
 	assert_true(perf_map_name(&map, 0x3000, name, sizeof(name)));
 	perf_map_done(&map);
+}
+
+/* What opening the map of a process says for that user. */
+static int map_error(pid_t pid, int64_t uid)
+{
+	bool refused;
+	int fd = perf_map_open("/proc", pid, uid, &refused);
+
+	if (fd >= 0)
+		close(fd);
+	return fd < 0 ? fd : 0;
 }
 
 /* A map that is not believed, and was not opened either: that alone may wait, or do something. */
@@ -157,11 +180,11 @@ static void assert_unopened(const char *path)
 {
 	int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 	struct inotify_event event;
-	struct perf_map map;
+	bool refused;
 
 	assert_true(watch >= 0 && inotify_add_watch(watch, path, IN_OPEN) >= 0);
-	assert_int_equal(perf_map_open(&map, "/proc", getpid(), 0), -EINVAL);
-	assert_true(map.refused);
+	assert_int_equal(perf_map_open("/proc", getpid(), 0, &refused), -EINVAL);
+	assert_true(refused);
 	assert_true(read(watch, &event, sizeof(event)) < 0);
 	close(watch);
 }
@@ -203,7 +226,6 @@ static void maps_that_are_no_files(void **state)
 /* Root's map counts where nobody else can have put it there: in tsnap's own mount namespace. */
 static void maps_of_root(void **state)
 {
-	struct perf_map map;
 	char path[64];
 	int told[2], err = 0;
 	pid_t child;
@@ -222,10 +244,8 @@ static void maps_of_root(void **state)
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", child);
 	unlink(path);
 	map_write(path, "");
-	assert_int_equal(perf_map_open(&map, "/proc", child, 0), 0);
-	perf_map_done(&map);
-	assert_int_equal(perf_map_open(&map, "/proc", child, 4711), err ? 0 : -EPERM);
-	perf_map_done(&map);
+	assert_int_equal(map_error(child, 0), 0);
+	assert_int_equal(map_error(child, 4711), err ? 0 : -EPERM);
 	unlink(path);
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
@@ -237,8 +257,8 @@ static void maps_of_root(void **state)
 static void maps_of_strangers(void **state)
 {
 	char path[64];
-	struct perf_map map;
 	struct rlimit limit;
+	bool refused;
 	int fd;
 
 	(void)state;
@@ -246,20 +266,18 @@ static void maps_of_strangers(void **state)
 		skip();
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
 	unlink(path);
-	assert_int_equal(perf_map_open(&map, "/proc", getpid(), 0), -ENOENT);
+	assert_int_equal(map_error(getpid(), 0), -ENOENT);
 	fd = open(path, O_CREAT | O_EXCL | O_WRONLY, 0644);
 	assert_true(fd >= 0);
-	assert_int_equal(perf_map_open(&map, "/proc", getpid(), 0), 0);
-	perf_map_done(&map);
+	assert_int_equal(map_error(getpid(), 0), 0);
 	assert_int_equal(fchown(fd, 4711, 4711), 0);
-	assert_int_equal(perf_map_open(&map, "/proc", getpid(), 0), -EPERM);
-	assert_int_equal(perf_map_open(&map, "/proc", getpid(), 4711), 0);
-	perf_map_done(&map);
+	assert_int_equal(map_error(getpid(), 0), -EPERM);
+	assert_int_equal(map_error(getpid(), 4711), 0);
 	close(fd);
 	unlink(path);
 	assert_int_equal(symlink("/etc/passwd", path), 0);
-	assert_true(perf_map_open(&map, "/proc", getpid(), 0) < 0);
-	assert_true(map.refused);
+	assert_true(perf_map_open("/proc", getpid(), 0, &refused) < 0);
+	assert_true(refused);
 	unlink(path);
 	assert_int_equal(mkfifo(path, 0600), 0);
 	assert_unopened(path);
@@ -269,8 +287,8 @@ static void maps_of_strangers(void **state)
 	close(fd);
 	getrlimit(RLIMIT_NOFILE, &limit);
 	setrlimit(RLIMIT_NOFILE, &(struct rlimit){(rlim_t)fd + 1, limit.rlim_max});
-	assert_int_equal(perf_map_open(&map, "/proc", getpid(), 0), -EMFILE);
-	assert_false(map.refused);
+	assert_int_equal(perf_map_open("/proc", getpid(), 0, &refused), -EMFILE);
+	assert_false(refused);
 	setrlimit(RLIMIT_NOFILE, &limit);
 	unlink(path);
 }
@@ -301,6 +319,7 @@ static void names_are_demangled(void **state)
 }
 
 struct dictionary {
+	struct parsers *parsers;
 	struct module_table modules;
 	struct stack_names *names;
 	struct stack_table table;
@@ -311,8 +330,11 @@ static int dictionary_open(void **state)
 	struct dictionary *dictionary = calloc(1, sizeof(*dictionary));
 
 	assert_non_null(dictionary);
-	module_table_init(&dictionary->modules);
-	dictionary->names = stack_names_new("/proc", &dictionary->modules);
+	dictionary->parsers = parsers_begin(file_service, false);
+	assert_non_null(dictionary->parsers);
+	module_table_init(&dictionary->modules, &dictionary->parsers->parser[PARSER_TABLES]);
+	dictionary->names = stack_names_new("/proc", &dictionary->modules,
+					    &dictionary->parsers->parser[PARSER_NAMES]);
 	stack_table_init(&dictionary->table, &dictionary->modules, dictionary->names);
 	*state = dictionary;
 	return 0;
@@ -325,6 +347,7 @@ static int dictionary_close(void **state)
 	stack_table_clear(&dictionary->table);
 	stack_names_free(dictionary->names);
 	module_table_clear(&dictionary->modules);
+	parsers_end(dictionary->parsers);
 	free(dictionary);
 	names_clear();
 	return 0;
@@ -467,41 +490,76 @@ static void user_words(void **state)
 	assert_int_equal(stack_names_frame(dictionary->names, &(struct frame){module, 1}), 0);
 }
 
-static int own_file_copy(void)
-{
-	int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	int to = memfd_create("copy", MFD_CLOEXEC);
-	char piece[65536];
-	ssize_t got;
+#define MANY_SYMBOLS 700000 /* of 16 bytes: two such files are over the limit */
 
-	assert_true(from >= 0 && to >= 0);
-	while ((got = read(from, piece, sizeof(piece))) > 0)
-		assert_int_equal(write(to, piece, (size_t)got), got);
-	close(from);
-	return to;
+/* A file with so many functions of one name. */
+static int many_functions(void)
+{
+	static const char names[] = "\0.symtab\0.strtab\0many";
+	const size_t symbols = sizeof(Elf64_Ehdr) + 3 * sizeof(Elf64_Shdr);
+	Elf64_Ehdr header = {.e_machine = EM_X86_64,
+			     .e_shoff = sizeof(header),
+			     .e_phentsize = sizeof(Elf64_Phdr),
+			     .e_shentsize = sizeof(Elf64_Shdr),
+			     .e_shnum = 3,
+			     .e_shstrndx = 2};
+	const Elf64_Shdr sections[3] = {
+		{0},
+		{.sh_name = 1,
+		 .sh_type = SHT_SYMTAB,
+		 .sh_offset = symbols,
+		 .sh_size = MANY_SYMBOLS * sizeof(Elf64_Sym),
+		 .sh_link = 2},
+		{.sh_name = 9,
+		 .sh_offset = symbols + MANY_SYMBOLS * sizeof(Elf64_Sym),
+		 .sh_size = sizeof(names)},
+	};
+	FILE *file = fdopen(memfd_create("many", MFD_CLOEXEC), "w");
+	int fd;
+
+	assert_non_null(file);
+#if defined(__aarch64__)
+	header.e_machine = EM_AARCH64;
+#endif
+	memcpy(header.e_ident, ELFMAG "\2\1\1", 7);
+	fwrite(&header, sizeof(header), 1, file);
+	fwrite(sections, sizeof(sections), 1, file);
+	for (size_t i = 0; i < MANY_SYMBOLS; i++)
+		fwrite(&(Elf64_Sym){.st_name = 17,
+				    .st_info = STT_FUNC,
+				    .st_shndx = 1,
+				    .st_value = 16 * (i + 1)},
+		       sizeof(Elf64_Sym), 1, file);
+	fwrite(names, sizeof(names), 1, file);
+	fflush(file);
+	fd = fcntl(fileno(file), F_DUPFD_CLOEXEC, 0);
+	fclose(file);
+	return fd;
 }
 
 /* Tables of functions beyond the limit are given back, which is counted, and read again. */
 static void tables_have_a_limit(void **state)
 {
 	struct dictionary *dictionary = *state;
-	struct symbols_cache cache = {.proc_root = "/proc", .bytes_max = 1};
+	struct symbols_cache cache = {.proc_root = "/proc",
+				      .parser = &dictionary->parsers->parser[PARSER_NAMES]};
 	char name[FUNCTION_NAME_SIZE];
-	struct module *modules[2];
+	struct module *modules[3];
 
-	for (int i = 0; i < 2; i++) {
-		int fd = i ? own_file_copy() : open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	for (int i = 0; i < 3; i++) {
+		int fd = i < 2 ? many_functions() : open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 		uint32_t number = module_of_file(&dictionary->modules, fd, "x", getpid());
 
 		assert_int_not_equal(number, MODULE_NONE);
 		modules[i] = dictionary->modules.modules[number];
 	}
-	for (int i = 0; i < 4; i++)
-		symbols_name(&cache, modules[i % 2], 0, name);
+	for (int i = 0; i < 4; i++) {
+		assert_true(symbols_name(&cache, modules[i % 2], 16, name));
+		assert_string_equal(name, "many");
+	}
 	assert_int_equal(cache.unloaded_count, 3);
-	cache.bytes_max = SIZE_MAX;
 	for (int i = 0; i < 4; i++)
-		symbols_name(&cache, modules[i % 2], 0, name);
+		symbols_name(&cache, modules[1 + i % 2], 16, name);
 	assert_int_equal(cache.unloaded_count, 3);
 	symbols_cache_done(&cache);
 }
@@ -519,7 +577,8 @@ static void maps_outlive_threads(void **state)
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
 	map_write(path, "1000 10 made\n");
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct symbols_cache cache = {.proc_root = "/proc", .bytes_max = SIZE_MAX};
+		struct symbols_cache cache = {.proc_root = "/proc",
+					      .parser = &dictionary->parsers->parser[PARSER_NAMES]};
 		uint32_t module = module_of_process(
 			&dictionary->modules, rows[i].pid ? rows[i].pid : getpid(),
 			rows[i].tid ? rows[i].tid : getpid(), 1, geteuid());

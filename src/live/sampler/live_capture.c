@@ -2,6 +2,7 @@
 #include "live/sampler/live_capture.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "parser/parser.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -65,7 +66,8 @@ static bool is_own(struct capturer *capturer, const struct thread_state *record)
 {
 	uint32_t pid = record->identity.tgid;
 
-	if (!pid || (pid != capturer->wants.own_pid && pid != capturer->wants.keeper_pid))
+	if (!pid || (pid != capturer->wants.own_pid && pid != capturer->wants.keeper_pid &&
+		     !parsers_have(pid)))
 		return false;
 	if (record->identity.tid == capturer->own_tid) {
 		capturer->own_key = record->key;

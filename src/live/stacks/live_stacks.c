@@ -9,6 +9,7 @@
 #include "kernel/registers.h"
 #include "proc/proc.h"
 #include "sample/waker_stack.h"
+#include "unwind/file_service.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -29,18 +30,26 @@ struct known_stacks {
 	bool displaced; /* told as if it ran on */
 };
 
+static struct parser *parser_at(const struct live_stacks *stacks, enum parser_place place)
+{
+	return stacks->parsers ? &stacks->parsers->parser[place] : NULL;
+}
+
 void live_stacks_init(struct live_stacks *stacks, const char *proc_root, uint64_t needs,
-		      bool python)
+		      bool python, bool free)
 {
 	stacks->needs = needs & NEEDS_STACKS;
 	if (!stacks->needs)
 		return;
 	stacks->proc_root = proc_root;
-	module_table_init(&stacks->modules);
+	if (stacks->needs & (NEED_USTACK | NEED_WAKER_STACK))
+		stacks->parsers = parsers_begin(file_service, free);
+	module_table_init(&stacks->modules, parser_at(stacks, PARSER_TABLES));
 	unwinder_init(&stacks->unwinder, proc_root, &stacks->modules, STACK_COPY_BYTES);
 	stacks->python_wanted = python;
 	python_frames_init(&stacks->python, proc_root, &stacks->modules);
-	stacks->names = stack_names_new(proc_root, &stacks->modules);
+	stacks->names =
+		stack_names_new(proc_root, &stacks->modules, parser_at(stacks, PARSER_NAMES));
 	stack_table_init(&stacks->table, &stacks->modules, stacks->names);
 	stacks->threads = (struct cache){.entry_bytes = sizeof(struct known_stacks),
 					 .entries_max = THREADS_KEPT_MAX};
@@ -78,6 +87,7 @@ void live_stacks_done(struct live_stacks *stacks)
 	stacks_clear(stacks);
 	stack_names_free(stacks->names);
 	unwinder_done(&stacks->unwinder);
+	parsers_end(stacks->parsers);
 	free(stacks->tellings);
 	free(stacks->listed);
 	free(stacks->wanted);
@@ -482,6 +492,11 @@ void live_stacks_describe(const struct live_stacks *stacks, struct source_facts 
 	if (!stacks->needs)
 		return;
 	names = stack_names_count(stacks->names);
+	source_facts_miss_any(
+		facts,
+		"processes that read files for stacks and ended over one (others went "
+		"on, and what was asked of them then is lost)",
+		parsers_lost(stacks->parsers));
 	source_facts_miss_any(facts, "stacks not kept: the thread ran meanwhile",
 			      stacks->moved_count);
 	source_facts_miss_any(facts, "user stacks that end before their outermost frame",

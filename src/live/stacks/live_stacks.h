@@ -42,6 +42,7 @@ struct stack_telling {
 struct live_stacks {
 	uint64_t needs; /* of NEEDS_STACKS; 0: nothing is done */
 	const char *proc_root;
+	struct parsers *parsers; /* NULL: files are not read */
 	struct module_table modules;
 	struct unwinder unwinder;
 	bool python_wanted;
@@ -71,9 +72,10 @@ struct live_stacks {
 
 struct live;
 
-/* python: user stacks have the functions of Python programs, too. */
+/* python: user stacks have the functions of Python programs, too. free: what reads files is not
+ * bounded. */
 void live_stacks_init(struct live_stacks *stacks, const char *proc_root, uint64_t needs,
-		      bool python);
+		      bool python, bool free);
 void live_stacks_done(struct live_stacks *stacks); /* also of a zeroed one */
 /* Forgets all: before the records' numbers begin anew, or lent names go. The dictionary gets first
  * what it lacks. */

@@ -46,27 +46,28 @@ bool perf_map_parse(const char *line, size_t length, struct perf_map_line *parse
 	return true;
 }
 
-int perf_map_open(struct perf_map *map, const char *proc_root, int64_t tid, int64_t uid)
+int perf_map_open(const char *proc_root, int64_t tid, int64_t uid, bool *refused)
 {
 	int64_t inner = process_inner_pid(proc_root, tid);
 	struct stat file;
 	char path[64];
+	int fd;
 
-	*map = (struct perf_map){.fd = -1};
+	*refused = false;
 	if (inner < 0)
 		return -ENOENT;
 	snprintf(path, sizeof(path), "tmp/perf-%lld.map", (long long)inner);
-	map->fd = process_file_open(proc_root, tid, path, true);
-	map->refused = map->fd == -ELOOP || map->fd == -EINVAL; /* a link; no file */
-	if (map->fd < 0)
-		return map->fd;
-	if (fstat(map->fd, &file) || ((int64_t)file.st_uid != uid &&
-				      (file.st_uid || !process_shares_mounts(proc_root, tid)))) {
-		perf_map_done(map);
-		map->refused = true;
+	fd = process_file_open(proc_root, tid, path, true);
+	*refused = fd == -ELOOP || fd == -EINVAL; /* a link; no file */
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &file) || ((int64_t)file.st_uid != uid &&
+				 (file.st_uid || !process_shares_mounts(proc_root, tid)))) {
+		close(fd);
+		*refused = true;
 		return -EPERM;
 	}
-	return 0;
+	return fd;
 }
 
 void perf_map_done(struct perf_map *map)
@@ -77,7 +78,7 @@ void perf_map_done(struct perf_map *map)
 	*map = (struct perf_map){.fd = -1};
 }
 
-void perf_map_read(struct perf_map *map)
+static void map_read(struct perf_map *map)
 {
 	bool skip = false, added = false;
 	char piece[PIECE_BYTES];
@@ -113,31 +114,24 @@ void perf_map_read(struct perf_map *map)
 }
 
 /* Whether what was read of one is the beginning of the other. */
-static bool same_map(const struct perf_map *map, const struct perf_map *now)
+static bool same_map(const struct perf_map *map, int fd)
 {
 	struct stat old, file;
 
-	return map->fd >= 0 && !fstat(map->fd, &old) && !fstat(now->fd, &file) &&
+	return map->fd >= 0 && !fstat(map->fd, &old) && !fstat(fd, &file) &&
 	       old.st_dev == file.st_dev && old.st_ino == file.st_ino &&
 	       (uint64_t)file.st_size >= map->read_bytes;
 }
 
-void perf_map_read_again(struct perf_map *map, const char *proc_root, int64_t tid, int64_t uid)
+void perf_map_take(struct perf_map *map, int fd)
 {
-	struct perf_map now;
-
-	if (!perf_map_open(&now, proc_root, tid, uid)) {
-		if (same_map(map, &now)) {
-			perf_map_done(&now);
-		} else {
-			perf_map_done(map);
-			*map = now;
-		}
+	if (same_map(map, fd)) {
+		close(fd);
 	} else {
-		map->refused = map->refused || now.refused;
+		perf_map_done(map);
+		map->fd = fd;
 	}
-	if (map->fd >= 0)
-		perf_map_read(map);
+	map_read(map);
 }
 
 bool perf_map_name(const struct perf_map *map, uint64_t address, char *name, size_t size)

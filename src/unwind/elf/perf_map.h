@@ -16,8 +16,7 @@
 struct perf_map {
 	int fd; /* -1: none */
 	uint64_t read_bytes;
-	bool cut;     /* longer than is read */
-	bool refused; /* there is one, but it may not be believed */
+	bool cut; /* longer than is read */
 	struct symbol_table table;
 };
 
@@ -30,13 +29,14 @@ struct perf_map_line {
 bool perf_map_parse(const char *line, size_t length, struct perf_map_line *parsed);
 
 /* The map of that process, in its own /tmp and by its own number, if it is a plain file of its user
- * uid, or of root where it has the mount namespace of tsnap, and no link. 0 or -errno. */
-int perf_map_open(struct perf_map *map, const char *proc_root, int64_t tid, int64_t uid);
-/* Reads what was added to it. fd: any file. */
-void perf_map_read(struct perf_map *map);
-/* The same of a map that was opened before, or was not there: a new one (exec, a number given anew)
- * takes its place. */
-void perf_map_read_again(struct perf_map *map, const char *proc_root, int64_t tid, int64_t uid);
+ * uid, or of root where it has the mount namespace of tsnap, and no link. A descriptor, or -errno;
+ * *refused: there is one, but it may not be believed. */
+int perf_map_open(const char *proc_root, int64_t tid, int64_t uid, bool *refused);
+
+/* Zeroed, with fd -1, is empty and valid. Takes over the descriptor of what is the map now, and
+ * reads what was added; another one (exec, a number given anew) takes the place of the one before.
+ */
+void perf_map_take(struct perf_map *map, int fd);
 void perf_map_done(struct perf_map *map);
 
 /* The function's name, cut at size - 1. */

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "parser/parser.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "parser/parser_process.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define HELLO_NS (5 * NS_PER_SECOND)
+#define BEGIN_LEAST_NS (250 * NS_PER_MS) /* between the beginnings of two in one place */
+#define SEND_S 1			 /* that a full socket is waited for */
+#define STOP_POLL_MS 50
+
+/* Of the parsers, and of the spawner. */
+static _Atomic uint32_t pids[PARSER_PLACES + 1];
+
+bool parsers_have(uint32_t pid)
+{
+	for (size_t i = 0; pid && i < sizeof(pids) / sizeof(pids[0]); i++)
+		if (pids[i] == pid)
+			return true;
+	return false;
+}
+
+/* 1, or 0: it is dead or too late. */
+static int answer_wait(int socket, const _Atomic bool *stop, int64_t most_ns)
+{
+	const int64_t until_ns = clock_monotonic_ns() + most_ns;
+	struct pollfd ready = {socket, POLLIN, 0};
+
+	do {
+		if (poll(&ready, 1, STOP_POLL_MS) > 0)
+			return ready.revents & POLLIN ? 1 : 0;
+	} while (!*stop && clock_monotonic_ns() < until_ns);
+	return 0;
+}
+
+/* The bytes of a message without descriptors, or 0. */
+static size_t answer_take(int socket, void *to, size_t size)
+{
+	int fds[PARSER_FDS_MAX];
+	unsigned int fd_count;
+	size_t got;
+
+	if (parser_message_receive(socket, to, size, &got, fds, &fd_count) <= 0)
+		return 0;
+	while (fd_count)
+		close(fds[--fd_count]);
+	return got;
+}
+
+/* err: why it is not bounded. */
+static int hello_take(int socket, _Atomic uint32_t *pid, int *err)
+{
+	static const _Atomic bool never;
+	struct parser_hello hello;
+
+	if (!answer_wait(socket, &never, HELLO_NS) ||
+	    answer_take(socket, &hello, sizeof(hello)) != sizeof(hello))
+		return -ECHILD;
+	*pid = hello.pid;
+	*err = hello.err ? hello.err : *err;
+	return 0;
+}
+
+static void parser_close(struct parser *parser)
+{
+	if (parser->socket >= 0)
+		close(parser->socket);
+	parser->socket = -1;
+	pids[parser->place] = 0;
+}
+
+static void parser_lose(struct parser *parser)
+{
+	parser_close(parser);
+	parser->lost++;
+}
+
+static int parser_begin(struct parser *parser)
+{
+	struct parser_message order = {.head = "", .head_bytes = 1, .fd_count = 1};
+	int pair[2], err;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return -errno;
+	order.fds[0] = pair[1];
+	err = parser_message_send(parser->parsers->control, &order);
+	close(pair[1]);
+	parser->begun_ns = clock_monotonic_ns();
+	setsockopt(pair[0], SOL_SOCKET, SO_SNDTIMEO, &(struct timeval){.tv_sec = SEND_S},
+		   sizeof(struct timeval));
+	parser->socket = pair[0];
+	if (!err)
+		err = hello_take(pair[0], &pids[parser->place], &parser->parsers->err);
+	if (err) {
+		parser_close(parser);
+		return err;
+	}
+	parser->generation++;
+	return 0;
+}
+
+/* One that died when nobody asked it anything. */
+static bool is_dead(const struct parser *parser)
+{
+	struct pollfd ready = {parser->socket, 0, 0};
+
+	return poll(&ready, 1, 0) > 0;
+}
+
+int parser_ready(struct parser *parser)
+{
+	if (parser->socket >= 0 && is_dead(parser))
+		parser_lose(parser);
+	if (parser->socket >= 0)
+		return 0;
+	if (parser->parsers->control < 0)
+		return -ENOTCONN;
+	if (parser->generation && clock_monotonic_ns() - parser->begun_ns < BEGIN_LEAST_NS)
+		return -EAGAIN;
+	return parser_begin(parser);
+}
+
+ssize_t parser_ask(struct parser *parser, const struct parser_message *request,
+		   char answer[PARSER_MESSAGE_MAX], int64_t most_ns)
+{
+	size_t got = 0;
+
+	if (!parser_message_send(parser->socket, request) &&
+	    answer_wait(parser->socket, &parser->stop, most_ns))
+		got = answer_take(parser->socket, answer, PARSER_MESSAGE_MAX);
+	if (got)
+		return (ssize_t)got;
+	if (parser->stop)
+		parser_close(parser);
+	else
+		parser_lose(parser);
+	return -EPIPE;
+}
+
+void parser_tell(struct parser *parser, const struct parser_message *request)
+{
+	if (parser->socket >= 0 && parser_message_send(parser->socket, request))
+		parser_lose(parser);
+}
+
+struct parsers *parsers_begin(parser_service *service, bool free)
+{
+	struct parsers *parsers = memory_get(sizeof(*parsers));
+	int pair[2], err;
+
+	parsers->control = -1;
+	for (int i = 0; i < PARSER_PLACES; i++)
+		parsers->parser[i] = (struct parser){.parsers = parsers, .place = i, .socket = -1};
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
+		parsers_end(parsers);
+		return NULL;
+	}
+	parsers->control = pair[0];
+	parsers->spawner = spawner_fork(pair[1], service, free);
+	close(pair[1]);
+	err = parsers->spawner < 0 ? parsers->spawner : 0;
+	if (!err)
+		err = hello_take(parsers->control, &pids[PARSER_PLACES], &parsers->err);
+	for (int i = 0; !err && i < PARSER_PLACES; i++)
+		err = parser_begin(&parsers->parser[i]);
+	if (!err)
+		return parsers;
+	parsers_end(parsers);
+	return NULL;
+}
+
+uint64_t parsers_lost(const struct parsers *parsers)
+{
+	uint64_t lost = 0;
+
+	for (int i = 0; parsers && i < PARSER_PLACES; i++)
+		lost += parsers->parser[i].lost;
+	return lost;
+}
+
+void parsers_describe(const struct parsers *parsers, bool free, struct text *to)
+{
+	text_add_string(to, "files for stacks: ");
+	if (!parsers)
+		text_add_string(to, "not read (no process can be started that does)\n");
+	else if (free)
+		text_add_string(to, "read by processes without a sandbox\n");
+	else if (parsers->err)
+		text_add_format(to, "read by processes that can't be bounded (%s)\n",
+				strerror(-parsers->err));
+	else
+		text_add_string(to, "read by processes without capabilities that open nothing\n");
+}
+
+void parsers_end(struct parsers *parsers)
+{
+	if (!parsers)
+		return;
+	for (int i = 0; i < PARSER_PLACES; i++)
+		parser_close(&parsers->parser[i]);
+	if (parsers->control >= 0)
+		close(parsers->control);
+	if (parsers->spawner > 0)
+		waitpid(parsers->spawner, NULL, 0);
+	pids[PARSER_PLACES] = 0;
+	free(parsers);
+}

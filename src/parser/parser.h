@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Processes that read what others have written, for one that has privileges: without capabilities,
+ * and with system calls that open, start and send nothing. Whoever takes one over by a hostile file
+ * has what its answers say, and no more.
+ *
+ *   worker ----- requests, descriptors of files -----> parser (one for each enum parser_place)
+ *      |   <---------------- answers ------------------   ^
+ *      +------ a socket for a new parser ---> spawner ----+ fork(2)
+ *
+ * The spawner is forked before there is anything in the worker's memory that is of worth, and does
+ * nothing but fork. A parser that dies, or does not answer in time, costs the request, is
+ * counted, and the next request begins a new one: who asks tells each generation anew what it has
+ * to know. A file that ends its parser twice is not to be asked about again. Limits: 512 MB of
+ * memory (RLIMIT_DATA: RLIMIT_AS would count address space that is only reserved), 10 s of CPU time
+ * a request (RLIMIT_CPU).
+ *
+ * A parser is one thread's at a time. What it answers is as hostile as what it has read.
+ */
+#ifndef TSNAP_PARSER_PARSER_H
+#define TSNAP_PARSER_PARSER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/text.h"
+#include "parser/parser_service.h"
+
+/* Who must not wait for the other. */
+enum parser_place {
+	PARSER_TABLES,
+	PARSER_NAMES,
+	PARSER_PLACES,
+};
+
+struct parsers;
+
+struct parser {
+	struct parsers *parsers;
+	enum parser_place place;
+	int socket; /* -1: there is none */
+	/* Of the present one, from 1 on: what one was told no other knows. */
+	uint64_t generation;
+	int64_t begun_ns;
+	_Atomic uint64_t lost; /* that died, or did not answer in time */
+	_Atomic bool stop;     /* requests are given up: set by another thread */
+};
+
+struct parsers {
+	int control; /* the spawner's socket; -1: there is none */
+	pid_t spawner;
+	int err; /* why they are not bounded (-errno), or 0 */
+	struct parser parser[PARSER_PLACES];
+};
+
+/* Forks the spawner and the parsers: before other threads begin. free: their system calls are not
+ * bounded (--no-sandbox). NULL: there can be none, and nothing is parsed. */
+struct parsers *parsers_begin(parser_service *service, bool free);
+void parsers_end(struct parsers *parsers); /* also of NULL */
+
+/* How many ended or were given up; of NULL: 0. */
+uint64_t parsers_lost(const struct parsers *parsers);
+
+/* Adds a line on how files are read; free: as parsers_begin() was told. */
+void parsers_describe(const struct parsers *parsers, bool free, struct text *to);
+
+/* Whether a process is one of these, by its number as /proc shows it. Of any thread. */
+bool parsers_have(uint32_t pid);
+
+/* Begins one, if there is none. 0; -EAGAIN: the one before had just begun, later there may be one;
+ * or -errno: there will be none. */
+int parser_ready(struct parser *parser);
+/* Asks a ready one. Returns how many bytes its answer has; -EPIPE: it died, or was given up after
+ * most_ns. */
+ssize_t parser_ask(struct parser *parser, const struct parser_message *request,
+		   char answer[PARSER_MESSAGE_MAX], int64_t most_ns);
+/* The same of what has no answer. */
+void parser_tell(struct parser *parser, const struct parser_message *request);
+
+#endif

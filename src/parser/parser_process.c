@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "parser/parser_process.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "sandbox/capabilities.h"
+#include "sandbox/sandbox.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define DATA_BYTES_MAX (512u << 20)
+#define REQUEST_CPU_S 10
+#define END_POLL_NS (2 * NS_PER_MS)
+#define END_POLLS 100
+#define SPAWNER_NAME "tsnap-spawner"
+#define PARSER_NAME "tsnap-parser"
+
+/* Memory of these is mapped without regard to what is there. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED 0
+#endif
+
+static void limit_set(int what, rlim_t value)
+{
+	const struct rlimit limit = {value, value};
+
+	setrlimit(what, &limit);
+}
+
+/* The limit counts from the process' beginning. A soft one can be raised again. */
+static void cpu_limit_move(void)
+{
+	static time_t limited_s = -1;
+	struct timespec used;
+	struct rlimit limit;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+	if (used.tv_sec == limited_s || getrlimit(RLIMIT_CPU, &limit))
+		return;
+	limited_s = used.tv_sec;
+	limit.rlim_cur = (rlim_t)used.tv_sec + REQUEST_CPU_S;
+	setrlimit(RLIMIT_CPU, &limit);
+}
+
+/* Without a word: the one who asked counts it. */
+static void memory_end(void)
+{
+	_exit(EXIT_FAILURE);
+}
+
+/* A terminal sends signals to all processes in its foreground: the worker alone tells when it ends.
+ * Faults end a parser, whoever would handle them elsewhere. */
+static void signals_set(void)
+{
+	static const int ignored[] = {SIGINT,  SIGTERM, SIGHUP,	 SIGQUIT, SIGPIPE,  SIGUSR1,
+				      SIGUSR2, SIGALRM, SIGTSTP, SIGCHLD, SIGWINCH, SIGCONT};
+	static const int ends[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGXCPU};
+	sigset_t none;
+
+	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
+		signal(ignored[i], SIG_IGN);
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		signal(ends[i], SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* Dies with its parent. */
+static void life_bind(pid_t parent)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(EXIT_FAILURE);
+}
+
+static uint32_t own_pid(void)
+{
+	char pid[32];
+	ssize_t length = readlink("/proc/self", pid, sizeof(pid) - 1);
+
+	pid[length < 0 ? 0 : length] = '\0';
+	return (uint32_t)strtoul(pid, NULL, 10);
+}
+
+static void hello_send(int socket, const struct parser_hello *hello)
+{
+	parser_message_send(socket,
+			    &(struct parser_message){.head = hello, .head_bytes = sizeof(*hello)});
+}
+
+static void request_answer(int socket, parser_service *service, struct parser_request *request)
+{
+	static char answer[PARSER_MESSAGE_MAX];
+	struct parser_message message = {.head = answer};
+
+	cpu_limit_move();
+	message.head_bytes = service(request, answer);
+	for (unsigned int i = 0; i < request->fd_count; i++)
+		if (request->fds[i] >= 0)
+			close(request->fds[i]);
+	if (message.head_bytes && parser_message_send(socket, &message))
+		_exit(EXIT_FAILURE);
+}
+
+static int compare(const void *one, const void *other)
+{
+	return *(const char *)one - *(const char *)other;
+}
+
+/* What the C library looks up once is looked up while files can be opened: qsort(3) asks how much
+ * memory there is. */
+static void library_warm(void)
+{
+	char bytes[4096] = {0};
+
+	qsort(bytes, sizeof(bytes), 1, compare);
+}
+
+static void parser_run(int socket, parser_service *service, bool free)
+{
+	static char bytes[PARSER_MESSAGE_MAX];
+	struct parser_request request = {.bytes = bytes};
+	struct parser_hello hello = {own_pid(), 0};
+	int got;
+
+	prctl(PR_SET_NAME, PARSER_NAME);
+	memory_before_end(memory_end);
+	library_warm();
+	if (!SANITIZED)
+		limit_set(RLIMIT_DATA, DATA_BYTES_MAX);
+	if (!free)
+		hello.err = sandbox_parse();
+	hello_send(socket, &hello);
+	while ((got = parser_message_receive(socket, bytes, sizeof(bytes), &request.count,
+					     request.fds, &request.fd_count)) > 0 ||
+	       got == -EMFILE)
+		request_answer(socket, service, &request);
+	_exit(EXIT_SUCCESS);
+}
+
+/* What the worker had open is none of theirs, but for standard error. */
+static void descriptors_close(int kept)
+{
+	DIR *directory = opendir("/proc/self/fd");
+	struct dirent *entry;
+
+	while (directory && (entry = readdir(directory))) {
+		int fd = atoi(entry->d_name);
+
+		if (entry->d_name[0] != '.' && fd != kept && fd != STDERR_FILENO &&
+		    fd != dirfd(directory))
+			close(fd);
+	}
+	if (directory)
+		closedir(directory);
+}
+
+/* They end by themselves, as their sockets do, and are not left to an init that may not reap them.
+ * One that computes or hangs dies with this process. */
+static void children_wait(void)
+{
+	const struct timespec pause = {0, END_POLL_NS};
+
+	for (int i = 0; i < END_POLLS && !waitpid(-1, NULL, WNOHANG); i++)
+		nanosleep(&pause, NULL);
+}
+
+static void spawner_run(int control, parser_service *service, bool free)
+{
+	const struct parser_hello hello = {own_pid(), 0};
+	const pid_t own = getpid();
+	char order;
+	int fds[PARSER_FDS_MAX];
+	unsigned int count;
+	size_t got;
+
+	prctl(PR_SET_NAME, SPAWNER_NAME);
+	signals_set();
+	descriptors_close(control);
+	limit_set(RLIMIT_CORE, 0);
+	if (!free) {
+		capabilities_keep(0);
+		prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	}
+	hello_send(control, &hello);
+	while (parser_message_receive(control, &order, sizeof(order), &got, fds, &count) > 0) {
+		if (!fork()) {
+			life_bind(own);
+			close(control);
+			parser_run(fds[0], service, free);
+		}
+		while (count)
+			close(fds[--count]);
+	}
+	children_wait();
+	_exit(EXIT_SUCCESS);
+}
+
+pid_t spawner_fork(int control, parser_service *service, bool free)
+{
+	pid_t child = fork();
+
+	if (child < 0)
+		return -errno;
+	if (!child) {
+		/* ends with the socket: a worker that is killed leaves nobody behind */
+		spawner_run(control, service, free);
+	}
+	return child;
+}

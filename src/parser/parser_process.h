@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The spawner's process, and the parsers'. */
+#ifndef TSNAP_PARSER_PARSER_PROCESS_H
+#define TSNAP_PARSER_PARSER_PROCESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "parser/parser_service.h"
+
+/* What both tell first. */
+struct parser_hello {
+	uint32_t pid; /* as /proc shows it */
+	int32_t err;  /* why it is not bounded, or 0 */
+};
+
+/* Forks, and returns in the caller alone: the spawner's number, or -errno. Each socket that comes
+ * over control gets a parser. The spawner ends with control. */
+pid_t spawner_fork(int control, parser_service *service, bool free);
+
+#endif

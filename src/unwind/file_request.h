@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a parser is asked about files, and what it answers: unwind rows, names of functions. Files
+ * are known by numbers (module_table.h); with the first request for one comes its descriptor.
+ */
+#ifndef TSNAP_UNWIND_FILE_REQUEST_H
+#define TSNAP_UNWIND_FILE_REQUEST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "parser/parser.h"
+#include "unwind/elf/elf_file.h"
+#include "unwind/frame_row.h"
+#include "unwind/frame_source.h"
+
+#define FUNCTION_NAME_SIZE 512
+#define FILE_ENDS_MAX 2 /* parsers that may end over one file */
+
+enum file_request_kind {
+	FILE_ROW,    /* struct file_row_answer */
+	FILE_NAME,   /* struct file_name_answer */
+	FILE_DROP,   /* the file: no answer */
+	FILE_FORGET, /* all files: no answer */
+};
+
+/* Behind it may lie a file's bytes (the vDSO). */
+struct file_request {
+	uint32_t kind, number;
+	uint64_t address;
+	/* It comes with the file: of so many bytes, which are behind this, or in the first
+	 * descriptor. The other one is that of its debug file. jit: it is a perf map. */
+	uint64_t bytes;
+	uint8_t opens, jit;
+};
+
+struct file_row {
+	uint64_t table_bytes;	  /* that the parser holds of the file */
+	uint32_t operation_count; /* of those that follow */
+	uint8_t without;	  /* the file has no table */
+	uint8_t found, signal;	  /* as in struct frame_row */
+	struct frame_rule cfa, ra;
+	struct frame_rule saved[MACHINE_SAVED_MAX];
+};
+
+struct file_row_answer {
+	struct file_row head;
+	struct frame_operation operations[ROW_OPERATIONS_MAX];
+};
+
+struct file_name_answer {
+	uint64_t unloaded; /* tables of functions given back since the last answer */
+	uint8_t found, cut;
+	char name[FUNCTION_NAME_SIZE];
+};
+
+/* Asks for a row; opens: the parser does not know the file. 0; -EAGAIN: there is no parser now;
+ * -EPIPE: it ended over the request; or -errno: there is none at all. */
+int file_row_ask(struct parser *parser, uint32_t number, const struct elf_file *elf, bool opens,
+		 uint64_t address, struct file_row_answer *answer);
+/* Has the parser forget one file, or all. */
+void file_drop(struct parser *parser, uint32_t number);
+void file_forget(struct parser *parser);
+
+#endif

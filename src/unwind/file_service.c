@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unwind/file_service.h"
+#include "base/memory.h"
+#include "unwind/elf/demangle.h"
+#include "unwind/elf/elf_symbols.h"
+#include "unwind/elf/perf_map.h"
+#include "unwind/file_request.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define NUMBERS_MAX 65536
+#define SYMBOLS_BYTES_MAX (20u << 20) /* of tables of functions; one may be larger alone */
+
+_Static_assert(sizeof(struct file_row_answer) <= PARSER_MESSAGE_MAX, "an answer is one message");
+
+/* A file, of which rows or names are asked. */
+struct known_file {
+	uint32_t number;
+	bool jit; /* it is a perf map */
+	struct elf_file elf;
+	int fd, debug_fd; /* -1: none */
+	char *image;
+	struct frame_source *source;
+	const struct machine *machine;
+	struct elf_symbols symbols;
+	struct perf_map map;
+	bool loaded; /* symbols are */
+	int64_t used;
+	struct known_file *next;
+};
+
+/* One in each parser. */
+static struct {
+	struct known_file *files[NUMBERS_MAX];
+	struct known_file *first;
+	int64_t uses;
+	uint64_t unloaded;
+} known;
+
+static void names_unload(struct known_file *file)
+{
+	elf_symbols_done(&file->symbols);
+	perf_map_done(&file->map);
+	file->loaded = false;
+}
+
+static void file_drop_known(uint32_t number)
+{
+	struct known_file *file = known.files[number], **at = &known.first;
+
+	if (!file)
+		return;
+	while (*at != file)
+		at = &(*at)->next;
+	*at = file->next;
+	known.files[number] = NULL;
+	names_unload(file);
+	frame_source_close(file->source);
+	if (file->fd >= 0)
+		close(file->fd);
+	if (file->debug_fd >= 0)
+		close(file->debug_fd);
+	free(file->image);
+	free(file);
+}
+
+/* Takes a descriptor that came with the request, or -1. */
+static int fd_take(struct parser_request *request, unsigned int number)
+{
+	int fd = number < request->fd_count ? request->fds[number] : -1;
+
+	if (fd >= 0)
+		request->fds[number] = -1;
+	return fd;
+}
+
+static struct known_file *file_add(struct parser_request *request, const struct file_request *of)
+{
+	struct known_file *file = memory_get(sizeof(*file));
+	size_t bytes = request->count - sizeof(*of);
+
+	file_drop_known(of->number);
+	*file = (struct known_file){
+		.number = of->number, .jit = of->jit, .map = {.fd = -1}, .next = known.first};
+	file->fd = of->jit ? -1 : fd_take(request, 0);
+	file->debug_fd = of->jit ? -1 : fd_take(request, 1);
+	if (file->fd < 0 && !of->jit) {
+		file->image = memory_get(bytes);
+		memcpy(file->image, (const char *)request->bytes + sizeof(*of), bytes);
+	}
+	if (!of->jit && (file->fd >= 0 || of->bytes == bytes) &&
+	    !elf_file_read(&file->elf, file->fd, file->image, of->bytes))
+		file->machine = machine_of_elf(file->elf.machine);
+	known.first = known.files[of->number] = file;
+	return file;
+}
+
+static void row_fill(struct known_file *file, uint64_t address, struct file_row_answer *answer)
+{
+	static struct frame_operations operations;
+	struct frame_row row = {.found = false};
+	struct file_row *head = &answer->head;
+
+	operations.count = 0;
+	if (frame_source_row(file->source, file->machine, &operations, address, &row) || !row.found)
+		return;
+	head->found = true;
+	head->signal = row.signal;
+	head->cfa = row.cfa;
+	head->ra = row.ra;
+	memcpy(head->saved, row.saved, sizeof(head->saved));
+	head->operation_count = (uint32_t)operations.count;
+	memcpy(answer->operations, operations.all, operations.count * sizeof(operations.all[0]));
+}
+
+static size_t row_answer(struct parser_request *request, const struct file_request *of, char *to)
+{
+	struct file_row_answer *answer = (struct file_row_answer *)to;
+	struct known_file *file = known.files[of->number];
+
+	memset(&answer->head, 0, sizeof(answer->head));
+	if (of->opens) {
+		file = file_add(request, of);
+		file->source = file->machine ? frame_source_open(&file->elf) : NULL;
+		/* it has a copy */
+		if (file->fd >= 0)
+			close(file->fd);
+		file->fd = -1;
+	}
+	answer->head.without = !file || !file->source;
+	if (file && file->source) {
+		row_fill(file, of->address, answer);
+		answer->head.table_bytes = frame_source_bytes(file->source);
+	}
+	return sizeof(answer->head) + answer->head.operation_count * sizeof(answer->operations[0]);
+}
+
+static void names_load(struct known_file *file)
+{
+	file->loaded = true;
+	if (!file->machine)
+		return;
+	elf_symbols_add(&file->symbols, &file->elf);
+	if (!file->symbols.whole && file->debug_fd >= 0)
+		elf_symbols_add_debug(&file->symbols, dup(file->debug_fd), &file->elf);
+	elf_symbols_sort(&file->symbols);
+}
+
+static void names_trim(const struct known_file *newest)
+{
+	for (;;) {
+		struct known_file *oldest = NULL;
+		size_t bytes = 0;
+
+		for (struct known_file *at = known.first; at; at = at->next) {
+			bytes += elf_symbols_bytes(&at->symbols) +
+				 at->map.table.capacity * sizeof(struct symbol);
+			if (at->loaded && at != newest && (!oldest || at->used < oldest->used))
+				oldest = at;
+		}
+		if (bytes <= SYMBOLS_BYTES_MAX || !oldest)
+			return;
+		names_unload(oldest);
+		known.unloaded++;
+	}
+}
+
+static bool name_find(const struct known_file *file, uint64_t address, char *name)
+{
+	char found[FUNCTION_NAME_SIZE];
+
+	if (!(file->jit ? perf_map_name(&file->map, address, found, sizeof(found))
+			: elf_symbol_name(&file->symbols, address, found, sizeof(found))))
+		return false;
+	if (name_demangle(found, name, FUNCTION_NAME_SIZE))
+		return true;
+	/* foo@@VERSION */
+	if (!file->jit)
+		found[strcspn(found, "@")] = '\0';
+	memcpy(name, found, sizeof(found));
+	return true;
+}
+
+static size_t name_answer(struct parser_request *request, const struct file_request *of, char *to)
+{
+	struct file_name_answer *answer = (struct file_name_answer *)to;
+	struct known_file *file = known.files[of->number];
+
+	memset(answer, 0, sizeof(*answer));
+	if (of->opens && (!of->jit || !file || !file->jit))
+		file = file_add(request, of);
+	if (!file)
+		return sizeof(*answer);
+	if (of->opens && of->jit && request->fd_count)
+		perf_map_take(&file->map, fd_take(request, 0));
+	if (!file->loaded && !file->jit)
+		names_load(file);
+	file->loaded = true;
+	file->used = ++known.uses;
+	names_trim(file);
+	answer->found = name_find(file, of->address, answer->name);
+	answer->cut = file->map.cut || file->map.table.refused || file->symbols.table.refused;
+	answer->unloaded = known.unloaded;
+	known.unloaded = 0;
+	return sizeof(*answer);
+}
+
+size_t file_service(struct parser_request *request, char answer[PARSER_MESSAGE_MAX])
+{
+	struct file_request of;
+
+	if (request->count < sizeof(of))
+		return 0;
+	memcpy(&of, request->bytes, sizeof(of));
+	if (of.number >= NUMBERS_MAX)
+		return 0;
+	switch (of.kind) {
+	case FILE_ROW:
+		return row_answer(request, &of, answer);
+	case FILE_NAME:
+		return name_answer(request, &of, answer);
+	case FILE_DROP:
+		file_drop_known(of.number);
+		return 0;
+	default:
+		while (known.first)
+			file_drop_known(known.first->number);
+		return 0;
+	}
+}
