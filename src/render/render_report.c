@@ -8,9 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How far exact CPU times may be off what /proc/stat says: 2 % of the busy time, 0.5 % of all time,
- * two of its ticks on each CPU, and what the source says. Interrupts of idle CPUs are nobody's:
- * that there is too little is told only where CPUs were busy for a quarter of the time. */
+/* How far exact CPU times may be off what /proc/stat says: 2 % of the busy time, or 0.5 % of all
+ * time if that is more, two of its ticks on each CPU, and what the source says. Interrupts of idle
+ * CPUs are nobody's: that there is too little is told only where CPUs were busy for a quarter of
+ * the time. */
 #define BUSY_PART 50
 #define CPUS_PART 200
 #define TICKS_US 20000
@@ -268,8 +269,11 @@ static int64_t check_bound_us(const struct page *page)
 {
 	const struct source_facts *facts = page->facts;
 
-	return facts->busy_us / BUSY_PART + page->tally->elapsed_us / CPUS_PART * facts->cpus +
-	       TICKS_US * facts->cpus + facts->busy_error_us;
+	int64_t busy_us = facts->busy_us / BUSY_PART,
+		all_us = page->tally->elapsed_us / CPUS_PART * facts->cpus;
+
+	return (busy_us > all_us ? busy_us : all_us) + TICKS_US * facts->cpus +
+	       facts->busy_error_us;
 }
 
 static void add_check(struct text *out, const struct page *page)
