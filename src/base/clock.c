@@ -9,7 +9,7 @@
 
 static int64_t clock_read_ns(clockid_t id)
 {
-	struct timespec now;
+	struct timespec now = {0};
 
 	clock_gettime(id, &now);
 	return now.tv_sec * NS_PER_SECOND + now.tv_nsec;
@@ -33,6 +33,13 @@ int64_t clock_utc_us(void)
 int64_t clock_cpu_ns(void)
 {
 	return clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+int64_t clock_cpu_of_ns(pid_t pid)
+{
+	clockid_t clock;
+
+	return pid > 0 && !clock_getcpuclockid(pid, &clock) ? clock_read_ns(clock) : 0;
 }
 
 int64_t clock_children_cpu_ns(void)

@@ -6,6 +6,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #define NS_PER_SECOND 1000000000ll
 #define NS_PER_MS 1000000ll
@@ -17,6 +18,7 @@ int64_t clock_boot_ns(void);	  /* monotonic and suspended time, as a task's star
 int64_t clock_utc_us(void);
 int64_t clock_children_cpu_ns(void); /* the same of all children that were waited for */
 int64_t clock_cpu_ns(void);	     /* CPU time of this process, all threads, user and kernel */
+int64_t clock_cpu_of_ns(pid_t pid);  /* the same of another one; 0: there is none */
 
 /* Sleeps until the monotonic deadline. 0, or -EINTR when a signal came first. */
 int clock_sleep_until(int64_t monotonic_ns);

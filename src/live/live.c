@@ -184,7 +184,8 @@ static void live_describe(struct source *source, struct source_facts *facts)
 	snprintf(facts->kernel, SOURCE_TEXT_SIZE, "%s", kernel->host.release);
 	facts->cpus = kernel->host.cpus;
 	facts->rate_hz = live->config.rate_hz;
-	facts->own_cpu_ns = clock_cpu_ns() - live->own_cpu_start_ns;
+	facts->own_cpu_ns =
+		clock_cpu_ns() + parsers_cpu_ns(live->stacks.parsers) - live->own_cpu_start_ns;
 	if (!kernel_bpf_cost(&live->kernel, &ns, &runs)) {
 		facts->bpf_ns = (int64_t)ns;
 		facts->bpf_runs = (int64_t)runs;
@@ -210,7 +211,7 @@ static void live_describe(struct source *source, struct source_facts *facts)
 	live_stacks_describe(&live->stacks, facts);
 	live_cpu_stacks_describe(live, facts);
 	live_self_describe(&live->self, kernel, &live->cpu_stacks.sampler, &live->kept.stacks,
-			   live->scan_count, &facts->self);
+			   live->stacks.parsers, live->scan_count, &facts->self);
 	if (live->config.traces)
 		source_facts_miss(facts, "events of --trace (more threads than fit the maps)",
 				  live->earlier.latency_full + counters.latency_full);

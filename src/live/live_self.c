@@ -5,6 +5,7 @@
 #include "kernel/host_file.h"
 #include "sample/sample.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -90,23 +91,41 @@ static int64_t status_bytes(const char *status, const char *key)
 	return line ? 1024 * strtoll(line + strlen(key), NULL, 10) : ABSENT;
 }
 
+/* Memory of the parsers' own, but for what they share with others: RssAnon, since 4.5. */
+static int64_t parsers_bytes(void)
+{
+	int64_t bytes = 0, own;
+
+	for (int place = 0; place < PARSER_PLACES; place++) {
+		char path[32], status[4096] = "";
+
+		snprintf(path, sizeof(path), "/proc/%u/status", parsers_pid(place));
+		host_file_read(path, status, sizeof(status));
+		own = status_bytes(status, "\nRssAnon:");
+		bytes += own == ABSENT ? 0 : own;
+	}
+	return bytes;
+}
+
 void live_self_describe(const struct live_self *self, const struct kernel *kernel,
 			const struct cpu_sampler *sampler, const struct kept_stacks *kept,
-			uint64_t scans, struct self_cost *cost)
+			const struct parsers *parsers, uint64_t scans, struct self_cost *cost)
 {
 	char status[4096] = "";
+	int64_t bytes;
 
 	*cost = (struct self_cost){.asked = self->asked};
 	if (!self->asked)
 		return;
 	host_file_read("/proc/self/status", status, sizeof(status));
 	cost->at_ns = clock_monotonic_ns();
-	cost->cpu_ns = clock_cpu_ns();
+	cost->cpu_ns = clock_cpu_ns() + parsers_cpu_ns(parsers);
 	cost->scans = (int64_t)scans;
 	cost->start_cpu_ns = self->start_cpu_ns;
 	cost->child_cpu_ns = self->child_cpu_ns;
-	cost->resident_bytes = status_bytes(status, "\nVmRSS:");
-	cost->resident_most_bytes = status_bytes(status, "\nVmHWM:");
+	bytes = parsers_bytes();
+	cost->resident_bytes = status_bytes(status, "\nVmRSS:") + bytes;
+	cost->resident_most_bytes = status_bytes(status, "\nVmHWM:") + bytes;
 	cost->uncounted_why = self->uncounted_why;
 	for (int group = 0; group < GROUP_COUNT; group++)
 		if (kernel->plan.chosen[group] && kernel->compiled.programs[group] >= 0)

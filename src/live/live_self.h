@@ -9,6 +9,7 @@
 #include "maps/cpu_sampler.h"
 #include "maps/kept_stacks.h"
 #include "maps/kernel.h"
+#include "parser/parser.h"
 #include "sample/self_cost.h"
 
 struct live_self {
@@ -26,6 +27,6 @@ void live_self_close(struct live_self *self); /* also where it was never opened 
  * so far. Where it was not opened, *cost is one that nobody asked for. */
 void live_self_describe(const struct live_self *self, const struct kernel *kernel,
 			const struct cpu_sampler *sampler, const struct kept_stacks *kept,
-			uint64_t scans, struct self_cost *cost);
+			const struct parsers *parsers, uint64_t scans, struct self_cost *cost);
 
 #endif

@@ -57,7 +57,7 @@ static size_t answer_take(int socket, void *to, size_t size)
 }
 
 /* err: why it is not bounded. */
-static int hello_take(int socket, _Atomic uint32_t *pid, int *err)
+static int hello_take(int socket, _Atomic uint32_t *pid, _Atomic pid_t *own, int *err)
 {
 	static const _Atomic bool never;
 	struct parser_hello hello;
@@ -66,6 +66,7 @@ static int hello_take(int socket, _Atomic uint32_t *pid, int *err)
 	    answer_take(socket, &hello, sizeof(hello)) != sizeof(hello))
 		return -ECHILD;
 	*pid = hello.pid;
+	*own = hello.own;
 	*err = hello.err ? hello.err : *err;
 	return 0;
 }
@@ -75,6 +76,8 @@ static void parser_close(struct parser *parser)
 	if (parser->socket >= 0)
 		close(parser->socket);
 	parser->socket = -1;
+	parser->gone_cpu_ns += clock_cpu_of_ns(parser->pid);
+	parser->pid = 0;
 	pids[parser->place] = 0;
 }
 
@@ -99,7 +102,8 @@ static int parser_begin(struct parser *parser)
 		   sizeof(struct timeval));
 	parser->socket = pair[0];
 	if (!err)
-		err = hello_take(pair[0], &pids[parser->place], &parser->parsers->err);
+		err = hello_take(pair[0], &pids[parser->place], &parser->pid,
+				 &parser->parsers->err);
 	if (err) {
 		parser_close(parser);
 		return err;
@@ -155,6 +159,7 @@ void parser_tell(struct parser *parser, const struct parser_message *request)
 struct parsers *parsers_begin(parser_service *service, bool free)
 {
 	struct parsers *parsers = memory_get(sizeof(*parsers));
+	_Atomic pid_t own;
 	int pair[2], err;
 
 	parsers->control = -1;
@@ -169,7 +174,7 @@ struct parsers *parsers_begin(parser_service *service, bool free)
 	close(pair[1]);
 	err = parsers->spawner < 0 ? parsers->spawner : 0;
 	if (!err)
-		err = hello_take(parsers->control, &pids[PARSER_PLACES], &parsers->err);
+		err = hello_take(parsers->control, &pids[PARSER_PLACES], &own, &parsers->err);
 	for (int i = 0; !err && i < PARSER_PLACES; i++)
 		err = parser_begin(&parsers->parser[i]);
 	if (!err)
@@ -185,6 +190,20 @@ uint64_t parsers_lost(const struct parsers *parsers)
 	for (int i = 0; parsers && i < PARSER_PLACES; i++)
 		lost += parsers->parser[i].lost;
 	return lost;
+}
+
+int64_t parsers_cpu_ns(const struct parsers *parsers)
+{
+	int64_t ns = 0;
+
+	for (int i = 0; parsers && i < PARSER_PLACES; i++)
+		ns += parsers->parser[i].gone_cpu_ns + clock_cpu_of_ns(parsers->parser[i].pid);
+	return ns;
+}
+
+uint32_t parsers_pid(enum parser_place place)
+{
+	return pids[place];
 }
 
 void parsers_describe(const struct parsers *parsers, bool free, struct text *to)

@@ -42,6 +42,8 @@ struct parser {
 	int socket; /* -1: there is none */
 	/* Of the present one, from 1 on: what one was told no other knows. */
 	uint64_t generation;
+	_Atomic pid_t pid;
+	_Atomic int64_t gone_cpu_ns; /* CPU time of those before */
 	int64_t begun_ns;
 	_Atomic uint64_t lost; /* that died, or did not answer in time */
 	_Atomic bool stop;     /* requests are given up: set by another thread */
@@ -61,12 +63,16 @@ void parsers_end(struct parsers *parsers); /* also of NULL */
 
 /* How many ended or were given up; of NULL: 0. */
 uint64_t parsers_lost(const struct parsers *parsers);
+/* CPU time that they took; of NULL: 0. */
+int64_t parsers_cpu_ns(const struct parsers *parsers);
 
 /* Adds a line on how files are read; free: as parsers_begin() was told. */
 void parsers_describe(const struct parsers *parsers, bool free, struct text *to);
 
 /* Whether a process is one of these, by its number as /proc shows it. Of any thread. */
 bool parsers_have(uint32_t pid);
+/* The number of the one in that place, as /proc shows it; 0: there is none. */
+uint32_t parsers_pid(enum parser_place place);
 
 /* Begins one, if there is none. 0; -EAGAIN: the one before had just begun, later there may be one;
  * or -errno: there will be none. */

@@ -134,7 +134,7 @@ static void parser_run(int socket, parser_service *service, bool free)
 {
 	static char bytes[PARSER_MESSAGE_MAX];
 	struct parser_request request = {.bytes = bytes};
-	struct parser_hello hello = {own_pid(), 0};
+	struct parser_hello hello = {own_pid(), getpid(), 0};
 	int got;
 
 	prctl(PR_SET_NAME, PARSER_NAME);
@@ -181,7 +181,7 @@ static void children_wait(void)
 
 static void spawner_run(int control, parser_service *service, bool free)
 {
-	const struct parser_hello hello = {own_pid(), 0};
+	const struct parser_hello hello = {own_pid(), getpid(), 0};
 	const pid_t own = getpid();
 	char order;
 	int fds[PARSER_FDS_MAX];

@@ -11,7 +11,8 @@
 
 /* What both tell first. */
 struct parser_hello {
-	uint32_t pid; /* as /proc shows it */
+	uint32_t pid; /* as /proc shows it, */
+	pid_t own;    /* and as getpid(2) tells it */
 	int32_t err;  /* why it is not bounded, or 0 */
 };
 

@@ -103,12 +103,17 @@ def ring_bytes(pid):
 
 
 def resident_kb(pid):
-    return int(re.search(r"^VmRSS:\s*(\d+)", truth.read("/proc/%d/status" % pid), re.M).group(1))
+    """Of the process, and what its parsers have of their own."""
+    def size(key, of):
+        return sum(map(int, re.findall(r"^%s:\s*(\d+)" % key, truth.read("/proc/%d/status" % of) or "", re.M)))
+    parsers = [child for child in truth.children(pid) if (truth.read("/proc/%d/comm" % child) or "").startswith("tsnap-parser")]
+    return size("VmRSS", pid) + sum(size("RssAnon", parser) for parser in parsers)
 
 
 @case
 def self_memory(ctx):
-    """--self: the memory of maps and programs is what fdinfo tells, name by name; resident memory is that of /proc/PID/status."""
+    """--self: the memory of maps and programs is what fdinfo tells, name by name; resident memory is that of /proc/PID/status, with
+    its parsers."""
     memory_of_self(ctx)
 
 
