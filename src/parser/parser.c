@@ -5,7 +5,9 @@
 #include "parser/parser_process.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -15,7 +17,8 @@
 
 #define HELLO_NS (5 * NS_PER_SECOND)
 #define BEGIN_LEAST_NS (250 * NS_PER_MS) /* between the beginnings of two in one place */
-#define SEND_S 1			 /* that a full socket is waited for */
+#define STARVED_PART 2 /* of an answer's time: with less CPU time nobody is to blame */
+#define SEND_S 1       /* that a full socket is waited for */
 #define STOP_POLL_MS 50
 
 /* Of the parsers, and of the spawner. */
@@ -29,17 +32,52 @@ bool parsers_have(uint32_t pid)
 	return false;
 }
 
-/* 1, or 0: it is dead or too late. */
-static int answer_wait(int socket, const _Atomic bool *stop, int64_t most_ns)
+/* 1; 0: nothing came in STOP_POLL_MS; -EPIPE: it is dead. */
+static int answer_poll(int socket)
 {
-	const int64_t until_ns = clock_monotonic_ns() + most_ns;
 	struct pollfd ready = {socket, POLLIN, 0};
 
-	do {
-		if (poll(&ready, 1, STOP_POLL_MS) > 0)
-			return ready.revents & POLLIN ? 1 : 0;
-	} while (!*stop && clock_monotonic_ns() < until_ns);
-	return 0;
+	if (poll(&ready, 1, STOP_POLL_MS) <= 0)
+		return 0;
+	return ready.revents & POLLIN ? 1 : -EPIPE;
+}
+
+/* Whether it is on a CPU or waits for one, as its line in /proc/PID/stat tells. */
+static bool is_runnable(uint32_t pid)
+{
+	char path[32], line[256];
+	const char *state;
+	ssize_t length;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	length = read(fd, line, sizeof(line) - 1);
+	close(fd);
+	line[length > 0 ? length : 0] = '\0';
+	state = strrchr(line, ')');
+	return state && !strncmp(state, ") R", 3);
+}
+
+/* 0: there is an answer. -EPIPE: it is dead, or does not answer in time; -EAGAIN: but it has hardly
+ * had a CPU. */
+static int answer_wait(const struct parser *parser, int64_t most_ns)
+{
+	const int64_t until_ns = clock_monotonic_ns() + most_ns;
+	const int64_t used_ns = clock_cpu_of_ns(parser->pid);
+	int came;
+
+	do
+		came = answer_poll(parser->socket);
+	while (!came && !parser->stop && clock_monotonic_ns() < until_ns);
+	if (came)
+		return came > 0 ? 0 : came;
+	return is_runnable(pids[parser->place]) &&
+			       clock_cpu_of_ns(parser->pid) - used_ns < most_ns / STARVED_PART
+		       ? -EAGAIN
+		       : -EPIPE;
 }
 
 /* The bytes of a message without descriptors, or 0. */
@@ -59,11 +97,13 @@ static size_t answer_take(int socket, void *to, size_t size)
 /* err: why it is not bounded. */
 static int hello_take(int socket, _Atomic uint32_t *pid, _Atomic pid_t *own, int *err)
 {
-	static const _Atomic bool never;
+	const int64_t until_ns = clock_monotonic_ns() + HELLO_NS;
 	struct parser_hello hello;
+	int came;
 
-	if (!answer_wait(socket, &never, HELLO_NS) ||
-	    answer_take(socket, &hello, sizeof(hello)) != sizeof(hello))
+	while (!(came = answer_poll(socket)) && clock_monotonic_ns() < until_ns)
+		;
+	if (came <= 0 || answer_take(socket, &hello, sizeof(hello)) != sizeof(hello))
 		return -ECHILD;
 	*pid = hello.pid;
 	*own = hello.own;
@@ -137,17 +177,19 @@ ssize_t parser_ask(struct parser *parser, const struct parser_message *request,
 		   char answer[PARSER_MESSAGE_MAX], int64_t most_ns)
 {
 	size_t got = 0;
+	int err = parser_message_send(parser->socket, request) ? -EPIPE
+							       : answer_wait(parser, most_ns);
 
-	if (!parser_message_send(parser->socket, request) &&
-	    answer_wait(parser->socket, &parser->stop, most_ns))
+	if (!err)
 		got = answer_take(parser->socket, answer, PARSER_MESSAGE_MAX);
 	if (got)
 		return (ssize_t)got;
-	if (parser->stop)
+	if (parser->stop) {
 		parser_close(parser);
-	else
-		parser_lose(parser);
-	return -EPIPE;
+		return -EPIPE;
+	}
+	parser_lose(parser);
+	return err == -EAGAIN ? err : -EPIPE;
 }
 
 void parser_tell(struct parser *parser, const struct parser_message *request)

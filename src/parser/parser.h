@@ -78,7 +78,7 @@ uint32_t parsers_pid(enum parser_place place);
  * or -errno: there will be none. */
 int parser_ready(struct parser *parser);
 /* Asks a ready one. Returns how many bytes its answer has; -EPIPE: it died, or was given up after
- * most_ns. */
+ * most_ns; -EAGAIN: it was, but had hardly a CPU in that time, on a full host. */
 ssize_t parser_ask(struct parser *parser, const struct parser_message *request,
 		   char answer[PARSER_MESSAGE_MAX], int64_t most_ns);
 /* The same of what has no answer. */

@@ -13,6 +13,7 @@
 #define DEBUG_PATH "usr/lib/debug/.build-id/"
 #define NAME_NS (30 * NS_PER_SECOND) /* a large file, on a full host */
 #define AGAIN_NS (50 * NS_PER_MS)
+#define STARVED_TRIES 3
 
 void symbols_cache_done(struct symbols_cache *cache)
 {
@@ -114,9 +115,10 @@ static int name_ask(struct symbols_cache *cache, struct module *module, uint64_t
 static bool name_get(struct symbols_cache *cache, struct module *module, uint64_t address, int map,
 		     struct file_name_answer *answer)
 {
-	int err = -EPIPE;
+	int err = -EPIPE, tries = 0;
 
-	while (err == -EPIPE && module->named.ended < FILE_ENDS_MAX && !cache->parser->stop) {
+	while ((err == -EPIPE || (err == -EAGAIN && ++tries < STARVED_TRIES)) &&
+	       module->named.ended < FILE_ENDS_MAX && !cache->parser->stop) {
 		err = parser_wait(cache->parser);
 		if (!err)
 			err = name_ask(cache, module, address, map, answer);
