@@ -16,8 +16,10 @@
 #define STACKS_BYTES (QUEUE_BYTES / 2) /* from there on scans do without most stacks */
 #define QUEUE_KEPT 2		       /* of which the memory stays when nobody is behind */
 #define MORE_LEAST 64
-#define REGISTERS_LEAD_NS NS_PER_MS	    /* before a scan, switches begin to keep registers, */
-#define REGISTERS_LATE_NS (5 * NS_PER_MS)   /* and go on, should it come late */
+#define REGISTERS_LEAD_NS NS_PER_MS	  /* before a scan, switches begin to keep registers, */
+#define REGISTERS_LATE_NS (5 * NS_PER_MS) /* and go on, should it come late */
+#define CROWDED_NS NS_PER_MS
+#define CROWDED_STILL_NS (60 * NS_PER_SECOND)
 #define KERNEL_TICK_MAX_NS (10 * NS_PER_MS) /* CONFIG_HZ=100 */
 
 struct sampler {
@@ -32,6 +34,8 @@ struct sampler {
 	uint64_t random;     /* the last one: base/index.h, hash_u64() */
 	int64_t beat_cpu_ns; /* clock_cpu_ns() at the last beat */
 	bool grown;	     /* since the last beat */
+	int64_t ended_ns;    /* when the last beat gave its priority up; 0: it kept it */
+	int64_t crowded_until_ns;
 	pthread_mutex_t asking;
 	sem_t filled; /* counts the queue, so that a signal ends the wait for it */
 
@@ -260,13 +264,26 @@ static void queue_add(struct sampler *sampler, struct live_capture *capture)
 	sem_post(&sampler->filled);
 }
 
-/* The priority is kept from beat to beat, unless a copy used its time up: a thread that gives it up
- * goes to the end of its CPU's queue, and beside 30 busy threads may not be back at the next beat.
- */
+/* Whether it took long to get a CPU at normal priority after the last beat, or not long ago. */
+static bool is_crowded(struct sampler *sampler)
+{
+	int64_t now_ns = clock_monotonic_ns();
+
+	if (sampler->ended_ns && now_ns - sampler->ended_ns > CROWDED_NS)
+		sampler->crowded_until_ns = now_ns + CROWDED_STILL_NS;
+	sampler->ended_ns = 0;
+	return now_ns < sampler->crowded_until_ns;
+}
+
+/* From before its sleep to the end of what must be short nobody of normal priority keeps it from
+ * its CPU. On a full host it keeps the priority from beat to beat: a thread that gives it up goes
+ * to the end of its CPU's queue, and beside 30 busy threads may not be back at the next beat.
+ * Elsewhere it gives it up first, so that the thread that takes the copies need not look for
+ * another CPU, and displace who runs there. */
 static bool beat(struct sampler *sampler, struct live_capture *capture)
 {
 	int64_t next_ns = beat_next_ns(sampler);
-	bool go_on;
+	bool crowded = is_crowded(sampler), go_on;
 
 	sampler->beat_cpu_ns = clock_cpu_ns(); /* a sleep uses none */
 	realtime_begin(&sampler->realtime);
@@ -275,6 +292,10 @@ static bool beat(struct sampler *sampler, struct live_capture *capture)
 	if (go_on) {
 		wanted_take(sampler);
 		capture_take(&sampler->capturer, capture, next_ns, sampler->stacks_room);
+	}
+	if (!crowded) {
+		realtime_end(&sampler->realtime);
+		sampler->ended_ns = clock_monotonic_ns();
 	}
 	return go_on;
 }
