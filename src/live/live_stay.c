@@ -38,7 +38,7 @@ static void facts_put(const struct stay_facts *facts, struct sample *sample)
 	sample->inflight = facts->inflight;
 }
 
-bool live_stay_lasts(struct live *live, const struct thread_state *record)
+bool live_stay_lasts(struct live *live, const struct thread_state *record, bool displaced)
 {
 	const struct thread_table *table = &live->kernel.table;
 	const struct thread_state *seed;
@@ -63,12 +63,14 @@ bool live_stay_lasts(struct live *live, const struct thread_state *record)
 		begun = copy.sched.sequence_begun;
 		tid = copy.sched.tid;
 	}
-	return tid == record->sched.tid && begun == record->sched.sequence_done;
+	return tid == record->sched.tid &&
+	       begun - record->sched.sequence_done <= (displaced ? 1 : 0);
 }
 
 void live_stay_fill(struct live *live, const struct thread_state *record, struct sample *sample,
 		    const struct lookup_hint *hint, uint64_t needs)
 {
+	bool displaced = sample->state == DOING_ON && !record->sched.on_cpu;
 	struct stay_facts before, after;
 
 	if (!(needs & NEEDS_OF_STAY)) {
@@ -78,7 +80,7 @@ void live_stay_fill(struct live *live, const struct thread_state *record, struct
 	before = facts_of(sample);
 	lookup_fill(live->lookup, sample, hint, needs, live->moment.now_ns);
 	after = facts_of(sample);
-	if (!facts_differ(&before, &after) || live_stay_lasts(live, record))
+	if (!facts_differ(&before, &after) || live_stay_lasts(live, record, displaced))
 		return;
 	facts_put(&before, sample);
 	sample->wait_open = false;
@@ -89,7 +91,7 @@ void live_stay_seed_call(struct live *live, const struct thread_state *record,
 			 struct sample *sample, bool *compat)
 {
 	live_seed_call(&live->seed, sample, compat);
-	if (sample->syscall_nr == ABSENT || live_stay_lasts(live, record))
+	if (sample->syscall_nr == ABSENT || live_stay_lasts(live, record, false))
 		return;
 	sample->syscall_nr = ABSENT;
 	for (int i = 0; i < SAMPLE_ARG_COUNT; i++)
