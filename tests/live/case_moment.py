@@ -40,15 +40,16 @@ def group_made(ctx, group, **values):
     return enter
 
 
-def quota_group(ctx, quota_us):
-    """The same of one that may use CPUs for so long in each 100 ms."""
+def cpu_group(ctx, quota_us=None, real_us=10000):
+    """The same of one that may use CPUs for so long in each 100 ms, and at real-time priority for so long in each second."""
     group = RT_GROUP % os.getpid()
-    if os.path.exists(os.path.dirname(group) + "/cpu.cfs_quota_us"):
+    if os.path.isdir(os.path.dirname(group)):
+        quota = {"cpu__cfs_quota_us": str(quota_us)} if quota_us else {}
         real = os.path.exists(os.path.dirname(group) + "/cpu.rt_runtime_us")
-        return group_made(ctx, group, cpu__cfs_quota_us=str(quota_us), **{"cpu__rt_runtime_us": "10000"} if real else {})
-    if "cpu" not in truth.read("/sys/fs/cgroup/cgroup.subtree_control").split():
+        return group_made(ctx, group, **quota, **{"cpu__rt_runtime_us": str(real_us)} if real else {})
+    if "cpu" not in (truth.read("/sys/fs/cgroup/cgroup.subtree_control") or "").split():
         raise Skip("no control groups with cpu.max here")
-    return group_made(ctx, "/sys/fs/cgroup/" + os.path.basename(group), cpu__max="%d 100000" % quota_us)
+    return group_made(ctx, "/sys/fs/cgroup/" + os.path.basename(group), **{"cpu__max": "%d 100000" % quota_us} if quota_us else {})
 
 
 def late_scans(text):
@@ -122,7 +123,7 @@ def moment_beside_spinners(ctx):
     """Scans come in time beside 15 busy processes on each CPU, in one control group, so that each thread's share is the same. A copy
     that another machine's work makes longer than a millisecond may make a few late."""
     real_clock()
-    enter = quota_group(ctx, 100000 * os.cpu_count())
+    enter = cpu_group(ctx, real_us=400000)
     spinners = [ctx.workload("spin") for _ in range(15 * os.cpu_count())]
     for spinner in spinners:
         enter(spinner["pid"])
@@ -145,7 +146,7 @@ def moment_of_niced(ctx):
 def moment_in_group_with_quota(ctx):
     """The same in a control group that may use a fifth of a CPU (cpu.max)."""
     real_clock()
-    hold(ctx, moment.kinds_of(ctx.workload("mixed")), SHORT_S, preexec_fn=quota_group(ctx, 20000))
+    hold(ctx, moment.kinds_of(ctx.workload("mixed")), SHORT_S, preexec_fn=cpu_group(ctx, 20000))
 
 
 @case

@@ -3,7 +3,7 @@ import os
 import re
 
 import truth
-from case_moment import RT_GROUP, quota_group
+from case_moment import RT_GROUP, cpu_group
 from harness import START_S, STOP_S, Findings, case, check
 
 QUOTA_US = 20000  # of each 100 ms
@@ -32,7 +32,7 @@ def report(ctx, seconds, *arguments):
 def quota(ctx):
     """Threads that may use a fifth of a CPU: runq_why says that they are throttled, and by which group, for about all of their
     time in RQ; the foot has the kernel's seconds and periods, of this report alone."""
-    enter = quota_group(ctx, QUOTA_US)
+    enter = cpu_group(ctx, QUOTA_US)
     workloads = ctx.workloads([("spin", {})] * 4, popen={"preexec_fn": enter})
     pids = ",".join(workload["pid"] for workload in workloads)
     name, path = os.path.basename(group_path()), group_path()
