@@ -18,7 +18,7 @@
 #define MORE_LEAST 64
 #define REGISTERS_LEAD_NS NS_PER_MS	  /* before a scan, switches begin to keep registers, */
 #define REGISTERS_LATE_NS (5 * NS_PER_MS) /* and go on, should it come late */
-#define CROWDED_NS NS_PER_MS
+#define CROWDED_PART 4			  /* of a period */
 #define CROWDED_STILL_NS (60 * NS_PER_SECOND)
 #define KERNEL_TICK_MAX_NS (10 * NS_PER_MS) /* CONFIG_HZ=100 */
 
@@ -269,7 +269,8 @@ static bool is_crowded(struct sampler *sampler)
 {
 	int64_t now_ns = clock_monotonic_ns();
 
-	if (sampler->ended_ns && now_ns - sampler->ended_ns > CROWDED_NS)
+	if (sampler->ended_ns &&
+	    now_ns - sampler->ended_ns > sampler->options.period_ns / CROWDED_PART)
 		sampler->crowded_until_ns = now_ns + CROWDED_STILL_NS;
 	sampler->ended_ns = 0;
 	return now_ns < sampler->crowded_until_ns;
