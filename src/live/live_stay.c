@@ -2,6 +2,8 @@
 #include "live/live_stay.h"
 #include "live/live_state.h"
 
+#include <sched.h>
+
 /* What lookups read of one stay in a system call. */
 #define NEEDS_OF_STAY (NEED_FILE | NEED_CONNECTION | NEED_FILETYPE | NEED_WAITS | NEED_WCHAN)
 
@@ -38,13 +40,20 @@ static void facts_put(const struct stay_facts *facts, struct sample *sample)
 	sample->inflight = facts->inflight;
 }
 
-bool live_stay_lasts(struct live *live, const struct thread_state *record, bool displaced)
+/* How many switches tsnap's own threads have made of a thread that runs: the one that scans took
+ * its CPU, and it has it again; and this one runs there now. */
+static uint64_t own_switches(const struct thread_state *record)
+{
+	return !record->sched.on_cpu + (sched_getcpu() == (int)record->sched.cpu);
+}
+
+bool live_stay_lasts(struct live *live, const struct thread_state *record, bool runs)
 {
 	const struct thread_table *table = &live->kernel.table;
 	const struct thread_state *seed;
 	struct thread_state copy;
 	uint64_t begun;
-	uint32_t tid;
+	uint32_t tid, state;
 
 	if (!record->sched.tid) { /* it has a record of the kernel's from its first switch on */
 		seed = live_seed_waiting(&live->seed, record->identity.tid);
@@ -57,20 +66,23 @@ bool live_stay_lasts(struct live *live, const struct thread_state *record, bool 
 
 		begun = __atomic_load_n(&now->sequence_begun, __ATOMIC_ACQUIRE);
 		tid = __atomic_load_n(&now->tid, __ATOMIC_RELAXED);
+		state = __atomic_load_n(&now->state, __ATOMIC_RELAXED);
 	} else {
 		if (thread_table_get(&live->kernel.table, record->key, &copy))
 			return false;
 		begun = copy.sched.sequence_begun;
 		tid = copy.sched.tid;
+		state = copy.sched.state;
 	}
+	/* state: one that went to sleep was not displaced */
 	return tid == record->sched.tid &&
-	       begun - record->sched.sequence_done <= (displaced ? 1 : 0);
+	       (begun == record->sched.sequence_done ||
+		(runs && !state && begun - record->sched.sequence_done <= own_switches(record)));
 }
 
 void live_stay_fill(struct live *live, const struct thread_state *record, struct sample *sample,
 		    const struct lookup_hint *hint, uint64_t needs)
 {
-	bool displaced = sample->state == DOING_ON && !record->sched.on_cpu;
 	struct stay_facts before, after;
 
 	if (!(needs & NEEDS_OF_STAY)) {
@@ -80,7 +92,8 @@ void live_stay_fill(struct live *live, const struct thread_state *record, struct
 	before = facts_of(sample);
 	lookup_fill(live->lookup, sample, hint, needs, live->moment.now_ns);
 	after = facts_of(sample);
-	if (!facts_differ(&before, &after) || live_stay_lasts(live, record, displaced))
+	if (!facts_differ(&before, &after) ||
+	    live_stay_lasts(live, record, sample->state == DOING_ON))
 		return;
 	facts_put(&before, sample);
 	sample->wait_open = false;

@@ -16,9 +16,9 @@ struct source_facts;
 struct thread_state;
 
 /* Whether the thread of the record, of the kernel's map or of the seed, is in the stay that the
- * record tells of. displaced: tsnap's scan took its CPU; that it has it again ends no stay. It
- * reads the record again: one look at memory where the array is mapped. */
-bool live_stay_lasts(struct live *live, const struct thread_state *record, bool displaced);
+ * record tells of. runs: it is told as being on a CPU; that tsnap itself took its CPU, or gave it
+ * back, ends no stay. It reads the record again: one look at memory where the array is mapped. */
+bool live_stay_lasts(struct live *live, const struct thread_state *record, bool runs);
 
 /* lookup_fill(); then what it has filled of a later stay becomes absent again, and is counted. */
 void live_stay_fill(struct live *live, const struct thread_state *record, struct sample *sample,
