@@ -70,15 +70,6 @@ static const struct wait_row {
 };
 /* clang-format on */
 
-pid_t blocked_own_pid(void)
-{
-	char pid[32];
-	ssize_t length = readlink("/proc/self", pid, sizeof(pid) - 1);
-
-	pid[length < 0 ? 0 : length] = '\0';
-	return (pid_t)strtol(pid, NULL, 10);
-}
-
 bool blocked_line_read(pid_t pid, pid_t tid, char line[BLOCKED_LINE_SIZE])
 {
 	char path[64];

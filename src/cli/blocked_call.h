@@ -20,10 +20,6 @@ struct blocked_subject {
 	const char *why;     /* static words */
 };
 
-/* The caller's process as /proc shows it, which may be of another pid namespace than the caller's;
- * 0: it shows none. */
-pid_t blocked_own_pid(void);
-
 /* The line of /proc/PID/task/TID/syscall while the thread sleeps; false: it runs, or is gone. */
 bool blocked_line_read(pid_t pid, pid_t tid, char line[BLOCKED_LINE_SIZE]);
 

@@ -3,6 +3,7 @@
 #include "base/avoid.h"
 #include "base/clock.h"
 #include "base/descriptors.h"
+#include "base/shown_pid.h"
 #include "base/output.h"
 #include "base/text.h"
 #include "base/thread.h"
@@ -319,7 +320,7 @@ bool keeper_begin(void)
 			/* what parses files must not have it */
 			madvise(shared, sizeof(*shared), MADV_DONTFORK);
 			signal(THREAD_LET_GO_SIGNAL, let_go);
-			shared->worker_pid = blocked_own_pid();
+			shared->worker_pid = shown_pid();
 			return true;
 		}
 		worker_keep(&watch, &signals);

@@ -3,6 +3,7 @@
 #include "base/avoid.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/shown_pid.h"
 #include "cli/blocked_call.h"
 
 #include <dirent.h>
@@ -80,7 +81,7 @@ static void looker_begin(struct scout *scout, struct looker *looker, const int64
 		return;
 	}
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	looker->shown = blocked_own_pid();
+	looker->shown = shown_pid();
 	for (int64_t i; getppid() == parent && (i = atomic_fetch_add(&scout->next, 1)) < count;) {
 		looker->at = i;
 		process_look(pids[i]);

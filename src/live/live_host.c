@@ -2,12 +2,11 @@
 #include "live/live_host.h"
 #include "live/live_state.h"
 #include "base/clock.h"
+#include "kernel/host_file.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static int quota_compare(const void *a, const void *b)
 {
@@ -64,14 +63,9 @@ static bool total_find(const char *text, const char *word, int64_t *total_us)
 static void pressure_read(const char *path, struct source_pressure *pressure)
 {
 	char text[512];
-	ssize_t length;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
-	if (fd < 0)
+	if (host_file_read(path, text, sizeof(text)) < 0)
 		return;
-	length = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	text[length > 0 ? length : 0] = '\0';
 	pressure->known = total_find(text, "some ", &pressure->some_us);
 	/* until 5.13 there is no "full" of CPUs; later it is 0 for the host */
 	total_find(text, "full ", &pressure->full_us);

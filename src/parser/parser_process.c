@@ -2,6 +2,7 @@
 #include "parser/parser_process.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/shown_pid.h"
 #include "sandbox/capabilities.h"
 #include "sandbox/sandbox.h"
 
@@ -87,15 +88,6 @@ static void life_bind(pid_t parent)
 		_exit(EXIT_FAILURE);
 }
 
-static uint32_t own_pid(void)
-{
-	char pid[32];
-	ssize_t length = readlink("/proc/self", pid, sizeof(pid) - 1);
-
-	pid[length < 0 ? 0 : length] = '\0';
-	return (uint32_t)strtoul(pid, NULL, 10);
-}
-
 static void hello_send(int socket, const struct parser_hello *hello)
 {
 	parser_message_send(socket,
@@ -134,7 +126,7 @@ static void parser_run(int socket, parser_service *service, bool free)
 {
 	static char bytes[PARSER_MESSAGE_MAX];
 	struct parser_request request = {.bytes = bytes};
-	struct parser_hello hello = {own_pid(), getpid(), 0};
+	struct parser_hello hello = {(uint32_t)shown_pid(), getpid(), 0};
 	int got;
 
 	prctl(PR_SET_NAME, PARSER_NAME);
@@ -181,7 +173,7 @@ static void children_wait(void)
 
 static void spawner_run(int control, parser_service *service, bool free)
 {
-	const struct parser_hello hello = {own_pid(), getpid(), 0};
+	const struct parser_hello hello = {(uint32_t)shown_pid(), getpid(), 0};
 	const pid_t own = getpid();
 	char order;
 	int fds[PARSER_FDS_MAX];

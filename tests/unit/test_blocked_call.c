@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "cli/blocked_call.h"
+#include "base/shown_pid.h"
 
 #define OPENAT2 437
 
@@ -124,7 +125,7 @@ static void lines(void **state)
 	char line[BLOCKED_LINE_SIZE] = "";
 
 	(void)state;
-	assert_int_equal(blocked_own_pid(), getpid());
+	assert_int_equal(shown_pid(), getpid());
 	for (int i = 0; i < 1000 && !blocked_line_read(child, child, line); i++)
 		usleep(10000);
 	assert_int_not_equal(strtol(line, NULL, 10), 0);
