@@ -123,5 +123,6 @@ def parsers_that_die(ctx):
         frames = frames_of(rows_of(rows, chain.tid)[-1])
         find.expect(chain_programs.contains(frames, chain.expected), "%s: %s", chain.program, frames[:8])
     lost = tool.missed("that read files for stacks and ended")
-    find.expect(8 <= lost <= len(killed), "%d of %d are counted: %s", lost, len(killed), tool.err)
+    # how many there are to be killed depends on the machine; one that died last is met by no request
+    find.expect(min(8, len(killed) - 2) <= lost <= len(killed), "%d of %d are counted: %s", lost, len(killed), tool.err)
     find.close()
