@@ -78,6 +78,25 @@ bool blocked_line_read(pid_t pid, pid_t tid, char line[BLOCKED_LINE_SIZE])
 	return host_file_read(path, line, BLOCKED_LINE_SIZE) > 0 && strcmp(line, "running");
 }
 
+/* The row of the line's call; arguments: where they begin. NULL: a call that is in no row, or no
+ * call. */
+static const struct call_row *row_find(const char *line, char **arguments)
+{
+	const struct call_row *row = call_rows, *end = row + sizeof(call_rows) / sizeof(*row);
+	long number = strtol(line, arguments, 10);
+
+	while (row < end && row->number != number)
+		row++;
+	return row == end || *arguments == line ? NULL : row;
+}
+
+bool blocked_line_reads(const char *line)
+{
+	char *arguments;
+
+	return row_find(line, &arguments);
+}
+
 /* Reads a text of the process. */
 static bool text_copy(pid_t pid, uint64_t address, char text[PATH_MAX])
 {
@@ -187,17 +206,15 @@ static bool reads_memory(const struct call_row *row, const char *path)
 bool blocked_subject_find(pid_t pid, pid_t shown, pid_t tid, const char *line,
 			  struct blocked_subject *subject)
 {
-	const struct call_row *row = call_rows, *end = row + sizeof(call_rows) / sizeof(*row);
+	const struct call_row *row;
 	char path[PATH_MAX] = "", *at;
-	long number = strtol(line, &at, 10);
 	uint64_t arguments[6];
 
+	row = row_find(line, &at);
+	if (!row)
+		return false;
 	for (int i = 0; i < 6; i++)
 		arguments[i] = strtoull(at, &at, 0);
-	while (row < end && row->number != number)
-		row++;
-	if (row == end || at == line)
-		return false;
 	*subject = (struct blocked_subject){.pid = 0};
 	if (row->pid >= 0)
 		subject->pid = (int64_t)arguments[row->pid];

@@ -71,14 +71,15 @@ static uint64_t switches_read(pid_t pid, pid_t tid)
 	return at ? strtoull(at + sizeof(key) - 1, NULL, 10) : 0;
 }
 
-/* How long the thread has been in the call that it is in now; 0: in none, or in a new one. */
+/* How long the thread has been in the reading call that it is in now; 0: in none, or in a new
+ * one. */
 static int64_t blocked_ns(struct watch *watch, pid_t tid, int64_t now_ns, const char **line)
 {
 	struct watched *watched = watch->threads, *end = watched + watch->count;
 	char now[BLOCKED_LINE_SIZE];
 	uint64_t switches;
 
-	if (!blocked_line_read(watch->shown, tid, now))
+	if (!blocked_line_read(watch->shown, tid, now) || !blocked_line_reads(now))
 		return 0;
 	while (watched < end && watched->tid != tid)
 		watched++;
