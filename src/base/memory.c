@@ -71,7 +71,7 @@ char *memory_text(const char *text, size_t length)
 	return copy;
 }
 
-int memory_lock(void)
+static int memory_lock_try(void)
 {
 	void *large;
 	int err = 0;
@@ -88,4 +88,13 @@ int memory_lock(void)
 	if (err)
 		munlockall();
 	return err;
+}
+
+int memory_lock(void)
+{
+	static int result = 1; /* of the first call; 1: there was none */
+
+	if (result > 0)
+		result = memory_lock_try();
+	return result;
 }

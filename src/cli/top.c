@@ -78,6 +78,17 @@ static void source_close(struct top *top)
 	top->filter = NULL;
 }
 
+/* Goes on with that source. What the one before has sampled meanwhile is waiting: it comes first.
+ */
+static void source_change(struct top *top, struct source *source)
+{
+	struct error e = {0};
+
+	feed_finish(&top->feed, clock_utc_us(), &e); /* if it fails, the new one goes on */
+	error_done(&e);
+	feed_change(&top->feed, source);
+}
+
 /* Opens a source that samples at least that, and closes the one before, whose probes go on until
  * then. 0, or -errno with e: the one before goes on. */
 static int source_open(struct top *top, uint64_t needs, bool all_states, struct error *e)
@@ -97,12 +108,15 @@ static int source_open(struct top *top, uint64_t needs, bool all_states, struct 
 		free(filter);
 		return err;
 	}
+	if (top->source)
+		source_change(top, source);
+	else
+		feed_begin(&top->feed, source, top->history);
 	source_close(top);
 	top->source = source;
 	top->filter = filter;
 	top->told.needs = needs;
 	top->told.all_states = all_states;
-	feed_begin(&top->feed, source, top->history);
 	return 0;
 }
 

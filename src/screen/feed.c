@@ -3,6 +3,8 @@
 #include "base/clock.h"
 #include "report/value.h"
 
+#include <string.h>
+
 static int part_take(void *taker, const struct scan *part)
 {
 	struct feed *feed = taker;
@@ -16,6 +18,58 @@ void feed_begin(struct feed *feed, struct source *source, struct history *histor
 	*feed = (struct feed){.source = source, .history = history};
 	source->take = part_take;
 	source->taker = feed;
+}
+
+/* Adds what was missed to what earlier sources have missed. */
+static void missed_keep(struct source_facts *kept, const struct source_facts *facts)
+{
+	for (size_t i = 0; i < facts->missed_count; i++) {
+		const struct source_missed *missed = &facts->missed[i];
+		size_t at = 0;
+
+		if (missed->standing || missed->natural || !missed->count)
+			continue;
+		while (at < kept->missed_count && strcmp(kept->missed[at].what, missed->what) != 0)
+			at++;
+		if (at < kept->missed_count)
+			kept->missed[at].count += missed->count;
+		else
+			source_facts_miss(kept, missed->what, missed->count);
+	}
+}
+
+int feed_finish(struct feed *feed, int64_t until_us, struct error *e)
+{
+	int more = 1;
+
+	while (more > 0 && feed->last_us + feed->period_us < until_us)
+		more = feed_next(feed, e);
+	return more;
+}
+
+void feed_change(struct feed *feed, struct source *source)
+{
+	struct source_facts facts;
+
+	feed->source->describe(feed->source, &facts);
+	missed_keep(&feed->before, &facts);
+	feed->source = source;
+	feed->account_us = feed->told_us = 0;
+	feed->changed = feed->last_us;
+	source->take = part_take;
+	source->taker = feed;
+}
+
+/* Counts the scans that were due since the last one of the source before. */
+static void lost_count(struct feed *feed, int64_t time_us)
+{
+	int64_t periods =
+		feed->period_us ? (time_us - feed->last_us + feed->period_us / 2) / feed->period_us
+				: 0;
+
+	if (feed->changed && periods > 1)
+		feed->lost_count += (uint64_t)periods - 1;
+	feed->changed = false;
 }
 
 static void account_take(void *to, const struct sample *account)
@@ -32,6 +86,8 @@ int feed_next(struct feed *feed, struct error *e)
 	if (more <= 0)
 		return more;
 	history_end_scan(feed->history, &scan);
+	lost_count(feed, scan.time_us);
+	feed->last_us = scan.time_us;
 	if (source->account && scan.time_us - feed->account_us >= HISTORY_ACCOUNT_US) {
 		source->account(source, account_take, feed->history);
 		feed->account_us = scan.time_us;
@@ -46,6 +102,12 @@ void feed_tell(struct feed *feed, struct shown_source *told)
 	int64_t now_us = clock_monotonic_ns() / NS_PER_US, cpu_ns;
 
 	feed->source->describe(feed->source, &told->facts);
+	if (told->facts.rate_hz > 0)
+		feed->period_us = US_PER_SECOND / told->facts.rate_hz;
+	for (size_t i = 0; i < feed->before.missed_count; i++)
+		source_facts_miss(&told->facts, feed->before.missed[i].what,
+				  feed->before.missed[i].count);
+	source_facts_miss_any(&told->facts, "scans while probes were loaded", feed->lost_count);
 	cpu_ns = told->facts.own_cpu_ns;
 	told->own_cpu = ABSENT;
 	if (cpu_ns != ABSENT && feed->told_us)

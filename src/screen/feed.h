@@ -18,12 +18,23 @@
 struct feed {
 	struct source *source;
 	struct history *history;
-	int64_t account_us; /* time of the last accounts */
+	int64_t last_us;     /* time of the last scan; 0: there was none */
+	int64_t period_us;   /* between scans; 0: not known */
+	bool changed;	     /* the source has not delivered a scan yet, an earlier one has */
+	uint64_t lost_count; /* scans that were due between two sources */
+	struct source_facts before; /* its missed rows: of all earlier sources */
+	int64_t account_us;	    /* time of the last accounts */
 	int64_t told_us, told_cpu_ns;
 };
 
 /* Has the source hand its samples to the history. Neither is owned. */
 void feed_begin(struct feed *feed, struct source *source, struct history *history);
+/* Takes the scans that the source made until that time, UTC; some may be after it. As feed_next().
+ */
+int feed_finish(struct feed *feed, int64_t until_us, struct error *e);
+/* Goes on with another source. What the present one has missed stays told; it may be closed then.
+ */
+void feed_change(struct feed *feed, struct source *source);
 /* Waits for the next scan and adds it. As source->next(). */
 int feed_next(struct feed *feed, struct error *e);
 /* Fills what is told of the source: facts and tsnap's own cost since the last call. */

@@ -21,14 +21,14 @@ STOPPED_S = 4
 class Screen:
     """A tsnap --top on a terminal of its own."""
 
-    def __init__(self, ctx, *args):
+    def __init__(self, ctx, *args, columns=120, stderr=subprocess.DEVNULL):
         self.master, self.slave = pty.openpty()
-        fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 120, 0, 0))
+        fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", 30, columns, 0, 0))
         self.modes = termios.tcgetattr(self.slave)
         self.output = b""
         self.process = subprocess.Popen(
             [ctx.options.tsnap, "--top", *map(str, args), *shlex.split(ctx.options.tsnap_args)], stdin=self.slave,
-            stdout=self.slave, stderr=subprocess.DEVNULL, start_new_session=True,
+            stdout=self.slave, stderr=stderr, start_new_session=True,
             env=dict(os.environ, TERM="xterm-256color", LC_ALL="C.UTF-8", HOME="/nonexistent"))
         ctx.at_end(self.end)
 
@@ -103,6 +103,43 @@ def top_on_a_screen(ctx):
     screen.read(1)
     check(screen.process.wait(STOP_S) == 0, "exit code %s", screen.process.returncode)
     check(termios.tcgetattr(screen.slave) == screen.modes, "the terminal's modes stayed")
+
+
+def seconds_and_scans(screen):
+    """Time of the day that the window ends at, and how many scans were taken or told as missed until then."""
+    text = screen.redrawn()
+    hours, minutes, seconds = re.search(r" to (\d+):(\d+):([\d.]+) UTC", text).groups()
+    missed = re.findall(r"(\d+) (?:late scans|scans while probes were loaded)", text)
+    taken = int(re.search(r"History: [\d:]+, (\d+) scans", text).group(1))
+    return 3600 * int(hours) + 60 * int(minutes) + float(seconds), taken, sum(map(int, missed))
+
+
+@case
+def top_loads(ctx):
+    """Probes are loaded beside those that run: scans go on, what is lost of them is told, and the sandbox refuses nothing."""
+    with tempfile.TemporaryFile() as said:
+        screen = Screen(ctx, "-i", "0.5", columns=300, stderr=said)
+        screen.wait(r"LIVE")
+        screen.read(2)
+        begin_s, begin_taken, begin_missed = seconds_and_scans(screen)
+        screen.type("gio_dev")
+        screen.wait("not sampled yet: Enter loads it", 10)
+        screen.type("\r")
+        screen.read(4)
+        screen.type("\x1b")
+        screen.read(1)
+        check("IO_DEV" in screen.redrawn(), "the column is not shown: %s", screen.words())
+        end_s, taken, missed = seconds_and_scans(screen)
+        wanted = (end_s - begin_s) % 86400 * RATE_HZ
+        taken, missed = taken - begin_taken, missed - begin_missed
+        check(abs(taken + missed - wanted) <= 4, "%d scans and %d missed ones where %.1f were due", taken, missed, wanted)
+        check(taken > wanted / 2, "%d scans where %.1f were due", taken, wanted)
+        screen.type("q")
+        screen.read(1)
+        check(screen.process.wait(STOP_S) == 0, "exit code %s", screen.process.returncode)
+        said.seek(0)
+        words = said.read().decode()
+        check(not words, "it wrote over its screen: %s", words)
 
 
 def rows_of(text, tids):
