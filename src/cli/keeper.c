@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #define POLL_NS (250 * NS_PER_MS)
+#define POLL_QUIET_NS (500 * NS_PER_MS)	  /* while no thread was seen to read */
 #define BLOCKED_NS (1 * NS_PER_SECOND)	  /* in one call: it is not going to end */
 #define BLOCKED_STOP_NS (300 * NS_PER_MS) /* the same when tsnap is asked to end */
 #define RESTARTS_MAX 32
@@ -43,6 +44,7 @@ struct watch {
 	pid_t worker;
 	pid_t shown; /* the same as /proc has it, which may be of another pid namespace */
 	bool stop_asked;
+	bool reads; /* a thread was in a call that reads at the last look */
 	struct watched threads[THREADS_MAX];
 	size_t count;
 	struct blocked_subject subject; /* what a blocked call was to read */
@@ -81,6 +83,7 @@ static int64_t blocked_ns(struct watch *watch, pid_t tid, int64_t now_ns, const 
 
 	if (!blocked_line_read(watch->shown, tid, now) || !blocked_line_reads(now))
 		return 0;
+	watch->reads = true;
 	while (watched < end && watched->tid != tid)
 		watched++;
 	if (watched == &watch->threads[THREADS_MAX])
@@ -119,6 +122,7 @@ static bool worker_is_blocked(struct watch *watch)
 	DIR *tasks;
 
 	most_ns = watch->stop_asked ? BLOCKED_STOP_NS : BLOCKED_NS;
+	watch->reads = false;
 	snprintf(path, sizeof(path), "/proc/%d/task", watch->shown);
 	tasks = opendir(path);
 	while (!blocked && tasks && (entry = readdir(tasks))) {
@@ -214,10 +218,11 @@ static void keeper_end(int status)
 /* Returns when the worker is blocked. */
 static void worker_keep(struct watch *watch, const sigset_t *signals)
 {
-	const struct timespec period = {0, POLL_NS};
 	int status;
 
 	for (;;) {
+		bool quiet = !watch->stop_asked && !watch->reads && !watch->users;
+		const struct timespec period = {0, quiet ? POLL_QUIET_NS : POLL_NS};
 		siginfo_t info = {0};
 		int number = sigtimedwait(signals, &info, &period);
 
