@@ -37,7 +37,8 @@ struct file_row {
 	uint64_t table_bytes;	  /* that the parser holds of the file */
 	uint32_t operation_count; /* of those that follow */
 	uint8_t without;	  /* the file has no table */
-	uint8_t found, signal;	  /* as in struct frame_row */
+	uint8_t found, signal;	  /* as in struct frame_row, */
+	uint8_t end;		  /* and this also where no row was found */
 	struct frame_rule cfa, ra;
 	struct frame_rule saved[MACHINE_SAVED_MAX];
 };

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "unwind/elf/demangle.h"
 #include "unwind/elf/elf_symbols.h"
+#include "unwind/elf/go_table.h"
 #include "unwind/elf/perf_map.h"
 #include "unwind/file_request.h"
 
@@ -25,6 +26,8 @@ struct known_file {
 	int fd, debug_fd; /* -1: none */
 	char *image;
 	struct frame_source *source;
+	struct go_end *ends; /* where walks end in a program of Go */
+	size_t end_count;
 	const struct machine *machine;
 	struct elf_symbols symbols;
 	struct perf_map map;
@@ -60,6 +63,7 @@ static void file_drop_known(uint32_t number)
 	known.files[number] = NULL;
 	names_unload(file);
 	frame_source_close(file->source);
+	free(file->ends);
 	if (file->fd >= 0)
 		close(file->fd);
 	if (file->debug_fd >= 0)
@@ -99,6 +103,26 @@ static struct known_file *file_add(struct parser_request *request, const struct 
 	return file;
 }
 
+static void ends_read(struct known_file *file)
+{
+	struct go_end ends[GO_ENDS_MAX];
+	struct go_table table;
+
+	if (!file->machine || go_table_read(&table, &file->elf))
+		return;
+	file->end_count = go_table_ends(&table, &file->elf, ends);
+	file->ends = memory_get(sizeof(ends));
+	memcpy(file->ends, ends, file->end_count * sizeof(ends[0]));
+}
+
+static uint8_t end_find(const struct known_file *file, uint64_t address)
+{
+	for (size_t i = 0; i < file->end_count; i++)
+		if (address >= file->ends[i].from && address < file->ends[i].to)
+			return file->ends[i].may_return ? STACK_ENDS_IF_LOST : STACK_ENDS;
+	return STACK_GOES_ON;
+}
+
 static void row_fill(struct known_file *file, uint64_t address, struct file_row_answer *answer)
 {
 	static struct frame_operations operations;
@@ -126,12 +150,15 @@ static size_t row_answer(struct parser_request *request, const struct file_reque
 	if (of->opens) {
 		file = file_add(request, of);
 		file->source = file->machine ? frame_source_open(&file->elf) : NULL;
+		ends_read(file);
 		/* it has a copy */
 		if (file->fd >= 0)
 			close(file->fd);
 		file->fd = -1;
 	}
-	answer->head.without = !file || !file->source;
+	answer->head.without = !file || (!file->source && !file->end_count);
+	if (file)
+		answer->head.end = end_find(file, of->address);
 	if (file && file->source) {
 		row_fill(file, of->address, answer);
 		answer->head.table_bytes = frame_source_bytes(file->source);

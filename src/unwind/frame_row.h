@@ -28,6 +28,13 @@ struct frame_rule {
 	int32_t offset; /* or of the expression in its table */
 };
 
+/* Whether a walk goes past a function that has no row. */
+enum stack_end {
+	STACK_GOES_ON,
+	STACK_ENDS_IF_LOST, /* it is the outermost one if its frame can't be left */
+	STACK_ENDS,
+};
+
 /* What may return to a place. */
 enum return_kind {
 	RETURN_UNKNOWN,
@@ -42,6 +49,7 @@ struct frame_row {
 	bool signal;	     /* the caller was interrupted there, it did not call */
 	bool followed;	     /* the table does not, but the code does (x86_return.h) */
 	uint8_t tries;	     /* to follow it */
+	uint8_t end;	     /* enum stack_end */
 	uint8_t return_kind; /* of the next byte's address */
 	struct frame_rule cfa, ra;
 	struct frame_rule saved[MACHINE_SAVED_MAX]; /* as machine.saved */

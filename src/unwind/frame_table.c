@@ -149,6 +149,8 @@ int frame_table_ask(struct frame_table *table, uint64_t address)
 		row = (struct frame_row){.looked = true};
 	to = frame_table_other(table, address);
 	row.return_kind = to->return_kind;
+	if (!err && answer.head.end <= STACK_ENDS)
+		row.end = answer.head.end;
 	*to = row;
 	return 0;
 }

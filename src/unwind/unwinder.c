@@ -210,6 +210,7 @@ static const struct frame_row *row_followed(struct walker *walker, const struct 
 	row = module_row_other(modules, code->module, code->address);
 	made.return_kind = row->return_kind;
 	made.looked = row->looked;
+	made.end = row->end;
 	*row = made;
 	return row;
 }
@@ -293,6 +294,16 @@ static bool is_start(struct walker *walker)
 	       start - walker->registers.sp <= START_BYTES_MAX;
 }
 
+/* Of code whose row is not found; the file's table may say that a stack ends there all the same. */
+static enum stack_end end_of(struct walker *walker, const struct code *code)
+{
+	struct module *module = code->module;
+
+	if (!module || module->table.without || row_of(walker, code))
+		return STACK_GOES_ON;
+	return module_row_other(walker->unwinder->modules, module, code->address)->end;
+}
+
 /* Goes to the caller of the code. 0, 1: it has none, or -errno. */
 static int frame_leave(struct walker *walker, const struct code *code, bool signal)
 {
@@ -307,6 +318,8 @@ static int frame_leave(struct walker *walker, const struct code *code, bool sign
 		err = signal_frame_step(walker->machine, memory, &walker->registers);
 	else if (code->mapping->jit)
 		err = walker_leave_jit(walker);
+	else if (end_of(walker, code) == STACK_ENDS)
+		err = 1;
 	else
 		err = step_in_file(walker, code);
 	if (err && err != -ENOSPC && !row && is_start(walker))
@@ -338,6 +351,8 @@ static bool frame_take(struct walker *walker, enum walk_end *end)
 	/* a handler may run on a stack of its own; any other caller's frame lies above */
 	if (!err && !walker->exact && (registers->sp < sp || (registers->sp == sp && !first)))
 		err = -EBADMSG;
+	if (err < 0 && err != -ENOSPC && end_of(walker, &code) == STACK_ENDS_IF_LOST)
+		err = 1;
 	if (err)
 		*end = end_of_error(err);
 	return !err;

@@ -9,6 +9,7 @@
 #include "unwind/elf/demangle.h"
 #include "unwind/elf/elf_exports.h"
 #include "unwind/elf/elf_symbols.h"
+#include "unwind/elf/go_table.h"
 #include "unwind/frame_source.h"
 #include "unwind/frame_step.h"
 #include "unwind/frame_table.h"
@@ -101,6 +102,15 @@ static void symbols_try(const struct elf_file *elf)
 	elf_symbols_done(&symbols);
 }
 
+static void ends_try(const struct elf_file *elf)
+{
+	struct go_end ends[GO_ENDS_MAX];
+	struct go_table table;
+
+	if (!go_table_read(&table, elf))
+		must(go_table_ends(&table, elf, ends) <= GO_ENDS_MAX);
+}
+
 static void exports_try(const struct elf_file *elf)
 {
 	static const char *const names[] = {"main", "_PyRuntime", ""};
@@ -122,6 +132,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		must(elf.segment_count <= ELF_SEGMENTS_MAX && elf.build_id_bytes <= BUILD_ID_MAX);
 		rows_try(&elf);
 		symbols_try(&elf);
+		ends_try(&elf);
 		exports_try(&elf);
 	}
 	free(image);

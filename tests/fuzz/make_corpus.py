@@ -164,7 +164,55 @@ def elf_file(code, signal=b"", sections=True, header=True, augmentation=b"zR"):
     return bytes(out)
 
 
+def go_table(magic, text):
+    """Of two functions, as Go 1.2, 1.16, 1.18 or 1.20 lays it out."""
+    names = b"\0main.wait\0runtime.mcall\0"
+    starts, at_names = (0, 0x40), (1, 11)
+    if magic == 0xfffffffb:
+        head = struct.pack("<IHBBQ", magic, 0, 1, 8, 2)
+        names_at = len(head) + 5 * 8
+        records_at = names_at + 32
+        functions = b"".join(struct.pack("<QQ", text + start, records_at + 16 * i) for i, start in enumerate(starts))
+        records = b"".join(struct.pack("<QII", text + start, names_at + name, 0) for start, name in zip(starts, at_names))
+        return head + functions + struct.pack("<Q", text + 0x80) + names.ljust(32, b"\0") + records
+    old = magic == 0xfffffffa
+    words = (2, 1, 0x60, 0x60, 0x60, 0x60, 0x80, 0) if old else (2, 1, text, 0x60, 0x60, 0x60, 0x60, 0x80)
+    form, base = ("<QQ", text) if old else ("<II", 0)
+    size = struct.calcsize(form)
+    functions = b"".join(struct.pack(form, base + start, size * 3 + 16 * i) for i, start in enumerate(starts))
+    functions += struct.pack(form, base + 0x80, 0)
+    records = b"".join(struct.pack(form[:2] + "I", base + start, name).ljust(16, b"\0") for start, name in zip(starts, at_names))
+    return (struct.pack("<IHBB8Q", magic, 0, 1, 8, *words).ljust(0x60, b"\0") + names.ljust(32, b"\0") + functions + records)
+
+
+def go_file(magic, relocated=False, merged=False):
+    """A stripped program of Go; the begin of its code is told, or by a relocation; its table lies among other data."""
+    text, table_at, names_at = 0x200, 0x400, 0x600
+    table = go_table(magic, text)
+    if relocated:
+        table = table[:24] + bytes(8) + table[32:]
+    names = b"\0.text\0.gopclntab\0.rela.dyn\0.data.rel.ro\0.go.buildinfo\0"
+    rows = [(0, 0, 0, 0, 0), (1, 1, text, 0x80 if not relocated else 0x100, 0),
+            (28 if merged else 7, 1, table_at - 0x40 * merged, len(table) + 0x40 * merged, 0), (0, 3, names_at, len(names), 0)]
+    relocations = struct.pack("<QQq", 0, 8, 0) + struct.pack("<QQq", table_at + 24, 8, text)
+    rows += [(18, 4, 0x700, len(relocations), 24)] * relocated + [(41, 1, 0x780, 16, 0)] * merged
+    out = bytearray(0x1000)
+    heads = struct.pack("<HHIQQQIHHHHHH", 2, 62, 1, 0, 64, 0x800, 0, 64, 56, 1, 64, len(rows), 3)
+    sections = b"".join(struct.pack("<IIQQQQIIQQ", name, kind, 2, at, at, size, 0, 0, 8, each) for name, kind, at, size, each in rows)
+    for at, piece in ((0, b"\x7fELF\2\1\1" + bytes(9) + heads), (64, struct.pack("<IIQQQQQQ", 1, 5, 0, 0, 0, 0x1000, 0x1000, 0x1000)),
+                      (table_at, table), (names_at, names), (0x700, relocations), (0x800, sections)):
+        out[at:at + len(piece)] = piece
+    return bytes(out)
+
+
 def elf_files():
+    for magic in 0xfffffffb, 0xfffffffa, 0xfffffff0, 0xfffffff1:
+        yield "go_%x" % magic, go_file(magic)
+    yield "go_relocated", go_file(0xfffffff1, relocated=True)
+    yield "go_merged", go_file(0xfffffff1, merged=True)
+    late = go_file(0xfffffff0)
+    yield "go_far_record", late[:0x484] + b"\xff" * 4 + late[0x488:]
+    yield "go_many", late[:0x408] + b"\xff" * 8 + late[0x410:]
     for name, code in CODES.items():
         yield name, elf_file(code)
     good = elf_file(CODES["push"])

@@ -29,6 +29,7 @@ import case_containers  # noqa: F401
 import case_cost  # noqa: F401
 import case_cpu  # noqa: F401
 import case_exec  # noqa: F401
+import case_go  # noqa: F401
 import case_host  # noqa: F401
 import case_hostile  # noqa: F401
 import case_hotplug  # noqa: F401

@@ -152,6 +152,16 @@ static void unpacked_add(struct elf_symbols *symbols, const struct elf_file *elf
 #endif
 }
 
+static void go_add(struct elf_symbols *symbols, const struct elf_file *elf)
+{
+	struct symbol_source source = {.elf = *elf, .is_go = true};
+
+	if (symbols->source_count == SYMBOL_SOURCES_MAX || go_table_read(&source.go, elf))
+		return;
+	go_table_symbols(&source.go, elf, &symbols->table, symbols->source_count);
+	symbols->sources[symbols->source_count++] = source;
+}
+
 void elf_symbols_add(struct elf_symbols *symbols, const struct elf_file *elf)
 {
 	if (section_add(symbols, elf, ".symtab"))
@@ -160,6 +170,8 @@ void elf_symbols_add(struct elf_symbols *symbols, const struct elf_file *elf)
 		section_add(symbols, elf, ".dynsym");
 	if (!symbols->whole)
 		unpacked_add(symbols, elf);
+	if (!symbols->whole)
+		go_add(symbols, elf);
 }
 
 void elf_symbols_add_debug(struct elf_symbols *symbols, int fd, const struct elf_file *of)
@@ -214,6 +226,8 @@ bool elf_symbol_name(const struct elf_symbols *symbols, uint64_t address, char *
 	if (!symbol)
 		return false;
 	source = &symbols->sources[symbol_source(symbol)];
+	if (source->is_go)
+		return go_table_name(&source->go, &source->elf, symbol_place(symbol), name, size);
 	left = source->names_bytes - symbol_place(symbol);
 	if (left < size)
 		size = left + 1;

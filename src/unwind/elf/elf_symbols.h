@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The functions of one ELF file: .symtab, .dynsym, and what .gnu_debugdata (the "mini debug
- * information" of Fedora and RHEL) or a separate debug file adds.
+ * information" of Fedora and RHEL), Go's own table or a separate debug file adds.
  */
 #ifndef TSNAP_UNWIND_ELF_ELF_SYMBOLS_H
 #define TSNAP_UNWIND_ELF_ELF_SYMBOLS_H
@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "unwind/elf/elf_file.h"
+#include "unwind/elf/go_table.h"
 #include "unwind/elf/symbol_table.h"
 
 struct symbol_source {
@@ -16,6 +17,8 @@ struct symbol_source {
 	uint64_t names_offset, names_bytes;
 	bool own_fd;
 	char *image; /* owned, or NULL */
+	bool is_go;  /* names are found by go, not in names_bytes */
+	struct go_table go;
 };
 
 struct elf_symbols {

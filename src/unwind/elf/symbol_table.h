@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #define SYMBOLS_MAX 1000000 /* of one file; the rest is counted */
-#define SYMBOL_SOURCES_MAX 3
+#define SYMBOL_SOURCES_MAX 4
 #define SYMBOL_RANKS 16
 
 struct symbol {

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unwind/elf/go_table.h"
+#include "base/memory.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PIECE_FUNCTIONS 2048
+#define PIECE_RELOCATIONS 1024
+#define PIECE_BYTES 65536
+#define TABLE_ALIGNMENT 8
+#define HEADS_MAX 4 /* that are looked at among other data */
+#define RELOCATIONS_MAX (4u << 20)
+#define ENDS_BYTES_MAX (64u << 20) /* the table is read at once to look for names */
+#define WORDS_MAX 8		   /* of the head */
+#define NONE UINT8_MAX
+
+/* The head is a magic number, two zeros, the smallest instruction, the bytes of a word, and then
+ * words: the number of functions, of files, and where the parts of the table are. */
+struct head {
+	uint32_t magic;
+	uint8_t zero[2], quantum, word_bytes;
+};
+
+/* Which word of the head tells what. NONE: names and records count from the table's begin, and the
+ * list of functions follows the first word. */
+static const struct layout {
+	uint32_t magic;
+	uint8_t text, names, functions;
+	bool relative; /* the list has 32-bit distances from the begin of the code */
+} layouts[] = {
+	/* clang-format off */
+	{0xfffffffb, NONE, NONE, NONE, false}, /* Go 1.2 */
+	{0xfffffffa, NONE, 2,    6,    false}, /* Go 1.16 */
+	{0xfffffff0, 2,    3,    7,    true},  /* Go 1.18 */
+	{0xfffffff1, 2,    3,    7,    true},  /* Go 1.20 */
+	/* clang-format on */
+};
+
+/* Functions that begin threads, or that have switched stacks. */
+static const struct {
+	const char *name;
+	bool may_return;
+} end_names[] = {
+	/* clang-format off */
+	{"runtime.mcall",       false},
+	{"runtime.clone",       false},
+	{"runtime.systemstack", true},
+	{"runtime.morestack",   true},
+	{"runtime.mstart",      true},
+	{"runtime.goexit",      true},
+	{"runtime.rt0_go",      true},
+	/* clang-format on */
+};
+
+#define END_NAMES (sizeof(end_names) / sizeof(end_names[0]))
+
+/* A little-endian number of 4 or 8 bytes. */
+static uint64_t number_at(const char *at, size_t bytes)
+{
+	uint32_t narrow;
+	uint64_t wide;
+
+	if (bytes == sizeof(wide)) {
+		memcpy(&wide, at, sizeof(wide));
+		return wide;
+	}
+	memcpy(&narrow, at, sizeof(narrow));
+	return narrow;
+}
+
+/* Looks for what the dynamic linker will put at that address. 0: it is not known. */
+static uint64_t relocation_find(const struct elf_file *elf, uint64_t address)
+{
+	static const char *const names[] = {".rela.dyn", ".rela"};
+	Elf64_Rela *piece;
+	struct elf_section section;
+	uint64_t found = 0;
+
+	if (elf->narrow)
+		return 0;
+	piece = memory_get(PIECE_RELOCATIONS * sizeof(*piece));
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && !found; i++) {
+		uint64_t count;
+
+		if (elf_file_section(elf, names[i], &section))
+			continue;
+		count = section.bytes / sizeof(*piece);
+		if (count > RELOCATIONS_MAX)
+			continue;
+		for (uint64_t at = 0; at < count && !found; at += PIECE_RELOCATIONS) {
+			uint64_t n =
+				count - at < PIECE_RELOCATIONS ? count - at : PIECE_RELOCATIONS;
+
+			if (elf_file_take(elf, section.offset + at * sizeof(*piece), piece,
+					  n * sizeof(*piece)))
+				break;
+			for (uint64_t j = 0; j < n && !found; j++)
+				if (piece[j].r_offset == address)
+					found = (uint64_t)piece[j].r_addend;
+		}
+	}
+	free(piece);
+	return found;
+}
+
+/* Where code begins that the list counts from: the head tells, or a relocation of it does, or it is
+ * the section that the functions fill exactly. */
+static int text_find(struct go_table *table, const struct elf_file *elf, uint64_t told,
+		     uint64_t told_at)
+{
+	struct elf_section text;
+	char end[sizeof(uint32_t)];
+
+	if (elf_file_section(elf, ".text", &text))
+		return -EBADMSG;
+	if (told - text.address >= text.bytes)
+		told = relocation_find(elf, told_at);
+	if (told - text.address >= text.bytes) {
+		if (elf_file_take(elf, table->functions + table->count * 8, end, sizeof(end)) ||
+		    number_at(end, sizeof(end)) != text.bytes)
+			return -EBADMSG;
+		told = text.address;
+	}
+	table->text = told;
+	return 0;
+}
+
+static const struct layout *layout_find(const struct head *head)
+{
+	if (head->zero[0] || head->zero[1] ||
+	    (head->quantum != 1 && head->quantum != 2 && head->quantum != 4) ||
+	    (head->word_bytes != 4 && head->word_bytes != 8))
+		return NULL;
+	for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++)
+		if (layouts[i].magic == head->magic)
+			return &layouts[i];
+	return NULL;
+}
+
+/* The list and the function that ends it lie within the table. */
+static bool list_fits(const struct go_table *table)
+{
+	uint64_t end = table->offset + table->bytes, each = 2ull * table->address_bytes;
+
+	return table->functions <= end && table->names <= end && table->count &&
+	       table->count < (end - table->functions) / each;
+}
+
+/* section: from the table on. */
+static int table_read(struct go_table *table, const struct elf_file *elf,
+		      const struct elf_section *section)
+{
+	uint64_t word[WORDS_MAX] = {0};
+	char bytes[WORDS_MAX * sizeof(uint64_t)];
+	const struct layout *layout;
+	struct head head;
+
+	if (section->bytes < sizeof(head) + sizeof(bytes) ||
+	    elf_file_take(elf, section->offset, &head, sizeof(head)) ||
+	    elf_file_take(elf, section->offset + sizeof(head), bytes, sizeof(bytes)))
+		return -EBADMSG;
+	layout = layout_find(&head);
+	if (!layout)
+		return -EBADMSG;
+	for (size_t i = 0; i < WORDS_MAX; i++)
+		word[i] = number_at(bytes + i * head.word_bytes, head.word_bytes);
+	*table = (struct go_table){.offset = section->offset,
+				   .bytes = section->bytes,
+				   .names = section->offset,
+				   .records = section->offset,
+				   .functions = section->offset + sizeof(head) + head.word_bytes,
+				   .count = word[0],
+				   .word_bytes = head.word_bytes,
+				   .address_bytes = layout->relative ? 4 : head.word_bytes};
+	table->start_bytes = table->address_bytes;
+	if (layout->names != NONE) {
+		if (word[layout->names] > section->bytes ||
+		    word[layout->functions] > section->bytes)
+			return -EBADMSG;
+		table->names += word[layout->names];
+		table->functions = table->records = section->offset + word[layout->functions];
+	}
+	if (!list_fits(table))
+		return -EBADMSG;
+	return layout->relative ? text_find(table, elf, word[layout->text],
+					    section->address + sizeof(head) +
+						    (uint64_t)layout->text * head.word_bytes)
+				: 0;
+}
+
+/* The linkers of C put the table of programs that are position-independent among other data. */
+static int merged_read(struct go_table *table, const struct elf_file *elf)
+{
+	struct elf_section section, at;
+	char *piece;
+	int err = -ENOENT, tries = 0;
+
+	if (elf_file_section(elf, ".go.buildinfo", &at) ||
+	    elf_file_section(elf, ".data.rel.ro", &section))
+		return -ENOENT;
+	piece = memory_get(PIECE_BYTES);
+	for (at = section; err && tries < HEADS_MAX && at.bytes >= sizeof(struct head);) {
+		size_t n = at.bytes < PIECE_BYTES ? at.bytes : PIECE_BYTES;
+
+		if (elf_file_take(elf, at.offset, piece, n))
+			break;
+		for (size_t i = 0; err && i + sizeof(struct head) <= n; i += TABLE_ALIGNMENT) {
+			struct elf_section rest = {.offset = at.offset + i,
+						   .bytes = at.bytes - i,
+						   .address = at.address + i};
+			struct head head;
+
+			memcpy(&head, piece + i, sizeof(head));
+			if (layout_find(&head) && tries++ < HEADS_MAX)
+				err = table_read(table, elf, &rest);
+		}
+		at.offset += n;
+		at.address += n;
+		at.bytes -= n;
+	}
+	free(piece);
+	return err;
+}
+
+int go_table_read(struct go_table *table, const struct elf_file *elf)
+{
+	struct elf_section section;
+
+	if (elf_file_section(elf, ".gopclntab", &section) &&
+	    elf_file_section(elf, ".data.rel.ro.gopclntab", &section))
+		return merged_read(table, elf);
+	return table_read(table, elf, &section);
+}
+
+/* Takes a function of the list. */
+typedef void function_taker(void *of, uint64_t from, uint64_t to, uint64_t record);
+
+static void functions_each(const struct go_table *table, const struct elf_file *elf,
+			   function_taker *take, void *of)
+{
+	size_t word = table->address_bytes, each = 2 * word;
+	char *piece = memory_get((PIECE_FUNCTIONS + 1) * each);
+
+	/* each one ends where the next one begins; the last of all is only an end */
+	for (uint64_t at = 0; at < table->count; at += PIECE_FUNCTIONS) {
+		uint64_t n =
+			table->count - at < PIECE_FUNCTIONS ? table->count - at : PIECE_FUNCTIONS;
+
+		if (elf_file_take(elf, table->functions + at * each, piece, n * each + word))
+			break;
+		for (const char *entry = piece; entry < piece + n * each; entry += each) {
+			uint64_t from = number_at(entry, word), to = number_at(entry + each, word);
+
+			if (from < to)
+				take(of, table->text + from, table->text + to,
+				     number_at(entry + word, word));
+		}
+	}
+	free(piece);
+}
+
+struct symbol_taker {
+	struct symbol_table *to;
+	unsigned int source;
+};
+
+static void symbol_take(void *of, uint64_t from, uint64_t to, uint64_t record)
+{
+	const struct symbol_taker *taker = of;
+
+	symbol_add(taker->to, from, to - from, 0, taker->source, record);
+}
+
+void go_table_symbols(const struct go_table *table, const struct elf_file *elf,
+		      struct symbol_table *to, unsigned int source)
+{
+	struct symbol_taker taker = {to, source};
+
+	functions_each(table, elf, symbol_take, &taker);
+}
+
+/* A record begins with the function's address, and then has where its name is among names. */
+static bool name_place(const struct go_table *table, const struct elf_file *elf, uint64_t record,
+		       uint64_t *place, uint64_t *left)
+{
+	uint64_t end = table->offset + table->bytes;
+	char bytes[sizeof(uint32_t)];
+	uint32_t name;
+
+	if (record > end - table->records ||
+	    elf_file_take(elf, table->records + record + table->start_bytes, bytes, sizeof(bytes)))
+		return false;
+	name = (uint32_t)number_at(bytes, sizeof(bytes));
+	if (name >= end - table->names)
+		return false;
+	*place = table->names + name;
+	*left = end - *place;
+	return true;
+}
+
+bool go_table_name(const struct go_table *table, const struct elf_file *elf, uint32_t record,
+		   char *name, size_t size)
+{
+	uint64_t place, left;
+
+	if (!name_place(table, elf, record, &place, &left))
+		return false;
+	if (left < size)
+		size = left + 1;
+	if (elf_file_take(elf, place, name, size - 1))
+		return false;
+	name[size - 1] = '\0';
+	return *name;
+}
+
+struct end_taker {
+	struct go_table table; /* as if the file were only that */
+	struct elf_file memory;
+	struct go_end *ends;
+	size_t count;
+};
+
+static void end_take(void *of, uint64_t from, uint64_t to, uint64_t record)
+{
+	struct end_taker *taker = of;
+	uint64_t place, left;
+
+	if (taker->count == GO_ENDS_MAX ||
+	    !name_place(&taker->table, &taker->memory, record, &place, &left))
+		return;
+	for (size_t i = 0; i < END_NAMES; i++) {
+		size_t bytes = strlen(end_names[i].name) + 1;
+
+		if (bytes <= left && !memcmp(taker->memory.image + place, end_names[i].name, bytes))
+			taker->ends[taker->count++] =
+				(struct go_end){from, to, end_names[i].may_return};
+		if (taker->count == GO_ENDS_MAX)
+			return;
+	}
+}
+
+size_t go_table_ends(const struct go_table *table, const struct elf_file *elf,
+		     struct go_end ends[GO_ENDS_MAX])
+{
+	struct end_taker taker = {.table = *table, .memory = {.fd = -1}, .ends = ends};
+	char *bytes;
+
+	if (table->bytes > ENDS_BYTES_MAX)
+		return 0;
+	bytes = memory_get(table->bytes);
+	taker.memory.image = bytes;
+	taker.memory.bytes = table->bytes;
+	taker.table.offset = 0;
+	taker.table.names -= table->offset;
+	taker.table.records -= table->offset;
+	taker.table.functions -= table->offset;
+	if (!elf_file_take(elf, table->offset, bytes, table->bytes))
+		functions_each(&taker.table, &taker.memory, end_take, &taker);
+	free(bytes);
+	return taker.count;
+}

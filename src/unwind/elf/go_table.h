@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The table of functions that Go's runtime has in every program (.gopclntab), also in a stripped
+ * one: where functions begin, and their names. Its layouts are those of Go 1.2, 1.16, 1.18 and 1.20
+ * (src/runtime/symtab.go, src/debug/gosym/pclntab.go); later ones are the last of these so far.
+ * Everything in it is hostile.
+ */
+#ifndef TSNAP_UNWIND_ELF_GO_TABLE_H
+#define TSNAP_UNWIND_ELF_GO_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "unwind/elf/elf_file.h"
+#include "unwind/elf/symbol_table.h"
+
+#define GO_ENDS_MAX 32 /* functions at which stacks end: some have two addresses */
+
+struct go_table {
+	uint64_t offset, bytes;	   /* the section's place in the file */
+	uint64_t names, records;   /* offsets in the file: of names, and what records count from */
+	uint64_t functions, count; /* the list of functions: its offset in the file, its length */
+	uint64_t text;		   /* what addresses in the list count from */
+	uint8_t word_bytes;	   /* 4 or 8 */
+	uint8_t address_bytes;	   /* of an address or record in the list */
+	uint8_t start_bytes;	   /* of a record's first member, before its name */
+};
+
+/* A function at which a walk ends. */
+struct go_end {
+	uint64_t from, to;
+	/* False: it has switched stacks, and what its frame pointer leads to is not its caller.
+	 * True: it is the outermost one if its frame can't be left. */
+	bool may_return;
+};
+
+/* Finds the table of a file. 0, -ENOENT, or -EBADMSG where it is none of the known layouts. */
+int go_table_read(struct go_table *table, const struct elf_file *elf);
+/* Adds the functions; their places are those of their records. */
+void go_table_symbols(const struct go_table *table, const struct elf_file *elf,
+		      struct symbol_table *to, unsigned int source);
+/* The name of the function with that record, cut at size - 1. False: there is none. */
+bool go_table_name(const struct go_table *table, const struct elf_file *elf, uint32_t record,
+		   char *name, size_t size);
+/* Finds the functions that no walk goes past: those that begin a thread of Go's runtime, or switch
+ * to its stack. Returns how many; 0 also where the table is larger than 64 MB. */
+size_t go_table_ends(const struct go_table *table, const struct elf_file *elf,
+		     struct go_end ends[GO_ENDS_MAX]);
+
+#endif
