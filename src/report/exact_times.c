@@ -83,15 +83,18 @@ static void thread_add(const struct exact_times *times, struct exact_thread *thr
 
 struct exact_note exact_times_add(struct exact_times *times, const struct sample *sample)
 {
+	if (sample->tid == ABSENT)
+		return (struct exact_note){EXACT_PART_NONE, true};
+	return exact_times_add_at(times, thread_find(times, sample), sample);
+}
+
+struct exact_note exact_times_add_at(struct exact_times *times, uint32_t place,
+				     const struct sample *sample)
+{
 	struct exact_note note = {EXACT_PART_NONE, true};
 	int kind = time_kind_of(sample->state);
-	struct exact_thread *thread;
-	uint32_t place;
+	struct exact_thread *thread = &times->threads[place];
 
-	if (sample->tid == ABSENT)
-		return note;
-	place = thread_find(times, sample);
-	thread = &times->threads[place];
 	thread_add(times, thread, sample);
 	/* on a CPU a thread goes from call to call: each sample is another look */
 	note.began = thread->last_state != sample->state || kind == TIME_ON ||

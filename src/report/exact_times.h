@@ -70,6 +70,9 @@ bool exact_times_has(const struct exact_times *times, const struct sample *sampl
 void exact_times_at(struct exact_times *times, int64_t from_us, int64_t until_us);
 /* Adds the times of a sample. */
 struct exact_note exact_times_add(struct exact_times *times, const struct sample *sample);
+/* The same where the place of its thread is known. */
+struct exact_note exact_times_add_at(struct exact_times *times, uint32_t place,
+				     const struct sample *sample);
 /* Finds the part of the times that the sample belongs to; false: there is none. */
 bool exact_times_part(const struct exact_times *times, const struct sample *sample, uint32_t *part);
 /* The same as exact_times_add() of an account. The place of its thread; EXACT_PART_NONE: it is of

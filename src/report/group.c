@@ -144,11 +144,29 @@ uint32_t group_table_find(struct group_table *table, const union value *keys)
 	return group_index(table, group_find(table, keys, (uint32_t)hash_u64(hash)));
 }
 
+/* Adds what a group sums up; from: the sample, widened where the list is wide. */
+static inline void group_fold(struct group_table *table, union value *group, const void *from,
+			      int64_t samples, int64_t weight_us)
+{
+	union value *fold = group + table->key_count + 2 + table->fold_first;
+
+	group[table->key_count].number += samples;
+	group[table->key_count + 1].number = sum(group[table->key_count + 1].number, weight_us);
+	for (size_t i = table->fold_first; i < table->fold_count; i++, fold++) {
+		int64_t number = column_read(table->folds[i], from).number;
+
+		if (table->folds[i]->role == ROLE_SUM)
+			fold->number = sum(fold->number, number);
+		else if (number > fold->number) /* absent is the least of all */
+			fold->number = number;
+	}
+}
+
 /* samples: 1, or 0 of an account */
 static inline union value *sample_fold(struct group_table *table, const struct sample *sample,
 				       int64_t samples, int64_t weight_us)
 {
-	union value keys[COLUMN_LIST_MAX], *group, *fold;
+	union value keys[COLUMN_LIST_MAX], *group;
 	const void *from = sample;
 	struct sample_wide room;
 	uint64_t hash = 0;
@@ -165,17 +183,7 @@ static inline union value *sample_fold(struct group_table *table, const struct s
 		table->refused++;
 		return NULL;
 	}
-	group[table->key_count].number += samples;
-	group[table->key_count + 1].number = sum(group[table->key_count + 1].number, weight_us);
-	fold = group + table->key_count + 2 + table->fold_first;
-	for (size_t i = table->fold_first; i < table->fold_count; i++, fold++) {
-		int64_t number = column_read(table->folds[i], from).number;
-
-		if (table->folds[i]->role == ROLE_SUM)
-			fold->number = sum(fold->number, number);
-		else if (number > fold->number) /* absent is the least of all */
-			fold->number = number;
-	}
+	group_fold(table, group, from, samples, weight_us);
 	return group;
 }
 
@@ -183,6 +191,16 @@ uint32_t group_table_fold(struct group_table *table, const struct sample *sample
 			  int64_t weight_us)
 {
 	return group_index(table, sample_fold(table, sample, samples, weight_us));
+}
+
+void group_table_fold_into(struct group_table *table, uint32_t index, const struct sample *sample,
+			   int64_t samples, int64_t weight_us)
+{
+	struct sample_wide room;
+
+	group_fold(table, table->words + index * table->stride,
+		   table->list->wide ? sample_widen(&room, sample) : (const void *)sample, samples,
+		   weight_us);
 }
 
 void group_table_add(struct group_table *table, const struct sample *sample)

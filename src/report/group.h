@@ -44,10 +44,12 @@ void group_table_done(struct group_table *table);
 
 const union value *group_at(const struct group_table *table, size_t index);
 /* For group_split.c: folds a sample, or an account (samples: 0), with that weight; the index of its
- * group, GROUP_NONE: it did not fit. The group with those values of the table's keys, made where it
- * is new. */
+ * group, GROUP_NONE: it did not fit. The same into a group that is known. The group with those
+ * values of the table's keys, made where it is new. */
 uint32_t group_table_fold(struct group_table *table, const struct sample *sample, int64_t samples,
 			  int64_t weight_us);
+void group_table_fold_into(struct group_table *table, uint32_t index, const struct sample *sample,
+			   int64_t samples, int64_t weight_us);
 uint32_t group_table_find(struct group_table *table, const union value *keys);
 /* Of group_split.c, which goes along with its table. */
 void group_split_add_account(struct group_table *table, const struct sample *account);

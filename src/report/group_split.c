@@ -111,8 +111,19 @@ static struct group_share *share_find(struct group_split *split, uint32_t part, 
 	return &split->shares[split->count - 1];
 }
 
-void group_table_add_noted(struct group_table *table, const struct sample *sample,
-			   struct exact_note note)
+static void share_add(struct group_table *table, struct group_share *share,
+		      const struct sample *sample, bool began)
+{
+	struct group_split *split = table->split;
+
+	share->weight_us = sum(share->weight_us, sample->weight_us);
+	share->episodes += began || !share->episodes;
+	if (split->rest != REST_NOWHERE)
+		split->times->threads[share->part / TIME_KINDS].group = share->group + 1;
+}
+
+uint32_t group_table_add_noted(struct group_table *table, const struct sample *sample,
+			       struct exact_note note)
 {
 	struct group_split *split = table->split;
 	struct group_share *share;
@@ -120,16 +131,28 @@ void group_table_add_noted(struct group_table *table, const struct sample *sampl
 
 	if (!split || note.part == EXACT_PART_NONE) {
 		group_table_add(table, sample);
-		return;
+		return GROUP_NONE;
 	}
 	group = group_table_fold(table, sample, 1, ABSENT);
 	if (group == GROUP_NONE)
-		return;
+		return GROUP_NONE;
 	share = share_find(split, note.part, group);
-	share->weight_us = sum(share->weight_us, sample->weight_us);
-	share->episodes += note.began || !share->episodes;
-	if (split->rest != REST_NOWHERE)
-		split->times->threads[note.part / TIME_KINDS].group = group + 1;
+	share_add(table, share, sample, note.began);
+	return (uint32_t)(share - split->shares);
+}
+
+void group_table_add_again(struct group_table *table, const struct sample *sample, uint32_t share,
+			   bool began)
+{
+	struct group_share *found = &table->split->shares[share];
+
+	group_table_fold_into(table, found->group, sample, 1, ABSENT);
+	share_add(table, found, sample, began);
+}
+
+uint32_t group_table_share_thread(const struct group_table *table, uint32_t share)
+{
+	return table->split->shares[share].part / TIME_KINDS;
 }
 
 /* The kind that the account has most time of; -1: it has none. */

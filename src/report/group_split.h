@@ -30,9 +30,16 @@ enum split_rest {
 /* After group_table_init(). times: may be those of several tables, and must outlive the table. */
 void group_table_split(struct group_table *table, struct exact_times *times, enum split_rest rest);
 /* Adds a sample: note is what exact_times_add() said of it; of no meaning where the table has no
- * split, as samples count then. */
-void group_table_add_noted(struct group_table *table, const struct sample *sample,
-			   struct exact_note note);
+ * split, as samples count then. The share that it is in, valid until the table shares out;
+ * GROUP_NONE: none. */
+uint32_t group_table_add_noted(struct group_table *table, const struct sample *sample,
+			       struct exact_note note);
+/* The same for a sample of that part and with those keys: of a share as the other one returned it.
+ */
+void group_table_add_again(struct group_table *table, const struct sample *sample, uint32_t share,
+			   bool began);
+/* The place of the share's thread among the times. */
+uint32_t group_table_share_thread(const struct group_table *table, uint32_t share);
 /* Whether the table must share out before more is added. */
 bool group_table_crowded(const struct group_table *table);
 /* Shares out what was added so far; all tables of the same times do, then those are cleared. Does

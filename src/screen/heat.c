@@ -92,7 +92,7 @@ static void heat_fill(struct heat *heat, const struct shown *shown, const struct
 {
 	const struct history_view *history = &shown->history;
 	struct heating heating = {.heat = heat};
-	struct history_visitor visitor = {heat_scan, heat_sample, NULL, &heating};
+	struct history_visitor visitor = {.scan = heat_scan, .sample = heat_sample, .to = &heating};
 	struct error e = {0};
 
 	memset(heat->cells, 0, sizeof(heat->cells));

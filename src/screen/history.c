@@ -352,6 +352,8 @@ static void scan_visit(const struct history_chunk *chunk, struct history_coder *
 
 		if (wanted && visitor->sample)
 			visitor->sample(visitor->to, sample);
+		if (wanted && visitor->sample_memo)
+			visitor->sample_memo(visitor->to, sample, &coder->last[coder->who].memo);
 	}
 	for (uint32_t i = 0; wanted && visitor->account && i < scan->accounts; i++) {
 		history_decode_account(chunk, &at, scan, &account);
@@ -362,7 +364,7 @@ static void scan_visit(const struct history_chunk *chunk, struct history_coder *
 static void chunk_visit(const struct history_chunk *chunk, int64_t from_us, int64_t until_us,
 			const struct history_visitor *visitor)
 {
-	bool deep = visitor->sample || visitor->account;
+	bool deep = visitor->sample || visitor->sample_memo || visitor->account;
 	struct history_coder coder = {0};
 
 	if (!chunk->scan_count || chunk->scans[0].time_us >= until_us ||

@@ -239,6 +239,7 @@ const struct sample *history_decode(const struct history_chunk *chunk, struct hi
 		tuple_fill(&chunk->who, who, history_who, sample);
 	if (head & HEAD_WHAT) {
 		last->what = (uint32_t)varint_read(bytes, at) + 1;
+		last->memo = 0;
 		tuple_fill(&chunk->what, last->what - 1, history_what, sample);
 	}
 	of = (struct expecting){

@@ -31,6 +31,7 @@ struct history_chunk {
 struct history_last {
 	struct sample sample; /* with its numbers */
 	uint32_t what;	      /* its tuple plus one; 0: nothing was said yet */
+	uint32_t memo;	      /* of a visitor, 0 since the tuple has changed */
 };
 
 struct history_coder {

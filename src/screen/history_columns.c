@@ -29,6 +29,11 @@ static bool is_number(const struct column *column)
 	return false;
 }
 
+bool history_varies(const struct column *column)
+{
+	return is_left_out(column) || is_number(column);
+}
+
 static void columns_find(void)
 {
 	const size_t state = offsetof(struct sample, state);
@@ -36,7 +41,7 @@ static void columns_find(void)
 	for (size_t i = 0; i < sample_column_count; i++) {
 		const struct column *column = &sample_columns[i];
 
-		if (is_left_out(column) || is_number(column))
+		if (history_varies(column))
 			continue;
 		if (column->offset < state && history_who_count < HISTORY_WHO_MAX)
 			history_who[history_who_count++] = column;

@@ -187,7 +187,8 @@ static void peek_fill(struct peek *peek, const struct shown *shown, const struct
 {
 	const struct band *band = &shown->band;
 	struct peeking *peeking = memory_get(sizeof(*peeking));
-	struct history_visitor visitor = {peek_scan, peek_sample, peek_account, peeking};
+	struct history_visitor visitor = {
+		.scan = peek_scan, .sample = peek_sample, .account = peek_account, .to = peeking};
 	struct error e = {0};
 	struct grid grid = {0};
 

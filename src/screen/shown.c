@@ -19,6 +19,7 @@ struct filling {
 	struct filter filter;
 	bool any;	 /* a scan of the window was seen */
 	int64_t from_us; /* of which time exact times may be */
+	bool remembers;	 /* a thread that goes on with what it does stays in its group */
 };
 
 static void take_scan(void *to, const struct history_scan *scan)
@@ -44,23 +45,56 @@ static void filling_share_out(struct filling *filling)
 {
 	group_table_share_out(filling->groups);
 	exact_times_clear(filling->times);
+	filling->remembers = false; /* its shares are gone */
 }
 
-static void take_sample(void *to, const struct sample *sample)
+/* Whether neither a key nor the filter looks at what changes while a thread goes on. */
+static bool filling_remembers(const struct filling *filling)
+{
+	for (size_t i = 0; i < filling->groups->key_count; i++)
+		if (history_varies(filling->groups->keys[i]))
+			return false;
+	return !expression_reads(&filling->filter.expression, history_varies);
+}
+
+static void tally_sample(struct tally *tally, const struct sample *sample)
+{
+	const struct state_row *state = state_row(sample->state);
+
+	tally->samples++;
+	tally->active += !state || state->active;
+}
+
+/* The thread goes on with what it did at its sample before: the filter and the keys, which see
+ * nothing else, find the same group. */
+static void take_again(struct filling *filling, const struct sample *sample, uint32_t share)
+{
+	uint32_t place = group_table_share_thread(filling->groups, share);
+	struct exact_note note = exact_times_add_at(filling->times, place, sample);
+
+	tally_sample(filling->tally, sample);
+	group_table_add_again(filling->groups, sample, share, note.began);
+}
+
+/* *memo: the sample's share plus one; 0: not known. */
+static void take_sample(void *to, const struct sample *sample, uint32_t *memo)
 {
 	struct filling *filling = to;
-	struct tally *tally = filling->tally;
-	const struct state_row *state = state_row(sample->state);
 	struct exact_note note = {EXACT_PART_NONE, true};
+	uint32_t share;
 
+	if (*memo && filling->remembers && sample->weight_us > 0) {
+		take_again(filling, sample, *memo - 1);
+		return;
+	}
 	/* those that are refused have their part of their threads' times */
 	if (filling->groups->split)
 		note = exact_times_add(filling->times, sample);
 	if (!filter_accepts(&filling->filter, sample))
 		return;
-	tally->samples++;
-	tally->active += !state || state->active;
-	group_table_add_noted(filling->groups, sample, note);
+	tally_sample(filling->tally, sample);
+	share = group_table_add_noted(filling->groups, sample, note);
+	*memo = share == GROUP_NONE ? 0 : share + 1;
 	if (exact_times_full(filling->times) || group_table_crowded(filling->groups))
 		filling_share_out(filling);
 }
@@ -220,7 +254,10 @@ void window_group(const struct shown *shown, const struct ask *ask, int64_t unti
 				  .times = times,
 				  .tally = tally,
 				  .from_us = times_begin(shown, from_us)};
-	struct history_visitor visitor = {take_scan, take_sample, take_account, &filling};
+	struct history_visitor visitor = {.scan = take_scan,
+					  .account = take_account,
+					  .to = &filling,
+					  .sample_memo = take_sample};
 	struct error e = {0};
 
 	*tally = (struct tally){0};
@@ -232,6 +269,7 @@ void window_group(const struct shown *shown, const struct ask *ask, int64_t unti
 		group_table_split(groups, times,
 				  filter_keeps_threads(&filling.filter) ? REST_LARGE_GROUPS
 									: REST_LEFT_OUT);
+		filling.remembers = filling_remembers(&filling);
 		history_visit(&shown->history, from_us, until_us, &visitor);
 	}
 	group_table_share_out(groups);

@@ -2,6 +2,7 @@
 /* The history of the full screen: what goes in comes out, in the memory that is promised. */
 #include "screen/history.h"
 #include "base/index.h"
+#include "base/memory.h"
 #include "base/names.h"
 #include "unit.h"
 
@@ -88,12 +89,61 @@ static void count_scan(void *to, const struct history_scan *scan)
 	taken->scans++;
 }
 
+#define MEMOS_MAX 50000
+
+/* What each memo stands for. */
+struct memos {
+	struct sample samples[MEMOS_MAX + 1]; /* by the memo */
+	uint32_t count;
+	size_t kept; /* samples that had one */
+};
+
+static void memo_take(void *to, const struct sample *sample, uint32_t *memo)
+{
+	struct memos *memos = to;
+
+	if (!*memo) {
+		assert_true(memos->count < MEMOS_MAX);
+		*memo = ++memos->count;
+		memos->samples[*memo] = *sample;
+		return;
+	}
+	memos->kept++;
+	for (size_t i = 0; i < sample_column_count; i++)
+		if (!history_varies(&sample_columns[i]))
+			assert_int_equal(
+				column_read(&sample_columns[i], sample).number,
+				column_read(&sample_columns[i], &memos->samples[*memo]).number);
+}
+
+/* A visitor's memo of a sample is that of the thread's sample before while all that is not a number
+ * stays, in chunks and across them. */
+static void test_memo(void **state)
+{
+	struct history *history = history_new(HISTORY_BYTES_DEFAULT, 0);
+	struct history_view view = {0};
+	struct memos *memos = memory_get(sizeof(*memos));
+	struct history_visitor visitor = {.sample_memo = memo_take, .to = memos};
+
+	(void)state;
+	for (int64_t scan = 0; scan < 450; scan++) /* more than a chunk */
+		scan_add(history, scan);
+	history_look(history, &view);
+	history_visit(&view, view.first_us + 100 * PERIOD_US, view.last_us + 1, &visitor);
+	assert_int_equal(memos->count + memos->kept, 350 * THREADS);
+	assert_true(memos->kept > 100 * THREADS);
+	history_view_done(&view);
+	history_free(history);
+	free(memos);
+}
+
 static void test_round_trip(void **state)
 {
 	struct history *history = history_new(HISTORY_BYTES_DEFAULT, 0);
 	struct history_view view = {0};
 	struct taken taken = {0};
-	struct history_visitor visitor = {count_scan, take_and_compare, NULL, &taken};
+	struct history_visitor visitor = {
+		.scan = count_scan, .sample = take_and_compare, .to = &taken};
 
 	(void)state;
 	for (int64_t scan = 0; scan < 900; scan++) /* more than two chunks */
@@ -234,7 +284,8 @@ static struct times times_of(int64_t age_us)
 	struct history *history = history_new(HISTORY_BYTES_DEFAULT, age_us);
 	struct history_view view = {0};
 	struct times times = {.least_gap_us = INT64_MAX};
-	struct history_visitor visitor = {times_scan, times_add, times_add, &times};
+	struct history_visitor visitor = {
+		.scan = times_scan, .sample = times_add, .account = times_add, .to = &times};
 
 	for (int64_t scan = 0; scan < 2000; scan++)
 		scan_add_some(history, scan);
@@ -266,9 +317,9 @@ static void test_coarse(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_round_trip), cmocka_unit_test(test_accounts),
-		cmocka_unit_test(test_memory),	   cmocka_unit_test(test_limits),
-		cmocka_unit_test(test_coarse),
+		cmocka_unit_test(test_memo),	 cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_accounts), cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_limits),	 cmocka_unit_test(test_coarse),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -151,6 +151,14 @@ enum verdict expression_ask(const struct expression *expression, const struct sa
 	return nodes_ask(expression->nodes, expression->count, VERDICT_REFUSED, sample, known);
 }
 
+bool expression_reads(const struct expression *expression, bool (*is)(const struct column *column))
+{
+	for (size_t i = 0; i < expression->count; i++)
+		if (expression->nodes[i].column && is(expression->nodes[i].column))
+			return true;
+	return false;
+}
+
 void expression_done(struct expression *expression)
 {
 	for (size_t i = 0; i < expression->count; i++) {
