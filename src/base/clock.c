@@ -7,6 +7,9 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#define CLOCK_PAIRS 5
+#define CLOCK_PAIR_NS (10 * NS_PER_US) /* two clocks read in so short a time are of one moment */
+
 static int64_t clock_read_ns(clockid_t id)
 {
 	struct timespec now = {0};
@@ -28,6 +31,23 @@ int64_t clock_boot_ns(void)
 int64_t clock_utc_us(void)
 {
 	return clock_read_ns(CLOCK_REALTIME) / NS_PER_US;
+}
+
+int64_t clock_utc_of_us(int64_t monotonic_ns)
+{
+	int64_t least_ns = INT64_MAX, utc_us = 0;
+
+	/* who is displaced between the two clocks has them apart by as much as that took */
+	for (int i = 0; i < CLOCK_PAIRS && least_ns > CLOCK_PAIR_NS; i++) {
+		int64_t before_ns = clock_monotonic_ns(), read_us = clock_utc_us();
+		int64_t took_ns = clock_monotonic_ns() - before_ns;
+
+		if (took_ns >= least_ns)
+			continue;
+		least_ns = took_ns;
+		utc_us = read_us - (before_ns + took_ns / 2 - monotonic_ns) / NS_PER_US;
+	}
+	return utc_us;
 }
 
 int64_t clock_cpu_ns(void)

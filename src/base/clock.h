@@ -16,6 +16,11 @@
 int64_t clock_monotonic_ns(void); /* the same clock as bpf_ktime_get_ns() */
 int64_t clock_boot_ns(void);	  /* monotonic and suspended time, as a task's start_boottime */
 int64_t clock_utc_us(void);
+
+/* What the clock in UTC shows at that moment of the monotonic one, however long the calling thread
+ * is kept from its CPU between looks at the two. */
+int64_t clock_utc_of_us(int64_t monotonic_ns);
+
 int64_t clock_children_cpu_ns(void); /* the same of all children that were waited for */
 int64_t clock_cpu_ns(void);	     /* CPU time of this process, all threads, user and kernel */
 int64_t clock_cpu_of_ns(pid_t pid);  /* the same of another one; 0: there is none */

@@ -270,10 +270,8 @@ static void round_end(struct live *live)
 	live->threads = live->walked;
 	live->other_threads = live->translated && threads > 0 ? threads : 0;
 	live->unfit_threads = live->translated ? 0 : threads;
-	if (live->sweep) {
+	if (live->sweep)
 		totals_sweep(&live->totals);
-		live->totals.at_ns = clock_monotonic_ns(); /* the dead may be in a later scan */
-	}
 	live->sweep = false;
 }
 

@@ -231,7 +231,7 @@ void live_events(struct source *source, uint64_t needs, event_taker *take, void 
 {
 	struct live *live = (struct live *)source;
 	struct told told = {live, (needs | live->filter_needs) & (NEEDS_ANYTIME | NEEDS_OF_CALL),
-			    clock_utc_us() - clock_monotonic_ns() / NS_PER_US, take, to};
+			    clock_utc_of_us(0), take, to};
 
 	event_reader_take(&live->kernel.events, event_take, &told);
 }

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/time.h>
 
 static void iso_both_ways(void **state)
@@ -100,6 +101,9 @@ static void clocks_agree(void **state)
 	(void)state;
 	assert_true(clock_boot_ns() >= monotonic);
 	assert_true(clock_utc_us() > 1600000000ll * US_PER_SECOND);
+	assert_true(llabs(clock_utc_of_us(monotonic) - clock_utc_us()) < 10 * US_PER_SECOND);
+	assert_int_equal((clock_utc_of_us(2 * NS_PER_SECOND) - clock_utc_of_us(0) + 50000) / 100000,
+			 20);
 	while (clock_cpu_ns() < cpu + 1000000)
 		work++;
 	assert_true(work > 0);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* live_sample, live_totals, registers: what a record says of one moment */
 #include "unit.h"
+#include "base/clock.h"
 #include "base/names.h"
 #include "kernel/registers.h"
 #include "live/threads/live_totals.h"
@@ -397,6 +398,31 @@ static void totals_of_before_are_not_told(void **state)
 	totals_done(&table);
 }
 
+/* Scans wait in a queue: what is swept meanwhile may be met in one that was copied before. */
+static void totals_go_on_over_a_sweep(void **state)
+{
+	struct totals_table table = {0};
+	struct sample here = {.tid = 7, .start_ns = 1}, gone = {.tid = 8, .start_ns = 1};
+	int64_t now_ns = clock_monotonic_ns();
+	struct live_totals totals = {.at_ns = now_ns, .cpu_ns = 5000};
+
+	(void)state;
+	totals_take(&table, &totals, &here);
+	totals_take(&table, &totals, &gone);
+	totals_unmark(&table);
+	totals_mark(&table, here.tid);
+	totals_sweep(&table);
+	totals.cpu_ns = 7000; /* in a scan of before the sweep */
+	totals_take(&table, &totals, &here);
+	assert_int_equal(here.cpu_us, 2);
+	totals_take(&table, &totals, &gone);
+	assert_int_equal(gone.cpu_us, 0);
+	totals.at_ns = now_ns + NS_PER_SECOND * 60;
+	totals_take(&table, &totals, &gone); /* another thread of the same number */
+	assert_int_equal(gone.cpu_us, 7);
+	totals_done(&table);
+}
+
 static void totals_are_carried_over(void **state)
 {
 	struct totals_table table = {0};
@@ -553,7 +579,7 @@ static int tids_known(struct totals_table *table)
 static void totals_forget_the_dead(void **state)
 {
 	struct totals_table table = {0};
-	struct live_totals now = {.cpu_ns = 5000};
+	struct live_totals now = {.at_ns = INT64_MAX, .cpu_ns = 5000};
 
 	(void)state;
 	for (int round = 0; round < 3; round++) {
@@ -592,6 +618,7 @@ int main(void)
 		cmocka_unit_test(totals_grow_by_the_present_state),
 		cmocka_unit_test(totals_are_given_out_once),
 		cmocka_unit_test(totals_of_before_are_not_told),
+		cmocka_unit_test(totals_go_on_over_a_sweep),
 		cmocka_unit_test(totals_are_carried_over),
 		cmocka_unit_test(totals_add_up_or_are_absent),
 		cmocka_unit_test(totals_are_held_back_for_a_while),

@@ -329,8 +329,7 @@ void capture_take(struct capturer *capturer, struct live_capture *capture, int64
 	stacks_take(capturer, stacks);
 	memset(capturer->wanted_cpus, 0, (size_t)capturer->wants.kernel->host.cpus_possible);
 	realtime_limit(capturer->realtime);
-	capture->time_us =
-		clock_utc_us() - (clock_monotonic_ns() - capture->moment.now_ns) / NS_PER_US;
+	capture->time_us = clock_utc_of_us(capture->moment.now_ns);
 	if (capturer->wants.all)
 		asleep_copy(capturer);
 	awake_turn_over(capturer);

@@ -42,6 +42,16 @@ static void row_hide(struct totals_table *table, struct totals_row *row, bool hi
 	row->hidden = hidden;
 }
 
+/* Whether the totals are of a moment before a sweep, of a thread that has no row: it may be one
+ * that the sweep took for gone, and all of its time would be told again. A living one's comes
+ * later. */
+static bool swept_already(struct totals_table *table, const struct live_totals *now,
+			  const struct sample *sample)
+{
+	return now->at_ns < table->swept_ns &&
+	       !id_map_get(&table->rows_by_tid, (uint64_t)sample->tid);
+}
+
 static struct totals_row *row_of(struct totals_table *table, const struct sample *sample)
 {
 	size_t place = id_map_get(&table->rows_by_tid, (uint64_t)sample->tid);
@@ -138,7 +148,7 @@ void totals_take(struct totals_table *table, const struct live_totals *now, stru
 	struct totals_row *row;
 	struct live_totals *last;
 
-	if (now->at_ns < table->at_ns) {
+	if (now->at_ns < table->at_ns || swept_already(table, now, sample)) {
 		sample->cpu_us = sample->runq_us = sample->dwait_us = sample->sleep_us = 0;
 		sample->vcsw = sample->ivcsw = 0;
 		return;
@@ -213,6 +223,7 @@ void totals_unmark(struct totals_table *table)
 
 void totals_sweep(struct totals_table *table)
 {
+	table->swept_ns = clock_monotonic_ns();
 	for (size_t i = 0; i < table->count; i++) {
 		struct totals_row *row = &table->rows[i];
 

@@ -31,6 +31,7 @@ struct totals_table {
 	void (*gone)(void *to, const struct totals_gone *gone);
 	void *to;
 	int64_t at_ns;		   /* of the last totals that were taken, monotonic */
+	int64_t swept_ns;	   /* of the last sweep */
 	struct id_map rows_by_tid; /* their indexes plus one */
 	struct totals_row *rows;
 	size_t count, capacity, free_row; /* free_row: index plus one of a list of unused rows */
