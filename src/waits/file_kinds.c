@@ -38,7 +38,9 @@ static void socket_tell(struct wait *wait)
 	wait->facts.accepts_there = socket->accepts_there;
 	wait->facts.local_port = socket->local_port;
 	wait->facts.remote_port = socket->remote_port;
-	if (socket->peer_pid) {
+	if (socket->peer_count > 1) {
+		text_add_format(wait->text, " peer one of %u", socket->peer_count);
+	} else if (socket->peer_pid) {
 		wait->facts.pid = socket->peer_pid;
 		wait->facts.inode = socket->peer_inode;
 		wait_add_thread(wait, " peer ", socket->peer_pid);
@@ -61,6 +63,7 @@ static bool own_end(const struct wait *wait, const char *link, enum holder_mode 
 static void pipe_tell(struct wait *wait)
 {
 	enum holder_mode mode;
+	uint32_t count = 1;
 	bool reads;
 	int64_t pid;
 
@@ -74,10 +77,14 @@ static void pipe_tell(struct wait *wait)
 		pid = wait->pid;
 	else
 		pid = holders_find(wait_holders(wait), wait->link, mode, wait->pid, wait->now_ns,
-				   &wait->pending);
+				   &count, &wait->pending);
 	text_add_string(wait->text, *wait->link == '/' ? wait->link : "pipe");
 	if (!pid)
 		return;
+	if (count > 1) {
+		text_add_format(wait->text, " %s one of %u", reads ? "from" : "to", count);
+		return;
+	}
 	wait->facts.pid = pid;
 	if (!strncmp(wait->link, "pipe:[", 6))
 		wait->facts.inode = strtoll(wait->link + 6, NULL, 10);

@@ -2,6 +2,7 @@
 #include "waits/holders.h"
 #include "base/avoid.h"
 #include "proc/proc.h"
+#include "waits/end_users.h"
 #include "base/clock.h"
 #include "base/names.h"
 
@@ -35,6 +36,11 @@ struct wanted {
 	int64_t own_fd;	    /* the asking process has it itself; -1: not seen */
 	uint64_t end_round; /* all processes have been seen then */
 	int64_t checked_ns;
+	struct end_users users; /* as of users_ns; 0: not looked for */
+	int64_t users_ns;
+	/* whether this process has the end itself, as of then */
+	int64_t own_pid, own_ns;
+	bool own;
 };
 
 void holders_init(struct holders *holders, const char *root)
@@ -84,6 +90,13 @@ static bool link_read(const struct holders *holders, int64_t pid, int fd, char t
 	return proc_link_read(holders->root, 0, pid, name, target, PATH_MAX) > 0;
 }
 
+/* Of a link's mode. */
+static const mode_t mode_bits[] = {
+	[HOLDER_ANY] = S_IRUSR | S_IWUSR,
+	[HOLDER_READS] = S_IRUSR,
+	[HOLDER_WRITES] = S_IWUSR,
+};
+
 static bool mode_allows(const struct holders *holders, int64_t pid, int fd, enum holder_mode mode)
 {
 	char path[PATH_MAX];
@@ -92,7 +105,7 @@ static bool mode_allows(const struct holders *holders, int64_t pid, int fd, enum
 	if (mode == HOLDER_ANY)
 		return true;
 	snprintf(path, sizeof(path), "%s/%lld/fd/%d", holders->root, (long long)pid, fd);
-	return !lstat(path, &link) && link.st_mode & (mode == HOLDER_READS ? S_IRUSR : S_IWUSR);
+	return !lstat(path, &link) && link.st_mode & mode_bits[mode];
 }
 
 /* The process that a number near the asking one's belongs to: /proc/TID is there for any thread. */
@@ -233,6 +246,7 @@ static void wanted_begin(struct holders *holders, struct wanted *wanted)
 {
 	wanted->state = WANTED_PENDING;
 	wanted->own_fd = -1;
+	wanted->users_ns = 0;
 	/* the walk that is under way has passed some already */
 	wanted->end_round = holders->round + 1 + (holders->processes != NULL);
 	holders->pending++;
@@ -282,8 +296,46 @@ static void scan_begin(struct holders *holders, int64_t now_ns)
 	holders->scan_ns = now_ns;
 }
 
+static void users_look(struct holders *holders, struct wanted *wanted, int64_t asker)
+{
+	mode_t mode = mode_bits[wanted->mode];
+
+	if (!wanted->users_ns || holders->scan_ns - wanted->users_ns >= HOLDS_STILL_NS) {
+		wanted->users =
+			end_users_find(holders->root, wanted->pid, wanted->fd, wanted->link, mode);
+		wanted->users_ns = holders->scan_ns;
+	}
+	if (wanted->users.count > 1 &&
+	    (wanted->own_pid != asker || holders->scan_ns - wanted->own_ns >= HOLDS_STILL_NS)) {
+		wanted->own = end_is_among(holders->root, asker, wanted->link, mode);
+		wanted->own_pid = asker;
+		wanted->own_ns = holders->scan_ns;
+	}
+}
+
+/* Of the processes that have inherited the end: the asking one itself, or who uses it. */
+static int64_t user_choose(struct holders *holders, struct wanted *wanted, int64_t asker,
+			   uint32_t *count)
+{
+	int64_t start_ns;
+
+	if (wanted->pid == asker)
+		return asker;
+	start_ns = clock_monotonic_ns();
+	users_look(holders, wanted, asker);
+	holders->left_ns -= clock_monotonic_ns() - start_ns;
+	if (wanted->users.count < 2)
+		return wanted->pid;
+	if (wanted->own)
+		return asker;
+	if (wanted->users.in_call)
+		return wanted->users.in_call;
+	*count = wanted->users.count;
+	return wanted->pid;
+}
+
 int64_t holders_find(struct holders *holders, const char *link, enum holder_mode mode,
-		     int64_t asker, int64_t now_ns, bool *pending)
+		     int64_t asker, int64_t now_ns, uint32_t *count, bool *pending)
 {
 	struct wanted *wanted;
 	int64_t other;
@@ -310,6 +362,10 @@ int64_t holders_find(struct holders *holders, const char *link, enum holder_mode
 	if (wanted->state == WANTED_PENDING)
 		walk_on(holders);
 	*pending |= wanted->state == WANTED_PENDING;
+	if (count)
+		*count = 1;
+	if (count && wanted->state == WANTED_FOUND)
+		return user_choose(holders, wanted, asker, count);
 	return wanted->state == WANTED_FOUND ? wanted->pid : 0;
 }
 
@@ -327,11 +383,6 @@ void holders_sweep(struct holders *holders, int64_t now_ns, int64_t idle_ns)
 bool holders_own(const char *root, int64_t pid, int64_t tid, int fd, const char *link,
 		 enum holder_mode mode)
 {
-	static const mode_t bits[] = {
-		[HOLDER_ANY] = S_IRUSR | S_IWUSR,
-		[HOLDER_READS] = S_IRUSR,
-		[HOLDER_WRITES] = S_IWUSR,
-	};
 	char path[PATH_MAX], name[32], target[PATH_MAX];
 	struct stat end;
 
@@ -345,7 +396,7 @@ bool holders_own(const char *root, int64_t pid, int64_t tid, int fd, const char 
 			continue;
 		snprintf(path, sizeof(path), "%s/%lld/task/%lld/%s", root, (long long)pid,
 			 (long long)tid, name);
-		if (!lstat(path, &end) && end.st_mode & bits[mode])
+		if (!lstat(path, &end) && end.st_mode & mode_bits[mode])
 			return true;
 	}
 	return false;

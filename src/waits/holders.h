@@ -37,11 +37,13 @@ void holders_sweep(struct holders *holders, int64_t now_ns, int64_t idle_ns);
 void holders_done(struct holders *holders);
 
 /* The process that has a descriptor of such a mode whose link reads so ("pipe:[12]"), other than
- * the asking one where there is another. 0: none found. *pending: not found yet, ask again in the
- * next scan. now_ns: monotonic, the same for all of a scan: the search takes up to a sixteenth of
- * the time between two. */
+ * the asking one where there is another. 0: none found. count, unless NULL: the asking one itself
+ * if it has that descriptor, too, else one of those that inherited it which is in a call on it; or
+ * else *count is how many processes have it, of which one is returned (1: only that one). *pending:
+ * not found yet, ask again in the next scan. now_ns: monotonic, the same for all of a scan: the
+ * search takes up to a sixteenth of the time between two. */
 int64_t holders_find(struct holders *holders, const char *link, enum holder_mode mode,
-		     int64_t asker, int64_t now_ns, bool *pending);
+		     int64_t asker, int64_t now_ns, uint32_t *count, bool *pending);
 
 /* Whether the process has a descriptor of such a mode whose link reads so, other than fd, which is
  * one of the thread's. Both ends of a pipe or a socket pair are made by one call, so that their

@@ -380,17 +380,19 @@ static bool socket_renew(struct sockets *sockets, struct socket *socket, int64_t
 
 /* Which process is at the other end. Of a pair without names the asking one itself, if it has both
  * ends: children may have inherited the other one. */
-static int64_t peer_find(struct sockets *sockets, const struct socket *socket, int64_t pid,
-			 int64_t tid, int fd, int64_t now_ns, bool *pending)
+static int64_t peer_find(struct sockets *sockets, struct socket *socket, int64_t pid, int64_t tid,
+			 int fd, int64_t now_ns, bool *pending)
 {
 	bool pair = socket->protocol->group == DIAG_UNIX && !socket->facts.remote &&
 		    !socket->facts.accepts_there;
 	char link[40];
 
 	snprintf(link, sizeof(link), "socket:[%u]", socket->peer);
+	socket->facts.peer_count = 1;
 	if (pair && holders_own(sockets->root, pid, tid, fd, link, HOLDER_ANY))
 		return pid;
-	return holders_find(sockets->holders, link, HOLDER_ANY, pid, now_ns, pending);
+	return holders_find(sockets->holders, link, HOLDER_ANY, pid, now_ns,
+			    pair ? &socket->facts.peer_count : NULL, pending);
 }
 
 static void peer_add(struct sockets *sockets, struct socket *socket, int64_t pid, int64_t tid,
@@ -402,7 +404,8 @@ static void peer_add(struct sockets *sockets, struct socket *socket, int64_t pid
 	const char *comm;
 
 	facts->peer_pid = peer_find(sockets, socket, pid, tid, fd, now_ns, pending);
-	if (!facts->peer_pid || facts->peer_pid == before || socket->protocol->group != DIAG_UNIX)
+	if (!facts->peer_pid || facts->peer_pid == before || facts->peer_count > 1 ||
+	    socket->protocol->group != DIAG_UNIX)
 		return;
 	comm = comm_find(sockets->comms, sockets->root, facts->peer_pid, now_ns);
 	text_add_format(&text, "%s peer %lld %s", facts->brief, (long long)facts->peer_pid,

@@ -38,6 +38,7 @@ struct socket_facts {
 	bool accepts_there; /* its local port is listened on: it is the server's side */
 	int64_t local_port, remote_port; /* ABSENT: it has none */
 	int64_t peer_pid;		 /* of this host; 0: not known */
+	uint32_t peer_count;		 /* above 1: one of so many, of an inherited socket pair */
 	uint64_t inode;
 	uint32_t peer_inode; /* of the other end within the host; 0: not known */
 };

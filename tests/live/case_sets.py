@@ -153,3 +153,45 @@ def set_inherited(ctx):
         os.close(one)
     here.close()
     there.close()
+
+
+WAITS = "import os; os.%s"
+
+
+def ends_pass(ctx, ends, argv):
+    return Part(ctx, account("nobody"), argv, pass_fds=ends)
+
+
+@case
+def ends_inherited(ctx):
+    """Ends that eight processes have inherited: a waiting one that has the other end itself, under a number far away, is told; else the
+    one that is in a call on it; else that it is one of eight."""
+    reading, writing = os.pipe()
+    here, there = (end.detach() for end in socket.socketpair())
+    far = 600
+    os.dup2(writing, far)
+    rest = [ends_pass(ctx, (writing, there), ["sleep", "600"]) for _ in range(7)]
+    # in a call on the pair's other end; and it has the pipe, too
+    user = ends_pass(ctx, (writing, there), ["/usr/bin/python3", "-c", WAITS % ("read(%d, 1)" % there)])
+    both = ends_pass(ctx, (reading, far), ["/usr/bin/python3", "-c", WAITS % ("read(%d, 1)" % reading)])
+    pipe = ends_pass(ctx, (reading,), ["/usr/bin/python3", "-c", WAITS % ("read(%d, 1)" % reading)])
+    pair = ends_pass(ctx, (here,), ["/usr/bin/python3", "-c", WAITS % ("read(%d, 1)" % here)])
+    for end in (reading, writing, here, there, far):
+        os.close(end)
+    wanted = {both: ("pipe from %d " % both.pid, str(both.pid)), pipe: ("pipe from one of 8", ""),
+              pair: ("unix peer %d " % user.pid, str(user.pid))}
+    tool = ctx.stream("-a", "-p", ",".join(str(part.pid) for part in wanted), columns="syscall,waits_on,waits_on_pid,comm")
+    told = {}
+
+    def known():
+        for part, (words, pid) in wanted.items():
+            rows = [row for row in rows_of(tool.rows(), part.pid) if row["syscall"] == "read"]
+            told[words] = rows[-1:]
+            if not rows or not rows[-1]["waits_on"].startswith(words) or rows[-1]["waits_on_pid"] != pid:
+                return "sock_diag" in tool.err and part is pair
+        return True
+    try:
+        wait_until(known, 20, "the other ends")
+    finally:
+        check(len(rest) == 7 and known(), "%s", told)
+    tool.interrupt()

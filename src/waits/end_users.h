@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Who of a family of processes uses an end of a pipe or a socket pair that all of them have
+ * inherited: with the same number as the one that was found to have it.
+ */
+#ifndef TSNAP_WAITS_END_USERS_H
+#define TSNAP_WAITS_END_USERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define END_FAMILY_MAX 128 /* processes that are looked at */
+#define END_FDS_MAX 1024
+#define END_THREADS_MAX 16 /* and of each so many threads */
+
+struct end_users {
+	uint32_t count;	 /* processes that have the end */
+	int64_t in_call; /* one of them that is in a system call on it; 0: none */
+};
+
+/* Whether the process has that descriptor, its link reads so ("pipe:[12]"), and the link's mode has
+ * just these of the bits S_IRUSR (open for reading) and S_IWUSR (for writing): a FIFO that is open
+ * for both is no other end. */
+bool end_is_had(const char *root, int64_t pid, int fd, const char *link, uint32_t mode_bits);
+
+/* Whether the process has any such descriptor: of its first END_FDS_MAX. */
+bool end_is_among(const char *root, int64_t pid, const char *link, uint32_t mode_bits);
+
+/* Looks at the process that has the end as descriptor fd, its parent, and the children of both. */
+struct end_users end_users_find(const char *root, int64_t holder, int fd, const char *link,
+				uint32_t mode_bits);
+
+#endif
