@@ -3,6 +3,7 @@
 #include "base/cache.h"
 #include "proc/json_strings.h"
 #include "proc/container_monitor.h"
+#include "proc/kubelet_names.h"
 #include "base/memory.h"
 #include "base/names.h"
 #include "sample/cgroup_names.h"
@@ -20,7 +21,7 @@
 #define FILE_BYTES_MAX (4u << 20)
 
 struct container {
-	struct cache_entry entry; /* key: address of the interned id */
+	struct cache_entry entry; /* key: address of the interned id, or uid of a pod */
 	int64_t read_ns;
 	const char *name;
 };
@@ -44,10 +45,17 @@ struct name_row {
 static const struct name_row name_rows[] = {
 	/* github.com/moby/moby, container/container.go */
 	{"/var/lib/docker/containers/", "/config.v2.json", 1, "Name", NULL},
+	/* its snap */
+	{"/var/snap/docker/common/var-lib-docker/containers/", "/config.v2.json", 1, "Name", NULL},
 	/* github.com/containerd/containerd, internal/cri/annotations */
 	{"/run/containerd/io.containerd.runtime.v2.task/k8s.io/", "/config.json", 2,
 	 "io.kubernetes.cri.container-name", NULL},
 	/* github.com/containerd/nerdctl, pkg/labels */
+	/* its place in k3s, RKE2 and MicroK8s */
+	{"/run/k3s/containerd/io.containerd.runtime.v2.task/k8s.io/", "/config.json", 2,
+	 "io.kubernetes.cri.container-name", NULL},
+	{"/var/snap/microk8s/common/run/containerd/io.containerd.runtime.v2.task/k8s.io/",
+	 "/config.json", 2, "io.kubernetes.cri.container-name", NULL},
 	{"/run/containerd/io.containerd.runtime.v2.task/default/", "/config.json", 2,
 	 "nerdctl/name", NULL},
 	/* github.com/cri-o/cri-o, pkg/annotations */
@@ -139,9 +147,26 @@ static const char *name_find(const char *proc_root, const char *id, int64_t pid)
 		return id;
 	for (size_t i = 0; !name && i < sizeof(name_rows) / sizeof(name_rows[0]); i++)
 		name = name_search(&name_rows[i], proc_root, id);
+	if (!name && kubelet_container_name(proc_root, id, monitored, sizeof(monitored)))
+		name = name_lent_string(monitored);
 	if (!name && container_monitor_name(proc_root, pid, id, monitored, sizeof(monitored)))
 		name = name_lent_string(monitored);
 	return name;
+}
+
+/* A container or a pod, whose name is to be read if *old. */
+static struct container *container_get(struct cache *containers, const char *id, int64_t now_ns,
+				       bool *old)
+{
+	bool added;
+	struct container *container =
+		cache_get(containers, (uint64_t)(uintptr_t)id, now_ns, &added);
+	int64_t still_ns = container->name ? CONTAINERS_RECHECK_NS : CONTAINERS_UNNAMED_NS;
+
+	*old = added || now_ns - container->read_ns >= still_ns;
+	if (*old)
+		container->read_ns = now_ns;
+	return container;
 }
 
 const char *container_name(struct cache *containers, const char *proc_root, const char *cgroup,
@@ -149,19 +174,36 @@ const char *container_name(struct cache *containers, const char *proc_root, cons
 {
 	struct cgroup_names names;
 	struct container *container;
-	int64_t still_ns;
 	const char *id;
-	bool added;
+	bool old;
 
 	cgroup_names_find(cgroup, &names);
 	if (!*names.container)
 		return NULL;
 	id = name_lent_string(names.container);
-	container = cache_get(containers, (uint64_t)(uintptr_t)id, now_ns, &added);
-	still_ns = container->name ? CONTAINERS_RECHECK_NS : CONTAINERS_UNNAMED_NS;
-	if (added || now_ns - container->read_ns >= still_ns) {
+	container = container_get(containers, id, now_ns, &old);
+	if (old)
 		container->name = name_find(proc_root, id, pid);
-		container->read_ns = now_ns;
-	}
 	return container->name;
+}
+
+const char *pod_name(struct cache *containers, const char *proc_root, const char *cgroup,
+		     int64_t now_ns)
+{
+	struct cgroup_names names;
+	struct container *pod;
+	char name[NAME_MAX + 1];
+	const char *uid;
+	bool old;
+
+	cgroup_names_find(cgroup, &names);
+	if (!*names.pod)
+		return NULL;
+	uid = name_lent_string(names.pod);
+	pod = container_get(containers, uid, now_ns, &old);
+	if (old)
+		pod->name = kubelet_pod_name(proc_root, uid, name, sizeof(name))
+				    ? name_lent_string(name)
+				    : NULL;
+	return pod->name;
 }

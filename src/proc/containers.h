@@ -16,5 +16,8 @@ void containers_init(struct cache *containers);
  * not known. pid: a process in it. proc_root: files are those that its process 1 sees. */
 const char *container_name(struct cache *containers, const char *proc_root, const char *cgroup,
 			   int64_t pid, int64_t now_ns);
+/* NAMESPACE/NAME of its Kubernetes pod, interned; NULL: none, or not known. */
+const char *pod_name(struct cache *containers, const char *proc_root, const char *cgroup,
+		     int64_t now_ns);
 
 #endif

@@ -21,7 +21,7 @@ const struct needs_row needs_rows[] = {
 	{NEED_CGROUP, COST_SAMPLED, "cgroup", "/proc/PID/task/TID/cgroup"},
 	{NEED_CGROUP_NAMES, COST_SAMPLED, "cgroupnames", "cgroup, parsed"},
 	{NEED_CONTAINER_NAME, COST_SAMPLED, "containers",
-	 "cgroup, and the file that the container's runtime keeps, once a minute"},
+	 "cgroup, and files of the container's runtime and of Kubernetes, once a minute"},
 	{NEED_PID_NS, COST_SAMPLED, "pidns", "/proc/PID/task/TID/ns/pid, and status"},
 	{NEED_PPID, COST_SAMPLED, "parent", "/proc/PID/task/TID/stat, once per process"},
 	{NEED_EXE, COST_SAMPLED, "exe", "/proc/PID/task/TID/exe, once per process"},

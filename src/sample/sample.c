@@ -106,6 +106,7 @@ struct sample sample_account(const struct sample *sample)
 	account.container_runtime = sample->container_runtime;
 	account.container_name = sample->container_name;
 	account.pod = sample->pod;
+	account.pod_name = sample->pod_name;
 	account.unit = sample->unit;
 	account.pid_ns = sample->pid_ns;
 	account.ns_pid = sample->ns_pid;

@@ -56,7 +56,7 @@ struct sample {
 	int64_t kthread;  /* 1 kernel thread, 0 not */
 	const char *comm_before; /* until the exec that --trace tells of */
 	const char *user, *comm, *commsum, *cmdline, *exe, *cgroup;
-	const char *container, *container_runtime, *container_name, *pod, *unit;
+	const char *container, *container_runtime, *container_name, *pod, *pod_name, *unit;
 	int64_t pid_ns, ns_pid, ns_tid;
 	/* what */
 	int64_t state; /* enum thread_doing */
@@ -130,7 +130,7 @@ extern const struct sample sample_absent;
 #define NEED_WAKER_PID SAMPLE_NEED(17)	    /* waker_pid (implies NEED_WAKER) */
 #define NEED_PID_NS SAMPLE_NEED(18)	    /* pid_ns, ns_pid, ns_tid */
 #define NEED_CGROUP_NAMES SAMPLE_NEED(19)   /* derived from cgroup (implies NEED_CGROUP) */
-#define NEED_CONTAINER_NAME SAMPLE_NEED(20) /* container_name (implies NEED_CGROUP) */
+#define NEED_CONTAINER_NAME SAMPLE_NEED(20) /* container_name, pod_name (implies NEED_CGROUP) */
 #define NEED_SLEEP \
 	SAMPLE_NEED(21) /* sleep_us of those, too, that only slept (implies NEED_TOTALS) */
 #define NEED_PROCESSES SAMPLE_NEED(22)	/* births and deaths, in accounts (implies NEED_COMM) */

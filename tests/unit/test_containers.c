@@ -107,6 +107,42 @@ static void names_of_pods(void **state)
 	assert_string_equal(name_at(scene, "/kubepods/pod1/crio-" ID_2, NOW), "redis");
 }
 
+/* The kubelet names both in names of files, whatever the runtime. */
+static void names_of_the_kubelet(void **state)
+{
+	struct scene *scene = *state;
+	struct cache *cache = &scene->containers;
+	const char *root = scene->proc.root, *name;
+
+	scene_put(scene, "/var/log/containers/web-1_shop_nginx-" ID ".log", "x");
+	scene_put(scene, "/var/log/containers/-" ID_2 ".log", "x");
+	scene_put(scene, "/var/log/pods/other_web-2_6759a1ae-36ca-48a8-b20a-b0b5c8a90fb8/x", "x");
+	scene_put(scene, "/var/log/pods/shop_web-1_5759a1ae-36ca-48a8-b20a-b0b5c8a90fb8/x", "x");
+	assert_string_equal(name_at(scene, "/kubepods/pod1/" ID, NOW), "nginx");
+	assert_null(name_at(scene, "/kubepods/pod1/" ID_2, NOW));
+	name = pod_name(cache, root,
+			"/kubepods.slice/kubepods-pod5759a1ae_36ca_48a8_b20a_b0b5c8a90fb8.slice/"
+			"cri-containerd-" ID ".scope",
+			NOW);
+	assert_non_null(name);
+	assert_string_equal(name, "shop/web-1");
+	assert_null(pod_name(cache, root, "/kubepods/pod1/" ID, NOW));
+	assert_null(pod_name(cache, root, "/docker/" ID, NOW));
+}
+
+static void names_at_other_places(void **state)
+{
+	struct scene *scene = *state;
+
+	scene_put(scene, "/var/snap/docker/common/var-lib-docker/containers/" ID "/config.v2.json",
+		  "{\"Name\":\"/snapped\"}");
+	scene_put(scene,
+		  "/run/k3s/containerd/io.containerd.runtime.v2.task/k8s.io/" ID_2 "/config.json",
+		  "{\"annotations\":{\"io.kubernetes.cri.container-name\":\"small\"}}");
+	assert_string_equal(name_at(scene, "/docker/" ID, NOW), "snapped");
+	assert_string_equal(name_at(scene, "/kubepods/pod1/" ID_2, NOW), "small");
+}
+
 static void names_age(void **state)
 {
 	struct scene *scene = *state;
@@ -229,6 +265,8 @@ int main(void)
 		cmocka_unit_test(strings_of_json),
 		cmocka_unit_test_setup_teardown(names_of_runtimes, setup, teardown),
 		cmocka_unit_test_setup_teardown(names_of_pods, setup, teardown),
+		cmocka_unit_test_setup_teardown(names_of_the_kubelet, setup, teardown),
+		cmocka_unit_test_setup_teardown(names_at_other_places, setup, teardown),
 		cmocka_unit_test_setup_teardown(names_age, setup, teardown),
 		cmocka_unit_test_setup_teardown(names_of_storage_drivers, setup, teardown),
 		cmocka_unit_test(names_in_arguments),

@@ -371,6 +371,9 @@ static void thread_fill(struct lookup *lookup, struct sample *sample,
 	if (needs & NEED_CONTAINER_NAME && sample->cgroup && !sample->container_name)
 		sample->container_name = container_name(&lookup->containers, lookup->root,
 							sample->cgroup, sample->pid, now_ns);
+	if (needs & NEED_CONTAINER_NAME && sample->cgroup && !sample->pod_name)
+		sample->pod_name =
+			pod_name(&lookup->containers, lookup->root, sample->cgroup, now_ns);
 	if (wanted & NEED_USER) {
 		text_take(&sample->user, thread->user, true);
 		sample->uid = thread->uid;
