@@ -125,10 +125,8 @@ static void live_release(struct source *source)
 	if (!lent && !comms)
 		return;
 	lookup_free(live->lookup);
-	if (lent && live->stacks.needs) {
-		live_stacks_forget(live);
-		live->stacks.clear_count++;
-	}
+	if (lent && live->stacks.needs)
+		live_stacks_forget_words(live);
 	if (lent)
 		names_lent_clear();
 	if (comms)
@@ -262,6 +260,7 @@ static void live_close(struct source *source)
 	live_host_done(&live->host);
 	index_clear(&live->doubts);
 	index_clear(&live->awake);
+	index_clear(&live->crowds);
 	index_clear(&live->awake_next);
 	index_clear(&live->keys_next);
 	live_sleepers_clear(&live->sleepers);

@@ -18,6 +18,7 @@
 #define GONE_LOOKS 100	     /* for threads that are gone, in one housekeeping, */
 #define GONE_LOOKS_MORE 1000 /* or where there are so many more records than threads: */
 #define GONE_FEW 16
+#define CROWD_LEAST 32	   /* threads of a process that were captured off their CPUs */
 #define WALK_RECORDS 50000 /* in one scan where only some need be looked at */
 
 /* Sleepers are judged in turn for one part in so many of the time, and in a scan at most so long:
@@ -191,6 +192,45 @@ static void captured_take(struct live *live, bool on_cpu)
 	}
 }
 
+static void crowds_count(struct live *live)
+{
+	index_empty(&live->crowds);
+	for (size_t i = 0; i < live->capture->count; i++) {
+		const struct thread_state *record = &live->capture->threads[i].record;
+
+		if (!record->sched.on_cpu)
+			++*index_put(&live->crowds, record->identity.tgid, NULL);
+	}
+}
+
+static void captured_of(struct live *live, bool crowds)
+{
+	for (size_t i = 0; i < live->capture->count; i++) {
+		const struct captured *copy = &live->capture->threads[i];
+		const uint64_t *count = index_find(&live->crowds, copy->record.identity.tgid);
+
+		if (!copy->record.sched.on_cpu && (*count >= CROWD_LEAST) == crowds)
+			record_meet_as(live, &copy->record, copy);
+	}
+}
+
+/* Samples of who was captured off its CPU. Stacks are read meanwhile, of threads that may run again
+ * any time: those of processes with many such threads come last, and only in the first half of the
+ * period, so that such a process keeps nobody else's from being read, in the next scan neither. */
+static void captured_take_off_cpu(struct live *live)
+{
+	if (!live->stacks.needs) {
+		captured_take(live, false);
+		return;
+	}
+	crowds_count(live);
+	captured_of(live, false);
+	live->stacks.until_ns = live->moment.now_ns + live->period_ns / 2;
+	captured_of(live, true);
+	live_part_ask(live);
+	live->stacks.until_ns = 0;
+}
+
 /* Samples of what was captured: first of those off their CPUs, as they may run again any time;
  * those without a record last, as one may have been made by now. */
 static void awake_take(struct live *live)
@@ -202,7 +242,7 @@ static void awake_take(struct live *live)
 	for (size_t i = 0; (!live->idle_wanted || live->keep_house) && i < live->capture->count;
 	     i++)
 		index_put(&live->awake, live->capture->threads[i].record.key, NULL);
-	captured_take(live, false);
+	captured_take_off_cpu(live);
 	live_part_ask(live);
 	captured_take(live, true);
 	for (size_t at = 0; live->translated && index_next(&live->awake, &at, &key, &value);) {

@@ -96,6 +96,7 @@ struct live {
 	struct live_moment moment;
 	struct index awake;	 /* keys of who was captured in this scan, or waits for a record, */
 	struct index awake_next; /* of who waits in the next one, and of who was missed in this */
+	struct index crowds;	 /* processes to how many of their threads were captured */
 	struct index keys_next;	 /* of settled ones, too, that the next captures must have */
 	struct live_sleepers sleepers;
 	bool walking; /* past records that nobody has asked for */

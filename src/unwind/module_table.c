@@ -21,14 +21,13 @@ void module_table_init(struct module_table *table, struct parser *parser)
 				       .open_max = descriptors_share(MODULES_MAX, 2)};
 }
 
-static void module_free(struct module *module)
+static void module_done(struct module *module)
 {
 	frame_table_done(&module->table);
 	if (module->fd >= 0)
 		close(module->fd);
 	free(module->image);
 	free(module->path);
-	free(module);
 }
 
 void module_table_clear(struct module_table *table)
@@ -36,8 +35,12 @@ void module_table_clear(struct module_table *table)
 	file_forget(table->parser);
 	for (uint32_t i = 0; i < table->count; i++) {
 		table->modules[i]->table.generation = 0;
-		module_free(table->modules[i]);
+		module_done(table->modules[i]);
+		free(table->modules[i]);
 	}
+	free(table->free);
+	table->free = NULL;
+	table->free_count = table->free_capacity = 0;
 	index_clear(&table->at);
 	index_clear(&table->spent_by);
 	index_clear(&table->known_by);
@@ -112,6 +115,59 @@ void module_table_close(struct module_table *table)
 	}
 }
 
+bool module_table_full(const struct module_table *table)
+{
+	return table->count == MODULES_KNOWN_MAX && !table->free_count;
+}
+
+/* Its number is free from then on. */
+static void module_forget(struct module_table *table, struct module *module)
+{
+	uint64_t *known = index_find(&table->known_by, (uint64_t)module->known_pid);
+	uint32_t number = module->number;
+
+	table->open_count -= !module->closed;
+	index_remove(&table->at, module->key);
+	if (known && !--*known)
+		index_remove(&table->known_by, (uint64_t)module->known_pid);
+	module_done(module);
+	*module = (struct module){.number = number, .fd = -1, .closed = true, .nobody = true};
+	table->free = memory_grow(table->free, &table->free_capacity, table->free_count + 1,
+				  sizeof(*table->free));
+	table->free[table->free_count++] = number;
+}
+
+static int age_compare(const void *a, const void *b)
+{
+	const struct module *one = *(struct module *const *)a, *two = *(struct module *const *)b;
+
+	if (one->closed != two->closed)
+		return one->closed ? -1 : 1;
+	return (one->walked_ns > two->walked_ns) - (one->walked_ns < two->walked_ns);
+}
+
+void module_table_mark_old(struct module_table *table)
+{
+	static struct module *by_age[MODULES_KNOWN_MAX];
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < table->count; i++) {
+		table->modules[i]->closing = false;
+		if (!table->modules[i]->nobody)
+			by_age[count++] = table->modules[i];
+	}
+	qsort(by_age, count, sizeof(struct module *), age_compare);
+	for (uint32_t i = 0; i < count / 2; i++)
+		by_age[i]->closing = true;
+}
+
+void module_table_forget(struct module_table *table)
+{
+	for (uint32_t i = 0; i < table->count; i++)
+		if (table->modules[i]->closing)
+			module_forget(table, table->modules[i]);
+}
+
 void module_table_next_scan(struct module_table *table, int64_t spent_max_ns)
 {
 	size_t shares = table->spent_by.used < SHARES_MAX ? table->spent_by.used : SHARES_MAX;
@@ -175,25 +231,38 @@ static bool name_is_libc(const char *name)
 	return false;
 }
 
+/* A zeroed one, with a number. */
+static struct module *module_place(struct module_table *table)
+{
+	uint32_t number = table->free_count ? table->free[--table->free_count] : table->count++;
+	struct module *module = table->modules[number];
+
+	if (number == table->count - 1 && !module)
+		module = table->modules[number] = memory_get(sizeof(*module));
+	*module = (struct module){.number = number};
+	return module;
+}
+
 static struct module *module_add(struct module_table *table, uint64_t key, const char *path)
 {
 	struct module *module;
 	char *last;
 
-	if (table->count == MODULES_KNOWN_MAX || table->open_count >= table->open_max) {
+	if (module_table_full(table) || table->open_count >= table->open_max) {
 		table->refused++;
 		return NULL;
 	}
-	module = memory_get(sizeof(*module));
-	module->number = table->count;
+	module = module_place(table);
 	module->fd = -1;
+	module->serial = ++table->serials;
+	module->key = key;
+	module->known_pid = table->walked_pid;
 	module->identity = key;
 	module->path = memory_text(path, strlen(path));
 	last = strrchr(module->path, '/');
 	module->name = last && last[1] ? last + 1 : module->path;
 	module->libc = name_is_libc(module->name);
-	*index_put(&table->at, key, NULL) = table->count;
-	table->modules[table->count++] = module;
+	*index_put(&table->at, key, NULL) = module->number;
 	table->open_count++;
 	++*index_put(&table->known_by, (uint64_t)table->walked_pid, NULL);
 	return module;
@@ -371,7 +440,8 @@ const struct frame_row *module_row(struct module_table *table, struct module *mo
 	}
 	row_room(table, module);
 	start_ns = clock_monotonic_ns();
-	if (frame_table_ask(&module->table, address)) {
+	int asked = frame_table_ask(&module->table, address);
+	if (asked) {
 		refuse(table);
 		return NULL;
 	}

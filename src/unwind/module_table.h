@@ -58,6 +58,9 @@ enum module_java {
 
 struct module {
 	uint32_t number;
+	uint64_t serial;   /* no other one has it, also if its number is given anew */
+	uint64_t key;	   /* of module_table.at */
+	int64_t known_pid; /* for the sake of which process it was added */
 	enum frame_kind kind;
 	bool libc;	     /* the C library, its threads, or the dynamic linker */
 	uint64_t identity;   /* the same in every run: of the build-id where there is one */
@@ -71,9 +74,10 @@ struct module {
 	int64_t used;	   /* when the unwind table was asked for last, as a number */
 	int64_t walked_ns; /* when a walk came by last */
 	uint32_t mapped;   /* mappings that are known to be its */
-	bool unmapped;	   /* there were none a second ago either */
+	bool unmapped;	   /* there were none when that was looked at last */
 	bool closing;	   /* module_table_close() comes */
 	bool closed;	   /* the file, and what was made of it; a walk opens it again */
+	bool nobody;	   /* its number is free */
 	struct {
 		uint64_t generation; /* of the parser that knows the file; 0: none does */
 		unsigned int ended;  /* parsers that ended over it */
@@ -94,7 +98,10 @@ struct module_table {
 	struct parser *parser; /* of unwind tables; NULL: none is read */
 	struct index at;       /* hash of what it is known by, to number */
 	struct module *modules[MODULES_KNOWN_MAX];
-	uint32_t count;
+	uint32_t count; /* of numbers that were given, of which some may have no module now */
+	uint32_t *free; /* these */
+	size_t free_count, free_capacity;
+	uint64_t serials;
 	uint32_t open_count, open_max;
 	int64_t spent_ns, spent_max_ns; /* reading files since the last scan, its limit; 0: none */
 	int64_t walked_pid;		/* for which process files are read now */
@@ -111,11 +118,18 @@ struct module_table {
 void module_table_init(struct module_table *table, struct parser *parser);
 void module_table_clear(struct module_table *table);
 
-/* Marks as `closing` what nobody has had mapped for a second (swept: another one has passed), and
+/* Marks as `closing` what nobody has mapped, nor had at the sweep before (swept: this is one), and
  * as many as room is lacking for of those that no walk has come by for longest. Whether there are
  * any. module_table_close() closes them; nobody may look for names in them then. */
 bool module_table_mark(struct module_table *table, bool swept);
 void module_table_close(struct module_table *table);
+/* Whether there is no number for another one. */
+bool module_table_full(const struct module_table *table);
+/* Marks half of the modules as `closing`: first closed ones, of these first those that no walk has
+ * come by for longest. module_table_forget() forgets them and gives their numbers anew: nobody may
+ * have kept one but struct mapping. */
+void module_table_mark_old(struct module_table *table);
+void module_table_forget(struct module_table *table);
 /* Begins to count anew; spent_max_ns: what may go into reading files in the next scan. One process
  * has all of it where no other one wanted any in this scan, or else a part, so that a process with
  * many or large files keeps nobody waiting but itself. */

@@ -23,10 +23,22 @@
 #define STAT_STARTTIME 22
 #define STAT_STARTSTACK 28
 
+/* The module whose number it has, or NULL: that one was forgotten. */
+static struct module *mapping_known(const struct mapping *mapping,
+				    const struct module_table *modules)
+{
+	struct module *module =
+		mapping->module == MODULE_NONE ? NULL : modules->modules[mapping->module];
+
+	return module && module->serial == mapping->serial ? module : NULL;
+}
+
 static void mapping_let_go(struct process_maps *maps, struct mapping *mapping)
 {
-	if (mapping->module != MODULE_NONE && maps->modules)
-		maps->modules->modules[mapping->module]->mapped--;
+	struct module *module = maps->modules ? mapping_known(mapping, maps->modules) : NULL;
+
+	if (module)
+		module->mapped--;
 	mapping->module = MODULE_NONE;
 	mapping->looked_at = false;
 }
@@ -67,17 +79,18 @@ static char *hex_take(char *at, char until, uint64_t *value)
 bool mapping_parse(char *line, struct mapping *mapping, char **path)
 {
 	struct mapping made = {.module = MODULE_NONE};
-	uint64_t ignored;
+	uint64_t major = 0, minor = 0;
 	char *at = hex_take(line, '-', &made.start), *end;
 
 	at = at ? hex_take(at, ' ', &made.end) : NULL;
 	if (!at || made.end <= made.start || strlen(at) < 5 || at[2] != 'x' || at[4] != ' ')
 		return false;
 	at = hex_take(at + 5, ' ', &made.offset);
-	at = at ? hex_take(at, ':', &ignored) : NULL;
-	at = at ? hex_take(at, ' ', &ignored) : NULL;
+	at = at ? hex_take(at, ':', &major) : NULL;
+	at = at ? hex_take(at, ' ', &minor) : NULL;
 	if (!at)
 		return false;
+	made.device = major << 32 | minor;
 	errno = 0;
 	made.inode = strtoull(at, &end, 10);
 	if (errno || end == at)
@@ -131,10 +144,45 @@ static int lines_read(struct process_maps *maps, int fd)
 	return 0;
 }
 
+/* Whether that file is mapped there as before. As its module has it open, no other file can have
+ * been given its inode number since. */
+static bool mapping_stays(const struct mapping *before, const struct mapping *now,
+			  const struct module_table *modules)
+{
+	const struct module *module = modules ? mapping_known(before, modules) : NULL;
+
+	return module && module->fd >= 0 && !before->jit && !now->jit &&
+	       before->start == now->start && before->end == now->end &&
+	       before->offset == now->offset && before->device == now->device &&
+	       before->inode == now->inode;
+}
+
+/* Modules of files that are mapped as before need not be found again. Both are in order. */
+static void modules_take_over(struct process_maps *maps, struct process_maps *before)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < maps->count; i++) {
+		struct mapping *mapping = &maps->mappings[i], *old;
+
+		while (at < before->count && before->mappings[at].start < mapping->start)
+			at++;
+		old = at < before->count ? &before->mappings[at] : NULL;
+		if (!old || !mapping_stays(old, mapping, maps->modules))
+			continue;
+		mapping->module = old->module;
+		mapping->serial = old->serial;
+		mapping->looked_at = true;
+		old->module = MODULE_NONE;
+	}
+	mappings_free(before);
+}
+
 static int maps_read(struct process_maps *maps, const char *proc_root,
 		     const struct stack_thread *thread)
 {
 	int64_t start_ns = clock_monotonic_ns(), took_ns;
+	struct process_maps before;
 	char path[PATH_MAX];
 	int fd, err;
 
@@ -144,9 +192,12 @@ static int maps_read(struct process_maps *maps, const char *proc_root,
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	mappings_free(maps);
+	before = *maps;
+	maps->mappings = NULL;
+	maps->count = maps->capacity = maps->last = 0;
 	err = lines_read(maps, fd);
 	close(fd);
+	modules_take_over(maps, &before);
 	took_ns = clock_monotonic_ns() - start_ns;
 	maps->read_ns = thread->now_ns;
 	maps->next_read_ns =
@@ -306,13 +357,17 @@ static void mapping_look(struct process_maps *maps, struct mapping *mapping, con
 		return;
 	mapping->module = mapping_module(mapping, proc_root, thread, modules, memory);
 	mapping->looked_at = modules->refused == refused;
-	if (mapping->module != MODULE_NONE)
-		modules->modules[mapping->module]->mapped++;
+	if (mapping->module == MODULE_NONE)
+		return;
+	mapping->serial = modules->modules[mapping->module]->serial;
+	modules->modules[mapping->module]->mapped++;
 }
 
 static bool mapping_is_closed(const struct mapping *mapping, const struct module_table *modules)
 {
-	return mapping->module != MODULE_NONE && modules->modules[mapping->module]->closed;
+	const struct module *module = mapping_known(mapping, modules);
+
+	return mapping->module != MODULE_NONE && (!module || module->closed);
 }
 
 const struct mapping *mapping_find(struct process_maps *maps, const char *proc_root,

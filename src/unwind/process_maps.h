@@ -18,7 +18,8 @@
 #define MAPPINGS_MAX 16384 /* with code, of one process */
 
 struct mapping {
-	uint64_t start, end, offset, inode;
+	uint64_t start, end, offset, device, inode; /* device: major << 32 | minor */
+	uint64_t serial; /* of the module, as its number may be given anew */
 	uint32_t module; /* MODULE_NONE: not looked at yet, or known by nobody */
 	bool looked_at;
 	bool jit;
@@ -49,7 +50,7 @@ bool mapping_parse(char *line, struct mapping *mapping, char **path);
 
 void process_maps_cache_init(struct cache *processes);
 
-/* Lets go of the files of processes that are there no more. About once a second. */
+/* Lets go of the files of processes that are there no more. */
 void process_maps_drop_ended(struct cache *processes, const char *proc_root);
 
 /* The process' maps, read if they are not known, of another program, or older than 5 s. NULL where

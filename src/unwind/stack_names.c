@@ -27,7 +27,7 @@ struct named_frame {
 struct name_work {
 	struct module *module;
 	uint64_t address;
-	uint32_t frame;
+	uint32_t frame, round;
 	bool found;
 	char name[FUNCTION_NAME_SIZE];
 };
@@ -37,6 +37,7 @@ struct stack_names {
 	struct index at; /* hash of a frame, to number */
 	struct named_frame *frames;
 	uint32_t count;
+	uint32_t round; /* times that frames were forgotten: work from before is for nobody */
 	size_t capacity;
 	/* Shared with the thread: work from done on to todo is waiting, from taken on to done is
 	 * done; the places are those numbers modulo QUEUE_MAX. */
@@ -158,6 +159,18 @@ void stack_names_clear(struct stack_names *names)
 	names->count = 0;
 }
 
+void stack_names_forget(struct stack_names *names)
+{
+	pthread_mutex_lock(&names->lock);
+	/* the name that is being looked for stays in its place */
+	if (names->todo > names->done)
+		names->todo = names->done + 1;
+	pthread_mutex_unlock(&names->lock);
+	names->round++;
+	index_clear(&names->at);
+	names->count = 0;
+}
+
 void stack_names_free(struct stack_names *names)
 {
 	if (!names)
@@ -220,6 +233,8 @@ static void work_collect(struct stack_names *names)
 		struct name_work *work = &names->work[names->taken % QUEUE_MAX];
 		struct named_frame *frame = &names->frames[work->frame];
 
+		if (work->round != names->round)
+			continue;
 		frame->state = work->found ? NAME_KNOWN : NAME_NONE;
 		if (work->found)
 			frame->name = name_lent_string(work->name);
@@ -243,7 +258,8 @@ static void work_add(struct stack_names *names, uint32_t number)
 	names->work[names->todo % QUEUE_MAX] =
 		(struct name_work){.module = names->modules->modules[frame->frame.module],
 				   .address = frame->frame.address,
-				   .frame = number};
+				   .frame = number,
+				   .round = names->round};
 	names->todo++;
 	pthread_cond_signal(&names->more);
 	pthread_mutex_unlock(&names->lock);

@@ -4,7 +4,7 @@
  * offset.
  *
  * All calls are of one thread; the names handed out are lent (base/names.h), and live until
- * stack_names_clear().
+ * stack_names_clear() or stack_names_forget().
  */
 #ifndef TSNAP_UNWIND_STACK_NAMES_H
 #define TSNAP_UNWIND_STACK_NAMES_H
@@ -37,6 +37,9 @@ void stack_names_free(struct stack_names *names);
 /* Forgets all frames, whose numbers become invalid, and lets go of the modules. No thread is left.
  */
 void stack_names_clear(struct stack_names *names);
+
+/* Forgets all frames, whose numbers become invalid, and nothing that was read of files. */
+void stack_names_forget(struct stack_names *names);
 
 /* Closes what was opened for modules that are closing. False: names are being looked for now, and
  * nothing may be closed. */

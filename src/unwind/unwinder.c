@@ -55,9 +55,18 @@ void unwinder_forget(struct unwinder *unwinder)
 	walker_jit_forget(unwinder->java);
 }
 
-void unwinder_sweep(struct unwinder *unwinder, int64_t now_ns)
+void unwinder_forget_runtimes(struct unwinder *unwinder)
+{
+	walker_jit_forget(unwinder->java);
+}
+
+void unwinder_drop_ended(struct unwinder *unwinder)
 {
 	process_maps_drop_ended(&unwinder->processes, unwinder->proc_root);
+}
+
+void unwinder_sweep(struct unwinder *unwinder, int64_t now_ns)
+{
 	cache_sweep(&unwinder->processes, now_ns, PROCESS_IDLE_NS);
 	walker_jit_sweep(unwinder->java, now_ns);
 }

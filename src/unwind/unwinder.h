@@ -109,7 +109,11 @@ void unwinder_init(struct unwinder *unwinder, const char *proc_root, struct modu
 		   size_t copy_bytes);
 void unwinder_done(struct unwinder *unwinder);
 void unwinder_forget(struct unwinder *unwinder); /* all processes: before the modules go */
+/* What is known of interpreters and virtual machines: before some modules go. */
+void unwinder_forget_runtimes(struct unwinder *unwinder);
 void unwinder_sweep(struct unwinder *unwinder, int64_t now_ns); /* about once a second */
+/* Lets go of the files of processes that are there no more. */
+void unwinder_drop_ended(struct unwinder *unwinder);
 
 void unwinder_walk(struct unwinder *unwinder, const struct stack_thread *thread,
 		   const struct user_registers *registers, struct stack_walk *walk);

@@ -486,6 +486,20 @@ static void user_words(void **state)
 					      stack_of_walk(&dictionary->table, &walk), true)
 				    .folded,
 			    "[lost];[?]+0x1234_[j];kernel_words");
+	/* forgotten while names are looked for: what is found of before is for nobody */
+	for (uint64_t i = 0; i < 100; i++)
+		stack_names_get(dictionary->names,
+				stack_names_frame(dictionary->names,
+						  &(struct frame){module, address + 16 + i}));
+	stack_names_forget(dictionary->names);
+	assert_int_equal(stack_names_frame(dictionary->names, &(struct frame){module, 1}), 0);
+	assert_false(stack_names_get(dictionary->names, 0).final);
+	frame = stack_names_frame(dictionary->names, &(struct frame){module, address});
+	assert_int_equal(frame, 1);
+	stack_names_get(dictionary->names, frame);
+	assert_true(stack_names_wait(dictionary->names, clock_monotonic_ns() + 20 * NS_PER_SECOND));
+	assert_string_equal(stack_names_get(dictionary->names, frame).name, "kernel_words");
+	assert_true(stack_names_get(dictionary->names, 0).final);
 	stack_names_clear(dictionary->names);
 	assert_int_equal(stack_names_frame(dictionary->names, &(struct frame){module, 1}), 0);
 }
@@ -745,6 +759,45 @@ static void modules_close_unmapped(void **state)
 	copies_remove(2);
 }
 
+/* Where there is no number for another module half of them go, closed ones first, and their numbers
+ * are given anew. */
+static void modules_are_forgotten_by_age(void **state)
+{
+	struct dictionary *dictionary = *state;
+	struct module_table *modules = &dictionary->modules;
+	uint64_t serial;
+
+	module_table_walk(modules, 7);
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(module_of_copy(modules, i), i);
+		modules->modules[i]->walked_ns = 10 + i;
+		modules->modules[i]->mapped = i != 3;
+	}
+	assert_false(module_table_full(modules));
+	assert_false(module_table_mark(modules, true));
+	assert_true(module_table_mark(modules, true));
+	module_table_close(modules);
+	assert_int_equal(modules->open_count, 3);
+	serial = modules->modules[3]->serial;
+	module_table_mark_old(modules);
+	assert_true(stack_names_close(dictionary->names));
+	module_table_forget(modules);
+	assert_int_equal(modules->open_count, 2);
+	assert_int_equal(*index_find(&modules->known_by, 7), 2);
+	/* both of them anew */
+	assert_int_equal(module_of_copy(modules, 3), 3);
+	assert_int_not_equal(modules->modules[3]->serial, serial);
+	assert_int_equal(module_of_copy(modules, 0), 0);
+	assert_int_equal(modules->modules[0]->mapped, 0);
+	assert_int_equal(modules->open_count, 4);
+	assert_int_equal(module_of_copy(modules, 4), 4);
+	module_table_mark_old(modules);
+	module_table_mark_old(modules);
+	module_table_forget(modules);
+	assert_int_equal(modules->open_count, 3);
+	copies_remove(5);
+}
+
 #define WITH(test) cmocka_unit_test_setup_teardown(test, dictionary_open, dictionary_close)
 
 int main(void)
@@ -768,6 +821,7 @@ int main(void)
 		WITH(modules_go_by_age),
 		WITH(modules_have_shares),
 		WITH(modules_close_unmapped),
+		WITH(modules_are_forgotten_by_age),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

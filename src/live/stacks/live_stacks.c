@@ -17,6 +17,7 @@
 #define THREADS_KEPT_MAX 131072
 #define NAMES_FIRST_NS (300 * NS_PER_MS) /* that the first scan waits for names */
 #define TASK_EXITING 0x4 /* PF_EXITING, include/linux/sched.h; flags of /proc/TID/stat */
+#define FILES_KEEP_NS (500 * NS_PER_MS) /* between two looks for files that nobody has mapped */
 #define THREAD_IDLE_NS (30 * NS_PER_SECOND)
 #define OPENING_NS_MAX \
 	(10 * NS_PER_MS) /* in a scan, but for the first one, into files that are new */
@@ -56,28 +57,42 @@ void live_stacks_init(struct live_stacks *stacks, const char *proc_root, uint64_
 	live_wakers_init(stacks);
 }
 
-static void stacks_clear(struct live_stacks *stacks)
+/* All that has numbers of stacks or frames, or lent names. */
+static void words_clear(struct live_stacks *stacks)
 {
-	if (!stacks->needs)
-		return;
-	stack_names_clear(stacks->names);
+	stack_names_forget(stacks->names);
 	stack_table_clear(&stacks->table);
 	cache_done(&stacks->threads);
 	cache_done(&stacks->wakers);
 	index_clear(&stacks->waker_words);
 	stacks->wanted_count = 0;
-	unwinder_forget(&stacks->unwinder);
 	python_frames_clear(&stacks->python);
-	module_table_clear(&stacks->modules);
 	stacks->waiting_count = 0;
 	stacks->telling_count = 0;
 	stacks->listed_count = 0;
+}
+
+static void stacks_clear(struct live_stacks *stacks)
+{
+	if (!stacks->needs)
+		return;
+	words_clear(stacks);
+	stack_names_clear(stacks->names);
+	unwinder_forget(&stacks->unwinder);
+	module_table_clear(&stacks->modules);
 }
 
 void live_stacks_forget(struct live *live)
 {
 	live_dictionary_give(live, true);
 	stacks_clear(&live->stacks);
+}
+
+void live_stacks_forget_words(struct live *live)
+{
+	live_dictionary_give(live, true);
+	words_clear(&live->stacks);
+	live->stacks.clear_count++;
 }
 
 void live_stacks_done(struct live_stacks *stacks)
@@ -202,6 +217,10 @@ static void thread_add(struct live *live, const struct stack_wait *wait)
 	}
 	if (kept_set(live, wait, false))
 		return;
+	if (stacks->until_ns && clock_monotonic_ns() >= stacks->until_ns) {
+		stacks->late_count += !kept_set(live, wait, true);
+		return;
+	}
 	if (++stacks->waiting_count == ASK_MAX)
 		waiting_take(live);
 }
@@ -447,12 +466,35 @@ static void names_wait(struct live *live)
 static void modules_keep(struct live *live)
 {
 	struct live_stacks *stacks = &live->stacks;
+	const bool due = live->moment.now_ns - stacks->kept_ns >= FILES_KEEP_NS;
 
-	if (!live->keep_house && !stacks->modules.refused)
+	if (!due && !stacks->modules.refused)
 		return;
-	if (module_table_mark(&stacks->modules, live->keep_house) &&
-	    stack_names_close(stacks->names))
+	if (due) {
+		stacks->kept_ns = live->moment.now_ns;
+		unwinder_drop_ended(&stacks->unwinder);
+	}
+	if (module_table_mark(&stacks->modules, due) && stack_names_close(stacks->names))
 		module_table_close(&stacks->modules);
+}
+
+/* Makes room for stacks and modules. Whoever made so many has others' walked and named again, which
+ * is quick, as nothing is read of files again. */
+static void stacks_keep(struct live *live)
+{
+	struct live_stacks *stacks = &live->stacks;
+	struct module_table *modules = &stacks->modules;
+	bool full = module_table_full(modules);
+
+	if (full || stack_table_full(&stacks->table))
+		live_stacks_forget_words(live);
+	if (!full)
+		return;
+	module_table_mark_old(modules);
+	if (!stack_names_close(stacks->names))
+		return; /* in a later scan */
+	unwinder_forget_runtimes(&stacks->unwinder);
+	module_table_forget(modules);
 }
 
 void live_stacks_tell(struct live *live)
@@ -476,10 +518,7 @@ void live_stacks_tell(struct live *live)
 		python_frames_sweep(&stacks->python, live->moment.now_ns);
 	}
 	modules_keep(live);
-	if (stack_table_full(&stacks->table) || stacks->modules.count == MODULES_KNOWN_MAX) {
-		live_stacks_forget(live);
-		stacks->clear_count++;
-	}
+	stacks_keep(live);
 	stacks->late_files += stacks->modules.refused;
 	module_table_next_scan(&stacks->modules, OPENING_NS_MAX);
 }
@@ -499,6 +538,10 @@ void live_stacks_describe(const struct live_stacks *stacks, struct source_facts 
 		parsers_lost(stacks->parsers));
 	source_facts_miss_any(facts, "stacks not kept: the thread ran meanwhile",
 			      stacks->moved_count);
+	source_facts_miss_any(facts,
+			      "stacks not read for want of time, of processes with many threads "
+			      "that run again and again",
+			      stacks->late_count);
 	source_facts_miss_any(facts, "user stacks that end before their outermost frame",
 			      ended[WALK_DEEP] + ended[WALK_LOST] + ended[WALK_OUTSIDE] +
 				      ended[WALK_UNREAD]);
@@ -540,6 +583,6 @@ void live_stacks_describe(const struct live_stacks *stacks, struct source_facts 
 	source_facts_miss_any(facts, "stacks of samples that found no room in the memory for them",
 			      stacks->table.refused);
 	source_facts_miss_any(facts,
-			      "times that the memory for stacks was full and all of it forgotten",
+			      "times that the memory for stacks was full and they were forgotten",
 			      stacks->clear_count);
 }

@@ -61,6 +61,9 @@ struct live_stacks {
 	uint32_t *listed; /* stacks that a dictionary is to get: live_dictionary.c */
 	size_t listed_count, listed_capacity;
 	uint64_t unnamed_count; /* of which it got without all names */
+	int64_t kept_ns;	/* when files that nobody has mapped were looked for */
+	int64_t until_ns;	/* stacks are not read later than that (monotonic); 0: they are */
+	uint64_t late_count;	/* which were not */
 	uint64_t moved_count;	/* stacks thrown away: the thread ran meanwhile */
 	uint64_t unread_count;	/* that the kernel does not show, */
 	uint64_t unknown_count; /* or whose registers are not known */
@@ -77,9 +80,10 @@ struct live;
 void live_stacks_init(struct live_stacks *stacks, const char *proc_root, uint64_t needs,
 		      bool python, bool free);
 void live_stacks_done(struct live_stacks *stacks); /* also of a zeroed one */
-/* Forgets all: before the records' numbers begin anew, or lent names go. The dictionary gets first
- * what it lacks. */
+/* Forgets all: before the records' numbers begin anew. The dictionary gets first what it lacks. */
 void live_stacks_forget(struct live *live);
+/* Forgets stacks and names, but not what was read of files: before lent names go. Counts it. */
+void live_stacks_forget_words(struct live *live);
 
 /* Fills the stacks of the sample with that index, or has them wait for live_stacks_tell(). */
 void live_stacks_add(struct live *live, const struct thread_state *record, size_t sample);
