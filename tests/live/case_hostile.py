@@ -1,13 +1,17 @@
 """Programs of a user without rights who wishes tsnap ill: it costs them, and nobody else."""
 import csv
 import os
+import re
 import shutil
 import signal
+import struct
 import subprocess
 import time
 
-from harness import Findings, SLOW, START_S, STOP_S, case, check, rows_of, wait_until
+import truth
+from harness import Findings, Process, SLOW, START_S, STOP_S, Skip, case, check, rows_of, scans_of, wait_until
 from case_cost import resident_kb
+from case_parts import timestamp_s
 from case_stacks import chain_programs, directory_of, frames_of
 
 ROWS_BYTES = 24 << 20  # about 400 000 rows, each of another name
@@ -126,3 +130,153 @@ def parsers_that_die(ctx):
     # how many there are to be killed depends on the machine; one that died last is met by no request
     find.expect(min(8, len(killed) - 2) <= lost <= len(killed), "%d of %d are counted: %s", lost, len(killed), tool.err)
     find.close()
+
+
+HZ = 20
+GAP_S = 0.07     # between two scans, of 99 %
+MORE_BYTES = 64 << 20
+LEAST = 0.95     # of others' samples that have their stack
+BESIDE_S = 12
+
+
+def memory_bytes(tool):
+    """Memory of tsnap and its parsers that is their own."""
+    statuses = [truth.read("/proc/%d/status" % pid) or "" for pid in [tool.pid] + tool.parsers()]
+    return sum(int(kb) for status in statuses for kb in re.findall(r"RssAnon:\s+(\d+)", status)) * 1024
+
+
+class Beside:
+    """Rows of others, and memory, of a run of tsnap in which all stacks are wanted."""
+
+    def __init__(self, ctx, naps, directory, *args):
+        copy = os.path.join(ctx.temporary(), "chains_gcc")
+        shutil.copy2(os.path.join(directory, "chains_gcc"), copy)
+        tool = ctx.stream("-a", "-F", HZ, *args, columns="state,ustack,stack")
+        tool.wait_scans(HZ)
+        # whose file is not known yet
+        self.chain = chain_programs.Chain(copy, "recursion", directory)
+        ctx.started.append(self.chain)
+        began, self.bytes = time.time(), 0
+        while time.time() < began + BESIDE_S * SLOW:
+            self.bytes = max(self.bytes, memory_bytes(tool))
+            time.sleep(0.1)
+        ended = time.time()
+        rows = [row for row in tool.interrupt() if began <= timestamp_s(row["timestamp"]) <= ended]
+        self.words = tool.err
+        times = [timestamp_s(scan) for scan, _ in scans_of(rows)]
+        gaps = sorted(after - before for before, after in zip(times, times[1:]))
+        self.scans, self.gap_s = len(times), gaps[len(gaps) * 99 // 100]
+        self.gaps = len([gap for gap in gaps if gap > GAP_S * SLOW])
+        self.naps = rows_of(rows, naps.tid)
+        self.chains = rows_of(rows, self.chain.tid)
+        self.known_s = next((timestamp_s(row["timestamp"]) - began for row in self.chains
+                             if chain_programs.contains(frames_of(row), self.chain.expected)), BESIDE_S)
+
+    def __str__(self):
+        return "%d scans, gap %.0f ms, %d and %d rows of others, %d stacks, a new program's after %.1f s, %.1f MB" % (
+            self.scans, 1000 * self.gap_s, len(self.naps), len(self.chains), len([row for row in self.naps if row["ustack"]]), self.known_s,
+            self.bytes / 1e6)
+
+
+def expect_beside(ctx, attack, least=LEAST):
+    """What others have in tsnap beside a program that attack() starts, and what tsnap takes, is as without it. least: the share of
+    stacks of a thread that naps for 5 ms."""
+    directory, find = directory_of(ctx), Findings()
+    naps = ctx.workload("naps")
+    alone = Beside(ctx, naps, directory)
+    attack()
+    beside = Beside(ctx, naps, directory)
+    print("# alone: %s" % alone)
+    print("# beside: %s" % beside)
+    print("# " + beside.words.replace("\n", "\n# "))
+    # what tsnap waits for is the machine's; beside it scans are late for nobody
+    waited = sum(map(int, re.findall(r"missed: (\d+) late scans \(tsnap waited for a CPU", beside.words)))
+    find.expect(beside.gaps <= waited + 1 + beside.scans // 100, "%d gaps of %d are longer than %.0f ms", beside.gaps, beside.scans, 1000 * GAP_S)
+    find.expect(len(beside.naps) >= beside.scans - 1, "%d rows of another thread in %d scans", len(beside.naps), beside.scans)
+    told = len([row for row in beside.naps if row["ustack"]])
+    find.expect(told >= least * len(beside.naps), "%d of %d samples of another thread have a stack", told, len(beside.naps))
+    find.expect(beside.known_s < 2 * SLOW, "the stack of a new program is known after %.1f s", beside.known_s)
+    find.expect(beside.bytes - alone.bytes < MORE_BYTES, "%d bytes more", beside.bytes - alone.bytes)
+    find.close()
+
+
+class ManyFiles(Process):
+    """tests/stack/many_files.c with files that make(number, bytes of a library) gives."""
+
+    def __init__(self, ctx, count, make, threads, calls, nap_ms):
+        directory, apart, paths = directory_of(ctx), ctx.temporary(), []
+        program = os.path.join(directory, "many_files")
+        if not os.path.exists(program):
+            raise Skip("tests/stack/many_files is not built")
+        os.chmod(apart, 0o755)
+        with open(os.path.join(directory, "many_library.so"), "rb") as file:
+            library = file.read()
+        for i in range(count):
+            paths.append(os.path.join(apart, "%d.so" % i))
+            with open(paths[-1], "wb") as file:
+                make(i, library, file)
+        super().__init__([program, str(threads), str(calls), str(nap_ms)] + paths)
+        ctx.started.append(self)
+        wait_until(lambda: b"ready" in self.out or self.code is not None, START_S, "many_files")
+        check(self.code is None, "many_files: %s", self.err)
+
+
+@case
+def hostile_many_files(ctx):
+    """Threads that wander through 2300 copies of a library, more than are kept open."""
+    expect_beside(ctx, lambda: ManyFiles(ctx, 2300, lambda _, library, file: file.write(library), 20, 100, 20))
+
+
+def sparse(_, library, file):
+    file.write(library)
+    file.truncate(10 << 30)
+
+
+@case
+def hostile_sparse_files(ctx):
+    """The same through 40 files of 10 GB that are nearly all holes."""
+    expect_beside(ctx, lambda: ManyFiles(ctx, 40, sparse, 20, 30, 20))
+
+
+def unwind_entries(library, count):
+    """The library with a table of so many entries instead of its own, and no table to search in."""
+    header, = struct.unpack_from("<Q", library, 0x28)
+    size, number, names = struct.unpack_from("<HHH", library, 0x3a)
+    sections = [struct.unpack_from("<IIQQQQIIQQ", library, header + i * size) for i in range(number)]
+    text = library[sections[names][4]:]
+    frames, = [i for i in range(number) if text[sections[i][0]:].startswith(b".eh_frame\0")]
+    made, at = bytearray(library), (len(library) + 4095) // 4096 * 4096
+    made += b"\0" * (at - len(made))
+    cie = struct.pack("<IIB3sBBBBB", 20, 0, 1, b"zR\0", 1, 0x78, 16, 1, 0x1b) + b"\x0c\x07\x08\x90\x01" + b"\0" * 2
+    made += cie
+    entry = bytearray(struct.pack("<IIiIB", 20, 0, 0, 1, 0) + b"\0" * 7)
+    for i in range(count):
+        place = len(made)
+        struct.pack_into("<Ii", entry, 4, place + 4 - at, i - (place + 8))
+        made += entry
+    section = header + frames * size
+    struct.pack_into("<QQQ", made, section + 16, at, at, len(made) - at)
+    programs, = struct.unpack_from("<Q", library, 0x20)
+    length, count = struct.unpack_from("<HH", library, 0x36)
+    for i in range(count):
+        if struct.unpack_from("<I", made, programs + i * length)[0] == 0x6474e550:  # PT_GNU_EH_FRAME
+            struct.pack_into("<I", made, programs + i * length, 0)
+    return bytes(made)
+
+
+@case
+def hostile_unwind_tables(ctx):
+    """The same through 12 files with a million unwind entries each and no table to search them in."""
+    made = []
+
+    def write(_, library, file):
+        if not made:
+            made.append(unwind_entries(library, 1000000))
+        file.write(made[0])
+    expect_beside(ctx, lambda: ManyFiles(ctx, 12, write, 20, 10, 20))
+
+
+@case
+def hostile_many_stacks(ctx):
+    """1200 threads whose stacks are never the same: more of them than are kept."""
+    expect_beside(ctx, lambda: ManyFiles(ctx, 100, lambda _, library, file: file.write(library), 1200, 20, 100), 0.8)

@@ -330,7 +330,7 @@ def stacks_let_go_of_files(ctx):
     find.expect(is_open(), "the file of %s was not open", copy)
     os.unlink(copy)
     chain.end()
-    wait_until(lambda: not is_open(), 5 * SLOW, "the file is closed")
+    wait_until(lambda: not is_open(), 2 * SLOW, "the file is closed")
     rows = tool.interrupt()
     mine = rows_of(rows, chain.tid)
     find.expect(mine and chain_programs.contains(frames_of(mine[-1]), chain.expected), "%s", mine[-1:])
