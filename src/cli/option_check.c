@@ -80,7 +80,7 @@ static int trace_check(struct config *config, bool samples, struct error *e)
 	if (!config->trace)
 		return 0;
 	if (!samples)
-		return usage(e, typed, "is for a report, --csv and --json");
+		return usage(e, typed, "is for a report, --csv, --json and --top");
 	if (config->replay)
 		return usage(
 			e, typed,
@@ -97,6 +97,11 @@ static int trace_check(struct config *config, bool samples, struct error *e)
 		return usage(e, "--trace",
 			     "can't write distributions and single events (exec) as rows of one "
 			     "kind: with --csv and --json trace one or the other, or add --slower");
+	if (config->mode == MODE_TOP && (config->slower_ms || singles))
+		return usage(
+			e, config->slower_ms ? "--slower" : "--trace",
+			"shows distributions on the full screen: single events (exec, --slower) "
+			"are for a report, --csv and --json");
 	config->events = config->slower_ms || singles;
 	if (config->record) {
 		config->distributions = singles != config->traces;
@@ -345,7 +350,8 @@ int config_check(struct config *config, struct error *e)
 	if (!err)
 		err = share_check(config, samples, e);
 	if (!err)
-		err = trace_check(config, rows || config->mode == MODE_REPORT, e);
+		err = trace_check(
+			config, rows || config->mode == MODE_REPORT || config->mode == MODE_TOP, e);
 	if (err)
 		return err;
 	config->off_cpu |= config->off_wake;

@@ -6,6 +6,7 @@
 #include "base/progress.h"
 #include "base/signals.h"
 #include "sample/proc_values.h"
+#include "live/trace_table.h"
 #include "screen/draw.h"
 #include "screen/feed.h"
 #include "screen/key_file.h"
@@ -47,8 +48,9 @@ static void base_find(struct top *top)
 	const struct {
 		const char *option, *value;
 	} words[] = {
-		{"-p", query->process}, {"-t", query->threads},	     {"-u", query->user},
-		{"-c", query->comm},	{"--cgroup", query->cgroup},
+		{"-p", query->process},	     {"-t", query->threads},
+		{"-u", query->user},	     {"-c", query->comm},
+		{"--cgroup", query->cgroup}, {"--trace", top->config->trace},
 	};
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
@@ -89,20 +91,33 @@ static void source_change(struct top *top, struct source *source)
 	feed_change(&top->feed, source);
 }
 
+/* What the source is opened with: traces become those of --trace, and those that a screen asks for.
+ */
+static void config_fill(const struct top *top, bool traces, struct config *config)
+{
+	*config = *top->config;
+	if (traces && !config->traces) {
+		config->traces = 1u << LATENCY_RUNQ | 1u << LATENCY_OFFCPU;
+		config->distributions = true;
+	}
+}
+
 /* Opens a source that samples at least that, and closes the one before, whose probes go on until
  * then. 0, or -errno with e: the one before goes on. */
-static int source_open(struct top *top, uint64_t needs, bool all_states, struct error *e)
+static int source_open(struct top *top, const struct screen_wish *wish, struct error *e)
 {
+	struct config config;
 	struct filter *filter = memory_get(sizeof(*filter));
 	struct query query = top->query;
 	struct source *source;
 	int err;
 
 	query.filter = NULL; /* the view's own */
-	query.all_states = all_states;
+	query.all_states = wish->all_states;
+	config_fill(top, wish->traces, &config);
 	err = query_filter(&query, filter, e);
 	if (!err)
-		err = top->open_source(top->config, filter, needs, &source, e);
+		err = top->open_source(&config, filter, wish->needs, &source, e);
 	if (err) {
 		filter_done(filter);
 		free(filter);
@@ -115,8 +130,10 @@ static int source_open(struct top *top, uint64_t needs, bool all_states, struct 
 	source_close(top);
 	top->source = source;
 	top->filter = filter;
-	top->told.needs = needs;
-	top->told.all_states = all_states;
+	top->feed.traces = config.traces;
+	top->told.needs = wish->needs;
+	top->told.all_states = wish->all_states;
+	top->told.traces = config.traces;
 	return 0;
 }
 
@@ -128,12 +145,14 @@ static int source_begin(struct top *top, struct error *e)
 	struct filter filter = {0};
 	int err = ask_filter(ask, &filter, e);
 	uint64_t needs = FEED_NEEDS | column_list_needs(&ask->list) | filter_needs(&filter);
-	bool all_states = ask->all_states || top->config->replay || filter_wants_idle(&filter);
+	struct screen_wish wish = {.all_states = ask->all_states || top->config->replay ||
+						 filter_wants_idle(&filter)};
 
 	if (top->config->replay)
 		needs = ~(uint64_t)NEEDS_PROC_VALUES;
+	wish.needs = sample_needs_close(needs);
 	filter_done(&filter);
-	return err ? err : source_open(top, sample_needs_close(needs), all_states, e);
+	return err ? err : source_open(top, &wish, e);
 }
 
 static int columns_check(const struct view *view, struct error *e)
@@ -288,13 +307,15 @@ static bool is_ascii(const struct config *config)
 /* Samples more, if the screen wants that. */
 static void source_load(struct top *top, struct screen *screen)
 {
+	struct screen_wish wish;
 	struct error e = {0};
-	uint64_t needs;
-	bool all_states;
 
-	if (!screen_wants(screen, &needs, &all_states))
+	if (!screen_wants(screen, &wish))
 		return;
-	if (source_open(top, top->told.needs | needs, top->told.all_states || all_states, &e))
+	wish.needs |= top->told.needs;
+	wish.all_states |= top->told.all_states;
+	wish.traces |= top->told.traces;
+	if (source_open(top, &wish, &e))
 		snprintf(top->told.error, sizeof(top->told.error), "Not loaded: %s", e.line);
 	else
 		top->told.error[0] = '\0';

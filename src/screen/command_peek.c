@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define BUCKET_WIDTH 30 /* most signs of a bar */
+
 void command_peek(struct view *view, const struct shown *shown)
 {
 	struct text filter = {0}, title = {0}, condition = {0};
@@ -52,21 +54,104 @@ static bool stacks_are_sampled(const struct shown *shown)
 	return !(NEED_STACK & ~shown->source.needs);
 }
 
-/* The node of the stacks that the item is; NULL: it is a line of a column, or of what is not
- * sampled. */
-static const struct tree_node *peek_node(const struct shown *shown, size_t item)
+/* Lines of what was traced; live one that tells that there are none. */
+static size_t trace_items(const struct shown *shown)
 {
 	const struct peek *peek = &shown->peek;
 
-	return item >= peek->count && item - peek->count < peek->stacks.row_count
-		       ? tree_row(&peek->stacks, item - peek->count)
+	return peek->trace_line_count || shown->source.recording ? peek->trace_line_count : 1;
+}
+
+/* Whether the item is one of these, which stand behind those of columns. */
+static bool is_trace_item(const struct shown *shown, size_t item)
+{
+	return item >= shown->peek.count && item - shown->peek.count < trace_items(shown);
+}
+
+/* The node of the stacks that the item is; NULL: it is another line, or of what is not sampled. */
+static const struct tree_node *peek_node(const struct shown *shown, size_t item)
+{
+	const struct peek *peek = &shown->peek;
+	size_t before = peek->count + trace_items(shown);
+
+	return item >= before && item - before < peek->stacks.row_count
+		       ? tree_row(&peek->stacks, item - before)
 		       : NULL;
 }
 
 static size_t peek_count(const struct view *view, const struct shown *shown)
 {
 	(void)view;
-	return shown->peek.count + (stacks_are_sampled(shown) ? shown->peek.stacks.row_count : 1);
+	return shown->peek.count + trace_items(shown) +
+	       (stacks_are_sampled(shown) ? shown->peek.stacks.row_count : 1);
+}
+
+static void add_duration(struct text *text, int64_t ns)
+{
+	struct text duration = {0};
+
+	text_add_duration(&duration, ns);
+	text_add_spaces(text, duration.length < 8 ? 8 - duration.length : 0);
+	text_add(text, text_string(&duration), duration.length);
+	text_done(&duration);
+}
+
+/* "1.02 ms ..  2.05 ms      120  ##########" */
+static void add_bucket(struct text *help, const struct peek_trace *trace, int bucket)
+{
+	int64_t count = trace->histogram.buckets[bucket];
+	struct text number = {0};
+
+	add_duration(help, histogram_low_ns(bucket));
+	text_add_string(help, bucket == HISTOGRAM_BUCKETS - 1 ? " on " : " .. ");
+	if (bucket == HISTOGRAM_BUCKETS - 1)
+		text_add_spaces(help, 8);
+	else
+		add_duration(help, histogram_high_ns(bucket));
+	text_add_number(&number, count);
+	text_add_spaces(help, number.length < 9 ? 9 - number.length : 1);
+	text_add_string(help, text_string(&number));
+	text_done(&number);
+	text_add_string(help, "  ");
+	/* any event is worth a mark */
+	for (int64_t marks = count ? 1 + ratio(count, BUCKET_WIDTH - 1, trace->most) : 0; marks;
+	     marks--)
+		text_add_char(help, '#');
+}
+
+static void trace_item(const struct shown *shown, size_t line, struct text *name, struct text *help)
+{
+	const struct peek_trace_line *of = &shown->peek.trace_lines[line];
+	const struct peek_trace *trace = &shown->peek.traces[of->trace];
+	const struct histogram *histogram = &trace->histogram;
+	const struct {
+		const char *name;
+		int64_t ns;
+	} told[] = {{"p50", histogram_quantile_ns(histogram, 500)},
+		    {"p90", histogram_quantile_ns(histogram, 900)},
+		    {"p99", histogram_quantile_ns(histogram, 990)},
+		    {"max", histogram->max_ns},
+		    {"total", histogram->sum_ns}};
+
+	if (!shown->peek.trace_line_count) {
+		text_add_string(name, "durations");
+		text_add_string(
+			help, shown->source.traces
+				      ? "none was traced in this window"
+				      : "not traced yet: Enter traces waits for a CPU, and sleeps");
+		return;
+	}
+	text_add_string(name, trace->kind->name);
+	if (of->bucket != PEEK_TRACE_SUM) {
+		add_bucket(help, trace, of->bucket);
+		return;
+	}
+	text_add_format(help, "%lld", (long long)histogram_count(histogram));
+	for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++) {
+		text_add_format(help, ", %s ", told[i].name);
+		text_add_duration(help, told[i].ns);
+	}
+	text_add_format(help, ": %s", trace->kind->help);
 }
 
 static void add_shares(struct text *help, int64_t avg_thr, int64_t share)
@@ -96,6 +181,8 @@ static void peek_item(const struct view *view, const struct shown *shown, size_t
 		text_add_string(name, line->column->name);
 		add_shares(help, line->avg_thr, line->share);
 		shown_add_value(help, line->column, line->value);
+	} else if (is_trace_item(shown, item)) {
+		trace_item(shown, item - peek->count, name, help);
 	} else {
 		text_add_string(name, "stack");
 		text_add_string(help, "not sampled yet: Enter loads them");
@@ -119,6 +206,19 @@ static void peek_condition(struct text *text, const struct shown *shown, size_t 
 				   wanted);
 }
 
+/* Has durations traced; of those that are there no sample can be kept. */
+static void trace_choose(struct view *view, const struct shown *shown)
+{
+	if (shown->peek.trace_line_count || shown->source.traces) {
+		view_say(view, false,
+			 "Durations are told of threads: samples have state_us instead");
+		return;
+	}
+	view_load(view, shown, 0, false);
+	view->load_traces = true;
+	view_say(view, false, "Waits for a CPU, and sleeps are traced from now on");
+}
+
 /* What is under the cursor, kept together with the row. */
 static void peek_choose(struct view *view, const struct shown *shown, size_t item)
 {
@@ -126,6 +226,10 @@ static void peek_choose(struct view *view, const struct shown *shown, size_t ite
 	struct ask row = view->now;
 	bool widens;
 
+	if (is_trace_item(shown, item)) {
+		trace_choose(view, shown);
+		return;
+	}
 	if (item >= shown->peek.count && !peek_node(shown, item)) {
 		view_load(view, shown, NEED_STACK, false);
 		view_say(view, false, "Stacks are sampled from now on");
@@ -165,6 +269,8 @@ static bool peek_key(struct view *view, const struct shown *shown, size_t item, 
 
 	switch (key) {
 	case 'p':
+		if (view->list.words[0]) /* a letter of the word that is being typed */
+			return false;
 		view->list.kind = NULL;
 		return true;
 	case ' ':

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "report/value.h"
 
+#include <errno.h>
 #include <string.h>
 
 static int part_take(void *taker, const struct scan *part)
@@ -77,6 +78,12 @@ static void account_take(void *to, const struct sample *account)
 	history_add_account(to, account);
 }
 
+static void trace_take(void *to, const struct trace_kind *kind, const struct sample *who,
+		       const struct histogram *histogram)
+{
+	history_add_trace(to, kind, who, histogram);
+}
+
 int feed_next(struct feed *feed, struct error *e)
 {
 	struct source *source = feed->source;
@@ -92,6 +99,9 @@ int feed_next(struct feed *feed, struct error *e)
 		source->account(source, account_take, feed->history);
 		feed->account_us = scan.time_us;
 	}
+	if (feed->traces && source->traced &&
+	    source->traced(source, false, FEED_TRACE_NEEDS, trace_take, feed->history, e))
+		return -EIO;
 	if (source->release)
 		source->release(source);
 	return more;

@@ -15,9 +15,15 @@
 	 NEED_CGROUP_NAMES | NEED_PPID | NEED_PROCESSES | NEED_WAKER | NEED_WAKER_COMM |         \
 	 NEED_TOTALS)
 
+/* The same of those whose waits are traced: what is known of a thread at any time. */
+#define FEED_TRACE_NEEDS                                                                        \
+	(NEED_USER | NEED_COMMSUM | NEED_EXE | NEED_SYSCALL | NEED_CGROUP | NEED_CGROUP_NAMES | \
+	 NEED_PPID)
+
 struct feed {
 	struct source *source;
 	struct history *history;
+	bool traces;	     /* set by who opened the source: it traces, and that is kept, too */
 	int64_t last_us;     /* time of the last scan; 0: there was none */
 	int64_t period_us;   /* between scans; 0: not known */
 	bool changed;	     /* the source has not delivered a scan yet, an earlier one has */

@@ -249,6 +249,20 @@ void history_add_account(struct history *history, const struct sample *account)
 	pthread_mutex_unlock(&history->lock);
 }
 
+void history_add_trace(struct history *history, const struct trace_kind *kind,
+		       const struct sample *who, const struct histogram *histogram)
+{
+	struct history_chunk *chunk;
+
+	pthread_mutex_lock(&history->lock);
+	chunk = history->count ? history->chunks[history->count - 1] : NULL;
+	if (chunk && chunk->scan_count && !history->in_scan) {
+		history_encode_trace(chunk, &history->texts, kind, who, histogram);
+		chunk->scans[chunk->scan_count - 1].traces++;
+	}
+	pthread_mutex_unlock(&history->lock);
+}
+
 size_t history_bytes(struct history *history)
 {
 	size_t bytes;
@@ -336,13 +350,33 @@ void history_look(struct history *history, struct history_view *view)
 	}
 }
 
+/* What is behind a scan's samples: at. */
+static void rest_visit(const struct history_chunk *chunk, size_t at,
+		       const struct history_scan *scan, const struct history_visitor *visitor)
+{
+	const struct trace_kind *kind;
+	struct histogram histogram;
+	struct sample who;
+
+	if (!visitor->account && !visitor->trace)
+		return;
+	for (uint32_t i = 0; i < scan->accounts; i++) {
+		history_decode_account(chunk, &at, scan, &who);
+		if (visitor->account)
+			visitor->account(visitor->to, &who);
+	}
+	for (uint32_t i = 0; visitor->trace && i < scan->traces; i++) {
+		kind = history_decode_trace(chunk, &at, scan, &who, &histogram);
+		visitor->trace(visitor->to, kind, &who, &histogram);
+	}
+}
+
 /* Reads the scan's samples, and calls the visitor with them if it is wanted. */
 static void scan_visit(const struct history_chunk *chunk, struct history_coder *coder,
 		       const struct history_scan *scan, bool wanted,
 		       const struct history_visitor *visitor)
 {
 	size_t at = scan->offset;
-	struct sample account;
 
 	coder->who = -1;
 	if (wanted && visitor->scan)
@@ -355,16 +389,14 @@ static void scan_visit(const struct history_chunk *chunk, struct history_coder *
 		if (wanted && visitor->sample_memo)
 			visitor->sample_memo(visitor->to, sample, &coder->last[coder->who].memo);
 	}
-	for (uint32_t i = 0; wanted && visitor->account && i < scan->accounts; i++) {
-		history_decode_account(chunk, &at, scan, &account);
-		visitor->account(visitor->to, &account);
-	}
+	if (wanted)
+		rest_visit(chunk, at, scan, visitor);
 }
 
 static void chunk_visit(const struct history_chunk *chunk, int64_t from_us, int64_t until_us,
 			const struct history_visitor *visitor)
 {
-	bool deep = visitor->sample || visitor->sample_memo || visitor->account;
+	bool deep = visitor->sample || visitor->sample_memo || visitor->account || visitor->trace;
 	struct history_coder coder = {0};
 
 	if (!chunk->scan_count || chunk->scans[0].time_us >= until_us ||

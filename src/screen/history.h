@@ -21,6 +21,7 @@
 #include <stdint.h>
 
 #include "sample/sample.h"
+#include "sample/trace_kind.h"
 #include "screen/history_columns.h"
 #include "screen/history_scan.h"
 
@@ -50,6 +51,9 @@ struct history_visitor {
 	void (*sample)(void *to, const struct sample *sample);
 	void (*account)(void *to, const struct sample *account);
 	void *to;
+	/* A histogram of one thread, of the time before the scan. */
+	void (*trace)(void *to, const struct trace_kind *kind, const struct sample *who,
+		      const struct histogram *histogram);
 	/* The same as sample. *memo is the visitor's: 0, or what it left there at the thread's
 	 * sample before, if all columns that are in tuples have the values of that one. */
 	void (*sample_memo)(void *to, const struct sample *sample, uint32_t *memo);
@@ -64,6 +68,9 @@ void history_add_part(struct history *history, const struct scan *part);
 void history_end_scan(struct history *history, const struct scan *scan);
 /* Adds an account (sample/source.h) to the scan that was added last. */
 void history_add_account(struct history *history, const struct sample *account);
+/* Adds what --trace measured to the scan that was added last, after its accounts. kind: static. */
+void history_add_trace(struct history *history, const struct trace_kind *kind,
+		       const struct sample *who, const struct histogram *histogram);
 size_t history_bytes(struct history *history);
 
 /* Replaces the snapshot by a newer one; its chunks stay until it is done. */

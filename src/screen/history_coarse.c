@@ -117,6 +117,29 @@ static void accounts_take(struct coarsening *coarse, size_t from, size_t last,
 	}
 }
 
+/* What --trace measured in the scans from..last. */
+static void traces_take(struct coarsening *coarse, size_t from, size_t last,
+			struct history_scan *kept)
+{
+	struct histogram histogram;
+	struct sample who;
+
+	for (size_t i = from; i <= last; i++) {
+		const struct history_scan *scan = &coarse->from->scans[i];
+		size_t at = scan->end;
+
+		for (uint32_t j = 0; j < scan->accounts; j++)
+			history_decode_account(coarse->from, &at, scan, &who);
+		for (uint32_t j = 0; j < scan->traces; j++) {
+			const struct trace_kind *kind =
+				history_decode_trace(coarse->from, &at, scan, &who, &histogram);
+
+			history_encode_trace(coarse->to, coarse->texts, kind, &who, &histogram);
+		}
+		kept->traces += scan->traces;
+	}
+}
+
 /* Makes one scan of those from..last. */
 static void scans_merge(struct coarsening *coarse, size_t from, size_t last)
 {
@@ -130,13 +153,14 @@ static void scans_merge(struct coarsening *coarse, size_t from, size_t last)
 		kept.silent_us += scans[i].silent_us;
 	}
 	kept.offset = (uint32_t)to->bytes.length;
-	kept.accounts = 0;
+	kept.accounts = kept.traces = 0;
 	for (size_t i = from; i < last; i++)
 		samples_take(coarse, &scans[i], NULL);
 	to->coder->who = -1;
 	samples_take(coarse, &scans[last], &kept);
 	kept.end = (uint32_t)to->bytes.length;
 	accounts_take(coarse, from, last, &kept);
+	traces_take(coarse, from, last, &kept);
 	to->scans =
 		memory_grow(to->scans, &to->scan_capacity, to->scan_count + 1, sizeof(*to->scans));
 	to->scans[to->scan_count++] = kept;

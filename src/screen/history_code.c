@@ -283,6 +283,50 @@ void history_decode_account(const struct history_chunk *chunk, size_t *at,
 	account->time_us = scan->time_us;
 }
 
+void history_encode_trace(struct history_chunk *chunk, struct history_texts *texts,
+			  const struct trace_kind *kind, const struct sample *who,
+			  const struct histogram *histogram)
+{
+	struct text *bytes = &chunk->bytes;
+	uint64_t used = 0;
+
+	varint_add(bytes, tuple_of(chunk, &chunk->who, texts, history_who, history_who_count, who));
+	varint_add(bytes,
+		   tuple_of(chunk, &chunk->what, texts, history_what, history_what_count, who));
+	varint_add(bytes, (uintptr_t)kind); /* static, so that it can be kept as it is */
+	varint_add(bytes, (uint64_t)histogram->sum_ns);
+	varint_add(bytes, (uint64_t)histogram->max_ns);
+	varint_add(bytes, (uint64_t)histogram->bytes);
+	for (int i = 0; i < HISTOGRAM_BUCKETS; i++)
+		used |= (uint64_t)(histogram->buckets[i] != 0) << i;
+	varint_add(bytes, used);
+	for (int i = 0; i < HISTOGRAM_BUCKETS; i++)
+		if (histogram->buckets[i])
+			varint_add(bytes, (uint64_t)histogram->buckets[i]);
+}
+
+const struct trace_kind *history_decode_trace(const struct history_chunk *chunk, size_t *at,
+					      const struct history_scan *scan, struct sample *who,
+					      struct histogram *histogram)
+{
+	const char *bytes = chunk->bytes.bytes;
+	const struct trace_kind *kind;
+	uint64_t used;
+
+	*who = sample_absent;
+	tuple_fill(&chunk->who, (uint32_t)varint_read(bytes, at), history_who, who);
+	tuple_fill(&chunk->what, (uint32_t)varint_read(bytes, at), history_what, who);
+	who->time_us = scan->time_us;
+	kind = (const struct trace_kind *)(uintptr_t)varint_read(bytes, at);
+	histogram->sum_ns = (int64_t)varint_read(bytes, at);
+	histogram->max_ns = (int64_t)varint_read(bytes, at);
+	histogram->bytes = (int64_t)varint_read(bytes, at);
+	used = varint_read(bytes, at);
+	for (int i = 0; i < HISTOGRAM_BUCKETS; i++)
+		histogram->buckets[i] = used >> i & 1 ? (int64_t)varint_read(bytes, at) : 0;
+	return kind;
+}
+
 void history_coder_free(struct history_coder *coder)
 {
 	if (coder)

@@ -3,6 +3,7 @@
 #ifndef TSNAP_SCREEN_HISTORY_CODE_H
 #define TSNAP_SCREEN_HISTORY_CODE_H
 
+#include "sample/trace_kind.h"
 #include "base/index.h"
 #include "base/text.h"
 #include "screen/history_columns.h"
@@ -53,6 +54,14 @@ const struct sample *history_decode(const struct history_chunk *chunk, struct hi
 				    size_t *at, const struct history_scan *scan);
 void history_decode_account(const struct history_chunk *chunk, size_t *at,
 			    const struct history_scan *scan, struct sample *account);
+
+/* What --trace measured of a thread: who that was, and a histogram of durations. */
+void history_encode_trace(struct history_chunk *chunk, struct history_texts *texts,
+			  const struct trace_kind *kind, const struct sample *who,
+			  const struct histogram *histogram);
+const struct trace_kind *history_decode_trace(const struct history_chunk *chunk, size_t *at,
+					      const struct history_scan *scan, struct sample *who,
+					      struct histogram *histogram);
 
 size_t history_chunk_bytes(const struct history_chunk *chunk);
 

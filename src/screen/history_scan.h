@@ -12,7 +12,7 @@ enum band_part { BAND_ON, BAND_RQ, BAND_DISK, BAND_WORK, BAND_COUNT };
 struct history_scan {
 	int64_t time_us, weight_us, silent_us; /* as in struct scan */
 	uint32_t threads;		       /* seen in all; 0: not known */
-	uint32_t samples, accounts;	       /* in the chunk's bytes: first those, then these */
+	uint32_t samples, accounts, traces;    /* in the chunk's bytes, in this order */
 	uint32_t offset, end;		       /* where in these bytes samples begin and end */
 	uint32_t band[BAND_COUNT];	       /* threads in these states */
 };

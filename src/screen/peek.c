@@ -3,6 +3,7 @@
  * a tree of their stacks.
  */
 #include "screen/shown.h"
+#include "screen/feed.h"
 #include "report/group_split.h"
 #include "report/value.h"
 #include "render/fold.h"
@@ -34,6 +35,7 @@ struct peeking {
 	const struct exact_times *times; /* the window's; NULL: samples count */
 	const struct band *band;
 	int64_t *band_samples;
+	struct peek *peek; /* its traces are filled at once */
 };
 
 static void peek_scan(void *to, const struct history_scan *scan)
@@ -73,6 +75,61 @@ static void peek_account(void *to, const struct sample *account)
 	if (account->time_us >= peeking->from_us && account->time_us < peeking->until_us &&
 	    filter_accepts(&peeking->filter, account))
 		group_table_add_account(&peeking->groups[GROUPS_ALL], account);
+}
+
+/* What is known of a trace's thread, and of what it waited for. */
+static uint64_t trace_known(const struct trace_kind *kind, const struct sample *who)
+{
+	uint64_t known = KNOWN_IDS | NEED_COMM | (FEED_TRACE_NEEDS & ~NEED_SYSCALL);
+
+	if (who->state != ABSENT)
+		known |= KNOWN_STATE;
+	if (who->state != ABSENT || who->syscall)
+		known |= NEED_SYSCALL;
+	return kind->bytes ? known | NEED_BLOCK : known;
+}
+
+/* What only a sample has refuses nothing: waits for a CPU have no system call. */
+static void peek_trace(void *to, const struct trace_kind *kind, const struct sample *who,
+		       const struct histogram *histogram)
+{
+	struct peeking *peeking = to;
+	struct peek *peek = peeking->peek;
+	size_t at = 0;
+
+	if (who->time_us < peeking->from_us || who->time_us >= peeking->until_us ||
+	    filter_ask_thread(&peeking->filter, who, trace_known(kind, who)) == VERDICT_REFUSED)
+		return;
+	while (at < peek->trace_count && peek->traces[at].kind != kind)
+		at++;
+	if (at == PEEK_TRACES_MAX)
+		return;
+	if (at == peek->trace_count)
+		peek->traces[peek->trace_count++] = (struct peek_trace){.kind = kind};
+	histogram_merge(&peek->traces[at].histogram, histogram);
+}
+
+/* A line for each kind, and one for each bucket from its first event to its last one. */
+static void trace_lines_fill(struct peek *peek)
+{
+	peek->trace_line_count = 0;
+	for (size_t trace = 0; trace < peek->trace_count; trace++) {
+		const int64_t *buckets = peek->traces[trace].histogram.buckets;
+		int first = 0, last = HISTOGRAM_BUCKETS - 1;
+
+		while (first < last && !buckets[first])
+			first++;
+		while (last > first && !buckets[last])
+			last--;
+		peek->trace_lines[peek->trace_line_count++] =
+			(struct peek_trace_line){trace, PEEK_TRACE_SUM};
+		for (int bucket = first; bucket <= last; bucket++) {
+			if (buckets[bucket] > peek->traces[trace].most)
+				peek->traces[trace].most = buckets[bucket];
+			peek->trace_lines[peek->trace_line_count++] =
+				(struct peek_trace_line){trace, bucket};
+		}
+	}
 }
 
 /* The column's values; nothing of one that all samples lack. */
@@ -187,8 +244,11 @@ static void peek_fill(struct peek *peek, const struct shown *shown, const struct
 {
 	const struct band *band = &shown->band;
 	struct peeking *peeking = memory_get(sizeof(*peeking));
-	struct history_visitor visitor = {
-		.scan = peek_scan, .sample = peek_sample, .account = peek_account, .to = peeking};
+	struct history_visitor visitor = {.scan = peek_scan,
+					  .sample = peek_sample,
+					  .account = peek_account,
+					  .trace = peek_trace,
+					  .to = peeking};
 	struct error e = {0};
 	struct grid grid = {0};
 
@@ -198,6 +258,8 @@ static void peek_fill(struct peek *peek, const struct shown *shown, const struct
 	peeking->times = shown->tally.shared_us ? &shown->times : NULL;
 	peeking->band = band;
 	peeking->band_samples = peek->band;
+	peeking->peek = peek;
+	peek->trace_count = 0;
 	lists_make(peeking);
 	if (!ask_filter(ask, &peeking->filter, &e))
 		history_visit(&shown->history,
@@ -211,6 +273,7 @@ static void peek_fill(struct peek *peek, const struct shown *shown, const struct
 		if (!is_asked(ask, peeking->lists[i].items[0]))
 			lines_add(peek, peeking, i, &grid);
 	exact_fill(peek, &peeking->groups[GROUPS_ALL]);
+	trace_lines_fill(peek);
 	stacks_fill(peek, peeking, &grid);
 	grid_done(&grid);
 	filter_done(&peeking->filter);

@@ -38,8 +38,8 @@ struct screen {
 	atomic_bool ended, stop;
 	pthread_mutex_t lock;
 	struct shown_source told; /* under the lock */
-	uint64_t wanted_needs;	  /* the same, as is all_states_wanted: what to sample, too */
-	bool all_states_wanted, wants;
+	struct screen_wish wish;  /* the same */
+	bool wants;		  /* there is a new one */
 };
 
 int screen_check(struct error *e)
@@ -95,8 +95,9 @@ static void request_do(struct screen *screen)
 		terminal_stop();
 	if (request == REQUEST_LOAD) {
 		pthread_mutex_lock(&screen->lock);
-		screen->wanted_needs |= screen->view->load_needs;
-		screen->all_states_wanted |= screen->view->load_all_states;
+		screen->wish.needs |= screen->view->load_needs;
+		screen->wish.all_states |= screen->view->load_all_states;
+		screen->wish.traces |= screen->view->load_traces;
 		screen->wants = true;
 		pthread_mutex_unlock(&screen->lock);
 	}
@@ -223,15 +224,14 @@ void screen_tell(struct screen *screen, const struct shown_source *told)
 	pthread_mutex_unlock(&screen->lock);
 }
 
-bool screen_wants(struct screen *screen, uint64_t *needs, bool *all_states)
+bool screen_wants(struct screen *screen, struct screen_wish *wish)
 {
 	bool wants;
 
 	pthread_mutex_lock(&screen->lock);
 	wants = screen->wants;
 	screen->wants = false;
-	*needs = screen->wanted_needs;
-	*all_states = screen->all_states_wanted;
+	*wish = screen->wish;
 	pthread_mutex_unlock(&screen->lock);
 	return wants;
 }

@@ -28,8 +28,13 @@ int screen_open(struct screen **screen, struct history *history, struct view *vi
 		struct error *e);
 /* What is told of the source from now on; its texts must stay until the screen is closed. */
 void screen_tell(struct screen *screen, const struct shown_source *told);
-/* Whether more is to be sampled than told->needs and all_states; since the last call. */
-bool screen_wants(struct screen *screen, uint64_t *needs, bool *all_states);
+/* What is to be sampled besides what was told, as in struct shown_source. */
+struct screen_wish {
+	uint64_t needs;
+	bool all_states, traces;
+};
+/* Whether there is such a wish since the last call. */
+bool screen_wants(struct screen *screen, struct screen_wish *wish);
 /* Whether the user has ended it. */
 bool screen_ended(const struct screen *screen);
 /* Ends the thread and gives the terminal back. */

@@ -37,10 +37,13 @@ struct shown_source {
 	char error[ERROR_LINE_SIZE + 32]; /* why not; "": all is well */
 	bool all_states;		  /* threads in every state are sampled */
 	uint64_t needs;			  /* NEED_*: what is sampled */
+	bool traces;			  /* durations are traced, too */
 	const char *base; /* options of the command line that the source itself obeys */
 };
 
 #define PEEK_LINES_MAX 128
+#define PEEK_TRACES_MAX 8
+#define PEEK_TRACE_SUM (-1)
 
 /* What a row is made of: the values of one column after the other, most samples first. */
 struct peek {
@@ -54,6 +57,18 @@ struct peek {
 	} lines[PEEK_LINES_MAX];
 	struct measures exact; /* of all of them */
 	struct tally tally;
+	/* what --trace measured of the row's threads, as far as it is known what that was of */
+	size_t trace_count;
+	struct peek_trace {
+		const struct trace_kind *kind;
+		struct histogram histogram;
+		int64_t most; /* in a bucket */
+	} traces[PEEK_TRACES_MAX];
+	size_t trace_line_count;
+	struct peek_trace_line {
+		size_t trace;
+		int bucket; /* PEEK_TRACE_SUM: all of them */
+	} trace_lines[PEEK_TRACES_MAX * (HISTOGRAM_BUCKETS + 1)];
 	struct tree stacks;	      /* of samples; empty where none has a stack */
 	int64_t band[BAND_STEPS_MAX]; /* samples in each step of the band above */
 };

@@ -83,7 +83,7 @@ enum view_request {
 	REQUEST_STOP,	/* to be a background job: Ctrl-Z */
 	REQUEST_REDRAW, /* all of the screen, whatever the terminal shows */
 	REQUEST_WRITE,	/* as `write` says */
-	REQUEST_LOAD,	/* sample what load_needs and load_all_states say, too */
+	REQUEST_LOAD,	/* sample what load_needs and the others say, too */
 };
 
 enum write_format {
@@ -118,6 +118,7 @@ struct view {
 	enum view_request request;
 	uint64_t load_needs; /* NEED_* */
 	bool load_all_states;
+	bool load_traces; /* durations of waits for a CPU and of sleeps */
 	enum write_format write;
 	char path[VIEW_LABEL_SIZE * 4];	 /* to write to */
 	const struct saved_views *views; /* ready-made ones; NULL: there are none */

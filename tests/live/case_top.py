@@ -142,6 +142,28 @@ def top_loads(ctx):
         check(not words, "it wrote over its screen: %s", words)
 
 
+@case
+def top_durations(ctx):
+    """The peek at a thread has the distribution of its waits: of --trace, and traced once that is asked for."""
+    for options, keys in (["--trace", "offcpu,runq"], ""), ([], "pdurations\r"):
+        workload = ctx.workload("burst", cpu_ms=1, naps=3000, nap_ms=10)
+        tid = workload.tid
+        workload.say("go")
+        screen = Screen(ctx, "-i", "0.5", "-a", "-t", tid, "-g", "tid", *options)
+        screen.wait(r"\b%d\b" % tid)
+        screen.type(keys)
+        screen.read(6)
+        screen.type("poffcpu")
+        found = screen.wait(r"offcpu +(\d+), p50 +([\d.]+ ..), p90 ", 10)
+        check(int(found.group(1)) > 50, "a few sleeps: %s", found.group(0))
+        screen.wait(r"8\.39 ms \.\. +16\.8 ms +\d+ +#{20,}", 10)
+        screen.type("\x1b")
+        screen.read(0.3)
+        screen.type("q")
+        screen.read(1)
+        check(screen.process.wait(STOP_S) == 0, "exit code %s", screen.process.returncode)
+
+
 def rows_of(text, tids):
     """Average threads, share and state of these threads in a table of avg_thr, seconds, share, tid, state."""
     rows = re.findall(r"^ *([\d.]+) +[\d.]+ +([\d.]+)%[ #]+ (\d+) +([A-Z]+)\b", text, re.M)

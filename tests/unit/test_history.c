@@ -314,12 +314,84 @@ static void test_coarse(void **state)
 	assert_int_equal(coarse.vcsw, fine.vcsw);
 }
 
+static const struct trace_kind sleeps = {.name = "sleeps", .columns = "state,syscall"};
+
+/* Of one thread, every second. */
+static struct histogram histogram_of(int64_t second)
+{
+	struct histogram histogram = {
+		.sum_ns = 1000 + second, .max_ns = INT64_MAX - second, .bytes = second};
+
+	histogram.buckets[0] = 1;
+	histogram.buckets[7] = second;
+	histogram.buckets[HISTOGRAM_BUCKETS - 1] = 3000000000;
+	return histogram;
+}
+
+struct traces {
+	int64_t begin_us, count;
+};
+
+static void trace_take(void *to, const struct trace_kind *kind, const struct sample *who,
+		       const struct histogram *histogram)
+{
+	struct traces *traces = to;
+	struct histogram expected = histogram_of(traces->count);
+
+	assert_ptr_equal(kind, &sleeps);
+	assert_int_equal(who->tid, 1007);
+	assert_int_equal(who->state, DOING_SLEEP);
+	assert_string_equal(who->syscall, "nanosleep");
+	assert_true(who->filename == NULL && who->waker_tid == ABSENT);
+	assert_memory_equal(histogram, &expected, sizeof(expected));
+	assert_in_range(who->time_us - traces->begin_us - traces->count * 1000000, 0, 999999);
+	traces->count++;
+}
+
+/* What is traced comes out as it was, beside samples and accounts, also where scans are left out.
+ */
+static void test_traces(void **state)
+{
+	struct history *history = history_new(HISTORY_BYTES_DEFAULT, 20 * 1000000ll);
+	struct history_view view = {0};
+	struct traces traces = {0};
+	struct taken taken = {0};
+	struct history_visitor visitor = {.trace = trace_take, .to = &traces};
+	struct history_visitor scans = {.scan = count_scan, .to = &taken};
+
+	(void)state;
+	for (int64_t scan = 0; scan < 1300; scan++) {
+		struct sample who = sample_of(7, 0);
+		struct histogram histogram = histogram_of(scan / 20);
+
+		scan_add(history, scan);
+		if (scan % 20)
+			continue;
+		who.state = DOING_SLEEP;
+		who.syscall = name_of_string("nanosleep");
+		who.filename = NULL;
+		history_add_account(history, &who);
+		history_add_trace(history, &sleeps, &who, &histogram);
+	}
+	history_look(history, &view);
+	assert_true(view.thinned_scans > 0);
+	traces.begin_us = 1700000000000000;
+	history_visit(&view, view.first_us, view.last_us + 1, &visitor);
+	assert_int_equal(traces.count, 65);
+	history_visit(&view, view.first_us, view.last_us + 1, &scans);
+	assert_int_equal(taken.scans, view.scan_count);
+	history_view_done(&view);
+	history_free(history);
+	names_clear();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_memo),	 cmocka_unit_test(test_round_trip),
-		cmocka_unit_test(test_accounts), cmocka_unit_test(test_memory),
-		cmocka_unit_test(test_limits),	 cmocka_unit_test(test_coarse),
+		cmocka_unit_test(test_memo),	   cmocka_unit_test(test_traces),
+		cmocka_unit_test(test_round_trip), cmocka_unit_test(test_accounts),
+		cmocka_unit_test(test_memory),	   cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_coarse),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
