@@ -43,6 +43,7 @@ import case_peers  # noqa: F401
 import case_python  # noqa: F401
 import case_quota  # noqa: F401
 import case_record  # noqa: F401
+import case_schema  # noqa: F401
 import case_select  # noqa: F401
 import case_self
 import case_sets  # noqa: F401
@@ -75,7 +76,7 @@ ALONE = ("*_growth", "exit_storm*", "killed*", "nothing_left*", "block_full", "s
          "keeper*", "hostile_*", "moment_of_slow_reader*", "moment_beside_spinners", "moment_of_postgres", "stacks_moment_*")
 # These take long and hold what others hold, too, at more places, or one of tsnap's figures against another tool's: with --all, or named.
 THOROUGH = ("bench_*", "stacks_under_load", "without_facts", "inside_choices", "inside_times", "peers_*", "podman_*", "stress_*", "share_race",
-            "stacks_as_gdb", "hostile_many_*", "hostile_sparse_files", "hostile_unwind_tables")
+            "schema_of_clickhouse", "schema_of_duckdb", "stacks_as_gdb", "hostile_many_*", "hostile_sparse_files", "hostile_unwind_tables")
 AGAIN_MAX = 10
 # The longest begin first, so that none is left at the end.
 LONG = ("every_option", "every_trace", "stacks_as_gdb", "stacks_under_load", "inside_*", "without_facts", "stacks_of_java", "stacks_on_cpu*",

@@ -1,0 +1,164 @@
+"""Recordings in databases: packaging/schema makes tables and views there, and they tell what a replay tells."""
+import json
+import os
+import re
+import shutil
+import subprocess
+
+from harness import SLOW, Findings, Skip, case, check
+from parts import Part, Postgres, account, free_port, program
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SCHEMA = os.path.join(HERE, "..", "..", "packaging", "schema")
+RECORDED = os.path.join(HERE, "..", "fixtures", "recording_1")
+DUCKDB = "@duckdb/node-api@1.5.6-r.1"
+CLICKHOUSE = """<yandex><tcp_port>%d</tcp_port><listen_host>127.0.0.1</listen_host><path>%s/</path><tmp_path>%s/tmp/</tmp_path>
+<logger><console>1</console><level>warning</level></logger><mark_cache_size>1000000</mark_cache_size>
+<profiles><default/></profiles><users><default><password/><networks><ip>127.0.0.1</ip></networks><profile>default</profile>
+<quota>default</quota></default></users><quotas><default/></quotas><default_profile>default</default_profile>
+<default_database>default</default_database><users_config>config.xml</users_config></yandex>"""
+ASK_DUCKDB = """
+import { DuckDBInstance } from '@duckdb/node-api';
+import fs from 'fs';
+const connection = await (await DuckDBInstance.create(':memory:')).connect();
+await connection.run(fs.readFileSync(process.argv[2], 'utf8'));
+for (const question of process.argv.slice(3)) {
+  const answer = await connection.runAndReadAll(question);
+  console.log(JSON.stringify(answer.getRowsJson()));
+}
+await connection.run("COPY samples TO 'samples.parquet'");
+"""
+
+
+def output(*words, text=None, **options):
+    done = subprocess.run([str(word) for word in words], input=text, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          universal_newlines=True, timeout=120 * SLOW, **options)
+    check(done.returncode == 0, "%s: %s", " ".join(map(str, words))[:200], done.stderr[-600:])
+    return done.stdout
+
+
+def views():
+    with open(os.path.join(SCHEMA, "questions.sql"), encoding="utf-8") as file:
+        found = re.findall(r"^CREATE VIEW (\w+) AS\nSELECT (.*)", file.read(), re.M)
+    check(len(found) == 10, "%d questions", len(found))
+    return [name for name, _ in found]
+
+
+def recordings(ctx):
+    """One of an earlier version, over two hours, and one of now."""
+    directory = ctx.temporary() + "/now"
+    workload = ctx.workload("mixed", bursts=2, pairs=1, syncs=1, spins=1)
+    ctx.plain("-o", directory, "-F", 20, "-d", 2, "-p", workload.tgid, "-G", "ustack,waits_on").finish_plain()
+    return RECORDED, directory
+
+
+def value(cell):
+    """The same of each program: numbers to six places, minutes, nothing."""
+    if cell in (None, "", "\\N"):
+        return ""
+    text = str(cell)
+    if re.match(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d", text):
+        return text[:16].replace("T", " ")
+    try:
+        return round(float(text), 4)
+    except ValueError:
+        return text
+
+
+def lines_of(text):
+    return [line.split("\t") for line in text.splitlines()]
+
+
+def answers(rows_of):
+    """{view: its rows, sorted}; rows_of(view) asks."""
+    return {view: sorted([tuple(value(cell) for cell in row) for row in rows_of(view)], key=str) for view in views()}
+
+
+def truth_of(ctx, directories):
+    """SQLite's answers; seconds by state are the replays'."""
+    base = ctx.temporary() + "/base"
+    output("sqlite3", base, text=output(SCHEMA + "/schema", "sqlite", ctx.options.tsnap))
+    for directory in directories:
+        output(SCHEMA + "/load", "sqlite", directory, base)
+    found = answers(lambda view: lines_of(output("sqlite3", "-separator", "\t", base, "SELECT * FROM " + view)))
+    told = {}
+    for directory in directories:
+        rows = ctx.plain("--replay", directory, "--csv", "-a", "-g", "state,weight_us").finish()
+        for row in rows:
+            told[row["state"]] = told.get(row["state"], 0) + int(row["weight_us"]) / 1e6
+    ours = {}
+    for _, state, seconds, _ in found["threads_by_state"]:
+        ours[state] = round(ours.get(state, 0) + seconds, 3)
+    check(ours == {state: round(seconds, 3) for state, seconds in told.items()} and len(ours) >= 4, "%s, a replay tells %s", ours, told)
+    check(all(found.values()), "without an answer: %s", [view for view, rows in found.items() if not rows])
+    return found
+
+
+def expect_same(found, truth):
+    findings = Findings()
+    for view, rows in truth.items():
+        findings.expect(found[view] == rows, "%s: %s, SQLite has %s", view, [row for row in found[view] if row not in rows][:3],
+                        [row for row in rows if row not in found[view]][:3])
+    findings.close()
+
+
+def sqlite_needed():
+    for name in ("sqlite3", "zstd"):
+        if not shutil.which(name):
+            raise Skip("%s is not installed" % name)
+
+
+@case
+def schema_of_sqlite(ctx):
+    sqlite_needed()
+    truth_of(ctx, recordings(ctx))
+
+
+@case
+def schema_of_postgresql(ctx):
+    sqlite_needed()
+    server, directories = Postgres(ctx), recordings(ctx)
+    psql = server.command("psql")
+    output(*psql, "-qX", "-v", "ON_ERROR_STOP=1", text=output(SCHEMA + "/schema", "postgresql", ctx.options.tsnap))
+    for directory in directories:
+        output(SCHEMA + "/load", "postgresql", directory, *psql[1:], env=dict(os.environ, PATH=server.programs + ":" + os.environ["PATH"]))
+    expect_same(answers(lambda view: lines_of(output(*psql, "-X", "-A", "-t", "-F", "\t", "-c", "SELECT * FROM " + view))),
+                truth_of(ctx, directories))
+
+
+@case
+def schema_of_clickhouse(ctx):
+    sqlite_needed()
+    path, client = program("clickhouse-server", "clickhouse-server", "/usr/sbin"), program("clickhouse-client", "clickhouse-client")
+    directory, port = ctx.temporary(), free_port()
+    with open(directory + "/config.xml", "w", encoding="utf-8") as file:
+        file.write(CLICKHOUSE % (port, directory, directory))
+    server = Part(ctx, account("clickhouse", "nobody"), [path, "--config-file=%s/config.xml" % directory], directory)
+    ask = [client, "--port", str(port)]
+    server.wait_up(lambda: subprocess.run([*ask, "-q", "SELECT 1"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout == b"1\n")
+    directories = recordings(ctx)
+    output(*ask, "-n", text=output(SCHEMA + "/schema", "clickhouse", ctx.options.tsnap))
+    for directory in directories:
+        output(SCHEMA + "/load", "clickhouse", directory, *ask[1:])
+    expect_same(answers(lambda view: lines_of(output(*ask, "-q", "SELECT * FROM " + view))), truth_of(ctx, directories))
+
+
+@case
+def schema_of_duckdb(ctx):
+    """Out of the .csv.zst; it makes Parquet."""
+    sqlite_needed()
+    directory, directories = ctx.temporary(), recordings(ctx)
+    if not shutil.which("npm") or subprocess.run(["npm", "install", "--silent", "--no-save", DUCKDB], cwd=directory, timeout=300,
+                                                  stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                                  stderr=subprocess.DEVNULL).returncode:
+        raise Skip("npm is not here, or can't get " + DUCKDB)
+    with open(directory + "/ask.mjs", "w", encoding="utf-8") as file:
+        file.write(ASK_DUCKDB)
+    with open(directory + "/schema.sql", "w", encoding="utf-8") as file:
+        file.write(output(SCHEMA + "/schema", "duckdb", ctx.options.tsnap))
+        for recording in directories:
+            file.write(output(SCHEMA + "/load", "duckdb", recording))
+    lines = output("node", "ask.mjs", "schema.sql", *("SELECT * FROM " + view for view in views()), cwd=directory).splitlines()
+    told = dict(zip(views(), map(json.loads, lines)))
+    expect_same(answers(told.get), truth_of(ctx, directories))
+    check(os.stat(directory + "/samples.parquet").st_size > 1000, "samples.parquet is empty")
