@@ -70,6 +70,8 @@ void view_load(struct view *view, const struct shown *shown, uint64_t needs, boo
  */
 bool column_is_there(const struct shown *shown, const struct column *column, const char **why);
 
+/* command_value.c: the whole of a value. */
+void command_value(struct view *view, const struct shown *shown);
 /* command_peek.c: what a row is made of. */
 void command_peek(struct view *view, const struct shown *shown);
 

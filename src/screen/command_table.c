@@ -17,6 +17,7 @@ const struct command commands[] = {
 	{"sort",	"s",		"sort by a column of a list",			command_sort},
 	{"sort-here",	"S",		"sort by this column; again: in reverse",	command_sort_here},
 	{"all-states",	"a",		"threads in every state, or active ones only",	command_all_states},
+	{"value",	"v",		"the whole of the value under the cursor",	command_value},
 	{"peek",	"p",		"what this row is made of: its threads, calls, files, waits, wakers", command_peek},
 	{"tree",	"T",		"processes as a tree: by container, unit, process, thread, or by parent", command_tree},
 	{"heat",	"h",		"heat map: time across, state_us or threads down",	command_heat},

@@ -233,7 +233,10 @@ void draw(struct cells *cells, struct view *view, const struct shown *shown)
 		draw_small(cells);
 		return;
 	}
-	if (!view->list.kind)
+	view->places.columns = cells->columns;
+	if (view->list.kind)
+		list_add_detail(&cell, view, shown);
+	else
 		add_cell(&cell, view, shown);
 	add_bottom(&bottom, view, &style);
 	layout = layout_of(cells, text_string(&cell), text_string(&bottom),

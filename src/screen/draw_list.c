@@ -8,37 +8,18 @@ static void draw_item(struct cells *cells, const struct layout *layout, const st
 		      const struct shown *shown, size_t item, size_t row, bool here)
 {
 	const struct list_kind *kind = view->list.kind;
+	size_t left = kind->wide ? 0 : LIST_NAME_WIDTH;
 	struct text name = {0}, help = {0};
 
 	kind->item(view, shown, item, &name, &help);
 	if (kind->marked && kind->marked(view, shown, item))
 		cells_put(cells, row, 0, 1, "✓", STYLE_KEY);
 	cells_put_cut(cells, row, 2, LIST_NAME_WIDTH - 3, text_string(&name), STYLE_KEY);
-	cells_put_cut(cells, row, LIST_NAME_WIDTH, layout->columns - LIST_NAME_WIDTH,
-		      text_string(&help), STYLE_PLAIN);
+	cells_put_cut(cells, row, left, layout->columns - left, text_string(&help), STYLE_PLAIN);
 	if (here)
 		cells_style(cells, row, 0, layout->columns, STYLE_CURSOR);
 	if (here && kind->cursor)
 		cells_style(cells, row, LIST_NAME_WIDTH + kind->cursor(view, shown), 1, STYLE_CELL);
-	text_done(&name);
-	text_done(&help);
-}
-
-/* Draws the line about the item under the cursor: the whole of what explains it. */
-static void draw_detail(struct cells *cells, const struct layout *layout, const struct view *view,
-			const struct shown *shown)
-{
-	const struct list_kind *kind = view->list.kind;
-	size_t item = list_item_at(view, shown, view->list.at);
-	struct text name = {0}, help = {0};
-
-	if (item == SIZE_MAX)
-		return;
-	if (kind->detail)
-		kind->detail(view, shown, item, &help);
-	else
-		kind->item(view, shown, item, &name, &help);
-	cells_put_cut(cells, layout->cell_top, 0, layout->columns, text_string(&help), STYLE_PLAIN);
 	text_done(&name);
 	text_done(&help);
 }
@@ -57,9 +38,9 @@ void draw_list(struct cells *cells, const struct layout *layout, struct view *vi
 	}
 	view->page_rows = view->places.list_rows = rows;
 	view->places.list_top = top;
-	/* items may have gone */
-	if (list->at >= matches)
-		list->at = matches ? matches - 1 : 0;
+	/* the screen may have grown: no room is left below the last item while others are above */
+	if (list->top + rows > matches)
+		list->top = matches > rows ? matches - rows : 0;
 	if (list->top > list->at)
 		list->top = list->at;
 	if (rows && list->at >= list->top + rows)
@@ -78,6 +59,5 @@ void draw_list(struct cells *cells, const struct layout *layout, struct view *vi
 			break;
 		draw_item(cells, layout, view, shown, item, top + row, list->top + row == list->at);
 	}
-	draw_detail(cells, layout, view, shown);
 	text_done(&title);
 }

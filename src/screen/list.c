@@ -69,6 +69,25 @@ static void choose(struct view *view, const struct shown *shown)
 		kind->choose(view, shown, item);
 }
 
+void list_add_detail(struct text *text, struct view *view, const struct shown *shown)
+{
+	const struct list_kind *kind = view->list.kind;
+	size_t matches = list_matches(view, shown), item;
+	struct text name = {0};
+
+	/* items may have gone */
+	if (view->list.at >= matches)
+		view->list.at = matches ? matches - 1 : 0;
+	item = list_item_at(view, shown, view->list.at);
+	if (item == SIZE_MAX)
+		return;
+	if (kind->detail)
+		kind->detail(view, shown, item, text);
+	else
+		kind->item(view, shown, item, &name, text);
+	text_done(&name);
+}
+
 /* Letters choose among the items. */
 static void word_type(struct view *view, int32_t key)
 {

@@ -23,6 +23,7 @@ struct list_kind {
 	/* Enter; the list is closed before, unless it stays. */
 	void (*choose)(struct view *view, const struct shown *shown, size_t item);
 	bool stays;
+	bool wide; /* its items have no names, and all of the width */
 	bool half; /* it has the lower half of the table's place, else all of it */
 	/* Fills what the items are read from, where that was not done yet for this answer; NULL:
 	 * there is nothing to fill. */
@@ -42,7 +43,7 @@ struct list_kind {
 };
 
 extern const struct list_kind list_columns, list_sort, list_palette, list_help, list_views,
-	list_formats, list_peek, list_tree, list_heat;
+	list_formats, list_peek, list_tree, list_heat, list_value;
 
 void list_open(struct view *view, const struct list_kind *kind);
 /* Fills what the open list shows, if one is open; after each answer and key. */
@@ -50,6 +51,9 @@ void list_fill(struct shown *shown, const struct view *view);
 /* Items that fit the typed words, and the one at a place among them; SIZE_MAX: there is none. */
 size_t list_matches(const struct view *view, const struct shown *shown);
 size_t list_item_at(const struct view *view, const struct shown *shown, size_t at);
+/* Adds the whole of what explains the item under the cursor, which is moved to one that is there.
+ */
+void list_add_detail(struct text *text, struct view *view, const struct shown *shown);
 /* A key while the list is open. */
 void list_key(struct view *view, const struct shown *shown, int32_t key);
 

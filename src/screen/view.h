@@ -67,6 +67,7 @@ struct prompt {
 
 /* Where things were drawn: rows and columns of the screen, for the mouse. */
 struct places {
+	size_t columns; /* of the screen */
 	size_t title_row, table_top, table_rows;
 	size_t first, count;	       /* columns of the table that are seen: from the first */
 	size_t lefts[COLUMN_LIST_MAX]; /* where these begin */

@@ -163,6 +163,25 @@ def case_kinds(tsnap):
         terminal.close()
 
 
+def case_mouse(tsnap):
+    """A click as terminals send it: on a row, and on a title, which sorts."""
+    for term, click in (("xterm", "\x1b[<0;%d;%dM\x1b[<0;%d;%dm"), ("screen", None)):
+        if subprocess.run(["infocmp", term], capture_output=True, check=False).returncode:
+            continue
+        terminal = Terminal(tsnap, term=term, columns=100, arguments=("-g", "comm"))
+        terminal.expect("comm: ")
+        terminal.drain()
+        for row, wanted in ((9, "sort seconds"), (11, "seconds: 0.10")):
+            if click:
+                terminal.type(click % (12, row, 12, row))
+            else:  # button and place as characters, then that it is released
+                terminal.type("\x1b[M" + " " + chr(32 + 12) + chr(32 + row) + "\x1b[M#" + chr(32 + 12) + chr(32 + row))
+            terminal.expect(wanted)
+        terminal.type("q")
+        assert terminal.process.wait(20) == 0, term
+        terminal.close()
+
+
 def case_ascii(tsnap):
     for arguments, environment in ((("--ascii",), {}), ((), {"LC_ALL": "C"})):
         terminal = Terminal(tsnap, arguments=arguments, **environment)
