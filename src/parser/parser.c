@@ -127,17 +127,32 @@ static void parser_lose(struct parser *parser)
 	parser->lost++;
 }
 
+/* Whether the process at the other end is there no more. */
+static bool is_dead(int socket)
+{
+	struct pollfd ready = {socket, 0, 0};
+
+	return poll(&ready, 1, 0) > 0;
+}
+
+/* -EAGAIN where one may begin later: there was no memory for it, or no number. */
+static int begin_error(struct parsers *parsers)
+{
+	parsers->ended = is_dead(parsers->control);
+	return parsers->ended ? -ECHILD : -EAGAIN;
+}
+
 static int parser_begin(struct parser *parser)
 {
 	struct parser_message order = {.head = "", .head_bytes = 1, .fd_count = 1};
 	int pair[2], err;
 
+	parser->begun_ns = clock_monotonic_ns();
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
-		return -errno;
+		return -EAGAIN;
 	order.fds[0] = pair[1];
 	err = parser_message_send(parser->parsers->control, &order);
 	close(pair[1]);
-	parser->begun_ns = clock_monotonic_ns();
 	setsockopt(pair[0], SOL_SOCKET, SO_SNDTIMEO, &(struct timeval){.tv_sec = SEND_S},
 		   sizeof(struct timeval));
 	parser->socket = pair[0];
@@ -146,29 +161,22 @@ static int parser_begin(struct parser *parser)
 				 &parser->parsers->err);
 	if (err) {
 		parser_close(parser);
-		return err;
+		return begin_error(parser->parsers);
 	}
 	parser->generation++;
 	return 0;
 }
 
-/* One that died when nobody asked it anything. */
-static bool is_dead(const struct parser *parser)
-{
-	struct pollfd ready = {parser->socket, 0, 0};
-
-	return poll(&ready, 1, 0) > 0;
-}
-
 int parser_ready(struct parser *parser)
 {
-	if (parser->socket >= 0 && is_dead(parser))
+	/* one may have died when nobody asked it anything */
+	if (parser->socket >= 0 && is_dead(parser->socket))
 		parser_lose(parser);
 	if (parser->socket >= 0)
 		return 0;
-	if (parser->parsers->control < 0)
-		return -ENOTCONN;
-	if (parser->generation && clock_monotonic_ns() - parser->begun_ns < BEGIN_LEAST_NS)
+	if (parser->parsers->ended)
+		return -ECHILD;
+	if (parser->begun_ns && clock_monotonic_ns() - parser->begun_ns < BEGIN_LEAST_NS)
 		return -EAGAIN;
 	return parser_begin(parser);
 }
@@ -232,6 +240,11 @@ uint64_t parsers_lost(const struct parsers *parsers)
 	for (int i = 0; parsers && i < PARSER_PLACES; i++)
 		lost += parsers->parser[i].lost;
 	return lost;
+}
+
+bool parsers_ended(const struct parsers *parsers)
+{
+	return parsers && parsers->ended;
 }
 
 int64_t parsers_cpu_ns(const struct parsers *parsers)

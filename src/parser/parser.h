@@ -10,7 +10,8 @@
  * The spawner is forked before there is anything in the worker's memory that is of worth, and does
  * nothing but fork. A parser that dies, or does not answer in time, costs the request, is
  * counted, and the next request begins a new one: who asks tells each generation anew what it has
- * to know. A file that ends its parser twice is not to be asked about again. Limits: 512 MB of
+ * to know. A spawner that dies takes its parsers with it, and nobody follows: what is not known
+ * then stays so. A file that ends its parser twice is not to be asked about again. Limits: 512 MB of
  * memory (RLIMIT_DATA: RLIMIT_AS would count address space that is only reserved), 10 s of CPU time
  * a request (RLIMIT_CPU).
  *
@@ -52,6 +53,7 @@ struct parser {
 struct parsers {
 	int control; /* the spawner's socket; -1: there is none */
 	pid_t spawner;
+	_Atomic bool ended; /* the spawner has died */
 	int err; /* why they are not bounded (-errno), or 0 */
 	struct parser parser[PARSER_PLACES];
 };
@@ -63,6 +65,8 @@ void parsers_end(struct parsers *parsers); /* also of NULL */
 
 /* How many ended or were given up; of NULL: 0. */
 uint64_t parsers_lost(const struct parsers *parsers);
+/* Whether there will be none any more, as the spawner died; of NULL: false. */
+bool parsers_ended(const struct parsers *parsers);
 /* CPU time that they took; of NULL: 0. */
 int64_t parsers_cpu_ns(const struct parsers *parsers);
 
@@ -74,7 +78,7 @@ bool parsers_have(uint32_t pid);
 /* The number of the one in that place, as /proc shows it; 0: there is none. */
 uint32_t parsers_pid(enum parser_place place);
 
-/* Begins one, if there is none. 0; -EAGAIN: the one before had just begun, later there may be one;
+/* Begins one, if there is none. 0; -EAGAIN: the one before had just begun, or there can be none now;
  * or -errno: there will be none. */
 int parser_ready(struct parser *parser);
 /* Asks a ready one. Returns how many bytes its answer has; -EPIPE: it died, or was given up after

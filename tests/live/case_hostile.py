@@ -132,6 +132,32 @@ def parsers_that_die(ctx):
     find.close()
 
 
+@case
+def parsers_without_spawner(ctx):
+    """What starts those that read files is killed: scans and samples are whole, what was known stays so, and the foot tells."""
+    directory, own, find = directory_of(ctx), ctx.temporary(), Findings()
+    known = chain_programs.Chain(os.path.join(directory, "chains_gcc"), "recursion", directory)
+    ctx.started.append(known)
+    tool = ctx.stream("-a", "-F", 10, columns="ustack,stack")
+    tool.wait_scans(5, lambda row: row["tid"] == str(known.tid) and chain_programs.contains(frames_of(row), known.expected))
+    with open("/proc/%d/task/%d/children" % (tool.pid, tool.pid), encoding="ascii") as file:
+        os.kill(int(file.read().split()[0]), signal.SIGKILL)
+    copy = os.path.join(own, "chains_copy")
+    shutil.copy2(os.path.join(directory, "chains_gcc"), copy)
+    new = chain_programs.Chain(copy, "recursion", directory)
+    ctx.started.append(new)
+    tool.wait_scans(20, lambda row: row["tid"] == str(new.tid))
+    check(not tool.parsers(), "there are parsers: %s", tool.parsers())
+    rows = tool.interrupt()
+    frames = frames_of(rows_of(rows, known.tid)[-1])
+    find.expect(chain_programs.contains(frames, known.expected), "of before: %s", frames[:8])
+    frames = frames_of(rows_of(rows, new.tid)[-1])
+    find.expect(frames and "chains_copy+0x" in " ".join(frames), "of a program since: %s", frames[:8])
+    find.expect(tool.missed("process that starts those and ended") == 1, "not told: %s", tool.err)
+    find.expect("late scans (the one before" not in tool.err, "%s", tool.err)
+    find.close()
+
+
 HZ = 20
 GAP_S = 0.07     # between two scans, of 99 %
 MORE_BYTES = 64 << 20

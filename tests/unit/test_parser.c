@@ -190,7 +190,11 @@ static void others_follow_the_dead(void **state)
 	wait_ready(&parsers->parser[PARSER_NAMES]);
 	while (ask(&parsers->parser[PARSER_NAMES], ORDER_ECHO, answer, ASK_NS) != -EPIPE)
 		;
-	assert_true(parser_ready(parser) < 0);
+	assert_false(parsers_ended(parsers));
+	while ((got = parser_ready(parser)) == -EAGAIN || !got)
+		;
+	assert_int_equal(got, -ECHILD);
+	assert_true(parsers_ended(parsers));
 	parsers_end(parsers);
 	assert_false(parsers_have((uint32_t)other));
 }

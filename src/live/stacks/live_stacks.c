@@ -536,6 +536,10 @@ void live_stacks_describe(const struct live_stacks *stacks, struct source_facts 
 		"processes that read files for stacks and ended over one (others went "
 		"on, and what was asked of them then is lost)",
 		parsers_lost(stacks->parsers));
+	source_facts_miss_any(facts,
+			      "process that starts those and ended (files and functions that were "
+			      "not known then are not)",
+			      parsers_ended(stacks->parsers));
 	source_facts_miss_any(facts, "stacks not kept: the thread ran meanwhile",
 			      stacks->moved_count);
 	source_facts_miss_any(facts,
