@@ -7,18 +7,22 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define HELLO_NS (5 * NS_PER_SECOND)
 #define BEGIN_LEAST_NS (250 * NS_PER_MS) /* between the beginnings of two in one place */
 #define STARVED_PART 2 /* of an answer's time: with less CPU time nobody is to blame */
-#define SEND_S 1       /* that a full socket is waited for */
+#define END_POLL_NS (2 * NS_PER_MS)
+#define END_POLLS 500
+#define SEND_S 1 /* that a full socket is waited for */
 #define STOP_POLL_MS 50
 
 /* Of the parsers, and of the spawner. */
@@ -275,6 +279,20 @@ void parsers_describe(const struct parsers *parsers, bool free, struct text *to)
 		text_add_string(to, "read by processes without capabilities that open nothing\n");
 }
 
+/* It ends by itself when its socket does; nobody waits for one that does not. */
+static void spawner_wait(pid_t spawner)
+{
+	const struct timespec pause = {0, END_POLL_NS};
+
+	for (int i = 0; i < END_POLLS; i++) {
+		if (waitpid(spawner, NULL, WNOHANG))
+			return;
+		nanosleep(&pause, NULL);
+	}
+	kill(spawner, SIGKILL);
+	waitpid(spawner, NULL, 0);
+}
+
 void parsers_end(struct parsers *parsers)
 {
 	if (!parsers)
@@ -284,7 +302,7 @@ void parsers_end(struct parsers *parsers)
 	if (parsers->control >= 0)
 		close(parsers->control);
 	if (parsers->spawner > 0)
-		waitpid(parsers->spawner, NULL, 0);
+		spawner_wait(parsers->spawner);
 	pids[PARSER_PLACES] = 0;
 	free(parsers);
 }

@@ -20,6 +20,7 @@
 #define REQUEST_CPU_S 10
 #define END_POLL_NS (2 * NS_PER_MS)
 #define END_POLLS 100
+#define DESCRIPTORS_MOST 65536
 #define SPAWNER_NAME "tsnap-spawner"
 #define PARSER_NAME "tsnap-parser"
 
@@ -88,10 +89,12 @@ static void life_bind(pid_t parent)
 		_exit(EXIT_FAILURE);
 }
 
+/* Who can't say it ends: it is waited for. */
 static void hello_send(int socket, const struct parser_hello *hello)
 {
-	parser_message_send(socket,
-			    &(struct parser_message){.head = hello, .head_bytes = sizeof(*hello)});
+	if (parser_message_send(
+		    socket, &(struct parser_message){.head = hello, .head_bytes = sizeof(*hello)}))
+		_exit(EXIT_FAILURE);
 }
 
 static void request_answer(int socket, parser_service *service, struct parser_request *request)
@@ -144,7 +147,21 @@ static void parser_run(int socket, parser_service *service, bool free)
 	_exit(EXIT_SUCCESS);
 }
 
-/* What the worker had open is none of theirs, but for standard error. */
+/* The same where there is no descriptor for that directory. */
+static void numbers_close(int kept)
+{
+	struct rlimit limit = {.rlim_cur = DESCRIPTORS_MOST};
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	if (limit.rlim_cur > DESCRIPTORS_MOST)
+		limit.rlim_cur = DESCRIPTORS_MOST;
+	for (int fd = 0; (rlim_t)fd < limit.rlim_cur; fd++)
+		if (fd != kept && fd != STDERR_FILENO)
+			close(fd);
+}
+
+/* What the worker had open is none of theirs, but for standard error: with its ends of their
+ * sockets they would not see those of the worker closed. */
 static void descriptors_close(int kept)
 {
 	DIR *directory = opendir("/proc/self/fd");
@@ -159,6 +176,8 @@ static void descriptors_close(int kept)
 	}
 	if (directory)
 		closedir(directory);
+	else
+		numbers_close(kept);
 }
 
 /* They end by themselves, as their sockets do, and are not left to an init that may not reap them.
