@@ -11,9 +11,9 @@
  * nothing but fork. A parser that dies, or does not answer in time, costs the request, is
  * counted, and the next request begins a new one: who asks tells each generation anew what it has
  * to know. A spawner that dies takes its parsers with it, and nobody follows: what is not known
- * then stays so. A file that ends its parser twice is not to be asked about again. Limits: 512 MB of
- * memory (RLIMIT_DATA: RLIMIT_AS would count address space that is only reserved), 10 s of CPU time
- * a request (RLIMIT_CPU).
+ * then stays so. A file that ends its parser twice is not to be asked about again. Limits: 512 MB
+ * of memory (RLIMIT_DATA: RLIMIT_AS would count address space that is only reserved), 10 s of CPU
+ * time a request (RLIMIT_CPU).
  *
  * A parser is one thread's at a time. What it answers is as hostile as what it has read.
  */
@@ -54,7 +54,7 @@ struct parsers {
 	int control; /* the spawner's socket; -1: there is none */
 	pid_t spawner;
 	_Atomic bool ended; /* the spawner has died */
-	int err; /* why they are not bounded (-errno), or 0 */
+	int err;	    /* why they are not bounded (-errno), or 0 */
 	struct parser parser[PARSER_PLACES];
 };
 
@@ -78,8 +78,8 @@ bool parsers_have(uint32_t pid);
 /* The number of the one in that place, as /proc shows it; 0: there is none. */
 uint32_t parsers_pid(enum parser_place place);
 
-/* Begins one, if there is none. 0; -EAGAIN: the one before had just begun, or there can be none now;
- * or -errno: there will be none. */
+/* Begins one, if there is none. 0; -EAGAIN: the one before had just begun, or there can be none
+ * now; or -errno: there will be none. */
 int parser_ready(struct parser *parser);
 /* Asks a ready one. Returns how many bytes its answer has; -EPIPE: it died, or was given up after
  * most_ns; -EAGAIN: it was, but had hardly a CPU in that time, on a full host. */
