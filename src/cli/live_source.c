@@ -9,6 +9,7 @@ struct live_config live_config_of(const struct config *config)
 		.process = config->process,
 		.descendants = config->descendants,
 		.threads = config->threads,
+		.cgroup = config->cgroup,
 		.daemon_ports = config->daemon_ports,
 		.max_threads = config->max_threads,
 		.kernel_types = config->kernel_types,

@@ -77,6 +77,8 @@ static void facts_subtract(struct source_facts *now, const struct source_facts *
 	for (int i = 0; i < RESOURCE_COUNT; i++) {
 		now->pressure[i].some_us -= before->pressure[i].some_us;
 		now->pressure[i].full_us -= before->pressure[i].full_us;
+		now->group_pressure[i].some_us -= before->group_pressure[i].some_us;
+		now->group_pressure[i].full_us -= before->group_pressure[i].full_us;
 	}
 	for (size_t i = 0; i < now->missed_count; i++)
 		for (size_t j = 0; j < before->missed_count; j++)

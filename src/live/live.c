@@ -436,6 +436,7 @@ static int live_start(struct live *live, struct error *e)
 	live_lock(live);
 	live_sandbox(live);
 	cpu_quotas_init(&live->host.quotas, PROC);
+	cgroup_mount_find(&live->host.groups, PROC, ""); /* no controller: v2 */
 	if (live->stacks.needs & NEED_USTACK)
 		parsers_describe(live->stacks.parsers, live->config.no_sandbox, &live->chosen);
 	err = sampling_begin(live, due_ns);

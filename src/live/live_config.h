@@ -10,6 +10,7 @@
 struct live_config {
 	int64_t rate_hz;	  /* scans per second */
 	const char *process;	  /* -p as typed: ids or a name pattern; NULL: all */
+	const char *cgroup;	  /* --cgroup as typed; NULL: all */
 	bool descendants;	  /* processes that those fork are sampled, too */
 	const char *threads;	  /* -t as typed: tids; NULL: all */
 	int64_t daemon_ports;	  /* local ports below it are servers' (sample/why.h) */

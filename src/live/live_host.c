@@ -60,15 +60,32 @@ static bool total_find(const char *text, const char *word, int64_t *total_us)
 	return at;
 }
 
-static void pressure_read(const char *path, struct source_pressure *pressure)
+static void pressure_parse(const char *text, struct source_pressure *pressure)
 {
-	char text[512];
-
-	if (host_file_read(path, text, sizeof(text)) < 0)
-		return;
 	pressure->known = total_find(text, "some ", &pressure->some_us);
 	/* until 5.13 there is no "full" of CPUs; later it is 0 for the host */
 	total_find(text, "full ", &pressure->full_us);
+}
+
+/* Of the group that --cgroup names; a pattern names none. */
+static void group_pressure_read(const struct live *live, struct source_facts *facts)
+{
+	static const char *const files[RESOURCE_COUNT] = {
+		[RESOURCE_CPU] = "cpu.pressure",
+		[RESOURCE_MEMORY] = "memory.pressure",
+		[RESOURCE_IO] = "io.pressure",
+	};
+	const char *name = live->config.cgroup;
+	char group[SOURCE_TEXT_SIZE], text[512];
+
+	if (!name || strpbrk(name, "*?[") || strstr(name, "..") ||
+	    (size_t)snprintf(group, sizeof(group), "%s%s", *name == '/' ? "" : "/", name) >=
+		    sizeof(group))
+		return;
+	for (int i = 0; i < RESOURCE_COUNT; i++)
+		if (cgroup_mount_read(&live->host.groups, group, files[i], text, sizeof(text)) > 0)
+			pressure_parse(text, &facts->group_pressure[i]);
+	memcpy(facts->pressed_group, group, sizeof(group));
 }
 
 void live_host_describe(struct live *live, struct source_facts *facts)
@@ -78,16 +95,20 @@ void live_host_describe(struct live *live, struct source_facts *facts)
 		[RESOURCE_MEMORY] = PROC "/pressure/memory",
 		[RESOURCE_IO] = PROC "/pressure/io",
 	};
+	char text[512];
 
 	if (!(live->needs & NEED_PROCESSES))
 		return;
 	quotas_describe(&live->host.quotas, facts);
 	for (int i = 0; i < RESOURCE_COUNT; i++)
-		pressure_read(paths[i], &facts->pressure[i]);
+		if (host_file_read(paths[i], text, sizeof(text)) >= 0)
+			pressure_parse(text, &facts->pressure[i]);
+	group_pressure_read(live, facts);
 }
 
 void live_host_done(struct live_host *host)
 {
 	cpu_quotas_done(&host->quotas);
+	cgroup_mount_done(&host->groups);
 	cache_done(&host->paths);
 }

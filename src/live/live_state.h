@@ -50,7 +50,8 @@ struct ended_process {
 /* Of the whole host; see live_host.h. */
 struct live_host {
 	struct cpu_quotas quotas;
-	struct cache paths; /* of threads in RQ: live_runq.c */
+	struct cgroup_mount groups; /* cgroup v2: its files of pressure */
+	struct cache paths;	    /* of threads in RQ: live_runq.c */
 };
 
 /* See live_cpus.h. */

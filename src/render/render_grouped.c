@@ -65,21 +65,22 @@ static void json_add_number(struct text *out, const char *name, int64_t number)
 		text_add_number(out, number);
 }
 
-static void json_add_pressure(struct text *out, const struct source_facts *facts)
+static void json_add_pressure(struct text *out, const char *name,
+			      const struct source_pressure pressures[RESOURCE_COUNT])
 {
-	const char *before = ",\"pressure\":{";
+	const char *before = "{";
 
 	for (int i = 0; i < RESOURCE_COUNT; i++) {
-		const struct source_pressure *pressure = &facts->pressure[i];
-
-		if (!pressure->known)
+		if (!pressures[i].known)
 			continue;
+		if (*before == '{')
+			text_add_format(out, ",\"%s\":", name);
 		text_add_format(out, "%s\"%s\":{\"some_us\":%lld,\"full_us\":%lld}", before,
-				resource_names[i], (long long)pressure->some_us,
-				(long long)pressure->full_us);
+				resource_names[i], (long long)pressures[i].some_us,
+				(long long)pressures[i].full_us);
 		before = ",";
 	}
-	if (*before == ',' && !before[1])
+	if (*before == ',')
 		text_add_char(out, '}');
 }
 
@@ -146,7 +147,8 @@ void grouped_json_head(struct text *out, const struct page *page)
 	json_add_number(out, "forks", tally->forks);
 	json_add_number(out, "execs", tally->execs);
 	json_add_number(out, "exits", tally->exits);
-	json_add_pressure(out, facts);
+	json_add_pressure(out, "pressure", facts->pressure);
+	json_add_pressure(out, "cgroup_pressure", facts->group_pressure);
 	json_add_quotas(out, facts);
 	json_add_missed(out, page);
 	json_add_number(out, "own_cpu_us",

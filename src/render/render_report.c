@@ -108,7 +108,8 @@ static void add_percent(struct text *line, int64_t part, int64_t whole)
 }
 
 /* All of the time in which threads waited for a resource, whoever was asked for. */
-static void add_pressure(struct text *out, const struct page *page)
+static void add_pressure(struct text *out, const struct page *page, const char *of,
+			 const struct source_pressure pressures[RESOURCE_COUNT], bool host)
 {
 	static const char *const names[RESOURCE_COUNT] = {
 		[RESOURCE_CPU] = "CPU",
@@ -119,14 +120,17 @@ static void add_pressure(struct text *out, const struct page *page)
 	struct text line = {0};
 
 	for (int i = 0; i < RESOURCE_COUNT && elapsed_us; i++) {
-		const struct source_pressure *pressure = &page->facts->pressure[i];
+		const struct source_pressure *pressure = &pressures[i];
 
 		if (!pressure->known)
 			continue;
-		text_add_format(&line, "%s %s some ",
-				line.length ? "," : "Pressure of the host:", names[i]);
+		if (line.length)
+			text_add_char(&line, ',');
+		else
+			text_add_format(&line, "Pressure of %s:", of);
+		text_add_format(&line, " %s some ", names[i]);
 		add_percent(&line, pressure->some_us, elapsed_us);
-		if (i == RESOURCE_CPU)
+		if (i == RESOURCE_CPU && host)
 			continue; /* always 0 for a host */
 		text_add_string(&line, " full ");
 		add_percent(&line, pressure->full_us, elapsed_us);
@@ -144,7 +148,8 @@ static void add_heading(struct text *out, const struct page *page)
 	text_clear(&line);
 	page_add_scans(&line, page);
 	page_add_wrapped(out, page, text_string(&line));
-	add_pressure(out, page);
+	add_pressure(out, page, "the host", page->facts->pressure, true);
+	add_pressure(out, page, page->facts->pressed_group, page->facts->group_pressure, false);
 	text_add_char(out, '\n');
 	text_done(&line);
 }

@@ -44,8 +44,8 @@ struct source_quota {
 	int64_t throttled_us; /* of all CPUs, added up */
 };
 
-/* Time in which threads waited for a resource, /proc/pressure: some of them, or all that were not
- * idle. */
+/* Time in which threads waited for a resource, /proc/pressure or a group's cpu.pressure: some of
+ * them, or all that were not idle. */
 enum source_resource { RESOURCE_CPU, RESOURCE_MEMORY, RESOURCE_IO, RESOURCE_COUNT };
 struct source_pressure {
 	bool known; /* the kernel counts it (CONFIG_PSI) */
@@ -67,8 +67,11 @@ struct source_facts {
 	size_t absent_count;
 	struct source_quota quotas[SOURCE_QUOTAS_MAX]; /* most time first */
 	size_t quota_count;
-	size_t quotas_more; /* that there was no room for */
-	struct source_pressure pressure[RESOURCE_COUNT];
+	size_t quotas_more;				 /* that there was no room for */
+	struct source_pressure pressure[RESOURCE_COUNT]; /* of the host */
+	/* of the control group that was asked for, where it is one; "": none */
+	char pressed_group[SOURCE_TEXT_SIZE];
+	struct source_pressure group_pressure[RESOURCE_COUNT];
 	struct self_cost self;
 	const char *remarks; /* lines that a user must know from the start, the source's; NULL:
 				none */

@@ -4,7 +4,7 @@ import re
 
 import truth
 from case_moment import RT_GROUP, cpu_group
-from harness import START_S, STOP_S, Findings, case, check
+from harness import START_S, STOP_S, Findings, Skip, case, check
 
 QUOTA_US = 20000  # of each 100 ms
 SECONDS = 4
@@ -73,3 +73,39 @@ def pressure(ctx):
     check(found, "no pressure in %s", text[:600])
     check(60 <= float(found[1]) <= 101, "%s %% of the time threads waited for a CPU, with twice as many as there are", found[1])
     check(float(found[1]) / 100 * 3 <= total() - before + 0.1, "%s %% of 3 s, the kernel has %.2f s", found[1], total() - before)
+
+
+@case
+def pressure_of_a_group(ctx):
+    """With --cgroup the head has the group's own pressure, too, about as its cpu.pressure has it; with a pattern it has none."""
+    mounts = [line.split() for line in truth.read("/proc/self/mounts").splitlines()]
+    mount = next((words[1] for words in mounts if words[2] == "cgroup2"), None)
+    name = "tsnap-test-pressure-%d" % os.getpid()
+    if not mount or not os.path.exists("/proc/pressure/cpu"):
+        raise Skip("no cgroup v2, or no pressure")
+    path = os.path.join(mount, name)
+    try:
+        os.mkdir(path)
+    except OSError as error:
+        raise Skip("no group can be made: %s" % error)
+    ctx.at_end(lambda: os.rmdir(path))
+    if not os.path.exists(path + "/cpu.pressure"):
+        raise Skip("groups have no pressure")
+
+    def enter():
+        with open(path + "/cgroup.procs", "w", encoding="ascii") as procs:
+            procs.write("0")
+
+    def total():
+        return int(re.search(r"some .*total=(\d+)", truth.read(path + "/cpu.pressure"))[1]) / 1e6
+
+    ctx.workloads([("spin", {})] * (2 * os.cpu_count()), popen={"preexec_fn": enter})
+    before = total()
+    text = report(ctx, 3, "--cgroup", "/" + name)
+    whole = total() - before
+    found = re.search(r"^Pressure of /%s: CPU some ([0-9.]+) %% full [0-9.]+ %%, memory some [0-9.]+ %%\s+full [0-9.]+ %%,"
+                      % name, text, re.M)
+    check(found, "no pressure of the group in %s", text[:800])
+    check(60 <= float(found[1]) <= 101, "%s %% of the time threads waited for a CPU", found[1])
+    check(float(found[1]) / 100 * 3 <= whole + 0.1, "%s %% of 3 s, the kernel has %.2f s", found[1], whole)
+    check("Pressure of /" not in report(ctx, 1, "--cgroup", name[:-1] + "*"), "pressure of a pattern")
