@@ -4,7 +4,8 @@
  *
  * A thread in S that works is shown without -a. In the table a client works, and its server sleeps
  * until the request comes; who waits for another thread's lock works; who waits for a child, a
- * condition variable or the end of a pipe does not, because who it waits for is shown itself.
+ * condition variable or the end of a pipe does not, because who it waits for is shown itself: but a
+ * server's thread on a condition variable does while its client waits.
  */
 #ifndef TSNAP_SAMPLE_WHY_H
 #define TSNAP_SAMPLE_WHY_H
@@ -42,6 +43,7 @@ struct wait_facts {
 	int64_t count;	  /* of a set */
 	int64_t inflight;
 	int64_t readers; /* of a lock: how many share it */
+	bool serves;	 /* a thread whose client waits for the answer (waits/served.c) */
 	int64_t armed;	 /* of these, such as only wait until a descriptor is ready */
 	/* of a set, or of the only one of its descriptors that counts */
 	bool asks;    /* a connection of a client on which an answer is due; its ports */

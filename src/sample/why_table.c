@@ -10,6 +10,12 @@ static bool lock_is_held(const struct wait_facts *facts, int64_t daemon_ports)
 	return facts->tid != ABSENT || facts->readers != ABSENT;
 }
 
+static bool client_waits(const struct wait_facts *facts, int64_t daemon_ports)
+{
+	(void)daemon_ports;
+	return facts->serves;
+}
+
 /* Requests that only wait until a descriptor is ready are a server's, as poll(2) is. */
 static bool io_is_in_flight(const struct wait_facts *facts, int64_t daemon_ports)
 {
@@ -72,6 +78,8 @@ const struct why_rule why_rules[] = {
 	{"event", false,
 	 " semop semtimedop semtimedop_time64 msgrcv mq_timedreceive mq_timedreceive_time64 ",
 	 WAIT_EVENT, NULL, "for a semaphore, a message, eventfd, inotify and so on"},
+	{"request", true, NULL, WAIT_LOCK, client_waits,
+	 "on a condition variable or a lock, while the client of its connection waits"},
 	{"futex", false, NULL, WAIT_LOCK, NULL,
 	 "on a condition variable, or a lock whose holder is not known"},
 	{"ring", false, NULL, WAIT_IO, NULL, "on io_uring or libaio with no I/O in flight"},

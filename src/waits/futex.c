@@ -154,6 +154,7 @@ static void word_tell(struct wait *wait, struct futex *futex)
 		return;
 	if (!tid) {
 		text_add_format(wait->text, "futex %#llx", (unsigned long long)futex->address);
+		served_tell(wait_served(wait), wait);
 		return;
 	}
 	wait->facts.kind = WAIT_PROCESS;

@@ -440,7 +440,8 @@ const struct socket_facts *socket_find(struct sockets *sockets, int64_t pid, int
 	return &socket->facts;
 }
 
-bool socket_asks(struct sockets *sockets, uint64_t inode)
+static bool request_tell(struct sockets *sockets, uint64_t inode,
+			 bool (*tell)(int fd, const struct diag_record *record))
 {
 	const struct socket *socket = cache_find(&sockets->known, inode);
 
@@ -449,6 +450,16 @@ bool socket_asks(struct sockets *sockets, uint64_t inode)
 	for (size_t i = 0; i < sockets->space_count; i++)
 		if (sockets->spaces[i]->number == socket->space)
 			return sockets->spaces[i]->single_fd >= 0 &&
-			       tcp_request_is_out(sockets->spaces[i]->single_fd, &socket->told);
+			       tell(sockets->spaces[i]->single_fd, &socket->told);
 	return false;
+}
+
+bool socket_asks(struct sockets *sockets, uint64_t inode)
+{
+	return request_tell(sockets, inode, tcp_request_is_out);
+}
+
+bool socket_owes(struct sockets *sockets, uint64_t inode)
+{
+	return request_tell(sockets, inode, tcp_request_is_in);
 }

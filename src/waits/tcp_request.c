@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 
 #define ANSWER_BYTES 4096
+#define STATE_ESTABLISHED 1
 #define STATE_SYN_SENT 2 /* include/net/tcp_states.h */
 #define SYN_BYTES 1	 /* tcpi_bytes_acked counts the SYN */
 
@@ -27,26 +28,22 @@ static bool info_tells_request(const struct tcp_info *info)
 	       (info->tcpi_unacked || info->tcpi_bytes_acked > SYN_BYTES);
 }
 
-static bool message_tells_request(const struct inet_diag_msg *message, size_t length,
-				  const struct diag_record *record)
+/* Finds what the kernel tells of the record's connection. False: nothing. */
+static bool info_find(const struct inet_diag_msg *message, size_t length, struct tcp_info *info)
 {
 	const struct rtattr *attribute = (const void *)(message + 1);
-	struct tcp_info info = {0};
 	size_t left = length - sizeof(*message), size;
 
-	if (length < sizeof(*message) || message->idiag_inode != record->inode)
-		return false;
-	if (message->idiag_state == STATE_SYN_SENT)
-		return true;
+	*info = (struct tcp_info){0};
 	while (left >= sizeof(*attribute) && attribute->rta_len >= sizeof(*attribute) &&
 	       attribute->rta_len <= left) {
 		size_t step = RTA_ALIGN(attribute->rta_len);
 
 		if (attribute->rta_type == INET_DIAG_INFO) {
 			size = RTA_PAYLOAD(attribute);
-			memcpy(&info, RTA_DATA(attribute),
-			       size < sizeof(info) ? size : sizeof(info));
-			return info_tells_request(&info);
+			memcpy(info, RTA_DATA(attribute),
+			       size < sizeof(*info) ? size : sizeof(*info));
+			return true;
 		}
 		if (step > left)
 			break;
@@ -56,13 +53,28 @@ static bool message_tells_request(const struct inet_diag_msg *message, size_t le
 	return false;
 }
 
-bool tcp_request_parse(const void *answer, size_t length, const struct diag_record *record)
+/* The message of an answer, if it is of the record's connection; or NULL. */
+static const struct inet_diag_msg *message_find(const void *answer, size_t length,
+						const struct diag_record *record, size_t *bytes)
 {
 	const struct nlmsghdr *header = answer;
+	const struct inet_diag_msg *message;
 
-	return length >= sizeof(*header) && header->nlmsg_len >= sizeof(*header) &&
-	       header->nlmsg_len <= length && header->nlmsg_type == SOCK_DIAG_BY_FAMILY &&
-	       message_tells_request(NLMSG_DATA(header), header->nlmsg_len - NLMSG_HDRLEN, record);
+	if (length < sizeof(*header) || header->nlmsg_len < sizeof(*header) ||
+	    header->nlmsg_len > length || header->nlmsg_type != SOCK_DIAG_BY_FAMILY)
+		return NULL;
+	message = NLMSG_DATA(header);
+	*bytes = header->nlmsg_len - NLMSG_HDRLEN;
+	return *bytes < sizeof(*message) || message->idiag_inode != record->inode ? NULL : message;
+}
+
+bool tcp_request_parse(const void *answer, size_t length, const struct diag_record *record)
+{
+	const struct inet_diag_msg *message = message_find(answer, length, record, &length);
+	struct tcp_info info;
+
+	return message && (message->idiag_state == STATE_SYN_SENT ||
+			   (info_find(message, length, &info) && info_tells_request(&info)));
 }
 
 static bool address_is_v4(const struct diag_address *address)
@@ -106,13 +118,29 @@ static bool request_ask(int fd, const struct diag_record *record)
 }
 
 /* The kernel answers before send(2) returns. */
+static ssize_t answer_get(int fd, const struct diag_record *record, char answer[ANSWER_BYTES])
+{
+	return request_ask(fd, record) ? recv(fd, answer, ANSWER_BYTES, MSG_DONTWAIT) : -1;
+}
+
 bool tcp_request_is_out(int fd, const struct diag_record *record)
 {
 	static char answer[ANSWER_BYTES] __attribute__((aligned(NLMSG_ALIGNTO)));
-	ssize_t length;
+	ssize_t length = answer_get(fd, record, answer);
 
-	if (!request_ask(fd, record))
-		return false;
-	length = recv(fd, answer, sizeof(answer), MSG_DONTWAIT);
 	return length > 0 && tcp_request_parse(answer, (size_t)length, record);
+}
+
+bool tcp_request_is_in(int fd, const struct diag_record *record)
+{
+	static char answer[ANSWER_BYTES] __attribute__((aligned(NLMSG_ALIGNTO)));
+	ssize_t length = answer_get(fd, record, answer);
+	const struct inet_diag_msg *message;
+	struct tcp_info info;
+	size_t bytes;
+
+	message = length > 0 ? message_find(answer, (size_t)length, record, &bytes) : NULL;
+	return message && message->idiag_state == STATE_ESTABLISHED &&
+	       info_find(message, bytes, &info) && info.tcpi_bytes_received &&
+	       info.tcpi_last_data_recv <= info.tcpi_last_data_sent;
 }

@@ -17,7 +17,11 @@ struct diag_record;
  * is believed only if it is of the same inode. False also where the kernel does not tell. */
 bool tcp_request_is_out(int fd, const struct diag_record *record);
 
-/* The same from an answer of the kernel; pure. Anything cut or strange gives false. */
+/* True if this side got data after the last that it sent. The kernel counts in ticks: within one it
+ * may also have been the other way round, and true is told. Else as tcp_request_is_out(). */
+bool tcp_request_is_in(int fd, const struct diag_record *record);
+
+/* tcp_request_is_out() from an answer of the kernel; pure. Anything cut or strange gives false. */
 bool tcp_request_parse(const void *answer, size_t length, const struct diag_record *record);
 
 #endif

@@ -131,6 +131,7 @@ void wait_set_tell(struct wait *wait, const struct wait_set *set)
 	/* a poll of one is as a read of it, even of what the process itself makes ready */
 	if (set->count == 1 && !set->kept) {
 		wait->facts.count = 1;
+		wait->fd = set->fds[0];
 		wait->connection = sum.connection;
 		wait->remote = sum.remote;
 		return;

@@ -21,6 +21,7 @@
 
 #define STAYS_MAX 131072
 #define STAY_STILL_NS NS_PER_SECOND
+#define SERVED_IDLE_NS (3600 * NS_PER_SECOND) /* a thread may wait for a lock for long */
 #define FDINFO_BYTES 262144 /* some 3000 descriptors of an epoll set, 12 000 polls of a ring */
 #define WCHAN_BYTES 128	    /* KSYM_NAME_LEN was that; longer names are cut */
 #define WHY_SHARE 64 /* finding out why takes one part in so many of the time between scans */
@@ -51,6 +52,7 @@ struct waits {
 	struct holders holders;
 	struct sockets sockets;
 	struct wait_peers peers;
+	struct cache served; /* threads to their connections: served.c */
 	struct file_locks file_locks;
 	struct cgroup_mount memory; /* of the controller of that name */
 	bool memory_looked_for;
@@ -70,6 +72,7 @@ struct waits *waits_new(const char *proc_root, struct cache *comms)
 	waits->comms = comms;
 	waits->daemon_ports = WHY_DAEMON_PORTS;
 	waits->stays = (struct cache){.entry_bytes = sizeof(struct stay), .entries_max = STAYS_MAX};
+	served_init(&waits->served);
 	holders_init(&waits->holders, waits->root);
 	sockets_init(&waits->sockets, waits->root, &waits->holders, comms);
 	return waits;
@@ -80,6 +83,7 @@ void waits_free(struct waits *waits)
 	if (!waits)
 		return;
 	cache_done(&waits->stays);
+	cache_done(&waits->served);
 	sockets_done(&waits->sockets);
 	holders_done(&waits->holders);
 	cgroup_mount_done(&waits->memory);
@@ -93,6 +97,7 @@ void waits_free(struct waits *waits)
 void waits_sweep(struct waits *waits, int64_t now_ns, int64_t idle_ns)
 {
 	cache_sweep(&waits->stays, now_ns, idle_ns);
+	cache_sweep(&waits->served, now_ns, SERVED_IDLE_NS);
 	sockets_sweep(&waits->sockets, now_ns, idle_ns);
 	holders_sweep(&waits->holders, now_ns, idle_ns);
 }
@@ -131,6 +136,11 @@ struct sockets *wait_sockets(const struct wait *wait)
 struct holders *wait_holders(const struct wait *wait)
 {
 	return &wait->waits->holders;
+}
+
+struct cache *wait_served(const struct wait *wait)
+{
+	return &wait->waits->served;
 }
 
 struct file_locks *wait_file_locks(const struct wait *wait)
@@ -221,6 +231,7 @@ static void waits_on_tell(struct waits *waits, struct stay *stay, const struct s
 		tell(&wait);
 	else
 		file_tell(&wait);
+	served_note(&waits->served, &wait, waits->daemon_ports);
 	stay->waits_on = numbers_only ? NULL : text_name(&waits->text);
 	stay->facts = wait.facts;
 	if (wait.connection) {
@@ -461,6 +472,9 @@ bool waits_why_as_before(struct waits *waits, struct sample *sample, int64_t now
 {
 	const struct stay *stay = cache_find(&waits->stays, (uint64_t)sample->tid);
 
+	/* whether the client waits is another question each time */
+	if (stay && stay->facts.kind == WAIT_LOCK && served_has(&waits->served, sample->tid))
+		return false;
 	if (!stay || stay->start_ns != sample->start_ns || stay->syscall_nr != sample->syscall_nr ||
 	    stay->first_arg != sample->arg[0] || now_ns - stay->read_ns >= STAY_STILL_NS ||
 	    !(stay->known & NEED_WHY) || stay->pending || !stay_serves(stay, sample))
@@ -478,7 +492,7 @@ bool waits_why_of_peer(struct waits *waits, struct sample *sample, const struct 
 		names_path(sample, hint) ? NULL
 					 : wait_peers_find(&waits->peers, sample, hint, now_ns);
 
-	if (!facts)
+	if (!facts || (facts->kind == WAIT_LOCK && served_has(&waits->served, sample->tid)))
 		return false;
 	waits->changes_tid = 0;
 	why_take(sample, why_of_facts(facts, waits->daemon_ports));

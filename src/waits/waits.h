@@ -116,6 +116,16 @@ void wait_add_thread(struct wait *wait, const char *before, int64_t tid);
 /* The thread that a process knows by this number in its own pid namespace; 0: there is none. */
 int64_t thread_of_inner(const struct wait *wait, int64_t inner);
 
+/* Threads of servers and their connections (served.c): a cache of the caller's, of all waits. */
+void served_init(struct cache *served);
+struct cache *wait_served(const struct wait *wait);
+/* Takes note of the connection if that is what the thread of a server waits for. */
+void served_note(struct cache *served, const struct wait *wait, int64_t daemon_ports);
+/* Whether anything is noted of the thread. */
+bool served_has(struct cache *served, int64_t tid);
+/* Adds to the answer that the client of the thread's connection waits, if it does. */
+void served_tell(struct cache *served, struct wait *wait);
+
 /* Of the io_uring behind wait->fd: how many of the `count` requests that it took last only let time
  * pass. taken: how many it has ever taken; mask: of its ring. */
 int64_t ring_timeouts(const struct wait *wait, uint32_t taken, uint32_t mask, int64_t count);

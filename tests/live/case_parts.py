@@ -4,7 +4,9 @@ import calendar
 import collections
 import os
 import re
+import socket
 import subprocess
+import threading
 import time
 
 import truth
@@ -274,3 +276,66 @@ def stress_runqlat(ctx):
         least = sum(n for low, n in theirs.items() if low >= 1 << shift)
         check(least - 0.1 * count - 2 <= longer <= least + 0.02 * count + 1, "from %d us on %d, of runqlat %d: %s %s",
               1 << shift, longer, least, ours.buckets, theirs)
+
+
+class ThreadServer:
+    """Answers from a thread for each connection: "lock" after another thread lets it, "done" at once, and then waits for more to do."""
+
+    def __init__(self, ctx):
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        self.tids, self.lock = {}, threading.Condition()
+        ctx.at_end(self.end)
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                connection, _ = self.listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self.serve, args=(connection,), daemon=True).start()
+
+    def serve(self, connection):
+        word = connection.recv(16).decode()  # it sleeps here first
+        if word == "done":
+            time.sleep(0.1)  # more than a tick of the kernel
+            connection.send(b"answer")
+        self.tids[word] = threading.get_native_id()
+        with self.lock:
+            self.lock.wait()
+        connection.close()
+
+    def end(self):
+        self.listener.close()
+        with self.lock:
+            self.lock.notify_all()
+
+
+@case
+def server_in_a_lock(ctx):
+    """A server's thread that sleeps on a condition variable works while the client of its connection waits, and tells which one; one
+    that has answered is idle."""
+    server = ThreadServer(ctx)
+    clients = {word: socket.create_connection(("127.0.0.1", server.port)) for word in ("lock", "done")}
+    tool = ctx.stream("-a", "-p", os.getpid(), columns="state,syscall,why,waits_on,connection,remote")
+    tool.wait_scans(10)  # their threads wait for a request
+    for word, client in clients.items():
+        client.send(word.encode())
+    wait_until(lambda: len(server.tids) == 2, 20, "the server's threads")
+
+    def told(word):
+        rows = [row for row in rows_of(tool.rows(), server.tids[word]) if row["syscall"] == "futex"]
+        return len(rows) > 10 and rows[-1]
+    row = wait_until(lambda: told("lock"), 20, "rows of the thread in a lock")
+    port = clients["lock"].getsockname()[1]
+    check(row["why"] == "request" and row["remote"] == "127.0.0.1:%d" % port, "%s", row)
+    check(re.fullmatch(r"futex 0x\w+ for tcp 127\.0\.0\.1:%d peer %d .*" % (port, os.getpid()), row["waits_on"]), "%s", row)
+    row = wait_until(lambda: told("done"), 20, "rows of the thread that has answered")
+    check(row["why"] == "futex" and not row["remote"], "%s", row)
+    tool.interrupt()
+    shown = ctx.rows("-p", os.getpid(), columns="why")
+    # that run has not seen their threads wait for requests
+    check(not [row for row in shown if row["tid"] == str(server.tids["done"])], "%s", shown[:3])
+    for client in clients.values():
+        client.close()
