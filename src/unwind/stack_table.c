@@ -9,6 +9,8 @@
 #include <string.h>
 
 #define PATH_FRAMES 5 /* of a>b>c */
+#define FOLDED_BYTES_MAX \
+	100000 /* of names: readers of CSV take fields of 128 KB, and a thread's is not all */
 
 /* Frames that all stacks of sleeping threads begin with: a wait in the scheduler, and the way into
  * the kernel. */
@@ -160,6 +162,30 @@ void stack_table_want(struct stack_table *table, uint32_t number)
 		stack_frame(table, stack, i);
 }
 
+/* How many bytes of each name there is room for: all of them, unless somebody has many frames with
+ * long names. */
+static size_t names_most(struct stack_table *table, const struct stack *stack)
+{
+	size_t bytes = 0;
+
+	for (uint32_t i = 0; i < stack->count; i++)
+		bytes += strlen(stack_frame(table, stack, i).name);
+	return bytes <= FOLDED_BYTES_MAX ? bytes : FOLDED_BYTES_MAX / stack->count;
+}
+
+/* Its first bytes, whole characters of UTF-8. */
+static void name_add(struct text *text, const char *name, size_t most)
+{
+	size_t length = strlen(name);
+
+	if (length > most) {
+		length = most;
+		while (length && ((unsigned char)name[length] & 0xc0) == 0x80)
+			length--;
+	}
+	text_add(text, name, length);
+}
+
 static void folded_tell(struct stack_table *table, struct stack *stack, struct text *text)
 {
 	/* those of render/frame_kind.c */
@@ -167,6 +193,7 @@ static void folded_tell(struct stack_table *table, struct stack *stack, struct t
 		[FRAME_PROGRAM] = "",	 [FRAME_LIBRARY] = "_[l]", [FRAME_JIT] = "_[j]",
 		[FRAME_KERNEL] = "_[k]", [FRAME_PYTHON] = "_[p]",
 	};
+	const size_t most = names_most(table, stack);
 	struct frame_view view;
 
 	if (!stack->whole)
@@ -175,7 +202,7 @@ static void folded_tell(struct stack_table *table, struct stack *stack, struct t
 		if (text->length)
 			text_add_char(text, ';');
 		view = stack_frame(table, stack, i);
-		text_add_string(text, view.name);
+		name_add(text, view.name, most);
 		text_add_string(text, marks[view.kind]);
 	}
 	stack->folded = name_lent(text_string(text), text->length);

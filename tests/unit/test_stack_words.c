@@ -504,6 +504,35 @@ static void user_words(void **state)
 	assert_int_equal(stack_names_frame(dictionary->names, &(struct frame){module, 1}), 0);
 }
 
+/* As many frames as a stack may have, each with a name as long as one may be. */
+static void long_names_are_cut(void **state)
+{
+	static struct stack_walk walk = {.end = WALK_WHOLE, .count = STACK_FRAMES_MAX};
+	struct dictionary *dictionary = *state;
+	size_t separators = 0;
+	const char *folded;
+	char name[401];
+
+	for (size_t i = 0; i < sizeof(name) - 1; i += 2)
+		memcpy(name + i, "\xc3\xa4", 2);
+	name[sizeof(name) - 1] = '\0';
+	for (uint32_t i = 0; i < walk.count; i++)
+		walk.frames[i] = frame_of_python(name_lent_string(name));
+	folded = stack_table_words(&dictionary->table, stack_of_walk(&dictionary->table, &walk),
+				   true)
+			 .folded;
+	assert_in_range(strlen(folded), 50000, 110000);
+	for (const char *at = folded; *at; at++)
+		separators += *at == ';';
+	assert_int_equal(separators, STACK_FRAMES_MAX - 1);
+	assert_memory_equal(strchr(folded, ';') - 5, "\xa4_[p]", 5);
+	walk.count = 2;
+	folded = stack_table_words(&dictionary->table, stack_of_walk(&dictionary->table, &walk),
+				   true)
+			 .folded;
+	assert_int_equal(strlen(folded), 2 * 400 + 2 * 4 + 1);
+}
+
 #define MANY_SYMBOLS 700000 /* of 16 bytes: two such files are over the limit */
 
 /* A file with so many functions of one name. */
@@ -815,6 +844,7 @@ int main(void)
 		WITH(no_more_stacks_than_there_is_room_for),
 		WITH(no_thread_outlives_clearing),
 		WITH(user_words),
+		WITH(long_names_are_cut),
 		WITH(tables_have_a_limit),
 		WITH(maps_outlive_threads),
 		WITH(modules_have_a_share),
