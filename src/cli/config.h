@@ -99,6 +99,8 @@ struct config {
 	const char *snapshot;	    /* --snapshot: a file */
 	const char *record;	    /* -o: a directory; NULL: nothing is recorded */
 	int64_t flush_us;	    /* --flush */
+	const char *when;	    /* --when: an expression; NULL: each scan is recorded */
+	int64_t around_us;	    /* --keep-around; 0: not given */
 	struct retention retention; /* --keep, --keep-bytes, --keep-free */
 	bool text;		    /* --text */
 	bool ascii;		    /* --ascii */

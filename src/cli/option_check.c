@@ -12,6 +12,8 @@
 #include <errno.h>
 #include <string.h>
 
+#define AROUND_MOST_US (3600 * US_PER_SECOND)
+
 static int usage(struct error *e, const char *what, const char *why)
 {
 	return error_set(e, EINVAL, EXIT_USAGE, "%s %s", what, why);
@@ -208,7 +210,13 @@ static int record_check(struct config *config, struct error *e)
 {
 	const struct retention *retention = &config->retention;
 
+	if (config->around_us && !config->when)
+		return usage(e, "--keep-around", "is about moments: it needs --when EXPR");
+	if (config->around_us > AROUND_MOST_US)
+		return usage(e, "--keep-around", "is at most 1h: scans wait in memory");
 	if (!config->record) {
+		if (config->when)
+			return usage(e, "--when", "needs -o DIR");
 		if (config->flush_us)
 			return usage(e, "--flush", "needs -o DIR");
 		if (retention->keep_us || retention->keep_bytes || retention->keep_free_tenths)

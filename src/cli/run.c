@@ -310,13 +310,15 @@ static void run_done(struct run *run)
 	text_done(&run->out);
 	text_done(&run->command);
 	filter_done(&run->filter);
+	filter_done(&run->when);
 }
 
 /* What the source must know of threads. */
 static uint64_t run_needs(const struct run *run)
 {
 	uint64_t needs = column_list_needs(&run->list) | stack_lines_needs(&run->stacks) |
-			 chain_report_needs(&run->chains);
+			 chain_report_needs(&run->chains) |
+			 (run->config->when ? filter_needs(&run->when) : 0);
 
 	if (run->filter.no_samples)
 		return event_list_needs(&run->events);

@@ -78,6 +78,10 @@ static int run_filter(struct run *run, struct error *e)
 	struct query query = config_query(run->config);
 
 	run->filter.no_samples = run_tells_events(run) && !run_grouped(run) && !run->config->record;
+	run->when.all_states = true;
+	run->when.expression.option = "--when";
+	if (run->config->when && filter_set_expression(&run->when, run->config->when, e))
+		return -EINVAL;
 	return query_filter(&query, &run->filter, e);
 }
 

@@ -6,6 +6,7 @@
 #include "base/index.h"
 #include "base/output.h"
 #include "base/signals.h"
+#include "recording/held_scans.h"
 #include "recording/recorder.h"
 #include "recording/recording_host.h"
 #include "report/value.h"
@@ -16,10 +17,14 @@
 #include <string.h>
 
 #define DISTRIBUTIONS_US (60 * US_PER_SECOND)
+#define AROUND_DEFAULT_US (30 * US_PER_SECOND)
 
 struct record {
 	struct run *run;
 	struct recorder *recorder;
+	struct held_scans held; /* where scans are kept around moments only: --when */
+	bool moment;		/* the present scan is one */
+	bool held_told;		/* that scans were dropped */
 	void (*tell)(const char *lines);
 	int64_t rows; /* of samples, of the present scan */
 	struct column_list stack_list;
@@ -27,11 +32,27 @@ struct record {
 	struct text headings[RECORD_KIND_COUNT];
 };
 
+/* Where rows of the present scan are added. */
+static struct text *rows_of(struct record *record, enum record_kind kind)
+{
+	return record->run->config->when ? held_scans_rows(&record->held, kind)
+					 : recorder_rows(record->recorder, kind);
+}
+
+/* The present scan has all of its rows. */
+static void rows_put(struct record *record, int64_t time_us)
+{
+	if (record->run->config->when)
+		held_scans_put(&record->held, time_us, record->moment);
+	else
+		recorder_put(record->recorder, time_us);
+	record->moment = false;
+}
+
 /* Adds the rows of run->grid. */
 static void rows_add(struct record *record, enum record_kind kind)
 {
-	renderer_csv.add(recorder_rows(record->recorder, kind),
-			 &(struct page){.grid = &record->run->grid});
+	renderer_csv.add(rows_of(record, kind), &(struct page){.grid = &record->run->grid});
 }
 
 static int part_take(void *taker, const struct scan *part)
@@ -41,6 +62,8 @@ static int part_take(void *taker, const struct scan *part)
 
 	grid_fill_rows(&run->grid, &run->list, part);
 	rows_add(record, RECORD_SAMPLES);
+	for (size_t i = 0; run->config->when && !record->moment && i < part->count; i++)
+		record->moment = filter_accepts(&run->when, &part->samples[i]);
 	record->rows += (int64_t)part->count;
 	return 0;
 }
@@ -65,6 +88,14 @@ static void words_tell(struct record *record)
 	struct text words = {0};
 
 	recorder_words(record->recorder, &words);
+	if (record->held.dropped && !record->held_told) {
+		text_add_format(&words,
+				"tsnap: --keep-around is too long for so many rows: the oldest of "
+				"those that wait are dropped above %u MB (a lower -F, or fewer "
+				"threads)\n",
+				HELD_BYTES_MAX >> 20);
+		record->held_told = true;
+	}
 	if (words.length)
 		record->tell(text_string(&words));
 	text_done(&words);
@@ -75,8 +106,8 @@ static void part_begin(struct record *record, int64_t time_us)
 {
 	struct run *run = record->run;
 
-	recording_host_add(recorder_rows(record->recorder, RECORD_HOST), time_us,
-			   &run->facts_before, text_string(&run->command));
+	recording_host_add(rows_of(record, RECORD_HOST), time_us, &run->facts_before,
+			   text_string(&run->command));
 	index_clear(&record->stacks_told);
 	if (run->source->stacks_anew)
 		run->source->stacks_anew(run->source);
@@ -123,7 +154,7 @@ static int scan_end(struct record *record, const struct scan *scan, struct error
 	part_take(record, scan);
 	row.samples = record->rows;
 	record->rows = 0;
-	scan_row_add(recorder_rows(record->recorder, RECORD_SCANS), &row);
+	scan_row_add(rows_of(record, RECORD_SCANS), &row);
 	if (run_tells_events(run))
 		events_add(record);
 	err = run_take_traced(run, false, e);
@@ -133,7 +164,7 @@ static int scan_end(struct record *record, const struct scan *scan, struct error
 		err = distributions_add(record, e);
 	if (recorder_begins(record->recorder))
 		part_begin(record, scan->time_us);
-	recorder_put(record->recorder, scan->time_us);
+	rows_put(record, scan->time_us);
 	words_tell(record);
 	return err;
 }
@@ -178,7 +209,9 @@ static int record_end(struct record *record, struct error *e)
 		events_add(record);
 	if (run->distributions.kind_count)
 		err = distributions_add(record, e);
-	recorder_put(record->recorder, clock_utc_us());
+	rows_put(record, clock_utc_us());
+	if (run->config->when)
+		held_scans_end(&record->held);
 	return err;
 }
 
@@ -235,6 +268,10 @@ int run_record(struct run *run, void (*tell)(const char *lines), struct error *e
 		options.headings[kind] = text_string(&record.headings[kind]);
 	err = recorder_open(&options, &record.recorder, e);
 	if (!err) {
+		record.held = (struct held_scans){
+			.recorder = record.recorder,
+			.around_us = config->around_us ? config->around_us : AROUND_DEFAULT_US,
+		};
 		source_begin(&record);
 		err = record_loop(&record, e);
 		err_of_end = record_end(&record, err ? &second : e);
@@ -243,6 +280,7 @@ int run_record(struct run *run, void (*tell)(const char *lines), struct error *e
 		err_of_end = recorder_close(record.recorder, err ? &second : e);
 		err = err ? err : err_of_end;
 		error_done(&second);
+		held_scans_done(&record.held);
 	}
 	for (int kind = 0; kind < RECORD_KIND_COUNT; kind++)
 		text_done(&record.headings[kind]);

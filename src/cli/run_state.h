@@ -22,6 +22,7 @@ struct run {
 	struct text *into; /* NULL: written where the configuration says */
 	struct column_list list;
 	struct filter filter;
+	struct filter when; /* of --when */
 	struct source *source;
 	struct group_table groups;
 	struct late_waits late_waits;		 /* samples that are not in groups yet */

@@ -6,11 +6,13 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
+from datetime import datetime
 
 from case_share import Place
 from case_spaces import through, unshared
-from harness import START_S, STOP_S, case, check, wait_until
+from harness import START_S, STOP_S, case, check, let_pass, wait_until
 
 COLUMNS = ("timestamp,weight_us,tid,pid,state,user,comm,exe,syscall,filename,state_us,cpu,waker_tid,cgroup,"
            "cpu_us,runq_us,dwait_us,sleep_us")
@@ -156,3 +158,36 @@ def record_disk_full(ctx):
     scans = rows_of_files(root + "/rec", "scans")
     times = [row["timestamp"] for row in scans]
     check(times == sorted(times) and len(scans) > 30, "%d scans", len(scans))
+
+
+MOMENT = """
+import sys, time
+with open("/proc/self/comm", "w") as file:
+    file.write(sys.argv[1])
+begin = time.time()
+while time.time() < begin + 0.5:
+    pass
+print(begin, time.time(), flush=True)
+with open("/proc/self/comm", "w") as file:
+    file.write("over")
+"""
+
+
+@case
+def record_around_moments(ctx):
+    """--when: scans around moments, before as well as after, with all of their threads, and no others."""
+    name, directory = "at%d" % os.getpid(), ctx.temporary() + "/new"
+    sleeper = ctx.workload("sleep", call="pipe_read")
+    tool = ctx.plain("-o", directory, "-F", 20, "-a", "--flush", 0.2, "--when", "comm = %s && state = ON" % name, "--keep-around", "1s")
+    wait_until(lambda: tool.code is not None or os.path.exists(directory + "/.tsnap.lock"), START_S, "the lock of the recording")
+    let_pass(3)
+    done = subprocess.run([sys.executable, "-c", MOMENT, name], stdout=subprocess.PIPE, universal_newlines=True, timeout=60, check=True)
+    begin, end = map(float, done.stdout.split())
+    let_pass(3)
+    tool.signal(signal.SIGINT)
+    tool.finish_plain(0, STOP_S)
+    times = [datetime.fromisoformat(row["timestamp"].rstrip("Z") + "+00:00").timestamp() for row in rows_of_files(directory, "scans")]
+    check(times and begin - 1.2 < times[0] < begin - 0.7 and end + 0.7 < times[-1] < end + 1.2,
+          "scans from %.2f s before the moment to %.2f s after it", begin - times[0] if times else 0, times[-1] - end if times else 0)
+    before = {row["tid"] for row in rows_of_files(directory, "samples") if row["timestamp"] < datetime.utcfromtimestamp(begin).isoformat()}
+    check(str(sleeper.tid) in before, "who slept is not in the scans before the moment")

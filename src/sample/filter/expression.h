@@ -49,7 +49,8 @@ struct expression_node;
 struct expression {
 	struct expression_node *nodes;
 	size_t count;
-	uint64_t needs; /* what it looks at, as KNOWN_* and NEED_* */
+	uint64_t needs;	    /* what it looks at, as KNOWN_* and NEED_* */
+	const char *option; /* whose it is, in errors; NULL: --filter */
 };
 
 /* What must hold besides. 0, or -EINVAL with a usage error that tells the character. */

@@ -45,6 +45,11 @@ static size_t characters_count(const char *text, size_t bytes)
 	return count;
 }
 
+static const char *option_of(const struct expression *expression)
+{
+	return expression->option ? expression->option : "--filter";
+}
+
 /* "--filter: at character 7 of 'state==D': expected a value" */
 static int parser_fail(const struct parser *parser, const char *at, const char *what,
 		       const char *more)
@@ -53,10 +58,10 @@ static int parser_fail(const struct parser *parser, const char *at, const char *
 
 	if (length > QUOTED_MAX && offset > QUOTED_MAX / 2)
 		from = offset - QUOTED_MAX / 2;
-	return error_set(parser->e, EINVAL, EXIT_USAGE,
-			 "--filter: at character %zu of '%s%.*s%s': %s%s",
-			 characters_count(parser->text, offset) + 1, from ? "..." : "", QUOTED_MAX,
-			 parser->text + from, length - from > QUOTED_MAX ? "..." : "", what, more);
+	return error_set(parser->e, EINVAL, EXIT_USAGE, "%s: at character %zu of '%s%.*s%s': %s%s",
+			 option_of(parser->to), characters_count(parser->text, offset) + 1,
+			 from ? "..." : "", QUOTED_MAX, parser->text + from,
+			 length - from > QUOTED_MAX ? "..." : "", what, more);
 }
 
 static void spaces_skip(struct parser *parser)
@@ -285,9 +290,8 @@ int expression_add(struct expression *expression, const char *text, struct error
 	int err;
 
 	if (strlen(text) > EXPRESSION_BYTES_MAX)
-		return error_set(e, EINVAL, EXIT_USAGE,
-				 "--filter: an expression of more than %d bytes",
-				 EXPRESSION_BYTES_MAX);
+		return error_set(e, EINVAL, EXIT_USAGE, "%s: an expression of more than %d bytes",
+				 option_of(expression), EXPRESSION_BYTES_MAX);
 	err = any_take(&parser);
 	spaces_skip(&parser);
 	if (!err && *parser.at)
