@@ -291,7 +291,9 @@ static bool peek_key(struct view *view, const struct shown *shown, size_t item, 
 /* The row's threads in an average scan of the step, in hundredths. */
 static int64_t average(const struct shown *shown, size_t step)
 {
-	return ratio(shown->peek.band[step], 100, shown->band.steps[step].scans);
+	const struct peek_band *counts = &shown->peek.band;
+
+	return counts->scans[step] ? ratio(counts->samples[step], 100, counts->scans[step]) : 0;
 }
 
 /* Shades for the threads of each step, below the band. */

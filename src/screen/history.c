@@ -416,6 +416,18 @@ static void chunk_visit(const struct history_chunk *chunk, int64_t from_us, int6
 	free(coder.last);
 }
 
+int64_t history_chunk_begin(const struct history_view *view, int64_t before_us)
+{
+	for (size_t i = view->chunk_count; i--;) {
+		const struct history_chunk *chunk =
+			i + 1 < view->chunk_count ? view->chunks[i] : view->open;
+
+		if (chunk->scan_count && chunk->scans[0].time_us < before_us)
+			return chunk->scans[0].time_us;
+	}
+	return view->first_us;
+}
+
 void history_visit(const struct history_view *view, int64_t from_us, int64_t until_us,
 		   const struct history_visitor *visitor)
 {

@@ -77,6 +77,9 @@ size_t history_bytes(struct history *history);
 void history_look(struct history *history, struct history_view *view);
 void history_view_done(struct history_view *view);
 
+/* The time of the first scan of the piece of history that has the last scan before that time: as
+ * far as a visit reads anyway. The first scan's where there is none. */
+int64_t history_chunk_begin(const struct history_view *view, int64_t before_us);
 /* Calls the visitor for all scans with from_us <= time < until_us. */
 void history_visit(const struct history_view *view, int64_t from_us, int64_t until_us,
 		   const struct history_visitor *visitor);

@@ -31,33 +31,24 @@ struct peeking {
 	struct column_list lists[GROUPS_COUNT];
 	struct group_table groups[GROUPS_COUNT];
 	struct tally tally;
-	int64_t from_us, until_us;	 /* the window */
 	const struct exact_times *times; /* the window's; NULL: samples count */
-	const struct band *band;
-	int64_t *band_samples;
-	struct peek *peek; /* its traces are filled at once */
+	struct peek *peek;		 /* its traces are filled at once */
 };
 
 static void peek_scan(void *to, const struct history_scan *scan)
 {
 	struct peeking *peeking = to;
 
-	if (scan->time_us >= peeking->from_us && scan->time_us < peeking->until_us)
-		tally_add(&peeking->tally,
-			  &(struct scan){.time_us = scan->time_us, .weight_us = scan->weight_us});
+	tally_add(&peeking->tally,
+		  &(struct scan){.time_us = scan->time_us, .weight_us = scan->weight_us});
 }
 
 static void peek_sample(void *to, const struct sample *sample)
 {
 	struct peeking *peeking = to;
 	int64_t weight_us = sample->weight_us;
-	int64_t step = (sample->time_us - peeking->band->from_us) / peeking->band->step_us;
 
 	if (!filter_accepts(&peeking->filter, sample))
-		return;
-	if (sample->time_us >= peeking->band->from_us && step < (int64_t)peeking->band->count)
-		peeking->band_samples[step]++;
-	if (sample->time_us < peeking->from_us || sample->time_us >= peeking->until_us)
 		return;
 	peeking->tally.samples++;
 	if (peeking->times) {
@@ -72,8 +63,7 @@ static void peek_account(void *to, const struct sample *account)
 {
 	struct peeking *peeking = to;
 
-	if (account->time_us >= peeking->from_us && account->time_us < peeking->until_us &&
-	    filter_accepts(&peeking->filter, account))
+	if (filter_accepts(&peeking->filter, account))
 		group_table_add_account(&peeking->groups[GROUPS_ALL], account);
 }
 
@@ -97,8 +87,7 @@ static void peek_trace(void *to, const struct trace_kind *kind, const struct sam
 	struct peek *peek = peeking->peek;
 	size_t at = 0;
 
-	if (who->time_us < peeking->from_us || who->time_us >= peeking->until_us ||
-	    filter_ask_thread(&peeking->filter, who, trace_known(kind, who)) == VERDICT_REFUSED)
+	if (filter_ask_thread(&peeking->filter, who, trace_known(kind, who)) == VERDICT_REFUSED)
 		return;
 	while (at < peek->trace_count && peek->traces[at].kind != kind)
 		at++;
@@ -242,7 +231,6 @@ static void exact_fill(struct peek *peek, const struct group_table *all)
 
 static void peek_fill(struct peek *peek, const struct shown *shown, const struct ask *ask)
 {
-	const struct band *band = &shown->band;
 	struct peeking *peeking = memory_get(sizeof(*peeking));
 	struct history_visitor visitor = {.scan = peek_scan,
 					  .sample = peek_sample,
@@ -252,20 +240,14 @@ static void peek_fill(struct peek *peek, const struct shown *shown, const struct
 	struct error e = {0};
 	struct grid grid = {0};
 
-	memset(peek->band, 0, sizeof(peek->band));
-	peeking->from_us = shown->from_us;
-	peeking->until_us = shown->until_us;
 	peeking->times = shown->tally.shared_us ? &shown->times : NULL;
-	peeking->band = band;
-	peeking->band_samples = peek->band;
 	peeking->peek = peek;
 	peek->trace_count = 0;
 	lists_make(peeking);
-	if (!ask_filter(ask, &peeking->filter, &e))
-		history_visit(&shown->history,
-			      band->count && band->from_us < shown->from_us ? band->from_us
-									    : shown->from_us,
-			      band->count ? INT64_MAX : shown->until_us, &visitor);
+	if (!ask_filter(ask, &peeking->filter, &e)) {
+		history_visit(&shown->history, shown->from_us, shown->until_us, &visitor);
+		peek_band_fill(&peek->band, shown, ask, &peeking->filter);
+	}
 	error_done(&e);
 	peek->count = 0;
 	peek->tally = peeking->tally;

@@ -45,6 +45,15 @@ struct shown_source {
 #define PEEK_TRACES_MAX 8
 #define PEEK_TRACE_SUM (-1)
 
+/* Samples of a row in each step of the band, and the scans that they were counted in. */
+struct peek_band {
+	char filter[VIEW_INPUT_SIZE]; /* of which samples */
+	bool all_states;
+	int64_t step_us, from_us;   /* as in struct band; 0: nothing was counted */
+	int64_t since_us, until_us; /* those between are counted; older ones not yet */
+	int64_t samples[BAND_STEPS_MAX], scans[BAND_STEPS_MAX];
+};
+
 /* What a row is made of: the values of one column after the other, most samples first. */
 struct peek {
 	char filter[VIEW_INPUT_SIZE]; /* of which samples; "": nothing was filled */
@@ -69,8 +78,8 @@ struct peek {
 		size_t trace;
 		int bucket; /* PEEK_TRACE_SUM: all of them */
 	} trace_lines[PEEK_TRACES_MAX * (HISTOGRAM_BUCKETS + 1)];
-	struct tree stacks;	      /* of samples; empty where none has a stack */
-	int64_t band[BAND_STEPS_MAX]; /* samples in each step of the band above */
+	struct tree stacks; /* of samples; empty where none has a stack */
+	struct peek_band band;
 };
 
 /* What a label of a stack's frame ends with, if it is no user function. */
@@ -133,6 +142,10 @@ void window_group(const struct shown *shown, const struct ask *ask, int64_t unti
 void shown_sort(struct shown *shown, const struct ask *ask);
 /* peek.c: fills what a row is made of, if that was not done yet. */
 void shown_peek(struct shown *shown, const struct view *view);
+/* peek_band.c: counts the samples that the filter, that of the question, accepts in each step of
+ * the band; of a long history only as many as a key can wait for. */
+void peek_band_fill(struct peek_band *counts, const struct shown *shown, const struct ask *ask,
+		    const struct filter *filter);
 /* process_tree.c: the same of the tree of processes, and of the heat map: heat.c. */
 void shown_tree(struct shown *shown, const struct view *view);
 void shown_heat(struct shown *shown, const struct view *view);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The history of the full screen: what goes in comes out, in the memory that is promised. */
 #include "screen/history.h"
+#include "screen/shown.h"
+#include "screen/view.h"
 #include "base/index.h"
 #include "base/memory.h"
 #include "base/names.h"
@@ -314,6 +316,53 @@ static void test_coarse(void **state)
 	assert_int_equal(coarse.vcsw, fine.vcsw);
 }
 
+static void peek(struct shown *shown, struct history *history, struct view *view)
+{
+	shown_fill(shown, history, &view->now, 72);
+	shown_peek(shown, view);
+}
+
+/* The band of a peek that goes on with what it had counted, over chunks and as time passes, is that
+ * of one that begins anew. */
+static void test_peek_band(void **state)
+{
+	struct history *history = history_new(HISTORY_BYTES_DEFAULT, 0);
+	struct shown *kept = memory_get(sizeof(*kept)), *anew = memory_get(sizeof(*anew));
+	struct view *view = memory_get(sizeof(*view));
+	const struct query query = {.recorded = true};
+	int64_t samples = 0, expected = 0;
+	struct error e = {0};
+
+	(void)state;
+	assert_int_equal(view_init(view, &query, &e), 0);
+	text_into(view->peek, sizeof(view->peek), "state=D");
+	for (int64_t scan = 0; scan < 1200; scan++) { /* three chunks, and 60 of 72 steps */
+		scan_add(history, scan);
+		for (int64_t i = 0; i < THREADS; i++)
+			expected += sample_of(i, scan).state == DOING_DISK;
+		if (scan >= 900 && scan % 100 == 50)
+			peek(kept, history, view);
+	}
+	for (int i = 0; i < 5; i++) { /* each counts a chunk at least */
+		peek(kept, history, view);
+		peek(anew, history, view);
+	}
+	for (size_t i = 0; i < kept->band.count; i++) {
+		assert_int_equal(kept->peek.band.samples[i], anew->peek.band.samples[i]);
+		assert_int_equal(kept->peek.band.scans[i], anew->peek.band.scans[i]);
+		assert_int_equal(kept->peek.band.scans[i], kept->band.steps[i].scans);
+		samples += kept->peek.band.samples[i];
+	}
+	assert_int_equal(samples, expected);
+	shown_done(kept);
+	shown_done(anew);
+	free(kept);
+	free(anew);
+	free(view);
+	history_free(history);
+	names_clear();
+}
+
 static const struct trace_kind sleeps = {.name = "sleeps", .columns = "state,syscall"};
 
 /* Of one thread, every second. */
@@ -388,10 +437,10 @@ static void test_traces(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_memo),	   cmocka_unit_test(test_traces),
-		cmocka_unit_test(test_round_trip), cmocka_unit_test(test_accounts),
-		cmocka_unit_test(test_memory),	   cmocka_unit_test(test_limits),
-		cmocka_unit_test(test_coarse),
+		cmocka_unit_test(test_memo),	  cmocka_unit_test(test_traces),
+		cmocka_unit_test(test_peek_band), cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_accounts),  cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_limits),	  cmocka_unit_test(test_coarse),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

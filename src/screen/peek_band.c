@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* How many threads a row had in each step of the band. That takes all samples of the history, and
+ * ten minutes of a busy host are millions of them: what was counted stays, and what is older than
+ * that is counted from the newest on, as far as a part of a second suffices, then with the next
+ * answers.
+ */
+#include "screen/shown.h"
+#include "base/clock.h"
+#include "report/value.h"
+
+#include <string.h>
+#include <time.h>
+
+#define COUNT_NS (20 * NS_PER_MS)	     /* CPU time that counting takes at once, about */
+#define GAP_US (60 * (int64_t)US_PER_SECOND) /* that is rather counted from its newest end on */
+
+struct counting {
+	struct peek_band *counts;
+	size_t steps;
+	const struct filter *filter;
+	bool remembers; /* the filter looks at nothing that changes while a thread goes on */
+	size_t step;	/* of the scan; steps: none */
+};
+
+static void count_scan(void *to, const struct history_scan *scan)
+{
+	struct counting *counting = to;
+	struct peek_band *counts = counting->counts;
+	int64_t step = (scan->time_us - counts->from_us) / counts->step_us;
+
+	counting->step = scan->time_us < counts->from_us || step >= (int64_t)counting->steps
+				 ? counting->steps
+				 : (size_t)step;
+	if (counting->step < counting->steps)
+		counts->scans[step] +=
+			scan->silent_us ? 1 + ratio(scan->silent_us, 1, scan->weight_us) : 1;
+}
+
+/* *memo: 1 the filter refuses it, 2 it does not. */
+static void count_sample(void *to, const struct sample *sample, uint32_t *memo)
+{
+	struct counting *counting = to;
+
+	if (counting->step == counting->steps)
+		return;
+	if (!*memo || !counting->remembers)
+		*memo = filter_accepts(counting->filter, sample) ? 2 : 1;
+	counting->counts->samples[counting->step] += *memo == 2;
+}
+
+/* Keeps what was counted, where the same is to be counted of the same steps, which have moved on.
+ */
+static void counts_move(struct peek_band *counts, const struct shown *shown, const struct ask *ask)
+{
+	const struct band *band = &shown->band;
+	int64_t until_us = shown->history.last_us + 1, steps;
+
+	steps = counts->step_us ? (band->from_us - counts->from_us) / counts->step_us : -1;
+	if (counts->step_us != band->step_us || steps < 0 || steps >= BAND_STEPS_MAX ||
+	    counts->all_states != ask->all_states || strcmp(counts->filter, ask->filter) != 0 ||
+	    counts->until_us + GAP_US < until_us) {
+		*counts =
+			(struct peek_band){.step_us = band->step_us, .all_states = ask->all_states};
+		text_into(counts->filter, sizeof(counts->filter), ask->filter);
+		counts->since_us = counts->until_us =
+			history_chunk_begin(&shown->history, until_us);
+		steps = 0;
+	}
+	memmove(counts->samples, counts->samples + steps,
+		(BAND_STEPS_MAX - (size_t)steps) * sizeof(counts->samples[0]));
+	memmove(counts->scans, counts->scans + steps,
+		(BAND_STEPS_MAX - (size_t)steps) * sizeof(counts->scans[0]));
+	memset(counts->samples + BAND_STEPS_MAX - steps, 0,
+	       (size_t)steps * sizeof(counts->samples[0]));
+	memset(counts->scans + BAND_STEPS_MAX - steps, 0, (size_t)steps * sizeof(counts->scans[0]));
+	counts->from_us = band->from_us;
+}
+
+static int64_t thread_cpu_ns(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+	return time.tv_sec * NS_PER_SECOND + time.tv_nsec;
+}
+
+void peek_band_fill(struct peek_band *counts, const struct shown *shown, const struct ask *ask,
+		    const struct filter *filter)
+{
+	const struct history_view *history = &shown->history;
+	struct counting counting = {.counts = counts,
+				    .steps = shown->band.count,
+				    .filter = filter,
+				    .remembers =
+					    !expression_reads(&filter->expression, history_varies)};
+	struct history_visitor visitor = {
+		.scan = count_scan, .to = &counting, .sample_memo = count_sample};
+	int64_t end_ns = thread_cpu_ns() + COUNT_NS;
+
+	if (!shown->band.count)
+		return;
+	counts_move(counts, shown, ask);
+	history_visit(history, counts->until_us, history->last_us + 1, &visitor);
+	counts->until_us = history->last_us + 1;
+	while (counts->since_us > counts->from_us && counts->since_us > history->first_us &&
+	       thread_cpu_ns() < end_ns) {
+		int64_t until_us = counts->since_us;
+
+		counts->since_us = history_chunk_begin(history, until_us);
+		history_visit(history, counts->since_us, until_us, &visitor);
+	}
+}
