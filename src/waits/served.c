@@ -1,19 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The connection that a thread of a server serves: the one that it was last seen to wait for. While
  * a request on it is not answered the thread works, also where it sleeps on a condition variable,
- * as in a lock of a database.
+ * as in a lock of a database. Where the connection is one by a path this is asked of the client, so
+ * that here the search for other ends is part of finding out why.
  */
 #include "waits/waits.h"
+#include "base/avoid.h"
 #include "base/cache.h"
 #include "base/text.h"
 #include "proc/proc.h"
+#include "proc/syscalls.h"
+#include "proc/user_memory.h"
+#include "waits/holders.h"
 #include "waits/sockets.h"
 
+#include <ctype.h>
+#include <dirent.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define SERVED_MAX 65536 /* threads */
+#define THREADS_MAX 16	 /* of a client that are looked at */
 
 /* Of a thread. */
 struct served {
@@ -33,8 +43,8 @@ void served_note(struct cache *served, const struct wait *wait, int64_t daemon_p
 	struct served *connection;
 	bool added;
 
-	if (facts->kind != WAIT_SOCKET || !facts->connected || facts->listens || wait->fd < 0 ||
-	    !wait->socket || !wait->socket->inode ||
+	if (facts->kind != WAIT_SOCKET || facts->listens || wait->fd < 0 || !wait->socket ||
+	    !wait->socket->inode || !(facts->connected || wait->socket->peer_inode) ||
 	    !(facts->accepts_there || (facts->local_port > 0 && facts->local_port < daemon_ports)))
 		return;
 	connection = cache_get(served, (uint64_t)wait->tid, wait->now_ns, &added);
@@ -60,10 +70,71 @@ static bool connection_is_there(const struct wait *wait, const struct served *co
 	       !strcmp(target, link);
 }
 
+/* The descriptor that a thread waits for, in a call on it or in a poll(2) of it alone; -1: none. */
+static int descriptor_of_wait(const char *root, int64_t pid, int64_t tid)
+{
+	struct proc_syscall call;
+	struct pollfd polled;
+	int64_t arg[6];
+	const char *name;
+
+	if (proc_syscall_read(root, pid, tid, &call) || call.running || call.nr < 0)
+		return -1;
+	name = syscall_name(call.nr, false);
+	if (name && (!strcmp(name, "poll") || !strcmp(name, "ppoll")))
+		return call.arg[1] == 1 && user_memory_read(root, pid, tid, call.arg[0], &polled,
+							    sizeof(polled)) == sizeof(polled)
+			       ? polled.fd
+			       : -1;
+	memcpy(arg, call.arg, sizeof(arg));
+	return syscall_fd(call.nr, false, arg);
+}
+
+/* Whether a thread of the process waits for what the link names. */
+static bool process_waits_on(const char *root, int64_t pid, const char *link)
+{
+	const struct dirent *entry;
+	char path[PATH_MAX], name[32], target[PATH_MAX];
+	int left = THREADS_MAX;
+	bool found = false;
+	DIR *tasks;
+
+	if (avoids_process(pid))
+		return false;
+	snprintf(path, sizeof(path), "%s/%lld/task", root, (long long)pid);
+	tasks = opendir(path);
+	while (tasks && !found && left-- && (entry = readdir(tasks))) {
+		int64_t tid = isdigit((unsigned char)*entry->d_name) ? atoll(entry->d_name) : 0;
+		int fd = tid ? descriptor_of_wait(root, pid, tid) : -1;
+
+		snprintf(name, sizeof(name), "fd/%d", fd);
+		found = fd >= 0 &&
+			proc_link_read(root, pid, tid, name, target, sizeof(target)) > 0 &&
+			!strcmp(target, link);
+	}
+	if (tasks)
+		closedir(tasks);
+	return found;
+}
+
+/* Of a connection by a path: the kernel keeps no times of it, but the client is on this host. */
+static bool client_waits_here(struct wait *wait, const struct socket_facts *socket, int64_t *client)
+{
+	char link[40];
+
+	/* it may be asking later */
+	wait->facts.changes = true;
+	snprintf(link, sizeof(link), SOCKET_LINK "%u]", socket->peer_inode);
+	*client = holders_find(wait_holders(wait), link, HOLDER_ANY, wait->pid, wait->now_ns, NULL,
+			       &wait->pending);
+	return *client && process_waits_on(wait_root(wait), *client, link);
+}
+
 void served_tell(struct cache *served, struct wait *wait)
 {
 	const struct served *connection = cache_find(served, (uint64_t)wait->tid);
 	const struct socket_facts *socket;
+	int64_t client;
 	char link[40];
 
 	if (!connection)
@@ -74,13 +145,16 @@ void served_tell(struct cache *served, struct wait *wait)
 	socket = socket_find(wait_sockets(wait), wait->pid, wait->tid, connection->fd, link,
 			     wait->numbers_only ? PEER_NONE : PEER_ALL, wait->now_ns,
 			     &wait->pending);
-	if (!socket_owes(wait_sockets(wait), connection->inode))
+	client = socket->peer_pid;
+	if (socket->local_port == ABSENT && socket->peer_inode
+		    ? !client_waits_here(wait, socket, &client)
+		    : !socket_owes(wait_sockets(wait), connection->inode))
 		return;
 	wait->facts.serves = true;
 	wait->connection = socket->connection;
 	wait->remote = socket->remote;
 	if (socket->brief)
 		text_add_format(wait->text, " for %s", socket->brief);
-	if (socket->peer_pid)
-		wait_add_thread(wait, " peer ", socket->peer_pid);
+	if (client)
+		wait_add_thread(wait, " peer ", client);
 }

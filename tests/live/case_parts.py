@@ -13,7 +13,7 @@ import truth
 from case_totals import COLUMNS, Accounts, expect_totals, near, sums
 from case_trace import Traced, begin, schedstat, stolen_ns
 from harness import SLOW, Findings, Skip, case, check, let_pass, number, rows_of, scans_of, wait_until
-from parts import Postgres, Redis, Runqlat, Session, Stress
+from parts import MariaDB, Part, Postgres, Redis, Runqlat, Session, Stress, account
 
 UNSEEN = 0.08  # part of times that may lie at switches at which the kernel runs no program
 WAITS = "state,state_us,syscall,connection,remote,waits_on,waits_on_pid"
@@ -281,9 +281,14 @@ def stress_runqlat(ctx):
 class ThreadServer:
     """Answers from a thread for each connection: "lock" after another thread lets it, "done" at once, and then waits for more to do."""
 
-    def __init__(self, ctx):
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self.listener.getsockname()[1]
+    def __init__(self, ctx, path=None):
+        if path:
+            self.listener = socket.socket(socket.AF_UNIX)
+            self.listener.bind(path)
+            self.listener.listen()
+        else:
+            self.listener = socket.create_server(("127.0.0.1", 0))
+            self.port = self.listener.getsockname()[1]
         self.tids, self.lock = {}, threading.Condition()
         ctx.at_end(self.end)
         threading.Thread(target=self.accept, daemon=True).start()
@@ -339,3 +344,69 @@ def server_in_a_lock(ctx):
     check(not [row for row in shown if row["tid"] == str(server.tids["done"])], "%s", shown[:3])
     for client in clients.values():
         client.close()
+
+
+LOCAL_CLIENT = """
+import socket, sys, time
+client = socket.socket(socket.AF_UNIX)
+client.connect("\\0" + sys.argv[1])
+sys.stdin.readline()
+client.send(b"lock")
+client.recv(1)
+"""
+
+
+@case
+def server_in_a_lock_of_a_local_client(ctx):
+    """The same of a connection by a path: its client is in a call on it, on this host."""
+    name = "tsnap-test-%d" % os.getpid()
+    server = ThreadServer(ctx, "\0" + name)
+    client = Part(ctx, account("nobody"), ["/usr/bin/python3", "-c", LOCAL_CLIENT, name])
+    tool = ctx.stream("-a", "-p", os.getpid(), columns="state,syscall,why,waits_on,connection")
+    tool.wait_scans(10)
+    client.say("go")
+    wait_until(lambda: server.tids, 20, "the server's thread")
+
+    def told():
+        rows = [row for row in rows_of(tool.rows(), server.tids["lock"]) if row["syscall"] == "futex"]
+        return rows and rows[-1]["why"] == "request" and rows[-1]
+    try:
+        row = wait_until(told, 20, "the thread in a lock")
+    finally:
+        mine = rows_of(tool.rows(), server.tids["lock"])[-1:]
+        check(told() or "sock_diag" in tool.err, "%s", mine)
+    check(re.fullmatch(r"futex 0x\w+ for unix @%s peer %d .*" % (name, client.pid), row["waits_on"]), "%s", row)
+    tool.interrupt()
+
+
+@case
+def mariadb_locks(ctx):
+    """Threads of MariaDB that wait for a row lock and for a metadata lock, as its own list of processes has them: they work for their
+    clients, by TCP and by a path; one whose client thinks is idle."""
+    server = MariaDB(ctx)
+    server.ask_once("create table base.t (id int primary key, v int) engine=innodb; insert into base.t values (1, 1)")
+    holder, row, table = server.session(ctx), server.session(ctx, tcp=True), server.session(ctx)
+    holder.say("begin; update t set v = 2 where id = 1;")
+    wait_until(lambda: len([told for told in server.threads().values() if told[0] == "Sleep"]) == 3, 20, "three sessions")
+    tool = ctx.stream("-a", "-p", server.pid, columns="state,syscall,why,waits_on,remote")
+    tool.wait_scans(10)
+    row.say("update t set v = 3 where id = 1;")
+    wait_until(lambda: "Updating" in [told[1] for told in server.threads().values()], 20, "a wait for a row")
+    table.say("alter table t add w int;")
+    lock = "Waiting for table metadata lock"
+    threads = wait_until(lambda: lock in [told[1] for told in server.threads().values()] and server.threads(), 20, "a wait for a table")
+
+    def told():
+        last = {tid: rows_of(tool.rows(), tid)[-1:] for tid in threads}
+        good = all(rows and (rows[0]["why"] == ("server" if threads[tid][0] == "Sleep" else "request")) for tid, rows in last.items()
+                   if threads[tid][0] in ("Sleep", "Query"))
+        return good and last
+    try:
+        last = wait_until(told, 20, "why they wait")
+    finally:
+        check(told(), "%s: %s", threads, {tid: rows_of(tool.rows(), tid)[-1:] for tid in threads})
+    by_state = {threads[tid][1]: (threads[tid][2], rows[0]["waits_on"], rows[0]["remote"]) for tid, rows in last.items() if rows}
+    host, words, remote = by_state["Updating"]
+    check(host == remote and words.endswith("peer %d mariadb" % row.pid), "%s", by_state)
+    check(by_state[lock][1].endswith(" for unix %s peer %d mariadb" % (server.path, table.pid)), "%s", by_state)
+    tool.interrupt()

@@ -139,6 +139,41 @@ class Postgres(Part):
         check(made.wait(UP_S) == 0, "pgbench -i: %s", made.err)
 
 
+class MariaDB(Part):
+    """Connections are made by TCP, or by a path."""
+
+    def __init__(self, ctx):
+        path, maker = program("mariadbd", "mariadb-server", "/usr/sbin"), program("mariadb-install-db", "mariadb-server")
+        directory, user = ctx.temporary(), account("mysql", "nobody")
+        made = Part(ctx, user, [maker, "--no-defaults", "--datadir=%s/data" % directory, "--skip-test-db",
+                                "--auth-root-authentication-method=normal"], directory)
+        check(made.wait(UP_S) == 0, "mariadb-install-db: %s", made.err)
+        self.port, self.path = free_port(), directory + "/socket"
+        super().__init__(ctx, user, [path, "--no-defaults", "--datadir=%s/data" % directory, "--socket=" + self.path,
+                                     "--port=%d" % self.port, "--bind-address=127.0.0.1", "--skip-name-resolve",
+                                     "--pid-file=%s/pid" % directory], directory)
+        self.wait_up(lambda: self.ask_once("select 1") == "1")
+        self.ask_once("create user other@'127.0.0.1'; grant all on *.* to other@'127.0.0.1'; create database base")
+
+    def client(self, tcp=False):
+        place = ["-u", "other", "-h", "127.0.0.1", "-P", str(self.port)] if tcp else ["-u", "root", "-S", self.path]
+        return [program("mariadb", "mariadb-client"), "--no-defaults", "-N", "-B", *place]
+
+    def ask_once(self, text):
+        return subprocess.run(self.client() + ["-e", text], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, universal_newlines=True,
+                              cwd=self.directory).stdout.strip()
+
+    def session(self, ctx, tcp=False):
+        """A client that is told statements on its input."""
+        return Part(ctx, self.user, self.client(tcp) + ["--unbuffered", "base"], self.directory)
+
+    def threads(self):
+        """{tid: (command, state, host)} as the server tells it."""
+        lines = self.ask_once("select tid, command, state, host from information_schema.processlist where info is null "
+                              "or info not like '%processlist%'")
+        return {int(words[0]): tuple(words[1:]) for words in (line.split("\t") for line in lines.splitlines())}
+
+
 class Redis(Part):
     """redis-tools has the server's program, too: it is the server when it is called so."""
 
