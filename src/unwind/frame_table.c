@@ -91,7 +91,7 @@ static bool rule_move(const struct frame_table *table, size_t operation_count,
 		return false;
 	if (rule->kind != RULE_AT && rule->kind != RULE_EXPRESSION)
 		return true;
-	if (rule->offset < 0 || (size_t)rule->offset > operation_count ||
+	if (!rule->count || rule->offset < 0 || (size_t)rule->offset > operation_count ||
 	    rule->count > operation_count - (size_t)rule->offset)
 		return false;
 	rule->offset += (int32_t)table->operation_count;

@@ -110,12 +110,14 @@ def sqlite_needed():
 
 @case
 def schema_of_sqlite(ctx):
+    """The views of SQLite tell what reports of the same recordings do."""
     sqlite_needed()
     truth_of(ctx, recordings(ctx))
 
 
 @case
 def schema_of_postgresql(ctx):
+    """Those of PostgreSQL tell what SQLite's do."""
     sqlite_needed()
     server, directories = Postgres(ctx), recordings(ctx)
     psql = server.command("psql")
@@ -128,6 +130,7 @@ def schema_of_postgresql(ctx):
 
 @case
 def schema_of_clickhouse(ctx):
+    """Those of ClickHouse tell what SQLite's do."""
     sqlite_needed()
     path, client = program("clickhouse-server", "clickhouse-server", "/usr/sbin"), program("clickhouse-client", "clickhouse-client")
     directory, port = ctx.temporary(), free_port()

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a parser that was taken over may answer for a row of an unwind table: the row is refused, or
+ * a walk can follow it. */
+#include <elf.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "unwind/file_request.h"
+#include "unwind/frame_step.h"
+#include "unwind/frame_table.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define ADDRESS 0x1000
+
+static void must(bool holds)
+{
+	if (!holds)
+		abort();
+}
+
+/* A stack full of addresses of itself. */
+static void row_apply(const struct machine *machine, const struct frame_table *table,
+		      const struct frame_row *row)
+{
+	static uint64_t stack[1024];
+	static struct thread_memory memory;
+	struct user_registers registers = {.ip = ADDRESS, .sp = (uintptr_t)(stack + 512)};
+
+	if (!memory.top)
+		thread_memory_init(&memory, "/proc", false, 8192);
+	for (size_t i = 0; i < 1024; i++)
+		stack[i] = (uintptr_t)(stack + i / 2 + 256);
+	for (int i = 0; i < USER_REGISTER_COUNT; i++)
+		user_register_set(&registers, i, (uintptr_t)(stack + 512 + i));
+	thread_memory_begin(&memory, getpid(), registers.sp);
+	frame_step_row(machine, table, row, &memory, &registers);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct parsers parsers = {.control = -1};
+	struct parser parser = {.parsers = &parsers, .generation = 1};
+	const struct elf_file elf = {.fd = -1, .bytes = 1, .image = "x"};
+	const struct machine *machine = machine_of_elf(EM_X86_64);
+	const struct frame_row *row = NULL;
+	struct frame_table table;
+	int pair[2];
+
+	if (!machine || !size || size > sizeof(struct file_row_answer))
+		return 0;
+	must(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair));
+	must(send(pair[1], data, size, 0) == (ssize_t)size);
+	parser.socket = pair[0];
+	parser.begun_ns = clock_monotonic_ns();
+	frame_table_init(&table, &elf, machine, &parser, 0);
+	if (!frame_table_ask(&table, ADDRESS) && frame_table_find(&table, ADDRESS, &row) && row)
+		row_apply(machine, &table, row);
+	frame_table_done(&table);
+	close(pair[1]);
+	if (parser.socket >= 0)
+		close(parser.socket);
+	return 0;
+}
