@@ -15,6 +15,7 @@
 #define RELOCATIONS_MAX (4u << 20)
 #define ENDS_BYTES_MAX (64u << 20) /* the table is read at once to look for names */
 #define WORDS_MAX 8		   /* of the head */
+#define SECTION_NAMES_BYTES 4096
 #define NONE UINT8_MAX
 
 /* The head is a magic number, two zeros, the smallest instruction, the bytes of a word, and then
@@ -225,9 +226,27 @@ static int merged_read(struct go_table *table, const struct elf_file *elf)
 	return err;
 }
 
+/* Whether a section may have Go's names: one look at all names, as most files are not of Go. */
+static bool is_of_go(const struct elf_file *elf)
+{
+	char names[SECTION_NAMES_BYTES];
+	struct elf_section section;
+
+	if (elf_file_section_at(elf, elf->names_section, &section))
+		return false;
+	if (section.bytes > sizeof(names))
+		return true; /* it is not known */
+	return !elf_file_take(elf, section.offset, names, section.bytes) &&
+	       (memmem(names, section.bytes, ".gopclntab", strlen(".gopclntab")) ||
+		memmem(names, section.bytes, ".go.buildinfo", strlen(".go.buildinfo")));
+}
+
 int go_table_read(struct go_table *table, const struct elf_file *elf)
 {
 	struct elf_section section;
+
+	if (!is_of_go(elf))
+		return -ENOENT;
 
 	if (elf_file_section(elf, ".gopclntab", &section) &&
 	    elf_file_section(elf, ".data.rel.ro.gopclntab", &section))
