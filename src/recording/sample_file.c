@@ -9,6 +9,7 @@
 #include "recording/csv_value.h"
 #include "recording/recording_part.h"
 #include "recording/stack_dict.h"
+#include "recording/xcapture.h"
 #include "recording/scan_rows.h"
 
 #include <errno.h>
@@ -24,6 +25,7 @@
 struct sample_file {
 	struct source source; /* first, so that a source is a sample_file */
 	struct csv_reader reader;
+	struct csv_input *foreign; /* what reader reads of a recording */
 	char *path;
 	struct recording_part part;
 	const struct filter *filter;
@@ -355,6 +357,7 @@ static void sample_file_close(struct source *source)
 	if (file->reader.fd > STDIN_FILENO)
 		close(file->reader.fd);
 	csv_done(&file->reader);
+	xcapture_input_free(file->foreign);
 	text_done(&file->room);
 	free(file->path);
 	free(file->samples);
@@ -469,7 +472,8 @@ int sample_file_open_input(struct sample_input *input, const struct filter *filt
 
 	file->input = input;
 	file->reader.fd = -1;
-	file->reader.input = input->samples;
+	file->foreign = xcapture_input_new(input->samples, input->name);
+	file->reader.input = file->foreign;
 	file->reader.name = input->name;
 	file->part = input->part;
 	if (input->scans)
