@@ -6,11 +6,8 @@
 #include "screen/list.h"
 #include "screen/view_event.h"
 #include "report/value.h"
-#include "base/clock.h"
 
 #include <string.h>
-
-#define HEAT_REST 20 /* a fill is followed by a rest, so many times as long */
 
 static const int64_t bounds_us[] = {0,	      100,	 300,	    1000,      3000,	10000,
 				    30000,    100000,	 300000,    1000000,   3000000, 10000000,
@@ -58,8 +55,6 @@ static void cell_add(struct heat *heat, int64_t time_us, int64_t number, int64_t
 	if (row == SIZE_MAX || time_us < heat->from_us || column >= (int64_t)heat->columns)
 		return;
 	heat->cells[row][column] += samples;
-	if (heat->cells[row][column] > heat->most)
-		heat->most = heat->cells[row][column];
 }
 
 static void scan_end(struct heating *heating)
@@ -88,28 +83,62 @@ static void heat_sample(void *to, const struct sample *sample)
 		cell_add(heating->heat, sample->time_us, sample->state_us, 1);
 }
 
-static void heat_fill(struct heat *heat, const struct shown *shown, const struct view *view)
+/* Where the map's columns begin: its cells keep what they have, and begin anew where that can't be.
+ */
+static void heat_move(struct heat *heat, const struct history_view *history, bool anew)
+{
+	int64_t step_us = history_step_us(history, heat->columns);
+	int64_t from_us = (history->last_us / step_us - (int64_t)heat->columns + 1) * step_us;
+	int64_t steps = (from_us - heat->from_us) / step_us;
+	size_t kept;
+
+	if (anew || step_us != heat->step_us || steps < 0 || steps > (int64_t)heat->columns ||
+	    heat->seen.until_us + SEEN_GAP_US <= history->last_us) {
+		heat->seen = history_seen_none(history);
+		steps = (int64_t)heat->columns;
+	}
+	kept = heat->columns - (size_t)steps;
+	for (size_t row = 0; row < heat->rows; row++) {
+		int64_t *cells = heat->cells[row];
+
+		memmove(cells, cells + steps, kept * sizeof(*cells));
+		memset(cells + kept, 0, (size_t)steps * sizeof(*cells));
+	}
+	heat->step_us = step_us;
+	heat->from_us = from_us;
+}
+
+static void most_find(struct heat *heat)
+{
+	heat->most = 0;
+	for (size_t row = 0; row < heat->rows; row++)
+		for (size_t column = 0; column < heat->columns; column++)
+			if (heat->cells[row][column] > heat->most)
+				heat->most = heat->cells[row][column];
+}
+
+static void heat_fill(struct heat *heat, const struct shown *shown, const struct view *view,
+		      bool anew)
 {
 	const struct history_view *history = &shown->history;
 	struct heating heating = {.heat = heat};
 	struct history_visitor visitor = {.scan = heat_scan, .sample = heat_sample, .to = &heating};
 	struct error e = {0};
 
-	memset(heat->cells, 0, sizeof(heat->cells));
-	heat->most = 0;
 	heat->of_threads = view->heat_of_threads;
 	heat->rows = heat_rows(heat->of_threads);
-	heat->columns = 0;
-	if (history->first_us == ABSENT || shown->band.count <= LIST_NAME_WIDTH)
+	heat->columns = heat->most = 0;
+	if (history->first_us == ABSENT || shown->band.count <= LIST_NAME_WIDTH) {
+		heat->step_us = 0;
 		return;
+	}
 	/* the band begins further to the left than the items of a list */
 	heat->columns = shown->band.count + BAND_LABEL_WIDTH - LIST_NAME_WIDTH;
-	heat->step_us = history_step_us(history, heat->columns);
-	heat->from_us =
-		(history->last_us / heat->step_us - (int64_t)heat->columns + 1) * heat->step_us;
+	heat_move(heat, history, anew);
 	if (!ask_filter(&view->now, &heating.filter, &e))
-		history_visit(history, heat->from_us, INT64_MAX, &visitor);
+		history_visit_part(history, &heat->seen, heat->from_us, &visitor);
 	scan_end(&heating);
+	most_find(heat);
 	error_done(&e);
 	filter_done(&heating.filter);
 }
@@ -117,16 +146,13 @@ static void heat_fill(struct heat *heat, const struct shown *shown, const struct
 void shown_heat(struct shown *shown, const struct view *view)
 {
 	struct heat *heat = &shown->heat;
-	int64_t now_ns = clock_monotonic_ns();
-	bool other = heat->of_threads != view->heat_of_threads ||
-		     ask_differs(&heat->ask, &view->now) || heat->band_count != shown->band.count;
+	bool anew = heat->of_threads != view->heat_of_threads ||
+		    ask_differs(&heat->ask, &view->now) || heat->band_count != shown->band.count;
 
-	/* a long history is not looked through all the time */
-	if (!other && (heat->answer == shown->answer || now_ns < heat->rest_ns))
+	if (!anew && heat->answer == shown->answer)
 		return;
 	heat->answer = shown->answer;
 	heat->ask = view->now;
 	heat->band_count = shown->band.count;
-	heat_fill(heat, shown, view);
-	heat->rest_ns = clock_monotonic_ns() + (clock_monotonic_ns() - now_ns) * HEAT_REST;
+	heat_fill(heat, shown, view, anew);
 }

@@ -2,16 +2,19 @@
 #include "screen/history.h"
 #include "screen/history_code.h"
 #include "screen/history_coarse.h"
+#include "base/clock.h"
 #include "base/memory.h"
 #include "sample/why.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define CHUNK_US (20 * 1000000ll)
-#define COARSE_AGES 12 /* coarse chunks stay so many times as long as others */
-#define CHUNK_PART 8   /* a chunk takes at most this part of the memory */
+#define PART_NS (20 * NS_PER_MS) /* CPU time of a visit of a part, about */
+#define COARSE_AGES 12		 /* coarse chunks stay so many times as long as others */
+#define CHUNK_PART 8		 /* a chunk takes at most this part of the memory */
 
 struct history {
 	pthread_mutex_t lock;	   /* of all below */
@@ -416,7 +419,8 @@ static void chunk_visit(const struct history_chunk *chunk, int64_t from_us, int6
 	free(coder.last);
 }
 
-int64_t history_chunk_begin(const struct history_view *view, int64_t before_us)
+/* The time of the first scan of the chunk that has the last scan before that time. */
+static int64_t chunk_begin(const struct history_view *view, int64_t before_us)
 {
 	for (size_t i = view->chunk_count; i--;) {
 		const struct history_chunk *chunk =
@@ -434,4 +438,35 @@ void history_visit(const struct history_view *view, int64_t from_us, int64_t unt
 	for (size_t i = 0; i < view->chunk_count; i++)
 		chunk_visit(i + 1 < view->chunk_count ? view->chunks[i] : view->open, from_us,
 			    until_us, visitor);
+}
+
+static int64_t thread_cpu_ns(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+	return time.tv_sec * NS_PER_SECOND + time.tv_nsec;
+}
+
+struct history_seen history_seen_none(const struct history_view *view)
+{
+	int64_t us = chunk_begin(view, view->last_us + 1);
+
+	return (struct history_seen){us, us};
+}
+
+void history_visit_part(const struct history_view *view, struct history_seen *seen, int64_t from_us,
+			const struct history_visitor *visitor)
+{
+	int64_t end_ns = thread_cpu_ns() + PART_NS;
+
+	history_visit(view, seen->until_us, view->last_us + 1, visitor);
+	seen->until_us = view->last_us + 1;
+	while (seen->since_us > from_us && seen->since_us > view->first_us &&
+	       thread_cpu_ns() < end_ns) {
+		int64_t until_us = seen->since_us;
+
+		seen->since_us = chunk_begin(view, until_us);
+		history_visit(view, seen->since_us, until_us, visitor);
+	}
 }

@@ -77,9 +77,20 @@ size_t history_bytes(struct history *history);
 void history_look(struct history *history, struct history_view *view);
 void history_view_done(struct history_view *view);
 
-/* The time of the first scan of the piece of history that has the last scan before that time: as
- * far as a visit reads anyway. The first scan's where there is none. */
-int64_t history_chunk_begin(const struct history_view *view, int64_t before_us);
+#define SEEN_GAP_US \
+	60000000 /* a longer time that was not seen is not caught up with: none is seen */
+
+/* What a visitor has seen, where a long history is visited in parts: since_us <= time < until_us.
+ */
+struct history_seen {
+	int64_t since_us, until_us;
+};
+/* Nothing was seen yet: the first part is the newest piece of the history. */
+struct history_seen history_seen_none(const struct history_view *view);
+/* Visits all that is newer than what was seen, and then older pieces until from_us, as far as 20 ms
+ * of CPU time suffice: a key must not wait for a long history. The rest comes with later calls. */
+void history_visit_part(const struct history_view *view, struct history_seen *seen, int64_t from_us,
+			const struct history_visitor *visitor);
 /* Calls the visitor for all scans with from_us <= time < until_us. */
 void history_visit(const struct history_view *view, int64_t from_us, int64_t until_us,
 		   const struct history_visitor *visitor);

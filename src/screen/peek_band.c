@@ -5,14 +5,9 @@
  * answers.
  */
 #include "screen/shown.h"
-#include "base/clock.h"
 #include "report/value.h"
 
 #include <string.h>
-#include <time.h>
-
-#define COUNT_NS (20 * NS_PER_MS)	     /* CPU time that counting takes at once, about */
-#define GAP_US (60 * (int64_t)US_PER_SECOND) /* that is rather counted from its newest end on */
 
 struct counting {
 	struct peek_band *counts;
@@ -58,12 +53,11 @@ static void counts_move(struct peek_band *counts, const struct shown *shown, con
 	steps = counts->step_us ? (band->from_us - counts->from_us) / counts->step_us : -1;
 	if (counts->step_us != band->step_us || steps < 0 || steps >= BAND_STEPS_MAX ||
 	    counts->all_states != ask->all_states || strcmp(counts->filter, ask->filter) != 0 ||
-	    counts->until_us + GAP_US < until_us) {
+	    counts->seen.until_us + SEEN_GAP_US < until_us) {
 		*counts =
 			(struct peek_band){.step_us = band->step_us, .all_states = ask->all_states};
 		text_into(counts->filter, sizeof(counts->filter), ask->filter);
-		counts->since_us = counts->until_us =
-			history_chunk_begin(&shown->history, until_us);
+		counts->seen = history_seen_none(&shown->history);
 		steps = 0;
 	}
 	memmove(counts->samples, counts->samples + steps,
@@ -74,14 +68,6 @@ static void counts_move(struct peek_band *counts, const struct shown *shown, con
 	       (size_t)steps * sizeof(counts->samples[0]));
 	memset(counts->scans + BAND_STEPS_MAX - steps, 0, (size_t)steps * sizeof(counts->scans[0]));
 	counts->from_us = band->from_us;
-}
-
-static int64_t thread_cpu_ns(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-	return time.tv_sec * NS_PER_SECOND + time.tv_nsec;
 }
 
 void peek_band_fill(struct peek_band *counts, const struct shown *shown, const struct ask *ask,
@@ -95,18 +81,9 @@ void peek_band_fill(struct peek_band *counts, const struct shown *shown, const s
 					    !expression_reads(&filter->expression, history_varies)};
 	struct history_visitor visitor = {
 		.scan = count_scan, .to = &counting, .sample_memo = count_sample};
-	int64_t end_ns = thread_cpu_ns() + COUNT_NS;
 
 	if (!shown->band.count)
 		return;
 	counts_move(counts, shown, ask);
-	history_visit(history, counts->until_us, history->last_us + 1, &visitor);
-	counts->until_us = history->last_us + 1;
-	while (counts->since_us > counts->from_us && counts->since_us > history->first_us &&
-	       thread_cpu_ns() < end_ns) {
-		int64_t until_us = counts->since_us;
-
-		counts->since_us = history_chunk_begin(history, until_us);
-		history_visit(history, counts->since_us, until_us, &visitor);
-	}
+	history_visit_part(history, &counts->seen, counts->from_us, &visitor);
 }

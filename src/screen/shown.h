@@ -49,8 +49,8 @@ struct shown_source {
 struct peek_band {
 	char filter[VIEW_INPUT_SIZE]; /* of which samples */
 	bool all_states;
-	int64_t step_us, from_us;   /* as in struct band; 0: nothing was counted */
-	int64_t since_us, until_us; /* those between are counted; older ones not yet */
+	int64_t step_us, from_us; /* as in struct band; 0: nothing was counted */
+	struct history_seen seen; /* of them the samples are counted, older ones not yet */
 	int64_t samples[BAND_STEPS_MAX], scans[BAND_STEPS_MAX];
 };
 
@@ -96,11 +96,11 @@ struct heat {
 	int64_t cells[HEAT_ROWS_MAX][BAND_STEPS_MAX]; /* the first row is the least */
 	int64_t most;				      /* in a cell */
 	bool of_threads;
-	/* of which answer, question and width it was made, and until when it stays */
+	/* of which answer, question and width it was made */
 	uint64_t answer;
 	struct ask ask;
 	size_t band_count;
-	int64_t rest_ns;
+	struct history_seen seen; /* that is in the cells */
 };
 
 /* Zeroed is an empty one. */
