@@ -50,12 +50,12 @@ static const struct name_row name_rows[] = {
 	/* github.com/containerd/containerd, internal/cri/annotations */
 	{"/run/containerd/io.containerd.runtime.v2.task/k8s.io/", "/config.json", 2,
 	 "io.kubernetes.cri.container-name", NULL},
-	/* github.com/containerd/nerdctl, pkg/labels */
 	/* its place in k3s, RKE2 and MicroK8s */
 	{"/run/k3s/containerd/io.containerd.runtime.v2.task/k8s.io/", "/config.json", 2,
 	 "io.kubernetes.cri.container-name", NULL},
 	{"/var/snap/microk8s/common/run/containerd/io.containerd.runtime.v2.task/k8s.io/",
 	 "/config.json", 2, "io.kubernetes.cri.container-name", NULL},
+	/* github.com/containerd/nerdctl, pkg/labels */
 	{"/run/containerd/io.containerd.runtime.v2.task/default/", "/config.json", 2,
 	 "nerdctl/name", NULL},
 	/* github.com/cri-o/cri-o, pkg/annotations */
