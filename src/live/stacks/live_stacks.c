@@ -16,20 +16,10 @@
 
 #define THREADS_KEPT_MAX 131072
 #define NAMES_FIRST_NS (300 * NS_PER_MS) /* that the first scan waits for names */
-#define TASK_EXITING 0x4 /* PF_EXITING, include/linux/sched.h; flags of /proc/TID/stat */
-#define FILES_KEEP_NS (500 * NS_PER_MS) /* between two looks for files that nobody has mapped */
+#define FILES_KEEP_NS (500 * NS_PER_MS)	 /* between two looks for files that nobody has mapped */
 #define THREAD_IDLE_NS (30 * NS_PER_SECOND)
 #define OPENING_NS_MAX \
 	(10 * NS_PER_MS) /* in a scan, but for the first one, into files that are new */
-
-/* What was read of a thread since its last switch. */
-struct known_stacks {
-	struct cache_entry entry; /* key: tid */
-	int64_t start_ns;
-	uint64_t sequence;
-	uint32_t user, kernel;
-	bool displaced; /* told as if it ran on */
-};
 
 static struct parser *parser_at(const struct live_stacks *stacks, enum parser_place place)
 {
@@ -116,8 +106,7 @@ int64_t live_stack_hash(const struct live_stacks *stacks, uint32_t stack)
 	return hash == ABSENT && stack != STACK_NONE ? hash + 1 : hash;
 }
 
-/* The words of its stack are wanted at this scan's end, of a waker without a sample as well. */
-static void thread_note(struct live *live, int64_t tid, uint32_t user, uint32_t kernel)
+void live_stacks_note(struct live *live, int64_t tid, uint32_t user, uint32_t kernel)
 {
 	if (user != STACK_NONE)
 		stack_table_want(&live->stacks.table, user);
@@ -130,7 +119,7 @@ void live_stacks_set(struct live *live, size_t sample, uint32_t user, uint32_t k
 
 	live->samples[sample].ustack = live_stack_hash(stacks, user);
 	live->samples[sample].kstack = live_stack_hash(stacks, kernel);
-	thread_note(live, live->samples[sample].tid, user, kernel);
+	live_stacks_note(live, live->samples[sample].tid, user, kernel);
 	if (user == STACK_NONE && kernel == STACK_NONE)
 		return;
 	stacks->tellings = memory_grow(stacks->tellings, &stacks->telling_capacity,
@@ -140,292 +129,6 @@ void live_stacks_set(struct live *live, size_t sample, uint32_t user, uint32_t k
 		live_dictionary_add(live, user);
 	if (kernel != STACK_NONE)
 		live_dictionary_add(live, kernel);
-}
-
-static void waiting_take(struct live *live);
-
-static void thread_set(struct live *live, const struct stack_wait *wait, uint32_t user,
-		       uint32_t kernel)
-{
-	if (wait->sample != SAMPLE_NONE)
-		live_stacks_set(live, wait->sample, user, kernel);
-	else
-		thread_note(live, wait->record.identity.tid, user, kernel);
-}
-
-/* What is known of a thread stays so until its next switch. */
-static void thread_know(struct live *live, const struct stack_wait *wait, uint32_t user,
-			uint32_t kernel)
-{
-	struct known_stacks *known;
-	bool added;
-
-	known = cache_get(&live->stacks.threads, wait->record.identity.tid, live->moment.now_ns,
-			  &added);
-	known->start_ns = wait->start_ns;
-	known->sequence = wait->record.sched.sequence_done;
-	known->displaced = wait->displaced;
-	known->user = user;
-	known->kernel = kernel;
-}
-
-/* Sets the stacks that the thread's switch out kept. cut: also such as are longer than that. False:
- * it has kept none. */
-static bool kept_set(struct live *live, const struct stack_wait *wait, bool cut)
-{
-	const uint64_t unopened = live->stacks.modules.refused;
-	uint32_t user, kernel;
-
-	if (!live_kept_stacks(live, &wait->record, wait->displaced, cut, &user, &kernel))
-		return false;
-	thread_set(live, wait, user, kernel);
-	/* else there was no room or time for a file: the next scan has some */
-	if (live->stacks.modules.refused == unopened && !wait->record.sched.on_cpu)
-		thread_know(live, wait, user, kernel);
-	return true;
-}
-
-bool live_stacks_of_moment(const struct live *live)
-{
-	return live->stacks.needs && !live->stacks.python_wanted;
-}
-
-bool live_stacks_add_kept(struct live *live, const struct thread_state *record, size_t sample)
-{
-	uint32_t user, kernel;
-
-	if (!live_kept_stacks(live, record, live->samples[sample].state == DOING_ON, true, &user,
-			      &kernel))
-		return false;
-	live_stacks_set(live, sample, user, kernel);
-	return true;
-}
-
-/* wait is the next one of those that wait, or takes its stacks at once. */
-static void thread_add(struct live *live, const struct stack_wait *wait)
-{
-	struct live_stacks *stacks = &live->stacks;
-	const struct known_stacks *known;
-	bool added;
-
-	known = cache_get(&stacks->threads, wait->record.identity.tid, live->moment.now_ns, &added);
-	if (!added && known->displaced == wait->displaced && known->start_ns == wait->start_ns &&
-	    known->sequence == wait->record.sched.sequence_done) {
-		stacks->reused_count++;
-		thread_set(live, wait, known->user, known->kernel);
-		return;
-	}
-	if (kept_set(live, wait, false))
-		return;
-	if (stacks->until_ns && clock_monotonic_ns() >= stacks->until_ns) {
-		stacks->late_count += !kept_set(live, wait, true);
-		return;
-	}
-	if (++stacks->waiting_count == ASK_MAX)
-		waiting_take(live);
-}
-
-/* Whether a thread has begun to run after the moment, or, if it ran then, to sleep. */
-static bool moved_since(const struct live *live, const struct thread_state *record, bool running)
-{
-	if (running)
-		return task_state_doing(record->sched.state) != DOING_RQ;
-	return record->sched.on_cpu || (int64_t)record->sched.out_ns > live->moment.now_ns;
-}
-
-void live_stacks_add(struct live *live, const struct thread_state *record, size_t sample)
-{
-	struct live_stacks *stacks = &live->stacks;
-	struct stack_wait *wait = &stacks->waiting[stacks->waiting_count];
-	bool running = live->samples[sample].state == DOING_ON;
-
-	if (!stacks->needs || live->samples[sample].state == DOING_ZOMBIE)
-		return;
-	if (running && record->sched.on_cpu) {
-		live_cpu_stacks_add(live, record, sample);
-		return;
-	}
-	/* its present stack is no longer that of the moment */
-	if (moved_since(live, record, running)) {
-		if (!live_stacks_add_kept(live, record, sample))
-			*(running ? &live->cpu_stacks.gone_count : &stacks->moved_count) += 1;
-		return;
-	}
-	live_wakers_want(live, &live->samples[sample]);
-	*wait = (struct stack_wait){.record = *record,
-				    .sample = sample,
-				    .start_ns = live->samples[sample].start_ns,
-				    .kthread = live->samples[sample].kthread == 1,
-				    .displaced = running};
-	thread_add(live, wait);
-}
-
-void live_stacks_add_other(struct live *live, const struct thread_state *record)
-{
-	struct stack_wait *wait = &live->stacks.waiting[live->stacks.waiting_count];
-	struct sample sample;
-
-	record_sample(record, &live->moment, DOING_SLEEP, &sample);
-	*wait = (struct stack_wait){.record = *record,
-				    .sample = SAMPLE_NONE,
-				    .start_ns = sample.start_ns,
-				    .kthread = sample.kthread == 1};
-	thread_add(live, wait);
-}
-
-/* Registers of a thread that the kernel's programs don't know any of: it has slept since before
- * they were there, or they can't be asked (before 5.10). /proc tells where its code and stack are;
- * the record may have some more. 0 or -errno. */
-static int registers_from_proc(const struct live_stacks *stacks, const struct thread_state *record,
-			       struct user_registers *registers)
-{
-	struct proc_syscall call;
-	int err = proc_syscall_read(stacks->proc_root, record->identity.tgid, record->identity.tid,
-				    &call);
-
-	if (err)
-		return err;
-	if (call.running || !call.sp)
-		return -ENODATA;
-	if (registers_there(record) &&
-	    registers_user_few((const uint64_t *)record->sched.registers, call.sp, registers) &&
-	    registers->ip == call.pc)
-		return 0;
-	*registers = (struct user_registers){.ip = call.pc, .sp = call.sp};
-	return 0;
-}
-
-int walk_error(const struct stack_walk *walk)
-{
-	return walk->end == WALK_REFUSED ? -EPERM : walk->end == WALK_GONE ? -ESRCH : 0;
-}
-
-/* The kernel may refuse one that is on its way out, whoever asks. */
-static bool thread_is_ending(const struct live *live, const struct thread_identity *identity)
-{
-	struct proc_stat stat;
-
-	/* who is not there may be hidden (hidepid) */
-	if (proc_stat_read(PROC, identity->tgid, identity->tid, &stat))
-		return live->proc_whole;
-	return stat.flags & TASK_EXITING;
-}
-
-void live_stacks_unread(struct live *live, const struct thread_identity *identity, int user_err,
-			int kernel_err)
-{
-	struct live_stacks *stacks = &live->stacks;
-
-	if (!user_err && !kernel_err)
-		return;
-	if (user_err == -ENODATA) {
-		stacks->unknown_count++;
-		user_err = 0;
-	}
-	if ((user_err || kernel_err) && thread_is_ending(live, identity)) {
-		stacks->ended_count++;
-		return;
-	}
-	stacks->unread_count += user_err != 0;
-	stacks->kernel_refused_count += kernel_err != 0;
-}
-
-struct stack_thread live_stack_thread(const struct live *live, const struct thread_state *record)
-{
-	return (struct stack_thread){record->identity.tgid, record->identity.tid,
-				     record_start_ns(record), live->moment.now_ns,
-				     record->identity.known >> IDENTITY_PROGRAM_SHIFT};
-}
-
-static uint32_t user_read(struct live *live, uint32_t at, int *err)
-{
-	static struct stack_walk walk;
-	struct live_stacks *stacks = &live->stacks;
-	const struct stack_wait *wait = &stacks->waiting[at];
-	const struct stack_thread thread = live_stack_thread(live, &wait->record);
-	struct user_registers registers;
-
-	if (wait->registers_known)
-		registers = wait->registers;
-	else
-		*err = registers_from_proc(stacks, &wait->record, &registers);
-	if (*err)
-		return STACK_NONE;
-	unwinder_walk(&stacks->unwinder, &thread, &registers, &walk);
-	*err = walk_error(&walk);
-	if (stacks->python_wanted)
-		python_frames_add(&stacks->python, &thread, &stacks->unwinder.memory, &walk);
-	return stack_of_walk(&stacks->table, &walk);
-}
-
-static uint32_t kernel_read(struct live *live, const struct stack_wait *wait, int *err)
-{
-	static struct kernel_stack kernel;
-	struct live_stacks *stacks = &live->stacks;
-
-	*err = kernel_stack_read(&kernel, stacks->proc_root, wait->record.identity.tid);
-	if (*err)
-		return STACK_NONE;
-	if (wait->displaced)
-		kernel_stack_resume(&kernel);
-	return stack_of_kernel(&stacks->table, &kernel);
-}
-
-static void stacks_read(struct live *live, uint32_t at)
-{
-	struct live_stacks *stacks = &live->stacks;
-	const struct stack_wait *wait = &stacks->waiting[at];
-	const uint64_t put_off = stacks->modules.refused + stacks->python.late_count;
-	uint32_t user = STACK_NONE, kernel = STACK_NONE;
-	int user_err = 0, kernel_err = 0;
-
-	/* nothing to read of one that is on its way again */
-	if (!record_still(&live->kernel.table, &wait->record)) {
-		stacks->moved_count += !kept_set(live, wait, true);
-		return;
-	}
-	if (stacks->needs & NEED_USTACK && !wait->kthread)
-		user = user_read(live, at, &user_err);
-	if (stacks->needs & NEED_KSTACK)
-		kernel = kernel_read(live, wait, &kernel_err);
-	if (!record_still(&live->kernel.table, &wait->record)) {
-		stacks->moved_count += !kept_set(live, wait, true);
-		return;
-	}
-	live_stacks_unread(live, &wait->record.identity, user_err, kernel_err);
-	/* else there was no room or time for a part of it: the next scan has some */
-	if (stacks->modules.refused + stacks->python.late_count == put_off)
-		thread_know(live, wait, user, kernel);
-	thread_set(live, wait, user, kernel);
-}
-
-/* Of those that wait. The thread that scans asks, too, unless this is in a scan. */
-static void registers_ask(struct live *live, const struct thread_state *const *records)
-{
-	struct live_stacks *stacks = &live->stacks;
-
-	pthread_mutex_lock(sampler_asking(live->sampler));
-	stack_registers_ask(&live->kernel.asker, records, stacks->waiting_count);
-	for (uint32_t i = 0; i < stacks->waiting_count; i++)
-		stacks->waiting[i].registers_known = stack_registers_get(
-			&live->kernel.asker, records[i], i, &stacks->waiting[i].registers);
-	pthread_mutex_unlock(sampler_asking(live->sampler));
-}
-
-static void waiting_take(struct live *live)
-{
-	struct live_stacks *stacks = &live->stacks;
-	const struct thread_state *records[ASK_MAX];
-
-	if (!stacks->waiting_count)
-		return;
-	for (uint32_t i = 0; i < stacks->waiting_count; i++)
-		records[i] = &stacks->waiting[i].record;
-	if (stacks->needs & NEED_USTACK)
-		registers_ask(live, records);
-	for (uint32_t i = 0; i < stacks->waiting_count; i++)
-		stacks_read(live, i);
-	stacks->waiting_count = 0;
 }
 
 static void telling_tell(struct live *live, const struct stack_telling *telling)
@@ -503,9 +206,9 @@ void live_stacks_tell(struct live *live)
 
 	if (!stacks->needs)
 		return;
-	waiting_take(live);
+	live_waiting_take(live);
 	live_wakers_read(live);
-	waiting_take(live);
+	live_waiting_take(live);
 	names_wait(live);
 	for (size_t i = 0; i < stacks->telling_count; i++)
 		telling_tell(live, &stacks->tellings[i]);

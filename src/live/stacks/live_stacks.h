@@ -109,6 +109,25 @@ void live_stacks_tell(struct live *live);
 /* The column's value: a 64-bit number, or ABSENT. */
 int64_t live_stack_hash(const struct live_stacks *stacks, uint32_t stack);
 
+/* Between live_stacks.c and live_waiting.c, which has the stacks of threads off their CPUs: as the
+ * last switch kept them, as they were read since, or read now. Those that are to be read wait, so
+ * that the kernel is asked for the registers of many at once. */
+
+/* What was read of a thread since its last switch. */
+struct known_stacks {
+	struct cache_entry entry; /* key: tid */
+	int64_t start_ns;
+	uint64_t sequence;
+	uint32_t user, kernel;
+	bool displaced; /* told as if it ran on */
+};
+
+/* Reads the stacks of all that wait. */
+void live_waiting_take(struct live *live);
+/* The words of the thread's stacks are wanted at this scan's end, of a waker without a sample as
+ * well. */
+void live_stacks_note(struct live *live, int64_t tid, uint32_t user, uint32_t kernel);
+
 /* Adds what the foot of a report tells. */
 void live_stacks_describe(const struct live_stacks *stacks, struct source_facts *facts);
 
