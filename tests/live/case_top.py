@@ -218,14 +218,16 @@ def top_monkey(ctx):
         screen.read(0.002)
         screen.output = screen.output[-100000:]
         check(screen.process.poll() is None, "ended with %s after key %d", screen.process.returncode, i)
-    fcntl.ioctl(screen.slave, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 120, 0, 0))
+    # so wide that what was missed leaves room for the rest of its line
+    fcntl.ioctl(screen.slave, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 900, 0, 0))
     for _ in range(3):
         screen.type("\x1b")
         screen.read(0.3)
-    screen.redrawn()
-    scans = [int(re.findall(r"(\d+) scans", screen.redrawn())[-1])]
-    screen.read(2)
-    scans.append(int(re.findall(r"(\d+) scans", screen.redrawn())[-1]))
+    scans = []
+    for _ in range(2):
+        screen.redrawn()
+        scans.append(int(re.search(r"History: [\d:]+, (\d+) scans", screen.redrawn()).group(1)))
+        screen.read(2)
     check(scans[1] > scans[0], "no scan came: %s", scans)
     screen.type("q")
     screen.read(1)
