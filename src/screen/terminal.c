@@ -8,6 +8,7 @@
 #include <curses.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,8 @@
 #undef columns /* macros of term.h */
 #undef lines
 
+#define RESCUE_TRIES 25
+#define RESCUE_PAUSE_MS 20
 #define RESCUE_SIZE 256
 #define MOUSE_OFF "\033[?1006;1000l" /* as ncurses does for terminals that have kmous */
 
@@ -58,6 +61,23 @@ static const struct style_row {
 	[STYLE_LESS] = {COLOR_GREEN, A_NORMAL, A_NORMAL},
 };
 
+/* Of a terminal that does not wait: it takes no more while it has not shown what came before, as
+ * over a slow connection, or while another thread writes. */
+static void rescue_write(void)
+{
+	size_t written_bytes = 0;
+
+	for (int i = 0; i < RESCUE_TRIES && written_bytes < rescue.length; i++) {
+		ssize_t count = write(STDOUT_FILENO, rescue.bytes + written_bytes,
+				      rescue.length - written_bytes);
+
+		if (count > 0)
+			written_bytes += (size_t)count;
+		else
+			poll(NULL, 0, RESCUE_PAUSE_MS);
+	}
+}
+
 void terminal_rescue(void)
 {
 	int flags;
@@ -68,9 +88,7 @@ void terminal_rescue(void)
 	/* a terminal that is stopped must not keep the process */
 	flags = fcntl(STDOUT_FILENO, F_GETFL);
 	fcntl(STDOUT_FILENO, F_SETFL, flags | O_NONBLOCK);
-	if (write(STDOUT_FILENO, rescue.bytes, rescue.length) < 0) {
-		/* there is nobody to tell */
-	}
+	rescue_write();
 	fcntl(STDOUT_FILENO, F_SETFL, flags);
 	tcsetattr(STDIN_FILENO, TCSANOW, &rescue.modes);
 }
