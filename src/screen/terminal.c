@@ -8,11 +8,11 @@
 #include <curses.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/select.h>
 #include <term.h>
 #include <termios.h>
 #include <unistd.h>
@@ -22,7 +22,7 @@
 #undef lines
 
 #define RESCUE_TRIES 25
-#define RESCUE_PAUSE_MS 20
+#define RESCUE_PAUSE_US 20000
 #define RESCUE_SIZE 256
 #define MOUSE_OFF "\033[?1006;1000l" /* as ncurses does for terminals that have kmous */
 
@@ -68,13 +68,14 @@ static void rescue_write(void)
 	size_t written_bytes = 0;
 
 	for (int i = 0; i < RESCUE_TRIES && written_bytes < rescue.length; i++) {
+		struct timeval pause = {0, RESCUE_PAUSE_US};
 		ssize_t count = write(STDOUT_FILENO, rescue.bytes + written_bytes,
 				      rescue.length - written_bytes);
 
 		if (count > 0)
 			written_bytes += (size_t)count;
 		else
-			poll(NULL, 0, RESCUE_PAUSE_MS);
+			select(0, NULL, NULL, NULL, &pause);
 	}
 }
 
