@@ -11,6 +11,7 @@
 
 #define HEADING "TIMESTAMP,WEIGHT_US,"
 #define READ_BYTES 65536
+#define FRACTION_DIGITS 6
 
 typedef void (*value_writer)(struct text *to, const char *text);
 
@@ -112,7 +113,8 @@ static void time_write(struct text *to, const char *text)
 	time_t seconds = rest ? mktime(&tm) : -1;
 	char iso[CLOCK_ISO_SIZE];
 
-	if (seconds == -1 || *rest != '.') {
+	if (seconds == -1 || *rest != '.' || strspn(rest + 1, "0123456789") != FRACTION_DIGITS ||
+	    rest[1 + FRACTION_DIGITS]) {
 		text_write(to, text); /* the row can't be read, as the reader says */
 		return;
 	}
