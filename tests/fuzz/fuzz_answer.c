@@ -11,36 +11,11 @@
 
 #include "base/clock.h"
 #include "unwind/file_request.h"
-#include "unwind/frame_step.h"
-#include "unwind/frame_table.h"
+#include "fuzz_row.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define ADDRESS 0x1000
-
-static void must(bool holds)
-{
-	if (!holds)
-		abort();
-}
-
-/* A stack full of addresses of itself. */
-static void row_apply(const struct machine *machine, const struct frame_table *table,
-		      const struct frame_row *row)
-{
-	static uint64_t stack[1024];
-	static struct thread_memory memory;
-	struct user_registers registers = {.ip = ADDRESS, .sp = (uintptr_t)(stack + 512)};
-
-	if (!memory.top)
-		thread_memory_init(&memory, "/proc", false, 8192);
-	for (size_t i = 0; i < 1024; i++)
-		stack[i] = (uintptr_t)(stack + i / 2 + 256);
-	for (int i = 0; i < USER_REGISTER_COUNT; i++)
-		user_register_set(&registers, i, (uintptr_t)(stack + 512 + i));
-	thread_memory_begin(&memory, getpid(), registers.sp);
-	frame_step_row(machine, table, row, &memory, &registers);
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -60,7 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	parser.begun_ns = clock_monotonic_ns();
 	frame_table_init(&table, &elf, machine, &parser, 0);
 	if (!frame_table_ask(&table, ADDRESS) && frame_table_find(&table, ADDRESS, &row) && row)
-		row_apply(machine, &table, row);
+		row_apply(machine, &table, row, ADDRESS);
 	frame_table_done(&table);
 	close(pair[1]);
 	if (parser.socket >= 0)

@@ -10,36 +10,13 @@
 #include "unwind/elf/elf_exports.h"
 #include "unwind/elf/elf_symbols.h"
 #include "unwind/elf/go_table.h"
+#include "fuzz_row.h"
 #include "unwind/frame_source.h"
-#include "unwind/frame_step.h"
-#include "unwind/frame_table.h"
 #include "unwind/x86_return.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void must(bool holds)
-{
-	if (!holds)
-		abort();
-}
-
-/* A stack full of addresses of itself. */
-static void row_apply(const struct machine *machine, const struct frame_table *table,
-		      const struct frame_row *row)
-{
-	static uint64_t stack[1024];
-	static struct thread_memory memory;
-	struct user_registers registers = {.ip = 0x1010, .sp = (uintptr_t)(stack + 512)};
-
-	if (!memory.top)
-		thread_memory_init(&memory, "/proc", false, 8192);
-	for (size_t i = 0; i < 1024; i++)
-		stack[i] = (uintptr_t)(stack + i / 2 + 256);
-	for (int i = 0; i < USER_REGISTER_COUNT; i++)
-		user_register_set(&registers, i, (uintptr_t)(stack + 512 + i));
-	thread_memory_begin(&memory, getpid(), registers.sp);
-	frame_step_row(machine, table, row, &memory, &registers);
-}
+#define CODE 0x1010
 
 static bool is_return(void *of, uint8_t base, int64_t offset, bool called)
 {
@@ -54,7 +31,7 @@ static void code_try(const struct machine *machine, const struct frame_table *ta
 	struct frame_row row;
 
 	if (!x86_return_row(table->elf, address, address % 8, &asker, &row))
-		row_apply(machine, table, &row);
+		row_apply(machine, table, &row, CODE);
 }
 
 static void address_try(const struct machine *machine, struct frame_source *source,
@@ -66,7 +43,7 @@ static void address_try(const struct machine *machine, struct frame_source *sour
 
 	operations.count = 0;
 	if (source && !frame_source_row(source, machine, &operations, address, &row))
-		row_apply(machine, &table, &row);
+		row_apply(machine, &table, &row, CODE);
 	if (machine->elf == EM_X86_64)
 		code_try(machine, &table, address);
 }
