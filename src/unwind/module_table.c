@@ -440,8 +440,7 @@ const struct frame_row *module_row(struct module_table *table, struct module *mo
 	}
 	row_room(table, module);
 	start_ns = clock_monotonic_ns();
-	int asked = frame_table_ask(&module->table, address);
-	if (asked) {
+	if (frame_table_ask(&module->table, address)) {
 		refuse(table);
 		return NULL;
 	}
