@@ -6,18 +6,17 @@
  * Where members lie: src/unwind/runtime/python_layout.c. Started by root it gives up its rights.
  */
 #define _GNU_SOURCE
-#include <grp.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-#define NOBODY 65534
+#include "rights.h"
+
 #define THREADS_MAX 1000
 #define FRAMES 3 /* of a circle */
 #define STACK_BYTES (128 << 10)
@@ -79,16 +78,6 @@ static void *thread_run(void *of)
 	for (;;)
 		nanosleep(&nap, NULL);
 	return NULL;
-}
-
-static void rights_drop(void)
-{
-	if (geteuid())
-		return;
-	if (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) ||
-	    setresuid(NOBODY, NOBODY, NOBODY))
-		exit(EXIT_FAILURE);
-	prctl(PR_SET_DUMPABLE, 1);
 }
 
 int main(int argc, char **argv)

@@ -7,16 +7,15 @@
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
-#include <grp.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-#define NOBODY 65534
+#include "rights.h"
+
 #define CALLS_MAX 400
 #define STACK_BYTES (256 << 10)
 
@@ -45,16 +44,6 @@ static void *wander(void *of)
 		((hop_function *)chain[0])(chain + 1);
 	}
 	return NULL;
-}
-
-static void rights_drop(void)
-{
-	if (geteuid())
-		return;
-	if (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) ||
-	    setresuid(NOBODY, NOBODY, NOBODY))
-		exit(EXIT_FAILURE);
-	prctl(PR_SET_DUMPABLE, 1);
 }
 
 static void files_open(char *const *paths, long count)
