@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 /* What the program copies, in the room that a BPF stack has. */
@@ -152,18 +151,11 @@ static bool is_flags(const struct trial *trial, size_t field)
 	return !trial->stat_known || !((number(trial, field) ^ trial->flags) & stable);
 }
 
-static long voluntary_count(void)
-{
-	struct rusage usage;
-
-	return getrusage(RUSAGE_THREAD, &usage) ? 0 : usage.ru_nvcsw;
-}
-
 /* __schedule() counts first. */
 static bool is_nvcsw(const struct trial *trial, size_t field)
 {
 	return number(trial, field) > (uint64_t)trial->nvcsw_before &&
-	       number(trial, field) <= (uint64_t)voluntary_count();
+	       number(trial, field) <= (uint64_t)own_switch_voluntary();
 }
 
 /* In 3.10 (RHEL 7) it is a timespec: the first word counts seconds. */
@@ -344,7 +336,7 @@ static int sleeps_look(struct trial *trial, struct own_switch *own)
 
 	for (int sleep = 0; sleep < 2 && result == 1; sleep++) {
 		trial->rows_held = 0;
-		trial->nvcsw_before = voluntary_count();
+		trial->nvcsw_before = own_switch_voluntary();
 		own->other_user = trial->other_user;
 		result = own_switch_run(own);
 		if (result < 0 && trial->other_user) {

@@ -5,6 +5,7 @@
 #include <bcc/libbpf.h>
 #include <errno.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -15,24 +16,34 @@ const uint64_t own_switch_marks[OWN_SWITCH_MARKS] = {0x7473006e61700001, 0x74730
 #define SWITCHES_MAX 32
 #define SLEEP_NS_MIN 20000
 #define SLEEP_NS_MAX 50000000
-#define SLEEPS_SEEN 3 /* that a value may fail to fit */
+#define SLEEPS_SEEN 3 /* of which no value fits */
 
 int own_switch_map(size_t bytes)
 {
 	return bpf_call_map(BPF_MAP_TYPE_HASH, sizeof(uint64_t), bytes, SWITCHES_MAX);
 }
 
-static void nanosleep_marked(long ns)
+long own_switch_voluntary(void)
+{
+	struct rusage usage;
+
+	return getrusage(RUSAGE_THREAD, &usage) ? 0 : usage.ru_nvcsw;
+}
+
+/* Whether it slept: the time may be over before the thread leaves its CPU. */
+static bool nanosleep_marked(long ns)
 {
 	const uint64_t *marks = own_switch_marks;
 	struct timespec wait = {0, ns};
+	long before = own_switch_voluntary();
 
 	syscall(SYS_nanosleep, &wait, NULL, marks[0], marks[1], marks[2], marks[3]);
+	return own_switch_voluntary() > before;
 }
 
 /* The system call, because the library's changes all threads of the process. A change takes away
  * what prctl(2) tells with PR_SET_DUMPABLE and PR_SET_PDEATHSIG. */
-static int nanosleep_as_other(long ns)
+static int nanosleep_as_other(long ns, bool *slept)
 {
 	int dumpable = prctl(PR_GET_DUMPABLE), on_death = 0;
 	uid_t own = geteuid();
@@ -40,7 +51,7 @@ static int nanosleep_as_other(long ns)
 	prctl(PR_GET_PDEATHSIG, &on_death);
 	if (syscall(SYS_setresuid, -1, own + 1, -1))
 		return -errno;
-	nanosleep_marked(ns);
+	*slept = nanosleep_marked(ns);
 	if (syscall(SYS_setresuid, -1, own, -1))
 		return -errno;
 	prctl(PR_SET_PDEATHSIG, on_death);
@@ -60,10 +71,11 @@ int own_switch_event(void)
 }
 
 /* The event lasts as long as the sleep: a debugger's stops later would fill the map. */
-static int sleep_once(struct own_switch *own, long ns)
+static int sleep_once(struct own_switch *own, long ns, bool *slept)
 {
 	int event = own_switch_event(), result;
 
+	*slept = false;
 	own->what = "perf_event_open";
 	if (event < 0)
 		return event;
@@ -71,9 +83,9 @@ static int sleep_once(struct own_switch *own, long ns)
 	result = perf_call_run(event, own->program);
 	if (!result && own->other_user) {
 		own->what = "setresuid";
-		result = nanosleep_as_other(ns);
+		result = nanosleep_as_other(ns, slept);
 	} else if (!result) {
-		nanosleep_marked(ns);
+		*slept = nanosleep_marked(ns);
 	}
 	close(event);
 	return result;
@@ -94,19 +106,22 @@ int own_switch_take(struct own_switch *own)
 	return result;
 }
 
-/* A short sleep can end before the switch: sleeps longer and longer until the program has run. */
+/* A short sleep can end before the switch: sleeps longer and longer until the program has run. What
+ * it saw where the thread did not sleep says nothing: on a busy host that may be the thread being
+ * preempted, again and again. */
 int own_switch_run(struct own_switch *own)
 {
 	int seen = 0;
 
 	for (long ns = SLEEP_NS_MIN; ns < SLEEP_NS_MAX && seen < SLEEPS_SEEN; ns *= 4) {
-		int result = sleep_once(own, ns);
+		bool slept;
+		int result = sleep_once(own, ns, &slept);
 
 		if (!result)
 			result = own_switch_take(own);
 		if (result != -ENOENT && result)
 			return result;
-		seen += !result;
+		seen += !result && slept;
 	}
 	own->what = "a program at this process's own context switch";
 	return seen ? 0 : -ETIME;

@@ -43,6 +43,9 @@ struct own_switch {
 	const char *what; /* the call that failed */
 };
 
+/* How often this thread gave up its CPU by itself so far. */
+long own_switch_voluntary(void);
+
 /* Takes the values out of the map. 1: one fits, and is in *value; 0: none does; -ENOENT: there is
  * none. */
 int own_switch_take(struct own_switch *own);

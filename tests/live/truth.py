@@ -157,8 +157,8 @@ def kprobe_events():
 def kernel_stack(tid):
     """Functions of /proc/TID/stack, innermost first; None: this kernel shows none (CONFIG_STACKTRACE)."""
     text = read("/proc/%s/stack" % tid)
-    # before 4.20 a mark ends it: "[<ffffffffffffffff>] 0xffffffffffffffff"
-    return text and [line.split()[1].split("+")[0] for line in text.splitlines() if not line.startswith("[<ffffffffffffffff>]")]
+    # before 4.20 a mark ends it: "[<ffffffffffffffff>] 0xffffffffffffffff", RHEL 8's "[<0>] 0xffffffffffffffff"
+    return text and [line.split()[1].split("+")[0] for line in text.splitlines() if not line.endswith(" 0xffffffffffffffff")]
 
 
 def has_kprobe_source():
