@@ -201,12 +201,25 @@ static void stop_signals_set(sigset_t *set)
 		sigaddset(set, SIGHUP);
 }
 
+/* What nobody asked for is told: a script sees an exit code at best. */
+static void signal_tell(int number)
+{
+	char words[128];
+
+	if (number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGPIPE)
+		return;
+	snprintf(words, sizeof(words), "by signal %d (%s)", number, strsignal(number));
+	line_write("the process that samples was ended, and what it had not written is lost: ",
+		   words);
+}
+
 /* Ends with the exit code of the worker, or by the signal that ended it. */
 static void keeper_end(int status)
 {
 	if (WIFSIGNALED(status)) {
 		sigset_t all;
 
+		signal_tell(WTERMSIG(status));
 		signal(WTERMSIG(status), SIG_DFL);
 		sigfillset(&all);
 		sigprocmask(SIG_UNBLOCK, &all, NULL);

@@ -187,7 +187,6 @@ static void others_follow_the_dead(void **state)
 	assert_int_equal(number_of(&parsers->parser[PARSER_NAMES], ORDER_PID), other);
 	/* without the spawner there is no other one */
 	kill(parsers->spawner, SIGKILL);
-	wait_ready(&parsers->parser[PARSER_NAMES]);
 	while (ask(&parsers->parser[PARSER_NAMES], ORDER_ECHO, answer, ASK_NS) != -EPIPE)
 		;
 	assert_false(parsers_ended(parsers));
