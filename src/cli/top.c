@@ -24,6 +24,7 @@
 
 #define TEXT_ROWS 40
 #define TEXT_COLUMNS 120
+#define TRACES_WANTED "runq,offcpu" /* by a screen that asks for durations */
 
 struct top {
 	const struct config *config;
@@ -37,7 +38,9 @@ struct top {
 	struct shown_source told;
 	struct saved_views views;
 	struct text views_path; /* of the user's own */
-	struct text base;	/* options that the source obeys, as words of a command line */
+	/* options that the source obeys, as words of a command line; with those of the traces that
+	 * a screen asks for */
+	struct text base, base_traced;
 	int64_t told_us;
 };
 
@@ -67,6 +70,7 @@ static void base_find(struct top *top)
 		text_add_string(&top->base, " --off-cpu");
 	if (top->base.length)
 		top->told.base = text_string(&top->base);
+	text_add_format(&top->base_traced, "%s --trace " TRACES_WANTED, text_string(&top->base));
 }
 
 static void source_close(struct top *top)
@@ -93,13 +97,13 @@ static void source_change(struct top *top, struct source *source)
 
 /* What the source is opened with: traces become those of --trace, and those that a screen asks for.
  */
-static void config_fill(const struct top *top, bool traces, struct config *config)
+static int config_fill(const struct top *top, bool traces, struct config *config, struct error *e)
 {
 	*config = *top->config;
-	if (traces && !config->traces) {
-		config->traces = 1u << LATENCY_RUNQ | 1u << LATENCY_OFFCPU;
-		config->distributions = true;
-	}
+	if (!traces || config->traces)
+		return 0;
+	config->distributions = true;
+	return trace_kinds_parse(TRACES_WANTED, &config->traces, e);
 }
 
 /* Opens a source that samples at least that, and closes the one before, whose probes go on until
@@ -114,8 +118,9 @@ static int source_open(struct top *top, const struct screen_wish *wish, struct e
 
 	query.filter = NULL; /* the view's own */
 	query.all_states = wish->all_states;
-	config_fill(top, wish->traces, &config);
-	err = query_filter(&query, filter, e);
+	err = config_fill(top, wish->traces, &config, e);
+	if (!err)
+		err = query_filter(&query, filter, e);
 	if (!err)
 		err = top->open_source(&config, filter, wish->needs, &source, e);
 	if (err) {
@@ -134,6 +139,8 @@ static int source_open(struct top *top, const struct screen_wish *wish, struct e
 	top->told.needs = wish->needs;
 	top->told.all_states = wish->all_states;
 	top->told.traces = config.traces;
+	if (config.traces && !top->config->traces)
+		top->told.base = text_string(&top->base_traced);
 	return 0;
 }
 
@@ -178,27 +185,49 @@ static void add_own_path(struct text *text, const char *name)
 		text_add_format(text, "%s/.config/tsnap/%s", home, name);
 }
 
+/* Of reading a file: one that is wrong ends tsnap, one that can't be read does not, and the first
+ * screen says so. */
+static int setting_took(struct top *top, int err, struct error *e)
+{
+	if (err == -EINVAL || !err)
+		return err;
+	if (!top->view->message[0])
+		view_say(top->view, true, "%s: tsnap goes on without this file", e->line);
+	error_done(e);
+	*e = (struct error){0};
+	return 0;
+}
+
+static int views_read(struct top *top, const char *path, struct error *e)
+{
+	return setting_took(top, saved_views_read(&top->views, path, e), e);
+}
+
+static int keys_read(struct top *top, const char *path, struct error *e)
+{
+	return setting_took(top, bindings_read(&top->view->bindings, path, e), e);
+}
+
 /* tsnap's own views, the host's and the user's; and keys. */
 static int settings_read(struct top *top, struct error *e)
 {
-	struct bindings *bindings = &top->view->bindings;
 	struct text keys = {0};
 	int err;
 
 	saved_views_begin(&top->views);
 	top->view->views = &top->views;
-	err = saved_views_read(&top->views, "/etc/tsnap/views", e);
+	bindings_begin(&top->view->bindings);
 	add_own_path(&top->views_path, "views");
 	add_own_path(&keys, "keys");
+	err = views_read(top, "/etc/tsnap/views", e);
 	if (!err && top->views_path.length) {
 		top->view->views_path = text_string(&top->views_path);
-		err = saved_views_read(&top->views, top->view->views_path, e);
+		err = views_read(top, top->view->views_path, e);
 	}
-	bindings_begin(bindings);
 	if (!err)
-		err = bindings_read(bindings, "/etc/tsnap/keys", e);
+		err = keys_read(top, "/etc/tsnap/keys", e);
 	if (!err && keys.length)
-		err = bindings_read(bindings, text_string(&keys), e);
+		err = keys_read(top, text_string(&keys), e);
 	text_done(&keys);
 	return err;
 }
@@ -392,6 +421,7 @@ int top(const struct config *config, source_opener *open_source, void (*tell)(co
 	source_close(&top);
 	history_free(top.history);
 	text_done(&top.base);
+	text_done(&top.base_traced);
 	text_done(&top.views_path);
 	saved_views_done(&top.views);
 	free(top.view);

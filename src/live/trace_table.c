@@ -45,24 +45,26 @@ static void exec_tell(const struct latency_key *key, struct sample *sample, bool
 /* clang-format off */
 const struct trace_row trace_rows[LATENCY_KIND_COUNT] = {
 	[LATENCY_RUNQ] = {
-		.kind = {.name = "runq", .help = "waits for a CPU, from wake-up or preemption on"},
+		.kind = {.name = "runq", .help = "waits for a CPU, from wake-up or preemption on", .runnable = true,
+			 .samples = "state=RQ", .so_far = "state_us"},
 		.groups = SWITCHES},
 	[LATENCY_OFFCPU] = {
 		.kind = {.name = "offcpu", .help = "sleeps, from leaving the CPU to the wake-up",
-			 .columns = "state,syscall"},
+			 .columns = "state,syscall", .samples = "state!=ON && state!=RQ",
+			 .so_far = "state_us"},
 		.groups = SWITCHES, .tell = offcpu_tell},
 	[LATENCY_BLOCK] = {
 		.kind = {.name = "block", .help = "requests to block devices, from issue to completion",
-			 .columns = "io_dev,io_op", .bytes = true},
+			 .columns = "io_dev,io_op", .samples = "io_dev!=", .so_far = "io_us", .bytes = true},
 		.groups = BLOCK_REQUESTS, .tell = block_tell},
 	[LATENCY_BLOCKQ] = {
 		.kind = {.name = "blockq",
 			 .help = "requests to block devices, from their making to issue",
-			 .columns = "io_dev,io_op", .bytes = true},
+			 .columns = "io_dev,io_op", .samples = "io_dev!=", .so_far = "io_us", .bytes = true},
 		.groups = BLOCK_REQUESTS, .tell = block_tell},
 	[LATENCY_SYSCALLS] = {
 		.kind = {.name = "syscalls", .help = "system calls, from entry to return",
-			 .columns = "syscall", .fails = true},
+			 .columns = "syscall", .samples = "syscall!=", .so_far = "syscall_us", .fails = true},
 		.groups = 1u << GROUP_CALL | 1u << GROUP_RETURN, .tell = syscalls_tell},
 	[LATENCY_EXEC] = {
 		.kind = {.name = "exec", .help = "each program executed, one by one",

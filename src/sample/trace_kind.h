@@ -12,8 +12,12 @@ struct trace_kind {
 	const char *name;
 	const char *help;
 	const char *columns; /* names of those that it is told by in any case; NULL: none */
-	bool bytes;	     /* its events move bytes */
-	bool fails;	     /* its events have an errno, and those that failed are counted */
+	/* Samples taken in the midst of such events: what is true of them, as a filter expression,
+	 * and the column with the event's time until then, in microseconds. */
+	const char *samples, *so_far;
+	bool runnable; /* its events are waits for a CPU */
+	bool bytes;    /* its events move bytes */
+	bool fails;    /* its events have an errno, and those that failed are counted */
 };
 
 #endif

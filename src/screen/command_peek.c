@@ -189,6 +189,49 @@ static void peek_item(const struct view *view, const struct shown *shown, size_t
 	}
 }
 
+/* The line of a histogram that the item is; NULL: it is another line. */
+static const struct peek_trace_line *peek_duration(const struct shown *shown, size_t item)
+{
+	return is_trace_item(shown, item) && shown->peek.trace_line_count
+		       ? &shown->peek.trace_lines[item - shown->peek.count]
+		       : NULL;
+}
+
+/* Adds what is true of samples in the midst of such a wait that had lasted so long by then: the
+ * duration of a whole one is known of events only. */
+static void add_duration_condition(struct text *text, const struct shown *shown,
+				   const struct peek_trace_line *line, bool wanted)
+{
+	const struct trace_kind *kind = shown->peek.traces[line->trace].kind;
+	int64_t low_us, high_us;
+
+	text_add_format(text, "%s(%s", wanted ? "" : "!", kind->samples);
+	if (line->bucket != PEEK_TRACE_SUM) {
+		low_us = histogram_low_ns(line->bucket) / NS_PER_US;
+		high_us = histogram_high_ns(line->bucket) / NS_PER_US;
+		text_add_format(text, " && %s>=%lld", kind->so_far, (long long)low_us);
+		if (line->bucket < HISTOGRAM_BUCKETS - 1)
+			text_add_format(text, " && %s<%lld", kind->so_far,
+					(long long)(high_us > low_us ? high_us : low_us + 1));
+	}
+	text_add_char(text, ')');
+}
+
+/* Whether the condition alone would let idle threads in. */
+static bool wants_idle(const char *condition)
+{
+	struct ask ask = {0};
+	struct filter filter = {0};
+	struct error e = {0};
+	bool wants;
+
+	text_into(ask.filter, sizeof(ask.filter), condition);
+	wants = !ask_filter(&ask, &filter, &e) && filter_wants_idle(&filter);
+	filter_done(&filter);
+	error_done(&e);
+	return wants;
+}
+
 /* Adds what tells the line's samples from others; of frames: that the stack begins so. widens: as
  * condition_widens() has it. */
 static void peek_condition(struct text *text, const struct shown *shown, size_t item, bool wanted,
@@ -196,9 +239,15 @@ static void peek_condition(struct text *text, const struct shown *shown, size_t 
 {
 	const struct tree *stacks = &shown->peek.stacks;
 	const struct tree_node *node = peek_node(shown, item);
+	const struct peek_trace_line *duration = peek_duration(shown, item);
 
 	if (node) {
 		*widens = add_stack_condition(text, stacks, node, wanted);
+		return;
+	}
+	if (duration) {
+		add_duration_condition(text, shown, duration, wanted);
+		*widens = wants_idle(text_string(text));
 		return;
 	}
 	add_condition(text, shown->peek.lines[item].column, shown->peek.lines[item].value, wanted);
@@ -206,17 +255,30 @@ static void peek_condition(struct text *text, const struct shown *shown, size_t 
 				   wanted);
 }
 
-/* Has durations traced; of those that are there no sample can be kept. */
-static void trace_choose(struct view *view, const struct shown *shown)
+/* Whether the line is something to keep or leave out; what is not sampled yet gets loaded. */
+static bool peek_can(struct view *view, const struct shown *shown, size_t item)
 {
-	if (shown->peek.trace_line_count || shown->source.traces) {
-		view_say(view, false,
-			 "Durations are told of threads: samples have state_us instead");
-		return;
+	const struct peek_trace_line *duration = peek_duration(shown, item);
+	const struct column *column;
+	const char *why;
+
+	if (item < shown->peek.count || peek_node(shown, item))
+		return true;
+	if (duration) {
+		column = sample_column_find(shown->peek.traces[duration->trace].kind->so_far);
+		if (column_is_there(shown, column, &why))
+			return true;
+		view_load(view, shown, column->needs, false);
+		view_say(view, false, "%s is sampled from now on: peek again", column->name);
+	} else if (!is_trace_item(shown, item)) {
+		view_load(view, shown, NEED_STACK, false);
+		view_say(view, false, "Stacks are sampled from now on");
+	} else if (!shown->source.traces) {
+		view_load(view, shown, 0, false);
+		view->load_traces = true;
+		view_say(view, false, "Waits for a CPU, and sleeps are traced from now on");
 	}
-	view_load(view, shown, 0, false);
-	view->load_traces = true;
-	view_say(view, false, "Waits for a CPU, and sleeps are traced from now on");
+	return false;
 }
 
 /* What is under the cursor, kept together with the row. */
@@ -226,15 +288,8 @@ static void peek_choose(struct view *view, const struct shown *shown, size_t ite
 	struct ask row = view->now;
 	bool widens;
 
-	if (is_trace_item(shown, item)) {
-		trace_choose(view, shown);
+	if (!peek_can(view, shown, item))
 		return;
-	}
-	if (item >= shown->peek.count && !peek_node(shown, item)) {
-		view_load(view, shown, NEED_STACK, false);
-		view_say(view, false, "Stacks are sampled from now on");
-		return;
-	}
 	text_into(row.filter, sizeof(row.filter), view->peek);
 	peek_condition(&condition, shown, item, true, &widens);
 	add_filter(&filter, &row, widens, text_string(&condition));
@@ -254,7 +309,7 @@ static void peek_exclude(struct view *view, const struct shown *shown, size_t it
 	struct text condition = {0};
 	bool widens;
 
-	if (item >= shown->peek.count && !peek_node(shown, item))
+	if (item == SIZE_MAX || !peek_can(view, shown, item))
 		return;
 	peek_condition(&condition, shown, item, false, &widens);
 	if (ask_keep(view, widens, text_string(&condition)))
@@ -334,6 +389,22 @@ static void peek_heading(const struct view *view, const struct shown *shown, str
 	}
 }
 
+/* The item, and of a histogram which samples Enter keeps: durations are those of whole waits. */
+static void peek_detail(const struct view *view, const struct shown *shown, size_t item,
+			struct text *text)
+{
+	const struct peek_trace_line *duration = peek_duration(shown, item);
+	struct text name = {0};
+
+	peek_item(view, shown, item, &name, text);
+	if (duration) {
+		text_add_string(text, ". Kept: samples within such a wait, as long as it was by "
+				      "then: ");
+		add_duration_condition(text, shown, duration, true);
+	}
+	text_done(&name);
+}
+
 const struct list_kind list_peek = {
 	.title = "In this row",
 	.hint = "Enter keeps this row and value, Space leaves it out, Left and Right fold, letters "
@@ -345,5 +416,6 @@ const struct list_kind list_peek = {
 	.fill = shown_peek,
 	.heading = peek_heading,
 	.top = peek_top,
+	.detail = peek_detail,
 	.key = peek_key,
 };

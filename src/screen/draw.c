@@ -94,13 +94,23 @@ static void add_bottom(struct text *text, const struct view *view, enum style *s
 	*style = STYLE_FAINT;
 }
 
+/* Rows of the band; a low screen has none while a list or an error needs the place. */
+static size_t band_rows_of(size_t rows, bool crowded)
+{
+	if (rows < 18)
+		return crowded ? 0 : 2;
+	return rows < 30 ? 3 : rows < 50 ? 5 : 8;
+}
+
 static struct layout layout_of(const struct cells *cells, const char *cell, const char *bottom,
-			       bool pointed, bool half)
+			       const struct view *view)
 {
 	struct layout layout = {.rows = cells->rows, .columns = cells->columns};
 	size_t most = cells->rows / 4, row = HEAD_ROWS;
+	bool pointed = view->prompt.kind && view->prompt.why[0];
+	bool half = view->list.kind && view->list.kind->half;
 
-	layout.band_rows = cells->rows < 18 ? 0 : cells->rows < 30 ? 3 : cells->rows < 50 ? 5 : 8;
+	layout.band_rows = band_rows_of(cells->rows, pointed || view->list.kind);
 	layout.band_top = row;
 	layout.axis_row = row += layout.band_rows;
 	row += layout.band_rows ? 1 : 0;
@@ -239,9 +249,7 @@ void draw(struct cells *cells, struct view *view, const struct shown *shown)
 	else
 		add_cell(&cell, view, shown);
 	add_bottom(&bottom, view, &style);
-	layout = layout_of(cells, text_string(&cell), text_string(&bottom),
-			   view->prompt.kind && view->prompt.why[0],
-			   view->list.kind && view->list.kind->half);
+	layout = layout_of(cells, text_string(&cell), text_string(&bottom), view);
 	draw_head(cells, &layout, view, shown);
 	view->places.band_top = layout.band_top;
 	view->places.band_rows = layout.band_rows;

@@ -147,6 +147,9 @@ void draw_table(struct cells *cells, const struct layout *layout, struct view *v
 	size_t widths[COLUMN_LIST_MAX], rows = layout->table_rows, left = 0;
 
 	view->page_rows = rows;
+	/* the screen may have grown: no room is left below the last row while others are above */
+	if (view->top + rows > shown->grid.row_count)
+		view->top = shown->grid.row_count > rows ? shown->grid.row_count - rows : 0;
 	if (view->top > view->row)
 		view->top = view->row;
 	if (rows && view->row >= view->top + rows)

@@ -56,7 +56,7 @@ struct history_visitor {
 		      const struct histogram *histogram);
 	/* The same as sample. *memo is the visitor's: 0, or what it left there at the thread's
 	 * sample before, if all columns that are in tuples have the values of that one. */
-	void (*sample_memo)(void *to, const struct sample *sample, uint32_t *memo);
+	void (*sample_memo)(void *to, const struct sample *sample, uint64_t *memo);
 };
 
 /* bytes: most that it takes. age_us: of older scans one a second stays; 0: none is too old. */

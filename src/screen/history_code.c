@@ -20,6 +20,15 @@
 #define HEAD_NUMBERS 2u
 #define HEAD_BITS 2
 
+/* A bit for each number: NUMBER_BIT(state_us). */
+#define NUMBER_NAME(member, way, in) NUMBER_##member,
+enum number { HISTORY_NUMBERS(NUMBER_NAME) NUMBER_COUNT };
+#undef NUMBER_NAME
+#define NUMBER_BIT(member) (1u << NUMBER_##member)
+#define PRESENT_ALWAYS NUMBER_BIT(weight_us) /* it is expected even after an absent one */
+
+_Static_assert(NUMBER_COUNT == HISTORY_NUMBER_COUNT, "rows of HISTORY_NUMBERS");
+
 /* The numbers of an account. */
 static const size_t account_numbers[] = {
 	offsetof(struct sample, weight_us),   offsetof(struct sample, cpu_us),
@@ -143,26 +152,30 @@ static uint32_t tuple_put(struct history_tuples *tuples, const union value *valu
 }
 
 static uint32_t tuple_of(struct history_chunk *chunk, struct history_tuples *tuples,
-			 struct history_texts *texts, const struct column *const *columns,
-			 size_t count, const struct sample *sample)
+			 struct history_texts *texts, const struct history_columns *columns,
+			 const struct sample *sample)
 {
 	union value values[HISTORY_WHAT_MAX] = {{0}};
 
-	for (size_t i = 0; i < count; i++) {
-		values[i] = column_read(columns[i], sample);
-		if (columns[i]->kind == KIND_TEXT)
+	for (size_t i = 0; i < columns->count; i++) {
+		values[i] = column_read(columns->items[i], sample);
+		if (columns->items[i]->kind == KIND_TEXT)
 			values[i].text = history_text(texts, &chunk->uses, values[i].text);
 	}
-	return tuple_put(tuples, values, count);
+	return tuple_put(tuples, values, columns->count);
 }
 
 static void tuple_fill(const struct history_tuples *tuples, uint32_t number,
-		       const struct column *const *columns, struct sample *sample)
+		       const struct history_columns *columns, struct sample *sample)
 {
-	const union value *values = tuples->values + (size_t)number * tuples->width;
+	const char *values = (const char *)(tuples->values + (size_t)number * tuples->width);
 
-	for (size_t i = 0; i < tuples->width; i++)
-		memcpy((char *)sample + columns[i]->offset, &values[i], sizeof(values[i]));
+	for (size_t i = 0; i < columns->run_count; i++) {
+		const struct history_run *run = &columns->runs[i];
+
+		memcpy((char *)sample + run->offset, values, run->bytes);
+		values += run->bytes;
+	}
 }
 
 static struct history_last *last_of(struct history_coder *coder, uint32_t who)
@@ -172,7 +185,8 @@ static struct history_last *last_of(struct history_coder *coder, uint32_t who)
 	coder->last =
 		memory_grow(coder->last, &coder->capacity, (size_t)who + 1, sizeof(*coder->last));
 	for (; before < coder->capacity; before++)
-		coder->last[before] = (struct history_last){.sample = sample_absent};
+		coder->last[before] =
+			(struct history_last){.sample = sample_absent, .present = PRESENT_ALWAYS};
 	return &coder->last[who];
 }
 
@@ -187,9 +201,8 @@ void history_encode(struct history_chunk *chunk, struct history_texts *texts,
 		    const struct sample *sample, const struct history_scan *scan)
 {
 	struct history_coder *coder = chunk->coder;
-	uint32_t who = tuple_of(chunk, &chunk->who, texts, history_who, history_who_count, sample);
-	uint32_t what =
-		tuple_of(chunk, &chunk->what, texts, history_what, history_what_count, sample);
+	uint32_t who = tuple_of(chunk, &chunk->who, texts, &history_who, sample);
+	uint32_t what = tuple_of(chunk, &chunk->what, texts, &history_what, sample);
 	struct history_last *last = last_of(coder, who);
 	bool stays = last->what == what + 1;
 	const struct expecting of = {
@@ -229,6 +242,7 @@ const struct sample *history_decode(const struct history_chunk *chunk, struct hi
 {
 	const char *bytes = chunk->bytes.bytes;
 	uint64_t head = varint_read(bytes, at), bits = 0;
+	uint32_t present;
 	uint32_t who = (uint32_t)(coder->who + 1 + zigzag_undo(head >> HEAD_BITS));
 	struct history_last *last = last_of(coder, who);
 	struct sample *sample = &last->sample;
@@ -236,11 +250,11 @@ const struct sample *history_decode(const struct history_chunk *chunk, struct hi
 
 	coder->who = who;
 	if (!last->what)
-		tuple_fill(&chunk->who, who, history_who, sample);
+		tuple_fill(&chunk->who, who, &history_who, sample);
 	if (head & HEAD_WHAT) {
 		last->what = (uint32_t)varint_read(bytes, at) + 1;
 		last->memo = 0;
-		tuple_fill(&chunk->what, last->what - 1, history_what, sample);
+		tuple_fill(&chunk->what, last->what - 1, &history_what, sample);
 	}
 	of = (struct expecting){
 		.elapsed_us = minus(scan->time_us, sample->time_us),
@@ -250,11 +264,15 @@ const struct sample *history_decode(const struct history_chunk *chunk, struct hi
 	};
 	if (head & HEAD_NUMBERS)
 		bits = varint_read(bytes, at);
-#define NUMBER_DECODE(member, way, in)                                       \
-	sample->member = expected_of((way), (in), sample->member, &of);      \
-	if (bits & 1)                                                        \
-		sample->member = difference_read(bytes, at, sample->member); \
-	bits >>= 1;
+	/* what is absent and stays so is not touched */
+	last->present |= (uint32_t)bits;
+	present = last->present;
+#define NUMBER_DECODE(member, way, in)                                               \
+	if (present & NUMBER_BIT(member)) {                                          \
+		sample->member = expected_of((way), (in), sample->member, &of);      \
+		if (bits & NUMBER_BIT(member))                                       \
+			sample->member = difference_read(bytes, at, sample->member); \
+	}
 	HISTORY_NUMBERS(NUMBER_DECODE)
 #undef NUMBER_DECODE
 	sample->time_us = scan->time_us;
@@ -264,7 +282,7 @@ const struct sample *history_decode(const struct history_chunk *chunk, struct hi
 void history_encode_account(struct history_chunk *chunk, struct history_texts *texts,
 			    const struct sample *account)
 {
-	uint32_t who = tuple_of(chunk, &chunk->who, texts, history_who, history_who_count, account);
+	uint32_t who = tuple_of(chunk, &chunk->who, texts, &history_who, account);
 
 	varint_add(&chunk->bytes, who);
 	for (size_t i = 0; i < ACCOUNT_COUNT; i++)
@@ -275,7 +293,7 @@ void history_decode_account(const struct history_chunk *chunk, size_t *at,
 			    const struct history_scan *scan, struct sample *account)
 {
 	*account = sample_absent;
-	tuple_fill(&chunk->who, (uint32_t)varint_read(chunk->bytes.bytes, at), history_who,
+	tuple_fill(&chunk->who, (uint32_t)varint_read(chunk->bytes.bytes, at), &history_who,
 		   account);
 	for (size_t i = 0; i < ACCOUNT_COUNT; i++)
 		*number_at(account, account_numbers[i]) =
@@ -290,9 +308,8 @@ void history_encode_trace(struct history_chunk *chunk, struct history_texts *tex
 	struct text *bytes = &chunk->bytes;
 	uint64_t used = 0;
 
-	varint_add(bytes, tuple_of(chunk, &chunk->who, texts, history_who, history_who_count, who));
-	varint_add(bytes,
-		   tuple_of(chunk, &chunk->what, texts, history_what, history_what_count, who));
+	varint_add(bytes, tuple_of(chunk, &chunk->who, texts, &history_who, who));
+	varint_add(bytes, tuple_of(chunk, &chunk->what, texts, &history_what, who));
 	varint_add(bytes, (uintptr_t)kind); /* static, so that it can be kept as it is */
 	varint_add(bytes, (uint64_t)histogram->sum_ns);
 	varint_add(bytes, (uint64_t)histogram->max_ns);
@@ -314,8 +331,8 @@ const struct trace_kind *history_decode_trace(const struct history_chunk *chunk,
 	uint64_t used;
 
 	*who = sample_absent;
-	tuple_fill(&chunk->who, (uint32_t)varint_read(bytes, at), history_who, who);
-	tuple_fill(&chunk->what, (uint32_t)varint_read(bytes, at), history_what, who);
+	tuple_fill(&chunk->who, (uint32_t)varint_read(bytes, at), &history_who, who);
+	tuple_fill(&chunk->what, (uint32_t)varint_read(bytes, at), &history_what, who);
 	who->time_us = scan->time_us;
 	kind = (const struct trace_kind *)(uintptr_t)varint_read(bytes, at);
 	histogram->sum_ns = (int64_t)varint_read(bytes, at);

@@ -30,9 +30,10 @@ struct history_chunk {
 
 /* What was last said of a thread: both sides expect the next sample to go on with it. */
 struct history_last {
-	struct sample sample; /* with its numbers */
+	uint64_t memo;	      /* of a visitor, 0 since the tuple has changed */
 	uint32_t what;	      /* its tuple plus one; 0: nothing was said yet */
-	uint32_t memo;	      /* of a visitor, 0 since the tuple has changed */
+	uint32_t present;     /* of a reader: numbers that may not be absent, a bit each */
+	struct sample sample; /* with its numbers */
 };
 
 struct history_coder {

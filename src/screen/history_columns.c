@@ -4,8 +4,7 @@
 
 #include <pthread.h>
 
-const struct column *history_who[HISTORY_WHO_MAX], *history_what[HISTORY_WHAT_MAX];
-size_t history_who_count, history_what_count;
+struct history_columns history_who, history_what;
 
 #define NUMBER(member, way, in) {offsetof(struct sample, member), (way), (in)},
 
@@ -34,6 +33,31 @@ bool history_varies(const struct column *column)
 	return is_left_out(column) || is_number(column);
 }
 
+/* The place of the column among those, by its offset. */
+static void column_insert(struct history_columns *columns, const struct column *column)
+{
+	size_t at = columns->count++;
+
+	for (; at && columns->items[at - 1]->offset > column->offset; at--)
+		columns->items[at] = columns->items[at - 1];
+	columns->items[at] = column;
+}
+
+static void runs_find(struct history_columns *columns)
+{
+	const uint32_t each = sizeof(union value);
+
+	for (size_t i = 0; i < columns->count; i++) {
+		uint32_t offset = (uint32_t)columns->items[i]->offset;
+		struct history_run *last = columns->runs + columns->run_count - !!i;
+
+		if (i && last->offset + last->bytes == offset)
+			last->bytes += each;
+		else
+			columns->runs[columns->run_count++] = (struct history_run){offset, each};
+	}
+}
+
 static void columns_find(void)
 {
 	const size_t state = offsetof(struct sample, state);
@@ -43,11 +67,13 @@ static void columns_find(void)
 
 		if (history_varies(column))
 			continue;
-		if (column->offset < state && history_who_count < HISTORY_WHO_MAX)
-			history_who[history_who_count++] = column;
-		else if (column->offset >= state && history_what_count < HISTORY_WHAT_MAX)
-			history_what[history_what_count++] = column;
+		if (column->offset < state && history_who.count < HISTORY_WHAT_MAX)
+			column_insert(&history_who, column);
+		else if (column->offset >= state && history_what.count < HISTORY_WHAT_MAX)
+			column_insert(&history_what, column);
 	}
+	runs_find(&history_who);
+	runs_find(&history_what);
 }
 
 void history_columns_find(void)

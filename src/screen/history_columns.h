@@ -11,13 +11,22 @@
 
 #include "sample/column.h"
 
-#define HISTORY_WHO_MAX 32
-#define HISTORY_WHAT_MAX 40
+#define HISTORY_WHAT_MAX 64 /* columns of a tuple */
 #define HISTORY_NUMBER_COUNT 12
 
-/* Columns of the tuple that identifies a thread, and of the one that says what it does. */
-extern const struct column *history_who[HISTORY_WHO_MAX], *history_what[HISTORY_WHAT_MAX];
-extern size_t history_who_count, history_what_count;
+/* Columns of a tuple, in the order of their places in struct sample: those that lie side by side
+ * there are copied at once, as a run. */
+struct history_columns {
+	const struct column *items[HISTORY_WHAT_MAX];
+	size_t count;
+	struct history_run {
+		uint32_t offset, bytes; /* in struct sample */
+	} runs[HISTORY_WHAT_MAX];
+	size_t run_count;
+};
+
+/* The tuple that identifies a thread, and the one that says what it does. */
+extern struct history_columns history_who, history_what;
 /* Fills these; any thread may call it, any number of times. */
 void history_columns_find(void);
 

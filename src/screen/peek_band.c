@@ -32,7 +32,7 @@ static void count_scan(void *to, const struct history_scan *scan)
 }
 
 /* *memo: 1 the filter refuses it, 2 it does not. */
-static void count_sample(void *to, const struct sample *sample, uint32_t *memo)
+static void count_sample(void *to, const struct sample *sample, uint64_t *memo)
 {
 	struct counting *counting = to;
 

@@ -51,6 +51,21 @@ int screen_check(struct error *e)
 			 "-i 5 a report every 5 s");
 }
 
+/* Takes over what is told of the source. What has failed since the last time is a message, too: the
+ * head has no more than a line for it. */
+static void told_take(struct screen *screen)
+{
+	struct shown_source *source = &screen->shown.source;
+	bool failed;
+
+	pthread_mutex_lock(&screen->lock);
+	failed = screen->told.error[0] && strcmp(source->error, screen->told.error) != 0;
+	*source = screen->told;
+	pthread_mutex_unlock(&screen->lock);
+	if (failed)
+		view_say(screen->view, true, "%s", source->error);
+}
+
 /* Answers the question where it is a new one, or time has passed. */
 static void screen_fill(struct screen *screen, bool due)
 {
@@ -58,9 +73,7 @@ static void screen_fill(struct screen *screen, bool due)
 
 	if (!due && !ask_differs(&screen->answered, &view->now))
 		return;
-	pthread_mutex_lock(&screen->lock);
-	screen->shown.source = screen->told;
-	pthread_mutex_unlock(&screen->lock);
+	told_take(screen);
 	screen->answered = view->now;
 	screen->answered_ns = clock_monotonic_ns();
 	shown_fill(&screen->shown, screen->history, &view->now,

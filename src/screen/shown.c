@@ -67,24 +67,24 @@ static void tally_sample(struct tally *tally, const struct sample *sample)
 
 /* The thread goes on with what it did at its sample before: the filter and the keys, which see
  * nothing else, find the same group. */
-static void take_again(struct filling *filling, const struct sample *sample, uint32_t share)
+static void take_again(struct filling *filling, const struct sample *sample, uint64_t memo)
 {
-	uint32_t place = group_table_share_thread(filling->groups, share);
-	struct exact_note note = exact_times_add_at(filling->times, place, sample);
+	struct exact_note note = exact_times_add_at(filling->times, (uint32_t)(memo >> 32), sample);
 
 	tally_sample(filling->tally, sample);
-	group_table_add_again(filling->groups, sample, share, note.began);
+	group_table_add_again(filling->groups, sample, (uint32_t)memo - 1, note.began);
 }
 
-/* *memo: the sample's share plus one; 0: not known. */
-static void take_sample(void *to, const struct sample *sample, uint32_t *memo)
+/* *memo: the thread's place among the times, and below it the sample's share plus one; 0: not
+ * known. */
+static void take_sample(void *to, const struct sample *sample, uint64_t *memo)
 {
 	struct filling *filling = to;
 	struct exact_note note = {EXACT_PART_NONE, true};
 	uint32_t share;
 
 	if (*memo && filling->remembers && sample->weight_us > 0) {
-		take_again(filling, sample, *memo - 1);
+		take_again(filling, sample, *memo);
 		return;
 	}
 	/* those that are refused have their part of their threads' times */
@@ -94,7 +94,7 @@ static void take_sample(void *to, const struct sample *sample, uint32_t *memo)
 		return;
 	tally_sample(filling->tally, sample);
 	share = group_table_add_noted(filling->groups, sample, note);
-	*memo = share == GROUP_NONE ? 0 : share + 1;
+	*memo = share == GROUP_NONE ? 0 : (uint64_t)(note.part / TIME_KINDS) << 32 | (share + 1);
 	if (exact_times_full(filling->times) || group_table_crowded(filling->groups))
 		filling_share_out(filling);
 }

@@ -4,6 +4,7 @@ import os
 import pty
 import random
 import re
+import resource
 import select
 import shlex
 import struct
@@ -12,7 +13,8 @@ import tempfile
 import termios
 import time
 
-from harness import START_S, STOP_S, Failure, case, check, let_pass
+from case_trouble import as_nobody, of_everybody
+from harness import START_S, STOP_S, UNREADY, Failure, case, check, let_pass
 
 RATE_HZ = 20
 STOPPED_S = 4
@@ -21,14 +23,14 @@ STOPPED_S = 4
 class Screen:
     """A tsnap --top on a terminal of its own."""
 
-    def __init__(self, ctx, *args, columns=120, stderr=subprocess.DEVNULL):
+    def __init__(self, ctx, *args, columns=120, stderr=subprocess.DEVNULL, **options):
         self.master, self.slave = pty.openpty()
         fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", 30, columns, 0, 0))
         self.modes = termios.tcgetattr(self.slave)
         self.output = b""
         self.process = subprocess.Popen(
             [ctx.options.tsnap, "--top", *map(str, args), *shlex.split(ctx.options.tsnap_args)], stdin=self.slave,
-            stdout=self.slave, stderr=stderr, start_new_session=True,
+            stdout=self.slave, stderr=stderr, start_new_session=True, **options,
             env=dict(os.environ, TERM="xterm-256color", LC_ALL="C.UTF-8", HOME="/nonexistent"))
         ctx.at_end(self.end)
 
@@ -105,6 +107,15 @@ def top_on_a_screen(ctx):
     check(termios.tcgetattr(screen.slave) == screen.modes, "the terminal's modes stayed")
 
 
+def processes_of(pid):
+    """The process and all that it has started."""
+    yield pid
+    for task in os.listdir("/proc/%d/task" % pid):
+        with open("/proc/%d/task/%s/children" % (pid, task), encoding="ascii") as file:
+            for child in file.read().split():
+                yield from processes_of(int(child))
+
+
 def seconds_and_scans(screen):
     """Time of the day that the window ends at, and how many scans were taken or told as missed until then."""
     text = screen.redrawn()
@@ -143,8 +154,51 @@ def top_loads(ctx):
 
 
 @case
+def top_load_fails(ctx):
+    """Probes that can't be loaded: the screen goes on and tells the whole reason, also where it is narrow."""
+    screen = Screen(ctx, "-i", "0.5", columns=80)
+    screen.wait(r"LIVE")
+    for pid in processes_of(screen.process.pid):
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (8, 8))
+    screen.type("gio_dev\r")
+    screen.read(4)
+    words = "".join(screen.words().split())
+    check(re.search(r"Notloaded:BPF.*Toomanyopenfiles.*\(ulimit-l\)", words), "not the whole reason: %s", screen.words())
+    screen.type("\x1b")
+    screen.read(1)
+    fcntl.ioctl(screen.slave, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 400, 0, 0))
+    screen.read(1)
+    first = seconds_and_scans(screen)[1]
+    screen.read(2)
+    check(seconds_and_scans(screen)[1] > first, "no scan came")
+    screen.type("q")
+    screen.read(1)
+    check(screen.process.wait(STOP_S) == 0, "exit code %s", screen.process.returncode)
+
+
+@case
+def top_host_cannot(ctx):
+    """A host that can't, and a user who may not: exit code 77, the whole reason of --check, and no screen was begun."""
+    nobody = of_everybody(ctx)
+    for tool, options, ready in ((ctx, ["--without", "raw_tracepoint,tracepoint,kprobe"], {}),
+                                 (nobody, [], {"preexec_fn": as_nobody, "cwd": "/"})):
+        checked = tool.plain("--check", *options, **ready)
+        checked.finish_plain(UNREADY)
+        with tempfile.TemporaryFile() as said:
+            screen = Screen(tool, *options, stderr=said, **ready)
+            check(screen.process.wait(START_S) == UNREADY, "exit code %s", screen.process.returncode)
+            screen.read(0.5)
+            said.seek(0)
+            reason = said.read().decode().strip()
+        check(reason and reason == checked.err.strip(), "%s, but --check says %s", reason, checked.err)
+        check(not screen.output, "a screen was begun: %s", screen.output)
+        check(termios.tcgetattr(screen.slave) == screen.modes, "the terminal's modes are others")
+
+
+@case
 def top_durations(ctx):
-    """The peek at a thread has the distribution of its waits: of --trace, and traced once that is asked for."""
+    """The peek at a thread has the distribution of its waits: of --trace, and traced once that is asked for. A line of it is kept, and y names
+    the trace."""
     for options, keys in (["--trace", "offcpu,runq"], ""), ([], "pdurations\r"):
         workload = ctx.workload("burst", cpu_ms=1, naps=3000, nap_ms=10)
         tid = workload.tid
@@ -157,8 +211,11 @@ def top_durations(ctx):
         found = screen.wait(r"offcpu +(\d+), p50 +([\d.]+ ..), p90 ", 10)
         check(int(found.group(1)) > 50, "a few sleeps: %s", found.group(0))
         screen.wait(r"8\.39 ms \.\. +16\.8 ms +\d+ +#{20,}", 10)
-        screen.type("\x1b")
-        screen.read(0.3)
+        screen.type("\x1bOB\r")
+        screen.wait(r"state!=RQ && state_us>=\d+ && state_us<\d+", 10)
+        screen.read(1)
+        screen.type("y")
+        screen.wait(r"tsnap -d 5 -t %d --trace (offcpu,runq|runq,offcpu) -a -g tid --filter '.*state_us" % tid, 10)
         screen.type("q")
         screen.read(1)
         check(screen.process.wait(STOP_S) == 0, "exit code %s", screen.process.returncode)
@@ -209,7 +266,7 @@ def top_monkey(ctx):
     dice = random.Random(18)
     # not: keys that end it, stop it, or lead to a file (w, and : with words)
     keys = [chr(i) for i in range(32, 127) if chr(i) not in "qw:/"]
-    keys += ["\r", "\x7f", "\t", "\x1b[A", "\x1b[B", "\x1b[C", "\x1b[D", "\x1b[5~", "\x1b[6~", "\x1b[3~", "\x0c", "\x1b"] * 6
+    keys += ["\r", "\x7f", "\t", "\x1bOA", "\x1bOB", "\x1bOC", "\x1bOD", "\x1b[5~", "\x1b[6~", "\x1b[3~", "\x0c", "\x1b"] * 6
     for i in range(2000):
         if dice.random() < 0.05:
             fcntl.ioctl(screen.slave, termios.TIOCSWINSZ,

@@ -49,27 +49,6 @@ static void fail(const struct stage *stage, const char *what)
 	exit(1);
 }
 
-/* Whether all that is on the screen is printable. */
-static bool is_clean(const struct cells *cells)
-{
-	struct text text = {0}, printable = {0};
-	bool clean = true;
-
-	cells_text(cells, &text);
-	for (char *line = strtok(text.bytes, "\n"); clean && line; line = strtok(NULL, "\n")) {
-		size_t slashes = 0;
-
-		for (const char *at = line; *at; at++)
-			slashes += *at == '\\';
-		text_clear(&printable);
-		text_add_printable(&printable, line);
-		clean = printable.length == strlen(line) + slashes;
-	}
-	text_done(&text);
-	text_done(&printable);
-	return clean;
-}
-
 static void play(const char *recording, long count)
 {
 	const struct query query = {.recorded = true};
@@ -94,8 +73,8 @@ static void play(const char *recording, long count)
 		    stage.view->column >= stage.view->now.list.count ||
 		    (stage.view->row && stage.view->row >= stage.shown.grid.row_count))
 			fail(&stage, "the cursor is nowhere");
-		if (!is_clean(&stage.cells))
-			fail(&stage, "something raw is on the screen");
+		if (!cells_are_clean(&stage.cells))
+			fail(&stage, "something raw is on the screen, or it is wider");
 	}
 	stage_close(&stage);
 }

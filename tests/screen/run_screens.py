@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Runs scripts of keys (scripts/NAME.keys) and compares the screens with expected/NAME.txt, byte for byte.
+"""Runs scripts of keys (scripts/NAME.keys) and compares the screens with expected/NAME.txt, byte for byte; and
+those of commands.facts, which say what must be on the screen, for each command of the table and each size.
 
     run_screens.py RUN_SCRIPT TSNAP            compare
     run_screens.py RUN_SCRIPT TSNAP --update   write what comes as what is expected (then read the diff!)
@@ -11,6 +12,7 @@ import csv
 import difflib
 import io
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -21,9 +23,11 @@ ENVIRONMENT = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "TZ": "Asia/Toky
 ENVIRONMENT.update({k: v for k, v in os.environ.items() if k.endswith("SAN_OPTIONS")})
 
 
-def run(arguments):
-    done = subprocess.run(arguments, cwd=FIXTURES, env=ENVIRONMENT, stdin=subprocess.DEVNULL,
-                          capture_output=True, timeout=60)
+SIZES = (15, 60), (24, 80), (60, 200)
+
+
+def run(arguments, words=""):
+    done = subprocess.run(arguments, cwd=FIXTURES, env=ENVIRONMENT, input=words.encode(), capture_output=True, timeout=60)
     text = done.stdout.decode("utf-8")
     if done.returncode or done.stderr:
         text += "--- standard error, exit %d\n" % done.returncode + done.stderr.decode("utf-8")
@@ -58,16 +62,21 @@ def stacks_differ(tsnap, part):
         yield "%s\n  --folded gives %r, not %r" % (command, stacks, written)
 
 
-def commands_untried(names, part):
-    """Commands whose keys no script has."""
-    tried = set()
+def commands_wrong(script):
+    """What commands do otherwise than commands.facts says, in any size; and commands that it says nothing of."""
+    with open(os.path.join(HERE, "commands.facts"), encoding="utf-8") as file:
+        parts = re.split(r"^\[(\S+)\]\n", file.read(), flags=re.M)
+    scripts = dict(zip(parts[1::2], parts[2::2]))
+    names = run([script, "/dev/stdin"], "commands\n").split()
+    yield from ("%s is no command" % name for name in sorted(set(scripts) - set(names)))
     for name in names:
-        with open(os.path.join(HERE, "scripts", name + ".keys"), encoding="utf-8") as file:
-            tried.update(key for line in file if line.startswith("keys ") for key in line.split()[1:])
-    for line in part.splitlines():
-        name, _, keys = line.partition(": ")
-        if not tried & set(keys.split()):
-            yield name
+        if name not in scripts:
+            yield "the command %s has no script" % name
+            continue
+        for rows, columns in SIZES:
+            said = run([script, "/dev/stdin", str(rows), str(columns), name], scripts[name])
+            if said:
+                yield "%s at %dx%d:\n%s" % (name, columns, rows, said)
 
 
 def main():
@@ -81,10 +90,6 @@ def main():
             for words in differences(tsnap, part.split("\n--- ")[0]):
                 failed += 1
                 print("FAILED %s: %s" % (name, words))
-        for part in given.split("--- commands\n")[1:]:
-            for words in commands_untried(names, part.split("\n--- ")[0]):
-                failed += 1
-                print("FAILED: no script has a key of the command %s" % words)
         for part in given.split("--- folded\n")[1:]:
             for words in stacks_differ(tsnap, part.split("\n--- ", 2)[0] + "\n--- " + part.split("\n--- ", 2)[1]):
                 failed += 1
@@ -101,6 +106,9 @@ def main():
             print("FAILED %s" % name)
             sys.stdout.writelines(difflib.unified_diff(expected.splitlines(True), given.splitlines(True),
                                                        "expected", "given"))
+    for words in commands_wrong(script):
+        failed += 1
+        print("FAILED %s" % words)
     print("%d scripts, %d failed" % (len(names), failed))
     return 1 if failed or not names else 0
 

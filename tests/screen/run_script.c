@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* run_script SCRIPT: does what the lines of a file say, and prints screens.
+ * run_script SCRIPT ROWS COLUMNS COMMAND: on a screen of that size; tells only what is wrong: a
+ * line that expects something else, a command that no key has run, a screen that is not clean.
+ * After each line it is drawn in other sizes, too, and no file is written.
  *
  *   replay FILE              the recording, first of all; columns, filter and all may be before it
  *   size ROWS COLUMNS        of the screen from then on
@@ -8,7 +11,9 @@
  *   type WORDS               the words' characters as keys
  *   click ROW COLUMN         the mouse there, from 0; wheel -1 or 1: its wheel
  *   screen                   prints the screen
- *   commands                 prints the keys of all commands: run_screens.py wants each in a script
+ *   expect WORDS             the screen has these words; absent WORDS: it has not
+ *   asks NAME                the last key asked for: quit, stop, redraw, write
+ *   commands                 prints the names of all commands
  *   command                  prints the command line of the view
  *   same                     prints it, and the table as CSV: run_screens.py compares the two
  *   file NAME                prints that file, and removes it
@@ -24,6 +29,82 @@
 #include <string.h>
 #include <unistd.h>
 
+/* What the second way to be called has to know. */
+static struct {
+	const char *command; /* NULL: it is the first way */
+	size_t rows, columns;
+	bool ran, failed;
+} facts;
+
+static void fact_fail(struct stage *stage, const char *what, const char *words)
+{
+	struct text text = {0};
+
+	facts.failed = true;
+	cells_text(&stage->cells, &text);
+	printf("--- %s %s\n%s", what, words, text_string(&text));
+	text_done(&text);
+}
+
+static void drawn_check(struct stage *stage)
+{
+	stage_draw(stage);
+	if (!cells_are_clean(&stage->cells))
+		fact_fail(stage, "not clean:", facts.command);
+}
+
+/* The screen in other sizes, and again in its own. */
+static void sizes_check(struct stage *stage)
+{
+	static const size_t sizes[][2] = {{14, 60},  {15, 59}, {15, 60}, {24, 80},
+					  {60, 200}, {17, 61}, {5, 7},	 {500, 1000}};
+
+	for (size_t i = 0; facts.command && i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		stage->rows = sizes[i][0];
+		stage->columns = sizes[i][1];
+		drawn_check(stage);
+	}
+	stage->rows = facts.command ? facts.rows : stage->rows;
+	stage->columns = facts.command ? facts.columns : stage->columns;
+	stage_draw(stage);
+}
+
+/* Notes whether the key runs the command that all is about. */
+static void command_note(const struct view *view, int32_t key)
+{
+	size_t command = bindings_command(&view->bindings, key);
+
+	if (facts.command && !view->prompt.kind && !view->list.kind && command < command_count)
+		facts.ran |= !strcmp(commands[command].name, facts.command);
+}
+
+static void words_check(struct stage *stage, const char *words, bool wanted)
+{
+	struct text text = {0};
+
+	drawn_check(stage);
+	cells_text(&stage->cells, &text);
+	if (!strstr(text_string(&text), words) == wanted)
+		fact_fail(stage, wanted ? "expected:" : "not expected:", words);
+	text_done(&text);
+}
+
+static void request_check(struct stage *stage, const char *name)
+{
+	static const char *const names[] = {
+		[REQUEST_QUIT] = "quit",
+		[REQUEST_STOP] = "stop",
+		[REQUEST_REDRAW] = "redraw",
+		[REQUEST_WRITE] = "write",
+	};
+	size_t asked = stage->asked;
+
+	if (asked >= sizeof(names) / sizeof(names[0]) || !names[asked] ||
+	    strcmp(names[asked], name) != 0)
+		fact_fail(stage, "not asked for:", name);
+	stage->asked = REQUEST_NONE;
+}
+
 static void keys_give(struct stage *stage, const char *names)
 {
 	while (*names) {
@@ -34,7 +115,8 @@ static void keys_give(struct stage *stage, const char *names)
 			fprintf(stderr, "no such key: %s\n", names);
 			exit(1);
 		}
-		if (!stage_key(stage, key))
+		command_note(stage->view, key);
+		if (!stage_key(stage, key) && !facts.command)
 			printf("--- the end was asked for\n");
 		/* what is scrolled depends on what was drawn */
 		stage_draw(stage);
@@ -73,17 +155,10 @@ static void command_print(const struct stage *stage)
 	text_print(&text);
 }
 
-static void commands_print(const struct stage *stage)
+static void commands_print(void)
 {
-	struct text text = {0};
-
-	text_add_string(&text, "--- commands\n");
-	for (size_t i = 0; i < command_count; i++) {
-		text_add_format(&text, "%s: ", commands[i].name);
-		bindings_add_keys(&text, &stage->view->bindings, i);
-		text_add_char(&text, '\n');
-	}
-	text_print(&text);
+	for (size_t i = 0; i < command_count; i++)
+		puts(commands[i].name);
 }
 
 static void table_print(const struct stage *stage)
@@ -128,8 +203,16 @@ static void line_do(struct stage *stage, const char *word, char *rest)
 		stage->cells.ascii = true;
 	} else if (!strcmp(word, "keys")) {
 		keys_give(stage, rest);
+		sizes_check(stage);
 	} else if (!strcmp(word, "type")) {
 		words_type(stage, rest);
+		sizes_check(stage);
+	} else if (!strcmp(word, "expect")) {
+		words_check(stage, rest, true);
+	} else if (!strcmp(word, "absent")) {
+		words_check(stage, rest, false);
+	} else if (!strcmp(word, "asks")) {
+		request_check(stage, rest);
 	} else if (!strcmp(word, "click")) {
 		if (sscanf(rest, "%zu %zu", &mouse.row, &mouse.column) != 2)
 			exit(1);
@@ -140,7 +223,7 @@ static void line_do(struct stage *stage, const char *word, char *rest)
 	} else if (!strcmp(word, "screen")) {
 		screen_print(stage);
 	} else if (!strcmp(word, "commands")) {
-		commands_print(stage);
+		commands_print();
 	} else if (!strcmp(word, "command")) {
 		command_print(stage);
 	} else if (!strcmp(word, "same")) {
@@ -159,9 +242,28 @@ static void line_do(struct stage *stage, const char *word, char *rest)
 	}
 }
 
+/* Opens the recording, on the screen that is asked for. */
+static void replay(struct stage *stage, const char *recording, const struct query *query)
+{
+	stage_open(stage, recording, query);
+	if (!facts.command)
+		return;
+	stage->quiet = true;
+	stage->rows = facts.rows;
+	stage->columns = facts.columns;
+	stage_draw(stage);
+}
+
+static void facts_begin(char **argv)
+{
+	facts.rows = strtoul(argv[2], NULL, 10);
+	facts.columns = strtoul(argv[3], NULL, 10);
+	facts.command = argv[4];
+}
+
 int main(int argc, char **argv)
 {
-	FILE *file = argc == 2 ? fopen(argv[1], "r") : NULL;
+	FILE *file = argc == 2 || argc == 5 ? fopen(argv[1], "r") : NULL;
 	struct query query = {.recorded = true};
 	char *columns = NULL, *filter = NULL, *recording = NULL;
 	struct stage stage = {0};
@@ -169,6 +271,8 @@ int main(int argc, char **argv)
 
 	if (!file)
 		return 2;
+	if (argc == 5)
+		facts_begin(argv);
 	while (fgets(line, sizeof(line), file)) {
 		size_t length = strcspn(line, " \n");
 		char *rest = line + length + (line[length] == ' ');
@@ -184,15 +288,17 @@ int main(int argc, char **argv)
 		else if (!strcmp(line, "all"))
 			query.all_states = true;
 		else if (!strcmp(line, "replay"))
-			stage_open(&stage, recording = strdup(rest), &query);
+			replay(&stage, recording = strdup(rest), &query);
 		else
 			line_do(&stage, line, rest);
 	}
 	fclose(file);
+	if (facts.command && !facts.ran)
+		printf("--- no key runs the command %s\n", facts.command);
 	if (stage.history)
 		stage_close(&stage);
 	free(columns);
 	free(filter);
 	free(recording);
-	return 0;
+	return facts.failed;
 }

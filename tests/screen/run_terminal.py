@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """tsnap --top on a pseudo terminal: it is given back on every way out, resized, too small, unknown, or none.
 
-    run_terminal.py TSNAP
+    run_terminal.py TSNAP [CASE...]
 """
+import ctypes
 import fcntl
 import os
 import pty
 import select
+import shutil
 import signal
 import struct
 import subprocess
@@ -22,7 +24,8 @@ ENTERED, LEFT = b"\x1b[?1049h", b"\x1b[?1049l"
 class Terminal:
     """A tsnap on a terminal of its own."""
 
-    def __init__(self, tsnap, term="xterm-256color", rows=24, columns=80, arguments=(), **environment):
+    def __init__(self, tsnap, term="xterm-256color", rows=24, columns=80, arguments=(), recording="small.csv", wrap=(), own=None,
+                 **environment):
         self.master, self.slave = pty.openpty()
         self.output = b""
         self.resize(rows, columns, None)
@@ -30,9 +33,14 @@ class Terminal:
         env = {"PATH": os.environ["PATH"], "TERM": term, "LC_ALL": "C.UTF-8"}
         env.update({k: v for k, v in os.environ.items() if k.endswith("SAN_OPTIONS")})
         env.update(environment)
-        self.process = subprocess.Popen([tsnap, "--top", "--replay", "small.csv", *arguments], cwd=FIXTURES,
+        def prepare():
+            self.own()
+            if own:
+                own()
+
+        self.process = subprocess.Popen([*wrap, tsnap, "--top", "--replay", recording, *arguments], cwd=FIXTURES,
                                         stdin=self.slave, stdout=self.slave, stderr=subprocess.PIPE, env=env,
-                                        preexec_fn=self.own)
+                                        preexec_fn=prepare)
 
     def own(self):
         os.setsid()
@@ -124,6 +132,79 @@ def case_background(tsnap):
     terminal.ended(0)
 
 
+# A shell as far as jobs go: it waits until its job stops, says so, and continues it once it is asked to.
+SHELL = """
+import os, signal, sys
+job = os.fork()
+if not job:
+    os.setpgid(0, 0)
+    signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+    os.tcsetpgrp(0, os.getpgrp())
+    signal.signal(signal.SIGTTOU, signal.SIG_DFL)
+    os.execv(sys.argv[1], sys.argv[1:])
+signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+_, status = os.waitpid(job, os.WUNTRACED)
+if not os.WIFSTOPPED(status):
+    sys.exit(99)
+os.tcsetpgrp(0, os.getpgrp())
+print("Stopped", os.WSTOPSIG(status), flush=True)
+sys.stdin.readline()
+os.tcsetpgrp(0, job)
+os.kill(job, signal.SIGCONT)
+_, status = os.waitpid(job, 0)
+os.tcsetpgrp(0, os.getpgrp())
+sys.exit(os.WEXITSTATUS(status) if os.WIFEXITED(status) else 98)
+"""
+
+
+def case_job(tsnap):
+    """Ctrl-Z in a shell: the process stops, the terminal is the shell's as it was, and fg brings the screen back."""
+    terminal = Terminal(tsnap, wrap=(sys.executable, "-c", SHELL))
+    terminal.expect("AVG_THR")
+    terminal.type("\x1a")
+    terminal.expect(LEFT)
+    terminal.expect("Stopped %d" % signal.SIGTSTP)
+    assert termios.tcgetattr(terminal.slave) == terminal.modes, "the terminal's modes stayed while it was stopped"
+    terminal.type("\n")
+    terminal.expect("AVG_THR")
+    assert termios.tcgetattr(terminal.slave) != terminal.modes, "the terminal was not taken again"
+    terminal.type("q")
+    terminal.ended(0)
+
+
+def case_no_memory(tsnap):
+    """malloc fails while the screen is there: the terminal is given back, and one line says why."""
+    library = os.path.join(os.path.dirname(tsnap), "..", "tests", "live", "libmalloc_fails.so")
+    with open(tsnap, "rb") as file:
+        sanitized = b"__asan_init" in file.read()
+    if sanitized or not os.path.exists(library):  # the sanitizer has a malloc of its own
+        print("     no_memory: not of this program")
+        return
+    ended = 0
+    for when in (900, 1300, 2000, 3000, 5000, 9000):
+        terminal = Terminal(tsnap, LD_PRELOAD=library, MALLOC_FAILS=str(when), MALLOC_FAILS_IN="tsnap")
+        end = time.monotonic() + 10
+        # keys until it ends: each answer allocates
+        while terminal.process.poll() is None and time.monotonic() < end:
+            if select.select([terminal.master], [], [], 0.02)[0]:
+                terminal.output += os.read(terminal.master, 65536)
+            if ENTERED in terminal.output:
+                terminal.type("app")
+        if terminal.process.poll() is None:  # it was one that libraries do without
+            terminal.type("\x1b")
+            time.sleep(0.2)
+            terminal.type("q")
+            terminal.process.wait(20)
+        terminal.drain()
+        said = terminal.process.stderr.read()
+        assert (terminal.process.returncode, said) in ((1, b"tsnap: out of memory\n"), (0, b"")), (when, said)
+        assert termios.tcgetattr(terminal.slave) == terminal.modes, "the terminal's modes stayed"
+        assert terminal.output.count(LEFT) == terminal.output.count(ENTERED), "the terminal stayed on the other screen"
+        ended += ENTERED in terminal.output and terminal.process.returncode
+        terminal.close()
+    assert ended >= 3, "%d screens ran out of memory" % ended
+
+
 def case_resize(tsnap):
     terminal = Terminal(tsnap)
     terminal.expect("AVG_THR")
@@ -211,6 +292,28 @@ def case_none(tsnap):
     assert done.returncode == 1 and b"nowhere.csv" in done.stderr, done
 
 
+def case_cut(tsnap):
+    """Recordings that end in the middle of a line, and in the middle of a frame: what is whole is shown, and what is not is told."""
+    with tempfile.TemporaryDirectory() as directory:
+        recording = shutil.copytree(os.path.join(FIXTURES, "recording_1"), directory + "/recording")
+        last = sorted(name for name in os.listdir(recording) if ".samples." in name)[-1]
+        os.truncate(os.path.join(recording, last), os.path.getsize(os.path.join(recording, last)) - 7)
+        for path, words in (("cut.csv", "Missed: 1 row cut off"), (recording, "scans whose samples are lost")):
+            terminal = Terminal(tsnap, columns=160, recording=path)
+            terminal.expect(words)
+            terminal.expect("AVG_THR")
+            terminal.type("\r")
+            terminal.expect("state=")
+            terminal.type("q")
+            terminal.ended(0)
+    terminal = Terminal(tsnap, recording="bad_number.csv")
+    assert terminal.process.wait(20) == 1
+    assert b"bad_number.csv: line 3" in terminal.process.stderr.read()
+    terminal.drain()
+    assert not terminal.output, "a screen was begun"
+    terminal.close()
+
+
 def case_views(tsnap):
     """A file of views that is wrong is told by its line."""
     with tempfile.TemporaryDirectory() as home:
@@ -223,6 +326,33 @@ def case_views(tsnap):
                                   env={"PATH": os.environ["PATH"], "HOME": home}, capture_output=True, timeout=20,
                                   check=False)
             assert done.returncode == 2 and line in done.stderr and not done.stdout, done
+
+
+def rights_drop():
+    """Also root is refused then: it executes the program without CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH."""
+    for capability in (1, 2):
+        ctypes.CDLL(None).prctl(24, capability, 0, 0, 0)  # PR_CAPBSET_DROP
+
+
+def case_unreadable(tsnap):
+    """Files of views and keys that can't be read: the first screen says so, and there is a screen."""
+    with tempfile.TemporaryDirectory() as home:
+        os.makedirs(home + "/.config/tsnap/views")
+        for mode, file, reason in ((0o755, "views", "Is a directory"), (0, "views", "Permission denied")):
+            os.chmod(home + "/.config", mode)
+            wanted = "%s/.config/tsnap/%s: %s: tsnap goes on without this file" % (home, file, reason)
+            done = subprocess.run([tsnap, "--top", "--text", "--replay", "small.csv"], cwd=FIXTURES, capture_output=True,
+                                  env={"PATH": os.environ["PATH"], "HOME": home, "COLUMNS": "200"}, timeout=20,
+                                  check=False, preexec_fn=rights_drop)
+            assert done.returncode == 0 and wanted.encode() in done.stdout and not done.stderr, done
+            assert b"AVG_THR" in done.stdout, done
+            terminal = Terminal(tsnap, columns=200, own=rights_drop, HOME=home)
+            terminal.expect(wanted)
+            terminal.type("j")
+            terminal.expect("Space exclude")
+            terminal.type("q")
+            terminal.ended(0)
+        os.chmod(home + "/.config", 0o755)
 
 
 def case_keys(tsnap):

@@ -14,6 +14,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static void fail(const struct error *e)
 {
@@ -71,6 +72,8 @@ static bool settle(struct stage *stage)
 	enum view_request request = view->request;
 
 	view->request = REQUEST_NONE;
+	if (request != REQUEST_NONE)
+		stage->asked = request;
 	if (request == REQUEST_WRITE && !stage->quiet)
 		write_view(view, &stage->shown, &stage->cells);
 	if (ask_differs(&stage->answered, &view->now))
@@ -109,4 +112,33 @@ void stage_close(struct stage *stage)
 	saved_views_done(&stage->views);
 	free(stage->view);
 	names_clear();
+}
+
+/* Adds what the row has, all of it; the columns that this takes. */
+static size_t row_add(struct text *text, const struct cells *cells, size_t row)
+{
+	for (size_t column = 0; column < cells->columns; column++)
+		text_add_string(text, cells_at(cells, row, column)->bytes);
+	return text_width(text_string(text));
+}
+
+bool cells_are_clean(const struct cells *cells)
+{
+	struct text text = {0}, printable = {0};
+	bool clean = true;
+
+	for (size_t row = 0; clean && row < cells->rows; row++) {
+		size_t slashes = 0;
+
+		text_clear(&text);
+		clean = row_add(&text, cells, row) == cells->columns;
+		for (const char *at = text_string(&text); *at; at++)
+			slashes += *at == '\\';
+		text_clear(&printable);
+		text_add_printable(&printable, text_string(&text));
+		clean &= printable.length == text.length + slashes;
+	}
+	text_done(&text);
+	text_done(&printable);
+	return clean;
 }

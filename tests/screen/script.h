@@ -18,7 +18,8 @@ struct stage {
 	struct ask answered;
 	struct cells cells;
 	size_t rows, columns;
-	bool quiet; /* it writes no files */
+	enum view_request asked; /* by the last key that asked for something */
+	bool quiet;		 /* it writes no files */
 };
 
 /* Takes all of the recording into the history. Ends the program with words where it can't. */
@@ -30,5 +31,7 @@ void stage_mouse(struct stage *stage, const struct mouse *mouse);
 /* Draws the screen. */
 void stage_draw(struct stage *stage);
 void stage_close(struct stage *stage);
+/* Whether all of the screen is printable, and each row as wide as the screen. */
+bool cells_are_clean(const struct cells *cells);
 
 #endif

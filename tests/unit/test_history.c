@@ -91,6 +91,45 @@ static void count_scan(void *to, const struct history_scan *scan)
 	taken->scans++;
 }
 
+static void compare_whole(void *to, const struct sample *sample)
+{
+	const struct sample *expected = ((struct taken *)to)->expected;
+
+	expect_same(sample, expected);
+	((struct taken *)to)->count++;
+}
+
+/* A sample with a value in each column that the history says it keeps has all of them. */
+static void test_all_columns(void **state)
+{
+	struct history *history = history_new(HISTORY_BYTES_DEFAULT, 0);
+	struct sample sample = sample_absent;
+	struct scan scan = {.samples = &sample, .count = 1};
+	struct taken taken = {.expected = &sample};
+	struct history_visitor visitor = {.sample = compare_whole, .to = &taken};
+	struct history_view view = {0};
+
+	(void)state;
+	for (size_t i = 0; i < sample_column_count; i++) {
+		const struct column *column = &sample_columns[i];
+		union value value = {.number = 1000 + (int64_t)i};
+
+		if (column->kind == KIND_TEXT)
+			value.text = name_of_string(column->name);
+		if (history_keeps(column))
+			memcpy((char *)&sample + column->offset, &value, sizeof(value));
+	}
+	scan.time_us = sample.time_us = 1700000000000000;
+	scan.weight_us = sample.weight_us;
+	history_end_scan(history, &scan);
+	history_look(history, &view);
+	history_visit(&view, view.first_us, view.last_us + 1, &visitor);
+	assert_int_equal(taken.count, 1);
+	history_view_done(&view);
+	history_free(history);
+	names_clear();
+}
+
 #define MEMOS_MAX 50000
 
 /* What each memo stands for. */
@@ -100,7 +139,7 @@ struct memos {
 	size_t kept; /* samples that had one */
 };
 
-static void memo_take(void *to, const struct sample *sample, uint32_t *memo)
+static void memo_take(void *to, const struct sample *sample, uint64_t *memo)
 {
 	struct memos *memos = to;
 	bool same = true;
@@ -438,10 +477,11 @@ static void test_traces(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_memo),	  cmocka_unit_test(test_traces),
-		cmocka_unit_test(test_peek_band), cmocka_unit_test(test_round_trip),
-		cmocka_unit_test(test_accounts),  cmocka_unit_test(test_memory),
-		cmocka_unit_test(test_limits),	  cmocka_unit_test(test_coarse),
+		cmocka_unit_test(test_memo),	    cmocka_unit_test(test_traces),
+		cmocka_unit_test(test_peek_band),   cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_accounts),    cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_limits),	    cmocka_unit_test(test_coarse),
+		cmocka_unit_test(test_all_columns),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
