@@ -76,7 +76,7 @@ static void thread_add(const struct exact_times *times, struct exact_thread *thr
 			continue;
 		if (all_us > since_us)
 			*part_us = sum(*part_us, ratio(us[kind], since_us, all_us));
-		else if (us[kind] || *part_us == ABSENT)
+		else /* also of none: whether there is some is not foreseen by any CPU */
 			*part_us = sum(*part_us, us[kind]);
 	}
 }

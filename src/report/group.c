@@ -196,9 +196,14 @@ uint32_t group_table_fold(struct group_table *table, const struct sample *sample
 void group_table_fold_into(struct group_table *table, uint32_t index, const struct sample *sample,
 			   int64_t samples, int64_t weight_us)
 {
+	union value *group = table->words + index * table->stride;
 	struct sample_wide room;
 
-	group_fold(table, table->words + index * table->stride,
+	if (table->fold_first == table->fold_count && weight_us == ABSENT) {
+		group[table->key_count].number += samples;
+		return;
+	}
+	group_fold(table, group,
 		   table->list->wide ? sample_widen(&room, sample) : (const void *)sample, samples,
 		   weight_us);
 }

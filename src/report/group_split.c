@@ -150,11 +150,6 @@ void group_table_add_again(struct group_table *table, const struct sample *sampl
 	share_add(table, found, sample, began);
 }
 
-uint32_t group_table_share_thread(const struct group_table *table, uint32_t share)
-{
-	return table->split->shares[share].part / TIME_KINDS;
-}
-
 /* The kind that the account has most time of; -1: it has none. */
 static int account_kind(const struct sample *account, int64_t us[TIME_KINDS])
 {

@@ -38,8 +38,6 @@ uint32_t group_table_add_noted(struct group_table *table, const struct sample *s
  */
 void group_table_add_again(struct group_table *table, const struct sample *sample, uint32_t share,
 			   bool began);
-/* The place of the share's thread among the times. */
-uint32_t group_table_share_thread(const struct group_table *table, uint32_t share);
 /* Whether the table must share out before more is added. */
 bool group_table_crowded(const struct group_table *table);
 /* Shares out what was added so far; all tables of the same times do, then those are cleared. Does
