@@ -64,6 +64,27 @@ static void quotas_subtract(struct source_facts *now, const struct source_facts 
 	now->quota_count = kept;
 }
 
+/* Limits of which nothing was used since then go. */
+static void io_limits_subtract(struct source_facts *now, const struct source_facts *before)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < now->io_limit_count; i++) {
+		struct source_io_limit limit = now->io_limits[i];
+
+		for (size_t j = 0; j < before->io_limit_count; j++) {
+			const struct source_io_limit *old = &before->io_limits[j];
+
+			if (limit.device == old->device && limit.word == old->word &&
+			    !strcmp(limit.path, old->path))
+				limit.used -= old->used;
+		}
+		if (limit.used > 0)
+			now->io_limits[kept++] = limit;
+	}
+	now->io_limit_count = kept;
+}
+
 /* now: as of now; becomes what is new since before. */
 static void facts_subtract(struct source_facts *now, const struct source_facts *before)
 {
@@ -74,6 +95,7 @@ static void facts_subtract(struct source_facts *now, const struct source_facts *
 	now->bpf_runs = since(now->bpf_runs, before->bpf_runs);
 	self_cost_subtract(&now->self, &before->self);
 	quotas_subtract(now, before);
+	io_limits_subtract(now, before);
 	for (int i = 0; i < RESOURCE_COUNT; i++) {
 		now->pressure[i].some_us -= before->pressure[i].some_us;
 		now->pressure[i].full_us -= before->pressure[i].full_us;

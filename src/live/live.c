@@ -134,6 +134,25 @@ static void live_release(struct source *source)
 	live->lookup = live_lookup_new(&live->config);
 }
 
+/* Why container_name is empty. */
+static void containers_describe(const struct live *live, struct source_facts *facts)
+{
+	static const char *const words[] = {
+		"containers without a name: none of the files is there in which tsnap(8) looks for "
+		"it",
+		"containers without a name: the files of process 1 may not be read "
+		"(CAP_SYS_PTRACE, or a sandbox around tsnap), and tsnap's own have none",
+	};
+
+	for (int refused = 0; refused < 2; refused++) {
+		struct source_missed *missed = source_facts_miss_any(
+			facts, words[refused], lookup_unnamed_containers(live->lookup, refused));
+
+		if (missed)
+			missed->standing = missed->natural = true;
+	}
+}
+
 static void scans_describe(const struct live *live, const struct sampler_facts *told,
 			   struct source_facts *facts)
 {
@@ -205,6 +224,7 @@ static void live_describe(struct source *source, struct source_facts *facts)
 		missed->standing = missed->natural = true;
 	}
 	live_stay_describe(live, facts);
+	containers_describe(live, facts);
 	live_host_describe(live, facts);
 	live_stacks_describe(&live->stacks, facts);
 	live_cpu_stacks_describe(live, facts);
@@ -436,6 +456,7 @@ static int live_start(struct live *live, struct error *e)
 	live_lock(live);
 	live_sandbox(live);
 	cpu_quotas_init(&live->host.quotas, PROC);
+	io_limits_init(&live->host.io_limits, PROC);
 	cgroup_mount_find(&live->host.groups, PROC, ""); /* no controller: v2 */
 	if (live->stacks.needs & NEED_USTACK)
 		parsers_describe(live->stacks.parsers, live->config.no_sandbox, &live->chosen);

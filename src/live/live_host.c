@@ -3,6 +3,7 @@
 #include "live/live_state.h"
 #include "base/clock.h"
 #include "kernel/host_file.h"
+#include "proc/devices.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,6 +49,30 @@ static void quotas_describe(struct cpu_quotas *quotas, struct source_facts *fact
 		if (quotas->groups[i].counted_ns)
 			quota_put(facts, &quotas->groups[i]);
 	qsort(facts->quotas, facts->quota_count, sizeof(*facts->quotas), quota_compare);
+}
+
+static void io_limits_describe(struct io_limits *limits, struct source_facts *facts)
+{
+	io_limits_read(limits, clock_monotonic_ns());
+	for (size_t i = 0; i < limits->count; i++)
+		for (size_t j = 0; j < limits->groups[i].count; j++) {
+			const struct io_limit *limit = &limits->groups[i].limits[j];
+			const char *path = limits->groups[i].path;
+			size_t length = strlen(path), most = SOURCE_TEXT_SIZE - 1;
+			struct source_io_limit *told = &facts->io_limits[facts->io_limit_count];
+
+			if (!limit->limit || facts->io_limit_count == SOURCE_IO_LIMITS_MAX)
+				continue;
+			*told = (struct source_io_limit){
+				.device = device_name(limit->dev),
+				.word = io_limit_word(limit->kind),
+				.limit = limit->limit,
+				.used = limit->used - limit->first,
+			};
+			snprintf(told->path, sizeof(told->path), "%s",
+				 length > most ? path + length - most : path);
+			facts->io_limit_count++;
+		}
 }
 
 /* "total=123" of the line that begins with that word; Documentation/accounting/psi.rst. */
@@ -100,6 +125,7 @@ void live_host_describe(struct live *live, struct source_facts *facts)
 	if (!(live->needs & NEED_PROCESSES))
 		return;
 	quotas_describe(&live->host.quotas, facts);
+	io_limits_describe(&live->host.io_limits, facts);
 	for (int i = 0; i < RESOURCE_COUNT; i++)
 		if (host_file_read(paths[i], text, sizeof(text)) >= 0)
 			pressure_parse(text, &facts->pressure[i]);
@@ -109,6 +135,7 @@ void live_host_describe(struct live *live, struct source_facts *facts)
 void live_host_done(struct live_host *host)
 {
 	cpu_quotas_done(&host->quotas);
+	io_limits_done(&host->io_limits);
 	cgroup_mount_done(&host->groups);
 	cache_done(&host->paths);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What the kernel tells of the host as a whole, for the head and the foot of reports: control
- * groups that were held back for their quota of CPU time, and pressure stall information. */
+ * groups that were held back for their quota of CPU time, or have a limit of I/O, and pressure
+ * stall information. */
 #ifndef TSNAP_LIVE_LIVE_HOST_H
 #define TSNAP_LIVE_LIVE_HOST_H
 

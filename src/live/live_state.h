@@ -23,6 +23,7 @@
 #include "base/cache.h"
 #include "proc/cpu_busy.h"
 #include "proc/cpu_quota.h"
+#include "proc/io_limits.h"
 #include "proc/process_set.h"
 #include "live/resolve/lookup.h"
 #include "live_chains.h"
@@ -50,6 +51,7 @@ struct ended_process {
 /* Of the whole host; see live_host.h. */
 struct live_host {
 	struct cpu_quotas quotas;
+	struct io_limits io_limits;
 	struct cgroup_mount groups; /* cgroup v2: its files of pressure */
 	struct cache paths;	    /* of threads in RQ: live_runq.c */
 };

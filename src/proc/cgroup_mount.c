@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "proc/cgroup_mount.h"
+#include "base/clock.h"
 #include "base/memory.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#define WALK_DEEP 32 /* groups in groups */
 
 static ssize_t file_read(const char *path, char *bytes, size_t size)
 {
@@ -94,6 +98,53 @@ ssize_t cgroup_mount_read(const struct cgroup_mount *mount, const char *group, c
 		return -1;
 	cgroup_mount_file(mount, group, name, file);
 	return file_read(file, bytes, size);
+}
+
+struct cgroup_walk {
+	const struct cgroup_mount *mount;
+	int64_t end_ns;
+	cgroup_taker *take;
+	void *to;
+	char path[PATH_MAX]; /* of the group whose groups are gone through */
+};
+
+static bool groups_walk(struct cgroup_walk *walk, int depth)
+{
+	char directory[CGROUP_FILE_SIZE];
+	size_t length = strlen(walk->path);
+	const struct dirent *entry;
+	bool all = true;
+	DIR *dir;
+
+	cgroup_mount_file(walk->mount, walk->path, "", directory);
+	dir = opendir(directory);
+	while (dir && all && (entry = readdir(dir))) {
+		if (entry->d_type != DT_DIR || *entry->d_name == '.')
+			continue;
+		if (depth == WALK_DEEP || clock_monotonic_ns() > walk->end_ns ||
+		    length + strlen(entry->d_name) + 2 > PATH_MAX) {
+			all = false;
+			break;
+		}
+		snprintf(walk->path + length, PATH_MAX - length, "/%s", entry->d_name);
+		all = walk->take(walk->to, walk->path) && groups_walk(walk, depth + 1);
+		walk->path[length] = '\0';
+	}
+	if (dir)
+		closedir(dir);
+	return all;
+}
+
+bool cgroup_mount_walk(const struct cgroup_mount *mount, int64_t end_ns, cgroup_taker *take,
+		       void *to)
+{
+	struct cgroup_walk walk = {.mount = mount, .end_ns = end_ns, .take = take, .to = to};
+
+	if (!mount->path || !take(to, mount->root))
+		return false;
+	if (strcmp(mount->root, "/") != 0)
+		snprintf(walk.path, sizeof(walk.path), "%s", mount->root);
+	return groups_walk(&walk, 0);
 }
 
 size_t cgroup_outer(const char *path, size_t length)

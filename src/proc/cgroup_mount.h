@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #define CGROUP_FILE_SIZE (2ul * PATH_MAX)
@@ -28,6 +29,13 @@ void cgroup_mount_file(const struct cgroup_mount *mount, const char *group, cons
 /* Reads it, NUL-terminated and cut at size - 1. Length, or below 0: it can't be read. */
 ssize_t cgroup_mount_read(const struct cgroup_mount *mount, const char *group, const char *name,
 			  char *bytes, size_t size);
+
+/* Takes the path of a group; false: the walk is to end. */
+typedef bool cgroup_taker(void *to, const char *path);
+/* Goes through all groups below the one that is mounted, and begins with that; until end_ns
+ * (monotonic), and some levels deep. Whether it has met all of them. */
+bool cgroup_mount_walk(const struct cgroup_mount *mount, int64_t end_ns, cgroup_taker *take,
+		       void *to);
 
 /* The length of the path of the group around the one whose path is that long; 0: there is none. */
 size_t cgroup_outer(const char *path, size_t length);

@@ -24,6 +24,8 @@ struct container {
 	struct cache_entry entry; /* key: address of the interned id, or uid of a pod */
 	int64_t read_ns;
 	const char *name;
+	bool pod;
+	bool refused; /* files of process 1 may not be read */
 };
 
 /* Where a runtime keeps the name: in a file before ID/after, or in one of all containers. */
@@ -114,7 +116,9 @@ static void string_meet(void *to, int depth, const char *key, const char *string
 		snprintf(search->name, sizeof(search->name), "%s", string + (*string == '/'));
 }
 
-static const char *name_search(const struct name_row *row, const char *proc_root, const char *id)
+/* *refused: also set where the files of process 1 may not be read. */
+static const char *name_search(const struct name_row *row, const char *proc_root, const char *id,
+			       bool *refused)
 {
 	struct search search = {.row = row, .id = id, .mine = !row->id_key};
 	char path[PATH_MAX], *bytes;
@@ -128,8 +132,10 @@ static const char *name_search(const struct name_row *row, const char *proc_root
 	bytes = file_read(path, &length);
 	/* a sandbox may refuse the root of process 1, which mostly is this process' own; another's
 	 * files have no container of that id */
-	if (!bytes && (errno == EACCES || errno == EPERM))
+	if (!bytes && (errno == EACCES || errno == EPERM)) {
+		*refused = true;
 		bytes = file_read(own, &length);
+	}
 	if (!bytes)
 		return NULL;
 	json_strings_visit(bytes, length, string_meet, &search);
@@ -137,16 +143,17 @@ static const char *name_search(const struct name_row *row, const char *proc_root
 	return *search.name ? name_lent_string(search.name) : NULL;
 }
 
-static const char *name_find(const char *proc_root, const char *id, int64_t pid)
+static const char *name_find(const char *proc_root, const char *id, int64_t pid, bool *refused)
 {
 	char monitored[JSON_STRING_SIZE];
 	const char *name = NULL;
 
+	*refused = false;
 	/* what is no id is a name, and no part of a path */
 	if (strspn(id, "0123456789abcdef") != CONTAINER_ID_LENGTH || id[CONTAINER_ID_LENGTH])
 		return id;
 	for (size_t i = 0; !name && i < sizeof(name_rows) / sizeof(name_rows[0]); i++)
-		name = name_search(&name_rows[i], proc_root, id);
+		name = name_search(&name_rows[i], proc_root, id, refused);
 	if (!name && kubelet_container_name(proc_root, id, monitored, sizeof(monitored)))
 		name = name_lent_string(monitored);
 	if (!name && container_monitor_name(proc_root, pid, id, monitored, sizeof(monitored)))
@@ -183,8 +190,20 @@ const char *container_name(struct cache *containers, const char *proc_root, cons
 	id = name_lent_string(names.container);
 	container = container_get(containers, id, now_ns, &old);
 	if (old)
-		container->name = name_find(proc_root, id, pid);
+		container->name = name_find(proc_root, id, pid, &container->refused);
 	return container->name;
+}
+
+size_t containers_unnamed(const struct cache *containers, bool refused)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < containers->count; i++) {
+		const struct container *container = (struct container *)containers->entries[i];
+
+		count += !container->pod && !container->name && container->refused == refused;
+	}
+	return count;
 }
 
 const char *pod_name(struct cache *containers, const char *proc_root, const char *cgroup,
@@ -201,6 +220,7 @@ const char *pod_name(struct cache *containers, const char *proc_root, const char
 		return NULL;
 	uid = name_lent_string(names.pod);
 	pod = container_get(containers, uid, now_ns, &old);
+	pod->pod = true;
 	if (old)
 		pod->name = kubelet_pod_name(proc_root, uid, name, sizeof(name))
 				    ? name_lent_string(name)

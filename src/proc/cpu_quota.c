@@ -3,7 +3,6 @@
 #include "base/clock.h"
 #include "base/memory.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +10,6 @@
 #define QUOTA_STILL_NS NS_PER_SECOND	   /* then a quota is read again */
 #define WALK_EVERY_NS (10 * NS_PER_SECOND) /* between two looks for new groups */
 #define WALK_MOST_NS (20 * NS_PER_MS)
-#define WALK_DEEP 32 /* groups in groups */
 
 void cpu_quotas_init(struct cpu_quotas *quotas, const char *proc_root)
 {
@@ -104,47 +102,33 @@ static int group_put(struct cpu_quotas *quotas, const char *path, size_t length,
 	return (int)*place - 1;
 }
 
-/* Walks over the groups in `path`, which has room for more. */
-static void groups_walk(struct cpu_quotas *quotas, char path[PATH_MAX], int depth, int64_t now_ns,
-			int64_t end_ns)
-{
-	char directory[CGROUP_FILE_SIZE];
-	size_t length = strlen(path);
-	const struct dirent *entry;
-	DIR *dir;
+struct quota_walk {
+	struct cpu_quotas *quotas;
+	int64_t now_ns;
+	bool cut;
+};
 
-	cgroup_mount_file(&quotas->mount, path, "", directory);
-	dir = opendir(directory);
-	while (dir && (entry = readdir(dir))) {
-		if (entry->d_type != DT_DIR || *entry->d_name == '.')
-			continue;
-		if (depth == WALK_DEEP || clock_monotonic_ns() > end_ns ||
-		    length + strlen(entry->d_name) + 2 > PATH_MAX) {
-			quotas->walk_cut = true;
-			break;
-		}
-		snprintf(path + length, PATH_MAX - length, "/%s", entry->d_name);
-		if (quota_read(quotas, path) && group_put(quotas, path, strlen(path), now_ns) < 0)
-			quotas->walk_cut = true;
-		groups_walk(quotas, path, depth + 1, now_ns, end_ns);
-		path[length] = '\0';
-	}
-	if (dir)
-		closedir(dir);
+static bool quota_take(void *to, const char *path)
+{
+	struct quota_walk *walk = to;
+
+	if (quota_read(walk->quotas, path) &&
+	    group_put(walk->quotas, path, strlen(path), walk->now_ns) < 0)
+		walk->cut = true;
+	return true;
 }
 
 void cpu_quotas_read(struct cpu_quotas *quotas, int64_t now_ns)
 {
-	char path[PATH_MAX] = "";
+	struct quota_walk walk = {.quotas = quotas, .now_ns = now_ns};
 
 	if (!quotas->mount.path)
 		return;
 	if (!quotas->walked_ns || now_ns - quotas->walked_ns >= WALK_EVERY_NS) {
-		if (quota_read(quotas, quotas->mount.root))
-			group_put(quotas, quotas->mount.root, strlen(quotas->mount.root), now_ns);
-		if (strcmp(quotas->mount.root, "/"))
-			snprintf(path, sizeof(path), "%s", quotas->mount.root);
-		groups_walk(quotas, path, 0, now_ns, clock_monotonic_ns() + WALK_MOST_NS);
+		bool all = cgroup_mount_walk(&quotas->mount, clock_monotonic_ns() + WALK_MOST_NS,
+					     quota_take, &walk);
+
+		quotas->walk_cut |= walk.cut || !all;
 		quotas->walked_ns = now_ns;
 	}
 	for (size_t i = 0; i < quotas->count; i++)

@@ -99,6 +99,22 @@ static void json_add_quotas(struct text *out, const struct source_facts *facts)
 	text_add_char(out, ']');
 }
 
+static void json_add_io_limits(struct text *out, const struct source_facts *facts)
+{
+	text_add_string(out, ",\"io_limits\":[");
+	for (size_t i = 0; i < facts->io_limit_count; i++) {
+		const struct source_io_limit *limit = &facts->io_limits[i];
+
+		json_add_text(out, i ? ",{\"cgroup\":" : "{\"cgroup\":", limit->path);
+		json_add_text(out, ",\"device\":", limit->device);
+		json_add_text(out, ",\"limit\":", limit->word);
+		json_add_number(out, "per_second", limit->limit);
+		json_add_number(out, "used", limit->used);
+		text_add_char(out, '}');
+	}
+	text_add_char(out, ']');
+}
+
 static void json_add_missed(struct text *out, const struct page *page)
 {
 	const struct source_facts *facts = page->facts;
@@ -150,6 +166,7 @@ void grouped_json_head(struct text *out, const struct page *page)
 	json_add_pressure(out, "pressure", facts->pressure);
 	json_add_pressure(out, "cgroup_pressure", facts->group_pressure);
 	json_add_quotas(out, facts);
+	json_add_io_limits(out, facts);
 	json_add_missed(out, page);
 	json_add_number(out, "own_cpu_us",
 			facts->own_cpu_ns == ABSENT ? ABSENT : facts->own_cpu_ns / NS_PER_US);

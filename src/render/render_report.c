@@ -16,7 +16,8 @@
 #define CPUS_PART 200
 #define TICKS_US 20000
 #define QUIET_PART 4
-#define QUOTAS_SHOWN 5 /* control groups */
+#define QUOTAS_SHOWN 5	       /* control groups */
+#define LIMIT_PERCENT_LEAST 10 /* of a limit of I/O, for a group to be told */
 
 void page_add_wrapped(struct text *out, const struct page *page, const char *line)
 {
@@ -254,6 +255,38 @@ static void add_quotas(struct text *out, const struct page *page)
 	text_done(&line);
 }
 
+/* In percent of what the page's time allows; more: it saved some before, as limits have it. */
+static int64_t limit_percent(const struct page *page, const struct source_io_limit *limit)
+{
+	int64_t allowed = ratio(limit->limit, page->tally->elapsed_us, US_PER_SECOND);
+
+	return allowed > 0 ? ratio(limit->used, 100, allowed) : 0;
+}
+
+/* Control groups with limits of I/O, and how far they used them: the kernel does not tell how long
+ * it held anybody back. */
+static void add_io_limits(struct text *out, const struct page *page)
+{
+	const struct source_facts *facts = page->facts;
+	struct text line = {0};
+	size_t shown = 0;
+
+	for (size_t i = 0; i < facts->io_limit_count && page->tally->elapsed_us; i++) {
+		const struct source_io_limit *limit = &facts->io_limits[i];
+		int64_t percent = limit_percent(page, limit);
+
+		if (percent < LIMIT_PERCENT_LEAST)
+			continue;
+		text_add_string(&line, shown++ ? "; " : "I/O limits: ");
+		text_add_printable(&line, limit->path);
+		text_add_format(&line, " used %lld %% of %s=%lld on ", (long long)percent,
+				limit->word, (long long)limit->limit);
+		text_add_printable(&line, limit->device);
+	}
+	page_add_wrapped(out, page, text_string(&line));
+	text_done(&line);
+}
+
 void page_add_missed(struct text *out, const struct page *page)
 {
 	const struct source_facts *facts = page->facts;
@@ -354,6 +387,7 @@ static void add_foot(struct text *out, const struct page *page)
 	page_add_stacks_foot(out, page);
 	add_processes(out, page);
 	add_quotas(out, page);
+	add_io_limits(out, page);
 	page_add_absent(out, page);
 	add_check(out, page);
 	if (page->facts->self.asked) {

@@ -19,6 +19,7 @@
 #define SOURCE_MISSED_MORE "or more kinds that were missed are not told: there is no room for them"
 #define SOURCE_ABSENT_MAX 16
 #define SOURCE_QUOTAS_MAX 32
+#define SOURCE_IO_LIMITS_MAX 32
 #define SCAN_PART 256 /* samples of a part, so few that they stay in the cache */
 
 /* Something that was not seen, for the foot of a report: "12 late scans". */
@@ -44,6 +45,15 @@ struct source_quota {
 	int64_t throttled_us; /* of all CPUs, added up */
 };
 
+/* What a control group used of a limit of its I/O, since the source was opened. */
+struct source_io_limit {
+	char path[SOURCE_TEXT_SIZE]; /* cut at the front where it is longer */
+	const char *device;	     /* interned */
+	const char *word;	     /* static: rbps, wbps, riops, wiops */
+	int64_t limit;		     /* bytes or requests a second */
+	int64_t used;		     /* bytes or requests */
+};
+
 /* Time in which threads waited for a resource, /proc/pressure or a group's cpu.pressure: some of
  * them, or all that were not idle. */
 enum source_resource { RESOURCE_CPU, RESOURCE_MEMORY, RESOURCE_IO, RESOURCE_COUNT };
@@ -67,7 +77,9 @@ struct source_facts {
 	size_t absent_count;
 	struct source_quota quotas[SOURCE_QUOTAS_MAX]; /* most time first */
 	size_t quota_count;
-	size_t quotas_more;				 /* that there was no room for */
+	size_t quotas_more; /* that there was no room for */
+	struct source_io_limit io_limits[SOURCE_IO_LIMITS_MAX];
+	size_t io_limit_count;
 	struct source_pressure pressure[RESOURCE_COUNT]; /* of the host */
 	/* of the control group that was asked for, where it is one; "": none */
 	char pressed_group[SOURCE_TEXT_SIZE];

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import tarfile
 
-from harness import SLOW, Skip, case, check, rows_of, wait_until
+from harness import SLOW, START_S, STOP_S, Skip, case, check, rows_of, wait_until
 from parts import program
 
 IMAGE = "localhost/tsnap-test:names"
@@ -63,6 +63,38 @@ def expect_name(ctx, podman, pid, name):
     row = rows[-1]
     check(row["container_runtime"] == "podman", "%s", row)
     check(podman.named().get(row["container"]) == row["container_name"] == name, "%s, podman has %s", row, podman.named())
+
+
+@case
+def unnamed_container(ctx):
+    """Of a container whose runtime has left no name anywhere the footer says so, and whether files may not be read."""
+    identity = "%064x" % os.getpid()
+    mounts = [line.split() for line in open("/proc/self/mounts") if line.split()[2] in ("cgroup", "cgroup2")]
+    mount = next((words[1] for words in mounts if words[2] == "cgroup2"), mounts[0][1] if mounts else None)
+    if not mount:
+        raise Skip("no control groups")
+    group = "%s/docker-%s.scope" % (mount, identity)
+    try:
+        os.mkdir(group)
+    except OSError as error:
+        raise Skip("no group can be made: %s" % error)
+    ctx.at_end(lambda: os.rmdir(group))
+
+    def enter():
+        with open(group + "/cgroup.procs", "w", encoding="ascii") as procs:
+            procs.write("0")
+
+    workload = ctx.workloads([("spin", {})], popen={"preexec_fn": enter})[0]
+    tool = ctx.plain("-d", 1, "-a", "-p", workload.tgid, "-g", "container,container_name,cgroup")
+    tool.finish_plain(0, START_S + 1 + STOP_S)
+    text = " ".join(tool.out.decode().split())
+    check(identity[:12] in text, "%s", text)
+    try:
+        os.listdir("/proc/1/root/")
+        why = "none of the files is there"
+    except OSError:
+        why = "the files of process 1 may not be read"
+    check("1 containers without a name: " + why in text, "%s", text)
 
 
 @case

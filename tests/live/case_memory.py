@@ -1,9 +1,10 @@
 """Waits for memory: pages of mapped files that are read anew."""
 import os
+import re
 import subprocess
 import sys
 
-from harness import SLOW, Findings, Skip, case, rows_of, wait_until
+from harness import SLOW, START_S, STOP_S, Findings, Skip, case, check, rows_of, wait_until
 
 BPS = 1 << 20  # bytes that the group may read in a second
 PAGES = 8192
@@ -73,6 +74,51 @@ def page_fault_rows(ctx, path, take, kind):
                 return "filemap_fault" in stack.read()
         wait_until(faults, 10 * SLOW, "a page fault")
         return rows_of(ctx.rows("-a", "-p", child.pid, seconds=2, columns="state,syscall,waits_on"), child.pid)
+    finally:
+        child.kill()
+        child.wait()
+        child.stdin.close()
+        child.stdout.close()
+
+
+READER = """
+import mmap, os, sys
+block = mmap.mmap(-1, 65536)
+file = os.open(sys.argv[1], os.O_RDWR | os.O_DIRECT)
+for at in range(512):
+    os.pwrite(file, block, at * 65536)
+print("ready", flush=True)
+sys.stdin.readline()
+while True:
+    for at in range(512):
+        os.preadv(file, [block], at * 65536)
+"""
+
+
+@case
+def io_limit(ctx):
+    """The footer has the group that reads as much as its limit lets it, with the limit and the device; and what its limit is."""
+    path, seconds = os.path.join(ctx.temporary(), "limited"), 4
+    with open(path, "wb"):
+        pass
+    take = slow_group(ctx, path)
+    child = subprocess.Popen([sys.executable, "-c", READER, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        if child.stdout.readline() != b"ready\n":
+            raise Skip("the file system has no O_DIRECT")
+        take(child.pid)
+        child.stdin.write(b"\n")
+        child.stdin.flush()
+        tool = ctx.plain("-d", seconds, "-p", child.pid)
+        tool.finish_plain(0, START_S + seconds + STOP_S)
+        text = tool.out.decode()
+        told = re.search(r"I/O limits: (?:.*; )?/tsnap-test-%d\s+used\s+(\d+)\s+%%\s+of\s+rbps=%d\s+on\s+\S+" % (os.getpid(), BPS), text)
+        check(told and 60 <= int(told[1]) <= 140, "%s", text)
+        child.kill()
+        child.wait()
+        tool = ctx.plain("-d", 1)
+        tool.finish_plain(0, START_S + 1 + STOP_S)
+        check("tsnap-test-%d" % os.getpid() not in tool.out.decode(), "an idle group is told: %s", tool.out.decode())
     finally:
         child.kill()
         child.wait()

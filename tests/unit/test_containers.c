@@ -230,7 +230,10 @@ static void names_by_monitor(void **state)
 	assert_string_equal(container_name(&scene->containers, root,
 					   "/user.slice/user-7.slice/libpod-" ID ".scope", 13, NOW),
 			    "web");
+	assert_int_equal(containers_unnamed(&scene->containers, false), 0);
 	assert_null(container_name(&scene->containers, root, "/libpod-" ID_2 ".scope", 13, NOW));
+	assert_int_equal(containers_unnamed(&scene->containers, false), 1);
+	assert_int_equal(containers_unnamed(&scene->containers, true), 0);
 	/* parents that go round */
 	process_put(scene, 20, 21, "sh");
 	process_put(scene, 21, 20, "sh");

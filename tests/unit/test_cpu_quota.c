@@ -1,59 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Control groups with a quota of CPU time, in trees of both versions. */
 #include "unit.h"
+#include "fake_tree.h"
 #include "base/clock.h"
 #include "proc/cpu_quota.h"
 
-#include <ftw.h>
-#include <sys/stat.h>
-
 #define SECOND NS_PER_SECOND
-
-static char root[64];
-
-static void put(const char *name, const char *text)
-{
-	char path[256];
-	FILE *file;
-
-	snprintf(path, sizeof(path), "%s/%s", root, name);
-	for (char *at = path + strlen(root) + 1; (at = strchr(at, '/')); at++) {
-		*at = '\0';
-		mkdir(path, 0700);
-		*at = '/';
-	}
-	file = fopen(path, "w");
-	assert_non_null(file);
-	fputs(text, file);
-	assert_int_equal(fclose(file), 0);
-}
-
-static int remove_one(const char *path, const struct stat *about, int type, struct FTW *walk)
-{
-	(void)about, (void)type, (void)walk;
-	return remove(path);
-}
-
-static int begin(void **state)
-{
-	(void)state;
-	strcpy(root, "/tmp/tsnap-quota-XXXXXX");
-	return !mkdtemp(root);
-}
-
-static int end(void **state)
-{
-	(void)state;
-	return nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-}
-
-static void mounts(const char *lines)
-{
-	char text[512];
-
-	snprintf(text, sizeof(text), lines, root);
-	put("self/mountinfo", text);
-}
 
 static int find(struct cpu_quotas *quotas, const char *path, int64_t now_ns)
 {
@@ -87,18 +39,21 @@ static void version_2(void **state)
 	int place;
 
 	(void)state;
-	mounts("1 1 0:1 / /proc rw - proc proc rw\n2 1 0:2 / %s/g rw shared:1 - cgroup2 none rw\n");
-	put("g/pod/cpu.max", "20000 100000\n");
-	put("g/pod/cpu.stat", "usage_usec 9\nnr_periods 10\nnr_throttled 4\nthrottled_usec 700\n");
-	put("g/pod/free/deep/cpu.max", "max 100000\n");
-	put("g/pod/small/cpu.max", "1000 100000\n");
-	put("g/pod/small/cpu.stat", "nr_periods 1\nnr_throttled 0\nthrottled_usec 0\n");
-	cpu_quotas_init(&quotas, root);
+	fake_tree_mounts("1 1 0:1 / /proc rw - proc proc rw\n2 1 0:2 / %s/g rw shared:1 - cgroup2 "
+			 "none rw\n");
+	fake_tree_put("g/pod/cpu.max", "20000 100000\n");
+	fake_tree_put("g/pod/cpu.stat",
+		      "usage_usec 9\nnr_periods 10\nnr_throttled 4\nthrottled_usec 700\n");
+	fake_tree_put("g/pod/free/deep/cpu.max", "max 100000\n");
+	fake_tree_put("g/pod/small/cpu.max", "1000 100000\n");
+	fake_tree_put("g/pod/small/cpu.stat", "nr_periods 1\nnr_throttled 0\nthrottled_usec 0\n");
+	cpu_quotas_init(&quotas, fake_tree);
 	cpu_quotas_read(&quotas, SECOND);
-	put("g/pod/cpu.stat", "usage_usec 9\nnr_periods 15\nnr_throttled 6\nthrottled_usec 900\n");
+	fake_tree_put("g/pod/cpu.stat",
+		      "usage_usec 9\nnr_periods 15\nnr_throttled 6\nthrottled_usec 900\n");
 	/* one that began since then: all that it counts is new */
-	put("g/pod/late/cpu.max", "1000 100000\n");
-	put("g/pod/late/cpu.stat", "nr_periods 3\nnr_throttled 2\nthrottled_usec 50\n");
+	fake_tree_put("g/pod/late/cpu.max", "1000 100000\n");
+	fake_tree_put("g/pod/late/cpu.stat", "nr_periods 3\nnr_throttled 2\nthrottled_usec 50\n");
 	assert_true(find(&quotas, "/pod/late", 2 * SECOND) >= 0);
 	cpu_quotas_read(&quotas, 2 * SECOND);
 	assert_non_null(strstr(counted(&quotas), "/pod=2/5 200;"));
@@ -122,15 +77,15 @@ static void version_2(void **state)
 	assert_false(cpu_quota_holds(group, "/pods", 5));
 
 	/* the group that is mounted may have one, too, in a container */
-	put("g/cpu.max", "90000 100000\n");
+	fake_tree_put("g/cpu.max", "90000 100000\n");
 	place = find(&quotas, "/other/x", 4 * SECOND);
 	assert_string_equal(quotas.groups[place].path, "/");
 	assert_true(cpu_quota_holds(&quotas.groups[place], "/other/x", 8));
 	assert_int_equal(cpu_quota_outer(&quotas, place, 4 * SECOND), -1);
-	put("g/cpu.max", "max 100000\n");
+	fake_tree_put("g/cpu.max", "max 100000\n");
 
 	/* a quota that was taken away */
-	put("g/pod/cpu.max", "max 100000\n");
+	fake_tree_put("g/pod/cpu.max", "max 100000\n");
 	assert_int_equal(find(&quotas, "/pod/free/deep", 9 * SECOND), -1);
 	cpu_quotas_done(&quotas);
 }
@@ -140,17 +95,18 @@ static void version_1(void **state)
 	struct cpu_quotas quotas;
 
 	(void)state;
-	mounts("2 1 0:2 / /nowhere rw - cgroup2 none rw\n3 1 0:3 / /no rw - cgroup none rw,cpuset\n"
-	       "4 1 0:4 /docker/1 %s/c rw - cgroup none rw,cpu,cpuacct\n");
-	put("c/cpu.cfs_quota_us", "50000\n");
-	put("c/cpu.stat", "nr_periods 5\nnr_throttled 1\nthrottled_time 1000\n");
-	put("c/a/cpu.cfs_quota_us", "-1\n");
-	put("c/a/b/cpu.cfs_quota_us", "20000\n");
-	put("c/a/b/cpu.stat", "nr_periods 5\nnr_throttled 1\nthrottled_time 1000000\n");
-	cpu_quotas_init(&quotas, root);
+	fake_tree_mounts("2 1 0:2 / /nowhere rw - cgroup2 none rw\n3 1 0:3 / /no rw - cgroup none "
+			 "rw,cpuset\n"
+			 "4 1 0:4 /docker/1 %s/c rw - cgroup none rw,cpu,cpuacct\n");
+	fake_tree_put("c/cpu.cfs_quota_us", "50000\n");
+	fake_tree_put("c/cpu.stat", "nr_periods 5\nnr_throttled 1\nthrottled_time 1000\n");
+	fake_tree_put("c/a/cpu.cfs_quota_us", "-1\n");
+	fake_tree_put("c/a/b/cpu.cfs_quota_us", "20000\n");
+	fake_tree_put("c/a/b/cpu.stat", "nr_periods 5\nnr_throttled 1\nthrottled_time 1000000\n");
+	cpu_quotas_init(&quotas, fake_tree);
 	assert_true(quotas.mount.v1);
 	cpu_quotas_read(&quotas, SECOND);
-	put("c/a/b/cpu.stat", "nr_periods 6\nnr_throttled 2\nthrottled_time 3500000\n");
+	fake_tree_put("c/a/b/cpu.stat", "nr_periods 6\nnr_throttled 2\nthrottled_time 3500000\n");
 	cpu_quotas_read(&quotas, 2 * SECOND);
 	assert_string_equal(counted(&quotas), "/docker/1=0/0 0;/docker/1/a/b=1/1 2500;");
 	assert_string_equal(quotas.groups[find(&quotas, "/docker/1/a", 2 * SECOND)].path,
@@ -163,8 +119,8 @@ static void none(void **state)
 	struct cpu_quotas quotas;
 
 	(void)state;
-	mounts("1 1 0:1 / %s rw - tmpfs tmpfs rw\nnonsense\n1 2 3 - cgroup2\n");
-	cpu_quotas_init(&quotas, root);
+	fake_tree_mounts("1 1 0:1 / %s rw - tmpfs tmpfs rw\nnonsense\n1 2 3 - cgroup2\n");
+	cpu_quotas_init(&quotas, fake_tree);
 	cpu_quotas_read(&quotas, SECOND);
 	assert_int_equal(find(&quotas, "/a", SECOND), -1);
 	assert_string_equal(counted(&quotas), "");
@@ -174,9 +130,9 @@ static void none(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(version_2, begin, end),
-		cmocka_unit_test_setup_teardown(version_1, begin, end),
-		cmocka_unit_test_setup_teardown(none, begin, end),
+		cmocka_unit_test_setup_teardown(version_2, fake_tree_begin, fake_tree_end),
+		cmocka_unit_test_setup_teardown(version_1, fake_tree_begin, fake_tree_end),
+		cmocka_unit_test_setup_teardown(none, fake_tree_begin, fake_tree_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

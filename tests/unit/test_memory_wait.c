@@ -2,11 +2,9 @@
 /* Waits for memory, from stacks of kernels old and new, and the group whose limit is reached. */
 #include "unit.h"
 #include "fake_proc.h"
+#include "fake_tree.h"
 #include "proc/cgroup_mount.h"
 #include "waits/memory_wait.h"
-
-#include <ftw.h>
-#include <sys/stat.h>
 
 #define STACK(...) STACK_OF(__VA_ARGS__, NULL)
 
@@ -81,54 +79,28 @@ static void stacks(void **state)
 	expect("filemap_fault\n[<0>] x", NULL, NULL, false);
 }
 
-static void put(const char *root, const char *name, const char *text)
-{
-	char path[256];
-	FILE *file;
-
-	snprintf(path, sizeof(path), "%s/%s", root, name);
-	for (char *at = path + strlen(root) + 1; (at = strchr(at, '/')); at++) {
-		*at = '\0';
-		mkdir(path, 0700);
-		*at = '/';
-	}
-	file = fopen(path, "w");
-	assert_non_null(file);
-	fputs(text, file);
-	assert_int_equal(fclose(file), 0);
-}
-
-static int remove_one(const char *path, const struct stat *about, int type, struct FTW *walk)
-{
-	(void)about, (void)type, (void)walk;
-	return remove(path);
-}
-
 /* The innermost group that has reached its limit is told, not one with room. */
 static void groups(void **state)
 {
-	char root[] = "/tmp/tsnap-memory-XXXXXX", mounts[128];
 	struct cgroup_mount memory;
 	struct fake_proc proc;
 	struct text words = {0};
 
 	(void)state;
-	assert_non_null(mkdtemp(root));
 	fake_proc_init(&proc);
 	fake_proc_put(&proc, 7, 7, "stack", "[<0>] try_to_free_mem_cgroup_pages+0x1/0x2\n");
 	fake_proc_put(&proc, 7, 7, "cgroup", "3:cpu:/no\n0::/pod/a/b\n");
-	snprintf(mounts, sizeof(mounts), "1 1 0:1 / %s/g rw - cgroup2 none rw\n", root);
-	put(root, "self/mountinfo", mounts);
-	put(root, "g/pod/memory.max", "1000000\n");
-	put(root, "g/pod/memory.current", "999000\n");
-	put(root, "g/pod/a/memory.max", "2000000\n");
-	put(root, "g/pod/a/memory.current", "999000\n");
-	put(root, "g/pod/a/b/memory.max", "max\n");
-	put(root, "g/pod/a/b/memory.current", "999000\n");
-	cgroup_mount_find(&memory, root, "memory");
+	fake_tree_mounts("1 1 0:1 / %s/g rw - cgroup2 none rw\n");
+	fake_tree_put("g/pod/memory.max", "1000000\n");
+	fake_tree_put("g/pod/memory.current", "999000\n");
+	fake_tree_put("g/pod/a/memory.max", "2000000\n");
+	fake_tree_put("g/pod/a/memory.current", "999000\n");
+	fake_tree_put("g/pod/a/b/memory.max", "max\n");
+	fake_tree_put("g/pod/a/b/memory.current", "999000\n");
+	cgroup_mount_find(&memory, fake_tree, "memory");
 	memory_wait_tell(proc.root, &memory, 7, 7, &words);
 	assert_string_equal(text_string(&words), "reclaim (memory.max of /pod)");
-	put(root, "g/pod/memory.max", "max\n");
+	fake_tree_put("g/pod/memory.max", "max\n");
 	text_clear(&words);
 	memory_wait_tell(proc.root, &memory, 7, 7, &words);
 	assert_string_equal(text_string(&words), "reclaim (memory.max)");
@@ -138,14 +110,13 @@ static void groups(void **state)
 	cgroup_mount_done(&memory);
 	fake_proc_done(&proc);
 	text_done(&words);
-	nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(stacks),
-		cmocka_unit_test(groups),
+		cmocka_unit_test_setup_teardown(groups, fake_tree_begin, fake_tree_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

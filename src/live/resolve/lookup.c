@@ -430,6 +430,11 @@ bool lookup_wait_facts(struct lookup *lookup, const struct sample *sample,
 	return waits_facts(lookup->waits, sample, hint, anew, now_ns, facts);
 }
 
+size_t lookup_unnamed_containers(const struct lookup *lookup, bool refused)
+{
+	return containers_unnamed(&lookup->containers, refused);
+}
+
 int lookup_sockets_error(const struct lookup *lookup)
 {
 	return waits_sockets_error(lookup->waits);

@@ -58,6 +58,9 @@ bool lookup_wait_facts(struct lookup *lookup, const struct sample *sample,
 		       const struct lookup_hint *hint, bool anew, int64_t now_ns,
 		       struct wait_facts *facts);
 
+/* As containers_unnamed(), proc/containers.h. */
+size_t lookup_unnamed_containers(const struct lookup *lookup, bool refused);
+
 /* Why nothing is told of sockets, -errno; 0: it is, or nobody asked. */
 int lookup_sockets_error(const struct lookup *lookup);
 

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A directory for a test, with the files of control groups and a proc tree that says where they
+ * are mounted. */
+#ifndef TSNAP_TESTS_FAKE_TREE_H
+#define TSNAP_TESTS_FAKE_TREE_H
+
+extern char fake_tree[64]; /* its path */
+
+/* For cmocka: before and after a test. */
+int fake_tree_begin(void **state);
+int fake_tree_end(void **state);
+/* Writes a file there, and makes the directories on its way. */
+void fake_tree_put(const char *name, const char *text);
+/* Writes self/mountinfo. lines: with a %s where the path is to be. */
+void fake_tree_mounts(const char *lines);
+
+#endif
