@@ -105,6 +105,7 @@ struct config {
 	bool text;		    /* --text */
 	bool ascii;		    /* --ascii */
 	bool csv_safe;		    /* --csv-safe */
+	int64_t patience_us;	    /* --patience */
 	bool report;		    /* --report: with MODE_CSV, MODE_JSON */
 	const char *share;	    /* --share: a name; NULL: for nobody else */
 	const char *attach;	    /* --attach: a name; NULL: with probes of its own */

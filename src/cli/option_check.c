@@ -129,6 +129,13 @@ static int top_check(const struct config *config, struct error *e)
 	if (config->report && (config->trace || config->stack_dict || config->self))
 		return usage(e, "--report",
 			     "has groups alone: no --trace, --slower, --stack-dict or --self");
+	if (config->patience_us && config->mode != MODE_CSV && config->mode != MODE_JSON)
+		return usage(e, "--patience",
+			     "is for rows (--csv, --json): a report waits until it ends");
+	if (config->patience_us && (config->report || config->trace || config->replay))
+		return usage(e, "--patience",
+			     "is for rows of the live host's samples: no --report, --trace, "
+			     "--slower or --replay");
 	if (!top && (config->text || config->ascii))
 		return usage(e, config->text ? "--text" : "--ascii", "is for --top");
 	if (!top)

@@ -63,6 +63,9 @@ const struct option_row option_table[] = {
 	 OPTION_FLAG, AT(csv_safe), 0, 0, 0},
 	{0, "json", NULL, "write a row per sampled thread, as a JSON object per line", OPTION_MODE,
 	 0, 0, 0, MODE_JSON},
+	{0, "patience", "SECONDS",
+	 "with --csv or --json: rows wait so long for what is found out of a wait (default: 0)",
+	 OPTION_SECONDS, AT(patience_us), 0, 10000000, 0},
 	{0, "report", NULL, "with --csv or --json: a row for each group of the report", OPTION_FLAG,
 	 AT(report), 0, 0, 0},
 	{0, "trace", "KIND,...", "measure every wait of these kinds (see --list)", OPTION_TEXT,
@@ -241,7 +244,7 @@ static int number_fail(const struct option_row *row, const char *typed, const ch
 
 	name += *name == '[';
 	if (row->least < unit)
-		text_add_string(&range, "0.001");
+		text_add_format(&range, "%g", (double)row->least / (double)unit);
 	else
 		text_add_number(&range, row->least / unit);
 	if (row->most == INT64_MAX) {

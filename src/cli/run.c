@@ -142,17 +142,37 @@ static int run_take_groups(struct run *run, const struct scan *part)
 	return err;
 }
 
-static int run_take_rows(struct run *run, const struct scan *part)
+/* A row that has waited. */
+static void run_give_row(void *to, const struct sample *sample, struct exact_note note)
 {
+	struct run *run = to;
+	struct sample row = *sample;
+
+	(void)note;
+	grid_fill_rows(&run->grid, &run->list, &(struct scan){.samples = &row, .count = 1});
+	run->renderer->add(&run->out, &run->page);
+}
+
+static void run_take_rows(struct run *run, const struct scan *part)
+{
+	if (run->config->patience_us) {
+		for (size_t i = 0; i < part->count; i++)
+			late_waits_queue(&run->late_waits, &part->samples[i], run_give_row, run);
+		return;
+	}
 	grid_fill_rows(&run->grid, &run->list, part);
 	run->renderer->add(&run->out, &run->page);
-	return 0;
 }
 
 static int run_take(struct run *run, const struct scan *part)
 {
-	int err = run_grouped(run) ? run_take_groups(run, part) : run_take_rows(run, part);
+	int err = 0;
 
+	run_note_sleeps(run, part);
+	if (run_grouped(run))
+		err = run_take_groups(run, part);
+	else if (!run_events_only(run))
+		run_take_rows(run, part);
 	run->in_scan = true;
 	run->part = *part;
 	run->part.count = 0;
@@ -210,9 +230,27 @@ static int run_write_events(struct run *run, struct error *e)
 
 static int run_end_rows(struct run *run, const struct scan *scan, struct error *e)
 {
+	bool crowded = run->source->crowded && run->source->crowded(run->source);
+
 	run->total_us = sum(run->total_us, scan->silent_us);
 	keeper_progress()->reports = ++run->shown;
+	late_waits_pass(&run->late_waits,
+			crowded ? INT64_MAX : scan->time_us - run->config->patience_us,
+			run_give_row, run);
 	return run_tells_events(run) ? run_write_events(run, e) : run_write(run, e);
+}
+
+/* Nothing more is found out. */
+static int run_write_late(struct run *run, struct error *e)
+{
+	late_waits_end(&run->late_waits, run_give_row, run);
+	return run_write(run, e);
+}
+
+/* Whether nobody holds texts of the source's samples. */
+static bool run_holds_none(const struct run *run)
+{
+	return run_grouped(run) ? !run->tally.scans : !run->late_waits.count;
 }
 
 static bool run_ended(const struct run *run, int64_t weight_us)
@@ -258,8 +296,8 @@ static int run_loop(struct run *run, struct error *e)
 		run->in_scan = false;
 		run->total_us = sum(run->total_us, scan.weight_us);
 		run_show_progress(run);
-		if (!err && run->source->release && (!run_grouped(run) || !run->tally.scans))
-			run->source->release(run->source);
+		if (!err && run_holds_none(run))
+			run_release(run);
 	}
 	if (run->in_scan) { /* and no more of it comes */
 		tally_add(&run->tally, &run->part);
@@ -270,8 +308,13 @@ static int run_loop(struct run *run, struct error *e)
 		return run_show(run, e);
 	if (!err && !run_grouped(run) && run_tells_events(run))
 		return run_write_events(run, e);
+	if (!err && !run_grouped(run))
+		return run_write_late(run, e);
+	/* what there is no more of is worse than that */
 	if (err == -EOWNERDEAD && run_grouped(run) && run->tally.scans)
-		run_show(run, &unsaid); /* what there is no more of is worse than that */
+		run_show(run, &unsaid);
+	else if (err == -EOWNERDEAD && !run_grouped(run))
+		run_write_late(run, &unsaid);
 	error_done(&unsaid);
 	return err;
 }
@@ -306,6 +349,7 @@ static void run_done(struct run *run)
 	metric_totals_done(&run->metrics);
 	stack_dict_file_done(&run->stack_dict);
 	event_list_done(&run->events);
+	sleep_stacks_done(&run->sleep_stacks);
 	grid_done(&run->grid);
 	text_done(&run->out);
 	text_done(&run->command);
@@ -320,7 +364,7 @@ static uint64_t run_needs(const struct run *run)
 			 chain_report_needs(&run->chains) |
 			 (run->config->when ? filter_needs(&run->when) : 0);
 
-	if (run->filter.no_samples)
+	if (run_events_only(run))
 		return event_list_needs(&run->events);
 	if (run->times.shared)
 		needs |= NEED_TOTALS | (run->times.shared >> TIME_ASLEEP & 1 ? NEED_SLEEP : 0);

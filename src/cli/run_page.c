@@ -138,14 +138,35 @@ static void account_take(void *to, const struct sample *account)
 static void event_take(void *to, const struct trace_kind *kind, const struct sample *who,
 		       int64_t duration_ns)
 {
-	event_list_add(to, kind, who, duration_ns);
+	struct run *run = to;
+	struct sample told = *who;
+
+	if (run->sleep_stacks_wanted)
+		sleep_stacks_fill(&run->sleep_stacks, &told, kind->runnable, duration_ns);
+	event_list_add(&run->events, kind, &told, duration_ns);
+}
+
+void run_note_sleeps(struct run *run, const struct scan *part)
+{
+	for (size_t i = 0; run->sleep_stacks_wanted && i < part->count; i++)
+		sleep_stacks_note(&run->sleep_stacks, &part->samples[i]);
+}
+
+void run_release(struct run *run)
+{
+	struct source *source = run->source;
+
+	if (!source->release)
+		return;
+	if (source->crowded && source->crowded(source))
+		sleep_stacks_clear(&run->sleep_stacks);
+	source->release(source);
 }
 
 void run_take_events(struct run *run)
 {
 	if (run_tells_events(run))
-		run->source->events(run->source, event_list_needs(&run->events), event_take,
-				    &run->events);
+		run->source->events(run->source, event_list_needs(&run->events), event_take, run);
 }
 
 void run_add_sample(void *to, const struct sample *sample, struct exact_note note)
@@ -238,7 +259,7 @@ int run_show(struct run *run, struct error *e)
 
 void run_tell_absent(struct run *run, void (*tell)(const char *lines))
 {
-	const struct column_list *list = run->filter.no_samples ? &run->events.list : &run->list;
+	const struct column_list *list = run_events_only(run) ? &run->events.list : &run->list;
 	struct text lines = {0};
 
 	for (size_t i = 0; i < run->facts_before.absent_count; i++) {

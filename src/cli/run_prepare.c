@@ -77,7 +77,6 @@ static int run_filter(struct run *run, struct error *e)
 {
 	struct query query = config_query(run->config);
 
-	run->filter.no_samples = run_tells_events(run) && !run_grouped(run) && !run->config->record;
 	run->when.all_states = true;
 	run->when.expression.option = "--when";
 	if (run->config->when && filter_set_expression(&run->when, run->config->when, e))
@@ -123,6 +122,28 @@ static int run_events(struct run *run, struct error *e)
 	return err;
 }
 
+/* Waits have what samples tell that were taken in their midst. */
+static void run_sleep_stacks(struct run *run)
+{
+	const struct config *config = run->config;
+	uint64_t needs = event_list_needs(&run->events);
+	bool stacks;
+
+	if (!run_events_only(run))
+		needs |= column_list_needs(&run->list) | stack_lines_needs(&run->stacks);
+	stacks = config->slower_ms && config->traces >> LATENCY_OFFCPU & 1 &&
+		 needs & (NEED_STACK | NEED_USTACK | NEED_KSTACK);
+	run->sleep_stacks_wanted =
+		stacks ||
+		(config->slower_ms && config->traces >> LATENCY_RUNQ & 1 && needs & NEED_RUNQ_WHY);
+	run->page.sleep_sums = stacks && config->stacks;
+	if (!run_events_only(run))
+		return;
+	run->filter.no_samples = !run->sleep_stacks_wanted;
+	run->filter.all_states |= run->sleep_stacks_wanted;
+	run->filter.off_cpu |= run->sleep_stacks_wanted;
+}
+
 static int run_traces(struct run *run, struct error *e)
 {
 	struct column_list keys = run->list;
@@ -166,6 +187,16 @@ static int run_stacks_check(const struct run *run, struct error *e)
 			 "%s is about user stacks, and none are asked for: with --stacks, "
 			 "-G ufunc, --folded, --flame FILE ...",
 			 option);
+}
+
+/* Rows that wait have no more of these words than those of the present scan are kept. */
+static int run_patience_check(const struct run *run, struct error *e)
+{
+	if (!run->config->patience_us || !run->list.wide)
+		return 0;
+	return error_set(e, EINVAL, EXIT_USAGE,
+			 "--patience can't go with columns of /proc/TID/stat, status and io: they "
+			 "don't wait");
 }
 
 /* As it was typed, but for quotes. */
@@ -238,8 +269,11 @@ int run_prepare(struct run *run, struct error *e)
 	time_rows_init(&run->time_rows, run->config->by_time_us, &run->list);
 	stack_lines_init(&run->stacks, (size_t)run->config->stacks, &run->list,
 			 run->config->off_wake);
+	run_sleep_stacks(run);
 	run_split(run);
 	err = run_stacks_check(run, e);
+	if (!err)
+		err = run_patience_check(run, e);
 	if (err)
 		return err;
 	if (run->config->stacks)

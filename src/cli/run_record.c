@@ -60,6 +60,7 @@ static int part_take(void *taker, const struct scan *part)
 	struct record *record = taker;
 	struct run *run = record->run;
 
+	run_note_sleeps(run, part);
 	grid_fill_rows(&run->grid, &run->list, part);
 	rows_add(record, RECORD_SAMPLES);
 	for (size_t i = 0; run->config->when && !record->moment && i < part->count; i++)
@@ -191,8 +192,7 @@ static int record_loop(struct record *record, struct error *e)
 		err = scan_end(record, &scan, e);
 		run->shown++;
 		run->total_us = sum(run->total_us, scan.weight_us);
-		if (run->source->release)
-			run->source->release(run->source);
+		run_release(run);
 	}
 	return err;
 }

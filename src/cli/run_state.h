@@ -10,6 +10,7 @@
 #include "report/group_split.h"
 #include "report/metric_totals.h"
 #include "render/renderer.h"
+#include "report/sleep_stacks.h"
 #include "report/sleepers.h"
 #include "recording/stack_dict_file.h"
 #include "report/stack_lines.h"
@@ -32,10 +33,12 @@ struct run {
 	struct stack_lines stacks;		 /* of --stacks */
 	struct chain_report chains;		 /* of --chains */
 	struct event_list events;		 /* of --slower, and exec */
-	struct metric_totals metrics;		 /* of --metrics */
-	struct sleepers sleepers;		 /* of a page without samples */
-	struct tally tally;			 /* since the last page */
-	struct time_rows time_rows;		 /* of --by-time */
+	struct sleep_stacks sleep_stacks;	 /* of the sleeps among them */
+	bool sleep_stacks_wanted;
+	struct metric_totals metrics; /* of --metrics */
+	struct sleepers sleepers;     /* of a page without samples */
+	struct tally tally;	      /* since the last page */
+	struct time_rows time_rows;   /* of --by-time */
 	struct grid grid;
 	struct text out, command;
 	struct page page;
@@ -63,6 +66,12 @@ static inline bool run_grouped(const struct run *run)
 static inline bool run_tells_events(const struct run *run)
 {
 	return run->config->events;
+}
+
+/* Whether events alone are written, and no samples. */
+static inline bool run_events_only(const struct run *run)
+{
+	return run_tells_events(run) && !run_grouped(run) && !run->config->record;
 }
 
 /* Whether not all threads were asked for. */
@@ -102,6 +111,10 @@ void run_share_out(struct run *run);
 void run_find_sleepers(struct run *run);
 /* Takes the single events that came. */
 void run_take_events(struct run *run);
+/* Takes note of stacks of sleeps, before the events that end them. */
+void run_note_sleeps(struct run *run, const struct scan *part);
+/* Lets the source have texts back that nobody holds. */
+void run_release(struct run *run);
 /* What rows and folded stacks have no foot for: before the first row what none will have, and
  * behind the last one what was missed, or all of the cost where it was asked for. */
 void run_tell_absent(struct run *run, void (*tell)(const char *lines));

@@ -113,13 +113,22 @@ static int live_next(struct source *source, struct scan *scan, struct error *e)
 	return err;
 }
 
+static bool lent_crowded(const struct live *live)
+{
+	return names_lent_bytes() >= (live->stacks.needs ? LENT_STACKS_BYTES_MAX : LENT_BYTES_MAX);
+}
+
+static bool live_crowded(const struct source *source)
+{
+	return lent_crowded((const struct live *)source) || names_comms_bytes() >= COMMS_BYTES_MAX;
+}
+
 /* The first scan after that looks all up again: every few hours at most, unless a program renames
  * its threads all the time. */
 static void live_release(struct source *source)
 {
 	struct live *live = (struct live *)source;
-	bool lent =
-		names_lent_bytes() >= (live->stacks.needs ? LENT_STACKS_BYTES_MAX : LENT_BYTES_MAX);
+	bool lent = lent_crowded(live);
 	bool comms = names_comms_bytes() >= COMMS_BYTES_MAX;
 
 	if (!lent && !comms)
@@ -503,6 +512,7 @@ int live_open(const struct live_config *config, struct filter *filter, uint64_t 
 	live->source = (struct source){.next = live_next,
 				       .account = live_account,
 				       .release = live_release,
+				       .crowded = live_crowded,
 				       .describe = live_describe,
 				       .close = live_close,
 				       .traced = live_traced,

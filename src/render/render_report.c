@@ -379,6 +379,8 @@ static void add_foot(struct text *out, const struct page *page)
 		page_add_distributions(out, page);
 	if (page->events)
 		page_add_events(out, page);
+	if (page->sleep_sums)
+		page_add_sleep_sums(out, page);
 	if (page->chains)
 		page_add_chains(out, page);
 	foot = out->length;

@@ -4,15 +4,20 @@
 #include "render/fold.h"
 #include "render/frame_kind.h"
 #include "render/renderer.h"
+#include "report/sleep_stacks.h"
 #include "report/stack_lines.h"
 #include "report/value.h"
+#include "base/clock.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define INDENT 6
-#define SHARE_WIDTH 8	/* "100.0%  " */
-#define LABEL_WIDTH 8	/* "kernel  " */
+#define SHARE_WIDTH 8 /* "100.0%  " */
+#define LABEL_WIDTH 8 /* "kernel  " */
+#define COUNT_WIDTH 5 /* a sum of sleeps has, in place of that: */
+#define SECONDS_WIDTH 7
 #define FRAMES_OUTER 2	/* shown of a half that is deeper than both, */
 #define FRAMES_INNER 10 /* and behind what is left out */
 #define FRAME_WIDTH_LEAST 16
@@ -170,17 +175,12 @@ static void share_add(struct text *out, int64_t weight_us, int64_t of)
 	text_done(&share);
 }
 
-static void stack_add(struct text *out, const struct page *page, size_t stack)
+/* frames: printable, outermost first */
+static void halves_add(struct text *out, const struct page *page, const char *frames)
 {
-	const struct stack_lines *lines = page->stacks;
-	struct text printable = {0};
-	const char *at;
+	const char *at = frames;
 	bool first = true;
 
-	text_add_printable(&printable, stack_line_frames(lines, stack));
-	fold_add_waker(&printable, stack_line_waker_stack(lines, stack),
-		       stack_line_waker_comm(lines, stack));
-	at = text_string(&printable);
 	while (*at) {
 		struct half half = half_take(&at);
 
@@ -193,7 +193,66 @@ static void stack_add(struct text *out, const struct page *page, size_t stack)
 	}
 	if (first)
 		text_add_string(out, "-\n");
+}
+
+static void stack_add(struct text *out, const struct page *page, size_t stack)
+{
+	const struct stack_lines *lines = page->stacks;
+	struct text printable = {0};
+
+	text_add_printable(&printable, stack_line_frames(lines, stack));
+	fold_add_waker(&printable, stack_line_waker_stack(lines, stack),
+		       stack_line_waker_comm(lines, stack));
+	halves_add(out, page, text_string(&printable));
 	text_done(&printable);
+}
+
+/* "  111   0.558  ", as wide as a share */
+static void sum_add(struct text *out, const struct page *page, const struct sleep_sum *sum)
+{
+	struct text cell = {0}, printable = {0};
+
+	text_add_number(&cell, sum->count);
+	text_add_spaces(out, cell.length < COUNT_WIDTH ? COUNT_WIDTH - cell.length : 0);
+	text_add_string(out, text_string(&cell));
+	text_clear(&cell);
+	text_add_decimals(&cell, sum->duration_ns / NS_PER_MS, 3);
+	text_add_spaces(out, cell.length < SECONDS_WIDTH ? SECONDS_WIDTH - cell.length : 1);
+	text_add_format(out, "%s  ", text_string(&cell));
+	text_add_printable(&printable, sum->stack ? sum->stack : "");
+	halves_add(out, page, text_string(&printable));
+	text_done(&printable);
+	text_done(&cell);
+}
+
+void page_add_sleep_sums(struct text *out, const struct page *page)
+{
+	size_t count, rows;
+	struct sleep_sum *sums = sleep_sums_make(page->events, &count);
+	struct text line = {0};
+	int64_t sleeps = 0, none;
+
+	for (size_t i = 0; i < count; i++)
+		sleeps += sums[i].count;
+	none = count && !sums[count - 1].stack ? sums[count - 1].count : 0;
+	text_add_format(&line, "offcpu slower than %lld ms by stack: %lld sleep%s",
+			(long long)page->slower_ms, (long long)sleeps, sleeps == 1 ? "" : "s");
+	if (none)
+		text_add_format(&line,
+				", %lld without a stack, as no scan saw them (-a has idle threads, "
+				"a higher -F short sleeps)",
+				(long long)none);
+	text_add_char(out, '\n');
+	page_add_wrapped(out, page, text_string(&line));
+	if (count)
+		text_add_string(out, "COUNT SECONDS  STACK\n");
+	rows = page->row_limit && count > page->row_limit ? page->row_limit : count;
+	for (size_t i = 0; i < rows; i++)
+		sum_add(out, page, &sums[i]);
+	if (rows < count)
+		text_add_format(out, "(%zu more)\n", count - rows);
+	free(sums);
+	text_done(&line);
 }
 
 /* What the line's stacks leave out. */

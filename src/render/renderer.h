@@ -41,6 +41,7 @@ struct page {
 	size_t height;		   /* lines of the window; 0: not known, or all rows are wanted */
 	struct event_list *events; /* of a grouped page, what --slower told; NULL: not asked for, */
 	int64_t slower_ms;	   /* that each of them took at least */
+	bool sleep_sums;	   /* sleeps among them are added up by stack */
 	struct metric_totals *metrics; /* counters of --metrics; NULL: not asked for */
 	bool colour;
 	bool formulas_kept_out; /* of CSV: no text begins as a formula of a spreadsheet does */
@@ -92,6 +93,8 @@ void page_add_stacks_foot(struct text *out, const struct page *page);
 void page_add_distributions(struct text *out, const struct page *page);
 /* single events, longest first; */
 void page_add_events(struct text *out, const struct page *page);
+/* sums of sleeps among them by their stacks, where page->sleep_sums; */
+void page_add_sleep_sums(struct text *out, const struct page *page);
 /* what --chains tells; */
 void page_add_chains(struct text *out, const struct page *page);
 /* what a page without samples tells instead: */

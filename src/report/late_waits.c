@@ -4,16 +4,23 @@
 
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
+
+#define FACTS_MAX \
+	((size_t)2 * LATE_WAITS_MAX) /* those of waits without a sample are dropped then */
+#define PLACE_NONE SIZE_MAX
 
 struct late_sample {
 	struct sample sample;
 	struct exact_note note;
-	size_t place; /* of its wait, in facts */
+	size_t place; /* of its wait, in facts; PLACE_NONE: nothing is looked for */
+	size_t names; /* the same of its stacks */
 };
 
-/* What is known of a wait. */
+/* What is known of a wait, or of stacks. */
 struct late_fact {
 	bool known;
+	const char *ufunc, *ufuncs, *kfunc, *kfuncs, *stack;
 	const char *connection, *remote, *waits_on, *waits_onsum, *why;
 	int64_t waits_on_pid;
 };
@@ -31,60 +38,106 @@ static uint64_t wait_key(const struct sample *sample)
 	       hash_u64((uint64_t)(sample->time_us - sample->state_us) / 10000);
 }
 
-static size_t fact_place(struct late_waits *waits, const struct sample *sample)
+/* Functions of a stack are named for all samples that have it. */
+static uint64_t names_key(const struct sample *sample)
+{
+	return hash_u64(hash_u64((uint64_t)sample->ustack) + (uint64_t)sample->kstack);
+}
+
+static size_t fact_place(struct late_waits *waits, uint64_t key)
 {
 	bool added;
-	uint64_t *place = index_put(&waits->places, wait_key(sample), &added);
+	uint64_t *place = index_put(&waits->places, key, &added);
 
 	if (added) {
 		waits->facts = memory_grow(waits->facts, &waits->fact_capacity,
 					   waits->fact_count + 1, sizeof(*waits->facts));
-		waits->facts[waits->fact_count++] = (struct late_fact){0};
+		waits->facts[waits->fact_count++] = (struct late_fact){.waits_on_pid = ABSENT};
 		*place = waits->fact_count;
 	}
 	return *place - 1;
-}
-
-static void fact_take(struct late_fact *fact, const struct sample *sample)
-{
-	*fact = (struct late_fact){
-		.known = true,
-		.connection = sample->connection,
-		.remote = sample->remote,
-		.waits_on = sample->waits_on,
-		.waits_onsum = sample->waits_onsum,
-		.why = sample->why,
-		.waits_on_pid = sample->waits_on_pid,
-	};
-}
-
-bool late_waits_hold(struct late_waits *waits, const struct sample *sample, struct exact_note note)
-{
-	const uint64_t *at;
-	size_t place;
-
-	if (!sample->wait_open) {
-		/* the wait of who runs is over */
-		if (waits->count && sample->waits_on &&
-		    (at = index_find(&waits->places, wait_key(sample))))
-			fact_take(&waits->facts[*at - 1], sample);
-		return false;
-	}
-	/* values of /proc are the source's until its next scan */
-	if (waits->count == LATE_WAITS_MAX || sample->proc_values)
-		return false;
-	place = fact_place(waits, sample);
-	waits->samples = memory_grow(waits->samples, &waits->capacity, waits->count + 1,
-				     sizeof(*waits->samples));
-	waits->samples[waits->count++] =
-		(struct late_sample){.sample = *sample, .note = note, .place = place};
-	return true;
 }
 
 static void text_fill(const char **field, const char *known)
 {
 	if (known)
 		*field = known;
+}
+
+/* A sample that has the connection alone leaves the rest as it is known. */
+static void fact_take(struct late_fact *fact, const struct sample *sample)
+{
+	fact->known = true;
+	text_fill(&fact->connection, sample->connection);
+	text_fill(&fact->remote, sample->remote);
+	text_fill(&fact->waits_on, sample->waits_on);
+	text_fill(&fact->waits_onsum, sample->waits_onsum);
+	text_fill(&fact->why, sample->why);
+	if (sample->waits_on)
+		fact->waits_on_pid = sample->waits_on_pid;
+}
+
+static void names_take(struct late_fact *fact, const struct sample *sample)
+{
+	fact->known = true;
+	fact->ufunc = sample->ufunc;
+	fact->ufuncs = sample->ufuncs;
+	fact->kfunc = sample->kfunc;
+	fact->kfuncs = sample->kfuncs;
+	fact->stack = sample->stack;
+}
+
+/* Behind the others. */
+static void sample_put(struct late_waits *waits, const struct sample *sample,
+		       struct exact_note note)
+{
+	struct late_sample late = {*sample, note, PLACE_NONE, PLACE_NONE};
+
+	if (sample->wait_open)
+		late.place = fact_place(waits, wait_key(sample));
+	if (sample->names_open)
+		late.names = fact_place(waits, names_key(sample));
+	if (waits->first && waits->first + waits->count == waits->capacity) {
+		memmove(waits->samples, &waits->samples[waits->first],
+			waits->count * sizeof(*waits->samples));
+		waits->first = 0;
+	}
+	waits->samples = memory_grow(waits->samples, &waits->capacity,
+				     waits->first + waits->count + 1, sizeof(*waits->samples));
+	waits->samples[waits->first + waits->count++] = late;
+}
+
+/* Who runs has a connection, and waits for nothing. */
+static bool tells_wait(const struct sample *sample)
+{
+	return sample->waits_on ||
+	       (sample->connection && sample->state != DOING_ON && sample->state != DOING_RQ);
+}
+
+/* What a sample of which nothing more is looked for knows of those that are held. */
+static void facts_take(struct late_waits *waits, const struct sample *sample)
+{
+	const uint64_t *at;
+
+	/* the wait of who runs is over */
+	if (!sample->wait_open && tells_wait(sample) &&
+	    (at = index_find(&waits->places, wait_key(sample))))
+		fact_take(&waits->facts[*at - 1], sample);
+	if (!sample->names_open && (sample->ufunc || sample->kfunc) &&
+	    (at = index_find(&waits->places, names_key(sample))))
+		names_take(&waits->facts[*at - 1], sample);
+}
+
+bool late_waits_hold(struct late_waits *waits, const struct sample *sample, struct exact_note note)
+{
+	if (waits->count)
+		facts_take(waits, sample);
+	/* values of /proc are the source's until its next scan */
+	if ((!sample->wait_open && !sample->names_open) || waits->count == LATE_WAITS_MAX ||
+	    sample->proc_values)
+		return false;
+	sample_put(waits, sample, note);
+	return true;
 }
 
 static void sample_fill(struct sample *sample, const struct late_fact *fact)
@@ -98,17 +151,102 @@ static void sample_fill(struct sample *sample, const struct late_fact *fact)
 		sample->waits_on_pid = fact->waits_on_pid;
 }
 
+static void names_fill(struct sample *sample, const struct late_fact *fact)
+{
+	sample->ufunc = fact->ufunc;
+	sample->ufuncs = fact->ufuncs;
+	sample->kfunc = fact->kfunc;
+	sample->kfuncs = fact->kfuncs;
+	sample->stack = fact->stack;
+}
+
+/* Hands over the oldest. */
+static void sample_give(struct late_waits *waits, late_taker *take, void *to)
+{
+	struct late_sample *late = &waits->samples[waits->first];
+
+	if (late->place != PLACE_NONE && waits->facts[late->place].known)
+		sample_fill(&late->sample, &waits->facts[late->place]);
+	if (late->names != PLACE_NONE && waits->facts[late->names].known)
+		names_fill(&late->sample, &waits->facts[late->names]);
+	waits->first++;
+	waits->count--;
+	take(to, &late->sample, late->note);
+}
+
 void late_waits_end(struct late_waits *waits, late_taker *take, void *to)
 {
-	for (size_t i = 0; i < waits->count; i++) {
-		struct late_sample *late = &waits->samples[i];
-
-		if (waits->facts[late->place].known)
-			sample_fill(&late->sample, &waits->facts[late->place]);
-		take(to, &late->sample, late->note);
-	}
-	waits->count = waits->fact_count = 0;
+	while (waits->count)
+		sample_give(waits, take, to);
+	waits->first = waits->fact_count = 0;
 	index_clear(&waits->places);
+}
+
+static bool is_open(const struct late_waits *waits, size_t place)
+{
+	return place != PLACE_NONE && !waits->facts[place].known;
+}
+
+/* Whether the oldest sample may still be told more. */
+static bool first_waits(const struct late_waits *waits, int64_t until_us)
+{
+	const struct late_sample *late = &waits->samples[waits->first];
+
+	return late->sample.time_us > until_us &&
+	       (is_open(waits, late->place) || is_open(waits, late->names));
+}
+
+static size_t fact_keep(struct late_waits *waits, uint64_t key, const struct late_fact *fact)
+{
+	size_t place = fact_place(waits, key);
+
+	waits->facts[place] = *fact;
+	return place;
+}
+
+/* Rows of some thread may always wait. */
+static void facts_drop_others(struct late_waits *waits)
+{
+	struct late_fact *before = waits->facts;
+
+	waits->facts = NULL;
+	waits->fact_count = waits->fact_capacity = 0;
+	index_clear(&waits->places);
+	for (size_t i = 0; i < waits->count; i++) {
+		struct late_sample *late = &waits->samples[waits->first + i];
+
+		if (late->place != PLACE_NONE)
+			late->place =
+				fact_keep(waits, wait_key(&late->sample), &before[late->place]);
+		if (late->names != PLACE_NONE)
+			late->names =
+				fact_keep(waits, names_key(&late->sample), &before[late->names]);
+	}
+	free(before);
+}
+
+void late_waits_pass(struct late_waits *waits, int64_t until_us, late_taker *take, void *to)
+{
+	while (waits->count && !first_waits(waits, until_us))
+		sample_give(waits, take, to);
+	if (!waits->count)
+		late_waits_end(waits, take, to);
+	else if (waits->fact_count > FACTS_MAX)
+		facts_drop_others(waits);
+}
+
+void late_waits_queue(struct late_waits *waits, const struct sample *sample, late_taker *take,
+		      void *to)
+{
+	const struct exact_note note = {EXACT_PART_NONE, true};
+	struct sample row = *sample;
+
+	row.proc_values = NULL;
+	if (waits->count == LATE_WAITS_MAX)
+		sample_give(waits, take, to);
+	if (!late_waits_hold(waits, &row, note))
+		sample_put(waits, &row, note);
+	late_waits_pass(waits, INT64_MIN, take, to);
 }
 
 void late_waits_done(struct late_waits *waits)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Samples of waits of which a later scan knows more (who has the other end of a socket, for
- * instance): held back until the interval ends, so that what is found out is filled in for all of
- * them, and a report has one line of such a wait. In bounded memory: what does not fit is not held.
+/* Samples of which a later scan knows more (who has the other end of a socket that is waited for,
+ * the names of a stack's functions): held back until the interval ends, so that what is found out
+ * is filled in for all of them, and a report has one line of such a wait; rows (--patience) until
+ * it is found out, for so long. In bounded memory: a report does not hold what does not fit, rows
+ * wait for less long.
  */
 #ifndef TSNAP_REPORT_LATE_WAITS_H
 #define TSNAP_REPORT_LATE_WAITS_H
@@ -20,9 +22,9 @@ struct late_fact;
 
 /* Zeroed is empty. */
 struct late_waits {
-	struct late_sample *samples;
-	size_t count, capacity;
-	struct late_fact *facts; /* of each wait that a sample is held of */
+	struct late_sample *samples; /* count of them, the oldest at first */
+	size_t first, count, capacity;
+	struct late_fact *facts; /* of waits and stacks of samples that are held */
 	size_t fact_count, fact_capacity;
 	struct index places; /* key of a wait to place in facts, plus one */
 };
@@ -33,6 +35,12 @@ bool late_waits_hold(struct late_waits *waits, const struct sample *sample, stru
 typedef void late_taker(void *to, const struct sample *sample, struct exact_note note);
 /* Hands over all that was held, with what is known of their waits by now, and forgets it. */
 void late_waits_end(struct late_waits *waits, late_taker *take, void *to);
+/* For rows, which stay in order: holds the sample, open or not, and hands over those before it and
+ * itself as far as nothing is looked for any more. Not to be mixed with late_waits_hold(). */
+void late_waits_queue(struct late_waits *waits, const struct sample *sample, late_taker *take,
+		      void *to);
+/* The same without a new one; what was seen until until_us (UTC) waits no longer. */
+void late_waits_pass(struct late_waits *waits, int64_t until_us, late_taker *take, void *to);
 void late_waits_done(struct late_waits *waits);
 
 #endif

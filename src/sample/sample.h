@@ -97,7 +97,8 @@ struct sample {
 	int64_t cpu_us, runq_us, dwait_us, sleep_us, vcsw, ivcsw;
 	/* of an account (sample/source.h) of births and deaths; not columns */
 	int64_t forks, execs, exits, dead_cpu_us;
-	bool wait_open; /* a later scan knows more of this wait. Not a column */
+	bool wait_open;	 /* a later scan knows more of this wait. Not a column */
+	bool names_open; /* and of its stacks' functions, that are not all named. Not a column */
 	/* of cgroup v1's other hierarchies, with line breaks between; NULL: none. Not a column */
 	const char *cgroup_others;
 	/* the source's until its next scan; NULL: none. Columns lead into it, see proc_values.h */

@@ -134,6 +134,9 @@ struct source {
 	/* Nobody holds on to what was delivered: after a page, or after each scan. Texts of samples
 	 * may go, such as lookups have lent. NULL: they stay. */
 	void (*release)(struct source *source);
+	/* Whether release() would let texts go: who holds samples is to let go of them. NULL: no.
+	 */
+	bool (*crowded)(const struct source *source);
 	void (*describe)(struct source *source, struct source_facts *facts);
 	void (*close)(struct source *source); /* frees source too */
 	/* Set by who opened it, or NULL: takes a part of the scan that next() gathers, so that the

@@ -3,7 +3,7 @@ import os
 import re
 
 from case_trace import BUCKETS, Traced
-from harness import SLOW, START_S, Findings, case, check, number, rows_of, wait_until
+from harness import SLOW, START_S, Findings, Skip, case, check, number, rows_of, wait_until
 
 NAP_NS = 20000000
 
@@ -142,6 +142,44 @@ def slow_filtered(ctx):
     rows, _ = slow_rows(ctx, workload, "--slower", 15, "--filter", "errno= && syscall!=read")
     mine = rows_of(rows, workload.tid)
     check(len(mine) == 10 and {row["syscall"] for row in mine} == {"clock_nanosleep"}, "%s", mine)
+
+
+SUM = re.compile(r"^ *(\d+) +(\d+\.\d{3})  (?:user|-)(.*)$", re.M)
+
+
+@case
+def slow_sleeps_by_stack(ctx):
+    """--slower of sleeps with stacks: of a function that sleeps for 20 ms and one that does for 50 us in turn only the first is
+    told, each time, with its user and kernel stack; the report's sums by stack are these events, exactly."""
+    if SLOW > 1:
+        raise Skip("where CPUs are emulated a scan takes longer than what it looks at")
+    workload = ctx.workload("calls", naps=50, nap_ms=20, shorts=2, reads=0, trivial=0, opens=0, bad=0)
+    rows, done = slow_rows(ctx, workload, "--slower", 10, "--trace", "offcpu", "-F", 250, "-t", workload.tid,
+                           "-g", "tid,syscall,ufuncs,kfuncs,stack")
+    naps = [row for row in rows_of(rows, workload.tid) if row["syscall"] == "clock_nanosleep"]
+    check(len(naps) == 50, "%d naps", len(naps))
+    lacking = [row for row in naps if not row["stack"] or "workload+0x" in row["stack"]]  # names come a scan later
+    check(len(lacking) <= 25, "%d of 50 without a stack", len(lacking))
+    for row in naps:
+        check(row in lacking or re.search(r"calls_work;nap_long[^;]*;(.*;)?[^;]*nanosleep.*_\[k\]", row["stack"]), "%s", row)
+        check("nap_short" not in row["stack"] and "nap_short" not in row["ufuncs"], "%s", row)
+        check(row in lacking or ("nap_long" in row["ufuncs"] and "nanosleep" in row["kfuncs"]), "%s", row)
+    slept_ns = sum(int(row["duration_ns"]) for row in naps)
+    check(50 * 20e6 <= slept_ns <= int(done["nap_ns"]), "%d ns, %s", slept_ns, done)
+    tool = ctx.plain("--slower", 10, "--trace", "offcpu", "-a", "--stacks", "-F", 250, "-d", 30, "-t", workload.tid, "-v")
+    wait_until(lambda: "switch: " in tool.err or tool.code is not None, START_S, "that it traces")
+    workload.say("go")
+    done = workload.wait_done(2)
+    tool.signal(2)
+    tool.finish_plain()
+    out = tool.out.decode()
+    check(re.search(r"\noffcpu slower than 10 ms by stack: \d+ sleeps", out), "%s", out)
+    sums = [(int(count), float(seconds), frames) for count, seconds, frames in SUM.findall(out)]
+    named = [one for one in sums if "nap_long" in one[2]]
+    check(named and not any("nap_short" in one[2] for one in sums), "%s", out)
+    count = sum(one[0] for one in named)
+    check(25 <= count <= 50, "%s", out)
+    check(0.02 * count <= sum(one[1] for one in named) <= int(done["nap_ns"]) / 1e9, "%s of %s", sums, done)
 
 
 @case

@@ -155,6 +155,8 @@ def expect_stacks(runs, pid, directory):
     check("(--no-realtime)" in text, "--no-realtime: %s", text)
     cells = runs.live("-d", 0.5, "--csv", "--csv-safe", "-a", "-g", "tid,comm", "-p", pid)
     check(re.search(r'^\d+,"', cells, re.M), "--csv-safe: %s", cells)
+    cells = runs.live("-d", 0.5, "--csv", "--patience", 0.3, "-a", "-g", "tid,comm", "-p", pid)
+    check(re.search(r"^\d+,", cells, re.M), "--patience: %s", cells)
     cells = runs.live("-d", 0.5, "--json", "--report", "-a", "--by", "pid", "-p", pid)
     check(re.search(r'"pid":%s,.*"begin":"' % pid, cells), "--report: %s", cells)
     check("sandbox: none (--no-sandbox)" in runs.run("-d", 0.5, "--no-sandbox", "-v", *chosen, *runs.here).err, "--no-sandbox")

@@ -1,4 +1,6 @@
 """CPU quotas of control groups: who is held back, and for how long, as cpu.stat has it; pressure stall information."""
+import csv
+import io
 import os
 import re
 
@@ -53,6 +55,20 @@ def quota(ctx):
     findings.expect(whole > 2, "%.2f threads in RQ of 4 that may use a fifth of a CPU", whole)
     findings.expect(held > 0.8 * whole, "%.2f of %.2f threads in RQ are throttled: %s", held, whole, rows)
     findings.close()
+
+
+@case
+def slow_waits_of_a_quota(ctx):
+    """--slower of waits for a CPU: those of threads that are held back say by which group, as scans in their midst found it."""
+    enter = cpu_group(ctx, QUOTA_US // 10)  # so little that it is used up, however busy the host is
+    workloads = ctx.workloads([("spin", {})] * 2, popen={"preexec_fn": enter})
+    tool = ctx.plain("--csv", "--slower", 30, "--trace", "runq", "-F", 100, "-d", SECONDS, "-g", "tid,runq_why",
+                     "-p", ",".join(workload["pid"] for workload in workloads))
+    tool.finish_plain(0, START_S + SECONDS + STOP_S)
+    rows = list(csv.DictReader(io.StringIO(tool.out.decode())))
+    check(len(rows) > 10, "%d waits of more than 30 ms", len(rows))
+    held = [row for row in rows if row["runq_why"] == "throttled by /" + os.path.basename(group_path())]
+    check(len(held) > 0.6 * len(rows), "%d of %d: %s", len(held), len(rows), rows[:5])
 
 
 @case

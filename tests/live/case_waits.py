@@ -88,6 +88,48 @@ def late_waits(ctx):
     find.close()
 
 
+def changing_waits(ctx, workloads, *options):
+    """The workloads whose rows do not all tell what the last one does, and what their first and last ones tell."""
+    tool = ctx.plain("-a", "-d", SETTLED_S, "-p", ",".join(str(workload.tgid) for workload in workloads), "--csv", *options,
+                     "-g", "timestamp,tid,state,waits_on")
+    tool.finish_plain(0, START_S + SETTLED_S + STOP_S)
+    rows = list(csv.DictReader(io.StringIO(tool.out.decode())))
+    times = [row["timestamp"] for row in rows]
+    check(len(rows) > 10 * len(workloads) / 2 and times == sorted(times), "%d rows, or not in order", len(rows))
+    changing = {}
+    for workload in workloads:
+        told = [row["waits_on"] for row in rows if row["tid"] == str(workload.tid) and row["state"] == "S"]
+        if told and told.count(told[-1]) < len(told):
+            changing[workload.name] = told[0], told[-1]
+    return changing
+
+
+@case
+def patience(ctx):
+    """Rows have what is found out a scan later from the first one on, where they are given time; else the first ones lack it."""
+    workloads = [workload for workload in waiting_workloads(ctx)
+                 if not workload.name.endswith("_own") and "timer" not in workload.name]  # the time that is left changes
+    changing = changing_waits(ctx, workloads)
+    check(any(last.startswith(first + " ") for first, last in changing.values()), "without patience: %s", changing)
+    changing = changing_waits(ctx, workloads, "--patience", 10)
+    check(not changing, "with patience: %s", changing)
+
+
+@case
+def patience_of_names(ctx):
+    """With --patience rows have no function as file and offset that a later scan tells by name: of one stack all tell the same."""
+    workload = ctx.workload("calls", naps=200, nap_ms=20, reads=0, trivial=0, opens=0, bad=0)
+    tool = ctx.plain("-a", "-d", SETTLED_S, "-p", workload.tgid, "--csv", "--patience", 10, "-g", "tid,ustack,ufuncs")
+    workload.say("go")
+    tool.finish_plain(0, START_S + SETTLED_S + STOP_S)
+    told = {}
+    for row in csv.DictReader(io.StringIO(tool.out.decode())):
+        told.setdefault(row["ustack"], set()).add(row["ufuncs"])
+    told.pop("", None)
+    check(any("nap_long" in names for of in told.values() for names in of), "%s", told)
+    check(all(len(of) == 1 for of in told.values()), "%s", told)
+
+
 @case
 def wchan(ctx):
     """The kernel function is what /proc says."""

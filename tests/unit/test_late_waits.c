@@ -5,12 +5,17 @@
 #include "base/text.h"
 #include "report/late_waits.h"
 
+#include <stdio.h>
+#include <string.h>
+
 static struct late_waits waits;
 static struct text given;
+static const char *last_ufunc; /* of the sample that was given last */
 
 static void take(void *to, const struct sample *sample, struct exact_note note)
 {
 	(void)to;
+	last_ufunc = sample->ufunc;
 	text_add_format(&given, "%d:%s:%u;", (int)sample->tid,
 			sample->waits_on ? sample->waits_on : "-", note.part);
 }
@@ -78,6 +83,112 @@ static void without_file(void **state)
 	assert_string_equal(end(), "10:2 fds: x:8;11:2 fds:9;10:2 fds:10;");
 }
 
+/* What a row that comes lets go of, of those that wait. */
+static const char *queue(struct sample sample)
+{
+	text_clear(&given);
+	late_waits_queue(&waits, &sample, take, NULL);
+	return text_string(&given);
+}
+
+static const char *pass(int until)
+{
+	text_clear(&given);
+	late_waits_pass(&waits, (int64_t)until * 1000000, take, NULL);
+	return text_string(&given);
+}
+
+static void rows_in_order(void **state)
+{
+	const uint32_t none = EXACT_PART_NONE;
+	char wanted[128];
+
+	(void)state;
+	text_clear(&given);
+	/* nothing before it waits: it passes */
+	snprintf(wanted, sizeof(wanted), "1:tcp a:%u;", none);
+	assert_string_equal(queue(sample_of(1, "socket:[1]", 5, 1, "tcp a", false)), wanted);
+	assert_string_equal(queue(sample_of(10, "socket:[1]", 6, 1, "tcp a", true)), "");
+	/* behind one that waits */
+	assert_string_equal(queue(sample_of(20, NULL, 6, 1, "pipe", false)), "");
+	assert_string_equal(queue(sample_of(30, "socket:[3]", 6, 1, "tcp c", true)), "");
+	/* found out: all until the next one that waits */
+	snprintf(wanted, sizeof(wanted), "10:tcp a peer b:%u;20:pipe:%u;", none, none);
+	assert_string_equal(queue(sample_of(10, "socket:[1]", 7, 1, "tcp a peer b", false)),
+			    wanted);
+	/* its time is over */
+	assert_string_equal(pass(5), "");
+	snprintf(wanted, sizeof(wanted), "30:tcp c:%u;10:tcp a peer b:%u;", none, none);
+	assert_string_equal(pass(6), wanted);
+	assert_string_equal(pass(9), "");
+	/* at the end */
+	assert_string_equal(queue(sample_of(10, "socket:[1]", 10, 1, "tcp a", true)), "");
+	snprintf(wanted, sizeof(wanted), "10:tcp a:%u;", none);
+	assert_string_equal(end(), wanted);
+}
+
+/* A connection is all that was asked for. */
+static void connection_alone(void **state)
+{
+	struct sample sample = sample_of(10, "socket:[1]", 6, 1, NULL, true);
+
+	(void)state;
+	sample.connection = name_of_string("tcp a");
+	assert_string_equal(queue(sample), "");
+	sample.wait_open = false;
+	sample.state = DOING_ON; /* and may be about to wait */
+	assert_string_equal(queue(sample), "");
+	sample.state = DOING_SLEEP;
+	assert_int_equal(strlen(queue(sample)), 3 * strlen("10:-:4294967295;"));
+}
+
+/* Functions that get names later, with and without a wait that is looked for. */
+static void names_of_stacks(void **state)
+{
+	struct sample sample = sample_of(10, NULL, 6, 1, "pipe", false);
+	struct sample both = sample_of(10, "pipe:[1]", 6, 1, "pipe", true);
+
+	(void)state;
+	sample.ustack = both.ustack = 7;
+	sample.ufunc = both.ufunc = name_of_string("prog+0x1");
+	sample.names_open = both.names_open = true;
+	assert_string_equal(queue(sample), "");
+	assert_string_equal(queue(both), "");
+	/* another stack */
+	sample.names_open = false;
+	sample.ustack = 8;
+	assert_string_equal(queue(sample), "");
+	sample.ustack = 7;
+	sample.ufunc = name_of_string("main");
+	assert_int_equal(strlen(queue(sample)), strlen("10:pipe:4294967295;"));
+	assert_ptr_equal(last_ufunc, sample.ufunc);
+	assert_int_equal(strlen(queue(sample_of(10, "pipe:[1]", 7, 1, "pipe from x", false))),
+			 4 * strlen("10:pipe:4294967295;") + 2 * strlen(" from x"));
+	assert_string_equal(end(), "");
+}
+
+/* Rows of which some always wait: what was known of others goes, what is needed stays. */
+static void rows_for_long(void **state)
+{
+	char file[32];
+	int given_count = 0;
+
+	(void)state;
+	for (int i = 0; i < 8 * LATE_WAITS_MAX; i++) {
+		snprintf(file, sizeof(file), "pipe:[%d]", i / 2);
+		queue(sample_of(10 + i % 7 * 10, file, i, 0, "pipe", true));
+		given_count += given.length > 0;
+	}
+	assert_int_equal(given_count, 7 * LATE_WAITS_MAX);
+	assert_true(waits.count == LATE_WAITS_MAX);
+	pass(7 * LATE_WAITS_MAX + 10);
+	assert_true(waits.fact_count <= (size_t)2 * LATE_WAITS_MAX);
+	/* the youngest is still told */
+	queue(sample_of(10 + (8 * LATE_WAITS_MAX - 1) % 7 * 10, file, 8 * LATE_WAITS_MAX, 0,
+			"pipe from z", false));
+	assert_non_null(strstr(end(), "pipe from z:4294967295;"));
+}
+
 static void bounded(void **state)
 {
 	(void)state;
@@ -94,8 +205,9 @@ static void bounded(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(filled_in),
-		cmocka_unit_test(without_file),
+		cmocka_unit_test(filled_in),	   cmocka_unit_test(without_file),
+		cmocka_unit_test(rows_in_order),   cmocka_unit_test(connection_alone),
+		cmocka_unit_test(names_of_stacks), cmocka_unit_test(rows_for_long),
 		cmocka_unit_test(bounded),
 	};
 

@@ -137,11 +137,17 @@ static void telling_tell(struct live *live, const struct stack_telling *telling)
 	struct sample *sample = &live->samples[telling->sample];
 	bool folded = stacks->needs & NEED_STACK;
 	struct stack_words user = {NULL, NULL, NULL}, kernel = user;
+	bool named = true;
 
-	if (telling->user != STACK_NONE)
+	if (telling->user != STACK_NONE) {
 		user = stack_table_words(&stacks->table, telling->user, folded);
-	if (telling->kernel != STACK_NONE)
+		named = stacks->table.stacks[telling->user].told;
+	}
+	if (telling->kernel != STACK_NONE) {
 		kernel = stack_table_words(&stacks->table, telling->kernel, folded);
+		named = named && stacks->table.stacks[telling->kernel].told;
+	}
+	sample->names_open = !named;
 	sample->ufunc = user.function;
 	sample->ufuncs = user.path;
 	sample->kfunc = kernel.function;

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "report/sleep_stacks.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "report/value.h"
+
+#include <stdlib.h>
+
+struct sleep_stack {
+	int64_t time_us; /* of the sample; 0: there is none */
+	int64_t since_us;
+	int64_t ustack, kstack;
+	const char *ufunc, *ufuncs, *kfunc, *kfuncs, *stack;
+	bool runnable;
+	const char *runq_why;
+};
+
+#define SAME_SLEEP_US 2 /* times are rounded */
+
+static struct sleep_stack *sleeps_of(struct sleep_stacks *stacks, int64_t tid)
+{
+	bool added;
+	uint64_t *place;
+
+	if (stacks->count == SLEEP_STACKS_MAX && !index_find(&stacks->places, (uint64_t)tid))
+		sleep_stacks_clear(stacks);
+	place = index_put(&stacks->places, (uint64_t)tid, &added);
+	if (added) {
+		stacks->sleeps = memory_grow(stacks->sleeps, &stacks->capacity,
+					     2 * (stacks->count + 1), sizeof(*stacks->sleeps));
+		stacks->sleeps[2 * stacks->count] = (struct sleep_stack){0};
+		stacks->sleeps[2 * stacks->count + 1] = (struct sleep_stack){0};
+		*place = ++stacks->count;
+	}
+	return &stacks->sleeps[2 * (*place - 1)];
+}
+
+static bool tells_wait(const struct sample *sample)
+{
+	if (sample->state == DOING_RQ)
+		return sample->runq_why;
+	return (sample->state == DOING_SLEEP || sample->state == DOING_DISK) &&
+	       (sample->ustack != ABSENT || sample->kstack != ABSENT);
+}
+
+void sleep_stacks_note(struct sleep_stacks *stacks, const struct sample *sample)
+{
+	struct sleep_stack *sleeps;
+	int64_t since_us;
+
+	if (sample->state_us == ABSENT || !tells_wait(sample))
+		return;
+	sleeps = sleeps_of(stacks, sample->tid);
+	since_us = sample->time_us - sample->state_us;
+	if (since_us > sleeps[0].since_us + SAME_SLEEP_US)
+		sleeps[1] = sleeps[0];
+	sleeps[0] = (struct sleep_stack){
+		.time_us = sample->time_us,
+		.since_us = since_us,
+		.ustack = sample->ustack,
+		.kstack = sample->kstack,
+		.ufunc = sample->ufunc,
+		.ufuncs = sample->ufuncs,
+		.kfunc = sample->kfunc,
+		.kfuncs = sample->kfuncs,
+		.stack = sample->stack,
+		.runnable = sample->state == DOING_RQ,
+		.runq_why = sample->runq_why,
+	};
+}
+
+void sleep_stacks_fill(const struct sleep_stacks *stacks, struct sample *who, bool runnable,
+		       int64_t duration_ns)
+{
+	const uint64_t *place = index_find(&stacks->places, (uint64_t)who->tid);
+	int64_t begin_us = who->time_us - duration_ns / NS_PER_US;
+
+	if (!place || (who->state == ABSENT && !runnable))
+		return;
+	for (int i = 0; i < 2; i++) {
+		const struct sleep_stack *sleep = &stacks->sleeps[2 * (*place - 1) + (size_t)i];
+
+		if (sleep->time_us <= begin_us || sleep->time_us >= who->time_us ||
+		    sleep->runnable != runnable)
+			continue;
+		if (runnable) {
+			who->runq_why = sleep->runq_why;
+			return;
+		}
+		who->ustack = sleep->ustack;
+		who->kstack = sleep->kstack;
+		who->ufunc = sleep->ufunc;
+		who->ufuncs = sleep->ufuncs;
+		who->kfunc = sleep->kfunc;
+		who->kfuncs = sleep->kfuncs;
+		who->stack = sleep->stack;
+		return;
+	}
+}
+
+void sleep_stacks_clear(struct sleep_stacks *stacks)
+{
+	stacks->count = 0;
+	index_empty(&stacks->places);
+}
+
+void sleep_stacks_done(struct sleep_stacks *stacks)
+{
+	free(stacks->sleeps);
+	index_clear(&stacks->places);
+	*stacks = (struct sleep_stacks){0};
+}
+
+static int stack_compare(const void *a, const void *b)
+{
+	const struct sleep_sum *x = a, *y = b;
+
+	if (x->ustack != y->ustack)
+		return x->ustack < y->ustack ? -1 : 1;
+	if (x->kstack != y->kstack)
+		return x->kstack < y->kstack ? -1 : 1;
+	return (x->ended_us > y->ended_us) - (x->ended_us < y->ended_us);
+}
+
+static int sum_compare(const void *a, const void *b)
+{
+	const struct sleep_sum *x = a, *y = b;
+
+	if (!x->stack != !y->stack)
+		return x->stack ? -1 : 1;
+	return (x->duration_ns < y->duration_ns) - (x->duration_ns > y->duration_ns);
+}
+
+struct sleep_sum *sleep_sums_make(const struct event_list *events, size_t *count)
+{
+	struct sleep_sum *sums = memory_get((events->count + 1) * sizeof(*sums));
+	size_t sleeps = 0;
+
+	*count = 0;
+	for (size_t i = 0; i < events->count; i++) {
+		const struct sample *who = &events->items[i].who;
+
+		if (who->state != ABSENT)
+			sums[sleeps++] = (struct sleep_sum){who->ustack,
+							    who->kstack,
+							    who->stack,
+							    1,
+							    events->items[i].duration_ns,
+							    who->time_us};
+	}
+	qsort(sums, sleeps, sizeof(*sums), stack_compare);
+	for (size_t i = 0; i < sleeps; i++) {
+		struct sleep_sum *last = *count ? &sums[*count - 1] : NULL;
+
+		if (!last || last->ustack != sums[i].ustack || last->kstack != sums[i].kstack) {
+			sums[(*count)++] = sums[i];
+			continue;
+		}
+		/* names of functions that were not known yet are by then */
+		last->stack = sums[i].stack;
+		last->ended_us = sums[i].ended_us;
+		last->count++;
+		last->duration_ns = sum(last->duration_ns, sums[i].duration_ns);
+	}
+	qsort(sums, *count, sizeof(*sums), sum_compare);
+	return sums;
+}
