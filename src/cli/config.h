@@ -101,7 +101,8 @@ struct config {
 	int64_t flush_us;	    /* --flush */
 	const char *when;	    /* --when: an expression; NULL: each scan is recorded */
 	int64_t around_us;	    /* --keep-around; 0: not given */
-	struct retention retention; /* --keep, --keep-bytes, --keep-free */
+	int64_t archive_hz;	    /* --archive; 0: no second tier */
+	struct retention retention; /* --keep, --keep-bytes, --keep-free, --keep-archive */
 	bool text;		    /* --text */
 	bool ascii;		    /* --ascii */
 	bool csv_safe;		    /* --csv-safe */

@@ -16,7 +16,6 @@
 #include "recording/recording.h"
 #include "recording/recording_rate.h"
 #include "report/column_list.h"
-#include "recording/sample_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -85,7 +84,7 @@ static int replay_open(const struct config *config, struct filter *filter, uint6
 	free(paths);
 	if (err || !config->stack_dict)
 		return err;
-	err = sample_file_stacks(*source, config->stack_dict, e);
+	err = recording_stacks(*source, config->stack_dict, e);
 	if (err) {
 		(*source)->close(*source);
 		*source = NULL;

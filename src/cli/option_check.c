@@ -221,7 +221,11 @@ static int record_check(struct config *config, struct error *e)
 		return usage(e, "--keep-around", "is about moments: it needs --when EXPR");
 	if (config->around_us > AROUND_MOST_US)
 		return usage(e, "--keep-around", "is at most 1h: scans wait in memory");
+	if (retention->keep_archive_us && !config->archive_hz)
+		return usage(e, "--keep-archive", "is for the second tier: it needs --archive HZ");
 	if (!config->record) {
+		if (config->archive_hz)
+			return usage(e, "--archive", "needs -o DIR");
 		if (config->when)
 			return usage(e, "--when", "needs -o DIR");
 		if (config->flush_us)
@@ -376,6 +380,9 @@ int config_check(struct config *config, struct error *e)
 	config->stack_bytes &= ~7; /* words */
 	if (!config->rate_hz)
 		config->rate_hz = config->record ? RATE_RECORD_HZ : RATE_DEFAULT_HZ;
+	if (config->archive_hz >= config->rate_hz && config->archive_hz)
+		return usage(e, "--archive", "takes a few of the scans: -F must be a higher rate");
+	config->retention.has_archive = config->archive_hz;
 	if (!config->flush_us)
 		config->flush_us = FLUSH_DEFAULT_US;
 	if (!config->daemon_ports)

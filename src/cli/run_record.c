@@ -6,6 +6,7 @@
 #include "base/index.h"
 #include "base/output.h"
 #include "base/signals.h"
+#include "recording/archive.h"
 #include "recording/held_scans.h"
 #include "recording/recorder.h"
 #include "recording/recording_host.h"
@@ -27,6 +28,7 @@ struct record {
 	bool held_told;		/* that scans were dropped */
 	void (*tell)(const char *lines);
 	int64_t rows; /* of samples, of the present scan */
+	struct archive archive;
 	struct column_list stack_list;
 	struct index stacks_told; /* hashes that the present part has */
 	struct text headings[RECORD_KIND_COUNT];
@@ -59,6 +61,7 @@ static int part_take(void *taker, const struct scan *part)
 {
 	struct record *record = taker;
 	struct run *run = record->run;
+	struct scan archived;
 
 	run_note_sleeps(run, part);
 	grid_fill_rows(&run->grid, &run->list, part);
@@ -66,6 +69,11 @@ static int part_take(void *taker, const struct scan *part)
 	for (size_t i = 0; run->config->when && !record->moment && i < part->count; i++)
 		record->moment = filter_accepts(&run->when, &part->samples[i]);
 	record->rows += (int64_t)part->count;
+	archived = archive_take(&record->archive, part);
+	if (archived.count) {
+		grid_fill_rows(&run->grid, &run->list, &archived);
+		rows_add(record, RECORD_ARCHIVE);
+	}
 	return 0;
 }
 
@@ -148,7 +156,7 @@ static int scan_end(struct record *record, const struct scan *scan, struct error
 		.time_us = scan->time_us,
 		.weight_us = scan->weight_us,
 		.threads = (int64_t)scan->threads,
-		.missing = (int64_t)recorder_missing(record->recorder),
+		.missing = (int64_t)recorder_missing(record->recorder, RECORD_SCANS),
 	};
 	int err;
 
@@ -156,6 +164,10 @@ static int scan_end(struct record *record, const struct scan *scan, struct error
 	row.samples = record->rows;
 	record->rows = 0;
 	scan_row_add(rows_of(record, RECORD_SCANS), &row);
+	if (archive_scan_end(&record->archive, scan, &row)) {
+		row.missing = (int64_t)recorder_missing(record->recorder, RECORD_ARCHIVE_SCANS);
+		scan_row_add(rows_of(record, RECORD_ARCHIVE_SCANS), &row);
+	}
 	if (run_tells_events(run))
 		events_add(record);
 	err = run_take_traced(run, false, e);
@@ -236,6 +248,8 @@ static void headings_make(struct record *record)
 	heading_make(record, RECORD_EVENTS, &run->events.list);
 	heading_make(record, RECORD_DISTRIBUTIONS, distribution_rows_list(&run->distributions));
 	text_add_string(&record->headings[RECORD_HOST], RECORDING_HOST_HEADING);
+	heading_make(record, RECORD_ARCHIVE, &run->list);
+	text_add_string(&record->headings[RECORD_ARCHIVE_SCANS], SCAN_ROWS_HEADING);
 }
 
 static void source_begin(struct record *record)
@@ -272,6 +286,8 @@ int run_record(struct run *run, void (*tell)(const char *lines), struct error *e
 			.recorder = record.recorder,
 			.around_us = config->around_us ? config->around_us : AROUND_DEFAULT_US,
 		};
+		if (config->archive_hz)
+			record.archive.every_us = US_PER_SECOND / config->archive_hz;
 		source_begin(&record);
 		err = record_loop(&record, e);
 		err_of_end = record_end(&record, err ? &second : e);
@@ -281,6 +297,7 @@ int run_record(struct run *run, void (*tell)(const char *lines), struct error *e
 		err = err ? err : err_of_end;
 		error_done(&second);
 		held_scans_done(&record.held);
+		archive_done(&record.archive);
 	}
 	for (int kind = 0; kind < RECORD_KIND_COUNT; kind++)
 		text_done(&record.headings[kind]);

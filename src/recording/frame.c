@@ -14,6 +14,8 @@ static const char *const kind_names[RECORD_KIND_COUNT] = {
 	[RECORD_EVENTS] = "events",
 	[RECORD_DISTRIBUTIONS] = "distributions",
 	[RECORD_HOST] = "host",
+	[RECORD_ARCHIVE] = "archive",
+	[RECORD_ARCHIVE_SCANS] = "archivescans",
 };
 
 const char *record_kind_name(unsigned int kind)

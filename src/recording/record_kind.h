@@ -15,6 +15,8 @@ enum record_kind {
 	RECORD_EVENTS,	      /* single events: --slower, --trace exec */
 	RECORD_DISTRIBUTIONS, /* what --trace measured, a row a minute and group */
 	RECORD_HOST,	      /* the host and the options, a row per part */
+	RECORD_ARCHIVE,	      /* the second tier: samples of a few of the scans, kept longer */
+	RECORD_ARCHIVE_SCANS, /* a row per scan of the second tier */
 	RECORD_KIND_COUNT,
 };
 

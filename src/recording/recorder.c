@@ -33,7 +33,8 @@ struct recorder {
 	int directory, lock;
 	pthread_t thread;
 	struct queued_scan *scan; /* being filled by the caller */
-	uint64_t missing;	  /* scans dropped since the last one that was queued */
+	/* scans with such rows that were dropped since the last one that was queued */
+	uint64_t missing[RECORD_KIND_COUNT];
 
 	pthread_mutex_t mutex;
 	pthread_cond_t wakes;
@@ -324,11 +325,12 @@ struct text *recorder_rows(struct recorder *recorder, enum record_kind kind)
 void recorder_put(struct recorder *recorder, int64_t time_us)
 {
 	struct queued_scan *scan = recorder->scan;
-	bool fits = true;
+	bool has[RECORD_KIND_COUNT], fits = true;
 
 	scan->time_us = time_us;
 	scan->bytes = sizeof(*scan);
 	for (int kind = 0; kind < RECORD_KIND_COUNT; kind++) {
+		has[kind] = scan->rows[kind].length;
 		scan->bytes += scan->rows[kind].capacity;
 		fits &= scan->rows[kind].length < FRAME_RAW_MAX - PART_FRAME_BYTES;
 	}
@@ -344,15 +346,17 @@ void recorder_put(struct recorder *recorder, int64_t time_us)
 		recorder->begins = true;
 	}
 	pthread_mutex_unlock(&recorder->mutex);
-	recorder->missing = fits ? 0 : recorder->missing + 1;
 	if (!fits)
 		scan_free(scan);
+	for (int kind = 0; kind < RECORD_KIND_COUNT; kind++)
+		if (has[kind])
+			recorder->missing[kind] = fits ? 0 : recorder->missing[kind] + 1;
 	recorder->scan = memory_get(sizeof(*recorder->scan));
 }
 
-uint64_t recorder_missing(const struct recorder *recorder)
+uint64_t recorder_missing(const struct recorder *recorder, enum record_kind kind)
 {
-	return recorder->missing;
+	return recorder->missing[kind];
 }
 
 bool recorder_begins(struct recorder *recorder)

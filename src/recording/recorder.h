@@ -38,8 +38,8 @@ int recorder_open(const struct recorder_options *options, struct recorder **reco
 struct text *recorder_rows(struct recorder *recorder, enum record_kind kind);
 /* Puts what was added into the queue, as of a scan at that time. */
 void recorder_put(struct recorder *recorder, int64_t time_us);
-/* Scans that were dropped since the last one that was put into the queue. */
-uint64_t recorder_missing(const struct recorder *recorder);
+/* Scans with rows of that kind that were dropped since the last one that was put into the queue. */
+uint64_t recorder_missing(const struct recorder *recorder, enum record_kind kind);
 /* True once for every part that was begun, and whenever rows were dropped: what must be in each
  * part, as the dictionary of stacks, is to be told anew. */
 bool recorder_begins(struct recorder *recorder);

@@ -9,6 +9,7 @@
 #include "recording/recording_files.h"
 #include "recording/recording_host.h"
 #include "recording/sample_file.h"
+#include "recording/tiers.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -181,9 +182,14 @@ static int part_find(struct recording *recording, const char *typed,
 	return err;
 }
 
+/* The kinds of files that hold samples and scans of a tier. */
+static const struct tier {
+	enum record_kind samples, scans;
+} tier_fine = {RECORD_SAMPLES, RECORD_SCANS}, tier_archive = {RECORD_ARCHIVE, RECORD_ARCHIVE_SCANS};
+
 /* Finds the files. 0, or -errno with e: nothing is to be freed. */
 static int recording_begin(const char *const *paths, const struct recording_part *part,
-			   struct recording **begun, struct error *e)
+			   const struct tier *tier, struct recording **begun, struct error *e)
 {
 	struct recording *recording = memory_get(sizeof(*recording));
 	const char *only[] = {NULL, NULL};
@@ -193,8 +199,8 @@ static int recording_begin(const char *const *paths, const struct recording_part
 						 .part = *part,
 						 .describe = recording_describe,
 						 .close = recording_close};
-	stream_init(&recording->samples, recording, RECORD_SAMPLES);
-	stream_init(&recording->scans, recording, RECORD_SCANS);
+	stream_init(&recording->samples, recording, tier->samples);
+	stream_init(&recording->scans, recording, tier->scans);
 	stream_init(&recording->stacks, recording, RECORD_STACKS);
 	stream_init(&recording->host, recording, RECORD_HOST);
 	if (!paths[1]) {
@@ -213,23 +219,71 @@ static int recording_begin(const char *const *paths, const struct recording_part
 	return err;
 }
 
-int recording_open(const char *const *paths, const struct recording_part *part,
-		   const struct filter *filter, uint64_t needs, struct source **source,
-		   struct error *e)
+/* -ENODATA or -EINVAL: nothing of the tier is there. */
+static int tier_open(const char *const *paths, const struct recording_part *part,
+		     const struct tier *tier, const struct filter *filter, uint64_t needs,
+		     struct source **source, struct error *e)
 {
 	struct recording *recording;
-	int err = recording_begin(paths, part, &recording, e);
+	int err = recording_begin(paths, part, tier, &recording, e);
 
 	if (err)
 		return err;
+	if (!has_kind(recording, tier->samples) && !has_kind(recording, tier->scans)) {
+		err = error_set(e, ENODATA, EXIT_FAILED, "%s: no samples are in it",
+				recording->input.name);
+		recording_close(&recording->input);
+		return err;
+	}
 	recording->input.samples = &recording->samples.input;
-	if (has_kind(recording, RECORD_SCANS))
+	if (has_kind(recording, tier->scans))
 		recording->input.scans = &recording->scans.input;
 	if (has_kind(recording, RECORD_STACKS))
 		recording->input.stacks = &recording->stacks.input;
 	if (has_kind(recording, RECORD_HOST))
 		recording_host_read(&recording->told, &recording->host.input);
 	return sample_file_open_input(&recording->input, filter, needs, source, e);
+}
+
+static bool nothing_there(int err)
+{
+	return err == -ENODATA || err == -EINVAL;
+}
+
+int recording_open(const char *const *paths, const struct recording_part *part,
+		   const struct filter *filter, uint64_t needs, struct source **source,
+		   struct error *e)
+{
+	struct error none = {0};
+	struct source *archive = NULL;
+	int err, archive_err;
+
+	err = tier_open(paths, part, &tier_fine, filter, needs, source, e);
+	if (err && !nothing_there(err))
+		return err;
+	archive_err = tier_open(paths, part, &tier_archive, filter, needs, &archive, &none);
+	if (!archive_err) {
+		*source = err ? archive : tiers_new(*source, archive);
+		error_done(e);
+		return 0;
+	}
+	if (err || nothing_there(archive_err)) {
+		error_done(&none);
+		return err;
+	}
+	(*source)->close(*source);
+	*e = none;
+	return archive_err;
+}
+
+int recording_stacks(struct source *source, const char *path, struct error *e)
+{
+	struct source *fine = source, *archive = NULL;
+	int err;
+
+	tiers_of(source, &fine, &archive);
+	err = sample_file_stacks(fine, path, e);
+	return err || !archive ? err : sample_file_stacks(archive, path, e);
 }
 
 bool recording_is_packed(const char *path)
@@ -278,13 +332,15 @@ static int kind_copy(struct recording *recording, enum record_kind kind, int fd,
 
 static int kinds_copy(struct recording *recording, int fd, const char *file, struct error *e)
 {
-	uint64_t scans = 0;
+	uint64_t scans = 0, before = 0;
 	int err = 0;
 
 	for (int kind = 0; !err && kind < RECORD_KIND_COUNT; kind++) {
 		err = kind_copy(recording, (enum record_kind)kind, fd, file, e);
-		if (kind == RECORD_SAMPLES || kind == RECORD_SCANS)
-			scans = recording->losses.frames;
+		if (kind == RECORD_SAMPLES || kind == RECORD_SCANS || kind == RECORD_ARCHIVE ||
+		    kind == RECORD_ARCHIVE_SCANS)
+			scans += recording->losses.frames - before;
+		before = recording->losses.frames;
 	}
 	if (err)
 		return err;
@@ -300,7 +356,7 @@ int recording_snapshot(const char *const *paths, const struct recording_part *pa
 {
 	struct text beside = {0};
 	struct recording *recording;
-	int err = recording_begin(paths, part, &recording, e), fd;
+	int err = recording_begin(paths, part, &tier_fine, &recording, e), fd;
 
 	if (err)
 		return err;

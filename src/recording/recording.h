@@ -20,6 +20,9 @@ int recording_open(const char *const *paths, const struct recording_part *part,
 		   const struct filter *filter, uint64_t needs, struct source **source,
 		   struct error *e);
 
+/* sample_file_stacks() of what recording_open() opened. */
+int recording_stacks(struct source *source, const char *path, struct error *e);
+
 /* Whether the path is a directory, or a file that is compressed with zstd. */
 bool recording_is_packed(const char *path);
 

@@ -15,7 +15,9 @@
 struct rate {
 	uint64_t bytes, files; /* of the directory */
 	uint64_t recent_bytes; /* of parts of the last day that was recorded, */
-	int64_t recent_us;     /* in which so much time was recorded */
+	uint64_t fine_bytes;   /* of these, of the first tier */
+	int64_t recent_us;     /* in which so much time was recorded; */
+	int64_t archive_us;    /* into the archive, so much */
 };
 
 /* The time between a file's first and last frame. */
@@ -56,10 +58,15 @@ static void rate_find(struct rate *rate, const struct part_list *list, int direc
 		if (file->name.hour_us <= newest_us - DAY_US)
 			continue;
 		rate->recent_bytes += file->bytes;
-		if (file->name.kind != RECORD_SCANS)
+		if (retention_of_fine(file->name.kind))
+			rate->fine_bytes += file->bytes;
+		if (file->name.kind != RECORD_SCANS && file->name.kind != RECORD_ARCHIVE_SCANS)
 			continue;
 		part_name_write(&file->name, name);
-		rate->recent_us += file_time(directory, name);
+		if (file->name.kind == RECORD_SCANS)
+			rate->recent_us += file_time(directory, name);
+		else
+			rate->archive_us += file_time(directory, name);
 	}
 }
 
@@ -80,22 +87,35 @@ static void lasts_add(struct text *text, const char *what, double bytes, double 
 	text_add_format(text, ", %.1f days\n", bytes / day_bytes);
 }
 
+static void kept_add(struct text *text, const char *what, int64_t keep_us, double day_bytes)
+{
+	if (!keep_us)
+		return;
+	text_add_format(text, "  %s: ", what);
+	size_add(text, day_bytes * (double)(keep_us + PART_HOUR_US) / (double)DAY_US);
+	text_add_string(text, " at most\n");
+}
+
+/* With --when only the archive has all of the time. */
+static int64_t rate_us(const struct rate *rate)
+{
+	return rate->recent_us > rate->archive_us ? rate->recent_us : rate->archive_us;
+}
+
 static void rate_describe(const struct rate *rate, const struct retention *retention, int directory,
 			  struct text *text)
 {
-	double day_bytes = (double)rate->recent_bytes / (double)rate->recent_us * (double)DAY_US;
+	double days = (double)rate_us(rate) / (double)DAY_US;
+	double day_bytes = (double)rate->recent_bytes / days;
+	double kept_bytes = retention->has_archive ? (double)rate->fine_bytes / days : day_bytes;
 	struct statvfs system;
 
 	text_add_string(text, "  a day takes ");
 	size_add(text, day_bytes);
 	text_add_format(text, " (as in the last %.1f h that were recorded)\n",
-			(double)rate->recent_us / (3600.0 * US_PER_SECOND));
-	if (retention->keep_us) {
-		text_add_string(text, "  --keep: ");
-		size_add(text,
-			 day_bytes * (double)(retention->keep_us + PART_HOUR_US) / (double)DAY_US);
-		text_add_string(text, " at most\n");
-	}
+			(double)rate_us(rate) / (3600.0 * US_PER_SECOND));
+	kept_add(text, "--keep", retention->keep_us, kept_bytes);
+	kept_add(text, "--keep-archive", retention->keep_archive_us, day_bytes - kept_bytes);
 	if (retention->keep_bytes)
 		lasts_add(text, "--keep-bytes", (double)retention->keep_bytes, day_bytes);
 	if (!fstatvfs(directory, &system))
@@ -118,7 +138,7 @@ int recording_rate_describe(const char *path, const struct retention *retention,
 		text_add_format(text, ": %llu files, ", (unsigned long long)rate.files);
 		size_add(text, (double)rate.bytes);
 		text_add_char(text, '\n');
-		if (rate.recent_us)
+		if (rate_us(&rate))
 			rate_describe(&rate, retention, directory, text);
 		else
 			text_add_string(text, "  nothing that tells how much a day takes: record "

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How much of a recording is kept: the oldest parts of this host go first, with all their files. */
+/* How much of a recording is kept: the oldest parts of this host go first. Where it has an archive,
+ * of each part samples and scans of the first tier go before the others, as they are most of it. */
 #ifndef TSNAP_RECORDING_RETENTION_H
 #define TSNAP_RECORDING_RETENTION_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "recording/part_name.h"
@@ -10,6 +12,8 @@
 /* Zeroed keeps everything. */
 struct retention {
 	int64_t keep_us;	  /* parts whose hour ended before that long ago go; 0: none */
+	bool has_archive;	  /* keep_us is of the first tier, */
+	int64_t keep_archive_us;  /* and this of all else; 0: none */
 	int64_t keep_bytes;	  /* of all files of this host; 0: no bound */
 	int64_t keep_free_tenths; /* of the file system, in tenths of a percent; 0: no bound */
 };
@@ -18,6 +22,8 @@ struct retention {
  * -ENOSPC: nothing more can be removed and a bound does not hold; or another -errno. */
 int retention_apply(const struct retention *retention, int directory,
 		    const struct part_name *present, int64_t now_us, uint64_t coming);
+/* Whether files of that kind are of the first tier of a recording that has an archive. */
+bool retention_of_fine(enum record_kind kind);
 /* The largest size of a part, so that removing one leaves most of what is kept; 0: no bound. */
 uint64_t retention_part_bytes(const struct retention *retention);
 

@@ -199,7 +199,7 @@ def expect_recorded(runs, pid, directory):
     with open(config, "w", encoding="utf-8") as file:
         file.write("# all of a sleeper\nrate = 5\nprocess %s\nall\n" % pid)
     runs.run("--config", config, "--record", recording, "--flush", 1, "--keep", "7d", "--keep-bytes", "1G", "--keep-free", "0.1%", "-d", 3,
-             "--when", "pid = %s" % pid, "--keep-around", "10s", *runs.here)
+             "--archive", 1, "--keep-archive", "30d", "--when", "pid = %s" % pid, "--keep-around", "10s", *runs.here)
     whole = ("--replay", recording, "-a", "-g", "pid")
     slept = re.compile(r"^ +%s .* %s$" % (ALL_OF[2], pid), re.M)
     text = runs.text(*whole)

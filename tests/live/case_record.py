@@ -191,3 +191,61 @@ def record_around_moments(ctx):
           "scans from %.2f s before the moment to %.2f s after it", begin - times[0] if times else 0, times[-1] - end if times else 0)
     before = {row["tid"] for row in rows_of_files(directory, "samples") if row["timestamp"] < datetime.utcfromtimestamp(begin).isoformat()}
     check(str(sleeper.tid) in before, "who slept is not in the scans before the moment")
+
+
+@case
+def record_two_tiers(ctx):
+    """--archive: one scan a second more, for longer: exact times, seconds and threads are those of all scans; where these
+    are not there any more it takes their place."""
+    directory, short = ctx.temporary() + "/new", ctx.temporary() + "/short"
+    workload = ctx.workload("spin")
+    ctx.plain("-o", directory, "-F", 20, "-d", 5, "-a", "-p", workload.tgid, "--flush", 0.5, "--archive", 2).finish_plain()
+    scans, few = rows_of_files(directory, "scans"), rows_of_files(directory, "archivescans")
+    check(80 <= len(scans) <= 101 and 9 <= len(few) <= 11, "%d scans, %d in the archive", len(scans), len(few))
+    until = few[-1]["timestamp"]
+
+    def sums(kind, column):
+        found = {}
+        for row in rows_of_files(directory, kind):
+            if row["timestamp"] <= until and row[column]:
+                found[row["tid"]] = found.get(row["tid"], 0) + int(row[column])
+        return found
+
+    for column in ("weight_us", "cpu_us", "runq_us", "sleep_us"):
+        check(sums("samples", column) == sums("archive", column), "%s: %s in all scans, %s in the archive", column,
+              sums("samples", column), sums("archive", column))
+    check(sum(int(row["weight_us"]) for row in few) == sum(int(row["weight_us"]) for row in scans if row["timestamp"] <= until),
+          "the archive's scans do not stand for all of the time")
+    both = ctx.plain("--replay", directory, "-a", "--csv", "-g", COLUMNS).finish()
+    check(len({row["timestamp"] for row in both}) == len(scans), "with both tiers other scans than the fine one's are replayed")
+    os.mkdir(short)
+    for path in glob.glob(directory + "/*.zst"):
+        if ".samples." not in path and ".scans." not in path:
+            os.link(path, short + "/" + os.path.basename(path))
+    rows = ctx.plain("--replay", short, "-a", "--csv", "-g", COLUMNS).finish()
+    check(len(rows) == len(rows_of_files(directory, "archive")), "%d rows of the archive", len(rows))
+    report = ctx.plain("--replay", short, "-a")
+    report.finish_plain()
+    check(re.search(r"^%d scans in " % len(few), report.out.decode(), re.M), "%s", report.out.decode())
+
+
+@case
+def record_archive_around_moments(ctx):
+    """--when with --archive: between moments a scan a second is replayed, around them all, and no time is lost."""
+    name, directory = "at%d" % os.getpid(), ctx.temporary() + "/new"
+    tool = ctx.plain("-o", directory, "-F", 20, "-a", "--flush", 0.2, "--when", "comm = %s && state = ON" % name, "--keep-around", "1s",
+                     "--archive", 1)
+    wait_until(lambda: tool.code is not None or files_of(directory, "archivescans"), START_S, "a scan in the archive")
+    let_pass(4)
+    subprocess.run([sys.executable, "-c", MOMENT, name], stdout=subprocess.DEVNULL, timeout=60, check=True)
+    let_pass(4)
+    tool.signal(signal.SIGINT)
+    tool.finish_plain(0, STOP_S)
+    fine, few = rows_of_files(directory, "scans"), rows_of_files(directory, "archivescans")
+    seconds = sum(int(row["weight_us"]) for row in few) / 1e6
+    check(len(few) >= 8 and seconds > 8, "%d scans in the archive, of %g s", len(few), seconds)
+    rows = ctx.plain("--replay", directory, "-a", "--csv", "-g", "timestamp,weight_us,tid").finish()
+    weights = {row["timestamp"]: int(row["weight_us"]) for row in rows}
+    check(len(fine) < len(weights) < len(fine) + len(few), "%d scans of %d fine ones and %d others", len(weights), len(fine), len(few))
+    check(abs(sum(weights.values()) / 1e6 - seconds) < 1.6, "%g s are replayed of %g", sum(weights.values()) / 1e6, seconds)
+    check(list(weights) == sorted(weights), "scans are not in the order of time")

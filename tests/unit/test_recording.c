@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* recording/: what is recorded is read again, whole or cut, and bounds hold */
 #include "unit.h"
+#include "recording_scene.h"
 #include "base/clock.h"
 #include "recording/frame_file.h"
 #include "recording/frame_reader.h"
@@ -10,45 +11,11 @@
 #include "recording/recording.h"
 #include "recording/scan_rows.h"
 #include "recording/recording_rate.h"
-#include "recording/scan_rows.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-
-#define HEADING "timestamp,weight_us,tid,state,comm"
-#define START_US 1763650800000000ll /* 2025-11-20T15:00:00Z */
-#define SECOND_US 1000000ll
-
-struct scene {
-	char path[64];
-	int directory;
-	struct text text;
-};
-
-static int scene_open(void **state)
-{
-	static struct scene scene;
-
-	snprintf(scene.path, sizeof(scene.path), "/tmp/tsnap-unit-recording.XXXXXX");
-	if (!mkdtemp(scene.path))
-		return -1;
-	scene.directory = open(scene.path, O_RDONLY | O_DIRECTORY);
-	*state = &scene;
-	return 0;
-}
-
-static int scene_close(void **state)
-{
-	struct scene *scene = *state;
-	char command[100];
-
-	close(scene->directory);
-	text_done(&scene->text);
-	snprintf(command, sizeof(command), "rm -rf %s", scene->path);
-	return system(command);
-}
 
 /* --- files of frames */
 
@@ -257,7 +224,7 @@ static void scan_record(struct recorder *recorder, int64_t time_us, int samples)
 	for (int i = 0; i < samples; i++)
 		text_add_format(recorder_rows(recorder, RECORD_SAMPLES),
 				"\"%s\",1000000,%d,\"ON\",\"x\"\n", time, 100 + i);
-	row.missing = (int64_t)recorder_missing(recorder);
+	row.missing = (int64_t)recorder_missing(recorder, RECORD_SCANS);
 	scan_row_add(recorder_rows(recorder, RECORD_SCANS), &row);
 	recorder_put(recorder, time_us);
 }
@@ -521,7 +488,7 @@ static void test_missing_scans_are_told(void **state)
 	recorder_words(recorder, &words);
 	assert_non_null(strstr(text_string(&words), "sampling goes on"));
 	assert_ptr_equal(strchr(text_string(&words), '\n'), words.bytes + words.length - 1);
-	assert_true(recorder_missing(recorder) > 0);
+	assert_true(recorder_missing(recorder, RECORD_SCANS) > 0);
 	assert_int_equal(recorder_close(recorder, &e), -ENOSPC);
 	assert_non_null(strstr(e.line, "not recorded: 200"));
 	error_done(&e);
@@ -556,7 +523,6 @@ static void test_lost_samples_are_counted(void **state)
 
 int main(void)
 {
-#define SCENE_TEST(name) cmocka_unit_test_setup_teardown(name, scene_open, scene_close)
 	const struct CMUnitTest tests[] = {
 		SCENE_TEST(test_frames_are_read_again),
 		SCENE_TEST(test_cut_anywhere),

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "recording/archive.h"
+#include "base/clock.h"
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SWEEP_US (60 * US_PER_SECOND)
+
+/* What a thread's row in the archive adds up. */
+static const size_t summed[] = {
+	offsetof(struct sample, cpu_us),   offsetof(struct sample, runq_us),
+	offsetof(struct sample, dwait_us), offsetof(struct sample, sleep_us),
+	offsetof(struct sample, vcsw),	   offsetof(struct sample, ivcsw),
+};
+
+#define SUMMED_COUNT (sizeof(summed) / sizeof(summed[0]))
+
+/* Of a thread, since its last row in the archive. */
+struct archive_sums {
+	int64_t tid, seen_us;
+	int64_t values[SUMMED_COUNT];
+};
+
+static struct archive_sums *sums_of(struct archive *archive, int64_t tid)
+{
+	uint64_t *number = index_put(&archive->threads, (uint64_t)tid, NULL);
+
+	if (!*number) {
+		archive->sums = memory_grow(archive->sums, &archive->sum_capacity,
+					    archive->sum_count + 1, sizeof(*archive->sums));
+		archive->sums[archive->sum_count++] = (struct archive_sums){.tid = tid};
+		*number = archive->sum_count;
+	}
+	return &archive->sums[*number - 1];
+}
+
+/* Threads that were not seen for long are gone, or do nothing. */
+static void sums_sweep(struct archive *archive, int64_t now_us)
+{
+	size_t kept = 0;
+
+	if (now_us - archive->swept_us < SWEEP_US && now_us >= archive->swept_us)
+		return;
+	archive->swept_us = now_us;
+	index_empty(&archive->threads);
+	for (size_t i = 0; i < archive->sum_count; i++) {
+		const struct archive_sums *sums = &archive->sums[i];
+
+		if (sums->seen_us < now_us - SWEEP_US)
+			continue;
+		archive->sums[kept++] = *sums;
+		*index_put(&archive->threads, (uint64_t)archive->sums[kept - 1].tid, NULL) = kept;
+	}
+	archive->sum_count = kept;
+}
+
+static int64_t *summed_at(struct sample *sample, size_t i)
+{
+	return (int64_t *)(void *)((char *)sample + summed[i]);
+}
+
+/* Adds what the thread's sums hold to the sample, and what is known of that to the sums: either is
+ * empty then. */
+static void sums_move(struct archive *archive, struct sample *sample)
+{
+	struct archive_sums *sums = sums_of(archive, sample->tid);
+
+	sums->seen_us = sample->time_us;
+	for (size_t i = 0; i < SUMMED_COUNT; i++) {
+		int64_t *value = summed_at(sample, i);
+
+		if (*value == ABSENT)
+			continue;
+		*value += sums->values[i];
+		sums->values[i] = archive->now ? 0 : *value;
+	}
+}
+
+/* The first row of a scan, or its end, tells whether it is archived: the first one in each
+ * period, by the clock. */
+static void scan_begin(struct archive *archive, int64_t time_us)
+{
+	if (archive->begun)
+		return;
+	archive->begun = true;
+	archive->rows = 0;
+	archive->now = time_us / archive->every_us != archive->last_us / archive->every_us;
+}
+
+struct scan archive_take(struct archive *archive, const struct scan *part)
+{
+	struct scan archived = {.samples = archive->samples};
+
+	if (!archive->every_us || !part->count)
+		return archived;
+	scan_begin(archive, part->samples[0].time_us);
+	archive->samples = memory_grow(archive->samples, &archive->capacity, part->count,
+				       sizeof(*archive->samples));
+	for (size_t i = 0; i < part->count; i++) {
+		struct sample *sample = &archive->samples[i];
+
+		*sample = part->samples[i];
+		sums_move(archive, sample);
+		if (sample->weight_us != ABSENT)
+			sample->weight_us += archive->weight_us;
+	}
+	archived.samples = archive->samples;
+	archived.count = archive->now ? part->count : 0;
+	archive->rows += (int64_t)archived.count;
+	return archived;
+}
+
+bool archive_scan_end(struct archive *archive, const struct scan *scan, struct scan_row *row)
+{
+	if (!archive->every_us)
+		return false;
+	scan_begin(archive, scan->time_us);
+	archive->begun = false;
+	archive->weight_us += scan->weight_us;
+	if (!archive->now)
+		return false;
+	*row = (struct scan_row){
+		.time_us = scan->time_us,
+		.weight_us = archive->weight_us,
+		.samples = archive->rows,
+		.threads = (int64_t)scan->threads,
+	};
+	archive->last_us = scan->time_us;
+	archive->weight_us = 0;
+	sums_sweep(archive, scan->time_us);
+	return true;
+}
+
+void archive_done(struct archive *archive)
+{
+	index_clear(&archive->threads);
+	free(archive->sums);
+	free(archive->samples);
+	*archive = (struct archive){0};
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* recording/archive, retention, tiers: a few of the scans once more, kept longer */
+#include "unit.h"
+#include "recording_scene.h"
+#include "base/clock.h"
+#include "recording/archive.h"
+#include "recording/part_list.h"
+#include "recording/recorder.h"
+#include "recording/recording.h"
+
+#define SCAN_US (SECOND_US / 10)
+
+static struct sample thread(int64_t tid, int64_t time_us, int64_t cpu_us)
+{
+	struct sample sample = sample_absent;
+
+	sample.tid = tid;
+	sample.time_us = time_us;
+	sample.weight_us = SCAN_US;
+	sample.cpu_us = cpu_us;
+	return sample;
+}
+
+/* 1 to 40 scans at 10 Hz; one thread in each, one in the third of every ten and in the last, one
+ * without exact times. */
+static void test_nothing_of_exact_times_is_lost(void **state)
+{
+	struct archive archive = {.every_us = SECOND_US};
+	int64_t cpu_us = 0, rare_us = 0, weight_us = 0;
+	int scans = 0;
+
+	(void)state;
+	for (int i = 0; i < 41; i++) {
+		int64_t now_us = START_US + i * SCAN_US;
+		struct sample samples[] = {thread(1, now_us, 1000 + i), thread(3, now_us, ABSENT),
+					   thread(2, now_us, 7)};
+		struct scan scan = {.time_us = now_us, .weight_us = SCAN_US, .samples = samples};
+		struct scan_row row;
+		struct scan archived;
+
+		scan.count = i % 10 == 3 || i == 40 ? 3 : 2;
+		archived = archive_take(&archive, &scan);
+		assert_int_equal(archived.count, i % 10 ? 0 : scan.count);
+		for (size_t j = 0; j < archived.count; j++) {
+			const struct sample *sample = &archived.samples[j];
+
+			cpu_us += sample->tid == 1 ? sample->cpu_us : 0;
+			rare_us += sample->tid == 2 ? sample->cpu_us : 0;
+			assert_true(sample->tid != 3 || sample->cpu_us == ABSENT);
+			assert_int_equal(sample->weight_us, i ? SECOND_US : SCAN_US);
+		}
+		scan.count = 0;
+		assert_int_equal(archive_scan_end(&archive, &scan, &row), i % 10 == 0);
+		if (i % 10)
+			continue;
+		assert_int_equal(row.samples, archived.count);
+		weight_us += row.weight_us;
+		scans++;
+	}
+	assert_int_equal(scans, 5);
+	assert_int_equal(cpu_us, 41 * 1000 + 40 * 41 / 2);
+	assert_int_equal(rare_us, 5 * 7);
+	assert_int_equal(weight_us, 41 * SCAN_US);
+	archive_done(&archive);
+}
+
+/* What a thread that ended had is not the next one's of that number; scans in which nobody was
+ * awake count; a clock may step back. */
+static void test_archive_forgets(void **state)
+{
+	struct archive archive = {.every_us = SECOND_US};
+	struct scan archived = {0};
+	struct scan_row row;
+	int rows = 0;
+
+	(void)state;
+	for (int i = 0; i <= 1990; i++) {
+		int64_t now_us = START_US + (i < 1000 ? i : i - 500) * SCAN_US + 1;
+		struct sample samples[] = {thread(i == 1990 ? 1 : 1000 + i, now_us, 5)};
+		struct scan scan = {.time_us = now_us, .weight_us = SCAN_US};
+
+		if (i == 1)
+			samples[0].tid = 1;
+		scan.samples = samples;
+		scan.count = 1;
+		archived = archive_take(&archive, &scan);
+		scan.count = 0;
+		rows += archive_scan_end(&archive, &scan, &row);
+	}
+	assert_in_range(rows, 199, 201);
+	assert_int_equal(archived.count, 1);
+	assert_int_equal(archived.samples->cpu_us, 5);
+	assert_in_range(archive.sum_count, 600, 1600);
+	archive_done(&archive);
+}
+
+/* Ten hours of two scans in each tier, the archive's in the second half of each hour alone. */
+static void tiers_record(struct scene *scene, const struct retention *retention)
+{
+	struct recorder_options options = {
+		.path = scene->path,
+		.host = "unit",
+		.flush_us = 20000,
+		.retention = *retention,
+		.headings = {[RECORD_SAMPLES] = HEADING,
+			     [RECORD_SCANS] = SCAN_ROWS_HEADING,
+			     [RECORD_HOST] = "timestamp",
+			     [RECORD_ARCHIVE] = HEADING,
+			     [RECORD_ARCHIVE_SCANS] = SCAN_ROWS_HEADING},
+	};
+	struct recorder *recorder;
+	struct error e = {0};
+
+	assert_int_equal(recorder_open(&options, &recorder, &e), 0);
+	for (int i = 0; i < 10 * 6; i++) {
+		int64_t now_us = START_US + i * PART_HOUR_US / 6;
+		struct scan_row row = {.time_us = now_us, .weight_us = SECOND_US, .samples = 1};
+		char time[CLOCK_ISO_SIZE];
+
+		clock_format_iso(now_us, time);
+		if (i % 6 != 3) {
+			text_add_format(recorder_rows(recorder, RECORD_SAMPLES),
+					"\"%s\",1000000,7,\"ON\",\"fine\"\n", time);
+			scan_row_add(recorder_rows(recorder, RECORD_SCANS), &row);
+			text_add_format(recorder_rows(recorder, RECORD_HOST), "\"%s\"\n", time);
+		}
+		if (i % 6 >= 2) {
+			text_add_format(recorder_rows(recorder, RECORD_ARCHIVE),
+					"\"%s\",1000000,7,\"ON\",\"archived\"\n", time);
+			scan_row_add(recorder_rows(recorder, RECORD_ARCHIVE_SCANS), &row);
+		}
+		recorder_put(recorder, now_us);
+	}
+	assert_int_equal(recorder_close(recorder, &e), 0);
+}
+
+/* Counts the scans of either tier in what is replayed, which must be in order. */
+static void tiers_replay(const char *path, int *fine, int *archived)
+{
+	const char *const paths[] = {path, NULL};
+	const struct recording_part part = {.from_us = ABSENT, .until_us = ABSENT};
+	static const struct filter all = {.all_states = true};
+	struct source *source;
+	struct error e = {0};
+	struct scan scan;
+	int64_t last_us = 0;
+
+	*fine = *archived = 0;
+	assert_int_equal(recording_open(paths, &part, &all, ~0ull, &source, &e), 0);
+	while (source->next(source, &scan, &e) > 0) {
+		assert_true(scan.time_us > last_us);
+		assert_int_equal(scan.count, 1);
+		last_us = scan.time_us;
+		*fine += !strcmp(scan.samples->comm, "fine");
+		*archived += !strcmp(scan.samples->comm, "archived");
+	}
+	source->close(source);
+}
+
+static void test_archive_fills_what_is_not_there(void **state)
+{
+	struct scene *scene = *state;
+	const struct retention all = {0};
+	char command[200];
+	int fine, archived;
+
+	tiers_record(scene, &all);
+	tiers_replay(scene->path, &fine, &archived);
+	assert_int_equal(fine, 10 * 5);
+	assert_int_equal(archived, 10);
+	snprintf(command, sizeof(command), "rm %s/*.samples.* %s/*Z-001.scans.*", scene->path,
+		 scene->path);
+	assert_int_equal(system(command), 0);
+	tiers_replay(scene->path, &fine, &archived);
+	assert_int_equal(fine, 0);
+	assert_int_equal(archived, 10 * 4);
+}
+
+/* One file to hand on has both. */
+static void test_snapshot_of_two_tiers(void **state)
+{
+	struct scene *scene = *state;
+	const struct retention all = {0};
+	const char *const paths[] = {scene->path, NULL};
+	const struct recording_part part = {.from_us = START_US + PART_HOUR_US,
+					    .until_us = START_US + 4 * PART_HOUR_US};
+	struct error e = {0};
+	char file[100];
+	int fine, archived;
+
+	tiers_record(scene, &all);
+	snprintf(file, sizeof(file), "%s/cut", scene->path);
+	assert_int_equal(recording_snapshot(paths, &part, file, &e), 0);
+	tiers_replay(file, &fine, &archived);
+	assert_int_equal(fine, 3 * 5);
+	assert_int_equal(archived, 3);
+}
+
+/* How many files of a kind are left, and the hour of the first. */
+static int files_left(const struct scene *scene, enum record_kind kind, int64_t *first_us)
+{
+	struct part_list list = {0};
+	int count = 0;
+
+	assert_int_equal(part_list_read(&list, scene->directory), 0);
+	for (size_t i = list.count; i-- > 0;) {
+		if (list.files[i].name.kind != kind)
+			continue;
+		*first_us = list.files[i].name.hour_us;
+		count++;
+	}
+	part_list_done(&list);
+	return count;
+}
+
+static void test_tiers_are_kept_apart(void **state)
+{
+	struct scene *scene = *state;
+	const struct retention all = {0},
+			       some = {.keep_us = 2 * PART_HOUR_US,
+				       .has_archive = true,
+				       .keep_archive_us = 5 * PART_HOUR_US},
+			       least = {.has_archive = true, .keep_bytes = 2500};
+	struct part_name now = {
+		.host = "unit", .hour_us = START_US + 9 * PART_HOUR_US, .number = 1};
+	int64_t now_us = now.hour_us + PART_HOUR_US / 2, first_us = 0;
+
+	tiers_record(scene, &all);
+	assert_int_equal(retention_apply(&some, scene->directory, &now, now_us, 0), 0);
+	assert_int_equal(files_left(scene, RECORD_SAMPLES, &first_us), 3);
+	assert_int_equal(files_left(scene, RECORD_SCANS, &first_us), 3);
+	assert_int_equal(first_us, START_US + 7 * PART_HOUR_US);
+	assert_int_equal(files_left(scene, RECORD_ARCHIVE, &first_us), 6);
+	assert_int_equal(files_left(scene, RECORD_ARCHIVE_SCANS, &first_us), 6);
+	assert_int_equal(files_left(scene, RECORD_HOST, &first_us), 6);
+	assert_int_equal(first_us, START_US + 4 * PART_HOUR_US);
+	/* too little for both: what is fine goes first, but for the present hour */
+	assert_int_equal(retention_apply(&least, scene->directory, &now, now_us, 0), 0);
+	assert_int_equal(files_left(scene, RECORD_SAMPLES, &first_us), 1);
+	assert_in_range(files_left(scene, RECORD_ARCHIVE, &first_us), 2, 5);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_nothing_of_exact_times_is_lost),
+		cmocka_unit_test(test_archive_forgets),
+		SCENE_TEST(test_archive_fills_what_is_not_there),
+		SCENE_TEST(test_snapshot_of_two_tiers),
+		SCENE_TEST(test_tiers_are_kept_apart),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
