@@ -30,6 +30,7 @@ import case_cost  # noqa: F401
 import case_cpu  # noqa: F401
 import case_exec  # noqa: F401
 import case_faults  # noqa: F401
+import case_fleet  # noqa: F401
 import case_go  # noqa: F401
 import case_host  # noqa: F401
 import case_hostile  # noqa: F401
@@ -77,7 +78,7 @@ ALONE = ("*_growth", "exit_storm*", "killed*", "nothing_left*", "block_full", "s
          "keeper*", "hostile_*", "moment_of_slow_reader*", "moment_beside_spinners", "moment_of_postgres", "stacks_moment_*")
 # These take long and hold what others hold, too, at more places, or one of tsnap's figures against another tool's: with --all, or named.
 THOROUGH = ("bench_*", "stacks_under_load", "without_facts", "inside_choices", "inside_times", "peers_*", "podman_*", "stress_*", "share_race",
-            "schema_of_clickhouse", "schema_of_duckdb", "stacks_as_gdb", "hostile_many_*", "hostile_sparse_files", "hostile_unwind_tables",
+            "schema_of_clickhouse", "schema_of_duckdb", "schema_of_fleet", "stacks_as_gdb", "hostile_many_*", "hostile_sparse_files", "hostile_unwind_tables",
             "hostile_python", "faults_of_all_*", "mariadb_*")
 AGAIN_MAX = 10
 # The longest begin first, so that none is left at the end.
