@@ -76,37 +76,52 @@ def set_clients(ctx):
     check(any(count > 1 for _, count in seen), "none waits for several descriptors: %s", seen)
 
 
-def loop(port, answered, listens, telling):
-    """An event loop: a connection, of which an answer is due or has come, a pair of its own, maybe a listener."""
+def by_epoll(ends):
     poll = select.epoll()
-    client, pair = socket.create_connection(("127.0.0.1", port)), socket.socketpair()
-    for one in (client, pair[0]):
+    for one in ends:
         poll.register(one, select.EPOLLIN)
+    poll.poll()
+
+
+def by_poll(ends):
+    poll = select.poll()
+    for one in ends:
+        poll.register(one, select.POLLIN)
+    poll.poll()
+
+
+def loop(port, answered, listens, wait, telling):
+    """An event loop: a connection, of which an answer is due or has come, a pair of its own, maybe a listener."""
+    client, pair = socket.create_connection(("127.0.0.1", port)), socket.socketpair()
+    ends = [client, pair[0]]
     if listens:
-        poll.register(socket.create_server(("127.0.0.1", 0)).detach(), select.EPOLLIN)
+        ends.append(socket.create_server(("127.0.0.1", 0)))
     client.send(b"?")
     if answered:
         client.recv(1)
     os.write(telling, b".")
-    poll.poll()
+    wait(ends)
 
 
 @case
 def set_loops(ctx):
-    """An event loop with a connection works while an answer is due on it, and is idle once that has come, or where it also listens."""
-    kinds = {"due": (False, False), "answered": (True, False), "listens": (False, True)}
+    """An event loop with a connection works while an answer is due on it, and is idle once that has come, or where it also listens.
+    Of poll, select and epoll the connection that matters is told, both its ends."""
+    kinds = {"epoll": (False, False, by_epoll), "poll": (False, False, by_poll),
+             "select": (False, False, lambda ends: select.select(ends, [], [])),
+             "answered": (True, False, by_epoll), "listens": (False, True, by_epoll)}
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        port, pids, kept = listener.getsockname()[1], {}, []
-        for name, (answered, listens) in kinds.items():
+        port, pids, ends, kept = listener.getsockname()[1], {}, {}, []
+        for name, (answered, listens, wait) in kinds.items():
             reading, telling = os.pipe()
             pid = os.fork()
             if not pid:
                 try:
-                    loop(port, answered, listens, telling)
+                    loop(port, answered, listens, wait, telling)
                 finally:
                     os._exit(1)
             ctx.at_end(lambda pid=pid: (os.kill(pid, 9), os.waitpid(pid, 0)))
-            connection = listener.accept()[0]
+            connection, (_, ends[name]) = listener.accept()
             connection.recv(1)
             time.sleep(0.05)  # more than the kernel's tick: a request and its answer within one count as answered
             if answered:
@@ -118,9 +133,13 @@ def set_loops(ctx):
         rows = tool.finish(0, START_S + 2 * SETTLED_S + STOP_S)
         if "sock_diag" in tool.err:
             return
-        for name, wanted in (("due", "client"), ("answered", "poll"), ("listens", "poll")):
+        for name in kinds:
+            wanted = "poll" if name in ("answered", "listens") else "client"
             mine = rows_of(rows, pids[name])
             check(mine and mine[-1]["why"] == wanted, "%s: %s", name, mine[-1:])
+            if wanted == "client":
+                told = "tcp 127.0.0.1:%d->127.0.0.1:%d established" % (ends[name], port), "127.0.0.1:%d" % port
+                check((mine[-1]["connection"], mine[-1]["remote"]) == told, "%s: %s, not %s", name, mine[-1], told)
 
 
 @case
