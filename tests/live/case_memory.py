@@ -1,4 +1,4 @@
-"""Waits for memory: pages of mapped files that are read anew."""
+"""Waits for memory: pages of mapped files that are read anew, and reclaim at a group's limit."""
 import os
 import re
 import subprocess
@@ -57,6 +57,11 @@ def slow_group(ctx, path):
         with open(group + "/cgroup.procs", "w", encoding="ascii") as procs:
             procs.write(str(pid))
     return take
+
+
+def read_group(group, name):
+    with open(os.path.join(group, name), encoding="ascii") as file:
+        return file.read()
 
 
 def page_fault_rows(ctx, path, take, kind):
@@ -141,3 +146,60 @@ def page_fault(ctx):
         told = [row["waits_on"] for row in rows]
         findings.expect(told.count(wanted) >= 0.8 * len(told), "%s: not %s: %s", kind, wanted, sorted(set(told)))
     findings.close()
+
+
+WRITER = """
+import os, sys
+block = os.urandom(1 << 20)
+print("ready", flush=True)
+sys.stdin.readline()
+while True:
+    with open(sys.argv[1], "wb") as file:
+        for _ in range(200):
+            file.write(block)
+"""
+LIMIT = 24 << 20  # bytes, of which a writer's pages in the cache are many times more
+
+
+@case
+def reclaim(ctx):
+    """A thread that writes more than its group may have in memory: its waits are reclaim, for which limit of which group; the kernel
+    counts that the limit was met."""
+    name, mount = "tsnap-test-reclaim-%d" % os.getpid(), "/sys/fs/cgroup/memory"
+    old = os.path.exists(mount + "/memory.limit_in_bytes")
+    group = os.path.join(mount if old else "/sys/fs/cgroup", name)
+    limit, met = ("memory.limit_in_bytes", "memory.failcnt") if old else ("memory.max", "memory.events")
+    try:
+        os.mkdir(group)
+        ctx.at_end(lambda: wait_until(lambda: not read_group(group, "cgroup.procs") and not os.rmdir(group), STOP_S, "its end"))
+        with open(os.path.join(group, limit), "w", encoding="ascii") as file:
+            file.write(str(LIMIT))
+    except OSError as error:
+        raise Skip("no group with a limit of memory can be made: %s" % error)
+    child = subprocess.Popen([sys.executable, "-c", WRITER, os.path.join(ctx.temporary(), "written")], stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE)
+    try:
+        assert child.stdout.readline() == b"ready\n"
+        with open(os.path.join(group, "cgroup.procs"), "w", encoding="ascii") as procs:
+            procs.write(str(child.pid))
+        child.stdin.write(b"\n")
+        child.stdin.flush()
+
+        def times():
+            return int(re.search(r"(?:^|\nmax )(\d+)", read_group(group, met))[1])
+        wait_until(lambda: times() > 100, 20 * SLOW, "its limit")
+        tool = ctx.stream("-F", 50, "-p", child.pid, columns="state,syscall,waits_on")
+        wanted = "reclaim (%s of /%s)" % (limit, name)
+
+        def told():
+            rows = [row for row in rows_of(tool.rows(), child.pid) if row["state"] in ("D", "RQ")]
+            return sum(row["waits_on"] == wanted for row in rows) >= 5 and rows
+        rows = wait_until(told, START_S + 20 * SLOW, wanted)
+        tool.interrupt()
+        of_memory = {row["waits_on"] for row in rows if row["waits_on"].startswith("reclaim")}
+        check(of_memory == {wanted}, "%s", of_memory)
+    finally:
+        child.kill()
+        child.wait()
+        child.stdin.close()
+        child.stdout.close()
