@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The kernel shows nowhere that a thread is held back for a quota: cpu.stat counts it afterwards.
- * Here it is concluded: the CPU that the thread was on last is idle, and the thread has waited for
- * long; or none of its group is on any CPU, and the group's count has grown in one of the last
- * periods. */
+/* No file of the kernel shows that a thread is held back for a quota: cpu.stat counts it
+ * afterwards. Here it is concluded: the CPU that the thread was on last is idle, and the thread has
+ * waited for long; or none of its group is on any CPU, and the group's count has grown in one of
+ * the last periods. */
 #include "live/live_runq.h"
 #include "live/live_cpus.h"
 #include "live/live_state.h"
