@@ -140,7 +140,7 @@ static void live_release(struct source *source)
 		names_lent_clear();
 	if (comms)
 		names_comms_clear();
-	live->lookup = live_lookup_new(&live->config);
+	live->lookup = live_lookup_new(live);
 }
 
 /* Why container_name is empty. */
@@ -286,6 +286,7 @@ static void live_close(struct source *source)
 	live_account_done(live);
 	live_block_done(&live->block);
 	live_chains_free(live->chains);
+	python_gils_done(&live->gils);
 	live_host_done(&live->host);
 	index_clear(&live->doubts);
 	index_clear(&live->awake);
@@ -475,11 +476,12 @@ static int live_start(struct live *live, struct error *e)
 		   : 0;
 }
 
-struct lookup *live_lookup_new(const struct live_config *config)
+struct lookup *live_lookup_new(struct live *live)
 {
 	struct lookup *lookup = lookup_new(PROC);
 
-	lookup_set_daemon_ports(lookup, config->daemon_ports);
+	lookup_set_daemon_ports(lookup, live->config.daemon_ports);
+	lookup_set_runtime_locks(lookup, live_gil_find, live);
 	return lookup;
 }
 
@@ -525,7 +527,7 @@ int live_open(const struct live_config *config, struct filter *filter, uint64_t 
 	live->filter = filter;
 	live->own_cpu_start_ns = clock_cpu_ns();
 	compile_result_init(&live->kernel.compiled, 0); /* no descriptor is 0 */
-	live->lookup = live_lookup_new(config);
+	live->lookup = live_lookup_new(live);
 	realtime_init(&live->realtime, !config->no_realtime);
 	priority_raise(&before, !config->no_realtime);
 	err = live_begin(live, needs, e);

@@ -155,6 +155,8 @@ static size_t lock_place(struct live *live, struct live_edges *edges,
 	lock = &edges->locks[edges->lock_count++];
 	*lock = (struct edge_lock){.tid = facts.kind == WAIT_LOCK ? facts.tid : ABSENT,
 				   .pid = facts.pid,
+				   .turn = facts.turn,
+				   .changing = facts.changing,
 				   .waiter = *sample,
 				   .hint = asker->hint};
 	*place = edges->lock_count;
@@ -169,7 +171,7 @@ bool live_edge_lock_holds(struct live *live, struct live_edges *edges, size_t pl
 	if (!lock->checked) {
 		lookup_wait_facts(live->lookup, &lock->waiter, &lock->hint, true,
 				  live->moment.now_ns, &facts);
-		lock->changed = facts.tid != lock->tid;
+		lock->changed = facts.tid != lock->tid || facts.turn != lock->turn;
 		lock->checked = true;
 	}
 	return !lock->changed;
@@ -194,11 +196,13 @@ static void mutex_edge(struct live *live, struct live_edges *edges, const struct
 	edge->kind = EDGE_NONE;
 	if (lock->tid == ABSENT || lock->tid == asker->sample.tid)
 		return;
-	edge->kind = EDGE_MUTEX;
+	edge->kind = lock->turn == ABSENT ? EDGE_MUTEX : EDGE_GIL;
 	edge->tid = lock->tid;
 	edge->pid = lock->pid;
-	edge->timed = asker->sample.arg[3] != 0;
-	edge->sure = is_of_other_user(&asker->sample, lock->pid) ? SURE_LIKELY : SURE_CERTAIN;
+	/* who waits for the GIL does so until it gets it, a few ms each time */
+	edge->timed = edge->kind == EDGE_MUTEX && asker->sample.arg[3] != 0;
+	edge->sure = lock->changing || is_of_other_user(&asker->sample, lock->pid) ? SURE_LIKELY
+										   : SURE_CERTAIN;
 }
 
 /* --- file locks */
@@ -406,7 +410,8 @@ bool live_edge_find(struct live *live, struct live_edges *edges, const struct ed
 	else if ((sample->state == DOING_SLEEP || sample->state == DOING_DISK) &&
 		 sample->kthread != 1 && sample->syscall)
 		return facts_edge(live, edges, asker, edge, lock);
-	return true;
+	/* it woke before its registers could be read */
+	return sample->state != DOING_SLEEP || sample->kthread == 1 || sample->syscall;
 }
 
 void live_edges_begin(struct live_edges *edges, int64_t moment_ns)

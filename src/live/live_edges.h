@@ -9,9 +9,11 @@
 #include "waits/chain.h"
 #include "waits/lock_list.h"
 
-/* A mutex that was asked for in this scan: by its process, address and call. */
+/* A mutex, or Python's GIL, that was asked for in this scan: by its process, address and call. */
 struct edge_lock {
 	int64_t tid, pid;      /* the holder; ABSENT: not known */
+	int64_t turn;	       /* as struct wait_facts has it; ABSENT: a mutex */
+	bool changing;	       /* the same */
 	bool checked, changed; /* it was read again; the holder was another one then */
 	struct sample waiter;  /* whose call it was read for */
 	struct lookup_hint hint;

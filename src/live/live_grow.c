@@ -140,7 +140,7 @@ static int maps_grow(struct live *live)
 	live_sleepers_clear(&live->sleepers);
 	index_clear(&live->doubts);
 	lookup_free(live->lookup);
-	live->lookup = live_lookup_new(&live->config);
+	live->lookup = live_lookup_new(live);
 	/* those that did not fit */
 	err = live_seed_all(&live->seed, &live->kernel, &e);
 	error_done(&e);

@@ -157,6 +157,7 @@ static void house_keep(struct live *live)
 	live->housekept_ns = live->moment.now_ns;
 	live->gone_looks_left = gone_looks(live);
 	lookup_sweep(live->lookup, live->moment.now_ns);
+	python_gils_sweep(&live->gils, live->moment.now_ns);
 }
 
 /* Whether the thread is one that users see. */

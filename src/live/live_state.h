@@ -27,6 +27,7 @@
 #include "proc/process_set.h"
 #include "live/resolve/lookup.h"
 #include "live_chains.h"
+#include "live_gil.h"
 #include "sample/proc_values.h"
 #include "sample/filter/filter.h"
 #include "sample/source.h"
@@ -88,6 +89,7 @@ struct live {
 	struct live_host host;
 	struct live_cpus cpus;	    /* of the present scan */
 	struct live_chains *chains; /* NULL: nobody has asked for any */
+	struct python_gils gils;    /* live_gil.c */
 	/* tid to switch sequence << 8 | what /proc said of it, plus one */
 	struct index doubts;
 	struct realtime realtime; /* of the thread that makes samples */
@@ -179,7 +181,7 @@ static inline bool live_refuses(const struct live *live, const struct thread_sta
 }
 
 /* live.c: what to look up with. */
-struct lookup *live_lookup_new(const struct live_config *config);
+struct lookup *live_lookup_new(struct live *live);
 
 /* live_share.c: --share and --attach. After kernel_open(): makes good what an attached sampler has
  * not seen, or lets others attach. */

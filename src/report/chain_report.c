@@ -144,7 +144,7 @@ static void root_add(struct chain_report *report, const struct sample *sample, i
 	root_vote(root, sample, weight_us);
 }
 
-/* "mutex 0x55d0c8", "file lock /var/lib/x"; NULL: it is no lock, or not known which. */
+/* "mutex 0x55d0c8", "GIL", "file lock /var/lib/x"; NULL: it is no lock, or not known which. */
 static const char *lock_name(const struct sample *sample)
 {
 	static struct text text;
@@ -154,16 +154,19 @@ static const char *lock_name(const struct sample *sample)
 	text_clear(&text);
 	if (!strcmp(sample->blocker_kind, "mutex") && sample->arg[0] != ABSENT)
 		text_add_format(&text, "mutex %#llx", (unsigned long long)sample->arg[0]);
+	else if (!strcmp(sample->blocker_kind, "GIL"))
+		text_add_string(&text, "GIL");
 	else if (!strcmp(sample->blocker_kind, "file lock") && sample->filename)
 		text_add_format(&text, "file lock %s", sample->filename);
 	return text.length ? name_lent(text_string(&text), text.length) : NULL;
 }
 
-/* The same address is another mutex in another process, but a file is the same for all. */
+/* The same address is another mutex in another process, but a file ("file lock") is the same for
+ * all. */
 static struct chain_lock *lock_find(struct chain_report *report, const struct sample *sample,
 				    const char *name)
 {
-	uint64_t key = hash_of(name, *name == 'm' ? sample->blocker_pid : 0), *place;
+	uint64_t key = hash_of(name, *name == 'f' ? 0 : sample->blocker_pid), *place;
 	bool added;
 
 	if (report->lock_count == CHAIN_LINES_MAX && !index_find(&report->lock_places, key))

@@ -99,6 +99,7 @@ const struct wait_facts wait_facts_absent = {
 	.inflight = ABSENT,
 	.armed = ABSENT,
 	.readers = ABSENT,
+	.turn = ABSENT,
 };
 
 static bool call_listed(const char *calls, const char *syscall)

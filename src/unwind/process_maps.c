@@ -246,7 +246,7 @@ bool process_maps_again(struct process_maps *maps, const char *proc_root,
 	       !maps_read(maps, proc_root, thread);
 }
 
-static int mapping_open(const struct mapping *mapping, const char *proc_root, int64_t tid)
+int mapping_open(const struct mapping *mapping, const char *proc_root, int64_t tid)
 {
 	char path[PATH_MAX];
 	struct stat file;

@@ -48,6 +48,9 @@ struct stack_thread {
 /* Reads one line of maps. False where it is none of code. *path: within line, NUL-terminated. */
 bool mapping_parse(char *line, struct mapping *mapping, char **path);
 
+/* Opens the file of a mapping that has one. A descriptor, or -errno. */
+int mapping_open(const struct mapping *mapping, const char *proc_root, int64_t tid);
+
 void process_maps_cache_init(struct cache *processes);
 
 /* Lets go of the files of processes that are there no more. */

@@ -62,6 +62,10 @@ static ssize_t thread_copy(struct thread_memory *memory, uint64_t from, void *to
 	if (!memory->calls_left)
 		return -E2BIG;
 	memory->calls_left--;
+	if (memory->copy) {
+		got = memory->copy(memory->proc_root, memory->tid, from, to, bytes);
+		return got ? got : -EFAULT;
+	}
 	if (memory->by_file) {
 		got = file_copy(memory, from, to, bytes);
 		return got ? got : -EFAULT;

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #define THREAD_MEMORY_PAGE_BYTES 4096u
 #define THREAD_MEMORY_PAGES 16 /* outside of the top, by their numbers modulo this */
@@ -19,7 +20,9 @@ struct thread_memory_page {
 
 struct thread_memory {
 	const char *proc_root;
-	bool by_file;	   /* memory is read through /proc/TID/mem */
+	bool by_file; /* memory is read through /proc/TID/mem */
+	/* else, if set, by this: bytes copied, or -errno */
+	ssize_t (*copy)(const char *proc_root, int64_t tid, uint64_t from, void *to, size_t bytes);
 	bool moving;	   /* the thread runs: nothing but the copy of the top tells of its stack */
 	size_t most_bytes; /* of the copy of the top */
 	char *top;

@@ -24,6 +24,7 @@
 enum edge_kind {
 	EDGE_NONE,
 	EDGE_MUTEX,
+	EDGE_GIL,    /* Python's */
 	EDGE_THREAD, /* pthread_join: the end of a thread */
 	EDGE_FILE_LOCK,
 	EDGE_CHILD,

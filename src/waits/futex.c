@@ -14,8 +14,9 @@
  *    id: such a wait is told by its address.
  * Whatever is read is believed only if the word is the one that the call was given, still, and the
  * id is that of a living thread of the same process (of any, for a shared PI futex). Read-write
- * locks of glibc: see lookup/rwlock.h. All else, condition variables and semaphores among it, is
- * told by its address.
+ * locks of glibc: see waits/rwlock.h. Locks of languages' runtimes, whose waiters sleep on a
+ * condition variable: as somebody else knows them (struct runtime_lock). All else, condition
+ * variables and semaphores among it, is told by its address.
  */
 #include "waits/waits.h"
 #include "proc/proc.h"
@@ -130,6 +131,33 @@ static bool rwlock_tell(struct wait *wait, const struct futex *futex, int at)
 	return true;
 }
 
+/* "GIL held by 4711 worker app.py:88", "GIL, free" while it goes from thread to thread. */
+static bool runtime_lock_tell(struct wait *wait, const struct futex *futex)
+{
+	struct runtime_lock lock;
+	int64_t tid;
+
+	if (wait->compat || futex->shared || !wait_runtime_lock(wait, futex->address, &lock))
+		return false;
+	text_add_string(wait->text, lock.name);
+	tid = lock.holder > 0 && lock.holder <= TID_MAX
+		      ? holder_of(wait, futex, (uint32_t)lock.holder)
+		      : 0;
+	if (!lock.holder)
+		text_add_string(wait->text, ", free");
+	if (!tid)
+		return true;
+	text_add_string(wait->text, " held");
+	wait_add_thread(wait, " by ", tid);
+	if (*lock.place)
+		text_add_format(wait->text, " %s", lock.place);
+	wait->facts.tid = tid;
+	wait->facts.pid = wait->pid;
+	wait->facts.turn = lock.turn;
+	wait->facts.changing = lock.changing;
+	return true;
+}
+
 static void word_tell(struct wait *wait, struct futex *futex)
 {
 	int64_t tid = 0;
@@ -149,6 +177,8 @@ static void word_tell(struct wait *wait, struct futex *futex)
 		}
 		tid = futex->shared && !futex->owned ? holder_of(wait, futex, futex->words[0]) : 0;
 	}
+	if (!tid && runtime_lock_tell(wait, futex))
+		return;
 	if (!tid && (rwlock_tell(wait, futex, RWLOCK_PHASE_WORD) ||
 		     rwlock_tell(wait, futex, RWLOCK_WRITER_WORD)))
 		return;

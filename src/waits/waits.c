@@ -56,8 +56,10 @@ struct waits {
 	struct file_locks file_locks;
 	struct cgroup_mount memory; /* of the controller of that name */
 	bool memory_looked_for;
-	struct index tellers; /* by interned name of a call: the function, or 0, */
-	struct index rules;   /* and the rule that it decides why by, or 0 */
+	struct index tellers;		    /* by interned name of a call: the function, or 0, */
+	struct index rules;		    /* and the rule that it decides why by, or 0 */
+	runtime_lock_finder *runtime_locks; /* or NULL */
+	void *runtime_lock_finder;
 	int64_t daemon_ports;
 	int64_t why_scan_ns, why_left_ns; /* what finding out why may cost in this scan */
 	int64_t changes_tid;		  /* see waits_why_changes() */
@@ -110,6 +112,20 @@ int waits_sockets_error(const struct waits *waits)
 void waits_set_daemon_ports(struct waits *waits, int64_t ports)
 {
 	waits->daemon_ports = ports;
+}
+
+void waits_set_runtime_locks(struct waits *waits, runtime_lock_finder *find, void *finder)
+{
+	waits->runtime_locks = find;
+	waits->runtime_lock_finder = finder;
+}
+
+bool wait_runtime_lock(const struct wait *wait, uint64_t futex, struct runtime_lock *lock)
+{
+	const struct waits *waits = wait->waits;
+
+	return waits->runtime_locks && waits->runtime_locks(waits->runtime_lock_finder, wait, futex,
+							    !wait->numbers_only, lock);
 }
 
 void waits_give_time(struct waits *waits, int64_t now_ns, int64_t time_ns)

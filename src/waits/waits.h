@@ -84,6 +84,22 @@ void waits_set_daemon_ports(struct waits *waits, int64_t ports);
 bool waits_facts(struct waits *waits, const struct sample *sample, const struct lookup_hint *hint,
 		 bool anew, int64_t now_ns, struct wait_facts *facts);
 
+/* A lock of a language's runtime that a futex belongs to, and its holder. */
+struct runtime_lock {
+	const char *name; /* static */
+	int64_t holder;	  /* id of a thread, as its process knows it; 0: nobody */
+	int64_t turn;	  /* another number for each holder */
+	bool changing;	  /* the holder may be about to change */
+	char place[176];  /* where the holder is, in its program; "": not known */
+};
+
+/* Whether the thread waits for such a lock; with_place: that is wanted. */
+typedef bool runtime_lock_finder(void *finder, const struct wait *wait, uint64_t futex,
+				 bool with_place, struct runtime_lock *lock);
+
+/* Who knows these locks; nobody does at first. */
+void waits_set_runtime_locks(struct waits *waits, runtime_lock_finder *find, void *finder);
+
 /* Why sockets are not told, -errno; 0: they are. */
 int waits_sockets_error(const struct waits *waits);
 
@@ -98,6 +114,8 @@ const char *wait_root(const struct wait *wait);
 struct sockets *wait_sockets(const struct wait *wait);
 struct holders *wait_holders(const struct wait *wait);
 struct file_locks *wait_file_locks(const struct wait *wait);
+/* As runtime_lock_finder has it. */
+bool wait_runtime_lock(const struct wait *wait, uint64_t futex, struct runtime_lock *lock);
 /* Reads from the thread's memory, all or nothing. */
 bool wait_memory_read(const struct wait *wait, uint64_t address, void *bytes, size_t size);
 /* /proc/PID/fdinfo/FD of wait->fd, proc(5), until the next call; "" where it can't be read. cut, or

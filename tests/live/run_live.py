@@ -31,6 +31,7 @@ import case_cpu  # noqa: F401
 import case_exec  # noqa: F401
 import case_faults  # noqa: F401
 import case_fleet  # noqa: F401
+import case_gil  # noqa: F401
 import case_go  # noqa: F401
 import case_host  # noqa: F401
 import case_hostile  # noqa: F401

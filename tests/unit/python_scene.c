@@ -105,7 +105,7 @@ void head_fill(uint8_t *head, uint64_t version)
 		{184, 208, 72},	 {200, 224, 160}, {232, 256, 8},   {240, 264, 0},   {248, 272, 56},
 		{264, 288, 70},	 {280, 320, 112}, {296, 336, 128}, {304, 344, 136}, {312, 352, 68},
 		{344, 384, 200}, {520, 600, 16},  {528, 608, 32},  {544, 624, 32},  {552, 632, 16},
-		{560, 640, 40},
+		{560, 640, 40},	 {112, 120, 96},  {120, 128, 400}, {136, 144, 416}, {144, 152, 408},
 	};
 
 	memset(head, 0, PYTHON_RUNTIME_HEAD_BYTES);
@@ -130,7 +130,7 @@ void python_scene_make(struct python_scene *scene, uint64_t version)
 	scene->runtime = place(scene, sizeof(head));
 	if (!scene->layout.has_cframe)
 		put(scene->runtime, head, sizeof(head));
-	scene->interpreter = place(scene, 128);
+	scene->interpreter = place(scene, 512);
 	scene->state = place(scene, 256);
 	put_word(scene->runtime + scene->layout.runtime_interpreters, scene->interpreter);
 	put_word(scene->interpreter + scene->layout.interpreter_threads, scene->state);

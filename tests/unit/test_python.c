@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/names.h"
 #include "unwind/runtime/python_frames.h"
+#include "unwind/runtime/python_gil.h"
 #include "python_scene.h"
 #include "sleeper.h"
 
@@ -465,6 +466,68 @@ static void lines_are_pythons(void **state)
 	python_line(cut, sizeof(cut), INT32_MIN, sizeof(cut) * 8);
 }
 
+/* struct _gil_runtime_state of all versions: last_holder, locked, switch_number, cond, mutex. */
+enum { GIL_HOLDER = 8, GIL_LOCKED = 16, GIL_SWITCHES = 24, GIL_MUTEX = 80, GIL_BYTES = 256 };
+
+static bool gil_read(uint64_t gil, struct python_gil *told)
+{
+	const struct python python = {.layout = scene.layout,
+				      .runtime = scene.runtime,
+				      .code_type = scene.code_type,
+				      .string_type = scene.string_type};
+
+	return python_gil_read(&python, &scene.memory, scene.thread.tid, gil, true, told);
+}
+
+static void gil_has_a_holder(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < VERSION_COUNT; i++) {
+		struct python_gil told;
+		uint64_t gil;
+
+		python_scene_make(&scene, versions[i]);
+		calls_make(&scene);
+		gil = place(&scene, GIL_BYTES);
+		put_word(gil + GIL_HOLDER, scene.state);
+		put_word(gil + GIL_SWITCHES, 7);
+		assert_true(gil_read(gil, &told)); /* free: its last holder is none */
+		assert_int_equal(told.holder, 0);
+		put_word(gil + GIL_LOCKED, 1);
+		assert_true(gil_read(gil, &told));
+		assert_int_equal(told.holder, scene.thread.tid);
+		assert_int_equal(told.switches, 7);
+		assert_false(told.changing);
+		assert_string_equal(told.place, "x.py:11");
+		put_word(gil + GIL_MUTEX, 2);
+		assert_true(gil_read(gil, &told));
+		assert_true(told.changing);
+		python_scene_done(&scene);
+	}
+}
+
+static void gil_may_be_none(void **state)
+{
+	struct python_gil told;
+	uint64_t gil;
+
+	(void)state;
+	python_scene_make(&scene, V3_13);
+	gil = place(&scene, GIL_BYTES);
+	put_word(gil + GIL_HOLDER, scene.state);
+	put_word(gil + GIL_LOCKED, UINT32_MAX); /* before it is made */
+	assert_false(gil_read(gil, &told));
+	put_word(gil + GIL_LOCKED, 2);
+	assert_false(gil_read(gil, &told));
+	put_word(gil + GIL_LOCKED, 1);
+	assert_true(gil_read(gil, &told));
+	assert_string_equal(told.place, ""); /* it is in no function */
+	put_word(gil + GIL_HOLDER, 4096);
+	assert_false(gil_read(gil, &told));
+	assert_false(gil_read(4096, &told));
+	python_scene_done(&scene);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -480,6 +543,8 @@ int main(void)
 		cmocka_unit_test(long_stacks_cost_their_process),
 		cmocka_unit_test(unknown_versions),
 		cmocka_unit_test(lines_are_pythons),
+		cmocka_unit_test(gil_has_a_holder),
+		cmocka_unit_test(gil_may_be_none),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

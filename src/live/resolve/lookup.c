@@ -413,6 +413,11 @@ void lookup_set_daemon_ports(struct lookup *lookup, int64_t ports)
 	waits_set_daemon_ports(lookup->waits, ports);
 }
 
+void lookup_set_runtime_locks(struct lookup *lookup, runtime_lock_finder *find, void *finder)
+{
+	waits_set_runtime_locks(lookup->waits, find, finder);
+}
+
 void lookup_give_time(struct lookup *lookup, int64_t now_ns, int64_t time_ns)
 {
 	waits_give_time(lookup->waits, now_ns, time_ns);

@@ -12,6 +12,7 @@
 #include "proc/lookup_hint.h"
 #include "sample/sample.h"
 #include "sample/why.h"
+#include "waits/waits.h"
 
 struct lookup;
 
@@ -21,6 +22,8 @@ struct lookup *lookup_new(const char *proc_root);
 void lookup_free(struct lookup *lookup);
 /* Local ports below that are servers'; WHY_DAEMON_PORTS at first (sample/why.h). */
 void lookup_set_daemon_ports(struct lookup *lookup, int64_t ports);
+/* Who knows locks of languages' runtimes (waits/waits.h). */
+void lookup_set_runtime_locks(struct lookup *lookup, runtime_lock_finder *find, void *finder);
 
 /* Gives finding out `why` so much time in the scan of now_ns; each scan has little otherwise. */
 void lookup_give_time(struct lookup *lookup, int64_t now_ns, int64_t time_ns);

@@ -15,6 +15,31 @@
 #define ENTRY_LONG 14
 #define ENTRY_NONE 15
 
+const char *const python_export_names[MODULE_PYTHON_EXPORTS] = {
+	[MODULE_PYTHON_RUNTIME] = "_PyRuntime",
+	[MODULE_PYTHON_VERSION] = "Py_Version", /* since 3.11 */
+	[MODULE_PYTHON_CODE] = "PyCode_Type",
+	[MODULE_PYTHON_STRING] = "PyUnicode_Type",
+};
+
+bool python_open(struct python *python, struct thread_memory *memory,
+		 const uint64_t exports[MODULE_PYTHON_EXPORTS], uint64_t distance)
+{
+	uint8_t head[PYTHON_RUNTIME_HEAD_BYTES];
+	uint64_t version;
+
+	*python = (struct python){
+		.runtime = exports[MODULE_PYTHON_RUNTIME] + distance,
+		.code_type = exports[MODULE_PYTHON_CODE] + distance,
+		.string_type = exports[MODULE_PYTHON_STRING] + distance,
+	};
+	return exports[MODULE_PYTHON_VERSION] && exports[MODULE_PYTHON_CODE] &&
+	       exports[MODULE_PYTHON_STRING] &&
+	       python_word(memory, exports[MODULE_PYTHON_VERSION] + distance, &version) &&
+	       !thread_memory_read(memory, python->runtime, head, sizeof(head)) &&
+	       python_layout_get(&python->layout, version, head);
+}
+
 bool python_word(struct thread_memory *memory, uint64_t address, uint64_t *word)
 {
 	return !thread_memory_read(memory, address, word, sizeof(*word));
@@ -176,18 +201,28 @@ static int64_t line_read(const struct python *python, struct thread_memory *memo
 	return python_line(table, bytes, code->first_line, unit);
 }
 
-void python_code_name(const struct python *python, struct thread_memory *memory,
-		      const struct python_code *code, const struct python_texts *texts,
-		      uint64_t instruction, char name[FUNCTION_NAME_SIZE])
+void python_code_place(const struct python *python, struct thread_memory *memory,
+		       const struct python_code *code, const struct python_texts *texts,
+		       uint64_t instruction, char place[PYTHON_PLACE_SIZE])
 {
 	int64_t line = line_read(python, memory, code, instruction);
 	const char *file = strrchr(texts->file, '/');
 
 	file = file ? file + 1 : texts->file;
 	if (line)
-		snprintf(name, FUNCTION_NAME_SIZE, "%.300s (%.150s:%lld)", texts->name, file,
-			 (long long)line);
+		snprintf(place, PYTHON_PLACE_SIZE, "%.150s:%lld", file, (long long)line);
 	else
-		snprintf(name, FUNCTION_NAME_SIZE, "%.300s (%.150s)", texts->name, file);
+		snprintf(place, PYTHON_PLACE_SIZE, "%.150s", file);
+	function_name_clean(place);
+}
+
+void python_code_name(const struct python *python, struct thread_memory *memory,
+		      const struct python_code *code, const struct python_texts *texts,
+		      uint64_t instruction, char name[FUNCTION_NAME_SIZE])
+{
+	char place[PYTHON_PLACE_SIZE];
+
+	python_code_place(python, memory, code, texts, instruction, place);
+	snprintf(name, FUNCTION_NAME_SIZE, "%.300s (%s)", texts->name, place);
 	function_name_clean(name);
 }

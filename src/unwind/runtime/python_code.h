@@ -7,9 +7,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "unwind/module_table.h"
 #include "unwind/runtime/python_layout.h"
 #include "unwind/symbols.h"
 #include "unwind/thread_memory.h"
+
+/* Names of enum module_python. */
+extern const char *const python_export_names[MODULE_PYTHON_EXPORTS];
 
 /* An interpreter in a process: where it is. */
 struct python {
@@ -34,6 +38,11 @@ struct python_texts {
 	char file[PYTHON_UTF8_BYTES * PYTHON_FILE_CHARS_MAX + 1];
 };
 
+/* exports: addresses of python_export_names as its file has them; distance: how far from these it
+ * lies. False where it is none that is known. */
+bool python_open(struct python *python, struct thread_memory *memory,
+		 const uint64_t exports[MODULE_PYTHON_EXPORTS], uint64_t distance);
+
 bool python_word(struct thread_memory *memory, uint64_t address, uint64_t *word);
 
 /* False where there is no code object. */
@@ -49,6 +58,12 @@ bool python_texts_read(const struct python *python, struct thread_memory *memory
 void python_code_name(const struct python *python, struct thread_memory *memory,
 		      const struct python_code *code, const struct python_texts *texts,
 		      uint64_t instruction, char name[FUNCTION_NAME_SIZE]);
+
+#define PYTHON_PLACE_SIZE 176
+/* Fills place, "file.py:12", cut where it is long; without a line where that is not known. */
+void python_code_place(const struct python *python, struct thread_memory *memory,
+		       const struct python_code *code, const struct python_texts *texts,
+		       uint64_t instruction, char place[PYTHON_PLACE_SIZE]);
 
 /* The pure part: the line of a code unit (two bytes of code) by a location table, or 0. Format:
  * Objects/locations.md of 3.11. */

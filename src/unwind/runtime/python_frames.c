@@ -26,13 +26,6 @@
 #define OWNED_BY_STACK 3 /* FRAME_OWNED_BY_CSTACK; in 3.14 FRAME_OWNED_BY_INTERPRETER, and more */
 #define POINTER_BITS (~(uint64_t)7) /* 3.14 has marks in the others */
 
-static const char *const export_names[MODULE_PYTHON_EXPORTS] = {
-	[MODULE_PYTHON_RUNTIME] = "_PyRuntime",
-	[MODULE_PYTHON_VERSION] = "Py_Version", /* since 3.11 */
-	[MODULE_PYTHON_CODE] = "PyCode_Type",
-	[MODULE_PYTHON_STRING] = "PyUnicode_Type",
-};
-
 struct python_process {
 	struct cache_entry entry; /* key: pid */
 	int64_t looked_ns;
@@ -95,7 +88,8 @@ void python_frames_sweep(struct python_frames *python, int64_t now_ns)
 static bool module_look(struct module *module)
 {
 	if (module->fd >= 0 && !module->python_looked) {
-		elf_exports(&module->elf, export_names, module->python, MODULE_PYTHON_EXPORTS);
+		elf_exports(&module->elf, python_export_names, module->python,
+			    MODULE_PYTHON_EXPORTS);
 		module->python_looked = true;
 		module->interpreter = module->python[MODULE_PYTHON_RUNTIME];
 	}
@@ -122,26 +116,6 @@ static const struct module *interpreter_find(const struct python_frames *python,
 	return NULL;
 }
 
-static void process_look(struct python_process *process, struct thread_memory *memory)
-{
-	const struct module *module = process->module;
-	uint8_t head[PYTHON_RUNTIME_HEAD_BYTES];
-	struct python *python = &process->python;
-	uint64_t distance = process->distance, version;
-
-	*python = (struct python){
-		.runtime = module->python[MODULE_PYTHON_RUNTIME] + distance,
-		.code_type = module->python[MODULE_PYTHON_CODE] + distance,
-		.string_type = module->python[MODULE_PYTHON_STRING] + distance,
-	};
-	process->known =
-		module->python[MODULE_PYTHON_VERSION] && module->python[MODULE_PYTHON_CODE] &&
-		module->python[MODULE_PYTHON_STRING] &&
-		python_word(memory, module->python[MODULE_PYTHON_VERSION] + distance, &version) &&
-		!thread_memory_read(memory, python->runtime, head, sizeof(head)) &&
-		python_layout_get(&python->layout, version, head);
-}
-
 /* The process' interpreter: as the walk passes it, or where that has lost its way, as another walk
  * did. NULL: none is known. */
 static struct python_process *process_get(struct python_frames *python,
@@ -164,7 +138,8 @@ static struct python_process *process_get(struct python_frames *python,
 		process->module = module;
 		process->distance = distance;
 	}
-	process_look(process, memory);
+	process->known =
+		python_open(&process->python, memory, process->module->python, process->distance);
 	process->looked_ns = thread->now_ns;
 	process->foreign = process_inner_pid(python->proc_root, thread->pid) != thread->pid;
 	return process;

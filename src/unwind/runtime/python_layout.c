@@ -6,8 +6,9 @@
 #define MINOR(version) ((version) >> 16) /* 0x030b of 0x030b02f0 */
 #define COOKIE "xdebugpy"
 
-/* Include/internal/pycore_frame.h, pycore_runtime.h, pycore_interp.h and Include/cpython/pystate.h,
- * code.h, unicodeobject.h of 3.11.7 and 3.12.1; these are kept for all releases of a minor version.
+/* Include/internal/pycore_frame.h, pycore_gil.h, pycore_runtime.h, pycore_interp.h and
+ * Include/cpython/pystate.h, code.h, unicodeobject.h of 3.11.7 and 3.12.1; these are kept for all
+ * releases of a minor version.
  */
 struct layout_row {
 	uint32_t minor;
@@ -41,6 +42,9 @@ static const struct layout_row layout_table[] = {
 	  .string_wide_bytes = 72,
 	  .bytes_length = 16,
 	  .bytes_bytes = 32,
+	  .runtime_gil = 360,
+	  .gil_holder = 8,
+	  .gil_locked = 16,
 	  .has_cframe = true,
 	  .has_is_entry = true}},
 	{0x030c,
@@ -68,6 +72,9 @@ static const struct layout_row layout_table[] = {
 	  .string_wide_bytes = 56,
 	  .bytes_length = 16,
 	  .bytes_bytes = 32,
+	  .interpreter_gil = 384,
+	  .gil_holder = 8,
+	  .gil_locked = 16,
 	  .has_cframe = true}},
 };
 
@@ -90,8 +97,13 @@ static const struct slot_row slot_table[] = {
 	{MEMBER(code_first_line), 312, 352},	{MEMBER(code_bytes), 344, 384},
 	{MEMBER(bytes_length), 520, 600},	{MEMBER(bytes_bytes), 528, 608},
 	{MEMBER(string_state), 544, 624},	{MEMBER(string_length), 552, 632},
-	{MEMBER(string_bytes), 560, 640},
+	{MEMBER(string_bytes), 560, 640},	{MEMBER(interpreter_gil), 112, 120},
+	{MEMBER(gil_locked), 136, 144},		{MEMBER(gil_holder), 144, 152},
 };
+
+/* Of the interpreter's own GIL, which it may share instead: where that is in it. */
+#define GIL_AT_3_13 120
+#define GIL_AT_3_14 128
 
 static uint64_t word_at(const uint8_t *head, size_t at)
 {
@@ -105,6 +117,7 @@ static bool layout_told(struct python_layout *layout, uint64_t version, const ui
 {
 	struct python_layout made = {.has_cframe = false};
 	bool newer = MINOR(version) == 0x030e;
+	uint64_t gil;
 
 	if ((MINOR(version) != 0x030d && !newer) || memcmp(head, COOKIE, strlen(COOKIE)) != 0 ||
 	    word_at(head, 8) != version || word_at(head, 16) /* without a GIL */)
@@ -118,6 +131,9 @@ static bool layout_told(struct python_layout *layout, uint64_t version, const ui
 			return false;
 		memcpy((char *)&made + row->member, &offset, sizeof(offset));
 	}
+	gil = word_at(head, newer ? GIL_AT_3_14 : GIL_AT_3_13);
+	made.gil_locked -= (uint32_t)gil;
+	made.gil_holder -= (uint32_t)gil;
 	made.string_wide_bytes = made.string_bytes + 16; /* its length as UTF-8, and where */
 	*layout = made;
 	return true;
@@ -133,7 +149,8 @@ static bool layout_fits(const struct python_layout *layout)
 		layout->frame_owner,	layout->frame_is_entry,	    layout->code_file,
 		layout->code_name,	layout->code_lines,	    layout->code_first_line,
 		layout->string_length,	layout->string_state,	    layout->string_bytes,
-		layout->bytes_length,	layout->bytes_bytes,
+		layout->bytes_length,	layout->bytes_bytes,	    layout->gil_holder,
+		layout->gil_locked,
 	};
 
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)

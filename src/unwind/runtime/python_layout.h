@@ -25,8 +25,11 @@ struct python_layout {
 	uint32_t string_length, string_state;
 	uint32_t string_bytes, string_wide_bytes; /* of ASCII text, of other */
 	uint32_t bytes_length, bytes_bytes;
-	bool has_cframe;   /* to 3.12 */
-	bool has_is_entry; /* 3.11 only */
+	uint32_t runtime_gil;		 /* 3.11: the GIL, in _PyRuntime */
+	uint32_t interpreter_gil;	 /* since 3.12: address of the GIL; 0: there is none */
+	uint32_t gil_holder, gil_locked; /* of struct _gil_runtime_state */
+	bool has_cframe;		 /* to 3.12 */
+	bool has_is_entry;		 /* 3.11 only */
 };
 
 /* version: PY_VERSION_HEX as Py_Version has it; head: so many bytes of _PyRuntime. False where it

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unwind/runtime/python_gil.h"
+#include "base/clock.h"
+#include "unwind/elf/elf_exports.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PROCESSES_MAX 4096
+#define PROCESS_IDLE_NS (120 * NS_PER_SECOND)
+#define KNOWN_OLD_NS (5 * NS_PER_SECOND) /* an exec, or an interpreter more */
+#define OTHER_OLD_NS (60 * NS_PER_SECOND)
+#define LOOK_SHARE 1000 /* of the time may go into looking for one process' interpreter */
+#define INTERPRETERS_MAX 16
+#define FILES_MAX 4   /* with "python" in their names, of one process */
+#define READS_MAX 512 /* of memory, for one answer */
+#define FRAMES_MAX 8  /* that are no function's, before one that is */
+#define OWNED_BY_STACK 3
+#define POINTER_BITS (~(uint64_t)7)
+
+/* struct _gil_runtime_state, from `locked` on: an int and what aligns it, */
+#define SWITCHES_AT 8	/* switch_number, */
+#define CONDITION_AT 16 /* cond, where who wants it waits, */
+/* mutex, whose first word is 0 while it is free, */
+#define MUTEX_AT (CONDITION_AT + sizeof(pthread_cond_t))
+/* switch_cond, where who gave it away waits until another one has it */
+#define SWITCH_AT (MUTEX_AT + sizeof(pthread_mutex_t))
+
+struct gil_process {
+	struct cache_entry entry; /* key: pid */
+	int64_t next_look_ns;
+	struct python python;
+	uint32_t count;
+	uint64_t gils[INTERPRETERS_MAX]; /* of interpreters, which may share one */
+};
+
+void python_gils_init(struct python_gils *gils, const char *proc_root,
+		      ssize_t (*copy)(const char *proc_root, int64_t tid, uint64_t from, void *to,
+				      size_t bytes))
+{
+	*gils = (struct python_gils){
+		.proc_root = proc_root,
+		.processes = {.entry_bytes = sizeof(struct gil_process),
+			      .entries_max = PROCESSES_MAX},
+	};
+	thread_memory_init(&gils->memory, proc_root, false, 0);
+	gils->memory.copy = copy;
+}
+
+void python_gils_done(struct python_gils *gils)
+{
+	cache_done(&gils->processes);
+	thread_memory_done(&gils->memory);
+}
+
+void python_gils_sweep(struct python_gils *gils, int64_t now_ns)
+{
+	cache_sweep(&gils->processes, now_ns, PROCESS_IDLE_NS);
+}
+
+/* --- the interpreter of a process */
+
+static bool has_python_name(const struct mapping *mapping)
+{
+	const char *name = mapping->path ? strrchr(mapping->path, '/') : NULL;
+
+	return name && mapping->inode &&
+	       (!strncmp(name, "/python", 7) || !strncmp(name, "/libpython", 10));
+}
+
+/* Whether the file that is mapped there exports an interpreter that is known. */
+static bool mapping_open_python(struct python_gils *gils, const struct mapping *mapping,
+				int64_t tid, struct python *python)
+{
+	uint64_t exports[MODULE_PYTHON_EXPORTS], address;
+	int fd = mapping_open(mapping, gils->proc_root, tid);
+	struct elf_file elf;
+	struct stat file;
+	bool found;
+
+	if (fd < 0)
+		return false;
+	found = !fstat(fd, &file) && !elf_file_read(&elf, fd, NULL, (uint64_t)file.st_size) &&
+		elf_exports(&elf, python_export_names, exports, MODULE_PYTHON_EXPORTS) &&
+		exports[MODULE_PYTHON_RUNTIME] && elf_address_of(&elf, mapping->offset, &address) &&
+		python_open(python, &gils->memory, exports, mapping->start - address);
+	close(fd);
+	return found;
+}
+
+static bool interpreter_find(struct python_gils *gils, const struct stack_thread *thread,
+			     struct python *python)
+{
+	unsigned int files = 0;
+	struct process_maps *maps;
+	struct cache processes;
+	bool found = false;
+	int err;
+
+	process_maps_cache_init(&processes);
+	maps = process_maps_get(&processes, gils->proc_root, thread, &err);
+	for (size_t i = 0; maps && i < maps->count && !found && files < FILES_MAX; i++)
+		if (has_python_name(&maps->mappings[i])) {
+			found = mapping_open_python(gils, &maps->mappings[i], thread->tid, python);
+			files++;
+		}
+	cache_done(&processes);
+	return found;
+}
+
+static void gils_list(struct python_gils *gils, struct gil_process *process)
+{
+	const struct python_layout *layout = &process->python.layout;
+	uint64_t runtime = process->python.runtime, interpreter;
+
+	process->count = 0;
+	if (!layout->interpreter_gil) {
+		process->gils[process->count++] = runtime + layout->runtime_gil;
+		return;
+	}
+	if (!python_word(&gils->memory, runtime + layout->runtime_interpreters, &interpreter))
+		return;
+	while (interpreter && process->count < INTERPRETERS_MAX) {
+		if (!python_word(&gils->memory, interpreter + layout->interpreter_gil,
+				 &process->gils[process->count]))
+			return;
+		process->count++;
+		if (!python_word(&gils->memory, interpreter + layout->interpreter_next,
+				 &interpreter))
+			return;
+	}
+}
+
+static struct gil_process *process_get(struct python_gils *gils, const struct stack_thread *thread)
+{
+	bool added, found;
+	struct gil_process *process =
+		cache_get(&gils->processes, (uint64_t)thread->pid, thread->now_ns, &added);
+	int64_t start_ns;
+
+	if (!added && thread->now_ns < process->next_look_ns)
+		return process;
+	start_ns = clock_monotonic_ns();
+	thread_memory_begin(&gils->memory, thread->tid, 0);
+	gils->memory.calls_left = READS_MAX;
+	process->count = 0;
+	found = interpreter_find(gils, thread, &process->python);
+	if (found)
+		gils_list(gils, process);
+	process->next_look_ns = thread->now_ns + (found ? KNOWN_OLD_NS : OTHER_OLD_NS) +
+				(clock_monotonic_ns() - start_ns) * LOOK_SHARE;
+	return process;
+}
+
+/* --- the GIL */
+
+/* The innermost frame of a function, and its code; 0: not known. */
+static uint64_t frame_of(const struct python_layout *layout, struct thread_memory *memory,
+			 uint64_t state, uint64_t *code)
+{
+	uint64_t frame;
+	uint8_t owner;
+
+	if (!python_word(memory, state + layout->thread_frame, &frame) ||
+	    (layout->has_cframe && !python_word(memory, frame + layout->cframe_frame, &frame)))
+		return 0;
+	for (int i = 0; frame && i < FRAMES_MAX; i++) {
+		if (!python_word(memory, frame + layout->frame_code, code) ||
+		    thread_memory_read(memory, frame + layout->frame_owner, &owner, 1))
+			return 0;
+		*code &= POINTER_BITS;
+		if (layout->has_is_entry || owner < OWNED_BY_STACK)
+			return frame;
+		if (!python_word(memory, frame + layout->frame_previous, &frame))
+			return 0;
+	}
+	return 0;
+}
+
+/* The holder mostly runs: what was read is believed if the same function is there afterwards. */
+static void place_read(const struct python *python, struct thread_memory *memory, int64_t tid,
+		       uint64_t state, char place[PYTHON_PLACE_SIZE])
+{
+	const struct python_layout *layout = &python->layout;
+	struct python_texts texts;
+	struct python_code code;
+	uint64_t at, now, frame = frame_of(layout, memory, state, &at), instruction;
+
+	if (!frame || !python_word(memory, frame + layout->frame_instruction, &instruction) ||
+	    !python_code_read(python, memory, at, &code) ||
+	    !python_texts_read(python, memory, &code, &texts))
+		return;
+	python_code_place(python, memory, &code, &texts, instruction, place);
+	if (thread_memory_begin(memory, tid, state) ||
+	    frame_of(layout, memory, state, &now) != frame || now != at)
+		*place = '\0';
+}
+
+bool python_gil_read(const struct python *python, struct thread_memory *memory, int64_t tid,
+		     uint64_t address, bool with_place, struct python_gil *gil)
+{
+	const struct python_layout *layout = &python->layout;
+	uint64_t locked = address + layout->gil_locked, state;
+	uint32_t mutex;
+	int32_t is_locked;
+
+	*gil = (struct python_gil){.holder = 0};
+	/* one copy of all of it */
+	if (thread_memory_begin(memory, tid, address))
+		return false;
+	memory->calls_left = READS_MAX;
+	if (!python_word(memory, address + layout->gil_holder, &state) ||
+	    thread_memory_read(memory, locked, &is_locked, sizeof(is_locked)) ||
+	    !python_word(memory, locked + SWITCHES_AT, &gil->switches) ||
+	    thread_memory_read(memory, locked + MUTEX_AT, &mutex, sizeof(mutex)) || is_locked < 0 ||
+	    is_locked > 1)
+		return false;
+	gil->changing = mutex;
+	if (!is_locked)
+		return true;
+	if (!state || !python_word(memory, state + layout->thread_native_id, &gil->holder) ||
+	    !gil->holder)
+		return false;
+	if (with_place)
+		place_read(python, memory, tid, state, gil->place);
+	return true;
+}
+
+static bool is_within(uint64_t address, uint64_t condition)
+{
+	return address - condition < sizeof(pthread_cond_t);
+}
+
+bool python_gil_find(struct python_gils *gils, const struct stack_thread *thread, uint64_t futex,
+		     bool with_place, struct python_gil *gil)
+{
+	const struct gil_process *process = process_get(gils, thread);
+
+	for (uint32_t i = 0; i < process->count; i++) {
+		uint64_t locked = process->gils[i] + process->python.layout.gil_locked;
+
+		if (process->gils[i] && (is_within(futex, locked + CONDITION_AT) ||
+					 is_within(futex, locked + SWITCH_AT)))
+			return python_gil_read(&process->python, &gils->memory, thread->tid,
+					       process->gils[i], with_place, gil);
+	}
+	return false;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Who holds the GIL that a thread of CPython 3.11 to 3.14 waits for.
+ *
+ * take_gil() and drop_gil() of Python/ceval_gil.c wait on the two condition variables of struct
+ * _gil_runtime_state (Include/internal/pycore_gil.h), so that the futex of such a wait lies in one
+ * of them; nothing else waits there. `locked` and `last_holder` beside them tell who holds it. Both
+ * are written with `mutex` held, and switch_number counts each change of the holder: if that mutex
+ * is free and a second look finds the same number, the holder is right.
+ *
+ * An interpreter is looked for in a process' files named python... or libpython..., by what they
+ * export. Memory is read by a function of the caller's; everything in it may be a lie.
+ */
+#ifndef TSNAP_UNWIND_RUNTIME_PYTHON_GIL_H
+#define TSNAP_UNWIND_RUNTIME_PYTHON_GIL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/cache.h"
+#include "unwind/process_maps.h"
+#include "unwind/runtime/python_code.h"
+
+struct python_gil {
+	uint64_t holder;	       /* id of a thread, as the process knows it */
+	uint64_t switches;	       /* times that another thread got it */
+	bool changing;		       /* its mutex is held: the holder may be about to change */
+	char place[PYTHON_PLACE_SIZE]; /* where the holder is, "app.py:88"; "": not known */
+};
+
+struct python_gils {
+	const char *proc_root;
+	struct cache processes;
+	struct thread_memory memory;
+};
+
+/* proc_root must stay. copy: as struct thread_memory has it. */
+void python_gils_init(struct python_gils *gils, const char *proc_root,
+		      ssize_t (*copy)(const char *proc_root, int64_t tid, uint64_t from, void *to,
+				      size_t bytes));
+void python_gils_done(struct python_gils *gils);		  /* also of a zeroed one */
+void python_gils_sweep(struct python_gils *gils, int64_t now_ns); /* about once a second */
+
+/* Whether the thread, which waits for that futex, waits for a GIL. with_place: where
+ * the holder is, is wanted. */
+bool python_gil_find(struct python_gils *gils, const struct stack_thread *thread, uint64_t futex,
+		     bool with_place, struct python_gil *gil);
+
+/* The part that reads memory alone: the GIL of that address. */
+bool python_gil_read(const struct python *python, struct thread_memory *memory, int64_t tid,
+		     uint64_t address, bool with_place, struct python_gil *gil);
+
+#endif
