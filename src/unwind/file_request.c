@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define ROW_NS (2 * NS_PER_SECOND) /* a scan waits for it */
+#define GO_NS (10 * NS_PER_SECOND)
 
 int file_row_ask(struct parser *parser, uint32_t number, const struct elf_file *elf, bool opens,
 		 uint64_t address, struct file_row_answer *answer)
@@ -43,6 +44,48 @@ int file_row_ask(struct parser *parser, uint32_t number, const struct elf_file *
 		return -EBADMSG;
 	memcpy(answer->operations, bytes + head, rest);
 	return 0;
+}
+
+/* Takes an answer of exactly so many bytes. */
+static int fixed_ask(struct parser *parser, const struct parser_message *message, void *answer,
+		     size_t bytes)
+{
+	static char got[PARSER_MESSAGE_MAX];
+	ssize_t count = parser_ask(parser, message, got, GO_NS);
+
+	if (count < 0)
+		return (int)count;
+	if ((size_t)count != bytes)
+		return -EBADMSG;
+	memcpy(answer, got, bytes);
+	return 0;
+}
+
+int file_go_ask(struct parser *parser, uint32_t number, const struct elf_file *elf,
+		struct file_go_answer *answer)
+{
+	const struct file_request request = {
+		.kind = FILE_GO, .number = number, .bytes = elf->bytes, .opens = true};
+	const struct parser_message message = {
+		.head = &request, .head_bytes = sizeof(request), .fds = {elf->fd}, .fd_count = 1};
+	int err = parser_ready(parser);
+
+	if (!err)
+		err = fixed_ask(parser, &message, answer, sizeof(*answer));
+	answer->program.version[GO_VERSION_SIZE - 1] = '\0';
+	return err;
+}
+
+int file_go_frame_ask(struct parser *parser, uint32_t number, uint64_t address,
+		      struct file_go_frame_answer *answer)
+{
+	const struct file_request request = {
+		.kind = FILE_GO_FRAME, .number = number, .address = address};
+	const struct parser_message message = {.head = &request, .head_bytes = sizeof(request)};
+	int err = fixed_ask(parser, &message, answer, sizeof(*answer));
+
+	answer->name[FUNCTION_NAME_SIZE - 1] = '\0';
+	return err;
 }
 
 static void file_tell(struct parser *parser, enum file_request_kind kind, uint32_t number)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a parser is asked about files, and what it answers: unwind rows, names of functions. Files
- * are known by numbers (module_table.h); with the first request for one comes its descriptor.
+/* What a parser is asked about files, and what it answers: unwind rows, names of functions, and of
+ * programs of Go where their runtime keeps what. Files are known by numbers (module_table.h); with
+ * the first request for one comes its descriptor.
  */
 #ifndef TSNAP_UNWIND_FILE_REQUEST_H
 #define TSNAP_UNWIND_FILE_REQUEST_H
@@ -10,6 +11,7 @@
 
 #include "parser/parser.h"
 #include "unwind/elf/elf_file.h"
+#include "unwind/elf/go_program.h"
 #include "unwind/frame_row.h"
 #include "unwind/frame_source.h"
 
@@ -17,10 +19,12 @@
 #define FILE_ENDS_MAX 2 /* parsers that may end over one file */
 
 enum file_request_kind {
-	FILE_ROW,    /* struct file_row_answer */
-	FILE_NAME,   /* struct file_name_answer */
-	FILE_DROP,   /* the file: no answer */
-	FILE_FORGET, /* all files: no answer */
+	FILE_ROW,      /* struct file_row_answer */
+	FILE_NAME,     /* struct file_name_answer */
+	FILE_DROP,     /* the file: no answer */
+	FILE_FORGET,   /* all files: no answer */
+	FILE_GO,       /* struct file_go_answer: a whole program of Go */
+	FILE_GO_FRAME, /* struct file_go_frame_answer: a function of it */
 };
 
 /* Behind it may lie a file's bytes (the vDSO). */
@@ -53,6 +57,25 @@ struct file_name_answer {
 	uint8_t found, cut;
 	char name[FUNCTION_NAME_SIZE];
 };
+
+struct file_go_answer {
+	uint8_t is_go, has_functions;
+	struct go_program program;
+};
+
+struct file_go_frame_answer {
+	uint8_t found;
+	int32_t depth; /* of the stack since the function's begin; -1: not known */
+	char name[FUNCTION_NAME_SIZE];
+};
+
+/* Asks what a file is as a program of Go; the parser knows it by that number from then on. 0, or
+ * -errno as file_row_ask() has them. */
+int file_go_ask(struct parser *parser, uint32_t number, const struct elf_file *elf,
+		struct file_go_answer *answer);
+/* Asks for the function at an address of it; the same. */
+int file_go_frame_ask(struct parser *parser, uint32_t number, uint64_t address,
+		      struct file_go_frame_answer *answer);
 
 /* Asks for a row; opens: the parser does not know the file. 0; -EAGAIN: there is no parser now;
  * -EPIPE: it ended over the request; or -errno: there is none at all. */

@@ -28,6 +28,8 @@ struct known_file {
 	struct frame_source *source;
 	struct go_end *ends; /* where walks end in a program of Go */
 	size_t end_count;
+	struct go_table go; /* of a program of Go whose goroutines are read */
+	bool has_go;
 	const struct machine *machine;
 	struct elf_symbols symbols;
 	struct perf_map map;
@@ -236,6 +238,33 @@ static size_t name_answer(struct parser_request *request, const struct file_requ
 	return sizeof(*answer);
 }
 
+static size_t go_answer(struct parser_request *request, const struct file_request *of, char *to)
+{
+	struct file_go_answer *answer = (struct file_go_answer *)to;
+	struct known_file *file = file_add(request, of);
+
+	memset(answer, 0, sizeof(*answer));
+	answer->is_go = file->machine && !go_program_read(&answer->program, &file->elf);
+	file->has_go = answer->is_go && !go_table_read(&file->go, &file->elf);
+	answer->has_functions = file->has_go;
+	return sizeof(*answer);
+}
+
+static size_t go_frame_answer(const struct file_request *of, char *to)
+{
+	struct file_go_frame_answer *answer = (struct file_go_frame_answer *)to;
+	const struct known_file *file = known.files[of->number];
+	struct go_function function;
+
+	memset(answer, 0, sizeof(*answer));
+	if (!file || !file->has_go || !go_table_find(&file->go, &file->elf, of->address, &function))
+		return sizeof(*answer);
+	answer->depth = go_table_depth(&file->go, &file->elf, &function, of->address);
+	answer->found = go_table_name(&file->go, &file->elf, function.record, answer->name,
+				      sizeof(answer->name));
+	return sizeof(*answer);
+}
+
 size_t file_service(struct parser_request *request, char answer[PARSER_MESSAGE_MAX])
 {
 	struct file_request of;
@@ -250,6 +279,10 @@ size_t file_service(struct parser_request *request, char answer[PARSER_MESSAGE_M
 		return row_answer(request, &of, answer);
 	case FILE_NAME:
 		return name_answer(request, &of, answer);
+	case FILE_GO:
+		return go_answer(request, &of, answer);
+	case FILE_GO_FRAME:
+		return go_frame_answer(&of, answer);
 	case FILE_DROP:
 		file_drop_known(of.number);
 		return 0;

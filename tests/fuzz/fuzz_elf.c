@@ -9,6 +9,7 @@
 #include "unwind/elf/demangle.h"
 #include "unwind/elf/elf_exports.h"
 #include "unwind/elf/elf_symbols.h"
+#include "unwind/elf/go_program.h"
 #include "unwind/elf/go_table.h"
 #include "fuzz_row.h"
 #include "unwind/frame_source.h"
@@ -88,6 +89,22 @@ static void ends_try(const struct elf_file *elf)
 		must(go_table_ends(&table, elf, ends) <= GO_ENDS_MAX);
 }
 
+static void go_try(const struct elf_file *elf)
+{
+	struct go_function function;
+	struct go_program program;
+	struct go_table table;
+
+	if (!go_program_read(&program, elf))
+		must(strnlen(program.version, sizeof(program.version)) < sizeof(program.version));
+	for (uint64_t address = 0x1f0; !go_table_read(&table, elf) && address < 0x290;
+	     address += 0x10)
+		if (go_table_find(&table, elf, address, &function)) {
+			must(function.from <= address && address < function.to);
+			must(go_table_depth(&table, elf, &function, address) >= -1);
+		}
+}
+
 static void exports_try(const struct elf_file *elf)
 {
 	static const char *const names[] = {"main", "_PyRuntime", ""};
@@ -110,6 +127,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		rows_try(&elf);
 		symbols_try(&elf);
 		ends_try(&elf);
+		go_try(&elf);
 		exports_try(&elf);
 	}
 	free(image);

@@ -129,10 +129,52 @@ static void code_begins_where_it_is_filled(void **state)
 	assert_int_equal(go_table_read(&table, &elf), -EBADMSG);
 }
 
+/* The fifth number of a record, here where the next one begins, is the place of its steps, here
+ * behind the names. They say that the stack is 0 deep for 4 bytes, 24 for 32 more, 8 for the rest.
+ */
+#define STEPS_AT 0x79
+#define STEPS_PLACE 25 /* counted from 0x60 */
+#define RECORD_STEPS_AT (0x98 + 16)
+
+static void depths_are_found(void **state)
+{
+	static const uint8_t steps[] = {2, 4, 48, 32, 31, 28, 0};
+	static const struct {
+		uint64_t address;
+		int32_t depth;
+	} expected[] = {{0x200, 0}, {0x203, 0}, {0x204, 24}, {0x223, 24}, {0x224, 8}, {0x23f, 8}};
+	struct elf_file elf = file_read("go_fffffff0");
+	struct go_function function;
+	struct go_table table;
+
+	(void)state;
+	memcpy(image + TABLE_AT + STEPS_AT, steps, sizeof(steps));
+	number_put(RECORD_STEPS_AT, STEPS_PLACE, 4);
+	assert_int_equal(go_table_read(&table, &elf), 0);
+	for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
+		assert_true(go_table_find(&table, &elf, expected[i].address, &function));
+		assert_int_equal(function.from, 0x200);
+		assert_int_equal(function.to, 0x240);
+		assert_int_equal(go_table_depth(&table, &elf, &function, expected[i].address),
+				 expected[i].depth);
+	}
+	assert_false(go_table_find(&table, &elf, 0x1ff, &function));
+	assert_false(go_table_find(&table, &elf, 0x280, &function));
+	/* steps that end too early, and none at all */
+	image[TABLE_AT + STEPS_AT + 4] = 0;
+	assert_true(go_table_find(&table, &elf, 0x224, &function));
+	assert_int_equal(go_table_depth(&table, &elf, &function, 0x224), -1);
+	number_put(RECORD_STEPS_AT, 0, 4);
+	assert_int_equal(go_table_depth(&table, &elf, &function, 0x200), -1);
+	number_put(RECORD_STEPS_AT, UINT32_MAX, 4);
+	assert_int_equal(go_table_depth(&table, &elf, &function, 0x200), -1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_are_found),
+		cmocka_unit_test(depths_are_found),
 		cmocka_unit_test(bad_tables_tell_nothing),
 		cmocka_unit_test(code_begins_where_it_is_filled),
 	};

@@ -16,6 +16,9 @@
 #define ENDS_BYTES_MAX (64u << 20) /* the table is read at once to look for names */
 #define WORDS_MAX 8		   /* of the head */
 #define SECTION_NAMES_BYTES 4096
+#define RECORD_STEPS 12
+#define STEPS_BYTES_MAX 16384 /* that are read of one function's */
+#define DEPTH_MAX (256u << 20)
 #define NONE UINT8_MAX
 
 /* The head is a magic number, two zeros, the smallest instruction, the bytes of a word, and then
@@ -29,14 +32,14 @@ struct head {
  * list of functions follows the first word. */
 static const struct layout {
 	uint32_t magic;
-	uint8_t text, names, functions;
+	uint8_t text, names, steps, functions;
 	bool relative; /* the list has 32-bit distances from the begin of the code */
 } layouts[] = {
 	/* clang-format off */
-	{0xfffffffb, NONE, NONE, NONE, false}, /* Go 1.2 */
-	{0xfffffffa, NONE, 2,    6,    false}, /* Go 1.16 */
-	{0xfffffff0, 2,    3,    7,    true},  /* Go 1.18 */
-	{0xfffffff1, 2,    3,    7,    true},  /* Go 1.20 */
+	{0xfffffffb, NONE, NONE, NONE, NONE, false}, /* Go 1.2 */
+	{0xfffffffa, NONE, 2,    5,    6,    false}, /* Go 1.16 */
+	{0xfffffff0, 2,    3,    6,    7,    true},  /* Go 1.18 */
+	{0xfffffff1, 2,    3,    6,    7,    true},  /* Go 1.20 */
 	/* clang-format on */
 };
 
@@ -172,15 +175,18 @@ static int table_read(struct go_table *table, const struct elf_file *elf,
 				   .bytes = section->bytes,
 				   .names = section->offset,
 				   .records = section->offset,
+				   .steps = section->offset,
+				   .quantum = head.quantum,
 				   .functions = section->offset + sizeof(head) + head.word_bytes,
 				   .count = word[0],
 				   .word_bytes = head.word_bytes,
 				   .address_bytes = layout->relative ? 4 : head.word_bytes};
 	table->start_bytes = table->address_bytes;
 	if (layout->names != NONE) {
-		if (word[layout->names] > section->bytes ||
+		if (word[layout->names] > section->bytes || word[layout->steps] > section->bytes ||
 		    word[layout->functions] > section->bytes)
 			return -EBADMSG;
+		table->steps += word[layout->steps];
 		table->names += word[layout->names];
 		table->functions = table->records = section->offset + word[layout->functions];
 	}
@@ -333,6 +339,93 @@ bool go_table_name(const struct go_table *table, const struct elf_file *elf, uin
 		return false;
 	name[size - 1] = '\0';
 	return *name;
+}
+
+bool go_table_find(const struct go_table *table, const struct elf_file *elf, uint64_t address,
+		   struct go_function *function)
+{
+	size_t word = table->address_bytes, each = 2 * word;
+	uint64_t low = 0, high = table->count;
+	char entry[3 * sizeof(uint64_t)];
+
+	/* the last one that does not begin behind the address */
+	while (low < high) {
+		uint64_t middle = low + (high - low) / 2;
+
+		if (elf_file_take(elf, table->functions + middle * each, entry, each + word))
+			return false;
+		if (table->text + number_at(entry, word) > address) {
+			high = middle;
+		} else if (table->text + number_at(entry + each, word) <= address) {
+			low = middle + 1;
+		} else {
+			*function =
+				(struct go_function){table->text + number_at(entry, word),
+						     table->text + number_at(entry + each, word),
+						     (uint32_t)number_at(entry + word, word)};
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Reads a number of 7 bits a byte, the lowest first. */
+static bool varint_take(const uint8_t **at, const uint8_t *end, uint32_t *number)
+{
+	*number = 0;
+	for (unsigned int shift = 0; *at < end && shift < 32; shift += 7) {
+		uint8_t byte = *(*at)++;
+
+		*number |= (uint32_t)(byte & 0x7f) << shift;
+		if (!(byte & 0x80))
+			return true;
+	}
+	return false;
+}
+
+/* Steps are pairs: how much more the depth is than before, with its sign in the lowest bit, and for
+ * how many instructions on; 0 for the first of a pair ends them. The depth begins at -1. */
+static int32_t depth_find(const uint8_t *at, const uint8_t *end, uint64_t distance,
+			  unsigned int quantum)
+{
+	uint32_t depth = UINT32_MAX, more, instructions;
+	uint64_t reached = 0;
+	bool first = true;
+
+	while (varint_take(&at, end, &more) && (more || first) &&
+	       varint_take(&at, end, &instructions)) {
+		depth += more & 1 ? ~(more >> 1) : more >> 1;
+		reached += (uint64_t)instructions * quantum;
+		if (distance < reached)
+			return depth <= DEPTH_MAX ? (int32_t)depth : -1;
+		first = false;
+	}
+	return -1;
+}
+
+int32_t go_table_depth(const struct go_table *table, const struct elf_file *elf,
+		       const struct go_function *function, uint64_t address)
+{
+	uint64_t end = table->offset + table->bytes, left;
+	uint8_t steps[STEPS_BYTES_MAX];
+	char bytes[sizeof(uint32_t)];
+	uint32_t place;
+
+	/* a record goes on with its name, what it is given, its end of deferred calls, and steps */
+	if (function->record > end - table->records ||
+	    elf_file_take(elf,
+			  table->records + function->record + table->start_bytes + RECORD_STEPS,
+			  bytes, sizeof(bytes)))
+		return -1;
+	place = (uint32_t)number_at(bytes, sizeof(bytes));
+	if (!place || place >= end - table->steps)
+		return -1;
+	left = end - table->steps - place;
+	if (left > sizeof(steps))
+		left = sizeof(steps);
+	if (elf_file_take(elf, table->steps + place, steps, left))
+		return -1;
+	return depth_find(steps, steps + left, address - function->from, table->quantum);
 }
 
 struct end_taker {
