@@ -27,6 +27,7 @@ enum mode {
 	MODE_LIST,
 	MODE_LIST_JSON,
 	MODE_CHECK,
+	MODE_GOROUTINES,
 	MODE_WRITE_OFFSETS,
 	MODE_VERSION,
 	MODE_HELP,
@@ -52,6 +53,7 @@ struct config {
 	int64_t count;		   /* -n: reports, with --csv and --json scans; 0: not given */
 	int64_t rate_hz;	   /* -F */
 	const char *process;	   /* -p as typed: ids or a name pattern; NULL: all */
+	int64_t goroutines_pid;	   /* the same as an id, with --goroutines */
 	bool descendants;	   /* -r */
 	const char *threads;	   /* -t as typed: tids; NULL: all */
 	const char *user;	   /* -u as typed: a name or uid; NULL: all */

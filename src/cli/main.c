@@ -6,6 +6,7 @@
 #include "cli/list_json.h"
 #include "cli/live_source.h"
 #include "live/live.h"
+#include "live/live_goroutines.h"
 #include "cli/run.h"
 #include "live/trace_table.h"
 #include "base/memory.h"
@@ -137,7 +138,8 @@ static int words_print(const struct text *words, struct error *e)
 static bool mode_looks(const struct config *config)
 {
 	return !config->replay && !config->diff &&
-	       (config->mode <= MODE_RECORD || config->mode == MODE_TOP);
+	       (config->mode <= MODE_RECORD || config->mode == MODE_TOP ||
+		config->mode == MODE_GOROUTINES);
 }
 
 static int mode_run(const struct config *config, struct error *e)
@@ -173,6 +175,10 @@ static int mode_run(const struct config *config, struct error *e)
 		if (!err && config->record)
 			err = recording_rate_describe(config->record, &config->retention, &words,
 						      e);
+		break;
+	case MODE_GOROUTINES:
+		err = live_goroutines(config->goroutines_pid, config->all_states,
+				      config->no_sandbox, &words, e);
 		break;
 	case MODE_SNAPSHOT:
 		return snapshot_make(config, e);

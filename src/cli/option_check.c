@@ -10,8 +10,10 @@
 #include "live/trace_table.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
+#define PID_DIGITS_MAX 9
 #define AROUND_MOST_US (3600 * US_PER_SECOND)
 
 static int usage(struct error *e, const char *what, const char *why)
@@ -315,6 +317,24 @@ struct query config_query(const struct config *config)
 	};
 }
 
+static int goroutines_check(struct config *config, struct error *e)
+{
+	const char *digits = config->process ? config->process : "";
+
+	if (config->mode != MODE_GOROUTINES)
+		return 0;
+	if (!*digits || digits[strspn(digits, "0123456789")] || strlen(digits) > PID_DIGITS_MAX)
+		return usage(e, "--goroutines", "needs -p PID: the id of one process");
+	if (config->descendants || config->threads || config->user || config->comm ||
+	    config->cgroup || config->filter || config->columns || config->by ||
+	    config->more_columns || config->duration_us || config->interval_us || config->count)
+		return usage(e, "--goroutines",
+			     "shows what one process has at one moment: -p PID, and -a for those "
+			     "of Go's runtime");
+	config->goroutines_pid = strtoll(digits, NULL, 10);
+	return 0;
+}
+
 int config_check(struct config *config, struct error *e)
 {
 	bool machines = config->mode == MODE_CSV || config->mode == MODE_JSON;
@@ -363,7 +383,9 @@ int config_check(struct config *config, struct error *e)
 	if (recorded && probes_chosen(config))
 		return usage(e, config->diff ? "--diff" : "--replay",
 			     "can't go with options for the live host");
-	err = top_check(config, e);
+	err = goroutines_check(config, e);
+	if (!err)
+		err = top_check(config, e);
 	if (!err)
 		err = stacks_check(config, e);
 	if (!err)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes corpus_btf/, corpus_offsets/, corpus_elf/, corpus_perf_map/ and corpus_python/ anew: small files, good and bad, for the fuzz targets to start from."""
+"""Writes corpus_btf/, corpus_offsets/, corpus_elf/, corpus_perf_map/, corpus_python/ and corpus_goroutines/ anew: small files, good and bad, for the fuzz targets to start from."""
 import os
 import struct
 import sys
@@ -348,8 +348,42 @@ def python_files():
     yield "circle", bytes(circle.image)
 
 
+def goroutine_files():
+    """The memory of a program of Go at 0x200000000000: a list, three goroutines with their state in one of two places, their stacks.
+    The lowest digit of an address is its function: how deep its frame is, or (0) that it is the outermost one."""
+    base = 0x200000000000
+
+    def memory(state_at, low=None, self=None, waits=4):
+        out = bytearray(0x1000)
+        struct.pack_into("<QQQ", out, 8, base + 0x100, 3, 0)
+        for i, word in enumerate((b"", b"chan receive", b"select", b"sleep")):
+            struct.pack_into("<QQ", out, 32 + 16 * i, base + 0x80 + 16 * i, len(word))
+            out[0x80 + 16 * i:0x80 + 16 * i + len(word)] = word
+        for i in range(3):
+            at, stack = 0x200 + 0x100 * i, 0x800 + 0x200 * i
+            struct.pack_into("<Q", out, 0x100 + 8 * i, base + at)
+            struct.pack_into("<QQ", out, at, low or base + stack, base + stack + 0x200)
+            struct.pack_into("<QQQ", out, at + 56, base + stack + 0x100, base + 0x11, self or base + at)
+            struct.pack_into("<IIQQQB", out, at + state_at, waits, 0, i + 1, 0, 5 * i, 1 + i % 2)
+            for word in range(0x100, 0x200, 8):  # of frames of 8 and 24 bytes
+                struct.pack_into("<Q", out, stack + word, base + (0x20 if word == 0x1f8 else 0x14 if word % 16 else 0x12))
+        return bytes(out)
+
+    yield "go_144", memory(144)
+    yield "go_152", memory(152)
+    yield "syscall", memory(144, waits=3)
+    yield "running", memory(144, waits=2)
+    yield "scanned", memory(144, waits=0x1004)
+    yield "copied", memory(144, waits=8)
+    yield "low", memory(144, low=base)
+    yield "others", memory(144, self=base)
+    one = memory(144)
+    yield "many", one[:16] + b"\xff" * 8 + one[24:]
+    yield "itself", one[:8] + struct.pack("<Q", base) + one[16:]
+
+
 for folder, files in (("corpus_btf", btf_files()), ("corpus_offsets", offsets_files()), ("corpus_elf", elf_files()),
-                      ("corpus_perf_map", perf_map_files()), ("corpus_python", python_files())):
+                      ("corpus_perf_map", perf_map_files()), ("corpus_python", python_files()), ("corpus_goroutines", goroutine_files())):
     os.makedirs(os.path.join(here, folder), exist_ok=True)
     for file_name, content in files:
         with open(os.path.join(here, folder, file_name), "wb") as file:

@@ -1,10 +1,13 @@
-"""Stacks of Go's programs without symbols: functions have names, and the stacks of Go's own threads are whole."""
+"""Programs of Go: stacks without symbols, where functions have names and those of Go's own threads are whole; goroutines that wait."""
+import collections
 import os
+import re
 
 from case_stacks import LATE_FILE, directory_of, expect_chains, frames_of, programs_start, since_whole
 from case_stack_trouble import SHORT, report
 from case_stack_truth import tids_of
-from harness import Findings, Skip, case, check, rows_of
+from case_trouble import expect_error
+from harness import START_S, STOP_S, Findings, Process, Skip, case, check, rows_of, wait_until
 
 COLUMNS = "comm,state,syscall,ustack,ufunc,stack"
 # where Go's runtime began the thread, switched to its own stack, or began the goroutine
@@ -36,3 +39,76 @@ def go_without_symbols(ctx):
     check(threads >= 3 * len(started), "%d threads of %d programs", threads, len(started))
     _, missed, text = report(ctx, pids)
     check(LATE_FILE in text or not missed.get(SHORT), "%s", text)
+
+
+ROW = re.compile(r"^ *(\d+)  (\w+) +(.*?)  +(-|\d+\.\d)  (\S+)$", re.M)
+
+
+def routines_start(ctx, program):
+    """Runs it until its goroutines wait, and has it tell them: what it said."""
+    path = os.path.join(directory_of(ctx), program)
+    if not os.path.exists(path):
+        raise Skip("no Go here")
+    process = Process([path])
+    ctx.started.append(process)
+    process.say("first")  # a collection of garbage dates what the one before has found
+    process.say("second")
+    wait_until(lambda: process.out.count(b"\nend\n") == 2 or process.code is not None, 20, "its goroutines")
+    return process, process.out.decode().split("\nend\n")[1]
+
+
+def told_by_go(text):
+    """{(reason, functions): goroutines} of runtime.Stack(), the outermost function first, without those that are part of another's code,
+    and without the one that wrote it."""
+    found = collections.Counter()
+    for block in text.split("\n\n"):
+        head = re.search(r"^goroutine (\d+) \[([^],]*)", block, re.M)
+        functions = [line.rpartition("(")[0] for line in block[head.end():].split("\n")[1:]
+                     if line and line[0] != "\t" and not line.startswith("created by") and not line.endswith("(...)")]
+        if head[1] != "1":
+            found[head[2], tuple(reversed(functions))] += 1
+    return found
+
+
+def goroutines_told(ctx, pid, count):
+    tool = ctx.plain("--goroutines", "-p", pid)
+    tool.finish_plain(0, START_S + STOP_S)
+    out = tool.out.decode()
+    head = re.match(r"(\d+) goroutines of process %d, go1\.\S+; \d+ more are its runtime's own \(-a\)\n" % pid, out)
+    return head and int(head[1]) == count and out
+
+
+@case
+def goroutines(ctx):
+    """--goroutines has as many as runtime.NumGoroutine, and the same reasons and stacks as runtime.Stack: of receives, sends, selects,
+    sleeps, mutexes, conditions, groups, the network, and of deep stacks; also position-independent, without DWARF."""
+    for program in ("routines_go", "routines_gopie"):
+        process, text = routines_start(ctx, program)
+        count = int(re.search(r"^goroutines (\d+)$", text, re.M)[1])
+        # one of the runtime that runs just then is taken for one of the program
+        out = wait_until(lambda: goroutines_told(ctx, process.pid, count), 10, "%d goroutines" % count)
+        rows = ROW.findall(out)
+        check(sum(int(row[0]) for row in rows) == count, "%s: %s", program, out)
+        check("[lost]" not in out and "Missed" not in out, "%s: %s", program, out)
+        found = collections.Counter()
+        for number, state, reason, waited, stack in rows:
+            # what the runtime's own trace leaves out, too
+            functions = tuple(name for name in stack.split(";") if not name.startswith("runtime.") and not name.endswith("-fm"))
+            if stack.startswith("runtime.main;main.main"):
+                continue
+            check(state == "waiting" and waited != "-" and float(waited) < 60, "%s: %s for %s s: %s", program, state, waited, stack)
+            found[reason, functions] += int(number)
+        check(found == told_by_go(text), "%s: tsnap has, and Go has not: %s; Go has: %s", program, found - told_by_go(text),
+              told_by_go(text) - found)
+        tool = ctx.plain("--goroutines", "-a", "-p", process.pid)
+        tool.finish_plain(0, START_S + STOP_S)
+        check("runtime.bgsweep" in tool.out.decode() and "runtime.bgsweep" not in out, "-a: %s", tool.out.decode())
+
+
+@case
+def goroutines_of_none(ctx):
+    """Of a program without symbols, of one that is not Go's and of no process --goroutines says so."""
+    process, _ = routines_start(ctx, "routines_gostripped")
+    expect_error(ctx.plain("--goroutines", "-p", process.pid), 1, "without symbols")
+    expect_error(ctx.plain("--goroutines", "-p", os.getpid()), 1, "no program of Go")
+    expect_error(ctx.plain("--goroutines", "-p", 999999999), 1, "No such")

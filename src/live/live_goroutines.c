@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "live/live_goroutines.h"
+#include "base/avoid.h"
+#include "base/clock.h"
+#include "parser/parser.h"
+#include "sandbox/capabilities.h"
+#include "sandbox/sandbox.h"
+#include "unwind/file_service.h"
+#include "unwind/runtime/goroutines.h"
+
+#include <errno.h>
+
+#define PROC_ROOT "/proc"
+
+/* As folded stacks are: the outermost function first. */
+static void stack_add(const struct goroutines *goroutines, const struct goroutine_group *group,
+		      struct text *out)
+{
+	if (!group->frame_count)
+		text_add_char(out, '-');
+	else if (group->cut)
+		text_add_string(out, "[lost];");
+	for (uint32_t i = group->frame_count; i-- > 0;) {
+		text_add_printable(out, goroutine_function(goroutines, group->frames[i]));
+		if (i)
+			text_add_char(out, ';');
+	}
+	text_add_char(out, '\n');
+}
+
+static void group_add(const struct goroutines *goroutines, const struct goroutine_group *group,
+		      struct text *out)
+{
+	const char *reason = goroutine_waits(group->state) && group->reason < GOROUTINE_REASONS_MAX
+				     ? goroutines->reasons[group->reason]
+				     : "";
+	struct text words = {0};
+
+	text_add_printable(&words, *reason ? reason : "-");
+	text_add_format(out, "%7llu  %-9s  %-22s  ", (unsigned long long)group->count,
+			goroutine_state_name(group->state), text_string(&words));
+	text_done(&words);
+	if (group->waited_ns >= 0)
+		text_add_format(out, "%9.1f  ", (double)group->waited_ns / NS_PER_SECOND);
+	else
+		text_add_string(out, "        -  ");
+	stack_add(goroutines, group, out);
+}
+
+static void missed_add(const struct goroutines *goroutines, struct text *out)
+{
+	if (goroutines->moved + goroutines->unread + goroutines->left)
+		text_add_format(out,
+				"Missed: %llu goroutines that moved on each time they were read; "
+				"%llu that could not be read; %llu for which there was no time or "
+				"room\n",
+				(unsigned long long)goroutines->moved,
+				(unsigned long long)goroutines->unread,
+				(unsigned long long)goroutines->left);
+}
+
+static void goroutines_describe(const struct goroutines *goroutines, int64_t pid, bool all,
+				struct text *out)
+{
+	bool waited = true;
+
+	text_add_format(out, "%llu goroutines of process %lld, ",
+			(unsigned long long)goroutines->count, (long long)pid);
+	text_add_printable(out, goroutines->version);
+	text_add_format(out, "; %llu more are its runtime's own%s\n\n",
+			(unsigned long long)goroutines->system_count, all ? "" : " (-a)");
+	text_add_string(out, "  COUNT  STATE      REASON                   WAITED_S  STACK\n");
+	for (size_t i = 0; i < goroutines->group_count; i++) {
+		const struct goroutine_group *group = &goroutines->groups[i];
+
+		if (group->system && !all)
+			continue;
+		waited &= group->waited_ns >= 0;
+		group_add(goroutines, group, out);
+	}
+	text_add_string(out, "\nWAITED_S: of the one that waits longest, as Go's runtime dates it: "
+			     "by its collections of garbage");
+	text_add_string(out, waited ? "\n" : " (-: not yet)\n");
+	missed_add(goroutines, out);
+}
+
+int live_goroutines(int64_t pid, bool all, bool free, struct text *out, struct error *e)
+{
+	struct parsers *parsers = parsers_begin(file_service, free);
+	struct goroutines goroutines = {.count = 0};
+	int err = 0;
+
+	if (!free)
+		sandbox_enter(SANDBOX_SAMPLES | sandbox_kernel_use(), NULL);
+	if (avoids_process(pid))
+		err = error_set(e, ETIMEDOUT, EXIT_FAILED,
+				"goroutines of process %lld: a look at it does not end",
+				(long long)pid);
+	else if (!parsers)
+		err = error_set(e, EAGAIN, EXIT_FAILED,
+				"goroutines: there can be no process that parses files");
+	else
+		err = goroutines_read(&goroutines, PROC_ROOT, pid, &parsers->parser[PARSER_NAMES],
+				      e);
+	if (!err)
+		goroutines_describe(&goroutines, pid, all, out);
+	goroutines_done(&goroutines);
+	parsers_end(parsers);
+	return err;
+}

@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unwind/runtime/goroutines.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "unwind/thread_memory.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LISTED_MAX (1u << 20)
+#define LIST_PIECE 512
+#define READ_NS (5 * NS_PER_SECOND)
+#define TRIES 3
+#define GROUPS_MAX 65536
+#define PLACES_MAX 65536
+#define STACK_BYTES_MAX (1ull << 30) /* runtime.maxstacksize on 64 bits */
+#define COPY_BYTES 16384
+#define PROOF_MAX 256 /* goroutines that a layout is tried on */
+
+/* struct g: the first members have been the same since Go 1.19, and so is their order from the
+ * state on; a word may lie between (sched.ret went, syscallbp came). */
+#define G_STACK_LOW 0
+#define G_STACK_HIGH 8
+#define G_SP 56
+#define G_PC 64
+#define G_SELF 72
+#define G_BYTES 192
+#define STATE_NUMBER 8	/* from the state on: goid, */
+#define STATE_SINCE 24	/* waitsince, */
+#define STATE_REASON 32 /* waitreason */
+
+static const uint32_t state_places[] = {144, 152};
+
+#define STATE_PLACES (sizeof(state_places) / sizeof(state_places[0]))
+
+/* Of the runtime; the bit says that the collector looks at its stack. */
+#define STATE_SCANNED 0x1000
+enum {
+	GO_IDLE,
+	GO_RUNNABLE,
+	GO_RUNNING,
+	GO_SYSCALL,
+	GO_WAITING,
+	GO_DEAD = 6,
+	GO_COPIED = 8,
+	GO_PREEMPTED,
+};
+
+static const char *const state_names[] = {
+	[GO_IDLE] = "idle",	  [GO_RUNNABLE] = "runnable",	[GO_RUNNING] = "running",
+	[GO_SYSCALL] = "syscall", [GO_WAITING] = "waiting",	[GO_DEAD] = "dead",
+	[GO_COPIED] = "copied",	  [GO_PREEMPTED] = "preempted",
+};
+
+#define STATE_NAMES (sizeof(state_names) / sizeof(state_names[0]))
+
+/* The members of a struct g that are used. */
+struct routine {
+	uint64_t low, high, sp, pc, self, number, since;
+	uint32_t state;
+	uint8_t reason;
+};
+
+struct reader {
+	struct goroutines *to;
+	const struct goroutine_source *source;
+	struct thread_memory memory;
+	uint32_t state_at;
+	int64_t until_ns;
+	bool broken; /* there are no answers any more */
+	struct error *e;
+};
+
+static int refuse(const struct reader *reader, int err, const char *why)
+{
+	return goroutines_refuse(reader->e, err, reader->source->pid, why);
+}
+
+int goroutines_refuse(struct error *e, int err, int64_t pid, const char *why)
+{
+	return error_set(e, err, EXIT_FAILED, "goroutines of process %lld: %s", (long long)pid,
+			 why);
+}
+
+const char *goroutine_state_name(uint32_t state)
+{
+	return state < STATE_NAMES && state_names[state] ? state_names[state] : "unknown";
+}
+
+bool goroutine_waits(uint32_t state)
+{
+	return state == GO_WAITING;
+}
+
+void goroutines_done(struct goroutines *goroutines)
+{
+	for (size_t i = 0; i < goroutines->group_count; i++)
+		free(goroutines->groups[i].frames);
+	for (size_t i = 0; i < goroutines->place_count; i++)
+		free(goroutines->place_list[i].name);
+	free(goroutines->groups);
+	free(goroutines->place_list);
+	index_clear(&goroutines->group_of);
+	index_clear(&goroutines->places);
+	memset(goroutines, 0, sizeof(*goroutines));
+}
+
+static const struct goroutine_place *place_known(const struct goroutines *goroutines,
+						 uint64_t address)
+{
+	const uint64_t *position = index_find(&goroutines->places, address);
+
+	return position ? &goroutines->place_list[*position] : NULL;
+}
+
+const char *goroutine_function(const struct goroutines *goroutines, uint64_t address)
+{
+	const struct goroutine_place *place = place_known(goroutines, address);
+
+	return place ? place->name : NULL;
+}
+
+/* What the function at an address is, asked once. NULL: it can't be asked. */
+static const struct goroutine_place *place_get(struct reader *reader, uint64_t address)
+{
+	struct goroutines *to = reader->to;
+	const struct goroutine_place *known = place_known(to, address);
+	struct file_go_frame_answer answer = {.found = false};
+
+	if (known || reader->broken || to->place_count == PLACES_MAX)
+		return known;
+	if (reader->source->ask(reader->source->of, address, &answer)) {
+		reader->broken = true;
+		return NULL;
+	}
+	to->place_list = memory_grow(to->place_list, &to->place_capacity, to->place_count + 1,
+				     sizeof(*to->place_list));
+	to->place_list[to->place_count] = (struct goroutine_place){
+		.depth = answer.found ? answer.depth : -1,
+		.function = hash_bytes(answer.name, strlen(answer.name)),
+		.name = answer.found ? memory_text(answer.name, strlen(answer.name)) : NULL};
+	*index_put(&to->places, address, NULL) = to->place_count;
+	return &to->place_list[to->place_count++];
+}
+
+/* Reads what is there now, not what was read before. */
+static bool memory_read(struct reader *reader, uint64_t address, void *bytes, size_t count)
+{
+	return !thread_memory_begin(&reader->memory, reader->source->pid, address) &&
+	       !thread_memory_read(&reader->memory, address, bytes, count);
+}
+
+static uint64_t word_at(const char *bytes, size_t at)
+{
+	uint64_t word;
+
+	memcpy(&word, bytes + at, sizeof(word));
+	return word;
+}
+
+static bool routine_read(struct reader *reader, uint64_t address, uint32_t state_at,
+			 struct routine *routine)
+{
+	char bytes[G_BYTES];
+
+	if (!address || address % sizeof(uint64_t) ||
+	    !memory_read(reader, address, bytes, sizeof(bytes)))
+		return false;
+	*routine = (struct routine){
+		.low = word_at(bytes, G_STACK_LOW),
+		.high = word_at(bytes, G_STACK_HIGH),
+		.sp = word_at(bytes, G_SP),
+		.pc = word_at(bytes, G_PC),
+		.self = word_at(bytes, G_SELF),
+		.number = word_at(bytes, state_at + STATE_NUMBER),
+		.since = word_at(bytes, state_at + STATE_SINCE),
+		.state = (uint32_t)word_at(bytes, state_at) & ~(uint32_t)STATE_SCANNED,
+		.reason = (uint8_t)bytes[state_at + STATE_REASON],
+	};
+	return true;
+}
+
+static bool routine_lives(const struct routine *routine)
+{
+	return routine->state != GO_IDLE && routine->state != GO_DEAD;
+}
+
+/* Whether the members of a live one are what they must be. */
+static bool routine_fits(const struct routine *routine, uint64_t address)
+{
+	return routine->state < STATE_NAMES && state_names[routine->state] &&
+	       routine->self == address && routine->number && routine->number < INT64_MAX &&
+	       routine->low < routine->high && routine->high - routine->low <= STACK_BYTES_MAX &&
+	       (routine->state == GO_RUNNING || routine->state == GO_COPIED ||
+		(routine->sp >= routine->low && routine->sp < routine->high));
+}
+
+static bool routine_same(const struct routine *one, const struct routine *other)
+{
+	return one->low == other->low && one->sp == other->sp && one->pc == other->pc &&
+	       one->number == other->number && one->state == other->state &&
+	       one->reason == other->reason && one->since == other->since;
+}
+
+/* Follows the stack of one that does not run. Frames have places in the file. */
+static uint32_t stack_walk(struct reader *reader, const struct routine *routine,
+			   uint64_t frames[GOROUTINE_FRAMES_MAX], bool *cut)
+{
+	uint64_t sp = routine->sp, pc = routine->pc;
+	uint32_t count = 0;
+
+	*cut = true;
+	if (thread_memory_begin(&reader->memory, reader->source->pid, sp))
+		return 0;
+	while (count < GOROUTINE_FRAMES_MAX) {
+		const struct goroutine_place *place =
+			place_get(reader, pc - reader->source->distance);
+		uint64_t next, at;
+
+		if (!place || !place->name)
+			return count;
+		if (!strcmp(place->name, "runtime.goexit")) {
+			*cut = false;
+			return count;
+		}
+		frames[count++] = pc - reader->source->distance;
+		if (place->depth < 0)
+			return count;
+#ifdef __aarch64__
+		/* the return address is the innermost word of a frame */
+		at = sp;
+		next = sp + (uint64_t)place->depth;
+#else
+		at = sp + (uint64_t)place->depth;
+		next = at + sizeof(pc);
+#endif
+		if (next <= sp || next > routine->high || at > routine->high - sizeof(pc) ||
+		    thread_memory_read(&reader->memory, at, &pc, sizeof(pc)))
+			return count;
+		sp = next;
+	}
+	return count;
+}
+
+/* As runtime.isSystemGoroutine() has it: by the function that it was begun with. */
+static bool begun_by_runtime(const struct goroutines *to, const uint64_t *frames, uint32_t count,
+			     bool cut)
+{
+	const char *name = count && !cut ? goroutine_function(to, frames[count - 1]) : NULL;
+
+	return name && !strncmp(name, "runtime.", strlen("runtime.")) &&
+	       strcmp(name, "runtime.main") != 0;
+}
+
+/* NULL: there are too many. */
+static struct goroutine_group *group_get(struct goroutines *to, uint64_t key, bool *added)
+{
+	uint64_t *position = index_find(&to->group_of, key);
+
+	*added = !position;
+	if (position)
+		return &to->groups[*position];
+	if (to->group_count == GROUPS_MAX)
+		return NULL;
+	to->groups = memory_grow(to->groups, &to->group_capacity, to->group_count + 1,
+				 sizeof(*to->groups));
+	*index_put(&to->group_of, key, NULL) = to->group_count;
+	return &to->groups[to->group_count++];
+}
+
+/* Equal for stacks of the same functions. */
+static uint64_t stack_hash(const struct goroutines *to, const uint64_t *frames, uint32_t count)
+{
+	uint64_t functions[GOROUTINE_FRAMES_MAX];
+
+	for (uint32_t i = 0; i < count; i++)
+		functions[i] = place_known(to, frames[i])->function;
+	return hash_bytes(functions, count * sizeof(*functions));
+}
+
+static void routine_count(struct reader *reader, const struct routine *routine,
+			  const uint64_t *frames, uint32_t count, bool cut)
+{
+	struct goroutines *to = reader->to;
+	struct {
+		uint64_t stack, state, reason, cut;
+	} what = {stack_hash(to, frames, count), routine->state,
+		  goroutine_waits(routine->state) ? routine->reason : 0, cut};
+	int64_t now_ns = clock_monotonic_ns(), since_ns = (int64_t)routine->since;
+	struct goroutine_group *group;
+	bool added;
+
+	group = group_get(to, hash_bytes(&what, sizeof(what)), &added);
+	if (!group) {
+		to->left++;
+		return;
+	}
+	if (added) {
+		*group = (struct goroutine_group){
+			.waited_ns = -1,
+			.state = routine->state,
+			.reason = (uint8_t)what.reason,
+			.system = begun_by_runtime(to, frames, count, cut),
+			.cut = cut,
+			.frame_count = count,
+			.frames = memory_get((count + 1) * sizeof(*frames))};
+		memcpy(group->frames, frames, count * sizeof(*frames));
+	}
+	group->count++;
+	if (since_ns > 0 && now_ns - since_ns > group->waited_ns)
+		group->waited_ns = now_ns - since_ns;
+	*(group->system ? &to->system_count : &to->count) += 1;
+}
+
+enum taken {
+	TAKEN,
+	TAKEN_NOT, /* it changed meanwhile */
+	TAKEN_UNREAD,
+};
+
+static enum taken routine_try(struct reader *reader, uint64_t address)
+{
+	uint64_t frames[GOROUTINE_FRAMES_MAX];
+	struct routine before, after;
+	uint32_t count = 0;
+	bool cut = false;
+
+	if (!routine_read(reader, address, reader->state_at, &before))
+		return TAKEN_UNREAD;
+	if (!routine_lives(&before))
+		return TAKEN;
+	if (!routine_fits(&before, address))
+		return TAKEN_UNREAD;
+	if (before.state == GO_COPIED)
+		return TAKEN_NOT;
+	if (before.state != GO_RUNNING)
+		count = stack_walk(reader, &before, frames, &cut);
+	if (!routine_read(reader, address, reader->state_at, &after))
+		return TAKEN_UNREAD;
+	if (before.state == GO_RUNNING ? after.state != GO_RUNNING : !routine_same(&before, &after))
+		return TAKEN_NOT;
+	routine_count(reader, &before, frames, count, cut);
+	return TAKEN;
+}
+
+static void routine_take(struct reader *reader, uint64_t address)
+{
+	enum taken taken = TAKEN_NOT;
+
+	for (int i = 0; i < TRIES && taken != TAKEN; i++)
+		taken = routine_try(reader, address);
+	reader->to->moved += taken == TAKEN_NOT;
+	reader->to->unread += taken == TAKEN_UNREAD;
+}
+
+/* Whether the goroutines of a piece of the list have their state there. */
+static bool layout_fits(struct reader *reader, const uint64_t *list, size_t count,
+			uint32_t state_at)
+{
+	struct index numbers = {.used = 0};
+	struct routine routine;
+	size_t fits = 0, others = 0;
+	bool added;
+
+	for (size_t i = 0; i < count && i < PROOF_MAX; i++) {
+		if (!routine_read(reader, list[i], state_at, &routine))
+			continue;
+		if (routine.state == GO_DEAD)
+			continue;
+		added = false;
+		if (routine_fits(&routine, list[i]))
+			index_put(&numbers, routine.number, &added);
+		if (added)
+			fits++;
+		else
+			others++;
+	}
+	index_clear(&numbers);
+	/* some change while they are looked at */
+	return fits > 1 && fits > 4 * others;
+}
+
+static bool layout_find(struct reader *reader, const uint64_t *list, size_t count)
+{
+	for (size_t i = 0; i < STATE_PLACES; i++)
+		if (layout_fits(reader, list, count, state_places[i])) {
+			reader->state_at = state_places[i];
+			return true;
+		}
+	return false;
+}
+
+static void reasons_read(struct reader *reader, const struct go_program *program)
+{
+	uint64_t count = program->reasons ? program->reason_count : 0, text[2];
+
+	for (uint64_t i = 0; i < count && i < GOROUTINE_REASONS_MAX; i++) {
+		char *to = reader->to->reasons[i];
+
+		if (!memory_read(reader,
+				 program->reasons + reader->source->distance + i * sizeof(text),
+				 text, sizeof(text)) ||
+		    text[1] >= GOROUTINE_REASON_SIZE ||
+		    (text[1] && !memory_read(reader, text[0], to, text[1])))
+			continue;
+		to[text[1]] = '\0';
+	}
+}
+
+static int list_read(struct reader *reader, const struct go_program *program)
+{
+	uint64_t list, count, piece[LIST_PIECE];
+
+	if (!memory_read(reader, program->count + reader->source->distance, &count,
+			 sizeof(count)) ||
+	    !memory_read(reader, program->list + reader->source->distance, &list, sizeof(list)))
+		return refuse(reader, EIO, "their list can't be read");
+	if (count > LISTED_MAX) {
+		reader->to->left += count - LISTED_MAX;
+		count = LISTED_MAX;
+	}
+	for (uint64_t at = 0; at < count; at += LIST_PIECE) {
+		uint64_t n = count - at < LIST_PIECE ? count - at : LIST_PIECE;
+
+		if (!memory_read(reader, list + at * sizeof(*piece), piece, n * sizeof(*piece))) {
+			reader->to->unread += n;
+			continue;
+		}
+		if (!at && !layout_find(reader, piece, n))
+			return refuse(
+				reader, ENOTSUP,
+				"they are laid out otherwise than is known of Go 1.19 and later");
+		for (uint64_t i = 0; i < n; i++) {
+			if (reader->broken || clock_monotonic_ns() > reader->until_ns) {
+				reader->to->left += count - at - i;
+				return 0;
+			}
+			routine_take(reader, piece[i]);
+		}
+	}
+	return 0;
+}
+
+static int group_compare(const void *a, const void *b)
+{
+	const struct goroutine_group *one = a, *other = b;
+
+	if (one->count != other->count)
+		return one->count < other->count ? 1 : -1;
+	return one->waited_ns < other->waited_ns ? 1 : one->waited_ns > other->waited_ns ? -1 : 0;
+}
+
+int goroutines_list(struct goroutines *goroutines, const struct goroutine_source *source,
+		    struct error *e)
+{
+	struct reader reader = {.to = goroutines,
+				.source = source,
+				.until_ns = clock_monotonic_ns() + READ_NS,
+				.e = e};
+	int err;
+
+	thread_memory_init(&reader.memory, source->proc_root, source->by_file, COPY_BYTES);
+	reasons_read(&reader, source->program);
+	err = list_read(&reader, source->program);
+	thread_memory_done(&reader.memory);
+	if (!err && goroutines->group_count)
+		qsort(goroutines->groups, goroutines->group_count, sizeof(*goroutines->groups),
+		      group_compare);
+	return err;
+}

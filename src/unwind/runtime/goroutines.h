@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The goroutines of a Go process, grouped by state, wait reason and stack: read out of the
+ * runtime's list (runtime.allgptr) while the process runs. Everything in its memory may be a lie:
+ * counts, time and depth are bounded, and each stack must lie within its goroutine's bounds.
+ *
+ * struct g is known as Go 1.19 and later have it (src/runtime/runtime2.go; two forms, which differ
+ * by a word before its state), and that is proved on the process before it is believed: each g
+ * holds its own address and a number that no other one has. Stacks are followed by how deep the
+ * functions' frames are, which the program's table of functions tells (unwind/elf/go_table.h), read
+ * by a parser. A goroutine counts if it was the same after its stack was read as before.
+ */
+#ifndef TSNAP_UNWIND_RUNTIME_GOROUTINES_H
+#define TSNAP_UNWIND_RUNTIME_GOROUTINES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/index.h"
+#include "unwind/elf/go_program.h"
+#include "unwind/file_request.h"
+
+#define GOROUTINE_FRAMES_MAX 128
+#define GOROUTINE_REASONS_MAX 96
+#define GOROUTINE_REASON_SIZE 48
+
+/* A function at an address, or that there is none. */
+struct goroutine_place {
+	int32_t depth;	   /* of its frame; -1: not known */
+	uint64_t function; /* hash of: */
+	char *name;	   /* owned */
+};
+
+struct goroutine_group {
+	uint64_t count;
+	/* The longest of them. The runtime dates a wait when a collection of garbage meets it, with
+	 * the time of the one before. -1: none is dated. */
+	int64_t waited_ns;
+	uint32_t state; /* of the runtime: goroutine_state_name() */
+	uint8_t reason; /* number in `reasons`, of those that wait */
+	bool system;	/* of the runtime's own, which runtime.NumGoroutine leaves out */
+	bool cut;	/* the stack is longer, or was lost */
+	uint32_t frame_count;
+	/* Of one of them: addresses as the file has them, innermost first; owned. */
+	uint64_t *frames;
+};
+
+struct goroutines {
+	char version[GO_VERSION_SIZE];
+	char reasons[GOROUTINE_REASONS_MAX][GOROUTINE_REASON_SIZE];
+	struct goroutine_group *groups; /* those with most goroutines first */
+	size_t group_count, group_capacity;
+	struct index group_of; /* hash of what groups them, to position */
+	struct index places;   /* addresses to positions in place_list */
+	struct goroutine_place *place_list;
+	size_t place_count, place_capacity;
+	uint64_t count, system_count; /* in groups: of the program, of the runtime */
+	uint64_t moved;		      /* changed each time that they were read */
+	uint64_t unread;	      /* what could not be read, or makes no sense */
+	uint64_t left;		      /* for which there was no time */
+};
+
+/* A process whose program is known. */
+struct goroutine_source {
+	const char *proc_root;
+	bool by_file; /* as thread_memory_init() has it */
+	int64_t pid;
+	const struct go_program *program;
+	uint64_t distance; /* of addresses in the process from those in the file */
+	/* What the function at an address of the file is. 0 or -errno. */
+	int (*ask)(void *of, uint64_t address, struct file_go_frame_answer *answer);
+	void *of;
+};
+
+/* The goroutines of a process as it lies there. 0, or -errno with e. */
+int goroutines_list(struct goroutines *goroutines, const struct goroutine_source *source,
+		    struct error *e);
+int goroutines_refuse(struct error *e, int err, int64_t pid, const char *why);
+
+/* Finds out all of that. proc_root tells the process by pid. 0, or -errno with e. Zeroed is empty
+ * and valid. */
+int goroutines_read(struct goroutines *goroutines, const char *proc_root, int64_t pid,
+		    struct parser *parser, struct error *e);
+void goroutines_done(struct goroutines *goroutines);
+
+const char *goroutine_state_name(uint32_t state);
+bool goroutine_waits(uint32_t state); /* so that its reason counts */
+/* The function's name, or NULL. */
+const char *goroutine_function(const struct goroutines *goroutines, uint64_t address);
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The memory of a process that says that it is a program of Go: make_corpus.py tells what is where.
+ * It is this process' own, at an address that does not change. Functions are by their addresses.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "unwind/runtime/goroutines.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define BASE 0x200000000000ull
+#define BYTES 65536u
+#define FUNCTIONS 16
+#define OUTERMOST 0
+
+static void must(bool holds)
+{
+	if (!holds)
+		abort();
+}
+
+static int function_ask(void *of, uint64_t address, struct file_go_frame_answer *answer)
+{
+	unsigned int number = (unsigned int)(address % FUNCTIONS);
+
+	(void)of;
+	answer->found = address < BYTES;
+	answer->depth = (int32_t)number * 8 - 8;
+	snprintf(answer->name, sizeof(answer->name), "%s%u", number % 2 ? "runtime." : "main.",
+		 number);
+	if (number == OUTERMOST)
+		snprintf(answer->name, sizeof(answer->name), "runtime.goexit");
+	return 0;
+}
+
+static void groups_check(const struct goroutines *goroutines)
+{
+	uint64_t count = 0;
+
+	for (size_t i = 0; i < goroutines->group_count; i++) {
+		const struct goroutine_group *group = &goroutines->groups[i];
+
+		count += group->count;
+		must(group->frame_count <= GOROUTINE_FRAMES_MAX);
+		must(*goroutine_state_name(group->state));
+		must(!i || group->count <= group[-1].count);
+		for (uint32_t j = 0; j < group->frame_count; j++)
+			must(goroutine_function(goroutines, group->frames[j]) != NULL);
+	}
+	must(count == goroutines->count + goroutines->system_count);
+	for (size_t i = 0; i < GOROUTINE_REASONS_MAX; i++)
+		must(strnlen(goroutines->reasons[i], GOROUTINE_REASON_SIZE) <
+		     GOROUTINE_REASON_SIZE);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const struct go_program program = {
+		.list = 8, .count = 16, .reasons = 32, .reason_count = 4};
+	const struct goroutine_source source = {.proc_root = "/proc",
+						.pid = syscall(SYS_gettid),
+						.program = &program,
+						.distance = BASE,
+						.ask = function_ask};
+	struct goroutines goroutines = {.count = 0};
+	uintptr_t address = (uintptr_t)BASE;
+	struct error e = {.detail = NULL};
+	static char *base;
+	char *wanted;
+
+	if (!base) {
+		memcpy(&wanted, &address, sizeof(wanted));
+		base = mmap(wanted, BYTES, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+		must(base == wanted);
+	}
+	if (size > BYTES)
+		return 0;
+	memcpy(base, data, size);
+	memset(base + size, 0, BYTES - size);
+	if (!goroutines_list(&goroutines, &source, &e))
+		groups_check(&goroutines);
+	goroutines_done(&goroutines);
+	error_done(&e);
+	return 0;
+}
