@@ -302,6 +302,16 @@ static void vfork_edge(struct live *live, struct live_edges *edges, const struct
 
 /* --- CPUs */
 
+static const char *group_of(struct live *live, const struct thread_state *record)
+{
+	const struct lookup_hint hint = {.sequence = record->sched.sequence_done};
+	struct sample sample;
+
+	record_sample(record, &live->moment, DOING_ON, &sample);
+	lookup_fill(live->lookup, &sample, &hint, NEED_CGROUP, live->moment.now_ns);
+	return sample.cgroup;
+}
+
 /* A waker may have put it into the queue of another CPU than that of its record. */
 static void cpu_edge(struct live *live, const struct edge_asker *asker, struct edge *edge)
 {
@@ -321,6 +331,7 @@ static void cpu_edge(struct live *live, const struct edge_asker *asker, struct e
 		.tid = on->tid,
 		.pid = on->tgid,
 		.thing = name_lent(on->comm, sizeof(on->comm)),
+		.group = live->needs & NEED_CGROUP ? group_of(live, record) : NULL,
 	};
 }
 

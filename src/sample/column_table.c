@@ -163,6 +163,8 @@ const struct column sample_columns[] = {
 	{"oncpu_comm", "ONCPU_COMM",
 	 "of a thread in RQ: name of the thread that is on the CPU it waits for", KIND_TEXT,
 	 ROLE_KEY, NEED_BLOCKER, 15, AT(oncpu_comm)},
+	{"oncpu_cgroup", "ONCPU_CGROUP", "path of that thread's control group", KIND_TEXT, ROLE_KEY,
+	 NEED_BLOCKER | NEED_CGROUP, 20, AT(oncpu_cgroup)},
 	{"chain", "CHAIN",
 	 "names of the threads from this one to the last that is waited for, and what is between "
 	 "them; ends with DEADLOCK where they wait for each other",

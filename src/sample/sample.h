@@ -88,7 +88,7 @@ struct sample {
 	int64_t io_bytes, io_us;
 	/* who it waits for, and the last thread of that chain; see waits/chain.h */
 	int64_t blocker_tid, blocker_pid;
-	const char *blocker_kind, *blocker_sure, *oncpu_comm;
+	const char *blocker_kind, *blocker_sure, *oncpu_comm, *oncpu_cgroup;
 	const char *chain;
 	int64_t depth; /* threads that the chain leads to */
 	int64_t root_tid, root_pid, root_state;
@@ -146,7 +146,7 @@ extern const struct sample sample_absent;
 #define NEED_CALL_TIME SAMPLE_NEED(31)	/* syscall_us (implies NEED_SYSCALL) */
 /* waker_ustack, waker_kstack, waker_stack (implies NEED_WAKER, NEED_USTACK, NEED_KSTACK) */
 #define NEED_WAKER_STACK SAMPLE_NEED(32)
-/* blocker_tid .. oncpu_comm (implies NEED_COMM, NEED_WAITS) */
+/* blocker_tid .. oncpu_cgroup (implies NEED_COMM, NEED_WAITS); the last with NEED_CGROUP */
 #define NEED_BLOCKER SAMPLE_NEED(33)
 #define NEED_CHAIN SAMPLE_NEED(34) /* chain .. root_syscall (implies NEED_BLOCKER, NEED_WHY) */
 

@@ -187,8 +187,10 @@ void chain_fill(struct chain_nodes *nodes, size_t from, uint64_t needs, struct s
 		sample->blocker_kind = name_lent_string(edge_kind_names[edge->kind]);
 	if (edge->sure != SURE_NONE)
 		sample->blocker_sure = name_lent_string(edge_sure_names[edge->sure]);
-	if (edge->kind == EDGE_CPU)
+	if (edge->kind == EDGE_CPU) {
 		sample->oncpu_comm = name_lent_string(edge->thing);
+		sample->oncpu_cgroup = edge->group;
+	}
 	if (!(needs & NEED_CHAIN))
 		return;
 	chain_walk(nodes, from, &chain);

@@ -53,6 +53,7 @@ struct edge {
 	int64_t tid, pid;  /* the blocker; ABSENT: not known */
 	const char *thing; /* name of the device, of the thread on the CPU, of the process that is
 			    * all that is known of the blocker; NULL: none */
+	const char *group; /* of the thread on the CPU: its control group; NULL: not known */
 	bool timed;	   /* the wait ends by itself at a time */
 };
 

@@ -5,7 +5,7 @@ import os
 import re
 
 import truth
-from case_moment import RT_GROUP, cpu_group
+from case_moment import RT_GROUP, cpu_group, group_made
 from harness import START_S, STOP_S, Findings, Skip, case, check
 
 QUOTA_US = 20000  # of each 100 ms
@@ -54,6 +54,29 @@ def quota(ctx):
     whole = sum(float(average) for average, _ in rows)
     findings.expect(whole > 2, "%.2f threads in RQ of 4 that may use a fifth of a CPU", whole)
     findings.expect(held > 0.8 * whole, "%.2f of %.2f threads in RQ are throttled: %s", held, whole, rows)
+    findings.close()
+
+
+@case
+def neighbour_on_the_cpu(ctx):
+    """Spinners on one CPU, half of them in a group of their own: who waits is told the group of who is on it, not its own."""
+    mounts = [line.split() for line in truth.read("/proc/self/mounts").splitlines()]
+    mount = next((words[1] for words in mounts if words[2] == "cgroup2"), None)
+    if not mount:
+        raise Skip("no cgroup v2")
+    name = "tsnap-test-neighbour-%d" % os.getpid()
+    enter = group_made(ctx, os.path.join(mount, name))
+    spinners = [("spin", {"cpu": min(os.sched_getaffinity(0))})] * 4
+    apart = {workload["pid"] for workload in ctx.workloads(spinners, popen={"preexec_fn": enter})}
+    here = {workload["pid"] for workload in ctx.workloads(spinners)}
+    rows = ctx.rows("-p", ",".join(apart | here), "-F", 50, seconds=SECONDS, columns="state,blocker_pid,oncpu_comm,oncpu_cgroup")
+    findings = Findings()
+    for waiting in apart, here:
+        for running in apart, here:
+            told = [row for row in rows if row["pid"] in waiting and row["blocker_pid"] in running]
+            right = [row for row in told if row["state"] == "RQ" and row["oncpu_comm"]
+                     and (row["oncpu_cgroup"] == "/" + name) == (running is apart)]
+            findings.expect(len(right) == len(told) >= 5, "%d of %d: %s", len(right), len(told), told[:3])
     findings.close()
 
 

@@ -100,12 +100,15 @@ static void to_a_cpu(void **state)
 	queued = add(2, "holder", EDGE_CPU, 3);
 	queued->state = DOING_RQ;
 	queued->edge.thing = name_lent_string("stress");
+	queued->edge.group = name_lent_string("/noisy");
 	/* it has a node, too, and the chain does not go there */
 	add(3, "stress", EDGE_NONE, 0)->state = DOING_ON;
 	expect_chain(1, "waiter mutex> holder cpu> stress", 1, "holder");
 	assert_int_equal(told(1).root_state, DOING_RQ);
 	assert_string_equal(told(2).oncpu_comm, "stress");
+	assert_string_equal(told(2).oncpu_cgroup, "/noisy");
 	assert_null(told(1).oncpu_comm);
+	assert_null(told(1).oncpu_cgroup);
 }
 
 /* Of which process no thread is known. */
