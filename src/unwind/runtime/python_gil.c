@@ -34,6 +34,10 @@ struct gil_process {
 	struct python python;
 	uint32_t count;
 	uint64_t gils[INTERPRETERS_MAX]; /* of interpreters, which may share one */
+	/* the last one that was read with its holder's place, for all who wait for it in a scan */
+	int64_t told_ns;
+	uint64_t told_at;
+	struct python_gil told;
 };
 
 void python_gils_init(struct python_gils *gils, const char *proc_root,
@@ -233,18 +237,37 @@ static bool is_within(uint64_t address, uint64_t condition)
 	return address - condition < sizeof(pthread_cond_t);
 }
 
+/* As of this scan. */
+static bool gil_tell(struct python_gils *gils, struct gil_process *process,
+		     const struct stack_thread *thread, uint64_t address, struct python_gil *gil)
+{
+	if (process->told_ns != thread->now_ns || process->told_at != address) {
+		process->told_ns = 0;
+		if (!python_gil_read(&process->python, &gils->memory, thread->tid, address, true,
+				     &process->told))
+			return false;
+		process->told_ns = thread->now_ns;
+		process->told_at = address;
+	}
+	*gil = process->told;
+	return true;
+}
+
 bool python_gil_find(struct python_gils *gils, const struct stack_thread *thread, uint64_t futex,
 		     bool with_place, struct python_gil *gil)
 {
-	const struct gil_process *process = process_get(gils, thread);
+	struct gil_process *process = process_get(gils, thread);
 
 	for (uint32_t i = 0; i < process->count; i++) {
-		uint64_t locked = process->gils[i] + process->python.layout.gil_locked;
+		uint64_t at = process->gils[i], locked = at + process->python.layout.gil_locked;
 
-		if (process->gils[i] && (is_within(futex, locked + CONDITION_AT) ||
-					 is_within(futex, locked + SWITCH_AT)))
-			return python_gil_read(&process->python, &gils->memory, thread->tid,
-					       process->gils[i], with_place, gil);
+		if (!at || (!is_within(futex, locked + CONDITION_AT) &&
+			    !is_within(futex, locked + SWITCH_AT)))
+			continue;
+		if (with_place)
+			return gil_tell(gils, process, thread, at, gil);
+		return python_gil_read(&process->python, &gils->memory, thread->tid, at, false,
+				       gil);
 	}
 	return false;
 }
