@@ -52,6 +52,8 @@ void realtime_end(struct realtime *realtime)
 {
 	if (!realtime->raised)
 		return;
+	/* the call itself may have to wait for a CPU */
+	realtime->ended_ns = clock_monotonic_ns();
 	policy_set(realtime->policy, 0);
 	realtime->raised = false;
 }

@@ -27,6 +27,7 @@ struct realtime {
 	bool raised;	     /* the thread has the priority now */
 	int policy;	     /* the thread's own, SCHED_OTHER or such */
 	int64_t from_ns;     /* begin of the present stretch, monotonic */
+	int64_t ended_ns;    /* when the priority was given up last, before any wait for a CPU */
 	uint64_t over_count; /* stretches that used their budget up */
 };
 

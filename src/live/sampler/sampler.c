@@ -34,7 +34,6 @@ struct sampler {
 	uint64_t random;     /* the last one: base/index.h, hash_u64() */
 	int64_t beat_cpu_ns; /* clock_cpu_ns() at the last beat */
 	bool grown;	     /* since the last beat */
-	int64_t ended_ns;    /* when the last beat gave its priority up; 0: it kept it */
 	int64_t crowded_until_ns;
 	pthread_mutex_t asking;
 	sem_t filled; /* counts the queue, so that a signal ends the wait for it */
@@ -269,10 +268,11 @@ static bool is_crowded(struct sampler *sampler)
 {
 	int64_t now_ns = clock_monotonic_ns();
 
-	if (sampler->ended_ns &&
-	    now_ns - sampler->ended_ns > sampler->options.period_ns / CROWDED_PART)
+	int64_t ended_ns = sampler->realtime.ended_ns;
+
+	if (ended_ns && now_ns - ended_ns > sampler->options.period_ns / CROWDED_PART)
 		sampler->crowded_until_ns = now_ns + CROWDED_STILL_NS;
-	sampler->ended_ns = 0;
+	sampler->realtime.ended_ns = 0;
 	return now_ns < sampler->crowded_until_ns;
 }
 
@@ -294,10 +294,8 @@ static bool beat(struct sampler *sampler, struct live_capture *capture)
 		wanted_take(sampler);
 		capture_take(&sampler->capturer, capture, next_ns, sampler->stacks_room);
 	}
-	if (!crowded) {
+	if (!crowded)
 		realtime_end(&sampler->realtime);
-		sampler->ended_ns = clock_monotonic_ns();
-	}
 	return go_on;
 }
 
