@@ -21,26 +21,70 @@
 /* Registers stay where they are, at the end of the kernel stack, until the thread runs again. So
  * where they can be asked for (REGISTERS_ASKED, registers.bpf.c) a switch keeps them only while a
  * sampler is at work: of those that leave, and of those that come back before it has asked. */
-static inline int registers_wanted(__u64 now_ns)
+#if defined(KEEP_REGISTERS) && defined(REGISTERS_ASKED)
+#define REGISTERS_AT_TIMES 1
+#else
+#define REGISTERS_AT_TIMES 0
+#endif
+#ifdef KEEP_REGISTERS
+#define REGISTERS_KEPT 1
+#else
+#define REGISTERS_KEPT 0
+#endif
+
+/* What a sampler that is at work wants of a switch; 0: nothing. Moments lie in the time in which
+ * registers are kept. */
+static inline struct sampling *sampler_at_work(__u64 now_ns)
 {
-#ifndef KEEP_REGISTERS
-	return 0;
-#elif defined(REGISTERS_ASKED)
+#ifdef THREAD_SLOTS
 	__u32 zero = 0;
 	struct sampling *sampling = ts_sampling.lookup(&zero);
 
-	return sampling && now_ns < sampling->registers_until_ns;
+	if (!sampling || (REGISTERS_AT_TIMES ? now_ns >= sampling->registers_until_ns
+					     : now_ns - sampling->moment_ns >= MOMENT_OPEN_NS))
+		return 0;
+	return sampling;
 #else
-	return 1;
+	return 0;
 #endif
 }
 
-/* The capture window lies in the time in which registers are kept, where that is not always. */
-#if defined(KEEP_REGISTERS) && defined(REGISTERS_ASKED)
-#define STACKS_ANYTIME 0
-#else
-#define STACKS_ANYTIME 1
+#ifdef THREAD_SLOTS
+BYTES_OF(moment_ring);
+BPF_F_TABLE("array", __u32, struct moment_ring_bytes, ts_moment, CPUS_MAX, MAPPED_FLAG);
 #endif
+
+/* To be called for the first switch of a thread behind the moment only: before_ns is when it was
+ * switched before. */
+static inline void moment_keep(const struct thread_state *thread, const struct sampling *sampling,
+			       __u64 before_ns, __u64 now_ns)
+{
+#ifdef THREAD_SLOTS
+	__u32 cpu = bpf_get_smp_processor_id();
+	struct moment_ring *ring;
+	struct moment_row *row;
+	__u64 at;
+
+	if (now_ns - sampling->moment_ns >= MOMENT_OPEN_NS || before_ns >= sampling->moment_ns)
+		return;
+	ring = (struct moment_ring *)ts_moment.lookup(&cpu);
+	if (!ring)
+		return;
+	at = ring->count;
+	if (at < MOMENT_ROWS_MAX) {
+		/* as in thread_list() */
+		asm volatile("%0 &= 127" : "+r"(at));
+		row = &ring->rows[at];
+		__builtin_memcpy(&row->wake, &thread->wake, sizeof(row->wake));
+		__builtin_memcpy(&row->sched, &thread->sched, sizeof(row->sched));
+		row->call_ns = thread->call_ns;
+		row->call = thread->call;
+		row->key = thread->key;
+	}
+	ORDERED();
+	ring->count++;
+#endif
+}
 
 #if defined(KEEP_STACKS) && !defined(SCHED_SWITCH_KPROBE)
 BPF_PERF_OUTPUT(ts_kept);
@@ -63,16 +107,6 @@ static inline void stacks_keep(void *ctx, __u32 tid, __u64 sequence, __u64 now_n
 {
 }
 #endif
-
-static inline int registers_wanted_late(struct thread_state *thread, __u64 now_ns)
-{
-#if defined(KEEP_REGISTERS) && defined(REGISTERS_ASKED)
-	return registers_wanted(now_ns) &&
-	       thread->sched.registers_sequence != thread->sched.sequence_done;
-#else
-	return 0;
-#endif
-}
 
 static inline void registers_keep(struct thread_state *thread, __u64 sequence)
 {
@@ -110,14 +144,19 @@ static inline void waits_count(struct thread_state *thread, __u64 now_ns)
 #endif
 }
 
-static inline void switch_in(struct thread_state *thread, __u64 now_ns)
+/* sampling: as sampler_at_work() has it. */
+static inline void switch_in(struct thread_state *thread, const struct sampling *sampling,
+			     __u64 now_ns)
 {
 	__u64 sequence = thread->sched.sequence_done + 1;
 
 	thread->sched.sequence_begun = sequence;
 	ORDERED();
-	if (thread->sched.known & SCHED_SWITCHED_OUT && registers_wanted_late(thread, now_ns))
-		registers_keep(thread, sequence - 1);
+	if (sampling && thread->sched.known & SCHED_SWITCHED_OUT) {
+		if (REGISTERS_AT_TIMES && thread->sched.registers_sequence != sequence - 1)
+			registers_keep(thread, sequence - 1);
+		moment_keep(thread, sampling, thread->sched.out_ns, now_ns);
+	}
 	waits_count(thread, now_ns);
 	thread->sched.in_ns = now_ns;
 	thread->sched.cpu = bpf_get_smp_processor_id();
@@ -130,13 +169,13 @@ static inline void switch_in(struct thread_state *thread, __u64 now_ns)
 static inline void switch_out(void *ctx, struct thread_state *thread, __u32 state, int preempted,
 			      __u64 now_ns)
 {
+	struct sampling *sampling = sampler_at_work(now_ns);
 	__u64 sequence;
-	int wanted;
 
 	/* It came unseen (a new record, or the kernel ran no program then): until now it waited. No
 	 * time is lost, only called wrong. */
 	if (!thread->sched.on_cpu)
-		switch_in(thread, now_ns);
+		switch_in(thread, 0, now_ns);
 	sequence = thread->sched.sequence_done + 1;
 	thread->sched.sequence_begun = sequence;
 	ORDERED();
@@ -153,12 +192,15 @@ static inline void switch_out(void *ctx, struct thread_state *thread, __u32 stat
 	thread->sched.state = preempted ? 0 : state;
 	thread->sched.on_cpu = 0;
 	thread->sched.known = SCHED_SWITCHED_OUT;
-	wanted = registers_wanted(now_ns);
-	if (wanted)
+	if (REGISTERS_AT_TIMES ? sampling != 0 : REGISTERS_KEPT)
 		registers_keep(thread, sequence);
 	ORDERED();
 	thread->sched.sequence_done = sequence;
-	if (STACKS_ANYTIME || wanted)
+	if (sampling)
+		moment_keep(thread, sampling, thread->sched.in_ns, now_ns);
+	/* the capture window lies in the time in which registers are kept, where that is not always
+	 */
+	if (!REGISTERS_AT_TIMES || sampling)
 		stacks_keep(ctx, thread->sched.tid, sequence, now_ns);
 }
 
@@ -305,7 +347,7 @@ static inline void thread_arrives(struct task_struct *task, __u32 tid, __u64 now
 		waits_end(thread, now_ns);
 	ways_meet();
 #endif
-	switch_in(thread, now_ns);
+	switch_in(thread, sampler_at_work(now_ns), now_ns);
 }
 
 /* Whether the leaving thread was preempted, by the kernel's own count of voluntary switches. */

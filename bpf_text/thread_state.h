@@ -161,8 +161,29 @@ struct process_totals {
 /* What samplers tell the probes. */
 struct sampling {
 	__u64 registers_until_ns; /* until then, switches keep registers */
+	__u64 moment_ns;	  /* of the scan that comes, of who owns the probes; 0: of none */
 	__u32 scan;
 	__u32 unused;
+};
+
+/* A scan tells what threads did at a moment, and its sampler needs a CPU to copy their records,
+ * which takes some time. So the first switch of a thread behind the moment, for at most this long,
+ * keeps what the record tells of it: one that comes keeps the record as it was, one that leaves as
+ * it is then. A ring for each CPU; the sampler empties them before the moment. */
+#define MOMENT_OPEN_NS 5000000
+#define MOMENT_ROWS_MAX 128
+
+struct moment_row {
+	struct thread_wake wake; /* as in thread_state */
+	struct thread_sched sched;
+	__u64 call_ns;
+	__u32 call;
+	__u32 key;
+};
+
+struct moment_ring {
+	__u64 count; /* what is above MOMENT_ROWS_MAX had no room */
+	struct moment_row rows[MOMENT_ROWS_MAX];
 };
 
 /* The capture window of the sampler that owns the probes: until then a switch out hands over the

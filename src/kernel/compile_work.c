@@ -28,6 +28,7 @@ const struct kernel_map_row kernel_map_rows[KERNEL_MAP_COUNT] = {
 	[KERNEL_MAP_COUNTERS] = {"ts_counters", sizeof(struct probe_counters)},
 	[KERNEL_MAP_SAMPLING] = {"ts_sampling", sizeof(struct sampling)},
 	[KERNEL_MAP_CHANGED] = {"ts_changed", sizeof(struct changed_ring)},
+	[KERNEL_MAP_MOMENT] = {"ts_moment", sizeof(struct moment_ring)},
 	[KERNEL_MAP_TICKS] = {"ts_ticks", sizeof(struct cpu_tick)},
 	[KERNEL_MAP_ASKS] = {"ts_asks", sizeof(struct registers_ask)},
 	[KERNEL_MAP_LATENCY] = {"ts_latency", sizeof(struct latency_control)},

@@ -363,7 +363,7 @@ static int sampling_begin(struct live *live, int64_t due_ns)
 		.realtime = live->realtime,
 		.period_ns = live->period_ns,
 		.due_ns = due_ns,
-		.registers_early = live->probe_needs & NEED_SYSCALL,
+		.registers_early = live->probe_needs & NEEDS_REGISTERS,
 	};
 
 	return sampler_begin(&live->sampler, &options);

@@ -26,6 +26,7 @@
 #include "kernel/fact_table.h"
 #include "kernel/host.h"
 #include "maps/latency_reader.h"
+#include "maps/moment_rows.h"
 #include "kernel/probe_attach.h"
 #include "kernel/probe_table.h"
 #include "maps/register_asker.h"
@@ -59,6 +60,7 @@ struct kernel {
 	int64_t clocks_looked_ns; /* at perf clocks that may have ended */
 	struct thread_table table;
 	struct changed_reader changed;
+	struct moment_rows moment;
 	struct register_asker asker;
 	struct latency_reader latency;
 	struct event_reader events;

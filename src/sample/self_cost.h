@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #define SELF_PROGRAMS_MAX 16
-#define SELF_MAPS_MAX 24
+#define SELF_MAPS_MAX 28
 
 /* A BPF program. Names are static words of the probe table. */
 struct self_program {

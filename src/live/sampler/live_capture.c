@@ -57,6 +57,7 @@ void capturer_done(struct capturer *capturer)
 	thread_table_view_done(&capturer->table);
 	index_clear(&capturer->awake);
 	index_clear(&capturer->copied);
+	index_clear(&capturer->moved);
 	block_reader_done(&capturer->block);
 	free(capturer->wanted_cpus);
 	*capturer = (struct capturer){0};
@@ -104,7 +105,7 @@ static void record_copy(void *to, const struct thread_state *record)
 				       sizeof(*capture->threads));
 	copy = &capture->threads[capture->count++];
 	copy->record = *record;
-	copy->switched = copy->asked = false;
+	copy->switched = copy->moved = copy->asked = false;
 	if (record->sched.on_cpu &&
 	    record->sched.cpu < (uint32_t)capturer->wants.kernel->host.cpus_possible)
 		capturer->wanted_cpus[record->sched.cpu] = 1;
@@ -170,6 +171,31 @@ static void own_times_read(struct capturer *capturer, int64_t tick_ns)
 	if ((int64_t)own.wake.wake_ns >= tick_ns)
 		moment->own_wake_ns = (int64_t)own.wake.wake_ns;
 	moment->own_cpu = own.sched.cpu;
+}
+
+/* Records tell of a thread's last switches only. So they are made what they were at the moment, or
+ * where that can't be told, the moment is when they were read. */
+static void moment_take(struct capturer *capturer, int64_t tick_ns)
+{
+	struct live_capture *capture = capturer->capture;
+
+	if (!moment_end(&capturer->wants.kernel->moment, &capturer->moved))
+		return;
+	capture->moment.now_ns = tick_ns;
+	for (size_t i = 0; i < capture->count; i++) {
+		struct captured *copy = &capture->threads[i];
+		const struct thread_sched *sched = &copy->record.sched;
+		const struct moment_row *row;
+		uint64_t *place;
+
+		if ((int64_t)(sched->on_cpu ? sched->in_ns : sched->out_ns) < tick_ns)
+			continue;
+		copy->moved = true;
+		place = index_find(&capturer->moved, copy->record.key);
+		row = place ? (const struct moment_row *)(uintptr_t)*place : NULL;
+		if (row && row->sched.tid == sched->tid)
+			moment_restore(row, &copy->record);
+	}
 }
 
 /* What is on a CPU is looked at there. Its call began when the record says so, unless it has begun
@@ -271,7 +297,7 @@ static void awake_turn_over(struct capturer *capturer)
 	capturer->copied = copied;
 	index_empty(&capturer->awake);
 	for (size_t i = 0; i < capture->count; i++)
-		if (!record_settled(&capture->threads[i].record))
+		if (capture->threads[i].moved || !record_settled(&capture->threads[i].record))
 			index_put(&capturer->awake, capture->threads[i].record.key, NULL);
 }
 
@@ -314,7 +340,6 @@ void capture_take(struct capturer *capturer, struct live_capture *capture, int64
 	const struct compile_result *compiled = &capturer->wants.kernel->compiled;
 
 	capturer->capture = capture;
-	/* Records tell of a thread's last switches only: the moment is now, and they come first. */
 	capture->moment = (struct live_moment){
 		.now_ns = clock_monotonic_ns(),
 		.ticks = capture->ticks,
@@ -325,6 +350,7 @@ void capture_take(struct capturer *capturer, struct live_capture *capture, int64
 	block_take(capturer);
 	own_times_read(capturer, tick_ns);
 	cpus_look(capturer);
+	moment_take(capturer, tick_ns);
 	registers_ask(capturer, 0);
 	stacks_take(capturer, stacks);
 	memset(capturer->wanted_cpus, 0, (size_t)capturer->wants.kernel->host.cpus_possible);

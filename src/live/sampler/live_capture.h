@@ -3,10 +3,13 @@
  * since the last scan, looks at the CPUs where threads run, and registers. It looks nothing up
  * outside of the kernel's maps and writes nothing; live_scan.c makes samples of the copies later.
  *
- * It begins at real-time priority, so that the moment of a scan does not depend on when other
- * threads leave a CPU to tsnap; what takes longer than REALTIME_BUDGET_NS goes on at normal
- * priority, and so does the copy of those that have slept all the time, where all are wanted:
- * they stand still.
+ * Its moment is when it was due, while tsnap needs a CPU first: whoever is switched in between has
+ * kept what it did then (maps/moment_rows.h). Where nobody keeps that, the moment is when tsnap
+ * began, which leans to what threads do when others are on their CPU, too.
+ *
+ * It begins at real-time priority, so that this is soon; what takes longer than REALTIME_BUDGET_NS
+ * goes on at normal priority, and so does the copy of those that have slept all the time, where all
+ * are wanted: they stand still.
  *
  * Copied first are the records of whoever was woken or began, as the CPUs' rings list them once
  * for each number that samplers count up (maps/changed_list.h), of whoever was not settled in the
@@ -34,6 +37,7 @@
 struct captured {
 	struct thread_state record;
 	bool switched; /* between the copy of the record and the look at the thread's CPU */
+	bool moved;    /* after the moment: more than a wake-up tells what it does next */
 	bool asked;    /* for its registers; true also if the thread ran meanwhile, and has none */
 };
 
@@ -79,6 +83,7 @@ struct capturer {
 	struct capture_wants wants;
 	struct thread_table table; /* a view of the kernel's, */
 	struct index awake;	   /* the keys that the next scan must copy, */
+	struct index moved;	   /* of the moment, struct moment_row * by key */
 	struct index copied;	   /* and those of the last one, but for who has slept */
 	unsigned char *wanted_cpus;
 	struct block_reader block;

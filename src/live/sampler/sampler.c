@@ -18,6 +18,7 @@
 #define MORE_LEAST 64
 #define REGISTERS_LEAD_NS NS_PER_MS	  /* before a scan, switches begin to keep registers, */
 #define REGISTERS_LATE_NS (5 * NS_PER_MS) /* and go on, should it come late */
+#define MOMENT_LEAD_NS 2000		  /* all CPUs know of a moment by then */
 #define CROWDED_PART 4			  /* of a period */
 #define CROWDED_STILL_NS (60 * NS_PER_SECOND)
 #define KERNEL_TICK_MAX_NS (10 * NS_PER_MS) /* CONFIG_HZ=100 */
@@ -147,7 +148,18 @@ static int64_t registers_keep(struct sampler *sampler, int64_t until_ns)
 	return since_ns;
 }
 
-/* Sleeps until then, or a little longer: some time before it switches begin to keep registers. */
+/* Sleeps until then, or a little longer: from then on switches keep what threads did. */
+static bool moment_wait(struct sampler *sampler, int64_t *next_ns)
+{
+	int64_t least_ns = clock_monotonic_ns() + MOMENT_LEAD_NS;
+
+	if (*next_ns < least_ns)
+		*next_ns = least_ns;
+	moment_begin(&sampler->options.wants.kernel->moment, *next_ns);
+	return sleep_until(sampler, *next_ns);
+}
+
+/* The same, and some time before it switches begin to keep registers. */
 static bool beat_wait(struct sampler *sampler, int64_t *next_ns)
 {
 	int64_t least_ns = clock_monotonic_ns() + REGISTERS_LEAD_NS;
@@ -155,7 +167,7 @@ static bool beat_wait(struct sampler *sampler, int64_t *next_ns)
 	int64_t lead_ns = kept_stacks_lead_ns(kept);
 
 	if (!sampler->options.registers_early && !lead_ns)
-		return sleep_until(sampler, *next_ns);
+		return moment_wait(sampler, next_ns);
 	if (!sleep_until(sampler, *next_ns - (lead_ns ? lead_ns : REGISTERS_LEAD_NS)))
 		return false;
 	if (*next_ns < least_ns)
@@ -164,7 +176,7 @@ static bool beat_wait(struct sampler *sampler, int64_t *next_ns)
 	least_ns = registers_keep(sampler, *next_ns + REGISTERS_LATE_NS) + REGISTERS_LEAD_NS;
 	if (*next_ns < least_ns)
 		*next_ns = least_ns;
-	return sleep_until(sampler, *next_ns);
+	return moment_wait(sampler, next_ns);
 }
 
 /* --- the queue */
