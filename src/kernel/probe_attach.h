@@ -31,9 +31,9 @@ struct probe_links {
  * there. missing, unless NULL: a word for what is not there. */
 bool probe_offered(struct facts *facts, const struct probe_row *row, const char **missing);
 
-/* programs: a descriptor for each group of the plan. rate_hz: of the perf clock. A group that is
- * not required and can't be attached is left out, and left tells why (text of lines); but if a
- * tracepoint is taken, nothing is attached. */
+/* programs: a descriptor for each group of the plan. rate_hz: of scans; the perf clock looks more
+ * often. A group that is not required and can't be attached is left out, and left tells why (text
+ * of lines); but if a tracepoint is taken, nothing is attached. */
 int probe_attach(const struct probe_plan *plan, const int *programs, int64_t rate_hz,
 		 struct probe_links *links, char *left, size_t left_size, struct error *e);
 void probe_detach(struct probe_links *links);
