@@ -13,6 +13,7 @@
 #define KNOWN_OLD_NS (5 * NS_PER_SECOND) /* an exec, or an interpreter more */
 #define OTHER_OLD_NS (60 * NS_PER_SECOND)
 #define LOOK_SHARE 1000 /* of the time may go into looking for one process' interpreter */
+#define LOOK_SCAN_NS (2 * NS_PER_MS) /* in one scan, for all processes; others come later */
 #define INTERPRETERS_MAX 16
 #define FILES_MAX 4   /* with "python" in their names, of one process */
 #define READS_MAX 512 /* of memory, for one answer */
@@ -142,9 +143,12 @@ static struct gil_process *process_get(struct python_gils *gils, const struct st
 	bool added, found;
 	struct gil_process *process =
 		cache_get(&gils->processes, (uint64_t)thread->pid, thread->now_ns, &added);
-	int64_t start_ns;
+	int64_t start_ns, took_ns;
 
-	if (!added && thread->now_ns < process->next_look_ns)
+	if (gils->scan_ns != thread->now_ns)
+		gils->looked_ns = 0;
+	gils->scan_ns = thread->now_ns;
+	if (thread->now_ns < process->next_look_ns || gils->looked_ns >= LOOK_SCAN_NS)
 		return process;
 	start_ns = clock_monotonic_ns();
 	thread_memory_begin(&gils->memory, thread->tid, 0);
@@ -153,8 +157,10 @@ static struct gil_process *process_get(struct python_gils *gils, const struct st
 	found = interpreter_find(gils, thread, &process->python);
 	if (found)
 		gils_list(gils, process);
-	process->next_look_ns = thread->now_ns + (found ? KNOWN_OLD_NS : OTHER_OLD_NS) +
-				(clock_monotonic_ns() - start_ns) * LOOK_SHARE;
+	took_ns = clock_monotonic_ns() - start_ns;
+	gils->looked_ns += took_ns;
+	process->next_look_ns =
+		thread->now_ns + (found ? KNOWN_OLD_NS : OTHER_OLD_NS) + took_ns * LOOK_SHARE;
 	return process;
 }
 

@@ -32,6 +32,7 @@ struct python_gils {
 	const char *proc_root;
 	struct cache processes;
 	struct thread_memory memory;
+	int64_t scan_ns, looked_ns; /* what looking for interpreters took in that scan */
 };
 
 /* proc_root must stay. copy: as struct thread_memory has it. */
