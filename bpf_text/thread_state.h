@@ -170,7 +170,7 @@ struct sampling {
  * which takes some time. So the first switch of a thread behind the moment, for at most this long,
  * keeps what the record tells of it: one that comes keeps the record as it was, one that leaves as
  * it is then. A ring for each CPU; the sampler empties them before the moment. */
-#define MOMENT_OPEN_NS 5000000
+#define MOMENT_OPEN_NS 100000000
 #define MOMENT_ROWS_MAX 128
 
 struct moment_row {

@@ -100,6 +100,16 @@ int64_t registers_want(struct register_asker *asker, int64_t until_ns)
 	return asker->since_ns;
 }
 
+void registers_want_no_more(struct register_asker *asker, int64_t until_ns)
+{
+	__u64 until = (__u64)until_ns;
+
+	if (asker->sampling)
+		__atomic_compare_exchange_n(&asker->sampling->registers_until_ns, &until,
+					    (__u64)clock_monotonic_ns(), false, __ATOMIC_SEQ_CST,
+					    __ATOMIC_RELAXED);
+}
+
 static uint64_t out_sequence(const struct thread_state *record)
 {
 	return record->sched.sequence_done - record->sched.on_cpu;

@@ -38,6 +38,8 @@ void register_asker_done(struct register_asker *asker); /* also of a zeroed one 
  * come back before they were asked for. Returns since when they do, as far as this sampler knows; 0
  * where they always do. */
 int64_t registers_want(struct register_asker *asker, int64_t until_ns);
+/* Ends that, unless another sampler wants them for longer. until_ns: as it was asked for. */
+void registers_want_no_more(struct register_asker *asker, int64_t until_ns);
 
 /* Whether the record has the registers of the thread's last switch out. */
 bool registers_there(const struct thread_state *record);

@@ -16,10 +16,11 @@
 #define STACKS_BYTES (QUEUE_BYTES / 2) /* from there on scans do without most stacks */
 #define QUEUE_KEPT 2		       /* of which the memory stays when nobody is behind */
 #define MORE_LEAST 64
-#define REGISTERS_LEAD_NS NS_PER_MS	  /* before a scan, switches begin to keep registers, */
-#define REGISTERS_LATE_NS (5 * NS_PER_MS) /* and go on, should it come late */
-#define MOMENT_LEAD_NS 2000		  /* all CPUs know of a moment by then */
-#define CROWDED_PART 4			  /* of a period */
+#define REGISTERS_LEAD_NS NS_PER_MS	 /* before a scan, switches begin to keep registers, */
+#define REGISTERS_LATE_NS MOMENT_OPEN_NS /* and go on until it was taken, should it come late */
+#define STACKS_LATE_NS (5 * NS_PER_MS)	 /* stacks are dear: not as long */
+#define MOMENT_LEAD_NS 2000		 /* all CPUs know of a moment by then */
+#define CROWDED_PART 4			 /* of a period */
 #define CROWDED_STILL_NS (60 * NS_PER_SECOND)
 #define KERNEL_TICK_MAX_NS (10 * NS_PER_MS) /* CONFIG_HZ=100 */
 
@@ -30,11 +31,12 @@ struct sampler {
 	struct realtime realtime;
 	pthread_t thread;
 	bool running;
-	size_t ticks_bytes;  /* of one scan */
-	uint64_t begun;	     /* scans */
-	uint64_t random;     /* the last one: base/index.h, hash_u64() */
-	int64_t beat_cpu_ns; /* clock_cpu_ns() at the last beat */
-	bool grown;	     /* since the last beat */
+	size_t ticks_bytes;	    /* of one scan */
+	uint64_t begun;		    /* scans */
+	uint64_t random;	    /* the last one: base/index.h, hash_u64() */
+	int64_t registers_until_ns; /* as it asked for them */
+	int64_t beat_cpu_ns;	    /* clock_cpu_ns() at the last beat */
+	bool grown;		    /* since the last beat */
 	int64_t crowded_until_ns;
 	pthread_mutex_t asking;
 	sem_t filled; /* counts the queue, so that a signal ends the wait for it */
@@ -172,8 +174,9 @@ static bool beat_wait(struct sampler *sampler, int64_t *next_ns)
 		return false;
 	if (*next_ns < least_ns)
 		*next_ns = least_ns;
-	kept_stacks_begin(kept, *next_ns + REGISTERS_LATE_NS);
-	least_ns = registers_keep(sampler, *next_ns + REGISTERS_LATE_NS) + REGISTERS_LEAD_NS;
+	kept_stacks_begin(kept, *next_ns + STACKS_LATE_NS);
+	sampler->registers_until_ns = *next_ns + REGISTERS_LATE_NS;
+	least_ns = registers_keep(sampler, sampler->registers_until_ns) + REGISTERS_LEAD_NS;
 	if (*next_ns < least_ns)
 		*next_ns = least_ns;
 	return moment_wait(sampler, next_ns);
@@ -278,9 +281,7 @@ static void queue_add(struct sampler *sampler, struct live_capture *capture)
 /* Whether it took long to get a CPU at normal priority after the last beat, or not long ago. */
 static bool is_crowded(struct sampler *sampler)
 {
-	int64_t now_ns = clock_monotonic_ns();
-
-	int64_t ended_ns = sampler->realtime.ended_ns;
+	int64_t now_ns = clock_monotonic_ns(), ended_ns = sampler->realtime.ended_ns;
 
 	if (ended_ns && now_ns - ended_ns > sampler->options.period_ns / CROWDED_PART)
 		sampler->crowded_until_ns = now_ns + CROWDED_STILL_NS;
@@ -305,6 +306,8 @@ static bool beat(struct sampler *sampler, struct live_capture *capture)
 	if (go_on) {
 		wanted_take(sampler);
 		capture_take(&sampler->capturer, capture, next_ns, sampler->stacks_room);
+		registers_want_no_more(&sampler->options.wants.kernel->asker,
+				       sampler->registers_until_ns);
 	}
 	if (!crowded)
 		realtime_end(&sampler->realtime);
