@@ -475,7 +475,7 @@ void sampler_return(struct sampler *sampler, struct live_capture *capture, const
 	sampler->keys_copied = false;
 	index_add(&sampler->keys, keys);
 	room_return(sampler, capture);
-	if (sampler->unused_count == QUEUE_MAX) {
+	if (sampler->unused_count >= QUEUE_MAX - 1) { /* one is being filled, most of the time */
 		for (unsigned int i = 0; i < QUEUE_MAX - QUEUE_KEPT && !surplus.capacity; i++) {
 			surplus = *sampler->unused[i];
 			*sampler->unused[i] = (struct live_capture){0};
