@@ -7,7 +7,8 @@
  * is read again.
  *
  * A scan takes time. record_doing() uses the last switch in, switch out and wake-up to tell what
- * each thread did at the one moment when the scan began. tsnap needs a CPU to scan: the thread
+ * each thread did at the one moment of a scan: when it was due, where switches since have kept
+ * that (maps/moment_rows.h), else when tsnap began to copy. For that it needs a CPU: the thread
  * that it displaced left at the very nanosecond at which tsnap's own record came in, and counts
  * as ON. So does one that went to sleep at that nanosecond, if it ran when tsnap's timer
  * expired: without kernel preemption tsnap waits for the end of a system call. The interrupt of
