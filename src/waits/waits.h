@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a thread waits for: told when it is sampled, once for a stay in a system call and again
+/* What a thread waits for: told when it is sampled, once for each wait in a system call and again
  * every second of it.
  *
  * A table has a row for each system call that tells it in its own way (wait_table.c); of all others

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Finds out a sample's wait class (the column why), by the rules of sample/why_table.c. */
+#include "waits/waits_state.h"
+#include "base/names.h"
+
+#define CLASS_SHARE 64 /* finding out takes one part in so many of the time between scans */
+#define CLASS_LEAST_NS 200000
+#define CLASS_MOST_NS 2000000
+
+void waits_set_daemon_ports(struct waits *waits, int64_t ports)
+{
+	waits->classes.daemon_ports = ports;
+}
+
+void waits_give_time(struct waits *waits, int64_t now_ns, int64_t time_ns)
+{
+	waits->classes.scan_ns = now_ns;
+	waits->classes.left_ns = time_ns;
+}
+
+bool waits_why_changes(const struct waits *waits, int64_t tid)
+{
+	return waits->classes.changes_tid == tid;
+}
+
+const struct why_rule *wait_rule_of_call(struct wait_classes *classes, const char *syscall_name)
+{
+	bool added;
+	uint64_t *known = index_put(&classes->rules, (uintptr_t)syscall_name, &added);
+
+	if (added)
+		*known = (uintptr_t)why_of_call(syscall_name);
+	return (const struct why_rule *)(uintptr_t)*known; /* NOLINT(performance-no-int-to-ptr) */
+}
+
+static void why_take(struct sample *sample, const struct why_rule *rule)
+{
+	sample->why = name_lent_string(rule->name);
+}
+
+bool waits_why_by_call(struct waits *waits, struct sample *sample)
+{
+	const struct why_rule *rule = wait_rule_of_call(&waits->classes, sample->syscall);
+
+	if (!rule || rule->kind == WAIT_SET)
+		return false;
+	waits->classes.changes_tid = 0;
+	why_take(sample, rule);
+	return true;
+}
+
+/* Whether a call with these arguments waits for what the one of this episode did. */
+static bool episode_serves(const struct wait_episode *episode, const struct sample *sample)
+{
+	switch (episode->facts.kind) {
+	case WAIT_LOCK:
+		return true;
+	case WAIT_SET:
+		return !episode->facts.changes && !episode->facts.asks &&
+		       episode->second_arg == sample->arg[1];
+	case WAIT_IO:
+		return false;
+	default:
+		return episode->link && !episode->facts.changes;
+	}
+}
+
+bool waits_why_as_before(struct waits *waits, struct sample *sample, int64_t now_ns)
+{
+	const struct wait_episode *episode = cache_find(&waits->episodes, (uint64_t)sample->tid);
+
+	/* whether the client waits is another question each time */
+	if (episode && episode->facts.kind == WAIT_LOCK && served_has(&waits->served, sample->tid))
+		return false;
+	if (!episode || episode->start_ns != sample->start_ns ||
+	    episode->syscall_nr != sample->syscall_nr || episode->first_arg != sample->arg[0] ||
+	    now_ns - episode->read_ns >= WAIT_STILL_NS || !(episode->known & NEED_WHY) ||
+	    episode->pending || !episode_serves(episode, sample))
+		return false;
+	/* a set may have others in it by now: it is looked at when its second is over */
+	waits->classes.changes_tid = episode->facts.kind == WAIT_SET ? sample->tid : 0;
+	why_take(sample, why_of_facts(&episode->facts, waits->classes.daemon_ports));
+	return true;
+}
+
+bool waits_why_of_peer(struct waits *waits, struct sample *sample, const struct lookup_hint *hint,
+		       int64_t now_ns)
+{
+	const struct wait_facts *facts =
+		wait_call_names_path(sample, hint)
+			? NULL
+			: wait_peers_find(&waits->classes.peers, sample, hint, now_ns);
+
+	if (!facts || (facts->kind == WAIT_LOCK && served_has(&waits->served, sample->tid)))
+		return false;
+	waits->classes.changes_tid = 0;
+	why_take(sample, why_of_facts(facts, waits->classes.daemon_ports));
+	return true;
+}
+
+/* Whether this scan has time for one more, that was not known before. */
+static bool why_has_time(struct waits *waits, int64_t now_ns)
+{
+	int64_t share_ns = (now_ns - waits->classes.scan_ns) / CLASS_SHARE;
+
+	if (waits->classes.scan_ns != now_ns) {
+		waits->classes.scan_ns = now_ns;
+		waits->classes.left_ns = share_ns < CLASS_LEAST_NS  ? CLASS_LEAST_NS
+					 : share_ns > CLASS_MOST_NS ? CLASS_MOST_NS
+								    : share_ns;
+	}
+	return waits->classes.left_ns > 0;
+}
+
+void waits_why(struct waits *waits, struct sample *sample, const struct lookup_hint *hint,
+	       int64_t now_ns)
+{
+	struct wait_episode *episode = wait_episode_find(&waits->episodes, sample, hint, now_ns);
+	int64_t start_ns;
+
+	waits->classes.changes_tid = sample->tid;
+	if (!(episode->known & (NEED_WAITS | NEED_WHY))) {
+		if (!why_has_time(waits, now_ns)) {
+			episode->pending = true;
+			if (episode->judged_before)
+				why_take(sample, why_of_facts(&episode->facts_before,
+							      waits->classes.daemon_ports));
+			return;
+		}
+		start_ns = clock_monotonic_ns();
+		wait_episode_fill(waits, episode, sample, hint, true, now_ns);
+		episode->known |= NEED_WHY;
+		waits->classes.left_ns -= clock_monotonic_ns() - start_ns;
+	}
+	if (episode->pending && !wait_facts_suffice(&episode->facts))
+		return;
+	why_take(sample, why_of_facts(&episode->facts, waits->classes.daemon_ports));
+	if (episode->facts.kind == WAIT_IO || episode->facts.changes)
+		return;
+	waits->classes.changes_tid = 0;
+	if (!episode->of_thread && !wait_call_names_path(sample, hint))
+		wait_peers_put(&waits->classes.peers, sample, hint, now_ns, &episode->facts);
+}

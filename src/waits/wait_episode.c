@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "waits/wait_episode.h"
+
+#define EPISODES_MAX 131072
+
+void wait_episodes_init(struct cache *episodes)
+{
+	*episodes = (struct cache){.entry_bytes = sizeof(struct wait_episode),
+				   .entries_max = EPISODES_MAX};
+}
+
+bool wait_facts_suffice(const struct wait_facts *facts)
+{
+	return facts->kind != WAIT_UNKNOWN && !facts->open &&
+	       (facts->kind != WAIT_SOCKET || facts->connected || facts->listens);
+}
+
+static bool episode_continues(const struct wait_episode *episode, const struct sample *sample,
+			      const struct lookup_hint *hint)
+{
+	return episode->start_ns == sample->start_ns && episode->sequence == hint->sequence &&
+	       episode->syscall_nr == sample->syscall_nr && episode->link == sample->filename &&
+	       sample->state != DOING_ON;
+}
+
+struct wait_episode *wait_episode_find(struct cache *episodes, const struct sample *sample,
+				       const struct lookup_hint *hint, int64_t now_ns)
+{
+	bool added;
+	struct wait_episode *episode = cache_get(episodes, (uint64_t)sample->tid, now_ns, &added);
+	struct cache_entry entry = episode->entry;
+	/* spread, so that those seen first in one scan don't all come due in one */
+	int64_t still_ns = WAIT_STILL_NS + (int64_t)(hash_u64(entry.key) % WAIT_STILL_NS);
+	struct wait_facts before = wait_facts_absent;
+	bool judged = false;
+
+	if (!added && episode_continues(episode, sample, hint)) {
+		if (now_ns - episode->read_ns < still_ns &&
+		    (!episode->pending || episode->read_ns == now_ns))
+			return episode;
+		if (episode->known & (NEED_WAITS | NEED_WHY)) {
+			before = episode->facts;
+			judged = !episode->pending || wait_facts_suffice(&before);
+		} else {
+			before = episode->facts_before;
+			judged = episode->judged_before;
+		}
+	}
+	*episode = (struct wait_episode){
+		.entry = entry,
+		.start_ns = sample->start_ns,
+		.read_ns = now_ns,
+		.sequence = hint->sequence,
+		.syscall_nr = sample->syscall_nr,
+		.first_arg = sample->arg[0],
+		.second_arg = sample->arg[1],
+		.link = sample->filename,
+		.facts = wait_facts_absent,
+		.facts_before = before,
+		.judged_before = judged,
+	};
+	return episode;
+}

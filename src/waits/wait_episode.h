@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Wait episodes: what is known of a thread from when it goes to sleep in a call, or elsewhere in
+ * the kernel, until it runs again. For waits.c, waits_fill.c and wait_class.c.
+ */
+#ifndef TSNAP_WAITS_WAIT_EPISODE_H
+#define TSNAP_WAITS_WAIT_EPISODE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/cache.h"
+#include "base/clock.h"
+#include "proc/lookup_hint.h"
+#include "sample/sample.h"
+#include "sample/why.h"
+
+#define WAIT_STILL_NS NS_PER_SECOND /* facts of one episode serve so long, and to twice that */
+
+struct wait_episode {
+	struct cache_entry entry; /* key: tid */
+	/* the episode */
+	int64_t start_ns; /* of the thread */
+	uint64_t sequence;
+	int64_t syscall_nr, first_arg, second_arg;
+	const char *link; /* file behind the call's descriptor */
+	/* what was found out */
+	int64_t read_ns;
+	bool pending;	/* a later scan knows more */
+	bool of_thread; /* other threads of the process may wait for something else */
+	uint64_t known; /* NEED_* */
+	const char *connection, *remote, *filetype, *waits_on, *wchan;
+	struct wait_facts facts;
+	/* found out earlier in the same wait; serves while a scan has no time to look again */
+	struct wait_facts facts_before;
+	bool judged_before;
+};
+
+/* A zeroed cache becomes one of episodes. */
+void wait_episodes_init(struct cache *episodes);
+
+/* The episode that the thread is in, whose facts are not stale (but may not be known). */
+struct wait_episode *wait_episode_find(struct cache *episodes, const struct sample *sample,
+				       const struct lookup_hint *hint, int64_t now_ns);
+
+/* Whether what is still looked for can't change the rule. */
+bool wait_facts_suffice(const struct wait_facts *facts);
+
+#endif

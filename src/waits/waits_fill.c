@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Fills a sample's columns of files and waits. */
+#include "waits/waits_state.h"
+#include "base/names.h"
+#include "proc/file_type.h"
+#include "proc/proc.h"
+#include "proc/syscalls.h"
+#include "waits/memory_wait.h"
+
+#include <string.h>
+
+#define WCHAN_BYTES 128 /* KSYM_NAME_LEN was that; longer names are cut */
+#define NEEDS_OF_FILE (NEED_CONNECTION | NEED_FILETYPE | NEED_WAITS)
+
+static wait_teller *teller_of(struct waits *waits, const char *syscall_name)
+{
+	bool added;
+	uint64_t *teller = index_put(&waits->tellers, (uintptr_t)syscall_name, &added);
+
+	if (added)
+		*teller = (uintptr_t)wait_teller_find(syscall_name);
+	return (wait_teller *)(uintptr_t)*teller; /* NOLINT(performance-no-int-to-ptr) */
+}
+
+static const char *text_name(struct text *text)
+{
+	return text->length ? name_lent(text->bytes, text->length) : NULL;
+}
+
+bool wait_call_names_path(const struct sample *sample, const struct lookup_hint *hint)
+{
+	return syscall_path(sample->syscall_nr, hint->compat).arg >= 0;
+}
+
+void wait_episode_fill(struct waits *waits, struct wait_episode *episode,
+		       const struct sample *sample, const struct lookup_hint *hint,
+		       bool numbers_only, int64_t now_ns)
+{
+	struct wait wait = {
+		.waits = waits,
+		.pid = sample->pid,
+		.tid = sample->tid,
+		.now_ns = now_ns,
+		.compat = hint->compat,
+		.arg = sample->arg,
+		.fd = sample->fd == ABSENT ? -1 : (int)sample->fd,
+		.link = sample->filename,
+		.numbers_only = numbers_only,
+		.text = &waits->text,
+		.facts = wait_facts_absent,
+	};
+	wait_teller *tell = sample->syscall ? teller_of(waits, sample->syscall) : NULL;
+
+	if (wait_call_names_path(sample, hint))
+		wait.fd = -1;
+	text_clear(&waits->text);
+	if (tell)
+		tell(&wait);
+	else
+		file_tell(&wait);
+	served_note(&waits->served, &wait, waits->classes.daemon_ports);
+	episode->waits_on = numbers_only ? NULL : text_name(&waits->text);
+	episode->facts = wait.facts;
+	if (wait.connection) {
+		episode->connection = wait.connection;
+		episode->remote = wait.remote;
+	}
+	episode->pending |= wait.pending;
+	episode->of_thread = wait.of_thread;
+}
+
+static void episode_read_file(struct waits *waits, struct wait_episode *episode,
+			      const struct sample *sample, const struct lookup_hint *hint,
+			      uint64_t missing, int64_t now_ns)
+{
+	const char *link = sample->filename;
+	const struct socket_facts *socket;
+
+	if (!link || sample->fd == ABSENT || wait_call_names_path(sample, hint))
+		return;
+	if (missing & NEED_FILETYPE) {
+		episode->filetype = file_word(link);
+		if (!episode->filetype)
+			episode->filetype = file_type_word(waits->root, sample->pid, sample->tid,
+							   (int)sample->fd);
+	}
+	if (missing & NEED_CONNECTION && !strncmp(link, SOCKET_LINK, strlen(SOCKET_LINK))) {
+		socket = socket_find(&waits->sockets, sample->pid, sample->tid, (int)sample->fd,
+				     link, PEER_UNIX, now_ns, &episode->pending);
+		episode->connection = socket->connection;
+		episode->remote = socket->remote;
+	}
+}
+
+/* "0": none, or not ours to see. */
+static const char *wchan_read(const struct waits *waits, const struct sample *sample)
+{
+	char wchan[WCHAN_BYTES];
+	ssize_t length = proc_file_read(waits->root, sample->pid, sample->tid, "wchan", wchan,
+					sizeof(wchan));
+
+	return length > 0 && strcmp(wchan, "0") != 0 ? name_lent(wchan, length) : NULL;
+}
+
+static bool is_blocked(const struct sample *sample)
+{
+	return sample->state != DOING_ON && sample->state != DOING_RQ &&
+	       sample->state != DOING_ZOMBIE;
+}
+
+static bool waits_for_set(struct waits *waits, const struct sample *sample)
+{
+	const struct why_rule *rule =
+		sample->syscall ? wait_rule_of_call(&waits->classes, sample->syscall) : NULL;
+
+	return rule && rule->kind == WAIT_SET;
+}
+
+/* Who waits for memory does so in D, or works for it now and then: in a call or outside of any. */
+static bool may_want_memory(const struct sample *sample)
+{
+	return (sample->state == DOING_DISK || sample->state == DOING_RQ) && sample->kthread != 1;
+}
+
+/* In place of what the call is about: that is not what the thread waits for. */
+static void memory_tell(struct waits *waits, struct wait_episode *episode,
+			const struct sample *sample)
+{
+	if (!waits->memory_looked_for)
+		cgroup_mount_find(&waits->memory, waits->root, "memory");
+	waits->memory_looked_for = true;
+	text_clear(&waits->text);
+	memory_wait_tell(waits->root, &waits->memory, sample->pid, sample->tid, &waits->text);
+	/* who was only interrupted in a page fault waits for a CPU */
+	if (sample->state == DOING_RQ && strncmp(text_string(&waits->text), "reclaim", 7))
+		return;
+	if (waits->text.length)
+		episode->waits_on = text_name(&waits->text);
+}
+
+void waits_fill(struct waits *waits, struct sample *sample, const struct lookup_hint *hint,
+		uint64_t needs, int64_t now_ns)
+{
+	bool in_call = sample->syscall_nr != ABSENT && sample->kthread != 1;
+	uint64_t wanted = needs & (in_call ? NEEDS_OF_FILE : 0), missing;
+	struct wait_episode *episode;
+	bool told;
+
+	if (may_want_memory(sample))
+		wanted |= needs & NEED_WAITS;
+	else if (!is_blocked(sample))
+		wanted &= ~NEED_WAITS;
+	if (is_blocked(sample))
+		wanted |= needs & NEED_WCHAN;
+	if (!wanted)
+		return;
+	episode = wait_episode_find(&waits->episodes, sample, hint, now_ns);
+	missing = wanted & ~episode->known;
+	told = episode->known & (NEED_WAITS | NEED_WHY);
+	episode->known |= missing;
+	if (missing & (NEED_CONNECTION | NEED_FILETYPE))
+		episode_read_file(waits, episode, sample, hint, missing, now_ns);
+	if (missing & NEED_WAITS && in_call && is_blocked(sample))
+		wait_episode_fill(waits, episode, sample, hint, false, now_ns);
+	else if (missing & NEED_WAITS)
+		episode->facts = wait_facts_absent;
+	else if (missing & NEED_CONNECTION && !told && is_blocked(sample) &&
+		 waits_for_set(waits, sample))
+		wait_episode_fill(waits, episode, sample, hint, true, now_ns);
+	if (missing & NEED_WAITS && may_want_memory(sample))
+		memory_tell(waits, episode, sample);
+	if (missing & NEED_WCHAN)
+		episode->wchan = wchan_read(waits, sample);
+
+	sample->connection = episode->connection;
+	sample->remote = episode->remote;
+	sample->filetype = episode->filetype;
+	sample->waits_on = episode->waits_on;
+	sample->waits_on_pid = episode->facts.pid;
+	sample->inflight = episode->facts.inflight;
+	sample->wchan = episode->wchan;
+	sample->wait_open = episode->pending;
+}
+
+bool waits_facts(struct waits *waits, const struct sample *sample, const struct lookup_hint *hint,
+		 bool anew, int64_t now_ns, struct wait_facts *facts)
+{
+	struct wait_episode fresh = {0};
+	const struct wait_episode *episode = &fresh;
+
+	if (anew)
+		wait_episode_fill(waits, &fresh, sample, hint, true, now_ns);
+	else
+		episode = cache_find(&waits->episodes, (uint64_t)sample->tid);
+	*facts = wait_facts_absent;
+	if (!episode ||
+	    (!anew && (episode->start_ns != sample->start_ns ||
+		       episode->sequence != hint->sequence || !(episode->known & NEED_WAITS))))
+		return false;
+	*facts = episode->facts;
+	return !episode->pending;
+}

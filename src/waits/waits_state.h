@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What is kept about waits between scans; for waits.c, waits_fill.c and wait_class.c only. */
+#ifndef TSNAP_WAITS_WAITS_STATE_H
+#define TSNAP_WAITS_WAITS_STATE_H
+
+#include "base/cache.h"
+#include "base/text.h"
+#include "proc/cgroup_mount.h"
+#include "waits/holders.h"
+#include "waits/sockets.h"
+#include "waits/wait_episode.h"
+#include "waits/wait_peers.h"
+#include "waits/waits.h"
+
+/* For wait classes: wait_class.c. */
+struct wait_classes {
+	struct index rules; /* by interned name of a call: the rule that it decides by, or 0 */
+	struct wait_peers peers;
+	int64_t daemon_ports;
+	int64_t scan_ns, left_ns; /* what finding out may cost in this scan */
+	int64_t changes_tid;	  /* see waits_why_changes() */
+};
+
+struct waits {
+	const char *root;
+	struct cache *comms;
+	struct cache episodes;
+	struct holders holders;
+	struct sockets sockets;
+	struct cache served; /* threads to their connections: served.c */
+	struct file_locks file_locks;
+	struct cgroup_mount memory; /* of the controller of that name */
+	bool memory_looked_for;
+	struct index tellers;		    /* by interned name of a call: the function, or 0 */
+	runtime_lock_finder *runtime_locks; /* or NULL */
+	void *runtime_lock_finder;
+	struct wait_classes classes;
+	struct text text;
+};
+
+/* Finds out what the thread of the sample waits for, into the episode. numbers_only: no text, no
+ * search for who is at the other end. */
+void wait_episode_fill(struct waits *waits, struct wait_episode *episode,
+		       const struct sample *sample, const struct lookup_hint *hint,
+		       bool numbers_only, int64_t now_ns);
+
+/* True if the call was given a path, which is not open yet: a descriptor beside it is the
+ * directory's. */
+bool wait_call_names_path(const struct sample *sample, const struct lookup_hint *hint);
+
+/* The rule that a call decides by, or whose facts it takes (WAIT_SET); NULL: none. */
+const struct why_rule *wait_rule_of_call(struct wait_classes *classes, const char *syscall_name);
+
+#endif
