@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the command line asks for; written by option_table and option_check only. */
+/* What the command line asks for; written by option_parse and option_check only. */
 #ifndef TSNAP_CLI_CONFIG_H
 #define TSNAP_CLI_CONFIG_H
 

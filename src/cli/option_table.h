@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The table of options, and its order in --help, the manual page and completion.
  *
- * option_table.c has the rows and parses by them; option_help.c has the sections; src/manual writes
- * the manual page and completion of shells from both.
+ * option_table.c has the rows, option_parse.c parses by them, option_help.c has the sections;
+ * src/manual writes the manual page and completion of shells from rows and sections.
  */
 #ifndef TSNAP_CLI_OPTION_TABLE_H
 #define TSNAP_CLI_OPTION_TABLE_H
@@ -35,6 +35,8 @@ struct option_row {
 	int64_t least, most; /* of a number, or of microseconds */
 	enum mode mode;	     /* set as well, unless MODE_REPORT */
 };
+
+#define OPTIONS_MAX 128 /* rows */
 
 extern const struct option_row option_table[];
 extern const size_t option_count;

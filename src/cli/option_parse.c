@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Options of the command line and of --config files, by the rows of option_table.c. */
+#include "cli/option_table.h"
+#include "base/config_file.h"
+#include "base/names.h"
+#include "option_units.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FEW_DEFAULT "3"
+/* getopt gives a row without a letter by its index above all letters */
+#define CODE_FIRST 256
+
+static int option_code(size_t row)
+{
+	return option_table[row].letter ? option_table[row].letter : (int)(CODE_FIRST + row);
+}
+
+static const struct option_row *option_of_code(int code)
+{
+	for (size_t i = 0; i < option_count; i++)
+		if (option_code(i) == code)
+			return &option_table[i];
+	return NULL;
+}
+
+static const char *option_name_at(void *from, size_t at)
+{
+	(void)from;
+	return at < option_count ? option_table[at].name : NULL;
+}
+
+/* Reads digits with at most `decimals` decimals as a number of that many decimals. */
+static int decimal_read(const char *text, int decimals, int64_t *number)
+{
+	bool pointed = false, any = false;
+	int64_t value = 0;
+
+	for (; text && *text; text++) {
+		if (*text == '.' && !pointed && decimals) {
+			pointed = true;
+			continue;
+		}
+		if (*text < '0' || *text > '9')
+			return -EINVAL;
+		any = true;
+		if (pointed && !decimals--)
+			return -EINVAL;
+		if (__builtin_mul_overflow(value, 10, &value) ||
+		    __builtin_add_overflow(value, *text - '0', &value))
+			return -ERANGE;
+	}
+	for (; decimals > 0; decimals--)
+		if (__builtin_mul_overflow(value, 10, &value))
+			return -ERANGE;
+	*number = value;
+	return any ? 0 : -EINVAL;
+}
+
+/* "-F 5000: HZ must be 1 to 1000" */
+static int number_fail(const struct option_row *row, const char *typed, const char *argument,
+		       struct error *e)
+{
+	int64_t unit = row->kind == OPTION_SECONDS ? 1000000 : 1;
+	const char *name = row->argument ? row->argument : "";
+	struct text range = {0};
+
+	name += *name == '[';
+	if (row->least < unit)
+		text_add_format(&range, "%g", (double)row->least / (double)unit);
+	else
+		text_add_number(&range, row->least / unit);
+	if (row->most == INT64_MAX) {
+		text_add_string(&range, " or more");
+	} else {
+		text_add_string(&range, " to ");
+		text_add_number(&range, row->most / unit);
+	}
+	error_set(e, EINVAL, EXIT_USAGE, "%s %s: %.*s must be %s", typed, argument,
+		  (int)strcspn(name, "]"), name, text_string(&range));
+	text_done(&range);
+	return -EINVAL;
+}
+
+static int mode_set(struct config *config, const struct option_row *row, struct error *e)
+{
+	if (row->mode == MODE_REPORT)
+		return 0;
+	if ((config->mode == MODE_LIST && row->mode == MODE_JSON) ||
+	    (config->mode == MODE_JSON && row->mode == MODE_LIST)) {
+		config->mode = MODE_LIST_JSON;
+		return 0;
+	}
+	/* help and version are given whatever else is asked for */
+	if (config->mode != MODE_REPORT && config->mode != row->mode && row->mode < MODE_VERSION)
+		return error_set(e, EINVAL, EXIT_USAGE,
+				 "--%s can't go with another option that says what to print",
+				 row->name);
+	if (config->mode < MODE_VERSION)
+		config->mode = row->mode;
+	return 0;
+}
+
+/* "--keep 7x: TIME must be a number with a unit, as 7d" */
+static int units_take(const struct option_row *row, const char *typed, const char *argument,
+		      int64_t *to, struct error *e)
+{
+	const char *as = row->kind == OPTION_SPAN    ? "90m, 48h or 7d"
+			 : row->kind == OPTION_BYTES ? "500M or 20G"
+						     : "5%, below 100";
+	int err = row->kind == OPTION_SPAN    ? span_read(argument, to)
+		  : row->kind == OPTION_BYTES ? bytes_read(argument, to)
+					      : percent_read(argument, to);
+
+	return err ? error_set(e, EINVAL, EXIT_USAGE, "%s %s: %s must be above 0, as %s", typed,
+			       argument, row->argument, as)
+		   : 0;
+}
+
+static int option_unknown(int letter, const char *word, struct error *e);
+static int config_read(struct config *config, const char *path, struct error *e);
+
+/* typed: the option's name with its dashes, for errors. */
+static int option_take(struct config *config, const struct option_row *row, const char *typed,
+		       const char *argument, struct error *e)
+{
+	char *to = (char *)config + row->offset;
+	int64_t number;
+
+	if (argument && !*argument)
+		return error_set(e, EINVAL, EXIT_USAGE, "%s: %s is empty", typed, row->argument);
+	switch (row->kind) {
+	case OPTION_FLAG:
+		*(bool *)to = true;
+		break;
+	case OPTION_SPAN:
+	case OPTION_BYTES:
+	case OPTION_PERCENT:
+		if (units_take(row, typed, argument, (int64_t *)to, e))
+			return -EINVAL;
+		break;
+	case OPTION_TEXT:
+		*(const char **)to = argument;
+		break;
+	case OPTION_FEW:
+		argument = argument ? argument : FEW_DEFAULT;
+		/* fall through */
+	case OPTION_NUMBER:
+	case OPTION_SECONDS:
+		if (decimal_read(argument, row->kind == OPTION_SECONDS ? 6 : 0, &number) ||
+		    number < row->least || number > row->most)
+			return number_fail(row, typed, argument, e);
+		*(int64_t *)to = number;
+		break;
+	case OPTION_ALL:
+		if (argument && strcmp(argument, "all") != 0)
+			return error_set(e, EINVAL, EXIT_USAGE, "%s %s: %s or %s all", typed,
+					 argument, typed, typed);
+		*(bool *)to = argument != NULL;
+		break;
+	case OPTION_CONFIG:
+		*(const char **)to = argument;
+		return argument ? config_read(config, argument, e) : 0;
+	case OPTION_MODE:
+		break;
+	}
+	return mode_set(config, row, e);
+}
+
+static int option_unknown(int letter, const char *word, struct error *e)
+{
+	const char *nearest;
+	char name[64];
+
+	if (letter && option_of_code(letter)) /* --all=yes */
+		return error_set(e, EINVAL, EXIT_USAGE, "%s takes no argument", word);
+	if (letter)
+		return error_set(e, EINVAL, EXIT_USAGE,
+				 "unknown option -%c; tsnap --help all lists all options", letter);
+	word += strspn(word, "-");
+	strncpy(name, word, sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	name[strcspn(name, "=")] = '\0';
+	nearest = text_nearest(name, option_name_at, NULL);
+	if (!nearest)
+		return error_set(e, EINVAL, EXIT_USAGE,
+				 "unknown option --%s; tsnap --help all lists all options", name);
+	return error_set(e, EINVAL, EXIT_USAGE, "unknown option --%s; nearest: --%s", name,
+			 nearest);
+}
+
+static const struct option_row *option_of_name(const char *name)
+{
+	for (size_t i = 0; i < option_count; i++)
+		if (!strcmp(option_table[i].name, name))
+			return &option_table[i];
+	return NULL;
+}
+
+/* Takes "keep = 7d", "keep 7d", or "all": a config_line_taker. Values are kept for good. */
+static int config_line_take(void *to, char *line, struct error *e)
+{
+	char *value = line + strcspn(line, " \t=");
+	const struct option_row *row;
+	char ended = *value;
+
+	*value = '\0';
+	row = option_of_name(line);
+	if (!row)
+		return option_unknown(0, line, e);
+	value = ended ? config_trim(value + 1) : value;
+	if (*value == '=' && ended != '=')
+		value = config_trim(value + 1);
+	if (row->kind == OPTION_CONFIG || row->mode >= MODE_VERSION)
+		return error_set(e, EINVAL, EXIT_USAGE, "%s is for the command line only", line);
+	if (!row->argument && *value)
+		return error_set(e, EINVAL, EXIT_USAGE, "%s takes no argument", line);
+	if (row->argument && !*value && row->kind != OPTION_FEW)
+		return error_set(e, EINVAL, EXIT_USAGE, "%s needs %s", line, row->argument);
+	return option_take(to, row, line, *value ? name_of_string(value) : NULL, e);
+}
+
+/* Takes the options of a file, which must be there. Options behind --config override them. */
+static int config_read(struct config *config, const char *path, struct error *e)
+{
+	if (access(path, F_OK))
+		return error_set(e, errno, EXIT_USAGE, "--config %s: %s", path, strerror(errno));
+	return config_file_read(path, config_line_take, config, e);
+}
+
+static void getopt_fill(char *letters, struct option *longs)
+{
+	*letters++ = ':'; /* a missing argument is told apart */
+	for (size_t i = 0; i < option_count; i++) {
+		const struct option_row *row = &option_table[i];
+
+		longs[i] = (struct option){row->name, row->argument != NULL, NULL, option_code(i)};
+		if (row->kind == OPTION_FEW || row->kind == OPTION_ALL)
+			longs[i].has_arg = optional_argument;
+		if (!row->letter)
+			continue;
+		*letters++ = (char)row->letter;
+		if (row->argument && row->kind != OPTION_ALL)
+			*letters++ = ':';
+	}
+	*letters = '\0';
+}
+
+/* getopt takes an argument that may be missing only behind a '='. tsnap has no operands that are
+ * numbers. */
+static const char *number_next(char **argv)
+{
+	const char *word = optarg ? NULL : argv[optind];
+
+	if (word && *word && !word[strspn(word, "0123456789")])
+		optind++;
+	else
+		word = optarg;
+	return word;
+}
+
+/* The same for the word "all". */
+static const char *all_next(char **argv)
+{
+	const char *word = optarg ? NULL : argv[optind];
+
+	if (!word || strcmp(word, "all") != 0)
+		return optarg;
+	optind++;
+	return word;
+}
+
+int config_parse(struct config *config, int argc, char **argv, struct error *e)
+{
+	char letters[2 * OPTIONS_MAX + 2], typed[64];
+	struct option longs[OPTIONS_MAX + 1] = {0};
+	struct config parsed = {.words = argv};
+	int code, index, err;
+
+	getopt_fill(letters, longs);
+	opterr = 0;
+	optind = 0; /* glibc: start anew */
+	for (;;) {
+		const struct option_row *row;
+
+		index = -1;
+		code = getopt_long(argc, argv, letters, longs, &index);
+		if (code == -1)
+			break;
+		if (code == '?')
+			return option_unknown(optopt, argv[optind - 1], e);
+		if (code == ':')
+			return error_set(e, EINVAL, EXIT_USAGE, "%s needs %s", argv[optind - 1],
+					 option_of_code(optopt)->argument);
+		row = option_of_code(code);
+		if (index >= 0)
+			snprintf(typed, sizeof(typed), "--%s", row->name);
+		else
+			snprintf(typed, sizeof(typed), "-%c", row->letter);
+		if (row->kind == OPTION_FEW)
+			optarg = (char *)number_next(argv);
+		if (row->kind == OPTION_ALL)
+			optarg = (char *)all_next(argv);
+		err = option_take(&parsed, row, typed, row->argument ? optarg : NULL, e);
+		if (err)
+			return err;
+	}
+	if (parsed.mode >= MODE_VERSION) {
+		*config = parsed;
+		return 0;
+	}
+	if (parsed.diff && optind < argc)
+		parsed.diff_after = argv[optind++];
+	if (parsed.replay && optind < argc) {
+		parsed.replay_more = argv + optind;
+		optind = argc;
+	}
+	if (optind < argc)
+		return error_set(e, EINVAL, EXIT_USAGE,
+				 "'%s': tsnap takes options only; --help all lists them",
+				 argv[optind]);
+	err = config_check(&parsed, e);
+	if (!err)
+		*config = parsed;
+	return err;
+}
