@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "live/live_describe.h"
+#include "base/clock.h"
+#include "base/names.h"
+#include "live/live_absent.h"
+#include "live/live_account.h"
+#include "live/live_host.h"
+#include "live/live_state.h"
+#include "live/live_stay.h"
+#include "live/sampler/live_realtime.h"
+
+#include <stdio.h>
+
+/* Why container_name is empty. */
+static void containers_describe(const struct live *live, struct source_facts *facts)
+{
+	static const char *const words[] = {
+		"containers without a name: none of the files is there in which tsnap(8) looks for "
+		"it",
+		"containers without a name: the files of process 1 may not be read "
+		"(CAP_SYS_PTRACE, or a sandbox around tsnap), and tsnap's own have none",
+	};
+
+	for (int refused = 0; refused < 2; refused++) {
+		struct source_missed *missed = source_facts_miss_any(
+			facts, words[refused], lookup_unnamed_containers(live->lookup, refused));
+
+		if (missed)
+			missed->standing = missed->natural = true;
+	}
+}
+
+static void scans_describe(const struct live *live, const struct sampler_facts *told,
+			   struct source_facts *facts)
+{
+	const struct thread_table *table = &live->kernel.table;
+
+	source_facts_miss(facts, "late scans (the one before took too long: a lower rate, or -p)",
+			  told->late_count[LATE_WORK]);
+	source_facts_miss(facts, "late scans (tsnap waited for a CPU, or for its output)",
+			  told->late_count[LATE_WAIT]);
+	source_facts_miss(facts, "late scans (the map was made larger)",
+			  told->late_count[LATE_GROWTH]);
+	source_facts_miss(facts, "records that kept changing while they were read",
+			  table->torn_count + told->torn_count);
+	source_facts_miss(facts, "scans that could not see the whole map",
+			  table->unfinished_count + told->unfinished_count);
+}
+
+static void lacking_describe(const struct live *live, const struct sampler_facts *told,
+			     struct source_facts *facts)
+{
+	const struct host *host = &live->kernel.host;
+
+	if (live->needs & (NEED_FILE | NEED_EXE | NEED_SYSCALL) &&
+	    (!host->cap_ptrace || !host->cap_read))
+		source_facts_lack(facts,
+				  "kind of fact: files, programs and earlier calls of other "
+				  "users' threads (needs CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH)");
+	live_realtime_describe(&live->realtime, told->over_count, host, facts);
+	if (lookup_sockets_error(live->lookup))
+		source_facts_lack(facts,
+				  "kind of fact: connections of sockets (the kernel does not tell "
+				  "them here, by sock_diag)");
+}
+
+void live_describe(struct source *source, struct source_facts *facts)
+{
+	struct live *live = (struct live *)source;
+	const struct kernel *kernel = &live->kernel;
+	struct probe_counters counters = kernel_counters(&live->kernel);
+	struct sampler_facts told;
+	struct source_missed *missed;
+	uint64_t ns, runs, full = counters.map_full + live->seed.unfit_count;
+
+	*facts = (struct source_facts){.bpf_ns = ABSENT, .bpf_runs = ABSENT};
+	snprintf(facts->host, SOURCE_TEXT_SIZE, "%s", kernel->host.name);
+	snprintf(facts->kernel, SOURCE_TEXT_SIZE, "%s", kernel->host.release);
+	facts->cpus = kernel->host.cpus;
+	facts->rate_hz = live->config.rate_hz;
+	facts->own_cpu_ns =
+		clock_cpu_ns() + parsers_cpu_ns(live->stacks.parsers) - live->own_cpu_start_ns;
+	if (!kernel_bpf_cost(&live->kernel, &ns, &runs)) {
+		facts->bpf_ns = (int64_t)ns;
+		facts->bpf_runs = (int64_t)runs;
+	}
+	sampler_facts_read(live->sampler, &told);
+	scans_describe(live, &told, facts);
+	live_account_missed(live, facts);
+	live_account_busy(live, facts);
+	source_facts_miss(facts, "names beyond what tsnap keeps in memory", names_refused());
+	live_absent_describe(kernel, live->needs & ~live->optional_needs, facts);
+	lacking_describe(live, &told, facts);
+	live_avoided_describe(facts);
+	if (live->translated) {
+		missed = source_facts_miss(
+			facts,
+			"threads outside of this container's pid namespace (pid and "
+			"tid are those inside)",
+			(uint64_t)live->other_threads);
+		missed->standing = missed->natural = true;
+	}
+	live_stay_describe(live, facts);
+	containers_describe(live, facts);
+	live_host_describe(live, facts);
+	live_stacks_describe(&live->stacks, facts);
+	live_cpu_stacks_describe(live, facts);
+	live_self_describe(&live->self, kernel, &live->cpu_stacks.sampler, &live->kept.stacks,
+			   live->stacks.parsers, live->scan_count, &facts->self);
+	if (live->config.traces)
+		source_facts_miss(facts, "events of --trace (more threads than fit the maps)",
+				  live->earlier.latency_full + counters.latency_full);
+	if (kernel->compiled.maps[KERNEL_MAP_BLOCK] >= 0) {
+		source_facts_miss(facts, "requests to block devices (too many in flight)",
+				  live->earlier.block_full + counters.block_full);
+		source_facts_miss(
+			facts, "requests to block devices (the kernel ran no program at their end)",
+			live->earlier.block_unseen + counters.block_unseen);
+	}
+	if (live->config.events)
+		source_facts_miss(facts,
+				  "single events (more than are read in time: a higher rate -F)",
+				  kernel->events.lost_count);
+	facts->chosen = text_string(&live->chosen);
+	facts->remarks = text_string(&live->remarks);
+	/* of such a thread nothing is traced, also where it has a place by now */
+	if (live->translated || live->config.traces)
+		source_facts_miss(facts,
+				  "times that a thread did not fit the map (raise --max-threads)",
+				  live->earlier.map_full + full);
+	if (!live->translated)
+		/* how many there are now, not how often one was refused */
+		source_facts_miss(facts, "threads that do not fit the map (raise --max-threads)",
+				  full && live->unfit_threads > 0 ? (uint64_t)live->unfit_threads
+								  : live->seed.unfit_count)
+			->standing = true;
+}
+
+void live_chosen_describe(const struct live_config *config, const struct kernel *kernel,
+			  unsigned int groups, struct text *to)
+{
+	if (kernel->share.directory.name[0])
+		text_add_format(to, "%s '%s'\n", config->attach ? "attached to" : "sharing as",
+				kernel->share.directory.name);
+	text_add_format(to, "kernel types from %s%s\n", kernel->compiled.types_source,
+			kernel->compiled.types_tried.length ? "; tried:" : "");
+	text_add_string(to, text_string(&kernel->compiled.types_tried));
+	for (int group = 0; group < GROUP_COUNT; group++) {
+		const struct probe_row *row = kernel->plan.chosen[group];
+
+		if (!row && !(groups >> group & 1)) {
+			text_add_format(to, "%s: nobody asked for it\n",
+					probe_group_rows[group].name);
+			continue;
+		}
+		if (!row && !probe_group_rows[group].without) {
+			text_add_format(to, "%s: none; nothing is lacking, at a price\n",
+					probe_group_rows[group].name);
+			continue;
+		}
+		text_add_format(to, "%s: %s%s%s\n", probe_group_rows[group].name,
+				row ? probe_kind_names[row->kind] : "none",
+				row ? " on " : "; not seen: ",
+				row ? row->event : probe_group_rows[group].without);
+	}
+	text_add_string(to, kernel->left_out);
+	text_add_string(to, text_string(&kernel->compiled.output));
+}

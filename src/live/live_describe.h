@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the live source tells of itself: the facts and misses below a report, and with -v what was
+ * chosen at the start. For src/live/live*.c only.
+ */
+#ifndef TSNAP_LIVE_LIVE_DESCRIBE_H
+#define TSNAP_LIVE_LIVE_DESCRIBE_H
+
+struct kernel;
+struct live_config;
+struct source;
+struct source_facts;
+struct text;
+
+/* struct source's */
+void live_describe(struct source *source, struct source_facts *facts);
+
+/* Adds which kernel types and probes were chosen. groups: bits 1 << GROUP_x, those asked for. */
+void live_chosen_describe(const struct live_config *config, const struct kernel *kernel,
+			  unsigned int groups, struct text *to);
+
+#endif
