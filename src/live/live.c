@@ -169,9 +169,7 @@ static void live_close(struct source *source)
 	proc_values_room_done(&live->proc_values);
 	text_done(&live->chosen);
 	text_done(&live->remarks);
-	free(live->process_names);
-	process_set_done(&live->processes);
-	process_set_done(&live->chosen_threads);
+	live_processes_done(&live->processes);
 	free(live);
 }
 
@@ -330,7 +328,7 @@ struct lookup *live_lookup_new(struct live *live)
 static int live_begin(struct live *live, uint64_t needs, struct error *e)
 {
 	struct filter *filter = live->filter;
-	int err = live_processes_find(live, e);
+	int err = live_processes_find(&live->processes, &live->config, filter, &live->remarks, e);
 
 	live->filter_needs = filter_needs(filter);
 	live->needs = needs | live->filter_needs;

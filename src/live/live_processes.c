@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which processes are wanted: -p by ids and names, -r with their descendants. */
-#include "live/live_state.h"
-#include "base/text.h"
+#include "live/live_processes.h"
+#include "base/clock.h"
 #include "proc/proc.h"
 
 #include <errno.h>
@@ -10,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#define PROC "/proc"
 #define ENDED_KEPT_NS (10 * NS_PER_SECOND)
 
 static bool is_id(const char *part)
@@ -18,14 +18,15 @@ static bool is_id(const char *part)
 }
 
 /* From now on the process is wanted, until it ends. */
-static void process_want(struct live *live, int64_t pid, uint64_t start_boot_ns)
+static void process_want(struct live_processes *processes, int64_t pid, uint64_t start_boot_ns)
 {
-	if (process_set_add(&live->processes, pid, start_boot_ns))
-		filter_add_pid(live->filter, pid);
+	if (process_set_add(&processes->wanted, pid, start_boot_ns))
+		filter_add_pid(processes->filter, pid);
 }
 
 /* Adds the processes that the list means to those that are wanted; *count: how many. */
-static int pids_add(struct live *live, const char *list, size_t *count, struct text *missing)
+static int pids_add(struct live_processes *processes, const char *list, size_t *count,
+		    struct text *missing)
 {
 	int64_t *pids = NULL;
 	int err;
@@ -33,7 +34,7 @@ static int pids_add(struct live *live, const char *list, size_t *count, struct t
 	*count = 0;
 	err = proc_pids_find(PROC, list, &pids, count, missing);
 	for (size_t i = 0; i < *count; i++)
-		process_want(live, pids[i], 0);
+		process_want(processes, pids[i], 0);
 	free(pids);
 	return err;
 }
@@ -87,62 +88,65 @@ static char *names_of(const char *list)
 /* Adds children of wanted processes until there are no more. */
 static int descendant_add(void *to, int64_t pid, int64_t tid)
 {
-	struct live *live = to;
+	struct live_processes *processes = to;
 	struct proc_stat stat;
 
-	if (pid != tid || index_find(&live->filter->pids, (uint64_t)pid) ||
+	if (pid != tid || index_find(&processes->filter->pids, (uint64_t)pid) ||
 	    proc_stat_read(PROC, pid, tid, &stat) ||
-	    !index_find(&live->filter->pids, (uint64_t)stat.ppid))
+	    !index_find(&processes->filter->pids, (uint64_t)stat.ppid))
 		return 0;
-	process_want(live, pid, 0);
-	live->walked++;
+	process_want(processes, pid, 0);
+	processes->added++;
 	return 0;
 }
 
-static void descendants_add(struct live *live)
+static void descendants_add(struct live_processes *processes)
 {
 	do {
-		live->walked = 0;
-		proc_threads_walk(PROC, descendant_add, live);
-	} while (live->walked);
+		processes->added = 0;
+		proc_threads_walk(PROC, descendant_add, processes);
+	} while (processes->added);
 }
 
 /* Threads of -t: who has such an id now. */
-static void threads_find(struct live *live)
+static void threads_find(struct live_processes *processes)
 {
 	uint64_t tid, value;
 
-	process_set_init(&live->chosen_threads, PROC);
-	live->chosen_threads.pidfds = false; /* those of threads came with Linux 6.9 */
-	for (size_t at = 0; index_next(&live->filter->tids, &at, &tid, &value);)
-		process_set_add(&live->chosen_threads, (int64_t)tid, 0);
+	process_set_init(&processes->threads, PROC);
+	processes->threads.pidfds = false; /* those of threads came with Linux 6.9 */
+	for (size_t at = 0; index_next(&processes->filter->tids, &at, &tid, &value);)
+		process_set_add(&processes->threads, (int64_t)tid, 0);
 }
 
-int live_processes_find(struct live *live, struct error *e)
+int live_processes_find(struct live_processes *processes, const struct live_config *config,
+			struct filter *filter, struct text *remarks, struct error *e)
 {
-	const char *list = live->config.process;
+	const char *list = config->process;
 	struct text missing = {0};
 	size_t count;
 	int err;
 
-	process_set_init(&live->processes, PROC);
-	threads_find(live);
+	processes->filter = filter;
+	processes->listed = list;
+	process_set_init(&processes->wanted, PROC);
+	threads_find(processes);
 	if (!list)
 		return 0;
-	index_clear(&live->filter->pids); /* some may be of nobody */
-	err = pids_add(live, list, &count, &missing);
+	index_clear(&processes->filter->pids); /* some may be of nobody */
+	err = pids_add(processes, list, &count, &missing);
 	if (err)
 		error_set(e, -err, EXIT_FAILED, "-p %s: %s", list, strerror(-err));
-	else if (!live->filter->pids.used)
+	else if (!processes->filter->pids.used)
 		err = nobody_fail(list, e);
 	else if (missing.length)
-		missing_remark(text_string(&missing), &live->remarks);
+		missing_remark(text_string(&missing), remarks);
 	text_done(&missing);
 	if (err)
 		return err;
-	live->process_names = names_of(list);
-	if (live->config.descendants)
-		descendants_add(live);
+	processes->names = names_of(list);
+	if (config->descendants)
+		descendants_add(processes);
 	return 0;
 }
 
@@ -156,44 +160,44 @@ static bool id_is_taken(int64_t pid)
 
 /* What a process did is told after its end, too: in histograms, accounts, scans that were copied
  * before. So it stays a wanted one for a while, unless another one gets its id. */
-static void ended_keep(struct live *live, int64_t pid)
+static void ended_keep(struct live_processes *processes, int64_t pid)
 {
-	struct ended_process *place = &live->ended[live->ended_at++ % ENDED_MAX];
+	struct ended_process *place = &processes->ended[processes->ended_at++ % LIVE_ENDED_MAX];
 
 	if (place->pid)
-		filter_remove_pid(live->filter, place->pid);
-	*place = (struct ended_process){pid, live->moment.now_ns};
+		filter_remove_pid(processes->filter, place->pid);
+	*place = (struct ended_process){pid, processes->now_ns};
 }
 
-static void ended_check(struct live *live)
+static void ended_check(struct live_processes *processes)
 {
-	for (int i = 0; i < ENDED_MAX; i++) {
-		struct ended_process *ended = &live->ended[i];
+	for (int i = 0; i < LIVE_ENDED_MAX; i++) {
+		struct ended_process *ended = &processes->ended[i];
 
 		if (!ended->pid)
 			continue;
-		if (process_set_lives(&live->processes, ended->pid)) {
+		if (process_set_lives(&processes->wanted, ended->pid)) {
 			ended->pid = 0; /* its id is that of another wanted one */
-		} else if (live->moment.now_ns - ended->at_ns > ENDED_KEPT_NS ||
+		} else if (processes->now_ns - ended->at_ns > ENDED_KEPT_NS ||
 			   id_is_taken(ended->pid)) {
-			filter_remove_pid(live->filter, ended->pid);
+			filter_remove_pid(processes->filter, ended->pid);
 			ended->pid = 0;
 		}
 	}
 }
 
-void live_processes_child(struct live *live, const struct thread_state *record)
+void live_processes_child(struct live_processes *processes, const struct thread_state *record)
 {
 	const struct thread_identity *identity = &record->identity;
 
-	if (!process_set_has_parent(&live->processes, identity->parent_tgid,
+	if (!process_set_has_parent(&processes->wanted, identity->parent_tgid,
 				    identity->start_boot_ns))
 		return;
-	process_want(live, identity->tgid, identity->start_boot_ns);
-	if (index_find(&live->filter->pids, identity->tgid) || id_is_taken(identity->tgid))
+	process_want(processes, identity->tgid, identity->start_boot_ns);
+	if (index_find(&processes->filter->pids, identity->tgid) || id_is_taken(identity->tgid))
 		return;
-	filter_add_pid(live->filter, identity->tgid);
-	ended_keep(live, identity->tgid);
+	filter_add_pid(processes->filter, identity->tgid);
+	ended_keep(processes, identity->tgid);
 }
 
 static void process_gone(void *to, int64_t pid)
@@ -203,21 +207,29 @@ static void process_gone(void *to, int64_t pid)
 
 static void thread_gone(void *to, int64_t tid)
 {
-	struct live *live = to;
+	struct live_processes *processes = to;
 
-	filter_remove_tid(live->filter, tid);
+	filter_remove_tid(processes->filter, tid);
 }
 
-void live_processes_check(struct live *live)
+void live_processes_check(struct live_processes *processes, int64_t now_ns, bool look)
 {
 	size_t count;
 
-	process_set_check(&live->chosen_threads, live->keep_house, thread_gone, live);
+	processes->now_ns = now_ns;
+	process_set_check(&processes->threads, look, thread_gone, processes);
 
-	if (!live->config.process)
+	if (!processes->listed)
 		return;
-	process_set_check(&live->processes, live->keep_house, process_gone, live);
-	ended_check(live);
-	if (live->process_names && live->keep_house)
-		pids_add(live, live->process_names, &count, NULL);
+	process_set_check(&processes->wanted, look, process_gone, processes);
+	ended_check(processes);
+	if (processes->names && look)
+		pids_add(processes, processes->names, &count, NULL);
+}
+
+void live_processes_done(struct live_processes *processes)
+{
+	free(processes->names);
+	process_set_done(&processes->wanted);
+	process_set_done(&processes->threads);
 }

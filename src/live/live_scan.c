@@ -107,7 +107,7 @@ static void house_keep_record(struct live *live, const struct thread_state *reco
 	if (live->sweep)
 		totals_mark(&live->totals, record->identity.tid);
 	if (live->config.descendants)
-		live_processes_child(live, record);
+		live_processes_child(&live->processes, record);
 }
 
 /* Whether it is to be found out now if the sleeping thread works. */
@@ -407,7 +407,7 @@ static int records_read(struct live *live)
 int live_scan_read(struct live *live)
 {
 	proc_values_room_clear(&live->proc_values);
-	live_processes_check(live);
+	live_processes_check(&live->processes, live->moment.now_ns, live->keep_house);
 	house_keep(live);
 	return records_read(live);
 }

@@ -13,6 +13,7 @@
 #include "live/stacks/live_cpu_stacks.h"
 #include "live/threads/live_sample.h"
 #include "live/threads/live_seed.h"
+#include "live/live_processes.h"
 #include "live/live_self.h"
 #include "live/stacks/live_copies.h"
 #include "live/stacks/live_kept.h"
@@ -24,7 +25,6 @@
 #include "proc/cpu_busy.h"
 #include "proc/cpu_quota.h"
 #include "proc/io_limits.h"
-#include "proc/process_set.h"
 #include "live/resolve/lookup.h"
 #include "live_chains.h"
 #include "live_gil.h"
@@ -40,14 +40,6 @@
 #define NEEDS_ANYTIME                                                                       \
 	(NEED_COMMSUM | NEED_USER | NEED_CGROUP | NEED_CGROUP_NAMES | NEED_CONTAINER_NAME | \
 	 NEED_PID_NS | NEED_PPID | NEED_CMDLINE | NEED_EXE)
-
-#define ENDED_MAX 256
-
-/* Of which something may still be told. */
-struct ended_process {
-	int64_t pid; /* 0: none */
-	int64_t at_ns;
-};
 
 /* Of the whole host; see live_host.h. */
 struct live_host {
@@ -130,19 +122,8 @@ struct live {
 	int64_t unfit_threads;	     /* in the last round; below 0: so many records are nobody's */
 	int64_t other_threads;	     /* of other pid namespaces, then */
 	struct text chosen, remarks; /* for -v, for everybody */
-	char *process_names;	     /* of -p, looked for again as time goes; NULL: none */
-	struct process_set processes, chosen_threads; /* of -p and -r, of -t, while they live */
-	struct ended_process ended[ENDED_MAX];	      /* of -p and -r, those that ended last */
-	unsigned int ended_at;
+	struct live_processes processes;
 };
-
-/* live_processes.c: resolves -p and -r into the filter, at first (0, or -errno with e); */
-int live_processes_find(struct live *live, struct error *e);
-/* after each capture: drops those that have ended, as their ids may be of others; now and then
- * looks for names again; */
-void live_processes_check(struct live *live);
-/* and adds a child of a wanted process (-r). */
-void live_processes_child(struct live *live, const struct thread_state *record);
 
 /* A key of live->awake of a thread that has no record in the kernel's map yet; keys there are 32
  * bits. */
