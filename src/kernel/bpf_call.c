@@ -30,6 +30,7 @@ int bpf_call_load_described(const struct bpf_load *load)
 	attr.license = (uintptr_t) "GPL";
 	attr.expected_attach_type = load->attach_type;
 	attr.attach_btf_id = load->btf_id;
+	attr.prog_flags = load->flags;
 	attr.log_buf = (uintptr_t)load->log;
 	attr.log_size = load->log ? load->log_size : 0;
 	attr.log_level = load->log ? 1 : 0;
@@ -161,15 +162,20 @@ int bpf_call_get(const char *path)
 	return bpf_call_object(BPF_OBJ_GET, 0, path);
 }
 
-int bpf_call_run(int program, uint64_t argument)
+int bpf_call_run_with(int program, void *context, size_t bytes)
 {
 	union bpf_attr attr;
 
 	memset(&attr, 0, sizeof(attr));
 	attr.test.prog_fd = (uint32_t)program;
-	attr.test.ctx_in = (uintptr_t)&argument;
-	attr.test.ctx_size_in = sizeof(argument);
+	attr.test.ctx_in = (uintptr_t)context;
+	attr.test.ctx_size_in = (uint32_t)bytes;
 	return bpf_call(BPF_PROG_TEST_RUN, &attr);
+}
+
+int bpf_call_run(int program, uint64_t argument)
+{
+	return bpf_call_run_with(program, &argument, sizeof(argument));
 }
 
 int bpf_call_run_often(int program, uint32_t count)

@@ -17,6 +17,8 @@
 		(code), (dst), (src), (off), (imm) \
 	}
 #define BPF_CALL_(helper) BPF_OP_(BPF_JMP | BPF_CALL, 0, 0, 0, (helper))
+/* a function of the kernel, by its number in the kernel's BTF: BPF_PSEUDO_KFUNC_CALL (5.13) */
+#define BPF_CALL_KERNEL_(function) BPF_OP_(BPF_JMP | BPF_CALL, 0, 2, 0, (function))
 #define BPF_EXIT_() BPF_OP_(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)
 #define BPF_SET_(dst, imm) BPF_OP_(BPF_ALU64 | BPF_MOV | BPF_K, (dst), 0, 0, (imm))
 #define BPF_COPY_(dst, src) BPF_OP_(BPF_ALU64 | BPF_MOV | BPF_X, (dst), (src), 0, 0)
@@ -36,6 +38,7 @@ struct bpf_load {
 	size_t count;
 	enum bpf_attach_type attach_type; /* of BPF_PROG_TYPE_TRACING, else 0 */
 	uint32_t btf_id;		  /* the same: of what the program is attached to */
+	uint32_t flags;			  /* BPF_F_* */
 	char *log;	   /* the verifier writes here what it looked at; NULL: nowhere */
 	uint32_t log_size; /* below 16 MB before 5.2 */
 };
@@ -67,6 +70,9 @@ int bpf_call_pin(int fd, const char *path);
 int bpf_call_get(const char *path);
 /* Runs a raw tracepoint program once, as this thread, with that first argument (5.10). */
 int bpf_call_run(int program, uint64_t argument);
+/* Runs a program once with a context of that many bytes. One of type BPF_PROG_TYPE_SYSCALL leaves
+ * there what it made of it (5.14). */
+int bpf_call_run_with(int program, void *context, size_t bytes);
 /* Runs a socket filter program that many times, on an empty packet (4.12). */
 int bpf_call_run_often(int program, uint32_t count);
 /* Runs a raw tracepoint program once on that CPU, in an interrupt of whatever runs there (5.10). */

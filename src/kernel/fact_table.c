@@ -74,6 +74,11 @@ const struct fact_row fact_rows[FACT_COUNT] = {
 		 "block tracepoints hand over a queue before the request (until 5.10)",
 		 FACT_SINCE(4, 17), "not needed: later kernels hand over the request alone",
 		 try_block_queue_argument},
+	[FACT_KERNEL_LOCKS] = {"kernel_locks",
+			       "who holds a mutex, rwsem or semaphore of the kernel (needs btf)",
+			       FACT_SINCE(6, 16),
+			       "a kernel built with CONFIG_DETECT_HUNG_TASK_BLOCKER",
+			       try_kernel_locks},
 	[FACT_BTF] = {"btf", "the kernel's own type information", FACT_SINCE(5, 2), NULL, try_btf},
 	[FACT_KHEADERS] = {"kheaders", "the kernel's headers in /sys/kernel", FACT_SINCE(5, 2),
 			   "as root: --kernel-types kheaders, which loads the module; not needed "
@@ -109,6 +114,8 @@ static void fact_take_away(struct facts *facts, int fact)
 {
 	if (fact == FACT_BTF || fact == FACT_RAW_TRACEPOINT) /* it is one, with types */
 		fact_take_away(facts, FACT_TYPED_TRACEPOINT);
+	if (fact == FACT_BTF)
+		fact_take_away(facts, FACT_KERNEL_LOCKS);
 	if (fact == FACT_RAW_TRACEPOINT) {
 		fact_take_away(facts, FACT_BLOCK_IO_START);
 		fact_take_away(facts, FACT_BLOCK_MERGE);

@@ -5,6 +5,7 @@
 #include "kernel/host.h"
 #include "kernel/host_file.h"
 #include "kernel/kernel_function.h"
+#include "kernel/kernel_lock.h"
 #include "kernel/registers.h"
 #include "kernel/tracepoint.h"
 
@@ -435,6 +436,18 @@ int try_block_merge(char *why)
 int try_block_queue_argument(char *why)
 {
 	return try_argument("block_rq_issue", 1, why);
+}
+
+int try_kernel_locks(char *why)
+{
+	struct kernel_lock lock;
+	int program = kernel_lock_load(), result;
+
+	if (program < 0)
+		return said(why, program, "loading a program that reads task_struct.blocker");
+	result = kernel_lock_read(program, (uint32_t)getpid(), &lock);
+	close(program);
+	return result ? said(why, result, "bpf(BPF_PROG_TEST_RUN) with a context") : 0;
 }
 
 static int try_file(const char *path, char *why)

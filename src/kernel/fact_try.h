@@ -30,6 +30,7 @@ int try_block_io_start(char *why);
 int try_typed_block_io_start(char *why);
 int try_block_merge(char *why);
 int try_block_queue_argument(char *why);
+int try_kernel_locks(char *why);
 int try_btf(char *why);
 int try_kheaders(char *why);
 int try_unwinder(char *why);

@@ -14,7 +14,7 @@
 struct chain_proof {
 	uint32_t key, tid; /* of its record, as the kernel numbers it; tid 0: it has none */
 	uint64_t sequence;
-	size_t lock; /* as live_edge_find() tells it */
+	struct edge_basis basis;
 };
 
 struct live_chains {
@@ -46,8 +46,8 @@ static void node_fill(struct live *live, size_t place, const struct edge_asker *
 	struct chain_node *node = &chains->nodes.nodes[place];
 	const struct sample *sample = &asker->sample;
 	struct edge edge;
-	size_t lock;
-	bool known = live_edge_find(live, &chains->edges, asker, &edge, &lock);
+	struct edge_basis basis;
+	bool known = live_edge_find(live, &chains->edges, asker, &edge, &basis);
 
 	node->pid = sample->pid;
 	node->state = sample->state;
@@ -63,7 +63,7 @@ static void node_fill(struct live *live, size_t place, const struct edge_asker *
 		.key = asker->record.key,
 		.tid = asker->record.sched.tid,
 		.sequence = asker->record.sched.sequence_done,
-		.lock = lock,
+		.basis = basis,
 	};
 }
 
@@ -126,10 +126,11 @@ static void nodes_prove(struct live *live)
 		const struct chain_proof *proof = &chains->proofs[chains->proved];
 		struct chain_node *node = &chains->nodes.nodes[chains->proved];
 
-		if (!edge_leads_on(&node->edge) && node->edge.sure != SURE_PROCESS && !proof->lock)
+		if (!edge_leads_on(&node->edge) && node->edge.sure != SURE_PROCESS &&
+		    !edge_basis_moves(&proof->basis))
 			continue;
 		if ((!proof->tid || still_asleep(live, proof)) &&
-		    (!proof->lock || live_edge_lock_holds(live, &chains->edges, proof->lock)))
+		    live_edge_holds(live, &chains->edges, node->tid, &proof->basis))
 			continue;
 		node->edge = edge_absent;
 		node->unknown = true;

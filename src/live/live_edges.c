@@ -163,9 +163,8 @@ static size_t lock_place(struct live *live, struct live_edges *edges,
 	return *place;
 }
 
-bool live_edge_lock_holds(struct live *live, struct live_edges *edges, size_t place)
+static bool mutex_holds(struct live *live, struct edge_lock *lock)
 {
-	struct edge_lock *lock = &edges->locks[place - 1];
 	struct wait_facts facts;
 
 	if (!lock->checked) {
@@ -175,6 +174,19 @@ bool live_edge_lock_holds(struct live *live, struct live_edges *edges, size_t pl
 		lock->checked = true;
 	}
 	return !lock->changed;
+}
+
+bool edge_basis_moves(const struct edge_basis *basis)
+{
+	return basis->lock || basis->kernel.blocker;
+}
+
+bool live_edge_holds(struct live *live, struct live_edges *edges, int64_t tid,
+		     const struct edge_basis *basis)
+{
+	if (basis->kernel.blocker)
+		return live_kernel_lock_holds(&edges->kernel_locks, tid, &basis->kernel);
+	return !basis->lock || mutex_holds(live, &edges->locks[basis->lock - 1]);
 }
 
 /* Any user can write any thread's id into a lock word of memory that is shared. */
@@ -406,12 +418,15 @@ static bool facts_edge(struct live *live, struct live_edges *edges, const struct
 }
 
 bool live_edge_find(struct live *live, struct live_edges *edges, const struct edge_asker *asker,
-		    struct edge *edge, size_t *lock)
+		    struct edge *edge, struct edge_basis *basis)
 {
 	const struct sample *sample = &asker->sample;
 
 	*edge = edge_absent;
-	*lock = 0;
+	*basis = (struct edge_basis){0};
+	if (sample->state == DOING_DISK &&
+	    live_kernel_lock_edge(live, &edges->kernel_locks, asker, edge, &basis->kernel))
+		return true;
 	if (sample->state == DOING_RQ)
 		cpu_edge(live, asker, edge);
 	else if (is_vfork(sample))
@@ -420,7 +435,7 @@ bool live_edge_find(struct live *live, struct live_edges *edges, const struct ed
 		device_edge(asker, edge);
 	else if ((sample->state == DOING_SLEEP || sample->state == DOING_DISK) &&
 		 sample->kthread != 1 && sample->syscall)
-		return facts_edge(live, edges, asker, edge, lock);
+		return facts_edge(live, edges, asker, edge, &basis->lock);
 	/* it woke before its registers could be read */
 	return sample->state != DOING_SLEEP || sample->kthread == 1 || sample->syscall;
 }
@@ -438,6 +453,7 @@ void live_edges_done(struct live_edges *edges)
 	index_clear(&edges->lock_places);
 	index_clear(&edges->process_places);
 	lock_list_done(&edges->file_locks);
+	live_kernel_locks_done(&edges->kernel_locks);
 	free(edges->locks);
 	free(edges->threads);
 	free(edges->processes);

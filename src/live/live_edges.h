@@ -5,6 +5,7 @@
 #define TSNAP_LIVE_LIVE_EDGES_H
 
 #include "base/index.h"
+#include "live/live_kernel_locks.h"
 #include "live/live_state.h"
 #include "waits/chain.h"
 #include "waits/lock_list.h"
@@ -45,6 +46,13 @@ struct live_edges {
 	struct peer_process *processes;
 	size_t process_count, process_capacity;
 	struct index process_places; /* pid to place, plus one */
+	struct live_kernel_locks kernel_locks;
+};
+
+/* What an edge was found by. Zeroed: nothing that changes while its thread sleeps. */
+struct edge_basis {
+	size_t lock; /* place of a mutex, or the GIL, in struct live_edges' locks, plus one */
+	struct kernel_lock kernel; /* blocker 0: none */
 };
 
 /* A thread of which an edge is to be found: its record (sched.tid 0: none), what it does as a
@@ -64,12 +72,13 @@ bool live_edge_asker(struct live *live, int64_t tid, int64_t pid, struct edge_as
 void live_edge_asker_of(struct live *live, const struct thread_state *record,
 			const struct sample *sample, struct edge_asker *asker);
 
-/* The edge of a thread. *lock: the place of the mutex that it waits for in edges->locks, plus one;
- * 0: none. False: not known yet. */
+/* The edge of a thread, and what tells of it. False: not known yet. */
 bool live_edge_find(struct live *live, struct live_edges *edges, const struct edge_asker *asker,
-		    struct edge *edge, size_t *lock);
-/* Reads the mutex again, once a scan. True: its holder is the same as before. */
-bool live_edge_lock_holds(struct live *live, struct live_edges *edges, size_t lock);
+		    struct edge *edge, struct edge_basis *basis);
+bool edge_basis_moves(const struct edge_basis *basis); /* so it is to be read again */
+/* Reads it again, a mutex once a scan. True: the holder is the same as before. */
+bool live_edge_holds(struct live *live, struct live_edges *edges, int64_t tid,
+		     const struct edge_basis *basis);
 
 void live_edges_begin(struct live_edges *edges, int64_t moment_ns); /* a new scan */
 void live_edges_done(struct live_edges *edges);

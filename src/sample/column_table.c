@@ -152,8 +152,9 @@ const struct column sample_columns[] = {
 	 "process of that thread; where only the process is known, that", KIND_NUMBER, ROLE_KEY,
 	 NEED_BLOCKER, 11, AT(blocker_pid)},
 	{"blocker_kind", "BLOCKER_KIND",
-	 "what is between the two: mutex, GIL (Python's), thread (its end), file lock, child, "
-	 "pipe, socket; io: a block device, cpu: a CPU that the other one runs on",
+	 "what is between the two: mutex, GIL (Python's), thread (its end), file lock, "
+	 "kernel lock (Linux 6.16), child, pipe, socket; io: a block device, cpu: a CPU that the "
+	 "other one runs on",
 	 KIND_TEXT, ROLE_KEY, NEED_BLOCKER, 12, AT(blocker_kind)},
 	{"blocker_sure", "BLOCKER_SURE",
 	 "certain: the kernel or the lock says so, likely: the thread is guessed, process: only "

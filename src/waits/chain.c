@@ -7,9 +7,16 @@
 #include <stdlib.h>
 
 const char *const edge_kind_names[EDGE_KIND_COUNT] = {
-	[EDGE_MUTEX] = "mutex", [EDGE_THREAD] = "thread", [EDGE_FILE_LOCK] = "file lock",
-	[EDGE_CHILD] = "child", [EDGE_PIPE] = "pipe",	  [EDGE_SOCKET] = "socket",
-	[EDGE_IO] = "io",	[EDGE_CPU] = "cpu",	  [EDGE_GIL] = "GIL",
+	[EDGE_MUTEX] = "mutex",
+	[EDGE_THREAD] = "thread",
+	[EDGE_FILE_LOCK] = "file lock",
+	[EDGE_CHILD] = "child",
+	[EDGE_PIPE] = "pipe",
+	[EDGE_SOCKET] = "socket",
+	[EDGE_IO] = "io",
+	[EDGE_CPU] = "cpu",
+	[EDGE_GIL] = "GIL",
+	[EDGE_KERNEL_LOCK] = "kernel lock",
 };
 
 const char *const edge_sure_names[SURE_COUNT] = {

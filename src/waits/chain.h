@@ -27,6 +27,7 @@ enum edge_kind {
 	EDGE_GIL,    /* Python's */
 	EDGE_THREAD, /* pthread_join: the end of a thread */
 	EDGE_FILE_LOCK,
+	EDGE_KERNEL_LOCK,
 	EDGE_CHILD,
 	EDGE_PIPE,
 	EDGE_SOCKET,

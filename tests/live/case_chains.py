@@ -2,7 +2,7 @@
 import fnmatch
 import re
 
-from harness import SLOW, START_S, STOP_S, Findings, case, check, scans_of
+from harness import SLOW, START_S, STOP_S, Findings, Skip, case, check, scans_of
 
 COLUMNS = "state,blocker_tid,blocker_pid,blocker_kind,blocker_sure,chain,depth,root,root_tid,root_state,root_why"
 SETTLED_S = 2 if SLOW == 1 else 20  # after which all processes have been looked through for other ends
@@ -91,22 +91,58 @@ def chain_through_processes(ctx):
         run_chain(ctx, name, least)
 
 
-@case
-def chain_of_turns(ctx):
-    """A mutex that changes hands every 2 ms: in a scan all edges that are certain lead to one holder, who does not wait."""
-    workload = ctx.workload("chain", of="turns", dir=ctx.temporary())
-    rows = ctx.stream("-a", "-F", 50, "-d", 4, "-p", workload["pids"], columns=COLUMNS + ",root_syscall").finish(
+def turns(ctx, of, letter, *args):
+    """A lock that changes hands every 2 ms: in a scan all edges that are certain lead to one holder, who does not wait for it."""
+    workload = ctx.workload("chain", of=of, dir=ctx.temporary())
+    rows = ctx.stream("-a", "-F", 50, "-d", 4, "-p", workload["pids"], *args, columns=COLUMNS + ",root_syscall").finish(
         0, START_S + 4 + STOP_S)
     told = waiting = strange = 0
     for _, scan in scans_of(rows):
         edges = [row for row in scan if row["blocker_sure"] == "certain"]
-        waiting += sum(row["state"] == "S" for row in scan)
+        waiting += sum(row["state"] == letter for row in scan)
         told += len(edges)
         strange += len({row["blocker_tid"] for row in edges}) > 1
-        strange += any("DEADLOCK" in row["chain"] for row in edges)
+        strange += any("DEADLOCK" in row["chain"] or int(row["depth"] or 0) > 1 for row in edges)
         strange += any(row["root_syscall"] == "futex" and row["root_state"] == "S" for row in edges)
+    print("# %s: %d certain edges of %d waits" % (of, told, waiting))
     check(not strange, "%d of the scans tell of several holders, or of one that waits", strange)
     check(told >= 0.5 * waiting > 100, "%d edges of %d sleepers", told, waiting)
+
+
+@case
+def chain_of_turns(ctx):
+    """A mutex that changes hands every 2 ms."""
+    turns(ctx, "turns", "S")
+
+
+def needs_fact(ctx, fact):
+    tool = ctx.plain("--check")
+    tool.finish_plain()
+    if not re.search(r"(?m)^ *%s +yes" % fact, tool.out.decode()):
+        raise Skip("no %s on this kernel" % fact)
+
+
+@case
+def chain_of_kernel_locks(ctx):
+    """A mutex and an rwsem of the kernel, held for writing, one behind the other: certain; by a reader: likely; changing hands."""
+    needs_fact(ctx, "kernel_locks")
+    later = run_chain(ctx, "kernel_locks", CERTAIN)
+    told = {(row["blocker_kind"], row["blocker_sure"]) for row in later}
+    check(told == {("kernel lock", "certain")}, "told as %s", told)
+    later = run_chain(ctx, "kernel_reader", LIKELY)
+    told = {row["blocker_sure"] for row in later}
+    check(told == {"likely"}, "a reader is %s", told)
+    turns(ctx, "kernel_turns", "D")
+
+
+@case
+def chain_without_kernel_locks(ctx):
+    """Where the kernel does not tell who has its locks nobody is told."""
+    workload = ctx.workload("chain", of="kernel_locks", dir=ctx.temporary())
+    rows = ctx.rows("-a", "-p", workload["pids"], *ctx.without("kernel_locks"), columns=COLUMNS)
+    waiting = [row for row in rows if row["state"] == "D"]
+    check(len(waiting) > 10, "%d samples in D", len(waiting))
+    check(not any(row["blocker_tid"] for row in waiting), "somebody is told: %s", waiting[-1])
 
 
 @case

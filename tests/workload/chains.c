@@ -366,7 +366,7 @@ static const struct chain_row process_chains[] = {
 	{0},
 };
 
-static const struct chain_row *const tables[] = {process_chains, lock_chains};
+static const struct chain_row *const tables[] = {process_chains, lock_chains, kernel_chains};
 
 static const struct chain_row *row_find(const char *name)
 {

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Who holds the lock of the kernel that a thread waits for: since 6.16 a kernel built with
+ * CONFIG_DETECT_HUNG_TASK_BLOCKER keeps its address in task_struct.blocker
+ * (include/linux/hung_task.h), and the lock has its owner. A program reads both when it is run for
+ * that; nothing is attached.
+ */
+#ifndef TSNAP_KERNEL_KERNEL_LOCK_H
+#define TSNAP_KERNEL_KERNEL_LOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct kernel_lock {
+	uint64_t blocker; /* the lock's address, its kind in the low bits; 0: it waits for none */
+	uint64_t owner_word; /* as the lock has it, with its flags */
+	uint32_t owner_tid;  /* as the kernel numbers threads; 0: nobody, or not known */
+	uint32_t owner_pid;
+	bool sure; /* the owner has it; else it is only the last one who took it */
+};
+
+/* The program's descriptor, the caller's; or -errno. */
+int kernel_lock_load(void);
+/* What a thread waits for now; tid: as the kernel numbers it. 0 or -errno. */
+int kernel_lock_read(int program, uint32_t tid, struct kernel_lock *lock);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Edges to the holders of locks of the kernel, for threads in D: see kernel/kernel_lock.h. Where
+ * the kernel does not tell them there are none. For live_edges.c.
+ */
+#ifndef TSNAP_LIVE_LIVE_KERNEL_LOCKS_H
+#define TSNAP_LIVE_LIVE_KERNEL_LOCKS_H
+
+#include <stdbool.h>
+
+#include "kernel/kernel_lock.h"
+#include "waits/chain.h"
+
+struct edge_asker;
+struct live;
+
+/* Zeroed: not looked for yet. */
+struct live_kernel_locks {
+	bool looked;
+	int program; /* -1: none */
+};
+
+/* False: the thread waits for no lock, or it is not known. *lock: what was read. */
+bool live_kernel_lock_edge(struct live *live, struct live_kernel_locks *locks,
+			   const struct edge_asker *asker, struct edge *edge,
+			   struct kernel_lock *lock);
+/* Reads it again. True: the same thread still waits for the same lock, and this has the same owner.
+ */
+bool live_kernel_lock_holds(const struct live_kernel_locks *locks, int64_t tid,
+			    const struct kernel_lock *lock);
+void live_kernel_locks_done(struct live_kernel_locks *locks);
+
+#endif

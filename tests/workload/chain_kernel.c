@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Chains of threads that wait for locks of the kernel. Who holds one sleeps in a page fault, for a
+ * page of a userfaultfd(2): in a system call that has taken the lock before it copies. */
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "chain.h"
+
+#define PAGE 4096
+#define PAGES 8
+#define TURN_NS (2 * NS_PER_MS)
+
+static char *missing; /* pages that come when somebody gives them */
+static int faults = -1, file = -1;
+static char block[PAGE];
+static struct subject holder, writers[PAGES], waiters[PAGES];
+
+static void missing_make(void)
+{
+	struct uffdio_api api = {.api = UFFD_API};
+	struct uffdio_register all = {.range.len = PAGES * PAGE,
+				      .mode = UFFDIO_REGISTER_MODE_MISSING};
+
+	missing = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		       0);
+	faults = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+	all.range.start = (uintptr_t)missing;
+	if (faults < 0 || ioctl(faults, UFFDIO_API, &api) || ioctl(faults, UFFDIO_REGISTER, &all))
+		unready("no userfaultfd here");
+}
+
+/* Its name goes before anybody has its lock, which unlink(2) takes, too. */
+static void file_make(void)
+{
+	char path[256];
+
+	lock_file("chain-kernel", path);
+	file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (file < 0 || unlink(path))
+		die("open");
+}
+
+/* Has the inode's rwsem, for writing. */
+static void hold_inode(void *unused)
+{
+	(void)unused;
+	if (pwrite(file, missing, PAGE, 0) < 0)
+		die("pwrite");
+}
+
+/* The position of an open file has a mutex: who has it waits for the inode. */
+static void write_on(void *unused)
+{
+	(void)unused;
+	if (write(file, block, sizeof(block)) < 0)
+		die("write");
+}
+
+static void kernel_locks(void)
+{
+	missing_make();
+	file_make();
+	subject_start(&holder, "chain_holder", hold_inode, NULL);
+	await_state(getpid(), holder.tid, "S", SYS_pwrite64);
+	subject_start(&writers[0], "chain_writer", write_on, NULL);
+	await_state(getpid(), writers[0].tid, "D", SYS_write);
+	victim_add(writers[0].tid, holder.tid, "chain_writer kernel lock> chain_holder");
+	for (int i = 0; i < PAGES; i++) {
+		subject_start(&waiters[i], "chain_waiter", write_on, NULL);
+		await_state(getpid(), waiters[i].tid, "D", SYS_write);
+		victim_add(waiters[i].tid, writers[0].tid,
+			   "chain_waiter kernel lock> chain_writer kernel lock> chain_holder");
+	}
+	pid_add(getpid());
+}
+
+/* Has the directory's rwsem, for reading. */
+static void hold_directory(void *unused)
+{
+	(void)unused;
+	syscall(SYS_getdents64, file, missing, PAGE);
+}
+
+static void file_add(void *unused)
+{
+	(void)unused;
+	mkdirat(file, "new", 0700);
+}
+
+static void kernel_reader(void)
+{
+	char path[256];
+
+	missing_make();
+	lock_file("chain-directory", path); /* not removed: that waits for its lock, too */
+	if (mkdir(path, 0700))
+		die("mkdir");
+	file = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	subject_start(&holder, "chain_holder", hold_directory, NULL);
+	await_state(getpid(), holder.tid, "S", SYS_getdents64);
+	subject_start(&waiters[0], "chain_waiter", file_add, NULL);
+	await_state(getpid(), waiters[0].tid, "D", SYS_mkdirat);
+	victim_add(waiters[0].tid, holder.tid, "chain_waiter kernel lock> chain_holder");
+	pid_add(getpid());
+}
+
+/* Each has the inode until its page comes. */
+static void write_in_turn(void *which)
+{
+	char *own = missing + (size_t)which * PAGE;
+
+	for (;;)
+		if (madvise(own, PAGE, MADV_DONTNEED) || pwrite(file, own, PAGE, 0) < 0)
+			die("pwrite");
+}
+
+static void pages_give(void *unused)
+{
+	struct uffdio_zeropage zero = {.range.len = PAGE};
+	struct uffd_msg fault;
+
+	(void)unused;
+	while (read(faults, &fault, sizeof(fault)) == sizeof(fault)) {
+		sleep_ns(TURN_NS);
+		zero.range.start = fault.arg.pagefault.address & ~(__u64)(PAGE - 1);
+		ioctl(faults, UFFDIO_ZEROPAGE, &zero);
+	}
+}
+
+static void kernel_turns(void)
+{
+	missing_make();
+	file_make();
+	subject_start(&holder, "chain_giver", pages_give, NULL);
+	for (size_t i = 0; i < PAGES; i++) {
+		subject_start(&writers[i], "chain_turn", write_in_turn, (void *)i);
+		victim_add(writers[i].tid, 0, "chain_turn kernel lock> chain_turn*");
+	}
+	pid_add(getpid());
+}
+
+const struct chain_row kernel_chains[] = {
+	{"kernel_locks", kernel_locks},
+	{"kernel_reader", kernel_reader},
+	{"kernel_turns", kernel_turns},
+	{0},
+};
