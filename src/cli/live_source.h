@@ -4,7 +4,7 @@
 #define TSNAP_CLI_LIVE_SOURCE_H
 
 #include "cli/config.h"
-#include "live/live_config.h"
+#include "live/context/live_config.h"
 #include "sample/filter/filter.h"
 #include "sample/source.h"
 

@@ -40,11 +40,12 @@
  * and was not in this one. */
 static void capture_return(struct live *live)
 {
-	struct live_capture *capture = live->capture;
+	struct live_capture *capture = live->context.now.capture;
 
-	live->capture = NULL;
+	live->context.now.capture = NULL;
 	if (capture)
-		sampler_return(live->sampler, capture, &live->keys_next, live->filter);
+		sampler_return(live->context.sampler, capture, &live->keys_next,
+			       live->context.wants.filter);
 }
 
 /* The first scan looks everything up: on a full host it would take as long as the start. */
@@ -53,9 +54,9 @@ static int scan_read(struct live *live)
 	struct priority before;
 	int err;
 
-	if (live->scan_count)
+	if (live->context.now.scan_count)
 		return live_scan_read(live);
-	priority_raise(&before, !live->config.no_realtime);
+	priority_raise(&before, !live->context.config.no_realtime);
 	err = live_scan_read(live);
 	priority_restore(&before);
 	return err;
@@ -66,14 +67,15 @@ static int scan_deliver(struct live *live, struct scan *scan, struct error *e)
 	int err;
 
 	progress_end();
-	live->moment = live->capture->moment;
-	live->keep_house = live->moment.now_ns - live->housekept_ns >= HOUSEKEEPING_NS;
+	live->context.now.moment = live->context.now.capture->moment;
+	live->context.now.housekeeping =
+		live->context.now.moment.now_ns - live->housekept_ns >= HOUSEKEEPING_NS;
 	live->part = (struct scan){
-		.time_us = live->capture->time_us,
-		.weight_us = (live->moment.now_ns - live->previous_ns) / NS_PER_US,
+		.time_us = live->context.now.capture->time_us,
+		.weight_us = (live->context.now.moment.now_ns - live->previous_ns) / NS_PER_US,
 		.samples = live->samples,
 	};
-	live->previous_ns = live->moment.now_ns;
+	live->previous_ns = live->context.now.moment.now_ns;
 	err = scan_read(live);
 	*scan = live->part;
 	scan->threads = live->threads;
@@ -84,13 +86,13 @@ static int scan_deliver(struct live *live, struct scan *scan, struct error *e)
 				 "the thread state array can't be read any more: %s",
 				 strerror(-err));
 	/* asked after the scan: what it saw was alive */
-	if (live->keep_house && !share_alive(&live->kernel.share))
+	if (live->context.now.housekeeping && !share_alive(&live->context.kernel.share))
 		return error_set(
 			e, EOWNERDEAD, EXIT_FAILED,
 			"the tsnap that shared '%s' has ended, and its programs with it, as "
 			"links can't be pinned here",
-			live->kernel.share.directory.name);
-	live->scan_count++;
+			live->context.kernel.share.directory.name);
+	live->context.now.scan_count++;
 	return 1;
 }
 
@@ -100,12 +102,13 @@ static int live_next(struct source *source, struct scan *scan, struct error *e)
 	int err = live_grow(live);
 
 	if (!err)
-		err = sampler_take(live->sampler, &live->realtime, &live->capture);
+		err = sampler_take(live->context.sampler, &live->realtime,
+				   &live->context.now.capture);
 	if (err)
 		return err;
-	live->totals.read_ns = clock_monotonic_ns(); /* all of the copy */
+	live->context.totals.read_ns = clock_monotonic_ns(); /* all of the copy */
 	err = scan_deliver(live, scan, e);
-	live->totals.read_ns = 0;
+	live->context.totals.read_ns = 0;
 	capture_return(live);
 	return err;
 }
@@ -130,14 +133,14 @@ static void live_release(struct source *source)
 
 	if (!lent && !comms)
 		return;
-	lookup_free(live->lookup);
+	lookup_free(live->context.lookup);
 	if (lent && live->stacks.needs)
 		live_stacks_forget_words(live);
 	if (lent)
 		names_lent_clear();
 	if (comms)
 		names_comms_clear();
-	live->lookup = live_lookup_new(live);
+	live->context.lookup = live_lookup_new(live);
 }
 
 static void live_close(struct source *source)
@@ -145,18 +148,18 @@ static void live_close(struct source *source)
 	struct live *live = (struct live *)source;
 
 	progress_end();
-	sampler_end(live->sampler);
+	sampler_end(live->context.sampler);
 	live_self_close(&live->self);
-	kernel_close(&live->kernel);
+	kernel_close(&live->context.kernel);
 	live_cpu_stacks_close(&live->cpu_stacks);
 	live_kept_close(&live->kept);
 	live_copies_close(&live->copies);
 	live_stacks_done(&live->stacks);
-	lookup_free(live->lookup);
-	live_seed_done(&live->seed);
-	totals_done(&live->totals);
+	lookup_free(live->context.lookup);
+	live_seed_done(&live->context.seed);
+	totals_done(&live->context.totals);
 	live_account_done(live);
-	live_block_done(&live->block);
+	live_block_done(&live->context.now.block);
 	live_chains_free(live->chains);
 	python_gils_done(&live->gils);
 	live_host_done(&live->host);
@@ -184,42 +187,43 @@ static uint32_t keeper_find(uint32_t own_pid)
 static int sampling_begin(struct live *live, int64_t due_ns)
 {
 	const struct sampler_options options = {
-		.wants = {.kernel = &live->kernel,
+		.wants = {.kernel = &live->context.kernel,
 			  .cpu_stacks = &live->cpu_stacks.sampler,
 			  .kept = &live->kept.stacks,
 			  .stacks_copy = live_stacks_of_moment(live) ? live_copies_make : NULL,
 			  .stacks_copier = &live->copies,
-			  .filter = live->filter,
-			  .all = live->idle_wanted,
-			  .refused = live->config.descendants || live->translated,
-			  .blockers = live->needs & (NEEDS_CHAINS | NEED_RUNQ_WHY),
-			  .registers = live->needs & NEED_SYSCALL,
-			  .block = live->needs & NEED_BLOCK,
-			  .block_batch = fact_has(&live->kernel.facts, FACT_MAP_BATCH),
-			  .period_ns = live->period_ns,
-			  .own_pid = live->own_pid,
-			  .keeper_pid = live->keeper_pid},
+			  .filter = live->context.wants.filter,
+			  .all = live->context.wants.idle,
+			  .refused =
+				  live->context.config.descendants || live->context.view.translated,
+			  .blockers = live->context.wants.needs & (NEEDS_CHAINS | NEED_RUNQ_WHY),
+			  .registers = live->context.wants.needs & NEED_SYSCALL,
+			  .block = live->context.wants.needs & NEED_BLOCK,
+			  .block_batch = fact_has(&live->context.kernel.facts, FACT_MAP_BATCH),
+			  .period_ns = live->context.period_ns,
+			  .own_pid = live->context.view.own_pid,
+			  .keeper_pid = live->context.view.keeper_pid},
 		.realtime = live->realtime,
-		.period_ns = live->period_ns,
+		.period_ns = live->context.period_ns,
 		.due_ns = due_ns,
-		.registers_early = live->probe_needs & NEEDS_REGISTERS,
+		.registers_early = live->context.wants.probe_needs & NEEDS_REGISTERS,
 	};
 
-	return sampler_begin(&live->sampler, &options);
+	return sampler_begin(&live->context.sampler, &options);
 }
 
 static unsigned int sandbox_uses(const struct live *live)
 {
-	uint64_t needs = live->config.loads_more ? ~0ull : live->needs;
+	uint64_t needs = live->context.config.loads_more ? ~0ull : live->context.wants.needs;
 	unsigned int uses = SANDBOX_SAMPLES | sandbox_kernel_use();
 
-	if (live->config.writes)
+	if (live->context.config.writes)
 		uses |= SANDBOX_WRITES;
 	if (needs & (NEED_KSTACK | NEED_WAKER_STACK))
 		uses |= SANDBOX_STACKS;
-	if (needs & (NEED_CONNECTION | NEED_WAITS | NEED_WHY) || live->work_wanted)
+	if (needs & (NEED_CONNECTION | NEED_WAITS | NEED_WHY) || live->context.wants.work)
 		uses |= SANDBOX_NAMESPACES;
-	if (live->translated)
+	if (live->context.view.translated)
 		uses |= SANDBOX_IDS;
 	return uses;
 }
@@ -227,9 +231,9 @@ static unsigned int sandbox_uses(const struct live *live)
 /* After the start, before the first look at what others have written. */
 static void live_sandbox(struct live *live)
 {
-	if (live->config.no_sandbox)
+	if (live->context.config.no_sandbox)
 		text_add_string(&live->chosen, "sandbox: none (--no-sandbox)\n");
-	else if (!strcmp(live->kernel.compiled.types_source, "kheaders"))
+	else if (!strcmp(live->context.kernel.compiled.types_source, "kheaders"))
 		text_add_string(&live->chosen,
 				"sandbox: none (kernel types from kheaders: a larger "
 				"map takes tar again)\n");
@@ -256,51 +260,55 @@ static int live_start(struct live *live, struct error *e)
 	struct kernel_options options;
 	int err;
 
-	live_kernel_options(&live->config, live->probe_needs, &options);
-	live->totals.begun_ns = options.attach ? 0 : clock_monotonic_ns();
-	err = kernel_open(&live->kernel, &options, e);
+	live_kernel_options(&live->context.config, live->context.wants.probe_needs, &options);
+	live->context.totals.begun_ns = options.attach ? 0 : clock_monotonic_ns();
+	err = kernel_open(&live->context.kernel, &options, e);
 	if (err)
 		return err;
 	live->attached_ns = clock_monotonic_ns();
-	live->stacks.modules.without_tables = !fact_has(&live->kernel.facts, FACT_UNWINDER);
+	live->stacks.modules.without_tables = !fact_has(&live->context.kernel.facts, FACT_UNWINDER);
 	live_cpu_stacks_open(live);
 	live_kept_open(live);
 	live_copies_open(live);
-	live_chosen_describe(&live->config, &live->kernel, options.groups, &live->chosen);
+	live_chosen_describe(&live->context.config, &live->context.kernel, options.groups,
+			     &live->chosen);
 	text_add_format(&live->chosen, "stacks on CPU: %s\n",
 			live_cpu_stacks_way(&live->cpu_stacks));
 	text_add_format(&live->chosen, "stacks of the moment: %s\n", live_kept_way(live));
-	live->moment.registers_marked = live->kernel.compiled.registers_marked;
-	live->moment.registers_known = live->kernel.compiled.stack_registers != 0;
-	live->own_pid = (uint32_t)live->kernel.host.own_pid;
-	live->keeper_pid = live->config.kept ? keeper_find(live->own_pid) : 0;
-	live->translated = live->kernel.compiled.pids_translated;
-	live->proc_whole = !access(PROC "/1", F_OK);
+	live->context.now.moment.registers_marked = live->context.kernel.compiled.registers_marked;
+	live->context.now.moment.registers_known =
+		live->context.kernel.compiled.stack_registers != 0;
+	live->context.view.own_pid = (uint32_t)live->context.kernel.host.own_pid;
+	live->context.view.keeper_pid =
+		live->context.config.kept ? keeper_find(live->context.view.own_pid) : 0;
+	live->context.view.translated = live->context.kernel.compiled.pids_translated;
+	live->context.view.proc_whole = !access(PROC "/1", F_OK);
 	/* the records of who is attached to hold them, but for those that wait for theirs; the
 	 * first scan sorts out which do */
 	progress_step("looking for the threads there are");
-	if (!options.attach || live->translated)
-		err = live_seed_all(&live->seed, &live->kernel, e);
+	if (!options.attach || live->context.view.translated)
+		err = live_seed_all(&live->context.seed, &live->context.kernel, e);
 	if (!err)
 		err = live_share_begin(live, &options, e);
 	if (err)
 		return err;
-	clock = live->kernel.plan.chosen[GROUP_CLOCK];
-	live->period_ns = NS_PER_SECOND / live->config.rate_hz;
+	clock = live->context.kernel.plan.chosen[GROUP_CLOCK];
+	live->context.period_ns = NS_PER_SECOND / live->context.config.rate_hz;
 	live->housekept_ns = clock_monotonic_ns();
 	due_ns = live->housekept_ns;
 	if (!clock || clock->kind != PROBE_LOOK)
-		due_ns += live->period_ns < FIRST_SCAN_NS ? live->period_ns : FIRST_SCAN_NS;
-	live->previous_ns = due_ns - live->period_ns;
+		due_ns += live->context.period_ns < FIRST_SCAN_NS ? live->context.period_ns
+								  : FIRST_SCAN_NS;
+	live->previous_ns = due_ns - live->context.period_ns;
 	if (live->previous_ns < live->attached_ns) /* exact times begin then */
 		live->previous_ns = live->attached_ns;
 	live->housekept_ns -= HOUSEKEEPING_NS; /* the first scan looks at everything */
 	live_account_begin(live);
-	if (live->config.self)
-		live_self_open(&live->self, &live->kernel, live->own_cpu_start_ns);
-	if (live->config.traces)
-		latency_reader_begin(&live->kernel.latency, live->config.distributions,
-				     clock_monotonic_ns());
+	if (live->context.config.self)
+		live_self_open(&live->self, &live->context.kernel, live->own_cpu_start_ns);
+	if (live->context.config.traces)
+		latency_reader_begin(&live->context.kernel.latency,
+				     live->context.config.distributions, clock_monotonic_ns());
 	progress_end();
 	live_lock(live);
 	live_sandbox(live);
@@ -308,7 +316,8 @@ static int live_start(struct live *live, struct error *e)
 	io_limits_init(&live->host.io_limits, PROC);
 	cgroup_mount_find(&live->host.groups, PROC, ""); /* no controller: v2 */
 	if (live->stacks.needs & NEED_USTACK)
-		parsers_describe(live->stacks.parsers, live->config.no_sandbox, &live->chosen);
+		parsers_describe(live->stacks.parsers, live->context.config.no_sandbox,
+				 &live->chosen);
 	err = sampling_begin(live, due_ns);
 	return err ? error_set(e, -err, EXIT_FAILED, "no thread can be started to sample: %s",
 			       strerror(-err))
@@ -319,7 +328,7 @@ struct lookup *live_lookup_new(struct live *live)
 {
 	struct lookup *lookup = lookup_new(PROC);
 
-	lookup_set_daemon_ports(lookup, live->config.daemon_ports);
+	lookup_set_daemon_ports(lookup, live->context.config.daemon_ports);
 	lookup_set_runtime_locks(lookup, live_gil_find, live);
 	return lookup;
 }
@@ -327,20 +336,34 @@ struct lookup *live_lookup_new(struct live *live)
 /* All of the start that takes time. */
 static int live_begin(struct live *live, uint64_t needs, struct error *e)
 {
-	struct filter *filter = live->filter;
-	int err = live_processes_find(&live->processes, &live->config, filter, &live->remarks, e);
+	struct filter *filter = live->context.wants.filter;
+	int err = live_processes_find(&live->processes, &live->context.config, filter,
+				      &live->remarks, e);
 
-	live->filter_needs = filter_needs(filter);
-	live->needs = needs | live->filter_needs;
-	if (live->needs & NEED_BLOCKER)
-		live->optional_needs = (NEED_BLOCK | NEED_WAKER) & ~live->needs;
-	live->needs |= live->optional_needs;
-	live->probe_needs = live->needs & ~(filter->no_samples ? NEEDS_REGISTERS : 0);
-	live_stacks_init(&live->stacks, PROC, live->needs, live->config.python,
-			 live->config.no_sandbox);
-	live->idle_wanted = filter_wants_idle(filter);
-	live->work_wanted = filter_wants_work(filter);
+	live->context.wants.filter_needs = filter_needs(filter);
+	live->context.wants.needs = needs | live->context.wants.filter_needs;
+	if (live->context.wants.needs & NEED_BLOCKER)
+		live->context.wants.optional_needs =
+			(NEED_BLOCK | NEED_WAKER) & ~live->context.wants.needs;
+	live->context.wants.needs |= live->context.wants.optional_needs;
+	live->context.wants.probe_needs =
+		live->context.wants.needs & ~(filter->no_samples ? NEEDS_REGISTERS : 0);
+	live_stacks_init(&live->stacks, PROC, live->context.wants.needs,
+			 live->context.config.python, live->context.config.no_sandbox);
+	live->context.wants.idle = filter_wants_idle(filter);
+	live->context.wants.work = filter_wants_work(filter);
 	return err ? err : live_start(live, e);
+}
+
+static int traced_of_source(struct source *source, bool all, uint64_t needs, trace_taker *take,
+			    void *to, struct error *e)
+{
+	return live_traced(&((struct live *)source)->context, all, needs, take, to, e);
+}
+
+static void events_of_source(struct source *source, uint64_t needs, event_taker *take, void *to)
+{
+	live_events(&((struct live *)source)->context, needs, take, to);
 }
 
 int live_open(const struct live_config *config, struct filter *filter, uint64_t needs,
@@ -356,17 +379,17 @@ int live_open(const struct live_config *config, struct filter *filter, uint64_t 
 				       .crowded = live_crowded,
 				       .describe = live_describe,
 				       .close = live_close,
-				       .traced = live_traced,
+				       .traced = traced_of_source,
 				       .stacks_end = live_dictionary_end,
 				       .stacks_anew = live_dictionary_anew,
-				       .events = live_events,
+				       .events = events_of_source,
 				       .look = live_look};
 	progress_begin();
-	live->config = *config;
-	live->filter = filter;
+	live->context.config = *config;
+	live->context.wants.filter = filter;
 	live->own_cpu_start_ns = clock_cpu_ns();
-	compile_result_init(&live->kernel.compiled, 0); /* no descriptor is 0 */
-	live->lookup = live_lookup_new(live);
+	compile_result_init(&live->context.kernel.compiled, 0); /* no descriptor is 0 */
+	live->context.lookup = live_lookup_new(live);
 	realtime_init(&live->realtime, !config->no_realtime);
 	priority_raise(&before, !config->no_realtime);
 	err = live_begin(live, needs, e);

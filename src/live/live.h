@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "live/live_config.h"
+#include "live/context/live_config.h"
 #include "sample/filter/filter.h"
 #include "sample/source.h"
 

@@ -31,17 +31,18 @@ static void thread_gone(void *to, const struct totals_gone *gone)
 
 void live_account_begin(struct live *live)
 {
-	if (!(live->needs & NEED_PROCESSES))
+	if (!(live->context.wants.needs & NEED_PROCESSES))
 		return;
-	live->totals.gone = thread_gone;
-	live->totals.to = live;
+	live->context.totals.gone = thread_gone;
+	live->context.totals.to = live;
 	/* threads outside of a container are not told of, and who attaches came later */
-	if (live->needs & NEED_TOTALS && !live->translated && !live->config.attach)
+	if (live->context.wants.needs & NEED_TOTALS && !live->context.view.translated &&
+	    !live->context.config.attach)
 		cpu_busy_read(PROC, &live->busy_first);
 	live->busy = live->busy_first;
 	live->busy_late_us = (live->busy_first.at_ns - live->attached_ns) / NS_PER_US;
-	process_totals_visit(live->kernel.compiled.maps[KERNEL_MAP_PROCESSES], dead_read_baseline,
-			     live);
+	process_totals_visit(live->context.kernel.compiled.maps[KERNEL_MAP_PROCESSES],
+			     dead_read_baseline, live);
 }
 
 void live_account_done(struct live *live)
@@ -72,7 +73,7 @@ void live_account_missed(const struct live *live, struct source_facts *facts)
 	missed = source_facts_miss(facts,
 				   "exact times of threads whose switches the kernel hides "
 				   "(they don't add up to the time that went by)",
-				   live->totals.hidden_count);
+				   live->context.totals.hidden_count);
 	missed->standing = missed->natural = true;
 }
 
@@ -88,17 +89,17 @@ static void dead_move(void *to, const struct process_key *key, const struct proc
 /* Both count for a while: a row's old one until it is read, its new one from there on. */
 void live_account_move(struct live *live, const struct kernel *bigger)
 {
-	if (!(live->needs & NEED_PROCESSES))
+	if (!(live->context.wants.needs & NEED_PROCESSES))
 		return;
-	process_totals_visit_both(live->kernel.compiled.maps[KERNEL_MAP_PROCESSES],
+	process_totals_visit_both(live->context.kernel.compiled.maps[KERNEL_MAP_PROCESSES],
 				  bigger->compiled.maps[KERNEL_MAP_PROCESSES], dead_move, live);
 }
 
 /* Of a thread, whatever it did. */
 static bool account_wanted(const struct live *live, const struct sample *account)
 {
-	return !live->filter->no_samples &&
-	       filter_ask_thread(live->filter, account, ~0ull) == VERDICT_ACCEPTED;
+	return !live->context.wants.filter->no_samples &&
+	       filter_ask_thread(live->context.wants.filter, account, ~0ull) == VERDICT_ACCEPTED;
 }
 
 /* Who is told. */
@@ -113,30 +114,31 @@ static void thread_account(const struct telling *telling, const struct thread_st
 {
 	struct live *live = telling->live;
 	struct lookup_hint hint = {.sequence = record->sched.sequence_done};
-	uint64_t asked = live->filter_needs & NEEDS_ANYTIME;
+	uint64_t asked = live->context.wants.filter_needs & NEEDS_ANYTIME;
 	struct live_totals totals;
 	struct sample account;
 	enum thread_doing doing;
 	bool unsure;
 
-	doing = record_doing(record, &live->moment, &unsure);
+	doing = record_doing(record, &live->context.now.moment, &unsure);
 	/* it left its CPU, but not by a switch that a program saw: nobody knows when */
 	if (unsure && doing == DOING_ON)
 		doing = DOING_SLEEP;
-	record_sample(record, &live->moment, doing, &account);
-	record_totals(record, &live->moment, doing, &totals);
+	record_sample(record, &live->context.now.moment, doing, &account);
+	record_totals(record, &live->context.now.moment, doing, &totals);
 	account.state = account.state_us = account.cpu = account.waker_tid = ABSENT;
-	lookup_fill(live->lookup, &account, &hint, asked, live->moment.now_ns);
+	lookup_fill(live->context.lookup, &account, &hint, asked, live->context.now.moment.now_ns);
 	sample_derive(&account, asked);
 	if (!account_wanted(live, &account) ||
-	    (!(live->needs & NEED_SLEEP) && totals_only_slept(&live->totals, &totals, &account))) {
-		totals_mark(&live->totals, account.tid);
+	    (!(live->context.wants.needs & NEED_SLEEP) &&
+	     totals_only_slept(&live->context.totals, &totals, &account))) {
+		totals_mark(&live->context.totals, account.tid);
 		return;
 	}
-	totals_take(&live->totals, &totals, &account);
-	lookup_fill(live->lookup, &account, &hint, live->needs & NEEDS_ANYTIME,
-		    live->moment.now_ns);
-	sample_derive(&account, live->needs);
+	totals_take(&live->context.totals, &totals, &account);
+	lookup_fill(live->context.lookup, &account, &hint,
+		    live->context.wants.needs & NEEDS_ANYTIME, live->context.now.moment.now_ns);
+	sample_derive(&account, live->context.wants.needs);
 	telling->take(telling->to, &account);
 }
 
@@ -146,10 +148,12 @@ static void record_account(void *to, const struct thread_state *record)
 	struct live *live = telling->live;
 	struct thread_state completed;
 
-	if (live->translated && record->sched.tid && !live_space_meet(live, record))
+	if (live->context.view.translated && record->sched.tid &&
+	    !live_space_meet(&live->context, record))
 		return;
 	/* the dead are in the kernel's table */
-	if (live_is_own(live, record->identity.tgid) || record->sched.exit_state & EXIT_ZOMBIE_BIT)
+	if (live_is_own(&live->context, record->identity.tgid) ||
+	    record->sched.exit_state & EXIT_ZOMBIE_BIT)
 		return;
 	record = live_seed_whole(record, &completed);
 	if (!record)
@@ -161,41 +165,42 @@ static void record_account(void *to, const struct thread_state *record)
 static void threads_account(struct telling *telling)
 {
 	struct live *live = telling->live;
-	struct thread_table *table = &live->kernel.table;
+	struct thread_table *table = &live->context.kernel.table;
 	uint64_t unseen = table->torn_count + table->unfinished_count;
 	uint32_t walked = table->walked;
 	int64_t late_us;
 	int err;
 
-	totals_unmark(&live->totals);
+	totals_unmark(&live->context.totals);
 	live->sweep = false; /* which goes by what scans have marked */
 	if (live->busy_first.cpus)
 		cpu_busy_read(PROC, &live->busy);
 	if (live->busy.cpus != live->busy_first.cpus)
 		live->busy_first.cpus = 0; /* a CPU came or went: never again */
-	live->moment.now_ns = clock_monotonic_ns();
+	live->context.now.moment.now_ns = clock_monotonic_ns();
 	err = thread_table_scan(table, record_account, telling);
 	table->walked = walked;
-	live_seed_visit(&live->seed, record_account, telling);
+	live_seed_visit(&live->context.seed, record_account, telling);
 	late_us = (clock_monotonic_ns() - live->busy.at_ns) / NS_PER_US;
 	live->busy_error_us += live->busy_late_us + late_us;
 	live->busy_late_us = late_us;
-	live->totals.at_ns = clock_monotonic_ns();
+	live->context.totals.at_ns = clock_monotonic_ns();
 	/* whoever was not seen is gone, if all was seen */
 	if (!err && table->torn_count + table->unfinished_count == unseen)
-		totals_sweep(&live->totals);
+		totals_sweep(&live->context.totals);
 }
 
 static void dead_account(const struct telling *telling)
 {
 	struct live *live = telling->live;
-	bool totals = live->needs & NEED_TOTALS;
+	bool totals = live->context.wants.needs & NEED_TOTALS;
 	struct sample account;
 
 	for (size_t at = 0; dead_table_tell(&live->dead, &at, totals, &account);) {
 		if (account.uid != ABSENT)
-			account.user = lookup_user(live->lookup, account.uid, live->moment.now_ns);
-		sample_derive(&account, live->needs);
+			account.user = lookup_user(live->context.lookup, account.uid,
+						   live->context.now.moment.now_ns);
+		sample_derive(&account, live->context.wants.needs);
 		if (account_wanted(live, &account))
 			telling->take(telling->to, &account);
 	}
@@ -206,11 +211,12 @@ void live_account(struct source *source, account_taker *take, void *to)
 	struct live *live = (struct live *)source;
 	struct telling telling = {live, take, to};
 
-	if (!(live->needs & NEED_PROCESSES))
+	if (!(live->context.wants.needs & NEED_PROCESSES))
 		return;
 	/* first: who is gone in the walk has ended before, or ends in the next account */
-	process_totals_visit(live->kernel.compiled.maps[KERNEL_MAP_PROCESSES], dead_read, live);
-	if (live->needs & NEED_TOTALS)
+	process_totals_visit(live->context.kernel.compiled.maps[KERNEL_MAP_PROCESSES], dead_read,
+			     live);
+	if (live->context.wants.needs & NEED_TOTALS)
 		threads_account(&telling);
 	dead_account(&telling);
 }

@@ -35,7 +35,7 @@ static struct live_chains *chains_of(struct live *live)
 
 void live_chains_note(struct live *live, const struct thread_state *record, size_t sample)
 {
-	if (live->needs & NEEDS_CHAINS)
+	if (live->context.wants.needs & NEEDS_CHAINS)
 		chains_of(live)->records[sample] = *record;
 }
 
@@ -47,7 +47,7 @@ static void node_fill(struct live *live, size_t place, const struct edge_asker *
 	const struct sample *sample = &asker->sample;
 	struct edge edge;
 	struct edge_basis basis;
-	bool known = live_edge_find(live, &chains->edges, asker, &edge, &basis);
+	bool known = live_edge_find(&live->context, &chains->edges, asker, &edge, &basis);
 
 	node->pid = sample->pid;
 	node->state = sample->state;
@@ -73,7 +73,7 @@ static void node_fill_now(struct live *live, size_t place, int64_t pid)
 	struct chain_nodes *nodes = &live->chains->nodes;
 	struct edge_asker asker;
 
-	if (live_edge_asker(live, nodes->nodes[place].tid, pid, &asker)) {
+	if (live_edge_asker(&live->context, nodes->nodes[place].tid, pid, &asker)) {
 		node_fill(live, place, &asker);
 		return;
 	}
@@ -92,7 +92,7 @@ static void blockers_meet(struct live *live, size_t from)
 		size_t place;
 		bool added;
 
-		if (!edge_leads_on(&edge) || !(live->needs & NEED_CHAIN))
+		if (!edge_leads_on(&edge) || !(live->context.wants.needs & NEED_CHAIN))
 			continue;
 		place = chain_nodes_put(nodes, edge.tid, &added);
 		if (added)
@@ -105,7 +105,7 @@ static bool still_asleep(struct live *live, const struct chain_proof *proof)
 {
 	struct thread_state now;
 
-	return !thread_table_get(&live->kernel.table, proof->key, &now) &&
+	return !thread_table_get(&live->context.kernel.table, proof->key, &now) &&
 	       now.sched.tid == proof->tid && now.sched.sequence_begun == proof->sequence &&
 	       now.sched.sequence_done == proof->sequence && !now.sched.on_cpu &&
 	       now.wake.wake_ns <= now.sched.out_ns;
@@ -130,7 +130,7 @@ static void nodes_prove(struct live *live)
 		    !edge_basis_moves(&proof->basis))
 			continue;
 		if ((!proof->tid || still_asleep(live, proof)) &&
-		    live_edge_holds(live, &chains->edges, node->tid, &proof->basis))
+		    live_edge_holds(&live->context, &chains->edges, node->tid, &proof->basis))
 			continue;
 		node->edge = edge_absent;
 		node->unknown = true;
@@ -148,10 +148,10 @@ static void sample_meet(struct live *live, size_t at)
 
 	if (!added)
 		return;
-	live_edge_asker_of(live, &chains->records[at], &live->samples[at], &asker);
+	live_edge_asker_of(&live->context, &chains->records[at], &live->samples[at], &asker);
 	/* it has woken since the moment: others wait for what it does now */
 	if (is_asleep(asker.sample.state) && asker.record.sched.tid &&
-	    !record_still(&live->kernel.table, &asker.record))
+	    !record_still(&live->context.kernel.table, &asker.record))
 		node_fill_now(live, place, asker.sample.pid);
 	else
 		node_fill(live, place, &asker);
@@ -165,7 +165,7 @@ static void sample_tell(struct live *live, struct sample *sample)
 	const uint64_t *place = index_find(&nodes->by_tid, (uint64_t)sample->tid);
 
 	if (place && nodes->nodes[*place - 1].state == sample->state)
-		chain_fill(nodes, *place - 1, live->needs, sample);
+		chain_fill(nodes, *place - 1, live->context.wants.needs, sample);
 }
 
 void live_chains_tell(struct live *live)
@@ -173,11 +173,11 @@ void live_chains_tell(struct live *live)
 	struct live_chains *chains;
 	size_t from;
 
-	if (!(live->needs & NEEDS_CHAINS) || !live->part.count)
+	if (!(live->context.wants.needs & NEEDS_CHAINS) || !live->part.count)
 		return;
 	chains = chains_of(live);
-	if (chains->edges.moment_ns != live->moment.now_ns) {
-		live_edges_begin(&chains->edges, live->moment.now_ns);
+	if (chains->edges.moment_ns != live->context.now.moment.now_ns) {
+		live_edges_begin(&chains->edges, live->context.now.moment.now_ns);
 		chain_nodes_clear(&chains->nodes);
 		chains->proved = 0;
 	}

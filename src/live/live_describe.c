@@ -23,7 +23,8 @@ static void containers_describe(const struct live *live, struct source_facts *fa
 
 	for (int refused = 0; refused < 2; refused++) {
 		struct source_missed *missed = source_facts_miss_any(
-			facts, words[refused], lookup_unnamed_containers(live->lookup, refused));
+			facts, words[refused],
+			lookup_unnamed_containers(live->context.lookup, refused));
 
 		if (missed)
 			missed->standing = missed->natural = true;
@@ -33,7 +34,7 @@ static void containers_describe(const struct live *live, struct source_facts *fa
 static void scans_describe(const struct live *live, const struct sampler_facts *told,
 			   struct source_facts *facts)
 {
-	const struct thread_table *table = &live->kernel.table;
+	const struct thread_table *table = &live->context.kernel.table;
 
 	source_facts_miss(facts, "late scans (the one before took too long: a lower rate, or -p)",
 			  told->late_count[LATE_WORK]);
@@ -50,15 +51,15 @@ static void scans_describe(const struct live *live, const struct sampler_facts *
 static void lacking_describe(const struct live *live, const struct sampler_facts *told,
 			     struct source_facts *facts)
 {
-	const struct host *host = &live->kernel.host;
+	const struct host *host = &live->context.kernel.host;
 
-	if (live->needs & (NEED_FILE | NEED_EXE | NEED_SYSCALL) &&
+	if (live->context.wants.needs & (NEED_FILE | NEED_EXE | NEED_SYSCALL) &&
 	    (!host->cap_ptrace || !host->cap_read))
 		source_facts_lack(facts,
 				  "kind of fact: files, programs and earlier calls of other "
 				  "users' threads (needs CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH)");
 	live_realtime_describe(&live->realtime, told->over_count, host, facts);
-	if (lookup_sockets_error(live->lookup))
+	if (lookup_sockets_error(live->context.lookup))
 		source_facts_lack(facts,
 				  "kind of fact: connections of sockets (the kernel does not tell "
 				  "them here, by sock_diag)");
@@ -67,32 +68,33 @@ static void lacking_describe(const struct live *live, const struct sampler_facts
 void live_describe(struct source *source, struct source_facts *facts)
 {
 	struct live *live = (struct live *)source;
-	const struct kernel *kernel = &live->kernel;
-	struct probe_counters counters = kernel_counters(&live->kernel);
+	const struct kernel *kernel = &live->context.kernel;
+	struct probe_counters counters = kernel_counters(&live->context.kernel);
 	struct sampler_facts told;
 	struct source_missed *missed;
-	uint64_t ns, runs, full = counters.map_full + live->seed.unfit_count;
+	uint64_t ns, runs, full = counters.map_full + live->context.seed.unfit_count;
 
 	*facts = (struct source_facts){.bpf_ns = ABSENT, .bpf_runs = ABSENT};
 	snprintf(facts->host, SOURCE_TEXT_SIZE, "%s", kernel->host.name);
 	snprintf(facts->kernel, SOURCE_TEXT_SIZE, "%s", kernel->host.release);
 	facts->cpus = kernel->host.cpus;
-	facts->rate_hz = live->config.rate_hz;
+	facts->rate_hz = live->context.config.rate_hz;
 	facts->own_cpu_ns =
 		clock_cpu_ns() + parsers_cpu_ns(live->stacks.parsers) - live->own_cpu_start_ns;
-	if (!kernel_bpf_cost(&live->kernel, &ns, &runs)) {
+	if (!kernel_bpf_cost(&live->context.kernel, &ns, &runs)) {
 		facts->bpf_ns = (int64_t)ns;
 		facts->bpf_runs = (int64_t)runs;
 	}
-	sampler_facts_read(live->sampler, &told);
+	sampler_facts_read(live->context.sampler, &told);
 	scans_describe(live, &told, facts);
 	live_account_missed(live, facts);
 	live_account_busy(live, facts);
 	source_facts_miss(facts, "names beyond what tsnap keeps in memory", names_refused());
-	live_absent_describe(kernel, live->needs & ~live->optional_needs, facts);
+	live_absent_describe(
+		kernel, live->context.wants.needs & ~live->context.wants.optional_needs, facts);
 	lacking_describe(live, &told, facts);
 	live_avoided_describe(facts);
-	if (live->translated) {
+	if (live->context.view.translated) {
 		missed = source_facts_miss(
 			facts,
 			"threads outside of this container's pid namespace (pid and "
@@ -106,8 +108,8 @@ void live_describe(struct source *source, struct source_facts *facts)
 	live_stacks_describe(&live->stacks, facts);
 	live_cpu_stacks_describe(live, facts);
 	live_self_describe(&live->self, kernel, &live->cpu_stacks.sampler, &live->kept.stacks,
-			   live->stacks.parsers, live->scan_count, &facts->self);
-	if (live->config.traces)
+			   live->stacks.parsers, live->context.now.scan_count, &facts->self);
+	if (live->context.config.traces)
 		source_facts_miss(facts, "events of --trace (more threads than fit the maps)",
 				  live->earlier.latency_full + counters.latency_full);
 	if (kernel->compiled.maps[KERNEL_MAP_BLOCK] >= 0) {
@@ -117,22 +119,22 @@ void live_describe(struct source *source, struct source_facts *facts)
 			facts, "requests to block devices (the kernel ran no program at their end)",
 			live->earlier.block_unseen + counters.block_unseen);
 	}
-	if (live->config.events)
+	if (live->context.config.events)
 		source_facts_miss(facts,
 				  "single events (more than are read in time: a higher rate -F)",
 				  kernel->events.lost_count);
 	facts->chosen = text_string(&live->chosen);
 	facts->remarks = text_string(&live->remarks);
 	/* of such a thread nothing is traced, also where it has a place by now */
-	if (live->translated || live->config.traces)
+	if (live->context.view.translated || live->context.config.traces)
 		source_facts_miss(facts,
 				  "times that a thread did not fit the map (raise --max-threads)",
 				  live->earlier.map_full + full);
-	if (!live->translated)
+	if (!live->context.view.translated)
 		/* how many there are now, not how often one was refused */
 		source_facts_miss(facts, "threads that do not fit the map (raise --max-threads)",
 				  full && live->unfit_threads > 0 ? (uint64_t)live->unfit_threads
-								  : live->seed.unfit_count)
+								  : live->context.seed.unfit_count)
 			->standing = true;
 }
 

@@ -9,24 +9,25 @@
 
 #define COPIES_MAX 3 /* of a record that changes while it is copied */
 
-uint64_t live_edge_needs(const struct live *live)
+uint64_t live_edge_needs(const struct live_context *context)
 {
 	/* never stacks or values of /proc: nobody asks for those of a blocker */
-	return sample_needs_close(NEED_BLOCKER | (live->needs & NEED_CHAIN));
+	return sample_needs_close(NEED_BLOCKER | (context->wants.needs & NEED_CHAIN));
 }
 
-static bool record_find(struct live *live, int64_t tid, struct thread_state *record)
+static bool record_find(struct live_context *context, int64_t tid, struct thread_state *record)
 {
 	const struct thread_state *seed;
 	uint32_t key;
 
 	/* in a container the array goes by the kernel's ids */
-	if (!live->translated && !thread_table_key(&live->kernel.table, (uint32_t)tid, &key))
+	if (!context->view.translated &&
+	    !thread_table_key(&context->kernel.table, (uint32_t)tid, &key))
 		for (int i = 0; i < COPIES_MAX; i++)
-			if (!thread_table_get(&live->kernel.table, key, record) &&
+			if (!thread_table_get(&context->kernel.table, key, record) &&
 			    record->sched.sequence_done == record->sched.sequence_begun)
 				return record->sched.tid == (uint32_t)tid;
-	seed = live_seed_waiting(&live->seed, (uint32_t)tid);
+	seed = live_seed_waiting(&context->seed, (uint32_t)tid);
 	if (seed)
 		*record = *seed;
 	return seed;
@@ -34,35 +35,37 @@ static bool record_find(struct live *live, int64_t tid, struct thread_state *rec
 
 /* What it does as of now. tsnap needs a CPU to find that out: the thread that it took it from would
  * be running. */
-static enum thread_doing doing_now(const struct live *live, const struct thread_state *record)
+static enum thread_doing doing_now(const struct live_context *context,
+				   const struct thread_state *record)
 {
-	struct live_moment now = live->moment;
+	struct live_moment now = context->now.moment;
 	enum thread_doing doing;
 	bool unsure;
 
 	now.now_ns = INT64_MAX;
 	doing = record_doing(record, &now, &unsure);
 	if (doing == DOING_RQ && !record->sched.state &&
-	    record_doing(record, &live->moment, &unsure) == DOING_ON &&
+	    record_doing(record, &context->now.moment, &unsure) == DOING_ON &&
 	    record->sched.cpu == (uint32_t)sched_getcpu())
 		return DOING_ON;
 	return doing;
 }
 
-static void asker_fill(struct live *live, struct edge_asker *asker)
+static void asker_fill(struct live_context *context, struct edge_asker *asker)
 {
-	uint64_t needs = live_edge_needs(live);
+	uint64_t needs = live_edge_needs(context);
 	struct sample *sample = &asker->sample;
 
 	if (!sample->kthread && sample->syscall_nr == ABSENT &&
 	    asker->record.sched.known & SCHED_SEEDED)
-		live_seed_call(&live->seed, sample, &asker->hint.compat);
-	if (live->needs & NEED_BLOCK && live->capture)
-		live_block_fill(&live->block, &live->capture->block, &asker->record,
-				live->moment.now_ns, sample);
+		live_seed_call(&context->seed, sample, &asker->hint.compat);
+	if (context->wants.needs & NEED_BLOCK && context->now.capture)
+		live_block_fill(&context->now.block, &context->now.capture->block, &asker->record,
+				context->now.moment.now_ns, sample);
 	/* what it waits for decides why, without a search that has little time */
-	lookup_fill(live->lookup, sample, &asker->hint, needs & ~NEED_WHY, live->moment.now_ns);
-	lookup_fill(live->lookup, sample, &asker->hint, needs, live->moment.now_ns);
+	lookup_fill(context->lookup, sample, &asker->hint, needs & ~NEED_WHY,
+		    context->now.moment.now_ns);
+	lookup_fill(context->lookup, sample, &asker->hint, needs, context->now.moment.now_ns);
 }
 
 /* All that /proc alone tells: its name and state. */
@@ -85,37 +88,39 @@ static bool asker_of_proc(int64_t tid, int64_t pid, struct edge_asker *asker)
 	return true;
 }
 
-static void record_ask(struct live *live, struct thread_state *record)
+static void record_ask(struct live_context *context, struct thread_state *record)
 {
-	if (registers_lacking(&live->kernel.asker, record))
-		registers_fill(&live->kernel.asker, &live->kernel.table, &record, 1, true);
+	if (registers_lacking(&context->kernel.asker, record))
+		registers_fill(&context->kernel.asker, &context->kernel.table, &record, 1, true);
 }
 
-bool live_edge_asker(struct live *live, int64_t tid, int64_t pid, struct edge_asker *asker)
+bool live_edge_asker(struct live_context *context, int64_t tid, int64_t pid,
+		     struct edge_asker *asker)
 {
 	struct thread_state record, completed;
 	const struct thread_state *whole;
 	enum thread_doing doing;
 
 	*asker = (struct edge_asker){0};
-	if (!record_find(live, tid, &record))
+	if (!record_find(context, tid, &record))
 		return asker_of_proc(tid, pid, asker);
 	whole = live_seed_whole(&record, &completed);
 	if (!whole)
 		return false;
 	if (!record_is_kthread(whole) && record.sched.tid)
-		record_ask(live, &record);
-	doing = doing_now(live, &record);
+		record_ask(context, &record);
+	doing = doing_now(context, &record);
 	asker->record = record;
 	asker->record.identity = whole->identity;
 	asker->hint.sequence = record.sched.sequence_done;
-	record_sample(&asker->record, &live->moment, doing, &asker->sample);
-	record_call(&asker->record, &live->moment, doing, &asker->sample, &asker->hint.compat);
-	asker_fill(live, asker);
+	record_sample(&asker->record, &context->now.moment, doing, &asker->sample);
+	record_call(&asker->record, &context->now.moment, doing, &asker->sample,
+		    &asker->hint.compat);
+	asker_fill(context, asker);
 	return true;
 }
 
-void live_edge_asker_of(struct live *live, const struct thread_state *record,
+void live_edge_asker_of(struct live_context *context, const struct thread_state *record,
 			const struct sample *sample, struct edge_asker *asker)
 {
 	struct sample call = sample_absent;
@@ -124,10 +129,10 @@ void live_edge_asker_of(struct live *live, const struct thread_state *record,
 	asker->hint.sequence = record->sched.sequence_done;
 	if (sample->syscall_nr == ABSENT)
 		return;
-	record_call(record, &live->moment, (enum thread_doing)sample->state, &call,
+	record_call(record, &context->now.moment, (enum thread_doing)sample->state, &call,
 		    &asker->hint.compat);
 	if (call.syscall_nr == ABSENT) {
 		call = *sample;
-		live_seed_call(&live->seed, &call, &asker->hint.compat);
+		live_seed_call(&context->seed, &call, &asker->hint.compat);
 	}
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "live_edges.h"
-#include "live/live_cpus.h"
+#include "live/context/live_cpus.h"
 #include "base/memory.h"
 #include "base/names.h"
 #include "proc/proc.h"
@@ -21,12 +21,13 @@
 /* --- which thread of a process */
 
 /* Why a thread sleeps is known when it was filled. */
-static void peer_add(struct live *live, struct live_edges *edges, int64_t tid, int64_t pid)
+static void peer_add(struct live_context *context, struct live_edges *edges, int64_t tid,
+		     int64_t pid)
 {
 	struct edge_asker asker;
 	const struct state_row *state;
 
-	if (!live_edge_asker(live, tid, pid, &asker))
+	if (!live_edge_asker(context, tid, pid, &asker))
 		return;
 	state = state_row(asker.sample.state);
 	edges->threads = memory_grow(edges->threads, &edges->thread_capacity,
@@ -38,7 +39,8 @@ static void peer_add(struct live *live, struct live_edges *edges, int64_t tid, i
 	};
 }
 
-static const struct peer_process *peers_of(struct live *live, struct live_edges *edges, int64_t pid)
+static const struct peer_process *peers_of(struct live_context *context, struct live_edges *edges,
+					   int64_t pid)
 {
 	bool added;
 	uint64_t *place = index_put(&edges->process_places, (uint64_t)pid, &added);
@@ -58,7 +60,7 @@ static const struct peer_process *peers_of(struct live *live, struct live_edges 
 				edges->thread_count < PEERS_SCAN_MAX;
 		if (!process.whole)
 			break;
-		peer_add(live, edges, atoll(entry->d_name), pid);
+		peer_add(context, edges, atoll(entry->d_name), pid);
 	}
 	if (dir)
 		closedir(dir);
@@ -115,7 +117,7 @@ static int64_t peer_choose(const struct live_edges *edges, const struct peer_pro
 }
 
 /* Completes an edge to a process; sure: if the process has one thread. */
-static void edge_to_process(struct live *live, struct live_edges *edges, int64_t pid,
+static void edge_to_process(struct live_context *context, struct live_edges *edges, int64_t pid,
 			    const char *link, int64_t waker_tid, enum edge_sure sure,
 			    struct edge *edge)
 {
@@ -127,7 +129,7 @@ static void edge_to_process(struct live *live, struct live_edges *edges, int64_t
 		edge->sure = sure;
 		return;
 	}
-	edge->tid = peer_choose(edges, peers_of(live, edges, pid), link, waker_tid);
+	edge->tid = peer_choose(edges, peers_of(context, edges, pid), link, waker_tid);
 	edge->sure = edge->tid == ABSENT ? SURE_PROCESS : SURE_LIKELY;
 	if (edge->tid == ABSENT && !proc_stat_read(PROC, 0, pid, &stat))
 		edge->thing = name_lent_string(stat.comm);
@@ -136,7 +138,7 @@ static void edge_to_process(struct live *live, struct live_edges *edges, int64_t
 /* --- mutexes */
 
 /* The same for all threads of a process that wait in the same way for the same. */
-static size_t lock_place(struct live *live, struct live_edges *edges,
+static size_t lock_place(struct live_context *context, struct live_edges *edges,
 			 const struct edge_asker *asker)
 {
 	const struct sample *sample = &asker->sample;
@@ -149,7 +151,8 @@ static size_t lock_place(struct live *live, struct live_edges *edges,
 
 	if (!added)
 		return *place;
-	lookup_wait_facts(live->lookup, sample, &asker->hint, true, live->moment.now_ns, &facts);
+	lookup_wait_facts(context->lookup, sample, &asker->hint, true, context->now.moment.now_ns,
+			  &facts);
 	edges->locks = memory_grow(edges->locks, &edges->lock_capacity, edges->lock_count + 1,
 				   sizeof(*edges->locks));
 	lock = &edges->locks[edges->lock_count++];
@@ -163,13 +166,13 @@ static size_t lock_place(struct live *live, struct live_edges *edges,
 	return *place;
 }
 
-static bool mutex_holds(struct live *live, struct edge_lock *lock)
+static bool mutex_holds(struct live_context *context, struct edge_lock *lock)
 {
 	struct wait_facts facts;
 
 	if (!lock->checked) {
-		lookup_wait_facts(live->lookup, &lock->waiter, &lock->hint, true,
-				  live->moment.now_ns, &facts);
+		lookup_wait_facts(context->lookup, &lock->waiter, &lock->hint, true,
+				  context->now.moment.now_ns, &facts);
 		lock->changed = facts.tid != lock->tid || facts.turn != lock->turn;
 		lock->checked = true;
 	}
@@ -181,12 +184,12 @@ bool edge_basis_moves(const struct edge_basis *basis)
 	return basis->lock || basis->kernel.blocker;
 }
 
-bool live_edge_holds(struct live *live, struct live_edges *edges, int64_t tid,
+bool live_edge_holds(struct live_context *context, struct live_edges *edges, int64_t tid,
 		     const struct edge_basis *basis)
 {
 	if (basis->kernel.blocker)
 		return live_kernel_lock_holds(&edges->kernel_locks, tid, &basis->kernel);
-	return !basis->lock || mutex_holds(live, &edges->locks[basis->lock - 1]);
+	return !basis->lock || mutex_holds(context, &edges->locks[basis->lock - 1]);
 }
 
 /* Any user can write any thread's id into a lock word of memory that is shared. */
@@ -198,12 +201,12 @@ static bool is_of_other_user(const struct sample *sample, int64_t pid)
 				      proc_owner_read(PROC, pid, pid, &other) || own != other);
 }
 
-static void mutex_edge(struct live *live, struct live_edges *edges, const struct edge_asker *asker,
-		       struct edge *edge, size_t *place)
+static void mutex_edge(struct live_context *context, struct live_edges *edges,
+		       const struct edge_asker *asker, struct edge *edge, size_t *place)
 {
 	const struct edge_lock *lock;
 
-	*place = lock_place(live, edges, asker);
+	*place = lock_place(context, edges, asker);
 	lock = &edges->locks[*place - 1];
 	edge->kind = EDGE_NONE;
 	if (lock->tid == ABSENT || lock->tid == asker->sample.tid)
@@ -252,7 +255,7 @@ static bool process_has_inode(int64_t pid, uint64_t inode)
 	return found;
 }
 
-static void file_lock_edge(struct live *live, struct live_edges *edges,
+static void file_lock_edge(struct live_context *context, struct live_edges *edges,
 			   const struct edge_asker *asker, struct edge *edge)
 {
 	const struct sample *sample = &asker->sample;
@@ -262,12 +265,12 @@ static void file_lock_edge(struct live *live, struct live_edges *edges,
 	edge->kind = EDGE_FILE_LOCK;
 	if (sample->fd == ABSENT || !inode_read(sample->tid, (int)sample->fd, &inode))
 		return;
-	if (edges->file_locks_ns != live->moment.now_ns)
+	if (edges->file_locks_ns != context->now.moment.now_ns)
 		lock_list_read(&edges->file_locks, PROC);
-	edges->file_locks_ns = live->moment.now_ns;
+	edges->file_locks_ns = context->now.moment.now_ns;
 	wait = lock_list_find(&edges->file_locks, sample->pid, inode);
 	if (wait && (!wait->of_file || process_has_inode(wait->holder, inode)))
-		edge_to_process(live, edges, wait->holder, NULL, ABSENT, SURE_CERTAIN, edge);
+		edge_to_process(context, edges, wait->holder, NULL, ABSENT, SURE_CERTAIN, edge);
 }
 
 /* --- children */
@@ -299,8 +302,8 @@ static bool is_vfork(const struct sample *sample)
 		!strcmp(sample->syscall, "clone3"));
 }
 
-static void vfork_edge(struct live *live, struct live_edges *edges, const struct edge_asker *asker,
-		       struct edge *edge)
+static void vfork_edge(struct live_context *context, struct live_edges *edges,
+		       const struct edge_asker *asker, struct edge *edge)
 {
 	int64_t last = ABSENT;
 	size_t count = children_read(&asker->sample, &last);
@@ -308,24 +311,25 @@ static void vfork_edge(struct live *live, struct live_edges *edges, const struct
 	edge->kind = EDGE_CHILD;
 	/* orphans that it adopts become its last ones, too */
 	if (count)
-		edge_to_process(live, edges, last, NULL, ABSENT,
+		edge_to_process(context, edges, last, NULL, ABSENT,
 				count == 1 ? SURE_CERTAIN : SURE_LIKELY, edge);
 }
 
 /* --- CPUs */
 
-static const char *group_of(struct live *live, const struct thread_state *record)
+static const char *group_of(struct live_context *context, const struct thread_state *record)
 {
 	const struct lookup_hint hint = {.sequence = record->sched.sequence_done};
 	struct sample sample;
 
-	record_sample(record, &live->moment, DOING_ON, &sample);
-	lookup_fill(live->lookup, &sample, &hint, NEED_CGROUP, live->moment.now_ns);
+	record_sample(record, &context->now.moment, DOING_ON, &sample);
+	lookup_fill(context->lookup, &sample, &hint, NEED_CGROUP, context->now.moment.now_ns);
 	return sample.cgroup;
 }
 
 /* A waker may have put it into the queue of another CPU than that of its record. */
-static void cpu_edge(struct live *live, const struct edge_asker *asker, struct edge *edge)
+static void cpu_edge(struct live_context *context, const struct edge_asker *asker,
+		     struct edge *edge)
 {
 	const struct thread_state *record;
 	const struct thread_identity *on;
@@ -333,7 +337,7 @@ static void cpu_edge(struct live *live, const struct edge_asker *asker, struct e
 
 	if (proc_stat_read(PROC, asker->sample.pid, asker->sample.tid, &stat))
 		return;
-	record = live_cpus_thread(live, stat.cpu);
+	record = live_cpus_thread(context, stat.cpu);
 	if (!record || record->identity.tid == asker->sample.tid)
 		return;
 	on = &record->identity;
@@ -343,7 +347,7 @@ static void cpu_edge(struct live *live, const struct edge_asker *asker, struct e
 		.tid = on->tid,
 		.pid = on->tgid,
 		.thing = name_lent(on->comm, sizeof(on->comm)),
-		.group = live->needs & NEED_CGROUP ? group_of(live, record) : NULL,
+		.group = context->wants.needs & NEED_CGROUP ? group_of(context, record) : NULL,
 	};
 }
 
@@ -356,19 +360,20 @@ static void device_edge(const struct edge_asker *asker, struct edge *edge)
 }
 
 /* link: what the other end's descriptor shows. */
-static void end_edge(struct live *live, struct live_edges *edges, const struct edge_asker *asker,
-		     const struct wait_facts *facts, const char *kind, struct edge *edge)
+static void end_edge(struct live_context *context, struct live_edges *edges,
+		     const struct edge_asker *asker, const struct wait_facts *facts,
+		     const char *kind, struct edge *edge)
 {
 	char link[40];
 
 	if (facts->pid == ABSENT || facts->pid == asker->sample.pid)
 		return;
 	snprintf(link, sizeof(link), "%s:[%lld]", kind, (long long)facts->inode);
-	edge_to_process(live, edges, facts->pid, facts->inode == ABSENT ? NULL : link,
+	edge_to_process(context, edges, facts->pid, facts->inode == ABSENT ? NULL : link,
 			asker->sample.waker_tid, SURE_LIKELY, edge);
 }
 
-static void process_edge(struct live *live, struct live_edges *edges,
+static void process_edge(struct live_context *context, struct live_edges *edges,
 			 const struct wait_facts *facts, struct edge *edge)
 {
 	edge->kind = facts->tid == ABSENT ? EDGE_CHILD : EDGE_THREAD;
@@ -378,34 +383,34 @@ static void process_edge(struct live *live, struct live_edges *edges,
 	if (facts->tid == ABSENT && facts->pid == ABSENT)
 		edge->sure = SURE_NONE;
 	else if (facts->tid == ABSENT)
-		edge_to_process(live, edges, facts->pid, NULL, ABSENT, SURE_CERTAIN, edge);
+		edge_to_process(context, edges, facts->pid, NULL, ABSENT, SURE_CERTAIN, edge);
 }
 
-static bool facts_edge(struct live *live, struct live_edges *edges, const struct edge_asker *asker,
-		       struct edge *edge, size_t *lock)
+static bool facts_edge(struct live_context *context, struct live_edges *edges,
+		       const struct edge_asker *asker, struct edge *edge, size_t *lock)
 {
 	const char *syscall = asker->sample.syscall;
 	struct wait_facts facts;
-	bool known = lookup_wait_facts(live->lookup, &asker->sample, &asker->hint, false,
-				       live->moment.now_ns, &facts);
+	bool known = lookup_wait_facts(context->lookup, &asker->sample, &asker->hint, false,
+				       context->now.moment.now_ns, &facts);
 
 	switch (facts.kind) {
 	case WAIT_LOCK:
 		if (!strncmp(syscall, "futex", 5))
-			mutex_edge(live, edges, asker, edge, lock);
+			mutex_edge(context, edges, asker, edge, lock);
 		else if (!strncmp(syscall, "f", 1))
-			file_lock_edge(live, edges, asker, edge);
+			file_lock_edge(context, edges, asker, edge);
 		return true;
 	case WAIT_PROCESS:
-		process_edge(live, edges, &facts, edge);
+		process_edge(context, edges, &facts, edge);
 		return true;
 	case WAIT_PIPE:
 		edge->kind = EDGE_PIPE;
-		end_edge(live, edges, asker, &facts, "pipe", edge);
+		end_edge(context, edges, asker, &facts, "pipe", edge);
 		return known;
 	case WAIT_SOCKET:
 		edge->kind = EDGE_SOCKET;
-		end_edge(live, edges, asker, &facts, "socket", edge);
+		end_edge(context, edges, asker, &facts, "socket", edge);
 		return known;
 	case WAIT_IO:
 	case WAIT_FILE:
@@ -417,25 +422,25 @@ static bool facts_edge(struct live *live, struct live_edges *edges, const struct
 	}
 }
 
-bool live_edge_find(struct live *live, struct live_edges *edges, const struct edge_asker *asker,
-		    struct edge *edge, struct edge_basis *basis)
+bool live_edge_find(struct live_context *context, struct live_edges *edges,
+		    const struct edge_asker *asker, struct edge *edge, struct edge_basis *basis)
 {
 	const struct sample *sample = &asker->sample;
 
 	*edge = edge_absent;
 	*basis = (struct edge_basis){0};
 	if (sample->state == DOING_DISK &&
-	    live_kernel_lock_edge(live, &edges->kernel_locks, asker, edge, &basis->kernel))
+	    live_kernel_lock_edge(context, &edges->kernel_locks, asker, edge, &basis->kernel))
 		return true;
 	if (sample->state == DOING_RQ)
-		cpu_edge(live, asker, edge);
+		cpu_edge(context, asker, edge);
 	else if (is_vfork(sample))
-		vfork_edge(live, edges, asker, edge);
+		vfork_edge(context, edges, asker, edge);
 	else if (sample->state == DOING_DISK && sample->io_dev)
 		device_edge(asker, edge);
 	else if ((sample->state == DOING_SLEEP || sample->state == DOING_DISK) &&
 		 sample->kthread != 1 && sample->syscall)
-		return facts_edge(live, edges, asker, edge, &basis->lock);
+		return facts_edge(context, edges, asker, edge, &basis->lock);
 	/* it woke before its registers could be read */
 	return sample->state != DOING_SLEEP || sample->kthread == 1 || sample->syscall;
 }

@@ -6,7 +6,7 @@
 
 #include "base/index.h"
 #include "live/live_kernel_locks.h"
-#include "live/live_state.h"
+#include "live/context/live_context.h"
 #include "waits/chain.h"
 #include "waits/lock_list.h"
 
@@ -64,20 +64,21 @@ struct edge_asker {
 };
 
 /* Facts about a thread that an edge takes, NEED_*. */
-uint64_t live_edge_needs(const struct live *live);
+uint64_t live_edge_needs(const struct live_context *context);
 
 /* Reads what that thread does now. pid: of its process, or ABSENT. False: it is gone. */
-bool live_edge_asker(struct live *live, int64_t tid, int64_t pid, struct edge_asker *asker);
+bool live_edge_asker(struct live_context *context, int64_t tid, int64_t pid,
+		     struct edge_asker *asker);
 /* The same of a thread that was sampled. */
-void live_edge_asker_of(struct live *live, const struct thread_state *record,
+void live_edge_asker_of(struct live_context *context, const struct thread_state *record,
 			const struct sample *sample, struct edge_asker *asker);
 
 /* The edge of a thread, and what tells of it. False: not known yet. */
-bool live_edge_find(struct live *live, struct live_edges *edges, const struct edge_asker *asker,
-		    struct edge *edge, struct edge_basis *basis);
+bool live_edge_find(struct live_context *context, struct live_edges *edges,
+		    const struct edge_asker *asker, struct edge *edge, struct edge_basis *basis);
 bool edge_basis_moves(const struct edge_basis *basis); /* so it is to be read again */
 /* Reads it again, a mutex once a scan. True: the holder is the same as before. */
-bool live_edge_holds(struct live *live, struct live_edges *edges, int64_t tid,
+bool live_edge_holds(struct live_context *context, struct live_edges *edges, int64_t tid,
 		     const struct edge_basis *basis);
 
 void live_edges_begin(struct live_edges *edges, int64_t moment_ns); /* a new scan */

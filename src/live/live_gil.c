@@ -20,7 +20,7 @@ bool live_gil_find(void *finder, const struct wait *wait, uint64_t futex, bool w
 	struct live *live = finder;
 	struct python_gil gil;
 
-	if (!(live->needs & NEED_WAITS))
+	if (!(live->context.wants.needs & NEED_WAITS))
 		return false;
 	if (!live->gils.proc_root)
 		python_gils_init(&live->gils, PROC, memory_copy);

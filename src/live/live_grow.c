@@ -11,12 +11,13 @@
  * what others sample, too. */
 static bool growth_due(struct live *live)
 {
-	uint32_t most = live->kernel.table.entries_max;
+	uint32_t most = live->context.kernel.table.entries_max;
 
-	return !live->config.max_threads && !live->config.share && !live->config.attach &&
-	       !live->grown_up &&
-	       (live->threads > most - most / 8 || kernel_counters(&live->kernel).map_full) &&
-	       most < host_threads_limit(&live->kernel.host);
+	return !live->context.config.max_threads && !live->context.config.share &&
+	       !live->context.config.attach && !live->grown_up &&
+	       (live->threads > most - most / 8 ||
+		kernel_counters(&live->context.kernel).map_full) &&
+	       most < host_threads_limit(&live->context.kernel.host);
 }
 
 struct move {
@@ -48,7 +49,7 @@ static void totals_move(struct live *live, const struct thread_state *old,
 	before.voluntary_count -= since.voluntary_count;
 	before.involuntary_count -= since.involuntary_count;
 	record_sample(old, &moment, DOING_SLEEP, &sample);
-	totals_carry(&live->totals, &before, &sample);
+	totals_carry(&live->context.totals, &before, &sample);
 }
 
 static void record_move(void *to, const struct thread_state *old)
@@ -63,21 +64,21 @@ static void record_move(void *to, const struct thread_state *old)
 	    thread_table_key(table, old->sched.tid, &key) || thread_table_get(table, key, &copy))
 		return;
 	totals_move(move->live, old, &copy);
-	if (!thread_table_get(&move->live->kernel.table, old->key, &copy))
+	if (!thread_table_get(&move->live->context.kernel.table, old->key, &copy))
 		thread_table_put_call(table, key, &copy);
 }
 
 static int growth_make(struct live *live, struct kernel *bigger, struct error *e)
 {
-	int64_t limit = host_threads_limit(&live->kernel.host);
+	int64_t limit = host_threads_limit(&live->context.kernel.host);
 	struct kernel_options options;
 	struct move move = {live, bigger};
 	struct block_reader requests = {0};
 	int err;
 
-	live_kernel_options(&live->config, live->probe_needs, &options);
-	options.takes_over = &live->kernel.latency;
-	options.threads_max = 2 * (int64_t)live->kernel.table.entries_max;
+	live_kernel_options(&live->context.config, live->context.wants.probe_needs, &options);
+	options.takes_over = &live->context.kernel.latency;
+	options.threads_max = 2 * (int64_t)live->context.kernel.table.entries_max;
 	if (options.threads_max < 2 * host_threads_count())
 		options.threads_max = 2 * host_threads_count();
 	/* records of processes that end wait for the kernel's RCU: there may be many more of them
@@ -87,17 +88,18 @@ static int growth_make(struct live *live, struct kernel *bigger, struct error *e
 	err = kernel_open(bigger, &options, e);
 	if (err)
 		return err;
-	block_reader_carry(&requests, live->kernel.compiled.maps[KERNEL_MAP_BLOCK],
+	block_reader_carry(&requests, live->context.kernel.compiled.maps[KERNEL_MAP_BLOCK],
 			   bigger->compiled.maps[KERNEL_MAP_BLOCK],
-			   fact_has(&live->kernel.facts, FACT_MAP_BATCH));
+			   fact_has(&live->context.kernel.facts, FACT_MAP_BATCH));
 	block_reader_done(&requests);
-	thread_table_forget(&live->kernel.table); /* what was asked of them is no switch's */
-	return thread_table_scan(&live->kernel.table, record_move, &move);
+	thread_table_forget(
+		&live->context.kernel.table); /* what was asked of them is no switch's */
+	return thread_table_scan(&live->context.kernel.table, record_move, &move);
 }
 
 static void counters_keep(struct live *live)
 {
-	struct probe_counters counters = kernel_counters(&live->kernel);
+	struct probe_counters counters = kernel_counters(&live->context.kernel);
 
 	live->earlier.map_full += counters.map_full;
 	live->earlier.latency_full += counters.latency_full;
@@ -123,26 +125,27 @@ static int maps_grow(struct live *live)
 		return err == -EINTR ? err : 0;
 	}
 	live_account_move(live, &bigger);
-	bigger.table.torn_count += live->kernel.table.torn_count;
-	bigger.table.unfinished_count += live->kernel.table.unfinished_count;
-	latency_reader_take_over(&bigger.latency, &live->kernel.latency, clock_monotonic_ns());
-	probe_detach(&live->kernel.links);
-	event_reader_adopt(&bigger.events, &live->kernel.events);
+	bigger.table.torn_count += live->context.kernel.table.torn_count;
+	bigger.table.unfinished_count += live->context.kernel.table.unfinished_count;
+	latency_reader_take_over(&bigger.latency, &live->context.kernel.latency,
+				 clock_monotonic_ns());
+	probe_detach(&live->context.kernel.links);
+	event_reader_adopt(&bigger.events, &live->context.kernel.events);
 	counters_keep(live);
-	kernel_close(&live->kernel);
-	live->kernel = bigger;
+	kernel_close(&live->context.kernel);
+	live->context.kernel = bigger;
 	live_kept_move(live);
 	live_cpu_stacks_move(live);
 	live_copies_forget(&live->copies);
-	live->seed.unfit_count = 0;
+	live->context.seed.unfit_count = 0;
 	/* what was known by keys and sequence numbers of the old records */
 	index_clear(&live->awake);
 	live_sleepers_clear(&live->sleepers);
 	index_clear(&live->doubts);
-	lookup_free(live->lookup);
-	live->lookup = live_lookup_new(live);
+	lookup_free(live->context.lookup);
+	live->context.lookup = live_lookup_new(live);
 	/* those that did not fit */
-	err = live_seed_all(&live->seed, &live->kernel, &e);
+	err = live_seed_all(&live->context.seed, &live->context.kernel, &e);
 	error_done(&e);
 	live->grown_up = err != 0;
 	return 0;
@@ -154,8 +157,8 @@ int live_grow(struct live *live)
 
 	if (!growth_due(live))
 		return 0;
-	sampler_pause(live->sampler);
+	sampler_pause(live->context.sampler);
 	err = maps_grow(live);
-	err_of_thread = sampler_resume(live->sampler);
+	err_of_thread = sampler_resume(live->context.sampler);
 	return err ? err : err_of_thread;
 }

@@ -100,7 +100,7 @@ static void group_pressure_read(const struct live *live, struct source_facts *fa
 		[RESOURCE_MEMORY] = "memory.pressure",
 		[RESOURCE_IO] = "io.pressure",
 	};
-	const char *name = live->config.cgroup;
+	const char *name = live->context.config.cgroup;
 	char group[SOURCE_TEXT_SIZE], text[512];
 
 	if (!name || strpbrk(name, "*?[") || strstr(name, "..") ||
@@ -122,7 +122,7 @@ void live_host_describe(struct live *live, struct source_facts *facts)
 	};
 	char text[512];
 
-	if (!(live->needs & NEED_PROCESSES))
+	if (!(live->context.wants.needs & NEED_PROCESSES))
 		return;
 	quotas_describe(&live->host.quotas, facts);
 	io_limits_describe(&live->host.io_limits, facts);

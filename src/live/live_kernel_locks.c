@@ -5,28 +5,29 @@
 #include <unistd.h>
 
 /* Where /proc numbers threads in its own way the kernel's numbers are those of others. */
-static void locks_open(struct live *live, struct live_kernel_locks *locks)
+static void locks_open(struct live_context *context, struct live_kernel_locks *locks)
 {
-	bool told = !live->translated && fact_has(&live->kernel.facts, FACT_KERNEL_LOCKS);
+	bool told =
+		!context->view.translated && fact_has(&context->kernel.facts, FACT_KERNEL_LOCKS);
 
 	locks->looked = true;
 	locks->program = told ? kernel_lock_load() : -1;
 }
 
-bool live_kernel_lock_edge(struct live *live, struct live_kernel_locks *locks,
+bool live_kernel_lock_edge(struct live_context *context, struct live_kernel_locks *locks,
 			   const struct edge_asker *asker, struct edge *edge,
 			   struct kernel_lock *lock)
 {
 	int64_t tid = asker->sample.tid;
 
 	if (!locks->looked)
-		locks_open(live, locks);
+		locks_open(context, locks);
 	if (locks->program < 0 || kernel_lock_read(locks->program, (uint32_t)tid, lock) ||
 	    !lock->blocker)
 		return false;
 	edge->kind = EDGE_KERNEL_LOCK;
 	/* who took it last for reading may be tsnap, which has looked through files of /proc */
-	if (!lock->owner_tid || lock->owner_tid == tid || live_is_own(live, lock->owner_pid))
+	if (!lock->owner_tid || lock->owner_tid == tid || live_is_own(context, lock->owner_pid))
 		return true;
 	edge->tid = lock->owner_tid;
 	edge->pid = lock->owner_pid;

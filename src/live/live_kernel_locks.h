@@ -11,7 +11,7 @@
 #include "waits/chain.h"
 
 struct edge_asker;
-struct live;
+struct live_context;
 
 /* Zeroed: not looked for yet. */
 struct live_kernel_locks {
@@ -20,7 +20,7 @@ struct live_kernel_locks {
 };
 
 /* False: the thread waits for no lock, or it is not known. *lock: what was read. */
-bool live_kernel_lock_edge(struct live *live, struct live_kernel_locks *locks,
+bool live_kernel_lock_edge(struct live_context *context, struct live_kernel_locks *locks,
 			   const struct edge_asker *asker, struct edge *edge,
 			   struct kernel_lock *lock);
 /* Reads it again. True: the same thread still waits for the same lock, and this has the same owner.

@@ -37,14 +37,16 @@ static void record_look(void *to, const struct thread_state *record)
 	enum thread_doing doing;
 	bool unsure;
 
-	if (live->translated && record->sched.tid && !live_space_meet(live, record))
+	if (live->context.view.translated && record->sched.tid &&
+	    !live_space_meet(&live->context, record))
 		return;
-	if (live_is_own(live, record->identity.tgid))
+	if (live_is_own(&live->context, record->identity.tgid))
 		return;
 	record = live_seed_whole(record, &completed);
-	if (!record || filter_excludes(live->filter, record->identity.tgid, record->identity.tid))
+	if (!record || filter_excludes(live->context.wants.filter, record->identity.tgid,
+				       record->identity.tid))
 		return;
-	doing = record_doing(record, &live->moment, &unsure);
+	doing = record_doing(record, &live->context.now.moment, &unsure);
 	/* no CPU is interrupted for the stack of who runs there */
 	if (state_row(doing)->active && live->stacks.needs)
 		return;
@@ -54,12 +56,12 @@ static void record_look(void *to, const struct thread_state *record)
 /* A walk of its own, beside those of scans, which go on where they were. */
 static int records_look(struct live *live)
 {
-	struct thread_table *table = &live->kernel.table;
+	struct thread_table *table = &live->context.kernel.table;
 	uint32_t walked = table->walked;
 	int err = thread_table_scan(table, record_look, live);
 
 	table->walked = walked;
-	live_seed_visit(&live->seed, record_look, live);
+	live_seed_visit(&live->context.seed, record_look, live);
 	live_part_settle(live);
 	look_take(live->source.taker, &live->part);
 	live->part.count = 0;
@@ -71,28 +73,33 @@ int live_look(struct source *source, struct filter *filter, uint64_t needs, samp
 {
 	struct live *live = (struct live *)source;
 	struct look look = {take, to};
-	const struct look_kept kept = {live->filter,	   live->needs,	      live->filter_needs,
-				       live->stacks.needs, live->work_wanted, live->part,
-				       source->take,	   source->taker};
+	const struct look_kept kept = {live->context.wants.filter,
+				       live->context.wants.needs,
+				       live->context.wants.filter_needs,
+				       live->stacks.needs,
+				       live->context.wants.work,
+				       live->part,
+				       source->take,
+				       source->taker};
 	int err;
 
-	live->filter = filter;
-	live->filter_needs = filter_needs(filter);
-	live->needs = sample_needs_close(needs | live->filter_needs);
-	live->stacks.needs &= live->filter_needs & NEEDS_STACKS ? UINT64_MAX : 0;
-	live->work_wanted = false;
-	live->moment.now_ns = clock_monotonic_ns();
+	live->context.wants.filter = filter;
+	live->context.wants.filter_needs = filter_needs(filter);
+	live->context.wants.needs = sample_needs_close(needs | live->context.wants.filter_needs);
+	live->stacks.needs &= live->context.wants.filter_needs & NEEDS_STACKS ? UINT64_MAX : 0;
+	live->context.wants.work = false;
+	live->context.now.moment.now_ns = clock_monotonic_ns();
 	live->part = (struct scan){.time_us = clock_utc_us(), .samples = live->samples};
 	proc_values_room_clear(&live->proc_values);
 	source->take = look_take;
 	source->taker = &look;
-	lookup_give_time(live->lookup, live->moment.now_ns, WHY_NS);
+	lookup_give_time(live->context.lookup, live->context.now.moment.now_ns, WHY_NS);
 	err = records_look(live);
-	live->filter = kept.filter;
-	live->needs = kept.needs;
-	live->filter_needs = kept.filter_needs;
+	live->context.wants.filter = kept.filter;
+	live->context.wants.needs = kept.needs;
+	live->context.wants.filter_needs = kept.filter_needs;
 	live->stacks.needs = kept.stack_needs;
-	live->work_wanted = kept.work_wanted;
+	live->context.wants.work = kept.work_wanted;
 	live->part = kept.part;
 	source->take = kept.take;
 	source->taker = kept.taker;

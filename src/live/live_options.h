@@ -3,7 +3,7 @@
 #ifndef TSNAP_LIVE_LIVE_OPTIONS_H
 #define TSNAP_LIVE_LIVE_OPTIONS_H
 
-#include "live/live_config.h"
+#include "live/context/live_config.h"
 #include "maps/kernel.h"
 
 /* needs: NEED_*, of columns and filters. */

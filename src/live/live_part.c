@@ -30,17 +30,17 @@ static void totals_fill(struct live *live, const struct thread_state *record, st
 	if (sample->cpu_us != ABSENT)
 		return;
 	/* an account of the dead has what a zombie used, where there is one */
-	if (sample->state == DOING_ZOMBIE && live->needs & NEED_PROCESSES)
+	if (sample->state == DOING_ZOMBIE && live->context.wants.needs & NEED_PROCESSES)
 		return;
-	record_totals(record, &live->moment, (enum thread_doing)sample->state, &totals);
-	totals_take(&live->totals, &totals, sample);
+	record_totals(record, &live->context.now.moment, (enum thread_doing)sample->state, &totals);
+	totals_take(&live->context.totals, &totals, sample);
 }
 
 static void block_fill(struct live *live, const struct thread_state *record, struct sample *sample)
 {
-	if (live->capture)
-		live_block_fill(&live->block, &live->capture->block, record, live->moment.now_ns,
-				sample);
+	if (live->context.now.capture)
+		live_block_fill(&live->context.now.block, &live->context.now.capture->block, record,
+				live->context.now.moment.now_ns, sample);
 }
 
 static void proc_values_give(struct live *live, struct sample *sample, uint64_t needs)
@@ -55,10 +55,10 @@ static enum verdict sample_ask(struct live *live, const struct thread_state *rec
 			       struct sample *sample, const struct lookup_hint *hint,
 			       uint64_t known, uint64_t can)
 {
-	enum verdict verdict = filter_ask(live->filter, sample, known);
+	enum verdict verdict = filter_ask(live->context.wants.filter, sample, known);
 	uint64_t need;
 
-	can &= live->filter_needs;
+	can &= live->context.wants.filter_needs;
 	while (verdict == VERDICT_OPEN && (need = needs_first(can))) {
 		if (need == NEED_TOTALS)
 			totals_fill(live, record, sample);
@@ -69,7 +69,7 @@ static enum verdict sample_ask(struct live *live, const struct thread_state *rec
 		sample_derive(sample, need);
 		known |= need;
 		can &= ~need;
-		verdict = filter_ask(live->filter, sample, known);
+		verdict = filter_ask(live->context.wants.filter, sample, known);
 	}
 	return verdict;
 }
@@ -82,26 +82,26 @@ static bool sample_complete(struct live *live, const struct thread_state *record
 	enum thread_doing doing = (enum thread_doing)sample->state;
 	enum verdict verdict = VERDICT_ACCEPTED;
 
-	if (live->needs & NEED_SYSCALL) {
-		record_call(record, &live->moment, doing, sample, &hint.compat);
+	if (live->context.wants.needs & NEED_SYSCALL) {
+		record_call(record, &live->context.now.moment, doing, sample, &hint.compat);
 		if (record->sched.known & SCHED_SEEDED && doing != DOING_ZOMBIE &&
 		    !sample->kthread && sample->syscall_nr == ABSENT)
 			live_stay_seed_call(live, record, sample, &hint.compat);
 	}
-	if (live->filter_needs & ~(NEEDS_RECORD | NEEDS_EARLY))
+	if (live->context.wants.filter_needs & ~(NEEDS_RECORD | NEEDS_EARLY))
 		verdict = sample_ask(live, record, sample, &hint, KNOWN_EARLY | NEEDS_EARLY,
 				     NEEDS_LATE);
 	if (verdict == VERDICT_REFUSED)
 		return false;
-	if (live->needs & NEED_TOTALS)
+	if (live->context.wants.needs & NEED_TOTALS)
 		totals_fill(live, record, sample);
-	proc_values_give(live, sample, live->needs);
-	if (live->needs & NEED_BLOCK)
+	proc_values_give(live, sample, live->context.wants.needs);
+	if (live->context.wants.needs & NEED_BLOCK)
 		block_fill(live, record, sample);
-	live_stay_fill(live, record, sample, &hint, live->needs);
-	sample_derive(sample, live->needs);
-	return verdict == VERDICT_ACCEPTED || live->filter_needs & NEEDS_SETTLED ||
-	       filter_accepts(live->filter, sample);
+	live_stay_fill(live, record, sample, &hint, live->context.wants.needs);
+	sample_derive(sample, live->context.wants.needs);
+	return verdict == VERDICT_ACCEPTED || live->context.wants.filter_needs & NEEDS_SETTLED ||
+	       filter_accepts(live->context.wants.filter, sample);
 }
 
 /* The sample goes, and what it has: refused samples are many more than a part holds. */
@@ -115,8 +115,8 @@ static bool sample_fill(struct live *live, const struct thread_state *record, st
 {
 	bool wanted = sample_complete(live, record, sample);
 
-	if (live->work_wanted && sample->state == DOING_SLEEP &&
-	    (wanted || lookup_why_changes(live->lookup, sample->tid)))
+	if (live->context.wants.work && sample->state == DOING_SLEEP &&
+	    (wanted || lookup_why_changes(live->context.lookup, sample->tid)))
 		live_sleepers_again(&live->sleepers, awake_key(record, record->key));
 	return wanted;
 }
@@ -130,12 +130,14 @@ void live_part_ask(struct live *live)
 		return;
 	for (uint32_t i = 0; i < live->asked_count; i++)
 		records[i] = &live->asked[i];
-	pthread_mutex_lock(sampler_asking(live->sampler));
-	registers_fill(&live->kernel.asker, &live->kernel.table, records, live->asked_count, false);
+	pthread_mutex_lock(sampler_asking(live->context.sampler));
+	registers_fill(&live->context.kernel.asker, &live->context.kernel.table, records,
+		       live->asked_count, false);
 	/* the scan goes on */
-	live->totals.read_ns = clock_monotonic_ns();
-	registers_want(&live->kernel.asker, live->totals.read_ns + REGISTERS_MORE_NS);
-	pthread_mutex_unlock(sampler_asking(live->sampler));
+	live->context.totals.read_ns = clock_monotonic_ns();
+	registers_want(&live->context.kernel.asker,
+		       live->context.totals.read_ns + REGISTERS_MORE_NS);
+	pthread_mutex_unlock(sampler_asking(live->context.sampler));
 	for (uint32_t i = 0; i < live->asked_count; i++) {
 		struct sample *sample = &live->samples[live->asked_sample[i]];
 
@@ -153,9 +155,10 @@ void live_part_ask(struct live *live)
 /* What asks for stacks or chains is asked when they are there. */
 static void late_filter(struct live *live)
 {
-	for (size_t i = 0; live->filter_needs & NEEDS_SETTLED && i < live->part.count; i++)
+	for (size_t i = 0; live->context.wants.filter_needs & NEEDS_SETTLED && i < live->part.count;
+	     i++)
 		if (live->samples[i].tid != ABSENT &&
-		    !filter_accepts(live->filter, &live->samples[i])) {
+		    !filter_accepts(live->context.wants.filter, &live->samples[i])) {
 			live->samples[i].tid = ABSENT;
 			live->refused_count++;
 		}
@@ -188,7 +191,7 @@ static void part_give(struct live *live)
 {
 	live_part_settle(live);
 	/* asked after what is handed over was read: it was alive then */
-	if (live->keep_house && !share_alive(&live->kernel.share))
+	if (live->context.now.housekeeping && !share_alive(&live->context.kernel.share))
 		live->part_err = -EOWNERDEAD;
 	if (!live->part_err)
 		live->part_err = live->source.take(live->source.taker, &live->part);
@@ -206,18 +209,18 @@ void live_part_add(struct live *live, const struct thread_state *record, enum th
 	if (live->part.count == SCAN_PART)
 		part_give(live);
 	sample = &live->samples[live->part.count];
-	record_sample(record, &live->moment, doing, sample);
+	record_sample(record, &live->context.now.moment, doing, sample);
 	sample->time_us = live->part.time_us;
 	sample->weight_us = live->part.weight_us;
-	if (live->translated && live->needs & NEED_WAKER)
-		live_space_waker(live, sample);
+	if (live->context.view.translated && live->context.wants.needs & NEED_WAKER)
+		live_space_waker(&live->context, sample);
 	if (sample_ask(live, record, sample, &hint, KNOWN_EARLY, NEEDS_EARLY) == VERDICT_REFUSED) {
 		sample_refuse(live, sample);
 		return;
 	}
 	live->part.count++;
-	lacking = !asked && live->needs & NEED_SYSCALL && sample->kthread != 1 &&
-		  registers_lacking(&live->kernel.asker, record);
+	lacking = !asked && live->context.wants.needs & NEED_SYSCALL && sample->kthread != 1 &&
+		  registers_lacking(&live->context.kernel.asker, record);
 	if (!lacking) {
 		if (sample_fill(live, record, sample)) {
 			live_chains_note(live, record, live->part.count - 1);

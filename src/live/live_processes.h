@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "kernel/record.h"
-#include "live/live_config.h"
+#include "live/context/live_config.h"
 #include "proc/process_set.h"
 #include "sample/filter/filter.h"
 

@@ -4,7 +4,7 @@
  * waited for long; or none of its group is on any CPU, and the group's count has grown in one of
  * the last periods. */
 #include "live/live_runq.h"
-#include "live/live_cpus.h"
+#include "live/context/live_cpus.h"
 #include "live/live_state.h"
 #include "base/memory.h"
 #include "base/names.h"
@@ -48,9 +48,9 @@ static const char *path_of(struct live *live, int64_t pid, int64_t tid, int64_t 
 		*paths = (struct cache){.entry_bytes = sizeof(struct thread_path),
 					.entries_max = PATHS_MAX,
 					.drop = path_drop};
-	thread = cache_get(paths, (uint64_t)tid, live->moment.now_ns, &added);
+	thread = cache_get(paths, (uint64_t)tid, live->context.now.moment.now_ns, &added);
 	if (!added && thread->start_ns == start_ns &&
-	    live->moment.now_ns - thread->read_ns < PATH_STILL_NS)
+	    live->context.now.moment.now_ns - thread->read_ns < PATH_STILL_NS)
 		return thread->path;
 	entry = thread->entry;
 	path_drop(thread);
@@ -59,7 +59,7 @@ static const char *path_of(struct live *live, int64_t pid, int64_t tid, int64_t 
 	*thread = (struct thread_path){
 		.entry = entry,
 		.start_ns = start_ns,
-		.read_ns = live->moment.now_ns,
+		.read_ns = live->context.now.moment.now_ns,
 		.path = path ? memory_text(path, length) : NULL,
 	};
 	return thread->path;
@@ -71,7 +71,7 @@ static bool group_runs(struct live *live, const struct cpu_quota_group *group)
 	const struct thread_state *on;
 	size_t at = 0;
 
-	while ((on = live_cpus_next(live, &at))) {
+	while ((on = live_cpus_next(&live->context, &at))) {
 		const struct thread_identity *who = &on->identity;
 		const char *path = path_of(live, who->tgid, who->tid, record_start_ns(on));
 
@@ -86,7 +86,8 @@ static bool is_throttled(struct live *live, const struct cpu_quota_group *group,
 {
 	if (!on && sample->state_us >= IDLE_US)
 		return true;
-	return group->throttled_ns && live->moment.now_ns - group->throttled_ns <= LATELY_NS &&
+	return group->throttled_ns &&
+	       live->context.now.moment.now_ns - group->throttled_ns <= LATELY_NS &&
 	       !group_runs(live, group);
 }
 
@@ -96,7 +97,7 @@ static const char *throttling_group(struct live *live, const struct sample *samp
 {
 	struct cpu_quotas *quotas = &live->host.quotas;
 	const char *path = path_of(live, sample->pid, sample->tid, sample->start_ns);
-	int64_t now_ns = live->moment.now_ns;
+	int64_t now_ns = live->context.now.moment.now_ns;
 	int place = path ? cpu_quota_find(quotas, path, strlen(path), now_ns) : -1;
 
 	for (; place >= 0; place = cpu_quota_outer(quotas, place, now_ns)) {
@@ -118,7 +119,7 @@ static void runq_why_fill(struct live *live, struct sample *sample)
 	/* a waker may have put it into the queue of another CPU than it was on */
 	if (proc_stat_read(PROC, sample->pid, sample->tid, &stat))
 		return;
-	on = live_cpus_thread(live, stat.cpu);
+	on = live_cpus_thread(&live->context, stat.cpu);
 	if (on && on->identity.tid == sample->tid)
 		return;
 	group = throttling_group(live, sample, on);
@@ -133,7 +134,7 @@ static void runq_why_fill(struct live *live, struct sample *sample)
 
 void live_runq_tell(struct live *live)
 {
-	if (!(live->needs & NEED_RUNQ_WHY))
+	if (!(live->context.wants.needs & NEED_RUNQ_WHY))
 		return;
 	for (size_t i = 0; i < live->part.count; i++)
 		if (live->samples[i].tid != ABSENT && live->samples[i].state == DOING_RQ)

@@ -29,9 +29,9 @@
 static void record_forget(struct live *live, const struct thread_state *record)
 {
 	if (record->sched.tid)
-		thread_table_remove(&live->kernel.table, record);
+		thread_table_remove(&live->context.kernel.table, record);
 	else
-		live_seed_remove(&live->seed, record->identity.tid);
+		live_seed_remove(&live->context.seed, record->identity.tid);
 }
 
 /* What /proc says of a thread whose record is in doubt. Asked once for each switch: unless it is
@@ -48,7 +48,7 @@ static enum thread_doing doubt_resolve(struct live *live, const struct thread_st
 		return (enum thread_doing)((*known & 0xff) - 1);
 	*known = 0;
 	if (proc_stat_read(PROC, record->identity.tgid, record->identity.tid, &stat)) {
-		if (!live->proc_whole)
+		if (!live->context.view.proc_whole)
 			return doing;
 		/* gone: that was its last switch */
 		record_forget(live, record);
@@ -80,7 +80,7 @@ static bool thread_is_there(const struct live *live, uint32_t tid)
 {
 	char path[32];
 
-	if (live->kernel.host.pid_depth == 1)
+	if (live->context.kernel.host.pid_depth == 1)
 		return !kill((pid_t)tid, 0) || errno != ESRCH;
 	snprintf(path, sizeof(path), PROC "/%u", tid);
 	return !access(path, F_OK) || errno != ENOENT;
@@ -92,7 +92,7 @@ static bool thread_is_there(const struct live *live, uint32_t tid)
 static bool record_gone(struct live *live, const struct thread_state *record,
 			enum thread_doing doing)
 {
-	if (!live->keep_house || !live->proc_whole ||
+	if (!live->context.now.housekeeping || !live->context.view.proc_whole ||
 	    (doing != DOING_ZOMBIE && !gone_turn(live, record)))
 		return false;
 	live->gone_looks_left -= doing != DOING_ZOMBIE;
@@ -105,8 +105,8 @@ static bool record_gone(struct live *live, const struct thread_state *record,
 static void house_keep_record(struct live *live, const struct thread_state *record)
 {
 	if (live->sweep)
-		totals_mark(&live->totals, record->identity.tid);
-	if (live->config.descendants)
+		totals_mark(&live->context.totals, record->identity.tid);
+	if (live->context.config.descendants)
 		live_processes_child(&live->processes, record);
 }
 
@@ -136,15 +136,15 @@ static void record_take(struct live *live, const struct thread_state *record,
 	house_keep_record(live, record);
 	if (!copy && !record_settled(record)) /* the next capture has it */
 		index_put(&live->awake_next, awake_key(record, record->key), NULL);
-	doing = record_doing(record, &live->moment, &unsure);
+	doing = record_doing(record, &live->context.now.moment, &unsure);
 	/* on a CPU when it was copied, and off it when that was looked at: no doubt */
 	if (unsure && !(doing == DOING_ON && copy && copy->switched))
 		doing = doubt_resolve(live, record, doing);
 	if (doing == DOING_COUNT || record_gone(live, record, doing))
 		return;
-	if (!filter_wants_state(live->filter, doing))
+	if (!filter_wants_state(live->context.wants.filter, doing))
 		return;
-	if (live->work_wanted && doing == DOING_SLEEP && !sleeper_due(live, record))
+	if (live->context.wants.work && doing == DOING_SLEEP && !sleeper_due(live, record))
 		return;
 	live_part_add(live, record, doing, copy && copy->asked);
 }
@@ -152,18 +152,19 @@ static void record_take(struct live *live, const struct thread_state *record,
 /* What need not be done at every tick. */
 static void house_keep(struct live *live)
 {
-	if (!live->keep_house)
+	if (!live->context.now.housekeeping)
 		return;
-	live->housekept_ns = live->moment.now_ns;
+	live->housekept_ns = live->context.now.moment.now_ns;
 	live->gone_looks_left = gone_looks(live);
-	lookup_sweep(live->lookup, live->moment.now_ns);
-	python_gils_sweep(&live->gils, live->moment.now_ns);
+	lookup_sweep(live->context.lookup, live->context.now.moment.now_ns);
+	python_gils_sweep(&live->gils, live->context.now.moment.now_ns);
 }
 
 /* Whether the thread is one that users see. */
 static bool record_known(struct live *live, const struct thread_state *record)
 {
-	return !live->translated || !record->sched.tid || live_space_meet(live, record);
+	return !live->context.view.translated || !record->sched.tid ||
+	       live_space_meet(&live->context, record);
 }
 
 static void record_meet_as(struct live *live, const struct thread_state *record,
@@ -172,9 +173,10 @@ static void record_meet_as(struct live *live, const struct thread_state *record,
 	if (!record_known(live, record))
 		return;
 	live->walked++;
-	if (live_is_own(live, record->identity.tgid))
+	if (live_is_own(&live->context, record->identity.tgid))
 		return;
-	if (!live_refuses(live, record) || live->keep_house || live->config.descendants)
+	if (!live_refuses(&live->context, record) || live->context.now.housekeeping ||
+	    live->context.config.descendants)
 		record_take(live, record, copy);
 }
 
@@ -185,8 +187,8 @@ static void record_meet(void *to, const struct thread_state *record)
 
 static void captured_take(struct live *live, bool on_cpu)
 {
-	for (size_t i = 0; i < live->capture->count; i++) {
-		const struct captured *copy = &live->capture->threads[i];
+	for (size_t i = 0; i < live->context.now.capture->count; i++) {
+		const struct captured *copy = &live->context.now.capture->threads[i];
 
 		if (copy->record.sched.on_cpu == on_cpu)
 			record_meet_as(live, &copy->record, copy);
@@ -196,8 +198,8 @@ static void captured_take(struct live *live, bool on_cpu)
 static void crowds_count(struct live *live)
 {
 	index_empty(&live->crowds);
-	for (size_t i = 0; i < live->capture->count; i++) {
-		const struct thread_state *record = &live->capture->threads[i].record;
+	for (size_t i = 0; i < live->context.now.capture->count; i++) {
+		const struct thread_state *record = &live->context.now.capture->threads[i].record;
 
 		if (!record->sched.on_cpu)
 			++*index_put(&live->crowds, record->identity.tgid, NULL);
@@ -206,8 +208,8 @@ static void crowds_count(struct live *live)
 
 static void captured_of(struct live *live, bool crowds)
 {
-	for (size_t i = 0; i < live->capture->count; i++) {
-		const struct captured *copy = &live->capture->threads[i];
+	for (size_t i = 0; i < live->context.now.capture->count; i++) {
+		const struct captured *copy = &live->context.now.capture->threads[i];
 		const uint64_t *count = index_find(&live->crowds, copy->record.identity.tgid);
 
 		if (!copy->record.sched.on_cpu && (*count >= CROWD_LEAST) == crowds)
@@ -226,7 +228,7 @@ static void captured_take_off_cpu(struct live *live)
 	}
 	crowds_count(live);
 	captured_of(live, false);
-	live->stacks.until_ns = live->moment.now_ns + live->period_ns / 2;
+	live->stacks.until_ns = live->context.now.moment.now_ns + live->context.period_ns / 2;
 	captured_of(live, true);
 	live_part_ask(live);
 	live->stacks.until_ns = 0;
@@ -240,14 +242,17 @@ static void awake_take(struct live *live)
 	size_t walked = live->walked;
 	uint64_t key, value;
 
-	for (size_t i = 0; (!live->idle_wanted || live->keep_house) && i < live->capture->count;
+	for (size_t i = 0; (!live->context.wants.idle || live->context.now.housekeeping) &&
+			   i < live->context.now.capture->count;
 	     i++)
-		index_put(&live->awake, live->capture->threads[i].record.key, NULL);
+		index_put(&live->awake, live->context.now.capture->threads[i].record.key, NULL);
 	captured_take_off_cpu(live);
 	live_part_ask(live);
 	captured_take(live, true);
-	for (size_t at = 0; live->translated && index_next(&live->awake, &at, &key, &value);) {
-		seed = key < SEED_KEY ? NULL : live_seed_waiting(&live->seed, (uint32_t)key);
+	for (size_t at = 0;
+	     live->context.view.translated && index_next(&live->awake, &at, &key, &value);) {
+		seed = key < SEED_KEY ? NULL
+				      : live_seed_waiting(&live->context.seed, (uint32_t)key);
 		if (seed)
 			record_meet(live, seed);
 	}
@@ -262,7 +267,7 @@ static void sleeper_pass(struct live *live, const struct thread_state *record, u
 
 	if (task_state_doing(record->sched.state) == DOING_SLEEP &&
 	    !live_sleepers_judged(&live->sleepers, awake, sequence) &&
-	    !live_refuses(live, record) && !index_find(&live->awake, awake))
+	    !live_refuses(&live->context, record) && !index_find(&live->awake, awake))
 		live_sleepers_queue(&live->sleepers, awake, sequence);
 }
 
@@ -272,17 +277,17 @@ static bool record_passes(void *to, const struct thread_state *record, uint32_t 
 {
 	uint64_t awake = awake_key(record, key);
 	struct live *live = to;
-	bool wanted =
-		live->translated || record->sched.exit_state ||
-		((live->idle_wanted || !record_settled(record)) && !live_refuses(live, record)) ||
-		(live->keep_house && gone_turn(live, record));
+	bool wanted = live->context.view.translated || record->sched.exit_state ||
+		      ((live->context.wants.idle || !record_settled(record)) &&
+		       !live_refuses(&live->context, record)) ||
+		      (live->context.now.housekeeping && gone_turn(live, record));
 
 	if (wanted && !index_find(&live->awake, awake))
 		return false;
 	if (!wanted)
 		house_keep_record(live, record);
 	live->walked += record_known(live, record);
-	if (!wanted && live->work_wanted)
+	if (!wanted && live->context.wants.work)
 		sleeper_pass(live, record, awake);
 	return true;
 }
@@ -296,9 +301,9 @@ static void seed_walked(void *to, const struct thread_state *record)
 static void round_begin(struct live *live)
 {
 	live->walked = 0;
-	live->rounds += live->keep_house;
+	live->rounds += live->context.now.housekeeping;
 	live->gone_turns = (uint32_t)(live->threads / gone_looks(live)) + 1;
-	live->sweep = live->keep_house && live->rounds % SWEEP_ROUNDS == 0;
+	live->sweep = live->context.now.housekeeping && live->rounds % SWEEP_ROUNDS == 0;
 	if (live->sweep)
 		index_clear(&live->doubts);
 }
@@ -309,10 +314,10 @@ static void round_end(struct live *live)
 	int64_t threads = host_threads_count() - (int64_t)live->walked;
 
 	live->threads = live->walked;
-	live->other_threads = live->translated && threads > 0 ? threads : 0;
-	live->unfit_threads = live->translated ? 0 : threads;
+	live->other_threads = live->context.view.translated && threads > 0 ? threads : 0;
+	live->unfit_threads = live->context.view.translated ? 0 : threads;
 	if (live->sweep)
-		totals_sweep(&live->totals);
+		totals_sweep(&live->context.totals);
 	live->sweep = false;
 }
 
@@ -322,8 +327,8 @@ static void sleeper_meet(void *to, const struct thread_state *record)
 	struct live *live = to;
 	bool unsure;
 
-	if (record_settled(record) && record_doing(record, &live->moment, &unsure) == DOING_SLEEP &&
-	    !unsure)
+	if (record_settled(record) &&
+	    record_doing(record, &live->context.now.moment, &unsure) == DOING_SLEEP && !unsure)
 		record_meet(live, record);
 }
 
@@ -331,7 +336,7 @@ static void sleeper_meet(void *to, const struct thread_state *record)
 static void sleepers_visit(struct live *live)
 {
 	const struct thread_visitor visitor = {NULL, sleeper_meet, live};
-	int64_t most_ns = live->period_ns / TURN_SHARE;
+	int64_t most_ns = live->context.period_ns / TURN_SHARE;
 	int64_t end_ns = clock_monotonic_ns() + (most_ns < TURN_MOST_NS ? most_ns : TURN_MOST_NS);
 	const struct thread_state *seed;
 	size_t walked = live->walked;
@@ -341,8 +346,8 @@ static void sleepers_visit(struct live *live)
 		if (index_find(&live->awake, key))
 			continue;
 		if (key < SEED_KEY)
-			thread_table_visit(&live->kernel.table, (uint32_t)key, &visitor);
-		else if ((seed = live_seed_waiting(&live->seed, (uint32_t)key)))
+			thread_table_visit(&live->context.kernel.table, (uint32_t)key, &visitor);
+		else if ((seed = live_seed_waiting(&live->context.seed, (uint32_t)key)))
 			sleeper_meet(live, seed);
 		if (clock_monotonic_ns() >= end_ns)
 			break;
@@ -355,10 +360,10 @@ static int records_walk(struct live *live, uint32_t limit)
 {
 	const struct thread_visitor visitor = {record_passes, record_meet, live};
 	bool end;
-	int err = thread_table_walk(&live->kernel.table, &visitor, limit, &end);
+	int err = thread_table_walk(&live->context.kernel.table, &visitor, limit, &end);
 
 	if (!err && end) {
-		live_seed_visit(&live->seed, seed_walked, live);
+		live_seed_visit(&live->context.seed, seed_walked, live);
 		round_end(live);
 	}
 	return err;
@@ -383,19 +388,19 @@ static void awake_turn_over(struct live *live)
  * missing, of others. All in turn as time goes, should a wake-up have been missed. */
 static int records_read(struct live *live)
 {
-	bool all = !live->capture->listed && !live->idle_wanted;
+	bool all = !live->context.now.capture->listed && !live->context.wants.idle;
 	int err = 0;
 
 	if (all)
-		thread_table_rewind(&live->kernel.table);
-	if ((all || live->keep_house) && !live->kernel.table.walked)
+		thread_table_rewind(&live->context.kernel.table);
+	if ((all || live->context.now.housekeeping) && !live->context.kernel.table.walked)
 		round_begin(live);
 	awake_take(live);
 	live->walking = true;
-	if (all || live->keep_house)
+	if (all || live->context.now.housekeeping)
 		err = records_walk(live, all ? UINT32_MAX : WALK_RECORDS);
-	else if (live->idle_wanted && live->translated)
-		live_seed_visit(&live->seed, seed_walked, live);
+	else if (live->context.wants.idle && live->context.view.translated)
+		live_seed_visit(&live->context.seed, seed_walked, live);
 	live->walking = false;
 	if (live->sleepers.turn_count)
 		sleepers_visit(live);
@@ -407,7 +412,8 @@ static int records_read(struct live *live)
 int live_scan_read(struct live *live)
 {
 	proc_values_room_clear(&live->proc_values);
-	live_processes_check(&live->processes, live->moment.now_ns, live->keep_house);
+	live_processes_check(&live->processes, live->context.now.moment.now_ns,
+			     live->context.now.housekeeping);
 	house_keep(live);
 	return records_read(live);
 }

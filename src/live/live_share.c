@@ -16,34 +16,34 @@ static void totals_begin(void *to, const struct thread_state *record)
 	enum thread_doing doing;
 	bool unsure;
 
-	if (live->translated &&
+	if (live->context.view.translated &&
 	    (!(record->identity.known & IDENTITY_FULL) || !record->identity.tid))
 		return;
 	/* as live_scan does, so that it is the same thread there */
 	record = live_seed_whole(record, &completed);
 	if (!record)
 		return;
-	doing = record_doing(record, &live->moment, &unsure);
-	record_sample(record, &live->moment, doing, &sample);
-	record_totals(record, &live->moment, doing, &totals);
-	totals_take(&live->totals, &totals, &sample);
+	doing = record_doing(record, &live->context.now.moment, &unsure);
+	record_sample(record, &live->context.now.moment, doing, &sample);
+	record_totals(record, &live->context.now.moment, doing, &totals);
+	totals_take(&live->context.totals, &totals, &sample);
 }
 
 int live_share_begin(struct live *live, const struct kernel_options *options, struct error *e)
 {
-	const struct share *share = &live->kernel.share;
+	const struct share *share = &live->context.kernel.share;
 	int err;
 
 	if (options->attach) {
-		live->moment.now_ns = clock_monotonic_ns();
-		if (live->needs & NEED_TOTALS)
-			thread_table_scan(&live->kernel.table, totals_begin, live);
+		live->context.now.moment.now_ns = clock_monotonic_ns();
+		if (live->context.wants.needs & NEED_TOTALS)
+			thread_table_scan(&live->context.kernel.table, totals_begin, live);
 		return 0;
 	}
-	err = kernel_publish(&live->kernel, options, e);
+	err = kernel_publish(&live->context.kernel, options, e);
 	if (err)
 		return err;
-	if (live->kernel.share_cleared)
+	if (live->context.kernel.share_cleared)
 		text_add_format(
 			&live->remarks,
 			"'%s' was left by a tsnap that was killed: removed, and begun anew\n",

@@ -4,45 +4,46 @@
 
 /* The record's totals, and what the thread did since it was seeded, are all of its time: so the
  * record was made when its totals began. */
-static void seed_carry(struct live *live, const struct thread_state *seed,
+static void seed_carry(struct live_context *context, const struct thread_state *seed,
 		       const struct thread_state *record)
 {
-	struct live_moment made = live->moment;
+	struct live_moment made = context->now.moment;
 	struct live_totals totals;
 	struct sample sample;
 	enum thread_doing doing;
 	bool unsure;
 
-	record_totals(record, &live->moment, record_doing(record, &live->moment, &unsure), &totals);
+	record_totals(record, &context->now.moment,
+		      record_doing(record, &context->now.moment, &unsure), &totals);
 	made.now_ns -= totals.cpu_ns + totals.runq_ns + totals.disk_ns + totals.sleep_ns;
-	doing = record_doing(seed, &live->moment, &unsure);
+	doing = record_doing(seed, &context->now.moment, &unsure);
 	record_totals(seed, &made, doing, &totals);
 	/* a runnable one that was on no CPU waited for one: no switch had told it yet */
 	if (seed->sched.on_cpu && doing == DOING_RQ && made.now_ns > (int64_t)seed->sched.out_ns)
 		totals.runq_ns = made.now_ns - (int64_t)seed->sched.out_ns;
-	record_sample(record, &live->moment, DOING_SLEEP, &sample);
-	totals_carry(&live->totals, &totals, &sample);
+	record_sample(record, &context->now.moment, DOING_SLEEP, &sample);
+	totals_carry(&context->totals, &totals, &sample);
 }
 
-bool live_space_meet(struct live *live, const struct thread_state *record)
+bool live_space_meet(struct live_context *context, const struct thread_state *record)
 {
 	const struct thread_state *seed;
 
 	/* where the probe did not give the task, the first switch out tells whose it is */
 	if (!(record->identity.known & IDENTITY_FULL) || !record->identity.tid)
 		return false;
-	seed = live_seed_waiting(&live->seed, record->identity.tid);
+	seed = live_seed_waiting(&context->seed, record->identity.tid);
 	if (seed) {
-		if (live->needs & NEED_TOTALS)
-			seed_carry(live, seed, record);
-		live_seed_remove(&live->seed, record->identity.tid);
+		if (context->wants.needs & NEED_TOTALS)
+			seed_carry(context, seed, record);
+		live_seed_remove(&context->seed, record->identity.tid);
 	}
 	return true;
 }
 
-void live_space_waker(struct live *live, struct sample *sample)
+void live_space_waker(struct live_context *context, struct sample *sample)
 {
-	struct thread_table *table = &live->kernel.table;
+	struct thread_table *table = &context->kernel.table;
 	struct thread_state waker;
 	uint32_t key;
 

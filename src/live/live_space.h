@@ -8,14 +8,14 @@
 #ifndef TSNAP_LIVE_LIVE_SPACE_H
 #define TSNAP_LIVE_LIVE_SPACE_H
 
-#include "live/live_state.h"
+#include "live/context/live_context.h"
 
 /* Whether the record is of a thread that /proc can show. Who waited as seeded does not any more:
  * what it did before the record was made is carried over to that. */
-bool live_space_meet(struct live *live, const struct thread_state *record);
+bool live_space_meet(struct live_context *context, const struct thread_state *record);
 
 /* The kernel's waker_tid of a sample becomes the one of /proc; absent for a thread of another
  * namespace, whose name is told all the same. */
-void live_space_waker(struct live *live, struct sample *sample);
+void live_space_waker(struct live_context *context, struct sample *sample);
 
 #endif

@@ -5,10 +5,9 @@
 #define TSNAP_LIVE_LIVE_STATE_H
 
 #include "base/realtime.h"
-#include "live/live_config.h"
+#include "live/context/live_context.h"
 #include "maps/kernel.h"
 #include "parser/parser.h"
-#include "live/live_block.h"
 #include "live/sampler/sampler.h"
 #include "live/stacks/live_cpu_stacks.h"
 #include "live/threads/live_sample.h"
@@ -32,14 +31,8 @@
 #include "sample/filter/filter.h"
 #include "sample/source.h"
 
-#define PROC "/proc"
 #define REGISTERS_MORE_NS (2 * NS_PER_MS)   /* that switches keep registers while a scan goes on */
 #define HOUSEKEEPING_NS (1 * NS_PER_SECOND) /* zombies, patterns, caches */
-
-/* What lookups tell of a thread at any time. */
-#define NEEDS_ANYTIME                                                                       \
-	(NEED_COMMSUM | NEED_USER | NEED_CGROUP | NEED_CGROUP_NAMES | NEED_CONTAINER_NAME | \
-	 NEED_PID_NS | NEED_PPID | NEED_CMDLINE | NEED_EXE)
 
 /* Of the whole host; see live_host.h. */
 struct live_host {
@@ -49,48 +42,27 @@ struct live_host {
 	struct cache paths;	    /* of threads in RQ: live_runq.c */
 };
 
-/* See live_cpus.h. */
-struct live_cpus {
-	int64_t moment_ns;
-	struct index threads; /* CPU to place in the scan's capture, plus one */
-};
-
 struct live {
 	struct source source;
-	struct live_config config;
-	struct filter *filter;
-	uint64_t needs, filter_needs; /* all; those of the filter; */
-	uint64_t probe_needs;	      /* those that probes must serve */
-	uint64_t optional_needs;      /* added for others, which are there without them */
-	bool idle_wanted;	      /* threads that are not active, too, */
-	bool work_wanted;	      /* or of those in S such as work */
-	struct kernel kernel;
-	struct lookup *lookup;
+	struct live_context context;
 	struct live_stacks stacks;
 	struct live_cpu_stacks cpu_stacks;
 	struct live_kept kept;
 	struct live_copies copies;
-	struct live_seed seed;
-	struct totals_table totals;
 	struct cpu_busy busy_first, busy; /* as of the first totals, and of the last account */
 	int64_t busy_error_us; /* of one CPU, all accounts: between what that and totals tell of */
 	int64_t busy_late_us; /* the part of it at the last one, where the next one's time begins */
 	int64_t attached_ns;  /* when totals began to count */
 	struct dead_table dead;
-	struct live_block block;
 	struct live_host host;
-	struct live_cpus cpus;	    /* of the present scan */
 	struct live_chains *chains; /* NULL: nobody has asked for any */
 	struct python_gils gils;    /* live_gil.c */
 	/* tid to switch sequence << 8 | what /proc said of it, plus one */
 	struct index doubts;
-	struct realtime realtime; /* of the thread that makes samples */
-	struct sampler *sampler;
-	struct live_capture *capture;	    /* of the present scan; NULL: there is none */
+	struct realtime realtime;	    /* of the thread that makes samples */
 	struct thread_state asked[ASK_MAX]; /* records of this scan that lack their registers, */
 	uint32_t asked_sample[ASK_MAX];	    /* and their samples */
 	uint32_t asked_count;
-	struct live_moment moment;
 	struct index awake;	 /* keys of who was captured in this scan, or waits for a record, */
 	struct index awake_next; /* of who waits in the next one, and of who was missed in this */
 	struct index crowds;	 /* processes to how many of their threads were captured */
@@ -103,19 +75,13 @@ struct live {
 	size_t refused_count;		     /* samples of it that are to go: their tid is ABSENT */
 	struct proc_values_room proc_values; /* of its samples */
 	size_t threads, walked;		     /* in the last round of walks, in this one so far */
-	int64_t period_ns, previous_ns, housekept_ns;
+	int64_t previous_ns, housekept_ns;
 	int64_t own_cpu_start_ns;
 	struct live_self self;
-	uint32_t own_pid;	  /* as /proc shows it, */
-	uint32_t keeper_pid;	  /* of the process that waits for this one; 0: none */
-	bool translated;	  /* /proc is not the first pid namespace's */
-	bool proc_whole;	  /* it hides nobody (hidepid): who is not there is gone */
-	unsigned int rounds;	  /* that began when house was kept */
-	uint32_t gone_looks_left; /* in this scan */
-	uint32_t gone_turns;	  /* rounds in which all are looked for */
-	bool keep_house;	  /* in this scan */
-	bool sweep;		  /* in this round */
-	uint64_t scan_count;
+	unsigned int rounds;	       /* that began when house was kept */
+	uint32_t gone_looks_left;      /* in this scan */
+	uint32_t gone_turns;	       /* rounds in which all are looked for */
+	bool sweep;		       /* in this round */
 	uint64_t later_stays;	       /* samples whose lookups came too late (live_stay.c) */
 	struct probe_counters earlier; /* of the probes before each growth */
 	bool grown_up;		       /* the array can't be made larger */
@@ -146,20 +112,6 @@ void live_part_settle(struct live *live);
  * records that this scan needs; the last samples of it, or all, are left in live->part. 0, or
  * -errno of the kernel. */
 int live_scan_read(struct live *live);
-
-/* Whether the process is tsnap itself. */
-static inline bool live_is_own(const struct live *live, int64_t pid)
-{
-	return pid == live->own_pid || (pid == live->keeper_pid && pid) ||
-	       parsers_have((uint32_t)pid);
-}
-
-/* Whether nobody asks for the thread, as its record tells. */
-static inline bool live_refuses(const struct live *live, const struct thread_state *record)
-{
-	return filter_looks_at_ids(live->filter) && record->identity.known & IDENTITY_NAME &&
-	       filter_excludes(live->filter, record->identity.tgid, record->identity.tid);
-}
 
 /* live.c: what to look up with. */
 struct lookup *live_lookup_new(struct live *live);

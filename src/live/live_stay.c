@@ -49,14 +49,14 @@ static uint64_t own_switches(const struct thread_state *record)
 
 bool live_stay_lasts(struct live *live, const struct thread_state *record, bool runs)
 {
-	const struct thread_table *table = &live->kernel.table;
+	const struct thread_table *table = &live->context.kernel.table;
 	const struct thread_state *seed;
 	struct thread_state copy;
 	uint64_t begun;
 	uint32_t tid, state;
 
 	if (!record->sched.tid) { /* it has a record of the kernel's from its first switch on */
-		seed = live_seed_waiting(&live->seed, record->identity.tid);
+		seed = live_seed_waiting(&live->context.seed, record->identity.tid);
 		return seed && seed->identity.tid;
 	}
 	/* what was read before is read; then the switch that came first is seen */
@@ -68,7 +68,7 @@ bool live_stay_lasts(struct live *live, const struct thread_state *record, bool 
 		tid = __atomic_load_n(&now->tid, __ATOMIC_RELAXED);
 		state = __atomic_load_n(&now->state, __ATOMIC_RELAXED);
 	} else {
-		if (thread_table_get(&live->kernel.table, record->key, &copy))
+		if (thread_table_get(&live->context.kernel.table, record->key, &copy))
 			return false;
 		begun = copy.sched.sequence_begun;
 		tid = copy.sched.tid;
@@ -86,11 +86,12 @@ void live_stay_fill(struct live *live, const struct thread_state *record, struct
 	struct stay_facts before, after;
 
 	if (!(needs & NEEDS_OF_STAY)) {
-		lookup_fill(live->lookup, sample, hint, needs, live->moment.now_ns);
+		lookup_fill(live->context.lookup, sample, hint, needs,
+			    live->context.now.moment.now_ns);
 		return;
 	}
 	before = facts_of(sample);
-	lookup_fill(live->lookup, sample, hint, needs, live->moment.now_ns);
+	lookup_fill(live->context.lookup, sample, hint, needs, live->context.now.moment.now_ns);
 	after = facts_of(sample);
 	if (!facts_differ(&before, &after) ||
 	    live_stay_lasts(live, record, sample->state == DOING_ON))
@@ -103,7 +104,7 @@ void live_stay_fill(struct live *live, const struct thread_state *record, struct
 void live_stay_seed_call(struct live *live, const struct thread_state *record,
 			 struct sample *sample, bool *compat)
 {
-	live_seed_call(&live->seed, sample, compat);
+	live_seed_call(&live->context.seed, sample, compat);
 	if (sample->syscall_nr == ABSENT || live_stay_lasts(live, record, false))
 		return;
 	sample->syscall_nr = ABSENT;

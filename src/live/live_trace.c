@@ -13,17 +13,17 @@ _Static_assert(HISTOGRAM_BUCKETS == LATENCY_BUCKETS &&
 	       "the kernel's buckets are the report's");
 
 struct traced {
-	struct live *live;
+	struct live_context *context;
 	uint64_t needs;
 	trace_taker *take;
 	void *to;
 };
 
 /* Whether there is a record that is still of the thread that the key tells of. */
-static bool record_find(struct live *live, const struct latency_key *key,
+static bool record_find(struct live_context *context, const struct latency_key *key,
 			struct thread_state *record)
 {
-	struct thread_table *table = &live->kernel.table;
+	struct thread_table *table = &context->kernel.table;
 	uint32_t slot;
 
 	if (thread_table_key(table, key->tid, &slot) || thread_table_get(table, slot, record) ||
@@ -36,12 +36,13 @@ static bool record_find(struct live *live, const struct latency_key *key,
 }
 
 /* Of a thread that has gone since, what the key tells. */
-static void who_fill(struct live *live, const struct latency_key *key, struct sample *who)
+static void who_fill(struct live_context *context, const struct latency_key *key,
+		     struct sample *who)
 {
 	struct thread_state record;
 
-	if (record_find(live, key, &record)) {
-		record_sample(&record, &live->moment, DOING_SLEEP, who);
+	if (record_find(context, key, &record)) {
+		record_sample(&record, &context->now.moment, DOING_SLEEP, who);
 		who->state = who->state_us = who->cpu = who->waker_tid = ABSENT;
 		return;
 	}
@@ -71,22 +72,23 @@ static uint64_t who_known(const struct trace_row *row, const struct sample *who)
 }
 
 /* By what is known of it; what only a sample has refuses nothing. */
-static bool who_wanted(struct live *live, struct sample *who, const struct lookup_hint *hint,
-		       uint64_t known)
+static bool who_wanted(struct live_context *context, struct sample *who,
+		       const struct lookup_hint *hint, uint64_t known)
 {
-	uint64_t needs = live->filter_needs & (NEEDS_ANYTIME | (known & NEED_SYSCALL));
+	uint64_t needs = context->wants.filter_needs & (NEEDS_ANYTIME | (known & NEED_SYSCALL));
 
-	if (live_is_own(live, who->pid) || filter_excludes(live->filter, who->pid, who->tid))
+	if (live_is_own(context, who->pid) ||
+	    filter_excludes(context->wants.filter, who->pid, who->tid))
 		return false;
-	lookup_fill(live->lookup, who, hint, needs, live->moment.now_ns);
+	lookup_fill(context->lookup, who, hint, needs, context->now.moment.now_ns);
 	sample_derive(who, needs);
-	return filter_ask_thread(live->filter, who, known | needs) != VERDICT_REFUSED;
+	return filter_ask_thread(context->wants.filter, who, known | needs) != VERDICT_REFUSED;
 }
 
 static void latency_take(void *to, const struct latency_key *key, const struct latency *latency)
 {
 	const struct traced *traced = to;
-	struct live *live = traced->live;
+	struct live_context *context = traced->context;
 	struct histogram histogram = {.sum_ns = (int64_t)latency->sum_ns,
 				      .max_ns = (int64_t)latency->max_ns,
 				      .bytes = (int64_t)latency->bytes};
@@ -97,13 +99,13 @@ static void latency_take(void *to, const struct latency_key *key, const struct l
 	if (key->kind >= LATENCY_KIND_COUNT)
 		return;
 	row = &trace_rows[key->kind];
-	who_fill(live, key, &who);
+	who_fill(context, key, &who);
 	if (row->tell)
 		row->tell(key, &who, &hint.compat);
-	if (!who_wanted(live, &who, &hint, who_known(row, &who)))
+	if (!who_wanted(context, &who, &hint, who_known(row, &who)))
 		return;
-	lookup_fill(live->lookup, &who, &hint, traced->needs & (NEEDS_ANYTIME | NEED_SYSCALL),
-		    live->moment.now_ns);
+	lookup_fill(context->lookup, &who, &hint, traced->needs & (NEEDS_ANYTIME | NEED_SYSCALL),
+		    context->now.moment.now_ns);
 	sample_derive(&who, traced->needs);
 	for (int i = 0; i < HISTOGRAM_BUCKETS; i++)
 		histogram.buckets[i] = latency->buckets[i];
@@ -115,7 +117,7 @@ static void latency_take(void *to, const struct latency_key *key, const struct l
 	(NEED_SYSCALL | NEED_FILE | NEED_FILENAMESUM | NEED_FILETYPE | NEED_CONNECTION)
 
 struct told {
-	struct live *live;
+	struct live_context *context;
 	uint64_t needs;
 	int64_t ahead_us; /* of UTC, to the monotonic clock */
 	event_taker *take;
@@ -123,8 +125,8 @@ struct told {
 };
 
 /* The arguments of the call that the event is of, or in which the thread was. */
-static void call_fill(const struct live *live, const struct trace_event *event, struct sample *who,
-		      bool *compat)
+static void call_fill(const struct live_context *context, const struct trace_event *event,
+		      struct sample *who, bool *compat)
 {
 	uint64_t words[THREAD_REGISTER_COUNT];
 	struct registers_call call;
@@ -132,7 +134,7 @@ static void call_fill(const struct live *live, const struct trace_event *event, 
 	if (event->data_bytes != sizeof(words))
 		return;
 	memcpy(words, event->data, sizeof(words));
-	registers_decode(words, live->moment.registers_marked, &call);
+	registers_decode(words, context->now.moment.registers_marked, &call);
 	if (call.nr < 0 || (who->syscall_nr != ABSENT && who->syscall_nr != call.nr))
 		return;
 	who->syscall_nr = call.nr;
@@ -181,7 +183,7 @@ static void bytes_fill(const struct trace_event *event, struct sample *who)
 }
 
 /* Fills what the event itself tells. Returns what lookups can complete then. */
-static uint64_t event_fill(const struct live *live, const struct trace_row *row,
+static uint64_t event_fill(const struct live_context *context, const struct trace_row *row,
 			   const struct trace_event *event, struct sample *who, bool *compat)
 {
 	if (row->tell)
@@ -194,14 +196,14 @@ static uint64_t event_fill(const struct live *live, const struct trace_row *row,
 		bytes_fill(event, who);
 		return NEEDS_ANYTIME;
 	}
-	call_fill(live, event, who, compat);
+	call_fill(context, event, who, compat);
 	return NEEDS_ANYTIME | NEEDS_OF_CALL;
 }
 
 static void event_take(void *to, const struct trace_event *event)
 {
 	const struct told *told = to;
-	struct live *live = told->live;
+	struct live_context *context = told->context;
 	struct lookup_hint hint = {0};
 	const struct trace_row *row;
 	uint64_t known, needs;
@@ -211,37 +213,36 @@ static void event_take(void *to, const struct trace_event *event)
 	if (event->key.kind >= LATENCY_KIND_COUNT)
 		return;
 	row = &trace_rows[event->key.kind];
-	who_fill(live, &event->key, &who);
-	needs = told->needs & event_fill(live, row, event, &who, &hint.compat);
+	who_fill(context, &event->key, &who);
+	needs = told->needs & event_fill(context, row, event, &who, &hint.compat);
 	known = who_known(row, &who) | KNOWN_EVENT;
-	if (!who_wanted(live, &who, &hint, known))
+	if (!who_wanted(context, &who, &hint, known))
 		return;
 	state = who.state;
 	who.state = DOING_ON; /* it has gone on since: nothing known of it still holds */
-	lookup_fill(live->lookup, &who, &hint, needs, live->moment.now_ns);
+	lookup_fill(context->lookup, &who, &hint, needs, context->now.moment.now_ns);
 	who.state = state;
 	who.time_us = (int64_t)event->end_ns / NS_PER_US + told->ahead_us;
 	sample_derive(&who, needs);
-	if (filter_ask_thread(live->filter, &who, known | needs) == VERDICT_REFUSED)
+	if (filter_ask_thread(context->wants.filter, &who, known | needs) == VERDICT_REFUSED)
 		return;
 	told->take(told->to, &row->kind, &who, row->single ? ABSENT : (int64_t)event->duration_ns);
 }
 
-void live_events(struct source *source, uint64_t needs, event_taker *take, void *to)
+void live_events(struct live_context *context, uint64_t needs, event_taker *take, void *to)
 {
-	struct live *live = (struct live *)source;
-	struct told told = {live, (needs | live->filter_needs) & (NEEDS_ANYTIME | NEEDS_OF_CALL),
+	struct told told = {context,
+			    (needs | context->wants.filter_needs) & (NEEDS_ANYTIME | NEEDS_OF_CALL),
 			    clock_utc_of_us(0), take, to};
 
-	event_reader_take(&live->kernel.events, event_take, &told);
+	event_reader_take(&context->kernel.events, event_take, &told);
 }
 
-int live_traced(struct source *source, bool all, uint64_t needs, trace_taker *take, void *to,
+int live_traced(struct live_context *context, bool all, uint64_t needs, trace_taker *take, void *to,
 		struct error *e)
 {
-	struct live *live = (struct live *)source;
-	struct latency_reader *reader = &live->kernel.latency;
-	struct traced traced = {live, needs, take, to};
+	struct latency_reader *reader = &context->kernel.latency;
+	struct traced traced = {context, needs, take, to};
 	int64_t now_ns = clock_monotonic_ns();
 	int err = all ? latency_reader_finish(reader, now_ns) : latency_reader_turn(reader, now_ns);
 

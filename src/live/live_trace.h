@@ -23,11 +23,12 @@
 #ifndef TSNAP_LIVE_LIVE_TRACE_H
 #define TSNAP_LIVE_LIVE_TRACE_H
 
-#include "live/live_state.h"
+#include "live/context/live_context.h"
+#include "sample/source.h"
 
-/* struct source's */
-int live_traced(struct source *source, bool all, uint64_t needs, trace_taker *take, void *to,
+/* As traced and events of struct source. */
+int live_traced(struct live_context *context, bool all, uint64_t needs, trace_taker *take, void *to,
 		struct error *e);
-void live_events(struct source *source, uint64_t needs, event_taker *take, void *to);
+void live_events(struct live_context *context, uint64_t needs, event_taker *take, void *to);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "live/trace_table.h"
 #include "kernel/probe_table.h"
-#include "live/live_block.h"
+#include "live/threads/live_block.h"
 #include "live/threads/live_sample.h"
 #include "proc/devices.h"
 #include "proc/error_names.h"

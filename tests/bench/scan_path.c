@@ -110,17 +110,17 @@ static struct live *live_make(bool all, struct error *e)
 	if (column_list_add(&list, ROW_COLUMNS_DEFAULT, false, e))
 		return NULL;
 	filter.all_states = all;
-	host_make(&live->kernel);
-	live->config = (struct live_config){.rate_hz = 20};
-	live->filter = &filter;
-	live->lookup = lookup_new("/nowhere");
+	host_make(&live->context.kernel);
+	live->context.config = (struct live_config){.rate_hz = 20};
+	live->context.wants.filter = &filter;
+	live->context.lookup = lookup_new("/nowhere");
 	live->source.take = part_take;
-	live->filter_needs = filter_needs(&filter);
-	live->needs = column_list_needs(&list) | live->filter_needs;
-	live->idle_wanted = filter_wants_idle(&filter);
-	live->work_wanted = filter_wants_work(&filter);
-	live->period_ns = PERIOD_NS;
-	live->capture = &capture;
+	live->context.wants.filter_needs = filter_needs(&filter);
+	live->context.wants.needs = column_list_needs(&list) | live->context.wants.filter_needs;
+	live->context.wants.idle = filter_wants_idle(&filter);
+	live->context.wants.work = filter_wants_work(&filter);
+	live->context.period_ns = PERIOD_NS;
+	live->context.now.capture = &capture;
 	capture.ticks = memory_get(sizeof(*capture.ticks));
 	return live;
 }
@@ -131,9 +131,10 @@ static int scan_make(struct live *live, struct capturer *capturer)
 	int err;
 
 	index_add(&capturer->awake, &live->keys_next);
-	capture_take(capturer, live->capture, scan_ns, true);
-	live->moment = live->capture->moment;
-	live->keep_house = live->moment.now_ns - live->housekept_ns >= HOUSEKEEPING_NS;
+	capture_take(capturer, live->context.now.capture, scan_ns, true);
+	live->context.now.moment = live->context.now.capture->moment;
+	live->context.now.housekeeping =
+		live->context.now.moment.now_ns - live->housekept_ns >= HOUSEKEEPING_NS;
 	live->part = (struct scan){.samples = live->samples, .weight_us = 50000};
 	err = live_scan_read(live);
 	taken += live->part.count;
@@ -156,14 +157,15 @@ int main(int argc, char **argv)
 	live = live_make(!strcmp(argv[1], "all"), &e);
 	if (!live)
 		return 1;
-	capturer_init(&capturer,
-		      &(struct capture_wants){.kernel = &live->kernel,
-					      .cpu_stacks = &live->cpu_stacks.sampler,
-					      .kept = &live->kept.stacks,
-					      .filter = live->filter,
-					      .all = live->idle_wanted,
-					      .registers = live->needs & NEED_SYSCALL},
-		      &live->realtime, &asking);
+	capturer_init(
+		&capturer,
+		&(struct capture_wants){.kernel = &live->context.kernel,
+					.cpu_stacks = &live->cpu_stacks.sampler,
+					.kept = &live->kept.stacks,
+					.filter = live->context.wants.filter,
+					.all = live->context.wants.idle,
+					.registers = live->context.wants.needs & NEED_SYSCALL},
+		&live->realtime, &asking);
 	for (long scan = 0; scan < scans; scan++) {
 		scan_ns = FIRST_NS + scan * PERIOD_NS;
 		if (scan_make(live, &capturer))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* proc/devices.h: names of block devices */
 #include "unit.h"
-#include "live/live_block.h"
+#include "live/threads/live_block.h"
 #include "proc/devices.h"
 
 #include <sys/stat.h>

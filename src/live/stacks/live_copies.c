@@ -24,7 +24,7 @@ void live_copies_open(struct live *live)
 		.user = live->stacks.needs & NEED_USTACK,
 		.kernel = live->stacks.needs & NEED_KSTACK,
 		.proc_root = live->stacks.proc_root,
-		.asker = &live->kernel.asker,
+		.asker = &live->context.kernel.asker,
 		.kept = &live->kept.stacks,
 	};
 	thread_memory_init(&copies->memory, memory->proc_root, memory->by_file, USER_BYTES);

@@ -14,17 +14,18 @@
 /* By what the kernel offers. -ENOTSUP: nothing. */
 static int way_choose(struct live *live, enum cpu_sampler_way *way)
 {
-	struct facts *facts = &live->kernel.facts;
+	struct facts *facts = &live->context.kernel.facts;
 
 	*way = fact_has(facts, FACT_RUN_ON_CPU) ? SAMPLE_BY_PROGRAM : SAMPLE_BY_TIMER;
 	/* cpu_sampler.h tells why */
-	if (*way == SAMPLE_BY_TIMER && live->kernel.host.kernel_code >= KERNEL_CODE(6, 16) &&
-	    live->kernel.host.kernel_code < KERNEL_CODE(6, 18))
+	if (*way == SAMPLE_BY_TIMER &&
+	    live->context.kernel.host.kernel_code >= KERNEL_CODE(6, 16) &&
+	    live->context.kernel.host.kernel_code < KERNEL_CODE(6, 18))
 		return -ENOTSUP;
 	if (!fact_has(facts, FACT_CPU_SAMPLES))
 		return facts->state[FACT_CPU_SAMPLES] == FACT_FORBIDDEN ? -EPERM : -ENOTSUP;
 	/* perf tells ids of tsnap's own namespace */
-	return live->kernel.host.pid_depth == 1 ? 0 : -ENOTSUP;
+	return live->context.kernel.host.pid_depth == 1 ? 0 : -ENOTSUP;
 }
 
 static int64_t tick_wait_ns(int64_t rate_hz)
@@ -39,10 +40,10 @@ static int64_t tick_wait_ns(int64_t rate_hz)
 /* What the look at a CPU writes samples to, if that is this tsnap's; or -1. */
 static int events_map(const struct live *live)
 {
-	const struct probe_row *row = live->kernel.plan.chosen[GROUP_CLOCK];
+	const struct probe_row *row = live->context.kernel.plan.chosen[GROUP_CLOCK];
 
-	return row && row->kind == PROBE_LOOK && !live->config.attach
-		       ? live->kernel.compiled.maps[KERNEL_MAP_LOOKED]
+	return row && row->kind == PROBE_LOOK && !live->context.config.attach
+		       ? live->context.kernel.compiled.maps[KERNEL_MAP_LOOKED]
 		       : -1;
 }
 
@@ -50,16 +51,17 @@ void live_cpu_stacks_open(struct live *live)
 {
 	struct live_cpu_stacks *stacks = &live->cpu_stacks;
 	struct cpu_sampler_options options = {
-		.cpus_possible = live->kernel.host.cpus_possible,
+		.cpus_possible = live->context.kernel.host.cpus_possible,
 		.user = live->stacks.needs & NEED_USTACK,
 		.kernel = live->stacks.needs & NEED_KSTACK,
-		.frame_pointers = live->config.frame_pointers,
-		.stack_bytes = live->config.stack_bytes,
-		.wait_ns = tick_wait_ns(live->config.rate_hz),
+		.frame_pointers = live->context.config.frame_pointers,
+		.stack_bytes = live->context.config.stack_bytes,
+		.wait_ns = tick_wait_ns(live->context.config.rate_hz),
 		.events_map = events_map(live),
 	};
 
-	stacks->wanted = live->stacks.needs && filter_wants_state(live->filter, DOING_ON);
+	stacks->wanted =
+		live->stacks.needs && filter_wants_state(live->context.wants.filter, DOING_ON);
 	if (!stacks->wanted)
 		return;
 	stacks->err = way_choose(live, &options.way);
@@ -102,8 +104,9 @@ const struct kernel_symbols *live_kernel_symbols(struct live *live)
 {
 	struct live_cpu_stacks *stacks = &live->cpu_stacks;
 	const struct kernel_symbols *symbols = stack_names_kernel_symbols(
-		live->stacks.names,
-		live->scan_count ? 0 : live->moment.now_ns + KERNEL_NAMES_FIRST_NS);
+		live->stacks.names, live->context.now.scan_count ? 0
+								 : live->context.now.moment.now_ns +
+									   KERNEL_NAMES_FIRST_NS);
 
 	stacks->names_lacking = symbols && !symbols->count;
 	stacks->functions_refused = symbols ? symbols->refused : 0;
@@ -130,7 +133,8 @@ void live_cpu_stacks_add(struct live *live, const struct thread_state *record, s
 
 	if (!stacks->wanted || stacks->err)
 		return;
-	if (!cpu_sampler_get(&stacks->sampler, &live->capture->looked, record->sched.cpu, &seen) ||
+	if (!cpu_sampler_get(&stacks->sampler, &live->context.now.capture->looked,
+			     record->sched.cpu, &seen) ||
 	    seen.tid != record->identity.tid || seen.time_ns < (int64_t)record->sched.in_ns) {
 		stacks->gone_count += !live_stacks_add_kept(live, record, sample);
 		return;

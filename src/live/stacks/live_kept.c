@@ -12,14 +12,15 @@
 
 static struct kept_stacks_options options_of(const struct live *live)
 {
-	const int *maps = live->kernel.compiled.maps;
-	int64_t bytes = live->config.stack_bytes;
-	bool own = !live->config.attach; /* a map has one event for each CPU, of its owner */
+	const int *maps = live->context.kernel.compiled.maps;
+	int64_t bytes = live->context.config.stack_bytes;
+	bool own =
+		!live->context.config.attach; /* a map has one event for each CPU, of its owner */
 
 	return (struct kept_stacks_options){
 		.events_map = own ? maps[KERNEL_MAP_KEPT] : -1,
 		.window_map = own ? maps[KERNEL_MAP_WINDOW] : -1,
-		.cpus_possible = live->kernel.host.cpus_possible,
+		.cpus_possible = live->context.kernel.host.cpus_possible,
 		.user = live->stacks.needs & NEED_USTACK,
 		.kernel = live->stacks.needs & NEED_KSTACK,
 		.user_bytes = bytes < USER_BYTES_FEW ? bytes : USER_BYTES,
@@ -84,9 +85,10 @@ static bool stacks_find(const struct live *live, uint32_t tid, uint64_t sequence
 	const struct stack_copy *copy;
 	const char *bytes;
 
-	if (!live->capture) /* not in a scan */
+	if (!live->context.now.capture) /* not in a scan */
 		return false;
-	if (kept_stacks_find(&live->kept.stacks, &live->capture->kept, tid, sequence, &seen)) {
+	if (kept_stacks_find(&live->kept.stacks, &live->context.now.capture->kept, tid, sequence,
+			     &seen)) {
 		*found = (struct stacks_found){.registers = seen.registers_known ? &seen.registers
 										 : NULL,
 					       .stack = seen.stack,
@@ -95,10 +97,10 @@ static bool stacks_find(const struct live *live, uint32_t tid, uint64_t sequence
 					       .chain_count = seen.kernel_count};
 		return true;
 	}
-	copy = stack_copies_find(&live->capture->copies, tid, sequence);
+	copy = stack_copies_find(&live->context.now.capture->copies, tid, sequence);
 	if (!copy)
 		return false;
-	bytes = live->capture->copies.bytes;
+	bytes = live->context.now.capture->copies.bytes;
 	*found = (struct stacks_found){.registers = copy->registers_known ? &copy->registers : NULL,
 				       .stack = bytes + copy->stack_at,
 				       .stack_bytes = copy->stack_bytes,
@@ -112,7 +114,7 @@ static bool stacks_find(const struct live *live, uint32_t tid, uint64_t sequence
 static bool other_program(struct live *live, const struct thread_state *record,
 			  const struct stack_walk *walk)
 {
-	struct thread_table *table = &live->kernel.table;
+	struct thread_table *table = &live->context.kernel.table;
 	struct thread_state now;
 
 	if (record_still(table, record))
@@ -175,8 +177,8 @@ bool live_kept_stacks(struct live *live, const struct thread_state *record, bool
 {
 	struct stacks_found found;
 
-	return stacks_find(live, record->sched.tid, sequence_at(record, &live->moment, running),
-			   &found) &&
+	return stacks_find(live, record->sched.tid,
+			   sequence_at(record, &live->context.now.moment, running), &found) &&
 	       kernel_take(live, &found, running, kernel) &&
 	       user_take(live, record, &found, cut, user);
 }

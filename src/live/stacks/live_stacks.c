@@ -162,25 +162,25 @@ static void telling_tell(struct live *live, const struct stack_telling *telling)
 static void names_wait(struct live *live)
 {
 	int64_t now_ns = clock_monotonic_ns();
-	int64_t next_ns = live->moment.now_ns + live->period_ns;
+	int64_t next_ns = live->context.now.moment.now_ns + live->context.period_ns;
 
-	if (live->scan_count) {
+	if (live->context.now.scan_count) {
 		stack_names_wait(live->stacks.names, now_ns + (next_ns - now_ns) / 2);
 		return;
 	}
-	stack_names_wait(live->stacks.names, live->moment.now_ns + NAMES_FIRST_NS);
-	sampler_excuse(live->sampler);
+	stack_names_wait(live->stacks.names, live->context.now.moment.now_ns + NAMES_FIRST_NS);
+	sampler_excuse(live->context.sampler);
 }
 
 static void modules_keep(struct live *live)
 {
 	struct live_stacks *stacks = &live->stacks;
-	const bool due = live->moment.now_ns - stacks->kept_ns >= FILES_KEEP_NS;
+	const bool due = live->context.now.moment.now_ns - stacks->kept_ns >= FILES_KEEP_NS;
 
 	if (!due && !stacks->modules.refused)
 		return;
 	if (due) {
-		stacks->kept_ns = live->moment.now_ns;
+		stacks->kept_ns = live->context.now.moment.now_ns;
 		unwinder_drop_ended(&stacks->unwinder);
 	}
 	if (module_table_mark(&stacks->modules, due) && stack_names_close(stacks->names))
@@ -219,12 +219,12 @@ void live_stacks_tell(struct live *live)
 	for (size_t i = 0; i < stacks->telling_count; i++)
 		telling_tell(live, &stacks->tellings[i]);
 	stacks->telling_count = 0;
-	if (live->keep_house) {
+	if (live->context.now.housekeeping) {
 		live_dictionary_give(live, false);
-		cache_sweep(&stacks->threads, live->moment.now_ns, THREAD_IDLE_NS);
-		cache_sweep(&stacks->wakers, live->moment.now_ns, THREAD_IDLE_NS);
-		unwinder_sweep(&stacks->unwinder, live->moment.now_ns);
-		python_frames_sweep(&stacks->python, live->moment.now_ns);
+		cache_sweep(&stacks->threads, live->context.now.moment.now_ns, THREAD_IDLE_NS);
+		cache_sweep(&stacks->wakers, live->context.now.moment.now_ns, THREAD_IDLE_NS);
+		unwinder_sweep(&stacks->unwinder, live->context.now.moment.now_ns);
+		python_frames_sweep(&stacks->python, live->context.now.moment.now_ns);
 	}
 	modules_keep(live);
 	stacks_keep(live);

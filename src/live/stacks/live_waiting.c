@@ -26,8 +26,8 @@ static void thread_know(struct live *live, const struct stack_wait *wait, uint32
 	struct known_stacks *known;
 	bool added;
 
-	known = cache_get(&live->stacks.threads, wait->record.identity.tid, live->moment.now_ns,
-			  &added);
+	known = cache_get(&live->stacks.threads, wait->record.identity.tid,
+			  live->context.now.moment.now_ns, &added);
 	known->start_ns = wait->start_ns;
 	known->sequence = wait->record.sched.sequence_done;
 	known->displaced = wait->displaced;
@@ -74,7 +74,8 @@ static void thread_add(struct live *live, const struct stack_wait *wait)
 	const struct known_stacks *known;
 	bool added;
 
-	known = cache_get(&stacks->threads, wait->record.identity.tid, live->moment.now_ns, &added);
+	known = cache_get(&stacks->threads, wait->record.identity.tid,
+			  live->context.now.moment.now_ns, &added);
 	if (!added && known->displaced == wait->displaced && known->start_ns == wait->start_ns &&
 	    known->sequence == wait->record.sched.sequence_done) {
 		stacks->reused_count++;
@@ -96,7 +97,8 @@ static bool moved_since(const struct live *live, const struct thread_state *reco
 {
 	if (running)
 		return task_state_doing(record->sched.state) != DOING_RQ;
-	return record->sched.on_cpu || (int64_t)record->sched.out_ns > live->moment.now_ns;
+	return record->sched.on_cpu ||
+	       (int64_t)record->sched.out_ns > live->context.now.moment.now_ns;
 }
 
 void live_stacks_add(struct live *live, const struct thread_state *record, size_t sample)
@@ -131,7 +133,7 @@ void live_stacks_add_other(struct live *live, const struct thread_state *record)
 	struct stack_wait *wait = &live->stacks.waiting[live->stacks.waiting_count];
 	struct sample sample;
 
-	record_sample(record, &live->moment, DOING_SLEEP, &sample);
+	record_sample(record, &live->context.now.moment, DOING_SLEEP, &sample);
 	*wait = (struct stack_wait){.record = *record,
 				    .sample = SAMPLE_NONE,
 				    .start_ns = sample.start_ns,
@@ -173,7 +175,7 @@ static bool thread_is_ending(const struct live *live, const struct thread_identi
 
 	/* who is not there may be hidden (hidepid) */
 	if (proc_stat_read(PROC, identity->tgid, identity->tid, &stat))
-		return live->proc_whole;
+		return live->context.view.proc_whole;
 	return stat.flags & TASK_EXITING;
 }
 
@@ -199,7 +201,7 @@ void live_stacks_unread(struct live *live, const struct thread_identity *identit
 struct stack_thread live_stack_thread(const struct live *live, const struct thread_state *record)
 {
 	return (struct stack_thread){record->identity.tgid, record->identity.tid,
-				     record_start_ns(record), live->moment.now_ns,
+				     record_start_ns(record), live->context.now.moment.now_ns,
 				     record->identity.known >> IDENTITY_PROGRAM_SHIFT};
 }
 
@@ -246,7 +248,7 @@ static void stacks_read(struct live *live, uint32_t at)
 	int user_err = 0, kernel_err = 0;
 
 	/* nothing to read of one that is on its way again */
-	if (!record_still(&live->kernel.table, &wait->record)) {
+	if (!record_still(&live->context.kernel.table, &wait->record)) {
 		stacks->moved_count += !kept_set(live, wait, true);
 		return;
 	}
@@ -254,7 +256,7 @@ static void stacks_read(struct live *live, uint32_t at)
 		user = user_read(live, at, &user_err);
 	if (stacks->needs & NEED_KSTACK)
 		kernel = kernel_read(live, wait, &kernel_err);
-	if (!record_still(&live->kernel.table, &wait->record)) {
+	if (!record_still(&live->context.kernel.table, &wait->record)) {
 		stacks->moved_count += !kept_set(live, wait, true);
 		return;
 	}
@@ -270,12 +272,12 @@ static void registers_ask(struct live *live, const struct thread_state *const *r
 {
 	struct live_stacks *stacks = &live->stacks;
 
-	pthread_mutex_lock(sampler_asking(live->sampler));
-	stack_registers_ask(&live->kernel.asker, records, stacks->waiting_count);
+	pthread_mutex_lock(sampler_asking(live->context.sampler));
+	stack_registers_ask(&live->context.kernel.asker, records, stacks->waiting_count);
 	for (uint32_t i = 0; i < stacks->waiting_count; i++)
 		stacks->waiting[i].registers_known = stack_registers_get(
-			&live->kernel.asker, records[i], i, &stacks->waiting[i].registers);
-	pthread_mutex_unlock(sampler_asking(live->sampler));
+			&live->context.kernel.asker, records[i], i, &stacks->waiting[i].registers);
+	pthread_mutex_unlock(sampler_asking(live->context.sampler));
 }
 
 void live_waiting_take(struct live *live)

@@ -26,8 +26,8 @@ void live_wakers_init(struct live_stacks *stacks)
 static struct known_waker *waker_get(struct live *live, int64_t tid)
 {
 	bool added;
-	struct known_waker *waker =
-		cache_get(&live->stacks.wakers, (uint64_t)tid, live->moment.now_ns, &added);
+	struct known_waker *waker = cache_get(&live->stacks.wakers, (uint64_t)tid,
+					      live->context.now.moment.now_ns, &added);
 
 	if (added)
 		waker->user = waker->kernel = STACK_NONE;
@@ -48,9 +48,10 @@ void live_wakers_want(struct live *live, const struct sample *sample)
 	if (!(stacks->needs & NEED_WAKER_STACK) || !waker_is_thread(sample))
 		return;
 	waker = waker_get(live, sample->waker_tid);
-	if (waker->wanted_ns == live->moment.now_ns || waker->read_ns == live->moment.now_ns)
+	if (waker->wanted_ns == live->context.now.moment.now_ns ||
+	    waker->read_ns == live->context.now.moment.now_ns)
 		return;
-	waker->wanted_ns = live->moment.now_ns;
+	waker->wanted_ns = live->context.now.moment.now_ns;
 	stacks->wanted = memory_grow(stacks->wanted, &stacks->wanted_capacity,
 				     stacks->wanted_count + 1, sizeof(*stacks->wanted));
 	stacks->wanted[stacks->wanted_count++] = (uint32_t)sample->waker_tid;
@@ -63,7 +64,7 @@ void live_wakers_note(struct live *live, int64_t tid, uint32_t user, uint32_t ke
 	if (!(live->stacks.needs & NEED_WAKER_STACK))
 		return;
 	waker = waker_get(live, tid);
-	waker->read_ns = live->moment.now_ns;
+	waker->read_ns = live->context.now.moment.now_ns;
 	waker->user = user;
 	waker->kernel = kernel;
 }
@@ -71,7 +72,7 @@ void live_wakers_note(struct live *live, int64_t tid, uint32_t user, uint32_t ke
 void live_wakers_read(struct live *live)
 {
 	struct live_stacks *stacks = &live->stacks;
-	struct thread_table *table = &live->kernel.table;
+	struct thread_table *table = &live->context.kernel.table;
 
 	for (size_t i = 0; i < stacks->wanted_count; i++) {
 		const struct known_waker *waker = waker_get(live, stacks->wanted[i]);
@@ -79,12 +80,13 @@ void live_wakers_read(struct live *live)
 		uint32_t key;
 
 		/* in a container the array goes by other ids: there a sample must tell */
-		if (waker->read_ns == live->moment.now_ns || live->translated)
+		if (waker->read_ns == live->context.now.moment.now_ns ||
+		    live->context.view.translated)
 			continue;
 		if (!thread_table_key(table, stacks->wanted[i], &key) &&
 		    !thread_table_get(table, key, &record) &&
 		    record.identity.known & IDENTITY_FULL && !record.sched.on_cpu &&
-		    !live_is_own(live, record.identity.tgid))
+		    !live_is_own(&live->context, record.identity.tgid))
 			live_stacks_add_other(live, &record);
 	}
 	stacks->wanted_count = 0;
@@ -118,7 +120,7 @@ void live_wakers_tell(struct live *live, struct sample *sample)
 	if (!(stacks->needs & NEED_WAKER_STACK) || !waker_is_thread(sample))
 		return;
 	waker = waker_get(live, sample->waker_tid);
-	if (!waker->read_ns || live->moment.now_ns - waker->read_ns > WAKER_AGE_NS)
+	if (!waker->read_ns || live->context.now.moment.now_ns - waker->read_ns > WAKER_AGE_NS)
 		return;
 	sample->waker_ustack = live_stack_hash(stacks, waker->user);
 	sample->waker_kstack = live_stack_hash(stacks, waker->kernel);

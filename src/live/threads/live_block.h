@@ -10,8 +10,8 @@
  * field of struct request is in a set (FIELDS_BLOCK, kernel/field_table.h): looked for only
  * where a planned probe reads it, and it may be lacking.
  */
-#ifndef TSNAP_LIVE_LIVE_BLOCK_H
-#define TSNAP_LIVE_LIVE_BLOCK_H
+#ifndef TSNAP_LIVE_THREADS_LIVE_BLOCK_H
+#define TSNAP_LIVE_THREADS_LIVE_BLOCK_H
 
 #include "base/index.h"
 #include "maps/block_reader.h"

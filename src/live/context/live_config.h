@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What the live source is asked for. */
-#ifndef TSNAP_LIVE_LIVE_CONFIG_H
-#define TSNAP_LIVE_LIVE_CONFIG_H
+#ifndef TSNAP_LIVE_CONTEXT_LIVE_CONFIG_H
+#define TSNAP_LIVE_CONTEXT_LIVE_CONFIG_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "live/live_block.h"
+#include "live/threads/live_block.h"
 #include "base/clock.h"
 #include "base/names.h"
 #include "proc/devices.h"

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Which thread was on each CPU at the moment of the present scan. tsnap's own are left out: they
  * took the CPU from somebody at that moment. */
-#ifndef TSNAP_LIVE_LIVE_CPUS_H
-#define TSNAP_LIVE_LIVE_CPUS_H
+#ifndef TSNAP_LIVE_CONTEXT_LIVE_CPUS_H
+#define TSNAP_LIVE_CONTEXT_LIVE_CPUS_H
 
 #include <stddef.h>
 #include <stdint.h>
 
 #include "kernel/record.h"
 
-struct live;
+struct live_context;
 
 /* The record of the thread on that CPU; NULL: the CPU was idle, or it is not known. */
-const struct thread_state *live_cpus_thread(struct live *live, int64_t cpu);
+const struct thread_state *live_cpus_thread(struct live_context *context, int64_t cpu);
 /* All of them in turn: *at starts at 0; NULL at the end. */
-const struct thread_state *live_cpus_next(struct live *live, size_t *at);
+const struct thread_state *live_cpus_next(struct live_context *context, size_t *at);
 
 #endif

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What every part of the live source may look at: what it is asked for, what it opened at the
+ * start, and the scan that is being worked on. Filled by src/live/live.c.
+ */
+#ifndef TSNAP_LIVE_CONTEXT_LIVE_CONTEXT_H
+#define TSNAP_LIVE_CONTEXT_LIVE_CONTEXT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/index.h"
+#include "live/context/live_config.h"
+#include "live/resolve/lookup.h"
+#include "live/sampler/sampler.h"
+#include "live/threads/live_block.h"
+#include "live/threads/live_sample.h"
+#include "live/threads/live_seed.h"
+#include "live/threads/live_totals.h"
+#include "maps/kernel.h"
+#include "parser/parser.h"
+#include "sample/filter/filter.h"
+
+#define PROC "/proc"
+
+/* Needs (NEED_*) that lookups can serve of a thread at any time. */
+#define NEEDS_ANYTIME                                                                       \
+	(NEED_COMMSUM | NEED_USER | NEED_CGROUP | NEED_CGROUP_NAMES | NEED_CONTAINER_NAME | \
+	 NEED_PID_NS | NEED_PPID | NEED_CMDLINE | NEED_EXE)
+
+/* What samples must tell. */
+struct live_wants {
+	struct filter *filter;
+	uint64_t needs;		 /* facts that any column or the filter wants, NEED_* */
+	uint64_t filter_needs;	 /* the filter's part of needs */
+	uint64_t probe_needs;	 /* the part of needs that probes must serve */
+	uint64_t optional_needs; /* the part that other needs profit from and do without */
+	bool idle;		 /* threads that are not active, too */
+	bool work;		 /* sleepers that are part of a request, too */
+};
+
+/* What of the host /proc shows here. */
+struct live_view {
+	uint32_t own_pid;    /* tsnap's, as /proc shows it */
+	uint32_t keeper_pid; /* of the process that waits for this one; 0: none */
+	bool translated;     /* /proc is not the first pid namespace's */
+	bool proc_whole;     /* it hides nobody (hidepid): who is not there is gone */
+};
+
+/* Which thread was on each CPU, of the present scan: live_cpus.h. */
+struct live_cpus {
+	int64_t moment_ns;
+	struct index threads; /* CPU to place in the scan's capture, plus one */
+};
+
+/* The scan that is being worked on. */
+struct live_now {
+	struct live_capture *capture; /* NULL: there is none */
+	struct live_moment moment;
+	struct live_block block;
+	struct live_cpus cpus;
+	uint64_t scan_count; /* scans before it */
+	bool housekeeping;   /* once a second: what need not be done at every tick */
+};
+
+struct live_context {
+	struct live_config config;
+	struct live_wants wants;
+	struct live_view view;
+	struct kernel kernel;
+	struct live_seed seed; /* threads that sleep since before the start */
+	struct lookup *lookup;
+	struct totals_table totals; /* what samples have told of each thread's times */
+	struct sampler *sampler;
+	int64_t period_ns; /* from scan to scan */
+	struct live_now now;
+};
+
+/* Whether the process is tsnap itself. */
+static inline bool live_is_own(const struct live_context *context, int64_t pid)
+{
+	const struct live_view *view = &context->view;
+
+	return pid == view->own_pid || (pid == view->keeper_pid && pid) ||
+	       parsers_have((uint32_t)pid);
+}
+
+/* Whether nobody asks for the thread, as its record tells. */
+static inline bool live_refuses(const struct live_context *context,
+				const struct thread_state *record)
+{
+	const struct filter *filter = context->wants.filter;
+
+	return filter_looks_at_ids(filter) && record->identity.known & IDENTITY_NAME &&
+	       filter_excludes(filter, record->identity.tgid, record->identity.tid);
+}
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "live/context/live_cpus.h"
+#include "live/context/live_context.h"
+
+static void cpus_read(struct live_context *context)
+{
+	bool unsure;
+
+	index_empty(&context->now.cpus.threads);
+	context->now.cpus.moment_ns = context->now.moment.now_ns;
+	for (size_t i = 0; context->now.capture && i < context->now.capture->count; i++) {
+		const struct thread_state *record = &context->now.capture->threads[i].record;
+
+		if (record->identity.tid && !live_is_own(context, record->identity.tgid) &&
+		    record_doing(record, &context->now.moment, &unsure) == DOING_ON)
+			*index_put(&context->now.cpus.threads, record->sched.cpu, NULL) = i + 1;
+	}
+}
+
+const struct thread_state *live_cpus_thread(struct live_context *context, int64_t cpu)
+{
+	const uint64_t *place;
+
+	if (context->now.cpus.moment_ns != context->now.moment.now_ns)
+		cpus_read(context);
+	place = context->now.capture ? index_find(&context->now.cpus.threads, (uint64_t)cpu) : NULL;
+	return place ? &context->now.capture->threads[*place - 1].record : NULL;
+}
+
+const struct thread_state *live_cpus_next(struct live_context *context, size_t *at)
+{
+	uint64_t cpu, place;
+
+	if (context->now.cpus.moment_ns != context->now.moment.now_ns)
+		cpus_read(context);
+	if (!context->now.capture || !index_next(&context->now.cpus.threads, at, &cpu, &place))
+		return NULL;
+	return &context->now.capture->threads[place - 1].record;
+}
