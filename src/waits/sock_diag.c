@@ -281,19 +281,34 @@ const struct diag_record *diag_record_find(const struct diag_table *table, uint3
 	return position ? &table->now.rows[*position] : NULL;
 }
 
+static bool address_equals(const struct diag_address *a, const struct diag_address *b)
+{
+	return a->port == b->port && !memcmp(a->bytes, b->bytes, sizeof(a->bytes));
+}
+
+static const struct diag_record *pair_find(const struct diag_table *table,
+					   const struct diag_address *local,
+					   const struct diag_address *remote)
+{
+	const uint64_t *position = index_find(&table->now.by_pair, pair_hash(local, remote));
+	const struct diag_record *found = position ? &table->now.rows[*position] : NULL;
+
+	return found && address_equals(&found->local, local) &&
+			       address_equals(&found->remote, remote)
+		       ? found
+		       : NULL;
+}
+
 const struct diag_record *diag_record_opposite(const struct diag_table *table,
 					       const struct diag_record *record)
 {
-	const uint64_t *position =
-		index_find(&table->now.by_pair, pair_hash(&record->remote, &record->local));
-	const struct diag_record *other = position ? &table->now.rows[*position] : NULL;
+	return pair_find(table, &record->remote, &record->local);
+}
 
-	return other && !memcmp(other->local.bytes, record->remote.bytes, 16) &&
-			       other->local.port == record->remote.port &&
-			       !memcmp(other->remote.bytes, record->local.bytes, 16) &&
-			       other->remote.port == record->local.port
-		       ? other
-		       : NULL;
+const struct diag_record *diag_record_same(const struct diag_table *table,
+					   const struct diag_record *record)
+{
+	return pair_find(table, &record->local, &record->remote);
 }
 
 bool diag_port_listens(const struct diag_table *table, uint16_t port)

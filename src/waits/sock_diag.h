@@ -68,6 +68,9 @@ const struct diag_record *diag_record_find(const struct diag_table *table, uint3
 /* The other end of a TCP connection within this namespace, or NULL. */
 const struct diag_record *diag_record_opposite(const struct diag_table *table,
 					       const struct diag_record *record);
+/* The connection with the very addresses of one in another namespace, or NULL. */
+const struct diag_record *diag_record_same(const struct diag_table *table,
+					   const struct diag_record *record);
 bool diag_port_listens(const struct diag_table *table, uint16_t port);
 
 #endif

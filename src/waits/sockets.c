@@ -23,22 +23,11 @@
 #include <unistd.h>
 
 #define STATES_STILL_NS NS_PER_SECOND
-#define READ_SHARE 20		       /* tables are read for one part in so many of the time, */
-#define READ_GAP_NS (20 * 1000000ll)   /* with at least so much between two reads */
-#define REFUSED_STILL_NS NS_PER_SECOND /* then it is tried again */
-#define PIECE_NS (3 * 1000000ll)       /* and in one scan for so long */
-#define PROTOCOL_BYTES 32	       /* struct proto of the kernel: name[32] */
-#define STATE_ESTABLISHED 1	       /* include/net/tcp_states.h, of all families */
+#define SPACES_IDLE 3	  /* times as long as other things: far ones are asked every few seconds */
+#define PROTOCOL_BYTES 32 /* struct proto of the kernel: name[32] */
+#define STATE_ESTABLISHED 1 /* include/net/tcp_states.h, of all families */
 #define STATE_CLOSE 7
 #define STATE_LISTEN 10
-
-/* A network namespace. */
-struct net_space {
-	uint64_t number;
-	int64_t used_ns;
-	struct diag_table tables[DIAG_GROUP_COUNT];
-	int single_fd; /* for questions about one connection; negative: not open */
-};
 
 /* Of which there are tables: names of struct proto, and what tsnap calls them. */
 static const struct protocol {
@@ -57,6 +46,8 @@ struct socket {
 	int64_t asked_ns; /* first */
 	int64_t told_ns;  /* the read of the table that facts are from; 0: none */
 	uint32_t peer;	  /* inode of the other end; 0: not known */
+	bool near;	  /* it is in the same network namespace */
+	struct far_end far;
 	struct diag_record told;
 	struct socket_facts facts;
 };
@@ -66,118 +57,24 @@ void sockets_init(struct sockets *sockets, const char *root, struct holders *hol
 {
 	*sockets = (struct sockets){
 		.root = root,
+		.spaces.root = root,
 		.holders = holders,
 		.comms = comms,
 		.known = {.entry_bytes = sizeof(struct socket), .entries_max = SOCKETS_CACHED},
 	};
 }
 
-static void space_free(struct net_space *space)
-{
-	for (int group = 0; group < DIAG_GROUP_COUNT; group++) {
-		diag_table_done(&space->tables[group]);
-		close(space->tables[group].fd);
-	}
-	if (space->single_fd >= 0)
-		close(space->single_fd);
-	free(space);
-}
-
 void sockets_done(struct sockets *sockets)
 {
-	for (size_t i = 0; i < sockets->space_count; i++)
-		space_free(sockets->spaces[i]);
-	sockets->space_count = 0;
+	net_far_done(&sockets->far);
+	net_spaces_done(&sockets->spaces);
 	cache_done(&sockets->known);
 }
 
 void sockets_sweep(struct sockets *sockets, int64_t now_ns, int64_t idle_ns)
 {
 	cache_sweep(&sockets->known, now_ns, idle_ns);
-	for (size_t i = 0; i < sockets->space_count;) {
-		struct net_space *space = sockets->spaces[i];
-
-		if (now_ns - space->used_ns < idle_ns) {
-			i++;
-			continue;
-		}
-		space_free(space);
-		sockets->spaces[i] = sockets->spaces[--sockets->space_count];
-	}
-}
-
-static struct net_space *space_open(struct sockets *sockets, uint64_t number, int64_t pid,
-				    int64_t tid)
-{
-	struct net_space *space = memory_get(sizeof(*space));
-	int opened = 0, fd = 0;
-
-	space->number = number;
-	for (; opened < DIAG_GROUP_COUNT; opened++) {
-		fd = net_space_diag_open(sockets->root, pid, tid);
-		if (fd < 0)
-			break;
-		space->tables[opened].group = (enum diag_group)opened;
-		space->tables[opened].fd = fd;
-	}
-	if (opened == DIAG_GROUP_COUNT) {
-		space->single_fd = net_space_diag_open(sockets->root, pid, tid);
-		return space;
-	}
-	/* the thread may just have ended */
-	if (fd != -ENOENT && fd != -ESRCH)
-		sockets->err = fd;
-	while (opened)
-		close(space->tables[--opened].fd);
-	free(space);
-	return NULL;
-}
-
-/* NULL: it can't be entered, or there are too many. */
-static struct net_space *space_find(struct sockets *sockets, uint64_t number, int64_t pid,
-				    int64_t tid, int64_t now_ns)
-{
-	struct net_space *space;
-
-	for (size_t i = 0; i < sockets->space_count; i++)
-		if (sockets->spaces[i]->number == number)
-			return sockets->spaces[i];
-	if (!number || sockets->space_count == NET_SPACES_MAX ||
-	    (sockets->refused_ns && now_ns - sockets->refused_ns < REFUSED_STILL_NS))
-		return NULL;
-	space = space_open(sockets, number, pid, tid);
-	if (space)
-		sockets->spaces[sockets->space_count++] = space;
-	else
-		sockets->refused_ns = now_ns;
-	return space;
-}
-
-/* Reads the table so that it is as of that time, as far as this scan has time for it. */
-static bool table_refresh(struct sockets *sockets, struct diag_table *table, int64_t as_of_ns,
-			  int64_t now_ns)
-{
-	int64_t start_ns, gap_ns = table->spent_ns * READ_SHARE;
-
-	if (table->now_ns >= as_of_ns)
-		return true;
-	if (sockets->scan_ns != now_ns) {
-		sockets->scan_ns = now_ns;
-		sockets->left_ns = PIECE_NS;
-	}
-	if (gap_ns < READ_GAP_NS)
-		gap_ns = READ_GAP_NS;
-	if (table->err)
-		gap_ns = REFUSED_STILL_NS;
-	if (sockets->left_ns <= 0 ||
-	    (!table->next_ns && table->begun_ns && now_ns - table->begun_ns < gap_ns))
-		return false;
-	start_ns = clock_monotonic_ns();
-	diag_table_read(table, now_ns, start_ns + sockets->left_ns);
-	sockets->left_ns -= clock_monotonic_ns() - start_ns;
-	if (table->err)
-		sockets->err = table->err;
-	return table->now_ns >= as_of_ns;
+	net_spaces_sweep(&sockets->spaces, now_ns, SPACES_IDLE * idle_ns);
 }
 
 static const char *state_name(uint32_t state)
@@ -271,6 +168,7 @@ static void inet_tell(struct socket *socket, const struct diag_table *table,
 	if (!facts->connection || memcmp(&socket->told, record, sizeof(*record)) != 0) {
 		socket->told = *record;
 		socket->facts = facts_absent;
+		socket->far = (struct far_end){0};
 		inet_write(socket, record, tcp);
 	}
 	facts->local_port = record->local.port;
@@ -281,6 +179,7 @@ static void inet_tell(struct socket *socket, const struct diag_table *table,
 		facts->accepts_there = diag_port_listens(table, record->local.port);
 		opposite = facts->remote ? diag_record_opposite(table, record) : NULL;
 	}
+	socket->near = opposite != NULL;
 	socket->peer = opposite ? opposite->inode : 0;
 }
 
@@ -344,20 +243,18 @@ static void socket_meet(struct sockets *sockets, struct socket *socket, int64_t 
 static bool socket_renew(struct sockets *sockets, struct socket *socket, int64_t pid, int64_t tid,
 			 int64_t now_ns)
 {
-	struct net_space *space = space_find(sockets, socket->space, pid, tid, now_ns);
+	struct diag_table *table = net_spaces_table(&sockets->spaces, socket->space,
+						    socket->protocol->group, pid, tid, now_ns);
 	int64_t as_of_ns = now_ns - STATES_STILL_NS;
 	const struct diag_record *record;
-	struct diag_table *table;
 	bool fresh;
 
-	if (!space)
+	if (!table)
 		return true;
-	space->used_ns = now_ns;
-	table = &space->tables[socket->protocol->group];
 	record = diag_record_find(table, (uint32_t)socket->entry.key);
 	if (!record && as_of_ns < socket->asked_ns)
 		as_of_ns = socket->asked_ns;
-	fresh = table_refresh(sockets, table, as_of_ns, now_ns);
+	fresh = net_spaces_refresh(&sockets->spaces, table, as_of_ns, now_ns);
 	if (socket->told_ns == table->now_ns || !table->now_ns)
 		return fresh || table->err;
 	record = diag_record_find(table, (uint32_t)socket->entry.key);
@@ -367,6 +264,7 @@ static bool socket_renew(struct sockets *sockets, struct socket *socket, int64_t
 	if (!record) {
 		/* neither bound nor connected, or of another namespace than its thread */
 		socket->peer = 0;
+		socket->near = false;
 		socket->facts = facts_absent;
 		socket->facts.connection = socket->facts.brief =
 			name_lent_string(socket->protocol->name);
@@ -376,6 +274,20 @@ static bool socket_renew(struct sockets *sockets, struct socket *socket, int64_t
 		inet_tell(socket, table, record);
 	}
 	return true;
+}
+
+/* The other end in another network namespace, where there is none in its own. False: a later scan
+ * knows more. */
+static bool socket_look_far(struct sockets *sockets, struct socket *socket, int64_t now_ns)
+{
+	bool known;
+
+	if (socket->protocol->group != DIAG_TCP || socket->near || !socket->facts.remote)
+		return true;
+	known = net_far_find(&sockets->far, &sockets->spaces, socket->space, &socket->told,
+			     socket->asked_ns, now_ns, &socket->far);
+	socket->peer = socket->far.peer;
+	return known;
 }
 
 /* Which process is at the other end. Of a pair without names the asking one itself, if it has both
@@ -430,7 +342,8 @@ const struct socket_facts *socket_find(struct sockets *sockets, int64_t pid, int
 	if (peer == PEER_NONE &&
 	    (socket->facts.remote || socket->facts.listens || socket->facts.peer_inode))
 		return &socket->facts;
-	if (!socket_renew(sockets, socket, pid, tid, now_ns))
+	if (!socket_renew(sockets, socket, pid, tid, now_ns) ||
+	    (peer == PEER_ALL && !socket_look_far(sockets, socket, now_ns)))
 		*pending = true;
 	socket->facts.inode = inode;
 	socket->facts.peer_inode = socket->peer;
@@ -444,14 +357,12 @@ static bool request_tell(struct sockets *sockets, uint64_t inode,
 			 bool (*tell)(int fd, const struct diag_record *record))
 {
 	const struct socket *socket = cache_find(&sockets->known, inode);
+	const struct net_space *space;
 
 	if (!socket || !socket->protocol || socket->protocol->group != DIAG_TCP || !socket->told_ns)
 		return false;
-	for (size_t i = 0; i < sockets->space_count; i++)
-		if (sockets->spaces[i]->number == socket->space)
-			return sockets->spaces[i]->single_fd >= 0 &&
-			       tell(sockets->spaces[i]->single_fd, &socket->told);
-	return false;
+	space = net_spaces_find(&sockets->spaces, socket->space);
+	return space && space->single_fd >= 0 && tell(space->single_fd, &socket->told);
 }
 
 bool socket_asks(struct sockets *sockets, uint64_t inode)

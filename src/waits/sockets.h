@@ -11,24 +11,21 @@
 #include <stdint.h>
 
 #include "base/cache.h"
+#include "waits/net_far.h"
+#include "waits/net_spaces.h"
 
 struct holders;
-struct net_space;
 
 #define SOCKET_LINK "socket:[" /* how links of /proc/PID/fd begin */
 #define SOCKETS_CACHED 65536
-#define NET_SPACES_MAX 64
 
 struct sockets {
 	const char *root;
 	struct holders *holders;
 	struct cache *comms;
 	struct cache known;
-	struct net_space *spaces[NET_SPACES_MAX];
-	size_t space_count;
-	int64_t scan_ns, left_ns; /* what reading tables may cost in this scan */
-	int64_t refused_ns;	  /* a namespace could not be entered */
-	int err;		  /* why the kernel tells nothing, -errno; 0 if it does */
+	struct net_spaces spaces;
+	struct net_far far;
 };
 
 struct socket_facts {

@@ -52,7 +52,7 @@ void waits_sweep(struct waits *waits, int64_t now_ns, int64_t idle_ns)
 
 int waits_sockets_error(const struct waits *waits)
 {
-	return waits->sockets.err;
+	return waits->sockets.spaces.err;
 }
 
 void waits_set_runtime_locks(struct waits *waits, runtime_lock_finder *find, void *finder)

@@ -146,6 +146,15 @@ def chain_without_kernel_locks(ctx):
 
 
 @case
+def chain_through_network_namespaces(ctx):
+    """A client, a proxy and a server in a network namespace each; where addresses repeat nobody is told."""
+    run_chain(ctx, "proxy_spaces", LIKELY)
+    later = run_chain(ctx, "twin_spaces", LIKELY)
+    told = [row for row in later if row["blocker_pid"] and row["blocker_kind"] == "socket"]
+    check(not told, "one of two servers with the same address is told: %s", told[:1])
+
+
+@case
 def chain_of_liar(ctx):
     """A process of another user waits for a futex that says root's thread holds it: that is not certain."""
     later = run_chain(ctx, "hostile", 0)

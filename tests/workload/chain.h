@@ -13,7 +13,7 @@ struct chain_row {
 };
 
 /* Ended by a row without a name. */
-extern const struct chain_row lock_chains[], kernel_chains[];
+extern const struct chain_row lock_chains[], kernel_chains[], space_chains[];
 
 /* Adds to `victims` and `pids` of the ready line. */
 void victim_add(pid_t tid, pid_t blocker, const char *format, ...)
@@ -28,6 +28,11 @@ struct part {
 };
 
 pid_t part_start(const struct part *part);
+
+/* A client of `out`, a proxy of `in` for `out`, and a server that takes a while on `in`. */
+void part_ask(const struct part *part);
+void part_forward(const struct part *part);
+void part_answer(const struct part *part);
 
 /* A file of this process's own; those in locked_path are removed at the end. */
 void lock_file(const char *name, char path[256]);

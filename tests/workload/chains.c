@@ -205,7 +205,7 @@ static void unix_pair(int pair[2])
 		die("socketpair");
 }
 
-static void ask(const struct part *part)
+void part_ask(const struct part *part)
 {
 	char c = 0;
 
@@ -213,7 +213,7 @@ static void ask(const struct part *part)
 		;
 }
 
-static void forward(const struct part *part)
+void part_forward(const struct part *part)
 {
 	char c;
 
@@ -222,7 +222,7 @@ static void forward(const struct part *part)
 		;
 }
 
-static void answer(const struct part *part)
+void part_answer(const struct part *part)
 {
 	char c;
 
@@ -240,9 +240,9 @@ static void proxy(void (*pair)(int ends[2]))
 
 	pair(near);
 	pair(far);
-	client = part_start(&(struct part){"chain_client", ask, -1, near[0]});
-	middle = part_start(&(struct part){"chain_proxy", forward, near[1], far[0]});
-	server = part_start(&(struct part){"chain_server", answer, far[1], -1});
+	client = part_start(&(struct part){"chain_client", part_ask, -1, near[0]});
+	middle = part_start(&(struct part){"chain_proxy", part_forward, near[1], far[0]});
+	server = part_start(&(struct part){"chain_server", part_answer, far[1], -1});
 	for (int i = 0; i < 2; i++) {
 		close(near[i]);
 		close(far[i]);
@@ -268,7 +268,7 @@ static int connections[CONNECTIONS];
 
 static void connection_serve(void *which)
 {
-	answer(&(struct part){"", NULL, connections[(long)which], -1});
+	part_answer(&(struct part){"", NULL, connections[(long)which], -1});
 }
 
 /* A thread for each connection. */
@@ -283,7 +283,7 @@ static void server_threads(void)
 	for (long i = 0; i < CONNECTIONS; i++) {
 		tcp_pair(pair);
 		connections[i] = pair[1];
-		client = part_start(&(struct part){"chain_client", ask, -1, pair[0]});
+		client = part_start(&(struct part){"chain_client", part_ask, -1, pair[0]});
 		close(pair[0]);
 		subject_start(&threads[i], names[i], connection_serve, (void *)i);
 		victim_add(client, threads[i].tid, "chain_client socket> %s", names[i]);
@@ -366,7 +366,8 @@ static const struct chain_row process_chains[] = {
 	{0},
 };
 
-static const struct chain_row *const tables[] = {process_chains, lock_chains, kernel_chains};
+static const struct chain_row *const tables[] = {process_chains, lock_chains, kernel_chains,
+						 space_chains};
 
 static const struct chain_row *row_find(const char *name)
 {

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "waits/net_far.h"
+#include "waits/net_space.h"
+#include "base/avoid.h"
+#include "base/clock.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LIST_STILL_NS (5 * NS_PER_SECOND)
+#define LIST_SHARE 200 /* processes are walked through for one part in so many of the time */
+#define LOOKS_MAX 64   /* of them before the clock is read */
+
+/* --- which namespaces there are */
+
+static void list_add(struct net_list *list, uint64_t number, int64_t pid)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (list->numbers[i] == number)
+			return;
+	if (!number)
+		return;
+	if (list->count == NET_SPACES_MAX) {
+		list->cut = true;
+		return;
+	}
+	list->numbers[list->count] = number;
+	list->pids[list->count++] = pid;
+}
+
+/* Looks at some processes. True: all have been. */
+static bool list_read(struct net_far *far, const char *root)
+{
+	const struct dirent *entry;
+
+	for (int left = LOOKS_MAX; left;) {
+		int64_t pid;
+
+		entry = readdir(far->walk);
+		if (!entry)
+			return true;
+		pid = isdigit((unsigned char)*entry->d_name) ? atoll(entry->d_name) : 0;
+		if (!pid || avoids_process(pid))
+			continue;
+		list_add(&far->next, net_space_of(root, pid, pid), pid);
+		left--;
+	}
+	return false;
+}
+
+static void list_begin(struct net_far *far, const char *root, int64_t now_ns)
+{
+	int64_t gap_ns = far->spent_ns * LIST_SHARE;
+
+	if (gap_ns < LIST_STILL_NS)
+		gap_ns = LIST_STILL_NS;
+	if (far->begun_ns && now_ns - far->begun_ns < gap_ns)
+		return;
+	far->walk = opendir(root);
+	far->next.count = 0;
+	far->next.cut = false;
+	far->begun_ns = now_ns;
+	far->spent_ns = 0;
+}
+
+static void list_refresh(struct net_far *far, struct net_spaces *spaces, int64_t now_ns)
+{
+	bool complete = false;
+	int64_t start_ns;
+
+	if (!far->walk)
+		list_begin(far, spaces->root, now_ns);
+	if (!far->walk || net_spaces_left(spaces, now_ns) <= 0)
+		return;
+	start_ns = clock_monotonic_ns();
+	while (!complete && clock_monotonic_ns() - start_ns < spaces->left_ns)
+		complete = list_read(far, spaces->root);
+	far->spent_ns += clock_monotonic_ns() - start_ns;
+	net_spaces_spent(spaces, start_ns);
+	if (!complete)
+		return;
+	closedir(far->walk);
+	far->walk = NULL;
+	far->now = far->next;
+	far->now_ns = far->begun_ns;
+}
+
+void net_far_done(struct net_far *far)
+{
+	if (far->walk)
+		closedir(far->walk);
+	*far = (struct net_far){0};
+}
+
+/* --- the other end */
+
+static bool is_loopback(const struct diag_address *address)
+{
+	static const uint8_t one[16] = {[15] = 1}, mapped[12] = {[10] = 0xff, [11] = 0xff};
+
+	return !memcmp(address->bytes, one, sizeof(one)) ||
+	       (!memcmp(address->bytes, mapped, sizeof(mapped)) && address->bytes[12] == 127);
+}
+
+/* What the other namespaces have of a connection. */
+struct far_count {
+	uint32_t peer;
+	size_t mirrored, same;
+	bool unknown; /* of one it can't be told */
+};
+
+static void table_count(const struct diag_table *table, const struct diag_record *own,
+			struct far_count *count)
+{
+	const struct diag_record *other = diag_record_opposite(table, own);
+
+	if (other) {
+		count->mirrored++;
+		count->peer = other->inode;
+	}
+	count->same += diag_record_same(table, own) != NULL;
+	count->unknown |= table->now.count >= SOCKETS_MAX;
+}
+
+/* False: a table must still be read. */
+static bool spaces_count(const struct net_far *far, struct net_spaces *spaces, uint64_t number,
+			 const struct diag_record *own, int64_t as_of_ns, int64_t now_ns,
+			 struct far_count *count)
+{
+	for (size_t i = 0; i < far->now.count; i++) {
+		struct diag_table *table;
+		int64_t start_ns = clock_monotonic_ns(), pid = far->now.pids[i];
+
+		if (far->now.numbers[i] == number)
+			continue;
+		if (net_spaces_left(spaces, now_ns) <= 0)
+			return false;
+		table = net_spaces_table(spaces, far->now.numbers[i], DIAG_TCP, pid, pid, now_ns);
+		net_spaces_spent(spaces, start_ns); /* it may have been opened */
+		if (!table || table->err) {
+			count->unknown = true;
+			return true;
+		}
+		if (!net_spaces_refresh(spaces, table, as_of_ns, now_ns)) {
+			count->unknown = table->err != 0;
+			return table->err != 0;
+		}
+		table_count(table, own, count);
+	}
+	return true;
+}
+
+bool net_far_find(struct net_far *far, struct net_spaces *spaces, uint64_t number,
+		  const struct diag_record *own, int64_t asked_ns, int64_t now_ns,
+		  struct far_end *end)
+{
+	struct far_count count = {0};
+	int64_t as_of_ns;
+
+	if (is_loopback(&own->remote) || is_loopback(&own->local))
+		return true;
+	list_refresh(far, spaces, now_ns);
+	if (!far->now_ns)
+		return !far->walk;
+	if (end->listed_ns == far->now_ns)
+		return true;
+	as_of_ns = far->now_ns > asked_ns ? far->now_ns : asked_ns;
+	if (!far->now.cut && !spaces_count(far, spaces, number, own, as_of_ns, now_ns, &count))
+		return end->listed_ns != 0;
+	end->listed_ns = far->now_ns;
+	/* what was found before holds: addresses of a connection stay */
+	if (far->now.cut || count.unknown)
+		return true;
+	end->peer = count.mirrored == 1 && !count.same ? count.peer : 0;
+	return true;
+}
