@@ -135,7 +135,7 @@ static void live_release(struct source *source)
 		return;
 	lookup_free(live->context.lookup);
 	if (lent && live->stacks.needs)
-		live_stacks_forget_words(live);
+		live_stacks_forget_words(&live->stacks);
 	if (lent)
 		names_lent_clear();
 	if (comms)
@@ -151,9 +151,9 @@ static void live_close(struct source *source)
 	sampler_end(live->context.sampler);
 	live_self_close(&live->self);
 	kernel_close(&live->context.kernel);
-	live_cpu_stacks_close(&live->cpu_stacks);
-	live_kept_close(&live->kept);
-	live_copies_close(&live->copies);
+	live_cpu_stacks_close(&live->stacks.cpu);
+	live_kept_close(&live->stacks.kept);
+	live_copies_close(&live->stacks.copies);
 	live_stacks_done(&live->stacks);
 	lookup_free(live->context.lookup);
 	live_seed_done(&live->context.seed);
@@ -188,10 +188,11 @@ static int sampling_begin(struct live *live, int64_t due_ns)
 {
 	const struct sampler_options options = {
 		.wants = {.kernel = &live->context.kernel,
-			  .cpu_stacks = &live->cpu_stacks.sampler,
-			  .kept = &live->kept.stacks,
-			  .stacks_copy = live_stacks_of_moment(live) ? live_copies_make : NULL,
-			  .stacks_copier = &live->copies,
+			  .cpu_stacks = &live->stacks.cpu.sampler,
+			  .kept = &live->stacks.kept.stacks,
+			  .stacks_copy =
+				  live_stacks_of_moment(&live->stacks) ? live_copies_make : NULL,
+			  .stacks_copier = &live->stacks.copies,
 			  .filter = live->context.wants.filter,
 			  .all = live->context.wants.idle,
 			  .refused =
@@ -267,14 +268,14 @@ static int live_start(struct live *live, struct error *e)
 		return err;
 	live->attached_ns = clock_monotonic_ns();
 	live->stacks.modules.without_tables = !fact_has(&live->context.kernel.facts, FACT_UNWINDER);
-	live_cpu_stacks_open(live);
-	live_kept_open(live);
-	live_copies_open(live);
+	live_cpu_stacks_open(&live->stacks);
+	live_kept_open(&live->stacks);
+	live_copies_open(&live->stacks);
 	live_chosen_describe(&live->context.config, &live->context.kernel, options.groups,
 			     &live->chosen);
 	text_add_format(&live->chosen, "stacks on CPU: %s\n",
-			live_cpu_stacks_way(&live->cpu_stacks));
-	text_add_format(&live->chosen, "stacks of the moment: %s\n", live_kept_way(live));
+			live_cpu_stacks_way(&live->stacks.cpu));
+	text_add_format(&live->chosen, "stacks of the moment: %s\n", live_kept_way(&live->stacks));
 	live->context.now.moment.registers_marked = live->context.kernel.compiled.registers_marked;
 	live->context.now.moment.registers_known =
 		live->context.kernel.compiled.stack_registers != 0;
@@ -348,8 +349,7 @@ static int live_begin(struct live *live, uint64_t needs, struct error *e)
 	live->context.wants.needs |= live->context.wants.optional_needs;
 	live->context.wants.probe_needs =
 		live->context.wants.needs & ~(filter->no_samples ? NEEDS_REGISTERS : 0);
-	live_stacks_init(&live->stacks, PROC, live->context.wants.needs,
-			 live->context.config.python, live->context.config.no_sandbox);
+	live_stacks_init(&live->stacks, &live->context, &live->source, live->samples);
 	live->context.wants.idle = filter_wants_idle(filter);
 	live->context.wants.work = filter_wants_work(filter);
 	return err ? err : live_start(live, e);
@@ -366,6 +366,16 @@ static void events_of_source(struct source *source, uint64_t needs, event_taker 
 	live_events(&((struct live *)source)->context, needs, take, to);
 }
 
+static void stacks_end_of_source(struct source *source)
+{
+	live_dictionary_end(&((struct live *)source)->stacks);
+}
+
+static void stacks_anew_of_source(struct source *source)
+{
+	live_dictionary_anew(&((struct live *)source)->stacks);
+}
+
 int live_open(const struct live_config *config, struct filter *filter, uint64_t needs,
 	      struct source **source, struct error *e)
 {
@@ -380,8 +390,8 @@ int live_open(const struct live_config *config, struct filter *filter, uint64_t 
 				       .describe = live_describe,
 				       .close = live_close,
 				       .traced = traced_of_source,
-				       .stacks_end = live_dictionary_end,
-				       .stacks_anew = live_dictionary_anew,
+				       .stacks_end = stacks_end_of_source,
+				       .stacks_anew = stacks_anew_of_source,
 				       .events = events_of_source,
 				       .look = live_look};
 	progress_begin();

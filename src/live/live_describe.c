@@ -106,9 +106,10 @@ void live_describe(struct source *source, struct source_facts *facts)
 	containers_describe(live, facts);
 	live_host_describe(live, facts);
 	live_stacks_describe(&live->stacks, facts);
-	live_cpu_stacks_describe(live, facts);
-	live_self_describe(&live->self, kernel, &live->cpu_stacks.sampler, &live->kept.stacks,
-			   live->stacks.parsers, live->context.now.scan_count, &facts->self);
+	live_cpu_stacks_describe(&live->stacks, facts);
+	live_self_describe(&live->self, kernel, &live->stacks.cpu.sampler,
+			   &live->stacks.kept.stacks, live->stacks.parsers,
+			   live->context.now.scan_count, &facts->self);
 	if (live->context.config.traces)
 		source_facts_miss(facts, "events of --trace (more threads than fit the maps)",
 				  live->earlier.latency_full + counters.latency_full);

@@ -116,7 +116,7 @@ static int maps_grow(struct live *live)
 
 	/* Also ends its threads, before the fork: the child could find a lock taken by one that it
 	 * has not. Such as wait for programs (maps/programs_wait.h) take none. */
-	live_stacks_forget(live);
+	live_stacks_forget(&live->stacks);
 	err = growth_make(live, &bigger, &e);
 	error_done(&e);
 	if (err) {
@@ -134,9 +134,9 @@ static int maps_grow(struct live *live)
 	counters_keep(live);
 	kernel_close(&live->context.kernel);
 	live->context.kernel = bigger;
-	live_kept_move(live);
-	live_cpu_stacks_move(live);
-	live_copies_forget(&live->copies);
+	live_kept_move(&live->stacks);
+	live_cpu_stacks_move(&live->stacks);
+	live_copies_forget(&live->stacks.copies);
 	live->context.seed.unfit_count = 0;
 	/* what was known by keys and sequence numbers of the old records */
 	index_clear(&live->awake);

@@ -143,7 +143,7 @@ void live_part_ask(struct live *live)
 
 		if (sample_fill(live, &live->asked[i], sample)) {
 			live_chains_note(live, &live->asked[i], live->asked_sample[i]);
-			live_stacks_add(live, &live->asked[i], live->asked_sample[i]);
+			live_stacks_add(&live->stacks, &live->asked[i], live->asked_sample[i]);
 			continue;
 		}
 		sample->tid = ABSENT;
@@ -179,7 +179,7 @@ static void part_pack(struct live *live)
 void live_part_settle(struct live *live)
 {
 	live_part_ask(live);
-	live_stacks_tell(live);
+	live_stacks_tell(&live->stacks);
 	live_chains_tell(live);
 	live_runq_tell(live);
 	late_filter(live);
@@ -224,7 +224,7 @@ void live_part_add(struct live *live, const struct thread_state *record, enum th
 	if (!lacking) {
 		if (sample_fill(live, record, sample)) {
 			live_chains_note(live, record, live->part.count - 1);
-			live_stacks_add(live, record, live->part.count - 1);
+			live_stacks_add(&live->stacks, record, live->part.count - 1);
 			return;
 		}
 		live->part.count--;

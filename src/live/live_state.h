@@ -46,9 +46,6 @@ struct live {
 	struct source source;
 	struct live_context context;
 	struct live_stacks stacks;
-	struct live_cpu_stacks cpu_stacks;
-	struct live_kept kept;
-	struct live_copies copies;
 	struct cpu_busy busy_first, busy; /* as of the first totals, and of the last account */
 	int64_t busy_error_us; /* of one CPU, all accounts: between what that and totals tell of */
 	int64_t busy_late_us; /* the part of it at the last one, where the next one's time begins */

@@ -121,6 +121,7 @@ static struct live *live_make(bool all, struct error *e)
 	live->context.wants.work = filter_wants_work(&filter);
 	live->context.period_ns = PERIOD_NS;
 	live->context.now.capture = &capture;
+	live_stacks_init(&live->stacks, &live->context, &live->source, live->samples);
 	capture.ticks = memory_get(sizeof(*capture.ticks));
 	return live;
 }
@@ -160,8 +161,8 @@ int main(int argc, char **argv)
 	capturer_init(
 		&capturer,
 		&(struct capture_wants){.kernel = &live->context.kernel,
-					.cpu_stacks = &live->cpu_stacks.sampler,
-					.kept = &live->kept.stacks,
+					.cpu_stacks = &live->stacks.cpu.sampler,
+					.kept = &live->stacks.kept.stacks,
 					.filter = live->context.wants.filter,
 					.all = live->context.wants.idle,
 					.registers = live->context.wants.needs & NEED_SYSCALL},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "live/stacks/live_copies.h"
-#include "live/live_state.h"
+#include "live/stacks/live_stacks.h"
 #include "base/clock.h"
 #include "base/memory.h"
 
@@ -13,19 +13,19 @@
 #define KERNEL_TEXT_BYTES 4096
 #define OLDEST_NS NS_PER_SECOND /* who left earlier sleeps on */
 
-void live_copies_open(struct live *live)
+void live_copies_open(struct live_stacks *stacks)
 {
-	struct live_copies *copies = &live->copies;
-	const struct thread_memory *memory = &live->stacks.unwinder.memory;
+	struct live_copies *copies = &stacks->copies;
+	const struct thread_memory *memory = &stacks->unwinder.memory;
 
-	if (!live_stacks_of_moment(live))
+	if (!live_stacks_of_moment(stacks))
 		return;
 	*copies = (struct live_copies){
-		.user = live->stacks.needs & NEED_USTACK,
-		.kernel = live->stacks.needs & NEED_KSTACK,
-		.proc_root = live->stacks.proc_root,
-		.asker = &live->context.kernel.asker,
-		.kept = &live->kept.stacks,
+		.user = stacks->needs & NEED_USTACK,
+		.kernel = stacks->needs & NEED_KSTACK,
+		.proc_root = stacks->proc_root,
+		.asker = &stacks->context->kernel.asker,
+		.kept = &stacks->kept.stacks,
 	};
 	thread_memory_init(&copies->memory, memory->proc_root, memory->by_file, USER_BYTES);
 }

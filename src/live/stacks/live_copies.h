@@ -12,27 +12,10 @@
 #ifndef TSNAP_LIVE_STACKS_LIVE_COPIES_H
 #define TSNAP_LIVE_STACKS_LIVE_COPIES_H
 
-#include "base/index.h"
-#include "live/sampler/live_capture.h"
-#include "maps/kept_stacks.h"
-#include "maps/register_asker.h"
-#include "sample/filter/filter.h"
-#include "unwind/thread_memory.h"
-
-/* Zeroed is empty. The thread that scans has it alone. */
-struct live_copies {
-	bool user, kernel; /* which stacks */
-	const char *proc_root;
-	struct register_asker *asker;
-	const struct kept_stacks *kept; /* what these have need not be copied */
-	struct thread_memory memory;
-	struct index known, again; /* tid to sequence: of the last scan's, and of this one */
-};
-
-struct live;
+#include "live/stacks/live_stacks_state.h"
 
 /* Where they are wanted. After live_kept_open(). */
-void live_copies_open(struct live *live);
+void live_copies_open(struct live_stacks *stacks);
 void live_copies_close(struct live_copies *copies); /* also of zeroed ones */
 /* What was copied before may be copied again. While no scan is. */
 void live_copies_forget(struct live_copies *copies);

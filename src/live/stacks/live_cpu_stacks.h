@@ -14,34 +14,25 @@
 #ifndef TSNAP_LIVE_STACKS_LIVE_CPU_STACKS_H
 #define TSNAP_LIVE_STACKS_LIVE_CPU_STACKS_H
 
-#include "maps/cpu_sampler.h"
-#include "kernel/record.h"
+#include "live/stacks/live_stacks_state.h"
 
-struct live_cpu_stacks {
-	struct cpu_sampler sampler;
-	int err; /* why there are none, or 0 */
-	bool wanted, names_lacking;
-	uint64_t gone_count; /* samples without a stack: the thread had left its CPU by then */
-	uint64_t functions_refused; /* of the kernel, beyond those that are kept */
-};
-
-struct live;
 struct source_facts;
 
 /* After kernel_open() and live_stacks_init(). */
-void live_cpu_stacks_open(struct live *live);
+void live_cpu_stacks_open(struct live_stacks *stacks);
 void live_cpu_stacks_close(struct live_cpu_stacks *stacks); /* also of zeroed ones */
 /* The probes are others now. */
-void live_cpu_stacks_move(struct live *live);
+void live_cpu_stacks_move(struct live_stacks *stacks);
 
 /* Fills the stacks of the sample with that index; the thread is on a CPU. */
-void live_cpu_stacks_add(struct live *live, const struct thread_state *record, size_t sample);
+void live_cpu_stacks_add(struct live_stacks *stacks, const struct thread_state *record,
+			 size_t sample);
 
 /* The kernel's functions by address, NULL: not known (yet). */
-const struct kernel_symbols *live_kernel_symbols(struct live *live);
+const struct kernel_symbols *live_kernel_symbols(struct live_stacks *stacks);
 
 /* Adds what the foot of a report tells. */
-void live_cpu_stacks_describe(const struct live *live, struct source_facts *facts);
+void live_cpu_stacks_describe(const struct live_stacks *stacks, struct source_facts *facts);
 const char *live_cpu_stacks_way(const struct live_cpu_stacks *stacks); /* for -v */
 
 #endif

@@ -5,15 +5,15 @@
 #ifndef TSNAP_LIVE_STACKS_LIVE_DICTIONARY_H
 #define TSNAP_LIVE_STACKS_LIVE_DICTIONARY_H
 
-#include "live/stacks/live_stacks.h"
+#include "live/stacks/live_stacks_state.h"
 
 /* A sample has this stack. */
-void live_dictionary_add(struct live *live, uint32_t stack);
+void live_dictionary_add(struct live_stacks *stacks, uint32_t stack);
 /* Hands over those whose names are known; all: the others, too, as they are. */
-void live_dictionary_give(struct live *live, bool all);
+void live_dictionary_give(struct live_stacks *stacks, bool all);
 /* source->stacks_anew. */
-void live_dictionary_anew(struct source *source);
+void live_dictionary_anew(struct live_stacks *stacks);
 /* source->stacks_end: waits for the names, but not for ever. */
-void live_dictionary_end(struct source *source);
+void live_dictionary_end(struct live_stacks *stacks);
 
 #endif

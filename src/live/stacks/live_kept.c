@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "live/stacks/live_kept.h"
-#include "live/live_state.h"
+#include "live/stacks/live_stacks.h"
+#include "live/stacks/live_cpu_stacks.h"
 
 #include <errno.h>
 #include <string.h>
@@ -10,34 +11,34 @@
 #define USER_BYTES 32768
 #define USER_BYTES_FEW 16384
 
-static struct kept_stacks_options options_of(const struct live *live)
+static struct kept_stacks_options options_of(const struct live_stacks *stacks)
 {
-	const int *maps = live->context.kernel.compiled.maps;
-	int64_t bytes = live->context.config.stack_bytes;
-	bool own =
-		!live->context.config.attach; /* a map has one event for each CPU, of its owner */
+	const int *maps = stacks->context->kernel.compiled.maps;
+	int64_t bytes = stacks->context->config.stack_bytes;
+	bool own = !stacks->context->config
+			    .attach; /* a map has one event for each CPU, of its owner */
 
 	return (struct kept_stacks_options){
 		.events_map = own ? maps[KERNEL_MAP_KEPT] : -1,
 		.window_map = own ? maps[KERNEL_MAP_WINDOW] : -1,
-		.cpus_possible = live->context.kernel.host.cpus_possible,
-		.user = live->stacks.needs & NEED_USTACK,
-		.kernel = live->stacks.needs & NEED_KSTACK,
+		.cpus_possible = stacks->context->kernel.host.cpus_possible,
+		.user = stacks->needs & NEED_USTACK,
+		.kernel = stacks->needs & NEED_KSTACK,
 		.user_bytes = bytes < USER_BYTES_FEW ? bytes : USER_BYTES,
 	};
 }
 
-void live_kept_open(struct live *live)
+void live_kept_open(struct live_stacks *stacks)
 {
-	struct kept_stacks_options options = options_of(live);
-	struct live_kept *kept = &live->kept;
+	struct kept_stacks_options options = options_of(stacks);
+	struct live_kept *kept = &stacks->kept;
 
 	kept->err = -ENOTSUP;
-	if (!live_stacks_of_moment(live))
+	if (!live_stacks_of_moment(stacks))
 		return;
 	kept->err = kept_stacks_open(&kept->stacks, &options);
 	if (!kept->err && options.kernel)
-		stack_names_want_kernel(live->stacks.names);
+		stack_names_want_kernel(stacks->names);
 }
 
 void live_kept_close(struct live_kept *kept)
@@ -45,11 +46,11 @@ void live_kept_close(struct live_kept *kept)
 	kept_stacks_close(&kept->stacks);
 }
 
-void live_kept_move(struct live *live)
+void live_kept_move(struct live_stacks *stacks)
 {
-	struct kept_stacks_options options = options_of(live);
+	struct kept_stacks_options options = options_of(stacks);
 
-	kept_stacks_move(&live->kept.stacks, options.events_map, options.window_map);
+	kept_stacks_move(&stacks->kept.stacks, options.events_map, options.window_map);
 }
 
 /* The number of the switch out that began what the thread did at the moment, or ended it if it ran.
@@ -78,17 +79,17 @@ struct stacks_found {
 	const char *text;
 };
 
-static bool stacks_find(const struct live *live, uint32_t tid, uint64_t sequence,
+static bool stacks_find(const struct live_stacks *stacks, uint32_t tid, uint64_t sequence,
 			struct stacks_found *found)
 {
 	static struct cpu_sample seen;
 	const struct stack_copy *copy;
 	const char *bytes;
 
-	if (!live->context.now.capture) /* not in a scan */
+	if (!stacks->context->now.capture) /* not in a scan */
 		return false;
-	if (kept_stacks_find(&live->kept.stacks, &live->context.now.capture->kept, tid, sequence,
-			     &seen)) {
+	if (kept_stacks_find(&stacks->kept.stacks, &stacks->context->now.capture->kept, tid,
+			     sequence, &seen)) {
 		*found = (struct stacks_found){.registers = seen.registers_known ? &seen.registers
 										 : NULL,
 					       .stack = seen.stack,
@@ -97,10 +98,10 @@ static bool stacks_find(const struct live *live, uint32_t tid, uint64_t sequence
 					       .chain_count = seen.kernel_count};
 		return true;
 	}
-	copy = stack_copies_find(&live->context.now.capture->copies, tid, sequence);
+	copy = stack_copies_find(&stacks->context->now.capture->copies, tid, sequence);
 	if (!copy)
 		return false;
-	bytes = live->context.now.capture->copies.bytes;
+	bytes = stacks->context->now.capture->copies.bytes;
 	*found = (struct stacks_found){.registers = copy->registers_known ? &copy->registers : NULL,
 				       .stack = bytes + copy->stack_at,
 				       .stack_bytes = copy->stack_bytes,
@@ -111,10 +112,10 @@ static bool stacks_find(const struct live *live, uint32_t tid, uint64_t sequence
 /* Whether a walk may have gone over another program's files than those of the moment: its thread
  * has moved since, and may have executed one. While it does that, nothing tells but the walk's end.
  */
-static bool other_program(struct live *live, const struct thread_state *record,
+static bool other_program(struct live_stacks *stacks, const struct thread_state *record,
 			  const struct stack_walk *walk)
 {
-	struct thread_table *table = &live->context.kernel.table;
+	struct thread_table *table = &stacks->context->kernel.table;
 	struct thread_state now;
 
 	if (record_still(table, record))
@@ -127,12 +128,11 @@ static bool other_program(struct live *live, const struct thread_state *record,
 		memcmp(now.identity.comm, record->identity.comm, sizeof(now.identity.comm)) != 0);
 }
 
-static bool user_take(struct live *live, const struct thread_state *record,
+static bool user_take(struct live_stacks *stacks, const struct thread_state *record,
 		      const struct stacks_found *found, bool cut, uint32_t *user)
 {
 	static struct stack_walk walk;
-	struct live_stacks *stacks = &live->stacks;
-	const struct stack_thread thread = live_stack_thread(live, record);
+	const struct stack_thread thread = live_stack_thread(stacks, record);
 
 	*user = STACK_NONE;
 	if (!(stacks->needs & NEED_USTACK) || record_is_kthread(record))
@@ -141,7 +141,7 @@ static bool user_take(struct live *live, const struct thread_state *record,
 		return false;
 	unwinder_walk_copied(&stacks->unwinder, &thread, found->registers, found->stack,
 			     found->stack_bytes, &walk);
-	if ((!cut && walk.end != WALK_WHOLE) || other_program(live, record, &walk)) {
+	if ((!cut && walk.end != WALK_WHOLE) || other_program(stacks, record, &walk)) {
 		stacks->unwinder.ended[walk.end]--; /* the walk that is to come counts */
 		return false;
 	}
@@ -149,44 +149,44 @@ static bool user_take(struct live *live, const struct thread_state *record,
 	return true;
 }
 
-static bool kernel_take(struct live *live, const struct stacks_found *found, bool running,
+static bool kernel_take(struct live_stacks *stacks, const struct stacks_found *found, bool running,
 			uint32_t *number)
 {
 	static struct kernel_stack kernel;
 	const struct kernel_symbols *symbols;
 
 	*number = STACK_NONE;
-	if (!(live->stacks.needs & NEED_KSTACK))
+	if (!(stacks->needs & NEED_KSTACK))
 		return true;
 	if (found->text) {
 		kernel_stack_parse(&kernel, found->text);
 	} else {
-		symbols = found->chain ? live_kernel_symbols(live) : NULL;
+		symbols = found->chain ? live_kernel_symbols(stacks) : NULL;
 		if (!symbols ||
 		    !kernel_stack_of_switch(&kernel, symbols, found->chain, found->chain_count))
 			return false;
 	}
 	if (running)
 		kernel_stack_resume(&kernel);
-	*number = stack_of_kernel(&live->stacks.table, &kernel);
+	*number = stack_of_kernel(&stacks->table, &kernel);
 	return true;
 }
 
-bool live_kept_stacks(struct live *live, const struct thread_state *record, bool running, bool cut,
-		      uint32_t *user, uint32_t *kernel)
+bool live_kept_stacks(struct live_stacks *stacks, const struct thread_state *record, bool running,
+		      bool cut, uint32_t *user, uint32_t *kernel)
 {
 	struct stacks_found found;
 
-	return stacks_find(live, record->sched.tid,
-			   sequence_at(record, &live->context.now.moment, running), &found) &&
-	       kernel_take(live, &found, running, kernel) &&
-	       user_take(live, record, &found, cut, user);
+	return stacks_find(stacks, record->sched.tid,
+			   sequence_at(record, &stacks->context->now.moment, running), &found) &&
+	       kernel_take(stacks, &found, running, kernel) &&
+	       user_take(stacks, record, &found, cut, user);
 }
 
-const char *live_kept_way(const struct live *live)
+const char *live_kept_way(const struct live_stacks *stacks)
 {
-	if (!live_stacks_of_moment(live))
+	if (!live_stacks_of_moment(stacks))
 		return "none";
-	return live->kept.err ? "copied at once"
-			      : "perf samples of switches before it, or copied at once";
+	return stacks->kept.err ? "copied at once"
+				: "perf samples of switches before it, or copied at once";
 }

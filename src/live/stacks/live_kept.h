@@ -10,28 +10,20 @@
 #ifndef TSNAP_LIVE_STACKS_LIVE_KEPT_H
 #define TSNAP_LIVE_STACKS_LIVE_KEPT_H
 
-#include "kernel/record.h"
-#include "maps/kept_stacks.h"
-
-struct live_kept {
-	struct kept_stacks stacks;
-	int err; /* why switches keep none, or 0 */
-};
-
-struct live;
+#include "live/stacks/live_stacks_state.h"
 
 /* After kernel_open() and live_stacks_init(). */
-void live_kept_open(struct live *live);
+void live_kept_open(struct live_stacks *stacks);
 void live_kept_close(struct live_kept *kept); /* also of a zeroed one */
 /* The probes are others now. */
-void live_kept_move(struct live *live);
+void live_kept_move(struct live_stacks *stacks);
 
 /* The stacks that the thread of a sample had at the moment, as numbers of the table of stacks.
  * running: it was on a CPU then. cut: also such whose user part is longer than what was kept.
  * False: none were kept. */
-bool live_kept_stacks(struct live *live, const struct thread_state *record, bool running, bool cut,
-		      uint32_t *user, uint32_t *kernel);
+bool live_kept_stacks(struct live_stacks *stacks, const struct thread_state *record, bool running,
+		      bool cut, uint32_t *user, uint32_t *kernel);
 
-const char *live_kept_way(const struct live *live); /* for -v */
+const char *live_kept_way(const struct live_stacks *stacks); /* for -v */
 
 #endif

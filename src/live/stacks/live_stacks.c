@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "live/stacks/live_stacks.h"
 #include "live/stacks/live_dictionary.h"
-#include "live/live_state.h"
+#include "live/stacks/live_stacks_state.h"
 #include "live/stacks/live_wakers.h"
 #include "base/clock.h"
 #include "base/memory.h"
@@ -26,21 +26,23 @@ static struct parser *parser_at(const struct live_stacks *stacks, enum parser_pl
 	return stacks->parsers ? &stacks->parsers->parser[place] : NULL;
 }
 
-void live_stacks_init(struct live_stacks *stacks, const char *proc_root, uint64_t needs,
-		      bool python, bool free)
+void live_stacks_init(struct live_stacks *stacks, struct live_context *context,
+		      struct source *source, struct sample *samples)
 {
-	stacks->needs = needs & NEEDS_STACKS;
+	stacks->context = context;
+	stacks->source = source;
+	stacks->samples = samples;
+	stacks->needs = context->wants.needs & NEEDS_STACKS;
 	if (!stacks->needs)
 		return;
-	stacks->proc_root = proc_root;
+	stacks->proc_root = PROC;
 	if (stacks->needs & (NEED_USTACK | NEED_WAKER_STACK))
-		stacks->parsers = parsers_begin(file_service, free);
+		stacks->parsers = parsers_begin(file_service, context->config.no_sandbox);
 	module_table_init(&stacks->modules, parser_at(stacks, PARSER_TABLES));
-	unwinder_init(&stacks->unwinder, proc_root, &stacks->modules, STACK_COPY_BYTES);
-	stacks->python_wanted = python;
-	python_frames_init(&stacks->python, proc_root, &stacks->modules);
-	stacks->names =
-		stack_names_new(proc_root, &stacks->modules, parser_at(stacks, PARSER_NAMES));
+	unwinder_init(&stacks->unwinder, PROC, &stacks->modules, STACK_COPY_BYTES);
+	stacks->python_wanted = context->config.python;
+	python_frames_init(&stacks->python, PROC, &stacks->modules);
+	stacks->names = stack_names_new(PROC, &stacks->modules, parser_at(stacks, PARSER_NAMES));
 	stack_table_init(&stacks->table, &stacks->modules, stacks->names);
 	stacks->threads = (struct cache){.entry_bytes = sizeof(struct known_stacks),
 					 .entries_max = THREADS_KEPT_MAX};
@@ -72,17 +74,17 @@ static void stacks_clear(struct live_stacks *stacks)
 	module_table_clear(&stacks->modules);
 }
 
-void live_stacks_forget(struct live *live)
+void live_stacks_forget(struct live_stacks *stacks)
 {
-	live_dictionary_give(live, true);
-	stacks_clear(&live->stacks);
+	live_dictionary_give(stacks, true);
+	stacks_clear(stacks);
 }
 
-void live_stacks_forget_words(struct live *live)
+void live_stacks_forget_words(struct live_stacks *stacks)
 {
-	live_dictionary_give(live, true);
-	words_clear(&live->stacks);
-	live->stacks.clear_count++;
+	live_dictionary_give(stacks, true);
+	words_clear(stacks);
+	stacks->clear_count++;
 }
 
 void live_stacks_done(struct live_stacks *stacks)
@@ -99,42 +101,33 @@ void live_stacks_done(struct live_stacks *stacks)
 	stacks->needs = 0;
 }
 
-int64_t live_stack_hash(const struct live_stacks *stacks, uint32_t stack)
-{
-	int64_t hash = stack == STACK_NONE ? ABSENT : (int64_t)stacks->table.stacks[stack].hash;
-
-	return hash == ABSENT && stack != STACK_NONE ? hash + 1 : hash;
-}
-
-void live_stacks_note(struct live *live, int64_t tid, uint32_t user, uint32_t kernel)
+void live_stacks_note(struct live_stacks *stacks, int64_t tid, uint32_t user, uint32_t kernel)
 {
 	if (user != STACK_NONE)
-		stack_table_want(&live->stacks.table, user);
-	live_wakers_note(live, tid, user, kernel);
+		stack_table_want(&stacks->table, user);
+	live_wakers_note(stacks, tid, user, kernel);
 }
 
-void live_stacks_set(struct live *live, size_t sample, uint32_t user, uint32_t kernel)
+void live_stacks_set(struct live_stacks *stacks, size_t sample, uint32_t user, uint32_t kernel)
 {
-	struct live_stacks *stacks = &live->stacks;
 
-	live->samples[sample].ustack = live_stack_hash(stacks, user);
-	live->samples[sample].kstack = live_stack_hash(stacks, kernel);
-	live_stacks_note(live, live->samples[sample].tid, user, kernel);
+	stacks->samples[sample].ustack = live_stack_hash(stacks, user);
+	stacks->samples[sample].kstack = live_stack_hash(stacks, kernel);
+	live_stacks_note(stacks, stacks->samples[sample].tid, user, kernel);
 	if (user == STACK_NONE && kernel == STACK_NONE)
 		return;
 	stacks->tellings = memory_grow(stacks->tellings, &stacks->telling_capacity,
 				       stacks->telling_count + 1, sizeof(*stacks->tellings));
 	stacks->tellings[stacks->telling_count++] = (struct stack_telling){sample, user, kernel};
 	if (user != STACK_NONE)
-		live_dictionary_add(live, user);
+		live_dictionary_add(stacks, user);
 	if (kernel != STACK_NONE)
-		live_dictionary_add(live, kernel);
+		live_dictionary_add(stacks, kernel);
 }
 
-static void telling_tell(struct live *live, const struct stack_telling *telling)
+static void telling_tell(struct live_stacks *stacks, const struct stack_telling *telling)
 {
-	struct live_stacks *stacks = &live->stacks;
-	struct sample *sample = &live->samples[telling->sample];
+	struct sample *sample = &stacks->samples[telling->sample];
 	bool folded = stacks->needs & NEED_STACK;
 	struct stack_words user = {NULL, NULL, NULL}, kernel = user;
 	bool named = true;
@@ -154,33 +147,32 @@ static void telling_tell(struct live *live, const struct stack_telling *telling)
 	sample->kfuncs = kernel.path;
 	if (folded)
 		sample->stack = stack_of_halves(user.folded, kernel.folded, name_lent);
-	live_wakers_tell(live, sample);
+	live_wakers_tell(stacks, sample);
 }
 
 /* A scan waits for names of functions for half of the time that is left over anyhow; at the start,
  * when the most is to be read, the beat waits for them. */
-static void names_wait(struct live *live)
+static void names_wait(struct live_stacks *stacks)
 {
 	int64_t now_ns = clock_monotonic_ns();
-	int64_t next_ns = live->context.now.moment.now_ns + live->context.period_ns;
+	int64_t next_ns = stacks->context->now.moment.now_ns + stacks->context->period_ns;
 
-	if (live->context.now.scan_count) {
-		stack_names_wait(live->stacks.names, now_ns + (next_ns - now_ns) / 2);
+	if (stacks->context->now.scan_count) {
+		stack_names_wait(stacks->names, now_ns + (next_ns - now_ns) / 2);
 		return;
 	}
-	stack_names_wait(live->stacks.names, live->context.now.moment.now_ns + NAMES_FIRST_NS);
-	sampler_excuse(live->context.sampler);
+	stack_names_wait(stacks->names, stacks->context->now.moment.now_ns + NAMES_FIRST_NS);
+	sampler_excuse(stacks->context->sampler);
 }
 
-static void modules_keep(struct live *live)
+static void modules_keep(struct live_stacks *stacks)
 {
-	struct live_stacks *stacks = &live->stacks;
-	const bool due = live->context.now.moment.now_ns - stacks->kept_ns >= FILES_KEEP_NS;
+	const bool due = stacks->context->now.moment.now_ns - stacks->kept_ns >= FILES_KEEP_NS;
 
 	if (!due && !stacks->modules.refused)
 		return;
 	if (due) {
-		stacks->kept_ns = live->context.now.moment.now_ns;
+		stacks->kept_ns = stacks->context->now.moment.now_ns;
 		unwinder_drop_ended(&stacks->unwinder);
 	}
 	if (module_table_mark(&stacks->modules, due) && stack_names_close(stacks->names))
@@ -189,14 +181,13 @@ static void modules_keep(struct live *live)
 
 /* Makes room for stacks and modules. Whoever made so many has others' walked and named again, which
  * is quick, as nothing is read of files again. */
-static void stacks_keep(struct live *live)
+static void stacks_keep(struct live_stacks *stacks)
 {
-	struct live_stacks *stacks = &live->stacks;
 	struct module_table *modules = &stacks->modules;
 	bool full = module_table_full(modules);
 
 	if (full || stack_table_full(&stacks->table))
-		live_stacks_forget_words(live);
+		live_stacks_forget_words(stacks);
 	if (!full)
 		return;
 	module_table_mark_old(modules);
@@ -206,28 +197,29 @@ static void stacks_keep(struct live *live)
 	module_table_forget(modules);
 }
 
-void live_stacks_tell(struct live *live)
+void live_stacks_tell(struct live_stacks *stacks)
 {
-	struct live_stacks *stacks = &live->stacks;
+	struct thread_state waker;
 
 	if (!stacks->needs)
 		return;
-	live_waiting_take(live);
-	live_wakers_read(live);
-	live_waiting_take(live);
-	names_wait(live);
+	live_waiting_take(stacks);
+	for (size_t at = 0; live_wakers_next(stacks, &at, &waker);)
+		live_stacks_add_other(stacks, &waker);
+	live_waiting_take(stacks);
+	names_wait(stacks);
 	for (size_t i = 0; i < stacks->telling_count; i++)
-		telling_tell(live, &stacks->tellings[i]);
+		telling_tell(stacks, &stacks->tellings[i]);
 	stacks->telling_count = 0;
-	if (live->context.now.housekeeping) {
-		live_dictionary_give(live, false);
-		cache_sweep(&stacks->threads, live->context.now.moment.now_ns, THREAD_IDLE_NS);
-		cache_sweep(&stacks->wakers, live->context.now.moment.now_ns, THREAD_IDLE_NS);
-		unwinder_sweep(&stacks->unwinder, live->context.now.moment.now_ns);
-		python_frames_sweep(&stacks->python, live->context.now.moment.now_ns);
+	if (stacks->context->now.housekeeping) {
+		live_dictionary_give(stacks, false);
+		cache_sweep(&stacks->threads, stacks->context->now.moment.now_ns, THREAD_IDLE_NS);
+		cache_sweep(&stacks->wakers, stacks->context->now.moment.now_ns, THREAD_IDLE_NS);
+		unwinder_sweep(&stacks->unwinder, stacks->context->now.moment.now_ns);
+		python_frames_sweep(&stacks->python, stacks->context->now.moment.now_ns);
 	}
-	modules_keep(live);
-	stacks_keep(live);
+	modules_keep(stacks);
+	stacks_keep(stacks);
 	stacks->late_files += stacks->modules.refused;
 	module_table_next_scan(&stacks->modules, OPENING_NS_MAX);
 }

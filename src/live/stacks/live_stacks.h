@@ -13,101 +13,40 @@
 
 #include <stdint.h>
 
-#include "base/cache.h"
-#include "maps/kernel.h"
-#include "sample/source.h"
-#include "unwind/runtime/python_frames.h"
-#include "unwind/stack_table.h"
-#include "unwind/unwinder.h"
+#include "live/stacks/live_stacks_state.h"
 
-/* A thread of this scan whose stacks are to be read, and its sample. */
-struct stack_wait {
-	struct thread_state record;
-	size_t sample; /* or SAMPLE_NONE */
-	int64_t start_ns;
-	bool kthread;
-	bool displaced;	      /* it would be running if tsnap had not taken its CPU for this scan */
-	bool registers_known; /* those that a walk begins with: */
-	struct user_registers registers;
-};
-
-#define SAMPLE_NONE SIZE_MAX
-
-/* A sample of this scan whose stacks are to be told in words. */
-struct stack_telling {
-	size_t sample;
-	uint32_t user, kernel;
-};
-
-struct live_stacks {
-	uint64_t needs; /* of NEEDS_STACKS; 0: nothing is done */
-	const char *proc_root;
-	struct parsers *parsers; /* NULL: files are not read */
-	struct module_table modules;
-	struct unwinder unwinder;
-	bool python_wanted;
-	struct python_frames python;
-	struct stack_names *names;
-	struct stack_table table;
-	struct cache threads;
-	struct stack_wait waiting[ASK_MAX];
-	uint32_t waiting_count;
-	struct stack_telling *tellings;
-	size_t telling_count, telling_capacity;
-	struct cache wakers; /* live_wakers.c: their last stacks, */
-	struct index waker_words;
-	uint32_t *wanted; /* and those of this scan, by tid */
-	size_t wanted_count, wanted_capacity;
-	uint32_t *listed; /* stacks that a dictionary is to get: live_dictionary.c */
-	size_t listed_count, listed_capacity;
-	uint64_t unnamed_count; /* of which it got without all names */
-	int64_t kept_ns;	/* when files that nobody has mapped were looked for */
-	int64_t until_ns;	/* stacks are not read later than that (monotonic); 0: they are */
-	uint64_t late_count;	/* which were not */
-	uint64_t moved_count;	/* stacks thrown away: the thread ran meanwhile */
-	uint64_t unread_count;	/* that the kernel does not show, */
-	uint64_t unknown_count; /* or whose registers are not known */
-	uint64_t kernel_refused_count;
-	uint64_t ended_count; /* of threads that were ending: there was nothing to read */
-	uint64_t reused_count, clear_count;
-	uint64_t late_files; /* times that a file was not read yet, for want of room or time */
-};
-
-struct live;
-
-/* python: user stacks have the functions of Python programs, too. free: what reads files is not
- * bounded. */
-void live_stacks_init(struct live_stacks *stacks, const char *proc_root, uint64_t needs,
-		      bool python, bool free);
+/* To be called once what the context wants is known. samples: where samples lie that stacks are
+ * added to. */
+void live_stacks_init(struct live_stacks *stacks, struct live_context *context,
+		      struct source *source, struct sample *samples);
 void live_stacks_done(struct live_stacks *stacks); /* also of a zeroed one */
 /* Forgets all: before the records' numbers begin anew. The dictionary gets first what it lacks. */
-void live_stacks_forget(struct live *live);
+void live_stacks_forget(struct live_stacks *stacks);
 /* Forgets stacks and names, but not what was read of files: before lent names go. Counts it. */
-void live_stacks_forget_words(struct live *live);
+void live_stacks_forget_words(struct live_stacks *stacks);
 
 /* Fills the stacks of the sample with that index, or has them wait for live_stacks_tell(). */
-void live_stacks_add(struct live *live, const struct thread_state *record, size_t sample);
+void live_stacks_add(struct live_stacks *stacks, const struct thread_state *record, size_t sample);
 /* Whether stacks of a scan's moment are kept: they are wanted, but not with functions of Python,
  * which are read from the thread's memory as it is now. */
-bool live_stacks_of_moment(const struct live *live);
+bool live_stacks_of_moment(const struct live_stacks *stacks);
 /* Fills them as a switch out kept them, if one did. */
-bool live_stacks_add_kept(struct live *live, const struct thread_state *record, size_t sample);
+bool live_stacks_add_kept(struct live_stacks *stacks, const struct thread_state *record,
+			  size_t sample);
 /* Reads the stacks of a thread off its CPU that has no sample, for live_wakers. */
-void live_stacks_add_other(struct live *live, const struct thread_state *record);
+void live_stacks_add_other(struct live_stacks *stacks, const struct thread_state *record);
 /* Sets the stacks of the sample with that index: numbers of the table, or STACK_NONE. */
-void live_stacks_set(struct live *live, size_t sample, uint32_t user, uint32_t kernel);
+void live_stacks_set(struct live_stacks *stacks, size_t sample, uint32_t user, uint32_t kernel);
 /* Counts a thread's stacks that could not be read (-errno, or 0), unless it was ending. */
-void live_stacks_unread(struct live *live, const struct thread_identity *identity, int user_err,
-			int kernel_err);
+void live_stacks_unread(struct live_stacks *stacks, const struct thread_identity *identity,
+			int user_err, int kernel_err);
 /* Whose stack a walk goes over: the thread of that record, at the scan's moment. */
-struct stack_thread live_stack_thread(const struct live *live, const struct thread_state *record);
+struct stack_thread live_stack_thread(const struct live_stacks *stacks,
+				      const struct thread_state *record);
 /* What a walk that found nothing says: -EPERM, -ESRCH, or 0. */
 int walk_error(const struct stack_walk *walk);
 /* At the end of a part of a scan: reads those that wait, and fills the words of all its samples. */
-void live_stacks_tell(struct live *live);
-
-/* The column's value: a 64-bit number, or ABSENT. */
-int64_t live_stack_hash(const struct live_stacks *stacks, uint32_t stack);
+void live_stacks_tell(struct live_stacks *stacks);
 
 /* Between live_stacks.c and live_waiting.c, which has the stacks of threads off their CPUs: as the
  * last switch kept them, as they were read since, or read now. Those that are to be read wait, so
@@ -123,10 +62,10 @@ struct known_stacks {
 };
 
 /* Reads the stacks of all that wait. */
-void live_waiting_take(struct live *live);
+void live_waiting_take(struct live_stacks *stacks);
 /* The words of the thread's stacks are wanted at this scan's end, of a waker without a sample as
  * well. */
-void live_stacks_note(struct live *live, int64_t tid, uint32_t user, uint32_t kernel);
+void live_stacks_note(struct live_stacks *stacks, int64_t tid, uint32_t user, uint32_t kernel);
 
 /* Adds what the foot of a report tells. */
 void live_stacks_describe(const struct live_stacks *stacks, struct source_facts *facts);

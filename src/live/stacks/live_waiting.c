@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "live/stacks/live_stacks.h"
-#include "live/live_state.h"
+#include "live/stacks/live_cpu_stacks.h"
+#include "live/stacks/live_kept.h"
 #include "live/stacks/live_wakers.h"
 #include "base/clock.h"
 #include "kernel/registers.h"
@@ -10,24 +11,24 @@
 
 #define TASK_EXITING 0x4 /* PF_EXITING, include/linux/sched.h; flags of /proc/TID/stat */
 
-static void thread_set(struct live *live, const struct stack_wait *wait, uint32_t user,
+static void thread_set(struct live_stacks *stacks, const struct stack_wait *wait, uint32_t user,
 		       uint32_t kernel)
 {
 	if (wait->sample != SAMPLE_NONE)
-		live_stacks_set(live, wait->sample, user, kernel);
+		live_stacks_set(stacks, wait->sample, user, kernel);
 	else
-		live_stacks_note(live, wait->record.identity.tid, user, kernel);
+		live_stacks_note(stacks, wait->record.identity.tid, user, kernel);
 }
 
 /* What is known of a thread stays so until its next switch. */
-static void thread_know(struct live *live, const struct stack_wait *wait, uint32_t user,
+static void thread_know(struct live_stacks *stacks, const struct stack_wait *wait, uint32_t user,
 			uint32_t kernel)
 {
 	struct known_stacks *known;
 	bool added;
 
-	known = cache_get(&live->stacks.threads, wait->record.identity.tid,
-			  live->context.now.moment.now_ns, &added);
+	known = cache_get(&stacks->threads, wait->record.identity.tid,
+			  stacks->context->now.moment.now_ns, &added);
 	known->start_ns = wait->start_ns;
 	known->sequence = wait->record.sched.sequence_done;
 	known->displaced = wait->displaced;
@@ -37,108 +38,108 @@ static void thread_know(struct live *live, const struct stack_wait *wait, uint32
 
 /* Sets the stacks that the thread's switch out kept. cut: also such as are longer than that. False:
  * it has kept none. */
-static bool kept_set(struct live *live, const struct stack_wait *wait, bool cut)
+static bool kept_set(struct live_stacks *stacks, const struct stack_wait *wait, bool cut)
 {
-	const uint64_t unopened = live->stacks.modules.refused;
+	const uint64_t unopened = stacks->modules.refused;
 	uint32_t user, kernel;
 
-	if (!live_kept_stacks(live, &wait->record, wait->displaced, cut, &user, &kernel))
+	if (!live_kept_stacks(stacks, &wait->record, wait->displaced, cut, &user, &kernel))
 		return false;
-	thread_set(live, wait, user, kernel);
+	thread_set(stacks, wait, user, kernel);
 	/* else there was no room or time for a file: the next scan has some */
-	if (live->stacks.modules.refused == unopened && !wait->record.sched.on_cpu)
-		thread_know(live, wait, user, kernel);
+	if (stacks->modules.refused == unopened && !wait->record.sched.on_cpu)
+		thread_know(stacks, wait, user, kernel);
 	return true;
 }
 
-bool live_stacks_of_moment(const struct live *live)
+bool live_stacks_of_moment(const struct live_stacks *stacks)
 {
-	return live->stacks.needs && !live->stacks.python_wanted;
+	return stacks->needs && !stacks->python_wanted;
 }
 
-bool live_stacks_add_kept(struct live *live, const struct thread_state *record, size_t sample)
+bool live_stacks_add_kept(struct live_stacks *stacks, const struct thread_state *record,
+			  size_t sample)
 {
 	uint32_t user, kernel;
 
-	if (!live_kept_stacks(live, record, live->samples[sample].state == DOING_ON, true, &user,
-			      &kernel))
+	if (!live_kept_stacks(stacks, record, stacks->samples[sample].state == DOING_ON, true,
+			      &user, &kernel))
 		return false;
-	live_stacks_set(live, sample, user, kernel);
+	live_stacks_set(stacks, sample, user, kernel);
 	return true;
 }
 
 /* wait is the next one of those that wait, or takes its stacks at once. */
-static void thread_add(struct live *live, const struct stack_wait *wait)
+static void thread_add(struct live_stacks *stacks, const struct stack_wait *wait)
 {
-	struct live_stacks *stacks = &live->stacks;
 	const struct known_stacks *known;
 	bool added;
 
 	known = cache_get(&stacks->threads, wait->record.identity.tid,
-			  live->context.now.moment.now_ns, &added);
+			  stacks->context->now.moment.now_ns, &added);
 	if (!added && known->displaced == wait->displaced && known->start_ns == wait->start_ns &&
 	    known->sequence == wait->record.sched.sequence_done) {
 		stacks->reused_count++;
-		thread_set(live, wait, known->user, known->kernel);
+		thread_set(stacks, wait, known->user, known->kernel);
 		return;
 	}
-	if (kept_set(live, wait, false))
+	if (kept_set(stacks, wait, false))
 		return;
 	if (stacks->until_ns && clock_monotonic_ns() >= stacks->until_ns) {
-		stacks->late_count += !kept_set(live, wait, true);
+		stacks->late_count += !kept_set(stacks, wait, true);
 		return;
 	}
 	if (++stacks->waiting_count == ASK_MAX)
-		live_waiting_take(live);
+		live_waiting_take(stacks);
 }
 
 /* Whether a thread has begun to run after the moment, or, if it ran then, to sleep. */
-static bool moved_since(const struct live *live, const struct thread_state *record, bool running)
+static bool moved_since(const struct live_stacks *stacks, const struct thread_state *record,
+			bool running)
 {
 	if (running)
 		return task_state_doing(record->sched.state) != DOING_RQ;
 	return record->sched.on_cpu ||
-	       (int64_t)record->sched.out_ns > live->context.now.moment.now_ns;
+	       (int64_t)record->sched.out_ns > stacks->context->now.moment.now_ns;
 }
 
-void live_stacks_add(struct live *live, const struct thread_state *record, size_t sample)
+void live_stacks_add(struct live_stacks *stacks, const struct thread_state *record, size_t sample)
 {
-	struct live_stacks *stacks = &live->stacks;
 	struct stack_wait *wait = &stacks->waiting[stacks->waiting_count];
-	bool running = live->samples[sample].state == DOING_ON;
+	bool running = stacks->samples[sample].state == DOING_ON;
 
-	if (!stacks->needs || live->samples[sample].state == DOING_ZOMBIE)
+	if (!stacks->needs || stacks->samples[sample].state == DOING_ZOMBIE)
 		return;
 	if (running && record->sched.on_cpu) {
-		live_cpu_stacks_add(live, record, sample);
+		live_cpu_stacks_add(stacks, record, sample);
 		return;
 	}
 	/* its present stack is no longer that of the moment */
-	if (moved_since(live, record, running)) {
-		if (!live_stacks_add_kept(live, record, sample))
-			*(running ? &live->cpu_stacks.gone_count : &stacks->moved_count) += 1;
+	if (moved_since(stacks, record, running)) {
+		if (!live_stacks_add_kept(stacks, record, sample))
+			*(running ? &stacks->cpu.gone_count : &stacks->moved_count) += 1;
 		return;
 	}
-	live_wakers_want(live, &live->samples[sample]);
+	live_wakers_want(stacks, &stacks->samples[sample]);
 	*wait = (struct stack_wait){.record = *record,
 				    .sample = sample,
-				    .start_ns = live->samples[sample].start_ns,
-				    .kthread = live->samples[sample].kthread == 1,
+				    .start_ns = stacks->samples[sample].start_ns,
+				    .kthread = stacks->samples[sample].kthread == 1,
 				    .displaced = running};
-	thread_add(live, wait);
+	thread_add(stacks, wait);
 }
 
-void live_stacks_add_other(struct live *live, const struct thread_state *record)
+void live_stacks_add_other(struct live_stacks *stacks, const struct thread_state *record)
 {
-	struct stack_wait *wait = &live->stacks.waiting[live->stacks.waiting_count];
+	struct stack_wait *wait = &stacks->waiting[stacks->waiting_count];
 	struct sample sample;
 
-	record_sample(record, &live->context.now.moment, DOING_SLEEP, &sample);
+	record_sample(record, &stacks->context->now.moment, DOING_SLEEP, &sample);
 	*wait = (struct stack_wait){.record = *record,
 				    .sample = SAMPLE_NONE,
 				    .start_ns = sample.start_ns,
 				    .kthread = sample.kthread == 1};
-	thread_add(live, wait);
+	thread_add(stacks, wait);
 }
 
 /* Registers of a thread that the kernel's programs don't know any of: it has slept since before
@@ -169,20 +170,20 @@ int walk_error(const struct stack_walk *walk)
 }
 
 /* The kernel may refuse one that is on its way out, whoever asks. */
-static bool thread_is_ending(const struct live *live, const struct thread_identity *identity)
+static bool thread_is_ending(const struct live_stacks *stacks,
+			     const struct thread_identity *identity)
 {
 	struct proc_stat stat;
 
 	/* who is not there may be hidden (hidepid) */
 	if (proc_stat_read(PROC, identity->tgid, identity->tid, &stat))
-		return live->context.view.proc_whole;
+		return stacks->context->view.proc_whole;
 	return stat.flags & TASK_EXITING;
 }
 
-void live_stacks_unread(struct live *live, const struct thread_identity *identity, int user_err,
-			int kernel_err)
+void live_stacks_unread(struct live_stacks *stacks, const struct thread_identity *identity,
+			int user_err, int kernel_err)
 {
-	struct live_stacks *stacks = &live->stacks;
 
 	if (!user_err && !kernel_err)
 		return;
@@ -190,7 +191,7 @@ void live_stacks_unread(struct live *live, const struct thread_identity *identit
 		stacks->unknown_count++;
 		user_err = 0;
 	}
-	if ((user_err || kernel_err) && thread_is_ending(live, identity)) {
+	if ((user_err || kernel_err) && thread_is_ending(stacks, identity)) {
 		stacks->ended_count++;
 		return;
 	}
@@ -198,19 +199,19 @@ void live_stacks_unread(struct live *live, const struct thread_identity *identit
 	stacks->kernel_refused_count += kernel_err != 0;
 }
 
-struct stack_thread live_stack_thread(const struct live *live, const struct thread_state *record)
+struct stack_thread live_stack_thread(const struct live_stacks *stacks,
+				      const struct thread_state *record)
 {
 	return (struct stack_thread){record->identity.tgid, record->identity.tid,
-				     record_start_ns(record), live->context.now.moment.now_ns,
+				     record_start_ns(record), stacks->context->now.moment.now_ns,
 				     record->identity.known >> IDENTITY_PROGRAM_SHIFT};
 }
 
-static uint32_t user_read(struct live *live, uint32_t at, int *err)
+static uint32_t user_read(struct live_stacks *stacks, uint32_t at, int *err)
 {
 	static struct stack_walk walk;
-	struct live_stacks *stacks = &live->stacks;
 	const struct stack_wait *wait = &stacks->waiting[at];
-	const struct stack_thread thread = live_stack_thread(live, &wait->record);
+	const struct stack_thread thread = live_stack_thread(stacks, &wait->record);
 	struct user_registers registers;
 
 	if (wait->registers_known)
@@ -226,10 +227,9 @@ static uint32_t user_read(struct live *live, uint32_t at, int *err)
 	return stack_of_walk(&stacks->table, &walk);
 }
 
-static uint32_t kernel_read(struct live *live, const struct stack_wait *wait, int *err)
+static uint32_t kernel_read(struct live_stacks *stacks, const struct stack_wait *wait, int *err)
 {
 	static struct kernel_stack kernel;
-	struct live_stacks *stacks = &live->stacks;
 
 	*err = kernel_stack_read(&kernel, stacks->proc_root, wait->record.identity.tid);
 	if (*err)
@@ -239,50 +239,48 @@ static uint32_t kernel_read(struct live *live, const struct stack_wait *wait, in
 	return stack_of_kernel(&stacks->table, &kernel);
 }
 
-static void stacks_read(struct live *live, uint32_t at)
+static void stacks_read(struct live_stacks *stacks, uint32_t at)
 {
-	struct live_stacks *stacks = &live->stacks;
 	const struct stack_wait *wait = &stacks->waiting[at];
 	const uint64_t put_off = stacks->modules.refused + stacks->python.late_count;
 	uint32_t user = STACK_NONE, kernel = STACK_NONE;
 	int user_err = 0, kernel_err = 0;
 
 	/* nothing to read of one that is on its way again */
-	if (!record_still(&live->context.kernel.table, &wait->record)) {
-		stacks->moved_count += !kept_set(live, wait, true);
+	if (!record_still(&stacks->context->kernel.table, &wait->record)) {
+		stacks->moved_count += !kept_set(stacks, wait, true);
 		return;
 	}
 	if (stacks->needs & NEED_USTACK && !wait->kthread)
-		user = user_read(live, at, &user_err);
+		user = user_read(stacks, at, &user_err);
 	if (stacks->needs & NEED_KSTACK)
-		kernel = kernel_read(live, wait, &kernel_err);
-	if (!record_still(&live->context.kernel.table, &wait->record)) {
-		stacks->moved_count += !kept_set(live, wait, true);
+		kernel = kernel_read(stacks, wait, &kernel_err);
+	if (!record_still(&stacks->context->kernel.table, &wait->record)) {
+		stacks->moved_count += !kept_set(stacks, wait, true);
 		return;
 	}
-	live_stacks_unread(live, &wait->record.identity, user_err, kernel_err);
+	live_stacks_unread(stacks, &wait->record.identity, user_err, kernel_err);
 	/* else there was no room or time for a part of it: the next scan has some */
 	if (stacks->modules.refused + stacks->python.late_count == put_off)
-		thread_know(live, wait, user, kernel);
-	thread_set(live, wait, user, kernel);
+		thread_know(stacks, wait, user, kernel);
+	thread_set(stacks, wait, user, kernel);
 }
 
 /* Of those that wait. The thread that scans asks, too, unless this is in a scan. */
-static void registers_ask(struct live *live, const struct thread_state *const *records)
+static void registers_ask(struct live_stacks *stacks, const struct thread_state *const *records)
 {
-	struct live_stacks *stacks = &live->stacks;
 
-	pthread_mutex_lock(sampler_asking(live->context.sampler));
-	stack_registers_ask(&live->context.kernel.asker, records, stacks->waiting_count);
+	pthread_mutex_lock(sampler_asking(stacks->context->sampler));
+	stack_registers_ask(&stacks->context->kernel.asker, records, stacks->waiting_count);
 	for (uint32_t i = 0; i < stacks->waiting_count; i++)
-		stacks->waiting[i].registers_known = stack_registers_get(
-			&live->context.kernel.asker, records[i], i, &stacks->waiting[i].registers);
-	pthread_mutex_unlock(sampler_asking(live->context.sampler));
+		stacks->waiting[i].registers_known =
+			stack_registers_get(&stacks->context->kernel.asker, records[i], i,
+					    &stacks->waiting[i].registers);
+	pthread_mutex_unlock(sampler_asking(stacks->context->sampler));
 }
 
-void live_waiting_take(struct live *live)
+void live_waiting_take(struct live_stacks *stacks)
 {
-	struct live_stacks *stacks = &live->stacks;
 	const struct thread_state *records[ASK_MAX];
 
 	if (!stacks->waiting_count)
@@ -290,8 +288,8 @@ void live_waiting_take(struct live *live)
 	for (uint32_t i = 0; i < stacks->waiting_count; i++)
 		records[i] = &stacks->waiting[i].record;
 	if (stacks->needs & NEED_USTACK)
-		registers_ask(live, records);
+		registers_ask(stacks, records);
 	for (uint32_t i = 0; i < stacks->waiting_count; i++)
-		stacks_read(live, i);
+		stacks_read(stacks, i);
 	stacks->waiting_count = 0;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "live/stacks/live_wakers.h"
 #include "live/stacks/live_dictionary.h"
-#include "live/live_state.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/names.h"
@@ -23,11 +22,11 @@ void live_wakers_init(struct live_stacks *stacks)
 					.entries_max = WAKERS_MAX};
 }
 
-static struct known_waker *waker_get(struct live *live, int64_t tid)
+static struct known_waker *waker_get(struct live_stacks *stacks, int64_t tid)
 {
 	bool added;
-	struct known_waker *waker = cache_get(&live->stacks.wakers, (uint64_t)tid,
-					      live->context.now.moment.now_ns, &added);
+	struct known_waker *waker = cache_get(&stacks->wakers, (uint64_t)tid,
+					      stacks->context->now.moment.now_ns, &added);
 
 	if (added)
 		waker->user = waker->kernel = STACK_NONE;
@@ -40,56 +39,53 @@ static bool waker_is_thread(const struct sample *sample)
 	return sample->state != DOING_ON && sample->waker_tid != ABSENT && sample->waker_tid;
 }
 
-void live_wakers_want(struct live *live, const struct sample *sample)
+void live_wakers_want(struct live_stacks *stacks, const struct sample *sample)
 {
-	struct live_stacks *stacks = &live->stacks;
 	struct known_waker *waker;
 
 	if (!(stacks->needs & NEED_WAKER_STACK) || !waker_is_thread(sample))
 		return;
-	waker = waker_get(live, sample->waker_tid);
-	if (waker->wanted_ns == live->context.now.moment.now_ns ||
-	    waker->read_ns == live->context.now.moment.now_ns)
+	waker = waker_get(stacks, sample->waker_tid);
+	if (waker->wanted_ns == stacks->context->now.moment.now_ns ||
+	    waker->read_ns == stacks->context->now.moment.now_ns)
 		return;
-	waker->wanted_ns = live->context.now.moment.now_ns;
+	waker->wanted_ns = stacks->context->now.moment.now_ns;
 	stacks->wanted = memory_grow(stacks->wanted, &stacks->wanted_capacity,
 				     stacks->wanted_count + 1, sizeof(*stacks->wanted));
 	stacks->wanted[stacks->wanted_count++] = (uint32_t)sample->waker_tid;
 }
 
-void live_wakers_note(struct live *live, int64_t tid, uint32_t user, uint32_t kernel)
+void live_wakers_note(struct live_stacks *stacks, int64_t tid, uint32_t user, uint32_t kernel)
 {
 	struct known_waker *waker;
 
-	if (!(live->stacks.needs & NEED_WAKER_STACK))
+	if (!(stacks->needs & NEED_WAKER_STACK))
 		return;
-	waker = waker_get(live, tid);
-	waker->read_ns = live->context.now.moment.now_ns;
+	waker = waker_get(stacks, tid);
+	waker->read_ns = stacks->context->now.moment.now_ns;
 	waker->user = user;
 	waker->kernel = kernel;
 }
 
-void live_wakers_read(struct live *live)
+bool live_wakers_next(struct live_stacks *stacks, size_t *at, struct thread_state *record)
 {
-	struct live_stacks *stacks = &live->stacks;
-	struct thread_table *table = &live->context.kernel.table;
+	struct live_context *context = stacks->context;
+	struct thread_table *table = &context->kernel.table;
 
-	for (size_t i = 0; i < stacks->wanted_count; i++) {
-		const struct known_waker *waker = waker_get(live, stacks->wanted[i]);
-		struct thread_state record;
-		uint32_t key;
+	while (*at < stacks->wanted_count) {
+		uint32_t tid = stacks->wanted[(*at)++], key;
 
 		/* in a container the array goes by other ids: there a sample must tell */
-		if (waker->read_ns == live->context.now.moment.now_ns ||
-		    live->context.view.translated)
+		if (waker_get(stacks, tid)->read_ns == context->now.moment.now_ns ||
+		    context->view.translated)
 			continue;
-		if (!thread_table_key(table, stacks->wanted[i], &key) &&
-		    !thread_table_get(table, key, &record) &&
-		    record.identity.known & IDENTITY_FULL && !record.sched.on_cpu &&
-		    !live_is_own(&live->context, record.identity.tgid))
-			live_stacks_add_other(live, &record);
+		if (!thread_table_key(table, tid, &key) && !thread_table_get(table, key, record) &&
+		    record->identity.known & IDENTITY_FULL && !record->sched.on_cpu &&
+		    !live_is_own(context, record->identity.tgid))
+			return true;
 	}
 	stacks->wanted_count = 0;
+	return false;
 }
 
 /* The text of a pair, made once when all names are known. */
@@ -112,21 +108,20 @@ static const char *waker_words(struct live_stacks *stacks, const struct known_wa
 	return text;
 }
 
-void live_wakers_tell(struct live *live, struct sample *sample)
+void live_wakers_tell(struct live_stacks *stacks, struct sample *sample)
 {
-	struct live_stacks *stacks = &live->stacks;
 	const struct known_waker *waker;
 
 	if (!(stacks->needs & NEED_WAKER_STACK) || !waker_is_thread(sample))
 		return;
-	waker = waker_get(live, sample->waker_tid);
-	if (!waker->read_ns || live->context.now.moment.now_ns - waker->read_ns > WAKER_AGE_NS)
+	waker = waker_get(stacks, sample->waker_tid);
+	if (!waker->read_ns || stacks->context->now.moment.now_ns - waker->read_ns > WAKER_AGE_NS)
 		return;
 	sample->waker_ustack = live_stack_hash(stacks, waker->user);
 	sample->waker_kstack = live_stack_hash(stacks, waker->kernel);
 	sample->waker_stack = waker_words(stacks, waker);
 	if (waker->user != STACK_NONE)
-		live_dictionary_add(live, waker->user);
+		live_dictionary_add(stacks, waker->user);
 	if (waker->kernel != STACK_NONE)
-		live_dictionary_add(live, waker->kernel);
+		live_dictionary_add(stacks, waker->kernel);
 }

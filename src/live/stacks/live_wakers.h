@@ -6,15 +6,16 @@
 #ifndef TSNAP_LIVE_STACKS_LIVE_WAKERS_H
 #define TSNAP_LIVE_STACKS_LIVE_WAKERS_H
 
-#include "live/stacks/live_stacks.h"
+#include "live/stacks/live_stacks_state.h"
 
 void live_wakers_init(struct live_stacks *stacks);
 /* The sample's waker is to be told. */
-void live_wakers_want(struct live *live, const struct sample *sample);
+void live_wakers_want(struct live_stacks *stacks, const struct sample *sample);
 /* A stack of that thread was read in this scan. */
-void live_wakers_note(struct live *live, int64_t tid, uint32_t user, uint32_t kernel);
-/* Has those read that are off their CPUs and were not sampled yet. */
-void live_wakers_read(struct live *live);
-void live_wakers_tell(struct live *live, struct sample *sample);
+void live_wakers_note(struct live_stacks *stacks, int64_t tid, uint32_t user, uint32_t kernel);
+/* The wakers that are to be told, are off their CPUs and were not sampled yet, in turn: *at starts
+ * at 0. False: there are no more, and nobody is to be told. */
+bool live_wakers_next(struct live_stacks *stacks, size_t *at, struct thread_state *record);
+void live_wakers_tell(struct live_stacks *stacks, struct sample *sample);
 
 #endif

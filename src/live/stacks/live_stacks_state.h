@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What is kept about stacks; for the files of this folder, and for whoever holds it. */
+#ifndef TSNAP_LIVE_STACKS_LIVE_STACKS_STATE_H
+#define TSNAP_LIVE_STACKS_LIVE_STACKS_STATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/cache.h"
+#include "base/index.h"
+#include "live/context/live_context.h"
+#include "maps/cpu_sampler.h"
+#include "maps/kept_stacks.h"
+#include "maps/register_asker.h"
+#include "sample/source.h"
+#include "unwind/runtime/python_frames.h"
+#include "unwind/stack_table.h"
+#include "unwind/thread_memory.h"
+#include "unwind/unwinder.h"
+
+#define SAMPLE_NONE SIZE_MAX
+
+/* A thread of this scan whose stacks are to be read, and its sample. */
+struct stack_wait {
+	struct thread_state record;
+	size_t sample; /* or SAMPLE_NONE */
+	int64_t start_ns;
+	bool kthread;
+	bool displaced; /* runs again as soon as tsnap leaves its CPU */
+	bool registers_known;
+	struct user_registers registers; /* that a walk begins with */
+};
+
+/* A sample of this scan whose stacks are to be told in words. */
+struct stack_telling {
+	size_t sample;
+	uint32_t user, kernel;
+};
+
+/* Stacks of threads on their CPUs: live_cpu_stacks.h. */
+struct live_cpu_stacks {
+	struct cpu_sampler sampler;
+	int err; /* why there are none, or 0 */
+	bool wanted, names_lacking;
+	uint64_t gone_count; /* samples without a stack: the thread had left its CPU by then */
+	uint64_t functions_refused; /* of the kernel, beyond those that are kept */
+};
+
+/* Stacks that switches kept: live_kept.h. */
+struct live_kept {
+	struct kept_stacks stacks;
+	int err; /* why switches keep none, or 0 */
+};
+
+/* Stacks copied right after the moment: live_copies.h. Zeroed is empty. The thread that scans has
+ * it alone. */
+struct live_copies {
+	bool user, kernel; /* which stacks */
+	const char *proc_root;
+	struct register_asker *asker;
+	const struct kept_stacks *kept; /* what these have need not be copied */
+	struct thread_memory memory;
+	struct index known, again; /* tid to sequence: of the last scan's, and of this one */
+};
+
+struct live_stacks {
+	/* the caller's */
+	struct live_context *context;
+	struct source *source;	/* whoever takes its dictionary of stacks */
+	struct sample *samples; /* of the part of a scan that is gathered */
+	uint64_t needs;		/* of NEEDS_STACKS; 0: nothing is done */
+
+	struct live_cpu_stacks cpu;
+	struct live_kept kept;
+	struct live_copies copies;
+	const char *proc_root;
+	struct parsers *parsers; /* NULL: files are not read */
+	struct module_table modules;
+	struct unwinder unwinder;
+	bool python_wanted;
+	struct python_frames python;
+	struct stack_names *names;
+	struct stack_table table;
+	struct cache threads;
+	struct stack_wait waiting[ASK_MAX];
+	uint32_t waiting_count;
+	struct stack_telling *tellings;
+	size_t telling_count, telling_capacity;
+	struct cache wakers; /* live_wakers.c: their last stacks */
+	struct index waker_words;
+	uint32_t *wanted; /* wakers of this scan, by tid */
+	size_t wanted_count, wanted_capacity;
+	uint32_t *listed; /* stacks that a dictionary is to get: live_dictionary.c */
+	size_t listed_count, listed_capacity;
+	uint64_t unnamed_count; /* stacks in it without all names */
+	int64_t kept_ns;	/* when files that nobody has mapped were looked for */
+	int64_t until_ns;	/* stacks are not read later than that (monotonic); 0: they are */
+	uint64_t late_count;	/* stacks not read for that */
+	uint64_t moved_count;	/* stacks thrown away: the thread ran meanwhile */
+	uint64_t unread_count;	/* user stacks that the kernel does not show */
+	uint64_t unknown_count; /* stacks whose registers are not known */
+	uint64_t kernel_refused_count;
+	uint64_t ended_count; /* stacks of threads that were ending: there was nothing to read */
+	uint64_t reused_count, clear_count;
+	uint64_t late_files; /* times that a file was not read yet, for want of room or time */
+};
+
+/* The column's value: a 64-bit number, or ABSENT. */
+static inline int64_t live_stack_hash(const struct live_stacks *stacks, uint32_t stack)
+{
+	int64_t hash = stack == STACK_NONE ? ABSENT : (int64_t)stacks->table.stacks[stack].hash;
+
+	return hash == ABSENT && stack != STACK_NONE ? hash + 1 : hash;
+}
+
+#endif
