@@ -44,7 +44,7 @@ static void capture_return(struct live *live)
 
 	live->context.now.capture = NULL;
 	if (capture)
-		sampler_return(live->context.sampler, capture, &live->keys_next,
+		sampler_return(live->context.sampler, capture, &live->walk.keys_next,
 			       live->context.wants.filter);
 }
 
@@ -69,18 +69,19 @@ static int scan_deliver(struct live *live, struct scan *scan, struct error *e)
 	progress_end();
 	live->context.now.moment = live->context.now.capture->moment;
 	live->context.now.housekeeping =
-		live->context.now.moment.now_ns - live->housekept_ns >= HOUSEKEEPING_NS;
-	live->part = (struct scan){
+		live->context.now.moment.now_ns - live->times.housekept_ns >= HOUSEKEEPING_NS;
+	live->part.scan = (struct scan){
 		.time_us = live->context.now.capture->time_us,
-		.weight_us = (live->context.now.moment.now_ns - live->previous_ns) / NS_PER_US,
-		.samples = live->samples,
+		.weight_us =
+			(live->context.now.moment.now_ns - live->times.previous_ns) / NS_PER_US,
+		.samples = live->part.samples,
 	};
-	live->previous_ns = live->context.now.moment.now_ns;
+	live->times.previous_ns = live->context.now.moment.now_ns;
 	err = scan_read(live);
-	*scan = live->part;
-	scan->threads = live->threads;
-	if (live->part_err && live->part_err != -EOWNERDEAD)
-		return live->part_err;
+	*scan = live->part.scan;
+	scan->threads = live->walk.threads;
+	if (live->part.err && live->part.err != -EOWNERDEAD)
+		return live->part.err;
 	if (err)
 		return error_set(e, -err, EXIT_FAILED,
 				 "the thread state array can't be read any more: %s",
@@ -158,18 +159,18 @@ static void live_close(struct source *source)
 	lookup_free(live->context.lookup);
 	live_seed_done(&live->context.seed);
 	totals_done(&live->context.totals);
-	live_account_done(live);
+	live_accounts_done(&live->accounts);
 	live_block_done(&live->context.now.block);
 	live_chains_free(live->chains);
-	python_gils_done(&live->gils);
+	python_gils_done(&live->gil.gils);
 	live_host_done(&live->host);
-	index_clear(&live->doubts);
-	index_clear(&live->awake);
-	index_clear(&live->crowds);
-	index_clear(&live->awake_next);
-	index_clear(&live->keys_next);
+	index_clear(&live->walk.doubts);
+	index_clear(&live->walk.awake);
+	index_clear(&live->walk.crowds);
+	index_clear(&live->walk.awake_next);
+	index_clear(&live->walk.keys_next);
 	live_sleepers_clear(&live->sleepers);
-	proc_values_room_done(&live->proc_values);
+	proc_values_room_done(&live->part.proc_values);
 	text_done(&live->chosen);
 	text_done(&live->remarks);
 	live_processes_done(&live->processes);
@@ -266,7 +267,7 @@ static int live_start(struct live *live, struct error *e)
 	err = kernel_open(&live->context.kernel, &options, e);
 	if (err)
 		return err;
-	live->attached_ns = clock_monotonic_ns();
+	live->accounts.attached_ns = clock_monotonic_ns();
 	live->stacks.modules.without_tables = !fact_has(&live->context.kernel.facts, FACT_UNWINDER);
 	live_cpu_stacks_open(&live->stacks);
 	live_kept_open(&live->stacks);
@@ -295,27 +296,25 @@ static int live_start(struct live *live, struct error *e)
 		return err;
 	clock = live->context.kernel.plan.chosen[GROUP_CLOCK];
 	live->context.period_ns = NS_PER_SECOND / live->context.config.rate_hz;
-	live->housekept_ns = clock_monotonic_ns();
-	due_ns = live->housekept_ns;
+	live->times.housekept_ns = clock_monotonic_ns();
+	due_ns = live->times.housekept_ns;
 	if (!clock || clock->kind != PROBE_LOOK)
 		due_ns += live->context.period_ns < FIRST_SCAN_NS ? live->context.period_ns
 								  : FIRST_SCAN_NS;
-	live->previous_ns = due_ns - live->context.period_ns;
-	if (live->previous_ns < live->attached_ns) /* exact times begin then */
-		live->previous_ns = live->attached_ns;
-	live->housekept_ns -= HOUSEKEEPING_NS; /* the first scan looks at everything */
-	live_account_begin(live);
+	live->times.previous_ns = due_ns - live->context.period_ns;
+	if (live->times.previous_ns < live->accounts.attached_ns) /* exact times begin then */
+		live->times.previous_ns = live->accounts.attached_ns;
+	live->times.housekept_ns -= HOUSEKEEPING_NS; /* the first scan looks at everything */
+	live_accounts_begin(&live->accounts, &live->context);
 	if (live->context.config.self)
-		live_self_open(&live->self, &live->context.kernel, live->own_cpu_start_ns);
+		live_self_open(&live->self, &live->context.kernel, live->times.own_cpu_start_ns);
 	if (live->context.config.traces)
 		latency_reader_begin(&live->context.kernel.latency,
 				     live->context.config.distributions, clock_monotonic_ns());
 	progress_end();
 	live_lock(live);
 	live_sandbox(live);
-	cpu_quotas_init(&live->host.quotas, PROC);
-	io_limits_init(&live->host.io_limits, PROC);
-	cgroup_mount_find(&live->host.groups, PROC, ""); /* no controller: v2 */
+	live_host_init(&live->host, &live->context);
 	if (live->stacks.needs & NEED_USTACK)
 		parsers_describe(live->stacks.parsers, live->context.config.no_sandbox,
 				 &live->chosen);
@@ -330,7 +329,7 @@ struct lookup *live_lookup_new(struct live *live)
 	struct lookup *lookup = lookup_new(PROC);
 
 	lookup_set_daemon_ports(lookup, live->context.config.daemon_ports);
-	lookup_set_runtime_locks(lookup, live_gil_find, live);
+	lookup_set_runtime_locks(lookup, live_gil_find, &live->gil);
 	return lookup;
 }
 
@@ -349,10 +348,20 @@ static int live_begin(struct live *live, uint64_t needs, struct error *e)
 	live->context.wants.needs |= live->context.wants.optional_needs;
 	live->context.wants.probe_needs =
 		live->context.wants.needs & ~(filter->no_samples ? NEEDS_REGISTERS : 0);
-	live_stacks_init(&live->stacks, &live->context, &live->source, live->samples);
+	live_stacks_init(&live->stacks, &live->context, &live->source, live->part.samples);
 	live->context.wants.idle = filter_wants_idle(filter);
 	live->context.wants.work = filter_wants_work(filter);
 	return err ? err : live_start(live, e);
+}
+
+static void account_of_source(struct source *source, account_taker *take, void *to)
+{
+	struct live *live = (struct live *)source;
+
+	/* a sweep goes by what scans have marked: an account marks anew */
+	if (live->context.wants.needs & NEED_PROCESSES && live->context.wants.needs & NEED_TOTALS)
+		live->walk.sweep = false;
+	live_accounts_tell(&live->accounts, take, to);
 }
 
 static int traced_of_source(struct source *source, bool all, uint64_t needs, trace_taker *take,
@@ -384,7 +393,7 @@ int live_open(const struct live_config *config, struct filter *filter, uint64_t 
 	int err;
 
 	live->source = (struct source){.next = live_next,
-				       .account = live_account,
+				       .account = account_of_source,
 				       .release = live_release,
 				       .crowded = live_crowded,
 				       .describe = live_describe,
@@ -397,8 +406,9 @@ int live_open(const struct live_config *config, struct filter *filter, uint64_t 
 	progress_begin();
 	live->context.config = *config;
 	live->context.wants.filter = filter;
-	live->own_cpu_start_ns = clock_cpu_ns();
+	live->times.own_cpu_start_ns = clock_cpu_ns();
 	compile_result_init(&live->context.kernel.compiled, 0); /* no descriptor is 0 */
+	live->gil.context = &live->context;
 	live->context.lookup = live_lookup_new(live);
 	realtime_init(&live->realtime, !config->no_realtime);
 	priority_raise(&before, !config->no_realtime);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* At the end of a page: exact times of all threads, sampled or not, and births and deaths. For
+/* At the end of an interval: exact times of all threads, sampled or not, and which processes
+ * forked, executed and exited. For
  * src/live/live*.c only.
  *
  * Accounts are of each thread what it did since its last sample, without a state, as struct
@@ -12,18 +13,32 @@
 #ifndef TSNAP_LIVE_LIVE_ACCOUNT_H
 #define TSNAP_LIVE_LIVE_ACCOUNT_H
 
-#include "live/live_state.h"
+#include "live/context/live_context.h"
+#include "live/threads/live_dead.h"
+#include "proc/cpu_busy.h"
+#include "sample/source.h"
 
-void live_account_begin(struct live *live); /* what came until now is not told */
-void live_account_done(struct live *live);
-/* struct source's */
-void live_account(struct source *source, account_taker *take, void *to);
+/* Zeroed is empty. */
+struct live_accounts {
+	struct live_context *context;
+	struct dead_table dead;
+	int64_t attached_ns;	     /* when totals began to count */
+	struct cpu_busy first, busy; /* as of the first totals, and of the last account */
+	int64_t error_us;	     /* of one CPU, all accounts: what busy and totals differ by */
+	int64_t late_us; /* its part at the last account, where the time of the next one begins */
+};
+
+/* What came until now is not told. */
+void live_accounts_begin(struct live_accounts *accounts, struct live_context *context);
+void live_accounts_done(struct live_accounts *accounts);
+/* As account of struct source. */
+void live_accounts_tell(struct live_accounts *accounts, account_taker *take, void *to);
 /* The kernel counts in another table from now on. */
-void live_account_move(struct live *live, const struct kernel *bigger);
+void live_accounts_move(struct live_accounts *accounts, const struct kernel *bigger);
 /* What could not be told, since the beginning. */
-void live_account_missed(const struct live *live, struct source_facts *facts);
+void live_accounts_missed(const struct live_accounts *accounts, struct source_facts *facts);
 
 /* Fills busy_us and busy_error_us. */
-void live_account_busy(const struct live *live, struct source_facts *facts);
+void live_accounts_busy(const struct live_accounts *accounts, struct source_facts *facts);
 
 #endif

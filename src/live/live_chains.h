@@ -17,13 +17,17 @@
 
 #include "kernel/record.h"
 
-struct live;
 struct live_chains;
+struct live_context;
+struct sample;
 
-/* Keeps the record of a sample of the part, by the sample's index. */
-void live_chains_note(struct live *live, const struct thread_state *record, size_t sample);
-/* At the end of a part: fills the chains of all its samples. */
-void live_chains_tell(struct live *live);
+/* Keeps the record of a sample of the part, by the sample's index. *chains: NULL until somebody
+ * asks for any. */
+void live_chains_note(struct live_chains **chains, struct live_context *context,
+		      const struct thread_state *record, size_t sample);
+/* At the end of a part: fills the chains of its samples, but for those whose tid is ABSENT. */
+void live_chains_tell(struct live_chains **chains, struct live_context *context,
+		      struct sample *samples, size_t count);
 void live_chains_free(struct live_chains *chains); /* or NULL */
 
 #endif

@@ -79,16 +79,16 @@ void live_describe(struct source *source, struct source_facts *facts)
 	snprintf(facts->kernel, SOURCE_TEXT_SIZE, "%s", kernel->host.release);
 	facts->cpus = kernel->host.cpus;
 	facts->rate_hz = live->context.config.rate_hz;
-	facts->own_cpu_ns =
-		clock_cpu_ns() + parsers_cpu_ns(live->stacks.parsers) - live->own_cpu_start_ns;
+	facts->own_cpu_ns = clock_cpu_ns() + parsers_cpu_ns(live->stacks.parsers) -
+			    live->times.own_cpu_start_ns;
 	if (!kernel_bpf_cost(&live->context.kernel, &ns, &runs)) {
 		facts->bpf_ns = (int64_t)ns;
 		facts->bpf_runs = (int64_t)runs;
 	}
 	sampler_facts_read(live->context.sampler, &told);
 	scans_describe(live, &told, facts);
-	live_account_missed(live, facts);
-	live_account_busy(live, facts);
+	live_accounts_missed(&live->accounts, facts);
+	live_accounts_busy(&live->accounts, facts);
 	source_facts_miss(facts, "names beyond what tsnap keeps in memory", names_refused());
 	live_absent_describe(
 		kernel, live->context.wants.needs & ~live->context.wants.optional_needs, facts);
@@ -99,12 +99,12 @@ void live_describe(struct source *source, struct source_facts *facts)
 			facts,
 			"threads outside of this container's pid namespace (pid and "
 			"tid are those inside)",
-			(uint64_t)live->other_threads);
+			(uint64_t)live->walk.other_threads);
 		missed->standing = missed->natural = true;
 	}
-	live_stay_describe(live, facts);
+	live_stay_describe(&live->context, facts);
 	containers_describe(live, facts);
-	live_host_describe(live, facts);
+	live_host_describe(&live->host, facts);
 	live_stacks_describe(&live->stacks, facts);
 	live_cpu_stacks_describe(&live->stacks, facts);
 	live_self_describe(&live->self, kernel, &live->stacks.cpu.sampler,
@@ -112,13 +112,13 @@ void live_describe(struct source *source, struct source_facts *facts)
 			   live->context.now.scan_count, &facts->self);
 	if (live->context.config.traces)
 		source_facts_miss(facts, "events of --trace (more threads than fit the maps)",
-				  live->earlier.latency_full + counters.latency_full);
+				  live->growth.earlier.latency_full + counters.latency_full);
 	if (kernel->compiled.maps[KERNEL_MAP_BLOCK] >= 0) {
 		source_facts_miss(facts, "requests to block devices (too many in flight)",
-				  live->earlier.block_full + counters.block_full);
+				  live->growth.earlier.block_full + counters.block_full);
 		source_facts_miss(
 			facts, "requests to block devices (the kernel ran no program at their end)",
-			live->earlier.block_unseen + counters.block_unseen);
+			live->growth.earlier.block_unseen + counters.block_unseen);
 	}
 	if (live->context.config.events)
 		source_facts_miss(facts,
@@ -130,12 +130,13 @@ void live_describe(struct source *source, struct source_facts *facts)
 	if (live->context.view.translated || live->context.config.traces)
 		source_facts_miss(facts,
 				  "times that a thread did not fit the map (raise --max-threads)",
-				  live->earlier.map_full + full);
+				  live->growth.earlier.map_full + full);
 	if (!live->context.view.translated)
 		/* how many there are now, not how often one was refused */
 		source_facts_miss(facts, "threads that do not fit the map (raise --max-threads)",
-				  full && live->unfit_threads > 0 ? (uint64_t)live->unfit_threads
-								  : live->context.seed.unfit_count)
+				  full && live->walk.unfit_threads > 0
+					  ? (uint64_t)live->walk.unfit_threads
+					  : live->context.seed.unfit_count)
 			->standing = true;
 }
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "live_gil.h"
-#include "live/live_state.h"
 #include "proc/user_memory.h"
 
 #include <stdio.h>
@@ -17,14 +16,14 @@ bool live_gil_find(void *finder, const struct wait *wait, uint64_t futex, bool w
 {
 	const struct stack_thread thread = {
 		.pid = wait->pid, .tid = wait->tid, .now_ns = wait->now_ns};
-	struct live *live = finder;
+	struct live_gil *finding = finder;
 	struct python_gil gil;
 
-	if (!(live->context.wants.needs & NEED_WAITS))
+	if (!(finding->context->wants.needs & NEED_WAITS))
 		return false;
-	if (!live->gils.proc_root)
-		python_gils_init(&live->gils, PROC, memory_copy);
-	if (!python_gil_find(&live->gils, &thread, futex, with_place, &gil))
+	if (!finding->gils.proc_root)
+		python_gils_init(&finding->gils, PROC, memory_copy);
+	if (!python_gil_find(&finding->gils, &thread, futex, with_place, &gil))
 		return false;
 	lock->name = "GIL";
 	lock->holder = (int64_t)gil.holder;

@@ -5,9 +5,15 @@
 #ifndef TSNAP_LIVE_LIVE_GIL_H
 #define TSNAP_LIVE_LIVE_GIL_H
 
+#include "live/context/live_context.h"
 #include "unwind/runtime/python_gil.h"
 #include "waits/waits.h"
 
-runtime_lock_finder live_gil_find; /* finder: struct live */
+struct live_gil {
+	const struct live_context *context;
+	struct python_gils gils;
+};
+
+runtime_lock_finder live_gil_find; /* finder: struct live_gil */
 
 #endif

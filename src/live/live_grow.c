@@ -14,8 +14,8 @@ static bool growth_due(struct live *live)
 	uint32_t most = live->context.kernel.table.entries_max;
 
 	return !live->context.config.max_threads && !live->context.config.share &&
-	       !live->context.config.attach && !live->grown_up &&
-	       (live->threads > most - most / 8 ||
+	       !live->context.config.attach && !live->growth.ended &&
+	       (live->walk.threads > most - most / 8 ||
 		kernel_counters(&live->context.kernel).map_full) &&
 	       most < host_threads_limit(&live->context.kernel.host);
 }
@@ -101,10 +101,10 @@ static void counters_keep(struct live *live)
 {
 	struct probe_counters counters = kernel_counters(&live->context.kernel);
 
-	live->earlier.map_full += counters.map_full;
-	live->earlier.latency_full += counters.latency_full;
-	live->earlier.block_full += counters.block_full;
-	live->earlier.block_unseen += counters.block_unseen;
+	live->growth.earlier.map_full += counters.map_full;
+	live->growth.earlier.latency_full += counters.latency_full;
+	live->growth.earlier.block_full += counters.block_full;
+	live->growth.earlier.block_unseen += counters.block_unseen;
 }
 
 /* The maps become larger ones, if there can be such. 0, or -EINTR. */
@@ -121,10 +121,10 @@ static int maps_grow(struct live *live)
 	error_done(&e);
 	if (err) {
 		kernel_close(&bigger);
-		live->grown_up = err != -EINTR;
+		live->growth.ended = err != -EINTR;
 		return err == -EINTR ? err : 0;
 	}
-	live_account_move(live, &bigger);
+	live_accounts_move(&live->accounts, &bigger);
 	bigger.table.torn_count += live->context.kernel.table.torn_count;
 	bigger.table.unfinished_count += live->context.kernel.table.unfinished_count;
 	latency_reader_take_over(&bigger.latency, &live->context.kernel.latency,
@@ -139,15 +139,15 @@ static int maps_grow(struct live *live)
 	live_copies_forget(&live->stacks.copies);
 	live->context.seed.unfit_count = 0;
 	/* what was known by keys and sequence numbers of the old records */
-	index_clear(&live->awake);
+	index_clear(&live->walk.awake);
 	live_sleepers_clear(&live->sleepers);
-	index_clear(&live->doubts);
+	index_clear(&live->walk.doubts);
 	lookup_free(live->context.lookup);
 	live->context.lookup = live_lookup_new(live);
 	/* those that did not fit */
 	err = live_seed_all(&live->context.seed, &live->context.kernel, &e);
 	error_done(&e);
-	live->grown_up = err != 0;
+	live->growth.ended = err != 0;
 	return 0;
 }
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "live/live_host.h"
-#include "live/live_state.h"
 #include "base/clock.h"
 #include "kernel/host_file.h"
 #include "proc/devices.h"
@@ -93,14 +92,14 @@ static void pressure_parse(const char *text, struct source_pressure *pressure)
 }
 
 /* Of the group that --cgroup names; a pattern names none. */
-static void group_pressure_read(const struct live *live, struct source_facts *facts)
+static void group_pressure_read(const struct live_host *host, struct source_facts *facts)
 {
 	static const char *const files[RESOURCE_COUNT] = {
 		[RESOURCE_CPU] = "cpu.pressure",
 		[RESOURCE_MEMORY] = "memory.pressure",
 		[RESOURCE_IO] = "io.pressure",
 	};
-	const char *name = live->context.config.cgroup;
+	const char *name = host->context->config.cgroup;
 	char group[SOURCE_TEXT_SIZE], text[512];
 
 	if (!name || strpbrk(name, "*?[") || strstr(name, "..") ||
@@ -108,12 +107,12 @@ static void group_pressure_read(const struct live *live, struct source_facts *fa
 		    sizeof(group))
 		return;
 	for (int i = 0; i < RESOURCE_COUNT; i++)
-		if (cgroup_mount_read(&live->host.groups, group, files[i], text, sizeof(text)) > 0)
+		if (cgroup_mount_read(&host->groups, group, files[i], text, sizeof(text)) > 0)
 			pressure_parse(text, &facts->group_pressure[i]);
 	memcpy(facts->pressed_group, group, sizeof(group));
 }
 
-void live_host_describe(struct live *live, struct source_facts *facts)
+void live_host_describe(struct live_host *host, struct source_facts *facts)
 {
 	static const char *const paths[RESOURCE_COUNT] = {
 		[RESOURCE_CPU] = PROC "/pressure/cpu",
@@ -122,14 +121,22 @@ void live_host_describe(struct live *live, struct source_facts *facts)
 	};
 	char text[512];
 
-	if (!(live->context.wants.needs & NEED_PROCESSES))
+	if (!(host->context->wants.needs & NEED_PROCESSES))
 		return;
-	quotas_describe(&live->host.quotas, facts);
-	io_limits_describe(&live->host.io_limits, facts);
+	quotas_describe(&host->quotas, facts);
+	io_limits_describe(&host->io_limits, facts);
 	for (int i = 0; i < RESOURCE_COUNT; i++)
 		if (host_file_read(paths[i], text, sizeof(text)) >= 0)
 			pressure_parse(text, &facts->pressure[i]);
-	group_pressure_read(live, facts);
+	group_pressure_read(host, facts);
+}
+
+void live_host_init(struct live_host *host, struct live_context *context)
+{
+	host->context = context;
+	cpu_quotas_init(&host->quotas, PROC);
+	io_limits_init(&host->io_limits, PROC);
+	cgroup_mount_find(&host->groups, PROC, ""); /* no controller: v2 */
 }
 
 void live_host_done(struct live_host *host)

@@ -5,12 +5,25 @@
 #ifndef TSNAP_LIVE_LIVE_HOST_H
 #define TSNAP_LIVE_LIVE_HOST_H
 
-struct live;
-struct live_host;
-struct source_facts;
+#include "base/cache.h"
+#include "live/context/live_context.h"
+#include "proc/cgroup_mount.h"
+#include "proc/cpu_quota.h"
+#include "proc/io_limits.h"
+#include "sample/source.h"
+
+struct live_host {
+	struct live_context *context;
+	struct cpu_quotas quotas;
+	struct io_limits io_limits;
+	struct cgroup_mount groups; /* cgroup v2: its files of pressure */
+	struct cache paths;	    /* of threads in RQ: live_runq.c */
+};
+
+void live_host_init(struct live_host *host, struct live_context *context);
+void live_host_done(struct live_host *host);
 
 /* Adds what is known now to the facts, where reports are made: counts since the start. */
-void live_host_describe(struct live *live, struct source_facts *facts);
-void live_host_done(struct live_host *host);
+void live_host_describe(struct live_host *host, struct source_facts *facts);
 
 #endif

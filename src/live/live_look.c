@@ -63,8 +63,8 @@ static int records_look(struct live *live)
 	table->walked = walked;
 	live_seed_visit(&live->context.seed, record_look, live);
 	live_part_settle(live);
-	look_take(live->source.taker, &live->part);
-	live->part.count = 0;
+	look_take(live->source.taker, &live->part.scan);
+	live->part.scan.count = 0;
 	return err;
 }
 
@@ -78,7 +78,7 @@ int live_look(struct source *source, struct filter *filter, uint64_t needs, samp
 				       live->context.wants.filter_needs,
 				       live->stacks.needs,
 				       live->context.wants.work,
-				       live->part,
+				       live->part.scan,
 				       source->take,
 				       source->taker};
 	int err;
@@ -89,8 +89,8 @@ int live_look(struct source *source, struct filter *filter, uint64_t needs, samp
 	live->stacks.needs &= live->context.wants.filter_needs & NEEDS_STACKS ? UINT64_MAX : 0;
 	live->context.wants.work = false;
 	live->context.now.moment.now_ns = clock_monotonic_ns();
-	live->part = (struct scan){.time_us = clock_utc_us(), .samples = live->samples};
-	proc_values_room_clear(&live->proc_values);
+	live->part.scan = (struct scan){.time_us = clock_utc_us(), .samples = live->part.samples};
+	proc_values_room_clear(&live->part.proc_values);
 	source->take = look_take;
 	source->taker = &look;
 	lookup_give_time(live->context.lookup, live->context.now.moment.now_ns, WHY_NS);
@@ -100,7 +100,7 @@ int live_look(struct source *source, struct filter *filter, uint64_t needs, samp
 	live->context.wants.filter_needs = kept.filter_needs;
 	live->stacks.needs = kept.stack_needs;
 	live->context.wants.work = kept.work_wanted;
-	live->part = kept.part;
+	live->part.scan = kept.part;
 	source->take = kept.take;
 	source->taker = kept.taker;
 	return err;

@@ -46,7 +46,7 @@ static void block_fill(struct live *live, const struct thread_state *record, str
 static void proc_values_give(struct live *live, struct sample *sample, uint64_t needs)
 {
 	if (needs & NEEDS_PROC_VALUES && !sample->proc_values)
-		sample->proc_values = proc_values_room_take(&live->proc_values);
+		sample->proc_values = proc_values_room_take(&live->part.proc_values);
 }
 
 /* Whether the filter wants the sample: what it asks for is found out in turn until it can tell.
@@ -65,7 +65,7 @@ static enum verdict sample_ask(struct live *live, const struct thread_state *rec
 		if (need == NEED_BLOCK)
 			block_fill(live, record, sample);
 		proc_values_give(live, sample, need);
-		live_stay_fill(live, record, sample, hint, need);
+		live_stay_fill(&live->context, record, sample, hint, need);
 		sample_derive(sample, need);
 		known |= need;
 		can &= ~need;
@@ -86,7 +86,7 @@ static bool sample_complete(struct live *live, const struct thread_state *record
 		record_call(record, &live->context.now.moment, doing, sample, &hint.compat);
 		if (record->sched.known & SCHED_SEEDED && doing != DOING_ZOMBIE &&
 		    !sample->kthread && sample->syscall_nr == ABSENT)
-			live_stay_seed_call(live, record, sample, &hint.compat);
+			live_stay_seed_call(&live->context, record, sample, &hint.compat);
 	}
 	if (live->context.wants.filter_needs & ~(NEEDS_RECORD | NEEDS_EARLY))
 		verdict = sample_ask(live, record, sample, &hint, KNOWN_EARLY | NEEDS_EARLY,
@@ -98,7 +98,7 @@ static bool sample_complete(struct live *live, const struct thread_state *record
 	proc_values_give(live, sample, live->context.wants.needs);
 	if (live->context.wants.needs & NEED_BLOCK)
 		block_fill(live, record, sample);
-	live_stay_fill(live, record, sample, &hint, live->context.wants.needs);
+	live_stay_fill(&live->context, record, sample, &hint, live->context.wants.needs);
 	sample_derive(sample, live->context.wants.needs);
 	return verdict == VERDICT_ACCEPTED || live->context.wants.filter_needs & NEEDS_SETTLED ||
 	       filter_accepts(live->context.wants.filter, sample);
@@ -107,7 +107,7 @@ static bool sample_complete(struct live *live, const struct thread_state *record
 /* The sample goes, and what it has: refused samples are many more than a part holds. */
 static void sample_refuse(struct live *live, struct sample *sample)
 {
-	proc_values_room_return(&live->proc_values, sample->proc_values);
+	proc_values_room_return(&live->part.proc_values, sample->proc_values);
 	sample->proc_values = NULL;
 }
 
@@ -126,41 +126,43 @@ void live_part_ask(struct live *live)
 {
 	struct thread_state *records[ASK_MAX];
 
-	if (!live->asked_count)
+	if (!live->part.asked_count)
 		return;
-	for (uint32_t i = 0; i < live->asked_count; i++)
-		records[i] = &live->asked[i];
+	for (uint32_t i = 0; i < live->part.asked_count; i++)
+		records[i] = &live->part.asked[i];
 	pthread_mutex_lock(sampler_asking(live->context.sampler));
 	registers_fill(&live->context.kernel.asker, &live->context.kernel.table, records,
-		       live->asked_count, false);
+		       live->part.asked_count, false);
 	/* the scan goes on */
 	live->context.totals.read_ns = clock_monotonic_ns();
 	registers_want(&live->context.kernel.asker,
 		       live->context.totals.read_ns + REGISTERS_MORE_NS);
 	pthread_mutex_unlock(sampler_asking(live->context.sampler));
-	for (uint32_t i = 0; i < live->asked_count; i++) {
-		struct sample *sample = &live->samples[live->asked_sample[i]];
+	for (uint32_t i = 0; i < live->part.asked_count; i++) {
+		struct sample *sample = &live->part.samples[live->part.asked_sample[i]];
 
-		if (sample_fill(live, &live->asked[i], sample)) {
-			live_chains_note(live, &live->asked[i], live->asked_sample[i]);
-			live_stacks_add(&live->stacks, &live->asked[i], live->asked_sample[i]);
+		if (sample_fill(live, &live->part.asked[i], sample)) {
+			live_chains_note(&live->chains, &live->context, &live->part.asked[i],
+					 live->part.asked_sample[i]);
+			live_stacks_add(&live->stacks, &live->part.asked[i],
+					live->part.asked_sample[i]);
 			continue;
 		}
 		sample->tid = ABSENT;
-		live->refused_count++;
+		live->part.refused_count++;
 	}
-	live->asked_count = 0;
+	live->part.asked_count = 0;
 }
 
 /* What asks for stacks or chains is asked when they are there. */
 static void late_filter(struct live *live)
 {
-	for (size_t i = 0; live->context.wants.filter_needs & NEEDS_SETTLED && i < live->part.count;
-	     i++)
-		if (live->samples[i].tid != ABSENT &&
-		    !filter_accepts(live->context.wants.filter, &live->samples[i])) {
-			live->samples[i].tid = ABSENT;
-			live->refused_count++;
+	for (size_t i = 0;
+	     live->context.wants.filter_needs & NEEDS_SETTLED && i < live->part.scan.count; i++)
+		if (live->part.samples[i].tid != ABSENT &&
+		    !filter_accepts(live->context.wants.filter, &live->part.samples[i])) {
+			live->part.samples[i].tid = ABSENT;
+			live->part.refused_count++;
 		}
 }
 
@@ -169,19 +171,19 @@ static void part_pack(struct live *live)
 {
 	size_t kept = 0;
 
-	for (size_t i = 0; live->refused_count && i < live->part.count; i++)
-		if (live->samples[i].tid != ABSENT)
-			live->samples[kept++] = live->samples[i];
-	live->part.count -= live->refused_count;
-	live->refused_count = 0;
+	for (size_t i = 0; live->part.refused_count && i < live->part.scan.count; i++)
+		if (live->part.samples[i].tid != ABSENT)
+			live->part.samples[kept++] = live->part.samples[i];
+	live->part.scan.count -= live->part.refused_count;
+	live->part.refused_count = 0;
 }
 
 void live_part_settle(struct live *live)
 {
 	live_part_ask(live);
 	live_stacks_tell(&live->stacks);
-	live_chains_tell(live);
-	live_runq_tell(live);
+	live_chains_tell(&live->chains, &live->context, live->part.samples, live->part.scan.count);
+	live_runq_tell(&live->host, live->part.samples, live->part.scan.count);
 	late_filter(live);
 	part_pack(live);
 }
@@ -192,11 +194,11 @@ static void part_give(struct live *live)
 	live_part_settle(live);
 	/* asked after what is handed over was read: it was alive then */
 	if (live->context.now.housekeeping && !share_alive(&live->context.kernel.share))
-		live->part_err = -EOWNERDEAD;
-	if (!live->part_err)
-		live->part_err = live->source.take(live->source.taker, &live->part);
-	live->part.count = 0;
-	proc_values_room_clear(&live->proc_values);
+		live->part.err = -EOWNERDEAD;
+	if (!live->part.err)
+		live->part.err = live->source.take(live->source.taker, &live->part.scan);
+	live->part.scan.count = 0;
+	proc_values_room_clear(&live->part.proc_values);
 }
 
 void live_part_add(struct live *live, const struct thread_state *record, enum thread_doing doing,
@@ -206,33 +208,34 @@ void live_part_add(struct live *live, const struct thread_state *record, enum th
 	struct sample *sample;
 	bool lacking;
 
-	if (live->part.count == SCAN_PART)
+	if (live->part.scan.count == SCAN_PART)
 		part_give(live);
-	sample = &live->samples[live->part.count];
+	sample = &live->part.samples[live->part.scan.count];
 	record_sample(record, &live->context.now.moment, doing, sample);
-	sample->time_us = live->part.time_us;
-	sample->weight_us = live->part.weight_us;
+	sample->time_us = live->part.scan.time_us;
+	sample->weight_us = live->part.scan.weight_us;
 	if (live->context.view.translated && live->context.wants.needs & NEED_WAKER)
 		live_space_waker(&live->context, sample);
 	if (sample_ask(live, record, sample, &hint, KNOWN_EARLY, NEEDS_EARLY) == VERDICT_REFUSED) {
 		sample_refuse(live, sample);
 		return;
 	}
-	live->part.count++;
+	live->part.scan.count++;
 	lacking = !asked && live->context.wants.needs & NEED_SYSCALL && sample->kthread != 1 &&
 		  registers_lacking(&live->context.kernel.asker, record);
 	if (!lacking) {
 		if (sample_fill(live, record, sample)) {
-			live_chains_note(live, record, live->part.count - 1);
-			live_stacks_add(&live->stacks, record, live->part.count - 1);
+			live_chains_note(&live->chains, &live->context, record,
+					 live->part.scan.count - 1);
+			live_stacks_add(&live->stacks, record, live->part.scan.count - 1);
 			return;
 		}
-		live->part.count--;
+		live->part.scan.count--;
 		sample_refuse(live, sample);
 		return;
 	}
-	live->asked[live->asked_count] = *record;
-	live->asked_sample[live->asked_count++] = (uint32_t)live->part.count - 1;
-	if (live->asked_count == ASK_MAX)
+	live->part.asked[live->part.asked_count] = *record;
+	live->part.asked_sample[live->part.asked_count++] = (uint32_t)live->part.scan.count - 1;
+	if (live->part.asked_count == ASK_MAX)
 		live_part_ask(live);
 }

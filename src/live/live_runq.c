@@ -5,7 +5,6 @@
  * the last periods. */
 #include "live/live_runq.h"
 #include "live/context/live_cpus.h"
-#include "live/live_state.h"
 #include "base/memory.h"
 #include "base/names.h"
 #include "base/text.h"
@@ -34,9 +33,9 @@ static void path_drop(void *entry)
 }
 
 /* NULL: it is gone. */
-static const char *path_of(struct live *live, int64_t pid, int64_t tid, int64_t start_ns)
+static const char *path_of(struct live_host *host, int64_t pid, int64_t tid, int64_t start_ns)
 {
-	struct cache *paths = &live->host.paths;
+	struct cache *paths = &host->paths;
 	struct thread_path *thread;
 	struct cache_entry entry;
 	char text[CGROUP_BYTES];
@@ -48,9 +47,9 @@ static const char *path_of(struct live *live, int64_t pid, int64_t tid, int64_t 
 		*paths = (struct cache){.entry_bytes = sizeof(struct thread_path),
 					.entries_max = PATHS_MAX,
 					.drop = path_drop};
-	thread = cache_get(paths, (uint64_t)tid, live->context.now.moment.now_ns, &added);
+	thread = cache_get(paths, (uint64_t)tid, host->context->now.moment.now_ns, &added);
 	if (!added && thread->start_ns == start_ns &&
-	    live->context.now.moment.now_ns - thread->read_ns < PATH_STILL_NS)
+	    host->context->now.moment.now_ns - thread->read_ns < PATH_STILL_NS)
 		return thread->path;
 	entry = thread->entry;
 	path_drop(thread);
@@ -59,21 +58,21 @@ static const char *path_of(struct live *live, int64_t pid, int64_t tid, int64_t 
 	*thread = (struct thread_path){
 		.entry = entry,
 		.start_ns = start_ns,
-		.read_ns = live->context.now.moment.now_ns,
+		.read_ns = host->context->now.moment.now_ns,
 		.path = path ? memory_text(path, length) : NULL,
 	};
 	return thread->path;
 }
 
 /* Whether a thread of the group was on a CPU. */
-static bool group_runs(struct live *live, const struct cpu_quota_group *group)
+static bool group_runs(struct live_host *host, const struct cpu_quota_group *group)
 {
 	const struct thread_state *on;
 	size_t at = 0;
 
-	while ((on = live_cpus_next(&live->context, &at))) {
+	while ((on = live_cpus_next(host->context, &at))) {
 		const struct thread_identity *who = &on->identity;
-		const char *path = path_of(live, who->tgid, who->tid, record_start_ns(on));
+		const char *path = path_of(host, who->tgid, who->tid, record_start_ns(on));
 
 		if (path && cpu_quota_holds(group, path, strlen(path)))
 			return true;
@@ -81,35 +80,35 @@ static bool group_runs(struct live *live, const struct cpu_quota_group *group)
 	return false;
 }
 
-static bool is_throttled(struct live *live, const struct cpu_quota_group *group,
+static bool is_throttled(struct live_host *host, const struct cpu_quota_group *group,
 			 const struct sample *sample, const struct thread_state *on)
 {
 	if (!on && sample->state_us >= IDLE_US)
 		return true;
 	return group->throttled_ns &&
-	       live->context.now.moment.now_ns - group->throttled_ns <= LATELY_NS &&
-	       !group_runs(live, group);
+	       host->context->now.moment.now_ns - group->throttled_ns <= LATELY_NS &&
+	       !group_runs(host, group);
 }
 
 /* The group that the thread is held back for; NULL: none. */
-static const char *throttling_group(struct live *live, const struct sample *sample,
+static const char *throttling_group(struct live_host *host, const struct sample *sample,
 				    const struct thread_state *on)
 {
-	struct cpu_quotas *quotas = &live->host.quotas;
-	const char *path = path_of(live, sample->pid, sample->tid, sample->start_ns);
-	int64_t now_ns = live->context.now.moment.now_ns;
+	struct cpu_quotas *quotas = &host->quotas;
+	const char *path = path_of(host, sample->pid, sample->tid, sample->start_ns);
+	int64_t now_ns = host->context->now.moment.now_ns;
 	int place = path ? cpu_quota_find(quotas, path, strlen(path), now_ns) : -1;
 
 	for (; place >= 0; place = cpu_quota_outer(quotas, place, now_ns)) {
 		const struct cpu_quota_group *group = cpu_quota_count(quotas, place, now_ns);
 
-		if (is_throttled(live, group, sample, on))
+		if (is_throttled(host, group, sample, on))
 			return group->path;
 	}
 	return NULL;
 }
 
-static void runq_why_fill(struct live *live, struct sample *sample)
+static void runq_why_fill(struct live_host *host, struct sample *sample)
 {
 	const struct thread_state *on;
 	struct text why = {0};
@@ -119,10 +118,10 @@ static void runq_why_fill(struct live *live, struct sample *sample)
 	/* a waker may have put it into the queue of another CPU than it was on */
 	if (proc_stat_read(PROC, sample->pid, sample->tid, &stat))
 		return;
-	on = live_cpus_thread(&live->context, stat.cpu);
+	on = live_cpus_thread(host->context, stat.cpu);
 	if (on && on->identity.tid == sample->tid)
 		return;
-	group = throttling_group(live, sample, on);
+	group = throttling_group(host, sample, on);
 	if (group)
 		text_add_format(&why, "throttled by %s", group);
 	else if (on)
@@ -132,11 +131,11 @@ static void runq_why_fill(struct live *live, struct sample *sample)
 	text_done(&why);
 }
 
-void live_runq_tell(struct live *live)
+void live_runq_tell(struct live_host *host, struct sample *samples, size_t count)
 {
-	if (!(live->context.wants.needs & NEED_RUNQ_WHY))
+	if (!(host->context->wants.needs & NEED_RUNQ_WHY))
 		return;
-	for (size_t i = 0; i < live->part.count; i++)
-		if (live->samples[i].tid != ABSENT && live->samples[i].state == DOING_RQ)
-			runq_why_fill(live, &live->samples[i]);
+	for (size_t i = 0; i < count; i++)
+		if (samples[i].tid != ABSENT && samples[i].state == DOING_RQ)
+			runq_why_fill(host, &samples[i]);
 }

@@ -4,9 +4,9 @@
 #ifndef TSNAP_LIVE_LIVE_RUNQ_H
 #define TSNAP_LIVE_LIVE_RUNQ_H
 
-struct live;
+#include "live/live_host.h"
 
-/* Completes samples of the present part, where the column is asked for. */
-void live_runq_tell(struct live *live);
+/* Completes the samples in RQ, where the column is asked for. */
+void live_runq_tell(struct live_host *host, struct sample *samples, size_t count);
 
 #endif

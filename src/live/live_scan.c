@@ -43,7 +43,7 @@ static enum thread_doing doubt_resolve(struct live *live, const struct thread_st
 	struct proc_stat stat;
 	int64_t told;
 
-	known = index_put(&live->doubts, record->identity.tid, NULL);
+	known = index_put(&live->walk.doubts, record->identity.tid, NULL);
 	if (*known >> 8 << 8 == sequence && *known & 0xff)
 		return (enum thread_doing)((*known & 0xff) - 1);
 	*known = 0;
@@ -64,14 +64,14 @@ static enum thread_doing doubt_resolve(struct live *live, const struct thread_st
 
 static uint32_t gone_looks(const struct live *live)
 {
-	return live->unfit_threads < -GONE_FEW ? GONE_LOOKS_MORE : GONE_LOOKS;
+	return live->walk.unfit_threads < -GONE_FEW ? GONE_LOOKS_MORE : GONE_LOOKS;
 }
 
 /* Whether it is the thread's turn to be looked for. */
 static bool gone_turn(const struct live *live, const struct thread_state *record)
 {
-	return live->gone_looks_left &&
-	       record->sched.tid % live->gone_turns == live->rounds % live->gone_turns;
+	return live->walk.gone_looks_left && record->sched.tid % live->walk.gone_turns ==
+						     live->walk.rounds % live->walk.gone_turns;
 }
 
 /* A signal that is none asks the kernel at a tenth of what /proc costs, if both mean the same ids.
@@ -95,7 +95,7 @@ static bool record_gone(struct live *live, const struct thread_state *record,
 	if (!live->context.now.housekeeping || !live->context.view.proc_whole ||
 	    (doing != DOING_ZOMBIE && !gone_turn(live, record)))
 		return false;
-	live->gone_looks_left -= doing != DOING_ZOMBIE;
+	live->walk.gone_looks_left -= doing != DOING_ZOMBIE;
 	if (thread_is_there(live, record->identity.tid))
 		return false;
 	record_forget(live, record);
@@ -104,7 +104,7 @@ static bool record_gone(struct live *live, const struct thread_state *record,
 
 static void house_keep_record(struct live *live, const struct thread_state *record)
 {
-	if (live->sweep)
+	if (live->walk.sweep)
 		totals_mark(&live->context.totals, record->identity.tid);
 	if (live->context.config.descendants)
 		live_processes_child(&live->processes, record);
@@ -115,11 +115,11 @@ static bool sleeper_due(struct live *live, const struct thread_state *record)
 {
 	uint64_t key = awake_key(record, record->key);
 
-	if (live->walking)
+	if (live->walk.walking)
 		live_sleepers_queue(&live->sleepers, key, record->sched.sequence_done);
 	else
 		live_sleepers_judge(&live->sleepers, key, record->sched.sequence_done);
-	return !live->walking;
+	return !live->walk.walking;
 }
 
 /* copy: where the record was captured; or NULL. */
@@ -135,7 +135,7 @@ static void record_take(struct live *live, const struct thread_state *record,
 		return;
 	house_keep_record(live, record);
 	if (!copy && !record_settled(record)) /* the next capture has it */
-		index_put(&live->awake_next, awake_key(record, record->key), NULL);
+		index_put(&live->walk.awake_next, awake_key(record, record->key), NULL);
 	doing = record_doing(record, &live->context.now.moment, &unsure);
 	/* on a CPU when it was copied, and off it when that was looked at: no doubt */
 	if (unsure && !(doing == DOING_ON && copy && copy->switched))
@@ -154,10 +154,10 @@ static void house_keep(struct live *live)
 {
 	if (!live->context.now.housekeeping)
 		return;
-	live->housekept_ns = live->context.now.moment.now_ns;
-	live->gone_looks_left = gone_looks(live);
+	live->times.housekept_ns = live->context.now.moment.now_ns;
+	live->walk.gone_looks_left = gone_looks(live);
 	lookup_sweep(live->context.lookup, live->context.now.moment.now_ns);
-	python_gils_sweep(&live->gils, live->context.now.moment.now_ns);
+	python_gils_sweep(&live->gil.gils, live->context.now.moment.now_ns);
 }
 
 /* Whether the thread is one that users see. */
@@ -172,7 +172,7 @@ static void record_meet_as(struct live *live, const struct thread_state *record,
 {
 	if (!record_known(live, record))
 		return;
-	live->walked++;
+	live->walk.walked++;
 	if (live_is_own(&live->context, record->identity.tgid))
 		return;
 	if (!live_refuses(&live->context, record) || live->context.now.housekeeping ||
@@ -197,12 +197,12 @@ static void captured_take(struct live *live, bool on_cpu)
 
 static void crowds_count(struct live *live)
 {
-	index_empty(&live->crowds);
+	index_empty(&live->walk.crowds);
 	for (size_t i = 0; i < live->context.now.capture->count; i++) {
 		const struct thread_state *record = &live->context.now.capture->threads[i].record;
 
 		if (!record->sched.on_cpu)
-			++*index_put(&live->crowds, record->identity.tgid, NULL);
+			++*index_put(&live->walk.crowds, record->identity.tgid, NULL);
 	}
 }
 
@@ -210,7 +210,7 @@ static void captured_of(struct live *live, bool crowds)
 {
 	for (size_t i = 0; i < live->context.now.capture->count; i++) {
 		const struct captured *copy = &live->context.now.capture->threads[i];
-		const uint64_t *count = index_find(&live->crowds, copy->record.identity.tgid);
+		const uint64_t *count = index_find(&live->walk.crowds, copy->record.identity.tgid);
 
 		if (!copy->record.sched.on_cpu && (*count >= CROWD_LEAST) == crowds)
 			record_meet_as(live, &copy->record, copy);
@@ -239,24 +239,25 @@ static void captured_take_off_cpu(struct live *live)
 static void awake_take(struct live *live)
 {
 	const struct thread_state *seed;
-	size_t walked = live->walked;
+	size_t walked = live->walk.walked;
 	uint64_t key, value;
 
 	for (size_t i = 0; (!live->context.wants.idle || live->context.now.housekeeping) &&
 			   i < live->context.now.capture->count;
 	     i++)
-		index_put(&live->awake, live->context.now.capture->threads[i].record.key, NULL);
+		index_put(&live->walk.awake, live->context.now.capture->threads[i].record.key,
+			  NULL);
 	captured_take_off_cpu(live);
 	live_part_ask(live);
 	captured_take(live, true);
 	for (size_t at = 0;
-	     live->context.view.translated && index_next(&live->awake, &at, &key, &value);) {
+	     live->context.view.translated && index_next(&live->walk.awake, &at, &key, &value);) {
 		seed = key < SEED_KEY ? NULL
 				      : live_seed_waiting(&live->context.seed, (uint32_t)key);
 		if (seed)
 			record_meet(live, seed);
 	}
-	live->walked = walked;
+	live->walk.walked = walked;
 }
 
 /* A record that a walk passes: its thread is judged in turn, unless that is done, or this scan has
@@ -267,7 +268,7 @@ static void sleeper_pass(struct live *live, const struct thread_state *record, u
 
 	if (task_state_doing(record->sched.state) == DOING_SLEEP &&
 	    !live_sleepers_judged(&live->sleepers, awake, sequence) &&
-	    !live_refuses(&live->context, record) && !index_find(&live->awake, awake))
+	    !live_refuses(&live->context, record) && !index_find(&live->walk.awake, awake))
 		live_sleepers_queue(&live->sleepers, awake, sequence);
 }
 
@@ -282,11 +283,11 @@ static bool record_passes(void *to, const struct thread_state *record, uint32_t 
 		       !live_refuses(&live->context, record)) ||
 		      (live->context.now.housekeeping && gone_turn(live, record));
 
-	if (wanted && !index_find(&live->awake, awake))
+	if (wanted && !index_find(&live->walk.awake, awake))
 		return false;
 	if (!wanted)
 		house_keep_record(live, record);
-	live->walked += record_known(live, record);
+	live->walk.walked += record_known(live, record);
 	if (!wanted && live->context.wants.work)
 		sleeper_pass(live, record, awake);
 	return true;
@@ -300,25 +301,25 @@ static void seed_walked(void *to, const struct thread_state *record)
 
 static void round_begin(struct live *live)
 {
-	live->walked = 0;
-	live->rounds += live->context.now.housekeeping;
-	live->gone_turns = (uint32_t)(live->threads / gone_looks(live)) + 1;
-	live->sweep = live->context.now.housekeeping && live->rounds % SWEEP_ROUNDS == 0;
-	if (live->sweep)
-		index_clear(&live->doubts);
+	live->walk.walked = 0;
+	live->walk.rounds += live->context.now.housekeeping;
+	live->walk.gone_turns = (uint32_t)(live->walk.threads / gone_looks(live)) + 1;
+	live->walk.sweep = live->context.now.housekeeping && live->walk.rounds % SWEEP_ROUNDS == 0;
+	if (live->walk.sweep)
+		index_clear(&live->walk.doubts);
 }
 
 /* All records have been seen since the round began. */
 static void round_end(struct live *live)
 {
-	int64_t threads = host_threads_count() - (int64_t)live->walked;
+	int64_t threads = host_threads_count() - (int64_t)live->walk.walked;
 
-	live->threads = live->walked;
-	live->other_threads = live->context.view.translated && threads > 0 ? threads : 0;
-	live->unfit_threads = live->context.view.translated ? 0 : threads;
-	if (live->sweep)
+	live->walk.threads = live->walk.walked;
+	live->walk.other_threads = live->context.view.translated && threads > 0 ? threads : 0;
+	live->walk.unfit_threads = live->context.view.translated ? 0 : threads;
+	if (live->walk.sweep)
 		totals_sweep(&live->context.totals);
-	live->sweep = false;
+	live->walk.sweep = false;
 }
 
 /* Of a record that this scan may have met: only one that slept then, as it has no sample yet. */
@@ -339,11 +340,11 @@ static void sleepers_visit(struct live *live)
 	int64_t most_ns = live->context.period_ns / TURN_SHARE;
 	int64_t end_ns = clock_monotonic_ns() + (most_ns < TURN_MOST_NS ? most_ns : TURN_MOST_NS);
 	const struct thread_state *seed;
-	size_t walked = live->walked;
+	size_t walked = live->walk.walked;
 	uint64_t key;
 
 	while (live_sleepers_next(&live->sleepers, &key)) {
-		if (index_find(&live->awake, key))
+		if (index_find(&live->walk.awake, key))
 			continue;
 		if (key < SEED_KEY)
 			thread_table_visit(&live->context.kernel.table, (uint32_t)key, &visitor);
@@ -352,7 +353,7 @@ static void sleepers_visit(struct live *live)
 		if (clock_monotonic_ns() >= end_ns)
 			break;
 	}
-	live->walked = walked;
+	live->walk.walked = walked;
 }
 
 /* Looks at records in turn: all of them, or so many. */
@@ -374,14 +375,14 @@ static void awake_turn_over(struct live *live)
 {
 	uint64_t key, value;
 
-	index_empty(&live->awake);
-	index_empty(&live->keys_next);
-	for (size_t at = 0; index_next(&live->awake_next, &at, &key, &value);)
-		index_put(key < SEED_KEY ? &live->keys_next : &live->awake, key, NULL);
-	index_empty(&live->awake_next);
+	index_empty(&live->walk.awake);
+	index_empty(&live->walk.keys_next);
+	for (size_t at = 0; index_next(&live->walk.awake_next, &at, &key, &value);)
+		index_put(key < SEED_KEY ? &live->walk.keys_next : &live->walk.awake, key, NULL);
+	index_empty(&live->walk.awake_next);
 	live_sleepers_turn_over(&live->sleepers);
 	for (size_t at = 0; index_next(&live->sleepers.again, &at, &key, &value);)
-		index_put(key < SEED_KEY ? &live->keys_next : &live->awake, key, NULL);
+		index_put(key < SEED_KEY ? &live->walk.keys_next : &live->walk.awake, key, NULL);
 }
 
 /* Makes samples of the records that this scan needs: of those captured, and where some may be
@@ -396,12 +397,12 @@ static int records_read(struct live *live)
 	if ((all || live->context.now.housekeeping) && !live->context.kernel.table.walked)
 		round_begin(live);
 	awake_take(live);
-	live->walking = true;
+	live->walk.walking = true;
 	if (all || live->context.now.housekeeping)
 		err = records_walk(live, all ? UINT32_MAX : WALK_RECORDS);
 	else if (live->context.wants.idle && live->context.view.translated)
 		live_seed_visit(&live->context.seed, seed_walked, live);
-	live->walking = false;
+	live->walk.walking = false;
 	if (live->sleepers.turn_count)
 		sleepers_visit(live);
 	live_part_settle(live);
@@ -411,7 +412,7 @@ static int records_read(struct live *live)
 
 int live_scan_read(struct live *live)
 {
-	proc_values_room_clear(&live->proc_values);
+	proc_values_room_clear(&live->part.proc_values);
 	live_processes_check(&live->processes, live->context.now.moment.now_ns,
 			     live->context.now.housekeeping);
 	house_keep(live);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "live/live_stay.h"
-#include "live/live_state.h"
+#include "live/context/live_context.h"
+#include "sample/source.h"
 
 #include <sched.h>
 
@@ -47,16 +48,16 @@ static uint64_t own_switches(const struct thread_state *record)
 	return !record->sched.on_cpu + (sched_getcpu() == (int)record->sched.cpu);
 }
 
-bool live_stay_lasts(struct live *live, const struct thread_state *record, bool runs)
+bool live_stay_lasts(struct live_context *context, const struct thread_state *record, bool runs)
 {
-	const struct thread_table *table = &live->context.kernel.table;
+	const struct thread_table *table = &context->kernel.table;
 	const struct thread_state *seed;
 	struct thread_state copy;
 	uint64_t begun;
 	uint32_t tid, state;
 
 	if (!record->sched.tid) { /* it has a record of the kernel's from its first switch on */
-		seed = live_seed_waiting(&live->context.seed, record->identity.tid);
+		seed = live_seed_waiting(&context->seed, record->identity.tid);
 		return seed && seed->identity.tid;
 	}
 	/* what was read before is read; then the switch that came first is seen */
@@ -68,7 +69,7 @@ bool live_stay_lasts(struct live *live, const struct thread_state *record, bool 
 		tid = __atomic_load_n(&now->tid, __ATOMIC_RELAXED);
 		state = __atomic_load_n(&now->state, __ATOMIC_RELAXED);
 	} else {
-		if (thread_table_get(&live->context.kernel.table, record->key, &copy))
+		if (thread_table_get(&context->kernel.table, record->key, &copy))
 			return false;
 		begun = copy.sched.sequence_begun;
 		tid = copy.sched.tid;
@@ -80,44 +81,43 @@ bool live_stay_lasts(struct live *live, const struct thread_state *record, bool 
 		(runs && !state && begun - record->sched.sequence_done <= own_switches(record)));
 }
 
-void live_stay_fill(struct live *live, const struct thread_state *record, struct sample *sample,
-		    const struct lookup_hint *hint, uint64_t needs)
+void live_stay_fill(struct live_context *context, const struct thread_state *record,
+		    struct sample *sample, const struct lookup_hint *hint, uint64_t needs)
 {
 	struct stay_facts before, after;
 
 	if (!(needs & NEEDS_OF_STAY)) {
-		lookup_fill(live->context.lookup, sample, hint, needs,
-			    live->context.now.moment.now_ns);
+		lookup_fill(context->lookup, sample, hint, needs, context->now.moment.now_ns);
 		return;
 	}
 	before = facts_of(sample);
-	lookup_fill(live->context.lookup, sample, hint, needs, live->context.now.moment.now_ns);
+	lookup_fill(context->lookup, sample, hint, needs, context->now.moment.now_ns);
 	after = facts_of(sample);
 	if (!facts_differ(&before, &after) ||
-	    live_stay_lasts(live, record, sample->state == DOING_ON))
+	    live_stay_lasts(context, record, sample->state == DOING_ON))
 		return;
 	facts_put(&before, sample);
 	sample->wait_open = false;
-	live->later_stays++;
+	context->later_lookups++;
 }
 
-void live_stay_seed_call(struct live *live, const struct thread_state *record,
+void live_stay_seed_call(struct live_context *context, const struct thread_state *record,
 			 struct sample *sample, bool *compat)
 {
-	live_seed_call(&live->context.seed, sample, compat);
-	if (sample->syscall_nr == ABSENT || live_stay_lasts(live, record, false))
+	live_seed_call(&context->seed, sample, compat);
+	if (sample->syscall_nr == ABSENT || live_stay_lasts(context, record, false))
 		return;
 	sample->syscall_nr = ABSENT;
 	for (int i = 0; i < SAMPLE_ARG_COUNT; i++)
 		sample->arg[i] = ABSENT;
-	live->later_stays++;
+	context->later_lookups++;
 }
 
-void live_stay_describe(const struct live *live, struct source_facts *facts)
+void live_stay_describe(const struct live_context *context, struct source_facts *facts)
 {
 	struct source_missed *missed = source_facts_miss_any(
 		facts, "files, connections and waits not kept: the thread ran meanwhile",
-		live->later_stays);
+		context->later_lookups);
 
 	if (missed)
 		missed->natural = true;

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct live;
+struct live_context;
 struct lookup_hint;
 struct sample;
 struct source_facts;
@@ -18,17 +18,17 @@ struct thread_state;
 /* Whether the thread of the record, of the kernel's map or of the seed, is in the stay that the
  * record tells of. runs: it is told as being on a CPU; that tsnap itself took its CPU, or gave it
  * back, ends no stay. It reads the record again: one look at memory where the array is mapped. */
-bool live_stay_lasts(struct live *live, const struct thread_state *record, bool runs);
+bool live_stay_lasts(struct live_context *context, const struct thread_state *record, bool runs);
 
 /* lookup_fill(); then what it has filled of a later stay becomes absent again, and is counted. */
-void live_stay_fill(struct live *live, const struct thread_state *record, struct sample *sample,
-		    const struct lookup_hint *hint, uint64_t needs);
+void live_stay_fill(struct live_context *context, const struct thread_state *record,
+		    struct sample *sample, const struct lookup_hint *hint, uint64_t needs);
 
 /* The system call of a thread that was not switched since the start, live_seed_call(); absent if it
  * may be a later one. */
-void live_stay_seed_call(struct live *live, const struct thread_state *record,
+void live_stay_seed_call(struct live_context *context, const struct thread_state *record,
 			 struct sample *sample, bool *compat);
 
-void live_stay_describe(const struct live *live, struct source_facts *facts);
+void live_stay_describe(const struct live_context *context, struct source_facts *facts);
 
 #endif

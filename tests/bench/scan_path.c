@@ -121,7 +121,7 @@ static struct live *live_make(bool all, struct error *e)
 	live->context.wants.work = filter_wants_work(&filter);
 	live->context.period_ns = PERIOD_NS;
 	live->context.now.capture = &capture;
-	live_stacks_init(&live->stacks, &live->context, &live->source, live->samples);
+	live_stacks_init(&live->stacks, &live->context, &live->source, live->part.samples);
 	capture.ticks = memory_get(sizeof(*capture.ticks));
 	return live;
 }
@@ -131,15 +131,15 @@ static int scan_make(struct live *live, struct capturer *capturer)
 {
 	int err;
 
-	index_add(&capturer->awake, &live->keys_next);
+	index_add(&capturer->awake, &live->walk.keys_next);
 	capture_take(capturer, live->context.now.capture, scan_ns, true);
 	live->context.now.moment = live->context.now.capture->moment;
 	live->context.now.housekeeping =
-		live->context.now.moment.now_ns - live->housekept_ns >= HOUSEKEEPING_NS;
-	live->part = (struct scan){.samples = live->samples, .weight_us = 50000};
+		live->context.now.moment.now_ns - live->times.housekept_ns >= HOUSEKEEPING_NS;
+	live->part.scan = (struct scan){.samples = live->part.samples, .weight_us = 50000};
 	err = live_scan_read(live);
-	taken += live->part.count;
-	proc_values_room_clear(&live->proc_values);
+	taken += live->part.scan.count;
+	proc_values_room_clear(&live->part.proc_values);
 	return err;
 }
 

@@ -69,6 +69,7 @@ struct live_context {
 	struct kernel kernel;
 	struct live_seed seed; /* threads that sleep since before the start */
 	struct lookup *lookup;
+	uint64_t later_lookups; /* that came when the thread was in its next call: live_stay.h */
 	struct totals_table totals; /* what samples have told of each thread's times */
 	struct sampler *sampler;
 	int64_t period_ns; /* from scan to scan */
