@@ -66,7 +66,7 @@ static inline void request_count(struct block_request *request, __u32 kind, __u6
 	key.what[BLOCK_OP] = request->op;
 	key.what[BLOCK_CPU] = bpf_get_smp_processor_id();
 	__builtin_memcpy(key.comm, request->comm, sizeof(key.comm));
-	latency_add_bytes(&key, end_ns - from_ns, request->bytes);
+	latency_add_amount(&key, end_ns - from_ns, request->bytes);
 	slow_tell_bytes(&key, request->bytes, end_ns, end_ns - from_ns);
 #endif
 }

@@ -209,6 +209,37 @@ static inline void task_comm(struct task_struct *task, char *comm)
 	bpf_probe_read_kernel(comm, THREAD_COMM_SIZE, &task->comm);
 }
 
+/* Where the plan has the probes of throttles.bpf.c. */
+#ifdef HAVE_rq_cpu
+static inline __u32 rq_cpu(struct rq *rq)
+{
+	__u32 cpu = 0;
+
+	bpf_probe_read_kernel(&cpu, sizeof(cpu), &rq->cpu);
+	return cpu;
+}
+#endif
+
+#ifdef HAVE_task_struct_sched_task_group
+static inline __u64 task_group_address(struct task_struct *task)
+{
+	__u64 group = 0;
+
+	bpf_probe_read_kernel(&group, sizeof(group), &task->sched_task_group);
+	return group;
+}
+#endif
+
+#ifdef HAVE_task_struct_prio
+static inline __u32 task_priority(struct task_struct *task)
+{
+	__u32 priority = 0;
+
+	bpf_probe_read_kernel(&priority, sizeof(priority), &task->prio);
+	return priority;
+}
+#endif
+
 /* Of struct request, where the plan has probes of block devices that are handed one. typed: by a
  * typed tracepoint. */
 #ifdef HAVE_request_cmd_flags

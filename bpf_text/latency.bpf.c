@@ -123,7 +123,7 @@ static inline __u64 latency_bucket(__u64 ns)
 }
 
 /* All of the key must be initialised. */
-static inline void latency_add_bytes(struct latency_key *key, __u64 ns, __u64 bytes)
+static inline void latency_add_amount(struct latency_key *key, __u64 ns, __u64 amount)
 {
 	__u32 zero = 0;
 	struct latency_control *control = ts_latency.lookup(&zero);
@@ -146,7 +146,7 @@ static inline void latency_add_bytes(struct latency_key *key, __u64 ns, __u64 by
 		return;
 	}
 	latency->sum_ns += ns;
-	latency->bytes += bytes;
+	latency->amount += amount;
 	if (ns > latency->max_ns)
 		latency->max_ns = ns;
 	bucket = latency_bucket(ns);
@@ -160,7 +160,7 @@ static inline void latency_add_bytes(struct latency_key *key, __u64 ns, __u64 by
 /* The same of what has none. */
 static inline void latency_add(struct latency_key *key, __u64 ns)
 {
-	latency_add_bytes(key, ns, 0);
+	latency_add_amount(key, ns, 0);
 }
 
 /* 0: nobody's, as the thread is outside of the pid namespace that users see, or not wanted. */

@@ -53,7 +53,7 @@ struct latency_key {
 struct latency {
 	__u64 sum_ns;
 	__u64 max_ns;
-	__u64 bytes; /* that were moved, of a kind that tells them */
+	__u64 amount; /* of a kind that tells one: bytes that were moved; ns of it for a quota */
 	__u32 buckets[LATENCY_BUCKETS];
 };
 

@@ -205,14 +205,18 @@ static inline void switch_out(void *ctx, struct thread_state *thread, __u32 stat
 }
 
 #ifdef LATENCY_KINDS
-static inline void runq_add(struct thread_state *thread, __u64 wait_ns, __u64 end_ns)
+/* task: 0 where it is not at hand. */
+static inline void runq_add(struct thread_state *thread, struct task_struct *task, __u64 wait_ns,
+			    __u64 end_ns)
 {
 #if LATENCY_HAS(LATENCY_RUNQ)
+	/* before there is a key, as in offcpu_add() */
+	__u64 quota_ns = throttled_ns(task, end_ns - wait_ns, end_ns);
 	struct latency_key key = {};
 
 	if (!latency_key_fill(&key, thread, LATENCY_RUNQ))
 		return;
-	latency_add(&key, wait_ns);
+	latency_add_amount(&key, wait_ns, quota_ns);
 	slow_tell(&key, thread, end_ns, wait_ns);
 #endif
 }
@@ -236,7 +240,7 @@ static inline void offcpu_add(struct thread_state *thread, __u64 asleep_ns, __u6
 
 /* What switch_in() adds to the totals, which comes next. A sleep that began before the thread was
  * first seen is not measured: nobody knows how long it was. */
-static inline void waits_end(struct thread_state *thread, __u64 now_ns)
+static inline void waits_end(struct thread_state *thread, struct task_struct *task, __u64 now_ns)
 {
 	__u64 out_ns = thread->sched.out_ns, wake_ns = thread->wake.wake_ns, runq_ns = out_ns;
 	int slept;
@@ -254,7 +258,7 @@ static inline void waits_end(struct thread_state *thread, __u64 now_ns)
 		if (runq_ns == out_ns && !slept)
 			return;
 	}
-	runq_add(thread, now_ns - runq_ns, now_ns);
+	runq_add(thread, task, now_ns - runq_ns, now_ns);
 	/* what follows reads the record again: values that are kept meanwhile fill the stack */
 	ORDERED();
 }
@@ -278,7 +282,7 @@ static inline int record_stays(struct thread_state *thread, struct task_struct *
 	 * too. Kernels before 5.5, which hide no switch, are spared the way: their verifiers take
 	 * just so many through a program. */
 	if (thread->sched.known)
-		waits_end(thread, now_ns);
+		waits_end(thread, 0, now_ns);
 #endif
 	if (!dead)
 		return 1;
@@ -344,7 +348,7 @@ static inline void thread_arrives(struct task_struct *task, __u32 tid, __u64 now
 		identity_read(thread, task, tid);
 #ifdef LATENCY_KINDS
 	if (thread->sched.out_ns != now_ns) /* else it was just made */
-		waits_end(thread, now_ns);
+		waits_end(thread, task, now_ns);
 	ways_meet();
 #endif
 	switch_in(thread, sampler_at_work(now_ns), now_ns);

@@ -59,7 +59,9 @@ static unsigned int fields_wanted(const struct probe_plan *plan)
 static int fields_check(const struct compile_request *request, const struct field_layout *layout,
 			struct error *e)
 {
-	if (!request->plan || field_sets_there(layout, fields_wanted(request->plan)))
+	/* without those of FIELDS_QUOTA programs do less */
+	if (!request->plan ||
+	    field_sets_there(layout, fields_wanted(request->plan) & ~FIELDS_QUOTA))
 		return 0;
 	return error_set(e, ENOTSUP, EXIT_HOST_CANNOT,
 			 "the kernel types tell nothing of struct request, which --trace block and "

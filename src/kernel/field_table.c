@@ -21,6 +21,8 @@ const struct field_row field_rows[] = {
 	{"task_struct", {"comm"}, "char ", "[16]", 16, 0},
 	{"task_struct", {"group_leader"}, "struct task_struct *", "", 8, 0},
 	{"task_struct", {"thread_pid", "pids"}, "struct pid *", "", 8, 0},
+	{"task_struct", {"sched_task_group"}, "struct task_group *", "", 8, FIELDS_QUOTA},
+	{"task_struct", {"prio"}, "int", "", 4, FIELDS_QUOTA},
 	{"cred", {"euid"}, "unsigned int", "", 4, 0},
 	{"pid", {"level"}, "unsigned int", "", 4, 0},
 	{"pid", {"numbers"}, "char ", "[0]", 0, 0},
@@ -31,6 +33,7 @@ const struct field_row field_rows[] = {
 	{"request_queue", {"disk"}, "struct gendisk *", "", 8, FIELDS_BLOCK},
 	{"gendisk", {"major"}, "int", "", 4, FIELDS_BLOCK},
 	{"gendisk", {"first_minor"}, "int", "", 4, FIELDS_BLOCK},
+	{"rq", {"cpu"}, "int", "", 4, FIELDS_QUOTA}, /* in no header */
 };
 
 const size_t field_count = sizeof(field_rows) / sizeof(field_rows[0]);

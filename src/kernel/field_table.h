@@ -26,9 +26,10 @@ struct field_row {
 };
 
 #define FIELDS_BLOCK 1u /* what block.bpf.c reads */
-#define FIELDS_ALL FIELDS_BLOCK
+#define FIELDS_QUOTA 2u /* what throttles.bpf.c reads */
+#define FIELDS_ALL (FIELDS_BLOCK | FIELDS_QUOTA)
 
-#define FIELD_MAX 24
+#define FIELD_MAX 26
 extern const struct field_row field_rows[];
 extern const size_t field_count; /* at most FIELD_MAX */
 

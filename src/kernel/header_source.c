@@ -117,6 +117,7 @@ int header_layout_read(const struct type_request *request, const char *tree,
 	int result = 0;
 	void *module;
 
+	read.lacking[field_index("rq", "cpu")] = true; /* kernel/sched/sched.h is not installed */
 	if (tree)
 		setenv("BCC_KERNEL_SOURCE", tree, 1);
 	else

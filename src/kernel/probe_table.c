@@ -40,6 +40,10 @@ const struct probe_group_row probe_group_rows[GROUP_COUNT] = {
 			       0},
 	[GROUP_CALL] = {"call", "syscall_us, and --trace syscalls", false, 0},
 	[GROUP_RETURN] = {"return", "--trace syscalls", false, 0},
+	[GROUP_THROTTLE] = {"throttle", "which part of --trace runq was for a quota", false,
+			    FIELDS_QUOTA},
+	[GROUP_UNTHROTTLE] = {"unthrottle", "which part of --trace runq was for a quota", false,
+			      FIELDS_QUOTA},
 };
 
 const char *const record_part_knobs[PART_COUNT] = {
@@ -149,6 +153,11 @@ const struct probe_row probe_rows[] = {
 	 "sys_exit", "raw_tracepoint__sys_exit"},
 	{"syscall_exit", TRACE, GROUP_RETURN, FACT_TRACEPOINT, "SYSCALL_EXIT_TRACEPOINT",
 	 "raw_syscalls:sys_exit", "tracepoint__raw_syscalls__sys_exit"},
+
+	{"throttle", KPROBE, GROUP_THROTTLE, FACT_KPROBE, "THROTTLE_KPROBE",
+	 "tg_throttle_down", "kprobe__tg_throttle_down"},
+	{"unthrottle", KPROBE, GROUP_UNTHROTTLE, FACT_KPROBE, "UNTHROTTLE_KPROBE",
+	 "tg_unthrottle_up", "kprobe__tg_unthrottle_up"},
 };
 /* clang-format on */
 

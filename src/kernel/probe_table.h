@@ -38,6 +38,8 @@ enum probe_group {
 	GROUP_BLOCK_MERGE, /* and when they become part of others */
 	GROUP_CALL,	   /* system calls from their entry on */
 	GROUP_RETURN,	   /* and their ends */
+	GROUP_THROTTLE,	   /* control groups that are held back for their quota, */
+	GROUP_UNTHROTTLE,  /* and those that may run again */
 	GROUP_COUNT,
 };
 
@@ -58,7 +60,7 @@ struct probe_group_row {
 	const char *without; /* what a report lacks where nothing gives the group; NULL: it has all,
 				at a price */
 	bool required;
-	unsigned int fields; /* sets of fields that its raw tracepoints read, FIELDS_x */
+	unsigned int fields; /* sets of fields that its programs read but those on tracepoints */
 };
 
 struct probe_row {

@@ -137,6 +137,7 @@ static void fragments_add(const struct probe_plan *plan, const struct program_kn
 	if (knobs->latency_kinds) {
 		fragment_add("latency.h", to);
 		fragment_add("latency.bpf.c", to);
+		fragment_add("throttles.bpf.c", to);
 	}
 	if (knobs->slower_ns || tells_exec(knobs)) {
 		fragment_add("events.h", to);

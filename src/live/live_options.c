@@ -43,4 +43,6 @@ void live_kernel_options(const struct live_config *config, uint64_t needs,
 	};
 	if (options->groups >> GROUP_BLOCK_DONE & 1) /* where there is one */
 		options->groups |= 1u << GROUP_BLOCK_MERGE;
+	if (config->traces >> LATENCY_RUNQ & 1) /* the same */
+		options->groups |= 1u << GROUP_THROTTLE | 1u << GROUP_UNTHROTTLE;
 }

@@ -85,13 +85,26 @@ static bool who_wanted(struct live_context *context, struct sample *who,
 	return filter_ask_thread(context->wants.filter, who, known | needs) != VERDICT_REFUSED;
 }
 
+/* What THROTTLES_SEEN of throttles.bpf.c says, and that the scheduler has these functions. */
+static bool throttles_seen(struct kernel *kernel)
+{
+	const struct probe_plan *plan = &kernel->plan;
+
+	return plan->chosen[GROUP_THROTTLE] && plan->chosen[GROUP_UNTHROTTLE] &&
+	       plan->chosen[GROUP_SWITCH]->kind != PROBE_TRACEPOINT &&
+	       fact_has(&kernel->facts, FACT_THREAD_SLOTS) &&
+	       field_sets_there(&kernel->compiled.layout, FIELDS_QUOTA) &&
+	       !strstr(kernel->left_out, plan->chosen[GROUP_THROTTLE]->event) &&
+	       !strstr(kernel->left_out, plan->chosen[GROUP_UNTHROTTLE]->event);
+}
+
 static void latency_take(void *to, const struct latency_key *key, const struct latency *latency)
 {
 	const struct traced *traced = to;
 	struct live_context *context = traced->context;
 	struct histogram histogram = {.sum_ns = (int64_t)latency->sum_ns,
 				      .max_ns = (int64_t)latency->max_ns,
-				      .bytes = (int64_t)latency->bytes};
+				      .amount = (int64_t)latency->amount};
 	struct lookup_hint hint = {0};
 	const struct trace_row *row;
 	struct sample who;
@@ -99,6 +112,8 @@ static void latency_take(void *to, const struct latency_key *key, const struct l
 	if (key->kind >= LATENCY_KIND_COUNT)
 		return;
 	row = &trace_rows[key->kind];
+	if (row->kind.quota && !throttles_seen(&context->kernel))
+		histogram.amount = ABSENT;
 	who_fill(context, key, &who);
 	if (row->tell)
 		row->tell(key, &who, &hint.compat);

@@ -46,7 +46,7 @@ static void exec_tell(const struct latency_key *key, struct sample *sample, bool
 const struct trace_row trace_rows[LATENCY_KIND_COUNT] = {
 	[LATENCY_RUNQ] = {
 		.kind = {.name = "runq", .help = "waits for a CPU, from wake-up or preemption on", .runnable = true,
-			 .samples = "state=RQ", .so_far = "state_us"},
+			 .samples = "state=RQ", .so_far = "state_us", .quota = true},
 		.groups = SWITCHES},
 	[LATENCY_OFFCPU] = {
 		.kind = {.name = "offcpu", .help = "sleeps, from leaving the CPU to the wake-up",

@@ -12,7 +12,7 @@ struct told {
 	int64_t until_us, elapsed_us;
 	const char *trace;
 	int64_t count, errors, total_ns, p50_ns, p90_ns, p99_ns, p999_ns, max_ns;
-	int64_t bytes;
+	int64_t bytes, throttled_ns;
 	const char *buckets;
 };
 
@@ -34,12 +34,14 @@ static const struct column told_columns[] = {
 	{"p999_ns", "P999", "", KIND_NS, ROLE_MEASURE, 0, 7, AT(p999_ns)},
 	{"max_ns", "MAX", "", KIND_NS, ROLE_MEASURE, 0, 7, AT(max_ns)},
 	{"bytes", "BYTES", "", KIND_NUMBER, ROLE_MEASURE, 0, 7, AT(bytes)},
+	{"throttled_ns", "THROTTLED", "", KIND_NS, ROLE_MEASURE, 0, 9, AT(throttled_ns)},
 };
 
 /* Left out where there is little room: bits of told_columns. */
 #define TOLD_WIDE (1u << 4 | 1u << 6)
 #define TOLD_ERRORS (1u << 1) /* of some kinds only, */
-#define TOLD_BYTES (1u << 8)  /* as these */
+#define TOLD_BYTES (1u << 8)  /* as these, */
+#define TOLD_QUOTA (1u << 9)  /* and this, where any has it */
 
 static const struct column buckets_column = {
 	"buckets", "", "", KIND_TEXT, ROLE_MEASURE, 0, 0, AT(buckets),
@@ -210,7 +212,8 @@ static struct told told_of(const struct distribution *distribution)
 		.p99_ns = histogram_quantile_ns(histogram, 990),
 		.p999_ns = histogram_quantile_ns(histogram, 999),
 		.max_ns = histogram->max_ns,
-		.bytes = distribution->kind->bytes ? histogram->bytes : ABSENT,
+		.bytes = distribution->kind->bytes ? histogram->amount : ABSENT,
+		.throttled_ns = distribution->kind->quota ? histogram->amount : ABSENT,
 	};
 }
 
@@ -240,12 +243,21 @@ static bool key_lacking(const struct distribution_table *table,
 	return true;
 }
 
+static bool any_throttled(const struct distribution *const *order, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (order[i]->kind->quota && order[i]->histogram.amount > 0)
+			return true;
+	return false;
+}
+
 size_t distribution_grid_fill(struct distribution_table *table, const struct trace_kind *kind,
 			      bool narrow, struct grid *grid, const struct distribution ***order)
 {
 	size_t count = order_make(table, kind, order);
 	unsigned int hidden = (narrow ? TOLD_WIDE : 0) | (kind->fails ? 0 : TOLD_ERRORS) |
-			      (kind->bytes ? 0 : TOLD_BYTES);
+			      (kind->bytes ? 0 : TOLD_BYTES) |
+			      (any_throttled(*order, count) ? 0 : TOLD_QUOTA);
 
 	table->shown = (struct column_list){0};
 	for (size_t i = 0; i < TOLD_COUNT; i++)

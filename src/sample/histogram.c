@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "sample/histogram.h"
+#include "sample/sample.h"
 
 int64_t histogram_low_ns(int bucket)
 {
@@ -23,7 +24,10 @@ int64_t histogram_count(const struct histogram *histogram)
 void histogram_merge(struct histogram *to, const struct histogram *from)
 {
 	to->sum_ns += from->sum_ns;
-	to->bytes += from->bytes;
+	if (to->amount == ABSENT || from->amount == ABSENT)
+		to->amount = ABSENT;
+	else
+		to->amount += from->amount;
 	if (from->max_ns > to->max_ns)
 		to->max_ns = from->max_ns;
 	for (int i = 0; i < HISTOGRAM_BUCKETS; i++)

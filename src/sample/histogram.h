@@ -12,7 +12,9 @@
 struct histogram {
 	int64_t sum_ns;
 	int64_t max_ns; /* exact */
-	int64_t bytes;	/* that were moved; 0 of what moves none */
+	/* Bytes that were moved, or ns of the sum that were for a quota; 0 of a kind that has
+	 * neither, ABSENT where it is not known. */
+	int64_t amount;
 	int64_t buckets[HISTOGRAM_BUCKETS];
 };
 

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SELF_PROGRAMS_MAX 16
+#define SELF_PROGRAMS_MAX 18
 #define SELF_MAPS_MAX 28
 
 /* A BPF program. Names are static words of the probe table. */

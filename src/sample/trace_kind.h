@@ -16,7 +16,8 @@ struct trace_kind {
 	 * and the column with the event's time until then, in microseconds. */
 	const char *samples, *so_far;
 	bool runnable; /* its events are waits for a CPU */
-	bool bytes;    /* its events move bytes */
+	bool bytes;    /* its events move bytes, which is the amount of a histogram, */
+	bool quota;    /* or are in part for a quota, and that time is */
 	bool fails;    /* its events have an errno, and those that failed are counted */
 };
 

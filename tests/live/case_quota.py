@@ -3,6 +3,7 @@ import csv
 import io
 import os
 import re
+import time
 
 import truth
 from case_moment import RT_GROUP, cpu_group, group_made
@@ -92,6 +93,41 @@ def slow_waits_of_a_quota(ctx):
     check(len(rows) > 10, "%d waits of more than 30 ms", len(rows))
     held = [row for row in rows if row["runq_why"] == "throttled by /" + os.path.basename(group_path())]
     check(len(held) > 0.6 * len(rows), "%d of %d: %s", len(held), len(rows), rows[:5])
+
+
+@case
+def waits_of_a_quota(ctx):
+    """--trace runq tells which part of the waits was for a quota: of a thread on each CPU as long as the group was held back by
+    cpu.stat, and of a rival on one of these CPUs nothing; the footer of waits has the column."""
+    enter = cpu_group(ctx, QUOTA_US)
+    cpus = sorted(os.sched_getaffinity(0))
+    held = ctx.workloads([("spin", {"cpu": cpu}) for cpu in cpus], popen={"preexec_fn": enter})
+    rivals = ctx.workloads([("spin", {"cpu": cpus[0]})] * 2)
+    pids = ",".join(workload["pid"] for workload in held + rivals)
+    before = counts(group_path())
+    started = time.monotonic()
+    tool = ctx.plain("--csv", "--trace", "runq", "-d", SECONDS, "-g", "pid", "-p", pids)
+    tool.finish_plain(0, START_S + SECONDS + STOP_S)
+    around_s, seconds = time.monotonic() - started, counts(group_path())[2] - before[2]
+    rows = list(csv.DictReader(io.StringIO(tool.out.decode())))
+    if rows and all(not row["throttled_ns"] for row in rows):
+        raise Skip("this kernel lets nobody see which groups are held back: no BTF, or no kprobes")
+
+    def total(which, column):
+        chosen = {workload["pid"] for workload in which}
+        return sum(int(row[column]) for row in rows if row["pid"] in chosen) / 1e9
+
+    told, whole = total(held, "throttled_ns"), total(held, "total_ns")
+    findings = Findings()
+    expected = seconds * SECONDS / around_s  # cpu.stat was read before the start and after the end
+    findings.expect(0.7 * expected <= told <= seconds + 0.2, "%.2f s, the kernel has %.2f s in a time %.2f times as long",
+                    told, seconds, around_s / SECONDS)
+    findings.expect(told <= whole + 0.001, "%.3f of %.3f s", told, whole)
+    findings.expect(total(rivals, "total_ns") > 0.1 and not total(rivals, "throttled_ns"), "rivals: %.3f of %.3f s",
+                    total(rivals, "throttled_ns"), total(rivals, "total_ns"))
+    text = report(ctx, 2, "--trace", "runq", "-g", "pid", "-p", pids)
+    findings.expect(re.search(r"^runq: .*\n(.*\n)*?.*\bTHROTTLED\b", text, re.M), "no THROTTLED in %s", text[-1500:])
+    findings.close()
 
 
 @case

@@ -21,6 +21,9 @@ const struct plan_kind plan_kinds[] = {
 	{"raw tracepoints, before 5.9", 1u << PROBE_RAW_TRACEPOINT | 1u << PROBE_KPROBE, true,
 	 1u << GROUP_BLOCK_QUEUE | 1u << GROUP_BLOCK_ISSUE | 1u << GROUP_BLOCK_MERGE},
 	{"tracepoints", 1u << PROBE_TRACEPOINT | 1u << PROBE_PERF_CLOCK, false, 0},
+	{"typed tracepoints, quotas",
+	 1u << PROBE_TYPED_TRACEPOINT | 1u << PROBE_LOOK | 1u << PROBE_KPROBE, false,
+	 1u << GROUP_SWITCH | 1u << GROUP_THROTTLE | 1u << GROUP_UNTHROTTLE},
 	{"kprobes", 1u << PROBE_KPROBE | 1u << PROBE_PERF_CLOCK, false, ~(1u << GROUP_BLOCK_MERGE)},
 };
 
@@ -64,11 +67,12 @@ enum {
 #define ALL_TOLD (TRACE | TOTALS | SLOWER)
 #define EVERY_KIND ((1u << LATENCY_KIND_COUNT) - 1)
 
-/* What the kernels of a time offer, with what users ask for. The first four rows do for an offsets
+/* What the kernels of a time offer, with what users ask for. The first five rows do for an offsets
  * file. Old kernels have kinds of --trace by themselves, too: their verifiers have refused one
  * kind's program and taken that of all. */
 const struct knob_choice knob_choices[] = {
 	{NEW_KERNEL | PIDS, 0},
+	{NEW_KERNEL | PIDS | TRACE, 0},
 	{NEW_KERNEL, 0},
 	{BEFORE_SLOTS | PIDS, 0},
 	{BEFORE_SLOTS, 0},
@@ -77,7 +81,6 @@ const struct knob_choice knob_choices[] = {
 	{READ_KERNEL, 0},
 	{PIDS, 0},
 	{PIDS | READ_INTO_MAP, 0},
-	{NEW_KERNEL | PIDS | TRACE, 0},
 	{NEW_KERNEL | TRACE, 0},
 	{TRACE, 0},
 	{TRACE | READ_INTO_MAP, 0},

@@ -32,7 +32,7 @@ struct knob_choice {
 	uint32_t kinds; /* of --trace, bits 1 << LATENCY_x; 0: all */
 };
 
-#define OFFSETS_CHOICES 4 /* the first ones are enough for an offsets file */
+#define OFFSETS_CHOICES 5 /* the first ones are enough for an offsets file */
 
 extern const struct knob_choice knob_choices[];
 extern const size_t knob_choice_count;

@@ -36,8 +36,10 @@ static int begin(void **state)
 {
 	const struct histogram short_ones = {
 		.sum_ns = 30000, .max_ns = 1900, .buckets = {[5] = 18, [0] = 2}};
-	const struct histogram long_one = {
-		.sum_ns = 10000000000, .max_ns = 10000000000, .bytes = 4096, .buckets = {[28] = 1}};
+	const struct histogram long_one = {.sum_ns = 10000000000,
+					   .max_ns = 10000000000,
+					   .amount = 4096,
+					   .buckets = {[28] = 1}};
 	struct column_list list = {0};
 	struct sample failed = sample_of("a", DOING_SLEEP, "read");
 	struct error e = {0};
@@ -138,7 +140,7 @@ static void expect_rows(const struct renderer *renderer, const char *expected)
 
 #define ROWS_HEAD                                                                            \
 	"timestamp,elapsed_us,trace,comm,state,syscall,count,errors,total_ns,p50_ns,p90_ns," \
-	"p99_ns,p999_ns,max_ns,bytes,buckets\n"
+	"p99_ns,p999_ns,max_ns,bytes,throttled_ns,buckets\n"
 
 static void machines_get_rows(void **state)
 {
@@ -146,16 +148,16 @@ static void machines_get_rows(void **state)
 	expect_rows(
 		&renderer_csv, ROWS_HEAD
 		"\"1970-01-01T00:00:01.000000Z\",250000,\"sleeps\",\"a\",\"D\",\"fsync\",1,0,"
-		"10000000000,10000000000,10000000000,10000000000,10000000000,10000000000,,"
+		"10000000000,10000000000,10000000000,10000000000,10000000000,10000000000,,,"
 		"\"8589934592:1\"\n"
 		"\"1970-01-01T00:00:01.000000Z\",250000,\"sleeps\",\"a\",\"S\",\"read\",40,20,"
 		"60000,"
-		"1413,1802,1900,1900,1900,,\"0:4 1024:36\"\n"
+		"1413,1802,1900,1900,1900,,,\"0:4 1024:36\"\n"
 		"\"1970-01-01T00:00:01.000000Z\",250000,\"sleeps\",\"b,\"\"x\"\"\",\"S\",\"read\","
-		"20,0,30000,1413,1802,1900,1900,1900,,\"0:2 1024:18\"\n"
+		"20,0,30000,1413,1802,1900,1900,1900,,,\"0:2 1024:18\"\n"
 		"\"1970-01-01T00:00:01.000000Z\",250000,\"waits\",\"a\",,,1,,10000000000,"
 		"10000000000,"
-		"10000000000,10000000000,10000000000,10000000000,4096,\"8589934592:1\"\n");
+		"10000000000,10000000000,10000000000,10000000000,4096,,\"8589934592:1\"\n");
 	distribution_table_clear(&table);
 	expect_rows(&renderer_csv, ROWS_HEAD);
 	add(&waits, "a", ABSENT, NULL, &(struct histogram){.max_ns = 10, .buckets = {1}});
@@ -163,8 +165,45 @@ static void machines_get_rows(void **state)
 		    "{\"timestamp\":\"1970-01-01T00:00:01.000000Z\",\"elapsed_us\":250000,"
 		    "\"trace\":\"waits\",\"comm\":\"a\",\"state\":null,\"syscall\":null,"
 		    "\"count\":1,\"errors\":null,\"total_ns\":0,\"p50_ns\":10,\"p90_ns\":10,"
-		    "\"p99_ns\":10,\"p999_ns\":10,\"max_ns\":10,\"bytes\":0,"
+		    "\"p99_ns\":10,\"p999_ns\":10,\"max_ns\":10,\"bytes\":0,\"throttled_ns\":null,"
 		    "\"buckets\":\"0:1\"}\n");
+}
+
+/* What waits had to do with a quota is told where it is known; its title only where there is any.
+ */
+static void time_for_a_quota_is_told(void **state)
+{
+	static const struct trace_kind runq = {.name = "runq", .help = "", .quota = true};
+	static const struct trace_kind *const kind[] = {&runq};
+	const struct histogram free_one = {.sum_ns = 500, .max_ns = 500, .buckets = {[3] = 1}};
+	const struct histogram held = {
+		.sum_ns = 900, .max_ns = 900, .amount = 700, .buckets = {[3] = 1}};
+	const struct histogram unknown = {.amount = ABSENT, .buckets = {1}};
+	const struct distribution **order = NULL;
+	struct distribution_table own;
+	struct column_list none = {0};
+	struct sample who = sample_of("a", ABSENT, NULL);
+	struct grid grid = {0};
+	struct histogram sum = free_one;
+
+	(void)state;
+	distribution_table_init(&own, kind, 1, &none);
+	distribution_table_add(&own, &runq, &who, &free_one);
+	distribution_grid_fill(&own, &runq, true, &grid, &order);
+	for (size_t i = 0; i < grid.list->count; i++)
+		assert_string_not_equal(grid.list->items[i]->name, "throttled_ns");
+	free(order);
+	distribution_table_add(&own, &runq, &who, &held);
+	distribution_grid_fill(&own, &runq, true, &grid, &order);
+	assert_string_equal(grid.list->items[grid.list->count - 1]->name, "throttled_ns");
+	assert_int_equal(grid.values[grid.list->count - 1].number, 700);
+	free(order);
+	histogram_merge(&sum, &unknown);
+	assert_int_equal(sum.amount, ABSENT);
+	histogram_merge(&sum, &held);
+	assert_int_equal(sum.amount, ABSENT);
+	distribution_table_done(&own);
+	grid_done(&grid);
 }
 
 static void too_many_are_counted(void **state)
@@ -255,6 +294,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(people_see_tables_and_bars, begin, end),
 		cmocka_unit_test_setup_teardown(columns_of_nobody_are_left_out, begin, end),
 		cmocka_unit_test_setup_teardown(machines_get_rows, begin, end),
+		cmocka_unit_test(time_for_a_quota_is_told),
 		cmocka_unit_test_setup_teardown(too_many_are_counted, begin, end),
 		cmocka_unit_test_setup_teardown(lines_fit, begin, end),
 		cmocka_unit_test(kinds_are_sound),

@@ -409,7 +409,7 @@ static const struct trace_kind sleeps = {.name = "sleeps", .columns = "state,sys
 static struct histogram histogram_of(int64_t second)
 {
 	struct histogram histogram = {
-		.sum_ns = 1000 + second, .max_ns = INT64_MAX - second, .bytes = second};
+		.sum_ns = 1000 + second, .max_ns = INT64_MAX - second, .amount = second};
 
 	histogram.buckets[0] = 1;
 	histogram.buckets[7] = second;
