@@ -386,6 +386,20 @@ static void process_edge(struct live_context *context, struct live_edges *edges,
 		edge_to_process(context, edges, facts->pid, NULL, ABSENT, SURE_CERTAIN, edge);
 }
 
+/* Where /proc numbers threads in its own way the waker's is the kernel's. */
+static void waker_edge(struct live_context *context, struct live_edges *edges,
+		       const struct edge_asker *asker, const struct wait_facts *facts,
+		       struct edge *edge)
+{
+	int64_t uid;
+
+	if (context->view.translated)
+		return;
+	live_last_waker_edge(&edges->last_wakers, asker, facts, edge);
+	if (edge->tid != ABSENT && proc_ids_read(PROC, edge->tid, &uid, &edge->pid))
+		*edge = edge_absent;
+}
+
 static bool facts_edge(struct live_context *context, struct live_edges *edges,
 		       const struct edge_asker *asker, struct edge *edge, size_t *lock)
 {
@@ -400,6 +414,11 @@ static bool facts_edge(struct live_context *context, struct live_edges *edges,
 			mutex_edge(context, edges, asker, edge, lock);
 		else if (!strncmp(syscall, "f", 1))
 			file_lock_edge(context, edges, asker, edge);
+		if (edge->kind == EDGE_NONE)
+			waker_edge(context, edges, asker, &facts, edge);
+		return true;
+	case WAIT_EVENT:
+		waker_edge(context, edges, asker, &facts, edge);
 		return true;
 	case WAIT_PROCESS:
 		process_edge(context, edges, &facts, edge);
@@ -459,6 +478,7 @@ void live_edges_done(struct live_edges *edges)
 	index_clear(&edges->process_places);
 	lock_list_done(&edges->file_locks);
 	live_kernel_locks_done(&edges->kernel_locks);
+	live_last_wakers_done(&edges->last_wakers);
 	free(edges->locks);
 	free(edges->threads);
 	free(edges->processes);

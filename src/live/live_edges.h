@@ -6,6 +6,7 @@
 
 #include "base/index.h"
 #include "live/live_kernel_locks.h"
+#include "live/live_last_wakers.h"
 #include "live/context/live_context.h"
 #include "waits/chain.h"
 #include "waits/lock_list.h"
@@ -47,6 +48,7 @@ struct live_edges {
 	size_t process_count, process_capacity;
 	struct index process_places; /* pid to place, plus one */
 	struct live_kernel_locks kernel_locks;
+	struct live_last_wakers last_wakers; /* of earlier scans, too */
 };
 
 /* What an edge was found by. Zeroed: nothing that changes while its thread sleeps. */

@@ -153,7 +153,8 @@ const struct column sample_columns[] = {
 	 NEED_BLOCKER, 11, AT(blocker_pid)},
 	{"blocker_kind", "BLOCKER_KIND",
 	 "what is between the two: mutex, GIL (Python's), thread (its end), file lock, "
-	 "kernel lock (Linux 6.16), child, pipe, socket; io: a block device, cpu: a CPU that the "
+	 "kernel lock (Linux 6.16), child, pipe, socket, waker (nothing is known but who ended the "
+	 "last waits); io: a block device, cpu: a CPU that the "
 	 "other one runs on",
 	 KIND_TEXT, ROLE_KEY, NEED_BLOCKER, 12, AT(blocker_kind)},
 	{"blocker_sure", "BLOCKER_SURE",

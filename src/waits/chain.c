@@ -17,6 +17,7 @@ const char *const edge_kind_names[EDGE_KIND_COUNT] = {
 	[EDGE_CPU] = "cpu",
 	[EDGE_GIL] = "GIL",
 	[EDGE_KERNEL_LOCK] = "kernel lock",
+	[EDGE_WAKER] = "waker",
 };
 
 const char *const edge_sure_names[SURE_COUNT] = {

@@ -31,8 +31,9 @@ enum edge_kind {
 	EDGE_CHILD,
 	EDGE_PIPE,
 	EDGE_SOCKET,
-	EDGE_IO,  /* a block device: the chain ends there */
-	EDGE_CPU, /* a CPU that another thread runs on: the chain ends there */
+	EDGE_WAKER, /* it ended the last waits, which is all that is known */
+	EDGE_IO,    /* a block device: the chain ends there */
+	EDGE_CPU,   /* a CPU that another thread runs on: the chain ends there */
 	EDGE_KIND_COUNT,
 };
 

@@ -155,6 +155,17 @@ def chain_through_network_namespaces(ctx):
 
 
 @case
+def chain_to_waker(ctx):
+    """Workers wait for a queue, which nobody holds: who fills it has ended all their waits; of two that fill it none is told."""
+    later = run_chain(ctx, "queue", LIKELY)
+    told = {(row["blocker_kind"], row["blocker_sure"]) for row in later} - {("", "")}
+    check(told == {("waker", "likely")}, "told as %s", told)
+    later = run_chain(ctx, "queue_of_two", 60)
+    told = [row for row in later if row["blocker_kind"] == "waker"]
+    check(not told, "one of two is told: %s", told[:1])
+
+
+@case
 def chain_of_liar(ctx):
     """A process of another user waits for a futex that says root's thread holds it: that is not certain."""
     later = run_chain(ctx, "hostile", 0)

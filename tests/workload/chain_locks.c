@@ -237,10 +237,76 @@ static void turns(void)
 	pid_add(getpid());
 }
 
+/* Workers of a queue each: nobody holds what they wait for. */
+#define WORKERS 4
+
+static struct queue {
+	pthread_mutex_t mutex;
+	pthread_cond_t filled;
+	int jobs;
+} queues[WORKERS];
+
+static void queue_work(void *of)
+{
+	struct queue *queue = of;
+
+	pthread_mutex_lock(&queue->mutex);
+	for (;;) {
+		while (!queue->jobs)
+			pthread_cond_wait(&queue->filled, &queue->mutex);
+		queue->jobs = 0;
+	}
+}
+
+static void queues_fill(void *unused)
+{
+	(void)unused;
+	for (;;) {
+		sleep_ns(NAP_NS);
+		for (int i = 0; i < WORKERS; i++) {
+			pthread_mutex_lock(&queues[i].mutex);
+			queues[i].jobs++;
+			pthread_mutex_unlock(&queues[i].mutex);
+			pthread_cond_signal(&queues[i].filled);
+		}
+	}
+}
+
+static void queues_make(int fillers, const char *chain)
+{
+	static struct subject filling[2];
+
+	for (int i = 0; i < fillers; i++)
+		subject_start(&filling[i], "chain_filler", queues_fill, NULL);
+	for (int i = 0; i < WORKERS; i++) {
+		subject_start(&waiters[i], "chain_worker", queue_work, &queues[i]);
+		victim_add(waiters[i].tid, fillers == 1 ? filling[0].tid : 0, "%s", chain);
+	}
+	pid_add(getpid());
+	sleep_ns(10 * NAP_NS);
+}
+
+static void queue(void)
+{
+	queues_make(1, "chain_worker waker> chain_filler*");
+}
+
+static void queue_of_two(void)
+{
+	queues_make(2, "chain_worker");
+}
+
 const struct chain_row lock_chains[] = {
-	{"mutex_nap", mutex_nap},   {"mutex_spin", mutex_spin},
-	{"mutex_sync", mutex_sync}, {"mutex_queue", mutex_queue},
-	{"nested", nested},	    {"nested_pi", nested_pi},
-	{"deadlock", deadlock},	    {"turns", turns},
-	{"hostile", hostile},	    {0},
+	{"mutex_nap", mutex_nap},
+	{"mutex_spin", mutex_spin},
+	{"mutex_sync", mutex_sync},
+	{"mutex_queue", mutex_queue},
+	{"nested", nested},
+	{"nested_pi", nested_pi},
+	{"deadlock", deadlock},
+	{"turns", turns},
+	{"hostile", hostile},
+	{"queue", queue},
+	{"queue_of_two", queue_of_two},
+	{0},
 };

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "live_last_wakers.h"
+#include "live_edges.h"
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define WAKES_MIN 8
+#define WAKES_MAX 4096	    /* in a row that are asked for after changes of the waker */
+#define HISTORIES_MAX 16384 /* then all are forgotten */
+
+static bool call_is(const struct sample *sample, const char *name)
+{
+	return !strcmp(sample->syscall, name);
+}
+
+/* Whether only a thread can end the wait, apart from signals. */
+static bool threads_end(const struct sample *sample, const struct wait_facts *facts)
+{
+	if (facts->kind == WAIT_LOCK)
+		return (call_is(sample, "futex") && !sample->arg[3]) || call_is(sample, "semop");
+	return facts->kind == WAIT_EVENT &&
+	       (call_is(sample, "read") || call_is(sample, "msgrcv") || call_is(sample, "msgsnd"));
+}
+
+static struct wake_history *history_of(struct live_last_wakers *wakers, int64_t tid)
+{
+	uint64_t *place;
+	bool added;
+
+	if (wakers->count == HISTORIES_MAX) {
+		index_clear(&wakers->places);
+		wakers->count = 0;
+	}
+	place = index_put(&wakers->places, (uint64_t)tid, &added);
+	if (!added)
+		return &wakers->histories[*place - 1];
+	wakers->histories = memory_grow(wakers->histories, &wakers->capacity, wakers->count + 1,
+					sizeof(*wakers->histories));
+	wakers->histories[wakers->count] = (struct wake_history){0};
+	*place = ++wakers->count;
+	return &wakers->histories[wakers->count - 1];
+}
+
+/* A condition variable of glibc has two futexes side by side, which take turns. */
+static uint64_t wait_hash(const struct sample *sample)
+{
+	uint64_t of = (uint64_t)sample->arg[0];
+
+	if (call_is(sample, "futex"))
+		of &= ~(uint64_t)7;
+	return hash_u64(of) ^ hash_u64((uint64_t)sample->syscall_nr + 1) ^
+	       hash_u64((uint64_t)sample->pid + 2);
+}
+
+/* A thread that is seen in the same wait of the same switch again tells nothing new. */
+static void history_add(struct wake_history *history, const struct edge_asker *asker)
+{
+	uint64_t wait = wait_hash(&asker->sample), sequence = asker->record.sched.sequence_done;
+	int64_t waker_tid = asker->sample.waker_tid;
+
+	if (history->wait != wait) {
+		*history = (struct wake_history){.wait = wait,
+						 .sequence = sequence,
+						 .waker_tid = waker_tid,
+						 .needed = WAKES_MIN};
+		return;
+	}
+	if (history->sequence == sequence)
+		return;
+	history->sequence = sequence;
+	history->wakes++;
+	if (history->waker_tid == waker_tid)
+		return;
+	history->waker_tid = waker_tid;
+	history->wakes = 1;
+	if (history->needed < WAKES_MAX)
+		history->needed *= 2;
+}
+
+void live_last_waker_edge(struct live_last_wakers *wakers, const struct edge_asker *asker,
+			  const struct wait_facts *facts, struct edge *edge)
+{
+	const struct sample *sample = &asker->sample;
+	struct wake_history *history;
+
+	if (!asker->record.sched.tid || !threads_end(sample, facts))
+		return;
+	history = history_of(wakers, sample->tid);
+	history_add(history, asker);
+	if (history->wakes < history->needed || history->waker_tid <= 0 ||
+	    history->waker_tid == sample->tid)
+		return;
+	edge->kind = EDGE_WAKER;
+	edge->tid = history->waker_tid;
+	edge->sure = SURE_LIKELY;
+}
+
+void live_last_wakers_done(struct live_last_wakers *wakers)
+{
+	index_clear(&wakers->places);
+	free(wakers->histories);
+	*wakers = (struct live_last_wakers){0};
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Edges to the thread that ended a sleeper's last waits, for waits of which nothing better is
+ * known: condition variables, queues of thread pools, semaphores, eventfds. For live_edges.c.
+ *
+ * Only waits that threads alone end: a wait with a timeout may be ended by an interrupt, whose
+ * waker is whoever was interrupted. What a thread waited for between two scans is not known, so it
+ * is a guess (likely) that counts when enough scans in a row agree.
+ */
+#ifndef TSNAP_LIVE_LIVE_LAST_WAKERS_H
+#define TSNAP_LIVE_LIVE_LAST_WAKERS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/index.h"
+#include "sample/why.h"
+#include "waits/chain.h"
+
+struct edge_asker;
+
+/* What scans have seen of a thread. */
+struct wake_history {
+	uint64_t wait;	   /* hash of the call and its arguments */
+	uint64_t sequence; /* of the switch out of the wait that was seen last */
+	int64_t waker_tid;
+	unsigned int wakes;  /* that many in a row by this thread */
+	unsigned int needed; /* before it is told: twice as many with each change of the waker */
+};
+
+/* Zeroed is empty. */
+struct live_last_wakers {
+	struct index places; /* tid to place, plus one */
+	struct wake_history *histories;
+	size_t count, capacity;
+};
+
+/* Makes it an edge to who ended the thread's last waits, if these were one and the same thread's.
+ * facts: of its wait. */
+void live_last_waker_edge(struct live_last_wakers *wakers, const struct edge_asker *asker,
+			  const struct wait_facts *facts, struct edge *edge);
+void live_last_wakers_done(struct live_last_wakers *wakers);
+
+#endif
