@@ -2,6 +2,7 @@
 import collections
 import os
 import re
+import subprocess
 
 from case_stacks import LATE_FILE, directory_of, expect_chains, frames_of, programs_start, since_whole
 from case_stack_trouble import SHORT, report
@@ -103,6 +104,56 @@ def goroutines(ctx):
         tool = ctx.plain("--goroutines", "-a", "-p", process.pid)
         tool.finish_plain(0, START_S + STOP_S)
         check("runtime.bgsweep" in tool.out.decode() and "runtime.bgsweep" not in out, "-a: %s", tool.out.decode())
+
+
+def programs_build(ctx, suite, specs):
+    """Has the Go of a Debian suite make these of tests/stack, {name: (source, options)}, where ctx takes programs from then on."""
+    sources = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "stack")
+    fetch = subprocess.run([os.path.join(sources, "go-fetch"), suite], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    if fetch.returncode:
+        raise Skip("no Go of %s: %s" % (suite, fetch.stderr.decode().strip()))
+    root = fetch.stdout.decode().strip()
+    ctx.stack_programs = ctx.temporary()
+    environment = dict(os.environ, GOROOT=root, GO111MODULE="off", GOTOOLCHAIN="local", GOFLAGS="", GOCACHE=ctx.temporary())
+    for name, (source, options) in specs.items():
+        made = subprocess.run([root + "/bin/go", "build", *options, "-o", os.path.join(ctx.stack_programs, name), os.path.join(sources, source)],
+                              env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        check(not made.returncode, "%s: %s", name, made.stdout.decode())
+
+
+CHAINS = {"chains_gostripped": ("chains_go.go", ["-ldflags=-s -w"]),
+          "chains_gopie": ("chains_go.go", ["-buildmode=pie", "-ldflags=-s -w"])}
+ROUTINES = {"routines_go": ("routines_go.go", []), "routines_gopie": ("routines_go.go", ["-buildmode=pie", "-ldflags=-w"]),
+            "routines_gostripped": ("routines_go.go", ["-ldflags=-s -w"])}
+
+
+def go_of_suite(ctx, suite):
+    programs_build(ctx, suite, {**CHAINS, **ROUTINES})
+    go_without_symbols(ctx)
+    goroutines(ctx)
+    goroutines_of_none(ctx)
+
+
+@case
+def go_of_trixie(ctx):
+    """Functions' names, whole stacks and goroutines of programs that Go 1.24 made."""
+    go_of_suite(ctx, "trixie")
+
+
+@case
+def go_of_sid(ctx):
+    """The same of Debian's newest Go, of which 1.27 was the first tried."""
+    go_of_suite(ctx, "sid")
+
+
+@case
+def go_of_bullseye(ctx):
+    """Of programs that Go 1.15 made --goroutines says that it does not know their list, or that they have no symbols."""
+    programs_build(ctx, "bullseye", ROUTINES)
+    process, _ = routines_start(ctx, "routines_go")
+    expect_error(ctx.plain("--goroutines", "-p", process.pid), 1, "none that is known of Go 1.19")
+    process, _ = routines_start(ctx, "routines_gostripped")
+    expect_error(ctx.plain("--goroutines", "-p", process.pid), 1, "without symbols")
 
 
 @case

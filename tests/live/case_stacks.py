@@ -24,6 +24,8 @@ WAY_OUT_IN_REGISTERS = ("chains_rust generic", "chains_musl threaded", "chains_g
 
 
 def directory_of(ctx):
+    if ctx.stack_programs:
+        return ctx.stack_programs
     directory = os.path.join(os.path.dirname(ctx.options.workload), "..", "stack")
     if not os.path.exists(os.path.join(directory, "chains_gcc")):
         raise Skip("the programs of tests/stack are not built")

@@ -296,6 +296,7 @@ class Context:
     def __init__(self, options):
         self.options = options
         self.started = []
+        self.stack_programs = None  # the directory of those of tests/stack; None: where they are built
 
     def given(self, name):
         """The values that --tsnap-args has for an option of this name."""

@@ -80,7 +80,7 @@ ALONE = ("*_growth", "exit_storm*", "killed*", "nothing_left*", "block_full", "s
 # These take long and hold what others hold, too, at more places, or one of tsnap's figures against another tool's: with --all, or named.
 THOROUGH = ("bench_*", "stacks_under_load", "without_facts", "inside_choices", "inside_times", "peers_*", "podman_*", "stress_*", "share_race",
             "schema_of_clickhouse", "schema_of_duckdb", "schema_of_fleet", "stacks_as_gdb", "hostile_many_*", "hostile_sparse_files", "hostile_unwind_tables",
-            "hostile_python", "faults_of_all_*", "mariadb_*")
+            "hostile_python", "faults_of_all_*", "mariadb_*", "go_of_*")
 AGAIN_MAX = 10
 # The longest begin first, so that none is left at the end.
 LONG = ("every_option", "every_trace", "stacks_as_gdb", "stacks_under_load", "inside_*", "without_facts", "stacks_of_java", "stacks_on_cpu*",

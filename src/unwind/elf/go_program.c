@@ -66,6 +66,7 @@ static void symbols_read(struct go_program *program, const struct elf_file *elf)
 		return;
 	count = symbols.bytes / sizeof(*piece);
 	count = count < SYMBOLS_MAX ? count : SYMBOLS_MAX;
+	program->has_symbols = count > 0;
 	piece = memory_get(PIECE_SYMBOLS * sizeof(*piece));
 	names = memory_get(strings.bytes + 1);
 	if (!elf_file_take(elf, strings.offset, names, strings.bytes))

@@ -6,6 +6,7 @@
 #ifndef TSNAP_UNWIND_ELF_GO_PROGRAM_H
 #define TSNAP_UNWIND_ELF_GO_PROGRAM_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "unwind/elf/elf_file.h"
@@ -14,6 +15,7 @@
 
 /* Addresses as the file has them; 0: it has no symbol of that name. */
 struct go_program {
+	bool has_symbols;
 	uint64_t list;			/* runtime.allgptr: pointer to an array of pointers */
 	uint64_t count;			/* runtime.allglen: their number */
 	uint64_t reasons, reason_count; /* runtime.waitReasonStrings: an array of strings */

@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unwind/elf/go_table.h"
 #include "base/memory.h"
+#include "unwind/elf/elf_relocation.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define PIECE_FUNCTIONS 2048
-#define PIECE_RELOCATIONS 1024
 #define PIECE_BYTES 65536
 #define TABLE_ALIGNMENT 8
-#define HEADS_MAX 4 /* that are looked at among other data */
-#define RELOCATIONS_MAX (4u << 20)
+#define HEADS_MAX 4		   /* that are looked at among other data */
 #define ENDS_BYTES_MAX (64u << 20) /* the table is read at once to look for names */
 #define WORDS_MAX 8		   /* of the head */
 #define SECTION_NAMES_BYTES 4096
@@ -20,6 +18,10 @@
 #define STEPS_BYTES_MAX 16384 /* that are read of one function's */
 #define DEPTH_MAX (256u << 20)
 #define NONE UINT8_MAX
+/* struct moduledata, which newer Go has in a section of its own (1.27; 1.24 has not): it begins
+ * with the table's address, and six lists and three addresses later has that of the code. */
+#define MODULE_SECTION ".go.module"
+#define MODULE_TEXT (sizeof(uint64_t) + 6 * 24 + 3 * sizeof(uint64_t))
 
 /* The head is a magic number, two zeros, the smallest instruction, the bytes of a word, and then
  * words: the number of functions, of files, and where the parts of the table are. */
@@ -75,45 +77,33 @@ static uint64_t number_at(const char *at, size_t bytes)
 	return narrow;
 }
 
-/* Looks for what the dynamic linker will put at that address. 0: it is not known. */
-static uint64_t relocation_find(const struct elf_file *elf, uint64_t address)
+/* Of the module: an address, or what the dynamic linker will put there. 0: it is not known. */
+static uint64_t module_word(const struct elf_file *elf, const struct elf_section *module,
+			    uint64_t at)
 {
-	static const char *const names[] = {".rela.dyn", ".rela"};
-	Elf64_Rela *piece;
-	struct elf_section section;
-	uint64_t found = 0;
+	uint64_t word = 0;
 
-	if (elf->narrow)
+	if (at + sizeof(word) > module->bytes ||
+	    elf_file_take(elf, module->offset + at, &word, sizeof(word)))
 		return 0;
-	piece = memory_get(PIECE_RELOCATIONS * sizeof(*piece));
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && !found; i++) {
-		uint64_t count;
-
-		if (elf_file_section(elf, names[i], &section))
-			continue;
-		count = section.bytes / sizeof(*piece);
-		if (count > RELOCATIONS_MAX)
-			continue;
-		for (uint64_t at = 0; at < count && !found; at += PIECE_RELOCATIONS) {
-			uint64_t n =
-				count - at < PIECE_RELOCATIONS ? count - at : PIECE_RELOCATIONS;
-
-			if (elf_file_take(elf, section.offset + at * sizeof(*piece), piece,
-					  n * sizeof(*piece)))
-				break;
-			for (uint64_t j = 0; j < n && !found; j++)
-				if (piece[j].r_offset == address)
-					found = (uint64_t)piece[j].r_addend;
-		}
-	}
-	free(piece);
-	return found;
+	return word ? word : elf_relocation_find(elf, module->address + at);
 }
 
-/* Where code begins that the list counts from: the head tells, or a relocation of it does, or it is
- * the section that the functions fill exactly. */
+/* Where the code of the module begins whose table is at that address. 0: it is not known. */
+static uint64_t module_text(const struct elf_file *elf, uint64_t table_address)
+{
+	struct elf_section module;
+
+	if (elf->narrow || elf_file_section(elf, MODULE_SECTION, &module) ||
+	    module_word(elf, &module, 0) != table_address)
+		return 0;
+	return module_word(elf, &module, MODULE_TEXT);
+}
+
+/* Where code begins that the list counts from: the head tells, or a relocation of it does, or the
+ * module, or it is the section that the functions fill exactly. */
 static int text_find(struct go_table *table, const struct elf_file *elf, uint64_t told,
-		     uint64_t told_at)
+		     const struct elf_section *section, uint64_t told_at)
 {
 	struct elf_section text;
 	char end[sizeof(uint32_t)];
@@ -121,7 +111,9 @@ static int text_find(struct go_table *table, const struct elf_file *elf, uint64_
 	if (elf_file_section(elf, ".text", &text))
 		return -EBADMSG;
 	if (told - text.address >= text.bytes)
-		told = relocation_find(elf, told_at);
+		told = elf_relocation_find(elf, section->address + told_at);
+	if (told - text.address >= text.bytes)
+		told = module_text(elf, section->address);
 	if (told - text.address >= text.bytes) {
 		if (elf_file_take(elf, table->functions + table->count * 8, end, sizeof(end)) ||
 		    number_at(end, sizeof(end)) != text.bytes)
@@ -192,9 +184,8 @@ static int table_read(struct go_table *table, const struct elf_file *elf,
 	}
 	if (!list_fits(table))
 		return -EBADMSG;
-	return layout->relative ? text_find(table, elf, word[layout->text],
-					    section->address + sizeof(head) +
-						    (uint64_t)layout->text * head.word_bytes)
+	return layout->relative ? text_find(table, elf, word[layout->text], section,
+					    sizeof(head) + (uint64_t)layout->text * head.word_bytes)
 				: 0;
 }
 

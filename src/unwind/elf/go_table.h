@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The table of functions that Go's runtime has in every program (.gopclntab), also in a stripped
  * one: where functions begin, and their names. Its layouts are those of Go 1.2, 1.16, 1.18 and 1.20
- * (src/runtime/symtab.go, src/debug/gosym/pclntab.go); later ones are the last of these so far.
+ * (src/runtime/symtab.go, src/debug/gosym/pclntab.go); later ones are the last of these so far, and
+ * newer ones (1.27; not 1.24) have elsewhere where code begins: in struct moduledata.
  * Everything in it is hostile.
  */
 #ifndef TSNAP_UNWIND_ELF_GO_TABLE_H

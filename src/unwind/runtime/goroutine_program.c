@@ -53,6 +53,8 @@ static const char *program_refused(const struct file_go_answer *answer)
 		return "it is no program of Go";
 	if (!answer->has_functions)
 		return "its table of functions (.gopclntab) is none that is known";
+	if (answer->program.has_symbols && !answer->program.list)
+		return "their list is none that is known of Go 1.19 and later";
 	if (!answer->program.list || !answer->program.count)
 		return "it was linked without symbols (-s, strip), so that their list can't be "
 		       "found";

@@ -45,12 +45,14 @@ enum {
 	GO_DEAD = 6,
 	GO_COPIED = 8,
 	GO_PREEMPTED,
+	GO_LEAKED,     /* one that waits, and that nobody can wake; newer than Go 1.24 */
+	GO_DEAD_EXTRA, /* dead until C code calls Go; newer than 1.24 */
 };
 
 static const char *const state_names[] = {
 	[GO_IDLE] = "idle",	  [GO_RUNNABLE] = "runnable",	[GO_RUNNING] = "running",
 	[GO_SYSCALL] = "syscall", [GO_WAITING] = "waiting",	[GO_DEAD] = "dead",
-	[GO_COPIED] = "copied",	  [GO_PREEMPTED] = "preempted",
+	[GO_COPIED] = "copied",	  [GO_PREEMPTED] = "preempted", [GO_LEAKED] = "leaked",
 };
 
 #define STATE_NAMES (sizeof(state_names) / sizeof(state_names[0]))
@@ -90,7 +92,7 @@ const char *goroutine_state_name(uint32_t state)
 
 bool goroutine_waits(uint32_t state)
 {
-	return state == GO_WAITING;
+	return state == GO_WAITING || state == GO_LEAKED;
 }
 
 void goroutines_done(struct goroutines *goroutines)
@@ -181,9 +183,14 @@ static bool routine_read(struct reader *reader, uint64_t address, uint32_t state
 	return true;
 }
 
+static bool routine_dead(const struct routine *routine)
+{
+	return routine->state == GO_DEAD || routine->state == GO_DEAD_EXTRA;
+}
+
 static bool routine_lives(const struct routine *routine)
 {
-	return routine->state != GO_IDLE && routine->state != GO_DEAD;
+	return routine->state != GO_IDLE && !routine_dead(routine);
 }
 
 /* Whether the members of a live one are what they must be. */
@@ -366,7 +373,7 @@ static bool layout_fits(struct reader *reader, const uint64_t *list, size_t coun
 	for (size_t i = 0; i < count && i < PROOF_MAX; i++) {
 		if (!routine_read(reader, list[i], state_at, &routine))
 			continue;
-		if (routine.state == GO_DEAD)
+		if (routine_dead(&routine))
 			continue;
 		added = false;
 		if (routine_fits(&routine, list[i]))
