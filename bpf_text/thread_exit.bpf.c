@@ -14,8 +14,10 @@ RAW_TRACEPOINT_PROBE(sched_process_free)
 	struct thread_state *thread = thread_find(tid);
 
 	if (thread && thread->sched.exit_state &&
-	    thread->identity.start_boot_ns == task_start_boot_ns(task))
+	    thread->identity.start_boot_ns == task_start_boot_ns(task)) {
+		thread_list(thread);
 		thread_forget(tid);
+	}
 	return 0;
 }
 #endif
@@ -25,8 +27,10 @@ TRACEPOINT_PROBE(sched, sched_process_free)
 {
 	struct thread_state *thread = thread_find(args->pid);
 
-	if (thread && thread->sched.exit_state)
+	if (thread && thread->sched.exit_state) {
+		thread_list(thread);
 		thread_forget(args->pid);
+	}
 	return 0;
 }
 #endif

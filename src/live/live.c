@@ -164,6 +164,7 @@ static void live_close(struct source *source)
 	live_chains_free(live->chains);
 	python_gils_done(&live->gil.gils);
 	live_host_done(&live->host);
+	live_asleep_done(&live->asleep);
 	index_clear(&live->walk.doubts);
 	index_clear(&live->walk.awake);
 	index_clear(&live->walk.crowds);

@@ -32,6 +32,7 @@ static void record_forget(struct live *live, const struct thread_state *record)
 		thread_table_remove(&live->context.kernel.table, record);
 	else
 		live_seed_remove(&live->context.seed, record->identity.tid);
+	live_asleep_drop(&live->asleep, record->key);
 }
 
 /* What /proc says of a thread whose record is in doubt. Asked once for each switch: unless it is
@@ -134,7 +135,8 @@ static void record_take(struct live *live, const struct thread_state *record,
 	if (!record)
 		return;
 	house_keep_record(live, record);
-	if (!copy && !record_settled(record)) /* the next capture has it */
+	/* the next capture has it */
+	if (!copy && (!record_settled(record) || (live->context.wants.idle && record->sched.tid)))
 		index_put(&live->walk.awake_next, awake_key(record, record->key), NULL);
 	doing = record_doing(record, &live->context.now.moment, &unsure);
 	/* on a CPU when it was copied, and off it when that was looked at: no doubt */
@@ -185,51 +187,67 @@ static void record_meet(void *to, const struct thread_state *record)
 	record_meet_as(to, record, NULL);
 }
 
-static void captured_take(struct live *live, bool on_cpu)
+/* From behind: the one that is visited may be dropped. */
+static void asleep_visit(struct live *live,
+			 void (*visit)(struct live *live, const struct captured *copy))
 {
-	for (size_t i = 0; i < live->context.now.capture->count; i++) {
-		const struct captured *copy = &live->context.now.capture->threads[i];
-
-		if (copy->record.sched.on_cpu == on_cpu)
-			record_meet_as(live, &copy->record, copy);
-	}
+	for (size_t i = live->asleep.count; i--;)
+		visit(live, &live->asleep.copies[i]);
 }
 
-static void crowds_count(struct live *live)
+static void off_cpu_visit(struct live *live,
+			  void (*visit)(struct live *live, const struct captured *copy))
 {
-	index_empty(&live->walk.crowds);
-	for (size_t i = 0; i < live->context.now.capture->count; i++) {
-		const struct thread_state *record = &live->context.now.capture->threads[i].record;
-
-		if (!record->sched.on_cpu)
-			++*index_put(&live->walk.crowds, record->identity.tgid, NULL);
-	}
+	for (size_t i = 0; i < live->context.now.capture->count; i++)
+		if (!live->context.now.capture->threads[i].record.sched.on_cpu)
+			visit(live, &live->context.now.capture->threads[i]);
+	asleep_visit(live, visit);
 }
 
-static void captured_of(struct live *live, bool crowds)
+static void copy_meet(struct live *live, const struct captured *copy)
 {
-	for (size_t i = 0; i < live->context.now.capture->count; i++) {
-		const struct captured *copy = &live->context.now.capture->threads[i];
-		const uint64_t *count = index_find(&live->walk.crowds, copy->record.identity.tgid);
-
-		if (!copy->record.sched.on_cpu && (*count >= CROWD_LEAST) == crowds)
-			record_meet_as(live, &copy->record, copy);
-	}
+	record_meet_as(live, &copy->record, copy);
 }
 
-/* Samples of who was captured off its CPU. Stacks are read meanwhile, of threads that may run again
- * any time: those of processes with many such threads come last, and only in the first half of the
- * period, so that such a process keeps nobody else's from being read, in the next scan neither. */
-static void captured_take_off_cpu(struct live *live)
+static void crowd_count(struct live *live, const struct captured *copy)
+{
+	++*index_put(&live->walk.crowds, copy->record.identity.tgid, NULL);
+}
+
+static bool is_of_crowd(const struct live *live, const struct captured *copy)
+{
+	const uint64_t *count = index_find(&live->walk.crowds, copy->record.identity.tgid);
+
+	return *count >= CROWD_LEAST;
+}
+
+static void few_meet(struct live *live, const struct captured *copy)
+{
+	if (!is_of_crowd(live, copy))
+		copy_meet(live, copy);
+}
+
+static void crowd_meet(struct live *live, const struct captured *copy)
+{
+	if (is_of_crowd(live, copy))
+		copy_meet(live, copy);
+}
+
+/* Samples of who was captured off its CPU, or has slept since it was. Stacks are read meanwhile, of
+ * threads that may run again any time: those of processes with many such threads come last, and
+ * only in the first half of the period, so that such a process keeps nobody else's from being read,
+ * in the next scan neither. */
+static void off_cpu_take(struct live *live)
 {
 	if (!live->stacks.needs) {
-		captured_take(live, false);
+		off_cpu_visit(live, copy_meet);
 		return;
 	}
-	crowds_count(live);
-	captured_of(live, false);
+	index_empty(&live->walk.crowds);
+	off_cpu_visit(live, crowd_count);
+	off_cpu_visit(live, few_meet);
 	live->stacks.until_ns = live->context.now.moment.now_ns + live->context.period_ns / 2;
-	captured_of(live, true);
+	off_cpu_visit(live, crowd_meet);
 	live_part_ask(live);
 	live->stacks.until_ns = 0;
 }
@@ -247,9 +265,12 @@ static void awake_take(struct live *live)
 	     i++)
 		index_put(&live->walk.awake, live->context.now.capture->threads[i].record.key,
 			  NULL);
-	captured_take_off_cpu(live);
+	live_asleep_begin(&live->asleep, live->context.now.capture);
+	off_cpu_take(live);
 	live_part_ask(live);
-	captured_take(live, true);
+	for (size_t i = 0; i < live->context.now.capture->count; i++)
+		if (live->context.now.capture->threads[i].record.sched.on_cpu)
+			copy_meet(live, &live->context.now.capture->threads[i]);
 	for (size_t at = 0;
 	     live->context.view.translated && index_next(&live->walk.awake, &at, &key, &value);) {
 		seed = key < SEED_KEY ? NULL
@@ -272,6 +293,20 @@ static void sleeper_pass(struct live *live, const struct thread_state *record, u
 		live_sleepers_queue(&live->sleepers, awake, sequence);
 }
 
+/* Whether this scan has met a copy of the record, of an earlier one. If that is not what it is now,
+ * the next capture must have it: mostly it is listed for that, too. */
+static bool asleep_met(struct live *live, const struct thread_state *record, uint32_t key)
+{
+	bool later = false;
+
+	if (!live->asleep.count || !record->sched.tid ||
+	    !live_asleep_seen(&live->asleep, record, key, live->walk.rounds, &later))
+		return false;
+	if (later)
+		index_put(&live->walk.awake_next, key, NULL);
+	return true;
+}
+
 /* Whether a walk need not read the record whole: it was visited in this scan, or the thread sleeps
  * and nobody asks for such. */
 static bool record_passes(void *to, const struct thread_state *record, uint32_t key)
@@ -283,7 +318,7 @@ static bool record_passes(void *to, const struct thread_state *record, uint32_t 
 		       !live_refuses(&live->context, record)) ||
 		      (live->context.now.housekeeping && gone_turn(live, record));
 
-	if (wanted && !index_find(&live->walk.awake, awake))
+	if (wanted && !index_find(&live->walk.awake, awake) && !asleep_met(live, record, key))
 		return false;
 	if (!wanted)
 		house_keep_record(live, record);
@@ -320,6 +355,7 @@ static void round_end(struct live *live)
 	if (live->walk.sweep)
 		totals_sweep(&live->context.totals);
 	live->walk.sweep = false;
+	live_asleep_sweep(&live->asleep, live->walk.rounds);
 }
 
 /* Of a record that this scan may have met: only one that slept then, as it has no sample yet. */
@@ -407,6 +443,8 @@ static int records_read(struct live *live)
 		sleepers_visit(live);
 	live_part_settle(live);
 	awake_turn_over(live);
+	if (live->context.wants.idle)
+		live_asleep_end(&live->asleep, live->context.now.capture, live->walk.rounds);
 	return err;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/realtime.h"
 #include "live/context/live_context.h"
+#include "live/live_asleep.h"
 #include "maps/kernel.h"
 #include "parser/parser.h"
 #include "live/sampler/sampler.h"
@@ -81,6 +82,7 @@ struct live {
 	struct realtime realtime; /* of the thread that makes samples */
 	struct live_processes processes;
 	struct live_walk walk;
+	struct live_asleep asleep; /* where those that sleep are wanted, too */
 	struct live_sleepers sleepers;
 	struct live_part part;
 	struct live_stacks stacks;

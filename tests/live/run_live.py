@@ -19,6 +19,7 @@ import time
 import traceback
 
 # Each of these enters its tests into harness.TABLE.
+import case_asleep  # noqa: F401
 import case_bench  # noqa: F401
 import case_births  # noqa: F401
 import case_block  # noqa: F401

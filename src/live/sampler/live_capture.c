@@ -13,6 +13,7 @@
 void live_capture_done(struct live_capture *capture)
 {
 	free(capture->threads);
+	free(capture->gone);
 	free(capture->ticks);
 	block_flights_done(&capture->block);
 	cpu_samples_done(&capture->looked);
@@ -47,6 +48,7 @@ void capturer_init(struct capturer *capturer, const struct capture_wants *wants,
 		.wanted_cpus = memory_get((size_t)wants->kernel->host.cpus_possible),
 		.realtime = realtime,
 		.asking = asking,
+		.whole = true,
 		.own_tid = own_tid(),
 	};
 	thread_table_view(&capturer->table, &wants->kernel->table);
@@ -141,17 +143,31 @@ static void unlisted_find(struct capturer *capturer)
 	thread_table_walk(&capturer->table, &visitor, UINT32_MAX, &end);
 }
 
+static void gone_add(struct live_capture *capture, uint32_t key)
+{
+	capture->gone = memory_grow(capture->gone, &capture->gone_capacity, capture->gone_count + 1,
+				    sizeof(*capture->gone));
+	capture->gone[capture->gone_count++] = key;
+}
+
 static void awake_copy(struct capturer *capturer)
 {
 	const struct thread_visitor visitor = {NULL, record_copy, capturer};
 	struct live_capture *capture = capturer->capture;
 	uint64_t key, value;
 
-	capture->count = 0;
+	capture->count = capture->gone_count = 0;
 	capture->listed =
 		changed_reader_take(&capturer->wants.kernel->changed, awake_add, capturer);
-	for (size_t at = 0; index_next(&capturer->awake, &at, &key, &value);)
+	capture->whole = capturer->wants.all && (capturer->whole || !capture->listed);
+	capturer->whole = false;
+	for (size_t at = 0; index_next(&capturer->awake, &at, &key, &value);) {
+		size_t count = capture->count;
+
 		thread_table_visit(&capturer->table, (uint32_t)key, &visitor);
+		if (capture->count == count && capturer->wants.all)
+			gone_add(capture, (uint32_t)key);
+	}
 	if (!capture->listed)
 		unlisted_find(capturer);
 }
@@ -275,7 +291,7 @@ static bool asleep_passes(void *to, const struct thread_state *record, uint32_t 
 	return index_find(&capturer->awake, key) || refuses(capturer, record);
 }
 
-/* Those that have slept since the last scan. */
+/* Those that have slept all the time. */
 static void asleep_copy(struct capturer *capturer)
 {
 	const struct thread_visitor visitor = {asleep_passes, record_copy, capturer};
@@ -356,7 +372,7 @@ void capture_take(struct capturer *capturer, struct live_capture *capture, int64
 	memset(capturer->wanted_cpus, 0, (size_t)capturer->wants.kernel->host.cpus_possible);
 	realtime_limit(capturer->realtime);
 	capture->time_us = clock_utc_of_us(capture->moment.now_ns);
-	if (capturer->wants.all)
+	if (capture->whole)
 		asleep_copy(capturer);
 	awake_turn_over(capturer);
 }

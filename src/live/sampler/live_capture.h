@@ -9,7 +9,8 @@
  *
  * It begins at real-time priority, so that this is soon; what takes longer than REALTIME_BUDGET_NS
  * goes on at normal priority, and so does the copy of those that have slept all the time, where all
- * are wanted: they stand still.
+ * are wanted: they stand still. That copy is made once, and again when something may be missing
+ * (capture.whole); who has it keeps it up (live/live_asleep.h).
  *
  * Copied first are the records of whoever was woken or began, as the CPUs' rings list them once
  * for each number that samplers count up (maps/changed_list.h), of whoever was not settled in the
@@ -36,9 +37,10 @@
 
 struct captured {
 	struct thread_state record;
-	bool switched; /* between the copy of the record and the look at the thread's CPU */
-	bool moved;    /* after the moment: more than a wake-up tells what it does next */
-	bool asked;    /* for its registers; true also if the thread ran meanwhile, and has none */
+	bool switched;	/* between the copy of the record and the look at the thread's CPU */
+	bool moved;	/* after the moment: more than a wake-up tells what it does next */
+	bool asked;	/* for its registers; true also if the thread ran meanwhile, and has none */
+	uint32_t round; /* live/live_asleep.h */
 };
 
 /* Zeroed is empty. */
@@ -46,7 +48,10 @@ struct live_capture {
 	struct captured *threads;
 	size_t count, capacity;
 	uint64_t passed; /* records, all looked at by a walk over the array */
-	bool listed;	 /* else: the list of changes was not whole, all records were looked at */
+	bool whole;	 /* all that sleep were copied, too, not only who was woken since */
+	uint32_t *gone;	 /* keys that were to be copied, and of which there is nothing */
+	size_t gone_count, gone_capacity;
+	bool listed; /* else: the list of changes was not whole, all records were looked at */
 	struct live_moment moment;
 	struct cpu_tick *ticks;	    /* the moment's: room for each possible CPU */
 	int64_t time_us;	    /* of the moment, UTC */
@@ -92,6 +97,7 @@ struct capturer {
 	struct live_capture *capture; /* that is filled now */
 	uint32_t own_tid, own_key;    /* of the thread that copies; */
 	bool own_key_known;	      /* it has a record */
+	bool whole;		      /* the next scan copies all that sleep */
 };
 
 /* By the thread that will copy. Both are the caller's to free with capturer_done(), which the same

@@ -16,6 +16,8 @@
 #define STACKS_BYTES (QUEUE_BYTES / 2) /* from there on scans do without most stacks */
 #define QUEUE_KEPT 2		       /* of which the memory stays when nobody is behind */
 #define MORE_LEAST 64
+#define MUCH_MORE 8			 /* times as much memory as a scan needed is given back */
+#define MOST_FADES 16			 /* the part of it that is forgotten with each scan */
 #define REGISTERS_LEAD_NS NS_PER_MS	 /* before a scan, switches begin to keep registers, */
 #define REGISTERS_LATE_NS MOMENT_OPEN_NS /* and go on until it was taken, should it come late */
 #define STACKS_LATE_NS (5 * NS_PER_MS)	 /* stacks are dear: not as long */
@@ -49,7 +51,7 @@ struct sampler {
 	struct live_capture *queue[QUEUE_MAX], *unused[QUEUE_MAX];
 	unsigned int queue_first, queue_count, unused_count;
 	bool stacks_room;	 /* for the scan that is made */
-	size_t most;		 /* copies in a scan so far */
+	size_t most;		 /* copies in one of the last scans */
 	struct index keys;	 /* of sampler_return() */
 	bool keys_copied;	 /* once */
 	struct index pids, tids; /* the filter's */
@@ -254,6 +256,7 @@ static void wanted_take(struct sampler *sampler)
 		index_exchange(&sampler->filter.pids, &sampler->pids);
 		index_exchange(&sampler->filter.tids, &sampler->tids);
 		sampler->ids_new = false;
+		capturer->whole = true;
 	}
 	index_add(&capturer->awake, &sampler->keys);
 	sampler->keys_copied = true;
@@ -267,6 +270,7 @@ static void queue_add(struct sampler *sampler, struct live_capture *capture)
 	const struct thread_table *table = &sampler->capturer.table;
 
 	pthread_mutex_lock(&sampler->lock);
+	sampler->most -= sampler->most / MOST_FADES;
 	if (capture->count > sampler->most)
 		sampler->most = capture->count;
 	sampler->facts.over_count = sampler->realtime.over_count;
@@ -449,6 +453,11 @@ static void capture_fit(struct live_capture *capture)
 {
 	size_t enough = capture->count + capture->count / 4 + MORE_LEAST;
 
+	if (!capture->whole && capture->capacity > MUCH_MORE * enough) {
+		free(capture->threads);
+		capture->threads = NULL;
+		capture->capacity = 0;
+	}
 	capture->threads = memory_grow(capture->threads, &capture->capacity, enough,
 				       sizeof(*capture->threads));
 }

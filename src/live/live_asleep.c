@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "live/live_asleep.h"
+#include "base/memory.h"
+
+#include <stdlib.h>
+
+static void place_drop(struct live_asleep *asleep, size_t place)
+{
+	struct captured *last = &asleep->copies[--asleep->count];
+
+	id_map_set(&asleep->places, asleep->copies[place].record.key, 0);
+	if (place == asleep->count)
+		return;
+	asleep->copies[place] = *last;
+	id_map_set(&asleep->places, last->record.key, (uint32_t)place + 1);
+}
+
+void live_asleep_drop(struct live_asleep *asleep, uint32_t key)
+{
+	uint32_t place = id_map_get(&asleep->places, key);
+
+	if (place)
+		place_drop(asleep, place - 1);
+}
+
+void live_asleep_begin(struct live_asleep *asleep, const struct live_capture *capture)
+{
+	if (capture->whole) {
+		asleep->count = 0;
+		id_map_clear(&asleep->places);
+	}
+	for (size_t i = 0; asleep->count && i < capture->count; i++)
+		live_asleep_drop(asleep, capture->threads[i].record.key);
+	for (size_t i = 0; asleep->count && i < capture->gone_count; i++)
+		live_asleep_drop(asleep, capture->gone[i]);
+}
+
+/* A copy of all is kept as it is, without those that are awake. */
+static void whole_take(struct live_asleep *asleep, struct live_capture *capture)
+{
+	const struct live_asleep before = *asleep;
+
+	asleep->copies = capture->threads;
+	asleep->capacity = capture->capacity;
+	capture->threads = before.copies;
+	capture->capacity = before.capacity;
+}
+
+void live_asleep_end(struct live_asleep *asleep, struct live_capture *capture, unsigned int round)
+{
+	struct captured *copies = capture->threads;
+	size_t count = capture->count;
+
+	if (capture->whole) {
+		whole_take(asleep, capture);
+		capture->count = 0;
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (copies[i].moved || !record_settled(&copies[i].record))
+			continue;
+		asleep->copies = memory_grow(asleep->copies, &asleep->capacity, asleep->count + 1,
+					     sizeof(*asleep->copies));
+		copies[i].round = round;
+		asleep->copies[asleep->count++] = copies[i];
+		id_map_set(&asleep->places, copies[i].record.key, (uint32_t)asleep->count);
+	}
+}
+
+bool live_asleep_seen(struct live_asleep *asleep, const struct thread_state *record, uint32_t key,
+		      unsigned int round, bool *later)
+{
+	uint32_t place = id_map_get(&asleep->places, key);
+
+	if (!place)
+		return false;
+	asleep->copies[place - 1].round = round;
+	*later =
+		asleep->copies[place - 1].record.sched.sequence_done != record->sched.sequence_done;
+	return true;
+}
+
+void live_asleep_sweep(struct live_asleep *asleep, unsigned int round)
+{
+	for (size_t i = asleep->count; i--;)
+		if (asleep->copies[i].round != round)
+			place_drop(asleep, i);
+}
+
+void live_asleep_done(struct live_asleep *asleep)
+{
+	free(asleep->copies);
+	id_map_clear(&asleep->places);
+	*asleep = (struct live_asleep){0};
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The records of threads that have slept since an earlier scan, where samples of these are wanted,
+ * too. A record stands still until its thread is woken, so a scan copies it once, when the thread
+ * has fallen asleep; from then on the copy is here.
+ *
+ * A key stands for one record of the kernel's map (thread_state.key).
+ */
+#ifndef TSNAP_LIVE_LIVE_ASLEEP_H
+#define TSNAP_LIVE_LIVE_ASLEEP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/id_map.h"
+#include "live/sampler/live_capture.h"
+
+/* Zeroed is empty and valid. The copies are in no order; dropping one puts the last in its place.
+ */
+struct live_asleep {
+	struct captured *copies;
+	size_t count, capacity;
+	struct id_map places; /* by key, plus one */
+};
+
+/* Before a capture's samples are made: drops those that it has a copy of, or that are gone; all,
+ * where it has copied all. */
+void live_asleep_begin(struct live_asleep *asleep, const struct live_capture *capture);
+
+/* Afterwards: keeps the copies of those that sleep. round: of walks, see live_asleep_seen(). May
+ * take the capture's memory, and empties it then. */
+void live_asleep_end(struct live_asleep *asleep, struct live_capture *capture, unsigned int round);
+
+void live_asleep_drop(struct live_asleep *asleep, uint32_t key);
+
+/* Whether that record, which a walk over the kernel's map meets, has a copy here. *later: the
+ * thread was switched since, so that the next capture has it. */
+bool live_asleep_seen(struct live_asleep *asleep, const struct thread_state *record, uint32_t key,
+		      unsigned int round, bool *later);
+
+/* Drops those that the walk did not meet: their records are gone, without a word. */
+void live_asleep_sweep(struct live_asleep *asleep, unsigned int round);
+
+void live_asleep_done(struct live_asleep *asleep);
+
+#endif
