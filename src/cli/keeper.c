@@ -23,7 +23,8 @@
 #include <unistd.h>
 
 #define POLL_NS (250 * NS_PER_MS)
-#define POLL_QUIET_NS (500 * NS_PER_MS)	  /* while no thread was seen to read */
+#define POLL_QUIET_NS (500 * NS_PER_MS)	  /* while no thread was seen to read, */
+#define POLL_REST_NS (1 * NS_PER_SECOND)  /* or all were at rest (base/thread.h) */
 #define BLOCKED_NS (1 * NS_PER_SECOND)	  /* in one call: it is not going to end */
 #define BLOCKED_STOP_NS (300 * NS_PER_MS) /* the same when tsnap is asked to end */
 #define RESTARTS_MAX 32
@@ -44,7 +45,8 @@ struct watch {
 	pid_t worker;
 	pid_t shown; /* the same as /proc has it, which may be of another pid namespace */
 	bool stop_asked;
-	bool reads; /* a thread was in a call that reads at the last look */
+	bool reads; /* a thread was in a call that reads at the last look, */
+	bool rests; /* or none was in any, at the last poll */
 	struct watched threads[THREADS_MAX];
 	size_t count;
 	struct blocked_subject subject; /* what a blocked call was to read */
@@ -228,14 +230,22 @@ static void keeper_end(int status)
 	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILURE);
 }
 
+static int64_t poll_ns(const struct watch *watch)
+{
+	if (watch->stop_asked || watch->reads || watch->users)
+		return POLL_NS;
+	return watch->rests ? POLL_REST_NS : POLL_QUIET_NS;
+}
+
 /* Returns when the worker is blocked. */
 static void worker_keep(struct watch *watch, const sigset_t *signals)
 {
 	int status;
 
 	for (;;) {
-		bool quiet = !watch->stop_asked && !watch->reads && !watch->users;
-		const struct timespec period = {0, quiet ? POLL_QUIET_NS : POLL_NS};
+		int64_t period_ns = poll_ns(watch);
+		const struct timespec period = {period_ns / NS_PER_SECOND,
+						period_ns % NS_PER_SECOND};
 		siginfo_t info = {0};
 		int number = sigtimedwait(signals, &info, &period);
 
@@ -248,7 +258,8 @@ static void worker_keep(struct watch *watch, const sigset_t *signals)
 		if (waitpid(watch->worker, &status, WNOHANG) == watch->worker)
 			keeper_end(status);
 		watch->shown = (pid_t)shared_progress->worker_pid;
-		if (watch->shown && worker_is_blocked(watch))
+		watch->rests = !shared_progress->busy;
+		if (watch->shown && !watch->rests && worker_is_blocked(watch))
 			return;
 	}
 }
@@ -338,6 +349,7 @@ bool keeper_begin(void)
 				_exit(EXIT_FAILURE);
 			/* what parses files must not have it */
 			madvise(shared, sizeof(*shared), MADV_DONTFORK);
+			thread_busy_count(&shared->busy);
 			signal(THREAD_LET_GO_SIGNAL, let_go);
 			shared->worker_pid = shown_pid();
 			return true;

@@ -22,6 +22,7 @@ struct keeper_progress {
 	int64_t restarts;
 	_Atomic int64_t worker_pid;   /* of the present worker, as /proc shows it; 0: not yet */
 	_Atomic uint64_t users_asked; /* base/avoid.h */
+	_Atomic int64_t busy;	      /* base/thread.h, of the present worker */
 };
 
 /* Returns true in each worker. The keeper ends here, with the exit code of the worker that ended by

@@ -15,8 +15,9 @@
 #include <unistd.h>
 
 #define SWEEP_ROUNDS 10	     /* of forgotten totals */
-#define GONE_LOOKS 100	     /* for threads that are gone, in one housekeeping, */
-#define GONE_LOOKS_MORE 1000 /* or where there are so many more records than threads: */
+#define GONE_LOOKS_FEW 25    /* for threads that are gone, in one housekeeping, */
+#define GONE_LOOKS 100	     /* where there are more records than threads, */
+#define GONE_LOOKS_MORE 1000 /* or so many more: */
 #define GONE_FEW 16
 #define CROWD_LEAST 32	   /* threads of a process that were captured off their CPUs */
 #define WALK_RECORDS 50000 /* in one scan where only some need be looked at */
@@ -65,6 +66,8 @@ static enum thread_doing doubt_resolve(struct live *live, const struct thread_st
 
 static uint32_t gone_looks(const struct live *live)
 {
+	if (live->walk.unfit_threads >= 0)
+		return GONE_LOOKS_FEW;
 	return live->walk.unfit_threads < -GONE_FEW ? GONE_LOOKS_MORE : GONE_LOOKS;
 }
 

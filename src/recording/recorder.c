@@ -211,9 +211,11 @@ static bool wait_until(struct recorder *recorder, int64_t until_ns)
 	int err = 0;
 
 	pthread_mutex_lock(&recorder->mutex);
+	thread_rest(true);
 	/* while the disk fails, scans that come do not make it work */
 	while (!recorder->stopped && !err && (!recorder->first || recorder->failed))
 		err = pthread_cond_timedwait(&recorder->wakes, &recorder->mutex, &until);
+	thread_rest(false);
 	stopped = recorder->stopped;
 	pthread_mutex_unlock(&recorder->mutex);
 	return stopped;

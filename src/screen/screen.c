@@ -180,7 +180,9 @@ static void *screen_run(void *of)
 		int64_t left_ns = due_ns - clock_monotonic_ns();
 		bool keys;
 
+		thread_rest(true);
 		poll(waits, 3, left_ns > 0 ? (int)(left_ns / NS_PER_MS) + 1 : 0);
+		thread_rest(false);
 		signals_take(screen);
 		keys = keys_take(screen);
 		if (!keys && waits[0].revents & (POLLHUP | POLLERR | POLLNVAL))
