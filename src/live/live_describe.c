@@ -58,7 +58,7 @@ static void lacking_describe(const struct live *live, const struct sampler_facts
 		source_facts_lack(facts,
 				  "kind of fact: files, programs and earlier calls of other "
 				  "users' threads (needs CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH)");
-	live_realtime_describe(&live->realtime, told->over_count, host, facts);
+	live_realtime_describe(&live->realtime, told, host, facts);
 	if (lookup_sockets_error(live->context.lookup))
 		source_facts_lack(facts,
 				  "kind of fact: connections of sockets (the kernel does not tell "

@@ -195,8 +195,10 @@ static void moment_take(struct capturer *capturer, int64_t tick_ns)
 {
 	struct live_capture *capture = capturer->capture;
 
-	if (!moment_end(&capturer->wants.kernel->moment, &capturer->moved))
+	if (!moment_end(&capturer->wants.kernel->moment, &capturer->moved)) {
+		capturer->moved_count += capturer->wants.kernel->moment.rings != NULL;
 		return;
+	}
 	capture->moment.now_ns = tick_ns;
 	for (size_t i = 0; i < capture->count; i++) {
 		struct captured *copy = &capture->threads[i];

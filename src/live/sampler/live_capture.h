@@ -97,6 +97,7 @@ struct capturer {
 	struct live_capture *capture; /* that is filled now */
 	uint32_t own_tid, own_key;    /* of the thread that copies; */
 	bool own_key_known;	      /* it has a record */
+	uint64_t moved_count;	      /* scans whose moment could not be kept */
 	bool whole;		      /* the next scan copies all that sleep */
 };
 

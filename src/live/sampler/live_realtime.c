@@ -42,7 +42,7 @@ const char *live_realtime_why(const struct realtime *realtime, const struct host
 	return lack == LACK_COUNT ? NULL : reasons[lack];
 }
 
-void live_realtime_describe(const struct realtime *realtime, uint64_t over_count,
+void live_realtime_describe(const struct realtime *realtime, const struct sampler_facts *told,
 			    const struct host *host, struct source_facts *facts)
 {
 	enum lack lack = lack_of(realtime, host);
@@ -55,7 +55,13 @@ void live_realtime_describe(const struct realtime *realtime, uint64_t over_count
 	}
 	missed = source_facts_miss_any(
 		facts, "scans that went on at normal priority, as they took more than 1 ms",
-		over_count);
+		told->over_count);
+	if (missed)
+		missed->natural = true;
+	missed = source_facts_miss_any(facts,
+				       "scans that tell of when tsnap had a CPU, more than 100 ms "
+				       "or too many switches after they were due",
+				       told->moved_count);
 	if (missed)
 		missed->natural = true;
 }

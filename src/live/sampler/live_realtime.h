@@ -5,13 +5,14 @@
 
 #include "base/realtime.h"
 #include "kernel/host.h"
+#include "live/sampler/sampler.h"
 #include "sample/source.h"
 
 /* Why scans are at normal priority, in static words; NULL: they are not. */
 const char *live_realtime_why(const struct realtime *realtime, const struct host *host);
 
-/* Adds what the foot of a report tells. over_count: scans that used up their time at it. */
-void live_realtime_describe(const struct realtime *realtime, uint64_t over_count,
+/* Adds what the foot of a report tells of it, and of scans that came late all the same. */
+void live_realtime_describe(const struct realtime *realtime, const struct sampler_facts *told,
 			    const struct host *host, struct source_facts *facts);
 
 #endif

@@ -278,6 +278,7 @@ static void queue_add(struct sampler *sampler, struct live_capture *capture)
 	if (capture->count > sampler->most)
 		sampler->most = capture->count;
 	sampler->facts.over_count = sampler->realtime.over_count;
+	sampler->facts.moved_count = sampler->before.moved_count + sampler->capturer.moved_count;
 	sampler->facts.torn_count = sampler->before.torn_count + table->torn_count;
 	sampler->facts.unfinished_count =
 		sampler->before.unfinished_count + table->unfinished_count;

@@ -31,7 +31,8 @@ struct sampler_options {
 
 struct sampler_facts {
 	uint64_t late_count[LATE_COUNT];
-	uint64_t over_count; /* scans that used up their time at real-time priority */
+	uint64_t over_count;  /* scans that used up their time at real-time priority */
+	uint64_t moved_count; /* scans that tell of when tsnap began, not of when they were due */
 	uint64_t torn_count, unfinished_count; /* as struct thread_table has them */
 };
 
