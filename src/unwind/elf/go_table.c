@@ -21,7 +21,7 @@
 /* struct moduledata, which newer Go has in a section of its own (1.27; 1.24 has not): it begins
  * with the table's address, and six lists and three addresses later has that of the code. */
 #define MODULE_SECTION ".go.module"
-#define MODULE_TEXT (sizeof(uint64_t) + 6 * 24 + 3 * sizeof(uint64_t))
+#define MODULE_TEXT ((1 + 6 * 3 + 3) * sizeof(uint64_t))
 
 /* The head is a magic number, two zeros, the smallest instruction, the bytes of a word, and then
  * words: the number of functions, of files, and where the parts of the table are. */
