@@ -28,6 +28,10 @@ struct memory_row {
 	bool fault;
 };
 
+/* The compiler may have put __folio_lock() into these: then the stack begins with one of them. */
+#define PAGE_LOCKERS "__filemap_get_folio* pagecache_get_page*"
+#define PAGE_LOCK_WORDS "page lock"
+
 /* clang-format off */
 static const struct memory_row memory_rows[] = {
 	/* functions					within	words			limit		fault */
@@ -43,7 +47,7 @@ static const struct memory_row memory_rows[] = {
 	{"rwsem_down_*",	"lock_mm_and_find_vma do_user_addr_fault __do_page_fault vm_mmap_pgoff __vm_munmap do_mprotect_pkey *_sys_brk",
 								"memory map lock",	NULL,		false},
 	{"filemap_fault __do_fault handle_mm_fault",	NULL,	"page fault",		NULL,		true},
-	{"__folio_lock __lock_page",			NULL,	"page lock",		NULL,		false},
+	{"__folio_lock __lock_page",			NULL,	PAGE_LOCK_WORDS,	NULL,		false},
 };
 /* clang-format on */
 
@@ -92,6 +96,13 @@ static bool functions_there(const char *patterns, const char *stack)
 	return false;
 }
 
+static bool innermost_is(const char *patterns, const char *stack)
+{
+	char name[FUNCTION_SIZE];
+
+	return function_next(&stack, name) && name_listed(patterns, name);
+}
+
 const char *memory_wait_words(const char *stack, const char **limit, bool *fault)
 {
 	for (size_t i = 0; i < ROW_COUNT; i++) {
@@ -104,7 +115,9 @@ const char *memory_wait_words(const char *stack, const char **limit, bool *fault
 		*fault = row->fault;
 		return row->words;
 	}
-	return NULL;
+	*limit = NULL;
+	*fault = false;
+	return innermost_is(PAGE_LOCKERS, stack) ? PAGE_LOCK_WORDS : NULL;
 }
 
 /* A number of a group's file; -1: there is none, as "max". */

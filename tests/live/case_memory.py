@@ -203,3 +203,169 @@ def reclaim(ctx):
         child.wait()
         child.stdin.close()
         child.stdout.close()
+
+
+# Has pages of its own, gives them to the swap file, and reads one byte of each.
+OWNER = """
+import mmap, sys
+pages = int(sys.argv[1])
+own = mmap.mmap(-1, pages * 4096, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+for page in range(pages):
+    own[page * 4096:page * 4096 + 16] = b"%16d" % page
+own.madvise(21)  # MADV_PAGEOUT
+print("ready", flush=True)
+sys.stdin.readline()
+for page in range(pages):
+    own[page * 4096]
+sys.stdin.readline()
+"""
+
+# Writes a file that is in no cache then, and has the kernel read all of it ahead: its pages are locked until they are there.
+AHEAD = """
+import os, sys
+file, size = os.open(sys.argv[1], os.O_RDWR | os.O_TRUNC), int(sys.argv[2])
+os.pwrite(file, os.urandom(size), 0)
+os.fsync(file)
+os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+print("ready", flush=True)
+sys.stdin.readline()
+for at in range(0, size, 65536):
+    os.posix_fadvise(file, at, 65536, os.POSIX_FADV_WILLNEED)
+print("asked", flush=True)
+sys.stdin.readline()
+"""
+
+CHANGER = """
+import os, sys
+file = os.open(sys.argv[1], os.O_RDWR)
+print("ready", flush=True)
+sys.stdin.readline()
+os.pwrite(file, b"x", int(sys.argv[2]) - 100)
+print("done", flush=True)
+sys.stdin.readline()
+"""
+
+
+def swap_add(ctx):
+    """A file that the kernel swaps to until the test ends: its path."""
+    path = os.path.join(ctx.temporary(), "swap")
+    with open(path, "wb") as file:
+        os.fchmod(file.fileno(), 0o600)
+        for _ in range(64):
+            file.write(bytes(1 << 20))
+        os.fsync(file.fileno())
+    for words in ["mkswap", path], ["swapon", "-p", "32767", path]:
+        try:
+            done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        except OSError as error:
+            raise Skip("no %s: %s" % (words[0], error))
+        if done.returncode:
+            raise Skip("no swap here: %s" % done.stderr.decode().strip())
+    ctx.at_end(lambda: subprocess.run(["swapoff", path], check=True))
+    return path
+
+
+def child_started(ctx, text, *args, enter=None):
+    """A Python that has said that it is ready, and goes on with a line. enter: called in it before."""
+    child = subprocess.Popen([sys.executable, "-c", text, *map(str, args)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, preexec_fn=enter)
+
+    def end():
+        child.kill()
+        child.wait()
+        child.stdin.close()
+        child.stdout.close()
+    ctx.at_end(end)
+    check(child.stdout.readline() == b"ready\n", "it did not begin")
+    return child
+
+
+def child_goes(child):
+    child.stdin.write(b"\n")
+    child.stdin.flush()
+
+
+def emptied_group(ctx):
+    """A group of memory: what a process enters it with, and what has the kernel take all pages from those in it that it can, also those
+    that were written to the swap file and are in memory yet."""
+    name, mount = "tsnap-test-swap-%d" % os.getpid(), "/sys/fs/cgroup/memory"
+    old = os.path.exists(mount + "/memory.force_empty") or os.path.exists(mount + "/memory.limit_in_bytes")
+    # of v2 it is the one that reads slowly
+    group = os.path.join(mount, name) if old else "/sys/fs/cgroup/tsnap-test-%d" % os.getpid()
+    file, value = ("memory.force_empty", "0") if old else ("memory.reclaim", "256M")
+    try:
+        if old:
+            os.mkdir(group)
+            ctx.at_end(lambda: wait_until(lambda: not read_group(group, "cgroup.procs") and not os.rmdir(group), STOP_S, "its end"))
+    except OSError as error:
+        raise Skip("no group of memory can be made: %s" % error)
+    if not os.path.exists(os.path.join(group, file)):
+        raise Skip("no group can be told to give memory back")
+
+    def write(name, text):
+        with open(os.path.join(group, name), "w", encoding="ascii") as to:
+            to.write(text)
+
+    def empty():
+        try:
+            write(file, value)
+        except OSError:  # not all could be taken
+            pass
+    return lambda: write("cgroup.procs", "0"), empty
+
+
+def swapped_kb(pid):
+    with open("/proc/%d/status" % pid, encoding="ascii") as status:
+        return int(re.search(r"VmSwap:\s+(\d+)", status.read())[1])
+
+
+@case
+def swap_in(ctx):
+    """A thread that reads its pages back from a slow swap file: its waits are swap-in, while the kernel counts its pages there down;
+    one whose pages are in memory has none."""
+    path, kilobytes = swap_add(ctx), 4 * PAGES
+    take = slow_group(ctx, path)
+    enter, empty = emptied_group(ctx)
+    child = child_started(ctx, OWNER, PAGES, enter=enter)
+    take(child.pid)
+    for _ in range(5):
+        empty()
+    before = swapped_kb(child.pid)
+    if before < 0.8 * kilobytes:
+        raise Skip("%d of %d KB were swapped out" % (before, kilobytes))
+    child_goes(child)
+    wait_until(lambda: swapped_kb(child.pid) < before, 20 * SLOW, "the first page")
+    rows = rows_of(ctx.rows("-p", child.pid, "-a", seconds=3, columns="state,syscall,waits_on"), child.pid)
+    left = swapped_kb(child.pid)
+    told = [row["waits_on"] for row in rows if row["state"] == "D"]
+    check(0 < left < before, "%d of %d KB are in the swap file, so that it did not read all the time", left, before)
+    check(len(told) >= 0.5 * len(rows) > 5, "%d of %d rows in D", len(told), len(rows))
+    check(told.count("swap-in") >= 0.9 * len(told), "%s", sorted(set(told)))
+    other = child_started(ctx, OWNER.replace("own.madvise(21)", "pass"), PAGES)
+    child_goes(other)
+    told = [row["waits_on"] for row in rows_of(ctx.rows("-p", other.pid, "-a", seconds=1, columns="state,waits_on"), other.pid)]
+    check(told and "swap-in" not in told, "%s", sorted(set(told)))
+
+
+@case
+def page_lock(ctx):
+    """A thread that writes to a page that the kernel still reads for another one: its wait is page lock
+    until the page is there."""
+    path, size = os.path.join(ctx.temporary(), "locked"), 4 * BPS
+    with open(path, "wb"):
+        pass
+    take, reader = slow_group(ctx, path), child_started(ctx, AHEAD, path, size)
+    changer = child_started(ctx, CHANGER, path, size)
+    take(reader.pid)
+    tool = ctx.stream("-p", changer.pid, "-a", "-F", 50, columns="state,syscall,waits_on")
+    wait_until(lambda: rows_of(tool.rows(), changer.pid), START_S, "its first row")
+    child_goes(reader)
+    check(reader.stdout.readline() == b"asked\n", "it read nothing")
+    child_goes(changer)
+
+    def locked():
+        with open("/proc/%d/stack" % changer.pid, encoding="ascii") as stack:
+            return re.search("folio_lock|lock_page|__filemap_get_folio|pagecache_get_page", stack.read())
+    wait_until(locked, 2 * SLOW, "a locked page")
+    check(changer.stdout.readline() == b"done\n", "it did not end")
+    told = [row["waits_on"] for row in rows_of(tool.interrupt(), changer.pid) if row["state"] == "D"]
+    check(told.count("page lock") >= 5 and set(told) == {"page lock"}, "%s", told)

@@ -70,6 +70,9 @@ static void stacks(void **state)
 	       "memory map lock", NULL, false);
 	expect(STACK("folio_wait_bit_common", "__folio_lock", "truncate_inode_pages_range"),
 	       "page lock", NULL, false);
+	expect(STACK("__filemap_get_folio", "ext4_da_write_begin"), "page lock", NULL, false);
+	expect(STACK("folio_wait_writeback", "__filemap_get_folio", "ext4_da_write_begin"), NULL,
+	       NULL, false);
 	/* locks of directories, and reads of files, are told by their calls */
 	expect(STACK("rwsem_down_write_slowpath", "down_write", "do_unlinkat"), NULL, NULL, false);
 	expect(STACK("folio_wait_bit_common", "filemap_get_pages", "filemap_read", "vfs_read"),
