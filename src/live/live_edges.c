@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "live_edges.h"
+#include "live_peers.h"
 #include "live/context/live_cpus.h"
 #include "base/memory.h"
 #include "base/names.h"
@@ -13,127 +14,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define PEERS_MAX 256	    /* threads of one process that are looked at */
-#define PEERS_SCAN_MAX 4096 /* and of all in one scan */
-#define HOLDER_FDS_MAX 256  /* descriptors of the holder of a file lock */
+#define HOLDER_FDS_MAX 256 /* descriptors of the holder of a file lock */
 #define CHILDREN_BYTES 4096
-
-/* --- which thread of a process */
-
-/* Why a thread sleeps is known when it was filled. */
-static void peer_add(struct live_context *context, struct live_edges *edges, int64_t tid,
-		     int64_t pid)
-{
-	struct edge_asker asker;
-	const struct state_row *state;
-
-	if (!live_edge_asker(context, tid, pid, &asker))
-		return;
-	state = state_row(asker.sample.state);
-	edges->threads = memory_grow(edges->threads, &edges->thread_capacity,
-				     edges->thread_count + 1, sizeof(*edges->threads));
-	edges->threads[edges->thread_count++] = (struct peer_thread){
-		.tid = tid,
-		.active = (state && state->active) || why_works(asker.sample.why),
-		.link = asker.sample.filename,
-	};
-}
-
-static const struct peer_process *peers_of(struct live_context *context, struct live_edges *edges,
-					   int64_t pid)
-{
-	bool added;
-	uint64_t *place = index_put(&edges->process_places, (uint64_t)pid, &added);
-	struct peer_process process = {.first = edges->thread_count, .whole = true};
-	const struct dirent *entry;
-	char path[64];
-	DIR *dir;
-
-	if (!added)
-		return &edges->processes[*place - 1];
-	snprintf(path, sizeof(path), PROC "/%lld/task", (long long)pid);
-	dir = opendir(path);
-	while (dir && (entry = readdir(dir))) {
-		if (!isdigit((unsigned char)*entry->d_name))
-			continue;
-		process.whole = edges->thread_count - process.first < PEERS_MAX &&
-				edges->thread_count < PEERS_SCAN_MAX;
-		if (!process.whole)
-			break;
-		peer_add(context, edges, atoll(entry->d_name), pid);
-	}
-	if (dir)
-		closedir(dir);
-	process.count = edges->thread_count - process.first;
-	edges->processes = memory_grow(edges->processes, &edges->process_capacity,
-				       edges->process_count + 1, sizeof(*edges->processes));
-	edges->processes[edges->process_count++] = process;
-	*place = edges->process_count;
-	return &edges->processes[edges->process_count - 1];
-}
-
-/* The kernel counts a process's threads as links of their directory. */
-static bool process_is_single(int64_t pid)
-{
-	char path[64];
-	struct stat task;
-
-	snprintf(path, sizeof(path), PROC "/%lld/task", (long long)pid);
-	return !stat(path, &task) && task.st_nlink == 3;
-}
-
-/* The thread that is in a call on what the link names; else the one that woke the waiting one last,
- * or the only one, that is active; else the former though it sleeps. ABSENT: not known. */
-static int64_t peer_choose(const struct live_edges *edges, const struct peer_process *process,
-			   const char *link, int64_t waker_tid)
-{
-	int64_t in_call = ABSENT, active = ABSENT, waker = ABSENT;
-	size_t in_calls = 0, actives = 0;
-
-	for (size_t i = process->first; i < process->first + process->count; i++) {
-		const struct peer_thread *thread = &edges->threads[i];
-
-		if (link && thread->link && !strcmp(thread->link, link)) {
-			in_call = thread->tid;
-			in_calls++;
-		}
-		if (thread->tid == waker_tid) {
-			waker = waker_tid;
-			if (thread->active)
-				actives = SIZE_MAX / 2; /* whoever else there is */
-		}
-		if (thread->active) {
-			active = thread->tid;
-			actives++;
-		}
-	}
-	if (in_calls == 1)
-		return in_call;
-	if (!process->whole)
-		return waker;
-	if (actives == 1)
-		return active;
-	return !actives || actives > SIZE_MAX / 2 ? waker : ABSENT;
-}
-
-/* Completes an edge to a process; sure: if the process has one thread. */
-static void edge_to_process(struct live_context *context, struct live_edges *edges, int64_t pid,
-			    const char *link, int64_t waker_tid, enum edge_sure sure,
-			    struct edge *edge)
-{
-	struct proc_stat stat;
-
-	edge->pid = pid;
-	if (process_is_single(pid)) {
-		edge->tid = pid;
-		edge->sure = sure;
-		return;
-	}
-	edge->tid = peer_choose(edges, peers_of(context, edges, pid), link, waker_tid);
-	edge->sure = edge->tid == ABSENT ? SURE_PROCESS : SURE_LIKELY;
-	if (edge->tid == ABSENT && !proc_stat_read(PROC, 0, pid, &stat))
-		edge->thing = name_lent_string(stat.comm);
-}
 
 /* --- mutexes */
 
@@ -424,6 +306,8 @@ static bool facts_edge(struct live_context *context, struct live_edges *edges,
 		process_edge(context, edges, &facts, edge);
 		return true;
 	case WAIT_PIPE:
+		if (facts.count > 1) /* beside what signals and the process itself make ready */
+			return true;
 		edge->kind = EDGE_PIPE;
 		end_edge(context, edges, asker, &facts, "pipe", edge);
 		return known;
@@ -431,6 +315,14 @@ static bool facts_edge(struct live_context *context, struct live_edges *edges,
 		edge->kind = EDGE_SOCKET;
 		end_edge(context, edges, asker, &facts, "socket", edge);
 		return known;
+	case WAIT_SET:
+		if (facts.asked_pid != ABSENT) {
+			facts.pid = facts.asked_pid;
+			facts.inode = facts.asked_inode;
+			edge->kind = EDGE_SOCKET;
+			end_edge(context, edges, asker, &facts, "socket", edge);
+		}
+		return known || facts.asked_pid != ABSENT;
 	case WAIT_IO:
 	case WAIT_FILE:
 		if (asker->sample.io_dev)

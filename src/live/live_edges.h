@@ -25,6 +25,7 @@ struct edge_lock {
 struct peer_thread {
 	int64_t tid;
 	bool active;	  /* or asleep as part of a request */
+	bool loops;	  /* in a call that waits for several descriptors */
 	const char *link; /* what is behind the descriptor that its call is about, or NULL */
 };
 

@@ -51,6 +51,9 @@ struct wait_facts {
 	bool asks;    /* a connection of a client on which an answer is due; its ports */
 	bool open;    /* a later scan knows more of a descriptor */
 	bool changes; /* an answer may come to be due while the thread sleeps on */
+	/* of a set with just one such connection, also beside those that are listened on: the
+	 * process and the socket at its other end */
+	int64_t asked_pid, asked_inode;
 };
 
 struct why_rule {

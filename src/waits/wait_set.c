@@ -44,6 +44,7 @@ void wait_set_sum_add(struct wait_set_sum *sum, const struct wait_facts *facts, 
 	sum->others++;
 	sum->listens |= facts->kind == WAIT_SOCKET && facts->listens;
 	sum->connects |= is_of_client(facts);
+	sum->asking += asks;
 	/* of several with an answer due that of the highest port, which is a client's if any is */
 	if (sum->others > 1 && (!asks || (sum->asks && facts->local_port <= sum->one.local_port)))
 		return;
@@ -75,6 +76,10 @@ struct wait_facts wait_set_decide(const struct wait_set_sum *sum, int64_t count,
 			facts.local_port = sum->one.local_port;
 			facts.remote_port = sum->one.remote_port;
 		}
+		if (sum->asking == 1) {
+			facts.asked_pid = sum->one.pid;
+			facts.asked_inode = sum->one.inode;
+		}
 	}
 	facts.count = count;
 	facts.open = sum->open;
@@ -101,17 +106,29 @@ static void part_tell(struct wait *wait, int fd, struct wait_set_sum *sum)
 	wait->pending |= pending;
 }
 
-/* Facts of a set that is too large to be told one by one. */
+/* Facts of a set that is too large to be told one by one. Who is at the other end is looked for
+ * only where an answer is due, on one of them. */
 static void parts_look(struct wait *wait, const struct wait_set *set, struct wait_set_sum *sum)
 {
 	static struct text unread;
 	struct wait part = *wait;
+	int asking = -1;
 
 	part.text = &unread;
 	part.numbers_only = true;
 	for (int i = 0; i < (int)set->count; i++) {
+		int before = sum->asking;
+
 		text_clear(&unread);
 		part_tell(&part, set->fds[i], sum);
+		if (sum->asking > before)
+			asking = set->fds[i];
+	}
+	if (sum->asking == 1 && !wait->numbers_only) {
+		part.numbers_only = false;
+		part.facts = wait_facts_absent;
+		descriptor_tell(&part, asking);
+		sum->one = part.facts;
 	}
 	wait->pending = part.pending;
 }

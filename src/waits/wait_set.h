@@ -33,7 +33,8 @@ struct wait_set_sum {
 	bool connects;			 /* among them a connection of a client */
 	struct wait_facts one;		 /* what decides if it is the only one, or the one below */
 	const char *connection, *remote; /* of the socket in `one`; NULL: none */
-	bool asks; /* `one` is a connection of a client on which an answer is due */
+	bool asks;  /* `one` is a connection of a client on which an answer is due */
+	int asking; /* so many are such */
 };
 
 void wait_set_add(struct wait_set *set, int fd);

@@ -83,6 +83,23 @@ static void what_remains_decides(void **state)
 	}
 }
 
+/* Whom a set asks is told if just one answer is due. */
+static void one_that_is_asked(void **state)
+{
+	struct wait_facts facts = {.kind = WAIT_SOCKET, .connected = true, .pid = 7, .inode = 9};
+	struct wait_set_sum sum = {0};
+
+	(void)state;
+	part_add(&sum, LISTENER);
+	part_add(&sum, IDLE);
+	assert_int_equal(wait_set_decide(&sum, 2, true).asked_pid, ABSENT);
+	wait_set_sum_add(&sum, &facts, false, true, "c", "10.0.0.1:80");
+	assert_int_equal(wait_set_decide(&sum, 3, true).asked_pid, 7);
+	assert_int_equal(wait_set_decide(&sum, 3, true).asked_inode, 9);
+	part_add(&sum, DUE);
+	assert_int_equal(wait_set_decide(&sum, 4, true).asked_pid, ABSENT);
+}
+
 /* Only where connections stay in the set an answer can come to be due while the thread sleeps. */
 static void sets_that_change(void **state)
 {
@@ -177,6 +194,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_remains_decides),
+		cmocka_unit_test(one_that_is_asked),
 		cmocka_unit_test(sets_that_change),
 		cmocka_unit_test(requests_by_times_and_bytes),
 		cmocka_unit_test(strange_answers),
