@@ -274,7 +274,7 @@ class Nginx(Part):
 
     LAST = signal.SIGQUIT
 
-    def __init__(self, ctx):
+    def __init__(self, ctx, locations=""):
         path, directory = program("nginx", "nginx", "/usr/sbin"), ctx.temporary()
         self.port = free_port()
         with open(directory + "/index.html", "w") as file:
@@ -282,10 +282,32 @@ class Nginx(Part):
         with open(directory + "/conf", "w") as file:
             file.write("daemon off; worker_processes 2; pid %s/pid; error_log stderr; events {} http { access_log %s/log; gzip on;"
                        "gzip_types *; client_body_temp_path %s/a; proxy_temp_path %s/b; fastcgi_temp_path %s/c; uwsgi_temp_path %s/d;"
-                       "scgi_temp_path %s/e; server { listen 127.0.0.1:%d; root %s; } }" % ((directory,) * 7 + (self.port, directory)))
+                       "scgi_temp_path %s/e; server { listen 127.0.0.1:%d; root %s; %s } }" % ((directory,) * 7 + (self.port, directory, locations)))
         os.chmod(directory, 0o755)
         super().__init__(ctx, account("www-data", "nginx", "nobody"), [path, "-e", "stderr", "-c", directory + "/conf"], directory)
         self.wait_up(lambda: port_open(self.port))
+
+
+class PhpFpm(Part):
+    """Runs that PHP for each request, in one of two processes."""
+
+    def __init__(self, ctx, text):
+        path, user = program("php-fpm*", "php-fpm", "/usr/sbin"), account("www-data", "nobody")
+        directory = ctx.temporary()
+        self.port, self.script = free_port(), directory + "/index.php"
+        with open(self.script, "w") as file:
+            file.write("<?php %s ?>" % text)
+        with open(directory + "/conf", "w") as file:
+            file.write("[global]\nerror_log = %s/log\ndaemonize = no\n[one]\nlisten = 127.0.0.1:%d\npm = static\n"
+                       "pm.max_children = 2\n" % (directory, self.port))
+        os.chmod(directory, 0o755)
+        super().__init__(ctx, user, [path, "-y", directory + "/conf"], directory)
+        self.wait_up(lambda: port_open(self.port))
+
+    def location(self):
+        """For nginx."""
+        return ("location / { fastcgi_pass 127.0.0.1:%d; fastcgi_param SCRIPT_FILENAME %s; fastcgi_param REQUEST_METHOD GET;"
+                "fastcgi_read_timeout 600; }" % (self.port, self.script))
 
 
 class Wrk(Part):

@@ -1,0 +1,101 @@
+"""Wait chains of real programs: who they lead to, by what the programs and /proc say of themselves."""
+import collections
+import os
+import re
+
+import truth
+from case_chains import COLUMNS, LIKELY, SETTLED_S
+from harness import SLOW, START_S, STOP_S, case, check, wait_until
+from parts import Nginx, Part, PhpFpm, Postgres, Redis, Session, account, program
+
+
+def only_child(pid, comm):
+    def found():
+        words = (truth.read("/proc/%d/task/%d/children" % (pid, pid)) or "").split()
+        return len(words) == 1 and truth.read("/proc/%s/comm" % words[0]) == comm + "\n" and int(words[0])
+    return wait_until(found, 20 * SLOW, comm)
+
+
+def has_connection_to(pid, port):
+    inodes = set()
+    for fd in truth.read_dir("/proc/%d/fd" % pid):
+        try:
+            inodes.add(re.sub(r"\D", "", os.readlink("/proc/%d/fd/%s" % (pid, fd))))
+        except OSError:
+            pass  # closed since
+    lines = [line.split() for line in (truth.read("/proc/%d/net/tcp" % pid) or "").splitlines()[1:]]
+    return any(words[2].endswith(":%04X" % port) and words[9] in inodes for words in lines)
+
+
+def run_real(ctx, name, pids, victims, least=LIKELY):
+    """victims: {tid: (blocker's tid, pattern of the chain)}"""
+    rows = ctx.stream("-a", "-d", 2 * SETTLED_S, "-p", ",".join(map(str, pids)), columns=COLUMNS).finish(
+        0, START_S + 2 * SETTLED_S + STOP_S)
+    later = [row for row in rows[len(rows) // 2:] if int(row["tid"]) in victims]
+    check(len(later) >= 10 * len(victims), "%s: %d samples", name, len(later))
+    right, seen = 0, collections.Counter()
+    for row in later:
+        blocker, chain = victims[int(row["tid"])]
+        check(row["blocker_sure"] != "certain" or row["blocker_tid"] == str(blocker), "%s: certain, and not %d: %s", name, blocker,
+              row)
+        right += row["blocker_tid"] == str(blocker) and re.fullmatch(chain, row["chain"]) is not None
+        seen[row["tid"], row["blocker_tid"], row["chain"]] += 1
+    share = 100.0 * right / len(later)
+    print("# real %s: %.1f %% of %d samples are right" % (name, share, len(later)))
+    check(share >= least, "%s: %.1f %%: %s, not %s", name, share, seen.most_common(6), victims)
+
+
+@case
+def chain_to_idle_transaction(ctx):
+    """A session of PostgreSQL waits for a row that one that is idle in its transaction holds: its client leads to its backend, and
+    nobody is called certain behind that."""
+    server = Postgres(ctx, deadlock_timeout="10min")
+    server.ask_once("create table t as select 1 as x")
+    holder, waiter = Session(server, ctx), Session(server, ctx)
+    for session in (holder, waiter):
+        session.ask("begin")
+    holder.ask("update t set x = 2")
+    waiter.say("update t set x = 3;")
+    asked = "select wait_event_type, pg_blocking_pids(pid) from pg_stat_activity where pid = %d"
+    wait_until(lambda: server.ask_once(asked % waiter.backend) == "Lock|{%d}" % holder.backend, 20 * SLOW, "the lock")
+    run_real(ctx, "idle in transaction", [waiter.pid, waiter.backend], {waiter.pid: (waiter.backend, "psql socket> postgres")})
+
+
+@case
+def chain_through_web_server(ctx):
+    """A client, nginx, php-fpm and PostgreSQL with one slow query."""
+    database = Postgres(ctx)
+    php = PhpFpm(ctx, "$c = pg_connect('host=127.0.0.1 port=%d user=postgres dbname=postgres'); pg_query($c, 'select pg_sleep(600)');"
+                 % database.port)
+    web = Nginx(ctx, php.location())
+    client = Part(ctx, account("nobody"), [program("curl", "curl"), "-s", "http://127.0.0.1:%d/index.php" % web.port])
+    backend, = wait_until(lambda: database.clients("%pg_sleep%"), 20 * SLOW, "the query")
+    worker, = (pid for pid in truth.children(php.pid) if has_connection_to(pid, database.port))
+    front, = (pid for pid in truth.children(web.pid) if has_connection_to(pid, php.port))
+    name = (truth.read("/proc/%d/comm" % worker) or "").strip()
+    tail = "%s socket> postgres" % name
+    run_real(ctx, "web server", [client.pid, front, worker],
+             {client.pid: (front, "curl socket> nginx socket> " + tail), front: (worker, "nginx socket> " + tail),
+              worker: (backend, tail)})
+
+
+@case
+def chain_to_redis(ctx):
+    """Workers that wait for a list in redis."""
+    server = Redis(ctx)
+    clients = [server.client(ctx, "blpop", "nothing", "0") for _ in range(3)]
+    wait_until(lambda: len([one for one in server.clients() if one.get("cmd") == "blpop"]) == 3, 20 * SLOW, "the clients")
+    run_real(ctx, "redis", [client.pid for client in clients] + [server.pid],
+             {client.pid: (server.pid, "redis-cli socket> redis-server") for client in clients})
+
+
+@case
+def chain_of_make(ctx):
+    """make -j4 under its job server: each make waits for its only child, down to what is made."""
+    directory = ctx.temporary()
+    with open(directory + "/Makefile", "w") as file:
+        file.write("all:\n\t+@$(MAKE) --no-print-directory below\nbelow:\n\t@sleep 600\n")
+    top = Part(ctx, account("nobody"), [program("make", "make"), "-j4"], directory)
+    below = only_child(top.pid, "make")
+    made = only_child(below, "sleep")
+    run_real(ctx, "make", [top.pid, below, made], {top.pid: (below, "make child> make child> sleep"), below: (made, "make child> sleep")})
