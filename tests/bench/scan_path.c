@@ -121,6 +121,7 @@ static struct live *live_make(bool all, struct error *e)
 	live->context.wants.work = filter_wants_work(&filter);
 	live->context.period_ns = PERIOD_NS;
 	live->context.now.capture = &capture;
+	live->host.context = &live->context;
 	live_stacks_init(&live->stacks, &live->context, &live->source, live->part.samples);
 	capture.ticks = memory_get(sizeof(*capture.ticks));
 	return live;
