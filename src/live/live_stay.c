@@ -21,12 +21,12 @@ static struct stay_facts facts_of(const struct sample *sample)
 				   sample->waits_on_pid, sample->inflight};
 }
 
-static bool facts_differ(const struct stay_facts *x, const struct stay_facts *y)
+static bool facts_differ(const struct stay_facts *facts, const struct sample *sample)
 {
-	return x->filename != y->filename || x->filetype != y->filetype ||
-	       x->connection != y->connection || x->remote != y->remote ||
-	       x->waits_on != y->waits_on || x->wchan != y->wchan ||
-	       x->waits_on_pid != y->waits_on_pid || x->inflight != y->inflight;
+	return facts->filename != sample->filename || facts->filetype != sample->filetype ||
+	       facts->connection != sample->connection || facts->remote != sample->remote ||
+	       facts->waits_on != sample->waits_on || facts->wchan != sample->wchan ||
+	       facts->waits_on_pid != sample->waits_on_pid || facts->inflight != sample->inflight;
 }
 
 static void facts_put(const struct stay_facts *facts, struct sample *sample)
@@ -84,7 +84,7 @@ bool live_stay_lasts(struct live_context *context, const struct thread_state *re
 void live_stay_fill(struct live_context *context, const struct thread_state *record,
 		    struct sample *sample, const struct lookup_hint *hint, uint64_t needs)
 {
-	struct stay_facts before, after;
+	struct stay_facts before;
 
 	if (!(needs & NEEDS_OF_STAY)) {
 		lookup_fill(context->lookup, sample, hint, needs, context->now.moment.now_ns);
@@ -92,8 +92,7 @@ void live_stay_fill(struct live_context *context, const struct thread_state *rec
 	}
 	before = facts_of(sample);
 	lookup_fill(context->lookup, sample, hint, needs, context->now.moment.now_ns);
-	after = facts_of(sample);
-	if (!facts_differ(&before, &after) ||
+	if (!facts_differ(&before, sample) ||
 	    live_stay_lasts(context, record, sample->state == DOING_ON))
 		return;
 	facts_put(&before, sample);

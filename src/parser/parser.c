@@ -27,10 +27,11 @@
 
 /* Of the parsers, and of the spawner. */
 static _Atomic uint32_t pids[PARSER_PLACES + 1];
+static _Atomic bool begun; /* some were started: all others need not look through pids */
 
 bool parsers_have(uint32_t pid)
 {
-	for (size_t i = 0; pid && i < sizeof(pids) / sizeof(pids[0]); i++)
+	for (size_t i = 0; begun && pid && i < sizeof(pids) / sizeof(pids[0]); i++)
 		if (pids[i] == pid)
 			return true;
 	return false;
@@ -216,6 +217,7 @@ struct parsers *parsers_begin(parser_service *service, bool free)
 	_Atomic pid_t own;
 	int pair[2], err;
 
+	begun = true;
 	parsers->control = -1;
 	for (int i = 0; i < PARSER_PLACES; i++)
 		parsers->parser[i] = (struct parser){.parsers = parsers, .place = i, .socket = -1};

@@ -105,11 +105,13 @@ static bool moved_since(const struct live_stacks *stacks, const struct thread_st
 
 void live_stacks_add(struct live_stacks *stacks, const struct thread_state *record, size_t sample)
 {
-	struct stack_wait *wait = &stacks->waiting[stacks->waiting_count];
-	bool running = stacks->samples[sample].state == DOING_ON;
+	struct stack_wait *wait;
+	bool running;
 
 	if (!stacks->needs || stacks->samples[sample].state == DOING_ZOMBIE)
 		return;
+	wait = &stacks->waiting[stacks->waiting_count];
+	running = stacks->samples[sample].state == DOING_ON;
 	if (running && record->sched.on_cpu) {
 		live_cpu_stacks_add(stacks, record, sample);
 		return;

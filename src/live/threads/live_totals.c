@@ -30,8 +30,11 @@ static void row_tell(const struct totals_table *table, const struct totals_row *
 
 static void row_name(struct totals_row *row, const char *comm)
 {
-	size_t length = comm ? strnlen(comm, sizeof(row->comm) - 1) : 0;
+	size_t length;
 
+	if (comm && !strcmp(comm, row->comm)) /* as good as always */
+		return;
+	length = comm ? strnlen(comm, sizeof(row->comm) - 1) : 0;
 	memcpy(row->comm, comm ? comm : "", length);
 	row->comm[length] = '\0';
 }
