@@ -15,7 +15,7 @@
 
 #include "base/clock.h"
 #include "base/names.h"
-#include "live/resolve/lookup.h"
+#include "live/resolve/lookup_stages.h"
 #include "proc/proc.h"
 #include "lookup_scene.h"
 #include "sleeper.h"
@@ -25,6 +25,18 @@
 #define NEED_ALL                                                                      \
 	(NEED_USER | NEED_PPID | NEED_CMDLINE | NEED_EXE | NEED_SYSCALL | NEED_FILE | \
 	 NEED_CGROUP | NEED_WAKER | NEED_WAKER_COMM)
+
+/* A stage that stood above one whose facts it wants would fill nothing, in silence. */
+static void stages_are_in_order(void **state)
+{
+	uint64_t given = 0;
+
+	(void)state;
+	for (size_t i = 0; i < lookup_stage_count; i++) {
+		assert_int_equal(lookup_stages[i].wants & ~given, 0);
+		given |= lookup_stages[i].gives;
+	}
+}
 
 static struct sample fill(struct scene *scene, uint64_t needs, int64_t now_ns)
 {
@@ -487,6 +499,7 @@ static void own_sleeping_thread(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(stages_are_in_order),
 		cmocka_unit_test(fixture_thread),
 		cmocka_unit_test(fixture_kernel_thread),
 		cmocka_unit_test(own_sleeping_thread),

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the sampled thread does: its system call, the file of that, what it waits for. */
+#include "live/resolve/lookup_stages.h"
+#include "base/names.h"
+#include "proc/paths.h"
+#include "proc/syscalls.h"
+#include "waits/waits.h"
+
+#include <limits.h>
+
+void stage_call(struct lookup_item *item)
+{
+	if (item->in_call && (item->needs & NEED_SYSCALL || item->class_open))
+		text_take(&item->sample->syscall,
+			  syscall_name(item->sample->syscall_nr, item->hint->compat));
+}
+
+/* Most calls decide by themselves, or as before. For the others stage_class() needs the file. */
+void stage_class_by_call(struct lookup_item *item)
+{
+	struct waits *waits = item->lookup->waits;
+	struct sample *sample = item->sample;
+
+	if (!item->class_open)
+		return;
+	item->class_open = !waits_why_by_call(waits, sample) &&
+			   !waits_why_as_before(waits, sample, item->now_ns) &&
+			   !waits_why_of_peer(waits, sample, item->hint, item->now_ns);
+	if (item->class_open)
+		item->needs |= NEED_FILE;
+}
+
+/* The path that the call was given, or else what is behind its descriptor. */
+static const char *file_read(struct lookup *lookup, struct thread *thread,
+			     const struct sample *sample, bool compat, int fd, int64_t now_ns)
+{
+	char target[2 * PATH_MAX];
+	ssize_t length = call_path_read(lookup->root, sample, compat, target, sizeof(target));
+
+	if (length <= 0 && fd >= 0) {
+		if (!thread->files_asked_ns || now_ns - thread->files_asked_ns >= LOOKUP_RAN_NS) {
+			thread->files_shared = fd_are_shared(sample->pid, sample->tid);
+			thread->files_asked_ns = now_ns;
+		}
+		length = fd_link_read(&lookup->fd_dirs, lookup->root, sample->pid, sample->tid,
+				      thread->files_shared, fd, now_ns, target, PATH_MAX);
+	}
+	return length > 0 ? name_lent(target, (size_t)length) : NULL;
+}
+
+/* The call's descriptor, and the file behind it or the path that it was given. */
+void stage_file(struct lookup_item *item)
+{
+	struct sample *sample = item->sample;
+	bool compat = item->hint->compat;
+	struct thread *thread;
+	int fd;
+
+	if (!item->in_call || !(item->needs & NEED_FILE))
+		return;
+	fd = syscall_fd(sample->syscall_nr, compat, sample->arg);
+	if (fd < 0 && syscall_path(sample->syscall_nr, compat).arg < 0)
+		return;
+	thread = item->thread ? item->thread : thread_find(item);
+	/* A thread that was not switched is in the same call, and holds its file even if another
+	 * thread closes the descriptor. One on a CPU makes new calls without a switch. */
+	if (!thread->file_known || thread->file_sequence != item->hint->sequence ||
+	    thread->fd != fd || sample->state == DOING_ON) {
+		thread->filename =
+			file_read(item->lookup, thread, sample, compat, fd, item->now_ns);
+		thread->fd = fd;
+		thread->file_sequence = item->hint->sequence;
+		thread->file_known = sample->state != DOING_ON;
+	}
+	if (sample->fd == ABSENT && fd >= 0)
+		sample->fd = fd;
+	text_take(&sample->filename, thread->filename);
+}
+
+/* Before stage_wait(): numbers are found sooner than words. */
+void stage_class(struct lookup_item *item)
+{
+	if (item->class_open)
+		waits_why(item->lookup->waits, item->sample, item->hint, item->now_ns);
+}
+
+void stage_wait(struct lookup_item *item)
+{
+	waits_fill(item->lookup->waits, item->sample, item->hint, item->needs, item->now_ns);
+}

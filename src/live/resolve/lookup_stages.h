@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Stages of a lookup: lookup.c has the table of them, in order. For src/live/resolve only.
+ *
+ * A stage fills its own fields of the sample, as far as they are absent and the item's needs ask
+ * for them, by what stages above it have filled; it calls no other stage. What it reads serves the
+ * thread's later samples (lookup.h tells for how long).
+ */
+#ifndef TSNAP_LIVE_RESOLVE_LOOKUP_STAGES_H
+#define TSNAP_LIVE_RESOLVE_LOOKUP_STAGES_H
+
+#include "base/cache.h"
+#include "live/resolve/lookup.h"
+#include "proc/fd_dirs.h"
+
+#define THREADS_MAX 131072
+
+struct lookup_item;
+typedef void lookup_stage_fill(struct lookup_item *item);
+
+#define LOOKUP_STAGES_MAX 32
+
+struct lookup {
+	char *root;
+	struct cache threads, processes, users, comms, proc_words, containers;
+	struct fd_dirs fd_dirs;
+	struct waits *waits;
+	uint64_t planned; /* needs that plan is for */
+	bool plan_of_thread;
+	lookup_stage_fill *plan[LOOKUP_STAGES_MAX + 1]; /* in order, ended by NULL */
+};
+
+/* What is known serves most samples: reading must not make that dearer. */
+#define SELDOM __attribute__((noinline))
+
+/* A sample on its way through the stages. */
+struct lookup_item {
+	struct lookup *lookup;
+	struct sample *sample;
+	const struct lookup_hint *hint;
+	uint64_t needs;	 /* what is asked for; a stage may add what one below it has to find out */
+	int64_t now_ns;	 /* monotonic */
+	bool in_call;	 /* the thread is in a system call */
+	bool class_open; /* the wait class is asked for, and not known yet */
+	struct thread *thread; /* what is cached of it; NULL: only stage_file() may want it */
+	bool renamed;	       /* since it was cached */
+};
+
+struct lookup_stage {
+	const char *name;
+	uint64_t gives; /* needs (NEED_*): it is called for any of them */
+	uint64_t wants; /* needs that stages above have served, as far as they are asked for */
+	lookup_stage_fill *fill;
+};
+
+extern const struct lookup_stage lookup_stages[];
+extern const size_t lookup_stage_count;
+
+/* call_stages.c: the system call, its file, what the thread waits for, and the class of that wait.
+ */
+lookup_stage_fill stage_call, stage_class_by_call, stage_file, stage_class, stage_wait;
+/* thread_stages.c: who the thread is. */
+lookup_stage_fill stage_waker, stage_process, stage_user, stage_cgroup, stage_namespace,
+	stage_values, stage_container;
+
+/* thread_facts.c: what is cached of a thread. */
+
+/* Facts that no column asks for by default. */
+struct rare_facts {
+	int64_t ppid, pid_ns, ns_pid, ns_tid;
+	const char *cmdline;
+};
+
+/* With -a there is one for each thread of the host: 176 bytes with malloc(3)'s own. */
+struct thread {
+	struct cache_entry entry; /* key: tid */
+	int64_t start_ns;
+	/* when the facts were read, and what would make them stale */
+	int64_t read_ns;
+	uint64_t sequence;
+	const char *comm;
+	uint64_t known;
+	/* facts */
+	int64_t uid;
+	const char *user, *exe, *cgroup, *cgroup_others;
+	struct rare_facts *rare; /* NULL: nobody has asked */
+	int64_t cgroup_ns;	 /* when cgroup was read; 0: it ran since */
+	int64_t files_asked_ns;	 /* when files_shared was found out */
+	/* the file of one stay in a system call */
+	uint64_t file_sequence;
+	const char *filename;
+	int fd;
+	bool file_known;
+	bool files_shared; /* fd_are_shared() */
+	bool uid_read;	   /* since it ran */
+	bool was_running;
+};
+
+void thread_facts_init(struct cache *threads);
+/* The thread's entry, whose facts are those of this thread and not stale (but may not be known). */
+struct thread *thread_find(struct lookup_item *item);
+
+/* Its rare facts, zeroed where nobody has asked before. */
+struct rare_facts *thread_rare(struct thread *thread);
+
+/* Those of the needs that are not known of the thread; from now on they are: the caller reads them.
+ */
+static inline uint64_t thread_missing(struct thread *thread, uint64_t needs)
+{
+	uint64_t missing = needs & ~thread->known;
+
+	thread->known |= needs;
+	return missing;
+}
+
+/* ns to twice that, by the number, so that thousands of sleepers seen in one scan don't all come
+ * due in one. */
+int64_t lookup_spread_ns(uint64_t number, int64_t ns);
+
+/* Sets a text that is asked for and absent. */
+static inline void text_take(const char **field, const char *text)
+{
+	if (!*field)
+		*field = text;
+}
+
+#endif

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Who the sampled thread is: from /proc and the user database. */
+#include "live/resolve/lookup_stages.h"
+#include "base/names.h"
+#include "proc/cgroup.h"
+#include "proc/comm.h"
+#include "proc/containers.h"
+#include "proc/proc.h"
+#include "proc/proc_words.h"
+#include "proc/processes.h"
+#include "proc/users.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A sleeper is asked for its own cgroup that seldom while its leader is in the same. */
+#define CGROUP_OWN_NS (10 * LOOKUP_STILL_NS)
+
+#define NEEDS_OF_PROCESS (NEED_PPID | NEED_CMDLINE | NEED_EXE)
+
+/* The waker's name and process. The idle task has no entry in /proc. */
+void stage_waker(struct lookup_item *item)
+{
+	struct lookup *lookup = item->lookup;
+	struct sample *sample = item->sample;
+	int64_t tid = sample->waker_tid;
+
+	if (tid == ABSENT)
+		return;
+	if (item->needs & NEED_WAKER_COMM && !sample->waker_comm)
+		sample->waker_comm =
+			tid ? comm_find(&lookup->comms, lookup->root, tid, item->now_ns)
+			    : name_lent_string("swapper");
+	if (item->needs & NEED_WAKER_PID)
+		sample->waker_pid =
+			tid ? comm_pid_find(&lookup->comms, lookup->root, tid, item->now_ns) : 0;
+}
+
+static SELDOM void process_read(struct lookup_item *item, struct thread *thread, uint64_t missing)
+{
+	const struct sample *sample = item->sample;
+	/* exec ends all threads but one, and that one gets the process id as its tid */
+	bool exec = item->renamed && sample->tid == sample->pid;
+	struct process_facts facts;
+
+	process_fill(&item->lookup->processes, item->lookup->root, sample, missing, exec,
+		     item->now_ns, &facts);
+	if (missing & NEED_EXE)
+		thread->exe = facts.exe;
+	if (missing & NEED_PPID)
+		thread_rare(thread)->ppid = facts.ppid;
+	if (missing & NEED_CMDLINE)
+		thread_rare(thread)->cmdline = facts.cmdline;
+}
+
+/* Parent, command line and program. */
+void stage_process(struct lookup_item *item)
+{
+	struct sample *sample = item->sample;
+	struct thread *thread = item->thread;
+	uint64_t wanted = item->needs & (sample->kthread == 1 ? NEED_PPID : NEEDS_OF_PROCESS);
+	uint64_t missing = thread_missing(thread, wanted);
+
+	if (missing)
+		process_read(item, thread, missing);
+	if (wanted & NEED_EXE)
+		text_take(&sample->exe, thread->exe);
+	if (wanted & NEED_CMDLINE)
+		text_take(&sample->cmdline, thread->rare->cmdline);
+	if (wanted & NEED_PPID && sample->ppid == ABSENT)
+		sample->ppid = thread->rare->ppid;
+}
+
+static SELDOM void user_read(struct lookup_item *item, struct thread *thread)
+{
+	const struct lookup *lookup = item->lookup;
+	const struct sample *sample = item->sample;
+
+	if (!thread->uid_read)
+		thread->uid_read =
+			!proc_owner_read(lookup->root, sample->pid, sample->tid, &thread->uid);
+	if (!thread->uid_read)
+		thread->uid = sample->uid;
+	thread->user = thread->uid == ABSENT
+			       ? NULL
+			       : user_name(&item->lookup->users, thread->uid, item->now_ns);
+}
+
+void stage_user(struct lookup_item *item)
+{
+	struct sample *sample = item->sample;
+	struct thread *thread = item->thread;
+
+	if (thread_missing(thread, NEED_USER))
+		user_read(item, thread);
+	text_take(&sample->user, thread->user);
+	sample->uid = thread->uid;
+}
+
+/* Processes are moved whole, as good as always: then their leaders are moved, too. */
+static SELDOM void cgroup_take(struct lookup_item *item, struct thread *thread)
+{
+	struct lookup *lookup = item->lookup;
+	const struct sample *sample = item->sample;
+	int64_t now_ns = item->now_ns;
+	struct process_facts facts;
+
+	if (sample->tid != sample->pid && thread->cgroup_ns &&
+	    now_ns - thread->cgroup_ns < lookup_spread_ns((uint64_t)sample->tid, CGROUP_OWN_NS)) {
+		process_fill(&lookup->processes, lookup->root, sample, NEED_CGROUP, false, now_ns,
+			     &facts);
+		if (facts.cgroup == thread->cgroup)
+			return;
+	}
+	thread->cgroup =
+		cgroup_read(lookup->root, sample->pid, sample->tid, &thread->cgroup_others);
+	thread->cgroup_ns = now_ns;
+}
+
+void stage_cgroup(struct lookup_item *item)
+{
+	struct thread *thread = item->thread;
+
+	if (thread_missing(thread, NEED_CGROUP))
+		cgroup_take(item, thread);
+	text_take(&item->sample->cgroup, thread->cgroup);
+	text_take(&item->sample->cgroup_others, thread->cgroup_others);
+}
+
+/* "pid:[4026531836]" */
+static SELDOM void pid_namespace_read(const char *root, int64_t pid, int64_t tid,
+				      struct rare_facts *facts)
+{
+	static const char kind[] = "pid:[";
+	char link[64] = "";
+
+	facts->pid_ns = facts->ns_pid = facts->ns_tid = ABSENT;
+	if (proc_link_read(root, pid, tid, "ns/pid", link, sizeof(link)) > 0 &&
+	    !strncmp(link, kind, sizeof(kind) - 1))
+		facts->pid_ns = strtoll(link + sizeof(kind) - 1, NULL, 10);
+	proc_space_ids_read(root, pid, tid, &facts->ns_pid, &facts->ns_tid);
+}
+
+/* The thread's pid namespace, and its ids there. */
+void stage_namespace(struct lookup_item *item)
+{
+	struct sample *sample = item->sample;
+	struct thread *thread = item->thread;
+	struct rare_facts *facts = thread_rare(thread);
+
+	if (thread_missing(thread, NEED_PID_NS))
+		pid_namespace_read(item->lookup->root, sample->pid, sample->tid, facts);
+	sample->pid_ns = facts->pid_ns;
+	sample->ns_pid = facts->ns_pid;
+	sample->ns_tid = facts->ns_tid;
+}
+
+/* Words of /proc/TID/stat, status and io. */
+void stage_values(struct lookup_item *item)
+{
+	uint64_t wanted = item->needs & NEEDS_PROC_VALUES;
+
+	if (item->sample->proc_values)
+		proc_words_fill(&item->lookup->proc_words, item->lookup->root, item->sample, wanted,
+				thread_missing(item->thread, wanted), item->now_ns);
+}
+
+/* By the cgroup. */
+void stage_container(struct lookup_item *item)
+{
+	struct lookup *lookup = item->lookup;
+	struct sample *sample = item->sample;
+
+	if (!sample->cgroup)
+		return;
+	if (!sample->container_name)
+		sample->container_name = container_name(&lookup->containers, lookup->root,
+							sample->cgroup, sample->pid, item->now_ns);
+	if (!sample->pod_name)
+		sample->pod_name =
+			pod_name(&lookup->containers, lookup->root, sample->cgroup, item->now_ns);
+}
