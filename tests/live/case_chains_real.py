@@ -20,7 +20,7 @@ def has_connection_to(pid, port):
     inodes = set()
     for fd in truth.read_dir("/proc/%d/fd" % pid):
         try:
-            inodes.add(re.sub(r"\D", "", os.readlink("/proc/%d/fd/%s" % (pid, fd))))
+            inodes.update(re.findall(r"socket:\[(\d+)\]", os.readlink("/proc/%d/fd/%s" % (pid, fd))))
         except OSError:
             pass  # closed since
     lines = [line.split() for line in (truth.read("/proc/%d/net/tcp" % pid) or "").splitlines()[1:]]
@@ -69,7 +69,7 @@ def chain_through_web_server(ctx):
                  % database.port)
     web = Nginx(ctx, php.location())
     client = Part(ctx, account("nobody"), [program("curl", "curl"), "-s", "http://127.0.0.1:%d/index.php" % web.port])
-    backend, = wait_until(lambda: database.clients("%pg_sleep%"), 20 * SLOW, "the query")
+    backend, = wait_until(lambda: database.clients("select pg_sleep%"), 20 * SLOW, "the query")
     worker, = (pid for pid in truth.children(php.pid) if has_connection_to(pid, database.port))
     front, = (pid for pid in truth.children(web.pid) if has_connection_to(pid, php.port))
     name = (truth.read("/proc/%d/comm" % worker) or "").strip()
