@@ -53,7 +53,9 @@ struct config {
 	int64_t count;		   /* -n: reports, with --csv and --json scans; 0: not given */
 	int64_t rate_hz;	   /* -F */
 	const char *process;	   /* -p as typed: ids or a name pattern; NULL: all */
-	int64_t goroutines_pid;	   /* the same as an id, with --goroutines */
+	bool goroutines;	   /* --goroutines: mode becomes MODE_GOROUTINES */
+	const char *routine_rows;  /* its renderer with --csv or --json; NULL: text */
+	int64_t goroutines_pid;	   /* -p as an id, with --goroutines */
 	bool descendants;	   /* -r */
 	const char *threads;	   /* -t as typed: tids; NULL: all */
 	const char *user;	   /* -u as typed: a name or uid; NULL: all */

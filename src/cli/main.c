@@ -6,6 +6,7 @@
 #include "cli/list_json.h"
 #include "cli/live_source.h"
 #include "live/live.h"
+#include "goroutine_rows.h"
 #include "live/live_goroutines.h"
 #include "cli/run.h"
 #include "live/trace_table.h"
@@ -177,8 +178,10 @@ static int mode_run(const struct config *config, struct error *e)
 						      e);
 		break;
 	case MODE_GOROUTINES:
+		if (config->routine_rows)
+			return goroutine_rows_print(config, complain, e);
 		err = live_goroutines(config->goroutines_pid, config->all_states,
-				      config->no_sandbox, &words, e);
+				      config->no_sandbox, NULL, NULL, &words, e);
 		break;
 	case MODE_SNAPSHOT:
 		return snapshot_make(config, e);

@@ -335,14 +335,29 @@ static int goroutines_check(struct config *config, struct error *e)
 	return 0;
 }
 
+/* From here on it is a mode of its own. */
+static int goroutines_begin(struct config *config, struct error *e)
+{
+	if (!config->goroutines)
+		return 0;
+	if (config->mode != MODE_REPORT && config->mode != MODE_CSV && config->mode != MODE_JSON)
+		return usage(e, "--goroutines", "writes text, or rows with --csv or --json");
+	config->routine_rows = config->mode == MODE_CSV	   ? "csv"
+			       : config->mode == MODE_JSON ? "json"
+							   : NULL;
+	config->mode = MODE_GOROUTINES;
+	return 0;
+}
+
 int config_check(struct config *config, struct error *e)
 {
+	int begun = goroutines_begin(config, e);
 	bool machines = config->mode == MODE_CSV || config->mode == MODE_JSON;
 	bool rows = machines && !config->report;
 	bool samples = machines || config->mode == MODE_REPORT || mode_stacks(config->mode) ||
 		       config->mode == MODE_METRICS || config->mode == MODE_TOP;
 	bool recorded = config->replay || config->diff;
-	int err = record_check(config, e);
+	int err = begun ? begun : record_check(config, e);
 
 	if (!err)
 		err = times_check(config, e);

@@ -68,7 +68,7 @@ const struct option_row option_table[] = {
 	 AT(chains), 0, 0, 0},
 	{0, "goroutines", NULL,
 	 "with -p PID: the goroutines of a Go process, by what they wait for and stack",
-	 OPTION_MODE, 0, 0, 0, MODE_GOROUTINES},
+	 OPTION_FLAG, AT(goroutines), 0, 0, 0},
 	{0, "folded", NULL,
 	 "write folded stacks for flamegraph.pl or speedscope, weighted in microseconds",
 	 OPTION_MODE, 0, 0, 0, MODE_FOLDED},

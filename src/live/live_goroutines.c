@@ -2,9 +2,11 @@
 #include "live/live_goroutines.h"
 #include "base/avoid.h"
 #include "base/clock.h"
+#include "base/names.h"
 #include "parser/parser.h"
 #include "sandbox/capabilities.h"
 #include "sandbox/sandbox.h"
+#include "sample/sample.h"
 #include "unwind/file_service.h"
 #include "unwind/runtime/goroutines.h"
 
@@ -17,23 +19,28 @@ static void stack_add(const struct goroutines *goroutines, const struct goroutin
 		      struct text *out)
 {
 	if (!group->frame_count)
-		text_add_char(out, '-');
-	else if (group->cut)
+		return;
+	if (group->cut)
 		text_add_string(out, "[lost];");
 	for (uint32_t i = group->frame_count; i-- > 0;) {
 		text_add_printable(out, goroutine_function(goroutines, group->frames[i]));
 		if (i)
 			text_add_char(out, ';');
 	}
-	text_add_char(out, '\n');
+}
+
+static const char *group_reason(const struct goroutines *goroutines,
+				const struct goroutine_group *group)
+{
+	return goroutine_waits(group->state) && group->reason < GOROUTINE_REASONS_MAX
+		       ? goroutines->reasons[group->reason]
+		       : "";
 }
 
 static void group_add(const struct goroutines *goroutines, const struct goroutine_group *group,
 		      struct text *out)
 {
-	const char *reason = goroutine_waits(group->state) && group->reason < GOROUTINE_REASONS_MAX
-				     ? goroutines->reasons[group->reason]
-				     : "";
+	const char *reason = group_reason(goroutines, group);
 	struct text words = {0};
 
 	text_add_printable(&words, *reason ? reason : "-");
@@ -44,7 +51,10 @@ static void group_add(const struct goroutines *goroutines, const struct goroutin
 		text_add_format(out, "%9.1f  ", (double)group->waited_ns / NS_PER_SECOND);
 	else
 		text_add_string(out, "        -  ");
+	if (!group->frame_count)
+		text_add_char(out, '-');
 	stack_add(goroutines, group, out);
+	text_add_char(out, '\n');
 }
 
 static void missed_add(const struct goroutines *goroutines, struct text *out)
@@ -84,7 +94,38 @@ static void goroutines_describe(const struct goroutines *goroutines, int64_t pid
 	missed_add(goroutines, out);
 }
 
-int live_goroutines(int64_t pid, bool all, bool free, struct text *out, struct error *e)
+static const char *lent_or_none(const char *text)
+{
+	return *text ? name_lent_string(text) : NULL;
+}
+
+static void goroutines_give(const struct goroutines *goroutines, int64_t pid, bool all,
+			    goroutine_taker *take, void *to)
+{
+	struct goroutine_row row = {
+		.time_us = clock_utc_us(), .pid = pid, .go = lent_or_none(goroutines->version)};
+	struct text stack = {0};
+
+	for (size_t i = 0; i < goroutines->group_count; i++) {
+		const struct goroutine_group *group = &goroutines->groups[i];
+
+		if (group->system && !all)
+			continue;
+		text_clear(&stack);
+		stack_add(goroutines, group, &stack);
+		row.count = (int64_t)group->count;
+		row.state = goroutine_state_name(group->state);
+		row.reason = lent_or_none(group_reason(goroutines, group));
+		row.waited_ns = group->waited_ns >= 0 ? group->waited_ns : ABSENT;
+		row.runtime = group->system;
+		row.stack = lent_or_none(text_string(&stack));
+		take(to, &row);
+	}
+	text_done(&stack);
+}
+
+int live_goroutines(int64_t pid, bool all, bool free, goroutine_taker *take, void *to,
+		    struct text *out, struct error *e)
 {
 	struct parsers *parsers = parsers_begin(file_service, free);
 	struct goroutines goroutines = {.count = 0};
@@ -102,8 +143,12 @@ int live_goroutines(int64_t pid, bool all, bool free, struct text *out, struct e
 	else
 		err = goroutines_read(&goroutines, PROC_ROOT, pid, &parsers->parser[PARSER_NAMES],
 				      e);
-	if (!err)
+	if (!err && take) {
+		goroutines_give(&goroutines, pid, all, take, to);
+		missed_add(&goroutines, out);
+	} else if (!err) {
 		goroutines_describe(&goroutines, pid, all, out);
+	}
 	goroutines_done(&goroutines);
 	parsers_end(parsers);
 	return err;

@@ -10,7 +10,23 @@
 #include "base/error.h"
 #include "base/text.h"
 
-/* all: also those of the runtime. free: no sandbox. 0, or -errno with e. */
-int live_goroutines(int64_t pid, bool all, bool free, struct text *out, struct error *e);
+/* A group of them: with one state, reason and stack. */
+struct goroutine_row {
+	int64_t time_us, pid; /* UTC, when they were read */
+	const char *go;	      /* version */
+	int64_t count;
+	const char *state, *reason; /* NULL: it has none */
+	int64_t waited_ns;	    /* as struct goroutine_group has it; ABSENT: not dated */
+	int64_t runtime;	    /* 1: of Go's runtime itself */
+	const char *stack;	    /* as folded ones are; NULL: it has none */
+};
+
+/* Takes a row, whose texts are lent (base/names.h). */
+typedef void goroutine_taker(void *to, const struct goroutine_row *row);
+
+/* all: also those of the runtime. free: no sandbox. take: NULL, or gets the groups; then out has
+ * only what was missed, if anything. 0, or -errno with e. */
+int live_goroutines(int64_t pid, bool all, bool free, goroutine_taker *take, void *to,
+		    struct text *out, struct error *e);
 
 #endif

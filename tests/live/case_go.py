@@ -1,5 +1,8 @@
 """Programs of Go: stacks without symbols, where functions have names and those of Go's own threads are whole; goroutines that wait."""
 import collections
+import csv
+import io
+import json
 import os
 import re
 import subprocess
@@ -79,6 +82,24 @@ def goroutines_told(ctx, pid, count):
     return head and int(head[1]) == count and out
 
 
+def rows_as_text(ctx, pid, text):
+    """--csv and --json have the groups that the text has, with all of the runtime's where -a asks for them."""
+    wanted = collections.Counter((int(count), state, "" if reason == "-" else reason, stack) for count, state, reason, _, stack
+                                 in ROW.findall(text))
+    for words in ["--csv"], ["--json"]:
+        tool = ctx.plain("--goroutines", *words, "-p", pid)
+        tool.finish_plain(0, START_S + STOP_S)
+        out = tool.out.decode()
+        rows = list(csv.DictReader(io.StringIO(out))) if words == ["--csv"] else [json.loads(line) for line in out.splitlines()]
+        told = collections.Counter((int(row["count"]), row["state"], row["reason"] or "", row["stack"]) for row in rows)
+        check(told == wanted, "%s: rows have, and the text has not: %s; the text has: %s", words, told - wanted, wanted - told)
+        check(all(row["go"].startswith("go1.") and int(row["pid"]) == pid and int(row["runtime"]) == 0 for row in rows), "%s", out)
+        check(all(0 <= int(row["waited_ns"]) < 60e9 for row in rows if row["state"] == "waiting"), "%s", out)
+        tool = ctx.plain("--goroutines", *words, "-a", "-p", pid)
+        tool.finish_plain(0, START_S + STOP_S)
+        check("runtime.bgsweep" in tool.out.decode() and "runtime.bgsweep" not in out, "-a: %s", tool.out.decode())
+
+
 @case
 def goroutines(ctx):
     """--goroutines has as many as runtime.NumGoroutine, and the same reasons and stacks as runtime.Stack: of receives, sends, selects,
@@ -101,6 +122,7 @@ def goroutines(ctx):
             found[reason, functions] += int(number)
         check(found == told_by_go(text), "%s: tsnap has, and Go has not: %s; Go has: %s", program, found - told_by_go(text),
               told_by_go(text) - found)
+        rows_as_text(ctx, process.pid, out)
         tool = ctx.plain("--goroutines", "-a", "-p", process.pid)
         tool.finish_plain(0, START_S + STOP_S)
         check("runtime.bgsweep" in tool.out.decode() and "runtime.bgsweep" not in out, "-a: %s", tool.out.decode())

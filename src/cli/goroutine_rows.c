@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "goroutine_rows.h"
+#include "base/memory.h"
+#include "base/output.h"
+#include "live/live_goroutines.h"
+#include "render/renderer.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define AT(member) offsetof(struct goroutine_row, member)
+
+static const struct column row_columns[] = {
+	{"timestamp", "", "", KIND_TIME, ROLE_MEASURE, 0, 0, AT(time_us)},
+	{"pid", "", "", KIND_NUMBER, ROLE_MEASURE, 0, 0, AT(pid)},
+	{"go", "", "", KIND_TEXT, ROLE_MEASURE, 0, 0, AT(go)},
+	{"count", "", "", KIND_NUMBER, ROLE_MEASURE, 0, 0, AT(count)},
+	{"state", "", "", KIND_TEXT, ROLE_MEASURE, 0, 0, AT(state)},
+	{"reason", "", "", KIND_TEXT, ROLE_MEASURE, 0, 0, AT(reason)},
+	{"waited_ns", "", "", KIND_NS, ROLE_MEASURE, 0, 0, AT(waited_ns)},
+	{"runtime", "", "", KIND_NUMBER, ROLE_MEASURE, 0, 0, AT(runtime)},
+	{"stack", "", "", KIND_TEXT, ROLE_MEASURE, 0, 0, AT(stack)},
+};
+
+#define COLUMN_COUNT (sizeof(row_columns) / sizeof(row_columns[0]))
+
+struct rows {
+	struct goroutine_row *items;
+	size_t count, capacity;
+};
+
+static void row_take(void *to, const struct goroutine_row *row)
+{
+	struct rows *rows = to;
+
+	rows->items =
+		memory_grow(rows->items, &rows->capacity, rows->count + 1, sizeof(*rows->items));
+	rows->items[rows->count++] = *row;
+}
+
+static void rows_write(const struct rows *rows, const struct renderer *renderer, struct text *out)
+{
+	struct column_list list = {.count = COLUMN_COUNT};
+	struct grid grid = {0};
+	const struct page page = {.grid = &grid};
+	union value *value;
+
+	for (size_t i = 0; i < COLUMN_COUNT; i++)
+		list.items[i] = &row_columns[i];
+	grid_size(&grid, &list, rows->count);
+	value = grid.values;
+	for (size_t row = 0; row < rows->count; row++)
+		for (size_t i = 0; i < COLUMN_COUNT; i++)
+			*value++ = column_read(&row_columns[i], &rows->items[row]);
+	if (renderer->begin)
+		renderer->begin(out, &list);
+	renderer->add(out, &page);
+	grid_done(&grid);
+}
+
+int goroutine_rows_print(const struct config *config, void (*complain)(const char *line),
+			 struct error *e)
+{
+	struct text missed = {0}, out = {0};
+	struct rows rows = {NULL, 0, 0};
+	int err = live_goroutines(config->goroutines_pid, config->all_states, config->no_sandbox,
+				  row_take, &rows, &missed, e);
+
+	if (!err) {
+		rows_write(&rows, renderer_find(config->routine_rows), &out);
+		err = output_write(STDOUT_FILENO, text_string(&out), out.length);
+		if (err == -EPIPE)
+			err = 0;
+		if (err)
+			error_set(e, -err, EXIT_FAILED, "standard output: %s", strerror(-err));
+	}
+	if (missed.length) {
+		missed.bytes[strcspn(missed.bytes, "\n")] = 0;
+		complain(text_string(&missed));
+	}
+	text_done(&missed);
+	text_done(&out);
+	free(rows.items);
+	return err;
+}
