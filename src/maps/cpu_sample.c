@@ -91,7 +91,7 @@ static bool stack_take(struct words *words, struct cpu_sample *sample)
 		return bytes;
 	stack = words_take(words, *bytes / 8);
 	copied = stack ? words_take(words, 1) : NULL;
-	if (!copied || *copied > *bytes)
+	if (!copied || *copied > *bytes / 8 * 8)
 		return false;
 	sample->stack = stack;
 	sample->stack_bytes = (size_t)*copied;

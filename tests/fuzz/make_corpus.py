@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes corpus_btf/, corpus_offsets/, corpus_elf/, corpus_perf_map/, corpus_python/ and corpus_goroutines/ anew: small files, good and bad, for the fuzz targets to start from."""
+"""Writes corpus_btf/, corpus_offsets/, corpus_elf/, corpus_perf_map/, corpus_python/, corpus_goroutines/, corpus_java/, corpus_perf_sample/,
+corpus_sock_diag/ and corpus_service/ anew: small files, good and bad, for the fuzz targets to start from."""
 import os
 import struct
 import sys
@@ -382,8 +383,113 @@ def goroutine_files():
     yield "itself", one[:8] + struct.pack("<Q", base) + one[16:]
 
 
+JAVA_BASE, JAVA_CODE, JAVA_MAP = 0x200000000000, 0x4000, 0x3000
+# class, field, whether it is static, its offset (or where a static one is), as fuzz_java.c has them looked at
+JAVA_FIELDS = (("CodeCache", "_heaps", 1, 0x2000), ("GrowableArrayBase", "_len", 0, 0), ("GrowableArray<int>", "_data", 0, 8),
+               ("CodeHeap", "_memory", 0, 8), ("CodeHeap", "_segmap", 0, 40), ("CodeHeap", "_log2_segment_size", 0, 72),
+               ("VirtualSpace", "_low", 0, 16), ("VirtualSpace", "_low_boundary", 0, 0), ("VirtualSpace", "_high_boundary", 0, 8),
+               ("HeapBlock", "_header", 0, 0), ("HeapBlock::Header", "_used", 0, 8), ("CodeBlob", "_name", 0, 32),
+               ("CodeBlob", "_size", 0, 0), ("CodeBlob", "_frame_size", 0, 8), ("CodeBlob", "_frame_complete_offset", 0, 4),
+               ("CodeBlob", "_code_begin", 0, 24))
+
+
+def java_memory(fields=JAVA_FIELDS, heaps=1, name="nmethod", stride=48):
+    """A JVM with code of two segments of 128 bytes."""
+    memory = bytearray(0x4400)
+    texts = {}
+
+    def put(at, form, *values):
+        struct.pack_into(form, memory, at, *values)
+
+    def text(words):
+        if words not in texts:
+            texts[words] = at = 0x1000 + sum(len(known) + 1 for known in texts)
+            memory[at:at + len(words)] = words.encode()
+        return JAVA_BASE + texts[words]
+    put(0, "<11Q", JAVA_BASE + 0x100, stride, 0, 8, 16, 32, 40, JAVA_BASE + 0x800, 40, 0, 32)
+    for i, (owner, field, static, at) in enumerate(fields):
+        put(0x100 + 48 * i, "<QQQiiQQ", text(owner), text(field), text("int"), static, 0, 0 if static else at,
+            JAVA_BASE + at if static else 0)
+    put(0x800, "<QQiiiiQ", text("HeapBlock"), 0, 0, 0, 0, 0, 16)
+    put(0x2000, "<Q", JAVA_BASE + 0x2100)
+    put(0x2100, "<iiQ", heaps, heaps, JAVA_BASE + 0x2180)
+    put(0x2180, "<Q", JAVA_BASE + 0x2200)
+    code = JAVA_BASE + JAVA_CODE
+    put(0x2200, "<Q4Q4Qi", 0, code, code + 0x400, code, code + 0x400, 0, 0, JAVA_BASE + JAVA_MAP, 0, 7)
+    memory[JAVA_MAP:JAVA_MAP + 8] = b"\0\1\2\3\xff\xff\xff\xff"
+    put(JAVA_CODE, "<QB", 4, 1)
+    put(JAVA_CODE + 16, "<iiii8xQ", 496, 12, 6, 12, code + 0x100)
+    put(JAVA_CODE + 16 + 32, "<Q", text(name))
+    return bytes(memory)
+
+
+def java_files():
+    yield "good", java_memory()
+    yield "interpreter", java_memory(name="Interpreter")
+    yield "field_missing", java_memory(fields=JAVA_FIELDS[:-1])
+    yield "many_heaps", java_memory(heaps=1 << 20)
+    yield "no_stride", java_memory(stride=0)
+
+
+def perf_files():
+    """The first byte: which of CALLCHAIN, RAW, REGS_USER and STACK_USER the record has."""
+    head = struct.pack("<IHHIIQ", 9, 1, 0, 10, 10, 12345)
+    chain = struct.pack("<8Q", 7, (1 << 64) - 128, 0xffffffff81000000, 0xffffffff81000100, (1 << 64) - 512, 0x401000, 0x401100, 0x401200)
+    raw = struct.pack("<I", 12) + b"0123456789ab"
+    registers = struct.pack("<Q", 2) + struct.pack("<20Q", *range(1000, 1020))
+    stack = struct.pack("<Q", 32) + bytes(range(32)) + struct.pack("<Q", 24)
+    yield "chain", b"\1" + head + chain
+    yield "raw", b"\3" + head + chain + raw
+    yield "all", b"\x0f" + head + chain + raw + registers + stack
+    yield "no_stack", b"\x0f" + head + chain + raw + struct.pack("<QQ", 0, 0)
+    yield "stack_of_no_words", b"\x08" + head + struct.pack("<Q", 15) + b"12345678" + struct.pack("<Q", 15)
+    yield "long_chain", b"\1" + head + struct.pack("<Q", 1 << 61)
+
+
+def diag_files():
+    """The first byte: the group; then pieces behind their lengths."""
+    def piece(*messages):
+        whole = b"".join(messages)
+        return struct.pack("<H", len(whole)) + whole
+
+    def message(payload, kind=20):
+        return struct.pack("<IHHII", 16 + len(payload), kind, 2, 0, 0) + payload + bytes(-len(payload) % 4)
+
+    def inet(family, state, local, remote, inode):
+        return message(struct.pack("<BBBB", family, state, 0, 0) + struct.pack(">HH", *(port for _, port in (local, remote))) +
+                       local[0].ljust(16, b"\0") + remote[0].ljust(16, b"\0") + struct.pack("<I8xIIIII", 0, 0, 0, 0, 0, inode))
+
+    def local_socket(inode, *attributes):
+        return message(struct.pack("<BBBBIII", 1, 1, 1, 0, inode, 0, 0) +
+                       b"".join(struct.pack("<HH", 4 + len(value), kind) + value + bytes(-len(value) % 4) for kind, value in attributes))
+    done = message(struct.pack("<I", 0), 3)
+    a, b = (b"\x7f\0\0\1", 80), (b"\x7f\0\0\1", 40000)
+    yield "tcp", b"\0" + piece(inet(2, 1, a, b, 11), inet(2, 1, b, a, 12)) + piece(inet(2, 10, a, (b"", 0), 13), done) + piece(done)
+    yield "udp", b"\1" + piece(inet(10, 7, (b"\xfe\x80" + bytes(14), 53), (b"", 0), 21)) + piece(done)
+    yield "unix", b"\2" + piece(local_socket(31, (0, b"/run/x.sock"), (2, struct.pack("<I", 32))), local_socket(32, (0, b"\0abstract\0x")))
+    yield "refused", b"\0" + piece(message(struct.pack("<i", -2) + bytes(16), 2))
+    yield "cut", b"\2" + piece(local_socket(31, (0, b"/run/x.sock"))[:-3])
+
+
+def service_files():
+    """Requests: kind, number, how (1 opens, 2 a perf map, 4 by a descriptor, 8 with one of debug data, 16 lies about the size),
+    bytes of the file, address."""
+    def ask(kind, number, how, address=0x1000, file=b""):
+        return struct.pack("<BBBBHHI", kind, number, how, 0, len(file), address & 0xffff, address >> 16) + file
+    elf_file = dict(elf_files())
+    for name in sorted(elf_file)[:6]:
+        file = elf_file[name]
+        if len(file) < 20000:
+            yield "rows_of_" + name, ask(0, 1, 5, file=file) + ask(0, 1, 0, 0x1100) + ask(2, 1, 0) + ask(0, 1, 0)
+            yield "names_of_" + name, ask(1, 2, 13, file=file) + ask(1, 2, 0, 0x1010) + ask(4, 2, 5, file=file) + ask(5, 2, 0)
+    yield "map", ask(1, 3, 7, 0x1234, b"1000 400 jitted\n") + ask(1, 3, 7, 0x2000, b"2000 10 more\n") + ask(1, 3, 0, 0x2004) + ask(3, 0, 0)
+    yield "image_that_lies", ask(0, 1, 17, 0x7000000, b"\x7fELF")
+
+
 for folder, files in (("corpus_btf", btf_files()), ("corpus_offsets", offsets_files()), ("corpus_elf", elf_files()),
-                      ("corpus_perf_map", perf_map_files()), ("corpus_python", python_files()), ("corpus_goroutines", goroutine_files())):
+                      ("corpus_perf_map", perf_map_files()), ("corpus_python", python_files()), ("corpus_goroutines", goroutine_files()),
+                      ("corpus_java", java_files()), ("corpus_perf_sample", perf_files()), ("corpus_sock_diag", diag_files()),
+                      ("corpus_service", service_files())):
     os.makedirs(os.path.join(here, folder), exist_ok=True)
     for file_name, content in files:
         with open(os.path.join(here, folder, file_name), "wb") as file:

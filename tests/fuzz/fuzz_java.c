@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The memory of a process that says that it is a JVM: make_corpus.py tells what is where. It is
+ * this process' own, at an address that does not change. Code is looked for at each address that
+ * its first page could mean. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "unwind/runtime/java_frames.h"
+#include "fuzz_row.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define BASE 0x200000000000ull
+#define BYTES 32768u
+#define CODE 0x4000
+#define CODE_STEP 0x400
+
+static char *memory_map(void)
+{
+	uintptr_t base = (uintptr_t)BASE;
+	char *wanted, *mapped;
+
+	memcpy(&wanted, &base, sizeof(wanted));
+	mapped = mmap(wanted, BYTES, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	return mapped == wanted ? mapped : NULL;
+}
+
+static void module_make(struct module *module)
+{
+	*module = (struct module){.fd = -1, .java_looked = true, .hotspot = true};
+	module->elf.segment_count = 1;
+	module->elf.segments[0] = (struct elf_segment){0, 4096, 0, 4096};
+	/* the file's addresses are the process', less where it is mapped */
+	for (unsigned int i = 0; i < MODULE_JAVA_EXPORTS; i++)
+		module->java[i] = 8ull * i;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct module module;
+	static struct module_table modules = {.modules = {&module}, .count = 1};
+	static struct mapping mapping = {.start = BASE,
+					 .end = BASE + 4096,
+					 .looked_at = true,
+					 .path = (char *)"/usr/lib/jvm/x/libjvm.so"};
+	static struct thread_memory memory;
+	static char *base;
+	const struct stack_thread thread = {1, 1, 1, 1, 0};
+	struct process_maps maps = {.mappings = &mapping, .count = 1, .read_ns = 1};
+	struct java_frames java;
+
+	if (!base) {
+		base = memory_map();
+		thread_memory_init(&memory, "/proc", false, BYTES);
+		module_make(&module);
+	}
+	if (!base || size > BYTES)
+		return 0;
+	memcpy(base, data, size);
+	memset(base + size, 0, BYTES - size);
+	java_frames_init(&java, "/proc", &modules);
+	must(!thread_memory_begin(&memory, syscall(SYS_gettid), BASE + CODE));
+	for (uint64_t at = BASE + CODE; at < BASE + BYTES; at += CODE_STEP) {
+		struct java_code code = {.frame_words = 0};
+
+		if (java_frames_find(&java, &thread, &maps, &memory, at + 0x110, &code))
+			must(code.frame_words < 1u << 20);
+	}
+	java_frames_clear(&java);
+	return 0;
+}
