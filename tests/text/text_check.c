@@ -89,12 +89,13 @@ static void plan_check(const struct bcc_library *bcc, const struct plan_kind *ki
 	bcc->bpf_module_destroy(module);
 }
 
-/* The disk of a request is its queue's where that has one. */
+/* The disk of a request is its queue's where that has one. Quotas need all of their fields. */
 static bool field_unused(const struct field_layout *layout, size_t field)
 {
 	const bool of_queue = field_there(layout, field_index("request_queue", "disk"));
 
 	return !field_there(layout, field) ||
+	       (field_rows[field].sets & FIELDS_QUOTA && !field_sets_there(layout, FIELDS_QUOTA)) ||
 	       field == field_index("request", of_queue ? "rq_disk" : "q");
 }
 
