@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Births and deaths of processes, and the totals of threads that ended: what no sample shows of
+/* Forks, execs and exits of processes, and the totals of threads that ended: what no sample shows of
  * those that live for less than the time between two. The functions are called by the probes that
  * see it; without the knob PROCESS_TOTALS they are nothing.
  */

@@ -137,7 +137,7 @@ struct thread_state {
 	__u32 key;     /* in the thread state array: its slot, or the tid where that is a hash */
 };
 
-/* Births and deaths by name and user, where somebody asks for them (processes.bpf.c). */
+/* Forks, execs and exits by name and user, where somebody asks for them (processes.bpf.c). */
 #define PROCESS_KEYS_MAX 4096
 #define PROCESS_OTHERS_UID 0xffffffffu /* of the row for all that have no other; without a name */
 

@@ -45,7 +45,7 @@ struct kernel_options {
 	uint64_t slower_ns;	/* of --slower: what takes as long is told singly; 0: nothing */
 	const char *trace_pids, *trace_tids;	 /* whose alone; as in struct program_knobs */
 	unsigned int latency_groups;		 /* and the groups without which they can't be */
-	bool process_totals;			 /* births and deaths are counted, too */
+	bool process_totals;			 /* forks, execs and exits are counted, too */
 	const struct latency_reader *takes_over; /* NULL, or that of the set before */
 	const char *share;  /* NULL, or the name under which others may attach */
 	const char *attach; /* NULL, or the name to attach to: all but this is its owner's */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Births and deaths by name and user, as bpf_text/processes.bpf.c counts them. */
+/* Forks, execs and exits by name and user, as bpf_text/processes.bpf.c counts them. */
 #ifndef TSNAP_MAPS_PROCESS_TOTALS_H
 #define TSNAP_MAPS_PROCESS_TOTALS_H
 

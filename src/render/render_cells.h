@@ -28,7 +28,8 @@ static inline void cells_repeat(struct text *out, size_t *starts, size_t count)
 }
 
 /* Adds a row for each of the grid's, and row_end after each. Many cells say what those above say,
- * as the time always does: the bytes of neighbours are copied at once, which no formatting beats.
+ * as the time always does: the bytes of neighbours are copied at once, which is cheaper than any
+ * formatting.
  */
 static inline void cells_add(struct text *out, const struct grid *grid, cell_writer *add,
 			     const char *row_end)

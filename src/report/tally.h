@@ -34,7 +34,7 @@ int64_t tally_share(const struct tally *tally, int64_t weight);
 void tally_add_part(struct tally *tally, const struct scan *part);
 /* scan: the last part, or all of it. */
 void tally_add(struct tally *tally, const struct scan *scan);
-/* An account, which may be one of births and deaths. */
+/* An account, which may be one of forks, execs and exits. */
 void tally_add_account(struct tally *tally, const struct sample *account);
 /* A time from from_us on (UTC) in which that many scans saw nobody. */
 void tally_add_silence(struct tally *tally, int64_t from_us, int64_t silent_us, int64_t scans);

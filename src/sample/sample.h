@@ -95,7 +95,7 @@ struct sample {
 	const char *root, *root_why, *root_waits_on, *root_syscall;
 	/* exact, since the thread's previous sample */
 	int64_t cpu_us, runq_us, dwait_us, sleep_us, vcsw, ivcsw;
-	/* of an account (sample/source.h) of births and deaths; not columns */
+	/* of an account (sample/source.h) of forks, execs and exits; not columns */
 	int64_t forks, execs, exits, dead_cpu_us;
 	bool wait_open;	 /* a later scan knows more of this wait. Not a column */
 	bool names_open; /* and of its stacks' functions, that are not all named. Not a column */
@@ -134,7 +134,8 @@ extern const struct sample sample_absent;
 #define NEED_CONTAINER_NAME SAMPLE_NEED(20) /* container_name, pod_name (implies NEED_CGROUP) */
 #define NEED_SLEEP \
 	SAMPLE_NEED(21) /* sleep_us of those, too, that only slept (implies NEED_TOTALS) */
-#define NEED_PROCESSES SAMPLE_NEED(22)	/* births and deaths, in accounts (implies NEED_COMM) */
+#define NEED_PROCESSES SAMPLE_NEED(22)	/* forks, execs and exits, in accounts (implies NEED_COMM) \
+					 */
 #define NEED_CONNECTION SAMPLE_NEED(23) /* connection, remote (implies NEED_FILE) */
 #define NEED_FILETYPE SAMPLE_NEED(24)	/* filetype (implies NEED_FILE) */
 #define NEED_WAITS SAMPLE_NEED(25)	/* waits_on, waits_on_pid, inflight (implies NEED_FILE) */

@@ -36,7 +36,7 @@ void waits_free(struct waits *waits)
 	holders_done(&waits->holders);
 	cgroup_mount_done(&waits->memory);
 	index_clear(&waits->file_locks.holders);
-	index_clear(&waits->tellers);
+	index_clear(&waits->functions);
 	index_clear(&waits->classes.rules);
 	text_done(&waits->text);
 	free(waits);

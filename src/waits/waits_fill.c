@@ -15,7 +15,7 @@
 static wait_teller *teller_of(struct waits *waits, const char *syscall_name)
 {
 	bool added;
-	uint64_t *teller = index_put(&waits->tellers, (uintptr_t)syscall_name, &added);
+	uint64_t *teller = index_put(&waits->functions, (uintptr_t)syscall_name, &added);
 
 	if (added)
 		*teller = (uintptr_t)wait_teller_find(syscall_name);

@@ -31,7 +31,7 @@ struct waits {
 	struct file_locks file_locks;
 	struct cgroup_mount memory; /* of the controller of that name */
 	bool memory_looked_for;
-	struct index tellers;		    /* by interned name of a call: the function, or 0 */
+	struct index functions;		    /* by interned name of a call: the function, or 0 */
 	runtime_lock_finder *runtime_locks; /* or NULL */
 	void *runtime_lock_finder;
 	struct wait_classes classes;

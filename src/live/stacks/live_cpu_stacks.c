@@ -6,7 +6,7 @@
 #include <errno.h>
 
 #define KERNEL_CODE(major, minor) ((uint32_t)(major) << 16 | (minor) << 8)
-#define TICK_WAIT_SHARE 4 /* a tick is waited for one part in so many of a beat */
+#define TICK_WAIT_SHARE 4 /* a tick is waited for one part in so many of a period */
 #define TICK_WAIT_LEAST_NS (2 * NS_PER_MS)
 #define TICK_WAIT_MOST_NS (20 * NS_PER_MS)
 #define KERNEL_NAMES_FIRST_NS (500 * NS_PER_MS) /* that the first scan waits for them */

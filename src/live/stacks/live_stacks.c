@@ -151,7 +151,7 @@ static void telling_tell(struct live_stacks *stacks, const struct stack_telling 
 }
 
 /* A scan waits for names of functions for half of the time that is left over anyhow; at the start,
- * when the most is to be read, the beat waits for them. */
+ * when the most is to be read, the next tick waits for them. */
 static void names_wait(struct live_stacks *stacks)
 {
 	int64_t now_ns = clock_monotonic_ns();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Births and deaths by name and user: what came since they were told last. Pure.
+/* Forks, execs and exits by name and user: what came since they were told last. Pure.
  *
  * The kernel's table has all that threads had used when they ended. Of a thread that was sampled a
  * part of that has been told already: it is taken off when the thread is found to be gone, which
@@ -26,7 +26,7 @@ struct dead_table {
 	struct dead_row *rows;
 	size_t count, capacity;
 	bool full;	  /* the kernel's: names that have no row here are in that for others */
-	uint64_t others;  /* births and ends in that one */
+	uint64_t others;  /* forks and ends in that one */
 	uint64_t unknown; /* threads that ended, of whose time nothing is known */
 };
 
@@ -37,7 +37,7 @@ void dead_table_read(struct dead_table *table, const struct process_key *key,
 void dead_table_take_off(struct dead_table *table, const struct totals_gone *gone);
 
 /* The next row with something to tell, as an account in which all but comm, uid, totals (where they
- * are asked for), births and deaths are absent; *at starts at 0. False at the end. */
+ * are asked for), forks, execs and exits are absent; *at starts at 0. False at the end. */
 bool dead_table_tell(struct dead_table *table, size_t *at, bool totals, struct sample *account);
 void dead_table_done(struct dead_table *table);
 
