@@ -134,8 +134,7 @@ extern const struct sample sample_absent;
 #define NEED_CONTAINER_NAME SAMPLE_NEED(20) /* container_name, pod_name (implies NEED_CGROUP) */
 #define NEED_SLEEP \
 	SAMPLE_NEED(21) /* sleep_us of those, too, that only slept (implies NEED_TOTALS) */
-#define NEED_PROCESSES SAMPLE_NEED(22)	/* forks, execs and exits, in accounts (implies NEED_COMM) \
-					 */
+#define NEED_PROCESSES SAMPLE_NEED(22)	/* forks, execs, exits, in accounts (implies NEED_COMM) */
 #define NEED_CONNECTION SAMPLE_NEED(23) /* connection, remote (implies NEED_FILE) */
 #define NEED_FILETYPE SAMPLE_NEED(24)	/* filetype (implies NEED_FILE) */
 #define NEED_WAITS SAMPLE_NEED(25)	/* waits_on, waits_on_pid, inflight (implies NEED_FILE) */
