@@ -64,8 +64,7 @@ void live_accounts_missed(const struct live_accounts *accounts, struct source_fa
 {
 	struct source_missed *missed;
 
-	source_facts_miss(facts,
-			  "forks and ends of processes by more names than tsnap tells apart",
+	source_facts_miss(facts, "forks and ends of processes by more names than tsnap tells apart",
 			  accounts->dead.others);
 	source_facts_miss(
 		facts,
