@@ -124,7 +124,7 @@ static bool is_asleep(int64_t state)
  * for a mutex: it may have got it only since then. */
 static void nodes_prove(struct live_chains *chains)
 {
-
+	live_kernel_locks_check(&chains->edges.kernel_locks);
 	for (; chains->proved < chains->nodes.count; chains->proved++) {
 		const struct chain_proof *proof = &chains->proofs[chains->proved];
 		struct chain_node *node = &chains->nodes.nodes[chains->proved];
@@ -133,7 +133,8 @@ static void nodes_prove(struct live_chains *chains)
 		    !edge_basis_moves(&proof->basis))
 			continue;
 		if ((!proof->tid || still_asleep(chains, proof)) &&
-		    live_edge_holds(chains->context, &chains->edges, node->tid, &proof->basis))
+		    live_edge_holds(chains->context, &chains->edges, node->tid, &proof->basis,
+				    proof->tid != 0))
 			continue;
 		node->edge = edge_absent;
 		node->unknown = true;

@@ -67,10 +67,10 @@ bool edge_basis_moves(const struct edge_basis *basis)
 }
 
 bool live_edge_holds(struct live_context *context, struct live_edges *edges, int64_t tid,
-		     const struct edge_basis *basis)
+		     const struct edge_basis *basis, bool slept)
 {
 	if (basis->kernel.blocker)
-		return live_kernel_lock_holds(&edges->kernel_locks, tid, &basis->kernel);
+		return live_kernel_lock_holds(&edges->kernel_locks, tid, &basis->kernel, slept);
 	return !basis->lock || mutex_holds(context, &edges->locks[basis->lock - 1]);
 }
 

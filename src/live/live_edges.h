@@ -80,9 +80,10 @@ void live_edge_asker_of(struct live_context *context, const struct thread_state 
 bool live_edge_find(struct live_context *context, struct live_edges *edges,
 		    const struct edge_asker *asker, struct edge *edge, struct edge_basis *basis);
 bool edge_basis_moves(const struct edge_basis *basis); /* so it is to be read again */
-/* Reads it again, a mutex once a scan. True: the holder is the same as before. */
+/* Reads it again, a mutex once a scan. True: the holder is the same as before. slept: the thread
+ * has slept all the time, as its record tells. */
 bool live_edge_holds(struct live_context *context, struct live_edges *edges, int64_t tid,
-		     const struct edge_basis *basis);
+		     const struct edge_basis *basis, bool slept);
 
 void live_edges_begin(struct live_edges *edges, int64_t moment_ns); /* a new scan */
 void live_edges_done(struct live_edges *edges);

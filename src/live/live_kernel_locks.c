@@ -35,14 +35,30 @@ bool live_kernel_lock_edge(struct live_context *context, struct live_kernel_lock
 	return true;
 }
 
-bool live_kernel_lock_holds(const struct live_kernel_locks *locks, int64_t tid,
-			    const struct kernel_lock *lock)
+void live_kernel_locks_check(struct live_kernel_locks *locks)
+{
+	locks->checked = (struct kernel_lock){0};
+}
+
+static bool owner_equals(const struct kernel_lock *a, const struct kernel_lock *b)
+{
+	return a->owner_word == b->owner_word && a->owner_tid == b->owner_tid && a->sure == b->sure;
+}
+
+bool live_kernel_lock_holds(struct live_kernel_locks *locks, int64_t tid,
+			    const struct kernel_lock *lock, bool slept)
 {
 	struct kernel_lock now;
 
-	return !kernel_lock_read(locks->program, (uint32_t)tid, &now) &&
-	       now.blocker == lock->blocker && now.owner_word == lock->owner_word &&
-	       now.owner_tid == lock->owner_tid && now.sure == lock->sure;
+	/* readers and writers wait for the same one: the kind is in the low bits */
+	if (slept && !((locks->checked.blocker ^ lock->blocker) & ~(uint64_t)3) &&
+	    owner_equals(&locks->checked, lock))
+		return true;
+	if (kernel_lock_read(locks->program, (uint32_t)tid, &now) || now.blocker != lock->blocker ||
+	    !owner_equals(&now, lock))
+		return false;
+	locks->checked = now;
+	return true;
 }
 
 void live_kernel_locks_done(struct live_kernel_locks *locks)

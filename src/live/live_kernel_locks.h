@@ -16,17 +16,20 @@ struct live_context;
 /* Zeroed: not looked for yet. */
 struct live_kernel_locks {
 	bool looked;
-	int program; /* -1: none */
+	int program;		    /* -1: none */
+	struct kernel_lock checked; /* was read again last, and held; blocker 0: none */
 };
 
 /* False: the thread waits for no lock, or it is not known. *lock: what was read. */
 bool live_kernel_lock_edge(struct live_context *context, struct live_kernel_locks *locks,
 			   const struct edge_asker *asker, struct edge *edge,
 			   struct kernel_lock *lock);
+/* What was read again before is too old from now on. */
+void live_kernel_locks_check(struct live_kernel_locks *locks);
 /* Reads it again. True: the same thread still waits for the same lock, and this has the same owner.
- */
-bool live_kernel_lock_holds(const struct live_kernel_locks *locks, int64_t tid,
-			    const struct kernel_lock *lock);
+ * slept: its record tells the former, so one of those that wait for a lock is enough. */
+bool live_kernel_lock_holds(struct live_kernel_locks *locks, int64_t tid,
+			    const struct kernel_lock *lock, bool slept);
 void live_kernel_locks_done(struct live_kernel_locks *locks);
 
 #endif
