@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Forks, execs and exits of processes, and the totals of threads that ended: what no sample shows of
- * those that live for less than the time between two. The functions are called by the probes that
- * see it; without the knob PROCESS_TOTALS they are nothing.
+/* Forks, execs and exits of processes, and the totals of threads that ended: what no sample shows
+ * of those that live for less than the time between two. The functions are called by the probes
+ * that see it; without the knob PROCESS_TOTALS they are nothing.
  */
 
 #ifdef PROCESS_TOTALS
