@@ -59,7 +59,7 @@ class Births:
     _exec behind it those of the parent and of the program that they execute."""
 
     def __init__(self, ctx, **options):
-        self.name = "brief" + secrets.token_hex(1)
+        self.name = "b" + secrets.token_hex(3)  # with _parent no longer than a name may be
         program = os.path.join(ctx.temporary(), self.name + "_exec")
         os.symlink(ctx.options.workload, program)
         self.workload = ctx.workload("births", **{"as": self.name, "program": program}, **options)

@@ -68,7 +68,7 @@ def set_clients(ctx):
             mine = rows_of(scan, client.pid)
             # some wake up once a second to look at the time
             find.expect(len(mine) == 1 and mine[0]["why"] == ("client" if mine[0]["state"] == "S" else ""), "%s: %s", name, mine)
-            for row in mine:
+            for row in mine[:mine[0]["state"] == "S"] if mine else ():
                 find.expect(row["remote"] == "127.0.0.1:%d" % server.port, "%s: remote %s", name, row)
                 find.expect(row["waits_on_pid"] == str(os.getpid()), "%s: the server is %s", name, row)
                 seen.add((name, int(row["waits_on"].split()[0])))
