@@ -15,6 +15,8 @@
 #include "base/id_map.h"
 #include "live/sampler/live_capture.h"
 
+#define ASLEEP_AHEAD 6
+
 /* Zeroed is empty and valid. The copies are in no order; dropping one puts the last in its place.
  */
 struct live_asleep {
@@ -37,6 +39,19 @@ void live_asleep_drop(struct live_asleep *asleep, uint32_t key);
  * thread was switched since, so that the next capture has it. */
 bool live_asleep_seen(struct live_asleep *asleep, const struct thread_state *record, uint32_t key,
 		      unsigned int round, bool *later);
+
+/* To be called before a copy is visited, in falling order: by the time that those AHEAD before it
+ * are, they are in the cache. */
+static inline void live_asleep_prefetch(const struct live_asleep *asleep, size_t place)
+{
+	const char *from;
+
+	if (place < ASLEEP_AHEAD)
+		return;
+	from = (const char *)&asleep->copies[place - ASLEEP_AHEAD];
+	for (size_t at = 0; at < sizeof(*asleep->copies); at += 64)
+		__builtin_prefetch(from + at);
+}
 
 /* Drops those that the walk did not meet: their records are gone, without a word. */
 void live_asleep_sweep(struct live_asleep *asleep, unsigned int round);

@@ -194,8 +194,10 @@ static void record_meet(void *to, const struct thread_state *record)
 static void asleep_visit(struct live *live,
 			 void (*visit)(struct live *live, const struct captured *copy))
 {
-	for (size_t i = live->asleep.count; i--;)
+	for (size_t i = live->asleep.count; i--;) {
+		live_asleep_prefetch(&live->asleep, i);
 		visit(live, &live->asleep.copies[i]);
+	}
 }
 
 static void off_cpu_visit(struct live *live,
