@@ -2,10 +2,9 @@
 import os
 import re
 import signal
-import time
 
 from case_trouble import with_fault
-from harness import Findings, SLOW, START_S, STOP_S, Skip, Tsnap, case
+from harness import Findings, START_S, STOP_S, Skip, Tsnap, case, settle
 
 FORM = ("-a", "-G", "ufunc,waits_on", "-d", "0.3")
 LIMIT_S = START_S + STOP_S
@@ -51,7 +50,8 @@ def expect_faults(ctx, faults):
                  for call, when in faults[i:i + 4]]
         for tool, call, when in tools:
             expect_told(find, tool, "%s, the %dth" % (call, when), silent=when <= LINKER.get(call, 0) or (call, when) == ("write", 1))
-    time.sleep(0.5 * SLOW)
+    # those of other tests that are killed just now are gone soon
+    settle(lambda: not set(left_over()) - before, STOP_S)
     left = set(left_over()) - before
     find.expect(not left, "left over: %s", sorted(left))
     find.close()

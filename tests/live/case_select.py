@@ -82,7 +82,9 @@ def reused(ctx, *options):
     workload.say("go")
     workload.wait_done(1)
     others = ctx.rows("-a", "-F", 49, "-p", workload["pid"], seconds=0.5, columns="comm")
-    return {row["comm"] for row in tool.interrupt()}, {row["comm"] for row in others}
+    names = [row["comm"] for row in tool.interrupt()]
+    # on a full host it may not have had a CPU yet to name itself
+    return set(names[names.index("reuse_before"):]), {row["comm"] for row in others}
 
 
 @case

@@ -62,17 +62,21 @@ def set_clients(ctx):
     if "sock_diag" in tool.err:
         return
     check(len(scans) > 10, "%d scans", len(scans))
-    seen = set()
+    seen, late = set(), 0
     for _, scan in scans[len(scans) // 2:]:
         for (name, _, _), client in zip(CLIENTS, clients):
             mine = rows_of(scan, client.pid)
             # some wake up once a second to look at the time
             find.expect(len(mine) == 1 and mine[0]["why"] == ("client" if mine[0]["state"] == "S" else ""), "%s: %s", name, mine)
-            for row in mine[:mine[0]["state"] == "S"] if mine else ():
+            for row in mine:
+                if row["state"] != "S" or not row["waits_on"]:
+                    late += row["state"] == "S"  # it woke up before that was read
+                    continue
                 find.expect(row["remote"] == "127.0.0.1:%d" % server.port, "%s: remote %s", name, row)
                 find.expect(row["waits_on_pid"] == str(os.getpid()), "%s: the server is %s", name, row)
                 seen.add((name, int(row["waits_on"].split()[0])))
     find.close()
+    check(late <= 0.1 * len(scans), "in %d of %d scans it is not told what they wait for", late, len(scans) // 2)
     check(any(count > 1 for _, count in seen), "none waits for several descriptors: %s", seen)
 
 

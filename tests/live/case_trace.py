@@ -176,8 +176,8 @@ def trace_of_the_dead(ctx):
             # a switch to the thread that no program saw (README): its nap is told as the thread leaves, of the call it is in by then
             naps = Traced(rows, trace="offcpu", comm="sleep", pid=pid, syscall="exit_group", state="S")
             elsewhere += 1
-        if not naps.count and not any(row["pid"] == str(pid) and row["comm"] == "sleep" for row in rows):
-            nowhere += 1  # nor did one see how it left: none of its switches since it was named so
+        if not naps.count and not any(row["pid"] == str(pid) and row["trace"] == "offcpu" and row["comm"] == "sleep" for row in rows):
+            nowhere += 1  # nor did one see how it left, or how it fell asleep
             continue
         check(naps.count == 1 and 20e6 <= naps.max_ns, "process %d: %s; all of it: %s", pid, naps.buckets,
               [row for row in rows if row["pid"] == str(pid)])
