@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/thread.h"
-
 #include "base/memory.h"
 
 #include <stdlib.h>

@@ -29,10 +29,11 @@
 
 static void record_forget(struct live *live, const struct thread_state *record)
 {
-	if (record->sched.tid)
-		thread_table_remove(&live->context.kernel.table, record);
-	else
+	if (!record->sched.tid) { /* it has no key of the map's */
 		live_seed_remove(&live->context.seed, record->identity.tid);
+		return;
+	}
+	thread_table_remove(&live->context.kernel.table, record);
 	live_asleep_drop(&live->asleep, record->key);
 }
 
