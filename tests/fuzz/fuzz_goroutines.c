@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "unwind/runtime/goroutines.h"
+#include "fuzz_memory.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -68,16 +68,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 						.distance = BASE,
 						.ask = function_ask};
 	struct goroutines goroutines = {.count = 0};
-	uintptr_t address = (uintptr_t)BASE;
 	struct error e = {.detail = NULL};
 	static char *base;
-	char *wanted;
 
 	if (!base) {
-		memcpy(&wanted, &address, sizeof(wanted));
-		base = mmap(wanted, BYTES, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-		must(base == wanted);
+		base = fuzz_memory_map((uintptr_t)BASE, BYTES);
+		must(base != NULL);
 	}
 	if (size > BYTES)
 		return 0;

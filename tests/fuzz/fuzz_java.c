@@ -5,11 +5,11 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "unwind/runtime/java_frames.h"
+#include "fuzz_memory.h"
 #include "fuzz_row.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -18,17 +18,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define BYTES 32768u
 #define CODE 0x4000
 #define CODE_STEP 0x400
-
-static char *memory_map(void)
-{
-	uintptr_t base = (uintptr_t)BASE;
-	char *wanted, *mapped;
-
-	memcpy(&wanted, &base, sizeof(wanted));
-	mapped = mmap(wanted, BYTES, PROT_READ | PROT_WRITE,
-		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-	return mapped == wanted ? mapped : NULL;
-}
 
 static void module_make(struct module *module)
 {
@@ -55,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct java_frames java;
 
 	if (!base) {
-		base = memory_map();
+		base = fuzz_memory_map((uintptr_t)BASE, BYTES);
 		thread_memory_init(&memory, "/proc", false, BYTES);
 		module_make(&module);
 	}

@@ -5,12 +5,12 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/names.h"
 #include "unwind/runtime/python_frames.h"
+#include "fuzz_memory.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -25,17 +25,6 @@ static void must(bool holds)
 {
 	if (!holds)
 		abort();
-}
-
-static char *memory_map(void)
-{
-	uintptr_t base = (uintptr_t)BASE;
-	char *wanted, *mapped;
-
-	memcpy(&wanted, &base, sizeof(wanted));
-	mapped = mmap(wanted, BYTES, PROT_READ | PROT_WRITE,
-		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-	return mapped == wanted ? mapped : NULL;
 }
 
 static void walk_make(struct stack_walk *walk)
@@ -75,7 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static char *base;
 
 	if (!base) {
-		base = memory_map();
+		base = fuzz_memory_map((uintptr_t)BASE, BYTES);
 		thread_memory_init(&memory, "/proc", false, BYTES);
 		module.python[MODULE_PYTHON_VERSION] = 8;
 		module.python[MODULE_PYTHON_CODE] = 16;
