@@ -19,8 +19,12 @@
 #define GONE_LOOKS 100	     /* where there are more records than threads, */
 #define GONE_LOOKS_MORE 1000 /* or so many more: */
 #define GONE_FEW 16
-#define CROWD_LEAST 32	   /* threads of a process that were captured off their CPUs */
-#define WALK_RECORDS 50000 /* in one scan where only some need be looked at */
+#define CROWD_LEAST 32 /* threads of a process that were captured off their CPUs */
+
+/* Of the records that a scan need not look at it passes so many, or, where there are more, that
+ * part of them: each touches memory that nobody else does. */
+#define WALK_RECORDS 8192
+#define WALK_PART 16
 
 /* Sleepers are judged in turn for one part in so many of the time, and in a scan at most so long:
  * all that slept before tsnap, some 10 000 in a second, and then nobody is left. */
@@ -93,7 +97,7 @@ static bool thread_is_there(const struct live *live, uint32_t tid)
 
 /* Whether the thread has gone without a probe's telling: a zombie that was waited for, or a last
  * switch that was missed (while one CPU makes a bpf(2) call, kernels run no program of a perf
- * tracepoint or kprobe there). Zombies are looked for every second, the others in turn. */
+ * tracepoint or kprobe there). Zombies are looked for in every round, the others in turn. */
 static bool record_gone(struct live *live, const struct thread_state *record,
 			enum thread_doing doing)
 {
@@ -340,11 +344,20 @@ static void seed_walked(void *to, const struct thread_state *record)
 		record_meet(to, record);
 }
 
+static uint32_t walk_limit(const struct live *live)
+{
+	size_t part = live->walk.threads / WALK_PART;
+
+	return part > WALK_RECORDS ? (uint32_t)part : WALK_RECORDS;
+}
+
 static void round_begin(struct live *live)
 {
+	size_t threads = live->walk.threads, scans = threads / walk_limit(live) + 1;
+
 	live->walk.walked = 0;
 	live->walk.rounds += live->context.now.housekeeping;
-	live->walk.gone_turns = (uint32_t)(live->walk.threads / gone_looks(live)) + 1;
+	live->walk.gone_turns = (uint32_t)(threads / (scans * gone_looks(live))) + 1;
 	live->walk.sweep = live->context.now.housekeeping && live->walk.rounds % SWEEP_ROUNDS == 0;
 	if (live->walk.sweep)
 		index_clear(&live->walk.doubts);
@@ -441,7 +454,7 @@ static int records_read(struct live *live)
 	awake_take(live);
 	live->walk.walking = true;
 	if (all || live->context.now.housekeeping)
-		err = records_walk(live, all ? UINT32_MAX : WALK_RECORDS);
+		err = records_walk(live, all ? UINT32_MAX : walk_limit(live));
 	else if (live->context.wants.idle && live->context.view.translated)
 		live_seed_visit(&live->context.seed, seed_walked, live);
 	live->walk.walking = false;
