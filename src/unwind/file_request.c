@@ -9,6 +9,17 @@
 #define ROW_NS (2 * NS_PER_SECOND) /* a scan waits for it */
 #define GO_NS (10 * NS_PER_SECOND)
 
+/* With the file, or with the image behind the request. */
+static void file_add(struct parser_message *message, const struct elf_file *elf)
+{
+	if (elf->fd >= 0) {
+		message->fds[message->fd_count++] = elf->fd;
+	} else {
+		message->body = elf->image;
+		message->body_bytes = elf->bytes;
+	}
+}
+
 int file_row_ask(struct parser *parser, uint32_t number, const struct elf_file *elf, bool opens,
 		 uint64_t address, struct file_row_answer *answer)
 {
@@ -25,12 +36,8 @@ int file_row_ask(struct parser *parser, uint32_t number, const struct elf_file *
 
 	if (err)
 		return err;
-	if (opens && elf->fd >= 0) {
-		message.fds[message.fd_count++] = elf->fd;
-	} else if (opens) {
-		message.body = elf->image;
-		message.body_bytes = elf->bytes;
-	}
+	if (opens)
+		file_add(&message, elf);
 	got = parser_ask(parser, &message, bytes, ROW_NS);
 	if (got < 0)
 		return (int)got;
@@ -48,10 +55,10 @@ int file_row_ask(struct parser *parser, uint32_t number, const struct elf_file *
 
 /* Takes an answer of exactly so many bytes. */
 static int fixed_ask(struct parser *parser, const struct parser_message *message, void *answer,
-		     size_t bytes)
+		     size_t bytes, int64_t most_ns)
 {
 	static char got[PARSER_MESSAGE_MAX];
-	ssize_t count = parser_ask(parser, message, got, GO_NS);
+	ssize_t count = parser_ask(parser, message, got, most_ns);
 
 	if (count < 0)
 		return (int)count;
@@ -59,6 +66,43 @@ static int fixed_ask(struct parser *parser, const struct parser_message *message
 		return -EBADMSG;
 	memcpy(answer, got, bytes);
 	return 0;
+}
+
+/* Of a file that the parser does not keep. */
+static int once_ask(struct parser *parser, enum file_request_kind kind, const struct elf_file *elf,
+		    void *answer, size_t bytes)
+{
+	const struct file_request request = {.kind = kind, .bytes = elf->bytes};
+	struct parser_message message = {.head = &request, .head_bytes = sizeof(request)};
+	int err = parser_ready(parser);
+
+	file_add(&message, elf);
+	return err ? err : fixed_ask(parser, &message, answer, bytes, ROW_NS);
+}
+
+int file_head_ask(struct parser *parser, struct elf_file *elf)
+{
+	static struct file_head_answer answer;
+	const struct elf_file asked = *elf;
+	int err = once_ask(parser, FILE_HEAD, elf, &answer, sizeof(answer));
+
+	if (err)
+		return err;
+	if (!answer.is_elf || answer.elf.segment_count > ELF_SEGMENTS_MAX ||
+	    answer.elf.build_id_bytes > BUILD_ID_MAX)
+		return -ENOEXEC;
+	memcpy(&answer.elf.narrow, &(bool){answer.narrow != 0}, sizeof(bool));
+	*elf = answer.elf;
+	elf->fd = asked.fd;
+	elf->image = asked.image;
+	elf->bytes = asked.bytes;
+	return 0;
+}
+
+int file_exports_ask(struct parser *parser, const struct elf_file *elf,
+		     struct runtime_exports *exports)
+{
+	return once_ask(parser, FILE_EXPORTS, elf, exports, sizeof(*exports));
 }
 
 int file_go_ask(struct parser *parser, uint32_t number, const struct elf_file *elf,
@@ -71,7 +115,7 @@ int file_go_ask(struct parser *parser, uint32_t number, const struct elf_file *e
 	int err = parser_ready(parser);
 
 	if (!err)
-		err = fixed_ask(parser, &message, answer, sizeof(*answer));
+		err = fixed_ask(parser, &message, answer, sizeof(*answer), GO_NS);
 	answer->program.version[GO_VERSION_SIZE - 1] = '\0';
 	return err;
 }
@@ -82,7 +126,7 @@ int file_go_frame_ask(struct parser *parser, uint32_t number, uint64_t address,
 	const struct file_request request = {
 		.kind = FILE_GO_FRAME, .number = number, .address = address};
 	const struct parser_message message = {.head = &request, .head_bytes = sizeof(request)};
-	int err = fixed_ask(parser, &message, answer, sizeof(*answer));
+	int err = fixed_ask(parser, &message, answer, sizeof(*answer), GO_NS);
 
 	answer->name[FUNCTION_NAME_SIZE - 1] = '\0';
 	return err;

@@ -12,6 +12,7 @@
 #include "parser/parser.h"
 #include "unwind/elf/elf_file.h"
 #include "unwind/elf/go_program.h"
+#include "unwind/elf/runtime_exports.h"
 #include "unwind/frame_row.h"
 #include "unwind/frame_source.h"
 
@@ -25,6 +26,8 @@ enum file_request_kind {
 	FILE_FORGET,   /* all files: no answer */
 	FILE_GO,       /* struct file_go_answer: a whole program of Go */
 	FILE_GO_FRAME, /* struct file_go_frame_answer: a function of it */
+	FILE_HEAD,     /* struct file_head_answer; the parser keeps nothing of the file */
+	FILE_EXPORTS,  /* struct runtime_exports; the same */
 };
 
 /* Behind it may lie a file's bytes (the vDSO). */
@@ -69,6 +72,17 @@ struct file_go_frame_answer {
 	char name[FUNCTION_NAME_SIZE];
 };
 
+struct file_head_answer {
+	uint8_t is_elf, narrow;
+	struct elf_file elf; /* but for the file itself, and narrow */
+};
+
+/* Asks for the headers of the file or image that elf has, with its bytes, and fills the rest. 0, or
+ * -errno as file_row_ask() has them, or -ENOEXEC: it is no ELF file. */
+int file_head_ask(struct parser *parser, struct elf_file *elf);
+/* Asks what that exports; the same. */
+int file_exports_ask(struct parser *parser, const struct elf_file *elf,
+		     struct runtime_exports *exports);
 /* Asks what a file is as a program of Go; the parser knows it by that number from then on. 0, or
  * -errno as file_row_ask() has them. */
 int file_go_ask(struct parser *parser, uint32_t number, const struct elf_file *elf,

@@ -84,6 +84,41 @@ static int fd_take(struct parser_request *request, unsigned int number)
 	return fd;
 }
 
+/* Of the descriptor, which stays the request's, or of the bytes behind it. */
+static bool elf_read(struct elf_file *elf, const struct parser_request *request,
+		     const struct file_request *of)
+{
+	const char *behind = (const char *)request->bytes + sizeof(*of);
+
+	return request->fd_count ? !elf_file_read(elf, request->fds[0], NULL, of->bytes)
+				 : of->bytes == request->count - sizeof(*of) &&
+					   !elf_file_read(elf, -1, behind, of->bytes);
+}
+
+static size_t head_answer(const struct parser_request *request, const struct file_request *of,
+			  char *to)
+{
+	struct file_head_answer *answer = (struct file_head_answer *)to;
+
+	memset(answer, 0, sizeof(*answer));
+	answer->is_elf = elf_read(&answer->elf, request, of);
+	answer->narrow = answer->elf.narrow;
+	answer->elf.image = NULL;
+	return sizeof(*answer);
+}
+
+static size_t exports_answer(const struct parser_request *request, const struct file_request *of,
+			     char *to)
+{
+	struct runtime_exports *answer = (struct runtime_exports *)to;
+	struct elf_file elf;
+
+	memset(answer, 0, sizeof(*answer));
+	if (elf_read(&elf, request, of))
+		runtime_exports_read(&elf, answer);
+	return sizeof(*answer);
+}
+
 static struct known_file *file_add(struct parser_request *request, const struct file_request *of)
 {
 	struct known_file *file = memory_get(sizeof(*file));
@@ -283,6 +318,10 @@ size_t file_service(struct parser_request *request, char answer[PARSER_MESSAGE_M
 		return go_answer(request, &of, answer);
 	case FILE_GO_FRAME:
 		return go_frame_answer(&of, answer);
+	case FILE_HEAD:
+		return head_answer(request, &of, answer);
+	case FILE_EXPORTS:
+		return exports_answer(request, &of, answer);
 	case FILE_DROP:
 		file_drop_known(of.number);
 		return 0;

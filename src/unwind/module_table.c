@@ -276,12 +276,28 @@ static uint64_t file_key(const struct stat *file)
 	return hash_bytes(words, sizeof(words));
 }
 
+/* Nothing is known of it now: the next one who asks for it opens it. */
+static uint32_t module_put_off(struct module_table *table, struct module *module)
+{
+	module->elf = (struct elf_file){.fd = -1};
+	frame_table_init(&module->table, &module->elf, NULL, NULL, module->number);
+	module->closed = true;
+	table->open_count--;
+	table->refused++;
+	return MODULE_NONE;
+}
+
 /* A file that is none of code is kept as well: it is not opened again. */
 static uint32_t module_fill(struct module_table *table, struct module *module, uint64_t bytes)
 {
 	const struct machine *machine = NULL;
+	int err;
 
-	if (!elf_file_read(&module->elf, module->fd, module->image, bytes))
+	module->elf = (struct elf_file){.fd = module->fd, .image = module->image, .bytes = bytes};
+	err = module_read_head(&module->read, table->parser, &module->elf);
+	if (err == -EAGAIN)
+		return module_put_off(table, module);
+	if (!err)
 		machine = machine_of_elf(module->elf.machine);
 	if (!machine)
 		module->elf = (struct elf_file){.fd = -1};
@@ -343,13 +359,15 @@ uint32_t module_of_image(struct module_table *table, const char *image, size_t b
 	uint64_t key = hash_bytes(image, bytes), *known = index_find(&table->at, key);
 	struct module *module;
 
-	if (known)
+	if (known && !table->modules[*known]->closed)
 		return module_known(table, *known);
-	module = module_add(table, key, name);
+	module = known ? module_reopen(table, *known) : module_add(table, key, name);
 	if (!module)
 		return MODULE_NONE;
-	module->image = memory_get(bytes);
-	memcpy(module->image, image, bytes);
+	if (!module->image) {
+		module->image = memory_get(bytes);
+		memcpy(module->image, image, bytes);
+	}
 	return module_fill(table, module, bytes);
 }
 

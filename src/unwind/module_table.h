@@ -12,6 +12,7 @@
 #include "base/index.h"
 #include "unwind/elf/elf_file.h"
 #include "unwind/frame_table.h"
+#include "unwind/module_read.h"
 
 #define MODULES_MAX 2048       /* open at once */
 #define MODULES_KNOWN_MAX 8192 /* with those that are closed: their numbers and names stay */
@@ -29,31 +30,6 @@ enum frame_kind {
 	FRAME_JIT,
 	FRAME_KERNEL,
 	FRAME_PYTHON,
-};
-
-/* What an interpreter of Python exports. */
-enum module_python {
-	MODULE_PYTHON_RUNTIME,
-	MODULE_PYTHON_VERSION,
-	MODULE_PYTHON_CODE,
-	MODULE_PYTHON_STRING,
-	MODULE_PYTHON_EXPORTS,
-};
-
-/* What HotSpot, which runs Java, exports: two tables and where their columns are. */
-enum module_java {
-	MODULE_JAVA_FIELDS,
-	MODULE_JAVA_FIELD_STRIDE,
-	MODULE_JAVA_FIELD_CLASS,
-	MODULE_JAVA_FIELD_NAME,
-	MODULE_JAVA_FIELD_TYPE,
-	MODULE_JAVA_FIELD_OFFSET,
-	MODULE_JAVA_FIELD_ADDRESS,
-	MODULE_JAVA_TYPES,
-	MODULE_JAVA_TYPE_STRIDE,
-	MODULE_JAVA_TYPE_NAME,
-	MODULE_JAVA_TYPE_BYTES,
-	MODULE_JAVA_EXPORTS,
 };
 
 struct module {
@@ -84,14 +60,7 @@ struct module {
 		bool cut;	     /* there were more functions than are kept */
 		bool refused;	     /* the map of a JIT's functions was not believed */
 	} named;		     /* stack_names' own */
-	/* python_frames' own */
-	bool python_looked;
-	bool interpreter;			/* of Python */
-	uint64_t python[MODULE_PYTHON_EXPORTS]; /* addresses, as the file has them */
-	/* java_layout's own */
-	bool java_looked;
-	bool hotspot;
-	uint64_t java[MODULE_JAVA_EXPORTS];
+	struct module_read read;
 };
 
 struct module_table {
@@ -141,7 +110,8 @@ void module_table_spend(struct module_table *table, int64_t ns);
 bool module_table_may_open(struct module_table *table);
 
 /* The file behind an opened descriptor, which is taken over (closed if it is known already or no
- * ELF file of this machine). tid: of a process that maps it. MODULE_NONE where it can't be used. */
+ * ELF file of this machine). tid: of a process that maps it. MODULE_NONE where it can't be used,
+ * or, counted in refused, not now. */
 uint32_t module_of_file(struct module_table *table, int fd, const char *path, int64_t tid);
 uint32_t module_of_image(struct module_table *table, const char *image, size_t bytes,
 			 const char *name);

@@ -54,7 +54,7 @@ static void walk_check(const struct stack_walk *walk)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static struct module module = {.fd = -1, .python_looked = true, .interpreter = true};
+	static struct module module = {.fd = -1, .read.has_exports = true};
 	static struct module_table modules = {.modules = {&module}, .count = 1};
 	static struct python_frames python;
 	static struct thread_memory memory;
@@ -66,10 +66,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!base) {
 		base = fuzz_memory_map((uintptr_t)BASE, BYTES);
 		thread_memory_init(&memory, "/proc", false, BYTES);
-		module.python[MODULE_PYTHON_VERSION] = 8;
-		module.python[MODULE_PYTHON_CODE] = 16;
-		module.python[MODULE_PYTHON_STRING] = 32;
-		module.python[MODULE_PYTHON_RUNTIME] = RUNTIME;
+		module.read.exports.python[MODULE_PYTHON_VERSION] = 8;
+		module.read.exports.python[MODULE_PYTHON_CODE] = 16;
+		module.read.exports.python[MODULE_PYTHON_STRING] = 32;
+		module.read.exports.python[MODULE_PYTHON_RUNTIME] = RUNTIME;
 	}
 	if (!base || size > BYTES)
 		return 0;

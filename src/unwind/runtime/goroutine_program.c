@@ -72,14 +72,19 @@ static int program_read(struct goroutines *goroutines, const char *proc_root, in
 					  .ask = place_ask,
 					  .of = parser};
 	struct file_go_answer answer = {.is_go = false};
-	struct elf_file elf;
+	struct elf_file elf = {.fd = fd};
 	struct stat status;
 	const char *why;
 	int err;
 
-	if (fstat(fd, &status) || elf_file_read(&elf, fd, NULL, (uint64_t)status.st_size))
+	if (fstat(fd, &status))
+		return goroutines_refuse(e, errno, pid, "its program could not be looked at");
+	elf.bytes = (uint64_t)status.st_size;
+	err = file_head_ask(parser, &elf);
+	if (err == -ENOEXEC)
 		return goroutines_refuse(e, ENOEXEC, pid, "its program is no ELF file");
-	err = file_go_ask(parser, PROGRAM, &elf, &answer);
+	if (!err)
+		err = file_go_ask(parser, PROGRAM, &elf, &answer);
 	if (err)
 		return goroutines_refuse(e, -err, pid, "its program could not be parsed");
 	why = program_refused(&answer);

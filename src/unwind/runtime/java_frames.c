@@ -77,6 +77,7 @@ static const struct module *hotspot_find(const struct java_frames *java,
 
 	for (size_t i = 0; i < maps->count && left; i++) {
 		const struct mapping *mapping = &maps->mappings[i];
+		const struct runtime_exports *exports;
 		struct module *module;
 		uint64_t address;
 
@@ -88,7 +89,8 @@ static const struct module *hotspot_find(const struct java_frames *java,
 		if (!mapping || mapping->jit || mapping->module == MODULE_NONE)
 			continue;
 		module = java->modules->modules[mapping->module];
-		if (!java_module_look(module) ||
+		exports = module_read_exports(&module->read, java->modules->parser, &module->elf);
+		if (!exports->java[MODULE_JAVA_TYPES] ||
 		    !elf_address_of(&module->elf, mapping->offset, &address))
 			continue;
 		*distance = mapping->start - address;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unwind/runtime/java_layout.h"
-#include "unwind/elf/elf_exports.h"
 
 #include <string.h>
 
@@ -9,20 +8,6 @@
 #define OFFSET_MAX 65536
 #define BLOCK_BYTES_MAX 64
 #define NAME_BYTES 40
-
-static const char *const export_names[MODULE_JAVA_EXPORTS] = {
-	[MODULE_JAVA_FIELDS] = "gHotSpotVMStructs",
-	[MODULE_JAVA_FIELD_STRIDE] = "gHotSpotVMStructEntryArrayStride",
-	[MODULE_JAVA_FIELD_CLASS] = "gHotSpotVMStructEntryTypeNameOffset",
-	[MODULE_JAVA_FIELD_NAME] = "gHotSpotVMStructEntryFieldNameOffset",
-	[MODULE_JAVA_FIELD_TYPE] = "gHotSpotVMStructEntryTypeStringOffset",
-	[MODULE_JAVA_FIELD_OFFSET] = "gHotSpotVMStructEntryOffsetOffset",
-	[MODULE_JAVA_FIELD_ADDRESS] = "gHotSpotVMStructEntryAddressOffset",
-	[MODULE_JAVA_TYPES] = "gHotSpotVMTypes",
-	[MODULE_JAVA_TYPE_STRIDE] = "gHotSpotVMTypeEntryArrayStride",
-	[MODULE_JAVA_TYPE_NAME] = "gHotSpotVMTypeEntryTypeNameOffset",
-	[MODULE_JAVA_TYPE_BYTES] = "gHotSpotVMTypeEntrySizeOffset",
-};
 
 struct field_row {
 	const char *class, *name;
@@ -89,16 +74,6 @@ bool java_text(struct thread_memory *memory, uint64_t address, char *text, size_
 	}
 	text[used] = '\0';
 	return true;
-}
-
-bool java_module_look(struct module *module)
-{
-	if (module->fd >= 0 && !module->java_looked) {
-		module->java_looked = true;
-		module->hotspot = elf_exports(&module->elf, export_names, module->java,
-					      MODULE_JAVA_EXPORTS) == MODULE_JAVA_EXPORTS;
-	}
-	return module->hotspot;
 }
 
 /* A table of the process, and a row of it. */
@@ -221,7 +196,7 @@ bool java_layout_get(struct java_layout *layout, const struct module *module, ui
 
 	*layout = (struct java_layout){.told = 0};
 	for (int i = 0; i < MODULE_JAVA_EXPORTS; i++)
-		if (!java_word(memory, module->java[i] + distance, &table.exported[i]))
+		if (!java_word(memory, module->read.exports.java[i] + distance, &table.exported[i]))
 			return false;
 	return fields_read(layout, &table) && types_read(layout, &table) &&
 	       (layout->told & NEEDED) == NEEDED &&

@@ -47,9 +47,6 @@ static inline bool java_layout_has(const struct java_layout *layout, enum java_f
 	return layout->told >> field & 1;
 }
 
-/* Whether the file is HotSpot's; looks once, at what it exports. */
-bool java_module_look(struct module *module);
-
 /* distance: of the process' addresses from the file's. False where the tables can't be read, lack
  * something, or make no sense. */
 bool java_layout_get(struct java_layout *layout, const struct module *module, uint64_t distance,

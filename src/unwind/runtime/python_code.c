@@ -15,13 +15,6 @@
 #define ENTRY_LONG 14
 #define ENTRY_NONE 15
 
-const char *const python_export_names[MODULE_PYTHON_EXPORTS] = {
-	[MODULE_PYTHON_RUNTIME] = "_PyRuntime",
-	[MODULE_PYTHON_VERSION] = "Py_Version", /* since 3.11 */
-	[MODULE_PYTHON_CODE] = "PyCode_Type",
-	[MODULE_PYTHON_STRING] = "PyUnicode_Type",
-};
-
 bool python_open(struct python *python, struct thread_memory *memory,
 		 const uint64_t exports[MODULE_PYTHON_EXPORTS], uint64_t distance)
 {

@@ -12,9 +12,6 @@
 #include "unwind/symbols.h"
 #include "unwind/thread_memory.h"
 
-/* Names of enum module_python. */
-extern const char *const python_export_names[MODULE_PYTHON_EXPORTS];
-
 /* An interpreter in a process: where it is. */
 struct python {
 	struct python_layout layout;
@@ -38,7 +35,7 @@ struct python_texts {
 	char file[PYTHON_UTF8_BYTES * PYTHON_FILE_CHARS_MAX + 1];
 };
 
-/* exports: addresses of python_export_names as its file has them; distance: how far from these it
+/* exports: what its file exports; distance: how far from these it
  * lies. False where it is none that is known. */
 bool python_open(struct python *python, struct thread_memory *memory,
 		 const uint64_t exports[MODULE_PYTHON_EXPORTS], uint64_t distance);

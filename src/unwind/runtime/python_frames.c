@@ -2,7 +2,6 @@
 #include "unwind/runtime/python_frames.h"
 #include "base/clock.h"
 #include "base/names.h"
-#include "unwind/elf/elf_exports.h"
 #include "unwind/elf/process_file.h"
 
 #include <string.h>
@@ -84,18 +83,6 @@ void python_frames_sweep(struct python_frames *python, int64_t now_ns)
 	cache_sweep(&python->processes, now_ns, PROCESS_IDLE_NS);
 }
 
-/* Whether the file is an interpreter. */
-static bool module_look(struct module *module)
-{
-	if (module->fd >= 0 && !module->python_looked) {
-		elf_exports(&module->elf, python_export_names, module->python,
-			    MODULE_PYTHON_EXPORTS);
-		module->python_looked = true;
-		module->interpreter = module->python[MODULE_PYTHON_RUNTIME];
-	}
-	return module->interpreter;
-}
-
 /* The innermost interpreter that the walk passes, and how far from its file's addresses it lies. */
 static const struct module *interpreter_find(const struct python_frames *python,
 					     const struct stack_walk *walk, uint64_t *distance)
@@ -104,13 +91,17 @@ static const struct module *interpreter_find(const struct python_frames *python,
 
 	for (uint32_t i = 0; i < walk->count; i++) {
 		const struct frame *frame = &walk->frames[i];
+		const struct runtime_exports *exports;
+		struct module *module;
 
 		if (frame->module == last || frame->module == MODULE_NONE)
 			continue;
 		last = frame->module;
-		if (module_look(python->modules->modules[last])) {
+		module = python->modules->modules[last];
+		exports = module_read_exports(&module->read, python->modules->parser, &module->elf);
+		if (exports->python[MODULE_PYTHON_RUNTIME]) {
 			*distance = walk->places[i].ip - frame->address;
-			return python->modules->modules[last];
+			return module;
 		}
 	}
 	return NULL;
@@ -138,8 +129,8 @@ static struct python_process *process_get(struct python_frames *python,
 		process->module = module;
 		process->distance = distance;
 	}
-	process->known =
-		python_open(&process->python, memory, process->module->python, process->distance);
+	process->known = python_open(&process->python, memory, process->module->read.exports.python,
+				     process->distance);
 	process->looked_ns = thread->now_ns;
 	process->foreign = process_inner_pid(python->proc_root, thread->pid) != thread->pid;
 	return process;

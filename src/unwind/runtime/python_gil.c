@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unwind/runtime/python_gil.h"
 #include "base/clock.h"
-#include "unwind/elf/elf_exports.h"
+#include "unwind/elf/runtime_exports.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -79,7 +79,8 @@ static bool has_python_name(const struct mapping *mapping)
 static bool mapping_open_python(struct python_gils *gils, const struct mapping *mapping,
 				int64_t tid, struct python *python)
 {
-	uint64_t exports[MODULE_PYTHON_EXPORTS], address;
+	struct runtime_exports exports;
+	uint64_t address;
 	int fd = mapping_open(mapping, gils->proc_root, tid);
 	struct elf_file elf;
 	struct stat file;
@@ -87,10 +88,12 @@ static bool mapping_open_python(struct python_gils *gils, const struct mapping *
 
 	if (fd < 0)
 		return false;
-	found = !fstat(fd, &file) && !elf_file_read(&elf, fd, NULL, (uint64_t)file.st_size) &&
-		elf_exports(&elf, python_export_names, exports, MODULE_PYTHON_EXPORTS) &&
-		exports[MODULE_PYTHON_RUNTIME] && elf_address_of(&elf, mapping->offset, &address) &&
-		python_open(python, &gils->memory, exports, mapping->start - address);
+	found = !fstat(fd, &file) && !elf_file_read(&elf, fd, NULL, (uint64_t)file.st_size);
+	if (found)
+		runtime_exports_read(&elf, &exports);
+	found = found && exports.python[MODULE_PYTHON_RUNTIME] &&
+		elf_address_of(&elf, mapping->offset, &address) &&
+		python_open(python, &gils->memory, exports.python, mapping->start - address);
 	close(fd);
 	return found;
 }

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unwind/module_read.h"
+#include "unwind/file_request.h"
+#include "unwind/machine.h"
+
+#include <errno.h>
+
+/* Whether another parser is to be asked. */
+static bool is_put_off(struct module_read *read, int err)
+{
+	if (err == -EPIPE)
+		read->ended++;
+	return err == -EAGAIN || (err == -EPIPE && read->ended < FILE_ENDS_MAX);
+}
+
+int module_read_head(struct module_read *read, struct parser *parser, struct elf_file *elf)
+{
+	int err = parser ? file_head_ask(parser, elf) : -ECHILD;
+
+	if (err == -ECHILD) {
+		elf->machine = machine_of(false)->elf;
+		elf->segment_count = 1;
+		elf->segments[0] = (struct elf_segment){0, elf->bytes, 0, elf->bytes};
+		return 0;
+	}
+	return err && is_put_off(read, err) ? -EAGAIN : err ? -ENOEXEC : 0;
+}
+
+const struct runtime_exports *module_read_exports(struct module_read *read, struct parser *parser,
+						  const struct elf_file *elf)
+{
+	int err;
+
+	if (read->has_exports || elf->fd < 0)
+		return &read->exports;
+	err = parser ? file_exports_ask(parser, elf, &read->exports) : -ECHILD;
+	read->has_exports = !err || !is_put_off(read, err);
+	return &read->exports;
+}

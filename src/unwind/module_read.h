@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a parser tells of a file with code: its headers, and what it exports. Where there is no
+ * parser any more, all of the file is taken for code of this machine at its own offsets, and it
+ * exports nothing: nothing of it is interpreted by who has privileges.
+ */
+#ifndef TSNAP_UNWIND_MODULE_READ_H
+#define TSNAP_UNWIND_MODULE_READ_H
+
+#include <stdbool.h>
+
+#include "unwind/elf/elf_file.h"
+#include "unwind/elf/runtime_exports.h"
+
+struct parser;
+
+/* One for each file, zeroed. */
+struct module_read {
+	unsigned int ended; /* parsers that ended over the file */
+	bool has_exports;
+	struct runtime_exports exports;
+};
+
+/* Fills what elf has but its descriptor or image, and its bytes. parser: or NULL. 0; -EAGAIN: none
+ * could tell now; or -ENOEXEC: it is no ELF file, or one that ends parsers. */
+int module_read_head(struct module_read *read, struct parser *parser, struct elf_file *elf);
+
+/* Asked once; all 0 as long as no parser could tell, and of an image. */
+const struct runtime_exports *module_read_exports(struct module_read *read, struct parser *parser,
+						  const struct elf_file *elf);
+
+#endif
