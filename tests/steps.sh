@@ -12,13 +12,16 @@ failure_show()
 }
 
 # build_tree NAME CMAKE-ARGUMENT...: configures and builds build-test/NAME. A stage may ask for a tree that another one built, or builds now.
+# What was compiled before, in this clone or another, comes out of ccache's cache where there is one.
 build_tree()
 {
-	local name=$1 status=0 building
+	local name=$1 status=0 building launcher=()
 	shift
+	! command -v ccache >/dev/null || launcher=(-DCMAKE_C_COMPILER_LAUNCHER=ccache)
 	exec {building}>"$build/$name.building"
 	flock "$building"
-	cmake -S "$top" -B "$build/$name" -DTSNAP_WERROR=ON "$@" && cmake --build "$build/$name" -- -j"$jobs" || status=$?
+	cmake -S "$top" -B "$build/$name" -DTSNAP_WERROR=ON ${launcher[@]+"${launcher[@]}"} "$@" &&
+		CCACHE_BASEDIR=$top CCACHE_NOHASHDIR=1 cmake --build "$build/$name" -- -j"$jobs" || status=$?
 	exec {building}>&-
 	return $status
 }

@@ -85,8 +85,8 @@ THOROUGH = ("bench_*", "stacks_under_load", "without_facts", "inside_choices", "
             "hostile_python", "faults_of_all_*", "mariadb_*", "go_of_*")
 AGAIN_MAX = 10
 # The longest begin first, so that none is left at the end.
-LONG = ("every_option", "every_trace", "stacks_as_gdb", "stacks_under_load", "inside_*", "without_facts", "stacks_of_java", "stacks_on_cpu*",
-        "births_*", "bench_*")
+LONG = ("top_monkey", "file_of_the_same_wait", "every_option", "every_trace", "stacks_as_gdb", "stacks_under_load", "inside_*",
+        "without_facts", "stacks_of_java", "stacks_on_cpu*", "births_*", "bench_*")
 
 
 def parse(argv):
