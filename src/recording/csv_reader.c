@@ -29,7 +29,7 @@ static int csv_fill(struct csv_reader *reader, struct error *e)
 		return csv_fail(reader, e, "longer than a mebibyte: not a CSV of tsnap");
 	if (reader->capacity < reader->end + CSV_READ_BYTES) {
 		reader->capacity = reader->end * 2 + CSV_READ_BYTES;
-		reader->bytes = memory_resize(reader->bytes, reader->capacity, 1);
+		reader->bytes = memory_resize(reader->bytes, reader->capacity + CSV_INDEX_AHEAD, 1);
 	}
 	if (reader->input) {
 		got = reader->input->read(reader->input, reader->bytes + reader->end,
@@ -101,6 +101,7 @@ static const char *csv_field_read(char **at, char *end, struct csv_field *field)
 				return "a quote inside a field that is not quoted";
 		*at = to + 1;
 		*to = '\0';
+		field->length = (size_t)(to - from);
 		return NULL;
 	}
 	field->text = to = ++from;
@@ -121,6 +122,7 @@ static const char *csv_field_read(char **at, char *end, struct csv_field *field)
 		from++;
 	}
 	*to = '\0';
+	field->length = (size_t)(to - field->text);
 	*at = from + 1;
 	return NULL;
 }
@@ -156,6 +158,52 @@ static int csv_end(struct csv_reader *reader, struct error *e)
 	return 0;
 }
 
+/* Whether the next record is plain; then the index has its fields. */
+static bool csv_plain(struct csv_reader *reader)
+{
+	if (!reader->index)
+		reader->index = memory_get(sizeof(*reader->index));
+	if (reader->index->next < reader->index->count)
+		return true;
+	reader->indexed = reader->start;
+	return reader->start < reader->end &&
+	       csv_index_make(reader->index, reader->bytes + reader->start,
+			      reader->end - reader->start);
+}
+
+/* Takes a plain record apart, in place. 1, 0: it has too many fields. */
+static int csv_plain_read(struct csv_reader *reader, struct csv_field *fields, size_t *count)
+{
+	struct csv_index *index = reader->index;
+	const uint16_t *ends = index->ends + index->next;
+	char *text = reader->bytes + reader->indexed, *from = reader->bytes + reader->start;
+	size_t fields_max = index->count - index->next, i = 0;
+	bool last;
+
+	fields_max = fields_max < CSV_FIELDS_MAX ? fields_max : CSV_FIELDS_MAX;
+	while (text[ends[i]] != '\n')
+		if (++i == fields_max)
+			return 0;
+	*count = i + 1;
+	for (i = 0; i < *count; i++) {
+		char *end = text + ends[i];
+
+		last = i + 1 == *count;
+		fields[i].quoted = *from == '"';
+		fields[i].text = from + fields[i].quoted;
+		from = end + 1;
+		end -= fields[i].quoted;
+		if (last && end > fields[i].text && end[-1] == '\r')
+			end--;
+		fields[i].length = (size_t)(end - fields[i].text);
+		*end = '\0';
+	}
+	index->next += *count;
+	reader->start = (size_t)(from - reader->bytes);
+	reader->lines++;
+	return 1;
+}
+
 int csv_read(struct csv_reader *reader, struct csv_field fields[CSV_FIELDS_MAX], size_t *count,
 	     struct error *e)
 {
@@ -163,15 +211,19 @@ int csv_read(struct csv_reader *reader, struct csv_field fields[CSV_FIELDS_MAX],
 	int more;
 
 	reader->line = reader->lines + 1;
+	if (csv_plain(reader) && csv_plain_read(reader, fields, count))
+		return 1;
+	reader->index->count = reader->index->next = 0;
 	while (!(end = csv_record_end(reader))) {
 		if (reader->ended)
 			return 0;
 		more = csv_fill(reader, e);
 		if (more < 0)
 			return more;
-		if (!more) {
+		if (!more)
 			return csv_end(reader, e);
-		}
+		if (csv_plain(reader) && csv_plain_read(reader, fields, count))
+			return 1;
 	}
 	start = reader->bytes + reader->start;
 	reader->start = (size_t)(end - reader->bytes) + 1;
@@ -186,5 +238,6 @@ int csv_read(struct csv_reader *reader, struct csv_field fields[CSV_FIELDS_MAX],
 void csv_done(struct csv_reader *reader)
 {
 	free(reader->bytes);
+	free(reader->index);
 	*reader = (struct csv_reader){0};
 }

@@ -11,12 +11,14 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "recording/csv_index.h"
 
 #define CSV_FIELDS_MAX 256
 #define CSV_RECORD_MAX (1u << 20) /* bytes; a command line with every byte escaped fits */
 
 struct csv_field {
-	char *text;  /* without quotes, NUL-terminated; the reader's until the next record */
+	char *text; /* without quotes, NUL-terminated; the reader's until the next record */
+	size_t length;
 	bool quoted; /* so that "" and nothing at all are told apart */
 };
 
@@ -33,9 +35,11 @@ struct csv_reader {
 	const char *name;	 /* of the file, for errors; the caller's */
 	uint64_t line;		 /* of the record last read, from 1 */
 	uint64_t lines;		 /* line ends passed */
-	char *bytes;
+	char *bytes;		 /* CSV_INDEX_AHEAD more than capacity */
 	size_t capacity, start, end;
 	bool ended, cut;
+	struct csv_index *index; /* of plain records from indexed on; */
+	size_t indexed;		 /* offset in bytes */
 };
 
 /* 1: *fields and *count are filled; 0: the end; -EINTR: a signal came first, call again; another

@@ -12,6 +12,8 @@
 
 /* Decimal digits, perhaps with a minus before them. 0 or -EINVAL. */
 int csv_number_read(const char *text, int64_t *number);
+/* The same of a text of that length. */
+int csv_digits_read(const char *text, size_t length, int64_t *number);
 /* 0x1f, at most 64 bits. 0 or -EINVAL. */
 int csv_hex_read(const char *text, int64_t *number);
 /* The text as it was before it became printable, lent: some columns are also derived from others

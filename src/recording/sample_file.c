@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "recording/sample_file.h"
-#include "base/clock.h"
 #include "base/memory.h"
 #include "base/names.h"
-#include "base/text.h"
 #include "sample/proc_values.h"
 #include "recording/csv_reader.h"
-#include "recording/csv_value.h"
 #include "recording/recording_part.h"
+#include "recording/sample_row.h"
 #include "recording/stack_dict.h"
 #include "recording/xcapture.h"
 #include "recording/scan_rows.h"
@@ -29,11 +27,8 @@ struct sample_file {
 	char *path;
 	struct recording_part part;
 	const struct filter *filter;
-	uint64_t needs;				      /* asked for, and what the filter looks at */
-	const struct column *columns[CSV_FIELDS_MAX]; /* by field; NULL: not known */
-	size_t column_count, time_column;
-	struct csv_field fields[CSV_FIELDS_MAX];
-	struct text room;
+	uint64_t needs;		   /* asked for, and what the filter looks at */
+	struct sample_row row;	   /* the one read ahead, which starts the next scan */
 	struct stack_dict *stacks; /* NULL: none */
 
 	struct sample_input *input;  /* NULL: path is read as it is */
@@ -44,129 +39,20 @@ struct sample_file {
 	struct sample *samples; /* of the scan being gathered */
 	struct proc_values_room proc_values;
 	size_t count, capacity, rows;
+	size_t copied; /* of samples, from the first on: copies of rows of this heading */
 	int64_t time_us, weight_us,
-		silent_us;	 /* of that scan; time is ABSENT before its first row */
-	int64_t previous_us;	 /* time of the scan before it in this recording */
-	struct sample_wide next; /* the row read ahead, which starts the next scan */
+		silent_us;   /* of that scan; time is ABSENT before its first row */
+	int64_t previous_us; /* time of the scan before it in this recording */
 	bool next_read;
-
-	char time_text[CLOCK_ISO_SIZE]; /* the time last read, which the next row most likely has
-					   too */
-	int64_t time_value;
 };
 
-static int file_fail(const struct sample_file *file, struct error *e, const char *column,
-		     const char *what)
+/* The record that was read is a heading. */
+static int heading_read(struct sample_file *file, struct error *e)
 {
-	return error_set(e, EINVAL, EXIT_FAILED, "%s: line %llu: %s%s%s", file->reader.name,
-			 (unsigned long long)file->reader.line, column, *column ? ": " : "", what);
-}
-
-/* The record in fields is a heading: finds each field's column. */
-static int heading_read(struct sample_file *file, size_t count, struct error *e)
-{
-	bool timed = false;
-
-	for (size_t i = 0; i < count; i++) {
-		const struct column *column = sample_column_find(file->fields[i].text);
-
-		for (size_t j = 0; column && j < i; j++)
-			if (file->columns[j] == column)
-				return file_fail(file, e, column->name, "two such columns");
-		file->columns[i] = column;
-		if (column && column->offset == offsetof(struct sample, time_us)) {
-			file->time_column = i;
-			timed = true;
-		}
-	}
-	file->column_count = count;
-	if (!timed)
-		return file_fail(file, e, "",
-				 "no heading with a timestamp: not a CSV that tsnap --csv wrote");
+	file->copied = 0;
 	/* whatever time lies between two recordings was not sampled */
 	file->previous_us = ABSENT;
-	return 0;
-}
-
-static int time_read(struct sample_file *file, const char *text, int64_t *time_us)
-{
-	if (!*text || strcmp(text, file->time_text)) {
-		if (clock_parse_iso(text, &file->time_value))
-			return -EINVAL;
-		snprintf(file->time_text, sizeof(file->time_text), "%s", text);
-	}
-	*time_us = file->time_value;
-	return 0;
-}
-
-/* NULL, or what is wrong with the field. */
-static const char *value_read(struct sample_file *file, const struct column *column,
-			      const char *text, union value *value)
-{
-	switch (column->kind) {
-	case KIND_TEXT:
-		value->text = csv_text_read(text, &file->room);
-		return NULL;
-	case KIND_HEX:
-		return csv_hex_read(text, &value->number) ? "not a 0x number" : NULL;
-	case KIND_TIME:
-		return time_read(file, text, &value->number) ? "not a time of tsnap" : NULL;
-	case KIND_STATE:
-		value->number = state_of_name(text);
-		return value->number == ABSENT ? "not a state" : NULL;
-	default:
-		return csv_number_read(text, &value->number) ? "not a number" : NULL;
-	}
-}
-
-/* The record in fields is a row: fills file->next. */
-static int row_read(struct sample_file *file, size_t count, struct error *e)
-{
-	if (count != file->column_count)
-		return error_set(e, EINVAL, EXIT_FAILED,
-				 "%s: line %llu: %zu columns where the heading has %zu",
-				 file->reader.name, (unsigned long long)file->reader.line, count,
-				 file->column_count);
-	file->next.sample = sample_absent;
-	if (file->needs & NEEDS_PROC_VALUES) {
-		file->next.proc_values = *proc_values_absent();
-		file->next.sample.proc_values = &file->next.proc_values;
-	}
-	for (size_t i = 0; i < count; i++) {
-		const struct column *column = file->columns[i];
-		const struct csv_field *field = &file->fields[i];
-		union value value;
-		const char *wrong;
-
-		if (!column || (!*field->text && !field->quoted))
-			continue;
-		if (column->kind == KIND_TEXT && column->needs && !(column->needs & file->needs))
-			continue;
-		wrong = value_read(file, column, field->text, &value);
-		if (wrong)
-			return file_fail(file, e, column->name, wrong);
-		memcpy((char *)&file->next + column->offset, &value, sizeof(value));
-	}
-	if (file->next.sample.time_us == ABSENT)
-		return file_fail(file, e, "timestamp", "missing");
-	if (file->next.sample.weight_us != ABSENT &&
-	    (file->next.sample.weight_us < 0 || file->next.sample.weight_us > CSV_WEIGHT_MAX_US))
-		return file_fail(file, e, "weight_us", "out of range");
-	return 0;
-}
-
-/* Is the record in fields another heading? Text in rows is quoted, so none is taken for one. */
-static bool is_heading(const struct sample_file *file, size_t count)
-{
-	const struct csv_field *fields = file->fields;
-
-	/* most records are rows */
-	if (file->time_column < count && fields[file->time_column].text[0] == '2')
-		return false;
-	for (size_t i = 0; i < count; i++)
-		if (!fields[i].quoted && !strcmp(fields[i].text, "timestamp"))
-			return true;
-	return false;
+	return sample_row_heading(&file->row, e);
 }
 
 /* A row that can't be read: passed over in a compressed recording, which has many; e is emptied. */
@@ -179,45 +65,44 @@ static bool row_pass(struct sample_file *file, struct error *e)
 	return true;
 }
 
-/* Reads on until a row is in file->next. 1, 0 at the end, or -errno. */
+/* Reads on until a row is in file->row. 1, 0 at the end, or -errno. */
 static int row_next(struct sample_file *file, struct error *e)
 {
 	for (;;) {
-		size_t count = 0;
-		int err = csv_read(&file->reader, file->fields, &count, e);
+		int err = csv_read(&file->reader, file->row.fields, &file->row.count, e);
 
 		if (err == -EINVAL && row_pass(file, e))
 			continue;
 		if (err <= 0)
 			return err;
-		if (!is_heading(file, count)) {
-			err = row_read(file, count, e);
+		if (!sample_row_is_heading(&file->row)) {
+			err = sample_row_read(&file->row, e);
 			if (err && row_pass(file, e))
 				continue;
 			if (err)
 				return err;
-			recording_part_date(&file->part, file->next.sample.time_us);
-			if (recording_part_has(&file->part, file->next.sample.time_us))
+			recording_part_date(&file->part, file->row.next.sample.time_us);
+			if (recording_part_has(&file->part, file->row.next.sample.time_us))
 				return 1;
 			continue;
 		}
-		err = heading_read(file, count, e);
+		err = heading_read(file, e);
 		if (err)
 			return err;
 	}
 }
 
-/* file->next starts a scan: what time does it stand for, and what time before it is unaccounted
+/* file->row starts a scan: what time does it stand for, and what time before it is unaccounted
  * for? */
 static void scan_start(struct sample_file *file)
 {
 	int64_t since = 0;
 
-	file->time_us = file->next.sample.time_us;
+	file->time_us = file->row.next.sample.time_us;
 	if (file->previous_us != ABSENT && file->time_us > file->previous_us)
 		since = file->time_us - file->previous_us;
 	file->weight_us =
-		file->next.sample.weight_us == ABSENT ? since : file->next.sample.weight_us;
+		file->row.next.sample.weight_us == ABSENT ? since : file->row.next.sample.weight_us;
 	/* less than half a scan is jitter between two clocks */
 	file->silent_us = since - file->weight_us;
 	if (file->silent_us <= file->weight_us / 2 || file->scan_rows)
@@ -259,12 +144,13 @@ static int row_refuse(const struct sample_file *file, const struct sample *sampl
 
 static int scan_add(struct sample_file *file, struct error *e)
 {
-	struct sample *sample = &file->next.sample;
+	struct sample *sample = &file->row.next.sample;
 	enum verdict verdict;
 	int err = 0;
 
 	if (++file->rows > SCAN_ROWS_MAX)
-		return file_fail(file, e, "timestamp", "more than a million rows have this one");
+		return sample_row_fail(&file->row, e, "timestamp",
+				       "more than a million rows have this one");
 	if (sample->weight_us == ABSENT)
 		sample->weight_us = file->weight_us;
 	verdict = filter_ask(file->filter, sample,
@@ -282,9 +168,11 @@ static int scan_add(struct sample_file *file, struct error *e)
 		memory_grow(file->samples, &file->capacity, file->count + 1, sizeof(*sample));
 	if (sample->proc_values) {
 		sample->proc_values = proc_values_room_take(&file->proc_values);
-		*sample->proc_values = file->next.proc_values;
+		*sample->proc_values = file->row.next.proc_values;
 	}
-	file->samples[file->count++] = *sample;
+	sample_row_copy(&file->row, &file->samples[file->count], file->count < file->copied);
+	file->copied += file->copied == file->count;
+	file->count++;
 	return err;
 }
 
@@ -303,7 +191,7 @@ static int sample_file_next(struct source *source, struct scan *scan, struct err
 		file->next_read = more > 0;
 		if (file->scan_rows && file->time_us == ABSENT) {
 			err = scan_rows_find(file->scan_rows, &file->part,
-					     more ? file->next.sample.time_us : INT64_MAX,
+					     more ? file->row.next.sample.time_us : INT64_MAX,
 					     &file->scan_now, scan, e);
 			if (err)
 				return err;
@@ -311,7 +199,7 @@ static int sample_file_next(struct source *source, struct scan *scan, struct err
 		if (!more && file->time_us == ABSENT)
 			return 0;
 		if (!more ||
-		    (file->time_us != ABSENT && file->next.sample.time_us != file->time_us))
+		    (file->time_us != ABSENT && file->row.next.sample.time_us != file->time_us))
 			break;
 		if (file->time_us == ABSENT)
 			scan_start(file);
@@ -358,7 +246,7 @@ static void sample_file_close(struct source *source)
 		close(file->reader.fd);
 	csv_done(&file->reader);
 	xcapture_input_free(file->foreign);
-	text_done(&file->room);
+	sample_row_done(&file->row);
 	free(file->path);
 	free(file->samples);
 	proc_values_room_done(&file->proc_values);
@@ -427,7 +315,6 @@ static int first_read(struct sample_file *file, struct error *e)
 static int file_begin(struct sample_file *file, const struct filter *filter, uint64_t needs,
 		      struct source **source, struct error *e)
 {
-	size_t count = 0;
 	int err;
 
 	file->source = (struct source){.next = sample_file_next,
@@ -435,15 +322,18 @@ static int file_begin(struct sample_file *file, const struct filter *filter, uin
 				       .close = sample_file_close};
 	file->filter = filter;
 	file->needs = needs | filter_needs(filter);
+	file->row.reader = &file->reader;
+	file->row.needs = file->needs;
+	file->row.changed = file->needs & (DERIVED | NEEDS_STACKS | NEEDS_PROC_VALUES);
 	file->time_us = file->scan_now.time_us = ABSENT;
 	err = scan_rows_begin(file, e);
 	if (!err)
-		err = csv_read(&file->reader, file->fields, &count, e);
+		err = csv_read(&file->reader, file->row.fields, &file->row.count, e);
 	/* scans that saw nobody have no samples */
 	if (err == 0 && !file->scan_rows)
 		err = empty_fail(file, e);
 	if (err == 1)
-		err = heading_read(file, count, e);
+		err = heading_read(file, e);
 	if (!err && !file->scan_rows && !recording_part_whole(&file->part))
 		err = first_read(file, e);
 	if (err) {
@@ -493,5 +383,6 @@ int sample_file_stacks(struct source *source, const char *path, struct error *e)
 
 	stack_dict_free(file->stacks);
 	file->stacks = NULL;
+	file->row.changed = true;
 	return stack_dict_open(path, file->needs, &file->stacks, e);
 }

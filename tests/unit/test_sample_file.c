@@ -89,6 +89,119 @@ static void bad_recordings(void **state)
 	fails("timestamp,comm\n" T0 ",\"a\nb\"\n" T0 "\n", "line 4: 1 columns");
 }
 
+/* Bytes as a file gives them, in pieces of that size. */
+struct pieces {
+	struct csv_input input; /* first */
+	const char *text;
+	size_t length, at, piece;
+};
+
+static ssize_t pieces_read(struct csv_input *input, char *bytes, size_t size, struct error *e)
+{
+	struct pieces *pieces = (struct pieces *)input;
+	size_t count = pieces->length - pieces->at;
+
+	(void)e;
+	count = count < size ? count : size;
+	count = count < pieces->piece ? count : pieces->piece;
+	memcpy(bytes, pieces->text + pieces->at, count);
+	pieces->at += count;
+	return (ssize_t)count;
+}
+
+/* Adds a field at *at as RFC 4180 has it; false: it is none. */
+static bool field_told(const char **at, const char *end, struct text *told)
+{
+	bool quoted = *at < end && **at == '"';
+
+	for (*at += quoted; *at < end; ++*at) {
+		if (quoted && **at == '"' && *at + 1 < end && (*at)[1] == '"')
+			++*at;
+		else if (quoted && **at == '"')
+			break;
+		else if (!quoted && **at == '"')
+			return false;
+		else if (!quoted && **at == ',')
+			break;
+		text_add(told, *at, 1);
+	}
+	text_add_string(told, quoted ? "|q" : "|u");
+	if (quoted && (*at == end || *(*at)++ != '"'))
+		return false;
+	return *at == end || **at == ',';
+}
+
+/* What a reader must tell of the text, byte by byte: fields and bad records. */
+static void records_told(const char *at, const char *end, struct text *told)
+{
+	while (at < end) {
+		const char *record_end = at, *record = at;
+		struct text fields = {0};
+		bool quoted = false, right;
+
+		for (; record_end < end && (quoted || *record_end != '\n'); record_end++)
+			quoted ^= *record_end == '"';
+		if (record_end == end)
+			return;
+		at = record_end + 1;
+		record_end -= record_end > record && record_end[-1] == '\r';
+		right = !memchr(record, '\0', (size_t)(record_end - record));
+		while (right && (right = field_told(&record, record_end, &fields)) &&
+		       record++ < record_end)
+			;
+		text_add_string(told, right ? text_string(&fields) : "bad");
+		text_add_string(told, ";");
+		text_done(&fields);
+	}
+}
+
+/* Plain records, which are read 64 bytes at a time, beside such as are not, in one text. */
+static void records_of_all_kinds(void **state)
+{
+	static const char *const parts[] = {
+		",",	    ",",	  ",",	     "\n", "\n",
+		"\"a\"",    "\"\"",	  "1234567", "\"", "\"x,y\"",
+		"\"p\nq\"", "\"d\"\"d\"", "\r\n",    "a",  "\"012345678901234567890123456789\""};
+	struct csv_field fields[CSV_FIELDS_MAX];
+	unsigned int seed = 1;
+
+	(void)state;
+	for (int round = 0; round < 3000; round++) {
+		struct text text = {0}, told = {0}, expected = {0};
+		struct pieces pieces = {.input.read = pieces_read};
+		struct csv_reader reader = {.fd = -1, .input = &pieces.input, .name = "text"};
+		struct error e = {0};
+		size_t count, kinds = round % 3 ? 8 : sizeof(parts) / sizeof(parts[0]);
+		int more;
+
+		for (int i = rand_r(&seed) % 300; i >= 0; i--)
+			text_add_string(&text, parts[(size_t)rand_r(&seed) % kinds]);
+		if (round % 5 == 0)
+			text_add(&text, "\0\n1,2\n", 7);
+		pieces.text = text_string(&text);
+		pieces.length = text.length;
+		pieces.piece = round % 2 ? SIZE_MAX : 1 + (size_t)rand_r(&seed) % 100;
+		records_told(pieces.text, pieces.text + pieces.length, &expected);
+		while ((more = csv_read(&reader, fields, &count, &e))) {
+			for (size_t i = 0; more > 0 && i < count; i++) {
+				assert_int_equal(fields[i].length, strlen(fields[i].text));
+				text_add_string(&told, fields[i].text);
+				text_add_string(&told, fields[i].quoted ? "|q" : "|u");
+			}
+			if (more < 0 && strstr(e.line, "without an end"))
+				break; /* what is left at the end */
+			text_add_string(&told, more > 0 ? ";" : "bad;");
+			error_done(&e);
+		}
+		error_done(&e);
+		assert_string_equal(text_string(&told), text_string(&expected));
+		csv_done(&reader);
+		text_done(&text);
+		text_done(&told);
+		text_done(&expected);
+	}
+}
+
 static void nul_and_long_lines(void **state)
 {
 	static const char nul[] = "timestamp,comm\n" T0 ",a\0b\n";
@@ -299,7 +412,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(parts_are_read),	 cmocka_unit_test(bad_recordings),
-		cmocka_unit_test(nul_and_long_lines),
+		cmocka_unit_test(records_of_all_kinds),	 cmocka_unit_test(nul_and_long_lines),
 
 		cmocka_unit_test(cut_anywhere),		 cmocka_unit_test(fields_are_read),
 

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "recording/csv_index.h"
+
+#include <endian.h>
+#include <string.h>
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+/* Where 64 bytes hold a character, a bit each, the first byte's lowest. */
+struct block_bits {
+	uint64_t quotes, commas, line_ends, nuls;
+};
+
+#ifdef __SSE2__
+static inline uint64_t bits_equal(const __m128i bytes[4], char to)
+{
+	const __m128i all = _mm_set1_epi8(to);
+	uint64_t bits = 0;
+
+	for (int i = 0; i < 4; i++)
+		bits |= (uint64_t)(uint16_t)_mm_movemask_epi8(_mm_cmpeq_epi8(bytes[i], all))
+			<< (16 * i);
+	return bits;
+}
+
+static inline struct block_bits block_read(const char *block)
+{
+	__m128i bytes[4];
+
+	for (int i = 0; i < 4; i++)
+		bytes[i] = _mm_loadu_si128((const __m128i *)(const void *)block + i);
+	return (struct block_bits){
+		.quotes = bits_equal(bytes, '"'),
+		.commas = bits_equal(bytes, ','),
+		.line_ends = bits_equal(bytes, '\n'),
+		.nuls = bits_equal(bytes, '\0'),
+	};
+}
+#else
+#define EACH_BYTE 0x0101010101010101u
+
+/* The top bits of bytes that are zero, gathered into 8 bits. */
+static inline uint64_t bits_zero(uint64_t word)
+{
+	const uint64_t low = 0x7f * EACH_BYTE;
+	uint64_t tops = ~(((word & low) + low) | word | low);
+
+	return ((tops >> 7) * 0x0102040810204080u) >> 56;
+}
+
+static inline struct block_bits block_read(const char *block)
+{
+	struct block_bits bits = {0};
+
+	for (size_t i = 0; i < 8; i++) {
+		uint64_t word;
+
+		memcpy(&word, block + 8 * i, sizeof(word));
+		word = le64toh(word);
+		bits.quotes |= bits_zero(word ^ '"' * EACH_BYTE) << (8 * i);
+		bits.commas |= bits_zero(word ^ ',' * EACH_BYTE) << (8 * i);
+		bits.line_ends |= bits_zero(word ^ '\n' * EACH_BYTE) << (8 * i);
+		bits.nuls |= bits_zero(word) << (8 * i);
+	}
+	return bits;
+}
+#endif
+
+/* Sets each bit behind which, itself included, an odd number of bits are set. */
+static inline uint64_t bits_between(uint64_t bits)
+{
+	for (int by = 1; by < 64; by *= 2)
+		bits ^= bits << by;
+	return bits;
+}
+
+size_t csv_index_make(struct csv_index *index, const char *text, size_t length)
+{
+	/* the byte before the block ended a field; ended a quoted text; quotes are open */
+	uint64_t ended = 1, closed = 0, open = 0;
+	size_t count = 0;
+
+	length = length < CSV_INDEX_BYTES ? length : CSV_INDEX_BYTES;
+	for (size_t at = 0; at < length; at += 64) {
+		struct block_bits bits = block_read(text + at);
+		uint64_t wanted = length - at < 64 ? (1ull << (length - at)) - 1 : ~0ull;
+		uint64_t inside, ends, opening, closing;
+
+		bits.quotes &= wanted;
+		inside = bits_between(bits.quotes) ^ open;
+		ends = (bits.commas | bits.line_ends) & ~inside & wanted;
+		opening = bits.quotes & inside;
+		closing = bits.quotes & ~inside;
+		if (((bits.nuls | (bits.line_ends & inside)) & wanted) ||
+		    (opening & ~(ends << 1 | ended)) || ((closing << 1 | closed) & ~ends & wanted))
+			break;
+		for (uint64_t left = ends; left; left &= left - 1)
+			index->ends[count++] = (uint16_t)(at + (size_t)__builtin_ctzll(left));
+		/* arithmetic: all bits or none, as the last byte is in quotes or not */
+		open = 0 - (inside >> 63);
+		ended = ends >> 63;
+		closed = closing >> 63;
+	}
+	while (count && text[index->ends[count - 1]] != '\n')
+		count--;
+	index->count = count;
+	index->next = 0;
+	return count ? (size_t)index->ends[count - 1] + 1 : 0;
+}

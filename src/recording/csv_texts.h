@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Texts of fields that were read before: most rows have the same few. */
+#ifndef TSNAP_RECORDING_CSV_TEXTS_H
+#define TSNAP_RECORDING_CSV_TEXTS_H
+
+#include "base/text.h"
+#include "recording/csv_reader.h"
+
+#define CSV_TEXTS 256
+
+/* Zeroed is empty and valid, until names_lent_clear(). */
+struct csv_texts {
+	struct {
+		uint64_t first, last; /* its first and last 8 bytes; of a shorter text all */
+		size_t length;
+		const char *name; /* NULL: none */
+	} known[CSV_TEXTS];
+};
+
+/* csv_text_read() of a field that csv_read() filled. */
+const char *csv_texts_read(struct csv_texts *texts, const struct csv_field *field,
+			   struct text *room);
+
+#endif
