@@ -37,6 +37,7 @@ enum kernel_map {
 	KERNEL_MAP_KEPT,   /* perf events for the stacks that switches keep, */
 	KERNEL_MAP_WINDOW, /* and when they do */
 	KERNEL_MAP_LOOKED, /* for those that a look at a CPU takes */
+	KERNEL_MAP_WAKES,  /* wake-ups that end waits which a scan has seen */
 	KERNEL_MAP_COUNT
 };
 

@@ -43,6 +43,7 @@ const struct kernel_map_row kernel_map_rows[KERNEL_MAP_COUNT] = {
 	[KERNEL_MAP_KEPT] = {"ts_kept", sizeof(__u32)},
 	[KERNEL_MAP_WINDOW] = {"ts_window", sizeof(struct capture_window)},
 	[KERNEL_MAP_LOOKED] = {"ts_looked", sizeof(__u32)},
+	[KERNEL_MAP_WAKES] = {"ts_wakes", sizeof(struct wake_ring)},
 };
 
 /* Sets of fields that the plan's programs read; without a plan all, for an offsets file. */

@@ -49,7 +49,7 @@ const struct probe_group_row probe_group_rows[GROUP_COUNT] = {
 const char *const record_part_knobs[PART_COUNT] = {
 	[PART_REGISTERS] = "KEEP_REGISTERS", [PART_TOTALS] = "KEEP_TOTALS",
 	[PART_WAKER] = "KEEP_WAKER",	     [PART_PROGRAM] = "KEEP_PROGRAM",
-	[PART_STACKS] = "KEEP_STACKS",
+	[PART_STACKS] = "KEEP_STACKS",	     [PART_WAKES] = "TELL_WAKES",
 };
 
 #define TYPED PROBE_TYPED_TRACEPOINT

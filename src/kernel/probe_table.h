@@ -50,6 +50,7 @@ enum record_part {
 	PART_WAKER,	/* who woke the thread */
 	PART_PROGRAM,	/* when it executed one */
 	PART_STACKS,	/* stacks of threads that leave their CPU right before a scan */
+	PART_WAKES,	/* waits that a scan has seen, told when they end */
 	PART_COUNT,
 };
 

@@ -145,6 +145,8 @@ static void fragments_add(const struct probe_plan *plan, const struct program_kn
 	}
 	if (tells_exec(knobs))
 		fragment_add("exec_event.bpf.c", to);
+	if (knobs->parts >> PART_WAKES & 1)
+		fragment_add("wakes.h", to);
 	if (plan->chosen[GROUP_BLOCK_ISSUE]) {
 		fragment_add("block.h", to);
 		fragment_add("block.bpf.c", to);

@@ -9,5 +9,6 @@
 #include "latency.h"
 #include "block.h"
 #include "events.h"
+#include "wakes.h"
 
 #endif

@@ -21,6 +21,7 @@
 #include "live/live_options.h"
 #include "live/live_state.h"
 #include "live/live_trace.h"
+#include "live/live_wakeups.h"
 #include "proc/proc.h"
 #include "sandbox/capabilities.h"
 #include "sandbox/sandbox.h"
@@ -72,6 +73,7 @@ static int scan_deliver(struct live *live, struct scan *scan, struct error *e)
 		live->context.now.moment.now_ns - live->times.housekept_ns >= HOUSEKEEPING_NS;
 	live->part.scan = (struct scan){
 		.time_us = live->context.now.capture->time_us,
+		.moment_ns = live->context.now.moment.now_ns,
 		.weight_us =
 			(live->context.now.moment.now_ns - live->times.previous_ns) / NS_PER_US,
 		.samples = live->part.samples,
@@ -162,6 +164,7 @@ static void live_close(struct source *source)
 	live_accounts_done(&live->accounts);
 	live_block_done(&live->context.now.block);
 	live_chains_free(live->chains);
+	live_wakeups_done(&live->wakeups);
 	python_gils_done(&live->gil.gils);
 	live_host_done(&live->host);
 	live_asleep_done(&live->asleep);
@@ -343,7 +346,7 @@ static int live_begin(struct live *live, uint64_t needs, struct error *e)
 
 	live->context.wants.filter_needs = filter_needs(filter);
 	live->context.wants.needs = needs | live->context.wants.filter_needs;
-	if (live->context.wants.needs & NEED_BLOCKER)
+	if (live->context.wants.needs & (NEED_BLOCKER | NEED_PATH))
 		live->context.wants.optional_needs =
 			(NEED_BLOCK | NEED_WAKER) & ~live->context.wants.needs;
 	live->context.wants.needs |= live->context.wants.optional_needs;
@@ -376,6 +379,13 @@ static void events_of_source(struct source *source, uint64_t needs, event_taker 
 	live_events(&((struct live *)source)->context, needs, take, to);
 }
 
+static int64_t wakeups_of_source(struct source *source, wake_taker *take, void *to)
+{
+	struct live *live = (struct live *)source;
+
+	return live_wakeups_take(&live->wakeups, &live->context, take, to);
+}
+
 static void stacks_end_of_source(struct source *source)
 {
 	live_dictionary_end(&((struct live *)source)->stacks);
@@ -403,6 +413,7 @@ int live_open(const struct live_config *config, struct filter *filter, uint64_t 
 				       .stacks_end = stacks_end_of_source,
 				       .stacks_anew = stacks_anew_of_source,
 				       .events = events_of_source,
+				       .wakeups = wakeups_of_source,
 				       .look = live_look};
 	progress_begin();
 	live->context.config = *config;

@@ -124,6 +124,10 @@ void live_describe(struct source *source, struct source_facts *facts)
 		source_facts_miss(facts,
 				  "single events (more than are read in time: a higher rate -F)",
 				  kernel->events.lost_count);
+	if (live->context.wants.needs & NEED_PATH)
+		source_facts_miss(facts,
+				  "ends of waits (more than are read in time: a higher rate -F)",
+				  kernel->wakes.lost_count);
 	facts->chosen = text_string(&live->chosen);
 	facts->remarks = text_string(&live->remarks);
 	/* of such a thread nothing is traced, also where it has a place by now */

@@ -42,6 +42,7 @@ static const uint64_t part_needs[PART_COUNT] = {
 	[PART_WAKER] = NEED_WAKER | NEED_WAKER_COMM | NEED_WAKER_PID,
 	[PART_PROGRAM] = NEED_USTACK, /* its files lie elsewhere then */
 	[PART_STACKS] = NEED_USTACK | NEED_KSTACK,
+	[PART_WAKES] = NEED_PATH,
 };
 
 unsigned int live_parts_of(uint64_t needs)

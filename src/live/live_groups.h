@@ -13,7 +13,7 @@
 
 /* Needs that only a probe of their own gives, which costs those who do not ask: --share, whose
  * attachers may ask for all else, leaves them out unless it is asked itself. */
-#define NEEDS_PROBED (NEED_BLOCK | NEED_CALL_TIME)
+#define NEEDS_PROBED (NEED_BLOCK | NEED_CALL_TIME | NEED_PATH)
 
 /* For which records keep registers, or they are asked for. Events bring their own. */
 #define NEEDS_REGISTERS (NEED_SYSCALL | NEED_USTACK)

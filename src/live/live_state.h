@@ -26,6 +26,7 @@
 #include "live/resolve/lookup.h"
 #include "live_chains.h"
 #include "live_gil.h"
+#include "live_wakeups.h"
 #include "sample/proc_values.h"
 #include "sample/filter/filter.h"
 #include "sample/source.h"
@@ -87,6 +88,7 @@ struct live {
 	struct live_part part;
 	struct live_stacks stacks;
 	struct live_chains *chains; /* NULL: nobody has asked for any */
+	struct live_wakeups wakeups;
 	struct live_gil gil;
 	struct live_host host;
 	struct live_accounts accounts;

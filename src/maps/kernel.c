@@ -158,6 +158,20 @@ static int latency_check(struct kernel *kernel, const struct kernel_options *opt
 	return 0;
 }
 
+/* Only a raw tracepoint tells what stack its waker is on, and only mapped rings are cheap. */
+static int wakes_check(struct kernel *kernel, const struct kernel_options *options, struct error *e)
+{
+	const struct probe_row *row = kernel->plan.chosen[GROUP_WAKE];
+
+	if (!(options->parts >> PART_WAKES & 1) ||
+	    (fact_has(&kernel->facts, FACT_THREAD_SLOTS) && row &&
+	     (row->kind == PROBE_RAW_TRACEPOINT || row->kind == PROBE_TYPED_TRACEPOINT)))
+		return 0;
+	return error_set(e, ENOTSUP, EXIT_HOST_CANNOT,
+			 "--critical-path needs raw tracepoints (4.17) and maps that can be mapped "
+			 "(5.5), which this kernel lacks; tsnap --check tells more");
+}
+
 static int kernel_make(struct kernel *kernel, const struct kernel_options *options, struct error *e)
 {
 	struct compile_request request;
@@ -165,6 +179,8 @@ static int kernel_make(struct kernel *kernel, const struct kernel_options *optio
 
 	if (!result)
 		result = latency_check(kernel, options, e);
+	if (!result)
+		result = wakes_check(kernel, options, e);
 	if (result)
 		return result;
 	probe_clear_stale();
@@ -224,6 +240,11 @@ static int maps_open(struct kernel *kernel, const struct kernel_options *options
 				   kernel->host.cpus_possible, mapped);
 	if (result)
 		return error_set(e, -result, EXIT_FAILED, "the events can't be mapped: %s",
+				 strerror(-result));
+	result = wake_reader_init(&kernel->wakes, maps[KERNEL_MAP_WAKES],
+				  kernel->host.cpus_possible, kernel->compiled.stack_registers);
+	if (result)
+		return error_set(e, -result, EXIT_FAILED, "the wake-ups can't be mapped: %s",
 				 strerror(-result));
 	result = register_asker_init(&kernel->asker, kernel->compiled.programs[GROUP_ASK],
 				     maps[KERNEL_MAP_SAMPLING], maps[KERNEL_MAP_ASKS]);
@@ -342,6 +363,7 @@ void kernel_close(struct kernel *kernel)
 	moment_rows_done(&kernel->moment);
 	latency_reader_done(&kernel->latency);
 	event_reader_done(&kernel->events);
+	wake_reader_done(&kernel->wakes);
 	register_asker_done(&kernel->asker);
 	if (kernel->table.store)
 		thread_table_done(&kernel->table);

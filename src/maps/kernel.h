@@ -32,6 +32,7 @@
 #include "maps/register_asker.h"
 #include "kernel/share.h"
 #include "maps/thread_table.h"
+#include "maps/wake_reader.h"
 
 struct kernel_options {
 	const char *types_choice, *btf_file, *offsets_file; /* or NULL */
@@ -64,6 +65,7 @@ struct kernel {
 	struct register_asker asker;
 	struct latency_reader latency;
 	struct event_reader events;
+	struct wake_reader wakes;
 	struct share share;
 	bool share_cleared;  /* first of what a killed tsnap had left */
 	char left_out[1024]; /* probes that could not be attached, a line each */

@@ -190,6 +190,21 @@ const struct column sample_columns[] = {
 	 "what it waits for: a device, a timer, a connection to another host ...", KIND_TEXT,
 	 ROLE_KEY, NEED_CHAIN, 25, AT(root_waits_on)},
 
+	{"path_end", "PATH_END",
+	 "what the time really was: CPU, run queue, disk, timer, network, interrupt (of another "
+	 "kind), not ended, not seen",
+	 KIND_TEXT, ROLE_KEY, NEED_PATH, 9, AT(path_end)},
+	{"path", "PATH",
+	 "names of the threads from this process to the one that was waited for in the end, each "
+	 "with the call it waited in; each was woken by the next",
+	 KIND_TEXT, ROLE_KEY, NEED_PATH, 30, AT(path)},
+	{"path_depth", "PATH_DEPTH", "number of threads behind the first one of the path",
+	 KIND_NUMBER, ROLE_KEY, NEED_PATH, 10, AT(path_depth)},
+	{"path_of", "PATH_OF", "name of the first thread of the path", KIND_TEXT, ROLE_KEY,
+	 NEED_PATH, 15, AT(path_of)},
+	{"path_of_tid", "PATH_OF_TID", "its thread id", KIND_NUMBER, ROLE_KEY, NEED_PATH, 11,
+	 AT(path_of_tid)},
+
 	{"cpu_us", "CPU_US", "exact time on a CPU since the thread's previous sample", KIND_NUMBER,
 	 ROLE_SUM, NEED_TOTALS, 9, AT(cpu_us)},
 	{"runq_us", "RUNQ_US", "exact time waiting for a CPU since the thread's previous sample",
@@ -362,6 +377,7 @@ const struct column_section column_sections[] = {
 	{"What it does", "state"},
 	{"By whom", "runq_why"},
 	{"Wait chains: who it waits for, and who that one waits for", "blocker_tid"},
+	{"With --critical-path (all else is of the thread that the path leads to)", "path_end"},
 	{"Exact, since the thread's previous sample", "cpu_us"},
 	{"From /proc/PID/task/TID/stat", "pgrp"},
 	{"From /proc/PID/task/TID/status", "umask"},

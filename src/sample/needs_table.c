@@ -55,6 +55,9 @@ const struct needs_row needs_rows[] = {
 	 "waits; locks and threads of other ends, read anew for each scan; block and wakeup, where "
 	 "the host has them"},
 	{NEED_CHAIN, COST_SAMPLED, "chain", "blocker, of each thread that a chain leads to"},
+	{NEED_PATH, COST_EVENT, "path",
+	 "a row for each wake-up that ends a wait which a scan has seen; block, where the host has "
+	 "it"},
 	{NEED_CALL_TIME, COST_EVENT, "calls", "a probe at each system call"},
 	{NEED_STACK, COST_SAMPLED, "stack", "ustack and kstack, folded"},
 	{NEED_WAKER_STACK, COST_SAMPLED, "wakerstack",

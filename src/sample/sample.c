@@ -74,6 +74,8 @@ const struct sample sample_absent = {
 	.root_tid = ABSENT,
 	.root_pid = ABSENT,
 	.root_state = ABSENT,
+	.path_depth = ABSENT,
+	.path_of_tid = ABSENT,
 	.cpu_us = ABSENT,
 	.runq_us = ABSENT,
 	.dwait_us = ABSENT,
@@ -122,6 +124,8 @@ struct sample sample_account(const struct sample *sample)
 
 uint64_t sample_needs_close(uint64_t needs)
 {
+	if (needs & NEED_PATH)
+		needs |= NEED_COMM | NEED_WHY;
 	if (needs & NEED_CHAIN)
 		needs |= NEED_BLOCKER | NEED_WHY;
 	if (needs & NEED_BLOCKER)

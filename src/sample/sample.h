@@ -93,6 +93,10 @@ struct sample {
 	int64_t depth; /* threads that the chain leads to */
 	int64_t root_tid, root_pid, root_state;
 	const char *root, *root_why, *root_waits_on, *root_syscall;
+	/* with --critical-path: the sample is that of the thread which the path leads to; and the
+	 * thread that it is the path of */
+	const char *path_end, *path, *path_of;
+	int64_t path_depth, path_of_tid;
 	/* exact, since the thread's previous sample */
 	int64_t cpu_us, runq_us, dwait_us, sleep_us, vcsw, ivcsw;
 	/* of an account (sample/source.h) of forks, execs and exits; not columns */
@@ -150,6 +154,9 @@ extern const struct sample sample_absent;
 #define NEED_BLOCKER SAMPLE_NEED(33)
 #define NEED_CHAIN SAMPLE_NEED(34) /* chain .. root_syscall (implies NEED_BLOCKER, NEED_WHY) */
 
+/* path_end .. path_of_tid, of --critical-path alone (implies NEED_COMM, NEED_WHY) */
+#define NEED_PATH SAMPLE_NEED(35)
+
 #define NEED_WAITS_ONSUM SAMPLE_NEED(40) /* derived from waits_on (implies NEED_WAITS) */
 
 #define NEED_RUNQ_WHY SAMPLE_NEED(41) /* runq_why (implies NEED_COMM) */
@@ -173,6 +180,7 @@ void sample_derive(struct sample *sample, uint64_t needs);
 struct scan {
 	int64_t time_us;   /* UTC */
 	int64_t weight_us; /* since the previous scan; of the first one, the period asked for */
+	int64_t moment_ns; /* the same as time_us, by the monotonic clock; 0: a recording */
 	int64_t silent_us; /* time before that in which scans saw nobody, so that they are not in
 			    * the recording; 0 live, where such scans are delivered */
 	struct sample *samples;

@@ -13,6 +13,7 @@
 #include "sample/sample.h"
 #include "sample/self_cost.h"
 #include "sample/trace_kind.h"
+#include "sample/wakeup.h"
 
 #define SOURCE_TEXT_SIZE 128
 #define SOURCE_MISSED_MAX 64
@@ -118,6 +119,9 @@ typedef void event_taker(void *to, const struct trace_kind *kind, const struct s
 /* The sample is the taker's for the time of the call. */
 typedef void sample_taker(void *to, const struct sample *sample);
 
+/* Takes a wake-up. */
+typedef void wake_taker(void *to, const struct wakeup *wakeup);
+
 struct filter;
 
 struct source {
@@ -166,6 +170,10 @@ struct source {
 	/* Hands over the single events since the last call, and that no filter refuses, after every
 	 * scan. needs: NEED_* of who. NULL: the source has none. */
 	void (*events)(struct source *source, uint64_t needs, event_taker *take, void *to);
+	/* Hands over the wake-ups that ended waits which scans have seen, since the last call,
+	 * where NEED_PATH was asked for. Returns until when none is missing, by the monotonic
+	 * clock. NULL: the source has none. */
+	int64_t (*wakeups)(struct source *source, wake_taker *take, void *to);
 	/* Delivers a sample, without a weight, of each thread that the filter accepts now, beside
 	 * the scans; after a scan, before the next one. needs: NEED_*, as far as the source was
 	 * opened for them. 0, or -errno: some threads may be lacking. NULL: the source has only

@@ -84,6 +84,11 @@ static const char *const interrupt_entries[] = {
 static const char *const preemptions[] = {"__cond_resched", "preempt_schedule*", "__schedule",
 					  "schedule"};
 
+bool kernel_entry_interrupts(const char *function)
+{
+	return NAME_AMONG(function, interrupt_entries);
+}
+
 /* Frames of the innermost interrupt, 0: there is none. */
 static uint32_t interrupt_frames(const struct kernel_stack *stack)
 {

@@ -60,6 +60,7 @@ enum {
 	SLOWER = 64,
 	NOTHING_KEPT = 128,
 	FEW_IDS = 256, /* as many ids as programs compare with */
+	WAKES = 512,   /* of --critical-path */
 };
 
 #define NEW_KERNEL (READ_INTO_MAP | READ_KERNEL | SLOTS)
@@ -117,9 +118,18 @@ const struct knob_choice knob_choices[] = {
 	{ALL_TOLD | READ_INTO_MAP, 1u << LATENCY_RUNQ | 1u << LATENCY_OFFCPU},
 	{TRACE | READ_INTO_MAP, 1u << LATENCY_RUNQ | 1u << LATENCY_OFFCPU},
 	{TRACE | READ_INTO_MAP, 1u << LATENCY_EXEC},
+	{NEW_KERNEL | WAKES, 0},
+	{NEW_KERNEL | PIDS | WAKES, 0},
 };
 
 const size_t knob_choice_count = sizeof(knob_choices) / sizeof(knob_choices[0]);
+
+static unsigned int parts_of(int bits)
+{
+	unsigned int all = (1u << PART_COUNT) - 1;
+
+	return bits & NOTHING_KEPT ? 0 : bits & WAKES ? all : all & ~(1u << PART_WAKES);
+}
 
 struct program_knobs knobs_of(const struct knob_choice *choice)
 {
@@ -133,7 +143,7 @@ struct program_knobs knobs_of(const struct knob_choice *choice)
 		.probe_read_kernel = choice->bits & READ_KERNEL,
 		.thread_slots = choice->bits & SLOTS,
 		.process_totals = choice->bits & TOTALS,
-		.parts = choice->bits & NOTHING_KEPT ? 0 : (1u << PART_COUNT) - 1,
+		.parts = parts_of(choice->bits),
 		.turn_first = 1,
 		.cpus_max = 4,
 		.latency_kinds = !traced	 ? 0
@@ -178,12 +188,13 @@ void plan_words(const struct plan_kind *kind, const struct program_knobs *knobs,
 
 	if (knobs->latency_kinds && knobs->latency_kinds != EVERY_KIND)
 		snprintf(kinds, sizeof(kinds), ", kinds 0x%x", knobs->latency_kinds);
-	snprintf(words, PLAN_WORDS_SIZE, "%s%s%s%s%s%s%s%s%s%s%s", kind->name,
+	snprintf(words, PLAN_WORDS_SIZE, "%s%s%s%s%s%s%s%s%s%s%s%s", kind->name,
 		 knobs->pids.translated ? ", translated pids" : "",
 		 knobs->read_into_map ? ", read_into_map" : "",
 		 knobs->probe_read_kernel ? ", probe_read_kernel" : "",
 		 knobs->thread_slots ? ", thread_slots" : "", knobs->latency_kinds ? ", trace" : "",
 		 knobs->process_totals ? ", process_totals" : "",
 		 knobs->slower_ns ? ", slower" : "", knobs->parts ? "" : ", nothing kept",
+		 knobs->parts >> PART_WAKES & 1 ? ", wakes" : "",
 		 knobs->trace_pids ? ", few ids" : "", kinds);
 }

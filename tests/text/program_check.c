@@ -47,10 +47,11 @@ static uint32_t read_offset(const struct field_layout *layout, size_t field)
 	return layout->offset[field] + (!field_rows[field].bytes || old_pids ? 16 : 0);
 }
 
+/* or the return address below them: wake_row.entry of wakes.h */
 static bool is_registers(int64_t at)
 {
 #define PIECE_AT(to, from, count) || at == STACK_REGISTERS + 8 * (from)
-	return at == STACK_REGISTERS + 8 * THREAD_STACK_WORD ||
+	return at == STACK_REGISTERS - 8 || at == STACK_REGISTERS + 8 * THREAD_STACK_WORD ||
 	       at == STACK_REGISTERS + 8 * THREAD_CALL_FROM THREAD_REGISTER_PIECES(PIECE_AT)
 						       STACK_REGISTER_PIECES(PIECE_AT);
 }

@@ -161,6 +161,7 @@ static bool moment_wait(struct sampler *sampler, int64_t *next_ns)
 
 	if (*next_ns < least_ns)
 		*next_ns = least_ns;
+	wake_reader_before(&sampler->options.wants.kernel->wakes, *next_ns);
 	moment_begin(&sampler->options.wants.kernel->moment, *next_ns);
 	return sleep_until(sampler, *next_ns);
 }

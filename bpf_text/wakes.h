@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Wake-ups that end a wait which a scan has seen (--critical-path): a ring for each CPU. gcc
+ * includes this file; the BPF text gets the same bytes pasted in.
+ *
+ * A thread is told once for each scan at most: a wait that began after the last scan's moment is
+ * of no scan.
+ */
+#ifndef TSNAP_WAKES_H
+#define TSNAP_WAKES_H
+
+#define WAKE_ROWS_MAX 1024 /* of a CPU that were not read yet, a power of two */
+
+/* wake_row.flags */
+#define WAKE_BY_IDLE 1u /* an idle CPU ran, so it was an interrupt */
+
+/* begun is written first and done last: a row whose two are equal in a copy made from done to begun
+ * is whole. Ids are those of /proc. */
+struct wake_row {
+	__u64 done;	   /* its place since the beginning, plus one */
+	__u64 slept_ns;	   /* when the thread left its CPU */
+	__u64 wake_ns;	   /* when it was woken */
+	__u64 context;	   /* an address on the stack that the waker's code ran on, */
+	__u64 waker_stack; /* and the kernel stack of the thread on that CPU; 0: not known. They
+			      differ in an interrupt of kernel code */
+	__u64 entry;	   /* how that thread entered the kernel from user mode: the return
+			      address below its saved registers; 0: not known */
+	__u32 tid;
+	__u32 waker_tid; /* thread on that CPU; 0: not known */
+	__u32 flags;
+	__u32 unused;
+	__u64 begun;
+};
+
+struct wake_ring {
+	__u64 before_ns; /* waits that began before then are told: the moment of the last scan, or
+			    of one that is due */
+	__u64 count;	 /* ever begun */
+	struct wake_row rows[WAKE_ROWS_MAX];
+};
+
+_Static_assert(sizeof(struct wake_row) == 72, "wake_row has no holes");
+
+#endif

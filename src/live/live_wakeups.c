@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "live/live_wakeups.h"
+#include "live/context/live_context.h"
+#include "unwind/kernel_stack.h"
+
+struct told {
+	struct live_wakeups *wakeups;
+	const struct wake_reader *reader;
+	wake_taker *take;
+	void *to;
+};
+
+/* Whether an interrupt entered the kernel at that return address. */
+static bool entry_interrupts(struct live_wakeups *wakeups, uint64_t address)
+{
+	uint64_t *known = index_put(&wakeups->entries, address, NULL);
+	const char *name;
+
+	if (!*known) {
+		if (!wakeups->symbols_read)
+			kernel_symbols_read(&wakeups->symbols, "/proc/kallsyms");
+		wakeups->symbols_read = true;
+		name = kernel_symbol_find(&wakeups->symbols, address - 1);
+		*known = name && kernel_entry_interrupts(name) ? 1 : 2;
+	}
+	return *known == 1;
+}
+
+static void row_take(void *to, const struct wake_row *row)
+{
+	const struct told *told = to;
+	struct wakeup wakeup = {
+		.tid = row->tid,
+		.waker_tid = row->waker_tid ? row->waker_tid : ABSENT,
+		.slept_ns = (int64_t)row->slept_ns,
+		.wake_ns = (int64_t)row->wake_ns,
+	};
+
+	/* a thread that users don't see has no sample */
+	if (!row->tid)
+		return;
+	wakeup.interrupt = wake_row_interrupts(told->reader, row) ||
+			   (row->entry && entry_interrupts(told->wakeups, row->entry));
+	told->take(told->to, &wakeup);
+}
+
+int64_t live_wakeups_take(struct live_wakeups *wakeups, struct live_context *context,
+			  wake_taker *take, void *to)
+{
+	struct told told = {wakeups, &context->kernel.wakes, take, to};
+
+	return wake_reader_take(&context->kernel.wakes, row_take, &told);
+}
+
+void live_wakeups_done(struct live_wakeups *wakeups)
+{
+	kernel_symbols_done(&wakeups->symbols);
+	index_clear(&wakeups->entries);
+}

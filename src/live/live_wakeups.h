@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Ends of waits that scans have seen, for --critical-path. */
+#ifndef TSNAP_LIVE_LIVE_WAKEUPS_H
+#define TSNAP_LIVE_LIVE_WAKEUPS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/index.h"
+#include "sample/source.h"
+#include "unwind/elf/kernel_symbols.h"
+
+struct live_context;
+
+/* Zeroed is empty. */
+struct live_wakeups {
+	struct kernel_symbols symbols;
+	bool symbols_read;
+	struct index entries; /* return address to whether an interrupt entered there: 1, 2: no */
+};
+
+/* As source->wakeups(). */
+int64_t live_wakeups_take(struct live_wakeups *wakeups, struct live_context *context,
+			  wake_taker *take, void *to);
+void live_wakeups_done(struct live_wakeups *wakeups);
+
+#endif

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "report/critical_path.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/names.h"
+#include "base/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define GRACE_SCANS 2	/* after the last one of a sleep its end is told, or was lost */
+#define ROUNDED_NS 1000 /* state_us is whole microseconds */
+#define PATH_TOLD_MAX 8 /* threads that the text names; of a longer path the first and last */
+
+struct path_scan {
+	int64_t moment_ns, time_us, weight_us;
+};
+
+struct path_episode {
+	size_t previous;    /* of the same thread: place, plus one; 0: none */
+	size_t first, last; /* scans */
+	struct sample sample;
+};
+
+struct path_wakeup {
+	size_t previous;
+	struct wakeup wakeup;
+};
+
+/* A walk from a thread of the process to the end. */
+struct path_walk {
+	const struct path_episode *links[PATH_LINKS_MAX];
+	size_t count;
+	const char *end;
+};
+
+static const char END_CPU[] = "CPU", END_QUEUE[] = "run queue", END_DISK[] = "disk",
+		  END_TIMER[] = "timer", END_NETWORK[] = "network", END_INTERRUPT[] = "interrupt",
+		  END_SELF[] = "self", END_OPEN[] = "not ended", END_UNSEEN[] = "not seen";
+
+static bool is_awake(const struct sample *sample)
+{
+	return sample->state == DOING_ON || sample->state == DOING_RQ;
+}
+
+static size_t scan_put(struct critical_path *path, const struct scan *scan)
+{
+	if (!path->scan_count || path->scans[path->scan_count - 1].moment_ns != scan->moment_ns) {
+		path->scans = memory_grow(path->scans, &path->scan_capacity, path->scan_count + 1,
+					  sizeof(*path->scans));
+		path->scans[path->scan_count++] = (struct path_scan){
+			.moment_ns = scan->moment_ns,
+			.time_us = scan->time_us,
+			.weight_us = scan->weight_us,
+		};
+	}
+	return path->scan_count - 1;
+}
+
+/* The sleep that the thread is in is the one that an earlier scan saw. */
+static bool is_same_sleep(const struct critical_path *path, const struct path_episode *episode,
+			  const struct sample *sample, size_t scan)
+{
+	int64_t since_ns;
+
+	if (is_awake(sample) || episode->sample.state != sample->state)
+		return false;
+	if (sample->state_us == ABSENT) /* from before the first scan */
+		return true;
+	since_ns = path->scans[scan].moment_ns - sample->state_us * NS_PER_US;
+	return since_ns <= path->scans[episode->last].moment_ns + ROUNDED_NS;
+}
+
+static size_t episode_put(struct critical_path *path, const struct sample *sample, size_t scan)
+{
+	uint64_t *place = index_put(&path->last_episodes, (uint64_t)sample->tid, NULL);
+	struct path_episode *last = *place ? &path->episodes[*place - 1] : NULL;
+
+	if (last && last->last == scan)
+		return *place - 1; /* a scan that has it twice */
+	if (last && is_same_sleep(path, last, sample, scan)) {
+		if (last->sample.wait_open || last->sample.names_open) {
+			int64_t state_us = last->sample.state_us;
+
+			last->sample = *sample;
+			last->sample.state_us = state_us; /* as of the first scan */
+		}
+		last->last = scan;
+		return *place - 1;
+	}
+	path->episodes = memory_grow(path->episodes, &path->episode_capacity,
+				     path->episode_count + 1, sizeof(*path->episodes));
+	path->episodes[path->episode_count] = (struct path_episode){
+		.previous = *place, .first = scan, .last = scan, .sample = *sample};
+	*place = ++path->episode_count;
+	return *place - 1;
+}
+
+void critical_path_add(struct critical_path *path, const struct scan *scan,
+		       const struct sample *sample, bool own)
+{
+	size_t count = path->episode_count, place;
+
+	if (sample->state == DOING_ZOMBIE)
+		return;
+	place = episode_put(path, sample, scan_put(path, scan));
+	if (!own || path->episode_count == count)
+		return;
+	path->open = memory_grow(path->open, &path->open_capacity, path->open_count + 1,
+				 sizeof(*path->open));
+	path->open[path->open_count++] = place;
+}
+
+void critical_path_wakeup(struct critical_path *path, const struct wakeup *wakeup)
+{
+	uint64_t *place = index_put(&path->last_wakeups, (uint64_t)wakeup->tid, NULL);
+
+	path->wakeups = memory_grow(path->wakeups, &path->wakeup_capacity, path->wakeup_count + 1,
+				    sizeof(*path->wakeups));
+	path->wakeups[path->wakeup_count] =
+		(struct path_wakeup){.previous = *place, .wakeup = *wakeup};
+	*place = ++path->wakeup_count;
+}
+
+static const struct path_episode *episode_find(const struct critical_path *path, int64_t tid,
+					       size_t scan)
+{
+	const uint64_t *last = index_find(&path->last_episodes, (uint64_t)tid);
+
+	for (size_t at = last ? *last : 0; at; at = path->episodes[at - 1].previous) {
+		const struct path_episode *episode = &path->episodes[at - 1];
+
+		if (episode->last < scan)
+			return NULL;
+		if (episode->first <= scan)
+			return episode;
+	}
+	return NULL;
+}
+
+/* The end of the sleep that the thread was in at that time; NULL: not told. */
+static const struct wakeup *wakeup_find(const struct critical_path *path, int64_t tid, size_t scan)
+{
+	const uint64_t *last = index_find(&path->last_wakeups, (uint64_t)tid);
+	int64_t moment_ns = path->scans[scan].moment_ns;
+
+	for (size_t at = last ? *last : 0; at; at = path->wakeups[at - 1].previous) {
+		const struct wakeup *wakeup = &path->wakeups[at - 1].wakeup;
+
+		if (wakeup->slept_ns < moment_ns && wakeup->wake_ns >= moment_ns)
+			return wakeup;
+	}
+	return NULL;
+}
+
+/* A packet of a process of this host is delivered in an interrupt of the CPU on which it was sent.
+ */
+static bool sent_by(const struct path_episode *sleeper, const struct path_episode *waker)
+{
+	return waker && sleeper->sample.waits_on_pid != ABSENT &&
+	       sleeper->sample.waits_on_pid == waker->sample.pid;
+}
+
+/* What an interrupt means that ended a wait, by what was waited for. */
+static const char *interrupt_end(const struct sample *sample)
+{
+	static const struct {
+		const char *why, *end;
+	} rows[] = {
+		{"sleep", END_TIMER},	 {"futex", END_TIMER},	  {"lock", END_TIMER},
+		{"request", END_TIMER},	 {"signal", END_TIMER},	  {"client", END_NETWORK},
+		{"server", END_NETWORK}, {"socket", END_NETWORK}, {"io", END_DISK},
+	};
+
+	if (sample->state == DOING_DISK)
+		return END_DISK;
+	for (size_t i = 0; sample->why && i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (!strcmp(sample->why, rows[i].why))
+			return rows[i].end;
+	return END_INTERRUPT;
+}
+
+/* The next thread of the path; NULL: walk->end tells why there is none. */
+static const struct path_episode *walk_next(const struct critical_path *path,
+					    struct path_walk *walk, size_t scan, int64_t *before_ns)
+{
+	const struct path_episode *sleeper = walk->links[walk->count - 1], *waker;
+	const struct wakeup *wakeup = wakeup_find(path, sleeper->sample.tid, scan);
+
+	if (!wakeup) {
+		walk->end = walk->count == 1 && sleeper->last + 1 >= path->scan_count ? END_OPEN
+										      : END_UNSEEN;
+		return NULL;
+	}
+	waker = wakeup->waker_tid == ABSENT ? NULL : episode_find(path, wakeup->waker_tid, scan);
+	if (wakeup->interrupt && !sent_by(sleeper, waker))
+		walk->end = interrupt_end(&sleeper->sample);
+	else if (wakeup->waker_tid == sleeper->sample.tid)
+		walk->end = END_SELF;
+	else if (!waker || wakeup->wake_ns > *before_ns || walk->count == PATH_LINKS_MAX)
+		walk->end = END_UNSEEN;
+	else {
+		*before_ns = wakeup->wake_ns;
+		return waker;
+	}
+	return NULL;
+}
+
+static void walk_make(const struct critical_path *path, const struct path_episode *from,
+		      size_t scan, struct path_walk *walk)
+{
+	int64_t before_ns = INT64_MAX;
+	const struct path_episode *link = from;
+
+	*walk = (struct path_walk){.count = 0};
+	while (link) {
+		walk->links[walk->count++] = link;
+		if (is_awake(&link->sample)) {
+			walk->end = link->sample.state == DOING_ON ? END_CPU : END_QUEUE;
+			return;
+		}
+		link = walk_next(path, walk, scan, &before_ns);
+	}
+}
+
+/* "client read> server futex> worker" */
+static const char *walk_text(const struct path_walk *walk)
+{
+	static struct text text;
+	size_t left_out = walk->count > PATH_TOLD_MAX ? walk->count - PATH_TOLD_MAX : 0;
+
+	text_clear(&text);
+	for (size_t i = 0; i < walk->count; i++) {
+		const struct sample *sample = &walk->links[i]->sample;
+		const struct state_row *state = state_row(sample->state);
+
+		if (left_out && i == PATH_TOLD_MAX / 2) {
+			text_add_string(&text, "... ");
+			i += left_out;
+			sample = &walk->links[i]->sample;
+			state = state_row(sample->state);
+		}
+		text_add_string(&text, sample->comm ? sample->comm : "?");
+		if (i + 1 < walk->count)
+			text_add_format(&text, " %s> ",
+					sample->syscall ? sample->syscall : state->name);
+	}
+	return name_lent(text_string(&text), text.length);
+}
+
+/* "disk vda" */
+static const char *end_text(const struct path_walk *walk, const struct sample *sample)
+{
+	static struct text text;
+
+	if (walk->end != END_DISK || !sample->io_dev)
+		return walk->end;
+	text_clear(&text);
+	text_add_format(&text, "%s %s", walk->end, sample->io_dev);
+	return name_lent(text_string(&text), text.length);
+}
+
+/* The sample of a path: what its last thread did, and whose path it is. */
+static void path_tell(struct critical_path *path, const struct path_walk *walk, size_t scan,
+		      path_taker *take, void *to)
+{
+	const struct path_episode *end = walk->links[walk->count - 1];
+	const struct path_scan *at = &path->scans[scan];
+	struct sample told = end->sample;
+
+	told.time_us = at->time_us;
+	told.weight_us = at->weight_us;
+	if (told.state_us != ABSENT)
+		told.state_us -= (path->scans[end->first].moment_ns - at->moment_ns) / NS_PER_US;
+	told.path_end = end_text(walk, &told);
+	told.path = walk_text(walk);
+	told.path_of = walk->links[0]->sample.comm;
+	told.path_of_tid = walk->links[0]->sample.tid;
+	told.path_depth = (int64_t)walk->count - 1;
+	told.cpu_us = told.runq_us = told.dwait_us = told.sleep_us = ABSENT;
+	told.vcsw = told.ivcsw = ABSENT;
+	told.wait_open = told.names_open = false;
+	told.proc_values = NULL;
+	path->unseen_count += walk->end == END_UNSEEN;
+	if (!path->ordered) {
+		take(to, &told);
+		return;
+	}
+	path->held = memory_grow(path->held, &path->held_capacity, path->held_count + 1,
+				 sizeof(*path->held));
+	path->held[path->held_count++] = told;
+}
+
+static void episode_tell(struct critical_path *path, size_t place, path_taker *take, void *to)
+{
+	const struct path_episode *episode = &path->episodes[place];
+	struct path_walk walk;
+
+	for (size_t scan = episode->first; scan <= episode->last; scan++) {
+		walk_make(path, episode, scan, &walk);
+		path_tell(path, &walk, scan, take, to);
+	}
+}
+
+/* Whether all that the paths of an episode lead through has been told. */
+static bool episode_known(const struct critical_path *path, const struct path_episode *episode,
+			  int64_t until_ns)
+{
+	const struct wakeup *wakeup;
+
+	if (is_awake(&episode->sample))
+		return true;
+	wakeup = wakeup_find(path, episode->sample.tid, episode->last);
+	return wakeup ? wakeup->wake_ns <= until_ns
+		      : episode->last + 1 + GRACE_SCANS < path->scan_count;
+}
+
+void critical_path_end_scan(struct critical_path *path, int64_t until_ns, path_taker *take,
+			    void *to)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < path->open_count; i++) {
+		size_t place = path->open[i];
+
+		if (episode_known(path, &path->episodes[place], until_ns))
+			episode_tell(path, place, take, to);
+		else
+			path->open[left++] = place;
+	}
+	path->open_count = left;
+	if (path->scan_count >= PATH_SCANS_MAX || path->episode_count >= PATH_EPISODES_MAX)
+		critical_path_settle(path, take, to);
+}
+
+static int times_compare(const void *a, const void *b)
+{
+	const struct sample *x = a, *y = b;
+
+	return (x->time_us > y->time_us) - (x->time_us < y->time_us);
+}
+
+/* Wake-ups of scans that are still to come stay. */
+static void path_clear(struct critical_path *path)
+{
+	int64_t until_ns = path->scan_count ? path->scans[path->scan_count - 1].moment_ns : 0;
+	size_t count = path->wakeup_count;
+
+	index_empty(&path->last_episodes);
+	index_empty(&path->last_wakeups);
+	path->wakeup_count = path->scan_count = path->episode_count = 0;
+	path->open_count = path->held_count = 0;
+	for (size_t i = 0; i < count; i++) {
+		struct wakeup wakeup = path->wakeups[i].wakeup;
+
+		if (wakeup.wake_ns > until_ns)
+			critical_path_wakeup(path, &wakeup);
+	}
+}
+
+void critical_path_settle(struct critical_path *path, path_taker *take, void *to)
+{
+	for (size_t i = 0; i < path->open_count; i++)
+		episode_tell(path, path->open[i], take, to);
+	if (path->held_count)
+		qsort(path->held, path->held_count, sizeof(*path->held), times_compare);
+	for (size_t i = 0; i < path->held_count; i++)
+		take(to, &path->held[i]);
+	path_clear(path);
+}
+
+void critical_path_done(struct critical_path *path)
+{
+	index_clear(&path->last_episodes);
+	index_clear(&path->last_wakeups);
+	free(path->scans);
+	free(path->episodes);
+	free(path->wakeups);
+	free(path->open);
+	free(path->held);
+	*path = (struct critical_path){0};
+}

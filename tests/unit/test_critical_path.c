@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The walk from samples and wake-ups to what a process's time really was. Scans are at 10, 20, 30
+ * ms and so on; threads are 1 (the process's own), 2, 3. */
+#include "unit.h"
+#include "base/clock.h"
+#include "base/names.h"
+#include "report/critical_path.h"
+
+#define OWN 1
+#define TOLD_MAX 64
+
+struct told {
+	struct sample samples[TOLD_MAX];
+	size_t count;
+};
+
+static void take(void *to, const struct sample *sample)
+{
+	struct told *told = to;
+
+	assert_true(told->count < TOLD_MAX);
+	told->samples[told->count++] = *sample;
+}
+
+static int64_t moment_ns(int scan)
+{
+	return scan * 10 * NS_PER_MS;
+}
+
+/* since_ms: of sleeps, when it left its CPU. */
+static void seen(struct critical_path *path, int scan, int64_t tid, enum thread_doing state,
+		 int64_t since_ms, const char *why)
+{
+	const struct scan at = {
+		.time_us = scan * 10000, .weight_us = 10000, .moment_ns = moment_ns(scan)};
+	struct sample sample = sample_absent;
+	char comm[8];
+
+	snprintf(comm, sizeof(comm), "t%d", (int)tid);
+	sample.tid = tid;
+	sample.pid = tid * 100;
+	sample.comm = name_lent_string(comm);
+	sample.state = state;
+	sample.state_us = (moment_ns(scan) - since_ms * NS_PER_MS) / NS_PER_US;
+	sample.why = why;
+	sample.syscall = name_lent_string(state == DOING_ON ? NULL : "read");
+	critical_path_add(path, &at, &sample, tid == OWN);
+}
+
+static void woken(struct critical_path *path, int64_t tid, int64_t waker_tid, int64_t slept_ms,
+		  int64_t wake_ms, bool interrupt)
+{
+	critical_path_wakeup(path, &(struct wakeup){.tid = tid,
+						    .waker_tid = waker_tid,
+						    .slept_ns = slept_ms * NS_PER_MS,
+						    .wake_ns = wake_ms * NS_PER_MS,
+						    .interrupt = interrupt});
+}
+
+static void expect(const struct told *told, size_t at, const char *end, const char *path)
+{
+	assert_true(at < told->count);
+	assert_string_equal(told->samples[at].path_end, end);
+	assert_string_equal(told->samples[at].path, path);
+	assert_string_equal(told->samples[at].path_of, "t1");
+	assert_int_equal(told->samples[at].path_of_tid, 1);
+	assert_int_equal(told->samples[at].weight_us, 10000);
+}
+
+/* What runs, or would, is what it is: told at once. */
+static void awake(void **state)
+{
+	struct critical_path path = {.wanted = true};
+	struct told told = {.count = 0};
+
+	(void)state;
+	seen(&path, 1, OWN, DOING_ON, 5, NULL);
+	seen(&path, 1, 2, DOING_ON, 5, NULL);
+	critical_path_end_scan(&path, moment_ns(1), take, &told);
+	seen(&path, 2, OWN, DOING_RQ, 15, NULL);
+	critical_path_end_scan(&path, moment_ns(2), take, &told);
+	assert_int_equal(told.count, 2);
+	expect(&told, 0, "CPU", "t1");
+	expect(&told, 1, "run queue", "t1");
+	critical_path_done(&path);
+}
+
+/* One sleep over three scans: the waker was asleep until a timer woke it, then it ran. Nothing is
+ * told before the sleep has ended. */
+static void through_another(void **state)
+{
+	struct critical_path path = {.wanted = true};
+	struct told told = {.count = 0};
+
+	(void)state;
+	for (int scan = 1; scan <= 3; scan++) {
+		seen(&path, scan, OWN, DOING_SLEEP, 5, "client");
+		seen(&path, scan, 2, scan == 3 ? DOING_ON : DOING_SLEEP, 6, "sleep");
+		if (scan == 3)
+			woken(&path, 2, ABSENT, 6, 25, true);
+		critical_path_end_scan(&path, moment_ns(scan), take, &told);
+		assert_int_equal(told.count, 0);
+	}
+	woken(&path, OWN, 2, 5, 35, false);
+	seen(&path, 4, OWN, DOING_ON, 35, NULL);
+	critical_path_end_scan(&path, moment_ns(4), take, &told);
+	assert_int_equal(told.count, 4);
+	expect(&told, 0, "timer", "t1 read> t2");
+	expect(&told, 1, "timer", "t1 read> t2");
+	expect(&told, 2, "CPU", "t1 read> t2");
+	expect(&told, 3, "CPU", "t1");
+	assert_int_equal(told.samples[0].tid, 2);
+	assert_int_equal(told.samples[0].path_depth, 1);
+	assert_int_equal(told.samples[0].time_us, 10000);
+	assert_int_equal(told.samples[0].state_us, 4000);
+	assert_int_equal(told.samples[1].state_us, 14000);
+	critical_path_done(&path);
+}
+
+/* A wake-up that is younger than the time until which all are known is not gone by yet. */
+static void not_before_all_is_known(void **state)
+{
+	struct critical_path path = {.wanted = true};
+	struct told told = {.count = 0};
+
+	(void)state;
+	seen(&path, 1, OWN, DOING_SLEEP, 5, NULL);
+	seen(&path, 1, 2, DOING_SLEEP, 5, NULL);
+	woken(&path, OWN, 2, 5, 14, false);
+	critical_path_end_scan(&path, 13 * NS_PER_MS, take, &told);
+	assert_int_equal(told.count, 0);
+	woken(&path, 2, 3, 5, 13, false);
+	seen(&path, 2, OWN, DOING_ON, 14, NULL);
+	critical_path_end_scan(&path, 23 * NS_PER_MS, take, &told);
+	assert_int_equal(told.count, 2);
+	expect(&told, 0, "not seen", "t1 read> t2"); /* 3 has no sample */
+	critical_path_done(&path);
+}
+
+/* Two sleeps of a tid, which may be another thread's by then: each is its own. */
+static void two_sleeps(void **state)
+{
+	struct critical_path path = {.wanted = true};
+	struct told told = {.count = 0};
+
+	(void)state;
+	seen(&path, 1, OWN, DOING_SLEEP, 5, NULL);
+	seen(&path, 1, 2, DOING_ON, 0, NULL);
+	seen(&path, 1, 3, DOING_ON, 0, NULL);
+	seen(&path, 2, OWN, DOING_SLEEP, 15, NULL);
+	seen(&path, 2, 2, DOING_ON, 0, NULL);
+	seen(&path, 2, 3, DOING_ON, 0, NULL);
+	woken(&path, OWN, 3, 15, 25, false); /* rings are read one after the other */
+	woken(&path, OWN, 2, 5, 12, false);
+	critical_path_end_scan(&path, moment_ns(3), take, &told);
+	assert_int_equal(told.count, 2);
+	expect(&told, 0, "CPU", "t1 read> t2");
+	expect(&told, 1, "CPU", "t1 read> t3");
+	critical_path_done(&path);
+}
+
+/* How waits end that no thread ended. */
+static void ends(void **state)
+{
+	static const struct {
+		enum thread_doing doing;
+		const char *why, *end;
+	} rows[] = {
+		{DOING_DISK, NULL, "disk"},	    {DOING_SLEEP, "sleep", "timer"},
+		{DOING_SLEEP, "futex", "timer"},    {DOING_SLEEP, "client", "network"},
+		{DOING_SLEEP, "poll", "interrupt"}, {DOING_SLEEP, NULL, "interrupt"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct critical_path path = {.wanted = true};
+		struct told told = {.count = 0};
+
+		seen(&path, 1, OWN, rows[i].doing, 5, rows[i].why);
+		seen(&path, 1, 2, DOING_ON, 5, NULL);
+		woken(&path, OWN, 2, 5, 15, true); /* it was interrupted, no more */
+		critical_path_end_scan(&path, moment_ns(2), take, &told);
+		assert_int_equal(told.count, 1);
+		expect(&told, 0, rows[i].end, "t1");
+		critical_path_done(&path);
+	}
+}
+
+/* A packet of the other process is delivered in an interrupt while that sends it. */
+static void sent_on_this_host(void **state)
+{
+	struct critical_path path = {.wanted = true};
+	struct told told = {.count = 0};
+	const struct scan scan = {.time_us = 10000, .weight_us = 10000, .moment_ns = moment_ns(1)};
+	struct sample sample = sample_absent;
+
+	(void)state;
+	sample.tid = sample.pid = OWN;
+	sample.comm = name_lent_string("t1");
+	sample.state = DOING_SLEEP;
+	sample.state_us = 5000;
+	sample.syscall = name_lent_string("recvfrom");
+	sample.waits_on_pid = 200;
+	critical_path_add(&path, &scan, &sample, true);
+	seen(&path, 1, 2, DOING_ON, 5, NULL);
+	woken(&path, OWN, 2, 5, 15, true);
+	critical_path_end_scan(&path, moment_ns(2), take, &told);
+	expect(&told, 0, "CPU", "t1 recvfrom> t2");
+	critical_path_done(&path);
+}
+
+/* Its own wake-up, one that was lost, and one that is still to come. */
+static void unknown(void **state)
+{
+	struct critical_path path = {.wanted = true};
+	struct told told = {.count = 0};
+
+	(void)state;
+	seen(&path, 1, OWN, DOING_SLEEP, 5, NULL);
+	woken(&path, OWN, OWN, 5, 15, false);
+	critical_path_end_scan(&path, moment_ns(1), take, &told);
+	for (int scan = 2; scan <= 6; scan++) {
+		if (scan == 2)
+			seen(&path, scan, OWN, DOING_SLEEP, 16, NULL);
+		seen(&path, scan, 2, DOING_SLEEP, 1, NULL);
+		critical_path_end_scan(&path, moment_ns(scan), take, &told);
+	}
+	seen(&path, 7, OWN, DOING_SLEEP, 65, NULL);
+	critical_path_end_scan(&path, moment_ns(7), take, &told);
+	assert_int_equal(told.count, 2);
+	expect(&told, 0, "self", "t1");
+	expect(&told, 1, "not seen", "t1");
+	critical_path_settle(&path, take, &told);
+	assert_int_equal(told.count, 3);
+	expect(&told, 2, "not ended", "t1");
+	assert_int_equal(path.scan_count, 0);
+	assert_int_equal(path.unseen_count, 1);
+	critical_path_done(&path);
+}
+
+/* Wake-ups that contradict each other make no path that goes on for ever. */
+static void circles(void **state)
+{
+	struct critical_path path = {.wanted = true};
+	struct told told = {.count = 0};
+
+	(void)state;
+	seen(&path, 1, OWN, DOING_SLEEP, 5, NULL);
+	seen(&path, 1, 2, DOING_SLEEP, 5, NULL);
+	woken(&path, OWN, 2, 5, 15, false);
+	woken(&path, 2, OWN, 5, 15, false);
+	critical_path_end_scan(&path, moment_ns(2), take, &told);
+	assert_int_equal(told.count, 1);
+	assert_string_equal(told.samples[0].path_end, "not seen");
+	assert_int_equal(told.samples[0].path_depth, PATH_LINKS_MAX - 1);
+	assert_non_null(strstr(told.samples[0].path, "..."));
+	critical_path_done(&path);
+}
+
+/* Rows come in the order of time, when all is known. */
+static void in_order(void **state)
+{
+	struct critical_path path = {.wanted = true, .ordered = true};
+	struct told told = {.count = 0};
+
+	(void)state;
+	seen(&path, 1, OWN, DOING_SLEEP, 5, NULL);
+	seen(&path, 1, 2, DOING_ON, 5, NULL);
+	critical_path_end_scan(&path, moment_ns(1), take, &told);
+	seen(&path, 2, OWN, DOING_SLEEP, 5, NULL);
+	seen(&path, 2, 2, DOING_ON, 5, NULL);
+	critical_path_end_scan(&path, moment_ns(2), take, &told);
+	seen(&path, 3, OWN, DOING_ON, 25, NULL);
+	critical_path_end_scan(&path, moment_ns(3), take, &told);
+	woken(&path, OWN, 2, 5, 25, false);
+	critical_path_end_scan(&path, moment_ns(4), take, &told);
+	assert_int_equal(told.count, 0);
+	critical_path_settle(&path, take, &told);
+	assert_int_equal(told.count, 3);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(told.samples[i].time_us, (i + 1) * 10000);
+	critical_path_done(&path);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(awake),
+		cmocka_unit_test(through_another),
+		cmocka_unit_test(not_before_all_is_known),
+		cmocka_unit_test(two_sleeps),
+		cmocka_unit_test(ends),
+		cmocka_unit_test(sent_on_this_host),
+		cmocka_unit_test(unknown),
+		cmocka_unit_test(circles),
+		cmocka_unit_test(in_order),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
