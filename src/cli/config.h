@@ -82,6 +82,7 @@ struct config {
 	int64_t stacks;		   /* --stacks: of a line of a report; 0: none */
 	bool chains;		   /* --chains */
 	bool by_chain;		   /* --by-chain */
+	const char *critical_path; /* --critical-path as typed: ids or name patterns; NULL: none */
 	const char *stack_dict;	   /* --stack-dict: written beside rows, read with a recording */
 	int64_t stack_bytes;	   /* --stack-bytes */
 	bool frame_pointers;	   /* --fp */

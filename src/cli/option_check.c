@@ -317,6 +317,36 @@ struct query config_query(const struct config *config)
 	};
 }
 
+/* It follows waits through all threads, and counts samples. */
+static int path_check(struct config *config, struct error *e)
+{
+	bool samples = config->mode == MODE_CSV || config->mode == MODE_JSON ||
+		       config->mode == MODE_REPORT || mode_stacks(config->mode);
+
+	if (!config->critical_path)
+		return 0;
+	if (!samples || config->by_chain || config->diff)
+		return usage(e, "--critical-path", "is for a report, rows and stacks");
+	if (config->replay)
+		return usage(e, "--critical-path",
+			     "needs the live host: a recording does not tell who ended a wait");
+	if (config->share || config->attach)
+		return usage(e, "--critical-path",
+			     "needs probes of its own, and can't go with --share or --attach");
+	if (config->process || config->threads || config->user || config->comm || config->cgroup ||
+	    config->filter || config->on_cpu || config->off_cpu || config->off_wake)
+		return usage(e, "--critical-path",
+			     "follows waits through all threads, and chooses whose by itself: no "
+			     "-p, -t, -u, -c, --cgroup, --filter, --on-cpu, --off-cpu or "
+			     "--off-wake");
+	if (config->trace || config->chains || config->patience_us || config->stack_dict)
+		return usage(e, "--critical-path",
+			     "can't go with --trace, --slower, --chains, --patience or "
+			     "--stack-dict");
+	config->all_states = config->raw = true;
+	return 0;
+}
+
 static int goroutines_check(struct config *config, struct error *e)
 {
 	const char *digits = config->process ? config->process : "";
@@ -403,6 +433,8 @@ int config_check(struct config *config, struct error *e)
 		err = top_check(config, e);
 	if (!err)
 		err = stacks_check(config, e);
+	if (!err)
+		err = path_check(config, e);
 	if (!err)
 		err = share_check(config, samples, e);
 	if (!err)

@@ -142,15 +142,19 @@ static int run_take_groups(struct run *run, const struct scan *part)
 	return err;
 }
 
+void run_add_row(struct run *run, const struct sample *sample)
+{
+	struct sample row = *sample;
+
+	grid_fill_rows(&run->grid, &run->list, &(struct scan){.samples = &row, .count = 1});
+	run->renderer->add(&run->out, &run->page);
+}
+
 /* A row that has waited. */
 static void run_give_row(void *to, const struct sample *sample, struct exact_note note)
 {
-	struct run *run = to;
-	struct sample row = *sample;
-
 	(void)note;
-	grid_fill_rows(&run->grid, &run->list, &(struct scan){.samples = &row, .count = 1});
-	run->renderer->add(&run->out, &run->page);
+	run_add_row(to, sample);
 }
 
 static void run_take_rows(struct run *run, const struct scan *part)
@@ -169,7 +173,9 @@ static int run_take(struct run *run, const struct scan *part)
 	int err = 0;
 
 	run_note_sleeps(run, part);
-	if (run_grouped(run))
+	if (run->path.wanted)
+		run_path_take(run, part);
+	else if (run_grouped(run))
 		err = run_take_groups(run, part);
 	else if (!run_events_only(run))
 		run_take_rows(run, part);
@@ -244,13 +250,15 @@ static int run_end_rows(struct run *run, const struct scan *scan, struct error *
 static int run_write_late(struct run *run, struct error *e)
 {
 	late_waits_end(&run->late_waits, run_give_row, run);
+	run_path_settle(run);
 	return run_write(run, e);
 }
 
 /* Whether nobody holds texts of the source's samples. */
 static bool run_holds_none(const struct run *run)
 {
-	return run_grouped(run) ? !run->tally.scans : !run->late_waits.count;
+	return run_grouped(run) ? !run->tally.scans
+				: !run->late_waits.count && !run->path.scan_count;
 }
 
 static bool run_ended(const struct run *run, int64_t weight_us)
@@ -288,6 +296,7 @@ static int run_loop(struct run *run, struct error *e)
 			err = run_take_traced(run, false, e);
 		if (run_grouped(run))
 			run_take_events(run);
+		run_path_end_scan(run);
 		if (!err)
 			err = stack_dict_file_flush(&run->stack_dict, e);
 		if (!err)
@@ -345,6 +354,7 @@ static void run_done(struct run *run)
 	stack_lines_done(&run->stacks);
 	time_rows_done(&run->time_rows);
 	chain_report_done(&run->chains);
+	critical_path_done(&run->path);
 	sleepers_done(&run->sleepers);
 	metric_totals_done(&run->metrics);
 	stack_dict_file_done(&run->stack_dict);
@@ -355,6 +365,7 @@ static void run_done(struct run *run)
 	text_done(&run->command);
 	filter_done(&run->filter);
 	filter_done(&run->when);
+	filter_done(&run->path_filter);
 }
 
 /* What the source must know of threads. */
@@ -362,7 +373,7 @@ static uint64_t run_needs(const struct run *run)
 {
 	uint64_t needs = column_list_needs(&run->list) | stack_lines_needs(&run->stacks) |
 			 chain_report_needs(&run->chains) |
-			 (run->config->when ? filter_needs(&run->when) : 0);
+			 (run->config->when ? filter_needs(&run->when) : 0) | run_path_needs(run);
 
 	if (run_events_only(run))
 		return event_list_needs(&run->events);

@@ -215,6 +215,7 @@ int run_show(struct run *run, struct error *e)
 	if (run->source->account && run_accounts(run))
 		run->source->account(run->source, account_take, run);
 	run_take_events(run);
+	run_path_settle(run);
 	run->source->describe(run->source, &now);
 	page = now;
 	facts_subtract(&page, &run->facts_before);
@@ -244,7 +245,8 @@ int run_show(struct run *run, struct error *e)
 	} else {
 		distribution_rows_fill(&run->distributions, &run->tally, &run->grid);
 	}
-	run_find_sleepers(run);
+	if (!run->path.wanted)
+		run_find_sleepers(run);
 	run->renderer->add(&run->out, &run->page);
 	run->page.facts = NULL;
 	group_table_clear(&run->groups);

@@ -32,6 +32,17 @@ static void page_fit(struct page *page, bool all_rows)
 	page->colour = !no_color || !*no_color;
 }
 
+#define PATH_COLUMNS "path_end,comm,syscall,waits_on,path"
+
+/* With --critical-path: rows tell whose path it is, too. Stacks have their own. */
+static const char *path_columns(const struct run *run)
+{
+	if (run->renderer->behind)
+		return "path_of,path_end,comm";
+	return run_grouped(run) ? PATH_COLUMNS
+				: "timestamp,weight_us,path_of_tid,path_of,tid,pid," PATH_COLUMNS;
+}
+
 static int run_columns(struct run *run, struct error *e)
 {
 	const struct config *config = run->config;
@@ -42,9 +53,10 @@ static int run_columns(struct run *run, struct error *e)
 	int err = 0;
 
 	/* distributions have the keys of a report */
-	names = grouped && !renderer->grouped ? REPORT_COLUMNS_DEFAULT
-		: config->by_chain	      ? FOLD_CHAIN_ROOT
-					      : renderer->columns;
+	names = config->critical_path		? path_columns(run)
+		: grouped && !renderer->grouped ? REPORT_COLUMNS_DEFAULT
+		: config->by_chain		? FOLD_CHAIN_ROOT
+						: renderer->columns;
 	if (renderer->before)
 		err = column_list_add(&run->list, renderer->before, grouped, e);
 	if (!err)
@@ -271,7 +283,9 @@ int run_prepare(struct run *run, struct error *e)
 			 run->config->off_wake);
 	run_sleep_stacks(run);
 	run_split(run);
-	err = run_stacks_check(run, e);
+	err = run_path_begin(run, e);
+	if (!err)
+		err = run_stacks_check(run, e);
 	if (!err)
 		err = run_patience_check(run, e);
 	if (err)

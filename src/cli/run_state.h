@@ -4,6 +4,7 @@
 #define TSNAP_CLI_RUN_STATE_H
 
 #include "report/chain_report.h"
+#include "report/critical_path.h"
 #include "report/distribution.h"
 #include "report/event_list.h"
 #include "report/late_waits.h"
@@ -32,6 +33,8 @@ struct run {
 	struct stack_dict_file stack_dict;	 /* --stack-dict, written */
 	struct stack_lines stacks;		 /* of --stacks */
 	struct chain_report chains;		 /* of --chains */
+	struct critical_path path;		 /* of --critical-path, */
+	struct filter path_filter;		 /* whose */
 	struct event_list events;		 /* of --slower, and exec */
 	struct sleep_stacks sleep_stacks;	 /* of the sleeps among them */
 	bool sleep_stacks_wanted;
@@ -92,7 +95,7 @@ static inline bool run_shows_stacks(const struct run *run)
 /* Whether the source is asked for what no sample tells. */
 static inline bool run_accounts(const struct run *run)
 {
-	return run->renderer->accounts || run->times.shared;
+	return !run->path.wanted && (run->renderer->accounts || run->times.shared);
 }
 
 /* run_prepare.c: what config asks for, all but the source. 0 or -errno with e. */
@@ -107,6 +110,16 @@ int run_write(struct run *run, struct error *e);
 void run_add_sample(void *run, const struct sample *sample, struct exact_note note);
 /* Gives the groups the exact times of what was added so far. */
 void run_share_out(struct run *run);
+/* A row that is written with the scan. */
+void run_add_row(struct run *run, const struct sample *sample);
+/* run_path.c, which does nothing without --critical-path: what it needs of samples; takes samples,
+ * which become others; adds those whose paths are known by now; adds all, so that texts of samples
+ * may go. */
+int run_path_begin(struct run *run, struct error *e);
+uint64_t run_path_needs(const struct run *run);
+void run_path_take(struct run *run, const struct scan *part);
+void run_path_end_scan(struct run *run);
+void run_path_settle(struct run *run);
 /* run_sleepers.c: finds what a page without samples tells instead. */
 void run_find_sleepers(struct run *run);
 /* Takes the single events that came. */

@@ -140,6 +140,18 @@ static void add_pressure(struct text *out, const struct page *page, const char *
 	text_done(&line);
 }
 
+static void add_path_words(struct text *out, const struct page *page)
+{
+	struct text line = {0};
+
+	text_add_string(&line, "Critical path of ");
+	text_add_printable(&line, page->path_of);
+	text_add_string(&line, ": the time of its threads (by samples), by the thread that each "
+			       "wait was for in the end, and what that one did meanwhile");
+	page_add_wrapped(out, page, text_string(&line));
+	text_done(&line);
+}
+
 static void add_heading(struct text *out, const struct page *page)
 {
 	struct text line = {0};
@@ -151,6 +163,8 @@ static void add_heading(struct text *out, const struct page *page)
 	page_add_wrapped(out, page, text_string(&line));
 	add_pressure(out, page, "the host", page->facts->pressure, true);
 	add_pressure(out, page, page->facts->pressed_group, page->facts->group_pressure, false);
+	if (page->path_of)
+		add_path_words(out, page);
 	text_add_char(out, '\n');
 	text_done(&line);
 }
@@ -412,6 +426,18 @@ static size_t lines_count(const struct text *text, size_t from)
 	return lines;
 }
 
+/* --critical-path of somebody who was not there. */
+static void add_nobody(struct text *out, const struct page *page)
+{
+	struct text line = {0};
+
+	text_add_string(&line, "No samples: no thread of ");
+	text_add_printable(&line, page->path_of);
+	text_add_string(&line, " was seen.");
+	page_add_wrapped(out, page, text_string(&line));
+	text_done(&line);
+}
+
 static void report_add(struct text *out, const struct page *page)
 {
 	size_t start = out->length, rows;
@@ -424,6 +450,8 @@ static void report_add(struct text *out, const struct page *page)
 		page_add_heatmap(out, page);
 	else if (rows)
 		page_add_table(out, page, rows);
+	else if (page->path_of)
+		add_nobody(out, page);
 	else
 		page_add_sleepers(out, page);
 	if (rows < page->grid->row_count && !page->heatmap)

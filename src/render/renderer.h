@@ -29,6 +29,7 @@ struct page {
 	struct distribution_table *distributions;
 	const struct stack_lines *stacks;  /* the same of --stacks */
 	const struct chain_report *chains; /* and of --chains */
+	const char *path_of;		   /* as typed with --critical-path; NULL: not asked for */
 	/* of a page without samples: who sleeps; NULL: not known */
 	const struct sleepers *sleepers;
 	const struct time_rows

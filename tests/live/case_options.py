@@ -191,6 +191,8 @@ def expect_chains(runs):
     check(re.search(r"^ +[\d.]+ +%s +holder +%d " % (ALL_OF[1], waiter.tgid), text, re.M), "--chains: %s", text)
     text = runs.live("--folded", "--by-chain", *chosen)
     check(re.search(r"^mutex mutex>;holder \d+$", text, re.M), "--by-chain: %s", text)
+    text = runs.live("--critical-path", waiter.tgid, "-d", 1, "--by", "path_end,path_of_tid")
+    check(re.search(r"^ +%s +.*not ended +%d$" % (ALL_OF[1], waiter.tid), text, re.M), "--critical-path: %s", text)
 
 
 def expect_recorded(runs, pid, directory):

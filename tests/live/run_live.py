@@ -30,6 +30,7 @@ import case_compat  # noqa: F401
 import case_containers  # noqa: F401
 import case_cost  # noqa: F401
 import case_cpu  # noqa: F401
+import case_critical_path  # noqa: F401
 import case_exec  # noqa: F401
 import case_faults  # noqa: F401
 import case_fleet  # noqa: F401
@@ -76,7 +77,7 @@ import harness
 LIMIT_S = 400  # of what hangs; stacks_as_gdb takes more than 180 beside two spinning processes
 # These run when no other does: it matters to them how many threads are on the host, who has programs loaded or ends, or that a CPU is
 # free.
-ALONE = ("*_growth", "exit_storm*", "killed*", "nothing_left*", "block_full", "self_stops_counting", "self_not_counted",
+ALONE = ("*_growth", "critical_path*", "exit_storm*", "killed*", "nothing_left*", "block_full", "self_stops_counting", "self_not_counted",
          "only_what_is_asked", "stacks_on_cpu_anywhere", "stacks_on_cpu_shares", "stacks_on_cpu_of_jit", "moment_on_full_host", "stuck*",
          "keeper*", "hostile_*", "moment_of_slow_reader*", "moment_beside_spinners", "moment_of_postgres", "stacks_moment_*")
 # These take long and hold what others hold, too, at more places, or one of tsnap's figures against another tool's: with --all, or named.

@@ -30,7 +30,7 @@ struct workload {
 extern const struct workload cpu_workloads[], sleep_workloads[], process_workloads[],
 	crowd_workloads[], compat_workloads[], file_workloads[], socket_workloads[],
 	wait_workloads[], call_workloads[], mixed_workloads[], stuck_workloads[], chain_workloads[],
-	hostile_workloads[];
+	hostile_workloads[], path_workloads[];
 
 /* Command line: key=value, else the value for absent. */
 const char *option_text(const char *key, const char *absent);

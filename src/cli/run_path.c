@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* --critical-path: samples of all threads go in, those of the process's paths come out. */
+#include "cli/run_state.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* No such process: told before anything is compiled. */
+static int path_process_check(const char *who, struct error *e)
+{
+	if (who[strspn(who, "0123456789")] || !kill((pid_t)strtol(who, NULL, 10), 0) ||
+	    errno != ESRCH)
+		return 0;
+	return error_set(e, ESRCH, EXIT_FAILED,
+			 "--critical-path %s: there is no process %s; see ps -e for those there "
+			 "are",
+			 who, who);
+}
+
+int run_path_begin(struct run *run, struct error *e)
+{
+	const char *who = run->config->critical_path;
+	int err;
+
+	if (!who) {
+		if (!run->config->replay && column_list_needs(&run->list) & NEED_PATH)
+			return error_set(e, EINVAL, EXIT_USAGE,
+					 "the columns path_end to path_of_tid need --critical-path "
+					 "PID|NAME, or a recording that has them");
+		return 0;
+	}
+	run->path_filter.all_states = true;
+	err = filter_set_process(&run->path_filter, who, e);
+	if (err) {
+		error_done(e);
+		*e = (struct error){0};
+		return error_set(e, EINVAL, EXIT_USAGE,
+				 "--critical-path %s: ids are positive numbers, names are "
+				 "patterns, with commas between",
+				 who);
+	}
+	err = path_process_check(who, e);
+	if (err)
+		return err;
+	run->path.wanted = true;
+	run->path.ordered = !run_grouped(run);
+	run->page.path_of = who;
+	return 0;
+}
+
+uint64_t run_path_needs(const struct run *run)
+{
+	return run->path.wanted ? sample_needs_close(NEED_PATH | NEED_WAITS |
+						     filter_needs(&run->path_filter))
+				: 0;
+}
+
+static void path_take(void *to, const struct sample *sample)
+{
+	struct run *run = to;
+
+	run->tally.samples++;
+	if (run_grouped(run))
+		run_add_sample(run, sample, (struct exact_note){EXACT_PART_NONE, true});
+	else
+		run_add_row(run, sample);
+}
+
+void run_path_take(struct run *run, const struct scan *part)
+{
+	run->tally.samples -= (int64_t)part->count; /* those of paths count */
+	for (size_t i = 0; i < part->count; i++)
+		critical_path_add(&run->path, part, &part->samples[i],
+				  filter_accepts(&run->path_filter, &part->samples[i]));
+}
+
+static void wakeup_take(void *to, const struct wakeup *wakeup)
+{
+	critical_path_wakeup(to, wakeup);
+}
+
+void run_path_end_scan(struct run *run)
+{
+	struct source *source = run->source;
+	int64_t until_ns;
+
+	if (!run->path.wanted)
+		return;
+	until_ns = source->wakeups(source, wakeup_take, &run->path);
+	critical_path_end_scan(&run->path, until_ns, path_take, run);
+	if (source->crowded && source->crowded(source))
+		run_path_settle(run);
+}
+
+void run_path_settle(struct run *run)
+{
+	if (run->path.wanted)
+		critical_path_settle(&run->path, path_take, run);
+}

@@ -1,0 +1,80 @@
+"""--critical-path: what the time of a process really was, held against a complete trace of the same time."""
+import os
+import time
+
+from critical_truth import Threads, Trace, threads_of
+from harness import START_S, STOP_S, case, check
+
+RATE_HZ = 100
+SECONDS = 15
+POINTS = 5  # of 100, by which a share may differ
+ENDS = {"CPU": "CPU", "run queue": "run queue", "timer": "interrupt", "network": "interrupt", "interrupt": "interrupt",
+        "not ended": "not ended"}
+
+
+def kind_of(end):
+    return "disk" if end.startswith("disk") else ENDS.get(end, end)
+
+
+def clock_ahead_ns():
+    """Of UTC to the monotonic clock."""
+    return time.clock_gettime_ns(time.CLOCK_REALTIME) - time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+
+
+def stamp_ns(stamp):
+    whole, part = stamp.rstrip("Z").split(".")
+    return int(time.mktime(time.strptime(whole, "%Y-%m-%dT%H:%M:%S")) - time.timezone) * 10**9 + int(part.ljust(9, "0"))
+
+
+def shares_told(rows):
+    shares, total = {}, 0
+    for row in rows:
+        key = (kind_of(row["path_end"]), row["comm"])
+        shares[key] = shares.get(key, 0) + int(row["weight_us"])
+        total += int(row["weight_us"])
+    return {key: 100.0 * value / total for key, value in shares.items()}
+
+
+def compare(ctx, pid, seconds=SECONDS):
+    """Traces all while tsnap samples; the shares of both, in per cent, by kind and thread."""
+    trace = Trace("tsnap-test-%d" % os.getpid())
+    ctx.at_end(trace.close)
+    tool = ctx.plain("--csv", "--critical-path", pid, "-d", seconds, "-F", RATE_HZ)
+    trace.begin()
+    rows = tool.finish(0, START_S + seconds + STOP_S)
+    ahead_ns, tids = clock_ahead_ns(), threads_of(pid)
+    trace.end()
+    stamps = [stamp_ns(row["timestamp"]) - ahead_ns for row in rows]
+    check(len(rows) > seconds * RATE_HZ / 2, "%d rows in %d s: %s", len(rows), seconds, tool.err)
+    check(stamps == sorted(stamps), "rows are not in the order of time")
+    threads, exact = Threads(trace.events), {}
+    for tid in tids:
+        threads.path(tid, stamps[0], stamps[-1], exact)
+    total = sum(exact.values())
+    return shares_told(rows), {key: 100.0 * value / total for key, value in exact.items()}, rows
+
+
+def differences(told, exact):
+    return sorted((abs(told.get(key, 0) - exact.get(key, 0)), key, told.get(key, 0), exact.get(key, 0))
+                  for key in set(told) | set(exact))
+
+
+def held_against(what, told, exact):
+    worst = differences(told, exact)[::-1]
+    print("# critical path of %s (told, exact): %s" % (what, "; ".join("%s of %s %.1f %.1f" % (key[0], key[1], have, want)
+                                                                       for _, key, have, want in worst if max(have, want) >= 1)))
+    check(worst[0][0] <= POINTS, "%s: %s of %s: %.1f %% told, %.1f %% exact", what, worst[0][1][0], worst[0][1][1], worst[0][2],
+          worst[0][3])
+
+
+@case
+def critical_path(ctx):
+    """A client whose server computes, sleeps, writes to a disk and waits for a mutex: shares as in a complete trace."""
+    workload = ctx.workload("path", file=os.path.join(ctx.temporary(), "synced"))
+    told, exact, rows = compare(ctx, int(workload["client"]))
+    held_against("a client", told, exact)
+    for want in (("CPU", "path-client"), ("CPU", "path-server"), ("CPU", "path-holder"), ("interrupt", "path-server")):
+        check(told.get(want, 0) > 1, "no %s of %s: %s", want[0], want[1], told)
+    paths = {row["path"] for row in rows}
+    check("path-client read> path-server futex> path-holder" in paths, "paths: %s", paths)
+    check({row["path_of"] for row in rows} == {"path-client"}, "whose path: %s", {row["path_of"] for row in rows})

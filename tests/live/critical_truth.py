@@ -1,0 +1,128 @@
+"""The critical path of a process, exactly: every switch and wake-up of all CPUs, as the kernel's own tracer (ftrace) writes them.
+
+A thread's time is followed as Perfetto's stdlib does: while it sleeps, the time is that of the thread which woke it, in the same
+stretch of time, and if that one slept, too, of the one that woke that; an interrupt ends it."""
+import glob
+import os
+import re
+
+from harness import Skip, check
+
+TRACING = "/sys/kernel/tracing"
+BUFFER_KB = 16384  # of a CPU
+DEPTH_MAX = 32
+ON_ITS_WAY_NS = 50000  # a wake-up so short before the switch out came while the thread was on its way to sleep
+
+LINE = re.compile(r"\s*.*-(\d+)\s+\[\d+\]\s+(\S+)\s+(\d+)\.(\d{6}): (sched_switch|sched_waking): (.*)")
+SWITCH = re.compile(r"prev_comm=(.*) prev_pid=(\d+) prev_prio=\d+ prev_state=(\S+) ==> next_comm=(.*) next_pid=(\d+) next_prio")
+WAKING = re.compile(r"comm=.* pid=(\d+) prio=")
+
+
+class Trace:
+    """All switches and wake-ups from begin() to end(), in the order of time. An instance of the tracer of its own."""
+
+    def __init__(self, name):
+        self.place, self.events = "%s/instances/%s" % (TRACING, name), []
+        try:
+            os.mkdir(self.place)
+        except OSError as error:
+            raise Skip("no tracer: %s (tests/live/with-tracefs)" % error)
+        self._write("trace_clock", "mono")
+        self._write("buffer_size_kb", BUFFER_KB)
+
+    def _write(self, file, value):
+        with open(os.path.join(self.place, file), "w", encoding="ascii") as to:
+            to.write(str(value))
+
+    def begin(self):
+        for event in ("sched_switch", "sched_waking"):
+            self._write("events/sched/%s/enable" % event, 1)
+
+    def end(self):
+        self._write("tracing_on", 0)
+        for stats in glob.glob(self.place + "/per_cpu/cpu*/stats"):
+            with open(stats, encoding="ascii") as file:
+                check(re.search(r"^overrun: 0$", file.read(), re.M), "the trace is longer than its buffer")
+        with open(os.path.join(self.place, "trace"), encoding="utf-8", errors="replace") as file:
+            for line in file:
+                self._line(line)
+        self.close()
+
+    def close(self):
+        if os.path.isdir(self.place):
+            self._write("events/enable", 0)
+            os.rmdir(self.place)
+
+    def _line(self, line):
+        match = LINE.match(line)
+        if not match:
+            return
+        current, flags, seconds, part, kind, rest = match.groups()
+        now_ns = int(seconds) * 10**9 + int(part) * 1000
+        if kind == "sched_switch":
+            name, leaves, state, next_name, arrives = SWITCH.match(rest).groups()
+            self.events.append((now_ns, "switch", int(leaves), state[0], int(arrives), name, next_name))
+        else:  # the third flag: h or H in an interrupt, s in one that was put off
+            self.events.append((now_ns, "waking", int(WAKING.match(rest).group(1)), int(current), flags[2] != "."))
+
+
+class Stretch:
+    """A time in which a thread did one thing: CPU, run queue, or S or D until waker woke it (None: an interrupt)."""
+
+    def __init__(self, begin_ns, kind):
+        self.begin_ns, self.end_ns, self.kind, self.waker, self.ended = begin_ns, None, kind, None, False
+
+
+class Threads:
+    """What each thread did, made of a trace."""
+
+    def __init__(self, events):
+        self.names, self.stretches, self.woken_ns = {}, {}, {}
+        for event in events:
+            if event[1] == "switch":
+                self._switch(*event[:1] + event[2:])
+            else:
+                self._waking(*event[:1] + event[2:])
+
+    def _next(self, tid, now_ns, kind):
+        stretches = self.stretches.setdefault(tid, [])
+        if stretches:
+            stretches[-1].end_ns = now_ns
+        stretches.append(Stretch(now_ns, kind))
+
+    def _last(self, tid):
+        stretches = self.stretches.get(tid)
+        return stretches[-1] if stretches else None
+
+    def _switch(self, now_ns, leaves, state, arrives, name, next_name):
+        self.names[leaves], self.names[arrives] = name, next_name
+        on_its_way = self.woken_ns.get(leaves, 0) > now_ns - ON_ITS_WAY_NS
+        self._next(leaves, now_ns, "run queue" if state == "R" or on_its_way else "D" if state == "D" else "S")
+        self._next(arrives, now_ns, "CPU")
+
+    def _waking(self, now_ns, tid, waker, interrupt):
+        last = self._last(tid)
+        if last and last.kind in "SD":
+            last.waker, last.ended = None if interrupt or not waker else waker, True
+            self._next(tid, now_ns, "run queue")
+        elif last and last.kind == "CPU":
+            self.woken_ns[tid] = now_ns
+
+    def path(self, tid, begin_ns, end_ns, shares, depth=0):
+        """Adds what this time of the thread really was to shares: {(kind, name of the thread): ns}."""
+        for stretch in self.stretches.get(tid, []):
+            begin, end = max(begin_ns, stretch.begin_ns), min(end_ns, stretch.end_ns or end_ns)
+            if begin >= end:
+                continue
+            if stretch.kind in "SD" and stretch.waker and depth < DEPTH_MAX:
+                self.path(stretch.waker, begin, end, shares, depth + 1)
+                continue
+            kind = stretch.kind
+            if kind in "SD":
+                kind = {"S": "interrupt", "D": "disk"}[kind] if stretch.ended else "not ended"
+            key = (kind, self.names.get(tid))
+            shares[key] = shares.get(key, 0) + end - begin
+
+
+def threads_of(pid):
+    return [int(os.path.basename(path)) for path in glob.glob("/proc/%d/task/*" % pid)]
