@@ -17,6 +17,24 @@
  * none is there). */
 ssize_t user_memory_read(const char *root, int64_t pid, int64_t tid, uint64_t address, void *bytes,
 			 size_t size);
+/* The files of processes whose memory a scan reads more than once: opening and closing them takes
+ * five sixths of a read. They lead to the memory that a process had when they were opened, and not
+ * to what an exec gives it: so they serve one scan alone. Zeroed is none. */
+#define USER_MEMORY_FILES 16
+
+struct user_memory {
+	struct user_memory_files {
+		int64_t pid, scan_ns; /* 0: closed */
+		int pagemap, mem;
+	} files[USER_MEMORY_FILES];
+};
+
+/* As user_memory_read(), in the scan of scan_ns. */
+ssize_t user_memory_read_again(struct user_memory *open, const char *root, int64_t pid, int64_t tid,
+			       int64_t scan_ns, uint64_t address, void *bytes, size_t size);
+/* Closes those of other scans; INT64_MAX: all. */
+void user_memory_sweep(struct user_memory *open, int64_t scan_ns);
+
 /* Reads a text and its NUL. Its length, or -errno (-EFAULT: its end is not there, or not within
  * size bytes). */
 ssize_t user_text_read(const char *root, int64_t pid, int64_t tid, uint64_t address, char *bytes,

@@ -34,7 +34,8 @@ void waits_free(struct waits *waits)
 	cache_done(&waits->served);
 	sockets_done(&waits->sockets);
 	holders_done(&waits->holders);
-	cgroup_mount_done(&waits->memory);
+	cgroup_mount_done(&waits->memory_group);
+	user_memory_sweep(&waits->memory, INT64_MAX);
 	index_clear(&waits->file_locks.holders);
 	index_clear(&waits->functions);
 	index_clear(&waits->classes.rules);
@@ -48,6 +49,7 @@ void waits_sweep(struct waits *waits, int64_t now_ns, int64_t idle_ns)
 	cache_sweep(&waits->served, now_ns, SERVED_IDLE_NS);
 	sockets_sweep(&waits->sockets, now_ns, idle_ns);
 	holders_sweep(&waits->holders, now_ns, idle_ns);
+	user_memory_sweep(&waits->memory, now_ns);
 }
 
 int waits_sockets_error(const struct waits *waits)
@@ -96,8 +98,8 @@ struct file_locks *wait_file_locks(const struct wait *wait)
 
 bool wait_memory_read(const struct wait *wait, uint64_t address, void *bytes, size_t size)
 {
-	return user_memory_read(wait_root(wait), wait->pid, wait->tid, address, bytes, size) ==
-	       (ssize_t)size;
+	return user_memory_read_again(&wait->waits->memory, wait_root(wait), wait->pid, wait->tid,
+				      wait->now_ns, address, bytes, size) == (ssize_t)size;
 }
 
 const char *wait_fdinfo(const struct wait *wait, bool *cut)

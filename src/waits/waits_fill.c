@@ -126,11 +126,11 @@ static bool may_want_memory(const struct sample *sample)
 static void memory_tell(struct waits *waits, struct wait_episode *episode,
 			const struct sample *sample)
 {
-	if (!waits->memory_looked_for)
-		cgroup_mount_find(&waits->memory, waits->root, "memory");
-	waits->memory_looked_for = true;
+	if (!waits->memory_group_looked_for)
+		cgroup_mount_find(&waits->memory_group, waits->root, "memory");
+	waits->memory_group_looked_for = true;
 	text_clear(&waits->text);
-	memory_wait_tell(waits->root, &waits->memory, sample->pid, sample->tid, &waits->text);
+	memory_wait_tell(waits->root, &waits->memory_group, sample->pid, sample->tid, &waits->text);
 	/* who was only interrupted in a page fault waits for a CPU */
 	if (sample->state == DOING_RQ && strncmp(text_string(&waits->text), "reclaim", 7))
 		return;

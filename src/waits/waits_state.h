@@ -6,6 +6,7 @@
 #include "base/cache.h"
 #include "base/text.h"
 #include "proc/cgroup_mount.h"
+#include "proc/user_memory.h"
 #include "waits/holders.h"
 #include "waits/sockets.h"
 #include "waits/wait_episode.h"
@@ -29,8 +30,9 @@ struct waits {
 	struct sockets sockets;
 	struct cache served; /* threads to their connections: served.c */
 	struct file_locks file_locks;
-	struct cgroup_mount memory; /* of the controller of that name */
-	bool memory_looked_for;
+	struct user_memory memory;
+	struct cgroup_mount memory_group; /* of the controller of that name */
+	bool memory_group_looked_for;
 	struct index functions;		    /* by interned name of a call: the function, or 0 */
 	runtime_lock_finder *runtime_locks; /* or NULL */
 	void *runtime_lock_finder;
