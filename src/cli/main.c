@@ -13,11 +13,13 @@
 #include "base/memory.h"
 #include "top.h"
 #include "base/output.h"
+#include "base/sanitized.h"
 #include "base/progress.h"
 #include "base/signals.h"
 #include "recording/recording.h"
 #include "recording/recording_rate.h"
 #include "report/column_list.h"
+#include "sandbox/sandbox.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -77,11 +79,27 @@ static const char **replay_paths(const struct config *config)
 	return paths;
 }
 
+/* A recording may be anybody's: before its first byte is read. */
+static void replay_bound(const struct config *config)
+{
+	unsigned int uses = SANDBOX_REPLAYS;
+
+	if (config->output || config->snapshot)
+		uses |= SANDBOX_WRITES;
+	if (config->mode == MODE_TOP)
+		uses |= SANDBOX_WRITES | SANDBOX_NAMES;
+	if (!config->no_sandbox && !SANITIZED)
+		sandbox_enter(uses, NULL);
+}
+
 static int replay_open(const struct config *config, struct filter *filter, uint64_t needs,
 		       struct source **source, struct error *e)
 {
 	const char **paths = replay_paths(config);
-	int err = recording_open(paths, &config->part, filter, needs, source, e);
+	int err;
+
+	replay_bound(config);
+	err = recording_open(paths, &config->part, filter, needs, source, e);
 
 	free(paths);
 	if (err || !config->stack_dict)
@@ -97,7 +115,10 @@ static int replay_open(const struct config *config, struct filter *filter, uint6
 static int snapshot_make(const struct config *config, struct error *e)
 {
 	const char **paths = replay_paths(config);
-	int err = recording_snapshot(paths, &config->part, config->snapshot, e);
+	int err;
+
+	replay_bound(config);
+	err = recording_snapshot(paths, &config->part, config->snapshot, e);
 
 	free(paths);
 	return err;

@@ -2,6 +2,7 @@
 #include "parser/parser_process.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/sanitized.h"
 #include "base/shown_pid.h"
 #include "sandbox/capabilities.h"
 #include "sandbox/sandbox.h"
@@ -23,18 +24,6 @@
 #define DESCRIPTORS_MOST 65536
 #define SPAWNER_NAME "tsnap-spawner"
 #define PARSER_NAME "tsnap-parser"
-
-/* Memory of these is mapped without regard to what is there. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
-#endif
 
 static void limit_set(int what, rlim_t value)
 {

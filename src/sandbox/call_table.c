@@ -13,6 +13,7 @@
 #define ANY UINT32_MAX
 #define IOCTL_KIND 0xff00 /* _IOC_TYPE() */
 #define NSFS_KIND 0xb700  /* include/uapi/linux/nsfs.h */
+#define ASKS (SANDBOX_SAMPLES | SANDBOX_NAMES)
 #define NEW_NAMESPACES                                                                 \
 	(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | \
 	 CLONE_NEWPID | CLONE_NEWNET)
@@ -27,11 +28,14 @@ const struct call_row call_rows[] = {
 	 "fstatfs statfs64 fstatfs64 access faccessat faccessat2 readlink readlinkat getdents getdents64 "
 	 "getxattr lgetxattr fgetxattr getcwd chdir fchdir", 0, {{0}}},
 	/* outputs, and the directory that a larger map is compiled in */
-	{"unlink unlinkat rename renameat renameat2 mkdir mkdirat rmdir fchmod fchown", 0, {{0}}},
+	{"unlink unlinkat rename renameat renameat2 mkdir mkdirat rmdir fchmod fchown",
+	 SANDBOX_SAMPLES | SANDBOX_WRITES, {{0}}},
 	{"mmap mmap2 munmap mprotect mremap madvise brk mlock mlock2 munlock membarrier", 0, {{0}}},
-	{"exit exit_group wait4 waitid set_tid_address set_robust_list get_robust_list rseq futex "
-	 "futex_waitv gettid getpid getppid getpgrp getpgid getsid kill tkill tgkill fork vfork", 0, {{0}}},
-	{"clone", 0, {{NEW_NAMESPACES, 0, 0}}},
+	{"exit exit_group set_tid_address set_robust_list get_robust_list rseq futex futex_waitv gettid getpid "
+	 "getppid getpgrp getpgid getsid tgkill", 0, {{0}}},
+	{"wait4 waitid kill tkill fork vfork", SANDBOX_SAMPLES, {{0}}},
+	{"clone", SANDBOX_SAMPLES, {{NEW_NAMESPACES, 0, 0}}},
+	{"clone", SANDBOX_REPLAYS, {{CLONE_THREAD, 0, CLONE_THREAD}}},
 	{"sched_yield sched_getaffinity sched_setaffinity sched_getparam sched_setparam "
 	 "sched_getscheduler sched_setscheduler sched_getattr sched_get_priority_max "
 	 "sched_get_priority_min getpriority setpriority prlimit64 getrlimit ugetrlimit setrlimit "
@@ -43,16 +47,16 @@ const struct call_row call_rows[] = {
 	{"poll ppoll select _newselect pselect6 epoll_create epoll_create1 epoll_ctl epoll_wait "
 	 "epoll_pwait epoll_pwait2 eventfd2 inotify_init1 inotify_add_watch inotify_rm_watch", 0, {{0}}},
 	/* a parser that is begun anew bounds itself: both can only take away */
-	{"seccomp capset", 0, {{0}}},
+	{"seccomp capset", SANDBOX_SAMPLES, {{0}}},
 	{"getuid geteuid getgid getegid getresuid getresgid getgroups uname sysinfo getcpu getrandom",
 	 0, {{0}}},
 	/* sock_diag, and the name service (nscd, SSSD, LDAP) */
-	{"socket", 0, {{ANY, 0, AF_UNIX}}},
-	{"socket", 0, {{ANY, 0, AF_NETLINK}}},
-	{"socket", 0, {{ANY, 0, AF_INET}}},
-	{"socket", 0, {{ANY, 0, AF_INET6}}},
+	{"socket", ASKS, {{ANY, 0, AF_UNIX}}},
+	{"socket", ASKS, {{ANY, 0, AF_NETLINK}}},
+	{"socket", ASKS, {{ANY, 0, AF_INET}}},
+	{"socket", ASKS, {{ANY, 0, AF_INET6}}},
 	{"socketpair connect bind getsockname getpeername getsockopt setsockopt sendto sendmsg sendmmsg "
-	 "recvfrom recvmsg recvmmsg shutdown", 0, {{0}}},
+	 "recvfrom recvmsg recvmmsg shutdown", ASKS, {{0}}},
 	/* terminals, but not TIOCSTI and TIOCLINUX: what they put in, the caller's shell would read */
 	{"ioctl", 0, {{ANY, 1, TCGETS}}},	{"ioctl", 0, {{ANY, 1, TCSETS}}},
 	{"ioctl", 0, {{ANY, 1, TCSETSW}}},	{"ioctl", 0, {{ANY, 1, TCSETSF}}},
@@ -62,7 +66,7 @@ const struct call_row call_rows[] = {
 	{"ioctl", 0, {{ANY, 1, TCSBRK}}},	{"ioctl", 0, {{ANY, 1, TIOCGWINSZ}}},
 	{"ioctl", 0, {{ANY, 1, TIOCGPGRP}}},	{"ioctl", 0, {{ANY, 1, FIONREAD}}},
 	{"ioctl", 0, {{ANY, 1, FIONBIO}}},	{"ioctl", 0, {{ANY, 1, FIOCLEX}}},
-	{"ioctl", 0, {{IOCTL_KIND, 1, NSFS_KIND}}},
+	{"ioctl", SANDBOX_SAMPLES, {{IOCTL_KIND, 1, NSFS_KIND}}},
 	{"ioctl", SANDBOX_SAMPLES, {{IOCTL_KIND, 1, PERF_EVENT_IOC_ENABLE & IOCTL_KIND}}},
 	{"bpf perf_event_open process_vm_readv kcmp pidfd_open", SANDBOX_SAMPLES, {{0}}},
 	{"pidfd_send_signal", SANDBOX_SAMPLES, {{ANY, 1, 0}}}, /* asks whether it lives */

@@ -66,7 +66,7 @@ def counted(build):
                 copy = os.path.join(folder, "%d.csv" % times)
                 with open(copy, "wb") as file:
                     file.write(recording * times)
-                return [tsnap, "--replay", copy, "-a"] + list(options)
+                return [tsnap, "--no-sandbox", "--replay", copy, "-a"] + list(options)
             rows = recording.count(b"\n") - 1
             for options in ([], ["--csv"], ["--json"]):
                 words = " ".join(["a row of %s.csv, tsnap --replay" % name, "-a"] + options)

@@ -9,7 +9,7 @@ import subprocess
 import time
 
 import truth
-from harness import Findings, Process, SLOW, START_S, STOP_S, Skip, case, check, rows_of, scans_of, wait_until
+from harness import Findings, Process, SLOW, START_S, STOP_S, Skip, Tsnap, case, check, rows_of, scans_of, wait_until
 from case_cost import resident_kb
 from case_parts import timestamp_s
 from case_stacks import chain_programs, directory_of, frames_of
@@ -93,6 +93,25 @@ def sandbox_of_forms(ctx):
     check(kept >> CAPABILITIES["chown"] & 1 and not no_new and not filtered, "--no-sandbox: %x", kept)
     free.signal(signal.SIGTERM)
     free.finish_plain(0)
+
+
+@case
+def sandbox_of_replay(ctx):
+    """A replay keeps no capability but to read files, gets no new ones, and has a filter of calls before it reads the first byte."""
+    with open(os.path.join(os.path.dirname(__file__), "..", "fixtures", "small.csv"), "rb") as file:
+        rows = file.read()
+    tool = Tsnap([ctx.options.tsnap, "--replay", "-", "--csv", "-a"])
+    ctx.started.append(tool)
+    wait_until(lambda: privileges_of(tool.process.pid)[2], START_S, "the sandbox")
+    kept, no_new, _ = privileges_of(tool.process.pid)
+    check(not kept & ~(1 << CAPABILITIES["dac_read_search"]) and no_new, "capabilities %x, no new ones: %s", kept, no_new)
+    tool.process.stdin.write(rows)
+    tool.process.stdin.close()
+    check(len(tool.finish()) == len(rows.splitlines()) - 1, "%d rows of %d lines", len(tool.rows()), len(rows.splitlines()))
+    free = Tsnap([ctx.options.tsnap, "--replay", "-", "--csv", "-a", "--no-sandbox"])
+    ctx.started.append(free)
+    wait_until(lambda: truth.Thread(free.process.pid).letter == "S", START_S, "that it waits for rows")
+    check(not privileges_of(free.process.pid)[2], "--no-sandbox has a filter")
 
 
 @case

@@ -182,7 +182,8 @@ def case_no_memory(tsnap):
         return
     ended = 0
     for when in (900, 1300, 2000, 3000, 5000, 9000):
-        terminal = Terminal(tsnap, LD_PRELOAD=library, MALLOC_FAILS=str(when), MALLOC_FAILS_IN="tsnap")
+        # without the sandbox: libseccomp 2.5 itself breaks where it has no memory
+        terminal = Terminal(tsnap, arguments=("--no-sandbox",), LD_PRELOAD=library, MALLOC_FAILS=str(when), MALLOC_FAILS_IN="tsnap")
         end = time.monotonic() + 10
         # keys until it ends: each answer allocates
         while terminal.process.poll() is None and time.monotonic() < end:

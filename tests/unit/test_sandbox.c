@@ -8,6 +8,7 @@
 #include "sandbox/sandbox.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/capability.h>
 #include <sched.h>
 #include <seccomp.h>
@@ -104,6 +105,39 @@ static void sandbox_live(void)
 	refused_calls();
 }
 
+static void *thread_of_replay(void *of)
+{
+	*(bool *)of = true;
+	return NULL;
+}
+
+/* Files and threads; no process, no socket, no other process' memory, no change of a file's name.
+ */
+static void sandbox_replay(void)
+{
+	struct iovec here = {&(char){0}, 1};
+	bool began = false;
+	pthread_t thread;
+	uint64_t held;
+
+	assert_int_equal(sandbox_enter(SANDBOX_REPLAYS, NULL), 0);
+	assert_int_equal(capabilities_held(&held), 0);
+	assert_int_equal(held & ~(1ull << CAP_DAC_READ_SEARCH | 1ull << CAP_DAC_OVERRIDE), 0);
+	assert_true(open("/dev/null", O_RDONLY) >= 0);
+	assert_int_equal(thread_begin(&thread, thread_of_replay, &began), 0);
+	pthread_join(thread, NULL);
+	assert_true(began);
+	assert_int_equal(error_of(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)), ENOSYS);
+	assert_int_equal(error_of(socket(AF_UNIX, SOCK_STREAM, 0)), ENOSYS);
+	assert_int_equal(error_of(socket(AF_INET, SOCK_STREAM, 0)), ENOSYS);
+	assert_int_equal(error_of(process_vm_readv(getpid(), &here, 1, &here, 1, 0)), ENOSYS);
+	assert_int_equal(error_of(syscall(SYS_renameat, AT_FDCWD, "/no", AT_FDCWD, "/such")),
+			 ENOSYS);
+	assert_int_equal(error_of(syscall(SYS_kill, getpid(), 0)), ENOSYS);
+	assert_int_equal(error_of(syscall(SYS_bpf, 0, NULL, 0)), ENOSYS);
+	assert_int_equal(error_of(execv("/bin/true", (char *const[]){"true", NULL})), ENOSYS);
+}
+
 /* In a child process, whose standard error goes to told. */
 static int run_apart(void (*run)(void), char *told, size_t size)
 {
@@ -148,6 +182,16 @@ static void what_is_not_sampling_is_refused_and_named(void **state)
 			fail_msg("%s is not named: %s", names[i], told);
 		assert_true(!first || !strstr(first + 1, words));
 	}
+}
+
+static void replay_is_bounded_further(void **state)
+{
+	char told[8192];
+
+	(void)state;
+	if (getenv("TSNAP_TEST_EMULATED"))
+		skip();
+	assert_int_equal(run_apart(sandbox_replay, told, sizeof(told)), 0);
 }
 
 static void capabilities_follow_from_uses(void **state)
@@ -195,6 +239,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_not_sampling_is_refused_and_named),
+		cmocka_unit_test(replay_is_bounded_further),
 		cmocka_unit_test(capabilities_follow_from_uses),
 		cmocka_unit_test(names_are_calls),
 	};
