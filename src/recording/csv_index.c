@@ -2,6 +2,7 @@
 #include "recording/csv_index.h"
 
 #include <endian.h>
+#include <stdbool.h>
 #include <string.h>
 
 #ifdef __SSE2__
@@ -76,36 +77,69 @@ static inline uint64_t bits_between(uint64_t bits)
 	return bits;
 }
 
-size_t csv_index_make(struct csv_index *index, const char *text, size_t length)
+size_t csv_index_make(uint16_t *ends, size_t *count, const char *text, size_t length)
 {
 	/* the byte before the block ended a field; ended a quoted text; quotes are open */
 	uint64_t ended = 1, closed = 0, open = 0;
-	size_t count = 0;
+	size_t found = 0;
 
 	length = length < CSV_INDEX_BYTES ? length : CSV_INDEX_BYTES;
 	for (size_t at = 0; at < length; at += 64) {
 		struct block_bits bits = block_read(text + at);
 		uint64_t wanted = length - at < 64 ? (1ull << (length - at)) - 1 : ~0ull;
-		uint64_t inside, ends, opening, closing;
+		uint64_t inside, ending, opening, closing;
 
 		bits.quotes &= wanted;
 		inside = bits_between(bits.quotes) ^ open;
-		ends = (bits.commas | bits.line_ends) & ~inside & wanted;
+		ending = (bits.commas | bits.line_ends) & ~inside & wanted;
 		opening = bits.quotes & inside;
 		closing = bits.quotes & ~inside;
 		if (((bits.nuls | (bits.line_ends & inside)) & wanted) ||
-		    (opening & ~(ends << 1 | ended)) || ((closing << 1 | closed) & ~ends & wanted))
+		    (opening & ~(ending << 1 | ended)) ||
+		    ((closing << 1 | closed) & ~ending & wanted))
 			break;
-		for (uint64_t left = ends; left; left &= left - 1)
-			index->ends[count++] = (uint16_t)(at + (size_t)__builtin_ctzll(left));
+		for (uint64_t left = ending; left; left &= left - 1)
+			ends[found++] = (uint16_t)(at + (size_t)__builtin_ctzll(left));
 		/* arithmetic: all bits or none, as the last byte is in quotes or not */
 		open = 0 - (inside >> 63);
-		ended = ends >> 63;
+		ended = ending >> 63;
 		closed = closing >> 63;
 	}
-	while (count && text[index->ends[count - 1]] != '\n')
-		count--;
-	index->count = count;
-	index->next = 0;
-	return count ? (size_t)index->ends[count - 1] + 1 : 0;
+	while (found && text[ends[found - 1]] != '\n')
+		found--;
+	*count = found;
+	return found ? (size_t)ends[found - 1] + 1 : 0;
+}
+
+/* Whether the number of quotes is odd: eight bytes at a time, as there are some in every row. */
+static bool quotes_odd(const char *from, const char *to)
+{
+	const uint64_t low = 0x7f7f7f7f7f7f7f7fu, quotes = 0x2222222222222222u;
+	unsigned int odd = 0;
+
+	for (; to - from >= 8; from += 8) {
+		uint64_t word;
+
+		memcpy(&word, from, sizeof(word));
+		word ^= quotes;
+		/* the top bit of each byte that was a quote */
+		odd ^= (unsigned int)__builtin_parityll(~(((word & low) + low) | word | low));
+	}
+	for (; from < to; from++)
+		odd ^= *from == '"';
+	return odd;
+}
+
+char *csv_record_end(char *at, char *end)
+{
+	for (bool quoted = false; at < end;) {
+		char *line_end = memchr(at, '\n', (size_t)(end - at));
+		char *stop = line_end ? line_end : end;
+
+		quoted ^= quotes_odd(at, stop);
+		if (line_end && !quoted)
+			return line_end;
+		at = stop + 1;
+	}
+	return NULL;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "recording/csv_reader.h"
 #include "base/memory.h"
+#include "recording/csv_ahead.h"
+#include "recording/csv_index.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -15,18 +17,44 @@ static int csv_fail(const struct csv_reader *reader, struct error *e, const char
 			 (unsigned long long)reader->line, what);
 }
 
+static int csv_fail_long(const struct csv_reader *reader, struct error *e)
+{
+	return csv_fail(reader, e, "longer than a mebibyte: not a CSV of tsnap");
+}
+
+/* Takes the next block once the one before is used up. As csv_fill(). */
+static int csv_take_block(struct csv_reader *reader, struct error *e)
+{
+	if (reader->end - reader->start > CSV_RECORD_MAX)
+		return csv_fail_long(reader, e);
+	if (reader->block && reader->block->err) {
+		if (reader->block->err == -ENODATA)
+			return 0;
+		*e = reader->block->e;
+		reader->block->e = (struct error){0};
+		return reader->block->err;
+	}
+	reader->block = csv_ahead_next(reader->ahead);
+	reader->bytes = reader->block->bytes;
+	reader->start = reader->run = 0;
+	reader->end = reader->block->length;
+	return 1;
+}
+
 /* Reads more behind what is there. 1, 0 at the end of the file, or -errno. */
 static int csv_fill(struct csv_reader *reader, struct error *e)
 {
 	ssize_t got;
 
+	if (reader->ahead)
+		return csv_take_block(reader, e);
 	if (reader->start) {
 		memmove(reader->bytes, reader->bytes + reader->start, reader->end - reader->start);
 		reader->end -= reader->start;
 		reader->start = 0;
 	}
 	if (reader->end > CSV_RECORD_MAX)
-		return csv_fail(reader, e, "longer than a mebibyte: not a CSV of tsnap");
+		return csv_fail_long(reader, e);
 	if (reader->capacity < reader->end + CSV_READ_BYTES) {
 		reader->capacity = reader->end * 2 + CSV_READ_BYTES;
 		reader->bytes = memory_resize(reader->bytes, reader->capacity + CSV_INDEX_AHEAD, 1);
@@ -47,44 +75,11 @@ static int csv_fill(struct csv_reader *reader, struct error *e)
 	return got > 0;
 }
 
-/* Whether the number of quotes is odd: eight bytes at a time, as there are some in every row. */
-static bool quotes_odd(const char *from, const char *to)
+static char *csv_end_find(const struct csv_reader *reader)
 {
-	const uint64_t low = 0x7f7f7f7f7f7f7f7fu, quotes = 0x2222222222222222u;
-	unsigned int odd = 0;
-
-	for (; to - from >= 8; from += 8) {
-		uint64_t word;
-
-		memcpy(&word, from, sizeof(word));
-		word ^= quotes;
-		/* the top bit of each byte that was a quote */
-		odd ^= (unsigned int)__builtin_parityll(~(((word & low) + low) | word | low));
-	}
-	for (; from < to; from++)
-		odd ^= *from == '"';
-	return odd;
-}
-
-/* Finds the line end that ends the record at start: the first one outside quotes. */
-static char *csv_record_end(const struct csv_reader *reader)
-{
-	char *at, *end;
-
-	if (reader->start == reader->end)
-		return NULL;
-	at = reader->bytes + reader->start;
-	end = reader->bytes + reader->end;
-	for (bool quoted = false; at < end;) {
-		char *line_end = memchr(at, '\n', (size_t)(end - at));
-		char *stop = line_end ? line_end : end;
-
-		quoted ^= quotes_odd(at, stop);
-		if (line_end && !quoted)
-			return line_end;
-		at = stop + 1;
-	}
-	return NULL;
+	return reader->start == reader->end
+		       ? NULL
+		       : csv_record_end(reader->bytes + reader->start, reader->bytes + reader->end);
 }
 
 /* Takes one field apart in place; *at is moved behind its separator. */
@@ -158,50 +153,71 @@ static int csv_end(struct csv_reader *reader, struct error *e)
 	return 0;
 }
 
-/* Whether the next record is plain; then the index has its fields. */
+/* Whether the next record is plain; then its ends are known. */
 static bool csv_plain(struct csv_reader *reader)
 {
-	if (!reader->index)
-		reader->index = memory_get(sizeof(*reader->index));
-	if (reader->index->next < reader->index->count)
+	const struct csv_block *block = reader->block;
+	const struct csv_run *run;
+
+	if (reader->ends_count)
 		return true;
+	if (reader->start == reader->end)
+		return false;
 	reader->indexed = reader->start;
-	return reader->start < reader->end &&
-	       csv_index_make(reader->index, reader->bytes + reader->start,
+	if (reader->ahead) {
+		run = reader->run < block->run_count ? &block->runs[reader->run] : NULL;
+		if (!run || run->at != reader->start)
+			return false;
+		reader->ends = block->ends + run->ends_at;
+		reader->ends_count = run->ends_count;
+		reader->run++;
+		return true;
+	}
+	if (!reader->own_ends)
+		reader->own_ends = memory_get(CSV_INDEX_BYTES * sizeof(*reader->own_ends));
+	reader->ends = reader->own_ends;
+	return csv_index_make(reader->own_ends, &reader->ends_count, reader->bytes + reader->start,
 			      reader->end - reader->start);
 }
 
-/* Takes a plain record apart, in place. 1, 0: it has too many fields. */
-static int csv_plain_read(struct csv_reader *reader, struct csv_field *fields, size_t *count)
+/* Takes a plain record apart, in place. False: the record has too many fields. */
+static bool csv_plain_split(struct csv_reader *reader, struct csv_field *fields, size_t *count)
 {
-	struct csv_index *index = reader->index;
-	const uint16_t *ends = index->ends + index->next;
+	const uint16_t *ends = reader->ends;
 	char *text = reader->bytes + reader->indexed, *from = reader->bytes + reader->start;
-	size_t fields_max = index->count - index->next, i = 0;
-	bool last;
+	size_t most = reader->ends_count < CSV_FIELDS_MAX ? reader->ends_count : CSV_FIELDS_MAX;
+	size_t last = 0;
 
-	fields_max = fields_max < CSV_FIELDS_MAX ? fields_max : CSV_FIELDS_MAX;
-	while (text[ends[i]] != '\n')
-		if (++i == fields_max)
-			return 0;
-	*count = i + 1;
-	for (i = 0; i < *count; i++) {
+	while (text[ends[last]] != '\n')
+		if (++last == most)
+			return false;
+	*count = last + 1;
+	for (size_t i = 0; i <= last; i++) {
 		char *end = text + ends[i];
 
-		last = i + 1 == *count;
 		fields[i].quoted = *from == '"';
 		fields[i].text = from + fields[i].quoted;
 		from = end + 1;
 		end -= fields[i].quoted;
-		if (last && end > fields[i].text && end[-1] == '\r')
+		if (i == last && end > fields[i].text && end[-1] == '\r')
 			end--;
 		fields[i].length = (size_t)(end - fields[i].text);
 		*end = '\0';
 	}
-	index->next += *count;
+	reader->ends += *count;
+	reader->ends_count -= *count;
 	reader->start = (size_t)(from - reader->bytes);
 	reader->lines++;
-	return 1;
+	return true;
+}
+
+/* Reads a record if it is plain. */
+static bool csv_plain_read(struct csv_reader *reader, struct csv_field *fields, size_t *count)
+{
+	if (csv_plain(reader) && csv_plain_split(reader, fields, count))
+		return true;
+	reader->ends_count = 0;
+	return false;
 }
 
 int csv_read(struct csv_reader *reader, struct csv_field fields[CSV_FIELDS_MAX], size_t *count,
@@ -211,10 +227,9 @@ int csv_read(struct csv_reader *reader, struct csv_field fields[CSV_FIELDS_MAX],
 	int more;
 
 	reader->line = reader->lines + 1;
-	if (csv_plain(reader) && csv_plain_read(reader, fields, count))
+	if (csv_plain_read(reader, fields, count))
 		return 1;
-	reader->index->count = reader->index->next = 0;
-	while (!(end = csv_record_end(reader))) {
+	while (!(end = csv_end_find(reader))) {
 		if (reader->ended)
 			return 0;
 		more = csv_fill(reader, e);
@@ -222,7 +237,7 @@ int csv_read(struct csv_reader *reader, struct csv_field fields[CSV_FIELDS_MAX],
 			return more;
 		if (!more)
 			return csv_end(reader, e);
-		if (csv_plain(reader) && csv_plain_read(reader, fields, count))
+		if (csv_plain_read(reader, fields, count))
 			return 1;
 	}
 	start = reader->bytes + reader->start;
@@ -237,7 +252,8 @@ int csv_read(struct csv_reader *reader, struct csv_field fields[CSV_FIELDS_MAX],
 
 void csv_done(struct csv_reader *reader)
 {
-	free(reader->bytes);
-	free(reader->index);
+	if (!reader->ahead)
+		free(reader->bytes);
+	free(reader->own_ends);
 	*reader = (struct csv_reader){0};
 }

@@ -10,11 +10,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/error.h"
 #include "recording/csv_index.h"
 
 #define CSV_FIELDS_MAX 256
-#define CSV_RECORD_MAX (1u << 20) /* bytes; a command line with every byte escaped fits */
 
 struct csv_field {
 	char *text; /* without quotes, NUL-terminated; the reader's until the next record */
@@ -22,24 +20,26 @@ struct csv_field {
 	bool quoted; /* so that "" and nothing at all are told apart */
 };
 
-/* Bytes that come from elsewhere than a descriptor. */
-struct csv_input {
-	/* How many bytes were read, 0 at the end, -EINTR (call again), or another -errno with e. */
-	ssize_t (*read)(struct csv_input *input, char *bytes, size_t size, struct error *e);
-};
+struct csv_ahead;
+struct csv_block;
 
-/* Zeroed but for fd (or input) and name is a valid reader at the first record. */
+/* Zeroed but for fd (or input, or ahead) and name is a valid reader at the first record. */
 struct csv_reader {
 	int fd;			 /* the caller's */
 	struct csv_input *input; /* the caller's; NULL: fd is read */
+	struct csv_ahead *ahead; /* the caller\'s, and read instead of both; NULL: none */
 	const char *name;	 /* of the file, for errors; the caller's */
 	uint64_t line;		 /* of the record last read, from 1 */
 	uint64_t lines;		 /* line ends passed */
-	char *bytes;		 /* CSV_INDEX_AHEAD more than capacity */
+	char *bytes; /* of the block, where ahead is read; CSV_INDEX_AHEAD more than capacity */
 	size_t capacity, start, end;
 	bool ended, cut;
-	struct csv_index *index; /* of plain records from indexed on; */
-	size_t indexed;		 /* offset in bytes */
+	/* Ends of fields of plain records, of which none was read yet; offsets from indexed on */
+	const uint16_t *ends;
+	size_t ends_count, indexed;
+	uint16_t *own_ends;
+	struct csv_block *block; /* of ahead; */
+	size_t run;		 /* the next one of its runs */
 };
 
 /* 1: *fields and *count are filled; 0: the end; -EINTR: a signal came first, call again; another

@@ -39,8 +39,8 @@ struct recording {
 	struct recording_files files;
 	struct recording_stream samples, scans, stacks, host;
 	struct frame_losses losses;
-	uint64_t vanished; /* files that were removed before they were read */
-	char *typed;	   /* malloced */
+	_Atomic uint64_t vanished; /* files that were removed before they were read */
+	char *typed;		   /* malloced */
 	struct recording_host told;
 };
 
@@ -104,7 +104,8 @@ static ssize_t stream_read(struct csv_input *input, char *bytes, size_t size, st
 			}
 		}
 		got = frame_reader_read(stream->reader, bytes, size, e);
-		stream->of->input.lenient |= frame_reader_packed(stream->reader);
+		if (frame_reader_packed(stream->reader))
+			stream->of->input.lenient = true;
 		if (got > 0)
 			stream->cut = !stream->copied && bytes[got - 1] != '\n';
 		if (got)
@@ -112,6 +113,24 @@ static ssize_t stream_read(struct csv_input *input, char *bytes, size_t size, st
 		file_close(stream);
 		stream->at++;
 	}
+}
+
+/* Files and their bytes, as far as they can be read ahead: pipes can't. */
+static uint64_t bytes_find(const struct recording *recording, enum record_kind kind)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < recording->files.count; i++) {
+		const struct recording_file *file = &recording->files.files[i];
+		struct stat there;
+
+		if (!recording_file_has(file, kind) || stat(file->path, &there))
+			continue;
+		if (!S_ISREG(there.st_mode))
+			return 0;
+		bytes += (uint64_t)there.st_size;
+	}
+	return bytes;
 }
 
 static void stream_init(struct recording_stream *stream, struct recording *of,
@@ -236,6 +255,7 @@ static int tier_open(const char *const *paths, const struct recording_part *part
 		return err;
 	}
 	recording->input.samples = &recording->samples.input;
+	recording->input.bytes = bytes_find(recording, tier->samples);
 	if (has_kind(recording, tier->scans))
 		recording->input.scans = &recording->scans.input;
 	if (has_kind(recording, RECORD_STACKS))

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/names.h"
 #include "sample/proc_values.h"
+#include "recording/csv_ahead.h"
 #include "recording/csv_reader.h"
 #include "recording/recording_part.h"
 #include "recording/sample_row.h"
@@ -18,12 +19,14 @@
 #include <unistd.h>
 
 #define SCAN_ROWS_MAX (1u << 20)
+#define AHEAD_BYTES (256u << 10) /* a thread of its own reads so many, and more */
 #define DERIVED ((uint64_t)(NEED_COMMSUM | NEED_FILENAMESUM | NEED_WAITS_ONSUM | NEED_CGROUP_NAMES))
 
 struct sample_file {
 	struct source source; /* first, so that a source is a sample_file */
 	struct csv_reader reader;
-	struct csv_input *foreign; /* what reader reads of a recording */
+	struct csv_input *foreign; /* what reader, or ahead, reads of a recording */
+	struct csv_ahead *ahead;   /* NULL: none */
 	char *path;
 	struct recording_part part;
 	const struct filter *filter;
@@ -245,6 +248,7 @@ static void sample_file_close(struct source *source)
 	if (file->reader.fd > STDIN_FILENO)
 		close(file->reader.fd);
 	csv_done(&file->reader);
+	csv_ahead_free(file->ahead);
 	xcapture_input_free(file->foreign);
 	sample_row_done(&file->row);
 	free(file->path);
@@ -364,6 +368,8 @@ int sample_file_open_input(struct sample_input *input, const struct filter *filt
 	file->reader.fd = -1;
 	file->foreign = xcapture_input_new(input->samples, input->name);
 	file->reader.input = file->foreign;
+	if (input->bytes >= AHEAD_BYTES)
+		file->reader.ahead = file->ahead = csv_ahead_new(file->foreign);
 	file->reader.name = input->name;
 	file->part = input->part;
 	if (input->scans)

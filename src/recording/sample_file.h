@@ -19,7 +19,8 @@ struct sample_input {
 	struct csv_input *scans;    /* rows as of sample/scan_rows.h; NULL: none */
 	struct csv_input *stacks;   /* a dictionary, perhaps an empty one; NULL: none */
 	struct recording_part part; /* the times that are wanted */
-	bool lenient;		    /* rows that can't be read are counted and passed over */
+	_Atomic bool lenient;	    /* rows that can't be read are counted and passed over */
+	uint64_t bytes; /* of the samples, in files; 0: not known, or not in files alone */
 	/* Adds what the input knows of the host, and what it lost. */
 	void (*describe)(struct sample_input *input, struct source_facts *facts);
 	void (*close)(struct sample_input *input); /* frees it */

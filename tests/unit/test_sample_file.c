@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/names.h"
 #include "base/text.h"
+#include "recording/csv_ahead.h"
 #include "recording/recording_part.h"
 #include "recording/sample_file.h"
 
@@ -155,6 +156,50 @@ static void records_told(const char *at, const char *end, struct text *told)
 	}
 }
 
+/* What a reader tells, in the same words. */
+static void records_read(struct csv_reader *reader, struct text *told)
+{
+	struct csv_field fields[CSV_FIELDS_MAX];
+	struct error e = {0};
+	size_t count;
+	int more;
+
+	while ((more = csv_read(reader, fields, &count, &e))) {
+		for (size_t i = 0; more > 0 && i < count; i++) {
+			assert_int_equal(fields[i].length, strlen(fields[i].text));
+			text_add_string(told, fields[i].text);
+			text_add_string(told, fields[i].quoted ? "|q" : "|u");
+		}
+		if (more < 0 && strstr(e.line, "a quoted field without an end"))
+			break; /* what is left at the end */
+		text_add_string(told, more > 0 ? ";" : "bad;");
+		error_done(&e);
+	}
+	error_done(&e);
+}
+
+/* In the same thread, and read ahead by another one. */
+static void records_expect(struct pieces pieces)
+{
+	struct text expected = {0};
+
+	records_told(pieces.text, pieces.text + pieces.length, &expected);
+	for (int ahead = 0; ahead < 2; ahead++) {
+		struct pieces given = pieces;
+		struct csv_reader reader = {.fd = -1, .input = &given.input, .name = "text"};
+		struct csv_ahead *thread = ahead ? csv_ahead_new(&given.input) : NULL;
+		struct text told = {0};
+
+		reader.ahead = thread;
+		records_read(&reader, &told);
+		assert_string_equal(text_string(&told), text_string(&expected));
+		csv_done(&reader);
+		csv_ahead_free(thread);
+		text_done(&told);
+	}
+	text_done(&expected);
+}
+
 /* Plain records, which are read 64 bytes at a time, beside such as are not, in one text. */
 static void records_of_all_kinds(void **state)
 {
@@ -162,43 +207,67 @@ static void records_of_all_kinds(void **state)
 		",",	    ",",	  ",",	     "\n", "\n",
 		"\"a\"",    "\"\"",	  "1234567", "\"", "\"x,y\"",
 		"\"p\nq\"", "\"d\"\"d\"", "\r\n",    "a",  "\"012345678901234567890123456789\""};
-	struct csv_field fields[CSV_FIELDS_MAX];
 	unsigned int seed = 1;
 
 	(void)state;
-	for (int round = 0; round < 3000; round++) {
-		struct text text = {0}, told = {0}, expected = {0};
-		struct pieces pieces = {.input.read = pieces_read};
-		struct csv_reader reader = {.fd = -1, .input = &pieces.input, .name = "text"};
-		struct error e = {0};
-		size_t count, kinds = round % 3 ? 8 : sizeof(parts) / sizeof(parts[0]);
-		int more;
+	for (int round = 0; round < 1500; round++) {
+		struct text text = {0};
+		/* all; or only plain ones */
+		size_t kinds = round % 3 == 0 ? sizeof(parts) / sizeof(parts[0]) : 8;
+		/* some are longer than what is read ahead at a time */
+		int count = round % 100 < 2 ? 200000 : rand_r(&seed) % 300;
 
-		for (int i = rand_r(&seed) % 300; i >= 0; i--)
+		while (count--)
 			text_add_string(&text, parts[(size_t)rand_r(&seed) % kinds]);
 		if (round % 5 == 0)
 			text_add(&text, "\0\n1,2\n", 7);
-		pieces.text = text_string(&text);
-		pieces.length = text.length;
-		pieces.piece = round % 2 ? SIZE_MAX : 1 + (size_t)rand_r(&seed) % 100;
-		records_told(pieces.text, pieces.text + pieces.length, &expected);
-		while ((more = csv_read(&reader, fields, &count, &e))) {
-			for (size_t i = 0; more > 0 && i < count; i++) {
-				assert_int_equal(fields[i].length, strlen(fields[i].text));
-				text_add_string(&told, fields[i].text);
-				text_add_string(&told, fields[i].quoted ? "|q" : "|u");
-			}
-			if (more < 0 && strstr(e.line, "without an end"))
-				break; /* what is left at the end */
-			text_add_string(&told, more > 0 ? ";" : "bad;");
-			error_done(&e);
-		}
-		error_done(&e);
-		assert_string_equal(text_string(&told), text_string(&expected));
-		csv_done(&reader);
+		records_expect((struct pieces){
+			.input.read = pieces_read,
+			.text = text_string(&text),
+			.length = text.length,
+			.piece = round % 2 ? SIZE_MAX : 1 + (size_t)rand_r(&seed) % 1000});
 		text_done(&text);
-		text_done(&told);
-		text_done(&expected);
+	}
+}
+
+/* The input ends with an error behind the rows before it; who stops early waits for nothing. */
+static ssize_t failing_read(struct csv_input *input, char *bytes, size_t size, struct error *e)
+{
+	ssize_t got = pieces_read(input, bytes, size, e);
+
+	return got ? got : error_set(e, EIO, EXIT_FAILED, "the disk broke");
+}
+
+static void errors_come_in_their_place(void **state)
+{
+	struct pieces pieces = {
+		.input.read = failing_read, .text = "a,b\nc\nd", .length = 7, .piece = 3};
+	struct csv_ahead *ahead = csv_ahead_new(&pieces.input);
+	struct csv_reader reader = {.fd = -1, .name = "text", .ahead = ahead};
+	struct csv_field fields[CSV_FIELDS_MAX];
+	struct error e = {0};
+	size_t count;
+
+	(void)state;
+	assert_int_equal(csv_read(&reader, fields, &count, &e), 1);
+	assert_int_equal(csv_read(&reader, fields, &count, &e), 1);
+	assert_string_equal(fields[0].text, "c");
+	assert_int_equal(csv_read(&reader, fields, &count, &e), -EIO);
+	assert_string_equal(e.line, "the disk broke");
+	error_done(&e);
+	csv_done(&reader);
+	csv_ahead_free(ahead);
+	for (int round = 0; round < 20; round++) {
+		char *many = malloc(4 << 20);
+
+		memset(many, '\n', 4 << 20);
+		pieces = (struct pieces){.input.read = pieces_read,
+					 .text = many,
+					 .length = 4 << 20,
+					 .piece = SIZE_MAX};
+		ahead = csv_ahead_new(&pieces.input);
+		csv_ahead_free(ahead);
+		free(many);
 	}
 }
 
@@ -411,12 +480,17 @@ static void parts_are_read(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(parts_are_read),	 cmocka_unit_test(bad_recordings),
-		cmocka_unit_test(records_of_all_kinds),	 cmocka_unit_test(nul_and_long_lines),
+		cmocka_unit_test(parts_are_read),
+		cmocka_unit_test(bad_recordings),
+		cmocka_unit_test(records_of_all_kinds),
+		cmocka_unit_test(errors_come_in_their_place),
+		cmocka_unit_test(nul_and_long_lines),
 
-		cmocka_unit_test(cut_anywhere),		 cmocka_unit_test(fields_are_read),
+		cmocka_unit_test(cut_anywhere),
+		cmocka_unit_test(fields_are_read),
 
-		cmocka_unit_test(derived_texts_are_one), cmocka_unit_test(scans_and_silence),
+		cmocka_unit_test(derived_texts_are_one),
+		cmocka_unit_test(scans_and_silence),
 		cmocka_unit_test(filtered_scans_count),
 
 	};

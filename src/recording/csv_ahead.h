@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Reads CSV in a thread of its own, ahead of a csv_reader, in blocks of whole records, and finds
+ * the fields of plain ones (csv_index.h). Files only: who waits for a pipe must wake for signals.
+ */
+#ifndef TSNAP_RECORDING_CSV_AHEAD_H
+#define TSNAP_RECORDING_CSV_AHEAD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+struct csv_input;
+struct csv_ahead;
+
+/* Plain records that follow each other. */
+struct csv_run {
+	size_t at;		    /* offset in the block's bytes */
+	size_t ends_at, ends_count; /* in the block's ends */
+};
+
+/* Records; what lies between the runs is not plain. */
+struct csv_block {
+	char *bytes; /* the reader may change them; CSV_INDEX_AHEAD more are there */
+	size_t length, capacity;
+	uint16_t *ends; /* of fields, from the beginning of their run on */
+	size_t ends_capacity;
+	struct csv_run *runs;
+	size_t run_count, run_capacity;
+	int err; /* behind these bytes: 0: more, -ENODATA: the end, or another -errno with e */
+	struct error e;
+};
+
+/* The thread runs on input, which is the caller's, until the ahead is freed. NULL: no thread could
+ * be begun. */
+struct csv_ahead *csv_ahead_new(struct csv_input *input);
+/* The next block, valid until the next call. Its last record may have no end, where err is set or
+ * it is longer than CSV_RECORD_MAX. */
+struct csv_block *csv_ahead_next(struct csv_ahead *ahead);
+void csv_ahead_free(struct csv_ahead *ahead); /* also of NULL */
+
+#endif
