@@ -12,6 +12,7 @@ from datetime import datetime
 
 from case_share import Place
 from case_spaces import through, unshared
+from case_trouble import with_fault
 from harness import START_S, STOP_S, case, check, let_pass, wait_until
 
 COLUMNS = ("timestamp,weight_us,tid,pid,state,user,comm,exe,syscall,filename,state_us,cpu,waker_tid,cgroup,"
@@ -158,6 +159,72 @@ def record_disk_full(ctx):
     scans = rows_of_files(root + "/rec", "scans")
     times = [row["timestamp"] for row in scans]
     check(times == sorted(times) and len(scans) > 30, "%d scans", len(scans))
+
+
+def expect_resumed(tool, directory):
+    """One word that nothing is recorded, one that it goes on and how many scans are missing, as many as the files tell."""
+    check(tool.err.count("sampling goes on") == 1 and tool.err.count("recording goes on") == 1, "%s", tool.err)
+    scans, told = rows_of_files(directory, "scans"), int(re.search(r"scans that are missing: (\d+)", tool.err).group(1))
+    times = [row["timestamp"] for row in scans]
+    check(times == sorted(times) and len(times) > 30, "%d scans", len(times))
+    check(sum(int(row["missing"]) for row in scans) == told, "%d scans are missing in the files: %s", told, tool.err)
+    return times, told
+
+
+def free_share(path):
+    there = os.statvfs(path)
+    return there.f_bavail / there.f_blocks
+
+
+@case
+def record_keep_free(ctx):
+    """--keep-free: what others write makes the oldest parts go, one after the other, and not the rest; with none left but the
+    present one nothing more is written, until there is space again."""
+    place = Place(*unshared("--mount"), mount="mount -t tmpfs -o size=8m tsnap-test /mnt")
+    ctx.started.append(place)
+    inside = through(ctx, "nsenter", "--target", str(place.pid), "--mount", "--root", "--wd", workload=False)
+    root = "/proc/%d/root/mnt" % place.pid
+    inside.plain("-o", "/mnt/rec", "-a", "-n", 1).finish_plain()
+    name = os.path.basename(files_of(root + "/rec", "scans")[0])
+    old = [root + "/rec/" + re.sub(r"_\d{8}T\d\dZ-\d+", "_20200101T%02dZ-001" % hour, name) for hour in range(4)]
+    for path in old:
+        with open(path, "wb") as file:
+            file.write(bytes(1 << 20))
+    tool = inside.plain("-o", "/mnt/rec", "-a", "-F", 20, "--flush", 0.2, "--keep-free", "40%")
+    wait_until(lambda: tool.code is not None or len(files_of(root + "/rec", "scans")) > 4, START_S + STOP_S, "a scan")
+    check(all(map(os.path.exists, old)), "parts went while %.2f was free", free_share(root))
+    with open(root + "/filler", "wb", buffering=0) as file:
+        file.write(bytes(2500 << 10))  # a bit less than 5 MB were free, of 8
+        wait_until(lambda: free_share(root) >= 0.4, STOP_S, "as much free as is asked for")
+        left = [os.path.exists(path) for path in old]
+        check(left == sorted(left) and not left[0] and left[-1], "parts that are left: %s", left)
+        check("sampling goes on" not in tool.err, "%s", tool.err)
+        file.write(bytes(4 << 20))
+    wait_until(lambda: "sampling goes on" in tool.err, STOP_S, "a word that there is too little space")
+    check(not any(map(os.path.exists, old)), "old parts are there")
+    begin = datetime.utcnow().isoformat()
+    tool.wait_sleeps(20)
+    end = datetime.utcnow().isoformat()
+    os.unlink(root + "/filler")
+    wait_until(lambda: "recording goes on" in tool.err, STOP_S, "a word that it works again")
+    tool.wait_sleeps(20)
+    tool.signal(signal.SIGTERM)
+    tool.wait(STOP_S)
+    times, missing = expect_resumed(tool, root + "/rec")
+    check(missing or len([when for when in times if begin < when < end]) >= 10, "scans that waited are not in the files")
+
+
+@case
+def record_write_errors(ctx):
+    """A disk that fails, a quota, a file system that became read-only: one message with the reason, recording goes on by itself, and
+    every file stays whole."""
+    for error, words in ("EIO", "Input/output error"), ("EDQUOT", "Disk quota exceeded"), ("EROFS", "Read-only file system"):
+        directory = ctx.temporary() + "/new"
+        tool = with_fault(ctx, "pwrite64:error=%s:when=6..20" % error, "--no-sandbox", "-o", directory, "-a", "-F", "20", "-d", "8",
+                          "--flush", "0.2")
+        check(tool.wait(START_S + 8 + STOP_S) == 0, "%s", tool.err)
+        check(words + ": nothing is recorded now" in tool.err, "%s", tool.err)
+        expect_resumed(tool, directory)
 
 
 MOMENT = """
