@@ -71,9 +71,14 @@ static void path_take(void *to, const struct sample *sample)
 void run_path_take(struct run *run, const struct scan *part)
 {
 	run->tally.samples -= (int64_t)part->count; /* those of paths count */
-	for (size_t i = 0; i < part->count; i++)
-		critical_path_add(&run->path, part, &part->samples[i],
-				  filter_accepts(&run->path_filter, &part->samples[i]));
+	for (size_t i = 0; i < part->count; i++) {
+		const struct sample *sample = &part->samples[i];
+		bool own = filter_accepts(&run->path_filter, sample);
+
+		if (own)
+			run->source->follow(run->source, sample->tid);
+		critical_path_add(&run->path, part, sample, own);
+	}
 }
 
 static void wakeup_take(void *to, const struct wakeup *wakeup)
@@ -90,6 +95,9 @@ void run_path_end_scan(struct run *run)
 		return;
 	until_ns = source->wakeups(source, wakeup_take, &run->path);
 	critical_path_end_scan(&run->path, until_ns, path_take, run);
+	for (size_t i = 0; i < run->path.led_to_count; i++)
+		source->follow(source, run->path.led_to[i]);
+	run->path.led_to_count = 0;
 	if (source->crowded && source->crowded(source))
 		run_path_settle(run);
 }

@@ -386,6 +386,11 @@ static int64_t wakeups_of_source(struct source *source, wake_taker *take, void *
 	return live_wakeups_take(&live->wakeups, &live->context, take, to);
 }
 
+static void follow_of_source(struct source *source, int64_t tid)
+{
+	live_wakeups_follow(&((struct live *)source)->wakeups, tid);
+}
+
 static void stacks_end_of_source(struct source *source)
 {
 	live_dictionary_end(&((struct live *)source)->stacks);
@@ -414,6 +419,7 @@ int live_open(const struct live_config *config, struct filter *filter, uint64_t 
 				       .stacks_anew = stacks_anew_of_source,
 				       .events = events_of_source,
 				       .wakeups = wakeups_of_source,
+				       .follow = follow_of_source,
 				       .look = live_look};
 	progress_begin();
 	live->context.config = *config;

@@ -98,7 +98,8 @@ static bool sample_complete(struct live *live, const struct thread_state *record
 	proc_values_give(live, sample, live->context.wants.needs);
 	if (live->context.wants.needs & NEED_BLOCK)
 		block_fill(live, record, sample);
-	live_stay_fill(&live->context, record, sample, &hint, live->context.wants.needs);
+	live_stay_fill(&live->context, record, sample, &hint,
+		       live_wakeups_needs(&live->wakeups, sample, live->context.wants.needs));
 	sample_derive(sample, live->context.wants.needs);
 	return verdict == VERDICT_ACCEPTED || live->context.wants.filter_needs & NEEDS_SETTLED ||
 	       filter_accepts(live->context.wants.filter, sample);

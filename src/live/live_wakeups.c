@@ -3,6 +3,11 @@
 #include "live/context/live_context.h"
 #include "unwind/kernel_stack.h"
 
+#define FOLLOWED_MAX 65536
+#define NEEDS_OF_WAITS                                                                             \
+	(NEED_WHY | NEED_WAITS | NEED_WAITS_ONSUM | NEED_FILE | NEED_FILENAMESUM | NEED_FILETYPE | \
+	 NEED_CONNECTION)
+
 struct told {
 	struct live_wakeups *wakeups;
 	const struct wake_reader *reader;
@@ -52,8 +57,26 @@ int64_t live_wakeups_take(struct live_wakeups *wakeups, struct live_context *con
 	return wake_reader_take(&context->kernel.wakes, row_take, &told);
 }
 
+void live_wakeups_follow(struct live_wakeups *wakeups, int64_t tid)
+{
+	if (wakeups->followed.used >= FOLLOWED_MAX)
+		index_empty(&wakeups->followed); /* they come again */
+	index_put(&wakeups->followed, (uint64_t)tid, NULL);
+}
+
+uint64_t live_wakeups_needs(const struct live_wakeups *wakeups, const struct sample *sample,
+			    uint64_t needs)
+{
+	bool awake = sample->state == DOING_ON || sample->state == DOING_RQ;
+
+	if (!(needs & NEED_PATH) || awake || index_find(&wakeups->followed, (uint64_t)sample->tid))
+		return needs;
+	return needs & ~NEEDS_OF_WAITS;
+}
+
 void live_wakeups_done(struct live_wakeups *wakeups)
 {
+	index_clear(&wakeups->followed);
 	kernel_symbols_done(&wakeups->symbols);
 	index_clear(&wakeups->entries);
 }

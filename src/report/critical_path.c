@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/names.h"
 #include "base/text.h"
+#include "sample/why.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -71,6 +72,13 @@ static bool is_same_sleep(const struct critical_path *path, const struct path_ep
 	return since_ns <= path->scans[episode->last].moment_ns + ROUNDED_NS;
 }
 
+/* The sample of a sleep has what was not found out for the one before. */
+static bool tells_more(const struct sample *sample, const struct sample *before)
+{
+	return before->wait_open || before->names_open || (sample->why && !before->why) ||
+	       (sample->waits_on && !before->waits_on);
+}
+
 static size_t episode_put(struct critical_path *path, const struct sample *sample, size_t scan)
 {
 	uint64_t *place = index_put(&path->last_episodes, (uint64_t)sample->tid, NULL);
@@ -79,7 +87,7 @@ static size_t episode_put(struct critical_path *path, const struct sample *sampl
 	if (last && last->last == scan)
 		return *place - 1; /* a scan that has it twice */
 	if (last && is_same_sleep(path, last, sample, scan)) {
-		if (last->sample.wait_open || last->sample.names_open) {
+		if (tells_more(sample, &last->sample)) {
 			int64_t state_us = last->sample.state_us;
 
 			last->sample = *sample;
@@ -172,10 +180,17 @@ static const char *interrupt_end(const struct sample *sample)
 		{"server", END_NETWORK}, {"socket", END_NETWORK}, {"io", END_DISK},
 	};
 
+	const char *why = sample->why; /* or by the call alone */
+
 	if (sample->state == DOING_DISK)
 		return END_DISK;
-	for (size_t i = 0; sample->why && i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (!strcmp(sample->why, rows[i].why))
+	if (!why && sample->syscall) {
+		const struct why_rule *rule = why_of_call(sample->syscall);
+
+		why = rule ? rule->name : NULL;
+	}
+	for (size_t i = 0; why && i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (!strcmp(why, rows[i].why))
 			return rows[i].end;
 	return END_INTERRUPT;
 }
@@ -260,6 +275,15 @@ static const char *end_text(const struct path_walk *walk, const struct sample *s
 	return name_lent(text_string(&text), text.length);
 }
 
+/* All threads of the path slept: what they waited for matters. */
+static void led_to_add(struct critical_path *path, const struct path_walk *walk)
+{
+	path->led_to = memory_grow(path->led_to, &path->led_to_capacity,
+				   path->led_to_count + walk->count, sizeof(*path->led_to));
+	for (size_t i = 0; i < walk->count; i++)
+		path->led_to[path->led_to_count++] = walk->links[i]->sample.tid;
+}
+
 /* The sample of a path: what its last thread did, and whose path it is. */
 static void path_tell(struct critical_path *path, const struct path_walk *walk, size_t scan,
 		      path_taker *take, void *to)
@@ -282,6 +306,8 @@ static void path_tell(struct critical_path *path, const struct path_walk *walk, 
 	told.wait_open = told.names_open = false;
 	told.proc_values = NULL;
 	path->unseen_count += walk->end == END_UNSEEN;
+	if (!is_awake(&told))
+		led_to_add(path, walk);
 	if (!path->ordered) {
 		take(to, &told);
 		return;
@@ -378,5 +404,6 @@ void critical_path_done(struct critical_path *path)
 	free(path->wakeups);
 	free(path->open);
 	free(path->held);
+	free(path->led_to);
 	*path = (struct critical_path){0};
 }

@@ -48,6 +48,8 @@ struct critical_path {
 	size_t open_count, open_capacity;
 	struct sample *held; /* where they are to be in order */
 	size_t held_count, held_capacity;
+	int64_t *led_to; /* threads that paths led to since the caller looked, some more often */
+	size_t led_to_count, led_to_capacity;
 	int64_t unseen_count; /* samples whose path could not be followed */
 };
 

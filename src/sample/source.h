@@ -174,6 +174,9 @@ struct source {
 	 * where NEED_PATH was asked for. Returns until when none is missing, by the monotonic
 	 * clock. NULL: the source has none. */
 	int64_t (*wakeups)(struct source *source, wake_taker *take, void *to);
+	/* From now on samples of this thread have what lookups tell of its waits; with NEED_PATH
+	 * others that sleep do without. NULL: all have it. */
+	void (*follow)(struct source *source, int64_t tid);
 	/* Delivers a sample, without a weight, of each thread that the filter accepts now, beside
 	 * the scans; after a scan, before the next one. needs: NEED_*, as far as the source was
 	 * opened for them. 0, or -errno: some threads may be lacking. NULL: the source has only

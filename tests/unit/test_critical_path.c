@@ -186,6 +186,27 @@ static void ends(void **state)
 	}
 }
 
+/* What a sleep is for may be found out for a later sample of it; and whose waits are to be looked
+ * up is told. */
+static void found_out_later(void **state)
+{
+	struct critical_path path = {.wanted = true};
+	struct told told = {.count = 0};
+
+	(void)state;
+	seen(&path, 1, OWN, DOING_SLEEP, 5, NULL);
+	seen(&path, 2, OWN, DOING_SLEEP, 5, "sleep");
+	woken(&path, OWN, ABSENT, 5, 25, true);
+	critical_path_end_scan(&path, moment_ns(3), take, &told);
+	assert_int_equal(told.count, 2);
+	expect(&told, 0, "timer", "t1");
+	expect(&told, 1, "timer", "t1");
+	assert_int_equal(told.samples[0].state_us, 5000);
+	assert_int_equal(path.led_to_count, 2);
+	assert_int_equal(path.led_to[0], OWN);
+	critical_path_done(&path);
+}
+
 /* A packet of the other process is delivered in an interrupt while that sends it. */
 static void sent_on_this_host(void **state)
 {
@@ -290,6 +311,7 @@ int main(void)
 		cmocka_unit_test(not_before_all_is_known),
 		cmocka_unit_test(two_sleeps),
 		cmocka_unit_test(ends),
+		cmocka_unit_test(found_out_later),
 		cmocka_unit_test(sent_on_this_host),
 		cmocka_unit_test(unknown),
 		cmocka_unit_test(circles),
