@@ -182,6 +182,8 @@ GAP_S = 0.07     # between two scans, of 99 %
 MORE_BYTES = 64 << 20
 LEAST = 0.95     # of others' samples that have their stack
 BESIDE_S = 12
+FILES_MOST = 2500  # files with code that are kept open, and some
+END_S = 2        # from SIGTERM on
 
 
 def memory_bytes(tool):
@@ -190,24 +192,40 @@ def memory_bytes(tool):
     return sum(int(kb) for status in statuses for kb in re.findall(r"RssAnon:\s+(\d+)", status)) * 1024
 
 
+def files_open(tool):
+    """How many descriptors tsnap and its parsers have."""
+    count = 0
+    for pid in [tool.pid] + tool.parsers():
+        try:
+            count += len(os.listdir("/proc/%d/fd" % pid))
+        except OSError:
+            pass
+    return count
+
+
 class Beside:
     """Rows of others, and memory, of a run of tsnap in which all stacks are wanted."""
 
-    def __init__(self, ctx, naps, directory, *args):
+    def __init__(self, ctx, naps, directory, *args, columns="state,ustack,stack"):
         """args: more for tsnap."""
         copy = os.path.join(ctx.temporary(), "chains_gcc")
         shutil.copy2(os.path.join(directory, "chains_gcc"), copy)
-        tool = ctx.stream("-a", "-F", HZ, *args, columns="state,ustack,stack")
+        tool = ctx.stream("-a", "-F", HZ, *args, columns=columns)
         tool.wait_scans(HZ)
         # whose file is not known yet
         self.chain = chain_programs.Chain(copy, "recursion", directory)
         ctx.started.append(self.chain)
-        began, self.bytes = time.time(), 0
+        began, self.bytes, self.files = time.time(), 0, 0
         while time.time() < began + BESIDE_S * SLOW:
             self.bytes = max(self.bytes, memory_bytes(tool))
+            self.files = max(self.files, files_open(tool))
             time.sleep(0.1)
         ended = time.time()
-        rows = [row for row in tool.interrupt() if began <= timestamp_s(row["timestamp"]) <= ended]
+        asked = time.monotonic()
+        tool.signal(signal.SIGTERM)
+        tool.wait(STOP_S)
+        self.end_s = time.monotonic() - asked
+        rows = self.rows = [row for row in tool.finish() if began <= timestamp_s(row["timestamp"]) <= ended]
         self.words = tool.err
         times = [timestamp_s(scan) for scan, _ in scans_of(rows)]
         gaps = sorted(after - before for before, after in zip(times, times[1:]))
@@ -220,19 +238,19 @@ class Beside:
                              if chain_programs.contains(frames_of(row), self.chain.expected)), BESIDE_S)
 
     def __str__(self):
-        return "%d scans, gap %.0f ms, %d and %d rows of others, %d stacks, a new program's after %.1f s, %.1f MB" % (
+        return "%d scans, gap %.0f ms, %d and %d rows of others, %d stacks, a new program's after %.1f s, %.1f MB, %d files, ended in %.1f s" % (
             self.scans, 1000 * self.gap_s, len(self.naps), len(self.chains), len([row for row in self.naps if row["ustack"]]), self.known_s,
-            self.bytes / 1e6)
+            self.bytes / 1e6, self.files, self.end_s)
 
 
-def expect_beside(ctx, attack, *args, least=LEAST):
+def expect_beside(ctx, attack, *args, least=LEAST, **how):
     """What others have in tsnap beside a program that attack() starts, and what tsnap takes, is as without it. least: the share of
-    stacks of a thread that naps for 5 ms."""
+    stacks of a thread that naps for 5 ms. Gives the run beside it."""
     directory, find = directory_of(ctx), Findings()
     naps = ctx.workload("naps")
-    alone = Beside(ctx, naps, directory, *args)
+    alone = Beside(ctx, naps, directory, *args, **how)
     attack()
-    beside = Beside(ctx, naps, directory, *args)
+    beside = Beside(ctx, naps, directory, *args, **how)
     print("# alone: %s" % alone)
     print("# beside: %s" % beside)
     print("# " + beside.words.replace("\n", "\n# "))
@@ -244,7 +262,10 @@ def expect_beside(ctx, attack, *args, least=LEAST):
     find.expect(beside.share >= share, "%.0f %% of the samples of another thread have a stack, not %.0f %%", 100 * beside.share, 100 * share)
     find.expect(beside.known_s < 2 * SLOW, "the stack of a new program is known after %.1f s", beside.known_s)
     find.expect(beside.bytes - alone.bytes < MORE_BYTES, "%d bytes more", beside.bytes - alone.bytes)
+    find.expect(beside.files < FILES_MOST, "%d files are open, %d without it", beside.files, alone.files)
+    find.expect(beside.end_s < END_S * SLOW, "it ended %.1f s after SIGTERM", beside.end_s)
     find.close()
+    return beside
 
 
 class ManyFiles(Process):

@@ -38,6 +38,7 @@ import case_gil  # noqa: F401
 import case_go  # noqa: F401
 import case_host  # noqa: F401
 import case_hostile  # noqa: F401
+import case_hostile_kinds  # noqa: F401
 import case_hotplug  # noqa: F401
 import case_idle  # noqa: F401
 import case_java  # noqa: F401
@@ -83,7 +84,7 @@ ALONE = ("*_growth", "critical_path*", "exit_storm*", "killed*", "nothing_left*"
 # These take long and hold what others hold, too, at more places, or one of tsnap's figures against another tool's: with --all, or named.
 THOROUGH = ("bench_*", "stacks_under_load", "without_facts", "inside_choices", "inside_times", "peers_*", "podman_*", "stress_*", "share_race",
             "schema_of_clickhouse", "schema_of_duckdb", "schema_of_fleet", "stacks_as_gdb", "hostile_many_*", "hostile_sparse_files", "hostile_unwind_tables",
-            "hostile_python", "faults_of_all_*", "mariadb_*", "go_of_*")
+            "hostile_python", "hostile_java", "faults_of_all_*", "mariadb_*", "go_of_*")
 AGAIN_MAX = 10
 # The longest begin first, so that none is left at the end.
 LONG = ("top_monkey", "file_of_the_same_wait", "every_option", "every_trace", "stacks_as_gdb", "stacks_under_load", "inside_*",
