@@ -346,9 +346,11 @@ static void seed_walked(void *to, const struct thread_state *record)
 
 static uint32_t walk_limit(const struct live *live)
 {
-	size_t part = live->walk.threads / WALK_PART;
+	size_t threads = live->walk.threads;
 
-	return part > WALK_RECORDS ? (uint32_t)part : WALK_RECORDS;
+	if (!threads)
+		return UINT32_MAX; /* nobody knows yet how many there are */
+	return threads / WALK_PART > WALK_RECORDS ? (uint32_t)(threads / WALK_PART) : WALK_RECORDS;
 }
 
 static void round_begin(struct live *live)
