@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "live/sampler/sampler.h"
+#include "live/sampler/capture_queue.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/thread.h"
@@ -11,13 +12,6 @@
 #include <sys/prctl.h>
 #include <time.h>
 
-#define QUEUE_MAX 128 /* scans */
-#define QUEUE_BYTES ((size_t)32 << 20)
-#define STACKS_BYTES (QUEUE_BYTES / 2) /* from there on scans do without most stacks */
-#define QUEUE_KEPT 2		       /* of which the memory stays when nobody is behind */
-#define MORE_LEAST 64
-#define MUCH_MORE 8			 /* times as much memory as a scan needed is given back */
-#define MOST_FADES 16			 /* the part of it that is forgotten with each scan */
 #define REGISTERS_LEAD_NS NS_PER_MS	 /* before a scan, switches begin to keep registers, */
 #define REGISTERS_LATE_NS MOMENT_OPEN_NS /* and go on until it was taken, should it come late */
 #define STACKS_LATE_NS (5 * NS_PER_MS)	 /* stacks are dear: not as long */
@@ -47,11 +41,8 @@ struct sampler {
 	pthread_cond_t news;  /* it is to stop, or there is room */
 	bool stop, waiting;   /* waiting: for room */
 	bool excused;
-	struct live_capture captures[QUEUE_MAX];
-	struct live_capture *queue[QUEUE_MAX], *unused[QUEUE_MAX];
-	unsigned int queue_first, queue_count, unused_count;
+	struct capture_queue queue;
 	bool stacks_room;	 /* for the scan that is made */
-	size_t most;		 /* copies in one of the last scans */
 	struct index keys;	 /* of sampler_return() */
 	bool keys_copied;	 /* once */
 	struct index pids, tids; /* the filter's */
@@ -189,36 +180,13 @@ static bool beat_wait(struct sampler *sampler, int64_t *next_ns)
 
 /* --- the queue */
 
-static unsigned int outstanding(const struct sampler *sampler)
-{
-	return QUEUE_MAX - sampler->unused_count;
-}
-
-static size_t captures_bytes(const struct sampler *sampler)
-{
-	size_t bytes = 0;
-
-	for (int i = 0; i < QUEUE_MAX; i++)
-		bytes += live_capture_bytes(&sampler->captures[i]);
-	return bytes;
-}
-
-static bool is_full(const struct sampler *sampler)
-{
-	if (!outstanding(sampler))
-		return false;
-	return !sampler->unused_count ||
-	       (!sampler->unused[sampler->unused_count - 1]->capacity &&
-		captures_bytes(sampler) + sampler->most * sizeof(struct captured) > QUEUE_BYTES);
-}
-
 /* Room for a scan, which is waited for. NULL: it is to stop. */
 static struct live_capture *room_take(struct sampler *sampler)
 {
 	struct live_capture *capture = NULL;
 
 	pthread_mutex_lock(&sampler->lock);
-	while (!sampler->stop && is_full(sampler)) {
+	while (!sampler->stop && capture_queue_is_full(&sampler->queue)) {
 		sampler->waiting = true;
 		thread_rest(true);
 		pthread_cond_wait(&sampler->news, &sampler->lock);
@@ -226,9 +194,7 @@ static struct live_capture *room_take(struct sampler *sampler)
 	}
 	sampler->waiting = false;
 	if (!sampler->stop)
-		capture = sampler->unused[--sampler->unused_count];
-	sampler->stacks_room = capture && (outstanding(sampler) <= 1 || capture->kept.capacity ||
-					   captures_bytes(sampler) < STACKS_BYTES);
+		capture = capture_queue_room(&sampler->queue, &sampler->stacks_room);
 	pthread_mutex_unlock(&sampler->lock);
 	if (capture && !capture->ticks)
 		capture->ticks = memory_get(sampler->ticks_bytes);
@@ -237,7 +203,7 @@ static struct live_capture *room_take(struct sampler *sampler)
 
 static void room_return(struct sampler *sampler, struct live_capture *capture)
 {
-	sampler->unused[sampler->unused_count++] = capture;
+	capture_queue_return(&sampler->queue, capture);
 	if (sampler->waiting)
 		pthread_cond_signal(&sampler->news);
 }
@@ -265,7 +231,7 @@ static void wanted_take(struct sampler *sampler)
 	}
 	index_add(&capturer->awake, &sampler->keys);
 	sampler->keys_copied = true;
-	if (outstanding(sampler) > 1 && !sampler->options.wants.all)
+	if (capture_queue_outstanding(&sampler->queue) > 1 && !sampler->options.wants.all)
 		index_add(&capturer->awake, &capturer->copied);
 	pthread_mutex_unlock(&sampler->lock);
 }
@@ -275,15 +241,12 @@ static void queue_add(struct sampler *sampler, struct live_capture *capture)
 	const struct thread_table *table = &sampler->capturer.table;
 
 	pthread_mutex_lock(&sampler->lock);
-	sampler->most -= sampler->most / MOST_FADES;
-	if (capture->count > sampler->most)
-		sampler->most = capture->count;
 	sampler->facts.over_count = sampler->realtime.over_count;
 	sampler->facts.moved_count = sampler->before.moved_count + sampler->capturer.moved_count;
 	sampler->facts.torn_count = sampler->before.torn_count + table->torn_count;
 	sampler->facts.unfinished_count =
 		sampler->before.unfinished_count + table->unfinished_count;
-	sampler->queue[(sampler->queue_first + sampler->queue_count++) % QUEUE_MAX] = capture;
+	capture_queue_add(&sampler->queue, capture);
 	pthread_mutex_unlock(&sampler->lock);
 	sem_post(&sampler->filled);
 }
@@ -379,8 +342,7 @@ int sampler_begin(struct sampler **made, const struct sampler_options *options)
 	sem_init(&sampler->filled, 0, 0);
 	sampler->ticks_bytes =
 		(size_t)options->wants.kernel->host.cpus_possible * sizeof(struct cpu_tick);
-	for (int i = QUEUE_MAX - 1; i >= 0; i--)
-		sampler->unused[sampler->unused_count++] = &sampler->captures[i];
+	capture_queue_init(&sampler->queue);
 	err = sampler_resume(sampler);
 	if (err)
 		sampler_end(sampler);
@@ -408,8 +370,7 @@ void sampler_end(struct sampler *sampler)
 	if (!sampler)
 		return;
 	thread_stop(sampler);
-	for (int i = 0; i < QUEUE_MAX; i++)
-		live_capture_done(&sampler->captures[i]);
+	capture_queue_done(&sampler->queue);
 	index_clear(&sampler->keys);
 	index_clear(&sampler->pids);
 	index_clear(&sampler->tids);
@@ -424,11 +385,12 @@ void sampler_end(struct sampler *sampler)
 
 void sampler_pause(struct sampler *sampler)
 {
+	struct live_capture *capture;
+
 	thread_stop(sampler);
-	for (; sampler->queue_count; sampler->queue_count--) {
+	while ((capture = capture_queue_take(&sampler->queue))) {
 		sem_trywait(&sampler->filled);
-		sampler->unused[sampler->unused_count++] = sampler->queue[sampler->queue_first];
-		sampler->queue_first = (sampler->queue_first + 1) % QUEUE_MAX;
+		capture_queue_return(&sampler->queue, capture);
 		sampler->facts.late_count[LATE_GROWTH]++;
 	}
 	index_empty(&sampler->keys);
@@ -449,31 +411,15 @@ int sampler_take(struct sampler *sampler, struct realtime *realtime, struct live
 			return err;
 	}
 	pthread_mutex_lock(&sampler->lock);
-	*capture = sampler->queue[sampler->queue_first];
-	sampler->queue_first = (sampler->queue_first + 1) % QUEUE_MAX;
-	sampler->queue_count--;
+	*capture = capture_queue_take(&sampler->queue);
 	pthread_mutex_unlock(&sampler->lock);
 	return 0;
-}
-
-/* Memory is got and given up here, so that the other thread need not. */
-static void capture_fit(struct live_capture *capture)
-{
-	size_t enough = capture->count + capture->count / 4 + MORE_LEAST;
-
-	if (!capture->whole && capture->capacity > MUCH_MORE * enough) {
-		free(capture->threads);
-		capture->threads = NULL;
-		capture->capacity = 0;
-	}
-	capture->threads = memory_grow(capture->threads, &capture->capacity, enough,
-				       sizeof(*capture->threads));
 }
 
 void sampler_return(struct sampler *sampler, struct live_capture *capture, const struct index *keys,
 		    const struct filter *filter)
 {
-	struct live_capture surplus = {0};
+	struct live_capture surplus;
 
 	capture_fit(capture);
 	if (filter->changes != sampler->filter_changes) {
@@ -492,12 +438,7 @@ void sampler_return(struct sampler *sampler, struct live_capture *capture, const
 	sampler->keys_copied = false;
 	index_add(&sampler->keys, keys);
 	room_return(sampler, capture);
-	if (sampler->unused_count >= QUEUE_MAX - 1) { /* one is being filled, most of the time */
-		for (unsigned int i = 0; i < QUEUE_MAX - QUEUE_KEPT && !surplus.capacity; i++) {
-			surplus = *sampler->unused[i];
-			*sampler->unused[i] = (struct live_capture){0};
-		}
-	}
+	surplus = capture_queue_surplus(&sampler->queue);
 	pthread_mutex_unlock(&sampler->lock);
 	live_capture_done(&surplus);
 }

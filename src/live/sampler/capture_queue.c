@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "live/sampler/capture_queue.h"
+#include "base/memory.h"
+
+#include <stdlib.h>
+
+#define QUEUE_BYTES ((size_t)32 << 20)
+#define STACKS_BYTES (QUEUE_BYTES / 2) /* from there on scans do without most stacks */
+#define ROOM_KEPT 2		       /* scans of which the memory stays when nobody is behind */
+#define MORE_LEAST 64
+#define MUCH_MORE 8   /* times as much memory as a scan needed is given back */
+#define MOST_FADES 16 /* the part of it that is forgotten with each scan */
+
+void capture_queue_init(struct capture_queue *queue)
+{
+	for (int i = CAPTURE_QUEUE_MAX - 1; i >= 0; i--)
+		queue->unused[queue->unused_count++] = &queue->captures[i];
+}
+
+void capture_queue_done(struct capture_queue *queue)
+{
+	for (int i = 0; i < CAPTURE_QUEUE_MAX; i++)
+		live_capture_done(&queue->captures[i]);
+}
+
+unsigned int capture_queue_outstanding(const struct capture_queue *queue)
+{
+	return CAPTURE_QUEUE_MAX - queue->unused_count;
+}
+
+static size_t captures_bytes(const struct capture_queue *queue)
+{
+	size_t bytes = 0;
+
+	for (int i = 0; i < CAPTURE_QUEUE_MAX; i++)
+		bytes += live_capture_bytes(&queue->captures[i]);
+	return bytes;
+}
+
+bool capture_queue_is_full(const struct capture_queue *queue)
+{
+	if (!capture_queue_outstanding(queue))
+		return false;
+	return !queue->unused_count ||
+	       (!queue->unused[queue->unused_count - 1]->capacity &&
+		captures_bytes(queue) + queue->most * sizeof(struct captured) > QUEUE_BYTES);
+}
+
+struct live_capture *capture_queue_room(struct capture_queue *queue, bool *stacks_room)
+{
+	struct live_capture *capture = queue->unused[--queue->unused_count];
+
+	*stacks_room = capture_queue_outstanding(queue) <= 1 || capture->kept.capacity ||
+		       captures_bytes(queue) < STACKS_BYTES;
+	return capture;
+}
+
+void capture_queue_add(struct capture_queue *queue, struct live_capture *capture)
+{
+	queue->most -= queue->most / MOST_FADES;
+	if (capture->count > queue->most)
+		queue->most = capture->count;
+	queue->filled[(queue->first + queue->filled_count++) % CAPTURE_QUEUE_MAX] = capture;
+}
+
+struct live_capture *capture_queue_take(struct capture_queue *queue)
+{
+	struct live_capture *capture = queue->filled[queue->first];
+
+	if (!queue->filled_count)
+		return NULL;
+	queue->first = (queue->first + 1) % CAPTURE_QUEUE_MAX;
+	queue->filled_count--;
+	return capture;
+}
+
+void capture_queue_return(struct capture_queue *queue, struct live_capture *capture)
+{
+	queue->unused[queue->unused_count++] = capture;
+}
+
+void capture_fit(struct live_capture *capture)
+{
+	size_t enough = capture->count + capture->count / 4 + MORE_LEAST;
+
+	if (!capture->whole && capture->capacity > MUCH_MORE * enough) {
+		free(capture->threads);
+		capture->threads = NULL;
+		capture->capacity = 0;
+	}
+	capture->threads = memory_grow(capture->threads, &capture->capacity, enough,
+				       sizeof(*capture->threads));
+}
+
+struct live_capture capture_queue_surplus(struct capture_queue *queue)
+{
+	struct live_capture surplus = {0};
+
+	if (capture_queue_outstanding(queue) > 1) /* one is being filled, most of the time */
+		return surplus;
+	for (unsigned int i = 0; i < CAPTURE_QUEUE_MAX - ROOM_KEPT && !surplus.capacity; i++) {
+		surplus = *queue->unused[i];
+		*queue->unused[i] = (struct live_capture){0};
+	}
+	return surplus;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Scans on their way from the thread that copies to the one that makes samples, oldest first, and
+ * the room for more. Not locked: its user does that. */
+#ifndef TSNAP_LIVE_SAMPLER_CAPTURE_QUEUE_H
+#define TSNAP_LIVE_SAMPLER_CAPTURE_QUEUE_H
+
+#include "live/sampler/live_capture.h"
+
+#define CAPTURE_QUEUE_MAX 128 /* scans */
+
+struct capture_queue {
+	struct live_capture captures[CAPTURE_QUEUE_MAX];
+	struct live_capture *filled[CAPTURE_QUEUE_MAX], *unused[CAPTURE_QUEUE_MAX];
+	unsigned int first, filled_count, unused_count;
+	size_t most; /* copies in one of the last scans */
+};
+
+/* Of a zeroed one. */
+void capture_queue_init(struct capture_queue *queue);
+void capture_queue_done(struct capture_queue *queue);
+
+/* Scans that are being filled, wait, or are made samples of. */
+unsigned int capture_queue_outstanding(const struct capture_queue *queue);
+/* Whether there is no room, or no memory for what is probably copied into it. */
+bool capture_queue_is_full(const struct capture_queue *queue);
+
+/* Room for a scan, of one that is not full; *stacks_room: for its stacks, too. */
+struct live_capture *capture_queue_room(struct capture_queue *queue, bool *stacks_room);
+void capture_queue_add(struct capture_queue *queue, struct live_capture *capture);
+/* The oldest one; NULL: there is none. */
+struct live_capture *capture_queue_take(struct capture_queue *queue);
+/* Of capture_queue_room(), or of capture_queue_take() when its samples are made. */
+void capture_queue_return(struct capture_queue *queue, struct live_capture *capture);
+
+/* Memory of what was taken for as many copies as it has, and some more: so that who copies need
+ * not get or give up any. */
+void capture_fit(struct live_capture *capture);
+/* What is too much where nobody is behind: for live_capture_done(), without a lock. */
+struct live_capture capture_queue_surplus(struct capture_queue *queue);
+
+#endif
