@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Sets of descriptors that a thread waits for: poll, select, epoll. */
 #include "waits/waits.h"
+#include "base/cache.h"
+#include "base/clock.h"
 #include "base/text.h"
 #include "waits/wait_set.h"
 
@@ -10,6 +12,12 @@
 
 #define SELECT_FDS 1024 /* FD_SETSIZE; programs with larger sets of their own make are cut */
 #define POLL_FDS 1024	/* looked at for those that are not in use */
+
+/* The kernel lists an epoll set as a whole, however little of it is read: one of 60 000 descriptors
+ * takes it 30 ms. A set that takes so long is listed for so small a share of the time. */
+#define LONG_SET_NS NS_PER_MS
+#define LONG_SET_SHARE 100
+#define LONG_SETS_MAX 4096
 
 /* poll(2): a negative descriptor is passed over. */
 void poll_tell(struct wait *wait)
@@ -63,17 +71,60 @@ void select_tell(struct wait *wait)
 		timer_tell(wait);
 }
 
-/* fdinfo has a line "tfd: 5 events: ..." for each descriptor of the set, proc(5), since 3.8. */
+/* One that the kernel took long to list. */
+struct long_set {
+	struct cache_entry entry; /* key: process and descriptor */
+	int64_t again_ns, count;
+	bool cut;
+};
+
+void long_sets_init(struct cache *sets)
+{
+	*sets = (struct cache){.entry_bytes = sizeof(struct long_set),
+			       .entries_max = LONG_SETS_MAX};
+}
+
+/* fdinfo has a line "tfd: 5 events: ..." for each descriptor of the set, proc(5), since 3.8. False:
+ * it can't be read. */
+static bool epoll_list(struct wait *wait, struct wait_set *list)
+{
+	const char *text = wait_fdinfo(wait, &list->cut);
+
+	for (const char *line = text; (line = strstr(line, "tfd:")); line += strlen("tfd:"))
+		wait_set_add(list, atoi(line + strlen("tfd:")));
+	return *text;
+}
+
+/* Of a long one only the number is told, so that of a while ago will do. */
+static bool epoll_list_or_known(struct wait *wait, struct wait_set *list)
+{
+	uint64_t key = (uint64_t)wait->pid << 32 | (uint32_t)wait->fd;
+	struct long_set *known = cache_find(wait_long_sets(wait), key);
+	int64_t began_ns = clock_monotonic_ns(), took_ns;
+	bool added;
+
+	if (known && wait->now_ns < known->again_ns) {
+		list->count = known->count;
+		list->cut = known->cut;
+		return true;
+	}
+	if (!epoll_list(wait, list))
+		return false;
+	took_ns = clock_monotonic_ns() - began_ns;
+	if (took_ns < LONG_SET_NS || list->count <= WAIT_SET_FDS)
+		return true;
+	known = cache_get(wait_long_sets(wait), key, wait->now_ns, &added);
+	known->count = list->count;
+	known->cut = list->cut;
+	known->again_ns = wait->now_ns + LONG_SET_SHARE * took_ns;
+	return true;
+}
+
 void epoll_tell(struct wait *wait)
 {
-	struct wait_set list = {0};
-	const char *text = wait_fdinfo(wait, &list.cut);
+	struct wait_set list = {.kept = true};
 
 	wait->facts.kind = WAIT_SET;
-	if (!*text)
-		return;
-	for (const char *line = text; (line = strstr(line, "tfd:")); line += strlen("tfd:"))
-		wait_set_add(&list, atoi(line + strlen("tfd:")));
-	list.kept = true;
-	wait_set_tell(wait, &list);
+	if (epoll_list_or_known(wait, &list))
+		wait_set_tell(wait, &list);
 }

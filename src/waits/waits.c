@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #define SERVED_IDLE_NS (3600 * NS_PER_SECOND) /* a thread may wait for a lock for long */
+#define LONG_SETS_IDLE_NS (60 * NS_PER_SECOND)
 #define FDINFO_BYTES 262144 /* some 3000 descriptors of an epoll set, 12 000 polls of a ring */
 
 struct waits *waits_new(const char *proc_root, struct cache *comms)
@@ -21,6 +22,7 @@ struct waits *waits_new(const char *proc_root, struct cache *comms)
 	waits->classes.daemon_ports = WHY_DAEMON_PORTS;
 	wait_episodes_init(&waits->episodes);
 	served_init(&waits->served);
+	long_sets_init(&waits->long_sets);
 	holders_init(&waits->holders, waits->root);
 	sockets_init(&waits->sockets, waits->root, &waits->holders, comms);
 	return waits;
@@ -32,6 +34,7 @@ void waits_free(struct waits *waits)
 		return;
 	cache_done(&waits->episodes);
 	cache_done(&waits->served);
+	cache_done(&waits->long_sets);
 	sockets_done(&waits->sockets);
 	holders_done(&waits->holders);
 	cgroup_mount_done(&waits->memory_group);
@@ -47,6 +50,7 @@ void waits_sweep(struct waits *waits, int64_t now_ns, int64_t idle_ns)
 {
 	cache_sweep(&waits->episodes, now_ns, idle_ns);
 	cache_sweep(&waits->served, now_ns, SERVED_IDLE_NS);
+	cache_sweep(&waits->long_sets, now_ns, LONG_SETS_IDLE_NS);
 	sockets_sweep(&waits->sockets, now_ns, idle_ns);
 	holders_sweep(&waits->holders, now_ns, idle_ns);
 	user_memory_sweep(&waits->memory, now_ns);
@@ -89,6 +93,11 @@ struct holders *wait_holders(const struct wait *wait)
 struct cache *wait_served(const struct wait *wait)
 {
 	return &wait->waits->served;
+}
+
+struct cache *wait_long_sets(const struct wait *wait)
+{
+	return &wait->waits->long_sets;
 }
 
 struct file_locks *wait_file_locks(const struct wait *wait)

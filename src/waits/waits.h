@@ -144,6 +144,10 @@ bool served_has(struct cache *served, int64_t tid);
 /* Adds to the answer that the client of the thread's connection waits, if it does. */
 void served_tell(struct cache *served, struct wait *wait);
 
+/* Epoll sets that take long to list (poll_set.c): the same. */
+void long_sets_init(struct cache *sets);
+struct cache *wait_long_sets(const struct wait *wait);
+
 /* Of the io_uring behind wait->fd: how many of the `count` requests that it took last only let time
  * pass. taken: how many it has ever taken; mask: of its ring. */
 int64_t ring_timeouts(const struct wait *wait, uint32_t taken, uint32_t mask, int64_t count);

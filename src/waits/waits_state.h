@@ -29,6 +29,7 @@ struct waits {
 	struct holders holders;
 	struct sockets sockets;
 	struct cache served; /* threads to their connections: served.c */
+	struct cache long_sets;
 	struct file_locks file_locks;
 	struct user_memory memory;
 	struct cgroup_mount memory_group; /* of the controller of that name */
