@@ -18,6 +18,7 @@ UNREADY = 77
 START_S = 30 * SLOW  # tsnap to its first scan
 STOP_S = 20 * SLOW
 WORKLOAD_S = 20 * SLOW
+OF_PATHS = "path"  # columns that need --critical-path begin so
 
 
 class Failure(Exception):
