@@ -12,7 +12,7 @@ from harness import START_S, STOP_S, Process, Skip, case, check, rows_of, wait_u
 NOBODY = 65534
 COLUMNS = "state,ustack,stack,waits_on,cmdline,exe,filename,syscall"
 DROP = """
-import ctypes, os, signal, sys
+import ctypes, os, resource, signal, sys
 libc = ctypes.CDLL(None, use_errno=True)
 def drop():
     os.setgroups([]), os.setgid(%d), os.setuid(%d)
@@ -38,6 +38,22 @@ if libc.pthread_create(ctypes.byref(thread), attributes, libc.pause, None):
     sys.exit("no thread on it")
 ready()
 signal.pause()
+"""
+EPOLL = """
+import select
+count, (_, most) = int(sys.argv[1]), resource.getrlimit(resource.RLIMIT_NOFILE)
+resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+drop()
+# it goes on to watch a file under a number that another file has by now
+poll, numbers, ends = select.epoll(), min(most, count) - 200, []
+for i in range(count):
+    if i % numbers == 0:
+        ends.append(os.pipe())
+    os.dup2(ends[-1][0], 150 + i % numbers)
+    poll.register(150 + i % numbers, select.EPOLLIN)
+ready()
+while True:
+    poll.poll(0.05)
 """
 SPACES = """
 # its own users and mounts, and ten namespaces of processes, one in the other
@@ -213,3 +229,9 @@ def hostile_kinds(ctx):
 def hostile_java(ctx):
     """1000 threads of a JVM that is none, whose map of code is as slow to read as can be."""
     expect_beside(ctx, lambda: java(ctx, 1000, 400))
+
+
+@case
+def hostile_many_descriptors(ctx):
+    """A thread that waits for 60 000 descriptors with one epoll, of which each look may ask."""
+    expect_beside(ctx, lambda: python(ctx, EPOLL, 60000), columns=COLUMNS)
