@@ -17,8 +17,10 @@ static int csv_fail(const struct csv_reader *reader, struct error *e, const char
 			 (unsigned long long)reader->line, what);
 }
 
-static int csv_fail_long(const struct csv_reader *reader, struct error *e)
+/* Who reads on is given what follows. */
+static int csv_fail_long(struct csv_reader *reader, struct error *e)
 {
+	reader->start = reader->end;
 	return csv_fail(reader, e, "longer than a mebibyte: not a CSV of tsnap");
 }
 

@@ -293,6 +293,48 @@ static void nul_and_long_lines(void **state)
 	error_done(&e);
 }
 
+static void long_line_read_on(struct csv_reader *reader)
+{
+	struct csv_field fields[CSV_FIELDS_MAX];
+	struct error e = {0};
+	int got, refused = 0;
+	size_t count;
+
+	assert_int_equal(csv_read(reader, fields, &count, &e), 1);
+	for (int i = 0; (got = csv_read(reader, fields, &count, &e)) != 0; i++) {
+		assert_true(i < 10);
+		assert_true(got == 1 || got == -EINVAL);
+		refused += got < 0;
+		error_done(&e);
+	}
+	assert_true(refused > 0);
+	assert_string_equal(fields[0].text, "c");
+	csv_done(reader);
+}
+
+/* Who passes over a line that is too long comes to those behind it. */
+static void behind_a_long_line(void **state)
+{
+	const size_t length = 3 << 20;
+	struct pieces pieces = {.input.read = pieces_read,
+				.text = malloc(length),
+				.length = length,
+				.piece = SIZE_MAX};
+	char *text = (char *)pieces.text;
+	struct csv_ahead *ahead;
+
+	(void)state;
+	memset(text, 'x', length);
+	memcpy(text, "a,b\n", 4);
+	memcpy(text + length - 5, "\nc,d\n", 5);
+	long_line_read_on(&(struct csv_reader){.fd = -1, .name = "text", .input = &pieces.input});
+	pieces.at = 0;
+	ahead = csv_ahead_new(&pieces.input);
+	long_line_read_on(&(struct csv_reader){.fd = -1, .name = "text", .ahead = ahead});
+	csv_ahead_free(ahead);
+	free(text);
+}
+
 /* Wherever a killed writer stopped, the whole rows are there and the cut one is counted. */
 static void cut_anywhere(void **state)
 {
@@ -485,6 +527,7 @@ int main(void)
 		cmocka_unit_test(records_of_all_kinds),
 		cmocka_unit_test(errors_come_in_their_place),
 		cmocka_unit_test(nul_and_long_lines),
+		cmocka_unit_test(behind_a_long_line),
 
 		cmocka_unit_test(cut_anywhere),
 		cmocka_unit_test(fields_are_read),
