@@ -58,7 +58,7 @@ void cpu_ring_clear(struct cpu_ring *ring)
 	__atomic_store_n(&ring->page->data_tail, head, __ATOMIC_RELEASE);
 }
 
-static void bytes_copy(const struct cpu_ring *ring, uint64_t at, void *to, size_t bytes)
+void cpu_ring_copy(const struct cpu_ring *ring, uint64_t at, void *to, size_t bytes)
 {
 	const char *data = (const char *)ring->page + page_bytes();
 	size_t from = (size_t)(at & (ring->data_bytes - 1)), first = ring->data_bytes - from;
@@ -77,7 +77,7 @@ size_t cpu_ring_read(const struct cpu_ring *ring, void *record)
 
 	for (; head - tail >= sizeof(header) && head - tail <= ring->data_bytes;
 	     tail += header.size) {
-		bytes_copy(ring, tail, &header, sizeof(header));
+		cpu_ring_copy(ring, tail, &header, sizeof(header));
 		if (header.size < sizeof(header) || header.size > head - tail)
 			break;
 		if (header.type == PERF_RECORD_SAMPLE) {
@@ -86,7 +86,7 @@ size_t cpu_ring_read(const struct cpu_ring *ring, void *record)
 		}
 	}
 	if (bytes)
-		bytes_copy(ring, newest, record, bytes);
+		cpu_ring_copy(ring, newest, record, bytes);
 	return bytes;
 }
 
@@ -95,7 +95,7 @@ uint64_t cpu_ring_begin(const struct cpu_ring *ring)
 	return __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
 }
 
-size_t cpu_ring_next(const struct cpu_ring *ring, uint64_t begin, uint64_t *at, void *record)
+size_t cpu_ring_next(const struct cpu_ring *ring, uint64_t begin, uint64_t *at)
 {
 	struct perf_event_header header;
 	/* positions go down from 0 */
@@ -104,10 +104,9 @@ size_t cpu_ring_next(const struct cpu_ring *ring, uint64_t begin, uint64_t *at, 
 	left = left < written ? left : written;
 	if (left < sizeof(header))
 		return 0;
-	bytes_copy(ring, *at, &header, sizeof(header));
+	cpu_ring_copy(ring, *at, &header, sizeof(header));
 	if (header.size < sizeof(header) || header.size > left)
 		return 0;
-	bytes_copy(ring, *at, record, header.size);
 	*at += header.size;
 	return header.size;
 }

@@ -34,9 +34,11 @@ size_t cpu_ring_read(const struct cpu_ring *ring, void *record);
 /* Of an event with write_backward (4.7), whose ring the kernel goes on to fill over its oldest
  * records: the newest record's place. */
 uint64_t cpu_ring_begin(const struct cpu_ring *ring);
-/* Copies the record at that place to record, of CPU_RECORD_BYTES_MAX bytes, and goes on to the next
- * older one. begin: of cpu_ring_begin(). Returns its bytes; 0: there is none. */
-size_t cpu_ring_next(const struct cpu_ring *ring, uint64_t begin, uint64_t *at, void *record);
+/* Goes on from the record at that place to the next older one. begin: of cpu_ring_begin(). Returns
+ * the record's bytes; 0: there is none. */
+size_t cpu_ring_next(const struct cpu_ring *ring, uint64_t begin, uint64_t *at);
+/* Copies so many bytes from that place on. */
+void cpu_ring_copy(const struct cpu_ring *ring, uint64_t at, void *to, size_t bytes);
 /* Whether what ends before that place can't have been overwritten yet. */
 bool cpu_ring_kept(const struct cpu_ring *ring, uint64_t at);
 

@@ -120,3 +120,14 @@ int cpu_sample_parse(const void *record, size_t bytes, uint64_t sample_type,
 		return -EBADMSG;
 	return 0;
 }
+
+size_t cpu_sample_raw_at(const struct cpu_sample_head *head, uint64_t sample_type)
+{
+	size_t at = offsetof(struct cpu_sample_head, chain_count) + sizeof(uint32_t);
+
+	if (!(sample_type & PERF_SAMPLE_CALLCHAIN))
+		return at;
+	return head->chain_count < UINT16_MAX / sizeof(uint64_t)
+		       ? at + (1 + head->chain_count) * sizeof(uint64_t)
+		       : SIZE_MAX;
+}

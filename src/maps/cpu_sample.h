@@ -33,4 +33,15 @@ struct cpu_sample {
 int cpu_sample_parse(const void *record, size_t bytes, uint64_t sample_type,
 		     uint64_t registers_mask, struct cpu_sample *sample);
 
+/* The first words of such a record: perf_event_header, pid and tid, time, and of a type with
+ * CALLCHAIN how long that is. */
+struct cpu_sample_head {
+	uint64_t header, ids, time, chain_count;
+};
+
+/* Where in such a record, of a type with RAW, the bytes begin that a program has added; so its
+ * larger parts, which come behind them, need not be copied to know whose it is. SIZE_MAX: it can't
+ * be one. */
+size_t cpu_sample_raw_at(const struct cpu_sample_head *head, uint64_t sample_type);
+
 #endif

@@ -205,65 +205,76 @@ void kept_stacks_begin(struct kept_stacks *stacks, int64_t until_ns)
 	window_set(stacks, until_ns);
 }
 
-static bool sample_parse(const struct kept_stacks *stacks, const char *record,
-			 struct cpu_sample *sample, struct kept_stack_id *id)
+/* Whose sample lies there, and of when; reads but its head. */
+static bool head_read(const struct kept_stacks *stacks, const struct cpu_ring *ring, uint64_t at,
+		      size_t bytes, struct kept_stack_id *id, int64_t *time_ns)
 {
-	const struct perf_event_header *header = (const struct perf_event_header *)record;
+	struct perf_event_header header;
+	struct cpu_sample_head head;
+	size_t raw;
 
-	if (header->type != PERF_RECORD_SAMPLE ||
-	    cpu_sample_parse(record, header->size, stacks->attr.sample_type,
-			     stacks->attr.sample_regs_user, sample) ||
-	    sample->raw_bytes < sizeof(*id))
+	if (bytes < sizeof(head))
 		return false;
-	memcpy(id, sample->raw, sizeof(*id));
+	cpu_ring_copy(ring, at, &head, sizeof(head));
+	memcpy(&header, &head.header, sizeof(header));
+	raw = cpu_sample_raw_at(&head, stacks->attr.sample_type);
+	if (header.type != PERF_RECORD_SAMPLE || raw > bytes || bytes - raw < sizeof(*id))
+		return false;
+	cpu_ring_copy(ring, at + raw, id, sizeof(*id));
+	*time_ns = (int64_t)head.time;
 	return true;
 }
 
-/* Takes the record that lies at the end of the memory, unless the thread has one that is nearer to
- * the moment. */
-static void record_keep(const struct kept_stacks *stacks, struct kept_taken *taken,
-			const struct cpu_sample *sample, uint32_t tid, int64_t moment_ns,
-			size_t bytes)
+/* Notes the sample, unless one of the same thread and side is nearer to the moment. */
+static void found_add(struct kept_taken *taken, const struct kept_found *found, uint32_t tid,
+		      int64_t moment_ns)
 {
-	enum side side = sample->time_ns > moment_ns ? SIDE_AFTER : SIDE_BEFORE;
-	struct kept_stack_id id;
-	struct cpu_sample other;
+	enum side side = found->time_ns > moment_ns ? SIDE_AFTER : SIDE_BEFORE;
+	struct kept_found *other;
 	bool added;
 	uint64_t *place = index_put(&taken->samples, sample_key(tid, side), &added);
 
-	if (!added && sample_parse(stacks, taken->bytes + *place, &other, &id) &&
-	    (side == SIDE_BEFORE ? other.time_ns > sample->time_ns
-				 : other.time_ns < sample->time_ns))
+	if (added) {
+		taken->found = memory_grow(taken->found, &taken->found_capacity,
+					   taken->found_count + 1, sizeof(*taken->found));
+		*place = taken->found_count++;
+		taken->found[*place] = *found;
+		taken->found_bytes += found->bytes;
 		return;
-	*place = taken->used;
-	taken->used += bytes;
+	}
+	other = &taken->found[*place];
+	if (side == SIDE_BEFORE ? other->time_ns <= found->time_ns
+				: other->time_ns >= found->time_ns) {
+		taken->found_bytes += found->bytes - other->bytes;
+		*other = *found;
+	}
 }
 
-static void ring_take(struct kept_stacks *stacks, const struct cpu_ring *ring,
-		      const struct kept_moment *moment, struct kept_taken *taken)
+static void ring_seek(struct kept_stacks *stacks, int cpu, const struct kept_moment *moment,
+		      struct kept_taken *taken)
 {
+	const struct cpu_ring *ring = &stacks->rings[cpu];
 	uint64_t begin = cpu_ring_begin(ring), at = begin;
 	struct kept_stack_id id;
-	struct cpu_sample sample;
-	size_t bytes;
 
-	while (taken->used < TAKEN_BYTES_MAX) {
-		taken->bytes = memory_grow(taken->bytes, &taken->capacity,
-					   taken->used + CPU_RECORD_BYTES_MAX, 1);
-		bytes = cpu_ring_next(ring, begin, &at, taken->bytes + taken->used);
-		if (!bytes)
+	while (taken->found_bytes < TAKEN_BYTES_MAX) {
+		struct kept_found found = {.cpu = cpu, .at = at, .place = SIZE_MAX};
+
+		found.bytes = cpu_ring_next(ring, begin, &at);
+		if (!found.bytes)
 			return;
 		if (!cpu_ring_kept(ring, at)) {
 			stacks->cut_short = true;
 			return;
 		}
-		if (!sample_parse(stacks, taken->bytes + taken->used, &sample, &id))
+		if (!head_read(stacks, ring, found.at, found.bytes, &id, &found.time_ns))
 			continue;
-		if (sample.time_ns < stacks->window_ns)
+		if (found.time_ns < stacks->window_ns)
 			return;
 		stacks->seen_count++;
-		if (!moment->little_room || sample.time_ns > moment->now_ns - LEAD_LEAST_NS)
-			record_keep(stacks, taken, &sample, id.tid, moment->now_ns, bytes);
+		found.sequence = id.sequence;
+		if (!moment->little_room || found.time_ns > moment->now_ns - LEAD_LEAST_NS)
+			found_add(taken, &found, id.tid, moment->now_ns);
 	}
 }
 
@@ -277,42 +288,80 @@ static void window_end(struct kept_stacks *stacks)
 	stacks->until_ns = stacks->window_ns;
 }
 
-void kept_stacks_take(struct kept_stacks *stacks, const struct kept_moment *moment,
+void kept_stacks_seek(struct kept_stacks *stacks, const struct kept_moment *moment,
 		      struct kept_taken *taken)
 {
 	if (!stacks->rings)
 		return;
 	window_end(stacks);
 	index_empty(&taken->samples);
-	taken->used = stacks->seen_count = 0;
+	taken->found_count = taken->found_bytes = taken->used = 0;
+	stacks->seen_count = 0;
 	stacks->cut_short = false;
 	for (int cpu = 0; cpu < stacks->options.cpus_possible; cpu++)
 		if (stacks->rings[cpu].event >= 0)
-			ring_take(stacks, &stacks->rings[cpu], moment, taken);
+			ring_seek(stacks, cpu, moment, taken);
 	stacks->kept_count += stacks->seen_count;
 	lead_adapt(stacks, moment->cpus, moment->period_ns);
 }
 
+void kept_stacks_copy(const struct kept_stacks *stacks, struct kept_taken *taken)
+{
+	if (!stacks->rings)
+		return;
+	taken->bytes = memory_grow(taken->bytes, &taken->capacity, taken->found_bytes, 1);
+	for (size_t i = 0; i < taken->found_count; i++) {
+		struct kept_found *found = &taken->found[i];
+		const struct cpu_ring *ring = &stacks->rings[found->cpu];
+
+		if (found->bytes > taken->capacity - taken->used)
+			return;
+		cpu_ring_copy(ring, found->at, taken->bytes + taken->used, found->bytes);
+		if (!cpu_ring_kept(ring, found->at + found->bytes))
+			continue;
+		found->place = taken->used;
+		taken->used += found->bytes;
+	}
+}
+
+size_t kept_taken_bytes(const struct kept_taken *taken)
+{
+	return taken->capacity + taken->found_capacity * sizeof(*taken->found);
+}
+
 void kept_taken_done(struct kept_taken *taken)
 {
+	free(taken->found);
 	free(taken->bytes);
 	index_clear(&taken->samples);
 	*taken = (struct kept_taken){0};
 }
 
+static const struct kept_found *found_get(const struct kept_taken *taken, uint32_t tid,
+					  uint64_t sequence)
+{
+	for (enum side side = SIDE_BEFORE; side <= SIDE_AFTER; side++) {
+		const uint64_t *place = index_find(&taken->samples, sample_key(tid, side));
+
+		if (place && taken->found[*place].sequence == sequence)
+			return &taken->found[*place];
+	}
+	return NULL;
+}
+
+bool kept_stacks_known(const struct kept_taken *taken, uint32_t tid, uint64_t sequence)
+{
+	return found_get(taken, tid, sequence) != NULL;
+}
+
 bool kept_stacks_find(const struct kept_stacks *stacks, const struct kept_taken *taken,
 		      uint32_t tid, uint64_t sequence, struct cpu_sample *sample)
 {
-	struct kept_stack_id id;
-	const uint64_t *place;
+	const struct kept_found *found = found_get(taken, tid, sequence);
 
-	for (enum side side = SIDE_BEFORE; side <= SIDE_AFTER; side++) {
-		place = index_find(&taken->samples, sample_key(tid, side));
-		if (place && sample_parse(stacks, taken->bytes + *place, sample, &id) &&
-		    id.sequence == sequence)
-			return true;
-	}
-	return false;
+	return found && found->place != SIZE_MAX &&
+	       !cpu_sample_parse(taken->bytes + found->place, found->bytes,
+				 stacks->attr.sample_type, stacks->attr.sample_regs_user, sample);
 }
 
 size_t kept_stacks_ring_bytes(const struct kept_stacks *stacks)

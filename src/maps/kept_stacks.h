@@ -4,10 +4,12 @@
  * both stacks of the leaving thread: the call chain of the kernel's, registers and a copy of the
  * top of the user's. Outside of the window the rings rest.
  *
- * A ring keeps the newest samples and forgets the oldest (write_backward, 4.7). kept_stacks_take()
- * copies what a scan needs out of them: of each thread the stacks of its last switch out before the
- * scan's moment, and of its first one after that. Who uses them must know the sequence number of
- * the switch out, which is compared. What was copied is the scan's: others may come meanwhile.
+ * A ring keeps the newest samples and forgets the oldest (write_backward, 4.7). A scan needs of
+ * each thread the stacks of its last switch out before the scan's moment, and of its first one
+ * after that. kept_stacks_seek() looks which of them there are, which takes few us, and
+ * kept_stacks_copy() copies them, which takes ten times as long and can wait: stacks that nobody
+ * has kept can't. Who uses them must know the sequence number of the switch out, which is compared.
+ * What was copied is the scan's: others may come meanwhile.
  */
 #ifndef TSNAP_MAPS_KEPT_STACKS_H
 #define TSNAP_MAPS_KEPT_STACKS_H
@@ -41,10 +43,23 @@ struct kept_stacks {
 	bool cut_short;	     /* a ring did not reach back to the begin of that window */
 };
 
+/* A sample that a scan has or is to have. */
+struct kept_found {
+	uint64_t sequence;
+	int64_t time_ns;
+	int cpu; /* whose ring has it, */
+	uint64_t at;
+	size_t bytes;
+	size_t place; /* of its copy, SIZE_MAX: there is none */
+};
+
 /* What a scan has of them; zeroed is none. */
 struct kept_taken {
-	struct index samples; /* thread and side, to a place, */
-	char *bytes;	      /* in this */
+	struct index samples;	  /* thread and side, to a place */
+	struct kept_found *found; /* in this */
+	size_t found_count, found_capacity;
+	size_t found_bytes; /* of all of them */
+	char *bytes;	    /* the copies */
 	size_t used, capacity;
 };
 
@@ -71,13 +86,19 @@ struct kept_moment {
 	int64_t period_ns; /* from scan to scan */
 };
 
-/* Ends the window, and copies its samples to *taken as a scan of that moment needs them. */
-void kept_stacks_take(struct kept_stacks *stacks, const struct kept_moment *moment,
+/* Ends the window, and finds those of its samples that a scan of that moment needs. */
+void kept_stacks_seek(struct kept_stacks *stacks, const struct kept_moment *moment,
 		      struct kept_taken *taken);
+/* Copies what was found, before the next window begins. */
+void kept_stacks_copy(const struct kept_stacks *stacks, struct kept_taken *taken);
+size_t kept_taken_bytes(const struct kept_taken *taken);
 void kept_taken_done(struct kept_taken *taken);
 
-/* Those of the thread's switch out with that number (tid: as the kernel numbers it); *sample points
- * into what was taken. By any thread. */
+/* Whether stacks of the thread's switch out with that number were found (tid: as the kernel numbers
+ * it). */
+bool kept_stacks_known(const struct kept_taken *taken, uint32_t tid, uint64_t sequence);
+
+/* Those stacks, once they are copied; *sample points into what was taken. By any thread. */
 bool kept_stacks_find(const struct kept_stacks *stacks, const struct kept_taken *taken,
 		      uint32_t tid, uint64_t sequence, struct cpu_sample *sample);
 

@@ -84,13 +84,17 @@ static void switch_out(struct rings *rings, int cpu, uint32_t tid, uint64_t sequ
 	ring->page->data_head = head;
 }
 
+static void take_of(struct rings *rings, const struct kept_moment *moment)
+{
+	kept_stacks_seek(&rings->stacks, moment, &rings->taken);
+	kept_stacks_copy(&rings->stacks, &rings->taken);
+}
+
 static void take(struct rings *rings, int64_t window_ns, int64_t moment_ns)
 {
 	rings->stacks.window_ns = window_ns;
-	kept_stacks_take(
-		&rings->stacks,
-		&(struct kept_moment){.now_ns = moment_ns, .cpus = CPUS, .period_ns = PERIOD_NS},
-		&rings->taken);
+	take_of(rings,
+		&(struct kept_moment){.now_ns = moment_ns, .cpus = CPUS, .period_ns = PERIOD_NS});
 }
 
 static void expect(const struct rings *rings, uint32_t tid, uint64_t sequence, bool there)
@@ -115,7 +119,7 @@ static void little_room(void **state)
 	switch_out(rings, 0, 10, 1, 3900000);
 	switch_out(rings, 0, 11, 1, 4100000);
 	switch_out(rings, 0, 12, 1, 5100000);
-	kept_stacks_take(&rings->stacks, &moment, &rings->taken);
+	take_of(rings, &moment);
 	expect(rings, 10, 1, false);
 	expect(rings, 11, 1, true);
 	expect(rings, 12, 1, true);
@@ -156,6 +160,26 @@ static void two_cpus(void **state)
 	expect(rings, 10, 1, false);
 	expect(rings, 11, 3, true);
 	expect(rings, 11, 1, false);
+}
+
+/* What the kernel has overwritten between the two steps is not there. */
+static void overwritten(void **state)
+{
+	struct rings *rings = *state;
+	const struct kept_moment moment = {
+		.now_ns = MOMENT_NS, .cpus = CPUS, .period_ns = PERIOD_NS};
+
+	switch_out(rings, 0, 10, 1, 100);
+	switch_out(rings, 1, 11, 1, 100);
+	kept_stacks_seek(&rings->stacks, &moment, &rings->taken);
+	assert_true(kept_stacks_known(&rings->taken, 10, 1));
+	assert_true(kept_stacks_known(&rings->taken, 11, 1));
+	assert_false(kept_stacks_known(&rings->taken, 11, 3));
+	for (uint64_t i = 0; i < RING_BYTES / 8 / RECORD_WORDS; i++)
+		switch_out(rings, 0, 12, i, 200);
+	kept_stacks_copy(&rings->stacks, &rings->taken);
+	expect(rings, 10, 1, false);
+	expect(rings, 11, 1, true);
 }
 
 /* What an earlier window has left in a ring is none of this one. */
@@ -244,12 +268,12 @@ static void windows_of_fast_scans(void **state)
 		.now_ns = MOMENT_NS, .cpus = CPUS, .period_ns = period_ns};
 
 	for (int i = 0; i < 20; i++)
-		kept_stacks_take(&rings->stacks, &moment, &rings->taken);
+		take_of(rings, &moment);
 	assert_int_equal(kept_stacks_lead_ns(&rings->stacks), period_ns / 5);
 	for (uint32_t tid = 1; tid <= 64; tid++)
 		switch_out(rings, 0, tid, 1, tid);
 	rings->stacks.window_ns = 1;
-	kept_stacks_take(&rings->stacks, &moment, &rings->taken);
+	take_of(rings, &moment);
 	assert_int_equal(kept_stacks_lead_ns(&rings->stacks), period_ns / 20);
 }
 
@@ -259,6 +283,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(nearest_ones, rings_make, rings_free),
 		cmocka_unit_test_setup_teardown(little_room, rings_make, rings_free),
 		cmocka_unit_test_setup_teardown(two_cpus, rings_make, rings_free),
+		cmocka_unit_test_setup_teardown(overwritten, rings_make, rings_free),
 		cmocka_unit_test_setup_teardown(earlier_windows, rings_make, rings_free),
 		cmocka_unit_test_setup_teardown(full_rings, rings_make, rings_free),
 		cmocka_unit_test_setup_teardown(broken_records, rings_make, rings_free),

@@ -26,8 +26,8 @@ size_t live_capture_bytes(const struct live_capture *capture)
 {
 	return capture->capacity * sizeof(struct captured) +
 	       capture->block.capacity * sizeof(*capture->block.items) +
-	       capture->looked.capacity * sizeof(*capture->looked.room) + capture->kept.capacity +
-	       stack_copies_bytes(&capture->copies);
+	       capture->looked.capacity * sizeof(*capture->looked.room) +
+	       kept_taken_bytes(&capture->kept) + stack_copies_bytes(&capture->copies);
 }
 
 /* As /proc shows it: "4711/task/4712". */
@@ -332,7 +332,7 @@ static void block_take(struct capturer *capturer)
 		block_flights_take(&capture->block, &capturer->block);
 }
 
-/* Stacks that may change at any time first. */
+/* Stacks that may change at any time first: what was kept is kept. */
 static void stacks_take(struct capturer *capturer, bool room)
 {
 	const struct capture_wants *wants = &capturer->wants;
@@ -343,12 +343,13 @@ static void stacks_take(struct capturer *capturer, bool room)
 					   .period_ns = wants->period_ns};
 
 	stack_copies_empty(&capture->copies);
-	kept_stacks_take(wants->kept, &moment, &capture->kept);
+	kept_stacks_seek(wants->kept, &moment, &capture->kept);
 	if (wants->stacks_copy && room) {
 		pthread_mutex_lock(capturer->asking);
 		wants->stacks_copy(wants->stacks_copier, &capturer->table, wants->filter, capture);
 		pthread_mutex_unlock(capturer->asking);
 	}
+	kept_stacks_copy(wants->kept, &capture->kept);
 	cpu_sampler_take(wants->cpu_stacks, capturer->wanted_cpus, &capture->looked);
 }
 

@@ -25,7 +25,6 @@ void live_copies_open(struct live_stacks *stacks)
 		.kernel = stacks->needs & NEED_KSTACK,
 		.proc_root = stacks->proc_root,
 		.asker = &stacks->context->kernel.asker,
-		.kept = &stacks->kept.stacks,
 	};
 	thread_memory_init(&copies->memory, memory->proc_root, memory->by_file, USER_BYTES);
 }
@@ -55,15 +54,13 @@ static bool copy_due(struct live_copies *copies, const struct filter *filter,
 	uint32_t tid = record->sched.tid;
 	uint64_t sequence = record->sched.sequence_done;
 	const uint64_t *known;
-	struct cpu_sample kept;
 	bool unsure;
 
 	if (record->sched.on_cpu || !(record->identity.known & IDENTITY_FULL) ||
 	    (record_is_kthread(record) && !copies->kernel))
 		return false;
 	known = index_find(&copies->known, tid);
-	if ((known && *known == sequence) ||
-	    kept_stacks_find(copies->kept, &capture->kept, tid, sequence, &kept)) {
+	if ((known && *known == sequence) || kept_stacks_known(&capture->kept, tid, sequence)) {
 		know(copies, tid, sequence);
 		return false;
 	}

@@ -58,7 +58,6 @@ struct live_copies {
 	bool user, kernel; /* which stacks */
 	const char *proc_root;
 	struct register_asker *asker;
-	const struct kept_stacks *kept; /* what these have need not be copied */
 	struct thread_memory memory;
 	struct index known, again; /* tid to sequence: of the last scan's, and of this one */
 };
