@@ -5,6 +5,7 @@ from case_parts import timestamp_s
 from harness import SLOW, Findings, Skip, case, check
 
 SECONDS = 20
+START_S = 2   # on a full host files and names are read until then
 RATE = 20
 LEAST = 0.95  # of the samples of a state
 FEW = 60      # samples: too few for a share
@@ -23,8 +24,8 @@ def stacks_moment_coverage(ctx):
     if SLOW > 1:
         raise Skip("where CPUs are emulated a scan takes longer than what it looks at")
     workload = ctx.workload("mixed")
-    rows = ctx.rows("-a", "-F", RATE, "-p", workload["pid"], seconds=SECONDS, columns="state,syscall,ustack,kstack")
-    first = sorted({row["timestamp"] for row in rows})[5]  # until then, files and names are read
+    rows = ctx.rows("-a", "-F", RATE, "-p", workload["pid"], seconds=START_S + SECONDS, columns="state,syscall,ustack,kstack")
+    first = sorted({row["timestamp"] for row in rows})[START_S * RATE]
     findings = Findings()
     for state in STATES:
         mine = [row for row in rows if row["state"] == state and row["timestamp"] >= first]
