@@ -40,8 +40,10 @@ static inline struct sampling *sampler_at_work(__u64 now_ns)
 	__u32 zero = 0;
 	struct sampling *sampling = ts_sampling.lookup(&zero);
 
-	if (!sampling || (REGISTERS_AT_TIMES ? now_ns >= sampling->registers_until_ns
-					     : now_ns - sampling->moment_ns >= MOMENT_OPEN_NS))
+	if (!sampling ||
+	    (REGISTERS_AT_TIMES ? now_ns - sampling->registers_from_ns >= REGISTERS_OPEN_NS &&
+					  now_ns >= sampling->registers_until_ns
+				: now_ns - sampling->moment_ns >= MOMENT_OPEN_NS))
 		return 0;
 	return sampling;
 #else
@@ -96,7 +98,7 @@ static inline void stacks_keep(void *ctx, __u32 tid, __u64 sequence, __u64 now_n
 	__u32 zero = 0;
 	struct capture_window *window = ts_window.lookup(&zero);
 
-	if (!window || now_ns >= window->until_ns)
+	if (!window || now_ns < window->from_ns || now_ns >= window->until_ns)
 		return;
 	id.sequence = sequence;
 	id.tid = tid;

@@ -160,7 +160,8 @@ struct process_totals {
 
 /* What samplers tell the probes. */
 struct sampling {
-	__u64 registers_until_ns; /* until then, switches keep registers */
+	__u64 registers_until_ns; /* until then, switches keep registers, */
+	__u64 registers_from_ns;  /* and from then on for REGISTERS_OPEN_NS; 0: never */
 	__u64 moment_ns;	  /* of the scan that comes, of who owns the probes; 0: of none */
 	__u32 scan;
 	__u32 unused;
@@ -172,6 +173,9 @@ struct sampling {
  * it is then. A ring for each CPU; the sampler empties them before the moment. */
 #define MOMENT_OPEN_NS 100000000
 #define MOMENT_ROWS_MAX 128
+
+/* The longest capture window and what a moment stays open. */
+#define REGISTERS_OPEN_NS 110000000
 
 struct moment_row {
 	struct thread_wake wake; /* as in thread_state */
@@ -186,10 +190,10 @@ struct moment_ring {
 	struct moment_row rows[MOMENT_ROWS_MAX];
 };
 
-/* The capture window of the sampler that owns the probes: until then a switch out hands over the
- * leaving thread's stacks (KEEP_STACKS). */
+/* The capture window of the sampler that owns the probes: in it a switch out hands over the leaving
+ * thread's stacks (KEEP_STACKS). */
 struct capture_window {
-	__u64 until_ns;
+	__u64 from_ns, until_ns;
 };
 
 /* Whose stacks a perf sample of a switch out has. */

@@ -158,9 +158,9 @@ void kept_stacks_move(struct kept_stacks *stacks, int events_map, int window_map
 			event_install(stacks, cpu);
 }
 
-static void window_set(const struct kept_stacks *stacks, int64_t until_ns)
+static void window_set(const struct kept_stacks *stacks, int64_t from_ns, int64_t until_ns)
 {
-	struct capture_window window = {.until_ns = (__u64)until_ns};
+	struct capture_window window = {.from_ns = (__u64)from_ns, .until_ns = (__u64)until_ns};
 	uint32_t zero = 0;
 
 	bpf_update_elem(stacks->options.window_map, &zero, &window, BPF_ANY);
@@ -196,13 +196,13 @@ static void lead_adapt(struct kept_stacks *stacks, int cpus, int64_t period_ns)
 	stacks->lead_ns = lead_ns > least_ns ? lead_ns : least_ns;
 }
 
-void kept_stacks_begin(struct kept_stacks *stacks, int64_t until_ns)
+void kept_stacks_begin(struct kept_stacks *stacks, int64_t from_ns, int64_t until_ns)
 {
 	if (!stacks->rings)
 		return;
-	stacks->window_ns = clock_monotonic_ns();
+	stacks->window_ns = from_ns;
 	stacks->until_ns = until_ns;
-	window_set(stacks, until_ns);
+	window_set(stacks, from_ns, until_ns);
 }
 
 /* Whose sample lies there, and of when; reads but its head. */
@@ -282,7 +282,7 @@ static void window_end(struct kept_stacks *stacks)
 {
 	int64_t now_ns = clock_monotonic_ns();
 
-	window_set(stacks, 0);
+	window_set(stacks, 0, 0);
 	stacks->open_ns +=
 		(now_ns < stacks->until_ns ? now_ns : stacks->until_ns) - stacks->window_ns;
 	stacks->until_ns = stacks->window_ns;

@@ -74,8 +74,8 @@ void kept_stacks_renew(struct kept_stacks *stacks);
 /* How long before a scan its capture window is to begin: as long as there are few switches in it,
  * which bounds what it costs. 0: closed. */
 int64_t kept_stacks_lead_ns(const struct kept_stacks *stacks);
-/* Begins the window, and ends it at that time (monotonic) at the latest. */
-void kept_stacks_begin(struct kept_stacks *stacks, int64_t until_ns);
+/* Sets the next window, which ends at the second time (monotonic) at the latest. */
+void kept_stacks_begin(struct kept_stacks *stacks, int64_t from_ns, int64_t until_ns);
 
 /* What a scan takes of them. */
 struct kept_moment {

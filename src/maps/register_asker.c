@@ -110,6 +110,13 @@ void registers_want_no_more(struct register_asker *asker, int64_t until_ns)
 					    __ATOMIC_RELAXED);
 }
 
+void registers_want_from(struct register_asker *asker, int64_t from_ns)
+{
+	if (asker->sampling)
+		__atomic_store_n(&asker->sampling->registers_from_ns, (__u64)from_ns,
+				 __ATOMIC_SEQ_CST);
+}
+
 static uint64_t out_sequence(const struct thread_state *record)
 {
 	return record->sched.sequence_done - record->sched.on_cpu;

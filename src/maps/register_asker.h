@@ -40,6 +40,9 @@ void register_asker_done(struct register_asker *asker); /* also of a zeroed one 
 int64_t registers_want(struct register_asker *asker, int64_t until_ns);
 /* Ends that, unless another sampler wants them for longer. until_ns: as it was asked for. */
 void registers_want_no_more(struct register_asker *asker, int64_t until_ns);
+/* The same from that time on, for REGISTERS_OPEN_NS; 0: no more. For the sampler that owns the
+ * probes. */
+void registers_want_from(struct register_asker *asker, int64_t from_ns);
 
 /* Whether the record has the registers of the thread's last switch out. */
 bool registers_there(const struct thread_state *record);

@@ -14,7 +14,7 @@ import truth
 
 KINDS = ("burst", "pipe", "sync", "spin")
 EXACT = {"ON": "cpu_us", "RQ": "runq_us", "D": "dwait_us", "S": "sleep_us"}
-COLUMNS = "state," + ",".join(EXACT.values())
+COLUMNS = "state,syscall," + ",".join(EXACT.values())
 BATCHES = 20  # parts of a run whose spread tells the error of the whole
 
 

@@ -157,20 +157,28 @@ static bool moment_wait(struct sampler *sampler, int64_t *next_ns)
 	return sleep_until(sampler, *next_ns);
 }
 
-/* The same, and some time before it switches begin to keep registers. */
+/* The same, and some time before it switches begin to keep registers and stacks. Who owns the
+ * probes tells them beforehand when to begin: a thread that ran for that would keep others from
+ * their CPU right before the moment, and change what they do then. */
 static bool beat_wait(struct sampler *sampler, int64_t *next_ns)
 {
-	int64_t least_ns = clock_monotonic_ns() + REGISTERS_LEAD_NS;
-	struct kept_stacks *kept = sampler->options.wants.kept;
-	int64_t lead_ns = kept_stacks_lead_ns(kept);
+	const struct capture_wants *wants = &sampler->options.wants;
+	int64_t lead_ns = kept_stacks_lead_ns(wants->kept), least_ns;
 
 	if (!sampler->options.registers_early && !lead_ns)
 		return moment_wait(sampler, next_ns);
-	if (!sleep_until(sampler, *next_ns - (lead_ns ? lead_ns : REGISTERS_LEAD_NS)))
-		return false;
+	least_ns = clock_monotonic_ns() + REGISTERS_LEAD_NS;
 	if (*next_ns < least_ns)
 		*next_ns = least_ns;
-	kept_stacks_begin(kept, *next_ns + STACKS_LATE_NS);
+	lead_ns = lead_ns ? lead_ns : REGISTERS_LEAD_NS;
+	if (wants->kernel->moment.rings) {
+		registers_want_from(&wants->kernel->asker, *next_ns - lead_ns);
+		kept_stacks_begin(wants->kept, *next_ns - lead_ns, *next_ns + STACKS_LATE_NS);
+		return moment_wait(sampler, next_ns);
+	}
+	if (!sleep_until(sampler, *next_ns - lead_ns))
+		return false;
+	kept_stacks_begin(wants->kept, clock_monotonic_ns(), *next_ns + STACKS_LATE_NS);
 	sampler->registers_until_ns = *next_ns + REGISTERS_LATE_NS;
 	least_ns = registers_keep(sampler, sampler->registers_until_ns) + REGISTERS_LEAD_NS;
 	if (*next_ns < least_ns)
@@ -262,6 +270,16 @@ static bool is_crowded(struct sampler *sampler)
 	return now_ns < sampler->crowded_until_ns;
 }
 
+static void registers_done(struct sampler *sampler)
+{
+	struct kernel *kernel = sampler->options.wants.kernel;
+
+	if (kernel->moment.rings)
+		registers_want_from(&kernel->asker, 0);
+	else
+		registers_want_no_more(&kernel->asker, sampler->registers_until_ns);
+}
+
 /* From before its sleep to the end of what must be short nobody of normal priority keeps it from
  * its CPU. On a full host it keeps the priority from beat to beat: a thread that gives it up goes
  * to the end of its CPU's queue, and beside 30 busy threads may not be back at the next beat.
@@ -279,8 +297,7 @@ static bool beat(struct sampler *sampler, struct live_capture *capture)
 	if (go_on) {
 		wanted_take(sampler);
 		capture_take(&sampler->capturer, capture, next_ns, sampler->stacks_room);
-		registers_want_no_more(&sampler->options.wants.kernel->asker,
-				       sampler->registers_until_ns);
+		registers_done(sampler);
 	}
 	if (!crowded)
 		realtime_end(&sampler->realtime);
