@@ -215,12 +215,31 @@ static void old_kernels_lack_registers(void **state)
 	(void)state;
 }
 
+/* Behind the header, the ids, the time, and the chain with its count there are the raw bytes' count
+ * and they themselves. */
+static void where_raw_bytes_are(void **state)
+{
+	struct cpu_sample_head head = {.chain_count = 5};
+
+	(void)state;
+	assert_int_equal(cpu_sample_raw_at(&head, CPU_SAMPLE_TYPE | PERF_SAMPLE_RAW), 24 + 4);
+	assert_int_equal(cpu_sample_raw_at(&head, TYPE | PERF_SAMPLE_RAW), 24 + 8 + 5 * 8 + 4);
+	head.chain_count = 8191;
+	assert_int_equal(cpu_sample_raw_at(&head, TYPE), SIZE_MAX);
+	head.chain_count = UINT64_MAX;
+	assert_int_equal(cpu_sample_raw_at(&head, TYPE), SIZE_MAX);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(whole_one),	  cmocka_unit_test(raw_bytes),
-		cmocka_unit_test(cut_ones),	  cmocka_unit_test(lying_ones),
-		cmocka_unit_test(kernel_threads), cmocka_unit_test(old_kernels_lack_registers),
+		cmocka_unit_test(whole_one),
+		cmocka_unit_test(raw_bytes),
+		cmocka_unit_test(cut_ones),
+		cmocka_unit_test(lying_ones),
+		cmocka_unit_test(kernel_threads),
+		cmocka_unit_test(old_kernels_lack_registers),
+		cmocka_unit_test(where_raw_bytes_are),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
