@@ -14,7 +14,7 @@
 
 #define RINGS_BYTES (16u << 20) /* of all CPUs, */
 #define RING_LEAST_BYTES (256u << 10)
-#define RING_MOST_BYTES (2u << 20)
+#define RING_MOST_BYTES (4u << 20)
 #define TAKEN_BYTES_MAX (8u << 20) /* of one scan */
 #define LEAD_LEAST_NS NS_PER_MS
 #define LEAD_MOST_NS (10 * NS_PER_MS)
@@ -23,6 +23,7 @@
 /* Switches of a CPU in a window: as long as there are no more it may grow. Fewer where scans come
  * faster than this. */
 #define KEPT_FEW 32
+#define KEPT_FEW_LOST 64 /* the same where threads wait for a CPU for longer than such a window */
 #define KEPT_FEW_PERIOD_NS (50 * NS_PER_MS)
 
 /* A thread's stacks before a scan's moment, and after it. */
@@ -179,13 +180,14 @@ static int64_t least(int64_t a, int64_t b)
 }
 
 /* The longer a window, the fewer threads have left their CPUs before it. */
-static void lead_adapt(struct kept_stacks *stacks, int cpus, int64_t period_ns)
+static void lead_adapt(struct kept_stacks *stacks, const struct kept_moment *moment)
 {
+	int64_t period_ns = moment->period_ns;
 	int64_t most_ns = least(period_ns / LEAD_MOST_SHARE, LEAD_MOST_NS);
 	int64_t least_ns = least(period_ns / LEAD_LEAST_SHARE, LEAD_LEAST_NS);
-	uint64_t seen = stacks->seen_count, few = KEPT_FEW * (uint64_t)cpus *
-						  (uint64_t)least(period_ns, KEPT_FEW_PERIOD_NS) /
-						  KEPT_FEW_PERIOD_NS;
+	uint64_t seen = stacks->seen_count,
+		 few = (moment->lost_lately ? KEPT_FEW_LOST : KEPT_FEW) * (uint64_t)moment->cpus *
+		       (uint64_t)least(period_ns, KEPT_FEW_PERIOD_NS) / KEPT_FEW_PERIOD_NS;
 	int64_t lead_ns = kept_stacks_lead_ns(stacks);
 
 	if (stacks->cut_short)
@@ -302,7 +304,7 @@ void kept_stacks_seek(struct kept_stacks *stacks, const struct kept_moment *mome
 		if (stacks->rings[cpu].event >= 0)
 			ring_seek(stacks, cpu, moment, taken);
 	stacks->kept_count += stacks->seen_count;
-	lead_adapt(stacks, moment->cpus, moment->period_ns);
+	lead_adapt(stacks, moment);
 }
 
 void kept_stacks_copy(const struct kept_stacks *stacks, struct kept_taken *taken)

@@ -82,6 +82,8 @@ struct kept_moment {
 	int64_t now_ns;
 	bool little_room;  /* only of who ran, or was displaced by tsnap itself: those that left
 			    * their CPUs in the millisecond before it, or later */
+	bool lost_lately;  /* threads that had left before the window ran before their stacks were
+			    * copied: it may be longer */
 	int cpus;	   /* online */
 	int64_t period_ns; /* from scan to scan */
 };

@@ -247,6 +247,13 @@ static void windows(void **state)
 		switch_out(rings, 0, tid, 1, tid);
 	take(rings, 1, MOMENT_NS);
 	assert_int_equal(kept_stacks_lead_ns(&rings->stacks), PERIOD_NS / 5 / 10);
+	/* twice as many are few where others are lost */
+	rings->stacks.lead_ns = PERIOD_NS / 5;
+	take_of(rings, &(struct kept_moment){.now_ns = MOMENT_NS,
+					     .lost_lately = true,
+					     .cpus = CPUS,
+					     .period_ns = PERIOD_NS});
+	assert_int_equal(kept_stacks_lead_ns(&rings->stacks), PERIOD_NS / 5 / 5);
 	for (int i = 0; i < 20; i++)
 		take(rings, 1, MOMENT_NS);
 	assert_int_equal(kept_stacks_lead_ns(&rings->stacks), before_ns);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #define LIMIT_STEP 32 /* records between two looks at the budget */
+#define LOST_LATELY_NS NS_PER_SECOND
 
 void live_capture_done(struct live_capture *capture)
 {
@@ -337,16 +338,20 @@ static void stacks_take(struct capturer *capturer, bool room)
 {
 	const struct capture_wants *wants = &capturer->wants;
 	struct live_capture *capture = capturer->capture;
-	const struct kept_moment moment = {.now_ns = capture->moment.now_ns,
-					   .little_room = !room,
-					   .cpus = wants->kernel->host.cpus,
-					   .period_ns = wants->period_ns};
+	const struct kept_moment moment = {
+		.now_ns = capture->moment.now_ns,
+		.little_room = !room,
+		.lost_lately = capture->moment.now_ns - capturer->stacks_lost_ns < LOST_LATELY_NS,
+		.cpus = wants->kernel->host.cpus,
+		.period_ns = wants->period_ns};
 
 	stack_copies_empty(&capture->copies);
 	kept_stacks_seek(wants->kept, &moment, &capture->kept);
 	if (wants->stacks_copy && room) {
 		pthread_mutex_lock(capturer->asking);
-		wants->stacks_copy(wants->stacks_copier, &capturer->table, wants->filter, capture);
+		if (wants->stacks_copy(wants->stacks_copier, &capturer->table, wants->filter,
+				       capture))
+			capturer->stacks_lost_ns = moment.now_ns;
 		pthread_mutex_unlock(capturer->asking);
 	}
 	kept_stacks_copy(wants->kept, &capture->kept);

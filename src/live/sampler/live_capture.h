@@ -67,10 +67,10 @@ struct capture_wants {
 	struct kernel *kernel;
 	struct cpu_sampler *cpu_stacks; /* looks at the same CPUs at the same time */
 	struct kept_stacks *kept;	/* may be closed */
-	/* Copies stacks that may change at any time, for a capture that has all the rest; NULL:
-	 * nobody wants any. */
-	void (*stacks_copy)(void *copier, struct thread_table *table, const struct filter *filter,
-			    struct live_capture *capture);
+	/* Copies stacks that may change at any time, for a capture that has all the rest. Returns
+	 * how many threads had run before it came to them. NULL: nobody wants any. */
+	size_t (*stacks_copy)(void *copier, struct thread_table *table, const struct filter *filter,
+			      struct live_capture *capture);
 	void *stacks_copier;
 	const struct filter *filter; /* ids may change while no scan is copied */
 	bool all;		     /* those that have slept all the time, too; */
@@ -98,6 +98,7 @@ struct capturer {
 	uint32_t own_tid, own_key;    /* of the thread that copies; */
 	bool own_key_known;	      /* it has a record */
 	uint64_t moved_count;	      /* scans whose moment could not be kept */
+	int64_t stacks_lost_ns;	      /* when stacks were last copied too late */
 	bool whole;		      /* the next scan copies all that sleep */
 };
 

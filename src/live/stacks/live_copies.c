@@ -124,7 +124,8 @@ static void kernel_copy(const struct live_copies *copies, struct stack_copies *m
 	copy->kernel_known = true;
 }
 
-static void record_copy(struct live_copies *copies, struct stack_copies *made,
+/* False: the thread has run, what was copied may be of neither time. */
+static bool record_copy(struct live_copies *copies, struct stack_copies *made,
 			struct thread_table *table, const struct thread_state *record, uint32_t at)
 {
 	struct stack_copy copy = {.tid = record->sched.tid,
@@ -135,17 +136,19 @@ static void record_copy(struct live_copies *copies, struct stack_copies *made,
 	if (copies->kernel)
 		kernel_copy(copies, made, record, &copy);
 	if (!record_still(table, record))
-		return;
+		return false;
 	stack_copies_add(made, &copy);
 	know(copies, copy.tid, copy.sequence);
+	return true;
 }
 
-static void due_copy(struct live_copies *copies, struct stack_copies *made,
-		     struct thread_table *table, const struct thread_state *const *due,
-		     size_t count)
+/* Returns how many had run before they were copied. */
+static size_t due_copy(struct live_copies *copies, struct stack_copies *made,
+		       struct thread_table *table, const struct thread_state *const *due,
+		       size_t count)
 {
 	int64_t end_ns = clock_monotonic_ns() + REALTIME_BUDGET_NS;
-	size_t batch;
+	size_t batch, lost = 0;
 
 	for (size_t from = 0; from < count; from += batch) {
 		batch = count - from < ASK_MAX ? count - from : ASK_MAX;
@@ -153,21 +156,25 @@ static void due_copy(struct live_copies *copies, struct stack_copies *made,
 			stack_registers_ask(copies->asker, due + from, (uint32_t)batch);
 		for (uint32_t i = 0; i < batch; i++) {
 			if (clock_monotonic_ns() > end_ns || made->used > BYTES_MAX)
-				return;
-			record_copy(copies, made, table, due[from + i], i);
+				return lost;
+			lost += !record_copy(copies, made, table, due[from + i], i);
 		}
 	}
+	return lost;
 }
 
-void live_copies_make(void *of, struct thread_table *table, const struct filter *filter,
-		      struct live_capture *capture)
+size_t live_copies_make(void *of, struct thread_table *table, const struct filter *filter,
+			struct live_capture *capture)
 {
 	const struct thread_state *due[COPIES_MAX];
 	struct live_copies *copies = of;
 	struct index before = copies->known;
+	size_t lost;
 
 	index_empty(&copies->again);
-	due_copy(copies, &capture->copies, table, due, records_due(copies, filter, capture, due));
+	lost = due_copy(copies, &capture->copies, table, due,
+			records_due(copies, filter, capture, due));
 	copies->known = copies->again;
 	copies->again = before;
+	return lost;
 }

@@ -20,7 +20,7 @@ void live_copies_close(struct live_copies *copies); /* also of zeroed ones */
 /* What was copied before may be copied again. While no scan is. */
 void live_copies_forget(struct live_copies *copies);
 /* Copies the stacks of those captured; as struct capture_wants has it. */
-void live_copies_make(void *of, struct thread_table *table, const struct filter *filter,
-		      struct live_capture *capture);
+size_t live_copies_make(void *of, struct thread_table *table, const struct filter *filter,
+			struct live_capture *capture);
 
 #endif
