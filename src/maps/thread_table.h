@@ -105,6 +105,14 @@ int thread_table_scan(struct thread_table *table,
 void thread_table_visit(struct thread_table *table, uint32_t key,
 			const struct thread_visitor *visitor);
 
+/* The record where it lies: it may be free, torn, and change while it is looked at. NULL: there is
+ * none, or the array is not mapped. */
+static inline const struct thread_state *thread_table_mapped(const struct thread_table *table,
+							     uint32_t key)
+{
+	return table->mapped && key < table->entries_max ? &table->mapped[key] : NULL;
+}
+
 /* One record, perhaps torn, or -ENOENT. */
 int thread_table_get(struct thread_table *table, uint32_t key, struct thread_state *record);
 /* The key of the thread's record, or -ENOENT. */

@@ -324,6 +324,32 @@ static void calls_began_when_two_reads_agree(void **state)
 	assert_int_equal(sample.syscall_us, ABSENT);
 }
 
+/* A thread that was ON at the moment, computing, and then left in a system call. */
+static void who_left_is_told_by_a_look_before(void **state)
+{
+	const struct {
+		uint64_t tick_ns;
+		bool computing; /* as the look has it, else as it left */
+	} looks[] = {{1005 * US, true}, {1015 * US, false}, {995 * US, false}, {0, false}};
+	struct scene scene = scene_make();
+	struct sample sample;
+	bool compat;
+
+	(void)state;
+	scene.record.sched.in_ns = 100 * US;
+	scene.record.sched.out_ns = 1010 * US;
+	scene.moment.ticks = scene.ticks;
+	for (size_t i = 0; i < sizeof(looks) / sizeof(looks[0]); i++) {
+		struct cpu_tick tick = {.tick_ns = looks[i].tick_ns, .tid = 7};
+
+		memset(tick.registers, 0xff, sizeof(tick.registers)); /* in no call */
+		scene.ticks[1] = tick;
+		sample = sample_absent;
+		record_call(&scene.record, &scene.moment, DOING_ON, &sample, &compat);
+		assert_int_equal(sample.syscall_nr == ABSENT, looks[i].computing);
+	}
+}
+
 static void totals_grow_by_the_present_state(void **state)
 {
 	struct scene scene = scene_make();
@@ -615,6 +641,7 @@ int main(void)
 		cmocka_unit_test(kernel_threads_have_no_call),
 		cmocka_unit_test(registers_are_decoded),
 		cmocka_unit_test(calls_began_when_two_reads_agree),
+		cmocka_unit_test(who_left_is_told_by_a_look_before),
 		cmocka_unit_test(totals_grow_by_the_present_state),
 		cmocka_unit_test(totals_are_given_out_once),
 		cmocka_unit_test(totals_of_before_are_not_told),

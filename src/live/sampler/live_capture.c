@@ -96,6 +96,14 @@ static void limit_now_and_then(struct capturer *capturer, uint64_t count)
 		realtime_limit(capturer->realtime);
 }
 
+static void cpu_want(struct capturer *capturer, const struct thread_state *record)
+{
+	uint32_t cpu = record->sched.cpu;
+
+	if (record->sched.on_cpu && cpu < (uint32_t)capturer->wants.kernel->host.cpus_possible)
+		capturer->wanted_cpus[cpu] = 1;
+}
+
 static void record_copy(void *to, const struct thread_state *record)
 {
 	struct capturer *capturer = to;
@@ -109,9 +117,8 @@ static void record_copy(void *to, const struct thread_state *record)
 	copy = &capture->threads[capture->count++];
 	copy->record = *record;
 	copy->switched = copy->moved = copy->asked = false;
-	if (record->sched.on_cpu &&
-	    record->sched.cpu < (uint32_t)capturer->wants.kernel->host.cpus_possible)
-		capturer->wanted_cpus[record->sched.cpu] = 1;
+	if (!capturer->looked)
+		cpu_want(capturer, record);
 	limit_now_and_then(capturer, capture->count);
 }
 
@@ -151,6 +158,33 @@ static void gone_add(struct live_capture *capture, uint32_t key)
 	capture->gone[capture->gone_count++] = key;
 }
 
+/* What is on a CPU is looked at there. */
+static void cpus_look(struct capturer *capturer)
+{
+	struct live_capture *capture = capturer->capture;
+
+	cpu_sampler_look(capturer->wants.cpu_stacks, capturer->wanted_cpus);
+	capture->moment.tick_count =
+		kernel_ticks_read(capturer->wants.kernel, capturer->wanted_cpus, capture->ticks);
+	capturer->looked = true;
+}
+
+/* The sooner the look, the fewer have left their CPUs, and are told by what they did then. So it
+ * does not wait for copies where records can be read without one. */
+static void cpus_look_early(struct capturer *capturer)
+{
+	uint64_t key, value;
+
+	for (size_t at = 0; index_next(&capturer->awake, &at, &key, &value);) {
+		const struct thread_state *record =
+			thread_table_mapped(&capturer->table, (uint32_t)key);
+
+		if (record && !is_own(capturer, record) && !refuses(capturer, record))
+			cpu_want(capturer, record);
+	}
+	cpus_look(capturer);
+}
+
 static void awake_copy(struct capturer *capturer)
 {
 	const struct thread_visitor visitor = {NULL, record_copy, capturer};
@@ -161,7 +195,9 @@ static void awake_copy(struct capturer *capturer)
 	capture->listed =
 		changed_reader_take(&capturer->wants.kernel->changed, awake_add, capturer);
 	capture->whole = capturer->wants.all && (capturer->whole || !capture->listed);
-	capturer->whole = false;
+	capturer->whole = capturer->looked = false;
+	if (capture->listed && capturer->table.mapped)
+		cpus_look_early(capturer);
 	for (size_t at = 0; index_next(&capturer->awake, &at, &key, &value);) {
 		size_t count = capture->count;
 
@@ -217,16 +253,11 @@ static void moment_take(struct capturer *capturer, int64_t tick_ns)
 	}
 }
 
-/* What is on a CPU is looked at there. Its call began when the record says so, unless it has begun
- * another one since. */
-static void cpus_look(struct capturer *capturer)
+/* A call began when the record says so, unless the thread has begun another one since. */
+static void calls_check(struct capturer *capturer)
 {
 	struct live_capture *capture = capturer->capture;
-	struct kernel *kernel = capturer->wants.kernel;
 
-	cpu_sampler_look(capturer->wants.cpu_stacks, capturer->wanted_cpus);
-	capture->moment.tick_count =
-		kernel_ticks_read(kernel, capturer->wanted_cpus, capture->ticks);
 	for (size_t i = 0; i < capture->count; i++) {
 		struct captured *copy = &capture->threads[i];
 		struct thread_state again = {0};
@@ -373,7 +404,9 @@ void capture_take(struct capturer *capturer, struct live_capture *capture, int64
 	awake_copy(capturer);
 	block_take(capturer);
 	own_times_read(capturer, tick_ns);
-	cpus_look(capturer);
+	if (!capturer->looked)
+		cpus_look(capturer);
+	calls_check(capturer);
 	moment_take(capturer, tick_ns);
 	registers_ask(capturer, 0);
 	stacks_take(capturer, stacks);

@@ -37,7 +37,7 @@
 
 struct captured {
 	struct thread_state record;
-	bool switched;	/* between the copy of the record and the look at the thread's CPU */
+	bool switched;	/* since the copy of the record, until CPUs had been looked at, too */
 	bool moved;	/* after the moment: more than a wake-up tells what it does next */
 	bool asked;	/* for its registers; true also if the thread ran meanwhile, and has none */
 	uint32_t round; /* live/live_asleep.h */
@@ -99,6 +99,7 @@ struct capturer {
 	bool own_key_known;	      /* it has a record */
 	uint64_t moved_count;	      /* scans whose moment could not be kept */
 	int64_t stacks_lost_ns;	      /* when stacks were last copied too late */
+	bool looked;		      /* CPUs were, for this scan */
 	bool whole;		      /* the next scan copies all that sleep */
 };
 

@@ -135,7 +135,8 @@ void live_cpu_stacks_add(struct live_stacks *stacks, const struct thread_state *
 		return;
 	if (!cpu_sampler_get(&cpu->sampler, &stacks->context->now.capture->looked,
 			     record->sched.cpu, &seen) ||
-	    seen.tid != record->identity.tid || seen.time_ns < (int64_t)record->sched.in_ns) {
+	    seen.tid != record->identity.tid || seen.time_ns < (int64_t)record->sched.in_ns ||
+	    (!record->sched.on_cpu && seen.time_ns > (int64_t)record->sched.out_ns)) {
 		cpu->gone_count += !live_stacks_add_kept(stacks, record, sample);
 		return;
 	}

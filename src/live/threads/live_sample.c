@@ -38,14 +38,21 @@ static const struct cpu_tick *tick_since(const struct thread_state *record,
 	return tick;
 }
 
-/* The clock's look at the thread since it came on a CPU. */
+/* The clock's look at the thread since it came on a CPU; of one that has left it, since the moment
+ * and before it left. */
 static const struct cpu_tick *tick_of(const struct thread_state *record,
 				      const struct live_moment *moment)
 {
-	for (int i = 0; i < moment->tick_count; i++)
-		if (moment->ticks[i].tid == record->identity.tid &&
-		    moment->ticks[i].tick_ns >= record->sched.in_ns)
-			return &moment->ticks[i];
+	const struct thread_sched *sched = &record->sched;
+
+	for (int i = 0; i < moment->tick_count; i++) {
+		const struct cpu_tick *tick = &moment->ticks[i];
+
+		if (tick->tid == record->identity.tid && tick->tick_ns >= sched->in_ns &&
+		    (sched->on_cpu ||
+		     ((int64_t)tick->tick_ns >= moment->now_ns && tick->tick_ns <= sched->out_ns)))
+			return tick;
+	}
 	return NULL;
 }
 
@@ -193,26 +200,37 @@ void record_sample(const struct thread_state *record, const struct live_moment *
 		sample->waker_tid = record->wake.waker_tid;
 }
 
+/* The registers that tell of a thread's system call at the moment, and when it was looked at for
+ * them; UINT64_MAX: they are those with which it left its CPU. NULL: nobody knows. */
+static const uint64_t *registers_of(const struct thread_state *record,
+				    const struct live_moment *moment, enum thread_doing doing,
+				    uint64_t *looked_ns)
+{
+	const struct cpu_tick *tick = doing == DOING_ON ? tick_of(record, moment) : NULL;
+
+	*looked_ns = tick ? tick->tick_ns : UINT64_MAX;
+	if (tick)
+		return (const uint64_t *)tick->registers;
+	if (doing == DOING_ON && record->sched.on_cpu)
+		return NULL;
+	/* else it came and went since, and they are of a later call */
+	if (registers_there(record) &&
+	    (doing == DOING_ON || (int64_t)record->sched.out_ns <= moment->now_ns))
+		return (const uint64_t *)record->sched.registers;
+	return NULL;
+}
+
 void record_call(const struct thread_state *record, const struct live_moment *moment,
 		 enum thread_doing doing, struct sample *sample, bool *compat)
 {
-	uint64_t looked_ns = UINT64_MAX;
-	const uint64_t *words = NULL;
+	const uint64_t *words;
 	struct registers_call call;
+	uint64_t looked_ns;
 
 	*compat = false;
 	if (!moment->registers_known || record_is_kthread(record) || doing == DOING_ZOMBIE)
 		return;
-	if (doing == DOING_ON && record->sched.on_cpu) {
-		const struct cpu_tick *tick = tick_of(record, moment);
-
-		words = tick ? (const uint64_t *)tick->registers : NULL;
-		looked_ns = tick ? tick->tick_ns : 0;
-	} else if (registers_there(record) &&
-		   (doing == DOING_ON || (int64_t)record->sched.out_ns <= moment->now_ns)) {
-		/* else it came and went since, and they are of a later call */
-		words = (const uint64_t *)record->sched.registers;
-	}
+	words = registers_of(record, moment, doing, &looked_ns);
 	if (!words)
 		return;
 	registers_decode(words, moment->registers_marked, &call);
