@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/output.h"
+#include "base/clock.h"
+#include "base/signals.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define PAGE_WAIT_MS 1000 /* after SIGTERM */
+#define ALL_WAIT_NS (5 * NS_PER_SECOND)
 
 /* The line that a full disk cut in half is worse than none: takes its bytes back, in a file. */
 static void output_trim(int fd, size_t half_line)
@@ -20,12 +26,34 @@ static void output_trim(int fd, size_t half_line)
 		lseek(fd, 0, SEEK_END);
 }
 
+static int wait_ms(int64_t terminated_ns)
+{
+	int64_t left_ms = (terminated_ns + ALL_WAIT_NS - clock_monotonic_ns()) / NS_PER_MS;
+
+	return left_ms < 0 ? 0 : left_ms < PAGE_WAIT_MS ? (int)left_ms : PAGE_WAIT_MS;
+}
+
+/* As write(2); after SIGTERM so much that a pipe takes it at once, as soon as it does. */
+static ssize_t some_write(int fd, const char *bytes, size_t length)
+{
+	struct pollfd wait = {.fd = fd, .events = POLLOUT};
+	int64_t terminated_ns = signals_terminated_ns();
+	int ready;
+
+	if (!terminated_ns)
+		return write(fd, bytes, length);
+	ready = poll(&wait, 1, wait_ms(terminated_ns));
+	if (!ready)
+		errno = OUTPUT_UNREAD;
+	return ready > 0 ? write(fd, bytes, length < PIPE_BUF ? length : PIPE_BUF) : -1;
+}
+
 int output_write(int fd, const char *bytes, size_t length)
 {
 	size_t done = 0, half_line = 0;
 
 	while (done < length) {
-		ssize_t written = write(fd, bytes + done, length - done);
+		ssize_t written = some_write(fd, bytes + done, length - done);
 		int err = errno;
 
 		if (written >= 0) {

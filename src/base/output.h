@@ -3,11 +3,15 @@
 #ifndef TSNAP_BASE_OUTPUT_H
 #define TSNAP_BASE_OUTPUT_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 
+#define OUTPUT_UNREAD ETIME /* its reader did not take all in time after SIGTERM */
+
 /* Writes whole lines. 0 when all was written, else -errno (EPIPE: nobody reads any more); a file
- * then ends with its last whole line. Signals don't end it. */
+ * then ends with its last whole line. Signals don't end it, but after SIGTERM a reader has a second
+ * for each page, and no more five seconds after it: -OUTPUT_UNREAD. */
 int output_write(int fd, const char *bytes, size_t length);
 
 /* Whether so many bytes can be written without waiting for who reads them. False: perhaps not. */

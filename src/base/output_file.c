@@ -269,8 +269,10 @@ int output_replace_check(const char *path)
 
 const char *output_error(int err)
 {
-	return err == -OUTPUT_PLANTED
-		       ? "another user has put it, or a link on the way to it, into a "
-			 "directory of everybody's"
-		       : strerror(-err);
+	if (err == -OUTPUT_PLANTED)
+		return "another user has put it, or a link on the way to it, into a directory of "
+		       "everybody's";
+	if (err == -OUTPUT_UNREAD)
+		return "who reads it did not take all in time after SIGTERM; the rest is lost";
+	return strerror(-err);
 }

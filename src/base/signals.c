@@ -57,3 +57,8 @@ bool signals_stop(void)
 {
 	return stop_signal != 0;
 }
+
+int64_t signals_terminated_ns(void)
+{
+	return stop_signal == SIGTERM ? stop_ns : 0;
+}

@@ -1,17 +1,22 @@
 """Bad input and trouble: one clear line, the right exit code, and nothing left behind."""
+import fcntl
 import os
 import resource
 import shlex
 import shutil
 import signal
+import struct
 import subprocess
 import sys
+import termios
+import threading
 
 import bpf
 import truth
 from harness import SLOW, START_S, STOP_S, UNREADY, Skip, Tsnap, case, case_of_refusal, check, number, rows_of, wait_until
 
 NOBODY = 65534
+PIPE_BYTES = 1 << 16
 
 
 def expect_error(tool, code, *words):
@@ -71,6 +76,35 @@ def closed_pipe(ctx):
     check(len(lines) == 3, "head got %d lines", len(lines))
     got = tool.wait(STOP_S)
     check(got == 0 and not tool.err, "exit code %d: %s", got, tool.err)
+
+
+def unread(fd):
+    return struct.unpack("i", fcntl.ioctl(fd, termios.FIONREAD, bytes(4)))[0]
+
+
+def read_some(fd, ended, bytes_s):
+    while not ended.wait(0.1) and bytes_s:
+        os.read(fd, bytes_s // 10)
+
+
+@case
+def term_without_reader(ctx):
+    """SIGTERM while nobody reads the rows, or a few of them a second: it ends, with exit code 1 and the reason."""
+    ctx.workload("many", threads=1000)
+    for bytes_s in (0, 1000):
+        ours, theirs = os.pipe()
+        ended = threading.Event()
+        tool = ctx.stream("-a", "-F", 100, columns="state,cmdline,exe,cgroup", stdout=theirs)
+        os.close(theirs)
+        wait_until(lambda ours=ours: unread(ours) > PIPE_BYTES - 2 * 4096, START_S, "the pipe is full")
+        reader = threading.Thread(target=read_some, args=(ours, ended, bytes_s))
+        reader.start()
+        tool.signal(signal.SIGTERM)
+        got = tool.wait(STOP_S)
+        ended.set()
+        reader.join()
+        os.close(ours)
+        check(got == 1 and "did not take all" in tool.err, "%d bytes a second: exit code %d: %s", bytes_s, got, tool.err)
 
 
 @case
