@@ -106,11 +106,13 @@ void thread_table_visit(struct thread_table *table, uint32_t key,
 			const struct thread_visitor *visitor);
 
 /* The record where it lies: it may be free, torn, and change while it is looked at. NULL: there is
- * none, or the array is not mapped. */
+ * none, or it is not mapped, as those of the newest slots are when they are asked for. */
 static inline const struct thread_state *thread_table_mapped(const struct thread_table *table,
 							     uint32_t key)
 {
-	return table->mapped && key < table->entries_max ? &table->mapped[key] : NULL;
+	return (key + (size_t)1) * sizeof(*table->mapped) <= table->mapped_bytes
+		       ? &table->mapped[key]
+		       : NULL;
 }
 
 /* One record, perhaps torn, or -ENOENT. */
