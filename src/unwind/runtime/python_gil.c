@@ -1,21 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unwind/runtime/python_gil.h"
 #include "base/clock.h"
-#include "unwind/elf/runtime_exports.h"
 
 #include <pthread.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define PROCESSES_MAX 4096
 #define PROCESS_IDLE_NS (120 * NS_PER_SECOND)
 #define KNOWN_OLD_NS (5 * NS_PER_SECOND) /* an exec, or an interpreter more */
 #define OTHER_OLD_NS (60 * NS_PER_SECOND)
-#define LOOK_SHARE 1000 /* of the time may go into looking for one process' interpreter */
-#define LOOK_SCAN_NS (2 * NS_PER_MS) /* in one scan, for all processes; others come later */
 #define INTERPRETERS_MAX 16
-#define FILES_MAX 4   /* with "python" in their names, of one process */
 #define READS_MAX 512 /* of memory, for one answer */
 #define FRAMES_MAX 8  /* that are no function's, before one that is */
 #define OWNED_BY_STACK 3
@@ -28,6 +21,12 @@
 #define MUTEX_AT (CONDITION_AT + sizeof(pthread_cond_t))
 /* switch_cond, where who gave it away waits until another one has it */
 #define SWITCH_AT (MUTEX_AT + sizeof(pthread_mutex_t))
+
+/* Where an interpreter that is found goes. */
+struct gil_look {
+	struct python *python;
+	struct thread_memory *memory;
+};
 
 struct gil_process {
 	struct cache_entry entry; /* key: pid */
@@ -67,56 +66,15 @@ void python_gils_sweep(struct python_gils *gils, int64_t now_ns)
 
 /* --- the interpreter of a process */
 
-static bool has_python_name(const struct mapping *mapping)
+static bool interpreter_take(void *to, const struct runtime_exports *exports, uint64_t distance)
 {
-	const char *name = mapping->path ? strrchr(mapping->path, '/') : NULL;
+	struct gil_look *look = to;
 
-	return name && mapping->inode &&
-	       (!strncmp(name, "/python", 7) || !strncmp(name, "/libpython", 10));
+	return exports->python[MODULE_PYTHON_RUNTIME] &&
+	       python_open(look->python, look->memory, exports->python, distance);
 }
 
-/* Whether the file that is mapped there exports an interpreter that is known. */
-static bool mapping_open_python(struct python_gils *gils, const struct mapping *mapping,
-				int64_t tid, struct python *python)
-{
-	struct runtime_exports exports;
-	uint64_t address;
-	int fd = mapping_open(mapping, gils->proc_root, tid);
-	struct elf_file elf;
-	struct stat file;
-	bool found;
-
-	if (fd < 0)
-		return false;
-	found = !fstat(fd, &file) && !elf_file_read(&elf, fd, NULL, (uint64_t)file.st_size);
-	if (found)
-		runtime_exports_read(&elf, &exports);
-	found = found && exports.python[MODULE_PYTHON_RUNTIME] &&
-		elf_address_of(&elf, mapping->offset, &address) &&
-		python_open(python, &gils->memory, exports.python, mapping->start - address);
-	close(fd);
-	return found;
-}
-
-static bool interpreter_find(struct python_gils *gils, const struct stack_thread *thread,
-			     struct python *python)
-{
-	unsigned int files = 0;
-	struct process_maps *maps;
-	struct cache processes;
-	bool found = false;
-	int err;
-
-	process_maps_cache_init(&processes);
-	maps = process_maps_get(&processes, gils->proc_root, thread, &err);
-	for (size_t i = 0; maps && i < maps->count && !found && files < FILES_MAX; i++)
-		if (has_python_name(&maps->mappings[i])) {
-			found = mapping_open_python(gils, &maps->mappings[i], thread->tid, python);
-			files++;
-		}
-	cache_done(&processes);
-	return found;
-}
+static const struct runtime_kind python_kind = {{"/python", "/libpython", NULL}, interpreter_take};
 
 static void gils_list(struct python_gils *gils, struct gil_process *process)
 {
@@ -146,24 +104,19 @@ static struct gil_process *process_get(struct python_gils *gils, const struct st
 	bool added, found;
 	struct gil_process *process =
 		cache_get(&gils->processes, (uint64_t)thread->pid, thread->now_ns, &added);
-	int64_t start_ns, took_ns;
+	struct gil_look look = {&process->python, &gils->memory};
+	int64_t began_ns;
 
-	if (gils->scan_ns != thread->now_ns)
-		gils->looked_ns = 0;
-	gils->scan_ns = thread->now_ns;
-	if (thread->now_ns < process->next_look_ns || gils->looked_ns >= LOOK_SCAN_NS)
+	if (!runtime_look_begin(&gils->looks, thread->now_ns, process->next_look_ns, &began_ns))
 		return process;
-	start_ns = clock_monotonic_ns();
 	thread_memory_begin(&gils->memory, thread->tid, 0);
 	gils->memory.calls_left = READS_MAX;
 	process->count = 0;
-	found = interpreter_find(gils, thread, &process->python);
+	found = runtime_find(gils->proc_root, thread, &python_kind, &look);
 	if (found)
 		gils_list(gils, process);
-	took_ns = clock_monotonic_ns() - start_ns;
-	gils->looked_ns += took_ns;
-	process->next_look_ns =
-		thread->now_ns + (found ? KNOWN_OLD_NS : OTHER_OLD_NS) + took_ns * LOOK_SHARE;
+	process->next_look_ns = runtime_look_end(&gils->looks, thread->now_ns, began_ns,
+						 found ? KNOWN_OLD_NS : OTHER_OLD_NS);
 	return process;
 }
 

@@ -20,6 +20,7 @@
 #include "base/cache.h"
 #include "unwind/process_maps.h"
 #include "unwind/runtime/python_code.h"
+#include "unwind/runtime/runtime_find.h"
 
 struct python_gil {
 	uint64_t holder;	       /* id of a thread, as the process knows it */
@@ -32,7 +33,7 @@ struct python_gils {
 	const char *proc_root;
 	struct cache processes;
 	struct thread_memory memory;
-	int64_t scan_ns, looked_ns; /* what looking for interpreters took in that scan */
+	struct runtime_looks looks;
 };
 
 /* proc_root must stay. copy: as struct thread_memory has it. */

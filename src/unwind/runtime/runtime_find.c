@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unwind/runtime/runtime_find.h"
+#include "base/clock.h"
+
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FILES_MAX 4	/* with such names, of one process */
+#define LOOK_SHARE 1000 /* of the time may go into looking for the same in one process */
+#define LOOK_SCAN_NS (2 * NS_PER_MS) /* in one scan, for all processes; others come later */
+
+static bool has_name(const struct mapping *mapping, const struct runtime_kind *kind)
+{
+	const char *name = mapping->path ? strrchr(mapping->path, '/') : NULL;
+
+	if (!name || !mapping->inode)
+		return false;
+	for (const char *const *begin = kind->names; *begin; begin++)
+		if (!strncmp(name, *begin, strlen(*begin)))
+			return true;
+	return false;
+}
+
+static bool mapping_take(const struct mapping *mapping, const char *proc_root, int64_t tid,
+			 const struct runtime_kind *kind, void *to)
+{
+	struct runtime_exports exports;
+	uint64_t address;
+	int fd = mapping_open(mapping, proc_root, tid);
+	struct elf_file elf;
+	struct stat file;
+	bool found;
+
+	if (fd < 0)
+		return false;
+	found = !fstat(fd, &file) && !elf_file_read(&elf, fd, NULL, (uint64_t)file.st_size);
+	if (found)
+		runtime_exports_read(&elf, &exports);
+	found = found && elf_address_of(&elf, mapping->offset, &address) &&
+		kind->take(to, &exports, mapping->start - address);
+	close(fd);
+	return found;
+}
+
+bool runtime_find(const char *proc_root, const struct stack_thread *thread,
+		  const struct runtime_kind *kind, void *to)
+{
+	unsigned int files = 0;
+	struct process_maps *maps;
+	struct cache processes;
+	bool found = false;
+	int err;
+
+	process_maps_cache_init(&processes);
+	maps = process_maps_get(&processes, proc_root, thread, &err);
+	for (size_t i = 0; maps && i < maps->count && !found && files < FILES_MAX; i++)
+		if (has_name(&maps->mappings[i], kind)) {
+			found = mapping_take(&maps->mappings[i], proc_root, thread->tid, kind, to);
+			files++;
+		}
+	cache_done(&processes);
+	return found;
+}
+
+bool runtime_look_begin(struct runtime_looks *looks, int64_t now_ns, int64_t due_ns,
+			int64_t *began_ns)
+{
+	if (looks->scan_ns != now_ns)
+		looks->spent_ns = 0;
+	looks->scan_ns = now_ns;
+	if (now_ns < due_ns || looks->spent_ns >= LOOK_SCAN_NS)
+		return false;
+	*began_ns = clock_monotonic_ns();
+	return true;
+}
+
+int64_t runtime_look_end(struct runtime_looks *looks, int64_t now_ns, int64_t began_ns,
+			 int64_t rest_ns)
+{
+	int64_t took_ns = clock_monotonic_ns() - began_ns;
+
+	looks->spent_ns += took_ns;
+	return now_ns + rest_ns + took_ns * LOOK_SHARE;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Finds a language's runtime in a process, for those who read its locks in its memory: the file
+ * that it is mapped from, by its name, and what that exports.
+ */
+#ifndef TSNAP_UNWIND_RUNTIME_RUNTIME_FIND_H
+#define TSNAP_UNWIND_RUNTIME_RUNTIME_FIND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "unwind/elf/runtime_exports.h"
+#include "unwind/process_maps.h"
+
+struct runtime_kind {
+	/* how the names of its files begin, with "/" before it; NULL at the end */
+	const char *names[3];
+	/* Whether the file, whose addresses are that far from the process', is such a runtime. */
+	bool (*take)(void *to, const struct runtime_exports *exports, uint64_t distance);
+};
+
+/* Asks take() about files with such names until one is. */
+bool runtime_find(const char *proc_root, const struct stack_thread *thread,
+		  const struct runtime_kind *kind, void *to);
+
+/* What looking for runtimes took in a scan, of all processes. */
+struct runtime_looks {
+	int64_t scan_ns, spent_ns;
+};
+
+/* Whether a look that is due at due_ns may begin now; *began_ns is for runtime_look_end(). */
+bool runtime_look_begin(struct runtime_looks *looks, int64_t now_ns, int64_t due_ns,
+			int64_t *began_ns);
+/* When the next one is due: after rest_ns, or later if this one was dear. */
+int64_t runtime_look_end(struct runtime_looks *looks, int64_t now_ns, int64_t began_ns,
+			 int64_t rest_ns);
+
+#endif
