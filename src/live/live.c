@@ -165,7 +165,7 @@ static void live_close(struct source *source)
 	live_block_done(&live->context.now.block);
 	live_chains_free(live->chains);
 	live_wakeups_done(&live->wakeups);
-	python_gils_done(&live->gil.gils);
+	live_runtime_locks_done(&live->runtime_locks);
 	live_host_done(&live->host);
 	live_asleep_done(&live->asleep);
 	index_clear(&live->walk.doubts);
@@ -333,7 +333,7 @@ struct lookup *live_lookup_new(struct live *live)
 	struct lookup *lookup = lookup_new(PROC);
 
 	lookup_set_daemon_ports(lookup, live->context.config.daemon_ports);
-	lookup_set_runtime_locks(lookup, live_gil_find, &live->gil);
+	lookup_set_runtime_locks(lookup, live_runtime_lock_find, &live->runtime_locks);
 	return lookup;
 }
 
@@ -426,7 +426,7 @@ int live_open(const struct live_config *config, struct filter *filter, uint64_t 
 	live->context.wants.filter = filter;
 	live->times.own_cpu_start_ns = clock_cpu_ns();
 	compile_result_init(&live->context.kernel.compiled, 0); /* no descriptor is 0 */
-	live->gil.context = &live->context;
+	live->runtime_locks.context = &live->context;
 	live->context.lookup = live_lookup_new(live);
 	realtime_init(&live->realtime, !config->no_realtime);
 	priority_raise(&before, !config->no_realtime);

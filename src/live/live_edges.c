@@ -41,6 +41,7 @@ static size_t lock_place(struct live_context *context, struct live_edges *edges,
 	*lock = (struct edge_lock){.tid = facts.kind == WAIT_LOCK ? facts.tid : ABSENT,
 				   .pid = facts.pid,
 				   .turn = facts.turn,
+				   .one_of_many = facts.one_of_many,
 				   .changing = facts.changing,
 				   .waiter = *sample,
 				   .hint = asker->hint};
@@ -93,10 +94,12 @@ static void mutex_edge(struct live_context *context, struct live_edges *edges,
 	edge->kind = EDGE_NONE;
 	if (lock->tid == ABSENT || lock->tid == asker->sample.tid)
 		return;
-	edge->kind = lock->turn == ABSENT ? EDGE_MUTEX : EDGE_GIL;
+	edge->kind = lock->turn == ABSENT ? EDGE_MUTEX
+		     : lock->one_of_many  ? EDGE_MONITOR
+					  : EDGE_GIL;
 	edge->tid = lock->tid;
 	edge->pid = lock->pid;
-	/* who waits for the GIL does so until it gets it, a few ms each time */
+	/* who waits for the GIL, or a monitor, does so until it gets it, for a while each time */
 	edge->timed = edge->kind == EDGE_MUTEX && asker->sample.arg[3] != 0;
 	edge->sure = lock->changing || is_of_other_user(&asker->sample, lock->pid) ? SURE_LIKELY
 										   : SURE_CERTAIN;

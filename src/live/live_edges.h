@@ -11,13 +11,14 @@
 #include "waits/chain.h"
 #include "waits/lock_list.h"
 
-/* A mutex, or Python's GIL, that was asked for in this scan: by its process, address and call. */
+/* A mutex, Python's GIL or a Java monitor that was asked for in this scan: by its process, the
+ * futex's address and the call. */
 struct edge_lock {
-	int64_t tid, pid;      /* the holder; ABSENT: not known */
-	int64_t turn;	       /* as struct wait_facts has it; ABSENT: a mutex */
-	bool changing;	       /* the same */
-	bool checked, changed; /* it was read again; the holder was another one then */
-	struct sample waiter;  /* whose call it was read for */
+	int64_t tid, pid;	    /* the holder; ABSENT: not known */
+	int64_t turn;		    /* as struct wait_facts has it; ABSENT: a mutex */
+	bool one_of_many, changing; /* the same */
+	bool checked, changed;	    /* it was read again; the holder was another one then */
+	struct sample waiter;	    /* whose call it was read for */
 	struct lookup_hint hint;
 };
 
@@ -54,7 +55,8 @@ struct live_edges {
 
 /* What an edge was found by. Zeroed: nothing that changes while its thread sleeps. */
 struct edge_basis {
-	size_t lock; /* place of a mutex, or the GIL, in struct live_edges' locks, plus one */
+	size_t lock; /* place of a mutex, the GIL or a monitor, in struct live_edges' locks, plus
+			one */
 	struct kernel_lock kernel; /* blocker 0: none */
 };
 

@@ -25,7 +25,7 @@
 #include "base/cache.h"
 #include "live/resolve/lookup.h"
 #include "live_chains.h"
-#include "live_gil.h"
+#include "live_runtime_locks.h"
 #include "live_wakeups.h"
 #include "sample/proc_values.h"
 #include "sample/filter/filter.h"
@@ -89,7 +89,7 @@ struct live {
 	struct live_stacks stacks;
 	struct live_chains *chains; /* NULL: nobody has asked for any */
 	struct live_wakeups wakeups;
-	struct live_gil gil;
+	struct live_runtime_locks runtime_locks;
 	struct live_host host;
 	struct live_accounts accounts;
 	struct live_growth growth;

@@ -144,7 +144,17 @@ static void root_add(struct chain_report *report, const struct sample *sample, i
 	root_vote(root, sample, weight_us);
 }
 
-/* "mutex 0x55d0c8", "GIL", "file lock /var/lib/x"; NULL: it is no lock, or not known which. */
+/* Bytes of "monitor 0x7f21c3a0", with which the text begins. */
+static size_t monitor_words(const char *waits_on)
+{
+	const char *address = strchr(waits_on, ' ');
+
+	return address ? (size_t)(address + 1 - waits_on) + strcspn(address + 1, " ,")
+		       : strlen(waits_on);
+}
+
+/* "mutex 0x55d0c8", "GIL", "monitor 0x7f21c3a0", "file lock /var/lib/x"; NULL: it is no lock, or
+ * not known which. */
 static const char *lock_name(const struct sample *sample)
 {
 	static struct text text;
@@ -158,6 +168,8 @@ static const char *lock_name(const struct sample *sample)
 		text_add_string(&text, "GIL");
 	else if (!strcmp(sample->blocker_kind, "file lock") && sample->filename)
 		text_add_format(&text, "file lock %s", sample->filename);
+	else if (!strcmp(sample->blocker_kind, "monitor") && sample->waits_on)
+		text_add(&text, sample->waits_on, monitor_words(sample->waits_on));
 	return text.length ? name_lent(text_string(&text), text.length) : NULL;
 }
 

@@ -152,7 +152,8 @@ const struct column sample_columns[] = {
 	 "process of that thread; where only the process is known, that", KIND_NUMBER, ROLE_KEY,
 	 NEED_BLOCKER, 11, AT(blocker_pid)},
 	{"blocker_kind", "BLOCKER_KIND",
-	 "what is between the two: mutex, GIL (Python's), thread (its end), file lock, "
+	 "what is between the two: mutex, GIL (Python's), monitor (Java's), thread (its "
+	 "end), file lock, "
 	 "kernel lock (Linux 6.16), child, pipe, socket, waker (nothing is known but who ended the "
 	 "last waits); io: a block device, cpu: a CPU that the "
 	 "other one runs on",

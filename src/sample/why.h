@@ -42,11 +42,12 @@ struct wait_facts {
 	int64_t inode;	  /* of the pipe, or of the socket at the other end */
 	int64_t count;	  /* of a set */
 	int64_t inflight;
-	int64_t readers; /* of a lock: how many share it */
-	int64_t turn;	 /* of a lock of a language's runtime: another number for each holder */
-	bool changing;	 /* the holder of such a lock may be about to change */
-	bool serves;	 /* a thread whose client waits for the answer (waits/served.c) */
-	int64_t armed;	 /* of these, such as only wait until a descriptor is ready */
+	int64_t readers;  /* of a lock: how many share it */
+	int64_t turn;	  /* of a lock of a language's runtime: another number for each holder */
+	bool one_of_many; /* such a lock: a Java monitor, not Python's GIL */
+	bool changing;	  /* the holder of such a lock may be about to change */
+	bool serves;	  /* a thread whose client waits for the answer (waits/served.c) */
+	int64_t armed;	  /* of these, such as only wait until a descriptor is ready */
 	/* of a set, or of the only one of its descriptors that counts */
 	bool asks;    /* a connection of a client on which an answer is due; its ports */
 	bool open;    /* a later scan knows more of a descriptor */

@@ -16,6 +16,7 @@ const char *const edge_kind_names[EDGE_KIND_COUNT] = {
 	[EDGE_IO] = "io",
 	[EDGE_CPU] = "cpu",
 	[EDGE_GIL] = "GIL",
+	[EDGE_MONITOR] = "monitor",
 	[EDGE_KERNEL_LOCK] = "kernel lock",
 	[EDGE_WAKER] = "waker",
 };

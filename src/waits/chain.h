@@ -24,8 +24,9 @@
 enum edge_kind {
 	EDGE_NONE,
 	EDGE_MUTEX,
-	EDGE_GIL,    /* Python's */
-	EDGE_THREAD, /* pthread_join: the end of a thread */
+	EDGE_GIL,     /* Python's */
+	EDGE_MONITOR, /* Java's */
+	EDGE_THREAD,  /* pthread_join: the end of a thread */
 	EDGE_FILE_LOCK,
 	EDGE_KERNEL_LOCK,
 	EDGE_CHILD,

@@ -131,7 +131,8 @@ static bool rwlock_tell(struct wait *wait, const struct futex *futex, int at)
 	return true;
 }
 
-/* "GIL held by 4711 worker app.py:88", "GIL, free" while it goes from thread to thread. */
+/* "GIL held by 4711 worker app.py:88", "monitor 0x7f21c3a0 held by 4711 worker", "GIL, free" while
+ * it goes from thread to thread. */
 static bool runtime_lock_tell(struct wait *wait, const struct futex *futex)
 {
 	struct runtime_lock lock;
@@ -140,10 +141,12 @@ static bool runtime_lock_tell(struct wait *wait, const struct futex *futex)
 	if (wait->compat || futex->shared || !wait_runtime_lock(wait, futex->address, &lock))
 		return false;
 	text_add_string(wait->text, lock.name);
+	if (lock.address)
+		text_add_format(wait->text, " %#llx", (unsigned long long)lock.address);
 	tid = lock.holder > 0 && lock.holder <= TID_MAX
 		      ? holder_of(wait, futex, (uint32_t)lock.holder)
 		      : 0;
-	if (!lock.holder)
+	if (lock.free)
 		text_add_string(wait->text, ", free");
 	if (!tid)
 		return true;
@@ -154,6 +157,7 @@ static bool runtime_lock_tell(struct wait *wait, const struct futex *futex)
 	wait->facts.tid = tid;
 	wait->facts.pid = wait->pid;
 	wait->facts.turn = lock.turn;
+	wait->facts.one_of_many = lock.address;
 	wait->facts.changing = lock.changing;
 	return true;
 }

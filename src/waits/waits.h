@@ -37,6 +37,7 @@ struct wait {
 	struct waits *waits;
 	int64_t pid, tid, now_ns;
 	bool compat;
+	uint64_t stay;	    /* another one whenever the thread was switched */
 	const int64_t *arg; /* of the call */
 	int fd;		    /* among them; -1: none */
 	const char *link;   /* where it leads; NULL: not known */
@@ -87,7 +88,9 @@ bool waits_facts(struct waits *waits, const struct sample *sample, const struct 
 /* A lock of a language's runtime that a futex belongs to, and its holder. */
 struct runtime_lock {
 	const char *name; /* static */
-	int64_t holder;	  /* id of a thread, as its process knows it; 0: nobody */
+	uint64_t address; /* of one of many; 0: its process has but one */
+	bool free;	  /* nobody holds it */
+	int64_t holder;	  /* id of a thread, as its process knows it; 0: not known */
 	int64_t turn;	  /* another number for each holder */
 	bool changing;	  /* the holder may be about to change */
 	char place[176];  /* where the holder is, in its program; "": not known */

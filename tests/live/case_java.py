@@ -1,4 +1,5 @@
-"""Compiled and interpreted code of Java in stacks, against what the JVM itself says."""
+"""Java: compiled and interpreted code in stacks, against what the JVM itself says; who holds a monitor."""
+import glob
 import os
 
 from harness import SLOW, Findings, case, check, settle, wait_until
@@ -149,3 +150,79 @@ def stacks_of_java(ctx):
     print("# %d frames of compiled functions" % compiled)
     find.close()
     check(compiled > 100, "only %d compiled", compiled)
+
+
+MONITORS = """
+import java.io.RandomAccessFile;
+import java.util.concurrent.locks.LockSupport;
+public class Monitors {
+    static final Object lock = new Object(), other = new Object();
+    static volatile long spun;
+    static volatile boolean held;
+    interface Work { void run() throws Exception; }
+    static Thread start(String name, Work work) {
+        Thread thread = new Thread(() -> { try { work.run(); } catch (Exception e) { } }, name);
+        thread.start();
+        return thread;
+    }
+    static void hold(String how) throws Exception {
+        synchronized (lock) {
+            held = true;
+            if (how.equals("nap")) Thread.sleep(3600000);
+            if (how.equals("spin")) for (;;) spun++;
+            RandomAccessFile file = new RandomAccessFile("synced", "rw");
+            for (;;) { file.seek(0); file.write(1); file.getFD().sync(); }
+        }
+    }
+    public static void main(String[] words) throws Exception {
+        start("holder", () -> hold(words[0]));
+        while (!held) Thread.sleep(10);
+        start("parked", () -> { for (;;) LockSupport.park(); });
+        start("notified", () -> { synchronized (other) { other.wait(); } });
+        for (int i = 0; i < 8; i++) {
+            Thread waiter = start("waiter" + i, () -> { synchronized (lock) { spun++; } });
+            while (waiter.getState() != Thread.State.BLOCKED) Thread.sleep(10);
+        }
+        java.nio.file.Files.write(java.nio.file.Paths.get("told"), "ready".getBytes());
+        System.in.read();
+    }
+}
+"""
+
+
+def monitors_run(ctx, java, how):
+    """Scans of a JVM in which a thread holds a monitor that others wait to enter."""
+    directory = ctx.temporary()
+    with open(directory + "/Monitors.java", "w") as file:
+        file.write(MONITORS)
+    jvm = Part(ctx, account("nobody"), [java, "Monitors.java", how], directory)
+    wait_until(lambda: os.path.exists(directory + "/told"), 60 * SLOW, "Java's threads")
+    tool = ctx.stream("-a", "-F", 10, "-p", str(jvm.pid),
+                      columns="comm,state,waits_on,blocker_tid,blocker_kind,blocker_sure,chain,root_state")
+    tool.wait_scans(30)
+    rows = tool.interrupt()
+    jvm.end()
+    return rows
+
+
+@case
+def chain_of_monitors(ctx):
+    """Threads wait to enter a monitor of each JVM that is here: which thread has it, whatever that does; who waits for something
+    else has no such edge."""
+    find = Findings()
+    javas = sorted(glob.glob("/usr/lib/jvm/*/bin/java")) or [program("java", "default-jre-headless", "/usr/bin")]
+    for java in sorted({os.path.realpath(path) for path in javas}):
+        for how in ("nap", "spin", "sync"):
+            rows = monitors_run(ctx, java, how)
+            holders = {row["tid"] for row in rows if row["comm"] == "holder"}
+            waiting = [row for row in rows if row["comm"].startswith("waiter") and row["state"] == "S"]
+            told = [row for row in waiting if row["blocker_kind"] == "monitor"]
+            wrong = [row for row in rows if row["blocker_kind"] == "monitor" and
+                     (row["blocker_tid"] not in holders or not row["comm"].startswith("waiter"))]
+            right = [row for row in told if row["blocker_sure"] == "certain" and row["chain"].startswith(row["comm"] + " monitor> holder")
+                     and row["waits_on"].endswith(" held by %s holder" % row["blocker_tid"])]
+            find.expect(len(waiting) >= 100 and len(holders) == 1, "%s %s: %d samples, holders %s", java, how, len(waiting), holders)
+            find.expect(len(right) >= 0.9 * len(waiting), "%s %s: %d of %d: %s", java, how, len(right), len(waiting),
+                        [row for row in waiting if row not in right][-2:])
+            find.expect(not wrong, "%s %s: wrong: %s", java, how, wrong[:2])
+    find.close()

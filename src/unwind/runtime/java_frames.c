@@ -157,7 +157,8 @@ static void process_renew(struct java_frames *java, struct java_process *process
 	if (module &&
 	    (other || (!process->known && thread->now_ns - process->looked_ns >= PROCESS_OLD_NS))) {
 		memory->calls_left = LAYOUT_CALLS;
-		process->known = java_layout_get(&process->layout, module, distance, memory);
+		process->known = java_layout_get(&process->layout, module->read.exports.java,
+						 distance, memory);
 		process->looked_ns = thread->now_ns;
 	}
 	process->heap_count = 0;

@@ -35,15 +35,40 @@ static const struct field_row field_table[] = {
 	{"CodeBlob", "_frame_complete_offset", JAVA_BLOB_COMPLETE},
 	{"CodeBlob", "_code_begin", JAVA_BLOB_CODE},
 	{"CodeBlob", "_code_offset", JAVA_BLOB_CODE_OFFSET},
+	{"ThreadsSMRSupport", "_java_thread_list", JAVA_THREADS},
+	{"Threads", "_thread_list", JAVA_THREAD_FIRST},
+	{"ThreadsList", "_length", JAVA_LIST_COUNT},
+	{"ThreadsList", "_threads", JAVA_LIST_THREADS},
+	{"JavaThread", "_next", JAVA_THREAD_NEXT},
+	{"Thread", "_osthread", JAVA_THREAD_OS},
+	{"JavaThread", "_osthread", JAVA_THREAD_OS},
+	{"OSThread", "_thread_id", JAVA_OS_ID},
+	{"JavaThread", "_stack_base", JAVA_THREAD_STACK},
+	{"JavaThread", "_stack_size", JAVA_THREAD_STACK_BYTES},
+	{"Thread", "_current_pending_monitor", JAVA_THREAD_PENDING},
+	{"JavaThread", "_current_pending_monitor", JAVA_THREAD_PENDING},
+	{"JavaThread", "_monitor_owner_id", JAVA_THREAD_OWNER_ID},
+	{"JavaThread", "_lock_stack", JAVA_THREAD_LOCKS},
+	{"LockStack", "_top", JAVA_LOCKS_TOP},
+	{"LockStack", "_base[0]", JAVA_LOCKS_FIRST},
+	{"ObjectMonitor", "_owner", JAVA_MONITOR_OWNER},
+	{"ObjectMonitor", "_object", JAVA_MONITOR_OBJECT},
 };
 
 #define FIELD_ROWS (sizeof(field_table) / sizeof(field_table[0]))
-#define BIT(field) (1u << (field))
+#define BIT(field) (1ull << (field))
 #define NEEDED                                                                  \
 	(BIT(JAVA_HEAP_MEMORY) | BIT(JAVA_HEAP_MAP) | BIT(JAVA_HEAP_SEGMENT) |  \
 	 BIT(JAVA_SPACE_LOW) | BIT(JAVA_SPACE_FIRST) | BIT(JAVA_SPACE_END) |    \
 	 BIT(JAVA_BLOCK_HEADER) | BIT(JAVA_HEADER_USED) | BIT(JAVA_BLOB_NAME) | \
 	 BIT(JAVA_BLOB_BYTES) | BIT(JAVA_BLOB_FRAME))
+#define STATIC \
+	(BIT(JAVA_CACHE_HEAPS) | BIT(JAVA_CACHE_HEAP) | BIT(JAVA_THREADS) | BIT(JAVA_THREAD_FIRST))
+#define MONITORS_NEEDED                                                   \
+	(BIT(JAVA_THREAD_OS) | BIT(JAVA_OS_ID) | BIT(JAVA_THREAD_STACK) | \
+	 BIT(JAVA_THREAD_STACK_BYTES) | BIT(JAVA_THREAD_PENDING) | BIT(JAVA_MONITOR_OWNER))
+#define LIST_NEEDED (BIT(JAVA_THREADS) | BIT(JAVA_LIST_COUNT) | BIT(JAVA_LIST_THREADS))
+#define CHAIN_NEEDED (BIT(JAVA_THREAD_FIRST) | BIT(JAVA_THREAD_NEXT))
 #define HEAPS_NEEDED (BIT(JAVA_CACHE_HEAPS) | BIT(JAVA_ARRAY_COUNT) | BIT(JAVA_ARRAY_DATA))
 
 bool java_word(struct thread_memory *memory, uint64_t address, uint64_t *word)
@@ -110,16 +135,19 @@ static bool table_text(const struct table *table, enum module_java column, char 
 static bool field_take(struct java_layout *layout, const struct table *table,
 		       const struct field_row *row)
 {
-	bool is_static = row->field == JAVA_CACHE_HEAPS || row->field == JAVA_CACHE_HEAP;
+	bool is_static = BIT(row->field) & STATIC;
 	char type[NAME_BYTES];
 	uint64_t value;
 
 	if (!table_word(table, is_static ? MODULE_JAVA_FIELD_ADDRESS : MODULE_JAVA_FIELD_OFFSET,
 			&value) ||
-	    (!is_static && value > OFFSET_MAX) || !table_text(table, MODULE_JAVA_FIELD_TYPE, type))
+	    (!is_static && value > OFFSET_MAX))
 		return false;
-	if (row->field == JAVA_BLOB_COMPLETE)
+	if (row->field == JAVA_BLOB_COMPLETE) { /* others need not tell one */
+		if (!table_text(table, MODULE_JAVA_FIELD_TYPE, type))
+			return false;
 		layout->complete_short = !strcmp(type, "int16_t");
+	}
 	layout->at[row->field] = value;
 	layout->told |= BIT(row->field);
 	return true;
@@ -189,17 +217,27 @@ static bool types_read(struct java_layout *layout, struct table *table)
 	return false;
 }
 
-bool java_layout_get(struct java_layout *layout, const struct module *module, uint64_t distance,
-		     struct thread_memory *memory)
+static bool has_all(const struct java_layout *layout, uint64_t fields)
+{
+	return (layout->told & fields) == fields;
+}
+
+bool java_layout_has_monitors(const struct java_layout *layout)
+{
+	return has_all(layout, MONITORS_NEEDED) &&
+	       (has_all(layout, LIST_NEEDED) || has_all(layout, CHAIN_NEEDED));
+}
+
+bool java_layout_get(struct java_layout *layout, const uint64_t exports[MODULE_JAVA_EXPORTS],
+		     uint64_t distance, struct thread_memory *memory)
 {
 	struct table table = {.memory = memory};
 
 	*layout = (struct java_layout){.told = 0};
 	for (int i = 0; i < MODULE_JAVA_EXPORTS; i++)
-		if (!java_word(memory, module->read.exports.java[i] + distance, &table.exported[i]))
+		if (!java_word(memory, exports[i] + distance, &table.exported[i]))
 			return false;
 	return fields_read(layout, &table) && types_read(layout, &table) &&
-	       (layout->told & NEEDED) == NEEDED &&
-	       ((layout->told & HEAPS_NEEDED) == HEAPS_NEEDED ||
-		java_layout_has(layout, JAVA_CACHE_HEAP));
+	       has_all(layout, NEEDED) &&
+	       (has_all(layout, HEAPS_NEEDED) || java_layout_has(layout, JAVA_CACHE_HEAP));
 }

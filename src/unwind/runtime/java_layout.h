@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Where HotSpot keeps what its compiled code is: as each libjvm.so tells its own debugger (the
- * serviceability agent) by the tables gHotSpotVMStructs and gHotSpotVMTypes that it exports:
- * src/hotspot/share/runtime/vmStructs.cpp.
+/* Where HotSpot keeps what its compiled code, threads and monitors are: as each libjvm.so tells its
+ * own debugger (the serviceability agent) by the tables gHotSpotVMStructs and gHotSpotVMTypes that
+ * it exports: src/hotspot/share/runtime/vmStructs.cpp.
  */
 #ifndef TSNAP_UNWIND_RUNTIME_JAVA_LAYOUT_H
 #define TSNAP_UNWIND_RUNTIME_JAVA_LAYOUT_H
@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "unwind/module_table.h"
+#include "unwind/elf/runtime_exports.h"
 #include "unwind/thread_memory.h"
 
 /* Of C++ classes; an offset in the class, or for a static one its address. */
@@ -32,12 +32,28 @@ enum java_field {
 	JAVA_BLOB_COMPLETE,
 	JAVA_BLOB_CODE,	       /* a pointer; */
 	JAVA_BLOB_CODE_OFFSET, /* since 23: from the blob */
+	JAVA_THREADS,	       /* ThreadsSMRSupport, since 10: a ThreadsList; */
+	JAVA_THREAD_FIRST,     /* before: of a chain */
+	JAVA_LIST_COUNT,
+	JAVA_LIST_THREADS,
+	JAVA_THREAD_NEXT,
+	JAVA_THREAD_OS,
+	JAVA_OS_ID,
+	JAVA_THREAD_STACK,	 /* its upper end, */
+	JAVA_THREAD_STACK_BYTES, /* and how long it is */
+	JAVA_THREAD_PENDING,	 /* the ObjectMonitor that it waits to enter */
+	JAVA_THREAD_OWNER_ID,	 /* since 24 */
+	JAVA_THREAD_LOCKS,	 /* LockStack, since 21 */
+	JAVA_LOCKS_TOP,		 /* from the thread */
+	JAVA_LOCKS_FIRST,
+	JAVA_MONITOR_OWNER,
+	JAVA_MONITOR_OBJECT,
 	JAVA_FIELDS,
 };
 
 struct java_layout {
 	uint64_t at[JAVA_FIELDS];
-	uint32_t told;	      /* bits of fields */
+	uint64_t told;	      /* bits of fields */
 	uint64_t block_bytes; /* of a HeapBlock */
 	bool complete_short;  /* JAVA_BLOB_COMPLETE has 16 bits */
 };
@@ -47,10 +63,13 @@ static inline bool java_layout_has(const struct java_layout *layout, enum java_f
 	return layout->told >> field & 1;
 }
 
+/* Whether it tells of threads, and of monitors that they wait for. */
+bool java_layout_has_monitors(const struct java_layout *layout);
+
 /* distance: of the process' addresses from the file's. False where the tables can't be read, lack
- * something, or make no sense. */
-bool java_layout_get(struct java_layout *layout, const struct module *module, uint64_t distance,
-		     struct thread_memory *memory);
+ * something that tells of code, or make no sense. */
+bool java_layout_get(struct java_layout *layout, const uint64_t exports[MODULE_JAVA_EXPORTS],
+		     uint64_t distance, struct thread_memory *memory);
 
 /* Numbers in the process' memory, of no stack. */
 bool java_word(struct thread_memory *memory, uint64_t address, uint64_t *word);

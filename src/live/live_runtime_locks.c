@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "live_runtime_locks.h"
+#include "base/index.h"
+#include "proc/proc.h"
+#include "proc/user_memory.h"
+
+#include <stdio.h>
+
+void live_runtime_locks_done(struct live_runtime_locks *locks)
+{
+	python_gils_done(&locks->gils);
+	java_monitors_done(&locks->monitors);
+}
+
+void live_runtime_locks_sweep(struct live_runtime_locks *locks, int64_t now_ns)
+{
+	python_gils_sweep(&locks->gils, now_ns);
+	java_monitors_sweep(&locks->monitors, now_ns);
+}
+
+/* Only pages that are in memory: no process can keep this waiting. */
+static ssize_t memory_copy(const char *proc_root, int64_t tid, uint64_t from, void *to,
+			   size_t bytes)
+{
+	return user_memory_read(proc_root, tid, tid, from, to, bytes);
+}
+
+static int64_t inner_id(const char *proc_root, const struct stack_thread *thread)
+{
+	int64_t pid, tid = thread->tid;
+
+	/* where that is not told (4.1) it has no other */
+	proc_space_ids_read(proc_root, thread->pid, thread->tid, &pid, &tid);
+	return tid;
+}
+
+static bool gil_find(struct live_runtime_locks *locks, const struct stack_thread *thread,
+		     uint64_t futex, bool with_place, struct runtime_lock *lock)
+{
+	struct python_gil gil;
+
+	if (!python_gil_find(&locks->gils, thread, futex, with_place, &gil))
+		return false;
+	lock->name = "GIL";
+	lock->holder = (int64_t)gil.holder;
+	lock->free = !gil.holder;
+	lock->turn = (int64_t)(gil.switches & INT64_MAX);
+	lock->changing = gil.changing;
+	snprintf(lock->place, sizeof(lock->place), "%s", gil.place);
+	return true;
+}
+
+static bool monitor_find(struct live_runtime_locks *locks, const struct stack_thread *thread,
+			 uint64_t stay, struct runtime_lock *lock)
+{
+	struct java_monitor monitor;
+
+	if (!java_monitor_find(&locks->monitors, thread, stay, &monitor))
+		return false;
+	lock->name = "monitor";
+	lock->address = monitor.address;
+	lock->holder = monitor.holder;
+	lock->free = !monitor.owner;
+	lock->turn = (int64_t)(hash_u64(monitor.owner ^ hash_u64(monitor.address)) & INT64_MAX);
+	return true;
+}
+
+bool live_runtime_lock_find(void *finder, const struct wait *wait, uint64_t futex, bool with_place,
+			    struct runtime_lock *lock)
+{
+	const struct stack_thread thread = {
+		.pid = wait->pid, .tid = wait->tid, .now_ns = wait->now_ns};
+	struct live_runtime_locks *locks = finder;
+
+	if (!(locks->context->wants.needs & NEED_WAITS))
+		return false;
+	if (!locks->gils.proc_root) {
+		python_gils_init(&locks->gils, PROC, memory_copy);
+		java_monitors_init(&locks->monitors, PROC, inner_id, memory_copy);
+	}
+	*lock = (struct runtime_lock){.address = 0};
+	return gil_find(locks, &thread, futex, with_place, lock) ||
+	       monitor_find(locks, &thread, wait->stay, lock);
+}

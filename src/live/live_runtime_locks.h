@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Python's GIL and Java's monitors, for those who look up what a thread waits for: nothing is read,
+ * nor in memory, unless a column that tells it is wanted.
+ */
+#ifndef TSNAP_LIVE_LIVE_RUNTIME_LOCKS_H
+#define TSNAP_LIVE_LIVE_RUNTIME_LOCKS_H
+
+#include "live/context/live_context.h"
+#include "unwind/runtime/java_monitors.h"
+#include "unwind/runtime/python_gil.h"
+#include "waits/waits.h"
+
+/* Zeroed but for context. */
+struct live_runtime_locks {
+	const struct live_context *context;
+	struct python_gils gils;
+	struct java_monitors monitors;
+};
+
+void live_runtime_locks_done(struct live_runtime_locks *locks);
+/* About once a second. */
+void live_runtime_locks_sweep(struct live_runtime_locks *locks, int64_t now_ns);
+
+runtime_lock_finder live_runtime_lock_find; /* finder: struct live_runtime_locks */
+
+#endif
