@@ -245,6 +245,31 @@ static void stays(void **state)
 	}
 }
 
+/* A process that names another monitor each time takes no more memory for it. */
+static void monitors_without_end(void **state)
+{
+	struct scene *scene = *state;
+	size_t count = 3 * (size_t)JAVA_THREADS_MAX;
+	char *monitors = calloc(1, count + sizeof(struct monitor));
+	struct java_monitor monitor;
+
+	assert_non_null(monitors);
+	memset(monitors, ANONYMOUS, count + sizeof(struct monitor));
+	memory_begin(scene);
+	assert_true(java_threads_list(&scene->java, &scene->memory));
+	for (size_t i = 0; i < count; i++) {
+		scene->threads[0].pending = (uintptr_t)monitors + i;
+		memory_begin(scene);
+		assert_true(java_monitor_read(&scene->java, &scene->memory, WAITER, i, &monitor));
+		assert_true(scene->java.holders.used <= JAVA_THREADS_MAX);
+	}
+	scene->threads[0].pending = (uintptr_t)&scene->monitor;
+	memory_begin(scene);
+	assert_true(java_monitor_read(&scene->java, &scene->memory, WAITER, count, &monitor));
+	assert_int_equal(monitor.holder, HOLDER);
+	free(monitors);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -254,6 +279,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(threads_in_a_chain, scene_make, scene_free),
 		cmocka_unit_test_setup_teardown(threads_that_are_none, scene_make, scene_free),
 		cmocka_unit_test_setup_teardown(stays, scene_make, scene_free),
+		cmocka_unit_test_setup_teardown(monitors_without_end, scene_make, scene_free),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

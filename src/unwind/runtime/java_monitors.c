@@ -13,7 +13,6 @@
 #define LAYOUT_READS_MAX 4096
 #define LIST_READS_MAX 16384
 #define READS_MAX 1024 /* of memory, for one answer */
-#define THREADS_MAX 4096
 #define STACK_BYTES_MAX (1ull << 32)
 #define LOCKS_MAX 8 /* LockStack::CAPACITY */
 #define ANONYMOUS_OWNER 1
@@ -110,7 +109,7 @@ static bool chain_list(struct java_threads *java, struct thread_memory *memory)
 
 	if (!java_word(memory, java->layout.at[JAVA_THREAD_FIRST], &thread))
 		return false;
-	for (int i = 0; thread && i < THREADS_MAX; i++) {
+	for (int i = 0; thread && i < JAVA_THREADS_MAX; i++) {
 		thread_add(java, memory, thread);
 		if (!java_word(memory, thread + java->layout.at[JAVA_THREAD_NEXT], &thread))
 			return false;
@@ -132,7 +131,7 @@ bool java_threads_list(struct java_threads *java, struct thread_memory *memory)
 	    !java_int(memory, list + layout->at[JAVA_LIST_COUNT], &count) ||
 	    !java_word(memory, list + layout->at[JAVA_LIST_THREADS], &threads))
 		return false;
-	for (int32_t i = 0; i < count && i < THREADS_MAX; i++) {
+	for (int32_t i = 0; i < count && i < JAVA_THREADS_MAX; i++) {
 		if (!java_word(memory, threads + (uint64_t)i * sizeof(thread), &thread))
 			return false;
 		thread_add(java, memory, thread);
@@ -207,12 +206,21 @@ static bool is_same(const struct java_layout *layout, struct thread_memory *memo
 		 owner_id == thread->owner_id));
 }
 
+/* Where the place of a monitor's holder is kept. No more monitors are waited for at one time than
+ * there are threads to do so; who lies names a new one each time. */
+static uint64_t *holder_place(struct java_threads *java, uint64_t monitor)
+{
+	if (java->holders.used >= JAVA_THREADS_MAX && !index_find(&java->holders, monitor))
+		index_empty(&java->holders);
+	return index_put(&java->holders, monitor, NULL);
+}
+
 /* 0: nobody that is known. */
 static int64_t holder_of(struct java_threads *java, struct thread_memory *memory,
 			 const struct java_monitor *monitor)
 {
 	const struct java_layout *layout = &java->layout;
-	uint64_t *before = index_put(&java->holders, monitor->address, NULL), object = 0;
+	uint64_t *before = holder_place(java, monitor->address), object = 0;
 	size_t first = *before ? *before - 1 : 0;
 
 	if (monitor->owner == ANONYMOUS_OWNER)

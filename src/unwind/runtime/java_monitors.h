@@ -23,6 +23,8 @@
 #include "unwind/runtime/java_layout.h"
 #include "unwind/runtime/runtime_find.h"
 
+#define JAVA_THREADS_MAX 4096 /* of a process that are known */
+
 struct java_monitor {
 	uint64_t address;
 	uint64_t owner; /* as the monitor has it; 0: nobody */
@@ -34,7 +36,8 @@ struct java_threads {
 	struct java_layout layout;
 	struct java_thread *threads;
 	size_t count, capacity;
-	struct index holders; /* monitors to places of threads that have had them, plus one */
+	/* monitors to places of threads that have had them, plus one; JAVA_THREADS_MAX at most */
+	struct index holders;
 };
 
 struct java_monitors {
