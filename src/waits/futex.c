@@ -43,6 +43,7 @@ struct futex {
 	bool shared, owned /* a PI futex */;
 	uint32_t words[4]; /* from its address on */
 	size_t count;	   /* words read */
+	int64_t holder;	   /* process of the thread that holder_of() found last */
 };
 
 static bool process_has(const struct wait *wait, int64_t tid)
@@ -68,17 +69,18 @@ static int64_t holder_process(const struct wait *wait, const struct futex *futex
 }
 
 /* The living thread with this number; 0: none. */
-static int64_t holder_of(struct wait *wait, const struct futex *futex, uint32_t number)
+static int64_t holder_of(struct wait *wait, struct futex *futex, uint32_t number)
 {
 	int64_t tid = number && number <= TID_MAX ? thread_of_inner(wait, number) : 0;
 
 	wait->of_thread |= tid == wait->tid;
 	if (!tid || tid == wait->tid)
 		return 0;
-	return holder_process(wait, futex, tid) == ABSENT ? 0 : tid;
+	futex->holder = holder_process(wait, futex, tid);
+	return futex->holder == ABSENT ? 0 : tid;
 }
 
-static int64_t glibc_owner(struct wait *wait, const struct futex *futex)
+static int64_t glibc_owner(struct wait *wait, struct futex *futex)
 {
 	uint32_t users = futex->words[3];
 
@@ -89,7 +91,7 @@ static int64_t glibc_owner(struct wait *wait, const struct futex *futex)
 	return holder_of(wait, futex, futex->words[2]);
 }
 
-static int64_t word_owner(struct wait *wait, const struct futex *futex)
+static int64_t word_owner(struct wait *wait, struct futex *futex)
 {
 	uint32_t id = futex->words[0] & FUTEX_TID_MASK;
 
@@ -103,11 +105,11 @@ static void held_tell(struct wait *wait, const struct futex *futex, int64_t tid)
 	text_add_format(wait->text, "mutex %#llx held", (unsigned long long)futex->address);
 	wait_add_thread(wait, " by ", tid);
 	wait->facts.tid = tid;
-	wait->facts.pid = holder_process(wait, futex, tid);
+	wait->facts.pid = futex->holder;
 }
 
 /* The futex as a word of a read-write lock that somebody holds. */
-static bool rwlock_tell(struct wait *wait, const struct futex *futex, int at)
+static bool rwlock_tell(struct wait *wait, struct futex *futex, int at)
 {
 	uint32_t words[RWLOCK_WORDS], writer, readers;
 	uint64_t lock = futex->address - (uint64_t)at * sizeof(*words);
@@ -127,13 +129,13 @@ static bool rwlock_tell(struct wait *wait, const struct futex *futex, int at)
 	}
 	wait_add_thread(wait, " by ", tid);
 	wait->facts.tid = tid;
-	wait->facts.pid = holder_process(wait, futex, tid);
+	wait->facts.pid = futex->holder;
 	return true;
 }
 
 /* "GIL held by 4711 worker app.py:88", "monitor 0x7f21c3a0 held by 4711 worker", "GIL, free" while
  * it goes from thread to thread. */
-static bool runtime_lock_tell(struct wait *wait, const struct futex *futex)
+static bool runtime_lock_tell(struct wait *wait, struct futex *futex)
 {
 	struct runtime_lock lock;
 	int64_t tid;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Ids that a thread of another pid namespace has in its memory, as /proc here shows them. */
+#include "base/cache.h"
 #include "proc/proc.h"
 #include "waits/waits.h"
 
@@ -11,6 +12,21 @@
 #include <stdlib.h>
 
 #define TASKS_MAX 256 /* threads of a process looked at; each costs some 10 us */
+#define OUTER_MAX 131072
+
+/* A thread stays in the namespace that it was made in: setns(2) and unshare(2) change that of
+ * children only, pid_namespaces(7). */
+struct outer_thread {
+	struct cache_entry entry; /* key: tid */
+	int64_t start_ns;
+	bool known; /* it has no other ids than those that /proc shows */
+};
+
+void outer_threads_init(struct cache *threads)
+{
+	*threads = (struct cache){.entry_bytes = sizeof(struct outer_thread),
+				  .entries_max = OUTER_MAX};
+}
 
 /* The thread's id in its own namespace. nested: that, or its process's, differs from the one that
  * /proc shows. 0: the thread is gone. */
@@ -29,13 +45,21 @@ int64_t thread_of_inner(const struct wait *wait, int64_t inner)
 	char path[PATH_MAX];
 	const struct dirent *entry;
 	int64_t found = 0;
-	bool nested;
+	bool nested, added;
 	DIR *tasks;
+	struct outer_thread *outer =
+		cache_get(wait_outer_threads(wait), (uint64_t)wait->tid, wait->now_ns, &added);
 
+	if (outer->known && outer->start_ns == wait->start_ns)
+		return inner;
+	outer->known = false;
 	if (!inner_id(wait, wait->tid, &nested))
 		return 0;
-	if (!nested)
+	if (!nested) {
+		outer->start_ns = wait->start_ns;
+		outer->known = true;
 		return inner;
+	}
 	snprintf(path, sizeof(path), "%s/%lld/task", wait_root(wait), (long long)wait->pid);
 	tasks = opendir(path);
 	if (!tasks)

@@ -23,6 +23,7 @@ struct waits *waits_new(const char *proc_root, struct cache *comms)
 	wait_episodes_init(&waits->episodes);
 	served_init(&waits->served);
 	long_sets_init(&waits->long_sets);
+	outer_threads_init(&waits->outer_threads);
 	holders_init(&waits->holders, waits->root);
 	sockets_init(&waits->sockets, waits->root, &waits->holders, comms);
 	return waits;
@@ -35,6 +36,7 @@ void waits_free(struct waits *waits)
 	cache_done(&waits->episodes);
 	cache_done(&waits->served);
 	cache_done(&waits->long_sets);
+	cache_done(&waits->outer_threads);
 	sockets_done(&waits->sockets);
 	holders_done(&waits->holders);
 	cgroup_mount_done(&waits->memory_group);
@@ -51,6 +53,7 @@ void waits_sweep(struct waits *waits, int64_t now_ns, int64_t idle_ns)
 	cache_sweep(&waits->episodes, now_ns, idle_ns);
 	cache_sweep(&waits->served, now_ns, SERVED_IDLE_NS);
 	cache_sweep(&waits->long_sets, now_ns, LONG_SETS_IDLE_NS);
+	cache_sweep(&waits->outer_threads, now_ns, idle_ns);
 	sockets_sweep(&waits->sockets, now_ns, idle_ns);
 	holders_sweep(&waits->holders, now_ns, idle_ns);
 	user_memory_sweep(&waits->memory, now_ns);
@@ -98,6 +101,11 @@ struct cache *wait_served(const struct wait *wait)
 struct cache *wait_long_sets(const struct wait *wait)
 {
 	return &wait->waits->long_sets;
+}
+
+struct cache *wait_outer_threads(const struct wait *wait)
+{
+	return &wait->waits->outer_threads;
 }
 
 struct file_locks *wait_file_locks(const struct wait *wait)

@@ -36,6 +36,7 @@ struct file_locks {
 struct wait {
 	struct waits *waits;
 	int64_t pid, tid, now_ns;
+	int64_t start_ns; /* of the thread: with tid, its identity */
 	bool compat;
 	uint64_t stay;	    /* another one whenever the thread was switched */
 	const int64_t *arg; /* of the call */
@@ -136,6 +137,10 @@ void file_tell(struct wait *wait);
 void wait_add_thread(struct wait *wait, const char *before, int64_t tid);
 /* The thread that a process knows by this number in its own pid namespace; 0: there is none. */
 int64_t thread_of_inner(const struct wait *wait, int64_t inner);
+
+/* Threads that have no other ids than those that /proc shows: a cache of the caller's. */
+void outer_threads_init(struct cache *threads);
+struct cache *wait_outer_threads(const struct wait *wait);
 
 /* Threads of servers and their connections (served.c): a cache of the caller's, of all waits. */
 void served_init(struct cache *served);

@@ -30,6 +30,7 @@ struct waits {
 	struct sockets sockets;
 	struct cache served; /* threads to their connections: served.c */
 	struct cache long_sets;
+	struct cache outer_threads; /* inner_ids.c */
 	struct file_locks file_locks;
 	struct user_memory memory;
 	struct cgroup_mount memory_group; /* of the controller of that name */
