@@ -14,7 +14,7 @@
  * for each page, and no more five seconds after it: -OUTPUT_UNREAD. */
 int output_write(int fd, const char *bytes, size_t length);
 
-/* Whether so many bytes can be written without waiting for who reads them. False: perhaps not. */
+/* True if so many bytes can be written without waiting for who reads them. False: perhaps not. */
 bool output_is_ready(int fd, size_t length);
 
 #endif

@@ -40,7 +40,7 @@ static bool is_planted(int directory, const struct stat *file)
 	       file->st_uid != folder.st_uid;
 }
 
-/* Whether what a link of /proc says is not where it leads: pipe:[4711], /memfd:x (deleted). */
+/* True if what a link of /proc says is not where it leads: pipe:[4711], /memfd:x (deleted). */
 static bool is_magic(const struct place *place, const char *target)
 {
 	struct stat there, named;

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 void signals_set(void);
-bool signals_stop(void); /* whether one came */
+bool signals_stop(void); /* true if one came */
 /* When SIGTERM came, by the monotonic clock; 0: it has not. Who sends it does not look on, as who
  * types SIGINT does: the end must not wait for anybody. */
 int64_t signals_terminated_ns(void);

@@ -190,7 +190,7 @@ static const char *why_find(pid_t pid, pid_t tid, bool memory)
 	return memory ? "its memory map is locked" : "it does not answer";
 }
 
-/* Whether the call waits for the lock of the memory map. */
+/* True if the call waits for the lock of the memory map. */
 static bool reads_memory(const struct call_row *row, const char *path)
 {
 	static const char *const names[] = {"maps", "smaps",   "pagemap",

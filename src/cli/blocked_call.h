@@ -23,7 +23,7 @@ struct blocked_subject {
 /* The line of /proc/PID/task/TID/syscall while the thread sleeps; false: it runs, or is gone. */
 bool blocked_line_read(pid_t pid, pid_t tid, char line[BLOCKED_LINE_SIZE]);
 
-/* Whether the line is of a call that reads something, whatever that is. */
+/* True if the line is of a call that reads something, whatever that is. */
 bool blocked_line_reads(const char *line);
 
 /* True: the call of that line reads something of another process, or a file; subject is filled. It

@@ -120,8 +120,8 @@ struct config {
 	const char *config_file;    /* --config, the last one; its options are members as others */
 	char **words;		    /* of the command line, NULL behind the last */
 	int64_t slower_ms;	    /* --slower; 0: not given */
-	bool events;		    /* whether single events are told */
-	bool distributions;	    /* whether what is traced is shown as such */
+	bool events;		    /* true if single events are told */
+	bool distributions;	    /* true if what is traced is shown as such */
 };
 
 /* Parses the command line into config (zeroed by the caller; strings point into argv).

@@ -113,7 +113,7 @@ static bool users_are_blocked(struct watch *watch, int64_t now_ns, int64_t most_
 	return watch->users;
 }
 
-/* Whether a thread of the worker is in a look at another process, or at a file, that does not end.
+/* True if a thread of the worker is in a look at another process, or at a file, that does not end.
  */
 static bool worker_is_blocked(struct watch *watch)
 {

@@ -156,7 +156,7 @@ static int words_print(const struct text *words, struct error *e)
 	return error_set(e, -err, EXIT_FAILED, "standard output: %s", strerror(-err));
 }
 
-/* Whether other processes are looked at. */
+/* True if other processes are looked at. */
 static bool mode_looks(const struct config *config)
 {
 	return !config->replay && !config->diff &&

@@ -149,7 +149,7 @@ static int top_check(const struct config *config, struct error *e)
 	return 0;
 }
 
-/* Whether the output is made of stacks. */
+/* True if the output is made of stacks. */
 static bool mode_stacks(enum mode mode)
 {
 	return mode == MODE_FOLDED || mode == MODE_FLAME || mode == MODE_PPROF;

@@ -254,7 +254,7 @@ static int run_write_late(struct run *run, struct error *e)
 	return run_write(run, e);
 }
 
-/* Whether nobody holds texts of the source's samples. */
+/* True if nobody holds texts of the source's samples. */
 static bool run_holds_none(const struct run *run)
 {
 	return run_grouped(run) ? !run->tally.scans

@@ -59,7 +59,7 @@ struct run {
 	struct error *e;
 };
 
-/* Whether a page is of an interval. With --trace, formats for machines write distributions instead
+/* True if a page is of an interval. With --trace, formats for machines write distributions instead
  * of samples, and with --slower events, which they write when they come. */
 static inline bool run_grouped(const struct run *run)
 {
@@ -71,13 +71,13 @@ static inline bool run_tells_events(const struct run *run)
 	return run->config->events;
 }
 
-/* Whether events alone are written, and no samples. */
+/* True if events alone are written, and no samples. */
 static inline bool run_events_only(const struct run *run)
 {
 	return run_tells_events(run) && !run_grouped(run) && !run->config->record;
 }
 
-/* Whether not all threads were asked for. */
+/* True if not all threads were asked for. */
 static inline bool run_filters(const struct run *run)
 {
 	const struct config *config = run->config;
@@ -86,13 +86,13 @@ static inline bool run_filters(const struct run *run)
 	       config->cgroup || config->filter;
 }
 
-/* Whether what is written is made of stacks. */
+/* True if what is written is made of stacks. */
 static inline bool run_shows_stacks(const struct run *run)
 {
 	return run->renderer->behind && column_list_needs(&run->list) & NEED_STACK;
 }
 
-/* Whether the source is asked for what no sample tells. */
+/* True if the source is asked for what no sample tells. */
 static inline bool run_accounts(const struct run *run)
 {
 	return !run->path.wanted && (run->renderer->accounts || run->times.shared);

@@ -90,7 +90,7 @@ static void looker_begin(struct scout *scout, struct looker *looker, const int64
 	_exit(0);
 }
 
-/* Whether the child process waits at the same pid for too long. */
+/* True if the child process waits at the same pid for too long. */
 static bool looker_is_lost(struct looker *looker, int64_t now_ns)
 {
 	char line[BLOCKED_LINE_SIZE];

@@ -40,7 +40,7 @@ static int candidate_load(int map, uint32_t stack_field, uint32_t candidate)
 	return bpf_call_load(BPF_PROG_TYPE_PERF_EVENT, insns, sizeof(insns) / sizeof(insns[0]));
 }
 
-/* Whether these are the registers of this thread's own sleep. */
+/* True if these are the registers of this thread's own sleep. */
 static bool candidate_fits(void *of)
 {
 	struct candidate *candidate = of;

@@ -69,7 +69,7 @@ struct facts {
 	char why[FACT_COUNT][FACT_WHY_SIZE];
 };
 
-/* Whether the kernel has it; tries on the first call. */
+/* True if the kernel has it; tries on the first call. */
 bool fact_has(struct facts *facts, enum fact fact);
 /* list: names with commas between, NULL for none; "kernel-4.14" names all facts that came
  * after 4.14. Facts named are missing from now on. -EINVAL: unknown name, a usage error that lists

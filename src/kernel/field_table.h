@@ -44,9 +44,9 @@ struct field_layout {
 	bool lacking[FIELD_MAX];       /* of those, what this kernel has not */
 };
 
-/* Whether the layout tells of the field. */
+/* True if the layout tells of the field. */
 bool field_there(const struct field_layout *layout, size_t field);
-/* Whether all that a plan's probes need of these sets is there. */
+/* True if all that a plan's probes need of these sets is there. */
 bool field_sets_there(const struct field_layout *layout, unsigned int sets);
 
 /* Adds the header with just these members at their offsets, HAVE_struct_member for each, and an

@@ -33,7 +33,7 @@ struct host {
 	uint32_t kernel_code;	/* LINUX_VERSION_CODE: version_code.h */
 };
 
-/* Whether tsnap is in the first pid namespace, where ids are the kernel's own. */
+/* True if tsnap is in the first pid namespace, where ids are the kernel's own. */
 bool host_pids_first(const struct host *host);
 
 void host_read(struct host *host);

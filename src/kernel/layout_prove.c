@@ -316,7 +316,7 @@ static void trial_begin(struct trial *trial)
 	trial->other_user = trial->same_user && !uid && !suid && users_are_plain();
 }
 
-/* Whether all rows hold. Of several values the one that came furthest is that of the sleep. */
+/* True if all rows hold. Of several values the one that came furthest is that of the sleep. */
 static bool trial_fits(void *of)
 {
 	struct trial *trial = of;

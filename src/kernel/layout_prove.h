@@ -21,7 +21,7 @@ struct layout_proof {
 int layout_prove(const struct field_layout *layout, const char *parent_name,
 		 struct layout_proof *proof);
 
-/* Whether a field of the table is looked at. */
+/* True if a field of the table is looked at. */
 bool layout_prove_knows(size_t field);
 
 #endif

@@ -30,7 +30,7 @@ long own_switch_voluntary(void)
 	return getrusage(RUSAGE_THREAD, &usage) ? 0 : usage.ru_nvcsw;
 }
 
-/* Whether it slept: the time may be over before the thread leaves its CPU. */
+/* True if it slept: the time may be over before the thread leaves its CPU. */
 static bool nanosleep_marked(long ns)
 {
 	const uint64_t *marks = own_switch_marks;

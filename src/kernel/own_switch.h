@@ -35,7 +35,7 @@ struct own_switch {
 	int program; /* of perf events */
 	int map;
 	void *value; /* room for one */
-	/* Whether the value is what the sleep must have left. Others come as well: this thread may
+	/* True if the value is what the sleep must have left. Others come as well: this thread may
 	 * be preempted, or stopped by a debugger. */
 	bool (*fits)(void *of);
 	void *of;

@@ -88,7 +88,7 @@ static int look(const struct field_layout *layout, struct own_pid *own)
 	return result;
 }
 
-/* Whether the words read well as numbers of so many bytes each, one for each level. */
+/* True if the words read well as numbers of so many bytes each, one for each level. */
 static bool numbers_fit(const uint64_t *words, unsigned int count, uint32_t level, uint32_t own_pid,
 			uint32_t bytes)
 {

@@ -26,7 +26,7 @@ struct probe_links {
 	int64_t clock_rate_hz;
 };
 
-/* Whether the kernel has what the row wants, and its event where that is a tracepoint: 4.2 and RHEL
+/* True if the kernel has what the row wants, and its event where that is a tracepoint: 4.2 and RHEL
  * 7 have no sched_waking, and libbcc refuses all of a text that names a tracepoint which is not
  * there. missing, unless NULL: a word for what is not there. */
 bool probe_offered(struct facts *facts, const struct probe_row *row, const char **missing);

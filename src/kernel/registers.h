@@ -32,7 +32,7 @@ bool registers_user_few(const uint64_t *words, uint64_t sp, struct user_register
 extern const uint64_t registers_sample_mask;
 void registers_sampled(const uint64_t *words, bool compat, struct user_registers *registers);
 
-/* Whether a native system call left its mark: on x86-64 the instruction syscall puts the user's ip
+/* True if a native system call left its mark: on x86-64 the instruction syscall puts the user's ip
  * into cx and the flags into r11 (with FRED it does not). */
 bool registers_marked(const uint64_t *words);
 

@@ -35,7 +35,7 @@ int share_publish(struct share *share, const struct host *host,
  * -errno with e: nothing there, not complete, or of another tsnap or pid namespace. */
 int share_adopt(struct share *share, const char *name, const struct host *host,
 		struct compile_result *compiled, struct probe_plan *plan, struct error *e);
-/* Whether the programs still run. */
+/* True if the programs still run. */
 bool share_alive(const struct share *share);
 /* The last one to leave removes all of it. */
 void share_leave(struct share *share);

@@ -10,7 +10,7 @@
  * another program is attached to it and the kernel takes only one (before 4.15). */
 int tracepoint_attach(const char *event, int program);
 
-/* Whether tracefs shows the event. */
+/* True if tracefs shows the event. */
 bool tracepoint_exists(const char *event);
 
 /* What -EEXIST means, for users; of others strerror(). */

@@ -36,7 +36,7 @@ struct type_source {
 	const char *help;
 	const char *gives; /* "the BTF": what of this kernel would be right */
 	int wants;	   /* a fact that --without may take away, or -1 */
-	/* Whether the source is there at all, without reading it; where (size bytes) says where or
+	/* True if the source is there at all, without reading it; where (size bytes) says where or
 	 * why not. */
 	bool (*there)(const struct type_request *request, char *where, size_t size);
 	int (*read)(const struct type_request *request, struct field_layout *layout,
@@ -45,7 +45,7 @@ struct type_source {
 
 extern const struct type_source type_sources[]; /* in the order of auto; ends with a NULL name */
 
-/* Whether the source is there and was not taken away; a file that the user gave is always tried. */
+/* True if the source is there and was not taken away; a file that the user gave is always tried. */
 bool type_source_there(const struct type_source *source, const struct type_request *request,
 		       char *where, size_t size);
 

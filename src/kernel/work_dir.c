@@ -60,7 +60,7 @@ static void stale_try(const char *path)
 	close(fd);
 }
 
-/* Whether it is the name of one: tsnap.PID.XXXXXX. A folder that is called nearly so is not ours.
+/* True if it is the name of one: tsnap.PID.XXXXXX. A folder that is called nearly so is not ours.
  */
 static bool is_name(const char *name)
 {

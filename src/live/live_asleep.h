@@ -35,7 +35,7 @@ void live_asleep_end(struct live_asleep *asleep, struct live_capture *capture, u
 
 void live_asleep_drop(struct live_asleep *asleep, uint32_t key);
 
-/* Whether that record, which a walk over the kernel's map meets, has a copy here. *later: the
+/* True if that record, which a walk over the kernel's map meets, has a copy here. *later: the
  * thread was switched since, so that the next capture has it. */
 bool live_asleep_seen(struct live_asleep *asleep, const struct thread_state *record, uint32_t key,
 		      unsigned int round, bool *later);

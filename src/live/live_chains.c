@@ -104,7 +104,7 @@ static void blockers_meet(struct live_chains *chains, size_t from)
 	}
 }
 
-/* Whether the thread has slept since its edge was found. */
+/* True if the thread has slept since its edge was found. */
 static bool still_asleep(struct live_chains *chains, const struct chain_proof *proof)
 {
 	struct thread_state now;

@@ -119,7 +119,7 @@ static bool inode_read(int64_t pid, int fd, uint64_t *inode)
 	return true;
 }
 
-/* Whether the process has a file with that inode open: a lock of flock(2) stays with an open file,
+/* True if the process has a file with that inode open: a lock of flock(2) stays with an open file,
  * which may be with a child by now. */
 static bool process_has_inode(int64_t pid, uint64_t inode)
 {

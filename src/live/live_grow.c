@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-/* Whether few places are left. A number that the user gave is kept to, and
+/* True if few places are left. A number that the user gave is kept to, and
  * what others sample, too. */
 static bool growth_due(struct live *live)
 {

@@ -15,7 +15,7 @@ static bool call_is(const struct sample *sample, const char *name)
 	return !strcmp(sample->syscall, name);
 }
 
-/* Whether only a thread can end the wait, apart from signals. */
+/* True if only a thread can end the wait, apart from signals. */
 static bool threads_end(const struct sample *sample, const struct wait_facts *facts)
 {
 	if (facts->kind == WAIT_LOCK)

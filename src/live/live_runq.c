@@ -64,7 +64,7 @@ static const char *path_of(struct live_host *host, int64_t pid, int64_t tid, int
 	return thread->path;
 }
 
-/* Whether a thread of the group was on a CPU. */
+/* True if a thread of the group was on a CPU. */
 static bool group_runs(struct live_host *host, const struct cpu_quota_group *group)
 {
 	const struct thread_state *on;

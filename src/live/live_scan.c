@@ -76,7 +76,7 @@ static uint32_t gone_looks(const struct live *live)
 	return live->walk.unfit_threads < -GONE_FEW ? GONE_LOOKS_MORE : GONE_LOOKS;
 }
 
-/* Whether it is the thread's turn to be looked for. */
+/* True if it is the thread's turn to be looked for. */
 static bool gone_turn(const struct live *live, const struct thread_state *record)
 {
 	return live->walk.gone_looks_left && record->sched.tid % live->walk.gone_turns ==
@@ -95,7 +95,7 @@ static bool thread_is_there(const struct live *live, uint32_t tid)
 	return !access(path, F_OK) || errno != ENOENT;
 }
 
-/* Whether the thread has gone without a probe's telling: a zombie that was waited for, or a last
+/* True if the thread has gone without a probe's telling: a zombie that was waited for, or a last
  * switch that was missed (while one CPU makes a bpf(2) call, kernels run no program of a perf
  * tracepoint or kprobe there). Zombies are looked for in every round, the others in turn. */
 static bool record_gone(struct live *live, const struct thread_state *record,
@@ -119,7 +119,7 @@ static void house_keep_record(struct live *live, const struct thread_state *reco
 		live_processes_child(&live->processes, record);
 }
 
-/* Whether it is to be found out now if the sleeping thread works. */
+/* True if it must be found out now whether the sleeping thread works. */
 static bool sleeper_due(struct live *live, const struct thread_state *record)
 {
 	uint64_t key = awake_key(record, record->key);
@@ -170,7 +170,7 @@ static void house_keep(struct live *live)
 	live_runtime_locks_sweep(&live->runtime_locks, live->context.now.moment.now_ns);
 }
 
-/* Whether the thread is one that users see. */
+/* True if the thread is one that users see. */
 static bool record_known(struct live *live, const struct thread_state *record)
 {
 	return !live->context.view.translated || !record->sched.tid ||
@@ -303,7 +303,7 @@ static void sleeper_pass(struct live *live, const struct thread_state *record, u
 		live_sleepers_queue(&live->sleepers, awake, sequence);
 }
 
-/* Whether this scan has met a copy of the record, of an earlier one. If that is not what it is now,
+/* True if this scan has met a copy of the record, of an earlier one. If that is not what it is now,
  * the next capture must have it: mostly it is listed for that, too. */
 static bool asleep_met(struct live *live, const struct thread_state *record, uint32_t key)
 {
@@ -317,7 +317,7 @@ static bool asleep_met(struct live *live, const struct thread_state *record, uin
 	return true;
 }
 
-/* Whether a walk need not read the record whole: it was visited in this scan, or the thread sleeps
+/* True if a walk need not read the record whole: it was visited in this scan, or the thread sleeps
  * and nobody asks for such. */
 static bool record_passes(void *to, const struct thread_state *record, uint32_t key)
 {

@@ -10,7 +10,7 @@
 
 #include "live/context/live_context.h"
 
-/* Whether the record is of a thread that /proc can show. Who waited as seeded does not any more:
+/* True if the record is of a thread that /proc can show. Who waited as seeded does not any more:
  * what it did before the record was made is carried over to that. */
 bool live_space_meet(struct live_context *context, const struct thread_state *record);
 

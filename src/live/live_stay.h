@@ -15,7 +15,7 @@ struct sample;
 struct source_facts;
 struct thread_state;
 
-/* Whether the thread of the record, of the kernel's map or of the seed, is in the stay that the
+/* True if the thread of the record, of the kernel's map or of the seed, is in the stay that the
  * record tells of. runs: it is told as being on a CPU; that tsnap itself took its CPU, or gave it
  * back, ends no stay. It reads the record again: one look at memory where the array is mapped. */
 bool live_stay_lasts(struct live_context *context, const struct thread_state *record, bool runs);

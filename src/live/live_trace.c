@@ -19,7 +19,7 @@ struct traced {
 	void *to;
 };
 
-/* Whether there is a record that is still of the thread that the key tells of. */
+/* True if there is a record that is still of the thread that the key tells of. */
 static bool record_find(struct live_context *context, const struct latency_key *key,
 			struct thread_state *record)
 {

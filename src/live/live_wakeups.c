@@ -15,7 +15,7 @@ struct told {
 	void *to;
 };
 
-/* Whether an interrupt entered the kernel at that return address. */
+/* True if an interrupt entered the kernel at that return address. */
 static bool entry_interrupts(struct live_wakeups *wakeups, uint64_t address)
 {
 	uint64_t *known = index_put(&wakeups->entries, address, NULL);

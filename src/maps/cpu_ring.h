@@ -39,7 +39,7 @@ uint64_t cpu_ring_begin(const struct cpu_ring *ring);
 size_t cpu_ring_next(const struct cpu_ring *ring, uint64_t begin, uint64_t *at);
 /* Copies so many bytes from that place on. */
 void cpu_ring_copy(const struct cpu_ring *ring, uint64_t at, void *to, size_t bytes);
-/* Whether what ends before that place can't have been overwritten yet. */
+/* True if what ends before that place can't have been overwritten yet. */
 bool cpu_ring_kept(const struct cpu_ring *ring, uint64_t at);
 
 #endif

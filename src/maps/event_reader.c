@@ -89,7 +89,7 @@ static bool ring_take(struct event_reader *reader, int cpu, const struct event_r
 	return true;
 }
 
-/* Whether nothing is left. */
+/* True if nothing is left. */
 static bool rings_take(struct event_reader *reader, bool await)
 {
 	bool all = true;

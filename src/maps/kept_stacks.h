@@ -96,7 +96,7 @@ void kept_stacks_copy(const struct kept_stacks *stacks, struct kept_taken *taken
 size_t kept_taken_bytes(const struct kept_taken *taken);
 void kept_taken_done(struct kept_taken *taken);
 
-/* Whether stacks of the thread's switch out with that number were found (tid: as the kernel numbers
+/* True if stacks of the thread's switch out with that number were found (tid: as the kernel numbers
  * it). */
 bool kept_stacks_known(const struct kept_taken *taken, uint32_t tid, uint64_t sequence);
 

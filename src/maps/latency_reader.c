@@ -151,7 +151,7 @@ static int drain(struct latency_reader *reader, int turn)
 	return reader->batch ? drain_batches(reader, map) : drain_singly(reader, map);
 }
 
-/* Whether the programs that were running when the turn ended have ended, too. */
+/* True if the programs that were running when the turn ended have ended, too. */
 static bool programs_ended(const struct latency_reader *reader, int64_t now_ns)
 {
 	return reader->wait ? programs_wait_over(reader->wait)

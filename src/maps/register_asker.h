@@ -44,10 +44,10 @@ void registers_want_no_more(struct register_asker *asker, int64_t until_ns);
  * probes. */
 void registers_want_from(struct register_asker *asker, int64_t from_ns);
 
-/* Whether the record has the registers of the thread's last switch out. */
+/* True if the record has the registers of the thread's last switch out. */
 bool registers_there(const struct thread_state *record);
 
-/* Whether it has not, and they can be asked for. */
+/* True if it has not, and they can be asked for. */
 bool registers_lacking(const struct register_asker *asker, const struct thread_state *record);
 
 /* Fills them in where they were asked for before, and the thread has not run since. */
@@ -65,7 +65,7 @@ void stack_registers_ask(struct register_asker *asker, const struct thread_state
  * copied; else false. */
 bool stack_registers_get(struct register_asker *asker, const struct thread_state *record,
 			 uint32_t at, struct user_registers *registers);
-/* Whether the thread has not run since: what was read of it meanwhile belongs together. */
+/* True if the thread has not run since: what was read of it meanwhile belongs together. */
 bool record_still(struct thread_table *table, const struct thread_state *record);
 
 #endif

@@ -45,7 +45,7 @@ struct thread_store {
 
 /* Whom a walk meets. */
 struct thread_visitor {
-	/* Whether the record with that key is of no interest; NULL: all are of some. It may be
+	/* True if the record with that key is of no interest; NULL: all are of some. It may be
 	 * torn, and change while it is looked at. Its first two lines of the cache are there
 	 * already. */
 	bool (*passes)(void *to, const struct thread_state *record, uint32_t key);

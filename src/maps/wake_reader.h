@@ -26,7 +26,7 @@ void wake_reader_before(struct wake_reader *reader, int64_t before_ns);
  * the monotonic clock, none is missing. */
 int64_t wake_reader_take(struct wake_reader *reader,
 			 void (*take)(void *to, const struct wake_row *row), void *to);
-/* Whether the waker's code ran on a stack of its own, or on that of no thread: an interrupt. One
+/* True if the waker's code ran on a stack of its own, or on that of no thread: an interrupt. One
  * that came in user mode runs on the thread's stack. */
 bool wake_row_interrupts(const struct wake_reader *reader, const struct wake_row *row);
 void wake_reader_done(struct wake_reader *reader);

@@ -47,7 +47,7 @@ static int answer_poll(int socket)
 	return ready.revents & POLLIN ? 1 : -EPIPE;
 }
 
-/* Whether it is on a CPU or waits for one, as its line in /proc/PID/stat tells. */
+/* True if it is on a CPU or waits for one, as its line in /proc/PID/stat tells. */
 static bool is_runnable(uint32_t pid)
 {
 	char path[32], line[256];
@@ -132,7 +132,7 @@ static void parser_lose(struct parser *parser)
 	parser->lost++;
 }
 
-/* Whether the process at the other end is there no more. */
+/* True if the process at the other end is there no more. */
 static bool is_dead(int socket)
 {
 	struct pollfd ready = {socket, 0, 0};

@@ -65,7 +65,7 @@ void parsers_end(struct parsers *parsers); /* also of NULL */
 
 /* How many ended or were given up; of NULL: 0. */
 uint64_t parsers_lost(const struct parsers *parsers);
-/* Whether there will be none any more, as the spawner died; of NULL: false. */
+/* True if there will be none any more, as the spawner died; of NULL: false. */
 bool parsers_ended(const struct parsers *parsers);
 /* CPU time that they took; of NULL: 0. */
 int64_t parsers_cpu_ns(const struct parsers *parsers);
@@ -73,7 +73,7 @@ int64_t parsers_cpu_ns(const struct parsers *parsers);
 /* Adds a line on how files are read; free: as parsers_begin() was told. */
 void parsers_describe(const struct parsers *parsers, bool free, struct text *to);
 
-/* Whether a process is one of these, by its number as /proc shows it. Of any thread. */
+/* True if a process is one of these, by its number as /proc shows it. Of any thread. */
 bool parsers_have(uint32_t pid);
 /* The number of the one in that place, as /proc shows it; 0: there is none. */
 uint32_t parsers_pid(enum parser_place place);

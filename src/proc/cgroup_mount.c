@@ -25,7 +25,7 @@ static ssize_t file_read(const char *path, char *bytes, size_t size)
 	return length;
 }
 
-/* Whether an option is among those with commas between. */
+/* True if an option is among those with commas between. */
 static bool option_listed(char *options, const char *name)
 {
 	char *save = NULL;

@@ -58,7 +58,7 @@ int cpu_quota_outer(struct cpu_quotas *quotas, int place, int64_t now_ns);
 /* The group, with counts no older than now_ns. */
 const struct cpu_quota_group *cpu_quota_count(struct cpu_quotas *quotas, int place, int64_t now_ns);
 
-/* Whether the path is that of the group, or below it. The path is not terminated. */
+/* True if the path is that of the group, or below it. The path is not terminated. */
 bool cpu_quota_holds(const struct cpu_quota_group *group, const char *path, size_t length);
 
 #endif

@@ -28,7 +28,7 @@ struct fd_dirs {
 	int links_open, links_open_max; /* 0: not known yet */
 };
 
-/* Whether a thread has the descriptors of its process's first one. It can have its own: CLONE_FILES
+/* True if a thread has the descriptors of its process's first one. It can have its own: CLONE_FILES
  * was not given, or unshare(2). kcmp(2) tells (CONFIG_KCMP, and CONFIG_CHECKPOINT_RESTORE before
  * 5.12); false where it does not. 1 us. */
 bool fd_are_shared(int64_t pid, int64_t tid);

@@ -66,7 +66,7 @@ static long mount_of(const char *root, int64_t pid, int64_t tid, int fd)
 	return line ? strtol(line + strlen("mnt_id:"), NULL, 10) : -1;
 }
 
-/* Whether a line of mountinfo is of that mount, and its file system, the word after " - ", local.
+/* True if a line of mountinfo is of that mount, and its file system, the word after " - ", local.
  */
 static bool line_is_local(const char *line, long mount)
 {

@@ -134,7 +134,7 @@ bool process_set_has_parent(const struct process_set *set, int64_t ppid, uint64_
 	       (!ended || start_boot_ns < *ended);
 }
 
-/* Whether a process of which the pidfd says that it ended was waited for: until then a zombie has
+/* True if a process of which the pidfd says that it ended was waited for: until then a zombie has
  * its id. */
 static bool id_is_free(int fd)
 {

@@ -36,10 +36,10 @@ void process_set_done(struct process_set *set);
  * False: there is none. One that is there already stays. */
 bool process_set_add(struct process_set *set, int64_t pid, uint64_t start_boot_ns);
 
-/* Whether a process with that parent, which began then, is a child of one in the set. */
+/* True if a process with that parent, which began then, is a child of one in the set. */
 bool process_set_has_parent(const struct process_set *set, int64_t ppid, uint64_t start_boot_ns);
 
-/* Whether it is in the set, and has not ended as far as the last check told. */
+/* True if it is in the set, and has not ended as far as the last check told. */
 bool process_set_lives(const struct process_set *set, int64_t pid);
 
 /* Calls gone() for each whose id is free again, or another's. whole: compares start times of all

@@ -10,7 +10,7 @@
 
 #define PAGEMAP_PRESENT (1ull << 63)
 
-/* Whether the page at address is in memory. */
+/* True if the page at address is in memory. */
 static bool page_is_there(int pagemap, uint64_t address, uint64_t page_bytes)
 {
 	off_t at = (off_t)(address / page_bytes * sizeof(uint64_t));

@@ -111,7 +111,7 @@ size_t csv_index_make(uint16_t *ends, size_t *count, const char *text, size_t le
 	return found ? (size_t)ends[found - 1] + 1 : 0;
 }
 
-/* Whether the number of quotes is odd: eight bytes at a time, as there are some in every row. */
+/* True if the number of quotes is odd: eight bytes at a time, as there are some in every row. */
 static bool quotes_odd(const char *from, const char *to)
 {
 	const uint64_t low = 0x7f7f7f7f7f7f7f7fu, quotes = 0x2222222222222222u;

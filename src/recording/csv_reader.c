@@ -155,7 +155,7 @@ static int csv_end(struct csv_reader *reader, struct error *e)
 	return 0;
 }
 
-/* Whether the next record is plain; then its ends are known. */
+/* True if the next record is plain; then its ends are known. */
 static bool csv_plain(struct csv_reader *reader)
 {
 	const struct csv_block *block = reader->block;

@@ -30,7 +30,7 @@ struct recorder_part {
 /* Adds rows of a scan. */
 void recorder_part_add(struct recorder_part *part, enum record_kind kind, int64_t time_us,
 		       const struct text *rows);
-/* Whether rows of that time belong to the part, and there is still room for them. */
+/* True if rows of that time belong to the part, and there is still room for them. */
 bool recorder_part_takes(const struct recorder_part *part, int64_t time_us);
 /* Makes the part that rows of that time belong to the present one; goes on in one that is there.
  * What it holds must have been written. 0 or -errno. */

@@ -23,7 +23,7 @@ int recording_open(const char *const *paths, const struct recording_part *part,
 /* sample_file_stacks() of what recording_open() opened. */
 int recording_stacks(struct source *source, const char *path, struct error *e);
 
-/* Whether the path is a directory, or a file that is compressed with zstd. */
+/* True if the path is a directory, or a file that is compressed with zstd. */
 bool recording_is_packed(const char *path);
 
 /* Cuts the frames of that time out of what -o recorded, into one file that recording_open() reads:

@@ -29,7 +29,7 @@ int recording_files_add(struct recording_files *files, const char *path,
 			const struct recording_part *part, struct error *e);
 /* Puts them in order. 0, or -EINVAL with e: they are of more than one host, or there are none. */
 int recording_files_end(struct recording_files *files, const char *name, struct error *e);
-/* Whether there may be rows of that kind in the file. */
+/* True if there may be rows of that kind in the file. */
 bool recording_file_has(const struct recording_file *file, enum record_kind kind);
 void recording_files_done(struct recording_files *files);
 

@@ -20,7 +20,7 @@ struct recording_part {
  * -EINVAL with a usage error. */
 int recording_part_read(const char *typed, char **path, struct recording_part *part,
 			struct error *e);
-/* Whether it is all of the recording. */
+/* True if it is all of the recording. */
 bool recording_part_whole(const struct recording_part *part);
 /* The first row's time says which day is meant. */
 void recording_part_date(struct recording_part *part, int64_t first_us);

@@ -22,7 +22,7 @@ struct retention {
  * -ENOSPC: nothing more can be removed and a bound does not hold; or another -errno. */
 int retention_apply(const struct retention *retention, int directory,
 		    const struct part_name *present, int64_t now_us, uint64_t coming);
-/* Whether files of that kind are of the first tier of a recording that has an archive. */
+/* True if files of that kind are of the first tier of a recording that has an archive. */
 bool retention_of_fine(enum record_kind kind);
 /* The largest size of a part, so that removing one leaves most of what is kept; 0: no bound. */
 uint64_t retention_part_bytes(const struct retention *retention);

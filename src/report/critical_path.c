@@ -328,7 +328,7 @@ static void episode_tell(struct critical_path *path, size_t place, path_taker *t
 	}
 }
 
-/* Whether all that the paths of an episode lead through has been told. */
+/* True if all that the paths of an episode lead through has been told. */
 static bool episode_known(const struct critical_path *path, const struct path_episode *episode,
 			  int64_t until_ns)
 {

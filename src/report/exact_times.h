@@ -64,7 +64,7 @@ int time_kind_of(int64_t state);
 /* The state of time that no sample saw. */
 int64_t time_kind_state(int kind);
 
-/* Whether the sample holds times that are shared out. */
+/* True if the sample holds times that are shared out. */
 bool exact_times_has(const struct exact_times *times, const struct sample *sample);
 /* What comes is of a page that began at from_us, and was seen at until_us. */
 void exact_times_at(struct exact_times *times, int64_t from_us, int64_t until_us);
@@ -78,7 +78,7 @@ bool exact_times_part(const struct exact_times *times, const struct sample *samp
 /* The same as exact_times_add() of an account. The place of its thread; EXACT_PART_NONE: it is of
  * threads that ended, which have none. */
 uint32_t exact_times_add_account(struct exact_times *times, const struct sample *account);
-/* Whether threads must be cleared before more is added. */
+/* True if threads must be cleared before more is added. */
 bool exact_times_full(const struct exact_times *times);
 /* Drops the threads, as what they had was shared out. */
 void exact_times_clear(struct exact_times *times);

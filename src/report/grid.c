@@ -66,7 +66,7 @@ static int group_compare(const void *a, const void *b, void *from)
 	return (more > 0) - (more < 0);
 }
 
-/* Whether there is nothing to tell of it: it has no samples, and its threads only slept. */
+/* True if there is nothing to tell of it: it has no samples, and its threads only slept. */
 static bool group_idle(const struct group_table *groups, const union value *group)
 {
 	if (group_samples(groups, group) || (groups->split && group_weight_us(groups, group)))

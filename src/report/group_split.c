@@ -247,7 +247,7 @@ static bool thread_hidden(const struct exact_times *times, const struct exact_th
 	return us / 5 > sampled_us / 4;
 }
 
-/* Whether the times of a part are what its groups weigh. */
+/* True if the times of a part are what its groups weigh. */
 static bool part_shared(const struct exact_times *times, uint32_t part)
 {
 	const struct exact_thread *thread = &times->threads[part / TIME_KINDS];

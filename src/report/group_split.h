@@ -38,7 +38,7 @@ uint32_t group_table_add_noted(struct group_table *table, const struct sample *s
  */
 void group_table_add_again(struct group_table *table, const struct sample *sample, uint32_t share,
 			   bool began);
-/* Whether the table must share out before more is added. */
+/* True if the table must share out before more is added. */
 bool group_table_crowded(const struct group_table *table);
 /* Shares out what was added so far; all tables of the same times do, then those are cleared. Does
  * nothing where samples count. */

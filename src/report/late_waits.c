@@ -187,7 +187,7 @@ static bool is_open(const struct late_waits *waits, size_t place)
 	return place != PLACE_NONE && !waits->facts[place].known;
 }
 
-/* Whether the oldest sample may still be told more. */
+/* True if the oldest sample may still be told more. */
 static bool first_waits(const struct late_waits *waits, int64_t until_us)
 {
 	const struct late_sample *late = &waits->samples[waits->first];

@@ -52,7 +52,7 @@ struct tally;
  * sums: MEASURE_SUMS values, or NULL. */
 struct measures measures_of(int64_t samples, int64_t weight_us, const union value *sums,
 			    const struct tally *tally);
-/* Whether there was nothing but sleep. */
+/* True if there was nothing but sleep. */
 bool measure_sums_idle(const union value *sums);
 
 #endif

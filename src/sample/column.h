@@ -74,7 +74,7 @@ const struct column *sample_column_find(const char *name);
 #define NEEDS_OF_THREADS                                                              \
 	(NEED_COMM | NEED_COMMSUM | NEED_USER | NEED_PPID | NEED_CMDLINE | NEED_EXE | \
 	 NEED_CGROUP | NEED_CGROUP_NAMES | NEED_CONTAINER_NAME | NEED_PID_NS)
-/* Whether it is of a thread rather than of one sample: what a thread keeps while it does one thing
+/* True if it is of a thread rather than of one sample: what a thread keeps while it does one thing
  * or another. Accounts have these columns, too. */
 bool column_is_kept(const struct column *column);
 

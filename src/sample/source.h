@@ -138,7 +138,7 @@ struct source {
 	/* Nobody holds on to what was delivered: after a page, or after each scan. Texts of samples
 	 * may go, such as lookups have lent. NULL: they stay. */
 	void (*release)(struct source *source);
-	/* Whether release() would let texts go: who holds samples is to let go of them. NULL: no.
+	/* True if release() would let texts go: who holds samples is to let go of them. NULL: no.
 	 */
 	bool (*crowded)(const struct source *source);
 	void (*describe)(struct source *source, struct source_facts *facts);

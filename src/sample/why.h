@@ -77,7 +77,7 @@ const struct why_rule *why_of_call(const char *syscall);
 const struct why_rule *why_of_facts(const struct wait_facts *facts, int64_t daemon_ports);
 /* The first rule of that name; NULL: there is none, or no name. */
 const struct why_rule *why_rule_find(const char *name);
-/* Whether a rule of that name is for work. */
+/* True if a rule of that name is for work. */
 bool why_works(const char *name);
 
 #endif

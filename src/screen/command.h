@@ -57,7 +57,7 @@ void command_views(struct view *view, const struct shown *shown);
 bool ask_keep(struct view *view, bool widens, const char *condition);
 /* Adds "column=value" or, if it is not wanted, "!column=value". */
 void add_condition(struct text *text, const struct column *column, union value value, bool wanted);
-/* Whether the condition would let idle threads in: it names states, so the rule for what is active
+/* True if the condition would let idle threads in: it names states, so the rule for what is active
  * has no say any more. */
 bool condition_widens(const struct column *column, union value value, bool wanted);
 /* Adds the question's filter with a condition more. widens: condition_widens(). */
@@ -66,7 +66,7 @@ void add_filter(struct text *text, const struct ask *ask, bool widens, const cha
 void ask_sort_by(struct view *view, const struct column *column);
 /* Has the source sample more, beside what it does. all_states: idle threads, too. */
 void view_load(struct view *view, const struct shown *shown, uint64_t needs, bool all_states);
-/* Whether the column's values are in what is sampled; why tells if not: "" if that can be changed.
+/* True if the column's values are in what is sampled; why tells if not: "" if that can be changed.
  */
 bool column_is_there(const struct shown *shown, const struct column *column, const char **why);
 

@@ -111,7 +111,7 @@ static void add_active(struct text *text)
 	text_add_string(text, ")$\")");
 }
 
-/* Whether the question's filter says itself which states are wanted. */
+/* True if the question's filter says itself which states are wanted. */
 static bool names_states(const struct ask *ask)
 {
 	struct filter filter = {0};

@@ -62,7 +62,7 @@ static size_t trace_items(const struct shown *shown)
 	return peek->trace_line_count || shown->source.recording ? peek->trace_line_count : 1;
 }
 
-/* Whether the item is one of these, which stand behind those of columns. */
+/* True if the item is one of these, which stand behind those of columns. */
 static bool is_trace_item(const struct shown *shown, size_t item)
 {
 	return item >= shown->peek.count && item - shown->peek.count < trace_items(shown);
@@ -217,7 +217,7 @@ static void add_duration_condition(struct text *text, const struct shown *shown,
 	text_add_char(text, ')');
 }
 
-/* Whether the condition alone would let idle threads in. */
+/* True if the condition alone would let idle threads in. */
 static bool wants_idle(const char *condition)
 {
 	struct ask ask = {0};
@@ -255,7 +255,7 @@ static void peek_condition(struct text *text, const struct shown *shown, size_t 
 				   wanted);
 }
 
-/* Whether the line is something to keep or leave out; what is not sampled yet gets loaded. */
+/* True if the line is something to keep or leave out; what is not sampled yet gets loaded. */
 static bool peek_can(struct view *view, const struct shown *shown, size_t item)
 {
 	const struct peek_trace_line *duration = peek_duration(shown, item);

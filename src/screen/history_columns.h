@@ -63,10 +63,10 @@ struct history_number {
 /* clang-format on */
 extern const struct history_number history_numbers[HISTORY_NUMBER_COUNT];
 
-/* Whether the column's value may differ from scan to scan while a thread goes on with what it does:
+/* True if the column's value may differ from scan to scan while a thread goes on with what it does:
  * it is in no tuple. */
 bool history_varies(const struct column *column);
-/* Whether the column's values are kept. */
+/* True if the column's values are kept. */
 bool history_keeps(const struct column *column);
 
 #endif

@@ -18,7 +18,7 @@ struct list_kind {
 	/* Adds the item's name, and what explains it. */
 	void (*item)(const struct view *view, const struct shown *shown, size_t item,
 		     struct text *name, struct text *help);
-	/* Whether it is marked as chosen; NULL: none is. */
+	/* True if it is marked as chosen; NULL: none is. */
 	bool (*marked)(const struct view *view, const struct shown *shown, size_t item);
 	/* Enter; the list is closed before, unless it stays. */
 	void (*choose)(struct view *view, const struct shown *shown, size_t item);

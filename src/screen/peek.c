@@ -140,7 +140,7 @@ static void lines_add(struct peek *peek, const struct peeking *peeking, size_t a
 	}
 }
 
-/* Whether the column is one of the table's, so that the row has just one value of it. */
+/* True if the column is one of the table's, so that the row has just one value of it. */
 static bool is_asked(const struct ask *ask, const struct column *column)
 {
 	for (size_t i = 0; i < ask->list.count; i++)

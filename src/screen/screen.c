@@ -256,7 +256,7 @@ bool screen_ended(const struct screen *screen)
 	return screen->ended;
 }
 
-/* Whether the thread ends within a moment. */
+/* True if the thread ends within a moment. */
 static bool thread_ends(struct screen *screen)
 {
 	struct timespec end;

@@ -33,9 +33,9 @@ struct screen_wish {
 	uint64_t needs;
 	bool all_states, traces;
 };
-/* Whether there is such a wish since the last call. */
+/* True if there is such a wish since the last call. */
 bool screen_wants(struct screen *screen, struct screen_wish *wish);
-/* Whether the user has ended it. */
+/* True if the user has ended it. */
 bool screen_ended(const struct screen *screen);
 /* Ends the thread and gives the terminal back. */
 void screen_close(struct screen *screen);

@@ -48,7 +48,7 @@ static void filling_share_out(struct filling *filling)
 	filling->remembers = false; /* its shares are gone */
 }
 
-/* Whether neither a key nor the filter looks at what changes while a thread goes on. */
+/* True if neither a key nor the filter looks at what changes while a thread goes on. */
 static bool filling_remembers(const struct filling *filling)
 {
 	for (size_t i = 0; i < filling->groups->key_count; i++)

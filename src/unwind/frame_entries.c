@@ -102,7 +102,7 @@ static bool cie_take(struct frame_entries *entries, uint64_t offset)
 	return entries->cie_fits;
 }
 
-/* Whether libdw may run it, and the one that it begins with. */
+/* True if libdw may run it, and the one that it begins with. */
 static bool fde_fits(struct frame_entries *entries, const Dwarf_FDE *fde)
 {
 	const uint8_t *at = fde->start;

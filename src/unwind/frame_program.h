@@ -18,7 +18,7 @@
  * before end, or within 10 bytes. */
 bool leb128_take(const uint8_t **at, const uint8_t *end, uint64_t *value);
 
-/* Whether a program of call frame instructions is whole and within the limits. */
+/* True if a program of call frame instructions is whole and within the limits. */
 bool frame_program_fits(const uint8_t *at, const uint8_t *end);
 
 #endif

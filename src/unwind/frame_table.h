@@ -41,7 +41,7 @@ void frame_table_forget(struct frame_table *table);
 size_t frame_table_read_bytes(const struct frame_table *table);
 size_t frame_table_bytes(const struct frame_table *table);
 
-/* Whether the parser knows the file. */
+/* True if the parser knows the file. */
 bool frame_table_is_read(const struct frame_table *table);
 
 /* True: it is known what the table tells of that address (as the file has addresses), and *row is

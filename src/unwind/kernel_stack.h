@@ -21,7 +21,7 @@ struct kernel_stack {
 	char names[KERNEL_FRAMES_MAX][KERNEL_NAME_SIZE]; /* functions, innermost first */
 };
 
-/* Whether the function is where an interrupt enters the kernel. */
+/* True if the function is where an interrupt enters the kernel. */
 bool kernel_entry_interrupts(const char *function);
 /* 0 or -errno. */
 int kernel_stack_read(struct kernel_stack *stack, const char *proc_root, int64_t tid);

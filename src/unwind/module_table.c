@@ -191,7 +191,7 @@ void module_table_spend(struct module_table *table, int64_t ns)
 	*index_put(&table->spent_by, (uint64_t)table->walked_pid, NULL) += (uint64_t)ns;
 }
 
-/* Whether the time of this scan, or the process' share of it, has been spent. */
+/* True if the time of this scan, or the process' share of it, has been spent. */
 static bool time_is_up(const struct module_table *table)
 {
 	const uint64_t *spent = index_find(&table->spent_by, (uint64_t)table->walked_pid);

@@ -92,7 +92,7 @@ void module_table_clear(struct module_table *table);
  * any. module_table_close() closes them; nobody may look for names in them then. */
 bool module_table_mark(struct module_table *table, bool swept);
 void module_table_close(struct module_table *table);
-/* Whether there is no number for another one. */
+/* True if there is no number for another one. */
 bool module_table_full(const struct module_table *table);
 /* Marks half of the modules as `closing`: first closed ones, of these first those that no walk has
  * come by for longest. module_table_forget() forgets them and gives their numbers anew: nobody may
@@ -106,7 +106,7 @@ void module_table_next_scan(struct module_table *table, int64_t spent_max_ns);
 /* Files are read for this process from now on; and so much time was spent on it. */
 void module_table_walk(struct module_table *table, int64_t pid);
 void module_table_spend(struct module_table *table, int64_t ns);
-/* Whether a file may be opened now; counted in refused where not. */
+/* True if a file may be opened now; counted in refused where not. */
 bool module_table_may_open(struct module_table *table);
 
 /* The file behind an opened descriptor, which is taken over (closed if it is known already or no

@@ -144,7 +144,7 @@ static int lines_read(struct process_maps *maps, int fd)
 	return 0;
 }
 
-/* Whether that file is mapped there as before. As its module has it open, no other file can have
+/* True if that file is mapped there as before. As its module has it open, no other file can have
  * been given its inode number since. */
 static bool mapping_stays(const struct mapping *before, const struct mapping *now,
 			  const struct module_table *modules)

@@ -10,7 +10,7 @@
 #include "unwind/machine.h"
 #include "unwind/thread_memory.h"
 
-/* Whether they are at that offset of the file. */
+/* True if they are at that offset of the file. */
 bool signal_frame_is(const struct machine *machine, const struct elf_file *elf, uint64_t offset);
 /* From there to what was interrupted. 0 or -errno. */
 int signal_frame_step(const struct machine *machine, struct thread_memory *memory,

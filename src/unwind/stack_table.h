@@ -60,7 +60,7 @@ uint32_t stack_of_kernel(struct stack_table *table, const struct kernel_stack *k
 void stack_table_want(struct stack_table *table, uint32_t stack);
 /* folded: that is wanted, too; else it may be NULL. */
 struct stack_words stack_table_words(struct stack_table *table, uint32_t stack, bool folded);
-/* Whether there is no room for new ones. */
+/* True if there is no room for new ones. */
 bool stack_table_full(const struct stack_table *table);
 
 #endif

@@ -20,7 +20,7 @@ void symbols_cache_done(struct symbols_cache *cache)
 	file_forget(cache->parser);
 }
 
-/* Whether the present parser knows the file. */
+/* True if the present parser knows the file. */
 static bool is_told(const struct symbols_cache *cache, const struct module *module)
 {
 	return module->named.generation && module->named.generation == cache->parser->generation;

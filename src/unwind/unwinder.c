@@ -19,7 +19,7 @@
 #define CALL_BYTES_MAX 7
 #define PROCESS_IDLE_NS (30 * NS_PER_SECOND)
 
-/* Whether that /proc tells other ids than system calls take. */
+/* True if that /proc tells other ids than system calls take. */
 static bool ids_foreign(const char *proc_root)
 {
 	char path[256], pid[32];

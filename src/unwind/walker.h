@@ -26,7 +26,7 @@ struct code {
 /* The code there, or NULL. */
 const struct mapping *walker_code(struct walker *walker, uint64_t address);
 bool walker_word(struct walker *walker, uint64_t address, uint64_t *word);
-/* Whether a call ends at the address, or signals' handlers return there. Only x86's calls tell. */
+/* True if a call ends at the address, or signals' handlers return there. Only x86's calls tell. */
 bool walker_is_return(struct walker *walker, uint64_t address);
 /* From code that has not made its frame yet, or makes none: its return address is where a call
  * leaves it. */

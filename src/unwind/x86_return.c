@@ -162,7 +162,7 @@ static enum step frame_leave(struct place *place, int32_t distance)
 	return STEP_ON;
 }
 
-/* Whether it sets the stack pointer in a way that is not followed. */
+/* True if it sets the stack pointer in a way that is not followed. */
 static bool sets_sp(const struct x86_instruction *instruction)
 {
 	uint8_t opcode = instruction->opcode;

@@ -11,7 +11,7 @@
 
 /* Who asks, and knows the thread. */
 struct x86_return_asker {
-	/* Whether a call may return to what is on the stack so far from that register (DWARF's
+	/* True if a call may return to what is on the stack so far from that register (DWARF's
 	 * number). called: a function was called on the way, so that the stack was aligned there;
 	 * behind a call that does not return lies another function. */
 	bool (*is_return)(void *of, uint8_t base, int64_t offset, bool called);

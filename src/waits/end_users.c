@@ -85,7 +85,7 @@ static void children_add(struct family *family, int64_t pid)
 	}
 }
 
-/* Whether a thread of the process is in a system call on the descriptor. */
+/* True if a thread of the process is in a system call on the descriptor. */
 static bool is_in_call(const char *root, int64_t pid, int fd)
 {
 	const struct dirent *entry;

@@ -17,12 +17,12 @@ struct end_users {
 	int64_t in_call; /* one of them that is in a system call on it; 0: none */
 };
 
-/* Whether the process has that descriptor, its link reads so ("pipe:[12]"), and the link's mode has
+/* True if the process has that descriptor, its link reads so ("pipe:[12]"), and the link's mode has
  * just these of the bits S_IRUSR (open for reading) and S_IWUSR (for writing): a FIFO that is open
  * for both is no other end. */
 bool end_is_had(const char *root, int64_t pid, int fd, const char *link, uint32_t mode_bits);
 
-/* Whether the process has any such descriptor: of its first END_FDS_MAX. */
+/* True if the process has any such descriptor: of its first END_FDS_MAX. */
 bool end_is_among(const char *root, int64_t pid, const char *link, uint32_t mode_bits);
 
 /* Looks at the process that has the end as descriptor fd, its parent, and the children of both. */

@@ -47,7 +47,7 @@ static void socket_tell(struct wait *wait)
 	}
 }
 
-/* Whether the descriptor itself is open for reading. */
+/* True if the descriptor itself is open for reading. */
 static bool descriptor_reads(const struct wait *wait)
 {
 	int64_t flags = fdinfo_number(wait, "flags:", 8);

@@ -254,7 +254,7 @@ static void wanted_begin(struct holders *holders, struct wanted *wanted)
 		near_look_all(holders, wanted);
 }
 
-/* Whether what was found is to be looked for anew. */
+/* True if what was found is to be looked for anew. */
 static bool wanted_is_old(const struct holders *holders, struct wanted *wanted)
 {
 	int64_t age_ns = holders->scan_ns - wanted->checked_ns;

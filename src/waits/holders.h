@@ -45,7 +45,7 @@ void holders_done(struct holders *holders);
 int64_t holders_find(struct holders *holders, const char *link, enum holder_mode mode,
 		     int64_t asker, int64_t now_ns, uint32_t *count, bool *pending);
 
-/* Whether the process has a descriptor of such a mode whose link reads so, other than fd, which is
+/* True if the process has a descriptor of such a mode whose link reads so, other than fd, which is
  * one of the thread's. Both ends of a pipe or a socket pair are made by one call, so that their
  * numbers are close: only such are looked at. */
 bool holders_own(const char *root, int64_t pid, int64_t tid, int fd, const char *link,

@@ -132,7 +132,7 @@ static int64_t number_read(const struct cgroup_mount *memory, const char *group,
 	return end == text ? -1 : number;
 }
 
-/* Whether the group has that limit, and has nearly reached it. */
+/* True if the group has that limit, and has nearly reached it. */
 static bool group_is_full(const struct cgroup_mount *memory, const char *group, const char *limit)
 {
 	int64_t most, used;
@@ -174,7 +174,7 @@ static bool instruction_find(const char *proc_root, int64_t pid, int64_t tid, ui
 	return true;
 }
 
-/* Whether the page of that address is not there. */
+/* True if the page of that address is not there. */
 static bool page_is_absent(const char *proc_root, int64_t pid, int64_t tid, uint64_t address)
 {
 	long page = sysconf(_SC_PAGESIZE);

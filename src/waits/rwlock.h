@@ -17,7 +17,7 @@
 #define RWLOCK_PHASE_WORD 2  /* waited on by readers, and by a writer for readers */
 #define RWLOCK_WRITER_WORD 3 /* waited on by writers for another one */
 
-/* Whether these words are a lock that a thread may wait for at word `at`, whose value was
+/* True if these words are a lock that a thread may wait for at word `at`, whose value was
  * `expected` when the wait began. writer: the number of the thread that holds it; 0: `readers`
  * threads do. shared: the wait is one between processes. */
 bool rwlock_parse(const uint32_t words[RWLOCK_WORDS], int at, uint32_t expected, bool shared,

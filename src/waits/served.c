@@ -90,7 +90,7 @@ static int descriptor_of_wait(const char *root, int64_t pid, int64_t tid)
 	return syscall_fd(call.nr, false, arg);
 }
 
-/* Whether a thread of the process waits for what the link names. */
+/* True if a thread of the process waits for what the link names. */
 static bool process_waits_on(const char *root, int64_t pid, const char *link)
 {
 	const struct dirent *entry;

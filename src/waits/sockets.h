@@ -58,10 +58,10 @@ const struct socket_facts *socket_find(struct sockets *sockets, int64_t pid, int
 				       const char *link, enum socket_peer peer, int64_t now_ns,
 				       bool *pending);
 
-/* Whether an answer is due on a TCP connection that socket_find() has told: see
+/* True if an answer is due on a TCP connection that socket_find() has told: see
  * lookup/tcp_request.h. */
 bool socket_asks(struct sockets *sockets, uint64_t inode);
-/* Whether a request that came on it is not answered. */
+/* True if a request that came on it is not answered. */
 bool socket_owes(struct sockets *sockets, uint64_t inode);
 
 #endif

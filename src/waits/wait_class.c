@@ -49,7 +49,7 @@ bool waits_why_by_call(struct waits *waits, struct sample *sample)
 	return true;
 }
 
-/* Whether a call with these arguments waits for what the one of this episode did. */
+/* True if a call with these arguments waits for what the one of this episode did. */
 static bool episode_serves(const struct wait_episode *episode, const struct sample *sample)
 {
 	switch (episode->facts.kind) {
@@ -98,7 +98,7 @@ bool waits_why_of_peer(struct waits *waits, struct sample *sample, const struct 
 	return true;
 }
 
-/* Whether this scan has time for one more, that was not known before. */
+/* True if this scan has time for one more, that was not known before. */
 static bool why_has_time(struct waits *waits, int64_t now_ns)
 {
 	int64_t share_ns = (now_ns - waits->classes.scan_ns) / CLASS_SHARE;

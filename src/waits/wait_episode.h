@@ -42,7 +42,7 @@ void wait_episodes_init(struct cache *episodes);
 struct wait_episode *wait_episode_find(struct cache *episodes, const struct sample *sample,
 				       const struct lookup_hint *hint, int64_t now_ns);
 
-/* Whether what is still looked for can't change the rule. */
+/* True if what is still looked for can't change the rule. */
 bool wait_facts_suffice(const struct wait_facts *facts);
 
 #endif

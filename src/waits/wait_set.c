@@ -54,7 +54,7 @@ void wait_set_sum_add(struct wait_set_sum *sum, const struct wait_facts *facts, 
 	sum->asks = asks;
 }
 
-/* Whether the only descriptor decides as if the thread read from it. */
+/* True if the only descriptor decides as if the thread read from it. */
 static bool one_decides(const struct wait_set_sum *sum, bool kept)
 {
 	if (sum->others != 1 || sum->one.kind == WAIT_UNKNOWN)

@@ -73,7 +73,7 @@ bool waits_why_of_peer(struct waits *waits, struct sample *sample, const struct 
 		       int64_t now_ns);
 void waits_why(struct waits *waits, struct sample *sample, const struct lookup_hint *hint,
 	       int64_t now_ns);
-/* Whether that thread's why, of which waits_why() was asked, may be another in a later scan though
+/* True if that thread's why, of which waits_why() was asked, may be another in a later scan though
  * the thread sleeps on. */
 bool waits_why_changes(const struct waits *waits, int64_t tid);
 /* Gives waits_why() so much time in the scan of now_ns. */
@@ -147,7 +147,7 @@ void served_init(struct cache *served);
 struct cache *wait_served(const struct wait *wait);
 /* Takes note of the connection if that is what the thread of a server waits for. */
 void served_note(struct cache *served, const struct wait *wait, int64_t daemon_ports);
-/* Whether anything is noted of the thread. */
+/* True if anything is noted of the thread. */
 bool served_has(struct cache *served, int64_t tid);
 /* Adds to the answer that the client of the thread's connection waits, if it does. */
 void served_tell(struct cache *served, struct wait *wait);

@@ -31,7 +31,7 @@ void stage_mouse(struct stage *stage, const struct mouse *mouse);
 /* Draws the screen. */
 void stage_draw(struct stage *stage);
 void stage_close(struct stage *stage);
-/* Whether all of the screen is printable, and each row as wide as the screen. */
+/* True if all of the screen is printable, and each row as wide as the screen. */
 bool cells_are_clean(const struct cells *cells);
 
 #endif

@@ -22,7 +22,7 @@ static bool is_return(void *of, uint8_t base, int64_t offset, bool called)
 	return base == cfa->number && offset == cfa->offset - 8;
 }
 
-/* Whether the register is told as the table does, or as unknown. */
+/* True if the register is told as the table does, or as unknown. */
 static bool is_right(const struct frame_row *found, const struct frame_row *table, int i)
 {
 	const struct frame_rule *rule = &found->saved[i], *told = &table->saved[i];

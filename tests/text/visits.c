@@ -43,7 +43,7 @@ static bool content_same(const struct content *a, const struct content *b)
 	return !memcmp(a, b, sizeof(*a));
 }
 
-/* Whether all that follows was followed from the old state already. */
+/* True if all that follows was followed from the old state already. */
 static bool state_covers(const struct state *old, const struct state *now)
 {
 	for (size_t i = 0; i < sizeof(old->registers) / sizeof(old->registers[0]); i++)
@@ -79,7 +79,7 @@ static void states_free(struct state *list)
 	}
 }
 
-/* Whether the way ends here, because it was followed before. */
+/* True if the way ends here, because it was followed before. */
 static bool state_known(struct visits *visits, const struct state *state)
 {
 	if (!visits->met[state->at])

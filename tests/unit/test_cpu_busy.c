@@ -66,7 +66,7 @@ static void between_two(void **state)
 	assert_int_equal(cpu_busy_between(&from, &to), ABSENT);
 }
 
-/* Whether a report of 10 s on two CPUs says that times are in doubt. */
+/* True if a report of 10 s on two CPUs says that times are in doubt. */
 static bool doubted(int64_t cpu_us, int64_t own_us, int64_t busy_us, int64_t error_us)
 {
 	struct source_facts facts = {.cpus = 2,

@@ -89,7 +89,7 @@ enum shape {
 	SHAPE_COUNT,
 };
 
-/* Whether the only function of a file with these programs has a row. */
+/* True if the only function of a file with these programs has a row. */
 static bool has_row(enum shape shape, const struct program *cie, const struct program *fde,
 		    size_t fde_count)
 {

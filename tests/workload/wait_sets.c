@@ -95,7 +95,7 @@ static void epoll_many(struct waiting *w)
 	strcpy(w->waits_on, "200 fds");
 }
 
-/* Whether this kernel shows how far the ring is (5.16). */
+/* True if this kernel shows how far the ring is (5.16). */
 static bool ring_is_told(int fd)
 {
 	char path[64], text[4096];

@@ -22,8 +22,8 @@ struct live_config {
 	const char *without;	   /* kernel features that are not to be used; NULL: none */
 	uint32_t traces;	   /* what --trace measures, bits 1 << LATENCY_x */
 	int64_t slower_ms;	   /* single events that took as long; 0: none */
-	bool events;		   /* whether single events are told */
-	bool distributions;	   /* whether what is traced is shown as distributions */
+	bool events;		   /* true if single events are told */
+	bool distributions;	   /* true if what is traced is shown as distributions */
 	int64_t stack_bytes;	   /* of a running thread's stack, copied for its walk */
 	bool frame_pointers;	   /* walks follow frame pointers, not unwind tables */
 	bool python;		   /* stacks have Python's functions */

@@ -76,7 +76,7 @@ struct live_context {
 	struct live_now now;
 };
 
-/* Whether the process is tsnap itself. */
+/* True if the process is tsnap itself. */
 static inline bool live_is_own(const struct live_context *context, int64_t pid)
 {
 	const struct live_view *view = &context->view;
@@ -85,7 +85,7 @@ static inline bool live_is_own(const struct live_context *context, int64_t pid)
 	       parsers_have((uint32_t)pid);
 }
 
-/* Whether nobody asks for the thread, as its record tells. */
+/* True if nobody asks for the thread, as its record tells. */
 static inline bool live_refuses(const struct live_context *context,
 				const struct thread_state *record)
 {

@@ -51,7 +51,7 @@ const char *lookup_user(struct lookup *lookup, int64_t uid, int64_t now_ns);
 /* Drops what is cached about threads not sampled for a while; call about once a second. */
 void lookup_sweep(struct lookup *lookup, int64_t now_ns);
 
-/* Whether the why of the thread that lookup_fill() was asked about last may be another in a later
+/* True if the why of the thread that lookup_fill() was asked about last may be another in a later
  * scan, or be known then, though the thread sleeps on. */
 bool lookup_why_changes(const struct lookup *lookup, int64_t tid);
 

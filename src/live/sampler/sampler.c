@@ -259,7 +259,7 @@ static void queue_add(struct sampler *sampler, struct live_capture *capture)
 	sem_post(&sampler->filled);
 }
 
-/* Whether it took long to get a CPU at normal priority after the last beat, or not long ago. */
+/* True if it took long to get a CPU at normal priority after the last beat, or not long ago. */
 static bool is_crowded(struct sampler *sampler)
 {
 	int64_t now_ns = clock_monotonic_ns(), ended_ns = sampler->realtime.ended_ns;

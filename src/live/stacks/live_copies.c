@@ -47,7 +47,7 @@ static void know(struct live_copies *copies, uint32_t tid, uint64_t sequence)
 	*index_put(&copies->again, tid, NULL) = sequence;
 }
 
-/* Whether the thread's stacks must be copied: nobody knows them, and somebody wants them. */
+/* True if the thread's stacks must be copied: nobody knows them, and somebody wants them. */
 static bool copy_due(struct live_copies *copies, const struct filter *filter,
 		     const struct live_capture *capture, const struct thread_state *record)
 {

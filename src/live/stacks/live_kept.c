@@ -109,7 +109,7 @@ static bool stacks_find(const struct live_stacks *stacks, uint32_t tid, uint64_t
 	return true;
 }
 
-/* Whether a walk may have gone over another program's files than those of the moment: its thread
+/* True if a walk may have gone over another program's files than those of the moment: its thread
  * has moved since, and may have executed one. While it does that, nothing tells but the walk's end.
  */
 static bool other_program(struct live_stacks *stacks, const struct thread_state *record,

@@ -27,7 +27,7 @@ void live_stacks_forget_words(struct live_stacks *stacks);
 
 /* Fills the stacks of the sample with that index, or has them wait for live_stacks_tell(). */
 void live_stacks_add(struct live_stacks *stacks, const struct thread_state *record, size_t sample);
-/* Whether stacks of a scan's moment are kept: they are wanted, but not with functions of Python,
+/* True if stacks of a scan's moment are kept: they are wanted, but not with functions of Python,
  * which are read from the thread's memory as it is now. */
 bool live_stacks_of_moment(const struct live_stacks *stacks);
 /* Fills them as a switch out kept them, if one did. */

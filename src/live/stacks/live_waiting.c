@@ -93,7 +93,7 @@ static void thread_add(struct live_stacks *stacks, const struct stack_wait *wait
 		live_waiting_take(stacks);
 }
 
-/* Whether a thread has begun to run after the moment, or, if it ran then, to sleep. */
+/* True if a thread has begun to run after the moment, or, if it ran then, to sleep. */
 static bool moved_since(const struct live_stacks *stacks, const struct thread_state *record,
 			bool running)
 {

@@ -71,7 +71,7 @@ enum thread_doing task_state_doing(uint32_t state)
 	return DOING_RQ; /* preempted, or TASK_WAKING */
 }
 
-/* Whether the thread had been woken at the moment. The timer interrupt that wakes the sampler also
+/* True if the thread had been woken at the moment. The timer interrupt that wakes the sampler also
  * ends sleeps of other threads of that CPU, up to their timer slack before they were to end: those
  * count as asleep. */
 static bool is_woken(const struct thread_state *record, const struct live_moment *moment)

@@ -59,7 +59,7 @@ enum thread_doing record_doing(const struct thread_state *record, const struct l
 
 bool record_is_kthread(const struct thread_state *record);
 
-/* Whether only a wake-up can change what the thread does: then its being listed as woken is enough
+/* True if only a wake-up can change what the thread does: then its being listed as woken is enough
  * to notice. */
 bool record_settled(const struct thread_state *record);
 

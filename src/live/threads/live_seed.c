@@ -171,7 +171,7 @@ int live_seed_all(struct live_seed *seed, struct kernel *kernel, struct error *e
 	return 0;
 }
 
-/* Whether the process runs a 32-bit program, by its ELF class: /proc does not tell how a call was
+/* True if the process runs a 32-bit program, by its ELF class: /proc does not tell how a call was
  * made. */
 static bool program_is_32_bit(int64_t pid)
 {

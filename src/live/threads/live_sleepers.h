@@ -25,7 +25,7 @@ struct live_sleepers {
 	size_t turn_first, turn_count;
 };
 
-/* Whether the stay was judged, or waits for its turn. */
+/* True if the stay was judged, or waits for its turn. */
 bool live_sleepers_judged(const struct live_sleepers *sleepers, uint64_t key, uint64_t sequence);
 /* The same; from now on it is one that was. */
 bool live_sleepers_judge(struct live_sleepers *sleepers, uint64_t key, uint64_t sequence);

@@ -45,7 +45,7 @@ static void row_hide(struct totals_table *table, struct totals_row *row, bool hi
 	row->hidden = hidden;
 }
 
-/* Whether the totals are of a moment before a sweep, of a thread that has no row: it may be one
+/* True if the totals are of a moment before a sweep, of a thread that has no row: it may be one
  * that the sweep took for gone, and all of its time would be told again. A living one's comes
  * later. */
 static bool swept_already(struct totals_table *table, const struct live_totals *now,
@@ -108,7 +108,7 @@ static int64_t time_between(const struct live_totals *last, const struct live_to
 	       last->disk_ns + now->sleep_ns - last->sleep_ns;
 }
 
-/* Whether the totals have gained as much as time has gone by. */
+/* True if the totals have gained as much as time has gone by. */
 static bool row_adds_up(const struct totals_table *table, const struct totals_row *row,
 			const struct live_totals *now)
 {

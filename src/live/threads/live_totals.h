@@ -47,7 +47,7 @@ struct totals_table {
  * looked at after it. */
 void totals_take(struct totals_table *table, const struct live_totals *now, struct sample *sample);
 
-/* Whether totals_take() would find nothing but sleep. */
+/* True if totals_take() would find nothing but sleep. */
 bool totals_only_slept(struct totals_table *table, const struct live_totals *now,
 		       const struct sample *sample);
 

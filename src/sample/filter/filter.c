@@ -189,7 +189,7 @@ void filter_remove_tid(struct filter *filter, int64_t tid)
 	filter->changes++;
 }
 
-/* Whether one of the names is the thread's, or its program's. */
+/* True if one of the names is the thread's, or its program's. */
 static bool process_matches(const struct text *names, const struct sample *sample)
 {
 	const char *slash = sample->exe ? strrchr(sample->exe, '/') : NULL;

@@ -60,13 +60,13 @@ void filter_remove_tid(struct filter *filter, int64_t tid);
 /* What it looks at, NEED_*. */
 uint64_t filter_needs(const struct filter *filter);
 
-/* Whether threads of that state (enum thread_doing) can be wanted; and any that are not active. */
+/* True if threads of that state (enum thread_doing) can be wanted; and any that are not active. */
 bool filter_wants_state(const struct filter *filter, int64_t doing);
 bool filter_wants_idle(const struct filter *filter);
-/* Whether it decides by what threads keep and by their state alone, other than an expression does.
+/* True if it decides by what threads keep and by their state alone, other than an expression does.
  */
 bool filter_keeps_threads(const struct filter *filter);
-/* Whether threads in S are wanted if they work. */
+/* True if threads in S are wanted if they work. */
 bool filter_wants_work(const struct filter *filter);
 
 static inline bool filter_looks_at_ids(const struct filter *filter)
@@ -74,7 +74,7 @@ static inline bool filter_looks_at_ids(const struct filter *filter)
 	return filter->by_pid || filter->by_tid || filter->expression.needs & KNOWN_IDS;
 }
 
-/* Whether the ids alone refuse a thread: asked before there is a sample. */
+/* True if the ids alone refuse a thread: asked before there is a sample. */
 bool filter_excludes(const struct filter *filter, int64_t pid, int64_t tid);
 /* By what is known of the sample so far: KNOWN_* and NEED_*, and what needs nothing. */
 enum verdict filter_ask(const struct filter *filter, const struct sample *sample, uint64_t known);

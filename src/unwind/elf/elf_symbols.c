@@ -93,7 +93,7 @@ static void symbols_read(struct addition *to, const struct elf_file *elf,
 	free(piece);
 }
 
-/* Whether the section's symbols were taken. */
+/* True if the section's symbols were taken. */
 static bool section_add(struct elf_symbols *symbols, const struct elf_file *elf, const char *name)
 {
 	struct symbol_source *source = &symbols->sources[symbols->source_count];

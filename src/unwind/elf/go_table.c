@@ -223,7 +223,7 @@ static int merged_read(struct go_table *table, const struct elf_file *elf)
 	return err;
 }
 
-/* Whether a section may have Go's names: one look at all names, as most files are not of Go. */
+/* True if a section may have Go's names: one look at all names, as most files are not of Go. */
 static bool is_of_go(const struct elf_file *elf)
 {
 	char names[SECTION_NAMES_BYTES];

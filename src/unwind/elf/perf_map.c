@@ -113,7 +113,7 @@ static void map_read(struct perf_map *map)
 		symbol_table_sort(&map->table, true);
 }
 
-/* Whether what was read of one is the beginning of the other. */
+/* True if what was read of one is the beginning of the other. */
 static bool same_map(const struct perf_map *map, int fd)
 {
 	struct stat old, file;

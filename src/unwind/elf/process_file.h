@@ -14,13 +14,13 @@ int process_file_open(const char *proc_root, int64_t tid, const char *path, bool
 /* The same of what a link of /proc/TID/map_files leads to. */
 int process_link_open(const char *link);
 
-/* Whether it has the mount namespace of tsnap: what is there no other user has put there. */
+/* True if it has the mount namespace of tsnap: what is there no other user has put there. */
 bool process_shares_mounts(const char *proc_root, int64_t tid);
 
 /* The process' effective user, or -1. */
 int64_t process_user(const char *proc_root, int64_t tid);
 
-/* Whether there is a way to them: not by a thread that has ended. */
+/* True if there is a way to them: not by a thread that has ended. */
 bool process_has_root(const char *proc_root, int64_t tid);
 
 /* The process' number in its own pid namespace, or -1. */

@@ -193,7 +193,7 @@ static bool routine_lives(const struct routine *routine)
 	return routine->state != GO_IDLE && !routine_dead(routine);
 }
 
-/* Whether the members of a live one are what they must be. */
+/* True if the members of a live one are what they must be. */
 static bool routine_fits(const struct routine *routine, uint64_t address)
 {
 	return routine->state < STATE_NAMES && state_names[routine->state] &&
@@ -361,7 +361,7 @@ static void routine_take(struct reader *reader, uint64_t address)
 	reader->to->unread += taken == TAKEN_UNREAD;
 }
 
-/* Whether the goroutines of a piece of the list have their state there. */
+/* True if the goroutines of a piece of the list have their state there. */
 static bool layout_fits(struct reader *reader, const uint64_t *list, size_t count,
 			uint32_t state_at)
 {

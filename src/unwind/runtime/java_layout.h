@@ -63,7 +63,7 @@ static inline bool java_layout_has(const struct java_layout *layout, enum java_f
 	return layout->told >> field & 1;
 }
 
-/* Whether it tells of threads, and of monitors that they wait for. */
+/* True if it tells of threads, and of monitors that they wait for. */
 bool java_layout_has_monitors(const struct java_layout *layout);
 
 /* distance: of the process' addresses from the file's. False where the tables can't be read, lack

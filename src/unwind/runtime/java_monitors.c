@@ -148,7 +148,7 @@ void java_threads_done(struct java_threads *java)
 
 /* --- monitors */
 
-/* Whether the thread has the object in its LockStack, whose top is told from the thread on. */
+/* True if the thread has the object in its LockStack, whose top is told from the thread on. */
 static bool has_locked(const struct java_layout *layout, struct thread_memory *memory,
 		       uint64_t thread, uint64_t object)
 {
@@ -182,7 +182,7 @@ static uint64_t object_of(const struct java_layout *layout, struct thread_memory
 		       : 0;
 }
 
-/* Whether the thread was the owner, or, where only that can tell, is. */
+/* True if the thread was the owner, or, where only that can tell, is. */
 static bool may_own(const struct java_layout *layout, struct thread_memory *memory,
 		    const struct java_thread *thread, uint64_t owner, uint64_t object)
 {

@@ -58,7 +58,7 @@ void java_monitors_init(struct java_monitors *monitors, const char *proc_root,
 void java_monitors_done(struct java_monitors *monitors);		  /* also of a zeroed one */
 void java_monitors_sweep(struct java_monitors *monitors, int64_t now_ns); /* about once a second */
 
-/* Whether the thread waits to enter a monitor. As long as it has the same stay it is taken to wait
+/* True if the thread waits to enter a monitor. As long as it has the same stay it is taken to wait
  * for the same. */
 bool java_monitor_find(struct java_monitors *monitors, const struct stack_thread *thread,
 		       uint64_t stay, struct java_monitor *monitor);

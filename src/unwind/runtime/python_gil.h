@@ -43,7 +43,7 @@ void python_gils_init(struct python_gils *gils, const char *proc_root,
 void python_gils_done(struct python_gils *gils);		  /* also of a zeroed one */
 void python_gils_sweep(struct python_gils *gils, int64_t now_ns); /* about once a second */
 
-/* Whether the thread, which waits for that futex, waits for a GIL. with_place: where
+/* True if the thread, which waits for that futex, waits for a GIL. with_place: where
  * the holder is, is wanted, and all is as of the first question of this scan. */
 bool python_gil_find(struct python_gils *gils, const struct stack_thread *thread, uint64_t futex,
 		     bool with_place, struct python_gil *gil);

@@ -14,7 +14,7 @@
 struct runtime_kind {
 	/* how the names of its files begin, with "/" before it; NULL at the end */
 	const char *names[3];
-	/* Whether the file, whose addresses are that far from the process', is such a runtime. */
+	/* True if the file, whose addresses are that far from the process', is such a runtime. */
 	bool (*take)(void *to, const struct runtime_exports *exports, uint64_t distance);
 };
 
@@ -27,7 +27,7 @@ struct runtime_looks {
 	int64_t scan_ns, spent_ns;
 };
 
-/* Whether a look that is due at due_ns may begin now; *began_ns is for runtime_look_end(). */
+/* True if a look that is due at due_ns may begin now; *began_ns is for runtime_look_end(). */
 bool runtime_look_begin(struct runtime_looks *looks, int64_t now_ns, int64_t due_ns,
 			int64_t *began_ns);
 /* When the next one is due: after rest_ns, or later if this one was dear. */

@@ -35,7 +35,7 @@ static int jit_return(struct walker *walker, uint32_t word)
 	return 0;
 }
 
-/* Whether x86-64 code is about to make its frame, having saved the frame pointer, or to take the
+/* True if x86-64 code is about to make its frame, having saved the frame pointer, or to take the
  * frame pointer back. */
 static bool fp_is_on_top(struct walker *walker)
 {
