@@ -12,13 +12,13 @@
 
 #define NAMED_MAX 8 /* in the footer, the others are counted */
 
-/* What the footer tells of one kind. */
+/* Words of the footer for one kind, processes or files. */
 struct told {
 	struct text text;
 	size_t count;
 };
 
-static struct index ids; /* of processes and threads */
+static struct index ids; /* avoided processes and their threads */
 static char *directories[AVOID_FILES_MAX];
 static struct told processes, files;
 static bool users;

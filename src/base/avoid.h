@@ -29,7 +29,7 @@ void avoid_users(void);
 void avoid_users_asked(bool begins);
 void avoid_users_count(_Atomic uint64_t *count);
 
-/* Of a process or a thread. */
+/* True if the process or thread, the file, or the names of users must not be looked at. */
 bool avoids_process(int64_t id);
 bool avoids_file(const char *path);
 bool avoids_users(void);

@@ -16,7 +16,7 @@
 
 struct cache_entry {
 	uint64_t key;
-	int64_t used_ns; /* of the last cache_get */
+	int64_t used_ns; /* time of the last cache_get() */
 };
 
 struct cache {

@@ -37,7 +37,7 @@ int64_t clock_utc_of_us(int64_t monotonic_ns)
 {
 	int64_t least_ns = INT64_MAX, utc_us = 0;
 
-	/* who is displaced between the two clocks has them apart by as much as that took */
+	/* a thread that loses its CPU between the two reads them apart by that time */
 	for (int i = 0; i < CLOCK_PAIRS && least_ns > CLOCK_PAIR_NS; i++) {
 		int64_t before_ns = clock_monotonic_ns(), read_us = clock_utc_us();
 		int64_t took_ns = clock_monotonic_ns() - before_ns;

@@ -13,17 +13,17 @@
 #define NS_PER_US 1000ll
 #define US_PER_SECOND 1000000ll
 
-int64_t clock_monotonic_ns(void); /* the same clock as bpf_ktime_get_ns() */
+int64_t clock_monotonic_ns(void); /* the clock of bpf_ktime_get_ns() */
 int64_t clock_boot_ns(void);	  /* monotonic and suspended time, as a task's start_boottime */
 int64_t clock_utc_us(void);
 
-/* What the clock in UTC shows at that moment of the monotonic one, however long the calling thread
- * is kept from its CPU between looks at the two. */
+/* Converts a monotonic time to UTC, even if the calling thread loses its CPU between the looks at
+ * the two clocks. */
 int64_t clock_utc_of_us(int64_t monotonic_ns);
 
-int64_t clock_children_cpu_ns(void); /* the same of all children that were waited for */
+int64_t clock_children_cpu_ns(void); /* CPU time of all children that were waited for */
 int64_t clock_cpu_ns(void);	     /* CPU time of this process, all threads, user and kernel */
-int64_t clock_cpu_of_ns(pid_t pid);  /* the same of another one; 0: there is none */
+int64_t clock_cpu_of_ns(pid_t pid);  /* CPU time of another process; 0: no such process */
 
 /* Sleeps until the monotonic deadline. 0, or -EINTR when a signal came first. */
 int clock_sleep_until(int64_t monotonic_ns);
@@ -33,7 +33,7 @@ int clock_sleep_until(int64_t monotonic_ns);
 void clock_format_iso(int64_t utc_us, char text[CLOCK_ISO_SIZE]);
 /* Reads what clock_format_iso wrote. 0 or -EINVAL. */
 int clock_parse_iso(const char *text, int64_t *utc_us);
-/* The same cut off behind any part of it, from the day on: the rest is its beginning. */
+/* Reads a time that is cut off behind any part from the day on: its first instant. */
 int clock_parse_iso_part(const char *text, int64_t *utc_us);
 
 #endif

@@ -13,20 +13,20 @@ struct index_slot;
 
 struct index {
 	struct index_slot *slots;
-	uint8_t *tags;	 /* of each slot, whether it is used, and by what kind of key */
+	uint8_t *tags;	 /* one per slot: unused, or some bits of its key's hash */
 	size_t capacity; /* zero or a power of two */
 	size_t used;
 };
 
 /* Address of the key's value, or NULL. Valid until the next insertion or removal. */
 uint64_t *index_find(const struct index *index, uint64_t key);
-/* The same, adding the key with value 0 where it is missing; *added tells which (may be NULL). */
+/* Address of the key's value, which is added as 0 if missing: *added, which may be NULL. */
 uint64_t *index_put(struct index *index, uint64_t key, bool *added);
 bool index_remove(struct index *index, uint64_t key);
 /* Walks all entries: *at starts at 0; false at the end. Do not change the index meanwhile. */
 bool index_next(const struct index *index, size_t *at, uint64_t *key, uint64_t *value);
 void index_clear(struct index *index);
-void index_empty(struct index *index); /* the same, but its memory stays for the next keys */
+void index_empty(struct index *index); /* removes all keys, keeps the memory */
 /* Adds all keys of the other one, with their values. */
 void index_add(struct index *index, const struct index *other);
 

@@ -92,7 +92,7 @@ static int memory_lock_try(void)
 
 int memory_lock(void)
 {
-	static int result = 1; /* of the first call; 1: there was none */
+	static int result = 1; /* result of the first call; 1: not called yet */
 
 	if (result > 0)
 		result = memory_lock_try();

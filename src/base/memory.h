@@ -11,7 +11,7 @@ void *memory_get(size_t bytes);				     /* zeroed; release with free() */
 void *memory_resize(void *block, size_t count, size_t each); /* as realloc; new bytes undefined */
 char *memory_text(const char *text, size_t length);	     /* a NUL-terminated copy; free() it */
 
-/* What to call before the process ends for lack of memory; NULL: nothing. */
+/* Sets the function that is called before the process ends for lack of memory; NULL: none. */
 void memory_before_end(void (*function)(void));
 
 /* From now on pages of this process stay in memory once they were touched: mlockall(2) with

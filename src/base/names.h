@@ -21,7 +21,7 @@
 
 #define NAMES_FULL "[too many names]"
 #define NAMES_COMM_SIZE 16
-#define NAMES_LIMIT_BYTES (64u << 20) /* of each kind */
+#define NAMES_LIMIT_BYTES (64u << 20) /* limit of each kind of strings */
 
 /* The one copy of text (up to length bytes, or its NUL). Never NULL for non-NULL text. Bytes are
  * kept as they are: the renderers make text printable. */

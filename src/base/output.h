@@ -7,14 +7,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define OUTPUT_UNREAD ETIME /* its reader did not take all in time after SIGTERM */
+#define OUTPUT_UNREAD ETIME /* the reader did not take all in time after SIGTERM */
 
 /* Writes whole lines. 0 when all was written, else -errno (EPIPE: nobody reads any more); a file
  * then ends with its last whole line. Signals don't end it, but after SIGTERM a reader has a second
  * for each page, and no more five seconds after it: -OUTPUT_UNREAD. */
 int output_write(int fd, const char *bytes, size_t length);
 
-/* True if so many bytes can be written without waiting for who reads them. False: perhaps not. */
+/* True if so many bytes can be written at once; false: perhaps the reader must be waited for. */
 bool output_is_ready(int fd, size_t length);
 
 #endif

@@ -28,8 +28,8 @@ struct place {
 	struct stat file;
 };
 
-/* What another user has put into a directory of everybody's (/tmp). As fs.protected_symlinks and
- * fs.protected_fifos, but whatever these are set to. */
+/* True if another user has put the file into a directory of everybody's (/tmp): the rule of
+ * fs.protected_symlinks and fs.protected_fifos, whatever these are set to. */
 static bool is_planted(int directory, const struct stat *file)
 {
 	struct stat folder;
@@ -40,7 +40,7 @@ static bool is_planted(int directory, const struct stat *file)
 	       file->st_uid != folder.st_uid;
 }
 
-/* True if what a link of /proc says is not where it leads: pipe:[4711], /memfd:x (deleted). */
+/* True if a link of /proc leads elsewhere than its text says: pipe:[4711], /memfd:x (deleted). */
 static bool is_magic(const struct place *place, const char *target)
 {
 	struct stat there, named;
@@ -161,8 +161,8 @@ static int place_open(const struct place *place, int flags, mode_t mode)
 	return fd < 0 ? -errno : fd;
 }
 
-/* What is no regular file is written to: as root a rename would put one in the place of /dev/null.
- */
+/* Writes to a file that is not regular in place: as root a rename would put a regular one in the
+ * place of /dev/null. */
 static int special_write(const struct place *place, const char *bytes, size_t length)
 {
 	int fd = place_open(place, O_WRONLY, 0), err;

@@ -13,13 +13,13 @@
  * when this fails. A link stays one; what is no regular file (a device, a pipe) is written to. 0,
  * or -errno. */
 int output_replace(const char *path, const char *bytes, size_t length);
-/* Whether that may work, as far as can be told before there is anything to write. */
+/* Checks, before there is anything to write, whether output_replace() may work. 0, or -errno. */
 int output_replace_check(const char *path);
 
 /* Opens a file that grows, emptied. A descriptor, or -errno. */
 int output_create(const char *path);
 
-/* What such an -errno means. */
+/* Words for an -errno of these functions. */
 const char *output_error(int err);
 
 #endif

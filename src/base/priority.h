@@ -16,7 +16,7 @@
 /* Without a sleep; RLIMIT_RTTIME, which ends in SIGXCPU. */
 #define PRIORITY_BUDGET_US 500000
 
-/* What to go back to. */
+/* State before the priority was raised, to go back to. */
 struct priority {
 	bool raised;
 	int nice;

@@ -117,7 +117,7 @@ void progress_end(void)
 }
 
 static struct {
-	int64_t second; /* of the last line; the main thread's */
+	int64_t second; /* second that the last line told; of the main thread alone */
 	bool shown;
 } sampling = {.second = -1};
 

@@ -18,10 +18,10 @@
 #define SCHED_RESET_ON_FORK 0x40000000
 #endif
 
-#define REALTIME_BUDGET_NS 1000000 /* of one stretch, sleeps left out */
+#define REALTIME_BUDGET_NS 1000000 /* longest stretch between two sleeps */
 
 struct realtime {
-	bool unwanted;	     /* its caller does without */
+	bool unwanted;	     /* the caller does without real-time priority */
 	bool owned;	     /* the thread's user has given it such a policy: it stays */
 	int err;	     /* -errno of the kernel's refusal, after which it is not asked again */
 	bool raised;	     /* the thread has the priority now */

@@ -16,8 +16,8 @@ void signals_before_end(void (*function)(void))
 	before_end = function;
 }
 
-/* The same signal may arrive twice: of a terminal and of the keeper, of timeout(1) to the process
- * and to its group. Nobody types so fast. */
+/* True if one signal arrives twice: from the terminal and from the keeper, or from timeout(1) to
+ * the process and to its group. Nobody types so fast. */
 static bool is_repeated(void)
 {
 	int64_t now_ns = clock_monotonic_ns();

@@ -10,11 +10,11 @@
 #include <stdint.h>
 
 void signals_set(void);
-bool signals_stop(void); /* true if one came */
+bool signals_stop(void); /* true if one of them came */
 /* When SIGTERM came, by the monotonic clock; 0: it has not. Who sends it does not look on, as who
  * types SIGINT does: the end must not wait for anybody. */
 int64_t signals_terminated_ns(void);
-/* What to call before a second one ends the process: async-signal-safe; NULL: nothing. */
+/* Sets what a second signal calls before it ends the process: async-signal-safe; NULL: nothing. */
 void signals_before_end(void (*function)(void));
 
 #endif

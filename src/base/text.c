@@ -53,7 +53,7 @@ void text_add_spaces(struct text *text, size_t count)
 	text_end(text, at + count);
 }
 
-#define NUMBER_LENGTH 20 /* of -9223372036854775808 */
+#define NUMBER_LENGTH 20 /* length of -9223372036854775808 */
 
 /* 00, 01, .. 99 */
 static const char digit_pairs[] =

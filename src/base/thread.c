@@ -54,7 +54,7 @@ int thread_begin(pthread_t *thread, void *(*run)(void *of), void *of)
 	pthread_attr_setstacksize(&attributes, STACK_BYTES);
 
 	sigfillset(&all);
-	sigdelset(&all, SIGSYS); /* of the sandbox: blocked it would end the process */
+	sigdelset(&all, SIGSYS); /* the sandbox's signal: blocked, it would end the process */
 	sigdelset(&all, THREAD_LET_GO_SIGNAL);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	begun = memory_get(sizeof(*begun));
