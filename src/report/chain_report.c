@@ -12,10 +12,10 @@
 struct chain_root {
 	const char *name;
 	int64_t pid;
-	int64_t samples, weight_us; /* of those that wait */
+	int64_t samples, weight_us; /* samples of the threads that wait */
 	int64_t state_us[DOING_COUNT];
-	int64_t known_us; /* of these, what the root did is known */
-	/* what it was in for more than half of the time, if for any: Boyer and Moore's vote */
+	int64_t known_us; /* the part of weight_us in which the root's activity is known */
+	/* the root's majority activity (more than half of the time), by Boyer and Moore's vote */
 	const char *syscall, *waits_on;
 	int64_t lead_us;
 	/* as told */
@@ -24,7 +24,7 @@ struct chain_root {
 
 struct chain_lock {
 	const char *name;
-	int64_t pid; /* of the holders */
+	int64_t pid; /* process of the holders */
 	int64_t samples, weight_us, longest_us;
 	int64_t holder; /* as of the last sample */
 	int64_t holders, changes;
@@ -173,8 +173,7 @@ static const char *lock_name(const struct sample *sample)
 	return text.length ? name_lent(text_string(&text), text.length) : NULL;
 }
 
-/* The same address is another mutex in another process, but a file ("file lock") is the same for
- * all. */
+/* An address names another mutex in each process, but a file ("file lock") is one for all. */
 static struct chain_lock *lock_find(struct chain_report *report, const struct sample *sample,
 				    const char *name)
 {

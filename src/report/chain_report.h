@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What --chains tells below a report: who others wait for in the end (roots), which locks they wait
- * for, who waits for a CPU that whom has, and cycles. Made of samples with the columns of the set
- * `chains`, live or replayed, in bounded memory.
- */
+/* The lists that --chains prints below a report: roots, which others wait for in the end; locks;
+ * threads that wait for a CPU, by who runs on it; and cycles. Made of samples with the columns of
+ * the set `chains`, live or replayed, in bounded memory. */
 #ifndef TSNAP_REPORT_CHAIN_REPORT_H
 #define TSNAP_REPORT_CHAIN_REPORT_H
 
@@ -32,12 +31,12 @@ struct chain_report {
 	struct index holders; /* pairs of lock and holder */
 	struct group_table queues, cycles;
 	struct column_list needed, lists[CHAIN_PARTS];
-	struct grid grids[CHAIN_PARTS]; /* of all; most seconds first */
+	struct grid grids[CHAIN_PARTS]; /* one per list, most seconds first */
 	int64_t refused;		/* samples for which there was no line left */
 };
 
 void chain_report_init(struct chain_report *report);
-/* What it needs of a sample, NEED_*. */
+/* Needs of the lists, NEED_*. */
 uint64_t chain_report_needs(const struct chain_report *report);
 void chain_report_add(struct chain_report *report, const struct sample *sample);
 /* Fills the grids; valid until chain_report_clear(). */

@@ -152,7 +152,7 @@ void column_list_name(const struct column_list *list, uint64_t needs, struct tex
 					list->items[i]->name);
 }
 
-/* What the column needs, without what that implies; and the dearest of all that. */
+/* Adds the needs of a column, without those that they imply, and the dearest of all. */
 static void column_add_cost(struct text *text, const struct column *column)
 {
 	uint64_t all = sample_needs_close(column->needs);

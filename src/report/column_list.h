@@ -36,10 +36,10 @@ extern const size_t column_set_count;
  * grouped: measures are allowed. 0, or -EINVAL with a usage error that suggests the nearest name.
  */
 int column_list_add(struct column_list *list, const char *names, bool grouped, struct error *e);
-/* The same of keys only, for --by. */
+/* Adds columns that are keys, for --by. */
 int column_list_add_keys(struct column_list *list, const char *names, struct error *e);
 
-/* What the columns need of a sample, NEED_*, with all that it implies. */
+/* Needs of the columns, NEED_*, with all that these imply. */
 uint64_t column_list_needs(const struct column_list *list);
 
 /* Adds the names of those that have one of these needs, with commas between. */
@@ -50,7 +50,7 @@ void column_add_help(struct text *text, const struct column *column);
 /* How the column is shown unless others are asked for: "r" in a report, "c" in rows, "-" not. */
 void column_add_default(struct text *text, const struct column *column);
 
-/* What --list prints. */
+/* Text of --list. */
 void columns_describe(struct text *text);
 
 #endif

@@ -18,7 +18,7 @@ struct path_scan {
 };
 
 struct path_episode {
-	size_t previous;    /* of the same thread: place, plus one; 0: none */
+	size_t previous;    /* the thread's episode before, as index plus one; 0: none */
 	size_t first, last; /* scans */
 	struct sample sample;
 };
@@ -169,7 +169,7 @@ static bool sent_by(const struct path_episode *sleeper, const struct path_episod
 	       sleeper->sample.waits_on_pid == waker->sample.pid;
 }
 
-/* What an interrupt means that ended a wait, by what was waited for. */
+/* Meaning of an interrupt that ended a wait, by what was waited for. */
 static const char *interrupt_end(const struct sample *sample)
 {
 	static const struct {

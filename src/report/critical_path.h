@@ -38,9 +38,9 @@ struct critical_path {
 	bool ordered; /* samples are handed over in the order of time, when they are settled */
 	struct path_scan *scans;
 	size_t scan_count, scan_capacity;
-	struct path_episode *episodes; /* what a thread did: in one scan, or in all that it slept */
+	struct path_episode *episodes; /* activities of threads: one scan, or one sleep */
 	size_t episode_count, episode_capacity;
-	struct index last_episodes; /* of each thread: place, plus one */
+	struct index last_episodes; /* tid to the thread's last episode, as index plus one */
 	struct path_wakeup *wakeups;
 	size_t wakeup_count, wakeup_capacity;
 	struct index last_wakeups;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is told of a distribution besides its keys. */
+/* Values of a distribution beside its keys. */
 struct told {
 	int64_t until_us, elapsed_us;
 	const char *trace;
@@ -39,9 +39,9 @@ static const struct column told_columns[] = {
 
 /* Left out where there is little room: bits of told_columns. */
 #define TOLD_WIDE (1u << 4 | 1u << 6)
-#define TOLD_ERRORS (1u << 1) /* of some kinds only, */
-#define TOLD_BYTES (1u << 8)  /* as these, */
-#define TOLD_QUOTA (1u << 9)  /* and this, where any has it */
+#define TOLD_ERRORS (1u << 1) /* kinds whose events can fail */
+#define TOLD_BYTES (1u << 8)  /* kinds whose events move bytes */
+#define TOLD_QUOTA (1u << 9)  /* where any thread was throttled */
 
 static const struct column buckets_column = {
 	"buckets", "", "", KIND_TEXT, ROLE_MEASURE, 0, 0, AT(buckets),

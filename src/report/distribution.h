@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What --trace measured, grouped by the key columns of a report and by those that each kind has of
- * its own; in bounded memory.
- */
+/* Histograms of --trace, grouped by the key columns of a report and by those that each kind has of
+ * its own; in bounded memory. */
 #ifndef TSNAP_REPORT_DISTRIBUTION_H
 #define TSNAP_REPORT_DISTRIBUTION_H
 
@@ -17,23 +16,23 @@
 struct distribution {
 	const struct trace_kind *kind;
 	struct histogram histogram;
-	int64_t errors; /* of them */
-	uint64_t next;	/* of equal hash, plus one */
+	int64_t errors; /* events that failed */
+	uint64_t next;	/* next one of equal hash, as index plus one */
 };
 
 /* Zeroed is an empty one without kinds. */
 struct distribution_table {
 	const struct trace_kind *kinds[TRACE_KINDS_MAX];
 	size_t kind_count;
-	struct column_list keys;  /* of all kinds; a kind without one has it absent */
-	struct column_list shown; /* of the last grid */
+	struct column_list keys;  /* keys of all kinds; absent where a kind lacks one */
+	struct column_list shown; /* columns of the last grid */
 	struct distribution *items;
 	union value *values; /* keys.count of each */
 	size_t count, capacity;
 	struct index by_hash;
 	int64_t refused;      /* events whose distribution did not fit since it was cleared, */
 	int64_t refused_ever; /* and at all */
-	struct text buckets;  /* of the last grid's rows */
+	struct text buckets;  /* text of the last grid's rows */
 };
 
 /* kinds: kind_count of them, static. list: its keys are taken, but for times, which are the
@@ -41,9 +40,9 @@ struct distribution_table {
 void distribution_table_init(struct distribution_table *table,
 			     const struct trace_kind *const *kinds, size_t kind_count,
 			     const struct column_list *list);
-/* What the keys need of a sample, NEED_*. */
+/* Needs of the keys, NEED_*. */
 uint64_t distribution_table_needs(const struct distribution_table *table);
-/* who: with what the needs ask for. */
+/* Adds a histogram. who: the thread, with what the needs ask for. */
 void distribution_table_add(struct distribution_table *table, const struct trace_kind *kind,
 			    const struct sample *who, const struct histogram *histogram);
 void distribution_table_clear(struct distribution_table *table);

@@ -22,7 +22,7 @@ struct event {
 /* Zeroed is an empty one without columns: nobody asked for events. */
 struct event_list {
 	struct column_list list;  /* all columns of a row */
-	struct column_list shown; /* of the last grid for people */
+	struct column_list shown; /* columns of the last grid for people */
 	struct event *items;
 	size_t count, capacity;
 	int64_t refused;      /* that did not fit since the list was cleared, */
@@ -32,7 +32,7 @@ struct event_list {
 /* keys, more (or NULL): names of columns; those that are keys of samples are taken. 0, or -EINVAL
  * with a usage error. */
 int event_list_init(struct event_list *events, const char *keys, const char *more, struct error *e);
-/* What the columns need of a sample, NEED_*. */
+/* Needs of the columns, NEED_*. */
 uint64_t event_list_needs(const struct event_list *events);
 void event_list_add(struct event_list *events, const struct trace_kind *kind,
 		    const struct sample *who, int64_t duration_ns);

@@ -37,7 +37,7 @@ struct exact_thread {
 	int64_t tid, start_ns, last_us;
 	struct exact_part parts[TIME_KINDS];
 	int32_t last_state;
-	uint32_t group; /* of any of its samples or accounts, plus one; group_split.c's */
+	uint32_t group; /* group of any sample or account, plus one; by group_split.c */
 };
 
 struct exact_times {
@@ -47,13 +47,13 @@ struct exact_times {
 	struct exact_thread *threads;
 	size_t count, capacity;
 	int64_t from_us, until_us; /* UTC: the page so far */
-	int64_t weight_us;	   /* of the last sample */
-	/* of this page, added up by group_table_split(): of all threads, and of those with a sample
-	 * of that kind */
+	int64_t weight_us;	   /* weight of the last sample */
+	/* Sums of this interval, by group_table_split(): all threads, and those with a sample of
+	 * the kind. */
 	int64_t all_us[TIME_KINDS], covered_us[TIME_KINDS];
 };
 
-/* What a sample belongs to. */
+/* Place of a sample in the exact times. */
 struct exact_note {
 	uint32_t part; /* place of the thread * TIME_KINDS + kind; or EXACT_PART_NONE */
 	bool began;    /* the thread came into its state since its sample before */
@@ -66,23 +66,23 @@ int64_t time_kind_state(int kind);
 
 /* True if the sample holds times that are shared out. */
 bool exact_times_has(const struct exact_times *times, const struct sample *sample);
-/* What comes is of a page that began at from_us, and was seen at until_us. */
+/* Sets the interval of what is added next: it began at from_us, and was seen at until_us. */
 void exact_times_at(struct exact_times *times, int64_t from_us, int64_t until_us);
 /* Adds the times of a sample. */
 struct exact_note exact_times_add(struct exact_times *times, const struct sample *sample);
-/* The same where the place of its thread is known. */
+/* Adds the times of a sample whose thread's place is known. */
 struct exact_note exact_times_add_at(struct exact_times *times, uint32_t place,
 				     const struct sample *sample);
 /* Finds the part of the times that the sample belongs to; false: there is none. */
 bool exact_times_part(const struct exact_times *times, const struct sample *sample, uint32_t *part);
-/* The same as exact_times_add() of an account. The place of its thread; EXACT_PART_NONE: it is of
- * threads that ended, which have none. */
+/* Adds the times of an account. Returns the place of its thread; EXACT_PART_NONE: it is of threads
+ * that ended, which have none. */
 uint32_t exact_times_add_account(struct exact_times *times, const struct sample *account);
 /* True if threads must be cleared before more is added. */
 bool exact_times_full(const struct exact_times *times);
 /* Drops the threads, as what they had was shared out. */
 void exact_times_clear(struct exact_times *times);
-/* The same, and what was added up of the page. */
+/* Ends the interval: clears its sums, too. */
 void exact_times_end_page(struct exact_times *times);
 void exact_times_done(struct exact_times *times);
 

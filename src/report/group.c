@@ -10,7 +10,7 @@
 
 struct group_slot {
 	uint32_t hash;
-	uint32_t group; /* its index plus one; 0: free */
+	uint32_t group; /* index of the group plus one; 0: free */
 };
 
 #define SLOTS_FIRST 1024

@@ -22,8 +22,8 @@ struct group_table {
 	const struct column *folds[COLUMN_LIST_MAX + MEASURE_SUMS];
 	size_t key_count, fold_count;
 	bool exact;			 /* the first folds are the measures' sums */
-	size_t fold_first;		 /* what is before is not folded, but shared out */
-	size_t word_of[COLUMN_LIST_MAX]; /* of the list's column, in a group; not of measures */
+	size_t fold_first;		 /* folds before this one are shared out instead */
+	size_t word_of[COLUMN_LIST_MAX]; /* index of a column's word; none for measures */
 	/* Groups lie behind each other: the keys, samples, weight_us, the folds. */
 	union value *words;
 	size_t stride, count, capacity;
@@ -37,7 +37,7 @@ struct group_table {
 void group_table_init(struct group_table *table, const struct column_list *list);
 /* Adds a sample, where samples count. */
 void group_table_add(struct group_table *table, const struct sample *sample);
-/* What is told of threads besides their samples; nothing where no column asks for that. */
+/* Adds what is told of threads beside their samples; nothing where no column asks for that. */
 void group_table_add_account(struct group_table *table, const struct sample *account);
 void group_table_clear(struct group_table *table); /* drops the groups, keeps the memory */
 void group_table_done(struct group_table *table);
@@ -51,7 +51,7 @@ uint32_t group_table_fold(struct group_table *table, const struct sample *sample
 void group_table_fold_into(struct group_table *table, uint32_t index, const struct sample *sample,
 			   int64_t samples, int64_t weight_us);
 uint32_t group_table_find(struct group_table *table, const union value *keys);
-/* Of group_split.c, which goes along with its table. */
+/* Functions of group_split.c, whose state is part of the table. */
 void group_split_add_account(struct group_table *table, const struct sample *account);
 void group_split_clear(struct group_table *table);
 void group_split_done(struct group_table *table);

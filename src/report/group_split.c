@@ -15,7 +15,7 @@ _Static_assert((int)TIME_ON == SUM_CPU_US && (int)TIME_RQ == SUM_RUNQ_US &&
 #define SHARES_MAX (1u << 19)
 #define SHARES_SEARCHED 8 /* newest of a part; beyond them a group may have a second share */
 
-/* What samples of one thread and state are in one group. */
+/* Samples of one thread and state in one group. */
 struct group_share {
 	int64_t weight_us;
 	uint32_t part, group;
@@ -28,16 +28,16 @@ struct group_split {
 	enum split_rest rest;
 	bool errors;	  /* are told */
 	bool varies;	  /* groups have a key that only samples tell */
-	size_t state_key; /* its place; COLUMN_LIST_MAX: the state is no key */
+	size_t state_key; /* index of the key `state`; COLUMN_LIST_MAX: it is no key */
 	struct group_share *shares;
 	size_t count, capacity;
 	uint32_t *newest; /* share of each part, plus one */
 	size_t part_count, part_capacity;
-	double *variances; /* of the groups' weights, in us * us */
+	double *variances; /* variances of the groups' weights, in us * us */
 	size_t variance_count, variance_capacity;
 };
 
-/* What of a part is not shared out yet, so that rounding loses nothing. */
+/* Rest of a part that is not shared out yet, so that rounding loses nothing. */
 struct part_left {
 	int64_t us, sampled_us;
 };
@@ -212,7 +212,7 @@ void group_split_add_account(struct group_table *table, const struct sample *acc
 
 	if (most < 0 && !table->exact)
 		return;
-	/* what it has besides times goes where most of its time does */
+	/* other values go to the group of its most time */
 	stated.state = most < 0 ? ABSENT : time_kind_state(most);
 	group = group_table_fold(table, &stated, 0, ABSENT);
 	if (group == GROUP_NONE)
@@ -269,7 +269,7 @@ static void variance_add(struct group_table *table, const struct group_share *sh
 	/* n looks that found the group x times: (x + 1) / (n + 2) of the time, so that one look is
 	 * not certainty. Without an exact time the number of looks varies, too. */
 	likely = (seen + 1) / (of + 2);
-	/* what samples followed from one scan to the next is known */
+	/* time that samples followed from one scan to the next is known */
 	followed_us = part->sampled_us - ratio(split->times->weight_us, part->episodes, 1);
 	open_us = part->us > followed_us ? part->us - followed_us : 0;
 	if (!shared)

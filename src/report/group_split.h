@@ -17,11 +17,12 @@
 #include "report/exact_times.h"
 #include "report/group.h"
 
-/* What becomes of time that no sample saw. */
+/* Place of time that no sample saw. */
 enum split_rest {
 	REST_NOWHERE, /* for a second table beside one that has it */
 	REST_GROUPS,
-	REST_LARGE_GROUPS, /* the same, but groups of less than REST_LEAST_US have one together */
+	REST_LARGE_GROUPS, /* as REST_GROUPS, but groups of less than REST_LEAST_US have one
+			      together */
 	REST_LEFT_OUT, /* for a table of some samples of each thread, while all are in the times */
 };
 
@@ -34,8 +35,7 @@ void group_table_split(struct group_table *table, struct exact_times *times, enu
  * GROUP_NONE: none. */
 uint32_t group_table_add_noted(struct group_table *table, const struct sample *sample,
 			       struct exact_note note);
-/* The same for a sample of that part and with those keys: of a share as the other one returned it.
- */
+/* Adds a sample to a share that group_table_add() returned for one of the same part and keys. */
 void group_table_add_again(struct group_table *table, const struct sample *sample, uint32_t share,
 			   bool began);
 /* True if the table must share out before more is added. */

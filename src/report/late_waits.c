@@ -7,17 +7,17 @@
 #include <string.h>
 
 #define FACTS_MAX \
-	((size_t)2 * LATE_WAITS_MAX) /* those of waits without a sample are dropped then */
+	((size_t)2 * LATE_WAITS_MAX) /* beyond, facts of waits without a sample are dropped */
 #define PLACE_NONE SIZE_MAX
 
 struct late_sample {
 	struct sample sample;
 	struct exact_note note;
-	size_t place; /* of its wait, in facts; PLACE_NONE: nothing is looked for */
-	size_t names; /* the same of its stacks */
+	size_t place; /* place of its wait in facts; PLACE_NONE: nothing is looked for */
+	size_t names; /* place of its stacks in facts, or PLACE_NONE */
 };
 
-/* What is known of a wait, or of stacks. */
+/* Facts of one wait, or of its stacks. */
 struct late_fact {
 	bool known;
 	const char *ufunc, *ufuncs, *kfunc, *kfuncs, *stack;
@@ -107,14 +107,14 @@ static void sample_put(struct late_waits *waits, const struct sample *sample,
 	waits->samples[waits->first + waits->count++] = late;
 }
 
-/* Who runs has a connection, and waits for nothing. */
+/* A running thread has a connection, and waits for nothing. */
 static bool tells_wait(const struct sample *sample)
 {
 	return sample->waits_on ||
 	       (sample->connection && sample->state != DOING_ON && sample->state != DOING_RQ);
 }
 
-/* What a sample of which nothing more is looked for knows of those that are held. */
+/* Takes from a complete sample what it tells of those that are held. */
 static void facts_take(struct late_waits *waits, const struct sample *sample)
 {
 	const uint64_t *at;

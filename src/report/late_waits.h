@@ -24,7 +24,7 @@ struct late_fact;
 struct late_waits {
 	struct late_sample *samples; /* count of them, the oldest at first */
 	size_t first, count, capacity;
-	struct late_fact *facts; /* of waits and stacks of samples that are held */
+	struct late_fact *facts; /* facts of waits and stacks of samples that are held */
 	size_t fact_count, fact_capacity;
 	struct index places; /* key of a wait to place in facts, plus one */
 };
@@ -39,7 +39,7 @@ void late_waits_end(struct late_waits *waits, late_taker *take, void *to);
  * itself as far as nothing is looked for any more. Not to be mixed with late_waits_hold(). */
 void late_waits_queue(struct late_waits *waits, const struct sample *sample, late_taker *take,
 		      void *to);
-/* The same without a new one; what was seen until until_us (UTC) waits no longer. */
+/* Passes on without a new sample; those that were seen until until_us (UTC) wait no longer. */
 void late_waits_pass(struct late_waits *waits, int64_t until_us, late_taker *take, void *to);
 void late_waits_done(struct late_waits *waits);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a report can tell of a group besides the columns of its samples: rows as in
- * sample_columns[], read from a struct measures.
- */
+/* Columns that a report has of a group beside those of its samples: rows as in sample_columns[],
+ * read from a struct measures. */
 #ifndef TSNAP_REPORT_MEASURE_H
 #define TSNAP_REPORT_MEASURE_H
 
@@ -23,8 +22,8 @@ struct measures {
 	int64_t forks, execs, exits;
 };
 
-/* What is summed over a group's samples and accounts for the exact ones: rows of struct sample,
- * without names. */
+/* Sums over a group's samples and accounts, for the exact measures: rows of struct sample, without
+ * names. */
 enum measure_sum {
 	SUM_CPU_US,
 	SUM_RUNQ_US,
@@ -41,15 +40,15 @@ enum measure_sum {
 
 extern const struct column measure_sums[MEASURE_SUMS];
 
-#define NEEDS_OF_SUMS (NEED_TOTALS | NEED_PROCESSES) /* of columns that want them */
+#define NEEDS_OF_SUMS (NEED_TOTALS | NEED_PROCESSES) /* needs of columns that want the sums */
 
 extern const struct column measure_columns[];
 extern const size_t measure_column_count;
 
 struct tally;
 
-/* Of a group with these samples in the report that tally counts; the error is left to the caller.
- * sums: MEASURE_SUMS values, or NULL. */
+/* Measures of a group with these samples in the report that tally counts; the error is left to the
+ * caller. sums: MEASURE_SUMS values, or NULL. */
 struct measures measures_of(int64_t samples, int64_t weight_us, const union value *sums,
 			    const struct tally *tally);
 /* True if there was nothing but sleep. */

@@ -58,7 +58,7 @@ void metric_totals_end(struct metric_totals *totals, int64_t scans,
 		       const struct source_facts *facts)
 {
 	totals->scans += scans;
-	/* what is meant as of now is no counter */
+	/* a value that is true of this moment alone is no counter */
 	for (size_t i = 0; i < facts->missed_count; i++)
 		if (!facts->missed[i].standing)
 			missed_add_count(totals, &facts->missed[i]);

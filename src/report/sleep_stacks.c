@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 struct sleep_stack {
-	int64_t time_us; /* of the sample; 0: there is none */
+	int64_t time_us; /* time of the sample; 0: there is none */
 	int64_t since_us;
 	int64_t ustack, kstack;
 	const char *ufunc, *ufuncs, *kfunc, *kfuncs, *stack;

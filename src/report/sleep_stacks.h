@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What samples tell of single waits (--slower): stacks of sleeps (offcpu), and why a thread did not
- * get a CPU (runq, the same way). When a sleep ends its stack is gone, and reading
- * it when each begins would cost every switch. So it is that of a scan's sample in the midst of the
- * sleep: a thread that a scan saw asleep between the two moments has slept since the first one. A
- * sleep that no scan saw has none.
+/* Facts of single waits (--slower) from samples: stacks of sleeps (offcpu), and why a thread did
+ * not get a CPU (runq, the same way). When a sleep ends its stack is gone, and reading it when each
+ * begins would cost every switch. So it is that of a scan's sample in the midst of the sleep: a
+ * thread that a scan saw asleep between the two moments has slept since the first one. A sleep that
+ * no scan saw has none.
  *
  * Events of a scan's time come after its samples, so that the last two sleeps of a thread are all
  * that is asked for. In bounded memory: where there is no more room all begins anew.

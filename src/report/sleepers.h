@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a report without samples tells instead: how many threads sleep, and what the largest groups
- * of them wait in. Made of one look at all of them.
- */
+/* Contents of a report without samples: how many threads sleep, and what the largest groups of them
+ * wait in. Made of one look at all of them. */
 #ifndef TSNAP_REPORT_SLEEPERS_H
 #define TSNAP_REPORT_SLEEPERS_H
 
@@ -14,20 +13,20 @@
 /* Zeroed is one that was not looked at. */
 struct sleepers {
 	struct column_list list;
-	struct group_table groups; /* of threads asleep that are not the kernel's */
-	struct grid grid;	   /* of the groups, most threads first */
+	struct group_table groups; /* user threads that sleep */
+	struct grid grid;	   /* rows of the groups, most threads first */
 	int64_t asleep;		   /* the kernel's own, too */
 	int64_t kernel_asleep;
 	int64_t halted;	   /* stopped, or zombies */
 	int64_t active;	   /* just now */
 	int64_t unsettled; /* that a look a moment later knows more of */
 	bool filtered;	   /* not all threads were asked for */
-	struct text unmet; /* what was asked for and is of no thread, a line each */
+	struct text unmet; /* options that no thread meets, a line each */
 };
 
 /* Forgets what was taken. */
 void sleepers_begin(struct sleepers *sleepers);
-/* What it needs of a sample, NEED_*. After sleepers_begin(). */
+/* Needs of the columns, NEED_*; to be asked after sleepers_begin(). */
 uint64_t sleepers_needs(const struct sleepers *sleepers);
 void sleepers_take(struct sleepers *sleepers, const struct sample *sample);
 /* All have been taken. */

@@ -21,19 +21,19 @@ struct stack_lines {
 	struct column_list list; /* the report's keys, and what is told of a stack */
 	size_t key_count;
 	struct group_table groups;
-	struct grid grid;      /* of the groups, most time first */
+	struct grid grid;      /* rows of the groups, most time first */
 	const struct grid *of; /* the report that they were filled for */
 	struct index first;    /* hash of a line's keys to a row of grid, plus one */
 	uint32_t *next;	       /* another row of equal hash, plus one */
 	size_t next_capacity;
-	int64_t samples, known; /* of all; those with a stack */
+	int64_t samples, known; /* counts of all samples, and of those with a stack */
 };
 
 /* list: the report's columns, which need not outlive it. wakers: stacks with those of their wakers.
  */
 void stack_lines_init(struct stack_lines *lines, size_t most, const struct column_list *list,
 		      bool wakers);
-/* What that needs of a sample, enum sample_needs. */
+/* Needs of the lines, enum sample_needs. */
 uint64_t stack_lines_needs(const struct stack_lines *lines);
 /* note: see report/group_split.h; the caller splits the groups, or not, and shares out. */
 void stack_lines_add(struct stack_lines *lines, const struct sample *sample,
@@ -47,7 +47,7 @@ void stack_lines_done(struct stack_lines *lines);
 /* The stacks of a line of the report, most time first: after the one before, at first
  * STACK_LINE_NONE, which also ends them. */
 size_t stack_lines_next(const struct stack_lines *lines, size_t line, size_t before);
-/* Its frames as in the column stack, NULL where it has none; who woke it; and its time. */
+/* Frames of a stack as in the column `stack`, NULL where it has none; who woke it; and its time. */
 const char *stack_line_frames(const struct stack_lines *lines, size_t stack);
 const char *stack_line_waker_stack(const struct stack_lines *lines, size_t stack);
 const char *stack_line_waker_comm(const struct stack_lines *lines, size_t stack);

@@ -10,12 +10,12 @@
 #include "sample/sample.h"
 
 struct tally {
-	int64_t scans; /* those that saw nobody too */
+	int64_t scans; /* number of scans, also of those that saw nobody */
 	int64_t samples;
 	int64_t elapsed_us;	      /* time that the scans stand for */
 	int64_t from_us, until_us;    /* UTC; meant when there are scans */
 	int64_t active, active_max;   /* active threads: sum over the scans, and most in one */
-	int64_t threads, threads_max; /* the same of all threads that were seen; 0: not known */
+	int64_t threads, threads_max; /* all threads that were seen, likewise; 0: not known */
 	int64_t active_parts;	      /* active threads in parts of a scan that is not whole yet */
 	/* processes, and CPU time that threads had used that ended; the most of it, by whom */
 	int64_t forks, execs, exits, dead_cpu_us, most_cpu_us;

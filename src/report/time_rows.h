@@ -19,10 +19,10 @@ struct time_step {
 struct time_rows {
 	int64_t step_us;	   /* 0: not asked for */
 	int64_t from_us;	   /* when the present step began; ABSENT: none has */
-	struct tally tally;	   /* of that step */
-	struct exact_times *times; /* those of groups; NULL: samples count */
+	struct tally tally;	   /* tally of the present step */
+	struct exact_times *times; /* exact times of the groups; NULL: samples count */
 	struct column_list list;   /* the time, then the columns of groups */
-	struct grid grid;	   /* of all steps that ended */
+	struct grid grid;	   /* rows of all steps that ended */
 	struct grid step_grid;
 	struct time_step *steps; /* that ended */
 	size_t step_count, step_capacity;
