@@ -42,7 +42,7 @@ static const struct container_row container_rows[] = {
 	{"cri-o", NULL, "crio-conmon-", ".scope", ID_HEX},
 	{"cri-o", NULL, "crio-", ".scope", ID_HEX},
 	{"cri-o", NULL, "crio:", "", ID_HEX},
-	{"cri", "pod*", "", "", ID_HEX}, /* of Kubernetes, by a driver that is not systemd's */
+	{"cri", "pod*", "", "", ID_HEX}, /* Kubernetes without systemd's driver */
 	{NULL, NULL, "", "", ID_HEX},	 /* ecs/TASK/ID, and old dockers */
 	{"lxc", NULL, "lxc.payload.", "", ID_NAME},
 	{"lxc", NULL, "lxc.monitor.", "", ID_NAME},
@@ -223,7 +223,7 @@ static bool part_next(const char **at, struct part *part)
 
 void cgroup_names_find(const char *path, struct cgroup_names *names)
 {
-	static const char deleted[] = " (deleted)"; /* of a group that is gone, cgroups(7) */
+	static const char deleted[] = " (deleted)"; /* a removed group, cgroups(7) */
 	struct part part, parent = {"", 0};
 	bool in_kubepods = false, in_unit = false;
 
@@ -233,7 +233,7 @@ void cgroup_names_find(const char *path, struct cgroup_names *names)
 		if (!*path && ends(part, deleted))
 			part.length -= sizeof(deleted) - 1;
 		pod_find(part, in_kubepods, names);
-		/* what runs in a container may have a systemd of its own */
+		/* a container may have a systemd of its own */
 		in_unit &= !container_find(parent, part, names);
 		unit_find(part, &in_unit, names);
 		in_kubepods |= begins(part, "kubepods");

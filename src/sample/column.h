@@ -30,12 +30,12 @@ enum column_kind {
 	KIND_NS,	  /* ns; in a report with three digits and a unit */
 };
 
-/* What grouping does with it. */
+/* Use of a column by grouping. */
 enum column_role {
 	ROLE_KEY,     /* samples with equal values are one group */
 	ROLE_SUM,     /* summed over the group's samples */
 	ROLE_MAX,     /* the largest of the group's samples */
-	ROLE_MEASURE, /* of the group itself; offset is into struct measures */
+	ROLE_MEASURE, /* measures the group itself; offset is into struct measures */
 };
 
 struct column {

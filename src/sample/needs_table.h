@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What columns need: a row per NEED_* says where it comes from and what that costs. */
+/* Needs of columns: a row per NEED_* says where it comes from and what that costs. */
 #ifndef TSNAP_SAMPLE_NEEDS_TABLE_H
 #define TSNAP_SAMPLE_NEEDS_TABLE_H
 

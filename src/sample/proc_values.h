@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What /proc tells of a thread in its stat, status and io: some hundred numbers and words, each
- * a column. A sample only points to them, and they are kept only where one of them was asked for,
- * so that nobody else copies them. */
+/* Numbers and words of a thread's stat, status and io in /proc, some hundred, each a column. A
+ * sample only points to them, and they are kept only where one of them was asked for, so that
+ * nobody else copies them. */
 #ifndef TSNAP_SAMPLE_PROC_VALUES_H
 #define TSNAP_SAMPLE_PROC_VALUES_H
 
@@ -22,7 +22,7 @@ struct sample_wide {
 	struct proc_values proc_values;
 };
 
-/* Of a column whose value is one of them, and its slot. */
+/* True if the column's value is one of them; and its slot. */
 static inline bool column_is_proc_value(const struct column *column)
 {
 	return column->offset >= offsetof(struct sample_wide, proc_values);
@@ -48,8 +48,7 @@ static inline union value sample_value(const struct column *column, const struct
 		->slots[proc_values_slot(column)];
 }
 
-/* Those of a scan's samples; they stay where they are until the next one. Zeroed is empty.
- */
+/* Values of a scan's samples, which stay in place until the next one. Zeroed is empty. */
 struct proc_values_room {
 	struct proc_values **blocks;
 	size_t block_count, count;

@@ -15,7 +15,7 @@
 /* Every number is an int64_t so that absent has one spelling; absent text is NULL. */
 #define ABSENT INT64_MIN
 
-/* What a thread is doing. Values are indexes into the table behind state_row(). */
+/* State of a thread. Values are indexes into the table behind state_row(). */
 enum thread_doing {
 	DOING_ON,      /* on a CPU */
 	DOING_RQ,      /* runnable, waiting in a run queue */
@@ -50,7 +50,7 @@ struct sample {
 	/* the scan */
 	int64_t time_us;   /* UTC */
 	int64_t weight_us; /* the time that this sample stands for: since the previous scan */
-	/* who */
+	/* identity */
 	int64_t tid, pid, ppid, uid;
 	int64_t start_ns; /* boot time clock; with tid, the thread's identity. Not a column */
 	int64_t kthread;  /* 1 kernel thread, 0 not */
@@ -58,13 +58,13 @@ struct sample {
 	const char *user, *comm, *commsum, *cmdline, *exe, *cgroup;
 	const char *container, *container_runtime, *container_name, *pod, *pod_name, *unit;
 	int64_t pid_ns, ns_pid, ns_tid;
-	/* what */
+	/* activity */
 	int64_t state; /* enum thread_doing */
 	int64_t state_us, cpu;
 	int64_t syscall_nr, arg[SAMPLE_ARG_COUNT];
 	const char *syscall;
 	int64_t syscall_us;
-	const char *error; /* of a system call that --trace saw fail: "ENOENT" */
+	const char *error; /* errno of a call that --trace saw fail: "ENOENT" */
 	int64_t fd;
 	const char *filename, *filenamesum;
 	/* on what */
@@ -72,7 +72,7 @@ struct sample {
 	const char *why; /* the rule of sample/why.h that fits; of threads in S alone */
 	int64_t waits_on_pid, inflight;
 	/* by whom */
-	const char *runq_why; /* of threads in RQ alone */
+	const char *runq_why; /* reason of the wait for a CPU; only in RQ */
 	int64_t waker_tid, waker_pid;
 	const char *waker_comm;
 	/* where: hashes of stacks, and words of unwind/stack_table.h;
@@ -80,13 +80,13 @@ struct sample {
 	 */
 	int64_t ustack, kstack;
 	const char *ufunc, *ufuncs, *kfunc, *kfuncs, *stack;
-	/* the same of the one that woke it last; waker_stack: see sample/waker_stack.h */
+	/* stacks of the thread that woke it last; waker_stack: see sample/waker_stack.h */
 	int64_t waker_ustack, waker_kstack;
 	const char *waker_stack;
 	/* the oldest request to a block device that it has in flight */
 	const char *io_dev, *io_op;
 	int64_t io_bytes, io_us;
-	/* who it waits for, and the last thread of that chain; see waits/chain.h */
+	/* thread it waits for, and the last one of that chain; see waits/chain.h */
 	int64_t blocker_tid, blocker_pid;
 	const char *blocker_kind, *blocker_sure, *oncpu_comm, *oncpu_cgroup;
 	const char *chain;
@@ -99,11 +99,11 @@ struct sample {
 	int64_t path_depth, path_of_tid;
 	/* exact, since the thread's previous sample */
 	int64_t cpu_us, runq_us, dwait_us, sleep_us, vcsw, ivcsw;
-	/* of an account (sample/source.h) of forks, execs and exits; not columns */
+	/* counts of an account (sample/source.h); not columns */
 	int64_t forks, execs, exits, dead_cpu_us;
 	bool wait_open;	 /* a later scan knows more of this wait. Not a column */
 	bool names_open; /* and of its stacks' functions, that are not all named. Not a column */
-	/* of cgroup v1's other hierarchies, with line breaks between; NULL: none. Not a column */
+	/* paths in cgroup v1's other hierarchies, a line each; NULL: none. Not a column */
 	const char *cgroup_others;
 	/* the source's until its next scan; NULL: none. Columns lead into it, see proc_values.h */
 	struct proc_values *proc_values;
@@ -112,7 +112,7 @@ struct sample {
 /* All fields absent. */
 extern const struct sample sample_absent;
 
-/* What a column needs beyond what every sample has; a column row's `needs`. A group that no chosen
+/* Needs of a column beyond what every sample has; a column row's `needs`. A group that no chosen
  * column needs is neither read nor looked up. */
 #define SAMPLE_NEED(bit) (UINT64_C(1) << (bit))
 #define NEED_USER SAMPLE_NEED(0)	    /* user */
@@ -167,7 +167,7 @@ extern const struct sample sample_absent;
 /* needs with everything that they imply. */
 uint64_t sample_needs_close(uint64_t needs);
 
-/* What the sample tells of its thread besides what that was doing: an account (sample/source.h). */
+/* Account (sample/source.h) of the sample's thread: all that is not its activity. */
 struct sample sample_account(const struct sample *sample);
 
 /* Fills the fields that follow from other fields of the same sample (commsum,
@@ -180,7 +180,7 @@ void sample_derive(struct sample *sample, uint64_t needs);
 struct scan {
 	int64_t time_us;   /* UTC */
 	int64_t weight_us; /* since the previous scan; of the first one, the period asked for */
-	int64_t moment_ns; /* the same as time_us, by the monotonic clock; 0: a recording */
+	int64_t moment_ns; /* time_us by the monotonic clock; 0: a recording */
 	int64_t silent_us; /* time before that in which scans saw nobody, so that they are not in
 			    * the recording; 0 live, where such scans are delivered */
 	struct sample *samples;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What tsnap itself costs, for --self: filled by the live source (live_self.c), shown by
- * render/render_self.c. Numbers are ABSENT where they are not known.
- */
+/* Costs of tsnap itself, for --self: filled by the live source (live_self.c), shown by
+ * render/render_self.c. Numbers are ABSENT where they are not known. */
 #ifndef TSNAP_SAMPLE_SELF_COST_H
 #define TSNAP_SAMPLE_SELF_COST_H
 
@@ -18,7 +17,7 @@ struct self_program {
 	int64_t ns, runs;    /* since it was loaded */
 	int64_t skipped;     /* runs that the kernel skipped, because the CPU was in it already;
 			      * since then, too */
-	int64_t jited_bytes; /* of machine code; 0: it is interpreted */
+	int64_t jited_bytes; /* machine code; 0: it is interpreted */
 };
 
 struct self_map {
@@ -29,7 +28,7 @@ struct self_map {
 struct self_cost {
 	bool asked;	/* without it nothing else is filled */
 	int64_t at_ns;	/* monotonic; of a difference, the time between */
-	int64_t cpu_ns; /* of this process, */
+	int64_t cpu_ns; /* CPU time of this process, */
 	int64_t scans;	/* made by it: since the source was opened */
 	/* time in which switches kept stacks, and how many did; since then, too */
 	int64_t window_ns, kept_count;
@@ -48,10 +47,10 @@ void self_cost_subtract(struct self_cost *now, const struct self_cost *before);
 
 /* All programs as one. A number that is not known of each is ABSENT. */
 struct self_program self_cost_programs(const struct self_cost *cost);
-/* Of all maps and programs. */
+/* Kernel memory of all maps and programs. */
 int64_t self_cost_kernel_bytes(const struct self_cost *cost);
 
-/* What a count has grown by. Less than before: it began anew. */
+/* Growth of a count. Less than before: it began anew. */
 static inline int64_t counted_since(int64_t now, int64_t before)
 {
 	return now < before ? now : now - before;

@@ -34,7 +34,7 @@ struct source_missed {
 
 /* Columns that were asked for and that this host can't give. */
 struct source_absent {
-	uint64_t needs;	 /* those that need one of these, NEED_* */
+	uint64_t needs;	 /* needs, NEED_*, of the columns that are absent */
 	const char *why; /* static words */
 };
 
@@ -43,10 +43,10 @@ struct source_absent {
 struct source_quota {
 	char path[SOURCE_TEXT_SIZE]; /* cut at the front where it is longer */
 	int64_t periods, throttled_periods;
-	int64_t throttled_us; /* of all CPUs, added up */
+	int64_t throttled_us; /* sum over all CPUs */
 };
 
-/* What a control group used of a limit of its I/O, since the source was opened. */
+/* Use of a control group's I/O limit since the source was opened. */
 struct source_io_limit {
 	char path[SOURCE_TEXT_SIZE]; /* cut at the front where it is longer */
 	const char *device;	     /* interned */
@@ -63,7 +63,7 @@ struct source_pressure {
 	int64_t some_us, full_us;
 };
 
-/* What heading and foot tell. Numbers are ABSENT where not known. */
+/* Facts for header line and footer. Numbers are ABSENT where not known. */
 struct source_facts {
 	char host[SOURCE_TEXT_SIZE], kernel[SOURCE_TEXT_SIZE];
 	int64_t cpus;
@@ -81,8 +81,8 @@ struct source_facts {
 	size_t quotas_more; /* that there was no room for */
 	struct source_io_limit io_limits[SOURCE_IO_LIMITS_MAX];
 	size_t io_limit_count;
-	struct source_pressure pressure[RESOURCE_COUNT]; /* of the host */
-	/* of the control group that was asked for, where it is one; "": none */
+	struct source_pressure pressure[RESOURCE_COUNT]; /* pressure on the host */
+	/* path of the one control group that was asked for; "": none */
 	char pressed_group[SOURCE_TEXT_SIZE];
 	struct source_pressure group_pressure[RESOURCE_COUNT];
 	struct self_cost self;
@@ -95,7 +95,7 @@ struct source_facts {
  * row becomes one that tells so. */
 struct source_missed *source_facts_miss(struct source_facts *facts, const char *what,
 					uint64_t count);
-/* The same, but nothing of nothing: NULL. --self tells the rows of the other one always. */
+/* Adds a row only if count is not 0, else gives NULL. --self always shows rows of the other one. */
 struct source_missed *source_facts_miss_any(struct source_facts *facts, const char *what,
 					    uint64_t count);
 /* A row of something that this host does not tell: "kind of fact: ..." and why. */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What --trace measures, as far as reports must know; the rows are in src/live/trace_table.c.
- */
+/* Kinds of --trace, as far as reports must know; the rows are in src/live/trace_table.c. */
 #ifndef TSNAP_SAMPLE_TRACE_KIND_H
 #define TSNAP_SAMPLE_TRACE_KIND_H
 
@@ -15,10 +14,10 @@ struct trace_kind {
 	/* Samples taken in the midst of such events: what is true of them, as a filter expression,
 	 * and the column with the event's time until then, in microseconds. */
 	const char *samples, *so_far;
-	bool runnable; /* its events are waits for a CPU */
-	bool bytes;    /* its events move bytes, which is the amount of a histogram, */
+	bool runnable; /* events are waits for a CPU */
+	bool bytes;    /* events move bytes, the amount of a histogram, */
 	bool quota;    /* or are in part for a quota, and that time is */
-	bool fails;    /* its events have an errno, and those that failed are counted */
+	bool fails;    /* events have an errno; failed ones are counted */
 };
 
 #endif

@@ -10,7 +10,7 @@
 #include "base/names.h"
 
 #define WAKER_MARK "_[w]"
-#define WAKER_COLUMNS "waker_stack,waker_comm" /* what --off-wake adds to a list of columns */
+#define WAKER_COLUMNS "waker_stack,waker_comm" /* columns that --off-wake adds */
 
 /* Both as user;kernel. NULL: there is none;. */
 const char *stack_of_halves(const char *user, const char *kernel, name_taker *take);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Whether a sleeping thread works (it waits for an answer) or is idle (it waits for something to
- * do), and why: rows of one table, of which the first that fits decides. Pure.
+/* Wait classes: a sleeping thread works (it waits for an answer) or is idle (it waits for something
+ * to do), by the first row of one table that fits. Pure.
  *
  * A thread in S that works is shown without -a. In the table a client works, and its server sleeps
  * until the request comes; who waits for another thread's lock works; who waits for a child, a
@@ -30,7 +30,7 @@ enum wait_kind {
 	WAIT_EVENT, /* eventfd, inotify, ... */
 };
 
-/* What a thread waits for, as waits/waits finds it. Numbers are ABSENT where not known. */
+/* Facts of a thread's wait, as waits/waits finds them. Numbers are ABSENT where not known. */
 struct wait_facts {
 	enum wait_kind kind;
 	bool listens;	    /* a socket that connections are accepted from */
@@ -39,21 +39,21 @@ struct wait_facts {
 	bool stored; /* a file of a file system for data: no device, nothing in /proc or /sys */
 	int64_t local_port, remote_port;
 	int64_t pid, tid; /* for whom */
-	int64_t inode;	  /* of the pipe, or of the socket at the other end */
-	int64_t count;	  /* of a set */
+	int64_t inode;	  /* inode of the pipe, or of the socket at the other end */
+	int64_t count;	  /* descriptors of a set, locks of futex_waitv(2) */
 	int64_t inflight;
-	int64_t readers;  /* of a lock: how many share it */
-	int64_t turn;	  /* of a lock of a language's runtime: another number for each holder */
+	int64_t readers;  /* threads that share a lock */
+	int64_t turn;	  /* lock of a language's runtime: a number per holder */
 	bool one_of_many; /* such a lock: a Java monitor, not Python's GIL */
 	bool changing;	  /* the holder of such a lock may be about to change */
 	bool serves;	  /* a thread whose client waits for the answer (waits/served.c) */
-	int64_t armed;	  /* of these, such as only wait until a descriptor is ready */
-	/* of a set, or of the only one of its descriptors that counts */
+	int64_t armed;	  /* requests in flight that only wait until a descriptor is ready */
+	/* the set, or the only one of its descriptors that counts */
 	bool asks;    /* a connection of a client on which an answer is due; its ports */
 	bool open;    /* a later scan knows more of a descriptor */
 	bool changes; /* an answer may come to be due while the thread sleeps on */
-	/* of a set with just one such connection, also beside those that are listened on: the
-	 * process and the socket at its other end */
+	/* process and socket at the other end of a set's only such connection, also beside sockets
+	 * that are listened on */
 	int64_t asked_pid, asked_inode;
 };
 
@@ -61,10 +61,10 @@ struct why_rule {
 	const char *name; /* column why; of two rows, where one can't tell all */
 	bool works;
 	const char *calls;   /* that decide by themselves, with spaces around each; NULL: none */
-	enum wait_kind kind; /* of what other calls wait for; 0: of nothing */
-	/* which of these; NULL: all */
+	enum wait_kind kind; /* kind that other calls wait for; 0: none */
+	/* condition on these; NULL: all */
 	bool (*fits)(const struct wait_facts *facts, int64_t daemon_ports);
-	const char *help; /* what such a thread waits for */
+	const char *help; /* explanation for users */
 };
 
 extern const struct wait_facts wait_facts_absent;

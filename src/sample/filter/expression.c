@@ -31,7 +31,7 @@ uint64_t expression_column_needs(const struct column *column)
 	case offsetof(struct sample, io_bytes):
 		return column->needs | KNOWN_EVENT;
 	case offsetof(struct sample, io_us):
-		return column->needs | KNOWN_RECORD; /* of a moment */
+		return column->needs | KNOWN_RECORD; /* value of a moment */
 	default:
 		return column->needs ? sample_needs_close(column->needs) : KNOWN_RECORD;
 	}
@@ -56,7 +56,7 @@ bool pattern_matches(const char *pattern, const char *text)
 	return !fnmatch(pattern, text, 0);
 }
 
-/* Of a control group all paths count: with cgroup v1 each controller may have another one. */
+/* All paths of a control group count: with cgroup v1 each controller may have another one. */
 static bool others_match(const struct column *column, const char *pattern,
 			 const struct sample *sample)
 {
@@ -128,7 +128,7 @@ static enum verdict node_ask(const struct expression_node *node, const struct sa
 	return comparison_holds(node, sample) != node->negated ? VERDICT_ACCEPTED : VERDICT_REFUSED;
 }
 
-/* Of neighbours, of which a decisive verdict of one is that of all. */
+/* Verdict of neighbours: the decisive one, if any of them has it. */
 static enum verdict nodes_ask(const struct expression_node *nodes, size_t count,
 			      enum verdict decisive, const struct sample *sample, uint64_t known)
 {

@@ -35,7 +35,7 @@
 #define EXPRESSION_NODES_MAX 512
 #define EXPRESSION_DEPTH_MAX 64 /* ( and ! within each other */
 
-/* What is known of a sample: NEED_*, and of the columns that need nothing these. */
+/* Knowledge of a sample: NEED_*, and these for columns that need nothing. */
 #define KNOWN_EVENT SAMPLE_NEED(59)  /* errno, comm_before, io_bytes: what an event tells */
 #define KNOWN_IDS SAMPLE_NEED(61)    /* tid, pid */
 #define KNOWN_STATE SAMPLE_NEED(62)  /* state */
@@ -49,14 +49,14 @@ struct expression_node;
 struct expression {
 	struct expression_node *nodes;
 	size_t count;
-	uint64_t needs;	    /* what it looks at, as KNOWN_* and NEED_* */
+	uint64_t needs;	    /* columns it looks at, as KNOWN_* and NEED_* */
 	const char *option; /* whose it is, in errors; NULL: --filter */
 };
 
-/* What must hold besides. 0, or -EINVAL with a usage error that tells the character. */
+/* Adds a condition. 0, or -EINVAL with a usage error that tells the character. */
 int expression_add(struct expression *expression, const char *text, struct error *e);
-/* The same by a shell pattern, as pattern_matches() has it; it must outlive the expression. column:
- * of text. */
+/* Adds a condition on a column of text: a shell pattern, see pattern_matches(), which must outlive
+ * the expression. */
 struct column;
 void expression_add_pattern(struct expression *expression, const struct column *column,
 			    const char *pattern);

@@ -10,7 +10,7 @@
 #include "sample/filter/expression.h"
 
 enum node_kind {
-	NODE_ANY, /* of the nodes below it */
+	NODE_ANY, /* one of the nodes below it holds */
 	NODE_ALL,
 	/* comparisons */
 	NODE_ABSENT,
@@ -30,7 +30,7 @@ struct expression_node {
 	enum node_kind kind;
 	bool negated; /* a comparison's outcome */
 	size_t size;  /* nodes: this one, and those below it, which follow */
-	/* of a comparison */
+	/* members of a comparison */
 	const struct column *column;
 	uint64_t needs;
 	unsigned int orders; /* ORDER_*; of NODE_STATE a bit per enum thread_doing */
@@ -42,7 +42,7 @@ struct expression_node {
 /* One more node, at the end; moves the others. */
 struct expression_node *expression_grow(struct expression *expression);
 
-/* What must be known of a sample to tell the column's value. */
+/* Knowledge that tells the column's value, KNOWN_* and NEED_*. */
 uint64_t expression_column_needs(const struct column *column);
 
 #define EXPRESSION_WHY_SIZE 256
@@ -51,7 +51,7 @@ uint64_t expression_column_needs(const struct column *column);
 struct comparator {
 	char sign[3];
 	unsigned int orders;
-	bool search; /* of a regular expression; true for ORDER_EQUAL */
+	bool search; /* regular expression; true for ORDER_EQUAL */
 };
 
 /* expression_value.c: completes a comparison, whose column is set. value: interned. false: why

@@ -11,7 +11,7 @@
 
 #define UNEQUAL (ORDER_LESS | ORDER_MORE)
 
-/* Of two of which one begins the other the longer comes first. */
+/* Longest match first. */
 static const struct comparator comparators[] = {
 	{"!=", UNEQUAL, false},
 	{"!~", UNEQUAL, true},
@@ -132,7 +132,7 @@ static const struct comparator *comparator_take(struct parser *parser, const str
 	return NULL;
 }
 
-/* What is between the quotes, as what it stands for. */
+/* Text between quotes, with escapes resolved. */
 static int quoted_take(struct parser *parser, struct text *value)
 {
 	const char *start = parser->at++;

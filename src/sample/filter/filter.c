@@ -142,7 +142,7 @@ static void quoted_add(struct text *text, const char *value)
 	text_add_char(text, '"');
 }
 
-/* Of a number and a name, the one that was typed decides where the sample has both. */
+/* Where a sample has number and name, the one that the user typed decides. */
 int filter_set_user(struct filter *filter, const char *text, bool anywhere, struct error *e)
 {
 	struct text expression = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which samples are wanted: the ids and the state of a thread, and an expression over all columns.
+/* Filter of samples: the ids and the state of a thread, and an expression over all columns.
  * -u, -c and --cgroup become parts of that expression. Sources ask as early as they can: what ids,
  * the record or a cheap lookup refuse needs no other. A field that a recording does not hold
  * refuses every filter on it, except the state: without it every sample counts as active.
@@ -28,10 +28,10 @@
 /* Zeroed accepts every active sample, and work. Strings are the caller's and must outlive the
  * filter. */
 struct filter {
-	struct text names; /* of processes, a NUL behind each; none once they are resolved */
+	struct text names; /* processes, each ends with a NUL; none once they are resolved */
 	struct index pids, tids;
 	bool by_pid, by_tid;
-	unsigned int changes; /* of pids and tids, since the filter was made */
+	unsigned int changes; /* changes of pids and tids since the filter was made */
 	bool all_states;
 	bool no_samples;      /* none at all: it is of threads that --trace tells of */
 	bool on_cpu, off_cpu; /* one of them: only threads on a CPU, or only others */
@@ -53,11 +53,11 @@ void filter_set_pattern(struct filter *filter, const char *column, const char *p
 
 /* For the live source: adds a process. From then on ids alone decide, and no name. */
 void filter_add_pid(struct filter *filter, int64_t pid);
-/* Its id may be another process' by now. Without any process nobody is accepted. */
+/* Removes an id, which may be another process' by now. Without any process nobody is accepted. */
 void filter_remove_pid(struct filter *filter, int64_t pid);
 void filter_remove_tid(struct filter *filter, int64_t tid);
 
-/* What it looks at, NEED_*. */
+/* Needs of the filter, NEED_*. */
 uint64_t filter_needs(const struct filter *filter);
 
 /* True if threads of that state (enum thread_doing) can be wanted; and any that are not active. */
@@ -78,7 +78,7 @@ static inline bool filter_looks_at_ids(const struct filter *filter)
 bool filter_excludes(const struct filter *filter, int64_t pid, int64_t tid);
 /* By what is known of the sample so far: KNOWN_* and NEED_*, and what needs nothing. */
 enum verdict filter_ask(const struct filter *filter, const struct sample *sample, uint64_t known);
-/* The same, but without a word about the state all of them are wanted. */
+/* Verdict by ids and expression alone: where these name no state all of them are wanted. */
 enum verdict filter_ask_thread(const struct filter *filter, const struct sample *sample,
 			       uint64_t known);
 /* By all of it. */
