@@ -8,7 +8,7 @@
 
 #define WIDTH_LEAST (WIDTH_ALL / 10000) /* a tenth of a pixel */
 #define MIX_ALL 256
-#define MIX_OFF 150 /* of white, in what is off CPU */
+#define MIX_OFF 150 /* share of white off CPU */
 #define WHITE 0xffffff
 #define COLOUR_SAME 0xe9e6df
 #define COLOUR_GREW 0xec6a54
@@ -53,8 +53,7 @@ struct place {
 	uint32_t depth;
 };
 
-/* What is drawn first: the wide, of those the low, so that no frame is drawn without the ones
- * below it. */
+/* Order of drawing: wide frames first, then low ones: none is drawn without those below it. */
 static int place_compare(const void *a, const void *b)
 {
 	const struct place *x = a, *y = b;

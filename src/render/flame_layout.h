@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which frames of a tree are drawn, how wide, and in what colour. */
+/* Layout of a tree: the frames that are drawn, their widths and colours. */
 #ifndef TSNAP_RENDER_FLAME_LAYOUT_H
 #define TSNAP_RENDER_FLAME_LAYOUT_H
 
@@ -18,14 +18,14 @@ struct flame_layout {
 	uint32_t depth_least; /* nor are those as narrow that are as high */
 	bool limited;	      /* because there are too many */
 	size_t drawn, culled;
-	uint32_t depth_most; /* of those drawn */
+	uint32_t depth_most; /* depth of the deepest frame that is drawn */
 };
 
 /* most: frames drawn. The tree is sorted. */
 struct flame_layout flame_layout_of(const struct frame_tree *tree, bool differs, size_t most);
 
-/* Of WIDTH_ALL. Where parts differ, the mean of a frame's two shares, so that what is only in one
- * of them has a place, and frames are as wide as those above them together. */
+/* Width of a frame, of WIDTH_ALL. Where parts differ, the mean of the frame's two shares, so that
+ * what is only in one of them has a place, and frames are as wide as those above them together. */
 int64_t flame_width(const struct flame_layout *layout, const struct frame_node *node);
 bool flame_drawn(const struct flame_layout *layout, const struct frame_node *node);
 /* A part's share in all of the part. */
@@ -36,7 +36,7 @@ int64_t flame_width_off(const struct flame_layout *layout, const struct frame_no
 
 /* 0xrrggbb */
 uint32_t flame_colour(const struct flame_layout *layout, const struct frame_node *node, bool off);
-/* Of a frame whose shares are those, blue to red. */
+/* Colour of a frame by its change from before to after, blue to red. */
 uint32_t flame_colour_change(int64_t before, int64_t after);
 
 #endif

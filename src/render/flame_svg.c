@@ -42,7 +42,7 @@ static void xml_add(struct text *out, const char *bytes, size_t length)
 	}
 }
 
-/* The same, no wider than so many columns. */
+/* Adds text that is cut to so many columns. */
 static void xml_add_fit(struct text *out, const char *bytes, size_t length, size_t columns)
 {
 	struct text whole = {0};
@@ -258,7 +258,7 @@ static void frame_add(struct text *out, const struct flame *flame,
 static void frames_add(struct text *out, const struct flame *flame,
 		       const struct flame_layout *layout)
 {
-	int64_t left[FRAME_DEPTH_MAX + 2] = {0}; /* of the next frame at each depth */
+	int64_t left[FRAME_DEPTH_MAX + 2] = {0}; /* left edge of the next frame at each depth */
 	uint32_t at = 0;
 
 	if (!flame->tree->count)

@@ -11,7 +11,7 @@
 #include "render/frame_tree.h"
 
 #define FLAME_DRAWN_MAX 20000  /* frames */
-#define FLAME_LINE_COLUMNS 170 /* of a subtitle and the foot; what is longer is cut */
+#define FLAME_LINE_COLUMNS 170 /* longest subtitle and footer */
 
 struct flame {
 	const struct frame_tree *tree; /* sorted */

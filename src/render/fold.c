@@ -249,7 +249,7 @@ int fold_read(struct frame_tree *tree, const char *name, const char *text, enum 
 					name, number);
 			break;
 		}
-		/* what is printable already goes through the gate unchanged */
+		/* text that is printable already stays as it is */
 		text_add_original(&raw, line.bytes);
 		text_add_printable(&frames, text_string(&raw));
 		frame_tree_add(tree, text_string(&frames), part, weight);

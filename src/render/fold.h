@@ -21,7 +21,7 @@
 /* Columns that stacks are made of, behind those of the root frames. */
 #define FOLD_COLUMNS "state,syscall,stack,weight_us"
 #define FOLD_ROOTS_DEFAULT "comm"
-/* of chains in place of stacks */
+/* root of chains in place of stacks */
 #define FOLD_CHAIN_ROOT "chain"
 #define FOLD_CHAIN_COLUMNS "state,weight_us"
 

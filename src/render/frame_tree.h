@@ -15,7 +15,7 @@
 
 #define FRAMES_MAX (1u << 18)
 #define FRAME_DEPTH_MAX 512
-/* What did not fit, or has no frame, stays in the tree, under these names. */
+/* Names under which the tree keeps what did not fit or has no frame. */
 #define FRAMES_FULL "[more frames than tsnap keeps]"
 #define FRAMES_NONE "-"
 #define FRAMES_DEEPER "[deeper frames]"
@@ -33,7 +33,7 @@ struct frame_node {
 	const struct frame_kind *kind;
 	uint32_t parent, child, sibling; /* child and sibling: after frame_tree_sort(); 0: none */
 	uint32_t depth;
-	int64_t own[PART_COUNT]; /* of stacks that end here */
+	int64_t own[PART_COUNT]; /* weight of stacks that end here */
 	int64_t all[PART_COUNT]; /* with those of all frames above */
 };
 

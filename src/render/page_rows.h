@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which rows of a report a terminal shows. Output to a pipe or a file is never cut. */
+/* Choice of the rows of a report that a terminal shows. Output to a pipe or a file is never cut. */
 #ifndef TSNAP_RENDER_PAGE_ROWS_H
 #define TSNAP_RENDER_PAGE_ROWS_H
 

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <zlib.h>
 
-#define FRAMES_MOST 1024	   /* of one stack; the innermost are kept */
+#define FRAMES_MOST 1024	   /* limit for one stack; the innermost are kept */
 #define GZIP_WINDOW_BITS (15 + 16) /* 16: with gzip's head, see zlib.h */
 
 /* Numbers of fields in profile.proto. */

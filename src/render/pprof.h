@@ -18,7 +18,7 @@ enum pprof_value { PPROF_ON_CPU, PPROF_OFF_CPU, PPROF_RUN_QUEUE, PPROF_DISK, PPR
 
 /* Zeroed is an empty one. */
 struct pprof {
-	struct text fields;	 /* of the profile, but its strings */
+	struct text fields;	 /* fields of the profile, without its strings */
 	struct text strings;	 /* the fields of the strings */
 	struct index string_ids; /* from an interned text to its number */
 	uint64_t string_count;

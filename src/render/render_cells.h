@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What formats of a row per sample have in common: the inner loop of CSV and JSON, so inline. */
+/* Common code of formats with a row per sample: the inner loop of CSV and JSON, so inline. */
 #ifndef TSNAP_RENDER_RENDER_CELLS_H
 #define TSNAP_RENDER_RENDER_CELLS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What --chains adds to a report: a table for each of its parts, and in words what it is. */
+/* Tables that --chains adds to a report, one for each of its parts, and a sentence about each. */
 #include "report/chain_report.h"
 #include "render/renderer.h"
 #include "report/value.h"
@@ -7,7 +7,7 @@
 #define ROWS_MAX 10
 
 static const struct {
-	const char *some, *none; /* what is told above the table, and instead; NULL: nothing */
+	const char *some, *none; /* sentence above the table, and in its place; NULL: none */
 } words[CHAIN_PARTS] = {
 	[CHAIN_ROOTS] =
 		{"Who others wait for in the end: seconds that they waited (by samples), how many "

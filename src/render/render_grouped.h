@@ -8,7 +8,7 @@
 
 /* The first line of CSV: the columns, and those of each row's interval. */
 void grouped_csv_begin(struct text *out, const struct column_list *list);
-/* What ends each row of a page: when its interval began and ended, and of how many scans it is. */
+/* End of each row of an interval: its begin and end, and the number of its scans. */
 void grouped_csv_end(struct text *row_end, const struct page *page);
 void grouped_json_end(struct text *row_end, const struct page *page);
 /* An object with what is known of the host and the interval. */

@@ -28,10 +28,10 @@ struct line {
 
 struct heatmap {
 	const struct time_rows *rows;
-	size_t average; /* its column */
+	size_t average; /* column of the average */
 	int64_t merged; /* steps of a sign */
 	size_t sign_count;
-	int64_t *sign_steps; /* of these steps, those that were recorded */
+	int64_t *sign_steps; /* recorded steps of each sign */
 	struct line *lines;
 	size_t count, capacity;
 	struct index by_label; /* hash to line, plus one */

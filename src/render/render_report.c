@@ -17,7 +17,7 @@
 #define TICKS_US 20000
 #define QUIET_PART 4
 #define QUOTAS_SHOWN 5	       /* control groups */
-#define LIMIT_PERCENT_LEAST 10 /* of a limit of I/O, for a group to be told */
+#define LIMIT_PERCENT_LEAST 10 /* use of an I/O limit from which on a group is told */
 
 void page_add_wrapped(struct text *out, const struct page *page, const char *line)
 {
@@ -221,7 +221,7 @@ static void add_coverage(struct text *out, const struct page *page)
 	text_done(&line);
 }
 
-/* Those that live for less than the time between two scans are in few samples, if any. */
+/* Counts processes: those that live for less than the time between two scans are in few samples. */
 static void add_processes(struct text *out, const struct page *page)
 {
 	const struct tally *tally = page->tally;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What tsnap itself costs (--self): the foot of a report, or words after rows. */
+/* Costs of tsnap itself (--self): in the footer of a report, or words after rows. */
 #include "render/renderer.h"
 #include "report/value.h"
 

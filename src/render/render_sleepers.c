@@ -34,7 +34,7 @@ static void add_summary(struct text *line, const struct sleepers *sleepers)
 							      : " Where they sleep:");
 }
 
-/* What the table leaves out. */
+/* Adds a line about the groups that the table leaves out. */
 static void add_more(struct text *line, const struct grid *grid, size_t rows)
 {
 	int64_t left = 0;

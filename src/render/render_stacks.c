@@ -21,7 +21,7 @@
 #define FRAMES_OUTER 2	/* shown of a half that is deeper than both, */
 #define FRAMES_INNER 10 /* and behind what is left out */
 #define FRAME_WIDTH_LEAST 16
-#define LEFT (INDENT + SHARE_WIDTH + LABEL_WIDTH) /* of frames, */
+#define LEFT (INDENT + SHARE_WIDTH + LABEL_WIDTH) /* width of frames, */
 #define LEFT_NARROW 2 /* and where that leaves no room for one, below its label */
 #define ARROW_WIDTH 3
 #define ELLIPSIS "…"
@@ -93,7 +93,7 @@ static size_t plain_length(const char *name, size_t length)
 /* Where the text goes on, and how far it may. */
 struct line {
 	struct text *out;
-	size_t width; /* of the page; SIZE_MAX: any */
+	size_t width; /* width of the page; SIZE_MAX: any */
 	size_t left;  /* where frames begin */
 	size_t at;
 };
@@ -255,7 +255,7 @@ void page_add_sleep_sums(struct text *out, const struct page *page)
 	text_done(&line);
 }
 
-/* What the line's stacks leave out. */
+/* Adds the share of stacks that are not shown. */
 static void rest_add(struct text *out, const struct page *page, int64_t of, int64_t rest,
 		     size_t stacks, int64_t none)
 {

@@ -23,29 +23,29 @@ struct time_rows;
 
 struct page {
 	const struct grid *grid;
-	const struct tally *tally;	  /* of a grouped page */
-	const struct source_facts *facts; /* of a grouped page: since the page before it */
-	/* of a grouped page, what --trace measured; NULL: nothing was asked for */
+	const struct tally *tally;	  /* tally of a grouped page */
+	const struct source_facts *facts; /* facts of a grouped page, since the one before it */
+	/* measurements of --trace, of a grouped page; NULL: not asked for */
 	struct distribution_table *distributions;
-	const struct stack_lines *stacks;  /* the same of --stacks */
+	const struct stack_lines *stacks;  /* stacks of --stacks; NULL: not asked for */
 	const struct chain_report *chains; /* and of --chains */
 	const char *path_of;		   /* as typed with --critical-path; NULL: not asked for */
-	/* of a page without samples: who sleeps; NULL: not known */
+	/* sleeping threads, of a page without samples; NULL: not known */
 	const struct sleepers *sleepers;
 	const struct time_rows
-		*heatmap;	   /* of --heatmap, in place of the grid; NULL: not asked for */
-	const char *recording;	   /* what is replayed; NULL: live */
-	const char *command;	   /* as it was typed; NULL: not known */
-	size_t root_count;	   /* columns before renderer->behind */
-	size_t width;		   /* no line is longer; 0: any length */
-	size_t row_limit;	   /* rows of events and distributions shown; 0: all */
-	size_t height;		   /* lines of the window; 0: not known, or all rows are wanted */
-	struct event_list *events; /* of a grouped page, what --slower told; NULL: not asked for, */
+		*heatmap;      /* steps of --heatmap, in place of the grid; NULL: not asked for */
+	const char *recording; /* recording that is replayed; NULL: live */
+	const char *command;   /* as it was typed; NULL: not known */
+	size_t root_count;     /* columns before renderer->behind */
+	size_t width;	       /* no line is longer; 0: any length */
+	size_t row_limit;      /* rows of events and distributions shown; 0: all */
+	size_t height;	       /* lines of the window; 0: not known, or all rows are wanted */
+	struct event_list *events; /* events of --slower, of a grouped page; NULL: not asked for, */
 	int64_t slower_ms;	   /* that each of them took at least */
 	bool sleep_sums;	   /* sleeps among them are added up by stack */
 	struct metric_totals *metrics; /* counters of --metrics; NULL: not asked for */
 	bool colour;
-	bool formulas_kept_out; /* of CSV: no text begins as a formula of a spreadsheet does */
+	bool formulas_kept_out; /* in CSV no text begins as a formula of a spreadsheet does */
 };
 
 struct renderer {
@@ -70,13 +70,13 @@ const struct renderer *renderer_find(const char *name);
 /* One line for a thing missed: "12 late scans". */
 void missed_add(struct text *out, const struct source_missed *missed);
 
-/* The same for columns that are absent on this host: "syscall: why". */
+/* Adds the columns that are absent on this host: "syscall: why". */
 void absent_add(struct text *out, const struct column_list *list,
 		const struct source_absent *absent);
 
 #define ABSENT_TEXT "-" /* in reports */
 
-/* What reports are made of. A line, broken at spaces where it is wider than the page: */
+/* Parts of reports. A line, broken at spaces where it is wider than the page: */
 void page_add_wrapped(struct text *out, const struct page *page, const char *line);
 /* host and times; scans and rate; columns that the host lacks, and what was missed, if anything: */
 void page_add_origin(struct text *out, const struct page *page);
@@ -85,9 +85,9 @@ void page_add_absent(struct text *out, const struct page *page);
 void page_add_missed(struct text *out, const struct page *page);
 /* the titles and the first rows of the page's grid: */
 void page_add_table(struct text *out, const struct page *page, size_t rows);
-/* the same as a line a group, with time from left to right: */
+/* the grid as a line a group, with time from left to right: */
 void page_add_heatmap(struct text *out, const struct page *page);
-/* what --stacks tells of a row of that grid, and in the foot: */
+/* stacks (--stacks) of a row of that grid, and in the footer: */
 void page_add_stacks(struct text *out, const struct page *page, size_t row);
 void page_add_stacks_foot(struct text *out, const struct page *page);
 /* the distributions, for each kind of trace a table and bars: */
@@ -96,11 +96,11 @@ void page_add_distributions(struct text *out, const struct page *page);
 void page_add_events(struct text *out, const struct page *page);
 /* sums of sleeps among them by their stacks, where page->sleep_sums; */
 void page_add_sleep_sums(struct text *out, const struct page *page);
-/* what --chains tells; */
+/* tables of --chains; */
 void page_add_chains(struct text *out, const struct page *page);
-/* what a page without samples tells instead: */
+/* contents of a page without samples: */
 void page_add_sleepers(struct text *out, const struct page *page);
-/* what tsnap itself costs, where page->facts->self was asked for. */
+/* costs of tsnap itself, where page->facts->self was asked for. */
 void page_add_self(struct text *out, const struct page *page);
 
 #endif
