@@ -26,7 +26,7 @@
 #define BPF_LOAD_(dst, src, off) BPF_OP_(BPF_LDX | BPF_MEM | BPF_DW, (dst), (src), (off), 0)
 #define BPF_STORE_(dst, off, src) BPF_OP_(BPF_STX | BPF_MEM | BPF_DW, (dst), (src), (off), 0)
 #define BPF_STORE_IMM_(dst, off, imm) BPF_OP_(BPF_ST | BPF_MEM | BPF_DW, (dst), 0, (off), (imm))
-#define BPF_STACK_(dst, at) BPF_COPY_(dst, BPF_REG_10), BPF_ADD_(dst, at) /* its address */
+#define BPF_STACK_(dst, at) BPF_COPY_(dst, BPF_REG_10), BPF_ADD_(dst, at) /* an address */
 #define BPF_MAP_(dst, fd)                                                      \
 	BPF_OP_(BPF_LD | BPF_DW | BPF_IMM, (dst), BPF_PSEUDO_MAP_FD, 0, (fd)), \
 		BPF_OP_(0, 0, 0, 0, 0)
@@ -36,8 +36,8 @@ struct bpf_load {
 	const char *name; /* that bpftool shows, at most 15 characters; NULL: none */
 	const struct bpf_insn *instructions;
 	size_t count;
-	enum bpf_attach_type attach_type; /* of BPF_PROG_TYPE_TRACING, else 0 */
-	uint32_t btf_id;		  /* the same: of what the program is attached to */
+	enum bpf_attach_type attach_type; /* for BPF_PROG_TYPE_TRACING, else 0 */
+	uint32_t btf_id;		  /* BTF id that such a program is attached to */
 	uint32_t flags;			  /* BPF_F_* */
 	char *log;	   /* the verifier writes here what it looked at; NULL: nowhere */
 	uint32_t log_size; /* below 16 MB before 5.2 */
@@ -56,8 +56,8 @@ int bpf_call_map(enum bpf_map_type type, size_t key_bytes, size_t value_bytes, s
 int bpf_call_map_mappable(size_t value_bytes, size_t entries);
 /* The values of an array as memory, the caller's to munmap(2): *memory becomes its address. */
 int bpf_call_map_mapped(int map, size_t bytes, void **memory);
-/* The same of a part, where the caller has made room for all: memory is the address of its first
- * byte, from and bytes are whole pages, but for the end. */
+/* Maps a part of a map into address space that the caller has reserved: memory is the address of
+ * its first byte, from and bytes are whole pages, but for the end. */
 int bpf_call_map_mapped_at(int map, size_t from, size_t bytes, void *memory);
 /* Takes the top of a stack (4.20); -ENOENT: it is empty. */
 int bpf_call_pop(int map, void *value);
@@ -81,7 +81,7 @@ int bpf_call_run_on_cpu(int program, int cpu);
  * was the last batch, *count of it are filled. */
 int bpf_call_lookup_batch(int map, const void *in, void *out, void *keys, void *values,
 			  uint32_t *count);
-/* The same, and deletes what it gives (of a hash; 5.6, too). */
+/* Reads a batch of a hash and deletes it (5.6, too). */
 int bpf_call_lookup_delete_batch(int map, const void *in, void *out, void *keys, void *values,
 				 uint32_t *count);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the kernel says that programs and maps cost. */
+/* Costs of programs and maps, as the kernel tells them. */
 #ifndef TSNAP_KERNEL_BPF_COST_H
 #define TSNAP_KERNEL_BPF_COST_H
 
@@ -12,7 +12,7 @@
 struct program_cost {
 	int64_t ns, runs;    /* while the kernel counted (5.1) */
 	int64_t skipped;     /* runs skipped because the CPU was in the program already (5.12) */
-	int64_t jited_bytes; /* of machine code; 0: interpreted, or this user may not know */
+	int64_t jited_bytes; /* machine code; 0: interpreted, or this user may not know */
 };
 
 /* 0 or -errno. */

@@ -5,10 +5,10 @@
 
 #define KERNEL_BTF_PATH "/sys/kernel/btf/vmlinux"
 
-/* Of the arguments of a tracepoint, for a program that wants them typed (5.5). -ENOENT: there is no
- * such tracepoint; else -errno. */
+/* BTF id of a tracepoint's arguments, for a program that wants them typed (5.5). -ENOENT: there is
+ * no such tracepoint; else -errno. */
 int btf_tracepoint_id(const char *event);
-/* Of an iterator over objects of a kind, such as "task" (5.8); errors as above. */
+/* BTF id of an iterator over objects of a kind, such as "task" (5.8); errors as above. */
 int btf_iterator_id(const char *of);
 
 #endif

@@ -26,8 +26,8 @@ struct btf_start {
 };
 #define START_BYTES_MIN offsetof(struct btf_start, layout_off)
 
-/* What follows each kind of type: once, and for each of its vlen. A file since 2026 has the same
- * table, for kinds that are newer than this one. */
+/* Bytes that follow each kind of type: once, and for each of its vlen. A file since 2026 has the
+ * same table, for kinds that are newer than this one. */
 struct kind_bytes {
 	uint8_t once, each;
 	uint16_t flags;
@@ -150,7 +150,7 @@ static void type_get(const struct btf_types *btf, uint32_t id, struct btf_type *
 	memcpy(type, btf->types + btf->at[id], sizeof(*type));
 }
 
-/* What follows a type of that kind; false if neither this program nor the file knows it. */
+/* Finds the bytes that follow a kind; false if neither this program nor the file knows it. */
 static bool kind_find(const struct btf_types *btf, unsigned int number, struct kind_bytes *kind)
 {
 	if (!number || (number >= KIND_COUNT && number >= btf->kind_count))

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the compile child is asked for, and what it answers.
- */
+/* Request to the compile child, and its answer. */
 #ifndef TSNAP_KERNEL_COMPILE_REQUEST_H
 #define TSNAP_KERNEL_COMPILE_REQUEST_H
 
@@ -16,8 +15,8 @@
 /* The maps of the BPF text, in compile_result.maps. */
 enum kernel_map {
 	KERNEL_MAP_THREADS,
-	KERNEL_MAP_SLOTS, /* where threads have slots: each one's, */
-	KERNEL_MAP_FREE,  /* those that are nobody's, */
+	KERNEL_MAP_SLOTS, /* where threads have slots: the slot of each, */
+	KERNEL_MAP_FREE,  /* free slots, */
 	KERNEL_MAP_NEAR,  /* and the shortcut */
 	KERNEL_MAP_COUNTERS,
 	KERNEL_MAP_SAMPLING,
@@ -31,7 +30,7 @@ enum kernel_map {
 	KERNEL_MAP_PROCESSES,
 	KERNEL_MAP_STACK_ASKS,
 	KERNEL_MAP_BLOCK,      /* requests in flight */
-	KERNEL_MAP_PLACES_ONE, /* those that are found without a search */
+	KERNEL_MAP_PLACES_ONE, /* requests that are found without a search */
 	KERNEL_MAP_PLACES_TWO,
 	KERNEL_MAP_EVENTS,
 	KERNEL_MAP_KEPT,   /* perf events for the stacks that switches keep, */
@@ -43,7 +42,7 @@ enum kernel_map {
 
 struct kernel_map_row {
 	const char *name;  /* in the BPF text, and as the kernel shows it */
-	size_t leaf_bytes; /* of a value */
+	size_t leaf_bytes; /* size of a value */
 };
 
 extern const struct kernel_map_row kernel_map_rows[KERNEL_MAP_COUNT];
@@ -58,11 +57,11 @@ struct compile_request {
 	unsigned int parts;		     /* bits 1 << PART_x */
 	uint32_t latency_kinds;		     /* bits 1 << LATENCY_x, of --trace */
 	const char *trace_pids, *trace_tids; /* as in struct program_knobs */
-	uint32_t turn_first;		     /* of this set, and */
-	int latency_control;	 /* the map of the one before, which it shares; -1: there is none */
-	uint32_t block_argument; /* of tracepoints, which the request is */
+	uint32_t turn_first;		     /* first turn of this set, and */
+	int latency_control;		     /* map that is shared with the set before; -1: none */
+	uint32_t block_argument;	     /* argument of block tracepoints that is the request */
 	bool read_into_map, probe_read_kernel, thread_slots, process_totals;
-	uint64_t slower_ns;   /* of --slower */
+	uint64_t slower_ns;   /* threshold of --slower */
 	char parent_name[16]; /* compile_child_run's: what the child's parent is called */
 };
 
@@ -70,7 +69,7 @@ struct compile_result {
 	struct field_layout layout;
 	char types_source[32];	    /* the type source used */
 	struct text types_tried;    /* a line for each source tried */
-	struct text output;	    /* what the child printed */
+	struct text output;	    /* output of the child */
 	uint32_t stack_registers;   /* 0: calibration failed, or nobody asks, and */
 	bool registers_marked;	    /* as registers_decode() wants it */
 	int calibration;	    /* -errno says why */

@@ -106,7 +106,7 @@ static int types_find(const struct compile_request *request, const struct bcc_li
 }
 
 #define LOG_BYTES ((16u << 20) - 1) /* the most that kernels before 5.2 take */
-#define LOG_SHOWN_BYTES 4096	    /* its end tells what the verifier did not like */
+#define LOG_SHOWN_BYTES 4096	    /* the log's end has the verifier's complaint */
 
 /* Descriptor or -errno; log: what the verifier says, of LOG_BYTES, or NULL. */
 static int program_try(const struct bcc_library *bcc, void *module, const struct probe_row *row,
@@ -199,7 +199,7 @@ static int maps_send(const struct bcc_library *bcc, void *module, int socket, st
 		int fd = bcc->bpf_table_fd(module, kernel_map_rows[i].name), err;
 
 		if (fd < 0)
-			continue; /* of a fragment that was not chosen */
+			continue; /* the map's fragment was not chosen */
 		if (bcc->bpf_table_leaf_size(module, kernel_map_rows[i].name) !=
 		    kernel_map_rows[i].leaf_bytes)
 			return error_set(

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the compile child does; runs in the child only. */
+/* Work of the compile child; runs in the child only. */
 #ifndef TSNAP_KERNEL_COMPILE_WORK_H
 #define TSNAP_KERNEL_COMPILE_WORK_H
 

@@ -17,7 +17,7 @@ struct elf_part {
 bool elf_is(const void *image, size_t size);
 /* 0; -ENOENT where there is none of that name with contents. */
 int elf_section_find(const void *image, size_t size, const char *name, struct elf_part *part);
-/* What a note of that owner and type says. 0 or -ENOENT. */
+/* Finds the contents of a note by owner and type. 0 or -ENOENT. */
 int elf_note_find(const void *image, size_t size, const char *owner, uint32_t type,
 		  struct elf_part *part);
 

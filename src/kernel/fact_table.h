@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What this kernel, and this build, offer, found by trying, each fact at most once and only when
- * somebody asks. A new fact is a row here; --check prints the rows, --without pretends that one is
- * missing, or (kernel-4.9) all that came after a release.
- */
+/* Features of this kernel and this build, found by trying, each at most once and only when somebody
+ * asks. A new fact is a row here; --check prints the rows, --without pretends that one is missing,
+ * or (kernel-4.9) all that came after a release. */
 #ifndef TSNAP_KERNEL_FACT_TABLE_H
 #define TSNAP_KERNEL_FACT_TABLE_H
 
@@ -49,7 +48,7 @@ struct fact_row {
 	const char *help;
 	uint32_t since;	    /* first release with it, FACT_SINCE(); backports come earlier; 0: not
 				 the kernel's */
-	const char *remedy; /* what makes it available, or NULL where only another kernel does */
+	const char *remedy; /* step that makes it available; NULL: only another kernel does */
 	/* 0: there; -errno: not there, and why (FACT_WHY_SIZE bytes) may say more than errno. */
 	int (*try)(char *why);
 };

@@ -401,8 +401,8 @@ int try_pinned_links(char *why)
 	return result ? said(why, result, "pinning a link in /sys/fs/bpf") : 0;
 }
 
-/* Whether a program that reads that argument of a raw tracepoint may be attached: the kernel knows
- * how many it has (__bpf_probe_register() in kernel/trace/bpf_trace.c). */
+/* Tries to attach a program that reads that argument of a raw tracepoint: the kernel knows how many
+ * it has (__bpf_probe_register() in kernel/trace/bpf_trace.c). */
 static int try_argument(const char *event, int argument, char *why)
 {
 	const struct bpf_insn insns[] = {

@@ -25,8 +25,8 @@ struct field_row {
 	unsigned int sets;
 };
 
-#define FIELDS_BLOCK 1u /* what block.bpf.c reads */
-#define FIELDS_QUOTA 2u /* what throttles.bpf.c reads */
+#define FIELDS_BLOCK 1u /* fields that block.bpf.c reads */
+#define FIELDS_QUOTA 2u /* fields that throttles.bpf.c reads */
 #define FIELDS_ALL (FIELDS_BLOCK | FIELDS_QUOTA)
 
 #define FIELD_MAX 26
@@ -38,10 +38,10 @@ size_t field_index(const char *of, const char *name);
 
 /* Where each field of the table lies: what a type source finds out. */
 struct field_layout {
-	unsigned char name[FIELD_MAX]; /* which of the row's names this kernel has */
+	unsigned char name[FIELD_MAX]; /* the one of the row's names that this kernel has */
 	uint32_t offset[FIELD_MAX];    /* bytes from the struct's start */
 	unsigned int sets;	       /* that are wanted: the asker says so, FIELDS_x */
-	bool lacking[FIELD_MAX];       /* of those, what this kernel has not */
+	bool lacking[FIELD_MAX];       /* wanted fields that this kernel lacks */
 };
 
 /* True if the layout tells of the field. */
@@ -54,8 +54,8 @@ bool field_sets_there(const struct field_layout *layout, unsigned int sets);
  * bit-fields have got other offsets in libbcc's code than in offsetof (0.26, LLVM 14). */
 void field_header_write(const struct field_layout *layout, struct text *to);
 
-/* Whether a kernel can have it at all: no field overlaps another or lies beyond STRUCT_BYTES_MAX.
- * 0, or -EINVAL with words that begin with what ("offsets file '/x'"). */
+/* Checks that a kernel can have the layout: no field overlaps another or lies beyond
+ * STRUCT_BYTES_MAX. 0, or -EINVAL with words that begin with what ("offsets file '/x'"). */
 #define STRUCT_BYTES_MAX 65536
 int field_layout_check(const struct field_layout *layout, const char *what, struct error *e);
 

@@ -42,7 +42,7 @@ static int offset_of_program(const struct type_request *request, void *module, s
 	return 0;
 }
 
-/* What was printed from the given place on, at most size - 1 bytes. */
+/* Reads the output from the given place on, at most size - 1 bytes. */
 static void output_read(int output, off_t from, char *text, size_t size)
 {
 	ssize_t got;

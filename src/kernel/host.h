@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What this host says of itself: read, never changed. For --check, error messages and defaults. */
+/* Facts of this host, read and never changed: for --check, error messages and defaults. */
 #ifndef TSNAP_KERNEL_HOST_H
 #define TSNAP_KERNEL_HOST_H
 

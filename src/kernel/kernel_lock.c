@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stddef.h>
 
-/* Of include/uapi/linux/bpf.h, which is older on some hosts where tsnap is built. */
+/* Constants of include/uapi/linux/bpf.h, which is older on some hosts where tsnap is built. */
 #define PROGRAM_TYPE_SYSCALL 31 /* BPF_PROG_TYPE_SYSCALL, 5.14 */
 #define SLEEPABLE (1u << 4)	/* BPF_F_SLEEPABLE, which this type must be */
 
@@ -21,15 +21,15 @@
 /* kernel/locking/rwsem.c */
 #define RWSEM_READER_OWNED 1
 #define RWSEM_WRITER_LOCKED 1
-#define OWNER_FLAGS 7 /* of all kinds */
+#define OWNER_FLAGS 7 /* flags in the owner's word of every kind */
 
-/* What the program is given, and what it leaves. */
+/* Input and output of the program. */
 struct look {
 	uint64_t tid;
 	uint64_t blocker, owner_word;
-	uint64_t count;			/* of an rwsem */
-	uint64_t owner_tid;		/* as the owner's task has it, which may be gone */
-	uint64_t owner_task, owner_pid; /* of the thread that has this tid now */
+	uint64_t count;			/* count of an rwsem */
+	uint64_t owner_tid;		/* tid in the owner's task, which may be gone */
+	uint64_t owner_task, owner_pid; /* task of the thread that has this tid now */
 };
 
 #define LOOK(member) ((short)offsetof(struct look, member))
@@ -171,7 +171,7 @@ int kernel_lock_read(int program, uint32_t tid, struct kernel_lock *lock)
 	if (result < 0)
 		return result;
 	*lock = (struct kernel_lock){.blocker = look.blocker, .owner_word = look.owner_word};
-	/* the same task: what was read of it was not of one that is gone */
+	/* one task at both looks: nothing was read of one that is gone */
 	if (look.blocker && look.owner_task &&
 	    look.owner_task == (look.owner_word & ~(uint64_t)OWNER_FLAGS)) {
 		lock->owner_tid = (uint32_t)look.owner_tid;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Who holds the lock of the kernel that a thread waits for: since 6.16 a kernel built with
+/* Holder of the kernel's lock that a thread waits for: since 6.16 a kernel built with
  * CONFIG_DETECT_HUNG_TASK_BLOCKER keeps its address in task_struct.blocker
  * (include/linux/hung_task.h), and the lock has its owner. A program reads both when it is run for
- * that; nothing is attached.
- */
+ * that; nothing is attached. */
 #ifndef TSNAP_KERNEL_KERNEL_LOCK_H
 #define TSNAP_KERNEL_KERNEL_LOCK_H
 
@@ -20,7 +19,7 @@ struct kernel_lock {
 
 /* The program's descriptor, the caller's; or -errno. */
 int kernel_lock_load(void);
-/* What a thread waits for now; tid: as the kernel numbers it. 0 or -errno. */
+/* Reads the lock that a thread waits for now; tid: as the kernel numbers it. 0 or -errno. */
 int kernel_lock_read(int program, uint32_t tid, struct kernel_lock *lock);
 
 #endif

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What the program copies, in the room that a BPF stack has. */
+/* Copy that the program makes, within a BPF stack. */
 struct switch_copy {
 	uint64_t pid_tgid, uid_gid; /* as helpers tell them */
 	uint64_t task, stack_end;
@@ -34,9 +34,9 @@ struct trial {
 	struct switch_copy copy;
 	bool other_user, same_user; /* euid is one above uid; is uid */
 	long nvcsw_before;
-	bool stat_known, start_known; /* what /proc tells of this thread: */
+	bool stat_known, start_known; /* this thread in /proc: */
 	uint64_t flags, start_ticks;
-	size_t rows_held; /* of the value that came furthest */
+	size_t rows_held; /* rows that the best value held */
 };
 
 /* --- the program */

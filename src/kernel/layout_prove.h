@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Whether the running kernel has its fields where a layout says: a program reads all of them at a
- * switch of this very thread, and each is held against what the kernel's own calls tell of it.
- */
+/* Validates a layout on the running kernel: a program reads all fields at a switch of this very
+ * thread, and each is held against what the kernel's own calls tell of it. */
 #ifndef TSNAP_KERNEL_LAYOUT_PROVE_H
 #define TSNAP_KERNEL_LAYOUT_PROVE_H
 

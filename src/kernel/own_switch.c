@@ -16,7 +16,7 @@ const uint64_t own_switch_marks[OWN_SWITCH_MARKS] = {0x7473006e61700001, 0x74730
 #define SWITCHES_MAX 32
 #define SLEEP_NS_MIN 20000
 #define SLEEP_NS_MAX 50000000
-#define SLEEPS_SEEN 3 /* of which no value fits */
+#define SLEEPS_SEEN 3 /* sleeps without a fitting value, then it is given up */
 
 int own_switch_map(size_t bytes)
 {

@@ -32,7 +32,7 @@ int own_switch_map(size_t bytes);
 		BPF_CALL_(BPF_FUNC_map_update_elem), BPF_SET_(BPF_REG_0, 0), BPF_EXIT_()
 
 struct own_switch {
-	int program; /* of perf events */
+	int program; /* program of type perf event */
 	int map;
 	void *value; /* room for one */
 	/* True if the value is what the sleep must have left. Others come as well: this thread may

@@ -8,10 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define NUMBER_WORDS 40	   /* of the list of numbers: 19 levels; 9 where they are 32 bytes each */
+#define NUMBER_WORDS 40	   /* the list of numbers: 19 levels; 9 where they are 32 bytes each */
 #define PID_MAX (1u << 22) /* PID_MAX_LIMIT of include/linux/threads.h */
 
-/* What the program below finds. */
+/* Output of the program below. */
 struct own_pid {
 	uint32_t level, parent_tid;
 	uint64_t numbers[NUMBER_WORDS];

@@ -116,8 +116,8 @@ int probe_clock_attach(struct probe_links *links, int cpu)
 	return 0;
 }
 
-/* What runs is told by the last look at its CPU: by several in the time between two scans, so that
- * one that has just come is known, and nobody's call is old. */
+/* Rate of looks at each CPU: several between two scans, so that a thread that has just come is
+ * known, and no call is old. */
 static int64_t clock_rate(int64_t rate_hz)
 {
 	int64_t looks_hz = rate_hz * LOOKS_PER_SCAN;

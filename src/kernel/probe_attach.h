@@ -8,7 +8,7 @@
 #include "kernel/fact_table.h"
 #include "kernel/probe_table.h"
 
-/* Of a CPU, in probe_links.fds. */
+/* Place of a CPU's clock in probe_links.fds. */
 struct probe_clock {
 	int cpu;
 	size_t link;

@@ -21,7 +21,7 @@ enum probe_kind {
 	PROBE_PERF_CLOCK
 };
 
-/* What a probe gives. */
+/* Groups of a record that probes fill. */
 enum probe_group {
 	GROUP_SWITCH,	   /* on CPU or off it, since when, registers, totals */
 	GROUP_WAKE,	   /* runnable since when, woken by whom */
@@ -29,7 +29,7 @@ enum probe_group {
 	GROUP_NAME,	   /* new names */
 	GROUP_EXEC,	   /* users and tids changed by exec */
 	GROUP_EXIT,	   /* zombies that were waited for */
-	GROUP_CLOCK,	   /* what a thread on CPU does */
+	GROUP_CLOCK,	   /* activity of threads on a CPU */
 	GROUP_ASK,	   /* registers of threads off their CPUs, else kept at every switch */
 	GROUP_STACK,	   /* registers for walks of user stacks */
 	GROUP_BLOCK_QUEUE, /* requests to block devices when a thread makes them, */
@@ -43,11 +43,11 @@ enum probe_group {
 	GROUP_COUNT,
 };
 
-/* What probes that are there anyway keep in records only where somebody asks for it. */
+/* Parts of records that probes keep only where somebody asks for them. */
 enum record_part {
-	PART_REGISTERS, /* of switches and of threads on a CPU: what system call they are in */
+	PART_REGISTERS, /* registers at switches and on a CPU: the system call */
 	PART_TOTALS,	/* exact times, and switches */
-	PART_WAKER,	/* who woke the thread */
+	PART_WAKER,	/* waker of the thread */
 	PART_PROGRAM,	/* when it executed one */
 	PART_STACKS,	/* stacks of threads that leave their CPU right before a scan */
 	PART_WAKES,	/* waits that a scan has seen, told when they end */
@@ -58,8 +58,7 @@ extern const char *const record_part_knobs[PART_COUNT];
 
 struct probe_group_row {
 	const char *name;
-	const char *without; /* what a report lacks where nothing gives the group; NULL: it has all,
-				at a price */
+	const char *without; /* lack of a report without the group; NULL: none, at a price */
 	bool required;
 	unsigned int fields; /* sets of fields that its programs read but those on tracepoints */
 };
@@ -71,7 +70,7 @@ struct probe_row {
 	enum fact wants;
 	const char *knob;     /* #defined to choose the variant; NULL: the fragment has only one */
 	const char *event;    /* "sched_switch", "sched:sched_switch", or the kernel function */
-	const char *function; /* of the program, in the fragment */
+	const char *function; /* name of the program in the fragment */
 };
 
 extern const struct probe_group_row probe_group_rows[GROUP_COUNT];

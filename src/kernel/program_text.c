@@ -171,7 +171,7 @@ void program_text_write(const struct probe_plan *plan, const struct field_layout
 	fragments_add(plan, knobs, to);
 }
 
-/* What libbcc's own headers include; seen with 0.26 by compiling until nothing was missing. */
+/* Files that libbcc's own headers include; found with 0.26, by compiling until none was missing. */
 static const struct {
 	const char *name, *text;
 } header_rows[] = {

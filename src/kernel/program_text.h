@@ -18,10 +18,10 @@ struct program_knobs {
 	bool registers_marked;	  /* as registers_decode() wants it */
 	unsigned int parts;	  /* bits 1 << PART_x */
 	uint32_t latency_kinds;	  /* bits 1 << LATENCY_x, of --trace */
-	uint32_t turn_first;	  /* of their set, as bpf_text/latency.h says */
+	uint32_t turn_first;	  /* first turn of their set, see bpf_text/latency.h */
 	uint32_t block_argument;  /* as block.bpf.c says */
 	bool read_into_map, probe_read_kernel, thread_slots, process_totals;
-	uint64_t slower_ns;		     /* what takes as long is told singly; 0: nothing */
+	uint64_t slower_ns;		     /* events as long are told singly; 0: none */
 	const char *trace_pids, *trace_tids; /* numbers with commas between: of whom; NULL: all */
 	struct pid_space pids;
 };

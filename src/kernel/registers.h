@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the registers saved at the last kernel entry say. One file a CPU: registers_<machine>.c;
- * CMake takes the one of the machine that is built for.
- */
+/* Meaning of the registers that were saved at the last kernel entry. One file a CPU:
+ * registers_<machine>.c; CMake takes the one of the machine that is built for. */
 #ifndef TSNAP_KERNEL_REGISTERS_H
 #define TSNAP_KERNEL_REGISTERS_H
 
@@ -23,11 +22,11 @@ void registers_decode(const uint64_t *words, bool marked, struct registers_call 
 
 /* words: STACK_REGISTER_COUNT of them. */
 void registers_user(const uint64_t *words, struct user_registers *registers);
-/* The same of THREAD_REGISTER_COUNT words, whose sp somebody else must know: some are lacking.
- * False where too many are. */
+/* User registers from THREAD_REGISTER_COUNT words, of which some are lacking, as sp, which the
+ * caller must know. False: too many are. */
 bool registers_user_few(const uint64_t *words, uint64_t sp, struct user_registers *registers);
 
-/* Which registers a perf sample is asked for (PERF_SAMPLE_REGS_USER), as bits, and what they are:
+/* Registers that a perf sample is asked for (PERF_SAMPLE_REGS_USER), as bits, and their meaning:
  * words in the order of the bits. compat: of 32-bit code. */
 extern const uint64_t registers_sample_mask;
 void registers_sampled(const uint64_t *words, bool compat, struct user_registers *registers);

@@ -16,16 +16,16 @@
 #include <unistd.h>
 
 #define SHARE_MAGIC 0x3165726168737374ull /* "tsshare1" */
-#define META_BYTES_MAX 4096		  /* of any version */
+#define META_BYTES_MAX 4096		  /* most bytes of any version */
 
 /* Every version begins with magic and version. */
 struct share_meta {
 	uint64_t magic;
 	char version[24];
-	uint64_t text_hash; /* of the BPF text and the table of probes: the layout of all maps */
+	uint64_t text_hash; /* hash of BPF text and table of probes: the layout of all maps */
 	char pid_namespace[HOST_TEXT_SIZE];
 	int32_t pid_depth;
-	int32_t rows[GROUP_COUNT]; /* of probe_rows; -1: none */
+	int32_t rows[GROUP_COUNT]; /* index of each group's row in probe_rows; -1: none */
 	uint32_t maps;		   /* bits 1 << KERNEL_MAP_x */
 	uint32_t threads_max, stack_registers, registers_marked, pids_translated;
 	int32_t calibration;

@@ -21,8 +21,8 @@
 
 struct share_directory {
 	char name[SHARE_NAME_MAX + 1]; /* "": none, and the rest has no meaning */
-	int root, fd;		       /* of the file system, and of the directory in it */
-	bool was_left;		       /* nobody held it when it was joined */
+	int root, fd;  /* descriptors of the file system, and of the directory in it */
+	bool was_left; /* nobody held it when it was joined */
 };
 
 /* Letters, digits, - and _: the kernel keeps names with dots for itself. */

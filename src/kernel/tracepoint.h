@@ -13,7 +13,7 @@ int tracepoint_attach(const char *event, int program);
 /* True if tracefs shows the event. */
 bool tracepoint_exists(const char *event);
 
-/* What -EEXIST means, for users; of others strerror(). */
+/* Words for a failure: -EEXIST has its own, others have strerror(). */
 const char *tracepoint_why(int result);
 
 #endif

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-#define SIGNATURE_SIZE 128 /* of /proc/version_signature, which is shorter */
+#define SIGNATURE_SIZE 128 /* more than /proc/version_signature has */
 
 uint32_t version_code_of_vdso(const void *image, size_t size)
 {

@@ -12,8 +12,8 @@
 /* From the vDSO, else Ubuntu's /proc/version_signature, else release (uname's). 0: not known. */
 uint32_t version_code_read(const char *release);
 
-/* The same from a vDSO's image, from what version_signature says ("Ubuntu 4.15.0-20.21-generic
- * 4.15.17"), from a release ("4.9.0-19-amd64"). 0: it does not say. */
+/* Version code from a vDSO's image, from version_signature ("Ubuntu 4.15.0-20.21-generic 4.15.17"),
+ * from a release ("4.9.0-19-amd64"). 0: it does not say. */
 uint32_t version_code_of_vdso(const void *image, size_t size);
 uint32_t version_code_of_signature(const char *text);
 uint32_t version_code_of_release(const char *release);
