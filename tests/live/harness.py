@@ -200,7 +200,9 @@ def rows_of(rows, tid):
 class Tsnap(Process):
     """A run of the tool."""
 
-    columns = None
+    def __init__(self, argv, **popen):
+        super().__init__(argv, **popen)
+        self.parsed, self.parsed_bytes, self.names = [], 0, None  # rows of the CSV so far: a wait looks often
 
     @property
     def pid(self):
@@ -233,20 +235,23 @@ class Tsnap(Process):
 
     def rows(self, all_of_it=False):
         """Rows of the CSV so far, as dicts. A half row at the end counts only where all_of_it is asked."""
-        raw = self.out
+        file = self.files[0].fileno()
+        raw = os.pread(file, os.fstat(file).st_size - self.parsed_bytes, self.parsed_bytes)
         if not all_of_it:
             raw = raw[:raw.rfind(b"\n") + 1]
+            if raw.count(b'"') % 2:
+                return list(self.parsed)  # that line break is part of a name
         try:
             text = raw.decode()
         except UnicodeDecodeError as error:
             raise Failure("the CSV is not UTF-8: %s" % error)
-        table = list(csv.reader(io.StringIO(text, newline=""), strict=True))
-        if not table:
-            return []
-        for line in table:
-            check(len(line) == len(table[0]), "a row of %d columns under a heading of %d: %r", len(line),
-                  len(table[0]), line)
-        return [dict(zip(table[0], line)) for line in table[1:]]
+        for line in csv.reader(io.StringIO(text, newline=""), strict=True):
+            self.names = self.names or line
+            check(len(line) == len(self.names), "a row of %d columns under a heading of %d: %r", len(line), len(self.names), line)
+            if line is not self.names:
+                self.parsed.append(dict(zip(self.names, line)))
+        self.parsed_bytes += len(raw)
+        return list(self.parsed)
 
     def scans(self):
         return scans_of(self.rows())
@@ -257,10 +262,15 @@ class Tsnap(Process):
 
     def wait_scans(self, count, test=lambda row: True):
         """Waits until so many scans have rows that pass the test; gives all rows so far."""
+        seen = [-1]
+
         def enough():
             if self.code is not None:
                 raise Failure("tsnap ended (%d) early: %s" % (self.code, self.err))
             rows = self.rows()
+            if len(rows) == seen[0]:
+                return False
+            seen[0] = len(rows)
             return len(scans_of(row for row in rows if test(row))) >= count and rows
         return wait_until(enough, START_S + count * SLOW, "%d scans" % count)
 
