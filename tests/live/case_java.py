@@ -129,7 +129,7 @@ def same(ours, javas):
 def stacks_of_java(ctx):
     """Threads that sleep below dozens of compiled and interpreted functions: each frame is the one that the JVM tells."""
     find, compiled = Findings(), 0
-    for options in OPTIONS[:1 if SLOW > 1 else None]:
+    for options in OPTIONS[:1 if SLOW > 1 else None if ctx.options.all else 2]:
         java, told = told_by_java(ctx, options)
         tool = ctx.stream("-a", "-F", 5, "-p", str(java.pid), columns="comm,state,stack")
         tool.wait_scans(10)

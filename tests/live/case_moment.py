@@ -169,13 +169,18 @@ def moment_in_group_with_quota(ctx):
 
 @case
 def moment_of_two(ctx):
-    """Two tsnaps at once: both have true samples."""
+    """Two tsnaps at once, one with the least of CPUs (nice 15), the other in a group with cpu.max where there is one: both have true samples."""
     real_clock()
-    workload, findings = ctx.workload("mixed"), Findings()
-    other = ctx.stream("-a", "-p", workload["pid"], "-F", RATE, columns=moment.COLUMNS)
+    workload, findings, how = ctx.workload("mixed"), Findings(), {}
+    try:
+        how["preexec_fn"] = cpu_group(ctx, 20000)
+    except Skip as skip:
+        print("# neither has a quota: %s" % skip)
+    niced = ctx.but(tsnap=shutil.which("nice"), tsnap_args="-n 15 %s %s" % (ctx.options.tsnap, ctx.options.tsnap_args))
+    other = niced.stream("-a", "-p", workload["pid"], "-F", RATE, columns=moment.COLUMNS)
     other.wait_scans(2)
     kinds = moment.kinds_of(workload)
-    expect_shares(*moment.measure(ctx, kinds, SHORT_S, rate=RATE), SHORT_S, findings)
+    expect_shares(*moment.measure(ctx, kinds, SHORT_S, rate=RATE, **how), SHORT_S, findings)
     expect_shares(moment.shares(other.interrupt(), kinds), other, SHORT_S, findings)
     findings.close()
 

@@ -80,11 +80,13 @@ LIMIT_S = 400  # of what hangs; stacks_as_gdb takes more than 180 beside two spi
 # free.
 ALONE = ("*_growth", "critical_path*", "exit_storm*", "killed*", "nothing_left*", "block_full", "self_stops_counting", "self_not_counted",
          "only_what_is_asked", "stacks_on_cpu_anywhere", "stacks_on_cpu_shares", "stacks_on_cpu_of_jit", "moment_on_full_host", "stuck*",
-         "keeper*", "hostile_*", "moment_of_slow_reader*", "moment_beside_spinners", "moment_of_postgres", "stacks_moment_*")
+         "keeper*", "hostile_names", "hostile_kinds", "hostile_many_*", "hostile_sparse_files", "hostile_unwind_tables", "hostile_python",
+         "hostile_java", "moment_of_slow_reader*", "moment_beside_spinners", "moment_of_postgres", "stacks_moment_*")
 # These take long and hold what others hold, too, at more places, or one of tsnap's figures against another tool's: with --all, or named.
 THOROUGH = ("bench_*", "stacks_under_load", "without_facts", "inside_choices", "inside_times", "peers_*", "podman_*", "stress_*", "share_race",
             "schema_of_clickhouse", "schema_of_duckdb", "schema_of_fleet", "stacks_as_gdb", "hostile_many_*", "hostile_sparse_files", "hostile_unwind_tables",
-            "hostile_python", "hostile_java", "faults_of_all_*", "mariadb_*", "go_of_*")
+            "hostile_python", "hostile_java", "faults_of_all_*", "mariadb_*", "go_of_*", "moment_of_niced", "moment_in_group_with_quota",
+            "schema_of_postgresql", "stacks_on_cpu_by_timer", "births_inside*")
 AGAIN_MAX = 10
 # The longest begin first, so that none is left at the end.
 LONG = ("top_monkey", "file_of_the_same_wait", "every_option", "every_trace", "stacks_as_gdb", "stacks_under_load", "inside_*",
