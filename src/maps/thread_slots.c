@@ -3,6 +3,7 @@
  * thread's slot, and a stack has the free ones. Reading needs no system call.
  */
 #include "maps/thread_table.h"
+#include "base/memory.h"
 #include "kernel/bpf_call.h"
 #include "maps/register_asker.h"
 
@@ -17,6 +18,8 @@
 /* Slots are first taken from the lowest on, each CPU being at one at most: behind so many that
  * never were, none was. */
 #define FRESH_MAX 1024
+/* Slots that are known by the ids of their threads, one of those whose ids share a remainder. */
+#define FOUND_MAX 8192
 /* Registers of so many switches ago are copied with their record. */
 #define REGISTERS_KEPT 16
 
@@ -90,9 +93,30 @@ static int slots_get(struct thread_table *table, uint32_t key, struct thread_sta
 	return record->sched.tid ? 0 : -ENOENT;
 }
 
+static int slot_find(const struct thread_table *table, uint32_t tid, uint32_t *slot)
+{
+	return bpf_lookup_elem(table->maps.slots, &tid, slot) ? -errno : 0;
+}
+
+/* A slot that was found before is the thread's as long as its record says so: no system call. */
 static int slots_key_of(struct thread_table *table, uint32_t tid, uint32_t *key)
 {
-	return bpf_lookup_elem(table->maps.slots, &tid, key) ? -errno : 0;
+	uint32_t *found;
+	const struct thread_state *record;
+	int err;
+
+	if (!table->found)
+		table->found = memory_get(FOUND_MAX * sizeof(*table->found));
+	found = &table->found[tid % FOUND_MAX];
+	record = thread_table_mapped(table, *found);
+	if (record && __atomic_load_n(&record->sched.tid, __ATOMIC_ACQUIRE) == tid) {
+		*key = *found;
+		return 0;
+	}
+	err = slot_find(table, tid, key);
+	if (!err)
+		*found = *key;
+	return err;
 }
 
 static void slot_free(struct thread_table *table, uint32_t slot)
@@ -131,8 +155,8 @@ static void slots_remove(struct thread_table *table, const struct thread_state *
 {
 	uint32_t tid = record->sched.tid, slot;
 
-	if (!slots_key_of(table, tid, &slot) && slot < table->entries_max &&
-	    !slots_map(table, slot) && !bpf_delete_elem(table->maps.slots, &tid))
+	if (!slot_find(table, tid, &slot) && slot < table->entries_max && !slots_map(table, slot) &&
+	    !bpf_delete_elem(table->maps.slots, &tid))
 		slot_free(table, slot);
 }
 

@@ -54,6 +54,7 @@ void thread_table_done(struct thread_table *table)
 void thread_table_view_done(struct thread_table *table)
 {
 	thread_table_forget(table);
+	free(table->found);
 	free(table->keys);
 	free(table->records);
 	index_clear(&table->seen);

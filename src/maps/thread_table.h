@@ -67,9 +67,10 @@ struct thread_table {
 	uint32_t *keys;
 	struct thread_state *records;
 	struct asked_registers *asked; /* by slot, of entries_max; NULL: none, or no slots */
-	struct index seen;	       /* tids of this walk, read one by one: it may restart */
-	uint64_t torn_count;	       /* records left out of a scan because they kept changing */
-	uint64_t unfinished_count;     /* walks that could not see the whole map */
+	uint32_t *found;	   /* slots by tid, of those that were asked for; NULL: none yet */
+	struct index seen;	   /* tids of this walk, read one by one: it may restart */
+	uint64_t torn_count;	   /* records left out of a scan because they kept changing */
+	uint64_t unfinished_count; /* walks that could not see the whole map */
 };
 
 extern const struct thread_store thread_hash, thread_slots;
