@@ -34,6 +34,7 @@ struct peer_thread {
 struct peer_process {
 	size_t first, count; /* in struct live_edges' threads */
 	bool whole;	     /* these are all */
+	bool single;	     /* it has one thread, which is not among these */
 };
 
 /* What is known in a scan. Zeroed is empty. */

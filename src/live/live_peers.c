@@ -36,39 +36,6 @@ static void peer_add(struct live_context *context, struct live_edges *edges, int
 	};
 }
 
-static const struct peer_process *peers_of(struct live_context *context, struct live_edges *edges,
-					   int64_t pid)
-{
-	bool added;
-	uint64_t *place = index_put(&edges->process_places, (uint64_t)pid, &added);
-	struct peer_process process = {.first = edges->thread_count, .whole = true};
-	const struct dirent *entry;
-	char path[64];
-	DIR *dir;
-
-	if (!added)
-		return &edges->processes[*place - 1];
-	snprintf(path, sizeof(path), PROC "/%lld/task", (long long)pid);
-	dir = opendir(path);
-	while (dir && (entry = readdir(dir))) {
-		if (!isdigit((unsigned char)*entry->d_name))
-			continue;
-		process.whole = edges->thread_count - process.first < PEERS_MAX &&
-				edges->thread_count < PEERS_SCAN_MAX;
-		if (!process.whole)
-			break;
-		peer_add(context, edges, atoll(entry->d_name), pid);
-	}
-	if (dir)
-		closedir(dir);
-	process.count = edges->thread_count - process.first;
-	edges->processes = memory_grow(edges->processes, &edges->process_capacity,
-				       edges->process_count + 1, sizeof(*edges->processes));
-	edges->processes[edges->process_count++] = process;
-	*place = edges->process_count;
-	return &edges->processes[edges->process_count - 1];
-}
-
 /* The kernel counts a process's threads as links of their directory. */
 static bool process_is_single(int64_t pid)
 {
@@ -77,6 +44,49 @@ static bool process_is_single(int64_t pid)
 
 	snprintf(path, sizeof(path), PROC "/%lld/task", (long long)pid);
 	return !stat(path, &task) && task.st_nlink == 3;
+}
+
+static void peers_add(struct live_context *context, struct live_edges *edges, int64_t pid,
+		      struct peer_process *process)
+{
+	const struct dirent *entry;
+	char path[64];
+	DIR *dir;
+
+	snprintf(path, sizeof(path), PROC "/%lld/task", (long long)pid);
+	dir = opendir(path);
+	while (dir && (entry = readdir(dir))) {
+		if (!isdigit((unsigned char)*entry->d_name))
+			continue;
+		process->whole = edges->thread_count - process->first < PEERS_MAX &&
+				 edges->thread_count < PEERS_SCAN_MAX;
+		if (!process->whole)
+			break;
+		peer_add(context, edges, atoll(entry->d_name), pid);
+	}
+	if (dir)
+		closedir(dir);
+	process->count = edges->thread_count - process->first;
+}
+
+/* Found out once in a scan. */
+static const struct peer_process *peers_of(struct live_context *context, struct live_edges *edges,
+					   int64_t pid)
+{
+	bool added;
+	uint64_t *place = index_put(&edges->process_places, (uint64_t)pid, &added);
+	struct peer_process process = {.first = edges->thread_count, .whole = true};
+
+	if (!added)
+		return &edges->processes[*place - 1];
+	process.single = process_is_single(pid);
+	if (!process.single)
+		peers_add(context, edges, pid, &process);
+	edges->processes = memory_grow(edges->processes, &edges->process_capacity,
+				       edges->process_count + 1, sizeof(*edges->processes));
+	edges->processes[edges->process_count++] = process;
+	*place = edges->process_count;
+	return &edges->processes[edges->process_count - 1];
 }
 
 /* The thread that is in a call on what the link names; else the one that woke the waiting one last,
@@ -123,15 +133,16 @@ static int64_t peer_choose(const struct live_edges *edges, const struct peer_pro
 void edge_to_process(struct live_context *context, struct live_edges *edges, int64_t pid,
 		     const char *link, int64_t waker_tid, enum edge_sure sure, struct edge *edge)
 {
+	const struct peer_process *process = peers_of(context, edges, pid);
 	struct proc_stat stat;
 
 	edge->pid = pid;
-	if (process_is_single(pid)) {
+	if (process->single) {
 		edge->tid = pid;
 		edge->sure = sure;
 		return;
 	}
-	edge->tid = peer_choose(edges, peers_of(context, edges, pid), link, waker_tid);
+	edge->tid = peer_choose(edges, process, link, waker_tid);
 	edge->sure = edge->tid == ABSENT ? SURE_PROCESS : SURE_LIKELY;
 	if (edge->tid == ABSENT && !proc_stat_read(PROC, 0, pid, &stat))
 		edge->thing = name_lent_string(stat.comm);
