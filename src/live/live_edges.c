@@ -365,6 +365,7 @@ void live_edges_begin(struct live_edges *edges, int64_t moment_ns)
 	edges->lock_count = edges->thread_count = edges->process_count = 0;
 	index_clear(&edges->lock_places);
 	index_clear(&edges->process_places);
+	live_kernel_locks_begin(&edges->kernel_locks);
 }
 
 void live_edges_done(struct live_edges *edges)

@@ -1,8 +1,55 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "live_kernel_locks.h"
 #include "live_edges.h"
+#include "base/memory.h"
 
+#include <stdlib.h>
 #include <unistd.h>
+
+#define WAITS_MAX 16384 /* then all are forgotten */
+
+/* What a thread waits for: it is the same one until the thread runs again. */
+struct kernel_wait {
+	uint64_t stay;	  /* another number for each sleep */
+	uint64_t blocker; /* as struct kernel_lock has it */
+};
+
+/* Readers and writers wait for the same lock: the kind is in the low bits. */
+static uint64_t lock_address(const struct kernel_lock *lock)
+{
+	return lock->blocker & ~(uint64_t)3;
+}
+
+static const struct kernel_lock *lock_set_find(const struct lock_set *set, uint64_t address)
+{
+	const uint64_t *place = index_find(&set->places, address);
+
+	return place ? &set->locks[*place - 1] : NULL;
+}
+
+static void lock_set_put(struct lock_set *set, const struct kernel_lock *lock)
+{
+	bool added;
+	uint64_t *place = index_put(&set->places, lock_address(lock), &added);
+
+	if (!added)
+		return;
+	set->locks = memory_grow(set->locks, &set->capacity, set->count + 1, sizeof(*set->locks));
+	set->locks[set->count++] = *lock;
+	*place = set->count;
+}
+
+static void lock_set_empty(struct lock_set *set)
+{
+	index_empty(&set->places);
+	set->count = 0;
+}
+
+static void lock_set_done(struct lock_set *set)
+{
+	index_clear(&set->places);
+	free(set->locks);
+}
 
 /* Where /proc numbers threads in its own way the kernel's numbers are those of others. */
 static void locks_open(struct live_context *context, struct live_kernel_locks *locks)
@@ -14,6 +61,53 @@ static void locks_open(struct live_context *context, struct live_kernel_locks *l
 	locks->program = told ? kernel_lock_load() : -1;
 }
 
+static struct kernel_wait *wait_of(struct live_kernel_locks *locks, int64_t tid)
+{
+	uint64_t *place;
+	bool added;
+
+	if (locks->wait_count == WAITS_MAX) {
+		index_empty(&locks->waits);
+		locks->wait_count = 0;
+	}
+	place = index_put(&locks->waits, (uint64_t)tid, &added);
+	if (!added)
+		return &locks->of_threads[*place - 1];
+	locks->of_threads = memory_grow(locks->of_threads, &locks->wait_capacity,
+					locks->wait_count + 1, sizeof(*locks->of_threads));
+	locks->of_threads[locks->wait_count++] = (struct kernel_wait){0};
+	*place = locks->wait_count;
+	return &locks->of_threads[locks->wait_count - 1];
+}
+
+/* As another thread that waits for the same lock has found it in this scan, or read now. False: it
+ * is not known. *lock: blocker 0: the thread waits for none. */
+static bool lock_of(struct live_kernel_locks *locks, const struct thread_state *record, int64_t tid,
+		    struct kernel_lock *lock)
+{
+	struct kernel_wait *wait = record->sched.tid ? wait_of(locks, tid) : NULL;
+	/* no two sleeps of threads with one id have the same: a thread is switched less often than
+	 * every ns */
+	uint64_t stay = record->identity.start_boot_ns + record->sched.sequence_done;
+	const struct kernel_lock *found;
+
+	if (wait && wait->stay == stay) {
+		*lock = (struct kernel_lock){.blocker = wait->blocker};
+		found = lock_set_find(&locks->found, lock_address(lock));
+		if (found)
+			*lock = *found;
+		if (found || !wait->blocker)
+			return true;
+	}
+	if (kernel_lock_read(locks->program, (uint32_t)tid, lock))
+		return false;
+	if (lock->blocker)
+		lock_set_put(&locks->found, lock);
+	if (wait)
+		*wait = (struct kernel_wait){.stay = stay, .blocker = lock->blocker};
+	return true;
+}
+
 bool live_kernel_lock_edge(struct live_context *context, struct live_kernel_locks *locks,
 			   const struct edge_asker *asker, struct edge *edge,
 			   struct kernel_lock *lock)
@@ -22,8 +116,7 @@ bool live_kernel_lock_edge(struct live_context *context, struct live_kernel_lock
 
 	if (!locks->looked)
 		locks_open(context, locks);
-	if (locks->program < 0 || kernel_lock_read(locks->program, (uint32_t)tid, lock) ||
-	    !lock->blocker)
+	if (locks->program < 0 || !lock_of(locks, &asker->record, tid, lock) || !lock->blocker)
 		return false;
 	edge->kind = EDGE_KERNEL_LOCK;
 	/* who took it last for reading may be tsnap, which has looked through files of /proc */
@@ -35,9 +128,14 @@ bool live_kernel_lock_edge(struct live_context *context, struct live_kernel_lock
 	return true;
 }
 
+void live_kernel_locks_begin(struct live_kernel_locks *locks)
+{
+	lock_set_empty(&locks->found);
+}
+
 void live_kernel_locks_check(struct live_kernel_locks *locks)
 {
-	locks->checked = (struct kernel_lock){0};
+	lock_set_empty(&locks->checked);
 }
 
 static bool owner_equals(const struct kernel_lock *a, const struct kernel_lock *b)
@@ -48,22 +146,25 @@ static bool owner_equals(const struct kernel_lock *a, const struct kernel_lock *
 bool live_kernel_lock_holds(struct live_kernel_locks *locks, int64_t tid,
 			    const struct kernel_lock *lock, bool slept)
 {
+	const struct kernel_lock *checked = lock_set_find(&locks->checked, lock_address(lock));
 	struct kernel_lock now;
 
-	/* readers and writers wait for the same one: the kind is in the low bits */
-	if (slept && !((locks->checked.blocker ^ lock->blocker) & ~(uint64_t)3) &&
-	    owner_equals(&locks->checked, lock))
-		return true;
-	if (kernel_lock_read(locks->program, (uint32_t)tid, &now) || now.blocker != lock->blocker ||
-	    !owner_equals(&now, lock))
+	if (slept && checked)
+		return owner_equals(checked, lock);
+	if (kernel_lock_read(locks->program, (uint32_t)tid, &now) ||
+	    lock_address(&now) != lock_address(lock))
 		return false;
-	locks->checked = now;
-	return true;
+	lock_set_put(&locks->checked, &now);
+	return owner_equals(&now, lock);
 }
 
 void live_kernel_locks_done(struct live_kernel_locks *locks)
 {
 	if (locks->looked && locks->program >= 0)
 		close(locks->program);
+	lock_set_done(&locks->found);
+	lock_set_done(&locks->checked);
+	index_clear(&locks->waits);
+	free(locks->of_threads);
 	*locks = (struct live_kernel_locks){0};
 }

@@ -7,23 +7,38 @@
 
 #include <stdbool.h>
 
+#include "base/index.h"
 #include "kernel/kernel_lock.h"
 #include "waits/chain.h"
 
 struct edge_asker;
 struct live_context;
 
+/* Locks as they were read once. Zeroed is empty. */
+struct lock_set {
+	struct kernel_lock *locks;
+	size_t count, capacity;
+	struct index places; /* by address: place, plus one */
+};
+
 /* Zeroed: not looked for yet. */
 struct live_kernel_locks {
 	bool looked;
-	int program;		    /* -1: none */
-	struct kernel_lock checked; /* was read again last, and held; blocker 0: none */
+	int program;	    /* -1: none */
+	struct index waits; /* by thread, of earlier scans, too: place, plus one */
+	struct kernel_wait *of_threads;
+	size_t wait_count, wait_capacity;
+	struct lock_set found;	 /* in this scan, */
+	struct lock_set checked; /* and read again since live_kernel_locks_check() */
 };
 
 /* False: the thread waits for no lock, or it is not known. *lock: what was read. */
 bool live_kernel_lock_edge(struct live_context *context, struct live_kernel_locks *locks,
 			   const struct edge_asker *asker, struct edge *edge,
 			   struct kernel_lock *lock);
+/* A new scan: who has a lock is read anew, once for all that wait for it. What a thread waits for
+ * is not, unless it has run. */
+void live_kernel_locks_begin(struct live_kernel_locks *locks);
 /* What was read again before is too old from now on. */
 void live_kernel_locks_check(struct live_kernel_locks *locks);
 /* Reads it again. True: the same thread still waits for the same lock, and this has the same owner.
