@@ -2,9 +2,7 @@
 /* Threads that wait for each other in chains that are known. The ready line tells in `victims`, a
  * line each: the waiting thread, the thread that it waits for, and the chain in tsnap's words, as a
  * pattern of fnmatch; in `pids` the processes. */
-#include <arpa/inet.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -183,22 +181,6 @@ static void deadlock_flock(void)
 
 /* --- sockets */
 
-static void tcp_pair(int pair[2])
-{
-	struct sockaddr_in address = {.sin_family = AF_INET,
-				      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	socklen_t size = sizeof(address);
-	int listening = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	pair[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (listening < 0 || bind(listening, (struct sockaddr *)&address, sizeof(address)) ||
-	    listen(listening, 4) || getsockname(listening, (struct sockaddr *)&address, &size) ||
-	    connect(pair[0], (struct sockaddr *)&address, sizeof(address)))
-		unready("no TCP on the loopback device here");
-	pair[1] = accept4(listening, NULL, NULL, SOCK_CLOEXEC);
-	close(listening);
-}
-
 static void unix_pair(int pair[2])
 {
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
@@ -254,7 +236,7 @@ static void proxy(void (*pair)(int ends[2]))
 
 static void proxy_tcp(void)
 {
-	proxy(tcp_pair);
+	proxy(make_tcp);
 }
 
 static void proxy_unix(void)
@@ -281,7 +263,7 @@ static void server_threads(void)
 	int pair[2];
 
 	for (long i = 0; i < CONNECTIONS; i++) {
-		tcp_pair(pair);
+		make_tcp(pair);
 		connections[i] = pair[1];
 		client = part_start(&(struct part){"chain_client", part_ask, -1, pair[0]});
 		close(pair[0]);

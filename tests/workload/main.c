@@ -10,7 +10,7 @@
 static const struct workload *const tables[] = {
 	cpu_workloads,	 sleep_workloads,  process_workloads, crowd_workloads, compat_workloads,
 	file_workloads,	 socket_workloads, wait_workloads,    call_workloads,  mixed_workloads,
-	stuck_workloads, chain_workloads,  hostile_workloads, path_workloads,
+	stuck_workloads, chain_workloads,  hostile_workloads, path_workloads,  chained_workloads,
 };
 #define TABLE_COUNT (sizeof(tables) / sizeof(tables[0]))
 

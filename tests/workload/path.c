@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A client that waits in turn for each kind of thing that a critical path ends with: its server
  * computes, sleeps, writes to a disk, and waits for a mutex whose holder computes. Named
- * path-client, path-server, path-holder; the client is a process of its own. */
+ * path-client, path-server, path-holder; the client is a process of its own. They talk through a
+ * UNIX socket, or a TCP connection of 127.0.0.1. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -82,7 +83,9 @@ static void path_run(void)
 			die(path);
 		unlink(path);
 	}
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
+	if (option_number("tcp", 0))
+		make_tcp(ends);
+	else if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
 		die("socketpair");
 	client = child_fork();
 	if (!client)
@@ -98,7 +101,7 @@ static void path_run(void)
 }
 
 const struct workload path_workloads[] = {
-	{"path", "compute_ms=N sleep_ms=N hold_ms=N file=PATH",
+	{"path", "compute_ms=N sleep_ms=N hold_ms=N file=PATH tcp=1",
 	 "a client whose waits end with CPU time, a timer, a disk and a mutex", path_run},
 	{0},
 };

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -9,6 +10,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -49,6 +51,22 @@ void make_pipe(int fds[2])
 {
 	if (pipe2(fds, O_CLOEXEC))
 		die("pipe");
+}
+
+void make_tcp(int pair[2])
+{
+	struct sockaddr_in address = {.sin_family = AF_INET,
+				      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t size = sizeof(address);
+	int listening = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	pair[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (listening < 0 || bind(listening, (struct sockaddr *)&address, sizeof(address)) ||
+	    listen(listening, 4) || getsockname(listening, (struct sockaddr *)&address, &size) ||
+	    connect(pair[0], (struct sockaddr *)&address, sizeof(address)))
+		unready("no TCP on the loopback device here");
+	pair[1] = accept4(listening, NULL, NULL, SOCK_CLOEXEC);
+	close(listening);
 }
 
 void pin_thread(pid_t tid, long cpu)

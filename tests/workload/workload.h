@@ -30,7 +30,7 @@ struct workload {
 extern const struct workload cpu_workloads[], sleep_workloads[], process_workloads[],
 	crowd_workloads[], compat_workloads[], file_workloads[], socket_workloads[],
 	wait_workloads[], call_workloads[], mixed_workloads[], stuck_workloads[], chain_workloads[],
-	hostile_workloads[], path_workloads[];
+	hostile_workloads[], path_workloads[], chained_workloads[];
 
 /* Command line: key=value, else the value for absent. */
 const char *option_text(const char *key, const char *absent);
@@ -93,6 +93,8 @@ pid_t gettid_now(void);
 int64_t clock_ns(clockid_t clock);
 void sleep_ns(int64_t ns);
 void make_pipe(int fds[2]);
+/* The ends of a TCP connection of the loopback device. */
+void make_tcp(int pair[2]);
 /* As many threads and descriptors as may be. */
 void limits_raise(void);
 

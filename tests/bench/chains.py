@@ -1,0 +1,70 @@
+"""What --chains costs: with threads in chains, with many others beside them, and the threads that are sampled."""
+import subprocess
+import time
+
+from sampler import LIMIT_S, OPERATIONS, Crowd, Interleaved, Report, quartiles, say
+from table import Row
+
+RATE_HZ = 20
+CHAINED = 1000
+REQUESTS = 500  # of a crowd
+WARM_S = 2      # what happens once has happened
+TURNS = {"--chains": ("--chains", "-F", RATE_HZ), "a report": ("-F", RATE_HZ)}
+
+
+class Chained:
+    """So many threads in chains: half of them wait for an answer, and the other half for ten mutexes' holders, which nap."""
+
+    def __init__(self, options, threads):
+        self.process = subprocess.Popen([options.workload, "chained", "threads=%d" % threads], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE)
+        self.process.stdout.readline()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_what):
+        self.process.stdin.close()
+        self.process.wait(LIMIT_S)
+        self.process.stdout.close()
+
+
+def share_of_cpu(options, args):
+    """CPU time of all of tsnap's threads, in per cent of one CPU."""
+    with Report(options, "-d", 100000, *args) as report:
+        time.sleep(WARM_S)
+        cpu, start = report.cpu_s(), time.monotonic()
+        time.sleep(options.scan_s)
+        return 100 * (report.cpu_s() - cpu) / (time.monotonic() - start)
+
+
+def cost_row(options, words, aim):
+    """--chains and a report in turns: what else the host does falls on both."""
+    turns = 1 if options.quick else 2
+    found = {what: [] for what in TURNS}
+    for turn in range(turns):
+        for what, args in TURNS.items():
+            say("chains: %s, round %d of %d, %s" % (words, turn + 1, turns, what))
+            found[what].append(share_of_cpu(options, args))
+    low, middle, high = quartiles(found["--chains"])
+    return Row("CPU, --chains, %s, %d Hz" % (words, RATE_HZ), "tsnap", middle, "%", low, high, aim,
+               "%.1f %% for a report" % quartiles(found["a report"])[1])
+
+
+def sampled_row(options):
+    """A report has the same probes, but for those of requests to block devices."""
+    name, words = "pipe_same", OPERATIONS["pipe_same"]
+    found = Interleaved(options, {what: lambda args=args: Report(options, "-d", 100000, *args) for what, args in TURNS.items()},
+                        options.run_ms, {name: words})
+    low, middle, high = quartiles([with_it / without for with_it, without in
+                                   zip(found.ratios["--chains"][name], found.ratios["a report"][name])])
+    return Row("%s, --chains to a report" % words, "tsnap", middle, "ratio", low, high, 1.05,
+               "%.2f to no tool" % quartiles(found.ratios["--chains"][name])[1])
+
+
+def bench_chains(options):
+    with Chained(options, CHAINED):
+        rows = [cost_row(options, "%d threads in chains" % CHAINED, 10)]
+    with Crowd(options, options.crowd - REQUESTS), Chained(options, REQUESTS):
+        rows.append(cost_row(options, "%d threads of which %d are part of requests" % (options.crowd, REQUESTS), 3))
+    return rows + [sampled_row(options)]
