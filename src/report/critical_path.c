@@ -104,6 +104,28 @@ static size_t episode_put(struct critical_path *path, const struct sample *sampl
 	return *place - 1;
 }
 
+/* That the thread's wait is for that process, by the call and what this is about. */
+static uint64_t end_key(const struct sample *sample, int64_t pid)
+{
+	return hash_u64(hash_u64((uint64_t)sample->tid) ^ hash_u64((uint64_t)pid + 1) ^
+			hash_u64((uint64_t)sample->syscall_nr + 2) ^
+			hash_u64((uint64_t)sample->arg[0] + 3));
+}
+
+static bool names_call(const struct sample *sample)
+{
+	return sample->syscall_nr != ABSENT && sample->arg[0] != ABSENT;
+}
+
+static void end_note(struct critical_path *path, const struct sample *sample)
+{
+	if (sample->waits_on_pid == ABSENT || !names_call(sample))
+		return;
+	if (path->ends.used >= PATH_ENDS_MAX)
+		index_empty(&path->ends); /* they come again */
+	index_put(&path->ends, end_key(sample, sample->waits_on_pid), NULL);
+}
+
 void critical_path_add(struct critical_path *path, const struct scan *scan,
 		       const struct sample *sample, bool own)
 {
@@ -111,6 +133,7 @@ void critical_path_add(struct critical_path *path, const struct scan *scan,
 
 	if (sample->state == DOING_ZOMBIE)
 		return;
+	end_note(path, sample);
 	place = episode_put(path, sample, scan_put(path, scan));
 	if (!own || path->episode_count == count)
 		return;
@@ -161,12 +184,19 @@ static const struct wakeup *wakeup_find(const struct critical_path *path, int64_
 	return NULL;
 }
 
-/* A packet of a process of this host is delivered in an interrupt of the CPU on which it was sent.
- */
-static bool sent_by(const struct path_episode *sleeper, const struct path_episode *waker)
+/* A packet of a process of this host is delivered in an interrupt of the CPU on which it was sent:
+ * the interrupted thread is the sender. On a busy host many waits are over before their other end
+ * is looked up: then what earlier waits of the thread in the same call were for counts. */
+static bool sent_by(const struct critical_path *path, const struct path_episode *sleeper,
+		    const struct path_episode *waker)
 {
-	return waker && sleeper->sample.waits_on_pid != ABSENT &&
-	       sleeper->sample.waits_on_pid == waker->sample.pid;
+	const struct sample *sample = &sleeper->sample;
+
+	if (!waker)
+		return false;
+	if (sample->waits_on_pid != ABSENT)
+		return sample->waits_on_pid == waker->sample.pid;
+	return names_call(sample) && index_find(&path->ends, end_key(sample, waker->sample.pid));
 }
 
 /* Meaning of an interrupt that ended a wait, by what was waited for. */
@@ -208,7 +238,7 @@ static const struct path_episode *walk_next(const struct critical_path *path,
 		return NULL;
 	}
 	waker = wakeup->waker_tid == ABSENT ? NULL : episode_find(path, wakeup->waker_tid, scan);
-	if (wakeup->interrupt && !sent_by(sleeper, waker))
+	if (wakeup->interrupt && !sent_by(path, sleeper, waker))
 		walk->end = interrupt_end(&sleeper->sample);
 	else if (wakeup->waker_tid == sleeper->sample.tid)
 		walk->end = END_SELF;
@@ -399,6 +429,7 @@ void critical_path_done(struct critical_path *path)
 {
 	index_clear(&path->last_episodes);
 	index_clear(&path->last_wakeups);
+	index_clear(&path->ends);
 	free(path->scans);
 	free(path->episodes);
 	free(path->wakeups);

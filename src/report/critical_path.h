@@ -27,6 +27,7 @@
 #define PATH_LINKS_MAX 32	/* threads of a path; a longer one is not seen to its end */
 #define PATH_SCANS_MAX 400	/* that are held, */
 #define PATH_EPISODES_MAX 65536 /* and what threads did in them, some 60 MB */
+#define PATH_ENDS_MAX 65536	/* other ends of what threads waited for */
 
 struct path_scan;
 struct path_episode;
@@ -44,7 +45,8 @@ struct critical_path {
 	struct path_wakeup *wakeups;
 	size_t wakeup_count, wakeup_capacity;
 	struct index last_wakeups;
-	size_t *open; /* episodes of the process whose paths are not known yet */
+	struct index ends; /* by hash: which processes a thread's calls have waited for */
+	size_t *open;	   /* episodes of the process whose paths are not known yet */
 	size_t open_count, open_capacity;
 	struct sample *held; /* where they are to be in order */
 	size_t held_count, held_capacity;

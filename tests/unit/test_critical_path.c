@@ -230,6 +230,54 @@ static void sent_on_this_host(void **state)
 	critical_path_done(&path);
 }
 
+/* A sleep of the thread t1 in a call on a descriptor; pid: of the other end, or ABSENT. */
+static void waited_on(struct critical_path *path, int scan, int64_t fd, int64_t pid)
+{
+	const struct scan at = {
+		.time_us = scan * 10000, .weight_us = 10000, .moment_ns = moment_ns(scan)};
+	struct sample sample = sample_absent;
+
+	sample.tid = sample.pid = OWN;
+	sample.comm = name_lent_string("t1");
+	sample.state = DOING_SLEEP;
+	sample.state_us = 5000;
+	sample.why = "client";
+	sample.syscall = name_lent_string("read");
+	sample.syscall_nr = 0;
+	sample.arg[0] = fd;
+	sample.waits_on_pid = pid;
+	critical_path_add(path, &at, &sample, true);
+	seen(path, scan, 2, DOING_ON, scan * 10 - 5, NULL);
+	woken(path, OWN, 2, scan * 10 - 5, scan * 10 + 4, true);
+}
+
+/* The other end was looked up for one wait, and for the next ones the thread ran too soon: the same
+ * call on the same descriptor is known, and on another one is not. */
+static void sent_to_short_waits(void **state)
+{
+	struct critical_path path = {.wanted = true};
+	struct told told = {.count = 0};
+
+	(void)state;
+	waited_on(&path, 1, 3, ABSENT);
+	critical_path_end_scan(&path, moment_ns(2), take, &told);
+	waited_on(&path, 2, 3, 200);
+	critical_path_end_scan(&path, moment_ns(3), take, &told);
+	waited_on(&path, 3, 3, ABSENT);
+	critical_path_end_scan(&path, moment_ns(4), take, &told);
+	waited_on(&path, 4, 4, ABSENT);
+	critical_path_end_scan(&path, moment_ns(5), take, &told);
+	waited_on(&path, 5, 3, 300); /* known now, and not the one that was interrupted */
+	critical_path_end_scan(&path, moment_ns(6), take, &told);
+	assert_int_equal(told.count, 5);
+	expect(&told, 0, "network", "t1");
+	expect(&told, 1, "CPU", "t1 read> t2");
+	expect(&told, 2, "CPU", "t1 read> t2");
+	expect(&told, 3, "network", "t1");
+	expect(&told, 4, "network", "t1");
+	critical_path_done(&path);
+}
+
 /* Its own wake-up, one that was lost, and one that is still to come. */
 static void unknown(void **state)
 {
@@ -313,6 +361,7 @@ int main(void)
 		cmocka_unit_test(ends),
 		cmocka_unit_test(found_out_later),
 		cmocka_unit_test(sent_on_this_host),
+		cmocka_unit_test(sent_to_short_waits),
 		cmocka_unit_test(unknown),
 		cmocka_unit_test(circles),
 		cmocka_unit_test(in_order),
