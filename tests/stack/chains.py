@@ -5,6 +5,7 @@ Also of copies of one program: stripped, with .gnu_debugdata, with its symbols i
 in another root, in other mount and pid namespaces, with the rights of its owner (setuid), and of 10 GB. Without tables (a build without libdw): only what has
 frame pointers, and a walk may go astray where the C library has none. Exit 77: threads can't be stopped here.
 """
+import errno
 import os
 import select
 import shutil
@@ -105,7 +106,13 @@ def trial(probe, chain, named, tables):
 
 
 def plain(program, directory):
-    names = subprocess.run([program], stdout=subprocess.PIPE, check=True).stdout.decode().split()
+    try:
+        names = subprocess.run([program], stdout=subprocess.PIPE, check=True).stdout.decode().split()
+    except OSError as error:
+        if error.errno != errno.ENOEXEC or "chains32" not in program:
+            raise
+        print("no 32-bit programs run here: " + program)
+        return
     for name in names:
         if name == UNSTOPPABLE:
             continue
