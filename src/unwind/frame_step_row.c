@@ -5,8 +5,9 @@
 #include <errno.h>
 #include <string.h>
 
-#define VALUES_MAX 32 /* of an expression's stack */
-#define STEPS_MAX 512 /* it may branch backwards */
+#define VALUES_MAX 32	/* of an expression's stack */
+#define STEPS_MAX 512	/* it may branch backwards */
+#define BRANCH_STEPS 16 /* that looking for a branch's target counts as */
 
 static int register_read(const struct machine *machine, const struct user_registers *registers,
 			 uint64_t number, uint64_t *value)
@@ -204,6 +205,15 @@ static int operation_do(struct evaluation *to, const struct frame_operation *ope
 	}
 }
 
+/* Whether there is work left that a walk may do. */
+static bool step_take(struct evaluation *to, unsigned int steps)
+{
+	if (to->memory->steps_left < steps)
+		return false;
+	to->memory->steps_left -= steps;
+	return true;
+}
+
 /* Where a branch leads: the operation at that byte, or the end. */
 static size_t branch_target(const struct frame_operation *operations, size_t count, size_t at)
 {
@@ -228,7 +238,10 @@ static int expression_evaluate(struct evaluation *to, const struct frame_table *
 	for (int steps = 0; at < rule->count && !err; steps++) {
 		const struct frame_operation *operation = &operations[at++];
 
-		if (steps == STEPS_MAX)
+		if (steps == STEPS_MAX || !step_take(to, 1))
+			return -EBADMSG;
+		if ((operation->atom == DW_OP_skip || operation->atom == DW_OP_bra) &&
+		    !step_take(to, BRANCH_STEPS))
 			return -EBADMSG;
 		if (operation->atom == DW_OP_skip) {
 			at = branch_target(operations, rule->count, at - 1);

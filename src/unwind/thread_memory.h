@@ -29,7 +29,8 @@ struct thread_memory {
 	int64_t tid;
 	uint64_t top_from;
 	size_t top_bytes;
-	unsigned int calls_left; /* for this thread */
+	unsigned int calls_left; /* of reading memory, for this thread */
+	unsigned int steps_left; /* of expressions in unwind tables, for the same */
 	struct thread_memory_page pages[THREAD_MEMORY_PAGES];
 };
 
