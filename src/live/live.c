@@ -19,6 +19,7 @@
 #include "live/live_host.h"
 #include "live/live_look.h"
 #include "live/live_options.h"
+#include "live/live_parsers.h"
 #include "live/live_state.h"
 #include "live/live_trace.h"
 #include "live/live_wakeups.h"
@@ -166,6 +167,7 @@ static void live_close(struct source *source)
 	live_chains_free(live->chains);
 	live_wakeups_done(&live->wakeups);
 	live_runtime_locks_done(&live->runtime_locks);
+	live_parsers_end(&live->context);
 	live_host_done(&live->host);
 	live_asleep_done(&live->asleep);
 	index_clear(&live->walk.doubts);
@@ -320,7 +322,7 @@ static int live_start(struct live *live, struct error *e)
 	live_sandbox(live);
 	live_host_init(&live->host, &live->context);
 	if (live->stacks.needs & NEED_USTACK)
-		parsers_describe(live->stacks.parsers, live->context.config.no_sandbox,
+		parsers_describe(live->context.parsers, live->context.config.no_sandbox,
 				 &live->chosen);
 	err = sampling_begin(live, due_ns);
 	return err ? error_set(e, -err, EXIT_FAILED, "no thread can be started to sample: %s",
@@ -333,6 +335,7 @@ struct lookup *live_lookup_new(struct live *live)
 	struct lookup *lookup = lookup_new(PROC);
 
 	lookup_set_daemon_ports(lookup, live->context.config.daemon_ports);
+	lookup_set_container_reader(lookup, live_container_read, &live->context);
 	lookup_set_runtime_locks(lookup, live_runtime_lock_find, &live->runtime_locks);
 	return lookup;
 }
@@ -352,6 +355,7 @@ static int live_begin(struct live *live, uint64_t needs, struct error *e)
 	live->context.wants.needs |= live->context.wants.optional_needs;
 	live->context.wants.probe_needs =
 		live->context.wants.needs & ~(filter->no_samples ? NEEDS_REGISTERS : 0);
+	live_parsers_begin(&live->context);
 	live_stacks_init(&live->stacks, &live->context, &live->source, live->part.samples);
 	live->context.wants.idle = filter_wants_idle(filter);
 	live->context.wants.work = filter_wants_work(filter);

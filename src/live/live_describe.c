@@ -79,7 +79,7 @@ void live_describe(struct source *source, struct source_facts *facts)
 	snprintf(facts->kernel, SOURCE_TEXT_SIZE, "%s", kernel->host.release);
 	facts->cpus = kernel->host.cpus;
 	facts->rate_hz = live->context.config.rate_hz;
-	facts->own_cpu_ns = clock_cpu_ns() + parsers_cpu_ns(live->stacks.parsers) -
+	facts->own_cpu_ns = clock_cpu_ns() + parsers_cpu_ns(live->context.parsers) -
 			    live->times.own_cpu_start_ns;
 	if (!kernel_bpf_cost(&live->context.kernel, &ns, &runs)) {
 		facts->bpf_ns = (int64_t)ns;
@@ -108,7 +108,7 @@ void live_describe(struct source *source, struct source_facts *facts)
 	live_stacks_describe(&live->stacks, facts);
 	live_cpu_stacks_describe(&live->stacks, facts);
 	live_self_describe(&live->self, kernel, &live->stacks.cpu.sampler,
-			   &live->stacks.kept.stacks, live->stacks.parsers,
+			   &live->stacks.kept.stacks, live->context.parsers,
 			   live->context.now.scan_count, &facts->self);
 	if (live->context.config.traces)
 		source_facts_miss(facts, "events of --trace (more threads than fit the maps)",

@@ -2,7 +2,6 @@
 #include "live_runtime_locks.h"
 #include "base/index.h"
 #include "proc/proc.h"
-#include "proc/user_memory.h"
 
 #include <stdio.h>
 
@@ -16,13 +15,6 @@ void live_runtime_locks_sweep(struct live_runtime_locks *locks, int64_t now_ns)
 {
 	python_gils_sweep(&locks->gils, now_ns);
 	java_monitors_sweep(&locks->monitors, now_ns);
-}
-
-/* Only pages that are in memory: no process can keep this waiting. */
-static ssize_t memory_copy(const char *proc_root, int64_t tid, uint64_t from, void *to,
-			   size_t bytes)
-{
-	return user_memory_read(proc_root, tid, tid, from, to, bytes);
 }
 
 static int64_t inner_id(const char *proc_root, const struct stack_thread *thread)
@@ -74,9 +66,11 @@ bool live_runtime_lock_find(void *finder, const struct wait *wait, uint64_t fute
 
 	if (!(locks->context->wants.needs & NEED_WAITS))
 		return false;
-	if (!locks->gils.proc_root) {
-		python_gils_init(&locks->gils, PROC, memory_copy);
-		java_monitors_init(&locks->monitors, PROC, inner_id, memory_copy);
+	if (!locks->gils.reader.proc_root) {
+		struct parser *parser = live_parser(locks->context, PARSER_MEMORY);
+
+		python_gils_init(&locks->gils, PROC, parser);
+		java_monitors_init(&locks->monitors, PROC, inner_id, parser);
 	}
 	*lock = (struct runtime_lock){.address = 0};
 	return gil_find(locks, &thread, futex, with_place, lock) ||

@@ -211,7 +211,7 @@ void parser_tell(struct parser *parser, const struct parser_message *request)
 		parser_lose(parser);
 }
 
-struct parsers *parsers_begin(parser_service *service, bool free)
+struct parsers *parsers_begin(parser_service *service, bool free, unsigned int places)
 {
 	struct parsers *parsers = memory_get(sizeof(*parsers));
 	_Atomic pid_t own;
@@ -232,7 +232,8 @@ struct parsers *parsers_begin(parser_service *service, bool free)
 	if (!err)
 		err = hello_take(parsers->control, &pids[PARSER_PLACES], &own, &parsers->err);
 	for (int i = 0; !err && i < PARSER_PLACES; i++)
-		err = parser_begin(&parsers->parser[i]);
+		if (places >> i & 1)
+			err = parser_begin(&parsers->parser[i]);
 	if (!err)
 		return parsers;
 	parsers_end(parsers);

@@ -28,12 +28,17 @@
 #include "base/text.h"
 #include "parser/parser_service.h"
 
-/* Who must not wait for the other. */
+/* Who must not wait for the other. What is read of a process' memory may have to come from a file
+ * system of its owner's, for ever: whatever waits there has nothing else to do. */
 enum parser_place {
 	PARSER_TABLES,
 	PARSER_NAMES,
+	PARSER_MEMORY,
 	PARSER_PLACES,
 };
+
+#define PARSERS_OF_STACKS (1u << PARSER_TABLES | 1u << PARSER_NAMES)
+#define PARSERS_ALL ((1u << PARSER_PLACES) - 1)
 
 struct parsers;
 
@@ -58,9 +63,10 @@ struct parsers {
 	struct parser parser[PARSER_PLACES];
 };
 
-/* Forks the spawner and the parsers: before other threads begin. free: their system calls are not
- * bounded (--no-sandbox). NULL: there can be none, and nothing is parsed. */
-struct parsers *parsers_begin(parser_service *service, bool free);
+/* Forks the spawner and the parsers of some places (bits): before other threads begin. Those of the
+ * others begin when they are asked first. free: their system calls are not bounded (--no-sandbox).
+ * NULL: there can be none, and nothing is parsed. */
+struct parsers *parsers_begin(parser_service *service, bool free, unsigned int places);
 void parsers_end(struct parsers *parsers); /* also of NULL */
 
 /* How many ended or were given up; of NULL: 0. */

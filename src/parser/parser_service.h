@@ -3,7 +3,17 @@
 #ifndef TSNAP_PARSER_PARSER_SERVICE_H
 #define TSNAP_PARSER_PARSER_SERVICE_H
 
+#include <stdint.h>
+#include <string.h>
+
 #include "parser/parser_message.h"
+
+/* A request begins with a 32-bit number of its kind; those who ask have numbers from here on. */
+enum parser_kinds {
+	PARSER_FILES = 0,	   /* src/unwind/file_request.h */
+	PARSER_CONTAINERS = 0x100, /* src/live/live_parsers.h */
+	PARSER_RUNTIMES = 0x200,   /* src/unwind/runtime/runtime_request.h */
+};
 
 /* What comes with a request. The descriptors are the service's, which sets those to -1 that it
  * keeps.
@@ -14,6 +24,16 @@ struct parser_request {
 	int fds[PARSER_FDS_MAX];
 	unsigned int fd_count;
 };
+
+/* The request's kind; UINT32_MAX: it has none. */
+static inline uint32_t parser_request_kind(const struct parser_request *request)
+{
+	uint32_t kind = UINT32_MAX;
+
+	if (request->count >= sizeof(kind))
+		memcpy(&kind, request->bytes, sizeof(kind));
+	return kind;
+}
 
 /* Runs in the parser. The answer's bytes; 0: the request gets none. */
 typedef size_t parser_service(struct parser_request *request, char answer[PARSER_MESSAGE_MAX]);

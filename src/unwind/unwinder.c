@@ -34,11 +34,11 @@ static bool ids_foreign(const char *proc_root)
 }
 
 void unwinder_init(struct unwinder *unwinder, const char *proc_root, struct module_table *modules,
-		   size_t copy_bytes)
+		   struct parser *memory, size_t copy_bytes)
 {
 	*unwinder = (struct unwinder){.proc_root = proc_root, .modules = modules};
 	process_maps_cache_init(&unwinder->processes);
-	unwinder->java = walker_jit_new(proc_root, modules);
+	unwinder->java = walker_jit_new(proc_root, modules, memory);
 	thread_memory_init(&unwinder->memory, proc_root, ids_foreign(proc_root), copy_bytes);
 }
 

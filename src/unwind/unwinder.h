@@ -104,9 +104,10 @@ struct unwinder {
 	uint64_t ended[WALK_END_COUNT]; /* walks, by how they ended */
 };
 
-/* proc_root and modules must outlive it. Files below it tell foreign ids where foreign. */
+/* memory: reads that of Java; or NULL. proc_root and modules must outlive it. Files below it tell
+ * foreign ids where foreign. */
 void unwinder_init(struct unwinder *unwinder, const char *proc_root, struct module_table *modules,
-		   size_t copy_bytes);
+		   struct parser *memory, size_t copy_bytes);
 void unwinder_done(struct unwinder *unwinder);
 void unwinder_forget(struct unwinder *unwinder); /* all processes: before the modules go */
 /* What is known of interpreters and virtual machines: before some modules go. */

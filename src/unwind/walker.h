@@ -38,7 +38,8 @@ int walker_leave_jit(struct walker *walker);
 
 /* What that keeps of processes, for an unwinder: released by free() after walker_jit_forget(),
  * which also drops all before the modules go. Sweep about once a second. walk_jit.c */
-struct java_frames *walker_jit_new(const char *proc_root, struct module_table *modules);
+struct java_frames *walker_jit_new(const char *proc_root, struct module_table *modules,
+				   struct parser *memory);
 void walker_jit_forget(struct java_frames *java);
 void walker_jit_sweep(struct java_frames *java, int64_t now_ns);
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "unwind/runtime/java_frames.h"
+#include "unwind/runtime/runtime_service.h"
 #include "fuzz_memory.h"
 #include "fuzz_row.h"
 
@@ -39,7 +40,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 					 .path = (char *)"/usr/lib/jvm/x/libjvm.so"};
 	static struct thread_memory memory;
 	static char *base;
-	const struct stack_thread thread = {1, 1, 1, 1, 0};
+	const int64_t self = getpid();
+	const struct stack_thread thread = {self, self, 1, 1, 0};
 	struct process_maps maps = {.mappings = &mapping, .count = 1, .read_ns = 1};
 	struct java_frames java;
 
@@ -52,7 +54,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	memcpy(base, data, size);
 	memset(base + size, 0, BYTES - size);
-	java_frames_init(&java, "/proc", &modules);
+	runtime_service_clear();
+	java_frames_init(&java, "/proc", &modules, NULL);
+	java.reader.service = runtime_service;
 	must(!thread_memory_begin(&memory, syscall(SYS_gettid), BASE + CODE));
 	for (uint64_t at = BASE + CODE; at < BASE + BYTES; at += CODE_STEP) {
 		struct java_code code = {.frame_words = 0};

@@ -10,6 +10,7 @@
 
 #include "base/names.h"
 #include "unwind/runtime/python_frames.h"
+#include "unwind/runtime/runtime_service.h"
 #include "fuzz_memory.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -57,15 +58,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static struct module module = {.fd = -1, .read.has_exports = true};
 	static struct module_table modules = {.modules = {&module}, .count = 1};
 	static struct python_frames python;
-	static struct thread_memory memory;
 	static struct stack_walk walk;
-	/* the one that /proc has in every pid namespace */
-	const struct stack_thread thread = {1, 1, 1, 1, 0};
+	const int64_t self = getpid();
+	const struct stack_thread thread = {self, self, 1, 1, 0};
 	static char *base;
 
 	if (!base) {
 		base = fuzz_memory_map((uintptr_t)BASE, BYTES);
-		thread_memory_init(&memory, "/proc", false, BYTES);
 		module.read.exports.python[MODULE_PYTHON_VERSION] = 8;
 		module.read.exports.python[MODULE_PYTHON_CODE] = 16;
 		module.read.exports.python[MODULE_PYTHON_STRING] = 32;
@@ -75,10 +74,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	memcpy(base, data, size);
 	memset(base + size, 0, BYTES - size);
-	python_frames_init(&python, "/proc", &modules);
-	must(!thread_memory_begin(&memory, syscall(SYS_gettid), BASE + STACK));
+	runtime_service_clear();
+	python_frames_init(&python, "/proc", &modules, NULL);
+	python.reader.service = runtime_service;
 	walk_make(&walk);
-	python_frames_add(&python, &thread, &memory, &walk);
+	python_frames_add(&python, &thread, &walk);
 	walk_check(&walk);
 	python_frames_clear(&python);
 	names_clear();

@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
-#include "unwind/file_service.h"
+#include "unwind/runtime/runtime_service.h"
 #include "unwind/stack_table.h"
 #include "thread_registers.h"
 
@@ -130,9 +130,10 @@ int main(int argc, char **argv)
 		fprintf(stderr, "probe: %d: %s\n", tid, strerror(errno));
 		return 1;
 	}
-	parsers = parsers_begin(file_service, false);
+	parsers = parsers_begin(runtime_service, false, PARSERS_ALL);
 	module_table_init(&modules, parsers ? &parsers->parser[PARSER_TABLES] : NULL);
-	unwinder_init(&unwinder, "/proc", &modules, STACK_COPY_BYTES);
+	unwinder_init(&unwinder, "/proc", &modules,
+		      parsers ? &parsers->parser[PARSER_MEMORY] : NULL, STACK_COPY_BYTES);
 	names = stack_names_new("/proc", &modules, parsers ? &parsers->parser[PARSER_NAMES] : NULL);
 	measure(&unwinder, &thread, &registers, &walk, rounds);
 	if (rounds == 1)

@@ -147,7 +147,9 @@ void python_scene_make(struct python_scene *scene, uint64_t version)
 	scene->modules.count = 1;
 	scene->thread = (struct stack_thread){tid, tid, 1, clock_monotonic_ns(), 0};
 	thread_memory_init(&scene->memory, "/proc", false, 65536);
-	python_frames_init(&scene->python, "/proc", &scene->modules);
+	runtime_service_clear();
+	python_frames_init(&scene->python, "/proc", &scene->modules, NULL);
+	scene->python.reader.service = runtime_service;
 }
 
 void python_scene_done(struct python_scene *scene)

@@ -60,7 +60,7 @@ static void strings_of_json(void **state)
 
 struct scene {
 	struct fake_proc proc;
-	struct cache containers;
+	struct containers containers;
 };
 
 static void scene_put(struct scene *scene, const char *path, const char *text)
@@ -111,7 +111,7 @@ static void names_of_pods(void **state)
 static void names_of_the_kubelet(void **state)
 {
 	struct scene *scene = *state;
-	struct cache *cache = &scene->containers;
+	struct containers *cache = &scene->containers;
 	const char *root = scene->proc.root, *name;
 
 	scene_put(scene, "/var/log/containers/web-1_shop_nginx-" ID ".log", "x");
@@ -256,7 +256,7 @@ static int teardown(void **state)
 	struct scene *scene = *state;
 
 	fake_proc_done(&scene->proc);
-	cache_done(&scene->containers);
+	cache_done(&scene->containers.known);
 	names_clear();
 	free(scene);
 	return 0;

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "unwind/runtime/java_frames.h"
 #include "unwind/runtime/java_layout.h"
+#include "unwind/runtime/runtime_service.h"
 #include "unwind/walker.h"
 
 #define DISTANCE 4096 /* of addresses in memory from the file's */
@@ -164,7 +165,9 @@ static void scene_make(struct scene *scene)
 	scene->maps = (struct process_maps){
 		.mappings = &scene->mapping, .count = 1, .read_ns = scene->thread.now_ns};
 	thread_memory_init(&scene->memory, "/proc", false, 65536);
-	java_frames_init(&scene->java, "/proc", &scene->modules);
+	runtime_service_clear();
+	java_frames_init(&scene->java, "/proc", &scene->modules, NULL);
+	scene->java.reader.service = runtime_service;
 }
 
 static void scene_done(struct scene *scene)
@@ -466,7 +469,8 @@ static void frames_are_left(void **state)
 				       .module = MODULE_NONE};
 	scene.maps.mappings = mappings;
 	scene.maps.count = 2;
-	unwinder_init(&unwinder, "/proc", &scene.modules, 65536);
+	unwinder_init(&unwinder, "/proc", &scene.modules, NULL, 65536);
+	unwinder.java->reader.service = runtime_service;
 	left_by(&scene, &unwinder, code + 20, true, 5);
 	left_by(&scene, &unwinder, code + 20, false, 5);
 	/* before it is made: at its first instruction, behind push %rbp, and at the last one */

@@ -61,7 +61,7 @@ static uint32_t module_get(struct module_table *table, unsigned int *put_off)
 
 static struct parsers *table_begin(struct module_table *table, parser_service *service)
 {
-	struct parsers *parsers = parsers_begin(service, true);
+	struct parsers *parsers = parsers_begin(service, true, PARSERS_ALL);
 
 	assert_non_null(parsers);
 	module_table_init(table, &parsers->parser[PARSER_TABLES]);

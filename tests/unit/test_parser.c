@@ -94,7 +94,7 @@ static void wait_ready(struct parser *parser)
 static void bytes_and_files_pass(void **state)
 {
 	static char answer[PARSER_MESSAGE_MAX], body[40000];
-	struct parsers *parsers = parsers_begin(serve, false);
+	struct parsers *parsers = parsers_begin(serve, false, PARSERS_ALL);
 	struct parser_message request = {
 		.head = (char[]){ORDER_ECHO}, .head_bytes = 1, .body = body, .body_bytes = 40000};
 	int fds[2] = {memfd_create("a", MFD_CLOEXEC), memfd_create("b", MFD_CLOEXEC)};
@@ -124,7 +124,7 @@ static void bytes_and_files_pass(void **state)
 
 static void parsers_are_bounded(void **state)
 {
-	struct parsers *parsers = parsers_begin(serve, false);
+	struct parsers *parsers = parsers_begin(serve, false, PARSERS_ALL);
 	struct parser *parser = &parsers->parser[PARSER_NAMES];
 	int64_t grown;
 
@@ -146,7 +146,7 @@ static void parsers_are_bounded(void **state)
 static void others_follow_the_dead(void **state)
 {
 	static char answer[PARSER_MESSAGE_MAX];
-	struct parsers *parsers = parsers_begin(serve, false);
+	struct parsers *parsers = parsers_begin(serve, false, PARSERS_ALL);
 	struct parser *parser = &parsers->parser[PARSER_TABLES];
 	uint64_t generation = 0;
 	pid_t other, pid;

@@ -10,6 +10,7 @@
 #include "base/names.h"
 #include "unwind/runtime/python_frames.h"
 #include "unwind/runtime/python_gil.h"
+#include "unwind/runtime/python_stacks.h"
 #include "python_scene.h"
 #include "sleeper.h"
 
@@ -27,9 +28,7 @@ static void walk_make(struct python_scene *scene, uint32_t count, enum walk_end 
  */
 static void add(struct python_scene *scene)
 {
-	assert_int_equal(thread_memory_begin(&scene->memory, scene->thread.tid, stack_at(scene, 0)),
-			 0);
-	python_frames_add(&scene->python, &scene->thread, &scene->memory, &scene->walk);
+	python_frames_add(&scene->python, &scene->thread, &scene->walk);
 }
 
 /* Names of functions, and C frames as their numbers. */
@@ -142,12 +141,12 @@ static void names_are_kept(void **state)
 	calls_make(&scene);
 	walk_make(&scene, 5, WALK_WHOLE);
 	add(&scene);
-	assert_int_equal(scene.python.names.used, 3);
+	assert_int_equal(python_stacks_name_count(), 3);
 	other = function_make(&scene, "other");
 	for (int i = 0; i < 2; i++) {
 		walk_make(&scene, 5, WALK_WHOLE);
 		add(&scene);
-		assert_int_equal(scene.python.names.used, 3 + i);
+		assert_int_equal(python_stacks_name_count(), 3 + i);
 		/* main's frame, which its mark's caller is */
 		memcpy(&frame, &scene.stack[12 + scene.layout.frame_previous / 8], sizeof(frame));
 		frame_put(&scene, frame, other, stack_at(&scene, 28), 0);
@@ -476,7 +475,8 @@ static bool gil_read(uint64_t gil, struct python_gil *told)
 				      .code_type = scene.code_type,
 				      .string_type = scene.string_type};
 
-	return python_gil_read(&python, &scene.memory, scene.thread.tid, gil, true, told);
+	thread_memory_begin(&scene.memory, scene.thread.tid, gil);
+	return python_gil_read(&python, &scene.memory, gil, true, told);
 }
 
 static void gil_has_a_holder(void **state)

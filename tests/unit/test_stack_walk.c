@@ -104,7 +104,7 @@ static int scene_open(void **state)
 		_exit(0);
 	}
 	module_table_init(&scene->modules, NULL);
-	unwinder_init(&scene->unwinder, "/proc", &scene->modules, STACK_COPY_BYTES);
+	unwinder_init(&scene->unwinder, "/proc", &scene->modules, NULL, STACK_COPY_BYTES);
 	*state = scene;
 	return 0;
 }

@@ -330,7 +330,7 @@ static int dictionary_open(void **state)
 	struct dictionary *dictionary = calloc(1, sizeof(*dictionary));
 
 	assert_non_null(dictionary);
-	dictionary->parsers = parsers_begin(file_service, false);
+	dictionary->parsers = parsers_begin(file_service, false, PARSERS_ALL);
 	assert_non_null(dictionary->parsers);
 	module_table_init(&dictionary->modules, &dictionary->parsers->parser[PARSER_TABLES]);
 	dictionary->names = stack_names_new("/proc", &dictionary->modules,

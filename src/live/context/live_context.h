@@ -69,7 +69,8 @@ struct live_context {
 	struct kernel kernel;
 	struct live_seed seed; /* threads that sleep since before the start */
 	struct lookup *lookup;
-	uint64_t later_lookups; /* that came when the thread was in its next call: live_stay.h */
+	struct parsers *parsers; /* NULL: nothing is parsed (live_parsers.h) */
+	uint64_t later_lookups;	 /* that came when the thread was in its next call: live_stay.h */
 	struct totals_table totals; /* what samples have told of each thread's times */
 	struct sampler *sampler;
 	int64_t period_ns; /* from scan to scan */
@@ -93,6 +94,13 @@ static inline bool live_refuses(const struct live_context *context,
 
 	return filter_looks_at_ids(filter) && record->identity.known & IDENTITY_NAME &&
 	       filter_excludes(filter, record->identity.tgid, record->identity.tid);
+}
+
+/* NULL: there is none. */
+static inline struct parser *live_parser(const struct live_context *context,
+					 enum parser_place place)
+{
+	return context->parsers ? &context->parsers->parser[place] : NULL;
 }
 
 #endif

@@ -68,7 +68,7 @@ void lookup_free(struct lookup *lookup)
 	cache_done(&lookup->users);
 	cache_done(&lookup->comms);
 	cache_done(&lookup->proc_words);
-	cache_done(&lookup->containers);
+	cache_done(&lookup->containers.known);
 	fd_dirs_sweep(&lookup->fd_dirs, INT64_MAX, 0);
 	waits_free(lookup->waits);
 	syscalls_clear();
@@ -84,7 +84,7 @@ void lookup_sweep(struct lookup *lookup, int64_t now_ns)
 	cache_sweep(&lookup->comms, now_ns, SWEEP_IDLE_NS);
 	cache_sweep(&lookup->proc_words, now_ns, SWEEP_IDLE_NS);
 	cache_sweep(&lookup->users, now_ns, SWEEP_USERS_IDLE_NS);
-	cache_sweep(&lookup->containers, now_ns, SWEEP_USERS_IDLE_NS);
+	cache_sweep(&lookup->containers.known, now_ns, SWEEP_USERS_IDLE_NS);
 	fd_dirs_sweep(&lookup->fd_dirs, now_ns, SWEEP_IDLE_NS);
 	waits_sweep(lookup->waits, now_ns, SWEEP_IDLE_NS);
 }
@@ -154,6 +154,12 @@ bool lookup_wait_facts(struct lookup *lookup, const struct sample *sample,
 		       struct wait_facts *facts)
 {
 	return waits_facts(lookup->waits, sample, hint, anew, now_ns, facts);
+}
+
+void lookup_set_container_reader(struct lookup *lookup, container_file_reader *read, void *of)
+{
+	lookup->containers.read = read;
+	lookup->containers.of = of;
 }
 
 size_t lookup_unnamed_containers(const struct lookup *lookup, bool refused)

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "proc/container_file.h"
 #include "proc/lookup_hint.h"
 #include "sample/sample.h"
 #include "sample/why.h"
@@ -22,6 +23,8 @@ struct lookup *lookup_new(const char *proc_root);
 void lookup_free(struct lookup *lookup);
 /* Local ports below that are servers'; WHY_DAEMON_PORTS at first (sample/why.h). */
 void lookup_set_daemon_ports(struct lookup *lookup, int64_t ports);
+/* Who reads the files of containers' runtimes; at first this process does. */
+void lookup_set_container_reader(struct lookup *lookup, container_file_reader *read, void *of);
 /* Who knows locks of languages' runtimes (waits/waits.h). */
 void lookup_set_runtime_locks(struct lookup *lookup, runtime_lock_finder *find, void *finder);
 

@@ -10,6 +10,7 @@
 
 #include "base/cache.h"
 #include "live/resolve/lookup.h"
+#include "proc/containers.h"
 #include "proc/fd_dirs.h"
 
 #define THREADS_MAX 131072
@@ -21,7 +22,8 @@ typedef void lookup_stage_fill(struct lookup_item *item);
 
 struct lookup {
 	char *root;
-	struct cache threads, processes, users, comms, proc_words, containers;
+	struct cache threads, processes, users, comms, proc_words;
+	struct containers containers;
 	struct fd_dirs fd_dirs;
 	struct waits *waits;
 	uint64_t planned; /* needs that plan is for */

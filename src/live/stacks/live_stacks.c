@@ -9,7 +9,6 @@
 #include "kernel/registers.h"
 #include "proc/proc.h"
 #include "sample/waker_stack.h"
-#include "unwind/file_service.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -21,11 +20,6 @@
 #define OPENING_NS_MAX \
 	(10 * NS_PER_MS) /* in a scan, but for the first one, into files that are new */
 
-static struct parser *parser_at(const struct live_stacks *stacks, enum parser_place place)
-{
-	return stacks->parsers ? &stacks->parsers->parser[place] : NULL;
-}
-
 void live_stacks_init(struct live_stacks *stacks, struct live_context *context,
 		      struct source *source, struct sample *samples)
 {
@@ -36,13 +30,13 @@ void live_stacks_init(struct live_stacks *stacks, struct live_context *context,
 	if (!stacks->needs)
 		return;
 	stacks->proc_root = PROC;
-	if (stacks->needs & (NEED_USTACK | NEED_WAKER_STACK))
-		stacks->parsers = parsers_begin(file_service, context->config.no_sandbox);
-	module_table_init(&stacks->modules, parser_at(stacks, PARSER_TABLES));
-	unwinder_init(&stacks->unwinder, PROC, &stacks->modules, STACK_COPY_BYTES);
+	module_table_init(&stacks->modules, live_parser(context, PARSER_TABLES));
+	unwinder_init(&stacks->unwinder, PROC, &stacks->modules,
+		      live_parser(context, PARSER_MEMORY), STACK_COPY_BYTES);
 	stacks->python_wanted = context->config.python;
-	python_frames_init(&stacks->python, PROC, &stacks->modules);
-	stacks->names = stack_names_new(PROC, &stacks->modules, parser_at(stacks, PARSER_NAMES));
+	python_frames_init(&stacks->python, PROC, &stacks->modules,
+			   live_parser(context, PARSER_MEMORY));
+	stacks->names = stack_names_new(PROC, &stacks->modules, live_parser(context, PARSER_NAMES));
 	stack_table_init(&stacks->table, &stacks->modules, stacks->names);
 	stacks->threads = (struct cache){.entry_bytes = sizeof(struct known_stacks),
 					 .entries_max = THREADS_KEPT_MAX};
@@ -94,7 +88,6 @@ void live_stacks_done(struct live_stacks *stacks)
 	stacks_clear(stacks);
 	stack_names_free(stacks->names);
 	unwinder_done(&stacks->unwinder);
-	parsers_end(stacks->parsers);
 	free(stacks->tellings);
 	free(stacks->listed);
 	free(stacks->wanted);
@@ -236,11 +229,11 @@ void live_stacks_describe(const struct live_stacks *stacks, struct source_facts 
 		facts,
 		"processes that read files for stacks and ended over one (others went "
 		"on, and what was asked of them then is lost)",
-		parsers_lost(stacks->parsers));
+		parsers_lost(stacks->context->parsers));
 	source_facts_miss_any(facts,
 			      "process that starts those and ended (files and functions that were "
 			      "not known then are not)",
-			      parsers_ended(stacks->parsers));
+			      parsers_ended(stacks->context->parsers));
 	source_facts_miss_any(facts, "stacks not kept: the thread ran meanwhile",
 			      stacks->moved_count);
 	source_facts_miss_any(facts,

@@ -73,7 +73,6 @@ struct live_stacks {
 	struct live_kept kept;
 	struct live_copies copies;
 	const char *proc_root;
-	struct parsers *parsers; /* NULL: files are not read */
 	struct module_table modules;
 	struct unwinder unwinder;
 	bool python_wanted;

@@ -225,7 +225,7 @@ static uint32_t user_read(struct live_stacks *stacks, uint32_t at, int *err)
 	unwinder_walk(&stacks->unwinder, &thread, &registers, &walk);
 	*err = walk_error(&walk);
 	if (stacks->python_wanted)
-		python_frames_add(&stacks->python, &thread, &stacks->unwinder.memory, &walk);
+		python_frames_add(&stacks->python, &thread, &walk);
 	return stack_of_walk(&stacks->table, &walk);
 }
 

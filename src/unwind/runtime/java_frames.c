@@ -2,7 +2,7 @@
 #include "unwind/runtime/java_frames.h"
 #include "base/clock.h"
 #include "base/index.h"
-#include "unwind/runtime/java_layout.h"
+#include "unwind/runtime/java_service.h"
 
 #include <string.h>
 
@@ -10,36 +10,24 @@
 #define PROCESS_IDLE_NS (10 * NS_PER_SECOND)
 #define PROCESS_OLD_NS (5 * NS_PER_SECOND) /* code comes and goes */
 #define LIBRARIES_MAX 8 /* mappings of files named libjvm.so that are looked at */
-#define HEAPS_MAX 8
-#define SEGMENT_MAX 20 /* log2 of its bytes; HotSpot has 6 to 8 */
-#define HEAP_BYTES_MAX (4ull << 30)
-#define HOPS_MAX 8192
-#define FRAME_WORDS_MAX (1u << 17)
 #define PLACES_KEPT_MAX 65536
-#define LAYOUT_CALLS 4096 /* of reading memory, for one process; */
-#define HEAPS_CALLS 64
-#define PLACES_CALLS 16384 /* for all that is looked up until it gets old */
-#define SEGMENT_FREE 0xff
+#define PLACES_CALLS 16384 /* of reading memory, for all that is looked up until it gets old */
 
-/* CodeHeap */
-struct java_heap {
-	uint64_t first, end; /* that may have code */
-	uint64_t low, map;   /* of blocks; of the segment map */
-	uint32_t segment;
-};
+/* Beside JAVA_CODE_*. */
+#define PLACE_LOOKED (1ull << 32)
+#define PLACE_USED (1ull << 36) /* since it got old last */
 
 struct java_process {
 	struct cache_entry entry; /* key: pid */
 	int64_t maps_read_ns;	  /* of those that it was looked for in */
-	int64_t looked_ns, kept_ns;
+	int64_t kept_ns;
 	const struct module *module; /* libjvm.so, and how far from its addresses it lies: */
 	uint64_t distance;
-	bool known; /* layout is filled */
-	struct java_layout layout;
+	struct runtime_standing standing;
 	uint32_t heap_count;
-	struct java_heap heaps[HEAPS_MAX];
+	struct java_range heaps[JAVA_HEAPS_MAX];
 	struct index places; /* addresses to words of java_code */
-	unsigned int calls_left;
+	uint32_t calls_left;
 };
 
 static void process_drop(void *entry)
@@ -47,10 +35,11 @@ static void process_drop(void *entry)
 	index_clear(&((struct java_process *)entry)->places);
 }
 
-void java_frames_init(struct java_frames *java, const char *proc_root, struct module_table *modules)
+void java_frames_init(struct java_frames *java, const char *proc_root, struct module_table *modules,
+		      struct parser *parser)
 {
 	*java = (struct java_frames){
-		.proc_root = proc_root,
+		.reader = {.proc_root = proc_root, .parser = parser},
 		.modules = modules,
 		.processes = {.entry_bytes = sizeof(struct java_process),
 			      .entries_max = PROCESSES_MAX,
@@ -84,7 +73,7 @@ static const struct module *hotspot_find(const struct java_frames *java,
 		if (!mapping->path || !strstr(mapping->path, "/libjvm.so"))
 			continue;
 		left--;
-		mapping = mapping_find(maps, java->proc_root, thread, java->modules, memory,
+		mapping = mapping_find(maps, java->reader.proc_root, thread, java->modules, memory,
 				       mapping->start);
 		if (!mapping || mapping->jit || mapping->module == MODULE_NONE)
 			continue;
@@ -99,41 +88,67 @@ static const struct module *hotspot_find(const struct java_frames *java,
 	return NULL;
 }
 
-static bool heap_read(const struct java_layout *layout, struct thread_memory *memory,
-		      uint64_t address, struct java_heap *heap)
+/* Takes what a parser tells of the process and of those addresses. anew: of its heaps, too. NULL:
+ * nothing is known. */
+static const struct java_code_answer *code_ask(struct java_frames *java,
+					       struct java_process *process,
+					       const struct stack_thread *thread, bool anew,
+					       const uint64_t *addresses, uint32_t count)
 {
-	uint64_t space = address + layout->at[JAVA_HEAP_MEMORY];
-	uint64_t map = address + layout->at[JAVA_HEAP_MAP];
-	int32_t segment;
+	static union {
+		char bytes[PARSER_MESSAGE_MAX];
+		struct java_code_answer answer;
+	} got;
+	const size_t head = offsetof(struct java_code_answer, codes);
+	const struct runtime_request request = {.kind = RUNTIME_JAVA_CODE,
+						.count = count,
+						.pid = thread->pid,
+						.tid = thread->tid,
+						.now_ns = thread->now_ns,
+						.distance = process->distance,
+						.exports = process->module->read.exports,
+						.calls_left = process->calls_left,
+						.anew = anew};
+	ssize_t bytes = runtime_ask(&java->reader, &process->standing, &request, addresses,
+				    count * sizeof(*addresses), true, head, got.bytes);
+	const struct java_code_answer *answer = &got.answer;
 
-	if (!java_word(memory, space + layout->at[JAVA_SPACE_FIRST], &heap->first) ||
-	    !java_word(memory, space + layout->at[JAVA_SPACE_END], &heap->end) ||
-	    !java_word(memory, space + layout->at[JAVA_SPACE_LOW], &heap->low) ||
-	    !java_word(memory, map + layout->at[JAVA_SPACE_LOW], &heap->map) ||
-	    !java_int(memory, address + layout->at[JAVA_HEAP_SEGMENT], &segment))
-		return false;
-	heap->segment = (uint32_t)segment;
-	return heap->first && heap->end > heap->first && heap->low >= heap->first &&
-	       heap->low < heap->end && heap->end - heap->first <= HEAP_BYTES_MAX && segment > 0 &&
-	       segment <= SEGMENT_MAX;
+	if (bytes < 0 || !answer->known || answer->heap_count > JAVA_HEAPS_MAX ||
+	    answer->count > count ||
+	    (size_t)bytes != head + answer->count * sizeof(answer->codes[0]))
+		return NULL;
+	process->calls_left -=
+		answer->calls_used < process->calls_left ? answer->calls_used : process->calls_left;
+	return answer;
 }
 
-static void heaps_read(struct java_process *process, struct thread_memory *memory)
+/* A word of what a parser tells. */
+static uint64_t place_of_code(uint64_t code)
 {
-	const struct java_layout *layout = &process->layout;
-	uint64_t array, elements = layout->at[JAVA_CACHE_HEAP], heap;
-	int32_t count = 1;
+	uint32_t words = (uint32_t)code;
 
-	process->heap_count = 0;
-	if (java_layout_has(layout, JAVA_CACHE_HEAPS) &&
-	    (!java_word(memory, layout->at[JAVA_CACHE_HEAPS], &array) ||
-	     !java_int(memory, array + layout->at[JAVA_ARRAY_COUNT], &count) ||
-	     !java_word(memory, array + layout->at[JAVA_ARRAY_DATA], &elements)))
-		return;
-	for (int32_t i = 0; i < count && i < HEAPS_MAX; i++)
-		if (java_word(memory, elements + (uint64_t)i * sizeof(heap), &heap) &&
-		    heap_read(layout, memory, heap, &process->heaps[process->heap_count]))
-			process->heap_count++;
+	if (words > JAVA_FRAME_WORDS_MAX)
+		return PLACE_LOOKED;
+	return PLACE_LOOKED | words |
+	       (code & (JAVA_CODE_FOUND | JAVA_CODE_INCOMPLETE | JAVA_CODE_INTERPRETER));
+}
+
+/* Forgets what is known of addresses, and gives those that were asked for since this was done last.
+ */
+static uint32_t places_take(struct java_process *process, int64_t now_ns,
+			    uint64_t addresses[JAVA_CODES_MAX])
+{
+	uint64_t address, place;
+	uint32_t count = 0;
+	size_t at = 0;
+
+	while (count < JAVA_CODES_MAX && index_next(&process->places, &at, &address, &place))
+		if (place & PLACE_USED)
+			addresses[count++] = address;
+	index_clear(&process->places);
+	process->calls_left = PLACES_CALLS;
+	process->kept_ns = now_ns;
+	return count;
 }
 
 /* The process as it is since its maps were read. */
@@ -141,139 +156,47 @@ static void process_renew(struct java_frames *java, struct java_process *process
 			  const struct stack_thread *thread, struct process_maps *maps,
 			  struct thread_memory *memory)
 {
-	unsigned int calls_left = memory->calls_left;
+	static uint64_t addresses[JAVA_CODES_MAX];
+	const struct java_code_answer *answer = NULL;
 	uint64_t distance = 0;
 	const struct module *module = hotspot_find(java, thread, maps, memory, &distance);
 	bool other = module != process->module || distance != process->distance;
+	uint32_t count = 0;
 
 	process->maps_read_ns = maps->read_ns;
 	process->module = module;
 	process->distance = distance;
-	if (other || thread->now_ns - process->kept_ns >= PROCESS_OLD_NS) {
-		index_clear(&process->places);
-		process->calls_left = PLACES_CALLS;
-		process->kept_ns = thread->now_ns;
-	}
-	if (module &&
-	    (other || (!process->known && thread->now_ns - process->looked_ns >= PROCESS_OLD_NS))) {
-		memory->calls_left = LAYOUT_CALLS;
-		process->known = java_layout_get(&process->layout, module->read.exports.java,
-						 distance, memory);
-		process->looked_ns = thread->now_ns;
-	}
-	process->heap_count = 0;
-	if (module && process->known) {
-		memory->calls_left = HEAPS_CALLS;
-		heaps_read(process, memory);
-	}
-	memory->calls_left = calls_left;
+	if (other || thread->now_ns - process->kept_ns >= PROCESS_OLD_NS)
+		count = places_take(process, thread->now_ns, addresses);
+	if (module)
+		answer = code_ask(java, process, thread, true, addresses, other ? 0 : count);
+	process->heap_count = answer ? answer->heap_count : 0;
+	if (!answer)
+		return;
+	memcpy(process->heaps, answer->heaps, sizeof(process->heaps));
+	for (uint32_t i = 0; i < answer->count; i++)
+		*index_put(&process->places, addresses[i], NULL) = place_of_code(answer->codes[i]);
 }
 
-/* The CodeBlob that has the address, or 0. */
-static uint64_t blob_find(const struct java_layout *layout, const struct java_heap *heap,
-			  struct thread_memory *memory, uint64_t address)
+/* What is known of the code at an address in a heap, or is asked now. */
+static bool code_get(struct java_frames *java, struct java_process *process,
+		     const struct stack_thread *thread, uint64_t address, struct java_code *code)
 {
-	uint64_t at, block;
-	int32_t bytes;
-	uint8_t hop, used;
-
-	if (address < heap->low)
-		return 0;
-	at = (address - heap->low) >> heap->segment;
-	for (int i = 0; i < HOPS_MAX; i++) {
-		if (thread_memory_read_code(memory, heap->map + at, &hop, sizeof(hop)) ||
-		    hop == SEGMENT_FREE || hop > at)
-			return 0;
-		if (!hop)
-			break;
-		at -= hop;
-	}
-	block = heap->low + (at << heap->segment);
-	if (hop ||
-	    thread_memory_read_code(
-		    memory, block + layout->at[JAVA_BLOCK_HEADER] + layout->at[JAVA_HEADER_USED],
-		    &used, sizeof(used)) ||
-	    !used)
-		return 0;
-	block += layout->block_bytes;
-	if (!java_int(memory, block + layout->at[JAVA_BLOB_BYTES], &bytes) || bytes <= 0 ||
-	    address < block || address - block >= (uint64_t)bytes)
-		return 0;
-	return block;
-}
-
-static bool blob_incomplete(const struct java_layout *layout, struct thread_memory *memory,
-			    uint64_t blob, uint64_t address)
-{
-	int32_t complete, offset;
-	uint64_t code;
-
-	if (!java_layout_has(layout, JAVA_BLOB_COMPLETE) ||
-	    !java_int(memory, blob + layout->at[JAVA_BLOB_COMPLETE], &complete))
-		return false;
-	if (layout->complete_short)
-		complete = (int16_t)complete;
-	if (java_layout_has(layout, JAVA_BLOB_CODE)) {
-		if (!java_word(memory, blob + layout->at[JAVA_BLOB_CODE], &code))
-			return false;
-	} else if (java_layout_has(layout, JAVA_BLOB_CODE_OFFSET) &&
-		   java_int(memory, blob + layout->at[JAVA_BLOB_CODE_OFFSET], &offset)) {
-		code = blob + (uint64_t)(int64_t)offset;
-	} else {
-		return false;
-	}
-	return complete > 0 && address >= code && address - code < (uint64_t)complete;
-}
-
-static bool code_read(const struct java_layout *layout, const struct java_heap *heap,
-		      struct thread_memory *memory, uint64_t address, struct java_code *code)
-{
-	uint64_t blob = blob_find(layout, heap, memory, address), name;
-	char text[sizeof("Interpreter") + 1];
-	int32_t words;
-
-	if (!blob || !java_int(memory, blob + layout->at[JAVA_BLOB_FRAME], &words))
-		return false;
-	/* return address and frame pointer at least */
-	if (words >= 2 && words <= (int32_t)FRAME_WORDS_MAX) {
-		code->frame_words = (uint32_t)words;
-		code->incomplete = blob_incomplete(layout, memory, blob, address);
-	} else if (java_word(memory, blob + layout->at[JAVA_BLOB_NAME], &name) &&
-		   java_text(memory, name, text, sizeof(text))) {
-		code->interpreter = !strcmp(text, "Interpreter");
-	}
-	return true;
-}
-
-#define PLACE_LOOKED (1ull << 32) /* above frame_words */
-#define PLACE_FOUND (1ull << 33)
-#define PLACE_INCOMPLETE (1ull << 34)
-#define PLACE_INTERPRETER (1ull << 35)
-
-/* As code_read(), from what was looked up before. */
-static bool code_get(struct java_process *process, const struct java_heap *heap,
-		     struct thread_memory *memory, uint64_t address, struct java_code *code)
-{
-	unsigned int calls_left = memory->calls_left;
+	const struct java_code_answer *answer;
 	uint64_t *place;
 
 	if (process->places.used >= PLACES_KEPT_MAX)
 		index_clear(&process->places);
 	place = index_put(&process->places, address, NULL);
 	if (!(*place & PLACE_LOOKED) && process->calls_left) {
-		memory->calls_left = process->calls_left;
-		*place = PLACE_LOOKED;
-		if (code_read(&process->layout, heap, memory, address, code))
-			*place |= PLACE_FOUND | code->frame_words |
-				  (code->incomplete ? PLACE_INCOMPLETE : 0) |
-				  (code->interpreter ? PLACE_INTERPRETER : 0);
-		process->calls_left = memory->calls_left;
-		memory->calls_left = calls_left;
+		answer = code_ask(java, process, thread, false, &address, 1);
+		*place = answer && answer->count ? place_of_code(answer->codes[0]) : PLACE_LOOKED;
 	}
+	*place |= PLACE_USED;
 	*code = (struct java_code){.frame_words = (uint32_t)*place,
-				   .incomplete = *place & PLACE_INCOMPLETE,
-				   .interpreter = *place & PLACE_INTERPRETER};
-	return *place & PLACE_FOUND;
+				   .incomplete = *place & JAVA_CODE_INCOMPLETE,
+				   .interpreter = *place & JAVA_CODE_INTERPRETER};
+	return *place & JAVA_CODE_FOUND;
 }
 
 bool java_frames_find(struct java_frames *java, const struct stack_thread *thread,
@@ -289,6 +212,6 @@ bool java_frames_find(struct java_frames *java, const struct stack_thread *threa
 		process_renew(java, process, thread, maps, memory);
 	for (uint32_t i = 0; i < process->heap_count; i++)
 		if (address >= process->heaps[i].first && address < process->heaps[i].end)
-			return code_get(process, &process->heaps[i], memory, address, code);
+			return code_get(java, process, thread, address, code);
 	return false;
 }

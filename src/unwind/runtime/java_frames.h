@@ -4,8 +4,9 @@
  * everything may be a lie, or change meanwhile.
  *
  * A frame's CodeBlob has its size, found by the code heap's segment map, whose fields
- * java_layout finds by what libjvm.so exports (vmStructs). What was found is kept for 5 s by
- * address; where it is looked up and does not fit, frame pointers are followed. x86-64 only.
+ * java_layout finds by what libjvm.so exports (vmStructs). A parser does that (java_service.h).
+ * What it found is kept for 5 s by address; where it is looked up and does not fit, frame pointers
+ * are followed. x86-64 only.
  */
 #ifndef TSNAP_UNWIND_RUNTIME_JAVA_FRAMES_H
 #define TSNAP_UNWIND_RUNTIME_JAVA_FRAMES_H
@@ -16,10 +17,11 @@
 #include "base/cache.h"
 #include "unwind/module_table.h"
 #include "unwind/process_maps.h"
+#include "unwind/runtime/runtime_reader.h"
 #include "unwind/thread_memory.h"
 
 struct java_frames {
-	const char *proc_root;
+	struct runtime_reader reader;
 	struct module_table *modules;
 	struct cache processes;
 };
@@ -31,8 +33,9 @@ struct java_code {
 	bool interpreter;     /* of bytecode */
 };
 
-void java_frames_init(struct java_frames *java, const char *proc_root,
-		      struct module_table *modules);
+/* parser: reads the memory; or NULL. */
+void java_frames_init(struct java_frames *java, const char *proc_root, struct module_table *modules,
+		      struct parser *parser);
 void java_frames_clear(struct java_frames *java);		  /* also before modules go */
 void java_frames_sweep(struct java_frames *java, int64_t now_ns); /* about once a second */
 

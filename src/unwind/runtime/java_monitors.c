@@ -1,70 +1,50 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unwind/runtime/java_monitors.h"
 #include "base/clock.h"
-#include "base/memory.h"
+#include "base/index.h"
 
-#include <stdlib.h>
+#include <string.h>
 
 #define PROCESSES_MAX 4096
 #define PROCESS_IDLE_NS (120 * NS_PER_SECOND)
 #define KNOWN_OLD_NS (30 * NS_PER_SECOND) /* an exec */
 #define OTHER_OLD_NS (60 * NS_PER_SECOND)
 #define LIST_OLD_NS (5 * NS_PER_SECOND) /* threads come and go */
-#define LAYOUT_READS_MAX 4096
-#define LIST_READS_MAX 16384
-#define READS_MAX 1024 /* of memory, for one answer */
-#define STACK_BYTES_MAX (1ull << 32)
-#define LOCKS_MAX 8 /* LockStack::CAPACITY */
-#define ANONYMOUS_OWNER 1
-
-struct java_thread {
-	uint64_t address;	     /* of its JavaThread */
-	uint64_t stack, stack_bytes; /* its upper end */
-	uint64_t owner_id;	     /* of a platform's thread it stays */
-	int32_t id;
-	bool asked; /* in that stay it waits for that monitor; 0: for none */
-	uint64_t stay, pending;
-};
+#define RESTING_MAX 65536
 
 struct monitor_process {
 	struct cache_entry entry; /* key: pid */
 	int64_t next_look_ns, next_list_ns;
-	bool known;  /* its layout is */
+	bool known;  /* its layout is, by a parser */
 	bool nested; /* it knows its threads by other ids */
-	struct java_threads java;
-};
-
-/* Where a JVM that is found goes. */
-struct jvm_look {
-	struct java_layout *layout;
-	struct thread_memory *memory;
+	struct runtime_place place;
+	struct runtime_standing standing;
+	/* threads to stays in which they wait for no monitor, plus one: there are many of them, and
+	 * nobody is asked again */
+	struct index resting;
 };
 
 static void process_drop(void *entry)
 {
-	java_threads_done(&((struct monitor_process *)entry)->java);
+	index_clear(&((struct monitor_process *)entry)->resting);
 }
 
 void java_monitors_init(struct java_monitors *monitors, const char *proc_root,
 			int64_t (*id_of)(const char *proc_root, const struct stack_thread *thread),
-			ssize_t (*copy)(const char *proc_root, int64_t tid, uint64_t from, void *to,
-					size_t bytes))
+			struct parser *parser)
 {
 	*monitors = (struct java_monitors){
-		.proc_root = proc_root,
+		.reader = {.proc_root = proc_root, .parser = parser},
 		.id_of = id_of,
 		.processes = {.entry_bytes = sizeof(struct monitor_process),
 			      .entries_max = PROCESSES_MAX,
 			      .drop = process_drop},
 	};
-	thread_memory_init(&monitors->memory, proc_root, false, 0);
-	monitors->memory.copy = monitors->copy = copy;
 }
 
 void java_monitors_done(struct java_monitors *monitors)
 {
 	cache_done(&monitors->processes);
-	thread_memory_done(&monitors->memory);
 }
 
 void java_monitors_sweep(struct java_monitors *monitors, int64_t now_ns)
@@ -72,221 +52,43 @@ void java_monitors_sweep(struct java_monitors *monitors, int64_t now_ns)
 	cache_sweep(&monitors->processes, now_ns, PROCESS_IDLE_NS);
 }
 
-/* --- threads */
-
-static bool thread_id_read(const struct java_layout *layout, struct thread_memory *memory,
-			   uint64_t thread, int32_t *id)
+static bool is_jvm(const struct runtime_exports *exports)
 {
-	uint64_t os;
-
-	return java_word(memory, thread + layout->at[JAVA_THREAD_OS], &os) &&
-	       java_int(memory, os + layout->at[JAVA_OS_ID], id);
+	return exports->java[MODULE_JAVA_TYPES];
 }
 
-/* One that begins, or ends, has no system thread, and is left out. */
-static void thread_add(struct java_threads *java, struct thread_memory *memory, uint64_t address)
+static const struct runtime_kind jvm_kind = {{"/libjvm.so", NULL}, is_jvm};
+
+/* faults: pages that nobody has read are read. 0 or -errno. */
+static int jvm_ask(struct java_monitors *monitors, struct monitor_process *process,
+		   const struct stack_thread *thread, struct runtime_request *request, bool faults,
+		   void *answer, size_t bytes)
 {
-	const struct java_layout *layout = &java->layout;
-	struct java_thread thread = {.address = address};
+	static char got[PARSER_MESSAGE_MAX];
+	ssize_t count;
 
-	if (!java_word(memory, address + layout->at[JAVA_THREAD_STACK], &thread.stack) ||
-	    !java_word(memory, address + layout->at[JAVA_THREAD_STACK_BYTES],
-		       &thread.stack_bytes) ||
-	    !thread_id_read(layout, memory, address, &thread.id) ||
-	    thread.stack_bytes > STACK_BYTES_MAX || thread.stack_bytes > thread.stack)
-		return;
-	if (java_layout_has(layout, JAVA_THREAD_OWNER_ID) &&
-	    !java_word(memory, address + layout->at[JAVA_THREAD_OWNER_ID], &thread.owner_id))
-		return;
-	java->threads = memory_grow(java->threads, &java->capacity, java->count + 1,
-				    sizeof(*java->threads));
-	java->threads[java->count++] = thread;
-}
-
-static bool chain_list(struct java_threads *java, struct thread_memory *memory)
-{
-	uint64_t thread;
-
-	if (!java_word(memory, java->layout.at[JAVA_THREAD_FIRST], &thread))
-		return false;
-	for (int i = 0; thread && i < JAVA_THREADS_MAX; i++) {
-		thread_add(java, memory, thread);
-		if (!java_word(memory, thread + java->layout.at[JAVA_THREAD_NEXT], &thread))
-			return false;
-	}
-	return true;
-}
-
-bool java_threads_list(struct java_threads *java, struct thread_memory *memory)
-{
-	const struct java_layout *layout = &java->layout;
-	uint64_t list, threads, thread;
-	int32_t count;
-
-	java->count = 0;
-	index_empty(&java->holders);
-	if (!java_layout_has(layout, JAVA_THREADS))
-		return chain_list(java, memory);
-	if (!java_word(memory, layout->at[JAVA_THREADS], &list) ||
-	    !java_int(memory, list + layout->at[JAVA_LIST_COUNT], &count) ||
-	    !java_word(memory, list + layout->at[JAVA_LIST_THREADS], &threads))
-		return false;
-	for (int32_t i = 0; i < count && i < JAVA_THREADS_MAX; i++) {
-		if (!java_word(memory, threads + (uint64_t)i * sizeof(thread), &thread))
-			return false;
-		thread_add(java, memory, thread);
-	}
-	return true;
-}
-
-void java_threads_done(struct java_threads *java)
-{
-	free(java->threads);
-	index_clear(&java->holders);
-	*java = (struct java_threads){.count = 0};
-}
-
-/* --- monitors */
-
-/* True if the thread has the object in its LockStack, whose top is told from the thread on. */
-static bool has_locked(const struct java_layout *layout, struct thread_memory *memory,
-		       uint64_t thread, uint64_t object)
-{
-	uint64_t locks = layout->at[JAVA_THREAD_LOCKS], locked;
-	uint64_t first = locks + layout->at[JAVA_LOCKS_FIRST];
-	int32_t top;
-
-	if (!java_int(memory, thread + locks + layout->at[JAVA_LOCKS_TOP], &top))
-		return false;
-	for (uint64_t at = first; at < first + LOCKS_MAX * sizeof(locked) && (int64_t)at < top;
-	     at += sizeof(locked))
-		if (!java_word(memory, thread + at, &locked) || locked == object)
-			return locked == object;
-	return false;
-}
-
-/* What an anonymous owner has locked; 0: not known. The monitor has a WeakHandle to it. */
-static uint64_t object_of(const struct java_layout *layout, struct thread_memory *memory,
-			  uint64_t monitor)
-{
-	uint64_t handle, object;
-
-	return java_layout_has(layout, JAVA_THREAD_LOCKS) &&
-			       java_layout_has(layout, JAVA_LOCKS_TOP) &&
-			       java_layout_has(layout, JAVA_LOCKS_FIRST) &&
-			       java_layout_has(layout, JAVA_MONITOR_OBJECT) &&
-			       java_word(memory, monitor + layout->at[JAVA_MONITOR_OBJECT],
-					 &handle) &&
-			       java_word(memory, handle, &object)
-		       ? object
-		       : 0;
-}
-
-/* True if the thread was the owner, or, where only that can tell, is. */
-static bool may_own(const struct java_layout *layout, struct thread_memory *memory,
-		    const struct java_thread *thread, uint64_t owner, uint64_t object)
-{
-	if (owner == ANONYMOUS_OWNER)
-		return object && has_locked(layout, memory, thread->address, object);
-	if (java_layout_has(layout, JAVA_THREAD_OWNER_ID))
-		return thread->owner_id == owner;
-	return owner == thread->address || thread->stack - owner - 1 < thread->stack_bytes;
-}
-
-/* What is known of the thread is so still. */
-static bool is_same(const struct java_layout *layout, struct thread_memory *memory,
-		    const struct java_thread *thread)
-{
-	uint64_t owner_id = thread->owner_id;
-	int32_t id;
-
-	return thread_id_read(layout, memory, thread->address, &id) && id == thread->id &&
-	       (!java_layout_has(layout, JAVA_THREAD_OWNER_ID) ||
-		(java_word(memory, thread->address + layout->at[JAVA_THREAD_OWNER_ID], &owner_id) &&
-		 owner_id == thread->owner_id));
-}
-
-/* Where the place of a monitor's holder is kept. No more monitors are waited for at one time than
- * there are threads to do so; who lies names a new one each time. */
-static uint64_t *holder_place(struct java_threads *java, uint64_t monitor)
-{
-	if (java->holders.used >= JAVA_THREADS_MAX && !index_find(&java->holders, monitor))
-		index_empty(&java->holders);
-	return index_put(&java->holders, monitor, NULL);
-}
-
-/* 0: nobody that is known. */
-static int64_t holder_of(struct java_threads *java, struct thread_memory *memory,
-			 const struct java_monitor *monitor)
-{
-	const struct java_layout *layout = &java->layout;
-	uint64_t *before = holder_place(java, monitor->address), object = 0;
-	size_t first = *before ? *before - 1 : 0;
-
-	if (monitor->owner == ANONYMOUS_OWNER)
-		object = object_of(layout, memory, monitor->address);
-	for (size_t i = 0; i < java->count; i++) {
-		size_t at = (first + i) % java->count;
-
-		if (!may_own(layout, memory, &java->threads[at], monitor->owner, object))
-			continue;
-		*before = at + 1;
-		return is_same(layout, memory, &java->threads[at]) ? java->threads[at].id : 0;
-	}
+	request->pid = thread->pid;
+	request->tid = thread->tid;
+	request->now_ns = thread->now_ns;
+	request->distance = process->place.distance;
+	request->exports = process->place.exports;
+	count = runtime_ask(&monitors->reader, &process->standing, request, NULL, 0, faults, bytes,
+			    got);
+	if (count < 0)
+		return (int)count;
+	memcpy(answer, got, bytes);
 	return 0;
 }
 
-/* Of a thread that sleeps it stays as it is until it is woken. */
-static bool pending_read(const struct java_layout *layout, struct thread_memory *memory,
-			 struct java_thread *waiter, uint64_t stay)
+static bool layout_ask(struct java_monitors *monitors, struct monitor_process *process,
+		       const struct stack_thread *thread)
 {
-	if (waiter->asked && waiter->stay == stay)
-		return true;
-	waiter->asked = is_same(layout, memory, waiter) &&
-			java_word(memory, waiter->address + layout->at[JAVA_THREAD_PENDING],
-				  &waiter->pending);
-	waiter->stay = stay;
-	return waiter->asked;
-}
+	struct runtime_request request = {.kind = RUNTIME_JAVA_LAYOUT};
+	struct java_layout_answer answer = {.has_monitors = false};
 
-bool java_monitor_read(struct java_threads *java, struct thread_memory *memory, int64_t id,
-		       uint64_t stay, struct java_monitor *monitor)
-{
-	const struct java_layout *layout = &java->layout;
-	struct java_thread *waiter = java->threads;
-	size_t left = java->count;
-
-	while (left && waiter->id != id) {
-		waiter++;
-		left--;
-	}
-	if (!left || !pending_read(layout, memory, waiter, stay) || !waiter->pending)
-		return false;
-	*monitor = (struct java_monitor){.address = waiter->pending};
-	if (!java_word(memory, monitor->address + layout->at[JAVA_MONITOR_OWNER], &monitor->owner))
-		return false;
-	if (monitor->owner)
-		monitor->holder = holder_of(java, memory, monitor);
-	return true;
-}
-
-/* --- a process */
-
-static bool jvm_take(void *to, const struct runtime_exports *exports, uint64_t distance)
-{
-	struct jvm_look *look = to;
-
-	return exports->java[MODULE_JAVA_TYPES] &&
-	       java_layout_get(look->layout, exports->java, distance, look->memory) &&
-	       java_layout_has_monitors(look->layout);
-}
-
-static const struct runtime_kind jvm_kind = {{"/libjvm.so", NULL}, jvm_take};
-
-static void memory_begin(struct thread_memory *memory, int64_t tid, unsigned int reads)
-{
-	thread_memory_begin_copied(memory, tid, 0, NULL, 0);
-	memory->calls_left = reads;
+	/* names of fields, which nobody else reads, are in memory only when they are */
+	return !jvm_ask(monitors, process, thread, &request, true, &answer, sizeof(answer)) &&
+	       answer.has_monitors;
 }
 
 static struct monitor_process *process_get(struct java_monitors *monitors,
@@ -295,42 +97,51 @@ static struct monitor_process *process_get(struct java_monitors *monitors,
 	bool added;
 	struct monitor_process *process =
 		cache_get(&monitors->processes, (uint64_t)thread->pid, thread->now_ns, &added);
-	struct jvm_look look = {&process->java.layout, &monitors->memory};
 	int64_t began_ns;
 
 	if (runtime_look_begin(&monitors->looks, thread->now_ns, process->next_look_ns,
 			       &began_ns)) {
-		memory_begin(&monitors->memory, thread->tid, LAYOUT_READS_MAX);
-		/* names of fields, which nobody else reads, are in memory only when they are */
-		monitors->memory.copy = NULL;
-		process->known = runtime_find(monitors->proc_root, thread, &jvm_kind, &look);
-		monitors->memory.copy = monitors->copy;
-		process->nested = process->known &&
-				  monitors->id_of(monitors->proc_root, thread) != thread->tid;
+		process->known =
+			runtime_find(&monitors->reader, thread, &jvm_kind, &process->place) &&
+			layout_ask(monitors, process, thread);
+		process->nested = process->known && monitors->id_of(monitors->reader.proc_root,
+								    thread) != thread->tid;
 		process->next_look_ns =
 			runtime_look_end(&monitors->looks, thread->now_ns, began_ns,
 					 process->known ? KNOWN_OLD_NS : OTHER_OLD_NS);
 	}
-	if (process->known && runtime_look_begin(&monitors->looks, thread->now_ns,
-						 process->next_list_ns, &began_ns)) {
-		memory_begin(&monitors->memory, thread->tid, LIST_READS_MAX);
-		java_threads_list(&process->java, &monitors->memory);
-		process->next_list_ns =
-			runtime_look_end(&monitors->looks, thread->now_ns, began_ns, LIST_OLD_NS);
-	}
 	return process;
+}
+
+static void resting_put(struct monitor_process *process, int64_t tid, uint64_t stay)
+{
+	if (process->resting.used >= RESTING_MAX)
+		index_empty(&process->resting);
+	*index_put(&process->resting, (uint64_t)tid, NULL) = stay + 1;
 }
 
 bool java_monitor_find(struct java_monitors *monitors, const struct stack_thread *thread,
 		       uint64_t stay, struct java_monitor *monitor)
 {
 	struct monitor_process *process = process_get(monitors, thread);
-	int64_t id = thread->tid;
+	struct runtime_request request = {.kind = RUNTIME_JAVA_MONITOR, .stay = stay};
+	const uint64_t *resting = index_find(&process->resting, (uint64_t)thread->tid);
+	struct java_monitor_answer answer = {.known = false};
 
-	if (!process->known)
+	if (!process->known || (resting && *resting == stay + 1))
 		return false;
-	if (process->nested)
-		id = monitors->id_of(monitors->proc_root, thread);
-	memory_begin(&monitors->memory, thread->tid, READS_MAX);
-	return java_monitor_read(&process->java, &monitors->memory, id, stay, monitor);
+	request.id =
+		(uint64_t)(process->nested ? monitors->id_of(monitors->reader.proc_root, thread)
+					   : thread->tid);
+	request.anew = thread->now_ns >= process->next_list_ns;
+	if (jvm_ask(monitors, process, thread, &request, false, &answer, sizeof(answer)))
+		return false;
+	if (request.anew)
+		process->next_list_ns = thread->now_ns + LIST_OLD_NS;
+	if (!answer.known) /* a parser that has begun since */
+		process->next_look_ns = 0;
+	if (answer.asked && !answer.waits)
+		resting_put(process, thread->tid, stay);
+	*monitor = answer.monitor;
+	return answer.waits;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The Python functions that a thread is in, in place of the C function that interprets them: read
- * from the memory of CPython 3.11 to 3.14, in which everything may be a lie. The thread must stand
- * still, as for its stack; who calls checks that it did.
+/* The Python functions that a thread is in, in place of the C function that interprets them: as a
+ * parser reads them (python_stacks.h) from the memory of CPython 3.11 to 3.14. The thread must
+ * stand still, as for its stack; who calls checks that it did.
  *
  * An interpreter is known by what its file exports, its threads by their ids. Each call of the
  * interpreter's loop has a mark on the C stack (a _PyCFrame in 3.11, the frame that it begins with
@@ -18,33 +18,30 @@
 #include <stdint.h>
 
 #include "base/cache.h"
-#include "base/index.h"
 #include "unwind/module_table.h"
-#include "unwind/runtime/python_code.h"
+#include "unwind/runtime/runtime_reader.h"
 #include "unwind/unwinder.h"
 
 struct python_frames {
-	const char *proc_root;
+	struct runtime_reader reader;
 	struct module_table *modules;
 	struct cache processes;
-	/* Of code at an instruction: a lent name's address; by what it is as well, */
-	struct index names;
-	struct index scan_names; /* or by where it is alone, in one scan, */
-	int64_t scan_ns;	 /* that of this moment */
-	uint64_t unknown_count;	 /* stacks of a version that is not known */
-	uint64_t broken_count;	 /* stacks of which a part could not be read */
-	uint64_t work;		 /* of reading stacks, since scan_ns */
-	uint64_t late_count;	 /* stacks that were not read, because there had been too much */
+	int64_t scan_ns;	/* of the present scan */
+	uint64_t unknown_count; /* stacks of a version that is not known */
+	uint64_t broken_count;	/* stacks of which a part could not be read */
+	uint64_t work;		/* of reading stacks, since scan_ns */
+	uint64_t late_count;	/* stacks that were not read, because there had been too much */
 };
 
+/* parser: reads the memory; or NULL. */
 void python_frames_init(struct python_frames *python, const char *proc_root,
-			struct module_table *modules);
+			struct module_table *modules, struct parser *parser);
 void python_frames_clear(struct python_frames *python); /* also before modules or names go */
 void python_frames_sweep(struct python_frames *python, int64_t now_ns); /* about once a second */
 
-/* memory: of the walk. A walk without an interpreter in it stays as it is. thread->now_ns is the
- * same for all of one scan. */
+/* A walk without an interpreter in it stays as it is. thread->now_ns is the same for all of one
+ * scan. */
 void python_frames_add(struct python_frames *python, const struct stack_thread *thread,
-		       struct thread_memory *memory, struct stack_walk *walk);
+		       struct stack_walk *walk);
 
 #endif

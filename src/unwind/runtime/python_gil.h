@@ -8,38 +8,36 @@
  * is free and a second look finds the same number, the holder is right.
  *
  * An interpreter is looked for in a process' files named python... or libpython..., by what they
- * export. Memory is read by a function of the caller's; everything in it may be a lie.
+ * export. A parser reads files and memory; everything in these may be a lie.
  */
 #ifndef TSNAP_UNWIND_RUNTIME_PYTHON_GIL_H
 #define TSNAP_UNWIND_RUNTIME_PYTHON_GIL_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "base/cache.h"
 #include "unwind/process_maps.h"
 #include "unwind/runtime/python_code.h"
 #include "unwind/runtime/runtime_find.h"
 
-struct python_gil {
-	uint64_t holder;	       /* id of a thread, as the process knows it */
-	uint64_t switches;	       /* times that another thread got it */
-	bool changing;		       /* its mutex is held: the holder may be about to change */
-	char place[PYTHON_PLACE_SIZE]; /* where the holder is, "app.py:88"; "": not known */
-};
+/* struct _gil_runtime_state, from `locked` on: an int and what aligns it, */
+#define SWITCHES_AT 8	/* switch_number, */
+#define CONDITION_AT 16 /* cond, where who wants it waits, */
+/* mutex, whose first word is 0 while it is free, */
+#define MUTEX_AT (CONDITION_AT + sizeof(pthread_cond_t))
+/* switch_cond, where who gave it away waits until another one has it */
+#define SWITCH_AT (MUTEX_AT + sizeof(pthread_mutex_t))
 
 struct python_gils {
-	const char *proc_root;
+	struct runtime_reader reader;
 	struct cache processes;
-	struct thread_memory memory;
 	struct runtime_looks looks;
 };
 
-/* proc_root must stay. copy: as struct thread_memory has it. */
-void python_gils_init(struct python_gils *gils, const char *proc_root,
-		      ssize_t (*copy)(const char *proc_root, int64_t tid, uint64_t from, void *to,
-				      size_t bytes));
+/* proc_root must stay. parser: reads files and memory; or NULL. */
+void python_gils_init(struct python_gils *gils, const char *proc_root, struct parser *parser);
 void python_gils_done(struct python_gils *gils);		  /* also of a zeroed one */
 void python_gils_sweep(struct python_gils *gils, int64_t now_ns); /* about once a second */
 
@@ -48,8 +46,8 @@ void python_gils_sweep(struct python_gils *gils, int64_t now_ns); /* about once 
 bool python_gil_find(struct python_gils *gils, const struct stack_thread *thread, uint64_t futex,
 		     bool with_place, struct python_gil *gil);
 
-/* The part that reads memory alone: the GIL of that address. */
-bool python_gil_read(const struct python *python, struct thread_memory *memory, int64_t tid,
-		     uint64_t address, bool with_place, struct python_gil *gil);
+/* In a parser: the GIL of that address. */
+bool python_gil_read(const struct python *python, struct thread_memory *memory, uint64_t address,
+		     bool with_place, struct python_gil *gil);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unwind/runtime/runtime_find.h"
 #include "base/clock.h"
+#include "unwind/file_request.h"
 
 #include <string.h>
 #include <sys/stat.h>
@@ -22,29 +23,25 @@ static bool has_name(const struct mapping *mapping, const struct runtime_kind *k
 	return false;
 }
 
-static bool mapping_take(const struct mapping *mapping, const char *proc_root, int64_t tid,
-			 const struct runtime_kind *kind, void *to)
+static bool mapping_take(struct parser *parser, const struct mapping *mapping, int fd,
+			 const struct runtime_kind *kind, struct runtime_place *place)
 {
-	struct runtime_exports exports;
-	uint64_t address;
-	int fd = mapping_open(mapping, proc_root, tid);
-	struct elf_file elf;
+	struct elf_file elf = {.fd = fd};
 	struct stat file;
-	bool found;
+	uint64_t address;
 
-	if (fd < 0)
+	if (fstat(fd, &file))
 		return false;
-	found = !fstat(fd, &file) && !elf_file_read(&elf, fd, NULL, (uint64_t)file.st_size);
-	if (found)
-		runtime_exports_read(&elf, &exports);
-	found = found && elf_address_of(&elf, mapping->offset, &address) &&
-		kind->take(to, &exports, mapping->start - address);
-	close(fd);
-	return found;
+	elf.bytes = (uint64_t)file.st_size;
+	if (file_head_ask(parser, &elf) || file_exports_ask(parser, &elf, &place->exports) ||
+	    !elf_address_of(&elf, mapping->offset, &address))
+		return false;
+	place->distance = mapping->start - address;
+	return kind->is(&place->exports);
 }
 
-bool runtime_find(const char *proc_root, const struct stack_thread *thread,
-		  const struct runtime_kind *kind, void *to)
+bool runtime_find(const struct runtime_reader *reader, const struct stack_thread *thread,
+		  const struct runtime_kind *kind, struct runtime_place *place)
 {
 	unsigned int files = 0;
 	struct process_maps *maps;
@@ -52,13 +49,21 @@ bool runtime_find(const char *proc_root, const struct stack_thread *thread,
 	bool found = false;
 	int err;
 
+	if (!reader->parser)
+		return false;
 	process_maps_cache_init(&processes);
-	maps = process_maps_get(&processes, proc_root, thread, &err);
-	for (size_t i = 0; maps && i < maps->count && !found && files < FILES_MAX; i++)
-		if (has_name(&maps->mappings[i], kind)) {
-			found = mapping_take(&maps->mappings[i], proc_root, thread->tid, kind, to);
-			files++;
-		}
+	maps = process_maps_get(&processes, reader->proc_root, thread, &err);
+	for (size_t i = 0; maps && i < maps->count && !found && files < FILES_MAX; i++) {
+		const struct mapping *mapping = &maps->mappings[i];
+		int fd = has_name(mapping, kind)
+				 ? mapping_open(mapping, reader->proc_root, thread->tid)
+				 : -1;
+
+		files += fd >= 0;
+		found = fd >= 0 && mapping_take(reader->parser, mapping, fd, kind, place);
+		if (fd >= 0)
+			close(fd);
+	}
 	cache_done(&processes);
 	return found;
 }

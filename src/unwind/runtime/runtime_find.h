@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Finds a language's runtime in a process, for those who read its locks in its memory: the file
- * that it is mapped from, by its name, and what that exports.
+ * that it is mapped from, by its name, and what that exports, as a parser tells.
  */
 #ifndef TSNAP_UNWIND_RUNTIME_RUNTIME_FIND_H
 #define TSNAP_UNWIND_RUNTIME_RUNTIME_FIND_H
@@ -8,19 +8,25 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "unwind/elf/runtime_exports.h"
 #include "unwind/process_maps.h"
+#include "unwind/runtime/runtime_reader.h"
 
 struct runtime_kind {
 	/* how the names of its files begin, with "/" before it; NULL at the end */
 	const char *names[3];
-	/* True if the file, whose addresses are that far from the process', is such a runtime. */
-	bool (*take)(void *to, const struct runtime_exports *exports, uint64_t distance);
+	/* True if a file that exports that is such a runtime. */
+	bool (*is)(const struct runtime_exports *exports);
 };
 
-/* Asks take() about files with such names until one is. */
-bool runtime_find(const char *proc_root, const struct stack_thread *thread,
-		  const struct runtime_kind *kind, void *to);
+/* Where a runtime is. */
+struct runtime_place {
+	uint64_t distance; /* of the process' addresses from those that are exported */
+	struct runtime_exports exports;
+};
+
+/* Asks about files with such names until one is. */
+bool runtime_find(const struct runtime_reader *reader, const struct stack_thread *thread,
+		  const struct runtime_kind *kind, struct runtime_place *place);
 
 /* What looking for runtimes took in a scan, of all processes. */
 struct runtime_looks {

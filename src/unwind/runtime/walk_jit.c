@@ -101,11 +101,12 @@ int walker_leave_jit(struct walker *walker)
 	return err;
 }
 
-struct java_frames *walker_jit_new(const char *proc_root, struct module_table *modules)
+struct java_frames *walker_jit_new(const char *proc_root, struct module_table *modules,
+				   struct parser *memory)
 {
 	struct java_frames *java = memory_get(sizeof(*java));
 
-	java_frames_init(java, proc_root, modules);
+	java_frames_init(java, proc_root, modules, memory);
 	return java;
 }
 

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the live source has parsers do (src/parser): all of src/unwind, and files in which runtimes
+ * of containers keep names.
+ */
+#ifndef TSNAP_LIVE_LIVE_PARSERS_H
+#define TSNAP_LIVE_LIVE_PARSERS_H
+
+#include "live/context/live_context.h"
+#include "proc/container_file.h"
+
+/* Begins those that columns of these needs want; context->parsers stays NULL where there are none.
+ */
+void live_parsers_begin(struct live_context *context);
+void live_parsers_end(struct live_context *context);
+
+container_file_reader live_container_read; /* of: struct live_context */
+
+#endif

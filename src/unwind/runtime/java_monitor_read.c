@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a parser does for java_monitors.h. */
+#include "base/memory.h"
+#include "unwind/runtime/java_monitors.h"
+
+#include <stdlib.h>
+
+#define STACK_BYTES_MAX (1ull << 32)
+#define LOCKS_MAX 8 /* LockStack::CAPACITY */
+#define ANONYMOUS_OWNER 1
+
+struct java_thread {
+	uint64_t address;	     /* of its JavaThread */
+	uint64_t stack, stack_bytes; /* its upper end */
+	uint64_t owner_id;	     /* of a platform's thread it stays */
+	int32_t id;
+	bool asked; /* in that stay it waits for that monitor; 0: for none */
+	uint64_t stay, pending;
+};
+
+/* --- threads */
+
+static bool thread_id_read(const struct java_layout *layout, struct thread_memory *memory,
+			   uint64_t thread, int32_t *id)
+{
+	uint64_t os;
+
+	return java_word(memory, thread + layout->at[JAVA_THREAD_OS], &os) &&
+	       java_int(memory, os + layout->at[JAVA_OS_ID], id);
+}
+
+/* One that begins, or ends, has no system thread, and is left out. */
+static void thread_add(struct java_threads *java, struct thread_memory *memory, uint64_t address)
+{
+	const struct java_layout *layout = &java->layout;
+	struct java_thread thread = {.address = address};
+
+	if (!java_word(memory, address + layout->at[JAVA_THREAD_STACK], &thread.stack) ||
+	    !java_word(memory, address + layout->at[JAVA_THREAD_STACK_BYTES],
+		       &thread.stack_bytes) ||
+	    !thread_id_read(layout, memory, address, &thread.id) ||
+	    thread.stack_bytes > STACK_BYTES_MAX || thread.stack_bytes > thread.stack)
+		return;
+	if (java_layout_has(layout, JAVA_THREAD_OWNER_ID) &&
+	    !java_word(memory, address + layout->at[JAVA_THREAD_OWNER_ID], &thread.owner_id))
+		return;
+	java->threads = memory_grow(java->threads, &java->capacity, java->count + 1,
+				    sizeof(*java->threads));
+	java->threads[java->count++] = thread;
+}
+
+static bool chain_list(struct java_threads *java, struct thread_memory *memory)
+{
+	uint64_t thread;
+
+	if (!java_word(memory, java->layout.at[JAVA_THREAD_FIRST], &thread))
+		return false;
+	for (int i = 0; thread && i < JAVA_THREADS_MAX; i++) {
+		thread_add(java, memory, thread);
+		if (!java_word(memory, thread + java->layout.at[JAVA_THREAD_NEXT], &thread))
+			return false;
+	}
+	return true;
+}
+
+bool java_threads_list(struct java_threads *java, struct thread_memory *memory)
+{
+	const struct java_layout *layout = &java->layout;
+	uint64_t list, threads, thread;
+	int32_t count;
+
+	java->count = 0;
+	index_empty(&java->holders);
+	if (!java_layout_has(layout, JAVA_THREADS))
+		return chain_list(java, memory);
+	if (!java_word(memory, layout->at[JAVA_THREADS], &list) ||
+	    !java_int(memory, list + layout->at[JAVA_LIST_COUNT], &count) ||
+	    !java_word(memory, list + layout->at[JAVA_LIST_THREADS], &threads))
+		return false;
+	for (int32_t i = 0; i < count && i < JAVA_THREADS_MAX; i++) {
+		if (!java_word(memory, threads + (uint64_t)i * sizeof(thread), &thread))
+			return false;
+		thread_add(java, memory, thread);
+	}
+	return true;
+}
+
+void java_threads_done(struct java_threads *java)
+{
+	free(java->threads);
+	index_clear(&java->holders);
+	*java = (struct java_threads){.count = 0};
+}
+
+/* --- monitors */
+
+/* True if the thread has the object in its LockStack, whose top is told from the thread on. */
+static bool has_locked(const struct java_layout *layout, struct thread_memory *memory,
+		       uint64_t thread, uint64_t object)
+{
+	uint64_t locks = layout->at[JAVA_THREAD_LOCKS], locked;
+	uint64_t first = locks + layout->at[JAVA_LOCKS_FIRST];
+	int32_t top;
+
+	if (!java_int(memory, thread + locks + layout->at[JAVA_LOCKS_TOP], &top))
+		return false;
+	for (uint64_t at = first; at < first + LOCKS_MAX * sizeof(locked) && (int64_t)at < top;
+	     at += sizeof(locked))
+		if (!java_word(memory, thread + at, &locked) || locked == object)
+			return locked == object;
+	return false;
+}
+
+/* What an anonymous owner has locked; 0: not known. The monitor has a WeakHandle to it. */
+static uint64_t object_of(const struct java_layout *layout, struct thread_memory *memory,
+			  uint64_t monitor)
+{
+	uint64_t handle, object;
+
+	return java_layout_has(layout, JAVA_THREAD_LOCKS) &&
+			       java_layout_has(layout, JAVA_LOCKS_TOP) &&
+			       java_layout_has(layout, JAVA_LOCKS_FIRST) &&
+			       java_layout_has(layout, JAVA_MONITOR_OBJECT) &&
+			       java_word(memory, monitor + layout->at[JAVA_MONITOR_OBJECT],
+					 &handle) &&
+			       java_word(memory, handle, &object)
+		       ? object
+		       : 0;
+}
+
+/* True if the thread was the owner, or, where only that can tell, is. */
+static bool may_own(const struct java_layout *layout, struct thread_memory *memory,
+		    const struct java_thread *thread, uint64_t owner, uint64_t object)
+{
+	if (owner == ANONYMOUS_OWNER)
+		return object && has_locked(layout, memory, thread->address, object);
+	if (java_layout_has(layout, JAVA_THREAD_OWNER_ID))
+		return thread->owner_id == owner;
+	return owner == thread->address || thread->stack - owner - 1 < thread->stack_bytes;
+}
+
+/* What is known of the thread is so still. */
+static bool is_same(const struct java_layout *layout, struct thread_memory *memory,
+		    const struct java_thread *thread)
+{
+	uint64_t owner_id = thread->owner_id;
+	int32_t id;
+
+	return thread_id_read(layout, memory, thread->address, &id) && id == thread->id &&
+	       (!java_layout_has(layout, JAVA_THREAD_OWNER_ID) ||
+		(java_word(memory, thread->address + layout->at[JAVA_THREAD_OWNER_ID], &owner_id) &&
+		 owner_id == thread->owner_id));
+}
+
+/* Where the place of a monitor's holder is kept. No more monitors are waited for at one time than
+ * there are threads to do so; who lies names a new one each time. */
+static uint64_t *holder_place(struct java_threads *java, uint64_t monitor)
+{
+	if (java->holders.used >= JAVA_THREADS_MAX && !index_find(&java->holders, monitor))
+		index_empty(&java->holders);
+	return index_put(&java->holders, monitor, NULL);
+}
+
+/* 0: nobody that is known. */
+static int64_t holder_of(struct java_threads *java, struct thread_memory *memory,
+			 const struct java_monitor *monitor)
+{
+	const struct java_layout *layout = &java->layout;
+	uint64_t *before = holder_place(java, monitor->address), object = 0;
+	size_t first = *before ? *before - 1 : 0;
+
+	if (monitor->owner == ANONYMOUS_OWNER)
+		object = object_of(layout, memory, monitor->address);
+	for (size_t i = 0; i < java->count; i++) {
+		size_t at = (first + i) % java->count;
+
+		if (!may_own(layout, memory, &java->threads[at], monitor->owner, object))
+			continue;
+		*before = at + 1;
+		return is_same(layout, memory, &java->threads[at]) ? java->threads[at].id : 0;
+	}
+	return 0;
+}
+
+/* Of a thread that sleeps it stays as it is until it is woken. */
+static bool pending_read(const struct java_layout *layout, struct thread_memory *memory,
+			 struct java_thread *waiter, uint64_t stay)
+{
+	if (waiter->asked && waiter->stay == stay)
+		return true;
+	waiter->asked = is_same(layout, memory, waiter) &&
+			java_word(memory, waiter->address + layout->at[JAVA_THREAD_PENDING],
+				  &waiter->pending);
+	waiter->stay = stay;
+	return waiter->asked;
+}
+
+bool java_monitor_read(struct java_threads *java, struct thread_memory *memory, int64_t id,
+		       uint64_t stay, uint8_t *asked, struct java_monitor *monitor)
+{
+	const struct java_layout *layout = &java->layout;
+	struct java_thread *waiter = java->threads;
+	size_t left = java->count;
+
+	while (left && waiter->id != id) {
+		waiter++;
+		left--;
+	}
+	*asked = left && pending_read(layout, memory, waiter, stay);
+	if (!*asked || !waiter->pending)
+		return false;
+	*monitor = (struct java_monitor){.address = waiter->pending};
+	if (!java_word(memory, monitor->address + layout->at[JAVA_MONITOR_OWNER], &monitor->owner))
+		return false;
+	if (monitor->owner)
+		monitor->holder = holder_of(java, memory, monitor);
+	return true;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unwind/runtime/runtime_memory.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#define PAGEMAP_PRESENT (1ull << 63)
+
+/* Of the present request; pagemap: -1: all may be read. */
+static struct {
+	int mem, pagemap;
+} present;
+
+static bool page_is_there(uint64_t address)
+{
+	const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t entry;
+
+	return pread(present.pagemap, &entry, sizeof(entry),
+		     (off_t)(address / page_bytes * sizeof(entry))) == sizeof(entry) &&
+	       entry & PAGEMAP_PRESENT;
+}
+
+/* How many of the bytes lie in pages that are there. */
+static size_t bytes_there(uint64_t address, size_t bytes)
+{
+	const size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+	size_t there = 0;
+
+	while (there < bytes && page_is_there(address + there))
+		there += page_bytes - (address + there) % page_bytes;
+	return there < bytes ? there : bytes;
+}
+
+static ssize_t memory_copy(const char *proc_root, int64_t tid, uint64_t from, void *to,
+			   size_t bytes)
+{
+	ssize_t got;
+
+	(void)proc_root;
+	(void)tid;
+	if (from > INT64_MAX - bytes)
+		return -EFAULT;
+	if (present.pagemap >= 0)
+		bytes = bytes_there(from, bytes);
+	if (!bytes)
+		return -EFAULT;
+	got = pread(present.mem, to, bytes, (off_t)from);
+	return got < 0 ? -errno : got;
+}
+
+void runtime_memory_again(struct thread_memory *memory)
+{
+	unsigned int calls_left = memory->calls_left;
+
+	/* no stack is near what is read, so that all of it is read in pages */
+	thread_memory_begin_copied(memory, memory->tid, UINT64_MAX, NULL, 0);
+	memory->moving = false;
+	memory->calls_left = calls_left;
+}
+
+void runtime_memory_copy(struct thread_memory *memory, uint64_t address)
+{
+	unsigned int calls_left = memory->calls_left;
+
+	thread_memory_begin(memory, memory->tid, address);
+	memory->calls_left = calls_left;
+}
+
+struct thread_memory *runtime_memory_begin(const struct parser_request *request,
+					   unsigned int calls_left)
+{
+	static struct thread_memory memory;
+
+	if (!request->fd_count || request->fds[0] < 0)
+		return NULL;
+	present.mem = request->fds[0];
+	present.pagemap = request->fd_count > 1 ? request->fds[1] : -1;
+	if (!memory.top)
+		thread_memory_init(&memory, "", false, 0);
+	memory.copy = memory_copy;
+	memory.calls_left = calls_left;
+	runtime_memory_again(&memory);
+	return &memory;
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a parser is asked about the memory of a process that runs Python or Java, and what it
+ * answers. With each request come descriptors of the process' memory (runtime_reader.h), so that a
+ * parser reads no other one's, and may be begun anew at any time. What it knows of a process it
+ * keeps by pid, as long as exports and distance are the same.
+ */
+#ifndef TSNAP_UNWIND_RUNTIME_RUNTIME_REQUEST_H
+#define TSNAP_UNWIND_RUNTIME_RUNTIME_REQUEST_H
+
+#include <stdint.h>
+
+#include "parser/parser_service.h"
+#include "unwind/elf/runtime_exports.h"
+#include "unwind/runtime/python_code.h"
+#include "unwind/unwinder.h"
+
+#define JAVA_HEAPS_MAX 8
+#define JAVA_CODES_MAX 4096 /* addresses of one request */
+#define GILS_MAX 16
+
+enum runtime_request_kind {
+	RUNTIME_PYTHON_STACK = PARSER_RUNTIMES, /* struct python_stack_answer */
+	RUNTIME_GILS,				/* struct gils_answer */
+	RUNTIME_GIL,				/* struct gil_answer */
+	RUNTIME_JAVA_CODE,			/* struct java_code_answer */
+	RUNTIME_JAVA_LAYOUT,			/* struct java_layout_answer */
+	RUNTIME_JAVA_MONITOR,			/* struct java_monitor_answer */
+};
+
+struct runtime_request {
+	uint32_t kind;
+	uint32_t count; /* of what follows it */
+	int64_t pid, tid;
+	int64_t now_ns;
+	uint64_t distance; /* of the process' addresses from those that are exported */
+	struct runtime_exports exports;
+	/* What the kind has: */
+	uint64_t id;	     /* the thread's, as its process knows it */
+	uint64_t address;    /* of a GIL */
+	uint64_t stay;	     /* java_monitors.h */
+	uint32_t calls_left; /* of reading memory */
+	uint8_t with_place;
+	uint8_t anew; /* what may have changed since is read again */
+};
+
+struct python_stack_frame {
+	uint64_t mark; /* address of what its call of the interpreter has on the stack */
+	uint32_t name; /* where that begins in the texts */
+	uint32_t unused;
+};
+
+#define PYTHON_TEXTS_BYTES \
+	(PARSER_MESSAGE_MAX - 32 - STACK_FRAMES_MAX * sizeof(struct python_stack_frame))
+
+struct python_stack_answer {
+	uint64_t work;
+	uint32_t count, text_bytes;
+	uint8_t known;	/* the interpreter is of a version that is known */
+	uint8_t broken; /* a part could not be read */
+	uint8_t unused[14];
+	struct python_stack_frame frames[STACK_FRAMES_MAX]; /* innermost first */
+	char texts[PYTHON_TEXTS_BYTES];			    /* sent up to text_bytes */
+};
+
+_Static_assert(sizeof(struct python_stack_answer) == PARSER_MESSAGE_MAX, "one message");
+
+struct gils_answer {
+	uint64_t gils[GILS_MAX]; /* of interpreters, which may share one */
+	uint32_t count;
+	uint32_t locked; /* where `locked` is in it */
+	uint8_t known;
+};
+
+struct python_gil {
+	uint64_t holder;	       /* id of a thread, as the process knows it */
+	uint64_t switches;	       /* times that another thread got it */
+	uint8_t changing;	       /* its mutex is held: the holder may be about to change */
+	char place[PYTHON_PLACE_SIZE]; /* where the holder is, "app.py:88"; "": not known */
+};
+
+struct gil_answer {
+	uint8_t found;
+	struct python_gil gil;
+};
+
+/* Of code at an address: how many words its frame has, and bits. */
+#define JAVA_CODE_FOUND (1ull << 33)
+#define JAVA_CODE_INCOMPLETE (1ull << 34)
+#define JAVA_CODE_INTERPRETER (1ull << 35)
+
+struct java_range {
+	uint64_t first, end;
+};
+
+/* Behind the request are so many addresses. */
+struct java_code_answer {
+	struct java_range heaps[JAVA_HEAPS_MAX]; /* that may have code */
+	uint32_t heap_count, count, calls_used;
+	uint8_t known;			/* the JVM's layout is */
+	uint64_t codes[JAVA_CODES_MAX]; /* of the addresses, in their order */
+};
+
+struct java_layout_answer {
+	uint8_t has_monitors;
+};
+
+struct java_monitor {
+	uint64_t address;
+	uint64_t owner; /* as the monitor has it; 0: nobody */
+	int64_t holder; /* id of that thread, as the process knows it; 0: not known */
+};
+
+struct java_monitor_answer {
+	uint8_t known; /* else the layout has to be asked for first */
+	uint8_t asked; /* what the thread waits for could be read */
+	uint8_t waits; /* for this monitor: */
+	struct java_monitor monitor;
+};
+
+#endif

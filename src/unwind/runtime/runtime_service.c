@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unwind/runtime/runtime_service.h"
+#include "unwind/file_service.h"
+#include "unwind/runtime/java_service.h"
+#include "unwind/runtime/python_stacks.h"
+#include "unwind/runtime/runtime_memory.h"
+
+void runtime_service_clear(void)
+{
+	python_stacks_clear();
+	java_service_clear();
+}
+
+size_t runtime_service(struct parser_request *request, char answer[PARSER_MESSAGE_MAX])
+{
+	const char *addresses = (const char *)request->bytes + sizeof(struct runtime_request);
+	struct thread_memory *memory;
+	struct runtime_request of;
+
+	if (parser_request_kind(request) < PARSER_RUNTIMES)
+		return file_service(request, answer);
+	if (request->count < sizeof(of))
+		return 0;
+	memcpy(&of, request->bytes, sizeof(of));
+	memory = runtime_memory_begin(request, PYTHON_STACK_CALLS);
+	if (!memory)
+		return 0;
+	switch (of.kind) {
+	case RUNTIME_PYTHON_STACK:
+		return python_stack_answer(&of, memory, answer);
+	case RUNTIME_GILS:
+		return python_gils_answer(&of, memory, answer);
+	case RUNTIME_GIL:
+		return python_gil_answer(&of, memory, answer);
+	case RUNTIME_JAVA_CODE:
+		return of.count * sizeof(uint64_t) == request->count - sizeof(of)
+			       ? java_code_answer(&of, addresses, memory, answer)
+			       : 0;
+	case RUNTIME_JAVA_LAYOUT:
+		return java_layout_answer(&of, memory, answer);
+	case RUNTIME_JAVA_MONITOR:
+		return java_monitor_answer(&of, memory, answer);
+	default:
+		return 0;
+	}
+}
