@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes corpus_btf/, corpus_offsets/, corpus_elf/, corpus_perf_map/, corpus_python/, corpus_goroutines/, corpus_java/, corpus_perf_sample/,
-corpus_sock_diag/ and corpus_service/ anew: small files, good and bad, for the fuzz targets to start from."""
+"""Writes corpus_btf/, corpus_offsets/, corpus_elf/, corpus_perf_map/, corpus_python/, corpus_goroutines/, corpus_java/, corpus_java_monitors/,
+corpus_perf_sample/, corpus_sock_diag/ and corpus_service/ anew: small files, good and bad, for the fuzz targets to start from."""
 import os
 import struct
 import sys
@@ -431,6 +431,38 @@ def java_files():
     yield "no_stride", java_memory(stride=0)
 
 
+def monitor_memory(kind, owner, pending=0x800, count=3, circle=False):
+    """Threads 100 to 102 of a JVM, of which the first waits for a monitor: as fuzz_java_monitors.c has its fields."""
+    memory = bytearray(0x900)
+
+    def put(at, form, *values):
+        struct.pack_into(form, memory, at, *values)
+    threads = [JAVA_BASE + 0x400 + 0x80 * i for i in range(3)]
+    put(0, "<QQQ", kind, JAVA_BASE + 0x100, threads[0])
+    put(0x100, "<iiQ", count, 0, JAVA_BASE + 0x200)
+    put(0x200, "<3Q", *threads)
+    for i in range(3):
+        put(0x300 + 8 * i, "<i", 100 + i)
+        after = threads[i + 1] if i < 2 else threads[0] if circle else 0
+        # next, system thread, stack and its bytes, pending, id, and one locked object
+        put(0x400 + 0x80 * i, "<6QiiQ", after, JAVA_BASE + 0x300 + 8 * i, JAVA_BASE + 0x4000 * (i + 1), 0x1000,
+            0 if i else JAVA_BASE + pending, 7 + i, 64 if i == 2 else 56, 0, JAVA_BASE + 0x880)
+    put(0x800, "<QQ", JAVA_BASE + 0x840, owner)
+    put(0x840, "<Q", JAVA_BASE + 0x880)
+    return bytes(memory)
+
+
+def monitor_files():
+    yield "thread", monitor_memory(1, JAVA_BASE + 0x500)
+    yield "on_its_stack", monitor_memory(0, JAVA_BASE + 0x4000 * 3 - 64)
+    yield "by_id", monitor_memory(3, 9)
+    yield "anonymous", monitor_memory(13, 1)
+    yield "free", monitor_memory(1, 0)
+    yield "circle", monitor_memory(0, JAVA_BASE + 0x500, circle=True)
+    yield "many", monitor_memory(1, JAVA_BASE + 0x500, count=1 << 30)
+    yield "nowhere", monitor_memory(1, JAVA_BASE + 0x500, pending=1 << 40)
+
+
 def perf_files():
     """The first byte: which of CALLCHAIN, RAW, REGS_USER and STACK_USER the record has."""
     head = struct.pack("<IHHIIQ", 9, 1, 0, 10, 10, 12345)
@@ -488,7 +520,8 @@ def service_files():
 
 for folder, files in (("corpus_btf", btf_files()), ("corpus_offsets", offsets_files()), ("corpus_elf", elf_files()),
                       ("corpus_perf_map", perf_map_files()), ("corpus_python", python_files()), ("corpus_goroutines", goroutine_files()),
-                      ("corpus_java", java_files()), ("corpus_perf_sample", perf_files()), ("corpus_sock_diag", diag_files()),
+                      ("corpus_java", java_files()), ("corpus_java_monitors", monitor_files()),
+                      ("corpus_perf_sample", perf_files()), ("corpus_sock_diag", diag_files()),
                       ("corpus_service", service_files())):
     os.makedirs(os.path.join(here, folder), exist_ok=True)
     for file_name, content in files:
