@@ -205,7 +205,7 @@ static int operation_do(struct evaluation *to, const struct frame_operation *ope
 	}
 }
 
-/* Whether there is work left that a walk may do. */
+/* True if there is work left that a walk may do. */
 static bool step_take(struct evaluation *to, unsigned int steps)
 {
 	if (to->memory->steps_left < steps)
