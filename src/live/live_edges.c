@@ -155,7 +155,7 @@ static void file_lock_edge(struct live_context *context, struct live_edges *edge
 	edges->file_locks_ns = context->now.moment.now_ns;
 	wait = lock_list_find(&edges->file_locks, sample->pid, inode);
 	if (wait && (!wait->of_file || process_has_inode(wait->holder, inode)))
-		edge_to_process(context, edges, wait->holder, NULL, ABSENT, SURE_CERTAIN, edge);
+		edge_to_process(context, edges, wait->holder, NULL, SURE_CERTAIN, edge);
 }
 
 /* --- children */
@@ -196,8 +196,8 @@ static void vfork_edge(struct live_context *context, struct live_edges *edges,
 	edge->kind = EDGE_CHILD;
 	/* orphans that it adopts become its last ones, too */
 	if (count)
-		edge_to_process(context, edges, last, NULL, ABSENT,
-				count == 1 ? SURE_CERTAIN : SURE_LIKELY, edge);
+		edge_to_process(context, edges, last, NULL, count == 1 ? SURE_CERTAIN : SURE_LIKELY,
+				edge);
 }
 
 /* --- CPUs */
@@ -244,18 +244,18 @@ static void device_edge(const struct edge_asker *asker, struct edge *edge)
 	edge->thing = asker->sample.io_dev;
 }
 
-/* link: what the other end's descriptor shows. */
+/* To who has the other end of what the thread waits on. */
 static void end_edge(struct live_context *context, struct live_edges *edges,
 		     const struct edge_asker *asker, const struct wait_facts *facts,
 		     const char *kind, struct edge *edge)
 {
-	char link[40];
+	struct peer_end end = {.asker = asker, .inode = facts->inode};
 
 	if (facts->pid == ABSENT || facts->pid == asker->sample.pid)
 		return;
-	snprintf(link, sizeof(link), "%s:[%lld]", kind, (long long)facts->inode);
-	edge_to_process(context, edges, facts->pid, facts->inode == ABSENT ? NULL : link,
-			asker->sample.waker_tid, SURE_LIKELY, edge);
+	if (facts->inode != ABSENT)
+		snprintf(end.link, sizeof(end.link), "%s:[%lld]", kind, (long long)facts->inode);
+	edge_to_process(context, edges, facts->pid, &end, SURE_LIKELY, edge);
 }
 
 static void process_edge(struct live_context *context, struct live_edges *edges,
@@ -268,7 +268,7 @@ static void process_edge(struct live_context *context, struct live_edges *edges,
 	if (facts->tid == ABSENT && facts->pid == ABSENT)
 		edge->sure = SURE_NONE;
 	else if (facts->tid == ABSENT)
-		edge_to_process(context, edges, facts->pid, NULL, ABSENT, SURE_CERTAIN, edge);
+		edge_to_process(context, edges, facts->pid, NULL, SURE_CERTAIN, edge);
 }
 
 /* Where /proc numbers threads in its own way the waker's is the kernel's. */
@@ -375,6 +375,7 @@ void live_edges_done(struct live_edges *edges)
 	lock_list_done(&edges->file_locks);
 	live_kernel_locks_done(&edges->kernel_locks);
 	live_last_wakers_done(&edges->last_wakers);
+	live_peer_wakers_done(&edges->peer_wakers);
 	free(edges->locks);
 	free(edges->threads);
 	free(edges->processes);

@@ -7,6 +7,7 @@
 #include "base/index.h"
 #include "live/live_kernel_locks.h"
 #include "live/live_last_wakers.h"
+#include "live/live_peer_wakers.h"
 #include "live/context/live_context.h"
 #include "waits/chain.h"
 #include "waits/lock_list.h"
@@ -25,16 +26,22 @@ struct edge_lock {
 /* A thread of a process that has the other end of something. */
 struct peer_thread {
 	int64_t tid;
-	bool active;	  /* or asleep as part of a request */
-	bool loops;	  /* in a call that waits for several descriptors */
+	int64_t holder; /* of the lock that it waits for; ABSENT: it waits for none */
+	bool active;	/* on a CPU, in a queue for one, in D; asleep as part of a request */
+	bool rests;	/* in a call in which threads wait for something to do */
+	bool loops;	/* in a call that waits for several descriptors */
+	int64_t set_fd; /* the epoll set that it waits for, of set_count; ABSENT: none */
+	int64_t set_count;
 	const char *link; /* what is behind the descriptor that its call is about, or NULL */
 };
 
 /* The threads of such a process, PEERS_MAX at most. */
 struct peer_process {
+	int64_t pid;
 	size_t first, count; /* in struct live_edges' threads */
 	bool whole;	     /* these are all */
 	bool single;	     /* it has one thread, which is not among these */
+	bool goroutines;     /* Go's: none of its threads has work of its own while it sleeps */
 };
 
 /* What is known in a scan. Zeroed is empty. */
@@ -51,7 +58,9 @@ struct live_edges {
 	size_t process_count, process_capacity;
 	struct index process_places; /* pid to place, plus one */
 	struct live_kernel_locks kernel_locks;
-	struct live_last_wakers last_wakers; /* of earlier scans, too */
+	/* of earlier scans, too */
+	struct live_last_wakers last_wakers;
+	struct live_peer_wakers peer_wakers;
 };
 
 /* What an edge was found by. Zeroed: nothing that changes while its thread sleeps. */

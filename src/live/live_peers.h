@@ -8,12 +8,20 @@
 
 #include "waits/chain.h"
 
+struct edge_asker;
 struct live_context;
 struct live_edges;
 
-/* Completes an edge to a process. link: the other end, as /proc/PID/fd shows it, or NULL.
- * waker_tid: who woke the waiting thread last. sure: if the process has one thread. */
+/* What a thread waits on, and its other end. */
+struct peer_end {
+	const struct edge_asker *asker; /* the thread */
+	int64_t inode;			/* of the other end; ABSENT: not known */
+	char link[40];			/* what /proc/PID/fd shows there; "": not known */
+};
+
+/* Completes an edge to a process. end: what leads there, NULL if that is no descriptor. sure: if
+ * the process has one thread. */
 void edge_to_process(struct live_context *context, struct live_edges *edges, int64_t pid,
-		     const char *link, int64_t waker_tid, enum edge_sure sure, struct edge *edge);
+		     const struct peer_end *end, enum edge_sure sure, struct edge *edge);
 
 #endif

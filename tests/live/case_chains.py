@@ -91,6 +91,13 @@ def chain_through_processes(ctx):
         run_chain(ctx, name, least)
 
 
+@case
+def chain_to_thread_of_connection(ctx):
+    """Each client leads to the thread of its own connection, also while this holds the mutex that the server's others wait for, and
+    itself waits for something that tells nothing of its client."""
+    run_chain(ctx, "server_pipe", LIKELY)
+
+
 def turns(ctx, of, letter, *args):
     """A lock that changes hands every 2 ms: in a scan all edges that are certain lead to one holder, who does not wait for it."""
     workload = ctx.workload("chain", of=of, dir=ctx.temporary())

@@ -274,6 +274,64 @@ static void server_threads(void)
 	sleep_ns(10 * NAP_NS);
 }
 
+/* The same, and each of them asks a process by a pipe while it holds a mutex: only the holder is in
+ * a call on something that tells nothing of its client. */
+#define ASKING 5
+
+static pthread_mutex_t asked; /* zeroed is unlocked */
+static int asks[2], answers[2];
+
+static void helper_run(const struct part *part)
+{
+	char c;
+
+	while (read(part->in, &c, 1) == 1) {
+		sleep_ns(3 * NAP_NS);
+		if (write(part->out, &c, 1) != 1)
+			break;
+	}
+}
+
+static void connection_ask(void *fd)
+{
+	int connection = (int)(long)fd;
+	char c;
+
+	while (read(connection, &c, 1) == 1) {
+		pthread_mutex_lock(&asked);
+		if (write(asks[1], &c, 1) != 1 || read(answers[0], &c, 1) != 1)
+			stay();
+		pthread_mutex_unlock(&asked);
+		if (write(connection, &c, 1) != 1)
+			break;
+	}
+}
+
+static void server_pipe(void)
+{
+	static struct subject threads[ASKING];
+	static const char *const names[ASKING] = {"chain_conn0", "chain_conn1", "chain_conn2",
+						  "chain_conn3", "chain_conn4"};
+	pid_t client;
+	int pair[2];
+
+	make_pipe(asks);
+	make_pipe(answers);
+	part_start(&(struct part){"chain_helper", helper_run, asks[0], answers[1]});
+	close(asks[0]);
+	close(answers[1]);
+	for (long i = 0; i < ASKING; i++) {
+		unix_pair(pair);
+		client = part_start(&(struct part){"chain_client", part_ask, -1, pair[0]});
+		close(pair[0]);
+		subject_start(&threads[i], names[i], connection_ask, (void *)(long)pair[1]);
+		victim_add(client, threads[i].tid, "chain_client socket> %s *pipe> chain_helper*",
+			   names[i]);
+	}
+	pid_add(getpid());
+	sleep_ns(10 * NAP_NS);
+}
+
 /* --- children */
 
 static void *vfork_stack[4096];
@@ -344,6 +402,7 @@ static const struct chain_row process_chains[] = {
 	{"proxy_tcp", proxy_tcp},
 	{"proxy_unix", proxy_unix},
 	{"server_threads", server_threads},
+	{"server_pipe", server_pipe},
 	{"child_disk", child_disk},
 	{0},
 };

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "live_peer_wakers.h"
+#include "live_edges.h"
+#include "base/memory.h"
+
+#include <stdlib.h>
+
+#define WAKES_MIN 8
+#define WAKES_MAX 4096	    /* in a row that are asked for after changes of the waker */
+#define HISTORIES_MAX 16384 /* then all are forgotten */
+
+/* What scans have seen of a thread's waits for one process. */
+struct peer_waker_history {
+	int64_t inode;	     /* of the connection that it was seen to wait on last */
+	uint64_t sequence;   /* of the thread's last switch out that was seen */
+	int64_t waker_tid;   /* ABSENT: not known */
+	unsigned int wakes;  /* that many in a row by this thread */
+	unsigned int needed; /* before it counts as settled: twice as many with each change */
+};
+
+static uint64_t history_key(const struct edge_asker *asker, int64_t pid)
+{
+	return hash_u64((uint64_t)asker->sample.tid) ^ hash_u64((uint64_t)asker->sample.start_ns) ^
+	       hash_u64((uint64_t)pid + 1);
+}
+
+static struct peer_waker_history *history_of(struct live_peer_wakers *wakers, uint64_t key,
+					     bool *added)
+{
+	uint64_t *place;
+
+	if (wakers->count == HISTORIES_MAX) {
+		index_clear(&wakers->places);
+		wakers->count = 0;
+	}
+	place = index_put(&wakers->places, key, added);
+	if (!*added)
+		return &wakers->histories[*place - 1];
+	wakers->histories = memory_grow(wakers->histories, &wakers->capacity, wakers->count + 1,
+					sizeof(*wakers->histories));
+	*place = ++wakers->count;
+	return &wakers->histories[wakers->count - 1];
+}
+
+/* The process of the thread that ended the last wait; ABSENT: it has ended, or has no record. */
+static int64_t waker_process(struct live_context *context, int64_t tid)
+{
+	struct thread_state record;
+	uint32_t key;
+
+	/* where /proc numbers threads in its own way the waker's id is the kernel's */
+	if (tid <= 0 || context->view.translated ||
+	    thread_table_key(&context->kernel.table, (uint32_t)tid, &key) ||
+	    thread_table_get(&context->kernel.table, key, &record) ||
+	    record.sched.tid != (uint32_t)tid)
+		return ABSENT;
+	return record.identity.tgid;
+}
+
+static void needed_double(struct peer_waker_history *history)
+{
+	history->wakes = 0;
+	if (history->needed < WAKES_MAX)
+		history->needed *= 2;
+}
+
+/* A waker that is seen at the same switch again tells nothing new. */
+static void wake_add(struct peer_waker_history *history, const struct edge_asker *asker)
+{
+	uint64_t sequence = asker->record.sched.sequence_done;
+
+	if (history->sequence == sequence)
+		return;
+	history->sequence = sequence;
+	if (history->waker_tid != ABSENT && history->waker_tid != asker->sample.waker_tid)
+		needed_double(history);
+	history->waker_tid = asker->sample.waker_tid;
+	history->wakes++;
+}
+
+/* The waker may have answered on another connection than the present one. */
+static void waker_note(struct live_peer_wakers *wakers, const struct edge_asker *asker,
+		       int64_t waker_pid)
+{
+	const uint64_t *place = index_find(&wakers->places, history_key(asker, waker_pid));
+
+	if (place)
+		wake_add(&wakers->histories[*place - 1], asker);
+}
+
+static struct peer_waker history_tell(const struct peer_waker_history *history)
+{
+	bool settled = history->wakes >= history->needed;
+
+	return (struct peer_waker){
+		.tid = settled || history->needed == WAKES_MIN ? history->waker_tid : ABSENT,
+		.settled = settled,
+	};
+}
+
+struct peer_waker live_peer_wakers_note(struct live_peer_wakers *wakers,
+					struct live_context *context,
+					const struct edge_asker *asker, int64_t pid, int64_t inode)
+{
+	int64_t waker_pid = waker_process(context, asker->sample.waker_tid);
+	struct peer_waker_history *history;
+	bool added;
+
+	if (!asker->record.sched.tid)
+		return (struct peer_waker){.tid = ABSENT};
+	history = history_of(wakers, history_key(asker, pid), &added);
+	if (added)
+		*history = (struct peer_waker_history){
+			.inode = inode, .waker_tid = ABSENT, .needed = WAKES_MIN};
+	if (history->inode == inode) {
+		waker_note(wakers, asker, waker_pid);
+	} else {
+		needed_double(history);
+		history->inode = inode;
+		history->waker_tid = ABSENT;
+		history->sequence = asker->record.sched.sequence_done;
+	}
+	return history_tell(history);
+}
+
+void live_peer_wakers_done(struct live_peer_wakers *wakers)
+{
+	index_clear(&wakers->places);
+	free(wakers->histories);
+	*wakers = (struct live_peer_wakers){0};
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which thread of a process answers on a connection: the one that ended a thread's last waits on
+ * it. Remembered over scans for each waiting thread and process at the other end. For live_peers.c.
+ *
+ * A record tells who ended its thread's last wait, whatever that was for. Of a thread that waits
+ * for several processes in turn this is the last one's, so a waker counts for the process that it
+ * belongs to. Of one with several connections to the same process nobody can tell: then it counts
+ * for none.
+ */
+#ifndef TSNAP_LIVE_LIVE_PEER_WAKERS_H
+#define TSNAP_LIVE_LIVE_PEER_WAKERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/index.h"
+
+struct edge_asker;
+struct live_context;
+struct peer_waker_history;
+
+/* Zeroed is empty. */
+struct live_peer_wakers {
+	struct index places; /* hash of thread and process to place, plus one */
+	struct peer_waker_history *histories;
+	size_t count, capacity;
+};
+
+/* The thread of the other end's process that ended the last wait on a connection. */
+struct peer_waker {
+	int64_t tid;  /* ABSENT: not known, or now one thread and now another */
+	bool settled; /* it ended so many in a row that the connection is its own */
+};
+
+/* Notes that the thread waits on a connection to that process, and who ended its last wait. inode:
+ * of the socket or pipe at the other end; ABSENT: not known. */
+struct peer_waker live_peer_wakers_note(struct live_peer_wakers *wakers,
+					struct live_context *context,
+					const struct edge_asker *asker, int64_t pid, int64_t inode);
+void live_peer_wakers_done(struct live_peer_wakers *wakers);
+
+#endif
