@@ -26,6 +26,7 @@ import case_block  # noqa: F401
 import case_calls  # noqa: F401
 import case_chains  # noqa: F401
 import case_chains_real  # noqa: F401
+import case_chains_runtimes  # noqa: F401
 import case_compat  # noqa: F401
 import case_containers  # noqa: F401
 import case_cost  # noqa: F401
