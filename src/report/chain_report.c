@@ -153,8 +153,17 @@ static size_t monitor_words(const char *waits_on)
 		       : strlen(waits_on);
 }
 
-/* "mutex 0x55d0c8", "GIL", "monitor 0x7f21c3a0", "file lock /var/lib/x"; NULL: it is no lock, or
- * not known which. */
+/* The kernel's locks are told apart by what the call is about that waits for one: their addresses
+ * are no one's business. NULL: not known. */
+static const char *kernel_lock_of(const struct sample *sample)
+{
+	return sample->filename	  ? sample->filename
+	       : sample->waits_on ? sample->waits_on
+				  : sample->syscall;
+}
+
+/* "mutex 0x55d0c8", "GIL", "monitor 0x7f21c3a0", "file lock /var/lib/x", "kernel lock /var/lib/x";
+ * NULL: it is no lock, or not known which. */
 static const char *lock_name(const struct sample *sample)
 {
 	static struct text text;
@@ -168,16 +177,24 @@ static const char *lock_name(const struct sample *sample)
 		text_add_string(&text, "GIL");
 	else if (!strcmp(sample->blocker_kind, "file lock") && sample->filename)
 		text_add_format(&text, "file lock %s", sample->filename);
+	else if (!strcmp(sample->blocker_kind, "kernel lock") && kernel_lock_of(sample))
+		text_add_format(&text, "kernel lock %s", kernel_lock_of(sample));
 	else if (!strcmp(sample->blocker_kind, "monitor") && sample->waits_on)
 		text_add(&text, sample->waits_on, monitor_words(sample->waits_on));
 	return text.length ? name_lent(text_string(&text), text.length) : NULL;
 }
 
-/* An address names another mutex in each process, but a file ("file lock") is one for all. */
+/* An address names another mutex in each process, but a file ("file lock") and what is the kernel's
+ * are one for all. */
+static bool lock_is_of_host(const char *name)
+{
+	return *name == 'f' || *name == 'k';
+}
+
 static struct chain_lock *lock_find(struct chain_report *report, const struct sample *sample,
 				    const char *name)
 {
-	uint64_t key = hash_of(name, *name == 'f' ? 0 : sample->blocker_pid), *place;
+	uint64_t key = hash_of(name, lock_is_of_host(name) ? 0 : sample->blocker_pid), *place;
 	bool added;
 
 	if (report->lock_count == CHAIN_LINES_MAX && !index_find(&report->lock_places, key))

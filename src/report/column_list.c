@@ -13,9 +13,10 @@ const struct column_set column_sets[] = {
 	{"process", "pid,exe"},
 	{"waker", "waker_pid,waker_tid,waker_comm"},
 	{"times", "cpu_s,runq_s,dwait_s,sleep_s,csw_per_s,runq_avg_us"},
-	{"chains", "state,state_us,comm,arg0,filename,blocker_tid,blocker_pid,blocker_kind,"
-		   "blocker_sure,oncpu_comm,chain,depth,root,root_tid,root_pid,root_state,"
-		   "root_syscall,root_why,root_waits_on"},
+	{"chains",
+	 "state,state_us,comm,syscall,arg0,filename,waits_on,blocker_tid,blocker_pid,"
+	 "blocker_kind,blocker_sure,oncpu_comm,chain,depth,root,root_tid,root_pid,root_state,"
+	 "root_syscall,root_why,root_waits_on"},
 	{"churn", "forks,execs,exits,dead_cpu_s"},
 };
 const size_t column_set_count = sizeof(column_sets) / sizeof(column_sets[0]);

@@ -30,6 +30,18 @@ static const char *text_in(const struct chain_report *report, enum chain_part pa
 	return NULL;
 }
 
+static int64_t number_in(const struct chain_report *report, enum chain_part part, size_t row,
+			 const char *column)
+{
+	const struct grid *grid = &report->grids[part];
+
+	for (size_t i = 0; i < grid->list->count; i++)
+		if (!strcmp(grid->list->items[i]->name, column))
+			return grid_row(grid, row)[i].number;
+	fail();
+	return 0;
+}
+
 /* What a root was in for more than half of the time is told, whatever it was in last. */
 static void mostly_in(void **state)
 {
@@ -75,6 +87,35 @@ static void only_chains(void **state)
 	chain_report_done(&report);
 }
 
+/* Threads of two processes that wait for the same file's lock in the kernel: one line. */
+static void locks_of_the_kernel(void **state)
+{
+	struct tally tally = {.scans = 1};
+	struct chain_report report;
+	struct sample sample;
+
+	(void)state;
+	chain_report_init(&report);
+	for (int64_t holder = 1; holder <= 4; holder++) {
+		sample = waiting(7, DOING_ON, NULL);
+		sample.blocker_kind = name_lent_string("kernel lock");
+		sample.blocker_tid = sample.blocker_pid = holder % 2 ? 11 : 12;
+		sample.filename = name_lent_string("/data/log");
+		chain_report_add(&report, &sample);
+		sample.filename = NULL;
+		sample.syscall = name_lent_string("mkdir");
+		if (holder == 4)
+			chain_report_add(&report, &sample);
+	}
+	chain_report_fill(&report, &tally);
+	assert_int_equal(report.grids[CHAIN_LOCKS].row_count, 2);
+	assert_string_equal(text_in(&report, CHAIN_LOCKS, 0, "lock"), "kernel lock /data/log");
+	assert_string_equal(text_in(&report, CHAIN_LOCKS, 1, "lock"), "kernel lock mkdir");
+	assert_int_equal(number_in(&report, CHAIN_LOCKS, 0, "holders"), 2);
+	assert_int_equal(number_in(&report, CHAIN_LOCKS, 0, "changes"), 3);
+	chain_report_done(&report);
+}
+
 static void more_than_are_kept(void **state)
 {
 	struct tally tally = {.scans = 1};
@@ -101,6 +142,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(mostly_in),
 		cmocka_unit_test(only_chains),
+		cmocka_unit_test(locks_of_the_kernel),
 		cmocka_unit_test(more_than_are_kept),
 	};
 
