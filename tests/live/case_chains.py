@@ -98,6 +98,29 @@ def chain_to_thread_of_connection(ctx):
     run_chain(ctx, "server_pipe", LIKELY)
 
 
+@case
+def chain_of_ten_thousand(ctx):
+    """A chain of 10000 threads is bounded and says so; its last threads have their root."""
+    workload = ctx.workload("chain", of="ten_thousand", dir=ctx.temporary())
+    tool = ctx.stream("-a", "-F", 1, "-p", workload["pids"], columns=COLUMNS)
+    tool.wait_scans(3)
+    rows = [row for _, scan in scans_of(tool.interrupt())[1:] for row in scan]
+    truth = Truth(workload)
+    told = {(row["tid"], row["blocker_tid"], row["blocker_sure"], row["depth"], row["root"]) for row in rows if row["tid"] in truth.by_tid}
+    first, last = truth.by_tid
+    check(told == {(first, truth.by_tid[first][0], "certain", "64", ""),
+                   (last, truth.by_tid[last][0], "certain", "2", "chain_holder")}, "%s", told)
+    chains = [row for row in rows if row["blocker_kind"] == "mutex"]
+    check(len(chains) > 0.9 * 2 * 10000, "%d edges", len(chains))
+    check(not any("DEADLOCK" in row["chain"] for row in chains), "a deadlock is told")
+
+
+@case
+def chain_to_another_host(ctx):
+    """Nobody here has the other end of the connection: nobody is told."""
+    run_chain(ctx, "outside", CERTAIN)
+
+
 def turns(ctx, of, letter, *args):
     """A lock that changes hands every 2 ms: in a scan all edges that are certain lead to one holder, who does not wait for it."""
     workload = ctx.workload("chain", of=of, dir=ctx.temporary())

@@ -2,9 +2,11 @@
 /* Chains of threads that wait for mutexes, and what their holders do. */
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -156,6 +158,56 @@ static void nested(void)
 	pid_add(getpid());
 }
 
+/* So many threads in one chain that it has no root but for the last of them. */
+#define LONG 10000
+#define LONG_STACK 32768
+
+static pthread_mutex_t long_mutexes[LONG + 1];
+static pid_t long_tids[LONG];
+
+static void *long_wait(void *which)
+{
+	size_t own = (size_t)which;
+
+	prctl(PR_SET_NAME, "chain_long");
+	pthread_mutex_lock(&long_mutexes[own]);
+	__atomic_store_n(&long_tids[own], (pid_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
+	pthread_mutex_lock(&long_mutexes[own + 1]);
+	return NULL;
+}
+
+static void long_hold(void *unused)
+{
+	(void)unused;
+	pthread_mutex_lock(&long_mutexes[LONG]);
+	stay();
+}
+
+/* Begun at the end of the chain, so that each finds the next one's mutex taken. */
+static void ten_thousand(void)
+{
+	static struct subject holder;
+	pthread_attr_t attributes;
+	pthread_t thread;
+
+	limits_raise();
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, LONG_STACK);
+	subject_start(&holder, "chain_holder", long_hold, NULL);
+	await_state(getpid(), holder.tid, "S", NR_ANY);
+	for (size_t i = LONG; i--;) {
+		if (pthread_create(&thread, &attributes, long_wait, (void *)i))
+			unready("no 10000 threads here");
+		while (!__atomic_load_n(&long_tids[i], __ATOMIC_ACQUIRE))
+			sched_yield();
+	}
+	await_state(getpid(), long_tids[0], "S", SYS_futex);
+	victim_add(long_tids[0], long_tids[1], "chain_long mutex> * mutex> chain_long...");
+	victim_add(long_tids[LONG - 2], long_tids[LONG - 1],
+		   "chain_long mutex> chain_long mutex> chain_holder");
+	pid_add(getpid());
+}
+
 static void take_both(void *which)
 {
 	size_t own = (size_t)which;
@@ -303,6 +355,7 @@ const struct chain_row lock_chains[] = {
 	{"mutex_queue", mutex_queue},
 	{"nested", nested},
 	{"nested_pi", nested_pi},
+	{"ten_thousand", ten_thousand},
 	{"deadlock", deadlock},
 	{"turns", turns},
 	{"hostile", hostile},

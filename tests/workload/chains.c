@@ -3,6 +3,8 @@
  * line each: the waiting thread, the thread that it waits for, and the chain in tsnap's words, as a
  * pattern of fnmatch; in `pids` the processes. */
 #include <fcntl.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -244,6 +246,29 @@ static void proxy_unix(void)
 	proxy(unix_pair);
 }
 
+/* A connection that is established while nobody here has its other end: as one to another host. */
+static void outside(void)
+{
+	struct sockaddr_in near = {.sin_family = AF_INET,
+				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)},
+			   far = {.sin_family = AF_INET,
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1),
+				  .sin_port = htons(9)};
+	int on = TCP_REPAIR_ON, off = TCP_REPAIR_OFF_NO_WP;
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	pid_t client;
+
+	if (setsockopt(fd, IPPROTO_TCP, TCP_REPAIR, &on, sizeof(on)) ||
+	    bind(fd, (struct sockaddr *)&near, sizeof(near)) ||
+	    connect(fd, (struct sockaddr *)&far, sizeof(far)) ||
+	    setsockopt(fd, IPPROTO_TCP, TCP_REPAIR, &off, sizeof(off)))
+		unready("no TCP_REPAIR here");
+	client = part_start(&(struct part){"chain_client", read_all, fd, -1});
+	close(fd);
+	await_state(client, client, "S", SYS_read);
+	victim_add(client, 0, "chain_client");
+}
+
 #define CONNECTIONS 4
 
 static int connections[CONNECTIONS];
@@ -403,6 +428,7 @@ static const struct chain_row process_chains[] = {
 	{"proxy_unix", proxy_unix},
 	{"server_threads", server_threads},
 	{"server_pipe", server_pipe},
+	{"outside", outside},
 	{"child_disk", child_disk},
 	{0},
 };
