@@ -172,7 +172,7 @@ static void sample_tell(struct live_chains *chains, struct sample *sample)
 }
 
 void live_chains_tell(struct live_chains **all, struct live_context *context,
-		      struct sample *samples, size_t count)
+		      struct live_host *host, struct sample *samples, size_t count)
 {
 	struct live_chains *chains;
 	size_t from;
@@ -180,6 +180,7 @@ void live_chains_tell(struct live_chains **all, struct live_context *context,
 	if (!(context->wants.needs & NEEDS_CHAINS) || !count)
 		return;
 	chains = chains_of(all, context);
+	chains->edges.host = host;
 	if (chains->edges.moment_ns != context->now.moment.now_ns) {
 		live_edges_begin(&chains->edges, context->now.moment.now_ns);
 		chain_nodes_clear(&chains->nodes);

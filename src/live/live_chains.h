@@ -19,6 +19,7 @@
 
 struct live_chains;
 struct live_context;
+struct live_host;
 struct sample;
 
 /* Keeps the record of a sample of the part, by the sample's index. *chains: NULL until somebody
@@ -27,7 +28,7 @@ void live_chains_note(struct live_chains **chains, struct live_context *context,
 		      const struct thread_state *record, size_t sample);
 /* At the end of a part: fills the chains of its samples, but for those whose tid is ABSENT. */
 void live_chains_tell(struct live_chains **chains, struct live_context *context,
-		      struct sample *samples, size_t count);
+		      struct live_host *host, struct sample *samples, size_t count);
 void live_chains_free(struct live_chains *chains); /* or NULL */
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "live_edges.h"
 #include "live_peers.h"
+#include "live_runq.h"
 #include "live/context/live_cpus.h"
 #include "base/memory.h"
 #include "base/names.h"
@@ -212,18 +213,29 @@ static const char *group_of(struct live_context *context, const struct thread_st
 	return sample.cgroup;
 }
 
-/* A waker may have put it into the queue of another CPU than that of its record. */
-static void cpu_edge(struct live_context *context, const struct edge_asker *asker,
-		     struct edge *edge)
+/* A waker may have put it into the queue of another CPU than that of its record. A thread that is
+ * held back for a quota is nobody's victim. */
+static void cpu_edge(struct live_context *context, struct live_host *host,
+		     const struct edge_asker *asker, struct edge *edge)
 {
 	const struct thread_state *record;
+	const char *group;
 	const struct thread_identity *on;
 	struct proc_stat stat;
 
 	if (proc_stat_read(PROC, asker->sample.pid, asker->sample.tid, &stat))
 		return;
 	record = live_cpus_thread(context, stat.cpu);
-	if (!record || record->identity.tid == asker->sample.tid)
+	if (record && record->identity.tid == asker->sample.tid)
+		return;
+	group = live_runq_throttled(host, &asker->sample, record);
+	if (group) {
+		edge->kind = EDGE_QUOTA;
+		edge->sure = SURE_LIKELY;
+		edge->thing = name_lent_string(group);
+		return;
+	}
+	if (!record)
 		return;
 	on = &record->identity;
 	*edge = (struct edge){
@@ -347,7 +359,7 @@ bool live_edge_find(struct live_context *context, struct live_edges *edges,
 	    live_kernel_lock_edge(context, &edges->kernel_locks, asker, edge, &basis->kernel))
 		return true;
 	if (sample->state == DOING_RQ)
-		cpu_edge(context, asker, edge);
+		cpu_edge(context, edges->host, asker, edge);
 	else if (is_vfork(sample))
 		vfork_edge(context, edges, asker, edge);
 	else if (sample->state == DOING_DISK && sample->io_dev)

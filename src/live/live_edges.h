@@ -12,6 +12,8 @@
 #include "waits/chain.h"
 #include "waits/lock_list.h"
 
+struct live_host;
+
 /* A mutex, Python's GIL or a Java monitor that was asked for in this scan: by its process, the
  * futex's address and the call. */
 struct edge_lock {
@@ -46,6 +48,7 @@ struct peer_process {
 
 /* What is known in a scan. Zeroed is empty. */
 struct live_edges {
+	struct live_host *host; /* knows CPU quotas */
 	int64_t moment_ns;
 	struct edge_lock *locks;
 	size_t lock_count, lock_capacity;

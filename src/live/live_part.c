@@ -183,7 +183,8 @@ void live_part_settle(struct live *live)
 {
 	live_part_ask(live);
 	live_stacks_tell(&live->stacks);
-	live_chains_tell(&live->chains, &live->context, live->part.samples, live->part.scan.count);
+	live_chains_tell(&live->chains, &live->context, &live->host, live->part.samples,
+			 live->part.scan.count);
 	live_runq_tell(&live->host, live->part.samples, live->part.scan.count);
 	late_filter(live);
 	part_pack(live);

@@ -90,9 +90,8 @@ static bool is_throttled(struct live_host *host, const struct cpu_quota_group *g
 	       !group_runs(host, group);
 }
 
-/* The group that the thread is held back for; NULL: none. */
-static const char *throttling_group(struct live_host *host, const struct sample *sample,
-				    const struct thread_state *on)
+const char *live_runq_throttled(struct live_host *host, const struct sample *sample,
+				const struct thread_state *on)
 {
 	struct cpu_quotas *quotas = &host->quotas;
 	const char *path = path_of(host, sample->pid, sample->tid, sample->start_ns);
@@ -121,7 +120,7 @@ static void runq_why_fill(struct live_host *host, struct sample *sample)
 	on = live_cpus_thread(host->context, stat.cpu);
 	if (on && on->identity.tid == sample->tid)
 		return;
-	group = throttling_group(host, sample, on);
+	group = live_runq_throttled(host, sample, on);
 	if (group)
 		text_add_format(&why, "throttled by %s", group);
 	else if (on)

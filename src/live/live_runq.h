@@ -6,6 +6,10 @@
 
 #include "live/live_host.h"
 
+/* The control group for whose CPU quota a sample in RQ is held back; NULL: none. on: the thread on
+ * the CPU that it waits for, NULL: that is idle. Valid as long as the host. */
+const char *live_runq_throttled(struct live_host *host, const struct sample *sample,
+				const struct thread_state *on);
 /* Completes the samples in RQ, where the column is asked for. */
 void live_runq_tell(struct live_host *host, struct sample *samples, size_t count);
 

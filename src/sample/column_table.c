@@ -156,7 +156,7 @@ const struct column sample_columns[] = {
 	 "end), file lock, "
 	 "kernel lock (Linux 6.16), child, pipe, socket, waker (nothing is known but who ended the "
 	 "last waits); io: a block device, cpu: a CPU that the "
-	 "other one runs on",
+	 "other one runs on, quota: the CPU quota of a control group",
 	 KIND_TEXT, ROLE_KEY, NEED_BLOCKER, 12, AT(blocker_kind)},
 	{"blocker_sure", "BLOCKER_SURE",
 	 "certain: the kernel or the lock says so, likely: the thread is guessed, process: only "

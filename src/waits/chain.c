@@ -6,20 +6,23 @@
 
 #include <stdlib.h>
 
+/* clang-format off */
 const char *const edge_kind_names[EDGE_KIND_COUNT] = {
-	[EDGE_MUTEX] = "mutex",
-	[EDGE_THREAD] = "thread",
-	[EDGE_FILE_LOCK] = "file lock",
-	[EDGE_CHILD] = "child",
-	[EDGE_PIPE] = "pipe",
-	[EDGE_SOCKET] = "socket",
-	[EDGE_IO] = "io",
-	[EDGE_CPU] = "cpu",
-	[EDGE_GIL] = "GIL",
-	[EDGE_MONITOR] = "monitor",
-	[EDGE_KERNEL_LOCK] = "kernel lock",
-	[EDGE_WAKER] = "waker",
+	[EDGE_MUTEX]        = "mutex",
+	[EDGE_THREAD]       = "thread",
+	[EDGE_FILE_LOCK]    = "file lock",
+	[EDGE_CHILD]        = "child",
+	[EDGE_PIPE]         = "pipe",
+	[EDGE_SOCKET]       = "socket",
+	[EDGE_IO]           = "io",
+	[EDGE_CPU]          = "cpu",
+	[EDGE_QUOTA]        = "quota",
+	[EDGE_GIL]          = "GIL",
+	[EDGE_MONITOR]      = "monitor",
+	[EDGE_KERNEL_LOCK]  = "kernel lock",
+	[EDGE_WAKER]        = "waker",
 };
+/* clang-format on */
 
 const char *const edge_sure_names[SURE_COUNT] = {
 	[SURE_PROCESS] = "process",
@@ -59,7 +62,7 @@ size_t chain_nodes_put(struct chain_nodes *nodes, int64_t tid, bool *added)
 bool edge_leads_on(const struct edge *edge)
 {
 	return edge->kind != EDGE_NONE && edge->kind != EDGE_IO && edge->kind != EDGE_CPU &&
-	       edge->tid != ABSENT;
+	       edge->kind != EDGE_QUOTA && edge->tid != ABSENT;
 }
 
 /* The thread of the cycle with the least id stands for it: the same one for all who wait in it. */
@@ -175,8 +178,9 @@ static void root_fill(const struct chain *chain, struct sample *sample)
 	sample->root_state = root->state;
 	sample->root_syscall = name_lent_string(root->syscall);
 	sample->root_why = root->why;
-	sample->root_waits_on =
-		name_lent_string(root->edge.kind == EDGE_IO ? root->edge.thing : root->waits_on);
+	sample->root_waits_on = name_lent_string(
+		root->edge.kind == EDGE_IO || root->edge.kind == EDGE_QUOTA ? root->edge.thing
+									    : root->waits_on);
 	if (chain->cycle < chain->count)
 		sample->root_why = name_lent_string(chain->deadlock ? "deadlock" : "cycle");
 }

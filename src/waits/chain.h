@@ -35,6 +35,7 @@ enum edge_kind {
 	EDGE_WAKER, /* it ended the last waits, which is all that is known */
 	EDGE_IO,    /* a block device: the chain ends there */
 	EDGE_CPU,   /* a CPU that another thread runs on: the chain ends there */
+	EDGE_QUOTA, /* the CPU quota of a control group: the chain ends there */
 	EDGE_KIND_COUNT,
 };
 
@@ -54,8 +55,9 @@ struct edge {
 	enum edge_kind kind;
 	enum edge_sure sure;
 	int64_t tid, pid;  /* the blocker; ABSENT: not known */
-	const char *thing; /* name of the device, of the thread on the CPU, of the process that is
-			    * all that is known of the blocker; NULL: none */
+	const char *thing; /* name of the device, of the thread on the CPU, of the group with the
+			    * quota, of the process that is all that is known of the blocker; NULL:
+			    * none */
 	const char *group; /* of the thread on the CPU: its control group; NULL: not known */
 	bool timed;	   /* the wait ends by itself at a time */
 };

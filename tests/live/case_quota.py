@@ -39,6 +39,7 @@ def quota(ctx):
     workloads = ctx.workloads([("spin", {})] * 4, popen={"preexec_fn": enter})
     pids = ",".join(workload["pid"] for workload in workloads)
     name, path = os.path.basename(group_path()), group_path()
+    chained = ctx.stream("-d", SECONDS, "-p", pids, columns="state,runq_why,blocker_kind,oncpu_comm,chain")
     before = counts(path)
     text = report(ctx, SECONDS, "-p", pids, "--by", "state,runq_why")
     periods, throttled, seconds = (new - old for new, old in zip(counts(path), before))
@@ -54,6 +55,10 @@ def quota(ctx):
     held = sum(float(average) for average, why in rows if why.startswith("throttled"))
     whole = sum(float(average) for average, _ in rows)
     findings.expect(whole > 2, "%.2f threads in RQ of 4 that may use a fifth of a CPU", whole)
+    rows_of_chains = [row for row in chained.finish(0, START_S + SECONDS + STOP_S) if row["runq_why"].startswith("throttled")]
+    wrong = [row for row in rows_of_chains if row["blocker_kind"] != "quota" or row["oncpu_comm"] or not row["chain"].endswith("> /" + name)]
+    findings.expect(len(rows_of_chains) >= 20 and not wrong, "%d of %d are told as a neighbour's victims: %s", len(wrong),
+                    len(rows_of_chains), wrong[:3])
     findings.expect(held > 0.8 * whole, "%.2f of %.2f threads in RQ are throttled: %s", held, whole, rows)
     findings.close()
 

@@ -111,6 +111,23 @@ static void to_a_cpu(void **state)
 	assert_null(told(1).oncpu_cgroup);
 }
 
+/* A thread that is held back for a quota is nobody's victim. */
+static void to_a_quota(void **state)
+{
+	struct chain_node *queued;
+
+	(void)state;
+	add(1, "waiter", EDGE_MUTEX, 2);
+	queued = add(2, "holder", EDGE_QUOTA, 0);
+	queued->state = DOING_RQ;
+	queued->edge.sure = SURE_LIKELY;
+	queued->edge.thing = name_lent_string("/small");
+	expect_chain(1, "waiter mutex> holder quota> /small", 1, "holder");
+	assert_string_equal(told(1).root_waits_on, "/small");
+	assert_string_equal(told(2).blocker_kind, "quota");
+	assert_null(told(2).oncpu_comm);
+}
+
 /* Of which process no thread is known. */
 static void to_a_process(void **state)
 {
@@ -283,6 +300,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(to_a_device, nodes_begin),
 		cmocka_unit_test_setup(to_a_cpu, nodes_begin),
+		cmocka_unit_test_setup(to_a_quota, nodes_begin),
 		cmocka_unit_test_setup(to_a_process, nodes_begin),
 		cmocka_unit_test_setup(of_cycles, nodes_begin),
 		cmocka_unit_test_setup(of_itself, nodes_begin),
