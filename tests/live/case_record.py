@@ -1,9 +1,11 @@
 """Recordings: -o DIR, whatever ends it, and what a replay makes of them."""
 import csv
+import errno
 import glob
 import io
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,7 +15,7 @@ from datetime import datetime
 from case_share import Place
 from case_spaces import through, unshared
 from case_trouble import with_fault
-from harness import START_S, STOP_S, case, check, let_pass, wait_until
+from harness import START_S, STOP_S, Skip, case, check, let_pass, wait_until
 
 COLUMNS = ("timestamp,weight_us,tid,pid,state,user,comm,exe,syscall,filename,state_us,cpu,waker_tid,cgroup,"
            "cpu_us,runq_us,dwait_us,sleep_us")
@@ -212,6 +214,37 @@ def record_keep_free(ctx):
     tool.wait(STOP_S)
     times, missing = expect_resumed(tool, root + "/rec")
     check(missing or len([when for when in times if begin < when < end]) >= 10, "scans that waited are not in the files")
+
+
+QUOTA = """truncate -s 128M %(image)s && mkfs.btrfs -q -M %(image)s >/dev/null && mount -o loop %(image)s /mnt &&
+btrfs quota enable /mnt && btrfs subvolume create /mnt/rec >/dev/null && btrfs qgroup limit 1M /mnt/rec"""
+
+
+@case
+def record_quota(ctx):
+    """A quota that is used up, of a file system that has free space: one message, sampling goes on, and recording when it is raised."""
+    if not shutil.which("mkfs.btrfs"):
+        raise Skip("mkfs.btrfs is not installed: its quotas need no part of the kernel besides")
+    place = Place(*unshared("--mount"), mount=QUOTA % {"image": ctx.temporary() + "/image"})
+    ctx.started.append(place)
+    prefix = ["nsenter", "--target", str(place.pid), "--mount", "--root", "--wd"]
+    root = "/proc/%d/root/mnt/rec" % place.pid
+    tool = through(ctx, *prefix, workload=False).plain("-o", "/mnt/rec", "-a", "-F", 20, "--flush", 0.2)
+    wait_until(lambda: tool.code is not None or files_of(root, "scans"), START_S + STOP_S, "a scan")
+    with open(root + "/filler", "wb", buffering=0) as file:
+        try:
+            while file.write(bytes(4096)):
+                pass
+        except OSError as error:
+            check(error.errno == errno.EDQUOT, "the quota is none: %s", error)
+    wait_until(lambda: "Disk quota exceeded: nothing is recorded now" in tool.err, STOP_S, "a word about the quota")
+    tool.wait_sleeps(20)
+    subprocess.run([*prefix, "btrfs", "qgroup", "limit", "64M", "/mnt/rec"], check=True, timeout=60)
+    wait_until(lambda: "recording goes on" in tool.err, STOP_S, "a word that it works again")
+    tool.wait_sleeps(40)
+    tool.signal(signal.SIGTERM)
+    tool.wait(STOP_S)
+    expect_resumed(tool, root)
 
 
 @case
