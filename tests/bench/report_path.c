@@ -5,8 +5,8 @@
  * report_path groups|rows SCANS: so many scans of 5000 threads, with the default columns; prints
  * samples a second. tests/budget counts the instructions of the same.
  */
+#include "made.h"
 #include "base/clock.h"
-#include "base/names.h"
 #include "base/text.h"
 #include "report/grid.h"
 #include "report/group.h"
@@ -18,23 +18,6 @@
 
 #define THREADS 5000u
 #define GROUPS 200u
-
-/* The next pseudo random number below limit; the same ones in each run. */
-static unsigned int dice(unsigned int limit)
-{
-	static uint64_t seed = 1;
-
-	seed = seed * 6364136223846793005ull + 1442695040888963407ull;
-	return (unsigned int)((seed >> 33) % limit);
-}
-
-static const char *name(const char *prefix, unsigned int number, const char *suffix)
-{
-	char room[128];
-	int length = snprintf(room, sizeof(room), "%s%u%s", prefix, number, suffix);
-
-	return name_of(room, (size_t)length);
-}
 
 /* Text as long as on a server: names to 15 bytes, paths and control groups to 60. */
 static struct sample sample_make(unsigned int i)

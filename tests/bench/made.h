@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Numbers and names for samples that are made up: the same ones in each run. */
+#ifndef MADE_H
+#define MADE_H
+
+#include "base/names.h"
+
+#include <stdint.h>
+#include <stdio.h>
+
+/* The next pseudo random number below limit. */
+static inline unsigned int dice(unsigned int limit)
+{
+	static uint64_t seed = 1;
+
+	seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+	return (unsigned int)((seed >> 33) % limit);
+}
+
+static inline const char *name(const char *prefix, unsigned int number, const char *suffix)
+{
+	char room[128];
+	int length = snprintf(room, sizeof(room), "%s%u%s", prefix, number, suffix);
+
+	return name_of(room, (size_t)length);
+}
+
+#endif
