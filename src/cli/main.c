@@ -84,7 +84,8 @@ static void replay_bound(const struct config *config)
 {
 	unsigned int uses = SANDBOX_REPLAYS;
 
-	if (config->output || config->snapshot)
+	/* sides of a comparison have no output of their own */
+	if (config->output || config->snapshot || config->diff)
 		uses |= SANDBOX_WRITES;
 	if (config->mode == MODE_TOP)
 		uses |= SANDBOX_WRITES | SANDBOX_NAMES;

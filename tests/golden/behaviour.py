@@ -472,6 +472,18 @@ class Signals(unittest.TestCase):
             self.assertEqual((process.returncode, errors), (0, b""))
             self.assertIn(b"2 scans", output)
 
+    def test_comparison_of_recordings_in_a_file(self):
+        sides = ["stacks.csv", "recording_1"]
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "differs.svg")
+            done = subprocess.run([TSNAP, "--diff", *sides, "--flame", path], cwd=FIXTURES, capture_output=True, timeout=60)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            with open(path, "rb") as file:
+                written = file.read()
+        printed = subprocess.run([TSNAP, "--diff", *sides, "--flame", "-"], cwd=FIXTURES, capture_output=True, timeout=60, check=True)
+        self.assertIn(b"</svg>", written)
+        self.assertEqual(written, printed.stdout)
+
     def test_half_a_comparison_is_none(self):
         process = subprocess.Popen([TSNAP, "--diff", "/dev/stdin", "stacks_after.folded", "--flame", "-"], cwd=FIXTURES,
                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
