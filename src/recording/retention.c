@@ -43,7 +43,7 @@ static int part_remove(struct part_list *list, size_t at, bool fine, int directo
 	     i++) {
 		char name[PART_NAME_SIZE];
 
-		if (!list->files[i].bytes || (fine && !retention_of_fine(list->files[i].name.kind)))
+		if (fine && !retention_of_fine(list->files[i].name.kind))
 			continue;
 		part_name_write(&list->files[i].name, name);
 		if (unlinkat(directory, name, 0) && errno != ENOENT)
