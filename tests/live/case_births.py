@@ -54,6 +54,21 @@ def total(rows, column, **where):
                if row[column] != "-" and all(row[key] == value for key, value in where.items()))
 
 
+# On a slow virtual machine each process has had so much more time on a CPU between its switches than the kernel counts in rusage, whatever it did
+# itself: 0.08 to 0.3 ms, and 0.9 where 200 scans a second looked at it. Not explained yet. What is counted twice would be 2 ms.
+PROCESS_US = 1000
+
+
+def hidden_us():
+    """CPU time so far of threads whose switches a kernel may hide from programs, which then counts as that of the thread that was
+    displaced: on this project's machine those of process 1, and some of the kernel's own (of rcu_preempt 6 of 32 ms were seen)."""
+    threads = [("1", tid) for tid in truth.read_dir("/proc/1/task")]
+    threads += [(pid, pid) for pid in truth.read_dir("/proc")
+                if re.search(r"^PPid:\t2$", truth.read("/proc/%s/status" % pid) or "", re.M)]
+    stats = [truth.read("/proc/%s/task/%s/schedstat" % thread) for thread in threads]
+    return sum(int(stat.split()[0]) for stat in stats if stat) // 1000
+
+
 class Births:
     """A parent of short processes, by names that nobody else has on this host: that of the children, and with _parent or
     _exec behind it those of the parent and of the program that they execute."""
@@ -65,7 +80,7 @@ class Births:
         self.workload = ctx.workload("births", **{"as": self.name, "program": program}, **options)
 
     def make(self, count):
-        self.before = stolen_ns()
+        self.before, self.hidden_us = stolen_ns(), hidden_us()
         self.workload.say(str(count))
         return self
 
@@ -73,6 +88,7 @@ class Births:
         """What it tells, and what a busy machine makes of times, in us: as case_totals.near() allows it."""
         done = self.workload.wait_done()
         done["disturbed_us"] = int(done["preempted"]) * SWITCH_ERROR_US + (stolen_ns() - self.before) // 1000
+        done["hidden_us"] = max(0, hidden_us() - self.hidden_us)
         return done
 
 
@@ -102,8 +118,9 @@ def expect_births(rows, name, done, count, sleep_us, unknown=0):
     # until it executes its program a child's time is under its parent's name
     cpu = sum(total(rows, "cpu_s", comm=comm) for comm in (name, name + "_exec", name + "_parent"))
     for measure, told, spent in (("dead_cpu_s", dead, used), ("cpu_s", cpu, used + own)):
-        check(spent * (1 - ERROR) - missed - disturbed <= 1e6 * told <= spent * (1 + ERROR) + disturbed + cut,
-              "%s of the brief is %s, of %d us (%d unknown, %d us disturbed, %d us cut off)", measure, told, spent, unknown, disturbed, cut)
+        check(spent * (1 - ERROR) - missed - disturbed <= 1e6 * told <= spent * (1 + ERROR) + disturbed + cut + done["hidden_us"] + count * PROCESS_US,
+              "%s of the brief is %s, of %d us (%d unknown, %d us disturbed, %d us cut off, %d us hidden)", measure, told, spent, unknown,
+              disturbed, cut, done["hidden_us"])
     slept = 1e6 * total(rows, "sleep_s", comm=name)
     check(known * sleep_us * 0.95 <= slept <= count * (sleep_us + 20000 * SLOW), "sleep_s is %d us of %d", slept,
           count * sleep_us)

@@ -168,7 +168,8 @@ def start_on_a_full_host(ctx):
     for spinner in spinners:
         spinner.end()
         ctx.started.remove(spinner)
-    check(full[1] <= 1 * SLOW + quiet, "%s s to the first sample, %.2f s on a quiet host", full, quiet)
+    # a second more; on a slow machine, where a start takes long anyway, in proportion
+    check(full[1] <= max(1 * SLOW + quiet, 5 * quiet), "%s s to the first sample, %.2f s on a quiet host", full, quiet)
 
 
 @case
