@@ -10,6 +10,7 @@ RATE = 20
 LEAST = 0.95  # of the samples of a state
 FEW = 60      # samples: too few for a share
 APART = 0.03  # of the time in a function: between samples and truth, beside the error of so many samples
+LATE_US = 6000  # asleep: no nap lasts longer, unless a hypervisor has taken the CPU whose timer ends it
 STATES = ("ON", "RQ", "D", "S")
 
 
@@ -58,7 +59,10 @@ def stacks_moment_shares(ctx):
     after, end = spent(naps, 2), time.time()
     rows = [row for row in tool.finish(limit_s=60) if begin <= timestamp_s(row["timestamp"]) <= end]
     told = [row for row in rows if row["ustack"]]
-    check(len(told) >= LEAST * len(rows), "%d of %d samples have a user stack", len(told), len(rows))
+    mine = [row for row in rows if row["state"] != "S" or int(row["state_us"]) < LATE_US]
+    lacking = sum(not row["ustack"] for row in mine)
+    check(len(mine) >= len(rows) / 2, "%d of %d naps ended late", len(rows) - len(mine), len(rows))
+    check(lacking <= (1 - LEAST) * len(mine), "%d of %d samples have no user stack", lacking, len(mine))
     counts = [sum(name in row["ufuncs"] for row in told) for name in ("nap_short", "nap_long")]
     check(sum(counts) >= 0.9 * len(told), "only %d of %d stacks have one of the two: %s", sum(counts), len(told), told[-3:])
     exact = (after[0] - before[0]) / (after[0] + after[1] - before[0] - before[1])
