@@ -61,6 +61,9 @@ static const struct row truths[] = {
 	/* what the printable form is */
 	{"comm=\"pg \\\"3\\\\\\x01\"", true},
 	{"comm=\"pg \\\"3\"", false},
+	{"comm='pg \"3\\\\\\x01'", true},
+	{"comm='pg \"3'", false},
+	{"comm != 'it\\'s' && user ~ '^(root|bin)$'", true},
 	{"comm~\"\\\"3\\\\\\\\\"", true},
 	{"comm~\"3.\\x01$\"", true},
 	/* numbers with units */
@@ -176,6 +179,7 @@ static void quotes_what_is_wrong(void **state)
 		{"timestamp>2026-11-20T20:42:53.", 11, "expected a time in UTC"},
 		{"user~\"(\"", 6, "regular expression"},
 		{"user=\"a", 6, "no end"},
+		{"user='a\"", 6, "no end"},
 		{"user=\"a\\\"", 6, "no end"},
 		{"user=a b", 8, "expected && or ||"},
 		{"tid=1 & pid=1", 7, "expected && or ||"},

@@ -7,8 +7,8 @@
  *   comparison = COLUMN ( "=" | "!=" | "<" | "<=" | ">" | ">=" | "~" | "!~" ) VALUE
  *
  * Spaces may stand between all of these. A VALUE ends at a space, "(", ")", "&&" or "||", or it is
- * in double quotes: there \" is a quote, and \\ and \xNN are what the printable form of all output
- * means by them. What a VALUE must be, the column says:
+ * in quotes, double or single: there that quote is written \" or \', and \\ and \xNN are what the
+ * printable form of all output means by them. What a VALUE must be, the column says:
  *
  *   text       = and != compare bytes; ~ and !~ search for an extended regular expression
  *   states     by name; ~ and !~ search in the names

@@ -135,13 +135,13 @@ static const struct comparator *comparator_take(struct parser *parser, const str
 /* Text between quotes, with escapes resolved. */
 static int quoted_take(struct parser *parser, struct text *value)
 {
-	const char *start = parser->at++;
+	const char *start = parser->at++, quote = *start;
 	struct text printable = {0};
 
-	for (; *parser->at && *parser->at != '"'; parser->at++) {
+	for (; *parser->at && *parser->at != quote; parser->at++) {
 		bool escaped = parser->at[0] == '\\' && parser->at[1];
 
-		if (escaped && *++parser->at != '"')
+		if (escaped && *++parser->at != quote)
 			text_add_char(&printable, '\\');
 		text_add_char(&printable, *parser->at);
 	}
@@ -175,7 +175,7 @@ static int value_take(struct parser *parser, const struct comparator *comparator
 
 	spaces_skip(parser);
 	start = parser->at;
-	quoted = *start == '"';
+	quoted = *start == '"' || *start == '\'';
 	if (quoted) {
 		err = quoted_take(parser, &value);
 	} else {
