@@ -3,8 +3,6 @@
 #include "base/clock.h"
 #include "base/index.h"
 
-#include <string.h>
-
 #define PROCESSES_MAX 4096
 #define PROCESS_IDLE_NS (120 * NS_PER_SECOND)
 #define KNOWN_OLD_NS (30 * NS_PER_SECOND) /* an exec */
@@ -59,27 +57,6 @@ static bool is_jvm(const struct runtime_exports *exports)
 
 static const struct runtime_kind jvm_kind = {{"/libjvm.so", NULL}, is_jvm};
 
-/* faults: pages that nobody has read are read. 0 or -errno. */
-static int jvm_ask(struct java_monitors *monitors, struct monitor_process *process,
-		   const struct stack_thread *thread, struct runtime_request *request, bool faults,
-		   void *answer, size_t bytes)
-{
-	static char got[PARSER_MESSAGE_MAX];
-	ssize_t count;
-
-	request->pid = thread->pid;
-	request->tid = thread->tid;
-	request->now_ns = thread->now_ns;
-	request->distance = process->place.distance;
-	request->exports = process->place.exports;
-	count = runtime_ask(&monitors->reader, &process->standing, request, NULL, 0, faults, bytes,
-			    got);
-	if (count < 0)
-		return (int)count;
-	memcpy(answer, got, bytes);
-	return 0;
-}
-
 static bool layout_ask(struct java_monitors *monitors, struct monitor_process *process,
 		       const struct stack_thread *thread)
 {
@@ -87,7 +64,8 @@ static bool layout_ask(struct java_monitors *monitors, struct monitor_process *p
 	struct java_layout_answer answer = {.has_monitors = false};
 
 	/* names of fields, which nobody else reads, are in memory only when they are */
-	return !jvm_ask(monitors, process, thread, &request, true, &answer, sizeof(answer)) &&
+	return !runtime_place_ask(&monitors->reader, &process->standing, thread, &process->place,
+				  &request, true, &answer, sizeof(answer)) &&
 	       answer.has_monitors;
 }
 
@@ -134,7 +112,8 @@ bool java_monitor_find(struct java_monitors *monitors, const struct stack_thread
 		(uint64_t)(process->nested ? monitors->id_of(monitors->reader.proc_root, thread)
 					   : thread->tid);
 	request.anew = thread->now_ns >= process->next_list_ns;
-	if (jvm_ask(monitors, process, thread, &request, false, &answer, sizeof(answer)))
+	if (runtime_place_ask(&monitors->reader, &process->standing, thread, &process->place,
+			      &request, false, &answer, sizeof(answer)))
 		return false;
 	if (request.anew)
 		process->next_list_ns = thread->now_ns + LIST_OLD_NS;

@@ -2,8 +2,6 @@
 #include "unwind/runtime/python_gil.h"
 #include "base/clock.h"
 
-#include <string.h>
-
 #define PROCESSES_MAX 4096
 #define PROCESS_IDLE_NS (120 * NS_PER_SECOND)
 #define KNOWN_OLD_NS (5 * NS_PER_SECOND) /* an exec, or an interpreter more */
@@ -47,33 +45,15 @@ static bool is_interpreter(const struct runtime_exports *exports)
 
 static const struct runtime_kind python_kind = {{"/python", "/libpython", NULL}, is_interpreter};
 
-/* Bytes of the answer, or -errno. */
-static ssize_t gil_ask(struct python_gils *gils, struct gil_process *process,
-		       const struct stack_thread *thread, struct runtime_request *request,
-		       void *answer, size_t bytes)
-{
-	static char got[PARSER_MESSAGE_MAX];
-	ssize_t count;
-
-	request->pid = thread->pid;
-	request->tid = thread->tid;
-	request->now_ns = thread->now_ns;
-	request->distance = process->place.distance;
-	request->exports = process->place.exports;
-	count = runtime_ask(&gils->reader, &process->standing, request, NULL, 0, false, bytes, got);
-	if (count >= 0)
-		memcpy(answer, got, bytes);
-	return count;
-}
-
 static bool gils_take(struct python_gils *gils, struct gil_process *process,
 		      const struct stack_thread *thread)
 {
 	struct runtime_request request = {.kind = RUNTIME_GILS, .anew = true};
 	struct gils_answer *known = &process->known;
 
-	if (gil_ask(gils, process, thread, &request, known, sizeof(*known)) >= 0 && known->known &&
-	    known->count <= GILS_MAX)
+	if (!runtime_place_ask(&gils->reader, &process->standing, thread, &process->place, &request,
+			       false, known, sizeof(*known)) &&
+	    known->known && known->count <= GILS_MAX)
 		return true;
 	known->count = 0;
 	return false;
@@ -109,7 +89,9 @@ static bool gil_read(struct python_gils *gils, struct gil_process *process,
 		.kind = RUNTIME_GIL, .address = address, .with_place = with_place};
 	struct gil_answer answer = {.found = false};
 
-	if (gil_ask(gils, process, thread, &request, &answer, sizeof(answer)) < 0 || !answer.found)
+	if (runtime_place_ask(&gils->reader, &process->standing, thread, &process->place, &request,
+			      false, &answer, sizeof(answer)) ||
+	    !answer.found)
 		return false;
 	*gil = answer.gil;
 	gil->place[PYTHON_PLACE_SIZE - 1] = '\0';

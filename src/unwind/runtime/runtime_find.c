@@ -68,6 +68,25 @@ bool runtime_find(const struct runtime_reader *reader, const struct stack_thread
 	return found;
 }
 
+int runtime_place_ask(struct runtime_reader *reader, struct runtime_standing *standing,
+		      const struct stack_thread *thread, const struct runtime_place *place,
+		      struct runtime_request *request, bool faults, void *answer, size_t bytes)
+{
+	static char got[PARSER_MESSAGE_MAX];
+	ssize_t count;
+
+	request->pid = thread->pid;
+	request->tid = thread->tid;
+	request->now_ns = thread->now_ns;
+	request->distance = place->distance;
+	request->exports = place->exports;
+	count = runtime_ask(reader, standing, request, NULL, 0, faults, bytes, got);
+	if (count < 0)
+		return (int)count;
+	memcpy(answer, got, bytes);
+	return 0;
+}
+
 bool runtime_look_begin(struct runtime_looks *looks, int64_t now_ns, int64_t due_ns,
 			int64_t *began_ns)
 {
