@@ -147,11 +147,8 @@ def schema_of_clickhouse(ctx):
     expect_same(answers(lambda view: lines_of(output(*ask, "-q", "SELECT * FROM " + view))), truth_of(ctx, directories))
 
 
-@case
-def schema_of_duckdb(ctx):
-    """Out of the .csv.zst; it makes Parquet."""
-    sqlite_needed()
-    directory, directories = ctx.temporary(), recordings(ctx)
+def duckdb_asked(tsnap, directory, directories, questions):
+    """What DuckDB, run in a directory, answers about recordings; it leaves samples.parquet there."""
     if not shutil.which("npm") or subprocess.run(["npm", "install", "--silent", "--no-save", DUCKDB], cwd=directory, timeout=300,
                                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                                   stderr=subprocess.DEVNULL).returncode:
@@ -159,10 +156,17 @@ def schema_of_duckdb(ctx):
     with open(directory + "/ask.mjs", "w", encoding="utf-8") as file:
         file.write(ASK_DUCKDB)
     with open(directory + "/schema.sql", "w", encoding="utf-8") as file:
-        file.write(output(SCHEMA + "/schema", "duckdb", ctx.options.tsnap))
+        file.write(output(SCHEMA + "/schema", "duckdb", tsnap))
         for recording in directories:
             file.write(output(SCHEMA + "/load", "duckdb", recording))
-    lines = output("node", "ask.mjs", "schema.sql", *("SELECT * FROM " + view for view in views()), cwd=directory).splitlines()
-    told = dict(zip(views(), map(json.loads, lines)))
+    return [json.loads(line) for line in output("node", "ask.mjs", "schema.sql", *questions, cwd=directory).splitlines()]
+
+
+@case
+def schema_of_duckdb(ctx):
+    """Out of the .csv.zst; it makes Parquet."""
+    sqlite_needed()
+    directory, directories = ctx.temporary(), recordings(ctx)
+    told = dict(zip(views(), duckdb_asked(ctx.options.tsnap, directory, directories, ["SELECT * FROM " + view for view in views()])))
     expect_same(answers(told.get), truth_of(ctx, directories))
     check(os.stat(directory + "/samples.parquet").st_size > 1000, "samples.parquet is empty")
