@@ -83,7 +83,11 @@ LIMIT_S = 400  # of what hangs; stacks_as_gdb takes more than 180 beside two spi
 ALONE = ("*_growth", "critical_path*", "exit_storm*", "killed*", "nothing_left*", "block_full", "self_stops_counting", "self_not_counted",
          "only_what_is_asked", "stacks_on_cpu_anywhere", "stacks_on_cpu_shares", "stacks_on_cpu_of_jit", "moment_on_full_host", "stuck*",
          "keeper*", "hostile_names", "hostile_kinds", "hostile_many_*", "hostile_sparse_files", "hostile_unwind_tables", "hostile_python",
-         "hostile_java", "soak_*", "moment_of_slow_reader*", "moment_beside_spinners", "moment_of_postgres", "stacks_moment_*")
+         "hostile_java", "soak_*", "moment_of_slow_reader*", "moment_beside_spinners", "moment_of_postgres", "stacks_moment_*",
+         # how long things take that they count, or how soon tsnap gets to look
+         "births_o*", "births_shared", "chain_of_mutexes", "chain_to_java_pool", "dying_processes", "full_disk", "moment_in_group_without_realtime",
+         "quota", "slow_sleeps", "stacks_let_go_of_files", "stacks_of_programs_in_turns", "stacks_of_short_lives", "stacks_of_wakers",
+         "stacks_on_cpu_in_kernel", "stacks_on_cpu_refused", "stacks_without_unwinder", "start_*", "top_as_text", "trace_of_the_dead", "waits")
 # These take long and hold what others hold, too, at more places, or one of tsnap's figures against another tool's: with --all, or named.
 THOROUGH = ("bench_*", "stacks_under_load", "without_facts", "inside_choices", "inside_times", "peers_*", "podman_*", "stress_*", "share_race",
             "schema_of_clickhouse", "schema_of_duckdb", "schema_of_fleet", "stacks_as_gdb", "hostile_many_*", "hostile_sparse_files", "hostile_unwind_tables",
