@@ -62,7 +62,7 @@ def frames_of(row):
 
 
 LATE_FILE = "times that a file was not read at once"  # until it is, stacks through it are lost
-FIRST_SCANS = 5
+FIRST_SCANS = 5  # runs: that often the first scan may be out of time
 
 
 def asleep_of(rows, chain):

@@ -58,7 +58,11 @@ class Guest:
         self.process.wait()
 
     def finish(self):
-        status = self.process.wait(GUEST_S)
+        try:
+            status = self.process.wait(GUEST_S)
+        except subprocess.TimeoutExpired:
+            self.cut()
+            raise Failure("it does not end: %s.log" % self.out) from None
         check(status == 0, "exit status %d: %s.log", status, self.out)
 
 
@@ -82,7 +86,7 @@ def cuts(tsnap, workload, count):
         left = sum(guest.numbers("left"))
         check(left >= least, "cut %d: %d bytes are left, %d were on the disk", number, left, least)
         least = kept_least(guest.numbers("sizes"))
-        print("ok cut %d: %d bytes were on the disk, %d are left" % (number, least, left), flush=True)
+        print("ok cut %d: %d bytes at its start, at least %d on the disk at its end" % (number, left, least), flush=True)
     last = Guest(count, tsnap, workload, FLUSH_S, LAST_SCANS)
     last.finish()
     check(sum(last.numbers("left")) >= least, "the last cut: %s bytes are left, %d were on the disk", last.numbers("left"), least)
@@ -99,7 +103,7 @@ def whole(tsnap, count):
     check(len(replayed.stdout.splitlines()) == len(samples) + 1, "%d rows are replayed of %d", len(replayed.stdout.splitlines()) - 1,
           len(samples))
     asked = duckdb_asked(tsnap, LOGS, [directory], ["SELECT count(*) AS n FROM " + table for table in ("samples", "scans")])
-    check([int(rows[0]["n"]) for rows in asked] == [len(samples), len(scans)], "DuckDB has %s rows, not %d and %d", asked, len(samples),
+    check([int(rows[0][0]) for rows in asked] == [len(samples), len(scans)], "DuckDB has %s rows, not %d and %d", asked, len(samples),
           len(scans))
     print("ok whole: %d scans, %d samples in %d files" % (len(scans), len(samples), len(files_of(directory, "*"))))
 
