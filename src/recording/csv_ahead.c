@@ -8,9 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOCK_BYTES \
-	((size_t)128 << 10) /* so few that a block is still in the cache when it is read */
-#define BLOCK_COUNT 4
+#define BLOCK_BYTES ((size_t)128 << 10)
+/* More than a frame of a recording: it is unpacked as a whole, and meanwhile others are read. */
+#define BLOCK_COUNT 96
+#define BLOCKS_MOST (BLOCK_COUNT - 1) /* the block that was taken last is still read */
+/* Who had none to fill, or none to read, goes on once there are so many: waking a thread costs
+ * about as much as reading a block. */
+#define BLOCKS_AGAIN (BLOCK_COUNT / 8)
 
 struct csv_ahead {
 	struct csv_input *input;
@@ -19,7 +23,8 @@ struct csv_ahead {
 	pthread_cond_t changed;
 	/* under the mutex: blocks that were filled, and that were taken, in turn */
 	size_t filled, taken;
-	bool stopped;
+	bool ended;   /* nothing more is filled */
+	bool stopped; /* nothing more is taken */
 	struct csv_block blocks[BLOCK_COUNT];
 	struct text_rest {
 		char *bytes;
@@ -106,6 +111,12 @@ static void block_make(struct csv_ahead *ahead, struct csv_block *block)
 	block->length = whole;
 }
 
+/* How many are filled and not taken. */
+static size_t blocks_full(const struct csv_ahead *ahead)
+{
+	return ahead->filled - ahead->taken;
+}
+
 /* Waits until one of the ahead's numbers changed. */
 static void ahead_wait(struct csv_ahead *ahead)
 {
@@ -114,26 +125,32 @@ static void ahead_wait(struct csv_ahead *ahead)
 	thread_rest(false);
 }
 
+/* All are filled: waits until some are not. */
+static void ahead_rest(struct csv_ahead *ahead)
+{
+	while (!ahead->stopped && blocks_full(ahead) > BLOCKS_MOST - BLOCKS_AGAIN)
+		ahead_wait(ahead);
+}
+
 static void *ahead_run(void *of)
 {
 	struct csv_ahead *ahead = of;
-	int err = 0;
 
 	pthread_mutex_lock(&ahead->mutex);
-	while (!err && !ahead->stopped) {
+	while (!ahead->ended && !ahead->stopped) {
 		struct csv_block *block = &ahead->blocks[ahead->filled % BLOCK_COUNT];
 
-		/* the block that was taken last is still read */
-		if (ahead->filled - ahead->taken >= BLOCK_COUNT - 1) {
-			ahead_wait(ahead);
+		if (blocks_full(ahead) == BLOCKS_MOST) {
+			ahead_rest(ahead);
 			continue;
 		}
 		pthread_mutex_unlock(&ahead->mutex);
 		block_make(ahead, block);
-		err = block->err;
 		pthread_mutex_lock(&ahead->mutex);
+		ahead->ended = block->err;
 		ahead->filled++;
-		pthread_cond_signal(&ahead->changed);
+		if (ahead->ended || blocks_full(ahead) == BLOCKS_AGAIN)
+			pthread_cond_signal(&ahead->changed);
 	}
 	pthread_mutex_unlock(&ahead->mutex);
 	return NULL;
@@ -157,10 +174,12 @@ struct csv_block *csv_ahead_next(struct csv_ahead *ahead)
 	struct csv_block *block;
 
 	pthread_mutex_lock(&ahead->mutex);
-	while (ahead->filled == ahead->taken)
-		ahead_wait(ahead);
+	if (!blocks_full(ahead))
+		while (!ahead->ended && blocks_full(ahead) < BLOCKS_AGAIN)
+			ahead_wait(ahead);
 	block = &ahead->blocks[ahead->taken++ % BLOCK_COUNT];
-	pthread_cond_signal(&ahead->changed);
+	if (blocks_full(ahead) == BLOCKS_MOST - BLOCKS_AGAIN)
+		pthread_cond_signal(&ahead->changed);
 	pthread_mutex_unlock(&ahead->mutex);
 	return block;
 }

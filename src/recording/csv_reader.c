@@ -17,6 +17,11 @@ static int csv_fail(const struct csv_reader *reader, struct error *e, const char
 			 (unsigned long long)reader->line, what);
 }
 
+static int csv_fail_columns(const struct csv_reader *reader, struct error *e)
+{
+	return csv_fail(reader, e, "more columns than tsnap knows");
+}
+
 /* Who reads on is given what follows. */
 static int csv_fail_long(struct csv_reader *reader, struct error *e)
 {
@@ -134,7 +139,7 @@ static int csv_split(struct csv_reader *reader, char *at, char *end, struct csv_
 		const char *wrong;
 
 		if (*count == CSV_FIELDS_MAX)
-			return csv_fail(reader, e, "more columns than tsnap knows");
+			return csv_fail_columns(reader, e);
 		wrong = csv_field_read(&at, end, &fields[(*count)++]);
 		if (wrong)
 			return csv_fail(reader, e, wrong);
@@ -182,44 +187,34 @@ static bool csv_plain(struct csv_reader *reader)
 			      reader->end - reader->start);
 }
 
-/* Takes a plain record apart, in place. False: the record has too many fields. */
-static bool csv_plain_split(struct csv_reader *reader, struct csv_field *fields, size_t *count)
+/* Takes a plain record apart, in place; the last of the known ends is a record's. 1, or -errno. */
+static int csv_plain_split(struct csv_reader *reader, struct csv_field *fields, size_t *count,
+			   struct error *e)
 {
-	const uint16_t *ends = reader->ends;
 	char *text = reader->bytes + reader->indexed, *from = reader->bytes + reader->start;
-	size_t most = reader->ends_count < CSV_FIELDS_MAX ? reader->ends_count : CSV_FIELDS_MAX;
-	size_t last = 0;
+	size_t found = 0;
+	bool last;
 
-	while (text[ends[last]] != '\n')
-		if (++last == most)
-			return false;
-	*count = last + 1;
-	for (size_t i = 0; i <= last; i++) {
-		char *end = text + ends[i];
+	do {
+		struct csv_field *field = &fields[found < CSV_FIELDS_MAX ? found : 0];
+		char *end = text + reader->ends[found++], *next = end + 1;
 
-		fields[i].quoted = *from == '"';
-		fields[i].text = from + fields[i].quoted;
-		from = end + 1;
-		end -= fields[i].quoted;
-		if (i == last && end > fields[i].text && end[-1] == '\r')
+		last = *end == '\n';
+		field->quoted = *from == '"';
+		field->text = from + field->quoted;
+		end -= field->quoted;
+		if (last && end > field->text && end[-1] == '\r')
 			end--;
-		fields[i].length = (size_t)(end - fields[i].text);
+		field->length = (size_t)(end - field->text);
 		*end = '\0';
-	}
-	reader->ends += *count;
-	reader->ends_count -= *count;
+		from = next;
+	} while (!last);
+	reader->ends += found;
+	reader->ends_count -= found;
 	reader->start = (size_t)(from - reader->bytes);
 	reader->lines++;
-	return true;
-}
-
-/* Reads a record if it is plain. */
-static bool csv_plain_read(struct csv_reader *reader, struct csv_field *fields, size_t *count)
-{
-	if (csv_plain(reader) && csv_plain_split(reader, fields, count))
-		return true;
-	reader->ends_count = 0;
-	return false;
+	*count = found;
+	return found > CSV_FIELDS_MAX ? csv_fail_columns(reader, e) : 1;
 }
 
 int csv_read(struct csv_reader *reader, struct csv_field fields[CSV_FIELDS_MAX], size_t *count,
@@ -229,8 +224,8 @@ int csv_read(struct csv_reader *reader, struct csv_field fields[CSV_FIELDS_MAX],
 	int more;
 
 	reader->line = reader->lines + 1;
-	if (csv_plain_read(reader, fields, count))
-		return 1;
+	if (csv_plain(reader))
+		return csv_plain_split(reader, fields, count, e);
 	while (!(end = csv_end_find(reader))) {
 		if (reader->ended)
 			return 0;
@@ -239,8 +234,8 @@ int csv_read(struct csv_reader *reader, struct csv_field fields[CSV_FIELDS_MAX],
 			return more;
 		if (!more)
 			return csv_end(reader, e);
-		if (csv_plain_read(reader, fields, count))
-			return 1;
+		if (csv_plain(reader))
+			return csv_plain_split(reader, fields, count, e);
 	}
 	start = reader->bytes + reader->start;
 	reader->start = (size_t)(end - reader->bytes) + 1;

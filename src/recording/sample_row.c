@@ -31,8 +31,8 @@ int sample_row_heading(struct sample_row *row, struct error *e)
 		}
 	}
 	for (size_t i = 0; i < row->count; i++)
-		if (row->columns[i] && row->columns[i]->kind == KIND_TEXT &&
-		    row->columns[i]->needs && !(row->columns[i]->needs & row->needs))
+		if (row->columns[i] && row->columns[i]->needs &&
+		    !(row->columns[i]->needs & row->needs))
 			row->columns[i] = NULL;
 	row->column_count = row->count;
 	if (!timed)
