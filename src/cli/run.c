@@ -194,7 +194,7 @@ static int run_take_part(void *taker, const struct scan *part)
 		tally_add_part(&run->tally, part);
 	tally_add_part(&run->time_rows.tally, part);
 	/* no thread of the scan waits until somebody has read those before it */
-	if (!err && output_is_ready(STDOUT_FILENO, run->out.length))
+	if (!err && run->out.length && output_is_ready(STDOUT_FILENO, run->out.length))
 		err = run_write(run, run->e);
 	return err;
 }

@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "recording/csv_reader.h"
 
-#define CSV_TEXTS 256
+#define CSV_TEXTS 1024
 
 /* Zeroed is empty and valid, until names_lent_clear(). */
 struct csv_texts {
