@@ -12,8 +12,25 @@
 
 /* Decimal digits, perhaps with a minus before them. 0 or -EINVAL. */
 int csv_number_read(const char *text, int64_t *number);
-/* The same of a text of that length. */
-int csv_digits_read(const char *text, size_t length, int64_t *number);
+
+/* The same of a text of that length; ten a row are read. */
+static inline int csv_digits_read(const char *text, size_t length, int64_t *number)
+{
+	uint64_t value = 0;
+
+	if (length > 18 || !length) /* of fewer no number overflows */
+		return csv_number_read(text, number);
+	for (size_t i = 0; i < length; i++) {
+		unsigned int digit = (unsigned char)text[i] - (unsigned int)'0';
+
+		if (digit > 9) /* a minus, or none */
+			return csv_number_read(text, number);
+		value = value * 10 + digit;
+	}
+	*number = (int64_t)value;
+	return 0;
+}
+
 /* 0x1f, at most 64 bits. 0 or -EINVAL. */
 int csv_hex_read(const char *text, int64_t *number);
 /* The text as it was before it became printable, lent: some columns are also derived from others
