@@ -25,6 +25,8 @@ const struct column stack_dict_columns[] = {
 	 NEED_USTACK | NEED_KSTACK, 30, AT(funcs)},
 	{"frames", "FRAMES", "all of it, outermost first, with ; between", KIND_TEXT, ROLE_KEY,
 	 NEED_STACK | NEED_WAKER_STACK, 30, AT(frames)},
+	{"files", "FILES", "files of the frames, as in ufiles", KIND_TEXT, ROLE_KEY, NEED_UFILES,
+	 30, AT(files)},
 };
 
 const size_t stack_dict_column_count = sizeof(stack_dict_columns) / sizeof(stack_dict_columns[0]);
@@ -285,6 +287,7 @@ void stack_dict_fill(struct stack_dict *dict, struct sample *sample)
 
 	text_fill(&sample->ufunc, user->func);
 	text_fill(&sample->ufuncs, user->funcs);
+	text_fill(&sample->ufiles, user->files);
 	text_fill(&sample->kfunc, kernel->func);
 	text_fill(&sample->kfuncs, kernel->funcs);
 	if (dict->needs & NEED_STACK)

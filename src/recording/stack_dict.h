@@ -22,6 +22,7 @@ struct stack_entry {
 	const char *kind;	  /* STACK_DICT_USER or STACK_DICT_KERNEL */
 	const char *func, *funcs; /* as the columns ufunc, ufuncs, kfunc and kfuncs have them */
 	const char *frames;	  /* outermost first, ';' between: one half of the column stack */
+	const char *files;	  /* as the column ufiles has them; NULL: of a kernel stack */
 };
 
 /* Its columns; offsets are into struct stack_entry. */

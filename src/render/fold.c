@@ -142,6 +142,11 @@ void fold_add_stack(struct text *frames, const struct page *page, size_t row)
 	text_done(&stack);
 }
 
+void fold_add_files(struct text *files, const struct page *page, size_t row)
+{
+	text_add_printable(files, text_at(page, row, offsetof(struct sample, ufiles)));
+}
+
 int64_t fold_weight_us(const struct page *page, size_t row, int64_t *state)
 {
 	const union value *kept = value_at(page, row, offsetof(struct sample, state)),

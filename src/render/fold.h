@@ -36,6 +36,9 @@ int64_t fold_weight_us(const struct page *page, size_t row, int64_t *state);
  * with its annotation. */
 void fold_add_stack(struct text *frames, const struct page *page, size_t row);
 
+/* Adds the column ufiles of a row: files of the first of these frames. */
+void fold_add_files(struct text *files, const struct page *page, size_t row);
+
 /* Adds all rows, time on a CPU and off it apart. */
 void fold_page(struct frame_tree *tree, const struct page *page);
 

@@ -5,6 +5,7 @@
 #include "render/frame_kind.h"
 #include "render/protobuf.h"
 #include "report/value.h"
+#include "sample/stack_files.h"
 
 #include <errno.h>
 #include <string.h>
@@ -27,7 +28,7 @@ enum profile_field {
 enum { TYPE_NAME = 1, TYPE_UNIT = 2 };
 enum { SAMPLE_LOCATIONS = 1, SAMPLE_VALUES = 2, SAMPLE_LABEL = 3 };
 enum { LABEL_KEY = 1, LABEL_TEXT = 2, LABEL_NUMBER = 3 };
-enum { MAPPING_ID = 1, MAPPING_FILE = 5, MAPPING_HAS_FUNCTIONS = 7 };
+enum { MAPPING_ID = 1, MAPPING_FILE = 5, MAPPING_BUILD_ID = 6, MAPPING_HAS_FUNCTIONS = 7 };
 enum { LOCATION_ID = 1, LOCATION_MAPPING = 2, LOCATION_LINE = 4 };
 enum { LINE_FUNCTION = 1 };
 enum { FUNCTION_ID = 1, FUNCTION_NAME = 2 };
@@ -60,33 +61,64 @@ static uint64_t word_id(struct pprof *pprof, const char *word)
 	return string_id(pprof, word, strlen(word));
 }
 
-/* The mapping of a kind of frames: "[kernel]". */
-static uint64_t mapping_id(struct pprof *pprof, const struct frame_kind *kind)
+/* The mapping of a file, or of a kind of frames: "[kernel]". */
+static uint64_t mapping_id(struct pprof *pprof, const char *path, size_t path_length,
+			   const char *build_id, size_t build_id_length)
 {
-	uint64_t id = (uint64_t)(kind - frame_kinds) + 1;
-	struct text mapping = {0}, name = {0};
+	struct text whole = {0}, mapping = {0};
+	bool added;
+	uint64_t *at, id;
 
-	if (pprof->mappings >> id & 1)
-		return id;
-	pprof->mappings |= 1u << id;
-	text_add_format(&name, "[%s]", kind->title);
-	protobuf_number(&mapping, MAPPING_ID, id);
-	protobuf_number(&mapping, MAPPING_FILE, string_id(pprof, name.bytes, name.length));
-	protobuf_number(&mapping, MAPPING_HAS_FUNCTIONS, 1);
-	protobuf_bytes(&pprof->fields, PROFILE_MAPPING, &mapping);
+	text_add(&whole, path, path_length);
+	text_add_char(&whole, '@');
+	text_add(&whole, build_id, build_id_length);
+	at = index_put(&pprof->mapping_ids,
+		       (uint64_t)(uintptr_t)name_lent(text_string(&whole), whole.length), &added);
+	id = added ? *at = pprof->mapping_ids.used : *at;
+	if (added) {
+		protobuf_number(&mapping, MAPPING_ID, id);
+		protobuf_number(&mapping, MAPPING_FILE, string_id(pprof, path, path_length));
+		protobuf_number(&mapping, MAPPING_BUILD_ID,
+				string_id(pprof, build_id, build_id_length));
+		protobuf_number(&mapping, MAPPING_HAS_FUNCTIONS, 1);
+		protobuf_bytes(&pprof->fields, PROFILE_MAPPING, &mapping);
+	}
+	text_done(&whole);
 	text_done(&mapping);
+	return id;
+}
+
+static uint64_t kind_mapping_id(struct pprof *pprof, const struct frame_kind *kind)
+{
+	struct text name = {0};
+	uint64_t id;
+
+	text_add_format(&name, "[%s]", kind->title);
+	id = mapping_id(pprof, text_string(&name), name.length, "", 0);
 	text_done(&name);
 	return id;
 }
 
+static uint64_t file_mapping_id(struct pprof *pprof, const struct stack_files *file)
+{
+	size_t build_id = file->path_length + 1;
+
+	return mapping_id(pprof, file->file, file->path_length, file->file + build_id,
+			  file->length - build_id);
+}
+
 /* The location of a frame, which has the number of its function. */
-static uint64_t frame_id(struct pprof *pprof, const char *name, size_t length)
+static uint64_t frame_id(struct pprof *pprof, const char *name, size_t length,
+			 const struct stack_files *file)
 {
 	const struct frame_kind *kind = frame_kind_of(name, length);
+	uint64_t mapping = file->file ? file_mapping_id(pprof, file) : kind_mapping_id(pprof, kind);
 	struct text location = {0}, function = {0}, line = {0};
 	const char *kept = name_lent(name, length);
 	bool added;
-	uint64_t *at = index_put(&pprof->frame_ids, (uint64_t)(uintptr_t)kept, &added), id;
+	uint64_t *at = index_put(&pprof->frame_ids, (uint64_t)(uintptr_t)kept ^ hash_u64(mapping),
+				 &added),
+		 id;
 
 	if (!added)
 		return *at;
@@ -98,7 +130,7 @@ static uint64_t frame_id(struct pprof *pprof, const char *name, size_t length)
 	protobuf_bytes(&pprof->fields, PROFILE_FUNCTION, &function);
 	protobuf_number(&line, LINE_FUNCTION, id);
 	protobuf_number(&location, LOCATION_ID, id);
-	protobuf_number(&location, LOCATION_MAPPING, mapping_id(pprof, kind));
+	protobuf_number(&location, LOCATION_MAPPING, mapping);
 	protobuf_bytes(&location, LOCATION_LINE, &line);
 	protobuf_bytes(&pprof->fields, PROFILE_LOCATION, &location);
 	text_done(&location);
@@ -123,27 +155,32 @@ void pprof_label(struct pprof *pprof, const char *name, const char *text, int64_
 }
 
 /* Adds the locations, innermost first. */
-static void locations_add(struct pprof *pprof, const char *frames, struct text *to)
+static void locations_add(struct pprof *pprof, const char *frames, const char *files,
+			  struct text *to)
 {
+	struct stack_files file = {.at = files};
 	uint64_t ids[FRAMES_MOST];
 	size_t count = 0;
 
 	for (const char *at = frames; *at;) {
 		size_t length = strcspn(at, ";");
 
-		if (length)
-			ids[count++ % FRAMES_MOST] = frame_id(pprof, at, length);
+		if (length) {
+			stack_files_next(&file);
+			ids[count++ % FRAMES_MOST] = frame_id(pprof, at, length, &file);
+		}
 		at += length + (at[length] == ';');
 	}
 	for (size_t i = 0; i < count && i < FRAMES_MOST; i++)
 		protobuf_varint(to, ids[(count - 1 - i) % FRAMES_MOST]);
 }
 
-void pprof_sample(struct pprof *pprof, const char *frames, enum pprof_value value, int64_t ns)
+void pprof_sample(struct pprof *pprof, const char *frames, const char *files,
+		  enum pprof_value value, int64_t ns)
 {
 	struct text sample = {0}, locations = {0}, values = {0};
 
-	locations_add(pprof, frames, &locations);
+	locations_add(pprof, frames, files, &locations);
 	for (enum pprof_value i = 0; i < PPROF_VALUES; i++)
 		protobuf_varint(&values, i == value ? (uint64_t)ns : 0);
 	protobuf_bytes(&sample, SAMPLE_LOCATIONS, &locations);
@@ -217,5 +254,6 @@ void pprof_done(struct pprof *pprof)
 	text_done(&pprof->labels);
 	index_clear(&pprof->string_ids);
 	index_clear(&pprof->frame_ids);
+	index_clear(&pprof->mapping_ids);
 	*pprof = (struct pprof){0};
 }

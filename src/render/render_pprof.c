@@ -38,7 +38,7 @@ static void label_add(struct pprof *pprof, const struct column *column, union va
 
 static void pprof_add(struct text *out, const struct page *page)
 {
-	struct text frames = {0};
+	struct text frames = {0}, files = {0};
 	struct pprof pprof = {0};
 
 	for (size_t row = 0; row < page->grid->row_count; row++) {
@@ -50,20 +50,23 @@ static void pprof_add(struct text *out, const struct page *page)
 			label_add(&pprof, page->grid->list->items[i], grid_row(page->grid, row)[i]);
 		text_clear(&frames);
 		fold_add_stack(&frames, page, row);
-		pprof_sample(&pprof, text_string(&frames), value_of_state(state),
-			     ratio(weight_us, NS_PER_US, 1));
+		text_clear(&files);
+		fold_add_files(&files, page, row);
+		pprof_sample(&pprof, text_string(&frames), text_string(&files),
+			     value_of_state(state), ratio(weight_us, NS_PER_US, 1));
 	}
 	/* no file is better than half of one */
 	if (pprof_end(&pprof, page->tally->from_us, page->tally->elapsed_us, out))
 		text_clear(out);
 	pprof_done(&pprof);
 	text_done(&frames);
+	text_done(&files);
 }
 
 const struct renderer renderer_pprof = {
 	.name = "pprof",
 	.grouped = true,
 	.columns = LABEL_COLUMNS,
-	.behind = FOLD_COLUMNS,
+	.behind = FOLD_COLUMNS ",ufiles",
 	.add = pprof_add,
 };

@@ -20,7 +20,7 @@ struct late_sample {
 /* Facts of one wait, or of its stacks. */
 struct late_fact {
 	bool known;
-	const char *ufunc, *ufuncs, *kfunc, *kfuncs, *stack;
+	const char *ufunc, *ufuncs, *kfunc, *kfuncs, *stack, *ufiles;
 	const char *connection, *remote, *waits_on, *waits_onsum, *why;
 	int64_t waits_on_pid;
 };
@@ -85,6 +85,7 @@ static void names_take(struct late_fact *fact, const struct sample *sample)
 	fact->kfunc = sample->kfunc;
 	fact->kfuncs = sample->kfuncs;
 	fact->stack = sample->stack;
+	fact->ufiles = sample->ufiles;
 }
 
 /* Behind the others. */
@@ -158,6 +159,7 @@ static void names_fill(struct sample *sample, const struct late_fact *fact)
 	sample->kfunc = fact->kfunc;
 	sample->kfuncs = fact->kfuncs;
 	sample->stack = fact->stack;
+	sample->ufiles = fact->ufiles;
 }
 
 /* Hands over the oldest. */

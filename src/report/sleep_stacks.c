@@ -10,7 +10,7 @@ struct sleep_stack {
 	int64_t time_us; /* time of the sample; 0: there is none */
 	int64_t since_us;
 	int64_t ustack, kstack;
-	const char *ufunc, *ufuncs, *kfunc, *kfuncs, *stack;
+	const char *ufunc, *ufuncs, *kfunc, *kfuncs, *stack, *ufiles;
 	bool runnable;
 	const char *runq_why;
 };
@@ -64,6 +64,7 @@ void sleep_stacks_note(struct sleep_stacks *stacks, const struct sample *sample)
 		.kfunc = sample->kfunc,
 		.kfuncs = sample->kfuncs,
 		.stack = sample->stack,
+		.ufiles = sample->ufiles,
 		.runnable = sample->state == DOING_RQ,
 		.runq_why = sample->runq_why,
 	};
@@ -94,6 +95,7 @@ void sleep_stacks_fill(const struct sleep_stacks *stacks, struct sample *who, bo
 		who->kfunc = sleep->kfunc;
 		who->kfuncs = sleep->kfuncs;
 		who->stack = sleep->stack;
+		who->ufiles = sleep->ufiles;
 		return;
 	}
 }

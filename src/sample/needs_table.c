@@ -60,6 +60,7 @@ const struct needs_row needs_rows[] = {
 	 "it"},
 	{NEED_CALL_TIME, COST_EVENT, "calls", "a probe at each system call"},
 	{NEED_STACK, COST_SAMPLED, "stack", "ustack and kstack, folded"},
+	{NEED_UFILES, COST_SAMPLED, "ufiles", "ustack, with the files' build-ids"},
 	{NEED_WAKER_STACK, COST_SAMPLED, "wakerstack",
 	 "user and kernel stack of the thread that was the last waker"},
 };

@@ -148,6 +148,8 @@ uint64_t sample_needs_close(uint64_t needs)
 		needs |= NEED_WAKER | NEED_USTACK | NEED_KSTACK;
 	if (needs & NEED_STACK)
 		needs |= NEED_USTACK | NEED_KSTACK;
+	if (needs & NEED_UFILES)
+		needs |= NEED_USTACK;
 	return needs;
 }
 

@@ -80,6 +80,7 @@ struct sample {
 	 */
 	int64_t ustack, kstack;
 	const char *ufunc, *ufuncs, *kfunc, *kfuncs, *stack;
+	const char *ufiles; /* of the user frames in stack: see sample/stack_files.h */
 	/* stacks of the thread that woke it last; waker_stack: see sample/waker_stack.h */
 	int64_t waker_ustack, waker_kstack;
 	const char *waker_stack;
@@ -160,9 +161,10 @@ extern const struct sample sample_absent;
 #define NEED_WAITS_ONSUM SAMPLE_NEED(40) /* derived from waits_on (implies NEED_WAITS) */
 
 #define NEED_RUNQ_WHY SAMPLE_NEED(41) /* runq_why (implies NEED_COMM) */
+#define NEED_UFILES SAMPLE_NEED(42)   /* ufiles (implies NEED_USTACK) */
 
 #define NEEDS_CHAINS (NEED_BLOCKER | NEED_CHAIN)
-#define NEEDS_STACKS (NEED_USTACK | NEED_KSTACK | NEED_STACK | NEED_WAKER_STACK)
+#define NEEDS_STACKS (NEED_USTACK | NEED_KSTACK | NEED_STACK | NEED_WAKER_STACK | NEED_UFILES)
 
 /* needs with everything that they imply. */
 uint64_t sample_needs_close(uint64_t needs);

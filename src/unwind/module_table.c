@@ -3,7 +3,9 @@
 #include "base/clock.h"
 #include "base/descriptors.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "unwind/file_request.h"
+#include "unwind/symbols.h"
 
 #include <errno.h>
 #include <fnmatch.h>
@@ -28,6 +30,7 @@ static void module_done(struct module *module)
 		close(module->fd);
 	free(module->image);
 	free(module->path);
+	free(module->place);
 }
 
 void module_table_clear(struct module_table *table)
@@ -287,6 +290,20 @@ static uint32_t module_put_off(struct module_table *table, struct module *module
 	return MODULE_NONE;
 }
 
+static void module_place_tell(struct module *module)
+{
+	struct text place = {0};
+
+	text_add_string(&place, *module->path ? module->path : "?");
+	function_name_clean(place.bytes);
+	text_add_char(&place, '@');
+	for (uint32_t i = 0; i < module->elf.build_id_bytes; i++)
+		text_add_format(&place, "%02x", module->elf.build_id[i]);
+	free(module->place);
+	module->place = memory_text(text_string(&place), place.length);
+	text_done(&place);
+}
+
 /* A file that is none of code is kept as well: it is not opened again. */
 static uint32_t module_fill(struct module_table *table, struct module *module, uint64_t bytes)
 {
@@ -306,6 +323,7 @@ static uint32_t module_fill(struct module_table *table, struct module *module, u
 	module->kind = strstr(module->name, ".so") || module->image ? FRAME_LIBRARY : FRAME_PROGRAM;
 	if (module->elf.build_id_bytes)
 		module->identity = hash_bytes(module->elf.build_id, module->elf.build_id_bytes);
+	module_place_tell(module);
 	return module->elf.bytes ? module->number : MODULE_NONE;
 }
 

@@ -41,6 +41,7 @@ struct module {
 	bool libc;	     /* the C library, its threads, or the dynamic linker */
 	uint64_t identity;   /* the same in every run: of the build-id where there is one */
 	char *path, *name;   /* as the first process saw it; its last part */
+	char *place;	     /* PATH@BUILD-ID, as the column ufiles has it; NULL: in no file */
 	int fd;		     /* -1: in no file */
 	char *image;	     /* the vDSO's bytes, or NULL */
 	struct elf_file elf; /* constant from then on */

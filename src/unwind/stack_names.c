@@ -303,7 +303,7 @@ struct frame_view stack_names_get(struct stack_names *names, uint32_t number)
 		module = names->modules->modules[frame->frame.module];
 	return (struct frame_view){
 		.name = frame->state == NAME_KNOWN ? frame->name : frame_place(frame, module),
-		.module = module ? module->name : NULL,
+		.module = module,
 		.kind = module ? module->kind : FRAME_JIT,
 		.libc = module && module->libc,
 		.final = frame->state == NAME_KNOWN || frame->state == NAME_NONE,

@@ -23,8 +23,8 @@ struct stack_names;
 
 /* What is known of a frame. */
 struct frame_view {
-	const char *name;   /* of the function; module+0xOFFSET where it is not known (yet) */
-	const char *module; /* name of its file, NULL: in none */
+	const char *name; /* of the function; module+0xOFFSET where it is not known (yet) */
+	const struct module *module; /* NULL: in none */
 	enum frame_kind kind;
 	bool libc;  /* in the C library */
 	bool final; /* name stays what it is */

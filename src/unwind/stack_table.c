@@ -208,6 +208,29 @@ static void folded_tell(struct stack_table *table, struct stack *stack, struct t
 	stack->folded = name_lent(text_string(text), text->length);
 }
 
+/* The files of the frames that folded_tell() tells, as the column ufiles has them. */
+static void files_tell(struct stack_table *table, struct stack *stack, struct text *text)
+{
+	static const char none[] = "-";
+	const char *before = NULL;
+
+	if (!stack->whole)
+		text_add_string(text, before = none);
+	for (uint32_t i = stack->count; i-- > 0;) {
+		const struct module *module = stack_frame(table, stack, i).module;
+		const char *place = module && module->place ? module->place : none;
+
+		if (text->length + strlen(place) > FOLDED_BYTES_MAX)
+			place = none;
+		if (before)
+			text_add_char(text, ';');
+		if (place != before)
+			text_add_string(text, place);
+		before = place;
+	}
+	stack->files = name_lent(text_string(text), text->length);
+}
+
 /* from: the innermost frame that is not passed. Of the other frames of a kernel stack or a Python
  * program those are left out, too: they are the same in all. */
 static void path_tell(struct stack_table *table, struct stack *stack, uint32_t from,
@@ -230,6 +253,11 @@ static void path_tell(struct stack_table *table, struct stack *stack, uint32_t f
 	stack->path = name_lent(text_string(text), text->length);
 }
 
+static struct stack_words stack_told(const struct stack *stack)
+{
+	return (struct stack_words){stack->function, stack->path, stack->folded, stack->files};
+}
+
 struct stack_words stack_table_words(struct stack_table *table, uint32_t number, bool folded)
 {
 	struct stack *stack = &table->stacks[number];
@@ -238,7 +266,7 @@ struct stack_words stack_table_words(struct stack_table *table, uint32_t number,
 	bool final = true;
 
 	if (stack->told && (stack->folded || !folded))
-		return (struct stack_words){stack->function, stack->path, stack->folded};
+		return stack_told(stack);
 	for (uint32_t i = 0; i < stack->count; i++) {
 		struct frame_view view = stack_frame(table, stack, i);
 
@@ -252,12 +280,15 @@ struct stack_words stack_table_words(struct stack_table *table, uint32_t number,
 	path_tell(table, stack, from, &text);
 	text_clear(&text);
 	/* not that of a time when fewer names were known */
-	stack->folded = NULL;
+	stack->folded = stack->files = NULL;
 	if (folded)
 		folded_tell(table, stack, &text);
+	text_clear(&text);
+	if (folded && !stack->kernel)
+		files_tell(table, stack, &text);
 	text_done(&text);
 	stack->told = final;
-	return (struct stack_words){stack->function, stack->path, stack->folded};
+	return stack_told(stack);
 }
 
 bool stack_table_full(const struct stack_table *table)

@@ -26,7 +26,7 @@ struct stack {
 	bool python; /* has Python functions */
 	bool told;   /* the words below are final */
 	bool listed; /* for the caller's use: in a list of his */
-	const char *function, *path, *folded;
+	const char *function, *path, *folded, *files;
 };
 
 struct stack_table {
@@ -46,6 +46,8 @@ struct stack_words {
 	const char *function; /* the innermost frame that tells: stack_table.c says which */
 	const char *path;     /* the frames that lead there, a>b>c */
 	const char *folded;   /* all of it, outermost first, a;b;c, kernel frames with _[k] */
+	const char *files; /* of a user stack: the files of these frames, path@build-id; "-": none;
+			      "": as the one before */
 };
 
 void stack_table_init(struct stack_table *table, struct module_table *modules,
@@ -58,7 +60,7 @@ uint32_t stack_of_kernel(struct stack_table *table, const struct kernel_stack *k
 
 /* The frames' names are queued, so that stack_table_words() may know them. */
 void stack_table_want(struct stack_table *table, uint32_t stack);
-/* folded: that is wanted, too; else it may be NULL. */
+/* folded: that and the files are wanted, too; else they may be NULL. */
 struct stack_words stack_table_words(struct stack_table *table, uint32_t stack, bool folded);
 /* True if there is no room for new ones. */
 bool stack_table_full(const struct stack_table *table);

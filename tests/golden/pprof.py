@@ -57,17 +57,18 @@ def packed(data):
     return numbers
 
 
-def profile(*arguments):
-    """([type], [(frames outermost first, {label: value}, [values])]) of a profile."""
+def profile(*arguments, mapped=False):
+    """([type], [(frames outermost first, {label: value}, [values])]) of a profile; mapped: frames are (name, file, build-id)."""
     whole = fields(gzip.decompress(tsnap("--pprof", "-", *arguments)))
     strings = [one.decode() for one in whole[6]]
     assert strings[0] == "" and len(set(strings)) == len(strings)
     functions = {f[1][0]: strings[f[2][0]] for f in map(fields, whole[5])}
-    mappings = {m[1][0]: strings[m[5][0]] for m in map(fields, whole[3])}
+    mappings = {m[1][0]: (strings[m[5][0]], strings[(m[6] or [0])[0]]) for m in map(fields, whole[3])}
+    assert len(mappings) == len(set(mappings.values())) == len(whole[3])
     locations = {}
     for location in map(fields, whole[4]):
-        assert location[2][0] in mappings
-        locations[location[1][0]] = functions[fields(location[4][0])[1][0]]
+        name, mapping = functions[fields(location[4][0])[1][0]], mappings[location[2][0]]
+        locations[location[1][0]] = (name, *mapping) if mapped else name
     samples = []
     for sample in map(fields, whole[2]):
         labels = {strings[label[1][0]]: strings[label[2][0]] if label[2] else (label[3] or [0])[0]
@@ -97,6 +98,30 @@ class Profiles(unittest.TestCase):
         self.assertIn(({"comm": "db", "pid": 100, "state": "S", "syscall": "futex"}), [labels for _, labels, _ in samples])
         self.assertTrue(all(set(labels) <= {"comm", "pid", "state", "syscall", "why", "waits_on", "waker_comm", "container"}
                             for _, labels, _ in samples))
+
+    def test_mappings_are_files(self):
+        """Of two programs with a function of one name each has its own; what is in no file is in a mapping of its kind."""
+        with tempfile.TemporaryDirectory() as directory:
+            recording, dictionary = directory + "/samples.csv", directory + "/stacks.csv"
+            with open(recording, "w", encoding="utf-8") as file:
+                file.write("timestamp,weight_us,tid,pid,state,comm,syscall,ustack,kstack\n")
+                for tid, ustack, kstack in (1, '"0x1"', '"0x9"'), (2, '"0x2"', ""), (3, '"0x3"', ""), (4, '"0x4"', ""):
+                    file.write('"2026-11-20T20:42:53.000000Z",50000,%d,100,"S","db","futex",%s,%s\n' % (tid, ustack, kstack))
+            with open(dictionary, "w", encoding="utf-8") as file:
+                file.write('hash,kind,func,funcs,frames,files\n'
+                           '"0x1","user",,,"main;serve;wait_[l]","/bin/a@b@0a1b;;/lib/libc.so.6@ff"\n'
+                           '"0x9","kernel",,,"do_syscall_64_[k]",\n'
+                           '"0x2","user",,,"[lost];main;compiled_[j];main","-;/bin/c@;-;/bin/c@"\n'
+                           '"0x3","user",,,"start;run",\n'
+                           '"0x4","user",,,"a;b;c","/bin/a@b@0a1b"\n')
+            given = {tuple(frames) for frames, _, _ in profile("--replay", recording, "--stack-dict", dictionary, "-a", mapped=True)[1]}
+        a, libc, c = ("/bin/a@b", "0a1b"), ("/lib/libc.so.6", "ff"), ("/bin/c", "")
+        program, call = ("[program]", ""), ("futex", "[system call]", "")
+        self.assertEqual(given, {
+            (("main", *a), ("serve", *a), ("wait", *libc), call, ("do_syscall_64", "[kernel]", "")),
+            (("[lost]", *program), ("main", *c), ("compiled", "[JIT]", ""), ("main", *c), call),
+            (("start", *program), ("run", *program), call),
+            (("a", *a), ("b", *program), ("c", *program), call)})
 
     def test_nobody(self):
         self.assertEqual(profile("--replay", "stacks.csv", "-c", "nobody"), (TYPES, []))

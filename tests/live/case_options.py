@@ -141,7 +141,12 @@ def expect_stacks(runs, pid, directory):
     profile, metrics = os.path.join(directory, "profile.pb.gz"), os.path.join(directory, "metrics.prom")
     runs.run("--pprof", profile, "-a", *common)
     with gzip.open(profile) as file:
-        check(b"nanosleep" in file.read(), "--pprof: no nanosleep")
+        read = file.read()
+    program = os.readlink("/proc/%s/exe" % pid)
+    notes = subprocess.run(["readelf", "-n", program], stdout=subprocess.PIPE, check=True).stdout.decode()
+    build_id = re.search("Build ID: ([0-9a-f]+)", notes).group(1)
+    check(b"nanosleep" in read and program.encode() in read and build_id.encode() in read, "--pprof: no nanosleep, or no %s %s: %s",
+          program, build_id, read)
     runs.run("--metrics", metrics, "-a", *common)
     with open(metrics, encoding="utf-8") as file:
         check(re.search(r'(?m)^tsnap_thread_seconds_total\{tid="\d+"\} [0-2]\.\d+$', file.read()), "--metrics: no seconds")

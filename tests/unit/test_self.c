@@ -233,10 +233,11 @@ static void groups_follow_needs(void **state)
 	for (size_t i = 0; i < sample_column_count; i++) {
 		const struct column *column = &sample_columns[i];
 		/* what a stack tells is known by the switch */
-		bool text = column->kind == KIND_TEXT && strcmp(column->name, "syscall") &&
-			    strcmp(column->name, "wchan") && column->needs != NEED_BLOCK &&
-			    strcmp(column->name, "errno") && strcmp(column->name, "comm_before") &&
-			    !(column->needs & (NEED_USTACK | NEED_KSTACK | NEED_STACK));
+		bool text =
+			column->kind == KIND_TEXT && strcmp(column->name, "syscall") &&
+			strcmp(column->name, "wchan") && column->needs != NEED_BLOCK &&
+			strcmp(column->name, "errno") && strcmp(column->name, "comm_before") &&
+			!(column->needs & (NEED_USTACK | NEED_KSTACK | NEED_STACK | NEED_UFILES));
 
 		if (text)
 			assert_true(live_groups_of(sample_needs_close(column->needs)) &

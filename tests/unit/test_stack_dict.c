@@ -183,8 +183,10 @@ static void others_are_refused(void **state)
 
 static void give(struct source *source, int64_t hash, const char *frames)
 {
-	source->stack_take(source->stack_taker,
-			   &(struct stack_entry){hash, STACK_DICT_USER, NULL, "a>b", frames});
+	source->stack_take(source->stack_taker, &(struct stack_entry){.hash = hash,
+								      .kind = STACK_DICT_USER,
+								      .funcs = "a>b",
+								      .frames = frames});
 }
 
 static void source_end(struct source *source)

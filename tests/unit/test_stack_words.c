@@ -427,6 +427,7 @@ static void words_catch_up(struct dictionary *dictionary, uint32_t module, uint6
 	if (!strstr(words.folded, "+0x"))
 		assert_string_equal(words.folded, "kernel_words");
 	assert_true(stack_names_wait(dictionary->names, clock_monotonic_ns() + 20 * NS_PER_SECOND));
+	assert_string_equal(words.files, dictionary->modules.modules[module]->place);
 	words = stack_table_words(&dictionary->table, stack, false);
 	assert_string_equal(words.function, "kernel_words");
 	words = stack_table_words(&dictionary->table, stack, true);

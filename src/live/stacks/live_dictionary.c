@@ -29,6 +29,7 @@ static bool stack_give(struct live_stacks *stacks, uint32_t number, bool whateve
 		.func = words.function,
 		.funcs = words.path,
 		.frames = words.folded,
+		.files = words.files,
 	};
 
 	if (!stack->told && !whatever)

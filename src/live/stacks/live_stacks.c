@@ -121,8 +121,8 @@ void live_stacks_set(struct live_stacks *stacks, size_t sample, uint32_t user, u
 static void telling_tell(struct live_stacks *stacks, const struct stack_telling *telling)
 {
 	struct sample *sample = &stacks->samples[telling->sample];
-	bool folded = stacks->needs & NEED_STACK;
-	struct stack_words user = {NULL, NULL, NULL}, kernel = user;
+	bool folded = stacks->needs & (NEED_STACK | NEED_UFILES);
+	struct stack_words user = {0}, kernel = {0};
 	bool named = true;
 
 	if (telling->user != STACK_NONE) {
@@ -138,6 +138,7 @@ static void telling_tell(struct live_stacks *stacks, const struct stack_telling 
 	sample->ufuncs = user.path;
 	sample->kfunc = kernel.function;
 	sample->kfuncs = kernel.path;
+	sample->ufiles = user.files;
 	if (folded)
 		sample->stack = stack_of_halves(user.folded, kernel.folded, name_lent);
 	live_wakers_tell(stacks, sample);

@@ -92,7 +92,7 @@ bool live_wakers_next(struct live_stacks *stacks, size_t *at, struct thread_stat
 static const char *waker_words(struct live_stacks *stacks, const struct known_waker *waker)
 {
 	uint64_t key = (uint64_t)waker->user << 32 | waker->kernel;
-	struct stack_words user = {NULL, NULL, NULL}, kernel = user;
+	struct stack_words user = {0}, kernel = {0};
 	const uint64_t *made = index_find(&stacks->waker_words, key);
 	const char *text;
 
