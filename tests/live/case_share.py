@@ -20,14 +20,14 @@ VERSION_AT, VERSION_BYTES = 8, 24  # in struct share_meta
 
 
 class Place(Process):
-    """A mount namespace with a bpf file system of its own."""
+    """A mount namespace with a file system of its own: bpf's, or what the command mounts. It is unmounted as the last process there ends."""
 
     def __init__(self, *prefix, mount="mount -t bpf bpf /sys/fs/bpf"):
         super().__init__([*prefix, "sh", "-c", mount + " && echo ready; read nothing"])
         wait_until(lambda: self.out or self.err or self.code is not None, START_S, "a mount namespace")
         if not self.out:
             self.end()
-            raise Skip("no bpf file system can be mounted: %s" % self.err)
+            raise Skip("no file system can be mounted: %s" % self.err)
 
 
 class Share:
