@@ -135,8 +135,9 @@ def killed(ctx, directory, kills):
         lost_s, torn = max(lost_s, lost), torn + is_torn
     ctx.plain("-o", directory, "-a", "-F", 10, "-n", 3).finish_plain()
     samples, scans = times_counted(directory, "samples"), times_counted(directory, "scans")
+    alone = len(set(samples) - set(scans))
     print("# %d kills, %d within a frame; %d scans have samples and no row of their own; %d rows of scans, %d samples; at most the last %.2f s "
-          "are lost, with a flush every %g s" % (kills, torn, len(set(samples) - set(scans)), len(scans), sum(samples.values()), lost_s, KILL_FLUSH_S))
+          "are lost, with a flush every %g s" % (kills, torn, alone, len(scans), sum(samples.values()), lost_s, KILL_FLUSH_S))
     check(lost_s < 1.5, "the last %g s before a kill are lost, with a flush every %g s", lost_s, KILL_FLUSH_S)
     check(len(scans) >= kills * 2, "%d scans of %d runs", len(scans), kills)
     check(len(rows_of_files(directory, "host")) == kills + 1, "host: %s", rows_of_files(directory, "host"))

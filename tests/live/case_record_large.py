@@ -1,0 +1,189 @@
+"""An hour of recording that unpacks to 50 GB, in one file: all of it is counted, a minute of it costs little, and damage costs what it hits."""
+import ctypes
+import ctypes.util
+import os
+import re
+import resource
+import struct
+
+from harness import SLOW, Skip, case, check, wait_until
+
+THREADS, RATE_HZ, HOUR_S = 1000, 20, 3600
+SCANS = HOUR_S * RATE_HZ
+FRAME_SCANS = 12  # 8.5 MB: tsnap writes a frame early once its rows are more than 8 MB
+ROW_BYTES = 710
+PART = "/large_20261120T16Z-001.%s.csv.zst"
+DATE = "2026-11-20T"
+HEADING = b"timestamp,weight_us,tid,pid,state,user,comm,exe,cmdline\n"
+TIME_AT, TIME_BYTES = 1 + len(DATE), len("16:00:00.000000")
+KIND_SAMPLES, KIND_SCANS = 0, 1
+RESIDENT_MAX = 64 << 20
+REPLAY_S = 300 * SLOW
+
+
+class Zstd:
+    """The library that tsnap links: frames with a checksum, as a program would have to start 6000 times."""
+    LEVEL, WINDOW_LOG, CHECKSUM = (100, 1), (101, 23), (201, 1)  # a window of 8 MB: rows are found again a scan later
+
+    def __init__(self):
+        name = ctypes.util.find_library("zstd") or "libzstd.so.1"
+        try:
+            self.library = ctypes.CDLL(name)
+        except OSError as error:
+            raise Skip("the library of zstd is not here: %s" % error) from None
+        self.library.ZSTD_createCCtx.restype = ctypes.c_void_p
+        self.library.ZSTD_freeCCtx.argtypes = [ctypes.c_void_p]
+        self.library.ZSTD_CCtx_setParameter.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_int]
+        self.library.ZSTD_compress2.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_size_t]
+        self.library.ZSTD_compress2.restype = ctypes.c_size_t
+        self.context = self.library.ZSTD_createCCtx()
+        for parameter in self.LEVEL, self.WINDOW_LOG, self.CHECKSUM:
+            self.library.ZSTD_CCtx_setParameter(self.context, *parameter)
+        self.out = ctypes.create_string_buffer(0)
+
+    def pack(self, rows):
+        """rows: a bytearray."""
+        if len(self.out) < len(rows) + (1 << 16):
+            self.out = ctypes.create_string_buffer(len(rows) + (1 << 16))
+        length = self.library.ZSTD_compress2(self.context, self.out, len(self.out), (ctypes.c_char * len(rows)).from_buffer(rows), len(rows))
+        check(length <= len(self.out), "zstd does not pack")
+        return memoryview(self.out)[:length]
+
+    def free(self):
+        self.library.ZSTD_freeCCtx(self.context)
+
+
+def head(kind, heading, first_us, last_us, packed, raw):
+    """What stands before a frame, see src/recording/frame.h."""
+    words = struct.pack("<II8sIHHqqQQ", 0x184d2a5e, 56, b"tsnaprec", 1, kind, heading, first_us, last_us, packed, raw)
+    check_sum = 0xcbf29ce484222325
+    for byte in words:
+        check_sum = (check_sum ^ byte) * 0x100000001b3 % (1 << 64)
+    return words + struct.pack("<Q", check_sum)
+
+
+def frame_write(file, zstd, kind, rows, first_us=0, last_us=0):
+    packed = zstd.pack(rows)
+    file.write(head(kind, not first_us, first_us, last_us, len(packed), len(rows)))
+    file.write(packed)
+
+
+def clock_of(scan):
+    second, tick = divmod(scan, RATE_HZ)
+    return "16:%02d:%02d.%06d" % (second // 60, second % 60, tick * 1000000 // RATE_HZ)
+
+
+BEGIN_US = 1795190400000000  # 2026-11-20T16:00Z
+
+
+def time_us(scan):
+    return BEGIN_US + scan * 1000000 // RATE_HZ
+
+
+def row_of(thread):
+    """One thread's, all of one length. Command lines are what makes rows long."""
+    tid = 100000 + 7 * thread
+    row = '"%s16:00:00.000000Z",%d,%d,%d,"%s","user%02d","worker-%03d","/usr/lib/jvm/java-17/bin/java","java -Dinstance=%06d' % (
+        DATE, 1000000 // RATE_HZ, tid, tid - 7 * (thread % 20), "SSSD"[thread % 4], thread % 50, thread % 250, thread * 7919 % 1000003)
+    row += "".join(" -Dsetting.%03d=%08x" % (number, number * 99991) for number in range(40))
+    return row[:ROW_BYTES - 2].encode() + b'"\n'
+
+
+def recording_make(directory):
+    """Bytes of the CSV; the offset of each frame of samples."""
+    zstd, offsets = Zstd(), []
+    one = b"".join(map(row_of, range(THREADS)))
+    check(len(one) == THREADS * ROW_BYTES, "%d bytes", len(one))
+    rows = bytearray(one * FRAME_SCANS)
+    with open(directory + PART % "samples", "wb") as samples, open(directory + PART % "scans", "wb") as scans:
+        frame_write(samples, zstd, KIND_SAMPLES, bytearray(HEADING))
+        frame_write(scans, zstd, KIND_SCANS, bytearray(b"timestamp,weight_us,samples,threads,missing\n"))
+        for first in range(0, SCANS, FRAME_SCANS):
+            told, last = [], first + FRAME_SCANS - 1
+            for scan in range(first, last + 1):
+                clock, begin = clock_of(scan), (scan - first) * len(one)
+                for at in range(TIME_BYTES):
+                    rows[begin + TIME_AT + at:begin + len(one):ROW_BYTES] = clock[at].encode() * THREADS
+                told.append('"%s%sZ",%d,%d,%d,0\n' % (DATE, clock, 1000000 // RATE_HZ, THREADS, THREADS))
+            offsets.append(samples.tell())
+            frame_write(samples, zstd, KIND_SAMPLES, rows, time_us(first), time_us(last))
+            frame_write(scans, zstd, KIND_SCANS, bytearray("".join(told).encode()), time_us(first), time_us(last))
+    zstd.free()
+    return len(rows) * len(offsets), offsets
+
+
+class Replay:
+    """A report by state and name, what it took, and what it says."""
+
+    def __init__(self, ctx, *args):
+        def cpu_s():
+            return sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
+        before, self.resident, self.read = cpu_s(), 0, 0
+        tool = ctx.plain("-a", "-g", "state,comm", *args)
+        wait_until(lambda: self.watch(tool.process.pid) or tool.code is not None, REPLAY_S, "a report")
+        tool.finish_plain()
+        self.cpu_s, text = cpu_s() - before, tool.out.decode()
+        self.words = tool.err + "".join(re.findall("^Missed: .*", text, re.M))
+        self.seconds = {row[1:]: float(row[0]) for row in re.findall(r"^ *[\d.]+ +([\d.]+) +[\d.]+% .*?([SD]) +(worker-\d+)$", text, re.M)}
+
+    def watch(self, pid):
+        """Resident memory and bytes that it read, at most: as wait4(2) tells them they would be those of the test before its exec(2), too."""
+        try:
+            with open("/proc/%d/status" % pid, encoding="ascii", errors="replace") as file:
+                found = re.search(r"^VmHWM:\s+(\d+) kB", file.read(), re.M)
+            with open("/proc/%d/io" % pid, encoding="ascii") as file:
+                self.read = max(self.read, int(re.search(r"^rchar: (\d+)", file.read(), re.M).group(1)))
+        except OSError:
+            return
+        if found:
+            self.resident = max(self.resident, int(found.group(1)) << 10)
+
+    def expect(self, scans):
+        """Exactly the samples of so many scans, in little memory."""
+        truth = {}
+        for thread in range(THREADS):
+            key = "SSSD"[thread % 4], "worker-%03d" % (thread % 250)
+            truth[key] = truth.get(key, 0) + scans
+        found = {group: round(seconds * RATE_HZ) for group, seconds in self.seconds.items()}
+        check(found == truth, "%d samples of %d in %d groups of %d: %s", sum(found.values()), sum(truth.values()), len(found), len(truth), self.words)
+        check(self.resident < RESIDENT_MAX, "%.1f MB are resident", self.resident / 1e6)
+
+
+@case
+def record_of_50_gb(ctx):
+    """All samples of the hour, to the last; a minute for less than a tenth of the time; with a damaged frame and an end that is cut off, the rest."""
+    directory = ctx.temporary()
+    raw, offsets = recording_make(directory)
+    path = directory + PART % "samples"
+    check(raw >= 50e9, "only %d bytes", raw)
+    print("# %.1f GB of CSV, %.0f MB packed" % (raw / 1e9, os.stat(path).st_size / 1e6), flush=True)
+
+    whole = Replay(ctx, "--replay", directory)
+    print("# whole: %.1f s of CPUs, %.1f MB resident, %.0f MB read" % (whole.cpu_s, whole.resident / 1e6, whole.read / 1e6), flush=True)
+    whole.expect(SCANS)
+    check(not whole.words, "%s", whole.words)
+
+    window = "--from", DATE + "16:30:00Z", "--to", DATE + "16:31:00Z"
+    minute = Replay(ctx, "--replay", directory, *window)
+    print("# a minute: %.2f s of CPUs, %.1f MB resident, %.0f MB read" % (minute.cpu_s, minute.resident / 1e6, minute.read / 1e6), flush=True)
+    minute.expect(60 * RATE_HZ)
+    check(minute.cpu_s < whole.cpu_s / 10, "a minute takes %g s of CPUs, the hour %g", minute.cpu_s, whole.cpu_s)
+
+    damaged = 30 * 60 * RATE_HZ // FRAME_SCANS + 10
+    with open(path, "r+b") as file:
+        file.seek((offsets[damaged] + offsets[damaged + 1]) // 2)
+        file.write(bytes(64))
+    hurt = Replay(ctx, "--replay", path, *window)
+    print("# a minute with a damaged frame: %s" % hurt.words)
+    hurt.expect(60 * RATE_HZ - FRAME_SCANS)
+    check(hurt.words == "Missed: 1 damaged parts of the recording were passed over", "%s", hurt.words)
+
+    cut = damaged + 1
+    os.truncate(path, (offsets[cut] + offsets[cut + 1]) // 2)
+    rest = Replay(ctx, "--replay", path)
+    print("# cut in the middle: %s" % rest.words)
+    rest.expect((cut - 1) * FRAME_SCANS)
+    check(rest.words == hurt.words + "; 1 files end within a frame, cut off or still written", "%s", rest.words)
+
+
+record_of_50_gb.limit_s = 900  # else run_live.LIMIT_S
