@@ -26,8 +26,9 @@ class Place(Process):
         super().__init__([*prefix, "sh", "-c", mount + " && echo ready; read nothing"])
         wait_until(lambda: self.out or self.err or self.code is not None, START_S, "a mount namespace")
         if not self.out:
+            why = self.err
             self.end()
-            raise Skip("no file system can be mounted: %s" % self.err)
+            raise Skip("no file system can be mounted: %s" % why)
 
 
 class Share:
