@@ -15,26 +15,26 @@ int sample_row_fail(const struct sample_row *row, struct error *e, const char *c
 
 int sample_row_heading(struct sample_row *row, struct error *e)
 {
+	const struct column *columns[CSV_FIELDS_MAX];
 	bool timed = false;
 
 	row->fresh = true;
+	row->heading_count = row->count;
+	row->cell_count = 0;
 	for (size_t i = 0; i < row->count; i++) {
 		const struct column *column = sample_column_find(row->fields[i].text);
 
 		for (size_t j = 0; column && j < i; j++)
-			if (row->columns[j] == column)
+			if (columns[j] == column)
 				return sample_row_fail(row, e, column->name, "two such columns");
-		row->columns[i] = column;
+		columns[i] = column;
 		if (column && column->offset == offsetof(struct sample, time_us)) {
-			row->time_column = i;
+			row->time_field = i;
 			timed = true;
 		}
+		if (column && (!column->needs || column->needs & row->needs))
+			row->cells[row->cell_count++] = (struct row_cell){column, i};
 	}
-	for (size_t i = 0; i < row->count; i++)
-		if (row->columns[i] && row->columns[i]->needs &&
-		    !(row->columns[i]->needs & row->needs))
-			row->columns[i] = NULL;
-	row->column_count = row->count;
 	if (!timed)
 		return sample_row_fail(
 			row, e, "",
@@ -47,7 +47,7 @@ bool sample_row_is_heading(const struct sample_row *row)
 	const struct csv_field *fields = row->fields;
 
 	/* most records are rows */
-	if (row->time_column < row->count && fields[row->time_column].text[0] == '2')
+	if (row->time_field < row->count && fields[row->time_field].text[0] == '2')
 		return false;
 	/* text in rows is quoted, so none is taken for one */
 	for (size_t i = 0; i < row->count; i++)
@@ -105,20 +105,18 @@ static void next_clear(struct sample_row *row)
 
 int sample_row_read(struct sample_row *row, struct error *e)
 {
-	if (row->count != row->column_count)
+	if (row->count != row->heading_count)
 		return error_set(e, EINVAL, EXIT_FAILED,
 				 "%s: line %llu: %zu columns where the heading has %zu",
 				 row->reader->name, (unsigned long long)row->reader->line,
-				 row->count, row->column_count);
+				 row->count, row->heading_count);
 	next_clear(row);
-	for (size_t i = 0; i < row->count; i++) {
-		const struct column *column = row->columns[i];
-		const struct csv_field *field = &row->fields[i];
+	for (size_t i = 0; i < row->cell_count; i++) {
+		const struct column *column = row->cells[i].column;
+		const struct csv_field *field = &row->fields[row->cells[i].field];
 		union value value;
 		const char *wrong = NULL;
 
-		if (!column)
-			continue;
 		if (field->length || field->quoted)
 			wrong = value_read(row, column, field, &value);
 		else if (column->kind == KIND_TEXT)
@@ -146,10 +144,13 @@ void sample_row_copy(const struct sample_row *row, struct sample *to, bool again
 		return;
 	}
 	to->weight_us = row->next.sample.weight_us;
-	for (size_t i = 0; i < row->column_count; i++)
-		if (row->columns[i] && !column_is_proc_value(row->columns[i]))
-			memcpy((char *)to + row->columns[i]->offset, from + row->columns[i]->offset,
+	for (size_t i = 0; i < row->cell_count; i++) {
+		const struct column *column = row->cells[i].column;
+
+		if (!column_is_proc_value(column))
+			memcpy((char *)to + column->offset, from + column->offset,
 			       sizeof(union value));
+	}
 }
 
 void sample_row_done(struct sample_row *row)

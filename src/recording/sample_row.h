@@ -17,9 +17,14 @@ struct sample_row {
 	uint64_t needs;		   /* NEED_*; text that they do not ask for is not kept */
 	bool changed;		   /* callers change more of the sample than its weight */
 	struct csv_field fields[CSV_FIELDS_MAX];
-	size_t count;				      /* fields that csv_read() filled */
-	const struct column *columns[CSV_FIELDS_MAX]; /* by field; NULL: not read */
-	size_t column_count, time_column;
+	size_t count;	      /* fields that csv_read() filled */
+	size_t heading_count; /* the heading's */
+	size_t time_field;
+	struct row_cell {
+		const struct column *column;
+		size_t field;
+	} cells[CSV_FIELDS_MAX]; /* fields that are read */
+	size_t cell_count;
 	struct sample_wide next; /* the row that was read last */
 
 	/* for sample_row.c only */
