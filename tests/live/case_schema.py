@@ -5,18 +5,14 @@ import re
 import shutil
 import subprocess
 
-from harness import SLOW, Findings, Skip, case, check
-from parts import Part, Postgres, account, free_port, program
+from clickhouse import Server, output
+from harness import Findings, Skip, case, check
+from parts import Postgres
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SCHEMA = os.path.join(HERE, "..", "..", "packaging", "schema")
 RECORDED = os.path.join(HERE, "..", "fixtures", "recording_1")
 DUCKDB = "@duckdb/node-api@1.5.6-r.1"
-CLICKHOUSE = """<yandex><tcp_port>%d</tcp_port><listen_host>127.0.0.1</listen_host><path>%s/</path><tmp_path>%s/tmp/</tmp_path>
-<logger><console>1</console><level>warning</level></logger><mark_cache_size>1000000</mark_cache_size>
-<profiles><default/></profiles><users><default><password/><networks><ip>127.0.0.1</ip></networks><profile>default</profile>
-<quota>default</quota></default></users><quotas><default/></quotas><default_profile>default</default_profile>
-<default_database>default</default_database><users_config>config.xml</users_config></yandex>"""
 ASK_DUCKDB = """
 import { DuckDBInstance } from '@duckdb/node-api';
 import fs from 'fs';
@@ -28,13 +24,6 @@ for (const question of process.argv.slice(3)) {
 }
 await connection.run("COPY samples TO 'samples.parquet'");
 """
-
-
-def output(*words, text=None, **options):
-    done = subprocess.run([str(word) for word in words], input=text, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          universal_newlines=True, timeout=120 * SLOW, **options)
-    check(done.returncode == 0, "%s: %s", " ".join(map(str, words))[:200], done.stderr[-600:])
-    return done.stdout
 
 
 def views():
@@ -133,18 +122,12 @@ def schema_of_postgresql(ctx):
 def schema_of_clickhouse(ctx):
     """Those of ClickHouse tell what SQLite's do."""
     sqlite_needed()
-    path, client = program("clickhouse-server", "clickhouse-server", "/usr/sbin"), program("clickhouse-client", "clickhouse-client")
-    directory, port = ctx.temporary(), free_port()
-    with open(directory + "/config.xml", "w", encoding="utf-8") as file:
-        file.write(CLICKHOUSE % (port, directory, directory))
-    server = Part(ctx, account("clickhouse", "nobody"), [path, "--config-file=%s/config.xml" % directory], directory)
-    ask = [client, "--port", str(port)]
-    server.wait_up(lambda: subprocess.run([*ask, "-q", "SELECT 1"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout == b"1\n")
+    server = Server(ctx)
     directories = recordings(ctx)
-    output(*ask, "-n", text=output(SCHEMA + "/schema", "clickhouse", ctx.options.tsnap))
+    output(*server.ask, "-n", text=output(SCHEMA + "/schema", "clickhouse", ctx.options.tsnap))
     for directory in directories:
-        output(SCHEMA + "/load", "clickhouse", directory, *ask[1:])
-    expect_same(answers(lambda view: lines_of(output(*ask, "-q", "SELECT * FROM " + view))), truth_of(ctx, directories))
+        output(SCHEMA + "/load", "clickhouse", directory, *server.options)
+    expect_same(answers(lambda view: lines_of(output(*server.ask, "-q", "SELECT * FROM " + view))), truth_of(ctx, directories))
 
 
 def duckdb_asked(tsnap, directory, directories, questions):
