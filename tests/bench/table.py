@@ -17,6 +17,7 @@ UNITS = {
     "us": ("{:.2f} us", "under", "{:g} us"),
     "ms": ("{:.2f} ms", "under", "{:g} ms"),
     "s": ("{:.2f} s", "under", "{:g} s"),
+    "bytes": ("{:.1f} bytes", "under", "{:g} bytes"),
     "MB": ("{:.1f} MB", "under", "{:g} MB"),
     "%": ("{:.1f} %", "under", "{:g} %"),
     "million": ("{:.1f} million", "over", "{:g} million"),
