@@ -21,7 +21,7 @@ from harness import Context, Failure, Skip, wait_until  # noqa: E402  pylint: di
 SCHEMA = os.path.join(HERE, "..", "..", "packaging", "schema")
 SCANS = 300  # one a second: five minutes
 BULK_FILES = 2  # of the eight hours that recorded.c makes
-HOSTS = 30
+HOSTS = 20
 FRAME_HEAD = 64  # bytes, see src/recording/frame.h
 THREADS_OF_HOST = 80  # of the 5000 that recorded.c makes; one of eight is active
 ZSTD = """<compression><case><min_part_size>0</min_part_size><min_part_size_ratio>0</min_part_size_ratio><method>zstd</method></case>
