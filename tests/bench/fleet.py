@@ -167,8 +167,8 @@ def rows_of_bulk(costs, samples):
     words = "a million rows of samples, %d an insert" % (samples // BULK_FILES)
     return [spread("rows of samples that servers take through one ship in a second", [samples / cost.wall for cost in costs], "samples/s",
                    "two servers, ZooKeeper and ship on these CPUs"),
-            spread("CPU time of the server for " + words, [cost.server / millions for cost in costs], "s", "with merges"),
-            spread("CPU time of its replica for " + words, [cost.replica / millions for cost in costs], "s", "with merges"),
+            spread("CPU time of the server for " + words, [cost.server / millions for cost in costs], "s", "two parts, hardly merged"),
+            spread("CPU time of its replica for " + words, [cost.replica / millions for cost in costs], "s", "two parts, hardly merged"),
             spread("CPU time of ship for " + words, [cost.ship / millions for cost in costs], "s")]
 
 
