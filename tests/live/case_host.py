@@ -68,7 +68,7 @@ def exit_storm(ctx):
     workload = ctx.workload("exit_storm")
     tool = ctx.stream("-a", columns="comm,state,ppid")
     tool.wait_scans(2)
-    workload.say("2000")
+    workload.say(str(int(2000 * SLOW)))
     done = workload.wait_done(limit_s=120 * SLOW)
     count = int(done["forks"]) + int(done["threads"])
     check(count > 100, "a storm of only %d", count)
