@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "unwind/file_request.h"
-#include "unwind/symbols.h"
+#include "unwind/name_clean.h"
 
 #include <errno.h>
 #include <fnmatch.h>

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/names.h"
 #include "base/thread.h"
+#include "unwind/name_clean.h"
 #include "unwind/symbols.h"
 
 #include <errno.h>

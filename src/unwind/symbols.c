@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "unwind/elf/perf_map.h"
 #include "unwind/elf/process_file.h"
+#include "unwind/name_clean.h"
 
 #include <errno.h>
 #include <string.h>
@@ -147,16 +148,6 @@ static bool jit_name_get(struct symbols_cache *cache, struct module *module, uin
 	if (map >= 0)
 		close(map);
 	return known;
-}
-
-void function_name_clean(char *name)
-{
-	for (; *name; name++) {
-		if (*name == ';')
-			*name = ':';
-		else if ((unsigned char)*name < ' ' || *name == 0x7f)
-			*name = '?';
-	}
 }
 
 bool symbols_name(struct symbols_cache *cache, struct module *module, uint64_t address,

@@ -21,8 +21,6 @@ struct symbols_cache {
 /* Fills name, printable for people, cut where it is long; false where the function is not known. */
 bool symbols_name(struct symbols_cache *cache, struct module *module, uint64_t address,
 		  char name[FUNCTION_NAME_SIZE]);
-/* What the folded form puts between frames must not be in them, nor what ends a line. */
-void function_name_clean(char *name);
 /* Has the parser forget a module that is closing. */
 void symbols_cache_close(struct symbols_cache *cache, struct module *module);
 /* The same of all of them, before their numbers begin anew. */

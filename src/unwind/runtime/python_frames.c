@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/names.h"
 #include "unwind/elf/process_file.h"
-#include "unwind/symbols.h"
+#include "unwind/name_clean.h"
 
 #include <stdio.h>
 #include <string.h>

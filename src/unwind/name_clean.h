@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef TSNAP_UNWIND_NAME_CLEAN_H
+#define TSNAP_UNWIND_NAME_CLEAN_H
+
+/* What the folded form puts between frames must not be in their names, nor what ends a line. */
+static inline void function_name_clean(char *name)
+{
+	for (; *name; name++) {
+		if (*name == ';')
+			*name = ':';
+		else if ((unsigned char)*name < ' ' || *name == 0x7f)
+			*name = '?';
+	}
+}
+
+#endif
