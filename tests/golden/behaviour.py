@@ -522,7 +522,7 @@ class Signals(unittest.TestCase):
 
 
 class Size(unittest.TestCase):
-    ROWS, SCANS = 100, 2000
+    ROWS, SCANS = 100, 12000  # 60 MB
 
     def test_big_recording(self):
         def content():
@@ -547,13 +547,14 @@ class Size(unittest.TestCase):
                 usage = os.wait4(process.pid, 0)[2]
                 process.returncode = 0
                 process.stdout.close()
-            self.assertLess(time.monotonic() - start, 30)
+            self.assertLess(time.monotonic() - start, 60)
             counts = [int(line.split()[-1]) for line in output.splitlines() if "worker-" in line]
             self.assertEqual(counts, [scans] * self.ROWS)
             return usage.ru_maxrss
 
         few, all_scans = peak(20), peak(self.SCANS)
-        self.assertLess(all_scans - few, 4096, "kilobytes more for a bigger recording")
+        # some blocks are read ahead, 12 MB, with where their fields end; sanitizers keep what was freed
+        self.assertLess(all_scans - few, 32768, "kilobytes more for a bigger recording")
 
 
 if __name__ == "__main__":
