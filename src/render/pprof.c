@@ -61,50 +61,38 @@ static uint64_t word_id(struct pprof *pprof, const char *word)
 	return string_id(pprof, word, strlen(word));
 }
 
-/* The mapping of a file, or of a kind of frames: "[kernel]". */
-static uint64_t mapping_id(struct pprof *pprof, const char *path, size_t path_length,
-			   const char *build_id, size_t build_id_length)
+/* The mapping of a file, PATH@BUILD-ID. */
+static uint64_t mapping_id(struct pprof *pprof, const char *file, size_t length, size_t path_length)
 {
-	struct text whole = {0}, mapping = {0};
+	struct text mapping = {0};
 	bool added;
-	uint64_t *at, id;
+	uint64_t *at = index_put(&pprof->mapping_ids, (uint64_t)(uintptr_t)name_lent(file, length),
+				 &added),
+		 id;
 
-	text_add(&whole, path, path_length);
-	text_add_char(&whole, '@');
-	text_add(&whole, build_id, build_id_length);
-	at = index_put(&pprof->mapping_ids,
-		       (uint64_t)(uintptr_t)name_lent(text_string(&whole), whole.length), &added);
-	id = added ? *at = pprof->mapping_ids.used : *at;
-	if (added) {
-		protobuf_number(&mapping, MAPPING_ID, id);
-		protobuf_number(&mapping, MAPPING_FILE, string_id(pprof, path, path_length));
-		protobuf_number(&mapping, MAPPING_BUILD_ID,
-				string_id(pprof, build_id, build_id_length));
-		protobuf_number(&mapping, MAPPING_HAS_FUNCTIONS, 1);
-		protobuf_bytes(&pprof->fields, PROFILE_MAPPING, &mapping);
-	}
-	text_done(&whole);
+	if (!added)
+		return *at;
+	id = *at = pprof->mapping_ids.used;
+	protobuf_number(&mapping, MAPPING_ID, id);
+	protobuf_number(&mapping, MAPPING_FILE, string_id(pprof, file, path_length));
+	protobuf_number(&mapping, MAPPING_BUILD_ID,
+			string_id(pprof, file + path_length + 1, length - path_length - 1));
+	protobuf_number(&mapping, MAPPING_HAS_FUNCTIONS, 1);
+	protobuf_bytes(&pprof->fields, PROFILE_MAPPING, &mapping);
 	text_done(&mapping);
 	return id;
 }
 
+/* That of a kind of frames, as of a file without a build-id: "[kernel]". */
 static uint64_t kind_mapping_id(struct pprof *pprof, const struct frame_kind *kind)
 {
-	struct text name = {0};
+	struct text file = {0};
 	uint64_t id;
 
-	text_add_format(&name, "[%s]", kind->title);
-	id = mapping_id(pprof, text_string(&name), name.length, "", 0);
-	text_done(&name);
+	text_add_format(&file, "[%s]@", kind->title);
+	id = mapping_id(pprof, text_string(&file), file.length, file.length - 1);
+	text_done(&file);
 	return id;
-}
-
-static uint64_t file_mapping_id(struct pprof *pprof, const struct stack_files *file)
-{
-	size_t build_id = file->path_length + 1;
-
-	return mapping_id(pprof, file->file, file->path_length, file->file + build_id,
-			  file->length - build_id);
 }
 
 /* The location of a frame, which has the number of its function. */
@@ -112,7 +100,9 @@ static uint64_t frame_id(struct pprof *pprof, const char *name, size_t length,
 			 const struct stack_files *file)
 {
 	const struct frame_kind *kind = frame_kind_of(name, length);
-	uint64_t mapping = file->file ? file_mapping_id(pprof, file) : kind_mapping_id(pprof, kind);
+	uint64_t mapping = file->file
+				   ? mapping_id(pprof, file->file, file->length, file->path_length)
+				   : kind_mapping_id(pprof, kind);
 	struct text location = {0}, function = {0}, line = {0};
 	const char *kept = name_lent(name, length);
 	bool added;
