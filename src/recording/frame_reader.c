@@ -15,44 +15,50 @@
 #define SKIPPABLE(magic) (((magic) & ~0xfu) == ZSTD_MAGIC_SKIPPABLE_START)
 
 struct frame_reader {
-	int fd;
-	const char *name;
 	enum record_kind kind;
 	int64_t from_us, until_us;
 	struct frame_losses *losses;
 	ZSTD_DCtx *context;
+	/* what they hold is of the file */
+	unsigned char *in;
+	char *out;
+	size_t in_capacity, out_capacity;
 
-	unsigned char *in; /* bytes of the file: those from start to end are not used yet */
-	size_t in_capacity, start, end;
-	bool ended;
-	uint64_t skip_bytes; /* from start on, to be passed over */
-
-	char *out; /* unpacked bytes: those from out_start to out_end are not given yet */
-	size_t out_capacity, out_start, out_end;
-
-	bool begun;
-	bool plain;    /* not compressed at all */
-	bool packed;   /* a frame of zstd was met */
-	bool foreign;  /* within a frame that is not tsnap's */
-	bool headed;   /* the heading was given */
-	bool copied;   /* frames are given as they are */
-	bool searched; /* within a damaged stretch, which has been counted */
+	/* of the file that is read */
+	struct frame_file_read {
+		int fd;
+		const char *name;
+		size_t start, end; /* bytes of `in` that are not used yet */
+		bool ended;
+		uint64_t skip_bytes;	   /* from start on, to be passed over */
+		size_t out_start, out_end; /* bytes of `out` that are not given yet */
+		bool begun;
+		bool plain;    /* not compressed at all */
+		bool packed;   /* a frame of zstd was met */
+		bool foreign;  /* within a frame that is not tsnap's */
+		bool headed;   /* the heading was given */
+		bool searched; /* within a damaged stretch, which has been counted */
+	} file;
+	bool copied; /* frames are given as they are */
 };
 
-struct frame_reader *frame_reader_new(int fd, const char *name, enum record_kind kind,
-				      int64_t from_us, int64_t until_us,
+struct frame_reader *frame_reader_new(enum record_kind kind, int64_t from_us, int64_t until_us,
 				      struct frame_losses *losses)
 {
 	struct frame_reader *reader = memory_get(sizeof(*reader));
 
-	reader->fd = fd;
-	reader->name = name;
 	reader->kind = kind;
 	reader->from_us = from_us;
 	reader->until_us = until_us;
 	reader->losses = losses;
 	reader->context = ZSTD_createDCtx();
 	return reader;
+}
+
+void frame_reader_begin(struct frame_reader *reader, int fd, const char *name)
+{
+	reader->file = (struct frame_file_read){.fd = fd, .name = name};
+	ZSTD_DCtx_reset(reader->context, ZSTD_reset_session_only);
 }
 
 void frame_reader_free(struct frame_reader *reader)
@@ -72,68 +78,66 @@ void frame_reader_copy(struct frame_reader *reader)
 
 bool frame_reader_packed(const struct frame_reader *reader)
 {
-	return reader->packed;
+	return reader->file.packed;
 }
 
 /* Reads on until `bytes` are there. 1, 0: the file ends before that, or -errno. */
 static int in_fill(struct frame_reader *reader, size_t bytes, struct error *e)
 {
-	while (reader->end - reader->start < bytes && !reader->ended) {
+	while (reader->file.end - reader->file.start < bytes && !reader->file.ended) {
 		size_t wanted = bytes > READ_BYTES ? bytes : READ_BYTES;
 		ssize_t got;
 
-		if (reader->start) {
-			memmove(reader->in, reader->in + reader->start,
-				reader->end - reader->start);
-			reader->end -= reader->start;
-			reader->start = 0;
+		if (reader->file.start) {
+			memmove(reader->in, reader->in + reader->file.start,
+				reader->file.end - reader->file.start);
+			reader->file.end -= reader->file.start;
+			reader->file.start = 0;
 		}
-		if (reader->in_capacity < wanted) {
-			reader->in_capacity = wanted;
-			reader->in = memory_resize(reader->in, wanted, 1);
-		}
-		got = read(reader->fd, reader->in + reader->end, reader->in_capacity - reader->end);
+		reader->in = memory_grow(reader->in, &reader->in_capacity, wanted, 1);
+		got = read(reader->file.fd, reader->in + reader->file.end,
+			   reader->in_capacity - reader->file.end);
 		if (got < 0 && errno == EINTR)
 			return -EINTR;
 		if (got < 0)
-			return error_set(e, errno, EXIT_FAILED, "%s: %s", reader->name,
+			return error_set(e, errno, EXIT_FAILED, "%s: %s", reader->file.name,
 					 strerror(errno));
-		reader->end += (size_t)got;
-		reader->ended = !got;
+		reader->file.end += (size_t)got;
+		reader->file.ended = !got;
 	}
-	return reader->end - reader->start >= bytes;
+	return reader->file.end - reader->file.start >= bytes;
 }
 
 /* Passes over the bytes that are to be skipped, without reading them where the file can be sought
  * in. 1, 0: the file ends before that, or -errno. */
 static int skip_take(struct frame_reader *reader, struct error *e)
 {
-	while (reader->skip_bytes) {
-		size_t there = reader->end - reader->start;
+	while (reader->file.skip_bytes) {
+		size_t there = reader->file.end - reader->file.start;
 		off_t at = -1, end = -1;
 		int more;
 
-		if (reader->skip_bytes <= there) {
-			reader->start += reader->skip_bytes;
-			reader->skip_bytes = 0;
+		if (reader->file.skip_bytes <= there) {
+			reader->file.start += reader->file.skip_bytes;
+			reader->file.skip_bytes = 0;
 			break;
 		}
-		reader->skip_bytes -= there;
-		reader->start = reader->end = 0;
-		if (!reader->ended)
-			at = lseek(reader->fd, 0, SEEK_CUR);
+		reader->file.skip_bytes -= there;
+		reader->file.start = reader->file.end = 0;
+		if (!reader->file.ended)
+			at = lseek(reader->file.fd, 0, SEEK_CUR);
 		if (at >= 0)
-			end = lseek(reader->fd, 0, SEEK_END);
-		if (end >= 0 && (uint64_t)(end - at) >= reader->skip_bytes) {
-			lseek(reader->fd, at + (off_t)reader->skip_bytes, SEEK_SET);
-			reader->skip_bytes = 0;
+			end = lseek(reader->file.fd, 0, SEEK_END);
+		if (end >= 0 && (uint64_t)(end - at) >= reader->file.skip_bytes) {
+			lseek(reader->file.fd, at + (off_t)reader->file.skip_bytes, SEEK_SET);
+			reader->file.skip_bytes = 0;
 			break;
 		}
 		more = in_fill(reader, 1, e);
 		if (more < 0)
 			return more;
 		if (!more) {
-			reader->skip_bytes = 0;
+			reader->file.skip_bytes = 0;
 			reader->losses->cut++;
 			return 0;
 		}
@@ -145,7 +149,7 @@ static uint32_t in_word(const struct frame_reader *reader, size_t at)
 {
 	uint32_t word;
 
-	memcpy(&word, reader->in + reader->start + at, sizeof(word));
+	memcpy(&word, reader->in + reader->file.start + at, sizeof(word));
 	return le32toh(word);
 }
 
@@ -153,9 +157,9 @@ static uint32_t in_word(const struct frame_reader *reader, size_t at)
  * -errno. */
 static int in_search(struct frame_reader *reader, struct error *e)
 {
-	if (!reader->searched)
+	if (!reader->file.searched)
 		reader->losses->damaged++;
-	reader->searched = true;
+	reader->file.searched = true;
 	for (;;) {
 		int more = in_fill(reader, FRAME_HEAD_BYTES + 1, e);
 		unsigned char *from, *found;
@@ -163,18 +167,18 @@ static int in_search(struct frame_reader *reader, struct error *e)
 		if (more < 0)
 			return more;
 		if (!more) {
-			reader->start = reader->end;
+			reader->file.start = reader->file.end;
 			return 0;
 		}
-		from = reader->in + reader->start + 1;
-		found = memmem(from, reader->end - reader->start - 1, FRAME_SIGNATURE,
+		from = reader->in + reader->file.start + 1;
+		found = memmem(from, reader->file.end - reader->file.start - 1, FRAME_SIGNATURE,
 			       strlen(FRAME_SIGNATURE));
 		if (found && found - from >= 8) {
-			reader->start = (size_t)(found - 8 - reader->in);
+			reader->file.start = (size_t)(found - 8 - reader->in);
 			return 1;
 		}
 		/* a signature may begin in the last bytes, 8 bytes behind its magic */
-		reader->start = found ? (size_t)(found - reader->in) : reader->end - 16;
+		reader->file.start = found ? (size_t)(found - reader->in) : reader->file.end - 16;
 	}
 }
 
@@ -190,18 +194,15 @@ static bool head_wanted(const struct frame_reader *reader, const struct frame_he
 
 static char *out_room(struct frame_reader *reader, size_t bytes)
 {
-	if (reader->out_capacity < bytes) {
-		reader->out_capacity = bytes;
-		reader->out = memory_resize(reader->out, bytes, 1);
-	}
-	reader->out_start = reader->out_end = 0;
+	reader->out = memory_grow(reader->out, &reader->out_capacity, bytes, 1);
+	reader->file.out_start = reader->file.out_end = 0;
 	return reader->out;
 }
 
 /* Unpacks the frame behind a head; both are in memory. False: it is damaged. */
 static bool frame_unpack(struct frame_reader *reader, const struct frame_head *head)
 {
-	const unsigned char *packed = reader->in + reader->start + FRAME_HEAD_BYTES;
+	const unsigned char *packed = reader->in + reader->file.start + FRAME_HEAD_BYTES;
 	char *out;
 	size_t got;
 
@@ -213,7 +214,7 @@ static bool frame_unpack(struct frame_reader *reader, const struct frame_head *h
 				  head->packed_bytes);
 	if (ZSTD_isError(got) || got != head->raw_bytes || !got || out[got - 1] != '\n')
 		return false;
-	reader->out_end = got;
+	reader->file.out_end = got;
 	return true;
 }
 
@@ -226,12 +227,12 @@ static int frame_take(struct frame_reader *reader, const struct frame_head *head
 	if (head->packed_bytes > ZSTD_compressBound(FRAME_RAW_MAX) ||
 	    head->raw_bytes > FRAME_RAW_MAX)
 		return in_search(reader, e);
-	reader->packed = true;
-	reader->searched = false;
+	reader->file.packed = true;
+	reader->file.searched = false;
 	if (head->format > FRAME_FORMAT)
 		reader->losses->newer++;
 	if (head->format > FRAME_FORMAT || !head_wanted(reader, head)) {
-		reader->skip_bytes = length;
+		reader->file.skip_bytes = length;
 		return 1;
 	}
 	more = in_fill(reader, length, e);
@@ -241,18 +242,18 @@ static int frame_take(struct frame_reader *reader, const struct frame_head *head
 	}
 	if (!frame_unpack(reader, head)) {
 		reader->losses->damaged++;
-		reader->out_start = reader->out_end = 0;
-	} else if (!head->heading && !reader->headed) {
+		reader->file.out_start = reader->file.out_end = 0;
+	} else if (!head->heading && !reader->file.headed) {
 		reader->losses->headless++;
-		reader->out_start = reader->out_end = 0;
+		reader->file.out_start = reader->file.out_end = 0;
 	}
-	reader->losses->frames += !head->heading && reader->out_end;
-	reader->headed |= head->heading && reader->out_end;
-	if (reader->copied && reader->out_end) {
-		memcpy(out_room(reader, length), reader->in + reader->start, length);
-		reader->out_end = length;
+	reader->losses->frames += !head->heading && reader->file.out_end;
+	reader->file.headed |= head->heading && reader->file.out_end;
+	if (reader->copied && reader->file.out_end) {
+		memcpy(out_room(reader, length), reader->in + reader->file.start, length);
+		reader->file.out_end = length;
 	}
-	reader->start += length;
+	reader->file.start += length;
 	return 1;
 }
 
@@ -266,7 +267,8 @@ static bool foreign_wanted(const struct frame_reader *reader)
 static int foreign_take(struct frame_reader *reader, struct error *e)
 {
 	int more = in_fill(reader, 1, e);
-	ZSTD_inBuffer in = {reader->in + reader->start, reader->end - reader->start, 0};
+	ZSTD_inBuffer in = {reader->in + reader->file.start, reader->file.end - reader->file.start,
+			    0};
 	ZSTD_outBuffer out = {out_room(reader, READ_BYTES), READ_BYTES, 0};
 	size_t left;
 
@@ -278,26 +280,26 @@ static int foreign_take(struct frame_reader *reader, struct error *e)
 	}
 	left = ZSTD_decompressStream(reader->context, &out, &in);
 	if (ZSTD_isError(left)) {
-		reader->foreign = false;
+		reader->file.foreign = false;
 		return in_search(reader, e);
 	}
-	reader->start += in.pos;
+	reader->file.start += in.pos;
 	/* what holds no samples is unpacked only to find its end */
-	reader->out_end = foreign_wanted(reader) ? out.pos : 0;
-	reader->foreign = left > 0;
+	reader->file.out_end = foreign_wanted(reader) ? out.pos : 0;
+	reader->file.foreign = left > 0;
 	return 1;
 }
 
 static int plain_take(struct frame_reader *reader, struct error *e)
 {
 	int more = in_fill(reader, 1, e);
-	size_t bytes = reader->end - reader->start;
+	size_t bytes = reader->file.end - reader->file.start;
 
 	if (more <= 0 || !foreign_wanted(reader))
 		return more < 0 ? more : 0;
-	memcpy(out_room(reader, bytes), reader->in + reader->start, bytes);
-	reader->out_end = bytes;
-	reader->start = reader->end;
+	memcpy(out_room(reader, bytes), reader->in + reader->file.start, bytes);
+	reader->file.out_end = bytes;
+	reader->file.start = reader->file.end;
 	return 1;
 }
 
@@ -308,33 +310,33 @@ static int next_take(struct frame_reader *reader, struct error *e)
 	uint32_t magic;
 	int more;
 
-	if (reader->skip_bytes)
+	if (reader->file.skip_bytes)
 		return skip_take(reader, e);
-	if (reader->plain)
+	if (reader->file.plain)
 		return plain_take(reader, e);
-	if (reader->foreign)
+	if (reader->file.foreign)
 		return foreign_take(reader, e);
 	more = in_fill(reader, sizeof(magic), e);
 	if (more < 0)
 		return more;
-	if (!more && !reader->begun)
-		return reader->plain = true;
+	if (!more && !reader->file.begun)
+		return reader->file.plain = true;
 	if (!more) {
-		reader->losses->cut += reader->end > reader->start;
+		reader->losses->cut += reader->file.end > reader->file.start;
 		return 0;
 	}
 	magic = in_word(reader, 0);
-	if (magic == ZSTD_MAGICNUMBER && !reader->begun && !foreign_wanted(reader))
+	if (magic == ZSTD_MAGICNUMBER && !reader->file.begun && !foreign_wanted(reader))
 		return 0;
 	if (magic == ZSTD_MAGICNUMBER) {
-		reader->begun = reader->packed = reader->foreign = true;
-		reader->searched = false;
+		reader->file.begun = reader->file.packed = reader->file.foreign = true;
+		reader->file.searched = false;
 		ZSTD_DCtx_reset(reader->context, ZSTD_reset_session_only);
 		return 1;
 	}
-	if (!SKIPPABLE(magic) && !reader->begun)
-		return reader->begun = reader->plain = true;
-	reader->begun = true;
+	if (!SKIPPABLE(magic) && !reader->file.begun)
+		return reader->file.begun = reader->file.plain = true;
+	reader->file.begun = true;
 	if (!SKIPPABLE(magic))
 		return in_search(reader, e);
 	more = in_fill(reader, magic == FRAME_HEAD_MAGIC ? FRAME_HEAD_BYTES : 8, e);
@@ -342,11 +344,11 @@ static int next_take(struct frame_reader *reader, struct error *e)
 		reader->losses->cut += !more;
 		return more;
 	}
-	if (magic == FRAME_HEAD_MAGIC && frame_head_read(reader->in + reader->start, &head))
+	if (magic == FRAME_HEAD_MAGIC && frame_head_read(reader->in + reader->file.start, &head))
 		return frame_take(reader, &head, e);
 	if (magic == FRAME_HEAD_MAGIC)
 		return in_search(reader, e);
-	reader->skip_bytes = 8ull + in_word(reader, 4);
+	reader->file.skip_bytes = 8ull + in_word(reader, 4);
 	return 1;
 }
 
@@ -354,15 +356,15 @@ ssize_t frame_reader_read(struct frame_reader *reader, char *bytes, size_t size,
 {
 	size_t count;
 
-	while (reader->out_start == reader->out_end) {
+	while (reader->file.out_start == reader->file.out_end) {
 		int more = next_take(reader, e);
 
 		if (more <= 0)
 			return more;
 	}
-	count = reader->out_end - reader->out_start;
+	count = reader->file.out_end - reader->file.out_start;
 	count = count < size ? count : size;
-	memcpy(bytes, reader->out + reader->out_start, count);
-	reader->out_start += count;
+	memcpy(bytes, reader->out + reader->file.out_start, count);
+	reader->file.out_start += count;
 	return (ssize_t)count;
 }

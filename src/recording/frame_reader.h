@@ -26,19 +26,20 @@ struct frame_losses {
 
 struct frame_reader;
 
-/* fd: the caller's, at the file's beginning; it may be a pipe. name: for errors, the caller's.
- * Frames whose times lie outside of from_us to until_us (exclusive; ABSENT: no bound) are passed
+/* Frames whose times lie outside of from_us to until_us (exclusive; ABSENT: no bound) are passed
  * over. */
-struct frame_reader *frame_reader_new(int fd, const char *name, enum record_kind kind,
-				      int64_t from_us, int64_t until_us,
+struct frame_reader *frame_reader_new(enum record_kind kind, int64_t from_us, int64_t until_us,
 				      struct frame_losses *losses);
+/* Reads that file from here on, with the memory that it has for the one before. fd: the caller's,
+ * at the file's beginning; it may be a pipe. name: for errors, the caller's. */
+void frame_reader_begin(struct frame_reader *reader, int fd, const char *name);
 /* The next bytes: how many, 0 at the end, -EINTR (a signal came first: call again), or -errno with
  * e. Never half a frame of a file that tsnap wrote, in all. */
 ssize_t frame_reader_read(struct frame_reader *reader, char *bytes, size_t size, struct error *e);
 /* Has frame_reader_read() give whole frames as they are in the file, with their heads, and nothing
  * that tsnap did not record. Before the first read. */
 void frame_reader_copy(struct frame_reader *reader);
-/* True once a frame of zstd was met, whoever wrote it. */
+/* True once a frame of zstd was met in the file, whoever wrote it. */
 bool frame_reader_packed(const struct frame_reader *reader);
 void frame_reader_free(struct frame_reader *reader); /* also of NULL */
 

@@ -27,9 +27,9 @@ struct recording_stream {
 	struct csv_input input; /* first, so that an input is a stream */
 	struct recording *of;
 	enum record_kind kind;
-	size_t at; /* the file that is read */
-	int fd;
-	struct frame_reader *reader; /* NULL: that file is not open */
+	size_t at;		     /* the file that is read */
+	int fd;			     /* of that file; -1: it is not open */
+	struct frame_reader *reader; /* NULL: none was opened */
 	bool cut;		     /* the last file ended within a line */
 	bool copied;		     /* frames are wanted as they are */
 };
@@ -44,11 +44,24 @@ struct recording {
 	struct recording_host told;
 };
 
+static struct frame_reader *reader_new(const struct recording_stream *stream)
+{
+	const struct recording_part *part = &stream->of->input.part;
+	struct frame_reader *reader;
+
+	/* times of a day that is not known yet say nothing of frames */
+	reader =
+		frame_reader_new(stream->kind, part->from_of_day ? ABSENT : part->from_us,
+				 part->until_of_day ? ABSENT : part->until_us, &stream->of->losses);
+	if (stream->copied)
+		frame_reader_copy(reader);
+	return reader;
+}
+
 /* 1, 0: there is no further file, or -errno. */
 static int file_open(struct recording_stream *stream, struct error *e)
 {
 	struct recording *recording = stream->of;
-	const struct recording_part *part = &recording->input.part;
 
 	for (; stream->at < recording->files.count; stream->at++) {
 		const struct recording_file *file = &recording->files.files[stream->at];
@@ -64,13 +77,9 @@ static int file_open(struct recording_stream *stream, struct error *e)
 		if (stream->fd < 0)
 			return error_set(e, errno, EXIT_FAILED, "%s: %s", file->path,
 					 strerror(errno));
-		/* times of a day that is not known yet say nothing of frames */
-		stream->reader = frame_reader_new(stream->fd, file->path, stream->kind,
-						  part->from_of_day ? ABSENT : part->from_us,
-						  part->until_of_day ? ABSENT : part->until_us,
-						  &recording->losses);
-		if (stream->copied)
-			frame_reader_copy(stream->reader);
+		if (!stream->reader)
+			stream->reader = reader_new(stream);
+		frame_reader_begin(stream->reader, stream->fd, file->path);
 		return 1;
 	}
 	return 0;
@@ -78,9 +87,15 @@ static int file_open(struct recording_stream *stream, struct error *e)
 
 static void file_close(struct recording_stream *stream)
 {
-	frame_reader_free(stream->reader);
-	if (stream->reader && stream->fd > STDIN_FILENO)
+	if (stream->fd > STDIN_FILENO)
 		close(stream->fd);
+	stream->fd = -1;
+}
+
+static void stream_close(struct recording_stream *stream)
+{
+	file_close(stream);
+	frame_reader_free(stream->reader);
 	stream->reader = NULL;
 }
 
@@ -91,7 +106,7 @@ static ssize_t stream_read(struct csv_input *input, char *bytes, size_t size, st
 	for (;;) {
 		ssize_t got;
 
-		if (!stream->reader) {
+		if (stream->fd < 0) {
 			int more = file_open(stream, e);
 
 			if (more <= 0)
@@ -136,7 +151,8 @@ static uint64_t bytes_find(const struct recording *recording, enum record_kind k
 static void stream_init(struct recording_stream *stream, struct recording *of,
 			enum record_kind kind)
 {
-	*stream = (struct recording_stream){.input.read = stream_read, .of = of, .kind = kind};
+	*stream = (struct recording_stream){
+		.input.read = stream_read, .of = of, .kind = kind, .fd = -1};
 }
 
 static void recording_describe(struct sample_input *input, struct source_facts *facts)
@@ -161,10 +177,10 @@ static void recording_close(struct sample_input *input)
 {
 	struct recording *recording = (struct recording *)input;
 
-	file_close(&recording->samples);
-	file_close(&recording->scans);
-	file_close(&recording->stacks);
-	file_close(&recording->host);
+	stream_close(&recording->samples);
+	stream_close(&recording->scans);
+	stream_close(&recording->stacks);
+	stream_close(&recording->host);
 	recording_files_done(&recording->files);
 	free(recording->typed);
 	free(recording);
@@ -345,7 +361,7 @@ static int kind_copy(struct recording *recording, enum record_kind kind, int fd,
 			break;
 		}
 	}
-	file_close(&stream);
+	stream_close(&stream);
 	free(bytes);
 	return (int)got;
 }

@@ -40,13 +40,13 @@ static const char *frames_read(struct scene *scene, const char *name, int64_t fr
 			       struct frame_losses *losses)
 {
 	int fd = openat(scene->directory, name, O_RDONLY);
-	struct frame_reader *reader =
-		frame_reader_new(fd, name, RECORD_SAMPLES, from, until, losses);
+	struct frame_reader *reader = frame_reader_new(RECORD_SAMPLES, from, until, losses);
 	struct error e = {0};
 	char bytes[7];
 	ssize_t got;
 
 	text_clear(&scene->text);
+	frame_reader_begin(reader, fd, name);
 	while ((got = frame_reader_read(reader, bytes, sizeof(bytes), &e)) > 0)
 		text_add(&scene->text, bytes, (size_t)got);
 	assert_int_equal(got, 0);
