@@ -9,8 +9,8 @@
 #include <string.h>
 
 #define BLOCK_BYTES ((size_t)128 << 10)
-/* More than a frame of a recording: it is unpacked as a whole, and meanwhile others are read. */
-#define BLOCK_COUNT 96
+/* About what a frame of a recording (8 MB) leaves time to read while the next one is unpacked. */
+#define BLOCK_COUNT 48
 #define BLOCKS_MOST (BLOCK_COUNT - 1) /* the block that was taken last is still read */
 /* Who had none to fill, or none to read, goes on once there are so many: waking a thread costs
  * about as much as reading a block. */
