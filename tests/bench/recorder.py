@@ -1,0 +1,70 @@
+"""What an always-on recording takes: bytes on disk of a sample, and CPU time and memory of who records."""
+import glob
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+from sampler import HOST_CANNOT, LIMIT_S, Crowd, Program, say
+from table import Row
+
+FLUSH_S = 1
+
+
+class Recorder(Program):
+    """A tsnap that records into a directory; up once a scan is in a file."""
+
+    def __init__(self, options, directory, *args):
+        self.directory = directory
+        super().__init__([options.tsnap, "-o", directory, "--flush", str(FLUSH_S)] + options.args.split() + [str(arg) for arg in args])
+
+    def samples(self):
+        """How many are in the files."""
+        found = 0
+        for path in glob.glob(self.directory + "/*.scans.csv.zst"):
+            rows = subprocess.run(["zstd", "-dqc", path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout.decode().splitlines()
+            at = rows[0].split(",").index("samples") if rows else 0
+            found += sum(int(row.split(",")[at]) for row in rows[1:])
+        return found
+
+    def await_up(self):
+        while not self.samples():
+            if self.process.poll() is not None or time.monotonic() > self.started + LIMIT_S:
+                say("tsnap recorded nothing: " + self.last_words())
+                sys.exit(HOST_CANNOT if self.process.poll() == HOST_CANNOT else 1)
+            time.sleep(0.1)
+        self.up_s = time.monotonic() - self.started
+
+
+def size_rows(options):
+    rows = []
+    with Crowd(options, 1000):
+        for rate in (1, 20):
+            say("recorder: 1000 threads at %d Hz, all shown" % rate)
+            with tempfile.TemporaryDirectory() as directory, Recorder(options, directory, "-a", "-F", rate, "--flush", 10) as recorder:
+                time.sleep(options.scan_s * 6)
+                recorder.process.terminate()
+                recorder.process.wait(LIMIT_S)
+                samples = recorder.samples()
+                size = sum(os.stat(path).st_size for path in glob.glob(directory + "/*"))
+                rows.append(Row("recorded sample, 1000 threads, all shown, %d Hz" % rate, "tsnap", size / samples, "bytes", aim=10,
+                                remark="%.2g million samples" % (samples / 1e6)))
+    return rows
+
+
+def cost_rows(options):
+    say("recorder: %d threads at 1 Hz, mostly asleep" % options.crowd)
+    with Crowd(options, options.crowd), tempfile.TemporaryDirectory() as directory, \
+            Recorder(options, directory, "-F", 1) as recorder:
+        time.sleep(5)  # what happens once has happened
+        cpu, began = recorder.cpu_s(), time.monotonic()
+        time.sleep(options.scan_s * 6)
+        cpu, passed = recorder.cpu_s() - cpu, time.monotonic() - began
+        words = "recording at 1 Hz, %d threads, of which 50 work" % options.crowd
+        return [Row("CPU, " + words, "tsnap", 100 * cpu / passed, "%", aim=0.5),
+                Row("resident memory, " + words, "tsnap", recorder.memory()[0] / 1e6, "MB", aim=25)]
+
+
+def bench_recorder(options):
+    return size_rows(options) + cost_rows(options)
