@@ -252,13 +252,22 @@ static void headings_make(struct record *record)
 	text_add_string(&record->headings[RECORD_ARCHIVE_SCANS], SCAN_ROWS_HEADING);
 }
 
+/* Whether samples tell their stacks by the numbers that a dictionary explains. */
+static bool lists_stack_ids(const struct column_list *list)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (list->items[i]->kind == KIND_HEX && list->items[i]->needs & NEEDS_STACKS)
+			return true;
+	return false;
+}
+
 static void source_begin(struct record *record)
 {
 	struct source *source = record->run->source;
 
 	source->take = part_take;
 	source->taker = record;
-	if (column_list_needs(&record->run->list) & NEEDS_STACKS) {
+	if (lists_stack_ids(&record->run->list)) {
 		source->stack_take = stack_take;
 		source->stack_taker = record;
 	}

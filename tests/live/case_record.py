@@ -73,6 +73,10 @@ def record_replays(ctx):
     nobody = ctx.plain("--replay", directory, "-c", "no such name")
     nobody.finish_plain()
     check(re.search(r"^%d scans in " % len(scans), nobody.out.decode(), re.M), "%s", nobody.out.decode())
+    functions = ctx.temporary() + "/functions"
+    ctx.plain("-o", functions, "-d", 1, "-a", "-p", workload.tgid, "-G", "ufunc").finish_plain()
+    check(any(row["ufunc"] for row in rows_of_files(functions, "samples")), "no functions of users")
+    check(not files_of(functions, "stacks"), "a dictionary of stacks that no sample tells")
 
 
 def size_of(directory):
