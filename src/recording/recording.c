@@ -167,10 +167,8 @@ static void recording_describe(struct sample_input *input, struct source_facts *
 	source_facts_miss_any(facts, "parts of it have no heading any more", losses->headless);
 	source_facts_miss_any(facts, "files were removed while they were read",
 			      recording->vanished);
-	if (losses->cut)
-		source_facts_miss(facts, "files end within a frame, cut off or still written",
-				  losses->cut)
-			->natural = true;
+	source_facts_miss_any(facts, "files end within a frame, cut off or still written",
+			      losses->cut);
 }
 
 static void recording_close(struct sample_input *input)

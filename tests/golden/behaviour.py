@@ -223,7 +223,7 @@ class Recordings(unittest.TestCase):
                          csv_of("recording_1", "-g", heading)[0])
 
     def test_cut_anywhere(self):
-        """Whole frames before the cut are read, and nothing is said of a file that is still written."""
+        """Whole frames before the cut are read; a file that is still written is not called damaged."""
         path = os.path.join(self.copy(), "db1_20261120T21Z-001.samples.csv.zst")
         with open(path, "rb") as file:
             content = file.read()
