@@ -3,8 +3,10 @@ import contextlib
 import re
 import statistics
 import subprocess
+import tempfile
 import time
 
+from recorder import Recorder
 from sampler import LIMIT_S, Crowd, Program, Sampler, end_with_us, operation_ns, quartiles, say
 from table import Row
 
@@ -106,20 +108,28 @@ class Churn(Program):
         self.up_s = 0
 
 
+RECORDED_HZ = 200  # so many scans as 24 hours have at 1 Hz take 7 minutes
+
+
 def bench_churn(options):
-    """Memory while millions of processes come and go."""
+    """Memory while millions of processes come and go: of a tsnap that writes rows, and of one that records, with files removed."""
     millions, steps = (0.02, 2) if options.quick else (10, 10)
     seen = []
-    with Sampler(options, "-d", 100000) as sampler:
+    with tempfile.TemporaryDirectory() as directory, Sampler(options, "-d", 100000) as sampler, \
+            Recorder(options, directory, "-a", "-F", RECORDED_HZ, "--keep-bytes", "4M") as recorder:
+        began = time.monotonic()
         for step in range(steps):
             say("churn: step %d of %d" % (step + 1, steps))
             with Churn(options, int(millions * 1e6 / steps)) as churn:
                 if churn.process.wait(3600):
                     raise subprocess.CalledProcessError(churn.process.returncode, "operations churn")
             time.sleep(1)
-            seen.append((sampler.memory()[0] / 1e6, sum(sampler.kernel_memory()) / 1e6))
-    words = "after %g million processes" % millions
-    return [Row("resident memory " + words, "tsnap", seen[-1][0], "MB", min(rss for rss, _ in seen), max(rss for rss, _ in seen), 20,
-                "%.1f MB after the first %g million" % (seen[0][0], millions / steps)),
-            Row("kernel memory " + words, "tsnap", seen[-1][1], "MB", aim=16,
-                remark="%.1f MB after the first %g million" % (seen[0][1], millions / steps))]
+            seen.append([size / 1e6 for size in (sampler.memory()[0], sum(sampler.kernel_memory()), recorder.memory()[0])])
+        scans = RECORDED_HZ * (time.monotonic() - began)
+    first = "%%.1f MB after the first %g million" % (millions / steps)
+    rows = []
+    for at, words, aim in ((0, "resident memory after %g million processes" % millions, 20),
+                           (2, "resident memory of a recorder after %g million processes and %.0f thousand scans" % (millions, scans / 1000), 25)):
+        sizes = [step[at] for step in seen]
+        rows.append(Row(words, "tsnap", sizes[-1], "MB", min(sizes), max(sizes), aim, first % sizes[0]))
+    return rows + [Row("kernel memory after %g million processes" % millions, "tsnap", seen[-1][1], "MB", aim=16, remark=first % seen[0][1])]
