@@ -95,8 +95,9 @@ static int in_fill(struct frame_reader *reader, size_t bytes, struct error *e)
 			reader->file.start = 0;
 		}
 		reader->in = memory_grow(reader->in, &reader->in_capacity, wanted, 1);
+		/* no more than that: frames that are passed over need not be read */
 		got = read(reader->file.fd, reader->in + reader->file.end,
-			   reader->in_capacity - reader->file.end);
+			   wanted - reader->file.end);
 		if (got < 0 && errno == EINTR)
 			return -EINTR;
 		if (got < 0)
