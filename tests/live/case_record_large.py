@@ -1,15 +1,12 @@
-"""Recordings of much: an hour that unpacks to 50 GB, and as many scans as a day has seconds."""
+"""An hour of recording that unpacks to 50 GB, in one file: all of it is counted, a minute of it costs little, and damage costs what it hits."""
 import ctypes
 import ctypes.util
 import os
 import re
 import resource
 import struct
-import subprocess
 
-from case_record import files_of, recording
 from harness import SLOW, Skip, case, check, wait_until
-from soak import Taken
 
 THREADS, RATE_HZ, HOUR_S = 1000, 20, 3600
 SCANS = HOUR_S * RATE_HZ
@@ -154,7 +151,7 @@ class Replay:
 
 @case
 def record_of_50_gb(ctx):
-    """An hour that unpacks to 50 GB, in one file: all of its samples, to the last; a minute for less than a tenth of the time; with a damaged frame and an end that is cut off, the rest."""
+    """All samples of the hour, to the last; a minute for less than a tenth of the time; with a damaged frame and an end that is cut off, the rest."""
     directory = ctx.temporary()
     raw, offsets = recording_make(directory)
     path = directory + PART % "samples"
@@ -190,48 +187,3 @@ def record_of_50_gb(ctx):
 
 
 record_of_50_gb.limit_s = 900  # else run_live.LIMIT_S
-
-
-DAY_SCANS = 24 * 3600
-DAY_HZ = 200
-STORM_S = 10
-DAY_KEEP_MB = 10
-
-
-class Day:
-    """A recorder beside a storm of processes and threads that end at once, looked at every STORM_S seconds."""
-
-    def __init__(self, ctx):
-        self.directory, self.seen, self.births = ctx.temporary() + "/day", set(), 0
-        self.storm = ctx.workload("exit_storm")
-        self.tool = recording(ctx, self.directory, "-a", "-F", DAY_HZ, "--flush", 0.5, "--keep-bytes", "%dM" % DAY_KEEP_MB)
-        self.taken = Taken(self.tool.pid)
-
-    def go_on(self, storms):
-        self.storm.say(str(1000 * STORM_S))
-        done = self.storm.wait_done(storms, STORM_S * 4 * SLOW)
-        self.births = int(done["forks"]) + int(done["threads"])  # of all storms
-        check(self.tool.code is None, "tsnap ended: %s", self.tool.err)
-        self.taken.look()
-        for path in files_of(self.directory, "scans"):
-            rows = subprocess.run(["zstd", "-dcq", path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=60).stdout
-            self.seen.update(line[1:27] for line in rows.splitlines()[1:])
-        kept = sum(os.stat(path).st_size for path in files_of(self.directory, "*"))
-        check(kept <= DAY_KEEP_MB << 20, "%d bytes are kept", kept)
-
-
-@case
-def record_of_a_day(ctx):
-    """As many scans as a day has seconds, while processes and threads come and go and files are removed: memory and descriptors stay as they are."""
-    day, storms = Day(ctx), 0
-    while len(day.seen) < DAY_SCANS:
-        storms += 1
-        day.go_on(storms)
-    memory, files = ([day.taken.most(which, *part) for part in ((0.1, 0.4), (0.7, 1))] for which in (0, 1))
-    print("# %d scans, %d births, memory %.2f and %.2f MB, %d and %d descriptors, first and last third" % (
-        len(day.seen), day.births, *[most / 1e3 for most in memory], *files), flush=True)
-    # what is in use goes up and down with the storm, what is resident stays at the most of it
-    check(memory[1] < 1.25 * memory[0] and files[1] <= 1.25 * files[0], "memory %s kB, descriptors %s", memory, files)
-
-
-record_of_a_day.limit_s = 3600
