@@ -547,7 +547,7 @@ class Size(unittest.TestCase):
                 usage = os.wait4(process.pid, 0)[2]
                 process.returncode = 0
                 process.stdout.close()
-            self.assertLess(time.monotonic() - start, 60)
+            self.assertLess(time.monotonic() - start, 30)
             counts = [int(line.split()[-1]) for line in output.splitlines() if "worker-" in line]
             self.assertEqual(counts, [scans] * self.ROWS)
             return usage.ru_maxrss
