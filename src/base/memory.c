@@ -2,6 +2,7 @@
 #include "base/memory.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,8 @@
 #endif
 
 #define LOCKED_MOST (1ul << 30) /* more than there ever is */
+#define MAPPED_LEAST (256 << 10)
+#define FREE_MOST (512 << 10) /* at the end of the heap */
 
 static void (*before_end)(void);
 
@@ -71,11 +74,20 @@ char *memory_text(const char *text, size_t length)
 	return copy;
 }
 
+/* The thresholds of glibc grow with what is freed, up to 32 and 64 MB, and pages in the middle of
+ * the heap never go back while they are locked: madvise(2) takes no locked ones. */
+static void large_blocks_map(void)
+{
+	mallopt(M_MMAP_THRESHOLD, MAPPED_LEAST);
+	mallopt(M_TRIM_THRESHOLD, FREE_MOST);
+}
+
 static int memory_lock_try(void)
 {
 	void *large;
 	int err = 0;
 
+	large_blocks_map();
 	if (mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT))
 		return errno == ENOMEM ? -EPERM : -errno;
 	/* user namespaces have a CAP_IPC_LOCK that does not count: only a try tells */

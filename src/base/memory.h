@@ -17,7 +17,9 @@ void memory_before_end(void (*function)(void));
 /* From now on pages of this process stay in memory once they were touched: mlockall(2) with
  * MCL_ONFAULT, of Linux 4.4. Children do not inherit it. 0, or -errno; -EPERM where allocations
  * would fail at the limit on locked memory (`ulimit -l`, without CAP_IPC_LOCK). Later calls only
- * return what the first one did: the sandbox refuses the system call by then. */
+ * return what the first one did: the sandbox refuses the system call by then. Blocks of 256 KB and
+ * more are mapped from then on, and go back to the kernel when they are freed; that holds where
+ * pages can't be locked, too. */
 int memory_lock(void);
 
 /* For memory_grow(). */

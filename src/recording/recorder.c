@@ -40,9 +40,10 @@ struct recorder {
 	pthread_cond_t wakes;
 	/* under the mutex */
 	struct queued_scan *first, **last;
-	size_t queued;	      /* bytes */
-	uint64_t dropped;     /* scans since the disk failed */
-	bool begins, stopped; /* a part was begun; the caller ends */
+	struct queued_scan *spare; /* an empty one with its rooms; or NULL */
+	size_t queued;		   /* bytes */
+	uint64_t dropped;	   /* scans since the disk failed */
+	bool begins, stopped;	   /* a part was begun; the caller ends */
 	struct text words;
 
 	/* of the thread */
@@ -155,9 +156,39 @@ static int part_flush(struct recorder *recorder)
 
 static void scan_free(struct queued_scan *scan)
 {
+	if (!scan)
+		return;
 	for (int kind = 0; kind < RECORD_KIND_COUNT; kind++)
 		text_done(&scan->rows[kind]);
 	free(scan);
+}
+
+/* Takes the mutex. */
+static struct queued_scan *scan_begin(struct recorder *recorder)
+{
+	struct queued_scan *spare;
+
+	pthread_mutex_lock(&recorder->mutex);
+	spare = recorder->spare;
+	recorder->spare = NULL;
+	pthread_mutex_unlock(&recorder->mutex);
+	return spare ? spare : memory_get(sizeof(*spare));
+}
+
+/* Keeps a scan for scan_begin(), as rooms of megabytes that are taken anew for each scan cost more
+ * than what is put there. Takes the mutex. */
+static void scan_end(struct recorder *recorder, struct queued_scan *scan)
+{
+	struct queued_scan *spare;
+
+	for (int kind = 0; kind < RECORD_KIND_COUNT; kind++)
+		text_clear(&scan->rows[kind]);
+	scan->next = NULL;
+	pthread_mutex_lock(&recorder->mutex);
+	spare = recorder->spare;
+	recorder->spare = scan;
+	pthread_mutex_unlock(&recorder->mutex);
+	scan_free(spare);
 }
 
 /* Adds a queued scan to its part. False: the disk does not take what is before it. */
@@ -199,7 +230,7 @@ static void queue_empty(struct recorder *recorder)
 			recorder->last = &recorder->first;
 		recorder->queued -= scan->bytes;
 		pthread_mutex_unlock(&recorder->mutex);
-		scan_free(scan);
+		scan_end(recorder, scan);
 	}
 }
 
@@ -251,8 +282,8 @@ static void recorder_free(struct recorder *recorder)
 		next = scan->next;
 		scan_free(scan);
 	}
-	if (recorder->scan)
-		scan_free(recorder->scan);
+	scan_free(recorder->scan);
+	scan_free(recorder->spare);
 	recorder_part_done(&recorder->part);
 	text_done(&recorder->words);
 	pthread_mutex_destroy(&recorder->mutex);
@@ -349,11 +380,11 @@ void recorder_put(struct recorder *recorder, int64_t time_us)
 	}
 	pthread_mutex_unlock(&recorder->mutex);
 	if (!fits)
-		scan_free(scan);
+		scan_end(recorder, scan);
 	for (int kind = 0; kind < RECORD_KIND_COUNT; kind++)
 		if (has[kind])
 			recorder->missing[kind] = fits ? 0 : recorder->missing[kind] + 1;
-	recorder->scan = memory_get(sizeof(*recorder->scan));
+	recorder->scan = scan_begin(recorder);
 }
 
 uint64_t recorder_missing(const struct recorder *recorder, enum record_kind kind)

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/names.h"
 #include "base/output.h"
+#include "base/sanitized.h"
 #include "base/thread.h"
 
 #include <fcntl.h>
@@ -88,6 +89,49 @@ static void memory_ends_the_process(void **state)
 	(void)state;
 	memory_ends(false);
 	memory_ends(true);
+}
+
+static long resident_kb(void)
+{
+	long kb = -1;
+	char line[128];
+	FILE *file = fopen("/proc/self/status", "r");
+
+	assert_non_null(file);
+	while (fgets(line, sizeof(line), file))
+		sscanf(line, "VmRSS: %ld", &kb);
+	fclose(file);
+	return kb;
+}
+
+static void *touched(size_t bytes)
+{
+	return memset(memory_get(bytes), 'x', bytes);
+}
+
+/* Free blocks in the middle of what is in use, after a larger one was freed, by which glibc would
+ * keep blocks of that size. */
+static void memory_goes_back(void **state)
+{
+	void *large[20], *small[20];
+	long before;
+
+	(void)state;
+	if (SANITIZED)
+		skip();
+	memory_lock(); /* also where it is not allowed */
+	before = resident_kb();
+	free(touched(16 << 20));
+	for (int i = 0; i < 20; i++) {
+		large[i] = touched(1 << 20);
+		small[i] = touched(1000);
+	}
+	assert_true(resident_kb() > before + 19 * 1024);
+	for (int i = 0; i < 20; i++)
+		free(large[i]);
+	assert_in_range(resident_kb(), 0, before + 1024);
+	for (int i = 0; i < 20; i++)
+		free(small[i]);
 }
 
 static void memory_grows(void **state)
@@ -475,6 +519,7 @@ int main(void)
 		cmocka_unit_test(memory_ends_the_process),
 
 		cmocka_unit_test(memory_grows),
+		cmocka_unit_test(memory_goes_back),
 		cmocka_unit_test(memory_texts),
 
 		cmocka_unit_test(index_as_a_model),
