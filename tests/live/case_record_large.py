@@ -1,12 +1,18 @@
-"""An hour of recording that unpacks to 50 GB, in one file: all of it is counted, a minute of it costs little, and damage costs what it hits."""
+"""An hour of recording that unpacks to 50 GB, in one file: all of it is counted, a minute of it costs little, and damage costs what it hits.
+As many scans as a day has: they take no more memory than the first ones.
+"""
 import ctypes
 import ctypes.util
+import glob
 import os
 import re
 import resource
+import signal
 import struct
+import time
 
-from harness import SLOW, Skip, case, check, wait_until
+import truth
+from harness import SLOW, START_S, Skip, case, check, wait_until
 
 THREADS, RATE_HZ, HOUR_S = 1000, 20, 3600
 SCANS = HOUR_S * RATE_HZ
@@ -112,6 +118,12 @@ def recording_make(directory):
     return len(rows) * len(offsets), offsets
 
 
+def status_bytes(pid, key):
+    """Of /proc/PID/status; 0: it has ended."""
+    found = re.search(r"^%s:\s+(\d+) kB" % key, truth.read("/proc/%d/status" % pid) or "", re.M)
+    return int(found.group(1)) << 10 if found else 0
+
+
 class Replay:
     """A report by state and name, what it took, and what it says."""
 
@@ -128,15 +140,12 @@ class Replay:
 
     def watch(self, pid):
         """Resident memory and bytes that it read, at most: as wait4(2) tells them they would be those of the test before its exec(2), too."""
+        self.resident = max(self.resident, status_bytes(pid, "VmHWM"))
         try:
-            with open("/proc/%d/status" % pid, encoding="ascii", errors="replace") as file:
-                found = re.search(r"^VmHWM:\s+(\d+) kB", file.read(), re.M)
             with open("/proc/%d/io" % pid, encoding="ascii") as file:
                 self.read = max(self.read, int(re.search(r"^rchar: (\d+)", file.read(), re.M).group(1)))
         except OSError:
-            return
-        if found:
-            self.resident = max(self.resident, int(found.group(1)) << 10)
+            pass
 
     def expect(self, scans):
         """Exactly the samples of so many scans, in little memory."""
@@ -187,3 +196,38 @@ def record_of_50_gb(ctx):
 
 
 record_of_50_gb.limit_s = 900  # else run_live.LIMIT_S
+
+
+DAY_SCANS, DAY_HZ = 86400, 200
+DAY_MORE = 1 << 20  # what later thirds may take more than the first
+
+
+class Third:
+    """Resident memory at most while processes and threads come and go, and how many did, those before counted."""
+
+    def __init__(self, tool, storm, number):
+        self.resident, end = 0, time.monotonic() + DAY_SCANS / DAY_HZ / 3
+        storm.say(str(round(1000 * DAY_SCANS / DAY_HZ / 3)))
+        while time.monotonic() < end:
+            time.sleep(1)
+            self.resident = max(self.resident, status_bytes(tool.pid, "VmRSS"))
+        self.births = sum(int(storm.wait_done(number)[what]) for what in ("forks", "threads"))
+
+
+@case
+def record_of_a_day(ctx):
+    """As many scans as a day has seconds, processes and threads that come and go beside it, and files that are removed all the time: a recorder
+    takes no more memory later than in the first third."""
+    directory = ctx.temporary()
+    storm = ctx.workload("exit_storm")
+    tool = ctx.plain("-o", directory, "-a", "-F", DAY_HZ, "--flush", 1, "--keep-bytes", "4M")
+    wait_until(lambda: glob.glob(directory + "/*.scans.*"), START_S, "a first frame")
+    thirds = [Third(tool, storm, number) for number in (1, 2, 3)]
+    tool.signal(signal.SIGINT)
+    tool.finish_plain(0)
+    print("# %s MB resident, %d births" % (" ".join("%.1f" % (third.resident / 1e6) for third in thirds), thirds[-1].births), flush=True)
+    check(thirds[-1].births > 100000, "%d births", thirds[-1].births)
+    check(max(third.resident for third in thirds) < thirds[0].resident + DAY_MORE, "it takes more and more")
+
+
+record_of_a_day.limit_s = 900

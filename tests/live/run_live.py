@@ -93,7 +93,8 @@ ALONE = ("*_growth", "critical_path*", "exit_storm*", "killed*", "nothing_left*"
 THOROUGH = ("bench_*", "stacks_under_load", "without_facts", "inside_choices", "inside_times", "peers_*", "podman_*", "stress_*", "share_race",
             "schema_of_clickhouse", "schema_of_duckdb", "schema_of_fleet", "stacks_as_gdb", "hostile_many_*", "hostile_sparse_files", "hostile_unwind_tables",
             "hostile_python", "hostile_java", "faults_of_all_*", "mariadb_*", "go_of_*", "moment_of_niced", "moment_in_group_with_quota",
-            "schema_of_postgresql", "births_inside*", "soak_*", "chain_of_ten_thousand", "record_killed_often", "record_of_50_gb")
+            "schema_of_postgresql", "births_inside*", "soak_*", "chain_of_ten_thousand", "record_killed_often", "record_of_50_gb",
+            "record_of_a_day")
 AGAIN_MAX = 10
 # The longest begin first, so that none is left at the end.
 LONG = ("top_monkey", "file_of_the_same_wait", "every_option", "every_trace", "stacks_as_gdb", "stacks_under_load", "inside_*",
