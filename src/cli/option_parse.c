@@ -61,6 +61,14 @@ static int decimal_read(const char *text, int decimals, int64_t *number)
 	return any ? 0 : -EINVAL;
 }
 
+/* Seconds may have a unit. 0 or -errno. */
+static int number_read(const struct option_row *row, const char *argument, int64_t *number)
+{
+	if (row->kind != OPTION_SECONDS)
+		return decimal_read(argument, 0, number);
+	return decimal_read(argument, 6, number) ? span_read(argument, number) : 0;
+}
+
 /* "-F 5000: HZ must be 1 to 1000" */
 static int number_fail(const struct option_row *row, const char *typed, const char *argument,
 		       struct error *e)
@@ -151,8 +159,8 @@ static int option_take(struct config *config, const struct option_row *row, cons
 		/* fall through */
 	case OPTION_NUMBER:
 	case OPTION_SECONDS:
-		if (decimal_read(argument, row->kind == OPTION_SECONDS ? 6 : 0, &number) ||
-		    number < row->least || number > row->most)
+		if (number_read(row, argument, &number) || number < row->least ||
+		    number > row->most)
 			return number_fail(row, typed, argument, e);
 		*(int64_t *)to = number;
 		break;

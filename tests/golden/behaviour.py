@@ -123,6 +123,15 @@ class Config(unittest.TestCase):
         self.assertEqual(tsnap("-g", "user", "--config", "replay.conf").stdout, tsnap("--config", "replay.conf").stdout)
 
 
+class Seconds(unittest.TestCase):
+    def test_units(self):
+        def some(seconds):
+            return tsnap("--replay", "small.csv", "-a", "--csv", "-d", seconds).stdout
+        self.assertEqual(some("0.002m"), some("0.12"))
+        self.assertEqual(some("0.12s"), some("0.12"))
+        self.assertLess(len(some("0.12")), len(some("1h")))
+
+
 class Formats(unittest.TestCase):
     def test_formats_agree(self):
         for name in RECORDINGS:
