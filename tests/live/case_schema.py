@@ -5,7 +5,7 @@ import re
 import shutil
 import subprocess
 
-from clickhouse import Server, output
+from clickhouse import EMBEDDED, Server, output
 from harness import Findings, Skip, case, check
 from parts import Postgres
 
@@ -23,6 +23,17 @@ for (const question of process.argv.slice(3)) {
   console.log(JSON.stringify(answer.getRowsJson()));
 }
 await connection.run("COPY samples TO 'samples.parquet'");
+"""
+CHDB = "chdb@3.4.0"
+ASK_CHDB = """
+const { Session } = require('chdb');
+const session = new Session(process.cwd() + '/base', { connectionArgs: ['--config-file=' + process.cwd() + '/config.xml'] });
+for (const statement of require('fs').readFileSync(0, 'utf8').split(/;\\s*\\n/))
+  if (statement.replace(/^--.*$/gm, '').trim())
+    session.query(statement, 'Null');
+for (const question of process.argv.slice(2))
+  console.log(JSON.stringify(JSON.parse(session.query(question, 'JSONCompact'))));
+session.close();
 """
 
 
@@ -130,18 +141,25 @@ def schema_of_clickhouse(ctx):
     expect_same(answers(lambda view: lines_of(output(*server.ask, "-q", "SELECT * FROM " + view))), truth_of(ctx, directories))
 
 
-def duckdb_asked(tsnap, directory, directories, questions):
-    """What DuckDB, run in a directory, answers about recordings; it leaves samples.parquet there."""
-    if not shutil.which("npm") or subprocess.run(["npm", "install", "--silent", "--no-save", DUCKDB], cwd=directory, timeout=300,
+def package_get(directory, package):
+    """A package of npm, to be used by programs in that directory."""
+    if not shutil.which("npm") or subprocess.run(["npm", "install", "--silent", "--no-save", package], cwd=directory, timeout=300,
                                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                                   stderr=subprocess.DEVNULL).returncode:
-        raise Skip("npm is not here, or can't get " + DUCKDB)
-    with open(directory + "/ask.mjs", "w", encoding="utf-8") as file:
-        file.write(ASK_DUCKDB)
-    with open(directory + "/schema.sql", "w", encoding="utf-8") as file:
-        file.write(output(SCHEMA + "/schema", "duckdb", tsnap))
-        for recording in directories:
-            file.write(output(SCHEMA + "/load", "duckdb", recording))
+        raise Skip("npm is not here, or can't get " + package)
+
+
+def file_write(path, text):
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def duckdb_asked(tsnap, directory, directories, questions):
+    """What DuckDB, run in a directory, answers about recordings; it leaves samples.parquet there."""
+    package_get(directory, DUCKDB)
+    file_write(directory + "/ask.mjs", ASK_DUCKDB)
+    file_write(directory + "/schema.sql", output(SCHEMA + "/schema", "duckdb", tsnap) +
+               "".join(output(SCHEMA + "/load", "duckdb", recording) for recording in directories))
     return [json.loads(line) for line in output("node", "ask.mjs", "schema.sql", *questions, cwd=directory).splitlines()]
 
 
@@ -153,3 +171,33 @@ def schema_of_duckdb(ctx):
     told = dict(zip(views(), duckdb_asked(ctx.options.tsnap, directory, directories, ["SELECT * FROM " + view for view in views()])))
     expect_same(answers(told.get), truth_of(ctx, directories))
     check(os.stat(directory + "/samples.parquet").st_size > 1000, "samples.parquet is empty")
+
+
+class Chdb:
+    """The engine of a newer ClickHouse, in a process that begins a base, asks, and ends."""
+
+    def __init__(self, ctx):
+        self.directory = ctx.temporary()
+        package_get(self.directory, CHDB)
+        file_write(self.directory + "/ask.js", ASK_CHDB)
+        file_write(self.directory + "/config.xml", EMBEDDED)
+
+    def ask(self, statements, questions):
+        shutil.rmtree(self.directory + "/base", ignore_errors=True)
+        told = output("node", "ask.js", *questions, text=statements, cwd=self.directory).splitlines()
+        return [json.loads(line)["data"] for line in told]
+
+
+@case
+def schema_of_chdb(ctx):
+    """Out of the .csv.zst, too, by a ClickHouse of 2026; and in the tables of a fleet, where what is loaded twice is there once. It replicates
+    only in a server, so that these are merged as they would be there, and not replicated."""
+    sqlite_needed()
+    chdb, directories = Chdb(ctx), recordings(ctx)
+    truth, load = truth_of(ctx, directories), "".join(output(SCHEMA + "/load", "clickhouse-local", recording) for recording in directories)
+    questions = ["SELECT * FROM " + view for view in views()]
+    tables, merges = re.subn(r"ENGINE = Replicated(\w+)\([^)]*\)", r"ENGINE = \1", output(SCHEMA + "/schema", "clickhouse-fleet", ctx.options.tsnap))
+    check(merges == 6, "%d tables are replicated", merges)
+    merge = "".join("OPTIMIZE TABLE %s_local FINAL;\n" % table for table in re.findall(r"^CREATE TABLE (\w+)_local ", tables, re.M))
+    for begin in (output(SCHEMA + "/schema", "clickhouse", ctx.options.tsnap) + load, tables + load + load + merge):
+        expect_same(answers(dict(zip(views(), chdb.ask(begin, questions))).get), truth)

@@ -15,6 +15,9 @@ REPLICA = """<interserver_http_port>%(exchange)d</interserver_http_port><interse
 <zookeeper><node><host>127.0.0.1</host><port>%(keeper)d</port></node><session_timeout_ms>4000</session_timeout_ms></zookeeper>
 <macros><shard>1</shard><replica>%(replica)d</replica></macros>
 <remote_servers><tsnap><shard><internal_replication>true</internal_replication>%(replicas)s</shard></tsnap></remote_servers>"""
+# Of an engine in a process, which listens nowhere: the port tells it that the server of the cluster is itself.
+EMBEDDED = """<clickhouse><tcp_port>9000</tcp_port><remote_servers><tsnap><shard><replica><host>127.0.0.1</host><port>9000</port></replica></shard>
+</tsnap></remote_servers></clickhouse>"""
 KEEPER = "tickTime=1000\nclientPort=%d\nclientPortAddress=127.0.0.1\ndataDir=%s\nadmin.enableServer=false\n"
 
 

@@ -91,7 +91,7 @@ ALONE = ("*_growth", "critical_path*", "exit_storm*", "killed*", "nothing_left*"
          "stacks_on_cpu_in_kernel", "stacks_on_cpu_refused", "stacks_without_unwinder", "start_*", "top_as_text", "trace_of_the_dead", "waits")
 # These take long and hold what others hold, too, at more places, or one of tsnap's figures against another tool's: with --all, or named.
 THOROUGH = ("bench_*", "stacks_under_load", "without_facts", "inside_choices", "inside_times", "peers_*", "podman_*", "stress_*", "share_race",
-            "schema_of_clickhouse", "schema_of_duckdb", "schema_of_fleet", "stacks_as_gdb", "hostile_many_*", "hostile_sparse_files", "hostile_unwind_tables",
+            "schema_of_chdb", "schema_of_clickhouse", "schema_of_duckdb", "schema_of_fleet", "stacks_as_gdb", "hostile_many_*", "hostile_sparse_files", "hostile_unwind_tables",
             "hostile_python", "hostile_java", "faults_of_all_*", "mariadb_*", "go_of_*", "moment_of_niced", "moment_in_group_with_quota",
             "schema_of_postgresql", "births_inside*", "soak_*", "chain_of_ten_thousand", "record_killed_often", "record_of_50_gb",
             "record_of_a_day")
