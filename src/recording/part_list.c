@@ -22,8 +22,12 @@ static void file_add(struct part_list *list, int directory, const char *name)
 	struct stat there;
 
 	if (!part_name_read(name, &file.name) ||
-	    fstatat(directory, name, &there, AT_SYMLINK_NOFOLLOW) || !S_ISREG(there.st_mode))
+	    fstatat(directory, name, &there, AT_SYMLINK_NOFOLLOW))
 		return;
+	if (!S_ISREG(there.st_mode)) {
+		list->strange++;
+		return;
+	}
 	file.bytes = (uint64_t)there.st_size;
 	list->files = memory_grow(list->files, &list->capacity, list->count + 1, sizeof(file));
 	list->files[list->count++] = file;

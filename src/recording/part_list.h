@@ -17,6 +17,7 @@ struct part_file {
 struct part_list {
 	struct part_file *files; /* in the order of part_name_compare() */
 	size_t count, capacity;
+	size_t strange; /* links, directories and the like with a name as recorded files have */
 };
 
 /* Reads the directory, which stays the caller's. 0 or -errno. */

@@ -165,6 +165,8 @@ static void recording_describe(struct sample_input *input, struct source_facts *
 			      losses->damaged);
 	source_facts_miss_any(facts, "parts of it are of a later version of tsnap", losses->newer);
 	source_facts_miss_any(facts, "parts of it have no heading any more", losses->headless);
+	source_facts_miss_any(facts, "links, directories or pipes in it were not read",
+			      recording->files.strange);
 	source_facts_miss_any(facts, "files were removed while they were read",
 			      recording->vanished);
 	source_facts_miss_any(facts, "files end within a frame, cut off or still written",

@@ -53,6 +53,7 @@ static int directory_add(struct recording_files *files, const char *path,
 		else
 			files->passed++;
 	}
+	files->strange += list.strange;
 	part_list_done(&list);
 	return err ? error_set(e, -err, EXIT_FAILED, "%s: %s", path, strerror(-err)) : 0;
 }
@@ -101,7 +102,8 @@ int recording_files_end(struct recording_files *files, const char *name, struct 
 				 name, files->passed);
 	if (!files->count)
 		return error_set(e, ENODATA, EXIT_FAILED,
-				 "%s: no files that tsnap -o wrote are in it", name);
+				 "%s: no files that tsnap -o wrote are in it%s", name,
+				 files->strange ? "; links are not followed" : "");
 	for (size_t i = 0; i < files->count; i++) {
 		const struct recording_file *file = &files->files[i], *first = &files->files[0];
 

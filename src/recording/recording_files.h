@@ -20,7 +20,8 @@ struct recording_file {
 struct recording_files {
 	struct recording_file *files;
 	size_t count, capacity;
-	size_t passed; /* files of other times */
+	size_t passed;	/* files of other times */
+	size_t strange; /* of struct part_list */
 };
 
 /* Adds a directory's files, or a file. Those whose name tells another time than the part are left

@@ -259,6 +259,22 @@ class Recordings(unittest.TestCase):
             self.assertRegex(said, "damaged|no heading")
             self.assertIn("scans whose samples are lost", said)
 
+    def test_links_are_not_followed(self):
+        """They are counted, as directories and pipes are; a directory that has nothing else has no recording."""
+        directory = self.copy()
+        os.mkdir(directory + "/db1_20261120T22Z-001.samples.csv.zst")
+        os.mkfifo(directory + "/db1_20261120T23Z-001.samples.csv.zst")
+        os.symlink("nowhere", directory + "/db1_20261121T00Z-001.samples.csv.zst")
+        rows, said = csv_of(directory)
+        self.assertEqual(rows, self.whole)
+        self.assertIn("3 links, directories or pipes in it were not read", said)
+        with tempfile.TemporaryDirectory() as links:
+            for name in os.listdir(os.path.join(FIXTURES, "recording_1")):
+                os.symlink(os.path.join(FIXTURES, "recording_1", name), os.path.join(links, name))
+            done = tsnap("--replay", links)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(b"no files that tsnap -o wrote are in it; links are not followed", done.stderr)
+
     def test_edited_rows_are_counted(self):
         """Rows that are no rows of tsnap's, in frames that are whole."""
         with open(os.path.join(FIXTURES, "small.csv"), "rb") as file:
