@@ -24,6 +24,7 @@ enum profile_field {
 	PROFILE_STRING = 6,
 	PROFILE_TIME_NS = 9,
 	PROFILE_DURATION_NS = 10,
+	PROFILE_DEFAULT_TYPE = 14,
 };
 enum { TYPE_NAME = 1, TYPE_UNIT = 2 };
 enum { SAMPLE_LOCATIONS = 1, SAMPLE_VALUES = 2, SAMPLE_LABEL = 3 };
@@ -170,6 +171,7 @@ void pprof_sample(struct pprof *pprof, const char *frames, const char *files,
 {
 	struct text sample = {0}, locations = {0}, values = {0};
 
+	pprof->total_ns[value] += ns;
 	locations_add(pprof, frames, files, &locations);
 	for (enum pprof_value i = 0; i < PPROF_VALUES; i++)
 		protobuf_varint(&values, i == value ? (uint64_t)ns : 0);
@@ -192,14 +194,20 @@ static void types_add(struct pprof *pprof)
 		[PPROF_DISK] = "disk",
 	};
 
+	int most = 0;
+
 	for (int i = 0; i < PPROF_VALUES; i++) {
 		struct text type = {0};
+
+		if (pprof->total_ns[i] > pprof->total_ns[most])
+			most = i;
 
 		protobuf_number(&type, TYPE_NAME, word_id(pprof, names[i]));
 		protobuf_number(&type, TYPE_UNIT, word_id(pprof, "nanoseconds"));
 		protobuf_bytes(&pprof->fields, PROFILE_SAMPLE_TYPE, &type);
 		text_done(&type);
 	}
+	protobuf_number(&pprof->fields, PROFILE_DEFAULT_TYPE, word_id(pprof, names[most]));
 }
 
 static int gzip_add(struct text *out, const struct text *bytes)

@@ -3,9 +3,9 @@
  * strings, frames and kinds of frames are numbered when they are first met.
  *
  * A sample has four values, in ns: time on a CPU, off it (asleep), in a run queue and in state D;
- * one of them is not 0. Frames have names and no addresses, so that nobody must find symbols.
- * Mappings are files, with their build-ids; for frames in none, kinds of frames
- * (render/frame_kind.h).
+ * one of them is not 0. The one that has most in all is what readers are told to show first. Frames
+ * have names and no addresses, so that nobody must find symbols. Mappings are files, with their
+ * build-ids; for frames in none, kinds of frames (render/frame_kind.h).
  */
 #ifndef TSNAP_RENDER_PPROF_H
 #define TSNAP_RENDER_PPROF_H
@@ -23,6 +23,7 @@ struct pprof {
 	struct text strings;	 /* the fields of the strings */
 	struct index string_ids; /* from an interned text to its number */
 	uint64_t string_count;
+	int64_t total_ns[PPROF_VALUES];
 	struct index frame_ids;	   /* from an interned text and mapping to location and function */
 	struct index mapping_ids;  /* from an interned file, or title of a kind of frames */
 	struct text sample;	   /* the one that is being made: */

@@ -240,9 +240,9 @@ class Speedscope(Browsed):
             archive.extractall(cls.folder, [one for one in archive if one.isfile() and one.name.startswith("package/")
                                             and ".." not in one.name])
 
-    def rows(self, recording, *options):
-        """{name: (all, own)} as speedscope's table of functions tells."""
-        content = tsnap("--replay", recording, "--folded", *options)
+    def rows(self, recording, *options, kind=("--folded",)):
+        """{name: (all, own)} as speedscope's table of functions tells, in us."""
+        content = tsnap("--replay", recording, *kind, *options)
         loader = os.path.join(self.folder, recording + ".js")
         with open(loader, "w", encoding="ascii") as file:  # as its own command does it
             file.write("speedscope.loadFileFromBase64(%s, %s)" % (json.dumps(recording), json.dumps(base64.b64encode(content).decode())))
@@ -254,8 +254,13 @@ class Speedscope(Browsed):
         words = self.browser.script("return document.body.innerText").split("Symbol Name\n", 1)[1]
         cells = [cell.strip() for cell in words.strip().split("\n")]
         self.assertEqual(len(cells) % 3, 0)
-        return {name: tuple(int(re.match(r"[\d,]+", cell).group().replace(",", "")) for cell in (total, own))
+        return {name: tuple(self.microseconds(cell) for cell in (total, own))
                 for total, own, name in zip(cells[::3], cells[1::3], cells[2::3])}
+
+    @staticmethod
+    def microseconds(cell):
+        number, unit = re.match(r"([\d,.]+)([a-zµ]*)", cell).groups()
+        return round(float(number.replace(",", "")) * {"s": 1000000, "ms": 1000}.get(unit, 1))
 
     def until(self, true):
         end = time.monotonic() + 30
@@ -270,6 +275,14 @@ class Speedscope(Browsed):
         self.assertEqual(rows["serve"], (1500000, 0))
         self.assertEqual(rows["memcpy"], (1300000, 1300000))
         self.assertEqual(rows["futex_wait_[k]"], (2000000, 2000000))
+
+    def test_loads_pprof(self):
+        """The type of sample that has most in it is shown: time on CPUs, and of sleepers alone their sleep."""
+        for state, shown in (("S", ("-a", "--filter", "state=S")), ("ON", ("-a",))):
+            folded = self.rows("stacks.csv", "-a", "--filter", "state=" + state, "-g", "state")
+            folded.pop(state)  # a label there
+            self.assertEqual(*({re.sub(r"(_\[\w\])+$", "", name): times for name, times in rows.items()}
+                               for rows in (folded, self.rows("stacks.csv", *shown, kind=("--pprof", "-")))))
 
     def test_loads_hostile_names(self):
         rows = self.rows("stacks_hostile.csv", "-a")

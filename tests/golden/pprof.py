@@ -137,7 +137,7 @@ class Profiles(unittest.TestCase):
                 return subprocess.run(["go", "tool", "pprof", *arguments, path], capture_output=True, text=True, timeout=60, check=True,
                                       env=environment, cwd=directory).stdout
             self.assertRegex(pprof("-raw"), r"(?m)^ *comm:\[db\].* state:\[S\]")
-            self.assertIn("on_cpu/nanoseconds off_cpu/nanoseconds run_queue/nanoseconds disk/nanoseconds", pprof("-raw"))
+            self.assertIn("on_cpu/nanoseconds[dflt] off_cpu/nanoseconds run_queue/nanoseconds disk/nanoseconds", pprof("-raw"))
             total = sum(values[1] for _, _, values in profile("--replay", "stacks.csv", "-a")[1])
             top = pprof("-top", "-unit=us", "-sample_index=off_cpu")
             self.assertEqual(re.search(r"of (\S+)us total", top).group(1), "%d" % (total // 1000))

@@ -207,11 +207,11 @@ def monitors_run(ctx, java, how):
 
 @case
 def chain_of_monitors(ctx):
-    """Threads wait to enter a monitor of each JVM that is here: which thread has it, whatever that does; who waits for something
-    else has no such edge."""
+    """Threads wait to enter a monitor of a JVM, with --all of each that is here: which thread has it, whatever that does; who waits for
+    something else has no such edge."""
     find = Findings()
     javas = sorted(glob.glob("/usr/lib/jvm/*/bin/java")) or [program("java", "default-jre-headless", "/usr/bin")]
-    for java in sorted({os.path.realpath(path) for path in javas}):
+    for java in sorted({os.path.realpath(path) for path in javas})[:None if ctx.options.all else 1]:
         for how in ("nap", "spin", "sync"):
             rows = monitors_run(ctx, java, how)
             holders = {row["tid"] for row in rows if row["comm"] == "holder"}
