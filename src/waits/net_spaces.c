@@ -11,7 +11,8 @@
 #define READ_SHARE 20		       /* tables are read for one part in so many of the time, */
 #define READ_GAP_NS (20 * NS_PER_MS)   /* with at least so much between two reads */
 #define REFUSED_STILL_NS NS_PER_SECOND /* then it is tried again */
-#define PIECE_NS (3 * NS_PER_MS)       /* and in one scan for so long */
+#define PIECE_NS (3 * NS_PER_MS)       /* and in one scan for so long, */
+#define FIRST_NS (10 * NS_PER_MS)      /* in the first one for so long: it may be the only one */
 
 static void space_free(struct net_space *space)
 {
@@ -116,8 +117,8 @@ struct diag_table *net_spaces_table(struct net_spaces *spaces, uint64_t number,
 int64_t net_spaces_left(struct net_spaces *spaces, int64_t now_ns)
 {
 	if (spaces->scan_ns != now_ns) {
+		spaces->left_ns = spaces->scan_ns ? PIECE_NS : FIRST_NS;
 		spaces->scan_ns = now_ns;
-		spaces->left_ns = PIECE_NS;
 	}
 	return spaces->left_ns;
 }

@@ -61,11 +61,7 @@ def postgres_sockets(ctx):
     for game in games:
         port, = client_ports(game.pid)
         backend, = (pid for pid, client in backends.items() if client == port)
-        mine, others = rows_of(rows, backend), rows_of(rows, game.pid)
-        # in the first scans on a full host the list of sockets is read in part
-        unknown = [row for row in mine + others if re.search(r"(^1 fd: |, | fds: )socket:\[\d+\]", row["waits_on"])]
-        find.expect(len(unknown) <= 0.1 * len(mine + others), "%d of %d sockets are not told", len(unknown), len(mine + others))
-        for row in (row for row in mine if row not in unknown):
+        for row in rows_of(rows, backend):
             find.expect(row["user"] == server.user.pw_name, "user %s", row["user"])
             find.expect(row["cgroup"] in truth.read("/proc/%d/cgroup" % backend), "cgroup %s", row["cgroup"])
             told = re.search(r"tcp [^ ,]+( peer [^,]*)?", row["waits_on"])
@@ -81,7 +77,7 @@ def postgres_sockets(ctx):
                 find.expect(len(words) == 2 and set(words) <= {"signal", "pipe", "pipe from %d postgres" % server.pid},
                             "backend %d: %s", backend, row["waits_on"])
                 seen["sleep"] += "pipe" not in words
-        for row in (row for row in others if row not in unknown):
+        for row in rows_of(rows, game.pid):
             if row["waits_on"].startswith("1 fd: "):
                 told = {"1 fd: tcp 127.0.0.1:%d" % server.port: "",
                         "1 fd: tcp 127.0.0.1:%d peer %d postgres" % (server.port, backend): str(backend)}
