@@ -1,8 +1,7 @@
 """What --chains costs: with threads in chains, with many others beside them, and the threads that are sampled."""
-import subprocess
 import time
 
-from sampler import LIMIT_S, OPERATIONS, Crowd, Interleaved, Report, quartiles, say
+from sampler import OPERATIONS, Crowd, Held, Interleaved, Report, quartiles, say
 from table import Row
 
 RATE_HZ = 20
@@ -12,21 +11,11 @@ WARM_S = 2      # what happens once has happened
 TURNS = {"--chains": ("--chains", "-F", RATE_HZ), "a report": ("-F", RATE_HZ)}
 
 
-class Chained:
+class Chained(Held):
     """So many threads in chains: half of them wait for an answer, and the other half for ten mutexes' holders, which nap."""
 
     def __init__(self, options, threads):
-        self.process = subprocess.Popen([options.workload, "chained", "threads=%d" % threads], stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE)
-        self.process.stdout.readline()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_what):
-        self.process.stdin.close()
-        self.process.wait(LIMIT_S)
-        self.process.stdout.close()
+        super().__init__(options, "chained", "threads=%d" % threads)
 
 
 def share_of_cpu(options, args):

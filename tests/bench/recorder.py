@@ -15,9 +15,9 @@ FLUSH_S = 1
 class Recorder(Program):
     """A tsnap that records into a directory; up once a scan is in a file."""
 
-    def __init__(self, options, directory, *args):
+    def __init__(self, options, directory, *args, flush_s=FLUSH_S):
         self.directory = directory
-        super().__init__([options.tsnap, "-o", directory, "--flush", str(FLUSH_S)] + options.args.split() + [str(arg) for arg in args])
+        super().__init__([options.tsnap, "-o", directory, "--flush", str(flush_s)] + options.args.split() + [str(arg) for arg in args])
 
     def samples(self):
         """How many are in the files."""
@@ -42,7 +42,7 @@ def size_rows(options):
     with Crowd(options, 1000):
         for rate in (1, 20):
             say("recorder: 1000 threads at %d Hz, all shown" % rate)
-            with tempfile.TemporaryDirectory() as directory, Recorder(options, directory, "-a", "-F", rate, "--flush", 10) as recorder:
+            with tempfile.TemporaryDirectory() as directory, Recorder(options, directory, "-a", "-F", rate, flush_s=10) as recorder:
                 time.sleep(options.scan_s * 6)
                 recorder.process.terminate()
                 recorder.process.wait(LIMIT_S)

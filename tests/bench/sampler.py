@@ -228,29 +228,36 @@ class Report(Program):
         self.up_s = time.monotonic() - self.started
 
 
-class Crowd:
-    """Threads that sleep, and a few that don't."""
+class Held:
+    """A workload's program, ready; it ends with the context."""
 
-    def __init__(self, options, threads):
-        self.process = subprocess.Popen([options.workload, "many", "threads=%d" % threads, "pairs=%d" % ACTIVE_PAIRS],
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    def __init__(self, options, *words):
+        self.process = subprocess.Popen([options.workload, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         ready, _, _ = select.select([self.process.stdout], [], [], LIMIT_S)
-        if not ready or not self.process.stdout.readline().startswith(b"ready"):
+        self.ready = self.process.stdout.readline().decode() if ready else ""
+        if not self.ready.startswith("ready"):
             self.process.kill()  # its processes end with it
             self.__exit__()
-            sys.exit("the workload of %d threads can't be made" % threads)
+            sys.exit("the workload %s can't be made" % " ".join(words))
 
     def __enter__(self):
         return self
-
-    def child(self):
-        """The pid of one of its processes."""
-        return read("/proc/%d/task/%d/children" % (self.process.pid, self.process.pid)).split()[0]
 
     def __exit__(self, *_what):
         self.process.stdin.close()
         self.process.wait(LIMIT_S)
         self.process.stdout.close()
+
+
+class Crowd(Held):
+    """Threads that sleep, and a few that don't."""
+
+    def __init__(self, options, threads):
+        super().__init__(options, "many", "threads=%d" % threads, "pairs=%d" % ACTIVE_PAIRS)
+
+    def child(self):
+        """The pid of one of its processes."""
+        return read("/proc/%d/task/%d/children" % (self.process.pid, self.process.pid)).split()[0]
 
 
 def operation_ns(options, name, run_ms, *clock):

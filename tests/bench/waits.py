@@ -1,29 +1,19 @@
 """What it costs to tell on what threads wait."""
 import re
-import subprocess
 
-from sampler import LIMIT_S, Sampler, say
+from sampler import Held, Sampler, say
 from table import Row
 
 SERVED = 1000
 RATE_HZ = 20
 
 
-class Served:
+class Served(Held):
     """Threads that each wait for a TCP connection and are woken between any two scans."""
 
     def __init__(self, options):
-        self.process = subprocess.Popen([options.workload, "served", "threads=%d" % SERVED], stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE)
-        self.pid = re.search(rb" pid=(\d+)", self.process.stdout.readline()).group(1).decode()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_what):
-        self.process.stdin.close()
-        self.process.wait(LIMIT_S)
-        self.process.stdout.close()
+        super().__init__(options, "served", "threads=%d" % SERVED)
+        self.pid = re.search(r" pid=(\d+)", self.ready).group(1)
 
 
 def bench_waits(options):
