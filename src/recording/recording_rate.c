@@ -105,15 +105,15 @@ static int64_t rate_us(const struct rate *rate)
 static void rate_describe(const struct rate *rate, const struct retention *retention, int directory,
 			  struct text *text)
 {
-	double days = (double)rate_us(rate) / (double)DAY_US;
+	double days = (double)rate_us(rate) / (double)DAY_US, minutes = days * 24 * 60;
 	double day_bytes = (double)rate->recent_bytes / days;
 	double kept_bytes = retention->has_archive ? (double)rate->fine_bytes / days : day_bytes;
 	struct statvfs system;
 
 	text_add_string(text, "  a day takes ");
 	size_add(text, day_bytes);
-	text_add_format(text, " (as in the last %.1f h that were recorded)\n",
-			(double)rate_us(rate) / (3600.0 * US_PER_SECOND));
+	text_add_format(text, " (as in the last %.1f %s that were recorded)\n",
+			minutes < 60 ? minutes : minutes / 60, minutes < 60 ? "minutes" : "hours");
 	kept_add(text, "--keep", retention->keep_us, kept_bytes);
 	kept_add(text, "--keep-archive", retention->keep_archive_us, day_bytes - kept_bytes);
 	if (retention->keep_bytes)
@@ -131,6 +131,8 @@ int recording_rate_describe(const char *path, const struct retention *retention,
 	struct rate rate = {0};
 
 	err = directory < 0 ? -errno : part_list_read(&list, directory);
+	if (err == -ENOENT) /* the recorder makes it */
+		err = 0;
 	if (!err) {
 		rate_find(&rate, &list, directory);
 		text_add_string(text, "\nRecording in ");

@@ -335,10 +335,14 @@ static void test_rate_of_a_day(void **state)
 	assert_true(day > 0.95 * (double)bytes_of(scene) / recorded_h * 24);
 	assert_true(day < 1.2 * (double)bytes_of(scene) / recorded_h * 24);
 	assert_non_null(strstr(told, "in the last 2."));
+	assert_non_null(strstr(told, " hours that were recorded)"));
 	assert_non_null(strstr(told, "--keep: "));
 	assert_non_null(strstr(told, "free space: "));
-	assert_int_equal(recording_rate_describe("/nowhere", &retention, &scene->text, &e),
-			 -ENOENT);
+	text_clear(&scene->text); /* a directory that is still to be made */
+	assert_int_equal(recording_rate_describe("/nowhere", &retention, &scene->text, &e), 0);
+	assert_non_null(strstr(text_string(&scene->text), "0 files, 0 bytes\n"));
+	assert_int_equal(recording_rate_describe("/proc/version", &retention, &scene->text, &e),
+			 -ENOTDIR);
 	error_done(&e);
 }
 
