@@ -231,6 +231,11 @@ class Recordings(unittest.TestCase):
         self.assertEqual(tsnap("--replay", "-", "-a", "--csv", "-g", heading, stdin=None, input=rows).stdout,
                          csv_of("recording_1", "-g", heading)[0])
 
+    def test_events_alone_are_no_samples(self):
+        with open(os.path.join(FIXTURES, "recording_1", "db1_20261120T20Z-001.events.csv.zst"), "rb") as file:
+            done = tsnap("--replay", "-", stdin=None, input=file.read())
+        self.assertEqual((done.returncode, done.stderr), (1, b"tsnap: standard input: no samples are in it\n"))
+
     def test_cut_anywhere(self):
         """Whole frames before the cut are read; a file that is still written is not called damaged."""
         path = os.path.join(self.copy(), "db1_20261120T21Z-001.samples.csv.zst")
