@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "live_kernel_locks.h"
 #include "live_edges.h"
-#include "base/memory.h"
 
-#include <stdlib.h>
 #include <unistd.h>
 
 #define WAITS_MAX 16384 /* then all are forgotten */
@@ -20,35 +18,19 @@ static uint64_t lock_address(const struct kernel_lock *lock)
 	return lock->blocker & ~(uint64_t)3;
 }
 
-static const struct kernel_lock *lock_set_find(const struct lock_set *set, uint64_t address)
+static const struct kernel_lock *lock_find(const struct keyed *locks, uint64_t address)
 {
-	const uint64_t *place = index_find(&set->places, address);
-
-	return place ? &set->locks[*place - 1] : NULL;
+	return keyed_find(locks, sizeof(struct kernel_lock), address);
 }
 
-static void lock_set_put(struct lock_set *set, const struct kernel_lock *lock)
+/* What is there stays. */
+static void lock_put(struct keyed *locks, const struct kernel_lock *lock)
 {
 	bool added;
-	uint64_t *place = index_put(&set->places, lock_address(lock), &added);
+	struct kernel_lock *there = keyed_put(locks, sizeof(*there), lock_address(lock), &added);
 
-	if (!added)
-		return;
-	set->locks = memory_grow(set->locks, &set->capacity, set->count + 1, sizeof(*set->locks));
-	set->locks[set->count++] = *lock;
-	*place = set->count;
-}
-
-static void lock_set_empty(struct lock_set *set)
-{
-	index_empty(&set->places);
-	set->count = 0;
-}
-
-static void lock_set_done(struct lock_set *set)
-{
-	index_clear(&set->places);
-	free(set->locks);
+	if (added)
+		*there = *lock;
 }
 
 /* Where /proc numbers threads in its own way the kernel's numbers are those of others. */
@@ -63,21 +45,9 @@ static void locks_open(struct live_context *context, struct live_kernel_locks *l
 
 static struct kernel_wait *wait_of(struct live_kernel_locks *locks, int64_t tid)
 {
-	uint64_t *place;
-	bool added;
-
-	if (locks->wait_count == WAITS_MAX) {
-		index_empty(&locks->waits);
-		locks->wait_count = 0;
-	}
-	place = index_put(&locks->waits, (uint64_t)tid, &added);
-	if (!added)
-		return &locks->of_threads[*place - 1];
-	locks->of_threads = memory_grow(locks->of_threads, &locks->wait_capacity,
-					locks->wait_count + 1, sizeof(*locks->of_threads));
-	locks->of_threads[locks->wait_count++] = (struct kernel_wait){0};
-	*place = locks->wait_count;
-	return &locks->of_threads[locks->wait_count - 1];
+	if (locks->waits.count == WAITS_MAX)
+		keyed_empty(&locks->waits);
+	return keyed_put(&locks->waits, sizeof(struct kernel_wait), (uint64_t)tid, NULL);
 }
 
 /* As another thread that waits for the same lock has found it in this scan, or read now. False: it
@@ -93,7 +63,7 @@ static bool lock_of(struct live_kernel_locks *locks, const struct thread_state *
 
 	if (wait && wait->stay == stay) {
 		*lock = (struct kernel_lock){.blocker = wait->blocker};
-		found = lock_set_find(&locks->found, lock_address(lock));
+		found = lock_find(&locks->found, lock_address(lock));
 		if (found)
 			*lock = *found;
 		if (found || !wait->blocker)
@@ -102,7 +72,7 @@ static bool lock_of(struct live_kernel_locks *locks, const struct thread_state *
 	if (kernel_lock_read(locks->program, (uint32_t)tid, lock))
 		return false;
 	if (lock->blocker)
-		lock_set_put(&locks->found, lock);
+		lock_put(&locks->found, lock);
 	if (wait)
 		*wait = (struct kernel_wait){.stay = stay, .blocker = lock->blocker};
 	return true;
@@ -130,12 +100,12 @@ bool live_kernel_lock_edge(struct live_context *context, struct live_kernel_lock
 
 void live_kernel_locks_begin(struct live_kernel_locks *locks)
 {
-	lock_set_empty(&locks->found);
+	keyed_empty(&locks->found);
 }
 
 void live_kernel_locks_check(struct live_kernel_locks *locks)
 {
-	lock_set_empty(&locks->checked);
+	keyed_empty(&locks->checked);
 }
 
 static bool owner_equals(const struct kernel_lock *a, const struct kernel_lock *b)
@@ -146,7 +116,7 @@ static bool owner_equals(const struct kernel_lock *a, const struct kernel_lock *
 bool live_kernel_lock_holds(struct live_kernel_locks *locks, int64_t tid,
 			    const struct kernel_lock *lock, bool slept)
 {
-	const struct kernel_lock *checked = lock_set_find(&locks->checked, lock_address(lock));
+	const struct kernel_lock *checked = lock_find(&locks->checked, lock_address(lock));
 	struct kernel_lock now;
 
 	if (slept && checked)
@@ -154,7 +124,7 @@ bool live_kernel_lock_holds(struct live_kernel_locks *locks, int64_t tid,
 	if (kernel_lock_read(locks->program, (uint32_t)tid, &now) ||
 	    lock_address(&now) != lock_address(lock))
 		return false;
-	lock_set_put(&locks->checked, &now);
+	lock_put(&locks->checked, &now);
 	return owner_equals(&now, lock);
 }
 
@@ -162,9 +132,8 @@ void live_kernel_locks_done(struct live_kernel_locks *locks)
 {
 	if (locks->looked && locks->program >= 0)
 		close(locks->program);
-	lock_set_done(&locks->found);
-	lock_set_done(&locks->checked);
-	index_clear(&locks->waits);
-	free(locks->of_threads);
+	keyed_done(&locks->found);
+	keyed_done(&locks->checked);
+	keyed_done(&locks->waits);
 	*locks = (struct live_kernel_locks){0};
 }

@@ -7,29 +7,20 @@
 
 #include <stdbool.h>
 
-#include "base/index.h"
+#include "base/keyed.h"
 #include "kernel/kernel_lock.h"
 #include "waits/chain.h"
 
 struct edge_asker;
 struct live_context;
 
-/* Locks as they were read once. Zeroed is empty. */
-struct lock_set {
-	struct kernel_lock *locks;
-	size_t count, capacity;
-	struct index places; /* by address: place, plus one */
-};
-
 /* Zeroed: not looked for yet. */
 struct live_kernel_locks {
 	bool looked;
-	int program;	    /* -1: none */
-	struct index waits; /* by thread, of earlier scans, too: place, plus one */
-	struct kernel_wait *of_threads;
-	size_t wait_count, wait_capacity;
-	struct lock_set found;	 /* in this scan, */
-	struct lock_set checked; /* and read again since live_kernel_locks_check() */
+	int program;	      /* -1: none */
+	struct keyed waits;   /* by thread, of earlier scans, too */
+	struct keyed found;   /* struct kernel_lock, by address: in this scan, */
+	struct keyed checked; /* and read again since live_kernel_locks_check() */
 };
 
 /* False: the thread waits for no lock, or it is not known. *lock: what was read. */

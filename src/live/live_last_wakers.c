@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "live_last_wakers.h"
 #include "live_edges.h"
-#include "base/memory.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define WAKES_MIN 8
@@ -26,21 +24,9 @@ static bool threads_end(const struct sample *sample, const struct wait_facts *fa
 
 static struct wake_history *history_of(struct live_last_wakers *wakers, int64_t tid)
 {
-	uint64_t *place;
-	bool added;
-
-	if (wakers->count == HISTORIES_MAX) {
-		index_clear(&wakers->places);
-		wakers->count = 0;
-	}
-	place = index_put(&wakers->places, (uint64_t)tid, &added);
-	if (!added)
-		return &wakers->histories[*place - 1];
-	wakers->histories = memory_grow(wakers->histories, &wakers->capacity, wakers->count + 1,
-					sizeof(*wakers->histories));
-	wakers->histories[wakers->count] = (struct wake_history){0};
-	*place = ++wakers->count;
-	return &wakers->histories[wakers->count - 1];
+	if (wakers->histories.count == HISTORIES_MAX)
+		keyed_empty(&wakers->histories);
+	return keyed_put(&wakers->histories, sizeof(struct wake_history), (uint64_t)tid, NULL);
 }
 
 /* A condition variable of glibc has two futexes side by side, which take turns. */
@@ -99,7 +85,5 @@ void live_last_waker_edge(struct live_last_wakers *wakers, const struct edge_ask
 
 void live_last_wakers_done(struct live_last_wakers *wakers)
 {
-	index_clear(&wakers->places);
-	free(wakers->histories);
-	*wakers = (struct live_last_wakers){0};
+	keyed_done(&wakers->histories);
 }

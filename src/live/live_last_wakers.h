@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/index.h"
+#include "base/keyed.h"
 #include "sample/why.h"
 #include "waits/chain.h"
 
@@ -29,9 +29,7 @@ struct wake_history {
 
 /* Zeroed is empty. */
 struct live_last_wakers {
-	struct index places; /* tid to place, plus one */
-	struct wake_history *histories;
-	size_t count, capacity;
+	struct keyed histories; /* struct wake_history, by tid */
 };
 
 /* Makes it an edge to who ended the thread's last waits, if these were one and the same thread's.

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "live_peer_wakers.h"
 #include "live_edges.h"
-#include "base/memory.h"
-
-#include <stdlib.h>
 
 #define WAKES_MIN 8
 #define WAKES_MAX 4096	    /* in a row that are asked for after changes of the waker */
@@ -27,19 +24,9 @@ static uint64_t history_key(const struct edge_asker *asker, int64_t pid)
 static struct peer_waker_history *history_of(struct live_peer_wakers *wakers, uint64_t key,
 					     bool *added)
 {
-	uint64_t *place;
-
-	if (wakers->count == HISTORIES_MAX) {
-		index_clear(&wakers->places);
-		wakers->count = 0;
-	}
-	place = index_put(&wakers->places, key, added);
-	if (!*added)
-		return &wakers->histories[*place - 1];
-	wakers->histories = memory_grow(wakers->histories, &wakers->capacity, wakers->count + 1,
-					sizeof(*wakers->histories));
-	*place = ++wakers->count;
-	return &wakers->histories[wakers->count - 1];
+	if (wakers->histories.count == HISTORIES_MAX)
+		keyed_empty(&wakers->histories);
+	return keyed_put(&wakers->histories, sizeof(struct peer_waker_history), key, added);
 }
 
 /* The process of the thread that ended the last wait; ABSENT: it has ended, or has no record. */
@@ -82,10 +69,11 @@ static void wake_add(struct peer_waker_history *history, const struct edge_asker
 static void waker_note(struct live_peer_wakers *wakers, const struct edge_asker *asker,
 		       int64_t waker_pid)
 {
-	const uint64_t *place = index_find(&wakers->places, history_key(asker, waker_pid));
+	struct peer_waker_history *history =
+		keyed_find(&wakers->histories, sizeof(*history), history_key(asker, waker_pid));
 
-	if (place)
-		wake_add(&wakers->histories[*place - 1], asker);
+	if (history)
+		wake_add(history, asker);
 }
 
 static struct peer_waker history_tell(const struct peer_waker_history *history)
@@ -125,7 +113,5 @@ struct peer_waker live_peer_wakers_note(struct live_peer_wakers *wakers,
 
 void live_peer_wakers_done(struct live_peer_wakers *wakers)
 {
-	index_clear(&wakers->places);
-	free(wakers->histories);
-	*wakers = (struct live_peer_wakers){0};
+	keyed_done(&wakers->histories);
 }

@@ -14,17 +14,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/index.h"
+#include "base/keyed.h"
 
 struct edge_asker;
 struct live_context;
-struct peer_waker_history;
 
 /* Zeroed is empty. */
 struct live_peer_wakers {
-	struct index places; /* hash of thread and process to place, plus one */
-	struct peer_waker_history *histories;
-	size_t count, capacity;
+	struct keyed histories; /* by thread and process */
 };
 
 /* The thread of the other end's process that ended the last wait on a connection. */

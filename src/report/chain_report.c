@@ -94,22 +94,24 @@ static uint64_t hash_of(const char *name, int64_t pid)
 	return hash_u64((uint64_t)(uintptr_t)name) ^ hash_u64((uint64_t)pid + 1);
 }
 
+/* NULL: there are too many. */
+static void *line_put(struct keyed *lines, size_t each, uint64_t key, bool *added)
+{
+	*added = false;
+	return lines->count < CHAIN_LINES_MAX ? keyed_put(lines, each, key, added)
+					      : keyed_find(lines, each, key);
+}
+
 static struct chain_root *root_find(struct chain_report *report, const struct sample *sample)
 {
-	uint64_t key = hash_of(sample->root, sample->root_pid), *place;
+	struct chain_root *root;
 	bool added;
 
-	if (report->root_count == CHAIN_LINES_MAX && !index_find(&report->root_places, key))
-		return NULL;
-	place = index_put(&report->root_places, key, &added);
-	if (added) {
-		report->roots = memory_grow(report->roots, &report->root_capacity,
-					    report->root_count + 1, sizeof(*report->roots));
-		report->roots[report->root_count] =
-			(struct chain_root){.name = sample->root, .pid = sample->root_pid};
-		*place = ++report->root_count;
-	}
-	return &report->roots[*place - 1];
+	root = line_put(&report->roots, sizeof(*root), hash_of(sample->root, sample->root_pid),
+			&added);
+	if (added)
+		*root = (struct chain_root){.name = sample->root, .pid = sample->root_pid};
+	return root;
 }
 
 static void root_vote(struct chain_root *root, const struct sample *sample, int64_t weight_us)
@@ -194,20 +196,15 @@ static bool lock_is_of_host(const char *name)
 static struct chain_lock *lock_find(struct chain_report *report, const struct sample *sample,
 				    const char *name)
 {
-	uint64_t key = hash_of(name, lock_is_of_host(name) ? 0 : sample->blocker_pid), *place;
+	struct chain_lock *lock;
 	bool added;
 
-	if (report->lock_count == CHAIN_LINES_MAX && !index_find(&report->lock_places, key))
-		return NULL;
-	place = index_put(&report->lock_places, key, &added);
-	if (added) {
-		report->locks = memory_grow(report->locks, &report->lock_capacity,
-					    report->lock_count + 1, sizeof(*report->locks));
-		report->locks[report->lock_count] = (struct chain_lock){
+	lock = line_put(&report->locks, sizeof(*lock),
+			hash_of(name, lock_is_of_host(name) ? 0 : sample->blocker_pid), &added);
+	if (added)
+		*lock = (struct chain_lock){
 			.name = name, .pid = sample->blocker_pid, .holder = ABSENT};
-		*place = ++report->lock_count;
-	}
-	return &report->locks[*place - 1];
+	return lock;
 }
 
 static void lock_add(struct chain_report *report, const struct sample *sample, const char *name,
@@ -229,7 +226,8 @@ static void lock_add(struct chain_report *report, const struct sample *sample, c
 	lock->pid = sample->blocker_pid;
 	index_put(&report->holders,
 		  hash_of(name, sample->blocker_tid) +
-			  (uint64_t)(lock - report->locks) * UINT64_C(0x9e3779b97f4a7c15),
+			  (uint64_t)(lock - (struct chain_lock *)report->locks.rows) *
+				  UINT64_C(0x9e3779b97f4a7c15),
 		  &added);
 	lock->holders += added;
 }
@@ -302,26 +300,27 @@ static void grid_put(struct grid *grid, size_t row, const void *line)
 
 void chain_report_fill(struct chain_report *report, const struct tally *tally)
 {
-	struct grid *roots = &report->grids[CHAIN_ROOTS], *locks = &report->grids[CHAIN_LOCKS];
+	struct grid *root_grid = &report->grids[CHAIN_ROOTS];
+	struct grid *lock_grid = &report->grids[CHAIN_LOCKS];
+	struct chain_root *roots = report->roots.rows;
+	struct chain_lock *locks = report->locks.rows;
 
 	if (!report->wanted)
 		return;
-	if (report->root_count)
-		qsort(report->roots, report->root_count, sizeof(*report->roots), roots_compare);
-	if (report->lock_count)
-		qsort(report->locks, report->lock_count, sizeof(*report->locks), locks_compare);
-	grid_size(roots, &report->lists[CHAIN_ROOTS], report->root_count);
-	for (size_t i = 0; i < report->root_count; i++) {
-		root_tell(&report->roots[i], tally);
-		grid_put(roots, i, &report->roots[i]);
+	if (report->roots.count)
+		qsort(roots, report->roots.count, sizeof(*roots), roots_compare);
+	if (report->locks.count)
+		qsort(locks, report->locks.count, sizeof(*locks), locks_compare);
+	grid_size(root_grid, &report->lists[CHAIN_ROOTS], report->roots.count);
+	for (size_t i = 0; i < report->roots.count; i++) {
+		root_tell(&roots[i], tally);
+		grid_put(root_grid, i, &roots[i]);
 	}
-	grid_size(locks, &report->lists[CHAIN_LOCKS], report->lock_count);
-	for (size_t i = 0; i < report->lock_count; i++) {
-		struct chain_lock *lock = &report->locks[i];
-
-		lock->seconds = ratio(lock->weight_us, 100, US_PER_SECOND);
-		lock->waiting = ratio(lock->samples, 100, tally->scans);
-		grid_put(locks, i, lock);
+	grid_size(lock_grid, &report->lists[CHAIN_LOCKS], report->locks.count);
+	for (size_t i = 0; i < report->locks.count; i++) {
+		locks[i].seconds = ratio(locks[i].weight_us, 100, US_PER_SECOND);
+		locks[i].waiting = ratio(locks[i].samples, 100, tally->scans);
+		grid_put(lock_grid, i, &locks[i]);
 	}
 	grid_fill_groups(&report->grids[CHAIN_QUEUES], &report->queues, tally);
 	grid_fill_groups(&report->grids[CHAIN_CYCLES], &report->cycles, tally);
@@ -331,10 +330,9 @@ void chain_report_clear(struct chain_report *report)
 {
 	if (!report->wanted)
 		return;
-	report->root_count = report->lock_count = 0;
 	report->refused = 0;
-	index_clear(&report->root_places);
-	index_clear(&report->lock_places);
+	keyed_empty(&report->roots);
+	keyed_empty(&report->locks);
 	index_clear(&report->holders);
 	group_table_clear(&report->queues);
 	group_table_clear(&report->cycles);
@@ -349,7 +347,7 @@ void chain_report_done(struct chain_report *report)
 	group_table_done(&report->cycles);
 	for (int part = 0; part < CHAIN_PARTS; part++)
 		grid_done(&report->grids[part]);
-	free(report->roots);
-	free(report->locks);
+	keyed_done(&report->roots);
+	keyed_done(&report->locks);
 	*report = (struct chain_report){0};
 }

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/index.h"
+#include "base/keyed.h"
 #include "report/grid.h"
 
 #define CHAIN_LINES_MAX 16384 /* roots, and locks; samples of others are counted */
@@ -22,12 +22,8 @@ struct chain_lock;
 /* Zeroed is one that nobody asked for: it takes nothing. */
 struct chain_report {
 	bool wanted;
-	struct chain_root *roots;
-	size_t root_count, root_capacity;
-	struct index root_places; /* hash of name and process to place, plus one */
-	struct chain_lock *locks;
-	size_t lock_count, lock_capacity;
-	struct index lock_places;
+	struct keyed roots;   /* struct chain_root, by name and process */
+	struct keyed locks;   /* struct chain_lock, the same */
 	struct index holders; /* pairs of lock and holder */
 	struct group_table queues, cycles;
 	struct column_list needed, lists[CHAIN_PARTS];

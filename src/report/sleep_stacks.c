@@ -15,24 +15,15 @@ struct sleep_stack {
 	const char *runq_why;
 };
 
+#define SLEEPS_BYTES (2 * sizeof(struct sleep_stack))
 #define SAME_SLEEP_US 2 /* times are rounded */
 
 static struct sleep_stack *sleeps_of(struct sleep_stacks *stacks, int64_t tid)
 {
-	bool added;
-	uint64_t *place;
-
-	if (stacks->count == SLEEP_STACKS_MAX && !index_find(&stacks->places, (uint64_t)tid))
+	if (stacks->threads.count == SLEEP_STACKS_MAX &&
+	    !keyed_find(&stacks->threads, SLEEPS_BYTES, (uint64_t)tid))
 		sleep_stacks_clear(stacks);
-	place = index_put(&stacks->places, (uint64_t)tid, &added);
-	if (added) {
-		stacks->sleeps = memory_grow(stacks->sleeps, &stacks->capacity,
-					     2 * (stacks->count + 1), sizeof(*stacks->sleeps));
-		stacks->sleeps[2 * stacks->count] = (struct sleep_stack){0};
-		stacks->sleeps[2 * stacks->count + 1] = (struct sleep_stack){0};
-		*place = ++stacks->count;
-	}
-	return &stacks->sleeps[2 * (*place - 1)];
+	return keyed_put(&stacks->threads, SLEEPS_BYTES, (uint64_t)tid, NULL);
 }
 
 static bool tells_wait(const struct sample *sample)
@@ -73,14 +64,13 @@ void sleep_stacks_note(struct sleep_stacks *stacks, const struct sample *sample)
 void sleep_stacks_fill(const struct sleep_stacks *stacks, struct sample *who, bool runnable,
 		       int64_t duration_ns)
 {
-	const uint64_t *place = index_find(&stacks->places, (uint64_t)who->tid);
+	const struct sleep_stack *sleep =
+		keyed_find(&stacks->threads, SLEEPS_BYTES, (uint64_t)who->tid);
 	int64_t begin_us = who->time_us - duration_ns / NS_PER_US;
 
-	if (!place || (who->state == ABSENT && !runnable))
+	if (!sleep || (who->state == ABSENT && !runnable))
 		return;
-	for (int i = 0; i < 2; i++) {
-		const struct sleep_stack *sleep = &stacks->sleeps[2 * (*place - 1) + (size_t)i];
-
+	for (int i = 0; i < 2; i++, sleep++) {
 		if (sleep->time_us <= begin_us || sleep->time_us >= who->time_us ||
 		    sleep->runnable != runnable)
 			continue;
@@ -102,15 +92,12 @@ void sleep_stacks_fill(const struct sleep_stacks *stacks, struct sample *who, bo
 
 void sleep_stacks_clear(struct sleep_stacks *stacks)
 {
-	stacks->count = 0;
-	index_empty(&stacks->places);
+	keyed_empty(&stacks->threads);
 }
 
 void sleep_stacks_done(struct sleep_stacks *stacks)
 {
-	free(stacks->sleeps);
-	index_clear(&stacks->places);
-	*stacks = (struct sleep_stacks){0};
+	keyed_done(&stacks->threads);
 }
 
 static int stack_compare(const void *a, const void *b)

@@ -13,19 +13,15 @@
 
 #include <stddef.h>
 
-#include "base/index.h"
+#include "base/keyed.h"
 #include "report/event_list.h"
 #include "sample/sample.h"
 
 #define SLEEP_STACKS_MAX 65536 /* threads */
 
-struct sleep_stack;
-
 /* Zeroed is empty. */
 struct sleep_stacks {
-	struct sleep_stack *sleeps; /* two of each thread, the last one first */
-	size_t count, capacity;	    /* threads */
-	struct index places;	    /* tid to place of its first one, plus one */
+	struct keyed threads; /* by tid: the two last sleeps, the last one first */
 };
 
 /* Takes note of a sample: its stacks, if its thread is asleep; why it does not run, in RQ. */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* error, memory, index, names, output, thread */
+/* error, memory, index, keyed, names, output, thread */
 #include "unit.h"
 #include "base/descriptors.h"
 #include "base/error.h"
 #include "base/id_map.h"
 #include "base/index.h"
+#include "base/keyed.h"
 #include "base/memory.h"
 #include "base/names.h"
 #include "base/output.h"
@@ -508,6 +509,35 @@ static void threads_take_no_signals(void **state)
 	assert_false(sigismember(&here, SIGINT) || sigismember(&here, SIGTERM));
 }
 
+/* Rows stay as they were put, in that order, while the array grows. */
+static void keyed_keeps_rows(void **state)
+{
+	struct keyed keyed = {0};
+	bool added;
+	int *row;
+
+	(void)state;
+	assert_null(keyed_find(&keyed, sizeof(*row), 0));
+	for (int i = 0; i < 1000; i++) {
+		row = keyed_put(&keyed, sizeof(*row), (uint64_t)i * i, &added);
+		assert_true(added);
+		assert_int_equal(*row, 0);
+		*row = i + 1;
+	}
+	row = keyed_put(&keyed, sizeof(*row), 81, &added);
+	assert_false(added);
+	assert_int_equal(*row, 10);
+	assert_int_equal(keyed.count, 1000);
+	for (int i = 0; i < 1000; i++)
+		assert_int_equal(((int *)keyed.rows)[i], i + 1);
+	assert_null(keyed_find(&keyed, sizeof(*row), 82));
+	keyed_empty(&keyed);
+	assert_null(keyed_find(&keyed, sizeof(*row), 81));
+	assert_int_equal(*(int *)keyed_put(&keyed, sizeof(*row), 81, NULL), 0);
+	keyed_done(&keyed);
+	keyed_done(&keyed);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -519,6 +549,7 @@ int main(void)
 		cmocka_unit_test(memory_ends_the_process),
 
 		cmocka_unit_test(memory_grows),
+		cmocka_unit_test(keyed_keeps_rows),
 		cmocka_unit_test(memory_goes_back),
 		cmocka_unit_test(memory_texts),
 

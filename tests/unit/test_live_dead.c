@@ -23,7 +23,7 @@ static void read_row(struct dead_table *table, const char *comm, uint32_t uid,
 
 static void differences_are_told_once(void **state)
 {
-	struct dead_table table = {.count = 0};
+	struct dead_table table = {.others = 0};
 	struct process_key key = key_of("sh", 0);
 	struct sample account;
 	size_t at = 0;
@@ -72,7 +72,7 @@ static void differences_are_told_once(void **state)
 
 static void what_was_told_is_taken_off(void **state)
 {
-	struct dead_table table = {.count = 0};
+	struct dead_table table = {.others = 0};
 	const struct totals_gone gone = {.comm = name_of_string("cc1"),
 					 .uid = 5,
 					 .told = {.cpu_ns = 30000, .voluntary_count = 2}};
@@ -107,7 +107,7 @@ static void what_was_told_is_taken_off(void **state)
 
 static void others_are_counted(void **state)
 {
-	struct dead_table table = {.count = 0};
+	struct dead_table table = {.others = 0};
 	struct sample account;
 	size_t at = 0;
 
@@ -127,7 +127,7 @@ static void what_was_told_of_others_is_taken_off(void **state)
 	const struct totals_gone gone = {.comm = name_of_string("late"),
 					 .uid = 5,
 					 .told = {.cpu_ns = 30000, .voluntary_count = 2}};
-	struct dead_table table = {.count = 0};
+	struct dead_table table = {.others = 0};
 	struct sample account;
 	size_t at = 0;
 
@@ -136,7 +136,7 @@ static void what_was_told_of_others_is_taken_off(void **state)
 	read_row(&table, "", PROCESS_OTHERS_UID,
 		 (struct process_totals){.exits = 3, .cpu_ns = 50000});
 	dead_table_take_off(&table, &gone);
-	assert_int_equal(table.count, 2);
+	assert_int_equal(table.rows.count, 2);
 	assert_true(dead_table_tell(&table, &at, true, &account));
 	assert_int_equal(account.cpu_us, 7);
 	assert_true(dead_table_tell(&table, &at, true, &account));
@@ -147,7 +147,7 @@ static void what_was_told_of_others_is_taken_off(void **state)
 	dead_table_read(&table, &(struct process_key){.uid = PROCESS_OTHERS_UID},
 			&(struct process_totals){0}, true);
 	dead_table_take_off(&table, &gone);
-	assert_int_equal(table.count, 3);
+	assert_int_equal(table.rows.count, 3);
 	dead_table_done(&table);
 }
 

@@ -30,18 +30,13 @@ static uint64_t row_key(const char *comm, int64_t uid)
 static struct dead_row *row_of(struct dead_table *table, const char *comm, int64_t uid)
 {
 	bool added;
-	uint64_t *place = index_put(&table->rows_by_name, row_key(comm, uid), &added);
-	struct dead_row *row;
+	struct dead_row *row = keyed_put(&table->rows, sizeof(*row), row_key(comm, uid), &added);
 
 	if (added) {
-		table->rows = memory_grow(table->rows, &table->capacity, table->count + 1,
-					  sizeof(*table->rows));
-		row = &table->rows[table->count++];
-		*row = (struct dead_row){.uid = uid};
+		row->uid = uid;
 		memcpy(row->comm, comm, strnlen(comm, THREAD_COMM_SIZE - 1));
-		*place = table->count;
 	}
-	return &table->rows[*place - 1];
+	return row;
 }
 
 void dead_table_read(struct dead_table *table, const struct process_key *key,
@@ -79,7 +74,8 @@ void dead_table_take_off(struct dead_table *table, const struct totals_gone *gon
 
 	if (!gone->comm)
 		return;
-	if (table->full && !index_find(&table->rows_by_name, row_key(gone->comm, gone->uid)))
+	if (table->full &&
+	    !keyed_find(&table->rows, sizeof(struct dead_row), row_key(gone->comm, gone->uid)))
 		left = &row_of(table, OTHERS_COMM, ABSENT)->left;
 	else
 		left = &row_of(table, gone->comm, gone->uid)->left;
@@ -126,15 +122,16 @@ static bool row_tell(struct dead_row *row, bool totals, struct sample *account)
 
 bool dead_table_tell(struct dead_table *table, size_t *at, bool totals, struct sample *account)
 {
-	while (*at < table->count)
-		if (row_tell(&table->rows[(*at)++], totals, account))
+	struct dead_row *rows = table->rows.rows;
+
+	while (*at < table->rows.count)
+		if (row_tell(&rows[(*at)++], totals, account))
 			return true;
 	return false;
 }
 
 void dead_table_done(struct dead_table *table)
 {
-	index_clear(&table->rows_by_name);
-	free(table->rows);
+	keyed_done(&table->rows);
 	*table = (struct dead_table){0};
 }

@@ -12,22 +12,18 @@
 
 #include <stddef.h>
 
-#include "base/index.h"
+#include "base/keyed.h"
 #include "kernel/record.h"
 #include "live/threads/live_totals.h"
 
 #define OTHERS_COMM "[others]" /* those for which the kernel's table had no room */
 
-struct dead_row;
-
 /* Zeroed is empty and valid. */
 struct dead_table {
-	struct index rows_by_name; /* hash of uid and comm to a row's index plus one */
-	struct dead_row *rows;
-	size_t count, capacity;
-	bool full;	  /* the kernel's: names that have no row here are in that for others */
-	uint64_t others;  /* forks and ends in that one */
-	uint64_t unknown; /* threads that ended, of whose time nothing is known */
+	struct keyed rows; /* struct dead_row, by uid and comm */
+	bool full;	   /* the kernel's: names that have no row here are in that for others */
+	uint64_t others;   /* forks and ends in that one */
+	uint64_t unknown;  /* threads that ended, of whose time nothing is known */
 };
 
 /* What the kernel counts now. baseline: that came before all that is to be told. */
