@@ -19,7 +19,7 @@ enum option_kind {
 	OPTION_SPAN,	/* int64_t in microseconds, typed with a unit */
 	OPTION_BYTES,	/* int64_t, typed with a unit */
 	OPTION_PERCENT, /* int64_t in tenths of a percent */
-	OPTION_SECONDS, /* int64_t in microseconds, typed in seconds with decimals, or with a unit */
+	OPTION_SECONDS, /* int64_t in microseconds, typed in seconds, or with a unit */
 	OPTION_MODE,	/* nothing but the mode */
 	OPTION_ALL,	/* bool: the word "all" follows, or nothing */
 	OPTION_CONFIG,	/* const char *, a file whose lines are options */
