@@ -100,7 +100,7 @@ class Page(unittest.TestCase):
     def test_prose_names_what_there_is(self):
         page = "\n".join("\n".join(lines) for lines in page_sections().values())
         named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", page))
-        strangers = {"--pid", "--perf-basic-prof"}
+        strangers = {"--path", "--pid", "--perf-basic-prof"}  # of other programs
         self.assertEqual(named - set(options_of_help()), strangers)
 
     def test_sql_weighs_as_a_report(self):

@@ -9,9 +9,8 @@ import subprocess
 import time
 
 import truth
-from harness import Findings, Process, SLOW, START_S, STOP_S, Skip, Tsnap, case, check, rows_of, scans_of, wait_until
+from harness import Findings, Process, SLOW, START_S, STOP_S, Skip, Tsnap, case, check, rows_of, scans_of, timestamp_s, wait_until
 from case_cost import resident_kb
-from case_parts import timestamp_s
 from case_stacks import chain_programs, directory_of, frames_of
 
 ROWS_BYTES = 24 << 20  # about 400 000 rows, each of another name

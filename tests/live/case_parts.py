@@ -1,6 +1,5 @@
 """Real programs under load: what PostgreSQL, redis and stress-ng say of themselves, against what tsnap says of them. Truth is what
 the program tells (pg_stat_activity, CLIENT LIST ...) and what /proc counts; tests/README.md tells where they may differ."""
-import calendar
 import collections
 import os
 import re
@@ -12,7 +11,7 @@ import time
 import truth
 from case_totals import COLUMNS, Accounts, expect_totals, near, sums
 from case_trace import Traced, begin, schedstat, stolen_ns
-from harness import SLOW, Findings, Skip, case, check, let_pass, number, rows_of, scans_of, wait_until
+from harness import SLOW, Findings, Skip, case, check, let_pass, number, rows_of, scans_of, timestamp_s, wait_until
 from parts import MariaDB, Part, Postgres, Redis, Runqlat, Session, Stress, account
 
 UNSEEN = 0.08  # part of times that may lie at switches at which the kernel runs no program
@@ -29,11 +28,6 @@ def client_ports(pid):
             pass  # closed since
     lines = (truth.read("/proc/%d/net/tcp" % pid) or "").splitlines()[1:]
     return [int(line.split()[1].split(":")[1], 16) for line in lines if line.split()[9] in inodes]
-
-
-def timestamp_s(text):
-    whole, fraction = text.rstrip("Z").split(".")
-    return calendar.timegm(time.strptime(whole, "%Y-%m-%dT%H:%M:%S")) + float("0." + fraction)
 
 
 def in_memory(path):

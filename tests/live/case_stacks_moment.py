@@ -1,8 +1,8 @@
 """Stacks as of a scan's moment: short stays have theirs, too, on a full host."""
 import time
 
-from case_parts import timestamp_s
-from harness import SLOW, Findings, Skip, case, check
+from case_trace import Stolen
+from harness import SLOW, Findings, Skip, case, check, timestamp_s
 
 SECONDS = 20
 START_S = 2   # on a full host files and names are read until then
@@ -24,8 +24,9 @@ def stacks_moment_coverage(ctx):
     """Busy threads of four kinds, more than CPUs: nearly all samples of each state have their user and kernel stack."""
     if SLOW > 1:
         raise Skip("where CPUs are emulated a scan takes longer than what it looks at")
-    workload = ctx.workload("mixed")
+    workload, stolen = ctx.workload("mixed"), Stolen()
     rows = ctx.rows("-a", "-F", RATE, "-p", workload["pid"], seconds=START_S + SECONDS, columns="state,syscall,ustack,kstack")
+    least = LEAST - 2 * stolen.share()  # the CPU of the thread, or tsnap's
     first = sorted({row["timestamp"] for row in rows})[START_S * RATE]
     findings = Findings()
     for state in STATES:
@@ -33,7 +34,7 @@ def stacks_moment_coverage(ctx):
         whole = [row for row in mine if row["ustack"] and has_kernel_stack(row)]
         if len(mine) >= FEW:
             print("# %s: %.1f %% of %d" % (state, 100 * len(whole) / len(mine), len(mine)))
-            findings.expect(len(whole) >= LEAST * len(mine), "%s: %d of %d samples have both stacks", state, len(whole), len(mine))
+            findings.expect(len(whole) >= least * len(mine), "%s: %d of %d samples have both stacks", state, len(whole), len(mine))
     findings.close()
 
 

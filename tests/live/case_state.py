@@ -4,8 +4,9 @@ import io
 import itertools
 import json
 import subprocess
+import time
 
-from harness import SLOW, START_S, STOP_S, Findings, Skip, case, check, let_pass, number, rows_of, scans_of, unescape
+from harness import SLOW, START_S, STOP_S, Findings, Skip, case, check, let_pass, number, rows_of, scans_of, timestamp_s, unescape
 
 CALL_COLUMNS = ("ppid,comm,state,state_us,cpu,syscall,syscall_nr,arg0,arg1,arg2,arg3,arg4,arg5,fd,filename,kthread")
 U64 = (1 << 64) - 1
@@ -90,10 +91,10 @@ def blocked_later(ctx):
     tool = ctx.stream("-a", columns=CALL_COLUMNS)
     tool.wait_scans(1)
     workloads = blocked_workloads(ctx)
-    before = len(tool.scans())
-    # The scan in which the last workload became ready may be under way: what comes after it counts.
-    tool.wait_scans(before + 6)
-    scans = scans_of(tool.interrupt())[before + 2:before + 6]
+    # who is ready has still to block; rows of scans before that may come after it
+    blocked = time.time() + 0.1 * SLOW
+    tool.wait_scans(4, lambda row: timestamp_s(row["timestamp"]) > blocked)
+    scans = [scan for scan in scans_of(tool.interrupt()) if timestamp_s(scan[0]) > blocked][:4]
     find = Findings()
     expect_blocked(find, workloads, scans)
     expect_state_us(find, workloads, scans)

@@ -61,6 +61,18 @@ def stolen_ns():
     return int(truth.read("/proc/stat").split()[8]) * 10000000
 
 
+class Stolen:
+    """The share of all CPUs' time that a hypervisor has had from now on."""
+
+    def __init__(self):
+        self.begun, self.before = time.monotonic(), stolen_ns()
+
+    def share(self):
+        share = (stolen_ns() - self.before) / 1e9 / (time.monotonic() - self.begun) / os.cpu_count()
+        print("# the hypervisor had %.1f %% of the CPUs" % (100 * share))
+        return share
+
+
 @case
 def trace_run_queue(ctx):
     """runq of a thread with a rival on its CPU: as many waits as the kernel counts, and as much time."""

@@ -1,4 +1,5 @@
 """Starts workloads and tsnap, waits with deadlines, reads what tsnap printed, and ends all that it started."""
+import calendar
 import csv
 import io
 import os
@@ -56,6 +57,12 @@ def settle(ready, limit_s=START_S):
         return bool(wait_until(ready, limit_s, "what follows"))
     except Failure:
         return False
+
+
+def timestamp_s(text):
+    """Seconds since 1970 of a row's timestamp."""
+    whole, fraction = text.rstrip("Z").split(".")
+    return calendar.timegm(time.strptime(whole, "%Y-%m-%dT%H:%M:%S")) + float("0." + fraction)
 
 
 def values_of(line):
