@@ -12,6 +12,7 @@
 #include <zstd.h>
 
 #define READ_BYTES (128u << 10)
+#define LOOK_BYTES 512u /* behind a frame that was passed over, as more of them may follow */
 #define SKIPPABLE(magic) (((magic) & ~0xfu) == ZSTD_MAGIC_SKIPPABLE_START)
 
 struct frame_reader {
@@ -31,6 +32,7 @@ struct frame_reader {
 		size_t start, end; /* bytes of `in` that are not used yet */
 		bool ended;
 		uint64_t skip_bytes;	   /* from start on, to be passed over */
+		bool skips;		   /* the last frame was */
 		size_t out_start, out_end; /* bytes of `out` that are not given yet */
 		bool begun;
 		bool plain;    /* not compressed at all */
@@ -85,7 +87,8 @@ bool frame_reader_packed(const struct frame_reader *reader)
 static int in_fill(struct frame_reader *reader, size_t bytes, struct error *e)
 {
 	while (reader->file.end - reader->file.start < bytes && !reader->file.ended) {
-		size_t wanted = bytes > READ_BYTES ? bytes : READ_BYTES;
+		size_t least = reader->file.skips ? LOOK_BYTES : READ_BYTES;
+		size_t wanted = bytes > least ? bytes : least;
 		ssize_t got;
 
 		if (reader->file.start) {
@@ -134,10 +137,14 @@ static int skip_take(struct frame_reader *reader, struct error *e)
 			reader->file.skip_bytes = 0;
 			break;
 		}
-		more = in_fill(reader, 1, e);
+		more = in_fill(reader,
+			       reader->file.skip_bytes < READ_BYTES ? reader->file.skip_bytes
+								    : READ_BYTES,
+			       e);
 		if (more < 0)
 			return more;
 		if (!more) {
+			reader->file.start = reader->file.end;
 			reader->file.skip_bytes = 0;
 			reader->losses->cut++;
 			return 0;
@@ -161,6 +168,7 @@ static int in_search(struct frame_reader *reader, struct error *e)
 	if (!reader->file.searched)
 		reader->losses->damaged++;
 	reader->file.searched = true;
+	reader->file.skips = false;
 	for (;;) {
 		int more = in_fill(reader, FRAME_HEAD_BYTES + 1, e);
 		unsigned char *from, *found;
@@ -232,7 +240,8 @@ static int frame_take(struct frame_reader *reader, const struct frame_head *head
 	reader->file.searched = false;
 	if (head->format > FRAME_FORMAT)
 		reader->losses->newer++;
-	if (head->format > FRAME_FORMAT || !head_wanted(reader, head)) {
+	reader->file.skips = head->format > FRAME_FORMAT || !head_wanted(reader, head);
+	if (reader->file.skips) {
 		reader->file.skip_bytes = length;
 		return 1;
 	}
@@ -331,7 +340,7 @@ static int next_take(struct frame_reader *reader, struct error *e)
 		return 0;
 	if (magic == ZSTD_MAGICNUMBER) {
 		reader->file.begun = reader->file.packed = reader->file.foreign = true;
-		reader->file.searched = false;
+		reader->file.searched = reader->file.skips = false;
 		ZSTD_DCtx_reset(reader->context, ZSTD_reset_session_only);
 		return 1;
 	}

@@ -177,6 +177,7 @@ def record_of_50_gb(ctx):
     print("# a minute: %.2f s of CPUs, %.1f MB resident, %.0f MB read" % (minute.cpu_s, minute.resident / 1e6, minute.read / 1e6), flush=True)
     minute.expect(60 * RATE_HZ)
     check(minute.cpu_s < whole.cpu_s / 10, "a minute takes %g s of CPUs, the hour %g", minute.cpu_s, whole.cpu_s)
+    check(minute.read < whole.read / 5, "%d bytes are read for a minute, %d for the hour", minute.read, whole.read)
 
     damaged = 30 * 60 * RATE_HZ // FRAME_SCANS + 10
     with open(path, "r+b") as file:
