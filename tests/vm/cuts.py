@@ -109,7 +109,7 @@ def whole(tsnap, count):
 
 
 def main(argv):
-    tsnap, workload = argv[1:3]
+    tsnap, workload = map(os.path.abspath, argv[1:3])
     count = int(argv[3]) if len(argv) > 3 else 20
     shutil.rmtree(LOGS, ignore_errors=True)
     os.makedirs(LOGS)
