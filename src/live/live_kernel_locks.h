@@ -18,7 +18,7 @@ struct live_context;
 struct live_kernel_locks {
 	bool looked;
 	int program;	      /* -1: none */
-	struct keyed waits;   /* by thread, of earlier scans, too */
+	struct keyed waits;   /* struct kernel_wait, by thread, of earlier scans, too */
 	struct keyed found;   /* struct kernel_lock, by address: in this scan, */
 	struct keyed checked; /* and read again since live_kernel_locks_check() */
 };

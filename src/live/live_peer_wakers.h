@@ -21,7 +21,7 @@ struct live_context;
 
 /* Zeroed is empty. */
 struct live_peer_wakers {
-	struct keyed histories; /* by thread and process */
+	struct keyed histories; /* struct peer_waker_history, by thread and process */
 };
 
 /* The thread of the other end's process that ended the last wait on a connection. */

@@ -297,11 +297,12 @@ static int scan_rows_begin(struct sample_file *file, struct error *e)
 
 static int empty_fail(const struct sample_file *file, struct error *e)
 {
-	if (file->input && (file->input->lenient || !recording_part_whole(&file->part)))
+	bool whole = recording_part_whole(&file->part);
+
+	if (file->input && (file->input->lenient || !whole))
 		return error_set(e, ENODATA, EXIT_FAILED,
-				 recording_part_whole(&file->part)
-					 ? "%s: no samples are in it"
-					 : "%s: nothing was recorded in that time",
+				 whole ? "%s: no samples are in it"
+				       : "%s: nothing was recorded in that time",
 				 file->reader.name);
 	return error_set(e, EINVAL, EXIT_FAILED, "%s: empty: not a CSV that tsnap --csv wrote",
 			 file->reader.name);

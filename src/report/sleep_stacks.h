@@ -21,7 +21,7 @@
 
 /* Zeroed is empty. */
 struct sleep_stacks {
-	struct keyed threads; /* by tid: the two last sleeps, the last one first */
+	struct keyed threads; /* two of struct sleep_stack, by tid, the last one first */
 };
 
 /* Takes note of a sample: its stacks, if its thread is asleep; why it does not run, in RQ. */
