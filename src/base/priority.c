@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/priority.h"
+#include "base/clock.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <sched.h>
+#include <stdio.h>
 
 #define NICE_RAISED (-20)
+#define WAIT_MOST_NS (200 * NS_PER_MS) /* for a CPU, at real-time priority */
+
+static bool starved; /* real-time priority did not help */
 
 /* With a nice value that threads and processes begun from here on have not if it is below 0. */
 static void policy_normal(void)
@@ -60,6 +66,7 @@ void priority_raise(struct priority *before, bool realtime)
 		return;
 	policy_normal();
 	before->raised = before->nice != NICE_RAISED && !setpriority(PRIO_PROCESS, 0, NICE_RAISED);
+	realtime = realtime && !starved;
 	realtime_init(&before->realtime, realtime);
 	if (!realtime || before->realtime.err || !budget_set(before))
 		return;
@@ -77,6 +84,37 @@ void priority_pass_on(pid_t child)
 		setpriority(PRIO_PROCESS, (id_t)child, nice);
 	if (policy == (SCHED_FIFO | SCHED_RESET_ON_FORK) && !sched_getparam(0, &param))
 		sched_setscheduler(child, policy, &param);
+}
+
+/* How long the process has waited for a CPU so far; Documentation/scheduler/sched-stats.rst. 0: the
+ * kernel does not count it. */
+static uint64_t waited_ns(pid_t process)
+{
+	char path[48];
+	uint64_t waited = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/schedstat", (int)process);
+	file = fopen(path, "re");
+	if (!file)
+		return 0;
+	if (fscanf(file, "%*u %" SCNu64, &waited) != 1)
+		waited = 0;
+	fclose(file);
+	return waited;
+}
+
+void priority_watch(pid_t child)
+{
+	const struct sched_param normal = {.sched_priority = 0};
+
+	if (sched_getscheduler(child) != (SCHED_FIFO | SCHED_RESET_ON_FORK) ||
+	    waited_ns(child) < WAIT_MOST_NS)
+		return;
+	starved = true;
+	sched_setscheduler(child, SCHED_OTHER | SCHED_RESET_ON_FORK, &normal);
+	if (sched_getscheduler(0) == (SCHED_FIFO | SCHED_RESET_ON_FORK))
+		policy_normal();
 }
 
 void priority_restore(const struct priority *before)

@@ -32,6 +32,11 @@ void priority_raise(struct priority *before, bool realtime);
 /* Gives a child process the raised priority of its parent, the calling thread, at once: by itself
  * it would wait for a CPU first. Its budget is its own. */
 void priority_pass_on(pid_t child);
+/* Looks after the child, to be called now and then while its parent, the calling thread, waits for
+ * it. A control group may have hardly any real-time run time (cpu.rt_runtime_us, sched(7)): who is
+ * real-time there waits for a CPU for most of the time. Then both go back to nice -20, and
+ * priority_raise() gives this process no more than that. */
+void priority_watch(pid_t child);
 /* To be called by the thread that raised it. */
 void priority_restore(const struct priority *before);
 

@@ -7,10 +7,12 @@
 #include "kernel/work_dir.h"
 #include "base/priority.h"
 #include "base/progress.h"
+#include "base/signals.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +24,7 @@
 #include <unistd.h>
 
 #define OUTPUT_BYTES_MAX (4 << 20)
+#define WATCH_MS 250 /* how often the child is looked after */
 
 static void child_main(const struct compile_request *request, const char *work_dir, int socket,
 		       int output, pid_t parent)
@@ -108,12 +111,18 @@ static int listen_fail(int err, struct error *e)
 }
 
 /* 0, -ECHILD where the child ended early, or another -errno with e. */
-static int child_listen(int socket, struct compile_result *result, struct error *e)
+static int child_listen(int socket, pid_t child, struct compile_result *result, struct error *e)
 {
+	struct pollfd answer = {.fd = socket, .events = POLLIN};
 	struct child_message message;
 	int descriptor, got;
 
 	do {
+		while (poll(&answer, 1, WATCH_MS) <= 0) {
+			if (signals_stop())
+				return listen_fail(-EINTR, e);
+			priority_watch(child);
+		}
 		got = child_message_receive(socket, &message, &descriptor);
 		if (got > 0)
 			got = message_take(&message, descriptor, result, e);
@@ -188,7 +197,7 @@ int compile_child_run(const struct compile_request *request, struct compile_resu
 	close(sockets[1]);
 	sockets[1] = -1;
 	event = own_switch_event(); /* the child will want some */
-	failed = child_listen(sockets[0], &made, e);
+	failed = child_listen(sockets[0], child, &made, e);
 	if (event >= 0)
 		close(event);
 	if (failed && failed != -ECHILD)

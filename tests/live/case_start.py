@@ -7,7 +7,9 @@ import pty
 import re
 import signal
 import termios
+import time
 
+from case_moment import RT_GROUP, cpu_group
 from harness import SLOW, START_S, STOP_S, Skip, case, check, let_pass, wait_until
 
 ERASE = b"\r\x1b[K"
@@ -172,6 +174,24 @@ def start_on_a_full_host(ctx):
         ctx.started.remove(spinner)
     # a second more; on a slow machine, where a start takes long anyway, in proportion
     check(full[1] <= max(1 * SLOW + quiet, 5 * quiet), "%s s to the first sample, %.2f s on a quiet host", full, quiet)
+
+
+@case
+def start_with_little_realtime(ctx):
+    """In a control group with hardly any real-time run time (10 ms of each second) the start goes on at normal priority: it would take
+    a hundred times its CPU time."""
+    if not os.path.exists(os.path.dirname(RT_GROUP) + "/cpu.rt_runtime_us"):
+        raise Skip("no control groups with a real-time run time here (version 1, CONFIG_RT_GROUP_SCHED)")
+    workload = ctx.workload("sleep", call="nanosleep")
+    enter = cpu_group(ctx)
+    if not realtime_allowed():
+        raise Skip("no real-time priority here")
+    begun = time.monotonic()
+    tool = ctx.stream("-a", "-p", workload["pid"], preexec_fn=enter)
+    tool.wait_scans(1)
+    took = time.monotonic() - begun
+    tool.interrupt()
+    check(took < 10 * SLOW, "%.1f s to the first sample", took)
 
 
 @case
