@@ -1,11 +1,13 @@
 """Stacks as of a scan's moment: short stays have theirs, too, on a full host."""
+import shutil
 import time
 
 from case_trace import Stolen
-from harness import SLOW, Findings, Skip, case, check, timestamp_s
+from harness import SLOW, START_S, Findings, Skip, case, check, timestamp_s, wait_until
+from parts import Part, Postgres
 
 SECONDS = 20
-START_S = 2   # on a full host files and names are read until then
+BEGIN_S = 2   # on a full host files and names are read until then
 RATE = 20
 LEAST = 0.95  # of the samples of a state
 FEW = 60      # samples: too few for a share
@@ -19,16 +21,15 @@ def has_kernel_stack(row):
     return row["kstack"] or (row["ustack"] and row["state"] in ("ON", "RQ") and not row["syscall"])
 
 
-@case
-def stacks_moment_coverage(ctx):
-    """Busy threads of four kinds, more than CPUs: nearly all samples of each state have their user and kernel stack."""
+def cover(ctx, pids):
+    """Nearly all samples of these processes have both stacks, in each state."""
     if SLOW > 1:
         raise Skip("where CPUs are emulated a scan takes longer than what it looks at")
-    workload, stolen = ctx.workload("mixed"), Stolen()
-    rows = ctx.rows("-a", "-F", RATE, "-p", workload["pid"], seconds=START_S + SECONDS, columns="state,syscall,ustack,kstack")
+    stolen, findings = Stolen(), Findings()
+    rows = ctx.rows("-a", "-F", RATE, "-p", ",".join(str(pid) for pid in pids), seconds=BEGIN_S + SECONDS,
+                    columns="state,syscall,ustack,kstack")
     least = LEAST - 2 * stolen.share()  # the CPU of the thread, or tsnap's
-    first = sorted({row["timestamp"] for row in rows})[START_S * RATE]
-    findings = Findings()
+    first = sorted({row["timestamp"] for row in rows})[BEGIN_S * RATE]
     for state in STATES:
         mine = [row for row in rows if row["state"] == state and row["timestamp"] >= first]
         whole = [row for row in mine if row["ustack"] and has_kernel_stack(row)]
@@ -36,6 +37,29 @@ def stacks_moment_coverage(ctx):
             print("# %s: %.1f %% of %d" % (state, 100 * len(whole) / len(mine), len(mine)))
             findings.expect(len(whole) >= least * len(mine), "%s: %d of %d samples have both stacks", state, len(whole), len(mine))
     findings.close()
+
+
+@case
+def stacks_moment_coverage(ctx):
+    """Busy threads of four kinds, more than CPUs: nearly all samples of each state have their user and kernel stack."""
+    cover(ctx, [ctx.workload("mixed")["pid"]])
+
+
+@case
+def stacks_moment_of_postgres(ctx):
+    """The same of PostgreSQL's backends and their clients beside a build, which goes on and on."""
+    directory = ctx.temporary()
+    with open(directory + "/build.c", "w", encoding="ascii") as file:
+        for number in range(2000):
+            file.write("int f%d(int a, int b) { for (int i = 0; i < b; i++) a = a * %d + i %% (b + 1); return a; }\n" % (number, number))
+    if not shutil.which("cc"):
+        raise Skip("no compiler")
+    server = Postgres(ctx)
+    server.fill(ctx)
+    game = server.pgbench(ctx, "-n", "-N", "-c", 8, "-j", 2, "-T", 600)
+    wait_until(lambda: len(server.clients()) == 8, START_S, "eight connections")
+    Part(ctx, server.user, ["sh", "-c", "while cc -O2 -c build.c; do :; done"], directory)
+    cover(ctx, [*sorted(server.clients()), game.pid])
 
 
 def spent(workload, count):

@@ -94,7 +94,7 @@ THOROUGH = ("bench_*", "stacks_under_load", "without_facts", "inside_choices", "
             "schema_of_chdb", "schema_of_clickhouse", "schema_of_duckdb", "schema_of_fleet", "schema_of_postgresql", "stacks_as_gdb",
             "hostile_many_*", "hostile_sparse_files", "hostile_unwind_tables", "hostile_python", "hostile_java", "hostile_names", "faults_of_all_*",
             "mariadb_*", "go_of_*", "moment_of_niced", "moment_in_group_with_quota", "moment_of_postgres", "moment_of_two", "moment_of_a_report",
-            "moment_beside_spinners", "moment_has_a_budget", "stacks_moment_shares", "top_monkey", "births_inside*", "soak_*",
+            "moment_beside_spinners", "moment_has_a_budget", "stacks_moment_of_postgres", "stacks_moment_shares", "top_monkey", "births_inside*", "soak_*",
             "chain_of_ten_thousand", "record_killed_often", "record_of_50_gb", "record_of_a_day")
 AGAIN_MAX = 10
 # The longest begin first, so that none is left at the end.
