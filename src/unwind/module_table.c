@@ -40,6 +40,7 @@ void module_table_clear(struct module_table *table)
 		table->modules[i]->table.generation = 0;
 		module_done(table->modules[i]);
 		free(table->modules[i]);
+		table->modules[i] = NULL;
 	}
 	free(table->free);
 	table->free = NULL;

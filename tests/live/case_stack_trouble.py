@@ -9,6 +9,7 @@ import time
 
 import truth
 from case_stacks import COLUMNS, chain_programs, directory_of, frames_of, programs_start
+from growth import Room
 from harness import SLOW, START_S, STOP_S, Findings, Process, Skip, case, check, rows_of, settle, wait_until
 from parts import FIRST_SLOW
 
@@ -222,6 +223,24 @@ def stacks_of_strange_maps(ctx):
     find.expect(missed.get("processes whose perf-PID.map is no plain file, or another user's") == 2 + made_up, "%s", missed)
     expect_beat(find, rate)
     find.close()
+
+
+@case
+def stacks_over_growth(ctx):
+    """When the map of threads is made larger, all that is known of stacks is forgotten and found out again."""
+    room = Room(ctx)
+    (_, one), = programs_start(ctx, ("chains_gcc",), ("library",))
+    tool = ctx.stream("-a", "-F", HZ, "-p", one.process.pid, columns=COLUMNS)
+
+    def whole():
+        return any(chain_programs.contains(frames_of(row), one.expected) for row in rows_of(tool.rows(), one.tid)[-1:])
+    wait_until(whole, START_S, "the whole stack")
+    ctx.workload("many", threads=room.widen().threads, pairs=0)
+    wait_until(lambda: room.was_left(tool.pid), 30 * SLOW, "a larger map")
+    tool.wait_scans(len(tool.scans()) + HZ)
+    wait_until(whole, START_S, "the whole stack again")
+    tool.interrupt()
+    check("the map was made larger" in tool.err, "it was not: %s", tool.err)
 
 
 @case

@@ -151,6 +151,21 @@ static void without_parsers_no_header_is_read(void **state)
 	module_table_clear(&table);
 }
 
+/* A tsnap whose maps become larger begins anew with the same table. */
+static void what_was_cleared_is_read_again(void **state)
+{
+	unsigned int put_off;
+
+	(void)state;
+	module_table_init(&table, NULL);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(module_get(&table, &put_off), 0);
+		assert_int_equal(table.count, 1);
+		module_table_clear(&table);
+		assert_ptr_equal(table.modules[0], NULL);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -158,6 +173,7 @@ int main(void)
 		cmocka_unit_test(a_file_that_ends_parsers_is_none_of_code),
 		cmocka_unit_test(lies_are_not_believed),
 		cmocka_unit_test(without_parsers_no_header_is_read),
+		cmocka_unit_test(what_was_cleared_is_read_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
