@@ -30,12 +30,12 @@ bool record_is_kthread(const struct thread_state *record)
 static const struct cpu_tick *tick_since(const struct thread_state *record,
 					 const struct live_moment *moment)
 {
-	const struct cpu_tick *tick = &moment->ticks[record->sched.cpu];
+	const struct cpu_tick *tick;
 
-	if (record->sched.cpu >= (uint32_t)moment->tick_count ||
-	    tick->tick_ns < record->sched.in_ns)
+	if (record->sched.cpu >= (uint32_t)moment->tick_count)
 		return NULL;
-	return tick;
+	tick = &moment->ticks[record->sched.cpu];
+	return tick->tick_ns < record->sched.in_ns ? NULL : tick;
 }
 
 /* The clock's look at the thread since it came on a CPU; of one that has left it, since the moment
