@@ -48,14 +48,13 @@ CAPABILITIES = {"chown": 0, "dac_override": 1, "dac_read_search": 2, "fowner": 3
 
 def threads_of(pid):
     """The lines of /proc/PID/task/TID/status of each thread, as dicts."""
-    for tid in os.listdir("/proc/%d/task" % pid):
-        with open("/proc/%d/task/%s/status" % (pid, tid), encoding="ascii", errors="replace") as file:
-            yield dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
+    tids = truth.read_dir("/proc/%d/task" % pid)
+    return list(filter(None, (truth.lines_of("/proc/%d/task/%s/status" % (pid, tid)) for tid in tids)))
 
 
 def privileges_of(pid):
     """What all threads together may do, whether none can get more, and whether all have a filter of system calls."""
-    threads = list(threads_of(pid))
+    threads = threads_of(pid)
     sets = 0
     for thread in threads:
         for name in ("CapPrm", "CapEff", "CapInh", "CapAmb"):
@@ -74,7 +73,7 @@ def sandbox_of_forms(ctx):
                        (("-a", "-g", "connection"), ("sys_admin",)), (("-a", "-o", directory), writes),
                        (("-a", "--flame", os.path.join(directory, "x.svg")), ("sys_admin",) + writes)):
         tool = ctx.plain(*form, "-d", 60)
-        wait_until(lambda: tool.code is None and privileges_of(tool.pid)[2] and len(list(threads_of(tool.pid))) > 1, START_S, "the sandbox")
+        wait_until(lambda: tool.code is None and privileges_of(tool.pid)[2] and len(threads_of(tool.pid)) > 1, START_S, "the sandbox")
         time.sleep(1)
         check(len(tool.parsers()) == (2 if set(form) & {"ufunc", "--stacks", "--flame"} else 0), "%s: parsers %s", form, tool.parsers())
         for parser in tool.parsers():
@@ -187,8 +186,7 @@ END_S = 2        # from SIGTERM on
 
 def memory_bytes(tool):
     """Memory of tsnap and its parsers that is their own."""
-    statuses = [truth.read("/proc/%d/status" % pid) or "" for pid in [tool.pid] + tool.parsers()]
-    return sum(int(kb) for status in statuses for kb in re.findall(r"RssAnon:\s+(\d+)", status)) * 1024
+    return truth.memory_bytes([tool.pid] + tool.parsers(), "RssAnon")
 
 
 def files_open(tool):
