@@ -1,4 +1,4 @@
-"""Files that are no files, and that must go: of strangers, and of programs that have ended."""
+"""Files that are no files, that are in the way, or that must go: of strangers, of programs that have ended, and where tsnap writes."""
 import ctypes
 import os
 import select
@@ -14,7 +14,7 @@ from case_stack_trouble import Strange
 from case_stacks import chain_programs, directory_of, frames_of
 from harness import SLOW, START_S, STOP_S, Findings, Skip, case, check, rows_of, wait_until
 
-NOBODY = 65534
+NOBODY = STRANGER = 65534
 IN_OPEN, IN_NONBLOCK = 0x20, 0o4000  # inotify(7)
 NEW_MOUNTS, NEW_USERS = 0x20000, 0x10000000  # unshare(2)
 PRIVATE, BIND = 1 << 14 | 1 << 18, 1 << 12  # mount(2)
@@ -158,3 +158,46 @@ def stacks_let_go_of_file_systems(ctx):
                    "that %s can be unmounted" % folder)
     for tool in tools:
         tool.interrupt()
+
+
+def listing(directory):
+    return {name: truth.link(os.path.join(directory, name)) or truth.read(os.path.join(directory, name))
+            for name in truth.read_dir(directory)}
+
+
+@case
+def hostile_links(ctx):
+    """Where another user has put a link into a directory of everybody's, in the place of a file or directory that is to be written or on
+    the way to it: one line, exit code 1, and nothing is where the link leads."""
+    if os.geteuid():
+        raise Skip("not root")
+    find, recorded = Findings(), ctx.temporary()
+    ctx.plain("-a", "-o", recorded, "-n", 1).finish_plain(0)
+    brief = ("-a", "-d", 0.1)
+    forms = {"-o": lambda path: (*brief, "-o", path), "--flame": lambda path: (*brief, "--flame", path),
+             "--pprof": lambda path: (*brief, "--pprof", path), "--metrics": lambda path: ("-a", "-n", 1, "--metrics", path),
+             "--stack-dict": lambda path: (*brief, "--csv", "-g", "ustack", "--stack-dict", path),
+             "--write-offsets": lambda path: ("--write-offsets", path),
+             "--snapshot": lambda path: ("--replay", recorded, "--snapshot", path),
+             "--flame of a recording": lambda path: ("--replay", recorded, "-a", "--flame", path)}
+    for name, form in forms.items():
+        for kind in ("in its place", "to nothing", "on the way"):
+            everybodys, own = ctx.temporary(), ctx.temporary()
+            os.chmod(everybodys, 0o1777)
+            path = link = os.path.join(everybodys, "planted")
+            with open(own + "/kept", "w", encoding="ascii") as file:
+                file.write("kept")
+            aim = own if kind == "on the way" or name == "-o" else own + "/kept"
+            if kind == "to nothing":
+                aim = own + "/new"
+            elif kind == "on the way":
+                path += "/new"
+            os.symlink(aim, link)
+            os.lchown(link, STRANGER, STRANGER)
+            tool = ctx.plain(*form(path))
+            code, what = tool.wait(START_S + STOP_S), "%s %s" % (name, kind)
+            find.expect(code == 1, "%s: exit code %d: %s", what, code, tool.err)
+            find.expect(len(tool.err.splitlines()) == 1 and path in tool.err and "another user has put it" in tool.err, "%s: %s", what, tool.err)
+            find.expect(listing(own) == {"kept": "kept"}, "%s: changed where it leads: %s", what, sorted(listing(own)))
+            find.expect(listing(everybodys) == {"planted": aim}, "%s: changed beside it: %s", what, sorted(listing(everybodys)))
+    find.close()
