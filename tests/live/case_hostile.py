@@ -212,12 +212,12 @@ class Beside:
         # whose file is not known yet
         self.chain = chain_programs.Chain(copy, "recursion", directory)
         ctx.started.append(self.chain)
-        began, self.bytes, self.files = time.time(), 0, 0
+        began, self.bytes, self.files, ticks = time.time(), 0, 0, truth.Thread(tool.pid).ticks
         while time.time() < began + BESIDE_S * SLOW:
             self.bytes = max(self.bytes, memory_bytes(tool))
             self.files = max(self.files, files_open(tool))
             time.sleep(0.1)
-        ended = time.time()
+        ended, ticks = time.time(), truth.Thread(tool.pid).ticks - ticks
         asked = time.monotonic()
         tool.signal(signal.SIGTERM)
         tool.wait(STOP_S)
@@ -227,6 +227,7 @@ class Beside:
         times = [timestamp_s(scan) for scan, _ in scans_of(rows)]
         gaps = sorted(after - before for before, after in zip(times, times[1:]))
         self.scans, self.gap_s = len(times), gaps[len(gaps) * 99 // 100]
+        self.cpu_s = ticks / os.sysconf("SC_CLK_TCK") / self.scans
         self.gaps = len([gap for gap in gaps if gap > GAP_S * SLOW])
         self.naps = rows_of(rows, naps.tid)
         self.share = len([row for row in self.naps if row["ustack"]]) / max(1, len(self.naps))
@@ -235,14 +236,15 @@ class Beside:
                              if chain_programs.contains(frames_of(row), self.chain.expected)), BESIDE_S)
 
     def __str__(self):
-        return "%d scans, gap %.0f ms, %d and %d rows of others, %d stacks, a new program's after %.1f s, %.1f MB, %d files, ended in %.1f s" % (
-            self.scans, 1000 * self.gap_s, len(self.naps), len(self.chains), len([row for row in self.naps if row["ustack"]]), self.known_s,
+        return "%d scans, each of %.1f ms of CPU time, gap %.0f ms, %d and %d rows of others, %d stacks, a new program's after %.1f s, %.1f MB, %d files, ended in %.1f s" % (
+            self.scans, 1000 * self.cpu_s, 1000 * self.gap_s, len(self.naps), len(self.chains), len([row for row in self.naps if row["ustack"]]), self.known_s,
             self.bytes / 1e6, self.files, self.end_s)
 
 
-def expect_beside(ctx, attack, *args, least=LEAST, **how):
+def expect_beside(ctx, attack, *args, least=LEAST, scan_s=0, **how):
     """What others have in tsnap beside a program that attack() starts, and what tsnap takes, is as without it. least: the share of
-    stacks of a thread that naps for 5 ms. Gives the run beside it."""
+    stacks of a thread that naps for 5 ms. scan_s: CPU time that a scan may take; a scan that is late all the same waited for a CPU, too.
+    Gives the run beside it."""
     directory, find = directory_of(ctx), Findings()
     naps = ctx.workload("naps")
     alone = Beside(ctx, naps, directory, *args, **how)
@@ -252,7 +254,9 @@ def expect_beside(ctx, attack, *args, least=LEAST, **how):
     print("# beside: %s" % beside)
     print("# " + beside.words.replace("\n", "\n# "))
     # what tsnap waits for is the machine's; beside it scans are late for nobody
-    waited = sum(map(int, re.findall(r"missed: (\d+) late scans \(tsnap waited for a CPU", beside.words)))
+    kinds = "tsnap waited for a CPU" + "|the one before took too long" * bool(scan_s)
+    waited = sum(map(int, re.findall(r"missed: (\d+) late scans \((?:%s)" % kinds, beside.words)))
+    find.expect(not scan_s or beside.cpu_s < scan_s, "a scan takes %.0f ms of CPU time", 1000 * beside.cpu_s)
     find.expect(beside.gaps <= waited + 1 + beside.scans // 100, "%d gaps of %d are longer than %.0f ms", beside.gaps, beside.scans, 1000 * GAP_S)
     find.expect(len(beside.naps) >= beside.scans - 1, "%d rows of another thread in %d scans", len(beside.naps), beside.scans)
     share = least * min(1, alone.share / LEAST)  # with --python no switch keeps stacks: short naps are over when they are read

@@ -39,6 +39,7 @@ import case_gil  # noqa: F401
 import case_go  # noqa: F401
 import case_host  # noqa: F401
 import case_hostile  # noqa: F401
+import case_hostile_crowds  # noqa: F401
 import case_hostile_files  # noqa: F401
 import case_hostile_kinds  # noqa: F401
 import case_hotplug  # noqa: F401
