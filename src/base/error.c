@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/error.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +24,7 @@ int error_set(struct error *e, int err, enum exit_code code, const char *format,
 		if (!line[i])
 			break;
 	}
-	return -err;
+	return err > 0 ? -err : -EIO;
 }
 
 void error_take_detail(struct error *e, char *detail)

@@ -23,7 +23,8 @@ struct error {
 };
 
 /* Fills e (dropping what it held) and returns -err, so that `return error_set(...)` reads well.
- * err is a positive errno; it is not added to the words. Line breaks in the words become spaces.
+ * err is a positive errno (of none, -EIO is returned: what is told has failed); it is not added to
+ * the words. Line breaks in the words become spaces.
  */
 int error_set(struct error *e, int err, enum exit_code code, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));

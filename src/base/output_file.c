@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/output_file.h"
+#include "base/memory.h"
 #include "base/output.h"
 #include "base/text.h"
 
@@ -117,8 +118,9 @@ static void place_done(struct place *place)
 }
 
 /* 0: place is the caller's to place_done(), or -errno. */
-static int place_find(struct place *place, const char *path)
+static int place_walk(struct place *place, const char *path)
 {
+	static char here[] = ".";
 	struct text copy = {0};
 	char *whole, *rest;
 	int err = 0, links = 0;
@@ -135,21 +137,33 @@ static int place_find(struct place *place, const char *path)
 			err = directory_enter(place, "/");
 			rest += strspn(rest, "/");
 			if (!*rest)
-				err = -EISDIR;
+				rest = here;
 		}
 		if (!err)
 			err = place_step(place, &whole, &rest, &links);
 	}
 	if (!err && place->magic && fstatat(place->directory, place->name, &place->file, 0))
 		err = -errno;
-	if (!err && place->there && S_ISDIR(place->file.st_mode))
-		err = -EISDIR;
-	if (!err && place->there && !S_ISREG(place->file.st_mode) && !place->magic &&
-	    is_planted(place->directory, &place->file))
-		err = -OUTPUT_PLANTED;
 	if (err)
 		place_done(place);
 	free(whole);
+	return err;
+}
+
+/* The same of a file. */
+static int place_find(struct place *place, const char *path)
+{
+	int err = place_walk(place, path);
+
+	if (err)
+		return err;
+	if (place->there && S_ISDIR(place->file.st_mode))
+		err = -EISDIR;
+	else if (place->there && !S_ISREG(place->file.st_mode) && !place->magic &&
+		 is_planted(place->directory, &place->file))
+		err = -OUTPUT_PLANTED;
+	if (err)
+		place_done(place);
 	return err;
 }
 
@@ -161,17 +175,12 @@ static int place_open(const struct place *place, int flags, mode_t mode)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Writes to a file that is not regular in place: as root a rename would put a regular one in the
- * place of /dev/null. */
-static int special_write(const struct place *place, const char *bytes, size_t length)
-{
-	int fd = place_open(place, O_WRONLY, 0), err;
-
-	if (fd < 0)
-		return fd;
-	err = output_write(fd, bytes, length);
-	return close(fd) && !err ? -errno : err;
-}
+struct output_file {
+	struct place place;
+	struct text beside; /* its name until it is whole; none: it is written in its place */
+	mode_t mode;
+	int fd;
+};
 
 /* A new file beside the place, whose name it is given. A descriptor, or -errno. */
 static int beside_create(const struct place *place, struct text *name)
@@ -193,48 +202,73 @@ static int beside_create(const struct place *place, struct text *name)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Permissions are those of a file of ours that was there, or what the umask leaves of 0666. */
-static mode_t mode_of(const struct place *place)
+/* Permissions are those of a file of ours that was there, or what the umask leaves of these. */
+static mode_t mode_of(const struct place *place, mode_t mode)
 {
 	mode_t mask = umask(0);
 
 	umask(mask);
 	return place->there && place->file.st_uid == geteuid() ? place->file.st_mode & 0777
-							       : 0666 & ~mask;
+							       : mode & ~mask;
 }
 
-static int regular_replace(const struct place *place, const char *bytes, size_t length)
+static void file_free(struct output_file *file)
 {
-	struct text beside = {0};
-	int fd = beside_create(place, &beside), err = fd < 0 ? fd : 0;
+	place_done(&file->place);
+	text_done(&file->beside);
+	free(file);
+}
 
-	if (!err) {
-		err = output_write(fd, bytes, length);
-		if (fchmod(fd, mode_of(place)) && !err)
-			err = -errno;
-		if (close(fd) && !err)
-			err = -errno;
-		if (!err &&
-		    renameat(place->directory, text_string(&beside), place->directory, place->name))
-			err = -errno;
-		if (err)
-			unlinkat(place->directory, text_string(&beside), 0);
+struct output_file *output_begin(const char *path, mode_t mode, int *err)
+{
+	struct output_file *file = memory_get(sizeof(*file));
+
+	*err = place_find(&file->place, path);
+	if (*err) {
+		free(file);
+		return NULL;
 	}
-	text_done(&beside);
+	/* as root a rename would put a regular file in the place of /dev/null */
+	if (file->place.there && !S_ISREG(file->place.file.st_mode))
+		file->fd = place_open(&file->place, O_WRONLY, 0);
+	else
+		file->fd = beside_create(&file->place, &file->beside);
+	file->mode = mode;
+	if (file->fd >= 0)
+		return file;
+	*err = file->fd;
+	file_free(file);
+	return NULL;
+}
+
+int output_descriptor(const struct output_file *file)
+{
+	return file->fd;
+}
+
+int output_end(struct output_file *file, int err)
+{
+	int directory = file->place.directory;
+	const char *beside = file->beside.length ? text_string(&file->beside) : NULL;
+
+	if (beside && fchmod(file->fd, mode_of(&file->place, file->mode)) && !err)
+		err = -errno;
+	if (close(file->fd) && !err)
+		err = -errno;
+	if (beside && !err && renameat(directory, beside, directory, file->place.name))
+		err = -errno;
+	if (beside && err)
+		unlinkat(directory, beside, 0);
+	file_free(file);
 	return err;
 }
 
 int output_replace(const char *path, const char *bytes, size_t length)
 {
-	struct place place;
-	int err = place_find(&place, path);
+	int err;
+	struct output_file *file = output_begin(path, 0666, &err);
 
-	if (err)
-		return err;
-	err = place.there && !S_ISREG(place.file.st_mode) ? special_write(&place, bytes, length)
-							  : regular_replace(&place, bytes, length);
-	place_done(&place);
-	return err;
+	return file ? output_end(file, output_write(file->fd, bytes, length)) : err;
 }
 
 int output_create(const char *path)
@@ -248,6 +282,21 @@ int output_create(const char *path)
 		fd = -OUTPUT_PLANTED;
 	else
 		fd = place_open(&place, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+	place_done(&place);
+	return fd;
+}
+
+int output_directory(const char *path, mode_t mode)
+{
+	struct place place;
+	int err = place_walk(&place, path), fd;
+
+	if (err)
+		return err;
+	if (!place.there && mkdirat(place.directory, place.name, mode) && errno != EEXIST)
+		fd = -errno;
+	else
+		fd = place_open(&place, O_RDONLY | O_DIRECTORY, 0);
 	place_done(&place);
 	return fd;
 }

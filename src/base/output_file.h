@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #define OUTPUT_PLANTED EKEYREJECTED /* that is what it was */
 
@@ -16,8 +17,21 @@ int output_replace(const char *path, const char *bytes, size_t length);
 /* Checks, before there is anything to write, whether output_replace() may work. 0, or -errno. */
 int output_replace_check(const char *path);
 
+/* The same of a file that is written piece by piece. mode: its permissions where it is new, less
+ * the umask. NULL with -errno in *err. */
+struct output_file;
+struct output_file *output_begin(const char *path, mode_t mode, int *err);
+int output_descriptor(const struct output_file *file);
+/* Puts it in its place, or, where err tells that something failed, takes it away. Frees it. err, or
+ * -errno. */
+int output_end(struct output_file *file, int err);
+
 /* Opens a file that grows, emptied. A descriptor, or -errno. */
 int output_create(const char *path);
+
+/* Opens a directory in which files are written, and makes it if it is not there. A descriptor, or
+ * -errno. */
+int output_directory(const char *path, mode_t mode);
 
 /* Words for an -errno of these functions. */
 const char *output_error(int err);

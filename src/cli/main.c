@@ -36,10 +36,15 @@
  * standard output that was closed is lost, so that it must fail. */
 static void standard_files_open(void)
 {
+	static const char words[] = "tsnap: /dev/null can't be opened in the place of standard "
+				    "input or output, which is closed\n";
+
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
 		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF &&
-		    open("/dev/null", fd == STDOUT_FILENO ? O_RDONLY : O_RDWR) != fd)
+		    open("/dev/null", fd == STDOUT_FILENO ? O_RDONLY : O_RDWR) != fd) {
+			output_write(STDERR_FILENO, words, sizeof(words) - 1);
 			_exit(EXIT_FAILED);
+		}
 }
 
 /* LLVM, in the child that compiles, needs what a process gets by default. The limit counts when the

@@ -2,6 +2,7 @@
 #include "recording/recorder.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/output_file.h"
 #include "base/thread.h"
 #include "recording/recorder_part.h"
 
@@ -54,14 +55,10 @@ struct recorder {
 
 static int directory_open(struct recorder *recorder, struct error *e)
 {
-	const char *path = recorder->path;
+	int fd = recorder->directory = output_directory(recorder->path, 0750);
 
-	if (mkdir(path, 0750) && errno != EEXIST)
-		return error_set(e, errno, EXIT_FAILED, "%s: %s", path, strerror(errno));
-	recorder->directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (recorder->directory < 0)
-		return error_set(e, errno, EXIT_FAILED, "%s: %s", path, strerror(errno));
-	return 0;
+	return fd < 0 ? error_set(e, -fd, EXIT_FAILED, "%s: %s", recorder->path, output_error(fd))
+		      : 0;
 }
 
 /* The lock is the process' own: it goes with it however it ends, and a child that compiles does not

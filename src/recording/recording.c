@@ -2,6 +2,7 @@
 #include "recording/recording.h"
 #include "base/memory.h"
 #include "base/output.h"
+#include "base/output_file.h"
 #include "base/signals.h"
 #include "base/text.h"
 #include "recording/frame.h"
@@ -384,31 +385,28 @@ static int kinds_copy(struct recording *recording, int fd, const char *file, str
 		return error_set(e, ENODATA, EXIT_FAILED,
 				 "%s: nothing that tsnap -o recorded is in it for that time",
 				 recording->input.name);
-	return fsync(fd) ? error_set(e, errno, EXIT_FAILED, "%s: %s", file, strerror(errno)) : 0;
+	/* EINVAL: of a pipe, a device */
+	if (fsync(fd) && errno != EINVAL)
+		return error_set(e, errno, EXIT_FAILED, "%s: %s", file, strerror(errno));
+	return 0;
 }
 
 int recording_snapshot(const char *const *paths, const struct recording_part *part,
 		       const char *file, struct error *e)
 {
-	struct text beside = {0};
 	struct recording *recording;
-	int err = recording_begin(paths, part, &tier_fine, &recording, e), fd;
+	struct output_file *output;
+	int err = recording_begin(paths, part, &tier_fine, &recording, e), copied = 0;
 
 	if (err)
 		return err;
-	text_add_format(&beside, "%s.%d", file, (int)getpid());
-	fd = open(text_string(&beside), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0640);
-	if (fd < 0) {
-		err = error_set(e, errno, EXIT_FAILED, "%s: %s", file, strerror(errno));
-	} else {
-		err = kinds_copy(recording, fd, file, e);
-		close(fd);
-		if (!err && rename(text_string(&beside), file))
-			err = error_set(e, errno, EXIT_FAILED, "%s: %s", file, strerror(errno));
-		if (err)
-			unlink(text_string(&beside));
+	output = output_begin(file, 0640, &err);
+	if (output) {
+		copied = kinds_copy(recording, output_descriptor(output), file, e);
+		err = output_end(output, copied);
 	}
-	text_done(&beside);
+	if (err && !copied)
+		error_set(e, -err, EXIT_FAILED, "%s: %s", file, output_error(err));
 	recording_close(&recording->input);
 	return err;
 }

@@ -106,10 +106,8 @@ def ring_bytes(pid):
 
 def resident_kb(pid):
     """Of the process, and what its parsers have of their own."""
-    def size(key, of):
-        return sum(map(int, re.findall(r"^%s:\s*(\d+)" % key, truth.read("/proc/%d/status" % of) or "", re.M)))
     parsers = [child for child in truth.children(pid) if (truth.read("/proc/%d/comm" % child) or "").startswith("tsnap-parser")]
-    return size("VmRSS", pid) + sum(size("RssAnon", parser) for parser in parsers)
+    return (truth.memory_bytes([pid], "VmRSS") + truth.memory_bytes(parsers, "RssAnon")) >> 10
 
 
 @case

@@ -39,6 +39,7 @@ def expect_told(find, tool, what, silent=False):
         return
     find.expect(code in (1, 77) or silent, "%s: exit code %d: %s", what, code, tool.err)
     words = [line for line in tool.err.splitlines() if line.startswith("tsnap: ")]
+    find.expect("something failed without saying what" not in tool.err, "%s: no words: %s", what, tool.err)
     find.expect(len(words) == 1 or silent, "%s: not one line that tells: %s", what, tool.err)
 
 

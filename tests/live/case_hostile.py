@@ -48,14 +48,13 @@ CAPABILITIES = {"chown": 0, "dac_override": 1, "dac_read_search": 2, "fowner": 3
 
 def threads_of(pid):
     """The lines of /proc/PID/task/TID/status of each thread, as dicts."""
-    for tid in os.listdir("/proc/%d/task" % pid):
-        with open("/proc/%d/task/%s/status" % (pid, tid), encoding="ascii", errors="replace") as file:
-            yield dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
+    tids = truth.read_dir("/proc/%d/task" % pid)
+    return list(filter(None, (truth.lines_of("/proc/%d/task/%s/status" % (pid, tid)) for tid in tids)))
 
 
 def privileges_of(pid):
     """What all threads together may do, whether none can get more, and whether all have a filter of system calls."""
-    threads = list(threads_of(pid))
+    threads = threads_of(pid)
     sets = 0
     for thread in threads:
         for name in ("CapPrm", "CapEff", "CapInh", "CapAmb"):
@@ -74,7 +73,7 @@ def sandbox_of_forms(ctx):
                        (("-a", "-g", "connection"), ("sys_admin",)), (("-a", "-o", directory), writes),
                        (("-a", "--flame", os.path.join(directory, "x.svg")), ("sys_admin",) + writes)):
         tool = ctx.plain(*form, "-d", 60)
-        wait_until(lambda: tool.code is None and privileges_of(tool.pid)[2] and len(list(threads_of(tool.pid))) > 1, START_S, "the sandbox")
+        wait_until(lambda: tool.code is None and privileges_of(tool.pid)[2] and len(threads_of(tool.pid)) > 1, START_S, "the sandbox")
         time.sleep(1)
         check(len(tool.parsers()) == (2 if set(form) & {"ufunc", "--stacks", "--flame"} else 0), "%s: parsers %s", form, tool.parsers())
         for parser in tool.parsers():
@@ -187,8 +186,7 @@ END_S = 2        # from SIGTERM on
 
 def memory_bytes(tool):
     """Memory of tsnap and its parsers that is their own."""
-    statuses = [truth.read("/proc/%d/status" % pid) or "" for pid in [tool.pid] + tool.parsers()]
-    return sum(int(kb) for status in statuses for kb in re.findall(r"RssAnon:\s+(\d+)", status)) * 1024
+    return truth.memory_bytes([tool.pid] + tool.parsers(), "RssAnon")
 
 
 def files_open(tool):
@@ -214,12 +212,12 @@ class Beside:
         # whose file is not known yet
         self.chain = chain_programs.Chain(copy, "recursion", directory)
         ctx.started.append(self.chain)
-        began, self.bytes, self.files = time.time(), 0, 0
+        began, self.bytes, self.files, ticks = time.time(), 0, 0, truth.Thread(tool.pid).ticks
         while time.time() < began + BESIDE_S * SLOW:
             self.bytes = max(self.bytes, memory_bytes(tool))
             self.files = max(self.files, files_open(tool))
             time.sleep(0.1)
-        ended = time.time()
+        ended, ticks = time.time(), truth.Thread(tool.pid).ticks - ticks
         asked = time.monotonic()
         tool.signal(signal.SIGTERM)
         tool.wait(STOP_S)
@@ -229,6 +227,7 @@ class Beside:
         times = [timestamp_s(scan) for scan, _ in scans_of(rows)]
         gaps = sorted(after - before for before, after in zip(times, times[1:]))
         self.scans, self.gap_s = len(times), gaps[len(gaps) * 99 // 100]
+        self.cpu_s = ticks / os.sysconf("SC_CLK_TCK") / self.scans
         self.gaps = len([gap for gap in gaps if gap > GAP_S * SLOW])
         self.naps = rows_of(rows, naps.tid)
         self.share = len([row for row in self.naps if row["ustack"]]) / max(1, len(self.naps))
@@ -237,14 +236,15 @@ class Beside:
                              if chain_programs.contains(frames_of(row), self.chain.expected)), BESIDE_S)
 
     def __str__(self):
-        return "%d scans, gap %.0f ms, %d and %d rows of others, %d stacks, a new program's after %.1f s, %.1f MB, %d files, ended in %.1f s" % (
-            self.scans, 1000 * self.gap_s, len(self.naps), len(self.chains), len([row for row in self.naps if row["ustack"]]), self.known_s,
+        return "%d scans, each of %.1f ms of CPU time, gap %.0f ms, %d and %d rows of others, %d stacks, a new program's after %.1f s, %.1f MB, %d files, ended in %.1f s" % (
+            self.scans, 1000 * self.cpu_s, 1000 * self.gap_s, len(self.naps), len(self.chains), len([row for row in self.naps if row["ustack"]]), self.known_s,
             self.bytes / 1e6, self.files, self.end_s)
 
 
-def expect_beside(ctx, attack, *args, least=LEAST, **how):
+def expect_beside(ctx, attack, *args, least=LEAST, scan_s=0, **how):
     """What others have in tsnap beside a program that attack() starts, and what tsnap takes, is as without it. least: the share of
-    stacks of a thread that naps for 5 ms. Gives the run beside it."""
+    stacks of a thread that naps for 5 ms. scan_s: CPU time that a scan may take; a scan that is late all the same waited for a CPU, too.
+    Gives the run beside it."""
     directory, find = directory_of(ctx), Findings()
     naps = ctx.workload("naps")
     alone = Beside(ctx, naps, directory, *args, **how)
@@ -254,7 +254,9 @@ def expect_beside(ctx, attack, *args, least=LEAST, **how):
     print("# beside: %s" % beside)
     print("# " + beside.words.replace("\n", "\n# "))
     # what tsnap waits for is the machine's; beside it scans are late for nobody
-    waited = sum(map(int, re.findall(r"missed: (\d+) late scans \(tsnap waited for a CPU", beside.words)))
+    kinds = "tsnap waited for a CPU" + "|the one before took too long" * bool(scan_s)
+    waited = sum(map(int, re.findall(r"missed: (\d+) late scans \((?:%s)" % kinds, beside.words)))
+    find.expect(not scan_s or beside.cpu_s < scan_s, "a scan takes %.0f ms of CPU time", 1000 * beside.cpu_s)
     find.expect(beside.gaps <= waited + 1 + beside.scans // 100, "%d gaps of %d are longer than %.0f ms", beside.gaps, beside.scans, 1000 * GAP_S)
     find.expect(len(beside.naps) >= beside.scans - 1, "%d rows of another thread in %d scans", len(beside.naps), beside.scans)
     share = least * min(1, alone.share / LEAST)  # with --python no switch keeps stacks: short naps are over when they are read

@@ -84,7 +84,7 @@ def python(ctx, text, *args, dropped=False):
 
 def namespaces_of(tid):
     """Its numbers in each namespace of processes, the outermost first."""
-    return truth.Thread(tid).status.split("NSpid:")[1].split("\n")[0].split()
+    return truth.Thread(tid).status["NSpid"].split()
 
 
 def copy_of(ctx, program, mode=0o755):
@@ -173,7 +173,7 @@ def replaced(ctx):
 def setuid(ctx):
     path = copy_of(ctx, ctx.options.workload, stat.S_ISUID | 0o755)
     process = sleeper(ctx, path)
-    if "\nUid:\t%d\t0\t" % NOBODY not in truth.read("/proc/%d/status" % process.pid):
+    if truth.Thread(process.pid).uid != 0:
         raise Skip("%s is on a file system without setuid" % path)
     return process.pid, "S"
 

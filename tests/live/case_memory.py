@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 
+import truth
 from harness import SLOW, START_S, STOP_S, Findings, Skip, case, check, rows_of, wait_until
 
 BPS = 1 << 20  # bytes that the group may read in a second
@@ -313,31 +314,29 @@ def emptied_group(ctx):
     return lambda: write("cgroup.procs", "0"), empty
 
 
-def swapped_kb(pid):
-    with open("/proc/%d/status" % pid, encoding="ascii") as status:
-        return int(re.search(r"VmSwap:\s+(\d+)", status.read())[1])
-
-
 @case
 def swap_in(ctx):
     """A thread that reads its pages back from a slow swap file: its waits are swap-in, while the kernel counts its pages there down;
     one whose pages are in memory has none."""
-    path, kilobytes = swap_add(ctx), 4 * PAGES
+    path, size = swap_add(ctx), PAGES * os.sysconf("SC_PAGESIZE")
     take = slow_group(ctx, path)
     enter, empty = emptied_group(ctx)
     child = child_started(ctx, OWNER, PAGES, enter=enter)
     take(child.pid)
     for _ in range(5):
         empty()
-    before = swapped_kb(child.pid)
-    if before < 0.8 * kilobytes:
-        raise Skip("%d of %d KB were swapped out" % (before, kilobytes))
+
+    def swapped():
+        return truth.memory_bytes([child.pid], "VmSwap")
+    before = swapped()
+    if before < 0.8 * size:
+        raise Skip("%d of %d bytes were swapped out" % (before, size))
     child_goes(child)
-    wait_until(lambda: swapped_kb(child.pid) < before, 20 * SLOW, "the first page")
+    wait_until(lambda: swapped() < before, 20 * SLOW, "the first page")
     rows = rows_of(ctx.rows("-p", child.pid, "-a", seconds=3, columns="state,syscall,waits_on"), child.pid)
-    left = swapped_kb(child.pid)
+    left = swapped()
     told = [row["waits_on"] for row in rows if row["state"] == "D"]
-    check(0 < left < before, "%d of %d KB are in the swap file, so that it did not read all the time", left, before)
+    check(0 < left < before, "%d of %d bytes are in the swap file, so that it did not read all the time", left, before)
     check(len(told) >= 0.5 * len(rows) > 5, "%d of %d rows in D", len(told), len(rows))
     # "": it went on before its stack was read
     check(told.count("swap-in") >= 0.5 * len(told) and set(told) <= {"swap-in", ""}, "%s", told)

@@ -118,12 +118,6 @@ def recording_make(directory):
     return len(rows) * len(offsets), offsets
 
 
-def status_bytes(pid, key):
-    """Of /proc/PID/status; 0: it has ended."""
-    found = re.search(r"^%s:\s+(\d+) kB" % key, truth.read("/proc/%d/status" % pid) or "", re.M)
-    return int(found.group(1)) << 10 if found else 0
-
-
 class Replay:
     """A report by state and name, what it took, and what it says."""
 
@@ -140,7 +134,7 @@ class Replay:
 
     def watch(self, pid):
         """Resident memory and bytes that it read, at most: as wait4(2) tells them they would be those of the test before its exec(2), too."""
-        self.resident = max(self.resident, status_bytes(pid, "VmHWM"))
+        self.resident = max(self.resident, truth.memory_bytes([pid], "VmHWM"))
         try:
             with open("/proc/%d/io" % pid, encoding="ascii") as file:
                 self.read = max(self.read, int(re.search(r"^rchar: (\d+)", file.read(), re.M).group(1)))
@@ -211,7 +205,7 @@ class Third:
         storm.say(str(round(1000 * DAY_SCANS / DAY_HZ / 3)))
         while time.monotonic() < end:
             time.sleep(1)
-            self.resident = max(self.resident, status_bytes(tool.pid, "VmRSS"))
+            self.resident = max(self.resident, truth.memory_bytes([tool.pid], "VmRSS"))
         self.births = sum(int(storm.wait_done(number)[what]) for what in ("forks", "threads"))
 
 

@@ -4,6 +4,7 @@ import pwd
 import re
 import shutil
 
+import truth
 from harness import START_S, STOP_S, Skip, case, check, rows_of, scans_of
 
 NOBODY = 65534
@@ -281,12 +282,6 @@ def listed_after(text, heading):
     return names
 
 
-def status_of(path):
-    with open(path, encoding="utf-8") as file:
-        return {key: " ".join(words.split()) for key, words in
-                (line.rstrip("\n").split(":", 1) for line in file)}
-
-
 @case
 def accounts(ctx):
     """The columns from /proc/TID/stat, status and io say what these say of a sleeping thread."""
@@ -300,7 +295,7 @@ def accounts(ctx):
     proc = "/proc/%d/task/%d/" % (workload.tgid, workload.tid)
     with open(proc + "stat", encoding="utf-8") as file:
         stat = [None] * 3 + file.read().rpartition(")")[2].split()  # by proc(5)'s numbers
-    status, page = status_of(proc + "status"), os.sysconf("SC_PAGESIZE")
+    status, page = truth.lines_of(proc + "status"), os.sysconf("SC_PAGESIZE")
     tick_us = 1000000 // os.sysconf("SC_CLK_TCK")
     expected = {"pgrp": stat[5], "session": stat[6], "tpgid": stat[8], "minflt": stat[10], "utime_us": int(stat[14]) * tick_us,
                 "priority": stat[18], "nice": stat[19], "num_threads": stat[20], "vsize_bytes": stat[23],
@@ -311,7 +306,7 @@ def accounts(ctx):
                 "sigblk": hex(int(status["SigBlk"], 16)), "capeff": hex(int(status["CapEff"], 16)),
                 "cpus_allowed_list": status["Cpus_allowed_list"]}
     if os.path.exists(proc + "io"):
-        io = status_of(proc + "io")
+        io = truth.lines_of(proc + "io")
         expected.update({"rchar_bytes": io["rchar"], "syscw": io["syscw"], "write_bytes": io["write_bytes"]})
     for column, value in expected.items():
         check(row[column] == str(value), "%s is '%s', not '%s'", column, row[column], value)

@@ -58,7 +58,7 @@ class Space(Process):
         """{tid in it: host's tid} of all its threads."""
         found, space = {}, os.readlink("/proc/%d/ns/pid" % self.init)
         for tid, thread in truth.threads().items():
-            numbers = [line.split()[1:] for line in thread.status.splitlines() if line.startswith("NSpid:")]
+            numbers = [thread.status["NSpid"].split()] if "NSpid" in thread.status else []
             try:
                 if numbers and len(numbers[0]) > 1 and os.readlink("/proc/%d/ns/pid" % tid) == space:
                     found[int(numbers[0][-1])] = tid
@@ -191,7 +191,7 @@ def inside_nested(ctx):
     check(all(row["filename"].startswith("pipe:") for row in rows), "%s", rows[0])
     init = next(tid for tid in truth.children(deeper.pid) if truth.Thread(tid).status_number("NSpid"))
     leaf = max(truth.children(init) | {init})
-    numbers = truth.Thread(leaf).status.split("NSpid:")[1].split("\n")[0].split()
+    numbers = truth.Thread(leaf).status["NSpid"].split()
     check(len(numbers) == 3, "not a namespace in a namespace: %s", numbers)
     within = through(ctx, "nsenter", "--target", str(leaf), "--pid", "--mount", "--root", workload=False)
     rows = within.rows("-a", "-c", "pipe_read", seconds=1, columns="comm,state,syscall,filename")

@@ -296,9 +296,7 @@ def memory_of(ctx, pids, columns):
     most = 0
     while tool.code is None:
         # what they share counts once
-        statuses = [truth.read("/proc/%d/status" % pid) or "" for pid in [tool.pid] + tool.parsers()]
-        parts = [re.search(r"RssAnon:\s+(\d+)", status) for status in statuses]
-        most = max(most, sum(int(part.group(1)) for part in parts if part) * 1024)
+        most = max(most, truth.memory_bytes([tool.pid] + tool.parsers(), "RssAnon"))
         time.sleep(0.05)
     tool.finish_plain(0, START_S + STOP_S)
     return most, tool.out.decode(errors="replace")

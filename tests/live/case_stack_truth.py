@@ -114,9 +114,8 @@ def sleepers_start(ctx):
 
 def interrupted(tid):
     """Whether a signal waits for the thread that has a handler: it comes before the stop as soon as a debugger lets it."""
-    words = truth.read("/proc/%d/status" % tid)
-    own, shared, blocked, caught = (int(re.search(r"^%s:\s*(\w+)" % key, words, re.M).group(1), 16)
-                                    for key in ("SigPnd", "ShdPnd", "SigBlk", "SigCgt"))
+    status = truth.lines_of("/proc/%d/status" % tid)
+    own, shared, blocked, caught = (int(status[key], 16) for key in ("SigPnd", "ShdPnd", "SigBlk", "SigCgt"))
     return (own | shared) & caught & ~blocked
 
 

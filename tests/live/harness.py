@@ -13,6 +13,8 @@ import time
 import types
 import urllib.parse
 
+import truth
+
 SLOW = float(os.environ.get("TSNAP_TEST_SLOW", "1"))  # software emulation: every time limit times this
 UNREADY = 77
 
@@ -295,11 +297,9 @@ class Tsnap(Process):
     def wait_sleeps(self, count):
         """Waits until it has slept so many times more, as it does before each scan: of a run that shows none."""
         def sleeps():
-            try:
-                with open("/proc/%d/status" % self.pid, encoding="ascii", errors="replace") as file:
-                    return int(re.search(r"^voluntary_ctxt_switches:\s+(\d+)", file.read(), re.M).group(1))
-            except OSError:
-                raise Failure("tsnap ended early: %s" % self.err)
+            switches = truth.Thread(self.pid).status_number("voluntary_ctxt_switches")
+            check(switches is not None, "tsnap ended early: %s", self.err)
+            return switches
         before = sleeps()
         wait_until(lambda: sleeps() >= before + count, START_S + count * SLOW, "%d scans" % count)
 

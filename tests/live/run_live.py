@@ -39,6 +39,8 @@ import case_gil  # noqa: F401
 import case_go  # noqa: F401
 import case_host  # noqa: F401
 import case_hostile  # noqa: F401
+import case_hostile_crowds  # noqa: F401
+import case_hostile_files  # noqa: F401
 import case_hostile_kinds  # noqa: F401
 import case_hotplug  # noqa: F401
 import case_idle  # noqa: F401
@@ -46,6 +48,7 @@ import case_java  # noqa: F401
 import case_memory  # noqa: F401
 import case_moment  # noqa: F401
 import case_options  # noqa: F401
+import case_parsers  # noqa: F401
 import case_parts  # noqa: F401
 import case_peers  # noqa: F401
 import case_python  # noqa: F401
@@ -87,7 +90,7 @@ ALONE = ("*_growth", "critical_path*", "exit_storm*", "killed*", "nothing_left*"
          "hostile_java", "soak_*", "moment_of_slow_reader*", "moment_beside_spinners", "moment_of_postgres", "stacks_moment_*",
          # how long things take that they count, or how soon tsnap gets to look
          "births_o*", "births_shared", "chain_of_mutexes", "chain_to_java_pool", "dying_processes", "full_disk", "moment_in_group_without_realtime",
-         "quota", "slow_sleeps", "stacks_let_go_of_files", "stacks_of_programs_in_turns", "stacks_of_short_lives", "stacks_of_wakers",
+         "quota", "slow_sleeps", "parsers_killed_*", "stacks_let_go_of_*", "stacks_of_programs_in_turns", "stacks_of_short_lives", "stacks_of_wakers",
          "stacks_on_cpu_in_kernel", "stacks_on_cpu_refused", "stacks_without_unwinder", "start_*", "top_as_text", "trace_of_the_dead", "waits")
 # These take long and hold what others hold, too, at more places, or one of tsnap's figures against another tool's: with --all, or named.
 THOROUGH = ("bench_*", "stacks_under_load", "without_facts", "inside_choices", "inside_times", "peers_*", "podman_*", "stress_*", "share_race",
@@ -95,7 +98,7 @@ THOROUGH = ("bench_*", "stacks_under_load", "without_facts", "inside_choices", "
             "hostile_many_*", "hostile_sparse_files", "hostile_unwind_tables", "hostile_python", "hostile_java", "hostile_names", "faults_of_all_*",
             "mariadb_*", "go_of_*", "moment_of_niced", "moment_in_group_with_quota", "moment_of_postgres", "moment_of_two", "moment_of_a_report",
             "moment_beside_spinners", "moment_has_a_budget", "stacks_moment_of_postgres", "stacks_moment_shares", "top_monkey", "births_inside*", "soak_*",
-            "chain_of_ten_thousand", "record_killed_often", "record_of_50_gb", "record_of_a_day")
+            "chain_of_ten_thousand", "parsers_killed_*", "record_killed_often", "record_of_50_gb", "record_of_a_day")
 AGAIN_MAX = 10
 # The longest begin first, so that none is left at the end.
 LONG = ("top_monkey", "file_of_the_same_wait", "every_option", "every_trace", "stacks_as_gdb", "stacks_under_load", "inside_*",

@@ -5,7 +5,6 @@ As a program it prints that: --help.
 import argparse
 import csv
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -124,7 +123,7 @@ class Taken:
     def look(self):
         memory = files = 0
         for pid in self.processes():
-            memory += sum(int(kb) for kb in re.findall(r"RssAnon:\s+(\d+)", truth.read("/proc/%d/status" % pid) or ""))
+            memory += truth.memory_bytes([pid], "RssAnon") >> 10
             try:
                 files += len(os.listdir("/proc/%d/fd" % pid))
             except OSError:

@@ -19,6 +19,20 @@ def read(path, mode="r"):
         return None
 
 
+def lines_of(path):
+    """{key: words} of a file of /proc that has lines "key: words", such as status and io; empty: its thread is gone."""
+    return keyed(read(path))
+
+
+def keyed(text):
+    return {key: " ".join(words.split()) for key, colon, words in (line.partition(":") for line in (text or "").splitlines()) if colon}
+
+
+def memory_bytes(pids, key):
+    """The sum of what status tells of these processes under a key as kB; one that has ended has none."""
+    return sum(int(lines_of("/proc/%d/status" % pid).get(key, "0").split()[0]) for pid in pids) << 10
+
+
 def release():
     """Of the kernel, as uname tells it: (4, 9)."""
     return tuple(map(int, re.match(r"(\d+)\.(\d+)", os.uname().release).groups()))
@@ -26,6 +40,8 @@ def release():
 
 class Thread:
     """One thread as /proc shows it now; None fields where it could not be read."""
+    letter = ppid = flags = ticks = start = None
+    call_text, status_text = (), ""
 
     def __init__(self, tid):
         self.tid = tid
@@ -40,11 +56,17 @@ class Thread:
         self.ticks = int(after[11]) + int(after[12])
         self.start = int(after[19])
         self.call_text = (read("/proc/%d/syscall" % tid) or "").split()
-        self.status = read("/proc/%d/status" % tid) or ""
+        self.status_text = read("/proc/%d/status" % tid)
+
+    @property
+    def status(self):
+        """{key: words}; empty: it is gone."""
+        return keyed(self.status_text)
 
     def status_number(self, key):
-        match = re.search(r"^%s:\s*(\d+)" % key, self.status, re.M)
-        return int(match.group(1)) if match else None
+        """The first number of a line; None: there is none."""
+        words = self.status.get(key, "").split()
+        return int(words[0]) if words else None
 
     @property
     def pid(self):
@@ -52,8 +74,8 @@ class Thread:
 
     @property
     def uid(self):
-        match = re.search(r"^Uid:\s*\d+\s+(\d+)", self.status, re.M)
-        return int(match.group(1)) if match else None
+        words = self.status.get("Uid", "").split()
+        return int(words[1]) if words else None
 
     @property
     def kernel(self):

@@ -63,6 +63,8 @@ static void error_ends_with_words(void **state)
 	assert_string_equal(e.line, "not here");
 	error_set(&e, EPERM, EXIT_DONE, "a mistake");
 	assert_int_equal(error_end(&e, -EPERM), EXIT_FAILED);
+	/* an errno that a call has not set is no success */
+	assert_int_equal(error_set(&e, 0, EXIT_FAILED, "it failed"), -EIO);
 	error_done(&e);
 }
 

@@ -60,9 +60,13 @@ static int scene_close(void **state)
 
 static void assert_refused(const char *path)
 {
+	int err;
+
 	assert_int_equal(output_replace_check(path), -OUTPUT_PLANTED);
 	assert_int_equal(output_replace(path, "new", 3), -OUTPUT_PLANTED);
 	assert_int_equal(output_create(path), -OUTPUT_PLANTED);
+	assert_null(output_begin(path, 0600, &err));
+	assert_int_equal(err, -OUTPUT_PLANTED);
 }
 
 /* What a stranger has put into a directory of everybody's leads nowhere. */
@@ -88,6 +92,9 @@ static void planted_is_refused(void **state)
 	assert_int_equal(lchown(link, STRANGER, STRANGER), 0);
 	snprintf(below, sizeof(below), "%s/kept", link);
 	assert_refused(below);
+	assert_int_equal(output_directory(link, 0700), -OUTPUT_PLANTED);
+	snprintf(below, sizeof(below), "%s/new", link);
+	assert_int_equal(output_directory(below, 0700), -OUTPUT_PLANTED);
 	/* another user's file is replaced, and not what it is; nor are its permissions kept */
 	unlink(link);
 	write_all(link, "old");
@@ -148,6 +155,65 @@ static void own_links_stay(void **state)
 	assert_int_equal(chdir(here), 0);
 }
 
+/* What is written piece by piece is in its place when it is whole, or not at all. */
+static void pieces_are_whole(void **state)
+{
+	struct scene *scene = *state;
+	struct output_file *file;
+	struct stat about;
+	char path[128];
+	int err;
+
+	snprintf(path, sizeof(path), "%s/pieces", scene->own);
+	umask(022);
+	file = output_begin(path, 0666, &err);
+	assert_non_null(file);
+	assert_int_equal(write(output_descriptor(file), "one, ", 5), 5);
+	assert_int_equal(access(path, F_OK), -1);
+	assert_int_equal(write(output_descriptor(file), "two", 3), 3);
+	assert_int_equal(output_end(file, 0), 0);
+	assert_string_equal(read_all(scene, path), "one, two");
+	assert_int_equal(stat(path, &about), 0);
+	assert_int_equal(about.st_mode & 0777, 0644);
+	file = output_begin(path, 0666, &err);
+	assert_non_null(file);
+	assert_int_equal(write(output_descriptor(file), "half", 4), 4);
+	assert_int_equal(output_end(file, -ENOSPC), -ENOSPC);
+	assert_string_equal(read_all(scene, path), "one, two");
+	snprintf(path, sizeof(path), "ls %s | grep -q 'pieces[.]'", scene->own);
+	assert_int_not_equal(system(path), 0);
+}
+
+/* Directories are made, and links of one's own lead to them. */
+static void directories_are_opened(void **state)
+{
+	struct scene *scene = *state;
+	char path[128], link[128];
+	struct stat about, there;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/new/", scene->own);
+	umask(022);
+	fd = output_directory(path, 0750);
+	assert_true(fd >= 0);
+	assert_int_equal(fstat(fd, &there), 0);
+	assert_int_equal(there.st_mode & 0777, 0750);
+	close(fd);
+	snprintf(link, sizeof(link), "%s/link", scene->open);
+	assert_int_equal(symlink(path, link), 0);
+	fd = output_directory(link, 0750);
+	assert_true(fd >= 0);
+	assert_int_equal(fstat(fd, &about), 0);
+	assert_int_equal(about.st_ino, there.st_ino);
+	close(fd);
+	fd = output_directory("/", 0750);
+	assert_true(fd >= 0);
+	close(fd);
+	assert_int_equal(output_directory(scene->kept, 0750), -ENOTDIR);
+	snprintf(path, sizeof(path), "%s/none/new", scene->own);
+	assert_int_equal(output_directory(path, 0750), -ENOENT);
+}
+
 /* Devices, and what only /proc has a name of, are written to. */
 static void special_is_written_to(void **state)
 {
@@ -176,9 +242,8 @@ static void special_is_written_to(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WITH(planted_is_refused),
-		WITH(own_links_stay),
-		WITH(special_is_written_to),
+		WITH(planted_is_refused), WITH(own_links_stay),		WITH(special_is_written_to),
+		WITH(pieces_are_whole),	  WITH(directories_are_opened),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

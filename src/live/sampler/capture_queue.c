@@ -37,13 +37,36 @@ static size_t captures_bytes(const struct capture_queue *queue)
 	return bytes;
 }
 
-bool capture_queue_is_full(const struct capture_queue *queue)
+/* The one that is used next: with memory for as many copies as there probably are, or with the most
+ * that any has. */
+static const struct live_capture *next_find(struct capture_queue *queue)
 {
+	struct live_capture **next = &queue->unused[queue->unused_count - 1];
+
+	for (unsigned int i = 0; i < queue->unused_count && (*next)->capacity < queue->most; i++) {
+		struct live_capture *other = queue->unused[i];
+
+		if (other->capacity > (*next)->capacity) {
+			queue->unused[i] = *next;
+			*next = other;
+		}
+	}
+	return *next;
+}
+
+bool capture_queue_is_full(struct capture_queue *queue)
+{
+	const struct live_capture *next;
+
 	if (!capture_queue_outstanding(queue))
 		return false;
-	return !queue->unused_count ||
-	       (!queue->unused[queue->unused_count - 1]->capacity &&
-		captures_bytes(queue) + queue->most * sizeof(struct captured) > QUEUE_BYTES);
+	if (!queue->unused_count)
+		return true;
+	/* one of a smaller scan has memory, too, but must get more */
+	next = next_find(queue);
+	return next->capacity < queue->most &&
+	       captures_bytes(queue) + (queue->most - next->capacity) * sizeof(struct captured) >
+		       QUEUE_BYTES;
 }
 
 struct live_capture *capture_queue_room(struct capture_queue *queue, bool *stacks_room)

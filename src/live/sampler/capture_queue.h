@@ -22,7 +22,7 @@ void capture_queue_done(struct capture_queue *queue);
 /* Scans that are being filled, wait, or are made samples of. */
 unsigned int capture_queue_outstanding(const struct capture_queue *queue);
 /* True if there is no room, or no memory for what is probably copied into it. */
-bool capture_queue_is_full(const struct capture_queue *queue);
+bool capture_queue_is_full(struct capture_queue *queue);
 
 /* Room for a scan, of one that is not full; *stacks_room: for its stacks, too. */
 struct live_capture *capture_queue_room(struct capture_queue *queue, bool *stacks_room);

@@ -1,0 +1,69 @@
+"""More threads than anybody looks at, which also change their names: tsnap keeps its tick, others their rows."""
+import re
+import time
+
+import truth
+from case_hostile import HZ, MORE_BYTES, expect_beside, memory_bytes
+from harness import SLOW, START_S, STOP_S, Findings, Skip, case, check
+
+OTHERS = ("--filter", "comm=nap || comm=chains_gcc")  # who is shown beside them: a million rows a second would be the test's own load
+PAGE_S = 5
+SCAN_S = 0.8 / HZ  # CPU time: a scan that fits into a tick is late only where others have the CPUs
+LEAST_STACKS = 0.6  # of a thread that naps for 5 ms: who sleeps is looked at behind so many others, when some have gone on
+
+
+class Crowd:
+    """A report of all threads by process: what tsnap takes for it, how many of its scans it has, and the average number of spinning
+    threads. By name it would have as many groups as there may be, which have memory of their own (GROUPS_MAX)."""
+
+    def __init__(self, ctx, spin):
+        tool, self.bytes = ctx.plain("-a", "-F", HZ, "-i", PAGE_S, "-n", 2, "-g", "pid"), 0
+        while tool.code is None:
+            self.bytes = max(self.bytes, memory_bytes(tool))
+            time.sleep(0.05)
+        tool.finish_plain(0, START_S + STOP_S)
+        # the second page: the first one's times begin with the start, which takes a second or two among so many
+        self.text = tool.out.decode(errors="replace").rpartition("tsnap on ")[2]
+        self.scans, seconds = self.found(r"^(\d+) scans in ([\d.]+) s")
+        self.due = seconds * HZ
+        self.late = sum(map(int, re.findall(r"(\d+) late scans \(", self.text)))
+        self.cpu_s = self.found(r"^tsnap itself: ([\d.]+) ms of CPU time")[0] / 1000 / self.scans
+        self.spinning, = self.found(r"^ *([\d.]+) .* %d$" % spin.tgid)
+
+    def found(self, pattern):
+        found = re.search(pattern, self.text, re.M)
+        check(found, "no '%s': %s", pattern, self.text[:2000])
+        return [float(word) for word in found.groups()]
+
+    def __str__(self):
+        return "%d scans of %d, %d told as late, each of %.1f ms of CPU time, %.1f MB, %.3f threads of the one that spins" % (
+            self.scans, self.due, self.late, 1000 * self.cpu_s, self.bytes / 1e6, self.spinning)
+
+
+def expect_crowd(ctx, threads, attack):
+    """What others have beside them, row by row and in a report of all."""
+    if int(truth.read("/proc/sys/kernel/pid_max")) < threads + 2000:
+        raise Skip("there are too few numbers for %d threads" % threads)
+    find, spin = Findings(), ctx.workload("spin")
+    alone = Crowd(ctx, spin)
+    expect_beside(ctx, attack, *OTHERS, least=LEAST_STACKS, scan_s=SCAN_S * SLOW)
+    among = Crowd(ctx, spin)
+    print("# a report alone: %s\n# among them: %s\n# %s" % (alone, among, among.text[among.text.find("Missed: "):].replace("\n", "\n# ")))
+    find.expect(among.scans + among.late >= among.due - 2, "scans that are missing and not told: %s", among)
+    find.expect(among.cpu_s < SCAN_S * SLOW, "%s", among)
+    find.expect(among.bytes - alone.bytes < MORE_BYTES, "%d bytes more", among.bytes - alone.bytes)
+    # not held yet: exact times, which on a full host differ from the page's by a wait for a CPU that began before it or goes on
+    find.expect(among.spinning > 1, "the spinning thread and the one that waits for it are told as %.3f threads", among.spinning)
+    find.close()
+
+
+@case
+def hostile_many_threads(ctx):
+    """30 000 threads, of which 200 wake each other all the time."""
+    expect_crowd(ctx, 30000, lambda: ctx.workload("many", threads=29800, pairs=100))
+
+
+@case
+def hostile_many_names(ctx):
+    """20 000 threads that get new names as fast as these can be written."""
+    expect_crowd(ctx, 20000, lambda: ctx.workload("hostile_names", threads=20000))

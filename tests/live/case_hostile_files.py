@@ -1,0 +1,203 @@
+"""Files that are no files, that are in the way, or that must go: of strangers, of programs that have ended, and where tsnap writes."""
+import ctypes
+import os
+import select
+import shutil
+import stat
+import subprocess
+import sys
+
+import truth
+from case_share import Place
+from case_spaces import through, unshared
+from case_stack_trouble import Strange
+from case_stacks import chain_programs, directory_of, frames_of
+from harness import SLOW, START_S, STOP_S, Findings, Skip, case, check, rows_of, wait_until
+
+NOBODY = STRANGER = 65534
+IN_OPEN, IN_NONBLOCK = 0x20, 0o4000  # inotify(7)
+NEW_MOUNTS, NEW_USERS = 0x20000, 0x10000000  # unshare(2)
+PRIVATE, BIND = 1 << 14 | 1 << 18, 1 << 12  # mount(2)
+UNREAD = 9  # syslog(2): SYSLOG_ACTION_SIZE_UNREAD
+REFUSED = "processes whose perf-PID.map is no plain file, or another user's"
+
+
+def libc():
+    return ctypes.CDLL(None, use_errno=True)
+
+
+class Opens:
+    """Tells whether a file was opened since; a look that opens nothing (O_PATH) is none."""
+
+    def __init__(self, ctx):
+        self.fd, self.paths = libc().inotify_init1(IN_NONBLOCK), {}
+        check(self.fd >= 0, "no inotify")
+        ctx.at_end(lambda: os.close(self.fd))
+
+    def watch(self, name, path):
+        number = libc().inotify_add_watch(self.fd, path.encode(), IN_OPEN)
+        check(number >= 0, "%s can't be watched", path)
+        self.paths[number] = name
+
+    def taken(self):
+        """Names of those that were."""
+        names = set()
+        while select.select([self.fd], [], [], 0)[0]:
+            events = os.read(self.fd, 65536)
+            for at in range(0, len(events), 16):  # without names: these are watched one by one
+                names.add(self.paths[int.from_bytes(events[at:at + 4], sys.byteorder)])
+        return names
+
+
+def map_path():
+    return "/tmp/perf-%d.map" % os.getpid()
+
+
+def made(mode, device=0):
+    """What a process puts there before it is the program whose map it would be."""
+    return lambda: os.mknod(map_path(), mode | 0o644, device)
+
+
+def bound(source, users):
+    """The same by a mount that only the process has; users: as a user without rights may, who is root in a namespace of his own."""
+    def act():
+        os.close(os.open(map_path(), os.O_CREAT | os.O_EXCL, 0o644))
+        libc().unshare(NEW_MOUNTS | (NEW_USERS if users else 0))
+        libc().mount(None, b"/", None, PRIVATE, None)
+        libc().mount(source.encode(), map_path().encode(), None, BIND, None)
+    return act
+
+
+def strange_map(ctx, act, **popen):
+    """A process with code of its own on its stack, and such a map."""
+    one = Strange(ctx, "jit", preexec_fn=act, **popen)
+    path = "/tmp/perf-%d.map" % one.pid
+    ctx.at_end(lambda: os.path.lexists(path) and os.unlink(path))
+    return one, "/proc/%d/root%s" % (one.pid, path)
+
+
+def log_unread():
+    """Bytes of the kernel's log that nobody has taken yet from /proc/kmsg."""
+    return libc().klogctl(UNREAD, None, 0)
+
+
+@case
+def hostile_perf_maps(ctx):
+    """A list of a JIT's functions that is /proc/kmsg, by a mount of root's or of a user's without rights, a FIFO or a device is not even
+    opened: the kernel's log is not taken from it, and nobody waits."""
+    find, opens, ones = Findings(), Opens(ctx), {}
+    nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
+    program = os.path.join(ctx.temporary(), "strange")  # where nobody may go, too
+    os.chmod(os.path.dirname(program), 0o755)
+    shutil.copy2(os.path.join(directory_of(ctx), "strange"), program)
+    kinds = {"kmsg": (bound("/proc/kmsg", False), {}), "kmsg of a user": (bound("/proc/kmsg", True), nobody),
+             "memory": (bound("/proc/self/mem", False), {}), "FIFO": (made(stat.S_IFIFO), {}), "FIFO of a user": (made(stat.S_IFIFO), nobody),
+             "device": (made(stat.S_IFCHR, os.makedev(1, 5)), {})}
+    lacking = []
+    for name, (act, popen) in kinds.items():
+        try:
+            one, path = strange_map(ctx, act, executable=program, **popen)
+            if stat.S_ISREG(os.stat(path).st_mode) and os.stat(path).st_dev != os.stat("/proc/self/mem").st_dev:
+                raise Skip("nothing could be mounted there")
+            opens.watch(name, path)
+            ones[name] = one
+        except (Skip, OSError, subprocess.SubprocessError) as why:
+            lacking.append("%s: %s" % (name, why))
+    for why in lacking:
+        print("# not here: %s" % why)
+    check(len(ones) >= 3, "only %s could be had: %s", sorted(ones), lacking)
+    before, pids = log_unread(), ",".join(str(one.pid) for one in ones.values())
+    opens.taken()
+    tool = ctx.stream("-a", "-F", 20, "-d", 2, "-p", pids, columns="stack")
+    rows = tool.finish(0, START_S + STOP_S)
+    opened = sorted(opens.taken())
+    find.expect(not opened, "opened: %s", opened)
+    find.expect(log_unread() >= before, "%d bytes of the kernel's log were not read before, %d are now", before, log_unread())
+    for name, one in ones.items():
+        names = {frames_of(row)[0] for row in rows_of(rows, one.tid) if row["stack"]}
+        find.expect("[jit]+%#x" % (one.code_at + 3) in names, "%s: no stack that ends in its code: %s", name, sorted(names))
+    find.expect(tool.missed(REFUSED) == len(ones), "%d that are none, told: %s", len(ones), tool.err)
+    find.close()
+
+
+def enter_mounts(pid):
+    """The mounts of that process, from the next exec on."""
+    def act():
+        with open("/proc/%d/ns/mnt" % pid, "rb") as file:
+            if libc().setns(file.fileno(), 0):
+                os._exit(1)
+    return act
+
+
+@case
+def stacks_let_go_of_file_systems(ctx):
+    """The file systems of programs that have ended, a tmpfs and an ext4 of an image, can be unmounted a few seconds later, though a tsnap
+    among these mounts and one outside took the programs' stacks."""
+    image, loop, directory = ctx.temporary() + "/image", ctx.temporary(), directory_of(ctx)
+    mount, folders = "mount -t tmpfs tsnap-test /mnt", ["/mnt"]
+    if shutil.which("mkfs.ext4"):
+        mount += " && truncate -s 16M %s && mkfs.ext4 -q %s && mount -o loop %s %s" % (image, image, image, loop)
+        folders.append(loop)
+    place = Place(*unshared("--mount"), mount=mount)
+    ctx.started.append(place)
+    prefix, chains = ["nsenter", "--target", str(place.pid), "--mount", "--root", "--wd"], []
+    inside = through(ctx, *prefix, workload=False)
+    for folder in folders:
+        shutil.copy2(os.path.join(directory, "chains_gcc"), "/proc/%d/root%s" % (place.pid, folder))
+        chains.append(chain_programs.Chain(folder + "/chains_gcc", "recursion", directory, preexec_fn=enter_mounts(place.pid)))
+        ctx.started.append(chains[-1])
+    tools = [which.stream("-a", "-F", 20, columns="stack,exe,waits_on,cmdline") for which in (inside, ctx)]
+    for tool in tools:
+        for chain in chains:
+            tool.wait_scans(5, lambda row, chain=chain: row["tid"] == str(chain.tid) and
+                            chain_programs.contains(frames_of(row), chain.expected))
+    for chain in chains:
+        chain.end()
+    for folder in folders:
+        wait_until(lambda folder=folder: not subprocess.run(prefix + ["umount", folder], stderr=subprocess.DEVNULL).returncode, 5 * SLOW,
+                   "that %s can be unmounted" % folder)
+    for tool in tools:
+        tool.interrupt()
+
+
+def listing(directory):
+    return {name: truth.link(os.path.join(directory, name)) or truth.read(os.path.join(directory, name))
+            for name in truth.read_dir(directory)}
+
+
+@case
+def hostile_links(ctx):
+    """Where another user has put a link into a directory of everybody's, in the place of a file or directory that is to be written or on
+    the way to it: one line, exit code 1, and nothing is where the link leads."""
+    if os.geteuid():
+        raise Skip("not root")
+    find, recorded = Findings(), ctx.temporary()
+    ctx.plain("-a", "-o", recorded, "-n", 1).finish_plain(0)
+    brief = ("-a", "-d", 0.1)
+    forms = {"-o": lambda path: (*brief, "-o", path), "--flame": lambda path: (*brief, "--flame", path),
+             "--pprof": lambda path: (*brief, "--pprof", path), "--metrics": lambda path: ("-a", "-n", 1, "--metrics", path),
+             "--stack-dict": lambda path: (*brief, "--csv", "-g", "ustack", "--stack-dict", path),
+             "--write-offsets": lambda path: ("--write-offsets", path),
+             "--snapshot": lambda path: ("--replay", recorded, "--snapshot", path),
+             "--flame of a recording": lambda path: ("--replay", recorded, "-a", "--flame", path)}
+    for name, form in forms.items():
+        for kind in ("in its place", "to nothing", "on the way"):
+            everybodys, own = ctx.temporary(), ctx.temporary()
+            os.chmod(everybodys, 0o1777)
+            path = link = os.path.join(everybodys, "planted")
+            with open(own + "/kept", "w", encoding="ascii") as file:
+                file.write("kept")
+            aim = own if kind == "on the way" or name == "-o" else own + "/kept"
+            if kind == "to nothing":
+                aim = own + "/new"
+            elif kind == "on the way":
+                path += "/new"
+            os.symlink(aim, link)
+            os.lchown(link, STRANGER, STRANGER)
+            tool = ctx.plain(*form(path))
+            code, what = tool.wait(START_S + STOP_S), "%s %s" % (name, kind)
+            find.expect(code == 1, "%s: exit code %d: %s", what, code, tool.err)
+            find.expect(len(tool.err.splitlines()) == 1 and path in tool.err and "another user has put it" in tool.err, "%s: %s", what, tool.err)
+            find.expect(listing(own) == {"kept": "kept"}, "%s: changed where it leads: %s", what, sorted(listing(own)))
+            find.expect(listing(everybodys) == {"planted": aim}, "%s: changed beside it: %s", what, sorted(listing(everybodys)))
+    find.close()
