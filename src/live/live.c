@@ -310,6 +310,7 @@ static int live_start(struct live *live, struct error *e)
 	live->times.previous_ns = due_ns - live->context.period_ns;
 	if (live->times.previous_ns < live->accounts.attached_ns) /* exact times begin then */
 		live->times.previous_ns = live->accounts.attached_ns;
+	live->context.totals.told_ns = live->times.previous_ns;
 	live->times.housekept_ns -= HOUSEKEEPING_NS; /* the first scan looks at everything */
 	live_accounts_begin(&live->accounts, &live->context);
 	if (live->context.config.self)

@@ -41,7 +41,7 @@ void live_accounts_begin(struct live_accounts *accounts, struct live_context *co
 	    !accounts->context->config.attach)
 		cpu_busy_read(PROC, &accounts->first);
 	accounts->busy = accounts->first;
-	accounts->late_us = (accounts->first.at_ns - accounts->attached_ns) / NS_PER_US;
+	accounts->late_us = (accounts->first.at_ns - context->totals.told_ns) / NS_PER_US;
 	process_totals_visit(accounts->context->kernel.compiled.maps[KERNEL_MAP_PROCESSES],
 			     dead_read_baseline, accounts);
 }
@@ -103,12 +103,24 @@ static bool account_wanted(const struct live_accounts *accounts, const struct sa
 		       VERDICT_ACCEPTED;
 }
 
-/* Who is told. */
+/* Who is told, of the time up to end_ns. */
 struct telling {
 	struct live_accounts *accounts;
+	int64_t end_ns;
 	account_taker *take;
 	void *to;
 };
+
+/* A thread that has not been switched since the end is told as of then. Of others more is known
+ * than is told now: totals_take() leaves the rest. */
+static int64_t record_end_ns(const struct telling *telling, const struct thread_state *record)
+{
+	const struct thread_sched *sched = &record->sched;
+	int64_t switched_ns = (int64_t)(sched->on_cpu ? sched->in_ns : sched->out_ns);
+
+	return switched_ns <= telling->end_ns ? telling->end_ns
+					      : telling->accounts->context->now.moment.now_ns;
+}
 
 /* What does not change while the thread lives, and what it did since its previous sample. */
 static void thread_account(const struct telling *telling, const struct thread_state *record)
@@ -116,17 +128,20 @@ static void thread_account(const struct telling *telling, const struct thread_st
 	struct live_accounts *accounts = telling->accounts;
 	struct lookup_hint hint = {.sequence = record->sched.sequence_done};
 	uint64_t asked = accounts->context->wants.filter_needs & NEEDS_ANYTIME;
+	struct live_moment moment = accounts->context->now.moment;
 	struct live_totals totals;
 	struct sample account;
 	enum thread_doing doing;
 	bool unsure;
 
-	doing = record_doing(record, &accounts->context->now.moment, &unsure);
+	moment.now_ns = record_end_ns(telling, record);
+	doing = record_doing(record, &moment, &unsure);
 	/* it left its CPU, but not by a switch that a program saw: nobody knows when */
 	if (unsure && doing == DOING_ON)
 		doing = DOING_SLEEP;
-	record_sample(record, &accounts->context->now.moment, doing, &account);
-	record_totals(record, &accounts->context->now.moment, doing, &totals);
+	record_sample(record, &moment, doing, &account);
+	record_totals(record, &moment, doing, &totals);
+	totals.at_ns = telling->end_ns;
 	account.state = account.state_us = account.cpu = account.waker_tid = ABSENT;
 	lookup_fill(accounts->context->lookup, &account, &hint, asked,
 		    accounts->context->now.moment.now_ns);
@@ -164,32 +179,36 @@ static void record_account(void *to, const struct thread_state *record)
 	thread_account(telling, record);
 }
 
-/* A walk of its own, beside those of scans, which go on where they were. */
+/* A walk of its own, beside those of scans, which go on where they were. On a full host later scans
+ * may wait to be looked at: theirs is the time since the last one that was. */
 static void threads_account(struct telling *telling)
 {
 	struct live_accounts *accounts = telling->accounts;
+	struct totals_table *totals = &accounts->context->totals;
 	struct thread_table *table = &accounts->context->kernel.table;
 	uint64_t unseen = table->torn_count + table->unfinished_count;
 	uint32_t walked = table->walked;
 	int64_t late_us;
 	int err;
 
-	totals_unmark(&accounts->context->totals);
+	totals_unmark(totals);
 	if (accounts->first.cpus)
 		cpu_busy_read(PROC, &accounts->busy);
 	if (accounts->busy.cpus != accounts->first.cpus)
 		accounts->first.cpus = 0; /* a CPU came or went: never again */
+	totals->end_ns = telling->end_ns = accounts->context->now.moment.now_ns;
 	accounts->context->now.moment.now_ns = clock_monotonic_ns();
 	err = thread_table_scan(table, record_account, telling);
 	table->walked = walked;
 	live_seed_visit(&accounts->context->seed, record_account, telling);
-	late_us = (clock_monotonic_ns() - accounts->busy.at_ns) / NS_PER_US;
+	late_us = (accounts->busy.at_ns - telling->end_ns) / NS_PER_US;
 	accounts->error_us += accounts->late_us + late_us;
 	accounts->late_us = late_us;
-	accounts->context->totals.at_ns = clock_monotonic_ns();
+	totals->at_ns = telling->end_ns;
+	totals->end_ns = 0;
 	/* whoever was not seen is gone, if all was seen */
 	if (!err && table->torn_count + table->unfinished_count == unseen)
-		totals_sweep(&accounts->context->totals);
+		totals_sweep(totals);
 }
 
 static void dead_account(const struct telling *telling)
@@ -210,7 +229,7 @@ static void dead_account(const struct telling *telling)
 
 void live_accounts_tell(struct live_accounts *accounts, account_taker *take, void *to)
 {
-	struct telling telling = {accounts, take, to};
+	struct telling telling = {.accounts = accounts, .take = take, .to = to};
 
 	if (!(accounts->context->wants.needs & NEED_PROCESSES))
 		return;

@@ -1,11 +1,12 @@
 """The exact totals: their sums over a thread's samples against the kernel's own accounts."""
+import fcntl
 import os
 import re
 import time
 
 import truth
 from growth import Room
-from harness import SLOW, START_S, STOP_S, Skip, case, check, number, rows_of, scans_of, wait_until
+from harness import SLOW, START_S, STOP_S, Skip, case, check, let_pass, number, rows_of, scans_of, wait_until
 
 TIMES = ("cpu_us", "runq_us", "dwait_us", "sleep_us")
 COLUMNS = "state," + ",".join(TIMES) + ",vcsw,ivcsw"
@@ -147,6 +148,27 @@ def totals_of_growth(ctx):
     check("the map was made larger" in tool.err, "it was not: %s", tool.err)
     check("do not fit" not in tool.err, "%s", tool.err)
     expect_filled(rows, tids)
+
+
+@case
+def totals_of_pages_that_wait(ctx):
+    """Reports that nobody reads for a while: scans wait to be looked at meanwhile, and each page has the time of its own scans."""
+    spin = ctx.workload("spin")
+    reading, writing = os.pipe()
+    fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
+    tool = ctx.plain("-a", "-i", 1, "-n", 4, "-g", "tid,comm,state", stdout=writing)
+    os.close(writing)
+    with open(reading, "rb") as pipe:
+        text = pipe.read(1)
+        let_pass(2.5)
+        text += pipe.read()
+    tool.wait(STOP_S)
+    pages = re.split(r"^(?=tsnap on )", text.decode(), flags=re.M)[1:]
+    check(len(pages) == 4 and all(len(page) > 4096 for page in pages), "pages of %s bytes", [len(page) for page in pages])
+    for page in pages:
+        elapsed = float(re.search(r"scans in (\d+\.\d\d) s", page).group(1))
+        told = sum(float(word) for word in re.findall(r"^ +\d+\.\d\d +(\d+\.\d\d) .* %d +spin " % spin.tid, page, re.M))
+        check(abs(told - elapsed) <= 0.02 * elapsed + 0.02, "a spinning thread has %.2f s of %.2f: %s", told, elapsed, page[:400])
 
 
 @case

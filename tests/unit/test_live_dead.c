@@ -229,9 +229,52 @@ static void sleep_alone_is_told_apart(void **state)
 	totals_done(&table);
 }
 
+#define SECOND 1000000000ll
+
+/* Of a thread that began with tsnap, at 100 s, and has run a quarter of the time. */
+static void take_until(struct totals_table *table, int64_t until_s, struct sample *sample)
+{
+	int64_t lived_ns = (until_s - 100) * SECOND;
+	const struct live_totals now = {.at_ns = until_s * SECOND,
+					.until_ns = until_s * SECOND,
+					.cpu_ns = lived_ns / 4,
+					.runq_ns = lived_ns - lived_ns / 4,
+					.voluntary_count = until_s};
+
+	*sample = sample_absent;
+	sample->tid = 10;
+	sample->start_ns = 1;
+	totals_take(table, &now, sample);
+}
+
+static void times_are_of_the_scans_alone(void **state)
+{
+	struct totals_table table = {.begun_ns = 100 * SECOND, .told_ns = 104 * SECOND};
+	struct sample sample;
+
+	(void)state;
+	/* the first scan stands for the last of five seconds */
+	take_until(&table, 105, &sample);
+	assert_in_range(sample.cpu_us, 249999, 250001);
+	assert_in_range(sample.runq_us, 749999, 750001);
+	/* an account that ends two seconds before what is known, and a scan that had waited */
+	table.read_ns = 110 * SECOND;
+	table.end_ns = 108 * SECOND;
+	take_until(&table, 110, &sample);
+	assert_in_range(sample.cpu_us, 749999, 750001);
+	assert_in_range(sample.runq_us, 2249999, 2250001);
+	table.at_ns = table.end_ns;
+	table.end_ns = 0;
+	take_until(&table, 109, &sample);
+	assert_in_range(sample.cpu_us, 249998, 250002);
+	assert_in_range(sample.runq_us, 749998, 750002);
+	totals_done(&table);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(times_are_of_the_scans_alone),
 		cmocka_unit_test(differences_are_told_once),
 		cmocka_unit_test(what_was_told_is_taken_off),
 		cmocka_unit_test(others_are_counted),

@@ -146,10 +146,53 @@ static void row_withhold(struct totals_table *table, struct totals_row *row,
 	sample->vcsw = sample->ivcsw = ABSENT;
 }
 
+/* Between the two, so far on the way as part says; no switch is counted before it is sure. */
+static struct live_totals totals_between(const struct live_totals *from,
+					 const struct live_totals *to, double part)
+{
+	struct live_totals between = *from;
+
+	between.cpu_ns += (int64_t)((double)(to->cpu_ns - from->cpu_ns) * part);
+	between.runq_ns += (int64_t)((double)(to->runq_ns - from->runq_ns) * part);
+	between.disk_ns += (int64_t)((double)(to->disk_ns - from->disk_ns) * part);
+	between.sleep_ns += (int64_t)((double)(to->sleep_ns - from->sleep_ns) * part);
+	return between;
+}
+
+/* On a full host the first scan comes long after the first switch that was seen. How the totals
+ * have grown until told_ns is not known: as evenly as if nothing had changed. */
+static void row_skip_start(const struct totals_table *table, struct totals_row *row,
+			   const struct live_totals *now)
+{
+	int64_t gained_ns = time_between(&row->last, now);
+	int64_t before_ns = gained_ns - (now->until_ns - table->told_ns);
+
+	if (row->since_ns || !now->until_ns || !table->told_ns || before_ns <= 0 ||
+	    before_ns > gained_ns)
+		return;
+	row->last = totals_between(&row->last, now, (double)before_ns / (double)gained_ns);
+}
+
+/* The same of what came after end_ns. */
+static struct live_totals totals_to_end(const struct totals_table *table,
+					const struct totals_row *row, const struct live_totals *now)
+{
+	int64_t gained_ns = time_between(&row->last, now), after_ns = now->until_ns - table->end_ns;
+	struct live_totals ended = *now;
+
+	if (!table->end_ns || !now->until_ns || after_ns <= 0 || gained_ns <= 0)
+		return ended;
+	if (after_ns > gained_ns)
+		after_ns = gained_ns;
+	ended = totals_between(&row->last, now, (double)(gained_ns - after_ns) / (double)gained_ns);
+	ended.until_ns = now->until_ns - after_ns;
+	return ended;
+}
+
 void totals_take(struct totals_table *table, const struct live_totals *now, struct sample *sample)
 {
+	struct live_totals *last, ended;
 	struct totals_row *row;
-	struct live_totals *last;
 
 	if (now->at_ns < table->at_ns || swept_already(table, now, sample)) {
 		sample->cpu_us = sample->runq_us = sample->dwait_us = sample->sleep_us = 0;
@@ -173,6 +216,9 @@ void totals_take(struct totals_table *table, const struct live_totals *now, stru
 		return;
 	}
 	row_hide(table, row, false);
+	row_skip_start(table, row, now);
+	ended = totals_to_end(table, row, now);
+	now = &ended;
 	sample->cpu_us = take_us(now->cpu_ns, &last->cpu_ns);
 	sample->runq_us = take_us(now->runq_ns, &last->runq_ns);
 	sample->dwait_us = take_us(now->disk_ns, &last->disk_ns);

@@ -37,11 +37,14 @@ struct totals_table {
 	size_t count, capacity, free_row; /* free_row: index plus one of a list of unused rows */
 	int64_t read_ns;  /* the records of the totals were read before that, monotonic; 0: now */
 	int64_t begun_ns; /* no record is from before that, monotonic; 0: not known */
+	int64_t told_ns;  /* the first scan stands for the time from then on; 0: from begun_ns */
+	int64_t end_ns;	  /* what came later is not taken yet; 0: all is */
 	size_t hidden_count; /* threads whose last times did not add up */
 };
 
 /* Fills cpu_us .. ivcsw of sample with what came since the thread's previous sample (its first:
- * since tsnap watches it), and keeps now for the next. Where that is not the time that has gone by
+ * since told_ns; what came before, while tsnap began, is left out in proportion), and keeps now for
+ * the next. Where that is not the time that has gone by
  * these are ABSENT, and are given out later if they add up again within TOTALS_HIDDEN_NS. Nothing
  * is new in totals from before table->at_ns: a scan that was copied before an account, and is
  * looked at after it. */
