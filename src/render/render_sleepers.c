@@ -72,6 +72,10 @@ void page_add_sleepers(struct text *out, const struct page *page)
 	const struct sleepers *sleepers = page->sleepers;
 	struct text line = {0};
 
+	if (!page->tally->scans) {
+		page_add_wrapped(out, page, "No samples: there was no scan.");
+		return;
+	}
 	if (!sleepers) {
 		page_add_wrapped(out, page,
 				 "No samples: no thread that was asked for was active. "

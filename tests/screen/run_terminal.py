@@ -51,16 +51,16 @@ class Terminal:
         if signal_to:
             self.process.send_signal(signal_to)
 
-    def expect(self, words, seconds=20):
-        """Reads until the words have come since the last time."""
-        words = words if isinstance(words, bytes) else words.encode()
+    def expect(self, *all_words, seconds=20):
+        """Reads until all the words have come since the last time, in any order: a slow host gets a screen in pieces."""
+        all_words = [words if isinstance(words, bytes) else words.encode() for words in all_words]
         end = time.monotonic() + seconds
-        while words not in self.output:
+        while not all(words in self.output for words in all_words):
             if time.monotonic() > end:
-                raise AssertionError("no %r in %r" % (words, self.output[-600:]))
+                raise AssertionError("no %r in %r" % (all_words, self.output[-600:]))
             if select.select([self.master], [], [], 0.1)[0]:
                 self.output += os.read(self.master, 65536)
-        self.output = self.output[self.output.index(words) + len(words):]
+        self.output = self.output[max(self.output.index(words) + len(words) for words in all_words):]
 
     def type(self, keys):
         os.write(self.master, keys.encode())
@@ -301,8 +301,7 @@ def case_cut(tsnap):
         os.truncate(os.path.join(recording, last), os.path.getsize(os.path.join(recording, last)) - 7)
         for path, words in (("cut.csv", "Missed: 1 row cut off"), (recording, "scans whose samples are lost")):
             terminal = Terminal(tsnap, columns=160, recording=path)
-            terminal.expect(words)
-            terminal.expect("AVG_THR")
+            terminal.expect(words, "AVG_THR")
             terminal.type("\r")
             terminal.expect("state=")
             terminal.type("q")
