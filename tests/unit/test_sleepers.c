@@ -4,6 +4,7 @@
 #include "base/names.h"
 #include "render/renderer.h"
 #include "report/sleepers.h"
+#include "report/tally.h"
 
 static void take(struct sleepers *sleepers, int64_t state, int64_t kthread, const char *comm,
 		 const char *why)
@@ -21,7 +22,8 @@ static void take(struct sleepers *sleepers, int64_t state, int64_t kthread, cons
 
 static void expect_shown(const struct sleepers *sleepers, const char *expected)
 {
-	struct page page = {.sleepers = sleepers};
+	const struct tally tally = {.scans = 1};
+	struct page page = {.sleepers = sleepers, .tally = &tally};
 	struct text text = {0};
 
 	page_add_sleepers(&text, &page);
