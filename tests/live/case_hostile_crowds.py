@@ -22,7 +22,7 @@ class Crowd:
             self.bytes = max(self.bytes, memory_bytes(tool))
             time.sleep(0.05)
         tool.finish_plain(0, START_S + STOP_S)
-        # the second page: the first one's times begin with the start, which takes a second or two among so many
+        # the second page: scans of the first one come late, as the start takes a second or two among so many
         self.text = tool.out.decode(errors="replace").rpartition("tsnap on ")[2]
         self.scans, seconds = self.found(r"^(\d+) scans in ([\d.]+) s")
         self.due = seconds * HZ
@@ -52,7 +52,7 @@ def expect_crowd(ctx, threads, attack):
     find.expect(among.scans + among.late >= among.due - 2, "scans that are missing and not told: %s", among)
     find.expect(among.cpu_s < SCAN_S * SLOW, "%s", among)
     find.expect(among.bytes - alone.bytes < MORE_BYTES, "%d bytes more", among.bytes - alone.bytes)
-    # not held yet: exact times, which on a full host differ from the page's by a wait for a CPU that began before it or goes on
+    # that its time is exact is held by totals_of_pages_that_wait
     find.expect(among.spinning > 1, "the spinning thread and the one that waits for it are told as %.3f threads", among.spinning)
     find.close()
 

@@ -159,8 +159,9 @@ static struct live_totals totals_between(const struct live_totals *from,
 	return between;
 }
 
-/* On a full host the first scan comes long after the first switch that was seen. How the totals
- * have grown until told_ns is not known: as evenly as if nothing had changed. */
+/* Leaves out what came before told_ns: on a full host the first scan comes long after the first
+ * switch that was seen. How the totals have grown is not known: they are taken to have done so
+ * evenly. */
 static void row_skip_start(const struct totals_table *table, struct totals_row *row,
 			   const struct live_totals *now)
 {
@@ -173,7 +174,7 @@ static void row_skip_start(const struct totals_table *table, struct totals_row *
 	row->last = totals_between(&row->last, now, (double)before_ns / (double)gained_ns);
 }
 
-/* The same of what came after end_ns. */
+/* The totals as of end_ns. How they have grown since is not known: evenly, too. */
 static struct live_totals totals_to_end(const struct totals_table *table,
 					const struct totals_row *row, const struct live_totals *now)
 {

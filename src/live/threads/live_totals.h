@@ -44,10 +44,9 @@ struct totals_table {
 
 /* Fills cpu_us .. ivcsw of sample with what came since the thread's previous sample (its first:
  * since told_ns; what came before, while tsnap began, is left out in proportion), and keeps now for
- * the next. Where that is not the time that has gone by
- * these are ABSENT, and are given out later if they add up again within TOTALS_HIDDEN_NS. Nothing
- * is new in totals from before table->at_ns: a scan that was copied before an account, and is
- * looked at after it. */
+ * the next. Where that is not the time that has gone by these are ABSENT, and are given out later
+ * if they add up again within TOTALS_HIDDEN_NS. Nothing is new in totals from before table->at_ns:
+ * a scan that was copied before an account, and is looked at after it. */
 void totals_take(struct totals_table *table, const struct live_totals *now, struct sample *sample);
 
 /* True if totals_take() would find nothing but sleep. */
