@@ -34,6 +34,7 @@ void live_accounts_begin(struct live_accounts *accounts, struct live_context *co
 	accounts->context = context;
 	if (!(accounts->context->wants.needs & NEED_PROCESSES))
 		return;
+	accounts->dead.ended_ns = context->totals.told_ns;
 	accounts->context->totals.gone = thread_gone;
 	accounts->context->totals.to = accounts;
 	/* threads outside of a container are not told of, and who attaches came later */
@@ -196,7 +197,7 @@ static void threads_account(struct telling *telling)
 		cpu_busy_read(PROC, &accounts->busy);
 	if (accounts->busy.cpus != accounts->first.cpus)
 		accounts->first.cpus = 0; /* a CPU came or went: never again */
-	totals->end_ns = telling->end_ns = accounts->context->now.moment.now_ns;
+	totals->end_ns = telling->end_ns;
 	accounts->context->now.moment.now_ns = clock_monotonic_ns();
 	err = thread_table_scan(table, record_account, telling);
 	table->walked = walked;
@@ -229,14 +230,20 @@ static void dead_account(const struct telling *telling)
 
 void live_accounts_tell(struct live_accounts *accounts, account_taker *take, void *to)
 {
-	struct telling telling = {.accounts = accounts, .take = take, .to = to};
+	struct telling telling = {.accounts = accounts,
+				  .end_ns = accounts->context->now.moment.now_ns,
+				  .take = take,
+				  .to = to};
+	int64_t read_ns;
 
 	if (!(accounts->context->wants.needs & NEED_PROCESSES))
 		return;
 	/* first: who is gone in the walk has ended before, or ends in the next account */
 	process_totals_visit(accounts->context->kernel.compiled.maps[KERNEL_MAP_PROCESSES],
 			     dead_read, accounts);
+	read_ns = clock_monotonic_ns();
 	if (accounts->context->wants.needs & NEED_TOTALS)
 		threads_account(&telling);
+	dead_table_end(&accounts->dead, telling.end_ns, read_ns);
 	dead_account(&telling);
 }

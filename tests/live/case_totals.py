@@ -152,8 +152,11 @@ def totals_of_growth(ctx):
 
 @case
 def totals_of_pages_that_wait(ctx):
-    """Reports that nobody reads for a while: scans wait to be looked at meanwhile, and each page has the time of its own scans."""
+    """Reports that nobody reads for a while: scans wait to be looked at meanwhile, and each page has the time of its own scans;
+    of threads that end as well, of which two live at any time."""
     spin = ctx.workload("spin")
+    births = ctx.workload("births", us=10000, sleep_us=30000, **{"as": "short_lived"})
+    births.say("300")  # for 6 s and more
     reading, writing = os.pipe()
     fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
     tool = ctx.plain("-a", "-i", 1, "-n", 4, "-g", "tid,comm,state", stdout=writing)
@@ -167,8 +170,11 @@ def totals_of_pages_that_wait(ctx):
     check(len(pages) == 4 and all(len(page) > 4096 for page in pages), "pages of %s bytes", [len(page) for page in pages])
     for page in pages:
         elapsed = float(re.search(r"scans in (\d+\.\d\d) s", page).group(1))
-        told = sum(float(word) for word in re.findall(r"^ +\d+\.\d\d +(\d+\.\d\d) .* %d +spin " % spin.tid, page, re.M))
-        check(abs(told - elapsed) <= 0.02 * elapsed + 0.02, "a spinning thread has %.2f s of %.2f: %s", told, elapsed, page[:400])
+        rows = [(float(seconds), comm) for seconds, comm in re.findall(r"^ +\d+\.\d\d +(\d+\.\d\d) .* +[\d-]+ +(spin|short_lived) +[^ Z]", page, re.M)]
+        told = {name: sum(seconds for seconds, comm in rows if comm == name) for name in ("spin", "short_lived")}
+        check(abs(told["spin"] - elapsed) <= 0.02 * elapsed + 0.02, "a spinning thread has %s s of %.2f: %s", told, elapsed, page[:400])
+        # before it executes its program each has its parent's name
+        check(1.2 * elapsed < told["short_lived"] < 2.1 * elapsed, "two short-lived ones have %s s of %.2f each: %s", told, elapsed, page[:400])
 
 
 @case

@@ -151,6 +151,55 @@ static void what_was_told_of_others_is_taken_off(void **state)
 	dead_table_done(&table);
 }
 
+/* Where scans wait to be looked at, some of them ended after the last one that was. */
+static void what_came_after_the_last_scan_stays(void **state)
+{
+	const struct totals_gone gone = {
+		.comm = name_of_string("cc1"),
+		.uid = 5,
+		.told = {.cpu_ns = 30000, .sleep_ns = 10000, .until_ns = 1010000}};
+	struct dead_table table = {.ended_ns = 1000000};
+	struct sample account;
+	size_t at = 0;
+
+	(void)state;
+	read_row(&table, "cc1", 5,
+		 (struct process_totals){
+			 .exits = 3, .cpu_ns = 80000, .sleep_ns = 17000, .voluntary_count = 3});
+	dead_table_take_off(&table, &gone);
+	dead_table_end(&table, 1040000, 1100000);
+	assert_true(dead_table_tell(&table, &at, true, &account));
+	/* samples have told 7500 of it since the end before: 0.4 of 50000 and that, but that */
+	assert_int_equal(account.cpu_us, 15);
+	assert_int_equal(account.sleep_us, 1); /* 0.4 of 7000 + 2500, but 2500 */
+	assert_int_equal(account.dead_cpu_us, 80);
+	assert_int_equal(account.exits, 3);
+	assert_int_equal(account.vcsw, 3);
+	dead_table_end(&table, 1200000, 1200100);
+	at = 0;
+	assert_true(dead_table_tell(&table, &at, true, &account));
+	assert_int_equal(account.cpu_us, 35);
+	assert_int_equal(account.sleep_us, 6);
+	assert_int_equal(account.dead_cpu_us, 0);
+	assert_int_equal(account.exits, 0);
+	/* samples have told more than what is taken to have been before the end */
+	read_row(&table, "cc1", 5, (struct process_totals){.exits = 3, .cpu_ns = 130000});
+	dead_table_take_off(&table,
+			    &(struct totals_gone){.comm = name_of_string("cc1"),
+						  .uid = 5,
+						  .told = {.cpu_ns = 40000, .until_ns = 1250000}});
+	dead_table_end(&table, 1210000, 1220000);
+	at = 0;
+	assert_true(dead_table_tell(&table, &at, true, &account));
+	assert_int_equal(account.cpu_us, 0);
+	assert_int_equal(account.dead_cpu_us, 50);
+	dead_table_end(&table, 1300000, 1300000);
+	at = 0;
+	assert_true(dead_table_tell(&table, &at, true, &account));
+	assert_int_equal(account.cpu_us, 10);
+	dead_table_done(&table);
+}
+
 struct told {
 	struct totals_gone gone;
 	int count;
@@ -279,6 +328,7 @@ int main(void)
 		cmocka_unit_test(what_was_told_is_taken_off),
 		cmocka_unit_test(others_are_counted),
 		cmocka_unit_test(what_was_told_of_others_is_taken_off),
+		cmocka_unit_test(what_came_after_the_last_scan_stays),
 		cmocka_unit_test(threads_that_are_gone),
 		cmocka_unit_test(sleep_alone_is_told_apart),
 	};

@@ -14,6 +14,7 @@ struct dead_row {
 	struct process_totals before; /* as the kernel's table had it */
 	/* to be told: */
 	struct live_totals left;
+	struct live_totals sampled; /* what samples have told since the previous account */
 	int64_t forks, execs, exits, cpu_ns;
 };
 
@@ -68,23 +69,53 @@ void dead_table_read(struct dead_table *table, const struct process_key *key,
 				 now->exits - before.exits;
 }
 
+/* The part of what was told of a thread that was since the previous account. */
+static double told_lately(const struct dead_table *table, const struct live_totals *told)
+{
+	int64_t all_ns = told->cpu_ns + told->runq_ns + told->disk_ns + told->sleep_ns;
+	int64_t lately_ns = told->until_ns - table->ended_ns;
+
+	if (lately_ns >= all_ns)
+		return 1;
+	return told->until_ns && lately_ns > 0 ? (double)lately_ns / (double)all_ns : 0;
+}
+
+static void time_move(int64_t *left, int64_t *sampled, int64_t told, double lately)
+{
+	*left -= told;
+	*sampled += (int64_t)((double)told * lately);
+}
+
 void dead_table_take_off(struct dead_table *table, const struct totals_gone *gone)
 {
-	struct live_totals *left;
+	double lately = told_lately(table, &gone->told);
+	struct dead_row *row;
 
 	if (!gone->comm)
 		return;
 	if (table->full &&
 	    !keyed_find(&table->rows, sizeof(struct dead_row), row_key(gone->comm, gone->uid)))
-		left = &row_of(table, OTHERS_COMM, ABSENT)->left;
+		row = row_of(table, OTHERS_COMM, ABSENT);
 	else
-		left = &row_of(table, gone->comm, gone->uid)->left;
-	left->cpu_ns -= gone->told.cpu_ns;
-	left->runq_ns -= gone->told.runq_ns;
-	left->disk_ns -= gone->told.disk_ns;
-	left->sleep_ns -= gone->told.sleep_ns;
-	left->voluntary_count -= gone->told.voluntary_count;
-	left->involuntary_count -= gone->told.involuntary_count;
+		row = row_of(table, gone->comm, gone->uid);
+	time_move(&row->left.cpu_ns, &row->sampled.cpu_ns, gone->told.cpu_ns, lately);
+	time_move(&row->left.runq_ns, &row->sampled.runq_ns, gone->told.runq_ns, lately);
+	time_move(&row->left.disk_ns, &row->sampled.disk_ns, gone->told.disk_ns, lately);
+	time_move(&row->left.sleep_ns, &row->sampled.sleep_ns, gone->told.sleep_ns, lately);
+	row->left.voluntary_count -= gone->told.voluntary_count;
+	row->left.involuntary_count -= gone->told.involuntary_count;
+}
+
+void dead_table_end(struct dead_table *table, int64_t end_ns, int64_t read_ns)
+{
+	int64_t before_ns = end_ns - table->ended_ns, after_ns = read_ns - end_ns;
+
+	table->later = 0;
+	/* where no scan waits no hundredth of the dead is left for the next page */
+	if (table->ended_ns && after_ns * 100 > before_ns)
+		table->later =
+			before_ns > 0 ? (double)after_ns / (double)(before_ns + after_ns) : 1;
+	table->ended_ns = end_ns;
 }
 
 static int64_t take(int64_t *left, int64_t unit)
@@ -95,9 +126,22 @@ static int64_t take(int64_t *left, int64_t unit)
 	return taken;
 }
 
-static bool row_tell(struct dead_row *row, bool totals, struct sample *account)
+/* Of what is left and what samples have told since the previous account all the latter came before
+ * this one's end. */
+static int64_t take_part(int64_t *left, int64_t *sampled, double later)
 {
-	struct live_totals *left = &row->left;
+	int64_t stays = (int64_t)((double)(*left + *sampled) * later);
+	int64_t taken, now = *left - stays;
+
+	*sampled = 0;
+	taken = take(&now, NS_PER_US);
+	*left = now + stays;
+	return taken;
+}
+
+static bool row_tell(struct dead_row *row, bool totals, double later, struct sample *account)
+{
+	struct live_totals *left = &row->left, *sampled = &row->sampled;
 	int64_t any;
 
 	*account = sample_absent;
@@ -110,10 +154,10 @@ static bool row_tell(struct dead_row *row, bool totals, struct sample *account)
 	any = account->forks | account->execs | account->exits | account->dead_cpu_us;
 	if (!totals)
 		return any;
-	account->cpu_us = take(&left->cpu_ns, NS_PER_US);
-	account->runq_us = take(&left->runq_ns, NS_PER_US);
-	account->dwait_us = take(&left->disk_ns, NS_PER_US);
-	account->sleep_us = take(&left->sleep_ns, NS_PER_US);
+	account->cpu_us = take_part(&left->cpu_ns, &sampled->cpu_ns, later);
+	account->runq_us = take_part(&left->runq_ns, &sampled->runq_ns, later);
+	account->dwait_us = take_part(&left->disk_ns, &sampled->disk_ns, later);
+	account->sleep_us = take_part(&left->sleep_ns, &sampled->sleep_ns, later);
 	account->vcsw = take(&left->voluntary_count, 1);
 	account->ivcsw = take(&left->involuntary_count, 1);
 	return any | account->cpu_us | account->runq_us | account->dwait_us | account->sleep_us |
@@ -125,7 +169,7 @@ bool dead_table_tell(struct dead_table *table, size_t *at, bool totals, struct s
 	struct dead_row *rows = table->rows.rows;
 
 	while (*at < table->rows.count)
-		if (row_tell(&rows[(*at)++], totals, account))
+		if (row_tell(&rows[(*at)++], totals, table->later, account))
 			return true;
 	return false;
 }

@@ -20,6 +20,8 @@
 
 /* Zeroed is empty and valid. */
 struct dead_table {
+	int64_t ended_ns;  /* up to then all has been told, monotonic; 0: since ever */
+	double later;	   /* the part of what is left that came after that */
 	struct keyed rows; /* struct dead_row, by uid and comm */
 	bool full;	   /* the kernel's: names that have no row here are in that for others */
 	uint64_t others;   /* forks and ends in that one */
@@ -31,6 +33,12 @@ void dead_table_read(struct dead_table *table, const struct process_key *key,
 		     const struct process_totals *now, bool baseline);
 /* A thread is gone: what was told of it was not the dead's. */
 void dead_table_take_off(struct dead_table *table, const struct totals_gone *gone);
+
+/* What comes next is told of the time up to end_ns, and the table was read at read_ns. Where scans
+ * wait to be looked at some ended between the two. Who is not known, only by what names: they are
+ * taken to have ended evenly, so that of the totals' times a part is told, and the rest next time.
+ */
+void dead_table_end(struct dead_table *table, int64_t end_ns, int64_t read_ns);
 
 /* The next row with something to tell, as an account in which all but comm, uid, totals (where they
  * are asked for), forks, execs and exits are absent; *at starts at 0. False at the end. */

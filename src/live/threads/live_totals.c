@@ -23,9 +23,11 @@ struct totals_row {
 
 static void row_tell(const struct totals_table *table, const struct totals_row *row)
 {
+	struct totals_gone gone = {*row->comm ? row->comm : NULL, row->uid, row->last};
+
+	gone.told.until_ns = row->since_ns;
 	if (table->gone)
-		table->gone(table->to, &(struct totals_gone){*row->comm ? row->comm : NULL,
-							     row->uid, row->last});
+		table->gone(table->to, &gone);
 }
 
 static void row_name(struct totals_row *row, const char *comm)

@@ -21,9 +21,9 @@ struct totals_row;
 
 /* A thread that is gone. */
 struct totals_gone {
-	const char *comm; /* as of its last sample or account, valid during the call, */
-	int64_t uid;	  /* and as its record told then */
-	struct live_totals told;
+	const char *comm;	 /* as of its last sample or account, valid during the call, */
+	int64_t uid;		 /* and as its record told then */
+	struct live_totals told; /* until_ns: the moment of the last that was told; 0: not known */
 };
 
 struct totals_table {
