@@ -17,7 +17,15 @@ struct path_scan {
 	int64_t moment_ns, time_us, weight_us;
 };
 
+/* Of an episode of the process: */
+enum episode_path {
+	EPISODE_NONE,	 /* there is nothing to tell, or no more */
+	EPISODE_OPEN,	 /* its path is not known yet */
+	EPISODE_DOUBTED, /* more may be found out about it: it is told when it is forgotten */
+};
+
 struct path_episode {
+	enum episode_path path;
 	size_t previous;    /* the thread's episode before, as index plus one; 0: none */
 	size_t first, last; /* scans */
 	struct sample sample;
@@ -33,6 +41,7 @@ struct path_walk {
 	const struct path_episode *links[PATH_LINKS_MAX];
 	size_t count;
 	const char *end;
+	bool doubted; /* perhaps a packet that the interrupted thread sent: sent_by() will know */
 };
 
 static const char END_CPU[] = "CPU", END_QUEUE[] = "run queue", END_DISK[] = "disk",
@@ -140,6 +149,7 @@ void critical_path_add(struct critical_path *path, const struct scan *scan,
 	path->open = memory_grow(path->open, &path->open_capacity, path->open_count + 1,
 				 sizeof(*path->open));
 	path->open[path->open_count++] = place;
+	path->episodes[place].path = EPISODE_OPEN;
 }
 
 void critical_path_wakeup(struct critical_path *path, const struct wakeup *wakeup)
@@ -238,9 +248,12 @@ static const struct path_episode *walk_next(const struct critical_path *path,
 		return NULL;
 	}
 	waker = wakeup->waker_tid == ABSENT ? NULL : episode_find(path, wakeup->waker_tid, scan);
-	if (wakeup->interrupt && !sent_by(path, sleeper, waker))
+	if (wakeup->interrupt && !sent_by(path, sleeper, waker)) {
 		walk->end = interrupt_end(&sleeper->sample);
-	else if (wakeup->waker_tid == sleeper->sample.tid)
+		walk->doubted = (walk->end == END_NETWORK || walk->end == END_INTERRUPT) && waker &&
+				sleeper->sample.waits_on_pid == ABSENT &&
+				names_call(&sleeper->sample);
+	} else if (wakeup->waker_tid == sleeper->sample.tid)
 		walk->end = END_SELF;
 	else if (!waker || wakeup->wake_ns > *before_ns || walk->count == PATH_LINKS_MAX)
 		walk->end = END_UNSEEN;
@@ -347,12 +360,13 @@ static void path_tell(struct critical_path *path, const struct path_walk *walk, 
 	path->held[path->held_count++] = told;
 }
 
-static void episode_tell(struct critical_path *path, size_t place, path_taker *take, void *to)
+/* Of the scans before `end` alone. */
+static void episode_tell(struct critical_path *path, const struct path_episode *episode, size_t end,
+			 path_taker *take, void *to)
 {
-	const struct path_episode *episode = &path->episodes[place];
 	struct path_walk walk;
 
-	for (size_t scan = episode->first; scan <= episode->last; scan++) {
+	for (size_t scan = episode->first; scan <= episode->last && scan < end; scan++) {
 		walk_make(path, episode, scan, &walk);
 		path_tell(path, &walk, scan, take, to);
 	}
@@ -371,22 +385,12 @@ static bool episode_known(const struct critical_path *path, const struct path_ep
 		      : episode->last + 1 + GRACE_SCANS < path->scan_count;
 }
 
-void critical_path_end_scan(struct critical_path *path, int64_t until_ns, path_taker *take,
-			    void *to)
+static bool episode_doubted(const struct critical_path *path, const struct path_episode *episode)
 {
-	size_t left = 0;
+	struct path_walk walk;
 
-	for (size_t i = 0; i < path->open_count; i++) {
-		size_t place = path->open[i];
-
-		if (episode_known(path, &path->episodes[place], until_ns))
-			episode_tell(path, place, take, to);
-		else
-			path->open[left++] = place;
-	}
-	path->open_count = left;
-	if (path->scan_count >= PATH_SCANS_MAX || path->episode_count >= PATH_EPISODES_MAX)
-		critical_path_settle(path, take, to);
+	walk_make(path, episode, episode->last, &walk);
+	return walk.doubted;
 }
 
 static int times_compare(const void *a, const void *b)
@@ -396,33 +400,116 @@ static int times_compare(const void *a, const void *b)
 	return (x->time_us > y->time_us) - (x->time_us < y->time_us);
 }
 
-/* Wake-ups of scans that are still to come stay. */
-static void path_clear(struct critical_path *path)
+/* Hands over what is held of times before end_us. */
+static void held_tell(struct critical_path *path, int64_t end_us, path_taker *take, void *to)
 {
-	int64_t until_ns = path->scan_count ? path->scans[path->scan_count - 1].moment_ns : 0;
-	size_t count = path->wakeup_count;
+	size_t told = 0;
+
+	if (path->held_count)
+		qsort(path->held, path->held_count, sizeof(*path->held), times_compare);
+	while (told < path->held_count && path->held[told].time_us < end_us)
+		take(to, &path->held[told++]);
+	path->held_count -= told;
+	memmove(path->held, path->held + told, path->held_count * sizeof(*path->held));
+}
+
+/* Forgets episodes that ended before the scan `from`, and of others the part before it. */
+static void episodes_forget(struct critical_path *path, size_t from)
+{
+	size_t count = path->episode_count;
 
 	index_empty(&path->last_episodes);
+	path->episode_count = path->open_count = 0;
+	for (size_t i = 0; i < count; i++) {
+		struct path_episode episode = path->episodes[i];
+		uint64_t *place;
+
+		if (episode.last < from)
+			continue;
+		if (episode.first < from) {
+			if (episode.sample.state_us != ABSENT) /* as of the first scan */
+				episode.sample.state_us += (path->scans[from].moment_ns -
+							    path->scans[episode.first].moment_ns) /
+							   NS_PER_US;
+			episode.first = from;
+		}
+		episode.first -= from;
+		episode.last -= from;
+		place = index_put(&path->last_episodes, (uint64_t)episode.sample.tid, NULL);
+		episode.previous = *place;
+		if (episode.path == EPISODE_OPEN)
+			path->open[path->open_count++] = path->episode_count;
+		path->episodes[path->episode_count] = episode;
+		*place = ++path->episode_count;
+	}
+}
+
+/* Those of scans from since_ns on stay, and of scans that are still to come. */
+static void wakeups_forget(struct critical_path *path, int64_t since_ns)
+{
+	size_t count = path->wakeup_count;
+
 	index_empty(&path->last_wakeups);
-	path->wakeup_count = path->scan_count = path->episode_count = 0;
-	path->open_count = path->held_count = 0;
+	path->wakeup_count = 0;
 	for (size_t i = 0; i < count; i++) {
 		struct wakeup wakeup = path->wakeups[i].wakeup;
 
-		if (wakeup.wake_ns > until_ns)
+		if (wakeup.wake_ns >= since_ns)
 			critical_path_wakeup(path, &wakeup);
 	}
 }
 
+/* Tells all of the scans before `from`, and forgets them: a wait that goes on has not ended in
+ * these. */
+static void path_forget(struct critical_path *path, size_t from, path_taker *take, void *to)
+{
+	bool all = from == path->scan_count;
+
+	if (!path->scan_count)
+		return;
+	for (size_t i = 0; i < path->episode_count; i++)
+		if (path->episodes[i].path != EPISODE_NONE)
+			episode_tell(path, &path->episodes[i], from, take, to);
+	held_tell(path, all ? INT64_MAX : path->scans[from].time_us, take, to);
+	episodes_forget(path, from);
+	wakeups_forget(path,
+		       all ? path->scans[from - 1].moment_ns + 1 : path->scans[from].moment_ns);
+	path->scan_count -= from;
+	memmove(path->scans, path->scans + from, path->scan_count * sizeof(*path->scans));
+}
+
+static bool is_full(const struct critical_path *path)
+{
+	return path->scan_count >= PATH_SCANS_MAX || path->episode_count >= PATH_EPISODES_MAX;
+}
+
+void critical_path_end_scan(struct critical_path *path, int64_t until_ns, path_taker *take,
+			    void *to)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < path->open_count; i++) {
+		size_t place = path->open[i];
+		struct path_episode *episode = &path->episodes[place];
+
+		if (!episode_known(path, episode, until_ns)) {
+			path->open[left++] = place;
+			continue;
+		}
+		episode->path = episode_doubted(path, episode) ? EPISODE_DOUBTED : EPISODE_NONE;
+		if (episode->path == EPISODE_NONE)
+			episode_tell(path, episode, SIZE_MAX, take, to);
+	}
+	path->open_count = left;
+	if (is_full(path))
+		path_forget(path, (path->scan_count + 3) / 4, take, to);
+	if (is_full(path))
+		critical_path_settle(path, take, to);
+}
+
 void critical_path_settle(struct critical_path *path, path_taker *take, void *to)
 {
-	for (size_t i = 0; i < path->open_count; i++)
-		episode_tell(path, path->open[i], take, to);
-	if (path->held_count)
-		qsort(path->held, path->held_count, sizeof(*path->held), times_compare);
-	for (size_t i = 0; i < path->held_count; i++)
-		take(to, &path->held[i]);
-	path_clear(path);
+	path_forget(path, path->scan_count, take, to);
 }
 
 void critical_path_done(struct critical_path *path)

@@ -10,8 +10,8 @@
  * samples. Times are by the monotonic clock. A wait and its end are matched by time: no thread can
  * be in two sleeps at once, whoever has its tid before or after.
  *
- * Pure: samples and wake-ups come from the caller. In bounded memory: when that is full, waits that
- * go on count as not ended, and it begins anew.
+ * Pure: samples and wake-ups come from the caller. In bounded memory: when that is full, the oldest
+ * scans are told, in which waits that go on count as not ended, and forgotten.
  */
 #ifndef TSNAP_REPORT_CRITICAL_PATH_H
 #define TSNAP_REPORT_CRITICAL_PATH_H

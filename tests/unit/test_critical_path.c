@@ -252,7 +252,7 @@ static void waited_on(struct critical_path *path, int scan, int64_t fd, int64_t 
 }
 
 /* The other end was looked up for one wait, and for the next ones the thread ran too soon: the same
- * call on the same descriptor is known, and on another one is not. */
+ * call on the same descriptor is known, also of scans before, and on another one is not. */
 static void sent_to_short_waits(void **state)
 {
 	struct critical_path path = {.wanted = true};
@@ -269,11 +269,13 @@ static void sent_to_short_waits(void **state)
 	critical_path_end_scan(&path, moment_ns(5), take, &told);
 	waited_on(&path, 5, 3, 300); /* known now, and not the one that was interrupted */
 	critical_path_end_scan(&path, moment_ns(6), take, &told);
-	assert_int_equal(told.count, 5);
-	expect(&told, 0, "network", "t1");
+	assert_int_equal(told.count, 3);
+	expect(&told, 0, "CPU", "t1 read> t2");
 	expect(&told, 1, "CPU", "t1 read> t2");
-	expect(&told, 2, "CPU", "t1 read> t2");
-	expect(&told, 3, "network", "t1");
+	expect(&told, 2, "network", "t1");
+	critical_path_settle(&path, take, &told);
+	assert_int_equal(told.count, 5);
+	expect(&told, 3, "CPU", "t1 read> t2"); /* of the first scan */
 	expect(&told, 4, "network", "t1");
 	critical_path_done(&path);
 }
@@ -351,6 +353,44 @@ static void in_order(void **state)
 	critical_path_done(&path);
 }
 
+struct told_in_order {
+	int count, not_ended;
+};
+
+static void take_in_order(void *to, const struct sample *sample)
+{
+	struct told_in_order *told = to;
+
+	told->not_ended += !strcmp(sample->path_end, "not ended");
+	assert_int_equal(sample->time_us, ++told->count * 10000);
+	if (sample->path_depth == 0 && sample->state == DOING_SLEEP) /* for how long it has slept */
+		assert_int_equal(sample->state_us, told->count * 10000 - 5000);
+}
+
+/* When there is no more room for scans the oldest are told, and the wait goes on in the others. */
+static void longer_than_scans_are_held(void **state)
+{
+	struct critical_path path = {.wanted = true, .ordered = true};
+	struct told_in_order told = {.count = 0};
+	const int scans = PATH_SCANS_MAX + PATH_SCANS_MAX / 8;
+
+	(void)state;
+	for (int scan = 1; scan <= scans; scan++) {
+		seen(&path, scan, OWN, DOING_SLEEP, 5, NULL);
+		seen(&path, scan, 2, scan % 2 ? DOING_ON : DOING_RQ, 10 * scan - 1, NULL);
+		critical_path_end_scan(&path, moment_ns(scan), take_in_order, &told);
+	}
+	assert_int_equal(told.count, PATH_SCANS_MAX / 4);
+	assert_int_equal(told.not_ended, PATH_SCANS_MAX / 4);
+	seen(&path, scans + 1, OWN, DOING_ON, 10 * scans + 5, NULL);
+	woken(&path, OWN, 2, 5, 10 * scans + 5, false);
+	critical_path_end_scan(&path, moment_ns(scans + 1), take_in_order, &told);
+	critical_path_settle(&path, take_in_order, &told);
+	assert_int_equal(told.not_ended, PATH_SCANS_MAX / 4);
+	assert_int_equal(told.count, scans + 1);
+	critical_path_done(&path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -365,6 +405,7 @@ int main(void)
 		cmocka_unit_test(unknown),
 		cmocka_unit_test(circles),
 		cmocka_unit_test(in_order),
+		cmocka_unit_test(longer_than_scans_are_held),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
