@@ -1,7 +1,10 @@
 """The critical path of a process, exactly: every switch and wake-up of all CPUs, as the kernel's own tracer (ftrace) writes them.
 
 A thread's time is followed as Perfetto's stdlib does: while it sleeps, the time is that of the thread which woke it, in the same
-stretch of time, and if that one slept, too, of the one that woke that; an interrupt ends it."""
+stretch of time, and if that one slept, too, of the one that woke that; an interrupt ends it. But for two things that tsnap tells otherwise: a
+packet to a process of this host is delivered in an interrupt that was put off until then by the thread which sends it, and who is displaced by
+tsnap itself is told as of before."""
+import bisect
 import glob
 import os
 import re
@@ -9,11 +12,11 @@ import re
 from harness import Skip, check
 
 TRACING = "/sys/kernel/tracing"
-BUFFER_KB = 16384  # of a CPU
+BUFFER_KB = 65536  # of a CPU
 DEPTH_MAX = 32
 ON_ITS_WAY_NS = 50000  # a wake-up so short before the switch out came while the thread was on its way to sleep
 
-LINE = re.compile(r"\s*.*-(\d+)\s+\[\d+\]\s+(\S+)\s+(\d+)\.(\d{6}): (sched_switch|sched_waking): (.*)")
+LINE = re.compile(r"\s*.*-(\d+)\s+\[(\d+)\]\s+(\S+)\s+(\d+)\.(\d{6}): (sched_switch|sched_waking): (.*)")
 SWITCH = re.compile(r"prev_comm=(.*) prev_pid=(\d+) prev_prio=\d+ prev_state=(\S+) ==> next_comm=(.*) next_pid=(\d+) next_prio")
 WAKING = re.compile(r"comm=.* pid=(\d+) prio=")
 
@@ -57,13 +60,13 @@ class Trace:
         match = LINE.match(line)
         if not match:
             return
-        current, flags, seconds, part, kind, rest = match.groups()
+        current, cpu, flags, seconds, part, kind, rest = match.groups()
         now_ns = int(seconds) * 10**9 + int(part) * 1000
         if kind == "sched_switch":
             name, leaves, state, next_name, arrives = SWITCH.match(rest).groups()
-            self.events.append((now_ns, "switch", int(leaves), state[0], int(arrives), name, next_name))
+            self.events.append((now_ns, "switch", cpu, int(leaves), state[0], int(arrives), name, next_name))
         else:  # the third flag: h or H in an interrupt, s in one that was put off
-            self.events.append((now_ns, "waking", int(WAKING.match(rest).group(1)), int(current), flags[2] != "."))
+            self.events.append((now_ns, "waking", cpu, int(WAKING.match(rest).group(1)), int(current), flags[2]))
 
 
 class Stretch:
@@ -74,10 +77,10 @@ class Stretch:
 
 
 class Threads:
-    """What each thread did, made of a trace."""
+    """What each thread did, made of a trace. peers: names of threads that only wait for each other's packets."""
 
-    def __init__(self, events):
-        self.names, self.stretches, self.woken_ns = {}, {}, {}
+    def __init__(self, events, peers=()):
+        self.names, self.stretches, self.begins, self.woken_ns, self.switched_ns, self.peers = {}, {}, {}, {}, {}, peers
         for event in events:
             if event[1] == "switch":
                 self._switch(*event[:1] + event[2:])
@@ -89,19 +92,32 @@ class Threads:
         if stretches:
             stretches[-1].end_ns = now_ns
         stretches.append(Stretch(now_ns, kind))
+        self.begins.setdefault(tid, []).append(now_ns)
 
     def _last(self, tid):
         stretches = self.stretches.get(tid)
         return stretches[-1] if stretches else None
 
-    def _switch(self, now_ns, leaves, state, arrives, name, next_name):
+    def _is_on(self, tid, cpu):
+        """On this project's kind of machine switches from idle are hidden, of one CPU or both: it came when nobody else was there any more."""
+        last = self._last(tid)
+        if last and last.kind == "run queue":
+            self._next(tid, max(last.begin_ns, self.switched_ns.get(cpu, 0)), "CPU")
+
+    def _switch(self, now_ns, cpu, leaves, state, arrives, name, next_name):
+        self._is_on(leaves, cpu)
+        self.switched_ns[cpu] = now_ns
         self.names[leaves], self.names[arrives] = name, next_name
         on_its_way = self.woken_ns.get(leaves, 0) > now_ns - ON_ITS_WAY_NS
-        self._next(leaves, now_ns, "run queue" if state == "R" or on_its_way else "D" if state == "D" else "S")
+        awake = "CPU" if next_name == "tsnap" else "run queue"
+        self._next(leaves, now_ns, awake if state == "R" or on_its_way else "D" if state == "D" else "S")
         self._next(arrives, now_ns, "CPU")
 
-    def _waking(self, now_ns, tid, waker, interrupt):
+    def _waking(self, now_ns, cpu, tid, waker, flag):
+        self._is_on(waker, cpu)
         last = self._last(tid)
+        sent = flag == "s" and {self.names.get(tid), self.names.get(waker)} <= set(self.peers)
+        interrupt = flag != "." and not sent
         if last and last.kind in "SD":
             last.waker, last.ended = None if interrupt or not waker else waker, True
             self._next(tid, now_ns, "run queue")
@@ -110,7 +126,12 @@ class Threads:
 
     def path(self, tid, begin_ns, end_ns, shares, depth=0):
         """Adds what this time of the thread really was to shares: {(kind, name of the thread): ns}."""
-        for stretch in self.stretches.get(tid, []):
+        stretches = self.stretches.get(tid, [])
+        first = bisect.bisect_right(self.begins.get(tid, []), begin_ns) - 1
+        for at in range(max(first, 0), len(stretches)):
+            stretch = stretches[at]
+            if stretch.begin_ns >= end_ns:
+                break
             begin, end = max(begin_ns, stretch.begin_ns), min(end_ns, stretch.end_ns or end_ns)
             if begin >= end:
                 continue
