@@ -1,0 +1,274 @@
+"""The stages of tests/run: what each of them does, and when."""
+import concurrent.futures
+import glob
+import os
+import re
+import shutil
+import subprocess
+import typing
+
+import lint
+from steps import JOBS, TOP, Failed, Skipped, Steps, answer, call, failure_show, locked, output_to, say, text_of
+
+SUITES = ("sid", "trixie", "bullseye")
+FIRST_WORDS = re.compile(r".*(?:: error: |^FAIL |^skip: |\*\*\*|^tree-(?:make|run): .*fail).*", re.M)  # why a tree's tests failed
+
+
+class Stage(typing.NamedTuple):
+    """A row of the table of stages."""
+    name: str
+    when: str  # ALL: only with --all, or named; BESIDE: may run while others do; else EACH
+    help: str
+    function: typing.Callable
+
+
+def log_path(options, name):
+    return os.path.join(options.build, "logs", name)
+
+
+class StageSteps(Steps):
+    """The tests of a stage that works below the folder options.build."""
+
+    def __init__(self, name, options):
+        super().__init__(name, options.build)
+        self.options = options
+
+    def program(self, path):
+        """A program of the tree that gcc built."""
+        return os.path.join(self.build, "gcc", path)
+
+    def log(self, name):
+        return log_path(self.options, name + ".log")
+
+    def ready(self, tree):
+        """Builds a tree that the stage needs; the build's output is shown only where it fails."""
+        try:
+            with output_to(self.log("build-" + tree)):
+                TREES[tree](self)
+        except Failed:
+            failure_show(self.log("build-" + tree))
+            raise
+
+
+def skip_allowed(options, kind):
+    return kind in options.allow_skip or "all" in options.allow_skip
+
+
+def root_needed():
+    if os.getuid() != 0:
+        raise Skipped("needs root")
+
+
+def trees_folder():
+    return os.path.join(os.environ.get("TSNAP_VM_CACHE") or "/var/cache/tsnap-vm", "trees")
+
+
+# --- builds
+
+def build_gcc(steps):
+    steps.build_tree("gcc", "-DCMAKE_C_COMPILER=gcc", "-DCMAKE_BUILD_TYPE=Release")
+
+
+def build_clang(steps):
+    steps.build_tree("clang", "-DCMAKE_C_COMPILER=clang", "-DCMAKE_BUILD_TYPE=Release")
+
+
+def build_sanitize(steps):
+    steps.build_tree("sanitize", "-DCMAKE_C_COMPILER=clang", "-DCMAKE_BUILD_TYPE=Debug", "-DTSNAP_SANITIZE=ON", "-DTSNAP_FUZZ=ON",
+                     "-DTSNAP_FUZZ_SECONDS=%d" % (60 if steps.options.all else 1))
+
+
+def build_arm64(steps):
+    root = answer("tests/arm64/sysroot-make")
+    with locked(os.path.join(steps.build, "arm64.lock")):  # prepare_ahead() may be at it
+        options = ["-DCMAKE_TOOLCHAIN_FILE=%s/cmake/arm64.cmake" % TOP, "-DCMAKE_SYSROOT=" + root, "-DCMAKE_BUILD_TYPE=Release"]
+        steps.build_tree("arm64", *options)
+        steps.build_tree("arm64-clang", *options, "-DCMAKE_C_COMPILER=clang")
+
+
+TREES = {"gcc": build_gcc, "clang": build_clang, "sanitize": build_sanitize, "arm64": build_arm64}
+
+
+def prepare_ahead(steps, names):
+    """Fetches and builds what these stages will need, while others run, with the time that they leave of the CPUs and of the network.
+    Nobody waits for this: a stage makes what is not there yet, or waits for its lock, and tells what failed."""
+    os.nice(19)
+    if "trees" in names:
+        for suite in SUITES:
+            subprocess.run(["tests/tree/tree-make", suite], check=False)
+    if "vm" in names:
+        for line in text_of("tests/vm/kernels").splitlines():
+            if not line.startswith("#"):
+                subprocess.run(["tests/vm/kernel-fetch", line.split()[0]], check=False)
+    if "arm64" in names:
+        build_arm64(steps)
+
+
+# --- stages
+
+def build_of(words, build):
+    """A stage that only builds."""
+    return lambda steps: steps.check(words, build, steps)
+
+
+def ctest_of(tree, labels):
+    """A stage of a tree's tests with these labels."""
+    def function(steps):
+        steps.ready(tree)
+        steps.ctest(tree, labels)
+    return function
+
+
+def deps(steps):
+    steps.check("packages", call, "packaging/install-deps", "test")
+
+
+def text(steps):
+    root_needed()
+    steps.ready("gcc")
+    steps.ctest("gcc/tests/text", "^text$")  # a folder of its own: another ctest may be at work in the tree
+
+
+def lint_all(steps):
+    for words, function in lint.CHECKS:
+        steps.check(words, function, steps)
+
+
+def browser(steps):
+    steps.ready("gcc")
+    steps.driver("python3", "-B", "tests/browser/run_browser.py", steps.program("src/tsnap"))
+
+
+def tree_test(steps, suite, name, *arguments):
+    """Runs tests/tree/tree-run with a log of its own, because two run at once."""
+    path = steps.log("tree-" + name)
+    with open(path, "wb") as log:
+        status = subprocess.run(["tests/tree/tree-run", *arguments], stdout=log, stderr=log, check=False).returncode
+    if status == 77:
+        say("Debian %s can't be had: %s" % (suite, "".join(text_of(path).splitlines()[-1:])))
+        if skip_allowed(steps.options, "tree-" + suite):
+            with open(path, "ab") as log:
+                log.write(b"0 passed, 0 failed, 1 skipped\n")
+
+
+def trees(steps):
+    """Builds two trees at once. Then, while nothing is built because times are compared, runs on this kernel what was built in each tree,
+    and what was built in the oldest one in the others and here."""
+    root_needed()
+    for path in glob.glob(steps.log("tree-*")):
+        os.remove(path)
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda suite: tree_test(steps, suite, suite, "-b", suite), SUITES))
+    programs = {suite: os.path.join(trees_folder(), suite, "build/gcc/src/tsnap") for suite in SUITES}
+    programs = {suite: path for suite, path in programs.items() if os.access(path, os.X_OK)}  # a build that failed was told already
+    oldest = programs.get("bullseye")
+    for suite, program in programs.items():
+        tree_test(steps, suite, suite + "-live", suite, program)
+        if oldest and program != oldest:
+            tree_test(steps, suite, suite + "-oldest", suite, oldest)
+    skipped_before = steps.skipped
+    if oldest:
+        steps.driver("python3", "-B", "tests/live/run_live.py", "--jobs", "4", "--workload",
+                     os.path.join(trees_folder(), "bullseye/build/gcc/tests/workload/workload"), "--tsnap", oldest,
+                     "spin", "blocked_before", "totals")
+    can_run = oldest and steps.skipped == skipped_before  # so live tests can run in each tree: the kernel is the same
+    for path in sorted(glob.glob(steps.log("tree-*"))):
+        tree_log_count(steps, path, can_run)
+
+
+def tree_log_count(steps, path, can_run):
+    """Counts what a tree's tests told. Where live tests can run none may be skipped."""
+    output, failed_before = text_of(path), steps.failed
+    steps.driver_ended(0, output)
+    if can_run and re.search("^skip: ", output, re.M):
+        steps.failed += 1
+    if steps.failed > failed_before:
+        why = FIRST_WORDS.search(output)
+        say("FAILED, %s: %s" % (path, why.group() if why else "".join(output.splitlines()[-1:])))
+
+
+def packages(steps):
+    root_needed()
+    steps.driver("tests/package/run", "bullseye", "bookworm", "trixie", "sid", "rpm")
+
+
+def live(steps):
+    root_needed()
+    steps.ready("gcc")
+    # most of a test's time is sleep, but with two for each CPU one in twenty saw nothing but the others
+    driver = ("python3", "-B", "tests/live/run_live.py", "--workload", steps.program("tests/workload/workload"))
+    with_tsnap = (*driver, "--jobs", str(min(JOBS + 1, 8)), "--tsnap", steps.program("src/tsnap"))
+    steps.driver(*driver, "--self-test")
+    steps.driver(*with_tsnap, "--history", os.path.join(steps.build, "second-tries"), *(["--all"] if steps.options.all else []))
+    # the same through perf tracepoints, where tracefs can be mounted for these tests alone
+    steps.driver("unshare", "--mount", "tests/live/with-tracefs", *with_tsnap, "--tsnap-args=--without raw_tracepoint",
+                 "spin", "blocked_*", "totals", "totals_close", "totals_of_*", "totals_at_any_rate", "exec_by_*", "exit_storm", "zombie*",
+                 "hostile_comm_*", "killed")
+
+
+def vm(steps):
+    """The guests; --allow-skip vm-KERNEL goes on without a kernel that can't be had."""
+    root_needed()
+    steps.ready("gcc")
+    allowed = [word for kind in steps.options.allow_skip for word in ("--allow-skip", kind)]
+    steps.driver("tests/vm/matrix", *(["-a"] if steps.options.all else []), *allowed)
+    if steps.options.all:
+        steps.driver("python3", "-B", "tests/vm/cuts.py", steps.program("src/tsnap"), steps.program("tests/workload/workload"))
+
+
+def cpu_refused(steps, cpu):
+    """Configuring for the CPU fails, and in words that name it."""
+    log, tree = steps.log("refused-" + cpu), os.path.join(steps.build, "refused")
+    shutil.rmtree(tree, ignore_errors=True)
+    with open(log, "wb") as file:
+        status = subprocess.run(["cmake", "-S", TOP, "-B", tree, "-DCMAKE_SYSTEM_NAME=Linux", "-DCMAKE_SYSTEM_PROCESSOR=" + cpu],
+                                stdout=file, stderr=file, check=False).returncode
+    if status == 0 or "tsnap does not run on %s yet" % cpu not in text_of(log):
+        raise Failed("exit status %d, see %s" % (status, log))
+
+
+def arm64(steps):
+    steps.check("cross builds", steps.ready, "arm64")
+    for cpu in "riscv64", "ppc64le", "s390x", "i686":
+        steps.check(cpu + " is refused", cpu_refused, steps, cpu)
+    if steps.failed > 0:
+        return
+    root_needed()
+    root, kernel = answer("tests/arm64/sysroot-make"), answer("tests/vm/kernel-fetch", "6.1-arm64")
+    log = steps.log("vm-6.1-arm64")
+    # the emulated machine needs one CPU; the other tests have what it leaves
+    boot = ["nice", "-n", "-5", "tests/vm/boot", "-t", "1500", "-o", log_path(steps.options, "vm-6.1-arm64"), "-r", root, kernel,
+            "tests/vm/guest", os.path.join(steps.build, "arm64/src/tsnap"), os.path.join(steps.build, "arm64/tests/workload/workload"),
+            "smoke", "kprobe", *(["options"] if steps.options.all else [])]
+    with open(log, "wb") as file:
+        guest = subprocess.Popen(boot, stdout=file, stderr=file)
+    steps.ctest("arm64", "^(unit|golden|fuzz)$", os.path.join(TOP, "tests/arm64/within"), root)
+    status = guest.wait()
+    print(text_of(log), end="")
+    steps.driver_ended(status, text_of(log))
+
+
+EACH, ALL, BESIDE = "each", "all", "beside"
+STAGES = (  # in the order in which they run
+    Stage("deps", EACH, "install what the tests need (packaging/install-deps test)", deps),
+    Stage("gcc", EACH, "build with gcc, optimised, warnings are errors", build_of("build with gcc", build_gcc)),
+    Stage("clang", EACH, "build with clang, warnings are errors", build_of("build with clang", build_clang)),
+    Stage("sanitize", EACH, "build with clang's address and undefined behaviour sanitizers, with the fuzz targets",
+          build_of("build with sanitizers", build_sanitize)),
+    Stage("text", BESIDE, "the BPF text, compiled for every plan and held to the limits of old kernels (root)", text),
+    Stage("lint", BESIDE, "shellcheck, clang-format, clang-tidy (its analyzer in full with --all), cycles of includes, words, the bench's"
+          " figures", lint_all),
+    Stage("unit", EACH, "unit tests", ctest_of("gcc", "^unit$")),
+    Stage("golden", EACH, "the program on recorded samples: every output format", ctest_of("gcc", "^golden$")),
+    Stage("browser", BESIDE, "flame graphs in headless Chromium, folded stacks in speedscope", browser),
+    Stage("budget", BESIDE, "user instructions of a sample on its way to the output, against the stored ones",
+          ctest_of("gcc", "^budget$")),
+    Stage("hostile", BESIDE, "unit, golden and fuzz corpus under the sanitizers", ctest_of("sanitize", "^(unit|golden|fuzz)$")),
+    Stage("trees", ALL, "the same on other libbcc, LLVM and compilers: Debian bullseye, trixie and sid in trees (root)", trees),
+    Stage("packages", ALL, ".deb and .rpm: built, installed, upgraded, removed; the service under systemd, in new trees of Debian's suites"
+          " (root)", packages),
+    Stage("live", EACH, "the workloads against /proc, then the program against them, on this kernel (root)", live),
+    Stage("vm", EACH, "the program on the oldest and the newest kernel in QEMU; --all: on 4.9 to sid, each source of types and probe (root)",
+          vm),
+    Stage("arm64", ALL, "cross builds for arm64, their tests under qemu-user, the program on Debian's arm64 kernel in QEMU (root)", arm64),
+)
