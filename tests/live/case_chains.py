@@ -40,14 +40,20 @@ def judged(name, rows, truth):
     return share, "%.1f %% of %d samples are right; wrong: %s" % (share, len(later), sorted(set(wrong))[:4]), later
 
 
-def run_chain(ctx, name, least):
-    workload = ctx.workload("chain", of=name, dir=ctx.temporary())
-    truth = Truth(workload)
-    rows = ctx.stream("-a", "-d", 2 * SETTLED_S, "-p", truth.pids, columns=COLUMNS).finish(0, START_S + 2 * SETTLED_S + STOP_S)
-    share, words, later = judged(name, rows, truth)
+def chain_begin(ctx, name):
+    truth = Truth(ctx.workload("chain", of=name, dir=ctx.temporary()))
+    return truth, ctx.stream("-a", "-d", 2 * SETTLED_S, "-p", truth.pids, columns=COLUMNS)
+
+
+def chain_end(name, least, truth, tool):
+    share, words, later = judged(name, tool.finish(0, START_S + 2 * SETTLED_S + STOP_S), truth)
     print("# chain %s: %s" % (name, words.split(";")[0]))
     check(share >= least, "%s: %s", name, words)
     return later
+
+
+def run_chain(ctx, name, least):
+    return chain_end(name, least, *chain_begin(ctx, name))
 
 
 @case
@@ -86,9 +92,11 @@ def chain_of_deadlock(ctx):
 @case
 def chain_through_processes(ctx):
     """Pipes, file locks, children, and sockets of a client, a proxy and a server."""
-    for name, least in (("pipeline", LIKELY), ("flock_stopped", CERTAIN), ("child_disk", CERTAIN), ("proxy_tcp", LIKELY),
-                        ("proxy_unix", LIKELY), ("server_threads", LIKELY)):
-        run_chain(ctx, name, least)
+    for names in ({"pipeline": LIKELY, "flock_stopped": CERTAIN, "child_disk": CERTAIN},
+                  {"proxy_tcp": LIKELY, "proxy_unix": LIKELY, "server_threads": LIKELY}):
+        begun = {name: chain_begin(ctx, name) for name in names}
+        for name, least in names.items():
+            chain_end(name, least, *begun[name])
 
 
 @case

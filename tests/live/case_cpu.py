@@ -113,11 +113,11 @@ def fsync(ctx):
                   row["filename"], workload["fd"], workload["file"])
 
 
-def turns(ctx, pause_us, *options):
+def turns(ctx, pause_us, *options, scans=600):
     """Rows of a reader that waits for another file each time, asleep in its read; and what tsnap wrote beside them."""
     workload = ctx.workload("turns", dir=ctx.temporary(), pause_us=pause_us)
     tool = ctx.stream("-a", "-F", 200, "-p", workload["pid"], *options, columns="state,syscall,fd,arg2,filename,waits_on")
-    tool.wait_scans(600)
+    tool.wait_scans(scans)
     return [row for row in rows_of(tool.interrupt(), workload.tid) if row["state"] == "S" and row["syscall"] == "read"]
 
 
@@ -131,7 +131,7 @@ def file_of_the_same_wait(ctx):
         for row in named:
             check(row["filename"].endswith("/turn.%d" % (int(row["arg2"], 0) - 1)), "not the file of its wait: %s", row)
         check(len(named) >= len(rows) * least, "%d of %d named, at waits of %d us", len(named), len(rows), pause_us)
-    filtered = turns(ctx, 2000, "--filter", 'filename~"turn.3$"')
+    filtered = turns(ctx, 2000, "--filter", 'filename~"turn.3$"', scans=60)
     check(filtered and all(row["arg2"] == "0x4" and row["filename"].endswith("/turn.3") for row in filtered), "%s", filtered)
 
 

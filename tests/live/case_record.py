@@ -332,13 +332,15 @@ def record_quota(ctx):
 def record_write_errors(ctx):
     """A disk that fails, a quota, a file system that became read-only: one message with the reason, recording goes on by itself, and
     every file stays whole."""
-    for error, words in ("EIO", "Input/output error"), ("EDQUOT", "Disk quota exceeded"), ("EROFS", "Read-only file system"):
-        directory = ctx.temporary() + "/new"
-        tool = with_fault(ctx, "pwrite64:error=%s:when=6..20" % error, "--no-sandbox", "-o", directory, "-a", "-F", "20", "-d", "8",
-                          "--flush", "0.2")
+    faults = {"EIO": "Input/output error", "EDQUOT": "Disk quota exceeded", "EROFS": "Read-only file system"}
+    directories = {error: ctx.temporary() + "/new" for error in faults}
+    tools = {error: with_fault(ctx, "pwrite64:error=%s:when=6..20" % error, "--no-sandbox", "-o", directories[error], "-a", "-F", "20",
+                               "-d", "8", "--flush", "0.2") for error in faults}
+    for error, words in faults.items():
+        tool = tools[error]
         check(tool.wait(START_S + 8 + STOP_S) == 0, "%s", tool.err)
         check(words + ": nothing is recorded now" in tool.err, "%s", tool.err)
-        expect_resumed(tool, directory)
+        expect_resumed(tool, directories[error])
 
 
 MOMENT = """

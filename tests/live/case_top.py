@@ -206,7 +206,7 @@ def top_durations(ctx):
         screen = Screen(ctx, "-i", "0.5", "-a", "-t", tid, "-g", "tid", *options)
         screen.wait(r"\b%d\b" % tid)
         screen.type(keys)
-        screen.read(6)
+        screen.read(2.5)
         screen.type("poffcpu")
         found = screen.wait(r"offcpu +(\d+), p50 +([\d.]+ ..), p90 ", 10)
         check(int(found.group(1)) > 50, "a few sleeps: %s", found.group(0))

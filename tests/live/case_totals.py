@@ -170,8 +170,8 @@ def totals_of_pages_that_wait(ctx):
     check(len(pages) == 4 and all(len(page) > 4096 for page in pages), "pages of %s bytes", [len(page) for page in pages])
     for page in pages:
         elapsed = float(re.search(r"scans in (\d+\.\d\d) s", page).group(1))
-        rows = [(float(seconds), comm) for seconds, comm in re.findall(r"^ +\d+\.\d\d +(\d+\.\d\d) .* +[\d-]+ +(spin|short_lived) +[^ Z]", page, re.M)]
-        told = {name: sum(seconds for seconds, comm in rows if comm == name) for name in ("spin", "short_lived")}
+        rows = re.findall(r"^ +\d+\.\d\d +(\d+\.\d\d) .* (?:%d +(spin)|[\d-]+ +(short_lived)) +[^ Z]" % spin.tid, page, re.M)
+        told = {name: sum(float(row[0]) for row in rows if name in row) for name in ("spin", "short_lived")}
         check(abs(told["spin"] - elapsed) <= 0.02 * elapsed + 0.02, "a spinning thread has %s s of %.2f: %s", told, elapsed, page[:400])
         # before it executes its program each has its parent's name
         check(1.2 * elapsed < told["short_lived"] < 2.1 * elapsed, "two short-lived ones have %s s of %.2f each: %s", told, elapsed, page[:400])
