@@ -173,6 +173,7 @@ static int run_take(struct run *run, const struct scan *part)
 	int err = 0;
 
 	run_note_sleeps(run, part);
+	chain_report_note(&run->chains, part);
 	if (run->path.wanted)
 		run_path_take(run, part);
 	else if (run_grouped(run))
@@ -297,6 +298,7 @@ static int run_loop(struct run *run, struct error *e)
 		if (run_grouped(run))
 			run_take_events(run);
 		run_path_end_scan(run);
+		chain_report_end_scan(&run->chains);
 		if (!err)
 			err = stack_dict_file_flush(&run->stack_dict, e);
 		if (!err)

@@ -293,7 +293,7 @@ int run_prepare(struct run *run, struct error *e)
 	if (run->config->stacks)
 		run->page.stacks = &run->stacks;
 	if (run->config->chains) {
-		chain_report_init(&run->chains);
+		chain_report_init(&run->chains, (size_t)run->config->stacks);
 		run->page.chains = &run->chains;
 	}
 	err = run_traces(run, e);

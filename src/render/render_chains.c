@@ -29,7 +29,7 @@ static void part_add(struct text *out, const struct page *page, enum chain_part 
 	struct text line = {0};
 
 	table.grid = grid;
-	table.stacks = NULL;
+	table.stacks = part == CHAIN_ROOTS ? &page->chains->stacks : NULL;
 	if (!rows && !words[part].none)
 		return;
 	text_add_char(out, '\n');

@@ -31,6 +31,12 @@ struct chain_lock {
 	int64_t seconds, waiting;
 };
 
+/* A sample of a thread that waits for another one in the end. */
+struct chain_victim {
+	int64_t weight_us, root_tid, root_pid;
+	const char *root, *syscall, *waits_on;
+};
+
 #define ROOT(member) offsetof(struct chain_root, member)
 #define LOCK(member) offsetof(struct chain_lock, member)
 
@@ -65,9 +71,10 @@ static void list_of_rows(struct column_list *list, const struct column *rows, si
 		list->items[list->count++] = &rows[i];
 }
 
-void chain_report_init(struct chain_report *report)
+void chain_report_init(struct chain_report *report, size_t stacks)
 {
 	struct error unsaid = {0};
+	struct column_list keys = {0};
 
 	*report = (struct chain_report){.wanted = true};
 	column_list_add(&report->needed, "chains", false, &unsaid);
@@ -81,12 +88,16 @@ void chain_report_init(struct chain_report *report)
 			&unsaid);
 	group_table_init(&report->queues, &report->lists[CHAIN_QUEUES]);
 	group_table_init(&report->cycles, &report->lists[CHAIN_CYCLES]);
+	column_list_add(&keys, "root,root_pid,root_syscall,root_waits_on", true, &unsaid);
+	stack_lines_init(&report->stacks, stacks, &keys, false);
 	error_done(&unsaid);
 }
 
 uint64_t chain_report_needs(const struct chain_report *report)
 {
-	return report->wanted ? column_list_needs(&report->needed) : 0;
+	return report->wanted
+		       ? column_list_needs(&report->needed) | stack_lines_needs(&report->stacks)
+		       : 0;
 }
 
 static uint64_t hash_of(const char *name, int64_t pid)
@@ -232,6 +243,22 @@ static void lock_add(struct chain_report *report, const struct sample *sample, c
 	lock->holders += added;
 }
 
+static bool is_cycle(const struct sample *sample)
+{
+	return sample->root_why &&
+	       (!strcmp(sample->root_why, "deadlock") || !strcmp(sample->root_why, "cycle"));
+}
+
+static bool has_chain(const struct sample *sample)
+{
+	return sample->chain && sample->depth != ABSENT;
+}
+
+static bool has_root(const struct sample *sample)
+{
+	return has_chain(sample) && sample->depth > 0 && !is_cycle(sample);
+}
+
 void chain_report_add(struct chain_report *report, const struct sample *sample)
 {
 	int64_t weight_us = sample->weight_us == ABSENT ? 0 : sample->weight_us;
@@ -241,16 +268,63 @@ void chain_report_add(struct chain_report *report, const struct sample *sample)
 		return;
 	if (sample->oncpu_comm)
 		group_table_add(&report->queues, sample);
-	if (!sample->chain || sample->depth == ABSENT)
+	if (!has_chain(sample))
 		return;
-	if (sample->root_why &&
-	    (!strcmp(sample->root_why, "deadlock") || !strcmp(sample->root_why, "cycle")))
+	if (is_cycle(sample))
 		group_table_add(&report->cycles, sample);
-	else if (sample->depth > 0)
+	else if (has_root(sample))
 		root_add(report, sample, weight_us);
 	lock = lock_name(sample);
 	if (lock)
 		lock_add(report, sample, lock, weight_us);
+}
+
+static void victim_note(struct chain_report *report, const struct sample *sample)
+{
+	report->victims = memory_grow(report->victims, &report->victim_capacity,
+				      report->victim_count + 1, sizeof(*report->victims));
+	report->victims[report->victim_count++] =
+		(struct chain_victim){.weight_us = sample->weight_us,
+				      .root_tid = sample->root_tid,
+				      .root_pid = sample->root_pid,
+				      .root = sample->root,
+				      .syscall = sample->root_syscall,
+				      .waits_on = sample->root_waits_on};
+}
+
+void chain_report_note(struct chain_report *report, const struct scan *part)
+{
+	for (size_t i = 0; report->stacks.most && i < part->count; i++) {
+		const struct sample *sample = &part->samples[i];
+
+		/* one whose functions are not named yet would be a stack of its own */
+		if (sample->stack && !sample->names_open)
+			*index_put(&report->scan_stacks, (uint64_t)sample->tid, NULL) =
+				(uint64_t)(uintptr_t)sample->stack;
+		if (has_root(sample))
+			victim_note(report, sample);
+	}
+}
+
+void chain_report_end_scan(struct chain_report *report)
+{
+	for (size_t i = 0; i < report->victim_count; i++) {
+		const struct chain_victim *victim = &report->victims[i];
+		const uint64_t *stack =
+			index_find(&report->scan_stacks, (uint64_t)victim->root_tid);
+		struct sample root = sample_absent;
+
+		root.weight_us = victim->weight_us;
+		root.root = victim->root;
+		root.root_pid = victim->root_pid;
+		root.root_syscall = victim->syscall;
+		root.root_waits_on = victim->waits_on;
+		root.stack = stack ? (const char *)(uintptr_t)*stack : NULL;
+		stack_lines_add(&report->stacks, &root, (struct exact_note){EXACT_PART_NONE, true});
+	}
+	report->victim_count = 0;
+	if (report->scan_stacks.used)
+		index_empty(&report->scan_stacks);
 }
 
 static int by_weight(int64_t a, int64_t b)
@@ -316,6 +390,7 @@ void chain_report_fill(struct chain_report *report, const struct tally *tally)
 		root_tell(&roots[i], tally);
 		grid_put(root_grid, i, &roots[i]);
 	}
+	stack_lines_fill(&report->stacks, root_grid, tally);
 	grid_size(lock_grid, &report->lists[CHAIN_LOCKS], report->locks.count);
 	for (size_t i = 0; i < report->locks.count; i++) {
 		locks[i].seconds = ratio(locks[i].weight_us, 100, US_PER_SECOND);
@@ -331,6 +406,7 @@ void chain_report_clear(struct chain_report *report)
 	if (!report->wanted)
 		return;
 	report->refused = 0;
+	stack_lines_clear(&report->stacks);
 	keyed_empty(&report->roots);
 	keyed_empty(&report->locks);
 	index_clear(&report->holders);
@@ -347,6 +423,9 @@ void chain_report_done(struct chain_report *report)
 	group_table_done(&report->cycles);
 	for (int part = 0; part < CHAIN_PARTS; part++)
 		grid_done(&report->grids[part]);
+	stack_lines_done(&report->stacks);
+	index_clear(&report->scan_stacks);
+	free(report->victims);
 	keyed_done(&report->roots);
 	keyed_done(&report->locks);
 	*report = (struct chain_report){0};

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The lists that --chains prints below a report: roots, which others wait for in the end; locks;
  * threads that wait for a CPU, by who runs on it; and cycles. Made of samples with the columns of
- * the set `chains`, live or replayed, in bounded memory. */
+ * the set `chains`, live or replayed, in bounded memory.
+ *
+ * With --stacks a root has the stacks that it had in the scans in which others waited for it, as
+ * far as it is among the samples, and by the time of those who waited. */
 #ifndef TSNAP_REPORT_CHAIN_REPORT_H
 #define TSNAP_REPORT_CHAIN_REPORT_H
 
@@ -11,6 +14,7 @@
 
 #include "base/keyed.h"
 #include "report/grid.h"
+#include "report/stack_lines.h"
 
 #define CHAIN_LINES_MAX 16384 /* roots, and locks; samples of others are counted */
 
@@ -18,6 +22,7 @@ enum chain_part { CHAIN_ROOTS, CHAIN_LOCKS, CHAIN_QUEUES, CHAIN_CYCLES, CHAIN_PA
 
 struct chain_root;
 struct chain_lock;
+struct chain_victim;
 
 /* Zeroed is one that nobody asked for: it takes nothing. */
 struct chain_report {
@@ -29,12 +34,21 @@ struct chain_report {
 	struct column_list needed, lists[CHAIN_PARTS];
 	struct grid grids[CHAIN_PARTS]; /* one per list, most seconds first */
 	int64_t refused;		/* samples for which there was no line left */
+	struct stack_lines stacks;	/* of roots, by the keys of their lines */
+	/* of the scan that is being taken: stacks of threads, by tid, and who waits for one */
+	struct index scan_stacks;
+	struct chain_victim *victims;
+	size_t victim_count, victim_capacity;
 };
 
-void chain_report_init(struct chain_report *report);
+/* stacks: so many of each root, most time first. */
+void chain_report_init(struct chain_report *report, size_t stacks);
 /* Needs of the lists, NEED_*. */
 uint64_t chain_report_needs(const struct chain_report *report);
 void chain_report_add(struct chain_report *report, const struct sample *sample);
+/* For stacks of roots: all samples of a scan, in parts, and its end. */
+void chain_report_note(struct chain_report *report, const struct scan *part);
+void chain_report_end_scan(struct chain_report *report);
 /* Fills the grids; valid until chain_report_clear(). */
 void chain_report_fill(struct chain_report *report, const struct tally *tally);
 void chain_report_clear(struct chain_report *report);

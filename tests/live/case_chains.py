@@ -90,6 +90,19 @@ def chain_of_deadlock(ctx):
 
 
 @case
+def chain_to_stacks(ctx):
+    """--chains --stacks: below a root are the stacks that it has while others wait for it."""
+    truth = Truth(ctx.workload("chain", of="mutex_nap", dir=ctx.temporary()))
+    tool = ctx.plain("--chains", "--stacks", 1, "-a", "-d", 2, "-p", truth.pids)
+    tool.finish_plain(0, START_S + 2 + STOP_S)
+    found = re.search(r"^Who others wait for in the end.*?\n(SECONDS .*?)\n\n", tool.out.decode(), re.M | re.S)
+    check(found, "no roots: %s", tool.out)
+    lines = found.group(1).splitlines()
+    check(len(lines) > 2 and " chain_holder " in lines[1] and re.search(r"^ +[\d.]+%  (user|kernel) ", lines[2]), "the root: %s", lines)
+    check("nanosleep" in " ".join(lines[2:]), "it naps, and its stack is %s", lines[2:])
+
+
+@case
 def chain_through_processes(ctx):
     """Pipes, file locks, children, and sockets of a client, a proxy and a server."""
     for names in ({"pipeline": LIKELY, "flock_stopped": CERTAIN, "child_disk": CERTAIN},

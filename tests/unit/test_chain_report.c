@@ -52,7 +52,7 @@ static void mostly_in(void **state)
 	struct sample sample;
 
 	(void)state;
-	chain_report_init(&report);
+	chain_report_init(&report, 0);
 	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
 		sample = waiting(7, DOING_DISK, calls[i]);
 		chain_report_add(&report, &sample);
@@ -72,7 +72,7 @@ static void only_chains(void **state)
 	struct sample sample = waiting(7, DOING_ON, NULL);
 
 	(void)state;
-	chain_report_init(&report);
+	chain_report_init(&report, 0);
 	sample.depth = 0;
 	chain_report_add(&report, &sample);
 	sample = waiting(7, DOING_SLEEP, "futex");
@@ -95,7 +95,7 @@ static void locks_of_the_kernel(void **state)
 	struct sample sample;
 
 	(void)state;
-	chain_report_init(&report);
+	chain_report_init(&report, 0);
 	for (int64_t holder = 1; holder <= 4; holder++) {
 		sample = waiting(7, DOING_ON, NULL);
 		sample.blocker_kind = name_lent_string("kernel lock");
@@ -116,6 +116,66 @@ static void locks_of_the_kernel(void **state)
 	chain_report_done(&report);
 }
 
+static void taken(struct chain_report *report, struct sample sample)
+{
+	const struct scan part = {.samples = &sample, .count = 1};
+
+	chain_report_note(report, &part);
+	chain_report_add(report, &sample);
+}
+
+static struct sample seen(int64_t tid, const char *stack, bool names_open)
+{
+	struct sample sample = sample_absent;
+
+	sample.tid = tid;
+	sample.weight_us = 1000;
+	sample.stack = name_lent_string(stack);
+	sample.names_open = names_open;
+	return sample;
+}
+
+/* A root has the stacks of the scans in which others waited for it, wherever in a scan it comes. */
+static void stacks_of_roots(void **state)
+{
+	static const struct {
+		const char *stack;
+		bool names_open;
+		int victims;
+	} scans[] = {{"main;sync", false, 4},
+		     {"main;write", false, 1},
+		     {"main;?", true, 2},
+		     {NULL, false, 1}};
+	struct tally tally = {.scans = 4};
+	struct chain_report report;
+	struct sample victim = waiting(7, DOING_DISK, "fsync");
+	size_t at = STACK_LINE_NONE;
+
+	(void)state;
+	victim.root_tid = 8;
+	chain_report_init(&report, 2);
+	for (size_t i = 0; i < sizeof(scans) / sizeof(*scans); i++) {
+		taken(&report, victim);
+		if (scans[i].stack)
+			taken(&report, seen(8, scans[i].stack, scans[i].names_open));
+		taken(&report, seen(9, "other", false));
+		for (int more = 1; more < scans[i].victims; more++)
+			taken(&report, victim);
+		chain_report_end_scan(&report);
+	}
+	chain_report_fill(&report, &tally);
+	at = stack_lines_next(&report.stacks, 0, at);
+	assert_string_equal(stack_line_frames(&report.stacks, at), "main;sync");
+	assert_int_equal(stack_line_weight_us(&report.stacks, at), 4000);
+	at = stack_lines_next(&report.stacks, 0, at);
+	assert_null(stack_line_frames(&report.stacks, at));
+	assert_int_equal(stack_line_weight_us(&report.stacks, at), 3000);
+	at = stack_lines_next(&report.stacks, 0, at);
+	assert_string_equal(stack_line_frames(&report.stacks, at), "main;write");
+	assert_int_equal(stack_lines_next(&report.stacks, 0, at), STACK_LINE_NONE);
+	chain_report_done(&report);
+}
+
 static void more_than_are_kept(void **state)
 {
 	struct tally tally = {.scans = 1};
@@ -123,7 +183,7 @@ static void more_than_are_kept(void **state)
 	struct sample sample;
 
 	(void)state;
-	chain_report_init(&report);
+	chain_report_init(&report, 0);
 	for (int64_t pid = 1; pid <= CHAIN_LINES_MAX + 10; pid++) {
 		sample = waiting(pid, DOING_ON, NULL);
 		chain_report_add(&report, &sample);
@@ -140,9 +200,8 @@ static void more_than_are_kept(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(mostly_in),
-		cmocka_unit_test(only_chains),
-		cmocka_unit_test(locks_of_the_kernel),
+		cmocka_unit_test(mostly_in),	       cmocka_unit_test(only_chains),
+		cmocka_unit_test(locks_of_the_kernel), cmocka_unit_test(stacks_of_roots),
 		cmocka_unit_test(more_than_are_kept),
 	};
 
