@@ -30,7 +30,7 @@ from steps import TOP, Failed, Skipped, failure_show, output_to, say, text_of
 
 BUILD = os.path.join(TOP, "build-test")
 WHEN_WORDS = {ALL: "; with --all", BESIDE: "; beside others"}
-LONG = ("live", "vm", "arm64")  # minutes: their output is shown as it comes
+LONG = ("live", "sanitized", "vm", "arm64")  # minutes: their output is shown as it comes
 VERDICTS_S = 31 * 86400  # verdicts that nobody asked for since are dropped
 
 

@@ -8,8 +8,9 @@ import subprocess
 import typing
 
 import lint
-from steps import JOBS, TOP, Failed, Skipped, Steps, answer, call, failure_show, locked, output_to, say, text_of
+from steps import JOBS, RESULT, TOP, Failed, Skipped, Steps, answer, call, failure_show, locked, output_to, say, tee, text_of
 
+SANITIZED_LEAST = 100  # live tests that pass although the program is slow
 SUITES = ("sid", "trixie", "bullseye")
 FIRST_WORDS = re.compile(r".*(?:: error: |^FAIL |^skip: |\*\*\*|^tree-(?:make|run): .*fail).*", re.M)  # why a tree's tests failed
 
@@ -206,6 +207,33 @@ def live(steps):
                  "hostile_comm_*", "killed")
 
 
+def findings_expect_none(folder):
+    """A program under the sanitizers leaves a file of what they found, and of nothing else."""
+    found = sorted(os.listdir(folder))
+    if found:
+        raise Failed("%s: %s" % (os.path.join(folder, found[0]), "\n".join(text_of(os.path.join(folder, found[0])).splitlines()[:8])))
+
+
+def sanitized(steps):
+    """The live tests with a tsnap that the sanitizers watch. It is slow: tests that compare times may fail, and don't count."""
+    root_needed()
+    steps.ready("gcc")
+    steps.ready("sanitize")
+    folder = log_path(steps.options, "sanitizers")
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    os.chmod(folder, 0o1777)  # a part of tsnap works without privileges
+    watch = "symbolize=0:log_path=" + os.path.join(folder, "found")
+    command = ["env", "ASAN_OPTIONS=detect_leaks=0:" + watch, "UBSAN_OPTIONS=print_stacktrace=1:" + watch, "python3", "-B",
+               "tests/live/run_live.py", "--tries", "1", "--must-run", "--jobs", str(min(JOBS + 1, 8)),
+               "--workload", steps.program("tests/workload/workload"), "--tsnap", os.path.join(steps.build, "sanitize/src/tsnap")]
+    tee(command, steps.log("sanitized-tests"))
+    results = RESULT.findall(text_of(steps.log("sanitized-tests")))
+    if not results or int(results[-1][0]) < SANITIZED_LEAST:
+        raise Failed("hardly any test passed: %s" % results)
+    steps.check("faults that the sanitizers found", findings_expect_none, folder)
+
+
 def vm(steps):
     """The guests; --allow-skip vm-KERNEL goes on without a kernel that can't be had."""
     root_needed()
@@ -268,6 +296,7 @@ STAGES = (  # in the order in which they run
     Stage("packages", ALL, ".deb and .rpm: built, installed, upgraded, removed; the service under systemd, in new trees of Debian's suites"
           " (root)", packages),
     Stage("live", EACH, "the workloads against /proc, then the program against them, on this kernel (root)", live),
+    Stage("sanitized", ALL, "live tests again, with a program that the address and undefined behaviour sanitizers watch (root)", sanitized),
     Stage("vm", EACH, "the program on the oldest and the newest kernel in QEMU; --all: on 4.9 to sid, each source of types and probe (root)",
           vm),
     Stage("arm64", ALL, "cross builds for arm64, their tests under qemu-user, the program on Debian's arm64 kernel in QEMU (root)", arm64),
