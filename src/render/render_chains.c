@@ -18,6 +18,9 @@ static const struct {
 			 "and how often a scan saw another holder than the one before",
 			 NULL},
 	[CHAIN_QUEUES] = {"Who waited for a CPU (COMM), and who was on it (by samples)", NULL},
+	[CHAIN_DEVICES] = {"Who waited for a block device (COMM), and which other processes had "
+			   "requests in flight there (by samples)",
+			   NULL},
 	[CHAIN_CYCLES] = {"Threads that wait for each other. DEADLOCK: for ever", NULL},
 };
 
@@ -53,4 +56,5 @@ void page_add_chains(struct text *out, const struct page *page)
 	part_add(out, page, CHAIN_ROOTS);
 	part_add(out, page, CHAIN_LOCKS);
 	part_add(out, page, CHAIN_QUEUES);
+	part_add(out, page, CHAIN_DEVICES);
 }

@@ -84,9 +84,12 @@ void chain_report_init(struct chain_report *report, size_t stacks)
 		     sizeof(lock_columns) / sizeof(lock_columns[0]));
 	column_list_add(&report->lists[CHAIN_QUEUES], "seconds,avg_thr,comm,oncpu_comm", true,
 			&unsaid);
+	column_list_add(&report->lists[CHAIN_DEVICES], "seconds,avg_thr,comm,io_dev,io_others",
+			true, &unsaid);
 	column_list_add(&report->lists[CHAIN_CYCLES], "seconds,root_why,root_pid,chain", true,
 			&unsaid);
 	group_table_init(&report->queues, &report->lists[CHAIN_QUEUES]);
+	group_table_init(&report->devices, &report->lists[CHAIN_DEVICES]);
 	group_table_init(&report->cycles, &report->lists[CHAIN_CYCLES]);
 	column_list_add(&keys, "root,root_pid,root_syscall,root_waits_on", true, &unsaid);
 	stack_lines_init(&report->stacks, stacks, &keys, false);
@@ -268,6 +271,8 @@ void chain_report_add(struct chain_report *report, const struct sample *sample)
 		return;
 	if (sample->oncpu_comm)
 		group_table_add(&report->queues, sample);
+	if (sample->io_dev && sample->blocker_kind && !strcmp(sample->blocker_kind, "io"))
+		group_table_add(&report->devices, sample);
 	if (!has_chain(sample))
 		return;
 	if (is_cycle(sample))
@@ -398,6 +403,7 @@ void chain_report_fill(struct chain_report *report, const struct tally *tally)
 		grid_put(lock_grid, i, &locks[i]);
 	}
 	grid_fill_groups(&report->grids[CHAIN_QUEUES], &report->queues, tally);
+	grid_fill_groups(&report->grids[CHAIN_DEVICES], &report->devices, tally);
 	grid_fill_groups(&report->grids[CHAIN_CYCLES], &report->cycles, tally);
 }
 
@@ -411,6 +417,7 @@ void chain_report_clear(struct chain_report *report)
 	keyed_empty(&report->locks);
 	index_clear(&report->holders);
 	group_table_clear(&report->queues);
+	group_table_clear(&report->devices);
 	group_table_clear(&report->cycles);
 }
 
@@ -420,6 +427,7 @@ void chain_report_done(struct chain_report *report)
 		return;
 	chain_report_clear(report);
 	group_table_done(&report->queues);
+	group_table_done(&report->devices);
 	group_table_done(&report->cycles);
 	for (int part = 0; part < CHAIN_PARTS; part++)
 		grid_done(&report->grids[part]);

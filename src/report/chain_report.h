@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The lists that --chains prints below a report: roots, which others wait for in the end; locks;
- * threads that wait for a CPU, by who runs on it; and cycles. Made of samples with the columns of
+ * threads that wait for a CPU, by who runs on it, or for a block device, by who else has requests
+ * there; and cycles. Made of samples with the columns of
  * the set `chains`, live or replayed, in bounded memory.
  *
  * With --stacks a root has the stacks that it had in the scans in which others waited for it, as
@@ -18,7 +19,14 @@
 
 #define CHAIN_LINES_MAX 16384 /* roots, and locks; samples of others are counted */
 
-enum chain_part { CHAIN_ROOTS, CHAIN_LOCKS, CHAIN_QUEUES, CHAIN_CYCLES, CHAIN_PARTS };
+enum chain_part {
+	CHAIN_ROOTS,
+	CHAIN_LOCKS,
+	CHAIN_QUEUES,
+	CHAIN_DEVICES,
+	CHAIN_CYCLES,
+	CHAIN_PARTS
+};
 
 struct chain_root;
 struct chain_lock;
@@ -30,7 +38,7 @@ struct chain_report {
 	struct keyed roots;   /* struct chain_root, by name and process */
 	struct keyed locks;   /* struct chain_lock, the same */
 	struct index holders; /* pairs of lock and holder */
-	struct group_table queues, cycles;
+	struct group_table queues, devices, cycles;
 	struct column_list needed, lists[CHAIN_PARTS];
 	struct grid grids[CHAIN_PARTS]; /* one per list, most seconds first */
 	int64_t refused;		/* samples for which there was no line left */

@@ -107,6 +107,11 @@ const struct column sample_columns[] = {
 	 AT(io_bytes)},
 	{"io_us", "IO_US", "time since that block request was made", KIND_NUMBER, ROLE_MAX,
 	 NEED_BLOCK, 9, AT(io_us)},
+	{"io_others", "IO_OTHERS",
+	 "names of other processes that have requests in flight at that device, up to three with "
+	 "the "
+	 "most",
+	 KIND_TEXT, ROLE_KEY, NEED_BLOCK, 20, AT(io_others)},
 	{"why", "WHY", "wait class: why a thread in S is work or idle", KIND_TEXT, ROLE_KEY,
 	 NEED_WHY, 6, AT(why)},
 	{"wchan", "WCHAN", "kernel function that the thread sleeps in", KIND_TEXT, ROLE_KEY,

@@ -87,6 +87,7 @@ struct sample {
 	/* the oldest request to a block device that it has in flight */
 	const char *io_dev, *io_op;
 	int64_t io_bytes, io_us;
+	const char *io_others; /* other processes that have requests in flight there */
 	/* thread it waits for, and the last one of that chain; see waits/chain.h */
 	int64_t blocker_tid, blocker_pid;
 	const char *blocker_kind, *blocker_sure, *oncpu_comm, *oncpu_cgroup;
@@ -146,7 +147,7 @@ extern const struct sample sample_absent;
 #define NEED_WCHAN SAMPLE_NEED(26)	/* wchan */
 #define NEED_USTACK SAMPLE_NEED(27)	/* ustack, ufunc, ufuncs */
 #define NEED_KSTACK SAMPLE_NEED(28)	/* kstack, kfunc, kfuncs */
-#define NEED_BLOCK SAMPLE_NEED(29)	/* io_dev .. io_us: probes of block devices */
+#define NEED_BLOCK SAMPLE_NEED(29)	/* io_dev .. io_others: probes of block devices */
 #define NEED_WHY SAMPLE_NEED(30)	/* why (implies NEED_SYSCALL) */
 #define NEED_CALL_TIME SAMPLE_NEED(31)	/* syscall_us (implies NEED_SYSCALL) */
 /* waker_ustack, waker_kstack, waker_stack (implies NEED_WAKER, NEED_USTACK, NEED_KSTACK) */

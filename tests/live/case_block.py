@@ -267,6 +267,37 @@ def block_waits(ctx):
 
 
 @case
+def block_others(ctx):
+    """Of two processes that read a device at once each is told of the other, in a column and in the lists of --chains; alone nobody is."""
+    with Device() as device:
+        workers = [Worker(ctx, device), Worker(ctx, device)]
+        names = [truth.read("/proc/%d/comm" % worker.pid).strip() for worker in workers]
+        columns, chains = (
+            ctx.stream("-F", 100, "-p", "%d,%d" % tuple(worker.pid for worker in workers), columns="state,comm,io_dev,io_others"),
+            ctx.plain("--chains", "-F", 50, "-d", 3, "-p", "%d,%d" % tuple(worker.pid for worker in workers)))
+        wait_until(lambda: columns.out, START_S, "the first row's heading")
+        deadline = time.monotonic() + 20 * SLOW
+        while sum(row["state"] == "D" for row in columns.rows()) < 100 or chains.code is None and time.monotonic() < deadline:
+            for worker in workers:
+                worker.say("read 100 1048576")
+            for worker in workers:
+                worker.told += 1
+                wait_until(lambda: worker.out.count(b"done") >= worker.told or worker.code is not None, 60 * SLOW, "a worker")
+        alone = len(columns.rows())
+        while len(columns.rows()) < alone + 80 and time.monotonic() < deadline + 20 * SLOW:
+            workers[0].do("read 300 1048576")
+        rows = [row for row in columns.interrupt() if row["io_dev"] == device.name]
+        told = [row["io_others"] for row in rows[:alone]]
+        check({row["io_others"] for row in rows} <= {"", *names}, "others are %s, not %s", {row["io_others"] for row in rows}, names)
+        check(len([name for name in told if name]) >= 0.3 * len(told), "the other is told in few of %d rows", len(told))
+        check(not any(row["io_others"] for row in rows[-20:] if row["tid"] == str(workers[0].pid)), "alone: %s", rows[-20:])
+        chains.finish_plain(0, STOP_S)
+        found = re.search(r"^Who waited for a block device.*?\n(SECONDS .*?)\n\n", chains.out.decode(), re.M | re.S)
+        check(found and re.search(r" %s +%s +%s$" % (names[0], device.name, names[1]), found.group(1), re.M), "--chains: %s",
+              found and found.group(1) or chains.out)
+
+
+@case
 def block_full(ctx):
     """More requests in flight than there is room for: those that fit are told, the others counted and told of."""
     with Device() as device:

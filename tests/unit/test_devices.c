@@ -64,12 +64,73 @@ static void operations_have_words(void **state)
 	assert_string_equal(block_op_name(~0u), "other");
 }
 
+static struct block_flight flight(uint32_t tid, uint32_t tgid, uint32_t dev, uint64_t queue_ns,
+				  const char *comm)
+{
+	struct block_flight made = {.key = {.request = tid, .dev = dev},
+				    .request = {.queue_ns = queue_ns,
+						.dev = dev,
+						.op = BLOCK_WRITE,
+						.bytes = 4096,
+						.tid = tid,
+						.tgid = tgid}};
+
+	snprintf(made.request.comm, sizeof(made.request.comm), "%s", comm);
+	return made;
+}
+
+static void told(struct live_block *block, const struct block_flights *flights, uint32_t tid,
+		 uint32_t tgid, const char *others)
+{
+	const struct thread_state record = {.sched.tid = tid, .identity.tgid = tgid};
+	struct sample sample = sample_absent;
+
+	live_block_fill(block, flights, &record, 1000000, &sample);
+	assert_string_equal(sample.io_dev, "4000:1");
+	assert_string_equal(sample.io_op, "write");
+	if (others)
+		assert_string_equal(sample.io_others, others);
+	else
+		assert_null(sample.io_others);
+}
+
+/* Who else has requests at a device: not the process itself, no name twice, those with most. */
+static void others_are_named(void **state)
+{
+	struct block_flight items[] = {
+		flight(11, 10, DEV(4000, 1), 1000, "reader"),
+		flight(12, 10, DEV(4000, 1), 2000, "reader2"),
+		flight(21, 20, DEV(4000, 1), 1000, "writer"),
+		flight(31, 30, DEV(4000, 1), 1000, "kworker/u8:1"),
+		flight(32, 30, DEV(4000, 1), 1000, "kworker/u8:1"),
+		flight(41, 40, DEV(4000, 1), 1000, "writer"),
+		flight(51, 50, DEV(4000, 2), 1000, "elsewhere"),
+		flight(61, 60, DEV(4000, 1), 2000000, "later"),
+	};
+	struct block_flights flights = {.items = items, .count = 3};
+	struct live_block block = {.of_ns = 0};
+
+	(void)state;
+	told(&block, &flights, 11, 10, "writer");
+	told(&block, &flights, 21, 20, "reader2");
+	flights.count = sizeof(items) / sizeof(*items);
+	block.of_ns = 0;
+	told(&block, &flights, 11, 10, "kworker/u8:1, writer");
+	told(&block, &flights, 21, 20, "kworker/u8:1, reader2, writer");
+	flights.count = 2;
+	block.of_ns = 0;
+	told(&block, &flights, 12, 10, NULL);
+	live_block_done(&block);
+	devices_clear();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(links_are_read),
 		cmocka_unit_test(unknown_ones_are_numbers),
 		cmocka_unit_test(operations_have_words),
+		cmocka_unit_test(others_are_named),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

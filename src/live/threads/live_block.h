@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What requests to block devices threads have in flight, for the columns io_dev to io_us.
+/* What requests to block devices threads have in flight, for the columns io_dev to io_others.
  *
  *   block_queue, block_issue, block_done -> ts_block: requests in flight, and who made them
  *         at issue and completion -> histograms of blockq and block, with the CPU in their key
@@ -14,15 +14,17 @@
 #define TSNAP_LIVE_THREADS_LIVE_BLOCK_H
 
 #include "base/index.h"
+#include "base/keyed.h"
 #include "maps/block_reader.h"
 #include "sample/sample.h"
 
 struct live_block {
 	struct index oldest; /* kernel's tid to the place of its oldest request, plus one */
 	int64_t of_ns;	     /* the moment that this is of */
+	struct keyed users;  /* struct block_user, of the same moment, each device's together */
 };
 
-/* Fills io_dev to io_us of a sample with the oldest request of that thread. flights: of that
+/* Fills io_dev to io_others of a sample with the oldest request of that thread. flights: of that
  * moment, always the same ones. */
 void live_block_fill(struct live_block *block, const struct block_flights *flights,
 		     const struct thread_state *record, int64_t now_ns, struct sample *sample);
