@@ -405,8 +405,9 @@ static void held_tell(struct critical_path *path, int64_t end_us, path_taker *ta
 {
 	size_t told = 0;
 
-	if (path->held_count)
-		qsort(path->held, path->held_count, sizeof(*path->held), times_compare);
+	if (!path->held_count)
+		return;
+	qsort(path->held, path->held_count, sizeof(*path->held), times_compare);
 	while (told < path->held_count && path->held[told].time_us < end_us)
 		take(to, &path->held[told++]);
 	path->held_count -= told;
