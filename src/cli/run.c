@@ -135,7 +135,7 @@ static int run_take_groups(struct run *run, const struct scan *part)
 			run_add_sample(run, &part->samples[i], note);
 	}
 	if (exact_times_full(&run->times) || group_table_crowded(&run->groups) ||
-	    group_table_crowded(&run->stacks.groups))
+	    group_table_crowded(&run->stacks.groups) || chain_report_crowded(&run->chains))
 		run_share_out(run);
 	if (run_shows_stacks(run))
 		run_note_stacks(run, part);

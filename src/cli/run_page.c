@@ -175,7 +175,7 @@ void run_add_sample(void *to, const struct sample *sample, struct exact_note not
 
 	group_table_add_noted(&run->groups, sample, note);
 	stack_lines_add(&run->stacks, sample, note);
-	chain_report_add(&run->chains, sample);
+	chain_report_add(&run->chains, sample, note);
 }
 
 void run_share_out(struct run *run)
@@ -183,6 +183,7 @@ void run_share_out(struct run *run)
 	late_waits_end(&run->late_waits, run_add_sample, run);
 	group_table_share_out(&run->groups);
 	group_table_share_out(&run->stacks.groups);
+	chain_report_share_out(&run->chains);
 	exact_times_clear(&run->times);
 }
 
@@ -225,8 +226,6 @@ int run_show(struct run *run, struct error *e)
 	source_facts_miss_any(&page, EVENTS_REFUSED, (uint64_t)run->events.refused);
 	stacks_miss(run, &page);
 	run->page.facts = &page;
-	source_facts_miss_any(&page, "samples of more roots or locks than --chains keeps",
-			      (uint64_t)run->chains.refused);
 	source_facts_miss_any(&page, "samples in more stacks than tsnap keeps",
 			      (uint64_t)run->stacks.groups.refused);
 	source_facts_miss_any(&page, "rows of more steps of time than tsnap keeps",
@@ -242,6 +241,8 @@ int run_show(struct run *run, struct error *e)
 		grid_fill_groups(&run->grid, &run->groups, &run->tally);
 		stack_lines_fill(&run->stacks, &run->grid, &run->tally);
 		chain_report_fill(&run->chains, &run->tally);
+		source_facts_miss_any(&page, "samples of more roots or locks than --chains keeps",
+				      (uint64_t)run->chains.refused);
 	} else {
 		distribution_rows_fill(&run->distributions, &run->tally, &run->grid);
 	}

@@ -295,6 +295,8 @@ int run_prepare(struct run *run, struct error *e)
 	if (run->config->chains) {
 		chain_report_init(&run->chains, (size_t)run->config->stacks);
 		run->page.chains = &run->chains;
+		if (run->times.shared)
+			chain_report_split(&run->chains, &run->times);
 	}
 	err = run_traces(run, e);
 	if (err)

@@ -9,17 +9,16 @@
 static const struct {
 	const char *some, *none; /* sentence above the table, and in its place; NULL: none */
 } words[CHAIN_PARTS] = {
-	[CHAIN_ROOTS] =
-		{"Who others wait for in the end: seconds that they waited (by samples), how many "
-		 "at a time, and what the root did meanwhile, in percent",
-		 "Nobody is known to have waited for another thread."},
+	[CHAIN_ROOTS] = {"Who others wait for in the end: seconds that they waited, how many "
+			 "at a time, and what the root did meanwhile, in percent",
+			 "Nobody is known to have waited for another thread."},
 	[CHAIN_LOCKS] = {"Locks that were waited for: seconds (by samples), how many threads at a "
 			 "time, the longest wait, "
 			 "and how often a scan saw another holder than the one before",
 			 NULL},
-	[CHAIN_QUEUES] = {"Who waited for a CPU (COMM), and who was on it (by samples)", NULL},
+	[CHAIN_QUEUES] = {"Who waited for a CPU (COMM), and who was on it", NULL},
 	[CHAIN_DEVICES] = {"Who waited for a block device (COMM), and which other processes had "
-			   "requests in flight there (by samples)",
+			   "requests in flight there",
 			   NULL},
 	[CHAIN_CYCLES] = {"Threads that wait for each other. DEADLOCK: for ever", NULL},
 };

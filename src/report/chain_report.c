@@ -37,6 +37,10 @@ struct chain_victim {
 	const char *root, *syscall, *waits_on;
 };
 
+/* Groups of samples. */
+#define TABLES(report) \
+	&(report)->root_groups, &(report)->queues, &(report)->devices, &(report)->cycles
+
 #define ROOT(member) offsetof(struct chain_root, member)
 #define LOCK(member) offsetof(struct chain_lock, member)
 
@@ -64,6 +68,11 @@ static const struct column lock_columns[] = {
 	{"lock", "LOCK", "", KIND_TEXT, ROLE_KEY, 0, 20, LOCK(name)},
 };
 
+/* Keys of what roots are made of, in the order of enum root_key. */
+#define ROOT_KEYS "root,root_pid,root_state,root_syscall,root_waits_on"
+
+enum root_key { KEY_ROOT, KEY_PID, KEY_STATE, KEY_SYSCALL, KEY_WAITS_ON };
+
 static void list_of_rows(struct column_list *list, const struct column *rows, size_t count)
 {
 	list->count = 0;
@@ -82,12 +91,14 @@ void chain_report_init(struct chain_report *report, size_t stacks)
 		     sizeof(root_columns) / sizeof(root_columns[0]));
 	list_of_rows(&report->lists[CHAIN_LOCKS], lock_columns,
 		     sizeof(lock_columns) / sizeof(lock_columns[0]));
+	column_list_add(&report->root_keys, ROOT_KEYS, true, &unsaid);
 	column_list_add(&report->lists[CHAIN_QUEUES], "seconds,avg_thr,comm,oncpu_comm", true,
 			&unsaid);
 	column_list_add(&report->lists[CHAIN_DEVICES], "seconds,avg_thr,comm,io_dev,io_others",
 			true, &unsaid);
 	column_list_add(&report->lists[CHAIN_CYCLES], "seconds,root_why,root_pid,chain", true,
 			&unsaid);
+	group_table_init(&report->root_groups, &report->root_keys);
 	group_table_init(&report->queues, &report->lists[CHAIN_QUEUES]);
 	group_table_init(&report->devices, &report->lists[CHAIN_DEVICES]);
 	group_table_init(&report->cycles, &report->lists[CHAIN_CYCLES]);
@@ -116,48 +127,61 @@ static void *line_put(struct keyed *lines, size_t each, uint64_t key, bool *adde
 					      : keyed_find(lines, each, key);
 }
 
-static struct chain_root *root_find(struct chain_report *report, const struct sample *sample)
+static struct chain_root *root_find(struct chain_report *report, const union value *keys)
 {
+	const char *name = keys[KEY_ROOT].text;
+	int64_t pid = keys[KEY_PID].number;
 	struct chain_root *root;
 	bool added;
 
-	root = line_put(&report->roots, sizeof(*root), hash_of(sample->root, sample->root_pid),
-			&added);
+	root = line_put(&report->roots, sizeof(*root), hash_of(name, pid), &added);
 	if (added)
-		*root = (struct chain_root){.name = sample->root, .pid = sample->root_pid};
+		*root = (struct chain_root){.name = name, .pid = pid};
 	return root;
 }
 
-static void root_vote(struct chain_root *root, const struct sample *sample, int64_t weight_us)
+static void root_vote(struct chain_root *root, const union value *keys, int64_t weight_us)
 {
-	if (root->syscall == sample->root_syscall && root->waits_on == sample->root_waits_on) {
+	if (root->syscall == keys[KEY_SYSCALL].text && root->waits_on == keys[KEY_WAITS_ON].text) {
 		root->lead_us = sum(root->lead_us, weight_us);
 		return;
 	}
 	root->lead_us -= weight_us;
 	if (root->lead_us >= 0)
 		return;
-	root->syscall = sample->root_syscall;
-	root->waits_on = sample->root_waits_on;
+	root->syscall = keys[KEY_SYSCALL].text;
+	root->waits_on = keys[KEY_WAITS_ON].text;
 	root->lead_us = -root->lead_us;
 }
 
-static void root_add(struct chain_report *report, const struct sample *sample, int64_t weight_us)
+static void root_add(struct chain_report *report, const union value *group)
 {
-	struct chain_root *root = root_find(report, sample);
+	int64_t samples = group_samples(&report->root_groups, group);
+	int64_t weight_us = group_weight_us(&report->root_groups, group);
+	int64_t state = group[KEY_STATE].number;
+	struct chain_root *root = root_find(report, group);
 
+	if (weight_us == ABSENT)
+		weight_us = 0;
 	if (!root) {
-		report->refused++;
+		report->refused += samples;
 		return;
 	}
-	root->samples++;
+	root->samples += samples;
 	root->weight_us = sum(root->weight_us, weight_us);
-	if (sample->root_state >= 0 && sample->root_state < DOING_COUNT) {
+	if (state >= 0 && state < DOING_COUNT) {
 		root->known_us = sum(root->known_us, weight_us);
-		root->state_us[sample->root_state] =
-			sum(root->state_us[sample->root_state], weight_us);
+		root->state_us[state] = sum(root->state_us[state], weight_us);
 	}
-	root_vote(root, sample, weight_us);
+	root_vote(root, group, weight_us);
+}
+
+/* After the groups' times are shared out. */
+static void roots_gather(struct chain_report *report)
+{
+	report->refused += report->root_groups.refused;
+	for (size_t at = 0; at < report->root_groups.count; at++)
+		root_add(report, group_at(&report->root_groups, at));
 }
 
 /* Bytes of "monitor 0x7f21c3a0", with which the text begins. */
@@ -262,7 +286,34 @@ static bool has_root(const struct sample *sample)
 	return has_chain(sample) && sample->depth > 0 && !is_cycle(sample);
 }
 
-void chain_report_add(struct chain_report *report, const struct sample *sample)
+void chain_report_split(struct chain_report *report, struct exact_times *times)
+{
+	struct group_table *tables[] = {TABLES(report)};
+
+	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++)
+		group_table_split(tables[i], times, REST_NOWHERE);
+}
+
+bool chain_report_crowded(const struct chain_report *report)
+{
+	const struct group_table *tables[] = {TABLES(report)};
+	bool crowded = false;
+
+	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++)
+		crowded |= group_table_crowded(tables[i]);
+	return crowded;
+}
+
+void chain_report_share_out(struct chain_report *report)
+{
+	struct group_table *tables[] = {TABLES(report)};
+
+	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++)
+		group_table_share_out(tables[i]);
+}
+
+void chain_report_add(struct chain_report *report, const struct sample *sample,
+		      struct exact_note note)
 {
 	int64_t weight_us = sample->weight_us == ABSENT ? 0 : sample->weight_us;
 	const char *lock;
@@ -270,15 +321,15 @@ void chain_report_add(struct chain_report *report, const struct sample *sample)
 	if (!report->wanted)
 		return;
 	if (sample->oncpu_comm)
-		group_table_add(&report->queues, sample);
+		group_table_add_noted(&report->queues, sample, note);
 	if (sample->io_dev && sample->blocker_kind && !strcmp(sample->blocker_kind, "io"))
-		group_table_add(&report->devices, sample);
+		group_table_add_noted(&report->devices, sample, note);
 	if (!has_chain(sample))
 		return;
 	if (is_cycle(sample))
-		group_table_add(&report->cycles, sample);
+		group_table_add_noted(&report->cycles, sample, note);
 	else if (has_root(sample))
-		root_add(report, sample, weight_us);
+		group_table_add_noted(&report->root_groups, sample, note);
 	lock = lock_name(sample);
 	if (lock)
 		lock_add(report, sample, lock, weight_us);
@@ -381,11 +432,13 @@ void chain_report_fill(struct chain_report *report, const struct tally *tally)
 {
 	struct grid *root_grid = &report->grids[CHAIN_ROOTS];
 	struct grid *lock_grid = &report->grids[CHAIN_LOCKS];
-	struct chain_root *roots = report->roots.rows;
+	struct chain_root *roots;
 	struct chain_lock *locks = report->locks.rows;
 
 	if (!report->wanted)
 		return;
+	roots_gather(report);
+	roots = report->roots.rows;
 	if (report->roots.count)
 		qsort(roots, report->roots.count, sizeof(*roots), roots_compare);
 	if (report->locks.count)
@@ -416,6 +469,7 @@ void chain_report_clear(struct chain_report *report)
 	keyed_empty(&report->roots);
 	keyed_empty(&report->locks);
 	index_clear(&report->holders);
+	group_table_clear(&report->root_groups);
 	group_table_clear(&report->queues);
 	group_table_clear(&report->devices);
 	group_table_clear(&report->cycles);
@@ -426,6 +480,7 @@ void chain_report_done(struct chain_report *report)
 	if (!report->wanted)
 		return;
 	chain_report_clear(report);
+	group_table_done(&report->root_groups);
 	group_table_done(&report->queues);
 	group_table_done(&report->devices);
 	group_table_done(&report->cycles);

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/keyed.h"
+#include "report/group_split.h"
 #include "report/grid.h"
 #include "report/stack_lines.h"
 
@@ -35,14 +36,14 @@ struct chain_victim;
 /* Zeroed is one that nobody asked for: it takes nothing. */
 struct chain_report {
 	bool wanted;
-	struct keyed roots;   /* struct chain_root, by name and process */
+	struct keyed roots;   /* struct chain_root, by name and process; of the groups: */
 	struct keyed locks;   /* struct chain_lock, the same */
 	struct index holders; /* pairs of lock and holder */
-	struct group_table queues, devices, cycles;
-	struct column_list needed, lists[CHAIN_PARTS];
+	struct group_table root_groups, queues, devices, cycles;
+	struct column_list root_keys, needed, lists[CHAIN_PARTS];
 	struct grid grids[CHAIN_PARTS]; /* one per list, most seconds first */
-	int64_t refused;		/* samples for which there was no line left */
-	struct stack_lines stacks;	/* of roots, by the keys of their lines */
+	int64_t refused; /* samples for which there was no line left; roots: when filled */
+	struct stack_lines stacks; /* of roots, by the keys of their lines */
 	/* of the scan that is being taken: stacks of threads, by tid, and who waits for one */
 	struct index scan_stacks;
 	struct chain_victim *victims;
@@ -51,9 +52,16 @@ struct chain_report {
 
 /* stacks: so many of each root, most time first. */
 void chain_report_init(struct chain_report *report, size_t stacks);
+/* Samples share the exact times of their threads, as report/group_split.h has them: in all lists
+ * but that of locks. Without it they count. times must outlive the report. */
+void chain_report_split(struct chain_report *report, struct exact_times *times);
 /* Needs of the lists, NEED_*. */
 uint64_t chain_report_needs(const struct chain_report *report);
-void chain_report_add(struct chain_report *report, const struct sample *sample);
+void chain_report_add(struct chain_report *report, const struct sample *sample,
+		      struct exact_note note);
+/* As group_table_crowded() and group_table_share_out(). */
+bool chain_report_crowded(const struct chain_report *report);
+void chain_report_share_out(struct chain_report *report);
 /* For stacks of roots: all samples of a scan, in parts, and its end. */
 void chain_report_note(struct chain_report *report, const struct scan *part);
 void chain_report_end_scan(struct chain_report *report);

@@ -55,7 +55,7 @@ static void mostly_in(void **state)
 	chain_report_init(&report, 0);
 	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
 		sample = waiting(7, DOING_DISK, calls[i]);
-		chain_report_add(&report, &sample);
+		chain_report_add(&report, &sample, (struct exact_note){EXACT_PART_NONE, true});
 	}
 	chain_report_fill(&report, &tally);
 	assert_int_equal(report.grids[CHAIN_ROOTS].row_count, 1);
@@ -74,10 +74,10 @@ static void only_chains(void **state)
 	(void)state;
 	chain_report_init(&report, 0);
 	sample.depth = 0;
-	chain_report_add(&report, &sample);
+	chain_report_add(&report, &sample, (struct exact_note){EXACT_PART_NONE, true});
 	sample = waiting(7, DOING_SLEEP, "futex");
 	sample.root_why = name_lent_string("cycle");
-	chain_report_add(&report, &sample);
+	chain_report_add(&report, &sample, (struct exact_note){EXACT_PART_NONE, true});
 	chain_report_fill(&report, &tally);
 	assert_int_equal(report.grids[CHAIN_ROOTS].row_count, 0);
 	assert_int_equal(report.grids[CHAIN_CYCLES].row_count, 1);
@@ -101,11 +101,12 @@ static void locks_of_the_kernel(void **state)
 		sample.blocker_kind = name_lent_string("kernel lock");
 		sample.blocker_tid = sample.blocker_pid = holder % 2 ? 11 : 12;
 		sample.filename = name_lent_string("/data/log");
-		chain_report_add(&report, &sample);
+		chain_report_add(&report, &sample, (struct exact_note){EXACT_PART_NONE, true});
 		sample.filename = NULL;
 		sample.syscall = name_lent_string("mkdir");
 		if (holder == 4)
-			chain_report_add(&report, &sample);
+			chain_report_add(&report, &sample,
+					 (struct exact_note){EXACT_PART_NONE, true});
 	}
 	chain_report_fill(&report, &tally);
 	assert_int_equal(report.grids[CHAIN_LOCKS].row_count, 2);
@@ -121,7 +122,7 @@ static void taken(struct chain_report *report, struct sample sample)
 	const struct scan part = {.samples = &sample, .count = 1};
 
 	chain_report_note(report, &part);
-	chain_report_add(report, &sample);
+	chain_report_add(report, &sample, (struct exact_note){EXACT_PART_NONE, true});
 }
 
 static struct sample seen(int64_t tid, const char *stack, bool names_open)
@@ -176,6 +177,43 @@ static void stacks_of_roots(void **state)
 	chain_report_done(&report);
 }
 
+/* A victim that was asleep for 4 s, 3 of its 4 samples there behind one root, and on a CPU once. */
+static void times_are_shared_out(void **state)
+{
+	struct exact_times times = {.shared = 1u << TIME_ON | 1u << TIME_ASLEEP};
+	struct tally tally = {.scans = 5};
+	struct chain_report report;
+
+	(void)state;
+	chain_report_init(&report, 0);
+	chain_report_split(&report, &times);
+	exact_times_at(&times, 0, 5000000);
+	for (int i = 0; i < 5; i++) {
+		struct sample sample = waiting(i < 3 ? 7 : 8, DOING_DISK, "fsync");
+
+		sample.tid = 5;
+		sample.start_ns = 1;
+		sample.time_us = (i + 1) * 1000000;
+		sample.weight_us = 900000;
+		sample.state = i < 4 ? DOING_SLEEP : DOING_ON;
+		sample.cpu_us = i < 4 ? 0 : 1000000;
+		sample.sleep_us = i < 4 ? 1000000 : 0;
+		sample.runq_us = sample.dwait_us = 0;
+		if (i == 4)
+			sample.chain = NULL;
+		chain_report_add(&report, &sample, exact_times_add(&times, &sample));
+	}
+	chain_report_share_out(&report);
+	chain_report_fill(&report, &tally);
+	assert_int_equal(report.grids[CHAIN_ROOTS].row_count, 2);
+	assert_int_equal(number_in(&report, CHAIN_ROOTS, 0, "root_pid"), 7);
+	assert_int_equal(number_in(&report, CHAIN_ROOTS, 0, "seconds"), 300);
+	assert_int_equal(number_in(&report, CHAIN_ROOTS, 0, "d"), 1000);
+	assert_int_equal(number_in(&report, CHAIN_ROOTS, 1, "seconds"), 100);
+	chain_report_done(&report);
+	exact_times_done(&times);
+}
+
 static void more_than_are_kept(void **state)
 {
 	struct tally tally = {.scans = 1};
@@ -186,13 +224,13 @@ static void more_than_are_kept(void **state)
 	chain_report_init(&report, 0);
 	for (int64_t pid = 1; pid <= CHAIN_LINES_MAX + 10; pid++) {
 		sample = waiting(pid, DOING_ON, NULL);
-		chain_report_add(&report, &sample);
+		chain_report_add(&report, &sample, (struct exact_note){EXACT_PART_NONE, true});
 	}
 	/* one that has a line already */
 	sample = waiting(3, DOING_ON, NULL);
-	chain_report_add(&report, &sample);
-	assert_int_equal(report.refused, 10);
+	chain_report_add(&report, &sample, (struct exact_note){EXACT_PART_NONE, true});
 	chain_report_fill(&report, &tally);
+	assert_int_equal(report.refused, 10);
 	assert_int_equal(report.grids[CHAIN_ROOTS].row_count, CHAIN_LINES_MAX);
 	chain_report_done(&report);
 }
@@ -200,8 +238,11 @@ static void more_than_are_kept(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(mostly_in),	       cmocka_unit_test(only_chains),
-		cmocka_unit_test(locks_of_the_kernel), cmocka_unit_test(stacks_of_roots),
+		cmocka_unit_test(mostly_in),
+		cmocka_unit_test(only_chains),
+		cmocka_unit_test(locks_of_the_kernel),
+		cmocka_unit_test(stacks_of_roots),
+		cmocka_unit_test(times_are_shared_out),
 		cmocka_unit_test(more_than_are_kept),
 	};
 
