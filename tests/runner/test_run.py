@@ -14,8 +14,7 @@ import unittest.mock
 import groups
 import run
 import steps
-from stages import ALL, BESIDE, EACH, STAGES, Stage
-
+from stages import ALL, BESIDE, EACH, STAGES, Stage, findings_expect_none
 
 
 def passes(stage):
@@ -160,6 +159,23 @@ class Choice(unittest.TestCase):
         self.assertEqual(word([0, 0, 1, 5, 5], "live", "tree-sid"), (1, "FAILED"))
         self.assertEqual(word([0, 0, 1, 5, 5], "unit"), (0, "skipped"))
         self.assertEqual(word([0, 0, 0, 5, 5], "all"), (0, "skipped"))
+
+
+class Findings(unittest.TestCase):
+    """What a program under the sanitizers left."""
+
+    def left(self, text):
+        with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(None):
+            with open(os.path.join(folder, "found.1"), "w", encoding="ascii") as file:
+                file.write(text)
+            findings_expect_none(folder)
+
+    def test_faults(self):
+        for text in "==7==ERROR: AddressSanitizer: heap-use-after-free on address 1\n", "x.c:4:1: runtime error: shift exponent -1\n":
+            self.assertRaises(steps.Failed, self.left, text)
+
+    def test_no_memory_for_it(self):
+        self.left("==7==ERROR: AddressSanitizer failed to allocate 0x10000000 bytes\n")
 
 
 class Runs(unittest.TestCase):
