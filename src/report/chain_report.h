@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The lists that --chains prints below a report: roots, which others wait for in the end; locks;
  * threads that wait for a CPU, by who runs on it, or for a block device, by who else has requests
- * there; and cycles. Made of samples with the columns of
- * the set `chains`, live or replayed, in bounded memory.
+ * there; and cycles. Made of samples with the columns of the set `chains`, live or replayed, in
+ * bounded memory.
  *
  * With --stacks a root has the stacks that it had in the scans in which others waited for it, as
  * far as it is among the samples, and by the time of those who waited. */

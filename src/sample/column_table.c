@@ -109,8 +109,7 @@ const struct column sample_columns[] = {
 	 NEED_BLOCK, 9, AT(io_us)},
 	{"io_others", "IO_OTHERS",
 	 "names of other processes that have requests in flight at that device, up to three with "
-	 "the "
-	 "most",
+	 "the most",
 	 KIND_TEXT, ROLE_KEY, NEED_BLOCK, 20, AT(io_others)},
 	{"why", "WHY", "wait class: why a thread in S is work or idle", KIND_TEXT, ROLE_KEY,
 	 NEED_WHY, 6, AT(why)},

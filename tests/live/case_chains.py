@@ -2,7 +2,7 @@
 import fnmatch
 import re
 
-from harness import SLOW, START_S, STOP_S, Findings, Skip, case, check, scans_of
+from harness import SLOW, START_S, STOP_S, Findings, Skip, case, check, scans_of, table_below
 
 COLUMNS = "state,blocker_tid,blocker_pid,blocker_kind,blocker_sure,chain,depth,root,root_tid,root_state,root_why"
 SETTLED_S = 2 if SLOW == 1 else 20  # after which all processes have been looked through for other ends
@@ -95,9 +95,7 @@ def chain_to_stacks(ctx):
     truth = Truth(ctx.workload("chain", of="mutex_nap", dir=ctx.temporary()))
     tool = ctx.plain("--chains", "--stacks", 1, "-a", "-d", 2, "-p", truth.pids)
     tool.finish_plain(0, START_S + 2 + STOP_S)
-    found = re.search(r"^Who others wait for in the end.*?\n(SECONDS .*?)\n\n", tool.out.decode(), re.M | re.S)
-    check(found, "no roots: %s", tool.out)
-    lines = found.group(1).splitlines()
+    lines = table_below(tool.out.decode(), "Who others wait for in the end")
     check(len(lines) > 2 and " chain_holder " in lines[1] and re.search(r"^ +[\d.]+%  (user|kernel) ", lines[2]), "the root: %s", lines)
     check("nanosleep" in " ".join(lines[2:]), "it naps, and its stack is %s", lines[2:])
 

@@ -202,6 +202,13 @@ def scans_of(rows):
     return sorted(scans.items())
 
 
+def table_below(text, words):
+    """Lines of the table below the sentence of a report that begins with these words."""
+    found = re.search("^" + re.escape(words) + r".*?\n(SECONDS .*?)\n\n", text, re.M | re.S)
+    check(found, "no table below '%s': %s", words, text)
+    return found.group(1).splitlines()
+
+
 def rows_of(rows, tid):
     return [row for row in rows if row["tid"] == str(tid)]
 
