@@ -37,10 +37,6 @@ struct chain_victim {
 	const char *root, *syscall, *waits_on;
 };
 
-/* Groups of samples. */
-#define TABLES(report) \
-	&(report)->root_groups, &(report)->queues, &(report)->devices, &(report)->cycles
-
 #define ROOT(member) offsetof(struct chain_root, member)
 #define LOCK(member) offsetof(struct chain_lock, member)
 
@@ -68,10 +64,16 @@ static const struct column lock_columns[] = {
 	{"lock", "LOCK", "", KIND_TEXT, ROLE_KEY, 0, 20, LOCK(name)},
 };
 
-/* Keys of what roots are made of, in the order of enum root_key. */
-#define ROOT_KEYS "root,root_pid,root_state,root_syscall,root_waits_on"
-
+/* Keys of what roots are made of, in the order of group_columns. */
 enum root_key { KEY_ROOT, KEY_PID, KEY_STATE, KEY_SYSCALL, KEY_WAITS_ON };
+
+/* Columns of the groups of samples that a part is made of; locks are not. */
+static const char *const group_columns[CHAIN_PARTS] = {
+	[CHAIN_ROOTS] = "root,root_pid,root_state,root_syscall,root_waits_on",
+	[CHAIN_QUEUES] = "seconds,avg_thr,comm,oncpu_comm",
+	[CHAIN_DEVICES] = "seconds,avg_thr,comm,io_dev,io_others",
+	[CHAIN_CYCLES] = "seconds,root_why,root_pid,chain",
+};
 
 static void list_of_rows(struct column_list *list, const struct column *rows, size_t count)
 {
@@ -87,21 +89,15 @@ void chain_report_init(struct chain_report *report, size_t stacks)
 
 	*report = (struct chain_report){.wanted = true};
 	column_list_add(&report->needed, "chains", false, &unsaid);
-	list_of_rows(&report->lists[CHAIN_ROOTS], root_columns,
+	list_of_rows(&report->root_list, root_columns,
 		     sizeof(root_columns) / sizeof(root_columns[0]));
-	list_of_rows(&report->lists[CHAIN_LOCKS], lock_columns,
+	list_of_rows(&report->lock_list, lock_columns,
 		     sizeof(lock_columns) / sizeof(lock_columns[0]));
-	column_list_add(&report->root_keys, ROOT_KEYS, true, &unsaid);
-	column_list_add(&report->lists[CHAIN_QUEUES], "seconds,avg_thr,comm,oncpu_comm", true,
-			&unsaid);
-	column_list_add(&report->lists[CHAIN_DEVICES], "seconds,avg_thr,comm,io_dev,io_others",
-			true, &unsaid);
-	column_list_add(&report->lists[CHAIN_CYCLES], "seconds,root_why,root_pid,chain", true,
-			&unsaid);
-	group_table_init(&report->root_groups, &report->root_keys);
-	group_table_init(&report->queues, &report->lists[CHAIN_QUEUES]);
-	group_table_init(&report->devices, &report->lists[CHAIN_DEVICES]);
-	group_table_init(&report->cycles, &report->lists[CHAIN_CYCLES]);
+	for (int part = 0; part < CHAIN_PARTS; part++) {
+		if (group_columns[part])
+			column_list_add(&report->grouped[part], group_columns[part], true, &unsaid);
+		group_table_init(&report->groups[part], &report->grouped[part]);
+	}
 	column_list_add(&keys, "root,root_pid,root_syscall,root_waits_on", true, &unsaid);
 	stack_lines_init(&report->stacks, stacks, &keys, false);
 	error_done(&unsaid);
@@ -156,8 +152,8 @@ static void root_vote(struct chain_root *root, const union value *keys, int64_t 
 
 static void root_add(struct chain_report *report, const union value *group)
 {
-	int64_t samples = group_samples(&report->root_groups, group);
-	int64_t weight_us = group_weight_us(&report->root_groups, group);
+	int64_t samples = group_samples(&report->groups[CHAIN_ROOTS], group);
+	int64_t weight_us = group_weight_us(&report->groups[CHAIN_ROOTS], group);
 	int64_t state = group[KEY_STATE].number;
 	struct chain_root *root = root_find(report, group);
 
@@ -179,9 +175,11 @@ static void root_add(struct chain_report *report, const union value *group)
 /* After the groups' times are shared out. */
 static void roots_gather(struct chain_report *report)
 {
-	report->refused += report->root_groups.refused;
-	for (size_t at = 0; at < report->root_groups.count; at++)
-		root_add(report, group_at(&report->root_groups, at));
+	const struct group_table *groups = &report->groups[CHAIN_ROOTS];
+
+	report->refused += groups->refused;
+	for (size_t at = 0; at < groups->count; at++)
+		root_add(report, group_at(groups, at));
 }
 
 /* Bytes of "monitor 0x7f21c3a0", with which the text begins. */
@@ -288,28 +286,23 @@ static bool has_root(const struct sample *sample)
 
 void chain_report_split(struct chain_report *report, struct exact_times *times)
 {
-	struct group_table *tables[] = {TABLES(report)};
-
-	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++)
-		group_table_split(tables[i], times, REST_NOWHERE);
+	for (int part = 0; part < CHAIN_PARTS; part++)
+		group_table_split(&report->groups[part], times, REST_NOWHERE);
 }
 
 bool chain_report_crowded(const struct chain_report *report)
 {
-	const struct group_table *tables[] = {TABLES(report)};
 	bool crowded = false;
 
-	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++)
-		crowded |= group_table_crowded(tables[i]);
+	for (int part = 0; part < CHAIN_PARTS; part++)
+		crowded |= group_table_crowded(&report->groups[part]);
 	return crowded;
 }
 
 void chain_report_share_out(struct chain_report *report)
 {
-	struct group_table *tables[] = {TABLES(report)};
-
-	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++)
-		group_table_share_out(tables[i]);
+	for (int part = 0; part < CHAIN_PARTS; part++)
+		group_table_share_out(&report->groups[part]);
 }
 
 void chain_report_add(struct chain_report *report, const struct sample *sample,
@@ -321,15 +314,15 @@ void chain_report_add(struct chain_report *report, const struct sample *sample,
 	if (!report->wanted)
 		return;
 	if (sample->oncpu_comm)
-		group_table_add_noted(&report->queues, sample, note);
+		group_table_add_noted(&report->groups[CHAIN_QUEUES], sample, note);
 	if (sample->io_dev && sample->blocker_kind && !strcmp(sample->blocker_kind, "io"))
-		group_table_add_noted(&report->devices, sample, note);
+		group_table_add_noted(&report->groups[CHAIN_DEVICES], sample, note);
 	if (!has_chain(sample))
 		return;
 	if (is_cycle(sample))
-		group_table_add_noted(&report->cycles, sample, note);
+		group_table_add_noted(&report->groups[CHAIN_CYCLES], sample, note);
 	else if (has_root(sample))
-		group_table_add_noted(&report->root_groups, sample, note);
+		group_table_add_noted(&report->groups[CHAIN_ROOTS], sample, note);
 	lock = lock_name(sample);
 	if (lock)
 		lock_add(report, sample, lock, weight_us);
@@ -443,21 +436,20 @@ void chain_report_fill(struct chain_report *report, const struct tally *tally)
 		qsort(roots, report->roots.count, sizeof(*roots), roots_compare);
 	if (report->locks.count)
 		qsort(locks, report->locks.count, sizeof(*locks), locks_compare);
-	grid_size(root_grid, &report->lists[CHAIN_ROOTS], report->roots.count);
+	grid_size(root_grid, &report->root_list, report->roots.count);
 	for (size_t i = 0; i < report->roots.count; i++) {
 		root_tell(&roots[i], tally);
 		grid_put(root_grid, i, &roots[i]);
 	}
 	stack_lines_fill(&report->stacks, root_grid, tally);
-	grid_size(lock_grid, &report->lists[CHAIN_LOCKS], report->locks.count);
+	grid_size(lock_grid, &report->lock_list, report->locks.count);
 	for (size_t i = 0; i < report->locks.count; i++) {
 		locks[i].seconds = ratio(locks[i].weight_us, 100, US_PER_SECOND);
 		locks[i].waiting = ratio(locks[i].samples, 100, tally->scans);
 		grid_put(lock_grid, i, &locks[i]);
 	}
-	grid_fill_groups(&report->grids[CHAIN_QUEUES], &report->queues, tally);
-	grid_fill_groups(&report->grids[CHAIN_DEVICES], &report->devices, tally);
-	grid_fill_groups(&report->grids[CHAIN_CYCLES], &report->cycles, tally);
+	for (int part = CHAIN_QUEUES; part < CHAIN_PARTS; part++)
+		grid_fill_groups(&report->grids[part], &report->groups[part], tally);
 }
 
 void chain_report_clear(struct chain_report *report)
@@ -469,10 +461,8 @@ void chain_report_clear(struct chain_report *report)
 	keyed_empty(&report->roots);
 	keyed_empty(&report->locks);
 	index_clear(&report->holders);
-	group_table_clear(&report->root_groups);
-	group_table_clear(&report->queues);
-	group_table_clear(&report->devices);
-	group_table_clear(&report->cycles);
+	for (int part = 0; part < CHAIN_PARTS; part++)
+		group_table_clear(&report->groups[part]);
 }
 
 void chain_report_done(struct chain_report *report)
@@ -480,12 +470,10 @@ void chain_report_done(struct chain_report *report)
 	if (!report->wanted)
 		return;
 	chain_report_clear(report);
-	group_table_done(&report->root_groups);
-	group_table_done(&report->queues);
-	group_table_done(&report->devices);
-	group_table_done(&report->cycles);
-	for (int part = 0; part < CHAIN_PARTS; part++)
+	for (int part = 0; part < CHAIN_PARTS; part++) {
+		group_table_done(&report->groups[part]);
 		grid_done(&report->grids[part]);
+	}
 	stack_lines_done(&report->stacks);
 	index_clear(&report->scan_stacks);
 	free(report->victims);

@@ -23,7 +23,7 @@
 enum chain_part {
 	CHAIN_ROOTS,
 	CHAIN_LOCKS,
-	CHAIN_QUEUES,
+	CHAIN_QUEUES, /* from here on parts are their groups */
 	CHAIN_DEVICES,
 	CHAIN_CYCLES,
 	CHAIN_PARTS
@@ -39,8 +39,10 @@ struct chain_report {
 	struct keyed roots;   /* struct chain_root, by name and process; of the groups: */
 	struct keyed locks;   /* struct chain_lock, the same */
 	struct index holders; /* pairs of lock and holder */
-	struct group_table root_groups, queues, devices, cycles;
-	struct column_list root_keys, needed, lists[CHAIN_PARTS];
+	/* of samples, for all parts but that of locks; roots are made of theirs */
+	struct group_table groups[CHAIN_PARTS];
+	struct column_list grouped[CHAIN_PARTS]; /* columns of groups */
+	struct column_list needed, root_list, lock_list;
 	struct grid grids[CHAIN_PARTS]; /* one per list, most seconds first */
 	int64_t refused; /* samples for which there was no line left; roots: when filled */
 	struct stack_lines stacks; /* of roots, by the keys of their lines */
