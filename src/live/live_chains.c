@@ -107,12 +107,11 @@ static void blockers_meet(struct live_chains *chains, size_t from)
 /* True if the thread has slept since its edge was found. */
 static bool still_asleep(struct live_chains *chains, const struct chain_proof *proof)
 {
-	struct thread_state now;
+	bool woken;
 
-	return !thread_table_get(&chains->context->kernel.table, proof->key, &now) &&
-	       now.sched.tid == proof->tid && now.sched.sequence_begun == proof->sequence &&
-	       now.sched.sequence_done == proof->sequence && !now.sched.on_cpu &&
-	       now.wake.wake_ns <= now.sched.out_ns;
+	return thread_table_is_out(&chains->context->kernel.table, proof->key, proof->tid,
+				   proof->sequence, &woken) &&
+	       !woken;
 }
 
 static bool is_asleep(int64_t state)

@@ -262,11 +262,14 @@ static void end_edge(struct live_context *context, struct live_edges *edges,
 		     const char *kind, struct edge *edge)
 {
 	struct peer_end end = {.asker = asker, .inode = facts->inode};
+	char link[40];
 
 	if (facts->pid == ABSENT || facts->pid == asker->sample.pid)
 		return;
-	if (facts->inode != ABSENT)
-		snprintf(end.link, sizeof(end.link), "%s:[%lld]", kind, (long long)facts->inode);
+	if (facts->inode != ABSENT) {
+		snprintf(link, sizeof(link), "%s:[%lld]", kind, (long long)facts->inode);
+		end.link = peer_link(link);
+	}
 	edge_to_process(context, edges, facts->pid, &end, SURE_LIKELY, edge);
 }
 
@@ -374,22 +377,20 @@ bool live_edge_find(struct live_context *context, struct live_edges *edges,
 void live_edges_begin(struct live_edges *edges, int64_t moment_ns)
 {
 	edges->moment_ns = moment_ns;
-	edges->lock_count = edges->thread_count = edges->process_count = 0;
-	index_clear(&edges->lock_places);
-	index_clear(&edges->process_places);
+	edges->lock_count = 0;
+	index_empty(&edges->lock_places);
+	live_peer_threads_begin(&edges->peers, moment_ns);
 	live_kernel_locks_begin(&edges->kernel_locks);
 }
 
 void live_edges_done(struct live_edges *edges)
 {
 	index_clear(&edges->lock_places);
-	index_clear(&edges->process_places);
+	live_peer_threads_done(&edges->peers);
 	lock_list_done(&edges->file_locks);
 	live_kernel_locks_done(&edges->kernel_locks);
 	live_last_wakers_done(&edges->last_wakers);
 	live_peer_wakers_done(&edges->peer_wakers);
 	free(edges->locks);
-	free(edges->threads);
-	free(edges->processes);
 	*edges = (struct live_edges){0};
 }

@@ -7,6 +7,7 @@
 #include "base/index.h"
 #include "live/live_kernel_locks.h"
 #include "live/live_last_wakers.h"
+#include "live/live_peer_threads.h"
 #include "live/live_peer_wakers.h"
 #include "live/context/live_context.h"
 #include "waits/chain.h"
@@ -25,27 +26,6 @@ struct edge_lock {
 	struct lookup_hint hint;
 };
 
-/* A thread of a process that has the other end of something. */
-struct peer_thread {
-	int64_t tid;
-	int64_t holder; /* of the lock that it waits for; ABSENT: it waits for none */
-	bool active;	/* on a CPU, in a queue for one, in D; asleep as part of a request */
-	bool rests;	/* in a call in which threads wait for something to do */
-	bool loops;	/* in a call that waits for several descriptors */
-	int64_t set_fd; /* the epoll set that it waits for, of set_count; ABSENT: none */
-	int64_t set_count;
-	const char *link; /* what is behind the descriptor that its call is about, or NULL */
-};
-
-/* The threads of such a process, PEERS_MAX at most. */
-struct peer_process {
-	int64_t pid;
-	size_t first, count; /* in struct live_edges' threads */
-	bool whole;	     /* these are all */
-	bool single;	     /* it has one thread, which is not among these */
-	bool goroutines;     /* Go's: none of its threads has work of its own while it sleeps */
-};
-
 /* What is known in a scan. Zeroed is empty. */
 struct live_edges {
 	struct live_host *host; /* knows CPU quotas */
@@ -55,11 +35,7 @@ struct live_edges {
 	struct index lock_places; /* to place, plus one */
 	struct lock_list file_locks;
 	int64_t file_locks_ns; /* the moment for which they were read */
-	struct peer_thread *threads;
-	size_t thread_count, thread_capacity;
-	struct peer_process *processes;
-	size_t process_count, process_capacity;
-	struct index process_places; /* pid to place, plus one */
+	struct live_peer_threads peers;
 	struct live_kernel_locks kernel_locks;
 	/* of earlier scans, too */
 	struct live_last_wakers last_wakers;

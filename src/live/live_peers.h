@@ -16,7 +16,7 @@ struct live_edges;
 struct peer_end {
 	const struct edge_asker *asker; /* the thread */
 	int64_t inode;			/* of the other end; ABSENT: not known */
-	char link[40];			/* what /proc/PID/fd shows there; "": not known */
+	uint64_t link;			/* by peer_link(); 0: not known */
 };
 
 /* Completes an edge to a process. end: what leads there, NULL if that is no descriptor. sure: if

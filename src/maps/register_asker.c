@@ -229,10 +229,8 @@ bool stack_registers_get(struct register_asker *asker, const struct thread_state
 
 bool record_still(struct thread_table *table, const struct thread_state *record)
 {
-	struct thread_state now;
+	bool woken;
 
-	return !thread_table_get(table, record->key, &now) && !now.sched.on_cpu &&
-	       now.sched.tid == record->sched.tid &&
-	       now.sched.sequence_done == record->sched.sequence_done &&
-	       now.sched.sequence_begun == record->sched.sequence_done;
+	return thread_table_is_out(table, record->key, record->sched.tid,
+				   record->sched.sequence_done, &woken);
 }

@@ -66,6 +66,28 @@ int thread_table_get(struct thread_table *table, uint32_t key, struct thread_sta
 	return table->store->get(table, key, record);
 }
 
+/* The sequence's begun is read last, as slots_get() does. */
+bool thread_table_is_out(struct thread_table *table, uint32_t key, uint32_t tid, uint64_t sequence,
+			 bool *woken)
+{
+	const struct thread_state *record = thread_table_mapped(table, key);
+	struct thread_state copy;
+	bool out;
+
+	if (!record) {
+		if (thread_table_get(table, key, &copy))
+			return false;
+		record = &copy;
+	}
+	out = __atomic_load_n(&record->sched.sequence_done, __ATOMIC_ACQUIRE) == sequence &&
+	      __atomic_load_n(&record->sched.tid, __ATOMIC_RELAXED) == tid &&
+	      !__atomic_load_n(&record->sched.on_cpu, __ATOMIC_RELAXED);
+	*woken = __atomic_load_n(&record->wake.wake_ns, __ATOMIC_RELAXED) >
+		 __atomic_load_n(&record->sched.out_ns, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return out && __atomic_load_n(&record->sched.sequence_begun, __ATOMIC_RELAXED) == sequence;
+}
+
 int thread_table_key(struct thread_table *table, uint32_t tid, uint32_t *key)
 {
 	return table->store->key_of(table, tid, key);

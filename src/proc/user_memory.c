@@ -90,15 +90,25 @@ static void kept_close(struct user_memory_files *kept)
 	*kept = (struct user_memory_files){0};
 }
 
+static struct user_memory_files *kept_find(struct user_memory *open, int64_t pid, int64_t scan_ns)
+{
+	for (int i = 0; i < USER_MEMORY_FILES; i++)
+		if (open->files[i].pid == pid && open->files[i].scan_ns == scan_ns)
+			return &open->files[i];
+	return NULL;
+}
+
 ssize_t user_memory_read_again(struct user_memory *open, const char *root, int64_t pid, int64_t tid,
 			       int64_t scan_ns, uint64_t address, void *bytes, size_t size)
 {
-	struct user_memory_files *kept = &open->files[pid % USER_MEMORY_FILES];
+	struct user_memory_files *kept;
 	int err;
 
 	if (avoids_process(pid) || avoids_process(tid))
 		return -ETIMEDOUT;
-	if (kept->pid != pid || kept->scan_ns != scan_ns) {
+	kept = kept_find(open, pid, scan_ns);
+	if (!kept) {
+		kept = &open->files[open->next++ % USER_MEMORY_FILES];
 		kept_close(kept);
 		err = files_open(kept, root, pid, tid);
 		if (err) {

@@ -27,6 +27,7 @@ struct user_memory {
 		int64_t pid, scan_ns; /* 0: closed */
 		int pagemap, mem;
 	} files[USER_MEMORY_FILES];
+	unsigned int next; /* place of the next ones, which closes the oldest */
 };
 
 /* As user_memory_read(), in the scan of scan_ns. */

@@ -35,7 +35,7 @@ const struct edge edge_absent = {.tid = ABSENT, .pid = ABSENT};
 void chain_nodes_clear(struct chain_nodes *nodes)
 {
 	nodes->count = 0;
-	index_clear(&nodes->by_tid);
+	index_empty(&nodes->by_tid);
 }
 
 void chain_nodes_done(struct chain_nodes *nodes)
@@ -129,7 +129,9 @@ static void text_add_name(struct text *text, const char *name)
 
 static void edge_add(struct text *text, const struct edge *edge)
 {
-	text_add_format(text, " %s> ", edge_kind_names[edge->kind]);
+	text_add_string(text, " ");
+	text_add_string(text, edge_kind_names[edge->kind]);
+	text_add_string(text, "> ");
 }
 
 /* "php-fpm socket> mariadbd mutex> mariadbd io> sda" */

@@ -2,12 +2,15 @@
 /* What is kept about waits, and what those that answer a question about one may use. */
 #include "waits/waits_state.h"
 #include "base/memory.h"
+#include "base/shown_pid.h"
 #include "proc/comm.h"
 #include "proc/proc.h"
 #include "proc/user_memory.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #define SERVED_IDLE_NS (3600 * NS_PER_SECOND) /* a thread may wait for a lock for long */
 #define LONG_SETS_IDLE_NS (60 * NS_PER_SECOND)
@@ -18,6 +21,7 @@ struct waits *waits_new(const char *proc_root, struct cache *comms)
 	struct waits *waits = memory_get(sizeof(*waits));
 
 	waits->root = proc_root;
+	waits->own_ids = !strcmp(proc_root, "/proc") && shown_pid() == getpid();
 	waits->comms = comms;
 	waits->classes.daemon_ports = WHY_DAEMON_PORTS;
 	wait_episodes_init(&waits->episodes);
@@ -76,6 +80,11 @@ bool wait_runtime_lock(const struct wait *wait, uint64_t futex, struct runtime_l
 
 	return waits->runtime_locks && waits->runtime_locks(waits->runtime_lock_finder, wait, futex,
 							    !wait->numbers_only, lock);
+}
+
+bool wait_own_ids(const struct wait *wait)
+{
+	return wait->waits->own_ids;
 }
 
 const char *wait_root(const struct wait *wait)

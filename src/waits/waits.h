@@ -115,6 +115,7 @@ typedef void wait_teller(struct wait *wait);
 wait_teller *wait_teller_find(const char *syscall_name);
 
 const char *wait_root(const struct wait *wait);
+bool wait_own_ids(const struct wait *wait); /* /proc numbers threads as system calls do */
 struct sockets *wait_sockets(const struct wait *wait);
 struct holders *wait_holders(const struct wait *wait);
 struct file_locks *wait_file_locks(const struct wait *wait);

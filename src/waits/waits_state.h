@@ -24,6 +24,7 @@ struct wait_classes {
 
 struct waits {
 	const char *root;
+	bool own_ids; /* /proc numbers threads as system calls of this process do */
 	struct cache *comms;
 	struct cache episodes;
 	struct holders holders;

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the threads of a process do that has the other end of something. Each process is looked at
+ * once in a scan. Remembered over scans: which threads it has, as long as the kernel counts as many
+ * and all of them are there; and what a thread was seen to do that sleeps on. For live_peers.c.
+ */
+#ifndef TSNAP_LIVE_LIVE_PEER_THREADS_H
+#define TSNAP_LIVE_LIVE_PEER_THREADS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cache.h"
+#include "base/keyed.h"
+
+struct live_context;
+
+struct peer_thread {
+	int64_t tid;
+	int64_t holder; /* of the lock that it waits for; ABSENT: it waits for none */
+	bool active;	/* on a CPU, in a queue for one, in D; asleep as part of a request */
+	bool rests;	/* in a call in which threads wait for something to do */
+	bool loops;	/* in a call that waits for several descriptors */
+	int64_t set_fd; /* the epoll set that it waits for, of set_count; ABSENT: none */
+	int64_t set_count;
+	uint64_t end; /* the socket or pipe that its call is about, by peer_link(); 0: none */
+};
+
+/* A process. Of its threads at most 1024 are known. */
+struct peer_process {
+	int64_t pid;
+	size_t first, count; /* in struct live_peer_threads' threads */
+	bool whole;	     /* these are all */
+	bool single;	     /* it has one thread, which is not among these */
+	bool goroutines;     /* Go's: none of its threads has work of its own while it sleeps */
+	const char *comm;    /* lent; NULL: not asked for, or gone */
+	size_t actives, loops;
+	size_t active, loop; /* place of the last one, plus one; 0: there is none */
+};
+
+/* Zeroed is empty. */
+struct live_peer_threads {
+	/* in this scan */
+	struct peer_thread *threads;
+	size_t count, capacity;
+	struct keyed processes; /* struct peer_process, by pid */
+	struct index by_tid;	/* to the thread's place, plus one */
+	struct index by_end;	/* process and end to a thread's place, plus one, and above 32 bits
+				   to how many there are */
+	/* over scans */
+	struct cache lists; /* struct thread_list, by pid */
+	struct cache seen;  /* struct seen_thread, by tid */
+	int64_t swept_ns;
+};
+
+/* What stands for a link of /proc/PID/fd to a socket or pipe; 0: it is none, or NULL. */
+uint64_t peer_link(const char *link);
+
+/* The threads of a process, which are read if this scan has not done so. All that is returned here
+ * is valid until the next process is looked at. */
+struct peer_process *peer_process_find(struct live_peer_threads *threads,
+				       struct live_context *context, int64_t pid);
+const char *peer_process_comm(struct peer_process *process); /* lent; NULL: it is gone */
+/* One of them, by its place plus one; by its id; NULL: there is none. */
+const struct peer_thread *peer_thread_at(const struct live_peer_threads *threads, size_t place);
+const struct peer_thread *peer_thread_find(const struct live_peer_threads *threads,
+					   const struct peer_process *process, int64_t tid);
+/* How many are in a call on that end; *thread: one of them. */
+size_t peer_threads_in_call(const struct live_peer_threads *threads,
+			    const struct peer_process *process, uint64_t end,
+			    const struct peer_thread **thread);
+/* A thread that is not among those of its process. False: it is gone, or of another process. */
+bool peer_thread_read(struct live_peer_threads *threads, struct live_context *context, int64_t tid,
+		      int64_t pid, struct peer_thread *thread);
+
+void live_peer_threads_begin(struct live_peer_threads *threads, int64_t now_ns); /* a new scan */
+void live_peer_threads_done(struct live_peer_threads *threads);
+
+#endif
