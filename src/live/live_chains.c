@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "live_chains.h"
+#include "live_edge_time.h"
 #include "live_edges.h"
 #include "live/context/live_context.h"
 #include "sample/source.h"
@@ -16,12 +17,14 @@ struct chain_proof {
 	uint32_t key, tid; /* of its record, as the kernel numbers it; tid 0: it has none */
 	uint64_t sequence;
 	struct edge_basis basis;
+	uint32_t uid; /* whose time its edge took */
 };
 
 struct live_chains {
 	struct live_context *context;
 	struct thread_state records[SCAN_PART];
 	struct live_edges edges;
+	struct live_edge_time time;
 	struct chain_nodes nodes;
 	struct chain_proof *proofs; /* by place of the node */
 	size_t proof_capacity;
@@ -68,7 +71,9 @@ static void node_fill(struct live_chains *chains, size_t place, const struct edg
 		.tid = asker->record.sched.tid,
 		.sequence = asker->record.sched.sequence_done,
 		.basis = basis,
+		.uid = asker->record.identity.uid,
 	};
+	live_edge_time_take(&chains->time, asker->record.identity.uid);
 }
 
 /* The same of a thread as it is now. */
@@ -86,7 +91,7 @@ static void node_fill_now(struct live_chains *chains, size_t place, int64_t pid)
 	nodes->nodes[place].unknown = true;
 }
 
-/* Meets those that edges of nodes lead to, until nobody is new. */
+/* Meets those that edges of nodes lead to, until nobody is new, or time is up. */
 static void blockers_meet(struct live_chains *chains, size_t from)
 {
 	struct chain_nodes *nodes = &chains->nodes;
@@ -97,6 +102,9 @@ static void blockers_meet(struct live_chains *chains, size_t from)
 		bool added;
 
 		if (!edge_leads_on(&edge) || !(chains->context->wants.needs & NEED_CHAIN))
+			continue;
+		if (!index_find(&nodes->by_tid, (uint64_t)edge.tid) &&
+		    !live_edge_time_left(&chains->time, chains->proofs[i].uid))
 			continue;
 		place = chain_nodes_put(nodes, edge.tid, &added);
 		if (added)
@@ -141,15 +149,17 @@ static void nodes_prove(struct live_chains *chains)
 }
 
 /* Puts the sample's thread, as the sample tells of it, unless a chain of this scan has led to it
- * before. */
+ * before, or there is no time for it. */
 static void sample_meet(struct live_chains *chains, const struct sample *sample, size_t at)
 {
 	struct edge_asker asker;
 	bool added;
-	size_t place = chain_nodes_put(&chains->nodes, sample->tid, &added);
+	size_t place;
 
-	if (!added)
+	if (index_find(&chains->nodes.by_tid, (uint64_t)sample->tid) ||
+	    !live_edge_time_left(&chains->time, chains->records[at].identity.uid))
 		return;
+	place = chain_nodes_put(&chains->nodes, sample->tid, &added);
 	live_edge_asker_of(chains->context, &chains->records[at], sample, &asker);
 	/* it has woken since the moment: others wait for what it does now */
 	if (is_asleep(asker.sample.state) && asker.record.sched.tid &&
@@ -182,10 +192,12 @@ void live_chains_tell(struct live_chains **all, struct live_context *context,
 	chains->edges.host = host;
 	if (chains->edges.moment_ns != context->now.moment.now_ns) {
 		live_edges_begin(&chains->edges, context->now.moment.now_ns);
+		live_edge_time_begin(&chains->time, context->period_ns);
 		chain_nodes_clear(&chains->nodes);
 		chains->proved = 0;
 	}
 	from = chains->nodes.count;
+	live_edge_time_resume(&chains->time);
 	for (size_t i = 0; i < count; i++)
 		if (samples[i].tid != ABSENT)
 			sample_meet(chains, &samples[i], i);
@@ -196,11 +208,21 @@ void live_chains_tell(struct live_chains **all, struct live_context *context,
 			sample_tell(chains, &samples[i]);
 }
 
+void live_chains_describe(const struct live_chains *chains, struct source_facts *facts)
+{
+	if (chains)
+		source_facts_miss(facts,
+				  "waits whose chains were not followed (they take half of a "
+				  "scan's time at most: a lower rate, or -p)",
+				  chains->time.refused_count);
+}
+
 void live_chains_free(struct live_chains *chains)
 {
 	if (!chains)
 		return;
 	live_edges_done(&chains->edges);
+	live_edge_time_done(&chains->time);
 	chain_nodes_done(&chains->nodes);
 	free(chains->proofs);
 	free(chains);

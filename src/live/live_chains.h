@@ -21,6 +21,7 @@ struct live_chains;
 struct live_context;
 struct live_host;
 struct sample;
+struct source_facts;
 
 /* Keeps the record of a sample of the part, by the sample's index. *chains: NULL until somebody
  * asks for any. */
@@ -29,6 +30,8 @@ void live_chains_note(struct live_chains **chains, struct live_context *context,
 /* At the end of a part: fills the chains of its samples, but for those whose tid is ABSENT. */
 void live_chains_tell(struct live_chains **chains, struct live_context *context,
 		      struct live_host *host, struct sample *samples, size_t count);
+/* Tells of chains that were not followed. */
+void live_chains_describe(const struct live_chains *chains, struct source_facts *facts);
 void live_chains_free(struct live_chains *chains); /* or NULL */
 
 #endif

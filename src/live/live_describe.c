@@ -103,6 +103,7 @@ void live_describe(struct source *source, struct source_facts *facts)
 		missed->standing = missed->natural = true;
 	}
 	live_stay_describe(&live->context, facts);
+	live_chains_describe(live->chains, facts);
 	containers_describe(live, facts);
 	live_host_describe(&live->host, facts);
 	live_stacks_describe(&live->stacks, facts);

@@ -19,10 +19,40 @@ static void records_that_are_mapped(void **state)
 	assert_null(thread_table_mapped(&table, UINT32_MAX));
 }
 
+/* Looked up where it lies: the thread sleeps on, was woken, runs, is another one, is switched just
+ * now.
+ */
+static void thread_that_sleeps_on(void **state)
+{
+	struct thread_state record = {.key = 0};
+	struct thread_table table = {.entries_max = 1, .mapped = &record};
+	bool woken;
+
+	(void)state;
+	table.mapped_bytes = sizeof(record);
+	record.sched.tid = 17;
+	record.sched.out_ns = 500;
+	record.sched.sequence_begun = record.sched.sequence_done = 8;
+	record.wake.wake_ns = 400;
+	assert_true(thread_table_is_out(&table, 0, 17, 8, &woken));
+	assert_false(woken);
+	record.wake.wake_ns = 501;
+	assert_true(thread_table_is_out(&table, 0, 17, 8, &woken));
+	assert_true(woken);
+	assert_false(thread_table_is_out(&table, 0, 18, 8, &woken));
+	assert_false(thread_table_is_out(&table, 0, 17, 6, &woken));
+	record.sched.on_cpu = 1;
+	assert_false(thread_table_is_out(&table, 0, 17, 8, &woken));
+	record.sched.on_cpu = 0;
+	record.sched.sequence_begun = 9;
+	assert_false(thread_table_is_out(&table, 0, 17, 8, &woken));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(records_that_are_mapped),
+		cmocka_unit_test(thread_that_sleeps_on),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -82,46 +83,85 @@ static void again_in_a_scan(void **state)
 	assert_int_equal(files_open_count(&open), 0);
 }
 
-/* A process with the same place, and one that is no more. */
-static void other_processes(void **state)
+/* A child whose pages begin with that word. */
+static pid_t child_make(char *pages, const char *word)
 {
-	char *pages = pages_make(), bytes[4];
-	struct user_memory open = {0};
-	pid_t child;
-	ssize_t got;
+	pid_t child = fork();
 
-	(void)state;
-	do { /* its own takes the place of this process's */
-		child = fork();
-		if (!child) {
-			memcpy(pages, "mine", 4);
-			for (;;)
-				pause();
-		}
-		if (child % USER_MEMORY_FILES == getpid() % USER_MEMORY_FILES)
-			break;
-		kill(child, SIGKILL);
-		waitpid(child, NULL, 0);
-	} while (child > 0);
-	assert_true(child > 0);
-	do {
-		assert_int_equal(user_memory_read_again(&open, "/proc", getpid(), getpid(), 1000,
-							(uintptr_t)pages, bytes, 4),
-				 4);
-		assert_memory_equal(bytes, "xxxx", 4);
-		got = user_memory_read_again(&open, "/proc", child, child, 1000, (uintptr_t)pages,
-					     bytes, 4);
-	} while (got == 4 && memcmp(bytes, "mine", 4) != 0);
-	assert_int_equal(got, 4);
+	assert_true(child >= 0);
+	if (child)
+		return child;
+	memcpy(pages, word, strlen(word));
+	for (;;)
+		pause();
+}
+
+static void child_end(pid_t child)
+{
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
-	assert_int_equal(user_memory_read_again(&open, "/proc", child, child, 1000,
-						(uintptr_t)pages, bytes, 4),
-			 -EFAULT);
-	assert_int_equal(user_memory_read_again(&open, "/proc", child, child, 2000,
-						(uintptr_t)pages, bytes, 4),
-			 -ENOENT);
+}
+
+static ssize_t word_read(struct user_memory *open, pid_t pid, int64_t scan_ns, const char *pages,
+			 char bytes[5])
+{
+	memset(bytes, 0, 5);
+	return user_memory_read_again(open, "/proc", pid, pid, scan_ns, (uintptr_t)pages, bytes, 4);
+}
+
+static void child_await(struct user_memory *open, pid_t child, int64_t scan_ns, const char *pages,
+			const char *word)
+{
+	char bytes[5];
+
+	do
+		assert_int_equal(word_read(open, child, scan_ns, pages, bytes), 4);
+	while (strcmp(bytes, word) != 0);
+}
+
+/* What is open of a process that is no more serves nobody in the next scan. */
+static void process_that_ends(void **state)
+{
+	char *pages = pages_make(), bytes[5];
+	struct user_memory open = {0};
+	pid_t child = child_make(pages, "mine");
+
+	(void)state;
+	child_await(&open, child, 1000, pages, "mine");
+	assert_int_equal(word_read(&open, getpid(), 1000, pages, bytes), 4);
+	assert_string_equal(bytes, "xxxx");
+	child_end(child);
+	assert_int_equal(word_read(&open, child, 1000, pages, bytes), -EFAULT);
+	assert_int_equal(word_read(&open, child, 2000, pages, bytes), -ENOENT);
+	user_memory_sweep(&open, 2000);
 	assert_int_equal(files_open_count(&open), 0);
+	munmap(pages, 2 * (size_t)page_bytes);
+}
+
+/* More processes than places: each read is of its own process, and as many are open as may be. */
+static void many_processes(void **state)
+{
+	enum { CHILDREN = USER_MEMORY_FILES + 3 };
+	char *pages = pages_make(), bytes[5], words[CHILDREN][8];
+	struct user_memory open = {0};
+	pid_t children[CHILDREN];
+
+	(void)state;
+	for (int i = 0; i < CHILDREN; i++) {
+		snprintf(words[i], sizeof(words[i]), "no%02d", i);
+		children[i] = child_make(pages, words[i]);
+	}
+	for (int i = 0; i < CHILDREN; i++)
+		child_await(&open, children[i], 1000, pages, words[i]);
+	for (int i = CHILDREN; i--;) {
+		assert_int_equal(word_read(&open, children[i], 1000, pages, bytes), 4);
+		assert_string_equal(bytes, words[i]);
+	}
+	assert_int_equal(files_open_count(&open), USER_MEMORY_FILES);
+	user_memory_sweep(&open, INT64_MAX);
+	assert_int_equal(files_open_count(&open), 0);
+	for (int i = 0; i < CHILDREN; i++)
+		child_end(children[i]);
 	munmap(pages, 2 * (size_t)page_bytes);
 }
 
@@ -130,7 +170,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pages_that_are_there),
 		cmocka_unit_test(again_in_a_scan),
-		cmocka_unit_test(other_processes),
+		cmocka_unit_test(process_that_ends),
+		cmocka_unit_test(many_processes),
 	};
 
 	/* addresses of the emulated program are not those that the kernel knows */

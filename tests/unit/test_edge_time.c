@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* live/live_edge_time: the time that edges of wait chains may take. */
+#include "live/live_edge_time.h"
+#include "base/clock.h"
+
+#include "unit.h"
+
+#define PERIOD_NS (4000 * NS_PER_SECOND) /* so long that what the test itself takes is nothing */
+
+/* As if that user's edges had taken so long. */
+static void spend(struct live_edge_time *time, uint32_t uid, int64_t seconds)
+{
+	live_edge_time_resume(time);
+	time->since_ns -= seconds * NS_PER_SECOND;
+	live_edge_time_take(time, uid);
+}
+
+static void one_user_leaves_some_to_others(void **state)
+{
+	struct live_edge_time time = {0};
+
+	(void)state;
+	live_edge_time_begin(&time, PERIOD_NS);
+	spend(&time, 1000, 1400);
+	assert_true(live_edge_time_left(&time, 1000));
+	spend(&time, 1000, 200);
+	assert_false(live_edge_time_left(&time, 1000));
+	assert_true(live_edge_time_left(&time, 0));
+	spend(&time, 0, 500);
+	assert_false(live_edge_time_left(&time, 0));
+	assert_false(live_edge_time_left(&time, 1001));
+	assert_int_equal(time.refused_count, 3);
+	live_edge_time_done(&time);
+}
+
+static void each_scan_has_its_own(void **state)
+{
+	struct live_edge_time time = {0};
+
+	(void)state;
+	assert_false(live_edge_time_left(&time, 0));
+	live_edge_time_begin(&time, PERIOD_NS);
+	spend(&time, 1000, 1900);
+	assert_false(live_edge_time_left(&time, 1000));
+	live_edge_time_begin(&time, PERIOD_NS);
+	assert_true(live_edge_time_left(&time, 1000));
+	live_edge_time_done(&time);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_user_leaves_some_to_others),
+		cmocka_unit_test(each_scan_has_its_own),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
