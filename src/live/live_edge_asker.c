@@ -2,6 +2,7 @@
 /* What a thread that a chain leads to does now: from its record, or from /proc where it has none.
  */
 #include "live_edges.h"
+#include "base/clock.h"
 #include "base/names.h"
 #include "proc/proc.h"
 
@@ -36,14 +37,12 @@ static bool record_find(struct live_context *context, int64_t tid, struct thread
 /* What it does as of now. tsnap needs a CPU to find that out: the thread that it took it from would
  * be running. */
 static enum thread_doing doing_now(const struct live_context *context,
-				   const struct thread_state *record)
+				   const struct live_moment *now, const struct thread_state *record)
 {
-	struct live_moment now = context->now.moment;
 	enum thread_doing doing;
 	bool unsure;
 
-	now.now_ns = INT64_MAX;
-	doing = record_doing(record, &now, &unsure);
+	doing = record_doing(record, now, &unsure);
 	if (doing == DOING_RQ && !record->sched.state &&
 	    record_doing(record, &context->now.moment, &unsure) == DOING_ON &&
 	    record->sched.cpu == (uint32_t)sched_getcpu())
@@ -99,6 +98,8 @@ bool live_edge_asker(struct live_context *context, int64_t tid, int64_t pid,
 {
 	struct thread_state record, completed;
 	const struct thread_state *whole;
+	/* a call that began after the scan is the one that others wait for */
+	struct live_moment now = context->now.moment;
 	enum thread_doing doing;
 
 	*asker = (struct edge_asker){0};
@@ -109,13 +110,13 @@ bool live_edge_asker(struct live_context *context, int64_t tid, int64_t pid,
 		return false;
 	if (!record_is_kthread(whole) && record.sched.tid)
 		record_ask(context, &record);
-	doing = doing_now(context, &record);
+	now.now_ns = clock_monotonic_ns();
+	doing = doing_now(context, &now, &record);
 	asker->record = record;
 	asker->record.identity = whole->identity;
 	asker->hint.sequence = record.sched.sequence_done;
 	record_sample(&asker->record, &context->now.moment, doing, &asker->sample);
-	record_call(&asker->record, &context->now.moment, doing, &asker->sample,
-		    &asker->hint.compat);
+	record_call(&asker->record, &now, doing, &asker->sample, &asker->hint.compat);
 	asker_fill(context, asker);
 	return true;
 }
