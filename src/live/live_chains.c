@@ -17,7 +17,7 @@ struct chain_proof {
 	uint32_t key, tid; /* of its record, as the kernel numbers it; tid 0: it has none */
 	uint64_t sequence;
 	struct edge_basis basis;
-	uint32_t uid; /* whose time its edge took */
+	int64_t uid; /* whose time its edge took */
 };
 
 struct live_chains {
@@ -71,9 +71,9 @@ static void node_fill(struct live_chains *chains, size_t place, const struct edg
 		.tid = asker->record.sched.tid,
 		.sequence = asker->record.sched.sequence_done,
 		.basis = basis,
-		.uid = asker->record.identity.uid,
+		.uid = live_edge_time_user(&chains->time, sample->pid),
 	};
-	live_edge_time_take(&chains->time, asker->record.identity.uid);
+	live_edge_time_take(&chains->time, chains->proofs[place].uid);
 }
 
 /* The same of a thread as it is now. */
@@ -157,7 +157,7 @@ static void sample_meet(struct live_chains *chains, const struct sample *sample,
 	size_t place;
 
 	if (index_find(&chains->nodes.by_tid, (uint64_t)sample->tid) ||
-	    !live_edge_time_left(&chains->time, chains->records[at].identity.uid))
+	    !live_edge_time_left(&chains->time, live_edge_time_user(&chains->time, sample->pid)))
 		return;
 	place = chain_nodes_put(&chains->nodes, sample->tid, &added);
 	live_edge_asker_of(chains->context, &chains->records[at], sample, &asker);
@@ -192,7 +192,7 @@ void live_chains_tell(struct live_chains **all, struct live_context *context,
 	chains->edges.host = host;
 	if (chains->edges.moment_ns != context->now.moment.now_ns) {
 		live_edges_begin(&chains->edges, context->now.moment.now_ns);
-		live_edge_time_begin(&chains->time, context->period_ns);
+		live_edge_time_begin(&chains->time, context->now.moment.now_ns, context->period_ns);
 		chain_nodes_clear(&chains->nodes);
 		chains->proved = 0;
 	}
@@ -212,8 +212,9 @@ void live_chains_describe(const struct live_chains *chains, struct source_facts 
 {
 	if (chains)
 		source_facts_miss(facts,
-				  "waits whose chains were not followed (they take half of a "
-				  "scan's time at most: a lower rate, or -p)",
+				  "waits whose chains were not followed (those of one user "
+				  "take 3/8 of the time between scans at most: a lower rate, "
+				  "or -p)",
 				  chains->time.refused_count);
 }
 

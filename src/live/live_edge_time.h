@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How much time of a scan edges may take: half of the period, and of that three quarters for one
- * user's threads, so that ten thousand of them, each waiting for the next, cost others neither
+/* How much time of a scan edges may take: three quarters of the period, and for the threads of one
+ * user half of that, so that ten thousand of them, each waiting for the next, cost others neither
  * their scans nor their edges. For live_chains.c.
  */
 #ifndef TSNAP_LIVE_LIVE_EDGE_TIME_H
@@ -16,16 +16,21 @@ struct live_edge_time {
 	int64_t left_ns, user_most_ns; /* in this scan */
 	int64_t since_ns;	       /* monotonic: what went by until then is taken */
 	struct index users;	       /* uid to what its threads have taken, in ns */
+	struct index owners;	       /* pid to the uid that it had in this second */
+	int64_t owners_ns;
 	uint64_t refused_count; /* threads whose edges nobody had time for, since the start */
 };
 
-void live_edge_time_begin(struct live_edge_time *time, int64_t period_ns); /* a new scan */
+/* A new scan. */
+void live_edge_time_begin(struct live_edge_time *time, int64_t now_ns, int64_t period_ns);
+/* Whose process that is: of threads that sleep since before the start the record does not tell. */
+int64_t live_edge_time_user(struct live_edge_time *time, int64_t pid);
 /* Edges are looked for from now on, after something else was done. */
 void live_edge_time_resume(struct live_edge_time *time);
 /* True if there is time for an edge of that user's thread; else it is counted. */
-bool live_edge_time_left(struct live_edge_time *time, uint32_t uid);
+bool live_edge_time_left(struct live_edge_time *time, int64_t uid);
 /* What went by since the last one was taken is that user's. */
-void live_edge_time_take(struct live_edge_time *time, uint32_t uid);
+void live_edge_time_take(struct live_edge_time *time, int64_t uid);
 void live_edge_time_done(struct live_edge_time *time);
 
 #endif

@@ -3,6 +3,7 @@ import fnmatch
 import re
 
 from harness import SLOW, START_S, STOP_S, Findings, Skip, case, check, scans_of, table_below
+from parts import account
 
 COLUMNS = "state,blocker_tid,blocker_pid,blocker_kind,blocker_sure,chain,depth,root,root_tid,root_state,root_why"
 SETTLED_S = 2 if SLOW == 1 else 20  # after which all processes have been looked through for other ends
@@ -132,6 +133,24 @@ def chain_of_ten_thousand(ctx):
     chains = [row for row in rows if row["blocker_kind"] == "mutex"]
     check(len(chains) > 0.9 * 2 * 10000, "%d edges", len(chains))
     check(not any("DEADLOCK" in row["chain"] for row in chains), "a deadlock is told")
+
+
+@case
+def chain_beside_ten_thousand(ctx):
+    """Such a chain of another user, scanned often, costs nobody else an edge; what is not followed of it is told, not invented."""
+    crowd = ctx.workloads([("chain", {"of": "ten_thousand"})], {"user": account("nobody").pw_uid, "extra_groups": []})
+    if not crowd:
+        raise Skip("no 10000 threads here")
+    truth = Truth(ctx.workload("chain", of="mutex_nap", dir=ctx.temporary()))
+    tool = ctx.stream("-a", "-F", 20, "-d", 4, "-p", truth.pids + "," + crowd[0]["pids"], columns=COLUMNS)
+    rows = tool.finish(0, START_S + 4 + 10 * STOP_S)
+    share, words, _ = judged("mutex_nap", rows, truth)
+    check(share >= CERTAIN, "%s", words)
+    long = Truth(crowd[0])
+    told = {(row["blocker_tid"], row["blocker_sure"]) for row in rows if row["tid"] in long.by_tid and row["blocker_tid"]}
+    check(told <= {(long.by_tid[tid][0], sure) for tid in long.by_tid for sure in ("certain", "likely")}, "%s", told)
+    followed = tool.missed("waits whose chains were not followed")
+    print("# beside ten thousand: %s; %d not followed" % (words.split(";")[0], followed))
 
 
 @case
