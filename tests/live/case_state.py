@@ -88,7 +88,7 @@ def blocked_before(ctx):
 @case
 def blocked_later(ctx):
     """Threads that block while tsnap runs."""
-    tool = ctx.stream("-a", columns=CALL_COLUMNS)
+    tool = ctx.stream("-a", "-F", 20 if SLOW == 1 else 2, columns=CALL_COLUMNS)  # emulated, rows of all threads take all of its time
     tool.wait_scans(1)
     workloads = blocked_workloads(ctx)
     # who is ready has still to block; rows of scans before that may come after it

@@ -121,7 +121,9 @@ class Process:
                 self.process.stdin.close()
         except OSError:
             pass
-        for number in (None, signal.SIGTERM, signal.SIGKILL):
+        # unshare(1) passes no signal on; what it has started ends with it
+        numbers = (signal.SIGKILL,) if "--kill-child" in self.argv else (None, signal.SIGTERM, signal.SIGKILL)
+        for number in numbers:
             try:
                 if number:
                     self.process.send_signal(number)
