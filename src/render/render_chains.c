@@ -12,10 +12,10 @@ static const struct {
 	[CHAIN_ROOTS] = {"Who others wait for in the end: seconds that they waited, how many "
 			 "at a time, and what the root did meanwhile, in percent",
 			 "Nobody is known to have waited for another thread."},
-	[CHAIN_LOCKS] = {"Locks that were waited for: seconds (by samples), how many threads at a "
-			 "time, the longest wait, "
-			 "and how often a scan saw another holder than the one before",
-			 NULL},
+	[CHAIN_LOCKS] =
+		{"Locks that were waited for: seconds, how many threads at a time, the "
+		 "longest wait, and how often a scan saw another holder than the one before",
+		 NULL},
 	[CHAIN_QUEUES] = {"Who waited for a CPU (COMM), and who was on it", NULL},
 	[CHAIN_DEVICES] = {"Who waited for a block device (COMM), and which other processes had "
 			   "requests in flight there",

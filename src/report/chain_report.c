@@ -64,12 +64,15 @@ static const struct column lock_columns[] = {
 	{"lock", "LOCK", "", KIND_TEXT, ROLE_KEY, 0, 20, LOCK(name)},
 };
 
-/* Keys of what roots are made of, in the order of group_columns. */
+/* Keys of what roots and locks are made of, in the order of group_columns. */
 enum root_key { KEY_ROOT, KEY_PID, KEY_STATE, KEY_SYSCALL, KEY_WAITS_ON };
+enum lock_key { LOCK_KEY_PID, LOCK_KEY_NAME };
 
-/* Columns of the groups of samples that a part is made of; locks are not. */
+/* Columns of the groups of samples that a part is made of. Samples of locks are copies in which
+ * waits_on is the lock's name, and blocker_pid what tells it from those of other processes. */
 static const char *const group_columns[CHAIN_PARTS] = {
 	[CHAIN_ROOTS] = "root,root_pid,root_state,root_syscall,root_waits_on",
+	[CHAIN_LOCKS] = "blocker_pid,waits_on",
 	[CHAIN_QUEUES] = "seconds,avg_thr,comm,oncpu_comm",
 	[CHAIN_DEVICES] = "seconds,avg_thr,comm,io_dev,io_others",
 	[CHAIN_CYCLES] = "seconds,root_why,root_pid,chain",
@@ -94,8 +97,7 @@ void chain_report_init(struct chain_report *report, size_t stacks)
 	list_of_rows(&report->lock_list, lock_columns,
 		     sizeof(lock_columns) / sizeof(lock_columns[0]));
 	for (int part = 0; part < CHAIN_PARTS; part++) {
-		if (group_columns[part])
-			column_list_add(&report->grouped[part], group_columns[part], true, &unsaid);
+		column_list_add(&report->grouped[part], group_columns[part], true, &unsaid);
 		group_table_init(&report->groups[part], &report->grouped[part]);
 	}
 	column_list_add(&keys, "root,root_pid,root_syscall,root_waits_on", true, &unsaid);
@@ -182,6 +184,24 @@ static void roots_gather(struct chain_report *report)
 		root_add(report, group_at(groups, at));
 }
 
+/* The same: the time of each lock is that of its group. */
+static void locks_gather(struct chain_report *report)
+{
+	const struct group_table *groups = &report->groups[CHAIN_LOCKS];
+
+	for (size_t at = 0; at < groups->count; at++) {
+		const union value *keys = group_at(groups, at);
+		int64_t weight_us = group_weight_us(groups, keys);
+		struct chain_lock *lock =
+			keyed_find(&report->locks, sizeof(*lock),
+				   hash_of(keys[LOCK_KEY_NAME].text, keys[LOCK_KEY_PID].number));
+
+		if (lock && weight_us != ABSENT)
+			lock->weight_us = weight_us;
+	}
+	report->refused += groups->refused;
+}
+
 /* Bytes of "monitor 0x7f21c3a0", with which the text begins. */
 static size_t monitor_words(const char *waits_on)
 {
@@ -229,32 +249,24 @@ static bool lock_is_of_host(const char *name)
 	return *name == 'f' || *name == 'k';
 }
 
-static struct chain_lock *lock_find(struct chain_report *report, const struct sample *sample,
-				    const char *name)
+static void lock_add(struct chain_report *report, const struct sample *sample, const char *name,
+		     struct exact_note note)
 {
+	struct sample group = *sample;
 	struct chain_lock *lock;
 	bool added;
 
-	lock = line_put(&report->locks, sizeof(*lock),
-			hash_of(name, lock_is_of_host(name) ? 0 : sample->blocker_pid), &added);
-	if (added)
-		*lock = (struct chain_lock){
-			.name = name, .pid = sample->blocker_pid, .holder = ABSENT};
-	return lock;
-}
-
-static void lock_add(struct chain_report *report, const struct sample *sample, const char *name,
-		     int64_t weight_us)
-{
-	struct chain_lock *lock = lock_find(report, sample, name);
-	bool added;
-
+	group.waits_on = name;
+	group.blocker_pid = lock_is_of_host(name) ? 0 : sample->blocker_pid;
+	lock = line_put(&report->locks, sizeof(*lock), hash_of(name, group.blocker_pid), &added);
 	if (!lock) {
 		report->refused++;
 		return;
 	}
+	if (added)
+		*lock = (struct chain_lock){.name = name, .holder = ABSENT};
+	group_table_add_noted(&report->groups[CHAIN_LOCKS], &group, note);
 	lock->samples++;
-	lock->weight_us = sum(lock->weight_us, weight_us);
 	if (sample->state_us != ABSENT && sample->state_us > lock->longest_us)
 		lock->longest_us = sample->state_us;
 	lock->changes += lock->holder != ABSENT && lock->holder != sample->blocker_tid;
@@ -308,7 +320,6 @@ void chain_report_share_out(struct chain_report *report)
 void chain_report_add(struct chain_report *report, const struct sample *sample,
 		      struct exact_note note)
 {
-	int64_t weight_us = sample->weight_us == ABSENT ? 0 : sample->weight_us;
 	const char *lock;
 
 	if (!report->wanted)
@@ -325,7 +336,7 @@ void chain_report_add(struct chain_report *report, const struct sample *sample,
 		group_table_add_noted(&report->groups[CHAIN_ROOTS], sample, note);
 	lock = lock_name(sample);
 	if (lock)
-		lock_add(report, sample, lock, weight_us);
+		lock_add(report, sample, lock, note);
 }
 
 static void victim_note(struct chain_report *report, const struct sample *sample)
@@ -431,6 +442,7 @@ void chain_report_fill(struct chain_report *report, const struct tally *tally)
 	if (!report->wanted)
 		return;
 	roots_gather(report);
+	locks_gather(report);
 	roots = report->roots.rows;
 	if (report->roots.count)
 		qsort(roots, report->roots.count, sizeof(*roots), roots_compare);

@@ -39,8 +39,7 @@ struct chain_report {
 	struct keyed roots;   /* struct chain_root, by name and process; of the groups: */
 	struct keyed locks;   /* struct chain_lock, the same */
 	struct index holders; /* pairs of lock and holder */
-	/* of samples, for all parts but that of locks; roots are made of theirs */
-	struct group_table groups[CHAIN_PARTS];
+	struct group_table groups[CHAIN_PARTS]; /* of samples; roots and locks are made of theirs */
 	struct column_list grouped[CHAIN_PARTS]; /* columns of groups */
 	struct column_list needed, root_list, lock_list;
 	struct grid grids[CHAIN_PARTS]; /* one per list, most seconds first */
@@ -54,8 +53,8 @@ struct chain_report {
 
 /* stacks: so many of each root, most time first. */
 void chain_report_init(struct chain_report *report, size_t stacks);
-/* Samples share the exact times of their threads, as report/group_split.h has them: in all lists
- * but that of locks. Without it they count. times must outlive the report. */
+/* Samples share the exact times of their threads, as report/group_split.h has them. Without it they
+ * count. times must outlive the report. */
 void chain_report_split(struct chain_report *report, struct exact_times *times);
 /* Needs of the lists, NEED_*. */
 uint64_t chain_report_needs(const struct chain_report *report);

@@ -199,6 +199,9 @@ static void times_are_shared_out(void **state)
 		sample.cpu_us = i < 4 ? 0 : 1000000;
 		sample.sleep_us = i < 4 ? 1000000 : 0;
 		sample.runq_us = sample.dwait_us = 0;
+		sample.blocker_kind = name_lent_string("mutex");
+		sample.blocker_tid = sample.blocker_pid = 11;
+		sample.arg[0] = i < 3 ? 0x100 : 0x200;
 		if (i == 4)
 			sample.chain = NULL;
 		chain_report_add(&report, &sample, exact_times_add(&times, &sample));
@@ -210,6 +213,10 @@ static void times_are_shared_out(void **state)
 	assert_int_equal(number_in(&report, CHAIN_ROOTS, 0, "seconds"), 300);
 	assert_int_equal(number_in(&report, CHAIN_ROOTS, 0, "d"), 1000);
 	assert_int_equal(number_in(&report, CHAIN_ROOTS, 1, "seconds"), 100);
+	assert_int_equal(report.grids[CHAIN_LOCKS].row_count, 2);
+	assert_string_equal(text_in(&report, CHAIN_LOCKS, 0, "lock"), "mutex 0x100");
+	assert_int_equal(number_in(&report, CHAIN_LOCKS, 0, "seconds"), 300);
+	assert_int_equal(number_in(&report, CHAIN_LOCKS, 1, "seconds"), 100);
 	chain_report_done(&report);
 	exact_times_done(&times);
 }
