@@ -19,13 +19,13 @@
 
 #define HELLO_NS (5 * NS_PER_SECOND)
 #define BEGIN_LEAST_NS (250 * NS_PER_MS) /* between the beginnings of two in one place */
-#define STARVED_PART 2 /* of an answer's time: with less CPU time nobody is to blame */
+#define STARVED_PART 2 /* divisor of an answer's time: a parser with less CPU time was starved */
 #define END_POLL_NS (2 * NS_PER_MS)
 #define END_POLLS 500
-#define SEND_S 1 /* that a full socket is waited for */
+#define SEND_S 1 /* seconds that a send waits for a full socket */
 #define STOP_POLL_MS 50
 
-/* Of the parsers, and of the spawner. */
+/* Pids of the parsers, and of the spawner, as /proc shows them; 0: none. */
 static _Atomic uint32_t pids[PARSER_PLACES + 1];
 static _Atomic bool begun; /* some were started: all others need not look through pids */
 

@@ -28,8 +28,8 @@
 #include "base/text.h"
 #include "parser/parser_service.h"
 
-/* Who must not wait for the other. What is read of a process' memory may have to come from a file
- * system of its owner's, for ever: whatever waits there has nothing else to do. */
+/* Parsers that must not wait for each other. PARSER_MEMORY may hang for ever: memory of a process
+ * may have to come from a file system of its owner's. */
 enum parser_place {
 	PARSER_TABLES,
 	PARSER_NAMES,
@@ -46,12 +46,13 @@ struct parser {
 	struct parsers *parsers;
 	enum parser_place place;
 	int socket; /* -1: there is none */
-	/* Of the present one, from 1 on: what one was told no other knows. */
+	/* Number of the present process, from 1 on: it knows nothing that an earlier one was
+	 * told. */
 	uint64_t generation;
 	_Atomic pid_t pid;
 	_Atomic int64_t gone_cpu_ns; /* CPU time of those before */
 	int64_t begun_ns;
-	_Atomic uint64_t lost; /* that died, or did not answer in time */
+	_Atomic uint64_t lost; /* processes that died, or did not answer in time */
 	_Atomic bool stop;     /* requests are given up: set by another thread */
 };
 
@@ -69,11 +70,11 @@ struct parsers {
 struct parsers *parsers_begin(parser_service *service, bool free, unsigned int places);
 void parsers_end(struct parsers *parsers); /* also of NULL */
 
-/* How many ended or were given up; of NULL: 0. */
+/* Returns how many parsers died or were given up; 0 for NULL. */
 uint64_t parsers_lost(const struct parsers *parsers);
-/* True if there will be none any more, as the spawner died; of NULL: false. */
+/* True if no parser will start any more, as the spawner died; false for NULL. */
 bool parsers_ended(const struct parsers *parsers);
-/* CPU time that they took; of NULL: 0. */
+/* CPU time that the parsers took; 0 for NULL. */
 int64_t parsers_cpu_ns(const struct parsers *parsers);
 
 /* Adds a line on how files are read; free: as parsers_begin() was told. */
@@ -91,7 +92,7 @@ int parser_ready(struct parser *parser);
  * most_ns; -EAGAIN: it was, but had hardly a CPU in that time, on a full host. */
 ssize_t parser_ask(struct parser *parser, const struct parser_message *request,
 		   char answer[PARSER_MESSAGE_MAX], int64_t most_ns);
-/* The same of what has no answer. */
+/* Sends a request that has no answer. Without a parser, does nothing. */
 void parser_tell(struct parser *parser, const struct parser_message *request);
 
 #endif

@@ -78,7 +78,7 @@ static void life_bind(pid_t parent)
 		_exit(EXIT_FAILURE);
 }
 
-/* Who can't say it ends: it is waited for. */
+/* Sends the first message, which the other end waits for; exits if that fails. */
 static void hello_send(int socket, const struct parser_hello *hello)
 {
 	if (parser_message_send(
@@ -105,7 +105,7 @@ static int compare(const void *one, const void *other)
 	return *(const char *)one - *(const char *)other;
 }
 
-/* What the C library looks up once is looked up while files can be opened: qsort(3) asks how much
+/* Has the C library look up now, while files can be opened, what it keeps: qsort(3) asks how much
  * memory there is. */
 static void library_warm(void)
 {
@@ -136,7 +136,8 @@ static void parser_run(int socket, parser_service *service, bool free)
 	_exit(EXIT_SUCCESS);
 }
 
-/* The same where there is no descriptor for that directory. */
+/* Closes all numbers up to RLIMIT_NOFILE but kept and standard error: /proc/self/fd can't be
+ * opened. */
 static void numbers_close(int kept)
 {
 	struct rlimit limit = {.rlim_cur = DESCRIPTORS_MOST};
@@ -149,8 +150,8 @@ static void numbers_close(int kept)
 			close(fd);
 }
 
-/* What the worker had open is none of theirs, but for standard error: with its ends of their
- * sockets they would not see those of the worker closed. */
+/* Closes descriptors of the worker, but standard error and kept: a child that held the worker's
+ * ends of sockets would not see them closed. */
 static void descriptors_close(int kept)
 {
 	DIR *directory = opendir("/proc/self/fd");

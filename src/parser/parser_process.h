@@ -9,10 +9,10 @@
 
 #include "parser/parser_service.h"
 
-/* What both tell first. */
+/* First message of a spawner and of a parser. */
 struct parser_hello {
-	uint32_t pid; /* as /proc shows it, */
-	pid_t own;    /* and as getpid(2) tells it */
+	uint32_t pid; /* pid as /proc shows it */
+	pid_t own;    /* pid as getpid(2) returns it */
 	int32_t err;  /* why it is not bounded, or 0 */
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What runs in a parser: one function, for all requests. */
+/* Interface of what runs in a parser: one function, for all requests. */
 #ifndef TSNAP_PARSER_PARSER_SERVICE_H
 #define TSNAP_PARSER_PARSER_SERVICE_H
 
@@ -15,9 +15,8 @@ enum parser_kinds {
 	PARSER_RUNTIMES = 0x200,   /* src/unwind/runtime/runtime_request.h */
 };
 
-/* What comes with a request. The descriptors are the service's, which sets those to -1 that it
- * keeps.
- */
+/* A request's bytes and descriptors. The service owns the descriptors: it sets those it keeps to
+ * -1, the others are closed. */
 struct parser_request {
 	const void *bytes;
 	size_t count;
