@@ -105,7 +105,7 @@ struct cgroup_walk {
 	int64_t end_ns;
 	cgroup_taker *take;
 	void *to;
-	char path[PATH_MAX]; /* of the group whose groups are gone through */
+	char path[PATH_MAX]; /* group whose subgroups are being walked */
 };
 
 static bool groups_walk(struct cgroup_walk *walk, int depth)

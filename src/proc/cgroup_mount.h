@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Where a controller's hierarchy of control groups is mounted, and the files of its groups,
+/* Finds where a controller's hierarchy of control groups is mounted, and reads files of its groups,
  * cgroups(7): a hierarchy of v1 that has the controller, else that of v2. */
 #ifndef TSNAP_PROC_CGROUP_MOUNT_H
 #define TSNAP_PROC_CGROUP_MOUNT_H

@@ -29,7 +29,7 @@ static const char *comm_read(const char *root, int64_t tid)
 	return length > 0 ? name_lent(comm, length) : NULL;
 }
 
-/* What is known of the thread, unless it is too old. */
+/* Finds or adds the thread's entry; forgets name and pid after LOOKUP_RAN_NS. */
 static struct comm *thread_find(struct cache *comms, int64_t tid, int64_t now_ns)
 {
 	bool added;

@@ -22,12 +22,12 @@
 const struct container_file_row container_file_rows[] = {
 	/* github.com/moby/moby, container/container.go */
 	{"/var/lib/docker/containers/", "/config.v2.json", 1, "Name", NULL},
-	/* its snap */
+	/* docker's snap */
 	{"/var/snap/docker/common/var-lib-docker/containers/", "/config.v2.json", 1, "Name", NULL},
 	/* github.com/containerd/containerd, internal/cri/annotations */
 	{"/run/containerd/io.containerd.runtime.v2.task/k8s.io/", "/config.json", 2,
 	 "io.kubernetes.cri.container-name", NULL},
-	/* its place in k3s, RKE2 and MicroK8s */
+	/* containerd in k3s, RKE2 and MicroK8s */
 	{"/run/k3s/containerd/io.containerd.runtime.v2.task/k8s.io/", "/config.json", 2,
 	 "io.kubernetes.cri.container-name", NULL},
 	{"/var/snap/microk8s/common/run/containerd/io.containerd.runtime.v2.task/k8s.io/",

@@ -12,7 +12,8 @@
 #include "proc/json_strings.h"
 #include "sample/cgroup_names.h"
 
-/* Where a runtime keeps the name: in a file before ID/after, or in one of all containers. */
+/* Place of a container's name in a runtime's files: a file before ID/after, or one file of all
+ * containers. */
 struct container_file_row {
 	const char *before, *after; /* after: NULL: one file; ids are under id_key */
 	int depth;
@@ -22,14 +23,14 @@ struct container_file_row {
 extern const struct container_file_row container_file_rows[];
 extern const size_t container_file_row_count;
 
-/* Whose name is wanted, of a file of that row. */
+/* A question to a file: the name of container id, in the format of a row of container_file_rows. */
 struct container_question {
 	uint32_t row;
 	char id[CONTAINER_ID_LENGTH + 1];
 };
 
-/* Who answers: fills name from the open file, which stays open. of: as who asks was given it.
- * False: the file does not tell. */
+/* Fills name from the open file, which stays open. of: struct containers.of. False: the file does
+ * not tell. */
 typedef bool container_file_reader(void *of, int fd, const struct container_question *question,
 				   char name[JSON_STRING_SIZE]);
 

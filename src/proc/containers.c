@@ -73,7 +73,7 @@ static const char *name_find(const struct containers *containers, const char *pr
 	const char *name = NULL;
 
 	*refused = false;
-	/* what is no id is a name, and no part of a path */
+	/* an id is 64 hex digits; anything else is a name already, and never part of a path */
 	if (strspn(id, "0123456789abcdef") != CONTAINER_ID_LENGTH || id[CONTAINER_ID_LENGTH])
 		return id;
 	for (uint32_t i = 0; !name && i < container_file_row_count; i++)

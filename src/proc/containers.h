@@ -25,8 +25,8 @@ void containers_init(struct containers *containers);
  * not known. pid: a process in it. proc_root: files are those that its process 1 sees. */
 const char *container_name(struct containers *containers, const char *proc_root, const char *cgroup,
 			   int64_t pid, int64_t now_ns);
-/* How many containers, of those asked for lately, have no name because files of process 1 may not
- * be read (refused), or because none of the known files has it. */
+/* Returns how many containers, of those asked for lately, have no name because files of process 1
+ * may not be read (refused), or because none of the known files has it. */
 size_t containers_unnamed(const struct containers *containers, bool refused);
 /* NAMESPACE/NAME of its Kubernetes pod, interned; NULL: none, or not known. */
 const char *pod_name(struct containers *containers, const char *proc_root, const char *cgroup,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How long the CPUs were busy, by what /proc/stat says of idle time: that is exact where the kernel
- * stops idle CPUs' ticks, other columns are ticks.
+/* CPU time of the whole host, by the idle time of /proc/stat: that is exact where the kernel stops
+ * idle CPUs' ticks, other columns are ticks.
  *
  * Idle time is compared, not the ticks of user and system time; steal is in both (add_check() of
  * render/render_report.c).
@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-/* Of all CPUs that are online. Times since boot; only differences mean something. */
+/* Sums over all online CPUs. Times since boot; only differences mean something. */
 struct cpu_busy {
 	int64_t at_ns; /* monotonic */
 	int64_t cpus;  /* 0: not known */

@@ -142,7 +142,8 @@ int cpu_quota_find(struct cpu_quotas *quotas, const char *path, size_t length, i
 
 	if (!quotas->mount.path)
 		return -1;
-	/* of "/a/b" in turn "/a/b", "/a" and "/": that of a container may have a quota, too */
+	/* an outer group, such as a container's, may have a quota, too: "/a/b", then "/a" and
+	 * "/" */
 	while (length) {
 		place = group_put(quotas, path, length, now_ns);
 		if (place < 0 || quotas->groups[place].limited)

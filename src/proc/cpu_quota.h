@@ -18,10 +18,10 @@
 
 #define CPU_QUOTA_GROUPS_MAX 4096 /* groups that are known; more are not told */
 
-/* What cpu.stat tells. */
+/* Counters of cpu.stat. */
 struct cpu_quota_counts {
 	int64_t periods, throttled_periods;
-	int64_t throttled_us; /* of all CPUs that the group was held back on, added up */
+	int64_t throttled_us; /* throttled time, added up over CPUs */
 };
 
 struct cpu_quota_group {
@@ -30,7 +30,7 @@ struct cpu_quota_group {
 	int64_t checked_ns;   /* when the quota was read */
 	int64_t counted_ns;   /* when the counts were read; 0: never */
 	int64_t throttled_ns; /* when throttled_periods was last seen to grow; 0: never */
-	struct cpu_quota_counts first, counts; /* as of the first look, and of the last one */
+	struct cpu_quota_counts first, counts; /* counts at the first read, and at the latest */
 };
 
 /* Zeroed is of a host without such groups. */
@@ -53,7 +53,7 @@ void cpu_quotas_read(struct cpu_quotas *quotas, int64_t now_ns);
 /* The innermost group with a quota, of those that the path is in: its place, or -1. The path is not
  * terminated. */
 int cpu_quota_find(struct cpu_quotas *quotas, const char *path, size_t length, int64_t now_ns);
-/* The same for the next one outside of that. */
+/* The innermost group with a quota outside of the group at place: its place, or -1. */
 int cpu_quota_outer(struct cpu_quotas *quotas, int place, int64_t now_ns);
 /* The group, with counts no older than now_ns. */
 const struct cpu_quota_group *cpu_quota_count(struct cpu_quotas *quotas, int place, int64_t now_ns);

@@ -15,7 +15,7 @@ const char *device_name(uint32_t dev);
 /* Forgets all names. */
 void devices_clear(void);
 
-/* What the link of that device below root (DEVICE_LINKS) tells, or NULL. */
+/* Reads the device's name from its link below root (DEVICE_LINKS); NULL: there is none. */
 const char *device_link_read(const char *root, uint32_t dev);
 
 #endif

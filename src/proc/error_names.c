@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What the kernel makes EINTR of, or the same call anew, after a signal: include/linux/errno.h. */
+/* Codes inside the kernel that reach no caller: after a signal it makes EINTR of them, or restarts
+ * the call: include/linux/errno.h. */
 static const struct {
 	uint32_t number;
 	const char *name;

@@ -131,7 +131,8 @@ ssize_t fd_link_read(struct fd_dirs *dirs, const char *root, int64_t pid, int64_
 			target[length] = '\0';
 			return length;
 		}
-		/* of a process that had the number before, or whose first thread has ended */
+		/* the directory is of an earlier process with this pid, or the first thread has
+		 * ended */
 		dir_close(dir);
 	}
 	snprintf(name, sizeof(name), "fd/%d", fd);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Where descriptors lead to, read through directories /proc/PID/fd that are kept open: half the
- * time of the whole path. What is read again and again is kept open itself, for three quarters of
+/* Targets of descriptors, read through directories /proc/PID/fd that are kept open: half the time
+ * of the whole path. A link that is read repeatedly is kept open itself, for three quarters of
  * that: the kernel then neither looks the name up nor asks whether it is still there. */
 #ifndef TSNAP_PROC_FD_DIRS_H
 #define TSNAP_PROC_FD_DIRS_H
@@ -33,10 +33,11 @@ struct fd_dirs {
  * 5.12); false where it does not. 1 us. */
 bool fd_are_shared(int64_t pid, int64_t tid);
 
-/* As proc_link_read() of fd/N. shared: what fd_are_shared() told; others take the whole path. */
+/* Reads fd/N as proc_link_read() does. shared: what fd_are_shared() told; others take the whole
+ * path. */
 ssize_t fd_link_read(struct fd_dirs *dirs, const char *root, int64_t pid, int64_t tid, bool shared,
 		     int fd, int64_t now_ns, char *target, size_t size);
-/* Closes those that nobody asked for since now_ns - idle_ns. */
+/* Closes directories and links that nobody asked for since now_ns - idle_ns. */
 void fd_dirs_sweep(struct fd_dirs *dirs, int64_t now_ns, int64_t idle_ns);
 
 #endif

@@ -10,9 +10,9 @@
  * tell it of every file system; before that see file_type_local(). */
 const char *file_type_word(const char *root, int64_t pid, int64_t tid, int fd);
 
-/* The same without statx(2), which came with Linux 4.11. stat(2) may wait for a server, so it is
- * asked only where the mount's file system is known to have none; NULL on others, such as NFS,
- * FUSE, and overlay, whose layers may be of any. */
+/* file_type_word() without statx(2), which came with Linux 4.11. stat(2) may wait for a server, so
+ * it is asked only where the mount's file system is known to have none; NULL on others, such as
+ * NFS, FUSE, and overlay, whose layers may be of any. */
 const char *file_type_local(const char *root, int64_t pid, int64_t tid, int fd);
 
 #endif

@@ -12,9 +12,9 @@
 #define STAT_BYTES 16384 /* some 100 devices */
 
 struct limit_row {
-	const char *word;  /* of io.max, with the number behind it; */
-	const char *count; /* of io.stat, the same */
-	const char *file;  /* of v1, a line for each device; */
+	const char *word;  /* key in a line of io.max */
+	const char *count; /* key in a line of io.stat */
+	const char *file;  /* file of v1 that has the limits, a line for each device */
 	const char *counts, *direction;
 };
 
@@ -88,7 +88,7 @@ static int64_t number_behind(const char *line, const char *word)
 	return -1;
 }
 
-/* What the group has used: of v1 a line for each device and direction. */
+/* The group's use of a device so far; v1 has a line for each device and direction. */
 static int64_t used_find(const struct io_limits *limits, const char *text, uint32_t dev,
 			 enum io_limit_kind kind)
 {
@@ -114,7 +114,7 @@ static void limit_put(struct io_limit_group *group, uint32_t dev, enum io_limit_
 	if (at == group->limits + IO_LIMITS_OF_GROUP)
 		return;
 	if (at == end) {
-		/* of a limit that is set later the use before does not matter */
+		/* use before the limit was set does not count */
 		*at = (struct io_limit){.dev = dev, .kind = kind, .first = used};
 		group->count++;
 	}
@@ -122,7 +122,7 @@ static void limit_put(struct io_limit_group *group, uint32_t dev, enum io_limit_
 	at->used = used;
 }
 
-/* What the group has no more stays, without a limit. */
+/* Sets all limits of the group to 0, which is none; devices and their use stay. */
 static void limits_forget(struct io_limit_group *group)
 {
 	for (size_t i = 0; i < group->count; i++)
@@ -182,7 +182,7 @@ static void group_read(const struct io_limits *limits, struct io_limit_group *gr
 		limits_read_v2(limits, group);
 }
 
-/* Of a group that is not known yet. */
+/* Adds the group, unless it is known, has no limit, or there are too many. */
 static bool group_take(void *to, const char *path)
 {
 	struct io_limits *limits = to;

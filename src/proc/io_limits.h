@@ -24,7 +24,7 @@ struct io_limit {
 	uint32_t dev; /* major << 20 | minor */
 	enum io_limit_kind kind;
 	int64_t limit;	     /* bytes or requests a second */
-	int64_t first, used; /* as of the first look, and of the last one */
+	int64_t first, used; /* use at the first read, and at the latest */
 };
 
 struct io_limit_group {

@@ -31,7 +31,7 @@ static void level_open(struct level *levels, int depth, bool object)
 
 	level->object = object;
 	level->value = false;
-	/* of an array in an array, too */
+	/* an array takes the key of what it is in, also of another array */
 	if (object)
 		level->key[0] = '\0';
 	else

@@ -9,7 +9,8 @@
 
 #define ENTRIES_MAX 16384
 
-/* As process 1 sees it; or, where a sandbox refuses that, as this one does. */
+/* Opens the directory that process 1 sees at path; if a sandbox refuses that, the one this process
+ * sees. */
 static DIR *directory_open(const char *proc_root, const char *path)
 {
 	char whole[PATH_MAX];

@@ -42,7 +42,7 @@ ssize_t call_path_read(const char *root, const struct sample *sample, bool compa
 	else
 		length = 0;
 	if (length < 0)
-		length = 0; /* as it was given */
+		length = 0; /* the directory can't be read: the path stays relative */
 	return snprintf(path + length, size - (size_t)length, "%s%s", length ? "/" : "", given) +
 	       length;
 }

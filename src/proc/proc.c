@@ -228,8 +228,8 @@ int proc_syscall_read(const char *root, int64_t pid, int64_t tid, struct proc_sy
 	return length < 0 ? length : proc_syscall_parse(line, call);
 }
 
-/* What follows a line's key in status, or NULL. The kernel escapes line breaks in Name:, the only
- * line that a thread chooses itself. */
+/* Returns the text after a key at the beginning of a line of status, or NULL. The kernel escapes
+ * line breaks in Name:, the only line that a thread chooses itself. */
 static const char *status_find(const char *status, const char *key)
 {
 	size_t length = strlen(key);
@@ -266,7 +266,7 @@ int proc_ids_read(const char *root, int64_t tid, int64_t *uid, int64_t *tgid)
 	return length < 0 ? length : proc_ids_parse(status, uid, tgid);
 }
 
-/* Of "4711\t12\t1" the last number. */
+/* Reads the last number of a list such as "4711\t12\t1". 0 or -EINVAL. */
 static int number_last(const char *at, int64_t *last)
 {
 	uint64_t number = 0;

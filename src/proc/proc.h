@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What /proc tells of a thread. Each function takes the root of a proc tree ("/proc" or a fixture).
- * A thread that is gone gives -ENOENT or -ESRCH; text fields of hostile threads are taken as they
- * are.
+/* Reads what /proc has of a thread. Each function takes the root of a proc tree ("/proc" or a
+ * fixture). A thread that is gone gives -ENOENT or -ESRCH; text fields of hostile threads are taken
+ * as they are.
  *
  * pid and tid name ROOT/PID/task/TID; where pid is not known it is 0, and ROOT/TID is opened.
  */
@@ -68,7 +68,8 @@ int proc_file_open(const char *root, int64_t pid, int64_t tid, const char *name)
  * Length or -errno. */
 ssize_t proc_file_read(const char *root, int64_t pid, int64_t tid, const char *name, char *bytes,
 		       size_t size);
-/* The same for a link ("exe", "fd/3"); -ENAMETOOLONG where it does not fit. */
+/* One readlink(2) of the thread's link `name` ("exe", "fd/3"), NUL-terminated. Length or -errno;
+ * -ENAMETOOLONG where it does not fit. */
 ssize_t proc_link_read(const char *root, int64_t pid, int64_t tid, const char *name, char *bytes,
 		       size_t size);
 

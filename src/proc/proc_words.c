@@ -11,14 +11,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FILE_BYTES 16384 /* what does not fit (thousands of groups) is cut off: absent */
+#define FILE_BYTES 16384 /* bytes read; words behind that (thousands of groups) are absent */
 
-/* How a word becomes a value. */
+/* Conversions of a word to a value. */
 enum word_form {
 	FORM_NUMBER,
 	FORM_SECOND, /* the second of several numbers */
-	FORM_TICKS,  /* of 1/sysconf(_SC_CLK_TCK) s, to us */
-	FORM_START,  /* the same since boot, to UTC */
+	FORM_TICKS,  /* ticks of 1/sysconf(_SC_CLK_TCK) s, to us */
+	FORM_START,  /* ticks since boot, to UTC in us */
 	FORM_PAGES,  /* to bytes */
 	FORM_KB,     /* to bytes */
 	FORM_HEX,
@@ -124,7 +124,7 @@ struct proc_words_entry {
 	struct proc_values values;
 };
 
-/* Of each row: its column; and of each slot its row. */
+/* Column of each row; row of each slot. */
 static const struct column *row_columns[ROW_COUNT];
 static const struct word_row *slot_rows[PROC_VALUES_SLOTS];
 static int64_t tick_us, page_bytes, boot_us;

@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 #define WATCHED_MAX 512		 /* descriptors */
-#define UNWATCHED_OFTEN 16	 /* so many are compared at each check */
+#define UNWATCHED_OFTEN 16	 /* processes without a pidfd that every check compares, at most */
 #define EVENTS_MAX 64		 /* ends that one check is told of */
-#define START_UNKNOWN UINT64_MAX /* of a process that can't be looked at */
-#define PARENT_S 60		 /* how long one that ended is kept as a parent */
+#define START_UNKNOWN UINT64_MAX /* start time of a process that must not be looked at */
+#define PARENT_S 60		 /* seconds that a process is kept as a parent after its end */
 #define ROUNDING_TICKS 2	 /* start times of records and of /proc may differ by */
 
 void process_set_init(struct process_set *set, const char *root)

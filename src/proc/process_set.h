@@ -20,11 +20,11 @@
 struct process_set {
 	const char *root;
 	struct index began;	   /* start time of each, in clock ticks, plus one */
-	struct index watched;	   /* those that have a pidfd: its number, plus one */
-	struct index ended;	   /* by then they had, clock_boot_ns() */
+	struct index watched;	   /* pidfd of each process that has one, plus one */
+	struct index ended;	   /* time before which each ended, clock_boot_ns() */
 	bool pidfds;		   /* ids here are those that system calls of this process take */
-	int epoll;		   /* of the pidfds; -1: there is none */
-	size_t unwatched_count;	   /* of those that live and have no pidfd */
+	int epoll;		   /* epoll(7) of the pidfds; -1: there is none */
+	size_t unwatched_count;	   /* processes that live and have no pidfd */
 	int64_t tick_ns, swept_ns; /* clock tick of /proc; the last time that `ended` was swept */
 };
 

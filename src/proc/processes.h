@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What all threads of a process share, read once for them and kept for a short time. */
+/* Facts that all threads of a process share, read once for them and kept for a short time. */
 #ifndef TSNAP_PROC_PROCESSES_H
 #define TSNAP_PROC_PROCESSES_H
 
@@ -14,7 +14,7 @@ struct sample;
 struct process_facts {
 	int64_t ppid;		   /* ABSENT: not known */
 	const char *cmdline, *exe; /* NULL: there is none */
-	const char *cgroup;	   /* of the leader */
+	const char *cgroup;	   /* the leader's */
 };
 
 void processes_init(struct cache *processes);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which argument of a system call is a file descriptor. */
+/* Position of the file descriptor among a system call's arguments. */
 #ifndef TSNAP_PROC_SYSCALL_FDS_H
 #define TSNAP_PROC_SYSCALL_FDS_H
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which argument of a system call is a path. */
+/* Position of the path among a system call's arguments. */
 #ifndef TSNAP_PROC_SYSCALL_PATHS_H
 #define TSNAP_PROC_SYSCALL_PATHS_H
 
-/* Which argument is a path, and which the directory that it may be relative to; of two paths the
- * one that is there already. -1: none. */
+/* Argument that is a path, and argument with the directory that it may be relative to; of two paths
+ * the one that exists already. -1: none. */
 struct syscall_path {
 	int arg, dir_arg;
 };

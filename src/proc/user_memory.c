@@ -135,6 +135,6 @@ ssize_t user_text_read(const char *root, int64_t pid, int64_t tid, uint64_t addr
 
 	if (length < 0)
 		return length;
-	/* its end is in a page that is not there, or it has none */
+	/* the text's end is in a page that is not there, or it has none */
 	return memchr(bytes, '\0', (size_t)length) ? (ssize_t)strlen(bytes) : -EFAULT;
 }

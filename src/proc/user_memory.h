@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a sampled thread's memory holds: words and texts that its system call was given.
+/* Reads memory of a sampled thread: words and texts that its system call was given.
  *
  * Only pages that are in memory are read. Any other would be faulted in for us, and that can take
  * for ever: from a swap device that hangs, or from a file system or userfaultfd(2) of the thread's
@@ -30,10 +30,10 @@ struct user_memory {
 	unsigned int next; /* place of the next ones, which closes the oldest */
 };
 
-/* As user_memory_read(), in the scan of scan_ns. */
+/* user_memory_read() through files that stay open during the scan scan_ns. */
 ssize_t user_memory_read_again(struct user_memory *open, const char *root, int64_t pid, int64_t tid,
 			       int64_t scan_ns, uint64_t address, void *bytes, size_t size);
-/* Closes those of other scans; INT64_MAX: all. */
+/* Closes files of other scans; INT64_MAX: of all. */
 void user_memory_sweep(struct user_memory *open, int64_t scan_ns);
 
 /* Reads a text and its NUL. Its length, or -errno (-EFAULT: its end is not there, or not within
