@@ -68,7 +68,7 @@ static int fixed_ask(struct parser *parser, const struct parser_message *message
 	return 0;
 }
 
-/* Of a file that the parser does not keep. */
+/* Asks about a file that the parser does not keep. */
 static int once_ask(struct parser *parser, enum file_request_kind kind, const struct elf_file *elf,
 		    void *answer, size_t bytes)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a parser is asked about files, and what it answers: unwind rows, names of functions, and of
+/* Requests to a parser about files, and its answers: unwind rows, names of functions, and of
  * programs of Go where their runtime keeps what. Files are known by numbers (module_table.h); with
- * the first request for one comes its descriptor.
- */
+ * the first request for one comes its descriptor. */
 #ifndef TSNAP_UNWIND_FILE_REQUEST_H
 #define TSNAP_UNWIND_FILE_REQUEST_H
 
@@ -27,25 +26,25 @@ enum file_request_kind {
 	FILE_GO,       /* struct file_go_answer: a whole program of Go */
 	FILE_GO_FRAME, /* struct file_go_frame_answer: a function of it */
 	FILE_HEAD,     /* struct file_head_answer; the parser keeps nothing of the file */
-	FILE_EXPORTS,  /* struct runtime_exports; the same */
+	FILE_EXPORTS,  /* struct runtime_exports; the parser keeps nothing of the file */
 };
 
 /* Behind it may lie a file's bytes (the vDSO). */
 struct file_request {
 	uint32_t kind, number;
 	uint64_t address;
-	/* It comes with the file: of so many bytes, which are behind this, or in the first
-	 * descriptor. The other one is that of its debug file. jit: it is a perf map. */
+	/* The file comes with the request: of so many bytes, which are behind this, or in the first
+	 * descriptor. The second one is that of its debug file. jit: it is a perf map. */
 	uint64_t bytes;
 	uint8_t opens, jit;
 };
 
 struct file_row {
-	uint64_t table_bytes;	  /* that the parser holds of the file */
-	uint32_t operation_count; /* of those that follow */
+	uint64_t table_bytes;	  /* memory that the parser holds of the file */
+	uint32_t operation_count; /* operations that follow */
 	uint8_t without;	  /* the file has no table */
-	uint8_t found, signal;	  /* as in struct frame_row, */
-	uint8_t end;		  /* and this also where no row was found */
+	uint8_t found, signal;	  /* as in struct frame_row */
+	uint8_t end;		  /* enum stack_end, also where no row was found */
 	struct frame_rule cfa, ra;
 	struct frame_rule saved[MACHINE_SAVED_MAX];
 };
@@ -68,7 +67,7 @@ struct file_go_answer {
 
 struct file_go_frame_answer {
 	uint8_t found;
-	int32_t depth; /* of the stack since the function's begin; -1: not known */
+	int32_t depth; /* stack bytes since the function's begin; -1: not known */
 	char name[FUNCTION_NAME_SIZE];
 };
 
@@ -80,14 +79,15 @@ struct file_head_answer {
 /* Asks for the headers of the file or image that elf has, with its bytes, and fills the rest. 0, or
  * -errno as file_row_ask() has them, or -ENOEXEC: it is no ELF file. */
 int file_head_ask(struct parser *parser, struct elf_file *elf);
-/* Asks what that exports; the same. */
+/* Asks what the file or image exports. 0, or -errno as file_row_ask() has them. */
 int file_exports_ask(struct parser *parser, const struct elf_file *elf,
 		     struct runtime_exports *exports);
 /* Asks what a file is as a program of Go; the parser knows it by that number from then on. 0, or
  * -errno as file_row_ask() has them. */
 int file_go_ask(struct parser *parser, uint32_t number, const struct elf_file *elf,
 		struct file_go_answer *answer);
-/* Asks for the function at an address of it; the same. */
+/* Asks for the function at an address of a program of Go. 0, or -errno as file_row_ask() has
+ * them. */
 int file_go_frame_ask(struct parser *parser, uint32_t number, uint64_t address,
 		      struct file_go_frame_answer *answer);
 

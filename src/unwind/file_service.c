@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #define NUMBERS_MAX 65536
-#define SYMBOLS_BYTES_MAX (20u << 20) /* of tables of functions; one may be larger alone */
+#define SYMBOLS_BYTES_MAX (20u << 20) /* bytes of tables of functions; one may be larger alone */
 
 _Static_assert(sizeof(struct file_row_answer) <= PARSER_MESSAGE_MAX, "an answer is one message");
 
@@ -26,9 +26,9 @@ struct known_file {
 	int fd, debug_fd; /* -1: none */
 	char *image;
 	struct frame_source *source;
-	struct go_end *ends; /* where walks end in a program of Go */
+	struct go_end *ends; /* functions of a program of Go where walks end */
 	size_t end_count;
-	struct go_table go; /* of a program of Go whose goroutines are read */
+	struct go_table go; /* functions of a program of Go whose goroutines are read */
 	bool has_go;
 	const struct machine *machine;
 	struct elf_symbols symbols;
@@ -84,7 +84,8 @@ static int fd_take(struct parser_request *request, unsigned int number)
 	return fd;
 }
 
-/* Of the descriptor, which stays the request's, or of the bytes behind it. */
+/* Reads the ELF file of the request's descriptor, which stays the request's, or of the bytes behind
+ * the request. */
 static bool elf_read(struct elf_file *elf, const struct parser_request *request,
 		     const struct file_request *of)
 {

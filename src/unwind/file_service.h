@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a parser does: unwind rows through libdw, functions through .symtab, liblzma and libiberty,
- * perf maps. All of it is foreign, and in no other process are these read.
- */
+/* Answers requests in a parser: unwind rows through libdw, functions through .symtab, liblzma and
+ * libiberty, perf maps. All of it is foreign, and in no other process are these read. */
 #ifndef TSNAP_UNWIND_FILE_SERVICE_H
 #define TSNAP_UNWIND_FILE_SERVICE_H
 

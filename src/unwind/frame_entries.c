@@ -174,7 +174,7 @@ static int index_make(struct frame_entries *entries)
 	return 0;
 }
 
-/* Where the search table says that .eh_frame is. */
+/* Finds .eh_frame by the search table, and the table's pairs. 0 or -errno. */
 static int table_open(struct frame_entries *entries, const char *image, const struct elf_file *elf)
 {
 	const struct elf_segment *unwind = &elf->unwind;

@@ -16,14 +16,14 @@
 #define FRAME_INDEX_MAX 131072 /* entries of a file without a search table */
 
 struct frame_entry {
-	uint64_t address; /* of its function */
+	uint64_t address; /* address of the function */
 	uint64_t offset;  /* from .eh_frame's beginning */
 };
 
 struct frame_entries {
 	const unsigned char *ident; /* the ELF file's e_ident */
 	bool narrow;
-	uint64_t address; /* of .eh_frame */
+	uint64_t address; /* address of .eh_frame */
 	Elf_Data data;	  /* from .eh_frame's beginning to the end of what there is */
 	/* the search table: pairs of 32-bit numbers, relative to table_address */
 	const uint8_t *table;
@@ -35,7 +35,7 @@ struct frame_entries {
 	/* the CIE that was looked at last */
 	uint64_t cie_offset; /* UINT64_MAX: none was */
 	bool cie_fits, cie_sized;
-	uint8_t encoding; /* of addresses in its FDEs */
+	uint8_t encoding; /* encoding of addresses in the CIE's FDEs */
 };
 
 /* image: the file's bytes, as far as they were read: its header and unwind, the search table, or,
@@ -43,7 +43,7 @@ struct frame_entries {
 int frame_entries_open(struct frame_entries *entries, const char *image, const struct elf_file *elf,
 		       const struct elf_section *section);
 void frame_entries_done(struct frame_entries *entries);
-size_t frame_entries_bytes(const struct frame_entries *entries); /* that the index takes */
+size_t frame_entries_bytes(const struct frame_entries *entries); /* memory that the index takes */
 
 /* The entry that is nearest below an address, if libdw may run it. 0 or -ENOENT. */
 int frame_entries_find(struct frame_entries *entries, uint64_t address, struct frame_entry *entry);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How to come from a frame to its caller's, at one place of the code: a row of what DWARF calls the
- * call frame information, made small for a cache.
- */
+/* Rules to come from a frame to its caller's, at one place of the code: a row of what DWARF calls
+ * the call frame information, made small for a cache. */
 #ifndef TSNAP_UNWIND_FRAME_ROW_H
 #define TSNAP_UNWIND_FRAME_ROW_H
 
@@ -23,7 +22,7 @@ enum frame_rule_kind {
 
 struct frame_rule {
 	uint8_t kind;
-	uint8_t number; /* of the register */
+	uint8_t number; /* number of the register */
 	uint16_t count; /* operations of the expression */
 	int32_t offset; /* or of the expression in its table */
 };
@@ -35,7 +34,7 @@ enum stack_end {
 	STACK_ENDS,
 };
 
-/* What may return to a place. */
+/* Kinds of code that may return to an address. */
 enum return_kind {
 	RETURN_UNKNOWN,
 	RETURN_NONE,
@@ -50,16 +49,16 @@ struct frame_row {
 	bool followed;	     /* the table does not, but the code does (x86_return.h) */
 	uint8_t tries;	     /* to follow it */
 	uint8_t end;	     /* enum stack_end */
-	uint8_t return_kind; /* of the next byte's address */
+	uint8_t return_kind; /* enum return_kind of the next byte's address */
 	struct frame_rule cfa, ra;
-	struct frame_rule saved[MACHINE_SAVED_MAX]; /* as machine.saved */
+	struct frame_rule saved[MACHINE_SAVED_MAX]; /* in the order of machine.saved */
 };
 
 /* An operation of a DWARF expression, DW_OP_*. */
 struct frame_operation {
 	uint8_t atom;
 	uint64_t number, number2;
-	uint64_t offset; /* of its byte in the expression: where branches go to */
+	uint64_t offset; /* byte offset in the expression, to which branches go */
 };
 
 #endif

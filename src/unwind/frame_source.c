@@ -14,10 +14,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define IMAGE_BYTES_MAX (16ull << 30) /* of address space; what is not read takes no memory */
+#define IMAGE_BYTES_MAX (16ull << 30) /* address space; what is not read takes no memory */
 #define HEAD_BYTES 4096		      /* has the ELF header */
-#define TABLE_BYTES_MAX (96u << 20)   /* of .eh_frame; the largest browsers have a third of it */
-#define OPERATIONS_MAX 256	      /* of one expression */
+#define TABLE_BYTES_MAX (96u << 20)   /* .eh_frame; the largest browsers have a third of it */
+#define OPERATIONS_MAX 256	      /* length of one expression */
 
 /* All that libdw gets to see of a file beside .eh_frame: a search table (PT_GNU_EH_FRAME) with one
  * entry, which is always the one to be run. What it would find by itself in a hostile file has not
@@ -25,7 +25,7 @@
 struct search {
 	uint8_t version, frames_encoding, count_encoding, table_encoding;
 	uint64_t frames; /* address of .eh_frame */
-	uint32_t count;	 /* of the pairs that follow */
+	uint32_t count;	 /* number of pairs that follow */
 	uint64_t address, entry;
 } __attribute__((packed));
 
@@ -38,8 +38,9 @@ struct view {
 };
 
 struct frame_source {
-	/* As large as the file and only in part its copy, the rest zeros: libelf maps files
-	 * otherwise, and their owner could cut them. Behind the file's bytes lies the view. */
+	/* Copy of the file, as large as it, but read only in part, the rest zeros: libelf maps
+	 * files otherwise, and their owner could cut them. Behind the file's bytes lies the
+	 * view. */
 	char *image;
 	size_t image_bytes, file_bytes, read_bytes;
 	struct view *view;
@@ -258,7 +259,8 @@ static bool is_base_offset(const Dwarf_Op *operation, struct frame_rule *rule)
 	return true;
 }
 
-/* What dwarf_frame_register() delivers begins with the CFA in all forms but a register's. */
+/* Reads a register's rule. Operations of dwarf_frame_register() begin with the CFA in all forms but
+ * a register's. */
 static int rule_read(Dwarf_Frame *frame, int number, struct frame_operations *to,
 		     struct frame_rule *rule)
 {

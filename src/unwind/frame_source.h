@@ -9,7 +9,7 @@
 #include "unwind/elf/elf_file.h"
 #include "unwind/frame_row.h"
 
-#define ROW_OPERATIONS_MAX 1024 /* of all expressions of a row */
+#define ROW_OPERATIONS_MAX 1024 /* operations of all expressions of a row */
 
 /* Operations of rows' expressions; a rule's offset is that of its first one. */
 struct frame_operations {

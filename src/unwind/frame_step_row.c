@@ -5,9 +5,9 @@
 #include <errno.h>
 #include <string.h>
 
-#define VALUES_MAX 32	/* of an expression's stack */
+#define VALUES_MAX 32	/* depth of an expression's stack */
 #define STEPS_MAX 512	/* it may branch backwards */
-#define BRANCH_STEPS 16 /* that looking for a branch's target counts as */
+#define BRANCH_STEPS 16 /* steps that a search for a branch's target counts as */
 
 static int register_read(const struct machine *machine, const struct user_registers *registers,
 			 uint64_t number, uint64_t *value)
@@ -214,7 +214,7 @@ static bool step_take(struct evaluation *to, unsigned int steps)
 	return true;
 }
 
-/* Where a branch leads: the operation at that byte, or the end. */
+/* Returns the index of the operation that a branch leads to, or count. */
 static size_t branch_target(const struct frame_operation *operations, size_t count, size_t at)
 {
 	/* the operation's three bytes, then the distance */
@@ -310,7 +310,7 @@ int frame_step_row(const struct machine *machine, const struct frame_table *tabl
 	for (int i = 0; i < machine->saved_count; i++) {
 		uint8_t number = machine->saved[i];
 
-		if (row->saved[i].kind == RULE_SAME) { /* as most are */
+		if (row->saved[i].kind == RULE_SAME) { /* most registers */
 			caller.known |= registers->known & 1u << number;
 			continue;
 		}

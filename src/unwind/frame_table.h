@@ -17,9 +17,9 @@ struct frame_table {
 	const struct elf_file *elf; /* not owned */
 	const struct machine *machine;
 	struct parser *parser; /* not owned; NULL: nobody reads the table */
-	uint32_t number;       /* that the parser knows the file by */
-	uint64_t generation;   /* of the parser that has read it; 0: none has */
-	size_t read_bytes;     /* that it holds of the file */
+	uint32_t number;       /* number that the parser knows the file by */
+	uint64_t generation;   /* generation of the parser that has read the file; 0: none has */
+	size_t read_bytes;     /* bytes that the parser holds of the file */
 	unsigned int ended;    /* parsers that ended over it */
 	bool without;	       /* the file has no table, or a bad one */
 	struct index at;       /* address to position in rows */
@@ -51,8 +51,8 @@ bool frame_table_find(const struct frame_table *table, uint64_t address,
 /* Asks the parser. 0, or -EAGAIN: it can't be known now. */
 int frame_table_ask(struct frame_table *table, uint64_t address);
 
-/* Of a place that the table tells nothing of: what was put there. Room for it, valid until the next
- * call. */
+/* Returns the row at an address that the table tells nothing of, for others to fill; a new one is
+ * zeroed. Valid until the next call. */
 struct frame_row *frame_table_other(struct frame_table *table, uint64_t address);
 
 #endif

@@ -69,8 +69,8 @@ int kernel_stack_read(struct kernel_stack *stack, const char *proc_root, int64_t
 	return 0;
 }
 
-/* Where interrupts enter the kernel: arch/x86/include/asm/idtentry.h (5.8; before, the entries of
- * irq_entries_start and apicinterrupt), arch/arm64/kernel/entry.S and entry-common.c. */
+/* Functions where interrupts enter the kernel: arch/x86/include/asm/idtentry.h (5.8; before, the
+ * entries of irq_entries_start and apicinterrupt), arch/arm64/kernel/entry.S and entry-common.c. */
 static const char *const interrupt_entries[] = {
 	"asm_sysvec_*",		"asm_common_interrupt",
 	"common_interrupt",	"apic_timer_interrupt",
@@ -130,7 +130,8 @@ static bool frame_name(struct kernel_stack *stack, const struct kernel_symbols *
 	return !strncmp(stack->names[stack->count++], "asm_", 4);
 }
 
-/* As in_sched_functions() of the kernel, which looks at return addresses as they are. */
+/* True if the address is in the scheduler. Looks at return addresses as they are, as
+ * in_sched_functions() of the kernel does. */
 static bool is_sched(const struct kernel_symbols *symbols, uint64_t address)
 {
 	return address >= symbols->sched_from && address < symbols->sched_to;

@@ -25,7 +25,7 @@ struct kernel_stack {
 bool kernel_entry_interrupts(const char *function);
 /* 0 or -errno. */
 int kernel_stack_read(struct kernel_stack *stack, const char *proc_root, int64_t tid);
-/* Its text, with a NUL behind it, cut to size. Its length, or -errno. */
+/* Reads the text of /proc/TID/stack, with a NUL behind it, cut to size. Its length, or -errno. */
 ssize_t kernel_stack_read_text(const char *proc_root, int64_t tid, char *text, size_t size);
 /* The pure part: "[<0>] do_nanosleep+0x69/0x180" lines. */
 void kernel_stack_parse(struct kernel_stack *stack, const char *text);
@@ -35,8 +35,8 @@ void kernel_stack_parse(struct kernel_stack *stack, const char *text);
  * where the interrupt began was not found. */
 bool kernel_stack_of_chain(struct kernel_stack *stack, const struct kernel_symbols *symbols,
 			   const uint64_t *chain, uint32_t count, bool interrupted);
-/* The same of a chain that begins in the scheduler, at a switch out: without the functions that
- * wait, as /proc/TID/stack leaves them out. False: no scheduler was found in it. */
+/* Fills stack from a chain that begins in the scheduler, at a switch out: without the functions
+ * that wait, as /proc/TID/stack leaves them out. False: no scheduler was found in it. */
 bool kernel_stack_of_switch(struct kernel_stack *stack, const struct kernel_symbols *symbols,
 			    const uint64_t *chain, uint32_t count);
 /* Leaves out how the thread was preempted: what is left is what it did. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a walk must know of the CPU, one row for each kind of code that may run here. Register
- * numbers are DWARF's: System V ABI, AMD64 figure 3.36, i386 table 2.14; AADWARF64 table 4.1.
- */
+/* Properties of the CPU that a walk needs, one row for each kind of code that may run here.
+ * Register numbers are DWARF's: System V ABI, AMD64 figure 3.36, i386 table 2.14; AADWARF64 table
+ * 4.1. */
 #ifndef TSNAP_UNWIND_MACHINE_H
 #define TSNAP_UNWIND_MACHINE_H
 

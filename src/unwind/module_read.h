@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a parser tells of a file with code: its headers, and what it exports. Where there is no
+/* Asks a parser for the headers of a file with code, and for what it exports. Where there is no
  * parser any more, all of the file is taken for code of this machine at its own offsets, and it
- * exports nothing: nothing of it is interpreted by who has privileges.
- */
+ * exports nothing: nothing of it is interpreted by who has privileges. */
 #ifndef TSNAP_UNWIND_MODULE_READ_H
 #define TSNAP_UNWIND_MODULE_READ_H
 

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SHARES_MAX 8	/* of the time of a scan */
+#define SHARES_MAX 8	/* shares of a scan's time, at most */
 #define EVICTED_MAX 128 /* files closed for others after a scan: as many are opened in the next */
 
 void module_table_init(struct module_table *table, struct parser *parser)
@@ -51,7 +51,8 @@ void module_table_clear(struct module_table *table)
 	table->count = table->open_count = 0;
 }
 
-/* Those without a mapping, but for the vDSO. Returns how many. */
+/* Marks modules as closing that had no mapping at two sweeps in turn, but the vDSO. Returns how
+ * many. */
 static uint32_t unmapped_mark(struct module_table *table)
 {
 	uint32_t marked = 0;
@@ -124,7 +125,7 @@ bool module_table_full(const struct module_table *table)
 	return table->count == MODULES_KNOWN_MAX && !table->free_count;
 }
 
-/* Its number is free from then on. */
+/* Forgets a module; its number is free from then on. */
 static void module_forget(struct module_table *table, struct module *module)
 {
 	uint64_t *known = index_find(&table->known_by, (uint64_t)module->known_pid);
@@ -470,7 +471,7 @@ const struct frame_row *module_row(struct module_table *table, struct module *mo
 	if (frame_table_find(&module->table, address, &row))
 		return row;
 	read = frame_table_is_read(&module->table);
-	/* what is not read now must not be kept as not being there */
+	/* a row that is not read now must not be kept as not being there */
 	if (!read && time_is_up(table)) {
 		refuse(table);
 		return NULL;

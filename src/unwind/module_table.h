@@ -23,7 +23,7 @@
 #define MODULE_TABLES_BYTES_MAX (24u << 20) /* the files' own tables in memory */
 #define MODULE_ROWS_BYTES_MAX (12u << 20)
 
-/* How a frame is shown. */
+/* Kinds of frames, as they are shown. */
 enum frame_kind {
 	FRAME_PROGRAM,
 	FRAME_LIBRARY,
@@ -35,18 +35,18 @@ enum frame_kind {
 struct module {
 	uint32_t number;
 	uint64_t serial;   /* no other one has it, also if its number is given anew */
-	uint64_t key;	   /* of module_table.at */
-	int64_t known_pid; /* for the sake of which process it was added */
+	uint64_t key;	   /* hash by which module_table.at has it */
+	int64_t known_pid; /* process for whose sake the module was added */
 	enum frame_kind kind;
 	bool libc;	     /* the C library, its threads, or the dynamic linker */
-	uint64_t identity;   /* the same in every run: of the build-id where there is one */
-	char *path, *name;   /* as the first process saw it; its last part */
+	uint64_t identity;   /* hash that is equal in every run: of the build-id, else key */
+	char *path, *name;   /* path as the first process saw it; its last part */
 	char *place;	     /* PATH@BUILD-ID, as the column ufiles has it; NULL: in no file */
 	int fd;		     /* -1: in no file */
 	char *image;	     /* the vDSO's bytes, or NULL */
 	struct elf_file elf; /* constant from then on */
-	int64_t tid, uid;    /* of a process that has it: root of its files; JIT: its own, */
-	int64_t pid;	     /* whose first thread may have ended, as may that one */
+	int64_t tid, uid; /* thread whose root has the file; JIT: the process' thread and owner */
+	int64_t pid;	  /* JIT: the process; its first thread, and tid, may have ended */
 	struct frame_table table;
 	int64_t used;	   /* when the unwind table was asked for last, as a number */
 	int64_t walked_ns; /* when a walk came by last */
@@ -54,9 +54,9 @@ struct module {
 	bool unmapped;	   /* there were none when that was looked at last */
 	bool closing;	   /* module_table_close() comes */
 	bool closed;	   /* the file, and what was made of it; a walk opens it again */
-	bool nobody;	   /* its number is free */
+	bool nobody;	   /* no module: the number is free */
 	struct {
-		uint64_t generation; /* of the parser that knows the file; 0: none does */
+		uint64_t generation; /* parser generation that knows the file; 0: none */
 		unsigned int ended;  /* parsers that ended over it */
 		bool cut;	     /* there were more functions than are kept */
 		bool refused;	     /* the map of a JIT's functions was not believed */
@@ -65,11 +65,11 @@ struct module {
 };
 
 struct module_table {
-	struct parser *parser; /* of unwind tables; NULL: none is read */
+	struct parser *parser; /* reads unwind tables; NULL: none is read */
 	struct index at;       /* hash of what it is known by, to number */
 	struct module *modules[MODULES_KNOWN_MAX];
-	uint32_t count; /* of numbers that were given, of which some may have no module now */
-	uint32_t *free; /* these */
+	uint32_t count; /* numbers that were given, of which some may have no module now */
+	uint32_t *free; /* numbers without a module */
 	size_t free_count, free_capacity;
 	uint64_t serials;
 	uint32_t open_count, open_max;
@@ -77,7 +77,7 @@ struct module_table {
 	int64_t walked_pid;		/* for which process files are read now */
 	struct index spent_by; /* pids to what was spent for them; also those that were refused */
 	struct index known_by; /* pids to how many modules were added for them */
-	int64_t share_ns;      /* of the limit, for one process */
+	int64_t share_ns;      /* part of spent_max_ns for one process */
 	int64_t uses;
 	bool without_tables; /* no file's is read: walks follow frame pointers */
 	uint64_t refused;    /* times that a file was not opened, by these limits */
@@ -123,7 +123,8 @@ uint32_t module_of_process(struct module_table *table, int64_t pid, int64_t tid,
 /* The unwind row, or NULL. Valid until the next call. */
 const struct frame_row *module_row(struct module_table *table, struct module *module,
 				   uint64_t address);
-/* Where there is none: a row to be filled by who knows otherwise. Valid until the next call. */
+/* Returns a row for an address without one, to be filled from another source than the table. Valid
+ * until the next call. */
 struct frame_row *module_row_other(struct module_table *table, struct module *module,
 				   uint64_t address);
 

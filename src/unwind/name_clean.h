@@ -2,7 +2,7 @@
 #ifndef TSNAP_UNWIND_NAME_CLEAN_H
 #define TSNAP_UNWIND_NAME_CLEAN_H
 
-/* What the folded form puts between frames must not be in their names, nor what ends a line. */
+/* Replaces ; in a name, which the folded form puts between frames, and control characters. */
 static inline void function_name_clean(char *name)
 {
 	for (; *name; name++) {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which code lies where in a process, from /proc/TID/maps; kept, and read again when an address is
- * in none of it or it got old. Files are found when first met: through /proc/TID/map_files, which
+/* Mappings of code in a process, from /proc/TID/maps; kept, and read again when an address is in
+ * none of them or they got old. Files are found when first met: through /proc/TID/map_files, which
  * also leads to deleted and replaced ones and those of other mount namespaces, else below
- * /proc/TID/root.
- */
+ * /proc/TID/root. */
 #ifndef TSNAP_UNWIND_PROCESS_MAPS_H
 #define TSNAP_UNWIND_PROCESS_MAPS_H
 
@@ -19,7 +18,7 @@
 
 struct mapping {
 	uint64_t start, end, offset, device, inode; /* device: major << 32 | minor */
-	uint64_t serial; /* of the module, as its number may be given anew */
+	uint64_t serial; /* serial of the module: its number may be given anew */
 	uint32_t module; /* MODULE_NONE: not looked at yet, or known by nobody */
 	bool looked_at;
 	bool jit;
@@ -29,20 +28,20 @@ struct mapping {
 struct process_maps {
 	struct cache_entry entry; /* key: pid */
 	int64_t read_ns, next_read_ns;
-	uint32_t program;	  /* of stack_thread, when they were read */
+	uint32_t program;	  /* stack_thread.program when the maps were read */
 	struct mapping *mappings; /* in order of address */
 	size_t count, capacity, last;
-	struct module_table *modules; /* of which mappings are counted; NULL: none is */
+	struct module_table *modules; /* counts the mappings; NULL: none does */
 	int64_t start_read_ns;	      /* when these were read, stack_start was looked at */
 	uint64_t stack_start;
 };
 
-/* Who is walked. */
+/* A thread to walk. */
 struct stack_thread {
 	int64_t pid, tid;
 	int64_t start_ns; /* with tid, the thread's identity */
 	int64_t now_ns;	  /* monotonic */
-	uint32_t program; /* of a process' first thread: another number for each it has executed */
+	uint32_t program; /* changes with each exec; of a process' first thread */
 };
 
 /* Reads one line of maps. False where it is none of code. *path: within line, NUL-terminated. */
@@ -64,11 +63,11 @@ struct process_maps *process_maps_get(struct cache *processes, const char *proc_
 bool process_maps_again(struct process_maps *maps, const char *proc_root,
 			const struct stack_thread *thread);
 
-/* Where its first thread's stack was when its program began, or 0. */
+/* Start of the first thread's stack when its program began, or 0. */
 uint64_t process_stack_start(struct process_maps *maps, const char *proc_root,
 			     const struct stack_thread *thread);
 
-/* What lies at that address, its file found, or NULL. */
+/* Returns the mapping at an address, its file found, or NULL. */
 const struct mapping *mapping_find(struct process_maps *maps, const char *proc_root,
 				   const struct stack_thread *thread, struct module_table *modules,
 				   struct thread_memory *memory, uint64_t address);

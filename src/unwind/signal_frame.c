@@ -8,8 +8,8 @@
 #define CODE_BYTES_MAX 9
 #define REGISTERS_MAX 31
 
-/* Where struct rt_sigframe of the kernel (arch/x86/include/asm/sigframe.h,
- * arch/arm64/kernel/signal.c) has the registers, from the stack pointer on. */
+/* Offsets of the registers in struct rt_sigframe of the kernel (arch/x86/include/asm/sigframe.h,
+ * arch/arm64/kernel/signal.c), from the stack pointer on. */
 struct signal_frame {
 	uint16_t elf;
 	uint8_t code_bytes;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Where a signal's handler returns to: a few instructions that ask the kernel for what was
- * interrupted. Most C libraries have an unwind table for them; musl and Go have none.
- */
+/* Code that a signal's handler returns to: a few instructions that ask the kernel for what was
+ * interrupted. Most C libraries have an unwind table for them; musl and Go have none. */
 #ifndef TSNAP_UNWIND_SIGNAL_FRAME_H
 #define TSNAP_UNWIND_SIGNAL_FRAME_H
 

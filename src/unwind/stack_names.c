@@ -49,7 +49,7 @@ struct stack_names {
 	struct stack_names_counts counts;
 	pthread_t kernel_thread;
 	bool kernel_threaded, kernel_read;
-	struct kernel_symbols kernel; /* that thread's, until it is read */
+	struct kernel_symbols kernel; /* kernel_thread's, until kernel_read */
 	bool end;
 	/* the thread's own */
 	pthread_t thread;
@@ -57,7 +57,8 @@ struct stack_names {
 	struct symbols_cache symbols;
 };
 
-/* Its own, once: on slow machines it takes seconds, and other names must not wait for it. */
+/* Reads the kernel's names, in a thread of its own: on slow machines it takes seconds, and other
+ * names must not wait for it. */
 static void *kernel_thread(void *of)
 {
 	struct stack_names *names = of;
@@ -316,7 +317,7 @@ bool stack_names_close(struct stack_names *names)
 	bool idle;
 
 	pthread_mutex_lock(&names->lock);
-	idle = names->done == names->todo; /* as long as the lock is held nothing is added */
+	idle = names->done == names->todo; /* nothing is added while the lock is held */
 	for (uint32_t i = 0; idle && i < names->modules->count; i++)
 		if (names->modules->modules[i]->closing && names->symbols.parser)
 			symbols_cache_close(&names->symbols, names->modules->modules[i]);

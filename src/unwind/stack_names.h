@@ -21,9 +21,9 @@
 
 struct stack_names;
 
-/* What is known of a frame. */
+/* A frame's function and module, as far as they are known. */
 struct frame_view {
-	const char *name; /* of the function; module+0xOFFSET where it is not known (yet) */
+	const char *name;	     /* function; module+0xOFFSET where it is not known (yet) */
 	const struct module *module; /* NULL: in none */
 	enum frame_kind kind;
 	bool libc;  /* in the C library */
@@ -50,7 +50,7 @@ uint32_t stack_names_frame(struct stack_names *names, const struct frame *frame)
 bool stack_names_full(const struct stack_names *names);
 uint32_t stack_names_kernel(struct stack_names *names, const char *function);
 
-/* What is known now; what is not is queued. */
+/* Returns what is known of a frame now; a name that is not is queued. */
 struct frame_view stack_names_get(struct stack_names *names, uint32_t frame);
 
 /* Since the start: files with more functions than are kept; processes whose map of a JIT's

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PATH_FRAMES 5 /* of a>b>c */
+#define PATH_FRAMES 5 /* frames of a>b>c */
 #define FOLDED_BYTES_MAX \
-	100000 /* of names: readers of CSV take fields of 128 KB, and a thread's is not all */
+	100000 /* bytes; readers of CSV take fields of 128 KB, and a thread's names are not all */
 
 /* Frames that all stacks of sleeping threads begin with: a wait in the scheduler, and the way into
  * the kernel. */
@@ -22,7 +22,7 @@ static const char *const kernel_passed[] = {
 	"ret_from_fork*", "exit_to_user_mode*", "irqentry_exit*",  "asm_*",
 };
 
-/* How a program that has its C library in itself enters the kernel. */
+/* Functions by which a program that has its C library in itself enters the kernel. */
 static const char *const user_passed[] = {
 	"syscall",
 	"__syscall*",
@@ -162,8 +162,8 @@ void stack_table_want(struct stack_table *table, uint32_t number)
 		stack_frame(table, stack, i);
 }
 
-/* How many bytes of each name there is room for: all of them, unless somebody has many frames with
- * long names. */
+/* Returns how many bytes of each name there is room for: all of them, unless somebody has many
+ * frames with long names. */
 static size_t names_most(struct stack_table *table, const struct stack *stack)
 {
 	size_t bytes = 0;
@@ -173,7 +173,7 @@ static size_t names_most(struct stack_table *table, const struct stack *stack)
 	return bytes <= FOLDED_BYTES_MAX ? bytes : FOLDED_BYTES_MAX / stack->count;
 }
 
-/* Its first bytes, whole characters of UTF-8. */
+/* Adds the first bytes of a name, whole characters of UTF-8. */
 static void name_add(struct text *text, const char *name, size_t most)
 {
 	size_t length = strlen(name);
@@ -188,7 +188,7 @@ static void name_add(struct text *text, const char *name, size_t most)
 
 static void folded_tell(struct stack_table *table, struct stack *stack, struct text *text)
 {
-	/* those of render/frame_kind.c */
+	/* marks of render/frame_kind.c */
 	static const char *const marks[] = {
 		[FRAME_PROGRAM] = "",	 [FRAME_LIBRARY] = "_[l]", [FRAME_JIT] = "_[j]",
 		[FRAME_KERNEL] = "_[k]", [FRAME_PYTHON] = "_[p]",

@@ -41,13 +41,13 @@ struct stack_table {
 	uint64_t refused; /* stacks that found no room, since the start */
 };
 
-/* What is known of a stack in words; NULL where it has no frame. */
+/* A stack in words, as far as they are known; NULL where it has no frame. */
 struct stack_words {
 	const char *function; /* the innermost frame that tells: stack_table.c says which */
 	const char *path;     /* the frames that lead there, a>b>c */
 	const char *folded;   /* all of it, outermost first, a;b;c, kernel frames with _[k] */
-	const char *files; /* of a user stack: the files of these frames, path@build-id; "-": none;
-			      "": as the one before */
+	const char *files;    /* a user stack's files, of the frames of folded, path@build-id; "-":
+				 none; "": as the one before */
 };
 
 void stack_table_init(struct stack_table *table, struct module_table *modules,

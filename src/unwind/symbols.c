@@ -134,7 +134,8 @@ static bool name_get(struct symbols_cache *cache, struct module *module, uint64_
 	return answer->found;
 }
 
-/* What is in no file has a perf map, which may have grown. */
+/* Finds a name in the perf map of code that is in no file; a miss opens the map again, which may
+ * have grown. */
 static bool jit_name_get(struct symbols_cache *cache, struct module *module, uint64_t address,
 			 struct file_name_answer *answer)
 {

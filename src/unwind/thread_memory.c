@@ -201,7 +201,7 @@ int thread_memory_read(struct thread_memory *memory, uint64_t address, void *to,
 	if (address < memory->top_from || distance > 2 * memory->most_bytes)
 		return elsewhere_read(memory, address, to, bytes);
 	if (distance + bytes > memory->most_bytes) {
-		/* what was passed is not looked at again */
+		/* the copied part was passed, and is not looked at again */
 		err = top_copy(memory, address);
 		distance = 0;
 	}

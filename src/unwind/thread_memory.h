@@ -24,13 +24,13 @@ struct thread_memory {
 	/* else, if set, by this: bytes copied, or -errno */
 	ssize_t (*copy)(const char *proc_root, int64_t tid, uint64_t from, void *to, size_t bytes);
 	bool moving;	   /* the thread runs: nothing but the copy of the top tells of its stack */
-	size_t most_bytes; /* of the copy of the top */
+	size_t most_bytes; /* size of the copy of the top, at most */
 	char *top;
 	int64_t tid;
 	uint64_t top_from;
 	size_t top_bytes;
-	unsigned int calls_left; /* of reading memory, for this thread */
-	unsigned int steps_left; /* of expressions in unwind tables, for the same */
+	unsigned int calls_left; /* reads of memory that are left for this thread */
+	unsigned int steps_left; /* operations of expressions that are left for this thread */
 	struct thread_memory_page pages[THREAD_MEMORY_PAGES];
 };
 
@@ -42,13 +42,13 @@ void thread_memory_done(struct thread_memory *memory);
 /* Forgets the thread before, and copies what lies from sp on. 0, or -errno: -ESRCH, -EPERM, -EFAULT
  * (nothing there). */
 int thread_memory_begin(struct thread_memory *memory, int64_t tid, uint64_t sp);
-/* The same of a thread that runs, of which a copy from sp on was made when it was there: no longer
- * one than the copy of the top may be. */
+/* Forgets the thread before, and takes a copy from sp on, of a thread that runs, made when it was
+ * there; cut to most_bytes. */
 void thread_memory_begin_copied(struct thread_memory *memory, int64_t tid, uint64_t sp,
 				const void *copy, size_t bytes);
 /* 0 or -errno; -ENOSPC: behind the end of the copy of a thread that runs. */
 int thread_memory_read(struct thread_memory *memory, uint64_t address, void *to, size_t bytes);
-/* The same of code, which stays as it is. */
+/* Reads code, which stays as it is also while the thread runs. 0 or -errno. */
 int thread_memory_read_code(struct thread_memory *memory, uint64_t address, void *to, size_t bytes);
 
 #endif

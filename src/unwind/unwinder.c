@@ -13,9 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FOLLOW_TRIES 8	    /* of code at one place; stacks may be broken */
-#define CALL_ALIGNMENT 16   /* of the stack pointer at a call: System V ABI, AMD64 3.2.2 */
-#define START_BYTES_MAX 256 /* of the stack, of all that a program begins with before main */
+#define FOLLOW_TRIES 8	    /* tries to follow code at one place; stacks may be broken */
+#define CALL_ALIGNMENT 16   /* stack alignment at a call: System V ABI, AMD64 3.2.2 */
+#define START_BYTES_MAX 256 /* stack bytes of all that a program begins with before main */
 #define CALL_BYTES_MAX 7
 #define PROCESS_IDLE_NS (30 * NS_PER_SECOND)
 
@@ -110,8 +110,8 @@ static bool code_again(struct walker *walker, uint64_t ip, struct code *code)
 /* A call's last bytes. Only x86's tell. */
 static bool ends_in_call(const uint8_t bytes[CALL_BYTES_MAX])
 {
-	/* of call *..., from its 0xff on: a register; with a distance of 8 bits, or of 32; the same
-	 * with an index */
+	/* lengths of call *..., from 0xff on: a register; with a distance of 8 bits, or of 32; the
+	 * last two with an index */
 	static const uint8_t lengths[] = {2, 3, 6, 4, 7};
 
 	if (bytes[2] == 0xe8) /* call distance */
@@ -242,7 +242,7 @@ static int step_in_file(struct walker *walker, const struct code *code)
 	if (walker->exact && !followed && walker_return_at_once(walker))
 		return 0;
 	err = frame_step_pointer(walker->machine, memory, &by_pointer);
-	/* what a thread begins with nobody calls, and its frame pointer is none */
+	/* nobody calls what a thread begins with, and its frame pointer is none */
 	if (!err && by_pointer.word[walker->machine->fp] &&
 	    !walker_is_return(walker, by_pointer.ip))
 		return -EBADMSG;
@@ -251,7 +251,7 @@ static int step_in_file(struct walker *walker, const struct code *code)
 	return err;
 }
 
-/* Of a thread of which nothing could be read. */
+/* Returns the end of a walk whose thread could not be read at all. */
 static enum walk_end end_of_refusal(int err)
 {
 	return err == -EPERM || err == -EACCES ? WALK_REFUSED : WALK_GONE;
@@ -292,8 +292,8 @@ static bool is_signal_frame(struct walker *walker, const struct code *code)
 	       return_kind_of(walker, walker->registers.ip) == RETURN_OF_SIGNAL;
 }
 
-/* Of a frame that could not be left: whether it is where the kernel had the program begin. What is
- * there never returns, so that C libraries without tables need not tell how it would. */
+/* True if a frame that could not be left is where the kernel had the program begin. What is there
+ * never returns, so that C libraries without tables need not tell how it would. */
 static bool is_start(struct walker *walker)
 {
 	uint64_t start =
@@ -303,7 +303,7 @@ static bool is_start(struct walker *walker)
 	       start - walker->registers.sp <= START_BYTES_MAX;
 }
 
-/* Of code whose row is not found; the file's table may say that a stack ends there all the same. */
+/* Returns whether a stack ends at code without a row: the file's table may say so. */
 static enum stack_end end_of(struct walker *walker, const struct code *code)
 {
 	struct module *module = code->module;
@@ -367,7 +367,7 @@ static bool frame_take(struct walker *walker, enum walk_end *end)
 	return !err;
 }
 
-/* Of a thread that runs. */
+/* Copied stack of a thread that runs. */
 struct stack_copy {
 	const void *bytes;
 	size_t count;
@@ -406,7 +406,7 @@ static void walk_once(struct unwinder *unwinder, const struct stack_thread *thre
 					   copy->bytes, copy->count);
 	else
 		err = thread_memory_begin(&unwinder->memory, thread->tid, registers->sp);
-	/* where there is no stack, there may be code */
+	/* code may lie where there is no stack */
 	if (err && err != -EFAULT) {
 		walk->end = end_of_refusal(err);
 		return;

@@ -40,19 +40,20 @@
 #include "unwind/thread_memory.h"
 
 #define STACK_FRAMES_MAX 512
-#define STACK_COPY_BYTES (64u << 10) /* of a stack's top, at once; deeper ones in pieces */
+#define STACK_COPY_BYTES (64u << 10) /* a stack's top, at once; deeper ones in pieces */
 
 struct frame {
 	uint32_t module; /* in module_table; MODULE_NONE: outside of all files */
-	/* As the module's file has addresses; JIT: in memory. Of a caller it is that of the byte
-	 * before the return address, which is in the call. MODULE_PYTHON: of a lent name. */
+	/* Address as the module's file has it; JIT: in memory. A caller's is that of the byte
+	 * before the return address, which is in the call. MODULE_PYTHON: pointer to a lent
+	 * name. */
 	uint64_t address;
 };
 
-/* The same in the process. */
+/* Addresses of a frame in the process. */
 struct frame_place {
 	uint64_t ip;
-	uint64_t sp; /* its part of the stack is from there to the next frame's */
+	uint64_t sp; /* the frame's part of the stack is from sp to the next frame's */
 };
 
 static inline struct frame frame_of_python(const char *name)
@@ -80,7 +81,7 @@ enum walk_end {
 	WALK_OUTSIDE, /* an address that is none of code */
 	WALK_UNREAD,  /* the memory could not be read */
 	WALK_GONE,    /* the thread is gone */
-	WALK_CUT,     /* where the copy of a running thread's stack ends */
+	WALK_CUT,     /* the copy of a running thread's stack ends there */
 	WALK_REFUSED, /* the thread is not ours to read */
 	WALK_END_COUNT,
 };
@@ -110,7 +111,7 @@ void unwinder_init(struct unwinder *unwinder, const char *proc_root, struct modu
 		   struct parser *memory, size_t copy_bytes);
 void unwinder_done(struct unwinder *unwinder);
 void unwinder_forget(struct unwinder *unwinder); /* all processes: before the modules go */
-/* What is known of interpreters and virtual machines: before some modules go. */
+/* Forgets interpreters and virtual machines: before some modules go. */
 void unwinder_forget_runtimes(struct unwinder *unwinder);
 void unwinder_sweep(struct unwinder *unwinder, int64_t now_ns); /* about once a second */
 /* Lets go of the files of processes that are there no more. */
@@ -118,13 +119,13 @@ void unwinder_drop_ended(struct unwinder *unwinder);
 
 void unwinder_walk(struct unwinder *unwinder, const struct stack_thread *thread,
 		   const struct user_registers *registers, struct stack_walk *walk);
-/* The same of a thread that runs, as it was when its registers and so much of its stack from sp on
- * were copied. */
+/* Walks a thread that runs, as it was when its registers and so much of its stack from sp on were
+ * copied. */
 void unwinder_walk_copied(struct unwinder *unwinder, const struct stack_thread *thread,
 			  const struct user_registers *registers, const void *copy, size_t bytes,
 			  struct stack_walk *walk);
-/* The same of a call chain that the kernel made along frame pointers, innermost first. Where it
- * ends is taken for the outermost frame. */
+/* Makes a walk of a call chain that the kernel made along frame pointers, innermost first. Its end
+ * is taken for the outermost frame. */
 void unwinder_walk_chain(struct unwinder *unwinder, const struct stack_thread *thread,
 			 const uint64_t *chain, uint32_t count, struct stack_walk *walk);
 

@@ -16,11 +16,11 @@ struct walker {
 	struct stack_walk *walk;
 };
 
-/* What is known of the code at a place. */
+/* Code at an address, and its place in files. */
 struct code {
 	const struct mapping *mapping;
-	struct module *module; /* whose table tells of address, or NULL */
-	uint64_t address;      /* as struct frame has it */
+	struct module *module; /* module whose table tells of address, or NULL */
+	uint64_t address;      /* address as struct frame has it */
 };
 
 /* The code there, or NULL. */
@@ -36,8 +36,9 @@ bool walker_return_at_once(struct walker *walker);
  * that of HotSpot's best. 0, 1: it has none, or -errno. walk_jit.c */
 int walker_leave_jit(struct walker *walker);
 
-/* What that keeps of processes, for an unwinder: released by free() after walker_jit_forget(),
- * which also drops all before the modules go. Sweep about once a second. walk_jit.c */
+/* Makes the state of walker_leave_jit(), for an unwinder: released by free() after
+ * walker_jit_forget(), which also drops all processes before the modules go. Sweep about once a
+ * second. walk_jit.c */
 struct java_frames *walker_jit_new(const char *proc_root, struct module_table *modules,
 				   struct parser *memory);
 void walker_jit_forget(struct java_frames *java);

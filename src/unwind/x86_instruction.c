@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* What follows an opcode:
+/* Operands behind an opcode, a letter for each:
  * .  nothing		b w d q  an immediate of 1, 2, 4 (2 behind 66) or, with REX.W, 8 bytes
  * m  ModRM		i I	 ModRM and an immediate of 1, of 4 bytes (2 behind 66)
  * o  an address	g G	 ModRM, and if its reg is 0 or 1 an immediate of 1, of 4 bytes
@@ -42,7 +42,7 @@ static const char two_bytes[] = "mmmmx.....x.xmxx" /* 0f 00 */
 				"mmmmmmmmmmmmmmmm"
 				"mmmmmmmmmmmmmmmm";
 
-/* What has been read of the code. */
+/* Code that is read, and prefixes met so far. */
 struct reader {
 	const uint8_t *code;
 	size_t count, at;

@@ -13,14 +13,14 @@
 
 struct x86_instruction {
 	uint8_t bytes;	/* long */
-	uint8_t opcode; /* its last byte, */
-	uint8_t map;	/* in one byte's table (0), that of 0f (1), 0f 38 (2), 0f 3a (3) */
+	uint8_t opcode; /* last byte of the opcode */
+	uint8_t map;	/* opcode's table: of one byte (0), of 0f (1), 0f 38 (2), 0f 3a (3) */
 	bool vector;	/* VEX: no instruction that touches the stack pointer */
 	bool has_modrm;
 	uint8_t mode, reg, rm; /* fields of ModRM, with the bits of REX; rm is not that of SIB */
 	bool on_stack;	       /* the operand is at displacement(%rsp) */
 	bool wide;	       /* REX.W */
-	uint8_t low;	       /* of a register in the opcode itself, with REX.B */
+	uint8_t low;	       /* register in the opcode itself, with REX.B */
 	int32_t displacement, immediate;
 };
 

@@ -7,14 +7,14 @@
 
 #define INSTRUCTIONS_MAX 1024 /* on all ways */
 #define WAYS_MAX 16	      /* branches that are kept for later */
-#define JUMPS_MAX 64	      /* that are known, so that no circle is gone twice */
-#define WINDOW_BYTES 512      /* of code, read at once */
+#define JUMPS_MAX 64	      /* known targets of jumps, so that no circle is gone twice */
+#define WINDOW_BYTES 512      /* bytes of code that are read at once */
 #define OFFSET_MAX (1 << 30)
 
 /* Registers as instructions number them, and as DWARF does. */
 enum { RSP = 4, RBP = 5, DWARF_RSP = 7, DWARF_RBP = 6 };
 
-/* Those that a function gives back, in the order of machine.saved. */
+/* Registers that a function gives back, in the order of machine.saved. */
 static const uint8_t kept[] = {3, RBP, 12, 13, 14, 15};
 
 #define KEPT_COUNT (sizeof(kept) / sizeof(kept[0]))
@@ -22,7 +22,7 @@ static const uint8_t kept[] = {3, RBP, 12, 13, 14, 15};
 #define REGISTERS 16
 #define IN_PLACE UINT8_MAX /* a location's base: the register has the value itself */
 
-/* So far from what the register was where the way begins. */
+/* Offset from what a register was where the way begins. */
 struct location {
 	uint8_t base; /* DWARF's number; 0: it is not known */
 	int64_t offset;
@@ -33,10 +33,9 @@ struct place {
 	uint64_t address;
 	struct location sp, fp;
 	struct location written;	  /* up to there this way may have written to the stack */
-	struct location saved[REGISTERS]; /* where the value lies that the register gives back, */
-	struct location
-		stored_at[REGISTERS];	   /* and this way put the register, when its value lay */
-	struct location stored[REGISTERS]; /* there */
+	struct location saved[REGISTERS]; /* location of the value that the register gives back */
+	struct location stored_at[REGISTERS]; /* stack slot that this way put the register into */
+	struct location stored[REGISTERS];    /* saved at the time of that store */
 	bool called;
 };
 
@@ -94,7 +93,7 @@ static void register_load(struct place *place, uint8_t number, struct location f
 	if (from.base && is_same(from, place->stored_at[number]))
 		value = place->stored[number];
 	else if (from.base == place->written.base && from.offset < place->written.offset)
-		value = (struct location){0}; /* what was there at first is not any more */
+		value = (struct location){0}; /* the first value was overwritten */
 	place->saved[number] = value;
 	if (number == RBP)
 		place->fp = (struct location){value.base == IN_PLACE ? DWARF_RBP : 0, 0};
@@ -226,7 +225,7 @@ static void pop(struct place *place, uint8_t number)
 	sp_move(place, 8);
 }
 
-/* Those with ModRM. */
+/* Follows an instruction with ModRM. */
 static enum step operands_step(struct place *place, const struct x86_instruction *instruction)
 {
 	uint8_t opcode = instruction->opcode, kind = instruction->reg & 7;

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Where x86-64 code returns to that has no unwind table, as musl's and Go's: its instructions are
- * followed from where it is to a return, for what they do to the stack pointer and to the registers
- * that a function gives back. What is found is a row as a table would have it.
- */
+/* Finds the return of x86-64 code that has no unwind table, as musl's and Go's: its instructions
+ * are followed from where it is to a return, for what they do to the stack pointer and to the
+ * registers that a function gives back. The result is a row as a table would have it. */
 #ifndef TSNAP_UNWIND_X86_RETURN_H
 #define TSNAP_UNWIND_X86_RETURN_H
 
 #include "unwind/elf/elf_file.h"
 #include "unwind/frame_row.h"
 
-/* Who asks, and knows the thread. */
+/* Callback for what only the caller knows: the thread's stack. */
 struct x86_return_asker {
 	/* True if a call may return to what is on the stack so far from that register (DWARF's
 	 * number). called: a function was called on the way, so that the stack was aligned there;
