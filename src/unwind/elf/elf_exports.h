@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a file exports by name: its .dynsym, which no strip takes away, as .gnu.hash finds it there.
- */
+/* Finds symbols that a file exports: its .dynsym, which no strip takes away, by .gnu.hash. */
 #ifndef TSNAP_UNWIND_ELF_ELF_EXPORTS_H
 #define TSNAP_UNWIND_ELF_ELF_EXPORTS_H
 

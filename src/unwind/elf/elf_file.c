@@ -8,7 +8,7 @@
 
 #define NOTES_BYTES_MAX 4096
 #define SECTION_NAME_MAX 32
-#define HEADERS_MAX 256 /* of segments; programs have a dozen */
+#define HEADERS_MAX 256 /* program headers that are read; programs have a dozen */
 
 int elf_file_take(const struct elf_file *elf, uint64_t offset, void *to, size_t bytes)
 {
@@ -62,7 +62,7 @@ static int segment_header(const struct elf_file *elf, uint64_t offset, Elf64_Phd
 static void build_id_find(struct elf_file *elf, uint64_t offset, uint64_t bytes)
 {
 	char notes[NOTES_BYTES_MAX];
-	Elf64_Nhdr note; /* the same in both classes */
+	Elf64_Nhdr note; /* one layout for both ELF classes */
 
 	if (bytes > sizeof(notes) || elf_file_take(elf, offset, notes, bytes))
 		return;

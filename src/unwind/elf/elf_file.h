@@ -28,7 +28,7 @@ struct elf_file {
 	uint64_t bytes;
 	bool narrow; /* 32 bits */
 	uint16_t machine;
-	uint32_t segment_count; /* of those to be loaded */
+	uint32_t segment_count; /* segments to be loaded (PT_LOAD) */
 	struct elf_segment segments[ELF_SEGMENTS_MAX];
 	struct elf_segment unwind; /* PT_GNU_EH_FRAME; file_bytes 0: none */
 	uint64_t sections_offset;

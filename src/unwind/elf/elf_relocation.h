@@ -8,7 +8,8 @@
 
 #include "unwind/elf/elf_file.h"
 
-/* What will be at that address, counted from where the program is loaded. 0: it is not known. */
+/* Returns the word that will be at an address, counted from where the program is loaded. 0: it is
+ * not known. */
 uint64_t elf_relocation_find(const struct elf_file *elf, uint64_t address);
 
 #endif

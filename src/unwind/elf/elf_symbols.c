@@ -16,7 +16,7 @@
 #define NAMES_BYTES_MAX (1ull << 30)
 #define PIECE_SYMBOLS 2048
 #define NAMES_AHEAD_MAX (64u << 20)
-#define PACKED_BYTES_MAX (16u << 20) /* of .gnu_debugdata, */
+#define PACKED_BYTES_MAX (16u << 20) /* size of .gnu_debugdata, packed */
 #define UNPACKED_BYTES_MAX (64u << 20)
 #define UNPACK_MEMORY_MAX (64u << 20)
 
@@ -29,8 +29,8 @@ static Elf64_Sym symbol_widen(const Elf32_Sym *narrow)
 			   .st_size = narrow->st_size};
 }
 
-/* Of several names the one that people use: global before weak before local, read before __read
- * before __GI___read. */
+/* Returns the rank of a symbol among those at one address; the lowest is the name that people use:
+ * global before weak before local, read before __read before __GI___read. */
 static unsigned int symbol_rank(const Elf64_Sym *symbol, const char *name)
 {
 	unsigned int bind = ELF64_ST_BIND(symbol->st_info), underscores = 0;

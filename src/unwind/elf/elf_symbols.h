@@ -30,7 +30,8 @@ struct elf_symbols {
 
 /* Adds the file's symbols; the file's descriptor or bytes must stay. */
 void elf_symbols_add(struct elf_symbols *symbols, const struct elf_file *elf);
-/* The same of the file behind a descriptor that is taken over, if it has that build-id. */
+/* Adds the symbols of the file behind a descriptor, which is taken over, if it has the build-id of
+ * `of`. */
 void elf_symbols_add_debug(struct elf_symbols *symbols, int fd, const struct elf_file *of);
 void elf_symbols_sort(struct elf_symbols *symbols);
 void elf_symbols_done(struct elf_symbols *symbols);

@@ -10,7 +10,7 @@
 #define NAMES_BYTES_MAX (64u << 20)
 #define SYMBOLS_MAX (4u << 20)
 #define PIECE_SYMBOLS 2048
-#define STRING_BYTES 16 /* of Go: an address and a length */
+#define STRING_BYTES 16 /* size of a string of Go: an address and a length */
 
 /* .go.buildinfo: a mark, the bytes of a word, flags; since Go 1.18 texts follow the 32 bytes, each
  * behind its length. */

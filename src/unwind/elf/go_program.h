@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the file of a Go program tells of its runtime: which version it is, and where that keeps its
- * list of goroutines. src/runtime/proc.go and runtime2.go, src/debug/buildinfo/buildinfo.go.
- * Everything in it is hostile. 64-bit files only.
- */
+/* Reads from the file of a Go program which version its runtime is, and where that keeps its list
+ * of goroutines. src/runtime/proc.go and runtime2.go, src/debug/buildinfo/buildinfo.go. Everything
+ * in it is hostile. 64-bit files only. */
 #ifndef TSNAP_UNWIND_ELF_GO_PROGRAM_H
 #define TSNAP_UNWIND_ELF_GO_PROGRAM_H
 

@@ -10,12 +10,12 @@
 #define PIECE_FUNCTIONS 2048
 #define PIECE_BYTES 65536
 #define TABLE_ALIGNMENT 8
-#define HEADS_MAX 4		   /* that are looked at among other data */
+#define HEADS_MAX 4		   /* heads of tables that are tried among other data */
 #define ENDS_BYTES_MAX (64u << 20) /* the table is read at once to look for names */
-#define WORDS_MAX 8		   /* of the head */
+#define WORDS_MAX 8		   /* words behind the head */
 #define SECTION_NAMES_BYTES 4096
 #define RECORD_STEPS 12
-#define STEPS_BYTES_MAX 16384 /* that are read of one function's */
+#define STEPS_BYTES_MAX 16384 /* bytes of one function's steps that are read */
 #define DEPTH_MAX (256u << 20)
 #define NONE UINT8_MAX
 /* struct moduledata, which newer Go has in a section of its own (1.27; 1.24 has not): it begins
@@ -30,8 +30,8 @@ struct head {
 	uint8_t zero[2], quantum, word_bytes;
 };
 
-/* Which word of the head tells what. NONE: names and records count from the table's begin, and the
- * list of functions follows the first word. */
+/* Index of the word behind the head for each part of the table. NONE: names and records count from
+ * the table's begin, and the list of functions follows the first word. */
 static const struct layout {
 	uint32_t magic;
 	uint8_t text, names, steps, functions;
@@ -77,7 +77,8 @@ static uint64_t number_at(const char *at, size_t bytes)
 	return narrow;
 }
 
-/* Of the module: an address, or what the dynamic linker will put there. 0: it is not known. */
+/* Reads a word of the module: an address, or what the dynamic linker will put there. 0: it is not
+ * known. */
 static uint64_t module_word(const struct elf_file *elf, const struct elf_section *module,
 			    uint64_t at)
 {
@@ -89,7 +90,8 @@ static uint64_t module_word(const struct elf_file *elf, const struct elf_section
 	return word ? word : elf_relocation_find(elf, module->address + at);
 }
 
-/* Where the code of the module begins whose table is at that address. 0: it is not known. */
+/* Returns where the code begins of the module whose table is at that address. 0: it is not
+ * known. */
 static uint64_t module_text(const struct elf_file *elf, uint64_t table_address)
 {
 	struct elf_section module;
@@ -100,8 +102,8 @@ static uint64_t module_text(const struct elf_file *elf, uint64_t table_address)
 	return module_word(elf, &module, MODULE_TEXT);
 }
 
-/* Where code begins that the list counts from: the head tells, or a relocation of it does, or the
- * module, or it is the section that the functions fill exactly. */
+/* Finds the code's begin, from which the list counts: the head tells, or a relocation of it does,
+ * or the module, or it is the section that the functions fill exactly. */
 static int text_find(struct go_table *table, const struct elf_file *elf, uint64_t told,
 		     const struct elf_section *section, uint64_t told_at)
 {
@@ -420,7 +422,7 @@ int32_t go_table_depth(const struct go_table *table, const struct elf_file *elf,
 }
 
 struct end_taker {
-	struct go_table table; /* as if the file were only that */
+	struct go_table table; /* table with offsets in memory, as if that were the file */
 	struct elf_file memory;
 	struct go_end *ends;
 	size_t count;

@@ -20,13 +20,13 @@
 struct go_table {
 	uint64_t offset, bytes;	   /* the section's place in the file */
 	uint64_t names, records;   /* offsets in the file: of names, and what records count from */
-	uint64_t steps;		   /* the same: what records' places of their steps count from */
+	uint64_t steps;		   /* offset in the file, from which steps count in records */
 	uint64_t functions, count; /* the list of functions: its offset in the file, its length */
-	uint64_t text;		   /* what addresses in the list count from */
-	uint8_t quantum;	   /* what distances between instructions are multiples of */
+	uint64_t text;		   /* address from which addresses in the list count */
+	uint8_t quantum;	   /* distances between instructions are multiples of it */
 	uint8_t word_bytes;	   /* 4 or 8 */
-	uint8_t address_bytes;	   /* of an address or record in the list */
-	uint8_t start_bytes;	   /* of a record's first member, before its name */
+	uint8_t address_bytes;	   /* size of an address or record in the list */
+	uint8_t start_bytes;	   /* size of a record's first member, before its name */
 };
 
 /* A function of the list. */
@@ -54,8 +54,8 @@ bool go_table_name(const struct go_table *table, const struct elf_file *elf, uin
 /* Finds the function that the address is in. */
 bool go_table_find(const struct go_table *table, const struct elf_file *elf, uint64_t address,
 		   struct go_function *function);
-/* How far the stack pointer is from where it was when the function was entered, at an instruction
- * of it. -1: it is not known. */
+/* Returns the distance of the stack pointer, at an instruction of the function, from where it was
+ * when the function was entered. -1: it is not known. */
 int32_t go_table_depth(const struct go_table *table, const struct elf_file *elf,
 		       const struct go_function *function, uint64_t address);
 /* Finds the functions that no walk goes past: those that begin a thread of Go's runtime, or switch

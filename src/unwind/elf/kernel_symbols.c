@@ -48,7 +48,7 @@ static void line_take(struct kernel_symbols *symbols, const char *line)
 	char *at;
 	uint64_t address = strtoull(line, &at, 16);
 
-	/* what is in a text section; addresses are 0 to those who may not know them */
+	/* text sections only; addresses are 0 to those who may not know them */
 	if (!address || at[0] != ' ' || !at[1] || !strchr("tTwW", at[1]) || at[2] != ' ')
 		return;
 	length = strcspn(at + 3, " \t;");
@@ -66,7 +66,7 @@ static int compare(const void *one, const void *other)
 	return a->name < b->name ? -1 : a->name > b->name;
 }
 
-/* Of several names for one address the kernel takes the first. */
+/* Sorts symbols by address, and keeps the first name of each, as the kernel does. */
 static void symbols_sort(struct kernel_symbols *symbols)
 {
 	size_t kept = 0;

@@ -22,7 +22,7 @@ struct perf_map {
 
 struct perf_map_line {
 	uint64_t address, bytes;
-	size_t name; /* where it begins in the line */
+	size_t name; /* offset of the name in the line */
 };
 
 /* line: without its end. False where it is none. */

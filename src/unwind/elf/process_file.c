@@ -27,9 +27,9 @@ struct how {
 	__u64 flags, mode, resolve;
 };
 
-/* What the kernel makes up: reading may do something (/proc/kmsg is emptied), wait, or tell what is
- * not meant for who has it mapped in his own mount namespace. From include/uapi/linux/magic.h and,
- * where that lacks one, the file systems' sources. */
+/* File systems that the kernel makes up: reading may do something (/proc/kmsg is emptied), wait, or
+ * tell what is not meant for who has it mapped in his own mount namespace. From
+ * include/uapi/linux/magic.h and, where that lacks one, the file systems' sources. */
 static const uint32_t file_systems_refused[] = {
 	0x00009fa0, /* proc */
 	0x62656572, /* sysfs */
@@ -173,7 +173,8 @@ bool process_has_root(const char *proc_root, int64_t tid)
 	return !access(path, F_OK);
 }
 
-/* What status has behind key, without the line's end; NULL: nothing. *gone: it can't be read. */
+/* Returns the text behind key in status, without the line's end; NULL: none. *gone: status can't be
+ * read. */
 static const char *status_line(const char *proc_root, int64_t tid, const char *key,
 			       char text[STATUS_BYTES], bool *gone)
 {

@@ -11,7 +11,7 @@
  * -errno; -EINVAL: it is no regular file, or one that the kernel makes up (proc, sysfs, tracefs,
  * cgroup ...). Such a one is not even opened: that alone may do something. */
 int process_file_open(const char *proc_root, int64_t tid, const char *path, bool plain);
-/* The same of what a link of /proc/TID/map_files leads to. */
+/* Opens the file that a link of /proc/TID/map_files leads to, as process_file_open() does. */
 int process_link_open(const char *link);
 
 /* True if it has the mount namespace of tsnap: what is there no other user has put there. */
@@ -25,6 +25,7 @@ bool process_has_root(const char *proc_root, int64_t tid);
 
 /* The process' number in its own pid namespace, or -1. */
 int64_t process_inner_pid(const char *proc_root, int64_t tid);
-int64_t thread_inner_tid(const char *proc_root, int64_t tid); /* the same of a thread */
+/* The thread's number in its own pid namespace, or -1. */
+int64_t thread_inner_tid(const char *proc_root, int64_t tid);
 
 #endif

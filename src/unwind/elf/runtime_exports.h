@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What files of the runtimes of languages export for debuggers, by which they are known. */
+/* Symbols that runtimes of languages export for debuggers, by which their files are known. */
 #ifndef TSNAP_UNWIND_ELF_RUNTIME_EXPORTS_H
 #define TSNAP_UNWIND_ELF_RUNTIME_EXPORTS_H
 
@@ -7,7 +7,7 @@
 
 #include "unwind/elf/elf_file.h"
 
-/* What an interpreter of Python exports. */
+/* Symbols that an interpreter of Python exports. */
 enum module_python {
 	MODULE_PYTHON_RUNTIME,
 	MODULE_PYTHON_VERSION,
@@ -16,7 +16,7 @@ enum module_python {
 	MODULE_PYTHON_EXPORTS,
 };
 
-/* What HotSpot, which runs Java, exports: two tables and where their columns are. */
+/* Symbols that HotSpot, which runs Java, exports: two tables and where their columns are. */
 enum module_java {
 	MODULE_JAVA_FIELDS,
 	MODULE_JAVA_FIELD_STRIDE,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Where functions begin and end, in order of address; 16 bytes each. Names stay where they come
- * from: a symbol has only their place there.
- */
+/* Table of functions' begins and ends, in order of address; 16 bytes each. Names stay where they
+ * come from: a symbol has only their place there. */
 #ifndef TSNAP_UNWIND_ELF_SYMBOL_TABLE_H
 #define TSNAP_UNWIND_ELF_SYMBOL_TABLE_H
 
@@ -9,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SYMBOLS_MAX 1000000 /* of one file; the rest is counted */
+#define SYMBOLS_MAX 1000000 /* symbols of one file; the rest is counted */
 #define SYMBOL_SOURCES_MAX 4
 #define SYMBOL_RANKS 16
 
