@@ -16,8 +16,8 @@
 #define AUXV_MAX 64
 #define PROGRAM 0 /* the file's number for the parser */
 
-/* How far the program lies from its file's addresses: where it begins, as the kernel tells it and
- * as the file does. */
+/* Finds the distance of the program from its file's addresses: the entry point as the kernel tells
+ * it, less the file's. */
 static bool distance_find(const char *proc_root, int64_t pid, const struct elf_file *elf,
 			  uint64_t *distance)
 {
@@ -66,7 +66,7 @@ static int program_read(struct goroutines *goroutines, const char *proc_root, in
 			struct parser *parser, struct error *e)
 {
 	struct goroutine_source source = {.proc_root = proc_root,
-					  /* of another pid namespace */
+					  /* /proc has other ids than system calls take */
 					  .by_file = shown_pid() != getpid(),
 					  .pid = pid,
 					  .ask = place_ask,

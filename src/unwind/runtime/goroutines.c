@@ -34,7 +34,7 @@ static const uint32_t state_places[] = {144, 152};
 
 #define STATE_PLACES (sizeof(state_places) / sizeof(state_places[0]))
 
-/* Of the runtime; the bit says that the collector looks at its stack. */
+/* States of the runtime's struct g; STATE_SCANNED: the collector looks at its stack. */
 #define STATE_SCANNED 0x1000
 enum {
 	GO_IDLE,
@@ -123,7 +123,7 @@ const char *goroutine_function(const struct goroutines *goroutines, uint64_t add
 	return place ? place->name : NULL;
 }
 
-/* What the function at an address is, asked once. NULL: it can't be asked. */
+/* Returns the function at an address, which is asked for once. NULL: it can't be asked for. */
 static const struct goroutine_place *place_get(struct reader *reader, uint64_t address)
 {
 	struct goroutines *to = reader->to;
@@ -250,7 +250,8 @@ static uint32_t stack_walk(struct reader *reader, const struct routine *routine,
 	return count;
 }
 
-/* As runtime.isSystemGoroutine() has it: by the function that it was begun with. */
+/* True if the goroutine was begun by the runtime, as runtime.isSystemGoroutine() tells by its first
+ * function. */
 static bool begun_by_runtime(const struct goroutines *to, const uint64_t *frames, uint32_t count,
 			     bool cut)
 {

@@ -27,8 +27,8 @@
 
 /* A function at an address, or that there is none. */
 struct goroutine_place {
-	int32_t depth;	   /* of its frame; -1: not known */
-	uint64_t function; /* hash of: */
+	int32_t depth;	   /* depth of the function's frame; -1: not known */
+	uint64_t function; /* hash of name */
 	char *name;	   /* owned */
 };
 
@@ -37,38 +37,38 @@ struct goroutine_group {
 	/* The longest of them. The runtime dates a wait when a collection of garbage meets it, with
 	 * the time of the one before. -1: none is dated. */
 	int64_t waited_ns;
-	uint32_t state; /* of the runtime: goroutine_state_name() */
-	uint8_t reason; /* number in `reasons`, of those that wait */
-	bool system;	/* of the runtime's own, which runtime.NumGoroutine leaves out */
+	uint32_t state; /* the runtime's number: goroutine_state_name() */
+	uint8_t reason; /* number in `reasons`, if they wait */
+	bool system;	/* goroutines of the runtime, which runtime.NumGoroutine leaves out */
 	bool cut;	/* the stack is longer, or was lost */
 	uint32_t frame_count;
-	/* Of one of them: addresses as the file has them, innermost first; owned. */
+	/* One goroutine's stack: addresses as the file has them, innermost first; owned. */
 	uint64_t *frames;
 };
 
 struct goroutines {
 	char version[GO_VERSION_SIZE];
 	char reasons[GOROUTINE_REASONS_MAX][GOROUTINE_REASON_SIZE];
-	struct goroutine_group *groups; /* those with most goroutines first */
+	struct goroutine_group *groups; /* groups with most goroutines first */
 	size_t group_count, group_capacity;
-	struct index group_of; /* hash of what groups them, to position */
+	struct index group_of; /* hash of state, reason and stack, to position */
 	struct index places;   /* addresses to positions in place_list */
 	struct goroutine_place *place_list;
 	size_t place_count, place_capacity;
 	uint64_t count, system_count; /* in groups: of the program, of the runtime */
 	uint64_t moved;		      /* changed each time that they were read */
-	uint64_t unread;	      /* what could not be read, or makes no sense */
-	uint64_t left;		      /* for which there was no time */
+	uint64_t unread;	      /* goroutines that could not be read, or make no sense */
+	uint64_t left;		      /* goroutines left out: no time, or too many */
 };
 
 /* A process whose program is known. */
 struct goroutine_source {
 	const char *proc_root;
-	bool by_file; /* as thread_memory_init() has it */
+	bool by_file; /* read memory through /proc/TID/mem: thread_memory_init() */
 	int64_t pid;
 	const struct go_program *program;
-	uint64_t distance; /* of addresses in the process from those in the file */
-	/* What the function at an address of the file is. 0 or -errno. */
+	uint64_t distance; /* addresses in the process, less those in the file */
+	/* Asks for the function at an address of the file. 0 or -errno. */
 	int (*ask)(void *of, uint64_t address, struct file_go_frame_answer *answer);
 	void *of;
 };
@@ -85,7 +85,7 @@ int goroutines_read(struct goroutines *goroutines, const char *proc_root, int64_
 void goroutines_done(struct goroutines *goroutines);
 
 const char *goroutine_state_name(uint32_t state);
-bool goroutine_waits(uint32_t state); /* so that its reason counts */
+bool goroutine_waits(uint32_t state); /* true: its reason counts */
 /* The function's name, or NULL. */
 const char *goroutine_function(const struct goroutines *goroutines, uint64_t address);
 

@@ -11,7 +11,7 @@
 #define PROCESS_OLD_NS (5 * NS_PER_SECOND) /* code comes and goes */
 #define LIBRARIES_MAX 8 /* mappings of files named libjvm.so that are looked at */
 #define PLACES_KEPT_MAX 65536
-#define PLACES_CALLS 16384 /* of reading memory, for all that is looked up until it gets old */
+#define PLACES_CALLS 16384 /* reads of memory, for all that is looked up until it gets old */
 
 /* Beside JAVA_CODE_*. */
 #define PLACE_LOOKED (1ull << 32)
@@ -19,7 +19,7 @@
 
 struct java_process {
 	struct cache_entry entry; /* key: pid */
-	int64_t maps_read_ns;	  /* of those that it was looked for in */
+	int64_t maps_read_ns;	  /* read_ns of the maps that were searched */
 	int64_t kept_ns;
 	const struct module *module; /* libjvm.so, and how far from its addresses it lies: */
 	uint64_t distance;
@@ -178,7 +178,8 @@ static void process_renew(struct java_frames *java, struct java_process *process
 		*index_put(&process->places, addresses[i], NULL) = place_of_code(answer->codes[i]);
 }
 
-/* What is known of the code at an address in a heap, or is asked now. */
+/* Returns whether there is code at an address in a heap; fills *code from what is known, or asks
+ * now. */
 static bool code_get(struct java_frames *java, struct java_process *process,
 		     const struct stack_thread *thread, uint64_t address, struct java_code *code)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How large the frames of code are that HotSpot (Java 8 and later) has compiled: its best compiler
- * uses the frame pointer for something else, and nothing but the JVM's own memory tells. There
+/* Sizes of the frames of code that HotSpot (Java 8 and later) has compiled: its best compiler uses
+ * the frame pointer for something else, and nothing but the JVM's own memory tells. There
  * everything may be a lie, or change meanwhile.
  *
  * A frame's CodeBlob has its size, found by the code heap's segment map, whose fields
@@ -26,11 +26,11 @@ struct java_frames {
 	struct cache processes;
 };
 
-/* What is known of the code at an address. */
+/* Facts about the code at an address. */
 struct java_code {
 	uint32_t frame_words; /* with the return address; 0: its frame pointer tells */
 	bool incomplete;      /* it has not made its frame yet */
-	bool interpreter;     /* of bytecode */
+	bool interpreter;     /* the interpreter of bytecode */
 };
 
 /* parser: reads the memory; or NULL. */

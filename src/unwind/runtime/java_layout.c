@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#define ROWS_MAX 16384 /* of a table; OpenJDK 17 has 801 */
+#define ROWS_MAX 16384 /* rows of a table; OpenJDK 17 has 801 */
 #define STRIDE_MAX 256
 #define OFFSET_MAX 65536
 #define BLOCK_BYTES_MAX 64

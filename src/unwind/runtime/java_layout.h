@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Where HotSpot keeps what its compiled code, threads and monitors are: as each libjvm.so tells its
- * own debugger (the serviceability agent) by the tables gHotSpotVMStructs and gHotSpotVMTypes that
- * it exports: src/hotspot/share/runtime/vmStructs.cpp.
- */
+/* Layout of what HotSpot keeps of its compiled code, threads and monitors: as each libjvm.so tells
+ * its own debugger (the serviceability agent) by the tables gHotSpotVMStructs and gHotSpotVMTypes
+ * that it exports: src/hotspot/share/runtime/vmStructs.cpp. */
 #ifndef TSNAP_UNWIND_RUNTIME_JAVA_LAYOUT_H
 #define TSNAP_UNWIND_RUNTIME_JAVA_LAYOUT_H
 
@@ -12,7 +11,7 @@
 #include "unwind/elf/runtime_exports.h"
 #include "unwind/thread_memory.h"
 
-/* Of C++ classes; an offset in the class, or for a static one its address. */
+/* Fields of C++ classes; an offset in the class, or for a static one its address. */
 enum java_field {
 	JAVA_CACHE_HEAPS, /* CodeCache, since 9: a GrowableArray, */
 	JAVA_CACHE_HEAP,  /* before: of one heap */
@@ -22,7 +21,7 @@ enum java_field {
 	JAVA_HEAP_MAP,	  /* with a byte for each segment of the first */
 	JAVA_HEAP_SEGMENT,
 	JAVA_SPACE_LOW,
-	JAVA_SPACE_FIRST, /* what is reserved */
+	JAVA_SPACE_FIRST, /* begin of the reserved range, to JAVA_SPACE_END */
 	JAVA_SPACE_END,
 	JAVA_BLOCK_HEADER, /* HeapBlock, before each CodeBlob */
 	JAVA_HEADER_USED,
@@ -39,8 +38,8 @@ enum java_field {
 	JAVA_THREAD_NEXT,
 	JAVA_THREAD_OS,
 	JAVA_OS_ID,
-	JAVA_THREAD_STACK,	 /* its upper end, */
-	JAVA_THREAD_STACK_BYTES, /* and how long it is */
+	JAVA_THREAD_STACK,	 /* upper end of the stack */
+	JAVA_THREAD_STACK_BYTES, /* size of the stack */
 	JAVA_THREAD_PENDING,	 /* the ObjectMonitor that it waits to enter */
 	JAVA_THREAD_OWNER_ID,	 /* since 24 */
 	JAVA_THREAD_LOCKS,	 /* LockStack, since 21 */
@@ -54,7 +53,7 @@ enum java_field {
 struct java_layout {
 	uint64_t at[JAVA_FIELDS];
 	uint64_t told;	      /* bits of fields */
-	uint64_t block_bytes; /* of a HeapBlock */
+	uint64_t block_bytes; /* size of a HeapBlock */
 	bool complete_short;  /* JAVA_BLOB_COMPLETE has 16 bits */
 };
 

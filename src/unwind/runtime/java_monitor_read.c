@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a parser does for java_monitors.h. */
+/* Reads monitors and their holders for java_monitors.h, in a parser. */
 #include "base/memory.h"
 #include "unwind/runtime/java_monitors.h"
 
@@ -10,9 +10,9 @@
 #define ANONYMOUS_OWNER 1
 
 struct java_thread {
-	uint64_t address;	     /* of its JavaThread */
-	uint64_t stack, stack_bytes; /* its upper end */
-	uint64_t owner_id;	     /* of a platform's thread it stays */
+	uint64_t address;	     /* address of the JavaThread */
+	uint64_t stack, stack_bytes; /* upper end of the stack, and its size */
+	uint64_t owner_id;	     /* constant for a platform's thread */
 	int32_t id;
 	bool asked; /* in that stay it waits for that monitor; 0: for none */
 	uint64_t stay, pending;
@@ -111,7 +111,8 @@ static bool has_locked(const struct java_layout *layout, struct thread_memory *m
 	return false;
 }
 
-/* What an anonymous owner has locked; 0: not known. The monitor has a WeakHandle to it. */
+/* Returns the object that an anonymous owner has locked; 0: not known. The monitor has a WeakHandle
+ * to it. */
 static uint64_t object_of(const struct java_layout *layout, struct thread_memory *memory,
 			  uint64_t monitor)
 {
@@ -139,7 +140,7 @@ static bool may_own(const struct java_layout *layout, struct thread_memory *memo
 	return owner == thread->address || thread->stack - owner - 1 < thread->stack_bytes;
 }
 
-/* What is known of the thread is so still. */
+/* True if the thread is still what was read of it. */
 static bool is_same(const struct java_layout *layout, struct thread_memory *memory,
 		    const struct java_thread *thread)
 {
@@ -152,8 +153,8 @@ static bool is_same(const struct java_layout *layout, struct thread_memory *memo
 		 owner_id == thread->owner_id));
 }
 
-/* Where the place of a monitor's holder is kept. No more monitors are waited for at one time than
- * there are threads to do so; who lies names a new one each time. */
+/* Returns the slot for the place of a monitor's last holder. No more monitors are waited for at one
+ * time than there are threads to do so; who lies names a new one each time. */
 static uint64_t *holder_place(struct java_threads *java, uint64_t monitor)
 {
 	if (java->holders.used >= JAVA_THREADS_MAX && !index_find(&java->holders, monitor))
@@ -182,7 +183,8 @@ static int64_t holder_of(struct java_threads *java, struct thread_memory *memory
 	return 0;
 }
 
-/* Of a thread that sleeps it stays as it is until it is woken. */
+/* Reads the monitor that a thread waits to enter, once in a stay: it stays as it is until the
+ * thread is woken. */
 static bool pending_read(const struct java_layout *layout, struct thread_memory *memory,
 			 struct java_thread *waiter, uint64_t stay)
 {

@@ -13,7 +13,7 @@
 struct monitor_process {
 	struct cache_entry entry; /* key: pid */
 	int64_t next_look_ns, next_list_ns;
-	bool known;  /* its layout is, by a parser */
+	bool known;  /* a parser knows the layout */
 	bool nested; /* it knows its threads by other ids */
 	struct runtime_place place;
 	struct runtime_standing standing;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which monitor ("synchronized") a thread of HotSpot, Java 8 and later, waits to enter, and which
- * thread has it.
+/* Finds the monitor ("synchronized") that a thread of HotSpot, Java 8 and later, waits to enter,
+ * and the thread that has it.
  *
  * JavaThread::_current_pending_monitor tells it for all of that wait (ObjectMonitor::enter() in
  * src/hotspot/share/runtime/objectMonitor.cpp), and ObjectMonitor::_owner who has it: before 24 the
@@ -23,7 +23,7 @@
 #include "unwind/runtime/java_layout.h"
 #include "unwind/runtime/runtime_find.h"
 
-#define JAVA_THREADS_MAX 4096 /* of a process that are known */
+#define JAVA_THREADS_MAX 4096 /* threads of a process that are known */
 
 /* A JVM and its threads. */
 struct java_threads {

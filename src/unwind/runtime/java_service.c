@@ -16,15 +16,15 @@
 #define HEAP_BYTES_MAX (4ull << 30)
 #define HOPS_MAX 8192
 #define SEGMENT_FREE 0xff
-#define HEAPS_CALLS 64	   /* of reading memory, for the heaps of one process; */
+#define HEAPS_CALLS 64	   /* reads of memory, for the heaps of one process; */
 #define LAYOUT_CALLS 4096  /* for its layout, */
 #define LIST_CALLS 16384   /* for its threads, */
 #define MONITOR_CALLS 1024 /* for one answer on a monitor */
 
 /* CodeHeap */
 struct java_heap {
-	uint64_t first, end; /* that may have code */
-	uint64_t low, map;   /* of blocks; of the segment map */
+	uint64_t first, end; /* range that may have code */
+	uint64_t low, map;   /* begin of the blocks; begin of the segment map */
 	uint32_t segment;
 };
 
@@ -37,7 +37,7 @@ struct java_known {
 	uint32_t heap_count;
 	struct java_heap heaps[JAVA_HEAPS_MAX];
 	struct java_threads java; /* with the layout */
-	bool listed;		  /* its threads were */
+	bool listed;		  /* threads are listed */
 };
 
 static struct cache processes;

@@ -8,7 +8,7 @@
 #include "unwind/runtime/runtime_request.h"
 #include "unwind/thread_memory.h"
 
-#define JAVA_CODE_CALLS_MAX 16384 /* of reading memory, for one answer */
+#define JAVA_CODE_CALLS_MAX 16384 /* reads of memory, for one answer */
 #define JAVA_FRAME_WORDS_MAX (1u << 17)
 
 /* addresses: as many as the request says. */

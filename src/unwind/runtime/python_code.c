@@ -88,7 +88,7 @@ static size_t utf8_put(char *to, uint32_t c)
 	return 4;
 }
 
-/* What no text may have in it becomes a question mark. */
+/* Returns a character of a text; a question mark for one that no text may have in it. */
 static uint32_t character_at(const uint8_t *bytes, unsigned int kind, size_t at)
 {
 	uint32_t c = 0;
@@ -184,7 +184,7 @@ static int64_t line_read(const struct python *python, struct thread_memory *memo
 	uint64_t unit = (instruction - code->bytes) / CODE_UNIT_BYTES, bytes;
 	uint8_t table[LINES_BYTES_MAX];
 
-	/* of code that has not begun it is the unit before the first */
+	/* the instruction of code that has not begun is the unit before the first */
 	if (instruction < code->bytes)
 		return code->first_line;
 	if (!python_word(memory, code->lines + python->layout.bytes_length, &bytes) ||

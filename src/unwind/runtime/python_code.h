@@ -19,17 +19,17 @@ struct python {
 };
 
 #define PYTHON_UTF8_BYTES 4
-#define PYTHON_NAME_CHARS_MAX 200 /* of a function */
+#define PYTHON_NAME_CHARS_MAX 200 /* characters of a function's name */
 #define PYTHON_FILE_CHARS_MAX 120 /* the last ones of a path */
 
-/* What tells one code object from another that may have its place later, with its texts, */
+/* Facts that tell a code object, together with its texts, from one that has its place later. */
 struct python_code {
 	uint64_t name, file, lines;
 	uint64_t bytes; /* address of its first instruction */
 	int64_t first_line;
 };
 
-/* whose places others may have later as well. */
+/* Texts of a code object, whose places others may have later as well. */
 struct python_texts {
 	char name[PYTHON_UTF8_BYTES * PYTHON_NAME_CHARS_MAX + 1];
 	char file[PYTHON_UTF8_BYTES * PYTHON_FILE_CHARS_MAX + 1];

@@ -11,7 +11,7 @@
 #define PROCESSES_MAX 4096
 #define PROCESS_IDLE_NS (10 * NS_PER_SECOND)
 #define PROCESS_OLD_NS (5 * NS_PER_SECOND) /* an exec may have passed unseen */
-/* As struct python_stack_answer has it. */
+/* Limits of work, as struct python_stack_answer has it. */
 #define SCAN_PROCESS_WORK 80000 /* in one scan, for stacks of one process, */
 #define SCAN_WORK 200000	/* and of all */
 
@@ -19,11 +19,11 @@ struct python_process {
 	struct cache_entry entry; /* key: pid */
 	int64_t looked_ns;
 	bool foreign;		     /* it knows its threads by other ids */
-	const struct module *module; /* whose file it is, and how far from its addresses it lies: */
+	const struct module *module; /* the interpreter, and its distance from the file: */
 	uint64_t distance;
 	struct runtime_standing standing;
 	int64_t scan_ns;
-	uint64_t work; /* of reading its stacks, in that scan */
+	uint64_t work; /* work of reading its stacks, in the scan of scan_ns */
 };
 
 /* One stack's functions. */
@@ -138,7 +138,7 @@ static void walk_merge(const struct python_stack *stack, struct stack_walk *walk
 	merged.end = walk->end;
 	merged.count = 0;
 	for (uint32_t i = 0; i < walk->count; i++) {
-		/* how far the outermost one goes is not known */
+		/* the outermost frame has no known end */
 		uint64_t until = walk->places[i + 1 < walk->count ? i + 1 : i].sp;
 		bool call = false;
 
@@ -160,7 +160,7 @@ static void walk_merge(const struct python_stack *stack, struct stack_walk *walk
 	memcpy(walk->frames, merged.frames, merged.count * sizeof(merged.frames[0]));
 }
 
-/* What was spent before this scan does not count. */
+/* Forgets work of earlier scans. */
 static void scan_begin(struct python_frames *python, struct python_process *process, int64_t now_ns)
 {
 	if (python->scan_ns != now_ns)

@@ -26,10 +26,10 @@ struct python_frames {
 	struct runtime_reader reader;
 	struct module_table *modules;
 	struct cache processes;
-	int64_t scan_ns;	/* of the present scan */
+	int64_t scan_ns;	/* time of the present scan */
 	uint64_t unknown_count; /* stacks of a version that is not known */
 	uint64_t broken_count;	/* stacks of which a part could not be read */
-	uint64_t work;		/* of reading stacks, since scan_ns */
+	uint64_t work;		/* work of reading stacks, since scan_ns */
 	uint64_t late_count;	/* stacks that were not read, because there had been too much */
 };
 

@@ -100,7 +100,7 @@ static bool gil_read(struct python_gils *gils, struct gil_process *process,
 	return true;
 }
 
-/* As of this scan. */
+/* Fills gil as of this scan: what was read last is kept. */
 static bool gil_tell(struct python_gils *gils, struct gil_process *process,
 		     const struct stack_thread *thread, uint64_t address, struct python_gil *gil)
 {

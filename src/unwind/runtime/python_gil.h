@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Who holds the GIL that a thread of CPython 3.11 to 3.14 waits for.
+/* Finds the holder of the GIL that a thread of CPython 3.11 to 3.14 waits for.
  *
  * take_gil() and drop_gil() of Python/ceval_gil.c wait on the two condition variables of struct
  * _gil_runtime_state (Include/internal/pycore_gil.h), so that the futex of such a wait lies in one

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a parser does for python_gil.h. */
+/* Reads a GIL for python_gil.h, in a parser. */
 #include "unwind/runtime/python_gil.h"
 #include "unwind/runtime/python_stacks.h"
 #include "unwind/runtime/runtime_memory.h"
 
-#define FRAMES_MAX 8 /* that are no function's, before one that is */
+#define FRAMES_MAX 8 /* frames of no function, before one of a function */
 #define OWNED_BY_STACK 3
 #define POINTER_BITS (~(uint64_t)7)
 

@@ -78,7 +78,7 @@ static const struct layout_row layout_table[] = {
 	  .has_cframe = true}},
 };
 
-/* Where a number of the layout is in _Py_DebugOffsets of 3.13 and 3.14. */
+/* Place of a number of the layout in _Py_DebugOffsets of 3.13 and 3.14. */
 struct slot_row {
 	size_t member;
 	uint16_t at_3_13, at_3_14;
@@ -101,7 +101,8 @@ static const struct slot_row slot_table[] = {
 	{MEMBER(gil_locked), 136, 144},		{MEMBER(gil_holder), 144, 152},
 };
 
-/* Of the interpreter's own GIL, which it may share instead: where that is in it. */
+/* Place, in _Py_DebugOffsets, of the own GIL's offset in an interpreter, which may share
+ * another's. */
 #define GIL_AT_3_13 120
 #define GIL_AT_3_14 128
 
@@ -134,12 +135,12 @@ static bool layout_told(struct python_layout *layout, uint64_t version, const ui
 	gil = word_at(head, newer ? GIL_AT_3_14 : GIL_AT_3_13);
 	made.gil_locked -= (uint32_t)gil;
 	made.gil_holder -= (uint32_t)gil;
-	made.string_wide_bytes = made.string_bytes + 16; /* its length as UTF-8, and where */
+	made.string_wide_bytes = made.string_bytes + 16; /* behind length and address of UTF-8 */
 	*layout = made;
 	return true;
 }
 
-/* What is read in one piece lies within it. */
+/* True if all members lie within PYTHON_STRUCT_BYTES_MAX, which is read in one piece. */
 static bool layout_fits(const struct python_layout *layout)
 {
 	const uint32_t ends[] = {

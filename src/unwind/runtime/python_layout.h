@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Where CPython keeps what its frames are, for each version: offsets in its structs, of 64-bit
- * builds. From 3.13 on the interpreter tells them itself (_Py_DebugOffsets).
- */
+/* Offsets in CPython's structs, for each version: what frames need, of 64-bit builds. From 3.13 on
+ * the interpreter tells them itself (_Py_DebugOffsets). */
 #ifndef TSNAP_UNWIND_RUNTIME_PYTHON_LAYOUT_H
 #define TSNAP_UNWIND_RUNTIME_PYTHON_LAYOUT_H
 
@@ -9,25 +8,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PYTHON_RUNTIME_HEAD_BYTES 768 /* of _PyRuntime, that python_layout_get() looks at */
+#define PYTHON_RUNTIME_HEAD_BYTES 768 /* bytes of _PyRuntime that python_layout_get() looks at */
 #define PYTHON_OFFSET_MAX (1u << 20)
-#define PYTHON_STRUCT_BYTES_MAX 512 /* of a thread state, frame and code object, what is read */
+#define PYTHON_STRUCT_BYTES_MAX 512 /* bytes read of a thread state, frame or code object */
 
 struct python_layout {
 	uint32_t runtime_interpreters; /* _PyRuntime */
 	uint32_t interpreter_next, interpreter_threads;
 	uint32_t thread_next, thread_interpreter, thread_native_id;
 	uint32_t thread_frame; /* to 3.12: its _PyCFrame */
-	uint32_t cframe_frame; /* of it; frames on the C stack tell from 3.12 on */
+	uint32_t cframe_frame; /* offset in _PyCFrame; frames on the C stack tell from 3.12 on */
 	uint32_t cframe_previous;
 	uint32_t frame_previous, frame_code, frame_instruction, frame_owner, frame_is_entry;
 	uint32_t code_file, code_name, code_lines, code_first_line, code_bytes;
 	uint32_t string_length, string_state;
-	uint32_t string_bytes, string_wide_bytes; /* of ASCII text, of other */
+	uint32_t string_bytes, string_wide_bytes; /* offset of ASCII text; of other text */
 	uint32_t bytes_length, bytes_bytes;
 	uint32_t runtime_gil;		 /* 3.11: the GIL, in _PyRuntime */
 	uint32_t interpreter_gil;	 /* since 3.12: address of the GIL; 0: there is none */
-	uint32_t gil_holder, gil_locked; /* of struct _gil_runtime_state */
+	uint32_t gil_holder, gil_locked; /* offsets in struct _gil_runtime_state */
 	bool has_cframe;		 /* to 3.12 */
 	bool has_is_entry;		 /* 3.11 only */
 };

@@ -16,12 +16,12 @@
 #define INTERPRETERS_MAX 64
 #define THREADS_LISTED_MAX 8192
 #define LIST_CALLS (2 * THREADS_LISTED_MAX)
-#define FRAMES_PASSED_MAX 65536 /* of one stack */
+#define FRAMES_PASSED_MAX 65536 /* frames of one stack */
 /* Work is counted, not time, which passes on a full host without any: about 0.1 us each. */
 #define WORK_FRAME 1ull /* passed */
-#define WORK_CALL 8ull	/* of reading memory */
+#define WORK_CALL 8ull	/* a read of memory */
 #define LIST_LEAST_NS (5 * NS_PER_MS)
-#define LIST_SHARE 50 /* of the time may go into listing one process' threads */
+#define LIST_SHARE 50 /* divisor of the time for listing one process' threads */
 #define NAMES_KEPT_MAX 65536
 #define TEXT_BYTES_MAX (8u << 20)
 #define SAME_LOOKED_AT 16 /* frames before, whose name may be the same */
@@ -58,11 +58,11 @@ struct python_stack {
 static struct {
 	struct cache processes;
 	int64_t swept_ns;
-	/* Of code at an instruction, where its name begins in text, plus one: by what it is as
+	/* Offset of a name in text, plus one, of code at an instruction: by what the code is as
 	 * well, */
 	struct index names;
 	struct index scan_names; /* or by where it is alone, in one scan, */
-	int64_t scan_ns;	 /* that of this moment */
+	int64_t scan_ns;	 /* time of the present scan */
 	char *text;
 	size_t text_bytes, text_capacity;
 } all;
@@ -239,7 +239,7 @@ static void frames_read(struct python_stack *stack, uint64_t state)
 	stack->broken = stack->broken || frame; /* too many were passed */
 }
 
-/* Where it begins, plus one. */
+/* Adds a name to text. Its offset there, plus one. */
 static uint64_t text_keep(const char *name)
 {
 	size_t bytes = strlen(name) + 1, at = all.text_bytes;
@@ -269,7 +269,8 @@ static uint64_t name_make(struct python_stack *stack, const struct python_code *
 	return *known = text_keep(name);
 }
 
-/* The same. Texts are read once in a scan: what is made later may have their places. */
+/* Returns a frame's name as its offset in text, plus one; 0 where it can't be read. Texts are read
+ * once in a scan: what is made later may have their places. */
 static uint64_t frame_name(struct python_stack *stack, const struct python_frame *frame)
 {
 	struct {

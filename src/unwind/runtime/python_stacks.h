@@ -9,7 +9,7 @@
 #include "unwind/runtime/runtime_request.h"
 #include "unwind/thread_memory.h"
 
-#define PYTHON_STACK_CALLS 2048 /* of reading memory, for one stack */
+#define PYTHON_STACK_CALLS 2048 /* reads of memory, for one stack */
 #define PYTHON_GIL_CALLS 512	/* for one answer */
 
 size_t python_stack_answer(const struct runtime_request *of, struct thread_memory *memory,
@@ -17,6 +17,6 @@ size_t python_stack_answer(const struct runtime_request *of, struct thread_memor
 size_t python_gils_answer(const struct runtime_request *of, struct thread_memory *memory, char *to);
 size_t python_gil_answer(const struct runtime_request *of, struct thread_memory *memory, char *to);
 void python_stacks_clear(void);	       /* all that is known */
-size_t python_stacks_name_count(void); /* that are kept */
+size_t python_stacks_name_count(void); /* returns how many are kept */
 
 #endif

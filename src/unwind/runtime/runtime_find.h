@@ -12,15 +12,15 @@
 #include "unwind/runtime/runtime_reader.h"
 
 struct runtime_kind {
-	/* how the names of its files begin, with "/" before it; NULL at the end */
+	/* begins of the names of its files, with "/" before it; NULL at the end */
 	const char *names[3];
 	/* True if a file that exports that is such a runtime. */
 	bool (*is)(const struct runtime_exports *exports);
 };
 
-/* Where a runtime is. */
+/* A runtime in a process. */
 struct runtime_place {
-	uint64_t distance; /* of the process' addresses from those that are exported */
+	uint64_t distance; /* addresses in the process, less those that are exported */
 	struct runtime_exports exports;
 };
 
@@ -34,7 +34,7 @@ int runtime_place_ask(struct runtime_reader *reader, struct runtime_standing *st
 		      const struct stack_thread *thread, const struct runtime_place *place,
 		      struct runtime_request *request, bool faults, void *answer, size_t bytes);
 
-/* What looking for runtimes took in a scan, of all processes. */
+/* Time that looking for runtimes took in a scan, of all processes. */
 struct runtime_looks {
 	int64_t scan_ns, spent_ns;
 };

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define STRANGERS_SHARE 50 /* of the time may go into processes that don't answer */
+#define STRANGERS_SHARE 50 /* divisor of the time for processes that don't answer */
 
 static int file_open(const struct runtime_reader *reader, int64_t tid, const char *name)
 {

@@ -27,7 +27,7 @@ struct runtime_reader {
 	int64_t strangers_ns; /* until then only processes that have answered are asked about */
 };
 
-/* How a process' memory let itself be read; zeroed at first. */
+/* Experience with reading a process' memory; zeroed at first. */
 struct runtime_standing {
 	bool answered, ended;
 };

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a parser is asked about the memory of a process that runs Python or Java, and what it
- * answers. With each request come descriptors of the process' memory (runtime_reader.h), so that a
- * parser reads no other one's, and may be begun anew at any time. What it knows of a process it
- * keeps by pid, as long as exports and distance are the same.
- */
+/* Requests to a parser about the memory of a process that runs Python or Java, and its answers.
+ * With each request come descriptors of the process' memory (runtime_reader.h), so that a parser
+ * reads no other one's, and may be begun anew at any time. What it knows of a process it keeps by
+ * pid, as long as exports and distance are the same. */
 #ifndef TSNAP_UNWIND_RUNTIME_RUNTIME_REQUEST_H
 #define TSNAP_UNWIND_RUNTIME_RUNTIME_REQUEST_H
 
@@ -29,23 +28,23 @@ enum runtime_request_kind {
 
 struct runtime_request {
 	uint32_t kind;
-	uint32_t count; /* of what follows it */
+	uint32_t count; /* addresses that follow the request */
 	int64_t pid, tid;
 	int64_t now_ns;
-	uint64_t distance; /* of the process' addresses from those that are exported */
+	uint64_t distance; /* addresses in the process, less those that are exported */
 	struct runtime_exports exports;
-	/* What the kind has: */
+	/* Members that only some kinds have: */
 	uint64_t id;	     /* the thread's, as its process knows it */
-	uint64_t address;    /* of a GIL */
+	uint64_t address;    /* address of a GIL */
 	uint64_t stay;	     /* java_monitors.h */
-	uint32_t calls_left; /* of reading memory */
+	uint32_t calls_left; /* reads of memory that are left */
 	uint8_t with_place;
-	uint8_t anew; /* what may have changed since is read again */
+	uint8_t anew; /* read again what may have changed since */
 };
 
 struct python_stack_frame {
 	uint64_t mark; /* address of what its call of the interpreter has on the stack */
-	uint32_t name; /* where that begins in the texts */
+	uint32_t name; /* offset of the name in the texts */
 	uint32_t unused;
 };
 
@@ -65,17 +64,17 @@ struct python_stack_answer {
 _Static_assert(sizeof(struct python_stack_answer) == PARSER_MESSAGE_MAX, "one message");
 
 struct gils_answer {
-	uint64_t gils[GILS_MAX]; /* of interpreters, which may share one */
+	uint64_t gils[GILS_MAX]; /* GILs of interpreters, which may share one */
 	uint32_t count;
-	uint32_t locked; /* where `locked` is in it */
+	uint32_t locked; /* offset of `locked` in a GIL */
 	uint8_t known;
 };
 
 struct python_gil {
-	uint64_t holder;	       /* id of a thread, as the process knows it */
-	uint64_t switches;	       /* times that another thread got it */
-	uint8_t changing;	       /* its mutex is held: the holder may be about to change */
-	char place[PYTHON_PLACE_SIZE]; /* where the holder is, "app.py:88"; "": not known */
+	uint64_t holder;   /* id of a thread, as the process knows it */
+	uint64_t switches; /* times that another thread got it */
+	uint8_t changing;  /* the GIL's mutex is held: the holder may be about to change */
+	char place[PYTHON_PLACE_SIZE]; /* line that the holder is at, "app.py:88"; "": not known */
 };
 
 struct gil_answer {
@@ -83,7 +82,7 @@ struct gil_answer {
 	struct python_gil gil;
 };
 
-/* Of code at an address: how many words its frame has, and bits. */
+/* Bits of a word about code at an address; the lower half: how many words its frame has. */
 #define JAVA_CODE_FOUND (1ull << 33)
 #define JAVA_CODE_INCOMPLETE (1ull << 34)
 #define JAVA_CODE_INTERPRETER (1ull << 35)
@@ -94,10 +93,10 @@ struct java_range {
 
 /* Behind the request are so many addresses. */
 struct java_code_answer {
-	struct java_range heaps[JAVA_HEAPS_MAX]; /* that may have code */
+	struct java_range heaps[JAVA_HEAPS_MAX]; /* ranges that may have code */
 	uint32_t heap_count, count, calls_used;
-	uint8_t known;			/* the JVM's layout is */
-	uint64_t codes[JAVA_CODES_MAX]; /* of the addresses, in their order */
+	uint8_t known;			/* the JVM's layout is known */
+	uint64_t codes[JAVA_CODES_MAX]; /* words for the addresses, in their order */
 };
 
 struct java_layout_answer {
@@ -106,14 +105,14 @@ struct java_layout_answer {
 
 struct java_monitor {
 	uint64_t address;
-	uint64_t owner; /* as the monitor has it; 0: nobody */
-	int64_t holder; /* id of that thread, as the process knows it; 0: not known */
+	uint64_t owner; /* owner as the monitor has it; 0: nobody */
+	int64_t holder; /* thread id of owner, as the process knows it; 0: not known */
 };
 
 struct java_monitor_answer {
 	uint8_t known; /* else the layout has to be asked for first */
-	uint8_t asked; /* what the thread waits for could be read */
-	uint8_t waits; /* for this monitor: */
+	uint8_t asked; /* the thread's monitor could be read */
+	uint8_t waits; /* the thread waits for monitor: */
 	struct java_monitor monitor;
 };
 

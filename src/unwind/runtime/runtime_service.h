@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a parser does about runtimes of languages: answers struct runtime_request. */
+/* Answers struct runtime_request in a parser. */
 #ifndef TSNAP_UNWIND_RUNTIME_RUNTIME_SERVICE_H
 #define TSNAP_UNWIND_RUNTIME_RUNTIME_SERVICE_H
 
@@ -7,6 +7,6 @@
 
 /* Answers requests about files as well (file_service.h). */
 parser_service runtime_service;
-void runtime_service_clear(void); /* what is known of processes: for tests */
+void runtime_service_clear(void); /* forgets all processes: for tests */
 
 #endif
