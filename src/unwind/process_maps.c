@@ -18,7 +18,7 @@
 #define MAPS_BYTES_MAX (16u << 20)
 #define MAPS_OLD_NS (5 * NS_PER_SECOND) /* an exec or dlclose may have passed unseen */
 #define AGAIN_LEAST_NS (5 * NS_PER_MS)
-#define AGAIN_SHARE 50 /* reading one process' maps may take one part in so many of the time */
+#define AGAIN_SHARE 50 /* divisor of the time for reading one process' maps */
 #define VDSO_BYTES_MAX 16384
 #define STAT_STARTTIME 22
 #define STAT_STARTSTACK 28
