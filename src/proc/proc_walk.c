@@ -64,7 +64,7 @@ struct thread_walk {
 	int (*visit)(void *to, int64_t pid, int64_t tid);
 	void *to;
 	int64_t pid;
-	int result; /* what visit returned, told apart from errors of reading one process */
+	int result; /* value that visit returned, told apart from errors of reading one process */
 };
 
 static int thread_visit(void *to, int64_t tid, int fd)

@@ -43,7 +43,7 @@ struct file_row {
 	uint64_t table_bytes;	  /* memory that the parser holds of the file */
 	uint32_t operation_count; /* operations that follow */
 	uint8_t without;	  /* the file has no table */
-	uint8_t found, signal;	  /* as in struct frame_row */
+	uint8_t found, signal;	  /* members of struct frame_row */
 	uint8_t end;		  /* enum stack_end, also where no row was found */
 	struct frame_rule cfa, ra;
 	struct frame_rule saved[MACHINE_SAVED_MAX];

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Operands behind an opcode, a letter for each:
+/* Operands behind an opcode, one letter an opcode:
  * .  nothing		b w d q  an immediate of 1, 2, 4 (2 behind 66) or, with REX.W, 8 bytes
  * m  ModRM		i I	 ModRM and an immediate of 1, of 4 bytes (2 behind 66)
  * o  an address	g G	 ModRM, and if its reg is 0 or 1 an immediate of 1, of 4 bytes

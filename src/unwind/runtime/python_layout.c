@@ -140,7 +140,7 @@ static bool layout_told(struct python_layout *layout, uint64_t version, const ui
 	return true;
 }
 
-/* True if all members lie within PYTHON_STRUCT_BYTES_MAX, which is read in one piece. */
+/* True if members that are read in one piece lie within PYTHON_STRUCT_BYTES_MAX. */
 static bool layout_fits(const struct python_layout *layout)
 {
 	const uint32_t ends[] = {
