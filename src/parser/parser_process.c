@@ -170,8 +170,8 @@ static void descriptors_close(int kept)
 		numbers_close(kept);
 }
 
-/* They end by themselves, as their sockets do, and are not left to an init that may not reap them.
- * One that computes or hangs dies with this process. */
+/* Waits for parsers, which end as their sockets do, and are not left to an init that may not reap
+ * them. One that computes or hangs dies with this process. */
 static void children_wait(void)
 {
 	const struct timespec pause = {0, END_POLL_NS};

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define QUOTA_STILL_NS NS_PER_SECOND	   /* then a quota is read again */
+#define QUOTA_STILL_NS NS_PER_SECOND	   /* age at which a quota is read again */
 #define WALK_EVERY_NS (10 * NS_PER_SECOND) /* between two looks for new groups */
 #define WALK_MOST_NS (20 * NS_PER_MS)
 
@@ -93,7 +93,7 @@ static int group_put(struct cpu_quotas *quotas, const char *path, size_t length,
 		group->limited = quota_read(quotas, group->path);
 		group->checked_ns = now_ns;
 	}
-	/* one that the first walk has not met began since then, with counts of 0 */
+	/* a group that the first walk has not met began since then, with counts of 0 */
 	if (group->limited && !group->counted_ns) {
 		counts_read(quotas, group, now_ns);
 		if (!quotas->walked_ns || quotas->walk_cut)

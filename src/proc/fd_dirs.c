@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define IDLE_NS 1000000000ll /* then another process may have its place */
+#define IDLE_NS 1000000000ll /* another process may take a place that is unused for so long */
 
 static void dir_close(struct fd_dir *dir)
 {

@@ -11,7 +11,7 @@
 #include <sys/types.h>
 
 #define FD_DIRS_MAX 256	  /* kept open; a process beyond that takes the whole path */
-#define FD_LINKS_MAX 4096 /* and a descriptor beyond that goes through the directory */
+#define FD_LINKS_MAX 4096 /* kept open; a descriptor beyond that goes through the directory */
 
 struct fd_dirs {
 	struct fd_dir {

@@ -38,7 +38,7 @@ struct known_file {
 	struct known_file *next;
 };
 
-/* One in each parser. */
+/* Files that this parser knows. */
 static struct {
 	struct known_file *files[NUMBERS_MAX];
 	struct known_file *first;

@@ -24,7 +24,7 @@ struct frame_rule {
 	uint8_t kind;
 	uint8_t number; /* number of the register */
 	uint16_t count; /* operations of the expression */
-	int32_t offset; /* or of the expression in its table */
+	int32_t offset; /* or index of the expression in the table's operations */
 };
 
 /* Whether a walk goes past a function that has no row. */

@@ -12,7 +12,7 @@
 
 struct parser;
 
-/* One for each file, zeroed. */
+/* State of reading a file, zeroed at first. */
 struct module_read {
 	unsigned int ended; /* parsers that ended over the file */
 	bool has_exports;

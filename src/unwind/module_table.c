@@ -329,7 +329,8 @@ static uint32_t module_fill(struct module_table *table, struct module *module, u
 	return module->elf.bytes ? module->number : MODULE_NONE;
 }
 
-/* One that is known, and was closed: filled anew it is the same one. */
+/* Makes a known, closed module ready to be filled anew. NULL: it is not closed, or too many are
+ * open. */
 static struct module *module_reopen(struct module_table *table, uint64_t number)
 {
 	struct module *module = table->modules[number];

@@ -51,14 +51,14 @@ struct module {
 	int64_t used;	   /* when the unwind table was asked for last, as a number */
 	int64_t walked_ns; /* when a walk came by last */
 	uint32_t mapped;   /* mappings that are known to be its */
-	bool unmapped;	   /* there were none when that was looked at last */
+	bool unmapped;	   /* no mappings were known at the last sweep */
 	bool closing;	   /* module_table_close() comes */
 	bool closed;	   /* the file, and what was made of it; a walk opens it again */
 	bool nobody;	   /* no module: the number is free */
 	struct {
 		uint64_t generation; /* parser generation that knows the file; 0: none */
 		unsigned int ended;  /* parsers that ended over it */
-		bool cut;	     /* there were more functions than are kept */
+		bool cut;	     /* the file has more functions than are kept */
 		bool refused;	     /* the map of a JIT's functions was not believed */
 	} named;		     /* stack_names' own */
 	struct module_read read;

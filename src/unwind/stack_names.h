@@ -64,8 +64,8 @@ struct stack_names_counts stack_names_count(struct stack_names *names);
 
 /* Has another thread read the names of the kernel's functions, once. */
 void stack_names_want_kernel(struct stack_names *names);
-/* These, waiting for them until then (monotonic). NULL: not there yet; empty: they can't be read.
- */
+/* Returns the kernel's functions, and waits for them until until_ns (monotonic). NULL: not there
+ * yet; empty: they can't be read. */
 const struct kernel_symbols *stack_names_kernel_symbols(struct stack_names *names,
 							int64_t until_ns);
 

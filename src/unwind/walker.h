@@ -5,7 +5,7 @@
 
 #include "unwind/unwinder.h"
 
-/* One walk's own. */
+/* State of one walk. */
 struct walker {
 	struct unwinder *unwinder;
 	const struct stack_thread *thread;

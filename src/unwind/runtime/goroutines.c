@@ -70,7 +70,7 @@ struct reader {
 	struct thread_memory memory;
 	uint32_t state_at;
 	int64_t until_ns;
-	bool broken; /* there are no answers any more */
+	bool broken; /* the parser does not answer any more */
 	struct error *e;
 };
 

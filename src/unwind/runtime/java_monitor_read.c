@@ -29,7 +29,7 @@ static bool thread_id_read(const struct java_layout *layout, struct thread_memor
 	       java_int(memory, os + layout->at[JAVA_OS_ID], id);
 }
 
-/* One that begins, or ends, has no system thread, and is left out. */
+/* Adds a thread, unless it begins or ends and has no system thread. */
 static void thread_add(struct java_threads *java, struct thread_memory *memory, uint64_t address)
 {
 	const struct java_layout *layout = &java->layout;

@@ -16,10 +16,10 @@
 #define HEAP_BYTES_MAX (4ull << 30)
 #define HOPS_MAX 8192
 #define SEGMENT_FREE 0xff
-#define HEAPS_CALLS 64	   /* reads of memory, for the heaps of one process; */
-#define LAYOUT_CALLS 4096  /* for its layout, */
-#define LIST_CALLS 16384   /* for its threads, */
-#define MONITOR_CALLS 1024 /* for one answer on a monitor */
+#define HEAPS_CALLS 64	   /* reads of memory, for the heaps of one process */
+#define LAYOUT_CALLS 4096  /* reads of memory, for its layout */
+#define LIST_CALLS 16384   /* reads of memory, for its threads */
+#define MONITOR_CALLS 1024 /* reads of memory, for one answer on a monitor */
 
 /* CodeHeap */
 struct java_heap {

@@ -12,8 +12,8 @@
 #define PROCESS_IDLE_NS (10 * NS_PER_SECOND)
 #define PROCESS_OLD_NS (5 * NS_PER_SECOND) /* an exec may have passed unseen */
 /* Limits of work, as struct python_stack_answer has it. */
-#define SCAN_PROCESS_WORK 80000 /* in one scan, for stacks of one process, */
-#define SCAN_WORK 200000	/* and of all */
+#define SCAN_PROCESS_WORK 80000 /* work in one scan for stacks of one process */
+#define SCAN_WORK 200000	/* work in one scan for all stacks */
 
 struct python_process {
 	struct cache_entry entry; /* key: pid */
@@ -26,7 +26,7 @@ struct python_process {
 	uint64_t work; /* work of reading its stacks, in the scan of scan_ns */
 };
 
-/* One stack's functions. */
+/* Functions of one stack. */
 struct python_stack {
 	const struct python_stack_answer *answer;
 };

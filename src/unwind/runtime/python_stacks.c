@@ -45,7 +45,7 @@ struct python_frame {
 	uint64_t code, instruction;
 };
 
-/* One stack's. */
+/* Stack that is being read. */
 struct python_stack {
 	struct python_known *process;
 	struct thread_memory *memory;
@@ -54,14 +54,14 @@ struct python_stack {
 	struct python_frame frames[STACK_FRAMES_MAX]; /* innermost first */
 };
 
-/* One in each parser. */
+/* State of this parser. */
 static struct {
 	struct cache processes;
 	int64_t swept_ns;
-	/* Offset of a name in text, plus one, of code at an instruction: by what the code is as
-	 * well, */
+	/* Name of code at an instruction, as its offset in text plus one: by what the code is as
+	 * well. */
 	struct index names;
-	struct index scan_names; /* or by where it is alone, in one scan, */
+	struct index scan_names; /* names by the code's place alone, in one scan */
 	int64_t scan_ns;	 /* time of the present scan */
 	char *text;
 	size_t text_bytes, text_capacity;
