@@ -95,9 +95,9 @@ static inline void request_who_copy(struct block_request *request, struct block_
 	__builtin_memcpy(request->comm, from->comm, sizeof(request->comm));
 }
 
-/* Who made a request that was not seen before. A flush of the device is one, made by the kernel for
- * all that ask for one at the time, and issued by a kernel thread: it is told as of the thread that
- * asked last. */
+/* Finds the thread that made a request not seen before. A flush of the device is one: the kernel
+ * makes it for all who ask for one at the time, and a kernel thread issues it, so it counts as of
+ * the thread that asked last. */
 static inline void request_who_find(struct block_request *request)
 {
 	struct block_key key = {.dev = request->dev};

@@ -7,12 +7,12 @@
 
 #define BLOCK_MAX 8192 /* requests in flight */
 
-/* What tells a request from all others in flight. */
+/* Key of a request in flight. */
 struct block_key {
-	/* The address of its struct request. Where probes are not told it, its first sector; 0 with
-	 * a device: not a request, but who asked last that the device be flushed. */
+	/* Address of the struct request; its first sector where probes are not told the address; 0
+	 * with a device: no request, but the thread that asked last that the device be flushed. */
 	__u64 request;
-	__u64 dev; /* where request is a sector, or 0 */
+	__u64 dev; /* device if request is a sector or 0; else 0 */
 };
 
 /* block_request.op: REQ_OP_x of include/linux/blk_types.h, since 4.10 */
@@ -29,10 +29,10 @@ struct block_key {
 struct block_request {
 	__u64 queue_ns; /* 0: not seen */
 	__u64 issue_ns; /* 0: not yet */
-	__u32 dev;	/* of the whole disk: major << 20 | minor */
+	__u32 dev;	/* the whole disk: major << 20 | minor */
 	__u32 op;
 	__u32 bytes;
-	/* who queued it, as in latency_key: */
+	/* thread that queued the request, as in latency_key: */
 	__u32 tid;
 	__u32 shown_tid; /* 0: outside of the pid namespace that users see */
 	__u32 tgid;

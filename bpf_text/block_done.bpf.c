@@ -26,7 +26,7 @@ RAW_TRACEPOINT_PROBE(block_rq_complete)
 #endif
 
 #ifdef BLOCK_DONE_TRACEPOINT
-/* Of a request that is completed in parts the first one: the others begin elsewhere. */
+/* Ends a request that is completed in parts at its first part: the others begin elsewhere. */
 TRACEPOINT_PROBE(block, block_rq_complete)
 {
 	struct block_key key = {.request = args->sector, .dev = args->dev};

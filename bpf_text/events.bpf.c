@@ -98,7 +98,8 @@ static inline __u32 event_registers(__u64 place, __u64 kernel_stack)
 #endif
 }
 
-/* What a thread did that is in the kernel now, or is coming back to where it was. */
+/* Reports a slow wait or call, with registers, of a thread that is in the kernel now or is coming
+ * back to where it was. */
 static inline void slow_tell(struct latency_key *key, struct thread_state *thread, __u64 end_ns,
 			     __u64 duration_ns)
 {
@@ -119,7 +120,7 @@ static inline void slow_tell(struct latency_key *key, struct thread_state *threa
 #endif
 }
 
-/* What moved so many bytes, whoever is on the CPU. */
+/* Reports a slow request that moved so many bytes, whatever thread is on the CPU. */
 static inline void slow_tell_bytes(struct latency_key *key, __u64 bytes, __u64 end_ns,
 				   __u64 duration_ns)
 {

@@ -6,7 +6,7 @@
 #define TSNAP_EVENTS_H
 
 #define EVENT_DATA_BYTES 272
-#define EVENTS_MAX 512 /* of a CPU that were not read yet, a power of two */
+#define EVENTS_MAX 512 /* unread events of a CPU, a power of two */
 
 /* trace_event.data of LATENCY_EXEC: the name before, and then the arguments, each ended by a NUL; a
  * power of two, as a mask is a bound that every verifier knows. */
@@ -15,12 +15,12 @@
 /* begun is written first and done last: an event whose two are equal in a copy made from done to
  * begun is whole. */
 struct trace_event {
-	__u64 done; /* its place since the beginning, plus one */
+	__u64 done; /* index of the event since the start, plus one */
 	__u64 end_ns;
 	__u64 duration_ns;
 	struct latency_key key;
-	/* The kind's own. Of what a thread did: its registers, THREAD_REGISTER_COUNT words; of
-	 * what moved bytes: how many, in 8. */
+	/* The kind's own data. For what a thread did: its registers, THREAD_REGISTER_COUNT words;
+	 * for what moved bytes: their number, in 8. */
 	__u32 data_bytes; /* 0: none */
 	__u32 unused;
 	char data[EVENT_DATA_BYTES];

@@ -27,7 +27,7 @@ static inline void rename_note(struct thread_state *thread)
 struct arguments {
 	__u64 count; /* with the program's name */
 	__u64 text;  /* the address of the first; 0: not known */
-	__u64 bytes; /* of all, 1 to EXEC_ARGUMENT_BYTES; 0: not known */
+	__u64 bytes; /* length of all arguments, 1 to EXEC_ARGUMENT_BYTES; 0: not known */
 };
 
 /* A new program finds on its stack the number of its arguments, their addresses, 0, and those of
@@ -41,7 +41,7 @@ static inline void arguments_find(struct arguments *found, __u64 kernel_stack)
 
 	bpf_probe_read_kernel(&stack, sizeof(stack), (void *)(from + 8 * THREAD_STACK_WORD));
 	bpf_probe_read_kernel(words, sizeof(words), (void *)(from + 8 * THREAD_CALL_FROM));
-	THREAD_CALL_NUMBER(words) = -1; /* its own segment tells, not how execve was called */
+	THREAD_CALL_NUMBER(words) = -1; /* the program's segment tells, not execve's entry */
 	if (THREAD_CALL_COMPAT(words)) {
 		bpf_probe_read_user(&found->count, 4, (void *)stack);
 		bpf_probe_read_user(&found->text, 4, (void *)(stack + 4));
@@ -83,7 +83,8 @@ static inline __u32 arguments_copy(__u64 place, struct arguments *found)
 	return 0;
 }
 #else
-/* The same where helpers write to the program's stack only, whose room is small: in pieces. */
+/* Copies the text of the arguments behind the name in pieces, because helpers write only to the
+ * program's stack, which is small; how much of it. */
 static inline __u32 arguments_copy(__u64 place, struct arguments *found)
 {
 	__u64 piece[4] = {};

@@ -209,7 +209,7 @@ static inline void task_comm(struct task_struct *task, char *comm)
 	bpf_probe_read_kernel(comm, THREAD_COMM_SIZE, &task->comm);
 }
 
-/* Where the plan has the probes of throttles.bpf.c. */
+/* Fields that the probes of throttles.bpf.c read, if the plan has them. */
 #ifdef HAVE_rq_cpu
 static inline __u32 rq_cpu(struct rq *rq)
 {
@@ -240,8 +240,8 @@ static inline __u32 task_priority(struct task_struct *task)
 }
 #endif
 
-/* Of struct request, where the plan has probes of block devices that are handed one. typed: by a
- * typed tracepoint. */
+/* Fields of struct request, if the plan has probes of block devices that are handed one. typed: by
+ * a typed tracepoint. */
 #ifdef HAVE_request_cmd_flags
 static inline __u32 request_flags(struct request *request, int typed)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the probes of --trace do with a duration: count it in the histogram of its key.
+/* Histograms of --trace: each probe counts a duration in the histogram of its key.
  *
  * Knobs: LATENCY_KINDS, bits 1 << LATENCY_x of the kinds that are asked for; not defined: none, and
- * this fragment is not there. LATENCY_TURN_FIRST, as latency.h tells. TRACE_WANTED(identity): whose
- * waits and calls alone are measured; not defined: everybody's. REGISTERS_MARKED: as
+ * this fragment is not there. LATENCY_TURN_FIRST, as latency.h tells. TRACE_WANTED(identity):
+ * threads whose waits and calls alone are measured; not defined: all threads. REGISTERS_MARKED: as
  * registers_decode() of src/kernel takes it.
  */
 
@@ -50,8 +50,8 @@ static inline struct latency *latency_make(__u32 turn, struct latency_key *key)
 	return latency_find(turn, key);
 }
 
-/* Of those that are found without a search; NULL: it has none. Memory that the sampler maps is as
- * new as the record's array (THREAD_SLOTS). */
+/* Returns a key's histogram if it is in a place that needs no search, else NULL. Needs memory that
+ * the sampler maps, as the record's array does (THREAD_SLOTS). */
 static inline struct latency *latency_near(__u32 turn, struct latency_key *key)
 {
 #ifdef THREAD_SLOTS
@@ -153,11 +153,12 @@ static inline void latency_add_amount(struct latency_key *key, __u64 ns, __u64 a
 	/* old verifiers know a bound by a mask, which the compiler would leave out */
 	asm volatile("%0 &= 31" : "+r"(bucket));
 	latency->buckets[bucket]++;
-	/* as ways_meet() has it: of which map the histogram was is not to be told from here on */
+	/* hides which map the histogram was of, so that both ways are one from here on: see
+	 * ways_meet() */
 	asm volatile("%0 = 0" : "+r"(latency));
 }
 
-/* The same of what has none. */
+/* Counts a duration that has no amount. */
 static inline void latency_add(struct latency_key *key, __u64 ns)
 {
 	latency_add_amount(key, ns, 0);

@@ -5,7 +5,7 @@
 #ifndef TSNAP_LATENCY_H
 #define TSNAP_LATENCY_H
 
-/* What durations are measured: latency_key.kind. A row of src/live/trace_table.c each. */
+/* Kinds of durations, latency_key.kind: a row of src/live/trace_table.c each. */
 #define LATENCY_RUNQ 0
 #define LATENCY_OFFCPU 1
 #define LATENCY_BLOCK 2
@@ -24,7 +24,7 @@
 struct latency_key {
 	__u32 kind;
 	__u32 tid; /* the kernel's own */
-	/* as in thread_identity, when it was written: */
+	/* the thread's identity when the key was written, as in thread_identity: */
 	__u32 shown_tid;
 	__u32 tgid; /* 0 while not known, as the comm is empty then */
 	__u32 uid;
@@ -34,35 +34,35 @@ struct latency_key {
 
 /* latency_key.what of LATENCY_OFFCPU */
 #define OFFCPU_STATE 0	 /* task state bits */
-#define OFFCPU_SYSCALL 1 /* its number; -1: in none */
+#define OFFCPU_SYSCALL 1 /* system call's number; -1: in none */
 #define OFFCPU_COMPAT 2	 /* 1: made through the 32-bit entry */
 
 /* latency_key.what of LATENCY_BLOCK and LATENCY_BLOCKQ */
 #define BLOCK_DEV 0 /* major << 20 | minor */
-#define BLOCK_OP 1  /* as in struct block_request */
-#define BLOCK_CPU 2 /* of the writer: they end on any */
+#define BLOCK_OP 1  /* block_request.op */
+#define BLOCK_CPU 2 /* CPU of the writer: requests end on any */
 
 /* latency_key.what of LATENCY_SYSCALLS */
-#define SYSCALLS_CALL 0	 /* as in struct thread_state */
+#define SYSCALLS_CALL 0	 /* thread_state.call */
 #define SYSCALLS_ERROR 1 /* errno, also those that only the kernel knows; 0: it succeeded */
 
 /* latency_key.what of LATENCY_EXEC */
-#define EXEC_PARENT 0	 /* its process id */
-#define EXEC_ARGUMENTS 1 /* how many there are, with the program's name */
+#define EXEC_PARENT 0	 /* process id of the parent */
+#define EXEC_ARGUMENTS 1 /* number of arguments, with the program's name */
 
 struct latency {
 	__u64 sum_ns;
 	__u64 max_ns;
-	__u64 amount; /* of a kind that tells one: bytes that were moved; ns of it for a quota */
+	__u64 amount; /* bytes that were moved, or ns held back by a quota; 0: the kind has none */
 	__u32 buckets[LATENCY_BUCKETS];
 };
 
-/* A place for a histogram that is found without a search, of the CPU that the event ended on: so
- * it has one writer at a time, too. One that has its place taken is in the map.
+/* A place for a histogram that is found without a search, of the CPU that the event ended on: so it
+ * has one writer at a time, too. On a collision the histogram falls back to the map.
  *
  * A program in an interrupt may come between another's look at a free place and its taking it. So
  * programs count themselves there first, and whoever is not the first takes none. */
-#define LATENCY_NEAR 256 /* of each CPU, a power of two */
+#define LATENCY_NEAR 256 /* places of each CPU, a power of two */
 
 struct latency_place {
 	struct latency_key key;

@@ -99,8 +99,8 @@ static inline void thread_list(struct thread_state *thread)
 	ORDERED();
 	__sync_fetch_and_add(&ring->count, 1);
 	ORDERED();
-	/* Where interrupts are on, another may have come between and taken the same place: all must
-	 * be looked at, as after an overflow. */
+	/* With interrupts on, another program may have come between and taken the same place: all
+	 * must be looked at, as after an overflow. */
 	if (ring->count != before + 1)
 		__sync_fetch_and_add(&ring->count, CHANGED_MAX);
 }

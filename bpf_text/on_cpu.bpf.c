@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which thread is on this CPU (0: none, it idles), and what it is doing, also where it never leaves
- * the CPU. In user mode the interrupt's own registers lie where a system call's would, with -1 for
- * its number.
+/* The thread on this CPU (0: none, it idles), and what it is doing, even if it never leaves the
+ * CPU. In user mode the interrupt's own registers lie where a system call's would, with -1 for its
+ * number.
  *
  * Knobs: ON_CPU_LOOK: the sampler has the program run on a CPU when it wants to know (5.10);
  * ON_CPU_CLOCK: a perf clock runs it on every CPU. KEEP_STACKS: the look has the kernel write a

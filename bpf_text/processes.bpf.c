@@ -7,9 +7,9 @@
 #ifdef PROCESS_TOTALS
 BPF_TABLE("hash", struct process_key, struct process_totals, ts_processes, PROCESS_KEYS_MAX);
 
-/* Behind its end a name has what was there before, in the kernel too: equal names are made equal.
- * Of a word with a zero byte in it `zeros` has the high bit of the first such byte, and perhaps of
- * later ones (both kinds of CPU are little-endian). */
+/* A comm may hold garbage after its NUL, in the kernel too: it is zeroed, so that equal names hash
+ * equally. For a word with a zero byte in it `zeros` has the high bit of the first such byte, and
+ * perhaps of later ones (both kinds of CPU are little-endian). */
 static inline void comm_end(__u64 *comm)
 {
 	__u64 zeros = (comm[0] - 0x0101010101010101ull) & ~comm[0] & 0x8080808080808080ull;
@@ -54,7 +54,7 @@ static inline struct process_totals *process_totals_of_task(struct task_struct *
 	return process_totals_of(&key);
 }
 
-/* By what the record says, as that is how samplers know the thread. */
+/* Returns the row of the record's name and user, because samplers know the thread by these. */
 static inline struct process_totals *process_totals_of_thread(struct thread_state *thread,
 							      struct task_struct *task)
 {
@@ -106,7 +106,7 @@ static inline void thread_ended(struct thread_state *thread, struct task_struct 
 	totals_add(totals, thread, now_ns);
 }
 
-/* The same of a thread without a record. */
+/* Counts the end of a thread that has no record. */
 static inline void unrecorded_ended(struct task_struct *task, __u32 tid)
 {
 	struct process_totals *totals;
@@ -142,7 +142,7 @@ static inline void thread_moved(__u32 old_tid, __u32 tid, struct task_struct *ta
 		thread_counted(thread, task, now_ns);
 }
 
-/* Of a new process, or of a thread more. */
+/* Counts a fork. process: 0 for a new thread of a process, which is none. */
 static inline void thread_began(int process)
 {
 	struct task_struct *parent = (struct task_struct *)bpf_get_current_task();

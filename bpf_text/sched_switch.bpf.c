@@ -32,8 +32,8 @@
 #define REGISTERS_KEPT 0
 #endif
 
-/* What a sampler that is at work wants of a switch; 0: nothing. Moments lie in the time in which
- * registers are kept. */
+/* Returns ts_sampling while a sampler is at work, when a switch keeps something for it; else 0.
+ * Moments lie in the time in which registers are kept. */
 static inline struct sampling *sampler_at_work(__u64 now_ns)
 {
 #ifdef THREAD_SLOTS
@@ -74,7 +74,7 @@ static inline void moment_keep(const struct thread_state *thread, const struct s
 		return;
 	at = ring->count;
 	if (at < MOMENT_ROWS_MAX) {
-		/* as in thread_list() */
+		/* bound by a mask, as in thread_list() */
 		asm volatile("%0 &= 127" : "+r"(at));
 		row = &ring->rows[at];
 		__builtin_memcpy(&row->wake, &thread->wake, sizeof(row->wake));
@@ -185,7 +185,7 @@ static inline void switch_out(void *ctx, struct thread_state *thread, __u32 stat
 	thread->sched.cpu_ns += now_ns - thread->sched.in_ns;
 	if (preempted) {
 		thread->sched.involuntary_count++;
-		ORDERED(); /* as in waits_count() */
+		ORDERED(); /* for the verifier of 4.9: see waits_count() */
 	} else {
 		thread->sched.voluntary_count++;
 	}
@@ -240,14 +240,14 @@ static inline void offcpu_add(struct thread_state *thread, __u64 asleep_ns, __u6
 #endif
 }
 
-/* What switch_in() adds to the totals, which comes next. A sleep that began before the thread was
- * first seen is not measured: nobody knows how long it was. */
+/* Measures the waits that end now; switch_in() adds them to the totals next. A sleep that began
+ * before the thread was first seen is not measured: nobody knows how long it was. */
 static inline void waits_end(struct thread_state *thread, struct task_struct *task, __u64 now_ns)
 {
 	__u64 out_ns = thread->sched.out_ns, wake_ns = thread->wake.wake_ns, runq_ns = out_ns;
 	int slept;
 
-	if (thread->sched.on_cpu) /* its switch out was missed */
+	if (thread->sched.on_cpu) /* the switch out was missed */
 		return;
 	if (thread->sched.state) {
 		slept = thread->sched.known & SCHED_SWITCHED_OUT;
@@ -261,7 +261,7 @@ static inline void waits_end(struct thread_state *thread, struct task_struct *ta
 			return;
 	}
 	runq_add(thread, task, now_ns - runq_ns, now_ns);
-	/* what follows reads the record again: values that are kept meanwhile fill the stack */
+	/* the code below reads the record again: values that are kept meanwhile fill the stack */
 	ORDERED();
 }
 #endif
@@ -273,9 +273,9 @@ static inline __u32 dead_bits(struct task_struct *task, __u32 state, int preempt
 	return state & ~0x3u && !preempted ? task_exit_state(task) & STATE_DEAD_BITS : 0;
 }
 
-/* What a leaving thread's record must tell before the switch out is written. 0: it has no record
- * any more. A zombie keeps its record until it was waited for, any other goes with its last switch
- * and must not come back. */
+/* Prepares a leaving thread's record for the switch out. Returns 0 if it has no record any more: a
+ * zombie keeps its record until it was waited for, any other goes with its last switch and must not
+ * come back. */
 static inline int record_stays(struct thread_state *thread, struct task_struct *task, __u32 tid,
 			       __u32 dead, __u64 now_ns)
 {

@@ -28,7 +28,7 @@ static inline void wake_tell(void *ctx, struct thread_state *thread)
 	place = at = ring->count;
 	__sync_fetch_and_add(&ring->count, 1);
 	ORDERED();
-	/* as in event_take() */
+	/* an interrupt's wake-up came between: see event_take() */
 	if (ring->count != place + 1)
 		return;
 	asm volatile("%0 &= %1" : "+r"(at) : "i"(WAKE_ROWS_MAX - 1));
@@ -114,7 +114,7 @@ TRACEPOINT_PROBE(sched, sched_waking)
 #ifdef SCHED_WAKEUP_KPROBE
 int kprobe__try_to_wake_up(struct pt_regs *ctx)
 {
-	/* of threads that run, too: nothing to make a record from */
+	/* called for threads that run, too: task 0, so that no record is made */
 	thread_woken(ctx, 0, task_tid((struct task_struct *)PT_REGS_PARM1(ctx)));
 	return 0;
 }

@@ -22,14 +22,14 @@
 #define THREAD_REGISTER_COUNT 8
 #define THREAD_REGISTER_PIECES(READ) READ(0, 1, 5) READ(5, 33, 3)
 #define THREAD_REGISTER_SMALL_PIECES THREAD_REGISTER_PIECES
-/* of these: pstate, orig_x0, syscallno; PSR_MODE32_BIT */
+/* words that tell the call: pstate, orig_x0, syscallno; PSR_MODE32_BIT is compat */
 #define THREAD_CALL_FROM 33
 #define THREAD_CALL_COUNT 3
 #define THREAD_STACK_WORD 31 /* the user's sp */
 #define THREAD_CALL_NUMBER(words) ((words)[2])
 #define THREAD_CALL_COMPAT(words) (((words)[0] & 0x10) != 0)
 #define THREAD_CALL_EXECUTED(words) 0
-/* The same for what a walk of the thread's user stack begins with: x19 to x30, sp, pc */
+/* words that a walk of the thread's user stack begins with: x19 to x30, sp, pc */
 #define STACK_REGISTER_COUNT 14
 #define STACK_REGISTER_PIECES(READ) READ(0, 19, 14)
 #define THREAD_CALL_COMPAT_PIECES(READ) READ(0, u64)
@@ -37,14 +37,14 @@
 /* x86-64: bp to cs */
 #define THREAD_REGISTER_COUNT 14
 #define THREAD_REGISTER_PIECES(READ) READ(0, 4, 14)
-/* the same where they pass through a program's stack of 512 bytes */
+/* pieces that fit a program's stack of 512 bytes */
 #define THREAD_REGISTER_SMALL_PIECES(READ) READ(0, 4, 7) READ(7, 11, 7)
-/* of these: cx to cs; __USER32_CS, or a native call's mark that is missing */
+/* words that tell the call: cx to cs; compat: __USER32_CS, or no mark of a native call */
 #define THREAD_CALL_FROM 11
 #define THREAD_CALL_COUNT 7
 #define THREAD_STACK_WORD 19 /* the user's sp */
 #define THREAD_CALL_NUMBER(words) ((words)[4])
-/* what of them THREAD_CALL_COMPAT() looks at; cs is of 16 bits from 6.9 on */
+/* words that THREAD_CALL_COMPAT() looks at; cs is of 16 bits from 6.9 on */
 #define THREAD_CALL_COMPAT_PIECES(READ) READ(0, u64) READ(5, u64) READ(6, u16)
 #ifdef REGISTERS_MARKED
 #define THREAD_CALL_COMPAT(words) \
@@ -64,8 +64,8 @@
 /* thread_identity.known */
 #define IDENTITY_NAME 1u /* tid, comm */
 #define IDENTITY_FULL 2u /* everything */
-/* Bits from there on: when the thread executed its program, of a time that only differs from that
- * of the one before; 0: not since the record was made. */
+/* Upper bits: a coarse stamp of the thread's exec, where only a difference means something; 0: no
+ * exec since the record was made. */
 #define IDENTITY_PROGRAM_SHIFT 8
 
 /* Written when the thread appears, renames itself or executes a program. */
@@ -110,8 +110,8 @@ struct thread_sched {
 	__u32 on_cpu; /* 1: running since in_ns */
 	__u32 known;
 	__u32 tid; /* the kernel's own, of the first pid namespace; 0: nobody's record */
-	/* Those of the switch out whose sequence number is registers_sequence; older ones, where
-	 * nobody wanted them since */
+	/* Registers saved at the switch out with number registers_sequence; stale unless that is
+	 * the thread's last */
 	__u64 registers_sequence;
 	__u64 registers[THREAD_REGISTER_COUNT];
 	__u64 sequence_begun;
@@ -124,8 +124,8 @@ struct thread_wake {
 	__u32 listed_scan; /* the scan for which it was put on a changed list */
 };
 
-/* What switches and wake-ups write most of the time, and what a walk looks at, is the first 128
- * bytes: two lines of the cache. */
+/* A thread's record. Its first 128 bytes, two lines of the cache, are what switches and wake-ups
+ * write most of the time, and what a walk looks at. */
 struct thread_state {
 	struct thread_wake wake;
 	struct thread_sched sched;
@@ -133,13 +133,13 @@ struct thread_state {
 	__u64 kernel_stack; /* task->stack; 0 before IDENTITY_FULL */
 	/* The system call, where entries are traced (syscall_enter.bpf.c): */
 	__u64 call_ns; /* when the thread entered the last one; 0: not seen, or over and told */
-	__u32 call;    /* its number, and CALL_COMPAT_BIT */
+	__u32 call;    /* number of the system call, and CALL_COMPAT_BIT */
 	__u32 key;     /* in the thread state array: its slot, or the tid where that is a hash */
 };
 
 /* Forks, execs and exits by name and user, where somebody asks for them (processes.bpf.c). */
 #define PROCESS_KEYS_MAX 4096
-#define PROCESS_OTHERS_UID 0xffffffffu /* of the row for all that have no other; without a name */
+#define PROCESS_OTHERS_UID 0xffffffffu /* uid of the row for all without one; it has no name */
 
 struct process_key {
 	__u64 comm[THREAD_COMM_SIZE / 8]; /* 0 behind the name's end */
@@ -149,8 +149,8 @@ struct process_key {
 
 struct process_totals {
 	__u64 forks; /* processes, by the name and user of their parent */
-	__u64 execs; /* by the name and user since then */
-	__u64 exits; /* of the first threads of processes */
+	__u64 execs; /* by the name and user after the exec */
+	__u64 exits; /* first threads of processes that ended */
 	/* Totals of threads that ended, as in thread_sched */
 	__u64 cpu_ns, runq_ns, disk_ns, sleep_ns;
 	__u64 voluntary_count, involuntary_count;
@@ -158,11 +158,11 @@ struct process_totals {
 };
 #define CALL_COMPAT_BIT 0x80000000u /* made through the 32-bit entry */
 
-/* What samplers tell the probes. */
+/* Written by samplers for the probes. */
 struct sampling {
 	__u64 registers_until_ns; /* until then, switches keep registers, */
 	__u64 registers_from_ns;  /* and from then on for REGISTERS_OPEN_NS; 0: never */
-	__u64 moment_ns;	  /* of the scan that comes, of who owns the probes; 0: of none */
+	__u64 moment_ns;	  /* moment of the scan that comes, of the probes' owner; 0: none */
 	__u32 scan;
 	__u32 unused;
 };
@@ -178,7 +178,7 @@ struct sampling {
 #define REGISTERS_OPEN_NS 110000000
 
 struct moment_row {
-	struct thread_wake wake; /* as in thread_state */
+	struct thread_wake wake; /* copy of thread_state.wake */
 	struct thread_sched sched;
 	__u64 call_ns;
 	__u32 call;
@@ -186,7 +186,7 @@ struct moment_row {
 };
 
 struct moment_ring {
-	__u64 count; /* what is above MOMENT_ROWS_MAX had no room */
+	__u64 count; /* rows ever offered; what is above MOMENT_ROWS_MAX had no room */
 	struct moment_row rows[MOMENT_ROWS_MAX];
 };
 
@@ -196,10 +196,10 @@ struct capture_window {
 	__u64 from_ns, until_ns;
 };
 
-/* Whose stacks a perf sample of a switch out has. */
+/* Names the thread and the switch out whose stacks a perf sample has. */
 struct kept_stack_id {
-	__u64 sequence; /* of the switch out, as in thread_sched */
-	__u32 tid;	/* the same */
+	__u64 sequence; /* number of the switch out, as in thread_sched */
+	__u32 tid;	/* the kernel's own, as in thread_sched */
 	__u32 unused;
 };
 
@@ -211,22 +211,22 @@ struct kept_stack_id {
 
 struct changed_ring {
 	__u64 count;		 /* ever listed; the last CHANGED_MAX are there */
-	__u32 keys[CHANGED_MAX]; /* of records */
+	__u32 keys[CHANGED_MAX]; /* thread_state.key of the threads */
 };
 
-/* What a sampler asks registers.bpf.c for, and is told. One for each of the samplers. */
+/* Request of a sampler to registers.bpf.c, with the answer. One for each of the samplers. */
 #define ASK_MAX 64
 #define ASKERS_MAX 16
 
 struct registers_ask {
-	__u32 asker; /* its process; 0: free */
+	__u32 asker; /* process id of the sampler; 0: free */
 	__u32 count;
-	__u32 keys[ASK_MAX];	  /* of records */
-	__u64 sequences[ASK_MAX]; /* of each, before its registers were read */
+	__u32 keys[ASK_MAX];	  /* thread_state.key of the threads asked for */
+	__u64 sequences[ASK_MAX]; /* each thread's sequence_done before its registers were read */
 	__u64 registers[ASK_MAX][THREAD_REGISTER_COUNT];
 };
 
-/* The same for user_stack.bpf.c, of the sampler with that number. */
+/* Request to user_stack.bpf.c, of the sampler with the registers_ask of that index. */
 struct stack_ask {
 	__u32 unused, count;
 	__u32 keys[ASK_MAX];
@@ -234,10 +234,10 @@ struct stack_ask {
 	__u64 registers[ASK_MAX][STACK_REGISTER_COUNT];
 };
 
-/* What on_cpu.bpf.c saw last, one per CPU. */
+/* Last look of on_cpu.bpf.c, one per CPU. */
 struct cpu_tick {
 	__u64 tick_ns; /* 0: never */
-	__u32 tid;     /* as in thread_identity */
+	__u32 tid;     /* id that /proc shows, as in thread_identity */
 	__u32 unused;
 	__u64 registers[THREAD_REGISTER_COUNT];
 };
@@ -245,8 +245,8 @@ struct cpu_tick {
 /* One per CPU: what the probes could not do. */
 struct probe_counters {
 	__u64 map_full;	    /* a thread did not fit the map */
-	__u64 latency_full; /* nor an event of --trace, */
-	__u64 block_full;   /* nor a request in flight */
+	__u64 latency_full; /* an event of --trace had no histogram: the map was full */
+	__u64 block_full;   /* a request in flight did not fit the map */
 	__u64 block_unseen; /* a request was completed, and no program was run */
 };
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* When the CPU bandwidth controller held a control group back on a CPU, for --trace runq: how much
- * of a wait that was. The scheduler goes down the tree of groups when the quota of one is used up,
- * and up again when it may run (tg_throttle_down() and tg_unthrottle_up() of kernel/sched/fair.c,
- * since 3.2, with that CPU's run queue locked), a call for each group that this concerns.
+/* Times in which the CPU bandwidth controller held a control group back on a CPU, for --trace runq:
+ * how much of a wait they were. The scheduler goes down the tree of groups when the quota of one is
+ * used up, and up again when it may run (tg_throttle_down() and tg_unthrottle_up() of
+ * kernel/sched/fair.c, since 3.2, with that CPU's run queue locked), a call for each group that
+ * this concerns.
  *
  * THROTTLES_SEEN: the plan has both probes, and the layout has what they read. Only where programs
  * may jump backwards (5.3), as the thread state array of THREAD_SLOTS has it.
@@ -13,7 +14,7 @@
 #define THROTTLES_SEEN 1
 
 #define THROTTLES_MAX 2048	/* groups times CPUs; of more those that were seen last */
-#define THROTTLES_KEPT 32	/* of each; a power of two */
+#define THROTTLES_KEPT 32	/* past throttles of each, a power of two */
 #define PRIORITY_FAIR_LEAST 100 /* MAX_RT_PRIO: below it a quota holds nobody back */
 
 struct throttled_queue {
@@ -23,8 +24,8 @@ struct throttled_queue {
 
 struct throttles {
 	__u64 began_ns;
-	__u32 depth; /* how many of the group and those around it are held back; 0: it may run */
-	__u32 count; /* that have ended: past[count % THROTTLES_KEPT] is the next one's */
+	__u32 depth; /* groups held back, this one and those around it; 0: it may run */
+	__u32 count; /* ended throttles: past[count % THROTTLES_KEPT] is the next one's */
 	struct {
 		__u64 began_ns, ended_ns;
 	} past[THROTTLES_KEPT];
@@ -68,7 +69,7 @@ static inline void throttle_ends(struct task_group *group, struct rq *rq)
 	if (throttles->depth)
 		return;
 	at = throttles->count % THROTTLES_KEPT;
-	asm volatile("%0 &= 31" : "+r"(at)); /* as in latency_add_amount() */
+	asm volatile("%0 &= 31" : "+r"(at)); /* bound by a mask, as in latency_add_amount() */
 	throttles->past[at].began_ns = throttles->began_ns;
 	throttles->past[at].ended_ns = bpf_ktime_get_ns();
 	throttles->count++;
@@ -79,8 +80,8 @@ static inline __u64 at_least_zero(__u64 difference)
 	return difference & ((difference >> 63) - 1);
 }
 
-/* How much of the wait for this CPU from from_ns to now_ns the thread's group was held back here.
- * task: 0 where the probe does not give it. */
+/* Returns how much of the wait for this CPU from from_ns to now_ns the thread's group was held back
+ * here. task: 0 where the probe does not give it. */
 static inline __u64 throttled_ns(struct task_struct *task, __u64 from_ns, __u64 now_ns)
 {
 	struct throttled_queue queue = {.cpu = bpf_get_smp_processor_id()};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* As registers.bpf.c, but the registers that a walk of the thread's user stack begins with (5.10).
- */
+/* Like registers.bpf.c, but for the registers that a walk of the thread's user stack begins with
+ * (5.10). */
 
 BYTES_OF(stack_ask);
 BPF_F_TABLE("array", __u32, struct stack_ask_bytes, ts_stack_asks, ASKERS_MAX, MAPPED_FLAG);

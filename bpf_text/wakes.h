@@ -8,7 +8,7 @@
 #ifndef TSNAP_WAKES_H
 #define TSNAP_WAKES_H
 
-#define WAKE_ROWS_MAX 1024 /* of a CPU that were not read yet, a power of two */
+#define WAKE_ROWS_MAX 1024 /* unread wake-ups of a CPU, a power of two */
 
 /* wake_row.flags */
 #define WAKE_BY_IDLE 1u /* an idle CPU ran, so it was an interrupt */
@@ -16,14 +16,14 @@
 /* begun is written first and done last: a row whose two are equal in a copy made from done to begun
  * is whole. Ids are those of /proc. */
 struct wake_row {
-	__u64 done;	   /* its place since the beginning, plus one */
+	__u64 done;	   /* index of the row since the start, plus one */
 	__u64 slept_ns;	   /* when the thread left its CPU */
 	__u64 wake_ns;	   /* when it was woken */
 	__u64 context;	   /* an address on the stack that the waker's code ran on, */
 	__u64 waker_stack; /* and the kernel stack of the thread on that CPU; 0: not known. They
 			      differ in an interrupt of kernel code */
-	__u64 entry;	   /* how that thread entered the kernel from user mode: the return
-			      address below its saved registers; 0: not known */
+	__u64 entry;	   /* return address below that thread's saved registers, by its entry from
+			      user mode; 0: not known */
 	__u32 tid;
 	__u32 waker_tid; /* thread on that CPU; 0: not known */
 	__u32 flags;
