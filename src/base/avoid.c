@@ -80,7 +80,7 @@ bool avoid_files(const char *directory, const char *why)
 {
 	if (avoids_file(directory))
 		return false;
-	/* whoever has many such files could go on for ever: then none is opened any more */
+	/* a user with many such files could go on for ever: then no file is opened any more */
 	if (files.count == AVOID_FILES_MAX - 1) {
 		directory = "/";
 		why = "too many files of which looks do not end";

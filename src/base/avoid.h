@@ -34,8 +34,8 @@ bool avoids_process(int64_t id);
 bool avoids_file(const char *path);
 bool avoids_users(void);
 
-/* What is avoided and why, in words for a footer, "4711 (mmap lock held)"; NULL: nothing of the
- * kind. Valid until the next one is added. */
+/* Returns the avoided processes or files, and why, in words for a footer, "4711 (mmap lock held)";
+ * NULL: none is avoided. Valid until the next one is added. */
 const char *avoid_processes_text(size_t *count);
 const char *avoid_files_text(size_t *count);
 

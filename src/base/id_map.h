@@ -13,8 +13,8 @@
 /* Zeroed is empty and valid. */
 struct id_map {
 	struct index pages; /* id / ID_PAGE to its page of numbers */
-	uint64_t last;	    /* whose page was asked for last: */
-	uint32_t *page;	    /* NULL: none was */
+	uint64_t last;	    /* id / ID_PAGE of the page that was asked for last */
+	uint32_t *page;	    /* page that was asked for last; NULL: none was */
 };
 
 /* 0: there is none. */

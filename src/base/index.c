@@ -24,8 +24,8 @@ uint64_t hash_u64(uint64_t key)
 
 uint64_t hash_bytes(const void *bytes, size_t length)
 {
-	/* as FNV-1a, but a word at a time, whose upper half must reach the lower; then mixed so
-	 * that the low bits serve a power-of-two table */
+	/* like FNV-1a, but a word at a time, where the upper half of a word must reach the lower;
+	 * then mixed so that the low bits serve a power-of-two table */
 	const unsigned char *p = bytes;
 	uint64_t hash = 0xcbf29ce484222325ull ^ length, word;
 

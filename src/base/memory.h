@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 void *memory_get(size_t bytes);				     /* zeroed; release with free() */
-void *memory_resize(void *block, size_t count, size_t each); /* as realloc; new bytes undefined */
+void *memory_resize(void *block, size_t count, size_t each); /* like realloc; new bytes undefined */
 char *memory_text(const char *text, size_t length);	     /* a NUL-terminated copy; free() it */
 
 /* Sets the function that is called before the process ends for lack of memory; NULL: none. */

@@ -34,11 +34,11 @@ const char *name_of_comm(const char comm[NAMES_COMM_SIZE]);
 size_t names_comms_bytes(void);
 void names_comms_clear(void);
 
-/* The same, until names_lent_clear(). Where a string is both, a column's must all be lent: they are
- * told by the address that was there first. */
+/* The one copy of text until names_lent_clear(), or the kept one if that was there first. A column
+ * lends all its strings or none: text that is lent and then kept has two addresses. */
 const char *name_lent(const char *text, size_t length);
 const char *name_lent_string(const char *text);
-size_t names_lent_bytes(void); /* that they take */
+size_t names_lent_bytes(void); /* bytes of all lent strings */
 void names_lent_clear(void);   /* every pointer lent out becomes invalid */
 
 typedef const char *name_taker(const char *text, size_t length); /* name_of() or name_lent() */

@@ -33,7 +33,7 @@ static int wait_ms(int64_t terminated_ns)
 	return left_ms < 0 ? 0 : left_ms < PAGE_WAIT_MS ? (int)left_ms : PAGE_WAIT_MS;
 }
 
-/* As write(2); after SIGTERM so much that a pipe takes it at once, as soon as it does. */
+/* Like write(2); after SIGTERM waits until a pipe has room, and writes what it takes at once. */
 static ssize_t some_write(int fd, const char *bytes, size_t length)
 {
 	struct pollfd wait = {.fd = fd, .events = POLLOUT};

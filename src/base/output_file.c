@@ -17,10 +17,10 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
-#define LINKS_MAX 40 /* as the kernel */
+#define LINKS_MAX 40 /* the kernel's own limit */
 #define BESIDE_TRIES 16
 
-/* Where a file is, or would be: all links on the way have been followed. */
+/* Place of a file that is there or would be, after all links on the way were followed. */
 struct place {
 	int directory; /* only names it (O_PATH) */
 	char name[NAME_MAX + 1];
@@ -150,7 +150,7 @@ static int place_walk(struct place *place, const char *path)
 	return err;
 }
 
-/* The same of a file. */
+/* Walks to the place of a file, as place_walk() does; refuses directories and planted files. */
 static int place_find(struct place *place, const char *path)
 {
 	int err = place_walk(place, path);
@@ -177,7 +177,8 @@ static int place_open(const struct place *place, int flags, mode_t mode)
 
 struct output_file {
 	struct place place;
-	struct text beside; /* its name until it is whole; none: it is written in its place */
+	struct text beside; /* name of the new file until it is whole; none: the file is written in
+			       its place */
 	mode_t mode;
 	int fd;
 };
@@ -228,7 +229,7 @@ struct output_file *output_begin(const char *path, mode_t mode, int *err)
 		free(file);
 		return NULL;
 	}
-	/* as root a rename would put a regular file in the place of /dev/null */
+	/* a rename as root would put a regular file in the place of /dev/null */
 	if (file->place.there && !S_ISREG(file->place.file.st_mode))
 		file->fd = place_open(&file->place, O_WRONLY, 0);
 	else

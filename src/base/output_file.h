@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#define OUTPUT_PLANTED EKEYREJECTED /* that is what it was */
+#define OUTPUT_PLANTED EKEYREJECTED /* the file was planted by another user */
 
 /* Puts a file in the place of path at once: nobody ever sees half of it, and what was there stays
  * when this fails. A link stays one; what is no regular file (a device, a pipe) is written to. 0,
@@ -17,8 +17,9 @@ int output_replace(const char *path, const char *bytes, size_t length);
 /* Checks, before there is anything to write, whether output_replace() may work. 0, or -errno. */
 int output_replace_check(const char *path);
 
-/* The same of a file that is written piece by piece. mode: its permissions where it is new, less
- * the umask. NULL with -errno in *err. */
+/* Begins a file that is written piece by piece and then put in the place of path, as
+ * output_replace() does. mode: its permissions where it is new, less the umask. NULL with -errno in
+ * *err. */
 struct output_file;
 struct output_file *output_begin(const char *path, mode_t mode, int *err);
 int output_descriptor(const struct output_file *file);

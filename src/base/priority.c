@@ -86,8 +86,8 @@ void priority_pass_on(pid_t child)
 		sched_setscheduler(child, policy, &param);
 }
 
-/* How long the process has waited for a CPU so far; Documentation/scheduler/sched-stats.rst. 0: the
- * kernel does not count it. */
+/* Returns how long the process has waited for a CPU so far
+ * (Documentation/scheduler/sched-stats.rst); 0: the kernel does not count it. */
 static uint64_t waited_ns(pid_t process)
 {
 	char path[48];

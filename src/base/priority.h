@@ -21,8 +21,8 @@ struct priority {
 	bool raised;
 	int nice;
 	struct realtime realtime;
-	struct rlimit limit;	 /* RLIMIT_RTTIME, and */
-	struct sigaction action; /* that of SIGXCPU; both where real-time is raised */
+	struct rlimit limit;	 /* RLIMIT_RTTIME; valid where real-time was raised */
+	struct sigaction action; /* action of SIGXCPU; valid where real-time was raised */
 };
 
 /* Raises the calling thread. Does nothing where that is refused, or where the user has lowered it

@@ -61,7 +61,7 @@ static const char digit_pairs[] =
 	"40414243444546474849505152535455565758596061626364656667686970717273747576777879"
 	"8081828384858687888990919293949596979899";
 
-/* How many digits it has. */
+/* Returns the number of decimal digits. */
 static size_t number_length(uint64_t number)
 {
 	static const uint64_t tens[NUMBER_LENGTH] = {
