@@ -33,7 +33,7 @@
 
 struct bpf_load {
 	enum bpf_prog_type type;
-	const char *name; /* that bpftool shows, at most 15 characters; NULL: none */
+	const char *name; /* name that bpftool shows, at most 15 characters; NULL: none */
 	const struct bpf_insn *instructions;
 	size_t count;
 	enum bpf_attach_type attach_type; /* for BPF_PROG_TYPE_TRACING, else 0 */

@@ -11,8 +11,8 @@
 
 #define STATS_SYSCTL "/proc/sys/kernel/bpf_stats_enabled"
 
-/* As much of struct bpf_prog_info as is asked for: recursion_misses follows run_cnt, and is not yet
- * in the header of 5.10. */
+/* The part of struct bpf_prog_info that is asked for: recursion_misses follows run_cnt, and is not
+ * yet in the header of 5.10. */
 union program_info {
 	struct bpf_prog_info known;
 	struct {

@@ -17,8 +17,8 @@
 #define NESTING_MAX 8	       /* unnamed structs and unions in one another */
 #define MEMBERS_MAX (1u << 14) /* looked at for one name: a hostile file nests wide, too */
 
-/* As in include/uapi/linux/btf.h; not taken from there, because its header grew in 2026 by the two
- * last words, which only newer files have. */
+/* struct btf_header of include/uapi/linux/btf.h, declared here because that header grew in 2026 by
+ * the two last words, which only newer files have. */
 struct btf_start {
 	uint16_t magic;
 	uint8_t version, flags;

@@ -20,7 +20,7 @@ struct btf_types {
 	const char *strings;	    /* the last byte is NUL */
 	const unsigned char *kinds; /* the file's own table of kinds of types */
 	uint32_t types_bytes, strings_bytes, kind_count;
-	uint32_t *at; /* where each type lies in types; at[0] is not used */
+	uint32_t *at; /* offset of each type in types; at[0] is not used */
 	uint32_t count;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Where a thread's saved registers lie on its kernel stack: found by sleeping in a known system
- * call and looking where its own arguments are. The size of the stack and the padding at its end
- * differ by configuration (KASAN, FRED).
+/* Place of a thread's saved registers on its kernel stack, found by sleeping in a known system call
+ * and looking where its own arguments are. The size of the stack and the padding at its end differ
+ * by configuration (KASAN, FRED).
  */
 #ifndef TSNAP_KERNEL_CALIBRATE_H
 #define TSNAP_KERNEL_CALIBRATE_H

@@ -3,7 +3,7 @@
 #ifndef TSNAP_KERNEL_COMMAND_H
 #define TSNAP_KERNEL_COMMAND_H
 
-/* Where distributions have them. Not the caller's PATH: that may be anybody's. */
+/* Folders where distributions have them. Not the caller's PATH: that may be anybody's. */
 #define COMMAND_PATH "/usr/sbin:/usr/bin:/sbin:/bin:/run/current-system/sw/bin"
 
 /* Runs argv (NULL at the end) and waits; found by COMMAND_PATH. It is killed when this

@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 #define OUTPUT_BYTES_MAX (4 << 20)
-#define WATCH_MS 250 /* how often the child is looked after */
+#define WATCH_MS 250 /* interval at which the child is looked after */
 
 static void child_main(const struct compile_request *request, const char *work_dir, int socket,
 		       int output, pid_t parent)

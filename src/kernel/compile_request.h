@@ -15,9 +15,9 @@
 /* The maps of the BPF text, in compile_result.maps. */
 enum kernel_map {
 	KERNEL_MAP_THREADS,
-	KERNEL_MAP_SLOTS, /* where threads have slots: the slot of each, */
-	KERNEL_MAP_FREE,  /* free slots, */
-	KERNEL_MAP_NEAR,  /* and the shortcut */
+	KERNEL_MAP_SLOTS, /* slot of each thread, where threads have slots */
+	KERNEL_MAP_FREE,  /* free slots */
+	KERNEL_MAP_NEAR,  /* shortcut to slots, by tid */
 	KERNEL_MAP_COUNTERS,
 	KERNEL_MAP_SAMPLING,
 	KERNEL_MAP_CHANGED,
@@ -56,7 +56,7 @@ struct compile_request {
 	uint32_t threads_max;
 	unsigned int parts;		     /* bits 1 << PART_x */
 	uint32_t latency_kinds;		     /* bits 1 << LATENCY_x, of --trace */
-	const char *trace_pids, *trace_tids; /* as in struct program_knobs */
+	const char *trace_pids, *trace_tids; /* numbers for --trace, as in struct program_knobs */
 	uint32_t turn_first;		     /* first turn of this set, and */
 	int latency_control;		     /* map that is shared with the set before; -1: none */
 	uint32_t block_argument;	     /* argument of block tracepoints that is the request */
@@ -71,7 +71,7 @@ struct compile_result {
 	struct text types_tried;    /* a line for each source tried */
 	struct text output;	    /* output of the child */
 	uint32_t stack_registers;   /* 0: calibration failed, or nobody asks, and */
-	bool registers_marked;	    /* as registers_decode() wants it */
+	bool registers_marked;	    /* native calls leave a mark: see registers_decode() */
 	int calibration;	    /* -errno says why */
 	bool pids_translated;	    /* records hold the ids of /proc's pid namespace, and */
 	uint32_t own_tid;	    /* this thread is this one to the kernel */

@@ -122,7 +122,7 @@ static void fact_take_away(struct facts *facts, int fact)
 	}
 	if (fact == FACT_TYPED_TRACEPOINT || fact == FACT_BLOCK_IO_START)
 		fact_take_away(facts, FACT_TYPED_BLOCK_IO_START);
-	if (fact == FACT_THREAD_SLOTS) /* that is how they are asked for */
+	if (fact == FACT_THREAD_SLOTS) /* registers are asked for through slots */
 		fact_take_away(facts, FACT_ASK_REGISTERS);
 	facts->state[fact] = FACT_TAKEN_AWAY;
 	snprintf(facts->why[fact], FACT_WHY_SIZE, "taken away by --without");

@@ -44,7 +44,7 @@ enum fact {
 #define FACT_SINCE(major, minor) ((major) << 8 | (minor))
 
 struct fact_row {
-	const char *name; /* as in --without */
+	const char *name; /* name for --without */
 	const char *help;
 	uint32_t since;	    /* first release with it, FACT_SINCE(); backports come earlier; 0: not
 				 the kernel's */

@@ -162,7 +162,7 @@ int try_kprobe(char *why)
 	program = bpf_call_load(BPF_PROG_TYPE_KPROBE, nothing, PROGRAM_LENGTH(nothing));
 	if (program < 0)
 		return said(why, program, "loading a program");
-	/* as probe_attach.c names them, so that it is found when this process is killed here */
+	/* named as by probe_attach.c, so that it is found when this process is killed here */
 	snprintf(name, sizeof(name), "tsnap_%ld_trial", (long)getpid());
 	event = bpf_attach_kprobe(program, BPF_PROBE_ENTRY, name, function, 0, 0);
 	close(program);

@@ -17,7 +17,7 @@
 struct field_row {
 	const char *of;			    /* struct */
 	const char *names[FIELD_NAMES_MAX]; /* the member's names, newest first */
-	const char *type;		    /* as declared in the generated header */
+	const char *type;		    /* type declared in the generated header */
 	const char *array;		    /* "[16]" or "" */
 	unsigned int bytes;		    /* 0: an array of any length, at the struct's end */
 	/* Sets that it is in: looked for when one of them is wanted, and may be lacking. 0: every
@@ -36,11 +36,11 @@ extern const size_t field_count; /* at most FIELD_MAX */
 /* The row of a field of the table by its newest name. */
 size_t field_index(const char *of, const char *name);
 
-/* Where each field of the table lies: what a type source finds out. */
+/* Layout of the table's fields, which a type source finds out. */
 struct field_layout {
 	unsigned char name[FIELD_MAX]; /* the one of the row's names that this kernel has */
 	uint32_t offset[FIELD_MAX];    /* bytes from the struct's start */
-	unsigned int sets;	       /* that are wanted: the asker says so, FIELDS_x */
+	unsigned int sets;	       /* sets wanted by the asker, FIELDS_x */
 	bool lacking[FIELD_MAX];       /* wanted fields that this kernel lacks */
 };
 

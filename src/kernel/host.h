@@ -15,8 +15,8 @@ struct host {
 	char distribution[HOST_TEXT_SIZE];    /* PRETTY_NAME of os-release, or "" */
 	char distribution_id[HOST_TEXT_SIZE]; /* ID and ID_LIKE of os-release, space between */
 	char lockdown[HOST_TEXT_SIZE];	      /* none, integrity, confidentiality; "" unknown */
-	char tracefs[HOST_TEXT_SIZE];	      /* where it is mounted and readable, or "" */
-	int jit;			      /* bpf_jit_enable: 0 off, 1 or 2 on, -1 unknown */
+	char tracefs[HOST_TEXT_SIZE]; /* mount point of tracefs if it is readable, else "" */
+	int jit;		      /* bpf_jit_enable: 0 off, 1 or 2 on, -1 unknown */
 	bool root, cap_bpf, cap_perfmon, cap_admin, cap_ptrace;
 	/* CAP_DAC_READ_SEARCH or CAP_DAC_OVERRIDE: /proc/PID/fd and others are their owner's only
 	 */
@@ -25,7 +25,7 @@ struct host {
 	bool seccomp;  /* a filter of system calls is in force */
 	/* "pid:[4026531836]", or "" where the kernel has no pid namespaces */
 	char pid_namespace[HOST_TEXT_SIZE];
-	int64_t own_pid; /* as /proc shows it; 0: /proc is of a namespace that does not hold us */
+	int64_t own_pid; /* pid of tsnap in /proc; 0: /proc's namespace does not hold us */
 	int pid_depth;	 /* pid namespaces from the one of /proc down to our own: 1 or more */
 	uint64_t memlock_bytes; /* soft RLIMIT_MEMLOCK, UINT64_MAX: unlimited */
 	int cpus;		/* online */

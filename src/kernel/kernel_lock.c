@@ -34,7 +34,7 @@ struct look {
 
 #define LOOK(member) ((short)offsetof(struct look, member))
 
-/* Where the running kernel has what the program reads. */
+/* Places in the running kernel of what the program reads. */
 struct places {
 	short blocker, pid, tgid;
 	short mutex_owner, rwsem_owner, rwsem_count, semaphore_holder;

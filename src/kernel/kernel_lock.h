@@ -11,8 +11,8 @@
 
 struct kernel_lock {
 	uint64_t blocker; /* the lock's address, its kind in the low bits; 0: it waits for none */
-	uint64_t owner_word; /* as the lock has it, with its flags */
-	uint32_t owner_tid;  /* as the kernel numbers threads; 0: nobody, or not known */
+	uint64_t owner_word; /* owner word of the lock, with its flags */
+	uint32_t owner_tid;  /* kernel's own tid of the owner; 0: nobody, or not known */
 	uint32_t owner_pid;
 	bool sure; /* the owner has it; else it is only the last one who took it */
 };

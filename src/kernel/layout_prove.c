@@ -14,9 +14,9 @@
 
 /* Copy that the program makes, within a BPF stack. */
 struct switch_copy {
-	uint64_t pid_tgid, uid_gid; /* as helpers tell them */
+	uint64_t pid_tgid, uid_gid; /* returned by the helpers of these names */
 	uint64_t task, stack_end;
-	char comm[THREAD_COMM_SIZE]; /* as a helper tells it */
+	char comm[THREAD_COMM_SIZE]; /* returned by a helper */
 	char parent_comm[THREAD_COMM_SIZE];
 	struct {
 		uint64_t words[2];

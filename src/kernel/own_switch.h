@@ -43,7 +43,7 @@ struct own_switch {
 	const char *what; /* the call that failed */
 };
 
-/* How often this thread gave up its CPU by itself so far. */
+/* Returns how many times this thread has given up its CPU by itself so far. */
 long own_switch_voluntary(void);
 
 /* Takes the values out of the map. 1: one fits, and is in *value; 0: none does; -ENOENT: there is

@@ -16,7 +16,7 @@
 struct pid_space {
 	bool translated;       /* ids are not the kernel's, and: */
 	uint64_t address;      /* the struct pid_namespace of /proc */
-	uint32_t level;	       /* how deep it lies below the first */
+	uint32_t level;	       /* depth of that namespace below the first */
 	uint32_t number_bytes; /* size of a struct upid */
 	uint32_t parent_tid;   /* the kernel's id of this process's parent, translated or not */
 };

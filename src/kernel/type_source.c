@@ -129,7 +129,7 @@ static const char *source_named(const struct type_request *request)
 	return NULL;
 }
 
-/* where gets how it was proved, or why it could not be. */
+/* Proves the layout on this kernel; where gets how, or why that could not be done. */
 static int source_prove(const struct type_request *request, const struct type_source *source,
 			const struct field_layout *layout, struct text *where, struct error *e)
 {
@@ -151,7 +151,7 @@ static int source_prove(const struct type_request *request, const struct type_so
 	return 0;
 }
 
-/* where gets the words on what was read. */
+/* Reads the types from a source and proves them; where gets the words on what was read. */
 static int source_try(const struct type_request *request, const struct type_source *source,
 		      struct type_found *found, struct text *where, struct error *e)
 {

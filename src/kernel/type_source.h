@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Where the offsets of kernel structs come from. Each source is a row; the first that works is
- * taken. Runs in the compile child, because libbpf keeps a BTF of several megabytes and libbcc far
- * more.
+/* Sources of the offsets of kernel structs. Each source is a row; the first that works is taken.
+ * Runs in the compile child, because libbpf keeps a BTF of several megabytes and libbcc far more.
  */
 #ifndef TSNAP_KERNEL_TYPE_SOURCE_H
 #define TSNAP_KERNEL_TYPE_SOURCE_H
