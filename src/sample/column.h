@@ -16,8 +16,8 @@
 
 #include "sample/sample.h"
 
-/* How a value is kept and written. All but text are kept as a number; ABSENT and NULL are absent.
- */
+/* Kinds of values, by how they are kept and written. All but text are kept as a number; ABSENT and
+ * NULL are absent. */
 enum column_kind {
 	KIND_TEXT,   /* const char * */
 	KIND_NUMBER, /* decimal */

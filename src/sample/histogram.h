@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #define HISTOGRAM_BUCKETS 32
-#define HISTOGRAM_FIRST_NS 64 /* where the first of them ends */
+#define HISTOGRAM_FIRST_NS 64 /* end of the first bucket */
 
 struct histogram {
 	int64_t sum_ns;

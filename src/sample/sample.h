@@ -75,12 +75,12 @@ struct sample {
 	const char *runq_why; /* reason of the wait for a CPU; only in RQ */
 	int64_t waker_tid, waker_pid;
 	const char *waker_comm;
-	/* where: hashes of stacks, and words of unwind/stack_table.h;
-	 * stack: both, outermost frame first, ';' between; see render/frame_kind.h for annotations
+	/* where, as hashes of stacks, and words of unwind/stack_table.h; stack: both, outermost
+	 * frame first, ';' between; see render/frame_kind.h for annotations
 	 */
 	int64_t ustack, kstack;
 	const char *ufunc, *ufuncs, *kfunc, *kfuncs, *stack;
-	const char *ufiles; /* of the user frames in stack: see sample/stack_files.h */
+	const char *ufiles; /* files of the user frames in stack: see sample/stack_files.h */
 	/* stacks of the thread that woke it last; waker_stack: see sample/waker_stack.h */
 	int64_t waker_ustack, waker_kstack;
 	const char *waker_stack;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Where scans come from: the live host (src/live/live) or a recorded CSV (recording/sample_file).
- * run.c sees only this.
+/* Sources of scans: the live host (src/live/live) or a recorded CSV (recording/sample_file). run.c
+ * sees only this.
  */
 #ifndef TSNAP_SAMPLE_SOURCE_H
 #define TSNAP_SAMPLE_SOURCE_H
@@ -70,15 +70,15 @@ struct source_facts {
 	int64_t rate_hz;	  /* asked */
 	int64_t own_cpu_ns;	  /* tsnap's CPU time since the source was opened */
 	int64_t bpf_ns, bpf_runs; /* in tsnap's BPF programs, where the kernel counts them */
-	int64_t busy_us;	  /* that CPUs were not idle, until the last account; */
-	int64_t busy_error_us;	  /* that exact times may be off that */
+	int64_t busy_us;	  /* time that CPUs were not idle, until the last account */
+	int64_t busy_error_us;	  /* possible error of exact times against busy_us */
 	struct source_missed missed[SOURCE_MISSED_MAX];
 	size_t missed_count;
 	struct source_absent absent[SOURCE_ABSENT_MAX];
 	size_t absent_count;
 	struct source_quota quotas[SOURCE_QUOTAS_MAX]; /* most time first */
 	size_t quota_count;
-	size_t quotas_more; /* that there was no room for */
+	size_t quotas_more; /* groups that there was no room for */
 	struct source_io_limit io_limits[SOURCE_IO_LIMITS_MAX];
 	size_t io_limit_count;
 	struct source_pressure pressure[RESOURCE_COUNT]; /* pressure on the host */

@@ -16,8 +16,8 @@
 struct stack_files {
 	const char *at;	    /* NULL: behind the last frame, or there is no text */
 	const char *file;   /* PATH@BUILD-ID of the present frame, within the text; NULL: in none */
-	size_t length;	    /* of all of that, */
-	size_t path_length; /* and of the path */
+	size_t length;	    /* length of all of file */
+	size_t path_length; /* length of its path */
 };
 
 /* Goes on to the next frame. Behind the last one no frame has a file. */

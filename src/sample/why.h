@@ -60,7 +60,7 @@ struct wait_facts {
 struct why_rule {
 	const char *name; /* column why; of two rows, where one can't tell all */
 	bool works;
-	const char *calls;   /* that decide by themselves, with spaces around each; NULL: none */
+	const char *calls;   /* calls that decide alone, with spaces around each; NULL: none */
 	enum wait_kind kind; /* kind that other calls wait for; 0: none */
 	/* condition on these; NULL: all */
 	bool (*fits)(const struct wait_facts *facts, int64_t daemon_ports);

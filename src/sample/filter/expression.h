@@ -50,7 +50,7 @@ struct expression {
 	struct expression_node *nodes;
 	size_t count;
 	uint64_t needs;	    /* columns it looks at, as KNOWN_* and NEED_* */
-	const char *option; /* whose it is, in errors; NULL: --filter */
+	const char *option; /* option that the expression is of, for errors; NULL: --filter */
 };
 
 /* Adds a condition. 0, or -EINVAL with a usage error that tells the character. */

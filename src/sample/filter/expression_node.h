@@ -21,7 +21,7 @@ enum node_kind {
 	NODE_NUMBER,
 };
 
-/* How two values may lie for a comparison to be true. */
+/* Orders of two values for which a comparison is true. */
 #define ORDER_LESS 1u
 #define ORDER_EQUAL 2u
 #define ORDER_MORE 4u

@@ -42,7 +42,7 @@ static bool why_say(char why[EXPRESSION_WHY_SIZE], const char *words)
 	return false;
 }
 
-#define SCALE_MAX 1000000 /* so many decimals at most that no product overflows */
+#define SCALE_MAX 1000000 /* limit of the decimals' scale, so that no product overflows */
 
 /* digits, and decimals where there is a unit */
 static bool decimal_read(const char *text, const struct unit *units, uint64_t *number)

@@ -142,7 +142,7 @@ static void quoted_add(struct text *text, const char *value)
 	text_add_char(text, '"');
 }
 
-/* Where a sample has number and name, the one that the user typed decides. */
+/* Filters by a user. A sample may have number and name: the one that the user typed decides. */
 int filter_set_user(struct filter *filter, const char *text, bool anywhere, struct error *e)
 {
 	struct text expression = {0};
