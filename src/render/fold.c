@@ -34,7 +34,7 @@ static const char *text_at(const struct page *page, size_t row, size_t offset)
 	return text ? text : "";
 }
 
-/* As perf's own collapsing script does it: no name is two frames. */
+/* Replaces ';' in names by ':', as perf's own collapsing script does: no name is two frames. */
 static void separators_hide(struct text *frames, size_t start)
 {
 	for (size_t i = start; i < frames->length; i++)

@@ -84,7 +84,7 @@ static uint64_t mapping_id(struct pprof *pprof, const char *file, size_t length,
 	return id;
 }
 
-/* That of a kind of frames, as of a file without a build-id: "[kernel]". */
+/* Returns the mapping of a kind of frames, named like a file without a build-id: "[kernel]". */
 static uint64_t kind_mapping_id(struct pprof *pprof, const struct frame_kind *kind)
 {
 	struct text file = {0};

@@ -110,7 +110,7 @@ static void cells_divide(struct heatmap *map)
 		for (size_t sign = 0; sign < map->sign_count; sign++) {
 			int64_t *cell = &line->cells[sign];
 
-			/* whoever was there is seen */
+			/* a group that was there at all is seen */
 			if (*cell) {
 				*cell = ratio(*cell, 1, map->sign_steps[sign]);
 				*cell += !*cell;
@@ -143,7 +143,7 @@ static void line_add(struct text *out, const struct heatmap *map, const struct l
 	for (size_t i = 0; i < map->sign_count; i++) {
 		int64_t cell = line->cells[i];
 
-		/* whoever was there is seen */
+		/* a group that was there at all is seen */
 		text_add_char(out,
 			      shades[cell ? 1 + ratio(cell - 1, SHADE_MAX - 1, map->most) : 0]);
 	}

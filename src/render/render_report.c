@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How far exact CPU times may be off what /proc/stat says: 2 % of the busy time, or 0.5 % of all
- * time if that is more, two of its ticks on each CPU, and what the source says. Interrupts of idle
- * CPUs are nobody's: that there is too little is told only where CPUs were busy for a quarter of
- * the time. */
+/* Bound on how far exact CPU times may be off what /proc/stat says: 2 % of the busy time, or 0.5 %
+ * of all time if that is more, two of its ticks on each CPU, and what the source says. Interrupts
+ * of idle CPUs are nobody's: that there is too little is told only where CPUs were busy for a
+ * quarter of the time. */
 #define BUSY_PART 50
 #define CPUS_PART 200
 #define TICKS_US 20000
@@ -189,8 +189,8 @@ static void add_seconds(struct text *line, int64_t us)
 	text_add_string(line, " s");
 }
 
-/* How much of the exact time is of threads that samples saw in that state, and what is not exact.
- */
+/* Adds how much of the exact time is of threads that samples saw in that state, and what is not
+ * exact. */
 static void add_coverage(struct text *out, const struct page *page)
 {
 	const struct tally *tally = page->tally;
@@ -316,7 +316,7 @@ void page_add_missed(struct text *out, const struct page *page)
 	text_done(&line);
 }
 
-/* How far the exact CPU times may be off what the CPUs were busy. */
+/* Returns how far the exact CPU times may be off what the CPUs were busy. */
 static int64_t check_bound_us(const struct page *page)
 {
 	const struct source_facts *facts = page->facts;

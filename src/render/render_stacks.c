@@ -90,7 +90,7 @@ static size_t plain_length(const char *name, size_t length)
 	return length;
 }
 
-/* Where the text goes on, and how far it may. */
+/* Line of text that is being written, and how far it may go. */
 struct line {
 	struct text *out;
 	size_t width; /* width of the page; SIZE_MAX: any */

@@ -28,20 +28,20 @@ struct page {
 	/* measurements of --trace, of a grouped page; NULL: not asked for */
 	struct distribution_table *distributions;
 	const struct stack_lines *stacks;  /* stacks of --stacks; NULL: not asked for */
-	const struct chain_report *chains; /* and of --chains */
-	const char *path_of;		   /* as typed with --critical-path; NULL: not asked for */
+	const struct chain_report *chains; /* chains of --chains; NULL: not asked for */
+	const char *path_of; /* name typed with --critical-path; NULL: not asked for */
 	/* sleeping threads, of a page without samples; NULL: not known */
 	const struct sleepers *sleepers;
 	const struct time_rows
 		*heatmap;      /* steps of --heatmap, in place of the grid; NULL: not asked for */
 	const char *recording; /* recording that is replayed; NULL: live */
-	const char *command;   /* as it was typed; NULL: not known */
+	const char *command;   /* command line as typed; NULL: not known */
 	size_t root_count;     /* columns before renderer->behind */
 	size_t width;	       /* no line is longer; 0: any length */
 	size_t row_limit;      /* rows of events and distributions shown; 0: all */
 	size_t height;	       /* lines of the window; 0: not known, or all rows are wanted */
 	struct event_list *events; /* events of --slower, of a grouped page; NULL: not asked for, */
-	int64_t slower_ms;	   /* that each of them took at least */
+	int64_t slower_ms;	   /* least duration of those events */
 	bool sleep_sums;	   /* sleeps among them are added up by stack */
 	struct metric_totals *metrics; /* counters of --metrics; NULL: not asked for */
 	bool colour;
