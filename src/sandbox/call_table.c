@@ -77,7 +77,7 @@ const struct call_row call_rows[] = {
 	 "sigaltstack getrandom getpid gettid sysinfo", SANDBOX_PARSES, {{0}}},
 	{"newfstatat fstatat64", SANDBOX_PARSES, {{AT_EMPTY_PATH, 3, AT_EMPTY_PATH}}}, /* fstat(3) */
 	{"getrlimit ugetrlimit setrlimit", SANDBOX_PARSES, {{0}}},
-	{"prlimit64", SANDBOX_PARSES, {{ANY, 0, 0}}}, /* its own */
+	{"prlimit64", SANDBOX_PARSES, {{ANY, 0, 0}}}, /* limits of this process only */
 };
 /* clang-format on */
 const size_t call_row_count = sizeof(call_rows) / sizeof(call_rows[0]);

@@ -8,7 +8,7 @@
 
 #define CALL_ARGUMENTS 2
 
-/* Of an argument only these bits are looked at: the kernel takes an int, whatever is above it. */
+/* Part of an argument that is compared: the kernel takes an int, whatever is above it. */
 struct call_argument {
 	uint32_t mask; /* 0: any value */
 	unsigned int number;
@@ -16,7 +16,8 @@ struct call_argument {
 };
 
 struct call_row {
-	const char *names; /* of libseccomp, with spaces between; those that it lacks are refused */
+	const char *names; /* libseccomp's names, with spaces between; calls that it lacks are
+			      refused */
 	unsigned int uses; /* enum sandbox_use; 0: always */
 	struct call_argument arguments[CALL_ARGUMENTS];
 };

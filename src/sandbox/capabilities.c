@@ -18,7 +18,7 @@
 struct capability_row {
 	int number;
 	const char *name;
-	unsigned int uses; /* those that need it */
+	unsigned int uses; /* uses that need it */
 };
 
 /* clang-format off */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a process that reads what others have written may still do: a few capabilities, no new ones,
- * and the system calls that sampling takes. A fault in a parser then is no shell, no loaded module
- * and no mount, and can't trace other processes.
+/* Limits of a process that reads what others have written: a few capabilities, no new ones, and the
+ * system calls that sampling takes. A fault in a parser then is no shell, no loaded module and no
+ * mount, and can't trace other processes.
  *
  * From include/uapi/linux/capability.h, prctl(2) and seccomp(2).
  */
@@ -17,8 +17,8 @@
  * named on standard error, once, and fails with ENOSYS. 0, or -errno: not all of it is in force. */
 int sandbox_enter(unsigned int uses, struct text *told);
 
-/* The same for a process that only computes on what it is given: no capability, no call that opens
- * a file, or starts or finds another process. 0, or -errno: not all of it is in force. */
+/* Leaves a process that only computes on what it is given no capability and no call that opens a
+ * file, or starts or finds another process. 0, or -errno: not all of it is in force. */
 int sandbox_parse(void);
 
 #endif
