@@ -22,9 +22,9 @@ enum argument_kind {
 
 /* clang-format off */
 static const struct argument_row {
-	const char *argument; /* as option_row has it */
+	const char *argument; /* argument of option_row */
 	enum argument_kind kind;
-	const char *words;    /* of ARGUMENT_WORDS */
+	const char *words;    /* words of ARGUMENT_WORDS, else NULL */
 } argument_rows[] = {
 	{"FILE",	ARGUMENT_FILE,		NULL},
 	{"A B",		ARGUMENT_FILE,		NULL},

@@ -71,7 +71,7 @@ static void add_entry(struct text *page, const char *name, const char *help)
 	add_sentence(page, help);
 }
 
-/* What OPTIONS says of this option, up to the next one. */
+/* Adds what OPTIONS says of the option, up to the next one. */
 static void add_details(struct text *page, const char *details, const char *name)
 {
 	size_t length = strlen(name);
