@@ -75,8 +75,8 @@ struct sample {
 	const char *runq_why; /* reason of the wait for a CPU; only in RQ */
 	int64_t waker_tid, waker_pid;
 	const char *waker_comm;
-	/* where, as hashes of stacks, and words of unwind/stack_table.h; stack: both, outermost
-	 * frame first, ';' between; see render/frame_kind.h for annotations
+	/* stacks as hashes, and words of unwind/stack_table.h; stack: both, outermost frame first,
+	 * ';' between; see render/frame_kind.h for annotations
 	 */
 	int64_t ustack, kstack;
 	const char *ufunc, *ufuncs, *kfunc, *kfuncs, *stack;
