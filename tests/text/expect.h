@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a test expects: counted, and told where it is not so. */
+/* Expectations of a test: counted, and told where they are not met. */
 #ifndef TSNAP_TESTS_EXPECT_H
 #define TSNAP_TESTS_EXPECT_H
 

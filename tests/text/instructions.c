@@ -23,7 +23,7 @@ struct machine {
 	struct instruction_needs *needs;
 };
 
-/* What is known at an instruction that some jump forward leads to. */
+/* State that is known at an instruction that some jump forward leads to. */
 struct arrival {
 	bool there;
 	struct machine machine;
@@ -75,7 +75,7 @@ static bool is_number(const struct value *value)
 	return value->base == BASE_NUMBER || value->base == BASE_RANGE;
 }
 
-/* What the verifier knows of the size that a helper is to read or write. */
+/* Notes what the verifier knows of the size that a helper is to read or write. */
 static void size_check(struct instruction_needs *needs, const struct value *size)
 {
 	needs->size_varies |= size->base != BASE_NUMBER;
@@ -210,7 +210,7 @@ static void arrival_add(struct arrival *arrival, const struct machine *machine)
 		*arrival = (struct arrival){true, *machine};
 }
 
-/* Where the instruction may jump to, if forward; 0: nowhere. */
+/* Returns the instruction that this one may jump to, if forward; 0: none. */
 static size_t jump_target(const struct bpf_insn *insn, size_t at, size_t count)
 {
 	unsigned int class = BPF_CLASS(insn->code), op = BPF_OP(insn->code);
@@ -251,7 +251,7 @@ void instruction_needs_find(const struct bpf_insn *insns, size_t count,
 			arrival_add(&arrivals[target], &machine);
 		reached = falls_through(&insns[i]);
 		if (insns[i].code == (BPF_LD | BPF_IMM | BPF_DW))
-			i++; /* its second half */
+			i++; /* second half of a 64-bit constant */
 	}
 	free(arrivals);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What compiled BPF instructions ask of a kernel, read from the instructions alone. */
+/* Demands of compiled BPF instructions on a kernel, read from the instructions alone. */
 #ifndef TSNAP_TESTS_INSTRUCTIONS_H
 #define TSNAP_TESTS_INSTRUCTIONS_H
 
@@ -15,7 +15,7 @@ struct instruction_needs {
 	size_t count;
 	int stack_bytes;   /* deepest use of the frame */
 	bool goes_back;	   /* a backward jump */
-	const char *newer; /* what 4.9's instruction set lacks, or NULL */
+	const char *newer; /* name of an instruction that 4.9 lacks, or NULL */
 	int helpers[NEEDS_HELPERS_MAX];
 	size_t helper_count;
 	/* Constants added to pointers that were read through: by a probe_read, but not of the

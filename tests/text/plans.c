@@ -59,8 +59,8 @@ enum {
 	TOTALS = 32,
 	SLOWER = 64,
 	NOTHING_KEPT = 128,
-	FEW_IDS = 256, /* as many ids as programs compare with */
-	WAKES = 512,   /* of --critical-path */
+	FEW_IDS = 256, /* number of ids that programs compare with */
+	WAKES = 512,   /* wake-ups of --critical-path */
 };
 
 #define NEW_KERNEL (READ_INTO_MAP | READ_KERNEL | SLOTS)
@@ -68,9 +68,9 @@ enum {
 #define ALL_TOLD (TRACE | TOTALS | SLOWER)
 #define EVERY_KIND ((1u << LATENCY_KIND_COUNT) - 1)
 
-/* What the kernels of a time offer, with what users ask for. The first five rows do for an offsets
- * file. Old kernels have kinds of --trace by themselves, too: their verifiers have refused one
- * kind's program and taken that of all. */
+/* Knobs that the kernels of a time offer, with what users ask for. The first five rows do for an
+ * offsets file. Old kernels have kinds of --trace by themselves, too: their verifiers have refused
+ * one kind's program and taken that of all. */
 const struct knob_choice knob_choices[] = {
 	{NEW_KERNEL | PIDS, 0},
 	{NEW_KERNEL | PIDS | TRACE, 0},
@@ -165,7 +165,7 @@ bool plan_is_old(const struct plan_kind *kind, const struct knob_choice *choice)
 	return choice->bits & READ_INTO_MAP || !(kind->kinds >> PROBE_RAW_TRACEPOINT & 1);
 }
 
-/* What the text is told must hold for the oldest kernel that is told so. */
+/* Returns the oldest kernel that a text with these knobs and that probe may be given to. */
 uint32_t release_oldest(const struct program_knobs *knobs, const struct probe_row *row)
 {
 	uint32_t release = fact_rows[row->wants].since;

@@ -19,7 +19,7 @@
 struct plan_kind {
 	const char *name;
 	unsigned int kinds;  /* bits 1 << PROBE_x */
-	bool last;	     /* of several rows of a kind the last, not the first */
+	bool last;	     /* takes the last of several rows of a kind, not the first */
 	unsigned int groups; /* these only, bits 1 << GROUP_x; 0: all */
 };
 
@@ -29,7 +29,7 @@ extern const size_t plan_kind_count;
 /* Knobs of a text. */
 struct knob_choice {
 	int bits;
-	uint32_t kinds; /* of --trace, bits 1 << LATENCY_x; 0: all */
+	uint32_t kinds; /* kinds of --trace, bits 1 << LATENCY_x; 0: all */
 };
 
 #define OFFSETS_CHOICES 5 /* the first ones are enough for an offsets file */

@@ -20,9 +20,9 @@
 #define SIZES_VARY_SINCE FACT_SINCE(4, 11)
 #define SIZES_ZERO_SINCE FACT_SINCE(4, 16)
 #define VISITS_UNBOUND_SINCE FACT_SINCE(5, 2)
-/* As counted by visits.h. With 29 870 of them 4.9 visits 90 972 of 98 304, with 33 927, of another
- * LLVM, 72 851, and of programs that it refused 28 963 to 40 153 are counted; with 53 797 of them
- * 4.14 visits 51 750 of 131 072. */
+/* Visits as counted by visits.h. With 29 870 of them 4.9 visits 90 972 of 98 304, with 33 927, of
+ * another LLVM, 72 851, and of programs that it refused 28 963 to 40 153 are counted; with 53 797
+ * of them 4.14 visits 51 750 of 131 072. */
 #define VISITS_MAX_4_9 35000
 #define VISITS_MAX_4_14 100000
 
@@ -38,8 +38,8 @@ static uint32_t helper_since(int helper)
 	return UINT32_MAX;
 }
 
-/* Where a program reads the field: a number of the second pid namespace, and until 4.18 the pointer
- * in pids[0], lie 16 bytes behind. */
+/* Returns the offset at which a program reads the field: a number of the second pid namespace, and
+ * until 4.18 the pointer in pids[0], lie 16 bytes behind. */
 static uint32_t read_offset(const struct field_layout *layout, size_t field)
 {
 	bool old_pids = !strcmp(field_rows[field].names[0], "thread_pid") && layout->name[field];
@@ -100,7 +100,7 @@ void budget_read(const char *path, const char *machine)
 	char bcc[64], here[256];
 
 	expect(host_file_read(path, text, sizeof(text) - 1) > 0, "'%s' can't be read", path);
-	strcat(text, "\n"); /* which is cut off */
+	strcat(text, "\n"); /* newline that host_file_read() cut off */
 	bcc_library_find(bcc, sizeof(bcc));
 	snprintf(here, sizeof(here), "%s %s\n", bcc, machine);
 	if (!strncmp(text, here, strlen(here)))
@@ -198,7 +198,7 @@ static void sizes_check(void)
 	expect(needs.size_varies && needs.size_zero, "a size from 0 on is not found");
 }
 
-/* What must be found is found: a program with one of each. */
+/* Checks that a program with one of each finding has them all found. */
 void program_check_itself(void)
 {
 	const struct bpf_insn bad[] = {

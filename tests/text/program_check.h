@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a compiled program is held to: limits of the oldest kernel that may get it, offsets of its
- * layout, and the budget.
+/* Limits of a compiled program: those of the oldest kernel that may get it, offsets of its layout,
+ * and the budget.
  */
 #ifndef TSNAP_TESTS_PROGRAM_CHECK_H
 #define TSNAP_TESTS_PROGRAM_CHECK_H

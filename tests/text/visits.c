@@ -5,15 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SLOTS 64 /* of 8 bytes: MAX_BPF_STACK */
+#define SLOTS 64 /* slots of 8 bytes: MAX_BPF_STACK */
 
 enum kind { NONE, UNKNOWN, NUMBER, FRAME, CONTEXT, MAP, VALUE_OR_NULL, VALUE };
 
-/* What is known of a register, or of 8 bytes of the stack. */
+/* Content of a register, or of 8 bytes of the stack, as far as it is known. */
 struct content {
 	uint8_t kind;
 	uint8_t varies; /* of a VALUE: an unknown number was added */
-	uint16_t map;	/* which one it is, or is of */
+	uint16_t map;	/* number of the map, or of the map it is of */
 	int32_t number; /* the constant; of FRAME and VALUE: the offset */
 };
 
@@ -23,7 +23,7 @@ _Static_assert(sizeof(struct content) == 8, "no holes");
 struct state {
 	struct content registers[11], slots[SLOTS];
 	size_t at;
-	struct state *next; /* of those seen at this instruction, or still to follow */
+	struct state *next; /* next of the states seen at this instruction, or still to follow */
 };
 
 struct visits {
@@ -179,7 +179,7 @@ static void call_do(struct state *state, int helper)
 		registers[i] = none;
 }
 
-/* What was looked up is a value now, or NULL. */
+/* Makes a looked up pointer a value, or NULL. */
 static void pointer_decide(const struct visits *visits, struct state *state, struct content pointer,
 			   bool null)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How many instructions an old verifier is likely to visit in a program: it follows every way, and
- * leaves one only where it was before in a like state. It gives up at 98 304 in Linux 4.9, at
- * 131 072 from 4.14 to 5.1, which depends on the branches of a program more than on its length.
+/* Number of instructions that an old verifier is likely to visit in a program: it follows every
+ * way, and leaves one only where it was before in a like state. It gives up at 98 304 in Linux 4.9,
+ * at 131 072 from 4.14 to 5.1, which depends on the branches of a program more than on its length.
  *
  * This is a rough model, for machines without such kernels: where they are, they load the programs
  * themselves (tests/vm). It was held against both, of all plans' programs with more than 3000
