@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a parser that was taken over may answer for a row of an unwind table: the row is refused, or
- * a walk can follow it. */
+/* Answers of a parser that was taken over, for a row of an unwind table: the row is refused, or a
+ * walk can follow it. */
 #include <elf.h>
 #include <stdbool.h>
 #include <stdint.h>

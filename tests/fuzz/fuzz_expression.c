@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What users may type behind --filter; and that an early answer is the one given at the end. */
+/* Text that users may type behind --filter; and an early answer is the one given at the end. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -27,7 +27,7 @@ static void string_meet(void *to, int depth, const char *key, const char *string
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	/* so that a byte behind the end is found */
+	/* a copy of the exact size, so that a byte behind the end is found */
 	char *text = malloc(size ? size : 1);
 	size_t count = 0;
 

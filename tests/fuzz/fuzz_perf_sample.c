@@ -11,7 +11,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define REGISTERS 0xff0fffull /* of x86-64, as they are asked for */
+#define REGISTERS 0xff0fffull /* x86-64 registers, as they are asked for */
 
 static const uint64_t parts[] = {PERF_SAMPLE_CALLCHAIN, PERF_SAMPLE_RAW, PERF_SAMPLE_REGS_USER,
 				 PERF_SAMPLE_STACK_USER};
@@ -34,7 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
 		type |= data[0] >> i & 1 ? parts[i] : 0;
-	record = malloc(bytes ? bytes : 1); /* of exactly that size */
+	record = malloc(bytes ? bytes : 1); /* the exact size: reads behind it are found */
 	must(record != NULL);
 	memcpy(record, data + 1, bytes);
 	if (!cpu_sample_parse(record, bytes, type, REGISTERS, &sample)) {

@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define NUMBERS 4
 
-/* As it lies in the input, before the bytes of its file. */
+/* Request as it lies in the input, before the bytes of its file. */
 struct short_request {
 	uint8_t kind, number, how; /* how: bits */
 	uint8_t unused;

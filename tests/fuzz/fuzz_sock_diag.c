@@ -15,7 +15,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define FAMILIES 2 /* of a group, at most */
+#define FAMILIES 2 /* families of a group, at most */
 
 static void pieces_send(int socket, const uint8_t *data, size_t size)
 {
