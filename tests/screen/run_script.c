@@ -29,7 +29,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What the second way to be called has to know. */
+/* State of the second way to be called. */
 static struct {
 	const char *command; /* NULL: it is the first way */
 	size_t rows, columns;
@@ -118,7 +118,7 @@ static void keys_give(struct stage *stage, const char *names)
 		command_note(stage->view, key);
 		if (!stage_key(stage, key) && !facts.command)
 			printf("--- the end was asked for\n");
-		/* what is scrolled depends on what was drawn */
+		/* the amount that can be scrolled depends on what was drawn */
 		stage_draw(stage);
 		names += length + (names[length] == ' ');
 	}

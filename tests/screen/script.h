@@ -26,7 +26,7 @@ struct stage {
 void stage_open(struct stage *stage, const char *recording, const struct query *query);
 /* Gives the view a key, and does what it asks for. False: it asks for the end. */
 bool stage_key(struct stage *stage, int32_t key);
-/* The same with the mouse. */
+/* Gives the view a mouse event. */
 void stage_mouse(struct stage *stage, const struct mouse *mouse);
 /* Draws the screen. */
 void stage_draw(struct stage *stage);
