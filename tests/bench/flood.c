@@ -24,7 +24,7 @@ static int map_of_id(uint32_t id)
 	return (int)syscall(SYS_bpf, BPF_MAP_GET_FD_BY_ID, &attr, sizeof(attr));
 }
 
-/* Of one of the process's maps, by its name; -1: it has none such. */
+/* Returns a descriptor of the process's map of that name; -1: it has none such. */
 static int map_of(const char *pid, const char *name, uint32_t *entries)
 {
 	char path[300], line[128];
@@ -81,7 +81,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "flood: %s has no thread state array in shared memory\n", argv[1]);
 		return 77;
 	}
-	/* as if all were that one: records of threads that are not there are taken away */
+	/* all records get one process's ids: those of threads that are not there are taken away */
 	record.identity.tid = record.identity.tgid = (uint32_t)strtoul(argv[3], NULL, 10);
 	record.sched.state = 1; /* TASK_INTERRUPTIBLE */
 	record.sched.out_ns = 1;

@@ -31,7 +31,7 @@ static int event_attach(const char *event)
 	return result < 0 ? result : fd;
 }
 
-/* What fdinfo says of the program (sysctl kernel.bpf_stats_enabled, 5.1). */
+/* Prints what fdinfo says of the program (sysctl kernel.bpf_stats_enabled, 5.1). */
 static void run_tell(const char *event, int program)
 {
 	unsigned long long ns = 0, runs = 0;

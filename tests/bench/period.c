@@ -63,7 +63,7 @@ int main(int argc, char **argv)
 		while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL) == EINTR)
 			;
 		late_ns[i] = now_ns() - due_ns;
-		if (late_ns[i] > PERIOD_NS) /* what was missed is not made up for */
+		if (late_ns[i] > PERIOD_NS) /* periods that were missed are not made up for */
 			due_ns += late_ns[i] / PERIOD_NS * PERIOD_NS;
 	}
 	qsort(late_ns, (size_t)count, sizeof(*late_ns), by_size);

@@ -19,14 +19,14 @@
 #include <unistd.h>
 
 #define THREADS 5000u
-#define KINDS 250u /* of threads: a name, a program and a control group each */
+#define KINDS 250u /* kinds of threads: a name, a program and a control group each */
 #define BEGIN_US 1795190400000000ll
 #define LENGTH_US (8 * PART_HOUR_US)
 
 static const char *const calls[] = {"futex", "read",	  "epoll_wait", "pread64",
 				    "fsync", "io_submit", "nanosleep",	"sendto"};
 
-/* What does not change while a thread lives. */
+/* Sets what does not change while a thread lives. */
 static void thread_make(struct sample *sample, unsigned int i)
 {
 	static const char *const users[] = {"root", "postgres", "www-data", "prometheus", "nobody"};
@@ -41,7 +41,7 @@ static void thread_make(struct sample *sample, unsigned int i)
 	sample->cgroup = name("/system.slice/postgresql.slice/instance@", kind, ".service");
 }
 
-/* What a scan finds it to do: one of eight threads is not asleep. */
+/* Sets what a scan finds the thread to do: one of eight threads is not asleep. */
 static void thread_step(struct sample *sample, int64_t time_us, int64_t weight_us)
 {
 	unsigned int call = (unsigned int)(sample->tid / 7 + dice(3)) % 8, asleep = dice(8);

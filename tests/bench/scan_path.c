@@ -127,7 +127,7 @@ static struct live *live_make(bool all, struct error *e)
 	return live;
 }
 
-/* As sampler.c and live.c do it, in one thread. */
+/* Makes a scan as sampler.c and live.c do it, in one thread. */
 static int scan_make(struct live *live, struct capturer *capturer)
 {
 	int err;

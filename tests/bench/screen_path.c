@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the full screen costs, without a terminal and a kernel.
+/* Cost of the full screen, without a terminal and a kernel.
  *
  * screen_path million              ms of CPU time to group a window of a million samples
  * screen_path memory               MB of ten minutes at 20 Hz of 500 active threads
