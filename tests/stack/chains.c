@@ -75,7 +75,7 @@ LINK static void grown(void)
 	LINK_END();
 }
 
-/* Its frame is larger than the copy of the stack's top. */
+/* Has a frame larger than the copy of the stack's top. */
 LINK static void frame_large(void)
 {
 	char room[200000];
@@ -209,7 +209,8 @@ LINK static void sorted(void)
 	sink = numbers[0];
 }
 
-/* Its return address is in a register, since the child takes that of the stack. */
+/* Sleeps in vfork(2) with the return address in a register, because the child takes that of the
+ * stack. */
 LINK static void vforked(void)
 {
 	pid_t child = vfork();

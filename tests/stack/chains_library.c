@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What chains.c opens at run time. */
+/* Library that chains.c opens at run time. */
 #include "chains.h"
 
 void library_call(void (*back)(void));

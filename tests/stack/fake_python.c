@@ -18,7 +18,7 @@
 #include "rights.h"
 
 #define THREADS_MAX 1000
-#define FRAMES 3 /* of a circle */
+#define FRAMES 3 /* frames of a circle */
 #define STACK_BYTES (128 << 10)
 #define STRING_ASCII (1u << 2 | 0x20 | 0x40)
 

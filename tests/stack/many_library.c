@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What many_files.c opens many copies of. */
+/* Library that many_files.c opens many copies of. */
 
 typedef void hop_function(void *const *next);
 

@@ -31,7 +31,8 @@ static bool is_right(const struct frame_row *found, const struct frame_row *tabl
 	case RULE_UNDEFINED:
 		return true;
 	case RULE_SAME:
-		/* what was taken back a table may still tell below the stack pointer */
+		/* a register that was taken back may still be told by a table below the stack
+		 * pointer */
 		return told->kind == RULE_SAME ||
 		       (told->kind == RULE_AT_CFA && told->offset + table->cfa.offset < 0 &&
 			table->cfa.number == machine_of(false)->sp);
