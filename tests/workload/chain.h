@@ -20,7 +20,7 @@ void victim_add(pid_t tid, pid_t blocker, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 void pid_add(pid_t pid);
 
-/* What a process does with two descriptors; it has no others. */
+/* A process that works on two descriptors; it has no others. */
 struct part {
 	const char *name;
 	void (*run)(const struct part *part);

@@ -34,7 +34,7 @@ static void missing_make(void)
 		unready("no userfaultfd here");
 }
 
-/* Its name goes before anybody has its lock, which unlink(2) takes, too. */
+/* Makes the file and unlinks it before anybody has its lock, which unlink(2) takes, too. */
 static void file_make(void)
 {
 	char path[256];

@@ -158,7 +158,7 @@ static void nested(void)
 	pid_add(getpid());
 }
 
-/* So many threads in one chain that it has no root but for the last of them. */
+/* A chain of so many threads that it has no root but for the last of them. */
 #define LONG 10000
 #define LONG_STACK 32768
 

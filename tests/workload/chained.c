@@ -10,7 +10,7 @@
 #include "workload.h"
 
 #define GROUP 10	  /* pairs that share a mutex */
-#define PROCESS_PAIRS 100 /* of a process of clients and one of servers, a multiple of that */
+#define PROCESS_PAIRS 100 /* pairs of two processes, clients and servers; multiple of GROUP */
 
 struct pair {
 	int ends[2]; /* of a TCP connection: the client's, the server's */

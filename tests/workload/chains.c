@@ -299,8 +299,8 @@ static void server_threads(void)
 	sleep_ns(10 * NAP_NS);
 }
 
-/* The same, and each of them asks a process by a pipe while it holds a mutex: only the holder is in
- * a call on something that tells nothing of its client. */
+/* A server with a thread for each connection, each of which asks a process by a pipe while it holds
+ * a mutex: only the holder is in a call on something that tells nothing of its client. */
 #define ASKING 5
 
 static pthread_mutex_t asked; /* zeroed is unlocked */

@@ -10,7 +10,7 @@
 
 #include "workload.h"
 
-#define READ_32 3 /* of i386 and of ARM */
+#define READ_32 3 /* number of read(2) on i386 and on ARM */
 
 static void ready_compat(pid_t tid, pid_t pid, int fd)
 {

@@ -21,7 +21,7 @@
 
 static int pipe_fds[2];
 
-/* What the threads of a real host sleep in: locks, descriptors, timers. */
+/* Sleeps as the threads of a real host do: in locks, descriptors, timers. */
 static void sleep_somehow(void *kind)
 {
 	static int word;
@@ -112,7 +112,7 @@ static void many_run(void)
 			crowd_add((left < PROCESS_THREADS ? left : PROCESS_THREADS) - 1);
 			if (write(up[1], "", 1) != 1)
 				die("write");
-			close(up[1]); /* so that the end of one that died is seen */
+			close(up[1]); /* closed, so that the end of a process that died is seen */
 			sleep_somehow(NULL);
 		}
 	close(up[1]);
@@ -211,7 +211,7 @@ static void brief_run(void)
 	_exit(0);
 }
 
-/* Of this process, or of its children that have ended: RUSAGE_x. */
+/* Returns the usage of this process, or of its children that have ended: RUSAGE_x. */
 static struct rusage usage_of(int who)
 {
 	struct rusage usage;

@@ -55,7 +55,7 @@ static void fsync_run(void)
 	syncer.fd = open(syncer.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (syncer.fd < 0)
 		die(syncer.path);
-	unlink(syncer.path); /* so that it goes whatever happens to us */
+	unlink(syncer.path); /* unlinked, so that it goes whatever happens to us */
 	subject_start(&subject, "fsync", sync_loop, &syncer);
 	ready_begin(subject.tid, getpid());
 	line_add("syscall", "fsync");

@@ -8,7 +8,7 @@
 
 #include "workload.h"
 
-#define THREADS_MAX 64 /* of each kind */
+#define THREADS_MAX 64 /* threads of each kind */
 #define NS_PER_US 1000ll
 #define CALIBRATIONS 200
 
@@ -21,7 +21,8 @@ static void rounds_spin(long rounds)
 		__asm__ volatile("" ::: "memory");
 }
 
-/* How many rounds take so long on a CPU that nothing else uses: the fastest of many tries. */
+/* Returns the rounds that take so long on a CPU that nothing else uses: the fastest of many tries.
+ */
 static long rounds_of_ns(int64_t ns)
 {
 	const long rounds = 100000;
@@ -73,7 +74,7 @@ static void sync_often(void *unused)
 	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		die(path);
-	unlink(path); /* so that it goes whatever happens to us */
+	unlink(path); /* unlinked, so that it goes whatever happens to us */
 	while (pwrite(fd, block, sizeof(block), 0) == sizeof(block))
 		if (fdatasync(fd))
 			die("fdatasync");

@@ -15,7 +15,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int64_t compute_ns, sleep_for_ns, hold_ns;
 static int file = -1;
-static int ends[2]; /* of requests and answers */
+static int ends[2]; /* ends of the connection for requests and answers */
 
 /* CPU time: what others take away is not counted. */
 static void compute(int64_t ns)

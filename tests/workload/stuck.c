@@ -232,7 +232,7 @@ static void exec_run(void)
 		execl("/bin/true", "true", (char *)NULL);
 		_exit(1);
 	}
-	/* its state can't be asked for: that is what it is about */
+	/* the process's state can't be asked for: this is what the row is about */
 	sleep_ns(500 * NS_PER_MS);
 	ready_begin(pid, pid);
 	line_end();

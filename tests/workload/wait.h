@@ -9,11 +9,11 @@
 
 #define OTHER "other" /* comm of the process at the other end */
 
-/* What a row prepares, and what a thread then does for ever. The texts are in tsnap's words. */
+/* A wait that a row prepares, and a thread then does for ever. The texts are in tsnap's words. */
 struct waiting {
 	long nr;
 	long arg[6];
-	int fd;		     /* that the call is about; -1: none */
+	int fd;		     /* descriptor that the call is about; -1: none */
 	void (*run)(void *); /* instead of the call */
 	pid_t pid;	     /* waits_on_pid; 0: none */
 	char waits_on[256], connection[256], remote[128], file[256];

@@ -96,7 +96,7 @@ static void fifo_open(struct waiting *w)
 	strcpy(w->waits_on, w->file);
 }
 
-/* The same, of a path that is relative to a descriptor. */
+/* Waits for somebody to open the other end of a path that is relative to a descriptor. */
 static void fifo_open_relative(struct waiting *w)
 {
 	static char name[64];

@@ -27,7 +27,7 @@ pid_t other_start(int close_fd)
 		close(close_fd);
 		stay();
 	}
-	/* its name is there before it is asked for */
+	/* the name is there before it is asked for */
 	await_state(pid, pid, "S", NR_ANY);
 	return pid;
 }

@@ -95,7 +95,7 @@ void sleep_ns(int64_t ns);
 void make_pipe(int fds[2]);
 /* The ends of a TCP connection of the loopback device. */
 void make_tcp(int pair[2]);
-/* As many threads and descriptors as may be. */
+/* Raises the limits on threads and descriptors as far as they go. */
 void limits_raise(void);
 
 #endif
