@@ -21,8 +21,7 @@ static void rounds_spin(long rounds)
 		__asm__ volatile("" ::: "memory");
 }
 
-/* Returns the rounds that take so long on a CPU that nothing else uses: the fastest of many tries.
- */
+/* Returns the rounds that take so long on a CPU nothing else uses: the fastest of many tries. */
 static long rounds_of_ns(int64_t ns)
 {
 	const long rounds = 100000;
