@@ -12,7 +12,7 @@ enum kind { NONE, UNKNOWN, NUMBER, FRAME, CONTEXT, MAP, VALUE_OR_NULL, VALUE };
 /* Content of a register, or of 8 bytes of the stack, as far as it is known. */
 struct content {
 	uint8_t kind;
-	uint8_t varies; /* of a VALUE: an unknown number was added */
+	uint8_t varies; /* VALUE: an unknown number was added */
 	uint16_t map;	/* number of the map, or of the map it is of */
 	int32_t number; /* the constant; of FRAME and VALUE: the offset */
 };

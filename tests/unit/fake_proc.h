@@ -17,13 +17,13 @@ void fake_proc_done(struct fake_proc *proc);
  */
 void fake_proc_put(const struct fake_proc *proc, int pid, int tid, const char *name,
 		   const char *text);
-/* The same of a process: PID/name. */
+/* Writes PID/name, a file of a process. */
 void fake_proc_put_process(const struct fake_proc *proc, int pid, const char *name,
 			   const char *text);
 /* Gives the thread a page of memory at this address, which begins with bytes. */
 void fake_proc_put_page(const struct fake_proc *proc, int pid, int tid, unsigned long address,
 			const void *bytes, size_t size);
-/* Its stat, with this parent. */
+/* Writes the thread's stat, with this parent. */
 void fake_proc_put_stat(const struct fake_proc *proc, int pid, int tid, int ppid);
 /* Takes away all that was put for the thread. */
 void fake_proc_drop(const struct fake_proc *proc, int pid, int tid);

@@ -4,7 +4,7 @@
 #ifndef TSNAP_TESTS_FAKE_TREE_H
 #define TSNAP_TESTS_FAKE_TREE_H
 
-extern char fake_tree[64]; /* its path */
+extern char fake_tree[64]; /* path of the tree */
 
 /* For cmocka: before and after a test. */
 int fake_tree_begin(void **state);

@@ -15,14 +15,14 @@ struct scene {
 };
 
 int scene_init(void **state);
-/* The same; 8 is another thread of its process, called x. */
+/* Like scene_init(); 8 is another thread of its process, called x. */
 int waits_init(void **state);
 int scene_done(void **state);
 
-/* It is in this system call, another one than before. */
+/* Puts the thread into this system call, another one than before. */
 void call_put(struct scene *scene, long nr, int64_t arg0, int64_t arg1, int64_t arg2);
 
-#define PAGE 0x400000ul /* of its memory */
+#define PAGE 0x400000ul /* page of the thread's memory */
 #define BEAT_NS (50 * 1000000ll)
 
 #define scene_test(test) cmocka_unit_test_setup_teardown(test, scene_init, scene_done)

@@ -9,8 +9,8 @@
 
 struct sleeper {
 	pthread_t thread;
-	int ends[2];	    /* of the pipe; it reads from ends[0] */
-	uid_t euid;	    /* its effective uid, of this thread alone; (uid_t)-1: unchanged */
+	int ends[2];	    /* ends of the pipe; the thread reads from ends[0] */
+	uid_t euid;	    /* effective uid of this thread alone; (uid_t)-1: unchanged */
 	volatile pid_t tid; /* 0 until it runs */
 };
 

@@ -64,8 +64,8 @@ static void test_nothing_of_exact_times_is_lost(void **state)
 	archive_done(&archive);
 }
 
-/* What a thread that ended had is not the next one's of that number; scans in which nobody was
- * awake count; a clock may step back. */
+/* Checks that what a thread had that ended is not the next one's of that number, that scans in
+ * which nobody was awake count, and that a clock may step back. */
 static void test_archive_forgets(void **state)
 {
 	struct archive archive = {.every_us = SECOND_US};
@@ -196,7 +196,7 @@ static void test_snapshot_of_two_tiers(void **state)
 	assert_int_equal(archived, 3);
 }
 
-/* How many files of a kind are left, and the hour of the first. */
+/* Returns how many files of a kind are left, and the hour of the first. */
 static int files_left(const struct scene *scene, enum record_kind kind, int64_t *first_us)
 {
 	struct part_list list = {0};

@@ -310,7 +310,7 @@ static void names_of_threads(void **state)
 	names_clear();
 }
 
-/* What is kept for ever takes no room from what comes and goes. */
+/* Strings that are kept for ever take no room from transient ones. */
 static void names_lent_have_room(void **state)
 {
 	char word[16];
@@ -443,7 +443,7 @@ static void output_ends_with_a_line(void **state)
 	close(fd);
 }
 
-/* What nobody has to read, unlike a terminal; and as much as a pipe holds. */
+/* Output that nobody has to read, unlike a terminal; and as much as a pipe holds. */
 static void output_that_is_ready(void **state)
 {
 	int nothing = open("/dev/null", O_WRONLY), terminal = posix_openpt(O_RDWR | O_NOCTTY);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a system call reads, by its line in /proc/PID/syscall: of a child that has this process'
- * memory and descriptors. */
+/* Subject of a system call by its line in /proc/PID/syscall: a child has this process' memory and
+ * descriptors. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -99,7 +99,7 @@ static void files(void **state)
 	close(directory);
 }
 
-/* What tsnap itself has begun ends, however long it takes. */
+/* Calls that tsnap itself has begun end, however long they take. */
 static void others(void **state)
 {
 	int fds[2];
@@ -142,7 +142,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(lines, child_start, child_end),
 	};
 
-	if (getenv("TSNAP_TEST_EMULATED")) /* its calls are not the kernel's */
+	if (getenv("TSNAP_TEST_EMULATED")) /* the emulator's calls are not the kernel's */
 		return 77;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,7 @@ static size_t bytes_of(const struct capture_queue *queue)
 	return bytes;
 }
 
-/* As many scans as there is room for, of so many copies, which nobody takes. */
+/* Fills the queue with scans of so many copies, which nobody takes; returns their number. */
 static unsigned int fill(struct capture_queue *queue, size_t copies)
 {
 	unsigned int scans = 0;
@@ -56,7 +56,7 @@ static void memory_has_a_bound(void **state)
 	scans = fill(queue, LARGE);
 	assert_in_range(scans, 2, CAPTURE_QUEUE_MAX - 1);
 	assert_true(bytes_of(queue) < BYTES_MOST);
-	/* those with that memory are used again, whichever was given back last */
+	/* captures with that memory are used again, whichever was given back last */
 	assert_int_equal(take_all(queue), scans);
 	assert_in_range(fill(queue, LARGE), scans - 1, scans);
 	assert_true(bytes_of(queue) < BYTES_MOST);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which of the paths in /proc/TID/cgroup tells most, and what it tells. */
+/* Choice of the path in /proc/TID/cgroup that tells most, and what it tells. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -95,7 +95,7 @@ static void other_paths(void **state)
 	expect_others("0::/a\n", 64, "");
 	expect_others("4:cpuacct:/b\n3:cpuset:/\n2:cpu:/b\n1:memory:/c\n0::/a\n", 64, "/b\n/c");
 	expect_others("4:cpuacct:/a\n3:cpu:/ab\n2:x:/b\n1:y\n0::/a\n", 64, "/ab\n/b");
-	expect_others("4:cpuacct:/long\n3:cpu:/b\n0::/a\n", 6, "/b"); /* what fits */
+	expect_others("4:cpuacct:/long\n3:cpu:/b\n0::/a\n", 6, "/b"); /* only what fits */
 }
 
 #define ID "f75aff467357c5d0ddd47cb7ad87ed38746e018992586ff66198a5c11218f634"
@@ -103,7 +103,7 @@ static void other_paths(void **state)
 #define POD "5759a1ae-36ca-48a8-b20a-b0b5c8a90fb8"
 #define POD_UNIT "5759a1ae_36ca_48a8_b20a_b0b5c8a90fb8"
 
-/* As seen on hosts, most of them in the bug reports of tools that read such paths. */
+/* Paths seen on hosts, most of them in the bug reports of tools that read such paths. */
 static const struct {
 	const char *path, *runtime, *container, *pod, *unit;
 } paths[] = {

@@ -128,7 +128,7 @@ static void to_a_quota(void **state)
 	assert_null(told(2).oncpu_comm);
 }
 
-/* Of which process no thread is known. */
+/* A process of which no thread is known. */
 static void to_a_process(void **state)
 {
 	struct chain_node *client;

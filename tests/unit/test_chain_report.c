@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What --chains makes of samples; golden tests have the whole report */
+/* Report of --chains from samples; golden tests have the whole report */
 #include "unit.h"
 #include "base/names.h"
 #include "report/chain_report.h"
@@ -42,7 +42,7 @@ static int64_t number_in(const struct chain_report *report, enum chain_part part
 	return 0;
 }
 
-/* What a root was in for more than half of the time is told, whatever it was in last. */
+/* A root that was in a call for more than half of the time is told so, whatever it was in last. */
 static void mostly_in(void **state)
 {
 	static const char *const calls[] = {"fsync", "read",  "fsync", "fsync",

@@ -214,7 +214,7 @@ static void arguments_put(struct scene *scene, int pid, const char *bytes, size_
 }
 #define ARGUMENTS_PUT(scene, pid, words) arguments_put(scene, pid, words, sizeof(words) - 1)
 
-/* What calls itself so within the container is not believed. */
+/* A process that calls itself so within the container is not believed. */
 static void names_by_monitor(void **state)
 {
 	struct scene *scene = *state;

@@ -60,7 +60,7 @@ static void version_2(void **state)
 	assert_non_null(strstr(counted(&quotas), "/pod/small=0/0 0;"));
 	assert_non_null(strstr(counted(&quotas), "/pod/late=2/3 50;"));
 
-	/* which of them holds a thread back: the innermost first */
+	/* groups that hold a thread back: the innermost first */
 	assert_int_equal(find(&quotas, "/other/x", 2 * SECOND), -1);
 	assert_int_equal(find(&quotas, "/", 2 * SECOND), -1);
 	place = find(&quotas, "/pod/small/a", 2 * SECOND);

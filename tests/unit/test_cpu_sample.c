@@ -47,7 +47,7 @@ static void head_add(struct record *record)
 	word_add(record, 123456789);
 }
 
-/* What each register is: its place in the sample, times 100. */
+/* Adds registers with the value of their place in the sample, times 100. */
 static void registers_add(struct record *record, uint64_t abi)
 {
 	word_add(record, abi);
@@ -70,7 +70,7 @@ static void record_make(struct record *record)
 	registers_add(record, PERF_SAMPLE_REGS_ABI_64);
 	words_add(record, (const uint64_t[]){51, 52, 53, 54}, 4);
 	record->words[record->count - 5] = 32; /* bytes */
-	word_add(record, 24);		       /* of which the kernel could copy so many */
+	word_add(record, 24);		       /* bytes of those that the kernel could copy */
 }
 
 static void whole_one(void **state)
@@ -106,7 +106,7 @@ static void whole_one(void **state)
 	assert_memory_equal(sample.stack, ((uint64_t[]){51, 52, 53}), 24);
 }
 
-/* What a program adds lies between the call chain and the registers. */
+/* Raw bytes that a program adds lie between the call chain and the registers. */
 static void raw_bytes(void **state)
 {
 	static const uint64_t chain[] = {KERNEL, 11};

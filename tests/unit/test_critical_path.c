@@ -67,7 +67,7 @@ static void expect(const struct told *told, size_t at, const char *end, const ch
 	assert_int_equal(told->samples[at].weight_us, 10000);
 }
 
-/* What runs, or would, is what it is: told at once. */
+/* A thread that runs, or would, is what its path ends with: told at once. */
 static void awake(void **state)
 {
 	struct critical_path path = {.wanted = true};
@@ -159,7 +159,7 @@ static void two_sleeps(void **state)
 	critical_path_done(&path);
 }
 
-/* How waits end that no thread ended. */
+/* Waits that no thread ended. */
 static void ends(void **state)
 {
 	static const struct {
@@ -186,8 +186,8 @@ static void ends(void **state)
 	}
 }
 
-/* What a sleep is for may be found out for a later sample of it; and whose waits are to be looked
- * up is told. */
+/* The reason of a sleep may be found out for a later sample of it; threads whose waits are to be
+ * looked up are told. */
 static void found_out_later(void **state)
 {
 	struct critical_path path = {.wanted = true};
@@ -275,12 +275,12 @@ static void sent_to_short_waits(void **state)
 	expect(&told, 2, "network", "t1");
 	critical_path_settle(&path, take, &told);
 	assert_int_equal(told.count, 5);
-	expect(&told, 3, "CPU", "t1 read> t2"); /* of the first scan */
+	expect(&told, 3, "CPU", "t1 read> t2"); /* path of the first scan */
 	expect(&told, 4, "network", "t1");
 	critical_path_done(&path);
 }
 
-/* Its own wake-up, one that was lost, and one that is still to come. */
+/* A wake-up by the thread itself, one that was lost, and one that is still to come. */
 static void unknown(void **state)
 {
 	struct critical_path path = {.wanted = true};

@@ -94,7 +94,7 @@ static void told(struct live_block *block, const struct block_flights *flights, 
 		assert_null(sample.io_others);
 }
 
-/* Who else has requests at a device: not the process itself, no name twice, those with most. */
+/* Names the others at a device: not the process itself, no name twice, those with most requests. */
 static void others_are_named(void **state)
 {
 	struct block_flight items[] = {

@@ -107,7 +107,7 @@ static void people_see_tables_and_bars(void **state)
 	text_done(&text);
 }
 
-/* What a kind does not have is no column of its table. */
+/* Values that a kind does not have are no columns of its table. */
 static void columns_of_nobody_are_left_out(void **state)
 {
 	const struct distribution **order;
@@ -169,8 +169,8 @@ static void machines_get_rows(void **state)
 		    "\"buckets\":\"0:1\"}\n");
 }
 
-/* What waits had to do with a quota is told where it is known; its title only where there is any.
- */
+/* Time that waits had to do with a quota is told where it is known; its title only where there is
+ * any. */
 static void time_for_a_quota_is_told(void **state)
 {
 	static const struct trace_kind runq = {.name = "runq", .help = "", .quota = true};

@@ -6,9 +6,9 @@
 
 #include "unit.h"
 
-#define PERIOD_NS (4000 * NS_PER_SECOND) /* so long that what the test itself takes is nothing */
+#define PERIOD_NS (4000 * NS_PER_SECOND) /* period in which the test's own time is nothing */
 
-/* As if that user's edges had taken so long. */
+/* Acts as if that user's edges had taken so long. */
 static void spend(struct live_edge_time *time, int64_t uid, int64_t seconds)
 {
 	live_edge_time_resume(time);

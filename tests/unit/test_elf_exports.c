@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What files export by name: the C library as the dynamic linker finds it, and tables that lie. */
+/* Exports of files by name: the C library as the dynamic linker finds it, and tables that lie. */
 #include "unit.h"
 
 #include <dlfcn.h>
@@ -12,7 +12,7 @@
 #include "unwind/elf/elf_exports.h"
 
 #define SYMBOLS 400
-#define HASH_OF_EXPORT 0xfc32da86 /* of "export", its lowest bit 0 */
+#define HASH_OF_EXPORT 0xfc32da86 /* hash of "export", its lowest bit 0 */
 
 struct image {
 	Elf64_Ehdr header;
@@ -85,7 +85,7 @@ static void lies_are_left(void **state)
 	export_put(3);
 	assert_int_equal(export_of("export"), 0x1003);
 	assert_int_equal(export_of("other"), 0);
-	/* its bucket ends before it */
+	/* the bucket ends before the symbol */
 	image.hash.hashes[0] = 1;
 	assert_int_equal(export_of("export"), 0);
 	/* a bucket without end */

@@ -26,7 +26,7 @@ static const char *take(void)
 	return taken;
 }
 
-/* As a probe does it; not whole: it was interrupted. */
+/* Puts an event as a probe does; not whole: it was interrupted. */
 static void event_put(struct event_ring *ring, uint64_t end_ns, bool whole)
 {
 	struct trace_event *event = &ring->events[ring->count++ % EVENTS_MAX];
@@ -123,10 +123,10 @@ static void what_another_had_is_told_once(void **state)
 	event_put(&rings[0], 6, false);
 	event_of(&rings[0], 2, 1000000);
 	event_of(&rings[1], 3, 1000100);
-	event_of(&more[1], 3, 1000200);			  /* the same */
-	event_of(&more[1], 4, 1000250);			  /* another thread's, */
-	event_of(&more[0], 2, 1000000 + 300000);	  /* another of that, */
-	event_of(&more[0], 2, 1000001)->key.what[0] = 12; /* and another kind's */
+	event_of(&more[1], 3, 1000200);			  /* the event of thread 3 again */
+	event_of(&more[1], 4, 1000250);			  /* an event of thread 4 */
+	event_of(&more[0], 2, 1000000 + 300000);	  /* another event of thread 2 */
+	event_of(&more[0], 2, 1000001)->key.what[0] = 12; /* an event of another kind */
 	event_reader_adopt(&bigger, &reader);
 	taken[0] = 0;
 	event_reader_take(&bigger, event_note, NULL);

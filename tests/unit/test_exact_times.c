@@ -148,7 +148,7 @@ static void time_is_shared_by_samples_of_its_state(void **state)
 	assert_int_equal(number_of(&scene, 0, "db", DOING_SLEEP, "futex"), 500000);
 	assert_int_equal(number_of(&scene, 1, "db", DOING_SLEEP, "futex"), 10);	 /* 0.10 threads */
 	assert_int_equal(number_of(&scene, 2, "db", DOING_SLEEP, "futex"), 100); /* 10.0 % */
-	assert_int_equal(number_of(&scene, 3, "db", DOING_ON, "write"), 1125);	 /* of cpu_s, too */
+	assert_int_equal(number_of(&scene, 3, "db", DOING_ON, "write"), 1125);	 /* cpu_s, too */
 	assert_int_equal(number_of(&scene, 3, "db", DOING_SLEEP, "futex"), ABSENT);
 	assert_int_equal(number_of(&scene, 4, "db", DOING_SLEEP, "futex"), 500);
 	assert_int_equal(scene.tally.shared_us, 5000000);
@@ -213,7 +213,7 @@ static void unseen_time_has_rows(void **state)
 	scene_done(&scene);
 }
 
-/* What would be 0.00 s in a row of its own is one row with the state alone. */
+/* Rests that would be 0.00 s in rows of their own become one row with the state alone. */
 static void small_rests_are_one_row(void **state)
 {
 	struct scene scene;
@@ -413,8 +413,8 @@ static void other_tables_agree(void **state)
 	scene_done(&scene);
 }
 
-/* Of a thread that was on a CPU for 0.9 of the time only the samples in read are wanted, 3 of 4:
- * the refused ones have their part, and time that no sample saw is nobody's. */
+/* A thread was on a CPU for 0.9 of the time, and only its samples in read are wanted, 3 of 4: the
+ * refused ones have their part, and time that no sample saw is nobody's. */
 static void refused_samples_have_their_part(void **state)
 {
 	struct scene scene;
@@ -448,8 +448,8 @@ static void refused_samples_have_their_part(void **state)
 	scene_done(&scene);
 }
 
-/* What one sample stands for: its part of 0.36 s that four samples saw; its weight where the
- * thread, or its time in that state, is not known. */
+/* A sample stands for its part of 0.36 s that four samples saw; for its weight where the thread, or
+ * its time in that state, is not known. */
 static void a_sample_stands_for_its_part(void **state)
 {
 	struct sample sample = sample_of(1, "db", DOING_ON, "read"), other;

@@ -58,7 +58,7 @@ static const struct row truths[] = {
 	{"user~a|r", true},
 	{"user!=alice&&user=root", true},
 	{"(user=alice)||(user=root)", true},
-	/* what the printable form is */
+	/* escapes of the printable form */
 	{"comm=\"pg \\\"3\\\\\\x01\"", true},
 	{"comm=\"pg \\\"3\"", false},
 	{"comm='pg \"3\\\\\\x01'", true},
@@ -280,7 +280,7 @@ static void is_asked_as_early_as_it_can(void **state)
 	assert_int_equal(ask("state=S && user=root", KNOWN_STATE), VERDICT_REFUSED);
 	assert_int_equal(ask("state_us<5 && filename=", KNOWN_STATE), VERDICT_OPEN);
 	assert_int_equal(ask("state_us<5 && filename=", KNOWN_RECORD), VERDICT_REFUSED);
-	/* what a need implies must be known, too */
+	/* needs that a need implies must be known, too */
 	assert_int_equal(ask("filename=", NEED_FILE), VERDICT_OPEN);
 	assert_int_equal(ask("filename=", NEED_FILE | NEED_SYSCALL), VERDICT_ACCEPTED);
 }
@@ -344,7 +344,8 @@ static void filter_asks_ids_early(void **state)
 	filter_done(&filter);
 }
 
-/* What a distribution tells of a request and what only one of them does; a call's errno. */
+/* A distribution tells the device of its requests, a single event the request's bytes, too; a
+ * call's errno. */
 static void events_tell_more(void **state)
 {
 	static const struct {
@@ -391,7 +392,7 @@ static void needs_are_told(void **state)
 /* Every need has one row, behind those that it implies. */
 static void needs_have_rows(void **state)
 {
-	unsigned int rows = 0, columns = NEED_PROCESSES; /* of measures */
+	unsigned int rows = 0, columns = NEED_PROCESSES; /* needs that columns and measures have */
 
 	(void)state;
 	for (size_t i = 0; i < sample_column_count; i++)

@@ -36,10 +36,10 @@ static void only_local_files_are_asked(void **state)
 	assert_null(word_on(&proc, "pos:\t0\nflags:\t0100000\nmnt_id:\t24\n"));
 	assert_null(word_on(&proc, "pos:\t0\nflags:\t0100000\nmnt_id:\t125\n"));
 	assert_null(word_on(&proc, "pos:\t0\nflags:\t0100000\nmnt_id:\t126\n"));
-	/* of another mount namespace */
+	/* mount of another mount namespace */
 	assert_null(word_on(&proc, "pos:\t0\nflags:\t0100000\nmnt_id:\t2\n"));
 	assert_null(word_on(&proc, "pos:\t0\nflags:\t0100000\n"));
-	/* as a kernel with the call has it, on any mount */
+	/* type from a kernel that has the call, on any mount */
 	assert_string_equal(file_type_word(proc.root, 7, 8, 3), "fifo");
 	assert_int_equal(unlink(path), 0);
 	assert_null(word_on(&proc, "mnt_id:\t25\n"));

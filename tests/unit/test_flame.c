@@ -128,7 +128,7 @@ static void narrow_frames_are_counted(void **state)
 	frame_tree_done(&tree);
 }
 
-/* Of frames of one width, those nearer to the root are drawn. */
+/* Frames of one width are drawn if they are nearer to the root. */
 static void equal_frames_are_culled(void **state)
 {
 	struct frame_tree tree = {0};
@@ -160,7 +160,7 @@ static void frames_are_lent(void **state)
 	frame_tree_done(&tree);
 }
 
-/* What has no frames is told apart from what did not fit, whichever came first. */
+/* Samples without frames are told apart from those that did not fit, whichever came first. */
 static void frames_that_do_not_fit_are_told(void **state)
 {
 	struct frame_tree tree = {0};

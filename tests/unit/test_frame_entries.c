@@ -46,7 +46,7 @@ static void put_entry(struct bytes *to, const struct bytes *body)
 	put(to, "\0\0", padding);
 }
 
-/* What a CIE or a FDE runs. */
+/* Instructions of a CIE or a FDE. */
 struct program {
 	const void *bytes;
 	size_t count;
@@ -58,7 +58,7 @@ static void put_cie(struct bytes *to, const struct machine *machine, const struc
 
 	put(&body, "\0\0\0\0\1zR\0\1\x78", 10);
 	put_u8(&body, machine->ra);
-	put(&body, "\1\x1b", 2); /* of FDEs: pcrel, sdata4 */
+	put(&body, "\1\x1b", 2); /* encoding of FDEs: pcrel, sdata4 */
 	put_u8(&body, DW_CFA_def_cfa);
 	put_u8(&body, machine->sp);
 	put_u8(&body, 16);

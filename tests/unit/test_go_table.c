@@ -115,7 +115,7 @@ static void bad_tables_tell_nothing(void **state)
 	}
 }
 
-/* Where nothing tells where code begins, its section does if the functions fill it. */
+/* A section of code begins where functions fill it, if nothing tells where code begins. */
 static void code_begins_where_it_is_filled(void **state)
 {
 	struct elf_file elf = file_read("go_fffffff0");

@@ -132,7 +132,7 @@ static void test_all_columns(void **state)
 
 #define MEMOS_MAX 50000
 
-/* What each memo stands for. */
+/* Samples by memo. */
 struct memos {
 	struct sample samples[MEMOS_MAX + 1]; /* by the memo */
 	uint32_t count;
@@ -405,7 +405,7 @@ static void test_peek_band(void **state)
 
 static const struct trace_kind sleeps = {.name = "sleeps", .columns = "state,syscall"};
 
-/* Of one thread, every second. */
+/* Returns the thread's histogram of a second. */
 static struct histogram histogram_of(int64_t second)
 {
 	struct histogram histogram = {
@@ -437,8 +437,7 @@ static void trace_take(void *to, const struct trace_kind *kind, const struct sam
 	traces->count++;
 }
 
-/* What is traced comes out as it was, beside samples and accounts, also where scans are left out.
- */
+/* Traces come out as they were, beside samples and accounts, also where scans are left out. */
 static void test_traces(void **state)
 {
 	struct history *history = history_new(HISTORY_BYTES_DEFAULT, 20 * 1000000ll);

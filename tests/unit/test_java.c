@@ -12,7 +12,7 @@
 #include "unwind/runtime/runtime_service.h"
 #include "unwind/walker.h"
 
-#define DISTANCE 4096 /* of addresses in memory from the file's */
+#define DISTANCE 4096 /* distance of addresses in memory from the file's */
 #define SEGMENT 7
 #define SEGMENTS 1024
 #define ROWS 32
@@ -205,7 +205,7 @@ static bool find(struct scene *scene, uint64_t address, struct java_code *code)
 				code);
 }
 
-/* What a JVM may tell that is none, each of which leaves the code unknown. */
+/* Lies of a JVM, each of which leaves the code unknown. */
 enum lie {
 	LIE_STRIDE_NONE,
 	LIE_STRIDE_LARGE,
@@ -450,8 +450,8 @@ static void left_by(struct scene *of, struct unwinder *unwinder, uint64_t ip, bo
 	assert_int_equal(fp, word ? 0x12345678 : 0x56789abc);
 }
 
-/* Of a thread on a CPU the place tells how much of its frame there may be, and the stack how much
- * there is. */
+/* A thread on a CPU has frames left: the place tells how much of its frame there may be, and the
+ * stack how much there is. */
 static void frames_are_left(void **state)
 {
 	struct unwinder unwinder;
@@ -507,7 +507,7 @@ static void few_libraries_are_looked_at(void **state)
 	assert_false(find(&scene, address, &code));
 	for (size_t i = 0; i < 100; i++)
 		assert_int_equal(mappings[i].looked_at, i < 8);
-	/* of what is in no file one module is made, which is not the scene's */
+	/* memory that is in no file makes one module, which is not the scene's */
 	assert_int_equal(scene.modules.count, 2);
 	scene.modules.modules[0] = scene.modules.modules[1];
 	scene.modules.count = 1;

@@ -135,7 +135,7 @@ static void owners(void **state)
 	assert_int_equal(holder_of(scene, WAITER), HOLDER);
 	assert_int_equal(holder_of(scene, OTHER), -1);
 	assert_int_equal(holder_of(scene, HOLDER + 1), -1);
-	scene->monitor.owner = (uintptr_t)&scene->stacks[2][3]; /* its lock record is there */
+	scene->monitor.owner = (uintptr_t)&scene->stacks[2][3]; /* HOLDER's lock record */
 	assert_int_equal(holder_of(scene, WAITER), HOLDER);
 	scene->monitor.owner = (uintptr_t)&scene->stacks[1][63];
 	assert_int_equal(holder_of(scene, WAITER), OTHER);
@@ -159,7 +159,7 @@ static void owners_by_id(void **state)
 	assert_int_equal(holder_of(scene, WAITER), 0);
 }
 
-/* Who has the object in its LockStack, below the top of that. */
+/* A holder has the object in its LockStack, below the top of that. */
 static void owners_without_a_name(void **state)
 {
 	struct scene *scene = *state;
@@ -196,7 +196,7 @@ static void threads_in_a_chain(void **state)
 	assert_int_equal(holder_of(scene, WAITER), HOLDER);
 }
 
-/* What ends, or lies, is left out; a thread that became another one is no waiter or holder. */
+/* Threads that end or lie are left out; a thread that became another one is no waiter or holder. */
 static void threads_that_are_none(void **state)
 {
 	struct scene *scene = *state;
@@ -225,7 +225,7 @@ static void threads_that_are_none(void **state)
 	assert_int_equal(scene->java.count, 0);
 }
 
-/* What a thread waits for is read once in a stay, who has it each time. */
+/* The lock that a thread waits for is read once in a stay, its holder each time. */
 static void stays(void **state)
 {
 	struct scene *scene = *state;

@@ -61,7 +61,7 @@ static int rings_free(void **state)
 	return 0;
 }
 
-/* What the kernel does at a switch out: a record before all that are there. */
+/* Does what the kernel does at a switch out: a record before all that are there. */
 static void switch_out(struct rings *rings, int cpu, uint32_t tid, uint64_t sequence,
 		       uint64_t time_ns)
 {
@@ -125,7 +125,7 @@ static void little_room(void **state)
 	expect(rings, 12, 1, true);
 }
 
-/* Of each thread the last switch out before the moment and the first one after it. */
+/* The last switch out before the moment and the first one after it are found of each thread. */
 static void nearest_ones(void **state)
 {
 	struct rings *rings = *state;
@@ -139,7 +139,7 @@ static void nearest_ones(void **state)
 	expect(rings, 10, 3, true);
 	expect(rings, 10, 5, true);
 	expect(rings, 11, 7, true);
-	/* of other switches there is nothing, and nobody else's is taken for a thread's */
+	/* other switches have nothing, and nobody else's is taken for a thread's */
 	expect(rings, 10, 1, false);
 	expect(rings, 10, 7, false);
 	expect(rings, 11, 3, false);
@@ -162,7 +162,7 @@ static void two_cpus(void **state)
 	expect(rings, 11, 1, false);
 }
 
-/* What the kernel has overwritten between the two steps is not there. */
+/* Records that the kernel has overwritten between the two steps are not there. */
 static void overwritten(void **state)
 {
 	struct rings *rings = *state;
@@ -182,7 +182,7 @@ static void overwritten(void **state)
 	expect(rings, 11, 1, true);
 }
 
-/* What an earlier window has left in a ring is none of this one. */
+/* Records that an earlier window has left in a ring are none of this one. */
 static void earlier_windows(void **state)
 {
 	struct rings *rings = *state;

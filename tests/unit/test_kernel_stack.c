@@ -75,10 +75,10 @@ static void names_by_address(void **state)
 	assert_null(kernel_symbol_find(symbols, IN(0x4f)));
 	assert_string_equal(kernel_symbol_find(symbols, IN(0x50)), "before_them");
 	assert_string_equal(kernel_symbol_find(symbols, IN(0xff)), "before_them");
-	/* of two names the first, and data are none */
+	/* the first of two names is taken, and data are none */
 	assert_string_equal(kernel_symbol_find(symbols, IN(0x300)), "first_name");
 	assert_string_equal(kernel_symbol_find(symbols, 0xffffffffc0000fff), "of_module");
-	/* what would end a frame of a folded stack is cut off */
+	/* characters that would end a frame of a folded stack are cut off */
 	assert_string_equal(kernel_symbol_find(symbols, 0xffffffffc0001000), "bpf_prog_0_a");
 	assert_null(kernel_symbol_find(symbols, 0xffffffffd0000000));
 	assert_null(kernel_symbol_find(symbols, UINT64_MAX));
@@ -98,7 +98,7 @@ static void hidden_addresses(void **state)
 	assert_int_equal(kernel_symbols_read(&symbols, "/nonexistent"), -ENOENT);
 }
 
-/* What has no place is counted. */
+/* Symbols that have no place are counted. */
 static void symbols_are_bounded(void **state)
 {
 	struct text listing = {0};
@@ -148,7 +148,8 @@ static void chains(void **state)
 	expect(&stack, "[unknown] ");
 }
 
-/* As /proc/TID/stack tells them: what waits, and the program that looked, is left out. */
+/* Chains are told as /proc/TID/stack has them: what waits, and the program that looked, is left
+ * out. */
 static void chains_of_switches(void **state)
 {
 	static const uint64_t asleep[] = {0xffffffffc0001010, IN(0x5010), IN(0x7010), IN(0x7110),

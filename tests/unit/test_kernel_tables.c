@@ -17,7 +17,7 @@ static bool has_bits(void *of, const struct probe_row *row)
 	return *(unsigned int *)of >> row->wants & 1;
 }
 
-/* as RHEL 7 */
+/* a kernel like RHEL 7's, without sched_waking */
 static bool has_no_waking(void *of, const struct probe_row *row)
 {
 	return has_bits(of, row) && strcmp(row->event, "sched:sched_waking") != 0;
@@ -96,7 +96,7 @@ static void probes_have_fragments(void **state)
 		assert_non_null(embedded_text(file));
 		assert_true(!row->knob || strstr(embedded_text(file), row->knob));
 		assert_non_null(probe_kind_names[row->kind]);
-		/* what the kernel shows as the name of a program holds 15 characters */
+		/* names of programs that the kernel shows hold 15 characters */
 		assert_true(*row->name && strlen(row->name) <= 15);
 	}
 	for (int group = 0; group < GROUP_COUNT; group++) {
@@ -358,7 +358,7 @@ static void text_traces_who_is_wanted(void **state)
 	assert_non_null(
 		strstr(text_string(&text),
 		       "#define TRACE_WANTED(identity) (1 && (0 | is_same((identity).tid, 7u)))"));
-	/* what is too much for the verifiers of 4.9 to 4.13 */
+	/* ids are too much for the verifiers of 4.9 to 4.13 */
 	text_clear(&text);
 	knobs.read_into_map = false;
 	program_text_write(&plan, &layout, &knobs, &text);
@@ -392,7 +392,7 @@ static void numbers_of_namespaces(void **state)
 {
 	static const uint64_t new[] = {700, 0xa0, 70, 0xa1, 7, 0xa2, 0, 0, 0, 0, 0, 0};
 	static const uint64_t old[] = {700, 0xa0, 0, 0xc0, 70, 0xa1, 0, 0xc1, 7, 0xa2, 0, 0xc2};
-	/* the same number in both inner namespaces */
+	/* one number in both inner namespaces */
 	static const uint64_t twice[] = {700, 0xa0, 0, 0xc0, 7, 0xa1, 0, 0xc1, 7, 0xa2, 0, 0xc2};
 	static const uint64_t other[] = {700, 0xa0, 70, 0xa1, 8, 0xa2, 9, 0, 0, 0, 0, 0};
 	static const struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is found out later about a wait is filled in for its samples before. */
+/* Findings about a wait that come later are filled in for its samples before. */
 #include "unit.h"
 #include "base/names.h"
 #include "base/text.h"
@@ -10,7 +10,7 @@
 
 static struct late_waits waits;
 static struct text given;
-static const char *last_ufunc; /* of the sample that was given last */
+static const char *last_ufunc; /* ufunc of the sample that was given last */
 
 static void take(void *to, const struct sample *sample, struct exact_note note)
 {
@@ -58,7 +58,7 @@ static void filled_in(void **state)
 	/* known at once: nothing is held */
 	assert_false(hold(sample_of(10, "socket:[1]", 5, 1, "tcp a", false)));
 	assert_string_equal(end(), "");
-	/* of the same file, also of another thread of the process and another wait */
+	/* waits on one file, also by another thread of the process and in another wait */
 	assert_true(hold(sample_of(10, "socket:[1]", 6, 1, "tcp a", true)));
 	assert_true(hold(sample_of(11, "socket:[1]", 6, 2, NULL, true)));
 	assert_true(hold(sample_of(20, "socket:[1]", 6, 2, "tcp a", true)));
@@ -79,11 +79,11 @@ static void without_file(void **state)
 	assert_true(hold(sample_of(11, NULL, 6, 1, "2 fds", true)));
 	assert_true(hold(sample_of(10, NULL, 9, 8, "2 fds", true)));
 	assert_false(hold(sample_of(10, NULL, 7, 1, "2 fds: x", false)));
-	/* the same wait alone: a set may have others in it the next time */
+	/* one and the same wait alone: a set may have others in it the next time */
 	assert_string_equal(end(), "10:2 fds: x:8;11:2 fds:9;10:2 fds:10;");
 }
 
-/* What a row that comes lets go of, of those that wait. */
+/* Returns the waiting rows that a row which comes lets go of. */
 static const char *queue(struct sample sample)
 {
 	text_clear(&given);
@@ -116,7 +116,7 @@ static void rows_in_order(void **state)
 	snprintf(wanted, sizeof(wanted), "10:tcp a peer b:%u;20:pipe:%u;", none, none);
 	assert_string_equal(queue(sample_of(10, "socket:[1]", 7, 1, "tcp a peer b", false)),
 			    wanted);
-	/* its time is over */
+	/* the time to hold a row is over */
 	assert_string_equal(pass(5), "");
 	snprintf(wanted, sizeof(wanted), "30:tcp c:%u;10:tcp a peer b:%u;", none, none);
 	assert_string_equal(pass(6), wanted);

@@ -90,7 +90,7 @@ static void what_was_told_is_taken_off(void **state)
 	assert_true(dead_table_tell(&table, &at, true, &account));
 	assert_int_equal(account.cpu_us, 20);
 	assert_int_equal(account.vcsw, 1);
-	assert_int_equal(account.dead_cpu_us, 50); /* of all its life */
+	assert_int_equal(account.dead_cpu_us, 50); /* CPU time of all its life */
 	/* another user's is another's */
 	read_row(&table, "cc1", 6, (struct process_totals){.exits = 1, .cpu_ns = 50000});
 	at = 0;
@@ -120,8 +120,8 @@ static void others_are_counted(void **state)
 	dead_table_done(&table);
 }
 
-/* What samples told of a thread whose name has no row in the kernel's full table is taken off the
- * row for all others, which has what it did. */
+/* Takes off the row for all others what samples told of a thread whose name has no row in the
+ * kernel's full table; that row has what it did. */
 static void what_was_told_of_others_is_taken_off(void **state)
 {
 	const struct totals_gone gone = {.comm = name_of_string("late"),
@@ -151,7 +151,7 @@ static void what_was_told_of_others_is_taken_off(void **state)
 	dead_table_done(&table);
 }
 
-/* Where scans wait to be looked at, some of them ended after the last one that was. */
+/* Scans wait to be looked at, and some threads ended after the last one that was. */
 static void what_came_after_the_last_scan_stays(void **state)
 {
 	const struct totals_gone gone = {
@@ -237,7 +237,7 @@ static void threads_that_are_gone(void **state)
 	take(&table, 10, 1, 5000, 3, &cpu_us);
 	take(&table, 11, 1, 9000, 3, &cpu_us);
 	assert_int_equal(cpu_us, 9);
-	/* its tid is another thread's */
+	/* the tid is another thread's now */
 	take(&table, 10, 2, 1000, 1, &cpu_us);
 	assert_int_equal(cpu_us, 1);
 	assert_int_equal(told.count, 1);
@@ -280,7 +280,7 @@ static void sleep_alone_is_told_apart(void **state)
 
 #define SECOND 1000000000ll
 
-/* Of a thread that began with tsnap, at 100 s, and has run a quarter of the time. */
+/* Takes a thread that began with tsnap, at 100 s, and has run a quarter of the time. */
 static void take_until(struct totals_table *table, int64_t until_s, struct sample *sample)
 {
 	int64_t lived_ns = (until_s - 100) * SECOND;

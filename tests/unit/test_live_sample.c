@@ -59,7 +59,7 @@ static void records_tell_of_one_moment(void **state)
 		{0, 0x40, 900, 950, 0, DOING_PARKED, 950, false},
 		{0, 0x8000, 900, 950, 0, DOING_DISK, 950, false}, /* frozen */
 		{0, 0x200, 900, 950, 0, DOING_RQ, 950, false},	  /* waking */
-		/* what came after the moment */
+		/* switches and wake-ups after the moment */
 		{1, 0x1, 1010, 500, 1005, DOING_SLEEP, 500, false}, /* asleep then */
 		{1, 0x1, 1010, 500, 990, DOING_RQ, 990, false},
 		{1, 0x0, 1010, 500, 400, DOING_RQ, 500, false},
@@ -240,7 +240,7 @@ static void registers_are_decoded(void **state)
 	registers_decode(words, true, &call);
 	assert_int_equal(call.nr, 59);
 	assert_false(call.compat);
-	words[13] = 0x23; /* of 32 bits, executed by one of 64 */
+	words[13] = 0x23; /* a program of 32 bits, executed by one of 64 */
 	registers_decode(words, true, &call);
 	assert_false(call.compat);
 	words[13] = 0x33;
@@ -305,7 +305,7 @@ static void calls_began_when_two_reads_agree(void **state)
 	(void)state;
 	scene.record.sched.on_cpu = 1;
 	scene.record.sched.in_ns = 100 * US;
-	scene.record.call_ns = 400 * US; /* of call 0, as the words of the look */
+	scene.record.call_ns = 400 * US; /* enters call 0, as the words of the look have it */
 	scene.ticks[1] = (struct cpu_tick){.tick_ns = 1010 * US, .tid = 7};
 	scene.moment.ticks = scene.ticks;
 	again = scene.record;
@@ -329,7 +329,7 @@ static void who_left_is_told_by_a_look_before(void **state)
 {
 	const struct {
 		uint64_t tick_ns;
-		bool computing; /* as the look has it, else as it left */
+		bool computing; /* computing by the look, else as it left */
 	} looks[] = {{1005 * US, true}, {1015 * US, false}, {995 * US, false}, {0, false}};
 	struct scene scene = scene_make();
 	struct sample sample;
@@ -414,7 +414,7 @@ static void totals_of_before_are_not_told(void **state)
 	totals_take(&table, &copied, &sample);
 	assert_int_equal(sample.cpu_us, 0);
 	assert_int_equal(sample.vcsw, 0);
-	totals_take(&table, &copied, &gone); /* its end has been told since */
+	totals_take(&table, &copied, &gone); /* the end of the thread has been told since */
 	assert_int_equal(gone.cpu_us, 0);
 	totals_take(&table, &later, &sample);
 	assert_int_equal(sample.cpu_us, 1);
@@ -489,7 +489,7 @@ static int64_t told_ms(const struct sample *sample)
 	return (sample->cpu_us + sample->runq_us + sample->dwait_us + sample->sleep_us) / 1000;
 }
 
-/* What two takes of one thread, which began at 1 s, tell; the second is at 2 s. */
+/* Two takes of one thread, which began at 1 s; the second is at 2 s. */
 static void totals_add_up_or_are_absent(void **state)
 {
 	static const struct {
@@ -616,7 +616,7 @@ static void totals_forget_the_dead(void **state)
 			assert_int_equal(sample.cpu_us, 5);
 		}
 		totals_mark(&table, 1);
-		totals_sweep(&table); /* those used since the last one stay */
+		totals_sweep(&table); /* rows used since the last sweep stay */
 		assert_int_equal(tids_known(&table), round ? 1001 : 1000);
 		totals_mark(&table, 1);
 		totals_mark(&table, 123456);

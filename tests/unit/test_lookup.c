@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What lookup_fill gives, when it reads again, and that it never gives the texts of another thread.
- */
+/* Tests what lookup_fill gives, when it reads again, and that it never gives the texts of another
+ * thread. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -98,7 +98,7 @@ static void fixture_kernel_thread(void **state)
 	sample.tid = sample.pid = 9000004;
 	sample.start_ns = 1;
 	sample.kthread = 1;
-	put_read_call(&sample, 0); /* as /proc shows it of one */
+	put_read_call(&sample, 0); /* the call that /proc shows for a kernel thread */
 	sample.waker_tid = 0;
 	lookup_fill(lookup, &sample, &hint, NEED_ALL, NOW);
 	assert_int_equal(sample.ppid, 2);
@@ -195,7 +195,7 @@ static void reused_tid_shows_nothing_old(void **state)
 	assert_string_equal(sample.cmdline, "old");
 	assert_string_equal(sample.filename, "pipe:[1]");
 
-	/* the same tid, comm and switch sequence, and nothing to read */
+	/* a thread with this tid, comm and switch sequence, and nothing to read */
 	fake_proc_drop(&scene->proc, 7, 7);
 	scene->asked.start_ns = clock_boot_ns();
 	sample = fill(scene, NEED_ALL, NOW + 1);
@@ -220,7 +220,7 @@ static void thread_of_a_reused_pid(void **state)
 	scene->asked.start_ns = clock_boot_ns();
 	sample = fill(scene, NEED_EXE, NOW + 1);
 	assert_string_equal(sample.exe, "/bin/new");
-	/* of unknown age: nothing is taken over either */
+	/* a thread of unknown age: nothing is taken over either */
 	fake_proc_put(&scene->proc, 7, 9, "exe", "/bin/third");
 	scene->asked.tid = 9;
 	scene->asked.start_ns = ABSENT;

@@ -69,7 +69,7 @@ static void assert_refused(const char *path)
 	assert_int_equal(err, -OUTPUT_PLANTED);
 }
 
-/* What a stranger has put into a directory of everybody's leads nowhere. */
+/* Links that a stranger has put into a directory of everybody's lead nowhere. */
 static void planted_is_refused(void **state)
 {
 	struct scene *scene = *state;
@@ -155,7 +155,7 @@ static void own_links_stay(void **state)
 	assert_int_equal(chdir(here), 0);
 }
 
-/* What is written piece by piece is in its place when it is whole, or not at all. */
+/* A file that is written piece by piece is in its place when it is whole, or not at all. */
 static void pieces_are_whole(void **state)
 {
 	struct scene *scene = *state;

@@ -157,7 +157,7 @@ static void test_not_sampled(void **state)
 	scene_end(scene);
 }
 
-/* Where only active threads are shown, a wait that is left out lets no idle ones in. */
+/* Idle threads are not let in by a wait that is left out, if only active threads are shown. */
 static void test_active_stay(void **state)
 {
 	struct scene *scene = scene_begin(&sleeps);

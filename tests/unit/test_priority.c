@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 
 #define REALTIME (SCHED_FIFO | SCHED_RESET_ON_FORK)
-#define MOST_NS (30 * NS_PER_SECOND) /* of another's real-time threads, too */
+#define MOST_NS (30 * NS_PER_SECOND) /* longest wait, also for another's real-time threads */
 
 static int own_policy(void)
 {
@@ -90,7 +90,7 @@ static void bounded(void **state)
 static bool had_realtime; /* the parent, when it passed its priority on: a sanitizer's fork may take
 			     as long as that lasts */
 
-/* What a child process finds of itself, as bits: real-time, nice -20, bounded. */
+/* Returns what a child process finds of itself, as bits: real-time, nice -20, bounded. */
 static int child_of(bool passed)
 {
 	int go[2], status;

@@ -53,7 +53,7 @@ static void taken_tracepoints_end_it(void **state)
 	probe_detach(&links);
 	for (size_t i = 0; i < 2; i++) {
 		assert_int_equal(attach(events[i], &links, &e), -EEXIST);
-		/* whoever can goes another way with all of them */
+		/* a program that can goes another way with all of them */
 		assert_true(links.taken && !links.count);
 		assert_non_null(strstr(e.line, events[i]));
 		assert_non_null(strstr(e.line, "another program is attached to it"));

@@ -406,7 +406,7 @@ static void pids_by_a_list(void **state)
 	assert_int_equal(found.count, 3);
 	assert_int_equal(found.pids[0], 9000004);
 	assert_int_equal(found.pids[1] + found.pids[2], 9000001 + 9000002);
-	/* of one process, by its two names: neither is missing, and it is told once */
+	/* the two names of one process: neither is missing, and it is told once */
 	assert_string_equal(find(&found, "serv?r,my"), "");
 	assert_int_equal(found.count, 4);
 	assert_int_equal(found.pids[3], 9000002);

@@ -9,7 +9,7 @@
 #include "proc/proc_words.h"
 #include "live/resolve/lookup.h"
 
-/* As kernels write them, but each number another. */
+/* Texts as kernels write them, but each number another. */
 static const char stat_text[] =
 	"7 (a) R 1 2) S 104 105 106 107 108 109 110 111 112 113 114 115 116 117 -118 -19 120 121 "
 	"122 123 124 18446744073709551615 126 127 128 129 130 131 132 133 134 135 136 137 138 139 "

@@ -14,7 +14,7 @@
 #include "proc/process_set.h"
 #include "fake_proc.h"
 
-#define TICK_NS 10000000ull /* of /proc on all that tsnap runs on */
+#define TICK_NS 10000000ull /* tick of /proc on all that tsnap runs on */
 
 static int64_t last_gone;
 

@@ -24,8 +24,8 @@ static void walk_make(struct python_scene *scene, uint32_t count, enum walk_end 
 	}
 }
 
-/* What was read before is forgotten: a thread that stands still does not change it, but the test.
- */
+/* Adds frames to the walk after forgetting what was read before: a thread that stands still does
+ * not change it, but the test. */
 static void add(struct python_scene *scene)
 {
 	python_frames_add(&scene->python, &scene->thread, &scene->walk);
@@ -70,7 +70,7 @@ static void calls_are_replaced(void **state)
 	}
 }
 
-/* What lies beyond the last C frame that was found follows it; what was passed over comes first. */
+/* Frames beyond the last C frame that was found follow it; frames passed over come first. */
 static void lost_walks_keep_functions(void **state)
 {
 	(void)state;
@@ -131,7 +131,7 @@ static void deep_recursion_is_cut(void **state)
 	}
 }
 
-/* The same code has one name, which is looked for once; other code at its place has another. */
+/* One code object has one name, which is looked for once; other code at its place has another. */
 static void names_are_kept(void **state)
 {
 	uint64_t other, frame;
@@ -279,7 +279,7 @@ static void names_that_are_none(void **state)
 	word = 3u << 2 | 0x20; /* no kind */
 	put(bad + scene.layout.string_state, &word, sizeof(word));
 	name_is(bad, good, NULL);
-	word = 1u << 2; /* its text is elsewhere */
+	word = 1u << 2; /* a string whose text is elsewhere */
 	put(bad + scene.layout.string_state, &word, sizeof(word));
 	name_is(bad, good, NULL);
 	python_scene_done(&scene);
@@ -295,7 +295,7 @@ static void lies_end(void **state)
 	for (size_t i = 0; i < VERSION_COUNT; i++) {
 		python_scene_make(&scene, versions[i]);
 		calls_make(&scene);
-		/* where the functions belong is told further out, but in 3.11 */
+		/* the place of the functions is told further out, but in 3.11 */
 		broken = !scene.layout.has_is_entry;
 		frame = frame_make(&scene, function_make(&scene, "self"), 0);
 		put_word(frame + scene.layout.frame_previous, frame);
@@ -371,7 +371,7 @@ static void long_stacks_cost_their_process(void **state)
 	for (int depth = 0; depth < 2000; depth++)
 		frame = frame_make(&scene, code, frame);
 	put_word(scene.state + scene.layout.thread_frame, frame);
-	/* so many threads have it */
+	/* counts the threads that have that stack and are read whole */
 	for (; whole < 1000 && !scene.python.late_count; whole++) {
 		scene.walk = before;
 		add(&scene);

@@ -438,7 +438,7 @@ static void test_keep_bytes(void **state)
 	assert_int_equal(replayed.last_us, START_US + 399 * SECOND_US);
 }
 
-/* What ended longer ago goes; the files of another host, and others, stay. */
+/* Parts that ended longer ago go; the files of another host, and others, stay. */
 static void test_keep_time(void **state)
 {
 	const struct retention retention = {.keep_us = 2 * PART_HOUR_US};
@@ -477,7 +477,7 @@ static void test_missing_scans_are_told(void **state)
 		.host = "unit",
 		.flush_us = 20000,
 		.queue_bytes = 4000,
-		.retention = {.keep_free_tenths = 999}, /* which no disk has */
+		.retention = {.keep_free_tenths = 999}, /* free space that no disk has */
 		.headings = {[RECORD_SAMPLES] = HEADING, [RECORD_SCANS] = SCAN_ROWS_HEADING},
 	};
 	struct recorder *recorder;

@@ -193,7 +193,7 @@ static void rings_are_read_by_all(void **state)
 	(void)state;
 	ring_add(&rings[0], 1);
 	assert_false(
-		changed_reader_take(&reader, listed_add, &one)); /* who was before is not known */
+		changed_reader_take(&reader, listed_add, &one)); /* earlier threads are not known */
 	assert_int_equal(sampling.scan, 8);
 	one.count = 0;
 	ring_add(&rings[0], 2);
@@ -233,7 +233,7 @@ static void moment_is_kept(void **state)
 
 	(void)state;
 	assert_false(moment_end(&none, &found));
-	row_add(&rings[0], 7, 1); /* of the moment before */
+	row_add(&rings[0], 7, 1); /* row of the moment before */
 	moment_begin(&rows, clock_monotonic_ns() - 1);
 	row_add(&rings[1], 9, 100);
 	assert_true(moment_end(&rows, &found));
@@ -315,7 +315,7 @@ static void registers_are_of_the_last_switch_out(void **state)
 	}
 }
 
-/* Of a thread that is off its CPU, also of one that has not run since tsnap is there. */
+/* A thread that is off its CPU, also one that has not run since tsnap is there. */
 static void registers_that_can_be_asked_for(void **state)
 {
 	static const struct {
@@ -343,7 +343,8 @@ static void registers_that_can_be_asked_for(void **state)
 	}
 }
 
-/* What was asked of a sleeper comes with its record until it runs, and not with another's. */
+/* Registers that were asked for of a sleeper come with its record until it runs, and not with
+ * another's. */
 static void registers_are_recalled(void **state)
 {
 	static const struct {

@@ -223,7 +223,7 @@ static void accounts_add_to_groups(void **state)
 	assert_int_equal(tally.dead_cpu_us, 2000001);
 	assert_string_equal(tally.most_comm, "sh");
 	group_table_done(&groups);
-	/* where no column asks, they make no group */
+	/* accounts make no group where no column asks for them */
 	list.count = 0;
 	column_list_add(&list, "comm", true, &e);
 	group_table_init(&groups, &list);

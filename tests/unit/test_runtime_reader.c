@@ -14,7 +14,7 @@
 
 #define HELD 1 /* a distance: the answer never comes */
 
-/* As who reads a page that a dead server has. */
+/* Answers like a parser; with HELD like one that reads a page which a dead server has. */
 static size_t serve(struct parser_request *request, char answer[PARSER_MESSAGE_MAX])
 {
 	struct runtime_request of;

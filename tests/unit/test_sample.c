@@ -66,7 +66,8 @@ static void derives(void **state)
 	assert_ptr_equal(sample.filenamesum, name_lent_string("/var/log/a.*"));
 }
 
-/* Of a lock the holder, too, whatever its name looks like; all else stays. */
+/* Derives a summary of a lock with its holder, whatever the holder's name looks like; all else
+ * stays. */
 static void derives_from_waits(void **state)
 {
 	static const char *const rows[][2] = {
@@ -110,7 +111,7 @@ static void derives_from_cgroup(void **state)
 	sample_derive(&sample, NEED_CGROUP_NAMES);
 	assert_ptr_equal(sample.container, name_lent_string("web-server-of-a-long-name"));
 	assert_null(sample.unit);
-	/* what a recording holds is not overruled */
+	/* a recording's own container is not overruled */
 	sample.container = name_of_string("recorded");
 	sample_derive(&sample, NEED_CGROUP_NAMES);
 	assert_ptr_equal(sample.container, name_of_string("recorded"));
@@ -277,7 +278,7 @@ static void filter_by_ids_and_names(void **state)
 	assert_int_equal(filter_set_process(&filter, "http*,10,nginx", &e), 0);
 	assert_int_equal(filter_needs(&filter), NEED_COMM | NEED_EXE | NEED_WHY | NEED_SYSCALL);
 	assert_true(filter_accepts(&filter, &sample));	/* by its id, */
-	assert_false(filter_excludes(&filter, 11, 11)); /* which alone refuses nobody */
+	assert_false(filter_excludes(&filter, 11, 11)); /* the id alone refuses nobody */
 	sample.pid = 11;
 	assert_false(filter_accepts(&filter, &sample));
 	sample.exe = "/usr/sbin/nginx"; /* or by one of the names */

@@ -16,7 +16,7 @@
 
 static const struct filter all = {.all_states = true};
 
-/* As sample_file_open(), of a recording with that content. */
+/* Opens a recording with that content, like sample_file_open(). */
 static int content_open(const char *content, size_t length, const struct filter *filter,
 			uint64_t needs, struct source **source, struct error *e)
 {
@@ -132,7 +132,7 @@ static bool field_told(const char **at, const char *end, struct text *told)
 	return *at == end || **at == ',';
 }
 
-/* What a reader must tell of the text, byte by byte: fields and bad records. */
+/* Adds what a reader must tell of the text, byte by byte: fields and bad records. */
 static void records_told(const char *at, const char *end, struct text *told)
 {
 	while (at < end) {
@@ -156,7 +156,7 @@ static void records_told(const char *at, const char *end, struct text *told)
 	}
 }
 
-/* What a reader tells, in the same words. */
+/* Adds what a reader tells, in the words of records_told(). */
 static void records_read(struct csv_reader *reader, struct text *told)
 {
 	struct csv_field fields[CSV_FIELDS_MAX];
@@ -171,7 +171,7 @@ static void records_read(struct csv_reader *reader, struct text *told)
 			text_add_string(told, fields[i].quoted ? "|q" : "|u");
 		}
 		if (more < 0 && strstr(e.line, "a quoted field without an end"))
-			break; /* what is left at the end */
+			break; /* the rest of the text at the end */
 		text_add_string(told, more > 0 ? ";" : "bad;");
 		error_done(&e);
 	}
@@ -312,7 +312,7 @@ static void long_line_read_on(struct csv_reader *reader)
 	csv_done(reader);
 }
 
-/* Who passes over a line that is too long comes to those behind it. */
+/* A reader that passes over a line that is too long comes to those behind it. */
 static void behind_a_long_line(void **state)
 {
 	const size_t length = 3 << 20;

@@ -37,7 +37,7 @@ static int error_of(long result)
 	return result < 0 ? errno : 0;
 }
 
-/* What is told as lines of standard error. */
+/* Makes calls that are refused and told in lines of standard error. */
 static void refused_calls(void)
 {
 	char byte = 0, *const words[] = {"/bin/true", NULL};
@@ -203,7 +203,7 @@ static void capabilities_follow_from_uses(void **state)
 	(void)state;
 	assert_true(kept >> CAP_SYS_PTRACE & 1);
 	assert_int_equal(kept & (admin | override | 1ull << CAP_SETUID | 1ull << CAP_KILL), 0);
-	/* of who lacks the narrower ones */
+	/* capabilities of a process that lacks the narrower ones */
 	assert_int_equal(sandbox_capabilities(SANDBOX_SAMPLES, admin), admin);
 	assert_int_equal(sandbox_capabilities(SANDBOX_SAMPLES, override), override);
 	assert_int_equal(sandbox_capabilities(SANDBOX_SAMPLES, kept | admin | override), kept);

@@ -187,7 +187,7 @@ static void pages_have_what_is_new(void **state)
 	assert_int_equal(now.programs[0].skipped, 0);
 	assert_int_equal(now.programs[1].skipped, ABSENT);
 	assert_int_equal(self_cost_programs(&now).skipped, ABSENT);
-	/* as they are now */
+	/* values as they are now */
 	assert_int_equal(now.resident_bytes, 6 * MB);
 	assert_int_equal(now.child_cpu_ns, before.child_cpu_ns);
 	assert_int_equal(now.programs[0].jited_bytes, 3409);
@@ -232,7 +232,7 @@ static void groups_follow_needs(void **state)
 	/* each column that shows a name, or what is looked up and kept */
 	for (size_t i = 0; i < sample_column_count; i++) {
 		const struct column *column = &sample_columns[i];
-		/* what a stack tells is known by the switch */
+		/* texts of a stack are known by the switch */
 		bool text =
 			column->kind == KIND_TEXT && strcmp(column->name, "syscall") &&
 			strcmp(column->name, "wchan") && column->needs != NEED_BLOCK &&

@@ -25,7 +25,7 @@ static void sampled(int64_t tid, int64_t time_us, int64_t state_us, int64_t usta
 	sleep_stacks_note(&stacks, &sample);
 }
 
-/* Its stack; NULL: it has none. */
+/* Returns the stack of the sleep; NULL: it has none. */
 static const char *slept(int64_t tid, int64_t from_us, int64_t until_us)
 {
 	struct sample who = sample_absent;
@@ -57,7 +57,7 @@ static void last_two(void **state)
 {
 	(void)state;
 	sampled(1, 1500, 500, 7, "main;a");
-	sampled(1, 1900, 900, 7, "main;a"); /* the same sleep */
+	sampled(1, 1900, 900, 7, "main;a"); /* still the sleep that began at 1000 */
 	sampled(1, 3500, 500, 8, "main;b");
 	assert_string_equal(slept(1, 1000, 2000), "main;a");
 	assert_string_equal(slept(1, 3000, 4000), "main;b");
@@ -115,7 +115,7 @@ static void added_up(void **state)
 	slept(1, 1000, 2000);
 	sampled(2, 1500, 500, 8, "main;b");
 	slept(2, 1000, 9000);
-	sampled(1, 3500, 500, 7, "main;a"); /* its name is known by now */
+	sampled(1, 3500, 500, 7, "main;a"); /* the name of the stack is known by now */
 	slept(1, 3000, 4000);
 	slept(3, 1000, 90000);
 	sums = sleep_sums_make(&events, &count);

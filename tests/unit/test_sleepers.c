@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a report without samples tells: counts, groups, words */
+/* A report without samples: counts, groups, words */
 #include "unit.h"
 #include "base/names.h"
 #include "render/renderer.h"

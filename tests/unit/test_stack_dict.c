@@ -222,7 +222,7 @@ static void written_is_read(void **state)
 	give(&source, INT64_MIN + 1, "b");
 	assert_int_equal(stack_dict_file_flush(&file, &e), 0);
 	give(&source, INT64_MAX, "another of the same hash");
-	/* what was written is whole at any time */
+	/* bytes that were written are whole at any time */
 	assert_int_equal(stack_dict_open(path, UINT64_MAX, &dict, &e), 0);
 	assert_string_equal(told(dict, INT64_MAX, ABSENT).stack, hostile);
 	assert_null(told(dict, 7, ABSENT).stack);

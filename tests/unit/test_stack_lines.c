@@ -121,7 +121,7 @@ static void no_waker_behind_its_mark(void **state)
 	struct error e = {0};
 
 	(void)state;
-	assert_int_equal(sizeof(stack), 64); /* what a text has room for at first */
+	assert_int_equal(sizeof(stack), 64); /* length that a text has room for at first */
 	column_list_add(&list, "comm", true, &e);
 	group_table_init(&groups, &list);
 	stack_lines_init(&lines, 3, &list, false);

@@ -37,7 +37,7 @@ struct scene {
 	uint64_t *stack; /* shared with it, at the same address */
 	uint64_t code;
 	char path[32];
-	char *file; /* its first page is code, its second is not */
+	char *file; /* the file's first page is code, its second is not */
 	struct module_table modules;
 	struct unwinder unwinder;
 	struct stack_walk walk;
@@ -54,7 +54,7 @@ static const uint8_t signal_return[] = {0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00
 #define SIGNAL_IP 21
 static const uint8_t signal_return[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
 #endif
-#define SIGNAL_RETURN 1024 /* where it is in both pages; the second begins with it, too */
+#define SIGNAL_RETURN 1024 /* offset of the code in both pages; the second begins with it, too */
 
 static char *file_map(char path[32])
 {
@@ -170,7 +170,7 @@ static void frame_pointers(void **state)
 	assert_int_equal(scene->walk.end, WALK_WHOLE);
 	assert_int_equal(scene->walk.count, 101);
 	assert_int_equal(scene->walk.frames[0].address, scene->code);
-	/* of a caller it is the byte before */
+	/* a caller's frame has the byte before the return address */
 	assert_int_equal(scene->walk.frames[50].address, scene->code + 48);
 	assert_int_equal(scene->modules.modules[scene->walk.frames[0].module]->kind, FRAME_JIT);
 }
@@ -244,7 +244,7 @@ static void leads_outside(void **state)
 	assert_int_equal(scene->walk.count, 0);
 }
 
-/* Where a signal's handler would return to, but behind the end of the code. */
+/* A return of a signal's handler that lies behind the end of the code. */
 static void returns_behind_code(void **state)
 {
 	struct scene *scene = *state;
@@ -256,7 +256,7 @@ static void returns_behind_code(void **state)
 	assert_int_equal(scene->walk.count, 1);
 }
 
-/* Where signals' handlers return to the file tells for all processes, whatever the first one that
+/* Returns of signals' handlers are told by the file for all processes, whatever the first one that
  * is walked has made of its copy. */
 static void signals_of_files(void **state)
 {
@@ -294,8 +294,8 @@ static void stack_is_nowhere(void **state)
 	assert_int_not_equal(scene->walk.end, WALK_WHOLE);
 }
 
-/* Of a thread that runs a copy is walked: its memory has moved on, and what lies behind the copy is
- * not looked at. */
+/* A thread that runs is walked from a copy: its memory has moved on, and what lies behind the copy
+ * is not looked at. */
 static void copies(void **state)
 {
 	struct scene *scene = *state;

@@ -66,7 +66,7 @@ static void symbols_are_found(void **state)
 	symbol_add(&table, 0x100, 0x50, 0, 0, 1);
 	symbol_add(&table, 0x200, 0x10, 1, 1, 7);
 	symbol_add(&table, 0x120, 0x8, 0, 0, 2); /* within another */
-	symbol_add(&table, 0x300, 0, 0, 0, 3);	 /* of unknown size */
+	symbol_add(&table, 0x300, 0, 0, 0, 3);	 /* a symbol of unknown size */
 	symbol_table_sort(&table, false);
 	assert_int_equal(table.count, 4);
 	assert_null(symbol_find(&table, 0xff));
@@ -164,7 +164,7 @@ static void maps_are_replaced(void **state)
 	perf_map_done(&map);
 }
 
-/* What opening the map of a process says for that user. */
+/* Returns the error of opening the map of a process for that user, or 0. */
 static int map_error(pid_t pid, int64_t uid)
 {
 	bool refused;
@@ -253,7 +253,7 @@ static void maps_of_root(void **state)
 	close(told[1]);
 }
 
-/* Of a file that was put there by somebody else, or is none, nothing is read. */
+/* A file that was put there by somebody else, or is none, is not read. */
 static void maps_of_strangers(void **state)
 {
 	char path[64];
@@ -505,7 +505,7 @@ static void user_words(void **state)
 	assert_int_equal(stack_names_frame(dictionary->names, &(struct frame){module, 1}), 0);
 }
 
-/* As many frames as a stack may have, each with a name as long as one may be. */
+/* A stack of as many frames as there may be, each with a name as long as one may be. */
 static void long_names_are_cut(void **state)
 {
 	static struct stack_walk walk = {.end = WALK_WHOLE, .count = STACK_FRAMES_MAX};
@@ -534,7 +534,7 @@ static void long_names_are_cut(void **state)
 	assert_int_equal(strlen(folded), 2 * 400 + 2 * 4 + 1);
 }
 
-#define MANY_SYMBOLS 700000 /* of 16 bytes: two such files are over the limit */
+#define MANY_SYMBOLS 700000 /* symbols of 16 bytes: two such files are over the limit */
 
 /* A file with so many functions of one name. */
 static int many_functions(void)
@@ -692,8 +692,8 @@ static void copies_remove(int count)
 	}
 }
 
-/* Where there is no room for a file, the one that no walk has come by for longest goes, and comes
- * back under the same number. */
+/* The file that no walk has come by for longest goes if there is no room for one, and comes back
+ * under the same number. */
 static void modules_go_by_age(void **state)
 {
 	struct dictionary *dictionary = *state;
@@ -734,8 +734,8 @@ static void modules_go_by_age(void **state)
 	copies_remove(4);
 }
 
-/* Whose files take the time of a scan has a share of it as soon as another process wants some, and
- * nobody's files are known without end. */
+/* A process whose files take the time of a scan has a share of it as soon as another process wants
+ * some, and nobody's files are known without end. */
 static void modules_have_shares(void **state)
 {
 	struct dictionary *dictionary = *state;
@@ -769,7 +769,7 @@ static void modules_have_shares(void **state)
 	assert_true(module_table_may_open(modules));
 }
 
-/* What nobody has mapped is closed after a second, not at once: maps are read again, too. */
+/* A file that nobody has mapped is closed after a second, not at once: maps are read again, too. */
 static void modules_close_unmapped(void **state)
 {
 	struct dictionary *dictionary = *state;
@@ -789,7 +789,7 @@ static void modules_close_unmapped(void **state)
 	copies_remove(2);
 }
 
-/* Where there is no number for another module half of them go, closed ones first, and their numbers
+/* Half of the modules go if there is no number for another, closed ones first, and their numbers
  * are given anew. */
 static void modules_are_forgotten_by_age(void **state)
 {

@@ -66,7 +66,7 @@ static void stacks_merge(void **state)
 	/* past a's own */
 	assert_string_equal(tree.nodes[frame_tree_next(&tree, tree.nodes[0].child, true)].name,
 			    "b");
-	/* the same name elsewhere is another frame; more may come after sorting */
+	/* one name elsewhere is another frame; more may come after sorting */
 	frame_tree_add(&tree, "b;a", PART_ON, 1);
 	assert_folded(&tree, "a 10\na;c 8\nb 20\nb;a 1\n");
 	frame_tree_done(&tree);

@@ -144,7 +144,7 @@ static void fd_of_a_call(void **state)
 	assert_int_equal(syscall_fd(SYS_mmap, false, arg), -1);
 	arg[0] = -100; /* AT_FDCWD */
 	assert_int_equal(syscall_fd(SYS_openat, false, arg), -1);
-	arg[0] = 0xffffff9c; /* the same in the lower half of a register */
+	arg[0] = 0xffffff9c; /* AT_FDCWD in the lower half of a register */
 	assert_int_equal(syscall_fd(SYS_openat, false, arg), -1);
 	arg[0] = 0x100000005;
 	assert_int_equal(syscall_fd(SYS_read, false, arg), 5);
@@ -152,7 +152,7 @@ static void fd_of_a_call(void **state)
 	assert_int_equal(syscall_fd(SYS_read, false, arg), INT_MAX);
 	arg[0] = INT64_MIN;
 	assert_int_equal(syscall_fd(SYS_read, false, arg), 0);
-	/* the same numbers on i386 and on ARM */
+	/* these numbers on i386 and on ARM */
 	arg[0] = 7;
 	assert_int_equal(syscall_fd(3, true, arg), 7);
 	arg[3] = 0;
@@ -172,7 +172,7 @@ static void names_go_with_the_lookup(void **state)
 	assert_string_equal(syscall_name(SYS_read, false), "read");
 	lookup_free(lookup);
 	names_lent_clear();
-	name_lent_string("fill"); /* where "read" has been, most likely */
+	name_lent_string("fill"); /* text at the place where "read" has been, most likely */
 	assert_string_equal(syscall_name(SYS_read, false), "read");
 	assert_ptr_equal(syscall_name(SYS_read, false), name_lent_string("read"));
 }

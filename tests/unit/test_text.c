@@ -136,7 +136,7 @@ static void plain_is_plain(void **state)
 				bool plain =
 					byte >= ' ' && byte < 0x7f && byte != '"' && byte != '\\';
 
-				/* what is behind the end does not count */
+				/* bytes behind the end do not count */
 				memset(bytes, '"', sizeof(bytes));
 				memset(bytes, at % 2 ? '~' : ' ', length);
 				bytes[at] = (char)byte;

@@ -294,7 +294,8 @@ static bool exists(const char *path)
 	return !lstat(path, &stat);
 }
 
-/* What nobody holds is removed by the next; what somebody holds stays, whatever pid it has. */
+/* Directories that nobody holds are removed by the next one; those that somebody holds stay,
+ * whatever pid it has. */
 static void stale_work_dir_is_removed(void **state)
 {
 	struct work_dir owned, left, next;
@@ -306,7 +307,7 @@ static void stale_work_dir_is_removed(void **state)
 	assert_int_equal(work_dir_make(&left, &e), 0);
 	assert_non_null(mkdtemp(others));
 	assert_int_equal(work_dir_write(left.path, "a/b/c", "text", &e), 0);
-	close(left.lock); /* as when its process was killed */
+	close(left.lock); /* the lock is dropped, as when its process was killed */
 	assert_int_equal(work_dir_make(&next, &e), 0);
 	assert_false(exists(left.path));
 	assert_true(exists(owned.path));

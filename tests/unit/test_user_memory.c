@@ -119,7 +119,7 @@ static void child_await(struct user_memory *open, pid_t child, int64_t scan_ns, 
 	while (strcmp(bytes, word) != 0);
 }
 
-/* What is open of a process that is no more serves nobody in the next scan. */
+/* An open memory of a process that is no more serves nobody in the next scan. */
 static void process_that_ends(void **state)
 {
 	char *pages = pages_make(), bytes[5];

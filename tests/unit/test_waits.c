@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is told of waits from what /proc says and memory holds, be that true, gone or hostile. */
+/* Waits told from what /proc says and memory holds, be that true, gone or hostile. */
 #include "unit.h"
 
 #include <fcntl.h>
@@ -127,7 +127,7 @@ static void rwlock_lies(void **state)
 		assert_string_equal(rwlock_of(scene, lies[i].words, lies[i].at), "futex 0x400008");
 }
 
-/* Its ids in memory are those of its own pid namespace. */
+/* Ids in a container's memory are those of its own pid namespace. */
 static void mutex_in_a_container(void **state)
 {
 	const uint32_t held[4] = {2, 0, 42, 1};
@@ -138,7 +138,7 @@ static void mutex_in_a_container(void **state)
 	fake_proc_put(&scene->proc, 7, 8, "status", "Name:\tx\nNStgid:\t7\t41\nNSpid:\t8\t42\n");
 	assert_string_equal(futex_of(scene, held, FUTEX_WAIT_PRIVATE, 2),
 			    "mutex 0x400000 held by 8 x");
-	/* of a user with many groups */
+	/* a status with many groups */
 	snprintf(status, sizeof(status), "Groups:\t%08000d\nNStgid:\t7\t41\nNSpid:\t7\t41\n", 1);
 	fake_proc_put(&scene->proc, 7, 7, "status", status);
 	assert_string_equal(futex_of(scene, held, FUTEX_WAIT_PRIVATE, 2),
@@ -172,7 +172,7 @@ static void pipe_end_in_another_process(void **state)
 	assert_string_equal(sample.filetype, "pipe");
 	assert_string_equal(sample.filename, "pipe:[11]");
 	assert_int_equal(sample.waits_on_pid, 8);
-	/* as it is opened itself tells who is looked for */
+	/* the mode of the own descriptor tells which end is looked for */
 	fake_proc_put(&scene->proc, 7, 7, "fdinfo/3", "pos:\t0\nflags:\t01\n");
 	call_put(scene, SYS_write, 3, 0, 0);
 	assert_string_equal(fill(scene).waits_on, "pipe to 8 x");
@@ -294,7 +294,7 @@ static void poll_sets(void **state)
 	assert_string_equal(fill(scene).waits_on, "2 fds: eventfd count 31, /dev/tty\x1b[31m");
 	call_put(scene, SYS_ppoll, PAGE, 2, 0);
 	assert_string_equal(fill(scene).waits_on, "1 fd: eventfd count 31");
-	call_put(scene, SYS_ppoll, PAGE, 6, 0); /* those of 0 are nobody's */
+	call_put(scene, SYS_ppoll, PAGE, 6, 0); /* descriptors of 0 are nobody's */
 	assert_string_equal(fill(scene).waits_on, "5 fds");
 	call_put(scene, SYS_ppoll, PAGE, -1, 0); /* 4 G of them, which are not there */
 	assert_null(fill(scene).waits_on);

@@ -36,7 +36,7 @@ static const char *why_of(struct scene *scene)
 	return why_soon(scene, 3 * NS_PER_SECOND);
 }
 
-/* The same descriptor is looked at once a second. */
+/* One descriptor is looked at once a second. */
 static void why_as_before(void **state)
 {
 	struct scene *scene = *state;
@@ -110,7 +110,7 @@ static const char *why_now(struct scene *scene, int64_t tid)
 	return sample.why;
 }
 
-/* Of threads of a process that wait for the same lock one is looked up, in each scan anew; unless
+/* Threads of a process that wait for one lock have one of them looked up, in each scan anew; unless
  * it holds the lock itself, or they may have other descriptors. */
 static void why_of_peers(void **state)
 {
@@ -133,7 +133,7 @@ static void why_of_peers(void **state)
 	scene->now_ns += BEAT_NS;
 	scene->asked.start_ns = 3;
 	assert_string_equal(why_now(scene, getpid()), "futex");
-	/* its own */
+	/* the thread holds the lock itself */
 	scene->now_ns += BEAT_NS;
 	scene->asked.start_ns = 4;
 	fake_proc_put_page(&scene->proc, getpid(), getpid(), PAGE, own, sizeof(own));

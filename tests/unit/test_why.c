@@ -50,7 +50,7 @@ static void sockets_by_their_ports(void **state)
 		{false, false, true, 9999, 10000, "server"},
 		{false, false, true, 9999, 1, "client"},
 		{false, false, true, 60000, 65536, "server"},
-		{false, false, true, ABSENT, 10000, "client"}, /* of a path */
+		{false, false, true, ABSENT, 10000, "client"}, /* socket of a path */
 		{false, false, false, ABSENT, 10000, "socket"},
 		{false, false, false, 0, 10000, "socket"},
 	};

@@ -18,7 +18,7 @@
 #define SP 7
 #define FP 6
 
-/* Where the return address is, as the test says. */
+/* Place of the return address, as the test says. */
 struct stack {
 	uint8_t base;
 	int64_t offset;
@@ -106,7 +106,7 @@ static void frames_are_made(void **state)
 	expect_row(&row, SP, 8);
 	assert_int_equal(row.saved[0].kind, RULE_SAME);
 	assert_int_equal(row.saved[1].kind, RULE_SAME);
-	/* the same behind its first instruction */
+	/* mov %rsp,%rbp; push %rbx; sub $8,%rsp; mov -8(%rbp),%rbx; leave; ret */
 	assert_int_equal(FOLLOW("\x48\x89\xe5\x53\x48\x83\xec\x08\x48\x8b\x5d\xf8\xc9\xc3", true,
 				pushed, &row),
 			 0);
@@ -134,7 +134,7 @@ static void frames_are_made(void **state)
 			 0);
 	expect_row(&row, SP, 0x30);
 	assert_int_equal(row.saved[0].kind, RULE_SAME);
-	/* the same behind its first instruction */
+	/* mov $5,%ebx; mov 0x18(%rsp),%rbx; add $0x28,%rsp; ret: entered behind the save */
 	assert_int_equal(FOLLOW("\xbb\x05\x00\x00\x00\x48\x8b\x5c\x24\x18\x48\x83\xc4\x28\xc3",
 				true, ((struct stack){SP, 0x28}), &row),
 			 0);
@@ -148,7 +148,7 @@ static void frames_are_made(void **state)
 	expect_row(&row, SP, 24);
 	assert_int_equal(row.saved[0].offset, -24);
 	assert_int_equal(row.saved[1].offset, -16);
-	/* the same with other registers: push %r12; pop %rbx */
+	/* pop %rbx; pop %rbp; push %r12; pop %rbx: another register */
 	assert_int_equal(
 		FOLLOW("\x5b\x5d\xeb\x00\x41\x54\x5b\xc3", true, ((struct stack){SP, 16}), &row),
 		0);
@@ -175,7 +175,7 @@ static void ways_are_tried(void **state)
 	/* je 1f; hlt; 1: jmp 2f; int3; 2: ret */
 	assert_int_equal(
 		FOLLOW("\x74\x01\xf4\xeb\x01\xcc\xc3", true, ((struct stack){SP, 0}), &row), 0);
-	/* the same with ud2, and a long branch */
+	/* je 1f, a long branch; ud2; 1: ret */
 	assert_int_equal(
 		FOLLOW("\x0f\x84\x02\x00\x00\x00\x0f\x0b\xc3", true, ((struct stack){SP, 0}), &row),
 		0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What every unit test includes. */
+/* Header that every unit test includes. */
 #ifndef TSNAP_TESTS_UNIT_H
 #define TSNAP_TESTS_UNIT_H
 

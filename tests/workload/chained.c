@@ -13,7 +13,7 @@
 #define PROCESS_PAIRS 100 /* pairs of two processes, clients and servers; multiple of GROUP */
 
 struct pair {
-	int ends[2]; /* of a TCP connection: the client's, the server's */
+	int ends[2]; /* ends of a TCP connection: the client's, the server's */
 	pthread_mutex_t *mutex;
 };
 
