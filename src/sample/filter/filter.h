@@ -35,7 +35,7 @@ struct filter {
 	bool all_states;
 	bool no_samples;      /* none at all: it is of threads that --trace tells of */
 	bool on_cpu, off_cpu; /* one of them: only threads on a CPU, or only others */
-	unsigned int states;  /* states that the expression accepts, a bit each; 0: names none */
+	unsigned int states;  /* states the expression may accept, a bit each; 0: names none */
 	bool idle_whys;	      /* it names why, and may accept such as are idle */
 	struct expression expression;
 };
