@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CARRY_TRIES 10 /* of a request that changes: it is made, issued and completed */
+#define CARRY_TRIES 10 /* tries for a request that changes: it is made, issued and completed */
 
 static int read_at_once(struct block_reader *reader, int map)
 {

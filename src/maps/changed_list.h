@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Who was woken or began since the last scan: the reader's side of ts_sampling and ts_changed, see
- * bpf_text/thread_state.h. Any number of samplers may read.
+/* List of threads that were woken or began since the last scan: the reader's side of ts_sampling
+ * and ts_changed, see bpf_text/thread_state.h. Any number of samplers may read.
  */
 #ifndef TSNAP_MAPS_CHANGED_LIST_H
 #define TSNAP_MAPS_CHANGED_LIST_H
@@ -16,7 +16,7 @@ struct changed_reader {
 	struct sampling *sampling;     /* the two maps, where they are mapped, */
 	struct changed_ring *rings;
 	struct changed_ring copy; /* or one CPU's ring as it was read */
-	uint64_t *taken;	  /* of each CPU's ring, the count that was read */
+	uint64_t *taken;	  /* entries read of each CPU's ring, a count since its beginning */
 	bool began;
 };
 

@@ -31,8 +31,8 @@ void cpu_ring_clear(struct cpu_ring *ring);
  * none. */
 size_t cpu_ring_read(const struct cpu_ring *ring, void *record);
 
-/* Of an event with write_backward (4.7), whose ring the kernel goes on to fill over its oldest
- * records: the newest record's place. */
+/* Returns where the newest record of an event with write_backward (4.7) begins; the kernel goes on
+ * to fill such a ring over its oldest records. */
 uint64_t cpu_ring_begin(const struct cpu_ring *ring);
 /* Goes on from the record at that place to the next older one. begin: of cpu_ring_begin(). Returns
  * the record's bytes; 0: there is none. */

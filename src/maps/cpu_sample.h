@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a perf sample tells of the thread that ran on a CPU. Pure.
+/* Parser of perf samples: stacks and registers of the thread that ran on a CPU. Pure.
  */
 #ifndef TSNAP_MAPS_CPU_SAMPLE_H
 #define TSNAP_MAPS_CPU_SAMPLE_H
@@ -20,12 +20,12 @@ struct cpu_sample {
 	struct user_registers registers;
 	const void *stack; /* a copy from registers.sp on */
 	size_t stack_bytes;
-	const void *raw; /* what a program has added; not aligned */
+	const void *raw; /* data that a BPF program has added (PERF_SAMPLE_RAW); not aligned */
 	size_t raw_bytes;
 };
 
-/* What a sample must have, always: PERF_SAMPLE_TID and PERF_SAMPLE_TIME; it may have CALLCHAIN,
- * RAW, REGS_USER and STACK_USER. Others would lie between these, and are not known here. */
+/* Sample type that a sample must have, always; it may have CALLCHAIN, RAW, REGS_USER and
+ * STACK_USER. Other fields would lie between these, and are not known here. */
 #define CPU_SAMPLE_TYPE (PERF_SAMPLE_TID | PERF_SAMPLE_TIME)
 
 /* record: a PERF_RECORD_SAMPLE of an event with that sample_type and mask of registers; *sample
@@ -39,9 +39,9 @@ struct cpu_sample_head {
 	uint64_t header, ids, time, chain_count;
 };
 
-/* Where in such a record, of a type with RAW, the bytes begin that a program has added; so its
- * larger parts, which come behind them, need not be copied to know whose it is. SIZE_MAX: it can't
- * be one. */
+/* Returns the offset in a sample record, of a type with RAW, of the bytes that a program has added;
+ * so its larger parts, which come behind them, need not be copied to know whose it is. SIZE_MAX: it
+ * can't be one. */
 size_t cpu_sample_raw_at(const struct cpu_sample_head *head, uint64_t sample_type);
 
 #endif

@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #define SILENT_MAX 3	  /* looks; then the CPU is taken to have been off, which ends its event */
-#define RECORD_BYTES 4096 /* of a sample without the stack: a chain of some 130 words */
-#define RECORDS 2	  /* that a ring has room for */
+#define RECORD_BYTES 4096 /* bytes of a sample without the stack: a chain of some 130 words */
+#define RECORDS 2	  /* records of that size, with a stack each, that a ring has room for */
 #define TIMER_NS 10000	  /* the least of a perf clock */
 #define TIMER_SLEEP_NS (20 * NS_PER_US)
 

@@ -23,11 +23,11 @@ enum cpu_sampler_way { SAMPLE_BY_PROGRAM, SAMPLE_BY_TIMER };
 struct cpu_sampler_options {
 	enum cpu_sampler_way way;
 	int cpus_possible;
-	bool user, kernel;   /* which stacks */
-	bool frame_pointers; /* the kernel follows those of the user's stack, else it is copied: */
-	int64_t stack_bytes; /* so much of its top, a multiple of 8 */
-	/* how long a timer's tick is waited for: its CPU may have other interrupts, or be a
-	 * virtual one that does not run */
+	bool user, kernel;   /* stacks that samples have */
+	bool frame_pointers; /* the kernel walks user stacks by frame pointers, else copies them */
+	int64_t stack_bytes; /* bytes to copy of the user stack's top, a multiple of 8 */
+	/* time to wait for a timer's tick: its CPU may have other interrupts, or be a virtual one
+	 * that does not run */
 	int64_t wait_ns;
 	int events_map; /* ts_looked, not owned; -1: this sampler has a program of its own */
 };
@@ -41,16 +41,16 @@ struct cpu_sampler {
 	struct cpu_sampler_options options;
 	struct perf_event_attr attr;
 	int program, events;		/* program: -1 where somebody else's is run */
-	struct cpu_sampler_ring *rings; /* of each possible CPU; NULL: closed */
+	struct cpu_sampler_ring *rings; /* a ring for each possible CPU; NULL: closed */
 	int64_t look_ns;		/* when the last look began */
 };
 
-/* What one look saw; zeroed is nothing. */
+/* Samples that one look at the CPUs has copied; zeroed is none. */
 struct cpu_samples {
 	struct cpu_record {
 		size_t at, bytes;
-	} * cpus;	/* of each possible CPU, bytes 0: nothing; where it lies */
-	uint64_t *room; /* here */
+	} * cpus;	/* the record of each possible CPU, at this place in room; bytes 0: none */
+	uint64_t *room; /* copies of the records */
 	size_t used, capacity;
 };
 
@@ -69,7 +69,7 @@ void cpu_sampler_look(struct cpu_sampler *sampler, const unsigned char *wanted);
 void cpu_sampler_take(struct cpu_sampler *sampler, const unsigned char *wanted,
 		      struct cpu_samples *samples);
 void cpu_samples_done(struct cpu_samples *samples);
-/* Of that CPU; *sample points into samples. By any thread. False: nothing. */
+/* Returns that CPU's sample; *sample points into samples. By any thread. False: it has none. */
 bool cpu_sampler_get(const struct cpu_sampler *sampler, const struct cpu_samples *samples,
 		     uint32_t cpu, struct cpu_sample *sample);
 

@@ -121,7 +121,7 @@ void event_reader_take(struct event_reader *reader,
 	reader->count = 0;
 }
 
-/* The same event as two programs have it, one after the other. */
+/* True if a and b are one event, recorded by two programs one after the other. */
 static bool is_twin(const struct trace_event *a, const struct trace_event *b)
 {
 	return a->key.kind == b->key.kind && a->key.tid == b->key.tid &&

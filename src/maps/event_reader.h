@@ -13,9 +13,9 @@
 
 struct event_reader {
 	int map, cpus;		    /* map -1: there are no events */
-	struct event_ring *rings;   /* NULL: they are copied to read them, */
-	struct event_ring *copy;    /* here */
-	uint64_t *taken, *awaited;  /* of each CPU: events read; one that was not done, plus one */
+	struct event_ring *rings;   /* NULL: rings are copied to read them */
+	struct event_ring *copy;    /* copy of one CPU's ring, where they are not mapped */
+	uint64_t *taken, *awaited;  /* by CPU: events read; one that was not done, plus one */
 	struct trace_event *events; /* read, and not yet handed over */
 	size_t count, capacity;
 	uint64_t lost_count;
@@ -26,8 +26,8 @@ int event_reader_init(struct event_reader *reader, int map, int cpus, bool mappe
 /* Hands over what has come since the last time, in the order of time, and forgets it. */
 void event_reader_take(struct event_reader *reader,
 		       void (*take)(void *to, const struct trace_event *event), void *to);
-/* What from has and was not handed over becomes reader's. No probe writes to from any more, and
- * none runs that did. An event in whose midst the probes of reader took over is in both: it is told
+/* Moves to reader what from has and was not handed over. No probe writes to from any more, and none
+ * runs that did. An event in whose midst the probes of reader took over is in both: it is told
  * once. */
 void event_reader_adopt(struct event_reader *reader, struct event_reader *from);
 void event_reader_done(struct event_reader *reader);

@@ -12,18 +12,18 @@
 #include <string.h>
 #include <time.h>
 
-#define RINGS_BYTES (16u << 20) /* of all CPUs, */
+#define RINGS_BYTES (16u << 20) /* bytes of the rings of all CPUs */
 #define RING_LEAST_BYTES (256u << 10)
 #define RING_MOST_BYTES (4u << 20)
-#define TAKEN_BYTES_MAX (8u << 20) /* of one scan */
+#define TAKEN_BYTES_MAX (8u << 20) /* bytes of samples that one scan takes */
 #define LEAD_LEAST_NS NS_PER_MS
 #define LEAD_MOST_NS (10 * NS_PER_MS)
-#define LEAD_MOST_SHARE 5   /* of a period at most one part in so many, */
-#define LEAD_LEAST_SHARE 20 /* and at least, if that is less than LEAD_LEAST_NS */
+#define LEAD_MOST_SHARE 5   /* lead, at most: the period divided by this */
+#define LEAD_LEAST_SHARE 20 /* lead, at least: the period divided by this, or LEAD_LEAST_NS */
 /* Switches of a CPU in a window: as long as there are no more it may grow. Fewer where scans come
  * faster than this. */
 #define KEPT_FEW 32
-#define KEPT_FEW_LOST 64 /* the same where threads wait for a CPU for longer than such a window */
+#define KEPT_FEW_LOST 64 /* KEPT_FEW where threads wait for a CPU for longer than such a window */
 #define KEPT_FEW_PERIOD_NS (50 * NS_PER_MS)
 
 /* A thread's stacks before a scan's moment, and after it. */
@@ -207,7 +207,7 @@ void kept_stacks_begin(struct kept_stacks *stacks, int64_t from_ns, int64_t unti
 	window_set(stacks, from_ns, until_ns);
 }
 
-/* Whose sample lies there, and of when; reads but its head. */
+/* Reads thread and time of the sample that lies there, from its head only. */
 static bool head_read(const struct kept_stacks *stacks, const struct cpu_ring *ring, uint64_t at,
 		      size_t bytes, struct kept_stack_id *id, int64_t *time_ns)
 {

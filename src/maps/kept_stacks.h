@@ -25,19 +25,19 @@
 struct kept_stacks_options {
 	int events_map, window_map; /* ts_kept and ts_window, not owned; -1: not there */
 	int cpus_possible;
-	bool user, kernel;  /* which stacks */
-	int64_t user_bytes; /* so much of the top of the user's, a multiple of 8 */
+	bool user, kernel;  /* stacks that are kept */
+	int64_t user_bytes; /* bytes to copy of the user stack's top, a multiple of 8 */
 };
 
 struct kept_stacks {
 	struct kept_stacks_options options;
 	struct perf_event_attr attr;
-	struct cpu_ring *rings;	     /* of each possible CPU; NULL: closed */
+	struct cpu_ring *rings;	     /* a ring for each possible CPU; NULL: closed */
 	bool *online;		     /* when kept_stacks_renew() looked */
-	int64_t lead_ns;	     /* how long before a scan its capture window begins */
-	int64_t window_ns, until_ns; /* of the last one */
-	_Atomic int64_t open_ns;     /* of all windows so far, */
-	_Atomic uint64_t kept_count; /* and the switches that kept stacks in them */
+	int64_t lead_ns;	     /* time from the begin of a capture window to its scan */
+	int64_t window_ns, until_ns; /* begin and end of the last window */
+	_Atomic int64_t open_ns;     /* time that windows were open, of all so far */
+	_Atomic uint64_t kept_count; /* switches that kept stacks in windows */
 	int64_t renewed_ns;
 	uint32_t seen_count; /* samples of the last window */
 	bool cut_short;	     /* a ring did not reach back to the begin of that window */
@@ -47,18 +47,18 @@ struct kept_stacks {
 struct kept_found {
 	uint64_t sequence;
 	int64_t time_ns;
-	int cpu; /* whose ring has it, */
+	int cpu; /* CPU whose ring has the sample */
 	uint64_t at;
 	size_t bytes;
-	size_t place; /* of its copy, SIZE_MAX: there is none */
+	size_t place; /* place of its copy in the scan's bytes; SIZE_MAX: there is none */
 };
 
-/* What a scan has of them; zeroed is none. */
+/* Kept stacks that one scan has; zeroed is none. */
 struct kept_taken {
 	struct index samples;	  /* thread and side, to a place */
 	struct kept_found *found; /* in this */
 	size_t found_count, found_capacity;
-	size_t found_bytes; /* of all of them */
+	size_t found_bytes; /* bytes of all samples in found */
 	char *bytes;	    /* the copies */
 	size_t used, capacity;
 };
@@ -71,13 +71,13 @@ void kept_stacks_close(struct kept_stacks *stacks); /* also of a zeroed one */
 void kept_stacks_move(struct kept_stacks *stacks, int events_map, int window_map);
 /* Opens rings of CPUs that have come, once a second. It reads a file: not while a scan is made. */
 void kept_stacks_renew(struct kept_stacks *stacks);
-/* How long before a scan its capture window is to begin: as long as there are few switches in it,
- * which bounds what it costs. 0: closed. */
+/* Returns how long before a scan its capture window is to begin: as long as there are few switches
+ * in it, which bounds what it costs. 0: closed. */
 int64_t kept_stacks_lead_ns(const struct kept_stacks *stacks);
 /* Sets the next window, which ends at the second time (monotonic) at the latest. */
 void kept_stacks_begin(struct kept_stacks *stacks, int64_t from_ns, int64_t until_ns);
 
-/* What a scan takes of them. */
+/* Choice of the kept stacks that a scan takes. */
 struct kept_moment {
 	int64_t now_ns;
 	bool little_room;  /* only of who ran, or was displaced by tsnap itself: those that left
@@ -100,7 +100,8 @@ void kept_taken_done(struct kept_taken *taken);
  * it). */
 bool kept_stacks_known(const struct kept_taken *taken, uint32_t tid, uint64_t sequence);
 
-/* Those stacks, once they are copied; *sample points into what was taken. By any thread. */
+/* Finds the stacks of that switch out, once they are copied; *sample points into what was taken. By
+ * any thread. False: there are none. */
 bool kept_stacks_find(const struct kept_stacks *stacks, const struct kept_taken *taken,
 		      uint32_t tid, uint64_t sequence, struct cpu_sample *sample);
 

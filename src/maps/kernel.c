@@ -222,7 +222,7 @@ static int maps_open(struct kernel *kernel, const struct kernel_options *options
 			&kernel->changed,
 			kernel->plan.chosen[GROUP_WAKE] ? maps[KERNEL_MAP_SAMPLING] : -1,
 			maps[KERNEL_MAP_CHANGED], kernel->host.cpus_possible, mapped);
-	if (!result && !options->attach) /* its owner has them */
+	if (!result && !options->attach) /* the rows of moments are the owner's */
 		result = moment_rows_init(&kernel->moment, maps[KERNEL_MAP_SAMPLING],
 					  maps[KERNEL_MAP_MOMENT], kernel->host.cpus_possible);
 	if (result)
@@ -262,8 +262,8 @@ static int maps_open(struct kernel *kernel, const struct kernel_options *options
 }
 
 struct own_record {
-	uint32_t own_tid; /* as /proc shows it */
-	uint32_t tid;	  /* as the kernel does */
+	uint32_t own_tid; /* tid as /proc shows it */
+	uint32_t tid;	  /* tid as the kernel has it */
 };
 
 static bool own_record_passes(void *to, const struct thread_state *record, uint32_t key)
@@ -279,8 +279,8 @@ static void own_record_meet(void *to, const struct thread_state *record)
 	((struct own_record *)to)->tid = record->sched.tid;
 }
 
-/* What this thread is to the kernel, whose programs know it: it was made after them. 0: not known
- * (the map was full). */
+/* Returns the tid that this thread has in the kernel, whose programs know it: it was made after
+ * them. 0: not known (the map was full). */
 static uint32_t own_tid(struct kernel *kernel)
 {
 	struct own_record own = {(uint32_t)kernel->host.own_pid, 0};
@@ -342,7 +342,7 @@ int kernel_open(struct kernel *kernel, const struct kernel_options *options, str
 		error_done(&taken);
 		return second;
 	}
-	/* what was asked for needs tracepoints, which the kernel has */
+	/* the probes that were asked for need tracepoints, which the kernel has */
 	error_done(e);
 	*e = taken;
 	return result;

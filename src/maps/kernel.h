@@ -43,10 +43,10 @@ struct kernel_options {
 	unsigned int groups;	/* bits 1 << GROUP_x */
 	unsigned int parts;	/* bits 1 << PART_x */
 	uint32_t latency_kinds; /* bits 1 << LATENCY_x, of --trace, */
-	uint64_t slower_ns;	/* of --slower: what takes as long is told singly; 0: nothing */
-	const char *trace_pids, *trace_tids;	 /* whose alone; as in struct program_knobs */
-	unsigned int latency_groups;		 /* and the groups without which they can't be */
-	bool process_totals;			 /* forks, execs and exits are counted, too */
+	uint64_t slower_ns;	/* threshold of --slower: events as long are told singly; 0: none */
+	const char *trace_pids, *trace_tids; /* ids of who is traced, as in struct program_knobs */
+	unsigned int latency_groups;	     /* probe groups that latency_kinds need */
+	bool process_totals;		     /* forks, execs and exits are counted, too */
 	const struct latency_reader *takes_over; /* NULL, or that of the set before */
 	const char *share;  /* NULL, or the name under which others may attach */
 	const char *attach; /* NULL, or the name to attach to: all but this is its owner's */
@@ -77,8 +77,8 @@ int kernel_plan(struct kernel *kernel, const struct kernel_options *options, str
 /* Plans, compiles, loads and attaches, or attaches to what is shared: from then on the map is
  * alive. 0, -EINTR, or -errno with e. */
 int kernel_open(struct kernel *kernel, const struct kernel_options *options, struct error *e);
-/* What options->share asks for: from then on others can attach. The map must know all threads. 0 or
- * -errno with e. */
+/* Shares probes and maps, if options->share asks for that: from then on others can attach. The map
+ * must know all threads. 0 or -errno with e. */
 int kernel_publish(struct kernel *kernel, const struct kernel_options *options, struct error *e);
 /* Finds the offsets only, for --write-offsets. */
 int kernel_layout(struct kernel *kernel, const struct kernel_options *options, struct error *e);
@@ -89,7 +89,7 @@ void kernel_close(struct kernel *kernel); /* also after a failed open */
  * way to look). */
 int kernel_ticks_read(struct kernel *kernel, const unsigned char *wanted, struct cpu_tick *ticks);
 
-/* What its probes could not do since they were attached, of all CPUs. */
+/* Returns what the probes could not do since they were attached, as sums over all CPUs. */
 struct probe_counters kernel_counters(struct kernel *kernel);
 
 /* ns spent in tsnap's programs and their runs, since they were loaded; -ENODATA where the kernel

@@ -35,7 +35,7 @@ int latency_reader_init(struct latency_reader *reader, int control, const int *m
 	return err;
 }
 
-/* Its words change together: they are one to the kernel's copy of a value, too. */
+/* Writes both words at once: they are one to the kernel's copy of a value, too. */
 static void control_write(const struct latency_reader *reader)
 {
 	struct latency_control control = {.turn = reader->turn, .teller = reader->teller};

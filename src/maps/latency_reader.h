@@ -18,10 +18,10 @@ struct latency_reader {
 	size_t place_count;			     /* in each */
 	bool batch;				     /* maps are read in batches */
 	uint32_t first;				     /* LATENCY_TURN_FIRST of the probes */
-	uint32_t turn, teller;			     /* as in struct latency_control */
-	int64_t turned_ns;			     /* when it began */
-	bool drained;				     /* the other map has been read since */
-	struct programs_wait *wait;		     /* until it may be; NULL: for some time */
+	uint32_t turn, teller;	    /* words of struct latency_control as last written */
+	int64_t turned_ns;	    /* when it began */
+	bool drained;		    /* the other map has been read since */
+	struct programs_wait *wait; /* until it may be; NULL: for some time */
 	/* read, and not yet taken */
 	struct latency_key *keys;
 	struct latency *values;
@@ -32,7 +32,8 @@ struct latency_reader {
  * caller's. Until latency_reader_begin() all else does nothing. 0 or -errno. */
 int latency_reader_init(struct latency_reader *reader, int control, const int *maps,
 			const int *places, int cpus, bool batch);
-/* Of the set of probes that takes over from that of another (NULL: from none). */
+/* Returns LATENCY_TURN_FIRST for a set of probes that takes over from that of from (NULL: from
+ * none). */
 uint32_t latency_turn_after(const struct latency_reader *from);
 /* Probes tell events from now on and, where they are asked to count, write histograms. */
 void latency_reader_begin(struct latency_reader *reader, bool counts, int64_t now_ns);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What switches behind a scan's moment kept of the moment: the sampler's side of ts_moment, see
- * bpf_text/thread_state.h. Only who owns the probes has moments; of kernels before 5.5, where the
- * maps can't be mapped, nobody.
+/* Rows that switches after a scan's moment kept of the moment: the sampler's side of ts_moment, see
+ * bpf_text/thread_state.h. Only the sampler that owns the probes has moments; before 5.5, where the
+ * maps can't be mapped, none has.
  */
 #ifndef TSNAP_MAPS_MOMENT_ROWS_H
 #define TSNAP_MAPS_MOMENT_ROWS_H

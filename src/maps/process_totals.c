@@ -9,7 +9,7 @@
 
 /* An event's programs follow each other at once; nothing but an interrupt can come between. */
 #define EVENT_NS (20 * NS_PER_US)
-#define SETTLE_TRIES 1000 /* of a row that counts 50 000 events a second, one in three succeeds */
+#define SETTLE_TRIES 1000 /* readings; one in three succeeds with 50 000 events a second */
 
 int process_totals_begin(int map)
 {

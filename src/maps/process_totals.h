@@ -14,8 +14,8 @@ void process_totals_visit(int map,
 					const struct process_totals *totals),
 			  void *to);
 
-/* Of two maps whose probes are both attached, the first one's first: calls visit for each row of
- * the first, with what the second has of it (nothing, maybe) after the very same events. So who
+/* Calls visit for each row of the first of two maps whose probes are both attached (the first one's
+ * were first), with what the second has of it (nothing, maybe) after the very same events. So who
  * counts on from there tells each event once. A row that the second alone has is one that began
  * meanwhile. */
 void process_totals_visit_both(int map, int second,

@@ -13,7 +13,7 @@ struct programs_wait;
 
 /* Some ten milliseconds, more on a busy host. */
 void programs_wait(void);
-/* The same in a thread of its own. NULL where there can be none. */
+/* Begins programs_wait() in a thread of its own. NULL where there can be none. */
 struct programs_wait *programs_wait_start(void);
 bool programs_wait_over(const struct programs_wait *wait);
 /* Waits until it is over, and frees it. NULL: waits here and now. */

@@ -23,7 +23,7 @@ struct register_asker {
 	int stack_program; /* -1: none */
 	struct stack_ask *stack_asks;
 	uint32_t number;  /* this sampler's, in asks */
-	int64_t since_ns; /* that switches keep registers */
+	int64_t since_ns; /* time since when switches keep registers */
 };
 
 /* program: -1 where switches keep all registers. 0, or -errno where the maps can't be mapped or,
@@ -40,8 +40,8 @@ void register_asker_done(struct register_asker *asker); /* also of a zeroed one 
 int64_t registers_want(struct register_asker *asker, int64_t until_ns);
 /* Ends that, unless another sampler wants them for longer. until_ns: as it was asked for. */
 void registers_want_no_more(struct register_asker *asker, int64_t until_ns);
-/* The same from that time on, for REGISTERS_OPEN_NS; 0: no more. For the sampler that owns the
- * probes. */
+/* Has switches keep registers from that time on, for REGISTERS_OPEN_NS; 0: no more. For the sampler
+ * that owns the probes. */
 void registers_want_from(struct register_asker *asker, int64_t from_ns);
 
 /* True if the record has the registers of the thread's last switch out. */
@@ -61,8 +61,8 @@ void registers_fill(struct register_asker *asker, struct thread_table *table,
 /* Asks for the registers that walks of those threads' user stacks begin with; ASK_MAX at most. */
 void stack_registers_ask(struct register_asker *asker, const struct thread_state *const *records,
 			 uint32_t count);
-/* Those of the record asked for with that index, if the thread has not run since its record was
- * copied; else false. */
+/* Returns the registers of the record asked for with that index, if the thread has not run since
+ * its record was copied; else false. */
 bool stack_registers_get(struct register_asker *asker, const struct thread_state *record,
 			 uint32_t at, struct user_registers *registers);
 /* True if the thread has not run since: what was read of it meanwhile belongs together. */

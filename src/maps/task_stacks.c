@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <unistd.h>
 
-/* What the program writes of a thread. */
+/* Row that the program writes for each thread. */
 struct task_stack {
 	uint64_t tid, stack;
 };

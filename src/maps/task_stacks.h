@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Where the kernel stacks of all threads are that there are now: a BPF iterator tells (5.8). Probes
- * learn it only when a thread is switched.
+/* Addresses of the kernel stacks of all threads that there are now, from a BPF iterator (5.8).
+ * Probes learn them only when a thread is switched.
  */
 #ifndef TSNAP_MAPS_TASK_STACKS_H
 #define TSNAP_MAPS_TASK_STACKS_H

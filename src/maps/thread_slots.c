@@ -23,8 +23,8 @@
 /* Registers of so many switches ago are copied with their record. */
 #define REGISTERS_KEPT 16
 
-/* What the process maps of the array counts as its memory: it maps only what was ever used, and in
- * steps of so much, whole pages of any size. */
+/* Step in which the array is mapped, whole pages of any size. Mapped bytes count as memory of the
+ * process: it maps only what was ever used. */
 #define MAP_STEP_BYTES ((size_t)512 << 10)
 
 static size_t array_bytes(const struct thread_table *table)
@@ -150,7 +150,7 @@ static int slots_add(struct thread_table *table, struct thread_state *record)
 	return err;
 }
 
-/* Who takes the thread's slot out of the hash makes it free: a probe may come first. */
+/* Frees the thread's slot, if this deletes it from the hash: a probe may come first. */
 static void slots_remove(struct thread_table *table, const struct thread_state *record)
 {
 	uint32_t tid = record->sched.tid, slot;
@@ -174,10 +174,10 @@ static int slots_walk(struct thread_table *table, uint32_t limit, bool *end)
 		if (err)
 			return err;
 		table->fresh = record->sched.tid || record->sched.out_ns ? 0 : table->fresh + 1;
-		/* what a walk looks at, of a record some steps on */
+		/* lines of a record some steps on that a walk looks at */
 		__builtin_prefetch(&record[AHEAD].wake);
 		__builtin_prefetch(&record[AHEAD].sched.tid);
-		if (met) { /* and what is copied of one that is met, as most likely that one is */
+		if (met) { /* lines to copy of a record that is met, as most likely that one is */
 			__builtin_prefetch(&record[AHEAD].sched.sequence_begun);
 			__builtin_prefetch(&record[AHEAD].identity.comm);
 		}

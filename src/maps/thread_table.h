@@ -26,8 +26,8 @@ struct thread_maps {
 
 struct thread_table;
 
-/* What was asked of the thread in a slot, and of which stay off its CPU: who shows all threads asks
- * for those of sleepers at every scan. */
+/* Registers that were asked of the thread in a slot, and the stay off its CPU that they are of: who
+ * shows all threads asks for those of sleepers at every scan. */
 struct asked_registers {
 	uint64_t stay; /* maps/register_asker.c; 0: nothing */
 	__u64 registers[THREAD_REGISTER_COUNT];
@@ -59,10 +59,10 @@ struct thread_table {
 	struct thread_maps maps;
 	uint32_t entries_max;
 	struct thread_visitor visitor;
-	struct thread_state *mapped; /* the array, or NULL: room for all of it, where there are */
-	size_t mapped_bytes;	     /* so many bytes of it */
+	struct thread_state *mapped; /* address space for the whole array; NULL: it is a hash */
+	size_t mapped_bytes;	     /* bytes of the array that are mapped */
 	uint32_t walked;	     /* slots of this round that walks have seen */
-	uint32_t fresh;		     /* the last so many of them were never used */
+	uint32_t fresh;		     /* slots at the end of those that were never used */
 	uint32_t chunk;		     /* records read by one batch call */
 	uint32_t *keys;
 	struct thread_state *records;
@@ -128,8 +128,8 @@ int thread_table_key(struct thread_table *table, uint32_t tid, uint32_t *key);
  * full. */
 int thread_table_add(struct thread_table *table, struct thread_state *record);
 void thread_table_remove(struct thread_table *table, const struct thread_state *record);
-/* Where the array is mapped: the thread with that record is in the call that another record of it
- * tells of, unless it has begun one since. */
+/* Gives the record with that key, where the array is mapped, the system call that another record of
+ * its thread tells of, unless the thread has begun one since. */
 void thread_table_put_call(struct thread_table *table, uint32_t key,
 			   const struct thread_state *from);
 

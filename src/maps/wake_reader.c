@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#define STACK_BYTES 16384 /* of a kernel stack, where the place of saved registers is not known */
+#define STACK_BYTES 16384    /* a kernel stack, where the place of saved registers is not known */
 #define WRITTEN_NS NS_PER_MS /* a row that was begun so long ago is done, or never will be */
 
 _Static_assert(sizeof(struct wake_ring) % 8 == 0, "values of an array are rounded up to 8");

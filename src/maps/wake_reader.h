@@ -13,8 +13,8 @@
 struct wake_reader {
 	struct wake_ring *rings; /* NULL: nobody asked for wake-ups */
 	int cpus;
-	uint32_t stack_bytes; /* of a kernel stack, up to the saved registers; 0: not known */
-	uint64_t *taken;      /* of each CPU */
+	uint32_t stack_bytes; /* bytes of a kernel stack, up to the saved registers; 0: not known */
+	uint64_t *taken;      /* rows read of each CPU's ring */
 	uint64_t lost_count;
 };
 
