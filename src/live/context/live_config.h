@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the live source is asked for. */
+/* Options of the live source. */
 #ifndef TSNAP_LIVE_CONTEXT_LIVE_CONFIG_H
 #define TSNAP_LIVE_CONTEXT_LIVE_CONFIG_H
 
@@ -17,14 +17,14 @@ struct live_config {
 	int64_t max_threads;	  /* capacity of the maps; 0: fit to the host */
 	const char *kernel_types; /* a row of kernel/type_source.c, or NULL: the first that works */
 	const char *btf_file;	  /* a file with kernel types; NULL: the kernel's own */
-	const char *offsets_file; /* the same, as --write-offsets makes it */
-	const char *write_offsets; /* where to; NULL: not asked for */
+	const char *offsets_file; /* a file of offsets, as --write-offsets makes it; NULL: none */
+	const char *write_offsets; /* file to write offsets to; NULL: not asked for */
 	const char *without;	   /* kernel features that are not to be used; NULL: none */
-	uint32_t traces;	   /* what --trace measures, bits 1 << LATENCY_x */
+	uint32_t traces;	   /* kinds of --trace, bits 1 << LATENCY_x */
 	int64_t slower_ms;	   /* single events that took as long; 0: none */
 	bool events;		   /* true if single events are told */
 	bool distributions;	   /* true if what is traced is shown as distributions */
-	int64_t stack_bytes;	   /* of a running thread's stack, copied for its walk */
+	int64_t stack_bytes;	   /* bytes of a running thread's stack, copied for its walk */
 	bool frame_pointers;	   /* walks follow frame pointers, not unwind tables */
 	bool python;		   /* stacks have Python's functions */
 	bool no_realtime;	   /* scans begin at normal priority */
@@ -32,7 +32,7 @@ struct live_config {
 	bool no_sandbox;	   /* all privileges stay as they are */
 	bool writes;		   /* files are written while it samples, or at the end */
 	bool loads_more;	   /* another source may be opened for other needs */
-	bool self;		   /* what tsnap itself costs is told */
+	bool self;		   /* true if costs of tsnap itself are told */
 	const char *share;	   /* name under which others may attach; NULL: none */
 	const char *attach;	   /* name to attach to; NULL: probes of its own */
 };

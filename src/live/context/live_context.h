@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What every part of the live source may look at: what it is asked for, what it opened at the
- * start, and the scan that is being worked on. Filled by src/live/live.c.
+/* State that every part of the live source may look at: options, what was opened at the start, and
+ * the scan that is being worked on. Filled by src/live/live.c.
  */
 #ifndef TSNAP_LIVE_CONTEXT_LIVE_CONTEXT_H
 #define TSNAP_LIVE_CONTEXT_LIVE_CONTEXT_H
@@ -27,7 +27,7 @@
 	(NEED_COMMSUM | NEED_USER | NEED_CGROUP | NEED_CGROUP_NAMES | NEED_CONTAINER_NAME | \
 	 NEED_PID_NS | NEED_PPID | NEED_CMDLINE | NEED_EXE)
 
-/* What samples must tell. */
+/* Threads that are wanted, and facts that their samples must have. */
 struct live_wants {
 	struct filter *filter;
 	uint64_t needs;		 /* facts that any column or the filter wants, NEED_* */
@@ -38,15 +38,15 @@ struct live_wants {
 	bool work;		 /* sleepers that are part of a request, too */
 };
 
-/* What of the host /proc shows here. */
+/* Part of the host that /proc shows here. */
 struct live_view {
 	uint32_t own_pid;    /* tsnap's, as /proc shows it */
-	uint32_t keeper_pid; /* of the process that waits for this one; 0: none */
+	uint32_t keeper_pid; /* pid of the process that waits for this one; 0: none */
 	bool translated;     /* /proc is not the first pid namespace's */
 	bool proc_whole;     /* it hides nobody (hidepid): who is not there is gone */
 };
 
-/* Which thread was on each CPU, of the present scan: live_cpus.h. */
+/* Threads that were on the CPUs, of the present scan: live_cpus.h. */
 struct live_cpus {
 	int64_t moment_ns;
 	struct index threads; /* CPU to place in the scan's capture, plus one */
@@ -70,8 +70,8 @@ struct live_context {
 	struct live_seed seed; /* threads that sleep since before the start */
 	struct lookup *lookup;
 	struct parsers *parsers; /* NULL: nothing is parsed (live_parsers.h) */
-	uint64_t later_lookups;	 /* that came when the thread was in its next call: live_stay.h */
-	struct totals_table totals; /* what samples have told of each thread's times */
+	uint64_t later_lookups;	 /* lookups dropped: the thread was in its next call: live_stay.h */
+	struct totals_table totals; /* times of each thread that samples have told */
 	struct sampler *sampler;
 	int64_t period_ns; /* from scan to scan */
 	struct live_now now;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the sampled thread does: its system call, the file of that, what it waits for. */
+/* Stages for what the sampled thread does: its system call, that call's file, its wait. */
 #include "live/resolve/lookup_stages.h"
 #include "base/names.h"
 #include "proc/paths.h"

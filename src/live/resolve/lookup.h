@@ -23,9 +23,9 @@ struct lookup *lookup_new(const char *proc_root);
 void lookup_free(struct lookup *lookup);
 /* Local ports below that are servers'; WHY_DAEMON_PORTS at first (sample/why.h). */
 void lookup_set_daemon_ports(struct lookup *lookup, int64_t ports);
-/* Who reads the files of containers' runtimes; at first this process does. */
+/* Sets who reads the files of containers' runtimes; at first this process does. */
 void lookup_set_container_reader(struct lookup *lookup, container_file_reader *read, void *of);
-/* Who knows locks of languages' runtimes (waits/waits.h). */
+/* Sets who knows locks of languages' runtimes (waits/waits.h). */
 void lookup_set_runtime_locks(struct lookup *lookup, runtime_lock_finder *find, void *finder);
 
 /* Gives finding out `why` so much time in the scan of now_ns; each scan has little otherwise. */
@@ -58,13 +58,13 @@ void lookup_sweep(struct lookup *lookup, int64_t now_ns);
  * scan, or be known then, though the thread sleeps on. */
 bool lookup_why_changes(const struct lookup *lookup, int64_t tid);
 
-/* What a sample that lookup_fill() has filled with NEED_WAITS waits for, as numbers; anew: as it is
- * now, without a search for other ends. False: not known yet. */
+/* Reads, as numbers, what the thread waits for, of a sample that lookup_fill() has filled with
+ * NEED_WAITS; anew: as it is now, without a search for other ends. False: not known yet. */
 bool lookup_wait_facts(struct lookup *lookup, const struct sample *sample,
 		       const struct lookup_hint *hint, bool anew, int64_t now_ns,
 		       struct wait_facts *facts);
 
-/* As containers_unnamed(), proc/containers.h. */
+/* Returns containers_unnamed() of proc/containers.h. */
 size_t lookup_unnamed_containers(const struct lookup *lookup, bool refused);
 
 /* Why nothing is told of sockets, -errno; 0: it is, or nobody asked. */

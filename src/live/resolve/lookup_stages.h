@@ -31,7 +31,7 @@ struct lookup {
 	lookup_stage_fill *plan[LOOKUP_STAGES_MAX + 1]; /* in order, ended by NULL */
 };
 
-/* What is known serves most samples: reading must not make that dearer. */
+/* Marks functions that read. Known facts serve most samples: reading must not make that dearer. */
 #define SELDOM __attribute__((noinline))
 
 /* A sample on its way through the stages. */
@@ -39,11 +39,11 @@ struct lookup_item {
 	struct lookup *lookup;
 	struct sample *sample;
 	const struct lookup_hint *hint;
-	uint64_t needs;	 /* what is asked for; a stage may add what one below it has to find out */
+	uint64_t needs;	 /* facts that are asked for; a stage may add what one below it lacks */
 	int64_t now_ns;	 /* monotonic */
 	bool in_call;	 /* the thread is in a system call */
 	bool class_open; /* the wait class is asked for, and not known yet */
-	struct thread *thread; /* what is cached of it; NULL: only stage_file() may want it */
+	struct thread *thread; /* facts cached of it; NULL: only stage_file() may want them */
 	bool renamed;	       /* since it was cached */
 };
 
@@ -101,10 +101,11 @@ void thread_facts_init(struct cache *threads);
 /* The thread's entry, whose facts are those of this thread and not stale (but may not be known). */
 struct thread *thread_find(struct lookup_item *item);
 
-/* Its rare facts, zeroed where nobody has asked before. */
+/* Returns the rare facts of a thread, zeroed where nobody has asked before. */
 struct rare_facts *thread_rare(struct thread *thread);
 
-/* Those of the needs that are not known of the thread; from now on they are: the caller reads them.
+/* Returns those of the needs that are not known of the thread, and marks them known: the caller
+ * reads them.
  */
 static inline uint64_t thread_missing(struct thread *thread, uint64_t needs)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Who the sampled thread is: from /proc and the user database. */
+/* Stages for who the sampled thread is: from /proc and the user database. */
 #include "live/resolve/lookup_stages.h"
 #include "base/names.h"
 #include "proc/cgroup.h"
