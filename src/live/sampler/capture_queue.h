@@ -15,7 +15,7 @@ struct capture_queue {
 	size_t most; /* copies in one of the last scans */
 };
 
-/* Of a zeroed one. */
+/* Makes a zeroed queue ready for use. */
 void capture_queue_init(struct capture_queue *queue);
 void capture_queue_done(struct capture_queue *queue);
 
@@ -29,13 +29,13 @@ struct live_capture *capture_queue_room(struct capture_queue *queue, bool *stack
 void capture_queue_add(struct capture_queue *queue, struct live_capture *capture);
 /* The oldest one; NULL: there is none. */
 struct live_capture *capture_queue_take(struct capture_queue *queue);
-/* Of capture_queue_room(), or of capture_queue_take() when its samples are made. */
+/* Gives back a capture of capture_queue_room(), or of capture_queue_take() when it is done with. */
 void capture_queue_return(struct capture_queue *queue, struct live_capture *capture);
 
 /* Memory of what was taken for as many copies as it has, and some more: so that who copies need
  * not get or give up any. */
 void capture_fit(struct live_capture *capture);
-/* What is too much where nobody is behind: for live_capture_done(), without a lock. */
+/* Takes out what is too much where nobody is behind: for live_capture_done(), without a lock. */
 struct live_capture capture_queue_surplus(struct capture_queue *queue);
 
 #endif

@@ -31,7 +31,7 @@ size_t live_capture_bytes(const struct live_capture *capture)
 	       kept_taken_bytes(&capture->kept) + stack_copies_bytes(&capture->copies);
 }
 
-/* As /proc shows it: "4711/task/4712". */
+/* Returns the thread's own id as /proc shows it: "4711/task/4712". */
 static uint32_t own_tid(void)
 {
 	char link[64] = "", *tid;
@@ -158,7 +158,7 @@ static void gone_add(struct live_capture *capture, uint32_t key)
 	capture->gone[capture->gone_count++] = key;
 }
 
-/* What is on a CPU is looked at there. */
+/* Looks at the wanted CPUs: a thread that is on one is looked at there. */
 static void cpus_look(struct capturer *capturer)
 {
 	struct live_capture *capture = capturer->capture;
@@ -294,7 +294,7 @@ static void registers_fill_some(struct capturer *capturer, struct thread_state *
 	realtime_limit(capturer->realtime);
 }
 
-/* Of the copies from there on. */
+/* Asks for the registers of the copies from that index on. */
 static void registers_ask(struct capturer *capturer, size_t from)
 {
 	struct live_capture *capture = capturer->capture;
@@ -325,7 +325,7 @@ static bool asleep_passes(void *to, const struct thread_state *record, uint32_t 
 	return index_find(&capturer->awake, key) || refuses(capturer, record);
 }
 
-/* Those that have slept all the time. */
+/* Copies the threads that have slept all the time. */
 static void asleep_copy(struct capturer *capturer)
 {
 	const struct thread_visitor visitor = {asleep_passes, record_copy, capturer};

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a scan copies: the part of it that must be short. Records of all threads that may have moved
- * since the last scan, looks at the CPUs where threads run, and registers. It looks nothing up
- * outside of the kernel's maps and writes nothing; live_scan.c makes samples of the copies later.
+/* Capture, the part of a scan that must be short: records of all threads that may have moved since
+ * the last scan, looks at the CPUs where threads run, and registers. It looks nothing up outside of
+ * the kernel's maps and writes nothing; live_scan.c makes samples of the copies later.
  *
- * Its moment is when it was due, while tsnap needs a CPU first: whoever is switched in between has
- * kept what it did then (maps/moment_rows.h). Where nobody keeps that, the moment is when tsnap
+ * The moment is when a scan was due, while tsnap needs a CPU first: whoever is switched in between
+ * has kept what it did then (maps/moment_rows.h). Where nobody keeps that, the moment is when tsnap
  * began, which leans to what threads do when others are on their CPU, too.
  *
  * It begins at real-time priority, so that this is soon; what takes longer than REALTIME_BUDGET_NS
@@ -54,15 +54,15 @@ struct live_capture {
 	bool listed; /* else: the list of changes was not whole, all records were looked at */
 	struct live_moment moment;
 	struct cpu_tick *ticks;	    /* the moment's: room for each possible CPU */
-	int64_t time_us;	    /* of the moment, UTC */
+	int64_t time_us;	    /* time of the moment, UTC */
 	struct block_flights block; /* requests in flight, where they are wanted */
-	/* stacks, where they are wanted: of who ran, */
+	/* stacks of who ran, where stacks are wanted */
 	struct cpu_samples looked;
-	struct kept_taken kept;	    /* of who left its CPU right before the moment or after it, */
-	struct stack_copies copies; /* and of who had left before */
+	struct kept_taken kept;	    /* stacks of who left right before the moment or after it */
+	struct stack_copies copies; /* stacks of who had left before that */
 };
 
-/* What is copied, and for whom. */
+/* Options of a scan's copies: threads and what is copied of them. */
 struct capture_wants {
 	struct kernel *kernel;
 	struct cpu_sampler *cpu_stacks; /* looks at the same CPUs at the same time */
@@ -73,12 +73,12 @@ struct capture_wants {
 			      struct live_capture *capture);
 	void *stacks_copier;
 	const struct filter *filter; /* ids may change while no scan is copied */
-	bool all;		     /* those that have slept all the time, too; */
-	bool refused;		     /* those whose ids the filter refuses, */
-	bool blockers;	   /* or of these who may keep others waiting: such as are awake */
-	bool registers;	   /* what system calls are told by */
-	bool block;	   /* requests in flight, */
-	bool block_batch;  /* by one call */
+	bool all;		     /* threads that have slept all the time, too */
+	bool refused;		     /* threads whose ids the filter refuses, too */
+	bool blockers;	   /* refused ones that may keep others waiting, too: such as are awake */
+	bool registers;	   /* registers, which tell system calls */
+	bool block;	   /* requests in flight */
+	bool block_batch;  /* requests are read by one call */
 	int64_t period_ns; /* from scan to scan */
 	uint32_t own_pid, keeper_pid; /* tsnap's, which is left out */
 };
@@ -87,16 +87,16 @@ struct capture_wants {
 struct capturer {
 	struct capture_wants wants;
 	struct thread_table table; /* a view of the kernel's, */
-	struct index awake;	   /* the keys that the next scan must copy, */
-	struct index moved;	   /* of the moment, struct moment_row * by key */
-	struct index copied;	   /* and those of the last one, but for who has slept */
+	struct index awake;	   /* keys that the next scan must copy */
+	struct index moved;	   /* rows of the moment, struct moment_row * by key */
+	struct index copied;	   /* keys that the last scan copied, but for who has slept */
 	unsigned char *wanted_cpus;
 	struct block_reader block;
 	struct realtime *realtime;
 	pthread_mutex_t *asking;      /* held by who asks for registers */
-	struct live_capture *capture; /* that is filled now */
-	uint32_t own_tid, own_key;    /* of the thread that copies; */
-	bool own_key_known;	      /* it has a record */
+	struct live_capture *capture; /* the scan that is filled now */
+	uint32_t own_tid, own_key;    /* ids of the thread that copies */
+	bool own_key_known;	      /* own_key is set: it has a record */
 	uint64_t moved_count;	      /* scans whose moment could not be kept */
 	int64_t stacks_lost_ns;	      /* when stacks were last copied too late */
 	bool looked;		      /* CPUs were, for this scan */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What users are told of the priority at which scans begin. */
+/* Reports to users on the priority at which scans begin. */
 #ifndef TSNAP_LIVE_SAMPLER_LIVE_REALTIME_H
 #define TSNAP_LIVE_SAMPLER_LIVE_REALTIME_H
 

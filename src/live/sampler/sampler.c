@@ -16,34 +16,34 @@
 #define REGISTERS_LATE_NS MOMENT_OPEN_NS /* and go on until it was taken, should it come late */
 #define STACKS_LATE_NS (5 * NS_PER_MS)	 /* stacks are dear: not as long */
 #define MOMENT_LEAD_NS 2000		 /* all CPUs know of a moment by then */
-#define CROWDED_PART 4			 /* of a period */
+#define CROWDED_PART 4 /* part of a period from which on a wait for a CPU is long */
 #define CROWDED_STILL_NS (60 * NS_PER_SECOND)
 #define KERNEL_TICK_MAX_NS (10 * NS_PER_MS) /* CONFIG_HZ=100 */
 
 struct sampler {
 	struct sampler_options options;
-	struct filter filter; /* as the options', with ids of its own */
+	struct filter filter; /* copy of the options' filter, with ids of its own */
 	struct capturer capturer;
 	struct realtime realtime;
 	pthread_t thread;
 	bool running;
-	size_t ticks_bytes;	    /* of one scan */
+	size_t ticks_bytes;	    /* bytes of one scan's ticks */
 	uint64_t begun;		    /* scans */
 	uint64_t random;	    /* the last one: base/index.h, hash_u64() */
-	int64_t registers_until_ns; /* as it asked for them */
+	int64_t registers_until_ns; /* switches were asked to keep registers until then */
 	int64_t beat_cpu_ns;	    /* clock_cpu_ns() at the last beat */
 	bool grown;		    /* since the last beat */
 	int64_t crowded_until_ns;
 	pthread_mutex_t asking;
 	sem_t filled; /* counts the queue, so that a signal ends the wait for it */
 
-	pthread_mutex_t lock; /* of the rest */
+	pthread_mutex_t lock; /* guards all below */
 	pthread_cond_t news;  /* it is to stop, or there is room */
 	bool stop, waiting;   /* waiting: for room */
 	bool excused;
 	struct capture_queue queue;
 	bool stacks_room;	 /* for the scan that is made */
-	struct index keys;	 /* of sampler_return() */
+	struct index keys;	 /* keys given to sampler_return() */
 	bool keys_copied;	 /* once */
 	struct index pids, tids; /* the filter's */
 	bool ids_new;
@@ -157,8 +157,8 @@ static bool moment_wait(struct sampler *sampler, int64_t *next_ns)
 	return sleep_until(sampler, *next_ns);
 }
 
-/* The same, and some time before it switches begin to keep registers and stacks. Who owns the
- * probes tells them beforehand when to begin: a thread that ran for that would keep others from
+/* Does moment_wait(), and has switches keep registers and stacks from some time before it. Who owns
+ * the probes tells them beforehand when to begin: a thread that ran for that would keep others from
  * their CPU right before the moment, and change what they do then. */
 static bool beat_wait(struct sampler *sampler, int64_t *next_ns)
 {
@@ -224,8 +224,8 @@ static void index_exchange(struct index *one, struct index *other)
 	*other = kept;
 }
 
-/* What scans must copy besides those that are awake. As long as it is not known who of the last one
- * is wanted in the next one, too, all of them are. */
+/* Adds the keys of sampler_return() to those that the next scan must copy. As long as it is not
+ * known which threads of the last scan are wanted in the next one, too, all of them are. */
 static void wanted_take(struct sampler *sampler)
 {
 	struct capturer *capturer = &sampler->capturer;

@@ -23,9 +23,9 @@
 enum late_why { LATE_WORK, LATE_WAIT, LATE_GROWTH, LATE_COUNT };
 
 struct sampler_options {
-	struct capture_wants wants; /* its filter: a copy is made, see sampler_return() */
-	struct realtime realtime;   /* as realtime_init() left it */
-	int64_t period_ns, due_ns;  /* of the first tick, monotonic */
+	struct capture_wants wants; /* the filter is copied, see sampler_return() */
+	struct realtime realtime;   /* priority as realtime_init() left it */
+	int64_t period_ns, due_ns;  /* due_ns: the first tick, monotonic */
 	bool registers_early; /* switches keep registers some time before a scan and after it */
 };
 
@@ -33,7 +33,7 @@ struct sampler_facts {
 	uint64_t late_count[LATE_COUNT];
 	uint64_t over_count;  /* scans that used up their time at real-time priority */
 	uint64_t moved_count; /* scans that tell of when tsnap began, not of when they were due */
-	uint64_t torn_count, unfinished_count; /* as struct thread_table has them */
+	uint64_t torn_count, unfinished_count; /* counts of struct thread_table */
 };
 
 struct sampler;
@@ -53,7 +53,7 @@ void sampler_return(struct sampler *sampler, struct live_capture *capture, const
 /* Ends the thread for a while, in which records can be moved to other maps; copies that nobody has
  * taken are lost, and counted as late for that. */
 void sampler_pause(struct sampler *sampler);
-int sampler_resume(struct sampler *sampler); /* as sampler_begin() */
+int sampler_resume(struct sampler *sampler); /* starts the thread again; 0 or -errno */
 
 /* Scans that could not be begun until now are not late: there was more to do than there ever will
  * be. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a scan has copied of stacks of threads that are off their CPUs: registers, the top of the
- * user stack, the text of /proc/TID/stack. Who makes them is live/stacks/live_copies.h.
+/* Copies of stacks, made in a scan, of threads that are off their CPUs: registers, the top of the
+ * user stack, the text of /proc/TID/stack. live/stacks/live_copies.h makes them.
  */
 #ifndef TSNAP_LIVE_SAMPLER_STACK_COPIES_H
 #define TSNAP_LIVE_SAMPLER_STACK_COPIES_H
@@ -13,8 +13,8 @@
 #include "base/user_registers.h"
 
 struct stack_copy {
-	uint32_t tid;	   /* as the kernel numbers it */
-	uint64_t sequence; /* of the switch out */
+	uint32_t tid;	   /* tid as the kernel numbers it */
+	uint64_t sequence; /* sequence number of the switch out */
 	bool registers_known;
 	struct user_registers registers;
 	size_t stack_at, stack_bytes; /* the top of the user's, from registers.sp on */
@@ -26,7 +26,7 @@ struct stack_copy {
 struct stack_copies {
 	struct stack_copy *copies;
 	size_t count, capacity;
-	char *bytes; /* where they lie */
+	char *bytes; /* memory of user stacks and texts */
 	size_t used, bytes_capacity;
 	struct index at; /* tid to its number in copies */
 };
