@@ -8,10 +8,10 @@
 #include <string.h>
 
 #define COPIES_MAX ((size_t)4 * ASK_MAX)
-#define BYTES_MAX (4u << 20) /* of all copies of a scan */
-#define USER_BYTES 32768u    /* of a stack's top */
+#define BYTES_MAX (4u << 20) /* bytes of all copies of a scan */
+#define USER_BYTES 32768u    /* bytes of a stack's top */
 #define KERNEL_TEXT_BYTES 4096
-#define OLDEST_NS NS_PER_SECOND /* who left earlier sleeps on */
+#define OLDEST_NS NS_PER_SECOND /* age of a switch out: who left earlier sleeps on */
 
 void live_copies_open(struct live_stacks *stacks)
 {

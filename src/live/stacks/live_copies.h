@@ -14,10 +14,10 @@
 
 #include "live/stacks/live_stacks_state.h"
 
-/* Where they are wanted. After live_kept_open(). */
+/* Opens the copies, where they are wanted. After live_kept_open(). */
 void live_copies_open(struct live_stacks *stacks);
 void live_copies_close(struct live_copies *copies); /* also of zeroed ones */
-/* What was copied before may be copied again. While no scan is. */
+/* Forgets what was copied, which may be copied again then. Only while no scan is made. */
 void live_copies_forget(struct live_copies *copies);
 /* Copies the stacks of those captured; as struct capture_wants has it. */
 size_t live_copies_make(void *of, struct thread_table *table, const struct filter *filter,

@@ -9,7 +9,7 @@
 #define TICK_WAIT_SHARE 4 /* a tick is waited for one part in so many of a period */
 #define TICK_WAIT_LEAST_NS (2 * NS_PER_MS)
 #define TICK_WAIT_MOST_NS (20 * NS_PER_MS)
-#define KERNEL_NAMES_FIRST_NS (500 * NS_PER_MS) /* that the first scan waits for them */
+#define KERNEL_NAMES_FIRST_NS (500 * NS_PER_MS) /* the first scan waits so long for names */
 
 /* By what the kernel offers. -ENOTSUP: nothing. */
 static int way_choose(struct live_stacks *stacks, enum cpu_sampler_way *way)
@@ -37,7 +37,7 @@ static int64_t tick_wait_ns(int64_t rate_hz)
 					     : wait_ns;
 }
 
-/* What the look at a CPU writes samples to, if that is this tsnap's; or -1. */
+/* Returns the map that a look at a CPU writes samples to, if that is this tsnap's; or -1. */
 static int events_map(const struct live_stacks *stacks)
 {
 	const struct probe_row *row = stacks->context->kernel.plan.chosen[GROUP_CLOCK];

@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "recording/stack_dict.h"
 
-#define NAMES_LAST_NS (10 * NS_PER_SECOND) /* that the end waits for names */
+#define NAMES_LAST_NS (10 * NS_PER_SECOND) /* the end waits so long for names */
 
 void live_dictionary_add(struct live_stacks *stacks, uint32_t number)
 {

@@ -69,12 +69,12 @@ static uint64_t sequence_at(const struct thread_state *record, const struct live
 	return (int64_t)sched->out_ns > moment->now_ns ? out - 2 : out;
 }
 
-/* What was kept or copied of a thread's stacks. */
+/* Stacks of a thread that were kept or copied. */
 struct stacks_found {
 	const struct user_registers *registers; /* NULL: not known */
 	const void *stack;
 	size_t stack_bytes;
-	const uint64_t *chain; /* of the kernel's, NULL: it is text */
+	const uint64_t *chain; /* call chain of the kernel stack; NULL: it is text */
 	uint32_t chain_count;
 	const char *text;
 };

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 
 #define THREADS_KEPT_MAX 131072
-#define NAMES_FIRST_NS (300 * NS_PER_MS) /* that the first scan waits for names */
+#define NAMES_FIRST_NS (300 * NS_PER_MS) /* the first scan waits so long for names */
 #define FILES_KEEP_NS (500 * NS_PER_MS)	 /* between two looks for files that nobody has mapped */
 #define THREAD_IDLE_NS (30 * NS_PER_SECOND)
 #define OPENING_NS_MAX \

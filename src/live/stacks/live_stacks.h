@@ -40,10 +40,10 @@ void live_stacks_set(struct live_stacks *stacks, size_t sample, uint32_t user, u
 /* Counts a thread's stacks that could not be read (-errno, or 0), unless it was ending. */
 void live_stacks_unread(struct live_stacks *stacks, const struct thread_identity *identity,
 			int user_err, int kernel_err);
-/* Whose stack a walk goes over: the thread of that record, at the scan's moment. */
+/* Returns the thread of that record, at the scan's moment, for a walk over its stack. */
 struct stack_thread live_stack_thread(const struct live_stacks *stacks,
 				      const struct thread_state *record);
-/* What a walk that found nothing says: -EPERM, -ESRCH, or 0. */
+/* Returns why a walk found nothing: -EPERM, -ESRCH, or 0. */
 int walk_error(const struct stack_walk *walk);
 /* At the end of a part of a scan: reads those that wait, and fills the words of all its samples. */
 void live_stacks_tell(struct live_stacks *stacks);
@@ -52,7 +52,7 @@ void live_stacks_tell(struct live_stacks *stacks);
  * last switch kept them, as they were read since, or read now. Those that are to be read wait, so
  * that the kernel is asked for the registers of many at once. */
 
-/* What was read of a thread since its last switch. */
+/* Stacks that were read of a thread since its last switch. */
 struct known_stacks {
 	struct cache_entry entry; /* key: tid */
 	int64_t start_ns;

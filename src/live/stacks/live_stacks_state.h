@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is kept about stacks; for the files of this folder, and for whoever holds it. */
+/* State of the stacks of a live source; for the files of this folder, and for whoever holds it. */
 #ifndef TSNAP_LIVE_STACKS_LIVE_STACKS_STATE_H
 #define TSNAP_LIVE_STACKS_LIVE_STACKS_STATE_H
 
@@ -28,7 +28,7 @@ struct stack_wait {
 	bool kthread;
 	bool displaced; /* runs again as soon as tsnap leaves its CPU */
 	bool registers_known;
-	struct user_registers registers; /* that a walk begins with */
+	struct user_registers registers; /* registers that a walk begins with */
 };
 
 /* A sample of this scan whose stacks are to be told in words. */
@@ -43,7 +43,7 @@ struct live_cpu_stacks {
 	int err; /* why there are none, or 0 */
 	bool wanted, names_lacking;
 	uint64_t gone_count; /* samples without a stack: the thread had left its CPU by then */
-	uint64_t functions_refused; /* of the kernel, beyond those that are kept */
+	uint64_t functions_refused; /* kernel functions beyond those that are kept */
 };
 
 /* Stacks that switches kept: live_kept.h. */
@@ -55,7 +55,7 @@ struct live_kept {
 /* Stacks copied right after the moment: live_copies.h. Zeroed is empty. The thread that scans has
  * it alone. */
 struct live_copies {
-	bool user, kernel; /* which stacks */
+	bool user, kernel; /* stacks that are copied */
 	const char *proc_root;
 	struct register_asker *asker;
 	struct thread_memory memory;
@@ -65,9 +65,9 @@ struct live_copies {
 struct live_stacks {
 	/* the caller's */
 	struct live_context *context;
-	struct source *source;	/* whoever takes its dictionary of stacks */
-	struct sample *samples; /* of the part of a scan that is gathered */
-	uint64_t needs;		/* of NEEDS_STACKS; 0: nothing is done */
+	struct source *source;	/* its stack_take gets the dictionary of stacks */
+	struct sample *samples; /* samples of the part of a scan that is gathered */
+	uint64_t needs;		/* wanted ones of NEEDS_STACKS; 0: nothing is done */
 
 	struct live_cpu_stacks cpu;
 	struct live_kept kept;

@@ -20,7 +20,7 @@ static void thread_set(struct live_stacks *stacks, const struct stack_wait *wait
 		live_stacks_note(stacks, wait->record.identity.tid, user, kernel);
 }
 
-/* What is known of a thread stays so until its next switch. */
+/* Notes the stacks of a thread, which are known until its next switch. */
 static void thread_know(struct live_stacks *stacks, const struct stack_wait *wait, uint32_t user,
 			uint32_t kernel)
 {
@@ -116,7 +116,7 @@ void live_stacks_add(struct live_stacks *stacks, const struct thread_state *reco
 		live_cpu_stacks_add(stacks, record, sample);
 		return;
 	}
-	/* its present stack is no longer that of the moment */
+	/* the thread's present stack is no longer that of the moment */
 	if (moved_since(stacks, record, running)) {
 		if (!live_stacks_add_kept(stacks, record, sample))
 			*(running ? &stacks->cpu.gone_count : &stacks->moved_count) += 1;
@@ -177,7 +177,7 @@ static bool thread_is_ending(const struct live_stacks *stacks,
 {
 	struct proc_stat stat;
 
-	/* who is not there may be hidden (hidepid) */
+	/* a thread that is not in /proc may be hidden (hidepid) */
 	if (proc_stat_read(PROC, identity->tgid, identity->tid, &stat))
 		return stacks->context->view.proc_whole;
 	return stat.flags & TASK_EXITING;
@@ -268,7 +268,8 @@ static void stacks_read(struct live_stacks *stacks, uint32_t at)
 	thread_set(stacks, wait, user, kernel);
 }
 
-/* Of those that wait. The thread that scans asks, too, unless this is in a scan. */
+/* Asks for the registers of threads in waiting. The thread that scans asks, too, unless this is in
+ * a scan. */
 static void registers_ask(struct live_stacks *stacks, const struct thread_state *const *records)
 {
 
