@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OTHERS_MAX 3 /* that a sample names */
+#define OTHERS_MAX 3 /* processes that a sample names */
 
 /* A process that has requests in flight at a device. */
 struct block_user {
 	uint32_t dev, tgid;
 	size_t count;
-	const char *comm; /* of the last of its threads; in the flights */
+	const char *comm; /* name of the last of its threads; in the flights */
 };
 
 static const char *const op_names[] = {
@@ -50,7 +50,7 @@ static void user_count(struct live_block *block, const struct block_request *req
 	user->comm = request->comm;
 }
 
-/* Those of a device together, who has most first. */
+/* Orders rows by device, and each device's by count, most first. */
 static int users_compare(const void *a, const void *b)
 {
 	const struct block_user *x = a, *y = b;
@@ -73,7 +73,7 @@ static void flights_read(struct live_block *block, const struct block_flights *f
 		uint64_t *oldest;
 
 		if (!flight->key.request && flight->key.dev)
-			continue; /* who asked last for a flush */
+			continue; /* a note of who asked last for a flush */
 		/* the copy takes time: what came after its moment was not there */
 		if (made_ns(&flight->request) > now_ns)
 			continue;

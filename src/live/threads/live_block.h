@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What requests to block devices threads have in flight, for the columns io_dev to io_others.
+/* Requests to block devices that threads have in flight, for the columns io_dev to io_others.
  *
  *   block_queue, block_issue, block_done -> ts_block: requests in flight, and who made them
  *         at issue and completion -> histograms of blockq and block, with the CPU in their key

@@ -11,10 +11,10 @@
 struct dead_row {
 	char comm[THREAD_COMM_SIZE];
 	int64_t uid;
-	struct process_totals before; /* as the kernel's table had it */
+	struct process_totals before; /* totals as the kernel's table had them */
 	/* to be told: */
 	struct live_totals left;
-	struct live_totals sampled; /* what samples have told since the previous account */
+	struct live_totals sampled; /* totals that samples have told since the previous account */
 	int64_t forks, execs, exits, cpu_ns;
 };
 
@@ -111,7 +111,8 @@ void dead_table_end(struct dead_table *table, int64_t end_ns, int64_t read_ns)
 	int64_t before_ns = end_ns - table->ended_ns, after_ns = read_ns - end_ns;
 
 	table->later = 0;
-	/* where no scan waits no hundredth of the dead is left for the next page */
+	/* less than a hundredth of the dead, as where no scan waits, is not left for the next
+	 * account */
 	if (table->ended_ns && after_ns * 100 > before_ns)
 		table->later =
 			before_ns > 0 ? (double)after_ns / (double)(before_ns + after_ns) : 1;
@@ -126,8 +127,8 @@ static int64_t take(int64_t *left, int64_t unit)
 	return taken;
 }
 
-/* Of what is left and what samples have told since the previous account all the latter came before
- * this one's end. */
+/* Takes what is to be told now: all but the part `later` of what is left and what samples have told
+ * since the previous account; the latter all came before this one's end. */
 static int64_t take_part(int64_t *left, int64_t *sampled, double later)
 {
 	int64_t stays = (int64_t)((double)(*left + *sampled) * later);

@@ -16,7 +16,7 @@
 #include "kernel/record.h"
 #include "live/threads/live_totals.h"
 
-#define OTHERS_COMM "[others]" /* those for which the kernel's table had no room */
+#define OTHERS_COMM "[others]" /* row of threads that did not fit the kernel's table */
 
 /* Zeroed is empty and valid. */
 struct dead_table {
@@ -28,14 +28,14 @@ struct dead_table {
 	uint64_t unknown;  /* threads that ended, of whose time nothing is known */
 };
 
-/* What the kernel counts now. baseline: that came before all that is to be told. */
+/* Takes in a row as the kernel counts it now. baseline: that came before all that is to be told. */
 void dead_table_read(struct dead_table *table, const struct process_key *key,
 		     const struct process_totals *now, bool baseline);
 /* A thread is gone: what was told of it was not the dead's. */
 void dead_table_take_off(struct dead_table *table, const struct totals_gone *gone);
 
-/* What comes next is told of the time up to end_ns, and the table was read at read_ns. Where scans
- * wait to be looked at some ended between the two. Who is not known, only by what names: they are
+/* Begins an account: of the time up to end_ns, with a table that was read at read_ns. Where scans
+ * wait to be looked at some threads ended between the two. Only their names are known: they are
  * taken to have ended evenly, so that of the totals' times a part is told, and the rest next time.
  */
 void dead_table_end(struct dead_table *table, int64_t end_ns, int64_t read_ns);

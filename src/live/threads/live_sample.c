@@ -18,8 +18,8 @@
 #define EXIT_ZOMBIE_BIT 0x20u
 #define PF_KTHREAD_BIT 0x200000u
 
-#define INTERRUPT_NS (50 * NS_PER_US)	    /* that a timer interrupt may take */
-#define TICK_USUAL_NS (NS_PER_SECOND / 100) /* of /proc's times */
+#define INTERRUPT_NS (50 * NS_PER_US)	    /* a timer interrupt may take so long */
+#define TICK_USUAL_NS (NS_PER_SECOND / 100) /* clock tick of /proc's times */
 
 bool record_is_kthread(const struct thread_state *record)
 {
@@ -84,7 +84,7 @@ static bool is_woken(const struct thread_state *record, const struct live_moment
 	       wake_ns > moment->own_wake_ns + INTERRUPT_NS || record->sched.cpu != moment->own_cpu;
 }
 
-/* What a thread that was off its CPU at the moment did then. */
+/* Returns what a thread that was off its CPU at the moment did then. */
 static enum thread_doing off_cpu_doing(const struct thread_state *record,
 				       const struct live_moment *moment, bool *unsure)
 {
@@ -157,7 +157,7 @@ static int64_t since_ns(const struct thread_state *record, const struct live_mom
 
 static int64_t span_ns(int64_t from_ns, int64_t until_ns)
 {
-	/* what happened after the scan began has not lasted yet */
+	/* a state that began after the scan did has not lasted yet */
 	return until_ns > from_ns ? until_ns - from_ns : 0;
 }
 
@@ -169,7 +169,7 @@ static int64_t start_in_ticks(uint64_t start_ns)
 
 	if (!tick_ns)
 		tick_ns = NS_PER_SECOND / sysconf(_SC_CLK_TCK);
-	/* what it is as good as always: a tenth of a division by what the compiler does not know */
+	/* nearly always so: a constant makes it a tenth of a division by a variable */
 	if (tick_ns == TICK_USUAL_NS)
 		return (int64_t)start_ns / TICK_USUAL_NS * TICK_USUAL_NS;
 	return (int64_t)start_ns / tick_ns * tick_ns;
@@ -270,8 +270,7 @@ void record_totals(const struct thread_state *record, const struct live_moment *
 		.voluntary_count = (int64_t)sched->voluntary_count,
 		.involuntary_count = (int64_t)sched->involuntary_count,
 	};
-	/* of a zombie, and of one that ran or waited before its first switch, some time is lacking
-	 */
+	/* zombies, and threads that ran or waited before their first switch, lack time */
 	if (doing == DOING_ZOMBIE)
 		return;
 	if (!sched->on_cpu || !(sched->known & SCHED_SEEDED) || sched->sequence_done)
@@ -281,7 +280,8 @@ void record_totals(const struct thread_state *record, const struct live_moment *
 			totals->cpu_ns += span_ns((int64_t)sched->in_ns, moment->now_ns);
 		return;
 	}
-	/* as switch_in() in bpf_text/sched_switch.bpf.c will do it */
+	/* sleep and run queue are told apart as switch_in() in bpf_text/sched_switch.bpf.c will do
+	 * it */
 	if (doing != DOING_RQ && (doing != DOING_ON || sched->state))
 		asleep_ns = span_ns(out_ns, moment->now_ns);
 	else if (sched->state && wake_ns > out_ns)

@@ -29,16 +29,16 @@
 #include "kernel/record.h"
 #include "sample/sample.h"
 
-/* What else the sampler knows at this moment. */
+/* Moment of a scan, and what the sampler knows about CPUs and itself at it. */
 struct live_moment {
 	int64_t now_ns;		      /* monotonic */
 	const struct cpu_tick *ticks; /* one per possible CPU */
 	int tick_count;
 	bool registers_known;  /* the place of the saved registers was found */
-	bool registers_marked; /* as registers_decode() wants it */
+	bool registers_marked; /* native calls leave a mark, for registers_decode() */
 	int64_t own_wake_ns;   /* when the timer woke the sampler; 0: it did not sleep */
-	uint32_t own_cpu;      /* where it came */
-	int64_t own_in_ns;     /* when the sampler itself came on its CPU */
+	uint32_t own_cpu;      /* CPU that the sampler came on */
+	int64_t own_in_ns;     /* when the sampler itself came on it */
 };
 
 /* Totals of a thread since its record was made, the state it is in now counted up to now. */

@@ -115,7 +115,7 @@ struct walk {
 	struct kernel *kernel;
 	uint64_t now_ns;
 	int64_t own_pid;
-	struct index stacks; /* of those whose registers may be asked for */
+	struct index stacks; /* kernel stacks by tid, where registers may be asked for */
 };
 
 static int thread_seed(void *to, int64_t pid, int64_t tid)
@@ -212,7 +212,7 @@ static struct seed_call *call_read(struct live_seed *seed, const struct sample *
 	else if (err || now.running)
 		return NULL;
 	call->start_ns = sample->start_ns;
-	call->nr = (int32_t)now.nr; /* as the kernel keeps it */
+	call->nr = (int32_t)now.nr; /* 32 bits, as the kernel keeps it */
 	memcpy(call->arg, now.arg, sizeof(call->arg));
 	call->compat = sizeof(long) == 8 && program_is_32_bit(sample->pid);
 	return call;

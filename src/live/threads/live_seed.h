@@ -26,8 +26,8 @@ struct live_seed {
 	uint32_t call_count;
 };
 
-/* Those that wait: one by its tid, or NULL; all of them, where visit may take away the one that it
- * is given. */
+/* Returns the waiting thread with that tid, or NULL. live_seed_visit() visits all that wait, and
+ * visit may take away the one that it is given. */
 const struct thread_state *live_seed_waiting(struct live_seed *seed, uint32_t tid);
 void live_seed_visit(struct live_seed *seed,
 		     void (*visit)(void *to, const struct thread_state *record), void *to);
@@ -44,7 +44,7 @@ void live_seed_call(struct live_seed *seed, struct sample *sample, bool *compat)
 const struct thread_state *live_seed_fill(const struct thread_state *record,
 					  struct thread_state *whole);
 
-/* The record; the same of one that no probe has seen whole. */
+/* Returns the record, or live_seed_fill() of one that no probe has seen whole. */
 static inline const struct thread_state *live_seed_whole(const struct thread_state *record,
 							 struct thread_state *whole)
 {

@@ -20,14 +20,14 @@ struct live_sleepers {
 	struct index again, again_next; /* keys for this scan, and the next one */
 	uint32_t *judged;		/* by key: sequence of the stay, plus one; 0: none */
 	size_t judged_count;
-	struct index judged_far; /* the same for keys beyond 32 bits */
+	struct index judged_far; /* the same numbers for keys beyond 32 bits */
 	uint64_t *turn;		 /* keys that wait for theirs: a ring */
 	size_t turn_first, turn_count;
 };
 
 /* True if the stay was judged, or waits for its turn. */
 bool live_sleepers_judged(const struct live_sleepers *sleepers, uint64_t key, uint64_t sequence);
-/* The same; from now on it is one that was. */
+/* Returns live_sleepers_judged(), and marks the stay as judged. */
 bool live_sleepers_judge(struct live_sleepers *sleepers, uint64_t key, uint64_t sequence);
 /* Judges in turn a stay that was not judged. */
 void live_sleepers_queue(struct live_sleepers *sleepers, uint64_t key, uint64_t sequence);

@@ -16,7 +16,7 @@ struct totals_row {
 	int64_t late_ns;	 /* last may reach further by that: it was read after the moment */
 	bool hidden;		 /* now did not add up with it */
 	int64_t uid;
-	char comm[THREAD_COMM_SIZE]; /* of its last sample; empty: it had none */
+	char comm[THREAD_COMM_SIZE]; /* name in its last sample; empty: it had none */
 	bool marked, used;
 	size_t next_free;
 };
@@ -34,7 +34,7 @@ static void row_name(struct totals_row *row, const char *comm)
 {
 	size_t length;
 
-	if (comm && !strcmp(comm, row->comm)) /* as good as always */
+	if (comm && !strcmp(comm, row->comm)) /* nearly always so */
 		return;
 	length = comm ? strnlen(comm, sizeof(row->comm) - 1) : 0;
 	memcpy(row->comm, comm ? comm : "", length);
@@ -85,7 +85,7 @@ static struct totals_row *row_of(struct totals_table *table, const struct sample
 	return row;
 }
 
-/* What is new, in whole us; the rest stays for the next time. */
+/* Returns what is new, in whole us, and adds it to *last_ns; the rest stays for the next time. */
 static int64_t take_us(int64_t now_ns, int64_t *last_ns)
 {
 	int64_t us = (now_ns - *last_ns) / NS_PER_US;

@@ -14,15 +14,15 @@
 #include "base/id_map.h"
 #include "live/threads/live_sample.h"
 
-/* What does not add up for so long is given out never. */
+/* Times that do not add up for so long are never given out. */
 #define TOTALS_HIDDEN_NS (10 * NS_PER_SECOND)
 
 struct totals_row;
 
 /* A thread that is gone. */
 struct totals_gone {
-	const char *comm;	 /* as of its last sample or account, valid during the call, */
-	int64_t uid;		 /* and as its record told then */
+	const char *comm;	 /* name in its last sample or account, valid during the call */
+	int64_t uid;		 /* uid that its record told then */
 	struct live_totals told; /* until_ns: the moment of the last that was told; 0: not known */
 };
 
@@ -30,15 +30,15 @@ struct totals_table {
 	/* Told of each thread that is forgotten; NULL: nobody asks. */
 	void (*gone)(void *to, const struct totals_gone *gone);
 	void *to;
-	int64_t at_ns;		   /* of the last totals that were taken, monotonic */
-	int64_t swept_ns;	   /* of the last sweep */
+	int64_t at_ns;		   /* time of the last totals that were taken, monotonic */
+	int64_t swept_ns;	   /* time of the last sweep */
 	struct id_map rows_by_tid; /* their indexes plus one */
 	struct totals_row *rows;
 	size_t count, capacity, free_row; /* free_row: index plus one of a list of unused rows */
 	int64_t read_ns;  /* the records of the totals were read before that, monotonic; 0: now */
 	int64_t begun_ns; /* no record is from before that, monotonic; 0: not known */
 	int64_t told_ns;  /* the first scan stands for the time from then on; 0: from begun_ns */
-	int64_t end_ns;	  /* what came later is not taken yet; 0: all is */
+	int64_t end_ns;	  /* totals that came later are not taken yet; 0: all are */
 	size_t hidden_count; /* threads whose last times did not add up */
 };
 
@@ -53,7 +53,8 @@ void totals_take(struct totals_table *table, const struct live_totals *now, stru
 bool totals_only_slept(struct totals_table *table, const struct live_totals *now,
 		       const struct sample *sample);
 
-/* What came before now's totals began to count is still to be told of the thread, or has been. */
+/* Adds totals from before those of now began to count: they are still to be told of the thread, or
+ * have been. */
 void totals_carry(struct totals_table *table, const struct live_totals *before,
 		  const struct sample *sample);
 
