@@ -33,13 +33,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LENT_BYTES_MAX (16u << 20)	   /* of names, before lookups begin anew, */
-#define COMMS_BYTES_MAX (2u << 20)	   /* the same of names of threads */
-#define LENT_STACKS_BYTES_MAX (32u << 20)  /* or these and stacks, where there are any */
+#define LENT_BYTES_MAX (16u << 20)	  /* bytes of lent names from which on lookups begin anew */
+#define COMMS_BYTES_MAX (2u << 20)	  /* bytes of threads' names from which on they do */
+#define LENT_STACKS_BYTES_MAX (32u << 20) /* LENT_BYTES_MAX where there are stacks, too */
 #define FIRST_SCAN_NS (NS_PER_SECOND / 20) /* by then every CPU's clock has ticked once */
 
-/* Who is wanted in the next scan although only a wake-up changes what it does, and who is awake
- * and was not in this one. */
+/* Gives the capture back, with keys of threads that the next scan wants although only a wake-up
+ * changes what they do, or that are awake and were not in this one. */
 static void capture_return(struct live *live)
 {
 	struct live_capture *capture = live->context.now.capture;
@@ -249,7 +249,8 @@ static void live_sandbox(struct live *live)
 		sandbox_enter(sandbox_uses(live), &live->chosen);
 }
 
-/* So that a scan never waits for a page of its own to be read from disk. */
+/* Locks the process's memory, so that a scan never waits for a page of its own to be read from
+ * disk. */
 static void live_lock(struct live *live)
 {
 	int err = memory_lock();

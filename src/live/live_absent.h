@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which columns this host can't give, and why; which processes and files were not looked at. */
+/* Columns that this host can't give, and why; processes and files that were not looked at. */
 #ifndef TSNAP_LIVE_LIVE_ABSENT_H
 #define TSNAP_LIVE_LIVE_ABSENT_H
 

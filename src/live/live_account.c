@@ -96,7 +96,7 @@ void live_accounts_move(struct live_accounts *accounts, const struct kernel *big
 				  bigger->compiled.maps[KERNEL_MAP_PROCESSES], dead_move, accounts);
 }
 
-/* Of a thread, whatever it did. */
+/* True if the filter wants the account of a thread, whatever it did. */
 static bool account_wanted(const struct live_accounts *accounts, const struct sample *account)
 {
 	return !accounts->context->wants.filter->no_samples &&
@@ -104,7 +104,7 @@ static bool account_wanted(const struct live_accounts *accounts, const struct sa
 		       VERDICT_ACCEPTED;
 }
 
-/* Who is told, of the time up to end_ns. */
+/* Taker of accounts of the time up to end_ns. */
 struct telling {
 	struct live_accounts *accounts;
 	int64_t end_ns;
@@ -123,7 +123,8 @@ static int64_t record_end_ns(const struct telling *telling, const struct thread_
 					      : telling->accounts->context->now.moment.now_ns;
 }
 
-/* What does not change while the thread lives, and what it did since its previous sample. */
+/* Makes an account of a thread: what does not change while it lives, and what it did since its
+ * previous sample. */
 static void thread_account(const struct telling *telling, const struct thread_state *record)
 {
 	struct live_accounts *accounts = telling->accounts;
@@ -207,7 +208,7 @@ static void threads_account(struct telling *telling)
 	accounts->late_us = late_us;
 	totals->at_ns = telling->end_ns;
 	totals->end_ns = 0;
-	/* whoever was not seen is gone, if all was seen */
+	/* a thread that was not seen is gone, if all were seen */
 	if (!err && table->torn_count + table->unfinished_count == unseen)
 		totals_sweep(totals);
 }

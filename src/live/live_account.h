@@ -23,19 +23,19 @@ struct live_accounts {
 	struct live_context *context;
 	struct dead_table dead;
 	int64_t attached_ns;	     /* when totals began to count */
-	struct cpu_busy first, busy; /* as of the first totals, and of the last account */
-	int64_t error_us;	     /* of one CPU, all accounts: what busy and totals differ by */
-	int64_t late_us; /* its part at the last account, where the time of the next one begins */
+	struct cpu_busy first, busy; /* CPU times at the first totals, and the last account */
+	int64_t error_us;	     /* one CPU's difference of busy and totals, all accounts */
+	int64_t late_us; /* part of it at the last account, where the next one's time begins */
 };
 
-/* What came until now is not told. */
+/* Begins accounts: what came until now is not told. */
 void live_accounts_begin(struct live_accounts *accounts, struct live_context *context);
 void live_accounts_done(struct live_accounts *accounts);
-/* As account of struct source. */
+/* Hands over accounts, as account of struct source. */
 void live_accounts_tell(struct live_accounts *accounts, account_taker *take, void *to);
 /* The kernel counts in another table from now on. */
 void live_accounts_move(struct live_accounts *accounts, const struct kernel *bigger);
-/* What could not be told, since the beginning. */
+/* Adds to facts what could not be told, since the beginning. */
 void live_accounts_missed(const struct live_accounts *accounts, struct source_facts *facts);
 
 /* Fills busy_us and busy_error_us. */

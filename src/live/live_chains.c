@@ -12,12 +12,12 @@
 
 #define NODES_MAX 65536 /* met in one scan; chains that lead farther have no root */
 
-/* What a node's edge was found with. */
+/* Record and basis that the edge of a node was found with. */
 struct chain_proof {
-	uint32_t key, tid; /* of its record, as the kernel numbers it; tid 0: it has none */
+	uint32_t key, tid; /* its record's, as the kernel numbers it; tid 0: it has none */
 	uint64_t sequence;
 	struct edge_basis basis;
-	int64_t uid; /* whose time its edge took */
+	int64_t uid; /* user whose time its edge took */
 };
 
 struct live_chains {
@@ -76,7 +76,7 @@ static void node_fill(struct live_chains *chains, size_t place, const struct edg
 	live_edge_time_take(&chains->time, chains->proofs[place].uid);
 }
 
-/* The same of a thread as it is now. */
+/* Fills a node with its thread as it is now. */
 static void node_fill_now(struct live_chains *chains, size_t place, int64_t pid)
 {
 	struct chain_nodes *nodes = &chains->nodes;

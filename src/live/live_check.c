@@ -221,7 +221,7 @@ static void probes_describe(struct kernel *kernel, struct text *out)
 
 	error_done(&e);
 	text_add_string(out, "Probes\n");
-	/* where there is no way to see switches, what the others would be is told all the same */
+	/* probes are told as they would be, also where there is no way to see switches */
 	for (int group = 0; group < GROUP_COUNT; group++)
 		group_describe(kernel, planned ? &plan : NULL, (enum probe_group)group, out);
 }

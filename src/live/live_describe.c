@@ -131,13 +131,13 @@ void live_describe(struct source *source, struct source_facts *facts)
 				  kernel->wakes.lost_count);
 	facts->chosen = text_string(&live->chosen);
 	facts->remarks = text_string(&live->remarks);
-	/* of such a thread nothing is traced, also where it has a place by now */
+	/* nothing is traced of a thread that did not fit, also where it has a place by now */
 	if (live->context.view.translated || live->context.config.traces)
 		source_facts_miss(facts,
 				  "times that a thread did not fit the map (raise --max-threads)",
 				  live->growth.earlier.map_full + full);
 	if (!live->context.view.translated)
-		/* how many there are now, not how often one was refused */
+		/* threads without a place now, not how often one was refused */
 		source_facts_miss(facts, "threads that do not fit the map (raise --max-threads)",
 				  full && live->walk.unfit_threads > 0
 					  ? (uint64_t)live->walk.unfit_threads

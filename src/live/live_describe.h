@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the live source tells of itself: the facts and misses below a report, and with -v what was
+/* Reports of the live source on itself: the facts and misses below a report, and with -v what was
  * chosen at the start. For src/live/live*.c only.
  */
 #ifndef TSNAP_LIVE_LIVE_DESCRIBE_H

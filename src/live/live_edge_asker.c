@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a thread that a chain leads to does now: from its record, or from /proc where it has none.
+/* Present state of a thread that a chain leads to: from its record, or from /proc where it has
+ * none.
  */
 #include "live_edges.h"
 #include "base/clock.h"
@@ -8,7 +9,7 @@
 
 #include <sched.h>
 
-#define COPIES_MAX 3 /* of a record that changes while it is copied */
+#define COPIES_MAX 3 /* tries to copy a record that changes meanwhile */
 
 uint64_t live_edge_needs(const struct live_context *context)
 {
@@ -34,8 +35,8 @@ static bool record_find(struct live_context *context, int64_t tid, struct thread
 	return seed;
 }
 
-/* What it does as of now. tsnap needs a CPU to find that out: the thread that it took it from would
- * be running. */
+/* Returns what a thread does as of now. tsnap needs a CPU to find that out: the thread that it took
+ * it from would be running. */
 static enum thread_doing doing_now(const struct live_context *context,
 				   const struct live_moment *now, const struct thread_state *record)
 {
@@ -61,7 +62,7 @@ static void asker_fill(struct live_context *context, struct edge_asker *asker)
 	if (context->wants.needs & NEED_BLOCK && context->now.capture)
 		live_block_fill(&context->now.block, &context->now.capture->block, &asker->record,
 				context->now.moment.now_ns, sample);
-	/* what it waits for decides why, without a search that has little time */
+	/* the thread's wait decides why, without a search that has little time */
 	lookup_fill(context->lookup, sample, &asker->hint, needs & ~NEED_WHY,
 		    context->now.moment.now_ns);
 	lookup_fill(context->lookup, sample, &asker->hint, needs, context->now.moment.now_ns);

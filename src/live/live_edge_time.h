@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How much time of a scan edges may take: three quarters of the period, and for the threads of one
- * user half of that, so that ten thousand of them, each waiting for the next, cost others neither
- * their scans nor their edges. For live_chains.c.
+/* Time of a scan that edges may take: three quarters of the period, and for the threads of one user
+ * half of that, so that ten thousand of them, each waiting for the next, cost others neither their
+ * scans nor their edges. For live_chains.c.
  */
 #ifndef TSNAP_LIVE_LIVE_EDGE_TIME_H
 #define TSNAP_LIVE_LIVE_EDGE_TIME_H
@@ -23,13 +23,14 @@ struct live_edge_time {
 
 /* A new scan. */
 void live_edge_time_begin(struct live_edge_time *time, int64_t now_ns, int64_t period_ns);
-/* Whose process that is: of threads that sleep since before the start the record does not tell. */
+/* Returns the uid of a process, from /proc: records of threads that sleep since before the start
+ * have none. */
 int64_t live_edge_time_user(struct live_edge_time *time, int64_t pid);
 /* Edges are looked for from now on, after something else was done. */
 void live_edge_time_resume(struct live_edge_time *time);
 /* True if there is time for an edge of that user's thread; else it is counted. */
 bool live_edge_time_left(struct live_edge_time *time, int64_t uid);
-/* What went by since the last one was taken is that user's. */
+/* Counts the time since the last edge was taken as that user's. */
 void live_edge_time_take(struct live_edge_time *time, int64_t uid);
 void live_edge_time_done(struct live_edge_time *time);
 

@@ -20,7 +20,8 @@
 
 /* --- mutexes */
 
-/* The same for all threads of a process that wait in the same way for the same. */
+/* Returns the place of a lock, plus one: one lock for all threads of a process that wait in the
+ * same call for the same futex. */
 static size_t lock_place(struct live_context *context, struct live_edges *edges,
 			 const struct edge_asker *asker)
 {
@@ -100,7 +101,8 @@ static void mutex_edge(struct live_context *context, struct live_edges *edges,
 					  : EDGE_GIL;
 	edge->tid = lock->tid;
 	edge->pid = lock->pid;
-	/* who waits for the GIL, or a monitor, does so until it gets it, for a while each time */
+	/* a wait for the GIL or a monitor goes on until the thread gets it, for a while each
+	 * time */
 	edge->timed = edge->kind == EDGE_MUTEX && asker->sample.arg[3] != 0;
 	edge->sure = lock->changing || is_of_other_user(&asker->sample, lock->pid) ? SURE_LIKELY
 										   : SURE_CERTAIN;
@@ -286,7 +288,8 @@ static void process_edge(struct live_context *context, struct live_edges *edges,
 		edge_to_process(context, edges, facts->pid, NULL, SURE_CERTAIN, edge);
 }
 
-/* Where /proc numbers threads in its own way the waker's is the kernel's. */
+/* Makes an edge to the last waker, but not where /proc numbers threads in its own way: the waker's
+ * id is the kernel's. */
 static void waker_edge(struct live_context *context, struct live_edges *edges,
 		       const struct edge_asker *asker, const struct wait_facts *facts,
 		       struct edge *edge)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Who the threads of the live host wait for: one edge of a chain at a time. For live_chains.c.
+/* Edges from the threads of the live host to those that they wait for, one at a time. For
+ * live_chains.c.
  */
 #ifndef TSNAP_LIVE_LIVE_EDGES_H
 #define TSNAP_LIVE_LIVE_EDGES_H
@@ -19,14 +20,14 @@ struct live_host;
  * futex's address and the call. */
 struct edge_lock {
 	int64_t tid, pid;	    /* the holder; ABSENT: not known */
-	int64_t turn;		    /* as struct wait_facts has it; ABSENT: a mutex */
-	bool one_of_many, changing; /* the same */
+	int64_t turn;		    /* turn of struct wait_facts; ABSENT: a mutex */
+	bool one_of_many, changing; /* flags of struct wait_facts */
 	bool checked, changed;	    /* it was read again; the holder was another one then */
-	struct sample waiter;	    /* whose call it was read for */
+	struct sample waiter;	    /* thread whose call it was read for */
 	struct lookup_hint hint;
 };
 
-/* What is known in a scan. Zeroed is empty. */
+/* Knowledge of a scan about edges. Zeroed is empty. */
 struct live_edges {
 	struct live_host *host; /* knows CPU quotas */
 	int64_t moment_ns;
@@ -37,12 +38,12 @@ struct live_edges {
 	int64_t file_locks_ns; /* the moment for which they were read */
 	struct live_peer_threads peers;
 	struct live_kernel_locks kernel_locks;
-	/* of earlier scans, too */
+	/* knowledge of earlier scans, too */
 	struct live_last_wakers last_wakers;
 	struct live_peer_wakers peer_wakers;
 };
 
-/* What an edge was found by. Zeroed: nothing that changes while its thread sleeps. */
+/* Lock that an edge was found by. Zeroed: nothing that changes while its thread sleeps. */
 struct edge_basis {
 	size_t lock; /* place of a mutex, the GIL or a monitor, in struct live_edges' locks, plus
 			one */
@@ -63,14 +64,14 @@ uint64_t live_edge_needs(const struct live_context *context);
 /* Reads what that thread does now. pid: of its process, or ABSENT. False: it is gone. */
 bool live_edge_asker(struct live_context *context, int64_t tid, int64_t pid,
 		     struct edge_asker *asker);
-/* The same of a thread that was sampled. */
+/* Fills asker for a thread that was sampled. */
 void live_edge_asker_of(struct live_context *context, const struct thread_state *record,
 			const struct sample *sample, struct edge_asker *asker);
 
 /* The edge of a thread, and what tells of it. False: not known yet. */
 bool live_edge_find(struct live_context *context, struct live_edges *edges,
 		    const struct edge_asker *asker, struct edge *edge, struct edge_basis *basis);
-bool edge_basis_moves(const struct edge_basis *basis); /* so it is to be read again */
+bool edge_basis_moves(const struct edge_basis *basis); /* true: read it again */
 /* Reads it again, a mutex once a scan. True: the holder is the same as before. slept: the thread
  * has slept all the time, as its record tells. */
 bool live_edge_holds(struct live_context *context, struct live_edges *edges, int64_t tid,

@@ -14,7 +14,7 @@
 
 #define PROC_ROOT "/proc"
 
-/* As folded stacks are: the outermost function first. */
+/* Adds a stack as folded stacks are: the outermost function first. */
 static void stack_add(const struct goroutines *goroutines, const struct goroutine_group *group,
 		      struct text *out)
 {

@@ -16,9 +16,9 @@ struct goroutine_row {
 	const char *go;	      /* version */
 	int64_t count;
 	const char *state, *reason; /* NULL: it has none */
-	int64_t waited_ns;	    /* as struct goroutine_group has it; ABSENT: not dated */
+	int64_t waited_ns;	    /* longest wait of the group; ABSENT: not dated */
 	int64_t runtime;	    /* 1: of Go's runtime itself */
-	const char *stack;	    /* as folded ones are; NULL: it has none */
+	const char *stack;	    /* folded; NULL: it has none */
 };
 
 /* Takes a row, whose texts are lent (base/names.h). */

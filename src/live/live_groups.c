@@ -4,7 +4,8 @@
 #include "sample/proc_values.h"
 
 #define ALWAYS SAMPLE_NEED(60) /* no NEED_* */
-/* What lookup/ keeps until a thread is called otherwise, which it takes for the sign of an exec. */
+/* Facts that lookup/ keeps until a thread is called otherwise, which it takes for the sign of an
+ * exec. */
 #define NEEDS_KEPT                                                                                \
 	(NEED_USER | NEED_PPID | NEED_CMDLINE | NEED_EXE | NEED_FILE | NEED_CGROUP | NEED_STACK | \
 	 NEED_WAKER_STACK | NEED_WAKER_COMM | NEED_PID_NS | NEED_WHY | NEEDS_PROC_VALUES)
@@ -40,7 +41,7 @@ static const uint64_t part_needs[PART_COUNT] = {
 	[PART_REGISTERS] = NEEDS_REGISTERS,
 	[PART_TOTALS] = NEED_TOTALS | NEED_SLEEP | NEED_PROCESSES,
 	[PART_WAKER] = NEED_WAKER | NEED_WAKER_COMM | NEED_WAKER_PID,
-	[PART_PROGRAM] = NEED_USTACK, /* its files lie elsewhere then */
+	[PART_PROGRAM] = NEED_USTACK, /* the files of another program lie elsewhere */
 	[PART_STACKS] = NEED_USTACK | NEED_KSTACK,
 	[PART_WAKES] = NEED_PATH,
 };

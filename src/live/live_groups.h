@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which probes the samples that are asked for need. Pure.
+/* Probes that the samples that are asked for need. Pure.
  *
  * Always compiled: sched_switch, sched_wakeup (states, and the list of who is to be read),
  * thread_new, thread_exit, thread_exec (tids begin, end and change hands), on_cpu (a switch that
@@ -20,7 +20,7 @@
 
 /* needs: NEED_*, of columns and filters. Bits 1 << GROUP_x (kernel/probe_table.h). */
 unsigned int live_groups_of(uint64_t needs);
-/* What records keep for them. Bits 1 << PART_x. */
+/* Returns the parts that records keep for these needs. Bits 1 << PART_x. */
 unsigned int live_parts_of(uint64_t needs);
 
 #endif

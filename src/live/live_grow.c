@@ -36,7 +36,7 @@ static void totals_move(struct live *live, const struct thread_state *old,
 	struct sample sample;
 	bool unsure;
 
-	/* as live_scan does, so that it is the same thread there */
+	/* completed as live_scan does it, so that it is the same thread there */
 	old = live_seed_whole(old, &completed);
 	if (!old)
 		return;
@@ -93,7 +93,7 @@ static int growth_make(struct live *live, struct kernel *bigger, struct error *e
 			   fact_has(&live->context.kernel.facts, FACT_MAP_BATCH));
 	block_reader_done(&requests);
 	thread_table_forget(
-		&live->context.kernel.table); /* what was asked of them is no switch's */
+		&live->context.kernel.table); /* registers asked for there are no switch's */
 	return thread_table_scan(&live->context.kernel.table, record_move, &move);
 }
 
@@ -138,13 +138,13 @@ static int maps_grow(struct live *live)
 	live_cpu_stacks_move(&live->stacks);
 	live_copies_forget(&live->stacks.copies);
 	live->context.seed.unfit_count = 0;
-	/* what was known by keys and sequence numbers of the old records */
+	/* drops what was known by keys and sequence numbers of the old records */
 	index_clear(&live->walk.awake);
 	live_sleepers_clear(&live->sleepers);
 	index_clear(&live->walk.doubts);
 	lookup_free(live->context.lookup);
 	live->context.lookup = live_lookup_new(live);
-	/* those that did not fit */
+	/* adds threads that did not fit */
 	err = live_seed_all(&live->context.seed, &live->context.kernel, &e);
 	error_done(&e);
 	live->growth.ended = err != 0;

@@ -91,7 +91,7 @@ static void pressure_parse(const char *text, struct source_pressure *pressure)
 	total_find(text, "full ", &pressure->full_us);
 }
 
-/* Of the group that --cgroup names; a pattern names none. */
+/* Reads the pressure of the group that --cgroup names; a pattern names none. */
 static void group_pressure_read(const struct live_host *host, struct source_facts *facts)
 {
 	static const char *const files[RESOURCE_COUNT] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the kernel tells of the host as a whole, for the head and the foot of reports: control
+/* Facts of the kernel about the host as a whole, for the head and the foot of reports: control
  * groups that were held back for their quota of CPU time, or have a limit of I/O, and pressure
  * stall information. */
 #ifndef TSNAP_LIVE_LIVE_HOST_H
@@ -17,7 +17,7 @@ struct live_host {
 	struct cpu_quotas quotas;
 	struct io_limits io_limits;
 	struct cgroup_mount groups; /* cgroup v2: its files of pressure */
-	struct cache paths;	    /* of threads in RQ: live_runq.c */
+	struct cache paths;	    /* cgroup paths of threads in RQ: live_runq.c */
 };
 
 void live_host_init(struct live_host *host, struct live_context *context);

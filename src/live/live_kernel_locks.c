@@ -6,10 +6,10 @@
 
 #define WAITS_MAX 16384 /* then all are forgotten */
 
-/* What a thread waits for: it is the same one until the thread runs again. */
+/* Lock that a thread waits for: it is the same one until the thread runs again. */
 struct kernel_wait {
 	uint64_t stay;	  /* another number for each sleep */
-	uint64_t blocker; /* as struct kernel_lock has it */
+	uint64_t blocker; /* blocker of struct kernel_lock */
 };
 
 /* Readers and writers wait for the same lock: the kind is in the low bits. */
@@ -23,7 +23,7 @@ static const struct kernel_lock *lock_find(const struct keyed *locks, uint64_t a
 	return keyed_find(locks, sizeof(struct kernel_lock), address);
 }
 
-/* What is there stays. */
+/* Adds a lock; one that is there stays as it is. */
 static void lock_put(struct keyed *locks, const struct kernel_lock *lock)
 {
 	bool added;
@@ -33,7 +33,8 @@ static void lock_put(struct keyed *locks, const struct kernel_lock *lock)
 		*there = *lock;
 }
 
-/* Where /proc numbers threads in its own way the kernel's numbers are those of others. */
+/* Loads the program, but not where /proc numbers threads in its own way: the kernel's numbers are
+ * those of others there. */
 static void locks_open(struct live_context *context, struct live_kernel_locks *locks)
 {
 	bool told =
@@ -50,8 +51,8 @@ static struct kernel_wait *wait_of(struct live_kernel_locks *locks, int64_t tid)
 	return keyed_put(&locks->waits, sizeof(struct kernel_wait), (uint64_t)tid, NULL);
 }
 
-/* As another thread that waits for the same lock has found it in this scan, or read now. False: it
- * is not known. *lock: blocker 0: the thread waits for none. */
+/* Finds the lock, as another thread that waits for it has found it in this scan, or by reading it
+ * now. False: it is not known. *lock: blocker 0: the thread waits for none. */
 static bool lock_of(struct live_kernel_locks *locks, const struct thread_state *record, int64_t tid,
 		    struct kernel_lock *lock)
 {
@@ -89,7 +90,7 @@ bool live_kernel_lock_edge(struct live_context *context, struct live_kernel_lock
 	if (locks->program < 0 || !lock_of(locks, &asker->record, tid, lock) || !lock->blocker)
 		return false;
 	edge->kind = EDGE_KERNEL_LOCK;
-	/* who took it last for reading may be tsnap, which has looked through files of /proc */
+	/* the last reader to take it may be tsnap, which has looked through files of /proc */
 	if (!lock->owner_tid || lock->owner_tid == tid || live_is_own(context, lock->owner_pid))
 		return true;
 	edge->tid = lock->owner_tid;

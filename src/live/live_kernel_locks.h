@@ -19,8 +19,8 @@ struct live_kernel_locks {
 	bool looked;
 	int program;	      /* -1: none */
 	struct keyed waits;   /* struct kernel_wait, by thread, of earlier scans, too */
-	struct keyed found;   /* struct kernel_lock, by address: in this scan, */
-	struct keyed checked; /* and read again since live_kernel_locks_check() */
+	struct keyed found;   /* struct kernel_lock, by address: found in this scan */
+	struct keyed checked; /* locks read again since live_kernel_locks_check(), by address */
 };
 
 /* False: the thread waits for no lock, or it is not known. *lock: what was read. */
@@ -30,7 +30,7 @@ bool live_kernel_lock_edge(struct live_context *context, struct live_kernel_lock
 /* A new scan: who has a lock is read anew, once for all that wait for it. What a thread waits for
  * is not, unless it has run. */
 void live_kernel_locks_begin(struct live_kernel_locks *locks);
-/* What was read again before is too old from now on. */
+/* Drops what was read again before, which is too old from now on. */
 void live_kernel_locks_check(struct live_kernel_locks *locks);
 /* Reads it again. True: the same thread still waits for the same lock, and this has the same owner.
  * slept: its record tells the former, so one of those that wait for a lock is enough. */

@@ -18,12 +18,12 @@
 
 struct edge_asker;
 
-/* What scans have seen of a thread. */
+/* Wakers of one wait of a thread, as scans have seen them. */
 struct wake_history {
 	uint64_t wait;	   /* hash of the call and its arguments */
-	uint64_t sequence; /* of the switch out of the wait that was seen last */
+	uint64_t sequence; /* number of the switch out of the wait that was seen last */
 	int64_t waker_tid;
-	unsigned int wakes;  /* that many in a row by this thread */
+	unsigned int wakes;  /* wakes in a row by this thread */
 	unsigned int needed; /* before it is told: twice as many with each change of the waker */
 };
 

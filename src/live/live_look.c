@@ -5,13 +5,13 @@
 
 #define WHY_NS (50 * NS_PER_MS) /* at most, to find out why threads sleep */
 
-/* Who takes the samples. */
+/* Taker of samples. */
 struct look {
 	sample_taker *take;
 	void *to;
 };
 
-/* What scans go on with afterwards. */
+/* State that a look replaces, and scans go on with afterwards. */
 struct look_kept {
 	struct filter *filter;
 	uint64_t needs, filter_needs, stack_needs;

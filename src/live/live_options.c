@@ -19,7 +19,7 @@ static const char *pids_fixed(const struct live_config *config)
 void live_kernel_options(const struct live_config *config, uint64_t needs,
 			 struct kernel_options *options)
 {
-	/* who attaches later may ask for more */
+	/* samplers that attach later may ask for more */
 	const uint64_t wanted = config->share ? needs | ~NEEDS_PROBED : needs;
 
 	*options = (struct kernel_options){
@@ -41,8 +41,8 @@ void live_kernel_options(const struct live_config *config, uint64_t needs,
 		.share = config->share,
 		.attach = config->attach,
 	};
-	if (options->groups >> GROUP_BLOCK_DONE & 1) /* where there is one */
+	if (options->groups >> GROUP_BLOCK_DONE & 1) /* merges, where there is a probe of them */
 		options->groups |= 1u << GROUP_BLOCK_MERGE;
-	if (config->traces >> LATENCY_RUNQ & 1) /* the same */
+	if (config->traces >> LATENCY_RUNQ & 1) /* throttling, where there are probes of it */
 		options->groups |= 1u << GROUP_THROTTLE | 1u << GROUP_UNTHROTTLE;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the live source has parsers do (src/parser): all of src/unwind, and files in which runtimes
+/* Parsers of the live source (src/parser): for all of src/unwind, and for files in which runtimes
  * of containers keep names.
  */
 #ifndef TSNAP_LIVE_LIVE_PARSERS_H
@@ -13,6 +13,6 @@
 void live_parsers_begin(struct live_context *context);
 void live_parsers_end(struct live_context *context);
 
-container_file_reader live_container_read; /* of: struct live_context */
+container_file_reader live_container_read; /* its first argument: struct live_context */
 
 #endif

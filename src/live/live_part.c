@@ -10,19 +10,19 @@
 
 #include <errno.h>
 
-/* What a filter can be told before the registers of a thread are asked for: by its record, and by
- * these lookups; and what it can be told after that. */
+/* Facts that a filter can be told before the registers of a thread are asked for: by its record,
+ * and by these lookups; and facts that it can be told after that. */
 #define NEEDS_RECORD (NEED_COMM | NEED_WAKER)
 #define KNOWN_EARLY (KNOWN_IDS | KNOWN_STATE | KNOWN_RECORD | KNOWN_EVENT | NEEDS_RECORD)
 #define NEEDS_EARLY                                                                        \
 	(NEED_TOTALS | NEED_COMMSUM | NEED_USER | NEED_CGROUP | NEED_PPID | NEED_CMDLINE | \
 	 NEED_EXE | NEED_WAKER_COMM | NEED_WAKER_PID | NEED_PID_NS | NEEDS_PROC_VALUES |   \
 	 NEED_BLOCK)
-/* and when a part of the scan has been gathered */
+/* facts that are there when a part of the scan has been gathered */
 #define NEEDS_SETTLED (NEEDS_STACKS | NEEDS_CHAINS | NEED_RUNQ_WHY)
 #define NEEDS_LATE (NEED_SYSCALL | NEED_WHY | NEED_FILE | NEED_FILENAMESUM)
 
-/* What is new since the thread's previous sample; asked for once. */
+/* Fills what is new since the thread's previous sample; asked for once. */
 static void totals_fill(struct live *live, const struct thread_state *record, struct sample *sample)
 {
 	struct live_totals totals;
@@ -155,7 +155,7 @@ void live_part_ask(struct live *live)
 	live->part.asked_count = 0;
 }
 
-/* What asks for stacks or chains is asked when they are there. */
+/* Refuses samples by filters on stacks or chains, once these are there. */
 static void late_filter(struct live *live)
 {
 	for (size_t i = 0;

@@ -19,7 +19,7 @@
 #define SEEN_MAX 32768
 #define SEEN_STILL_NS (NS_PER_SECOND / 4) /* a thread that sleeps on is looked at again after */
 #define LISTS_MAX 4096
-#define IDLE_NS (5 * NS_PER_SECOND) /* what nobody asks for is forgotten */
+#define IDLE_NS (5 * NS_PER_SECOND) /* lists and threads not asked for so long are forgotten */
 
 /* Go's runtime begins its heap here (the first arena hint of its malloc.go); no other program is
  * known to use the address. */
@@ -31,14 +31,14 @@ struct seen_thread {
 	int64_t pid;		  /* 0: nothing is known */
 	int64_t read_ns;
 	uint32_t record_key, record_tid;
-	uint64_t sequence; /* of its switch out */
+	uint64_t sequence; /* number of its switch out */
 	struct peer_thread thread;
 };
 
 /* The threads that a process had when they were listed. */
 struct thread_list {
 	struct cache_entry entry; /* key: pid */
-	uint64_t links;		  /* of their directory; 0: not listed */
+	uint64_t links;		  /* link count of their directory; 0: not listed */
 	int64_t *tids;
 	size_t count, capacity;
 	bool whole, goroutines;
@@ -215,7 +215,8 @@ static uint64_t end_key(int64_t pid, uint64_t end)
 	return end ^ hash_u64((uint64_t)pid);
 }
 
-/* Whoever holds a lock that others of the process wait for works, whatever call it is in. */
+/* Makes threads active that hold a lock that others of the process wait for, whatever call they are
+ * in. */
 static void holders_activate(struct live_peer_threads *threads, const struct peer_process *process)
 {
 	for (size_t i = process->first; i < threads->count; i++) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the threads of a process do that has the other end of something. Each process is looked at
- * once in a scan. Remembered over scans: which threads it has, as long as the kernel counts as many
- * and all of them are there; and what a thread was seen to do that sleeps on. For live_peers.c.
+/* Threads of a process that has the other end of something, and what they do. Each process is
+ * looked at once in a scan. Remembered over scans: which threads it has, as long as the kernel
+ * counts as many and all of them are there; and what a thread was seen to do that sleeps on. For
+ * live_peers.c.
  */
 #ifndef TSNAP_LIVE_LIVE_PEER_THREADS_H
 #define TSNAP_LIVE_LIVE_PEER_THREADS_H
@@ -17,7 +18,7 @@ struct live_context;
 
 struct peer_thread {
 	int64_t tid;
-	int64_t holder; /* of the lock that it waits for; ABSENT: it waits for none */
+	int64_t holder; /* holder of the lock that it waits for; ABSENT: it waits for none */
 	bool active;	/* on a CPU, in a queue for one, in D; asleep as part of a request */
 	bool rests;	/* in a call in which threads wait for something to do */
 	bool loops;	/* in a call that waits for several descriptors */
@@ -53,7 +54,7 @@ struct live_peer_threads {
 	int64_t swept_ns;
 };
 
-/* What stands for a link of /proc/PID/fd to a socket or pipe; 0: it is none, or NULL. */
+/* Returns a number for a link of /proc/PID/fd to a socket or pipe; 0: it is none, or NULL. */
 uint64_t peer_link(const char *link);
 
 /* The threads of a process, which are read if this scan has not done so. All that is returned here
@@ -65,7 +66,7 @@ const char *peer_process_comm(struct peer_process *process); /* lent; NULL: it i
 const struct peer_thread *peer_thread_at(const struct live_peer_threads *threads, size_t place);
 const struct peer_thread *peer_thread_find(const struct live_peer_threads *threads,
 					   const struct peer_process *process, int64_t tid);
-/* How many are in a call on that end; *thread: one of them. */
+/* Returns how many threads are in a call on that end; *thread: one of them. */
 size_t peer_threads_in_call(const struct live_peer_threads *threads,
 			    const struct peer_process *process, uint64_t end,
 			    const struct peer_thread **thread);

@@ -6,12 +6,12 @@
 #define WAKES_MAX 4096	    /* in a row that are asked for after changes of the waker */
 #define HISTORIES_MAX 16384 /* then all are forgotten */
 
-/* What scans have seen of a thread's waits for one process. */
+/* Wakers of a thread's waits for one process, as scans have seen them. */
 struct peer_waker_history {
-	int64_t inode;	     /* of the connection that it was seen to wait on last */
-	uint64_t sequence;   /* of the thread's last switch out that was seen */
+	int64_t inode;	     /* connection that it was seen to wait on last */
+	uint64_t sequence;   /* number of the thread's last switch out that was seen */
 	int64_t waker_tid;   /* ABSENT: not known */
-	unsigned int wakes;  /* that many in a row by this thread */
+	unsigned int wakes;  /* wakes in a row by this thread */
 	unsigned int needed; /* before it counts as settled: twice as many with each change */
 };
 
@@ -35,7 +35,7 @@ static int64_t waker_process(struct live_context *context, int64_t tid)
 	struct thread_state record;
 	uint32_t key;
 
-	/* where /proc numbers threads in its own way the waker's id is the kernel's */
+	/* the waker's id is the kernel's, also where /proc numbers threads in its own way */
 	if (tid <= 0 || context->view.translated ||
 	    thread_table_key(&context->kernel.table, (uint32_t)tid, &key) ||
 	    thread_table_get(&context->kernel.table, key, &record) ||

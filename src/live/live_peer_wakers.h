@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which thread of a process answers on a connection: the one that ended a thread's last waits on
- * it. Remembered over scans for each waiting thread and process at the other end. For live_peers.c.
+/* Threads of processes that answer on connections: who ended a thread's last waits on one.
+ * Remembered over scans for each waiting thread and process at the other end. For live_peers.c.
  *
  * A record tells who ended its thread's last wait, whatever that was for. Of a thread that waits
  * for several processes in turn this is the last one's, so a waker counts for the process that it

@@ -10,7 +10,7 @@
 #include <sys/epoll.h>
 
 #define SET_MAX 1024	 /* descriptors of an epoll set that is looked through */
-#define SET_BYTES 131072 /* that so many take in fdinfo */
+#define SET_BYTES 131072 /* bytes of SET_MAX descriptors in fdinfo */
 
 /* Whether an epoll set, as fdinfo tells it, waits until the socket can be read from: proc(5). */
 static bool set_has(const char *text, uint64_t inode)
@@ -42,7 +42,7 @@ static bool loop_serves(const struct peer_process *process, const struct peer_th
 	       !strstr(text, " ino:") || set_has(text, (uint64_t)end->inode);
 }
 
-/* What the threads of a process tell of which one an edge leads to. */
+/* Threads of a process by which it is decided to which one an edge leads. */
 struct peer_choice {
 	const struct peer_thread *in_call, *active, *loop, *waker; /* NULL: none */
 	size_t in_calls, actives, loops;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which thread of a process an edge leads to, where the process is what is known. For live_edges.c.
+/* Choice of the thread of a process that an edge leads to, where only the process is known. For
+ * live_edges.c.
  */
 #ifndef TSNAP_LIVE_LIVE_PEERS_H
 #define TSNAP_LIVE_LIVE_PEERS_H
@@ -12,10 +13,10 @@ struct edge_asker;
 struct live_context;
 struct live_edges;
 
-/* What a thread waits on, and its other end. */
+/* Other end of what a thread waits on. */
 struct peer_end {
 	const struct edge_asker *asker; /* the thread */
-	int64_t inode;			/* of the other end; ABSENT: not known */
+	int64_t inode;			/* inode of the other end; ABSENT: not known */
 	uint64_t link;			/* by peer_link(); 0: not known */
 };
 

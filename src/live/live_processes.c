@@ -114,7 +114,7 @@ static void threads_find(struct live_processes *processes)
 	uint64_t tid, value;
 
 	process_set_init(&processes->threads, PROC);
-	processes->threads.pidfds = false; /* those of threads came with Linux 6.9 */
+	processes->threads.pidfds = false; /* pidfds of threads came with Linux 6.9 */
 	for (size_t at = 0; index_next(&processes->filter->tids, &at, &tid, &value);)
 		process_set_add(&processes->threads, (int64_t)tid, 0);
 }
@@ -158,8 +158,8 @@ static bool id_is_taken(int64_t pid)
 	return !access(path, F_OK) || errno != ENOENT;
 }
 
-/* What a process did is told after its end, too: in histograms, accounts, scans that were copied
- * before. So it stays a wanted one for a while, unless another one gets its id. */
+/* Keeps a process wanted for a while after its end, unless another one gets its id: what it did is
+ * told later, too, in histograms, accounts, scans that were copied before. */
 static void ended_keep(struct live_processes *processes, int64_t pid)
 {
 	struct ended_process *place = &processes->ended[processes->ended_at++ % LIVE_ENDED_MAX];
@@ -177,7 +177,7 @@ static void ended_check(struct live_processes *processes)
 		if (!ended->pid)
 			continue;
 		if (process_set_lives(&processes->wanted, ended->pid)) {
-			ended->pid = 0; /* its id is that of another wanted one */
+			ended->pid = 0; /* another wanted one has the id */
 		} else if (processes->now_ns - ended->at_ns > ENDED_KEPT_NS ||
 			   id_is_taken(ended->pid)) {
 			filter_remove_pid(processes->filter, ended->pid);

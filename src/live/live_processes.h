@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which processes and threads are wanted: -p by ids and names, -r with their descendants, -t. Their
+/* Processes and threads that are wanted: -p by ids and names, -r with their descendants, -t. Their
  * ids in the filter follow them: one that has ended leaves it, as its id may be another's by then.
  */
 #ifndef TSNAP_LIVE_LIVE_PROCESSES_H
@@ -26,14 +26,14 @@ struct ended_process {
 
 /* Zeroed is empty. */
 struct live_processes {
-	struct filter *filter;		    /* the caller's */
-	const char *listed;		    /* -p as typed; NULL: all */
-	char *names;			    /* of -p, looked for again as time goes; NULL: none */
-	struct process_set wanted, threads; /* of -p and -r, of -t, while they live */
-	struct ended_process ended[LIVE_ENDED_MAX]; /* of -p and -r, those that ended last */
+	struct filter *filter; /* the caller's */
+	const char *listed;    /* -p as typed; NULL: all */
+	char *names;	       /* names of -p, looked for again as time goes; NULL: none */
+	struct process_set wanted, threads; /* living processes of -p and -r, threads of -t */
+	struct ended_process ended[LIVE_ENDED_MAX]; /* wanted ones that ended last */
 	unsigned int ended_at;
 	size_t added;	/* by the present walk over descendants */
-	int64_t now_ns; /* of the last check, monotonic */
+	int64_t now_ns; /* time of the last check, monotonic */
 };
 
 /* Resolves -p and -r into the filter. 0, or -errno with e. */

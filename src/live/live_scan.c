@@ -14,15 +14,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SWEEP_ROUNDS 10	     /* of forgotten totals */
-#define GONE_LOOKS_FEW 25    /* for threads that are gone, in one housekeeping, */
-#define GONE_LOOKS 100	     /* where there are more records than threads, */
-#define GONE_LOOKS_MORE 1000 /* or so many more: */
+#define SWEEP_ROUNDS 10	     /* rounds from one sweep of totals to the next */
+#define GONE_LOOKS_FEW 25    /* looks for threads that are gone, in one housekeeping */
+#define GONE_LOOKS 100	     /* looks where there are more records than threads */
+#define GONE_LOOKS_MORE 1000 /* looks where there are over GONE_FEW more */
 #define GONE_FEW 16
 #define CROWD_LEAST 32 /* threads of a process that were captured off their CPUs */
 
-/* Of the records that a scan need not look at it passes so many, or, where there are more, that
- * part of them: each touches memory that nobody else does. */
+/* Records that a scan passes although it need not look at them: so many, or this part of them where
+ * that is more; each touches memory that nobody else does. */
 #define WALK_RECORDS 8192
 #define WALK_PART 16
 
@@ -41,8 +41,8 @@ static void record_forget(struct live *live, const struct thread_state *record)
 	live_asleep_drop(&live->asleep, record->key);
 }
 
-/* What /proc says of a thread whose record is in doubt. Asked once for each switch: unless it is
- * runnable, it stays as it is until the next one. DOING_COUNT: the thread is gone. */
+/* Asks /proc about a thread whose record is in doubt, once for each switch: unless it is runnable,
+ * it stays as it is until the next one. DOING_COUNT: the thread is gone. */
 static enum thread_doing doubt_resolve(struct live *live, const struct thread_state *record,
 				       enum thread_doing doing)
 {
@@ -159,7 +159,7 @@ static void record_take(struct live *live, const struct thread_state *record,
 	live_part_add(live, record, doing, copy && copy->asked);
 }
 
-/* What need not be done at every tick. */
+/* Does what need not be done at every tick. */
 static void house_keep(struct live *live)
 {
 	if (!live->context.now.housekeeping)
@@ -379,7 +379,7 @@ static void round_end(struct live *live)
 	live_asleep_sweep(&live->asleep, live->walk.rounds);
 }
 
-/* Of a record that this scan may have met: only one that slept then, as it has no sample yet. */
+/* Meets a record that this scan may have met: only one that slept then, as it has no sample yet. */
 static void sleeper_meet(void *to, const struct thread_state *record)
 {
 	struct live *live = to;

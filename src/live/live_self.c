@@ -60,7 +60,7 @@ static void map_add(struct self_cost *cost, const char *name, int64_t bytes)
 		(struct self_map){.name = name, .kernel_bytes = number_or_absent(bytes)};
 }
 
-/* What takes the stacks on CPUs. Its rings are no map, but memory of the kernel as well. */
+/* Adds the costs of stacks on CPUs. The rings are no map, but memory of the kernel as well. */
 static void sampler_add(struct self_cost *cost, const struct cpu_sampler *sampler)
 {
 	if (!sampler->rings)
@@ -72,7 +72,7 @@ static void sampler_add(struct self_cost *cost, const struct cpu_sampler *sample
 	map_add(cost, "cpu_rings", (int64_t)cpu_sampler_ring_bytes(sampler));
 }
 
-/* What takes stacks at switches. */
+/* Adds the costs of stacks that switches keep. */
 static void kept_add(struct self_cost *cost, const struct kept_stacks *kept)
 {
 	cost->window_ns = cost->kept_count = ABSENT;

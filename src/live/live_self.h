@@ -15,7 +15,7 @@
 struct live_self {
 	bool asked;
 	int stats;		   /* the kernel counts while this descriptor is open; -1: none */
-	const char *uncounted_why; /* as in struct self_cost */
+	const char *uncounted_why; /* reason, as in struct self_cost */
 	int64_t start_cpu_ns, child_cpu_ns;
 };
 

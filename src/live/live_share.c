@@ -5,8 +5,8 @@
 #include "live/live_state.h"
 #include "base/clock.h"
 
-/* What the totals are now has been told, by others or by nobody: the first row of a thread has what
- * came since this sampler did. */
+/* Begins the totals of a thread. Their present values have been told, by others or by nobody: its
+ * first row has what came since this sampler did. */
 static void totals_begin(void *to, const struct thread_state *record)
 {
 	struct live *live = to;
@@ -19,7 +19,7 @@ static void totals_begin(void *to, const struct thread_state *record)
 	if (live->context.view.translated &&
 	    (!(record->identity.known & IDENTITY_FULL) || !record->identity.tid))
 		return;
-	/* as live_scan does, so that it is the same thread there */
+	/* completed as live_scan does it, so that it is the same thread there */
 	record = live_seed_whole(record, &completed);
 	if (!record)
 		return;

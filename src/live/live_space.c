@@ -29,7 +29,7 @@ bool live_space_meet(struct live_context *context, const struct thread_state *re
 {
 	const struct thread_state *seed;
 
-	/* where the probe did not give the task, the first switch out tells whose it is */
+	/* the first switch out tells whose it is, where the probe did not give the task */
 	if (!(record->identity.known & IDENTITY_FULL) || !record->identity.tid)
 		return false;
 	seed = live_seed_waiting(&context->seed, record->identity.tid);

@@ -31,7 +31,7 @@
 #include "sample/filter/filter.h"
 #include "sample/source.h"
 
-#define REGISTERS_MORE_NS (2 * NS_PER_MS)   /* that switches keep registers while a scan goes on */
+#define REGISTERS_MORE_NS (2 * NS_PER_MS)   /* time that registers are kept while a scan goes on */
 #define HOUSEKEEPING_NS (1 * NS_PER_SECOND) /* zombies, patterns, caches */
 
 /* Records that are awake, and walks over all of them: live_scan.c. */
@@ -43,7 +43,7 @@ struct live_walk {
 	struct index doubts;	 /* tid to switch sequence << 8 | what /proc said of it, plus one */
 	bool walking;		 /* past records that nobody has asked for */
 	size_t threads, walked;	 /* in the last round of walks, in this one so far */
-	unsigned int rounds;	 /* that began when housekeeping was done */
+	unsigned int rounds;	 /* rounds that began when housekeeping was done */
 	uint32_t gone_looks_left; /* in this scan */
 	uint32_t gone_turns;	  /* rounds in which all are looked for */
 	bool sweep;		  /* in this round */
@@ -54,10 +54,10 @@ struct live_walk {
 /* The part of a scan that is gathered: live_part.c. */
 struct live_part {
 	struct sample samples[SCAN_PART];
-	struct scan scan;		     /* of these samples */
-	int err;			     /* of who took a part */
+	struct scan scan;		     /* scan with these samples */
+	int err;			     /* error of who took a part */
 	size_t refused_count;		     /* samples that are to go: their tid is ABSENT */
-	struct proc_values_room proc_values; /* of the samples */
+	struct proc_values_room proc_values; /* room for the samples' values of /proc */
 	struct thread_state asked[ASK_MAX];  /* records that lack their registers */
 	uint32_t asked_sample[ASK_MAX];	     /* and their samples */
 	uint32_t asked_count;
@@ -65,7 +65,7 @@ struct live_part {
 
 /* Larger maps: live_grow.c. */
 struct live_growth {
-	struct probe_counters earlier; /* of the probes before each growth */
+	struct probe_counters earlier; /* sums of the probes before each growth */
 	bool ended;		       /* the maps can't be made larger */
 };
 
@@ -80,10 +80,10 @@ struct live {
 	struct source source;
 	struct live_context context;
 	struct live_times times;
-	struct realtime realtime; /* of the thread that makes samples */
+	struct realtime realtime; /* priority of the thread that makes samples */
 	struct live_processes processes;
 	struct live_walk walk;
-	struct live_asleep asleep; /* where those that sleep are wanted, too */
+	struct live_asleep asleep; /* sleepers, where they are wanted, too */
 	struct live_sleepers sleepers;
 	struct live_part part;
 	struct live_stacks stacks;

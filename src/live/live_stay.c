@@ -5,7 +5,7 @@
 
 #include <sched.h>
 
-/* What lookups read of one stay in a system call. */
+/* Facts that lookups read of one stay in a system call. */
 #define NEEDS_OF_STAY (NEED_FILE | NEED_CONNECTION | NEED_FILETYPE | NEED_WAITS | NEED_WCHAN)
 
 /* Fields of a sample that NEEDS_OF_STAY fill. */
@@ -41,8 +41,8 @@ static void facts_put(const struct stay_facts *facts, struct sample *sample)
 	sample->inflight = facts->inflight;
 }
 
-/* How many switches tsnap's own threads have made of a thread that runs: the one that scans took
- * its CPU, and it has it again; and this one runs there now. */
+/* Returns how many switches tsnap's own threads have made of a thread that runs: the one that scans
+ * took its CPU, and it has it again; and this one runs there now. */
 static uint64_t own_switches(const struct thread_state *record)
 {
 	return !record->sched.on_cpu + (sched_getcpu() == (int)record->sched.cpu);
@@ -60,7 +60,7 @@ bool live_stay_lasts(struct live_context *context, const struct thread_state *re
 		seed = live_seed_waiting(&context->seed, record->identity.tid);
 		return seed && seed->identity.tid;
 	}
-	/* what was read before is read; then the switch that came first is seen */
+	/* the facts are read before the record is, so that a switch before them is seen */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (table->mapped) {
 		const struct thread_sched *now = &table->mapped[record->key].sched;

@@ -35,7 +35,7 @@ static bool record_find(struct live_context *context, const struct latency_key *
 			      !memcmp(record->identity.comm, key->comm, sizeof(key->comm)));
 }
 
-/* Of a thread that has gone since, what the key tells. */
+/* Fills who an event is of; of a thread that has gone since, with what the key tells. */
 static void who_fill(struct live_context *context, const struct latency_key *key,
 		     struct sample *who)
 {
@@ -55,12 +55,12 @@ static void who_fill(struct live_context *context, const struct latency_key *key
 	who->comm = name_of_comm(key->comm);
 }
 
-/* What is known besides what lookups tell: by a distribution's key, and so by an event. */
+/* Returns what is known besides what lookups tell: by a distribution's key, and so by an event. */
 static uint64_t who_known(const struct trace_row *row, const struct sample *who)
 {
 	uint64_t known = KNOWN_IDS | NEED_COMM;
 
-	if (who->state != ABSENT) /* of a sleep */
+	if (who->state != ABSENT) /* the event is a sleep */
 		known |= KNOWN_STATE;
 	if (who->state != ABSENT || who->syscall_nr != ABSENT)
 		known |= NEED_SYSCALL;
@@ -85,7 +85,7 @@ static bool who_wanted(struct live_context *context, struct sample *who,
 	return filter_ask_thread(context->wants.filter, who, known | needs) != VERDICT_REFUSED;
 }
 
-/* What THROTTLES_SEEN of throttles.bpf.c says, and that the scheduler has these functions. */
+/* True if THROTTLES_SEEN of throttles.bpf.c holds, and the scheduler has these functions. */
 static bool throttles_seen(struct kernel *kernel)
 {
 	const struct probe_plan *plan = &kernel->plan;
@@ -127,14 +127,14 @@ static void latency_take(void *to, const struct latency_key *key, const struct l
 	traced->take(traced->to, &row->kind, &who, &histogram);
 }
 
-/* Of the call that an event is of, found when it is told. */
+/* Needs about the call that an event is of, which is found when the event is told. */
 #define NEEDS_OF_CALL \
 	(NEED_SYSCALL | NEED_FILE | NEED_FILENAMESUM | NEED_FILETYPE | NEED_CONNECTION)
 
 struct told {
 	struct live_context *context;
 	uint64_t needs;
-	int64_t ahead_us; /* of UTC, to the monotonic clock */
+	int64_t ahead_us; /* UTC minus the monotonic clock */
 	event_taker *take;
 	void *to;
 };

@@ -26,7 +26,7 @@
 #include "live/context/live_context.h"
 #include "sample/source.h"
 
-/* As traced and events of struct source. */
+/* Hand over distributions and events, as traced and events of struct source. */
 int live_traced(struct live_context *context, bool all, uint64_t needs, trace_taker *take, void *to,
 		struct error *e);
 void live_events(struct live_context *context, uint64_t needs, event_taker *take, void *to);

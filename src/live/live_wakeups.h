@@ -20,13 +20,13 @@ struct live_wakeups {
 	struct index entries;  /* return address to whether an interrupt entered there: 1, 2: no */
 };
 
-/* As source->wakeups(). */
+/* Hands over ends of waits, as source->wakeups(). */
 int64_t live_wakeups_take(struct live_wakeups *wakeups, struct live_context *context,
 			  wake_taker *take, void *to);
 /* The thread is part of a path. */
 void live_wakeups_follow(struct live_wakeups *wakeups, int64_t tid);
-/* What is to be found out of a sample where needs are wanted: nothing is looked up for sleepers
- * that no path has led to, which may be very many. */
+/* Returns what is to be found out of a sample where needs are wanted: nothing is looked up for
+ * sleepers that no path has led to, which may be very many. */
 uint64_t live_wakeups_needs(const struct live_wakeups *wakeups, const struct sample *sample,
 			    uint64_t needs);
 void live_wakeups_done(struct live_wakeups *wakeups);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What --trace can measure: a row for each kind, at its LATENCY_x of bpf_text/latency.h.
+/* Kinds that --trace can measure: a row for each, at its LATENCY_x of bpf_text/latency.h.
  *
  * A new kind is a LATENCY_x and its row here: name, help, own columns, the probe groups it
  * needs, and how its words fill a sample. Its probe, in a fragment of its own or a present one,
@@ -23,7 +23,7 @@
 struct trace_row {
 	struct trace_kind kind;
 	bool single;	     /* told as single events, not as distributions */
-	unsigned int groups; /* of probes, 1 << GROUP_x, without which it can't be measured */
+	unsigned int groups; /* probe groups, 1 << GROUP_x, without which it can't be measured */
 	/* Fills the kind's own fields of sample from key->what; *compat: syscall_nr is that of a
 	 * 32-bit caller. NULL: it has none. */
 	void (*tell)(const struct latency_key *key, struct sample *sample, bool *compat);
@@ -34,11 +34,11 @@ extern const struct trace_row trace_rows[LATENCY_KIND_COUNT];
 /* names: with commas between. *kinds becomes bits 1 << LATENCY_x. 0, or -EINVAL with a usage error
  * that suggests the nearest name. */
 int trace_kinds_parse(const char *names, uint32_t *kinds, struct error *e);
-/* Those of them that are told as single events. */
+/* Returns those of the kinds that are told as single events. */
 uint32_t trace_singles_of(uint32_t kinds);
 /* All groups that these need. */
 unsigned int trace_groups_of(uint32_t kinds);
-/* What --list prints of them. */
+/* Adds what --list prints of the kinds. */
 void trace_kinds_describe(struct text *text);
 
 #endif
