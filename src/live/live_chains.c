@@ -14,7 +14,7 @@
 
 /* Record and basis that the edge of a node was found with. */
 struct chain_proof {
-	uint32_t key, tid; /* its record's, as the kernel numbers it; tid 0: it has none */
+	uint32_t key, tid; /* ids of its record, as the kernel numbers it; tid 0: it has none */
 	uint64_t sequence;
 	struct edge_basis basis;
 	int64_t uid; /* user whose time its edge took */

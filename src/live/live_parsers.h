@@ -13,6 +13,6 @@
 void live_parsers_begin(struct live_context *context);
 void live_parsers_end(struct live_context *context);
 
-container_file_reader live_container_read; /* its first argument: struct live_context */
+container_file_reader live_container_read; /* `of` is a struct live_context */
 
 #endif

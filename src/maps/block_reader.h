@@ -10,7 +10,7 @@
 #include "kernel/record.h"
 
 struct block_reader {
-	struct block_key *keys; /* as last read, like requests; NULL, or room for BLOCK_MAX */
+	struct block_key *keys; /* keys of the last reading; NULL, or room for BLOCK_MAX */
 	struct block_request *requests;
 	size_t count;
 };

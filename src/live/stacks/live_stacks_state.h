@@ -65,7 +65,7 @@ struct live_copies {
 struct live_stacks {
 	/* the caller's */
 	struct live_context *context;
-	struct source *source;	/* its stack_take gets the dictionary of stacks */
+	struct source *source;	/* source whose stack_take gets the dictionary */
 	struct sample *samples; /* samples of the part of a scan that is gathered */
 	uint64_t needs;		/* wanted ones of NEEDS_STACKS; 0: nothing is done */
 

@@ -20,7 +20,7 @@ struct live_sleepers {
 	struct index again, again_next; /* keys for this scan, and the next one */
 	uint32_t *judged;		/* by key: sequence of the stay, plus one; 0: none */
 	size_t judged_count;
-	struct index judged_far; /* the same numbers for keys beyond 32 bits */
+	struct index judged_far; /* numbers as in judged, for keys beyond 32 bits */
 	uint64_t *turn;		 /* keys that wait for theirs: a ring */
 	size_t turn_first, turn_count;
 };
