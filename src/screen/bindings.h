@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which keys run which command: begun and read by key_file.h. */
+/* Keys that run commands, by command: begun and read by key_file.h. */
 #ifndef TSNAP_SCREEN_BINDINGS_H
 #define TSNAP_SCREEN_BINDINGS_H
 
@@ -10,7 +10,7 @@
 #include "base/text.h"
 
 #define BINDINGS_MAX 64	   /* commands */
-#define BINDING_KEYS_MAX 6 /* of a command */
+#define BINDING_KEYS_MAX 6 /* keys of one command */
 
 struct bindings {
 	int32_t keys[BINDINGS_MAX][BINDING_KEYS_MAX]; /* by number of the command; 0: no more */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What stands for tsnap's own signs where there is only ASCII. */
+/* ASCII characters that replace tsnap's own signs where there is only ASCII. */
 static const struct likeness {
 	const char *sign;
 	char ascii;

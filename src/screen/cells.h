@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a screen shows, as cells in memory: everything is drawn here, and a terminal or a text gets
+/* Contents of a screen, as cells in memory: everything is drawn here, and a terminal or a text gets
  * it from here. Only printable text gets in, whoever draws.
  */
 #ifndef TSNAP_SCREEN_CELLS_H
@@ -15,21 +15,21 @@
 #define CELLS_ROWS_MAX 500
 #define CELLS_COLUMNS_MAX 1000
 
-/* What a cell looks like. The terminal's table of colours has a row for each. */
+/* Look of a cell. The terminal's table of colours has a row for each. */
 enum style {
 	STYLE_PLAIN,
 	STYLE_TITLE,  /* headings */
-	STYLE_FAINT,  /* what is the same on every screen */
+	STYLE_FAINT,  /* hints and labels, as on every screen */
 	STYLE_CURSOR, /* the row under the cursor */
-	STYLE_CELL,   /* and the cell in it */
+	STYLE_CELL,   /* the cell under the cursor */
 	STYLE_ALERT,  /* errors, and what was missed */
 	STYLE_KEY,    /* names of keys */
 	STYLE_ON,     /* states */
 	STYLE_RQ,
 	STYLE_DISK,
 	STYLE_WORK,
-	STYLE_MORE, /* what grew between two windows, */
-	STYLE_LESS, /* and what shrank */
+	STYLE_MORE, /* numbers that grew between two windows */
+	STYLE_LESS, /* numbers that shrank between two windows */
 	STYLE_COUNT,
 };
 
@@ -52,9 +52,10 @@ struct cell *cells_at(const struct cells *cells, size_t row, size_t column);
  * Returns the columns that it took. What is not printable becomes ?. */
 size_t cells_put(struct cells *cells, size_t row, size_t column, size_t width, const char *text,
 		 enum style style);
-/* The same, to the right end of the width; a text that is wider is cut, with a mark. */
+/* Writes the text to the right end of the width; a text that is wider is cut, with a mark. */
 void cells_put_right(struct cells *cells, size_t row, size_t column, size_t width, const char *text,
 		     enum style style);
+/* Writes the text to the left end of the width; a text that is wider is cut, with a mark. */
 void cells_put_cut(struct cells *cells, size_t row, size_t column, size_t width, const char *text,
 		   enum style style);
 /* Gives a part of a row another style. */

@@ -62,7 +62,7 @@ static void go_deeper(struct ask *ask, const struct shown *shown, size_t at, uni
 		if (strcmp(deeper_table[i].column, ask->list.items[at]->name) != 0)
 			continue;
 		if (ask->list.items[at]->kind == KIND_STATE && value.number == DOING_SLEEP)
-			next = sample_column_find("why"); /* which no other state has */
+			next = sample_column_find("why"); /* filled in S alone */
 		if (list_find(&ask->list, next) == ask->list.count &&
 		    column_is_there(shown, next, &why))
 			ask->list.items[at] = next;
@@ -103,7 +103,7 @@ static void add_active(struct text *text)
 	text_add_string(text, ")$\"||state=S&&why~\"^(");
 	between = "";
 	for (size_t i = 0; i < why_rule_count; i++)
-		/* of two rules with one name the first is enough */
+		/* several rules may have one name: it is added once */
 		if (why_rules[i].works && why_rule_find(why_rules[i].name) == &why_rules[i]) {
 			text_add_format(text, "%s%s", between, why_rules[i].name);
 			between = "|";

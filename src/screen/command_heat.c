@@ -17,7 +17,7 @@ void command_heat(struct view *view, const struct shown *shown)
 		return;
 	}
 	list_open(view, &list_heat);
-	/* where the window begins; and the shortest durations */
+	/* the cursor begins at the window's first step, and at the shortest durations */
 	view->heat_us =
 		shown->from_us > shown->history.first_us ? shown->from_us : shown->history.last_us;
 	view->list.at = heat_rows(view->heat_of_threads) - 1;
@@ -153,7 +153,7 @@ static void heat_heading(const struct view *view, const struct shown *shown, str
 	text_add_format(title, " a sign; @: %lld samples", (long long)heat->most);
 }
 
-/* What is under the cursor. */
+/* Describes the cell of the map under the cursor. */
 static void heat_detail(const struct view *view, const struct shown *shown, size_t item,
 			struct text *text)
 {

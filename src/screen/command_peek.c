@@ -281,7 +281,7 @@ static bool peek_can(struct view *view, const struct shown *shown, size_t item)
 	return false;
 }
 
-/* What is under the cursor, kept together with the row. */
+/* Keeps the row together with the item under the cursor. */
 static void peek_choose(struct view *view, const struct shown *shown, size_t item)
 {
 	struct text condition = {0}, filter = {0};
@@ -368,7 +368,7 @@ static void peek_top(struct cells *cells, const struct shown *shown, size_t row)
 	cells_put_cut(cells, row, 0, 7, "in time", STYLE_FAINT);
 }
 
-/* Which row it is, and exact times. */
+/* Adds the row's keys, and its exact times. */
 static void peek_heading(const struct view *view, const struct shown *shown, struct text *title)
 {
 	const struct measures *exact = &shown->peek.exact;

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#define PROCESSES_MOST 100 /* that one filter names */
+#define PROCESSES_MOST 100 /* processes that one filter names */
 
 void command_tree(struct view *view, const struct shown *shown)
 {
@@ -193,7 +193,7 @@ static void tree_heading(const struct view *view, const struct shown *shown, str
 				       : " by container, unit, process, thread: avg_thr, share");
 }
 
-/* What Enter keeps. */
+/* Adds the condition that Enter keeps. */
 static void tree_detail(const struct view *view, const struct shown *shown, size_t item,
 			struct text *text)
 {

@@ -52,7 +52,7 @@ static void add_cell(struct text *text, const struct view *view, const struct sh
 	shown_add_value(text, column, shown_row(shown, view->row)[view->column]);
 }
 
-/* What is told while nothing else is. */
+/* Adds keys and what they do, while there is nothing else to say. */
 static void add_keys(struct text *text, const struct view *view)
 {
 	static const struct {
@@ -73,7 +73,7 @@ static void add_keys(struct text *text, const struct view *view)
 	}
 }
 
-/* What the last rows say. */
+/* Adds the text of the last rows: the prompt, the message, or keys. */
 static void add_bottom(struct text *text, const struct view *view, enum style *style)
 {
 	*style = STYLE_PLAIN;
@@ -168,7 +168,7 @@ static void draw_bottom(struct cells *cells, const struct layout *layout, const 
 		draw_prompt(cells, layout, prompt);
 }
 
-/* Of a step from 1 on; the last one is the present question. */
+/* Label of a step, from 1 on; the last one is the present question. */
 static const char *step_label(const struct view *view, size_t step)
 {
 	return step < view->undo_count ? view->undo[step].label : view->now.label;

@@ -12,14 +12,14 @@
 #define SCREEN_ROWS_LEAST 15
 #define SCREEN_COLUMNS_LEAST 60
 
-/* Where things are: rows of the screen from 0. */
+/* Positions of the parts: rows of the screen from 0. */
 struct layout {
 	size_t rows, columns;
 	size_t band_top, band_rows; /* 0 rows: there is no band */
-	size_t axis_row;	    /* below it */
+	size_t axis_row;	    /* times, below the band */
 	size_t steps_row;	    /* the steps that led here */
 	size_t title_row, table_top, table_rows;
-	size_t list_title, list_rows;	/* of a list; its items are below the title */
+	size_t list_title, list_rows;	/* title of a list; its items are below it */
 	size_t cell_top, cell_rows;	/* the cell under the cursor, whole */
 	size_t bottom_top, bottom_rows; /* message, prompt or keys */
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is above the table: who and when, and the band. */
+/* The head, above the table: who and when, and the band. */
 #include "screen/draw.h"
 #include "base/clock.h"
 #include "report/value.h"
@@ -24,7 +24,7 @@ static void add_duration(struct text *text, int64_t us)
 			(long long)(seconds / 60 % 60), (long long)(seconds % 60));
 }
 
-/* Where the window is in time: LIVE, FROZEN, 00:01:30 ago, END. */
+/* Adds the window's position in time: LIVE, FROZEN, 00:01:30 ago, END. */
 static void add_place(struct text *text, const struct view *view, const struct shown *shown)
 {
 	int64_t behind_us =
@@ -93,7 +93,8 @@ static void add_window(struct text *text, const struct shown *shown, bool dated)
 			tally->scans == 1 ? "" : "s");
 }
 
-/* Of all rows that say the same before a reason in brackets; 0 of one that another has said. */
+/* Sums all rows of missed with this one's text before a reason in brackets; 0: an earlier row has
+ * it. */
 static uint64_t missed_count(const struct source_facts *facts, size_t at)
 {
 	size_t length = strcspn(facts->missed[at].what, "(");
@@ -110,7 +111,7 @@ static uint64_t missed_count(const struct source_facts *facts, size_t at)
 	return count;
 }
 
-/* What is lost, since the start. */
+/* Adds counts of what was missed since the start. */
 static void add_missed(struct text *text, const struct shown *shown)
 {
 	const struct source_facts *facts = &shown->source.facts;

@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-#define GAP 2	      /* between columns */
-#define WIDTH_MOST 44 /* of a column of text, unless there is room */
+#define GAP 2	      /* columns of the screen between two columns */
+#define WIDTH_MOST 44 /* width of a column of text at most, unless there is room */
 #define BAR_WIDTH 10
 
 /* Columns that the column's cells take, in the rows that are drawn. */
@@ -102,7 +102,7 @@ static void scroll(struct view *view, const struct layout *layout, const size_t 
 		view->left--;
 }
 
-/* What is told instead of rows. */
+/* Explains why there are no rows. */
 static void draw_nothing(struct cells *cells, const struct layout *layout, const struct view *view,
 			 const struct shown *shown)
 {
@@ -130,7 +130,7 @@ static void draw_nothing(struct cells *cells, const struct layout *layout, const
 	text_done(&words);
 }
 
-/* Of a difference: what grew, and what shrank. */
+/* Style of a cell: in a difference, numbers that grew and numbers that shrank have their own. */
 static enum style style_of(const struct shown *shown, size_t at, size_t row)
 {
 	const struct column *column = shown->list.items[at];

@@ -7,15 +7,15 @@
 #include "screen/history.h"
 #include "screen/shown.h"
 
-/* What a history is asked to keep of every sample, if nobody says more: what needs no probe that a
- * report would not have (NEED_*). */
+/* Needs that a history keeps of every sample, if nobody says more: none that attaches a probe which
+ * a report would not have (NEED_*). */
 #define FEED_NEEDS                                                                               \
 	(NEED_USER | NEED_COMM | NEED_COMMSUM | NEED_EXE | NEED_SYSCALL | NEED_WHY | NEED_FILE | \
 	 NEED_FILENAMESUM | NEED_FILETYPE | NEED_CONNECTION | NEED_WAITS | NEED_CGROUP |         \
 	 NEED_CGROUP_NAMES | NEED_PPID | NEED_PROCESSES | NEED_WAKER | NEED_WAKER_COMM |         \
 	 NEED_TOTALS)
 
-/* The same of those whose waits are traced: what is known of a thread at any time. */
+/* Needs kept of threads whose waits are traced: facts that are known of a thread at any time. */
 #define FEED_TRACE_NEEDS                                                                        \
 	(NEED_USER | NEED_COMMSUM | NEED_EXE | NEED_SYSCALL | NEED_CGROUP | NEED_CGROUP_NAMES | \
 	 NEED_PPID)
@@ -28,7 +28,7 @@ struct feed {
 	int64_t period_us;   /* between scans; 0: not known */
 	bool changed;	     /* the source has not delivered a scan yet, an earlier one has */
 	uint64_t lost_count; /* scans that were due between two sources */
-	struct source_facts before; /* its missed rows: of all earlier sources */
+	struct source_facts before; /* missed: rows of all earlier sources, summed */
 	int64_t account_us;	    /* time of the last accounts */
 	int64_t told_us, told_cpu_ns;
 };

@@ -34,7 +34,7 @@ int64_t heat_bound(bool of_threads, size_t row)
 struct heating {
 	struct heat *heat;
 	struct filter filter;
-	int64_t time_us, threads; /* of the scan before */
+	int64_t time_us, threads; /* the scan's time, its accepted threads */
 };
 
 /* The last row that begins at or below the number; SIZE_MAX: none does. */
@@ -83,8 +83,8 @@ static void heat_sample(void *to, const struct sample *sample)
 		cell_add(heating->heat, sample->time_us, sample->state_us, 1);
 }
 
-/* Where the map's columns begin: its cells keep what they have, and begin anew where that can't be.
- */
+/* Moves the map's columns to the newest scan: cells that stay in the map keep their counts, all
+ * begin anew where that can't be. */
 static void heat_move(struct heat *heat, const struct history_view *history, bool anew)
 {
 	int64_t step_us = history_step_us(history, heat->columns);

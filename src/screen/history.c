@@ -17,7 +17,7 @@
 #define CHUNK_PART 8		 /* a chunk takes at most this part of the memory */
 
 struct history {
-	pthread_mutex_t lock;	   /* of all below */
+	pthread_mutex_t lock;	   /* guards all members below */
 	size_t bytes_limit, bytes; /* without the newest chunk; with texts */
 	int64_t age_us;
 	struct history_texts texts;
@@ -126,8 +126,8 @@ static bool is_older(const struct history_chunk *chunk, int64_t age_us, int64_t 
 	return age_us && chunk->scans[chunk->scan_count - 1].time_us + age_us < now_us;
 }
 
-/* What is too old becomes coarse, and later goes; when memory is full, first what is older than is
- * promised goes, then the rest becomes coarse, from the oldest on. */
+/* Makes chunks coarse that are too old, and later drops them; when memory is full, first drops
+ * those that are older than is promised, then makes the rest coarse, from the oldest on. */
 static void old_drop(struct history *history, int64_t now_us)
 {
 	while (history->count > 1) {
@@ -353,7 +353,7 @@ void history_look(struct history *history, struct history_view *view)
 	}
 }
 
-/* What is behind a scan's samples: at. */
+/* Visits the scan's accounts and traces, which begin at `at`, behind its samples. */
 static void rest_visit(const struct history_chunk *chunk, size_t at,
 		       const struct history_scan *scan, const struct history_visitor *visitor)
 {
@@ -411,7 +411,7 @@ static void chunk_visit(const struct history_chunk *chunk, int64_t from_us, int6
 
 		if (scan->time_us >= until_us)
 			break;
-		if (deep) /* those before the first wanted one, too: others build on them */
+		if (deep) /* scans before the first wanted one, too: later ones build on them */
 			scan_visit(chunk, &coder, scan, wanted, visitor);
 		else if (wanted)
 			visitor->scan(visitor->to, scan);

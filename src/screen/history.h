@@ -40,12 +40,12 @@ struct history_view {
 	struct history_chunk *open; /* a copy of the newest chunk; NULL: there is none */
 	int64_t first_us, last_us;  /* times of the first scan and of the last one */
 	uint64_t scan_count;
-	uint64_t thinned_scans; /* that are left out where there is one a second */
-	uint64_t dropped_scans; /* that were too old, or did not fit */
-	bool dropped_memory;	/* some of them for lack of memory */
+	uint64_t thinned_scans; /* scans left out of coarse chunks, which have one a second */
+	uint64_t dropped_scans; /* scans that were too old, or did not fit */
+	bool dropped_memory;	/* some scans were dropped for lack of memory */
 };
 
-/* What a visit calls; those that are NULL are passed over. */
+/* Functions that a visit calls; one that is NULL is passed over. */
 struct history_visitor {
 	void (*scan)(void *to, const struct history_scan *scan); /* before its samples */
 	void (*sample)(void *to, const struct sample *sample);
@@ -54,8 +54,8 @@ struct history_visitor {
 	/* A histogram of one thread, of the time before the scan. */
 	void (*trace)(void *to, const struct trace_kind *kind, const struct sample *who,
 		      const struct histogram *histogram);
-	/* The same as sample. *memo is the visitor's: 0, or what it left there at the thread's
-	 * sample before, if all columns that are in tuples have the values of that one. */
+	/* As sample(). *memo is the visitor's: 0, or what it left there at the thread's sample
+	 * before, if all columns that are in tuples have the values of that one. */
 	void (*sample_memo)(void *to, const struct sample *sample, uint64_t *memo);
 };
 
@@ -80,8 +80,8 @@ void history_view_done(struct history_view *view);
 #define SEEN_GAP_US \
 	60000000 /* a longer time that was not seen is not caught up with: none is seen */
 
-/* What a visitor has seen, where a long history is visited in parts: since_us <= time < until_us.
- */
+/* Times that a visitor has seen, where a long history is visited in parts: since_us <= time <
+ * until_us. */
 struct history_seen {
 	int64_t since_us, until_us;
 };

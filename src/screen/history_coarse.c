@@ -13,7 +13,7 @@ static const size_t exact_offsets[] = {
 };
 #define EXACT_COUNT (sizeof(exact_offsets) / sizeof(exact_offsets[0]))
 
-/* What scans that are left out had of a thread. */
+/* A thread's part in the scans that are left out. */
 struct left_out {
 	bool any;
 	struct sample who; /* and the sums */
@@ -23,7 +23,7 @@ struct coarsening {
 	const struct history_chunk *from;
 	struct history_chunk *to;
 	struct history_texts *texts;
-	struct history_coder coder; /* of from */
+	struct history_coder coder; /* decodes the samples of from */
 	struct left_out *left_out;  /* by the thread's number in from */
 };
 
@@ -117,7 +117,7 @@ static void accounts_take(struct coarsening *coarse, size_t from, size_t last,
 	}
 }
 
-/* What --trace measured in the scans from..last. */
+/* Copies what --trace measured in the scans from..last. */
 static void traces_take(struct coarsening *coarse, size_t from, size_t last,
 			struct history_scan *kept)
 {

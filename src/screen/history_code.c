@@ -97,10 +97,10 @@ static int64_t plus(int64_t a, int64_t b)
 	return (int64_t)((uint64_t)a + (uint64_t)b);
 }
 
-/* What a sample's numbers follow from. */
+/* Facts that a sample's numbers are expected from. */
 struct expecting {
 	int64_t elapsed_us; /* since the thread's sample before */
-	int64_t weight_us;  /* of the scan */
+	int64_t weight_us;  /* the scan's */
 	int64_t state;
 	bool stays; /* the thread does what it did */
 };
@@ -264,7 +264,7 @@ const struct sample *history_decode(const struct history_chunk *chunk, struct hi
 	};
 	if (head & HEAD_NUMBERS)
 		bits = varint_read(bytes, at);
-	/* what is absent and stays so is not touched */
+	/* a number that is absent and stays so is not touched */
 	last->present |= (uint32_t)bits;
 	present = last->present;
 #define NUMBER_DECODE(member, way, in)                                               \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How samples of a history become bytes, and samples again; for history*.c only. */
+/* Coding of a history's samples as bytes, and back; for history*.c only. */
 #ifndef TSNAP_SCREEN_HISTORY_CODE_H
 #define TSNAP_SCREEN_HISTORY_CODE_H
 
@@ -24,15 +24,15 @@ struct history_chunk {
 	struct text bytes;
 	struct history_scan *scans;
 	size_t scan_count, scan_capacity;
-	struct history_coder *coder; /* of the writer; NULL once the chunk is full */
+	struct history_coder *coder; /* the writer's; NULL once the chunk is full */
 	bool coarse;		     /* it has no more scans than an old one */
 };
 
-/* What was last said of a thread: both sides expect the next sample to go on with it. */
+/* Last state of a thread in the bytes: both sides expect the next sample to go on with it. */
 struct history_last {
-	uint64_t memo;	      /* of a visitor, 0 since the tuple has changed */
-	uint32_t what;	      /* its tuple plus one; 0: nothing was said yet */
-	uint32_t present;     /* of a reader: numbers that may not be absent, a bit each */
+	uint64_t memo;	  /* a visitor's own; 0 since the thread's tuple has changed */
+	uint32_t what;	  /* number of the thread's tuple in `what`, plus one; 0: no sample yet */
+	uint32_t present; /* a reader's: numbers that may not be absent, a bit each */
 	struct sample sample; /* with its numbers */
 };
 
@@ -56,7 +56,7 @@ const struct sample *history_decode(const struct history_chunk *chunk, struct hi
 void history_decode_account(const struct history_chunk *chunk, size_t *at,
 			    const struct history_scan *scan, struct sample *account);
 
-/* What --trace measured of a thread: who that was, and a histogram of durations. */
+/* A histogram of durations that --trace measured, of the thread `who`. */
 void history_encode_trace(struct history_chunk *chunk, struct history_texts *texts,
 			  const struct trace_kind *kind, const struct sample *who,
 			  const struct histogram *histogram);

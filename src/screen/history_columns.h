@@ -30,9 +30,9 @@ extern struct history_columns history_who, history_what;
 /* Fills these; any thread may call it, any number of times. */
 void history_columns_find(void);
 
-/* What a number is expected to be in the next sample of a thread. */
+/* Value that a number is expected to have in the next sample of a thread. */
 enum history_expected {
-	EXPECT_SAME, /* what it was */
+	EXPECT_SAME, /* unchanged */
 	EXPECT_STAY, /* grown by the time between the scans, as long as the thread's state stays */
 	EXPECT_NONE, /* the scan's weight if the thread is in the number's state, else 0 */
 	EXPECT_WEIGHT, /* the scan's weight */
@@ -41,7 +41,7 @@ enum history_expected {
 struct history_number {
 	size_t offset; /* in struct sample */
 	enum history_expected way;
-	int64_t state; /* of EXPECT_NONE; -1: no state */
+	int64_t state; /* with EXPECT_NONE: the state that has the scan's weight; -1: none */
 };
 
 /* Numbers of a sample that change from scan to scan: member, what is expected, state. A table for

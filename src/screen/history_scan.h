@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a history keeps of a scan, beside its samples. */
+/* Facts about a scan that a history keeps beside its samples. */
 #ifndef TSNAP_SCREEN_HISTORY_SCAN_H
 #define TSNAP_SCREEN_HISTORY_SCAN_H
 
@@ -8,13 +8,13 @@
 /* The columns of the band, bottom first. */
 enum band_part { BAND_ON, BAND_RQ, BAND_DISK, BAND_WORK, BAND_COUNT };
 
-/* What is kept of a scan itself. */
+/* A scan, without its samples. */
 struct history_scan {
-	int64_t time_us, weight_us, silent_us; /* as in struct scan */
+	int64_t time_us, weight_us, silent_us; /* see struct scan */
 	uint32_t threads;		       /* seen in all; 0: not known */
 	uint32_t samples, accounts, traces;    /* in the chunk's bytes, in this order */
-	uint32_t offset, end;		       /* where in these bytes samples begin and end */
-	uint32_t band[BAND_COUNT];	       /* threads in these states */
+	uint32_t offset, end;	   /* begin and end of the samples in the chunk's bytes */
+	uint32_t band[BAND_COUNT]; /* threads in these states */
 };
 
 #endif

@@ -6,7 +6,7 @@
 #include <string.h>
 
 struct history_name {
-	struct history_name *next; /* of equal hash */
+	struct history_name *next; /* next name with an equal hash */
 	uint64_t hash;
 	size_t length;
 	size_t users; /* chunks */

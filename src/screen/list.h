@@ -13,7 +13,7 @@
 
 struct list_kind {
 	const char *title;
-	const char *hint; /* what Enter does */
+	const char *hint; /* keys, and what they do here; shown in the last rows */
 	size_t (*count)(const struct view *view, const struct shown *shown);
 	/* Adds the item's name, and what explains it. */
 	void (*item)(const struct view *view, const struct shown *shown, size_t item,
@@ -23,7 +23,7 @@ struct list_kind {
 	/* Enter; the list is closed before, unless it stays. */
 	void (*choose)(struct view *view, const struct shown *shown, size_t item);
 	bool stays;
-	bool wide; /* its items have no names, and all of the width */
+	bool wide; /* items have no names, and take all of the width */
 	bool half; /* it has the lower half of the table's place, else all of it */
 	/* Fills what the items are read from, where that was not done yet for this answer; NULL:
 	 * there is nothing to fill. */

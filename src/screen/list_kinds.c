@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the lists are of. */
+/* The kinds of lists: columns, columns to sort by, commands, views, formats. */
 #include "screen/command.h"
 #include "screen/list.h"
 #include "screen/prompt.h"

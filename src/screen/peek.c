@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a row is made of: the row's samples once more, grouped by one column after the other, and as
- * a tree of their stacks.
+/* Parts of a row: the row's samples once more, grouped by one column after the other, and as a tree
+ * of their stacks.
  */
 #include "screen/shown.h"
 #include "screen/feed.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define VALUES_MOST 8 /* of a column */
+#define VALUES_MOST 8 /* values shown of a column, at most */
 
 static const char *const peek_columns[] = {
 	"tid",	  "comm",     "state",	    "syscall",	 "filename", "connection",
@@ -32,7 +32,7 @@ struct peeking {
 	struct group_table groups[GROUPS_COUNT];
 	struct tally tally;
 	const struct exact_times *times; /* the window's; NULL: samples count */
-	struct peek *peek;		 /* its traces are filled at once */
+	struct peek *peek;		 /* only its traces are filled during the visit */
 };
 
 static void peek_scan(void *to, const struct history_scan *scan)
@@ -67,7 +67,7 @@ static void peek_account(void *to, const struct sample *account)
 		group_table_add_account(&peeking->groups[GROUPS_ALL], account);
 }
 
-/* What is known of a trace's thread, and of what it waited for. */
+/* Needs that are known of a trace's thread, and of what it waited for. */
 static uint64_t trace_known(const struct trace_kind *kind, const struct sample *who)
 {
 	uint64_t known = KNOWN_IDS | NEED_COMM | (FEED_TRACE_NEEDS & ~NEED_SYSCALL);
@@ -79,7 +79,8 @@ static uint64_t trace_known(const struct trace_kind *kind, const struct sample *
 	return kind->bytes ? known | NEED_BLOCK : known;
 }
 
-/* What only a sample has refuses nothing: waits for a CPU have no system call. */
+/* Adds the histogram if the filter accepts its thread. Conditions on what only a sample has refuse
+ * nothing: waits for a CPU have no system call. */
 static void peek_trace(void *to, const struct trace_kind *kind, const struct sample *who,
 		       const struct histogram *histogram)
 {

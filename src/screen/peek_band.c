@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How many threads a row had in each step of the band. That takes all samples of the history, and
- * ten minutes of a busy host are millions of them: what was counted stays, and what is older than
- * that is counted from the newest on, as far as a part of a second suffices, then with the next
- * answers.
+/* Threads that a row had in each step of the band. Counting takes all samples of the history, and
+ * ten minutes of a busy host are millions of them: what was counted stays, and older samples are
+ * counted from the newest on, as far as a part of a second suffices, then with the next answers.
  */
 #include "screen/shown.h"
 #include "report/value.h"
@@ -14,7 +13,7 @@ struct counting {
 	size_t steps;
 	const struct filter *filter;
 	bool remembers; /* the filter looks at nothing that changes while a thread goes on */
-	size_t step;	/* of the scan; steps: none */
+	size_t step;	/* step that the scan is in; steps: none */
 };
 
 static void count_scan(void *to, const struct history_scan *scan)

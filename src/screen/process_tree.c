@@ -64,7 +64,7 @@ static uint32_t node_of(struct tree *tree, const struct shown *shown, uint32_t p
 	return node;
 }
 
-/* What the group has in the tree; 0: nothing, as its process is not known. */
+/* Weight of the group in the tree; 0: none, as its process is not known. */
 static int64_t group_in_tree(const struct shown *by, const union value *group)
 {
 	int64_t samples = group_samples(&by->groups, group);

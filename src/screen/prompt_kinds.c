@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What lines are typed for. */
+/* The kinds of prompts: a filter, words, times, file names, names of views. */
 #include "screen/command.h"
 #include "screen/prompt.h"
 #include "base/clock.h"
@@ -53,11 +53,11 @@ static bool filter_done_typing(struct view *view, const struct shown *shown)
 	return !err;
 }
 
-/* What a word may be completed to: names of columns, or values of a column of the table. */
+/* Completions of a word: names of columns, or values of a column of the table. */
 struct completing {
 	const char *word;
 	size_t length;
-	struct text common; /* what all that fit begin with */
+	struct text common; /* longest common beginning of all that fit */
 	size_t count;
 };
 

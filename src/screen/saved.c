@@ -87,7 +87,7 @@ static int line_take(void *to, char *line, struct error *e)
 	if (*words == '[' && words[length - 1] == ']') {
 		words[length - 1] = '\0';
 		reading->view = view_of(views, config_trim(words + 1));
-		reading->view->columns = NULL; /* those of an earlier one are not its own */
+		reading->view->columns = NULL; /* an earlier view's columns are not its own */
 		reading->view->filter = "";
 		return 0;
 	}

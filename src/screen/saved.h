@@ -32,7 +32,7 @@ struct saved_view {
 struct saved_views {
 	struct saved_view *items;
 	size_t count, capacity;
-	char **lines; /* what the texts are parts of */
+	char **lines; /* lines of files, which the texts point into */
 	size_t line_count, line_capacity;
 };
 

@@ -23,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define CLOSE_SECONDS 1 /* that the thread has to end, before the terminal is taken from it */
+#define CLOSE_SECONDS 1 /* time for the thread to end, before the terminal is taken from it */
 
 struct screen {
 	pthread_t thread;
@@ -38,8 +38,8 @@ struct screen {
 	atomic_bool ended, stop;
 	pthread_mutex_t lock;
 	struct shown_source told; /* under the lock */
-	struct screen_wish wish;  /* the same */
-	bool wants;		  /* there is a new one */
+	struct screen_wish wish;  /* under the lock */
+	bool wants;		  /* wish was set since the last screen_wants() */
 };
 
 int screen_check(struct error *e)
@@ -94,7 +94,7 @@ static void screen_show(struct screen *screen, bool due)
 	screen->redraw = false;
 }
 
-/* What the view asks to be done. */
+/* Does what the view requests. */
 static void request_do(struct screen *screen)
 {
 	enum view_request request = screen->view->request;

@@ -26,9 +26,10 @@ int screen_check(struct error *e);
  * ascii: nothing but ASCII is written. 0 or -errno with e. */
 int screen_open(struct screen **screen, struct history *history, struct view *view, bool ascii,
 		struct error *e);
-/* What is told of the source from now on; its texts must stay until the screen is closed. */
+/* Passes on what is told of the source from now on; its texts must stay until the screen is closed.
+ */
 void screen_tell(struct screen *screen, const struct shown_source *told);
-/* What is to be sampled besides what was told, as in struct shown_source. */
+/* Facts to be sampled besides those that were told, as in struct shown_source. */
 struct screen_wish {
 	uint64_t needs;
 	bool all_states, traces;

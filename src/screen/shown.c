@@ -18,7 +18,7 @@ struct filling {
 	struct tally *tally;
 	struct filter filter;
 	bool any;	 /* a scan of the window was seen */
-	int64_t from_us; /* of which time exact times may be */
+	int64_t from_us; /* begin of the interval of exact times */
 	bool remembers;	 /* a thread that goes on with what it does stays in its group */
 };
 
@@ -32,7 +32,7 @@ static void take_scan(void *to, const struct history_scan *scan)
 		.threads = scan->threads,
 	};
 
-	/* what lies before the window is not told in it */
+	/* silence before the window is not counted in it */
 	if (scan->silent_us && filling->any)
 		tally_add_silence(tally, scan->time_us - scan->weight_us - scan->silent_us,
 				  scan->silent_us, ratio(scan->silent_us, 1, scan->weight_us));
@@ -45,7 +45,7 @@ static void filling_share_out(struct filling *filling)
 {
 	group_table_share_out(filling->groups);
 	exact_times_clear(filling->times);
-	filling->remembers = false; /* its shares are gone */
+	filling->remembers = false; /* memos name shares, which are dropped now */
 }
 
 /* True if neither a key nor the filter looks at what changes while a thread goes on. */
@@ -87,7 +87,7 @@ static void take_sample(void *to, const struct sample *sample, uint64_t *memo)
 		take_again(filling, sample, *memo);
 		return;
 	}
-	/* those that are refused have their part of their threads' times */
+	/* refused samples, too, have their part of their threads' times */
 	if (filling->groups->split)
 		note = exact_times_add(filling->times, sample);
 	if (!filter_accepts(&filling->filter, sample))
@@ -147,7 +147,7 @@ char shade_of(int64_t number, int64_t most)
 {
 	static const char shades[] = " .:-=+*#%@";
 
-	/* whoever was there is seen; only the most is the darkest */
+	/* any number above 0 has a sign; only the most has the darkest */
 	return shades[number > 0 && most ? 1 + number * ((int64_t)sizeof(shades) - 3) / most : 0];
 }
 
@@ -236,7 +236,8 @@ static unsigned int kinds_shared(const struct filter *filter)
 	return kinds;
 }
 
-/* Where the window's times begin; what the start of the history has is of a time before it. */
+/* Begin of the window's exact times; not before a live history's first scan, whose times lie before
+ * it. */
 static int64_t times_begin(const struct shown *shown, int64_t from_us)
 {
 	int64_t first_us = shown->history.first_us;

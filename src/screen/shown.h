@@ -27,10 +27,10 @@ struct band {
 	} steps[BAND_STEPS_MAX];
 };
 
-/* What the source tells beside its samples, and how the history came about. */
+/* Facts that the source tells beside its samples, and how the history came about. */
 struct shown_source {
 	struct source_facts facts; /* since the start */
-	const char *recording;	   /* what is replayed; NULL: live */
+	const char *recording;	   /* name of the recording that is replayed; NULL: live */
 	int64_t own_cpu;	   /* tsnap's CPU time, hundredths of a percent of one CPU; ABSENT:
 				    * not known */
 	bool ended;		   /* no more samples come */
@@ -47,26 +47,26 @@ struct shown_source {
 
 /* Samples of a row in each step of the band, and the scans that they were counted in. */
 struct peek_band {
-	char filter[VIEW_INPUT_SIZE]; /* of which samples */
+	char filter[VIEW_INPUT_SIZE]; /* samples that are counted */
 	bool all_states;
-	int64_t step_us, from_us; /* as in struct band; 0: nothing was counted */
-	struct history_seen seen; /* of them the samples are counted, older ones not yet */
+	int64_t step_us, from_us; /* see struct band; step_us 0: nothing was counted */
+	struct history_seen seen; /* times whose samples are counted; older ones follow */
 	int64_t samples[BAND_STEPS_MAX], scans[BAND_STEPS_MAX];
 };
 
-/* What a row is made of: the values of one column after the other, most samples first. */
+/* Parts of a row: the values of one column after the other, most samples first. */
 struct peek {
-	char filter[VIEW_INPUT_SIZE]; /* of which samples; "": nothing was filled */
-	uint64_t answer;	      /* of which answer it was made */
+	char filter[VIEW_INPUT_SIZE]; /* samples of the row; "": nothing was filled */
+	uint64_t answer;	      /* number of the answer that it was made of */
 	size_t count;
 	struct peek_line {
 		const struct column *column;
 		union value value;
-		int64_t avg_thr, share; /* as in struct measures */
+		int64_t avg_thr, share; /* see struct measures */
 	} lines[PEEK_LINES_MAX];
-	struct measures exact; /* of all of them */
+	struct measures exact; /* measures of all samples of the row */
 	struct tally tally;
-	/* what --trace measured of the row's threads, as far as it is known what that was of */
+	/* durations that --trace measured of threads that the row's filter does not refuse */
 	size_t trace_count;
 	struct peek_trace {
 		const struct trace_kind *kind;
@@ -78,11 +78,11 @@ struct peek {
 		size_t trace;
 		int bucket; /* PEEK_TRACE_SUM: all of them */
 	} trace_lines[PEEK_TRACES_MAX * (HISTOGRAM_BUCKETS + 1)];
-	struct tree stacks; /* of samples; empty where none has a stack */
+	struct tree stacks; /* tree of the samples' stacks; empty if none has one */
 	struct peek_band band;
 };
 
-/* What a label of a stack's frame ends with, if it is no user function. */
+/* Ends of the labels of frames that are no user functions. */
 #define STACK_ON "on CPU" /* the root of such frames */
 #define STACK_KERNEL " [kernel]"
 #define STACK_CALL " [system call]"
@@ -96,24 +96,23 @@ struct heat {
 	int64_t cells[HEAT_ROWS_MAX][BAND_STEPS_MAX]; /* the first row is the least */
 	int64_t most;				      /* in a cell */
 	bool of_threads;
-	/* of which answer, question and width it was made */
+	/* answer, question and width that it was made of */
 	uint64_t answer;
 	struct ask ask;
 	size_t band_count;
-	struct history_seen seen; /* that is in the cells */
+	struct history_seen seen; /* times whose samples are in the cells */
 };
 
 /* Zeroed is an empty one. */
 struct shown {
-	struct column_list list; /* of the grid */
+	struct column_list list; /* columns of the grid */
 	struct group_table groups;
-	struct exact_times times; /* of the window's threads, with all of their samples */
+	struct exact_times times; /* the window's threads, with all of their samples */
 	struct grid grid;
 	size_t *order; /* rows of the grid as they are shown */
 	size_t order_capacity;
 	struct tally tally;
-	struct tally marked; /* of the second window, whose numbers were subtracted; no scans: there
-			      * is none */
+	struct tally marked; /* second window, which was subtracted; no scans: there is none */
 	int64_t from_us, until_us; /* the window: from_us <= time < until_us */
 	struct history_view history;
 	struct shown_source source;
@@ -122,7 +121,7 @@ struct shown {
 	uint64_t answer; /* number of the last shown_fill() */
 	struct peek peek;
 	struct tree tree;
-	uint64_t tree_answer; /* of which answer it was made */
+	uint64_t tree_answer; /* number of the answer that it was made of */
 	bool tree_of_parents;
 	struct heat heat;
 };

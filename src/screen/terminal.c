@@ -24,10 +24,10 @@
 #define RESCUE_TRIES 25
 #define RESCUE_PAUSE_US 20000
 #define RESCUE_SIZE 256
-#define MOUSE_OFF "\033[?1006;1000l" /* as ncurses does for terminals that have kmous */
+#define MOUSE_OFF "\033[?1006;1000l" /* ncurses writes it, too, where there is kmous */
 
-/* What gives the terminal back, known before it is needed: no function of ncurses may be called in
- * a signal handler. */
+/* Bytes and modes that give the terminal back, known before they are needed: no function of ncurses
+ * may be called in a signal handler. */
 static struct {
 	struct termios modes;
 	char bytes[RESCUE_SIZE];
@@ -37,11 +37,11 @@ static struct {
 
 static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 
-static struct cells written; /* what the terminal shows */
+static struct cells written; /* cells that the terminal shows */
 static bool coloured;
 static SCREEN *own; /* ncurses' */
 
-/* How styles look: with colours, and without. */
+/* Looks of the styles: with colours, and without. */
 static const struct style_row {
 	short colour; /* -1: the terminal's own */
 	attr_t with, without;
@@ -61,8 +61,8 @@ static const struct style_row {
 	[STYLE_LESS] = {COLOR_GREEN, A_NORMAL, A_NORMAL},
 };
 
-/* Of a terminal that does not wait: it takes no more while it has not shown what came before, as
- * over a slow connection, or while another thread writes. */
+/* Writes to a terminal that does not block: it takes no more while it has not shown what came
+ * before, as over a slow connection, or while another thread writes. */
 static void rescue_write(void)
 {
 	size_t written_bytes = 0;

@@ -16,17 +16,17 @@
 int terminal_open(struct error *e);
 /* Gives it back as it was. */
 void terminal_close(void);
-/* The same in a hurry, from a signal handler or another thread, without waiting for the terminal.
- */
+/* Gives it back in a hurry, from a signal handler or another thread, without waiting for the
+ * terminal. */
 void terminal_rescue(void);
 
-/* Its size now. */
+/* The terminal's present size. */
 void terminal_size(size_t *rows, size_t *columns);
 /* Writes the cells that have changed since the last time; all: every cell. */
 void terminal_show(const struct cells *cells, bool all);
 /* The next key that has been typed (screen/key.h); -1: there is none, -2: the terminal is gone. */
 int32_t terminal_key(void);
-/* What the mouse did, behind KEY_CODE_MOUSE. False: nothing that matters. */
+/* Reads what the mouse did, behind KEY_CODE_MOUSE. False: nothing that matters. */
 bool terminal_mouse(size_t *row, size_t *column, int *wheel);
 /* Stops the process as a job of the shell, and comes back when it is continued. */
 void terminal_stop(void);

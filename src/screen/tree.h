@@ -17,7 +17,7 @@
 #define TREE_NODES_MAX 65536
 
 struct tree_node {
-	size_t label;	  /* where it begins in tree.labels */
+	size_t label;	  /* offset in tree.labels */
 	uint64_t path;	  /* hash of the keys from the root to this node */
 	uint32_t parent;  /* 0: it is a root */
 	uint32_t child;	  /* first one in order, 0: none; filled by tree_order() */
@@ -25,7 +25,7 @@ struct tree_node {
 	uint32_t depth;	  /* 1: a root */
 	int64_t weight;	  /* with all below */
 	bool folded;
-	const struct column *column; /* what keeping the node asks for; NULL: none */
+	const struct column *column; /* column of the condition that keeps the node; NULL: none */
 	union value value;
 };
 

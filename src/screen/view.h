@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What somebody at the full screen has asked for, and where the cursor is.
+/* The user's requests at the full screen, and the position of the cursor.
  *
  * A view is plain data. Events make a new view of an old one (view_event.h), and drawing reads it;
  * neither knows a terminal. What must be done outside (write a file, end) is left in `request`.
@@ -35,7 +35,7 @@ struct ask {
 	int64_t window_us;
 	int64_t mark_us;	     /* end of a second window, which is subtracted; ABSENT: none */
 	int64_t until_us;	     /* end of the window; ABSENT: it moves with time */
-	char label[VIEW_LABEL_SIZE]; /* what this step was, for the line of steps */
+	char label[VIEW_LABEL_SIZE]; /* name of this step in the line of steps */
 };
 
 struct list_kind;
@@ -65,25 +65,25 @@ struct prompt {
 	char why[VIEW_MESSAGE_SIZE]; /* the error; "": none */
 };
 
-/* Where things were drawn: rows and columns of the screen, for the mouse. */
+/* Positions of what was drawn: rows and columns of the screen, for the mouse. */
 struct places {
-	size_t columns; /* of the screen */
+	size_t columns; /* width of the screen */
 	size_t title_row, table_top, table_rows;
 	size_t first, count;	       /* columns of the table that are seen: from the first */
-	size_t lefts[COLUMN_LIST_MAX]; /* where these begin */
+	size_t lefts[COLUMN_LIST_MAX]; /* first column of the screen of each of these */
 	size_t list_top, list_rows;    /* items of the open list */
 	size_t band_top, band_rows, band_left; /* 0 rows: there is none */
 	size_t steps_row, step_count;
-	size_t steps[VIEW_UNDO_MAX + 1]; /* where the steps' words end, in columns */
+	size_t steps[VIEW_UNDO_MAX + 1]; /* column where each step's words end */
 };
 
-/* What must be done outside. */
+/* Requests to the outside of the screen. */
 enum view_request {
 	REQUEST_NONE,
 	REQUEST_QUIT,
 	REQUEST_STOP,	/* to be a background job: Ctrl-Z */
 	REQUEST_REDRAW, /* all of the screen, whatever the terminal shows */
-	REQUEST_WRITE,	/* as `write` says */
+	REQUEST_WRITE,	/* write a file: view.write, view.path */
 	REQUEST_LOAD,	/* sample what load_needs and the others say, too */
 };
 
@@ -107,7 +107,7 @@ struct view {
 	struct prompt prompt;
 	struct places places;
 	char peek[VIEW_INPUT_SIZE];	    /* filter of the row that is peeked at */
-	char peek_title[VIEW_MESSAGE_SIZE]; /* its keys */
+	char peek_title[VIEW_MESSAGE_SIZE]; /* title: the row's keys */
 	struct folds folds;
 	bool tree_of_parents; /* T: processes below their parents, else below units */
 	bool heat_of_threads; /* h: by the threads of a scan, else by state_us */

@@ -11,7 +11,7 @@
 /* key: enum key, or a character. shown: of this view. */
 void view_key(struct view *view, const struct shown *shown, int32_t key);
 
-/* What the mouse did there. */
+/* A click, or a turn of the wheel, at a cell of the screen. */
 struct mouse {
 	size_t row, column;
 	int wheel; /* -1: up, 1: down, 0: a click */
