@@ -8,7 +8,7 @@
 
 #define SWEEP_US (60 * US_PER_SECOND)
 
-/* What a thread's row in the archive adds up. */
+/* Exact numbers of samples that a thread's row in the archive sums up. */
 static const size_t summed[] = {
 	offsetof(struct sample, cpu_us),   offsetof(struct sample, runq_us),
 	offsetof(struct sample, dwait_us), offsetof(struct sample, sleep_us),
@@ -17,7 +17,7 @@ static const size_t summed[] = {
 
 #define SUMMED_COUNT (sizeof(summed) / sizeof(summed[0]))
 
-/* Of a thread, since its last row in the archive. */
+/* Sums of a thread, since its last row in the archive. */
 struct archive_sums {
 	int64_t tid, seen_us;
 	int64_t values[SUMMED_COUNT];

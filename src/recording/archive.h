@@ -17,14 +17,14 @@ struct archive_sums;
 struct archive {
 	int64_t every_us;     /* one scan in so much time; 0: there is no archive */
 	bool begun, now;      /* the present scan has a row, and is archived */
-	int64_t last_us;      /* time of the last scan that was, */
-	int64_t weight_us;    /* and what the scans since then weigh */
-	int64_t rows;	      /* of samples, of the present scan */
+	int64_t last_us;      /* time of the last scan that was archived */
+	int64_t weight_us;    /* weight of the scans since last_us */
+	int64_t rows;	      /* rows of samples in the present scan */
 	struct index threads; /* tid: number of its sums, from 1 */
 	struct archive_sums *sums;
 	size_t sum_count, sum_capacity;
 	int64_t swept_us;
-	struct sample *samples; /* of the part that is archived */
+	struct sample *samples; /* samples of the present part, with the archive's sums */
 	size_t capacity;
 };
 

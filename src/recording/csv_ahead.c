@@ -12,8 +12,8 @@
 /* About what a frame of a recording (8 MB) leaves time to read while the next one is unpacked. */
 #define BLOCK_COUNT 48
 #define BLOCKS_MOST (BLOCK_COUNT - 1) /* the block that was taken last is still read */
-/* Who had none to fill, or none to read, goes on once there are so many: waking a thread costs
- * about as much as reading a block. */
+/* Blocks to be filled, or empty, before a waiting thread goes on: waking a thread costs about as
+ * much as reading a block. */
 #define BLOCKS_AGAIN (BLOCK_COUNT / 8)
 
 struct csv_ahead {
@@ -29,7 +29,7 @@ struct csv_ahead {
 	struct text_rest {
 		char *bytes;
 		size_t length, capacity;
-	} rest; /* of the thread: the beginning of the next block */
+	} rest; /* the thread's: bytes that the next block begins with */
 };
 
 static void block_grow(struct csv_block *block, size_t capacity)
@@ -111,7 +111,7 @@ static void block_make(struct csv_ahead *ahead, struct csv_block *block)
 	block->length = whole;
 }
 
-/* How many are filled and not taken. */
+/* Number of blocks that are filled and not taken. */
 static size_t blocks_full(const struct csv_ahead *ahead)
 {
 	return ahead->filled - ahead->taken;

@@ -23,11 +23,11 @@ struct csv_run {
 struct csv_block {
 	char *bytes; /* the reader may change them; CSV_INDEX_AHEAD more are there */
 	size_t length, capacity;
-	uint16_t *ends; /* of fields, from the beginning of their run on */
+	uint16_t *ends; /* ends of fields: offsets from the begin of their run */
 	size_t ends_capacity;
 	struct csv_run *runs;
 	size_t run_count, run_capacity;
-	int err; /* behind these bytes: 0: more, -ENODATA: the end, or another -errno with e */
+	int err; /* after these bytes: 0: more, -ENODATA: the end, or another -errno with e */
 	struct error e;
 };
 

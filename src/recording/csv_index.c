@@ -9,7 +9,7 @@
 #include <emmintrin.h>
 #endif
 
-/* Where 64 bytes hold a character, a bit each, the first byte's lowest. */
+/* Positions of a character in 64 bytes, a bit each, the first byte's lowest. */
 struct block_bits {
 	uint64_t quotes, commas, line_ends, nuls;
 };

@@ -18,7 +18,8 @@
 
 /* Bytes that come from elsewhere than a descriptor. */
 struct csv_input {
-	/* How many bytes were read, 0 at the end, -EINTR (call again), or another -errno with e. */
+	/* Returns how many bytes were read, 0 at the end, -EINTR (call again), or another -errno
+	 * with e. */
 	ssize_t (*read)(struct csv_input *input, char *bytes, size_t size, struct error *e);
 };
 

@@ -22,7 +22,7 @@ static int csv_fail_columns(const struct csv_reader *reader, struct error *e)
 	return csv_fail(reader, e, "more columns than tsnap knows");
 }
 
-/* Who reads on is given what follows. */
+/* Drops the bytes that were read: a caller who reads on is given those that follow. */
 static int csv_fail_long(struct csv_reader *reader, struct error *e)
 {
 	reader->start = reader->end;
@@ -147,7 +147,7 @@ static int csv_split(struct csv_reader *reader, char *at, char *end, struct csv_
 	return 1;
 }
 
-/* What is left at the end of the file has no line end outside quotes. */
+/* Ends the reading. Bytes that are left have no line end outside quotes. */
 static int csv_end(struct csv_reader *reader, struct error *e)
 {
 	size_t left = reader->end - reader->start;

@@ -17,7 +17,7 @@
 struct csv_field {
 	char *text; /* without quotes, NUL-terminated; the reader's until the next record */
 	size_t length;
-	bool quoted; /* so that "" and nothing at all are told apart */
+	bool quoted; /* tells "" from nothing at all */
 };
 
 struct csv_ahead;
@@ -28,18 +28,18 @@ struct csv_reader {
 	int fd;			 /* the caller's */
 	struct csv_input *input; /* the caller's; NULL: fd is read */
 	struct csv_ahead *ahead; /* the caller\'s, and read instead of both; NULL: none */
-	const char *name;	 /* of the file, for errors; the caller's */
-	uint64_t line;		 /* of the record last read, from 1 */
+	const char *name;	 /* the file's, for errors; the caller's */
+	uint64_t line;		 /* line that the last record began at, from 1 */
 	uint64_t lines;		 /* line ends passed */
-	char *bytes; /* of the block, where ahead is read; CSV_INDEX_AHEAD more than capacity */
+	char *bytes; /* the block's, where ahead is read; CSV_INDEX_AHEAD more than capacity */
 	size_t capacity, start, end;
 	bool ended, cut;
 	/* Ends of fields of plain records, of which none was read yet; offsets from indexed on */
 	const uint16_t *ends;
 	size_t ends_count, indexed;
 	uint16_t *own_ends;
-	struct csv_block *block; /* of ahead; */
-	size_t run;		 /* the next one of its runs */
+	struct csv_block *block; /* last block taken from ahead */
+	size_t run;		 /* next run of the block */
 };
 
 /* 1: *fields and *count are filled; 0: the end; -EINTR: a signal came first, call again; another

@@ -11,7 +11,7 @@
 /* Zeroed is empty and valid, until names_lent_clear(). */
 struct csv_texts {
 	struct {
-		uint64_t first, last; /* its first and last 8 bytes; of a shorter text all */
+		uint64_t first, last; /* first and last 8 bytes; of a shorter text all */
 		size_t length;
 		const char *name; /* NULL: none */
 	} known[CSV_TEXTS];

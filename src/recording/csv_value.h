@@ -13,12 +13,12 @@
 /* Decimal digits, perhaps with a minus before them. 0 or -EINVAL. */
 int csv_number_read(const char *text, int64_t *number);
 
-/* The same of a text of that length; ten a row are read. */
+/* As csv_number_read(), of a text of that length; ten a row are read. */
 static inline int csv_digits_read(const char *text, size_t length, int64_t *number)
 {
 	uint64_t value = 0;
 
-	if (length > 18 || !length) /* of fewer no number overflows */
+	if (length > 18 || !length) /* up to 18 digits can't overflow */
 		return csv_number_read(text, number);
 	for (size_t i = 0; i < length; i++) {
 		unsigned int digit = (unsigned char)text[i] - (unsigned int)'0';

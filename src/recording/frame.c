@@ -32,7 +32,7 @@ enum record_kind record_kind_find(const char *name)
 	return (enum record_kind)kind;
 }
 
-/* As it is on disk. */
+/* A head's bytes on the disk. */
 struct raw_head {
 	uint32_t magic, size;
 	char signature[8];

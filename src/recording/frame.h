@@ -31,7 +31,7 @@ struct frame_head {
 	uint32_t format;
 	unsigned int kind; /* enum record_kind, or one of a later version */
 	bool heading;
-	int64_t first_us, last_us; /* of its rows, UTC; of a heading: 0 */
+	int64_t first_us, last_us; /* times of the first and last row, UTC; 0 in a heading */
 	uint64_t packed_bytes, raw_bytes;
 };
 

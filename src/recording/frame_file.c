@@ -59,7 +59,7 @@ int frame_file_put(struct frame_file *file)
 		text_clear(&file->room);
 		return 0;
 	}
-	/* where that fails, too, the next frame goes over the rest of this one, or a start cuts it
+	/* if this fails, too, the next frame overwrites the rest of this one, or a start cuts it
 	 * off */
 	if (ftruncate(file->fd, file->end))
 		errno = 0;
@@ -151,7 +151,7 @@ static int file_begin(struct frame_file *file, const char *heading)
 	return err;
 }
 
-/* What another user could have put there is not written to. */
+/* True if no other user can have put the file there: others are not written to. */
 static bool is_own(const struct stat *file)
 {
 	return S_ISREG(file->st_mode) && file->st_nlink == 1 && file->st_uid == geteuid();

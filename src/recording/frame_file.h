@@ -13,7 +13,7 @@
 
 /* Zeroed is a closed one. */
 struct frame_file {
-	int fd; /* of an open file: above 0 */
+	int fd; /* above 0; 0: closed */
 	enum record_kind kind;
 	off_t end;	  /* bytes of whole frames */
 	struct text room; /* a frame while it is made */

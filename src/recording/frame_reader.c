@@ -20,19 +20,19 @@ struct frame_reader {
 	int64_t from_us, until_us;
 	struct frame_losses *losses;
 	ZSTD_DCtx *context;
-	/* what they hold is of the file */
+	/* buffers for the file that is read */
 	unsigned char *in;
 	char *out;
 	size_t in_capacity, out_capacity;
 
-	/* of the file that is read */
+	/* state of the file that is read */
 	struct frame_file_read {
 		int fd;
 		const char *name;
 		size_t start, end; /* bytes of `in` that are not used yet */
 		bool ended;
 		uint64_t skip_bytes;	   /* from start on, to be passed over */
-		bool skips;		   /* the last frame was */
+		bool skips;		   /* the last frame was passed over */
 		size_t out_start, out_end; /* bytes of `out` that are not given yet */
 		bool begun;
 		bool plain;    /* not compressed at all */
@@ -267,7 +267,7 @@ static int frame_take(struct frame_reader *reader, const struct frame_head *head
 	return 1;
 }
 
-/* What tsnap -o did not write is taken for rows of samples. */
+/* True if files and frames that tsnap -o did not write are wanted: they hold samples. */
 static bool foreign_wanted(const struct frame_reader *reader)
 {
 	return reader->kind == RECORD_SAMPLES && !reader->copied;
@@ -294,7 +294,7 @@ static int foreign_take(struct frame_reader *reader, struct error *e)
 		return in_search(reader, e);
 	}
 	reader->file.start += in.pos;
-	/* what holds no samples is unpacked only to find its end */
+	/* a frame that is not wanted is unpacked only to find its end */
 	reader->file.out_end = foreign_wanted(reader) ? out.pos : 0;
 	reader->file.foreign = left > 0;
 	return 1;

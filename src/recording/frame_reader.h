@@ -14,14 +14,14 @@
 #include "base/error.h"
 #include "recording/record_kind.h"
 
-/* What could not be read; counts go up over all files that it is given to,
- * in several threads. */
+/* Frames that could not be read; counts go up over all files that it is given to, in several
+ * threads. */
 struct frame_losses {
 	_Atomic uint64_t damaged; /* frames, or stretches of bytes, that are not what was written */
 	_Atomic uint64_t newer;	  /* frames of a later format */
 	_Atomic uint64_t cut; /* files that end within a frame: still being written, or cut off */
 	_Atomic uint64_t headless; /* frames of rows in files whose heading is damaged */
-	_Atomic uint64_t frames;   /* of rows that were given: no loss */
+	_Atomic uint64_t frames;   /* frames of rows that were given: no loss */
 };
 
 struct frame_reader;

@@ -16,17 +16,17 @@ struct held_scan {
 /* Zeroed, but for around_us and recorder, is empty. */
 struct held_scans {
 	struct recorder *recorder;
-	int64_t around_us;	/* what is kept before and after a moment */
+	int64_t around_us;	/* time that is kept before and after a moment */
 	int64_t until_us;	/* scans until then are kept, as of the last moment */
 	struct held_scan *ring; /* the oldest at first, the present one behind the others */
 	size_t first, count, capacity;
-	size_t bytes;	  /* of rows that wait; of more than HELD_BYTES_MAX the oldest go */
-	uint64_t dropped; /* scans, because of that */
+	size_t bytes;	  /* rows that wait; above HELD_BYTES_MAX the oldest go */
+	uint64_t dropped; /* scans that went because of HELD_BYTES_MAX */
 };
 
 #define HELD_BYTES_MAX (64u << 20)
 
-/* Where rows of the present scan are added. */
+/* Returns the present scan's rows of that kind, to be added to. */
 struct text *held_scans_rows(struct held_scans *held, enum record_kind kind);
 /* Ends the present scan, of that time; moment: this is one. Hands to the recorder what is decided
  * on, in the order of time. */

@@ -13,14 +13,14 @@ enum record_kind {
 	RECORD_SCANS,	      /* a row per scan, also of those that saw nobody */
 	RECORD_STACKS,	      /* the dictionary of stacks */
 	RECORD_EVENTS,	      /* single events: --slower, --trace exec */
-	RECORD_DISTRIBUTIONS, /* what --trace measured, a row a minute and group */
+	RECORD_DISTRIBUTIONS, /* distributions of --trace, a row a minute and group */
 	RECORD_HOST,	      /* the host and the options, a row per part */
 	RECORD_ARCHIVE,	      /* the second tier: samples of a few of the scans, kept longer */
 	RECORD_ARCHIVE_SCANS, /* a row per scan of the second tier */
 	RECORD_KIND_COUNT,
 };
 
-/* As in file names. NULL: there is no such kind. */
+/* Name of the kind, as in file names. NULL: there is no such kind. */
 const char *record_kind_name(unsigned int kind);
 /* RECORD_KIND_COUNT: there is none of that name. */
 enum record_kind record_kind_find(const char *name);

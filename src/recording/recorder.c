@@ -47,9 +47,9 @@ struct recorder {
 	bool begins, stopped;	   /* a part was begun; the caller ends */
 	struct text words;
 
-	/* of the thread */
+	/* the thread's alone */
 	struct recorder_part part;
-	bool begun; /* the first part was */
+	bool begun; /* the first part was begun */
 	int failed; /* -errno of the disk; 0: it works */
 };
 

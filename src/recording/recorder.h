@@ -20,10 +20,10 @@
 #define FLUSH_DEFAULT_US 5000000ll
 
 struct recorder_options {
-	const char *path;   /* of the directory, the caller's as long as the recorder lives */
-	const char *host;   /* its name, for those of files */
+	const char *path;   /* directory; the caller's as long as the recorder lives */
+	const char *host;   /* host name, for the names of files */
 	int64_t flush_us;   /* a frame ends after so long */
-	size_t queue_bytes; /* that may wait for the disk; 0: the default */
+	size_t queue_bytes; /* bytes that may wait for the disk; 0: the default */
 	struct retention retention;
 	/* lines, without their ends; NULL: nothing is recorded of that kind */
 	const char *headings[RECORD_KIND_COUNT];
@@ -34,7 +34,7 @@ struct recorder;
 /* Makes the directory if there is none, and locks it. 0, or -errno with e. */
 int recorder_open(const struct recorder_options *options, struct recorder **recorder,
 		  struct error *e);
-/* Where rows of that kind are added until the next recorder_put(). */
+/* Returns the rows of that kind, to be added to until the next recorder_put(). */
 struct text *recorder_rows(struct recorder *recorder, enum record_kind kind);
 /* Puts what was added into the queue, as of a scan at that time. */
 void recorder_put(struct recorder *recorder, int64_t time_us);

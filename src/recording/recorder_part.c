@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FRAME_OVERHEAD 64 /* of zstd, of some hundred bytes that do not get smaller */
+#define FRAME_OVERHEAD 64 /* bytes that zstd adds to some hundred that do not get smaller */
 
 void recorder_part_add(struct recorder_part *part, enum record_kind kind, int64_t time_us,
 		       const struct text *rows)
@@ -145,7 +145,7 @@ static int frames_put(struct recorder_part *part)
 	return err;
 }
 
-/* What the headings of files that are to be opened take at most. */
+/* Bytes that the headings of files to be opened take, at most. */
 static uint64_t headings_bytes(const struct recorder_part *part)
 {
 	uint64_t bytes = 0;

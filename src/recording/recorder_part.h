@@ -12,19 +12,19 @@
 #include "recording/part_name.h"
 #include "recording/retention.h"
 
-#define PART_FRAME_BYTES (8u << 20) /* of rows of a kind, then a frame is written early */
+#define PART_FRAME_BYTES (8u << 20) /* rows of a kind that have a frame written early */
 
 struct recorder_part {
 	int directory; /* the recorder's */
-	gid_t group;   /* of files; -1: as the system makes them */
+	gid_t group;   /* group of the files; -1: as the system makes them */
 	char *headings[RECORD_KIND_COUNT];
 	struct retention retention;
-	struct part_name name; /* of the present part; its kind means nothing */
+	struct part_name name; /* name of the present part, without a kind */
 	bool begun;	       /* there is one */
 	bool fresh;	       /* until somebody was told so */
 	struct frame_file files[RECORD_KIND_COUNT];
 	struct text rows[RECORD_KIND_COUNT];
-	int64_t first_us[RECORD_KIND_COUNT], last_us[RECORD_KIND_COUNT]; /* of these rows */
+	int64_t first_us[RECORD_KIND_COUNT], last_us[RECORD_KIND_COUNT]; /* times of the rows */
 };
 
 /* Adds rows of a scan. */

@@ -29,7 +29,7 @@ struct recording_stream {
 	struct recording *of;
 	enum record_kind kind;
 	size_t at;		     /* the file that is read */
-	int fd;			     /* of that file; -1: it is not open */
+	int fd;			     /* the file's; -1: it is not open */
 	struct frame_reader *reader; /* NULL: none was opened */
 	bool cut;		     /* the last file ended within a line */
 	bool copied;		     /* frames are wanted as they are */

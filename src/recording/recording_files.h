@@ -11,8 +11,8 @@
 
 struct recording_file {
 	char *path;	       /* "-": standard input */
-	bool is_part;	       /* it has a name of tsnap's, */
-	struct part_name name; /* which tells what is in it */
+	bool is_part;	       /* name is set: the file's name is one of tsnap's */
+	struct part_name name; /* kind, host and time, as the file's name tells */
 	bool streamed;	       /* a pipe: it can be read once */
 };
 
@@ -21,7 +21,7 @@ struct recording_files {
 	struct recording_file *files;
 	size_t count, capacity;
 	size_t passed;	/* files of other times */
-	size_t strange; /* of struct part_list */
+	size_t strange; /* see struct part_list */
 };
 
 /* Adds a directory's files, or a file. Those whose name tells another time than the part are left

@@ -70,7 +70,7 @@ void recording_host_add(struct text *rows, int64_t time_us, const struct source_
 	text_add_char(rows, '\n');
 }
 
-/* What is before and behind a comma in a heading may come in any order. */
+/* Takes a field of the row by its column's name: columns may come in any order. */
 static void field_take(struct recording_host *host, const char *name, const char *value)
 {
 	int64_t number;
@@ -108,7 +108,7 @@ void recording_host_read(struct recording_host *host, struct csv_input *input)
 		for (; name_count < count; name_count++)
 			names[name_count] = memory_text(fields[name_count].text,
 							strlen(fields[name_count].text));
-	/* what can't be read is no reason not to replay samples */
+	/* samples are replayed even if this row can't be read */
 	if (name_count && record_read(&reader, fields, &count, &e) > 0 && count == name_count)
 		for (size_t i = 0; i < count && names[i]; i++)
 			field_take(host, names[i], fields[i].text);

@@ -11,7 +11,7 @@
 	"timestamp,format,version,host,kernel,machine,cpus,rate_hz,boot_id,boot_us," \
 	"timezone,command"
 
-/* What a replay takes of that. Zeroed: nothing is known. */
+/* Facts of the row that a replay uses. Zeroed: nothing is known. */
 struct recording_host {
 	char host[SOURCE_TEXT_SIZE], kernel[SOURCE_TEXT_SIZE];
 	int64_t cpus, rate_hz; /* 0: not known */

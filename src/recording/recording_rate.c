@@ -13,11 +13,11 @@
 #define DAY_US (86400 * US_PER_SECOND)
 
 struct rate {
-	uint64_t bytes, files; /* of the directory */
-	uint64_t recent_bytes; /* of parts of the last day that was recorded, */
-	uint64_t fine_bytes;   /* of these, of the first tier */
-	int64_t recent_us;     /* in which so much time was recorded; */
-	int64_t archive_us;    /* into the archive, so much */
+	uint64_t bytes, files; /* the directory's */
+	uint64_t recent_bytes; /* parts of the last day that was recorded */
+	uint64_t fine_bytes;   /* part of recent_bytes that is of the first tier */
+	int64_t recent_us;     /* time recorded on the last day */
+	int64_t archive_us;    /* time recorded into the archive on the last day */
 };
 
 /* The time between a file's first and last frame. */

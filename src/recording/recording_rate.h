@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a recording takes on the disk, for --check -o DIR. */
+/* Disk usage of a recording, for --check -o DIR. */
 #ifndef TSNAP_RECORDING_RECORDING_RATE_H
 #define TSNAP_RECORDING_RECORDING_RATE_H
 

@@ -60,7 +60,7 @@ struct shrink {
 	int directory;
 	const struct part_name *present;
 	int64_t now_us;
-	uint64_t bytes, coming; /* of files there, and that are to be written */
+	uint64_t bytes, coming; /* bytes of files there, and of frames to be written */
 };
 
 static bool within_bounds(const struct shrink *shrink)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How much of a recording is kept: the oldest parts of this host go first. Where it has an archive,
- * of each part samples and scans of the first tier go before the others, as they are most of it. */
+/* Retention of a recording: the oldest parts of this host go first. Where it has an archive,
+ * samples and scans of a part's first tier go before its other files, as they are most of it. */
 #ifndef TSNAP_RECORDING_RETENTION_H
 #define TSNAP_RECORDING_RETENTION_H
 
@@ -12,10 +12,10 @@
 /* Zeroed keeps everything. */
 struct retention {
 	int64_t keep_us;	  /* parts whose hour ended before that long ago go; 0: none */
-	bool has_archive;	  /* keep_us is of the first tier, */
-	int64_t keep_archive_us;  /* and this of all else; 0: none */
-	int64_t keep_bytes;	  /* of all files of this host; 0: no bound */
-	int64_t keep_free_tenths; /* of the file system, in tenths of a percent; 0: no bound */
+	bool has_archive;	  /* keep_us is for the first tier alone */
+	int64_t keep_archive_us;  /* as keep_us, for all but the first tier; 0: none */
+	int64_t keep_bytes;	  /* size of all files of this host; 0: no bound */
+	int64_t keep_free_tenths; /* free part of the file system, in 0.1 %; 0: no bound */
 };
 
 /* Removes parts until all bounds hold after `coming` bytes more; never the present part. 0;

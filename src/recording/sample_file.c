@@ -25,7 +25,7 @@
 struct sample_file {
 	struct source source; /* first, so that a source is a sample_file */
 	struct csv_reader reader;
-	struct csv_input *foreign; /* what reader, or ahead, reads of a recording */
+	struct csv_input *foreign; /* input of reader, or of ahead, in a recording */
 	struct csv_ahead *ahead;   /* NULL: none */
 	char *path;
 	struct recording_part part;
@@ -36,15 +36,15 @@ struct sample_file {
 
 	struct sample_input *input;  /* NULL: path is read as it is */
 	struct scan_rows *scan_rows; /* NULL: scans follow from the times of samples */
-	struct scan_row scan_now;    /* of the scan being gathered; its time is ABSENT: not known */
-	uint64_t rows_bad;	     /* passed over */
+	struct scan_row scan_now; /* row of the scan being gathered; time_us is ABSENT: not known */
+	uint64_t rows_bad;	  /* passed over */
 
-	struct sample *samples; /* of the scan being gathered */
+	struct sample *samples; /* samples of the scan being gathered */
 	struct proc_values_room proc_values;
 	size_t count, capacity, rows;
-	size_t copied; /* of samples, from the first on: copies of rows of this heading */
+	size_t copied; /* samples, from the first on, that are copies of rows of this heading */
 	int64_t time_us, weight_us,
-		silent_us;   /* of that scan; time is ABSENT before its first row */
+		silent_us;   /* the scan being gathered; time_us is ABSENT before its first row */
 	int64_t previous_us; /* time of the scan before it in this recording */
 	bool next_read;
 };
@@ -319,7 +319,7 @@ static int first_read(struct sample_file *file, struct error *e)
 	return empty_fail(file, e);
 }
 
-/* What all recordings begin with. 0, or -errno: the file is closed. */
+/* Sets the source up and reads the heading. 0, or -errno: the file is closed. */
 static int file_begin(struct sample_file *file, const struct filter *filter, uint64_t needs,
 		      struct source **source, struct error *e)
 {

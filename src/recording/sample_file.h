@@ -20,7 +20,7 @@ struct sample_input {
 	struct csv_input *stacks;   /* a dictionary, perhaps an empty one; NULL: none */
 	struct recording_part part; /* the times that are wanted */
 	_Atomic bool lenient;	    /* rows that can't be read are counted and passed over */
-	uint64_t bytes; /* of the samples, in files; 0: not known, or not in files alone */
+	uint64_t bytes; /* size of the samples, in files; 0: not known, or not in files alone */
 	/* Adds what the input knows of the host, and what it lost. */
 	void (*describe)(struct sample_input *input, struct source_facts *facts);
 	void (*close)(struct sample_input *input); /* frees it */
@@ -32,7 +32,7 @@ struct sample_input {
 int sample_file_open(const char *path, const struct filter *filter, uint64_t needs,
 		     struct source **source, struct error *e);
 
-/* The same of an input, which becomes the source's, also when this fails. */
+/* As sample_file_open(), of an input, which becomes the source's, also when this fails. */
 int sample_file_open_input(struct sample_input *input, const struct filter *filter, uint64_t needs,
 			   struct source **source, struct error *e);
 

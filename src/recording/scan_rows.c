@@ -27,7 +27,7 @@ struct scan_rows {
 	struct csv_field fields[CSV_FIELDS_MAX];
 	int column_of[CSV_FIELDS_MAX]; /* index into columns[], -1: not known */
 	size_t count;		       /* fields of a row; 0: no heading yet */
-	struct scan_row ahead;	       /* its time is ABSENT: none was read */
+	struct scan_row ahead;	       /* next row; time_us is ABSENT: none was read */
 	uint64_t bad;		       /* rows that can't be read */
 	uint64_t missing;	       /* scans that were not recorded */
 	uint64_t lost;		       /* scans whose samples are lost */

@@ -14,9 +14,9 @@
 #define SCAN_ROWS_HEADING "timestamp,weight_us,samples,threads,missing"
 
 struct scan_row {
-	int64_t time_us, weight_us; /* as of struct scan */
+	int64_t time_us, weight_us; /* see struct scan */
 	int64_t samples;	    /* rows of samples that it has */
-	int64_t threads;	    /* that were seen, shown or not; 0: not known */
+	int64_t threads;	    /* threads that were seen, shown or not; 0: not known */
 	int64_t missing;	    /* scans before this one that were not recorded */
 };
 

@@ -20,12 +20,12 @@
 struct stack_entry {
 	int64_t hash;
 	const char *kind;	  /* STACK_DICT_USER or STACK_DICT_KERNEL */
-	const char *func, *funcs; /* as the columns ufunc, ufuncs, kfunc and kfuncs have them */
+	const char *func, *funcs; /* see the columns ufunc, ufuncs, kfunc and kfuncs */
 	const char *frames;	  /* outermost first, ';' between: one half of the column stack */
-	const char *files;	  /* as the column ufiles has them; NULL: of a kernel stack */
+	const char *files;	  /* see the column ufiles; NULL: a kernel stack */
 };
 
-/* Its columns; offsets are into struct stack_entry. */
+/* Columns of the dictionary; offsets are into struct stack_entry. */
 extern const struct column stack_dict_columns[];
 extern const size_t stack_dict_column_count;
 
@@ -34,7 +34,7 @@ struct stack_dict;
 /* Reads all of the file; needs: enum sample_needs, what they don't ask for is not kept. 0, or
  * -errno with e. */
 int stack_dict_open(const char *path, uint64_t needs, struct stack_dict **dict, struct error *e);
-/* The same of an input. Where that is empty *dict is NULL. */
+/* As stack_dict_open(), of an input. If the input is empty *dict is NULL. */
 int stack_dict_open_input(struct csv_input *input, const char *name, uint64_t needs,
 			  struct stack_dict **dict, struct error *e);
 void stack_dict_free(struct stack_dict *dict); /* also of NULL */

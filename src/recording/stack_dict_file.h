@@ -29,7 +29,7 @@ int stack_dict_file_begin(struct stack_dict_file *file, const char *path, struct
 			  struct error *e);
 /* Writes what was taken. 0, or -errno with e. */
 int stack_dict_file_flush(struct stack_dict_file *file, struct error *e);
-/* The same with all that the source has still to tell, and ends it. */
+/* Writes all stacks that the source has still to tell, too, and ends the file. */
 int stack_dict_file_end(struct stack_dict_file *file, struct error *e);
 void stack_dict_file_done(struct stack_dict_file *file);
 

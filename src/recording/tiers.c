@@ -11,14 +11,14 @@ struct tier {
 	struct source *source;
 	struct scan scan;
 	bool ahead, ended;
-	struct sample *refused; /* of that scan, by the filter; where somebody wants them */
+	struct sample *refused; /* samples of the scan that the filter refused, if wanted */
 	size_t refused_count, refused_capacity;
 };
 
 struct tiers {
 	struct source source; /* first, so that a source is a tiers */
 	struct tier fine, archive;
-	int64_t fine_us; /* what fine scans weigh since the last one of the archive */
+	int64_t fine_us; /* weight of the fine scans since the last one of the archive */
 };
 
 static void refused_take(void *taker, const struct sample *sample)

@@ -18,7 +18,7 @@ struct words {
 	bool dated;	   /* the day was typed */
 	bool zoned;	   /* with its distance to UTC: */
 	int64_t zone_s;	   /* east of it */
-	bool of_two_later; /* of a local time that comes twice the later one is meant */
+	bool of_two_later; /* a local time that comes twice is the later one */
 };
 
 /* Takes count digits. */
@@ -207,7 +207,7 @@ static int words_read(const char *word, int64_t now_us, struct words *words)
 	const char *at = word, *zone;
 	bool timed = false, by_word;
 
-	/* which day is today depends on the zone */
+	/* the zone decides which day is today */
 	zone = strpbrk(word, "Zz+");
 	if (!zone && strlen(word) > 3 && !strcasecmp(word + strlen(word) - 3, "utc"))
 		zone = word + strlen(word) - 3;

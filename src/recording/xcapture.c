@@ -22,11 +22,11 @@ struct input {
 	struct text from, to; /* lines of xcapture; what of tsnap's has not been read yet */
 	size_t from_read, to_read;
 	bool begun, foreign, ended;
-	value_writer writers[CSV_FIELDS_MAX]; /* of its columns; NULL: not taken */
+	value_writer writers[CSV_FIELDS_MAX]; /* writers of its columns; NULL: not taken */
 	size_t columns;
 };
 
-/* As rows of tsnap have it: printable, quotes doubled. */
+/* Writes a text as tsnap's rows have it: printable, quotes doubled. */
 static void text_write(struct text *to, const char *text)
 {
 	size_t start = to->length + 1;
@@ -287,7 +287,7 @@ static ssize_t input_read(struct csv_input *csv, char *bytes, size_t size, struc
 	for (;;) {
 		if (input->to.length)
 			return text_give(&input->to, &input->to_read, bytes, size);
-		/* of a file of xcapture a line that was cut off, as the reader will say */
+		/* a file of xcapture leaves a line that was cut off, as the reader will say */
 		if (input->begun && input->from.length && (!input->foreign || input->ended))
 			return text_give(&input->from, &input->from_read, bytes, size);
 		if (input->ended)

@@ -11,8 +11,8 @@
 
 #include "recording/csv_reader.h"
 
-/* What comes from there, the caller's: lines of xcapture become tsnap's, all else passes as it is.
- * name: of the file, for errors, the caller's. Free it with xcapture_input_free(). */
+/* Makes an input of another one, the caller's: lines of xcapture become tsnap's, all others pass as
+ * they are. name: the file's, for errors, the caller's. Free it with xcapture_input_free(). */
 struct csv_input *xcapture_input_new(struct csv_input *from, const char *name);
 void xcapture_input_free(struct csv_input *input); /* NULL is fine */
 
