@@ -162,7 +162,7 @@ static void chain_tell(const struct chain_nodes *nodes, const struct chain *chai
 	}
 }
 
-/* Of a process of which no thread is known there is only its name. */
+/* Fills the root's columns. If no thread of the root's process is known: its name and pid alone. */
 static void root_fill(const struct chain *chain, struct sample *sample)
 {
 	const struct chain_node *root = chain->root;

@@ -20,7 +20,7 @@
 /* Links that the text names; of a longer chain the first and the last half. */
 #define CHAIN_TOLD_MAX 16
 
-/* What the blocker holds, has the other end of, or is. */
+/* Thing that the blocker holds, has the other end of, or is. */
 enum edge_kind {
 	EDGE_NONE,
 	EDGE_MUTEX,
@@ -58,7 +58,7 @@ struct edge {
 	const char *thing; /* name of the device, of the thread on the CPU, of the group with the
 			    * quota, of the process that is all that is known of the blocker; NULL:
 			    * none */
-	const char *group; /* of the thread on the CPU: its control group; NULL: not known */
+	const char *group; /* control group of the thread on the CPU; NULL: not known */
 	bool timed;	   /* the wait ends by itself at a time */
 };
 

@@ -67,7 +67,7 @@ static void family_add(struct family *family, int64_t pid)
 		family->pids[family->count++] = pid;
 }
 
-/* Those that its first thread started; CONFIG_PROC_CHILDREN. */
+/* Adds the children that the process's first thread started; CONFIG_PROC_CHILDREN. */
 static void children_add(struct family *family, int64_t pid)
 {
 	char text[CHILDREN_BYTES], *at = text, *end;

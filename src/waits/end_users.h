@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Who of a family of processes uses an end of a pipe or a socket pair that all of them have
- * inherited: with the same number as the one that was found to have it.
+/* Users of an end of a pipe or a socket pair that a family of processes has inherited,
+ * under the number that it has in the process that was found to have it.
  */
 #ifndef TSNAP_WAITS_END_USERS_H
 #define TSNAP_WAITS_END_USERS_H
@@ -10,7 +10,7 @@
 
 #define END_FAMILY_MAX 128 /* processes that are looked at */
 #define END_FDS_MAX 1024
-#define END_THREADS_MAX 16 /* and of each so many threads */
+#define END_THREADS_MAX 16 /* threads of each that are looked at */
 
 struct end_users {
 	uint32_t count;	 /* processes that have the end */

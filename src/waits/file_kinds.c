@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a descriptor leads to, by the link that /proc/PID/fd shows of it. */
+/* Kinds of files behind a descriptor, by the link that /proc/PID/fd shows of it. */
 #include "waits/waits.h"
 #include "waits/holders.h"
 #include "proc/proc.h"
@@ -131,7 +131,7 @@ static void event_tell(struct wait *wait)
 	text_add_string(wait->text, file_word(wait->link));
 }
 
-/* How links begin, and one word for it. */
+/* Beginnings of links, and one word for the kind of file. */
 static const struct file_kind {
 	const char *prefix, *word;
 	wait_teller *tell; /* NULL: the link itself tells most */

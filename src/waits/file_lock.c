@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Who holds a lock on a file that a thread waits for in flock(2) or fcntl(2). */
+/* Holder of a lock on a file that a thread waits for in flock(2) or fcntl(2). */
 #include "proc/proc.h"
 #include "waits/waits.h"
 #include "base/text.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Who holds a lock that a thread waits for in futex(2), as far as user memory tells it.
+/* Holder of a lock that a thread waits for in futex(2), as far as user memory tells it.
  *
  * The kernel knows the holder of a PI futex only: its word holds the thread's id, with bit 31 for
  * waiters (FUTEX_TID_MASK, FUTEX_WAITERS). Of others the C library knows, and what is assumed is
@@ -30,7 +30,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define LOCKED_WITH_WAITERS 2 /* of glibc's lowlevellock */
+#define LOCKED_WITH_WAITERS 2 /* value of glibc's lowlevellock */
 #define TID_MAX (1 << 22)     /* PID_MAX_LIMIT of include/linux/threads.h */
 #define NUSERS_MAX 16384      /* more is no count, but half of an address */
 #ifndef FUTEX_LOCK_PI2
@@ -40,9 +40,9 @@
 
 struct futex {
 	uint64_t address;
-	uint32_t expected; /* what the word was when the thread went to sleep */
+	uint32_t expected; /* value of the word when the thread went to sleep */
 	bool shared, owned /* a PI futex */;
-	uint32_t words[4]; /* from its address on */
+	uint32_t words[4]; /* words from `address` on */
 	size_t count;	   /* words read */
 	int64_t holder;	   /* process of the thread that holder_of() found last */
 };

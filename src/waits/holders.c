@@ -19,7 +19,7 @@
 #define PIECE_NS (5 * 1000000ll)     /* at most, in one scan */
 #define CLOCK_EVERY 32		     /* descriptors between two looks at the clock */
 #define NEAR_PIDS 4		     /* to each side of the asking one */
-#define NEAR_DESCRIPTORS 64	     /* of each of those; the walk sees all */
+#define NEAR_DESCRIPTORS 64	     /* descriptors of each of these processes; the walk sees all */
 #define OWN_FAR 8		     /* numbers to each side of a descriptor */
 #define HOLDS_STILL_NS NS_PER_SECOND /* then it is looked whether the process still has it */
 #define NOBODY_STILL_NS (10 * NS_PER_SECOND)
@@ -36,9 +36,9 @@ struct wanted {
 	int64_t own_fd;	    /* the asking process has it itself; -1: not seen */
 	uint64_t end_round; /* all processes have been seen then */
 	int64_t checked_ns;
-	struct end_users users; /* as of users_ns; 0: not looked for */
+	struct end_users users; /* users of the end as of users_ns; users_ns 0: not looked for */
 	int64_t users_ns;
-	/* whether this process has the end itself, as of then */
+	/* own: the process own_pid has the end itself, as of own_ns */
 	int64_t own_pid, own_ns;
 	bool own;
 };
@@ -90,7 +90,7 @@ static bool link_read(const struct holders *holders, int64_t pid, int fd, char t
 	return proc_link_read(holders->root, 0, pid, name, target, PATH_MAX) > 0;
 }
 
-/* Of a link's mode. */
+/* Bits of a link's mode, one of which must be set. */
 static const mode_t mode_bits[] = {
 	[HOLDER_ANY] = S_IRUSR | S_IWUSR,
 	[HOLDER_READS] = S_IRUSR,
@@ -226,7 +226,7 @@ static void near_look(struct holders *holders, struct wanted *wanted, int64_t pi
 	closedir(dir);
 }
 
-/* Those that were probably started together with the asking process, and its parent. */
+/* Looks at processes that were probably started together with the asking one, and at its parent. */
 static void near_look_all(struct holders *holders, struct wanted *wanted)
 {
 	int64_t start_ns = clock_monotonic_ns();
@@ -313,7 +313,8 @@ static void users_look(struct holders *holders, struct wanted *wanted, int64_t a
 	}
 }
 
-/* Of the processes that have inherited the end: the asking one itself, or who uses it. */
+/* Chooses one of the processes that have inherited the end: the asking one itself, or one that uses
+ * it. */
 static int64_t user_choose(struct holders *holders, struct wanted *wanted, int64_t asker,
 			   uint32_t *count)
 {

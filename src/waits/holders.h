@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which process has an end of a pipe, or a socket: found by going through /proc/PID/fd of all
- * processes, as nothing in the kernel leads from a pipe to who has it. That takes long, so it is
- * done in pieces, for those that were asked for alone, and what was found is kept.
+/* Finds the process that has an end of a pipe, or a socket, by going through /proc/PID/fd of all
+ * processes, as nothing in the kernel leads from a pipe to its holder. That takes long, so it is
+ * done in pieces, only for ends that were asked for, and what was found is kept.
  *
- * Processes near the one that asks come first: those that were started together have ids that
+ * Processes near the one that asks come first: processes that were started together have ids that
  * follow each other.
  */
 #ifndef TSNAP_WAITS_HOLDERS_H
@@ -15,20 +15,20 @@
 
 #include "base/cache.h"
 
-#define HOLDERS_MAX 8192 /* asked for at a time */
+#define HOLDERS_MAX 8192 /* links that are asked for at a time */
 
-/* Of descriptors: as the kernel shows them in the mode of the link. */
+/* Open mode of a descriptor, as the kernel shows it in the mode of its link. */
 enum holder_mode { HOLDER_ANY, HOLDER_READS, HOLDER_WRITES, HOLDER_MODE_COUNT };
 
 struct holders {
 	const char *root;
 	struct cache wanted;
 	size_t pending;
-	/* where the walk is */
+	/* position of the walk */
 	DIR *processes, *descriptors;
 	int64_t pid;
 	uint64_t round; /* walks ended */
-	/* what it may cost */
+	/* the present scan, and the time that the search has left in it */
 	int64_t scan_ns, left_ns;
 };
 

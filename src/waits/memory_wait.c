@@ -15,7 +15,7 @@
 #define CGROUP_BYTES 8192
 #define FUNCTION_SIZE 64
 #define PRESENT (UINT64_C(1) << 63) /* Documentation/admin-guide/mm/pagemap.rst */
-#define NEARLY_PERCENT 90	    /* of a limit: its group is the one that reclaims */
+#define NEARLY_PERCENT 90	    /* percent of a limit: a group at it is the one that reclaims */
 
 /* Functions are patterns of fnmatch(3) with spaces between. The first row of which one is on the
  * stack decides: what is nearer to the reason comes first. mm/memcontrol.c, mm/vmscan.c,
@@ -24,7 +24,7 @@ struct memory_row {
 	const char *functions;
 	const char *within; /* also one of these is there; NULL: never mind */
 	const char *words;
-	const char *limit; /* of cgroup v2, that the group has reached */
+	const char *limit; /* limit of cgroup v2 that the group has reached */
 	bool fault;
 };
 

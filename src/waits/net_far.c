@@ -10,7 +10,7 @@
 
 #define LIST_STILL_NS (5 * NS_PER_SECOND)
 #define LIST_SHARE 200 /* processes are walked through for one part in so many of the time */
-#define LOOKS_MAX 64   /* of them before the clock is read */
+#define LOOKS_MAX 64   /* processes between two looks at the clock */
 
 /* --- which namespaces there are */
 
@@ -103,11 +103,11 @@ static bool is_loopback(const struct diag_address *address)
 	       (!memcmp(address->bytes, mapped, sizeof(mapped)) && address->bytes[12] == 127);
 }
 
-/* What the other namespaces have of a connection. */
+/* Counts of a connection's ends in the other namespaces. */
 struct far_count {
 	uint32_t peer;
 	size_t mirrored, same;
-	bool unknown; /* of one it can't be told */
+	bool unknown; /* a namespace could not be read, or not all of it */
 };
 
 static void table_count(const struct diag_table *table, const struct diag_record *own,
@@ -169,7 +169,7 @@ bool net_far_find(struct net_far *far, struct net_spaces *spaces, uint64_t numbe
 	if (!far->now.cut && !spaces_count(far, spaces, number, own, as_of_ns, now_ns, &count))
 		return end->listed_ns != 0;
 	end->listed_ns = far->now_ns;
-	/* what was found before holds: addresses of a connection stay */
+	/* an end that was found before stays: addresses of a connection do not change */
 	if (far->now.cut || count.unknown)
 		return true;
 	end->peer = count.mirrored == 1 && !count.same ? count.peer : 0;

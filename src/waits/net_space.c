@@ -41,7 +41,8 @@ static int diag_open(void)
 	return fd;
 }
 
-/* of: the descriptor of the namespace; becomes that of the socket. */
+/* Opens a socket in a namespace. of: the namespace's descriptor; becomes the socket's, or -errno.
+ */
 static void *diag_open_there(void *of)
 {
 	int *fd = of;

@@ -14,17 +14,17 @@
 #define NET_SPACES_MAX 128
 
 struct net_space {
-	uint64_t number; /* as the link ns/net has it */
+	uint64_t number; /* number in the link ns/net */
 	int64_t used_ns;
 	struct diag_table *tables[DIAG_GROUP_COUNT]; /* NULL: nobody has asked */
 	int single_fd; /* for questions about one TCP connection; negative: not open */
 };
 
 struct net_spaces {
-	const char *root; /* of /proc; lent */
+	const char *root; /* path of /proc; lent */
 	struct net_space *spaces[NET_SPACES_MAX];
 	size_t count;
-	int64_t scan_ns, left_ns; /* what reading may cost in this scan */
+	int64_t scan_ns, left_ns; /* the present scan, and the time that reading has left in it */
 	int64_t refused_ns;	  /* a namespace could not be entered */
 	int err;		  /* why the kernel tells nothing, -errno; 0 if it does */
 };

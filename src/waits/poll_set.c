@@ -95,7 +95,8 @@ static bool epoll_list(struct wait *wait, struct wait_set *list)
 	return *text;
 }
 
-/* Of a long one only the number is told, so that of a while ago will do. */
+/* Lists the epoll set. Only the number of a long one's descriptors is told: that of a while ago
+ * will do. */
 static bool epoll_list_or_known(struct wait *wait, struct wait_set *list)
 {
 	uint64_t key = (uint64_t)wait->pid << 32 | (uint32_t)wait->fd;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which requests of an io_uring(7) only let time pass. The kernel does not list them; their entries
- * stay in the submission ring, in the process' memory, until others take their places. */
+/* Counts the requests of an io_uring(7) that only let time pass. The kernel does not list them;
+ * their entries stay in the submission ring, in the process' memory, until others take their
+ * places. */
 #include "waits/waits.h"
 #include "proc/proc.h"
 
@@ -16,7 +17,7 @@
 #define OP_LINK_TIMEOUT 15
 #define LOOK_MAX 64 /* requests that are looked at */
 
-/* Where the process has the entries of its only ring; 0: it has none, or several. */
+/* Address of the entries of the process's only ring; 0: it has none, or several. */
 static uint64_t entries_find(const struct wait *wait)
 {
 	int fd = proc_file_open(wait_root(wait), wait->pid, wait->tid, "maps"), rings = 0;

@@ -63,7 +63,7 @@ void uring_tell(struct wait *wait)
 		wait->facts.armed = ring_timeouts(wait, taken, mask, count);
 		return;
 	}
-	wait->facts.armed = cut ? count : 0; /* who has so many polls is a server */
+	wait->facts.armed = cut ? count : 0; /* a ring with so many polls is a server's */
 	if (cut)
 		return;
 	while ((armed = strstr(armed, "op="))) {

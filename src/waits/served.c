@@ -23,13 +23,13 @@
 #include <string.h>
 
 #define SERVED_MAX 65536 /* threads */
-#define THREADS_MAX 16	 /* of a client that are looked at */
+#define THREADS_MAX 16	 /* threads of a client that are looked at */
 
-/* Of a thread. */
+/* Connection that a thread serves. */
 struct served {
 	struct cache_entry entry; /* key: tid */
 	int fd;
-	uint64_t inode; /* of the socket */
+	uint64_t inode; /* the socket's */
 };
 
 void served_init(struct cache *served)
@@ -117,7 +117,8 @@ static bool process_waits_on(const char *root, int64_t pid, const char *link)
 	return found;
 }
 
-/* Of a connection by a path: the kernel keeps no times of it, but the client is on this host. */
+/* True if the client of a connection by a path waits for it: the kernel keeps no times of these,
+ * but the client is on this host. */
 static bool client_waits_here(struct wait *wait, const struct socket_facts *socket, int64_t *client)
 {
 	char link[40];

@@ -20,7 +20,7 @@
 #define STATE_TIME_WAIT 6
 #define STATE_LISTEN 10
 
-/* What a group consists of. Half-open and finished connections belong to no process. */
+/* Queries that make up a group. Half-open and finished connections belong to no process. */
 static const struct diag_step {
 	enum diag_group group;
 	uint8_t family, protocol;

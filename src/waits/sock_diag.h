@@ -26,10 +26,10 @@ struct diag_address {
 
 struct diag_record {
 	uint32_t inode;
-	uint32_t peer;	    /* of AF_UNIX: the other side's inode; 0: none */
+	uint32_t peer;	    /* AF_UNIX: inode of the other side; 0: none */
 	uint32_t interface; /* bound to; for link-local addresses */
-	uint32_t state;	    /* of include/net/tcp_states.h, for all families */
-	uint32_t name;	    /* of AF_UNIX: where it begins in names; 0: it has none */
+	uint32_t state;	    /* see include/net/tcp_states.h, for all families */
+	uint32_t name;	    /* AF_UNIX: offset in names; 0: it has no name */
 	struct diag_address local, remote;
 };
 
@@ -39,18 +39,18 @@ _Static_assert(sizeof(struct diag_record) == 56, "diag_record has no holes");
 struct diag_records {
 	struct diag_record *rows;
 	size_t count, capacity;
-	struct index by_inode;	      /* to the position in rows */
-	struct index by_pair;	      /* of TCP: hash of both addresses, to the same */
-	uint64_t listens[65536 / 64]; /* of TCP: a bit for each port that is listened on */
+	struct index by_inode;	      /* inode to the position in rows */
+	struct index by_pair;	      /* TCP: hash of both addresses to the position in rows */
+	uint64_t listens[65536 / 64]; /* TCP: a bit for each port that is listened on */
 	struct text names;	      /* each ended by a NUL */
 };
 
 struct diag_table {
 	enum diag_group group;
 	int fd;			  /* NETLINK_SOCK_DIAG, of the namespace; its owner closes it */
-	struct diag_records now;  /* as of begun_ns of the read that ended last */
+	struct diag_records now;  /* the read that ended last, as of now_ns */
 	struct diag_records next; /* the read under way */
-	int64_t now_ns;		  /* when that read began; 0: none has ended */
+	int64_t now_ns;		  /* when the read of `now` began; 0: none has ended */
 	int64_t begun_ns;	  /* when a read began last, whatever became of it */
 	int64_t next_ns;	  /* 0: none is under way */
 	int64_t spent_ns;	  /* on it so far, or on the last one */

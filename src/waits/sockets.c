@@ -29,7 +29,7 @@
 #define STATE_CLOSE 7
 #define STATE_LISTEN 10
 
-/* Of which there are tables: names of struct proto, and what tsnap calls them. */
+/* Protocols that have tables: names of struct proto, and what tsnap calls them. */
 static const struct protocol {
 	const char *kernel_name, *name;
 	enum diag_group group;
@@ -290,8 +290,8 @@ static bool socket_look_far(struct sockets *sockets, struct socket *socket, int6
 	return known;
 }
 
-/* Which process is at the other end. Of a pair without names the asking one itself, if it has both
- * ends: children may have inherited the other one. */
+/* Finds the process at the other end. A pair without names is the asking process' own if it has
+ * both ends: children may have inherited the other one. */
 static int64_t peer_find(struct sockets *sockets, struct socket *socket, int64_t pid, int64_t tid,
 			 int fd, int64_t now_ns, bool *pending)
 {

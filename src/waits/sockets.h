@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a socket is connected to. Looked up by its inode, which is unique on the host, in the table
- * of the network namespace of the thread that uses it (waits/sock_diag). The protocol is told by
- * the attribute system.sockprotoname of the descriptor (3.6+), so that sockets of which there are
- * no tables are named as well.
+/* Other ends of sockets. A socket is looked up by its inode, which is unique on the host, in the
+ * table of the network namespace of the thread that uses it (waits/sock_diag). The protocol is told
+ * by the attribute system.sockprotoname of the descriptor (3.6+), so that sockets of which there
+ * are no tables are named as well.
  */
 #ifndef TSNAP_WAITS_SOCKETS_H
 #define TSNAP_WAITS_SOCKETS_H
@@ -16,7 +16,7 @@
 
 struct holders;
 
-#define SOCKET_LINK "socket:[" /* how links of /proc/PID/fd begin */
+#define SOCKET_LINK "socket:[" /* beginning of a socket's link in /proc/PID/fd */
 #define SOCKETS_CACHED 65536
 
 struct sockets {
@@ -32,12 +32,12 @@ struct socket_facts {
 	const char *connection, *remote; /* texts; NULL: not known */
 	const char *brief;		 /* the other side, or what is listened on */
 	bool listens;
-	bool accepts_there; /* its local port is listened on: it is the server's side */
+	bool accepts_there;		 /* the server's side: its local port is listened on */
 	int64_t local_port, remote_port; /* ABSENT: it has none */
-	int64_t peer_pid;		 /* of this host; 0: not known */
+	int64_t peer_pid;		 /* process at the other end, on this host; 0: not known */
 	uint32_t peer_count;		 /* above 1: one of so many, of an inherited socket pair */
 	uint64_t inode;
-	uint32_t peer_inode; /* of the other end within the host; 0: not known */
+	uint32_t peer_inode; /* inode of the other end within the host; 0: not known */
 };
 
 void sockets_init(struct sockets *sockets, const char *root, struct holders *holders,
@@ -45,9 +45,9 @@ void sockets_init(struct sockets *sockets, const char *root, struct holders *hol
 void sockets_sweep(struct sockets *sockets, int64_t now_ns, int64_t idle_ns);
 void sockets_done(struct sockets *sockets);
 
-/* Of what connections within the host the process at the other end is looked for. */
+/* Connections within the host that have the process at the other end looked for. */
 enum socket_peer {
-	PEER_NONE, /* and a connection's ends are told as of when they were seen first */
+	PEER_NONE, /* no connections; ends are told as of when they were seen first */
 	PEER_UNIX,
 	PEER_ALL,
 };

@@ -19,11 +19,11 @@
 struct wait_episode {
 	struct cache_entry entry; /* key: tid */
 	/* the episode */
-	int64_t start_ns; /* of the thread */
+	int64_t start_ns; /* the thread's */
 	uint64_t sequence;
 	int64_t syscall_nr, first_arg, second_arg;
 	const char *link; /* file behind the call's descriptor */
-	/* what was found out */
+	/* the answer */
 	int64_t read_ns;
 	bool pending;	/* a later scan knows more */
 	bool of_thread; /* other threads of the process may wait for something else */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What was found in this scan of threads that wait, for others of their processes that wait in the
+/* Facts found in this scan of threads that wait, for others of their processes that wait in the
  * same call for the same descriptor or lock: the hundreds of a pool are looked up once.
  */
 #ifndef TSNAP_WAITS_WAIT_PEERS_H
@@ -12,7 +12,7 @@
 #include "sample/sample.h"
 #include "sample/why.h"
 
-#define WAIT_PEERS_MAX 256 /* what is found later takes the place of what has the same one */
+#define WAIT_PEERS_MAX 256 /* slots by hash: later facts take the place of earlier ones */
 
 /* Zeroed is empty. */
 struct wait_peers {

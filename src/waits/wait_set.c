@@ -45,7 +45,8 @@ void wait_set_sum_add(struct wait_set_sum *sum, const struct wait_facts *facts, 
 	sum->listens |= facts->kind == WAIT_SOCKET && facts->listens;
 	sum->connects |= is_of_client(facts);
 	sum->asking += asks;
-	/* of several with an answer due that of the highest port, which is a client's if any is */
+	/* with several answers due the connection with the highest port counts, a client's if any
+	 * is */
 	if (sum->others > 1 && (!asks || (sum->asks && facts->local_port <= sum->one.local_port)))
 		return;
 	sum->one = *facts;

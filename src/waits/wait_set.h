@@ -25,16 +25,16 @@ struct wait_set {
 	int fds[WAIT_SET_FDS]; /* the first */
 };
 
-/* What is known of a set's descriptors, one after the other. Zeroed is none. */
+/* Sum of the facts of a set's descriptors, one after the other. Zeroed is none. */
 struct wait_set_sum {
-	int others;			 /* descriptors that others can make ready */
-	bool listens;			 /* among them one that connections come from */
-	bool open;			 /* a later scan knows more of one */
-	bool connects;			 /* among them a connection of a client */
-	struct wait_facts one;		 /* what decides if it is the only one, or the one below */
-	const char *connection, *remote; /* of the socket in `one`; NULL: none */
+	int others;	       /* descriptors that others can make ready */
+	bool listens;	       /* among them one that connections come from */
+	bool open;	       /* a later scan knows more of one */
+	bool connects;	       /* among them a connection of a client */
+	struct wait_facts one; /* facts of the only descriptor, or of the connection that asks */
+	const char *connection, *remote; /* texts of the socket in `one`; NULL: none */
 	bool asks;  /* `one` is a connection of a client on which an answer is due */
-	int asking; /* so many are such */
+	int asking; /* connections on which an answer is due */
 };
 
 void wait_set_add(struct wait_set *set, int fd);

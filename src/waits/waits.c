@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is kept about waits, and what those that answer a question about one may use. */
+/* State that is kept about waits, and the functions that tellers of a wait may use. */
 #include "waits/waits_state.h"
 #include "base/memory.h"
 #include "base/shown_pid.h"

@@ -8,9 +8,9 @@
  * Sockets come from tables by inode (sock_diag, one of a kind in each network namespace); other
  * ends from a walk over /proc/PID/fd (holders); both are read in pieces with a budget for each
  * scan, and answers that are not there yet are asked for again in the next one. Memory of
- * threads is read through proc/user_memory alone: pages that are there, nothing else. The same
- * as numbers (struct wait_facts) is what the rules of sample/why.h look at, found without the
- * search for other ends.
+ * threads is read through proc/user_memory alone: pages that are there, nothing else. Rules of
+ * sample/why.h look at the answer as numbers (struct wait_facts), found without the search for
+ * other ends.
  */
 #ifndef TSNAP_WAITS_WAITS_H
 #define TSNAP_WAITS_WAITS_H
@@ -26,7 +26,7 @@
 struct cache;
 struct text;
 
-/* Who holds file locks that others wait for: by the waiting process, as of a scan. */
+/* Holders of file locks that others wait for, by the waiting process, as of a scan. */
 struct file_locks {
 	struct index holders;
 	int64_t read_ns; /* 0: not read yet */
@@ -36,20 +36,20 @@ struct file_locks {
 struct wait {
 	struct waits *waits;
 	int64_t pid, tid, now_ns;
-	int64_t start_ns; /* of the thread: with tid, its identity */
+	int64_t start_ns; /* start of the thread: with tid, its identity */
 	bool compat;
 	uint64_t stay;	    /* another one whenever the thread was switched */
-	const int64_t *arg; /* of the call */
-	int fd;		    /* among them; -1: none */
-	const char *link;   /* where it leads; NULL: not known */
+	const int64_t *arg; /* arguments of the call */
+	int fd;		    /* descriptor among them; -1: none */
+	const char *link;   /* link of fd; NULL: not known */
 	bool numbers_only;  /* nobody reads the text: no search for who is at the other end */
 	/* the answer */
 	struct text *text;
 	struct wait_facts facts;
-	const struct socket_facts *socket; /* of a file that is one; until the next lookup of any */
+	const struct socket_facts *socket; /* socket behind fd; until the next lookup of any */
 	const char *connection, *remote;   /* the connection that decides about a set; NULL: none */
 	bool pending;			   /* a later scan knows more */
-	bool of_thread; /* for another thread of the process that waits so it may be another */
+	bool of_thread; /* threads of the process that wait so may have other answers */
 };
 
 /* comms: for the names of others (proc/comm.h); like proc_root it must stay. */
@@ -81,27 +81,27 @@ void waits_give_time(struct waits *waits, int64_t now_ns, int64_t time_ns);
 /* Local ports below that are servers'; WHY_DAEMON_PORTS at first. */
 void waits_set_daemon_ports(struct waits *waits, int64_t ports);
 
-/* The same as numbers, as waits_fill() found it for that sample; anew: read now, without a search
- * for other ends. False: not known yet. */
+/* Fills *facts with what waits_fill() found for that sample, as numbers; anew: read now, without a
+ * search for other ends. False: not known yet. */
 bool waits_facts(struct waits *waits, const struct sample *sample, const struct lookup_hint *hint,
 		 bool anew, int64_t now_ns, struct wait_facts *facts);
 
 /* A lock of a language's runtime that a futex belongs to, and its holder. */
 struct runtime_lock {
 	const char *name; /* static */
-	uint64_t address; /* of one of many; 0: its process has but one */
+	uint64_t address; /* 0: the process has only one such lock */
 	bool free;	  /* nobody holds it */
 	int64_t holder;	  /* id of a thread, as its process knows it; 0: not known */
 	int64_t turn;	  /* another number for each holder */
 	bool changing;	  /* the holder may be about to change */
-	char place[176];  /* where the holder is, in its program; "": not known */
+	char place[176];  /* position of the holder in its program; "": not known */
 };
 
 /* Whether the thread waits for such a lock; with_place: that is wanted. */
 typedef bool runtime_lock_finder(void *finder, const struct wait *wait, uint64_t futex,
 				 bool with_place, struct runtime_lock *lock);
 
-/* Who knows these locks; nobody does at first. */
+/* Sets the function that knows these locks; there is none at first. */
 void waits_set_runtime_locks(struct waits *waits, runtime_lock_finder *find, void *finder);
 
 /* Why sockets are not told, -errno; 0: they are. */
@@ -119,7 +119,7 @@ bool wait_own_ids(const struct wait *wait); /* /proc numbers threads as system c
 struct sockets *wait_sockets(const struct wait *wait);
 struct holders *wait_holders(const struct wait *wait);
 struct file_locks *wait_file_locks(const struct wait *wait);
-/* As runtime_lock_finder has it. */
+/* Asks the runtime_lock_finder about the futex; false if there is none. */
 bool wait_runtime_lock(const struct wait *wait, uint64_t futex, struct runtime_lock *lock);
 /* Reads from the thread's memory, all or nothing. */
 bool wait_memory_read(const struct wait *wait, uint64_t address, void *bytes, size_t size);
@@ -132,7 +132,7 @@ uint64_t wait_address(const struct wait *wait, int arg);
 /* Another descriptor of the thread, as part of the answer. Whether only its own process can make it
  * ready: an eventfd, a pipe whose other end it has, too. */
 bool descriptor_tell(struct wait *wait, int fd);
-/* What wait->fd and wait->link lead to. */
+/* Tells what wait->fd and wait->link lead to. */
 void file_tell(struct wait *wait);
 /* " by 123 worker" */
 void wait_add_thread(struct wait *wait, const char *before, int64_t tid);
@@ -153,12 +153,12 @@ bool served_has(struct cache *served, int64_t tid);
 /* Adds to the answer that the client of the thread's connection waits, if it does. */
 void served_tell(struct cache *served, struct wait *wait);
 
-/* Epoll sets that take long to list (poll_set.c): the same. */
+/* Epoll sets that take long to list (poll_set.c): a cache of the caller's, of all waits. */
 void long_sets_init(struct cache *sets);
 struct cache *wait_long_sets(const struct wait *wait);
 
-/* Of the io_uring behind wait->fd: how many of the `count` requests that it took last only let time
- * pass. taken: how many it has ever taken; mask: of its ring. */
+/* Counts which of the `count` requests that the io_uring behind wait->fd took last only let time
+ * pass. taken: requests that it has ever taken; mask: the ring's. */
 int64_t ring_timeouts(const struct wait *wait, uint32_t taken, uint32_t mask, int64_t count);
 
 /* One word for what a link of /proc/PID/fd leads to ("socket"); of a path: NULL, see

@@ -118,13 +118,14 @@ static bool waits_for_set(struct waits *waits, const struct sample *sample)
 	return rule && rule->kind == WAIT_SET;
 }
 
-/* Who waits for memory does so in D, or works for it now and then: in a call or outside of any. */
+/* True if the thread may wait for memory: in D, or while it works for it now and then, in a call or
+ * outside of any. */
 static bool may_want_memory(const struct sample *sample)
 {
 	return (sample->state == DOING_DISK || sample->state == DOING_RQ) && sample->kthread != 1;
 }
 
-/* In place of what the call is about: that is not what the thread waits for. */
+/* Tells a wait for memory in place of what the call is about. */
 static void memory_tell(struct waits *waits, struct wait_episode *episode,
 			const struct sample *sample)
 {
@@ -133,7 +134,7 @@ static void memory_tell(struct waits *waits, struct wait_episode *episode,
 	waits->memory_group_looked_for = true;
 	text_clear(&waits->text);
 	memory_wait_tell(waits->root, &waits->memory_group, sample->pid, sample->tid, &waits->text);
-	/* who was only interrupted in a page fault waits for a CPU */
+	/* a runnable thread that was only interrupted in a page fault waits for a CPU */
 	if (sample->state == DOING_RQ && strncmp(text_string(&waits->text), "reclaim", 7))
 		return;
 	if (waits->text.length)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is kept about waits between scans; for waits.c, waits_fill.c and wait_class.c only. */
+/* State about waits that is kept between scans; for waits.c, waits_fill.c and wait_class.c only. */
 #ifndef TSNAP_WAITS_WAITS_STATE_H
 #define TSNAP_WAITS_WAITS_STATE_H
 
@@ -18,7 +18,7 @@ struct wait_classes {
 	struct index rules; /* by interned name of a call: the rule that it decides by, or 0 */
 	struct wait_peers peers;
 	int64_t daemon_ports;
-	int64_t scan_ns, left_ns; /* what finding out may cost in this scan */
+	int64_t scan_ns, left_ns; /* the present scan, and the time that classes have left in it */
 	int64_t changes_tid;	  /* see waits_why_changes() */
 };
 
@@ -34,7 +34,7 @@ struct waits {
 	struct cache outer_threads; /* inner_ids.c */
 	struct file_locks file_locks;
 	struct user_memory memory;
-	struct cgroup_mount memory_group; /* of the controller of that name */
+	struct cgroup_mount memory_group; /* mount of the memory controller */
 	bool memory_group_looked_for;
 	struct index functions;		    /* by interned name of a call: the function, or 0 */
 	runtime_lock_finder *runtime_locks; /* or NULL */
