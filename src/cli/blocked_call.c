@@ -12,7 +12,7 @@
 
 #define WAIT_NAME_SIZE 128
 
-/* Which arguments of a call name what it reads; -1: none. */
+/* Indexes of a call's arguments that name what it reads; -1: none. */
 struct call_row {
 	long number;
 	int pid, fd, path; /* a path counts from the directory fd, where there is one */
@@ -135,7 +135,7 @@ static bool descriptor_name(pid_t shown, int fd, char name[PATH_MAX])
 	return length > 0;
 }
 
-/* What the call's arguments name, as a path. */
+/* Finds the path of what the call's arguments name. */
 static bool path_find(pid_t pid, pid_t shown, const struct call_row *row, const uint64_t *arguments,
 		      char path[PATH_MAX])
 {
@@ -160,8 +160,8 @@ static bool path_find(pid_t pid, pid_t shown, const struct call_row *row, const 
 	return !name[0] || snprintf(path, PATH_MAX, "%s/%s", directory, name) < PATH_MAX;
 }
 
-/* Of "/proc/4711/maps" the process 4711, of another absolute name the file. False: it is neither
- * (pipe:[1], /dev/pts/0). */
+/* Finds what a path is of: "/proc/4711/maps" of the process 4711, another absolute name of the
+ * file. False: of neither (pipe:[1], /dev/pts/0). */
 static bool path_subject(const char *path, struct blocked_subject *subject)
 {
 	char *end;

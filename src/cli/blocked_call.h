@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a system call that does not return was to read: found out from outside, by
+/* Finds out what a system call that does not return was to read, from outside, by
  * /proc/PID/syscall of the process that is in it. Linux on x86-64 and arm64 tell the number and
  * the arguments there while a thread sleeps in a call.
  */
@@ -13,10 +13,10 @@
 
 #define BLOCKED_LINE_SIZE 256
 
-/* What a call reads. */
+/* Process or file that a call reads. */
 struct blocked_subject {
-	int64_t pid;	     /* of another process; 0: no process */
-	char path[PATH_MAX]; /* of a file, where pid is 0 */
+	int64_t pid;	     /* another process; 0: no process */
+	char path[PATH_MAX]; /* a file, where pid is 0 */
 	const char *why;     /* static words */
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the command line asks for; written by option_parse and option_check only. */
+/* Configuration from the command line; written by option_parse and option_check only. */
 #ifndef TSNAP_CLI_CONFIG_H
 #define TSNAP_CLI_CONFIG_H
 
@@ -54,7 +54,7 @@ struct config {
 	int64_t rate_hz;	   /* -F */
 	const char *process;	   /* -p as typed: ids or a name pattern; NULL: all */
 	bool goroutines;	   /* --goroutines: mode becomes MODE_GOROUTINES */
-	const char *routine_rows;  /* its renderer with --csv or --json; NULL: text */
+	const char *routine_rows;  /* renderer of --goroutines with --csv or --json; NULL: text */
 	int64_t goroutines_pid;	   /* -p as an id, with --goroutines */
 	bool descendants;	   /* -r */
 	const char *threads;	   /* -t as typed: tids; NULL: all */
@@ -77,9 +77,9 @@ struct config {
 	const char *write_offsets; /* --write-offsets */
 	const char *without;	   /* --without as typed: fact names; NULL: none */
 	const char *trace;	   /* --trace as typed: kinds; NULL: none */
-	uint32_t traces;	   /* the same, as bits 1 << LATENCY_x */
-	const char *output;	   /* of --flame, --pprof, --metrics: a file; -: standard output */
-	int64_t stacks;		   /* --stacks: of a line of a report; 0: none */
+	uint32_t traces;	   /* --trace as bits 1 << LATENCY_x */
+	const char *output;	   /* --flame, --pprof, --metrics: a file; -: standard output */
+	int64_t stacks;		   /* --stacks: stacks of each line of a report; 0: none */
 	bool chains;		   /* --chains */
 	bool by_chain;		   /* --by-chain */
 	const char *critical_path; /* --critical-path as typed: ids or name patterns; NULL: none */
@@ -98,7 +98,7 @@ struct config {
 	const char *replay;	    /* --replay: a CSV that tsnap wrote; NULL: live */
 	char **replay_more;	    /* further names behind --replay's, up to a NULL; NULL: none */
 	const char *from, *to;	    /* --from, --to as typed; NULL: not given */
-	struct recording_part part; /* the same */
+	struct recording_part part; /* --from, --to as times */
 	int64_t by_time_us;	    /* --by-time; 0: not given */
 	bool heatmap;		    /* --heatmap */
 	const char *snapshot;	    /* --snapshot: a file */
@@ -118,7 +118,7 @@ struct config {
 	bool verbose;		    /* -v */
 	bool help_all;		    /* --help all */
 	const char *config_file;    /* --config, the last one; its options are members as others */
-	char **words;		    /* of the command line, NULL behind the last */
+	char **words;		    /* words of the command line, NULL behind the last */
 	int64_t slower_ms;	    /* --slower; 0: not given */
 	bool events;		    /* true if single events are told */
 	bool distributions;	    /* true if what is traced is shown as such */
@@ -134,7 +134,8 @@ int config_check(struct config *config, struct error *e);
 /* The part of config that says which threads, and grouped by what. */
 struct query config_query(const struct config *config);
 
-/* What --help prints; all: every option, and how expressions and parts of files are written. */
+/* Adds what --help prints; all: every option, and how expressions and parts of files are written.
+ */
 void options_describe(struct text *text, bool all);
 
 #endif

@@ -23,12 +23,12 @@
 #include <unistd.h>
 
 #define POLL_NS (250 * NS_PER_MS)
-#define POLL_QUIET_NS (500 * NS_PER_MS)	  /* while no thread was seen to read, */
-#define POLL_REST_NS (1 * NS_PER_SECOND)  /* or all were at rest (base/thread.h) */
+#define POLL_QUIET_NS (500 * NS_PER_MS)	  /* while no thread was seen to read */
+#define POLL_REST_NS (1 * NS_PER_SECOND)  /* while all were at rest (base/thread.h) */
 #define BLOCKED_NS (1 * NS_PER_SECOND)	  /* in one call: it is not going to end */
-#define BLOCKED_STOP_NS (300 * NS_PER_MS) /* the same when tsnap is asked to end */
+#define BLOCKED_STOP_NS (300 * NS_PER_MS) /* in one call, when tsnap is asked to end */
 #define RESTARTS_MAX 32
-#define THREADS_MAX 16 /* of a worker */
+#define THREADS_MAX 16 /* threads of a worker that are watched */
 #define MOUNT_LINE_SIZE 4096
 #define LET_GO_POLL_NS (5 * NS_PER_MS)
 #define LET_GO_POLLS 40
@@ -43,15 +43,15 @@ struct watched {
 
 struct watch {
 	pid_t worker;
-	pid_t shown; /* the same as /proc has it, which may be of another pid namespace */
+	pid_t shown; /* worker as /proc has it, which may be of another pid namespace */
 	bool stop_asked;
 	bool reads; /* a thread was in a call that reads at the last look, */
 	bool rests; /* or none was in any, at the last poll */
 	struct watched threads[THREADS_MAX];
 	size_t count;
-	struct blocked_subject subject; /* what a blocked call was to read */
-	uint64_t users_asked;		/* at the last look, */
-	int64_t users_since_ns;		/* and since when it has been so */
+	struct blocked_subject subject; /* process or file that a blocked call was to read */
+	uint64_t users_asked;		/* users_asked of the workers at the last look */
+	int64_t users_since_ns;		/* since when users_asked has been so */
 	bool users; /* the answer to a question for a user's name does not come */
 };
 
@@ -75,8 +75,7 @@ static uint64_t switches_read(pid_t pid, pid_t tid)
 	return at ? strtoull(at + sizeof(key) - 1, NULL, 10) : 0;
 }
 
-/* How long the thread has been in the reading call that it is in now; 0: in none, or in a new
- * one. */
+/* Returns how long the thread has been in its present reading call; 0: in none, or in a new one. */
 static int64_t blocked_ns(struct watch *watch, pid_t tid, int64_t now_ns, const char **line)
 {
 	struct watched *watched = watch->threads, *end = watched + watch->count;
@@ -142,7 +141,7 @@ static bool worker_is_blocked(struct watch *watch)
 	return blocked || users_are_blocked(watch, now_ns, most_ns);
 }
 
-/* Where the file system of a file is mounted; the file itself where that is the root. */
+/* Finds the mount point of a file's file system; the file itself where that is the root. */
 static void mount_point_find(const char *path, char point[PATH_MAX])
 {
 	char line[MOUNT_LINE_SIZE], at[PATH_MAX];
@@ -203,7 +202,7 @@ static void stop_signals_set(sigset_t *set)
 		sigaddset(set, SIGHUP);
 }
 
-/* What nobody asked for is told: a script sees an exit code at best. */
+/* Tells of a signal that nobody asked for: a script sees an exit code at best. */
 static void signal_tell(int number)
 {
 	char words[128];
@@ -275,8 +274,8 @@ static void let_go(int number)
 	_exit(EXIT_FAILURE);
 }
 
-/* Its threads are asked one by one: the kernel would give a signal of the process to the one that
- * waits. */
+/* Signals each of the worker's threads: the kernel would give a signal of the process to the one
+ * that waits. */
 static void worker_let_go(const struct watch *watch)
 {
 	const struct timespec pause = {0, LET_GO_POLL_NS};
@@ -347,7 +346,7 @@ bool keeper_begin(void)
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
 			if (getppid() != parent)
 				_exit(EXIT_FAILURE);
-			/* what parses files must not have it */
+			/* processes that parse files must not have it */
 			madvise(shared, sizeof(*shared), MADV_DONTFORK);
 			thread_busy_count(&shared->busy);
 			signal(THREAD_LET_GO_SIGNAL, let_go);

@@ -14,13 +14,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* How far the workers have come, in memory that all of them share. */
+/* Progress of the workers, in memory that all of them share. */
 struct keeper_progress {
 	int64_t began_ns;  /* clock_monotonic_ns() when the first worker was ready to sample */
 	int64_t reports;   /* printed, with --csv and --json scans */
 	bool output_begun; /* the first lines of the output are written */
 	int64_t restarts;
-	_Atomic int64_t worker_pid;   /* of the present worker, as /proc shows it; 0: not yet */
+	_Atomic int64_t worker_pid;   /* pid of the present worker, as /proc shows it; 0: not yet */
 	_Atomic uint64_t users_asked; /* base/avoid.h */
 	_Atomic int64_t busy;	      /* base/thread.h, of the present worker */
 };

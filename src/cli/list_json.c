@@ -8,14 +8,14 @@
 
 #include <string.h>
 
-/* How values are written in CSV and JSON. */
+/* Types of values, as they are written in CSV and JSON. */
 static const char *const kind_names[] = {
 	[KIND_TEXT] = "text",		[KIND_NUMBER] = "integer",   [KIND_HEX] = "hex",
 	[KIND_TIME] = "time",		[KIND_STATE] = "text",	     [KIND_HUNDREDTHS] = "decimal",
 	[KIND_THOUSANDTHS] = "decimal", [KIND_PERMILLE] = "decimal", [KIND_NS] = "integer",
 };
 
-/* What a report shows of a group. */
+/* Roles of columns: what a report shows of a group. */
 static const char *const role_names[] = {
 	[ROLE_KEY] = "key",
 	[ROLE_SUM] = "sum",

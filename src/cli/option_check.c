@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which options go together, and what follows from those that are given. */
+/* Checks which options go together, and fills in what follows from those that are given. */
 #include "cli/config.h"
 #include "base/clock.h"
 #include "kernel/share_directory.h"
@@ -280,7 +280,7 @@ static int times_check(struct config *config, struct error *e)
 	return err;
 }
 
-/* What is only for recordings. */
+/* Checks options that are only for recordings. */
 static int replay_check(struct config *config, struct error *e)
 {
 	const char *option = config->heatmap ? "--heatmap" : "--by-time";

@@ -271,7 +271,7 @@ static const char *number_next(char **argv)
 	return word;
 }
 
-/* The same for the word "all". */
+/* Takes the next word if it is "all", as number_next() takes a number. */
 static const char *all_next(char **argv)
 {
 	const char *word = optarg ? NULL : argv[optind];

@@ -15,7 +15,7 @@ enum option_kind {
 	OPTION_FLAG,	/* bool */
 	OPTION_TEXT,	/* const char * */
 	OPTION_NUMBER,	/* int64_t */
-	OPTION_FEW,	/* the same, FEW_DEFAULT where none is typed */
+	OPTION_FEW,	/* int64_t, FEW_DEFAULT where none is typed */
 	OPTION_SPAN,	/* int64_t in microseconds, typed with a unit */
 	OPTION_BYTES,	/* int64_t, typed with a unit */
 	OPTION_PERCENT, /* int64_t in tenths of a percent */
@@ -28,11 +28,11 @@ enum option_kind {
 struct option_row {
 	int letter;	      /* 0: none */
 	const char *name;     /* NULL: none */
-	const char *argument; /* as --help shows it; NULL: takes none */
+	const char *argument; /* name of the argument in --help; NULL: takes none */
 	const char *help;
 	enum option_kind kind;
 	size_t offset;	     /* in struct config */
-	int64_t least, most; /* of a number, or of microseconds */
+	int64_t least, most; /* bounds of a number, or of microseconds */
 	enum mode mode;	     /* set as well, unless MODE_REPORT */
 };
 

@@ -21,7 +21,8 @@
 #include <errno.h>
 #include <unistd.h>
 
-/* The same by steps of time: those between the first and the last one have no rows. */
+/* Adds the time before a scan in which nobody was seen to the steps of --by-time: steps between the
+ * first and the last one have no rows. */
 static void silence_add_steps(struct run *run, int64_t weight_us, int64_t from_us,
 			      int64_t silent_us)
 {
@@ -80,7 +81,7 @@ static void run_note_stacks(struct run *run, const struct scan *part)
 	}
 }
 
-/* Of which time the part's exact times may be. */
+/* Sets the time that the part's exact times may be of. */
 static void run_times_at(struct run *run, const struct scan *part)
 {
 	const struct tally *tally = run->time_rows.step_us ? &run->time_rows.tally : &run->tally;
@@ -225,7 +226,7 @@ static int run_end_groups(struct run *run, const struct scan *scan, struct error
 	return run_show(run, e);
 }
 
-/* Of those that came, where rows are written. */
+/* Writes the events that came, where rows are written. */
 static int run_write_events(struct run *run, struct error *e)
 {
 	run_take_events(run);
@@ -314,14 +315,14 @@ static int run_loop(struct run *run, struct error *e)
 		tally_add(&run->tally, &run->part);
 		tally_add(&run->time_rows.tally, &run->part);
 	}
-	/* what there is, unless a page has just told it */
+	/* show what is left, unless a page has just told it */
 	if (!err && run_grouped(run) && (run->tally.scans || !run->shown))
 		return run_show(run, e);
 	if (!err && !run_grouped(run) && run_tells_events(run))
 		return run_write_events(run, e);
 	if (!err && !run_grouped(run))
 		return run_write_late(run, e);
-	/* what there is no more of is worse than that */
+	/* show what is left; an error here is not told: the one that ended the run is worse */
 	if (err == -EOWNERDEAD && run_grouped(run) && run->tally.scans)
 		run_show(run, &unsaid);
 	else if (err == -EOWNERDEAD && !run_grouped(run))
@@ -370,7 +371,7 @@ static void run_done(struct run *run)
 	filter_done(&run->path_filter);
 }
 
-/* What the source must know of threads. */
+/* Needs that the source must fill, NEED_*. */
 static uint64_t run_needs(const struct run *run)
 {
 	uint64_t needs = column_list_needs(&run->list) | stack_lines_needs(&run->stacks) |

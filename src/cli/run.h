@@ -20,7 +20,7 @@ typedef int source_opener(const struct config *config, struct filter *filter, ui
 int run(const struct config *config, source_opener *open_source, void (*tell)(const char *lines),
 	struct error *e);
 
-/* The same, but what it would write is added to text. */
+/* Runs as run() does, but adds what it would write to text. */
 int run_into(struct text *text, const struct config *config, source_opener *open_source,
 	     void (*tell)(const char *lines), struct error *e);
 

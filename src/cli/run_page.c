@@ -26,7 +26,7 @@ int run_write(struct run *run, struct error *e)
 	return err;
 }
 
-/* Of a recording; a live host's foot tells why each was not read. */
+/* Counts samples without a stack in a recording; a live host's foot tells why each was not read. */
 static void stacks_miss(const struct run *run, struct source_facts *facts)
 {
 	if (run->config->replay && run_shows_stacks(run))

@@ -70,7 +70,7 @@ static void path_take(void *to, const struct sample *sample)
 
 void run_path_take(struct run *run, const struct scan *part)
 {
-	run->tally.samples -= (int64_t)part->count; /* those of paths count */
+	run->tally.samples -= (int64_t)part->count; /* samples of paths count instead */
 	for (size_t i = 0; i < part->count; i++) {
 		const struct sample *sample = &part->samples[i];
 		bool own = filter_accepts(&run->path_filter, sample);

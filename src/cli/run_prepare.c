@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a run is asked for, made of its configuration: columns, filter, times, page. */
+/* Prepares a run as its configuration asks: columns, filter, times, page. */
 #include "cli/run_state.h"
 #include "render/fold.h"
 #include "sample/waker_stack.h"
@@ -96,7 +96,7 @@ static int run_filter(struct run *run, struct error *e)
 	return query_filter(&query, &run->filter, e);
 }
 
-/* How long, and how often a page. */
+/* Sets the length of the run, and the interval of its pages. */
 static void run_times(struct run *run)
 {
 	const struct config *config = run->config;
@@ -182,7 +182,7 @@ static int run_traces(struct run *run, struct error *e)
 	return 0;
 }
 
-/* What tells how to read user stacks does nothing where none are read. */
+/* Refuses options that tell how to read user stacks where none are read. */
 static int run_stacks_check(const struct run *run, struct error *e)
 {
 	const struct config *config = run->config;
@@ -211,7 +211,7 @@ static int run_patience_check(const struct run *run, struct error *e)
 			 "don't wait");
 }
 
-/* As it was typed, but for quotes. */
+/* Sets the command line as it was typed, but for quotes. */
 static void run_command(struct run *run)
 {
 	for (char **word = run->config->words; word && *word; word++)

@@ -23,18 +23,18 @@
 struct record {
 	struct run *run;
 	struct recorder *recorder;
-	struct held_scans held; /* where scans are kept around moments only: --when */
-	bool moment;		/* the present scan is one */
-	bool held_told;		/* that scans were dropped */
+	struct held_scans held; /* scans that are kept around moments only: --when */
+	bool moment;		/* the present scan is such a moment */
+	bool held_told;		/* the user knows that scans were dropped */
 	void (*tell)(const char *lines);
-	int64_t rows; /* of samples, of the present scan */
+	int64_t rows; /* rows of samples in the present scan */
 	struct archive archive;
 	struct column_list stack_list;
 	struct index stacks_told; /* hashes that the present part has */
 	struct text headings[RECORD_KIND_COUNT];
 };
 
-/* Where rows of the present scan are added. */
+/* Returns the present scan's rows of that kind, to be added to. */
 static struct text *rows_of(struct record *record, enum record_kind kind)
 {
 	return record->run->config->when ? held_scans_rows(&record->held, kind)
@@ -110,7 +110,7 @@ static void words_tell(struct record *record)
 	text_done(&words);
 }
 
-/* What each part must have, so that it can be read without those before it. */
+/* Adds what each part must have, so that it can be read without the parts before it. */
 static void part_begin(struct record *record, int64_t time_us)
 {
 	struct run *run = record->run;
@@ -209,7 +209,7 @@ static int record_loop(struct record *record, struct error *e)
 	return err;
 }
 
-/* What came since the last scan. */
+/* Records what came since the last scan. */
 static int record_end(struct record *record, struct error *e)
 {
 	struct run *run = record->run;

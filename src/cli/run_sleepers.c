@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a report without samples tells: who of those that were asked for sleeps, or what of the
- * filter is of no thread at all. */
+/* Contents of a report without samples: which of the threads that were asked for sleep, or which
+ * parts of the filter no thread meets. */
 #include "cli/run_state.h"
 #include "base/clock.h"
 

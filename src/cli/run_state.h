@@ -24,38 +24,38 @@ struct run {
 	struct text *into; /* NULL: written where the configuration says */
 	struct column_list list;
 	struct filter filter;
-	struct filter when; /* of --when */
+	struct filter when; /* --when */
 	struct source *source;
 	struct group_table groups;
 	struct late_waits late_waits;		 /* samples that are not in groups yet */
 	struct exact_times times;		 /* shared out among groups and stacks */
-	struct distribution_table distributions; /* of --trace */
+	struct distribution_table distributions; /* --trace */
 	struct stack_dict_file stack_dict;	 /* --stack-dict, written */
-	struct stack_lines stacks;		 /* of --stacks */
-	struct chain_report chains;		 /* of --chains */
-	struct critical_path path;		 /* of --critical-path, */
-	struct filter path_filter;		 /* whose */
-	struct event_list events;		 /* of --slower, and exec */
-	struct sleep_stacks sleep_stacks;	 /* of the sleeps among them */
+	struct stack_lines stacks;		 /* --stacks */
+	struct chain_report chains;		 /* --chains */
+	struct critical_path path;		 /* --critical-path */
+	struct filter path_filter;		 /* processes of --critical-path */
+	struct event_list events;		 /* --slower, --trace exec */
+	struct sleep_stacks sleep_stacks;	 /* stacks of the sleeps among events */
 	bool sleep_stacks_wanted;
-	struct metric_totals metrics; /* of --metrics */
-	struct sleepers sleepers;     /* of a page without samples */
+	struct metric_totals metrics; /* --metrics */
+	struct sleepers sleepers;     /* contents of a page without samples */
 	struct tally tally;	      /* since the last page */
-	struct time_rows time_rows;   /* of --by-time */
+	struct time_rows time_rows;   /* --by-time */
 	struct grid grid;
 	struct text out, command;
 	struct page page;
-	struct source_facts facts_before; /* as of the last page */
-	int64_t interval_us;		  /* of a page; 0: one page at the end */
-	int64_t page_us;   /* time in the page so far; below 0 when the last one took some of it */
+	struct source_facts facts_before; /* facts as of the last page */
+	int64_t interval_us;		  /* length of a page; 0: one page at the end */
+	int64_t page_us;   /* time in the page so far; negative: the page before overran */
 	int64_t total_us;  /* time in the whole run */
 	int64_t end_us;	   /* total to end at; 0: none */
 	int64_t shown;	   /* pages, or scans when not grouped */
-	int64_t refused;   /* samples without a group, in all pages; */
-	int64_t stackless; /* samples, as long as none had a stack; */
-	bool stacks_seen;  /* 0 from then on */
-	bool in_scan;	   /* of which parts were taken; */
-	struct scan part;  /* the last one, without its samples */
+	int64_t refused;   /* samples without a group, in all pages */
+	int64_t stackless; /* samples so far, as long as none had a stack; then 0 */
+	bool stacks_seen;  /* a sample had a stack */
+	bool in_scan;	   /* parts of the present scan were taken */
+	struct scan part;  /* last part of the scan, without its samples */
 	struct error *e;
 };
 
@@ -128,8 +128,8 @@ void run_take_events(struct run *run);
 void run_note_sleeps(struct run *run, const struct scan *part);
 /* Lets the source have texts back that nobody holds. */
 void run_release(struct run *run);
-/* What rows and folded stacks have no foot for: before the first row what none will have, and
- * behind the last one what was missed, or all of the cost where it was asked for. */
+/* Tell what rows and folded stacks have no foot for: before the first row columns that none will
+ * have, and behind the last one what was missed, or all of the cost where it was asked for. */
 void run_tell_absent(struct run *run, void (*tell)(const char *lines));
 void run_tell_foot(struct run *run, void (*tell)(const char *lines));
 

@@ -28,9 +28,9 @@
 /* One child process: takes pids in turn. */
 struct looker {
 	pid_t process;
-	_Atomic pid_t shown; /* the same as /proc has it; 0: not yet */
+	_Atomic pid_t shown; /* pid as /proc has it; 0: not yet */
 	_Atomic int64_t at;  /* index of the pid that it looks at; -1: it has ended */
-	int64_t seen_at;     /* and since when the scout has seen it there */
+	int64_t seen_at;     /* index that the scout sees it at, since since_ns */
 	int64_t since_ns;
 };
 
@@ -53,7 +53,7 @@ static void file_look(int64_t pid, const char *name)
 	close(fd);
 }
 
-/* What samples may want of it. */
+/* Looks at the files of a process that samples may want. */
 static void process_look(int64_t pid)
 {
 	char path[64], target[PATH_MAX];

@@ -30,14 +30,14 @@ struct top {
 	const struct config *config;
 	struct query query;
 	source_opener *open_source;
-	struct filter *filter; /* of the source */
+	struct filter *filter; /* the source's */
 	struct source *source;
 	struct history *history;
 	struct feed feed;
 	struct view *view;
 	struct shown_source told;
 	struct saved_views views;
-	struct text views_path; /* of the user's own */
+	struct text views_path; /* path of the user's own views */
 	/* options that the source obeys, as words of a command line; with those of the traces that
 	 * a screen asks for */
 	struct text base, base_traced;
@@ -95,8 +95,8 @@ static void source_change(struct top *top, struct source *source)
 	feed_change(&top->feed, source);
 }
 
-/* What the source is opened with: traces become those of --trace, and those that a screen asks for.
- */
+/* Fills the configuration to open a source with: its traces are those of --trace, else those that a
+ * screen asks for. */
 static int config_fill(const struct top *top, bool traces, struct config *config, struct error *e)
 {
 	*config = *top->config;
@@ -185,8 +185,8 @@ static void add_own_path(struct text *text, const char *name)
 		text_add_format(text, "%s/.config/tsnap/%s", home, name);
 }
 
-/* Of reading a file: one that is wrong ends tsnap, one that can't be read does not, and the first
- * screen says so. */
+/* Result of reading a file: one that is wrong ends tsnap, one that can't be read does not, and the
+ * first screen says so. */
 static int setting_took(struct top *top, int err, struct error *e)
 {
 	if (err == -EINVAL || !err)
