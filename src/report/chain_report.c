@@ -18,7 +18,7 @@ struct chain_root {
 	/* the root's majority activity (more than half of the time), by Boyer and Moore's vote */
 	const char *syscall, *waits_on;
 	int64_t lead_us;
-	/* as told */
+	/* values that are told */
 	int64_t seconds, waiting, on, queued, disk, asleep;
 };
 
@@ -26,7 +26,7 @@ struct chain_lock {
 	const char *name;
 	int64_t pid; /* process of the holders */
 	int64_t samples, weight_us, longest_us;
-	int64_t holder; /* as of the last sample */
+	int64_t holder; /* holder at the last sample */
 	int64_t holders, changes;
 	int64_t seconds, waiting;
 };

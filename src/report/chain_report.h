@@ -36,16 +36,18 @@ struct chain_victim;
 /* Zeroed is one that nobody asked for: it takes nothing. */
 struct chain_report {
 	bool wanted;
-	struct keyed roots;   /* struct chain_root, by name and process; of the groups: */
-	struct keyed locks;   /* struct chain_lock, the same */
+	struct keyed roots;   /* struct chain_root, by name and process */
+	struct keyed locks;   /* struct chain_lock, by name and process */
 	struct index holders; /* pairs of lock and holder */
-	struct group_table groups[CHAIN_PARTS]; /* of samples; roots and locks are made of theirs */
+	/* groups of samples; roots and locks are made of those of their part */
+	struct group_table groups[CHAIN_PARTS];
 	struct column_list grouped[CHAIN_PARTS]; /* columns of groups */
 	struct column_list needed, root_list, lock_list;
 	struct grid grids[CHAIN_PARTS]; /* one per list, most seconds first */
 	int64_t refused; /* samples for which there was no line left; roots: when filled */
-	struct stack_lines stacks; /* of roots, by the keys of their lines */
-	/* of the scan that is being taken: stacks of threads, by tid, and who waits for one */
+	struct stack_lines stacks; /* stacks of roots, by the keys of their lines */
+	/* the scan that is being taken: stacks of its threads, by tid, and samples of those that
+	 * wait */
 	struct index scan_stacks;
 	struct chain_victim *victims;
 	size_t victim_count, victim_capacity;
@@ -60,8 +62,9 @@ void chain_report_split(struct chain_report *report, struct exact_times *times);
 uint64_t chain_report_needs(const struct chain_report *report);
 void chain_report_add(struct chain_report *report, const struct sample *sample,
 		      struct exact_note note);
-/* As group_table_crowded() and group_table_share_out(). */
+/* True if the report must share out before more is added (report/group_split.h). */
 bool chain_report_crowded(const struct chain_report *report);
+/* Shares out what was added so far (report/group_split.h). */
 void chain_report_share_out(struct chain_report *report);
 /* For stacks of roots: all samples of a scan, in parts, and its end. */
 void chain_report_note(struct chain_report *report, const struct scan *part);

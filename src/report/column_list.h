@@ -47,7 +47,8 @@ void column_list_name(const struct column_list *list, uint64_t needs, struct tex
 
 /* Adds the column's help, and what a report shows of a group. */
 void column_add_help(struct text *text, const struct column *column);
-/* How the column is shown unless others are asked for: "r" in a report, "c" in rows, "-" not. */
+/* Adds how the column is shown unless others are asked for: "r" in a report, "c" in rows, "-" not.
+ */
 void column_add_default(struct text *text, const struct column *column);
 
 /* Text of --list. */

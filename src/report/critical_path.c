@@ -17,10 +17,10 @@ struct path_scan {
 	int64_t moment_ns, time_us, weight_us;
 };
 
-/* Of an episode of the process: */
+/* Path of an episode of the process. */
 enum episode_path {
 	EPISODE_NONE,	 /* there is nothing to tell, or no more */
-	EPISODE_OPEN,	 /* its path is not known yet */
+	EPISODE_OPEN,	 /* not known yet */
 	EPISODE_DOUBTED, /* more may be found out about it: it is told when it is forgotten */
 };
 
@@ -100,7 +100,7 @@ static size_t episode_put(struct critical_path *path, const struct sample *sampl
 			int64_t state_us = last->sample.state_us;
 
 			last->sample = *sample;
-			last->sample.state_us = state_us; /* as of the first scan */
+			last->sample.state_us = state_us; /* it is as of the first scan */
 		}
 		last->last = scan;
 		return *place - 1;
@@ -113,7 +113,8 @@ static size_t episode_put(struct critical_path *path, const struct sample *sampl
 	return *place - 1;
 }
 
-/* That the thread's wait is for that process, by the call and what this is about. */
+/* Key of the ends that were noted: the thread, the process that it waits for, its call and the
+ * first argument of that. */
 static uint64_t end_key(const struct sample *sample, int64_t pid)
 {
 	return hash_u64(hash_u64((uint64_t)sample->tid) ^ hash_u64((uint64_t)pid + 1) ^
@@ -360,7 +361,7 @@ static void path_tell(struct critical_path *path, const struct path_walk *walk, 
 	path->held[path->held_count++] = told;
 }
 
-/* Of the scans before `end` alone. */
+/* Tells the paths of an episode in the scans before `end`. */
 static void episode_tell(struct critical_path *path, const struct path_episode *episode, size_t end,
 			 path_taker *take, void *to)
 {
@@ -428,7 +429,7 @@ static void episodes_forget(struct critical_path *path, size_t from)
 		if (episode.last < from)
 			continue;
 		if (episode.first < from) {
-			if (episode.sample.state_us != ABSENT) /* as of the first scan */
+			if (episode.sample.state_us != ABSENT) /* it is as of the first scan */
 				episode.sample.state_us += (path->scans[from].moment_ns -
 							    path->scans[episode.first].moment_ns) /
 							   NS_PER_US;
@@ -445,7 +446,7 @@ static void episodes_forget(struct critical_path *path, size_t from)
 	}
 }
 
-/* Those of scans from since_ns on stay, and of scans that are still to come. */
+/* Forgets wake-ups before since_ns; later ones are of scans that stay, or are still to come. */
 static void wakeups_forget(struct critical_path *path, int64_t since_ns)
 {
 	size_t count = path->wakeup_count;

@@ -25,8 +25,8 @@
 #include "sample/wakeup.h"
 
 #define PATH_LINKS_MAX 32	/* threads of a path; a longer one is not seen to its end */
-#define PATH_SCANS_MAX 400	/* that are held, */
-#define PATH_EPISODES_MAX 65536 /* and what threads did in them, some 60 MB */
+#define PATH_SCANS_MAX 400	/* scans that are held */
+#define PATH_EPISODES_MAX 65536 /* episodes in the scans that are held, some 60 MB */
 #define PATH_ENDS_MAX 65536	/* other ends of what threads waited for */
 
 struct path_scan;
@@ -48,7 +48,7 @@ struct critical_path {
 	struct index ends; /* by hash: which processes a thread's calls have waited for */
 	size_t *open;	   /* episodes of the process whose paths are not known yet */
 	size_t open_count, open_capacity;
-	struct sample *held; /* where they are to be in order */
+	struct sample *held; /* samples that wait for their turn, if ordered */
 	size_t held_count, held_capacity;
 	int64_t *led_to; /* threads that paths led to since the caller looked, some more often */
 	size_t led_to_count, led_to_capacity;

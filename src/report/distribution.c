@@ -41,7 +41,7 @@ static const struct column told_columns[] = {
 #define TOLD_WIDE (1u << 4 | 1u << 6)
 #define TOLD_ERRORS (1u << 1) /* kinds whose events can fail */
 #define TOLD_BYTES (1u << 8)  /* kinds whose events move bytes */
-#define TOLD_QUOTA (1u << 9)  /* where any thread was throttled */
+#define TOLD_QUOTA (1u << 9)  /* shown where any thread was throttled */
 
 static const struct column buckets_column = {
 	"buckets", "", "", KIND_TEXT, ROLE_MEASURE, 0, 0, AT(buckets),

@@ -9,7 +9,7 @@
 #include "sample/trace_kind.h"
 
 #define EVENTS_KEPT_MAX 65536
-/* where the user chooses none */
+/* columns where the user chooses none */
 #define EVENT_COLUMNS_DEFAULT "tid,pid,user,comm"
 #define EVENT_COLUMNS_SLOW "state,syscall,errno,fd,filename"
 
@@ -25,8 +25,8 @@ struct event_list {
 	struct column_list shown; /* columns of the last grid for people */
 	struct event *items;
 	size_t count, capacity;
-	int64_t refused;      /* that did not fit since the list was cleared, */
-	int64_t refused_ever; /* and at all */
+	int64_t refused;      /* events that did not fit since the list was cleared */
+	int64_t refused_ever; /* events that did not fit since the start */
 };
 
 /* keys, more (or NULL): names of columns; those that are keys of samples are taken. 0, or -EINVAL

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How long each thread was on a CPU, in a run queue, in state D and asleep since a page of a report
+/* Times that each thread was on a CPU, in a run queue, in D and asleep since a page of a report
  * began: exact, from the columns cpu_us, runq_us, dwait_us and sleep_us of its samples and of the
  * account at the page's end. What samples alone tell (system call, file, stack) shares these times
  * out: group_split.h.

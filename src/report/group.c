@@ -59,7 +59,7 @@ void group_table_init(struct group_table *table, const struct column_list *list)
 	table->slots = memory_get(table->slot_count * sizeof(*table->slots));
 }
 
-/* So that there is one for another group. */
+/* Doubles the slots when half of them are taken, so that there is one for another group. */
 static void slots_grow(struct group_table *table)
 {
 	size_t count = table->slot_count * 2;

@@ -19,14 +19,14 @@ _Static_assert((int)TIME_ON == SUM_CPU_US && (int)TIME_RQ == SUM_RUNQ_US &&
 struct group_share {
 	int64_t weight_us;
 	uint32_t part, group;
-	uint32_t episodes; /* as in struct exact_part */
+	uint32_t episodes; /* see struct exact_part */
 	uint32_t next;	   /* older one of the same part, plus one */
 };
 
 struct group_split {
 	struct exact_times *times;
 	enum split_rest rest;
-	bool errors;	  /* are told */
+	bool errors;	  /* standard errors are told */
 	bool varies;	  /* groups have a key that only samples tell */
 	size_t state_key; /* index of the key `state`; COLUMN_LIST_MAX: it is no key */
 	struct group_share *shares;
@@ -181,7 +181,7 @@ static void rest_add(struct group_table *table, uint32_t group, int kind, int64_
 	times->all_us[kind] = sum(times->all_us[kind], us);
 }
 
-/* Where that time of the threads of another group goes. */
+/* Finds the group for time of that kind that no sample saw, of threads of another group. */
 static uint32_t rest_group(struct group_table *table, uint32_t group, int kind)
 {
 	const struct group_split *split = table->split;

@@ -21,8 +21,7 @@
 enum split_rest {
 	REST_NOWHERE, /* for a second table beside one that has it */
 	REST_GROUPS,
-	REST_LARGE_GROUPS, /* as REST_GROUPS, but groups of less than REST_LEAST_US have one
-			      together */
+	REST_LARGE_GROUPS, /* groups, but those of less than REST_LEAST_US have one together */
 	REST_LEFT_OUT, /* for a table of some samples of each thread, while all are in the times */
 };
 

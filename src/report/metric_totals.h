@@ -16,7 +16,7 @@
 #define METRIC_GROUPS_MAX 500
 
 struct metric_group {
-	char *labels;	   /* as they are written: state="ON",comm="x" */
+	char *labels;	   /* labels as they are written: state="ON",comm="x" */
 	uint64_t hash;	   /* hash of the labels */
 	int64_t us;	   /* since the start */
 	int64_t latest_us; /* in the latest interval */

@@ -37,7 +37,7 @@ void sleep_stacks_done(struct sleep_stacks *stacks);
 /* Sleeps with the same stack. */
 struct sleep_sum {
 	int64_t ustack, kstack; /* both ABSENT: no scan saw them */
-	const char *stack;	/* as the last of them tells it; NULL: there is none */
+	const char *stack;	/* stack as the last of the sleeps tells it; NULL: there is none */
 	int64_t count, duration_ns;
 	int64_t ended_us; /* the last of them */
 };

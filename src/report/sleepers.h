@@ -19,7 +19,7 @@ struct sleepers {
 	int64_t kernel_asleep;
 	int64_t halted;	   /* stopped, or zombies */
 	int64_t active;	   /* just now */
-	int64_t unsettled; /* that a look a moment later knows more of */
+	int64_t unsettled; /* threads that a look a moment later knows more of */
 	bool filtered;	   /* not all threads were asked for */
 	struct text unmet; /* options that no thread meets, a line each */
 };

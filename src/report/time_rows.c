@@ -24,7 +24,8 @@ void time_rows_init(struct time_rows *rows, int64_t step_us, const struct column
 	grid_size(&rows->grid, &rows->list, 0);
 }
 
-/* As short as the step allows: to the minute, the second or the microsecond. */
+/* Name of the present step, as short as the step allows: to the minute, the second or the
+ * microsecond. */
 static const char *step_name(const struct time_rows *rows)
 {
 	char text[CLOCK_ISO_SIZE];

@@ -24,7 +24,7 @@ struct time_rows {
 	struct column_list list;   /* the time, then the columns of groups */
 	struct grid grid;	   /* rows of all steps that ended */
 	struct grid step_grid;
-	struct time_step *steps; /* that ended */
+	struct time_step *steps; /* steps that ended */
 	size_t step_count, step_capacity;
 	int64_t refused; /* rows that did not fit */
 };

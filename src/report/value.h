@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How values are written, the same in every format. */
+/* Values as text, the same in every format. */
 #ifndef TSNAP_REPORT_VALUE_H
 #define TSNAP_REPORT_VALUE_H
 
