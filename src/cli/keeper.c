@@ -45,8 +45,8 @@ struct watch {
 	pid_t worker;
 	pid_t shown; /* worker as /proc has it, which may be of another pid namespace */
 	bool stop_asked;
-	bool reads; /* a thread was in a call that reads at the last look, */
-	bool rests; /* or none was in any, at the last poll */
+	bool reads; /* a thread was in a call that reads at the last look */
+	bool rests; /* no thread was busy at the last poll (base/thread.h) */
 	struct watched threads[THREADS_MAX];
 	size_t count;
 	struct blocked_subject subject; /* process or file that a blocked call was to read */

@@ -27,7 +27,7 @@ int run_into(struct text *text, const struct config *config, source_opener *open
 /* Writes to the file, whole or not at all; to standard output, where file is NULL or "-". 0, -EPIPE
  * when nobody reads any more, or another -errno with e. */
 int run_output(const char *file, const struct text *out, struct error *e);
-/* Whether that may work, so that nobody waits for nothing. */
+/* Checks whether run_output() may work, so that nobody waits for nothing. */
 int run_output_check(const char *file, struct error *e);
 
 #endif

@@ -23,7 +23,7 @@ struct csv_run {
 struct csv_block {
 	char *bytes; /* the reader may change them; CSV_INDEX_AHEAD more are there */
 	size_t length, capacity;
-	uint16_t *ends; /* ends of fields: offsets from the begin of their run */
+	uint16_t *ends; /* ends of fields: offsets from the start of their run */
 	size_t ends_capacity;
 	struct csv_run *runs;
 	size_t run_count, run_capacity;

@@ -30,8 +30,8 @@ struct distribution_table {
 	union value *values; /* keys.count of each */
 	size_t count, capacity;
 	struct index by_hash;
-	int64_t refused;      /* events whose distribution did not fit since it was cleared, */
-	int64_t refused_ever; /* and at all */
+	int64_t refused;      /* events whose distribution did not fit since it was cleared */
+	int64_t refused_ever; /* events whose distribution did not fit since the start */
 	struct text buckets;  /* text of the last grid's rows */
 };
 

@@ -16,7 +16,7 @@ static const size_t exact_offsets[] = {
 /* A thread's part in the scans that are left out. */
 struct left_out {
 	bool any;
-	struct sample who; /* and the sums */
+	struct sample who; /* the thread, with the sums of its exact numbers */
 };
 
 struct coarsening {

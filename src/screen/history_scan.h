@@ -13,7 +13,7 @@ struct history_scan {
 	int64_t time_us, weight_us, silent_us; /* see struct scan */
 	uint32_t threads;		       /* seen in all; 0: not known */
 	uint32_t samples, accounts, traces;    /* in the chunk's bytes, in this order */
-	uint32_t offset, end;	   /* begin and end of the samples in the chunk's bytes */
+	uint32_t offset, end;	   /* start and end of the samples in the chunk's bytes */
 	uint32_t band[BAND_COUNT]; /* threads in these states */
 };
 

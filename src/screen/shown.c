@@ -18,7 +18,7 @@ struct filling {
 	struct tally *tally;
 	struct filter filter;
 	bool any;	 /* a scan of the window was seen */
-	int64_t from_us; /* begin of the interval of exact times */
+	int64_t from_us; /* start of the interval of exact times */
 	bool remembers;	 /* a thread that goes on with what it does stays in its group */
 };
 
@@ -236,7 +236,7 @@ static unsigned int kinds_shared(const struct filter *filter)
 	return kinds;
 }
 
-/* Begin of the window's exact times; not before a live history's first scan, whose times lie before
+/* Start of the window's exact times; not before a live history's first scan, whose times lie before
  * it. */
 static int64_t times_begin(const struct shown *shown, int64_t from_us)
 {

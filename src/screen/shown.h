@@ -47,7 +47,7 @@ struct shown_source {
 
 /* Samples of a row in each step of the band, and the scans that they were counted in. */
 struct peek_band {
-	char filter[VIEW_INPUT_SIZE]; /* samples that are counted */
+	char filter[VIEW_INPUT_SIZE]; /* filter of the samples that are counted */
 	bool all_states;
 	int64_t step_us, from_us; /* see struct band; step_us 0: nothing was counted */
 	struct history_seen seen; /* times whose samples are counted; older ones follow */
@@ -56,7 +56,7 @@ struct peek_band {
 
 /* Parts of a row: the values of one column after the other, most samples first. */
 struct peek {
-	char filter[VIEW_INPUT_SIZE]; /* samples of the row; "": nothing was filled */
+	char filter[VIEW_INPUT_SIZE]; /* filter of the row's samples; "": nothing was filled */
 	uint64_t answer;	      /* number of the answer that it was made of */
 	size_t count;
 	struct peek_line {
@@ -121,7 +121,7 @@ struct shown {
 	uint64_t answer; /* number of the last shown_fill() */
 	struct peek peek;
 	struct tree tree;
-	uint64_t tree_answer; /* number of the answer that it was made of */
+	uint64_t tree_answer; /* number of the answer that tree was made of */
 	bool tree_of_parents;
 	struct heat heat;
 };

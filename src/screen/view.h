@@ -70,7 +70,7 @@ struct places {
 	size_t columns; /* width of the screen */
 	size_t title_row, table_top, table_rows;
 	size_t first, count;	       /* columns of the table that are seen: from the first */
-	size_t lefts[COLUMN_LIST_MAX]; /* first column of the screen of each of these */
+	size_t lefts[COLUMN_LIST_MAX]; /* column of the screen where each of these begins */
 	size_t list_top, list_rows;    /* items of the open list */
 	size_t band_top, band_rows, band_left; /* 0 rows: there is none */
 	size_t steps_row, step_count;

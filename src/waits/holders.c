@@ -21,7 +21,7 @@
 #define NEAR_PIDS 4		     /* to each side of the asking one */
 #define NEAR_DESCRIPTORS 64	     /* descriptors of each of these processes; the walk sees all */
 #define OWN_FAR 8		     /* numbers to each side of a descriptor */
-#define HOLDS_STILL_NS NS_PER_SECOND /* then it is looked whether the process still has it */
+#define HOLDS_STILL_NS NS_PER_SECOND /* then it is checked that the process still has it */
 #define NOBODY_STILL_NS (10 * NS_PER_SECOND)
 
 enum wanted_state { WANTED_PENDING, WANTED_FOUND, WANTED_NOBODY };

@@ -22,7 +22,7 @@
  * mm/page-writeback.c, mm/memory.c, mm/filemap.c; folios are pages until 5.16. */
 struct memory_row {
 	const char *functions;
-	const char *within; /* also one of these is there; NULL: never mind */
+	const char *within; /* one of these is on the stack, too; NULL: never mind */
 	const char *words;
 	const char *limit; /* limit of cgroup v2 that the group has reached */
 	bool fault;

@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define READ_SHARE 20		       /* tables are read for one part in so many of the time, */
-#define READ_GAP_NS (20 * NS_PER_MS)   /* with at least so much between two reads */
-#define REFUSED_STILL_NS NS_PER_SECOND /* then it is tried again */
-#define PIECE_NS (3 * NS_PER_MS)       /* and in one scan for so long, */
-#define FIRST_NS (10 * NS_PER_MS)      /* in the first one for so long: it may be the only one */
+#define READ_SHARE 20		       /* tables are read for one part in so many of the time */
+#define READ_GAP_NS (20 * NS_PER_MS)   /* time between two reads of a table, at least */
+#define REFUSED_STILL_NS NS_PER_SECOND /* time until what was refused is tried again */
+#define PIECE_NS (3 * NS_PER_MS)       /* time for reading in one scan */
+#define FIRST_NS (10 * NS_PER_MS) /* time for reading in the first scan: it may be the only one */
 
 static void space_free(struct net_space *space)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Whether an answer is due on a TCP connection: one question to the kernel about one connection
- * (inet_diag, 3.3+), some microseconds. The tables of sock_diag.h do not carry it, as it would
- * make them three times as large.
+/* Tells whether an answer is due on a TCP connection: one question to the kernel about one
+ * connection (inet_diag, 3.3+), some microseconds. The tables of sock_diag.h do not carry it, as it
+ * would make them three times as large.
  */
 #ifndef TSNAP_WAITS_TCP_REQUEST_H
 #define TSNAP_WAITS_TCP_REQUEST_H

@@ -97,7 +97,7 @@ struct runtime_lock {
 	char place[176];  /* position of the holder in its program; "": not known */
 };
 
-/* Whether the thread waits for such a lock; with_place: that is wanted. */
+/* True if the thread waits for a runtime's lock; with_place: fill lock->place. */
 typedef bool runtime_lock_finder(void *finder, const struct wait *wait, uint64_t futex,
 				 bool with_place, struct runtime_lock *lock);
 
