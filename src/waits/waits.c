@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* State that is kept about waits, and the functions that tellers of a wait may use. */
+/* State that is kept about waits, and the functions that those of wait_table.c may use. */
 #include "waits/waits_state.h"
 #include "base/memory.h"
 #include "base/shown_pid.h"
