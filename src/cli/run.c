@@ -260,7 +260,7 @@ static int run_write_late(struct run *run, struct error *e)
 static bool run_holds_none(const struct run *run)
 {
 	return run_grouped(run) ? !run->tally.scans
-				: !run->late_waits.count && !run->path.scan_count;
+				: !run->late_waits.count && !run->path.notes.scan_count;
 }
 
 static bool run_ended(const struct run *run, int64_t weight_us)

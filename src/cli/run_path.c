@@ -77,13 +77,13 @@ void run_path_take(struct run *run, const struct scan *part)
 
 		if (own)
 			run->source->follow(run->source, sample->tid);
-		critical_path_add(&run->path, part, sample, own);
+		path_notes_add(&run->path.notes, part, sample, own);
 	}
 }
 
 static void wakeup_take(void *to, const struct wakeup *wakeup)
 {
-	critical_path_wakeup(to, wakeup);
+	path_notes_wakeup(to, wakeup);
 }
 
 void run_path_end_scan(struct run *run)
@@ -93,7 +93,7 @@ void run_path_end_scan(struct run *run)
 
 	if (!run->path.wanted)
 		return;
-	until_ns = source->wakeups(source, wakeup_take, &run->path);
+	until_ns = source->wakeups(source, wakeup_take, &run->path.notes);
 	critical_path_end_scan(&run->path, until_ns, path_take, run);
 	for (size_t i = 0; i < run->path.led_to_count; i++)
 		source->follow(source, run->path.led_to[i]);

@@ -10,8 +10,8 @@
  * samples. Times are by the monotonic clock. A wait and its end are matched by time: no thread can
  * be in two sleeps at once, whoever has its tid before or after.
  *
- * Pure: samples and wake-ups come from the caller. In bounded memory: when that is full, the oldest
- * scans are told, in which waits that go on count as not ended, and forgotten.
+ * Pure: the caller adds samples and wake-ups to the notes. In bounded memory: when that is full,
+ * the oldest scans are told, in which waits that go on count as not ended, and forgotten.
  */
 #ifndef TSNAP_REPORT_CRITICAL_PATH_H
 #define TSNAP_REPORT_CRITICAL_PATH_H
@@ -20,34 +20,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/index.h"
-#include "sample/sample.h"
-#include "sample/wakeup.h"
+#include "report/path_notes.h"
 
-#define PATH_LINKS_MAX 32	/* threads of a path; a longer one is not seen to its end */
-#define PATH_SCANS_MAX 400	/* scans that are held */
-#define PATH_EPISODES_MAX 65536 /* episodes in the scans that are held, some 60 MB */
-#define PATH_ENDS_MAX 65536	/* other ends of what threads waited for */
-
-struct path_scan;
-struct path_episode;
-struct path_wakeup;
+#define PATH_LINKS_MAX 32 /* threads of a path; a longer one is not seen to its end */
 
 /* Zeroed is one that nobody asked for. */
 struct critical_path {
 	bool wanted;
 	bool ordered; /* samples are handed over in the order of time, when they are settled */
-	struct path_scan *scans;
-	size_t scan_count, scan_capacity;
-	struct path_episode *episodes; /* activities of threads: one scan, or one sleep */
-	size_t episode_count, episode_capacity;
-	struct index last_episodes; /* tid to the thread's last episode, as index plus one */
-	struct path_wakeup *wakeups;
-	size_t wakeup_count, wakeup_capacity;
-	struct index last_wakeups;
-	struct index ends; /* by hash: which processes a thread's calls have waited for */
-	size_t *open;	   /* episodes of the process whose paths are not known yet */
-	size_t open_count, open_capacity;
+	struct path_notes notes;
 	struct sample *held; /* samples that wait for their turn, if ordered */
 	size_t held_count, held_capacity;
 	int64_t *led_to; /* threads that paths led to since the caller looked, some more often */
@@ -57,10 +38,6 @@ struct critical_path {
 
 typedef void path_taker(void *to, const struct sample *sample);
 
-/* Adds the sample of a thread in a scan; own: of the process that was asked for. */
-void critical_path_add(struct critical_path *path, const struct scan *scan,
-		       const struct sample *sample, bool own);
-void critical_path_wakeup(struct critical_path *path, const struct wakeup *wakeup);
 /* After a scan, and the wake-ups since the one before: hands over what is known by now. No wake-up
  * until until_ns is missing. */
 void critical_path_end_scan(struct critical_path *path, int64_t until_ns, path_taker *take,

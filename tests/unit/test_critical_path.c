@@ -44,17 +44,17 @@ static void seen(struct critical_path *path, int scan, int64_t tid, enum thread_
 	sample.state_us = (moment_ns(scan) - since_ms * NS_PER_MS) / NS_PER_US;
 	sample.why = why;
 	sample.syscall = name_lent_string(state == DOING_ON ? NULL : "read");
-	critical_path_add(path, &at, &sample, tid == OWN);
+	path_notes_add(&path->notes, &at, &sample, tid == OWN);
 }
 
 static void woken(struct critical_path *path, int64_t tid, int64_t waker_tid, int64_t slept_ms,
 		  int64_t wake_ms, bool interrupt)
 {
-	critical_path_wakeup(path, &(struct wakeup){.tid = tid,
-						    .waker_tid = waker_tid,
-						    .slept_ns = slept_ms * NS_PER_MS,
-						    .wake_ns = wake_ms * NS_PER_MS,
-						    .interrupt = interrupt});
+	path_notes_wakeup(&path->notes, &(struct wakeup){.tid = tid,
+							 .waker_tid = waker_tid,
+							 .slept_ns = slept_ms * NS_PER_MS,
+							 .wake_ns = wake_ms * NS_PER_MS,
+							 .interrupt = interrupt});
 }
 
 static void expect(const struct told *told, size_t at, const char *end, const char *path)
@@ -222,7 +222,7 @@ static void sent_on_this_host(void **state)
 	sample.state_us = 5000;
 	sample.syscall = name_lent_string("recvfrom");
 	sample.waits_on_pid = 200;
-	critical_path_add(&path, &scan, &sample, true);
+	path_notes_add(&path.notes, &scan, &sample, true);
 	seen(&path, 1, 2, DOING_ON, 5, NULL);
 	woken(&path, OWN, 2, 5, 15, true);
 	critical_path_end_scan(&path, moment_ns(2), take, &told);
@@ -246,7 +246,7 @@ static void waited_on(struct critical_path *path, int scan, int64_t fd, int64_t 
 	sample.syscall_nr = 0;
 	sample.arg[0] = fd;
 	sample.waits_on_pid = pid;
-	critical_path_add(path, &at, &sample, true);
+	path_notes_add(&path->notes, &at, &sample, true);
 	seen(path, scan, 2, DOING_ON, scan * 10 - 5, NULL);
 	woken(path, OWN, 2, scan * 10 - 5, scan * 10 + 4, true);
 }
@@ -304,7 +304,7 @@ static void unknown(void **state)
 	critical_path_settle(&path, take, &told);
 	assert_int_equal(told.count, 3);
 	expect(&told, 2, "not ended", "t1");
-	assert_int_equal(path.scan_count, 0);
+	assert_int_equal(path.notes.scan_count, 0);
 	assert_int_equal(path.unseen_count, 1);
 	critical_path_done(&path);
 }
