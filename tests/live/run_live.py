@@ -89,7 +89,7 @@ ALONE = ("*_growth", "critical_path*", "exit_storm*", "killed*", "nothing_left*"
          "keeper*", "hostile_names", "hostile_kinds", "hostile_many_*", "hostile_sparse_files", "hostile_unwind_tables", "hostile_python",
          "hostile_java", "soak_*", "moment_of_slow_reader*", "moment_beside_spinners", "moment_of_postgres", "stacks_moment_*",
          # how long things take that they count, or how soon tsnap gets to look
-         "births_o*", "births_shared", "chain_of_mutexes", "chain_to_java_pool", "dying_processes", "full_disk", "moment_in_group_without_realtime",
+         "births_o*", "births_shared", "chain_beside_*", "chain_of_mutexes", "chain_to_java_pool", "dying_processes", "full_disk", "moment_in_group_without_realtime",
          "quota", "slow_sleeps", "parsers_killed_*", "stacks_let_go_of_*", "stacks_of_programs_in_turns", "stacks_of_short_lives", "stacks_of_wakers",
          "stacks_on_cpu_in_kernel", "stacks_on_cpu_refused", "stacks_without_unwinder", "start_*", "top_as_text", "trace_of_the_dead", "waits")
 # These take long and hold what others hold, too, at more places, or one of tsnap's figures against another tool's: with --all, or named.
@@ -98,7 +98,7 @@ THOROUGH = ("bench_*", "stacks_under_load", "without_facts", "inside_choices", "
             "hostile_many_*", "hostile_sparse_files", "hostile_unwind_tables", "hostile_python", "hostile_java", "hostile_names", "faults_of_all_*",
             "mariadb_*", "go_of_*", "moment_of_niced", "moment_in_group_with_quota", "moment_of_postgres", "moment_of_two", "moment_of_a_report",
             "moment_beside_spinners", "moment_has_a_budget", "stacks_moment_of_postgres", "stacks_moment_shares", "top_monkey", "births_inside*", "soak_*",
-            "chain_of_ten_thousand", "critical_path_of_*", "parsers_killed_*", "record_killed_often", "record_of_50_gb", "record_of_a_day", "hostile_kinds", "births_over_growth",
+            "chain_beside_*", "chain_of_ten_thousand", "critical_path_of_*", "parsers_killed_*", "record_killed_often", "record_of_50_gb", "record_of_a_day", "hostile_kinds", "births_over_growth",
             "block_of_growth", "call_over_growth", "events_over_growth", "trace_of_growth", "moment_of_slow_reader_of_stacks", "stuck_file", "stuck_stack",
             "stacks_on_cpu_of_jit", "chain_to_java_pool", "stacks_of_strange_maps", "go_without_symbols")
 AGAIN_MAX = 10
