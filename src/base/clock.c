@@ -50,6 +50,11 @@ int64_t clock_utc_of_us(int64_t monotonic_ns)
 	return utc_us;
 }
 
+int64_t clock_thread_cpu_ns(void)
+{
+	return clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
 int64_t clock_cpu_ns(void)
 {
 	return clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);

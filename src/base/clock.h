@@ -22,6 +22,7 @@ int64_t clock_utc_us(void);
 int64_t clock_utc_of_us(int64_t monotonic_ns);
 
 int64_t clock_children_cpu_ns(void); /* CPU time of all children that were waited for */
+int64_t clock_thread_cpu_ns(void);   /* CPU time of this thread, user and kernel */
 int64_t clock_cpu_ns(void);	     /* CPU time of this process, all threads, user and kernel */
 int64_t clock_cpu_of_ns(pid_t pid);  /* CPU time of another process; 0: no such process */
 

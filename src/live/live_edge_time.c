@@ -5,12 +5,16 @@
 #include "proc/proc.h"
 #include "sample/sample.h"
 
+#define USER_LEAST_NS (20 * NS_PER_MS) /* at high rates: a host may be slow for a moment */
 #define OWNERS_STILL_NS NS_PER_SECOND
 
 void live_edge_time_begin(struct live_edge_time *time, int64_t now_ns, int64_t period_ns)
 {
-	time->left_ns = period_ns / 4 * 3;
-	time->user_most_ns = period_ns / 8 * 3;
+	int64_t most_ns = period_ns / 8 * 3;
+
+	time->user_most_ns = most_ns > USER_LEAST_NS ? most_ns : USER_LEAST_NS;
+	time->left_ns = 2 * time->user_most_ns;
+	time->cpu_ns = clock_thread_cpu_ns();
 	index_empty(&time->users);
 	if (now_ns - time->owners_ns < OWNERS_STILL_NS)
 		return;
@@ -39,6 +43,9 @@ bool live_edge_time_left(struct live_edge_time *time, int64_t uid)
 	const uint64_t *taken_ns = index_find(&time->users, (uint64_t)uid);
 
 	if (time->left_ns > 0 && (!taken_ns || (int64_t)*taken_ns < time->user_most_ns))
+		return true;
+	/* it was another thread that had the CPU: asked only now, as it takes a system call */
+	if (clock_thread_cpu_ns() - time->cpu_ns < time->user_most_ns)
 		return true;
 	time->refused_count++;
 	return false;

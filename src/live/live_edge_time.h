@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Time of a scan that edges may take: three quarters of the period, and for the threads of one user
- * half of that, so that ten thousand of them, each waiting for the next, cost others neither their
- * scans nor their edges. For live_chains.c.
+/* Time of a scan that edges may take: for the threads of one user three eighths of the period, but
+ * not less than 20 ms, and twice that for all, so that ten thousand threads, each waiting for the
+ * next, cost others neither their scans nor their edges. It is over only when this thread has run
+ * for so long. For live_chains.c.
  */
 #ifndef TSNAP_LIVE_LIVE_EDGE_TIME_H
 #define TSNAP_LIVE_LIVE_EDGE_TIME_H
@@ -14,6 +15,7 @@
 /* Zeroed: none. */
 struct live_edge_time {
 	int64_t left_ns, user_most_ns; /* in this scan */
+	int64_t cpu_ns;		       /* CPU time of this thread at the scan's begin */
 	int64_t since_ns;	       /* monotonic: what went by until then is taken */
 	struct index users;	       /* uid to what its threads have taken, in ns */
 	struct index owners;	       /* pid to the uid that it had in this second */

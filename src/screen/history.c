@@ -9,7 +9,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define CHUNK_US (20 * 1000000ll)
 #define PART_NS (20 * NS_PER_MS) /* CPU time of a visit of a part, about */
@@ -440,14 +439,6 @@ void history_visit(const struct history_view *view, int64_t from_us, int64_t unt
 			    until_us, visitor);
 }
 
-static int64_t thread_cpu_ns(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-	return time.tv_sec * NS_PER_SECOND + time.tv_nsec;
-}
-
 struct history_seen history_seen_none(const struct history_view *view)
 {
 	int64_t us = chunk_begin(view, view->last_us + 1);
@@ -458,12 +449,12 @@ struct history_seen history_seen_none(const struct history_view *view)
 void history_visit_part(const struct history_view *view, struct history_seen *seen, int64_t from_us,
 			const struct history_visitor *visitor)
 {
-	int64_t end_ns = thread_cpu_ns() + PART_NS;
+	int64_t end_ns = clock_thread_cpu_ns() + PART_NS;
 
 	history_visit(view, seen->until_us, view->last_us + 1, visitor);
 	seen->until_us = view->last_us + 1;
 	while (seen->since_us > from_us && seen->since_us > view->first_us &&
-	       thread_cpu_ns() < end_ns) {
+	       clock_thread_cpu_ns() < end_ns) {
 		int64_t until_us = seen->since_us;
 
 		seen->since_us = chunk_begin(view, until_us);

@@ -9,11 +9,17 @@
 #define PERIOD_NS (4000 * NS_PER_SECOND) /* period in which the test's own time is nothing */
 
 /* Acts as if that user's edges had taken so long. */
-static void spend(struct live_edge_time *time, int64_t uid, int64_t seconds)
+static void spend_time(struct live_edge_time *time, int64_t uid, int64_t seconds, bool on_cpu)
 {
 	live_edge_time_resume(time);
 	time->since_ns -= seconds * NS_PER_SECOND;
+	time->cpu_ns -= on_cpu ? seconds * NS_PER_SECOND : 0;
 	live_edge_time_take(time, uid);
+}
+
+static void spend(struct live_edge_time *time, int64_t uid, int64_t seconds)
+{
+	spend_time(time, uid, seconds, true);
 }
 
 static void one_user_leaves_some_to_others(void **state)
@@ -48,6 +54,20 @@ static void each_scan_has_its_own(void **state)
 	live_edge_time_done(&time);
 }
 
+/* While others had the CPU nothing was taken from anybody. */
+static void time_off_the_cpu(void **state)
+{
+	struct live_edge_time time = {0};
+
+	(void)state;
+	live_edge_time_begin(&time, 0, PERIOD_NS);
+	spend_time(&time, 1000, 3900, false);
+	assert_true(live_edge_time_left(&time, 1000));
+	spend(&time, 1000, 3900);
+	assert_false(live_edge_time_left(&time, 1000));
+	live_edge_time_done(&time);
+}
+
 static void owners_of_processes(void **state)
 {
 	struct live_edge_time time = {0};
@@ -64,6 +84,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_user_leaves_some_to_others),
 		cmocka_unit_test(each_scan_has_its_own),
+		cmocka_unit_test(time_off_the_cpu),
 		cmocka_unit_test(owners_of_processes),
 	};
 
