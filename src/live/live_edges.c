@@ -264,14 +264,11 @@ static void end_edge(struct live_context *context, struct live_edges *edges,
 		     const char *kind, struct edge *edge)
 {
 	struct peer_end end = {.asker = asker, .inode = facts->inode};
-	char link[40];
 
 	if (facts->pid == ABSENT || facts->pid == asker->sample.pid)
 		return;
-	if (facts->inode != ABSENT) {
-		snprintf(link, sizeof(link), "%s:[%lld]", kind, (long long)facts->inode);
-		end.link = peer_link(link);
-	}
+	if (facts->inode != ABSENT)
+		end.link = peer_link_of(kind, facts->inode);
 	edge_to_process(context, edges, facts->pid, &end, SURE_LIKELY, edge);
 }
 

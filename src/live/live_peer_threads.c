@@ -49,11 +49,20 @@ static void list_drop(void *entry)
 	free(((struct thread_list *)entry)->tids);
 }
 
-uint64_t peer_link(const char *link)
+/* 0: it links to no socket or pipe, or is NULL. */
+static uint64_t peer_link(const char *link)
 {
 	if (!link || (strncmp(link, "socket:[", 8) != 0 && strncmp(link, "pipe:[", 6) != 0))
 		return 0;
 	return hash_bytes(link, strlen(link)) | 1;
+}
+
+uint64_t peer_link_of(const char *kind, int64_t inode)
+{
+	char link[40];
+
+	snprintf(link, sizeof(link), "%s:[%lld]", kind, (long long)inode);
+	return peer_link(link);
 }
 
 /* True for the classes of waits (sample/why_table.c) in which threads of pools wait for work. */
@@ -95,7 +104,7 @@ bool peer_thread_read(struct live_peer_threads *threads, struct live_context *co
 	const struct state_row *state;
 	struct wait_facts facts;
 	struct edge_asker asker;
-	bool epolls, known, added;
+	bool epolls, polls, known, added;
 	struct seen_thread *seen =
 		cache_get(&threads->seen, (uint64_t)tid, context->now.moment.now_ns, &added);
 
@@ -110,14 +119,17 @@ bool peer_thread_read(struct live_peer_threads *threads, struct live_context *co
 	known = lookup_wait_facts(context->lookup, &asker.sample, &asker.hint, false,
 				  context->now.moment.now_ns, &facts);
 	epolls = asker.sample.syscall && !strncmp(asker.sample.syscall, "epoll", 5);
+	polls = asker.sample.syscall &&
+		(strstr(asker.sample.syscall, "poll") || strstr(asker.sample.syscall, "select"));
 	*thread = (struct peer_thread){
 		.tid = tid,
 		.holder = facts.kind == WAIT_LOCK ? facts.tid : ABSENT,
 		.active = (state && state->active) || why_works(asker.sample.why),
 		.rests = is_rest(asker.sample.why),
-		.end = peer_link(asker.sample.filename),
-		.loops = asker.sample.syscall && (strstr(asker.sample.syscall, "poll") ||
-						  strstr(asker.sample.syscall, "select")),
+		.end = facts.served_inode == ABSENT ? peer_link(asker.sample.filename)
+						    : peer_link_of("socket", facts.served_inode),
+		/* a poll of one is as a read of it */
+		.loops = polls && !facts.listens && (epolls || facts.count != 1),
 		.set_fd = epolls ? asker.sample.fd : ABSENT,
 		.set_count = facts.count,
 	};

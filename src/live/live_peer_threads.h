@@ -24,7 +24,7 @@ struct peer_thread {
 	bool loops;	/* in a call that waits for several descriptors */
 	int64_t set_fd; /* the epoll set that it waits for, of set_count; ABSENT: none */
 	int64_t set_count;
-	uint64_t end; /* the socket or pipe that its call is about, by peer_link(); 0: none */
+	uint64_t end; /* the socket or pipe that its call is about, by peer_link_of(); 0: none */
 };
 
 /* A process. Of its threads at most 1024 are known. */
@@ -54,8 +54,8 @@ struct live_peer_threads {
 	int64_t swept_ns;
 };
 
-/* Returns a number for a link of /proc/PID/fd to a socket or pipe; 0: it is none, or NULL. */
-uint64_t peer_link(const char *link);
+/* Returns a number for an inode's link in /proc/PID/fd; kind: "socket" or "pipe". */
+uint64_t peer_link_of(const char *kind, int64_t inode);
 
 /* The threads of a process, which are read if this scan has not done so. All that is returned here
  * is valid until the next process is looked at. */

@@ -17,7 +17,7 @@ struct live_edges;
 struct peer_end {
 	const struct edge_asker *asker; /* the thread */
 	int64_t inode;			/* inode of the other end; ABSENT: not known */
-	uint64_t link;			/* by peer_link(); 0: not known */
+	uint64_t link;			/* by peer_link_of(); 0: not known */
 };
 
 /* Completes an edge to a process. end: what leads there, NULL if that is no descriptor. sure: if

@@ -33,7 +33,7 @@ enum wait_kind {
 /* Facts of a thread's wait, as waits/waits finds them. Numbers are ABSENT where not known. */
 struct wait_facts {
 	enum wait_kind kind;
-	bool listens;	    /* a socket that connections are accepted from */
+	bool listens;	    /* a socket that connections are accepted from; a set of such sockets */
 	bool accepts_there; /* a socket of the server's side: its port, or path, is listened on */
 	bool connected;	    /* a socket whose other side has an address, or a path */
 	bool stored; /* a file of a file system for data: no device, nothing in /proc or /sys */
@@ -46,8 +46,9 @@ struct wait_facts {
 	int64_t turn;	  /* lock of a language's runtime: a number per holder */
 	bool one_of_many; /* such a lock: a Java monitor, not Python's GIL */
 	bool changing;	  /* the holder of such a lock may be about to change */
-	bool serves;	  /* a thread whose client waits for the answer (waits/served.c) */
-	int64_t armed;	  /* requests in flight that only wait until a descriptor is ready */
+	/* a server's thread: its connection's socket, while the client waits (waits/served.c) */
+	int64_t served_inode;
+	int64_t armed; /* requests in flight that only wait until a descriptor is ready */
 	/* the set, or the only one of its descriptors that counts */
 	bool asks;    /* a connection of a client on which an answer is due; its ports */
 	bool open;    /* a later scan knows more of a descriptor */

@@ -13,7 +13,7 @@ static bool lock_is_held(const struct wait_facts *facts, int64_t daemon_ports)
 static bool client_waits(const struct wait_facts *facts, int64_t daemon_ports)
 {
 	(void)daemon_ports;
-	return facts->serves;
+	return facts->served_inode != ABSENT;
 }
 
 /* Requests that only wait until a descriptor is ready are a server's, as poll(2) is. */
@@ -102,6 +102,7 @@ const struct wait_facts wait_facts_absent = {
 	.armed = ABSENT,
 	.readers = ABSENT,
 	.turn = ABSENT,
+	.served_inode = ABSENT,
 };
 
 static bool call_listed(const char *calls, const char *syscall)

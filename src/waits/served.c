@@ -151,7 +151,7 @@ void served_tell(struct cache *served, struct wait *wait)
 		    ? !client_waits_here(wait, socket, &client)
 		    : !socket_owes(wait_sockets(wait), connection->inode))
 		return;
-	wait->facts.serves = true;
+	wait->facts.served_inode = (int64_t)connection->inode;
 	wait->connection = socket->connection;
 	wait->remote = socket->remote;
 	if (socket->brief)

@@ -42,7 +42,7 @@ void wait_set_sum_add(struct wait_set_sum *sum, const struct wait_facts *facts, 
 	if (own)
 		return;
 	sum->others++;
-	sum->listens |= facts->kind == WAIT_SOCKET && facts->listens;
+	sum->listens += facts->kind == WAIT_SOCKET && facts->listens;
 	sum->connects |= is_of_client(facts);
 	sum->asking += asks;
 	/* with several answers due the connection with the highest port counts, a client's if any
@@ -71,6 +71,7 @@ struct wait_facts wait_set_decide(const struct wait_set_sum *sum, int64_t count,
 		facts = sum->one;
 	} else {
 		facts.kind = WAIT_SET;
+		facts.listens = sum->listens && sum->listens == sum->others;
 		if (sum->asks && !sum->listens) {
 			facts.asks = true;
 			facts.pid = sum->one.pid;

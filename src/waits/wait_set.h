@@ -28,7 +28,7 @@ struct wait_set {
 /* Sum of the facts of a set's descriptors, one after the other. Zeroed is none. */
 struct wait_set_sum {
 	int others;	       /* descriptors that others can make ready */
-	bool listens;	       /* among them one that connections come from */
+	int listens;	       /* those among them that connections come from */
 	bool open;	       /* a later scan knows more of one */
 	bool connects;	       /* among them a connection of a client */
 	struct wait_facts one; /* facts of the only descriptor, or of the connection that asks */

@@ -6,7 +6,7 @@ import re
 import truth
 from case_chains import COLUMNS, LIKELY, SETTLED_S
 from harness import SLOW, START_S, STOP_S, case, check, wait_until
-from parts import Nginx, Part, PhpFpm, Postgres, Redis, Session, account, program
+from parts import MariaDB, Nginx, Part, PhpFpm, Postgres, Redis, Session, account, program
 
 
 def only_child(pid, comm):
@@ -27,11 +27,18 @@ def has_connection_to(pid, port):
     return any(words[2].endswith(":%04X" % port) and words[9] in inodes for words in lines)
 
 
-def run_real(ctx, name, pids, victims, least=LIKELY):
+def later_rows(ctx, pids, victims, begin=lambda: None):
+    """begin makes them wait while tsnap runs."""
+    stream = ctx.stream("-a", "-d", 2 * SETTLED_S, "-p", ",".join(map(str, pids)), columns=COLUMNS)
+    stream.wait_scans(20)
+    begin()
+    rows = stream.finish(0, START_S + 2 * SETTLED_S + STOP_S)
+    return [row for row in rows[len(rows) // 2:] if int(row["tid"]) in victims]
+
+
+def run_real(ctx, name, pids, victims, least=LIKELY, begin=lambda: None):
     """victims: {tid: (blocker's tid, pattern of the chain)}"""
-    rows = ctx.stream("-a", "-d", 2 * SETTLED_S, "-p", ",".join(map(str, pids)), columns=COLUMNS).finish(
-        0, START_S + 2 * SETTLED_S + STOP_S)
-    later = [row for row in rows[len(rows) // 2:] if int(row["tid"]) in victims]
+    later = later_rows(ctx, pids, victims, begin)
     check(len(later) >= 10 * len(victims), "%s: %d samples", name, len(later))
     right, seen = 0, collections.Counter()
     for row in later:
@@ -43,6 +50,39 @@ def run_real(ctx, name, pids, victims, least=LIKELY):
     share = 100.0 * right / len(later)
     print("# real %s: %.1f %% of %d samples are right" % (name, share, len(later)))
     check(share >= least, "%s: %.1f %%: %s, not %s", name, share, seen.most_common(6), victims)
+
+
+@case
+def chain_to_mariadb(ctx):
+    """Clients of MariaDB whose threads wait for a row and for a table that an idle session holds: each client, by TCP and by a UNIX socket,
+    leads to the thread of its own connection, as the server's list of processes has it; where both wait since before tsnap, to no other
+    one."""
+    server = MariaDB(ctx)
+    server.ask_once("create table base.t (id int primary key, v int) engine=innodb; insert into base.t values (1, 1)")
+    holder, by_tcp, by_path = server.session(ctx), server.session(ctx, tcp=True), server.session(ctx)
+    victims = {}
+
+    def sleeping():
+        return [tid for tid, told in server.threads().items() if told[0] == "Sleep"]
+
+    def begin():
+        holder.say("begin; update t set v = v + 1 where id = 1;")
+        wait_until(lambda: len(sleeping()) == 3, 20 * SLOW, "an idle transaction")
+        by_tcp.say("update t set v = v + 1 where id = 1;")
+        by_path.say("alter table t force;")
+        waiting = {"Updating": by_tcp, "Waiting for table metadata lock": by_path}
+        threads = wait_until(lambda: (lambda now: waiting.keys() <= {told[1] for told in now.values()} and now)(server.threads()),
+                             20 * SLOW, "two waits")
+        victims.update({waiting[told[1]].pid: (tid, r"mariadb socket> mariadbd.*") for tid, told in threads.items()
+                        if told[1] in waiting})
+
+    wait_until(lambda: len(sleeping()) == 3, 20 * SLOW, "three sessions")
+    pids = [server.pid, by_tcp.pid, by_path.pid]
+    victims.update({by_tcp.pid: None, by_path.pid: None})
+    run_real(ctx, "MariaDB", pids, victims, begin=begin)
+    for row in later_rows(ctx, pids, victims):
+        check(row["blocker_tid"] in ("", str(victims[int(row["tid"])][0])), "of before: %s, not %s", row, victims)
+        check(row["blocker_pid"] == str(server.pid), "of before: %s, not %d", row, server.pid)
 
 
 @case

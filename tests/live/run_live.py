@@ -96,7 +96,7 @@ ALONE = ("*_growth", "critical_path*", "exit_storm*", "killed*", "nothing_left*"
 THOROUGH = ("bench_*", "stacks_under_load", "without_facts", "inside_choices", "inside_times", "peers_*", "podman_*", "stress_*", "share_race",
             "schema_of_chdb", "schema_of_clickhouse", "schema_of_duckdb", "schema_of_fleet", "schema_of_postgresql", "stacks_as_gdb",
             "hostile_many_*", "hostile_sparse_files", "hostile_unwind_tables", "hostile_python", "hostile_java", "hostile_names", "faults_of_all_*",
-            "mariadb_*", "go_of_*", "moment_of_niced", "moment_in_group_with_quota", "moment_of_postgres", "moment_of_two", "moment_of_a_report",
+            "mariadb_*", "chain_to_mariadb", "go_of_*", "moment_of_niced", "moment_in_group_with_quota", "moment_of_postgres", "moment_of_two", "moment_of_a_report",
             "moment_beside_spinners", "moment_has_a_budget", "stacks_moment_of_postgres", "stacks_moment_shares", "top_monkey", "births_inside*", "soak_*",
             "chain_beside_*", "chain_of_ten_thousand", "critical_path_of_*", "parsers_killed_*", "record_killed_often", "record_of_50_gb", "record_of_a_day", "hostile_kinds", "births_over_growth",
             "block_of_growth", "call_over_growth", "events_over_growth", "trace_of_growth", "moment_of_slow_reader_of_stacks", "stuck_file", "stuck_stack",

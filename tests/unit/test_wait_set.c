@@ -100,6 +100,21 @@ static void one_that_is_asked(void **state)
 	assert_int_equal(wait_set_decide(&sum, 4, true).asked_pid, ABSENT);
 }
 
+/* A loop that only takes connections does not serve them. */
+static void set_that_listens(void **state)
+{
+	struct wait_set_sum sum = {0};
+
+	(void)state;
+	assert_false(wait_set_decide(&sum, 0, false).listens);
+	part_add(&sum, LISTENER);
+	part_add(&sum, OWN);
+	part_add(&sum, LISTENER);
+	assert_true(wait_set_decide(&sum, 3, false).listens);
+	part_add(&sum, ACCEPTED);
+	assert_false(wait_set_decide(&sum, 4, false).listens);
+}
+
 /* Only where connections stay in the set an answer can come to be due while the thread sleeps. */
 static void sets_that_change(void **state)
 {
@@ -195,6 +210,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_remains_decides),
 		cmocka_unit_test(one_that_is_asked),
+		cmocka_unit_test(set_that_listens),
 		cmocka_unit_test(sets_that_change),
 		cmocka_unit_test(requests_by_times_and_bytes),
 		cmocka_unit_test(strange_answers),
