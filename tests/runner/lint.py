@@ -62,5 +62,6 @@ CHECKS = (
     # tests that are not run again where nothing changed
     ("what is run again", commands("python3 -B tests/lint/test_verdicts.py")),
     ("the runner of these tests", commands("python3 -B -m unittest discover -s tests/runner")),
+    ("the runner of emulated machines", commands("python3 -B -m unittest discover -s tests/vm")),
     ("the bench's figures", figures),
 )
