@@ -70,7 +70,7 @@ def calls_summed(ctx):
 @case
 def calls_so_far(ctx):
     """syscall_us of a call that lasts grows with the time; it is absent where the entry came before tsnap."""
-    old, young = ctx.workload("sleep", call="pipe_read"), ctx.workload("calls", naps=1, nap_ms=int(6000 * SLOW), reads=0)
+    old, young = ctx.workload("sleep", call="pipe_read"), ctx.workload("calls", naps=1, nap_ms=int(2500 * SLOW), reads=0)
     tool = ctx.stream("-a", "-p", "%d,%d" % (old.tgid, young.tgid), columns="state_us syscall syscall_us")
     tool.wait_scans(2)
     young.say("go")

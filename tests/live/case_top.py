@@ -219,6 +219,7 @@ def top_durations(ctx):
         screen.type("q")
         screen.read(1)
         check(screen.process.wait(STOP_S) == 0, "exit code %s", screen.process.returncode)
+        workload.kill()
 
 
 def rows_of(text, tids):

@@ -166,6 +166,7 @@ def totals_of_pages_that_wait(ctx):
         let_pass(2.5)
         text += pipe.read()
     tool.wait(STOP_S)
+    births.kill()
     pages = re.split(r"^(?=tsnap on )", text.decode(), flags=re.M)[1:]
     check(len(pages) == 4 and all(len(page) > 4096 for page in pages), "pages of %s bytes", [len(page) for page in pages])
     for page in pages:

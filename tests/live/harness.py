@@ -75,6 +75,7 @@ def values_of(line):
 
 class Process:
     """A child whose standard output and error go to files, so that it never blocks on us."""
+    INPUT_S = 0.25 * SLOW  # from the end of its input, which ends some, to SIGTERM
 
     def __init__(self, argv, **popen):
         self.argv = argv
@@ -114,6 +115,11 @@ class Process:
     def signal(self, number):
         self.process.send_signal(number)
 
+    def kill(self):
+        """Ends it at once: a workload that is at work looks at its input only when that is done."""
+        self.process.kill()
+        self.process.wait(STOP_S)
+
     def end(self):
         """Ends it whatever it does; closing its input is what ends a workload."""
         try:
@@ -127,7 +133,7 @@ class Process:
             try:
                 if number:
                     self.process.send_signal(number)
-                self.process.wait(STOP_S if number or self.process.stdin else 0)
+                self.process.wait(STOP_S if number else self.INPUT_S if self.process.stdin else 0)
                 break
             except subprocess.TimeoutExpired:
                 pass
@@ -137,6 +143,7 @@ class Process:
 
 class Workload(Process):
     """A workload that holds its state. Its ready line's values are its items: w["tid"]."""
+    INPUT_S = STOP_S
 
     def __init__(self, path, name, options, **popen):
         super().__init__([path, name] + ["%s=%s" % pair for pair in options.items()], **popen)

@@ -50,6 +50,7 @@ def account(*names):
 class Part(Process):
     """A process with the rights of a user, in a directory of its own; it ends with us."""
 
+    INPUT_S = STOP_S  # it has been told to end already
     LAST = signal.SIGTERM
 
     def __init__(self, ctx, user, argv, directory=None, **popen):

@@ -100,7 +100,10 @@ THOROUGH = ("bench_*", "stacks_under_load", "without_facts", "inside_choices", "
             "moment_beside_spinners", "moment_has_a_budget", "stacks_moment_of_postgres", "stacks_moment_shares", "top_monkey", "births_inside*", "soak_*",
             "chain_beside_*", "chain_of_ten_thousand", "critical_path_of_*", "parsers_killed_*", "record_killed_often", "record_of_50_gb", "record_of_a_day", "hostile_kinds", "births_over_growth",
             "block_of_growth", "call_over_growth", "events_over_growth", "trace_of_growth", "moment_of_slow_reader_of_stacks", "stuck_file", "stuck_stack",
-            "stacks_on_cpu_of_jit", "chain_to_java_pool", "stacks_of_strange_maps", "go_without_symbols")
+            "stacks_on_cpu_of_jit", "chain_to_java_pool", "stacks_of_strange_maps", "go_without_symbols", "asleep_in_every_scan", "block_merged",
+            "chain_through_network_namespaces", "choose_expression", "choose_reused", "file_of_the_same_wait", "idle_by_filter", "inside_states",
+            "record_archive_around_moments", "slow_sleeps_by_stack", "slow_waits_of_a_quota", "stacks_moment_coverage", "stacks_of_many_files",
+            "stacks_on_cpu_by_timer", "top_load_fails", "totals_over_sweeps")
 AGAIN_MAX = 10
 # The longest begin first, so that none is left at the end.
 LONG = ("top_monkey", "file_of_the_same_wait", "every_option", "every_trace", "stacks_as_gdb", "stacks_under_load", "inside_*",
@@ -144,9 +147,8 @@ def run(test, options):
     signal.alarm(int(getattr(test, "limit_s", LIMIT_S) * harness.SLOW))
     try:
         test(context)
-        seconds = time.monotonic() - start
         context.end()
-        return "ok", "ok %s (%.1fs, %.1fs of CPUs)" % (test.__name__, seconds, cpu_s() - cpu_start)
+        return "ok", "ok %s (%.1fs, %.1fs of CPUs)" % (test.__name__, time.monotonic() - start, cpu_s() - cpu_start)
     except harness.Skip as skip:
         return "skip", "skip %s: %s" % (test.__name__, skip)
     except harness.Failure as failure:
