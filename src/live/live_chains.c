@@ -213,8 +213,8 @@ void live_chains_describe(const struct live_chains *chains, struct source_facts 
 	if (chains)
 		source_facts_miss(facts,
 				  "waits whose chains were not followed (those of one user "
-				  "take 3/8 of the time between scans at most: a lower rate, "
-				  "or -p)",
+				  "take 3/8 of the time between scans, or 20 ms: a lower "
+				  "rate, or -p)",
 				  chains->time.refused_count);
 }
 

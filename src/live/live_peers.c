@@ -42,10 +42,11 @@ static bool loop_serves(const struct peer_process *process, const struct peer_th
 	       !strstr(text, " ino:") || set_has(text, (uint64_t)end->inode);
 }
 
-/* Threads of a process by which it is decided to which one an edge leads. */
+/* Threads of a process by which it is decided to which one an edge leads. NULL: there is none, or
+ * where only one would decide, there are several. */
 struct peer_choice {
-	const struct peer_thread *in_call, *active, *loop, *waker; /* NULL: none */
-	size_t in_calls, actives, loops;
+	const struct peer_thread *in_call, *active, *loop; /* the only one */
+	const struct peer_thread *waker;
 };
 
 static void choice_count(const struct live_peer_threads *threads,
@@ -53,13 +54,12 @@ static void choice_count(const struct live_peer_threads *threads,
 			 struct peer_choice *choice)
 {
 	*choice = (struct peer_choice){
-		.active = peer_thread_at(threads, process->active),
-		.loop = peer_thread_at(threads, process->loop),
+		.active = process->actives == 1 ? peer_thread_at(threads, process->active) : NULL,
+		.loop = process->loops == 1 ? peer_thread_at(threads, process->loop) : NULL,
 		.waker = peer_thread_find(threads, process, waker_tid),
-		.actives = process->actives,
-		.loops = process->loops,
 	};
-	choice->in_calls = peer_threads_in_call(threads, process, end, &choice->in_call);
+	if (peer_threads_in_call(threads, process, end, &choice->in_call) != 1)
+		choice->in_call = NULL;
 }
 
 /* The thread that ended the last waits on this connection is looked at by itself where it is not
@@ -83,19 +83,18 @@ static const struct peer_thread *choice_decide(const struct peer_process *proces
 					       const struct peer_end *end)
 {
 	const struct peer_thread *waker = choice->waker;
-	const struct peer_thread *only = choice->actives == 1 ? choice->active : NULL;
 
-	if (choice->in_calls == 1)
+	if (choice->in_call)
 		return choice->in_call;
 	if (process->goroutines)
-		return process->whole ? only : NULL;
+		return process->whole ? choice->active : NULL;
 	if (waker && (waker->active || (settled && !waker->rests && !waker->loops)))
 		return waker;
-	if (process->whole && choice->actives)
-		return only;
+	if (process->whole && process->actives)
+		return choice->active;
 	if (waker)
 		return waker->rests ? NULL : waker;
-	return process->whole && choice->loops == 1 && loop_serves(process, choice->loop, end)
+	return process->whole && choice->loop && loop_serves(process, choice->loop, end)
 		       ? choice->loop
 		       : NULL;
 }

@@ -184,7 +184,7 @@ static void roots_gather(struct chain_report *report)
 		root_add(report, group_at(groups, at));
 }
 
-/* The same: the time of each lock is that of its group. */
+/* Puts the locks together: each has its group's time, which is exact. */
 static void locks_gather(struct chain_report *report)
 {
 	const struct group_table *groups = &report->groups[CHAIN_LOCKS];
