@@ -330,13 +330,13 @@ def block_unseen(ctx):
         flights = map_find("ts_block", tool.pid)
         worker.say("read 100000 8388608")
         keys = set()
-        wait_until(lambda: keys.update(flights.keys()) or keys, 20 * SLOW, "a request in flight")
+        wait_until(lambda: keys.update(flights.keys()) or len(keys) >= 16, 20 * SLOW, "requests in flight")
         worker.process.kill()
         worker.process.wait()
         check(all(flights.put(key, struct.pack("<QQ", 1, 1)) for key in keys), "%s", keys)
         flights.close()
         again = Worker(ctx, device)
-        for _ in range(20):
+        for _ in range(30):
             again.do("read 50 4096")
             again.do("read 2 8388608")  # many requests at once, as when that place was used
             used_again(device)

@@ -104,7 +104,7 @@ THOROUGH = ("bench_*", "stacks_under_load", "without_facts", "inside_choices", "
             "chain_through_network_namespaces", "choose_expression", "choose_reused", "file_of_the_same_wait", "idle_by_filter", "inside_states",
             "record_archive_around_moments", "slow_sleeps_by_stack", "slow_waits_of_a_quota", "stacks_moment_coverage", "stacks_of_many_files",
             "stacks_on_cpu_by_timer", "top_load_fails", "totals_over_sweeps")
-AGAIN_MAX = 10
+AGAIN_MAX = 3
 # The longest begin first, so that none is left at the end.
 LONG = ("top_monkey", "file_of_the_same_wait", "every_option", "every_trace", "stacks_as_gdb", "stacks_under_load", "inside_*",
         "without_facts", "stacks_of_java", "stacks_on_cpu*", "births_*", "bench_*")
