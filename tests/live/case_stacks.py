@@ -278,7 +278,7 @@ def told_right(rows, started, table):
     return True
 
 
-def expect_told(find, started, rows, table):
+def expect_told(find, started, rows, table, tool):
     """Each row's hash has frames, and those of the chains are theirs."""
     for row in rows:
         for column, kind in (("ustack", "user"), ("kstack", "kernel")):
@@ -290,7 +290,7 @@ def expect_told(find, started, rows, table):
         for row in mine[-1:]:
             entry = table[row["ustack"]]
             frames = frames_of({"stack": entry["frames"]})
-            find.expect(chain_programs.contains(frames, chain.expected), "%s: expected %s, found %s", words, chain.expected[:12], frames[:30])
+            find.expect(chain_programs.contains(frames, chain.expected), "%s: expected %s, found %s; tsnap says %s", words, chain.expected[:12], frames[:30], tool.err)
             find.expect(entry["func"] in frames and entry["funcs"].endswith(entry["func"]), "%s: %s", words, entry)
 
 
@@ -314,7 +314,7 @@ def stacks_in_a_dictionary(ctx):
             tool.wait(30)
         else:
             rows = tool.interrupt(number)
-        expect_told(find, started, rows, dictionary_read(dictionary))
+        expect_told(find, started, rows, dictionary_read(dictionary), tool)
         with open(recording, "wb") as file:
             file.write(tool.out[:tool.out.rfind(b"\n") + 1])
         replay = ctx.plain("--replay", recording, "--stack-dict", dictionary, "--folded", "-a", "-g", "tid")
