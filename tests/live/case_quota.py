@@ -31,6 +31,12 @@ def report(ctx, seconds, *arguments):
     return tool.out.decode()
 
 
+def queued(text, name):
+    """Threads in RQ, those of them that the group of that name holds back, and the rows that tell so."""
+    rows = re.findall(r"^ *([0-9.]+) .*\bRQ +(throttled by /%s|behind \S+|-)" % name, text, re.M)
+    return sum(float(average) for average, _ in rows), sum(float(average) for average, why in rows if why.startswith("throttled")), rows
+
+
 @case
 def quota(ctx):
     """Threads that may use a fifth of a CPU: runq_why says that they are throttled, and by which group, for about all of their
@@ -51,14 +57,17 @@ def quota(ctx):
     findings.expect(0.5 * seconds <= float(told[1]) <= seconds + 0.01, "%s s, the kernel has %.2f", told[1], seconds)
     findings.expect(0.5 * throttled <= int(told[2]) <= throttled, "%s throttled periods, the kernel has %d", told[2], throttled)
     findings.expect(int(told[2]) <= int(told[3]) <= periods, "%s periods, the kernel has %d", told[3], periods)
-    rows = re.findall(r"^ *([0-9.]+) .*\bRQ +(throttled by /%s|behind \S+|-)" % name, text, re.M)
-    held = sum(float(average) for average, why in rows if why.startswith("throttled"))
-    whole = sum(float(average) for average, _ in rows)
+    whole, held, rows = queued(text, name)
     findings.expect(whole > 2, "%.2f threads in RQ of 4 that may use a fifth of a CPU", whole)
     rows_of_chains = [row for row in chained.finish(0, START_S + SECONDS + STOP_S) if row["runq_why"].startswith("throttled")]
     wrong = [row for row in rows_of_chains if row["blocker_kind"] != "quota" or row["oncpu_comm"] or not row["chain"].endswith("> /" + name)]
     findings.expect(len(rows_of_chains) >= 20 and not wrong, "%d of %d are told as a neighbour's victims: %s", len(wrong),
                     len(rows_of_chains), wrong[:3])
+    # while another process makes the group need longer for its fifth, nobody is told as throttled: a CPU has one of the group
+    for _ in range(4):
+        if held > 0.8 * whole:
+            break
+        whole, held, rows = queued(report(ctx, SECONDS, "-p", pids, "--by", "state,runq_why"), name)
     findings.expect(held > 0.8 * whole, "%.2f of %.2f threads in RQ are throttled: %s", held, whole, rows)
     findings.close()
 
