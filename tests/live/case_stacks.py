@@ -90,8 +90,8 @@ def expect_chains(find, started, rows, late=False):
         find.expect(mine, "%s: no stack", words)
         if late:
             mine = since_whole(mine)
-            # through code without a table frame pointers are followed, which may leave frames out
-            mine = [row for row in mine if row["ustack"] == mine[-1]["ustack"]]
+            # through code without a table frame pointers are followed, which may leave frames out: once it is read, nothing changes
+            mine = mine[next((at for at, row in enumerate(mine) if row["ustack"] == mine[-1]["ustack"]), 0):]
         for row in mine[-3:]:
             frames = frames_of(row)
             find.expect("[lost]" not in frames, "%s: not whole: %s", words, " ".join(frames[:30]))
@@ -270,7 +270,7 @@ def dictionary_read(path):
 def told_right(rows, started, table):
     """The dictionary, as far as it is written, has the chain of each one's last row."""
     for _, chain in started:
-        mine = [row for row in rows_of(rows, chain.tid) if row["ustack"] and row["state"] in "SD"]
+        mine = asleep_of(rows, chain)
         if not mine or mine[-1]["ustack"] not in table:
             return False
         if not chain_programs.contains(frames_of({"stack": table[mine[-1]["ustack"]]["frames"]}), chain.expected):
@@ -290,7 +290,8 @@ def expect_told(find, started, rows, table, tool):
         for row in mine[-1:]:
             entry = table[row["ustack"]]
             frames = frames_of({"stack": entry["frames"]})
-            find.expect(chain_programs.contains(frames, chain.expected), "%s: expected %s, found %s; tsnap says %s", words, chain.expected[:12], frames[:30], tool.err)
+            find.expect(chain_programs.contains(frames, chain.expected), "%s: expected %s, found %s; tsnap says %s", words,
+                        chain.expected[:12], frames[:30], tool.err)
             find.expect(entry["func"] in frames and entry["funcs"].endswith(entry["func"]), "%s: %s", words, entry)
 
 
