@@ -21,10 +21,12 @@ struct peer_thread {
 	int64_t holder; /* holder of the lock that it waits for; ABSENT: it waits for none */
 	bool active;	/* on a CPU, in a queue for one, in D; asleep as part of a request */
 	bool rests;	/* in a call in which threads wait for something to do */
-	bool loops;	/* in a call that waits for several descriptors */
+	bool loops; /* in a call that waits for several descriptors, not just for new connections */
 	int64_t set_fd; /* the epoll set that it waits for, of set_count; ABSENT: none */
 	int64_t set_count;
-	uint64_t end; /* the socket or pipe that its call is about, by peer_link_of(); 0: none */
+	/* the socket or pipe that its call is about, or the socket of the client that it works for;
+	 * by peer_link_of(); 0: none */
+	uint64_t end;
 };
 
 /* A process. Of its threads at most 1024 are known. */

@@ -49,9 +49,8 @@ struct peer_choice {
 	const struct peer_thread *waker;
 };
 
-static void choice_count(const struct live_peer_threads *threads,
-			 const struct peer_process *process, uint64_t end, int64_t waker_tid,
-			 struct peer_choice *choice)
+static void choice_find(const struct live_peer_threads *threads, const struct peer_process *process,
+			uint64_t end, int64_t waker_tid, struct peer_choice *choice)
 {
 	*choice = (struct peer_choice){
 		.active = process->actives == 1 ? peer_thread_at(threads, process->active) : NULL,
@@ -111,7 +110,7 @@ static int64_t peer_choose(struct live_context *context, struct live_edges *edge
 	if (end)
 		waker = live_peer_wakers_note(&edges->peer_wakers, context, end->asker,
 					      process->pid, end->inode);
-	choice_count(&edges->peers, process, end ? end->link : 0, waker.tid, &choice);
+	choice_find(&edges->peers, process, end ? end->link : 0, waker.tid, &choice);
 	waker_find(context, &edges->peers, process, waker.tid, &other, &choice);
 	thread = choice_decide(process, &choice, waker.settled, end ? end : &nothing);
 	return thread ? thread->tid : ABSENT;
