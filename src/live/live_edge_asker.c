@@ -91,7 +91,7 @@ static bool asker_of_proc(int64_t tid, int64_t pid, struct edge_asker *asker)
 static void record_ask(struct live_context *context, struct thread_state *record)
 {
 	if (registers_lacking(&context->kernel.asker, record))
-		registers_fill(&context->kernel.asker, &context->kernel.table, &record, 1, true);
+		registers_fill(&context->kernel.asker, &context->kernel.table, &record, 1);
 }
 
 bool live_edge_asker(struct live_context *context, int64_t tid, int64_t pid,

@@ -133,7 +133,7 @@ void live_part_ask(struct live *live)
 		records[i] = &live->part.asked[i];
 	pthread_mutex_lock(sampler_asking(live->context.sampler));
 	registers_fill(&live->context.kernel.asker, &live->context.kernel.table, records,
-		       live->part.asked_count, false);
+		       live->part.asked_count);
 	/* the scan goes on */
 	live->context.totals.read_ns = clock_monotonic_ns();
 	registers_want(&live->context.kernel.asker,

@@ -178,13 +178,13 @@ static void registers_take(struct thread_table *table, struct thread_state *reco
 }
 
 void registers_fill(struct register_asker *asker, struct thread_table *table,
-		    struct thread_state *const *records, uint32_t count, bool keep)
+		    struct thread_state *const *records, uint32_t count)
 {
 	struct registers_ask *ask;
 
 	if (asker->program < 0)
 		return;
-	if (keep && !table->asked && table->store == &thread_slots)
+	if (!table->asked && table->store == &thread_slots)
 		table->asked = memory_get(table->entries_max * sizeof(*table->asked));
 	ask = &asker->asks[asker->number];
 	for (uint32_t i = 0; i < count; i++)

@@ -54,9 +54,10 @@ bool registers_lacking(const struct register_asker *asker, const struct thread_s
 void registers_recall(const struct asked_registers *asked, struct thread_state *record);
 
 /* Fills those registers into the records, ASK_MAX at most, as far as they are there or the thread
- * has not run since its record was copied. keep: in the table, where there are slots. */
+ * has not run since its record was copied. A table of slots keeps them for as long as the thread
+ * sleeps. */
 void registers_fill(struct register_asker *asker, struct thread_table *table,
-		    struct thread_state *const *records, uint32_t count, bool keep);
+		    struct thread_state *const *records, uint32_t count);
 
 /* Asks for the registers that walks of those threads' user stacks begin with; ASK_MAX at most. */
 void stack_registers_ask(struct register_asker *asker, const struct thread_state *const *records,

@@ -289,7 +289,7 @@ static void registers_fill_some(struct capturer *capturer, struct thread_state *
 	const struct capture_wants *wants = &capturer->wants;
 
 	pthread_mutex_lock(capturer->asking);
-	registers_fill(&wants->kernel->asker, &capturer->table, records, count, wants->all);
+	registers_fill(&wants->kernel->asker, &capturer->table, records, count);
 	pthread_mutex_unlock(capturer->asking);
 	realtime_limit(capturer->realtime);
 }
