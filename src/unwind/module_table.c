@@ -12,8 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
+#define FUSE_MAGIC 0x65735546
 #define SHARES_MAX 8	/* shares of a scan's time, at most */
 #define EVICTED_MAX 128 /* files closed for others after a scan: as many are opened in the next */
 
@@ -306,6 +308,19 @@ static void module_place_tell(struct module *module)
 	text_done(&place);
 }
 
+/* Equal in every run for copies of a file. A build-id is what the file claims: one of another owner
+ * may have it, too, or a stripped one, and must not give its names to the stacks of others. */
+static uint64_t identity_of(const struct module *module)
+{
+	const uint64_t words[] = {
+		hash_bytes(module->elf.build_id, module->elf.build_id_bytes),
+		module->elf.bytes,
+		(uint64_t)module->uid,
+	};
+
+	return hash_bytes(words, sizeof(words));
+}
+
 /* A file that is none of code is kept as well: it is not opened again. */
 static uint32_t module_fill(struct module_table *table, struct module *module, uint64_t bytes)
 {
@@ -323,8 +338,8 @@ static uint32_t module_fill(struct module_table *table, struct module *module, u
 	frame_table_init(&module->table, &module->elf, machine,
 			 table->without_tables ? NULL : table->parser, module->number);
 	module->kind = strstr(module->name, ".so") || module->image ? FRAME_LIBRARY : FRAME_PROGRAM;
-	if (module->elf.build_id_bytes)
-		module->identity = hash_bytes(module->elf.build_id, module->elf.build_id_bytes);
+	if (module->elf.build_id_bytes && module->uid != OWNER_UNKNOWN)
+		module->identity = identity_of(module);
 	module_place_tell(module);
 	return module->elf.bytes ? module->number : MODULE_NONE;
 }
@@ -349,6 +364,16 @@ static uint32_t module_known(const struct module_table *table, uint64_t number)
 	return table->modules[number]->elf.bytes ? (uint32_t)number : MODULE_NONE;
 }
 
+/* The file system of any user's program (FUSE) tells whatever owner it likes. */
+static int64_t owner_of(int fd, const struct stat *file)
+{
+	struct statfs system;
+
+	return fstatfs(fd, &system) || (uint32_t)system.f_type == FUSE_MAGIC
+		       ? OWNER_UNKNOWN
+		       : (int64_t)file->st_uid;
+}
+
 uint32_t module_of_file(struct module_table *table, int fd, const char *path, int64_t tid)
 {
 	struct module *module = NULL;
@@ -366,6 +391,7 @@ uint32_t module_of_file(struct module_table *table, int fd, const char *path, in
 	}
 	module->fd = fd;
 	module->tid = tid;
+	module->uid = owner_of(fd, &file);
 	if (module_fill(table, module, (uint64_t)file.st_size) == MODULE_NONE) {
 		close(fd);
 		module->fd = -1;

@@ -19,6 +19,7 @@
 #define MODULES_PROCESS_MAX \
 	1024 /* known for the sake of one process: it may make files without end */
 #define MODULE_NONE UINT32_MAX
+#define OWNER_UNKNOWN (-1)
 #define MODULE_PYTHON (UINT32_MAX - 2)	    /* in no file: a function that an interpreter runs */
 #define MODULE_TABLES_BYTES_MAX (24u << 20) /* the files' own tables in memory */
 #define MODULE_ROWS_BYTES_MAX (12u << 20)
@@ -39,13 +40,14 @@ struct module {
 	int64_t known_pid; /* process for whose sake the module was added */
 	enum frame_kind kind;
 	bool libc;	     /* the C library, its threads, or the dynamic linker */
-	uint64_t identity;   /* hash that is equal in every run: of the build-id, else key */
+	uint64_t identity;   /* hash, in every run that of the file's copies as well; else key */
 	char *path, *name;   /* path as the first process saw it; its last part */
 	char *place;	     /* PATH@BUILD-ID, as the column ufiles has it; NULL: in no file */
 	int fd;		     /* -1: in no file */
 	char *image;	     /* the vDSO's bytes, or NULL */
 	struct elf_file elf; /* constant from then on */
-	int64_t tid, uid; /* thread whose root has the file; JIT: the process' thread and owner */
+	int64_t tid; /* thread whose root has the file; JIT: of the process */
+	int64_t uid; /* owner of the file, or OWNER_UNKNOWN; JIT: of the process */
 	int64_t pid;	  /* JIT: the process; its first thread, and tid, may have ended */
 	struct frame_table table;
 	int64_t used;	   /* when the unwind table was asked for last, as a number */

@@ -115,6 +115,7 @@ def stacks_of_hurt_files(ctx):
         os.mkdir(own)
         path = os.path.join(own, "chains_library.so")
         shutil.copy2(os.path.join(directory, "chains_library.so"), path)
+        os.chown(path, 65534, 65534)  # the stacks of root's have names of their own
         chain = chain_programs.Chain(os.path.join(directory, "chains_gcc"), "library", own)
         ctx.started.append(chain)
         hurt(path, how, dice)
@@ -149,6 +150,32 @@ def stacks_of_hurt_files(ctx):
     find.expect(missed.get(SHORT, 0) == len(chains) - whole, "%d whole; missed: %s", whole, missed)
     find.expect(whole < len(chains), "nothing was hurt")
     expect_beat(find, rate)
+    find.close()
+
+
+@case
+def stacks_of_forged_files(ctx):
+    """A user's file that claims the build-id of another one, with other names: stacks in that one have their own names."""
+    directory, own, find = directory_of(ctx), ctx.temporary(), Findings()
+    path = os.path.join(own, "chains_library.so")
+    with open(os.path.join(directory, "chains_library.so"), "rb") as file:
+        before = file.read()
+    with open(path, "wb") as file:
+        file.write(before.replace(b"\0library_inner\0", b"\0forged_inner_\0"))
+    os.chown(path, 65533, 65533)
+    tool = ctx.stream("-a", "-F", HZ, columns=COLUMNS)
+    tool.wait_scans(1)
+    for where, name in (own, "forged_inner_"), (directory, "library_inner"):
+        chain = chain_programs.Chain(os.path.join(directory, "chains_gcc"), "library", where)
+        ctx.started.append(chain)
+
+        def last():
+            return [frames_of(row) for row in rows_of(tool.rows(), chain.tid) if row["ustack"]][-1:]
+
+        expected = [name if one == "library_inner" else one for one in chain.expected]
+        settle(lambda: any(chain_programs.contains(frames, expected) for frames in last()))
+        find.expect(any(chain_programs.contains(frames, expected) for frames in last()), "expected %s, found %s", expected, last())
+    tool.interrupt()
     find.close()
 
 
