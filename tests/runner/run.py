@@ -242,7 +242,7 @@ def main(argv, stages=STAGES, build=BUILD):
         for stage in stages:
             print("%-10s %s%s" % (stage.name, stage.help, WHEN_WORDS.get(stage.when, "")))
         return 0
-    options.build = build
+    options.build, options.since = build, time.time()
     sys.stdout.reconfigure(line_buffering=True, errors="replace")
     os.chdir(TOP)
     os.environ["PATH"] = os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin"

@@ -32,7 +32,7 @@ class StageSteps(Steps):
     """The tests of a stage that works below the folder options.build."""
 
     def __init__(self, name, options):
-        super().__init__(name, options.build)
+        super().__init__(name, options.build, options.since)
         self.options = options
 
     def program(self, path):

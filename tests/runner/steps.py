@@ -1,6 +1,7 @@
 """What test runs are made of: commands, builds, and tests that are counted."""
 import contextlib
 import fcntl
+import math
 import os
 import re
 import shutil
@@ -99,10 +100,11 @@ def ctest_counts(text):
 
 
 class Steps:
-    """The tests of one stage or script. It works below the folder build, its name is in names of logs."""
+    """The tests of one stage or script. It works below the folder build, its name is in names of logs. since: the time.time() after which a
+    tree that was built is not built again."""
 
-    def __init__(self, name, build):
-        self.name, self.build = name, build
+    def __init__(self, name, build, since=math.inf):
+        self.name, self.build, self.since = name, build, since
         self.passed = self.failed = self.skipped = 0
 
     def add(self, passed, failed, skipped):
@@ -133,9 +135,14 @@ class Steps:
         before, in this clone or another, comes out of ccache's cache where there is one."""
         tree = os.path.join(self.build, name)
         launcher = ["-DCMAKE_C_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
+        built = tree + ".built"
         with locked(tree + ".building"):
+            if os.path.exists(built) and os.path.getmtime(built) > self.since:
+                return
             call("cmake", "-S", TOP, "-B", tree, "-DTSNAP_WERROR=ON", *launcher, *options)
             call("cmake", "--build", tree, "--", "-j%d" % JOBS, env=dict(os.environ, CCACHE_BASEDIR=TOP, CCACHE_NOHASHDIR="1"))
+            with open(built, "wb"):
+                pass
 
     def ctest(self, folder, labels, *within):
         """Runs the tests with these labels of a tree, or of a folder of it. The command within, if any, runs ctest."""

@@ -2,7 +2,9 @@
 import os
 import sys
 import tempfile
+import time
 import unittest
+import unittest.mock
 
 import steps
 
@@ -52,6 +54,16 @@ class StepsTest(unittest.TestCase):
         output = self.quietly(self.steps.ctest, "tree", "^unit$", "sh", "-c", script)
         self.assertIn(self.path("tree") + "\n--output-on-failure -L ^unit$ -j", output)
         self.assertEqual(self.counts(), (1, 1, 0))  # ctest failed, none of its tests did
+
+    def test_tree_is_built_once_in_a_run(self):
+        os.mkdir(self.path("bin"))
+        with open(self.path("bin/cmake"), "w", encoding="ascii") as file:
+            file.write("#!/bin/sh\n[ $1 = --build ] || echo configured >>%s\n" % self.path("calls"))
+        os.chmod(file.name, 0o755)
+        with unittest.mock.patch.dict(os.environ, PATH=self.path("bin") + ":" + os.environ["PATH"]):
+            for since, calls in (time.time() - 1, 1), (time.time() - 1, 1), (time.time() + 60, 2):
+                self.quietly(steps.Steps("some", self.folder, since).build_tree, "tree")
+                self.assertEqual(len(steps.text_of(self.path("calls")).splitlines()), calls)
 
     def test_driver(self):
         output = self.driver("echo 1 passed, 1 failed, 1 skipped; echo more >&2; echo 7 passed, 0 failed, 2 skipped")
