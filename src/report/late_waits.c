@@ -9,6 +9,7 @@
 #define FACTS_MAX \
 	((size_t)2 * LATE_WAITS_MAX) /* beyond, facts of waits without a sample are dropped */
 #define PLACE_NONE SIZE_MAX
+#define MOVE_PART 4 /* divisor of the samples: so many are handed over before the rest is moved */
 
 struct late_sample {
 	struct sample sample;
@@ -98,7 +99,8 @@ static void sample_put(struct late_waits *waits, const struct sample *sample,
 		late.place = fact_place(waits, wait_key(sample));
 	if (sample->names_open)
 		late.names = fact_place(waits, names_key(sample));
-	if (waits->first && waits->first + waits->count == waits->capacity) {
+	if (waits->first > waits->count / MOVE_PART &&
+	    waits->first + waits->count == waits->capacity) {
 		memmove(waits->samples, &waits->samples[waits->first],
 			waits->count * sizeof(*waits->samples));
 		waits->first = 0;
