@@ -9,6 +9,7 @@ passed failed at their first try; with more than AGAIN_MAX of them the run fails
 """
 import argparse
 import fnmatch
+import itertools
 import json
 import os
 import resource
@@ -86,12 +87,15 @@ LIMIT_S = 400  # of what hangs; stacks_as_gdb takes more than 180 beside two spi
 # free.
 ALONE = ("*_growth", "critical_path*", "exit_storm*", "killed*", "nothing_left*", "block_full", "self_stops_counting", "self_not_counted",
          "only_what_is_asked", "stacks_on_cpu_anywhere", "stacks_on_cpu_shares", "stacks_on_cpu_of_jit", "moment_on_full_host", "stuck*",
-         "keeper*", "hostile_names", "hostile_kinds", "hostile_many_*", "hostile_sparse_files", "hostile_unwind_tables", "hostile_python",
+         "keeper_ends_*", "hostile_names", "hostile_kinds", "hostile_many_*", "hostile_sparse_files", "hostile_unwind_tables", "hostile_python",
          "hostile_java", "soak_*", "moment_of_slow_reader*", "moment_beside_spinners", "moment_of_postgres", "stacks_moment_*",
          # how long things take that they count, or how soon tsnap gets to look
-         "births_o*", "births_shared", "chain_beside_*", "chain_of_mutexes", "chain_to_java_pool", "dying_processes", "full_disk", "moment_in_group_without_realtime",
-         "quota", "slow_sleeps", "parsers_killed_*", "stacks_let_go_of_*", "stacks_of_programs_in_turns", "stacks_of_short_lives", "stacks_of_wakers",
-         "stacks_on_cpu_in_kernel", "stacks_on_cpu_refused", "stacks_without_unwinder", "start_*", "top_as_text", "trace_of_the_dead", "waits")
+         "births_of_*", "births_over_*", "chain_beside_*", "chain_to_java_pool", "dying_processes", "full_disk", "moment_in_group_without_realtime",
+         "quota", "parsers_killed_*", "stacks_let_go_of_*", "stacks_of_short_lives", "stacks_on_cpu_in_kernel", "stacks_on_cpu_refused",
+         "stacks_without_unwinder", "start_*")
+# The same, but these sleep nearly all the time: two of them run side by side.
+PAIRED = ("births_often_sampled", "births_otherwise", "births_shared", "chain_of_mutexes", "keeper_on_terminal", "slow_sleeps",
+          "stacks_of_programs_in_turns", "stacks_of_wakers", "top_as_text", "trace_of_the_dead", "waits")
 # These take long and hold what others hold, too, at more places, or one of tsnap's figures against another tool's: with --all, or named.
 THOROUGH = ("bench_*", "stacks_under_load", "without_facts", "inside_choices", "inside_times", "peers_*", "podman_*", "stress_*", "share_race",
             "schema_of_chdb", "schema_of_clickhouse", "schema_of_duckdb", "schema_of_fleet", "schema_of_postgresql", "stacks_as_gdb",
@@ -107,7 +111,8 @@ THOROUGH = ("bench_*", "stacks_under_load", "without_facts", "inside_choices", "
 AGAIN_MAX = 3
 # The longest begin first, so that none is left at the end.
 LONG = ("top_monkey", "file_of_the_same_wait", "every_option", "every_trace", "stacks_as_gdb", "stacks_under_load", "inside_*",
-        "without_facts", "stacks_of_java", "stacks_on_cpu*", "births_*", "bench_*")
+        "without_facts", "top_same_numbers", "chain_to_holder", "chain_of_kernel_locks", "chain_of_monitor", "stacks_of_java", "share_adopted",
+        "stacks_on_cpu*", "top_durations", "block_unseen", "sandbox_of_forms", "births_*", "bench_*")
 
 
 def parse(argv):
@@ -179,13 +184,13 @@ def run_some(tests, options, taking, telling):
         os.write(telling, json.dumps([test.__name__, *(words[:600] for words in answer)]).encode() + b"\n")
 
 
-def run_beside(tests, options):
+def run_beside(tests, options, jobs):
     """Runs each of them once, so many side by side, and gives (name, outcome, words) as they end."""
     taking, giving = os.pipe()
     os.write(giving, b"".join(number.to_bytes(2, "big") for number in range(len(tests))))
     os.close(giving)
     reading, telling = os.pipe()
-    for _ in range(options.jobs):
+    for _ in range(jobs):
         if os.fork() == 0:
             try:
                 run_some(tests, options, taking, telling)
@@ -196,7 +201,7 @@ def run_beside(tests, options):
     with open(reading, "rb") as lines:
         for line in lines:
             yield json.loads(line)
-    for _ in range(options.jobs):
+    for _ in range(jobs):
         os.wait()
 
 
@@ -250,8 +255,9 @@ def main(argv):
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     counts, ran, wavered = {"ok": 0, "FAIL": 0, "skip": 0}, set(), set()
     if options.jobs > 1:
-        beside = sorted((test for test in tests if not is_one_of(test, ALONE)), key=lambda test: not is_one_of(test, LONG))
-        for name, outcome, words in run_beside(beside, options):
+        beside = sorted((test for test in tests if not is_one_of(test, ALONE + PAIRED)), key=lambda test: not is_one_of(test, LONG))
+        paired = [test for test in tests if is_one_of(test, PAIRED)]
+        for name, outcome, words in itertools.chain(run_beside(beside, options, options.jobs), run_beside(paired, options, 2)):
             # what is lacking, or wrong, may be so because of others
             told(words if outcome == "ok" else words.replace(outcome, "again", 1))
             if outcome == "ok":
