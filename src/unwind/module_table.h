@@ -46,9 +46,9 @@ struct module {
 	int fd;		     /* -1: in no file */
 	char *image;	     /* the vDSO's bytes, or NULL */
 	struct elf_file elf; /* constant from then on */
-	int64_t tid; /* thread whose root has the file; JIT: of the process */
-	int64_t uid; /* owner of the file, or OWNER_UNKNOWN; JIT: of the process */
-	int64_t pid;	  /* JIT: the process; its first thread, and tid, may have ended */
+	int64_t tid;	     /* thread whose root has the file; JIT: of the process */
+	int64_t uid;	     /* owner of the file, or OWNER_UNKNOWN; JIT: of the process */
+	int64_t pid;	     /* JIT: the process; its first thread, and tid, may have ended */
 	struct frame_table table;
 	int64_t used;	   /* when the unwind table was asked for last, as a number */
 	int64_t walked_ns; /* when a walk came by last */
