@@ -103,7 +103,7 @@ static bool stacks_find(const struct live_stacks *stacks, uint32_t tid, uint64_t
 		return false;
 	bytes = stacks->context->now.capture->copies.bytes;
 	*found = (struct stacks_found){.registers = copy->registers_known ? &copy->registers : NULL,
-				       .stack = bytes + copy->stack_at,
+				       .stack = copy->stack_bytes ? bytes + copy->stack_at : NULL,
 				       .stack_bytes = copy->stack_bytes,
 				       .text = copy->kernel_known ? bytes + copy->kernel_at : NULL};
 	return true;
