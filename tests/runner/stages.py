@@ -76,7 +76,7 @@ def build_clang(steps):
 
 
 def build_sanitize(steps):
-    steps.build_tree("sanitize", "-DCMAKE_C_COMPILER=clang", "-DCMAKE_BUILD_TYPE=Debug", "-DTSNAP_SANITIZE=ON", "-DTSNAP_FUZZ=ON",
+    steps.build_tree("sanitize", "-DCMAKE_C_COMPILER=clang", "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_C_FLAGS_DEBUG=-O1 -g", "-DTSNAP_SANITIZE=ON", "-DTSNAP_FUZZ=ON",
                      "-DTSNAP_FUZZ_SECONDS=%d" % (60 if steps.options.all else 1))
 
 
