@@ -3,6 +3,7 @@
 
     run_terminal.py TSNAP [CASE...]
 """
+import concurrent.futures
 import ctypes
 import fcntl
 import os
@@ -388,18 +389,23 @@ def case_keys(tsnap):
         terminal.ended(0)
 
 
+def run(name, tsnap):
+    """"", or why the case failed."""
+    try:
+        globals()[name](tsnap)
+        return ""
+    except (AssertionError, subprocess.TimeoutExpired, OSError) as error:
+        return str(error)
+
+
 def main():
     tsnap, failed = os.path.abspath(sys.argv[1]), 0
-    cases = [(name, case) for name, case in globals().items() if name.startswith("case_")]
-    for name, case in cases:
-        if sys.argv[2:] and name[5:] not in sys.argv[2:]:
-            continue
-        try:
-            case(tsnap)
-            print("ok   %s" % name[5:], flush=True)
-        except (AssertionError, subprocess.TimeoutExpired, OSError) as error:
-            failed += 1
-            print("FAIL %s: %s" % (name[5:], error), flush=True)
+    names = [name for name in globals() if name.startswith("case_") and (not sys.argv[2:] or name[5:] in sys.argv[2:])]
+    # in processes of their own, as each has a terminal; they mostly wait
+    with concurrent.futures.ProcessPoolExecutor(3) as pool:
+        for name, why in zip(names, pool.map(run, names, [tsnap] * len(names))):
+            print("FAIL %s: %s" % (name[5:], why) if why else "ok   %s" % name[5:], flush=True)
+            failed += bool(why)
     return 1 if failed else 0
 
 
