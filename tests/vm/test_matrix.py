@@ -44,6 +44,12 @@ matrix.main(["matrix", "5.10/-", "sid/-"], sys.argv[4])
 """
 
 
+def ended_by_signals():
+    """Also where this is run by nohup, whose children are not ended by SIGHUP."""
+    for number in matrix.groups.ENDING:
+        signal.signal(number, signal.SIG_DFL)
+
+
 def names(options, there=()):
     """What runs of each guest, by its name."""
     return {guest.name: " ".join(guest.configurations) for guest in matrix.guests_list(ROWS, options, there.__contains__)}
@@ -221,7 +227,7 @@ class RunTest(unittest.TestCase):
             self.script("rows", "5.10 - auto\nsid - auto\n")
             command = [sys.executable, "-B", "-c", ENDED, self.path("rows"), matrix.FETCH, self.script("boot", STARTED % (told, told)),
                        self.path("logs")]
-            process = subprocess.Popen(command, cwd=matrix.HERE, stderr=subprocess.DEVNULL)
+            process = subprocess.Popen(command, cwd=matrix.HERE, stderr=subprocess.DEVNULL, preexec_fn=ended_by_signals)
             deadline = time.monotonic() + 60
             while (not os.path.exists(told) or text_of(told).count("started") < 2) and time.monotonic() < deadline:
                 time.sleep(0.05)
