@@ -395,7 +395,7 @@ def run(name, tsnap):
         globals()[name](tsnap)
         return ""
     except (AssertionError, subprocess.TimeoutExpired, OSError) as error:
-        return str(error)
+        return repr(error)  # an assertion may have no words
 
 
 def main():
