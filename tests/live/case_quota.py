@@ -32,12 +32,6 @@ def report(ctx, seconds, *arguments):
     return tool.out.decode()
 
 
-def queued(text, name):
-    """Threads in RQ, those of them that the group of that name holds back, and the rows that tell so."""
-    rows = re.findall(r"^ *([0-9.]+) .*\bRQ +(throttled by /%s|behind \S+|-)" % name, text, re.M)
-    return sum(float(average) for average, _ in rows), sum(float(average) for average, why in rows if why.startswith("throttled")), rows
-
-
 @case
 def quota(ctx):
     """Threads that may use a fiftieth of a CPU: runq_why says that they are throttled, and by which group, for about all of their
@@ -58,7 +52,9 @@ def quota(ctx):
     findings.expect(0.5 * seconds <= float(told[1]) <= seconds + 0.01, "%s s, the kernel has %.2f", told[1], seconds)
     findings.expect(0.5 * throttled <= int(told[2]) <= throttled, "%s throttled periods, the kernel has %d", told[2], throttled)
     findings.expect(int(told[2]) <= int(told[3]) <= periods, "%s periods, the kernel has %d", told[3], periods)
-    whole, held, rows = queued(text, name)
+    rows = re.findall(r"^ *([0-9.]+) .*\bRQ +(throttled by /%s|behind \S+|-)" % name, text, re.M)
+    held = sum(float(average) for average, why in rows if why.startswith("throttled"))
+    whole = sum(float(average) for average, _ in rows)
     findings.expect(whole > 2, "%.2f threads in RQ of 4 that may use a fiftieth of a CPU", whole)
     rows_of_chains = [row for row in chained.finish(0, START_S + SECONDS + STOP_S) if row["runq_why"].startswith("throttled")]
     wrong = [row for row in rows_of_chains if row["blocker_kind"] != "quota" or row["oncpu_comm"] or not row["chain"].endswith("> /" + name)]

@@ -115,7 +115,7 @@ def stacks_of_hurt_files(ctx):
         os.mkdir(own)
         path = os.path.join(own, "chains_library.so")
         shutil.copy2(os.path.join(directory, "chains_library.so"), path)
-        os.chown(path, 65534, 65534)  # the stacks of root's have names of their own
+        os.chown(path, 65534, 65534)  # else its stacks are those of root's file, with equal build-id and size
         chain = chain_programs.Chain(os.path.join(directory, "chains_gcc"), "library", own)
         ctx.started.append(chain)
         hurt(path, how, dice)

@@ -76,8 +76,8 @@ def build_clang(steps):
 
 
 def build_sanitize(steps):
-    steps.build_tree("sanitize", "-DCMAKE_C_COMPILER=clang", "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_C_FLAGS_DEBUG=-O1 -g", "-DTSNAP_SANITIZE=ON", "-DTSNAP_FUZZ=ON",
-                     "-DTSNAP_FUZZ_SECONDS=%d" % (60 if steps.options.all else 1))
+    steps.build_tree("sanitize", "-DCMAKE_C_COMPILER=clang", "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_C_FLAGS_DEBUG=-O1 -g",
+                     "-DTSNAP_SANITIZE=ON", "-DTSNAP_FUZZ=ON", "-DTSNAP_FUZZ_SECONDS=%d" % (60 if steps.options.all else 1))
 
 
 def build_arm64(steps):
