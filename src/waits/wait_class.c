@@ -116,7 +116,9 @@ void waits_why(struct waits *waits, struct sample *sample, const struct lookup_h
 	       int64_t now_ns)
 {
 	struct wait_episode *episode = wait_episode_find(&waits->episodes, sample, hint, now_ns);
+	const struct wait_facts *facts;
 	int64_t start_ns;
+	bool whole;
 
 	waits->classes.changes_tid = sample->tid;
 	if (!(episode->known & (NEED_WAITS | NEED_WHY))) {
@@ -132,9 +134,10 @@ void waits_why(struct waits *waits, struct sample *sample, const struct lookup_h
 		episode->known |= NEED_WHY;
 		waits->classes.left_ns -= clock_monotonic_ns() - start_ns;
 	}
-	if (episode->pending && !wait_facts_suffice(&episode->facts))
+	facts = wait_episode_facts(episode, &whole);
+	if (!whole && !wait_facts_suffice(facts))
 		return;
-	why_take(sample, why_of_facts(&episode->facts, waits->classes.daemon_ports));
+	why_take(sample, why_of_facts(facts, waits->classes.daemon_ports));
 	if (episode->facts.kind == WAIT_IO || episode->facts.changes)
 		return;
 	waits->classes.changes_tid = 0;

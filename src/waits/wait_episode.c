@@ -2,6 +2,7 @@
 #include "waits/wait_episode.h"
 
 #define EPISODES_MAX 131072
+#define BEFORE_SERVES_NS (5 * NS_PER_SECOND)
 
 void wait_episodes_init(struct cache *episodes)
 {
@@ -32,18 +33,23 @@ struct wait_episode *wait_episode_find(struct cache *episodes, const struct samp
 	/* spread, so that those seen first in one scan don't all come due in one */
 	int64_t still_ns = WAIT_STILL_NS + (int64_t)(hash_u64(entry.key) % WAIT_STILL_NS);
 	struct wait_facts before = wait_facts_absent;
+	int64_t whole_ns = 0;
 	bool judged = false;
 
 	if (!added && episode_continues(episode, sample, hint)) {
 		if (now_ns - episode->read_ns < still_ns &&
 		    (!episode->pending || episode->read_ns == now_ns))
 			return episode;
-		if (episode->known & (NEED_WAITS | NEED_WHY)) {
+		if (episode->known & (NEED_WAITS | NEED_WHY) &&
+		    (!episode->pending || !episode->whole_ns)) {
 			before = episode->facts;
 			judged = !episode->pending || wait_facts_suffice(&before);
+			if (!episode->pending && episode->known & NEED_WAITS)
+				whole_ns = episode->read_ns;
 		} else {
 			before = episode->facts_before;
 			judged = episode->judged_before;
+			whole_ns = episode->whole_ns;
 		}
 	}
 	*episode = (struct wait_episode){
@@ -58,6 +64,16 @@ struct wait_episode *wait_episode_find(struct cache *episodes, const struct samp
 		.facts = wait_facts_absent,
 		.facts_before = before,
 		.judged_before = judged,
+		.whole_ns = whole_ns,
 	};
 	return episode;
+}
+
+const struct wait_facts *wait_episode_facts(const struct wait_episode *episode, bool *whole)
+{
+	*whole = !episode->pending;
+	if (*whole || !episode->whole_ns || episode->read_ns - episode->whole_ns > BEFORE_SERVES_NS)
+		return &episode->facts;
+	*whole = true;
+	return &episode->facts_before;
 }

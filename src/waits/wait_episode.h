@@ -32,7 +32,8 @@ struct wait_episode {
 	struct wait_facts facts;
 	/* found out earlier in the same wait; serves while a scan has no time to look again */
 	struct wait_facts facts_before;
-	bool judged_before;
+	bool judged_before; /* they decide the wait's rule */
+	int64_t whole_ns;   /* when they were all of NEED_WAITS; 0: they are not */
 };
 
 /* A zeroed cache becomes one of episodes. */
@@ -41,6 +42,10 @@ void wait_episodes_init(struct cache *episodes);
 /* The episode that the thread is in, whose facts are not stale (but may not be known). */
 struct wait_episode *wait_episode_find(struct cache *episodes, const struct sample *sample,
 				       const struct lookup_hint *hint, int64_t now_ns);
+
+/* What is known of the wait by now; *whole: all of it. While the other end is looked for anew, that
+ * is what was known a few seconds ago in the same wait. */
+const struct wait_facts *wait_episode_facts(const struct wait_episode *episode, bool *whole);
 
 /* True if what is still looked for can't change the rule. */
 bool wait_facts_suffice(const struct wait_facts *facts);

@@ -190,6 +190,7 @@ bool waits_facts(struct waits *waits, const struct sample *sample, const struct 
 {
 	struct wait_episode fresh = {0};
 	const struct wait_episode *episode = &fresh;
+	bool whole;
 
 	if (anew)
 		wait_episode_fill(waits, &fresh, sample, hint, true, now_ns);
@@ -200,6 +201,6 @@ bool waits_facts(struct waits *waits, const struct sample *sample, const struct 
 	    (!anew && (episode->start_ns != sample->start_ns ||
 		       episode->sequence != hint->sequence || !(episode->known & NEED_WAITS))))
 		return false;
-	*facts = episode->facts;
-	return !episode->pending;
+	*facts = *wait_episode_facts(episode, &whole);
+	return whole;
 }
