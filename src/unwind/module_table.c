@@ -3,19 +3,16 @@
 #include "base/clock.h"
 #include "base/descriptors.h"
 #include "base/memory.h"
-#include "base/text.h"
 #include "unwind/file_request.h"
-#include "unwind/name_clean.h"
+#include "unwind/module_identity.h"
 
 #include <errno.h>
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
-#define FUSE_MAGIC 0x65735546
 #define SHARES_MAX 8	/* shares of a scan's time, at most */
 #define EVICTED_MAX 128 /* files closed for others after a scan: as many are opened in the next */
 
@@ -275,14 +272,6 @@ static struct module *module_add(struct module_table *table, uint64_t key, const
 	return module;
 }
 
-static uint64_t file_key(const struct stat *file)
-{
-	const uint64_t words[] = {file->st_dev, file->st_ino, (uint64_t)file->st_mtim.tv_sec,
-				  (uint64_t)file->st_mtim.tv_nsec, (uint64_t)file->st_size};
-
-	return hash_bytes(words, sizeof(words));
-}
-
 /* Nothing is known of it now: the next one who asks for it opens it. */
 static uint32_t module_put_off(struct module_table *table, struct module *module)
 {
@@ -292,33 +281,6 @@ static uint32_t module_put_off(struct module_table *table, struct module *module
 	table->open_count--;
 	table->refused++;
 	return MODULE_NONE;
-}
-
-static void module_place_tell(struct module *module)
-{
-	struct text place = {0};
-
-	text_add_string(&place, *module->path ? module->path : "?");
-	function_name_clean(place.bytes);
-	text_add_char(&place, '@');
-	for (uint32_t i = 0; i < module->elf.build_id_bytes; i++)
-		text_add_format(&place, "%02x", module->elf.build_id[i]);
-	free(module->place);
-	module->place = memory_text(text_string(&place), place.length);
-	text_done(&place);
-}
-
-/* Equal in every run for copies of a file. A build-id is what the file claims: one of another owner
- * may have it, too, or a stripped one, and must not give its names to the stacks of others. */
-static uint64_t identity_of(const struct module *module)
-{
-	const uint64_t words[] = {
-		hash_bytes(module->elf.build_id, module->elf.build_id_bytes),
-		module->elf.bytes,
-		(uint64_t)module->uid,
-	};
-
-	return hash_bytes(words, sizeof(words));
 }
 
 /* A file that is none of code is kept as well: it is not opened again. */
@@ -339,8 +301,9 @@ static uint32_t module_fill(struct module_table *table, struct module *module, u
 			 table->without_tables ? NULL : table->parser, module->number);
 	module->kind = strstr(module->name, ".so") || module->image ? FRAME_LIBRARY : FRAME_PROGRAM;
 	if (module->elf.build_id_bytes && module->uid != OWNER_UNKNOWN)
-		module->identity = identity_of(module);
-	module_place_tell(module);
+		module->identity = module_identity(&module->elf, module->uid);
+	free(module->place);
+	module->place = module_place_text(module->path, &module->elf);
 	return module->elf.bytes ? module->number : MODULE_NONE;
 }
 
@@ -364,16 +327,6 @@ static uint32_t module_known(const struct module_table *table, uint64_t number)
 	return table->modules[number]->elf.bytes ? (uint32_t)number : MODULE_NONE;
 }
 
-/* The file system of any user's program (FUSE) tells whatever owner it likes. */
-static int64_t owner_of(int fd, const struct stat *file)
-{
-	struct statfs system;
-
-	return fstatfs(fd, &system) || (uint32_t)system.f_type == FUSE_MAGIC
-		       ? OWNER_UNKNOWN
-		       : (int64_t)file->st_uid;
-}
-
 uint32_t module_of_file(struct module_table *table, int fd, const char *path, int64_t tid)
 {
 	struct module *module = NULL;
@@ -381,9 +334,9 @@ uint32_t module_of_file(struct module_table *table, int fd, const char *path, in
 	struct stat file;
 
 	if (!fstat(fd, &file) && S_ISREG(file.st_mode)) {
-		known = index_find(&table->at, file_key(&file));
+		known = index_find(&table->at, module_file_key(&file));
 		module = known ? module_reopen(table, *known)
-			       : module_add(table, file_key(&file), path);
+			       : module_add(table, module_file_key(&file), path);
 	}
 	if (!module) {
 		close(fd);
@@ -391,7 +344,7 @@ uint32_t module_of_file(struct module_table *table, int fd, const char *path, in
 	}
 	module->fd = fd;
 	module->tid = tid;
-	module->uid = owner_of(fd, &file);
+	module->uid = module_file_owner(fd, &file);
 	if (module_fill(table, module, (uint64_t)file.st_size) == MODULE_NONE) {
 		close(fd);
 		module->fd = -1;

@@ -12,6 +12,7 @@
 #include "base/index.h"
 #include "unwind/elf/elf_file.h"
 #include "unwind/frame_table.h"
+#include "unwind/module_identity.h"
 #include "unwind/module_read.h"
 
 #define MODULES_MAX 2048       /* open at once */
@@ -19,7 +20,6 @@
 #define MODULES_PROCESS_MAX \
 	1024 /* known for the sake of one process: it may make files without end */
 #define MODULE_NONE UINT32_MAX
-#define OWNER_UNKNOWN (-1)
 #define MODULE_PYTHON (UINT32_MAX - 2)	    /* in no file: a function that an interpreter runs */
 #define MODULE_TABLES_BYTES_MAX (24u << 20) /* the files' own tables in memory */
 #define MODULE_ROWS_BYTES_MAX (12u << 20)

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a file with code is known by: to open it once, and to count equal stacks as one. */
+#ifndef TSNAP_UNWIND_MODULE_IDENTITY_H
+#define TSNAP_UNWIND_MODULE_IDENTITY_H
+
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "unwind/elf/elf_file.h"
+
+#define OWNER_UNKNOWN (-1)
+
+/* Hash of what fstat(2) tells of the file: device, inode, time and size. */
+uint64_t module_file_key(const struct stat *file);
+/* Owner of the file behind an opened descriptor, of which fstat(2) told that, or OWNER_UNKNOWN. */
+int64_t module_file_owner(int fd, const struct stat *file);
+/* Hash that copies of a file by the same owner have in every run; elf has a build-id. */
+uint64_t module_identity(const struct elf_file *elf, int64_t owner);
+/* PATH@BUILD-ID, without bytes that a terminal obeys. The caller frees it. */
+char *module_place_text(const char *path, const struct elf_file *elf);
+
+#endif
