@@ -23,10 +23,12 @@ LOOP_CTL_REMOVE = 0x4C81  # include/uapi/linux/loop.h
 DEVICE_BYTES = 64 << 20
 FIO_BYTES = 128 << 10  # so that the device takes longer than it takes to wake fio on a busy machine
 
-# Does as it is told on standard input, "read COUNT BYTES", "write COUNT BYTES" or "sync COUNT", past the page cache.
+# Does as it is told on standard input, "read COUNT BYTES", "write COUNT BYTES" or "sync COUNT", past the page cache; or "dirty COUNT BYTES",
+# into it, for the kernel's flusher thread to write back.
 WORKER = """
 import mmap, os, sys
 fd = os.open(sys.argv[1], os.O_RDWR | os.O_DIRECT)
+cached = os.open(sys.argv[1], os.O_RDWR)
 memory = mmap.mmap(-1, 8 << 20)
 print("ready", flush=True)
 for line in sys.stdin:
@@ -38,6 +40,9 @@ for line in sys.stdin:
             os.preadv(fd, [view], at)
         elif word == "write":
             os.pwritev(fd, [view], at)
+        elif word == "dirty":
+            os.pwritev(cached, [view], at)
+            os.sync()
         else:
             os.pwritev(fd, [memoryview(memory)[:4096]], 0)
             os.fsync(fd)
@@ -297,6 +302,27 @@ def block_others(ctx):
         chains.finish_plain(0, STOP_S)
         lines = table_below(chains.out.decode(), "Who waited for a block device")
         check(any(re.search(r" %s +%s +%s$" % (names[0], device.name, names[1]), line) for line in lines), "--chains: %s", lines)
+
+
+@case
+def block_others_of_writeback(ctx):
+    """A process that reads a device is told of the kernel's thread that writes back what another one left in the page cache."""
+    with Device() as device:
+        reader, writer = Worker(ctx, device), Worker(ctx, device)
+        tool = ctx.stream("-F", 100, "-p", reader.pid, columns="io_dev,io_others")
+        wait_until(lambda: tool.out, START_S, "the first row's heading")
+        deadline = time.monotonic() + 20 * SLOW
+        others = []
+        while sum("kworker" in name for name in others) < 10 and time.monotonic() < deadline:
+            reader.say("read 100 1048576")
+            writer.say("dirty 5 8388608")
+            for worker in reader, writer:
+                worker.wait_done("both are done")
+            others = [row["io_others"] for row in tool.rows() if row["io_dev"] == device.name]
+        tool.interrupt()
+        told = {name for name in others if name}
+        print("# %d of %d: %s" % (sum(map(bool, others)), len(others), told))
+        check(sum("kworker/" in name for name in others) >= 10, "the kernel's thread is told in few of %d rows: %s", len(others), told)
 
 
 @case
