@@ -413,7 +413,7 @@ static void child_disk(void)
 	pid_t child = only_child(parent), grand = only_child(child);
 
 	await_state(child, child, "D", NR_ANY);
-	await_state(grand, grand, "S", SYS_pause);
+	await_state(grand, grand, "S", NR_PAUSE);
 	await_state(parent, parent, "S", SYS_wait4);
 	pid_add(child);
 	victim_add(parent, child, "chain_parent child> chain_child child> chain_grand");

@@ -26,7 +26,8 @@
 #define PAGE_BYTES 4096
 
 /* Reads of the file "direct" do not go through the page cache. */
-static const char cached_file[] = MOUNT_POINT "/cached", direct_file[] = MOUNT_POINT "/direct";
+#define CACHED_FILE MOUNT_POINT "/cached"
+#define DIRECT_FILE MOUNT_POINT "/direct"
 
 /* In memory shared with the server: what the first page of a file holds, NULL: no read is answered;
  * and whether nothing is answered any more. */
@@ -159,7 +160,7 @@ static void stack_run(void)
 	pid = child_fork();
 	if (!pid) {
 		char *page = mmap(NULL, FILE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE,
-				  file_open(cached_file), 0);
+				  file_open(CACHED_FILE), 0);
 
 		__asm__ volatile("mov %0, %%rsp\n\t"
 				 "mov %1, %%eax\n\t"
@@ -195,7 +196,7 @@ static void maps_run(void)
 	pid = child_fork();
 	if (!pid) {
 		/* both of one file: opened directly it is not cached */
-		int fd = file_open(direct_file), lock = 0;
+		int fd = file_open(DIRECT_FILE), lock = 0;
 		struct subject reader, mapper;
 		char *page = mmap(NULL, FILE_BYTES, PROT_READ, MAP_PRIVATE, fd, 0);
 
@@ -220,7 +221,7 @@ static void exec_run(void)
 	if (!pid) {
 		static char bytes[4096] __attribute__((aligned(4096)));
 		struct iocb request = {.aio_lio_opcode = IOCB_CMD_PREAD,
-				       .aio_fildes = (uint32_t)file_open(direct_file),
+				       .aio_fildes = (uint32_t)file_open(DIRECT_FILE),
 				       .aio_buf = (uint64_t)(uintptr_t)bytes,
 				       .aio_nbytes = sizeof(bytes)};
 		struct iocb *requests[] = {&request};
@@ -253,7 +254,7 @@ static void file_run(void)
 	pid = child_fork();
 	if (!pid) {
 		void *page = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_EXEC, MAP_PRIVATE,
-				  file_open(cached_file), 0);
+				  file_open(CACHED_FILE), 0);
 		void (*run)(void);
 
 		memcpy(&run, &page, sizeof(run));

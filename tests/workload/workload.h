@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/syscall.h>
 #include <sys/types.h>
 
 #define EXIT_UNREADY 77
@@ -79,6 +80,11 @@ void worker_await(struct worker *worker); /* until it waits again */
 /* A child that dies with its parent and is killed and reaped at the end. Returns as fork does. */
 pid_t child_fork(void);
 
+#ifdef SYS_pause
+#define NR_PAUSE SYS_pause
+#else
+#define NR_PAUSE SYS_ppoll /* what pause(3) calls on arm64 */
+#endif
 #define NR_ANY (-2)  /* any system call, or running */
 #define NR_NONE (-1) /* sleeps outside a system call */
 /* Waits until /proc shows the thread in one of these states and in this system call. */
