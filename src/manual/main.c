@@ -23,8 +23,9 @@ int main(int argc, char **argv)
 				"usage: %s page PROSE OPTIONS FILE | completion SHELL FILE",
 				argv[0]);
 	/* whole or not at all: make takes a file that is there for made */
-	if (!err)
-		err = output_replace(argv[argc - 1], text_string(&out), out.length);
+	if (!err && (err = output_replace(argv[argc - 1], text_string(&out), out.length)))
+		error_set(&e, -err, EXIT_FAILED, "%s can't be written: %s", argv[argc - 1],
+			  strerror(-err));
 	code = error_end(&e, err);
 	if (code)
 		fprintf(stderr, "%s\n", e.line);
