@@ -51,7 +51,7 @@ void live_chains_note(struct live_chains **chains, struct live_context *context,
 static void node_fill(struct live_chains *chains, size_t place, const struct edge_asker *asker)
 {
 	struct chain_node *node = &chains->nodes.nodes[place];
-	const struct sample *sample = &asker->sample;
+	const struct sample *sample = asker->sample;
 	struct edge edge;
 	struct edge_basis basis;
 	bool known = live_edge_find(chains->context, &chains->edges, asker, &edge, &basis);
@@ -67,9 +67,9 @@ static void node_fill(struct live_chains *chains, size_t place, const struct edg
 	chains->proofs = memory_grow(chains->proofs, &chains->proof_capacity, chains->nodes.count,
 				     sizeof(*chains->proofs));
 	chains->proofs[place] = (struct chain_proof){
-		.key = asker->record.key,
-		.tid = asker->record.sched.tid,
-		.sequence = asker->record.sched.sequence_done,
+		.key = asker->record->key,
+		.tid = asker->record->sched.tid,
+		.sequence = asker->record->sched.sequence_done,
 		.basis = basis,
 		.uid = live_edge_time_user(&chains->time, sample->pid),
 	};
@@ -80,15 +80,15 @@ static void node_fill(struct live_chains *chains, size_t place, const struct edg
 static void node_fill_now(struct live_chains *chains, size_t place, int64_t pid)
 {
 	struct chain_nodes *nodes = &chains->nodes;
-	struct edge_asker asker;
+	struct edge_looked looked;
+	bool there = live_edge_look(chains->context, nodes->nodes[place].tid, pid, &looked);
 
-	if (live_edge_asker(chains->context, nodes->nodes[place].tid, pid, &asker)) {
-		node_fill(chains, place, &asker);
-		return;
+	if (!there) {
+		looked.record = (struct thread_state){0};
+		looked.sample = sample_absent;
 	}
-	asker = (struct edge_asker){.sample = sample_absent};
-	node_fill(chains, place, &asker);
-	nodes->nodes[place].unknown = true;
+	node_fill(chains, place, &looked.asker);
+	nodes->nodes[place].unknown |= !there;
 }
 
 /* Meets those that edges of nodes lead to, until nobody is new, or time is up. */
@@ -162,9 +162,9 @@ static void sample_meet(struct live_chains *chains, const struct sample *sample,
 	place = chain_nodes_put(&chains->nodes, sample->tid, &added);
 	live_edge_asker_of(chains->context, &chains->records[at], sample, &asker);
 	/* it has woken since the moment: others wait for what it does now */
-	if (is_asleep(asker.sample.state) && asker.record.sched.tid &&
-	    !record_still(&chains->context->kernel.table, &asker.record))
-		node_fill_now(chains, place, asker.sample.pid);
+	if (is_asleep(asker.sample->state) && asker.record->sched.tid &&
+	    !record_still(&chains->context->kernel.table, asker.record))
+		node_fill_now(chains, place, asker.sample->pid);
 	else
 		node_fill(chains, place, &asker);
 }

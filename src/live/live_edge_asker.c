@@ -51,27 +51,26 @@ static enum thread_doing doing_now(const struct live_context *context,
 	return doing;
 }
 
-static void asker_fill(struct live_context *context, struct edge_asker *asker)
+static void looked_fill(struct live_context *context, struct edge_looked *looked)
 {
 	uint64_t needs = live_edge_needs(context);
-	struct sample *sample = &asker->sample;
+	const struct lookup_hint *hint = &looked->asker.hint;
+	struct sample *sample = &looked->sample;
 
 	if (!sample->kthread && sample->syscall_nr == ABSENT &&
-	    asker->record.sched.known & SCHED_SEEDED)
-		live_seed_call(&context->seed, sample, &asker->hint.compat);
+	    looked->record.sched.known & SCHED_SEEDED)
+		live_seed_call(&context->seed, sample, &looked->asker.hint.compat);
 	if (context->wants.needs & NEED_BLOCK && context->now.capture)
-		live_block_fill(&context->now.block, &context->now.capture->block, &asker->record,
+		live_block_fill(&context->now.block, &context->now.capture->block, &looked->record,
 				context->now.moment.now_ns, sample);
 	/* the thread's wait decides why, without a search that has little time */
-	lookup_fill(context->lookup, sample, &asker->hint, needs & ~NEED_WHY,
-		    context->now.moment.now_ns);
-	lookup_fill(context->lookup, sample, &asker->hint, needs, context->now.moment.now_ns);
+	lookup_fill(context->lookup, sample, hint, needs & ~NEED_WHY, context->now.moment.now_ns);
+	lookup_fill(context->lookup, sample, hint, needs, context->now.moment.now_ns);
 }
 
 /* All that /proc alone tells: its name and state. */
-static bool asker_of_proc(int64_t tid, int64_t pid, struct edge_asker *asker)
+static bool looked_of_proc(int64_t tid, int64_t pid, struct sample *sample)
 {
-	struct sample *sample = &asker->sample;
 	struct proc_stat stat;
 	int64_t uid;
 
@@ -79,7 +78,6 @@ static bool asker_of_proc(int64_t tid, int64_t pid, struct edge_asker *asker)
 		return false;
 	if (proc_stat_read(PROC, pid, tid, &stat))
 		return false;
-	*sample = sample_absent;
 	sample->tid = tid;
 	sample->pid = pid;
 	sample->comm = name_lent_string(stat.comm);
@@ -94,31 +92,32 @@ static void record_ask(struct live_context *context, struct thread_state *record
 		registers_fill(&context->kernel.asker, &context->kernel.table, &record, 1);
 }
 
-bool live_edge_asker(struct live_context *context, int64_t tid, int64_t pid,
-		     struct edge_asker *asker)
+bool live_edge_look(struct live_context *context, int64_t tid, int64_t pid,
+		    struct edge_looked *looked)
 {
-	struct thread_state record, completed;
+	struct thread_state completed, *record = &looked->record;
 	const struct thread_state *whole;
 	/* a call that began after the scan is the one that others wait for */
 	struct live_moment now = context->now.moment;
 	enum thread_doing doing;
 
-	*asker = (struct edge_asker){0};
-	if (!record_find(context, tid, &record))
-		return asker_of_proc(tid, pid, asker);
-	whole = live_seed_whole(&record, &completed);
+	*looked = (struct edge_looked){.sample = sample_absent};
+	looked->asker.record = record;
+	looked->asker.sample = &looked->sample;
+	if (!record_find(context, tid, record))
+		return looked_of_proc(tid, pid, &looked->sample);
+	whole = live_seed_whole(record, &completed);
 	if (!whole)
 		return false;
-	if (!record_is_kthread(whole) && record.sched.tid)
-		record_ask(context, &record);
+	if (!record_is_kthread(whole) && record->sched.tid)
+		record_ask(context, record);
 	now.now_ns = clock_monotonic_ns();
-	doing = doing_now(context, &now, &record);
-	asker->record = record;
-	asker->record.identity = whole->identity;
-	asker->hint.sequence = record.sched.sequence_done;
-	record_sample(&asker->record, &context->now.moment, doing, &asker->sample);
-	record_call(&asker->record, &now, doing, &asker->sample, &asker->hint.compat);
-	asker_fill(context, asker);
+	doing = doing_now(context, &now, record);
+	record->identity = whole->identity;
+	looked->asker.hint.sequence = record->sched.sequence_done;
+	record_sample(record, &context->now.moment, doing, &looked->sample);
+	record_call(record, &now, doing, &looked->sample, &looked->asker.hint.compat);
+	looked_fill(context, looked);
 	return true;
 }
 
@@ -127,7 +126,7 @@ void live_edge_asker_of(struct live_context *context, const struct thread_state 
 {
 	struct sample call = sample_absent;
 
-	*asker = (struct edge_asker){.record = *record, .sample = *sample};
+	*asker = (struct edge_asker){.record = record, .sample = sample};
 	asker->hint.sequence = record->sched.sequence_done;
 	if (sample->syscall_nr == ABSENT)
 		return;

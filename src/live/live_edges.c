@@ -3,7 +3,6 @@
 #include "live_peers.h"
 #include "live_runq.h"
 #include "live/context/live_cpus.h"
-#include "base/memory.h"
 #include "base/names.h"
 #include "proc/proc.h"
 
@@ -18,55 +17,9 @@
 #define HOLDER_FDS_MAX 256 /* descriptors of the holder of a file lock */
 #define CHILDREN_BYTES 4096
 
-/* --- mutexes */
-
-/* Returns the place of a lock, plus one: one lock for all threads of a process that wait in the
- * same call for the same futex. */
-static size_t lock_place(struct live_context *context, struct live_edges *edges,
-			 const struct edge_asker *asker)
-{
-	const struct sample *sample = &asker->sample;
-	uint64_t key = hash_u64((uint64_t)sample->arg[0]) ^ hash_u64((uint64_t)sample->pid + 1) ^
-		       hash_u64(((uint64_t)sample->arg[1] << 32 ^ (uint64_t)sample->arg[2]) + 2);
-	bool added;
-	uint64_t *place = index_put(&edges->lock_places, key, &added);
-	struct wait_facts facts;
-	struct edge_lock *lock;
-
-	if (!added)
-		return *place;
-	lookup_wait_facts(context->lookup, sample, &asker->hint, true, context->now.moment.now_ns,
-			  &facts);
-	edges->locks = memory_grow(edges->locks, &edges->lock_capacity, edges->lock_count + 1,
-				   sizeof(*edges->locks));
-	lock = &edges->locks[edges->lock_count++];
-	*lock = (struct edge_lock){.tid = facts.kind == WAIT_LOCK ? facts.tid : ABSENT,
-				   .pid = facts.pid,
-				   .turn = facts.turn,
-				   .one_of_many = facts.one_of_many,
-				   .changing = facts.changing,
-				   .waiter = *sample,
-				   .hint = asker->hint};
-	*place = edges->lock_count;
-	return *place;
-}
-
-static bool mutex_holds(struct live_context *context, struct edge_lock *lock)
-{
-	struct wait_facts facts;
-
-	if (!lock->checked) {
-		lookup_wait_facts(context->lookup, &lock->waiter, &lock->hint, true,
-				  context->now.moment.now_ns, &facts);
-		lock->changed = facts.tid != lock->tid || facts.turn != lock->turn;
-		lock->checked = true;
-	}
-	return !lock->changed;
-}
-
 bool edge_basis_moves(const struct edge_basis *basis)
 {
-	return basis->lock || basis->kernel.blocker;
+	return basis->mutex || basis->kernel.blocker;
 }
 
 bool live_edge_holds(struct live_context *context, struct live_edges *edges, int64_t tid,
@@ -74,38 +27,7 @@ bool live_edge_holds(struct live_context *context, struct live_edges *edges, int
 {
 	if (basis->kernel.blocker)
 		return live_kernel_lock_holds(&edges->kernel_locks, tid, &basis->kernel, slept);
-	return !basis->lock || mutex_holds(context, &edges->locks[basis->lock - 1]);
-}
-
-/* Any user can write any thread's id into a lock word of memory that is shared. */
-static bool is_of_other_user(const struct sample *sample, int64_t pid)
-{
-	int64_t own, other;
-
-	return pid != sample->pid && (proc_owner_read(PROC, sample->pid, sample->tid, &own) ||
-				      proc_owner_read(PROC, pid, pid, &other) || own != other);
-}
-
-static void mutex_edge(struct live_context *context, struct live_edges *edges,
-		       const struct edge_asker *asker, struct edge *edge, size_t *place)
-{
-	const struct edge_lock *lock;
-
-	*place = lock_place(context, edges, asker);
-	lock = &edges->locks[*place - 1];
-	edge->kind = EDGE_NONE;
-	if (lock->tid == ABSENT || lock->tid == asker->sample.tid)
-		return;
-	edge->kind = lock->turn == ABSENT ? EDGE_MUTEX
-		     : lock->one_of_many  ? EDGE_MONITOR
-					  : EDGE_GIL;
-	edge->tid = lock->tid;
-	edge->pid = lock->pid;
-	/* a wait for the GIL or a monitor goes on until the thread gets it, for a while each
-	 * time */
-	edge->timed = edge->kind == EDGE_MUTEX && asker->sample.arg[3] != 0;
-	edge->sure = lock->changing || is_of_other_user(&asker->sample, lock->pid) ? SURE_LIKELY
-										   : SURE_CERTAIN;
+	return !basis->mutex || live_mutex_holds(context, &edges->mutexes, basis->mutex);
 }
 
 /* --- file locks */
@@ -146,7 +68,7 @@ static bool process_has_inode(int64_t pid, uint64_t inode)
 static void file_lock_edge(struct live_context *context, struct live_edges *edges,
 			   const struct edge_asker *asker, struct edge *edge)
 {
-	const struct sample *sample = &asker->sample;
+	const struct sample *sample = asker->sample;
 	const struct lock_wait *wait;
 	uint64_t inode;
 
@@ -194,7 +116,7 @@ static void vfork_edge(struct live_context *context, struct live_edges *edges,
 		       const struct edge_asker *asker, struct edge *edge)
 {
 	int64_t last = ABSENT;
-	size_t count = children_read(&asker->sample, &last);
+	size_t count = children_read(asker->sample, &last);
 
 	edge->kind = EDGE_CHILD;
 	/* orphans that it adopts become its last ones, too */
@@ -225,12 +147,12 @@ static void cpu_edge(struct live_context *context, struct live_host *host,
 	const struct thread_identity *on;
 	struct proc_stat stat;
 
-	if (proc_stat_read(PROC, asker->sample.pid, asker->sample.tid, &stat))
+	if (proc_stat_read(PROC, asker->sample->pid, asker->sample->tid, &stat))
 		return;
 	record = live_cpus_thread(context, stat.cpu);
-	if (record && record->identity.tid == asker->sample.tid)
+	if (record && record->identity.tid == asker->sample->tid)
 		return;
-	group = live_runq_throttled(host, &asker->sample, record);
+	group = live_runq_throttled(host, asker->sample, record);
 	if (group) {
 		edge->kind = EDGE_QUOTA;
 		edge->sure = SURE_LIKELY;
@@ -255,7 +177,7 @@ static void cpu_edge(struct live_context *context, struct live_host *host,
 static void device_edge(const struct edge_asker *asker, struct edge *edge)
 {
 	edge->kind = EDGE_IO;
-	edge->thing = asker->sample.io_dev;
+	edge->thing = asker->sample->io_dev;
 }
 
 /* To who has the other end of what the thread waits on. */
@@ -265,7 +187,7 @@ static void end_edge(struct live_context *context, struct live_edges *edges,
 {
 	struct peer_end end = {.asker = asker, .inode = facts->inode};
 
-	if (facts->pid == ABSENT || facts->pid == asker->sample.pid)
+	if (facts->pid == ABSENT || facts->pid == asker->sample->pid)
 		return;
 	if (facts->inode != ABSENT)
 		end.link = peer_link_of(kind, facts->inode);
@@ -301,17 +223,17 @@ static void waker_edge(struct live_context *context, struct live_edges *edges,
 }
 
 static bool facts_edge(struct live_context *context, struct live_edges *edges,
-		       const struct edge_asker *asker, struct edge *edge, size_t *lock)
+		       const struct edge_asker *asker, struct edge *edge, size_t *mutex)
 {
-	const char *syscall = asker->sample.syscall;
+	const char *syscall = asker->sample->syscall;
 	struct wait_facts facts;
-	bool known = lookup_wait_facts(context->lookup, &asker->sample, &asker->hint, false,
+	bool known = lookup_wait_facts(context->lookup, asker->sample, &asker->hint, false,
 				       context->now.moment.now_ns, &facts);
 
 	switch (facts.kind) {
 	case WAIT_LOCK:
 		if (!strncmp(syscall, "futex", 5))
-			mutex_edge(context, edges, asker, edge, lock);
+			live_mutex_edge(context, &edges->mutexes, asker, edge, mutex);
 		else if (!strncmp(syscall, "f", 1))
 			file_lock_edge(context, edges, asker, edge);
 		if (edge->kind == EDGE_NONE)
@@ -343,7 +265,7 @@ static bool facts_edge(struct live_context *context, struct live_edges *edges,
 		return known || facts.asked_pid != ABSENT;
 	case WAIT_IO:
 	case WAIT_FILE:
-		if (asker->sample.io_dev)
+		if (asker->sample->io_dev)
 			device_edge(asker, edge);
 		return true;
 	default:
@@ -354,7 +276,7 @@ static bool facts_edge(struct live_context *context, struct live_edges *edges,
 bool live_edge_find(struct live_context *context, struct live_edges *edges,
 		    const struct edge_asker *asker, struct edge *edge, struct edge_basis *basis)
 {
-	const struct sample *sample = &asker->sample;
+	const struct sample *sample = asker->sample;
 
 	*edge = edge_absent;
 	*basis = (struct edge_basis){0};
@@ -369,7 +291,7 @@ bool live_edge_find(struct live_context *context, struct live_edges *edges,
 		device_edge(asker, edge);
 	else if ((sample->state == DOING_SLEEP || sample->state == DOING_DISK) &&
 		 sample->kthread != 1 && sample->syscall)
-		return facts_edge(context, edges, asker, edge, &basis->lock);
+		return facts_edge(context, edges, asker, edge, &basis->mutex);
 	/* it woke before its registers could be read */
 	return sample->state != DOING_SLEEP || sample->kthread == 1 || sample->syscall;
 }
@@ -377,20 +299,18 @@ bool live_edge_find(struct live_context *context, struct live_edges *edges,
 void live_edges_begin(struct live_edges *edges, int64_t moment_ns)
 {
 	edges->moment_ns = moment_ns;
-	edges->lock_count = 0;
-	index_empty(&edges->lock_places);
+	live_mutexes_begin(&edges->mutexes);
 	live_peer_threads_begin(&edges->peers, moment_ns);
 	live_kernel_locks_begin(&edges->kernel_locks);
 }
 
 void live_edges_done(struct live_edges *edges)
 {
-	index_clear(&edges->lock_places);
+	live_mutexes_done(&edges->mutexes);
 	live_peer_threads_done(&edges->peers);
 	lock_list_done(&edges->file_locks);
 	live_kernel_locks_done(&edges->kernel_locks);
 	live_last_wakers_done(&edges->last_wakers);
 	live_peer_wakers_done(&edges->peer_wakers);
-	free(edges->locks);
 	*edges = (struct live_edges){0};
 }

@@ -5,9 +5,9 @@
 #ifndef TSNAP_LIVE_LIVE_EDGES_H
 #define TSNAP_LIVE_LIVE_EDGES_H
 
-#include "base/index.h"
 #include "live/live_kernel_locks.h"
 #include "live/live_last_wakers.h"
+#include "live/live_mutexes.h"
 #include "live/live_peer_threads.h"
 #include "live/live_peer_wakers.h"
 #include "live/context/live_context.h"
@@ -16,55 +16,48 @@
 
 struct live_host;
 
-/* A mutex, Python's GIL or a Java monitor that was asked for in this scan: by its process, the
- * futex's address and the call. */
-struct edge_lock {
-	int64_t tid, pid;	    /* the holder; ABSENT: not known */
-	int64_t turn;		    /* turn of struct wait_facts; ABSENT: a mutex */
-	bool one_of_many, changing; /* flags of struct wait_facts */
-	bool checked, changed;	    /* it was read again; the holder was another one then */
-	struct sample waiter;	    /* thread whose call it was read for */
-	struct lookup_hint hint;
-};
-
 /* Knowledge of a scan about edges. Zeroed is empty. */
 struct live_edges {
 	struct live_host *host; /* knows CPU quotas */
 	int64_t moment_ns;
-	struct edge_lock *locks;
-	size_t lock_count, lock_capacity;
-	struct index lock_places; /* to place, plus one */
 	struct lock_list file_locks;
 	int64_t file_locks_ns; /* the moment for which they were read */
 	struct live_peer_threads peers;
 	struct live_kernel_locks kernel_locks;
 	/* knowledge of earlier scans, too */
+	struct live_mutexes mutexes;
 	struct live_last_wakers last_wakers;
 	struct live_peer_wakers peer_wakers;
 };
 
 /* Lock that an edge was found by. Zeroed: nothing that changes while its thread sleeps. */
 struct edge_basis {
-	size_t lock; /* place of a mutex, the GIL or a monitor, in struct live_edges' locks, plus
-			one */
+	size_t mutex;		   /* place of live_mutex_edge() */
 	struct kernel_lock kernel; /* blocker 0: none */
 };
 
 /* A thread of which an edge is to be found: its record (sched.tid 0: none), what it does as a
  * sample, filled with the needs of live_edge_needs(), and how its call was made. */
 struct edge_asker {
+	const struct thread_state *record;
+	const struct sample *sample;
+	struct lookup_hint hint;
+};
+
+/* One that was looked at by itself; not to be copied, as its asker leads into it. */
+struct edge_looked {
+	struct edge_asker asker;
 	struct thread_state record;
 	struct sample sample;
-	struct lookup_hint hint;
 };
 
 /* Facts about a thread that an edge takes, NEED_*. */
 uint64_t live_edge_needs(const struct live_context *context);
 
 /* Reads what that thread does now. pid: of its process, or ABSENT. False: it is gone. */
-bool live_edge_asker(struct live_context *context, int64_t tid, int64_t pid,
-		     struct edge_asker *asker);
-/* Fills asker for a thread that was sampled. */
+bool live_edge_look(struct live_context *context, int64_t tid, int64_t pid,
+		    struct edge_looked *looked);
+/* Fills asker for a thread that was sampled; it leads to record and sample. */
 void live_edge_asker_of(struct live_context *context, const struct thread_state *record,
 			const struct sample *sample, struct edge_asker *asker);
 

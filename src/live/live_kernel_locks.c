@@ -83,11 +83,11 @@ bool live_kernel_lock_edge(struct live_context *context, struct live_kernel_lock
 			   const struct edge_asker *asker, struct edge *edge,
 			   struct kernel_lock *lock)
 {
-	int64_t tid = asker->sample.tid;
+	int64_t tid = asker->sample->tid;
 
 	if (!locks->looked)
 		locks_open(context, locks);
-	if (locks->program < 0 || !lock_of(locks, &asker->record, tid, lock) || !lock->blocker)
+	if (locks->program < 0 || !lock_of(locks, asker->record, tid, lock) || !lock->blocker)
 		return false;
 	edge->kind = EDGE_KERNEL_LOCK;
 	/* the last reader to take it may be tsnap, which has looked through files of /proc */

@@ -43,8 +43,8 @@ static uint64_t wait_hash(const struct sample *sample)
 /* A thread that is seen in the same wait of the same switch again tells nothing new. */
 static void history_add(struct wake_history *history, const struct edge_asker *asker)
 {
-	uint64_t wait = wait_hash(&asker->sample), sequence = asker->record.sched.sequence_done;
-	int64_t waker_tid = asker->sample.waker_tid;
+	uint64_t wait = wait_hash(asker->sample), sequence = asker->record->sched.sequence_done;
+	int64_t waker_tid = asker->sample->waker_tid;
 
 	if (history->wait != wait) {
 		*history = (struct wake_history){.wait = wait,
@@ -68,10 +68,10 @@ static void history_add(struct wake_history *history, const struct edge_asker *a
 void live_last_waker_edge(struct live_last_wakers *wakers, const struct edge_asker *asker,
 			  const struct wait_facts *facts, struct edge *edge)
 {
-	const struct sample *sample = &asker->sample;
+	const struct sample *sample = asker->sample;
 	struct wake_history *history;
 
-	if (!asker->record.sched.tid || !threads_end(sample, facts))
+	if (!asker->record->sched.tid || !threads_end(sample, facts))
 		return;
 	history = history_of(wakers, sample->tid);
 	history_add(history, asker);

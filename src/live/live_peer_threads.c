@@ -89,11 +89,11 @@ static bool seen_still(struct live_context *context, const struct seen_thread *s
 static void seen_keep(struct live_context *context, struct seen_thread *seen,
 		      const struct edge_asker *asker, const struct peer_thread *thread)
 {
-	seen->pid = asker->sample.pid;
+	seen->pid = asker->sample->pid;
 	seen->read_ns = context->now.moment.now_ns;
-	seen->record_key = asker->record.key;
-	seen->record_tid = asker->record.sched.tid;
-	seen->sequence = asker->record.sched.sequence_done;
+	seen->record_key = asker->record->key;
+	seen->record_tid = asker->record->sched.tid;
+	seen->sequence = asker->record->sched.sequence_done;
 	seen->thread = *thread;
 }
 
@@ -103,7 +103,8 @@ bool peer_thread_read(struct live_peer_threads *threads, struct live_context *co
 {
 	const struct state_row *state;
 	struct wait_facts facts;
-	struct edge_asker asker;
+	struct edge_looked looked;
+	const struct sample *sample = &looked.sample;
 	bool epolls, polls, known, added;
 	struct seen_thread *seen =
 		cache_get(&threads->seen, (uint64_t)tid, context->now.moment.now_ns, &added);
@@ -113,28 +114,28 @@ bool peer_thread_read(struct live_peer_threads *threads, struct live_context *co
 		return true;
 	}
 	seen->pid = 0;
-	if (!live_edge_asker(context, tid, pid, &asker) || asker.sample.pid != pid)
+	if (!live_edge_look(context, tid, pid, &looked) || sample->pid != pid)
 		return false;
-	state = state_row(asker.sample.state);
-	known = lookup_wait_facts(context->lookup, &asker.sample, &asker.hint, false,
+	state = state_row(sample->state);
+	known = lookup_wait_facts(context->lookup, sample, &looked.asker.hint, false,
 				  context->now.moment.now_ns, &facts);
-	epolls = asker.sample.syscall && !strncmp(asker.sample.syscall, "epoll", 5);
-	polls = asker.sample.syscall &&
-		(strstr(asker.sample.syscall, "poll") || strstr(asker.sample.syscall, "select"));
+	epolls = sample->syscall && !strncmp(sample->syscall, "epoll", 5);
+	polls = sample->syscall &&
+		(strstr(sample->syscall, "poll") || strstr(sample->syscall, "select"));
 	*thread = (struct peer_thread){
 		.tid = tid,
 		.holder = facts.kind == WAIT_LOCK ? facts.tid : ABSENT,
-		.active = (state && state->active) || why_works(asker.sample.why),
-		.rests = is_rest(asker.sample.why),
-		.end = facts.served_inode == ABSENT ? peer_link(asker.sample.filename)
+		.active = (state && state->active) || why_works(sample->why),
+		.rests = is_rest(sample->why),
+		.end = facts.served_inode == ABSENT ? peer_link(sample->filename)
 						    : peer_link_of("socket", facts.served_inode),
 		/* a poll of one is as a read of it */
 		.loops = polls && !facts.listens && (epolls || facts.count != 1),
-		.set_fd = epolls ? asker.sample.fd : ABSENT,
+		.set_fd = epolls ? sample->fd : ABSENT,
 		.set_count = facts.count,
 	};
-	if (known && asker.sample.state == DOING_SLEEP && asker.record.sched.tid)
-		seen_keep(context, seen, &asker, thread);
+	if (known && sample->state == DOING_SLEEP && looked.record.sched.tid)
+		seen_keep(context, seen, &looked.asker, thread);
 	return true;
 }
 
@@ -290,15 +291,6 @@ struct peer_process *peer_process_find(struct live_peer_threads *threads,
 	holders_activate(threads, process);
 	process_count(threads, process);
 	return process;
-}
-
-const char *peer_process_comm(struct peer_process *process)
-{
-	struct proc_stat stat;
-
-	if (!process->comm && !proc_stat_read(PROC, 0, process->pid, &stat))
-		process->comm = name_lent_string(stat.comm);
-	return process->comm;
 }
 
 const struct peer_thread *peer_thread_at(const struct live_peer_threads *threads, size_t place)

@@ -36,7 +36,6 @@ struct peer_process {
 	bool whole;	     /* these are all */
 	bool single;	     /* it has one thread, which is not among these */
 	bool goroutines;     /* Go's: none of its threads has work of its own while it sleeps */
-	const char *comm;    /* lent; NULL: not asked for, or gone */
 	size_t actives, loops;
 	size_t active, loop; /* place of the last one, plus one; 0: there is none */
 };
@@ -63,7 +62,6 @@ uint64_t peer_link_of(const char *kind, int64_t inode);
  * is valid until the next process is looked at. */
 struct peer_process *peer_process_find(struct live_peer_threads *threads,
 				       struct live_context *context, int64_t pid);
-const char *peer_process_comm(struct peer_process *process); /* lent; NULL: it is gone */
 /* One of them, by its place plus one; by its id; NULL: there is none. */
 const struct peer_thread *peer_thread_at(const struct live_peer_threads *threads, size_t place);
 const struct peer_thread *peer_thread_find(const struct live_peer_threads *threads,

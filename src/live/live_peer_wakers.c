@@ -17,8 +17,8 @@ struct peer_waker_history {
 
 static uint64_t history_key(const struct edge_asker *asker, int64_t pid)
 {
-	return hash_u64((uint64_t)asker->sample.tid) ^ hash_u64((uint64_t)asker->sample.start_ns) ^
-	       hash_u64((uint64_t)pid + 1);
+	return hash_u64((uint64_t)asker->sample->tid) ^
+	       hash_u64((uint64_t)asker->sample->start_ns) ^ hash_u64((uint64_t)pid + 1);
 }
 
 static struct peer_waker_history *history_of(struct live_peer_wakers *wakers, uint64_t key,
@@ -32,16 +32,18 @@ static struct peer_waker_history *history_of(struct live_peer_wakers *wakers, ui
 /* The process of the thread that ended the last wait; ABSENT: it has ended, or has no record. */
 static int64_t waker_process(struct live_context *context, int64_t tid)
 {
-	struct thread_state record;
+	struct thread_table *table = &context->kernel.table;
+	const struct thread_state *record;
+	struct thread_state copy;
 	uint32_t key;
 
 	/* the waker's id is the kernel's, also where /proc numbers threads in its own way */
-	if (tid <= 0 || context->view.translated ||
-	    thread_table_key(&context->kernel.table, (uint32_t)tid, &key) ||
-	    thread_table_get(&context->kernel.table, key, &record) ||
-	    record.sched.tid != (uint32_t)tid)
+	if (tid <= 0 || context->view.translated || thread_table_key(table, (uint32_t)tid, &key))
 		return ABSENT;
-	return record.identity.tgid;
+	record = thread_table_mapped(table, key);
+	if (!record && !thread_table_get(table, key, &copy))
+		record = &copy;
+	return record && record->sched.tid == (uint32_t)tid ? record->identity.tgid : ABSENT;
 }
 
 static void needed_double(struct peer_waker_history *history)
@@ -54,14 +56,14 @@ static void needed_double(struct peer_waker_history *history)
 /* A waker that is seen at the same switch again tells nothing new. */
 static void wake_add(struct peer_waker_history *history, const struct edge_asker *asker)
 {
-	uint64_t sequence = asker->record.sched.sequence_done;
+	uint64_t sequence = asker->record->sched.sequence_done;
 
 	if (history->sequence == sequence)
 		return;
 	history->sequence = sequence;
-	if (history->waker_tid != ABSENT && history->waker_tid != asker->sample.waker_tid)
+	if (history->waker_tid != ABSENT && history->waker_tid != asker->sample->waker_tid)
 		needed_double(history);
-	history->waker_tid = asker->sample.waker_tid;
+	history->waker_tid = asker->sample->waker_tid;
 	history->wakes++;
 }
 
@@ -90,11 +92,11 @@ struct peer_waker live_peer_wakers_note(struct live_peer_wakers *wakers,
 					struct live_context *context,
 					const struct edge_asker *asker, int64_t pid, int64_t inode)
 {
-	int64_t waker_pid = waker_process(context, asker->sample.waker_tid);
+	int64_t waker_pid = waker_process(context, asker->sample->waker_tid);
 	struct peer_waker_history *history;
 	bool added;
 
-	if (!asker->record.sched.tid)
+	if (!asker->record->sched.tid)
 		return (struct peer_waker){.tid = ABSENT};
 	history = history_of(wakers, history_key(asker, pid), &added);
 	if (added)
@@ -106,7 +108,7 @@ struct peer_waker live_peer_wakers_note(struct live_peer_wakers *wakers,
 		needed_double(history);
 		history->inode = inode;
 		history->waker_tid = ABSENT;
-		history->sequence = asker->record.sched.sequence_done;
+		history->sequence = asker->record->sched.sequence_done;
 	}
 	return history_tell(history);
 }

@@ -94,6 +94,11 @@ const char *lookup_user(struct lookup *lookup, int64_t uid, int64_t now_ns)
 	return user_name(&lookup->users, uid, now_ns);
 }
 
+const char *lookup_comm(struct lookup *lookup, int64_t tid, int64_t now_ns)
+{
+	return comm_find(&lookup->comms, lookup->root, tid, now_ns);
+}
+
 /* Most lookups are for the same needs as the one before. */
 static SELDOM void stages_plan(struct lookup *lookup, uint64_t needs)
 {

@@ -51,6 +51,9 @@ void lookup_fill(struct lookup *lookup, struct sample *sample, const struct look
 /* Name of a user, interned; the number as text where there is none. */
 const char *lookup_user(struct lookup *lookup, int64_t uid, int64_t now_ns);
 
+/* The name of any thread, lent, up to LOOKUP_RAN_NS old; NULL: there is none. */
+const char *lookup_comm(struct lookup *lookup, int64_t tid, int64_t now_ns);
+
 /* Drops what is cached about threads not sampled for a while; call about once a second. */
 void lookup_sweep(struct lookup *lookup, int64_t now_ns);
 

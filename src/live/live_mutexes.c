@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "live_mutexes.h"
+#include "live_edges.h"
+#include "base/memory.h"
+#include "proc/proc.h"
+
+#include <stdlib.h>
+
+struct mutex {
+	int64_t tid, pid;	    /* the holder; ABSENT: not known */
+	int64_t turn;		    /* turn of struct wait_facts; ABSENT: a mutex */
+	bool one_of_many, changing; /* flags of struct wait_facts */
+	bool checked, changed;	    /* it was looked at again; the holder was another one then */
+	int64_t read_ns;	    /* moment of the scan that read it */
+	struct sample waiter;	    /* thread whose call it was read for */
+	struct lookup_hint hint;
+};
+
+/* One lock for all threads of a process that wait in the same call for the same futex. */
+static uint64_t mutex_key(const struct sample *sample)
+{
+	return hash_u64((uint64_t)sample->arg[0]) ^ hash_u64((uint64_t)sample->pid + 1) ^
+	       hash_u64(((uint64_t)sample->arg[1] << 32 ^ (uint64_t)sample->arg[2]) + 2);
+}
+
+/* True if the thread has been off its CPU since then, so that it can have changed nothing. */
+static bool has_not_run_since(struct live_context *context, int64_t tid, int64_t since_ns)
+{
+	struct thread_table *table = &context->kernel.table;
+	const struct thread_state *record;
+	uint64_t sequence;
+	uint32_t key;
+	bool woken;
+
+	/* in a container the array goes by the kernel's ids */
+	if (context->view.translated || thread_table_key(table, (uint32_t)tid, &key))
+		return false;
+	record = thread_table_mapped(table, key);
+	if (!record)
+		return false;
+	/* thread_table_is_out() tells if it has changed since */
+	sequence = __atomic_load_n(&record->sched.sequence_done, __ATOMIC_ACQUIRE);
+	return (int64_t)__atomic_load_n(&record->sched.out_ns, __ATOMIC_RELAXED) <= since_ns &&
+	       thread_table_is_out(table, key, (uint32_t)tid, sequence, &woken);
+}
+
+/* True for a mutex that is certain to have the holder that was read. Locks of runtimes have turns:
+ * one may be passed on for its holder. */
+static bool holder_stays(struct live_context *context, const struct mutex *mutex)
+{
+	return mutex->tid != ABSENT && mutex->turn == ABSENT &&
+	       has_not_run_since(context, mutex->tid, mutex->read_ns);
+}
+
+static void mutex_read(struct live_context *context, const struct edge_asker *asker,
+		       struct mutex *mutex)
+{
+	struct wait_facts facts;
+
+	lookup_wait_facts(context->lookup, asker->sample, &asker->hint, true,
+			  context->now.moment.now_ns, &facts);
+	*mutex = (struct mutex){.tid = facts.kind == WAIT_LOCK ? facts.tid : ABSENT,
+				.pid = facts.pid,
+				.turn = facts.turn,
+				.one_of_many = facts.one_of_many,
+				.changing = facts.changing,
+				.read_ns = context->now.moment.now_ns,
+				.waiter = *asker->sample,
+				.hint = asker->hint};
+}
+
+static size_t mutex_place(struct live_context *context, struct live_mutexes *mutexes,
+			  const struct edge_asker *asker)
+{
+	struct mutex_list *now = &mutexes->now, *before = &mutexes->before;
+	uint64_t key = mutex_key(asker->sample);
+	bool added;
+	uint64_t *place = index_put(&now->places, key, &added), *known;
+
+	if (!added)
+		return *place;
+	now->mutexes =
+		memory_grow(now->mutexes, &now->capacity, now->count + 1, sizeof(*now->mutexes));
+	known = index_find(&before->places, key);
+	if (known && holder_stays(context, &before->mutexes[*known - 1])) {
+		now->mutexes[now->count] = before->mutexes[*known - 1];
+		now->mutexes[now->count].checked = false;
+	} else {
+		mutex_read(context, asker, &now->mutexes[now->count]);
+	}
+	*place = ++now->count;
+	return *place;
+}
+
+bool live_mutex_holds(struct live_context *context, struct live_mutexes *mutexes, size_t place)
+{
+	struct mutex *mutex = &mutexes->now.mutexes[place - 1];
+	struct wait_facts facts;
+
+	if (!mutex->checked && !holder_stays(context, mutex)) {
+		lookup_wait_facts(context->lookup, &mutex->waiter, &mutex->hint, true,
+				  context->now.moment.now_ns, &facts);
+		mutex->changed = facts.tid != mutex->tid || facts.turn != mutex->turn;
+	}
+	mutex->checked = true;
+	return !mutex->changed;
+}
+
+/* Any user can write any thread's id into a lock word of memory that is shared. */
+static bool is_of_other_user(const struct sample *sample, int64_t pid)
+{
+	int64_t own, other;
+
+	return pid != sample->pid && (proc_owner_read(PROC, sample->pid, sample->tid, &own) ||
+				      proc_owner_read(PROC, pid, pid, &other) || own != other);
+}
+
+void live_mutex_edge(struct live_context *context, struct live_mutexes *mutexes,
+		     const struct edge_asker *asker, struct edge *edge, size_t *place)
+{
+	const struct mutex *mutex;
+
+	*place = mutex_place(context, mutexes, asker);
+	mutex = &mutexes->now.mutexes[*place - 1];
+	edge->kind = EDGE_NONE;
+	if (mutex->tid == ABSENT || mutex->tid == asker->sample->tid)
+		return;
+	edge->kind = mutex->turn == ABSENT ? EDGE_MUTEX
+		     : mutex->one_of_many  ? EDGE_MONITOR
+					   : EDGE_GIL;
+	edge->tid = mutex->tid;
+	edge->pid = mutex->pid;
+	/* a wait for the GIL or a monitor goes on until the thread gets it, for a while each
+	 * time */
+	edge->timed = edge->kind == EDGE_MUTEX && asker->sample->arg[3] != 0;
+	edge->sure = mutex->changing || is_of_other_user(asker->sample, mutex->pid) ? SURE_LIKELY
+										    : SURE_CERTAIN;
+}
+
+void live_mutexes_begin(struct live_mutexes *mutexes)
+{
+	const struct mutex_list before = mutexes->before;
+
+	mutexes->before = mutexes->now;
+	mutexes->now = before;
+	mutexes->now.count = 0;
+	index_empty(&mutexes->now.places);
+}
+
+static void list_done(struct mutex_list *list)
+{
+	free(list->mutexes);
+	index_clear(&list->places);
+}
+
+void live_mutexes_done(struct live_mutexes *mutexes)
+{
+	list_done(&mutexes->now);
+	list_done(&mutexes->before);
+}

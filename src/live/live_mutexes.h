@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Mutexes, Python's GIL and Java's monitors that threads wait for in one scan, and their holders:
+ * each is read once for all that wait for it. A mutex whose holder has not run since it was read is
+ * not read again, as only its holder can let go of it.
+ */
+#ifndef TSNAP_LIVE_LIVE_MUTEXES_H
+#define TSNAP_LIVE_LIVE_MUTEXES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/index.h"
+
+struct edge;
+struct edge_asker;
+struct live_context;
+struct mutex;
+
+struct mutex_list {
+	struct mutex *mutexes;
+	size_t count, capacity;
+	struct index places; /* hash of process, address and call, to place plus one */
+};
+
+/* Zeroed is empty. */
+struct live_mutexes {
+	struct mutex_list now, before; /* of this scan, and the last one */
+};
+
+void live_mutexes_begin(struct live_mutexes *mutexes); /* another scan */
+void live_mutexes_done(struct live_mutexes *mutexes);
+/* Fills the edge to the holder, if it is known, and the place of the lock, plus one. */
+void live_mutex_edge(struct live_context *context, struct live_mutexes *mutexes,
+		     const struct edge_asker *asker, struct edge *edge, size_t *place);
+/* True if the lock at that place, plus one, has the same holder, still. */
+bool live_mutex_holds(struct live_context *context, struct live_mutexes *mutexes, size_t place);
+
+#endif
