@@ -16,10 +16,15 @@ struct name {
 struct name_table {
 	struct index by_hash;
 	const struct name *last; /* asked for: threads of a process often have one name */
-	size_t bytes;
+	size_t bytes, bytes_max;
 };
 
-static _Thread_local struct name_table kept, lent, of_threads;
+/* Memory of one beside its block: malloc(3)'s, and its share of the index. */
+#define NAME_EXTRA_BYTES 56
+
+static _Thread_local struct name_table kept = {.bytes_max = NAMES_LIMIT_BYTES},
+				       lent = {.bytes_max = NAMES_LENT_BYTES},
+				       of_threads = {.bytes_max = NAMES_COMMS_BYTES};
 static size_t bytes_limit = NAMES_LIMIT_BYTES;
 static _Thread_local uint64_t refused;
 static const char full[] = NAMES_FULL;
@@ -48,10 +53,11 @@ static const char *name_add(struct name_table *table, const char *text, size_t l
 			    uint64_t hash)
 {
 	size_t bytes = sizeof(struct name) + length + 1;
+	size_t more = bytes + NAME_EXTRA_BYTES;
 	struct name *name;
 	uint64_t *chain;
 
-	if (table->bytes + bytes > bytes_limit) {
+	if (table->bytes + more > table->bytes_max || table->bytes + more > bytes_limit) {
 		refused++;
 		return full;
 	}
@@ -61,7 +67,7 @@ static const char *name_add(struct name_table *table, const char *text, size_t l
 	chain = index_put(&table->by_hash, hash, NULL);
 	name->next = (struct name *)(uintptr_t)*chain;
 	*chain = (uintptr_t)name;
-	table->bytes += bytes;
+	table->bytes += more;
 	return name->text;
 }
 
@@ -153,7 +159,7 @@ static void table_clear(struct name_table *table)
 		}
 	}
 	index_clear(&table->by_hash);
-	*table = (struct name_table){0};
+	*table = (struct name_table){.bytes_max = table->bytes_max};
 }
 
 void names_lent_clear(void)

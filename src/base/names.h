@@ -21,7 +21,9 @@
 
 #define NAMES_FULL "[too many names]"
 #define NAMES_COMM_SIZE 16
-#define NAMES_LIMIT_BYTES (64u << 20) /* limit of each kind of strings */
+#define NAMES_LIMIT_BYTES (160u << 20) /* memory of kept strings: a replay keeps all */
+#define NAMES_LENT_BYTES (48u << 20)   /* and of lent ones, */
+#define NAMES_COMMS_BYTES (24u << 20)  /* of names of threads */
 
 /* The one copy of text (up to length bytes, or its NUL). Never NULL for non-NULL text. Bytes are
  * kept as they are: the renderers make text printable. */
@@ -38,13 +40,13 @@ void names_comms_clear(void);
  * lends all its strings or none: text that is lent and then kept has two addresses. */
 const char *name_lent(const char *text, size_t length);
 const char *name_lent_string(const char *text);
-size_t names_lent_bytes(void); /* bytes of all lent strings */
+size_t names_lent_bytes(void); /* memory of all lent strings */
 void names_lent_clear(void);   /* every pointer lent out becomes invalid */
 
 typedef const char *name_taker(const char *text, size_t length); /* name_of() or name_lent() */
 
-uint64_t names_refused(void); /* strings that the full table did not take */
-void names_set_limit(size_t bytes);
-void names_clear(void); /* every pointer handed out becomes invalid */
+uint64_t names_refused(void);	    /* strings that the full table did not take */
+void names_set_limit(size_t bytes); /* limit of each kind, where it is less than the above */
+void names_clear(void);		    /* every pointer handed out becomes invalid */
 
 #endif

@@ -10,7 +10,7 @@
 #include "report/measure.h"
 #include "sample/sample.h"
 
-#define GROUPS_MAX (1u << 18)
+#define GROUPS_MAX (1u << 17) /* with their names some 40 MB */
 #define GROUP_NONE UINT32_MAX
 
 struct group_slot;

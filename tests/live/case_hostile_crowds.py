@@ -12,15 +12,22 @@ SCAN_S = 0.8 / HZ  # CPU time: a scan that fits into a tick is late only where o
 LEAST_STACKS = 0.6  # of a thread that naps for 5 ms: who sleeps is looked at behind so many others, when some have gone on
 
 
+def most_bytes(tool):
+    """Memory of a tool until it ends, at most."""
+    most = 0
+    while tool.code is None:
+        most = max(most, memory_bytes(tool))
+        time.sleep(0.05)
+    return most
+
+
 class Crowd:
     """A report of all threads by process: what tsnap takes for it, how many of its scans it has, and the average number of spinning
-    threads. By name it would have as many groups as there may be, which have memory of their own (GROUPS_MAX)."""
+    threads."""
 
     def __init__(self, ctx, spin):
-        tool, self.bytes = ctx.plain("-a", "-F", HZ, "-i", PAGE_S, "-n", 2, "-g", "pid"), 0
-        while tool.code is None:
-            self.bytes = max(self.bytes, memory_bytes(tool))
-            time.sleep(0.05)
+        tool = ctx.plain("-a", "-F", HZ, "-i", PAGE_S, "-n", 2, "-g", "pid")
+        self.bytes = most_bytes(tool)
         tool.finish_plain(0, START_S + STOP_S)
         # the second page: scans of the first one come late, as the start takes a second or two among so many
         self.text = tool.out.decode(errors="replace").rpartition("tsnap on ")[2]
@@ -67,3 +74,19 @@ def hostile_many_threads(ctx):
 def hostile_many_names(ctx):
     """20 000 threads that get new names as fast as these can be written."""
     expect_crowd(ctx, 20000, lambda: ctx.workload("hostile_names", threads=20000))
+
+
+@case
+def hostile_many_names_in_a_report(ctx):
+    """A report by name of threads that get new names all the time: as many groups and names as there may be have their limit, too."""
+    tool = ctx.plain("-a", "-g", "comm", "-d", 3)
+    alone = most_bytes(tool)
+    tool.finish_plain(0, START_S + STOP_S)
+    ctx.workload("hostile_names", threads=2000)
+    tool = ctx.plain("-a", "-F", HZ, "-g", "comm", "-d", 20 * SLOW)
+    among = most_bytes(tool)
+    tool.finish_plain(0, START_S + STOP_S)
+    told = re.findall(r"\d+ samples in more groups than tsnap keeps|\d+ names beyond what tsnap keeps", tool.out.decode(errors="replace"))
+    print("# %.1f MB, %.1f MB alone; %s" % (among / 1e6, alone / 1e6, told))
+    check(len(told) == 2, "the limits were not met: %s", told)
+    check(among - alone < MORE_BYTES, "%d bytes more", among - alone)
