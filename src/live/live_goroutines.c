@@ -7,7 +7,7 @@
 #include "sandbox/capabilities.h"
 #include "sandbox/sandbox.h"
 #include "sample/sample.h"
-#include "unwind/file_service.h"
+#include "unwind/runtime/goroutine_service.h"
 #include "unwind/runtime/goroutines.h"
 
 #include <errno.h>
@@ -127,7 +127,7 @@ static void goroutines_give(const struct goroutines *goroutines, int64_t pid, bo
 int live_goroutines(int64_t pid, bool all, bool free, goroutine_taker *take, void *to,
 		    struct text *out, struct error *e)
 {
-	struct parsers *parsers = parsers_begin(file_service, free, 1u << PARSER_NAMES);
+	struct parsers *parsers = parsers_begin(goroutine_service, free, 1u << PARSER_NAMES);
 	struct goroutines goroutines = {.count = 0};
 	int err = 0;
 

@@ -13,6 +13,7 @@ enum parser_kinds {
 	PARSER_FILES = 0,	   /* src/unwind/file_request.h */
 	PARSER_CONTAINERS = 0x100, /* src/live/live_parsers.h */
 	PARSER_RUNTIMES = 0x200,   /* src/unwind/runtime/runtime_request.h */
+	PARSER_GOROUTINES = 0x300, /* src/unwind/runtime/goroutine_request.h */
 };
 
 /* A request's bytes and descriptors. The service owns the descriptors: it sets those it keeps to

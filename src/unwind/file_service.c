@@ -286,19 +286,23 @@ static size_t go_answer(struct parser_request *request, const struct file_reques
 	return sizeof(*answer);
 }
 
-static size_t go_frame_answer(const struct file_request *of, char *to)
+void file_go_frame(uint32_t number, uint64_t address, struct file_go_frame_answer *answer)
 {
-	struct file_go_frame_answer *answer = (struct file_go_frame_answer *)to;
-	const struct known_file *file = known.files[of->number];
+	const struct known_file *file = number < NUMBERS_MAX ? known.files[number] : NULL;
 	struct go_function function;
 
 	memset(answer, 0, sizeof(*answer));
-	if (!file || !file->has_go || !go_table_find(&file->go, &file->elf, of->address, &function))
-		return sizeof(*answer);
-	answer->depth = go_table_depth(&file->go, &file->elf, &function, of->address);
+	if (!file || !file->has_go || !go_table_find(&file->go, &file->elf, address, &function))
+		return;
+	answer->depth = go_table_depth(&file->go, &file->elf, &function, address);
 	answer->found = go_table_name(&file->go, &file->elf, function.record, answer->name,
 				      sizeof(answer->name));
-	return sizeof(*answer);
+}
+
+static size_t go_frame_answer(const struct file_request *of, char *to)
+{
+	file_go_frame(of->number, of->address, (struct file_go_frame_answer *)to);
+	return sizeof(struct file_go_frame_answer);
 }
 
 size_t file_service(struct parser_request *request, char answer[PARSER_MESSAGE_MAX])

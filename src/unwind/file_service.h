@@ -9,4 +9,8 @@
 /* parser_service. */
 size_t file_service(struct parser_request *request, char answer[PARSER_MESSAGE_MAX]);
 
+struct file_go_frame_answer;
+/* Fills the function at an address of a program of Go, of that number. */
+void file_go_frame(uint32_t number, uint64_t address, struct file_go_frame_answer *answer);
+
 #endif

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "unwind/runtime/goroutines.h"
+#include "unwind/thread_memory.h"
 #include "fuzz_memory.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -62,26 +63,29 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct go_program program = {
 		.list = 8, .count = 16, .reasons = 32, .reason_count = 4};
-	const struct goroutine_source source = {.proc_root = "/proc",
-						.pid = syscall(SYS_gettid),
+	static struct thread_memory memory;
+	const struct goroutine_source source = {.memory = &memory,
+						.tid = syscall(SYS_gettid),
 						.program = &program,
 						.distance = BASE,
 						.ask = function_ask};
 	struct goroutines goroutines = {.count = 0};
-	struct error e = {.detail = NULL};
+	const char *why = "";
 	static char *base;
 
 	if (!base) {
 		base = fuzz_memory_map((uintptr_t)BASE, BYTES);
 		must(base != NULL);
+		thread_memory_init(&memory, "/proc", false, 0);
 	}
 	if (size > BYTES)
 		return 0;
 	memcpy(base, data, size);
 	memset(base + size, 0, BYTES - size);
-	if (!goroutines_list(&goroutines, &source, &e))
+	if (goroutines_list(&goroutines, &source, &why))
+		must(*why != '\0');
+	else
 		groups_check(&goroutines);
 	goroutines_done(&goroutines);
-	error_done(&e);
 	return 0;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unwind/runtime/goroutines.h"
-#include "base/shown_pid.h"
+#include "base/memory.h"
 #include "unwind/elf/process_file.h"
+#include "unwind/runtime/goroutine_request.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #define AUXV_MAX 64
+#define ANSWER_NS (10 * 1000000000ll)
 #define PROGRAM 0 /* the file's number for the parser */
 
 /* Finds the distance of the program from its file's addresses: the entry point as the kernel tells
@@ -42,9 +44,95 @@ static bool distance_find(const char *proc_root, int64_t pid, const struct elf_f
 	return false;
 }
 
-static int place_ask(void *of, uint64_t address, struct file_go_frame_answer *answer)
+static int refuse(struct error *e, int err, int64_t pid, const char *why)
 {
-	return file_go_frame_ask(of, PROGRAM, address, answer);
+	return error_set(e, err, EXIT_FAILED, "goroutines of process %lld: %s", (long long)pid,
+			 why);
+}
+
+/* Asks the parser, for an answer of exactly so many bytes. 0 or -errno. */
+static int routine_ask(struct parser *parser, const struct goroutine_request *request, int memory,
+		       void *answer, size_t bytes)
+{
+	const struct parser_message message = {.head = request,
+					       .head_bytes = sizeof(*request),
+					       .fds = {memory},
+					       .fd_count = memory >= 0};
+	static char got[PARSER_MESSAGE_MAX];
+	ssize_t count = parser_ask(parser, &message, got, ANSWER_NS);
+
+	if (count < 0)
+		return (int)count;
+	if ((size_t)count != bytes)
+		return -EBADMSG;
+	memcpy(answer, got, bytes);
+	return 0;
+}
+
+/* Names the functions of a group's stack. 0 or -errno. */
+static int frames_name(struct goroutines *goroutines, struct parser *parser,
+		       const struct goroutine_group *group)
+{
+	struct file_go_frame_answer answer;
+	int err;
+
+	for (uint32_t i = 0; i < group->frame_count; i++) {
+		if (index_find(&goroutines->places, group->frames[i]))
+			continue;
+		err = file_go_frame_ask(parser, PROGRAM, group->frames[i], &answer);
+		if (err)
+			return err;
+		goroutine_place_add(goroutines, group->frames[i], &answer);
+	}
+	return 0;
+}
+
+static int group_take(struct goroutines *goroutines, struct parser *parser, uint64_t number)
+{
+	const struct goroutine_request request = {.kind = GOROUTINES_GROUP, .group = number};
+	struct goroutine_group_answer answer;
+	struct goroutine_group *group;
+	int err = routine_ask(parser, &request, -1, &answer, sizeof(answer));
+
+	if (!err && (answer.group.frame_count > GOROUTINE_FRAMES_MAX ||
+		     answer.group.reason >= GOROUTINE_REASONS_MAX))
+		err = -EBADMSG;
+	if (err)
+		return err;
+	goroutines->groups = memory_grow(goroutines->groups, &goroutines->group_capacity,
+					 goroutines->group_count + 1, sizeof(*goroutines->groups));
+	group = &goroutines->groups[goroutines->group_count++];
+	*group = answer.group;
+	group->frames = memory_get((group->frame_count + 1) * sizeof(*group->frames));
+	memcpy(group->frames, answer.frames, group->frame_count * sizeof(*group->frames));
+	return frames_name(goroutines, parser, group);
+}
+
+/* Has the parser read them all, and takes them. 0 or -errno with e. */
+static int routines_take(struct goroutines *goroutines, struct parser *parser, int64_t pid,
+			 int memory, struct goroutine_request *request, struct error *e)
+{
+	static struct goroutines_answer answer;
+	int err;
+
+	request->kind = GOROUTINES_READ;
+	request->number = PROGRAM;
+	err = routine_ask(parser, request, memory, &answer, sizeof(answer));
+	if (!err && answer.err) {
+		answer.why[GOROUTINE_WHY_SIZE - 1] = '\0';
+		return refuse(e, EIO, pid, answer.why);
+	}
+	goroutines->count = answer.count;
+	goroutines->system_count = answer.system_count;
+	goroutines->moved = answer.moved;
+	goroutines->unread = answer.unread;
+	goroutines->left = answer.left;
+	memcpy(goroutines->reasons, answer.reasons, sizeof(goroutines->reasons));
+	for (size_t i = 0; i < GOROUTINE_REASONS_MAX; i++)
+		goroutines->reasons[i][GOROUTINE_REASON_SIZE - 1] = '\0';
+	for (uint64_t i = 0; !err && i < answer.group_count && i < GOROUTINE_GROUPS_MAX; i++)
+		err = group_take(goroutines, parser, i);
+	return err ? refuse(e, -err, pid, "the process that reads them does not answer") : 0;
 }
 
 static const char *program_refused(const struct file_go_answer *answer)
@@ -61,16 +149,11 @@ static const char *program_refused(const struct file_go_answer *answer)
 	return NULL;
 }
 
-/* Reads all of the program behind the descriptor. */
+/* Reads all of the program behind the descriptor. memory: descriptor of its memory. */
 static int program_read(struct goroutines *goroutines, const char *proc_root, int64_t pid, int fd,
-			struct parser *parser, struct error *e)
+			int memory, struct parser *parser, struct error *e)
 {
-	struct goroutine_source source = {.proc_root = proc_root,
-					  /* /proc has other ids than system calls take */
-					  .by_file = shown_pid() != getpid(),
-					  .pid = pid,
-					  .ask = place_ask,
-					  .of = parser};
+	struct goroutine_request request = {.kind = GOROUTINES_READ};
 	struct file_go_answer answer = {.is_go = false};
 	struct elf_file elf = {.fd = fd};
 	struct stat status;
@@ -78,38 +161,45 @@ static int program_read(struct goroutines *goroutines, const char *proc_root, in
 	int err;
 
 	if (fstat(fd, &status))
-		return goroutines_refuse(e, errno, pid, "its program could not be looked at");
+		return refuse(e, errno, pid, "its program could not be looked at");
 	elf.bytes = (uint64_t)status.st_size;
 	err = file_head_ask(parser, &elf);
 	if (err == -ENOEXEC)
-		return goroutines_refuse(e, ENOEXEC, pid, "its program is no ELF file");
+		return refuse(e, ENOEXEC, pid, "its program is no ELF file");
 	if (!err)
 		err = file_go_ask(parser, PROGRAM, &elf, &answer);
 	if (err)
-		return goroutines_refuse(e, -err, pid, "its program could not be parsed");
+		return refuse(e, -err, pid, "its program could not be parsed");
 	why = program_refused(&answer);
 	if (why)
-		return goroutines_refuse(e, ENOTSUP, pid, why);
-	if (!distance_find(proc_root, pid, &elf, &source.distance))
-		return goroutines_refuse(e, EACCES, pid,
-					 "where its program lies in memory can't be read");
+		return refuse(e, ENOTSUP, pid, why);
+	if (!distance_find(proc_root, pid, &elf, &request.distance))
+		return refuse(e, EACCES, pid, "where its program lies in memory can't be read");
 	memcpy(goroutines->version, answer.program.version, GO_VERSION_SIZE);
-	source.program = &answer.program;
-	return goroutines_list(goroutines, &source, e);
+	request.program = answer.program;
+	return routines_take(goroutines, parser, pid, memory, &request, e);
 }
 
 int goroutines_read(struct goroutines *goroutines, const char *proc_root, int64_t pid,
 		    struct parser *parser, struct error *e)
 {
 	char path[PATH_MAX];
-	int fd, err;
+	int fd, memory, err;
 
 	snprintf(path, sizeof(path), "%s/%lld/exe", proc_root, (long long)pid);
 	fd = process_link_open(path);
 	if (fd < 0)
 		return error_set(e, -fd, EXIT_FAILED, "goroutines of process %lld: %s: %s",
 				 (long long)pid, path, strerror(-fd));
-	err = program_read(goroutines, proc_root, pid, fd, parser, e);
+	snprintf(path, sizeof(path), "%s/%lld/mem", proc_root, (long long)pid);
+	memory = open(path, O_RDONLY | O_CLOEXEC);
+	if (memory < 0)
+		err = error_set(e, errno, EXIT_FAILED, "goroutines of process %lld: %s: %s",
+				(long long)pid, path, strerror(errno));
+	else
+		err = program_read(goroutines, proc_root, pid, fd, memory, parser, e);
+	if (memory >= 0)
+		close(memory);
 	close(fd);
 	return err;
 }

@@ -12,11 +12,9 @@
 #define LIST_PIECE 512
 #define READ_NS (5 * NS_PER_SECOND)
 #define TRIES 3
-#define GROUPS_MAX 65536
 #define PLACES_MAX 65536
 #define STACK_BYTES_MAX (1ull << 30) /* runtime.maxstacksize on 64 bits */
-#define COPY_BYTES 16384
-#define PROOF_MAX 256 /* goroutines that a layout is tried on */
+#define PROOF_MAX 256		     /* goroutines that a layout is tried on */
 
 /* struct g: the first members have been the same since Go 1.19, and so is their order from the
  * state on; a word may lie between (sched.ret went, syscallbp came). */
@@ -67,22 +65,15 @@ struct routine {
 struct reader {
 	struct goroutines *to;
 	const struct goroutine_source *source;
-	struct thread_memory memory;
 	uint32_t state_at;
 	int64_t until_ns;
-	bool broken; /* the parser does not answer any more */
-	struct error *e;
+	const char **why;
 };
 
 static int refuse(const struct reader *reader, int err, const char *why)
 {
-	return goroutines_refuse(reader->e, err, reader->source->pid, why);
-}
-
-int goroutines_refuse(struct error *e, int err, int64_t pid, const char *why)
-{
-	return error_set(e, err, EXIT_FAILED, "goroutines of process %lld: %s", (long long)pid,
-			 why);
+	*reader->why = why;
+	return -err;
 }
 
 const char *goroutine_state_name(uint32_t state)
@@ -123,6 +114,21 @@ const char *goroutine_function(const struct goroutines *goroutines, uint64_t add
 	return place ? place->name : NULL;
 }
 
+void goroutine_place_add(struct goroutines *goroutines, uint64_t address,
+			 const struct file_go_frame_answer *answer)
+{
+	bool found = answer->found;
+
+	goroutines->place_list =
+		memory_grow(goroutines->place_list, &goroutines->place_capacity,
+			    goroutines->place_count + 1, sizeof(*goroutines->place_list));
+	goroutines->place_list[goroutines->place_count] = (struct goroutine_place){
+		.depth = found ? answer->depth : -1,
+		.function = hash_bytes(answer->name, strlen(answer->name)),
+		.name = found ? memory_text(answer->name, strlen(answer->name)) : NULL};
+	*index_put(&goroutines->places, address, NULL) = goroutines->place_count++;
+}
+
 /* Returns the function at an address, which is asked for once. NULL: it can't be asked for. */
 static const struct goroutine_place *place_get(struct reader *reader, uint64_t address)
 {
@@ -130,27 +136,20 @@ static const struct goroutine_place *place_get(struct reader *reader, uint64_t a
 	const struct goroutine_place *known = place_known(to, address);
 	struct file_go_frame_answer answer = {.found = false};
 
-	if (known || reader->broken || to->place_count == PLACES_MAX)
+	if (known || to->place_count == PLACES_MAX ||
+	    reader->source->ask(reader->source->of, address, &answer))
 		return known;
-	if (reader->source->ask(reader->source->of, address, &answer)) {
-		reader->broken = true;
-		return NULL;
-	}
-	to->place_list = memory_grow(to->place_list, &to->place_capacity, to->place_count + 1,
-				     sizeof(*to->place_list));
-	to->place_list[to->place_count] = (struct goroutine_place){
-		.depth = answer.found ? answer.depth : -1,
-		.function = hash_bytes(answer.name, strlen(answer.name)),
-		.name = answer.found ? memory_text(answer.name, strlen(answer.name)) : NULL};
-	*index_put(&to->places, address, NULL) = to->place_count;
-	return &to->place_list[to->place_count++];
+	goroutine_place_add(to, address, &answer);
+	return &to->place_list[to->place_count - 1];
 }
 
 /* Reads what is there now, not what was read before. */
 static bool memory_read(struct reader *reader, uint64_t address, void *bytes, size_t count)
 {
-	return !thread_memory_begin(&reader->memory, reader->source->pid, address) &&
-	       !thread_memory_read(&reader->memory, address, bytes, count);
+	struct thread_memory *memory = reader->source->memory;
+
+	return !thread_memory_begin(memory, reader->source->tid, address) &&
+	       !thread_memory_read(memory, address, bytes, count);
 }
 
 static uint64_t word_at(const char *bytes, size_t at)
@@ -218,7 +217,7 @@ static uint32_t stack_walk(struct reader *reader, const struct routine *routine,
 	uint32_t count = 0;
 
 	*cut = true;
-	if (thread_memory_begin(&reader->memory, reader->source->pid, sp))
+	if (thread_memory_begin(reader->source->memory, reader->source->tid, sp))
 		return 0;
 	while (count < GOROUTINE_FRAMES_MAX) {
 		const struct goroutine_place *place =
@@ -243,7 +242,7 @@ static uint32_t stack_walk(struct reader *reader, const struct routine *routine,
 		next = at + sizeof(pc);
 #endif
 		if (next <= sp || next > routine->high || at > routine->high - sizeof(pc) ||
-		    thread_memory_read(&reader->memory, at, &pc, sizeof(pc)))
+		    thread_memory_read(reader->source->memory, at, &pc, sizeof(pc)))
 			return count;
 		sp = next;
 	}
@@ -269,7 +268,7 @@ static struct goroutine_group *group_get(struct goroutines *to, uint64_t key, bo
 	*added = !position;
 	if (position)
 		return &to->groups[*position];
-	if (to->group_count == GROUPS_MAX)
+	if (to->group_count == GOROUTINE_GROUPS_MAX)
 		return NULL;
 	to->groups = memory_grow(to->groups, &to->group_capacity, to->group_count + 1,
 				 sizeof(*to->groups));
@@ -440,7 +439,7 @@ static int list_read(struct reader *reader, const struct go_program *program)
 				reader, ENOTSUP,
 				"they are laid out otherwise than is known of Go 1.19 and later");
 		for (uint64_t i = 0; i < n; i++) {
-			if (reader->broken || clock_monotonic_ns() > reader->until_ns) {
+			if (clock_monotonic_ns() > reader->until_ns) {
 				reader->to->left += count - at - i;
 				return 0;
 			}
@@ -460,18 +459,16 @@ static int group_compare(const void *a, const void *b)
 }
 
 int goroutines_list(struct goroutines *goroutines, const struct goroutine_source *source,
-		    struct error *e)
+		    const char **why)
 {
 	struct reader reader = {.to = goroutines,
 				.source = source,
 				.until_ns = clock_monotonic_ns() + READ_NS,
-				.e = e};
+				.why = why};
 	int err;
 
-	thread_memory_init(&reader.memory, source->proc_root, source->by_file, COPY_BYTES);
 	reasons_read(&reader, source->program);
 	err = list_read(&reader, source->program);
-	thread_memory_done(&reader.memory);
 	if (!err && goroutines->group_count)
 		qsort(goroutines->groups, goroutines->group_count, sizeof(*goroutines->groups),
 		      group_compare);

@@ -6,8 +6,8 @@
  * struct g is known as Go 1.19 and later have it (src/runtime/runtime2.go; two forms, which differ
  * by a word before its state), and that is proved on the process before it is believed: each g
  * holds its own address and a number that no other one has. Stacks are followed by how deep the
- * functions' frames are, which the program's table of functions tells (unwind/elf/go_table.h), read
- * by a parser. A goroutine counts if it was the same after its stack was read as before.
+ * functions' frames are, which the program's table of functions tells (unwind/elf/go_table.h). A
+ * goroutine counts if it was the same after its stack was read as before. A parser reads all of it.
  */
 #ifndef TSNAP_UNWIND_RUNTIME_GOROUTINES_H
 #define TSNAP_UNWIND_RUNTIME_GOROUTINES_H
@@ -21,7 +21,10 @@
 #include "unwind/elf/go_program.h"
 #include "unwind/file_request.h"
 
+struct thread_memory;
+
 #define GOROUTINE_FRAMES_MAX 128
+#define GOROUTINE_GROUPS_MAX 65536
 #define GOROUTINE_REASONS_MAX 96
 #define GOROUTINE_REASON_SIZE 48
 
@@ -63,9 +66,8 @@ struct goroutines {
 
 /* A process whose program is known. */
 struct goroutine_source {
-	const char *proc_root;
-	bool by_file; /* read memory through /proc/TID/mem: thread_memory_init() */
-	int64_t pid;
+	struct thread_memory *memory; /* the process' */
+	int64_t tid;		      /* as thread_memory_begin() is told; 0: it needs none */
 	const struct go_program *program;
 	uint64_t distance; /* addresses in the process, less those in the file */
 	/* Asks for the function at an address of the file. 0 or -errno. */
@@ -73,13 +75,16 @@ struct goroutine_source {
 	void *of;
 };
 
-/* The goroutines of a process as it lies there. 0, or -errno with e. */
+/* Reads the goroutines of a process as it lies there: in a parser. 0, or -errno; why: in words. */
 int goroutines_list(struct goroutines *goroutines, const struct goroutine_source *source,
-		    struct error *e);
-int goroutines_refuse(struct error *e, int err, int64_t pid, const char *why);
+		    const char **why);
 
-/* Finds out all of that. proc_root tells the process by pid. 0, or -errno with e. Zeroed is empty
- * and valid. */
+/* Adds what is at an address of the program, which is not known yet. */
+void goroutine_place_add(struct goroutines *goroutines, uint64_t address,
+			 const struct file_go_frame_answer *answer);
+
+/* Finds out all of that by a parser of goroutine_service. proc_root tells the process by pid. 0, or
+ * -errno with e. Zeroed is empty and valid. */
 int goroutines_read(struct goroutines *goroutines, const char *proc_root, int64_t pid,
 		    struct parser *parser, struct error *e);
 void goroutines_done(struct goroutines *goroutines);
