@@ -186,15 +186,16 @@ int parser_ready(struct parser *parser)
 	return parser_begin(parser);
 }
 
-ssize_t parser_ask(struct parser *parser, const struct parser_message *request,
-		   char answer[PARSER_MESSAGE_MAX], int64_t most_ns)
+/* As parser_ask(), for an answer of at most so many bytes. */
+static ssize_t answer_ask(struct parser *parser, const struct parser_message *request, void *answer,
+			  size_t bytes, int64_t most_ns)
 {
 	size_t got = 0;
 	int err = parser_message_send(parser->socket, request) ? -EPIPE
 							       : answer_wait(parser, most_ns);
 
 	if (!err)
-		got = answer_take(parser->socket, answer, PARSER_MESSAGE_MAX);
+		got = answer_take(parser->socket, answer, bytes);
 	if (got)
 		return (ssize_t)got;
 	if (parser->stop) {
@@ -203,6 +204,22 @@ ssize_t parser_ask(struct parser *parser, const struct parser_message *request,
 	}
 	parser_lose(parser);
 	return err == -EAGAIN ? err : -EPIPE;
+}
+
+ssize_t parser_ask(struct parser *parser, const struct parser_message *request,
+		   char answer[PARSER_MESSAGE_MAX], int64_t most_ns)
+{
+	return answer_ask(parser, request, answer, PARSER_MESSAGE_MAX, most_ns);
+}
+
+int parser_ask_fixed(struct parser *parser, const struct parser_message *request, void *answer,
+		     size_t bytes, int64_t most_ns)
+{
+	ssize_t count = answer_ask(parser, request, answer, bytes, most_ns);
+
+	if (count < 0)
+		return (int)count;
+	return (size_t)count == bytes ? 0 : -EBADMSG;
 }
 
 void parser_tell(struct parser *parser, const struct parser_message *request)

@@ -92,6 +92,9 @@ int parser_ready(struct parser *parser);
  * most_ns; -EAGAIN: it was, but had hardly a CPU in that time, on a full host. */
 ssize_t parser_ask(struct parser *parser, const struct parser_message *request,
 		   char answer[PARSER_MESSAGE_MAX], int64_t most_ns);
+/* The same for an answer of exactly so many bytes. 0, or -errno; -EBADMSG: it has fewer. */
+int parser_ask_fixed(struct parser *parser, const struct parser_message *request, void *answer,
+		     size_t bytes, int64_t most_ns);
 /* Sends a request that has no answer. Without a parser, does nothing. */
 void parser_tell(struct parser *parser, const struct parser_message *request);
 

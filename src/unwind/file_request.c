@@ -53,21 +53,6 @@ int file_row_ask(struct parser *parser, uint32_t number, const struct elf_file *
 	return 0;
 }
 
-/* Takes an answer of exactly so many bytes. */
-static int fixed_ask(struct parser *parser, const struct parser_message *message, void *answer,
-		     size_t bytes, int64_t most_ns)
-{
-	static char got[PARSER_MESSAGE_MAX];
-	ssize_t count = parser_ask(parser, message, got, most_ns);
-
-	if (count < 0)
-		return (int)count;
-	if ((size_t)count != bytes)
-		return -EBADMSG;
-	memcpy(answer, got, bytes);
-	return 0;
-}
-
 /* Asks about a file that the parser does not keep. */
 static int once_ask(struct parser *parser, enum file_request_kind kind, const struct elf_file *elf,
 		    void *answer, size_t bytes)
@@ -77,7 +62,7 @@ static int once_ask(struct parser *parser, enum file_request_kind kind, const st
 	int err = parser_ready(parser);
 
 	file_add(&message, elf);
-	return err ? err : fixed_ask(parser, &message, answer, bytes, ROW_NS);
+	return err ? err : parser_ask_fixed(parser, &message, answer, bytes, ROW_NS);
 }
 
 int file_head_ask(struct parser *parser, struct elf_file *elf)
@@ -115,7 +100,7 @@ int file_go_ask(struct parser *parser, uint32_t number, const struct elf_file *e
 	int err = parser_ready(parser);
 
 	if (!err)
-		err = fixed_ask(parser, &message, answer, sizeof(*answer), GO_NS);
+		err = parser_ask_fixed(parser, &message, answer, sizeof(*answer), GO_NS);
 	answer->program.version[GO_VERSION_SIZE - 1] = '\0';
 	return err;
 }
@@ -126,7 +111,7 @@ int file_go_frame_ask(struct parser *parser, uint32_t number, uint64_t address,
 	const struct file_request request = {
 		.kind = FILE_GO_FRAME, .number = number, .address = address};
 	const struct parser_message message = {.head = &request, .head_bytes = sizeof(request)};
-	int err = fixed_ask(parser, &message, answer, sizeof(*answer), GO_NS);
+	int err = parser_ask_fixed(parser, &message, answer, sizeof(*answer), GO_NS);
 
 	answer->name[FUNCTION_NAME_SIZE - 1] = '\0';
 	return err;

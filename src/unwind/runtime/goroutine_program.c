@@ -50,25 +50,6 @@ static int refuse(struct error *e, int err, int64_t pid, const char *why)
 			 why);
 }
 
-/* Asks the parser, for an answer of exactly so many bytes. 0 or -errno. */
-static int routine_ask(struct parser *parser, const struct goroutine_request *request, int memory,
-		       void *answer, size_t bytes)
-{
-	const struct parser_message message = {.head = request,
-					       .head_bytes = sizeof(*request),
-					       .fds = {memory},
-					       .fd_count = memory >= 0};
-	static char got[PARSER_MESSAGE_MAX];
-	ssize_t count = parser_ask(parser, &message, got, ANSWER_NS);
-
-	if (count < 0)
-		return (int)count;
-	if ((size_t)count != bytes)
-		return -EBADMSG;
-	memcpy(answer, got, bytes);
-	return 0;
-}
-
 /* Names the functions of a group's stack. 0 or -errno. */
 static int frames_name(struct goroutines *goroutines, struct parser *parser,
 		       const struct goroutine_group *group)
@@ -92,7 +73,9 @@ static int group_take(struct goroutines *goroutines, struct parser *parser, uint
 	const struct goroutine_request request = {.kind = GOROUTINES_GROUP, .group = number};
 	struct goroutine_group_answer answer;
 	struct goroutine_group *group;
-	int err = routine_ask(parser, &request, -1, &answer, sizeof(answer));
+	int err = parser_ask_fixed(
+		parser, &(struct parser_message){.head = &request, .head_bytes = sizeof(request)},
+		&answer, sizeof(answer), ANSWER_NS);
 
 	if (!err && (answer.group.frame_count > GOROUTINE_FRAMES_MAX ||
 		     answer.group.reason >= GOROUTINE_REASONS_MAX))
@@ -112,12 +95,14 @@ static int group_take(struct goroutines *goroutines, struct parser *parser, uint
 static int routines_take(struct goroutines *goroutines, struct parser *parser, int64_t pid,
 			 int memory, struct goroutine_request *request, struct error *e)
 {
+	const struct parser_message message = {
+		.head = request, .head_bytes = sizeof(*request), .fds = {memory}, .fd_count = 1};
 	static struct goroutines_answer answer;
 	int err;
 
 	request->kind = GOROUTINES_READ;
 	request->number = PROGRAM;
-	err = routine_ask(parser, request, memory, &answer, sizeof(answer));
+	err = parser_ask_fixed(parser, &message, &answer, sizeof(answer), ANSWER_NS);
 	if (!err && answer.err) {
 		answer.why[GOROUTINE_WHY_SIZE - 1] = '\0';
 		return refuse(e, EIO, pid, answer.why);
