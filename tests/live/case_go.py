@@ -5,6 +5,7 @@ import io
 import json
 import os
 import re
+import shutil
 import subprocess
 
 from case_stacks import LATE_FILE, directory_of, expect_chains, frames_of, programs_start, since_whole
@@ -176,6 +177,32 @@ def go_of_bullseye(ctx):
     expect_error(ctx.plain("--goroutines", "-p", process.pid), 1, "none that is known of Go 1.19")
     process, _ = routines_start(ctx, "routines_gostripped")
     expect_error(ctx.plain("--goroutines", "-p", process.pid), 1, "without symbols")
+
+
+@case
+def goroutines_by_parser(ctx):
+    """Their memory is read by a process that was given it and could not open it: as strace tells. Where that dies, one line tells so."""
+    strace = shutil.which("strace")
+    if not strace:
+        raise Skip("strace is not installed")
+    process, _ = routines_start(ctx, "routines_go")
+    words = [ctx.options.tsnap, "--goroutines", "-p", str(process.pid)]
+    trace = os.path.join(ctx.temporary(), "trace")
+    done = subprocess.run([strace, "-f", "-y", "-e", "trace=openat,pread64,process_vm_readv", "-o", trace, *words], capture_output=True,
+                          timeout=START_S + STOP_S)
+    check(done.returncode == 0 and b" goroutines of process " in done.stdout, "%s", done)
+    with open(trace, encoding="utf-8", errors="replace") as file:
+        lines = [line.split(None, 1) for line in file if "process_vm_readv(" in line or "/proc/%d/mem" % process.pid in line]
+    openers = {who for who, call in lines if call.startswith("openat(")}
+    readers = {who for who, call in lines if not call.startswith("openat(")}
+    check(openers and readers and not openers & readers, "opened by %s, read by %s", openers, readers)
+    for count in 20, 200:  # fewer are those of the dynamic linker
+        done = subprocess.run([strace, "-f", "-o", "/dev/null", "-e", "inject=pread64:signal=KILL:when=%d" % count, *words],
+                              capture_output=True, timeout=START_S + STOP_S)
+        said = done.stderr.decode()
+        check(done.returncode == 1 and re.fullmatch(r"tsnap: goroutines of process %d: [^\n]*\n" % process.pid, said),
+              "killed at read %d: %d, %s", count, done.returncode, said)
+        print("# " + said.strip())
 
 
 @case
