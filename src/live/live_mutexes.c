@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "live_mutexes.h"
 #include "live_edges.h"
+#include "base/clock.h"
 #include "base/memory.h"
 #include "proc/proc.h"
 
 #include <stdlib.h>
+
+/* It is read again after that: programs must not let go of what another thread holds, but can. */
+#define READ_STILL_NS (NS_PER_SECOND / 4)
 
 struct mutex {
 	int64_t tid, pid;	    /* the holder; ABSENT: not known */
@@ -49,6 +53,7 @@ static bool has_not_run_since(struct live_context *context, int64_t tid, int64_t
 static bool holder_stays(struct live_context *context, const struct mutex *mutex)
 {
 	return mutex->tid != ABSENT && mutex->turn == ABSENT &&
+	       context->now.moment.now_ns - mutex->read_ns < READ_STILL_NS &&
 	       has_not_run_since(context, mutex->tid, mutex->read_ns);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Mutexes, Python's GIL and Java's monitors that threads wait for in one scan, and their holders:
  * each is read once for all that wait for it. A mutex whose holder has not run since it was read is
- * not read again, as only its holder can let go of it.
+ * not read again for a while, as its holder has to let go of it.
  */
 #ifndef TSNAP_LIVE_LIVE_MUTEXES_H
 #define TSNAP_LIVE_LIVE_MUTEXES_H

@@ -138,9 +138,9 @@ void waits_why(struct waits *waits, struct sample *sample, const struct lookup_h
 	if (!whole && !wait_facts_suffice(facts))
 		return;
 	why_take(sample, why_of_facts(facts, waits->classes.daemon_ports));
-	if (episode->facts.kind == WAIT_IO || episode->facts.changes)
+	if (facts->kind == WAIT_IO || facts->changes)
 		return;
 	waits->classes.changes_tid = 0;
 	if (!episode->of_thread && !wait_call_names_path(sample, hint))
-		wait_peers_put(&waits->classes.peers, sample, hint, now_ns, &episode->facts);
+		wait_peers_put(&waits->classes.peers, sample, hint, now_ns, facts);
 }
