@@ -16,12 +16,13 @@ from harness import Skip
 
 HZ = 20
 TIMES = ("cpu_us", "runq_us", "dwait_us", "sleep_us")
-COLUMNS = ("timestamp", "weight_us", "tid", "pid", "state", "cpu", *TIMES, "ustack", "kstack")
+COLUMNS = ("timestamp", "weight_us", "tid", "pid", "comm", "state", "state_us", "cpu", *TIMES, "ustack", "kstack")
 LOAD = ("--cpu", "1", "--pipe", "1", "--switch", "1", "--futex", "1", "--fork", "1", "--pthread", "1",
         "--exec", "1", "--hdd", "1", "--hdd-bytes", "16m")
 ACCOUNTED = {"ON", "RQ", "D", "S", "I"}
 LEAST_S = 20    # that a thread was seen for whose times are added up
 LOOK_S = 2      # between looks at memory
+CROWDS = 8      # that are told one by one
 EDGE_US = 5000  # of the first and the last row of a thread: switches and moments are apart
 
 
@@ -58,7 +59,7 @@ class Told:
 
     def __init__(self, file):
         self.rows = self.broken = self.scans = self.crowded = self.most_on = self.stacks = 0
-        self.lives, self.ended = {}, []
+        self.lives, self.ended, self.crowds = {}, [], []
         self.file, self.scan, self.now_us, self.on = file, None, 0, {}
         self.thread = threading.Thread(target=self.read)
         self.thread.start()
@@ -79,8 +80,12 @@ class Told:
         self.scan_end()
 
     def scan_end(self):
-        self.crowded += any(count > 1 for count in self.on.values())
-        self.most_on = max(self.most_on, sum(self.on.values()))
+        for rows in self.on.values():
+            if len(rows) > 1 and len(self.crowds) < CROWDS:
+                self.crowds.append("%s, CPU %s: %s" % (self.scan, rows[0]["cpu"], "; ".join(
+                    "{pid}/{tid} {comm} for {state_us} us".format(**row) for row in rows)))
+        self.crowded += any(len(rows) > 1 for rows in self.on.values())
+        self.most_on = max(self.most_on, sum(map(len, self.on.values())))
         self.on = {}
 
     def take(self, row):
@@ -91,7 +96,7 @@ class Told:
             # midnight
             self.now_us = now_us + (86400 * 10 ** 6 if now_us < self.now_us % (86400 * 10 ** 6) - 10 ** 9 else 0)
         if row["state"] == "ON":
-            self.on[row["cpu"]] = self.on.get(row["cpu"], 0) + 1
+            self.on.setdefault(row["cpu"], []).append(row)
         self.stacks += bool(row["ustack"] or row["kstack"])
         times = [row[name] for name in TIMES]
         life = self.lives.get((row["pid"], row["tid"]))
@@ -99,7 +104,7 @@ class Told:
         if life is None or self.now_us - life.last_us > 10 ** 6:
             if life:
                 self.ended.append(life)
-            life = self.lives[row["pid"], row["tid"]] = Life((row["pid"], row["tid"]), self.now_us)
+            life = self.lives[row["pid"], row["tid"]] = Life((row["pid"], row["tid"], row["comm"]), self.now_us)
             life.states.add(row["state"])
             return
         life.add(self.now_us, row["state"], sum(map(int, times)) if all(times) else None)
@@ -172,8 +177,9 @@ class Soak:
                 ("scans with two threads ON on a CPU", told.crowded), ("most threads ON in a scan", told.most_on),
                 ("threads seen for %d s and more" % LEAST_S, len(lives)),
                 ("of these with times that are 1 % off", len([life for life in lives if life.apart > 0.01])),
-                ("the worst of them", worst and "%.2f %%: pid %s, tid %s, %s" % (100 * worst.apart, *worst.who, "/".join(sorted(worst.states)))),
+                ("the worst of them", worst and "%.2f %%: pid %s, tid %s, %s, %s" % (100 * worst.apart, *worst.who, "/".join(sorted(worst.states)))),
                 ("all their times over the time", "%.5f" % (sums / max(1, wall))),
+                *(("two threads ON", words) for words in told.crowds[:CROWDS]),
                 ("rows with a stack", "%.1f %%" % (100 * told.stacks / max(1, told.rows))),
                 ("memory, second quarter and last", "%.1f and %.1f MB" % (taken.most(0, 0.25, 0.5) / 1024, taken.most(0, 0.75, 1) / 1024)),
                 ("descriptors, second quarter and last", "%d and %d" % (taken.most(1, 0.25, 0.5), taken.most(1, 0.75, 1)))]
