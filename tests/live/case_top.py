@@ -13,8 +13,9 @@ import tempfile
 import termios
 import time
 
+import truth
 from case_trouble import as_nobody, of_everybody
-from harness import START_S, STOP_S, UNREADY, Failure, case, check, let_pass
+from harness import START_S, STOP_S, UNREADY, Failure, case, check, let_pass, settle
 
 RATE_HZ = 20
 STOPPED_S = 4
@@ -195,6 +196,10 @@ def top_host_cannot(ctx):
         check(termios.tcgetattr(screen.slave) == screen.modes, "the terminal's modes are others")
 
 
+def sleeps_of(tid):
+    return truth.Thread(tid).status_number("voluntary_ctxt_switches")
+
+
 @case
 def top_durations(ctx):
     """The peek at a thread has the distribution of its waits: of --trace, and traced once that is asked for. A line of it is kept, and y names
@@ -206,9 +211,11 @@ def top_durations(ctx):
         screen = Screen(ctx, "-i", "0.5", "-a", "-t", tid, "-g", "tid", *options)
         screen.wait(r"\b%d\b" % tid)
         screen.type(keys)
-        screen.read(0.5)
+        naps, slept = 300, sleeps_of(tid)
+        settle(lambda slept=slept, screen=screen, tid=tid, naps=naps: screen.read(0.1) or sleeps_of(tid) > slept + naps, 20)
         screen.type("poffcpu")
-        screen.wait(r"offcpu +([6-9]\d|\d{3,}), p50 +[\d.]+ .., p90 ", 20)
+        found = screen.wait(r"offcpu +(\d+), p50 +([\d.]+ ..), p90 ", 10)
+        check(int(found.group(1)) > 50, "a few sleeps of %d: %s", naps, found.group(0))
         screen.wait(r"8\.39 ms \.\. +16\.8 ms +\d+ +#{20,}", 10)
         screen.type("\x1bOB\r")
         screen.wait(r"state!=RQ && state_us>=\d+ && state_us<\d+", 10)
