@@ -59,14 +59,14 @@ static void group_add(const struct goroutines *goroutines, const struct goroutin
 
 static void missed_add(const struct goroutines *goroutines, struct text *out)
 {
-	if (goroutines->moved + goroutines->unread + goroutines->left)
+	if (goroutines->counts.moved + goroutines->counts.unread + goroutines->counts.left)
 		text_add_format(out,
 				"Missed: %llu goroutines that moved on each time they were read; "
 				"%llu that could not be read; %llu for which there was no time or "
 				"room\n",
-				(unsigned long long)goroutines->moved,
-				(unsigned long long)goroutines->unread,
-				(unsigned long long)goroutines->left);
+				(unsigned long long)goroutines->counts.moved,
+				(unsigned long long)goroutines->counts.unread,
+				(unsigned long long)goroutines->counts.left);
 }
 
 static void goroutines_describe(const struct goroutines *goroutines, int64_t pid, bool all,
@@ -75,10 +75,10 @@ static void goroutines_describe(const struct goroutines *goroutines, int64_t pid
 	bool waited = true;
 
 	text_add_format(out, "%llu goroutines of process %lld, ",
-			(unsigned long long)goroutines->count, (long long)pid);
+			(unsigned long long)goroutines->counts.program, (long long)pid);
 	text_add_printable(out, goroutines->version);
 	text_add_format(out, "; %llu more are its runtime's own%s\n\n",
-			(unsigned long long)goroutines->system_count, all ? "" : " (-a)");
+			(unsigned long long)goroutines->counts.system, all ? "" : " (-a)");
 	text_add_string(out, "  COUNT  STATE      REASON                   WAITED_S  STACK\n");
 	for (size_t i = 0; i < goroutines->group_count; i++) {
 		const struct goroutine_group *group = &goroutines->groups[i];
@@ -128,7 +128,7 @@ int live_goroutines(int64_t pid, bool all, bool free, goroutine_taker *take, voi
 		    struct text *out, struct error *e)
 {
 	struct parsers *parsers = parsers_begin(goroutine_service, free, 1u << PARSER_NAMES);
-	struct goroutines goroutines = {.count = 0};
+	struct goroutines goroutines = {.group_count = 0};
 	int err = 0;
 
 	if (!free)

@@ -53,7 +53,7 @@ static void groups_check(const struct goroutines *goroutines)
 		for (uint32_t j = 0; j < group->frame_count; j++)
 			must(goroutine_function(goroutines, group->frames[j]) != NULL);
 	}
-	must(count == goroutines->count + goroutines->system_count);
+	must(count == goroutines->counts.program + goroutines->counts.system);
 	for (size_t i = 0; i < GOROUTINE_REASONS_MAX; i++)
 		must(strnlen(goroutines->reasons[i], GOROUTINE_REASON_SIZE) <
 		     GOROUTINE_REASON_SIZE);
@@ -69,7 +69,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 						.program = &program,
 						.distance = BASE,
 						.ask = function_ask};
-	struct goroutines goroutines = {.count = 0};
+	struct goroutines goroutines = {.group_count = 0};
 	const char *why = "";
 	static char *base;
 

@@ -107,11 +107,7 @@ static int routines_take(struct goroutines *goroutines, struct parser *parser, i
 		answer.why[GOROUTINE_WHY_SIZE - 1] = '\0';
 		return refuse(e, EIO, pid, answer.why);
 	}
-	goroutines->count = answer.count;
-	goroutines->system_count = answer.system_count;
-	goroutines->moved = answer.moved;
-	goroutines->unread = answer.unread;
-	goroutines->left = answer.left;
+	goroutines->counts = answer.counts;
 	memcpy(goroutines->reasons, answer.reasons, sizeof(goroutines->reasons));
 	for (size_t i = 0; i < GOROUTINE_REASONS_MAX; i++)
 		goroutines->reasons[i][GOROUTINE_REASON_SIZE - 1] = '\0';

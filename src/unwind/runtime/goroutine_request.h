@@ -28,7 +28,7 @@ struct goroutine_request {
 struct goroutines_answer {
 	int32_t err; /* -errno; why: in words */
 	uint32_t group_count;
-	uint64_t count, system_count, moved, unread, left; /* as in struct goroutines */
+	struct goroutine_counts counts;
 	char why[GOROUTINE_WHY_SIZE];
 	char reasons[GOROUTINE_REASONS_MAX][GOROUTINE_REASON_SIZE];
 };

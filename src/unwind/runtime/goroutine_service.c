@@ -6,8 +6,6 @@
 
 #include <stdio.h>
 
-#define CALLS_MAX 128 /* reads of memory for one goroutine */
-
 /* Those that were read last. */
 static struct goroutines present;
 
@@ -20,7 +18,8 @@ static int place_find(void *of, uint64_t address, struct file_go_frame_answer *a
 static size_t all_answer(const struct parser_request *request, struct goroutine_request *of,
 			 struct goroutines_answer *answer)
 {
-	const struct goroutine_source source = {.memory = runtime_memory_begin(request, CALLS_MAX),
+	/* each piece that is read begins with calls of its own */
+	const struct goroutine_source source = {.memory = runtime_memory_begin(request, 0),
 						.program = &of->program,
 						.distance = of->distance,
 						.ask = place_find,
@@ -34,11 +33,7 @@ static size_t all_answer(const struct parser_request *request, struct goroutine_
 	answer->err = goroutines_list(&present, &source, &why);
 	snprintf(answer->why, sizeof(answer->why), "%s", why);
 	answer->group_count = (uint32_t)present.group_count;
-	answer->count = present.count;
-	answer->system_count = present.system_count;
-	answer->moved = present.moved;
-	answer->unread = present.unread;
-	answer->left = present.left;
+	answer->counts = present.counts;
 	memcpy(answer->reasons, present.reasons, sizeof(answer->reasons));
 	return sizeof(*answer);
 }

@@ -300,7 +300,7 @@ static void routine_count(struct reader *reader, const struct routine *routine,
 
 	group = group_get(to, hash_bytes(&what, sizeof(what)), &added);
 	if (!group) {
-		to->left++;
+		to->counts.left++;
 		return;
 	}
 	if (added) {
@@ -317,7 +317,7 @@ static void routine_count(struct reader *reader, const struct routine *routine,
 	group->count++;
 	if (since_ns > 0 && now_ns - since_ns > group->waited_ns)
 		group->waited_ns = now_ns - since_ns;
-	*(group->system ? &to->system_count : &to->count) += 1;
+	*(group->system ? &to->counts.system : &to->counts.program) += 1;
 }
 
 enum taken {
@@ -357,8 +357,8 @@ static void routine_take(struct reader *reader, uint64_t address)
 
 	for (int i = 0; i < TRIES && taken != TAKEN; i++)
 		taken = routine_try(reader, address);
-	reader->to->moved += taken == TAKEN_NOT;
-	reader->to->unread += taken == TAKEN_UNREAD;
+	reader->to->counts.moved += taken == TAKEN_NOT;
+	reader->to->counts.unread += taken == TAKEN_UNREAD;
 }
 
 /* True if the goroutines of a piece of the list have their state there. */
@@ -424,14 +424,14 @@ static int list_read(struct reader *reader, const struct go_program *program)
 	    !memory_read(reader, program->list + reader->source->distance, &list, sizeof(list)))
 		return refuse(reader, EIO, "their list can't be read");
 	if (count > LISTED_MAX) {
-		reader->to->left += count - LISTED_MAX;
+		reader->to->counts.left += count - LISTED_MAX;
 		count = LISTED_MAX;
 	}
 	for (uint64_t at = 0; at < count; at += LIST_PIECE) {
 		uint64_t n = count - at < LIST_PIECE ? count - at : LIST_PIECE;
 
 		if (!memory_read(reader, list + at * sizeof(*piece), piece, n * sizeof(*piece))) {
-			reader->to->unread += n;
+			reader->to->counts.unread += n;
 			continue;
 		}
 		if (!at && !layout_find(reader, piece, n))
@@ -440,7 +440,7 @@ static int list_read(struct reader *reader, const struct go_program *program)
 				"they are laid out otherwise than is known of Go 1.19 and later");
 		for (uint64_t i = 0; i < n; i++) {
 			if (clock_monotonic_ns() > reader->until_ns) {
-				reader->to->left += count - at - i;
+				reader->to->counts.left += count - at - i;
 				return 0;
 			}
 			routine_take(reader, piece[i]);

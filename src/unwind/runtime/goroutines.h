@@ -49,6 +49,13 @@ struct goroutine_group {
 	uint64_t *frames;
 };
 
+struct goroutine_counts {
+	uint64_t program, system; /* in groups: of the program, of the runtime */
+	uint64_t moved;		  /* changed each time that they were read */
+	uint64_t unread;	  /* goroutines that could not be read, or make no sense */
+	uint64_t left;		  /* goroutines left out: no time, or too many */
+};
+
 struct goroutines {
 	char version[GO_VERSION_SIZE];
 	char reasons[GOROUTINE_REASONS_MAX][GOROUTINE_REASON_SIZE];
@@ -58,10 +65,7 @@ struct goroutines {
 	struct index places;   /* addresses to positions in place_list */
 	struct goroutine_place *place_list;
 	size_t place_count, place_capacity;
-	uint64_t count, system_count; /* in groups: of the program, of the runtime */
-	uint64_t moved;		      /* changed each time that they were read */
-	uint64_t unread;	      /* goroutines that could not be read, or make no sense */
-	uint64_t left;		      /* goroutines left out: no time, or too many */
+	struct goroutine_counts counts;
 };
 
 /* A process whose program is known. */
