@@ -170,6 +170,7 @@ static void live_close(struct source *source)
 	live_parsers_end(&live->context);
 	live_host_done(&live->host);
 	live_asleep_done(&live->asleep);
+	free(live->walk.arrived_ns);
 	index_clear(&live->walk.doubts);
 	index_clear(&live->walk.awake);
 	index_clear(&live->walk.crowds);
@@ -287,6 +288,8 @@ static int live_start(struct live *live, struct error *e)
 	live->context.now.moment.registers_marked = live->context.kernel.compiled.registers_marked;
 	live->context.now.moment.registers_known =
 		live->context.kernel.compiled.stack_registers != 0;
+	live->walk.arrived_ns = memory_get((size_t)live->context.kernel.host.cpus_possible *
+					   sizeof(*live->walk.arrived_ns));
 	live->context.view.own_pid = (uint32_t)live->context.kernel.host.own_pid;
 	live->context.view.keeper_pid =
 		live->context.config.kept ? keeper_find(live->context.view.own_pid) : 0;

@@ -147,8 +147,7 @@ static void record_take(struct live *live, const struct thread_state *record,
 	if (!copy && (!record_settled(record) || (live->context.wants.idle && record->sched.tid)))
 		index_put(&live->walk.awake_next, awake_key(record, record->key), NULL);
 	doing = record_doing(record, &live->context.now.moment, &unsure);
-	/* on a CPU when it was copied, and off it when that was looked at: no doubt */
-	if (unsure && !(doing == DOING_ON && copy && copy->switched))
+	if (unsure && !(doing == DOING_ON && copy && captured_ran(copy, &live->context.now.moment)))
 		doing = doubt_resolve(live, record, doing);
 	if (doing == DOING_COUNT || record_gone(live, record, doing))
 		return;
@@ -262,6 +261,26 @@ static void off_cpu_take(struct live *live)
 	live->stacks.until_ns = 0;
 }
 
+/* Notes for each CPU when the last thread had come there. */
+static void arrivals_note(struct live *live)
+{
+	const struct live_capture *capture = live->context.now.capture;
+	size_t cpus = (size_t)live->context.kernel.host.cpus_possible;
+	int64_t *arrived_ns = live->walk.arrived_ns;
+
+	memset(arrived_ns, 0, cpus * sizeof(*arrived_ns));
+	for (size_t i = 0; i < capture->count; i++) {
+		const struct thread_sched *sched = &capture->threads[i].record.sched;
+		int64_t in_ns = (int64_t)sched->in_ns;
+
+		if (sched->cpu < cpus && in_ns <= live->context.now.moment.now_ns &&
+		    in_ns > arrived_ns[sched->cpu])
+			arrived_ns[sched->cpu] = in_ns;
+	}
+	live->context.now.moment.arrived_ns = arrived_ns;
+	live->context.now.moment.arrived_count = cpus;
+}
+
 /* Samples of what was captured: first of those off their CPUs, as they may run again any time;
  * those without a record last, as one may have been made by now. */
 static void awake_take(struct live *live)
@@ -276,6 +295,7 @@ static void awake_take(struct live *live)
 		index_put(&live->walk.awake, live->context.now.capture->threads[i].record.key,
 			  NULL);
 	live_asleep_begin(&live->asleep, live->context.now.capture);
+	arrivals_note(live);
 	off_cpu_take(live);
 	live_part_ask(live);
 	for (size_t i = 0; i < live->context.now.capture->count; i++)

@@ -168,6 +168,28 @@ static void looks_tell_missed_switches(void **state)
 	assert_false(unsure);
 }
 
+static void later_arrivals_tell_missed_switches(void **state)
+{
+	int64_t arrived_ns[2] = {950 * US, 800 * US};
+	struct scene scene = scene_make();
+	bool unsure;
+
+	(void)state;
+	scene.moment.arrived_ns = arrived_ns;
+	scene.moment.arrived_count = 2;
+	scene.record.sched.on_cpu = 1;
+	scene.record.sched.in_ns = 800 * US;
+	scene.record.sched.cpu = 1;
+	assert_int_equal(doing_of(&scene, &unsure), DOING_ON);
+	assert_false(unsure); /* it is itself the last one */
+	arrived_ns[1] = 801 * US;
+	assert_int_equal(doing_of(&scene, &unsure), DOING_ON);
+	assert_true(unsure);
+	scene.record.sched.cpu = 2;
+	doing_of(&scene, &unsure);
+	assert_false(unsure);
+}
+
 static void seeded_thread_runs_where_it_is_seen(void **state)
 {
 	struct scene scene = scene_make();
@@ -637,6 +659,7 @@ int main(void)
 		cmocka_unit_test(displaced_thread_is_on),
 		cmocka_unit_test(wakes_of_the_same_interrupt_are_later),
 		cmocka_unit_test(looks_tell_missed_switches),
+		cmocka_unit_test(later_arrivals_tell_missed_switches),
 		cmocka_unit_test(seeded_thread_runs_where_it_is_seen),
 		cmocka_unit_test(kernel_threads_have_no_call),
 		cmocka_unit_test(registers_are_decoded),

@@ -9,10 +9,12 @@ static void cpus_read(struct live_context *context)
 	index_empty(&context->now.cpus.threads);
 	context->now.cpus.moment_ns = context->now.moment.now_ns;
 	for (size_t i = 0; context->now.capture && i < context->now.capture->count; i++) {
-		const struct thread_state *record = &context->now.capture->threads[i].record;
+		const struct captured *copy = &context->now.capture->threads[i];
+		const struct thread_state *record = &copy->record;
 
 		if (record->identity.tid && !live_is_own(context, record->identity.tgid) &&
-		    record_doing(record, &context->now.moment, &unsure) == DOING_ON)
+		    record_doing(record, &context->now.moment, &unsure) == DOING_ON &&
+		    (!unsure || captured_ran(copy, &context->now.moment)))
 			*index_put(&context->now.cpus.threads, record->sched.cpu, NULL) = i + 1;
 	}
 }

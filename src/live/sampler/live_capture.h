@@ -43,6 +43,13 @@ struct captured {
 	uint32_t round; /* live/live_asleep.h */
 };
 
+/* True if it was on a CPU when it was copied, and off it when that was looked at: that another
+ * thread was seen there is no doubt of it then. */
+static inline bool captured_ran(const struct captured *copy, const struct live_moment *moment)
+{
+	return copy->switched && !record_followed(&copy->record, moment);
+}
+
 /* Zeroed is empty. */
 struct live_capture {
 	struct captured *threads;

@@ -56,6 +56,20 @@ static const struct cpu_tick *tick_of(const struct thread_state *record,
 	return NULL;
 }
 
+bool record_followed(const struct thread_state *record, const struct live_moment *moment)
+{
+	return record->sched.cpu < moment->arrived_count &&
+	       moment->arrived_ns[record->sched.cpu] > (int64_t)record->sched.in_ns;
+}
+
+/* True if another thread was seen on the thread's CPU after it had come there. */
+static bool is_replaced(const struct thread_state *record, const struct live_moment *moment)
+{
+	const struct cpu_tick *tick = tick_since(record, moment);
+
+	return (tick && tick->tid != record->identity.tid) || record_followed(record, moment);
+}
+
 enum thread_doing task_state_doing(uint32_t state)
 {
 	if (state & TASK_UNINTERRUPTIBLE_BIT)
@@ -122,10 +136,7 @@ enum thread_doing record_doing(const struct thread_state *record, const struct l
 	if (sched->on_cpu && sched->known & SCHED_SEEDED && !sched->sequence_done) /* runnable */
 		return tick_of(record, moment) || !moment->tick_count ? DOING_ON : DOING_RQ;
 	if (sched->on_cpu && in_ns <= moment->now_ns) {
-		const struct cpu_tick *tick = tick_since(record, moment);
-
-		/* the clock saw another thread there: this one's switch out was missed */
-		*unsure = tick && tick->tid != record->identity.tid;
+		*unsure = is_replaced(record, moment);
 		return DOING_ON;
 	}
 	if (!sched->on_cpu && out_ns > moment->now_ns && in_ns <= moment->now_ns)

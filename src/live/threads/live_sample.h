@@ -34,6 +34,10 @@ struct live_moment {
 	int64_t now_ns;		      /* monotonic */
 	const struct cpu_tick *ticks; /* one per possible CPU */
 	int tick_count;
+	/* one per possible CPU: when the last of the known threads had come there, up to the
+	 * moment, 0: none; NULL: not looked at */
+	const int64_t *arrived_ns;
+	size_t arrived_count;
 	bool registers_known;  /* the place of the saved registers was found */
 	bool registers_marked; /* native calls leave a mark, for registers_decode() */
 	int64_t own_wake_ns;   /* when the timer woke the sampler; 0: it did not sleep */
@@ -53,9 +57,13 @@ struct live_totals {
 enum thread_doing task_state_doing(uint32_t state);
 
 /* enum thread_doing of a record. *unsure: a waker came while the thread was on its way to sleep, so
- * it may be runnable: /proc knows. */
+ * it may be runnable, or another thread has its CPU although nobody saw it leave: /proc knows. */
 enum thread_doing record_doing(const struct thread_state *record, const struct live_moment *moment,
 			       bool *unsure);
+
+/* True if another thread had come to the CPU that it was on last by the moment: if its record has
+ * it there still, its switch out was missed. */
+bool record_followed(const struct thread_state *record, const struct live_moment *moment);
 
 bool record_is_kthread(const struct thread_state *record);
 
