@@ -23,24 +23,31 @@ ACCOUNTED = {"ON", "RQ", "D", "S", "I"}
 LEAST_S = 20    # that a thread was seen for whose times are added up
 LOOK_S = 2      # between looks at memory
 CROWDS = 8      # that are told one by one
+WITHHELD_US = 10 * 10 ** 6  # times that do not add up for so long are never told (live/threads/live_totals.h)
 EDGE_US = 5000  # of the first and the last row of a thread: switches and moments are apart
 
 
 class Life:
     """Exact times of one thread, and the time between the rows that have them."""
 
-    __slots__ = ("who", "last_us", "wall_us", "told_us", "states")
+    __slots__ = ("who", "last_us", "reach_us", "wall_us", "told_us", "withheld", "states")
 
     def __init__(self, who, now_us):
-        self.who, self.last_us, self.states = who, now_us, set()
-        self.wall_us = self.told_us = 0
+        self.who, self.last_us, self.reach_us, self.states = who, now_us, now_us, set()
+        self.wall_us = self.told_us = self.withheld = 0
 
     def add(self, now_us, state, times):
         self.states.add(state)
-        if times is not None:  # else they did not add up, which is counted by tsnap
-            self.wall_us += now_us - self.last_us
-            self.told_us += times
         self.last_us = now_us
+        if times is not None:
+            self.wall_us += now_us - self.reach_us
+            self.told_us += times
+            self.reach_us = now_us
+            return
+        # they did not add up: a later row has them, if they add up again soon
+        self.withheld += 1
+        if now_us - self.reach_us > WITHHELD_US:
+            self.reach_us = now_us
 
     @property
     def apart(self):
@@ -178,6 +185,7 @@ class Soak:
                 ("threads seen for %d s and more" % LEAST_S, len(lives)),
                 ("of these with times that are 1 % off", len([life for life in lives if life.apart > 0.01])),
                 ("the worst of them", worst and "%.2f %%: pid %s, tid %s, %s, %s" % (100 * worst.apart, *worst.who, "/".join(sorted(worst.states)))),
+                ("rows whose times are withheld", sum(life.withheld for life in told.ended + list(told.lives.values()))),
                 ("all their times over the time", "%.5f" % (sums / max(1, wall))),
                 *(("two threads ON", words) for words in told.crowds[:CROWDS]),
                 ("rows with a stack", "%.1f %%" % (100 * told.stacks / max(1, told.rows))),
