@@ -137,6 +137,7 @@ static void live_release(struct source *source)
 
 	if (!lent && !comms)
 		return;
+	live_repeat_clear(&live->repeat);
 	lookup_free(live->context.lookup);
 	if (lent && live->stacks.needs)
 		live_stacks_forget_words(&live->stacks);
@@ -170,6 +171,7 @@ static void live_close(struct source *source)
 	live_parsers_end(&live->context);
 	live_host_done(&live->host);
 	live_asleep_done(&live->asleep);
+	live_repeat_clear(&live->repeat);
 	free(live->walk.arrived_ns);
 	index_clear(&live->walk.doubts);
 	index_clear(&live->walk.awake);

@@ -101,8 +101,30 @@ static bool sample_complete(struct live *live, const struct thread_state *record
 	live_stay_fill(&live->context, record, sample, &hint,
 		       live_wakeups_needs(&live->wakeups, sample, live->context.wants.needs));
 	sample_derive(sample, live->context.wants.needs);
-	return verdict == VERDICT_ACCEPTED || live->context.wants.filter_needs & NEEDS_SETTLED ||
-	       filter_accepts(live->context.wants.filter, sample);
+	if (verdict != VERDICT_ACCEPTED && !(live->context.wants.filter_needs & NEEDS_SETTLED) &&
+	    !filter_accepts(live->context.wants.filter, sample))
+		return false;
+	if (!live->context.wants.work || !lookup_why_changes(live->context.lookup, sample->tid))
+		live_repeat_keep(&live->repeat, &live->context, record, sample, hint.compat);
+	return true;
+}
+
+/* True if it was made from an earlier one of the same sleep, and the filter wants it. */
+static bool sample_repeat(struct live *live, const struct thread_state *record,
+			  enum thread_doing doing, struct sample *sample)
+{
+	if (!live_repeat_tell(&live->repeat, &live->context, record, doing, sample))
+		return false;
+	sample->time_us = live->part.scan.time_us;
+	sample->weight_us = live->part.scan.weight_us;
+	if (!(live->context.wants.filter_needs & NEEDS_SETTLED) &&
+	    !filter_accepts(live->context.wants.filter, sample))
+		return false;
+	if (live->context.wants.needs & NEED_TOTALS)
+		totals_fill(live, record, sample);
+	if (live->context.wants.needs & NEED_BLOCK)
+		block_fill(live, record, sample);
+	return true;
 }
 
 /* The sample goes, and what it has: refused samples are many more than a part holds. */
@@ -120,6 +142,14 @@ static bool sample_fill(struct live *live, const struct thread_state *record, st
 	    (wanted || lookup_why_changes(live->context.lookup, sample->tid)))
 		live_sleepers_again(&live->sleepers, awake_key(record, record->key));
 	return wanted;
+}
+
+/* What more is found out of a sample that the filter wants, and can wait until the part is
+ * settled. */
+static void sample_note(struct live *live, const struct thread_state *record, uint32_t sample)
+{
+	live_chains_note(&live->chains, &live->context, record, sample);
+	live_stacks_add(&live->stacks, record, sample);
 }
 
 /* Asks for the registers of those that wait for them, and completes their samples. */
@@ -143,10 +173,7 @@ void live_part_ask(struct live *live)
 		struct sample *sample = &live->part.samples[live->part.asked_sample[i]];
 
 		if (sample_fill(live, &live->part.asked[i], sample)) {
-			live_chains_note(&live->chains, &live->context, &live->part.asked[i],
-					 live->part.asked_sample[i]);
-			live_stacks_add(&live->stacks, &live->part.asked[i],
-					live->part.asked_sample[i]);
+			sample_note(live, &live->part.asked[i], live->part.asked_sample[i]);
 			continue;
 		}
 		sample->tid = ABSENT;
@@ -213,6 +240,12 @@ void live_part_add(struct live *live, const struct thread_state *record, enum th
 	if (live->part.scan.count == SCAN_PART)
 		part_give(live);
 	sample = &live->part.samples[live->part.scan.count];
+	if (sample_repeat(live, record, doing, sample)) {
+		if (live->context.wants.work)
+			live_sleepers_again(&live->sleepers, awake_key(record, record->key));
+		sample_note(live, record, (uint32_t)live->part.scan.count++);
+		return;
+	}
 	record_sample(record, &live->context.now.moment, doing, sample);
 	sample->time_us = live->part.scan.time_us;
 	sample->weight_us = live->part.scan.weight_us;
@@ -227,9 +260,7 @@ void live_part_add(struct live *live, const struct thread_state *record, enum th
 		  registers_lacking(&live->context.kernel.asker, record);
 	if (!lacking) {
 		if (sample_fill(live, record, sample)) {
-			live_chains_note(&live->chains, &live->context, record,
-					 live->part.scan.count - 1);
-			live_stacks_add(&live->stacks, record, live->part.scan.count - 1);
+			sample_note(live, record, (uint32_t)live->part.scan.count - 1);
 			return;
 		}
 		live->part.scan.count--;

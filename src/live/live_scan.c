@@ -166,6 +166,7 @@ static void house_keep(struct live *live)
 	live->times.housekept_ns = live->context.now.moment.now_ns;
 	live->walk.gone_looks_left = gone_looks(live);
 	lookup_sweep(live->context.lookup, live->context.now.moment.now_ns);
+	live_repeat_sweep(&live->repeat, &live->context);
 	live_runtime_locks_sweep(&live->runtime_locks, live->context.now.moment.now_ns);
 }
 

@@ -25,6 +25,7 @@
 #include "base/cache.h"
 #include "live/resolve/lookup.h"
 #include "live_chains.h"
+#include "live_repeat.h"
 #include "live_runtime_locks.h"
 #include "live_wakeups.h"
 #include "sample/proc_values.h"
@@ -87,6 +88,7 @@ struct live {
 	struct live_asleep asleep; /* sleepers, where they are wanted, too */
 	struct live_sleepers sleepers;
 	struct live_part part;
+	struct live_repeat repeat;
 	struct live_stacks stacks;
 	struct live_chains *chains; /* NULL: nobody has asked for any */
 	struct live_wakeups wakeups;

@@ -191,6 +191,12 @@ int64_t record_start_ns(const struct thread_state *record)
 	return start_in_ticks(record->identity.start_boot_ns);
 }
 
+int64_t record_state_us(const struct thread_state *record, const struct live_moment *moment,
+			enum thread_doing doing)
+{
+	return span_ns(since_ns(record, moment, doing), moment->now_ns) / NS_PER_US;
+}
+
 void record_sample(const struct thread_state *record, const struct live_moment *moment,
 		   enum thread_doing doing, struct sample *sample)
 {
@@ -205,7 +211,7 @@ void record_sample(const struct thread_state *record, const struct live_moment *
 	if (identity->known & IDENTITY_FULL)
 		sample->uid = identity->uid;
 	sample->state = doing;
-	sample->state_us = span_ns(since_ns(record, moment, doing), moment->now_ns) / NS_PER_US;
+	sample->state_us = record_state_us(record, moment, doing);
 	sample->cpu = record->sched.cpu;
 	if (record->wake.wake_ns)
 		sample->waker_tid = record->wake.waker_tid;

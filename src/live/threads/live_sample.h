@@ -74,6 +74,10 @@ bool record_settled(const struct thread_state *record);
 /* When the thread began, as samples tell it. */
 int64_t record_start_ns(const struct thread_state *record);
 
+/* How long it had done that at the moment. */
+int64_t record_state_us(const struct thread_state *record, const struct live_moment *moment,
+			enum thread_doing doing);
+
 /* Fills tid, pid, ppid, uid, start, comm, kthread, state, state_us, cpu, waker_tid; the rest
  * becomes absent. */
 void record_sample(const struct thread_state *record, const struct live_moment *moment,

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* live_repeat: samples of sleepers that are told again */
+#include "unit.h"
+#include "base/clock.h"
+#include "live/context/live_context.h"
+#include "live/live_repeat.h"
+
+#define NOW_NS (1000 * NS_PER_SECOND)
+#define SLEPT_NS (2 * NS_PER_SECOND)
+
+/* A thread that has slept for 2 s, and its sample, as lookups filled it. */
+struct scene {
+	struct live_repeat repeat;
+	struct live_context context;
+	struct thread_state record;
+	struct sample sample;
+	bool compat;
+};
+
+static struct scene *scene_make(void)
+{
+	static struct scene scene;
+
+	scene = (struct scene){
+		.context = {.wants.needs = NEED_SYSCALL | NEED_TOTALS, .now.moment.now_ns = NOW_NS},
+		.record = {.key = 3,
+			   .identity = {.tid = 7, .tgid = 5, .comm = "worker", .known = 3},
+			   .sched = {.tid = 7,
+				     .known = SCHED_SWITCHED_OUT,
+				     .state = 1,
+				     .out_ns = NOW_NS - SLEPT_NS,
+				     .sequence_done = 4}},
+	};
+	record_sample(&scene.record, &scene.context.now.moment, DOING_SLEEP, &scene.sample);
+	scene.sample.syscall = "futex";
+	scene.sample.waits_on = "lock held by 8";
+	scene.sample.cpu_us = 5;
+	return &scene;
+}
+
+static void keep(struct scene *scene)
+{
+	live_repeat_keep(&scene->repeat, &scene->context, &scene->record, &scene->sample,
+			 scene->compat);
+}
+
+static bool tell(struct scene *scene, struct sample *sample)
+{
+	return live_repeat_tell(&scene->repeat, &scene->context, &scene->record, DOING_SLEEP,
+				sample);
+}
+
+static void sleepers_are_told_again(void **state)
+{
+	struct scene *scene = scene_make();
+	struct sample sample;
+
+	(void)state;
+	assert_false(tell(scene, &sample));
+	keep(scene);
+	scene->context.now.moment.now_ns += NS_PER_SECOND / 10;
+	assert_true(tell(scene, &sample));
+	assert_string_equal(sample.syscall, "futex");
+	assert_string_equal(sample.waits_on, "lock held by 8");
+	assert_int_equal(sample.state_us, 2100000);
+	assert_int_equal(sample.cpu_us, ABSENT); /* what is new of it is the caller's to tell */
+	scene->context.now.moment.now_ns += NS_PER_SECOND;
+	assert_false(tell(scene, &sample));
+	live_repeat_clear(&scene->repeat);
+}
+
+static void change_needs(struct scene *scene)
+{
+	scene->context.wants.needs |= NEED_USER;
+}
+
+static void change_stay(struct scene *scene)
+{
+	scene->record.sched.sequence_done += 2;
+}
+
+static void change_name(struct scene *scene)
+{
+	memcpy(scene->record.identity.comm, "other", sizeof("other"));
+}
+
+static void change_thread(struct scene *scene)
+{
+	scene->record.identity.start_boot_ns += NS_PER_SECOND;
+}
+
+static void forget(struct scene *scene)
+{
+	scene->context.now.moment.now_ns += 3 * NS_PER_SECOND;
+	live_repeat_sweep(&scene->repeat, &scene->context);
+	scene->context.now.moment.now_ns -= 3 * NS_PER_SECOND;
+}
+
+static void others_are_looked_up(void **state)
+{
+	static void (*const changes[])(struct scene * scene) = {
+		change_needs, change_stay, change_name, change_thread, forget,
+	};
+	struct sample sample;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
+		struct scene *scene = scene_make();
+
+		keep(scene);
+		assert_true(tell(scene, &sample));
+		changes[i](scene);
+		if (tell(scene, &sample))
+			fail_msg("told again after change %zu", i);
+		live_repeat_clear(&scene->repeat);
+	}
+}
+
+static void is_open(struct scene *scene)
+{
+	scene->sample.wait_open = true;
+}
+
+static void has_request(struct scene *scene)
+{
+	scene->sample.io_dev = "sda";
+}
+
+static void is_awake(struct scene *scene)
+{
+	scene->sample.state = DOING_RQ;
+}
+
+static void is_compat(struct scene *scene)
+{
+	scene->compat = true;
+}
+
+static void has_values(struct scene *scene)
+{
+	scene->context.wants.needs |= NEED_STATUS;
+}
+
+static void is_filtered(struct scene *scene)
+{
+	scene->context.wants.filter_needs |= NEED_TOTALS;
+}
+
+static void is_in_container(struct scene *scene)
+{
+	scene->context.view.translated = true;
+}
+
+static void some_are_not_kept(void **state)
+{
+	static void (*const reasons[])(struct scene * scene) = {
+		is_open, has_request, is_awake, is_compat, has_values, is_filtered, is_in_container,
+	};
+	struct sample sample;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
+		struct scene *scene = scene_make();
+
+		reasons[i](scene);
+		keep(scene);
+		if (tell(scene, &sample))
+			fail_msg("told again in spite of reason %zu", i);
+		live_repeat_clear(&scene->repeat);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sleepers_are_told_again),
+		cmocka_unit_test(others_are_looked_up),
+		cmocka_unit_test(some_are_not_kept),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
