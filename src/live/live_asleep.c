@@ -46,17 +46,27 @@ static void whole_take(struct live_asleep *asleep, struct live_capture *capture)
 	capture->capacity = before.capacity;
 }
 
-void live_asleep_end(struct live_asleep *asleep, struct live_capture *capture, unsigned int round)
+bool live_asleep_has(struct live_asleep *asleep, uint32_t key)
+{
+	return id_map_get(&asleep->places, key);
+}
+
+void live_asleep_end(struct live_asleep *asleep, struct live_capture *capture,
+		     const struct index *wanted, unsigned int round)
 {
 	struct captured *copies = capture->threads;
 	size_t count = capture->count;
 
+	for (size_t i = asleep->count; wanted && i--;)
+		if (!index_find(wanted, asleep->copies[i].record.key))
+			place_drop(asleep, i);
 	if (capture->whole) {
 		whole_take(asleep, capture);
 		capture->count = 0;
 	}
 	for (size_t i = 0; i < count; i++) {
-		if (copies[i].moved || !record_settled(&copies[i].record))
+		if (copies[i].moved || !record_settled(&copies[i].record) ||
+		    (wanted && !index_find(wanted, copies[i].record.key)))
 			continue;
 		asleep->copies = memory_grow(asleep->copies, &asleep->capacity, asleep->count + 1,
 					     sizeof(*asleep->copies));

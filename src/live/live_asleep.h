@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The records of threads that have slept since an earlier scan, where samples of these are wanted,
- * too. A record stands still until its thread is woken, so a scan copies it once, when the thread
- * has fallen asleep; from then on the copy is here.
+/* The records of threads that have slept since an earlier scan, and of which samples are wanted:
+ * all where idle ones are, else those that work. A record stands still until its thread is woken,
+ * so a scan copies it once, when the thread has fallen asleep; from then on the copy is here.
  *
  * A key stands for one record of the kernel's map (thread_state.key).
  */
@@ -29,9 +29,13 @@ struct live_asleep {
  * where it has copied all. */
 void live_asleep_begin(struct live_asleep *asleep, const struct live_capture *capture);
 
-/* Afterwards: keeps the copies of those that sleep. round: of walks, see live_asleep_seen(). May
- * take the capture's memory, and empties it then. */
-void live_asleep_end(struct live_asleep *asleep, struct live_capture *capture, unsigned int round);
+/* Afterwards: keeps the copies of those that sleep. wanted: keys of all that are wanted, others are
+ * dropped; NULL: all are. round: of walks, see live_asleep_seen(). May take the capture's memory,
+ * and empties it then. */
+void live_asleep_end(struct live_asleep *asleep, struct live_capture *capture,
+		     const struct index *wanted, unsigned int round);
+
+bool live_asleep_has(struct live_asleep *asleep, uint32_t key);
 
 void live_asleep_drop(struct live_asleep *asleep, uint32_t key);
 

@@ -143,6 +143,7 @@ static int maps_grow(struct live *live)
 	live_sleepers_clear(&live->sleepers);
 	index_clear(&live->walk.doubts);
 	live_repeat_clear(&live->repeat);
+	live_asleep_done(&live->asleep);
 	lookup_free(live->context.lookup);
 	live->context.lookup = live_lookup_new(live);
 	/* adds threads that did not fit */

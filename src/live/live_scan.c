@@ -5,21 +5,11 @@
 #include "live/live_space.h"
 #include "live/live_state.h"
 #include "base/clock.h"
-#include "base/memory.h"
-#include "proc/proc.h"
 
-#include <errno.h>
-#include <signal.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-#define SWEEP_ROUNDS 10	     /* rounds from one sweep of totals to the next */
-#define GONE_LOOKS_FEW 25    /* looks for threads that are gone, in one housekeeping */
-#define GONE_LOOKS 100	     /* looks where there are more records than threads */
-#define GONE_LOOKS_MORE 1000 /* looks where there are over GONE_FEW more */
-#define GONE_FEW 16
-#define CROWD_LEAST 32 /* threads of a process that were captured off their CPUs */
+#define SWEEP_ROUNDS 10 /* rounds from one sweep of totals to the next */
+#define CROWD_LEAST 32	/* threads of a process that were captured off their CPUs */
 
 /* Records that a scan passes although it need not look at them: so many, or this part of them where
  * that is more; each touches memory that nobody else does. */
@@ -30,86 +20,6 @@
  * all that slept before tsnap, some 10 000 in a second, and then nobody is left. */
 #define TURN_SHARE 20
 #define TURN_MOST_NS (20 * NS_PER_MS)
-
-static void record_forget(struct live *live, const struct thread_state *record)
-{
-	if (!record->sched.tid) { /* it has no key of the map's */
-		live_seed_remove(&live->context.seed, record->identity.tid);
-		return;
-	}
-	thread_table_remove(&live->context.kernel.table, record);
-	live_asleep_drop(&live->asleep, record->key);
-}
-
-/* Asks /proc about a thread whose record is in doubt, once for each switch: unless it is runnable,
- * it stays as it is until the next one. DOING_COUNT: the thread is gone. */
-static enum thread_doing doubt_resolve(struct live *live, const struct thread_state *record,
-				       enum thread_doing doing)
-{
-	uint64_t sequence = record->sched.sequence_done << 8, *known;
-	struct proc_stat stat;
-	int64_t told;
-
-	known = index_put(&live->walk.doubts, record->identity.tid, NULL);
-	if (*known >> 8 << 8 == sequence && *known & 0xff)
-		return (enum thread_doing)((*known & 0xff) - 1);
-	*known = 0;
-	if (proc_stat_read(PROC, record->identity.tgid, record->identity.tid, &stat)) {
-		if (!live->context.view.proc_whole)
-			return doing;
-		/* gone: that was its last switch */
-		record_forget(live, record);
-		return DOING_COUNT;
-	}
-	told = state_of_proc_letter(stat.state);
-	if (told == ABSENT)
-		return doing;
-	if (told != DOING_RQ)
-		*known = sequence | (uint64_t)(told + 1);
-	return (enum thread_doing)told;
-}
-
-static uint32_t gone_looks(const struct live *live)
-{
-	if (live->walk.unfit_threads >= 0)
-		return GONE_LOOKS_FEW;
-	return live->walk.unfit_threads < -GONE_FEW ? GONE_LOOKS_MORE : GONE_LOOKS;
-}
-
-/* True if it is the thread's turn to be looked for. */
-static bool gone_turn(const struct live *live, const struct thread_state *record)
-{
-	return live->walk.gone_looks_left && record->sched.tid % live->walk.gone_turns ==
-						     live->walk.rounds % live->walk.gone_turns;
-}
-
-/* A signal that is none asks the kernel at a tenth of what /proc costs, if both mean the same ids.
- */
-static bool thread_is_there(const struct live *live, uint32_t tid)
-{
-	char path[32];
-
-	if (live->context.kernel.host.pid_depth == 1)
-		return !kill((pid_t)tid, 0) || errno != ESRCH;
-	snprintf(path, sizeof(path), PROC "/%u", tid);
-	return !access(path, F_OK) || errno != ENOENT;
-}
-
-/* True if the thread has gone without a probe's telling: a zombie that was waited for, or a last
- * switch that was missed (while one CPU makes a bpf(2) call, kernels run no program of a perf
- * tracepoint or kprobe there). Zombies are looked for in every round, the others in turn. */
-static bool record_gone(struct live *live, const struct thread_state *record,
-			enum thread_doing doing)
-{
-	if (!live->context.now.housekeeping || !live->context.view.proc_whole ||
-	    (doing != DOING_ZOMBIE && !gone_turn(live, record)))
-		return false;
-	live->walk.gone_looks_left -= doing != DOING_ZOMBIE;
-	if (thread_is_there(live, record->identity.tid))
-		return false;
-	record_forget(live, record);
-	return true;
-}
 
 static void house_keep_record(struct live *live, const struct thread_state *record)
 {
@@ -148,8 +58,8 @@ static void record_take(struct live *live, const struct thread_state *record,
 		index_put(&live->walk.awake_next, awake_key(record, record->key), NULL);
 	doing = record_doing(record, &live->context.now.moment, &unsure);
 	if (unsure && !(doing == DOING_ON && copy && captured_ran(copy, &live->context.now.moment)))
-		doing = doubt_resolve(live, record, doing);
-	if (doing == DOING_COUNT || record_gone(live, record, doing))
+		doing = live_doubt_resolve(live, record, doing);
+	if (doing == DOING_COUNT || live_record_gone(live, record, doing))
 		return;
 	if (!filter_wants_state(live->context.wants.filter, doing))
 		return;
@@ -164,7 +74,7 @@ static void house_keep(struct live *live)
 	if (!live->context.now.housekeeping)
 		return;
 	live->times.housekept_ns = live->context.now.moment.now_ns;
-	live->walk.gone_looks_left = gone_looks(live);
+	live->walk.gone_looks_left = live_gone_looks(live);
 	lookup_sweep(live->context.lookup, live->context.now.moment.now_ns);
 	live_repeat_sweep(&live->repeat, &live->context);
 	live_runtime_locks_sweep(&live->runtime_locks, live->context.now.moment.now_ns);
@@ -282,6 +192,20 @@ static void arrivals_note(struct live *live)
 	live->context.now.moment.arrived_count = cpus;
 }
 
+/* Where the list of changes has lost some, any of the copies may be out of date. */
+static void asleep_verify(struct live *live)
+{
+	for (size_t i = live->asleep.count; i--;) {
+		const struct thread_state *record = &live->asleep.copies[i].record;
+		bool woken;
+
+		if (!thread_table_is_out(&live->context.kernel.table, record->key,
+					 record->sched.tid, record->sched.sequence_done, &woken) ||
+		    woken)
+			live_asleep_drop(&live->asleep, record->key);
+	}
+}
+
 /* Samples of what was captured: first of those off their CPUs, as they may run again any time;
  * those without a record last, as one may have been made by now. */
 static void awake_take(struct live *live)
@@ -296,6 +220,8 @@ static void awake_take(struct live *live)
 		index_put(&live->walk.awake, live->context.now.capture->threads[i].record.key,
 			  NULL);
 	live_asleep_begin(&live->asleep, live->context.now.capture);
+	if (!live->context.now.capture->listed)
+		asleep_verify(live);
 	arrivals_note(live);
 	off_cpu_take(live);
 	live_part_ask(live);
@@ -335,6 +261,8 @@ static bool asleep_met(struct live *live, const struct thread_state *record, uin
 		return false;
 	if (later)
 		index_put(&live->walk.awake_next, key, NULL);
+	if (later && !live->context.wants.idle)
+		live_asleep_drop(&live->asleep, key);
 	return true;
 }
 
@@ -347,9 +275,10 @@ static bool record_passes(void *to, const struct thread_state *record, uint32_t 
 	bool wanted = live->context.view.translated || record->sched.exit_state ||
 		      ((live->context.wants.idle || !record_settled(record)) &&
 		       !live_refuses(&live->context, record)) ||
-		      (live->context.now.housekeeping && gone_turn(live, record));
+		      (live->context.now.housekeeping && live_gone_turn(live, record));
+	bool met = (wanted || live->context.wants.work) && asleep_met(live, record, key);
 
-	if (wanted && !index_find(&live->walk.awake, awake) && !asleep_met(live, record, key))
+	if (wanted && !met && !index_find(&live->walk.awake, awake))
 		return false;
 	if (!wanted)
 		house_keep_record(live, record);
@@ -380,7 +309,7 @@ static void round_begin(struct live *live)
 
 	live->walk.walked = 0;
 	live->walk.rounds += live->context.now.housekeeping;
-	live->walk.gone_turns = (uint32_t)(threads / (scans * gone_looks(live))) + 1;
+	live->walk.gone_turns = (uint32_t)(threads / (scans * live_gone_looks(live))) + 1;
 	live->walk.sweep = live->context.now.housekeeping && live->walk.rounds % SWEEP_ROUNDS == 0;
 	if (live->walk.sweep)
 		index_clear(&live->walk.doubts);
@@ -460,7 +389,10 @@ static void awake_turn_over(struct live *live)
 	index_empty(&live->walk.awake_next);
 	live_sleepers_turn_over(&live->sleepers);
 	for (size_t at = 0; index_next(&live->sleepers.again, &at, &key, &value);)
-		index_put(key < SEED_KEY ? &live->walk.keys_next : &live->walk.awake, key, NULL);
+		if (key >= SEED_KEY)
+			index_put(&live->walk.awake, key, NULL);
+		else if (!live_asleep_has(&live->asleep, (uint32_t)key))
+			index_put(&live->walk.keys_next, key, NULL);
 }
 
 /* Makes samples of the records that this scan needs: of those captured, and where some may be
@@ -484,9 +416,11 @@ static int records_read(struct live *live)
 	if (live->sleepers.turn_count)
 		sleepers_visit(live);
 	live_part_settle(live);
+	if (live->context.wants.idle || live->context.wants.work)
+		live_asleep_end(&live->asleep, live->context.now.capture,
+				live->context.wants.idle ? NULL : &live->sleepers.again_next,
+				live->walk.rounds);
 	awake_turn_over(live);
-	if (live->context.wants.idle)
-		live_asleep_end(&live->asleep, live->context.now.capture, live->walk.rounds);
 	return err;
 }
 

@@ -117,6 +117,19 @@ void live_part_add(struct live *live, const struct thread_state *record, enum th
 void live_part_ask(struct live *live);
 void live_part_settle(struct live *live);
 
+/* live_doubt.c: asks /proc about a thread whose record is in doubt, once for each switch: unless it
+ * is runnable, it stays as it is until the next one. DOING_COUNT: the thread is gone. */
+enum thread_doing live_doubt_resolve(struct live *live, const struct thread_state *record,
+				     enum thread_doing doing);
+/* How many threads are looked for in one housekeeping; true if it is this one's turn. */
+uint32_t live_gone_looks(const struct live *live);
+bool live_gone_turn(const struct live *live, const struct thread_state *record);
+/* True if the thread has gone without a probe's telling: a zombie that was waited for, or a last
+ * switch that was missed (while one CPU makes a bpf(2) call, kernels run no program of a perf
+ * tracepoint or kprobe there). Zombies are looked for in every round, the others in turn. */
+bool live_record_gone(struct live *live, const struct thread_state *record,
+		      enum thread_doing doing);
+
 /* live_scan.c: makes samples of what was captured, and reads the other
  * records that this scan needs; the last samples of it, or all, are left in live->part.scan. 0, or
  * -errno of the kernel. */

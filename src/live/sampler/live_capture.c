@@ -202,7 +202,7 @@ static void awake_copy(struct capturer *capturer)
 		size_t count = capture->count;
 
 		thread_table_visit(&capturer->table, (uint32_t)key, &visitor);
-		if (capture->count == count && capturer->wants.all)
+		if (capture->count == count)
 			gone_add(capture, (uint32_t)key);
 	}
 	if (!capture->listed)
