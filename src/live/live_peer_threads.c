@@ -17,7 +17,7 @@
 #define PEERS_MAX 1024	    /* threads of one process that are looked at */
 #define PEERS_SCAN_MAX 4096 /* and of all in one scan */
 #define SEEN_MAX 32768
-#define SEEN_STILL_NS (NS_PER_SECOND / 4) /* a thread that sleeps on is looked at again after */
+#define SEEN_STILL_NS (NS_PER_SECOND / 2) /* at least: a sleeper is looked at again after it */
 #define LISTS_MAX 4096
 #define IDLE_NS (5 * NS_PER_SECOND) /* lists and threads not asked for so long are forgotten */
 
@@ -76,11 +76,13 @@ static bool is_rest(const char *why)
 	return false;
 }
 
+/* What is known of its wait is itself kept for a second or two (WAIT_STILL_NS). */
 static bool seen_still(struct live_context *context, const struct seen_thread *seen, int64_t pid)
 {
+	int64_t still_ns = SEEN_STILL_NS + (int64_t)(hash_u64(seen->entry.key) % SEEN_STILL_NS);
 	bool woken;
 
-	return seen->pid == pid && context->now.moment.now_ns - seen->read_ns < SEEN_STILL_NS &&
+	return seen->pid == pid && context->now.moment.now_ns - seen->read_ns < still_ns &&
 	       thread_table_is_out(&context->kernel.table, seen->record_key, seen->record_tid,
 				   seen->sequence, &woken) &&
 	       !woken;
