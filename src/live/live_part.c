@@ -104,7 +104,7 @@ static bool sample_complete(struct live *live, const struct thread_state *record
 	if (verdict != VERDICT_ACCEPTED && !(live->context.wants.filter_needs & NEEDS_SETTLED) &&
 	    !filter_accepts(live->context.wants.filter, sample))
 		return false;
-	if (!live->context.wants.work || !lookup_why_changes(live->context.lookup, sample->tid))
+	if (!lookup_why_changes(live->context.lookup, sample->tid))
 		live_repeat_keep(&live->repeat, &live->context, record, sample, hint.compat);
 	return true;
 }
