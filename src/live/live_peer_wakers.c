@@ -92,18 +92,21 @@ struct peer_waker live_peer_wakers_note(struct live_peer_wakers *wakers,
 					struct live_context *context,
 					const struct edge_asker *asker, int64_t pid, int64_t inode)
 {
-	int64_t waker_pid = waker_process(context, asker->sample->waker_tid);
 	struct peer_waker_history *history;
 	bool added;
 
 	if (!asker->record->sched.tid)
 		return (struct peer_waker){.tid = ABSENT};
 	history = history_of(wakers, history_key(asker, pid), &added);
+	/* an earlier scan of this wait has noted who ended the last one */
+	if (!added && history->inode == inode &&
+	    history->sequence == asker->record->sched.sequence_done)
+		return history_tell(history);
 	if (added)
 		*history = (struct peer_waker_history){
 			.inode = inode, .waker_tid = ABSENT, .needed = WAKES_MIN};
 	if (history->inode == inode) {
-		waker_note(wakers, asker, waker_pid);
+		waker_note(wakers, asker, waker_process(context, asker->sample->waker_tid));
 	} else {
 		needed_double(history);
 		history->inode = inode;
