@@ -24,7 +24,7 @@ def soak_of_load(ctx):
     find.expect(not told.broken, "%d rows are not whole", told.broken)
     find.expect(not told.crowded, "%d scans have two threads ON on one CPU", told.crowded)
     off = [life for life in lives if life.apart > 0.01]
-    find.expect(len(lives) > 5 and not off, "times of %d of %d threads are not the time: %s", len(off), len(lives), [life.who for life in off][:8])
+    find.expect(len(lives) > 5 and not off, "times of %d of %d threads are not the time: %s", len(off), len(lives), [str(life) for life in off][:8])
     memory, before = taken.most(0, 0.75, 1), taken.most(0, 0.25, 0.5)
     find.expect(memory - before < MORE_KB, "%d KB of memory, %d before", memory, before)
     files, before = taken.most(1, 0.75, 1), taken.most(1, 0.25, 0.5)

@@ -32,22 +32,27 @@ class Life:
 
     __slots__ = ("who", "last_us", "reach_us", "wall_us", "told_us", "withheld", "states")
 
-    def __init__(self, who, now_us):
-        self.who, self.last_us, self.reach_us, self.states = who, now_us, now_us, set()
+    def __init__(self, who, now_us, told):
+        self.who, self.last_us, self.states = who, now_us, set()
+        self.reach_us = now_us if told else None  # else nobody knows yet from when on the next times are
         self.wall_us = self.told_us = self.withheld = 0
 
     def add(self, now_us, state, times):
         self.states.add(state)
         self.last_us = now_us
         if times is not None:
-            self.wall_us += now_us - self.reach_us
-            self.told_us += times
+            self.wall_us += now_us - self.reach_us if self.reach_us else 0
+            self.told_us += times if self.reach_us else 0
             self.reach_us = now_us
             return
         # they did not add up: a later row has them, if they add up again soon
         self.withheld += 1
-        if now_us - self.reach_us > WITHHELD_US:
+        if self.reach_us and now_us - self.reach_us > WITHHELD_US:
             self.reach_us = now_us
+
+    def __str__(self):
+        return "%.2f %%: pid %s, tid %s, %s, %s, %.1f s of %.1f, %d rows withheld" % (
+            100 * self.apart, *self.who, "/".join(sorted(self.states)), self.told_us / 1e6, self.wall_us / 1e6, self.withheld)
 
     @property
     def apart(self):
@@ -111,7 +116,7 @@ class Told:
         if life is None or self.now_us - life.last_us > 10 ** 6:
             if life:
                 self.ended.append(life)
-            life = self.lives[row["pid"], row["tid"]] = Life((row["pid"], row["tid"], row["comm"]), self.now_us)
+            life = self.lives[row["pid"], row["tid"]] = Life((row["pid"], row["tid"], row["comm"]), self.now_us, all(times))
             life.states.add(row["state"])
             return
         life.add(self.now_us, row["state"], sum(map(int, times)) if all(times) else None)
@@ -184,7 +189,7 @@ class Soak:
                 ("scans with two threads ON on a CPU", told.crowded), ("most threads ON in a scan", told.most_on),
                 ("threads seen for %d s and more" % LEAST_S, len(lives)),
                 ("of these with times that are 1 % off", len([life for life in lives if life.apart > 0.01])),
-                ("the worst of them", worst and "%.2f %%: pid %s, tid %s, %s, %s" % (100 * worst.apart, *worst.who, "/".join(sorted(worst.states)))),
+                ("the worst of them", worst),
                 ("rows whose times are withheld", sum(life.withheld for life in told.ended + list(told.lives.values()))),
                 ("all their times over the time", "%.5f" % (sums / max(1, wall))),
                 *(("two threads ON", words) for words in told.crowds[:CROWDS]),

@@ -42,7 +42,7 @@ static uint32_t keys_of(const struct live_asleep *asleep)
 static void scan(struct live_asleep *asleep, struct live_capture *capture, unsigned int round)
 {
 	live_asleep_begin(asleep, capture);
-	live_asleep_end(asleep, capture, round);
+	live_asleep_end(asleep, capture, NULL, round);
 	capture->count = capture->gone_count = 0;
 	capture->whole = false;
 }
@@ -67,7 +67,7 @@ static void who_was_woken_comes_and_goes(void **state)
 	capture.gone_count = 1;
 	live_asleep_begin(&asleep, &capture);
 	assert_int_equal(keys_of(&asleep), 1 << 3); /* the others are in the capture */
-	live_asleep_end(&asleep, &capture, 1);
+	live_asleep_end(&asleep, &capture, NULL, 1);
 	assert_int_equal(keys_of(&asleep), 1 << 1 | 1 << 3);
 	capture.count = capture.gone_count = 0;
 
@@ -76,6 +76,32 @@ static void who_was_woken_comes_and_goes(void **state)
 	scan(&asleep, &capture, 1);
 	assert_int_equal(keys_of(&asleep), 1 << 7);
 	free(capture.threads);
+	live_asleep_done(&asleep);
+}
+
+static void only_wanted_ones_stay(void **state)
+{
+	struct live_asleep asleep = {0};
+	struct live_capture capture = {0};
+	struct index wanted = {0};
+
+	(void)state;
+	index_put(&wanted, 1, NULL);
+	index_put(&wanted, 3, NULL);
+	for (uint32_t key = 0; key < 4; key++)
+		copy_add(&capture, key, INTERRUPTIBLE);
+	live_asleep_end(&asleep, &capture, &wanted, 1);
+	assert_int_equal(keys_of(&asleep), 1 << 1 | 1 << 3);
+	assert_true(live_asleep_has(&asleep, 3));
+	assert_false(live_asleep_has(&asleep, 2));
+
+	capture.count = 0;
+	index_remove(&wanted, 1);
+	index_put(&wanted, 2, NULL); /* it is not in this capture */
+	live_asleep_end(&asleep, &capture, &wanted, 1);
+	assert_int_equal(keys_of(&asleep), 1 << 3);
+	free(capture.threads);
+	index_clear(&wanted);
 	live_asleep_done(&asleep);
 }
 
@@ -113,6 +139,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(who_was_woken_comes_and_goes),
+		cmocka_unit_test(only_wanted_ones_stay),
 		cmocka_unit_test(what_a_walk_does_not_meet_is_gone),
 	};
 
