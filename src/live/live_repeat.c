@@ -47,6 +47,8 @@ bool live_repeat_tell(struct live_repeat *repeat, const struct live_context *con
 		return false;
 	*sample = before->sample;
 	sample->state_us = record_state_us(record, &context->now.moment, doing);
+	if (sample->syscall_us != ABSENT) /* as much longer as it has slept */
+		sample->syscall_us += sample->state_us - before->sample.state_us;
 	return true;
 }
 

@@ -34,6 +34,7 @@ static struct scene *scene_make(void)
 	record_sample(&scene.record, &scene.context.now.moment, DOING_SLEEP, &scene.sample);
 	scene.sample.syscall = "futex";
 	scene.sample.waits_on = "lock held by 8";
+	scene.sample.syscall_us = 2000007;
 	scene.sample.cpu_us = 5;
 	return &scene;
 }
@@ -63,6 +64,7 @@ static void sleepers_are_told_again(void **state)
 	assert_string_equal(sample.syscall, "futex");
 	assert_string_equal(sample.waits_on, "lock held by 8");
 	assert_int_equal(sample.state_us, 2100000);
+	assert_int_equal(sample.syscall_us, 2100007);
 	assert_int_equal(sample.cpu_us, ABSENT); /* what is new of it is the caller's to tell */
 	scene->context.now.moment.now_ns += NS_PER_SECOND;
 	assert_false(tell(scene, &sample));
