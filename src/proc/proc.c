@@ -21,6 +21,7 @@
 /* Indexes of proc(5)'s fields of stat, which count from 1. */
 enum stat_field {
 	STAT_PPID = 4,
+	STAT_PGRP = 5,
 	STAT_FLAGS = 9,
 	STAT_UTIME = 14,
 	STAT_STIME = 15,
@@ -169,6 +170,7 @@ int proc_stat_parse(const char *line, struct proc_stat *stat)
 	*stat = (struct proc_stat){
 		.tid = tid,
 		.ppid = value[STAT_PPID],
+		.reaped = value[STAT_PGRP] == UINT64_MAX, /* -1 */
 		.state = close[2],
 		.flags = value[STAT_FLAGS],
 		.start_ticks = value[STAT_STARTTIME],

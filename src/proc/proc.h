@@ -20,6 +20,7 @@ struct text;
 /* From /proc/TID/stat, proc(5). */
 struct proc_stat {
 	int64_t tid, ppid;
+	bool reaped; /* it was waited for: ppid is 0, without a meaning (fs/proc/array.c) */
 	char comm[PROC_COMM_SIZE];
 	char state;	/* R S D T t Z X I P ... */
 	uint32_t flags; /* PF_* of include/linux/sched.h; PF_KTHREAD is 0x200000 since 2.6.27 */

@@ -66,7 +66,7 @@ static void process_read(struct process *process, const char *root, const struct
 	struct proc_stat stat;
 
 	if (missing & NEED_PPID) {
-		bool failed = proc_stat_read(root, sample->pid, sample->tid, &stat) != 0;
+		bool failed = proc_stat_read(root, sample->pid, sample->tid, &stat) || stat.reaped;
 
 		facts->ppid = failed ? ABSENT : stat.ppid;
 		process->known |= failed ? 0 : NEED_PPID;

@@ -57,6 +57,18 @@ static void stat_of_hostile_comm(void **state)
 	assert_true(stat.start_ticks == UINT64_MAX);
 }
 
+/* Between the end of a process and that of its entry there: seen on a full host. */
+static void stat_of_reaped_process(void **state)
+{
+	struct proc_stat stat;
+
+	(void)state;
+	assert_int_equal(proc_stat_parse("5 (brief) X 0 -1" FIELDS_FROM_6, &stat), 0);
+	assert_true(stat.reaped);
+	assert_int_equal(proc_stat_parse("5 (kthreadd) S 0 0" FIELDS_FROM_6, &stat), 0);
+	assert_false(stat.reaped);
+}
+
 static void stat_comm_is_cut(void **state)
 {
 	struct proc_stat stat;
@@ -455,6 +467,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(stat_of_fixture),
 		cmocka_unit_test(stat_of_hostile_comm),
+		cmocka_unit_test(stat_of_reaped_process),
 		cmocka_unit_test(stat_comm_is_cut),
 		cmocka_unit_test(stat_refuses),
 		cmocka_unit_test(syscall_of_fixture),
