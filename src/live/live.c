@@ -290,8 +290,6 @@ static int live_start(struct live *live, struct error *e)
 	live->context.now.moment.registers_marked = live->context.kernel.compiled.registers_marked;
 	live->context.now.moment.registers_known =
 		live->context.kernel.compiled.stack_registers != 0;
-	live->walk.arrived_ns = memory_get((size_t)live->context.kernel.host.cpus_possible *
-					   sizeof(*live->walk.arrived_ns));
 	live->context.view.own_pid = (uint32_t)live->context.kernel.host.own_pid;
 	live->context.view.keeper_pid =
 		live->context.config.kept ? keeper_find(live->context.view.own_pid) : 0;

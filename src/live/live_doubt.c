@@ -57,12 +57,6 @@ uint32_t live_gone_looks(const struct live *live)
 	return live->walk.unfit_threads < -GONE_FEW ? GONE_LOOKS_MORE : GONE_LOOKS;
 }
 
-bool live_gone_turn(const struct live *live, const struct thread_state *record)
-{
-	return live->walk.gone_looks_left && record->sched.tid % live->walk.gone_turns ==
-						     live->walk.rounds % live->walk.gone_turns;
-}
-
 /* A signal that is none asks the kernel at a tenth of what /proc costs, if both mean the same ids.
  */
 static bool thread_is_there(const struct live *live, uint32_t tid)

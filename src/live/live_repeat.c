@@ -21,10 +21,11 @@ struct repeated {
 	struct sample sample;
 };
 
-/* A filter that asks for totals or requests takes what is new of them itself. */
+/* Where idle threads are sampled, too, they are many, and little is looked up of each. A filter
+ * that asks for totals or requests takes what is new of them itself. */
 static bool context_repeats(const struct live_context *context)
 {
-	return !(context->wants.needs & NEEDS_ANEW) &&
+	return context->wants.work && !(context->wants.needs & NEEDS_ANEW) &&
 	       !(context->wants.filter_needs & (NEED_TOTALS | NEED_BLOCK)) &&
 	       context->wants.needs & NEED_SYSCALL && !context->view.translated;
 }
@@ -59,8 +60,10 @@ void live_repeat_keep(struct live_repeat *repeat, const struct live_context *con
 	struct cache_entry entry;
 	bool added;
 
-	if (sample->state != DOING_SLEEP || sample->wait_open || sample->io_dev || compat ||
-	    !record->sched.tid || !record_settled(record) || !context_repeats(context))
+	if (!context_repeats(context) || sample->state != DOING_SLEEP || sample->wait_open ||
+	    sample->io_dev || compat || !record->sched.tid || !record_settled(record))
+		return;
+	if (repeat->samples.count == REPEATED_MAX && !cache_find(&repeat->samples, record->key))
 		return;
 	repeat->samples.entry_bytes = sizeof(*kept);
 	repeat->samples.entries_max = REPEATED_MAX;

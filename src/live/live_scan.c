@@ -5,6 +5,7 @@
 #include "live/live_space.h"
 #include "live/live_state.h"
 #include "base/clock.h"
+#include "base/memory.h"
 
 #include <string.h>
 
@@ -179,6 +180,8 @@ static void arrivals_note(struct live *live)
 	size_t cpus = (size_t)live->context.kernel.host.cpus_possible;
 	int64_t *arrived_ns = live->walk.arrived_ns;
 
+	if (!arrived_ns)
+		arrived_ns = live->walk.arrived_ns = memory_get(cpus * sizeof(*arrived_ns));
 	memset(arrived_ns, 0, cpus * sizeof(*arrived_ns));
 	for (size_t i = 0; i < capture->count; i++) {
 		const struct thread_sched *sched = &capture->threads[i].record.sched;
@@ -256,7 +259,7 @@ static bool asleep_met(struct live *live, const struct thread_state *record, uin
 {
 	bool later = false;
 
-	if (!live->asleep.count || !record->sched.tid ||
+	if (!record->sched.tid ||
 	    !live_asleep_seen(&live->asleep, record, key, live->walk.rounds, &later))
 		return false;
 	if (later)
@@ -276,7 +279,8 @@ static bool record_passes(void *to, const struct thread_state *record, uint32_t 
 		      ((live->context.wants.idle || !record_settled(record)) &&
 		       !live_refuses(&live->context, record)) ||
 		      (live->context.now.housekeeping && live_gone_turn(live, record));
-	bool met = (wanted || live->context.wants.work) && asleep_met(live, record, key);
+	bool met = live->asleep.count && (wanted || live->context.wants.work) &&
+		   asleep_met(live, record, key);
 
 	if (wanted && !met && !index_find(&live->walk.awake, awake))
 		return false;

@@ -123,7 +123,11 @@ enum thread_doing live_doubt_resolve(struct live *live, const struct thread_stat
 				     enum thread_doing doing);
 /* How many threads are looked for in one housekeeping; true if it is this one's turn. */
 uint32_t live_gone_looks(const struct live *live);
-bool live_gone_turn(const struct live *live, const struct thread_state *record);
+static inline bool live_gone_turn(const struct live *live, const struct thread_state *record)
+{
+	return live->walk.gone_looks_left && record->sched.tid % live->walk.gone_turns ==
+						     live->walk.rounds % live->walk.gone_turns;
+}
 /* True if the thread has gone without a probe's telling: a zombie that was waited for, or a last
  * switch that was missed (while one CPU makes a bpf(2) call, kernels run no program of a perf
  * tracepoint or kprobe there). Zombies are looked for in every round, the others in turn. */

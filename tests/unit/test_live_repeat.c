@@ -22,7 +22,8 @@ static struct scene *scene_make(void)
 	static struct scene scene;
 
 	scene = (struct scene){
-		.context = {.wants.needs = NEED_SYSCALL | NEED_TOTALS, .now.moment.now_ns = NOW_NS},
+		.context = {.wants = {.needs = NEED_SYSCALL | NEED_TOTALS, .work = true},
+			    .now.moment.now_ns = NOW_NS},
 		.record = {.key = 3,
 			   .identity = {.tid = 7, .tgid = 5, .comm = "worker", .known = 3},
 			   .sched = {.tid = 7,
@@ -148,6 +149,11 @@ static void is_filtered(struct scene *scene)
 	scene->context.wants.filter_needs |= NEED_TOTALS;
 }
 
+static void is_among_idle_ones(struct scene *scene)
+{
+	scene->context.wants.work = false;
+}
+
 static void is_in_container(struct scene *scene)
 {
 	scene->context.view.translated = true;
@@ -156,7 +162,8 @@ static void is_in_container(struct scene *scene)
 static void some_are_not_kept(void **state)
 {
 	static void (*const reasons[])(struct scene * scene) = {
-		is_open, has_request, is_awake, is_compat, has_values, is_filtered, is_in_container,
+		is_open,    has_request, is_awake,	  is_compat,
+		has_values, is_filtered, is_in_container, is_among_idle_ones,
 	};
 	struct sample sample;
 
