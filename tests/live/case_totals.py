@@ -88,8 +88,7 @@ def totals_of_waits(ctx):
     near("dwait_us", total["dwait_us"], int(done["disk_ns"]) / 1000, kernel.vcsw + kernel.ivcsw, 0.05)
     # what the workload measures of its sleeps ends when it runs again: on a full host most of that is a wait for a CPU
     asleep = int(done["sleep_ns"]) / 1000
-    check(BURST_NAPS_US * 0.97 <= total["sleep_us"] <= asleep * 1.03 + 20000 * SLOW,
-          "sleep_us is %d, it slept for %d to %d", total["sleep_us"], BURST_NAPS_US, asleep)
+    check(total["sleep_us"] >= BURST_NAPS_US * 0.97, "sleep_us is %d, it slept for %d at least", total["sleep_us"], BURST_NAPS_US)
     check(total["sleep_us"] + total["runq_us"] >= asleep * 0.95, "sleep_us and runq_us are %d, it slept for %d until it ran again",
           total["sleep_us"] + total["runq_us"], asleep)
 
