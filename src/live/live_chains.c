@@ -112,16 +112,6 @@ static void blockers_meet(struct live_chains *chains, size_t from)
 	}
 }
 
-/* True if the thread has slept since its edge was found. */
-static bool still_asleep(struct live_chains *chains, const struct chain_proof *proof)
-{
-	bool woken;
-
-	return thread_table_is_out(&chains->context->kernel.table, proof->key, proof->tid,
-				   proof->sequence, &woken) &&
-	       !woken;
-}
-
 static bool is_asleep(int64_t state)
 {
 	return state == DOING_SLEEP || state == DOING_DISK;
@@ -131,6 +121,8 @@ static bool is_asleep(int64_t state)
  * for a mutex: it may have got it only since then. */
 static void nodes_prove(struct live_chains *chains)
 {
+	struct thread_table *table = &chains->context->kernel.table;
+
 	live_kernel_locks_check(&chains->edges.kernel_locks);
 	for (; chains->proved < chains->nodes.count; chains->proved++) {
 		const struct chain_proof *proof = &chains->proofs[chains->proved];
@@ -139,7 +131,8 @@ static void nodes_prove(struct live_chains *chains)
 		if (!edge_leads_on(&node->edge) && node->edge.sure != SURE_PROCESS &&
 		    !edge_basis_moves(&proof->basis))
 			continue;
-		if ((!proof->tid || still_asleep(chains, proof)) &&
+		if ((!proof->tid ||
+		     thread_table_is_asleep(table, proof->key, proof->tid, proof->sequence)) &&
 		    live_edge_holds(chains->context, &chains->edges, node->tid, &proof->basis,
 				    proof->tid != 0))
 			continue;

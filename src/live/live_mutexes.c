@@ -34,7 +34,6 @@ static bool has_not_run_since(struct live_context *context, int64_t tid, int64_t
 	const struct thread_state *record;
 	uint64_t sequence;
 	uint32_t key;
-	bool woken;
 
 	/* in a container the array goes by the kernel's ids */
 	if (context->view.translated || thread_table_key(table, (uint32_t)tid, &key))
@@ -45,7 +44,7 @@ static bool has_not_run_since(struct live_context *context, int64_t tid, int64_t
 	/* thread_table_is_out() tells if it has changed since */
 	sequence = __atomic_load_n(&record->sched.sequence_done, __ATOMIC_ACQUIRE);
 	return (int64_t)__atomic_load_n(&record->sched.out_ns, __ATOMIC_RELAXED) <= since_ns &&
-	       thread_table_is_out(table, key, (uint32_t)tid, sequence, &woken);
+	       thread_table_is_out(table, key, (uint32_t)tid, sequence);
 }
 
 /* True for a mutex that is certain to have the holder that was read. Locks of runtimes have turns:

@@ -80,12 +80,10 @@ static bool is_rest(const char *why)
 static bool seen_still(struct live_context *context, const struct seen_thread *seen, int64_t pid)
 {
 	int64_t still_ns = SEEN_STILL_NS + (int64_t)(hash_u64(seen->entry.key) % SEEN_STILL_NS);
-	bool woken;
 
 	return seen->pid == pid && context->now.moment.now_ns - seen->read_ns < still_ns &&
-	       thread_table_is_out(&context->kernel.table, seen->record_key, seen->record_tid,
-				   seen->sequence, &woken) &&
-	       !woken;
+	       thread_table_is_asleep(&context->kernel.table, seen->record_key, seen->record_tid,
+				      seen->sequence);
 }
 
 static void seen_keep(struct live_context *context, struct seen_thread *seen,

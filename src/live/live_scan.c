@@ -57,8 +57,8 @@ static void record_take(struct live *live, const struct thread_state *record,
 	/* the next capture has it */
 	if (!copy && (!record_settled(record) || (live->context.wants.idle && record->sched.tid)))
 		index_put(&live->walk.awake_next, awake_key(record, record->key), NULL);
-	doing = record_doing(record, &live->context.now.moment, &unsure);
-	if (unsure && !(doing == DOING_ON && copy && captured_ran(copy, &live->context.now.moment)))
+	doing = captured_doing(copy, record, &live->context.now.moment, &unsure);
+	if (unsure)
 		doing = live_doubt_resolve(live, record, doing);
 	if (doing == DOING_COUNT || live_record_gone(live, record, doing))
 		return;
@@ -200,11 +200,9 @@ static void asleep_verify(struct live *live)
 {
 	for (size_t i = live->asleep.count; i--;) {
 		const struct thread_state *record = &live->asleep.copies[i].record;
-		bool woken;
 
-		if (!thread_table_is_out(&live->context.kernel.table, record->key,
-					 record->sched.tid, record->sched.sequence_done, &woken) ||
-		    woken)
+		if (!thread_table_is_asleep(&live->context.kernel.table, record->key,
+					    record->sched.tid, record->sched.sequence_done))
 			live_asleep_drop(&live->asleep, record->key);
 	}
 }

@@ -128,15 +128,16 @@ static inline bool live_gone_turn(const struct live *live, const struct thread_s
 	return live->walk.gone_looks_left && record->sched.tid % live->walk.gone_turns ==
 						     live->walk.rounds % live->walk.gone_turns;
 }
+
 /* True if the thread has gone without a probe's telling: a zombie that was waited for, or a last
  * switch that was missed (while one CPU makes a bpf(2) call, kernels run no program of a perf
  * tracepoint or kprobe there). Zombies are looked for in every round, the others in turn. */
 bool live_record_gone(struct live *live, const struct thread_state *record,
 		      enum thread_doing doing);
 
-/* live_scan.c: makes samples of what was captured, and reads the other
- * records that this scan needs; the last samples of it, or all, are left in live->part.scan. 0, or
- * -errno of the kernel. */
+/* live_scan.c: makes samples of what was captured, and reads the other records that this scan
+ * needs; the last samples of it, or all, are left in live->part.scan. 0, or -errno of the kernel.
+ */
 int live_scan_read(struct live *live);
 
 /* live.c: what to look up with. */

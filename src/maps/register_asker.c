@@ -229,8 +229,6 @@ bool stack_registers_get(struct register_asker *asker, const struct thread_state
 
 bool record_still(struct thread_table *table, const struct thread_state *record)
 {
-	bool woken;
-
 	return thread_table_is_out(table, record->key, record->sched.tid,
-				   record->sched.sequence_done, &woken);
+				   record->sched.sequence_done);
 }

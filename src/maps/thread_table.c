@@ -67,8 +67,8 @@ int thread_table_get(struct thread_table *table, uint32_t key, struct thread_sta
 }
 
 /* The sequence's begun is read last, as slots_get() does. */
-bool thread_table_is_out(struct thread_table *table, uint32_t key, uint32_t tid, uint64_t sequence,
-			 bool *woken)
+static bool is_out(struct thread_table *table, uint32_t key, uint32_t tid, uint64_t sequence,
+		   bool *woken)
 {
 	const struct thread_state *record = thread_table_mapped(table, key);
 	struct thread_state copy;
@@ -86,6 +86,21 @@ bool thread_table_is_out(struct thread_table *table, uint32_t key, uint32_t tid,
 		 __atomic_load_n(&record->sched.out_ns, __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	return out && __atomic_load_n(&record->sched.sequence_begun, __ATOMIC_RELAXED) == sequence;
+}
+
+bool thread_table_is_out(struct thread_table *table, uint32_t key, uint32_t tid, uint64_t sequence)
+{
+	bool woken;
+
+	return is_out(table, key, tid, sequence, &woken);
+}
+
+bool thread_table_is_asleep(struct thread_table *table, uint32_t key, uint32_t tid,
+			    uint64_t sequence)
+{
+	bool woken;
+
+	return is_out(table, key, tid, sequence, &woken) && !woken;
 }
 
 int thread_table_key(struct thread_table *table, uint32_t tid, uint32_t *key)

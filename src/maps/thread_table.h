@@ -118,10 +118,12 @@ static inline const struct thread_state *thread_table_mapped(const struct thread
 
 /* One record, perhaps torn, or -ENOENT. */
 int thread_table_get(struct thread_table *table, uint32_t key, struct thread_state *record);
-/* Whether the thread has not run since its switch out with that sequence number. *woken: it may
- * from now on. Where the array is mapped nothing is copied. */
-bool thread_table_is_out(struct thread_table *table, uint32_t key, uint32_t tid, uint64_t sequence,
-			 bool *woken);
+/* True if the thread has not run since its switch out with that sequence number. Where the array is
+ * mapped nothing is copied. */
+bool thread_table_is_out(struct thread_table *table, uint32_t key, uint32_t tid, uint64_t sequence);
+/* True if it was not woken since either. */
+bool thread_table_is_asleep(struct thread_table *table, uint32_t key, uint32_t tid,
+			    uint64_t sequence);
 /* The key of the thread's record, or -ENOENT. */
 int thread_table_key(struct thread_table *table, uint32_t tid, uint32_t *key);
 /* Adds a record unless the thread has one, and fills its key. 0, -EEXIST, or -E2BIG: the map is

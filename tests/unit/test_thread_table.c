@@ -26,7 +26,6 @@ static void thread_that_sleeps_on(void **state)
 {
 	struct thread_state record = {.key = 0};
 	struct thread_table table = {.entries_max = 1, .mapped = &record};
-	bool woken;
 
 	(void)state;
 	table.mapped_bytes = sizeof(record);
@@ -34,18 +33,18 @@ static void thread_that_sleeps_on(void **state)
 	record.sched.out_ns = 500;
 	record.sched.sequence_begun = record.sched.sequence_done = 8;
 	record.wake.wake_ns = 400;
-	assert_true(thread_table_is_out(&table, 0, 17, 8, &woken));
-	assert_false(woken);
+	assert_true(thread_table_is_out(&table, 0, 17, 8));
+	assert_true(thread_table_is_asleep(&table, 0, 17, 8));
 	record.wake.wake_ns = 501;
-	assert_true(thread_table_is_out(&table, 0, 17, 8, &woken));
-	assert_true(woken);
-	assert_false(thread_table_is_out(&table, 0, 18, 8, &woken));
-	assert_false(thread_table_is_out(&table, 0, 17, 6, &woken));
+	assert_true(thread_table_is_out(&table, 0, 17, 8));
+	assert_false(thread_table_is_asleep(&table, 0, 17, 8));
+	assert_false(thread_table_is_out(&table, 0, 18, 8));
+	assert_false(thread_table_is_out(&table, 0, 17, 6));
 	record.sched.on_cpu = 1;
-	assert_false(thread_table_is_out(&table, 0, 17, 8, &woken));
+	assert_false(thread_table_is_out(&table, 0, 17, 8));
 	record.sched.on_cpu = 0;
 	record.sched.sequence_begun = 9;
-	assert_false(thread_table_is_out(&table, 0, 17, 8, &woken));
+	assert_false(thread_table_is_out(&table, 0, 17, 8));
 }
 
 int main(void)

@@ -13,8 +13,8 @@ static void cpus_read(struct live_context *context)
 		const struct thread_state *record = &copy->record;
 
 		if (record->identity.tid && !live_is_own(context, record->identity.tgid) &&
-		    record_doing(record, &context->now.moment, &unsure) == DOING_ON &&
-		    (!unsure || captured_ran(copy, &context->now.moment)))
+		    captured_doing(copy, record, &context->now.moment, &unsure) == DOING_ON &&
+		    !unsure)
 			*index_put(&context->now.cpus.threads, record->sched.cpu, NULL) = i + 1;
 	}
 }

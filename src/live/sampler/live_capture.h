@@ -43,11 +43,18 @@ struct captured {
 	uint32_t round; /* live/live_asleep.h */
 };
 
-/* True if it was on a CPU when it was copied, and off it when that was looked at: that another
- * thread was seen there is no doubt of it then. */
-static inline bool captured_ran(const struct captured *copy, const struct live_moment *moment)
+/* record_doing() of the copy's record; of any other one where copy is NULL. A thread that was on a
+ * CPU when it was copied, and off it when that was looked at, is in no doubt because another one
+ * was seen there. */
+static inline enum thread_doing captured_doing(const struct captured *copy,
+					       const struct thread_state *record,
+					       const struct live_moment *moment, bool *unsure)
 {
-	return copy->switched && !record_followed(&copy->record, moment);
+	enum thread_doing doing = record_doing(record, moment, unsure);
+
+	if (*unsure && doing == DOING_ON && copy && copy->switched)
+		*unsure = record_followed(record, moment);
+	return doing;
 }
 
 /* Zeroed is empty. */
