@@ -347,8 +347,10 @@ def trace_refused(ctx):
         raise Skip("there can't be so many threads")
     tool = ctx.plain("--csv", "--trace", "runq,offcpu", "-g", "tid,comm", "-d", 100)
     wait_until(lambda: tool.out or tool.code is not None, START_S, "the heading")
+    os.kill(tool.pid, signal.SIGSTOP)  # else it makes room as they come, where they come slowly
     for _ in range(2):  # each of them begins and ends: a wait for a CPU, and a sleep
         ctx.workload("many", threads=threads, pairs=1).end()
+    os.kill(tool.pid, signal.SIGCONT)
     rows = tool.interrupt()
     check(len(rows) == DISTRIBUTIONS_MOST, "%d rows", len(rows))
     for what in ("events of --trace (more threads than fit the maps)", "events in more distributions than tsnap keeps"):

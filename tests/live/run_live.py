@@ -8,6 +8,8 @@ side; of these only who is ok counts, others are run again like those that must 
 passed failed at their first try; with more than AGAIN_MAX of them the run fails. --history keeps that of each run, and tells it of the last ones.
 """
 import argparse
+import array
+import fcntl
 import fnmatch
 import itertools
 import json
@@ -16,6 +18,7 @@ import resource
 import signal
 import subprocess
 import sys
+import termios
 import time
 import traceback
 
@@ -107,8 +110,12 @@ THOROUGH = ("bench_*", "stacks_under_load", "without_facts", "inside_choices", "
             "stacks_on_cpu_of_jit", "chain_to_java_pool", "stacks_of_strange_maps", "go_without_symbols", "asleep_in_every_scan", "block_merged",
             "chain_through_network_namespaces", "choose_expression", "choose_reused", "file_of_the_same_wait", "idle_by_filter", "inside_states",
             "record_archive_around_moments", "slow_sleeps_by_stack", "slow_waits_of_a_quota", "stacks_moment_coverage", "stacks_of_many_files",
-            "stacks_on_cpu_by_timer", "top_load_fails", "totals_over_sweeps")
+            "stacks_on_cpu_by_timer", "top_load_fails", "totals_over_sweeps",
+            "block_requests_without_types", "block_unseen", "every_trace", "gil_turns", "inside_nested", "pressure_of_a_group",
+            "progress_is_for_terminals", "python_in_a_pid_namespace", "schema_of_sqlite", "stacks_on_cpu_anywhere", "start_on_a_full_host",
+            "times_of_sleepers", "top_durations", "totals_at_any_rate", "trace_memory", "trace_of_one_in_a_crowd")
 AGAIN_MAX = 3
+IDLE_SHARE = 0.4  # of the CPUs' time: where so much of a second is left, one test more is begun
 # The longest begin first, so that none is left at the end.
 LONG = ("top_monkey", "file_of_the_same_wait", "every_option", "every_trace", "stacks_as_gdb", "stacks_under_load", "inside_*",
         "without_facts", "top_same_numbers", "chain_to_holder", "chain_of_kernel_locks", "chain_of_monitor", "stacks_of_java", "share_adopted",
@@ -123,7 +130,7 @@ def parse(argv):
     parser.add_argument("--must-run", action="store_true", help="this host can: don't ask tsnap --check, which takes a start")
     parser.add_argument("--self-test", action="store_true", help="checks the workloads against /proc, without tsnap")
     parser.add_argument("--tries", type=int, default=2, help="how often a test may be tried alone (default: 2)")
-    parser.add_argument("--jobs", type=int, default=1, help="run so many side by side of those that don't mind (default: 1)")
+    parser.add_argument("--jobs", type=int, default=1, help="run so many side by side of those that don't mind, and one more while CPUs are idle (default: 1)")
     parser.add_argument("--all", action="store_true", help="those that only a thorough run has, too")
     parser.add_argument("--history", help="a file: one line more, when and how many needed a second try, and which")
     parser.add_argument("--list", action="store_true", help="lists the tests")
@@ -175,8 +182,33 @@ def is_one_of(test, patterns):
     return any(fnmatch.fnmatch(test.__name__, pattern) for pattern in patterns)
 
 
-def run_some(tests, options, taking, telling):
-    for number in iter(lambda: os.read(taking, 2), b""):
+def cpus_ticks():
+    """(idle, all) of the CPUs so far."""
+    with open("/proc/stat", encoding="ascii") as file:
+        ticks = [int(word) for word in file.readline().split()[1:9]]
+    return ticks[3] + ticks[4], sum(ticks)
+
+
+def idle_wait(taking):
+    """Waits for a second in which the CPUs were idle enough, or until the pipe is empty."""
+    left = array.array("i", [1])
+    while left[0]:
+        before = cpus_ticks()
+        time.sleep(1)
+        idle, whole = (now - then for now, then in zip(cpus_ticks(), before))
+        if idle >= IDLE_SHARE * whole:
+            return
+        fcntl.ioctl(taking, termios.FIONREAD, left)
+
+
+def run_some(tests, options, taking, telling, spare):
+    """Takes numbers of tests from the pipe. spare: only what the CPUs have time for."""
+    def take():
+        if spare:
+            idle_wait(taking)
+        return os.read(taking, 2)
+
+    for number in iter(take, b""):
         test = tests[int.from_bytes(number, "big")]
         answer = run(test, options)
         sys.stdout.flush()
@@ -184,16 +216,16 @@ def run_some(tests, options, taking, telling):
         os.write(telling, json.dumps([test.__name__, *(words[:600] for words in answer)]).encode() + b"\n")
 
 
-def run_beside(tests, options, jobs):
-    """Runs each of them once, so many side by side, and gives (name, outcome, words) as they end."""
+def run_beside(tests, options, jobs, more=0):
+    """Runs each of them once, so many side by side, and more while the CPUs are idle; gives (name, outcome, words) as they end."""
     taking, giving = os.pipe()
     os.write(giving, b"".join(number.to_bytes(2, "big") for number in range(len(tests))))
     os.close(giving)
     reading, telling = os.pipe()
-    for _ in range(jobs):
+    for lane in range(jobs + more):
         if os.fork() == 0:
             try:
-                run_some(tests, options, taking, telling)
+                run_some(tests, options, taking, telling, lane >= jobs)
             finally:
                 os._exit(0)
     os.close(telling)
@@ -201,7 +233,7 @@ def run_beside(tests, options, jobs):
     with open(reading, "rb") as lines:
         for line in lines:
             yield json.loads(line)
-    for _ in range(jobs):
+    for _ in range(jobs + more):
         os.wait()
 
 
@@ -257,7 +289,7 @@ def main(argv):
     if options.jobs > 1:
         beside = sorted((test for test in tests if not is_one_of(test, ALONE + PAIRED)), key=lambda test: not is_one_of(test, LONG))
         paired = [test for test in tests if is_one_of(test, PAIRED)]
-        for name, outcome, words in itertools.chain(run_beside(beside, options, options.jobs), run_beside(paired, options, 2)):
+        for name, outcome, words in itertools.chain(run_beside(beside, options, options.jobs, 1), run_beside(paired, options, 2)):
             # what is lacking, or wrong, may be so because of others
             told(words if outcome == "ok" else words.replace(outcome, "again", 1))
             if outcome == "ok":
