@@ -446,6 +446,33 @@ static void totals_of_before_are_not_told(void **state)
 	totals_done(&table);
 }
 
+/* Of a scan that is looked at late a walk reads records that are younger than the next scan's
+ * copies. A record that began anew is younger than both. */
+static void totals_of_older_copies_are_not_told(void **state)
+{
+	struct totals_table table = {0};
+	struct sample sample = {.tid = 7, .start_ns = 1};
+	struct live_totals
+		walked = {.at_ns = 10, .cpu_ns = 900000, .voluntary_count = 90, .switched_ns = 25},
+		copied = {.at_ns = 20, .cpu_ns = 800000, .voluntary_count = 80, .switched_ns = 19},
+		later = {.at_ns = 30, .cpu_ns = 950000, .voluntary_count = 95, .switched_ns = 29},
+		anew = {.at_ns = 40, .cpu_ns = 3000, .voluntary_count = 1, .switched_ns = 39};
+
+	(void)state;
+	totals_take(&table, &walked, &sample);
+	assert_int_equal(sample.cpu_us, 900);
+	totals_take(&table, &copied, &sample);
+	assert_int_equal(sample.cpu_us, 0);
+	assert_int_equal(sample.vcsw, 0);
+	totals_take(&table, &later, &sample);
+	assert_int_equal(sample.cpu_us, 50);
+	assert_int_equal(sample.vcsw, 5);
+	totals_take(&table, &anew, &sample);
+	assert_int_equal(sample.cpu_us, 3);
+	assert_int_equal(sample.vcsw, 1);
+	totals_done(&table);
+}
+
 /* Scans wait in a queue: what is swept meanwhile may be met in one that was copied before. */
 static void totals_go_on_over_a_sweep(void **state)
 {
@@ -668,6 +695,7 @@ int main(void)
 		cmocka_unit_test(totals_grow_by_the_present_state),
 		cmocka_unit_test(totals_are_given_out_once),
 		cmocka_unit_test(totals_of_before_are_not_told),
+		cmocka_unit_test(totals_of_older_copies_are_not_told),
 		cmocka_unit_test(totals_go_on_over_a_sweep),
 		cmocka_unit_test(totals_are_carried_over),
 		cmocka_unit_test(totals_add_up_or_are_absent),

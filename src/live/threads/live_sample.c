@@ -286,6 +286,8 @@ void record_totals(const struct thread_state *record, const struct live_moment *
 		.sleep_ns = (int64_t)sched->sleep_ns,
 		.voluntary_count = (int64_t)sched->voluntary_count,
 		.involuntary_count = (int64_t)sched->involuntary_count,
+		.switched_ns =
+			(int64_t)(sched->in_ns > sched->out_ns ? sched->in_ns : sched->out_ns),
 	};
 	/* zombies, and threads that ran or waited before their first switch, lack time */
 	if (doing == DOING_ZOMBIE)

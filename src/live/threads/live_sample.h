@@ -50,7 +50,8 @@ struct live_totals {
 	int64_t at_ns; /* when they were asked for, monotonic */
 	int64_t cpu_ns, runq_ns, disk_ns, sleep_ns;
 	int64_t voluntary_count, involuntary_count;
-	int64_t until_ns; /* the moment that they reach to; 0: some time before it is in none */
+	int64_t until_ns;    /* the moment that they reach to; 0: some time before it is in none */
+	int64_t switched_ns; /* time of the last switch that they have */
 };
 
 /* enum thread_doing of task state bits, as struct thread_sched has them. */

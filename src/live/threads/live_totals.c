@@ -192,19 +192,29 @@ static struct live_totals totals_to_end(const struct totals_table *table,
 	return ended;
 }
 
+static void take_nothing(struct sample *sample)
+{
+	sample->cpu_us = sample->runq_us = sample->dwait_us = sample->sleep_us = 0;
+	sample->vcsw = sample->ivcsw = 0;
+}
+
 void totals_take(struct totals_table *table, const struct live_totals *now, struct sample *sample)
 {
 	struct live_totals *last, ended;
 	struct totals_row *row;
 
 	if (now->at_ns < table->at_ns || swept_already(table, now, sample)) {
-		sample->cpu_us = sample->runq_us = sample->dwait_us = sample->sleep_us = 0;
-		sample->vcsw = sample->ivcsw = 0;
+		take_nothing(sample);
 		return;
 	}
 	table->at_ns = now->at_ns;
 	row = row_of(table, sample);
 	last = &row->last;
+	/* it was copied for this scan before an earlier scan, looked at late, read the record */
+	if (now->voluntary_count < last->voluntary_count && now->switched_ns < last->switched_ns) {
+		take_nothing(sample);
+		return;
+	}
 	/* a thread that executed a program under another tid has taken over a dead one's (tid and
 	 * start time), and its record began anew */
 	if (now->voluntary_count < last->voluntary_count) {
@@ -228,6 +238,7 @@ void totals_take(struct totals_table *table, const struct live_totals *now, stru
 	sample->sleep_us = take_us(now->sleep_ns, &last->sleep_ns);
 	sample->vcsw = take_count(now->voluntary_count, &last->voluntary_count);
 	sample->ivcsw = take_count(now->involuntary_count, &last->involuntary_count);
+	last->switched_ns = now->switched_ns;
 	row_reach(table, row, now->until_ns ? now->until_ns - time_between(last, now) : 0);
 }
 
