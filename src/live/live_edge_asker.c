@@ -124,16 +124,14 @@ bool live_edge_look(struct live_context *context, int64_t tid, int64_t pid,
 void live_edge_asker_of(struct live_context *context, const struct thread_state *record,
 			const struct sample *sample, struct edge_asker *asker)
 {
-	struct sample call = sample_absent;
+	struct sample call;
 
 	*asker = (struct edge_asker){.record = record, .sample = sample};
 	asker->hint.sequence = record->sched.sequence_done;
-	if (sample->syscall_nr == ABSENT)
+	if (sample->syscall_nr == ABSENT ||
+	    record_call_compat(record, &context->now.moment, (enum thread_doing)sample->state,
+			       &asker->hint.compat))
 		return;
-	record_call(record, &context->now.moment, (enum thread_doing)sample->state, &call,
-		    &asker->hint.compat);
-	if (call.syscall_nr == ABSENT) {
-		call = *sample;
-		live_seed_call(&context->seed, &call, &asker->hint.compat);
-	}
+	call = *sample;
+	live_seed_call(&context->seed, &call, &asker->hint.compat);
 }

@@ -183,10 +183,11 @@ static void device_edge(const struct edge_asker *asker, struct edge *edge)
 /* To who has the other end of what the thread waits on. */
 static void end_edge(struct live_context *context, struct live_edges *edges,
 		     const struct edge_asker *asker, const struct wait_facts *facts,
-		     const char *kind, struct edge *edge)
+		     enum edge_kind kind, struct edge *edge)
 {
 	struct peer_end end = {.asker = asker, .inode = facts->inode};
 
+	edge->kind = kind;
 	if (facts->pid == ABSENT || facts->pid == asker->sample->pid)
 		return;
 	if (facts->inode != ABSENT)
@@ -248,19 +249,16 @@ static bool facts_edge(struct live_context *context, struct live_edges *edges,
 	case WAIT_PIPE:
 		if (facts.count > 1) /* beside what signals and the process itself make ready */
 			return true;
-		edge->kind = EDGE_PIPE;
-		end_edge(context, edges, asker, &facts, "pipe", edge);
+		end_edge(context, edges, asker, &facts, EDGE_PIPE, edge);
 		return known;
 	case WAIT_SOCKET:
-		edge->kind = EDGE_SOCKET;
-		end_edge(context, edges, asker, &facts, "socket", edge);
+		end_edge(context, edges, asker, &facts, EDGE_SOCKET, edge);
 		return known;
 	case WAIT_SET:
 		if (facts.asked_pid != ABSENT) {
 			facts.pid = facts.asked_pid;
 			facts.inode = facts.asked_inode;
-			edge->kind = EDGE_SOCKET;
-			end_edge(context, edges, asker, &facts, "socket", edge);
+			end_edge(context, edges, asker, &facts, EDGE_SOCKET, edge);
 		}
 		return known || facts.asked_pid != ABSENT;
 	case WAIT_IO:

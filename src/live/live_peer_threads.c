@@ -49,20 +49,17 @@ static void list_drop(void *entry)
 	free(((struct thread_list *)entry)->tids);
 }
 
+uint64_t peer_link_of(enum edge_kind kind, int64_t inode)
+{
+	return hash_u64((uint64_t)inode << 1 | (kind == EDGE_PIPE)) | 1;
+}
+
 /* 0: it links to no socket or pipe, or is NULL. */
 static uint64_t peer_link(const char *link)
 {
-	if (!link || (strncmp(link, "socket:[", 8) != 0 && strncmp(link, "pipe:[", 6) != 0))
-		return 0;
-	return hash_bytes(link, strlen(link)) | 1;
-}
-
-uint64_t peer_link_of(const char *kind, int64_t inode)
-{
-	char link[40];
-
-	snprintf(link, sizeof(link), "%s:[%lld]", kind, (long long)inode);
-	return peer_link(link);
+	if (link && !strncmp(link, "socket:[", 8))
+		return peer_link_of(EDGE_SOCKET, atoll(link + 8));
+	return link && !strncmp(link, "pipe:[", 6) ? peer_link_of(EDGE_PIPE, atoll(link + 6)) : 0;
 }
 
 /* True for the classes of waits (sample/why_table.c) in which threads of pools wait for work. */
@@ -128,7 +125,7 @@ bool peer_thread_read(struct live_peer_threads *threads, struct live_context *co
 		.active = (state && state->active) || why_works(sample->why),
 		.rests = is_rest(sample->why),
 		.end = facts.served_inode == ABSENT ? peer_link(sample->filename)
-						    : peer_link_of("socket", facts.served_inode),
+						    : peer_link_of(EDGE_SOCKET, facts.served_inode),
 		/* a poll of one is as a read of it */
 		.loops = polls && !facts.listens && (epolls || facts.count != 1),
 		.set_fd = epolls ? sample->fd : ABSENT,

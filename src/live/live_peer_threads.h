@@ -13,6 +13,7 @@
 
 #include "base/cache.h"
 #include "base/keyed.h"
+#include "waits/chain.h"
 
 struct live_context;
 
@@ -55,8 +56,8 @@ struct live_peer_threads {
 	int64_t swept_ns;
 };
 
-/* Returns a number for an inode's link in /proc/PID/fd; kind: "socket" or "pipe". */
-uint64_t peer_link_of(const char *kind, int64_t inode);
+/* Returns a number for the inode of a socket or a pipe (EDGE_SOCKET, EDGE_PIPE), never 0. */
+uint64_t peer_link_of(enum edge_kind kind, int64_t inode);
 
 /* The threads of a process, which are read if this scan has not done so. All that is returned here
  * is valid until the next process is looked at. */

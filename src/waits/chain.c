@@ -70,7 +70,7 @@ static void cycle_find(const struct chain_nodes *nodes, struct chain *chain)
 {
 	chain->deadlock = true;
 	for (size_t i = chain->cycle; i < chain->count; i++) {
-		const struct chain_node *node = &nodes->nodes[chain->path[i]];
+		struct chain_node *node = &nodes->nodes[chain->path[i]];
 
 		chain->deadlock &= node->edge.sure == SURE_CERTAIN && !node->edge.timed;
 		if (!chain->root || node->tid < chain->root->tid)
@@ -162,10 +162,23 @@ static void chain_tell(const struct chain_nodes *nodes, const struct chain *chai
 	}
 }
 
+/* Makes names of a node those that columns of a root tell: once for all whose chains end there. */
+static void root_lend(struct chain_node *root)
+{
+	if (root->lent)
+		return;
+	if (root->edge.kind == EDGE_IO || root->edge.kind == EDGE_QUOTA)
+		root->waits_on = root->edge.thing;
+	root->comm = name_lent_string(root->comm);
+	root->syscall = name_lent_string(root->syscall);
+	root->waits_on = name_lent_string(root->waits_on);
+	root->lent = true;
+}
+
 /* Fills the root's columns. If no thread of the root's process is known: its name and pid alone. */
 static void root_fill(const struct chain *chain, struct sample *sample)
 {
-	const struct chain_node *root = chain->root;
+	struct chain_node *root = chain->root;
 
 	if (!root)
 		return;
@@ -174,17 +187,16 @@ static void root_fill(const struct chain *chain, struct sample *sample)
 		sample->root_pid = root->edge.pid;
 		return;
 	}
-	sample->root = name_lent_string(root->comm);
+	root_lend(root);
+	sample->root = root->comm;
 	sample->root_tid = root->tid;
 	sample->root_pid = root->pid;
 	sample->root_state = root->state;
-	sample->root_syscall = name_lent_string(root->syscall);
+	sample->root_syscall = root->syscall;
 	sample->root_why = root->why;
-	sample->root_waits_on = name_lent_string(
-		root->edge.kind == EDGE_IO || root->edge.kind == EDGE_QUOTA ? root->edge.thing
-									    : root->waits_on);
+	sample->root_waits_on = root->waits_on;
 	if (chain->cycle < chain->count)
-		sample->root_why = name_lent_string(chain->deadlock ? "deadlock" : "cycle");
+		sample->root_why = chain->deadlock ? "deadlock" : "cycle";
 }
 
 void chain_fill(struct chain_nodes *nodes, size_t from, uint64_t needs, struct sample *sample)
@@ -199,9 +211,9 @@ void chain_fill(struct chain_nodes *nodes, size_t from, uint64_t needs, struct s
 	sample->blocker_tid = edge->tid;
 	sample->blocker_pid = edge->pid;
 	if (edge->kind != EDGE_NONE)
-		sample->blocker_kind = name_lent_string(edge_kind_names[edge->kind]);
+		sample->blocker_kind = edge_kind_names[edge->kind];
 	if (edge->sure != SURE_NONE)
-		sample->blocker_sure = name_lent_string(edge_sure_names[edge->sure]);
+		sample->blocker_sure = edge_sure_names[edge->sure];
 	if (edge->kind == EDGE_CPU) {
 		sample->oncpu_comm = name_lent_string(edge->thing);
 		sample->oncpu_cgroup = edge->group;

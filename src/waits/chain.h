@@ -69,6 +69,7 @@ struct chain_node {
 	const char *comm, *why, *waits_on, *syscall;
 	struct edge edge;
 	bool unknown; /* it ran while its edge was looked for, or the search still goes on */
+	bool lent;    /* names are as columns of a root tell them */
 	uint64_t walk;
 };
 
@@ -84,7 +85,7 @@ struct chain_nodes {
 struct chain {
 	size_t path[CHAIN_LINKS_MAX + 1]; /* places of nodes, the first is the thread itself */
 	size_t count;
-	const struct chain_node *root; /* NULL: not known */
+	struct chain_node *root; /* NULL: not known */
 	size_t cycle;  /* index in path of the node that the last one waits for; count: no cycle */
 	bool deadlock; /* a cycle in which all edges are certain and none ends by itself */
 };
@@ -98,7 +99,8 @@ size_t chain_nodes_put(struct chain_nodes *nodes, int64_t tid, bool *added);
 bool edge_leads_on(const struct edge *edge);
 
 void chain_walk(struct chain_nodes *nodes, size_t from, struct chain *chain);
-/* Fills blocker_tid to blocker_sure, and with NEED_CHAIN chain to depth; texts are lent. What is
+/* Fills blocker_tid to blocker_sure, and with NEED_CHAIN chain to depth; names
+ * are lent or constants, as those of a column are all. What is
  * not known becomes absent. */
 void chain_fill(struct chain_nodes *nodes, size_t from, uint64_t needs, struct sample *sample);
 

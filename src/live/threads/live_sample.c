@@ -237,21 +237,41 @@ static const uint64_t *registers_of(const struct thread_state *record,
 	return NULL;
 }
 
+/* The system call that the thread was in, and until when its registers can tell of one. False: in
+ * none, or nobody knows. */
+static bool call_of(const struct thread_state *record, const struct live_moment *moment,
+		    enum thread_doing doing, struct registers_call *call, uint64_t *looked_ns)
+{
+	const uint64_t *words;
+
+	if (!moment->registers_known || record_is_kthread(record) || doing == DOING_ZOMBIE)
+		return false;
+	words = registers_of(record, moment, doing, looked_ns);
+	if (!words)
+		return false;
+	registers_decode(words, moment->registers_marked, call);
+	return call->nr >= 0;
+}
+
+bool record_call_compat(const struct thread_state *record, const struct live_moment *moment,
+			enum thread_doing doing, bool *compat)
+{
+	struct registers_call call;
+	uint64_t looked_ns;
+	bool known = call_of(record, moment, doing, &call, &looked_ns);
+
+	*compat = known && call.compat;
+	return known;
+}
+
 void record_call(const struct thread_state *record, const struct live_moment *moment,
 		 enum thread_doing doing, struct sample *sample, bool *compat)
 {
-	const uint64_t *words;
 	struct registers_call call;
 	uint64_t looked_ns;
 
 	*compat = false;
-	if (!moment->registers_known || record_is_kthread(record) || doing == DOING_ZOMBIE)
-		return;
-	words = registers_of(record, moment, doing, &looked_ns);
-	if (!words)
-		return;
-	registers_decode(words, moment->registers_marked, &call);
-	if (call.nr < 0)
+	if (!call_of(record, moment, doing, &call, &looked_ns))
 		return;
 	sample->syscall_nr = call.nr;
 	for (int i = 0; i < SAMPLE_ARG_COUNT; i++)

@@ -88,6 +88,10 @@ void record_sample(const struct thread_state *record, const struct live_moment *
 void record_call(const struct thread_state *record, const struct live_moment *moment,
 		 enum thread_doing doing, struct sample *sample, bool *compat);
 
+/* The same for *compat alone. False: the registers do not tell. */
+bool record_call_compat(const struct thread_state *record, const struct live_moment *moment,
+			enum thread_doing doing, bool *compat);
+
 /* On a CPU, registers are read after the record: what it says of the call's beginning holds only if
  * a record read after them, again, still says so. Otherwise it becomes absent. */
 void record_call_check(struct thread_state *record, const struct thread_state *again);
