@@ -20,33 +20,38 @@ COLUMNS = ("timestamp", "weight_us", "tid", "pid", "comm", "state", "state_us", 
 LOAD = ("--cpu", "1", "--pipe", "1", "--switch", "1", "--futex", "1", "--fork", "1", "--pthread", "1",
         "--exec", "1", "--hdd", "1", "--hdd-bytes", "16m")
 ACCOUNTED = {"ON", "RQ", "D", "S", "I"}
-LEAST_S = 20    # that a thread was seen for whose times are added up
+LEAST_S = 60    # that a thread was seen for whose times are added up: on a full host its first scan is read half a second late
 LOOK_S = 2      # between looks at memory
 CROWDS = 8      # that are told one by one
 WITHHELD_US = 10 * 10 ** 6  # times that do not add up for so long are never told (live/threads/live_totals.h)
+ABOUT_US = 10 ** 6
 EDGE_US = 5000  # of the first and the last row of a thread: switches and moments are apart
 
 
 class Life:
     """Exact times of one thread, and the time between the rows that have them."""
 
-    __slots__ = ("who", "last_us", "reach_us", "wall_us", "told_us", "withheld", "states")
+    __slots__ = ("who", "last_us", "reach_us", "wall_us", "told_us", "withheld", "withholding", "states")
 
     def __init__(self, who, now_us, told):
         self.who, self.last_us, self.states = who, now_us, set()
         self.reach_us = now_us if told else None  # else nobody knows yet from when on the next times are
         self.wall_us = self.told_us = self.withheld = 0
+        self.withholding = not told
 
     def add(self, now_us, state, times):
         self.states.add(state)
         self.last_us = now_us
         if times is not None:
-            self.wall_us += now_us - self.reach_us if self.reach_us else 0
-            self.told_us += times if self.reach_us else 0
-            self.reach_us = now_us
+            # of times that were withheld for about as long as they can be nobody knows whether they are told
+            counts = self.reach_us and not (self.withholding and now_us - self.reach_us > WITHHELD_US - ABOUT_US)
+            self.wall_us += now_us - self.reach_us if counts else 0
+            self.told_us += times if counts else 0
+            self.reach_us, self.withholding = now_us, False
             return
         # they did not add up: a later row has them, if they add up again soon
         self.withheld += 1
+        self.withholding = True
         if self.reach_us and now_us - self.reach_us > WITHHELD_US:
             self.reach_us = now_us
 
