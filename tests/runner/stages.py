@@ -71,18 +71,20 @@ def build_gcc(steps):
     steps.build_tree("gcc", "-DCMAKE_C_COMPILER=gcc", "-DCMAKE_BUILD_TYPE=Release")
 
 
-def stack_programs(steps):
-    """The programs of tests/stack are not made of the build's own flags: each tree has those of the first."""
-    return "-DTSNAP_STACK_PROGRAMS=" + steps.program("tests/stack")
+def build_more(steps, name, *options):
+    """A tree beside the one that users build. The programs of tests/stack are not made of a tree's own flags: it has those of the first. lld
+    links a hundred programs faster."""
+    linker = ["-DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=lld"] if shutil.which("ld.lld") else []
+    steps.build_tree(name, "-DCMAKE_C_COMPILER=clang", "-DTSNAP_STACK_PROGRAMS=" + steps.program("tests/stack"), *linker, *options)
 
 
 def build_clang(steps):
-    steps.build_tree("clang", "-DCMAKE_C_COMPILER=clang", "-DCMAKE_BUILD_TYPE=Release", stack_programs(steps))
+    build_more(steps, "clang", "-DCMAKE_BUILD_TYPE=Release")
 
 
 def build_sanitize(steps):
-    steps.build_tree("sanitize", "-DCMAKE_C_COMPILER=clang", "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_C_FLAGS_DEBUG=-O1 -g",
-                     stack_programs(steps), "-DTSNAP_SANITIZE=ON", "-DTSNAP_FUZZ=ON", "-DTSNAP_FUZZ_SECONDS=%d" % (60 if steps.options.all else 1))
+    build_more(steps, "sanitize", "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_C_FLAGS_DEBUG=-O1 -g", "-DTSNAP_SANITIZE=ON", "-DTSNAP_FUZZ=ON",
+               "-DTSNAP_FUZZ_SECONDS=%d" % (60 if steps.options.all else 1))
 
 
 def build_arm64(steps):
