@@ -99,9 +99,9 @@ size_t chain_nodes_put(struct chain_nodes *nodes, int64_t tid, bool *added);
 bool edge_leads_on(const struct edge *edge);
 
 void chain_walk(struct chain_nodes *nodes, size_t from, struct chain *chain);
-/* Fills blocker_tid to blocker_sure, and with NEED_CHAIN chain to depth; names
- * are lent or constants, as those of a column are all. What is
- * not known becomes absent. */
+/* Fills blocker_tid to blocker_sure, and with NEED_CHAIN chain to depth; names are lent, or
+ * constants where all of a column are. What is not known becomes absent. The nodes change: a root
+ * has lent names from then on. */
 void chain_fill(struct chain_nodes *nodes, size_t from, uint64_t needs, struct sample *sample);
 
 #endif
