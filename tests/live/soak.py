@@ -24,7 +24,7 @@ LEAST_S = 60    # that a thread was seen for whose times are added up: on a full
 LOOK_S = 2      # between looks at memory
 CROWDS = 8      # that are told one by one
 WITHHELD_US = 10 * 10 ** 6  # times that do not add up for so long are never told (live/threads/live_totals.h)
-ABOUT_US = 10 ** 6
+ABOUT_US = 10 ** 6  # tsnap may begin anew so much before rows tell that these ten seconds are over
 EDGE_US = 5000  # of the first and the last row of a thread: switches and moments are apart
 
 
