@@ -17,7 +17,8 @@
 #define PEERS_MAX 1024	    /* threads of one process that are looked at */
 #define PEERS_SCAN_MAX 4096 /* and of all in one scan */
 #define SEEN_MAX 32768
-#define SEEN_STILL_NS (NS_PER_SECOND / 2) /* at least: a sleeper is looked at again after it */
+#define SEEN_STILL_NS NS_PER_SECOND /* where nothing is read of the wait, and up to as much more \
+				     */
 #define LISTS_MAX 4096
 #define IDLE_NS (5 * NS_PER_SECOND) /* lists and threads not asked for so long are forgotten */
 
@@ -29,7 +30,7 @@
 struct seen_thread {
 	struct cache_entry entry; /* key: tid */
 	int64_t pid;		  /* 0: nothing is known */
-	int64_t read_ns;
+	int64_t until_ns;	  /* then what is known of its wait is read again */
 	uint32_t record_key, record_tid;
 	uint64_t sequence; /* number of its switch out */
 	struct peer_thread thread;
@@ -73,12 +74,9 @@ static bool is_rest(const char *why)
 	return false;
 }
 
-/* What is known of its wait is itself kept for a second or two (WAIT_STILL_NS). */
 static bool seen_still(struct live_context *context, const struct seen_thread *seen, int64_t pid)
 {
-	int64_t still_ns = SEEN_STILL_NS + (int64_t)(hash_u64(seen->entry.key) % SEEN_STILL_NS);
-
-	return seen->pid == pid && context->now.moment.now_ns - seen->read_ns < still_ns &&
+	return seen->pid == pid && context->now.moment.now_ns < seen->until_ns &&
 	       thread_table_is_asleep(&context->kernel.table, seen->record_key, seen->record_tid,
 				      seen->sequence);
 }
@@ -87,7 +85,11 @@ static void seen_keep(struct live_context *context, struct seen_thread *seen,
 		      const struct edge_asker *asker, const struct peer_thread *thread)
 {
 	seen->pid = asker->sample->pid;
-	seen->read_ns = context->now.moment.now_ns;
+	seen->until_ns = lookup_wait_until(context->lookup, asker->sample->tid,
+					   asker->record->sched.sequence_done);
+	if (!seen->until_ns) /* spread, as those of waits are */
+		seen->until_ns = context->now.moment.now_ns + SEEN_STILL_NS +
+				 (int64_t)(hash_u64(seen->entry.key) % SEEN_STILL_NS);
 	seen->record_key = asker->record->key;
 	seen->record_tid = asker->record->sched.tid;
 	seen->sequence = asker->record->sched.sequence_done;

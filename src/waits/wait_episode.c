@@ -16,6 +16,13 @@ bool wait_facts_suffice(const struct wait_facts *facts)
 	       (facts->kind != WAIT_SOCKET || facts->connected || facts->listens);
 }
 
+/* Spread, so that those seen first in one scan don't all come due in one. */
+int64_t wait_episode_until(const struct wait_episode *episode)
+{
+	return episode->read_ns + WAIT_STILL_NS +
+	       (int64_t)(hash_u64(episode->entry.key) % WAIT_STILL_NS);
+}
+
 static bool episode_continues(const struct wait_episode *episode, const struct sample *sample,
 			      const struct lookup_hint *hint)
 {
@@ -30,14 +37,12 @@ struct wait_episode *wait_episode_find(struct cache *episodes, const struct samp
 	bool added;
 	struct wait_episode *episode = cache_get(episodes, (uint64_t)sample->tid, now_ns, &added);
 	struct cache_entry entry = episode->entry;
-	/* spread, so that those seen first in one scan don't all come due in one */
-	int64_t still_ns = WAIT_STILL_NS + (int64_t)(hash_u64(entry.key) % WAIT_STILL_NS);
 	struct wait_facts before = wait_facts_absent;
 	int64_t whole_ns = 0;
 	bool judged = false;
 
 	if (!added && episode_continues(episode, sample, hint)) {
-		if (now_ns - episode->read_ns < still_ns &&
+		if (now_ns < wait_episode_until(episode) &&
 		    (!episode->pending || episode->read_ns == now_ns))
 			return episode;
 		if (episode->known & (NEED_WAITS | NEED_WHY) &&

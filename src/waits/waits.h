@@ -86,6 +86,10 @@ void waits_set_daemon_ports(struct waits *waits, int64_t ports);
 bool waits_facts(struct waits *waits, const struct sample *sample, const struct lookup_hint *hint,
 		 bool anew, int64_t now_ns, struct wait_facts *facts);
 
+/* When facts of that thread's wait are found out anew, monotonic. sequence: of its switch out. 0:
+ * none are known. */
+int64_t waits_until(struct waits *waits, int64_t tid, uint64_t sequence);
+
 /* A lock of a language's runtime that a futex belongs to, and its holder. */
 struct runtime_lock {
 	const char *name; /* static */

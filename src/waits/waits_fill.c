@@ -204,3 +204,10 @@ bool waits_facts(struct waits *waits, const struct sample *sample, const struct 
 	*facts = *wait_episode_facts(episode, &whole);
 	return whole;
 }
+
+int64_t waits_until(struct waits *waits, int64_t tid, uint64_t sequence)
+{
+	const struct wait_episode *episode = cache_find(&waits->episodes, (uint64_t)tid);
+
+	return episode && episode->sequence == sequence ? wait_episode_until(episode) : 0;
+}

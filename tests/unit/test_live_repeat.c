@@ -5,6 +5,8 @@
 #include "live/context/live_context.h"
 #include "live/live_repeat.h"
 
+#include <sys/syscall.h>
+
 #define NOW_NS (1000 * NS_PER_SECOND)
 #define SLEPT_NS (2 * NS_PER_SECOND)
 
@@ -37,7 +39,14 @@ static struct scene *scene_make(void)
 	scene.sample.waits_on = "lock held by 8";
 	scene.sample.syscall_us = 2000007;
 	scene.sample.cpu_us = 5;
+	scene.context.lookup = lookup_new("/nowhere");
 	return &scene;
+}
+
+static void scene_done(struct scene *scene)
+{
+	live_repeat_clear(&scene->repeat);
+	lookup_free(scene->context.lookup);
 }
 
 static void keep(struct scene *scene)
@@ -67,9 +76,31 @@ static void sleepers_are_told_again(void **state)
 	assert_int_equal(sample.state_us, 2100000);
 	assert_int_equal(sample.syscall_us, 2100007);
 	assert_int_equal(sample.cpu_us, ABSENT); /* what is new of it is the caller's to tell */
-	scene->context.now.moment.now_ns += NS_PER_SECOND;
+	scene->context.now.moment.now_ns += 2 * NS_PER_SECOND;
 	assert_false(tell(scene, &sample));
-	live_repeat_clear(&scene->repeat);
+	scene_done(scene);
+}
+
+/* Not for longer than the facts of its wait serve. */
+static void sleepers_are_told_until_their_wait_is_read(void **state)
+{
+	struct scene *scene = scene_make();
+	const struct lookup_hint hint = {.sequence = scene->record.sched.sequence_done};
+	struct sample sample = scene->sample;
+	int64_t until_ns;
+
+	(void)state;
+	sample.syscall_nr = SYS_futex;
+	sample.kthread = 0;
+	lookup_fill(scene->context.lookup, &sample, &hint, NEED_SYSCALL | NEED_WAITS, NOW_NS);
+	until_ns = lookup_wait_until(scene->context.lookup, sample.tid, hint.sequence);
+	assert_true(until_ns > NOW_NS);
+	scene->context.now.moment.now_ns = until_ns - 2;
+	keep(scene);
+	assert_true(tell(scene, &sample));
+	scene->context.now.moment.now_ns = until_ns;
+	assert_false(tell(scene, &sample));
+	scene_done(scene);
 }
 
 static void change_needs(struct scene *scene)
@@ -115,7 +146,7 @@ static void others_are_looked_up(void **state)
 		changes[i](scene);
 		if (tell(scene, &sample))
 			fail_msg("told again after change %zu", i);
-		live_repeat_clear(&scene->repeat);
+		scene_done(scene);
 	}
 }
 
@@ -175,7 +206,7 @@ static void some_are_not_kept(void **state)
 		keep(scene);
 		if (tell(scene, &sample))
 			fail_msg("told again in spite of reason %zu", i);
-		live_repeat_clear(&scene->repeat);
+		scene_done(scene);
 	}
 }
 
@@ -183,6 +214,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sleepers_are_told_again),
+		cmocka_unit_test(sleepers_are_told_until_their_wait_is_read),
 		cmocka_unit_test(others_are_looked_up),
 		cmocka_unit_test(some_are_not_kept),
 	};

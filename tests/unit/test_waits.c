@@ -52,6 +52,27 @@ static void mutex_holders(void **state)
 	assert_int_equal(fill(scene).waits_on_pid, 20);
 }
 
+/* What is known of a wait serves until it is read again, and for no other wait. */
+static void facts_are_read_again(void **state)
+{
+	const uint32_t held[4] = {2, 0, 8, 1}, passed_on[4] = {2, 0, 21, 1};
+	struct scene *scene = *state;
+	int64_t until_ns;
+
+	assert_int_equal(lookup_wait_until(scene->lookup, 7, 2), 0);
+	assert_non_null(strstr(futex_of(scene, held, FUTEX_WAIT_PRIVATE, 2), "held by 8 x"));
+	until_ns = lookup_wait_until(scene->lookup, 7, scene->hint.sequence);
+	assert_true(until_ns >= scene->now_ns + NS_PER_SECOND);
+	assert_true(until_ns <= scene->now_ns + 2 * NS_PER_SECOND);
+	assert_int_equal(lookup_wait_until(scene->lookup, 7, scene->hint.sequence + 1), 0);
+	fake_proc_put_process(&scene->proc, 21, "status", "Tgid:\t20\nUid:\t0\t0\t0\t0\n");
+	fake_proc_put_page(&scene->proc, 7, 7, PAGE, passed_on, sizeof(passed_on));
+	scene->now_ns = until_ns - 2 * BEAT_NS;
+	assert_non_null(strstr(fill(scene).waits_on, "held by 8 x"));
+	assert_null(strstr(fill(scene).waits_on, "held by 8 x"));
+	assert_true(lookup_wait_until(scene->lookup, 7, scene->hint.sequence) > until_ns);
+}
+
 static void mutex_lies(void **state)
 {
 	static const uint32_t lies[][4] = {
@@ -533,6 +554,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		waits_test(mutex_holders),
+		waits_test(facts_are_read_again),
 		waits_test(mutex_lies),
 		waits_test(rwlock_holders),
 		waits_test(rwlock_lies),
