@@ -19,6 +19,8 @@ bool wait_facts_suffice(const struct wait_facts *facts)
 /* Spread, so that those seen first in one scan don't all come due in one. */
 int64_t wait_episode_until(const struct wait_episode *episode)
 {
+	if (episode->pending)
+		return episode->read_ns + 1;
 	return episode->read_ns + WAIT_STILL_NS +
 	       (int64_t)(hash_u64(episode->entry.key) % WAIT_STILL_NS);
 }
@@ -42,8 +44,7 @@ struct wait_episode *wait_episode_find(struct cache *episodes, const struct samp
 	bool judged = false;
 
 	if (!added && episode_continues(episode, sample, hint)) {
-		if (now_ns < wait_episode_until(episode) &&
-		    (!episode->pending || episode->read_ns == now_ns))
+		if (now_ns < wait_episode_until(episode))
 			return episode;
 		if (episode->known & (NEED_WAITS | NEED_WHY) &&
 		    (!episode->pending || !episode->whole_ns)) {
