@@ -131,11 +131,20 @@ static int frames_pack(struct recorder_part *part, uint64_t *bytes)
 	return err;
 }
 
+/* What others refer to comes first: who is killed meanwhile leaves no sample without its stack or
+ * host, and no scan without its samples. */
 static int frames_put(struct recorder_part *part)
 {
+	static const enum record_kind order[] = {
+		RECORD_HOST,	RECORD_STACKS,	      RECORD_SAMPLES, RECORD_SCANS,
+		RECORD_ARCHIVE, RECORD_ARCHIVE_SCANS, RECORD_EVENTS,  RECORD_DISTRIBUTIONS,
+	};
 	int err = 0;
 
-	for (int kind = 0; !err && kind < RECORD_KIND_COUNT; kind++) {
+	_Static_assert(sizeof(order) / sizeof(*order) == RECORD_KIND_COUNT, "a kind is missing");
+	for (size_t i = 0; !err && i < RECORD_KIND_COUNT; i++) {
+		enum record_kind kind = order[i];
+
 		if (!part->rows[kind].length)
 			continue;
 		err = frame_file_put(&part->files[kind]);
