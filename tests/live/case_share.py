@@ -413,7 +413,8 @@ def share_while_owner_runs(ctx):
 def totals_told(rows, spinner):
     """us that its rows have in all; the first one has nothing from before, the others all that passed."""
     rows = rows_of(rows, spinner.tid)
-    each = [number(row, "cpu_us") + number(row, "runq_us") for row in rows]
+    # a row has none while they are less than the time that passed; a later one has that, too
+    each = [(number(row, "cpu_us") or 0) + (number(row, "runq_us") or 0) for row in rows]
     check(0 <= each[0] < 1e6 * SLOW, "its first row has %d us", each[0])
     passed, told = sum(number(row, "weight_us") for row in rows[1:]), sum(each[1:])
     # a scan takes its time where others want the CPU
