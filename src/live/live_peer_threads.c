@@ -17,8 +17,8 @@
 #define PEERS_MAX 1024	    /* threads of one process that are looked at */
 #define PEERS_SCAN_MAX 4096 /* and of all in one scan */
 #define SEEN_MAX 32768
-#define SEEN_STILL_NS NS_PER_SECOND /* where nothing is read of the wait, and up to as much more \
-				     */
+/* Where nothing is read of the wait; and up to as much more. */
+#define SEEN_STILL_NS NS_PER_SECOND
 #define LISTS_MAX 4096
 #define IDLE_NS (5 * NS_PER_SECOND) /* lists and threads not asked for so long are forgotten */
 
