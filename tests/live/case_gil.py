@@ -52,7 +52,7 @@ def expect_told(find, program, rows, chain, why):
 def gil_holder(ctx):
     """Threads wait for the GIL of one that naps in C: who it is, and in which line of the program; in a chain, certain."""
     find = Findings()
-    for program, scans in run(ctx, "held", case_python.interpreters()):
+    for program, scans in run(ctx, "held", case_python.interpreters(ctx)):
         rows = waiting(program, scans)
         comm = rows and rows[0]["chain"].split(" ")[0]
         expect_told(find, program, rows, "%s GIL> %s" % (comm, comm), "sleep")
@@ -63,7 +63,7 @@ def gil_holder(ctx):
 def gil_deadlock(ctx):
     """The holder of the GIL waits in C for a mutex whose holder waits for the GIL: a deadlock."""
     find = Findings()
-    for program, scans in run(ctx, "deadlock", case_python.interpreters()):
+    for program, scans in run(ctx, "deadlock", case_python.interpreters(ctx)):
         rows = waiting(program, scans)
         comm = rows and rows[0]["chain"].split(" ")[0]
         expect_told(find, program, rows, "%s GIL> %s mutex> %s DEADLOCK" % (comm, comm, comm), "deadlock")
@@ -75,7 +75,7 @@ def gil_turns(ctx):
     """A GIL that goes from thread to thread all the time: in a scan all certain edges lead to one thread, which does not wait
     for the GIL itself."""
     find = Findings()
-    for program, scans in run(ctx, "turns", case_python.interpreters()[:2], "-F", 50):
+    for program, scans in run(ctx, "turns", case_python.interpreters(ctx)[:2], "-F", 50):
         told = 0
         for scan in scans:
             edges = [row for row in scan if row["blocker_kind"] == "GIL" and row["blocker_sure"] == "certain"]
@@ -93,7 +93,7 @@ def gil_in_a_pid_namespace(ctx):
     prefix = ["unshare", "--pid", "--fork", "--kill-child"]
     if subprocess.run(prefix + ["true"], stderr=subprocess.DEVNULL).returncode:
         raise Skip("no pid namespace can be made")
-    program = Gil(case_python.interpreters()[0], "held", prefix)
+    program = Gil(case_python.interpreters(ctx)[0], "held", prefix)
     ctx.started.append(program)
     program.wait_ready()
     with open("/proc/%d/task/%d/children" % (program.pid, program.pid)) as children:

@@ -1,4 +1,5 @@
 """Python functions in stacks, against what the interpreters themselves say (tests/stack/chains_python.py)."""
+import glob
 import json
 import os
 import shutil
@@ -17,21 +18,34 @@ FEW = ("nested", "threaded", "generator", "sorted_by")  # where all of them woul
 CALLED_BACK = {"sorted_by": "sorted_by.<locals>.<lambda>", "reduced": "reduced.<locals>.<lambda>"}
 
 
-def interpreters():
-    """Paths of those that are here and known."""
-    found = []
-    for name in [sys.executable, "/usr/bin/python3"] + ["python3.%d" % minor for minor in VERSIONS]:
-        path = shutil.which(name)
+def is_program(path):
+    """False: a script, such as pyenv's, which takes half a second to find the interpreter, or none."""
+    with open(path, "rb") as file:
+        return file.read(4) == b"\x7fELF"
+
+
+def interpreters(ctx):
+    """Paths of those that are here and known: this one, those beside it where each version has a folder, and those of the path. Without
+    --all the first and the newest."""
+    beside = sorted(glob.glob(os.path.join(os.path.dirname(os.path.realpath(sys.executable)), "../../*/bin/python3")))
+    names = [sys.executable, "/usr/bin/python3", *beside, *("python3.%d" % minor for minor in VERSIONS)]
+    found = {}
+    for path in dict.fromkeys(os.path.realpath(path) for path in map(shutil.which, names) if path):
+        if not is_program(path):
+            continue
         ask = [path, "-c", "import sys; print(sys.executable, *sys.version_info[:2])"]
-        done = path and subprocess.run(ask, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        if not done or done.returncode:
-            continue  # what pyenv leaves for versions that are not chosen
+        done = subprocess.run(ask, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        if done.returncode:
+            continue
         program, major, minor = done.stdout.decode().split()
         if int(major) == 3 and int(minor) in VERSIONS:
-            found.append(os.path.realpath(program))
+            found.setdefault(os.path.realpath(program), int(minor))
     if not found:
         raise Skip("no Python 3.11 to 3.14 here")
-    return list(dict.fromkeys(found))[:1 if SLOW > 1 else None]
+    if ctx.options.all:
+        return list(found)
+    first = next(iter(found))
+    return list(dict.fromkeys([first] if SLOW > 1 else [first, max(found, key=found.get)]))
 
 
 class Chain(Process):
@@ -89,7 +103,7 @@ def expect(find, chain, tid, rows):
 @case
 def python_chains(ctx):
     """Every chain of every version that is here, function by function, with lines."""
-    chains = start(ctx, [(python, name) for python in interpreters() for name in names_of(python) if name != "alternates"])
+    chains = start(ctx, [(python, name) for python in interpreters(ctx) for name in names_of(python) if name != "alternates"])
     rows = ctx.rows("-a", "-F", 5, "--python", "-t", ",".join(str(chain.tid) for chain in chains), columns=COLUMNS)
     find = Findings()
     for chain in chains:
@@ -100,7 +114,7 @@ def python_chains(ctx):
 @case
 def python_not_asked_for(ctx):
     """Without --python there are C functions only."""
-    chain, = start(ctx, [(interpreters()[0], "nested")])
+    chain, = start(ctx, [(interpreters(ctx)[0], "nested")])
     rows = rows_of(ctx.rows("-a", "-t", chain.tid, columns=COLUMNS), chain.tid)
     check(rows and rows[-1]["ustack"], "no stack")
     check("_PyEval_EvalFrameDefault" in rows[-1]["stack"] and not python_frames(rows[-1]), "stack %s", rows[-1]["stack"])
@@ -109,7 +123,7 @@ def python_not_asked_for(ctx):
 @case
 def python_in_a_pid_namespace(ctx):
     """The interpreter knows its threads by other ids than /proc does."""
-    python = interpreters()[0]
+    python = interpreters(ctx)[0]
     prefix = ["unshare", "--pid", "--fork", "--kill-child"]
     if subprocess.run(prefix + ["true"], stderr=subprocess.DEVNULL).returncode:
         raise Skip("no pid namespace can be made")
@@ -124,7 +138,7 @@ def python_in_a_pid_namespace(ctx):
 @case
 def python_movers(ctx):
     """A thread that sleeps here and there: its functions are one or the other's, with their callers. On a CPU it has the interpreter's."""
-    chain, = start(ctx, [(interpreters()[0], "alternates")])
+    chain, = start(ctx, [(interpreters(ctx)[0], "alternates")])
     rows = [row for row in ctx.rows("-a", "-F", 500, "--python", "-t", chain.tid, seconds=3, columns=COLUMNS)
             if row["ustack"] and row["syscall"] == "clock_nanosleep" and row["state"] != "ON"]
     check(len(rows) >= 20, "%d stacks in 3 s", len(rows))
