@@ -93,32 +93,35 @@ ALONE = ("*_growth", "critical_path*", "exit_storm*", "killed*", "nothing_left*"
          "keeper_ends_*", "hostile_names", "hostile_kinds", "hostile_many_*", "hostile_sparse_files", "hostile_unwind_tables", "hostile_python",
          "hostile_java", "soak_*", "moment_of_slow_reader*", "moment_beside_spinners", "moment_of_postgres", "stacks_moment_*",
          # how long things take that they count, or how soon tsnap gets to look
-         "births_of_*", "births_over_*", "chain_beside_*", "chain_of_mutexes", "chain_to_java_pool", "dying_processes", "full_disk", "moment_in_group_without_realtime",
+         "births_of_*", "births_over_*", "chain_beside_*", "chain_to_java_pool", "dying_processes", "full_disk", "moment_in_group_without_realtime",
          "parsers_killed_*", "stacks_let_go_of_*", "stacks_of_short_lives", "stacks_on_cpu_in_kernel", "stacks_on_cpu_refused",
          "stacks_without_unwinder", "start_*")
 # The same, but these sleep nearly all the time: two of them run side by side.
-PAIRED = ("births_often_sampled", "births_otherwise", "births_shared", "keeper_on_terminal", "quota", "slow_sleeps",
+PAIRED = ("births_often_sampled", "births_otherwise", "births_shared", "chain_of_mutexes", "keeper_on_terminal", "quota", "slow_sleeps",
           "stacks_of_programs_in_turns", "stacks_of_wakers", "top_as_text", "trace_of_the_dead", "waits")
 # These take long and hold what others hold, too, at more places, or one of tsnap's figures against another tool's: with --all, or named.
-THOROUGH = ("bench_*", "stacks_under_load", "without_facts", "inside_choices", "inside_times", "peers_*", "podman_*", "stress_*", "share_race",
-            "schema_of_chdb", "schema_of_clickhouse", "schema_of_duckdb", "schema_of_fleet", "schema_of_postgresql", "stacks_as_gdb",
-            "hostile_many_*", "hostile_sparse_files", "hostile_unwind_tables", "hostile_python", "hostile_java", "hostile_names", "faults_of_all_*",
-            "mariadb_*", "chain_to_mariadb", "go_of_*", "moment_of_niced", "moment_in_group_with_quota", "moment_of_postgres", "moment_of_two", "moment_of_a_report",
-            "moment_beside_spinners", "moment_has_a_budget", "stacks_moment_of_postgres", "stacks_moment_shares", "top_monkey", "births_inside*", "soak_*",
-            "chain_beside_*", "chain_of_ten_thousand", "critical_path_of_*", "parsers_killed_*", "record_killed_often", "record_of_50_gb", "record_of_a_day", "hostile_kinds", "births_over_growth",
-            "block_of_growth", "call_over_growth", "events_over_growth", "trace_of_growth", "moment_of_slow_reader_of_stacks", "stuck_file", "stuck_stack",
-            "stacks_on_cpu_of_jit", "chain_to_java_pool", "stacks_of_strange_maps", "go_without_symbols", "asleep_in_every_scan", "block_merged",
-            "chain_through_network_namespaces", "choose_expression", "choose_reused", "file_of_the_same_wait", "idle_by_filter", "inside_states",
-            "record_archive_around_moments", "slow_sleeps_by_stack", "slow_waits_of_a_quota", "stacks_moment_coverage", "stacks_of_many_files",
-            "stacks_on_cpu_by_timer", "top_load_fails", "totals_over_sweeps",
-            "block_requests_without_types", "block_unseen", "every_trace", "gil_turns", "inside_nested", "pressure_of_a_group",
-            "progress_is_for_terminals", "python_in_a_pid_namespace", "schema_of_sqlite", "stacks_on_cpu_anywhere", "start_on_a_full_host",
-            "times_of_sleepers", "top_durations", "totals_at_any_rate", "trace_memory", "trace_of_one_in_a_crowd")
+THOROUGH = ("asleep_in_every_scan", "bench_*", "births_inside*", "births_over_growth", "block_merged", "block_of_growth",
+            "block_requests_without_types", "block_unseen", "call_over_growth", "chain_beside_*", "chain_of_ten_thousand",
+            "chain_through_network_namespaces", "chain_to_java_pool", "chain_to_mariadb", "choose_expression", "choose_reused",
+            "critical_path_of_*", "events_over_growth", "every_trace", "faults_of_all_*", "file_of_the_same_wait", "gil_turns", "go_of_*",
+            "go_without_symbols", "hostile_java", "hostile_kinds", "hostile_many_*", "hostile_names", "hostile_python",
+            "hostile_sparse_files", "hostile_unwind_tables", "idle_by_filter", "inside_choices", "inside_nested", "inside_states",
+            "inside_times", "mariadb_*", "moment_beside_spinners", "moment_has_a_budget", "moment_in_group_with_quota",
+            "moment_of_a_report", "moment_of_niced", "moment_of_postgres", "moment_of_slow_reader_of_stacks", "moment_of_two",
+            "parsers_killed_*", "peers_*", "podman_*", "postgres_sockets", "postgres_wal", "pressure_of_a_group",
+            "progress_is_for_terminals", "python_in_a_pid_namespace", "record_archive_around_moments", "record_killed_often",
+            "record_of_50_gb", "record_of_a_day", "schema_of_chdb", "schema_of_clickhouse", "schema_of_duckdb", "schema_of_fleet",
+            "schema_of_postgresql", "schema_of_sqlite", "share_race", "slow_sleeps_by_stack", "slow_waits_of_a_quota", "soak_*",
+            "stacks_as_gdb", "stacks_moment_coverage", "stacks_moment_of_postgres", "stacks_moment_shares", "stacks_of_many_files",
+            "stacks_of_strange_maps", "stacks_on_cpu_anywhere", "stacks_on_cpu_by_timer", "stacks_on_cpu_of_jit", "stacks_under_load",
+            "start_on_a_full_host", "stress_*", "stuck_file", "stuck_stack", "times_of_sleepers", "top_durations", "top_load_fails",
+            "top_monkey", "top_same_numbers", "totals_at_any_rate", "totals_over_sweeps", "trace_memory", "trace_of_growth",
+            "trace_of_one_in_a_crowd", "without_facts")
 AGAIN_MAX = 3
 IDLE_SHARE = 0.4  # of the CPUs' time: where so much of a second is left, one test more is begun
 # The longest begin first, so that none is left at the end.
 LONG = ("top_monkey", "file_of_the_same_wait", "every_option", "every_trace", "stacks_as_gdb", "stacks_under_load", "inside_*",
-        "without_facts", "top_same_numbers", "chain_to_holder", "chain_of_kernel_locks", "chain_of_monitor", "stacks_of_java", "share_adopted",
+        "without_facts", "chain_to_holder", "chain_of_kernel_locks", "chain_of_monitor", "stacks_of_java", "share_adopted",
         "stacks_on_cpu*", "top_durations", "block_unseen", "sandbox_of_forms", "births_*", "bench_*")
 
 
