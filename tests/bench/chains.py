@@ -7,15 +7,16 @@ from table import Row
 RATE_HZ = 20
 CHAINED = 1000
 REQUESTS = 500  # of a crowd
+NAPS_MS = 100, 1000  # of a lock's holder: waits last ten times as long
 WARM_S = 2      # what happens once has happened
 TURNS = {"--chains": ("--chains", "-F", RATE_HZ), "a report": ("-F", RATE_HZ)}
 
 
 class Chained(Held):
-    """So many threads in chains: half of them wait for an answer, and the other half for ten mutexes' holders, which nap."""
+    """So many threads in chains: half of them wait for an answer, the other half, in tens, for a mutex whose holder naps."""
 
-    def __init__(self, options, threads):
-        super().__init__(options, "chained", "threads=%d" % threads)
+    def __init__(self, options, threads, nap_ms):
+        super().__init__(options, "chained", "threads=%d" % threads, "nap_ms=%d" % nap_ms)
 
 
 def share_of_cpu(options, args):
@@ -52,8 +53,11 @@ def sampled_row(options):
 
 
 def bench_chains(options):
-    with Chained(options, CHAINED):
-        rows = [cost_row(options, "%d threads in chains" % CHAINED, 10)]
-    with Crowd(options, options.crowd - REQUESTS), Chained(options, REQUESTS):
-        rows.append(cost_row(options, "%d threads of which %d are part of requests" % (options.crowd, REQUESTS), 3))
+    rows = []
+    for nap_ms in NAPS_MS:
+        with Chained(options, CHAINED, nap_ms):
+            rows.append(cost_row(options, "%d threads in chains, holders nap %d ms" % (CHAINED, nap_ms), 10))
+    for nap_ms in NAPS_MS:
+        with Crowd(options, options.crowd - REQUESTS), Chained(options, REQUESTS, nap_ms):
+            rows.append(cost_row(options, "%d threads, %d of them in such requests, %d ms" % (options.crowd, REQUESTS, nap_ms), 3))
     return rows + [sampled_row(options)]
