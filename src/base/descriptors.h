@@ -4,6 +4,7 @@
 #define TSNAP_BASE_DESCRIPTORS_H
 
 #define DESCRIPTORS_WANTED 16384
+#define DESCRIPTORS_LEAST 128 /* maps and programs are a third of it, and one for each CPU */
 
 /* Returns how many of the wanted descriptors the caller may keep open, at most one part_of-th of
  * all there may be. Raises the soft limit (RLIMIT_NOFILE), which is there for users of select(2),

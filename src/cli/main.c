@@ -10,6 +10,7 @@
 #include "live/live_goroutines.h"
 #include "cli/run.h"
 #include "live/trace_table.h"
+#include "base/descriptors.h"
 #include "base/memory.h"
 #include "top.h"
 #include "base/output.h"
@@ -24,6 +25,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -229,6 +231,19 @@ static int mode_run(const struct config *config, struct error *e)
 	return err;
 }
 
+/* Whatever failed for want of a descriptor: what to do is the same. */
+static void files_tell(struct error *e)
+{
+	struct rlimit limit = {0};
+	char words[120];
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	snprintf(words, sizeof(words),
+		 "; this process may only open %llu files: raise ulimit -n to %d at least",
+		 (unsigned long long)limit.rlim_cur, DESCRIPTORS_LEAST);
+	error_add(e, words);
+}
+
 int main(int argc, char **argv)
 {
 	struct config config = {0};
@@ -248,6 +263,8 @@ int main(int argc, char **argv)
 	if (!err)
 		err = mode_run(&config, &e);
 	code = error_end(&e, err);
+	if (err == -EMFILE)
+		files_tell(&e);
 	if (code) {
 		bool more = e.detail && !config.verbose && !strstr(e.line, "-v ");
 

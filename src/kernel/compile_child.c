@@ -106,8 +106,8 @@ static int listen_fail(int err, struct error *e)
 {
 	if (err == -EINTR)
 		return error_set(e, EINTR, EXIT_FAILED, "interrupted by a signal");
-	return error_set(e, -err, EXIT_FAILED, "what the compile child found did not arrive: %s%s",
-			 strerror(-err), err == -EMFILE ? " (raise ulimit -n)" : "");
+	return error_set(e, -err, EXIT_FAILED, "what the compile child found did not arrive: %s",
+			 strerror(-err));
 }
 
 /* 0, -ECHILD where the child ended early, or another -errno with e. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel/compile_work.h"
 #include "kernel/btf_ids.h"
+#include "base/descriptors.h"
 #include "base/memory.h"
 #include "kernel/bpf_call.h"
 #include "kernel/calibrate.h"
@@ -17,8 +18,6 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
-
-#define DESCRIPTORS_FEW 128 /* maps and programs are a third of it, and one for each CPU */
 
 const struct kernel_map_row kernel_map_rows[KERNEL_MAP_COUNT] = {
 	[KERNEL_MAP_THREADS] = {"ts_threads", sizeof(struct thread_state)},
@@ -177,10 +176,9 @@ static int program_load(const struct bcc_library *bcc, void *module, const struc
 	if (fd >= 0)
 		return fd;
 	refusal_print(bcc, module, row);
-	return error_set(e, -fd, EXIT_FAILED,
-			 "the kernel refused the BPF program %s (%s): %s; -v shows the end of the "
-			 "verifier's log",
-			 row->name, probe_kind_names[row->kind], refusal_words(-fd));
+	return error_set(e, -fd, EXIT_FAILED, "the kernel refused the BPF program %s (%s): %s%s",
+			 row->name, probe_kind_names[row->kind], refusal_words(-fd),
+			 fd == -EMFILE ? "" : "; -v shows the end of the verifier's log");
 }
 
 /* Programs name maps by descriptor until they are loaded. */
@@ -272,11 +270,9 @@ static int module_explain(const struct compile_request *request, struct error *e
 				 "against the memory limit (ulimit -l), which is %llu KB, and "
 				 "which only CAP_SYS_RESOURCE lets tsnap raise; -v tells more",
 				 request->threads_max, (unsigned long long)limit.rlim_cur / 1024);
-	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur < DESCRIPTORS_FEW)
-		return error_set(e, EMFILE, EXIT_FAILED,
-				 "this process may only open %llu files: raise ulimit -n to %d at "
-				 "least; -v tells more",
-				 (unsigned long long)limit.rlim_cur, DESCRIPTORS_FEW);
+	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur < DESCRIPTORS_LEAST)
+		return error_set(e, EMFILE, EXIT_FAILED, "libbcc could not make tsnap's maps: %s",
+				 strerror(EMFILE));
 	return error_set(e, EINVAL, EXIT_FAILED,
 			 "libbcc could not compile tsnap's BPF text or make its maps (too little "
 			 "memory for --max-threads %u?); -v shows its words",

@@ -44,7 +44,7 @@ static int number_next(struct recorder_part *part)
 {
 	files_close(part);
 	part->fresh = true;
-	return part->name.number++ < PART_NUMBER_MAX ? 0 : -EMFILE;
+	return part->name.number++ < PART_NUMBER_MAX ? 0 : -EOVERFLOW;
 }
 
 int recorder_part_begin(struct recorder_part *part, int64_t time_us)
