@@ -263,11 +263,11 @@ int main(int argc, char **argv)
 	if (!err)
 		err = mode_run(&config, &e);
 	code = error_end(&e, err);
-	if (err == -EMFILE)
-		files_tell(&e);
 	if (code) {
 		bool more = e.detail && !config.verbose && !strstr(e.line, "-v ");
 
+		if (err == -EMFILE)
+			files_tell(&e);
 		if (more)
 			error_add(&e, " (-v tells more)");
 		complain(e.line);
