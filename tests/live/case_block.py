@@ -79,6 +79,14 @@ class Device:
         losetup("-d", self.path)
         os.unlink(self.file)
 
+    def queue_by_deadline(self):
+        """Requests go through a scheduler from now on, which queues and merges them; loop devices have none since 5.14. False: it can't be had."""
+        with open("/sys/block/%s/queue/scheduler" % self.name, "r+", encoding="ascii") as scheduler:
+            if "mq-deadline" not in scheduler.read():
+                return False
+            scheduler.write("mq-deadline")
+            return True
+
     def stat(self):
         """Reads, writes, flushes that were completed (Documentation/block/stat.rst; flushes since 5.5)."""
         words = [int(word) for word in truth.read("/sys/block/%s/stat" % self.name).split()]
@@ -410,10 +418,8 @@ def merged(ctx, fact, without=""):
         raise Skip("this kernel does not tell when requests are merged")
     with Device() as below, file_system(ctx, below) as folder, Device(folder, 8 << 20) as device, contextlib.ExitStack() as end:
         queue = "/sys/block/%s/" % device.name
-        with open(queue + "queue/scheduler", "r+") as scheduler:
-            if "mq-deadline" not in scheduler.read():
-                raise Skip("no scheduler that merges requests")
-            scheduler.write("mq-deadline")
+        if not device.queue_by_deadline():
+            raise Skip("no scheduler that merges requests")
         tool = ctx.plain("--csv", "-a", "-g", "timestamp,comm,io_dev,io_us", "-c", "fio", *ctx.without(without))
         wait_until(lambda: tool.out or tool.code is not None, START_S, "the heading")
         with frozen(folder):

@@ -299,6 +299,7 @@ def every_trace(ctx):
     check(len(kinds) >= 2, "all but %s are refused", kinds)
     find = Findings()
     with Device() as device:
+        device.queue_by_deadline()  # before 6.5 blockq is told of what a scheduler queues
         shell = subprocess.Popen(["sh", "-c", RESTLESS, "sh", device.path], stderr=subprocess.DEVNULL)
         try:
             for chosen in [[kind] for kind in kinds] + [kinds]:
