@@ -54,13 +54,13 @@ int file_row_ask(struct parser *parser, uint32_t number, const struct elf_file *
 }
 
 /* Asks about a file that the parser does not keep. */
-static int once_ask(struct parser *parser, enum file_request_kind kind, const struct elf_file *elf,
+static int once_ask(struct parser *parser, struct file_request request, const struct elf_file *elf,
 		    void *answer, size_t bytes)
 {
-	const struct file_request request = {.kind = kind, .bytes = elf->bytes};
 	struct parser_message message = {.head = &request, .head_bytes = sizeof(request)};
 	int err = parser_ready(parser);
 
+	request.bytes = elf->bytes;
 	file_add(&message, elf);
 	return err ? err : parser_ask_fixed(parser, &message, answer, bytes, ROW_NS);
 }
@@ -69,7 +69,8 @@ int file_head_ask(struct parser *parser, struct elf_file *elf)
 {
 	static struct file_head_answer answer;
 	const struct elf_file asked = *elf;
-	int err = once_ask(parser, FILE_HEAD, elf, &answer, sizeof(answer));
+	int err = once_ask(parser, (struct file_request){.kind = FILE_HEAD}, elf, &answer,
+			   sizeof(answer));
 
 	if (err)
 		return err;
@@ -87,7 +88,18 @@ int file_head_ask(struct parser *parser, struct elf_file *elf)
 int file_exports_ask(struct parser *parser, const struct elf_file *elf,
 		     struct runtime_exports *exports)
 {
-	return once_ask(parser, FILE_EXPORTS, elf, exports, sizeof(*exports));
+	return once_ask(parser, (struct file_request){.kind = FILE_EXPORTS}, elf, exports,
+			sizeof(*exports));
+}
+
+int file_returns_ask(struct parser *parser, const struct elf_file *elf, uint64_t address,
+		     bool exact, struct file_returns_answer *answer)
+{
+	const struct file_request request = {
+		.kind = FILE_RETURNS, .address = address, .exact = exact};
+	int err = once_ask(parser, request, elf, answer, sizeof(*answer));
+
+	return !err && answer->count > X86_RETURNS_MAX ? -EBADMSG : err;
 }
 
 int file_go_ask(struct parser *parser, uint32_t number, const struct elf_file *elf,

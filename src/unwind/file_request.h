@@ -14,6 +14,7 @@
 #include "unwind/elf/runtime_exports.h"
 #include "unwind/frame_row.h"
 #include "unwind/frame_source.h"
+#include "unwind/x86_return.h"
 
 #define FUNCTION_NAME_SIZE 512
 #define FILE_ENDS_MAX 2 /* parsers that may end over one file */
@@ -27,6 +28,7 @@ enum file_request_kind {
 	FILE_GO_FRAME, /* struct file_go_frame_answer: a function of it */
 	FILE_HEAD,     /* struct file_head_answer; the parser keeps nothing of the file */
 	FILE_EXPORTS,  /* struct runtime_exports; the parser keeps nothing of the file */
+	FILE_RETURNS,  /* struct file_returns_answer; the parser keeps nothing of the file */
 };
 
 /* Behind it may lie a file's bytes (the vDSO). */
@@ -37,6 +39,7 @@ struct file_request {
 	 * descriptor. The second one is that of its debug file. jit: it is a perf map. */
 	uint64_t bytes;
 	uint8_t opens, jit;
+	uint8_t exact; /* FILE_RETURNS: the thread is there; else a call returns there */
 };
 
 struct file_row {
@@ -76,12 +79,20 @@ struct file_head_answer {
 	struct elf_file elf; /* but for the file itself, and narrow */
 };
 
+struct file_returns_answer {
+	uint32_t count;
+	struct x86_return returns[X86_RETURNS_MAX];
+};
+
 /* Asks for the headers of the file or image that elf has, with its bytes, and fills the rest. 0, or
  * -errno as file_row_ask() has them, or -ENOEXEC: it is no ELF file. */
 int file_head_ask(struct parser *parser, struct elf_file *elf);
 /* Asks what the file or image exports. 0, or -errno as file_row_ask() has them. */
 int file_exports_ask(struct parser *parser, const struct elf_file *elf,
 		     struct runtime_exports *exports);
+/* Asks where x86-64 code of the file or image returns. 0, or -errno as file_row_ask() has them. */
+int file_returns_ask(struct parser *parser, const struct elf_file *elf, uint64_t address,
+		     bool exact, struct file_returns_answer *answer);
 /* Asks what a file is as a program of Go; the parser knows it by that number from then on. 0, or
  * -errno as file_row_ask() has them. */
 int file_go_ask(struct parser *parser, uint32_t number, const struct elf_file *elf,

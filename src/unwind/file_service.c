@@ -120,6 +120,19 @@ static size_t exports_answer(const struct parser_request *request, const struct 
 	return sizeof(*answer);
 }
 
+static size_t returns_answer(const struct parser_request *request, const struct file_request *of,
+			     char *to)
+{
+	struct file_returns_answer *answer = (struct file_returns_answer *)to;
+	struct elf_file elf;
+
+	memset(answer, 0, sizeof(*answer));
+	if (elf_read(&elf, request, of))
+		answer->count =
+			(uint32_t)x86_returns_find(&elf, of->address, of->exact, answer->returns);
+	return sizeof(*answer);
+}
+
 static struct known_file *file_add(struct parser_request *request, const struct file_request *of)
 {
 	struct known_file *file = memory_get(sizeof(*file));
@@ -327,6 +340,8 @@ size_t file_service(struct parser_request *request, char answer[PARSER_MESSAGE_M
 		return head_answer(request, &of, answer);
 	case FILE_EXPORTS:
 		return exports_answer(request, &of, answer);
+	case FILE_RETURNS:
+		return returns_answer(request, &of, answer);
 	case FILE_DROP:
 		file_drop_known(of.number);
 		return 0;

@@ -37,3 +37,13 @@ const struct runtime_exports *module_read_exports(struct module_read *read, stru
 	read->has_exports = !err || !is_put_off(read, err);
 	return &read->exports;
 }
+
+int module_read_returns(struct module_read *read, struct parser *parser, const struct elf_file *elf,
+			uint64_t address, bool exact, struct file_returns_answer *answer)
+{
+	int err = parser && read->ended < FILE_ENDS_MAX
+			  ? file_returns_ask(parser, elf, address, exact, answer)
+			  : -ECHILD;
+
+	return err && is_put_off(read, err) ? -EAGAIN : err;
+}

@@ -10,6 +10,7 @@
 #include "unwind/elf/elf_file.h"
 #include "unwind/elf/runtime_exports.h"
 
+struct file_returns_answer;
 struct parser;
 
 /* State of reading a file, zeroed at first. */
@@ -26,5 +27,10 @@ int module_read_head(struct module_read *read, struct parser *parser, struct elf
 /* Asked once; all 0 as long as no parser could tell, and of an image. */
 const struct runtime_exports *module_read_exports(struct module_read *read, struct parser *parser,
 						  const struct elf_file *elf);
+
+/* Asks where x86-64 code of the file returns, from an address on (file_returns_ask()). parser: or
+ * NULL. 0; -EAGAIN: none could tell now; or another -errno: none will. */
+int module_read_returns(struct module_read *read, struct parser *parser, const struct elf_file *elf,
+			uint64_t address, bool exact, struct file_returns_answer *answer);
 
 #endif

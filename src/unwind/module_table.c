@@ -441,6 +441,25 @@ struct frame_row *module_row_other(struct module_table *table, struct module *mo
 	return frame_table_other(&module->table, address);
 }
 
+int module_returns(struct module_table *table, struct module *module, uint64_t address, bool exact,
+		   struct file_returns_answer *answer)
+{
+	int64_t start_ns;
+	int err;
+
+	if (time_is_up(table)) {
+		refuse(table);
+		return -EAGAIN;
+	}
+	start_ns = clock_monotonic_ns();
+	err = module_read_returns(&module->read, table->parser, &module->elf, address, exact,
+				  answer);
+	module_table_spend(table, clock_monotonic_ns() - start_ns);
+	if (err == -EAGAIN)
+		refuse(table);
+	return err;
+}
+
 const struct frame_row *module_row(struct module_table *table, struct module *module,
 				   uint64_t address)
 {

@@ -125,6 +125,10 @@ uint32_t module_of_process(struct module_table *table, int64_t pid, int64_t tid,
 /* The unwind row, or NULL. Valid until the next call. */
 const struct frame_row *module_row(struct module_table *table, struct module *module,
 				   uint64_t address);
+/* Asks where code without a row returns (module_read_returns()); counted in refused where not now.
+ */
+int module_returns(struct module_table *table, struct module *module, uint64_t address, bool exact,
+		   struct file_returns_answer *answer);
 /* Returns a row for an address without one, to be filled from another source than the table. Valid
  * until the next call. */
 struct frame_row *module_row_other(struct module_table *table, struct module *module,

@@ -4,7 +4,7 @@
 #include "unwind/frame_step.h"
 #include "unwind/signal_frame.h"
 #include "unwind/walker.h"
-#include "unwind/x86_return.h"
+#include "unwind/file_request.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -186,16 +186,16 @@ bool walker_return_at_once(struct walker *walker)
 
 /* Behind a call that does not return lies another function, which leaves the stack pointer as it
  * was at the call. Where this one's return address lies it is never so. */
-static bool is_return_at(void *of, uint8_t base, int64_t offset, bool called)
+static bool is_return_at(struct walker *walker, const struct x86_return *found)
 {
-	struct walker *walker = of;
 	uint64_t address = walker->registers.sp, ip;
 
-	if (base != walker->machine->sp && !user_register_get(&walker->registers, base, &address))
+	if (found->base != walker->machine->sp &&
+	    !user_register_get(&walker->registers, found->base, &address))
 		return false;
-	address += (uint64_t)offset;
+	address += (uint64_t)(int64_t)found->offset;
 	return address >= walker->registers.sp &&
-	       (!called || base != walker->machine->sp ||
+	       (!found->called || found->base != walker->machine->sp ||
 		address % CALL_ALIGNMENT == CALL_ALIGNMENT - 8) &&
 	       walker_word(walker, address, &ip) && walker_is_return(walker, ip);
 }
@@ -204,16 +204,24 @@ static bool is_return_at(void *of, uint8_t base, int64_t offset, bool called)
 static const struct frame_row *row_followed(struct walker *walker, const struct code *code)
 {
 	struct module_table *modules = walker->unwinder->modules;
-	const struct x86_return_asker asker = {is_return_at, walker};
+	static struct file_returns_answer answer;
 	struct frame_row *row, made;
+	size_t i = 0;
+	int err;
 
 	if (!code->module || walker->machine->elf != EM_X86_64 || modules->without_tables)
 		return NULL;
 	row = module_row_other(modules, code->module, code->address);
-	if (row->followed || row->tries++ >= FOLLOW_TRIES)
+	if (row->followed || row->tries >= FOLLOW_TRIES)
 		return row->followed ? row : NULL;
-	if (x86_return_row(&code->module->elf, code->address + !walker->exact, walker->exact,
-			   &asker, &made))
+	err = module_returns(modules, code->module, code->address + !walker->exact, walker->exact,
+			     &answer);
+	row->tries += err != -EAGAIN;
+	while (!err && i < answer.count &&
+	       !(x86_return_row(&answer.returns[i], &made) &&
+		 is_return_at(walker, &answer.returns[i])))
+		i++;
+	if (err || i == answer.count)
 		return NULL;
 	/* asking for returns may have moved it */
 	row = module_row_other(modules, code->module, code->address);

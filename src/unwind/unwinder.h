@@ -13,10 +13,10 @@
  * build without libdw, or --without unwinder) no file has a table, and walks follow frame
  * pointers.
  *
- * Of x86-64 code without a table x86_return makes a row: it follows the instructions
- * (x86_instruction) to a return, which must lead behind a call. signal_frame knows what handlers
- * of signals return to. A walk that ends in the first 256 bytes of the process' stack is whole:
- * what begins a program never returns. runtime/walk_jit.c leaves code of JIT compilers;
+ * Of x86-64 code without a table a parser makes rows: x86_return follows the instructions
+ * (x86_instruction) to returns, of which one must lead behind a call. signal_frame knows what
+ * handlers of signals return to. A walk that ends in the first 256 bytes of the process' stack is
+ * whole: what begins a program never returns. runtime/walk_jit.c leaves code of JIT compilers;
  * runtime/python_frames.h puts functions of Python in place of the C frames of its loop.
  *
  * A file is closed when no process that was walked has it mapped any more, or when there is no

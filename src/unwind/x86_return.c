@@ -2,7 +2,6 @@
 #include "unwind/x86_return.h"
 #include "unwind/x86_instruction.h"
 
-#include <errno.h>
 #include <string.h>
 
 #define INSTRUCTIONS_MAX 1024 /* on all ways */
@@ -15,9 +14,7 @@
 enum { RSP = 4, RBP = 5, DWARF_RSP = 7, DWARF_RBP = 6 };
 
 /* Registers that a function gives back, in the order of machine.saved. */
-static const uint8_t kept[] = {3, RBP, 12, 13, 14, 15};
-
-#define KEPT_COUNT (sizeof(kept) / sizeof(kept[0]))
+static const uint8_t kept[X86_SAVED] = {3, RBP, 12, 13, 14, 15};
 
 #define REGISTERS 16
 #define IN_PLACE UINT8_MAX /* a location's base: the register has the value itself */
@@ -327,30 +324,32 @@ static struct frame_rule rule_of(const struct place *place, uint8_t number)
 				   .offset = (int32_t)(saved->offset - place->sp.offset - 8)};
 }
 
-/* The stack pointer is where the return address lies. */
-static void row_fill(struct frame_row *row, const struct place *place)
+static bool is_known(const struct x86_return *returns, size_t count, const struct place *place)
 {
-	*row = (struct frame_row){
-		.followed = true,
-		.cfa = {.kind = RULE_REGISTER,
-			.number = place->sp.base,
-			.offset = (int32_t)place->sp.offset + 8},
-		.ra = {.kind = RULE_AT_CFA, .offset = -8},
-	};
-	for (size_t i = 0; i < KEPT_COUNT; i++)
-		row->saved[i] = rule_of(place, kept[i]);
+	for (size_t i = 0; i < count; i++)
+		if (returns[i].base == place->sp.base && returns[i].offset == place->sp.offset &&
+		    returns[i].called == place->called)
+			return true;
+	return false;
 }
 
-static bool is_end(const struct place *place, const struct x86_return_asker *asker)
+/* The stack pointer is where the return address lies: it was there at first. */
+static size_t return_add(const struct place *place, struct x86_return *returns, size_t count)
 {
-	/* the return address was there at first */
-	return (place->sp.base != DWARF_RSP || place->sp.offset >= 0) &&
-	       place->sp.offset < OFFSET_MAX && place->sp.offset > -OFFSET_MAX &&
-	       asker->is_return(asker->of, place->sp.base, place->sp.offset, place->called);
+	if ((place->sp.base == DWARF_RSP && place->sp.offset < 0) ||
+	    place->sp.offset >= OFFSET_MAX || place->sp.offset <= -OFFSET_MAX ||
+	    is_known(returns, count, place))
+		return count;
+	returns[count] = (struct x86_return){.offset = (int32_t)place->sp.offset,
+					     .base = place->sp.base,
+					     .called = place->called};
+	for (size_t i = 0; i < X86_SAVED; i++)
+		returns[count].saved[i] = rule_of(place, kept[i]);
+	return count + 1;
 }
 
-int x86_return_row(const struct elf_file *elf, uint64_t address, bool exact,
-		   const struct x86_return_asker *asker, struct frame_row *row)
+size_t x86_returns_find(const struct elf_file *elf, uint64_t address, bool exact,
+			struct x86_return returns[X86_RETURNS_MAX])
 {
 	struct follower follower = {.elf = elf};
 	struct place place = {
@@ -360,24 +359,41 @@ int x86_return_row(const struct elf_file *elf, uint64_t address, bool exact,
 		.written = {DWARF_RSP, 0},
 		.called = !exact,
 	};
+	size_t count = 0;
 
 	for (size_t i = 0; i < REGISTERS; i++)
 		place.saved[i].base = IN_PLACE;
 
-	for (int i = 0; i < INSTRUCTIONS_MAX; i++) {
+	for (int i = 0; i < INSTRUCTIONS_MAX && count < X86_RETURNS_MAX; i++) {
 		enum step step = instruction_step(&follower, &place);
 
-		if (step == STEP_RETURN && is_end(&place, asker)) {
-			row_fill(row, &place);
-			return 0;
-		}
 		if (step == STEP_ON)
 			continue;
+		if (step == STEP_RETURN)
+			count = return_add(&place, returns, count);
 		do {
 			if (!follower.way_count)
-				return -ENOENT;
+				return count;
 			place = follower.ways[--follower.way_count];
 		} while (jump_to(&follower, &place, place.address) == STEP_NOWHERE);
 	}
-	return -ENOENT;
+	return count;
+}
+
+bool x86_return_row(const struct x86_return *found, struct frame_row *row)
+{
+	if (found->base >= REGISTERS || found->called > 1 || found->offset >= OFFSET_MAX ||
+	    found->offset <= -OFFSET_MAX)
+		return false;
+	*row = (struct frame_row){
+		.followed = true,
+		.cfa = {.kind = RULE_REGISTER, .number = found->base, .offset = found->offset + 8},
+		.ra = {.kind = RULE_AT_CFA, .offset = -8},
+	};
+	for (size_t i = 0; i < X86_SAVED; i++) {
+		if (found->saved[i].kind > RULE_AT_CFA)
+			return false;
+		row->saved[i] = found->saved[i];
+	}
+	return true;
 }

@@ -1,25 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Finds the return of x86-64 code that has no unwind table, as musl's and Go's: its instructions
- * are followed from where it is to a return, for what they do to the stack pointer and to the
- * registers that a function gives back. The result is a row as a table would have it. */
+/* Finds the returns of x86-64 code that has no unwind table, as musl's and Go's: its instructions
+ * are followed from where it is, for what they do to the stack pointer and to the registers that a
+ * function gives back. A parser does so. Which of the returns it is the thread's stack tells. */
 #ifndef TSNAP_UNWIND_X86_RETURN_H
 #define TSNAP_UNWIND_X86_RETURN_H
 
 #include "unwind/elf/elf_file.h"
 #include "unwind/frame_row.h"
 
-/* Callback for what only the caller knows: the thread's stack. */
-struct x86_return_asker {
-	/* True if a call may return to what is on the stack so far from that register (DWARF's
-	 * number). called: a function was called on the way, so that the stack was aligned there;
-	 * behind a call that does not return lies another function. */
-	bool (*is_return)(void *of, uint8_t base, int64_t offset, bool called);
-	void *of;
+#define X86_RETURNS_MAX 16
+#define X86_SAVED 6 /* registers that a function gives back, in the order of machine.saved */
+
+struct x86_return {
+	int32_t offset; /* of the return address, from what that register is now */
+	uint8_t base;	/* DWARF's number */
+	uint8_t called; /* a function was called on the way, so that the stack was aligned there;
+			 * behind a call that does not return lies another function */
+	struct frame_rule saved[X86_SAVED];
 };
 
-/* address: as the file has them, of the instruction. exact: the thread is there; else a call
- * returns there. 0, or -ENOENT: no way to a return that can be followed. */
-int x86_return_row(const struct elf_file *elf, uint64_t address, bool exact,
-		   const struct x86_return_asker *asker, struct frame_row *row);
+/* Fills returns, those of the ways that are gone first before others; how many. address: as the
+ * file has them, of the instruction. exact: the thread is there; else a call returns there. */
+size_t x86_returns_find(const struct elf_file *elf, uint64_t address, bool exact,
+			struct x86_return returns[X86_RETURNS_MAX]);
+
+/* Makes a row of it, as a table would have it. False: it is none that x86_returns_find() tells. */
+bool x86_return_row(const struct x86_return *found, struct frame_row *row);
 
 #endif

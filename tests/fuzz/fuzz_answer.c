@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Answers of a parser that was taken over, for a row of an unwind table: the row is refused, or a
- * walk can follow it. */
+/* Answers of a parser that was taken over, for a row of an unwind table, or for the returns of code
+ * without one: they are refused, or a walk can follow them. */
 #include <elf.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,6 +17,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define ADDRESS 0x1000
 
+static void returns_try(const struct machine *machine, const struct elf_file *elf,
+			const uint8_t *data, size_t size)
+{
+	const struct frame_table table = {.elf = elf};
+	struct file_returns_answer answer = {0};
+	struct frame_row row;
+
+	memcpy(&answer, data, size < sizeof(answer) ? size : sizeof(answer));
+	for (uint32_t i = 0; i < answer.count && i < X86_RETURNS_MAX; i++)
+		if (x86_return_row(&answer.returns[i], &row))
+			row_apply(machine, &table, &row, ADDRESS);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct parsers parsers = {.control = -1};
@@ -29,6 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!machine || !size || size > sizeof(struct file_row_answer))
 		return 0;
+	returns_try(machine, &elf, data, size);
 	must(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair));
 	must(send(pair[1], data, size, 0) == (ssize_t)size);
 	parser.socket = pair[0];

@@ -19,20 +19,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define CODE 0x1010
 
-static bool is_return(void *of, uint8_t base, int64_t offset, bool called)
-{
-	(void)of;
-	return (uint64_t)(offset + base) % 64 == 8 || called;
-}
-
 static void code_try(const struct machine *machine, const struct frame_table *table,
 		     uint64_t address)
 {
-	const struct x86_return_asker asker = {is_return, NULL};
+	struct x86_return returns[X86_RETURNS_MAX];
+	size_t count = x86_returns_find(table->elf, address, address % 8, returns);
 	struct frame_row row;
 
-	if (!x86_return_row(table->elf, address, address % 8, &asker, &row))
+	for (size_t i = 0; i < count; i++) {
+		if (!x86_return_row(&returns[i], &row))
+			abort();
 		row_apply(machine, table, &row, CODE);
+	}
 }
 
 static void address_try(const struct machine *machine, struct frame_source *source,

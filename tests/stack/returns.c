@@ -14,12 +14,17 @@
 #define SAVED 6
 #define SKIPPED 77
 
-static bool is_return(void *of, uint8_t base, int64_t offset, bool called)
+/* The return that is the table's. False: it is not among those that are found. */
+static bool return_find(const struct elf_file *elf, uint64_t address, const struct frame_rule *cfa,
+			struct frame_row *row)
 {
-	const struct frame_rule *cfa = of;
+	struct x86_return returns[X86_RETURNS_MAX];
+	size_t count = x86_returns_find(elf, address, true, returns);
 
-	(void)called;
-	return base == cfa->number && offset == cfa->offset - 8;
+	for (size_t i = 0; i < count; i++)
+		if (returns[i].base == cfa->number && returns[i].offset == cfa->offset - 8)
+			return x86_return_row(&returns[i], row);
+	return false;
 }
 
 /* True if the register is told as the table does, or as unknown. */
@@ -81,9 +86,7 @@ int main(int argc, char **argv)
 		if (!is_of_compilers(row))
 			continue;
 		count++;
-		if (x86_return_row(&elf, address, true,
-				   &(struct x86_return_asker){is_return, (void *)&row->cfa},
-				   &found)) {
+		if (!return_find(&elf, address, &row->cfa, &found)) {
 			lost++;
 			continue;
 		}

@@ -37,6 +37,15 @@ static size_t service_lies(struct parser_request *request, char answer[PARSER_ME
 	return bytes;
 }
 
+static size_t service_dies_of_code(struct parser_request *request, char answer[PARSER_MESSAGE_MAX])
+{
+	struct file_request of;
+
+	memcpy(&of, request->bytes, sizeof(of));
+	return of.kind == FILE_RETURNS ? service_dies(request, answer)
+				       : file_service(request, answer);
+}
+
 static size_t service_is_brief(struct parser_request *request, char answer[PARSER_MESSAGE_MAX])
 {
 	return file_service(request, answer) ? 1 : 0;
@@ -135,6 +144,58 @@ static void lies_are_not_believed(void **state)
 	expect_no_code(service_is_brief);
 }
 
+/* The address of a function of this program, as its file has it. */
+static uint64_t address_of_code(const struct elf_file *elf)
+{
+	extern const char __executable_start[];
+
+	return elf->segments[0].address - elf->segments[0].offset +
+	       ((uintptr_t)service_dies_of_code - (uintptr_t)__executable_start);
+}
+
+static void code_is_followed_by_a_parser(void **state)
+{
+	struct parsers *parsers = table_begin(&table, file_service);
+	struct x86_return here[X86_RETURNS_MAX];
+	struct file_returns_answer answer;
+	const struct elf_file *elf;
+	unsigned int put_off;
+
+	(void)state;
+	assert_int_equal(module_get(&table, &put_off), 0);
+	elf = &table.modules[0]->elf;
+	memset(here, 0, sizeof(here));
+	assert_int_equal(
+		module_returns(&table, table.modules[0], address_of_code(elf), true, &answer), 0);
+	assert_int_equal(answer.count, x86_returns_find(elf, address_of_code(elf), true, here));
+#ifdef __x86_64__
+	assert_true(answer.count > 0);
+#endif
+	assert_memory_equal(answer.returns, here, sizeof(here));
+	module_table_clear(&table);
+	parsers_end(parsers);
+}
+
+static void code_that_ends_parsers_is_not_followed(void **state)
+{
+	struct parsers *parsers = table_begin(&table, service_dies_of_code);
+	struct file_returns_answer answer;
+	unsigned int put_off;
+	int err = -EAGAIN;
+
+	(void)state;
+	assert_int_equal(module_get(&table, &put_off), 0);
+	for (int i = 0; err == -EAGAIN && i < TRIES; i++) {
+		err = module_returns(&table, table.modules[0], 0, true, &answer);
+		nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+	}
+	assert_int_equal(err, -EPIPE);
+	assert_int_equal(module_returns(&table, table.modules[0], 0, true, &answer), -ECHILD);
+	assert_int_equal(parsers_lost(parsers), FILE_ENDS_MAX);
+	module_table_clear(&table);
+	parsers_end(parsers);
+}
+
 /* Nothing of it was read: it is code as it lies in the file. */
 static void without_parsers_no_header_is_read(void **state)
 {
@@ -173,6 +234,8 @@ int main(void)
 		cmocka_unit_test(a_file_that_ends_parsers_is_none_of_code),
 		cmocka_unit_test(lies_are_not_believed),
 		cmocka_unit_test(without_parsers_no_header_is_read),
+		cmocka_unit_test(code_is_followed_by_a_parser),
+		cmocka_unit_test(code_that_ends_parsers_is_not_followed),
 		cmocka_unit_test(what_was_cleared_is_read_again),
 	};
 
