@@ -87,6 +87,7 @@ def measure(ctx, kinds, seconds, *args, rate=50, **popen):
     for kind in kinds:
         for i, state in enumerate(("ON", "RQ")):
             account, ours = after[kind][i] - before[kind][i], found[kind, state].exact * part
+            print("# %s: %.2f s in %s by our totals, %.2f by schedstat" % (kind, ours, state, account))
             harness.check(abs(ours - account) <= 0.2 * account + 1, "%s: %.2f s in %s by our totals, %.2f by schedstat", kind,
                           ours, state, account)
     return found, tool
