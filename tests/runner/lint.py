@@ -60,7 +60,7 @@ CHECKS = (
                                        "tests/lint/readme-paths src")),
     ("failures without words", commands("python3 -B tests/lint/test_errors_told.py", "tests/lint/errors-told src")),
     # tests that are not run again where nothing changed
-    ("what is run again", commands("python3 -B tests/lint/test_verdicts.py")),
+    ("what is run again", commands("python3 -B tests/lint/test_verdicts.py", "python3 -B tests/lint/test_tidy.py")),
     ("the runner of these tests", commands("python3 -B -m unittest discover -s tests/runner")),
     ("the runner of emulated machines", commands("python3 -B -m unittest discover -s tests/vm")),
     ("the bench's figures", figures),
