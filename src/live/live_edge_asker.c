@@ -9,8 +9,6 @@
 
 #include <sched.h>
 
-#define COPIES_MAX 3 /* tries to copy a record that changes meanwhile */
-
 uint64_t live_edge_needs(const struct live_context *context)
 {
 	/* never stacks or values of /proc: nobody asks for those of a blocker */
@@ -25,10 +23,8 @@ static bool record_find(struct live_context *context, int64_t tid, struct thread
 	/* in a container the array goes by the kernel's ids */
 	if (!context->view.translated &&
 	    !thread_table_key(&context->kernel.table, (uint32_t)tid, &key))
-		for (int i = 0; i < COPIES_MAX; i++)
-			if (!thread_table_get(&context->kernel.table, key, record) &&
-			    record->sched.sequence_done == record->sched.sequence_begun)
-				return record->sched.tid == (uint32_t)tid;
+		if (!thread_table_get_whole(&context->kernel.table, key, record))
+			return record->sched.tid == (uint32_t)tid;
 	seed = live_seed_waiting(&context->seed, (uint32_t)tid);
 	if (seed)
 		*record = *seed;

@@ -67,6 +67,22 @@ int thread_table_get(struct thread_table *table, uint32_t key, struct thread_sta
 	return table->store->get(table, key, record);
 }
 
+static bool is_torn(const struct thread_state *record)
+{
+	return record->sched.sequence_done != record->sched.sequence_begun;
+}
+
+int thread_table_get_whole(struct thread_table *table, uint32_t key, struct thread_state *record)
+{
+	for (int i = 0; i < TORN_TRIES; i++) {
+		int err = thread_table_get(table, key, record);
+
+		if (err || !is_torn(record))
+			return err;
+	}
+	return -EAGAIN;
+}
+
 /* The sequence's begun is read last, as slots_get() does. */
 static bool is_out(struct thread_table *table, uint32_t key, uint32_t tid, uint64_t sequence,
 		   bool *woken)
@@ -134,17 +150,11 @@ void thread_table_put_call(struct thread_table *table, uint32_t key,
 
 void thread_table_meet(struct thread_table *table, struct thread_state *record)
 {
-	uint32_t key = record->key;
+	int err = is_torn(record) ? thread_table_get_whole(table, record->key, record) : 0;
 
-	for (int i = 0; record->sched.sequence_done != record->sched.sequence_begun; i++) {
-		if (i == TORN_TRIES) {
-			table->torn_count++;
-			return;
-		}
-		if (thread_table_get(table, key, record))
-			return; /* the thread ended meanwhile */
-	}
-	table->visitor.visit(table->visitor.to, record);
+	table->torn_count += err == -EAGAIN;
+	if (!err) /* else it kept changing, or the thread ended meanwhile */
+		table->visitor.visit(table->visitor.to, record);
 }
 
 void thread_table_visit(struct thread_table *table, uint32_t key,

@@ -118,6 +118,8 @@ static inline const struct thread_state *thread_table_mapped(const struct thread
 
 /* One record, perhaps torn, or -ENOENT. */
 int thread_table_get(struct thread_table *table, uint32_t key, struct thread_state *record);
+/* One that is whole; also -EAGAIN: it kept changing. */
+int thread_table_get_whole(struct thread_table *table, uint32_t key, struct thread_state *record);
 /* True if the thread has not run since its switch out with that sequence number. Where the array is
  * mapped nothing is copied. */
 bool thread_table_is_out(struct thread_table *table, uint32_t key, uint32_t tid, uint64_t sequence);
