@@ -216,7 +216,9 @@ static const struct frame_row *row_followed(struct walker *walker, const struct 
 		return row->followed ? row : NULL;
 	err = module_returns(modules, code->module, code->address + !walker->exact, walker->exact,
 			     &answer);
-	row->tries += err != -EAGAIN;
+	if (err == -EAGAIN)
+		return NULL;
+	row->tries = err || !answer.count ? FOLLOW_TRIES : row->tries + 1;
 	while (!err && i < answer.count &&
 	       !(x86_return_row(&answer.returns[i], &made) &&
 		 is_return_at(walker, &answer.returns[i])))
