@@ -17,8 +17,6 @@
 #define PEERS_MAX 1024	    /* threads of one process that are looked at */
 #define PEERS_SCAN_MAX 4096 /* and of all in one scan */
 #define SEEN_MAX 32768
-/* Where nothing is read of the wait; and up to as much more. */
-#define SEEN_STILL_NS NS_PER_SECOND
 #define LISTS_MAX 4096
 #define IDLE_NS (5 * NS_PER_SECOND) /* lists and threads not asked for so long are forgotten */
 
@@ -85,11 +83,9 @@ static void seen_keep(struct live_context *context, struct seen_thread *seen,
 		      const struct edge_asker *asker, const struct peer_thread *thread)
 {
 	seen->pid = asker->sample->pid;
-	seen->until_ns = lookup_wait_until(context->lookup, asker->sample->tid,
-					   asker->record->sched.sequence_done);
-	if (!seen->until_ns) /* spread, as those of waits are */
-		seen->until_ns = context->now.moment.now_ns + SEEN_STILL_NS +
-				 (int64_t)(hash_u64(seen->entry.key) % SEEN_STILL_NS);
+	seen->until_ns =
+		lookup_wait_until(context->lookup, asker->sample->tid,
+				  asker->record->sched.sequence_done, context->now.moment.now_ns);
 	seen->record_key = asker->record->key;
 	seen->record_tid = asker->record->sched.tid;
 	seen->sequence = asker->record->sched.sequence_done;

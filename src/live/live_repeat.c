@@ -6,8 +6,7 @@
 
 #include <string.h>
 
-#define REPEATED_MAX 4096	/* 3 MB */
-#define REPEAT_NS NS_PER_SECOND /* where nothing is read of the wait, and up to as much more */
+#define REPEATED_MAX 4096 /* 3 MB */
 #define REPEAT_IDLE_NS (2 * NS_PER_SECOND)
 
 /* Needs that each sample has anew, or that depend on more than the thread's sleep. */
@@ -58,7 +57,6 @@ void live_repeat_keep(struct live_repeat *repeat, const struct live_context *con
 {
 	struct repeated *kept;
 	struct cache_entry entry;
-	int64_t until_ns;
 	bool added;
 
 	if (!context_repeats(context) || sample->state != DOING_SLEEP || sample->wait_open ||
@@ -66,17 +64,15 @@ void live_repeat_keep(struct live_repeat *repeat, const struct live_context *con
 		return;
 	if (repeat->samples.count == REPEATED_MAX && !cache_find(&repeat->samples, record->key))
 		return;
-	until_ns = lookup_wait_until(context->lookup, sample->tid, record->sched.sequence_done);
-	if (!until_ns) /* spread, so that not all come due in one scan */
-		until_ns = context->now.moment.now_ns + REPEAT_NS +
-			   (int64_t)(hash_u64((uint64_t)sample->tid) % REPEAT_NS);
 	repeat->samples.entry_bytes = sizeof(*kept);
 	repeat->samples.entries_max = REPEATED_MAX;
 	kept = cache_get(&repeat->samples, record->key, context->now.moment.now_ns, &added);
 	entry = kept->entry;
 	*kept = (struct repeated){
 		.entry = entry,
-		.until_ns = until_ns,
+		.until_ns =
+			lookup_wait_until(context->lookup, sample->tid, record->sched.sequence_done,
+					  context->now.moment.now_ns),
 		.sequence = record->sched.sequence_done,
 		.needs = context->wants.needs,
 		.sample = *sample,

@@ -17,12 +17,15 @@ bool wait_facts_suffice(const struct wait_facts *facts)
 }
 
 /* Spread, so that those seen first in one scan don't all come due in one. */
+int64_t wait_still_until(int64_t tid, int64_t read_ns)
+{
+	return read_ns + WAIT_STILL_NS + (int64_t)(hash_u64((uint64_t)tid) % WAIT_STILL_NS);
+}
+
 int64_t wait_episode_until(const struct wait_episode *episode)
 {
-	if (episode->pending)
-		return episode->read_ns + 1;
-	return episode->read_ns + WAIT_STILL_NS +
-	       (int64_t)(hash_u64(episode->entry.key) % WAIT_STILL_NS);
+	return episode->pending ? episode->read_ns + 1
+				: wait_still_until((int64_t)episode->entry.key, episode->read_ns);
 }
 
 static bool episode_continues(const struct wait_episode *episode, const struct sample *sample,

@@ -43,6 +43,8 @@ void wait_episodes_init(struct cache *episodes);
 struct wait_episode *wait_episode_find(struct cache *episodes, const struct sample *sample,
 				       const struct lookup_hint *hint, int64_t now_ns);
 
+/* When facts that were read then of a thread's wait are stale, monotonic. */
+int64_t wait_still_until(int64_t tid, int64_t read_ns);
 /* When its facts are stale, monotonic: in a second or two, or with the next scan where that may
  * know more. */
 int64_t wait_episode_until(const struct wait_episode *episode);

@@ -86,9 +86,9 @@ void waits_set_daemon_ports(struct waits *waits, int64_t ports);
 bool waits_facts(struct waits *waits, const struct sample *sample, const struct lookup_hint *hint,
 		 bool anew, int64_t now_ns, struct wait_facts *facts);
 
-/* When facts of that thread's wait are found out anew, monotonic. sequence: of its switch out. 0:
- * none are known. */
-int64_t waits_until(struct waits *waits, int64_t tid, uint64_t sequence);
+/* When facts of that thread's wait are found out anew, monotonic; where none are known, until when
+ * it may be left at that. sequence: of its switch out. */
+int64_t waits_until(struct waits *waits, int64_t tid, uint64_t sequence, int64_t now_ns);
 
 /* A lock of a language's runtime that a futex belongs to, and its holder. */
 struct runtime_lock {

@@ -205,9 +205,10 @@ bool waits_facts(struct waits *waits, const struct sample *sample, const struct 
 	return whole;
 }
 
-int64_t waits_until(struct waits *waits, int64_t tid, uint64_t sequence)
+int64_t waits_until(struct waits *waits, int64_t tid, uint64_t sequence, int64_t now_ns)
 {
 	const struct wait_episode *episode = cache_find(&waits->episodes, (uint64_t)tid);
 
-	return episode && episode->sequence == sequence ? wait_episode_until(episode) : 0;
+	return episode && episode->sequence == sequence ? wait_episode_until(episode)
+							: wait_still_until(tid, now_ns);
 }

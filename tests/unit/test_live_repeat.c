@@ -93,7 +93,7 @@ static void sleepers_are_told_until_their_wait_is_read(void **state)
 	sample.syscall_nr = SYS_futex;
 	sample.kthread = 0;
 	lookup_fill(scene->context.lookup, &sample, &hint, NEED_SYSCALL | NEED_WAITS, NOW_NS);
-	until_ns = lookup_wait_until(scene->context.lookup, sample.tid, hint.sequence);
+	until_ns = lookup_wait_until(scene->context.lookup, sample.tid, hint.sequence, 0);
 	assert_true(until_ns > NOW_NS);
 	scene->context.now.moment.now_ns = until_ns - 2;
 	keep(scene);

@@ -161,9 +161,9 @@ bool lookup_wait_facts(struct lookup *lookup, const struct sample *sample,
 	return waits_facts(lookup->waits, sample, hint, anew, now_ns, facts);
 }
 
-int64_t lookup_wait_until(struct lookup *lookup, int64_t tid, uint64_t sequence)
+int64_t lookup_wait_until(struct lookup *lookup, int64_t tid, uint64_t sequence, int64_t now_ns)
 {
-	return waits_until(lookup->waits, tid, sequence);
+	return waits_until(lookup->waits, tid, sequence, now_ns);
 }
 
 void lookup_set_container_reader(struct lookup *lookup, container_file_reader *read, void *of)

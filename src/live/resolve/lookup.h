@@ -67,9 +67,9 @@ bool lookup_wait_facts(struct lookup *lookup, const struct sample *sample,
 		       const struct lookup_hint *hint, bool anew, int64_t now_ns,
 		       struct wait_facts *facts);
 
-/* When what the thread waits for is read again, monotonic. sequence: of its switch out. 0: it was
- * not asked for. */
-int64_t lookup_wait_until(struct lookup *lookup, int64_t tid, uint64_t sequence);
+/* When what the thread waits for is read again, or asked for again if it was not, monotonic.
+ * sequence: of its switch out. */
+int64_t lookup_wait_until(struct lookup *lookup, int64_t tid, uint64_t sequence, int64_t now_ns);
 
 /* Returns containers_unnamed() of proc/containers.h. */
 size_t lookup_unnamed_containers(const struct lookup *lookup, bool refused);
