@@ -85,7 +85,7 @@ static void node_fill_now(struct live_chains *chains, size_t place, int64_t pid)
 
 	if (!there) {
 		looked.record = (struct thread_state){0};
-		looked.sample = sample_absent;
+		looked.sample = *sample_absent();
 	}
 	node_fill(chains, place, &looked.asker);
 	nodes->nodes[place].unknown |= !there;

@@ -97,7 +97,7 @@ bool live_edge_look(struct live_context *context, int64_t tid, int64_t pid,
 	struct live_moment now = context->now.moment;
 	enum thread_doing doing;
 
-	*looked = (struct edge_looked){.sample = sample_absent};
+	*looked = (struct edge_looked){.sample = *sample_absent()};
 	looked->asker.record = record;
 	looked->asker.sample = &looked->sample;
 	if (!record_find(context, tid, record))

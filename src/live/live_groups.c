@@ -4,11 +4,6 @@
 #include "sample/proc_values.h"
 
 #define ALWAYS SAMPLE_NEED(60) /* no NEED_* */
-/* Facts that lookup/ keeps until a thread is called otherwise, which it takes for the sign of an
- * exec. */
-#define NEEDS_KEPT                                                                                \
-	(NEED_USER | NEED_PPID | NEED_CMDLINE | NEED_EXE | NEED_FILE | NEED_CGROUP | NEED_STACK | \
-	 NEED_WAKER_STACK | NEED_WAKER_COMM | NEED_PID_NS | NEED_WHY | NEEDS_PROC_VALUES)
 
 /* A group is compiled and attached when any of these is needed. */
 static const uint64_t group_needs[GROUP_COUNT] = {

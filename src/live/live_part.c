@@ -10,15 +10,10 @@
 
 #include <errno.h>
 
-/* Facts that a filter can be told before the registers of a thread are asked for: by its record,
- * and by these lookups; and facts that it can be told after that. */
+/* Facts that a filter can be told by a thread's record; that are there when a part of the scan has
+ * been gathered; and by lookups once the thread's registers are there. */
 #define NEEDS_RECORD (NEED_COMM | NEED_WAKER)
 #define KNOWN_EARLY (KNOWN_IDS | KNOWN_STATE | KNOWN_RECORD | KNOWN_EVENT | NEEDS_RECORD)
-#define NEEDS_EARLY                                                                        \
-	(NEED_TOTALS | NEED_COMMSUM | NEED_USER | NEED_CGROUP | NEED_PPID | NEED_CMDLINE | \
-	 NEED_EXE | NEED_WAKER_COMM | NEED_WAKER_PID | NEED_PID_NS | NEEDS_PROC_VALUES |   \
-	 NEED_BLOCK)
-/* facts that are there when a part of the scan has been gathered */
 #define NEEDS_SETTLED (NEEDS_STACKS | NEEDS_CHAINS | NEED_RUNQ_WHY)
 #define NEEDS_LATE (NEED_SYSCALL | NEED_WHY | NEED_FILE | NEED_FILENAMESUM)
 
@@ -58,7 +53,7 @@ static enum verdict sample_ask(struct live *live, const struct thread_state *rec
 	enum verdict verdict = filter_ask(live->context.wants.filter, sample, known);
 	uint64_t need;
 
-	can &= live->context.wants.filter_needs;
+	can &= live->context.wants.filter_needs & ~known;
 	while (verdict == VERDICT_OPEN && (need = needs_first(can))) {
 		if (need == NEED_TOTALS)
 			totals_fill(live, record, sample);

@@ -46,7 +46,7 @@ static void who_fill(struct live_context *context, const struct latency_key *key
 		who->state = who->state_us = who->cpu = who->waker_tid = ABSENT;
 		return;
 	}
-	*who = sample_absent;
+	*who = *sample_absent();
 	who->tid = key->shown_tid;
 	if (!key->tgid)
 		return;

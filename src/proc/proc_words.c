@@ -4,6 +4,7 @@
 #include "proc/proc.h"
 #include "base/clock.h"
 #include "base/names.h"
+#include "sample/needs_table.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -112,11 +113,6 @@ static const struct word_row {
 };
 
 #define ROW_COUNT (sizeof(rows) / sizeof(rows[0]))
-
-static const struct {
-	uint64_t need;
-	const char *name;
-} files[] = {{NEED_STAT, "stat"}, {NEED_STATUS, "status"}, {NEED_IO, "io"}};
 
 struct proc_words_entry {
 	struct cache_entry entry; /* key: tid */
@@ -297,13 +293,15 @@ void proc_words_fill(struct cache *threads, const char *root, const struct sampl
 		kept->values = *proc_values_absent();
 		renew = needs;
 	}
-	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-		if (!(renew & files[i].need))
+	for (size_t i = 0; i < needs_row_count; i++) {
+		const struct needs_row *file = &needs_rows[i];
+
+		if (!(renew & file->need & NEEDS_PROC_VALUES))
 			continue;
-		if (proc_file_read(root, sample->pid, sample->tid, files[i].name, text,
-				   sizeof(text)) < 0)
+		if (proc_file_read(root, sample->pid, sample->tid, file->name, text, sizeof(text)) <
+		    0)
 			text[0] = '\0';
-		proc_words_parse(files[i].need, text, &kept->values);
+		proc_words_parse(file->need, text, &kept->values);
 	}
 	*sample->proc_values = kept->values;
 }

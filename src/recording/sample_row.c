@@ -96,7 +96,7 @@ static void next_clear(struct sample_row *row)
 	if (!row->fresh && !row->changed)
 		return;
 	row->fresh = false;
-	row->next.sample = sample_absent;
+	row->next.sample = *sample_absent();
 	if (row->needs & NEEDS_PROC_VALUES) {
 		row->next.proc_values = *proc_values_absent();
 		row->next.sample.proc_values = &row->next.proc_values;

@@ -372,7 +372,7 @@ void chain_report_end_scan(struct chain_report *report)
 		const struct chain_victim *victim = &report->victims[i];
 		const uint64_t *stack =
 			index_find(&report->scan_stacks, (uint64_t)victim->root_tid);
-		struct sample root = sample_absent;
+		struct sample root = *sample_absent();
 
 		root.weight_us = victim->weight_us;
 		root.root = victim->root;

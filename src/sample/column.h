@@ -70,10 +70,6 @@ extern const size_t column_section_count;
 /* NULL if there is none. */
 const struct column *sample_column_find(const char *name);
 
-/* Needs of columns that a thread keeps. */
-#define NEEDS_OF_THREADS                                                              \
-	(NEED_COMM | NEED_COMMSUM | NEED_USER | NEED_PPID | NEED_CMDLINE | NEED_EXE | \
-	 NEED_CGROUP | NEED_CGROUP_NAMES | NEED_CONTAINER_NAME | NEED_PID_NS)
 /* True if it is of a thread rather than of one sample: what a thread keeps while it does one thing
  * or another. Accounts have these columns, too. */
 bool column_is_kept(const struct column *column);
@@ -86,6 +82,11 @@ static inline union value column_read(const struct column *column, const void *f
 
 	memcpy(&value, (const char *)from + column->offset, sizeof(value));
 	return value;
+}
+
+static inline void column_set(const struct column *column, void *to, union value value)
+{
+	memcpy((char *)to + column->offset, &value, sizeof(value));
 }
 
 static inline bool value_is_absent(const struct column *column, union value value)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Needs of columns: a row per NEED_* says where it comes from and what that costs. */
+/* Needs of columns, at run time: a row per NEED_*, made of those in sample/needs.h. */
 #ifndef TSNAP_SAMPLE_NEEDS_TABLE_H
 #define TSNAP_SAMPLE_NEEDS_TABLE_H
 
 #include <stddef.h>
 
-#include "sample/sample.h"
+#include "sample/needs.h"
 
 enum needs_cost {
 	COST_FREE,    /* in what is kept and read anyway */
@@ -18,11 +18,12 @@ extern const char *const needs_cost_names[COST_COUNT];
 
 struct needs_row {
 	uint64_t need; /* 0: what needs nothing */
+	uint64_t implies;
 	enum needs_cost cost;
 	const char *name, *help;
 };
 
-/* In the order in which a filter asks: the cheapest first, and behind what it implies. */
+/* In the order of SAMPLE_NEEDS. */
 extern const struct needs_row needs_rows[];
 extern const size_t needs_row_count;
 

@@ -10,7 +10,6 @@
 #include "sample/column.h"
 
 #define PROC_VALUES_SLOTS 104
-#define NEEDS_PROC_VALUES (NEED_STAT | NEED_STATUS | NEED_IO)
 
 struct proc_values {
 	union value slots[PROC_VALUES_SLOTS];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* One thread in one scan: the only form in which samples reach columns, filters and renderers.
  *
- * Filled by maps/thread_table and lookup/ when live, by recording/sample_file when replayed. Plain
+ * Filled by live/threads and live/resolve when live, by recording/sample_file when replayed. Plain
  * data: copying a sample is an assignment; text fields point to interned names,
  * which go at source->release() at the earliest, and are not owned.
  */
@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "sample/needs.h"
 
 /* Every number is an int64_t so that absent has one spelling; absent text is NULL. */
 #define ABSENT INT64_MIN
@@ -112,63 +114,7 @@ struct sample {
 };
 
 /* All fields absent. */
-extern const struct sample sample_absent;
-
-/* Needs of a column beyond what every sample has; a column row's `needs`. A group that no chosen
- * column needs is neither read nor looked up. */
-#define SAMPLE_NEED(bit) (UINT64_C(1) << (bit))
-#define NEED_USER SAMPLE_NEED(0)	    /* user */
-#define NEED_PPID SAMPLE_NEED(1)	    /* ppid */
-#define NEED_CMDLINE SAMPLE_NEED(2)	    /* cmdline */
-#define NEED_EXE SAMPLE_NEED(3)		    /* exe */
-#define NEED_SYSCALL SAMPLE_NEED(4)	    /* syscall, syscall_nr, arg */
-#define NEED_FILE SAMPLE_NEED(5)	    /* fd, filename (implies NEED_SYSCALL) */
-#define NEED_CGROUP SAMPLE_NEED(6)	    /* cgroup */
-#define NEED_WAKER SAMPLE_NEED(7)	    /* waker_tid */
-#define NEED_WAKER_COMM SAMPLE_NEED(8)	    /* waker_comm (implies NEED_WAKER) */
-#define NEED_TOTALS SAMPLE_NEED(9)	    /* cpu_us .. ivcsw */
-#define NEED_COMMSUM SAMPLE_NEED(10)	    /* derived from comm (implies NEED_COMM) */
-#define NEED_FILENAMESUM SAMPLE_NEED(11)    /* derived from filename (implies NEED_FILE) */
-#define NEED_COMM SAMPLE_NEED(12)	    /* comm, after a change of it, too */
-#define NEED_STACK SAMPLE_NEED(13)	    /* stack (implies NEED_USTACK, NEED_KSTACK) */
-#define NEED_STAT SAMPLE_NEED(14)	    /* parts of proc_values: those of /proc/TID/stat, */
-#define NEED_STATUS SAMPLE_NEED(15)	    /* status */
-#define NEED_IO SAMPLE_NEED(16)		    /* and io */
-#define NEED_WAKER_PID SAMPLE_NEED(17)	    /* waker_pid (implies NEED_WAKER) */
-#define NEED_PID_NS SAMPLE_NEED(18)	    /* pid_ns, ns_pid, ns_tid */
-#define NEED_CGROUP_NAMES SAMPLE_NEED(19)   /* derived from cgroup (implies NEED_CGROUP) */
-#define NEED_CONTAINER_NAME SAMPLE_NEED(20) /* container_name, pod_name (implies NEED_CGROUP) */
-#define NEED_SLEEP \
-	SAMPLE_NEED(21) /* sleep_us of those, too, that only slept (implies NEED_TOTALS) */
-#define NEED_PROCESSES SAMPLE_NEED(22)	/* forks, execs, exits, in accounts (implies NEED_COMM) */
-#define NEED_CONNECTION SAMPLE_NEED(23) /* connection, remote (implies NEED_FILE) */
-#define NEED_FILETYPE SAMPLE_NEED(24)	/* filetype (implies NEED_FILE) */
-#define NEED_WAITS SAMPLE_NEED(25)	/* waits_on, waits_on_pid, inflight (implies NEED_FILE) */
-#define NEED_WCHAN SAMPLE_NEED(26)	/* wchan */
-#define NEED_USTACK SAMPLE_NEED(27)	/* ustack, ufunc, ufuncs */
-#define NEED_KSTACK SAMPLE_NEED(28)	/* kstack, kfunc, kfuncs */
-#define NEED_BLOCK SAMPLE_NEED(29)	/* io_dev .. io_others: probes of block devices */
-#define NEED_WHY SAMPLE_NEED(30)	/* why (implies NEED_SYSCALL) */
-#define NEED_CALL_TIME SAMPLE_NEED(31)	/* syscall_us (implies NEED_SYSCALL) */
-/* waker_ustack, waker_kstack, waker_stack (implies NEED_WAKER, NEED_USTACK, NEED_KSTACK) */
-#define NEED_WAKER_STACK SAMPLE_NEED(32)
-/* blocker_tid .. oncpu_cgroup (implies NEED_COMM, NEED_WAITS); the last with NEED_CGROUP */
-#define NEED_BLOCKER SAMPLE_NEED(33)
-#define NEED_CHAIN SAMPLE_NEED(34) /* chain .. root_syscall (implies NEED_BLOCKER, NEED_WHY) */
-
-/* path_end .. path_of_tid, of --critical-path alone (implies NEED_COMM, NEED_WHY) */
-#define NEED_PATH SAMPLE_NEED(35)
-
-#define NEED_WAITS_ONSUM SAMPLE_NEED(40) /* derived from waits_on (implies NEED_WAITS) */
-
-#define NEED_RUNQ_WHY SAMPLE_NEED(41) /* runq_why (implies NEED_COMM) */
-#define NEED_UFILES SAMPLE_NEED(42)   /* ufiles (implies NEED_USTACK) */
-
-#define NEEDS_CHAINS (NEED_BLOCKER | NEED_CHAIN)
-#define NEEDS_STACKS (NEED_USTACK | NEED_KSTACK | NEED_STACK | NEED_WAKER_STACK | NEED_UFILES)
-
-/* needs with everything that they imply. */
-uint64_t sample_needs_close(uint64_t needs);
+const struct sample *sample_absent(void);
 
 /* Account (sample/source.h) of the sample's thread: all that is not its activity. */
 struct sample sample_account(const struct sample *sample);

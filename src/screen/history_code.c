@@ -185,8 +185,8 @@ static struct history_last *last_of(struct history_coder *coder, uint32_t who)
 	coder->last =
 		memory_grow(coder->last, &coder->capacity, (size_t)who + 1, sizeof(*coder->last));
 	for (; before < coder->capacity; before++)
-		coder->last[before] =
-			(struct history_last){.sample = sample_absent, .present = PRESENT_ALWAYS};
+		coder->last[before] = (struct history_last){.sample = *sample_absent(),
+							    .present = PRESENT_ALWAYS};
 	return &coder->last[who];
 }
 
@@ -292,7 +292,7 @@ void history_encode_account(struct history_chunk *chunk, struct history_texts *t
 void history_decode_account(const struct history_chunk *chunk, size_t *at,
 			    const struct history_scan *scan, struct sample *account)
 {
-	*account = sample_absent;
+	*account = *sample_absent();
 	tuple_fill(&chunk->who, (uint32_t)varint_read(chunk->bytes.bytes, at), &history_who,
 		   account);
 	for (size_t i = 0; i < ACCOUNT_COUNT; i++)
@@ -330,7 +330,7 @@ const struct trace_kind *history_decode_trace(const struct history_chunk *chunk,
 	const struct trace_kind *kind;
 	uint64_t used;
 
-	*who = sample_absent;
+	*who = *sample_absent();
 	tuple_fill(&chunk->who, (uint32_t)varint_read(bytes, at), &history_who, who);
 	tuple_fill(&chunk->what, (uint32_t)varint_read(bytes, at), &history_what, who);
 	who->time_us = scan->time_us;

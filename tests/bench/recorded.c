@@ -32,7 +32,7 @@ static void thread_make(struct sample *sample, unsigned int i)
 	static const char *const users[] = {"root", "postgres", "www-data", "prometheus", "nobody"};
 	unsigned int kind = dice(KINDS);
 
-	*sample = sample_absent;
+	*sample = *sample_absent();
 	sample->tid = 1000 + 7 * (int64_t)i;
 	sample->pid = sample->tid - dice(64);
 	sample->user = name_of_string(users[kind % 5]);

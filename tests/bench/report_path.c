@@ -26,7 +26,7 @@ static struct sample sample_make(unsigned int i)
 	static const char *const calls[] = {"futex", "read",	  "epoll_wait", "pread64",
 					    "fsync", "io_submit", "nanosleep",	"sendto"};
 	unsigned int group = dice(GROUPS);
-	struct sample sample = sample_absent;
+	struct sample sample = *sample_absent();
 
 	sample.time_us = 1795207373123456ll;
 	sample.weight_us = 50000;

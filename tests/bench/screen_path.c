@@ -25,7 +25,7 @@ static struct sample sample_of(int64_t thread, int64_t scan)
 	static const char *const calls[] = {"futex", "read", "epoll_wait", "pread64"};
 	uint64_t dice = hash_u64((uint64_t)(thread * 100003 + scan / (1 + thread % 40)));
 	int64_t state = dice % 4 ? DOING_DISK : dice % 8 ? DOING_ON : DOING_RQ;
-	struct sample sample = sample_absent;
+	struct sample sample = *sample_absent();
 	char name[64];
 
 	sample.time_us = FIRST_US + scan * PERIOD_US;

@@ -21,7 +21,7 @@ static void must(bool holds)
 
 static struct sample sample_make(void)
 {
-	struct sample sample = sample_absent;
+	struct sample sample = *sample_absent();
 
 	sample.time_us = 1763671373500000;
 	sample.tid = 12;

@@ -22,7 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 
 	must(!err || e.line[0], "an error has words");
 	for (int64_t hash = 0; dict && hash < HASHES * HASHES; hash++) {
-		struct sample sample = sample_absent;
+		struct sample sample = *sample_absent();
 		struct text printable = {0};
 
 		sample.ustack = hash % HASHES ? hash % HASHES : ABSENT;

@@ -26,7 +26,7 @@ static size_t samples_make(struct sample *samples, const char *at)
 	for (; *at && count < ROWS_MAX; count++) {
 		struct sample *sample = &samples[count];
 
-		*sample = sample_absent;
+		*sample = *sample_absent();
 		sample->weight_us = WEIGHT_US;
 		sample->state = (int64_t)count % DOING_COUNT;
 		sample->comm = field_take(&at);

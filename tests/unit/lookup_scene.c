@@ -13,7 +13,7 @@ int scene_init(void **state)
 	scene.lookup = lookup_new(scene.proc.root);
 	scene.hint = (struct lookup_hint){.sequence = 1};
 	scene.now_ns = 1000 * NS_PER_SECOND;
-	scene.asked = sample_absent;
+	scene.asked = *sample_absent();
 	scene.asked.tid = scene.asked.pid = 7;
 	scene.asked.start_ns = 1;
 	scene.asked.kthread = 0;

@@ -12,7 +12,7 @@
 
 static struct sample thread(int64_t tid, int64_t time_us, int64_t cpu_us)
 {
-	struct sample sample = sample_absent;
+	struct sample sample = *sample_absent();
 
 	sample.tid = tid;
 	sample.time_us = time_us;

@@ -47,7 +47,7 @@ static struct chain_node *add(int64_t tid, const char *comm, enum edge_kind kind
 
 static struct sample told(int64_t tid)
 {
-	struct sample sample = sample_absent;
+	struct sample sample = *sample_absent();
 
 	chain_fill(&nodes, *index_find(&nodes.by_tid, (uint64_t)tid) - 1, NEED_BLOCKER | NEED_CHAIN,
 		   &sample);
@@ -231,7 +231,7 @@ static void of_long_ones_the_middle_is_left_out(void **state)
 
 static void edges_alone(void **state)
 {
-	struct sample sample = sample_absent;
+	struct sample sample = *sample_absent();
 
 	(void)state;
 	add(1, "a", EDGE_MUTEX, 2);

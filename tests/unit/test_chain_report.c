@@ -6,7 +6,7 @@
 
 static struct sample waiting(int64_t root_pid, int64_t root_state, const char *root_syscall)
 {
-	struct sample sample = sample_absent;
+	struct sample sample = *sample_absent();
 
 	sample.weight_us = 1000;
 	sample.chain = name_lent_string("a mutex> b");
@@ -127,7 +127,7 @@ static void taken(struct chain_report *report, struct sample sample)
 
 static struct sample seen(int64_t tid, const char *stack, bool names_open)
 {
-	struct sample sample = sample_absent;
+	struct sample sample = *sample_absent();
 
 	sample.tid = tid;
 	sample.weight_us = 1000;

@@ -33,7 +33,7 @@ static void seen(struct critical_path *path, int scan, int64_t tid, enum thread_
 {
 	const struct scan at = {
 		.time_us = scan * 10000, .weight_us = 10000, .moment_ns = moment_ns(scan)};
-	struct sample sample = sample_absent;
+	struct sample sample = *sample_absent();
 	char comm[8];
 
 	snprintf(comm, sizeof(comm), "t%d", (int)tid);
@@ -213,7 +213,7 @@ static void sent_on_this_host(void **state)
 	struct critical_path path = {.wanted = true};
 	struct told told = {.count = 0};
 	const struct scan scan = {.time_us = 10000, .weight_us = 10000, .moment_ns = moment_ns(1)};
-	struct sample sample = sample_absent;
+	struct sample sample = *sample_absent();
 
 	(void)state;
 	sample.tid = sample.pid = OWN;
@@ -235,7 +235,7 @@ static void waited_on(struct critical_path *path, int scan, int64_t fd, int64_t 
 {
 	const struct scan at = {
 		.time_us = scan * 10000, .weight_us = 10000, .moment_ns = moment_ns(scan)};
-	struct sample sample = sample_absent;
+	struct sample sample = *sample_absent();
 
 	sample.tid = sample.pid = OWN;
 	sample.comm = name_lent_string("t1");

@@ -83,7 +83,7 @@ static void told(struct live_block *block, const struct block_flights *flights, 
 		 uint32_t tgid, const char *others)
 {
 	const struct thread_state record = {.sched.tid = tid, .identity.tgid = tgid};
-	struct sample sample = sample_absent;
+	struct sample sample = *sample_absent();
 
 	live_block_fill(block, flights, &record, 1000000, &sample);
 	assert_string_equal(sample.io_dev, "4000:1");

@@ -16,7 +16,7 @@ static struct distribution_table table;
 
 static struct sample sample_of(const char *comm, int64_t state, const char *syscall)
 {
-	struct sample sample = sample_absent;
+	struct sample sample = *sample_absent();
 
 	sample.comm = name_of_string(comm);
 	sample.state = state;
@@ -272,7 +272,7 @@ static void kinds_are_sound(void **state)
 static void sleeps_are_told(void **state)
 {
 	struct latency_key key = {.kind = LATENCY_OFFCPU, .what = {0x2, 74, 1}};
-	struct sample sample = sample_absent;
+	struct sample sample = *sample_absent();
 	bool compat;
 
 	(void)state;
@@ -281,7 +281,7 @@ static void sleeps_are_told(void **state)
 	assert_int_equal(sample.syscall_nr, 74);
 	assert_true(compat);
 	key = (struct latency_key){.kind = LATENCY_OFFCPU, .what = {0x402, ~0u, 0}};
-	sample = sample_absent;
+	sample = *sample_absent();
 	trace_rows[LATENCY_OFFCPU].tell(&key, &sample, &compat);
 	assert_int_equal(sample.state, DOING_IDLE);
 	assert_int_equal(sample.syscall_nr, ABSENT);

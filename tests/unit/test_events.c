@@ -141,7 +141,7 @@ static void longest_come_first(void **state)
 		.name = "calls", .help = "a fake kind", .fails = true};
 	struct event_list events = {0};
 	struct page page = {.events = &events, .slower_ms = 20};
-	struct sample who = sample_absent;
+	struct sample who = *sample_absent();
 	struct text text = {0};
 	struct error e = {0};
 	struct grid grid = {0};
@@ -183,7 +183,7 @@ static void values_of_proc_are_not_behind_the_sample(void **state)
 	static const struct trace_kind calls = {.name = "calls", .help = "a fake kind"};
 	struct proc_values values = *proc_values_absent();
 	const struct column *column = sample_column_find("cpus_allowed_list");
-	struct sample who = sample_absent;
+	struct sample who = *sample_absent();
 	struct event_list events = {0};
 	struct error e = {0};
 	struct grid grid = {0};

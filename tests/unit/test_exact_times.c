@@ -46,7 +46,7 @@ static void scene_done(struct scene *scene)
 
 static struct sample sample_of(int64_t tid, const char *comm, int64_t state, const char *syscall)
 {
-	struct sample sample = sample_absent;
+	struct sample sample = *sample_absent();
 
 	sample.weight_us = SCAN_US;
 	sample.tid = tid;

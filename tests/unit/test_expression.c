@@ -10,7 +10,7 @@
 
 static struct sample person(void)
 {
-	struct sample sample = sample_absent;
+	struct sample sample = *sample_absent();
 
 	clock_parse_iso("2026-11-20T20:42:53.500000Z", &sample.time_us);
 	sample.tid = 12;
@@ -359,7 +359,7 @@ static void events_tell_more(void **state)
 		{"errno=EAGAIN", VERDICT_OPEN, VERDICT_REFUSED},
 		{"cpu=1", VERDICT_OPEN, VERDICT_OPEN},
 	};
-	struct sample sample = sample_absent;
+	struct sample sample = *sample_absent();
 	struct error e = {0};
 
 	(void)state;

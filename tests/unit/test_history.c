@@ -21,7 +21,7 @@ static struct sample sample_of(int64_t thread, int64_t scan)
 {
 	uint64_t dice = hash_u64((uint64_t)(thread * 100003 + scan / (1 + thread % 40)));
 	int64_t state = dice % 4 ? DOING_DISK : dice % 8 ? DOING_ON : DOING_RQ;
-	struct sample sample = sample_absent;
+	struct sample sample = *sample_absent();
 	char name[32];
 
 	sample.time_us = 1700000000000000 + scan * PERIOD_US;
@@ -103,7 +103,7 @@ static void compare_whole(void *to, const struct sample *sample)
 static void test_all_columns(void **state)
 {
 	struct history *history = history_new(HISTORY_BYTES_DEFAULT, 0);
-	struct sample sample = sample_absent;
+	struct sample sample = *sample_absent();
 	struct scan scan = {.samples = &sample, .count = 1};
 	struct taken taken = {.expected = &sample};
 	struct history_visitor visitor = {.sample = compare_whole, .to = &taken};

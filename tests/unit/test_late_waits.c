@@ -24,7 +24,7 @@ static void take(void *to, const struct sample *sample, struct exact_note note)
 static struct sample sample_of(int tid, const char *file, int time, int since, const char *waits_on,
 			       bool open)
 {
-	struct sample sample = sample_absent;
+	struct sample sample = *sample_absent();
 
 	sample.tid = tid;
 	sample.pid = tid / 10;

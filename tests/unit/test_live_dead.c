@@ -217,7 +217,7 @@ static void take(struct totals_table *table, int64_t tid, int64_t start_ns, int6
 		 int64_t switches, int64_t *cpu_us)
 {
 	struct live_totals now = {.cpu_ns = cpu_ns, .voluntary_count = switches};
-	struct sample sample = sample_absent;
+	struct sample sample = *sample_absent();
 
 	sample.tid = tid;
 	sample.start_ns = start_ns;
@@ -260,7 +260,7 @@ static void sleep_alone_is_told_apart(void **state)
 {
 	struct totals_table table = {.gone = NULL};
 	struct live_totals now = {.cpu_ns = 5000, .voluntary_count = 3};
-	struct sample sample = sample_absent;
+	struct sample sample = *sample_absent();
 
 	(void)state;
 	sample.tid = 10;
@@ -290,7 +290,7 @@ static void take_until(struct totals_table *table, int64_t until_s, struct sampl
 					.runq_ns = lived_ns - lived_ns / 4,
 					.voluntary_count = until_s};
 
-	*sample = sample_absent;
+	*sample = *sample_absent();
 	sample->tid = 10;
 	sample->start_ns = 1;
 	totals_take(table, &now, sample);

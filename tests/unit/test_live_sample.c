@@ -211,13 +211,13 @@ static void seeded_thread_runs_where_it_is_seen(void **state)
 static void kernel_threads_have_no_call(void **state)
 {
 	struct scene scene = scene_make();
-	struct sample sample = sample_absent;
+	struct sample sample = *sample_absent();
 	bool compat;
 
 	(void)state;
 	record_call(&scene.record, &scene.moment, DOING_SLEEP, &sample, &compat);
 	assert_int_equal(sample.syscall_nr, 0); /* read(2): zero is not absent */
-	sample = sample_absent;
+	sample = *sample_absent();
 	scene.record.identity.task_flags = 0x200000;
 	record_call(&scene.record, &scene.moment, DOING_SLEEP, &sample, &compat);
 	assert_int_equal(sample.syscall_nr, ABSENT);
@@ -333,7 +333,7 @@ static void calls_began_when_two_reads_agree(void **state)
 	again = scene.record;
 	for (int changed = 0; changed < 2; changed++) {
 		again.call_ns += (unsigned int)changed * 590 * US;
-		sample = sample_absent;
+		sample = *sample_absent();
 		record_call_check(&scene.record, &again);
 		record_call(&scene.record, &scene.moment, DOING_ON, &sample, &compat);
 		assert_int_equal(sample.syscall_nr, 0);
@@ -341,7 +341,7 @@ static void calls_began_when_two_reads_agree(void **state)
 	}
 	scene.record.call_ns = 400 * US;
 	scene.ticks[1].tick_ns = 390 * US; /* a clock's, of a call before */
-	sample = sample_absent;
+	sample = *sample_absent();
 	record_call(&scene.record, &scene.moment, DOING_ON, &sample, &compat);
 	assert_int_equal(sample.syscall_us, ABSENT);
 }
@@ -366,7 +366,7 @@ static void who_left_is_told_by_a_look_before(void **state)
 
 		memset(tick.registers, 0xff, sizeof(tick.registers)); /* in no call */
 		scene.ticks[1] = tick;
-		sample = sample_absent;
+		sample = *sample_absent();
 		record_call(&scene.record, &scene.moment, DOING_ON, &sample, &compat);
 		assert_int_equal(sample.syscall_nr == ABSENT, looks[i].computing);
 	}

@@ -17,6 +17,8 @@
 #include "base/names.h"
 #include "live/resolve/lookup_stages.h"
 #include "proc/proc.h"
+#include "sample/needs_table.h"
+#include "sample/proc_values.h"
 #include "lookup_scene.h"
 #include "sleeper.h"
 
@@ -46,6 +48,17 @@ static struct sample fill(struct scene *scene, uint64_t needs, int64_t now_ns)
 	return sample;
 }
 
+/* A stage that reads what is kept of a thread, and does not say so, would be given none. */
+static void each_need_alone(void **state)
+{
+	struct scene *scene = *state;
+	static struct proc_values values;
+
+	scene->asked.proc_values = &values;
+	for (size_t i = 0; i < needs_row_count; i++)
+		fill(scene, needs_rows[i].need, NOW);
+}
+
 static void put_read_call(struct sample *sample, int64_t fd)
 {
 	sample->syscall_nr = SYS_read;
@@ -57,7 +70,7 @@ static void fixture_thread(void **state)
 {
 	struct lookup *lookup = lookup_new(ROOT);
 	struct lookup_hint hint = {0};
-	struct sample sample = sample_absent;
+	struct sample sample = *sample_absent();
 
 	(void)state;
 	sample.tid = 9000003;
@@ -92,7 +105,7 @@ static void fixture_kernel_thread(void **state)
 {
 	struct lookup *lookup = lookup_new(ROOT);
 	struct lookup_hint hint = {0};
-	struct sample sample = sample_absent;
+	struct sample sample = *sample_absent();
 
 	(void)state;
 	sample.tid = sample.pid = 9000004;
@@ -461,7 +474,7 @@ static void own_sleeping_thread(void **state)
 {
 	struct lookup *lookup;
 	struct lookup_hint hint = {0};
-	struct sample sample = sample_absent;
+	struct sample sample = *sample_absent();
 	struct sleeper sleeper;
 	struct proc_syscall call;
 	char exe[4096] = "";
@@ -520,6 +533,7 @@ int main(void)
 		scene_test(file_on_cpu_is_read_each_time),
 		scene_test(waker_name_ages),
 		scene_test(waker_process),
+		scene_test(each_need_alone),
 		scene_test(pid_space),
 		scene_test(sweep_forgets),
 		scene_test(long_command_line_is_cut),

@@ -31,7 +31,7 @@ struct scene {
 /* A thread that is asleep for 1, 2 ... 20 ms, and one on a CPU. */
 static void scan_add(struct history *history, int64_t number)
 {
-	struct sample samples[2] = {sample_absent, sample_absent};
+	struct sample samples[2] = {*sample_absent(), *sample_absent()};
 	struct scan scan = {.samples = samples,
 			    .count = 2,
 			    .time_us = 1700000000000000 + number * PERIOD_US,
@@ -59,7 +59,7 @@ static struct scene *scene_begin(const struct trace_kind *kind)
 	const struct query query = {.columns = "comm", .all_states = true, .recorded = true};
 	struct scene *scene = memory_get(sizeof(*scene));
 	struct histogram histogram = {.sum_ns = 150000000, .max_ns = 20000000};
-	struct sample who = sample_absent;
+	struct sample who = *sample_absent();
 	struct error e = {0};
 
 	assert_int_equal(view_init(&scene->view, &query, &e), 0);

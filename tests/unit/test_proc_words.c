@@ -65,7 +65,7 @@ static void columns_have_slots(void **state)
 		assert_true(proc_values_slot(column) < PROC_VALUES_SLOTS);
 		assert_false(taken[proc_values_slot(column)]);
 		taken[proc_values_slot(column)] = true;
-		assert_true(value_is_absent(column, sample_value(column, &sample_absent)));
+		assert_true(value_is_absent(column, sample_value(column, sample_absent())));
 	}
 }
 
@@ -163,7 +163,7 @@ static struct sample fill(struct lookup *lookup, struct proc_values *values, uin
 			  int64_t now_ns)
 {
 	struct lookup_hint hint = {.sequence = sequence};
-	struct sample sample = sample_absent;
+	struct sample sample = *sample_absent();
 
 	sample.tid = sample.pid = 7;
 	sample.start_ns = 1;

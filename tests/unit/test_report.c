@@ -177,7 +177,7 @@ static void sets_and_keys(void **state)
 static void accounts_add_to_groups(void **state)
 {
 	struct tally tally = {.scans = 1};
-	struct sample sample = sample_absent, dead = sample_absent, slept;
+	struct sample sample = *sample_absent(), dead = *sample_absent(), slept;
 	struct column_list list = {0};
 	struct group_table groups;
 	struct grid grid = {0};
@@ -260,7 +260,7 @@ static void groups_fold_and_sort(void **state)
 	column_list_add(&list, "samples,weight_us,comm,cpu_us,state_us", true, &e);
 	group_table_init(&groups, &list);
 	for (size_t i = 0; i < 5; i++) {
-		samples[i] = sample_absent;
+		samples[i] = *sample_absent();
 		samples[i].weight_us = 10;
 		samples[i].comm = name_of_string(rows[i].comm);
 		samples[i].cpu_us = rows[i].cpu_us;
@@ -292,7 +292,7 @@ static void groups_of_odd_times_sort(void **state)
 	struct column_list list = {0};
 	struct group_table groups;
 	struct tally tally = {.scans = 1, .samples = 2};
-	struct sample sample = sample_absent;
+	struct sample sample = *sample_absent();
 	struct grid grid = {0};
 	struct error e = {0};
 
@@ -312,7 +312,7 @@ static void groups_of_odd_times_sort(void **state)
 /* A name of wide characters loses its middle; the next column begins where its title does. */
 static void cut_cells_stay_in_line(void **state)
 {
-	struct sample sample = sample_absent;
+	struct sample sample = *sample_absent();
 	struct scan scan = {.samples = &sample, .count = 1};
 	struct column_list list = {0};
 	struct grid grid = {0};
@@ -337,7 +337,7 @@ static void groups_are_bounded(void **state)
 	struct column_list list = {0};
 	struct group_table groups;
 	struct error e = {0};
-	struct sample sample = sample_absent;
+	struct sample sample = *sample_absent();
 	int64_t samples = 0;
 
 	(void)state;
@@ -363,7 +363,7 @@ static void groups_of_odd_keys(void **state)
 	struct column_list list = {0};
 	struct group_table groups;
 	struct error e = {0};
-	struct sample sample = sample_absent;
+	struct sample sample = *sample_absent();
 
 	(void)state;
 	column_list_add(&list, "arg0,arg1,arg2", true, &e);
@@ -403,7 +403,7 @@ static void csv_cells(void **state)
 	(void)state;
 	column_list_add(&list, "comm,tid,state,user", false, &e);
 	for (size_t i = 0; i < 6; i++) {
-		samples[i] = sample_absent;
+		samples[i] = *sample_absent();
 		samples[i].comm = name_of_string(rows[i].comm);
 		samples[i].user = name_of_string(rows[i].user);
 		samples[i].tid = rows[i].tid;
@@ -435,7 +435,7 @@ static void csv_cells(void **state)
 
 static void tallies(void **state)
 {
-	struct sample samples[3] = {sample_absent, sample_absent, sample_absent};
+	struct sample samples[3] = {*sample_absent(), *sample_absent(), *sample_absent()};
 	struct scan busy = {
 		.time_us = 1000, .weight_us = 100, .samples = samples, .count = 3, .threads = 50};
 	struct scan idle = {.time_us = 1100, .weight_us = 100, .threads = 40};

@@ -28,6 +28,8 @@ static void states_are_complete(void **state)
 
 static void needs_close(void **state)
 {
+	uint64_t above = 0;
+
 	(void)state;
 	assert_int_equal(sample_needs_close(0), 0);
 	assert_int_equal(sample_needs_close(NEED_FILENAMESUM),
@@ -42,6 +44,9 @@ static void needs_close(void **state)
 	for (size_t i = 0; i < needs_row_count; i++) {
 		uint64_t need = needs_rows[i].need, closed = sample_needs_close(need);
 
+		assert_int_equal(needs_rows[i].implies & ~above, 0);
+		assert_int_equal(above & need, 0);
+		above |= need;
 		assert_int_equal(closed & need, need);
 		assert_int_equal(sample_needs_close(closed), closed);
 	}
@@ -49,7 +54,7 @@ static void needs_close(void **state)
 
 static void derives(void **state)
 {
-	struct sample sample = sample_absent;
+	struct sample sample = *sample_absent();
 
 	(void)state;
 	sample_derive(&sample, ~0u);
@@ -82,7 +87,7 @@ static void derives_from_waits(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct sample sample = sample_absent;
+		struct sample sample = *sample_absent();
 
 		sample.waits_on = name_of_string(rows[i][0]);
 		sample_derive(&sample, NEED_WAITS);
@@ -94,7 +99,7 @@ static void derives_from_waits(void **state)
 
 static void derives_from_cgroup(void **state)
 {
-	struct sample sample = sample_absent;
+	struct sample sample = *sample_absent();
 
 	(void)state;
 	sample.cgroup =
@@ -106,7 +111,7 @@ static void derives_from_cgroup(void **state)
 	assert_ptr_equal(sample.container, name_lent_string("c8b38413c88e"));
 	assert_ptr_equal(sample.container_runtime, name_lent_string("docker"));
 	assert_null(sample.pod);
-	sample = sample_absent;
+	sample = *sample_absent();
 	sample.cgroup = name_lent_string("/lxc.payload.web-server-of-a-long-name");
 	sample_derive(&sample, NEED_CGROUP_NAMES);
 	assert_ptr_equal(sample.container, name_lent_string("web-server-of-a-long-name"));
@@ -131,7 +136,7 @@ static void columns_are_sound(void **state)
 		assert_true(column->role != ROLE_MEASURE);
 		assert_true(column->role == ROLE_KEY || column->kind == KIND_NUMBER);
 		assert_ptr_equal(sample_column_find(column->name), column);
-		assert_true(value_is_absent(column, sample_value(column, &sample_absent)));
+		assert_true(value_is_absent(column, sample_value(column, sample_absent())));
 		for (size_t j = 0; j < i; j++)
 			assert_int_not_equal(column->offset, sample_columns[j].offset);
 	}
@@ -154,7 +159,7 @@ static void fields_are_columns(void **state)
 
 static struct sample person(void)
 {
-	struct sample sample = sample_absent;
+	struct sample sample = *sample_absent();
 
 	sample.tid = 12;
 	sample.pid = 10;

@@ -14,7 +14,7 @@ static const struct trace_kind offcpu = {.name = "offcpu"}, syscalls = {.name = 
 static void sampled(int64_t tid, int64_t time_us, int64_t state_us, int64_t ustack,
 		    const char *words)
 {
-	struct sample sample = sample_absent;
+	struct sample sample = *sample_absent();
 
 	sample.tid = tid;
 	sample.state = DOING_SLEEP;
@@ -28,7 +28,7 @@ static void sampled(int64_t tid, int64_t time_us, int64_t state_us, int64_t usta
 /* Returns the stack of the sleep; NULL: it has none. */
 static const char *slept(int64_t tid, int64_t from_us, int64_t until_us)
 {
-	struct sample who = sample_absent;
+	struct sample who = *sample_absent();
 
 	who.tid = tid;
 	who.state = DOING_SLEEP;
@@ -81,7 +81,7 @@ static void bounded(void **state)
 
 static void why_not_run(void **state)
 {
-	struct sample sample = sample_absent, who = sample_absent;
+	struct sample sample = *sample_absent(), who = *sample_absent();
 
 	(void)state;
 	sample.tid = who.tid = 1;
@@ -103,7 +103,7 @@ static void why_not_run(void **state)
 
 static void added_up(void **state)
 {
-	struct sample call = sample_absent;
+	struct sample call = *sample_absent();
 	struct sleep_sum *sums;
 	size_t count;
 

@@ -9,7 +9,7 @@
 static void take(struct sleepers *sleepers, int64_t state, int64_t kthread, const char *comm,
 		 const char *why)
 {
-	struct sample sample = sample_absent;
+	struct sample sample = *sample_absent();
 
 	sample.state = state;
 	sample.kthread = kthread;

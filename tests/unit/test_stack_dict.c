@@ -33,7 +33,7 @@ static int dict_of(const char *content, struct stack_dict **dict, struct error *
 
 static struct sample told(struct stack_dict *dict, int64_t user, int64_t kernel)
 {
-	struct sample sample = sample_absent;
+	struct sample sample = *sample_absent();
 
 	sample.ustack = user;
 	sample.kstack = kernel;
@@ -95,7 +95,7 @@ static void zero_is_a_hash(void **state)
 
 static void wakers_are_told(void **state)
 {
-	struct sample sample = sample_absent;
+	struct sample sample = *sample_absent();
 	struct stack_dict *dict = NULL;
 	struct error e = {0};
 
@@ -136,7 +136,7 @@ static void stacks_are_turned_round(void **state)
 
 static void what_a_row_tells_stays(void **state)
 {
-	struct sample sample = sample_absent;
+	struct sample sample = *sample_absent();
 	struct stack_dict *dict = NULL;
 	struct error e = {0};
 

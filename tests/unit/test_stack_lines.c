@@ -15,7 +15,7 @@ static const struct exact_note unnoted = {EXACT_PART_NONE, true};
 
 static struct sample sample_of(const char *comm, int64_t tid, const char *stack)
 {
-	struct sample sample = sample_absent;
+	struct sample sample = *sample_absent();
 
 	sample.time_us = 1;
 	sample.weight_us = 1000;

@@ -148,7 +148,7 @@ static void assert_rows(const struct row *rows, size_t count, const char *expect
 	struct error e = {0};
 
 	for (size_t i = 0; i < count; i++) {
-		samples[i] = sample_absent;
+		samples[i] = *sample_absent();
 		samples[i].comm = name_of_string(rows[i].comm);
 		samples[i].tid = rows[i].tid;
 		samples[i].state = rows[i].state;

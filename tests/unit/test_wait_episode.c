@@ -8,7 +8,7 @@
 
 static struct sample sleeper(void)
 {
-	struct sample sample = sample_absent;
+	struct sample sample = *sample_absent();
 
 	sample.tid = 8;
 	sample.state = DOING_SLEEP;

@@ -22,11 +22,6 @@
 
 #define PROC "/proc"
 
-/* Needs (NEED_*) that lookups can serve of a thread at any time. */
-#define NEEDS_ANYTIME                                                                       \
-	(NEED_COMMSUM | NEED_USER | NEED_CGROUP | NEED_CGROUP_NAMES | NEED_CONTAINER_NAME | \
-	 NEED_PID_NS | NEED_PPID | NEED_CMDLINE | NEED_EXE)
-
 /* Threads that are wanted, and facts that their samples must have. */
 struct live_wants {
 	struct filter *filter;

@@ -16,27 +16,24 @@
 #define SWEEP_IDLE_NS (5 * 1000000000ll)
 #define SWEEP_USERS_IDLE_NS (600 * 1000000000ll)
 
-#define NEEDS_OF_THREAD                                                                \
-	(NEED_USER | NEED_CGROUP | NEED_PID_NS | NEED_PPID | NEED_CMDLINE | NEED_EXE | \
-	 NEEDS_PROC_VALUES)
 #define NEEDS_OF_WAITS (NEED_CONNECTION | NEED_FILETYPE | NEED_WAITS | NEED_WCHAN)
 
 /* In the order in which they fill a sample; wants: needs (NEED_*) that stages above must have
- * served for one of gives. */
+ * served for one of gives; true: it keeps what it reads with the thread. */
 /* clang-format off */
 const struct lookup_stage lookup_stages[] = {
-	{"call",          NEED_SYSCALL | NEED_WHY,             0,                        stage_call},
-	{"class by call", NEED_WHY,                            NEED_SYSCALL,             stage_class_by_call},
-	{"waker",         NEED_WAKER_COMM | NEED_WAKER_PID,    0,                        stage_waker},
-	{"process",       NEED_PPID | NEED_CMDLINE | NEED_EXE, 0,                        stage_process},
-	{"user",          NEED_USER,                           0,                        stage_user},
-	{"cgroup",        NEED_CGROUP,                         0,                        stage_cgroup},
-	{"namespace",     NEED_PID_NS,                         0,                        stage_namespace},
-	{"values",        NEEDS_PROC_VALUES,                   0,                        stage_values},
-	{"container",     NEED_CONTAINER_NAME,                 NEED_CGROUP,              stage_container},
-	{"file",          NEED_FILE | NEED_WHY,                0,                        stage_file},
-	{"class",         NEED_WHY,                            NEED_SYSCALL | NEED_FILE, stage_class},
-	{"wait",          NEEDS_OF_WAITS,                      NEED_SYSCALL | NEED_FILE, stage_wait},
+	{"call",          NEED_SYSCALL | NEED_WHY,             0,                        false, stage_call},
+	{"class by call", NEED_WHY,                            NEED_SYSCALL,             false, stage_class_by_call},
+	{"waker",         NEED_WAKER_COMM | NEED_WAKER_PID,    0,                        false, stage_waker},
+	{"process",       NEED_PPID | NEED_CMDLINE | NEED_EXE, 0,                        true,  stage_process},
+	{"user",          NEED_USER,                           0,                        true,  stage_user},
+	{"cgroup",        NEED_CGROUP,                         0,                        true,  stage_cgroup},
+	{"namespace",     NEED_PID_NS,                         0,                        true,  stage_namespace},
+	{"values",        NEEDS_PROC_VALUES,                   0,                        true,  stage_values},
+	{"container",     NEED_CONTAINER_NAME,                 NEED_CGROUP,              false, stage_container},
+	{"file",          NEED_FILE | NEED_WHY,                0,                        false, stage_file},
+	{"class",         NEED_WHY,                            NEED_SYSCALL | NEED_FILE, false, stage_class},
+	{"wait",          NEEDS_OF_WAITS,                      NEED_SYSCALL | NEED_FILE, false, stage_wait},
 };
 /* clang-format on */
 
@@ -105,10 +102,13 @@ static SELDOM void stages_plan(struct lookup *lookup, uint64_t needs)
 	size_t count = 0;
 
 	lookup->planned = needs;
-	lookup->plan_of_thread = needs & NEEDS_OF_THREAD;
-	for (size_t i = 0; i < STAGE_COUNT; i++)
-		if (needs & lookup_stages[i].gives)
-			lookup->plan[count++] = lookup_stages[i].fill;
+	lookup->plan_of_thread = false;
+	for (size_t i = 0; i < STAGE_COUNT; i++) {
+		if (!(needs & lookup_stages[i].gives))
+			continue;
+		lookup->plan[count++] = lookup_stages[i].fill;
+		lookup->plan_of_thread |= lookup_stages[i].of_thread;
+	}
 	lookup->plan[count] = NULL;
 }
 

@@ -43,7 +43,7 @@ struct lookup_item {
 	int64_t now_ns;	 /* monotonic */
 	bool in_call;	 /* the thread is in a system call */
 	bool class_open; /* the wait class is asked for, and not known yet */
-	struct thread *thread; /* facts cached of it; NULL: only stage_file() may want them */
+	struct thread *thread; /* facts cached of it; NULL: no stage of the plan is of_thread */
 	bool renamed;	       /* since it was cached */
 };
 
@@ -51,6 +51,7 @@ struct lookup_stage {
 	const char *name;
 	uint64_t gives; /* needs (NEED_*): it is called for any of them */
 	uint64_t wants; /* needs that stages above have served, as far as they are asked for */
+	bool of_thread; /* it is given item->thread, the facts that are kept of the thread */
 	lookup_stage_fill *fill;
 };
 

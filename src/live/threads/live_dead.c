@@ -145,7 +145,7 @@ static bool row_tell(struct dead_row *row, bool totals, double later, struct sam
 	struct live_totals *left = &row->left, *sampled = &row->sampled;
 	int64_t any;
 
-	*account = sample_absent;
+	*account = *sample_absent();
 	account->comm = name_of_comm(row->comm);
 	account->uid = row->uid;
 	account->forks = take(&row->forks, 1);

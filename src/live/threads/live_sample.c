@@ -202,7 +202,7 @@ void record_sample(const struct thread_state *record, const struct live_moment *
 {
 	const struct thread_identity *identity = &record->identity;
 
-	*sample = sample_absent;
+	*sample = *sample_absent();
 	sample->tid = identity->tid;
 	sample->pid = identity->tgid;
 	sample->start_ns = record_start_ns(record);

@@ -88,7 +88,7 @@ int filter_set_threads(struct filter *filter, const char *text, struct error *e)
 /* The states that are not refused whatever else is known. */
 static void states_find(struct filter *filter)
 {
-	struct sample sample = sample_absent;
+	struct sample sample = *sample_absent();
 
 	filter->states = 0;
 	if (!(filter->expression.needs & KNOWN_STATE))
@@ -100,7 +100,7 @@ static void states_find(struct filter *filter)
 
 static void idle_whys_find(struct filter *filter)
 {
-	struct sample sample = sample_absent;
+	struct sample sample = *sample_absent();
 
 	if (!(filter->expression.needs & NEED_WHY))
 		return;
