@@ -200,7 +200,7 @@ static void add_coverage(struct text *out, const struct page *page)
 	for (int kind = 0; kind < TIME_KINDS; kind++) {
 		if (!tally->all_us[kind] || !tally->samples)
 			continue;
-		text_add_string(&line, line.length ? ", " : "Exact times, shared out by samples: ");
+		text_add_string(&line, line.length ? ", " : "Exact times: ");
 		text_add_decimals(&line, ratio(tally->covered_us[kind], 1000, tally->all_us[kind]),
 				  1);
 		text_add_format(&line, " %% of %s", state_row(time_kind_state(kind))->name);
@@ -208,9 +208,9 @@ static void add_coverage(struct text *out, const struct page *page)
 		covered_us = sum(covered_us, tally->covered_us[kind]);
 	}
 	if (exact_us)
-		text_add_string(&line, " is of threads sampled in that state");
+		text_add_string(&line, " are of threads that a scan saw in that state");
 	if (covered_us < exact_us)
-		text_add_string(&line, ", the rest in rows with -");
+		text_add_string(&line, "; what the others did is not known: rows with -");
 	if (exact_us && tally->shared_us > exact_us)
 		text_add_string(
 			&line,

@@ -59,8 +59,8 @@ void live_realtime_describe(const struct realtime *realtime, const struct sample
 	if (missed)
 		missed->natural = true;
 	missed = source_facts_miss_any(facts,
-				       "scans that tell of when tsnap had a CPU, more than 100 ms "
-				       "or too many switches after they were due",
+				       "scans made only when tsnap got a CPU, more than 100 ms "
+				       "or too many switches late",
 				       told->moved_count);
 	if (missed)
 		missed->natural = true;
