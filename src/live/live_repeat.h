@@ -3,9 +3,10 @@
  * lookups would tell the same again out of what they keep. For live_part.c.
  *
  * A thread that was not switched since is in the same call. What others may change meanwhile
- * (holders, peers) is read again after a second or two of the wait (WAIT_STILL_NS), and then all of
- * the sample is looked up again; users and cgroups are read less often (LOOKUP_STILL_NS). Not told
- * again are waits of which a later scan knows more, and whatever is read anew for each sample.
+ * (holders, peers) is read again after a second or two of the wait, or up to eight
+ * (wait_episode_until()), and then all of the sample is looked up again; users and cgroups are read
+ * less often (LOOKUP_STILL_NS). Not told again are waits of which a later scan knows more, and
+ * whatever is read anew for each sample.
  */
 #ifndef TSNAP_LIVE_LIVE_REPEAT_H
 #define TSNAP_LIVE_LIVE_REPEAT_H

@@ -2,7 +2,7 @@
 #include "waits/wait_episode.h"
 
 #define EPISODES_MAX 131072
-#define BEFORE_SERVES_NS (5 * NS_PER_SECOND)
+#define BEFORE_SERVES_NS (3 * NS_PER_SECOND)
 
 void wait_episodes_init(struct cache *episodes)
 {
@@ -22,10 +22,30 @@ int64_t wait_still_until(int64_t tid, int64_t read_ns)
 	return read_ns + WAIT_STILL_NS + (int64_t)(hash_u64((uint64_t)tid) % WAIT_STILL_NS);
 }
 
+static bool end_is_same(const struct wait_facts *facts, const struct wait_facts *before)
+{
+	return (facts->kind == WAIT_SOCKET || facts->kind == WAIT_PIPE) && facts->pid != ABSENT &&
+	       facts->kind == before->kind && facts->pid == before->pid &&
+	       facts->inode == before->inode && facts->count == before->count;
+}
+
+/* Times in a row by now that the other end was found to be the same. */
+static unsigned int same_now(const struct wait_episode *episode)
+{
+	if (episode->pending)
+		return episode->same;
+	if (!end_is_same(&episode->facts, &episode->facts_before))
+		return 0;
+	return episode->same < WAIT_SAME_MAX ? episode->same + 1 : WAIT_SAME_MAX;
+}
+
 int64_t wait_episode_until(const struct wait_episode *episode)
 {
-	return episode->pending ? episode->read_ns + 1
-				: wait_still_until((int64_t)episode->entry.key, episode->read_ns);
+	int64_t until_ns = wait_still_until((int64_t)episode->entry.key, episode->read_ns);
+
+	if (episode->pending)
+		return episode->read_ns + 1;
+	return episode->read_ns + ((until_ns - episode->read_ns) << same_now(episode));
 }
 
 static bool episode_continues(const struct wait_episode *episode, const struct sample *sample,
@@ -44,17 +64,19 @@ struct wait_episode *wait_episode_find(struct cache *episodes, const struct samp
 	struct cache_entry entry = episode->entry;
 	struct wait_facts before = wait_facts_absent;
 	int64_t whole_ns = 0;
+	unsigned int same = 0;
 	bool judged = false;
 
 	if (!added && episode_continues(episode, sample, hint)) {
 		if (now_ns < wait_episode_until(episode))
 			return episode;
+		same = same_now(episode);
 		if (episode->known & (NEED_WAITS | NEED_WHY) &&
 		    (!episode->pending || !episode->whole_ns)) {
 			before = episode->facts;
 			judged = !episode->pending || wait_facts_suffice(&before);
 			if (!episode->pending && episode->known & NEED_WAITS)
-				whole_ns = episode->read_ns;
+				whole_ns = wait_episode_until(episode);
 		} else {
 			before = episode->facts_before;
 			judged = episode->judged_before;
@@ -74,6 +96,7 @@ struct wait_episode *wait_episode_find(struct cache *episodes, const struct samp
 		.facts_before = before,
 		.judged_before = judged,
 		.whole_ns = whole_ns,
+		.same = same,
 	};
 	return episode;
 }

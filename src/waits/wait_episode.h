@@ -15,6 +15,7 @@
 #include "sample/why.h"
 
 #define WAIT_STILL_NS NS_PER_SECOND /* facts of one episode serve so long, and to twice that */
+#define WAIT_SAME_MAX 2		    /* and twice as long so many times: see `same` */
 
 struct wait_episode {
 	struct cache_entry entry; /* key: tid */
@@ -33,7 +34,10 @@ struct wait_episode {
 	/* found out earlier in the same wait; serves while a scan has no time to look again */
 	struct wait_facts facts_before;
 	bool judged_before; /* they decide the wait's rule */
-	int64_t whole_ns;   /* when they were all of NEED_WAITS; 0: they are not */
+	int64_t whole_ns;   /* until when they were all of NEED_WAITS; 0: they are not */
+	/* times in a row, before this one, that the other end was found to be the same: a pipe or
+	 * a connection seldom changes hands while somebody waits for it, a lock often does */
+	unsigned int same;
 };
 
 /* A zeroed cache becomes one of episodes. */
@@ -45,8 +49,8 @@ struct wait_episode *wait_episode_find(struct cache *episodes, const struct samp
 
 /* When facts that were read then of a thread's wait are stale, monotonic. */
 int64_t wait_still_until(int64_t tid, int64_t read_ns);
-/* When its facts are stale, monotonic: in a second or two, or with the next scan where that may
- * know more. */
+/* When its facts are stale, monotonic: in a second or two, in eight at most where the other end
+ * has stayed the same, or with the next scan where that may know more. */
 int64_t wait_episode_until(const struct wait_episode *episode);
 
 /* What is known of the wait by now; *whole: all of it. While the other end is looked for anew, that

@@ -78,10 +78,46 @@ static void before_serves(void **state)
 	cache_done(&episodes);
 }
 
+/* A connection that stays with a process is read again ever later, until it is another's. */
+static void same_end_is_read_less(void **state)
+{
+	const struct lookup_hint hint = {.sequence = 4};
+	const struct sample sample = sleeper();
+	static const struct {
+		int64_t other;
+		unsigned int times; /* the time that it serves, in that of the first one */
+	} reads[] = {{20, 1}, {20, 2}, {20, 4}, {20, 4}, {21, 1}, {21, 2}};
+	struct wait_episode *episode;
+	int64_t now_ns = NS_PER_SECOND, first_ns = 0;
+	struct cache episodes;
+	bool whole;
+
+	(void)state;
+	wait_episodes_init(&episodes);
+	for (size_t i = 0; i < sizeof(reads) / sizeof(reads[0]); i++) {
+		episode = wait_episode_find(&episodes, &sample, &hint, now_ns);
+		assert_int_equal(episode->known, 0);
+		/* what is known serves while it is looked for anew */
+		found(episode, true, ABSENT);
+		assert_int_equal(told(episode, &whole), i ? reads[i - 1].other : ABSENT);
+		now_ns += WAIT_STILL_NS / 20;
+		episode = wait_episode_find(&episodes, &sample, &hint, now_ns);
+		found(episode, false, reads[i].other);
+		first_ns = i ? first_ns : wait_episode_until(episode) - now_ns;
+		assert_int_equal(wait_episode_until(episode) - now_ns, first_ns * reads[i].times);
+		now_ns = wait_episode_until(episode) - 1;
+		assert_ptr_equal(wait_episode_find(&episodes, &sample, &hint, now_ns), episode);
+		assert_int_equal(episode->known, NEED_WAITS);
+		now_ns++;
+	}
+	cache_done(&episodes);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(before_serves),
+		cmocka_unit_test(same_end_is_read_less),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
