@@ -211,14 +211,13 @@ static void process_edge(struct live_context *context, struct live_edges *edges,
 /* Makes an edge to the last waker, but not where /proc numbers threads in its own way: the waker's
  * id is the kernel's. */
 static void waker_edge(struct live_context *context, struct live_edges *edges,
-		       const struct edge_asker *asker, const struct wait_facts *facts,
-		       struct edge *edge)
+		       const struct edge_asker *asker, struct edge *edge)
 {
 	int64_t uid;
 
 	if (context->view.translated)
 		return;
-	live_last_waker_edge(&edges->last_wakers, asker, facts, edge);
+	live_last_waker_edge(&edges->last_wakers, asker, edge);
 	if (edge->tid != ABSENT && proc_ids_read(PROC, edge->tid, &uid, &edge->pid))
 		*edge = edge_absent;
 }
@@ -238,10 +237,10 @@ static bool facts_edge(struct live_context *context, struct live_edges *edges,
 		else if (!strncmp(syscall, "f", 1))
 			file_lock_edge(context, edges, asker, edge);
 		if (edge->kind == EDGE_NONE)
-			waker_edge(context, edges, asker, &facts, edge);
+			waker_edge(context, edges, asker, edge);
 		return true;
 	case WAIT_EVENT:
-		waker_edge(context, edges, asker, &facts, edge);
+		waker_edge(context, edges, asker, edge);
 		return true;
 	case WAIT_PROCESS:
 		process_edge(context, edges, &facts, edge);

@@ -1,26 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "live_last_wakers.h"
 #include "live_edges.h"
+#include "waits/waits.h"
 
 #include <string.h>
 
 #define WAKES_MIN 8
 #define WAKES_MAX 4096	    /* in a row that are asked for after changes of the waker */
 #define HISTORIES_MAX 16384 /* then all are forgotten */
-
-static bool call_is(const struct sample *sample, const char *name)
-{
-	return !strcmp(sample->syscall, name);
-}
-
-/* True if only a thread can end the wait, apart from signals. */
-static bool threads_end(const struct sample *sample, const struct wait_facts *facts)
-{
-	if (facts->kind == WAIT_LOCK)
-		return (call_is(sample, "futex") && !sample->arg[3]) || call_is(sample, "semop");
-	return facts->kind == WAIT_EVENT &&
-	       (call_is(sample, "read") || call_is(sample, "msgrcv") || call_is(sample, "msgsnd"));
-}
 
 static struct wake_history *history_of(struct live_last_wakers *wakers, int64_t tid)
 {
@@ -34,7 +21,7 @@ static uint64_t wait_hash(const struct sample *sample)
 {
 	uint64_t of = (uint64_t)sample->arg[0];
 
-	if (call_is(sample, "futex"))
+	if (!strncmp(sample->syscall, "futex", 5))
 		of &= ~(uint64_t)7;
 	return hash_u64(of) ^ hash_u64((uint64_t)sample->syscall_nr + 1) ^
 	       hash_u64((uint64_t)sample->pid + 2);
@@ -66,12 +53,12 @@ static void history_add(struct wake_history *history, const struct edge_asker *a
 }
 
 void live_last_waker_edge(struct live_last_wakers *wakers, const struct edge_asker *asker,
-			  const struct wait_facts *facts, struct edge *edge)
+			  struct edge *edge)
 {
 	const struct sample *sample = asker->sample;
 	struct wake_history *history;
 
-	if (!asker->record->sched.tid || !threads_end(sample, facts))
+	if (!asker->record->sched.tid || !wait_threads_end(sample))
 		return;
 	history = history_of(wakers, sample->tid);
 	history_add(history, asker);

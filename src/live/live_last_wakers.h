@@ -13,7 +13,6 @@
 #include <stdint.h>
 
 #include "base/keyed.h"
-#include "sample/why.h"
 #include "waits/chain.h"
 
 struct edge_asker;
@@ -33,9 +32,9 @@ struct live_last_wakers {
 };
 
 /* Makes it an edge to who ended the thread's last waits, if these were one and the same thread's.
- * facts: of its wait. */
+ * asker: waits for a lock or an event (WAIT_LOCK, WAIT_EVENT). */
 void live_last_waker_edge(struct live_last_wakers *wakers, const struct edge_asker *asker,
-			  const struct wait_facts *facts, struct edge *edge);
+			  struct edge *edge);
 void live_last_wakers_done(struct live_last_wakers *wakers);
 
 #endif

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "proc/proc.h"
+#include "waits/waits.h"
 
 #include <stdlib.h>
 
@@ -136,7 +137,7 @@ void live_mutex_edge(struct live_context *context, struct live_mutexes *mutexes,
 	edge->pid = mutex->pid;
 	/* a wait for the GIL or a monitor goes on until the thread gets it, for a while each
 	 * time */
-	edge->timed = edge->kind == EDGE_MUTEX && asker->sample->arg[3] != 0;
+	edge->timed = edge->kind == EDGE_MUTEX && wait_has_limit(asker->sample);
 	edge->sure = mutex->changing || is_of_other_user(asker->sample, mutex->pid) ? SURE_LIKELY
 										    : SURE_CERTAIN;
 }

@@ -94,50 +94,78 @@ static void messages_tell(struct wait *wait)
 	object_tell(wait, WAIT_EVENT, "message queue");
 }
 
-/* Names of all architectures. */
-static const struct {
+/* A row a call, of all architectures: its name; who tells what it waits for (NULL: the file behind
+ * its descriptor is what it waits for); whether threads alone end the wait, apart from signals and
+ * time: no packet, no disk; and the argument that is a time limit (0: it has none). */
+static const struct wait_row {
 	const char *name;
 	wait_teller *tell;
+	bool threads_end;
+	int limit;
 } table[] = {
-	{"futex", futex_tell},
-	{"futex_time64", futex_tell},
-	{"futex_wait", futex_wait_tell},
-	{"futex_waitv", futex_waitv_tell},
-	{"poll", poll_tell},
-	{"ppoll", poll_tell},
-	{"ppoll_time64", poll_tell},
-	{"_newselect", select_tell},
-	{"select", select_tell},
-	{"pselect6", select_tell},
-	{"pselect6_time64", select_tell},
-	{"wait4", child_tell},
-	{"waitpid", child_tell},
-	{"waitid", child_id_tell},
-	{"io_getevents", aio_tell},
-	{"io_pgetevents", aio_tell},
-	{"io_pgetevents_time64", aio_tell},
-	{"flock", flock_tell},
-	{"fcntl", fcntl_tell},
-	{"fcntl64", fcntl_tell},
-	{"semop", semaphores_tell},
-	{"semtimedop", semaphores_tell},
-	{"semtimedop_time64", semaphores_tell},
-	{"msgrcv", messages_tell},
-	{"msgsnd", messages_tell},
-	{"nanosleep", timer_tell},
-	{"clock_nanosleep", timer_tell},
-	{"clock_nanosleep_time64", timer_tell},
-	{"pause", signal_tell},
-	{"sigsuspend", signal_tell},
-	{"rt_sigsuspend", signal_tell},
-	{"rt_sigtimedwait", signal_tell},
-	{"rt_sigtimedwait_time64", signal_tell},
+	/* clang-format off */
+	{"futex",                  futex_tell,       true,  3},
+	{"futex_time64",           futex_tell,       true,  3},
+	{"futex_wait",             futex_wait_tell,  true,  4},
+	{"futex_waitv",            futex_waitv_tell, true,  3},
+	{"poll",                   poll_tell,        false, 0},
+	{"ppoll",                  poll_tell,        false, 0},
+	{"ppoll_time64",           poll_tell,        false, 0},
+	{"_newselect",             select_tell,      false, 0},
+	{"select",                 select_tell,      false, 0},
+	{"pselect6",               select_tell,      false, 0},
+	{"pselect6_time64",        select_tell,      false, 0},
+	{"wait4",                  child_tell,       false, 0},
+	{"waitpid",                child_tell,       false, 0},
+	{"waitid",                 child_id_tell,    false, 0},
+	{"io_getevents",           aio_tell,         false, 0},
+	{"io_pgetevents",          aio_tell,         false, 0},
+	{"io_pgetevents_time64",   aio_tell,         false, 0},
+	{"flock",                  flock_tell,       false, 0},
+	{"fcntl",                  fcntl_tell,       false, 0},
+	{"fcntl64",                fcntl_tell,       false, 0},
+	{"semop",                  semaphores_tell,  true,  0},
+	{"semtimedop",             semaphores_tell,  true,  3},
+	{"semtimedop_time64",      semaphores_tell,  true,  3},
+	{"msgrcv",                 messages_tell,    true,  0},
+	{"msgsnd",                 messages_tell,    true,  0},
+	{"nanosleep",              timer_tell,       false, 0},
+	{"clock_nanosleep",        timer_tell,       false, 0},
+	{"clock_nanosleep_time64", timer_tell,       false, 0},
+	{"pause",                  signal_tell,      false, 0},
+	{"sigsuspend",             signal_tell,      false, 0},
+	{"rt_sigsuspend",          signal_tell,      false, 0},
+	{"rt_sigtimedwait",        signal_tell,      false, 0},
+	{"rt_sigtimedwait_time64", signal_tell,      false, 0},
+	{"read",                   NULL,             true,  0}, /* of an eventfd, or the like */
+	/* clang-format on */
 };
 
-wait_teller *wait_teller_find(const char *syscall_name)
+static const struct wait_row *row_find(const char *syscall_name)
 {
 	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++)
 		if (!strcmp(table[i].name, syscall_name))
-			return table[i].tell;
+			return &table[i];
 	return NULL;
+}
+
+wait_teller *wait_teller_find(const char *syscall_name)
+{
+	const struct wait_row *row = row_find(syscall_name);
+
+	return row ? row->tell : NULL;
+}
+
+bool wait_has_limit(const struct sample *sample)
+{
+	const struct wait_row *row = row_find(sample->syscall);
+
+	return row && row->limit && sample->arg[row->limit];
+}
+
+bool wait_threads_end(const struct sample *sample)
+{
+	const struct wait_row *row = row_find(sample->syscall);
+
+	return row && row->threads_end && !(row->limit && sample->arg[row->limit]);
 }

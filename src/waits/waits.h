@@ -108,6 +108,13 @@ typedef bool runtime_lock_finder(void *finder, const struct wait *wait, uint64_t
 /* Sets the function that knows these locks; there is none at first. */
 void waits_set_runtime_locks(struct waits *waits, runtime_lock_finder *find, void *finder);
 
+/* True if the system call that the sample sleeps in was given a time after which it returns: one of
+ * those that wait for locks. */
+bool wait_has_limit(const struct sample *sample);
+/* True if only a thread can end the wait in that call, apart from signals. A read waits so if what
+ * it waits for is an event (WAIT_EVENT). */
+bool wait_threads_end(const struct sample *sample);
+
 /* Why sockets are not told, -errno; 0: they are. */
 int waits_sockets_error(const struct waits *waits);
 
