@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel/fact_table.h"
 #include "kernel/fact_try.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -140,6 +141,21 @@ static uint32_t release_of_name(const char *name, size_t length)
 	return FACT_SINCE(major, minor);
 }
 
+static int fact_unknown(const char *name, size_t length, struct error *e)
+{
+	struct text names = {0};
+	int err;
+
+	for (int i = 0; i < FACT_COUNT; i++)
+		text_add_format(&names, "%s, ", fact_rows[i].name);
+	err = error_set(e, EINVAL, EXIT_USAGE,
+			"--without: no fact is named '%.*s'; there are %sand kernel-4.9 (or any "
+			"release) for all that came later",
+			(int)(length < 40 ? length : 40), name, text_string(&names));
+	text_done(&names);
+	return err;
+}
+
 int facts_take_away(struct facts *facts, const char *list, struct error *e)
 {
 	while (list && *list) {
@@ -147,18 +163,8 @@ int facts_take_away(struct facts *facts, const char *list, struct error *e)
 		int fact = fact_of_name(list, length);
 		uint32_t release = release_of_name(list, length);
 
-		if (fact < 0 && !release) {
-			char names[512] = "";
-			size_t used = 0;
-
-			for (int i = 0; i < FACT_COUNT; i++)
-				used += (size_t)snprintf(names + used, sizeof(names) - used, "%s, ",
-							 fact_rows[i].name);
-			return error_set(e, EINVAL, EXIT_USAGE,
-					 "--without: no fact is named '%.*s'; there are %sand "
-					 "kernel-4.9 (or any release) for all that came later",
-					 (int)(length < 40 ? length : 40), list, names);
-		}
+		if (fact < 0 && !release)
+			return fact_unknown(list, length, e);
 		for (int i = 0; i < FACT_COUNT; i++)
 			if (i == fact || (release && fact_rows[i].since > release))
 				fact_take_away(facts, i);
