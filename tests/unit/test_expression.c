@@ -392,7 +392,7 @@ static void needs_are_told(void **state)
 /* Every need has one row, behind those that it implies. */
 static void needs_have_rows(void **state)
 {
-	unsigned int rows = 0, columns = NEED_PROCESSES; /* needs that columns and measures have */
+	uint64_t rows = 0, columns = NEED_PROCESSES; /* needs that columns and measures have */
 
 	(void)state;
 	for (size_t i = 0; i < sample_column_count; i++)
