@@ -4,7 +4,12 @@
 #include <string.h>
 
 #define AT(member) offsetof(struct sample, member)
-#define PROC_VALUE(slot) offsetof(struct sample_wide, proc_values.slots[slot])
+#define PROC_VALUE(slot)                                                              \
+	(offsetof(struct sample_wide, proc_values.slots[slot]) +                      \
+	 0 * sizeof(struct {                                                          \
+		 _Static_assert((slot) < PROC_VALUES_SLOTS, "a slot of proc_values"); \
+		 char nothing;                                                        \
+	 }))
 
 const struct column sample_columns[] = {
 	{"timestamp", "TIMESTAMP", "when the scan was made (UTC)", KIND_TIME, ROLE_KEY, 0, 27,
