@@ -33,8 +33,8 @@
 #define STACK_REGISTER_COUNT 14
 #define STACK_REGISTER_PIECES(READ) READ(0, 19, 14)
 #define THREAD_CALL_COMPAT_PIECES(READ) READ(0, u64)
-#else
-/* x86-64: bp to cs */
+#elif defined(__x86_64__) || defined(__TARGET_ARCH_x86)
+/* bp to cs */
 #define THREAD_REGISTER_COUNT 14
 #define THREAD_REGISTER_PIECES(READ) READ(0, 4, 14)
 /* pieces that fit a program's stack of 512 bytes */
@@ -59,6 +59,8 @@
 /* r15 to sp: a return address may be in a register that belongs to nobody (vfork) */
 #define STACK_REGISTER_COUNT 20
 #define STACK_REGISTER_PIECES(READ) READ(0, 0, 20)
+#else
+#error "unknown CPU: its registers are told here"
 #endif
 
 /* thread_identity.known */

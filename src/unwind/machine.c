@@ -18,7 +18,7 @@ static const struct machine native = {
 	.saved = {19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30},
 };
 static const struct machine *const narrow;
-#else
+#elif defined(__x86_64__)
 static const struct machine native = {
 	.elf = EM_X86_64,
 	.word_bytes = 8,
@@ -40,6 +40,8 @@ static const struct machine i386 = {
 	.saved = {3, 5, 6, 7},
 };
 static const struct machine *const narrow = &i386;
+#else
+#error "unknown CPU: its registers are told here"
 #endif
 
 const struct machine *machine_of(bool compat)

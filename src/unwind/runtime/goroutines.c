@@ -233,13 +233,15 @@ static uint32_t stack_walk(struct reader *reader, const struct routine *routine,
 		frames[count++] = pc - reader->source->distance;
 		if (place->depth < 0)
 			return count;
-#ifdef __aarch64__
+#if defined(__aarch64__)
 		/* the return address is the innermost word of a frame */
 		at = sp;
 		next = sp + (uint64_t)place->depth;
-#else
+#elif defined(__x86_64__)
 		at = sp + (uint64_t)place->depth;
 		next = at + sizeof(pc);
+#else
+#error "unknown CPU: where a Go frame has its return address"
 #endif
 		if (next <= sp || next > routine->high || at > routine->high - sizeof(pc) ||
 		    thread_memory_read(reader->source->memory, at, &pc, sizeof(pc)))
