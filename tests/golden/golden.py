@@ -127,6 +127,8 @@ def main():
                 write(path, given)
             else:
                 os.remove(path)
+    if counts.get("failed"):
+        print("If what is given is right: python3 %s %s --update" % (shlex.quote(os.path.abspath(__file__)), shlex.quote(tsnap)))
     print("%d outputs, facts, errors; %d failed" % (counts[formats], counts.get("failed", 0)))
     return 1 if counts.get("failed") else 0
 

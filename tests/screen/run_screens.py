@@ -83,7 +83,7 @@ def main():
     script, tsnap = (os.path.abspath(path) for path in sys.argv[1:3])
     update = sys.argv[3:] == ["--update"]
     names = sorted(file[:-5] for file in os.listdir(os.path.join(HERE, "scripts")))
-    failed = 0
+    failed = outdated = 0
     for name in names:
         given = run([script, os.path.join(HERE, "scripts", name + ".keys")])
         for part in given.split("--- same\n")[1:]:
@@ -102,13 +102,16 @@ def main():
         with open(path, encoding="utf-8") as file:
             expected = file.read()
         if given != expected:
-            failed += 1
+            outdated += 1
             print("FAILED %s" % name)
             sys.stdout.writelines(difflib.unified_diff(expected.splitlines(True), given.splitlines(True),
                                                        "expected", "given"))
     for words in commands_wrong(script):
         failed += 1
         print("FAILED %s" % words)
+    if outdated:
+        print("If what is given is right: python3 %s --update" % " ".join(map(shlex.quote, (os.path.abspath(__file__), script, tsnap))))
+    failed += outdated
     print("%d scripts, %d failed" % (len(names), failed))
     return 1 if failed or not names else 0
 
