@@ -4,6 +4,7 @@
 #include "base/names.h"
 #include "base/text.h"
 #include "report/value.h"
+#include "sample/edge_kind.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -202,62 +203,29 @@ static void locks_gather(struct chain_report *report)
 	report->refused += groups->refused;
 }
 
-/* Bytes of "monitor 0x7f21c3a0", with which the text begins. */
-static size_t monitor_words(const char *waits_on)
-{
-	const char *address = strchr(waits_on, ' ');
-
-	return address ? (size_t)(address + 1 - waits_on) + strcspn(address + 1, " ,")
-		       : strlen(waits_on);
-}
-
-/* The kernel's locks are told apart by what the call is about that waits for one: their addresses
- * are no one's business. NULL: not known. */
-static const char *kernel_lock_of(const struct sample *sample)
-{
-	return sample->filename	  ? sample->filename
-	       : sample->waits_on ? sample->waits_on
-				  : sample->syscall;
-}
-
-/* "mutex 0x55d0c8", "GIL", "monitor 0x7f21c3a0", "file lock /var/lib/x", "kernel lock /var/lib/x";
- * NULL: it is no lock, or not known which. */
-static const char *lock_name(const struct sample *sample)
+/* "mutex 0x55d0c8", as sample/edge_kind.c has it of that kind; NULL: it is no lock, or not known
+ * which. */
+static const char *lock_name(const struct sample *sample, const struct edge_kind_row *kind)
 {
 	static struct text text;
 
-	if (!sample->blocker_kind || sample->blocker_tid == ABSENT)
+	if (!kind->lock_add || sample->blocker_tid == ABSENT)
 		return NULL;
 	text_clear(&text);
-	if (!strcmp(sample->blocker_kind, "mutex") && sample->arg[0] != ABSENT)
-		text_add_format(&text, "mutex %#llx", (unsigned long long)sample->arg[0]);
-	else if (!strcmp(sample->blocker_kind, "GIL"))
-		text_add_string(&text, "GIL");
-	else if (!strcmp(sample->blocker_kind, "file lock") && sample->filename)
-		text_add_format(&text, "file lock %s", sample->filename);
-	else if (!strcmp(sample->blocker_kind, "kernel lock") && kernel_lock_of(sample))
-		text_add_format(&text, "kernel lock %s", kernel_lock_of(sample));
-	else if (!strcmp(sample->blocker_kind, "monitor") && sample->waits_on)
-		text_add(&text, sample->waits_on, monitor_words(sample->waits_on));
+	kind->lock_add(sample, kind->name, &text);
 	return text.length ? name_lent(text_string(&text), text.length) : NULL;
 }
 
-/* An address names another mutex in each process, but a file ("file lock") and what is the kernel's
- * are one for all. */
-static bool lock_is_of_host(const char *name)
-{
-	return *name == 'f' || *name == 'k';
-}
-
+/* of_host: name is that of one lock for all processes. */
 static void lock_add(struct chain_report *report, const struct sample *sample, const char *name,
-		     struct exact_note note)
+		     bool of_host, struct exact_note note)
 {
 	struct sample group = *sample;
 	struct chain_lock *lock;
 	bool added;
 
 	group.waits_on = name;
-	group.blocker_pid = lock_is_of_host(name) ? 0 : sample->blocker_pid;
+	group.blocker_pid = of_host ? 0 : sample->blocker_pid;
 	lock = line_put(&report->locks, sizeof(*lock), hash_of(name, group.blocker_pid), &added);
 	if (!lock) {
 		report->refused++;
@@ -320,13 +288,15 @@ void chain_report_share_out(struct chain_report *report)
 void chain_report_add(struct chain_report *report, const struct sample *sample,
 		      struct exact_note note)
 {
+	enum edge_kind kind;
 	const char *lock;
 
 	if (!report->wanted)
 		return;
+	kind = edge_kind_of(sample->blocker_kind);
 	if (sample->oncpu_comm)
 		group_table_add_noted(&report->groups[CHAIN_QUEUES], sample, note);
-	if (sample->io_dev && sample->blocker_kind && !strcmp(sample->blocker_kind, "io"))
+	if (sample->io_dev && kind == EDGE_IO)
 		group_table_add_noted(&report->groups[CHAIN_DEVICES], sample, note);
 	if (!has_chain(sample))
 		return;
@@ -334,9 +304,9 @@ void chain_report_add(struct chain_report *report, const struct sample *sample,
 		group_table_add_noted(&report->groups[CHAIN_CYCLES], sample, note);
 	else if (has_root(sample))
 		group_table_add_noted(&report->groups[CHAIN_ROOTS], sample, note);
-	lock = lock_name(sample);
+	lock = lock_name(sample, &edge_kinds[kind]);
 	if (lock)
-		lock_add(report, sample, lock, note);
+		lock_add(report, sample, lock, edge_kinds[kind].lock_is_of_host, note);
 }
 
 static void victim_note(struct chain_report *report, const struct sample *sample)

@@ -6,24 +6,6 @@
 
 #include <stdlib.h>
 
-/* clang-format off */
-const char *const edge_kind_names[EDGE_KIND_COUNT] = {
-	[EDGE_MUTEX]        = "mutex",
-	[EDGE_THREAD]       = "thread",
-	[EDGE_FILE_LOCK]    = "file lock",
-	[EDGE_CHILD]        = "child",
-	[EDGE_PIPE]         = "pipe",
-	[EDGE_SOCKET]       = "socket",
-	[EDGE_IO]           = "io",
-	[EDGE_CPU]          = "cpu",
-	[EDGE_QUOTA]        = "quota",
-	[EDGE_GIL]          = "GIL",
-	[EDGE_MONITOR]      = "monitor",
-	[EDGE_KERNEL_LOCK]  = "kernel lock",
-	[EDGE_WAKER]        = "waker",
-};
-/* clang-format on */
-
 const char *const edge_sure_names[SURE_COUNT] = {
 	[SURE_PROCESS] = "process",
 	[SURE_LIKELY] = "likely",
@@ -61,8 +43,7 @@ size_t chain_nodes_put(struct chain_nodes *nodes, int64_t tid, bool *added)
 
 bool edge_leads_on(const struct edge *edge)
 {
-	return edge->kind != EDGE_NONE && edge->kind != EDGE_IO && edge->kind != EDGE_CPU &&
-	       edge->kind != EDGE_QUOTA && edge->tid != ABSENT;
+	return edge->kind != EDGE_NONE && !edge_kinds[edge->kind].ends && edge->tid != ABSENT;
 }
 
 /* The thread of the cycle with the least id stands for it: the same one for all who wait in it. */
@@ -130,7 +111,7 @@ static void text_add_name(struct text *text, const char *name)
 static void edge_add(struct text *text, const struct edge *edge)
 {
 	text_add_string(text, " ");
-	text_add_string(text, edge_kind_names[edge->kind]);
+	text_add_string(text, edge_kinds[edge->kind].name);
 	text_add_string(text, "> ");
 }
 
@@ -167,7 +148,8 @@ static void root_lend(struct chain_node *root)
 {
 	if (root->lent)
 		return;
-	if (root->edge.kind == EDGE_IO || root->edge.kind == EDGE_QUOTA)
+	/* of a CPU the thing is the thread on it */
+	if (edge_kinds[root->edge.kind].ends && root->edge.kind != EDGE_CPU)
 		root->waits_on = root->edge.thing;
 	root->comm = name_lent_string(root->comm);
 	root->syscall = name_lent_string(root->syscall);
@@ -211,7 +193,7 @@ void chain_fill(struct chain_nodes *nodes, size_t from, uint64_t needs, struct s
 	sample->blocker_tid = edge->tid;
 	sample->blocker_pid = edge->pid;
 	if (edge->kind != EDGE_NONE)
-		sample->blocker_kind = edge_kind_names[edge->kind];
+		sample->blocker_kind = edge_kinds[edge->kind].name;
 	if (edge->sure != SURE_NONE)
 		sample->blocker_sure = edge_sure_names[edge->sure];
 	if (edge->kind == EDGE_CPU) {

@@ -13,31 +13,13 @@
 #include <stdint.h>
 
 #include "base/index.h"
+#include "sample/edge_kind.h"
 #include "sample/sample.h"
 
 /* A longer chain has no root. */
 #define CHAIN_LINKS_MAX 64
 /* Links that the text names; of a longer chain the first and the last half. */
 #define CHAIN_TOLD_MAX 16
-
-/* Thing that the blocker holds, has the other end of, or is. */
-enum edge_kind {
-	EDGE_NONE,
-	EDGE_MUTEX,
-	EDGE_GIL,     /* Python's */
-	EDGE_MONITOR, /* Java's */
-	EDGE_THREAD,  /* pthread_join: the end of a thread */
-	EDGE_FILE_LOCK,
-	EDGE_KERNEL_LOCK,
-	EDGE_CHILD,
-	EDGE_PIPE,
-	EDGE_SOCKET,
-	EDGE_WAKER, /* it ended the last waits, which is all that is known */
-	EDGE_IO,    /* a block device: the chain ends there */
-	EDGE_CPU,   /* a CPU that another thread runs on: the chain ends there */
-	EDGE_QUOTA, /* the CPU quota of a control group: the chain ends there */
-	EDGE_KIND_COUNT,
-};
 
 enum edge_sure {
 	SURE_NONE,    /* nobody is known */
@@ -47,8 +29,7 @@ enum edge_sure {
 	SURE_COUNT,
 };
 
-/* Names of columns blocker_kind and blocker_sure; NULL: none. */
-extern const char *const edge_kind_names[EDGE_KIND_COUNT];
+/* Names of column blocker_sure; NULL: none. */
 extern const char *const edge_sure_names[SURE_COUNT];
 
 struct edge {

@@ -3,6 +3,7 @@
 #include "unit.h"
 #include "base/names.h"
 #include "fake_proc.h"
+#include "sample/column.h"
 #include "waits/chain.h"
 #include "waits/lock_list.h"
 
@@ -295,6 +296,31 @@ static void file_locks(void **state)
 	fake_proc_done(&proc);
 }
 
+/* A kind's row has all that is to be known of it; the help of blocker_kind has its words. */
+static void kinds_have_rows(void **state)
+{
+	const struct column *column = NULL;
+
+	(void)state;
+	for (size_t i = 0; i < sample_column_count; i++)
+		if (!strcmp(sample_columns[i].name, "blocker_kind"))
+			column = &sample_columns[i];
+	assert_non_null(column);
+	assert_string_equal(column->help, EDGE_KIND_HELP);
+	assert_null(edge_kinds[EDGE_NONE].name);
+	assert_int_equal(edge_kind_of(NULL), EDGE_NONE);
+	assert_int_equal(edge_kind_of("mute"), EDGE_NONE);
+	for (int kind = EDGE_NONE; kind < EDGE_KIND_COUNT; kind++) {
+		const struct edge edge = {.kind = (enum edge_kind)kind, .tid = 7};
+
+		if (kind != EDGE_NONE)
+			assert_int_equal(edge_kind_of(edge_kinds[kind].name), kind);
+		assert_int_equal(edge_leads_on(&edge), kind != EDGE_NONE && kind != EDGE_IO &&
+							       kind != EDGE_CPU &&
+							       kind != EDGE_QUOTA);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -309,6 +335,7 @@ int main(void)
 		cmocka_unit_test_setup(of_long_ones_the_middle_is_left_out, nodes_begin),
 		cmocka_unit_test_setup(edges_alone, nodes_begin),
 		cmocka_unit_test(file_locks),
+		cmocka_unit_test(kinds_have_rows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, nodes_end);

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "sample/edge_kind.h"
+#include "base/text.h"
+#include "sample/sample.h"
+
+#include <string.h>
+
+/* "mutex 0x55d0c8": the address is the first argument of futex(2). */
+static void lock_address(const struct sample *sample, const char *name, struct text *text)
+{
+	if (sample->arg[0] != ABSENT)
+		text_add_format(text, "%s %#llx", name, (unsigned long long)sample->arg[0]);
+}
+
+/* "GIL": a process has one. */
+static void lock_name(const struct sample *sample, const char *name, struct text *text)
+{
+	(void)sample;
+	text_add_string(text, name);
+}
+
+/* "monitor 0x7f21c3a0", with which waits_on begins. */
+static void lock_monitor(const struct sample *sample, const char *name, struct text *text)
+{
+	const char *waits_on = sample->waits_on, *address = waits_on ? strchr(waits_on, ' ') : NULL;
+
+	(void)name;
+	if (address)
+		text_add(text, waits_on,
+			 (size_t)(address + 1 - waits_on) + strcspn(address + 1, " ,"));
+	else if (waits_on)
+		text_add_string(text, waits_on);
+}
+
+/* "file lock /var/lib/x" */
+static void lock_file(const struct sample *sample, const char *name, struct text *text)
+{
+	if (sample->filename)
+		text_add_format(text, "%s %s", name, sample->filename);
+}
+
+/* "kernel lock /var/lib/x": the kernel's locks are told apart by what the call is about that waits
+ * for one, as their addresses are no one's business. */
+static void lock_kernel(const struct sample *sample, const char *name, struct text *text)
+{
+	const char *about = sample->filename   ? sample->filename
+			    : sample->waits_on ? sample->waits_on
+					       : sample->syscall;
+
+	if (about)
+		text_add_format(text, "%s %s", name, about);
+}
+
+#define ROW(id, ends, lock, of_host, before, name, after) [id] = {name, ends, lock, of_host},
+const struct edge_kind_row edge_kinds[EDGE_KIND_COUNT] = {EDGE_KIND_ROWS(ROW)};
+
+enum edge_kind edge_kind_of(const char *name)
+{
+	for (int kind = EDGE_NONE + 1; name && kind < EDGE_KIND_COUNT; kind++)
+		if (!strcmp(edge_kinds[kind].name, name))
+			return (enum edge_kind)kind;
+	return EDGE_NONE;
+}
