@@ -55,20 +55,13 @@ static void who_fill(struct live_context *context, const struct latency_key *key
 	who->comm = name_of_comm(key->comm);
 }
 
-/* Returns what is known besides what lookups tell: by a distribution's key, and so by an event. */
+/* Returns what is known besides what lookups tell: by a distribution's key, and so by an event,
+ * which may have found the call that the thread was in. */
 static uint64_t who_known(const struct trace_row *row, const struct sample *who)
 {
-	uint64_t known = KNOWN_IDS | NEED_COMM;
+	uint64_t known = KNOWN_IDS | NEED_COMM | row->kind.known;
 
-	if (who->state != ABSENT) /* the event is a sleep */
-		known |= KNOWN_STATE;
-	if (who->state != ABSENT || who->syscall_nr != ABSENT)
-		known |= NEED_SYSCALL;
-	if (row->kind.fails)
-		known |= KNOWN_EVENT;
-	if (row->kind.bytes)
-		known |= NEED_BLOCK;
-	return known;
+	return who->syscall_nr != ABSENT ? known | NEED_SYSCALL : known;
 }
 
 /* By what is known of it; what only a sample has refuses nothing. */

@@ -5,6 +5,7 @@
 #include "live/threads/live_sample.h"
 #include "proc/devices.h"
 #include "proc/error_names.h"
+#include "sample/filter/expression.h"
 
 #include <errno.h>
 #include <string.h>
@@ -51,20 +52,23 @@ const struct trace_row trace_rows[LATENCY_KIND_COUNT] = {
 	[LATENCY_OFFCPU] = {
 		.kind = {.name = "offcpu", .help = "sleeps, from leaving the CPU to the wake-up",
 			 .columns = "state,syscall", .samples = "state!=ON && state!=RQ",
-			 .so_far = "state_us"},
+			 .so_far = "state_us", .known = KNOWN_STATE | NEED_SYSCALL},
 		.groups = SWITCHES, .tell = offcpu_tell},
 	[LATENCY_BLOCK] = {
 		.kind = {.name = "block", .help = "requests to block devices, from issue to completion",
-			 .columns = "io_dev,io_op", .samples = "io_dev!=", .so_far = "io_us", .bytes = true},
+			 .columns = "io_dev,io_op", .samples = "io_dev!=", .so_far = "io_us",
+			 .known = NEED_BLOCK, .bytes = true},
 		.groups = BLOCK_REQUESTS, .tell = block_tell},
 	[LATENCY_BLOCKQ] = {
 		.kind = {.name = "blockq",
 			 .help = "requests to block devices, from their making to issue",
-			 .columns = "io_dev,io_op", .samples = "io_dev!=", .so_far = "io_us", .bytes = true},
+			 .columns = "io_dev,io_op", .samples = "io_dev!=", .so_far = "io_us",
+			 .known = NEED_BLOCK, .bytes = true},
 		.groups = BLOCK_REQUESTS, .tell = block_tell},
 	[LATENCY_SYSCALLS] = {
 		.kind = {.name = "syscalls", .help = "system calls, from entry to return",
-			 .columns = "syscall", .samples = "syscall!=", .so_far = "syscall_us", .fails = true},
+			 .columns = "syscall", .samples = "syscall!=", .so_far = "syscall_us",
+			 .known = NEED_SYSCALL | KNOWN_EVENT, .fails = true},
 		.groups = 1u << GROUP_CALL | 1u << GROUP_RETURN, .tell = syscalls_tell},
 	[LATENCY_EXEC] = {
 		.kind = {.name = "exec", .help = "each program executed, one by one",

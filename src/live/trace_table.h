@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Kinds that --trace can measure: a row for each, at its LATENCY_x of bpf_text/latency.h.
  *
- * A new kind is a LATENCY_x and its row here: name, help, own columns, the probe groups it
- * needs, and how its words fill a sample. Its probe, in a fragment of its own or a present one,
- * is switched by LATENCY_HAS(LATENCY_x), fills the key (latency_key_fill, then what) and calls
- * latency_add(); one that measures says slow_tell() beside it. What has other data to tell calls
- * event_begin() and event_end() around writing it, and event_at() for the event's address after
- * each call of a helper.
+ * A new kind is a LATENCY_x and its row here: name, help, own columns, what its events tell, the
+ * probe groups it needs, and how its words fill a sample. Its probe, in a fragment of its own or a
+ * present one, is switched by LATENCY_HAS(LATENCY_x), fills the key (latency_key_fill, then what)
+ * and calls latency_add(); one that measures says slow_tell() beside it. What has other data to
+ * tell calls event_begin() and event_end() around writing it, and event_at() for the event's
+ * address after each call of a helper.
  */
 #ifndef TSNAP_LIVE_TRACE_TABLE_H
 #define TSNAP_LIVE_TRACE_TABLE_H

@@ -4,6 +4,7 @@
 #define TSNAP_SAMPLE_TRACE_KIND_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "sample/histogram.h"
 
@@ -14,6 +15,9 @@ struct trace_kind {
 	/* Samples taken in the midst of such events: what is true of them, as a filter expression,
 	 * and the column with the event's time until then, in microseconds. */
 	const char *samples, *so_far;
+	/* Facts that every event of this kind tells besides its thread, NEED_* and KNOWN_*
+	 * (sample/filter): a filter that asks for these decides by the event. */
+	uint64_t known;
 	bool runnable; /* events are waits for a CPU */
 	bool bytes;    /* events move bytes, the amount of a histogram, */
 	bool quota;    /* or are in part for a quota, and that time is */

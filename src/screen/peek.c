@@ -67,16 +67,11 @@ static void peek_account(void *to, const struct sample *account)
 		group_table_add_account(&peeking->groups[GROUPS_ALL], account);
 }
 
-/* Needs that are known of a trace's thread, and of what it waited for. */
-static uint64_t trace_known(const struct trace_kind *kind, const struct sample *who)
+/* Needs that are known of a trace's thread, and of what it waited for: a history keeps no errno. */
+static uint64_t trace_known(const struct trace_kind *kind)
 {
-	uint64_t known = KNOWN_IDS | NEED_COMM | (FEED_TRACE_NEEDS & ~NEED_SYSCALL);
-
-	if (who->state != ABSENT)
-		known |= KNOWN_STATE;
-	if (who->state != ABSENT || who->syscall)
-		known |= NEED_SYSCALL;
-	return kind->bytes ? known | NEED_BLOCK : known;
+	return KNOWN_IDS | NEED_COMM | (FEED_TRACE_NEEDS & ~NEED_SYSCALL) |
+	       (kind->known & ~KNOWN_EVENT);
 }
 
 /* Adds the histogram if the filter accepts its thread. Conditions on what only a sample has refuse
@@ -88,7 +83,7 @@ static void peek_trace(void *to, const struct trace_kind *kind, const struct sam
 	struct peek *peek = peeking->peek;
 	size_t at = 0;
 
-	if (filter_ask_thread(&peeking->filter, who, trace_known(kind, who)) == VERDICT_REFUSED)
+	if (filter_ask_thread(&peeking->filter, who, trace_known(kind)) == VERDICT_REFUSED)
 		return;
 	while (at < peek->trace_count && peek->traces[at].kind != kind)
 		at++;

@@ -11,16 +11,19 @@
 #include "screen/view_event.h"
 #include "base/memory.h"
 #include "base/names.h"
+#include "sample/filter/expression.h"
 #include "unit.h"
 
 #define SCANS 100
 #define PERIOD_US 50000
 #define BUCKET 18 /* 8.39 to 16.8 ms */
 
-static const struct trace_kind sleeps = {
-	.name = "offcpu", .samples = "state!=ON && state!=RQ", .so_far = "state_us"};
+static const struct trace_kind sleeps = {.name = "offcpu",
+					 .samples = "state!=ON && state!=RQ",
+					 .so_far = "state_us",
+					 .known = KNOWN_STATE | NEED_SYSCALL};
 static const struct trace_kind calls = {
-	.name = "syscalls", .samples = "syscall!=", .so_far = "syscall_us"};
+	.name = "syscalls", .samples = "syscall!=", .so_far = "syscall_us", .known = NEED_SYSCALL};
 
 struct scene {
 	struct history *history;
