@@ -13,14 +13,11 @@
 #include "recording/recording_part.h"
 #include "report/query.h"
 
+struct renderer;
+
 enum mode {
 	MODE_REPORT,
-	MODE_CSV,
-	MODE_JSON,
-	MODE_FOLDED,
-	MODE_FLAME,
-	MODE_PPROF,
-	MODE_METRICS,
+	MODE_FORMAT, /* samples, or what is made of them, in config->format */
 	MODE_RECORD,
 	MODE_SNAPSHOT,
 	MODE_TOP,
@@ -48,13 +45,14 @@ enum mode {
 
 struct config {
 	enum mode mode;
+	/* of MODE_FORMAT and MODE_GOROUTINES; NULL: text for people */
+	const struct renderer *format;
 	int64_t duration_us;	   /* -d; 0: not given */
 	int64_t interval_us;	   /* -i; 0: one report */
 	int64_t count;		   /* -n: reports, with --csv and --json scans; 0: not given */
 	int64_t rate_hz;	   /* -F */
 	const char *process;	   /* -p as typed: ids or a name pattern; NULL: all */
 	bool goroutines;	   /* --goroutines: mode becomes MODE_GOROUTINES */
-	const char *routine_rows;  /* renderer of --goroutines with --csv or --json; NULL: text */
 	int64_t goroutines_pid;	   /* -p as an id, with --goroutines */
 	bool descendants;	   /* -r */
 	const char *threads;	   /* -t as typed: tids; NULL: all */
@@ -112,7 +110,7 @@ struct config {
 	bool ascii;		    /* --ascii */
 	bool csv_safe;		    /* --csv-safe */
 	int64_t patience_us;	    /* --patience */
-	bool report;		    /* --report: with MODE_CSV, MODE_JSON */
+	bool report;		    /* --report: rows of groups */
 	const char *share;	    /* --share: a name; NULL: for nobody else */
 	const char *attach;	    /* --attach: a name; NULL: with probes of its own */
 	bool verbose;		    /* -v */

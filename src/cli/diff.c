@@ -55,7 +55,7 @@ static int recording_fold(const struct config *config, const char *named, source
 {
 	struct config fold = *config;
 
-	fold.mode = MODE_FOLDED;
+	fold.format = &renderer_folded;
 	fold.replay = named;
 	fold.output = NULL;
 	return run_into(folded, &fold, replay, tell, e);

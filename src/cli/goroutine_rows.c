@@ -70,7 +70,7 @@ int goroutine_rows_print(const struct config *config, void (*complain)(const cha
 				  row_take, &rows, &missed, e);
 
 	if (!err) {
-		rows_write(&rows, renderer_find(config->routine_rows), &out);
+		rows_write(&rows, config->format, &out);
 		err = output_write(STDOUT_FILENO, text_string(&out), out.length);
 		if (err == -EPIPE)
 			err = 0;

@@ -181,12 +181,7 @@ static int mode_run(const struct config *config, struct error *e)
 
 	switch (config->mode) {
 	case MODE_REPORT:
-	case MODE_CSV:
-	case MODE_JSON:
-	case MODE_FOLDED:
-	case MODE_FLAME:
-	case MODE_PPROF:
-	case MODE_METRICS:
+	case MODE_FORMAT:
 	case MODE_RECORD:
 		if (config->diff)
 			return diff(config, replay_open, complain, e);
@@ -207,7 +202,7 @@ static int mode_run(const struct config *config, struct error *e)
 						      e);
 		break;
 	case MODE_GOROUTINES:
-		if (config->routine_rows)
+		if (config->format)
 			return goroutine_rows_print(config, complain, e);
 		err = live_goroutines(config->goroutines_pid, config->all_states,
 				      config->no_sandbox, NULL, NULL, &words, e);

@@ -5,6 +5,7 @@
 #include "kernel/share_directory.h"
 #include "recording/recorder.h"
 #include "recording/time_word.h"
+#include "render/renderer.h"
 #include "sample/sample.h"
 #include "sample/why.h"
 #include "live/trace_table.h"
@@ -19,6 +20,12 @@
 static int usage(struct error *e, const char *what, const char *why)
 {
 	return error_set(e, EINVAL, EXIT_USAGE, "%s %s", what, why);
+}
+
+/* True if samples, or what is made of them, are written in a format of that kind. */
+static bool writes(const struct config *config, enum renderer_kind kind)
+{
+	return config->mode == MODE_FORMAT && config->format->kind == kind;
 }
 
 static int kernel_types_check(const struct config *config, struct error *e)
@@ -121,17 +128,17 @@ static int trace_check(struct config *config, bool samples, struct error *e)
 
 static int top_check(const struct config *config, struct error *e)
 {
-	bool top = config->mode == MODE_TOP;
+	bool top = config->mode == MODE_TOP, rows = writes(config, RENDERER_ROWS);
 
-	if (config->csv_safe && config->mode != MODE_CSV)
+	if (config->csv_safe && (!rows || config->format != &renderer_csv))
 		return usage(e, "--csv-safe", "is for --csv");
-	if (config->report && config->mode != MODE_CSV && config->mode != MODE_JSON)
+	if (config->report && (!rows || !config->format->of_groups))
 		return usage(e, "--report",
 			     "is for --csv and --json: without them it is what there is");
 	if (config->report && (config->trace || config->stack_dict || config->self))
 		return usage(e, "--report",
 			     "has groups alone: no --trace, --slower, --stack-dict or --self");
-	if (config->patience_us && config->mode != MODE_CSV && config->mode != MODE_JSON)
+	if (config->patience_us && !rows)
 		return usage(e, "--patience",
 			     "is for rows (--csv, --json): a report waits until it ends");
 	if (config->patience_us && (config->report || config->trace || config->replay))
@@ -149,14 +156,10 @@ static int top_check(const struct config *config, struct error *e)
 	return 0;
 }
 
-/* True if the output is made of stacks. */
-static bool mode_stacks(enum mode mode)
-{
-	return mode == MODE_FOLDED || mode == MODE_FLAME || mode == MODE_PPROF;
-}
-
 static int stacks_check(const struct config *config, struct error *e)
 {
+	const struct renderer *format = config->mode == MODE_FORMAT ? config->format : NULL;
+
 	if (config->stacks && config->mode != MODE_REPORT)
 		return usage(e, "--stacks",
 			     "is for a report: -G stack adds stacks to rows, --folded and "
@@ -164,38 +167,37 @@ static int stacks_check(const struct config *config, struct error *e)
 	if (config->chains && config->mode != MODE_REPORT)
 		return usage(e, "--chains",
 			     "is for a report: -G chains adds what it is made of to rows");
-	if (config->by_chain && config->mode != MODE_FOLDED && config->mode != MODE_FLAME)
+	if (config->by_chain && !(format && format->chains))
 		return usage(e, "--by-chain",
 			     "needs --folded or --flame: --by chain groups a report");
 	if (config->by_chain && (config->off_wake || config->diff))
 		return usage(e, "--by-chain",
 			     "has no stacks, and can't go with --off-wake or --diff");
-	if (config->off_wake && !config->stacks && !mode_stacks(config->mode))
+	if (config->off_wake && !config->stacks && !writes(config, RENDERER_STACKS))
 		return usage(e, "--off-wake",
 			     "needs --stacks, --folded or --flame: -G waker_stack adds a column");
 	if (config->off_wake && config->on_cpu)
 		return usage(e, "--off-wake", "is of threads off CPU, and excludes --on-cpu");
 	if (config->stack_dict && !config->replay && !config->diff &&
-	    (config->trace || (config->mode != MODE_CSV && config->mode != MODE_JSON)))
+	    (config->trace || !writes(config, RENDERER_ROWS)))
 		return usage(e, "--stack-dict",
 			     "is written with --csv or --json, and read with --replay or --diff");
 	if (config->stack_dict && !strcmp(config->stack_dict, "-"))
 		return usage(e, "--stack-dict",
 			     "needs a file of its own: standard input and output "
 			     "are for rows");
-	if ((config->mode == MODE_FLAME || config->mode == MODE_PPROF) &&
-	    !strcmp(config->output, "-") && (config->interval_us || config->count > 1))
-		return usage(e, config->interval_us ? "-i" : "-n",
-			     config->mode == MODE_FLAME
-				     ? "needs --flame FILE, which is replaced each time: standard "
-				       "output gets one flame graph"
-				     : "needs --pprof FILE, which is replaced each time: standard "
-				       "output gets one profile");
-	if (config->mode == MODE_FOLDED && (config->interval_us || config->count))
-		return usage(
-			e, config->count ? "-n" : "-i",
-			"is not for --folded: it writes all stacks at the end (-d: of how long)");
-	if (config->diff && (config->mode != MODE_FLAME || !config->diff_after))
+	if (format && format->whole && !strcmp(config->output, "-") &&
+	    (config->interval_us || config->count > 1))
+		return error_set(e, EINVAL, EXIT_USAGE,
+				 "%s needs --%s FILE, which is replaced each time: standard "
+				 "output gets one %s",
+				 config->interval_us ? "-i" : "-n", format->name, format->whole);
+	if (format && format->at_end && (config->interval_us || config->count))
+		return error_set(e, EINVAL, EXIT_USAGE,
+				 "%s is not for --%s: it writes all stacks at the end (-d: of how "
+				 "long)",
+				 config->count ? "-n" : "-i", format->name);
+	if (config->diff && (format != &renderer_flame || !config->diff_after))
 		return usage(e, "--diff", "needs two files, and --flame FILE");
 	if (config->diff && (config->replay || config->interval_us || config->count))
 		return usage(e, "--diff", "takes all of two files: no --replay, -i or -n");
@@ -320,8 +322,8 @@ struct query config_query(const struct config *config)
 /* It follows waits through all threads, and counts samples. */
 static int path_check(struct config *config, struct error *e)
 {
-	bool samples = config->mode == MODE_CSV || config->mode == MODE_JSON ||
-		       config->mode == MODE_REPORT || mode_stacks(config->mode);
+	bool samples = config->mode == MODE_REPORT || writes(config, RENDERER_ROWS) ||
+		       writes(config, RENDERER_STACKS);
 
 	if (!config->critical_path)
 		return 0;
@@ -370,11 +372,8 @@ static int goroutines_begin(struct config *config, struct error *e)
 {
 	if (!config->goroutines)
 		return 0;
-	if (config->mode != MODE_REPORT && config->mode != MODE_CSV && config->mode != MODE_JSON)
+	if (config->mode != MODE_REPORT && !writes(config, RENDERER_ROWS))
 		return usage(e, "--goroutines", "writes text, or rows with --csv or --json");
-	config->routine_rows = config->mode == MODE_CSV	   ? "csv"
-			       : config->mode == MODE_JSON ? "json"
-							   : NULL;
 	config->mode = MODE_GOROUTINES;
 	return 0;
 }
@@ -382,10 +381,9 @@ static int goroutines_begin(struct config *config, struct error *e)
 int config_check(struct config *config, struct error *e)
 {
 	int begun = goroutines_begin(config, e);
-	bool machines = config->mode == MODE_CSV || config->mode == MODE_JSON;
-	bool rows = machines && !config->report;
-	bool samples = machines || config->mode == MODE_REPORT || mode_stacks(config->mode) ||
-		       config->mode == MODE_METRICS || config->mode == MODE_TOP;
+	bool rows = writes(config, RENDERER_ROWS) && !config->report;
+	bool samples = config->mode == MODE_REPORT || config->mode == MODE_FORMAT ||
+		       config->mode == MODE_TOP;
 	bool recorded = config->replay || config->diff;
 	int err = begun ? begun : record_check(config, e);
 

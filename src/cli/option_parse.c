@@ -4,6 +4,7 @@
 #include "base/config_file.h"
 #include "base/names.h"
 #include "option_units.h"
+#include "render/renderer.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -96,20 +97,26 @@ static int number_fail(const struct option_row *row, const char *typed, const ch
 
 static int mode_set(struct config *config, const struct option_row *row, struct error *e)
 {
+	const struct renderer *format =
+		row->mode == MODE_FORMAT ? renderer_find(row->name) : config->format;
+	bool other = config->mode != row->mode || config->format != format;
+
 	if (row->mode == MODE_REPORT)
 		return 0;
-	if ((config->mode == MODE_LIST && row->mode == MODE_JSON) ||
-	    (config->mode == MODE_JSON && row->mode == MODE_LIST)) {
+	if (format == &renderer_json && other &&
+	    (config->mode == MODE_LIST || row->mode == MODE_LIST)) {
 		config->mode = MODE_LIST_JSON;
 		return 0;
 	}
 	/* help and version are given whatever else is asked for */
-	if (config->mode != MODE_REPORT && config->mode != row->mode && row->mode < MODE_VERSION)
+	if (config->mode != MODE_REPORT && other && row->mode < MODE_VERSION)
 		return error_set(e, EINVAL, EXIT_USAGE,
 				 "--%s can't go with another option that says what to print",
 				 row->name);
-	if (config->mode < MODE_VERSION)
+	if (config->mode < MODE_VERSION) {
 		config->mode = row->mode;
+		config->format = format;
+	}
 	return 0;
 }
 

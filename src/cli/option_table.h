@@ -33,7 +33,9 @@ struct option_row {
 	enum option_kind kind;
 	size_t offset;	     /* in struct config */
 	int64_t least, most; /* bounds of a number, or of microseconds */
-	enum mode mode;	     /* set as well, unless MODE_REPORT */
+	/* set as well, unless MODE_REPORT; MODE_FORMAT: the format is the renderer that has the
+	 * option's name */
+	enum mode mode;
 };
 
 #define OPTIONS_MAX 128 /* rows */

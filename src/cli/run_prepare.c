@@ -254,17 +254,13 @@ static void run_split(struct run *run)
 
 int run_prepare(struct run *run, struct error *e)
 {
-	static const char *const renderer_names[] = {
-		[MODE_REPORT] = "report", [MODE_CSV] = "csv",	      [MODE_JSON] = "json",
-		[MODE_FOLDED] = "folded", [MODE_FLAME] = "flame",     [MODE_RECORD] = "csv",
-		[MODE_PPROF] = "pprof",	  [MODE_METRICS] = "metrics",
-	};
 	int err;
 
-	run->renderer = renderer_find(renderer_names[run->config->mode]);
+	run->renderer = run->config->mode == MODE_FORMAT   ? run->config->format
+			: run->config->mode == MODE_RECORD ? &renderer_csv
+							   : &renderer_report;
 	if (run->config->report)
-		run->renderer = run->config->mode == MODE_CSV ? &renderer_csv_grouped
-							      : &renderer_json_grouped;
+		run->renderer = run->renderer->of_groups;
 	run_times(run);
 	err = run_filter(run, e);
 	if (!err)
@@ -301,7 +297,7 @@ int run_prepare(struct run *run, struct error *e)
 	err = run_traces(run, e);
 	if (err)
 		return err;
-	if (run->config->mode == MODE_METRICS)
+	if (run->renderer->kind == RENDERER_COUNTERS)
 		run->page.metrics = &run->metrics;
 	page_fit(&run->page, run->config->all_rows);
 	run_command(run);

@@ -71,6 +71,8 @@ static void csv_add_grouped(struct text *out, const struct page *page)
 
 const struct renderer renderer_csv = {
 	.name = "csv",
+	.kind = RENDERER_ROWS,
+	.of_groups = &renderer_csv_grouped,
 	.columns = ROW_COLUMNS_DEFAULT,
 	.begin = csv_begin,
 	.add = csv_add,
@@ -78,6 +80,7 @@ const struct renderer renderer_csv = {
 
 const struct renderer renderer_csv_grouped = {
 	.name = "csv report",
+	.kind = RENDERER_ROWS,
 	.grouped = true,
 	.accounts = true,
 	.before = REPORT_MEASURES_DEFAULT,

@@ -48,8 +48,11 @@ static void flame_add(struct text *out, const struct page *page)
 
 const struct renderer renderer_flame = {
 	.name = "flame",
+	.kind = RENDERER_STACKS,
 	.grouped = true,
 	.footed = true,
+	.whole = "flame graph",
+	.chains = true,
 	.columns = FOLD_ROOTS_DEFAULT,
 	.behind = FOLD_COLUMNS,
 	.add = flame_add,

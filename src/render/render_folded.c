@@ -13,7 +13,10 @@ static void folded_add(struct text *out, const struct page *page)
 
 const struct renderer renderer_folded = {
 	.name = "folded",
+	.kind = RENDERER_STACKS,
 	.grouped = true,
+	.at_end = true,
+	.chains = true,
 	.columns = FOLD_ROOTS_DEFAULT,
 	.behind = FOLD_COLUMNS,
 	.add = folded_add,

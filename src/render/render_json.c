@@ -27,6 +27,8 @@ static void json_add(struct text *out, const struct page *page)
 
 const struct renderer renderer_json = {
 	.name = "json",
+	.kind = RENDERER_ROWS,
+	.of_groups = &renderer_json_grouped,
 	.columns = ROW_COLUMNS_DEFAULT,
 	.add = json_add,
 };
@@ -43,6 +45,7 @@ static void json_add_grouped(struct text *out, const struct page *page)
 
 const struct renderer renderer_json_grouped = {
 	.name = "json report",
+	.kind = RENDERER_ROWS,
 	.grouped = true,
 	.accounts = true,
 	.before = REPORT_MEASURES_DEFAULT,

@@ -150,6 +150,7 @@ static void metrics_add(struct text *out, const struct page *page)
 
 const struct renderer renderer_metrics = {
 	.name = "metrics",
+	.kind = RENDERER_COUNTERS,
 	.grouped = true,
 	.columns = KEYS_DEFAULT,
 	.behind = "weight_us",

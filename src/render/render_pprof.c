@@ -65,7 +65,9 @@ static void pprof_add(struct text *out, const struct page *page)
 
 const struct renderer renderer_pprof = {
 	.name = "pprof",
+	.kind = RENDERER_STACKS,
 	.grouped = true,
+	.whole = "profile",
 	.columns = LABEL_COLUMNS,
 	.behind = FOLD_COLUMNS ",ufiles",
 	.add = pprof_add,

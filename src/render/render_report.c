@@ -462,6 +462,7 @@ static void report_add(struct text *out, const struct page *page)
 
 const struct renderer renderer_report = {
 	.name = "report",
+	.kind = RENDERER_REPORT,
 	.grouped = true,
 	.accounts = true,
 	.footed = true,

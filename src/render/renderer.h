@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Renderers write a page into a text buffer. They see the grid and what is told around it, never a
- * sample or a terminal. A new format is a file and a row.
+ * sample or a terminal. A new format is a file with its struct renderer, a row of renderer_table.c,
+ * and an option of the renderer's name (cli/option_table.c, MODE_FORMAT).
  */
 #ifndef TSNAP_RENDER_RENDERER_H
 #define TSNAP_RENDER_RENDERER_H
@@ -48,11 +49,26 @@ struct page {
 	bool formulas_kept_out; /* in CSV no text begins as a formula of a spreadsheet does */
 };
 
+enum renderer_kind {
+	RENDERER_REPORT,   /* text for people */
+	RENDERER_ROWS,	   /* rows for programs */
+	RENDERER_STACKS,   /* stacks, or wait chains, with their times */
+	RENDERER_COUNTERS, /* counters that grow, page->metrics */
+};
+
 struct renderer {
-	const char *name;
+	const char *name; /* name of the option that asks for it */
+	enum renderer_kind kind;
 	bool grouped;  /* takes groups, at the end of an interval; else samples, scan by scan */
 	bool accounts; /* tells what samples don't, too: see sample/source.h */
 	bool footed;   /* tells what was missed by itself */
+	/* Rows of samples: the same of groups, for --report; NULL: there are none. */
+	const struct renderer *of_groups;
+	/* Word for a page that ends what is written, so that the next one replaces it: "profile";
+	 * NULL: pages may follow each other. */
+	const char *whole;
+	bool at_end; /* the only page is that of the whole run */
+	bool chains; /* can write wait chains in place of stacks (--by-chain) */
 	/* Columns, as column_list_add() takes them: always first, unless others are chosen, and
 	 * always last; NULL: none. */
 	const char *before, *columns, *behind;

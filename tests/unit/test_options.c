@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The table of options, and the tables that its rows name by words. */
+#include "cli/option_table.h"
+#include "render/renderer.h"
+
+#include "unit.h"
+
+/* An option of MODE_FORMAT writes in the format of its name. */
+static void formats_have_renderers(void **state)
+{
+	size_t formats = 0;
+
+	(void)state;
+	for (size_t i = 0; i < option_count; i++) {
+		const struct option_row *row = &option_table[i];
+		const struct renderer *format;
+
+		if (row->mode != MODE_FORMAT)
+			continue;
+		formats++;
+		format = renderer_find(row->name);
+		if (!format)
+			fail_msg("--%s has no renderer", row->name);
+		/* what it is written to can be checked */
+		if (format->whole)
+			assert_non_null(row->argument);
+		if (format->of_groups)
+			assert_true(format->of_groups->grouped && !format->grouped);
+	}
+	assert_true(formats >= 6);
+	assert_null(renderer_find("no format"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(formats_have_renderers),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
