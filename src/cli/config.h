@@ -68,8 +68,7 @@ struct config {
 	const char *by;		   /* --by as typed; NULL: not given */
 	const char *more_columns;  /* -G as typed; NULL: none */
 	int64_t max_threads;	   /* --max-threads; 0: fit to the host */
-	const char *kernel_types;  /* --kernel-types: auto, btf, headers, kheaders, offsets; NULL:
-				      auto */
+	const char *kernel_types;  /* --kernel-types: a name of kernel/type_source.c; NULL: auto */
 	const char *btf_file;	   /* --btf */
 	const char *offsets_file;  /* --offsets */
 	const char *write_offsets; /* --write-offsets */

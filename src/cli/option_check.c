@@ -3,6 +3,7 @@
 #include "cli/config.h"
 #include "base/clock.h"
 #include "kernel/share_directory.h"
+#include "kernel/type_source.h"
 #include "recording/recorder.h"
 #include "recording/time_word.h"
 #include "render/renderer.h"
@@ -28,24 +29,30 @@ static bool writes(const struct config *config, enum renderer_kind kind)
 	return config->mode == MODE_FORMAT && config->format->kind == kind;
 }
 
+static int source_unknown(const char *types, struct error *e)
+{
+	struct text names = {0};
+	int err;
+
+	type_source_names_add(&names, ", ", " or ");
+	err = error_set(e, EINVAL, EXIT_USAGE, "--kernel-types %s: SOURCE must be %s", types,
+			text_string(&names));
+	text_done(&names);
+	return err;
+}
+
 static int kernel_types_check(const struct config *config, struct error *e)
 {
-	static const char *const sources[] = {"auto", "btf", "headers", "kheaders", "offsets"};
-	const char *types = config->kernel_types ? config->kernel_types : "auto";
-	size_t i = 0;
+	const char *types = config->kernel_types ? config->kernel_types : TYPE_SOURCE_AUTO;
+	bool automatic = !strcmp(types, TYPE_SOURCE_AUTO);
 
-	while (i < sizeof(sources) / sizeof(sources[0]) && strcmp(types, sources[i]))
-		i++;
-	if (i == sizeof(sources) / sizeof(sources[0]))
-		return error_set(
-			e, EINVAL, EXIT_USAGE,
-			"--kernel-types %s: SOURCE must be auto, btf, headers, kheaders or offsets",
-			types);
+	if (!automatic && !type_source_of(types))
+		return source_unknown(types, e);
 	if (config->btf_file && config->offsets_file)
 		return usage(e, "--btf", "and --offsets exclude each other");
-	if (config->btf_file && strcmp(types, "auto") && strcmp(types, "btf"))
+	if (config->btf_file && !automatic && strcmp(types, "btf"))
 		return usage(e, "--btf", "contradicts --kernel-types");
-	if (config->offsets_file && strcmp(types, "auto") && strcmp(types, "offsets"))
+	if (config->offsets_file && !automatic && strcmp(types, "offsets"))
 		return usage(e, "--offsets", "contradicts --kernel-types");
 	if (!config->offsets_file && !strcmp(types, "offsets"))
 		return usage(e, "--kernel-types offsets", "needs --offsets FILE");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* --help: the options that people use every day, on one screen; and --help all. */
 #include "cli/option_table.h"
+#include "kernel/type_source.h"
 
 #include <string.h>
 
@@ -64,6 +65,18 @@ void option_section_visit(const struct option_section *section, bool all,
 			visit(to, &option_table[i]);
 }
 
+const char *option_help(const struct option_row *row)
+{
+	static struct text help;
+
+	if (!row->argument || strcmp(row->argument, "SOURCE") != 0)
+		return row->help;
+	text_clear(&help);
+	text_add_format(&help, "%s ", row->help);
+	type_source_names_add(&help, ", ", ", ");
+	return text_string(&help);
+}
+
 #define HELP_COLUMN 32
 #define HELP_WIDTH 80
 
@@ -103,7 +116,7 @@ static void option_describe(void *to, const struct option_row *row)
 	do
 		text_add_char(text, ' ');
 	while (text->length - start < HELP_COLUMN);
-	help_add(text, row->help);
+	help_add(text, option_help(row));
 }
 
 static const char more_words[] =

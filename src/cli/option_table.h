@@ -29,7 +29,7 @@ struct option_row {
 	int letter;	      /* 0: none */
 	const char *name;     /* NULL: none */
 	const char *argument; /* name of the argument in --help; NULL: takes none */
-	const char *help;
+	const char *help;     /* see option_help() */
 	enum option_kind kind;
 	size_t offset;	     /* in struct config */
 	int64_t least, most; /* bounds of a number, or of microseconds */
@@ -37,6 +37,10 @@ struct option_row {
 	 * option's name */
 	enum mode mode;
 };
+
+/* The option's help. Of one that takes a word of another table (SOURCE): with these words, and
+ * until the next call. */
+const char *option_help(const struct option_row *row);
 
 #define OPTIONS_MAX 128 /* rows */
 

@@ -83,6 +83,32 @@ const struct type_source type_sources[] = {
 	{NULL, NULL, NULL, -1, NULL, NULL},
 };
 
+const struct type_source *type_source_of(const char *name)
+{
+	for (const struct type_source *source = type_sources; source->name; source++)
+		if (!strcmp(source->name, name))
+			return source;
+	return NULL;
+}
+
+/* The next name in alphabetical order; NULL: there is none. */
+static const char *name_behind(const char *name)
+{
+	const char *next = NULL;
+
+	for (const struct type_source *source = type_sources; source->name; source++)
+		if (strcmp(source->name, name) > 0 && (!next || strcmp(source->name, next) < 0))
+			next = source->name;
+	return next;
+}
+
+void type_source_names_add(struct text *text, const char *between, const char *last)
+{
+	text_add_string(text, TYPE_SOURCE_AUTO);
+	for (const char *name = name_behind(""); name; name = name_behind(name))
+		text_add_format(text, "%s%s", name_behind(name) ? between : last, name);
+}
+
 bool type_source_there(const struct type_source *source, const struct type_request *request,
 		       char *where, size_t size)
 {
@@ -124,7 +150,7 @@ static const char *source_named(const struct type_request *request)
 		return "offsets";
 	if (request->btf_file)
 		return "btf";
-	if (request->choice && strcmp(request->choice, "auto") != 0)
+	if (request->choice && strcmp(request->choice, TYPE_SOURCE_AUTO) != 0)
 		return request->choice;
 	return NULL;
 }

@@ -17,8 +17,10 @@
 #include "kernel/host.h"
 #include "kernel/work_dir.h"
 
+#define TYPE_SOURCE_AUTO "auto" /* the first that works */
+
 struct type_request {
-	const char *choice;	  /* a row's name, or NULL for auto */
+	const char *choice;	  /* a row's name, or NULL or TYPE_SOURCE_AUTO */
 	const char *btf_file;	  /* --btf, or NULL */
 	const char *offsets_file; /* --offsets, or NULL */
 	const struct host *host;
@@ -43,6 +45,12 @@ struct type_source {
 };
 
 extern const struct type_source type_sources[]; /* in the order of auto; ends with a NULL name */
+
+/* NULL: no source has that name. */
+const struct type_source *type_source_of(const char *name);
+/* Adds the words that --kernel-types takes: auto, and the names of the sources, in alphabetical
+ * order. last: what is before the last of them, between: before the others. */
+void type_source_names_add(struct text *text, const char *between, const char *last);
 
 /* True if the source is there and was not taken away; a file that the user gave is always tried. */
 bool type_source_there(const struct type_source *source, const struct type_request *request,

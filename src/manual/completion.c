@@ -3,6 +3,7 @@
  * follows from how --help writes it. */
 #include "manual/manual.h"
 #include "cli/option_table.h"
+#include "kernel/type_source.h"
 #include "report/column_list.h"
 #include "report/measure.h"
 #include "live/trace_table.h"
@@ -20,11 +21,22 @@ enum argument_kind {
 	ARGUMENT_WORDS,
 };
 
+static void add_sources(struct text *script)
+{
+	type_source_names_add(script, " ", " ");
+}
+
+static void add_all(struct text *script)
+{
+	text_add_string(script, "all");
+}
+
 /* clang-format off */
 static const struct argument_row {
 	const char *argument; /* argument of option_row */
 	enum argument_kind kind;
-	const char *words;    /* words of ARGUMENT_WORDS, else NULL */
+	/* adds the words of ARGUMENT_WORDS with spaces between, else NULL */
+	void (*add_words)(struct text *script);
 } argument_rows[] = {
 	{"FILE",	ARGUMENT_FILE,		NULL},
 	{"A B",		ARGUMENT_FILE,		NULL},
@@ -34,8 +46,8 @@ static const struct argument_row {
 	{"COLUMN,...",	ARGUMENT_COLUMNS,	NULL},
 	{"KEY,...",	ARGUMENT_COLUMNS,	NULL},
 	{"KIND,...",	ARGUMENT_TRACES,	NULL},
-	{"SOURCE",	ARGUMENT_WORDS,		"auto btf headers kheaders offsets"},
-	{"[all]",	ARGUMENT_WORDS,		"all"},
+	{"SOURCE",	ARGUMENT_WORDS,		add_sources},
+	{"[all]",	ARGUMENT_WORDS,		add_all},
 };
 /* clang-format on */
 
@@ -126,8 +138,9 @@ static void bash_add_action(struct text *script, const struct argument_row *argu
 		text_add_char(script, '\'');
 		break;
 	case ARGUMENT_WORDS:
-		text_add_format(script, "mapfile -t COMPREPLY < <(compgen -W '%s' -- \"$cur\")",
-				argument->words);
+		text_add_string(script, "mapfile -t COMPREPLY < <(compgen -W '");
+		argument->add_words(script);
+		text_add_string(script, "' -- \"$cur\")");
 		break;
 	case ARGUMENT_OTHER:
 		text_add_char(script, ':');
@@ -175,7 +188,9 @@ static void zsh_add_action(struct text *script, const struct argument_row *argum
 		text_add_string(script, "_tsnap_traces");
 		break;
 	case ARGUMENT_WORDS:
-		text_add_format(script, "(%s)", argument->words);
+		text_add_char(script, '(');
+		argument->add_words(script);
+		text_add_char(script, ')');
 		break;
 	case ARGUMENT_OTHER:
 		text_add_char(script, ' ');
@@ -194,7 +209,7 @@ static void zsh_add_option(struct text *script, const struct option_row *row)
 	else
 		text_add_format(script, "'--%s%s[", row->name,
 				row->argument && !may_miss ? "=" : "");
-	add_quoted(script, row->help, true);
+	add_quoted(script, option_help(row), true);
 	text_add_char(script, ']');
 	if (row->argument) {
 		text_add_string(script, may_miss ? "::" : ":");
@@ -237,7 +252,9 @@ static void fish_add_action(struct text *script, const struct argument_row *argu
 		text_add_string(script, " -x -a '(__fish_complete_list , __tsnap_traces)'");
 		break;
 	case ARGUMENT_WORDS:
-		text_add_format(script, " -x -a '%s'", argument->words);
+		text_add_string(script, " -x -a '");
+		argument->add_words(script);
+		text_add_char(script, '\'');
 		break;
 	case ARGUMENT_OTHER:
 		text_add_string(script, " -x");
@@ -263,7 +280,7 @@ static void fish_add(struct text *script)
 		if (row->argument && row->kind != OPTION_FEW)
 			fish_add_action(script, argument_of(row));
 		text_add_string(script, " -d '");
-		add_quoted(script, row->help, false);
+		add_quoted(script, option_help(row), false);
 		text_add_string(script, "'\n");
 	}
 }

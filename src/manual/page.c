@@ -105,7 +105,7 @@ static void add_option(void *to, const struct option_row *row)
 		text_add_string(page, "\\fR");
 	}
 	text_add_char(page, '\n');
-	add_sentence(page, row->help);
+	add_sentence(page, option_help(row));
 	text_add_char(page, '\n');
 	add_details(page, text_string(&state->details), row->name);
 }

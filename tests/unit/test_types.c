@@ -318,6 +318,38 @@ static void stale_work_dir_is_removed(void **state)
 	assert_false(exists(owned.path));
 }
 
+/* All sources have a word of --kernel-types, and are found by it. */
+static void sources_are_named(void **state)
+{
+	struct text names = {0};
+	const char *rest, *before = "";
+	struct text name = {0};
+	size_t count = 0;
+
+	(void)state;
+	type_source_names_add(&names, ",", ",");
+	rest = text_string(&names);
+	assert_true(text_next_name(&name, &rest));
+	assert_string_equal(text_string(&name), TYPE_SOURCE_AUTO);
+	assert_null(type_source_of(TYPE_SOURCE_AUTO));
+	while (text_next_name(&name, &rest)) {
+		const struct type_source *source = type_source_of(text_string(&name));
+
+		assert_non_null(source);
+		assert_true(strcmp(before, source->name) < 0);
+		before = source->name;
+		count++;
+	}
+	for (const struct type_source *source = type_sources; source->name; source++)
+		count--;
+	assert_int_equal(count, 0);
+	text_clear(&names);
+	type_source_names_add(&names, ", ", " or ");
+	assert_string_equal(text_string(&names), "auto, btf, headers, kheaders or offsets");
+	text_done(&names);
+	text_done(&name);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -329,6 +361,7 @@ int main(void)
 		cmocka_unit_test(right_layout_is_proved),
 		cmocka_unit_test(wrong_field_is_named),
 		cmocka_unit_test(stale_work_dir_is_removed),
+		cmocka_unit_test(sources_are_named),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
