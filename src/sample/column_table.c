@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "sample/edge_kind.h"
 #include "sample/proc_values.h"
 
 #include <string.h>
@@ -163,13 +164,8 @@ const struct column sample_columns[] = {
 	{"blocker_pid", "BLOCKER_PID",
 	 "process of that thread; where only the process is known, that", KIND_NUMBER, ROLE_KEY,
 	 NEED_BLOCKER, 11, AT(blocker_pid)},
-	{"blocker_kind", "BLOCKER_KIND",
-	 "what is between the two: mutex, GIL (Python's), monitor (Java's), thread (its "
-	 "end), file lock, "
-	 "kernel lock (Linux 6.16), child, pipe, socket, waker (nothing is known but who ended the "
-	 "last waits); io: a block device, cpu: a CPU that the "
-	 "other one runs on, quota: the CPU quota of a control group",
-	 KIND_TEXT, ROLE_KEY, NEED_BLOCKER, 12, AT(blocker_kind)},
+	{"blocker_kind", "BLOCKER_KIND", EDGE_KIND_HELP, KIND_TEXT, ROLE_KEY, NEED_BLOCKER, 12,
+	 AT(blocker_kind)},
 	{"blocker_sure", "BLOCKER_SURE",
 	 "certain: the kernel or the lock says so, likely: the thread is guessed, process: only "
 	 "the "

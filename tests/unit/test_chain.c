@@ -296,17 +296,10 @@ static void file_locks(void **state)
 	fake_proc_done(&proc);
 }
 
-/* A kind's row has all that is to be known of it; the help of blocker_kind has its words. */
+/* A kind's row has all that is to be known of it. */
 static void kinds_have_rows(void **state)
 {
-	const struct column *column = NULL;
-
 	(void)state;
-	for (size_t i = 0; i < sample_column_count; i++)
-		if (!strcmp(sample_columns[i].name, "blocker_kind"))
-			column = &sample_columns[i];
-	assert_non_null(column);
-	assert_string_equal(column->help, EDGE_KIND_HELP);
 	assert_null(edge_kinds[EDGE_NONE].name);
 	assert_int_equal(edge_kind_of(NULL), EDGE_NONE);
 	assert_int_equal(edge_kind_of("mute"), EDGE_NONE);
