@@ -38,15 +38,25 @@ def rows_of_files(directory, kind):
     return rows
 
 
-def bytes_of(directory):
-    return sum(os.stat(path).st_size for path in files_of(directory, "scans"))
+def newest_scans(directory):
+    """The newest file of scans, and how many rows of it are on the disk: a file begins with its heading alone."""
+    files = files_of(directory, "scans")
+    if not files:
+        return None, 0
+    text = subprocess.run(["zstd", "-dcq", files[-1]], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=60).stdout
+    return files[-1], max(text.count(b"\n") - 1, 0)
 
 
 def recording(ctx, directory, *args):
-    """tsnap -o, sampling: at least one scan is on the disk."""
-    before = bytes_of(directory)
+    """tsnap -o, sampling: at least one scan is on the disk, and before it its samples."""
+    path, before = newest_scans(directory)
+
+    def scan_is_there():
+        newest, rows = newest_scans(directory)
+        return rows > (before if newest == path else 0)
+
     tool = ctx.plain("-o", directory, *args)
-    wait_until(lambda: tool.code is not None or bytes_of(directory) > before, START_S + STOP_S, "a scan on the disk")
+    wait_until(lambda: tool.code is not None or scan_is_there(), START_S + STOP_S, "a scan on the disk")
     check(tool.code is None, "tsnap ended (%s): %s", tool.code, tool.err)
     return tool
 
