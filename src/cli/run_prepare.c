@@ -57,7 +57,10 @@ static int run_columns(struct run *run, struct error *e)
 		: grouped && !renderer->grouped ? REPORT_COLUMNS_DEFAULT
 		: config->by_chain		? FOLD_CHAIN_ROOT
 						: renderer->columns;
-	if (renderer->before)
+	/* a replay goes by it */
+	if (config->mode == MODE_RECORD)
+		err = column_list_add(&run->list, "timestamp", grouped, e);
+	if (!err && renderer->before)
 		err = column_list_add(&run->list, renderer->before, grouped, e);
 	if (!err)
 		err = query_columns(&query, names, grouped, &run->list, e);

@@ -87,6 +87,10 @@ def record_replays(ctx):
     ctx.plain("-o", functions, "-d", 1, "-a", "-p", workload.tgid, "-G", "ufunc").finish_plain()
     check(any(row["ufunc"] for row in rows_of_files(functions, "samples")), "no functions of users")
     check(not files_of(functions, "stacks"), "a dictionary of stacks that no sample tells")
+    names = ctx.temporary() + "/names"
+    ctx.plain("-o", names, "-n", 3, "-a", "-p", workload.tgid, "-g", "comm").finish_plain()
+    told = ctx.plain("--replay", names, "-a", "--csv", "-g", "timestamp,comm").finish()
+    check(told and all(row["timestamp"] and row["comm"] for row in told), "columns without a timestamp: %s", told)
 
 
 def size_of(directory):
