@@ -9,6 +9,7 @@
 
 #include <stdint.h>
 
+/* Bits from 59 on are what else a filter may know (sample/filter/expression.h). */
 #define SAMPLE_NEED(bit) (UINT64_C(1) << (bit))
 #define NEED_USER SAMPLE_NEED(0)	    /* user, uid */
 #define NEED_PPID SAMPLE_NEED(1)	    /* ppid */
@@ -54,8 +55,8 @@
 enum needs_trait {
 	/* a filter can be told it before the registers of a thread are asked for */
 	NEED_IS_EARLY = 1,
-	/* what was looked up serves until the thread is called otherwise, which is taken for the
-	 * sign of an exec */
+	/* what was looked up serves for a while (live/resolve/lookup.h), but not once the thread is
+	 * called otherwise, which is taken for the sign of an exec */
 	NEED_IS_KEPT = 2,
 	/* of a thread rather than of one sample: what it keeps while it does one thing or another,
 	 * and can be asked for at any time */

@@ -38,6 +38,9 @@ static void stages_are_in_order(void **state)
 		assert_int_equal(lookup_stages[i].wants & ~given, 0);
 		given |= lookup_stages[i].gives;
 	}
+	/* these follow from other facts: sample_derive() */
+	given |= NEED_COMMSUM | NEED_CGROUP_NAMES;
+	assert_int_equal((NEEDS_ANYTIME | NEEDS_PROC_VALUES) & ~given, 0);
 }
 
 static struct sample fill(struct scene *scene, uint64_t needs, int64_t now_ns)

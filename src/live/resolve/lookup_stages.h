@@ -102,7 +102,7 @@ void thread_facts_init(struct cache *threads);
 /* The thread's entry, whose facts are those of this thread and not stale (but may not be known). */
 struct thread *thread_find(struct lookup_item *item);
 
-/* Returns the rare facts of a thread, zeroed where nobody has asked before. */
+/* Returns the rare facts of a thread, absent where nobody has asked before. */
 struct rare_facts *thread_rare(struct thread *thread);
 
 /* Returns those of the needs that are not known of the thread, and marks them known: the caller

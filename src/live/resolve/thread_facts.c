@@ -13,8 +13,10 @@ static void thread_drop(void *entry)
 
 struct rare_facts *thread_rare(struct thread *thread)
 {
-	if (!thread->rare)
+	if (!thread->rare) {
 		thread->rare = memory_get(sizeof(*thread->rare));
+		*thread->rare = (struct rare_facts){ABSENT, ABSENT, ABSENT, ABSENT, NULL};
+	}
 	return thread->rare;
 }
 
