@@ -410,11 +410,15 @@ def share_while_owner_runs(ctx):
     share.expect_gone(owned)
 
 
+def exact_us(row):
+    """A row has none while they are less than the time that passed; a later one has that, too."""
+    return (number(row, "cpu_us") or 0) + (number(row, "runq_us") or 0)
+
+
 def totals_told(rows, spinner):
     """us that its rows have in all; the first one has nothing from before, the others all that passed."""
     rows = rows_of(rows, spinner.tid)
-    # a row has none while they are less than the time that passed; a later one has that, too
-    each = [(number(row, "cpu_us") or 0) + (number(row, "runq_us") or 0) for row in rows]
+    each = [exact_us(row) for row in rows]
     check(0 <= each[0] < 1e6 * SLOW, "its first row has %d us", each[0])
     passed, told = sum(number(row, "weight_us") for row in rows[1:]), sum(each[1:])
     # a scan takes its time where others want the CPU
@@ -428,17 +432,16 @@ def share_totals(ctx):
     share = Share(ctx, listed=False)
     workload = ctx.workload("spin")
     owner = share.owner(columns="state,cpu_us,runq_us")
-    wait_until(lambda: sum(number(row, "cpu_us") + number(row, "runq_us") for row in rows_of(owner.rows(), workload.tid)) > 2e6, START_S,
-               "two seconds of the spinner")
+    wait_until(lambda: sum(map(exact_us, rows_of(owner.rows(), workload.tid))) > 2e6, START_S, "two seconds of the spinner")
     tool = share.attached("-F", 10, columns="state,cpu_us,runq_us")
     tool.wait_scans(20)
     other = share.attached("-F", 10, "-n", 3, columns="state,cpu_us,runq_us").finish(0, START_S)
     rows, mine = tool.interrupt(), rows_of(owner.interrupt(), workload.tid)
     told = totals_told(rows, workload)
-    owners = sum(number(row, "cpu_us") + number(row, "runq_us") for row in mine)
+    owners = sum(map(exact_us, mine))
     check(owners > told + 1.8e6, "the starter's totals: %d us, and %d us of who attached", owners, told)
     theirs = rows_of(other, workload.tid)
-    check(theirs and number(theirs[0], "cpu_us") < 1e6 * SLOW, "%s", theirs[:1])
+    check(theirs and (number(theirs[0], "cpu_us") or 0) < 1e6 * SLOW, "%s", theirs[:1])
 
 
 @case
