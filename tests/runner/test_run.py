@@ -265,6 +265,7 @@ class Runs(unittest.TestCase):
 
     @unittest.skipUnless(os.getuid() == 0, "lifting needs root")
     def test_beside(self):
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))  # it may itself be run beside others
         status, lines = self.run_stages("beside")
         self.assertEqual((status, lines[-1]), (0, "5 passed, 0 failed, 0 skipped"))
         self.assertEqual([line for line in lines if line.startswith("[")],
