@@ -23,6 +23,7 @@ TSNAP = os.path.abspath(sys.argv[1])
 FIXTURES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "fixtures")
 SPEEDSCOPE = "speedscope@1.25.0"
 WIDTH, HEIGHT = 1300, 900
+FRAME_WIDTH = 60  # of a window, at most
 SHOWN = """return Array.from(document.querySelectorAll("#frames > g")).filter((g) => g.style.display !== "none").map((g) =>
     [g.getAttribute("aria-label").split("\\n")[0], g.querySelector("rect").getBoundingClientRect().width,
      g.classList.contains("match"), g.querySelector("text").textContent])"""
@@ -48,6 +49,17 @@ class Browsed(unittest.TestCase):
         cls.browser.close()
         shutil.rmtree(cls.folder)
 
+    def until(self, true, words):
+        end = time.monotonic() + 30
+        while not true():
+            self.assertLess(time.monotonic(), end, words)
+            time.sleep(0.05)
+
+    def resize(self, width):
+        """Returns when the page has about that width; what it draws may follow."""
+        self.browser.resize(width, HEIGHT)
+        self.until(lambda: width - FRAME_WIDTH <= self.browser.script("return innerWidth") <= width, "a window %d wide" % width)
+
     def show(self, *arguments, **options):
         path = os.path.join(self.folder, "x.svg")
         tsnap("--flame", path, *arguments, **options)
@@ -66,7 +78,7 @@ class Graph(Browsed):
 
     def setUp(self):
         self.browser.script("document.documentElement.textContent = ''")
-        self.browser.resize(WIDTH, HEIGHT)
+        self.resize(WIDTH)
         self.show("--replay", "stacks.csv", "-a")
         self.room = self.width_of_frames()
 
@@ -159,11 +171,8 @@ class Graph(Browsed):
 
     def test_labels_fit(self):
         for width in (1300, 700, 1000):
-            self.browser.resize(width, HEIGHT)
-            end = time.monotonic() + 30
-            while not width - 60 < self.width_of_frames() < width:
-                self.assertLess(time.monotonic(), end, "%s wide in a window of %d" % (self.width_of_frames(), width))
-                time.sleep(0.02)
+            self.resize(width)
+            self.until(lambda: width - FRAME_WIDTH < self.width_of_frames() < width, "frames that fit a window of %d" % width)
             self.assertEqual(self.browser.script(TOO_WIDE), [])
         labels = [label for _, _, _, label in self.browser.script(SHOWN)]
         self.assertIn("pthread_cond_wait", labels)
@@ -252,9 +261,9 @@ class Speedscope(Browsed):
             file.write("speedscope.loadFileFromBase64(%s, %s)" % (json.dumps(recording), json.dumps(base64.b64encode(content).decode())))
         self.browser.open("about:blank")
         self.browser.open("file://%s/package/dist/release/index.html#localProfilePath=%s" % (self.folder, loader))
-        self.until(lambda: self.browser.script("return document.title").startswith(recording))
+        self.until(lambda: self.browser.script("return document.title").startswith(recording), "speedscope's title")
         self.browser.press("3")
-        self.until(lambda: "Symbol Name\n" in self.browser.script("return document.body.innerText"))
+        self.until(lambda: "Symbol Name\n" in self.browser.script("return document.body.innerText"), "speedscope's table")
         words = self.browser.script("return document.body.innerText").split("Symbol Name\n", 1)[1]
         cells = [cell.strip() for cell in words.strip().split("\n")]
         self.assertEqual(len(cells) % 3, 0)
@@ -265,12 +274,6 @@ class Speedscope(Browsed):
     def microseconds(cell):
         number, unit = re.match(r"([\d,.]+)([a-zµ]*)", cell).groups()
         return round(float(number.replace(",", "")) * {"s": 1000000, "ms": 1000}.get(unit, 1))
-
-    def until(self, true):
-        end = time.monotonic() + 30
-        while not true():
-            self.assertLess(time.monotonic(), end, "speedscope does not get there")
-            time.sleep(0.05)
 
     def test_loads(self):
         rows = self.rows("stacks.csv", "-a")

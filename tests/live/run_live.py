@@ -93,12 +93,12 @@ ALONE = ("*_growth", "critical_path*", "exit_storm*", "killed*", "nothing_left*"
          "keeper_ends_*", "hostile_names", "hostile_kinds", "hostile_many_*", "hostile_sparse_files", "hostile_unwind_tables", "hostile_python",
          "hostile_java", "soak_*", "moment_of_slow_reader*", "moment_beside_spinners", "moment_of_postgres", "stacks_moment_*",
          # how long things take that they count, or how soon tsnap gets to look
-         "births_of_*", "births_over_*", "chain_beside_*", "chain_to_java_pool", "dying_processes", "full_disk", "gil_deadlock", "gil_holder",
+         "births_of_*", "births_over_*", "chain_beside_*", "chain_to_holder", "chain_to_java_pool", "dying_processes", "full_disk", "gil_deadlock", "gil_holder",
          "gil_in_a_pid_namespace", "moment_in_group_without_realtime", "parsers_killed_*", "stacks_let_go_of_*", "stacks_of_short_lives",
          "stacks_on_cpu_in_kernel", "stacks_on_cpu_refused", "stacks_without_unwinder", "start_*", "totals_of_pages_that_wait",
          "trace_run_queue")
 # The same, but these sleep nearly all the time: two of them run side by side.
-PAIRED = ("births_often_sampled", "births_otherwise", "births_shared", "chain_of_mutexes", "chain_to_holder",
+PAIRED = ("births_often_sampled", "births_otherwise", "births_shared", "chain_of_mutexes",
           "keeper_on_terminal", "quota", "slow_sleeps", "stacks_of_programs_in_turns", "stacks_of_wakers", "top_as_text",
           "trace_of_the_dead", "trace_sleeps", "waits")
 # These take long and hold what others hold, too, at more places, or one of tsnap's figures against another tool's: with --all, or named.
