@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "live/live_groups.h"
 #include "kernel/probe_table.h"
-#include "sample/proc_values.h"
+#include "sample/needs.h"
 
 #define ALWAYS SAMPLE_NEED(60) /* no NEED_* */
 

@@ -125,7 +125,7 @@ int sample_row_read(struct sample_row *row, struct error *e)
 			value.number = ABSENT;
 		if (wrong)
 			return sample_row_fail(row, e, column->name, wrong);
-		memcpy((char *)&row->next + column->offset, &value, sizeof(value));
+		column_set(column, &row->next, value);
 	}
 	if (row->next.sample.time_us == ABSENT)
 		return sample_row_fail(row, e, "timestamp", "missing");
@@ -137,8 +137,6 @@ int sample_row_read(struct sample_row *row, struct error *e)
 
 void sample_row_copy(const struct sample_row *row, struct sample *to, bool again)
 {
-	const char *from = (const char *)&row->next.sample;
-
 	if (!again || row->changed) {
 		*to = row->next.sample;
 		return;
@@ -148,8 +146,7 @@ void sample_row_copy(const struct sample_row *row, struct sample *to, bool again
 		const struct column *column = row->cells[i].column;
 
 		if (!column_is_proc_value(column))
-			memcpy((char *)to + column->offset, from + column->offset,
-			       sizeof(union value));
+			column_set(column, to, column_read(column, &row->next));
 	}
 }
 

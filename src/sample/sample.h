@@ -52,11 +52,10 @@ struct sample {
 	/* the scan */
 	int64_t time_us;   /* UTC */
 	int64_t weight_us; /* the time that this sample stands for: since the previous scan */
-	/* identity */
+	/* identity: sample_account() takes all of it */
 	int64_t tid, pid, ppid, uid;
 	int64_t start_ns; /* boot time clock; with tid, the thread's identity. Not a column */
 	int64_t kthread;  /* 1 kernel thread, 0 not */
-	const char *comm_before; /* until the exec that --trace tells of */
 	const char *user, *comm, *commsum, *cmdline, *exe, *cgroup;
 	const char *container, *container_runtime, *container_name, *pod, *pod_name, *unit;
 	int64_t pid_ns, ns_pid, ns_tid;
@@ -66,7 +65,8 @@ struct sample {
 	int64_t syscall_nr, arg[SAMPLE_ARG_COUNT];
 	const char *syscall;
 	int64_t syscall_us;
-	const char *error; /* errno of a call that --trace saw fail: "ENOENT" */
+	const char *error;	 /* errno of a call that --trace saw fail: "ENOENT" */
+	const char *comm_before; /* until the exec that --trace tells of */
 	int64_t fd;
 	const char *filename, *filenamesum;
 	/* on what */
@@ -101,7 +101,7 @@ struct sample {
 	 * thread that it is the path of */
 	const char *path_end, *path, *path_of;
 	int64_t path_depth, path_of_tid;
-	/* exact, since the thread's previous sample */
+	/* exact, since the thread's previous sample: sample_account() takes these, too */
 	int64_t cpu_us, runq_us, dwait_us, sleep_us, vcsw, ivcsw;
 	/* counts of an account (sample/source.h); not columns */
 	int64_t forks, execs, exits, dead_cpu_us;

@@ -156,16 +156,21 @@ wait_teller *wait_teller_find(const char *syscall_name)
 	return row ? row->tell : NULL;
 }
 
+static bool is_limited(const struct wait_row *row, const struct sample *sample)
+{
+	return row->limit && sample->arg[row->limit];
+}
+
 bool wait_has_limit(const struct sample *sample)
 {
 	const struct wait_row *row = row_find(sample->syscall);
 
-	return row && row->limit && sample->arg[row->limit];
+	return row && is_limited(row, sample);
 }
 
 bool wait_threads_end(const struct sample *sample)
 {
 	const struct wait_row *row = row_find(sample->syscall);
 
-	return row && row->threads_end && !(row->limit && sample->arg[row->limit]);
+	return row && row->threads_end && !is_limited(row, sample);
 }

@@ -117,7 +117,7 @@ static void test_all_columns(void **state)
 		if (column->kind == KIND_TEXT)
 			value.text = name_of_string(column->name);
 		if (history_keeps(column))
-			memcpy((char *)&sample + column->offset, &value, sizeof(value));
+			column_set(column, &sample, value);
 	}
 	scan.time_us = sample.time_us = 1700000000000000;
 	scan.weight_us = sample.weight_us;

@@ -122,6 +122,31 @@ static void derives_from_cgroup(void **state)
 	assert_ptr_equal(sample.container, name_of_string("recorded"));
 }
 
+/* An account has what a thread keeps, and exact times, and nothing of one sample. */
+static void account_is_of_the_thread(void **state)
+{
+	struct sample sample = *sample_absent(), account;
+
+	(void)state;
+	for (size_t i = 0; i < sample_column_count; i++)
+		if (!column_is_proc_value(&sample_columns[i]))
+			column_set(&sample_columns[i], &sample,
+				   (union value){.number = 1000 + (int64_t)i});
+	sample.start_ns = 7;
+	account = sample_account(&sample);
+	assert_int_equal(account.start_ns, 7);
+	assert_int_equal(account.forks, ABSENT);
+	for (size_t i = 0; i < sample_column_count; i++) {
+		const struct column *column = &sample_columns[i];
+		bool kept = column_is_kept(column) || column->needs & (NEED_TOTALS | NEED_SLEEP);
+		const struct sample *expected = kept ? &sample : sample_absent();
+
+		if (!column_is_proc_value(column))
+			assert_int_equal(column_read(column, &account).number,
+					 column_read(column, expected).number);
+	}
+}
+
 static void columns_are_sound(void **state)
 {
 	(void)state;
@@ -360,6 +385,7 @@ int main(void)
 		cmocka_unit_test(derives),
 		cmocka_unit_test(derives_from_waits),
 		cmocka_unit_test(derives_from_cgroup),
+		cmocka_unit_test(account_is_of_the_thread),
 		cmocka_unit_test(columns_are_sound),
 
 		cmocka_unit_test(fields_are_columns),

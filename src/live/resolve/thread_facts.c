@@ -15,7 +15,8 @@ struct rare_facts *thread_rare(struct thread *thread)
 {
 	if (!thread->rare) {
 		thread->rare = memory_get(sizeof(*thread->rare));
-		*thread->rare = (struct rare_facts){ABSENT, ABSENT, ABSENT, ABSENT, NULL};
+		*thread->rare = (struct rare_facts){
+			.ppid = ABSENT, .pid_ns = ABSENT, .ns_pid = ABSENT, .ns_tid = ABSENT};
 	}
 	return thread->rare;
 }
