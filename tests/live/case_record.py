@@ -84,7 +84,7 @@ def record_replays(ctx):
     nobody.finish_plain()
     check(re.search(r"^%d scans in " % len(scans), nobody.out.decode(), re.M), "%s", nobody.out.decode())
     functions = ctx.temporary() + "/functions"
-    ctx.plain("-o", functions, "-d", 1, "-a", "-p", workload.tgid, "-G", "ufunc").finish_plain()
+    ctx.plain("-o", functions, "-F", 20, "-d", 3, "-a", "-p", workload.tgid, "-G", "ufunc").finish_plain()
     check(any(row["ufunc"] for row in rows_of_files(functions, "samples")), "no functions of users")
     check(not files_of(functions, "stacks"), "a dictionary of stacks that no sample tells")
     names = ctx.temporary() + "/names"
@@ -359,14 +359,15 @@ def record_write_errors(ctx):
 
 MOMENT = """
 import sys, time
-with open("/proc/self/comm", "w") as file:
-    file.write(sys.argv[1])
+def called(name):
+    with open("/proc/self/comm", "w") as file:
+        file.write(name)
 begin = time.time()
+called(sys.argv[1])
 while time.time() < begin + 0.5:
     pass
-print(begin, time.time(), flush=True)
-with open("/proc/self/comm", "w") as file:
-    file.write("over")
+called("over")
+print(begin, time.time())
 """
 
 
@@ -377,16 +378,20 @@ def record_around_moments(ctx):
     sleeper = ctx.workload("sleep", call="pipe_read")
     tool = ctx.plain("-o", directory, "-F", 20, "-a", "--flush", 0.2, "--when", "comm = %s && state = ON" % name, "--keep-around", "1s")
     wait_until(lambda: tool.code is not None or os.path.exists(directory + "/.tsnap.lock"), START_S, "the lock of the recording")
-    let_pass(3)
+    tool.wait_sleeps(60)
     done = subprocess.run([sys.executable, "-c", MOMENT, name], stdout=subprocess.PIPE, universal_newlines=True, timeout=60, check=True)
     begin, end = map(float, done.stdout.split())
     let_pass(3)
     tool.signal(signal.SIGINT)
     tool.finish_plain(0, STOP_S)
-    times = [datetime.fromisoformat(row["timestamp"].rstrip("Z") + "+00:00").timestamp() for row in rows_of_files(directory, "scans")]
-    check(times and begin - 1.2 < times[0] < begin - 0.7 and end + 0.7 < times[-1] < end + 1.2,
-          "scans from %.2f s before the moment to %.2f s after it", begin - times[0] if times else 0, times[-1] - end if times else 0)
-    before = {row["tid"] for row in rows_of_files(directory, "samples") if row["timestamp"] < datetime.utcfromtimestamp(begin).isoformat()}
+    times = [seconds_of(row["timestamp"]) for row in rows_of_files(directory, "scans")]
+    samples = rows_of_files(directory, "samples")
+    # beside others it has a CPU for a part of the time only
+    seen = [seconds_of(row["timestamp"]) for row in samples if (row["comm"], row["state"]) == (name, "ON")]
+    check(seen and begin <= seen[0] and seen[-1] <= end, "it was seen from %s to %s, and was there from %f to %f", seen[:1], seen[-1:], begin, end)
+    check(seen[0] - 1.2 < times[0] < seen[0] - 0.7 and seen[-1] + 0.7 < times[-1] < seen[-1] + 1.2,
+          "scans from %.2f s before the moment to %.2f s after it", seen[0] - times[0], times[-1] - seen[-1])
+    before = {row["tid"] for row in samples if seconds_of(row["timestamp"]) < begin}
     check(str(sleeper.tid) in before, "who slept is not in the scans before the moment")
 
 

@@ -24,6 +24,12 @@ def lines_of(path):
     return keyed(read(path))
 
 
+def catches(pid, number):
+    """Whether the process catches that signal, or waits for it."""
+    status = lines_of("/proc/%d/status" % pid)
+    return bool(status) and any(int(status[mask], 16) >> number - 1 & 1 for mask in ("SigCgt", "SigBlk"))
+
+
 def keyed(text):
     return {key: " ".join(words.split()) for key, colon, words in (line.partition(":") for line in (text or "").splitlines()) if colon}
 
