@@ -37,13 +37,15 @@ class Report:
         return len(re.findall(rb"^tsnap itself", self.tool.out, re.M))
 
     def finish(self):
-        """All rows of all pages after the first, as dicts; the values are text. One more page comes first."""
+        """All rows of all pages after the first, as dicts; the values are text, but for page_s, the seconds of the page. One more page
+        comes first."""
         self.wait_pages(self.pages() + 2)
         self.tool.signal(2)
         self.tool.finish_plain()
         rows, self.text = [], self.tool.out.decode()
-        for page in self.text.split("\ntsnap itself")[1:]:
-            rows += [dict(zip(self.columns, line.split()[-len(self.columns):])) for line in page.splitlines()
+        for page in self.text.split("\ntsnap itself")[1:-1]:
+            seconds = float(re.search(r"^\d+ scans? in ([\d.]+) s", page, re.M).group(1))
+            rows += [dict(zip(self.columns, line.split()[-len(self.columns):]), page_s=seconds) for line in page.splitlines()
                      if re.match(r" +\d+\.\d\d +\d+\.\d\d ", line)]
         return rows
 
@@ -235,7 +237,7 @@ def expect_times(rows, kernel, **where):
         raise Skip("this kernel counts no CPU time in ns (schedstat)")
     near("cpu_s", 1e6 * total(rows, "cpu_s", **where), kernel.schedstat[0], switches, stolen_us=kernel.stolen_us)
     near("runq_s", 1e6 * total(rows, "runq_s", **where), kernel.schedstat[1], switches, stolen_us=kernel.stolen_us)
-    told = total(rows, "csw_per_s", **where)
+    told = sum(row["page_s"] * total([row], "csw_per_s", **where) for row in rows)
     check(abs(told - switches) <= switches * 0.05 + 3, "csw_per_s of all seconds is %s, not %d", told, switches)
 
 

@@ -3,7 +3,7 @@ import os
 import re
 
 import truth
-from harness import STOP_S, Skip, case, check, number, rows_of, scans_of, wait_until
+from harness import SCANS_MORE, STOP_S, Skip, case, check, number, rows_of, scans_of, wait_until
 
 SECONDS = 3
 SHARE_ERROR = 0.2  # of 60 samples: three standard deviations of a fair coin
@@ -169,7 +169,7 @@ def rates(ctx):
     workload = ctx.workload("sleep", call="pipe_read")
     for rate in (5, 50):
         rows = rows_of(ctx.rows("-a", "-F", rate, "-p", workload["pid"], columns="state"), workload.tid)
-        check(rate * 2 * 0.7 <= len(rows) <= rate * 2 + 2, "%d scans in 2 s at %d Hz", len(rows), rate)
+        check(rate * 2 * 0.7 <= len(rows) <= rate * 2 + SCANS_MORE, "%d scans in 2 s at %d Hz", len(rows), rate)
         total = sum(number(row, "weight_us") for row in rows)
         check(abs(total - 2e6) <= 2e5, "the weights of 2 s add up to %d us", total)
 

@@ -14,7 +14,7 @@ from case_trace import Stolen
 from harness import SLOW, START_S, Findings, Skip, case, check, number, wait_until
 from parts import Postgres
 
-SECONDS, SHORT_S = 30, 16
+SECONDS, SHORT_S, RHYTHM_S = 30, 16, 12
 RATE = 20 if SLOW == 1 else 5
 ALLOWED, ERRORS = 0.05 if SLOW == 1 else 0.25, 3  # of the exact time, and so many standard errors
 # An emulated CPU takes milliseconds for a scan and a tenth of one for a switch: stays are to be longer than that there.
@@ -101,6 +101,13 @@ def hold(ctx, kinds, seconds=SECONDS, more=0, **popen):
 def moment_on_full_host(ctx):
     """Busy threads of four kinds, more than CPUs: sampled over exact time of each kind and state is 1."""
     hold(ctx, moment.kinds_of(ctx.workload("mixed", **LONGER)))
+
+
+@case
+def moment_of_a_rhythm(ctx):
+    """The same of threads that work in every period of the scans, each at another place of it: none is seen at work too often, or never."""
+    workload = ctx.workload("rhythm", period_us=1000000 // RATE, work_us=200000 // RATE)
+    hold(ctx, {name: [int(tid)] for name, tid in workload.ready.items() if name.startswith("rhythm")}, RHYTHM_S)
 
 
 @case

@@ -10,7 +10,7 @@ from case_block import Device
 from case_select import drop_to_nobody, tids_of
 from case_share import Share
 from case_trouble import expect_error
-from harness import SLOW, START_S, STOP_S, Failure, Findings, case, check, scans_of, wait_until
+from harness import SCANS_MORE, SLOW, START_S, STOP_S, Failure, Findings, case, check, scans_of, wait_until
 
 # Calls that return, sleeps, waits for a CPU, programs that are executed, requests to a device ($1).
 RESTLESS = "while :; do dd if=$1 of=/dev/null iflag=direct bs=4k count=4 status=none; sleep 0.05; done"
@@ -71,7 +71,7 @@ def expect_rows(runs, offsets, family, recorded):
                     "--kernel-types", "offsets", "--offsets", offsets, "-v", *runs.without(""))
     check(tool.out.startswith(b'timestamp,tid,comm,state\n'), "-g, -G: %s", tool.out[:80])
     scans = scans_of(tool.rows())
-    check(10 < len(scans) <= 51, "-d 1 -F 50: %d scans", len(scans))
+    check(10 < len(scans) <= 50 + SCANS_MORE, "-d 1 -F 50: %d scans", len(scans))
     for when, rows in scans:
         check(tids_of(rows) == family, "-p -r: %s, not %s in the scan of %s", tids_of(rows), family, when)
     check("kernel types from offsets" in tool.err, "-v, --offsets: %s", tool.err)

@@ -18,7 +18,7 @@ from case_schema import duckdb_asked
 from case_share import Place
 from case_spaces import through, unshared
 from case_trouble import with_fault
-from harness import START_S, STOP_S, Skip, case, check, let_pass, wait_until
+from harness import SCANS_MORE, START_S, STOP_S, Skip, case, check, let_pass, wait_until
 
 COLUMNS = ("timestamp,weight_us,tid,pid,state,user,comm,exe,syscall,filename,state_us,cpu,waker_tid,cgroup,"
            "cpu_us,runq_us,dwait_us,sleep_us")
@@ -72,7 +72,7 @@ def record_replays(ctx):
         check(os.stat(path).st_mode & 0o777 == 0o640, "%s: mode %o", path, os.stat(path).st_mode)
     samples, scans = rows_of_files(directory, "samples"), rows_of_files(directory, "scans")
     check(len(scans) + recorder.missed("late scans") >= 50, "%d scans in 3 s at 20 Hz", len(scans))
-    check(sum(int(scan["samples"]) for scan in scans) == len(samples) > 100, "%d samples", len(samples))
+    check(sum(int(scan["samples"]) for scan in scans) == len(samples) > 50, "%d samples", len(samples))
     again = ctx.plain("--replay", directory, "-a", "--csv", "-g", COLUMNS + ",ustack,kstack").finish()
     check(again == [{name: row[name] for name in (COLUMNS + ",ustack,kstack").split(",")} for row in samples],
           "the replay has other rows")
@@ -403,7 +403,7 @@ def record_two_tiers(ctx):
     workload = ctx.workload("spin")
     ctx.plain("-o", directory, "-F", 20, "-d", 5, "-a", "-p", workload.tgid, "--flush", 0.5, "--archive", 2).finish_plain()
     scans, few = rows_of_files(directory, "scans"), rows_of_files(directory, "archivescans")
-    check(80 <= len(scans) <= 101 and 9 <= len(few) <= 11, "%d scans, %d in the archive", len(scans), len(few))
+    check(80 <= len(scans) <= 100 + SCANS_MORE and 9 <= len(few) <= 11, "%d scans, %d in the archive", len(scans), len(few))
     until = few[-1]["timestamp"]
 
     def sums(kind, column):

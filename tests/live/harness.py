@@ -21,6 +21,7 @@ UNREADY = 77
 START_S = 30 * SLOW  # tsnap to its first scan
 STOP_S = 20 * SLOW
 WORKLOAD_S = 20 * SLOW
+SCANS_MORE = 4  # than the rate says: from one to the next it takes half a period to one and a half
 OF_PATHS = "path"  # columns that need --critical-path begin so
 
 

@@ -131,6 +131,47 @@ static void mixed_run(void)
 	hold();
 }
 
+static int64_t rhythm_begin_ns, rhythm_ns, rhythm_work_ns;
+
+/* Works at the same place of each period. */
+static void rhythm(void *arg)
+{
+	int64_t at_ns = rhythm_begin_ns + *(const int64_t *)arg;
+
+	for (;;) {
+		const struct timespec at = {at_ns / 1000000000, at_ns % 1000000000};
+
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
+		while (clock_ns(CLOCK_MONOTONIC) < at_ns + rhythm_work_ns)
+			;
+		at_ns += rhythm_ns;
+	}
+}
+
+static void rhythm_run(void)
+{
+	static struct subject subjects[THREADS_MAX];
+	static int64_t offsets_ns[THREADS_MAX];
+	long count = option_number("threads", 4);
+
+	if (count < 1 || count > THREADS_MAX)
+		die("threads");
+	rhythm_ns = option_number("period_us", 50000) * NS_PER_US;
+	rhythm_work_ns = option_number("work_us", 10000) * NS_PER_US;
+	rhythm_begin_ns = clock_ns(CLOCK_MONOTONIC) + rhythm_ns;
+	ready_begin(getpid(), getpid());
+	for (long i = 0; i < count; i++) {
+		char name[16];
+
+		offsets_ns[i] = i * rhythm_ns / count;
+		snprintf(name, sizeof(name), "rhythm%ld", i);
+		subject_start(&subjects[i], name, rhythm, &offsets_ns[i]);
+		line_add(name, "%d", subjects[i].tid);
+	}
+	line_end();
+	hold();
+}
+
 /* Time that the thread was not on a CPU in each function, as it saw it itself. */
 static _Atomic int64_t short_ns, long_ns;
 static long short_count, short_nap_ns, long_nap_ns;
@@ -187,5 +228,7 @@ const struct workload mixed_workloads[] = {
 	 naps_run},
 	{"mixed", "bursts=N burst_us=N nap_us=N pairs=N syncs=N dir=PATH spins=N",
 	 "busy threads: bursts between naps, pairs on pipes, fdatasync, spinners", mixed_run},
+	{"rhythm", "threads=N period_us=N work_us=N",
+	 "threads that each work at another place of every period", rhythm_run},
 	{0},
 };

@@ -18,7 +18,7 @@
 #define MOMENT_LEAD_NS 2000		 /* all CPUs know of a moment by then */
 #define CROWDED_PART 4 /* part of a period from which on a wait for a CPU is long */
 #define CROWDED_STILL_NS (60 * NS_PER_SECOND)
-#define KERNEL_TICK_MAX_NS (10 * NS_PER_MS) /* CONFIG_HZ=100 */
+#define OFFSET_PULL 8 /* the part of the offset that a beat takes back */
 
 struct sampler {
 	struct sampler_options options;
@@ -31,6 +31,7 @@ struct sampler {
 	uint64_t begun;		    /* scans */
 	uint64_t random;	    /* the last one: base/index.h, hash_u64() */
 	int64_t registers_until_ns; /* switches were asked to keep registers until then */
+	int64_t offset_ns;	    /* of the last beat, from when it was due */
 	int64_t beat_cpu_ns;	    /* clock_cpu_ns() at the last beat */
 	bool grown;		    /* since the last beat */
 	int64_t crowded_until_ns;
@@ -82,15 +83,17 @@ static enum late_why late_why(const struct sampler *sampler, int64_t late_ns)
 	return clock_cpu_ns() - sampler->beat_cpu_ns > late_ns / 2 ? LATE_WORK : LATE_WAIT;
 }
 
-/* A part of the period that differs from beat to beat. */
-static int64_t beat_offset_ns(struct sampler *sampler)
+/* The time from beat to beat must have nothing to do with where in the period the beat then lies,
+ * because samples weigh that time. So it is not enough to move each beat away from when it is due:
+ * steps of up to half a period add up, and a small part of the sum is taken back each time, which
+ * keeps the number of scans within about two of what was asked for. */
+static void beat_offset_next(struct sampler *sampler)
 {
-	int64_t most_ns = sampler->options.period_ns / 2 < KERNEL_TICK_MAX_NS
-				  ? sampler->options.period_ns / 2
-				  : KERNEL_TICK_MAX_NS;
+	int64_t period_ns = sampler->options.period_ns;
 
 	sampler->random = hash_u64(sampler->random + (uint64_t)sampler->options.due_ns);
-	return (int64_t)(sampler->random % (uint64_t)most_ns);
+	sampler->offset_ns += (int64_t)(sampler->random % (uint64_t)period_ns) - period_ns / 2 -
+			      sampler->offset_ns / OFFSET_PULL;
 }
 
 /* The moment of the next beat. One that was missed is counted, not made up for: a scan that began
@@ -103,10 +106,13 @@ static int64_t beat_next_ns(struct sampler *sampler)
 	if (!sampler->begun)
 		return next_ns;
 	pthread_mutex_lock(&sampler->lock);
-	if (sampler->excused && next_ns < now_ns)
+	beat_offset_next(sampler);
+	next_ns += sampler->offset_ns;
+	if (sampler->excused && next_ns < now_ns) {
 		next_ns = sampler->options.due_ns = now_ns;
+		sampler->offset_ns = 0;
+	}
 	sampler->excused = false;
-	next_ns += beat_offset_ns(sampler);
 	if (now_ns > next_ns) {
 		missed = (now_ns - next_ns) / period_ns + 1;
 		sampler->facts.late_count[late_why(sampler, now_ns - next_ns)] += (uint64_t)missed;
