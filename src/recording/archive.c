@@ -78,15 +78,30 @@ static void sums_move(struct archive *archive, struct sample *sample)
 	}
 }
 
-/* The first row of a scan, or its end, tells whether it is archived: the first one in each
- * period, by the clock. */
+/* Whether a scan is archived, as the first since one was due. From then to the next it takes half a
+ * period to one and a half, by chance: see sampler.h. */
+static bool scan_is_due(struct archive *archive, int64_t time_us)
+{
+	int64_t every_us = archive->every_us;
+
+	/* the first one, one after a pause, or a clock that was put back */
+	if (archive->due_us < time_us - every_us || archive->due_us > time_us + 2 * every_us)
+		archive->due_us = time_us;
+	if (time_us < archive->due_us)
+		return false;
+	archive->due_us +=
+		every_us / 2 + (int64_t)(hash_u64((uint64_t)time_us) % (uint64_t)every_us);
+	return true;
+}
+
+/* To be called for the first row of a scan, or for its end where it has none. */
 static void scan_begin(struct archive *archive, int64_t time_us)
 {
 	if (archive->begun)
 		return;
 	archive->begun = true;
 	archive->rows = 0;
-	archive->now = time_us / archive->every_us != archive->last_us / archive->every_us;
+	archive->now = scan_is_due(archive, time_us);
 }
 
 struct scan archive_take(struct archive *archive, const struct scan *part)
@@ -127,7 +142,6 @@ bool archive_scan_end(struct archive *archive, const struct scan *scan, struct s
 		.samples = archive->rows,
 		.threads = (int64_t)scan->threads,
 	};
-	archive->last_us = scan->time_us;
 	archive->weight_us = 0;
 	sums_sweep(archive, scan->time_us);
 	return true;

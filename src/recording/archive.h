@@ -17,8 +17,8 @@ struct archive_sums;
 struct archive {
 	int64_t every_us;     /* one scan in so much time; 0: there is no archive */
 	bool begun, now;      /* the present scan has a row, and is archived */
-	int64_t last_us;      /* time of the last scan that was archived */
-	int64_t weight_us;    /* weight of the scans since last_us */
+	int64_t due_us;	      /* the first scan from then on is archived */
+	int64_t weight_us;    /* weight of the scans since the last one that was archived */
 	int64_t rows;	      /* rows of samples in the present scan */
 	struct index threads; /* tid: number of its sums, from 1 */
 	struct archive_sums *sums;

