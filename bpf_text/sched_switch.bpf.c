@@ -172,11 +172,12 @@ static inline void switch_out(void *ctx, struct thread_state *thread, __u32 stat
 			      __u64 now_ns)
 {
 	struct sampling *sampling = sampler_at_work(now_ns);
+	int unseen = !thread->sched.on_cpu;
 	__u64 sequence;
 
 	/* It came unseen (a new record, or the kernel ran no program then): until now it waited. No
 	 * time is lost, only called wrong. */
-	if (!thread->sched.on_cpu)
+	if (unseen)
 		switch_in(thread, 0, now_ns);
 	sequence = thread->sched.sequence_done + 1;
 	thread->sched.sequence_begun = sequence;
@@ -198,6 +199,8 @@ static inline void switch_out(void *ctx, struct thread_state *thread, __u32 stat
 		registers_keep(thread, sequence);
 	ORDERED();
 	thread->sched.sequence_done = sequence;
+	if (unseen) /* nor was it seen to wake: it would be told of as still in the sleep before */
+		thread_list(thread);
 	if (sampling)
 		moment_keep(thread, sampling, thread->sched.in_ns, now_ns);
 	/* the capture window lies in the time in which registers are kept, where that is not always
@@ -354,6 +357,9 @@ static inline void thread_arrives(struct task_struct *task, __u32 tid, __u64 now
 	ways_meet();
 #endif
 	switch_in(thread, sampler_at_work(now_ns), now_ns);
+	/* it was not seen to wake, or on its way to sleep */
+	if (thread->sched.state && thread->wake.wake_ns < thread->sched.out_ns)
+		thread_list(thread);
 }
 
 /* Whether the leaving thread was preempted, by the kernel's own count of voluntary switches. */

@@ -205,10 +205,11 @@ struct kept_stack_id {
 	__u32 unused;
 };
 
-/* Threads that began or were woken, so that a scan need not walk over all that sleep: whoever is
- * neither listed since the last scan nor was awake in it has slept through. A ring for each CPU;
- * every sampler keeps its own place in them, and when it has read them counts sampling.scan up,
- * before it reads records: a thread is listed but once for each number. */
+/* Threads that began, or were woken, or switched in without (the kernel may run no program), so
+ * that a scan need not walk over all that sleep: whoever is neither listed since the last scan nor
+ * was awake in it has slept through. A ring for each CPU; every sampler keeps its own place in
+ * them, and when it has read them counts sampling.scan up, before it reads records: a thread is
+ * listed but once for each number. */
 #define CHANGED_MAX 1024
 
 struct changed_ring {
