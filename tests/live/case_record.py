@@ -18,7 +18,7 @@ from case_schema import duckdb_asked
 from case_share import Place
 from case_spaces import through, unshared
 from case_trouble import with_fault
-from harness import SCANS_MORE, START_S, STOP_S, Skip, case, check, let_pass, wait_until
+from harness import SCANS_MORE, START_S, STOP_S, Skip, case, check, let_pass, timestamp_s, wait_until
 
 COLUMNS = ("timestamp,weight_us,tid,pid,state,user,comm,exe,syscall,filename,state_us,cpu,waker_tid,cgroup,"
            "cpu_us,runq_us,dwait_us,sleep_us")
@@ -97,10 +97,6 @@ def size_of(directory):
     return sum(os.path.getsize(path) for path in glob.glob(directory + "/*.zst"))
 
 
-def seconds_of(timestamp):
-    return datetime.fromisoformat(timestamp.rstrip("Z") + "+00:00").timestamp()
-
-
 KILL_FLUSH_S = 0.2
 
 
@@ -129,7 +125,7 @@ def kill_one(ctx, directory, draw):
         ended.end()
         ctx.started.remove(ended)
     check(rows, "nothing is left of a recording that grew")
-    return before - seconds_of(max(row["timestamp"] for row in rows)), torn
+    return before - timestamp_s(max(row["timestamp"] for row in rows)), torn
 
 
 def times_counted(directory, kind):
@@ -384,14 +380,14 @@ def record_around_moments(ctx):
     let_pass(3)
     tool.signal(signal.SIGINT)
     tool.finish_plain(0, STOP_S)
-    times = [seconds_of(row["timestamp"]) for row in rows_of_files(directory, "scans")]
+    times = [timestamp_s(row["timestamp"]) for row in rows_of_files(directory, "scans")]
     samples = rows_of_files(directory, "samples")
     # beside others it has a CPU for a part of the time only
-    seen = [seconds_of(row["timestamp"]) for row in samples if (row["comm"], row["state"]) == (name, "ON")]
+    seen = [timestamp_s(row["timestamp"]) for row in samples if (row["comm"], row["state"]) == (name, "ON")]
     check(seen and begin <= seen[0] and seen[-1] <= end, "it was seen from %s to %s, and was there from %f to %f", seen[:1], seen[-1:], begin, end)
     check(seen[0] - 1.2 < times[0] < seen[0] - 0.7 and seen[-1] + 0.7 < times[-1] < seen[-1] + 1.2,
           "scans from %.2f s before the moment to %.2f s after it", seen[0] - times[0], times[-1] - seen[-1])
-    before = {row["tid"] for row in samples if seconds_of(row["timestamp"]) < begin}
+    before = {row["tid"] for row in samples if timestamp_s(row["timestamp"]) < begin}
     check(str(sleeper.tid) in before, "who slept is not in the scans before the moment")
 
 

@@ -5,9 +5,9 @@
  * full. Then the scans that could not be begun are counted, not made up for. From the half of it on
  * scans have stacks only of who is on a CPU or has just left it.
  *
- * From moment to moment it takes half a period to one and a half, by chance, and a sleep comes
- * before each: at a fixed rate a thread that works once in every period would be seen at work in
- * each scan or in none.
+ * From moment to moment it takes about half a period to one and a half, by chance, and a sleep
+ * comes before each: at a fixed rate a thread that works once in every period would be seen at work
+ * in each scan or in none.
  *
  * One other thread takes the copies, in the order of their moments, and gives each back.
  */
