@@ -10,6 +10,7 @@
 
 #define LIMIT_STEP 32 /* records between two looks at the budget */
 #define LOST_LATELY_NS NS_PER_SECOND
+#define REPLACED_STILL_NS (NS_PER_SECOND / 5)
 
 void live_capture_done(struct live_capture *capture)
 {
@@ -47,6 +48,8 @@ void capturer_init(struct capturer *capturer, const struct capture_wants *wants,
 	*capturer = (struct capturer){
 		.wants = *wants,
 		.wanted_cpus = memory_get((size_t)wants->kernel->host.cpus_possible),
+		.seen = memory_get((size_t)wants->kernel->host.cpus_possible *
+				   sizeof(*capturer->seen)),
 		.realtime = realtime,
 		.asking = asking,
 		.whole = true,
@@ -63,6 +66,7 @@ void capturer_done(struct capturer *capturer)
 	index_clear(&capturer->moved);
 	block_reader_done(&capturer->block);
 	free(capturer->wanted_cpus);
+	free(capturer->seen);
 	*capturer = (struct capturer){0};
 }
 
@@ -96,11 +100,22 @@ static void limit_now_and_then(struct capturer *capturer, uint64_t count)
 		realtime_limit(capturer->realtime);
 }
 
+/* True if a look has found another thread in its place since it came: the kernel hid from programs
+ * that it left. It may have come back as unseen, so that does not hold for long; but a look takes
+ * an interrupt, and where the CPU is idle, waiting until that wakes. */
+static bool was_replaced(const struct capturer *capturer, const struct thread_state *record,
+			 const struct cpu_seen *seen)
+{
+	return seen->seen_ns >= record->sched.in_ns && seen->tid != record->identity.tid &&
+	       capturer->capture->moment.now_ns - (int64_t)seen->seen_ns < REPLACED_STILL_NS;
+}
+
 static void cpu_want(struct capturer *capturer, const struct thread_state *record)
 {
 	uint32_t cpu = record->sched.cpu;
 
-	if (record->sched.on_cpu && cpu < (uint32_t)capturer->wants.kernel->host.cpus_possible)
+	if (record->sched.on_cpu && cpu < (uint32_t)capturer->wants.kernel->host.cpus_possible &&
+	    !was_replaced(capturer, record, &capturer->seen[cpu]))
 		capturer->wanted_cpus[cpu] = 1;
 }
 
@@ -166,6 +181,9 @@ static void cpus_look(struct capturer *capturer)
 	cpu_sampler_look(capturer->wants.cpu_stacks, capturer->wanted_cpus);
 	capture->moment.tick_count =
 		kernel_ticks_read(capturer->wants.kernel, capturer->wanted_cpus, capture->ticks);
+	for (int cpu = 0; cpu < capture->moment.tick_count; cpu++)
+		capturer->seen[cpu] =
+			(struct cpu_seen){capture->ticks[cpu].tick_ns, capture->ticks[cpu].tid};
 	capturer->looked = true;
 }
 

@@ -97,6 +97,11 @@ struct capture_wants {
 	uint32_t own_pid, keeper_pid; /* tsnap's, which is left out */
 };
 
+struct cpu_seen {
+	uint64_t seen_ns; /* 0: never */
+	uint32_t tid;	  /* as in struct cpu_tick */
+};
+
 /* The way of it; one thread's. */
 struct capturer {
 	struct capture_wants wants;
@@ -105,6 +110,7 @@ struct capturer {
 	struct index moved;	   /* rows of the moment, struct moment_row * by key */
 	struct index copied;	   /* keys that the last scan copied, but for who has slept */
 	unsigned char *wanted_cpus;
+	struct cpu_seen *seen; /* by CPU: the last look at it */
 	struct block_reader block;
 	struct realtime *realtime;
 	pthread_mutex_t *asking;      /* held by who asks for registers */
