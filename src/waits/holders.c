@@ -296,6 +296,39 @@ static void scan_begin(struct holders *holders, int64_t now_ns)
 	holders->scan_ns = now_ns;
 }
 
+/* The entry of a link, NULL: there are too many. */
+static struct wanted *wanted_get(struct holders *holders, const char *link, enum holder_mode mode,
+				 int64_t now_ns, bool *added)
+{
+	uint64_t key = wanted_key(link, mode);
+	struct wanted *wanted;
+
+	/* a spare entry of a full cache is nobody's to find */
+	if (holders->wanted.count == HOLDERS_MAX && !cache_find(&holders->wanted, key))
+		return NULL;
+	wanted = cache_get(&holders->wanted, key, now_ns, added);
+	if (*added) {
+		wanted->link = name_lent_string(link);
+		wanted->mode = mode;
+	}
+	return wanted;
+}
+
+void holders_note(struct holders *holders, const char *link, int64_t pid, int fd, int64_t now_ns)
+{
+	struct wanted *wanted;
+	bool added;
+
+	scan_begin(holders, now_ns);
+	wanted = wanted_get(holders, link, HOLDER_ANY, now_ns, &added);
+	if (!wanted || wanted->asker == pid || (!added && wanted->state == WANTED_FOUND))
+		return;
+	holders->pending += added || wanted->state == WANTED_NOBODY;
+	wanted_settle(holders, wanted, WANTED_FOUND, pid, fd);
+	if (added)
+		wanted->own_fd = -1;
+}
+
 static void users_look(struct holders *holders, struct wanted *wanted, int64_t asker)
 {
 	mode_t mode = mode_bits[wanted->mode];
@@ -343,18 +376,14 @@ int64_t holders_find(struct holders *holders, const char *link, enum holder_mode
 	bool added;
 
 	scan_begin(holders, now_ns);
-	/* a spare entry of a full cache is nobody's to find */
-	if (holders->wanted.count == HOLDERS_MAX &&
-	    !cache_find(&holders->wanted, wanted_key(link, mode)))
+	wanted = wanted_get(holders, link, mode, now_ns, &added);
+	if (!wanted)
 		return 0;
-	wanted = cache_get(&holders->wanted, wanted_key(link, mode), now_ns, &added);
-	if (added) {
-		wanted->link = name_lent_string(link);
-		wanted->mode = mode;
-		wanted->asker = asker;
-	}
-	if (added || wanted_is_old(holders, wanted))
+	if (added || wanted_is_old(holders, wanted)) {
+		if (!wanted->asker) /* new, or only noted */
+			wanted->asker = asker;
 		wanted_begin(holders, wanted);
+	}
 	if (wanted->state == WANTED_FOUND && wanted->pid == asker && wanted->asker != asker) {
 		other = other_find(holders, wanted, asker);
 		if (other)

@@ -15,7 +15,7 @@
 
 #include "base/cache.h"
 
-#define HOLDERS_MAX 8192 /* links that are asked for at a time */
+#define HOLDERS_MAX 16384 /* links that are asked for at a time */
 
 /* Open mode of a descriptor, as the kernel shows it in the mode of its link. */
 enum holder_mode { HOLDER_ANY, HOLDER_READS, HOLDER_WRITES, HOLDER_MODE_COUNT };
@@ -44,6 +44,10 @@ void holders_done(struct holders *holders);
  * search takes up to a sixteenth of the time between two. */
 int64_t holders_find(struct holders *holders, const char *link, enum holder_mode mode,
 		     int64_t asker, int64_t now_ns, uint32_t *count, bool *pending);
+
+/* Notes that the process has that descriptor: whoever asks for its link gets it without a search.
+ */
+void holders_note(struct holders *holders, const char *link, int64_t pid, int fd, int64_t now_ns);
 
 /* True if the process has a descriptor of such a mode whose link reads so, other than fd, which is
  * one of the thread's. Both ends of a pipe or a socket pair are made by one call, so that their

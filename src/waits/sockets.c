@@ -22,7 +22,9 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#define STATES_STILL_NS NS_PER_SECOND
+#define STATES_STILL_NS NS_PER_SECOND	   /* states serve so long */
+#define STATES_LONG_NS (5 * NS_PER_SECOND) /* at most, where reading them takes long: */
+#define STATES_SHARE 1000		   /* then it takes one part in so many of the time */
 #define SPACES_IDLE 3	  /* times as long as other things: far ones are asked every few seconds */
 #define PROTOCOL_BYTES 32 /* struct proto of the kernel: name[32] */
 #define STATE_ESTABLISHED 1 /* include/net/tcp_states.h, of all families */
@@ -239,18 +241,29 @@ static void socket_meet(struct sockets *sockets, struct socket *socket, int64_t 
 	socket->facts.connection = socket->facts.brief = name_lent_string(protocol);
 }
 
+/* How long states that the table tells serve. */
+static int64_t states_still_ns(const struct diag_table *table)
+{
+	int64_t still_ns = table->spent_ns * STATES_SHARE;
+
+	if (still_ns < STATES_STILL_NS)
+		return STATES_STILL_NS;
+	return still_ns < STATES_LONG_NS ? still_ns : STATES_LONG_NS;
+}
+
 /* Tells facts anew if the table is newer. False: a later scan knows more. */
 static bool socket_renew(struct sockets *sockets, struct socket *socket, int64_t pid, int64_t tid,
 			 int64_t now_ns)
 {
 	struct diag_table *table = net_spaces_table(&sockets->spaces, socket->space,
 						    socket->protocol->group, pid, tid, now_ns);
-	int64_t as_of_ns = now_ns - STATES_STILL_NS;
 	const struct diag_record *record;
+	int64_t as_of_ns;
 	bool fresh;
 
 	if (!table)
 		return true;
+	as_of_ns = now_ns - states_still_ns(table);
 	record = diag_record_find(table, (uint32_t)socket->entry.key);
 	if (!record && as_of_ns < socket->asked_ns)
 		as_of_ns = socket->asked_ns;
@@ -299,6 +312,9 @@ static int64_t peer_find(struct sockets *sockets, struct socket *socket, int64_t
 		    !socket->facts.accepts_there;
 	char link[40];
 
+	/* the other end may ask for this one */
+	snprintf(link, sizeof(link), "socket:[%u]", (uint32_t)socket->entry.key);
+	holders_note(sockets->holders, link, pid, fd, now_ns);
 	snprintf(link, sizeof(link), "socket:[%u]", socket->peer);
 	socket->facts.peer_count = 1;
 	if (pair && holders_own(sockets->root, pid, tid, fd, link, HOLDER_ANY))
