@@ -21,6 +21,7 @@
 #include "waits/waits.h"
 #include "proc/proc.h"
 #include "waits/rwlock.h"
+#include "base/cache.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -46,6 +47,48 @@ struct futex {
 	size_t count;	   /* words read */
 	int64_t holder;	   /* process of the thread that holder_of() found last */
 };
+
+#define LOCKS_MAX 4096
+
+/* Words at a futex as one of its waiters had them read. */
+struct lock_words {
+	struct cache_entry entry; /* key: lock_key() */
+	int64_t pid, scan_ns;	  /* scan_ns: scan that read them; 0: none has */
+	uint64_t address;
+	uint32_t words[4];
+	size_t count; /* words read */
+};
+
+void locks_init(struct cache *locks)
+{
+	*locks = (struct cache){.entry_bytes = sizeof(struct lock_words), .entries_max = LOCKS_MAX};
+}
+
+static uint64_t lock_key(int64_t pid, uint64_t address)
+{
+	return hash_u64(address) ^ hash_u64((uint64_t)pid + 1);
+}
+
+/* Reads the words from the futex on, once in a scan for all that wait for it. */
+static void words_read(struct wait *wait, struct futex *futex)
+{
+	bool added;
+	struct lock_words *lock = cache_get(wait_locks(wait), lock_key(wait->pid, futex->address),
+					    wait->now_ns, &added);
+
+	if (wait->anew || lock->scan_ns != wait->now_ns || lock->pid != wait->pid ||
+	    lock->address != futex->address) {
+		lock->pid = wait->pid;
+		lock->scan_ns = wait->now_ns;
+		lock->address = futex->address;
+		lock->count = 4;
+		if (!wait_memory_read(wait, futex->address, lock->words, sizeof(lock->words)))
+			lock->count = wait_memory_read(wait, futex->address, lock->words,
+						       sizeof(*lock->words));
+	}
+	memcpy(futex->words, lock->words, sizeof(futex->words));
+	futex->count = lock->count;
+}
 
 /* A signal that is none asks the kernel at a tenth of what /proc costs, if both mean the same ids.
  */
@@ -173,10 +216,7 @@ static void word_tell(struct wait *wait, struct futex *futex)
 {
 	int64_t tid = 0;
 
-	futex->count = 4;
-	if (!wait_memory_read(wait, futex->address, futex->words, sizeof(futex->words)))
-		futex->count =
-			wait_memory_read(wait, futex->address, futex->words, sizeof(*futex->words));
+	words_read(wait, futex);
 	wait->facts.kind = WAIT_LOCK;
 	if (futex->count && (futex->owned || futex->words[0] == futex->expected)) {
 		tid = word_owner(wait, futex);

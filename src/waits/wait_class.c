@@ -130,7 +130,7 @@ void waits_why(struct waits *waits, struct sample *sample, const struct lookup_h
 			return;
 		}
 		start_ns = clock_monotonic_ns();
-		wait_episode_fill(waits, episode, sample, hint, true, now_ns);
+		wait_episode_fill(waits, episode, sample, hint, WAIT_NUMBERS, now_ns);
 		episode->known |= NEED_WHY;
 		waits->classes.left_ns -= clock_monotonic_ns() - start_ns;
 	}

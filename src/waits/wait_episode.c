@@ -2,6 +2,7 @@
 #include "waits/wait_episode.h"
 
 #define EPISODES_MAX 131072
+#define LOCK_TURNS 2
 #define BEFORE_SERVES_NS (3 * NS_PER_SECOND)
 
 void wait_episodes_init(struct cache *episodes)
@@ -16,10 +17,29 @@ bool wait_facts_suffice(const struct wait_facts *facts)
 	       (facts->kind != WAIT_SOCKET || facts->connected || facts->listens);
 }
 
-/* Spread, so that those seen first in one scan don't all come due in one. */
+/* The next time of that turn, of which there is one in each second. */
+static int64_t until_turn(uint64_t turn, int64_t read_ns)
+{
+	int64_t until_ns = read_ns + WAIT_STILL_NS, turn_ns = (int64_t)(turn % WAIT_STILL_NS);
+
+	return until_ns + (turn_ns + WAIT_STILL_NS - until_ns % WAIT_STILL_NS) % WAIT_STILL_NS;
+}
+
 int64_t wait_still_until(int64_t tid, int64_t read_ns)
 {
-	return read_ns + WAIT_STILL_NS + (int64_t)(hash_u64((uint64_t)tid) % WAIT_STILL_NS);
+	return until_turn(hash_u64((uint64_t)tid), read_ns);
+}
+
+/* Those that wait for one lock have few turns, as its word is read once for all that have the same.
+ */
+static uint64_t turn_of(const struct wait_episode *episode)
+{
+	uint64_t tid = episode->entry.key;
+
+	if (episode->facts.kind != WAIT_LOCK)
+		return hash_u64(tid);
+	return hash_u64((uint64_t)episode->first_arg) +
+	       tid % LOCK_TURNS * WAIT_STILL_NS / LOCK_TURNS;
 }
 
 static bool end_is_same(const struct wait_facts *facts, const struct wait_facts *before)
@@ -41,7 +61,7 @@ static unsigned int same_now(const struct wait_episode *episode)
 
 int64_t wait_episode_until(const struct wait_episode *episode)
 {
-	int64_t until_ns = wait_still_until((int64_t)episode->entry.key, episode->read_ns);
+	int64_t until_ns = until_turn(turn_of(episode), episode->read_ns);
 
 	if (episode->pending)
 		return episode->read_ns + 1;

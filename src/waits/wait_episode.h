@@ -16,6 +16,7 @@
 
 #define WAIT_STILL_NS NS_PER_SECOND /* facts of one episode serve so long, and to twice that */
 #define WAIT_SAME_MAX 2		    /* and twice as long so many times: see `same` */
+#define WAIT_LONGEST_NS (2 * WAIT_STILL_NS << WAIT_SAME_MAX)
 
 struct wait_episode {
 	struct cache_entry entry; /* key: tid */
@@ -47,7 +48,8 @@ void wait_episodes_init(struct cache *episodes);
 struct wait_episode *wait_episode_find(struct cache *episodes, const struct sample *sample,
 				       const struct lookup_hint *hint, int64_t now_ns);
 
-/* When facts that were read then of a thread's wait are stale, monotonic. */
+/* When facts that were read then of a thread's wait are stale, monotonic: each thread has its turn
+ * within a second, so that those seen first in one scan don't all come due in one. */
 int64_t wait_still_until(int64_t tid, int64_t read_ns);
 /* When its facts are stale, monotonic: in a second or two, in eight at most where the other end
  * has stayed the same, or with the next scan where that may know more. */

@@ -25,6 +25,7 @@ struct waits *waits_new(const char *proc_root, struct cache *comms)
 	waits->comms = comms;
 	waits->classes.daemon_ports = WHY_DAEMON_PORTS;
 	wait_episodes_init(&waits->episodes);
+	locks_init(&waits->locks);
 	served_init(&waits->served);
 	long_sets_init(&waits->long_sets);
 	outer_threads_init(&waits->outer_threads);
@@ -38,6 +39,7 @@ void waits_free(struct waits *waits)
 	if (!waits)
 		return;
 	cache_done(&waits->episodes);
+	cache_done(&waits->locks);
 	cache_done(&waits->served);
 	cache_done(&waits->long_sets);
 	cache_done(&waits->outer_threads);
@@ -54,7 +56,10 @@ void waits_free(struct waits *waits)
 
 void waits_sweep(struct waits *waits, int64_t now_ns, int64_t idle_ns)
 {
+	/* facts of waits that go on are asked for again when they are stale */
+	idle_ns += WAIT_LONGEST_NS;
 	cache_sweep(&waits->episodes, now_ns, idle_ns);
+	cache_sweep(&waits->locks, now_ns, idle_ns);
 	cache_sweep(&waits->served, now_ns, SERVED_IDLE_NS);
 	cache_sweep(&waits->long_sets, now_ns, LONG_SETS_IDLE_NS);
 	cache_sweep(&waits->outer_threads, now_ns, idle_ns);
@@ -100,6 +105,11 @@ struct sockets *wait_sockets(const struct wait *wait)
 struct holders *wait_holders(const struct wait *wait)
 {
 	return &wait->waits->holders;
+}
+
+struct cache *wait_locks(const struct wait *wait)
+{
+	return &wait->waits->locks;
 }
 
 struct cache *wait_served(const struct wait *wait)

@@ -42,6 +42,7 @@ struct wait {
 	const int64_t *arg; /* arguments of the call */
 	int fd;		    /* descriptor among them; -1: none */
 	const char *link;   /* link of fd; NULL: not known */
+	bool anew;	    /* what this scan has read before does not serve */
 	bool numbers_only;  /* nobody reads the text: no search for who is at the other end */
 	/* the answer */
 	struct text *text;
@@ -153,6 +154,10 @@ int64_t thread_of_inner(const struct wait *wait, int64_t inner);
 /* Threads that have no other ids than those that /proc shows: a cache of the caller's. */
 void outer_threads_init(struct cache *threads);
 struct cache *wait_outer_threads(const struct wait *wait);
+
+/* Words of locks that threads wait for (futex.c): a cache of the caller's, of all waits. */
+void locks_init(struct cache *locks);
+struct cache *wait_locks(const struct wait *wait);
 
 /* Threads of servers and their connections (served.c): a cache of the caller's, of all waits. */
 void served_init(struct cache *served);

@@ -34,7 +34,7 @@ bool wait_call_names_path(const struct sample *sample, const struct lookup_hint 
 
 void wait_episode_fill(struct waits *waits, struct wait_episode *episode,
 		       const struct sample *sample, const struct lookup_hint *hint,
-		       bool numbers_only, int64_t now_ns)
+		       enum wait_depth depth, int64_t now_ns)
 {
 	struct wait wait = {
 		.waits = waits,
@@ -47,7 +47,8 @@ void wait_episode_fill(struct waits *waits, struct wait_episode *episode,
 		.arg = sample->arg,
 		.fd = sample->fd == ABSENT ? -1 : (int)sample->fd,
 		.link = sample->filename,
-		.numbers_only = numbers_only,
+		.anew = depth == WAIT_NUMBERS_ANEW,
+		.numbers_only = depth != WAIT_WHOLE,
 		.text = &waits->text,
 		.facts = wait_facts_absent,
 	};
@@ -61,7 +62,7 @@ void wait_episode_fill(struct waits *waits, struct wait_episode *episode,
 	else
 		file_tell(&wait);
 	served_note(&waits->served, &wait, waits->classes.daemon_ports);
-	episode->waits_on = numbers_only ? NULL : text_name(&waits->text);
+	episode->waits_on = wait.numbers_only ? NULL : text_name(&waits->text);
 	episode->facts = wait.facts;
 	if (wait.connection) {
 		episode->connection = wait.connection;
@@ -164,12 +165,12 @@ void waits_fill(struct waits *waits, struct sample *sample, const struct lookup_
 	if (missing & (NEED_CONNECTION | NEED_FILETYPE))
 		episode_read_file(waits, episode, sample, hint, missing, now_ns);
 	if (missing & NEED_WAITS && in_call && is_blocked(sample))
-		wait_episode_fill(waits, episode, sample, hint, false, now_ns);
+		wait_episode_fill(waits, episode, sample, hint, WAIT_WHOLE, now_ns);
 	else if (missing & NEED_WAITS)
 		episode->facts = wait_facts_absent;
 	else if (missing & NEED_CONNECTION && !told && is_blocked(sample) &&
 		 waits_for_set(waits, sample))
-		wait_episode_fill(waits, episode, sample, hint, true, now_ns);
+		wait_episode_fill(waits, episode, sample, hint, WAIT_NUMBERS, now_ns);
 	if (missing & NEED_WAITS && may_want_memory(sample))
 		memory_tell(waits, episode, sample);
 	if (missing & NEED_WCHAN)
@@ -193,7 +194,7 @@ bool waits_facts(struct waits *waits, const struct sample *sample, const struct 
 	bool whole;
 
 	if (anew)
-		wait_episode_fill(waits, &fresh, sample, hint, true, now_ns);
+		wait_episode_fill(waits, &fresh, sample, hint, WAIT_NUMBERS_ANEW, now_ns);
 	else
 		episode = cache_find(&waits->episodes, (uint64_t)sample->tid);
 	*facts = wait_facts_absent;

@@ -30,6 +30,7 @@ struct waits {
 	struct holders holders;
 	struct sockets sockets;
 	struct cache served; /* threads to their connections: served.c */
+	struct cache locks;  /* words of locks: futex.c */
 	struct cache long_sets;
 	struct cache outer_threads; /* inner_ids.c */
 	struct file_locks file_locks;
@@ -43,11 +44,16 @@ struct waits {
 	struct text text;
 };
 
-/* Finds out what the thread of the sample waits for, into the episode. numbers_only: no text, no
- * search for who is at the other end. */
+enum wait_depth {
+	WAIT_NUMBERS_ANEW, /* as WAIT_NUMBERS, and what this scan has read before does not serve */
+	WAIT_NUMBERS,	   /* no text, no search for who is at the other end */
+	WAIT_WHOLE,
+};
+
+/* Finds out what the thread of the sample waits for, into the episode. */
 void wait_episode_fill(struct waits *waits, struct wait_episode *episode,
 		       const struct sample *sample, const struct lookup_hint *hint,
-		       bool numbers_only, int64_t now_ns);
+		       enum wait_depth depth, int64_t now_ns);
 
 /* True if the call was given a path, which is not open yet: a descriptor beside it is the
  * directory's. */

@@ -85,10 +85,10 @@ static void same_end_is_read_less(void **state)
 	const struct sample sample = sleeper();
 	static const struct {
 		int64_t other;
-		unsigned int times; /* the time that it serves, in that of the first one */
+		unsigned int times; /* the time that it serves, in that of a first one */
 	} reads[] = {{20, 1}, {20, 2}, {20, 4}, {20, 4}, {21, 1}, {21, 2}};
 	struct wait_episode *episode;
-	int64_t now_ns = NS_PER_SECOND, first_ns = 0;
+	int64_t now_ns = NS_PER_SECOND, once_ns;
 	struct cache episodes;
 	bool whole;
 
@@ -103,8 +103,9 @@ static void same_end_is_read_less(void **state)
 		now_ns += WAIT_STILL_NS / 20;
 		episode = wait_episode_find(&episodes, &sample, &hint, now_ns);
 		found(episode, false, reads[i].other);
-		first_ns = i ? first_ns : wait_episode_until(episode) - now_ns;
-		assert_int_equal(wait_episode_until(episode) - now_ns, first_ns * reads[i].times);
+		once_ns = wait_still_until(sample.tid, now_ns) - now_ns;
+		assert_in_range(once_ns, WAIT_STILL_NS, 2 * WAIT_STILL_NS);
+		assert_int_equal(wait_episode_until(episode) - now_ns, once_ns * reads[i].times);
 		now_ns = wait_episode_until(episode) - 1;
 		assert_ptr_equal(wait_episode_find(&episodes, &sample, &hint, now_ns), episode);
 		assert_int_equal(episode->known, NEED_WAITS);
@@ -113,11 +114,45 @@ static void same_end_is_read_less(void **state)
 	cache_done(&episodes);
 }
 
+/* Those that wait for one lock are read again together, and in few scans of a second; others each
+ * in its own time. */
+static void turns(void **state)
+{
+	enum { WAITERS = 100 };
+	const struct lookup_hint hint = {.sequence = 4};
+	struct sample sample = sleeper();
+	struct cache episodes;
+	int64_t times[2][WAITERS], count[2] = {0};
+
+	(void)state;
+	wait_episodes_init(&episodes);
+	for (int locks = 0; locks < 2; locks++)
+		for (int i = 0; i < WAITERS; i++) {
+			int64_t until_ns, now_ns = NS_PER_SECOND + i;
+			struct wait_episode *episode;
+			int64_t at = 0;
+
+			sample.tid = 1000 * (locks + 1) + i;
+			episode = wait_episode_find(&episodes, &sample, &hint, now_ns);
+			episode->facts.kind = locks ? WAIT_LOCK : WAIT_EVENT;
+			until_ns = wait_episode_until(episode);
+			assert_in_range(until_ns - now_ns, WAIT_STILL_NS, 2 * WAIT_STILL_NS);
+			while (at < count[locks] && times[locks][at] != until_ns)
+				at++;
+			times[locks][at] = until_ns;
+			count[locks] += at == count[locks];
+		}
+	assert_int_equal(count[0], WAITERS);
+	assert_in_range(count[1], 2, 4);
+	cache_done(&episodes);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(before_serves),
 		cmocka_unit_test(same_end_is_read_less),
+		cmocka_unit_test(turns),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

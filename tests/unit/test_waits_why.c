@@ -138,6 +138,7 @@ static void why_of_peers(void **state)
 	scene->asked.start_ns = 4;
 	fake_proc_put_page(&scene->proc, getpid(), getpid(), PAGE, own, sizeof(own));
 	assert_string_equal(why_now(scene, getpid()), "futex");
+	scene->now_ns += BEAT_NS;
 	scene->asked.start_ns = 5;
 	fake_proc_put_page(&scene->proc, getpid(), getpid(), PAGE, held, sizeof(held));
 	assert_string_equal(why_now(scene, getpid()), "lock");
