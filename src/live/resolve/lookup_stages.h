@@ -4,6 +4,12 @@
  * A stage fills its own fields of the sample, as far as they are absent and the item's needs ask
  * for them, by what stages above it have filled; it calls no other stage. What it reads serves the
  * thread's later samples (lookup.h tells for how long).
+ *
+ * A stage takes one sample at a time. Facts are kept only if their thread is still in the wait that
+ * was sampled once they have been read (live/live_stay), and most samples need only stages that
+ * have kept what they read before. Read for all 256 samples of a part, and held against their
+ * threads after that, almost twice as many facts are lost: 28 % instead of 15 % of those of 60
+ * pairs of threads on pipes that keep two CPUs busy.
  */
 #ifndef TSNAP_LIVE_RESOLVE_LOOKUP_STAGES_H
 #define TSNAP_LIVE_RESOLVE_LOOKUP_STAGES_H
