@@ -269,6 +269,23 @@ static bool run_ended(const struct run *run, int64_t weight_us)
 	       (run->end_us && sum(run->total_us, weight_us / 2) >= run->end_us);
 }
 
+/* Who interrupts before the first scan after a report gets what --trace has measured since, too: as
+ * of a scan that saw nobody. */
+static int run_take_rest(struct run *run, const struct scan *last, struct error *e)
+{
+	struct scan rest = {.time_us = clock_utc_us()};
+	int err;
+
+	if (!signals_stop() || run->config->replay || run->tally.scans || !run->shown)
+		return 0;
+	err = run_take_traced(run, true, e);
+	if (err || !run->distributions.count)
+		return err;
+	rest.weight_us = rest.time_us - last->time_us;
+	tally_add(&run->tally, &rest);
+	return 0;
+}
+
 static int run_loop(struct run *run, struct error *e)
 {
 	struct error unsaid = {0};
@@ -315,6 +332,8 @@ static int run_loop(struct run *run, struct error *e)
 		tally_add(&run->tally, &run->part);
 		tally_add(&run->time_rows.tally, &run->part);
 	}
+	if (!err && run_grouped(run))
+		err = run_take_rest(run, &scan, e);
 	/* show what is left, unless a page has just told it */
 	if (!err && run_grouped(run) && (run->tally.scans || !run->shown))
 		return run_show(run, e);

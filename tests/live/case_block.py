@@ -150,7 +150,9 @@ def requests_of(ctx, worker, device, without=""):
     done = {op: after[op] - before[op] for op in before if after[op] is not None}
     done["write"] -= 50  # the kernel counts who asks for a flush as a write, too
     used_again(device)
-    rows = [row for row in tool.interrupt() if row["io_dev"] == device.name]
+    told = tool.interrupt()
+    rows = [row for row in told if row["io_dev"] == device.name]
+    check(rows, "%s is in none of %d rows: %s; %s", device.name, len(told), told[-3:], tool.err)
     return rows, done, unseen_of(tool, sum(count or 0 for count in done.values()))
 
 

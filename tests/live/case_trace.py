@@ -98,6 +98,17 @@ def trace_run_queue(ctx):
 
 
 @case
+def trace_until_interrupted(ctx):
+    """What was measured between the last report and an interrupt is told, though no scan came in between: the next one is half a second away."""
+    workload = ctx.workload("calls", naps=10, nap_ms=1, reads=0)
+    tool = begin(ctx, "-g", "tid", "-F", 1)
+    workload.say("go")
+    workload.wait_done()
+    naps = Traced(tool.interrupt(), trace="offcpu", tid=workload.tid, syscall="clock_nanosleep")
+    check(naps.count == 10, "%d naps, not 10", naps.count)
+
+
+@case
 def trace_sleeps(ctx):
     """offcpu: so many sleeps of 10 ms in clock_nanosleep and futex, one of 100 ms, one of 150 ms in D; nothing more."""
     workload = ctx.workload("burst", naps=40, nap_ms=10, waits=20)
