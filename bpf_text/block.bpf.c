@@ -29,7 +29,7 @@ static inline void request_who(struct block_request *request)
 	struct thread_state *thread = thread_find(tid);
 
 	request->tid = tid;
-#ifdef PID_SPACE
+#ifdef PID_NAMESPACE
 	if (!thread || !(thread->identity.known & IDENTITY_FULL))
 		return;
 #else
@@ -53,7 +53,7 @@ static inline void request_count(struct block_request *request, __u32 kind, __u6
 
 	if (!(LATENCY_KINDS >> kind & 1))
 		return;
-#ifdef PID_SPACE
+#ifdef PID_NAMESPACE
 	if (!request->shown_tid)
 		return;
 #endif

@@ -37,18 +37,19 @@ static inline __u32 task_tgid(struct task_struct *task)
 	return tgid;
 }
 
-/* Where /proc is not the first pid namespace's (PID_SPACE), ids are translated to those it shows.
+/* Where /proc is not the first pid namespace's (PID_NAMESPACE), ids are translated to those it
+ * shows.
  *
- * Knobs: PID_SPACE, the address of its struct pid_namespace; PID_SPACE_LEVEL, how deep it lies;
- * PID_NUMBER_BYTES, the size of a struct upid: { int nr; struct pid_namespace *ns; }, with a list
- * node behind it until 4.14.
+ * Knobs: PID_NAMESPACE, the address of its struct pid_namespace; PID_NAMESPACE_LEVEL, how deep it
+ * lies; PID_NUMBER_BYTES, the size of a struct upid: { int nr; struct pid_namespace *ns; }, with a
+ * list node behind it until 4.14.
  */
-#ifdef PID_SPACE
+#ifdef PID_NAMESPACE
 static inline __u32 task_shown_tid(struct task_struct *task, __u32 tid)
 {
 	struct {
 		__u32 number, unused;
-		__u64 space;
+		__u64 ns;
 	} shown = {};
 	struct pid *pid = 0;
 	__u32 level = 0;
@@ -59,11 +60,11 @@ static inline __u32 task_shown_tid(struct task_struct *task, __u32 tid)
 	bpf_probe_read_kernel(&pid, sizeof(pid), (char *)&task->pids + PIDS_LINK_BYTES);
 #endif
 	bpf_probe_read_kernel(&level, sizeof(level), &pid->level);
-	if (level < PID_SPACE_LEVEL)
+	if (level < PID_NAMESPACE_LEVEL)
 		return 0;
 	bpf_probe_read_kernel(&shown, sizeof(shown),
-			      (char *)&pid->numbers + PID_SPACE_LEVEL * PID_NUMBER_BYTES);
-	return shown.space == PID_SPACE ? shown.number : 0;
+			      (char *)&pid->numbers + PID_NAMESPACE_LEVEL * PID_NUMBER_BYTES);
+	return shown.ns == PID_NAMESPACE ? shown.number : 0;
 }
 
 static inline __u32 task_shown_tgid(struct task_struct *task)
@@ -186,7 +187,7 @@ static inline __u32 task_parent_tgid(struct task_struct *task)
  * which most threads are at once: its process does, or else its parent. */
 static inline int task_was_shown(struct task_struct *task)
 {
-#ifdef PID_SPACE
+#ifdef PID_NAMESPACE
 	return task_shown_tid(task, 0) || task_shown_tgid(task) || task_parent_tgid(task);
 #else
 	return 1;

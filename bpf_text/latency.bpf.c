@@ -167,7 +167,7 @@ static inline void latency_add(struct latency_key *key, __u64 ns)
 /* 0: nobody's, as the thread is outside of the pid namespace that users see, or not wanted. */
 static inline int latency_key_fill(struct latency_key *key, struct thread_state *thread, __u32 kind)
 {
-#ifdef PID_SPACE
+#ifdef PID_NAMESPACE
 	if (!(thread->identity.known & IDENTITY_FULL) || !thread->identity.tid)
 		return 0;
 #endif

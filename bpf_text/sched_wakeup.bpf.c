@@ -67,7 +67,7 @@ static inline void thread_woken(void *ctx, struct task_struct *task, __u32 tid)
 {
 	struct thread_state *thread = thread_find(tid);
 
-#ifdef PID_SPACE
+#ifdef PID_NAMESPACE
 	/* seeded, and not in the map: it is runnable from now on */
 	if (!thread && task) {
 		thread = thread_make(tid, bpf_ktime_get_ns());

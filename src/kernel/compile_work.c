@@ -6,7 +6,7 @@
 #include "kernel/bpf_call.h"
 #include "kernel/calibrate.h"
 #include "kernel/child_message.h"
-#include "kernel/pid_space.h"
+#include "kernel/pid_namespace.h"
 #include "kernel/program_text.h"
 #include "kernel/record.h"
 #include "kernel/type_source.h"
@@ -246,10 +246,10 @@ static int registers_find(const struct field_layout *layout, int socket,
 }
 
 static int pids_find(const struct field_layout *layout, const struct host *host, int socket,
-		     struct pid_space *pids, struct error *e)
+		     struct pid_namespace *pids, struct error *e)
 {
 	struct child_message message = {.kind = MESSAGE_PIDS};
-	int result = pid_space_find(layout, host, pids, e);
+	int result = pid_namespace_find(layout, host, pids, e);
 
 	if (result)
 		return result;

@@ -114,9 +114,9 @@ static void knobs_add(const struct probe_plan *plan, const struct program_knobs 
 	if (knobs->process_totals)
 		knob_add("PROCESS_TOTALS", 1, to);
 	if (knobs->pids.translated) {
-		text_add_format(to, "#define PID_SPACE 0x%llxull\n",
+		text_add_format(to, "#define PID_NAMESPACE 0x%llxull\n",
 				(unsigned long long)knobs->pids.address);
-		knob_add("PID_SPACE_LEVEL", knobs->pids.level, to);
+		knob_add("PID_NAMESPACE_LEVEL", knobs->pids.level, to);
 		knob_add("PID_NUMBER_BYTES", knobs->pids.number_bytes, to);
 	}
 	if (!knobs->probe_read_kernel)

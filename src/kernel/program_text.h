@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "kernel/bcc_library.h"
 #include "kernel/field_table.h"
-#include "kernel/pid_space.h"
+#include "kernel/pid_namespace.h"
 #include "kernel/probe_table.h"
 
 struct program_knobs {
@@ -23,7 +23,7 @@ struct program_knobs {
 	bool read_into_map, probe_read_kernel, thread_slots, process_totals;
 	uint64_t slower_ns;		     /* events as long are told singly; 0: none */
 	const char *trace_pids, *trace_tids; /* numbers with commas between: of whom; NULL: all */
-	struct pid_space pids;
+	struct pid_namespace pids;
 };
 
 void program_text_write(const struct probe_plan *plan, const struct field_layout *layout,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "live/live_account.h"
-#include "live/live_space.h"
+#include "live/live_namespace.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "maps/process_totals.h"
@@ -169,7 +169,7 @@ static void record_account(void *to, const struct thread_state *record)
 	struct thread_state completed;
 
 	if (accounts->context->view.translated && record->sched.tid &&
-	    !live_space_meet(accounts->context, record))
+	    !live_namespace_meet(accounts->context, record))
 		return;
 	/* the dead are in the kernel's table */
 	if (live_is_own(accounts->context, record->identity.tgid) ||

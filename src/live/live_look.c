@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "live/live_look.h"
-#include "live/live_space.h"
+#include "live/live_namespace.h"
 #include "base/clock.h"
 
 #define WHY_NS (50 * NS_PER_MS) /* at most, to find out why threads sleep */
@@ -38,7 +38,7 @@ static void record_look(void *to, const struct thread_state *record)
 	bool unsure;
 
 	if (live->context.view.translated && record->sched.tid &&
-	    !live_space_meet(&live->context, record))
+	    !live_namespace_meet(&live->context, record))
 		return;
 	if (live_is_own(&live->context, record->identity.tgid))
 		return;

@@ -2,7 +2,7 @@
 /* The part of a scan that is being gathered: samples of records, completed by registers and lookups
  * as far as the filter wants them, and handed over whenever there are enough. */
 #include "live/live_runq.h"
-#include "live/live_space.h"
+#include "live/live_namespace.h"
 #include "live/live_state.h"
 #include "live/live_stay.h"
 #include "base/clock.h"
@@ -245,7 +245,7 @@ void live_part_add(struct live *live, const struct thread_state *record, enum th
 	sample->time_us = live->part.scan.time_us;
 	sample->weight_us = live->part.scan.weight_us;
 	if (live->context.view.translated && live->context.wants.needs & NEED_WAKER)
-		live_space_waker(&live->context, sample);
+		live_namespace_waker(&live->context, sample);
 	if (sample_ask(live, record, sample, &hint, KNOWN_EARLY, NEEDS_EARLY) == VERDICT_REFUSED) {
 		sample_refuse(live, sample);
 		return;

@@ -2,7 +2,7 @@
 /* The second part of a scan, at leisure: what each thread did at the scan's moment, and the samples
  * of those that are wanted; of threads that live_capture.c has copied, and of those that have slept
  * since the last scan. */
-#include "live/live_space.h"
+#include "live/live_namespace.h"
 #include "live/live_state.h"
 #include "base/clock.h"
 #include "base/memory.h"
@@ -85,7 +85,7 @@ static void house_keep(struct live *live)
 static bool record_known(struct live *live, const struct thread_state *record)
 {
 	return !live->context.view.translated || !record->sched.tid ||
-	       live_space_meet(&live->context, record);
+	       live_namespace_meet(&live->context, record);
 }
 
 static void record_meet_as(struct live *live, const struct thread_state *record,

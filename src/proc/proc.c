@@ -282,23 +282,23 @@ static int number_last(const char *at, int64_t *last)
 	return 0;
 }
 
-int proc_space_ids_parse(const char *status, int64_t *space_pid, int64_t *space_tid)
+int proc_namespace_ids_parse(const char *status, int64_t *namespace_pid, int64_t *namespace_tid)
 {
 	int64_t pid, tid;
 
 	if (number_last(status_find(status, "NStgid:\t"), &pid) ||
 	    number_last(status_find(status, "NSpid:\t"), &tid))
 		return -EINVAL;
-	*space_pid = pid;
-	*space_tid = tid;
+	*namespace_pid = pid;
+	*namespace_tid = tid;
 	return 0;
 }
 
-int proc_space_ids_read(const char *root, int64_t pid, int64_t tid, int64_t *space_pid,
-			int64_t *space_tid)
+int proc_namespace_ids_read(const char *root, int64_t pid, int64_t tid, int64_t *namespace_pid,
+			    int64_t *namespace_tid)
 {
 	char status[STATUS_LONG_BYTES];
 	ssize_t length = proc_file_read(root, pid, tid, "status", status, sizeof(status));
 
-	return length < 0 ? length : proc_space_ids_parse(status, space_pid, space_tid);
+	return length < 0 ? length : proc_namespace_ids_parse(status, namespace_pid, namespace_tid);
 }

@@ -51,9 +51,9 @@ int proc_ids_parse(const char *status, int64_t *uid, int64_t *tgid);
 
 /* Ids of a thread in the pid namespace that it is in itself, the innermost, from
  * /proc/TID/status (4.1): 0 or -errno. */
-int proc_space_ids_read(const char *root, int64_t pid, int64_t tid, int64_t *space_pid,
-			int64_t *space_tid);
-int proc_space_ids_parse(const char *status, int64_t *space_pid, int64_t *space_tid);
+int proc_namespace_ids_read(const char *root, int64_t pid, int64_t tid, int64_t *namespace_pid,
+			    int64_t *namespace_tid);
+int proc_namespace_ids_parse(const char *status, int64_t *namespace_pid, int64_t *namespace_tid);
 
 /* This process as that /proc shows it: getpid(), unless /proc is of an outer pid namespace. */
 int64_t proc_own_pid(const char *root);

@@ -33,7 +33,7 @@ void outer_threads_init(struct cache *threads)
 static int64_t inner_id(const struct wait *wait, int64_t tid, bool *nested)
 {
 	int64_t inner_pid = wait->pid, inner_tid = tid;
-	int err = proc_space_ids_read(wait_root(wait), wait->pid, tid, &inner_pid, &inner_tid);
+	int err = proc_namespace_ids_read(wait_root(wait), wait->pid, tid, &inner_pid, &inner_tid);
 
 	/* -EINVAL: the kernel does not tell (4.1) */
 	*nested = inner_pid != wait->pid || inner_tid != tid;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "waits/net_far.h"
-#include "waits/net_space.h"
+#include "waits/net_namespace.h"
 #include "base/avoid.h"
 #include "base/clock.h"
 
@@ -21,7 +21,7 @@ static void list_add(struct net_list *list, uint64_t number, int64_t pid)
 			return;
 	if (!number)
 		return;
-	if (list->count == NET_SPACES_MAX) {
+	if (list->count == NET_NAMESPACES_MAX) {
 		list->cut = true;
 		return;
 	}
@@ -43,7 +43,7 @@ static bool list_read(struct net_far *far, const char *root)
 		pid = isdigit((unsigned char)*entry->d_name) ? atoll(entry->d_name) : 0;
 		if (!pid || avoids_process(pid))
 			continue;
-		list_add(&far->next, net_space_of(root, pid, pid), pid);
+		list_add(&far->next, net_namespace_of(root, pid, pid), pid);
 		left--;
 	}
 	return false;
@@ -64,20 +64,20 @@ static void list_begin(struct net_far *far, const char *root, int64_t now_ns)
 	far->spent_ns = 0;
 }
 
-static void list_refresh(struct net_far *far, struct net_spaces *spaces, int64_t now_ns)
+static void list_refresh(struct net_far *far, struct net_namespaces *namespaces, int64_t now_ns)
 {
 	bool complete = false;
 	int64_t start_ns;
 
 	if (!far->walk)
-		list_begin(far, spaces->root, now_ns);
-	if (!far->walk || net_spaces_left(spaces, now_ns) <= 0)
+		list_begin(far, namespaces->root, now_ns);
+	if (!far->walk || net_namespaces_left(namespaces, now_ns) <= 0)
 		return;
 	start_ns = clock_monotonic_ns();
-	while (!complete && clock_monotonic_ns() - start_ns < spaces->left_ns)
-		complete = list_read(far, spaces->root);
+	while (!complete && clock_monotonic_ns() - start_ns < namespaces->left_ns)
+		complete = list_read(far, namespaces->root);
 	far->spent_ns += clock_monotonic_ns() - start_ns;
-	net_spaces_spent(spaces, start_ns);
+	net_namespaces_spent(namespaces, start_ns);
 	if (!complete)
 		return;
 	closedir(far->walk);
@@ -124,9 +124,9 @@ static void table_count(const struct diag_table *table, const struct diag_record
 }
 
 /* False: a table must still be read. */
-static bool spaces_count(const struct net_far *far, struct net_spaces *spaces, uint64_t number,
-			 const struct diag_record *own, int64_t as_of_ns, int64_t now_ns,
-			 struct far_count *count)
+static bool namespaces_count(const struct net_far *far, struct net_namespaces *namespaces,
+			     uint64_t number, const struct diag_record *own, int64_t as_of_ns,
+			     int64_t now_ns, struct far_count *count)
 {
 	for (size_t i = 0; i < far->now.count; i++) {
 		struct diag_table *table;
@@ -134,15 +134,16 @@ static bool spaces_count(const struct net_far *far, struct net_spaces *spaces, u
 
 		if (far->now.numbers[i] == number)
 			continue;
-		if (net_spaces_left(spaces, now_ns) <= 0)
+		if (net_namespaces_left(namespaces, now_ns) <= 0)
 			return false;
-		table = net_spaces_table(spaces, far->now.numbers[i], DIAG_TCP, pid, pid, now_ns);
-		net_spaces_spent(spaces, start_ns); /* it may have been opened */
+		table = net_namespaces_table(namespaces, far->now.numbers[i], DIAG_TCP, pid, pid,
+					     now_ns);
+		net_namespaces_spent(namespaces, start_ns); /* it may have been opened */
 		if (!table || table->err) {
 			count->unknown = true;
 			return true;
 		}
-		if (!net_spaces_refresh(spaces, table, as_of_ns, now_ns)) {
+		if (!net_namespaces_refresh(namespaces, table, as_of_ns, now_ns)) {
 			count->unknown = table->err != 0;
 			return table->err != 0;
 		}
@@ -151,7 +152,7 @@ static bool spaces_count(const struct net_far *far, struct net_spaces *spaces, u
 	return true;
 }
 
-bool net_far_find(struct net_far *far, struct net_spaces *spaces, uint64_t number,
+bool net_far_find(struct net_far *far, struct net_namespaces *namespaces, uint64_t number,
 		  const struct diag_record *own, int64_t asked_ns, int64_t now_ns,
 		  struct far_end *end)
 {
@@ -160,13 +161,14 @@ bool net_far_find(struct net_far *far, struct net_spaces *spaces, uint64_t numbe
 
 	if (is_loopback(&own->remote) || is_loopback(&own->local))
 		return true;
-	list_refresh(far, spaces, now_ns);
+	list_refresh(far, namespaces, now_ns);
 	if (!far->now_ns)
 		return !far->walk;
 	if (end->listed_ns == far->now_ns)
 		return true;
 	as_of_ns = far->now_ns > asked_ns ? far->now_ns : asked_ns;
-	if (!far->now.cut && !spaces_count(far, spaces, number, own, as_of_ns, now_ns, &count))
+	if (!far->now.cut &&
+	    !namespaces_count(far, namespaces, number, own, as_of_ns, now_ns, &count))
 		return end->listed_ns != 0;
 	end->listed_ns = far->now_ns;
 	/* an end that was found before stays: addresses of a connection do not change */

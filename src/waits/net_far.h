@@ -15,12 +15,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "waits/net_spaces.h"
+#include "waits/net_namespaces.h"
 
 /* The namespaces that processes are in, and one process of each. */
 struct net_list {
-	uint64_t numbers[NET_SPACES_MAX];
-	int64_t pids[NET_SPACES_MAX];
+	uint64_t numbers[NET_NAMESPACES_MAX];
+	int64_t pids[NET_NAMESPACES_MAX];
 	size_t count;
 	bool cut; /* there are more */
 };
@@ -41,7 +41,7 @@ struct far_end {
 
 /* own: the connection's record in the namespace of that number, asked for since asked_ns. False: a
  * later scan knows more. */
-bool net_far_find(struct net_far *far, struct net_spaces *spaces, uint64_t number,
+bool net_far_find(struct net_far *far, struct net_namespaces *namespaces, uint64_t number,
 		  const struct diag_record *own, int64_t asked_ns, int64_t now_ns,
 		  struct far_end *end);
 void net_far_done(struct net_far *far);

@@ -2,7 +2,7 @@
 #include "waits/sockets.h"
 #include "proc/comm.h"
 #include "waits/holders.h"
-#include "waits/net_space.h"
+#include "waits/net_namespace.h"
 #include "waits/sock_diag.h"
 #include "waits/tcp_request.h"
 #include "base/clock.h"
@@ -25,8 +25,10 @@
 #define STATES_STILL_NS NS_PER_SECOND	   /* states serve so long */
 #define STATES_LONG_NS (5 * NS_PER_SECOND) /* at most, where reading them takes long: */
 #define STATES_SHARE 1000		   /* then it takes one part in so many of the time */
-#define SPACES_IDLE 3	  /* times as long as other things: far ones are asked every few seconds */
-#define PROTOCOL_BYTES 32 /* struct proto of the kernel: name[32] */
+#define NAMESPACES_IDLE                                                                            \
+	3		    /* times as long as other things: far ones are asked every few seconds \
+			     */
+#define PROTOCOL_BYTES 32   /* struct proto of the kernel: name[32] */
 #define STATE_ESTABLISHED 1 /* include/net/tcp_states.h, of all families */
 #define STATE_CLOSE 7
 #define STATE_LISTEN 10
@@ -44,7 +46,7 @@ static const struct protocol {
 struct socket {
 	struct cache_entry entry;	 /* key: inode */
 	const struct protocol *protocol; /* NULL: there is no table of it */
-	uint64_t space;
+	uint64_t namespace;
 	int64_t asked_ns; /* first */
 	int64_t told_ns;  /* the read of the table that facts are from; 0: none */
 	uint32_t peer;	  /* inode of the other end; 0: not known */
@@ -59,7 +61,7 @@ void sockets_init(struct sockets *sockets, const char *root, struct holders *hol
 {
 	*sockets = (struct sockets){
 		.root = root,
-		.spaces.root = root,
+		.namespaces.root = root,
 		.holders = holders,
 		.comms = comms,
 		.known = {.entry_bytes = sizeof(struct socket), .entries_max = SOCKETS_CACHED},
@@ -69,14 +71,14 @@ void sockets_init(struct sockets *sockets, const char *root, struct holders *hol
 void sockets_done(struct sockets *sockets)
 {
 	net_far_done(&sockets->far);
-	net_spaces_done(&sockets->spaces);
+	net_namespaces_done(&sockets->namespaces);
 	cache_done(&sockets->known);
 }
 
 void sockets_sweep(struct sockets *sockets, int64_t now_ns, int64_t idle_ns)
 {
 	cache_sweep(&sockets->known, now_ns, idle_ns);
-	net_spaces_sweep(&sockets->spaces, now_ns, SPACES_IDLE * idle_ns);
+	net_namespaces_sweep(&sockets->namespaces, now_ns, NAMESPACES_IDLE * idle_ns);
 }
 
 static const char *state_name(uint32_t state)
@@ -232,7 +234,7 @@ static void socket_meet(struct sockets *sockets, struct socket *socket, int64_t 
 		if (!strcmp(protocols[i].kernel_name, protocol))
 			socket->protocol = &protocols[i];
 	if (socket->protocol) {
-		socket->space = net_space_of(sockets->root, pid, tid);
+		socket->namespace = net_namespace_of(sockets->root, pid, tid);
 		return;
 	}
 	/* netlink, packet, af_vsock, ... */
@@ -255,8 +257,8 @@ static int64_t states_still_ns(const struct diag_table *table)
 static bool socket_renew(struct sockets *sockets, struct socket *socket, int64_t pid, int64_t tid,
 			 int64_t now_ns)
 {
-	struct diag_table *table = net_spaces_table(&sockets->spaces, socket->space,
-						    socket->protocol->group, pid, tid, now_ns);
+	struct diag_table *table = net_namespaces_table(&sockets->namespaces, socket->namespace,
+							socket->protocol->group, pid, tid, now_ns);
 	const struct diag_record *record;
 	int64_t as_of_ns;
 	bool fresh;
@@ -267,7 +269,7 @@ static bool socket_renew(struct sockets *sockets, struct socket *socket, int64_t
 	record = diag_record_find(table, (uint32_t)socket->entry.key);
 	if (!record && as_of_ns < socket->asked_ns)
 		as_of_ns = socket->asked_ns;
-	fresh = net_spaces_refresh(&sockets->spaces, table, as_of_ns, now_ns);
+	fresh = net_namespaces_refresh(&sockets->namespaces, table, as_of_ns, now_ns);
 	if (socket->told_ns == table->now_ns || !table->now_ns)
 		return fresh || table->err;
 	record = diag_record_find(table, (uint32_t)socket->entry.key);
@@ -297,7 +299,7 @@ static bool socket_look_far(struct sockets *sockets, struct socket *socket, int6
 
 	if (socket->protocol->group != DIAG_TCP || socket->near || !socket->facts.remote)
 		return true;
-	known = net_far_find(&sockets->far, &sockets->spaces, socket->space, &socket->told,
+	known = net_far_find(&sockets->far, &sockets->namespaces, socket->namespace, &socket->told,
 			     socket->asked_ns, now_ns, &socket->far);
 	socket->peer = socket->far.peer;
 	return known;
@@ -373,12 +375,12 @@ static bool request_tell(struct sockets *sockets, uint64_t inode,
 			 bool (*tell)(int fd, const struct diag_record *record))
 {
 	const struct socket *socket = cache_find(&sockets->known, inode);
-	const struct net_space *space;
+	const struct net_namespace *namespace;
 
 	if (!socket || !socket->protocol || socket->protocol->group != DIAG_TCP || !socket->told_ns)
 		return false;
-	space = net_spaces_find(&sockets->spaces, socket->space);
-	return space && space->single_fd >= 0 && tell(space->single_fd, &socket->told);
+	namespace = net_namespaces_find(&sockets->namespaces, socket->namespace);
+	return namespace && namespace->single_fd >= 0 && tell(namespace->single_fd, &socket->told);
 }
 
 bool socket_asks(struct sockets *sockets, uint64_t inode)

@@ -12,7 +12,7 @@
 
 #include "base/cache.h"
 #include "waits/net_far.h"
-#include "waits/net_spaces.h"
+#include "waits/net_namespaces.h"
 
 struct holders;
 
@@ -24,7 +24,7 @@ struct sockets {
 	struct holders *holders;
 	struct cache *comms;
 	struct cache known;
-	struct net_spaces spaces;
+	struct net_namespaces namespaces;
 	struct net_far far;
 };
 

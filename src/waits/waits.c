@@ -70,7 +70,7 @@ void waits_sweep(struct waits *waits, int64_t now_ns, int64_t idle_ns)
 
 int waits_sockets_error(const struct waits *waits)
 {
-	return waits->sockets.spaces.err;
+	return waits->sockets.namespaces.err;
 }
 
 void waits_set_runtime_locks(struct waits *waits, runtime_lock_finder *find, void *finder)

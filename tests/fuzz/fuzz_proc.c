@@ -46,11 +46,11 @@ static void ids_try(const char *text)
 		must(uid >= 0 && uid <= UINT32_MAX && tgid >= 0 && tgid <= INT_MAX);
 }
 
-static void space_ids_try(const char *text)
+static void namespace_ids_try(const char *text)
 {
 	int64_t pid, tid;
 
-	if (!proc_space_ids_parse(text, &pid, &tid))
+	if (!proc_namespace_ids_parse(text, &pid, &tid))
 		must(pid >= 0 && pid <= INT_MAX && tid >= 0 && tid <= INT_MAX);
 }
 
@@ -102,7 +102,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	stat_try(text);
 	syscall_try(text);
 	ids_try(text);
-	space_ids_try(text);
+	namespace_ids_try(text);
 	cgroup_try(text);
 	proc_words_try(text);
 	free(text);

@@ -67,7 +67,7 @@ class Space(Process):
         return found
 
 
-def space_of(ctx):
+def namespace_of(ctx):
     space = Space()
     ctx.started.append(space)
     return space, through(ctx, *space.prefix)
@@ -128,7 +128,7 @@ def inside_facts(ctx):
 @case
 def inside_and_outside(ctx):
     """Threads inside are shown under their ids there, in each scan; those outside never, not under any id."""
-    space, inner = space_of(ctx)
+    space, inner = namespace_of(ctx)
     outside = ctx.workloads([("spin", {}), ("spin2", {}), ("sleep", {"call": "pipe_read"}), ("vfork", {})])
     inside = inner.workloads([("sleep", {"call": "pipe_read"}), ("vfork", {}), ("sleep", {"call": "futex"})])
     busy = inner.workload("fsync", dir=next((d for d in ("/var/tmp", os.getcwd()) if os.access(d, os.W_OK)), "/tmp"))
@@ -165,7 +165,7 @@ def inside_and_outside(ctx):
 @case
 def inside_report(ctx):
     """A report tells whose ids it shows; --check tells how; rows are written without a word."""
-    _, inner = space_of(ctx)
+    _, inner = namespace_of(ctx)
     report = inner.plain("-d", 1)
     report.finish_plain()
     check("outside of this container's pid namespace" in report.out.decode(), "no word of it: %s", report.out.decode())
@@ -180,7 +180,7 @@ def inside_report(ctx):
 @case
 def inside_nested(ctx):
     """A namespace within the namespace: tsnap in the outer one shows the threads of both, tsnap in the inner one its own."""
-    space, inner = space_of(ctx)
+    space, inner = namespace_of(ctx)
     deeper = Process([*space.prefix, *unshared(*NEW_PIDS), ctx.options.workload, "sleep", "call=pipe_read"])
     ctx.started.append(deeper)
     wait_until(lambda: b"ready" in deeper.out, START_S, "the workload in it")
@@ -226,7 +226,7 @@ def no_proc(ctx):
     """No /proc, or one of another pid namespace: one line that says so, exit code 77."""
     bare = through(ctx, *mounted("mount -t tmpfs none /proc"), workload=False)
     expect_error(bare.plain("--csv", "-n", "1"), UNREADY, "/proc")
-    space, _ = space_of(ctx)
+    space, _ = namespace_of(ctx)
     foreign = through(ctx, "nsenter", "--target", str(space.init), "--mount", "--root", workload=False)
     expect_error(foreign.plain("--csv", "-n", "1"), UNREADY, "/proc")
 
@@ -303,7 +303,7 @@ def stacks_without_ptrace(ctx):
 @case
 def few_capabilities_inside(ctx):
     """In a pid namespace of its own with three capabilities: a D and an S of it, with their files."""
-    space, inner = space_of(ctx)
+    space, inner = namespace_of(ctx)
     blocked = inner.workloads([("vfork", {}), ("sleep", {"call": "pipe_read"})])
     few = through(ctx, *space.prefix, *capabilities(BPF, PERFMON, SYS_PTRACE), workload=False)
     rows = few.rows("-a", "-p", ",".join(w["pid"] for w in blocked), seconds=1, columns=CALL_COLUMNS)

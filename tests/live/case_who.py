@@ -3,7 +3,7 @@ import os
 import re
 
 import truth
-from case_spaces import space_of
+from case_spaces import namespace_of
 from harness import OF_PATHS, START_S, STOP_S, Findings, Skip, case, check, rows_of
 
 ID = "f75aff467357c5d0ddd47cb7ad87ed38746e018992586ff66198a5c11218f634"
@@ -104,7 +104,7 @@ def containers(ctx):
 @case
 def pid_namespaces(ctx):
     """Threads of a pid namespace, seen from outside: its inode, and their ids in it."""
-    space, inner = space_of(ctx)
+    space, inner = namespace_of(ctx)
     inside = inner.workload("sleep", call="pipe_read")
     outside = ctx.workload("sleep", call="pipe_read")
     there = space.tids()
@@ -112,8 +112,8 @@ def pid_namespaces(ctx):
     tool = ctx.stream("-a", "-t", "%d,%d" % (tid, outside.tid), "-d", 1, columns="pid_ns,ns_pid,ns_tid")
     rows = tool.finish(0, START_S + STOP_S)
     for number, workload, seen in ((tid, inside, tid), (outside.tid, outside, outside.tid)):
-        space_id = re.search(r"\d+", os.readlink("/proc/%d/ns/pid" % seen)).group()
+        namespace_id = re.search(r"\d+", os.readlink("/proc/%d/ns/pid" % seen)).group()
         mine = rows_of(rows, number)
         check(mine, "no rows of %d", number)
         for row in mine:
-            check((row["pid_ns"], row["ns_pid"], row["ns_tid"]) == (space_id, workload["pid"], workload["tid"]), "%s", row)
+            check((row["pid_ns"], row["ns_pid"], row["ns_tid"]) == (namespace_id, workload["pid"], workload["tid"]), "%s", row)

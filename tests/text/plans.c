@@ -7,7 +7,7 @@
 
 /* One level below the first pid namespace. */
 #define PID_SPACE_BELOW                                                                    \
-	(struct pid_space)                                                                 \
+	(struct pid_namespace)                                                             \
 	{                                                                                  \
 		.translated = true, .address = ~0ull << 40, .level = 1, .number_bytes = 16 \
 	}
@@ -154,7 +154,7 @@ struct program_knobs knobs_of(const struct knob_choice *choice)
 		.block_argument = !(choice->bits & SLOTS),
 		.trace_pids = ids,
 		.trace_tids = ids,
-		.pids = choice->bits & PIDS ? PID_SPACE_BELOW : (struct pid_space){0},
+		.pids = choice->bits & PIDS ? PID_SPACE_BELOW : (struct pid_namespace){0},
 	};
 }
 

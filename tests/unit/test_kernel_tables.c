@@ -4,7 +4,7 @@
 #include "kernel/embedded.h"
 #include "kernel/fact_table.h"
 #include "kernel/field_table.h"
-#include "kernel/pid_space.h"
+#include "kernel/pid_namespace.h"
 #include "kernel/probe_table.h"
 #include "kernel/program_text.h"
 #include "kernel/share_directory.h"
@@ -378,13 +378,13 @@ static void text_translates_ids_on_demand(void **state)
 
 	(void)state;
 	program_text_write(&plan, &layout, &knobs, &text);
-	assert_null(strstr(text_string(&text), "#define PID_SPACE"));
+	assert_null(strstr(text_string(&text), "#define PID_NAMESPACE"));
 	text_clear(&text);
-	knobs.pids = (struct pid_space){
+	knobs.pids = (struct pid_namespace){
 		.translated = true, .address = 0xffff888012345678, .level = 2, .number_bytes = 16};
 	program_text_write(&plan, &layout, &knobs, &text);
-	assert_non_null(strstr(text_string(&text), "#define PID_SPACE 0xffff888012345678ull\n"
-						   "#define PID_SPACE_LEVEL 2\n"
+	assert_non_null(strstr(text_string(&text), "#define PID_NAMESPACE 0xffff888012345678ull\n"
+						   "#define PID_NAMESPACE_LEVEL 2\n"
 						   "#define PID_NUMBER_BYTES 16\n"));
 	text_done(&text);
 }
@@ -422,15 +422,15 @@ static void numbers_of_namespaces(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct pid_space space = {0};
+		struct pid_namespace namespace = {0};
 
-		assert_int_equal(pid_space_decode(rows[i].words, 12, rows[i].level, 7,
-						  rows[i].depth, &space),
+		assert_int_equal(pid_namespace_decode(rows[i].words, 12, rows[i].level, 7,
+						      rows[i].depth, &namespace),
 				 rows[i].result);
-		assert_int_equal(space.translated, rows[i].translated);
-		assert_int_equal(space.address, rows[i].address);
-		assert_int_equal(space.level, rows[i].at);
-		assert_int_equal(space.number_bytes, rows[i].bytes);
+		assert_int_equal(namespace.translated, rows[i].translated);
+		assert_int_equal(namespace.address, rows[i].address);
+		assert_int_equal(namespace.level, rows[i].at);
+		assert_int_equal(namespace.number_bytes, rows[i].bytes);
 	}
 }
 

@@ -409,7 +409,7 @@ static void waker_process(void **state)
 	lookup_free(lookup);
 }
 
-static void pid_space(void **state)
+static void pid_namespace(void **state)
 {
 	struct scene *scene = *state;
 	struct sample sample = fill(scene, NEED_PID_NS, NOW);
@@ -537,7 +537,7 @@ int main(void)
 		scene_test(waker_name_ages),
 		scene_test(waker_process),
 		scene_test(each_need_alone),
-		scene_test(pid_space),
+		scene_test(pid_namespace),
 		scene_test(sweep_forgets),
 		scene_test(long_command_line_is_cut),
 	};

@@ -440,25 +440,26 @@ static void pids_never_this_process(void **state)
 	found_done(&found);
 }
 
-static void space_ids(void **state)
+static void namespace_ids(void **state)
 {
 	int64_t pid = 1, tid = 2;
 
 	(void)state;
-	assert_int_equal(proc_space_ids_parse("Name:\ta\nNStgid:\t4711\t70\t1\n"
-					      "NSpid:\t4712\t71\t2\nNSpgid:\t9\n",
-					      &pid, &tid),
+	assert_int_equal(proc_namespace_ids_parse("Name:\ta\nNStgid:\t4711\t70\t1\n"
+						  "NSpid:\t4712\t71\t2\nNSpgid:\t9\n",
+						  &pid, &tid),
 			 0);
 	assert_int_equal(pid, 1);
 	assert_int_equal(tid, 2);
-	assert_int_equal(proc_space_ids_parse("NStgid:\t5\nNSpid:\t6\n", &pid, &tid), 0);
+	assert_int_equal(proc_namespace_ids_parse("NStgid:\t5\nNSpid:\t6\n", &pid, &tid), 0);
 	assert_int_equal(pid, 5);
 	assert_int_equal(tid, 6);
 	/* before 4.1, cut off, or nothing at all */
-	assert_int_equal(proc_space_ids_parse("Tgid:\t5\n", &pid, &tid), -EINVAL);
-	assert_int_equal(proc_space_ids_parse("NStgid:\t5\nNSpid:\t", &pid, &tid), -EINVAL);
-	assert_int_equal(proc_space_ids_parse("NStgid:\t5\nNSpid:\t5\tx\n", &pid, &tid), -EINVAL);
-	assert_int_equal(proc_space_ids_parse("", &pid, &tid), -EINVAL);
+	assert_int_equal(proc_namespace_ids_parse("Tgid:\t5\n", &pid, &tid), -EINVAL);
+	assert_int_equal(proc_namespace_ids_parse("NStgid:\t5\nNSpid:\t", &pid, &tid), -EINVAL);
+	assert_int_equal(proc_namespace_ids_parse("NStgid:\t5\nNSpid:\t5\tx\n", &pid, &tid),
+			 -EINVAL);
+	assert_int_equal(proc_namespace_ids_parse("", &pid, &tid), -EINVAL);
 	assert_int_equal(pid, 5);
 }
 
@@ -484,7 +485,7 @@ int main(void)
 		cmocka_unit_test(pids_by_pattern),
 		cmocka_unit_test(pids_by_a_list),
 		cmocka_unit_test(pids_never_this_process),
-		cmocka_unit_test(space_ids),
+		cmocka_unit_test(namespace_ids),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

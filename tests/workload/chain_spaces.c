@@ -38,7 +38,7 @@ static void keeper_start(int which)
 	_exit(1);
 }
 
-static void space_enter(pid_t pid)
+static void namespace_enter(pid_t pid)
 {
 	char path[64];
 	int fd;
@@ -64,7 +64,7 @@ __attribute__((format(printf, 1, 2))) static void command(const char *format, ..
 
 static void address_give(pid_t keeper, const char *device, int net, int host)
 {
-	space_enter(keeper);
+	namespace_enter(keeper);
 	command("ip addr add 10.213.%d.%d/24 dev %s 2>&1 && ip link set %s up 2>&1", net, host,
 		device, device);
 }
@@ -74,7 +74,7 @@ static void spaces_join(int one, int other, int net)
 {
 	char device[32];
 
-	space_enter(keepers[one]);
+	namespace_enter(keepers[one]);
 	snprintf(device, sizeof(device), "chain%d", net);
 	command("ip link add %s type veth peer name %s netns %d 2>&1", device, device,
 		keepers[other]);
@@ -106,11 +106,11 @@ static void pair_make(int one, int other, int net, int pair[2])
 				 far = address_of(net, 2, PORT);
 	int listening;
 
-	space_enter(keepers[other]);
+	namespace_enter(keepers[other]);
 	listening = socket_bound(&far);
 	if (listen(listening, 4))
 		die("listen");
-	space_enter(keepers[one]);
+	namespace_enter(keepers[one]);
 	pair[0] = socket_bound(&near);
 	if (connect(pair[0], (const struct sockaddr *)&far, sizeof(far)))
 		die("connect");
@@ -120,7 +120,7 @@ static void pair_make(int one, int other, int net, int pair[2])
 
 static pid_t part_start_in(int which, const struct part *part)
 {
-	space_enter(keepers[which]);
+	namespace_enter(keepers[which]);
 	return part_start(part);
 }
 

@@ -138,7 +138,7 @@ static SELDOM void pid_namespace_read(const char *root, int64_t pid, int64_t tid
 	if (proc_link_read(root, pid, tid, "ns/pid", link, sizeof(link)) > 0 &&
 	    !strncmp(link, kind, sizeof(kind) - 1))
 		facts->pid_ns = strtoll(link + sizeof(kind) - 1, NULL, 10);
-	proc_space_ids_read(root, pid, tid, &facts->ns_pid, &facts->ns_tid);
+	proc_namespace_ids_read(root, pid, tid, &facts->ns_pid, &facts->ns_tid);
 }
 
 /* The thread's pid namespace, and its ids there. */

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "live/live_namespace.h"
+#include "base/names.h"
+
+/* The record's totals, and what the thread did since it was seeded, are all of its time: so the
+ * record was made when its totals began. */
+static void seed_carry(struct live_context *context, const struct thread_state *seed,
+		       const struct thread_state *record)
+{
+	struct live_moment made = context->now.moment;
+	struct live_totals totals;
+	struct sample sample;
+	enum thread_doing doing;
+	bool unsure;
+
+	record_totals(record, &context->now.moment,
+		      record_doing(record, &context->now.moment, &unsure), &totals);
+	made.now_ns -= totals.cpu_ns + totals.runq_ns + totals.disk_ns + totals.sleep_ns;
+	doing = record_doing(seed, &context->now.moment, &unsure);
+	record_totals(seed, &made, doing, &totals);
+	/* a runnable one that was on no CPU waited for one: no switch had told it yet */
+	if (seed->sched.on_cpu && doing == DOING_RQ && made.now_ns > (int64_t)seed->sched.out_ns)
+		totals.runq_ns = made.now_ns - (int64_t)seed->sched.out_ns;
+	record_sample(record, &context->now.moment, DOING_SLEEP, &sample);
+	totals_carry(&context->totals, &totals, &sample);
+}
+
+bool live_namespace_meet(struct live_context *context, const struct thread_state *record)
+{
+	const struct thread_state *seed;
+
+	/* the first switch out tells whose it is, where the probe did not give the task */
+	if (!(record->identity.known & IDENTITY_FULL) || !record->identity.tid)
+		return false;
+	seed = live_seed_waiting(&context->seed, record->identity.tid);
+	if (seed) {
+		if (context->wants.needs & NEED_TOTALS)
+			seed_carry(context, seed, record);
+		live_seed_remove(&context->seed, record->identity.tid);
+	}
+	return true;
+}
+
+void live_namespace_waker(struct live_context *context, struct sample *sample)
+{
+	struct thread_table *table = &context->kernel.table;
+	struct thread_state waker;
+	uint32_t key;
+
+	if (sample->waker_tid == ABSENT || !sample->waker_tid) /* 0: an idle CPU */
+		return;
+	if (thread_table_key(table, (uint32_t)sample->waker_tid, &key) ||
+	    thread_table_get(table, key, &waker) || !(waker.identity.known & IDENTITY_FULL)) {
+		sample->waker_tid = ABSENT;
+		return;
+	}
+	sample->waker_tid = waker.identity.tid ? waker.identity.tid : ABSENT;
+	sample->waker_comm = name_lent(waker.identity.comm, sizeof(waker.identity.comm));
+}
