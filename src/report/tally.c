@@ -37,6 +37,9 @@ void tally_add(struct tally *tally, const struct scan *scan)
 	tally_add_part(tally, scan);
 	active = tally->active_parts;
 	tally->active_parts = 0;
+	/* counted when all were last looked at: since then many may have come */
+	if (threads && threads < active)
+		threads = active;
 	if (!tally->scans)
 		tally->from_us = scan->time_us - scan->weight_us;
 	tally->until_us = scan->time_us;

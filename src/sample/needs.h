@@ -9,7 +9,8 @@
 
 #include <stdint.h>
 
-/* Bits from 59 on are no needs: sample/filter/expression.h, live/live_groups.c. */
+/* 36 to 39 are free. Bits from 59 on are no needs: sample/filter/expression.h, live/live_groups.c.
+ */
 #define SAMPLE_NEED(bit) (UINT64_C(1) << (bit))
 #define NEED_USER SAMPLE_NEED(0)	    /* user, uid */
 #define NEED_PPID SAMPLE_NEED(1)	    /* ppid */

@@ -459,6 +459,10 @@ static void tallies(void **state)
 	assert_int_equal(tally.scans, 7);
 	assert_int_equal(tally.elapsed_us, 700);
 	assert_int_equal(tally.until_us, 1600);
+	/* no more are active than were seen */
+	busy.threads = 1;
+	tally_add(&tally, &busy);
+	assert_int_equal(tally.threads, 92);
 }
 
 static void renderers(void **state)
