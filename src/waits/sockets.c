@@ -25,11 +25,8 @@
 #define STATES_STILL_NS NS_PER_SECOND	   /* states serve so long */
 #define STATES_LONG_NS (5 * NS_PER_SECOND) /* at most, where reading them takes long: */
 #define STATES_SHARE 1000		   /* then it takes one part in so many of the time */
-#define NAMESPACES_IDLE                                                                            \
-	3		    /* times as long as other things: far ones are asked every few seconds \
-			     */
-#define PROTOCOL_BYTES 32   /* struct proto of the kernel: name[32] */
-#define STATE_ESTABLISHED 1 /* include/net/tcp_states.h, of all families */
+#define PROTOCOL_BYTES 32		   /* struct proto of the kernel: name[32] */
+#define STATE_ESTABLISHED 1		   /* include/net/tcp_states.h, of all families */
 #define STATE_CLOSE 7
 #define STATE_LISTEN 10
 
@@ -78,7 +75,7 @@ void sockets_done(struct sockets *sockets)
 void sockets_sweep(struct sockets *sockets, int64_t now_ns, int64_t idle_ns)
 {
 	cache_sweep(&sockets->known, now_ns, idle_ns);
-	net_namespaces_sweep(&sockets->namespaces, now_ns, NAMESPACES_IDLE * idle_ns);
+	net_namespaces_sweep(&sockets->namespaces, now_ns, idle_ns);
 }
 
 static const char *state_name(uint32_t state)
