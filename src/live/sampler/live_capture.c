@@ -106,7 +106,7 @@ static void limit_now_and_then(struct capturer *capturer, uint64_t count)
 static bool was_replaced(const struct capturer *capturer, const struct thread_state *record,
 			 const struct cpu_seen *seen)
 {
-	return seen->seen_ns >= record->sched.in_ns && seen->tid != record->identity.tid &&
+	return record_replaced(record, seen->seen_ns, seen->tid) &&
 	       capturer->capture->moment.now_ns - (int64_t)seen->seen_ns < REPLACED_STILL_NS;
 }
 

@@ -26,18 +26,6 @@ bool record_is_kthread(const struct thread_state *record)
 	return record->identity.task_flags & PF_KTHREAD_BIT;
 }
 
-/* The clock's last look at the CPU that the thread was on last, if it came after the thread did. */
-static const struct cpu_tick *tick_since(const struct thread_state *record,
-					 const struct live_moment *moment)
-{
-	const struct cpu_tick *tick;
-
-	if (record->sched.cpu >= (uint32_t)moment->tick_count)
-		return NULL;
-	tick = &moment->ticks[record->sched.cpu];
-	return tick->tick_ns < record->sched.in_ns ? NULL : tick;
-}
-
 /* The clock's look at the thread since it came on a CPU; of one that has left it, since the moment
  * and before it left. */
 static const struct cpu_tick *tick_of(const struct thread_state *record,
@@ -65,9 +53,11 @@ bool record_followed(const struct thread_state *record, const struct live_moment
 /* True if another thread was seen on the thread's CPU after it had come there. */
 static bool is_replaced(const struct thread_state *record, const struct live_moment *moment)
 {
-	const struct cpu_tick *tick = tick_since(record, moment);
+	uint32_t cpu = record->sched.cpu;
 
-	return (tick && tick->tid != record->identity.tid) || record_followed(record, moment);
+	return (cpu < (uint32_t)moment->tick_count &&
+		record_replaced(record, moment->ticks[cpu].tick_ns, moment->ticks[cpu].tid)) ||
+	       record_followed(record, moment);
 }
 
 enum thread_doing task_state_doing(uint32_t state)

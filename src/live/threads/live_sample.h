@@ -65,6 +65,12 @@ enum thread_doing record_doing(const struct thread_state *record, const struct l
 /* True if another thread had come to the CPU that it was on last by the moment: if its record has
  * it there still, its switch out was missed. */
 bool record_followed(const struct thread_state *record, const struct live_moment *moment);
+/* True if a look at that CPU (struct cpu_tick) found another thread there after it had come. */
+static inline bool record_replaced(const struct thread_state *record, uint64_t look_ns,
+				   uint32_t look_tid)
+{
+	return look_ns >= record->sched.in_ns && look_tid != record->identity.tid;
+}
 
 bool record_is_kthread(const struct thread_state *record);
 
