@@ -72,7 +72,7 @@ struct config {
 	const char *btf_file;	   /* --btf */
 	const char *offsets_file;  /* --offsets */
 	const char *write_offsets; /* --write-offsets */
-	const char *without;	   /* --without as typed: fact names; NULL: none */
+	const char *without;	   /* --without as typed: names of kernel features; NULL: none */
 	const char *trace;	   /* --trace as typed: kinds; NULL: none */
 	uint32_t traces;	   /* --trace as bits 1 << LATENCY_x */
 	const char *output;	   /* --flame, --pprof, --metrics: a file; -: standard output */

@@ -167,7 +167,7 @@ const struct option_row option_table[] = {
 	 OPTION_TEXT, AT(offsets_file), 0, 0, 0},
 	{0, "write-offsets", "FILE", "write the layout of this kernel's types to a file, and end",
 	 OPTION_TEXT, AT(write_offsets), 0, 0, MODE_WRITE_OFFSETS},
-	{0, "without", "FACT,...",
+	{0, "without", "FEATURE,...",
 	 "act as if the host lacked these (see --check), or as on a kernel-4.14", OPTION_TEXT,
 	 AT(without), 0, 0, 0},
 	{0, "no-realtime", NULL,

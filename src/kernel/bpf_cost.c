@@ -60,10 +60,10 @@ int64_t bpf_memory_bytes(int descriptor)
 	return line ? strtoll(line + strlen("memlock:"), NULL, 10) : -ENODATA;
 }
 
-int bpf_stats_open(struct facts *facts, const char **why)
+int bpf_stats_open(struct features *features, const char **why)
 {
 	char text[16];
-	int fd = fact_has(facts, FACT_BPF_STATS) ? bpf_call_stats() : -ENOTSUP;
+	int fd = feature_has(features, FEATURE_BPF_STATS) ? bpf_call_stats() : -ENOTSUP;
 
 	*why = NULL;
 	if (fd >= 0)
@@ -72,7 +72,7 @@ int bpf_stats_open(struct facts *facts, const char **why)
 		*why = "this kernel can not count the runs of BPF programs: 5.1 was the first";
 	else if (text[0] == '1')
 		return fd;
-	else if (facts->state[FACT_BPF_STATS] == FACT_FORBIDDEN)
+	else if (features->state[FEATURE_BPF_STATS] == FEATURE_FORBIDDEN)
 		*why = "only with CAP_SYS_ADMIN, or sysctl kernel.bpf_stats_enabled=1, are the "
 		       "runs of BPF programs counted";
 	else

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "kernel/fact_table.h"
+#include "kernel/feature_table.h"
 
 /* Since the program was loaded. -1: this kernel does not tell. */
 struct program_cost {
@@ -25,6 +25,6 @@ int64_t bpf_memory_bytes(int descriptor);
 /* Has the kernel count the runs of all BPF programs until the descriptor that is returned is
  * closed, which a killed process's is, too. -errno: it can't, and *why gets static words, unless it
  * counts already (sysctl kernel.bpf_stats_enabled): then NULL. */
-int bpf_stats_open(struct facts *facts, const char **why);
+int bpf_stats_open(struct features *features, const char **why);
 
 #endif

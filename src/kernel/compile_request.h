@@ -49,7 +49,7 @@ extern const struct kernel_map_row kernel_map_rows[KERNEL_MAP_COUNT];
 
 struct compile_request {
 	const struct host *host;
-	const struct facts *facts;
+	const struct features *features;
 	const struct probe_plan *plan; /* NULL: find the types only */
 	const char *types_choice;      /* --kernel-types, or NULL */
 	const char *btf_file, *offsets_file;

@@ -77,7 +77,7 @@ static int types_find(const struct compile_request *request, const struct bcc_li
 					   .btf_file = request->btf_file,
 					   .offsets_file = request->offsets_file,
 					   .host = request->host,
-					   .facts = request->facts,
+					   .features = request->features,
 					   .bcc = bcc,
 					   .work_dir = work_dir,
 					   .parent_name = request->parent_name,

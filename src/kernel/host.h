@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Facts of this host, read and never changed: for --check, error messages and defaults. */
+/* Features of this host, read and never changed: for --check, error messages and defaults. */
 #ifndef TSNAP_KERNEL_HOST_H
 #define TSNAP_KERNEL_HOST_H
 

@@ -21,12 +21,12 @@
 
 #define EVENT_PREFIX "tsnap_"
 
-bool probe_offered(struct facts *facts, const struct probe_row *row, const char **missing)
+bool probe_offered(struct features *features, const struct probe_row *row, const char **missing)
 {
 	const char *what = NULL;
 
-	if (!fact_has(facts, row->wants))
-		what = fact_rows[row->wants].name;
+	if (!feature_has(features, row->wants))
+		what = feature_rows[row->wants].name;
 	else if (row->kind == PROBE_TRACEPOINT && !tracepoint_exists(row->event))
 		what = row->event;
 	if (missing)

@@ -5,7 +5,7 @@
 #define TSNAP_KERNEL_PROBE_ATTACH_H
 
 #include "base/error.h"
-#include "kernel/fact_table.h"
+#include "kernel/feature_table.h"
 #include "kernel/probe_table.h"
 
 /* Place of a CPU's clock in probe_links.fds. */
@@ -29,7 +29,7 @@ struct probe_links {
 /* True if the kernel has what the row wants, and its event where that is a tracepoint: 4.2 and RHEL
  * 7 have no sched_waking, and libbcc refuses all of a text that names a tracepoint which is not
  * there. missing, unless NULL: a word for what is not there. */
-bool probe_offered(struct facts *facts, const struct probe_row *row, const char **missing);
+bool probe_offered(struct features *features, const struct probe_row *row, const char **missing);
 
 /* programs: a descriptor for each group of the plan. rate_hz: of scans; the perf clock looks more
  * often. A group that is not required and can't be attached is left out, and left tells why (text

@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-#include "kernel/fact_table.h"
+#include "kernel/feature_table.h"
 #include "kernel/field_table.h"
 
 #include <linux/bpf.h>
@@ -67,7 +67,7 @@ struct probe_row {
 	const char *name; /* the fragment bpf_text/<name>.bpf.c */
 	enum probe_kind kind;
 	enum probe_group gives;
-	enum fact wants;
+	enum feature wants;
 	const char *knob;     /* #defined to choose the variant; NULL: the fragment has only one */
 	const char *event;    /* "sched_switch", "sched:sched_switch", or the kernel function */
 	const char *function; /* name of the program in the fragment */

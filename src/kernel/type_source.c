@@ -75,10 +75,10 @@ static int headers_read(const struct type_request *request, struct field_layout 
 const struct type_source type_sources[] = {
 	{"offsets", "an offsets file written on a host with the same kernel",
 	 "offsets that tsnap --write-offsets wrote on a host", -1, offsets_there, offsets_read},
-	{"btf", "the kernel's own type information", "the BTF", FACT_BTF, btf_there, btf_read},
+	{"btf", "the kernel's own type information", "the BTF", FEATURE_BTF, btf_there, btf_read},
 	{"headers", "the distribution's kernel headers", "the headers", -1, headers_there,
 	 headers_read},
-	{"kheaders", "the headers in " KERNEL_KHEADERS_PATH, "the headers", FACT_KHEADERS,
+	{"kheaders", "the headers in " KERNEL_KHEADERS_PATH, "the headers", FEATURE_KHEADERS,
 	 kheaders_there, kheaders_read},
 	{NULL, NULL, NULL, -1, NULL, NULL},
 };
@@ -113,8 +113,8 @@ bool type_source_there(const struct type_source *source, const struct type_reque
 		       char *where, size_t size)
 {
 	if (source->wants >= 0 && !request->btf_file &&
-	    request->facts->state[source->wants] == FACT_TAKEN_AWAY) {
-		snprintf(where, size, "%s", request->facts->why[source->wants]);
+	    request->features->state[source->wants] == FEATURE_TAKEN_AWAY) {
+		snprintf(where, size, "%s", request->features->why[source->wants]);
 		return false;
 	}
 	return source->there(request, where, size);

@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "kernel/bcc_library.h"
-#include "kernel/fact_table.h"
+#include "kernel/feature_table.h"
 #include "kernel/field_table.h"
 #include "kernel/host.h"
 #include "kernel/work_dir.h"
@@ -24,7 +24,7 @@ struct type_request {
 	const char *btf_file;	  /* --btf, or NULL */
 	const char *offsets_file; /* --offsets, or NULL */
 	const struct host *host;
-	const struct facts *facts;
+	const struct features *features;
 	const struct bcc_library *bcc;
 	const char *work_dir;
 	const char *parent_name; /* layout_prove() asks */
@@ -36,7 +36,7 @@ struct type_source {
 	const char *name;
 	const char *help;
 	const char *gives; /* "the BTF": what of this kernel would be right */
-	int wants;	   /* a fact that --without may take away, or -1 */
+	int wants;	   /* a feature that --without may take away, or -1 */
 	/* True if the source is there at all, without reading it; where (size bytes) says where or
 	 * why not. */
 	bool (*there)(const struct type_request *request, char *where, size_t size);

@@ -210,7 +210,8 @@ static int sampling_begin(struct live *live, int64_t due_ns)
 			  .blockers = live->context.wants.needs & (NEEDS_CHAINS | NEED_RUNQ_WHY),
 			  .registers = live->context.wants.needs & NEED_SYSCALL,
 			  .block = live->context.wants.needs & NEED_BLOCK,
-			  .block_batch = fact_has(&live->context.kernel.facts, FACT_MAP_BATCH),
+			  .block_batch =
+				  feature_has(&live->context.kernel.features, FEATURE_MAP_BATCH),
 			  .period_ns = live->context.period_ns,
 			  .own_pid = live->context.view.own_pid,
 			  .keeper_pid = live->context.view.keeper_pid},
@@ -278,7 +279,8 @@ static int live_start(struct live *live, struct error *e)
 	if (err)
 		return err;
 	live->accounts.attached_ns = clock_monotonic_ns();
-	live->stacks.modules.without_tables = !fact_has(&live->context.kernel.facts, FACT_UNWINDER);
+	live->stacks.modules.without_tables =
+		!feature_has(&live->context.kernel.features, FEATURE_UNWINDER);
 	live_cpu_stacks_open(&live->stacks);
 	live_kept_open(&live->stacks);
 	live_copies_open(&live->stacks);

@@ -131,20 +131,21 @@ static void host_describe(const struct host *host, struct text *out)
 static void facts_describe(struct kernel *kernel, struct text *out)
 {
 	text_add_string(out, "Facts (tried now)\n");
-	for (int fact = 0; fact < FACT_COUNT; fact++) {
+	for (int feature = 0; feature < FEATURE_COUNT; feature++) {
 		char words[512], since[32] = "";
-		bool there = fact_has(&kernel->facts, (enum fact)fact);
+		bool there = feature_has(&kernel->features, (enum feature)feature);
 
-		if (fact_rows[fact].since)
-			snprintf(since, sizeof(since), ", since %u.%u", fact_rows[fact].since >> 8,
-				 fact_rows[fact].since & 255);
+		if (feature_rows[feature].since)
+			snprintf(since, sizeof(since), ", since %u.%u",
+				 feature_rows[feature].since >> 8,
+				 feature_rows[feature].since & 255);
 		snprintf(words, sizeof(words), "%-3s  %s%s%s%s%s",
-			 there					       ? "yes"
-			 : kernel->facts.state[fact] == FACT_FORBIDDEN ? "?"
-								       : "no",
-			 fact_rows[fact].help, since, there ? "" : " (",
-			 there ? "" : kernel->facts.why[fact], there ? "" : ")");
-		line_add(out, fact_rows[fact].name, words);
+			 there							? "yes"
+			 : kernel->features.state[feature] == FEATURE_FORBIDDEN ? "?"
+										: "no",
+			 feature_rows[feature].help, since, there ? "" : " (",
+			 there ? "" : kernel->features.why[feature], there ? "" : ")");
+		line_add(out, feature_rows[feature].name, words);
 	}
 }
 
@@ -155,7 +156,7 @@ static void types_describe(const struct live_config *config, const struct kernel
 					     .btf_file = config->btf_file,
 					     .offsets_file = config->offsets_file,
 					     .host = &kernel->host,
-					     .facts = &kernel->facts};
+					     .features = &kernel->features};
 
 	text_add_string(out, "Sources of kernel types, in the order they are tried\n");
 	for (const struct type_source *source = type_sources; source->name; source++) {
@@ -178,7 +179,7 @@ static const struct probe_row *row_choose(struct kernel *kernel, enum probe_grou
 
 		if (row->gives != group)
 			continue;
-		if (probe_offered(&kernel->facts, row, &missing))
+		if (probe_offered(&kernel->features, row, &missing))
 			return row;
 		text_add_format(passed_over, "; no %s on %s, because %s is missing",
 				probe_kind_names[row->kind], row->event, missing);
@@ -208,7 +209,7 @@ static void group_describe(struct kernel *kernel, const struct probe_plan *plan,
 	text_done(&passed_over);
 }
 
-static bool facts_tell(void *of, const struct probe_row *row)
+static bool features_report(void *of, const struct probe_row *row)
 {
 	return probe_offered(of, row, NULL);
 }
@@ -217,7 +218,7 @@ static void probes_describe(struct kernel *kernel, struct text *out)
 {
 	struct probe_plan plan;
 	struct error e = {0};
-	bool planned = !probe_plan_make(UINT_MAX, facts_tell, &kernel->facts, &plan, &e);
+	bool planned = !probe_plan_make(UINT_MAX, features_report, &kernel->features, &plan, &e);
 
 	error_done(&e);
 	text_add_string(out, "Probes\n");
@@ -236,21 +237,24 @@ static void remedies_describe(const struct live_config *config, struct kernel *k
 		{"Debian", "debian"}, {"Ubuntu", "ubuntu"},	{"RHEL, Fedora", "rhel"},
 		{"SUSE", "suse"},     {"Amazon Linux", "amzn"},
 	};
-	const struct type_request request = {
-		.choice = config->kernel_types, .host = &kernel->host, .facts = &kernel->facts};
+	const struct type_request request = {.choice = config->kernel_types,
+					     .host = &kernel->host,
+					     .features = &kernel->features};
 	char where[512];
 	bool any = false;
 
 	text_add_string(out, "What is missing, and how to get it\n");
-	for (int fact = 0; fact < FACT_COUNT; fact++) {
-		if (fact_has(&kernel->facts, (enum fact)fact) ||
-		    kernel->facts.state[fact] == FACT_TAKEN_AWAY ||
-		    (fact != FACT_BPF && kernel->facts.state[fact] == FACT_FORBIDDEN))
+	for (int feature = 0; feature < FEATURE_COUNT; feature++) {
+		if (feature_has(&kernel->features, (enum feature)feature) ||
+		    kernel->features.state[feature] == FEATURE_TAKEN_AWAY ||
+		    (feature != FEATURE_BPF &&
+		     kernel->features.state[feature] == FEATURE_FORBIDDEN))
 			continue;
 		any = true;
-		line_add(out, fact_rows[fact].name,
-			 fact_rows[fact].remedy ? fact_rows[fact].remedy
-						: "only another kernel has it; tsnap does without");
+		line_add(out, feature_rows[feature].name,
+			 feature_rows[feature].remedy
+				 ? feature_rows[feature].remedy
+				 : "only another kernel has it; tsnap does without");
 	}
 	for (const struct type_source *source = type_sources; source->name; source++) {
 		if (strcmp(source->name, "headers") != 0 ||

@@ -90,7 +90,7 @@ static int growth_make(struct live *live, struct kernel *bigger, struct error *e
 		return err;
 	block_reader_carry(&requests, live->context.kernel.compiled.maps[KERNEL_MAP_BLOCK],
 			   bigger->compiled.maps[KERNEL_MAP_BLOCK],
-			   fact_has(&live->context.kernel.facts, FACT_MAP_BATCH));
+			   feature_has(&live->context.kernel.features, FEATURE_MAP_BATCH));
 	block_reader_done(&requests);
 	thread_table_forget(
 		&live->context.kernel.table); /* registers asked for there are no switch's */

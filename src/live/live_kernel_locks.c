@@ -37,8 +37,8 @@ static void lock_put(struct keyed *locks, const struct kernel_lock *lock)
  * those of others there. */
 static void locks_open(struct live_context *context, struct live_kernel_locks *locks)
 {
-	bool told =
-		!context->view.translated && fact_has(&context->kernel.facts, FACT_KERNEL_LOCKS);
+	bool told = !context->view.translated &&
+		    feature_has(&context->kernel.features, FEATURE_KERNEL_LOCKS);
 
 	locks->looked = true;
 	locks->program = told ? kernel_lock_load() : -1;

@@ -20,7 +20,7 @@ void live_self_open(struct live_self *self, struct kernel *kernel, int64_t cpu_n
 		.start_cpu_ns = clock_cpu_ns() - cpu_ns,
 		.child_cpu_ns = clock_children_cpu_ns(),
 	};
-	self->stats = bpf_stats_open(&kernel->facts, &self->uncounted_why);
+	self->stats = bpf_stats_open(&kernel->features, &self->uncounted_why);
 }
 
 void live_self_close(struct live_self *self)

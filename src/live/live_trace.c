@@ -85,7 +85,7 @@ static bool throttles_seen(struct kernel *kernel)
 
 	return plan->chosen[GROUP_THROTTLE] && plan->chosen[GROUP_UNTHROTTLE] &&
 	       plan->chosen[GROUP_SWITCH]->kind != PROBE_TRACEPOINT &&
-	       fact_has(&kernel->facts, FACT_THREAD_SLOTS) &&
+	       feature_has(&kernel->features, FEATURE_THREAD_SLOTS) &&
 	       field_sets_there(&kernel->compiled.layout, FIELDS_QUOTA) &&
 	       !strstr(kernel->left_out, plan->chosen[GROUP_THROTTLE]->event) &&
 	       !strstr(kernel->left_out, plan->chosen[GROUP_UNTHROTTLE]->event);

@@ -20,7 +20,7 @@ static bool kernel_has(void *of, const struct probe_row *row)
 {
 	struct kernel *kernel = of;
 
-	return probe_offered(&kernel->facts, row, NULL);
+	return probe_offered(&kernel->features, row, NULL);
 }
 
 static int proc_check(const struct host *host, struct error *e)
@@ -34,14 +34,14 @@ static int proc_check(const struct host *host, struct error *e)
 /* Also raises the limit that maps count against, before 5.11. */
 static int bpf_check(struct kernel *kernel, struct error *e)
 {
-	const char *why = kernel->facts.why[FACT_BPF];
+	const char *why = kernel->features.why[FEATURE_BPF];
 
-	if (fact_has(&kernel->facts, FACT_BPF))
+	if (feature_has(&kernel->features, FEATURE_BPF))
 		return 0;
 	if (!kernel->host.root && !kernel->host.cap_bpf)
 		return error_set(e, EPERM, EXIT_HOST_CANNOT,
 				 "BPF is not permitted to this user (%s): %s", why,
-				 fact_rows[FACT_BPF].remedy);
+				 feature_rows[FEATURE_BPF].remedy);
 	if (kernel->host.lockdown[0] && strcmp(kernel->host.lockdown, "none") != 0)
 		return error_set(e, EPERM, EXIT_HOST_CANNOT,
 				 "kernel lockdown is '%s' and BPF is forbidden (%s): only a "
@@ -65,7 +65,7 @@ int kernel_plan(struct kernel *kernel, const struct kernel_options *options, str
 	int result;
 
 	host_read(&kernel->host);
-	result = facts_take_away(&kernel->facts, options->without, e);
+	result = features_take_away(&kernel->features, options->without, e);
 	if (!result)
 		result = proc_check(&kernel->host, e);
 	if (!result)
@@ -90,7 +90,7 @@ static struct compile_request request_of(struct kernel *kernel,
 {
 	return (struct compile_request){
 		.host = &kernel->host,
-		.facts = &kernel->facts,
+		.features = &kernel->features,
 		.types_choice = options->types_choice,
 		.btf_file = options->btf_file,
 		.offsets_file = options->offsets_file,
@@ -102,11 +102,11 @@ static struct compile_request request_of(struct kernel *kernel,
 		.turn_first = latency_turn_after(options->takes_over),
 		.latency_control = options->takes_over ? options->takes_over->control : -1,
 		.block_argument = options->groups >> GROUP_BLOCK_ISSUE & 1 &&
-				  fact_has(&kernel->facts, FACT_BLOCK_QUEUE_ARGUMENT),
+				  feature_has(&kernel->features, FEATURE_BLOCK_QUEUE_ARGUMENT),
 		.slower_ns = options->slower_ns,
-		.read_into_map = fact_has(&kernel->facts, FACT_READ_INTO_MAP),
-		.probe_read_kernel = fact_has(&kernel->facts, FACT_PROBE_READ_KERNEL),
-		.thread_slots = fact_has(&kernel->facts, FACT_THREAD_SLOTS),
+		.read_into_map = feature_has(&kernel->features, FEATURE_READ_INTO_MAP),
+		.probe_read_kernel = feature_has(&kernel->features, FEATURE_PROBE_READ_KERNEL),
+		.thread_slots = feature_has(&kernel->features, FEATURE_THREAD_SLOTS),
 		.process_totals = options->process_totals,
 	};
 }
@@ -124,7 +124,7 @@ int kernel_layout(struct kernel *kernel, const struct kernel_options *options, s
 
 	kernel_clear(kernel);
 	host_read(&kernel->host);
-	result = facts_take_away(&kernel->facts, options->without, e);
+	result = features_take_away(&kernel->features, options->without, e);
 	if (result)
 		return result;
 	request = request_of(kernel, options);
@@ -140,13 +140,14 @@ static int latency_refuse(struct kernel *kernel, enum probe_group group, struct 
 	for (size_t i = 0; i < probe_row_count; i++)
 		if (probe_rows[i].gives == group)
 			last = &probe_rows[i];
-	probe_offered(&kernel->facts, last, &missing);
+	probe_offered(&kernel->features, last, &missing);
 	return error_set(e, ENOTSUP, EXIT_HOST_CANNOT,
 			 "--trace: there is no probe for '%s', which a kind that was asked for "
 			 "needs: %s: %s; tsnap --check tells more",
 			 probe_group_rows[group].name, missing,
-			 fact_has(&kernel->facts, last->wants) ? "tracefs does not show it"
-							       : kernel->facts.why[last->wants]);
+			 feature_has(&kernel->features, last->wants)
+				 ? "tracefs does not show it"
+				 : kernel->features.why[last->wants]);
 }
 
 static int latency_check(struct kernel *kernel, const struct kernel_options *options,
@@ -164,7 +165,7 @@ static int wakes_check(struct kernel *kernel, const struct kernel_options *optio
 	const struct probe_row *row = kernel->plan.chosen[GROUP_WAKE];
 
 	if (!(options->parts >> PART_WAKES & 1) ||
-	    (fact_has(&kernel->facts, FACT_THREAD_SLOTS) && row &&
+	    (feature_has(&kernel->features, FEATURE_THREAD_SLOTS) && row &&
 	     (row->kind == PROBE_RAW_TRACEPOINT || row->kind == PROBE_TYPED_TRACEPOINT)))
 		return 0;
 	return error_set(e, ENOTSUP, EXIT_HOST_CANNOT,
@@ -213,7 +214,7 @@ static int maps_open(struct kernel *kernel, const struct kernel_options *options
 	const int *maps = kernel->compiled.maps;
 	struct thread_maps threads = {maps[KERNEL_MAP_THREADS], maps[KERNEL_MAP_SLOTS],
 				      maps[KERNEL_MAP_FREE],
-				      fact_has(&kernel->facts, FACT_MAP_BATCH)};
+				      feature_has(&kernel->features, FEATURE_MAP_BATCH)};
 	bool mapped = maps[KERNEL_MAP_SLOTS] >= 0;
 	int result = thread_table_init(&kernel->table, &threads, kernel->compiled.threads_max);
 
@@ -231,7 +232,7 @@ static int maps_open(struct kernel *kernel, const struct kernel_options *options
 	result = latency_reader_init(&kernel->latency, maps[KERNEL_MAP_LATENCY],
 				     &maps[KERNEL_MAP_LATENCY_ONE], &maps[KERNEL_MAP_PLACES_ONE],
 				     kernel->host.cpus_possible,
-				     fact_has(&kernel->facts, FACT_MAP_BATCH));
+				     feature_has(&kernel->features, FEATURE_MAP_BATCH));
 	kernel->latency.first = latency_turn_after(options->takes_over);
 	if (result)
 		return error_set(e, -result, EXIT_FAILED, "the histograms can't be mapped: %s",
@@ -328,7 +329,7 @@ int kernel_open(struct kernel *kernel, const struct kernel_options *options, str
 	struct error taken = *e;
 	int second;
 
-	if (!kernel->links.taken || !fact_has(&kernel->facts, FACT_KPROBE))
+	if (!kernel->links.taken || !feature_has(&kernel->features, FEATURE_KPROBE))
 		return result;
 	/* also by tsnap itself, for a map that is too small */
 	kernel_close(kernel);
@@ -353,7 +354,8 @@ int kernel_publish(struct kernel *kernel, const struct kernel_options *options, 
 	if (!options->share)
 		return 0;
 	return share_publish(&kernel->share, &kernel->host, &kernel->compiled, &kernel->plan,
-			     &kernel->links, fact_has(&kernel->facts, FACT_PINNED_LINKS), e);
+			     &kernel->links, feature_has(&kernel->features, FEATURE_PINNED_LINKS),
+			     e);
 }
 
 void kernel_close(struct kernel *kernel)

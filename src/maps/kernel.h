@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The kernel side as a whole: facts, plan, compile, attach; and what the sampler reads. Used by
+/* The kernel side as a whole: features, plan, compile, attach; and what the sampler reads. Used by
  * src/live/live*.c only.
  *
- * kernel_open(): fact_table tries what the kernel offers and probe_table chooses a probe for
- * each group of facts. compile_child forks; its child finds the offsets of kernel structs
+ * kernel_open(): feature_table tries what the kernel offers and probe_table chooses a probe for
+ * each group of facts about threads. compile_child forks; its child finds the offsets of kernel structs
  * (type_source), has each proved on the running kernel (layout_prove: a program reads all fields
  * at the child's own sleep, own_switch, and each must be what the kernel says of the child),
  * finds where saved registers lie on a kernel stack (calibrate), writes a tree of tiny headers
@@ -23,7 +23,7 @@
 #include "maps/changed_list.h"
 #include "kernel/compile_child.h"
 #include "maps/event_reader.h"
-#include "kernel/fact_table.h"
+#include "kernel/feature_table.h"
 #include "kernel/host.h"
 #include "maps/latency_reader.h"
 #include "maps/moment_rows.h"
@@ -36,7 +36,7 @@
 
 struct kernel_options {
 	const char *types_choice, *btf_file, *offsets_file; /* or NULL */
-	const char *without;				    /* fact names, or NULL */
+	const char *without;				    /* feature names, or NULL */
 	int64_t threads_max; /* records in the map; 0: half as many again as there are now, at least
 				16384 */
 	int64_t rate_hz;
@@ -54,7 +54,7 @@ struct kernel_options {
 
 struct kernel {
 	struct host host;
-	struct facts facts;
+	struct features features;
 	struct probe_plan plan;
 	struct compile_result compiled;
 	struct probe_links links;
@@ -71,7 +71,8 @@ struct kernel {
 	char left_out[1024]; /* probes that could not be attached, a line each */
 };
 
-/* Reads the host, takes facts away, makes the plan. Attaches and loads nothing. 0 or -errno with e.
+/* Reads the host, takes features away, makes the plan. Attaches and loads nothing. 0 or -errno with
+ * e.
  */
 int kernel_plan(struct kernel *kernel, const struct kernel_options *options, struct error *e);
 /* Plans, compiles, loads and attaches, or attaches to what is shared: from then on the map is

@@ -183,7 +183,7 @@ def chain_of_turns(ctx):
     turns(ctx, "turns", "S")
 
 
-def needs_fact(ctx, fact):
+def needs_feature(ctx, fact):
     tool = ctx.plain("--check")
     tool.finish_plain()
     if not re.search(r"(?m)^ *%s +yes" % fact, tool.out.decode()):
@@ -193,7 +193,7 @@ def needs_fact(ctx, fact):
 @case
 def chain_of_kernel_locks(ctx):
     """A mutex and an rwsem of the kernel, held for writing, one behind the other: certain; by a reader: likely; changing hands."""
-    needs_fact(ctx, "kernel_locks")
+    needs_feature(ctx, "kernel_locks")
     later = run_chain(ctx, "kernel_locks", CERTAIN)
     told = {(row["blocker_kind"], row["blocker_sure"]) for row in later}
     check(told == {("kernel lock", "certain")}, "told as %s", told)

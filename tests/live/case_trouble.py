@@ -35,7 +35,7 @@ def wrong_options(ctx):
     """Unknown option, column and fact, bad numbers: exit code 2 and one line."""
     for args, word in ((("--no-such-option",), "no-such-option"), (("-g", "comn"), "comm"), (("-F", "0"), "-F"),
                        (("-F", "1001"), "-F"), (("-d", "soon"), "soon"), (("-n", "-1"), "-1"),
-                       (("--without", "no_such_fact"), "no_such_fact"), (("--max-threads", "x"), "x")):
+                       (("--without", "no_such_feature"), "no_such_feature"), (("--max-threads", "x"), "x")):
         expect_error(ctx.plain(*args), 2, word)
 
 

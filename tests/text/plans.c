@@ -168,16 +168,16 @@ bool plan_is_old(const struct plan_kind *kind, const struct knob_choice *choice)
 /* Returns the oldest kernel that a text with these knobs and that probe may be given to. */
 uint32_t release_oldest(const struct program_knobs *knobs, const struct probe_row *row)
 {
-	uint32_t release = fact_rows[row->wants].since;
+	uint32_t release = feature_rows[row->wants].since;
 
-	if (release < FACT_SINCE(4, 9))
-		release = FACT_SINCE(4, 9);
-	if (knobs->read_into_map && release < fact_rows[FACT_READ_INTO_MAP].since)
-		release = fact_rows[FACT_READ_INTO_MAP].since;
-	if (knobs->probe_read_kernel && release < fact_rows[FACT_PROBE_READ_KERNEL].since)
-		release = fact_rows[FACT_PROBE_READ_KERNEL].since;
-	if (knobs->thread_slots && release < fact_rows[FACT_THREAD_SLOTS].since)
-		release = fact_rows[FACT_THREAD_SLOTS].since;
+	if (release < FEATURE_SINCE(4, 9))
+		release = FEATURE_SINCE(4, 9);
+	if (knobs->read_into_map && release < feature_rows[FEATURE_READ_INTO_MAP].since)
+		release = feature_rows[FEATURE_READ_INTO_MAP].since;
+	if (knobs->probe_read_kernel && release < feature_rows[FEATURE_PROBE_READ_KERNEL].since)
+		release = feature_rows[FEATURE_PROBE_READ_KERNEL].since;
+	if (knobs->thread_slots && release < feature_rows[FEATURE_THREAD_SLOTS].since)
+		release = feature_rows[FEATURE_THREAD_SLOTS].since;
 	return release;
 }
 

@@ -53,7 +53,7 @@ void plan_words(const struct plan_kind *kind, const struct program_knobs *knobs,
  * a map's value, too. */
 bool plan_is_old(const struct plan_kind *kind, const struct knob_choice *choice);
 
-/* The oldest kernel that may get the program of this row: FACT_SINCE(). */
+/* The oldest kernel that may get the program of this row: FEATURE_SINCE(). */
 uint32_t release_oldest(const struct program_knobs *knobs, const struct probe_row *row);
 
 #endif

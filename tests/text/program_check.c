@@ -4,7 +4,7 @@
 #include "instructions.h"
 #include "kernel/bcc_library.h"
 #include "kernel/bpf_call.h"
-#include "kernel/fact_table.h"
+#include "kernel/feature_table.h"
 #include "kernel/host_file.h"
 #include "kernel/record.h"
 #include "plans.h"
@@ -16,10 +16,10 @@
 
 #define INSTRUCTIONS_MAX 4096 /* BPF_MAXINSNS, all that 4.9 takes */
 #define STACK_BYTES_MAX 512   /* MAX_BPF_STACK */
-#define LOOPS_SINCE FACT_SINCE(5, 3)
-#define SIZES_VARY_SINCE FACT_SINCE(4, 11)
-#define SIZES_ZERO_SINCE FACT_SINCE(4, 16)
-#define VISITS_UNBOUND_SINCE FACT_SINCE(5, 2)
+#define LOOPS_SINCE FEATURE_SINCE(5, 3)
+#define SIZES_VARY_SINCE FEATURE_SINCE(4, 11)
+#define SIZES_ZERO_SINCE FEATURE_SINCE(4, 16)
+#define VISITS_UNBOUND_SINCE FEATURE_SINCE(5, 2)
 /* Visits as counted by visits.h. With 29 870 of them 4.9 visits 90 972 of 98 304, with 33 927, of
  * another LLVM, 72 851, and of programs that it refused 28 963 to 40 153 are counted; with 53 797
  * of them 4.14 visits 51 750 of 131 072. */
@@ -30,11 +30,11 @@
 static uint32_t helper_since(int helper)
 {
 	if (helper <= BPF_FUNC_set_hash_invalid)
-		return FACT_SINCE(4, 9);
+		return FEATURE_SINCE(4, 9);
 	if (helper == BPF_FUNC_probe_read_kernel || helper == BPF_FUNC_probe_read_user)
-		return fact_rows[FACT_PROBE_READ_KERNEL].since;
+		return feature_rows[FEATURE_PROBE_READ_KERNEL].since;
 	if (helper == BPF_FUNC_map_push_elem || helper == BPF_FUNC_map_pop_elem)
-		return FACT_SINCE(4, 20);
+		return FEATURE_SINCE(4, 20);
 	return UINT32_MAX;
 }
 
@@ -131,7 +131,7 @@ static void budget_check(const char *program, size_t count)
 
 static void visits_check(const struct judged_program *program)
 {
-	bool oldest = program->release < FACT_SINCE(4, 14);
+	bool oldest = program->release < FEATURE_SINCE(4, 14);
 	size_t most = oldest ? VISITS_MAX_4_9 : VISITS_MAX_4_14, visits;
 
 	if (program->release >= VISITS_UNBOUND_SINCE)
@@ -220,7 +220,7 @@ void program_check_itself(void)
 	expect(needs.newer, "a 32-bit jump is not found");
 	expect(needs.stack_bytes == 520, "%d bytes of stack are found, not 520", needs.stack_bytes);
 	expect(needs.helper_count == 2 && needs.helpers[1] == BPF_FUNC_probe_read_kernel &&
-		       helper_since(needs.helpers[1]) > FACT_SINCE(4, 9),
+		       helper_since(needs.helpers[1]) > FEATURE_SINCE(4, 9),
 	       "helpers are not found");
 	expect(needs.read_count == 1 && needs.reads[0] == 1234, "a read is not found");
 	expect(!needs.size_varies && !needs.size_zero, "a size of 8 is not found");

@@ -21,7 +21,7 @@ struct judged_program {
 	const char *name; /* probe and plan */
 	const struct bpf_insn *insns;
 	size_t count;
-	uint32_t release; /* oldest kernel that may get it: FACT_SINCE() */
+	uint32_t release; /* oldest kernel that may get it: FEATURE_SINCE() */
 };
 
 /* Holds every program from now on to the file's counts, if they are of this libbcc and machine. */

@@ -2,8 +2,8 @@
 /* text_check [--offsets FILE | --budget FILE | --export FILE]: compiles the BPF text with the
  * libbcc at hand, for every plan and every choice of knobs, and holds each program to what the
  * oldest kernel of its plan takes: 4.9's instruction set and limits, no helper newer than the
- * plan's facts. And the offsets in the programs must be those of the layout: libbcc's compiler has
- * put members elsewhere than offsetof said.
+ * plan's features. And the offsets in the programs must be those of the layout: libbcc's compiler
+ * has put members elsewhere than offsetof said.
  *
  * The layout is made up, with the newest names of members and what kernels since 5.5 offer. With
  * --export FILE it is one with the oldest names, for what kernels before 5.5 offer, and the
@@ -20,7 +20,7 @@
 #include "program_file.h"
 #include "kernel/bcc_library.h"
 #include "kernel/btf_ids.h"
-#include "kernel/fact_table.h"
+#include "kernel/feature_table.h"
 #include "kernel/host.h"
 #include "kernel/host_file.h"
 #include "kernel/probe_table.h"
@@ -212,7 +212,7 @@ static void tracefs_mount(void)
 int main(int argc, char **argv)
 {
 	struct work_dir work_dir;
-	struct facts facts = {0};
+	struct features features = {0};
 	struct bcc_library bcc;
 	struct error e = {0};
 	struct host host;
@@ -227,8 +227,8 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	if (!fact_has(&facts, FACT_BPF) || bcc_library_open(&bcc, &e)) {
-		printf("skipped: %s\n", e.line[0] ? e.line : facts.why[FACT_BPF]);
+	if (!feature_has(&features, FEATURE_BPF) || bcc_library_open(&bcc, &e)) {
+		printf("skipped: %s\n", e.line[0] ? e.line : features.why[FEATURE_BPF]);
 		return 77;
 	}
 	tracefs_mount();

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* facts, fields, probes, embedded text: the tables, and what is made from them without a kernel */
+/* features, fields, probes, embedded text: the tables, and what is made from them without a kernel
+ */
 #include "unit.h"
 #include "kernel/embedded.h"
-#include "kernel/fact_table.h"
+#include "kernel/feature_table.h"
 #include "kernel/field_table.h"
 #include "kernel/pid_namespace.h"
 #include "kernel/probe_table.h"
@@ -23,41 +24,42 @@ static bool has_no_waking(void *of, const struct probe_row *row)
 	return has_bits(of, row) && strcmp(row->event, "sched:sched_waking") != 0;
 }
 
-#define BIT(fact) (1u << (fact))
+#define BIT(feature) (1u << (feature))
 #define ALL_GROUPS ((1u << GROUP_COUNT) - 1)
 
 static void facts_have_names(void **state)
 {
 	(void)state;
-	for (int i = 0; i < FACT_COUNT; i++) {
-		assert_true(fact_rows[i].name && *fact_rows[i].name && *fact_rows[i].help);
-		assert_non_null(fact_rows[i].try);
-		assert_true(i == FACT_UNWINDER ? !fact_rows[i].since
-					       : fact_rows[i].since >= FACT_SINCE(4, 1) &&
-							 fact_rows[i].since <= FACT_SINCE(6, 255));
+	for (int i = 0; i < FEATURE_COUNT; i++) {
+		assert_true(feature_rows[i].name && *feature_rows[i].name && *feature_rows[i].help);
+		assert_non_null(feature_rows[i].try);
+		assert_true(i == FEATURE_UNWINDER
+				    ? !feature_rows[i].since
+				    : feature_rows[i].since >= FEATURE_SINCE(4, 1) &&
+					      feature_rows[i].since <= FEATURE_SINCE(6, 255));
 		for (int j = 0; j < i; j++)
-			assert_string_not_equal(fact_rows[i].name, fact_rows[j].name);
+			assert_string_not_equal(feature_rows[i].name, feature_rows[j].name);
 	}
 }
 
-static void facts_are_taken_away(void **state)
+static void features_are_taken_away(void **state)
 {
-	struct facts facts = {0};
+	struct features features = {0};
 	struct error e = {0};
 
 	(void)state;
-	assert_int_equal(facts_take_away(&facts, NULL, &e), 0);
-	assert_int_equal(facts_take_away(&facts, "raw_tracepoint,map_batch", &e), 0);
-	assert_false(fact_has(&facts, FACT_RAW_TRACEPOINT));
-	assert_false(fact_has(&facts, FACT_MAP_BATCH));
-	assert_false(fact_has(&facts, FACT_TYPED_TRACEPOINT)); /* is a raw one */
-	assert_int_equal(facts.state[FACT_KPROBE], FACT_UNTRIED);
-	assert_int_equal(facts_take_away(&facts, "map_batc", &e), -EINVAL);
+	assert_int_equal(features_take_away(&features, NULL, &e), 0);
+	assert_int_equal(features_take_away(&features, "raw_tracepoint,map_batch", &e), 0);
+	assert_false(feature_has(&features, FEATURE_RAW_TRACEPOINT));
+	assert_false(feature_has(&features, FEATURE_MAP_BATCH));
+	assert_false(feature_has(&features, FEATURE_TYPED_TRACEPOINT)); /* is a raw one */
+	assert_int_equal(features.state[FEATURE_KPROBE], FEATURE_UNTRIED);
+	assert_int_equal(features_take_away(&features, "map_batc", &e), -EINVAL);
 	assert_int_equal(e.exit_code, EXIT_USAGE);
 	assert_non_null(strstr(e.line, "'map_batc'"));
 	/* all are named, and the line is whole */
-	for (int i = 0; i < FACT_COUNT; i++)
-		assert_non_null(strstr(e.line, fact_rows[i].name));
+	for (int i = 0; i < FEATURE_COUNT; i++)
+		assert_non_null(strstr(e.line, feature_rows[i].name));
 	assert_non_null(strstr(e.line, "all that came later"));
 	error_done(&e);
 }
@@ -67,20 +69,20 @@ static void releases_are_taken_away(void **state)
 {
 	const char *const wrong[] = {"kernel-",	     "kernel-4",   "kernel-4.",	 "kernel-4.14x",
 				     "kernel-4.999", "kernel-0.0", "Kernel-4.14"};
-	struct facts facts = {0};
+	struct features features = {0};
 	struct error e = {0};
 
 	(void)state;
-	assert_int_equal(facts_take_away(&facts, "kernel-4.14,kprobe", &e), 0);
-	for (int i = 0; i < FACT_COUNT; i++)
-		assert_int_equal(facts.state[i],
-				 i == FACT_KPROBE || fact_rows[i].since > FACT_SINCE(4, 14)
-					 ? FACT_TAKEN_AWAY
-					 : FACT_UNTRIED);
-	assert_int_equal(facts.state[FACT_RAW_TRACEPOINT], FACT_TAKEN_AWAY);
-	assert_int_equal(facts.state[FACT_READ_INTO_MAP], FACT_UNTRIED);
+	assert_int_equal(features_take_away(&features, "kernel-4.14,kprobe", &e), 0);
+	for (int i = 0; i < FEATURE_COUNT; i++)
+		assert_int_equal(features.state[i],
+				 i == FEATURE_KPROBE || feature_rows[i].since > FEATURE_SINCE(4, 14)
+					 ? FEATURE_TAKEN_AWAY
+					 : FEATURE_UNTRIED);
+	assert_int_equal(features.state[FEATURE_RAW_TRACEPOINT], FEATURE_TAKEN_AWAY);
+	assert_int_equal(features.state[FEATURE_READ_INTO_MAP], FEATURE_UNTRIED);
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-		assert_int_equal(facts_take_away(&facts, wrong[i], &e), -EINVAL);
+		assert_int_equal(features_take_away(&features, wrong[i], &e), -EINVAL);
 		error_done(&e);
 	}
 }
@@ -115,8 +117,8 @@ static void probes_have_fragments(void **state)
 
 static void plan_takes_the_best(void **state)
 {
-	unsigned int all = ~0u, old = BIT(FACT_TRACEPOINT) | BIT(FACT_KPROBE),
-		     probe = BIT(FACT_KPROBE), raw = old | BIT(FACT_RAW_TRACEPOINT);
+	unsigned int all = ~0u, old = BIT(FEATURE_TRACEPOINT) | BIT(FEATURE_KPROBE),
+		     probe = BIT(FEATURE_KPROBE), raw = old | BIT(FEATURE_RAW_TRACEPOINT);
 	struct probe_plan plan;
 	struct error e = {0};
 
@@ -157,7 +159,7 @@ static void plan_keeps_to_needs(void **state)
 
 static void plan_without_a_way_fails(void **state)
 {
-	unsigned int none = BIT(FACT_PERF_CLOCK);
+	unsigned int none = BIT(FEATURE_PERF_CLOCK);
 	struct probe_plan plan = {{&probe_rows[1]}}, before = plan;
 	struct error e = {0};
 
@@ -454,7 +456,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(share_names),
 		cmocka_unit_test(facts_have_names),
-		cmocka_unit_test(facts_are_taken_away),
+		cmocka_unit_test(features_are_taken_away),
 		cmocka_unit_test(releases_are_taken_away),
 		cmocka_unit_test(probes_have_fragments),
 		cmocka_unit_test(plan_takes_the_best),

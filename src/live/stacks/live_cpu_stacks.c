@@ -14,16 +14,17 @@
 /* By what the kernel offers. -ENOTSUP: nothing. */
 static int way_choose(struct live_stacks *stacks, enum cpu_sampler_way *way)
 {
-	struct facts *facts = &stacks->context->kernel.facts;
+	struct features *features = &stacks->context->kernel.features;
 
-	*way = fact_has(facts, FACT_RUN_ON_CPU) ? SAMPLE_BY_PROGRAM : SAMPLE_BY_TIMER;
+	*way = feature_has(features, FEATURE_RUN_ON_CPU) ? SAMPLE_BY_PROGRAM : SAMPLE_BY_TIMER;
 	/* cpu_sampler.h tells why */
 	if (*way == SAMPLE_BY_TIMER &&
 	    stacks->context->kernel.host.kernel_code >= KERNEL_CODE(6, 16) &&
 	    stacks->context->kernel.host.kernel_code < KERNEL_CODE(6, 18))
 		return -ENOTSUP;
-	if (!fact_has(facts, FACT_CPU_SAMPLES))
-		return facts->state[FACT_CPU_SAMPLES] == FACT_FORBIDDEN ? -EPERM : -ENOTSUP;
+	if (!feature_has(features, FEATURE_CPU_SAMPLES))
+		return features->state[FEATURE_CPU_SAMPLES] == FEATURE_FORBIDDEN ? -EPERM
+										 : -ENOTSUP;
 	/* perf tells ids of tsnap's own namespace */
 	return stacks->context->kernel.host.pid_depth == 1 ? 0 : -ENOTSUP;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "kernel/fact_try.h"
+#include "kernel/feature_try.h"
 #include "kernel/bpf_call.h"
 #include "kernel/btf_ids.h"
 #include "kernel/host.h"
@@ -28,7 +28,7 @@ static const struct bpf_insn nothing[] = {BPF_SET_(0, 0), BPF_EXIT_()};
 
 static int said(char *why, int result, const char *what)
 {
-	snprintf(why, FACT_WHY_SIZE, "%s: %s", what, strerror(-result));
+	snprintf(why, FEATURE_WHY_SIZE, "%s: %s", what, strerror(-result));
 	return result;
 }
 
@@ -77,7 +77,7 @@ static int try_typed(const char *event, char *why)
 	int btf_id = btf_tracepoint_id(event), program;
 
 	if (btf_id < 0) {
-		snprintf(why, FACT_WHY_SIZE, "%s does not tell of %s", KERNEL_BTF_PATH, event);
+		snprintf(why, FEATURE_WHY_SIZE, "%s does not tell of %s", KERNEL_BTF_PATH, event);
 		return btf_id;
 	}
 	program = bpf_call_load_described(&(struct bpf_load){.type = BPF_PROG_TYPE_TRACING,
@@ -125,7 +125,7 @@ int try_tracepoint(char *why)
 
 	host_read(&host);
 	if (!host.tracefs[0]) {
-		snprintf(why, FACT_WHY_SIZE, "tracefs is not mounted or not readable");
+		snprintf(why, FEATURE_WHY_SIZE, "tracefs is not mounted or not readable");
 		return -ENOENT;
 	}
 	program = bpf_call_load(BPF_PROG_TYPE_TRACEPOINT, nothing, PROGRAM_LENGTH(nothing));
@@ -134,7 +134,7 @@ int try_tracepoint(char *why)
 	link = tracepoint_attach(event, program);
 	close(program);
 	if (link < 0) {
-		snprintf(why, FACT_WHY_SIZE, "attaching to sched_process_exec: %s",
+		snprintf(why, FEATURE_WHY_SIZE, "attaching to sched_process_exec: %s",
 			 tracepoint_why(link));
 		return link;
 	}
@@ -148,14 +148,14 @@ int try_kprobe(char *why)
 	int program, event;
 
 	if (kernel_function_find("wake_up_new_task", function, sizeof(function))) {
-		snprintf(why, FACT_WHY_SIZE, "/proc/kallsyms does not show wake_up_new_task");
+		snprintf(why, FEATURE_WHY_SIZE, "/proc/kallsyms does not show wake_up_new_task");
 		return -ENOENT;
 	}
 	/* libbcc prints why not, onto a standard error that is not ours to write to */
 	if (access("/sys/bus/event_source/devices/kprobe/type", R_OK) &&
 	    access("/sys/kernel/debug/tracing/kprobe_events", W_OK) &&
 	    access("/sys/kernel/tracing/kprobe_events", W_OK)) {
-		snprintf(why, FACT_WHY_SIZE,
+		snprintf(why, FEATURE_WHY_SIZE,
 			 "no kprobe event source in /sys and no kprobe_events in tracefs");
 		return -ENOENT;
 	}
@@ -285,8 +285,8 @@ int try_ask_registers(char *why)
 
 /* Loads a program that has a helper read eight bytes into a map value. 4.11 to 4.13 would take
  * that, too, but follow as many ways through programs as 4.9, which the text is made for where this
- * fact is missing: so the program asks a second time whether the address is NULL, and what it then
- * does is refused by a verifier that did not keep the answer. */
+ * feature is missing: so the program asks a second time whether the address is NULL, and what it
+ * then does is refused by a verifier that did not keep the answer. */
 int try_read_into_map(char *why)
 {
 	int map = bpf_call_map(BPF_MAP_TYPE_ARRAY, 4, 16, 1), program;
@@ -314,7 +314,7 @@ int try_read_into_map(char *why)
 	close(map);
 	if (program == -EACCES) {
 		/* the verifier's word for an argument of a type that the helper does not take */
-		snprintf(why, FACT_WHY_SIZE, "the verifier refuses a map value there");
+		snprintf(why, FEATURE_WHY_SIZE, "the verifier refuses a map value there");
 		return -EINVAL;
 	}
 	if (program < 0)
@@ -383,7 +383,7 @@ int try_pinned_links(char *why)
 	int program, link = -1, result;
 
 	if (statfs("/sys/fs/bpf", &about) || (uint32_t)about.f_type != BPF_FS_MAGIC) {
-		snprintf(why, FACT_WHY_SIZE, "no bpf file system is mounted at /sys/fs/bpf");
+		snprintf(why, FEATURE_WHY_SIZE, "no bpf file system is mounted at /sys/fs/bpf");
 		return -ENOENT;
 	}
 	program = bpf_call_load(BPF_PROG_TYPE_RAW_TRACEPOINT, nothing, PROGRAM_LENGTH(nothing));
@@ -454,7 +454,7 @@ static int try_file(const char *path, char *why)
 {
 	if (!access(path, R_OK))
 		return 0;
-	snprintf(why, FACT_WHY_SIZE, "no readable %s", path);
+	snprintf(why, FEATURE_WHY_SIZE, "no readable %s", path);
 	return -ENOENT;
 }
 
@@ -474,7 +474,7 @@ int try_unwinder(char *why)
 	(void)why;
 	return 0;
 #else
-	snprintf(why, FACT_WHY_SIZE, "built with -DTSNAP_UNWINDER=OFF");
+	snprintf(why, FEATURE_WHY_SIZE, "built with -DTSNAP_UNWINDER=OFF");
 	return -ENOSYS;
 #endif
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The trials behind the rows of fact_table.c, which alone calls them. Each returns 0, or -errno
- * with why filled (FACT_WHY_SIZE), and leaves nothing behind.
+/* The trials behind the rows of feature_table.c, which alone calls them. Each returns 0, or -errno
+ * with why filled (FEATURE_WHY_SIZE), and leaves nothing behind.
  */
-#ifndef TSNAP_KERNEL_FACT_TRY_H
-#define TSNAP_KERNEL_FACT_TRY_H
+#ifndef TSNAP_KERNEL_FEATURE_TRY_H
+#define TSNAP_KERNEL_FEATURE_TRY_H
 
-#define FACT_WHY_SIZE 160
+#define FEATURE_WHY_SIZE 160
 #define KERNEL_KHEADERS_PATH "/sys/kernel/kheaders.tar.xz"
 
 int try_bpf(char *why);
