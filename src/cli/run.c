@@ -433,13 +433,13 @@ static int run_any(struct run run, source_opener *open_source, void (*tell)(cons
 			run.source->taker = &run;
 			if (run.times.shared)
 				run.source->pass = run_pass;
-			run.source->describe(run.source, &run.facts_before);
-			if (run.facts_before.remarks)
-				tell(run.facts_before.remarks);
+			run.source->describe(run.source, &run.status_before);
+			if (run.status_before.remarks)
+				tell(run.status_before.remarks);
 			if (!run.renderer->footed)
 				run_tell_absent(&run, tell);
-			if (config->verbose && run.facts_before.chosen)
-				tell(run.facts_before.chosen);
+			if (config->verbose && run.status_before.chosen)
+				tell(run.status_before.chosen);
 			run_resume(&run);
 			err = config->record ? run_record(&run, tell, e) : run_recorded(&run, e);
 			if (!run.renderer->footed)

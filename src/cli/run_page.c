@@ -27,13 +27,13 @@ int run_write(struct run *run, struct error *e)
 }
 
 /* Counts samples without a stack in a recording; a live host's foot tells why each was not read. */
-static void stacks_miss(const struct run *run, struct source_facts *facts)
+static void stacks_miss(const struct run *run, struct source_status *status)
 {
 	if (run->config->replay && run_shows_stacks(run))
-		source_facts_miss_any(facts,
-				      "samples without a stack (a recording needs the column "
-				      "stack, or its --stack-dict)",
-				      (uint64_t)run->stackless);
+		source_status_miss_any(status,
+				       "samples without a stack (a recording needs the column "
+				       "stack, or its --stack-dict)",
+				       (uint64_t)run->stackless);
 }
 
 static int64_t since(int64_t now, int64_t before)
@@ -42,7 +42,7 @@ static int64_t since(int64_t now, int64_t before)
 }
 
 /* Groups that were not held back since then go. */
-static void quotas_subtract(struct source_facts *now, const struct source_facts *before)
+static void quotas_subtract(struct source_status *now, const struct source_status *before)
 {
 	size_t kept = 0;
 
@@ -65,7 +65,7 @@ static void quotas_subtract(struct source_facts *now, const struct source_facts 
 }
 
 /* Limits of which nothing was used since then go. */
-static void io_limits_subtract(struct source_facts *now, const struct source_facts *before)
+static void io_limits_subtract(struct source_status *now, const struct source_status *before)
 {
 	size_t kept = 0;
 
@@ -86,7 +86,7 @@ static void io_limits_subtract(struct source_facts *now, const struct source_fac
 }
 
 /* now: as of now; becomes what is new since before. */
-static void facts_subtract(struct source_facts *now, const struct source_facts *before)
+static void status_subtract(struct source_status *now, const struct source_status *before)
 {
 	now->own_cpu_ns = since(now->own_cpu_ns, before->own_cpu_ns);
 	now->busy_us = since(now->busy_us, before->busy_us);
@@ -208,7 +208,7 @@ static int64_t run_cpu_us(const struct run *run)
 
 int run_show(struct run *run, struct error *e)
 {
-	struct source_facts now, page;
+	struct source_status now, page;
 	int err = run_take_traced(run, true, e);
 
 	if (err)
@@ -219,37 +219,37 @@ int run_show(struct run *run, struct error *e)
 	run_path_settle(run);
 	run->source->describe(run->source, &now);
 	page = now;
-	facts_subtract(&page, &run->facts_before);
-	source_facts_miss_any(&page, SAMPLES_REFUSED, (uint64_t)run->groups.refused);
+	status_subtract(&page, &run->status_before);
+	source_status_miss_any(&page, SAMPLES_REFUSED, (uint64_t)run->groups.refused);
 	run->refused = sum(run->refused, run->groups.refused);
-	source_facts_miss_any(&page, DISTRIBUTIONS_REFUSED, (uint64_t)run->distributions.refused);
-	source_facts_miss_any(&page, EVENTS_REFUSED, (uint64_t)run->events.refused);
+	source_status_miss_any(&page, DISTRIBUTIONS_REFUSED, (uint64_t)run->distributions.refused);
+	source_status_miss_any(&page, EVENTS_REFUSED, (uint64_t)run->events.refused);
 	stacks_miss(run, &page);
-	run->page.facts = &page;
-	source_facts_miss_any(&page, "samples in more stacks than tsnap keeps",
-			      (uint64_t)run->stacks.groups.refused);
-	source_facts_miss_any(&page, "rows of more steps of time than tsnap keeps",
-			      (uint64_t)run->time_rows.refused);
+	run->page.status = &page;
+	source_status_miss_any(&page, "samples in more stacks than tsnap keeps",
+			       (uint64_t)run->stacks.groups.refused);
+	source_status_miss_any(&page, "rows of more steps of time than tsnap keeps",
+			       (uint64_t)run->time_rows.refused);
 	if (run->time_rows.step_us)
 		time_rows_end(&run->time_rows, &run->groups);
 	run_end_times(run);
 	if (run->time_rows.step_us) {
 		run->page.grid = &run->time_rows.grid;
 	} else if (run->renderer->grouped) {
-		run->facts_before = now;
+		run->status_before = now;
 		run->tally.cpu_us = run_cpu_us(run);
 		grid_fill_groups(&run->grid, &run->groups, &run->tally);
 		stack_lines_fill(&run->stacks, &run->grid, &run->tally);
 		chain_report_fill(&run->chains, &run->tally);
-		source_facts_miss_any(&page, "samples of more roots or locks than --chains keeps",
-				      (uint64_t)run->chains.refused);
+		source_status_miss_any(&page, "samples of more roots or locks than --chains keeps",
+				       (uint64_t)run->chains.refused);
 	} else {
 		distribution_rows_fill(&run->distributions, &run->tally, &run->grid);
 	}
 	if (!run->path.wanted)
 		run_find_sleepers(run);
 	run->renderer->add(&run->out, &run->page);
-	run->page.facts = NULL;
+	run->page.status = NULL;
 	group_table_clear(&run->groups);
 	distribution_table_clear(&run->distributions);
 	stack_lines_clear(&run->stacks);
@@ -265,9 +265,9 @@ void run_tell_absent(struct run *run, void (*tell)(const char *lines))
 	const struct column_list *list = run_events_only(run) ? &run->events.list : &run->list;
 	struct text lines = {0};
 
-	for (size_t i = 0; i < run->facts_before.absent_count; i++) {
+	for (size_t i = 0; i < run->status_before.absent_count; i++) {
 		text_add_string(&lines, "absent on this host: ");
-		absent_add(&lines, list, &run->facts_before.absent[i]);
+		absent_add(&lines, list, &run->status_before.absent[i]);
 		text_add_char(&lines, '\n');
 	}
 	tell(text_string(&lines));
@@ -276,26 +276,26 @@ void run_tell_absent(struct run *run, void (*tell)(const char *lines))
 
 void run_tell_foot(struct run *run, void (*tell)(const char *lines))
 {
-	struct source_facts facts;
+	struct source_status status;
 	struct text notes = {0};
 
-	run->source->describe(run->source, &facts);
-	source_facts_miss_any(&facts, SAMPLES_REFUSED, (uint64_t)run->refused);
-	source_facts_miss_any(&facts, DISTRIBUTIONS_REFUSED,
-			      (uint64_t)run->distributions.refused_ever);
-	source_facts_miss_any(&facts, EVENTS_REFUSED, (uint64_t)run->events.refused_ever);
-	source_facts_miss_any(&facts, "stacks beyond what a dictionary holds",
-			      run->stack_dict.refused);
-	stacks_miss(run, &facts);
-	if (facts.self.asked) {
-		facts_subtract(&facts, &run->facts_before);
-		page_add_self(&notes, &(struct page){.facts = &facts});
+	run->source->describe(run->source, &status);
+	source_status_miss_any(&status, SAMPLES_REFUSED, (uint64_t)run->refused);
+	source_status_miss_any(&status, DISTRIBUTIONS_REFUSED,
+			       (uint64_t)run->distributions.refused_ever);
+	source_status_miss_any(&status, EVENTS_REFUSED, (uint64_t)run->events.refused_ever);
+	source_status_miss_any(&status, "stacks beyond what a dictionary holds",
+			       run->stack_dict.refused);
+	stacks_miss(run, &status);
+	if (status.self.asked) {
+		status_subtract(&status, &run->status_before);
+		page_add_self(&notes, &(struct page){.status = &status});
 	}
-	for (size_t i = 0; i < facts.missed_count && !facts.self.asked; i++) {
-		if (!facts.missed[i].count || facts.missed[i].natural)
+	for (size_t i = 0; i < status.missed_count && !status.self.asked; i++) {
+		if (!status.missed[i].count || status.missed[i].natural)
 			continue;
 		text_add_string(&notes, "missed: ");
-		missed_add(&notes, &facts.missed[i]);
+		missed_add(&notes, &status.missed[i]);
 		text_add_char(&notes, '\n');
 	}
 	tell(text_string(&notes));

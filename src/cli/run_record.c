@@ -115,7 +115,7 @@ static void part_begin(struct record *record, int64_t time_us)
 {
 	struct run *run = record->run;
 
-	recording_host_add(rows_of(record, RECORD_HOST), time_us, &run->facts_before,
+	recording_host_add(rows_of(record, RECORD_HOST), time_us, &run->status_before,
 			   text_string(&run->command));
 	index_clear(&record->stacks_told);
 	if (run->source->stacks_anew)
@@ -279,7 +279,7 @@ int run_record(struct run *run, void (*tell)(const char *lines), struct error *e
 	struct record record = {.run = run, .tell = tell};
 	struct recorder_options options = {
 		.path = config->record,
-		.host = run->facts_before.host,
+		.host = run->status_before.host,
 		.flush_us = config->flush_us,
 		.retention = config->retention,
 	};

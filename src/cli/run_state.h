@@ -45,8 +45,8 @@ struct run {
 	struct grid grid;
 	struct text out, command;
 	struct page page;
-	struct source_facts facts_before; /* facts as of the last page */
-	int64_t interval_us;		  /* length of a page; 0: one page at the end */
+	struct source_status status_before; /* status as of the last page */
+	int64_t interval_us;		    /* length of a page; 0: one page at the end */
 	int64_t page_us;   /* time in the page so far; negative: the page before overran */
 	int64_t total_us;  /* time in the whole run */
 	int64_t end_us;	   /* total to end at; 0: none */

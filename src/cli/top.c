@@ -256,8 +256,8 @@ static int top_open(struct top *top, source_opener *open_source, void (*tell)(co
 						: VIEW_REFRESH_LEAST_US;
 	top->told.recording = config->replay;
 	feed_tell(&top->feed, &top->told);
-	if (top->told.facts.remarks)
-		tell(top->told.facts.remarks);
+	if (top->told.status.remarks)
+		tell(top->told.status.remarks);
 	return 0;
 }
 

@@ -59,18 +59,18 @@ static const struct {
 
 _Static_assert(sizeof(absent_rows) / sizeof(absent_rows[0]) <= SOURCE_ABSENT_MAX, "room for all");
 
-void live_absent_describe(const struct kernel *kernel, uint64_t needs, struct source_facts *facts)
+void live_absent_describe(const struct kernel *kernel, uint64_t needs, struct source_status *status)
 {
 	for (size_t i = 0; i < sizeof(absent_rows) / sizeof(absent_rows[0]); i++) {
 		const char *why = needs & absent_rows[i].need ? absent_rows[i].why(kernel) : NULL;
 
 		if (why)
-			facts->absent[facts->absent_count++] =
+			status->absent[status->absent_count++] =
 				(struct source_absent){absent_rows[i].need, why};
 	}
 }
 
-void live_avoided_describe(struct source_facts *facts)
+void live_avoided_describe(struct source_status *status)
 {
 	static char words[2][512];
 	size_t count;
@@ -80,16 +80,17 @@ void live_avoided_describe(struct source_facts *facts)
 		snprintf(words[0], sizeof(words[0]),
 			 "processes that were not looked at, because a look does not end: %s",
 			 which);
-		source_facts_miss(facts, words[0], count)->standing = true;
+		source_status_miss(status, words[0], count)->standing = true;
 	}
 	which = avoid_files_text(&count);
 	if (which) {
 		snprintf(words[1], sizeof(words[1]),
 			 "file systems that were not looked at, because a look does not end: %s",
 			 which);
-		source_facts_miss(facts, words[1], count)->standing = true;
+		source_status_miss(status, words[1], count)->standing = true;
 	}
 	if (avoids_users())
-		source_facts_lack(facts, "kind of fact: names of users (the name service does not "
-					 "answer)");
+		source_status_lack(status,
+				   "kind of fact: names of users (the name service does not "
+				   "answer)");
 }

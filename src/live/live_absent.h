@@ -6,10 +6,11 @@
 #include "maps/kernel.h"
 #include "sample/source.h"
 
-/* Adds to facts what the opened kernel lacks of needs (NEED_*). */
-void live_absent_describe(const struct kernel *kernel, uint64_t needs, struct source_facts *facts);
+/* Adds to the status what the opened kernel lacks of needs (NEED_*). */
+void live_absent_describe(const struct kernel *kernel, uint64_t needs,
+			  struct source_status *status);
 
-/* Adds to facts what base/avoid.h has. The words stay valid until the next call. */
-void live_avoided_describe(struct source_facts *facts);
+/* Adds to the status what base/avoid.h has. The words stay valid until the next call. */
+void live_avoided_describe(struct source_status *status);
 
 #endif

@@ -52,29 +52,30 @@ void live_accounts_done(struct live_accounts *accounts)
 	dead_table_done(&accounts->dead);
 }
 
-void live_accounts_busy(const struct live_accounts *accounts, struct source_facts *facts)
+void live_accounts_busy(const struct live_accounts *accounts, struct source_status *status)
 {
 	const struct cpu_busy *first = &accounts->first, *last = &accounts->busy;
 
-	facts->busy_us = cpu_busy_between(first, last);
-	facts->busy_error_us =
+	status->busy_us = cpu_busy_between(first, last);
+	status->busy_error_us =
 		last->interrupt_us - first->interrupt_us + accounts->error_us * first->cpus;
 }
 
-void live_accounts_missed(const struct live_accounts *accounts, struct source_facts *facts)
+void live_accounts_missed(const struct live_accounts *accounts, struct source_status *status)
 {
 	struct source_missed *missed;
 
-	source_facts_miss(facts, "forks and ends of processes by more names than tsnap tells apart",
-			  accounts->dead.others);
-	source_facts_miss(
-		facts,
+	source_status_miss(status,
+			   "forks and ends of processes by more names than tsnap tells apart",
+			   accounts->dead.others);
+	source_status_miss(
+		status,
 		"ends of threads that did not fit the map, so that their times are not known",
 		accounts->dead.unknown);
-	missed = source_facts_miss(facts,
-				   "exact times of threads whose switches the kernel hides "
-				   "(they don't add up to the time that went by)",
-				   accounts->context->totals.hidden_count);
+	missed = source_status_miss(status,
+				    "exact times of threads whose switches the kernel hides "
+				    "(they don't add up to the time that went by)",
+				    accounts->context->totals.hidden_count);
 	missed->standing = missed->natural = true;
 }
 

@@ -35,10 +35,10 @@ void live_accounts_done(struct live_accounts *accounts);
 void live_accounts_tell(struct live_accounts *accounts, account_taker *take, void *to);
 /* The kernel counts in another table from now on. */
 void live_accounts_move(struct live_accounts *accounts, const struct kernel *bigger);
-/* Adds to facts what could not be told, since the beginning. */
-void live_accounts_missed(const struct live_accounts *accounts, struct source_facts *facts);
+/* Adds to the status what could not be told, since the beginning. */
+void live_accounts_missed(const struct live_accounts *accounts, struct source_status *status);
 
 /* Fills busy_us and busy_error_us. */
-void live_accounts_busy(const struct live_accounts *accounts, struct source_facts *facts);
+void live_accounts_busy(const struct live_accounts *accounts, struct source_status *status);
 
 #endif

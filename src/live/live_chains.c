@@ -201,14 +201,14 @@ void live_chains_tell(struct live_chains **all, struct live_context *context,
 			sample_tell(chains, &samples[i]);
 }
 
-void live_chains_describe(const struct live_chains *chains, struct source_facts *facts)
+void live_chains_describe(const struct live_chains *chains, struct source_status *status)
 {
 	if (chains)
-		source_facts_miss(facts,
-				  "waits whose chains were not followed (those of one user "
-				  "take 3/8 of the time between scans, or 20 ms: a lower "
-				  "rate, or -p)",
-				  chains->time.refused_count);
+		source_status_miss(status,
+				   "waits whose chains were not followed (those of one user "
+				   "take 3/8 of the time between scans, or 20 ms: a lower "
+				   "rate, or -p)",
+				   chains->time.refused_count);
 }
 
 void live_chains_free(struct live_chains *chains)

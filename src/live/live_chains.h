@@ -21,7 +21,7 @@ struct live_chains;
 struct live_context;
 struct live_host;
 struct sample;
-struct source_facts;
+struct source_status;
 
 /* Keeps the record of a sample of the part, by the sample's index. *chains: NULL until somebody
  * asks for any. */
@@ -31,7 +31,7 @@ void live_chains_note(struct live_chains **chains, struct live_context *context,
 void live_chains_tell(struct live_chains **chains, struct live_context *context,
 		      struct live_host *host, struct sample *samples, size_t count);
 /* Tells of chains that were not followed. */
-void live_chains_describe(const struct live_chains *chains, struct source_facts *facts);
+void live_chains_describe(const struct live_chains *chains, struct source_status *status);
 void live_chains_free(struct live_chains *chains); /* or NULL */
 
 #endif

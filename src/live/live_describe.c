@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 /* Why container_name is empty. */
-static void containers_describe(const struct live *live, struct source_facts *facts)
+static void containers_describe(const struct live *live, struct source_status *status)
 {
 	static const char *const words[] = {
 		"containers without a name: none of the files is there in which tsnap(8) looks for "
@@ -22,8 +22,8 @@ static void containers_describe(const struct live *live, struct source_facts *fa
 	};
 
 	for (int refused = 0; refused < 2; refused++) {
-		struct source_missed *missed = source_facts_miss_any(
-			facts, words[refused],
+		struct source_missed *missed = source_status_miss_any(
+			status, words[refused],
 			lookup_unnamed_containers(live->context.lookup, refused));
 
 		if (missed)
@@ -31,117 +31,118 @@ static void containers_describe(const struct live *live, struct source_facts *fa
 	}
 }
 
-static void scans_describe(const struct live *live, const struct sampler_facts *told,
-			   struct source_facts *facts)
+static void scans_describe(const struct live *live, const struct sampler_status *told,
+			   struct source_status *status)
 {
 	const struct thread_table *table = &live->context.kernel.table;
 
-	source_facts_miss(facts, "late scans (the one before took too long: a lower rate, or -p)",
-			  told->late_count[LATE_WORK]);
-	source_facts_miss(facts, "late scans (tsnap waited for a CPU, or for its output)",
-			  told->late_count[LATE_WAIT]);
-	source_facts_miss(facts, "late scans (the map was made larger)",
-			  told->late_count[LATE_GROWTH]);
-	source_facts_miss(facts, "records that kept changing while they were read",
-			  table->torn_count + told->torn_count);
-	source_facts_miss(facts, "scans that could not see the whole map",
-			  table->unfinished_count + told->unfinished_count);
+	source_status_miss(status, "late scans (the one before took too long: a lower rate, or -p)",
+			   told->late_count[LATE_WORK]);
+	source_status_miss(status, "late scans (tsnap waited for a CPU, or for its output)",
+			   told->late_count[LATE_WAIT]);
+	source_status_miss(status, "late scans (the map was made larger)",
+			   told->late_count[LATE_GROWTH]);
+	source_status_miss(status, "records that kept changing while they were read",
+			   table->torn_count + told->torn_count);
+	source_status_miss(status, "scans that could not see the whole map",
+			   table->unfinished_count + told->unfinished_count);
 }
 
-static void lacking_describe(const struct live *live, const struct sampler_facts *told,
-			     struct source_facts *facts)
+static void lacking_describe(const struct live *live, const struct sampler_status *told,
+			     struct source_status *status)
 {
 	const struct host *host = &live->context.kernel.host;
 
 	if (live->context.wants.needs & (NEED_FILE | NEED_EXE | NEED_SYSCALL) &&
 	    (!host->cap_ptrace || !host->cap_read))
-		source_facts_lack(facts,
-				  "kind of fact: files, programs and earlier calls of other "
-				  "users' threads (needs CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH)");
-	live_realtime_describe(&live->realtime, told, host, facts);
+		source_status_lack(status,
+				   "kind of fact: files, programs and earlier calls of other "
+				   "users' threads (needs CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH)");
+	live_realtime_describe(&live->realtime, told, host, status);
 	if (lookup_sockets_error(live->context.lookup))
-		source_facts_lack(facts,
-				  "kind of fact: connections of sockets (the kernel does not tell "
-				  "them here, by sock_diag)");
+		source_status_lack(status,
+				   "kind of fact: connections of sockets (the kernel does not tell "
+				   "them here, by sock_diag)");
 }
 
-void live_describe(struct source *source, struct source_facts *facts)
+void live_describe(struct source *source, struct source_status *status)
 {
 	struct live *live = (struct live *)source;
 	const struct kernel *kernel = &live->context.kernel;
 	struct probe_counters counters = kernel_counters(&live->context.kernel);
-	struct sampler_facts told;
+	struct sampler_status told;
 	struct source_missed *missed;
 	uint64_t ns, runs, full = counters.map_full + live->context.seed.unfit_count;
 
-	*facts = (struct source_facts){.bpf_ns = ABSENT, .bpf_runs = ABSENT};
-	snprintf(facts->host, SOURCE_TEXT_SIZE, "%s", kernel->host.name);
-	snprintf(facts->kernel, SOURCE_TEXT_SIZE, "%s", kernel->host.release);
-	facts->cpus = kernel->host.cpus;
-	facts->rate_hz = live->context.config.rate_hz;
-	facts->own_cpu_ns = clock_cpu_ns() + parsers_cpu_ns(live->context.parsers) -
-			    live->times.own_cpu_start_ns;
+	*status = (struct source_status){.bpf_ns = ABSENT, .bpf_runs = ABSENT};
+	snprintf(status->host, SOURCE_TEXT_SIZE, "%s", kernel->host.name);
+	snprintf(status->kernel, SOURCE_TEXT_SIZE, "%s", kernel->host.release);
+	status->cpus = kernel->host.cpus;
+	status->rate_hz = live->context.config.rate_hz;
+	status->own_cpu_ns = clock_cpu_ns() + parsers_cpu_ns(live->context.parsers) -
+			     live->times.own_cpu_start_ns;
 	if (!kernel_bpf_cost(&live->context.kernel, &ns, &runs)) {
-		facts->bpf_ns = (int64_t)ns;
-		facts->bpf_runs = (int64_t)runs;
+		status->bpf_ns = (int64_t)ns;
+		status->bpf_runs = (int64_t)runs;
 	}
-	sampler_facts_read(live->context.sampler, &told);
-	scans_describe(live, &told, facts);
-	live_accounts_missed(&live->accounts, facts);
-	live_accounts_busy(&live->accounts, facts);
-	source_facts_miss(facts, "names beyond what tsnap keeps in memory", names_refused());
+	sampler_status_read(live->context.sampler, &told);
+	scans_describe(live, &told, status);
+	live_accounts_missed(&live->accounts, status);
+	live_accounts_busy(&live->accounts, status);
+	source_status_miss(status, "names beyond what tsnap keeps in memory", names_refused());
 	live_absent_describe(
-		kernel, live->context.wants.needs & ~live->context.wants.optional_needs, facts);
-	lacking_describe(live, &told, facts);
-	live_avoided_describe(facts);
+		kernel, live->context.wants.needs & ~live->context.wants.optional_needs, status);
+	lacking_describe(live, &told, status);
+	live_avoided_describe(status);
 	if (live->context.view.translated) {
-		missed = source_facts_miss(
-			facts,
+		missed = source_status_miss(
+			status,
 			"threads outside of this container's pid namespace (pid and "
 			"tid are those inside)",
 			(uint64_t)live->walk.other_threads);
 		missed->standing = missed->natural = true;
 	}
-	live_stay_describe(&live->context, facts);
-	live_chains_describe(live->chains, facts);
-	containers_describe(live, facts);
-	live_host_describe(&live->host, facts);
-	live_stacks_describe(&live->stacks, facts);
-	live_cpu_stacks_describe(&live->stacks, facts);
+	live_stay_describe(&live->context, status);
+	live_chains_describe(live->chains, status);
+	containers_describe(live, status);
+	live_host_describe(&live->host, status);
+	live_stacks_describe(&live->stacks, status);
+	live_cpu_stacks_describe(&live->stacks, status);
 	live_self_describe(&live->self, kernel, &live->stacks.cpu.sampler,
 			   &live->stacks.kept.stacks, live->context.parsers,
-			   live->context.now.scan_count, &facts->self);
+			   live->context.now.scan_count, &status->self);
 	if (live->context.config.traces)
-		source_facts_miss(facts, "events of --trace (more threads than fit the maps)",
-				  live->growth.earlier.latency_full + counters.latency_full);
+		source_status_miss(status, "events of --trace (more threads than fit the maps)",
+				   live->growth.earlier.latency_full + counters.latency_full);
 	if (kernel->compiled.maps[KERNEL_MAP_BLOCK] >= 0) {
-		source_facts_miss(facts, "requests to block devices (too many in flight)",
-				  live->growth.earlier.block_full + counters.block_full);
-		source_facts_miss(
-			facts, "requests to block devices (the kernel ran no program at their end)",
+		source_status_miss(status, "requests to block devices (too many in flight)",
+				   live->growth.earlier.block_full + counters.block_full);
+		source_status_miss(
+			status,
+			"requests to block devices (the kernel ran no program at their end)",
 			live->growth.earlier.block_unseen + counters.block_unseen);
 	}
 	if (live->context.config.events)
-		source_facts_miss(facts,
-				  "single events (more than are read in time: a higher rate -F)",
-				  kernel->events.lost_count);
+		source_status_miss(status,
+				   "single events (more than are read in time: a higher rate -F)",
+				   kernel->events.lost_count);
 	if (live->context.wants.needs & NEED_PATH)
-		source_facts_miss(facts,
-				  "ends of waits (more than are read in time: a higher rate -F)",
-				  kernel->wakes.lost_count);
-	facts->chosen = text_string(&live->chosen);
-	facts->remarks = text_string(&live->remarks);
+		source_status_miss(status,
+				   "ends of waits (more than are read in time: a higher rate -F)",
+				   kernel->wakes.lost_count);
+	status->chosen = text_string(&live->chosen);
+	status->remarks = text_string(&live->remarks);
 	/* nothing is traced of a thread that did not fit, also where it has a place by now */
 	if (live->context.view.translated || live->context.config.traces)
-		source_facts_miss(facts,
-				  "times that a thread did not fit the map (raise --max-threads)",
-				  live->growth.earlier.map_full + full);
+		source_status_miss(status,
+				   "times that a thread did not fit the map (raise --max-threads)",
+				   live->growth.earlier.map_full + full);
 	if (!live->context.view.translated)
 		/* threads without a place now, not how often one was refused */
-		source_facts_miss(facts, "threads that do not fit the map (raise --max-threads)",
-				  full && live->walk.unfit_threads > 0
-					  ? (uint64_t)live->walk.unfit_threads
-					  : live->context.seed.unfit_count)
+		source_status_miss(status, "threads that do not fit the map (raise --max-threads)",
+				   full && live->walk.unfit_threads > 0
+					   ? (uint64_t)live->walk.unfit_threads
+					   : live->context.seed.unfit_count)
 			->standing = true;
 }
 

@@ -8,11 +8,11 @@
 struct kernel;
 struct live_config;
 struct source;
-struct source_facts;
+struct source_status;
 struct text;
 
 /* struct source's */
-void live_describe(struct source *source, struct source_facts *facts);
+void live_describe(struct source *source, struct source_status *status);
 
 /* Adds which kernel types and probes were chosen. groups: bits 1 << GROUP_x, those asked for. */
 void live_chosen_describe(const struct live_config *config, const struct kernel *kernel,

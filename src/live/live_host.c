@@ -15,7 +15,7 @@ static int quota_compare(const void *a, const void *b)
 	return (x->throttled_us < y->throttled_us) - (x->throttled_us > y->throttled_us);
 }
 
-static void quota_put(struct source_facts *facts, const struct cpu_quota_group *group)
+static void quota_put(struct source_status *status, const struct cpu_quota_group *group)
 {
 	size_t length = strlen(group->path), most = SOURCE_TEXT_SIZE - 1;
 	struct source_quota quota = {
@@ -30,27 +30,27 @@ static void quota_put(struct source_facts *facts, const struct cpu_quota_group *
 		return;
 	snprintf(quota.path, sizeof(quota.path), "%s",
 		 length > most ? group->path + length - most : group->path);
-	if (facts->quota_count < SOURCE_QUOTAS_MAX) {
-		facts->quotas[facts->quota_count++] = quota;
+	if (status->quota_count < SOURCE_QUOTAS_MAX) {
+		status->quotas[status->quota_count++] = quota;
 		return;
 	}
-	facts->quotas_more++;
-	last = &facts->quotas[SOURCE_QUOTAS_MAX - 1];
-	qsort(facts->quotas, facts->quota_count, sizeof(*facts->quotas), quota_compare);
+	status->quotas_more++;
+	last = &status->quotas[SOURCE_QUOTAS_MAX - 1];
+	qsort(status->quotas, status->quota_count, sizeof(*status->quotas), quota_compare);
 	if (quota_compare(last, &quota) > 0)
 		*last = quota;
 }
 
-static void quotas_describe(struct cpu_quotas *quotas, struct source_facts *facts)
+static void quotas_describe(struct cpu_quotas *quotas, struct source_status *status)
 {
 	cpu_quotas_read(quotas, clock_monotonic_ns());
 	for (size_t i = 0; i < quotas->count; i++)
 		if (quotas->groups[i].counted_ns)
-			quota_put(facts, &quotas->groups[i]);
-	qsort(facts->quotas, facts->quota_count, sizeof(*facts->quotas), quota_compare);
+			quota_put(status, &quotas->groups[i]);
+	qsort(status->quotas, status->quota_count, sizeof(*status->quotas), quota_compare);
 }
 
-static void io_limits_describe(struct io_limits *limits, struct source_facts *facts)
+static void io_limits_describe(struct io_limits *limits, struct source_status *status)
 {
 	io_limits_read(limits, clock_monotonic_ns());
 	for (size_t i = 0; i < limits->count; i++)
@@ -58,9 +58,9 @@ static void io_limits_describe(struct io_limits *limits, struct source_facts *fa
 			const struct io_limit *limit = &limits->groups[i].limits[j];
 			const char *path = limits->groups[i].path;
 			size_t length = strlen(path), most = SOURCE_TEXT_SIZE - 1;
-			struct source_io_limit *told = &facts->io_limits[facts->io_limit_count];
+			struct source_io_limit *told = &status->io_limits[status->io_limit_count];
 
-			if (!limit->limit || facts->io_limit_count == SOURCE_IO_LIMITS_MAX)
+			if (!limit->limit || status->io_limit_count == SOURCE_IO_LIMITS_MAX)
 				continue;
 			*told = (struct source_io_limit){
 				.device = device_name(limit->dev),
@@ -70,7 +70,7 @@ static void io_limits_describe(struct io_limits *limits, struct source_facts *fa
 			};
 			snprintf(told->path, sizeof(told->path), "%s",
 				 length > most ? path + length - most : path);
-			facts->io_limit_count++;
+			status->io_limit_count++;
 		}
 }
 
@@ -92,7 +92,7 @@ static void pressure_parse(const char *text, struct source_pressure *pressure)
 }
 
 /* Reads the pressure of the group that --cgroup names; a pattern names none. */
-static void group_pressure_read(const struct live_host *host, struct source_facts *facts)
+static void group_pressure_read(const struct live_host *host, struct source_status *status)
 {
 	static const char *const files[RESOURCE_COUNT] = {
 		[RESOURCE_CPU] = "cpu.pressure",
@@ -108,11 +108,11 @@ static void group_pressure_read(const struct live_host *host, struct source_fact
 		return;
 	for (int i = 0; i < RESOURCE_COUNT; i++)
 		if (cgroup_mount_read(&host->groups, group, files[i], text, sizeof(text)) > 0)
-			pressure_parse(text, &facts->group_pressure[i]);
-	memcpy(facts->pressed_group, group, sizeof(group));
+			pressure_parse(text, &status->group_pressure[i]);
+	memcpy(status->pressed_group, group, sizeof(group));
 }
 
-void live_host_describe(struct live_host *host, struct source_facts *facts)
+void live_host_describe(struct live_host *host, struct source_status *status)
 {
 	static const char *const paths[RESOURCE_COUNT] = {
 		[RESOURCE_CPU] = PROC "/pressure/cpu",
@@ -123,12 +123,12 @@ void live_host_describe(struct live_host *host, struct source_facts *facts)
 
 	if (!(host->context->wants.needs & NEED_PROCESSES))
 		return;
-	quotas_describe(&host->quotas, facts);
-	io_limits_describe(&host->io_limits, facts);
+	quotas_describe(&host->quotas, status);
+	io_limits_describe(&host->io_limits, status);
 	for (int i = 0; i < RESOURCE_COUNT; i++)
 		if (host_file_read(paths[i], text, sizeof(text)) >= 0)
-			pressure_parse(text, &facts->pressure[i]);
-	group_pressure_read(host, facts);
+			pressure_parse(text, &status->pressure[i]);
+	group_pressure_read(host, status);
 }
 
 void live_host_init(struct live_host *host, struct live_context *context)

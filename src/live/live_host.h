@@ -23,7 +23,7 @@ struct live_host {
 void live_host_init(struct live_host *host, struct live_context *context);
 void live_host_done(struct live_host *host);
 
-/* Adds what is known now to the facts, where reports are made: counts since the start. */
-void live_host_describe(struct live_host *host, struct source_facts *facts);
+/* Adds what is known now to the status, where reports are made: counts since the start. */
+void live_host_describe(struct live_host *host, struct source_status *status);
 
 #endif

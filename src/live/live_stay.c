@@ -112,9 +112,9 @@ void live_stay_seed_call(struct live_context *context, const struct thread_state
 	context->later_lookups++;
 }
 
-void live_stay_describe(const struct live_context *context, struct source_facts *facts)
+void live_stay_describe(const struct live_context *context, struct source_status *facts)
 {
-	struct source_missed *missed = source_facts_miss_any(
+	struct source_missed *missed = source_status_miss_any(
 		facts, "files, connections and waits not kept: the thread ran meanwhile",
 		context->later_lookups);
 

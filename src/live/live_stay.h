@@ -12,7 +12,7 @@
 struct live_context;
 struct lookup_hint;
 struct sample;
-struct source_facts;
+struct source_status;
 struct thread_state;
 
 /* True if the thread of the record, of the kernel's map or of the seed, is in the stay that the
@@ -29,6 +29,6 @@ void live_stay_fill(struct live_context *context, const struct thread_state *rec
 void live_stay_seed_call(struct live_context *context, const struct thread_state *record,
 			 struct sample *sample, bool *compat);
 
-void live_stay_describe(const struct live_context *context, struct source_facts *facts);
+void live_stay_describe(const struct live_context *context, struct source_status *facts);
 
 #endif

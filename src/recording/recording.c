@@ -156,22 +156,23 @@ static void stream_init(struct recording_stream *stream, struct recording *of,
 		.input.read = stream_read, .of = of, .kind = kind, .fd = -1};
 }
 
-static void recording_describe(struct sample_input *input, struct source_facts *facts)
+static void recording_describe(struct sample_input *input, struct source_status *status)
 {
 	const struct recording *recording = (const struct recording *)input;
 	const struct frame_losses *losses = &recording->losses;
 
-	recording_host_describe(&recording->told, facts);
-	source_facts_miss_any(facts, "damaged parts of the recording were passed over",
-			      losses->damaged);
-	source_facts_miss_any(facts, "parts of it are of a later version of tsnap", losses->newer);
-	source_facts_miss_any(facts, "parts of it have no heading any more", losses->headless);
-	source_facts_miss_any(facts, "links, directories or pipes in it were not read",
-			      recording->files.strange);
-	source_facts_miss_any(facts, "files were removed while they were read",
-			      recording->vanished);
-	source_facts_miss_any(facts, "files end within a frame, cut off or still written",
-			      losses->cut);
+	recording_host_describe(&recording->told, status);
+	source_status_miss_any(status, "damaged parts of the recording were passed over",
+			       losses->damaged);
+	source_status_miss_any(status, "parts of it are of a later version of tsnap",
+			       losses->newer);
+	source_status_miss_any(status, "parts of it have no heading any more", losses->headless);
+	source_status_miss_any(status, "links, directories or pipes in it were not read",
+			       recording->files.strange);
+	source_status_miss_any(status, "files were removed while they were read",
+			       recording->vanished);
+	source_status_miss_any(status, "files end within a frame, cut off or still written",
+			       losses->cut);
 }
 
 static void recording_close(struct sample_input *input)

@@ -46,7 +46,7 @@ static void boot_id_add(struct text *rows)
 	text_value_add(rows, id);
 }
 
-void recording_host_add(struct text *rows, int64_t time_us, const struct source_facts *facts,
+void recording_host_add(struct text *rows, int64_t time_us, const struct source_status *status,
 			const char *command)
 {
 	time_t seconds = time_us / US_PER_SECOND;
@@ -59,10 +59,10 @@ void recording_host_add(struct text *rows, int64_t time_us, const struct source_
 	strftime(zone, sizeof(zone), "%z", &tm);
 	text_add_format(rows, "\"%s\",%d", time, FRAME_FORMAT);
 	text_value_add(rows, TSNAP_VERSION);
-	text_value_add(rows, facts->host);
-	text_value_add(rows, facts->kernel);
+	text_value_add(rows, status->host);
+	text_value_add(rows, status->kernel);
 	text_value_add(rows, uname(&system) ? "" : system.machine);
-	text_add_format(rows, ",%lld,%lld", (long long)facts->cpus, (long long)facts->rate_hz);
+	text_add_format(rows, ",%lld,%lld", (long long)status->cpus, (long long)status->rate_hz);
 	boot_id_add(rows);
 	text_add_format(rows, ",%lld", (long long)(clock_boot_ns() / NS_PER_US));
 	text_value_add(rows, zone);
@@ -119,12 +119,12 @@ void recording_host_read(struct recording_host *host, struct csv_input *input)
 	error_done(&e);
 }
 
-void recording_host_describe(const struct recording_host *host, struct source_facts *facts)
+void recording_host_describe(const struct recording_host *host, struct source_status *status)
 {
-	memcpy(facts->host, host->host, sizeof(facts->host));
-	memcpy(facts->kernel, host->kernel, sizeof(facts->kernel));
+	memcpy(status->host, host->host, sizeof(status->host));
+	memcpy(status->kernel, host->kernel, sizeof(status->kernel));
 	if (host->cpus)
-		facts->cpus = host->cpus;
+		status->cpus = host->cpus;
 	if (host->rate_hz)
-		facts->rate_hz = host->rate_hz;
+		status->rate_hz = host->rate_hz;
 }

@@ -17,11 +17,11 @@ struct recording_host {
 	int64_t cpus, rate_hz; /* 0: not known */
 };
 
-/* Adds a row as of that time. facts: of the source that is recorded. */
-void recording_host_add(struct text *rows, int64_t time_us, const struct source_facts *facts,
+/* Adds a row as of that time. status: of the source that is recorded. */
+void recording_host_add(struct text *rows, int64_t time_us, const struct source_status *status,
 			const char *command);
 /* Reads the first row, if there is one. */
 void recording_host_read(struct recording_host *host, struct csv_input *input);
-void recording_host_describe(const struct recording_host *host, struct source_facts *facts);
+void recording_host_describe(const struct recording_host *host, struct source_status *status);
 
 #endif

@@ -216,11 +216,11 @@ static int sample_file_next(struct source *source, struct scan *scan, struct err
 	return 1;
 }
 
-static void sample_file_describe(struct source *source, struct source_facts *facts)
+static void sample_file_describe(struct source *source, struct source_status *status)
 {
 	const struct sample_file *file = (const struct sample_file *)source;
 
-	*facts = (struct source_facts){
+	*status = (struct source_status){
 		.cpus = ABSENT,
 		.rate_hz = ABSENT,
 		.own_cpu_ns = ABSENT,
@@ -228,17 +228,17 @@ static void sample_file_describe(struct source *source, struct source_facts *fac
 		.busy_us = ABSENT,
 		.bpf_runs = ABSENT,
 	};
-	source_facts_miss_any(facts, "row cut off at the end of the recording", file->reader.cut);
+	source_status_miss_any(status, "row cut off at the end of the recording", file->reader.cut);
 	if (file->stacks)
-		source_facts_miss_any(facts, "stacks of samples are not in the dictionary",
-				      stack_dict_lacking(file->stacks));
-	source_facts_miss_any(facts, "names did not fit tsnap's table", names_refused());
+		source_status_miss_any(status, "stacks of samples are not in the dictionary",
+				       stack_dict_lacking(file->stacks));
+	source_status_miss_any(status, "names did not fit tsnap's table", names_refused());
 	if (!file->input)
 		return;
 	if (file->scan_rows)
-		scan_rows_describe(file->scan_rows, facts);
-	source_facts_miss_any(facts, "rows of the recording can't be read", file->rows_bad);
-	file->input->describe(file->input, facts);
+		scan_rows_describe(file->scan_rows, status);
+	source_status_miss_any(status, "rows of the recording can't be read", file->rows_bad);
+	file->input->describe(file->input, status);
 }
 
 static void sample_file_close(struct source *source)

@@ -22,7 +22,7 @@ struct sample_input {
 	_Atomic bool lenient;	    /* rows that can't be read are counted and passed over */
 	uint64_t bytes; /* size of the samples, in files; 0: not known, or not in files alone */
 	/* Adds what the input knows of the host, and what it lost. */
-	void (*describe)(struct sample_input *input, struct source_facts *facts);
+	void (*describe)(struct sample_input *input, struct source_status *status);
 	void (*close)(struct sample_input *input); /* frees it */
 };
 

@@ -147,11 +147,11 @@ int scan_rows_find(struct scan_rows *rows, struct recording_part *part, int64_t 
 	return more;
 }
 
-void scan_rows_describe(const struct scan_rows *rows, struct source_facts *facts)
+void scan_rows_describe(const struct scan_rows *rows, struct source_status *status)
 {
-	source_facts_miss_any(facts, "scans were not recorded", rows->missing);
-	source_facts_miss_any(facts, "scans whose samples are lost", rows->lost);
-	source_facts_miss_any(facts, "rows of scans can't be read", rows->bad);
+	source_status_miss_any(status, "scans were not recorded", rows->missing);
+	source_status_miss_any(status, "scans whose samples are lost", rows->lost);
+	source_status_miss_any(status, "rows of scans can't be read", rows->bad);
 }
 
 void scan_row_add(struct text *text, const struct scan_row *row)

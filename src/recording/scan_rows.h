@@ -34,7 +34,7 @@ int scan_rows_peek(struct scan_rows *rows, struct recording_part *part, struct e
 int scan_rows_find(struct scan_rows *rows, struct recording_part *part, int64_t sample_us,
 		   struct scan_row *now, struct scan *scan, struct error *e);
 /* Adds what was not recorded, or is lost. */
-void scan_rows_describe(const struct scan_rows *rows, struct source_facts *facts);
+void scan_rows_describe(const struct scan_rows *rows, struct source_status *status);
 void scan_rows_free(struct scan_rows *rows); /* also of NULL */
 
 /* Adds a row as scan_rows_next() reads it. */

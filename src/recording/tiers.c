@@ -87,26 +87,26 @@ static int tiers_next(struct source *source, struct scan *scan, struct error *e)
 	}
 }
 
-static void missed_add(struct source_facts *facts, const struct source_missed *missed)
+static void missed_add(struct source_status *status, const struct source_missed *missed)
 {
-	for (size_t i = 0; i < facts->missed_count; i++) {
-		if (strcmp(facts->missed[i].what, missed->what))
+	for (size_t i = 0; i < status->missed_count; i++) {
+		if (strcmp(status->missed[i].what, missed->what))
 			continue;
-		facts->missed[i].count += missed->count;
+		status->missed[i].count += missed->count;
 		return;
 	}
-	*source_facts_miss(facts, missed->what, missed->count) = *missed;
+	*source_status_miss(status, missed->what, missed->count) = *missed;
 }
 
-static void tiers_describe(struct source *source, struct source_facts *facts)
+static void tiers_describe(struct source *source, struct source_status *status)
 {
 	struct tiers *tiers = (struct tiers *)source;
-	struct source_facts *of_archive = memory_get(sizeof(*of_archive));
+	struct source_status *of_archive = memory_get(sizeof(*of_archive));
 
-	tiers->fine.source->describe(tiers->fine.source, facts);
+	tiers->fine.source->describe(tiers->fine.source, status);
 	tiers->archive.source->describe(tiers->archive.source, of_archive);
 	for (size_t i = 0; i < of_archive->missed_count; i++)
-		missed_add(facts, &of_archive->missed[i]);
+		missed_add(status, &of_archive->missed[i]);
 	free(of_archive);
 }
 

@@ -84,11 +84,11 @@ static void json_add_pressure(struct text *out, const char *name,
 		text_add_char(out, '}');
 }
 
-static void json_add_quotas(struct text *out, const struct source_facts *facts)
+static void json_add_quotas(struct text *out, const struct source_status *status)
 {
 	text_add_string(out, ",\"throttled\":[");
-	for (size_t i = 0; i < facts->quota_count; i++) {
-		const struct source_quota *quota = &facts->quotas[i];
+	for (size_t i = 0; i < status->quota_count; i++) {
+		const struct source_quota *quota = &status->quotas[i];
 
 		json_add_text(out, i ? ",{\"cgroup\":" : "{\"cgroup\":", quota->path);
 		json_add_number(out, "throttled_us", quota->throttled_us);
@@ -99,11 +99,11 @@ static void json_add_quotas(struct text *out, const struct source_facts *facts)
 	text_add_char(out, ']');
 }
 
-static void json_add_io_limits(struct text *out, const struct source_facts *facts)
+static void json_add_io_limits(struct text *out, const struct source_status *status)
 {
 	text_add_string(out, ",\"io_limits\":[");
-	for (size_t i = 0; i < facts->io_limit_count; i++) {
-		const struct source_io_limit *limit = &facts->io_limits[i];
+	for (size_t i = 0; i < status->io_limit_count; i++) {
+		const struct source_io_limit *limit = &status->io_limits[i];
 
 		json_add_text(out, i ? ",{\"cgroup\":" : "{\"cgroup\":", limit->path);
 		json_add_text(out, ",\"device\":", limit->device);
@@ -117,23 +117,23 @@ static void json_add_io_limits(struct text *out, const struct source_facts *fact
 
 static void json_add_missed(struct text *out, const struct page *page)
 {
-	const struct source_facts *facts = page->facts;
+	const struct source_status *status = page->status;
 	const char *before = ",\"missed\":[{\"what\":";
 	struct text line = {0};
 
-	for (size_t i = 0; i < facts->missed_count; i++) {
-		if (!facts->missed[i].count)
+	for (size_t i = 0; i < status->missed_count; i++) {
+		if (!status->missed[i].count)
 			continue;
-		json_add_text(out, before, facts->missed[i].what);
-		json_add_number(out, "count", (int64_t)facts->missed[i].count);
+		json_add_text(out, before, status->missed[i].what);
+		json_add_number(out, "count", (int64_t)status->missed[i].count);
 		text_add_char(out, '}');
 		before = ",{\"what\":";
 	}
 	text_add_string(out, before[1] == '{' ? "]" : ",\"missed\":[]");
 	text_add_string(out, ",\"absent\":[");
-	for (size_t i = 0; i < facts->absent_count; i++) {
+	for (size_t i = 0; i < status->absent_count; i++) {
 		text_clear(&line);
-		absent_add(&line, page->grid->list, &facts->absent[i]);
+		absent_add(&line, page->grid->list, &status->absent[i]);
 		json_add_text(out, i ? "," : "", text_string(&line));
 	}
 	text_add_char(out, ']');
@@ -142,14 +142,14 @@ static void json_add_missed(struct text *out, const struct page *page)
 
 void grouped_json_head(struct text *out, const struct page *page)
 {
-	const struct source_facts *facts = page->facts;
+	const struct source_status *status = page->status;
 	const struct tally *tally = page->tally;
 	char from[CLOCK_ISO_SIZE], until[CLOCK_ISO_SIZE];
 
-	json_add_text(out, "{\"report\":{\"host\":", facts->host);
-	json_add_text(out, ",\"kernel\":", facts->kernel);
-	json_add_number(out, "cpus", facts->cpus);
-	json_add_number(out, "rate_hz", facts->rate_hz);
+	json_add_text(out, "{\"report\":{\"host\":", status->host);
+	json_add_text(out, ",\"kernel\":", status->kernel);
+	json_add_number(out, "cpus", status->cpus);
+	json_add_number(out, "rate_hz", status->rate_hz);
 	if (tally->scans) {
 		clock_format_iso(tally->from_us, from);
 		clock_format_iso(tally->until_us, until);
@@ -163,12 +163,12 @@ void grouped_json_head(struct text *out, const struct page *page)
 	json_add_number(out, "forks", tally->forks);
 	json_add_number(out, "execs", tally->execs);
 	json_add_number(out, "exits", tally->exits);
-	json_add_pressure(out, "pressure", facts->pressure);
-	json_add_pressure(out, "cgroup_pressure", facts->group_pressure);
-	json_add_quotas(out, facts);
-	json_add_io_limits(out, facts);
+	json_add_pressure(out, "pressure", status->pressure);
+	json_add_pressure(out, "cgroup_pressure", status->group_pressure);
+	json_add_quotas(out, status);
+	json_add_io_limits(out, status);
 	json_add_missed(out, page);
 	json_add_number(out, "own_cpu_us",
-			facts->own_cpu_ns == ABSENT ? ABSENT : facts->own_cpu_ns / NS_PER_US);
+			status->own_cpu_ns == ABSENT ? ABSENT : status->own_cpu_ns / NS_PER_US);
 	text_add_string(out, "}}\n");
 }

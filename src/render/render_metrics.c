@@ -133,7 +133,7 @@ static void metrics_add(struct text *out, const struct page *page)
 
 	metric_totals_begin(totals);
 	groups_take(totals, page);
-	metric_totals_end(totals, page->tally->scans, page->facts);
+	metric_totals_end(totals, page->tally->scans, page->status);
 	groups_add(out, totals, page);
 	metric_add(out, "tsnap_interval_seconds", "gauge", "Length of the latest interval.",
 		   page->tally->elapsed_us, US_DECIMALS);

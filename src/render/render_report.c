@@ -57,24 +57,24 @@ static void add_times(struct text *out, const struct tally *tally)
 
 void page_add_origin(struct text *out, const struct page *page)
 {
-	const struct source_facts *facts = page->facts;
+	const struct source_status *status = page->status;
 
 	text_add_string(out, "tsnap");
 	if (page->recording) {
 		text_add_string(out, ", replay of ");
 		text_add_printable(out, page->recording);
 	}
-	if (*facts->host) {
+	if (*status->host) {
 		text_add_string(out, " on ");
-		text_add_printable(out, facts->host);
+		text_add_printable(out, status->host);
 	}
-	if (*facts->kernel) {
+	if (*status->kernel) {
 		text_add_string(out, ", Linux ");
-		text_add_printable(out, facts->kernel);
+		text_add_printable(out, status->kernel);
 	}
-	if (facts->cpus != ABSENT)
-		text_add_format(out, ", %lld CPU%s", (long long)facts->cpus,
-				facts->cpus == 1 ? "" : "s");
+	if (status->cpus != ABSENT)
+		text_add_format(out, ", %lld CPU%s", (long long)status->cpus,
+				status->cpus == 1 ? "" : "s");
 	if (page->tally->scans)
 		add_times(out, page->tally);
 }
@@ -89,8 +89,8 @@ void page_add_scans(struct text *out, const struct page *page)
 	text_add_string(out, " s, ");
 	text_add_decimals(out, ratio(tally->scans, 100 * US_PER_SECOND, tally->elapsed_us), 2);
 	text_add_string(out, " Hz");
-	if (page->facts->rate_hz != ABSENT)
-		text_add_format(out, " of %lld asked", (long long)page->facts->rate_hz);
+	if (page->status->rate_hz != ABSENT)
+		text_add_format(out, " of %lld asked", (long long)page->status->rate_hz);
 	if (tally->threads) {
 		text_add_string(out, "; threads seen: ");
 		add_average(out, tally->threads, tally->scans);
@@ -161,8 +161,8 @@ static void add_heading(struct text *out, const struct page *page)
 	text_clear(&line);
 	page_add_scans(&line, page);
 	page_add_wrapped(out, page, text_string(&line));
-	add_pressure(out, page, "the host", page->facts->pressure, true);
-	add_pressure(out, page, page->facts->pressed_group, page->facts->group_pressure, false);
+	add_pressure(out, page, "the host", page->status->pressure, true);
+	add_pressure(out, page, page->status->pressed_group, page->status->group_pressure, false);
 	if (page->path_of)
 		add_path_words(out, page);
 	text_add_char(out, '\n');
@@ -171,12 +171,12 @@ static void add_heading(struct text *out, const struct page *page)
 
 void page_add_absent(struct text *out, const struct page *page)
 {
-	const struct source_facts *facts = page->facts;
+	const struct source_status *status = page->status;
 	struct text line = {0};
 
-	for (size_t i = 0; i < facts->absent_count; i++) {
+	for (size_t i = 0; i < status->absent_count; i++) {
 		text_add_string(&line, line.length ? "; " : "Absent on this host: ");
-		absent_add(&line, page->grid->list, &facts->absent[i]);
+		absent_add(&line, page->grid->list, &status->absent[i]);
 	}
 	page_add_wrapped(out, page, text_string(&line));
 	text_done(&line);
@@ -248,13 +248,13 @@ static void add_processes(struct text *out, const struct page *page)
 /* Control groups whose threads did not run because of a quota, as the kernel counts it. */
 static void add_quotas(struct text *out, const struct page *page)
 {
-	const struct source_facts *facts = page->facts;
-	size_t shown = facts->quota_count < QUOTAS_SHOWN ? facts->quota_count : QUOTAS_SHOWN;
-	size_t more = facts->quota_count - shown + facts->quotas_more;
+	const struct source_status *status = page->status;
+	size_t shown = status->quota_count < QUOTAS_SHOWN ? status->quota_count : QUOTAS_SHOWN;
+	size_t more = status->quota_count - shown + status->quotas_more;
 	struct text line = {0};
 
 	for (size_t i = 0; i < shown; i++) {
-		const struct source_quota *quota = &facts->quotas[i];
+		const struct source_quota *quota = &status->quotas[i];
 
 		text_add_string(&line, i ? "; " : "Throttled by CPU quotas: ");
 		text_add_printable(&line, quota->path);
@@ -281,12 +281,12 @@ static int64_t limit_percent(const struct page *page, const struct source_io_lim
  * it held anybody back. */
 static void add_io_limits(struct text *out, const struct page *page)
 {
-	const struct source_facts *facts = page->facts;
+	const struct source_status *status = page->status;
 	struct text line = {0};
 	size_t shown = 0;
 
-	for (size_t i = 0; i < facts->io_limit_count && page->tally->elapsed_us; i++) {
-		const struct source_io_limit *limit = &facts->io_limits[i];
+	for (size_t i = 0; i < status->io_limit_count && page->tally->elapsed_us; i++) {
+		const struct source_io_limit *limit = &status->io_limits[i];
 		int64_t percent = limit_percent(page, limit);
 
 		if (percent < LIMIT_PERCENT_LEAST)
@@ -303,14 +303,14 @@ static void add_io_limits(struct text *out, const struct page *page)
 
 void page_add_missed(struct text *out, const struct page *page)
 {
-	const struct source_facts *facts = page->facts;
+	const struct source_status *status = page->status;
 	struct text line = {0};
 
-	for (size_t i = 0; i < facts->missed_count; i++) {
-		if (!facts->missed[i].count)
+	for (size_t i = 0; i < status->missed_count; i++) {
+		if (!status->missed[i].count)
 			continue;
 		text_add_string(&line, line.length ? "; " : "Missed: ");
-		missed_add(&line, &facts->missed[i]);
+		missed_add(&line, &status->missed[i]);
 	}
 	page_add_wrapped(out, page, text_string(&line));
 	text_done(&line);
@@ -319,32 +319,32 @@ void page_add_missed(struct text *out, const struct page *page)
 /* Returns how far the exact CPU times may be off what the CPUs were busy. */
 static int64_t check_bound_us(const struct page *page)
 {
-	const struct source_facts *facts = page->facts;
+	const struct source_status *status = page->status;
 
-	int64_t busy_us = facts->busy_us / BUSY_PART,
-		all_us = page->tally->elapsed_us / CPUS_PART * facts->cpus;
+	int64_t busy_us = status->busy_us / BUSY_PART,
+		all_us = page->tally->elapsed_us / CPUS_PART * status->cpus;
 
-	return (busy_us > all_us ? busy_us : all_us) + TICKS_US * facts->cpus +
-	       facts->busy_error_us;
+	return (busy_us > all_us ? busy_us : all_us) + TICKS_US * status->cpus +
+	       status->busy_error_us;
 }
 
 static void add_check(struct text *out, const struct page *page)
 {
-	const struct source_facts *facts = page->facts;
+	const struct source_status *status = page->status;
 	struct text line = {0};
 	int64_t told_us;
 
-	if (!page->tally->cpu_us || facts->busy_us == ABSENT || facts->own_cpu_ns == ABSENT)
+	if (!page->tally->cpu_us || status->busy_us == ABSENT || status->own_cpu_ns == ABSENT)
 		return;
-	told_us = sum(page->tally->cpu_us, facts->own_cpu_ns / NS_PER_US);
-	if (llabs(told_us - facts->busy_us) <= check_bound_us(page) ||
-	    (told_us < facts->busy_us &&
-	     facts->busy_us < page->tally->elapsed_us / QUIET_PART * facts->cpus))
+	told_us = sum(page->tally->cpu_us, status->own_cpu_ns / NS_PER_US);
+	if (llabs(told_us - status->busy_us) <= check_bound_us(page) ||
+	    (told_us < status->busy_us &&
+	     status->busy_us < page->tally->elapsed_us / QUIET_PART * status->cpus))
 		return;
 	text_add_string(&line, "Exact times are in doubt: all rows and tsnap itself have ");
 	add_seconds(&line, told_us);
 	text_add_string(&line, " of CPU time, and the CPUs were busy for ");
-	add_seconds(&line, facts->busy_us);
+	add_seconds(&line, status->busy_us);
 	text_add_string(&line, " (/proc/stat)");
 	page_add_wrapped(out, page, text_string(&line));
 	text_done(&line);
@@ -364,22 +364,22 @@ static void add_cpu_share(struct text *line, int64_t ns, const struct tally *tal
 
 static void add_cost(struct text *out, const struct page *page)
 {
-	const struct source_facts *facts = page->facts;
+	const struct source_status *status = page->status;
 	struct text line = {0};
 
-	if (facts->own_cpu_ns != ABSENT) {
+	if (status->own_cpu_ns != ABSENT) {
 		text_add_string(&line, "tsnap itself: ");
-		text_add_decimals(&line, ratio(facts->own_cpu_ns, 1, 100000), 1);
+		text_add_decimals(&line, ratio(status->own_cpu_ns, 1, 100000), 1);
 		text_add_string(&line, " ms of CPU time");
-		add_cpu_share(&line, facts->own_cpu_ns, page->tally);
+		add_cpu_share(&line, status->own_cpu_ns, page->tally);
 	}
-	if (facts->bpf_ns != ABSENT && facts->bpf_runs != ABSENT) {
+	if (status->bpf_ns != ABSENT && status->bpf_runs != ABSENT) {
 		text_add_string(&line, line.length ? "; its BPF programs: " : "BPF programs: ");
-		text_add_decimals(&line, ratio(facts->bpf_ns, 1, 100000), 1);
-		text_add_format(&line, " ms in %lld runs", (long long)facts->bpf_runs);
-		add_cpu_share(&line, facts->bpf_ns, page->tally);
+		text_add_decimals(&line, ratio(status->bpf_ns, 1, 100000), 1);
+		text_add_format(&line, " ms in %lld runs", (long long)status->bpf_runs);
+		add_cpu_share(&line, status->bpf_ns, page->tally);
 		text_add_format(&line, ", %lld ns a run",
-				(long long)ratio(facts->bpf_ns, 1, facts->bpf_runs));
+				(long long)ratio(status->bpf_ns, 1, status->bpf_runs));
 	}
 	page_add_wrapped(out, page, text_string(&line));
 	text_done(&line);
@@ -406,7 +406,7 @@ static void add_foot(struct text *out, const struct page *page)
 	add_io_limits(out, page);
 	page_add_absent(out, page);
 	add_check(out, page);
-	if (page->facts->self.asked) {
+	if (page->status->self.asked) {
 		page_add_self(out, page);
 	} else {
 		page_add_missed(out, page);

@@ -176,12 +176,12 @@ static void memory_describe(struct text *line, const struct self_cost *cost)
 	text_add_string(line, " at most");
 }
 
-static void missed_describe(struct text *line, const struct source_facts *facts)
+static void missed_describe(struct text *line, const struct source_status *status)
 {
 	text_add_string(line, "Missed: ");
-	for (size_t i = 0; i < facts->missed_count; i++) {
+	for (size_t i = 0; i < status->missed_count; i++) {
 		text_add_string(line, i ? "; " : "");
-		missed_add(line, &facts->missed[i]);
+		missed_add(line, &status->missed[i]);
 	}
 }
 
@@ -193,24 +193,24 @@ static void line_end(struct text *out, const struct page *page, struct text *lin
 
 void page_add_self(struct text *out, const struct page *page)
 {
-	const struct source_facts *facts = page->facts;
+	const struct source_status *status = page->status;
 	struct text line = {0};
 
-	cpu_describe(&line, &facts->self);
+	cpu_describe(&line, &status->self);
 	line_end(out, page, &line);
-	scans_describe(&line, &facts->self, facts->rate_hz);
+	scans_describe(&line, &status->self, status->rate_hz);
 	line_end(out, page, &line);
-	if (facts->self.window_ns != ABSENT) {
-		window_describe(&line, &facts->self);
+	if (status->self.window_ns != ABSENT) {
+		window_describe(&line, &status->self);
 		line_end(out, page, &line);
 	}
-	start_describe(&line, &facts->self);
+	start_describe(&line, &status->self);
 	line_end(out, page, &line);
-	memory_describe(&line, &facts->self);
+	memory_describe(&line, &status->self);
 	line_end(out, page, &line);
-	missed_describe(&line, facts);
+	missed_describe(&line, status);
 	line_end(out, page, &line);
-	programs_add(out, page, &facts->self);
-	memory_add(out, page, &facts->self);
+	programs_add(out, page, &status->self);
+	memory_add(out, page, &status->self);
 	text_done(&line);
 }

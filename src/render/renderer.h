@@ -24,8 +24,8 @@ struct time_rows;
 
 struct page {
 	const struct grid *grid;
-	const struct tally *tally;	  /* tally of a grouped page */
-	const struct source_facts *facts; /* facts of a grouped page, since the one before it */
+	const struct tally *tally;	    /* tally of a grouped page */
+	const struct source_status *status; /* status of the source for a grouped page, since the one before it */
 	/* measurements of --trace, of a grouped page; NULL: not asked for */
 	struct distribution_table *distributions;
 	const struct stack_lines *stacks;  /* stacks of --stacks; NULL: not asked for */
@@ -116,7 +116,7 @@ void page_add_sleep_sums(struct text *out, const struct page *page);
 void page_add_chains(struct text *out, const struct page *page);
 /* contents of a page without samples: */
 void page_add_sleepers(struct text *out, const struct page *page);
-/* costs of tsnap itself, where page->facts->self was asked for. */
+/* costs of tsnap itself, where page->status->self was asked for. */
 void page_add_self(struct text *out, const struct page *page);
 
 #endif

@@ -55,17 +55,17 @@ static void missed_add_count(struct metric_totals *totals, const struct source_m
 }
 
 void metric_totals_end(struct metric_totals *totals, int64_t scans,
-		       const struct source_facts *facts)
+		       const struct source_status *status)
 {
 	totals->scans += scans;
 	/* a value that is true of this moment alone is no counter */
-	for (size_t i = 0; i < facts->missed_count; i++)
-		if (!facts->missed[i].standing)
-			missed_add_count(totals, &facts->missed[i]);
-	if (facts->own_cpu_ns != ABSENT)
-		totals->own_cpu_ns = sum(totals->own_cpu_ns, facts->own_cpu_ns);
-	if (facts->bpf_ns != ABSENT)
-		totals->bpf_ns = sum(totals->bpf_ns, facts->bpf_ns);
+	for (size_t i = 0; i < status->missed_count; i++)
+		if (!status->missed[i].standing)
+			missed_add_count(totals, &status->missed[i]);
+	if (status->own_cpu_ns != ABSENT)
+		totals->own_cpu_ns = sum(totals->own_cpu_ns, status->own_cpu_ns);
+	if (status->bpf_ns != ABSENT)
+		totals->bpf_ns = sum(totals->bpf_ns, status->bpf_ns);
 }
 
 void metric_totals_done(struct metric_totals *totals)

@@ -43,7 +43,7 @@ void metric_totals_begin(struct metric_totals *totals);
 void metric_totals_add(struct metric_totals *totals, const char *labels, int64_t us);
 /* Adds the interval's scans, and what the source says of it. */
 void metric_totals_end(struct metric_totals *totals, int64_t scans,
-		       const struct source_facts *facts);
+		       const struct source_status *status);
 void metric_totals_done(struct metric_totals *totals);
 
 #endif

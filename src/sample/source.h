@@ -63,8 +63,8 @@ struct source_pressure {
 	int64_t some_us, full_us;
 };
 
-/* Facts for header line and footer. Numbers are ABSENT where not known. */
-struct source_facts {
+/* What header lines and the footer say about a source. Numbers are ABSENT where not known. */
+struct source_status {
 	char host[SOURCE_TEXT_SIZE], kernel[SOURCE_TEXT_SIZE];
 	int64_t cpus;
 	int64_t rate_hz;	  /* asked */
@@ -93,13 +93,13 @@ struct source_facts {
 
 /* Adds a row, and returns it: its flags are the caller's to set. Past SOURCE_MISSED_MAX the last
  * row becomes one that tells so. */
-struct source_missed *source_facts_miss(struct source_facts *facts, const char *what,
-					uint64_t count);
+struct source_missed *source_status_miss(struct source_status *status, const char *what,
+					 uint64_t count);
 /* Adds a row only if count is not 0, else gives NULL. --self always shows rows of the other one. */
-struct source_missed *source_facts_miss_any(struct source_facts *facts, const char *what,
-					    uint64_t count);
+struct source_missed *source_status_miss_any(struct source_status *status, const char *what,
+					     uint64_t count);
 /* A row of something that this host does not tell: "kind of fact: ..." and why. */
-void source_facts_lack(struct source_facts *facts, const char *what);
+void source_status_lack(struct source_status *status, const char *what);
 
 /* Takes a histogram of one thread. who: whatever is known of it, and the kind's own fields. */
 typedef void trace_taker(void *to, const struct trace_kind *kind, const struct sample *who,
@@ -141,7 +141,7 @@ struct source {
 	/* True if release() would let texts go: who holds samples is to let go of them. NULL: no.
 	 */
 	bool (*crowded)(const struct source *source);
-	void (*describe)(struct source *source, struct source_facts *facts);
+	void (*describe)(struct source *source, struct source_status *status);
 	void (*close)(struct source *source); /* frees source too */
 	/* Set by who opened it, or NULL: takes a part of the scan that next() gathers, so that the
 	 * samples of a large one need not be in memory at once. The scan's moment has passed: who

@@ -43,24 +43,24 @@ static void add_place(struct text *text, const struct view *view, const struct s
 
 static void add_origin(struct text *text, const struct shown *shown)
 {
-	const struct source_facts *facts = &shown->source.facts;
+	const struct source_status *status = &shown->source.status;
 
 	text_add_string(text, "tsnap");
 	if (shown->source.recording) {
 		text_add_string(text, ", replay of ");
 		text_add_printable(text, shown->source.recording);
 	}
-	if (facts->host[0]) {
+	if (status->host[0]) {
 		text_add_string(text, " on ");
-		text_add_printable(text, facts->host);
+		text_add_printable(text, status->host);
 	}
-	if (facts->kernel[0]) {
+	if (status->kernel[0]) {
 		text_add_string(text, ", Linux ");
-		text_add_printable(text, facts->kernel);
+		text_add_printable(text, status->kernel);
 	}
-	if (facts->cpus != ABSENT && facts->cpus)
-		text_add_format(text, ", %lld CPU%s", (long long)facts->cpus,
-				facts->cpus == 1 ? "" : "s");
+	if (status->cpus != ABSENT && status->cpus)
+		text_add_format(text, ", %lld CPU%s", (long long)status->cpus,
+				status->cpus == 1 ? "" : "s");
 }
 
 /* Threads on average, in hundredths. */
@@ -95,18 +95,18 @@ static void add_window(struct text *text, const struct shown *shown, bool dated)
 
 /* Sums all rows of missed with this one's text before a reason in brackets; 0: an earlier row has
  * it. */
-static uint64_t missed_count(const struct source_facts *facts, size_t at)
+static uint64_t missed_count(const struct source_status *status, size_t at)
 {
-	size_t length = strcspn(facts->missed[at].what, "(");
+	size_t length = strcspn(status->missed[at].what, "(");
 	uint64_t count = 0;
 
-	for (size_t i = 0; i < facts->missed_count; i++) {
-		if (facts->missed[i].natural ||
-		    strncmp(facts->missed[i].what, facts->missed[at].what, length) != 0)
+	for (size_t i = 0; i < status->missed_count; i++) {
+		if (status->missed[i].natural ||
+		    strncmp(status->missed[i].what, status->missed[at].what, length) != 0)
 			continue;
 		if (i < at)
 			return 0;
-		count += facts->missed[i].count;
+		count += status->missed[i].count;
 	}
 	return count;
 }
@@ -114,7 +114,7 @@ static uint64_t missed_count(const struct source_facts *facts, size_t at)
 /* Adds counts of what was missed since the start. */
 static void add_missed(struct text *text, const struct shown *shown)
 {
-	const struct source_facts *facts = &shown->source.facts;
+	const struct source_status *status = &shown->source.status;
 	const char *before = "Missed: ";
 
 	if (shown->groups.refused) {
@@ -122,13 +122,13 @@ static void add_missed(struct text *text, const struct shown *shown)
 				(long long)shown->groups.refused);
 		before = "; ";
 	}
-	for (size_t i = 0; i < facts->missed_count; i++) {
-		uint64_t count = missed_count(facts, i);
+	for (size_t i = 0; i < status->missed_count; i++) {
+		uint64_t count = missed_count(status, i);
 
 		if (!count)
 			continue;
 		text_add_format(text, "%s%llu ", before, (unsigned long long)count);
-		text_add(text, facts->missed[i].what, strcspn(facts->missed[i].what, "("));
+		text_add(text, status->missed[i].what, strcspn(status->missed[i].what, "("));
 		text->length -= text->bytes[text->length - 1] == ' ';
 		text_end(text, text->bytes + text->length);
 		before = "; ";
@@ -250,7 +250,7 @@ static void draw_axis(struct cells *cells, const struct layout *layout, const st
 void draw_band(struct cells *cells, const struct layout *layout, const struct shown *shown)
 {
 	const struct band *band = &shown->band;
-	int64_t cpus = shown->source.facts.cpus == ABSENT ? 0 : shown->source.facts.cpus * 100;
+	int64_t cpus = shown->source.status.cpus == ABSENT ? 0 : shown->source.status.cpus * 100;
 	int64_t most = cpus > 100 ? cpus : 100;
 	size_t left = layout->columns - band->count;
 	struct text label = {0};

@@ -22,10 +22,10 @@ void feed_begin(struct feed *feed, struct source *source, struct history *histor
 }
 
 /* Adds what was missed to what earlier sources have missed. */
-static void missed_keep(struct source_facts *kept, const struct source_facts *facts)
+static void missed_keep(struct source_status *kept, const struct source_status *status)
 {
-	for (size_t i = 0; i < facts->missed_count; i++) {
-		const struct source_missed *missed = &facts->missed[i];
+	for (size_t i = 0; i < status->missed_count; i++) {
+		const struct source_missed *missed = &status->missed[i];
 		size_t at = 0;
 
 		if (missed->standing || missed->natural || !missed->count)
@@ -35,7 +35,7 @@ static void missed_keep(struct source_facts *kept, const struct source_facts *fa
 		if (at < kept->missed_count)
 			kept->missed[at].count += missed->count;
 		else
-			source_facts_miss(kept, missed->what, missed->count);
+			source_status_miss(kept, missed->what, missed->count);
 	}
 }
 
@@ -50,10 +50,10 @@ int feed_finish(struct feed *feed, int64_t until_us, struct error *e)
 
 void feed_change(struct feed *feed, struct source *source)
 {
-	struct source_facts facts;
+	struct source_status status;
 
-	feed->source->describe(feed->source, &facts);
-	missed_keep(&feed->before, &facts);
+	feed->source->describe(feed->source, &status);
+	missed_keep(&feed->before, &status);
 	feed->source = source;
 	feed->account_us = feed->told_us = 0;
 	feed->changed = feed->last_us;
@@ -111,14 +111,14 @@ void feed_tell(struct feed *feed, struct shown_source *told)
 {
 	int64_t now_us = clock_monotonic_ns() / NS_PER_US, cpu_ns;
 
-	feed->source->describe(feed->source, &told->facts);
-	if (told->facts.rate_hz > 0)
-		feed->period_us = US_PER_SECOND / told->facts.rate_hz;
+	feed->source->describe(feed->source, &told->status);
+	if (told->status.rate_hz > 0)
+		feed->period_us = US_PER_SECOND / told->status.rate_hz;
 	for (size_t i = 0; i < feed->before.missed_count; i++)
-		source_facts_miss(&told->facts, feed->before.missed[i].what,
-				  feed->before.missed[i].count);
-	source_facts_miss_any(&told->facts, "scans while probes were loaded", feed->lost_count);
-	cpu_ns = told->facts.own_cpu_ns;
+		source_status_miss(&told->status, feed->before.missed[i].what,
+				   feed->before.missed[i].count);
+	source_status_miss_any(&told->status, "scans while probes were loaded", feed->lost_count);
+	cpu_ns = told->status.own_cpu_ns;
 	told->own_cpu = ABSENT;
 	if (cpu_ns != ABSENT && feed->told_us)
 		told->own_cpu = ratio(cpu_ns - feed->told_cpu_ns, 10,

@@ -28,8 +28,8 @@ struct feed {
 	int64_t period_us;   /* between scans; 0: not known */
 	bool changed;	     /* the source has not delivered a scan yet, an earlier one has */
 	uint64_t lost_count; /* scans that were due between two sources */
-	struct source_facts before; /* missed: rows of all earlier sources, summed */
-	int64_t account_us;	    /* time of the last accounts */
+	struct source_status before; /* missed: rows of all earlier sources, summed */
+	int64_t account_us;	     /* time of the last accounts */
 	int64_t told_us, told_cpu_ns;
 };
 

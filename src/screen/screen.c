@@ -212,7 +212,7 @@ int screen_open(struct screen **opened, struct history *history, struct view *vi
 	screen->history = history;
 	screen->view = view;
 	screen->cells.ascii = ascii;
-	screen->told.facts.cpus = ABSENT;
+	screen->told.status.cpus = ABSENT;
 	pthread_mutex_init(&screen->lock, NULL);
 	/* no thread has them delivered */
 	sigemptyset(&mask);

@@ -29,11 +29,11 @@ struct band {
 
 /* Facts that the source tells beside its samples, and how the history came about. */
 struct shown_source {
-	struct source_facts facts; /* since the start */
-	const char *recording;	   /* name of the recording that is replayed; NULL: live */
-	int64_t own_cpu;	   /* tsnap's CPU time, hundredths of a percent of one CPU; ABSENT:
-				    * not known */
-	bool ended;		   /* no more samples come */
+	struct source_status status; /* since the start */
+	const char *recording;	     /* name of the recording that is replayed; NULL: live */
+	int64_t own_cpu; /* tsnap's CPU time, hundredths of a percent of one CPU; ABSENT:
+			  * not known */
+	bool ended;	 /* no more samples come */
 	char error[ERROR_LINE_SIZE + 32]; /* why not; "": all is well */
 	bool all_states;		  /* threads in every state are sampled */
 	uint64_t needs;			  /* NEED_*: what is sampled */

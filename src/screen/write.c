@@ -38,7 +38,7 @@ static void stacks_add(struct text *text, const struct renderer *renderer, const
 	struct page page = {
 		.grid = &stacks.grid,
 		.tally = &stacks.tally,
-		.facts = &shown->source.facts,
+		.status = &shown->source.status,
 		.recording = shown->source.recording,
 		.root_count = 1,
 	};

@@ -39,7 +39,7 @@ static void replay(const char *path, int64_t from_us, int64_t until_us)
 	const char *const paths[] = {path, NULL};
 	const struct recording_part part = {.from_us = from_us, .until_us = until_us};
 	struct source *source;
-	struct source_facts facts;
+	struct source_status status;
 	struct error e = {0};
 	struct scan scan;
 	int more;
@@ -55,7 +55,7 @@ static void replay(const char *path, int64_t from_us, int64_t until_us)
 				     (until_us == ABSENT || scan.samples[i].time_us < until_us),
 			     "samples are of the part");
 	must(!more || e.line[0], "an error has words");
-	source->describe(source, &facts);
+	source->describe(source, &status);
 	source->close(source);
 	error_done(&e);
 }

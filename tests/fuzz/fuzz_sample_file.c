@@ -46,8 +46,8 @@ static size_t recording_read(const void *bytes, size_t length, struct text *csv,
 	struct grid grid = {0};
 	struct text out = {0};
 	struct error e = {0};
-	struct source_facts facts;
-	struct page page = {.grid = &grid, .tally = &tally, .facts = &facts, .width = 90};
+	struct source_status status;
+	struct page page = {.grid = &grid, .tally = &tally, .status = &status, .width = 90};
 	struct scan scan;
 	struct source *source;
 	size_t rows = 0;
@@ -74,7 +74,7 @@ static size_t recording_read(const void *bytes, size_t length, struct text *csv,
 	*failed = more < 0;
 	must(!*failed || e.line[0], "an error has words");
 	if (source) {
-		source->describe(source, &facts);
+		source->describe(source, &status);
 		grid_fill_groups(&grid, &groups, &tally);
 		renderer_report.add(&out, &page);
 		source->close(source);

@@ -9,43 +9,43 @@
 
 static void only_what_was_asked_for_is_told(void **state)
 {
-	struct source_facts facts = {0};
+	struct source_status status = {0};
 	struct kernel kernel = {0};
 
 	(void)state;
-	live_absent_describe(&kernel, 0, &facts);
-	assert_int_equal(facts.absent_count, 0);
-	live_absent_describe(&kernel, NEED_SYSCALL | NEED_WAKER, &facts);
-	assert_int_equal(facts.absent_count, 2);
-	facts.absent_count = 0;
-	live_absent_describe(&kernel, NEED_WHY, &facts);
-	assert_int_equal(facts.absent_count, 1);
-	assert_non_null(strstr(facts.absent[0].why, "no sleeping thread counts as work"));
-	facts.absent_count = 0;
+	live_absent_describe(&kernel, 0, &status);
+	assert_int_equal(status.absent_count, 0);
+	live_absent_describe(&kernel, NEED_SYSCALL | NEED_WAKER, &status);
+	assert_int_equal(status.absent_count, 2);
+	status.absent_count = 0;
+	live_absent_describe(&kernel, NEED_WHY, &status);
+	assert_int_equal(status.absent_count, 1);
+	assert_non_null(strstr(status.absent[0].why, "no sleeping thread counts as work"));
+	status.absent_count = 0;
 	kernel.compiled.stack_registers = 16344;
-	live_absent_describe(&kernel, NEED_SYSCALL | NEED_WAKER, &facts);
-	assert_int_equal(facts.absent_count, 1);
-	assert_int_equal(facts.absent[0].needs, NEED_WAKER);
-	facts.absent_count = 0;
+	live_absent_describe(&kernel, NEED_SYSCALL | NEED_WAKER, &status);
+	assert_int_equal(status.absent_count, 1);
+	assert_int_equal(status.absent[0].needs, NEED_WAKER);
+	status.absent_count = 0;
 	kernel.plan.chosen[GROUP_WAKE] = &probe_rows[0];
-	live_absent_describe(&kernel, NEED_SYSCALL | NEED_CALL_TIME, &facts);
-	assert_int_equal(facts.absent_count, 1);
-	assert_int_equal(facts.absent[0].needs, NEED_CALL_TIME);
-	facts.absent_count = 0;
+	live_absent_describe(&kernel, NEED_SYSCALL | NEED_CALL_TIME, &status);
+	assert_int_equal(status.absent_count, 1);
+	assert_int_equal(status.absent[0].needs, NEED_CALL_TIME);
+	status.absent_count = 0;
 	kernel.plan.chosen[GROUP_CALL] = &probe_rows[0];
-	live_absent_describe(&kernel, ~0ull, &facts);
-	assert_int_equal(facts.absent_count, 0);
+	live_absent_describe(&kernel, ~0ull, &status);
+	assert_int_equal(status.absent_count, 0);
 }
 
 static void assert_told(const char *columns, uint64_t needs, const char *expected)
 {
 	const struct source_absent absent = {needs, "no way"};
-	struct source_facts facts = {
+	struct source_status status = {
 		.own_cpu_ns = ABSENT, .bpf_ns = ABSENT, .absent = {absent}, .absent_count = 1};
 	struct column_list list = {0};
 	struct grid grid = {.list = &list};
 	struct tally tally = {.scans = 1, .elapsed_us = 1};
-	struct page page = {.grid = &grid, .tally = &tally, .facts = &facts};
+	struct page page = {.grid = &grid, .tally = &tally, .status = &status};
 	struct text text = {0}, line = {0};
 	struct error e = {0};
 

@@ -69,16 +69,16 @@ static void between_two(void **state)
 /* True if a report of 10 s on two CPUs says that times are in doubt. */
 static bool doubted(int64_t cpu_us, int64_t own_us, int64_t busy_us, int64_t error_us)
 {
-	struct source_facts facts = {.cpus = 2,
-				     .rate_hz = ABSENT,
-				     .bpf_ns = ABSENT,
-				     .own_cpu_ns = own_us * NS_PER_US,
-				     .busy_us = busy_us,
-				     .busy_error_us = error_us};
+	struct source_status status = {.cpus = 2,
+				       .rate_hz = ABSENT,
+				       .bpf_ns = ABSENT,
+				       .own_cpu_ns = own_us * NS_PER_US,
+				       .busy_us = busy_us,
+				       .busy_error_us = error_us};
 	struct tally tally = {.scans = 200, .elapsed_us = 10 * SECOND, .cpu_us = cpu_us};
 	struct column_list list = {0};
 	struct grid grid = {.list = &list};
-	struct page page = {.grid = &grid, .tally = &tally, .facts = &facts};
+	struct page page = {.grid = &grid, .tally = &tally, .status = &status};
 	struct text text = {0};
 	const char *line;
 	bool told;

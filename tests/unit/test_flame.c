@@ -214,17 +214,17 @@ static void words_are_escaped(void **state)
 /* However much was missed, the foot has room for all of it. */
 static void all_that_was_missed_is_told(void **state)
 {
-	struct source_facts facts = {.cpus = ABSENT, .rate_hz = ABSENT};
+	struct source_status status = {.cpus = ABSENT, .rate_hz = ABSENT};
 	struct column_list list = {.count = 0};
 	struct grid grid = {.list = &list};
 	struct tally tally = {.scans = 0};
-	struct page page = {.grid = &grid, .tally = &tally, .facts = &facts};
+	struct page page = {.grid = &grid, .tally = &tally, .status = &status};
 	struct text out = {0};
 
 	(void)state;
 	for (int i = 0; i < 9; i++)
-		source_facts_miss(&facts, "things of which a line tells no more than some", 1);
-	source_facts_miss(&facts, "the last thing", 1);
+		source_status_miss(&status, "things of which a line tells no more than some", 1);
+	source_status_miss(&status, "the last thing", 1);
 	renderer_flame.add(&out, &page);
 	assert_has(&out, "the last thing</text>");
 	text_done(&out);

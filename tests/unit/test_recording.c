@@ -232,7 +232,7 @@ static void scan_record(struct recorder *recorder, int64_t time_us, int samples)
 struct replayed {
 	int scans, samples;
 	int64_t weight_us, first_us, last_us;
-	struct source_facts facts;
+	struct source_status status;
 };
 
 static const struct filter all = {.all_states = true};
@@ -257,16 +257,16 @@ static struct replayed replay(struct scene *scene, int64_t from_us, int64_t unti
 		assert_int_equal(scan.silent_us, 0);
 	}
 	assert_int_equal(more, 0);
-	source->describe(source, &replayed.facts);
+	source->describe(source, &replayed.status);
 	source->close(source);
 	return replayed;
 }
 
 static uint64_t missed(const struct replayed *replayed, const char *what)
 {
-	for (size_t i = 0; i < replayed->facts.missed_count; i++)
-		if (strstr(replayed->facts.missed[i].what, what))
-			return replayed->facts.missed[i].count;
+	for (size_t i = 0; i < replayed->status.missed_count; i++)
+		if (strstr(replayed->status.missed[i].what, what))
+			return replayed->status.missed[i].count;
 	return 0;
 }
 

@@ -33,7 +33,7 @@ static int content_open(const char *content, size_t length, const struct filter 
 
 /* Reads all of content; tells scans and samples. */
 static int replay(const char *content, size_t length, size_t *scans, size_t *samples,
-		  struct source_facts *facts, struct error *e)
+		  struct source_status *status, struct error *e)
 {
 	struct source *source;
 	struct scan scan;
@@ -45,7 +45,7 @@ static int replay(const char *content, size_t length, size_t *scans, size_t *sam
 			++*scans;
 			*samples += scan.count;
 		}
-		source->describe(source, facts);
+		source->describe(source, status);
 		source->close(source);
 	}
 	return err;
@@ -54,10 +54,10 @@ static int replay(const char *content, size_t length, size_t *scans, size_t *sam
 static void fails(const char *content, const char *words)
 {
 	size_t scans, samples;
-	struct source_facts facts;
+	struct source_status status;
 	struct error e = {0};
 
-	assert_int_equal(replay(content, strlen(content), &scans, &samples, &facts, &e), -EINVAL);
+	assert_int_equal(replay(content, strlen(content), &scans, &samples, &status, &e), -EINVAL);
 	assert_int_equal(e.exit_code, EXIT_FAILED);
 	if (!strstr(e.line, words))
 		fail_msg("'%s' is not in '%s'", words, e.line);
@@ -276,18 +276,18 @@ static void nul_and_long_lines(void **state)
 	static const char nul[] = "timestamp,comm\n" T0 ",a\0b\n";
 	char *big = malloc(3 << 20);
 	size_t scans, samples;
-	struct source_facts facts;
+	struct source_status status;
 	struct error e = {0};
 
 	(void)state;
-	assert_int_equal(replay(nul, sizeof(nul) - 1, &scans, &samples, &facts, &e), -EINVAL);
+	assert_int_equal(replay(nul, sizeof(nul) - 1, &scans, &samples, &status, &e), -EINVAL);
 	assert_non_null(strstr(e.line, "line 2: a NUL byte"));
 	memset(big, 'x', 3 << 20);
-	assert_int_equal(replay(big, 3 << 20, &scans, &samples, &facts, &e), -EINVAL);
+	assert_int_equal(replay(big, 3 << 20, &scans, &samples, &status, &e), -EINVAL);
 	assert_non_null(strstr(e.line, "line 1: longer than a mebibyte"));
 	memset(big, ',', 1000);
 	big[1000] = '\n';
-	assert_int_equal(replay(big, 1001, &scans, &samples, &facts, &e), -EINVAL);
+	assert_int_equal(replay(big, 1001, &scans, &samples, &status, &e), -EINVAL);
 	assert_non_null(strstr(e.line, "line 1: more columns"));
 	free(big);
 	error_done(&e);
@@ -346,13 +346,13 @@ static void cut_anywhere(void **state)
 	(void)state;
 	for (size_t length = heading; length < sizeof(content); length++) {
 		size_t scans, samples, whole = 0;
-		struct source_facts facts;
+		struct source_status status;
 
 		for (size_t i = heading; i < length; i++)
 			whole += content[i] == '\n';
-		assert_int_equal(replay(content, length, &scans, &samples, &facts, &e), 0);
+		assert_int_equal(replay(content, length, &scans, &samples, &status, &e), 0);
 		assert_int_equal(samples, whole);
-		assert_int_equal(facts.missed_count, content[length - 1] != '\n');
+		assert_int_equal(status.missed_count, content[length - 1] != '\n');
 	}
 }
 

@@ -9,7 +9,7 @@
 #define MB (1024 * 1024)
 #define BIT(group) (1u << (group))
 
-static const struct source_facts facts_example = {
+static const struct source_status status_example = {
 	.rate_hz = 20,
 	.missed = {{.what = "late scans"}, {.what = "names beyond memory", .count = 7}},
 	.missed_count = 2,
@@ -38,25 +38,25 @@ static const struct source_facts facts_example = {
 /* However many there are: those beyond are told of, and what stands behind them is not hurt. */
 static void missed_are_bounded(void **state)
 {
-	struct source_facts facts = {.absent_count = 7};
+	struct source_status status = {.absent_count = 7};
 
 	(void)state;
-	assert_null(source_facts_miss_any(&facts, "nothing", 0));
+	assert_null(source_status_miss_any(&status, "nothing", 0));
 	for (uint64_t i = 1; i <= SOURCE_MISSED_MAX; i++)
-		assert_int_equal(source_facts_miss(&facts, "row", i)->count, i);
-	assert_int_equal(facts.missed_count, SOURCE_MISSED_MAX);
-	source_facts_miss_any(&facts, "one too many", 5)->standing = true;
-	assert_int_equal(facts.missed_count, SOURCE_MISSED_MAX);
-	assert_string_equal(facts.missed[SOURCE_MISSED_MAX - 2].what, "row");
-	assert_string_equal(facts.missed[SOURCE_MISSED_MAX - 1].what, SOURCE_MISSED_MORE);
-	assert_int_equal(facts.missed[SOURCE_MISSED_MAX - 1].count, 1);
-	assert_null(facts.absent[0].why);
-	assert_int_equal(facts.absent_count, 7);
+		assert_int_equal(source_status_miss(&status, "row", i)->count, i);
+	assert_int_equal(status.missed_count, SOURCE_MISSED_MAX);
+	source_status_miss_any(&status, "one too many", 5)->standing = true;
+	assert_int_equal(status.missed_count, SOURCE_MISSED_MAX);
+	assert_string_equal(status.missed[SOURCE_MISSED_MAX - 2].what, "row");
+	assert_string_equal(status.missed[SOURCE_MISSED_MAX - 1].what, SOURCE_MISSED_MORE);
+	assert_int_equal(status.missed[SOURCE_MISSED_MAX - 1].count, 1);
+	assert_null(status.absent[0].why);
+	assert_int_equal(status.absent_count, 7);
 }
 
-static void expect_shown(const struct source_facts *facts, size_t width, const char *expected)
+static void expect_shown(const struct source_status *status, size_t width, const char *expected)
 {
-	struct page page = {.facts = facts, .width = width};
+	struct page page = {.status = status, .width = width};
 	struct text text = {0};
 
 	page_add_self(&text, &page);
@@ -68,7 +68,7 @@ static void cost_is_shown(void **state)
 {
 	(void)state;
 	expect_shown(
-		&facts_example, 80,
+		&status_example, 80,
 		"tsnap itself in 2.00 s: 25.0 ms of CPU time, 1.25 % of one CPU\n"
 		"Scans: 40, each 0.63 ms of that; 20 a second are asked for\n"
 		"Stacks of switches right before a scan: 3.0 % of the time, 46 stacks a second\n"
@@ -91,18 +91,18 @@ static void cost_is_shown(void **state)
 /* A kernel that does not count; no scan yet. */
 static void unknown_is_not_zero(void **state)
 {
-	struct source_facts facts = facts_example;
+	struct source_status status = status_example;
 
 	(void)state;
-	facts.self.scans = 0;
-	facts.self.window_ns = facts.self.kept_count = ABSENT;
-	facts.self.uncounted_why = "this kernel counts only with sysctl";
-	facts.self.resident_most_bytes = ABSENT;
-	facts.self.maps[1].kernel_bytes = ABSENT;
-	facts.self.program_count = 1;
-	facts.self.programs[0] =
+	status.self.scans = 0;
+	status.self.window_ns = status.self.kept_count = ABSENT;
+	status.self.uncounted_why = "this kernel counts only with sysctl";
+	status.self.resident_most_bytes = ABSENT;
+	status.self.maps[1].kernel_bytes = ABSENT;
+	status.self.program_count = 1;
+	status.self.programs[0] =
 		(struct self_program){"sched_switch", "kprobe", ABSENT, ABSENT, ABSENT, 3409};
-	expect_shown(&facts, 0,
+	expect_shown(&status, 0,
 		     "tsnap itself in 2.00 s: 25.0 ms of CPU time, 1.25 % of one CPU\n"
 		     "Scans: 0; 20 a second are asked for\n"
 		     "Start: 6.0 ms of CPU time, and 210.4 ms in the compile child\n"
@@ -124,7 +124,7 @@ static void unknown_is_not_zero(void **state)
 /* No line is wider than the page, and what is widest is cut: names. */
 static void fits_narrow_pages(void **state)
 {
-	struct page page = {.facts = &facts_example};
+	struct page page = {.status = &status_example};
 
 	(void)state;
 	for (page.width = 30; page.width < 100; page.width++) {
@@ -140,21 +140,21 @@ static void fits_narrow_pages(void **state)
 
 static void report_has_it_instead_of_its_foot(void **state)
 {
-	struct source_facts facts = facts_example;
+	struct source_status status = status_example;
 	struct column_list list = {0};
 	struct grid grid = {.list = &list};
 	struct tally tally = {.scans = 40, .elapsed_us = 2000000};
-	struct page page = {.grid = &grid, .tally = &tally, .facts = &facts};
+	struct page page = {.grid = &grid, .tally = &tally, .status = &status};
 	struct text text = {0};
 
 	(void)state;
-	facts.own_cpu_ns = 25000000;
-	facts.bpf_ns = facts.bpf_runs = ABSENT;
+	status.own_cpu_ns = 25000000;
+	status.bpf_ns = status.bpf_runs = ABSENT;
 	renderer_report.add(&text, &page);
 	assert_non_null(strstr(text_string(&text), "\nsched_switch  typed raw tracepoint"));
 	assert_null(strstr(text_string(&text), "tsnap itself: "));
 	text_clear(&text);
-	facts.self.asked = false;
+	status.self.asked = false;
 	renderer_report.add(&text, &page);
 	assert_null(strstr(text_string(&text), "PROGRAM"));
 	assert_non_null(strstr(text_string(&text),
@@ -165,7 +165,7 @@ static void report_has_it_instead_of_its_foot(void **state)
 
 static void pages_have_what_is_new(void **state)
 {
-	struct self_cost before = facts_example.self, now = before;
+	struct self_cost before = status_example.self, now = before;
 
 	(void)state;
 	now.at_ns += NS_PER_SECOND;

@@ -42,26 +42,26 @@ const char *live_realtime_why(const struct realtime *realtime, const struct host
 	return lack == LACK_COUNT ? NULL : reasons[lack];
 }
 
-void live_realtime_describe(const struct realtime *realtime, const struct sampler_facts *told,
-			    const struct host *host, struct source_facts *facts)
+void live_realtime_describe(const struct realtime *realtime, const struct sampler_status *told,
+			    const struct host *host, struct source_status *status)
 {
 	enum lack lack = lack_of(realtime, host);
 	struct source_missed *missed;
 
 	if (lack != LACK_COUNT) {
-		missed = source_facts_miss(facts, lines[lack], 1);
+		missed = source_status_miss(status, lines[lack], 1);
 		missed->standing = true;
 		missed->natural = lack == LACK_ASKED;
 	}
-	missed = source_facts_miss_any(
-		facts, "scans that went on at normal priority, as they took more than 1 ms",
+	missed = source_status_miss_any(
+		status, "scans that went on at normal priority, as they took more than 1 ms",
 		told->over_count);
 	if (missed)
 		missed->natural = true;
-	missed = source_facts_miss_any(facts,
-				       "scans made only when tsnap got a CPU, more than 100 ms "
-				       "or too many switches late",
-				       told->moved_count);
+	missed = source_status_miss_any(status,
+					"scans made only when tsnap got a CPU, more than 100 ms "
+					"or too many switches late",
+					told->moved_count);
 	if (missed)
 		missed->natural = true;
 }

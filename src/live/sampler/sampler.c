@@ -49,7 +49,7 @@ struct sampler {
 	struct index pids, tids; /* the filter's */
 	bool ids_new;
 	unsigned int filter_changes;
-	struct sampler_facts facts, before; /* before: of views that are gone */
+	struct sampler_status status, before; /* before: of views that are gone */
 };
 
 /* A thread that waits for such a lock lends its priority to who holds it. */
@@ -115,7 +115,7 @@ static int64_t beat_next_ns(struct sampler *sampler)
 	sampler->excused = false;
 	if (now_ns > next_ns) {
 		missed = (now_ns - next_ns) / period_ns + 1;
-		sampler->facts.late_count[late_why(sampler, now_ns - next_ns)] += (uint64_t)missed;
+		sampler->status.late_count[late_why(sampler, now_ns - next_ns)] += (uint64_t)missed;
 		sampler->options.due_ns += missed * period_ns;
 		next_ns += missed * period_ns;
 	}
@@ -255,10 +255,10 @@ static void queue_add(struct sampler *sampler, struct live_capture *capture)
 	const struct thread_table *table = &sampler->capturer.table;
 
 	pthread_mutex_lock(&sampler->lock);
-	sampler->facts.over_count = sampler->realtime.over_count;
-	sampler->facts.moved_count = sampler->before.moved_count + sampler->capturer.moved_count;
-	sampler->facts.torn_count = sampler->before.torn_count + table->torn_count;
-	sampler->facts.unfinished_count =
+	sampler->status.over_count = sampler->realtime.over_count;
+	sampler->status.moved_count = sampler->before.moved_count + sampler->capturer.moved_count;
+	sampler->status.torn_count = sampler->before.torn_count + table->torn_count;
+	sampler->status.unfinished_count =
 		sampler->before.unfinished_count + table->unfinished_count;
 	capture_queue_add(&sampler->queue, capture);
 	pthread_mutex_unlock(&sampler->lock);
@@ -384,7 +384,7 @@ static void thread_stop(struct sampler *sampler)
 	pthread_mutex_unlock(&sampler->lock);
 	pthread_join(sampler->thread, NULL);
 	sampler->running = false;
-	sampler->before = sampler->facts;
+	sampler->before = sampler->status;
 	capturer_done(&sampler->capturer);
 }
 
@@ -414,7 +414,7 @@ void sampler_pause(struct sampler *sampler)
 	while ((capture = capture_queue_take(&sampler->queue))) {
 		sem_trywait(&sampler->filled);
 		capture_queue_return(&sampler->queue, capture);
-		sampler->facts.late_count[LATE_GROWTH]++;
+		sampler->status.late_count[LATE_GROWTH]++;
 	}
 	index_empty(&sampler->keys);
 	sampler->grown = true;
@@ -473,13 +473,13 @@ void sampler_excuse(struct sampler *sampler)
 	pthread_mutex_unlock(&sampler->lock);
 }
 
-void sampler_facts_read(struct sampler *sampler, struct sampler_facts *facts)
+void sampler_status_read(struct sampler *sampler, struct sampler_status *status)
 {
-	*facts = (struct sampler_facts){0};
+	*status = (struct sampler_status){0};
 	if (!sampler)
 		return;
 	pthread_mutex_lock(&sampler->lock);
-	*facts = sampler->facts;
+	*status = sampler->status;
 	pthread_mutex_unlock(&sampler->lock);
 }
 

@@ -29,7 +29,7 @@ struct sampler_options {
 	bool registers_early; /* switches keep registers some time before a scan and after it */
 };
 
-struct sampler_facts {
+struct sampler_status {
 	uint64_t late_count[LATE_COUNT];
 	uint64_t over_count;  /* scans that used up their time at real-time priority */
 	uint64_t moved_count; /* scans that tell of when tsnap began, not of when they were due */
@@ -60,7 +60,7 @@ int sampler_resume(struct sampler *sampler); /* starts the thread again; 0 or -e
 void sampler_excuse(struct sampler *sampler);
 
 /* NULL: all are 0. */
-void sampler_facts_read(struct sampler *sampler, struct sampler_facts *facts);
+void sampler_status_read(struct sampler *sampler, struct sampler_status *status);
 
 /* To be held by another thread that asks for registers. */
 pthread_mutex_t *sampler_asking(struct sampler *sampler);

@@ -158,31 +158,31 @@ const char *live_cpu_stacks_way(const struct live_cpu_stacks *stacks)
 								: "perf samples, by a timer";
 }
 
-void live_cpu_stacks_describe(const struct live_stacks *stacks, struct source_facts *facts)
+void live_cpu_stacks_describe(const struct live_stacks *stacks, struct source_status *status)
 {
 	const struct live_cpu_stacks *cpu = &stacks->cpu;
 	bool refused = cpu->err == -EPERM || cpu->err == -EACCES;
 
-	source_facts_miss_any(
-		facts,
+	source_status_miss_any(
+		status,
 		"samples of threads on a CPU without a stack: they had left it by then, or it gave "
 		"none in time",
 		cpu->gone_count);
 	if (refused)
-		source_facts_lack(facts,
-				  "kind of fact: stacks of threads on a CPU (perf events are "
-				  "refused: CAP_PERFMON, or sysctl kernel.perf_event_paranoid=0)");
+		source_status_lack(status,
+				   "kind of fact: stacks of threads on a CPU (perf events are "
+				   "refused: CAP_PERFMON, or sysctl kernel.perf_event_paranoid=0)");
 	else if (cpu->err)
-		source_facts_lack(facts,
-				  "kind of fact: stacks of threads on a CPU (no perf events for it "
-				  "here)");
+		source_status_lack(
+			status, "kind of fact: stacks of threads on a CPU (no perf events for it "
+				"here)");
 	if (cpu->functions_refused)
-		source_facts_miss(facts, "functions of the kernel beyond those that tsnap keeps",
-				  cpu->functions_refused)
+		source_status_miss(status, "functions of the kernel beyond those that tsnap keeps",
+				   cpu->functions_refused)
 			->standing = true;
 	if (cpu->names_lacking)
-		source_facts_lack(facts,
-				  "kind of fact: kernel stacks of threads on a CPU (/proc/kallsyms "
-				  "shows no addresses: CAP_SYSLOG, or sysctl "
-				  "kernel.kptr_restrict=0)");
+		source_status_lack(
+			status, "kind of fact: kernel stacks of threads on a CPU (/proc/kallsyms "
+				"shows no addresses: CAP_SYSLOG, or sysctl "
+				"kernel.kptr_restrict=0)");
 }

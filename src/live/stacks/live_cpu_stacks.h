@@ -16,7 +16,7 @@
 
 #include "live/stacks/live_stacks_state.h"
 
-struct source_facts;
+struct source_status;
 
 /* After kernel_open() and live_stacks_init(). */
 void live_cpu_stacks_open(struct live_stacks *stacks);
@@ -32,7 +32,7 @@ void live_cpu_stacks_add(struct live_stacks *stacks, const struct thread_state *
 const struct kernel_symbols *live_kernel_symbols(struct live_stacks *stacks);
 
 /* Adds what the foot of a report tells. */
-void live_cpu_stacks_describe(const struct live_stacks *stacks, struct source_facts *facts);
+void live_cpu_stacks_describe(const struct live_stacks *stacks, struct source_status *status);
 const char *live_cpu_stacks_way(const struct live_cpu_stacks *stacks); /* for -v */
 
 #endif

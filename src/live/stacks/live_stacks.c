@@ -218,7 +218,7 @@ void live_stacks_tell(struct live_stacks *stacks)
 	module_table_next_scan(&stacks->modules, OPENING_NS_MAX);
 }
 
-void live_stacks_describe(const struct live_stacks *stacks, struct source_facts *facts)
+void live_stacks_describe(const struct live_stacks *stacks, struct source_status *status)
 {
 	const uint64_t *ended = stacks->unwinder.ended;
 	struct stack_names_counts names;
@@ -226,62 +226,64 @@ void live_stacks_describe(const struct live_stacks *stacks, struct source_facts 
 	if (!stacks->needs)
 		return;
 	names = stack_names_count(stacks->names);
-	source_facts_miss_any(
-		facts,
+	source_status_miss_any(
+		status,
 		"processes that read files for stacks and ended over one (others went "
 		"on, and what was asked of them then is lost)",
 		parsers_lost(stacks->context->parsers));
-	source_facts_miss_any(facts,
-			      "process that starts those and ended (files and functions that were "
-			      "not known then are not)",
-			      parsers_ended(stacks->context->parsers));
-	source_facts_miss_any(facts, "stacks not kept: the thread ran meanwhile",
-			      stacks->moved_count);
-	source_facts_miss_any(facts,
-			      "stacks not read for want of time, of processes with many threads "
-			      "that run again and again",
-			      stacks->late_count);
-	source_facts_miss_any(facts, "user stacks that end before their outermost frame",
-			      ended[WALK_DEEP] + ended[WALK_LOST] + ended[WALK_OUTSIDE] +
-				      ended[WALK_UNREAD]);
-	source_facts_miss_any(facts, "user stacks that could not be read (needs CAP_SYS_PTRACE)",
-			      stacks->unread_count);
-	source_facts_miss_any(facts, "user stacks of threads whose registers were not known",
-			      stacks->unknown_count);
-	source_facts_miss_any(facts, "stacks of threads that were just ending",
-			      stacks->ended_count);
-	source_facts_miss_any(facts, "stacks in the dictionary whose names were not found in time",
-			      stacks->unnamed_count);
-	source_facts_miss_any(
-		facts,
+	source_status_miss_any(status,
+			       "process that starts those and ended (files and functions that were "
+			       "not known then are not)",
+			       parsers_ended(stacks->context->parsers));
+	source_status_miss_any(status, "stacks not kept: the thread ran meanwhile",
+			       stacks->moved_count);
+	source_status_miss_any(status,
+			       "stacks not read for want of time, of processes with many threads "
+			       "that run again and again",
+			       stacks->late_count);
+	source_status_miss_any(status, "user stacks that end before their outermost frame",
+			       ended[WALK_DEEP] + ended[WALK_LOST] + ended[WALK_OUTSIDE] +
+				       ended[WALK_UNREAD]);
+	source_status_miss_any(status, "user stacks that could not be read (needs CAP_SYS_PTRACE)",
+			       stacks->unread_count);
+	source_status_miss_any(status, "user stacks of threads whose registers were not known",
+			       stacks->unknown_count);
+	source_status_miss_any(status, "stacks of threads that were just ending",
+			       stacks->ended_count);
+	source_status_miss_any(status,
+			       "stacks in the dictionary whose names were not found in time",
+			       stacks->unnamed_count);
+	source_status_miss_any(
+		status,
 		"stacks of Pythons that are not 3.11 to 3.14 with a GIL, without their functions",
 		stacks->python.unknown_count);
-	source_facts_miss_any(facts, "stacks with Python functions that could not be read",
-			      stacks->python.broken_count);
-	source_facts_miss_any(facts,
-			      "stacks without their Python functions, as their process has too "
-			      "many to be read at once",
-			      stacks->python.late_count);
-	source_facts_miss_any(facts,
-			      "user stacks of threads on a CPU that are longer than their copy "
-			      "(--stack-bytes)",
-			      ended[WALK_CUT]);
-	source_facts_miss_any(facts, "kernel stacks that could not be read (needs CAP_SYS_ADMIN)",
-			      stacks->kernel_refused_count);
-	source_facts_miss_any(facts, "files with more functions than are read", names.cut);
-	source_facts_miss_any(facts,
-			      "processes whose perf-PID.map is no plain file, or another user's",
-			      names.refused);
-	source_facts_miss_any(facts,
-			      "tables of files given back for want of room (they are read again)",
-			      names.unloaded + stacks->modules.shrunk);
-	source_facts_miss_any(facts,
-			      "times that a file was not read at once for want of time or room "
-			      "(its stacks are, in a later scan)",
-			      stacks->late_files);
-	source_facts_miss_any(facts, "stacks of samples that found no room in the memory for them",
-			      stacks->table.refused);
-	source_facts_miss_any(facts,
-			      "times that the memory for stacks was full and they were forgotten",
-			      stacks->clear_count);
+	source_status_miss_any(status, "stacks with Python functions that could not be read",
+			       stacks->python.broken_count);
+	source_status_miss_any(status,
+			       "stacks without their Python functions, as their process has too "
+			       "many to be read at once",
+			       stacks->python.late_count);
+	source_status_miss_any(status,
+			       "user stacks of threads on a CPU that are longer than their copy "
+			       "(--stack-bytes)",
+			       ended[WALK_CUT]);
+	source_status_miss_any(status, "kernel stacks that could not be read (needs CAP_SYS_ADMIN)",
+			       stacks->kernel_refused_count);
+	source_status_miss_any(status, "files with more functions than are read", names.cut);
+	source_status_miss_any(status,
+			       "processes whose perf-PID.map is no plain file, or another user's",
+			       names.refused);
+	source_status_miss_any(status,
+			       "tables of files given back for want of room (they are read again)",
+			       names.unloaded + stacks->modules.shrunk);
+	source_status_miss_any(status,
+			       "times that a file was not read at once for want of time or room "
+			       "(its stacks are, in a later scan)",
+			       stacks->late_files);
+	source_status_miss_any(status,
+			       "stacks of samples that found no room in the memory for them",
+			       stacks->table.refused);
+	source_status_miss_any(status,
+			       "times that the memory for stacks was full and they were forgotten",
+			       stacks->clear_count);
 }
